@@ -177,15 +177,17 @@ func (c *counter) add(e *tracefile.Event) {
 			c.noTeam++
 		}
 	}
-	if e.Bytes != tracefile.None && k.data {
+	// A call that names another PE and bytes moves them. One with bytes alone waits or allocates.
+	pair := !k.collective && e.Peer != tracefile.None && e.Bytes != tracefile.None
+	if pair {
+		c.pair(0, e.PE, e.Peer, n)
+	}
+	if pair || k.data && e.Bytes != tracefile.None {
 		s.bytes += n
 		p.Bytes += n
 		size := &c.sizes[bits.Len64(uint64(n))]
 		size.Calls++
 		size.Bytes += n
-	}
-	if k.moves && e.Peer != tracefile.None {
-		c.pair(0, e.PE, e.Peer, n)
 	}
 }
 

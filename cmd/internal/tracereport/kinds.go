@@ -10,8 +10,7 @@ type kind struct {
 	collective bool // all PEs of a team call it
 	together   bool // no PE leaves it before each has come
 	world      bool // its team is that of all PEs where the trace names none
-	moves      bool // it moves bytes between this PE and another
-	data       bool // its bytes are moved, not allocated or looked at
+	data       bool // it is a collective that moves bytes: the others allocate theirs
 	start      bool // it begins the job
 	waits      bool // for a value that another PE writes
 	family     string
@@ -27,6 +26,7 @@ var whole = map[string]kind{
 	// the job.
 	"team_split_strided": {collective: true},
 	"team_split_2d":      {collective: true},
+	"team_destroy":       {collective: true},
 	"malloc":             {collective: true, together: true, world: true},
 	"malloc_with_hints":  {collective: true, together: true, world: true},
 	"calloc":             {collective: true, together: true, world: true},
@@ -46,11 +46,8 @@ var whole = map[string]kind{
 	"shfree":             {collective: true, together: true, world: true},
 }
 
-// movers begin the words of functions that move data by themselves.
-var movers = []string{"put", "get", "iput", "iget", "ibput", "ibget", "atomic"}
-
-// collectives begin the words of functions that move data among the PEs of a team. Whether a PE may
-// leave before another comes depends on the function, its root and its algorithm.
+// collectives are words in the names of functions that move data among the PEs of a team. Whether a
+// PE may leave before another comes depends on the function, its root and its algorithm.
 var collectives = []string{"broadcast", "collect", "fcollect", "alltoall", "alltoalls", "reduce", "reducescatter", "inscan", "exscan"}
 
 // kindOf judges a function by its name, with the prefixes of OpenSHMEM, its profiling interface,
@@ -64,7 +61,7 @@ func kindOf(name string) kind {
 		}
 	}
 	if strings.HasSuffix(s, "_on_stream") { // it ends when the stream has accepted it
-		return kind{moves: moves(s), data: moves(s)}
+		return kind{}
 	}
 	if k, ok := whole[s]; ok {
 		if k.family == "" {
@@ -72,31 +69,18 @@ func kindOf(name string) kind {
 		}
 		return k
 	}
+	data := kind{collective: true, data: true, family: name}
 	if strings.HasSuffix(s, "_to_all") {
-		return kind{collective: true, data: true, family: name}
+		return data
 	}
 	for _, word := range strings.Split(s, "_") {
 		word = strings.TrimRight(word, "0123456789")
-		for _, c := range collectives {
-			if word == c || word == c+"mem" {
-				return kind{collective: true, data: true, family: name}
-			}
+		switch {
+		case slices.Contains(collectives, strings.TrimSuffix(word, "mem")):
+			return data
+		case word == "wait" || word == "recv":
+			return kind{waits: true}
 		}
 	}
-	return kind{moves: moves(s), data: moves(s), waits: slices.Contains(strings.Split(s, "_"), "wait")}
-}
-
-func moves(s string) bool {
-	for _, word := range strings.Split(s, "_") {
-		word = strings.TrimSuffix(strings.TrimRight(word, "0123456789"), "mem")
-		for _, m := range movers {
-			if word == m {
-				return true
-			}
-		}
-		if word == "p" || word == "g" {
-			return true
-		}
-	}
-	return false
+	return kind{}
 }

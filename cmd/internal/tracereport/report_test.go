@@ -286,6 +286,28 @@ func TestCounted(t *testing.T) {
 	}
 }
 
+// TestBytes has calls whose bytes are moved, and others: only those of the first have a place in the
+// matrix.
+func TestBytes(t *testing.T) {
+	f := sample.Head(0, 2, `"host":"h"`)
+	f.Call("shmem_malloc", 0, 1, `"bytes":1000`)
+	f.Call("shmem_int_wait_until", 10, 1, `"bytes":4`)
+	f.Call("shmem_ptr", 20, 1, `"pe":1`)
+	f.Call("shmem_int_p", 30, 1, `"pe":1,"bytes":4`)
+	f.Call("shmem_broadcastmem", 40, 1, `"pe":1,"bytes":32,"team":0`)
+	r := make1(t, f.Text())
+	moved := map[string]int64{}
+	for _, row := range r.Functions {
+		moved[row.Name] = row.Bytes
+	}
+	if want := map[string]int64{"shmem_malloc": 0, "shmem_int_wait_until": 0, "shmem_ptr": 0, "shmem_int_p": 4, "shmem_broadcastmem": 32}; !reflect.DeepEqual(moved, want) {
+		t.Errorf("bytes by function %v, want %v", moved, want)
+	}
+	if r.Matrix.Calls[0][1] != 1 || r.Matrix.Bytes[0][1] != 4 || r.PEs[0].Bytes != 36 || len(r.Sizes) != 2 {
+		t.Errorf("matrix %v, PE %+v, sizes %v", r.Matrix, r.PEs[0], r.Sizes)
+	}
+}
+
 // TestHistogram compares percentiles with those of the sorted numbers.
 func TestHistogram(t *testing.T) {
 	for seed := range uint64(20) {
@@ -321,18 +343,18 @@ func TestHistogram(t *testing.T) {
 func TestKinds(t *testing.T) {
 	for name, want := range map[string]string{
 		"shmem_barrier_all": "collective together world", "pshmem_sync": "collective together", "shmem_team_sync": "collective together",
-		"nvshmem_int_sum_reduce": "collective", "shmem_long_sum_to_all": "collective", "shmem_broadcast64": "collective",
-		"shmem_fcollectmem": "collective", "shmem_int_alltoalls": "collective", "shmem_malloc": "collective together world",
-		"shmem_int_put_nbi": "moves", "shmem_putmem": "moves", "shmem_put64": "moves", "shmem_ctx_double_iput": "moves", "shmem_int_p": "moves",
-		"shmem_long_g": "moves", "shmem_long_atomic_fetch_add": "moves", "shmemx_putmem_on_stream": "moves", "shmem_putmem_signal": "moves",
-		"shmem_quiet": "", "shmem_int_wait_until": "waits", "shmem_signal_wait_until": "waits", "shmem_my_pe": "", "nvshmemx_barrier_all_on_stream": "", "shmem_team_my_pe": "",
+		"nvshmem_int_sum_reduce": "collective data", "shmem_long_sum_to_all": "collective data", "shmem_broadcast64": "collective data",
+		"shmem_fcollectmem": "collective data", "shmem_int_alltoalls": "collective data", "shmem_malloc": "collective together world",
+		"nvshmem_float_sum_reducescatter": "collective data", "shmem_team_destroy": "collective", "shmem_init_thread": "collective together world start",
+		"shmem_putmem": "", "shmem_info_get_name": "", "shmem_quiet": "", "shmem_my_pe": "", "shmem_team_my_pe": "", "shmemx_putmem_on_stream": "",
+		"shmem_int_wait_until": "waits", "shmem_signal_wait_until": "waits", "shmemx_eager_recv": "waits", "nvshmemx_barrier_all_on_stream": "",
 	} {
 		k := kindOf(name)
 		var got []string
 		for _, c := range []struct {
 			is   bool
 			word string
-		}{{k.collective, "collective"}, {k.together, "together"}, {k.world, "world"}, {k.moves, "moves"}, {k.waits, "waits"}} {
+		}{{k.collective, "collective"}, {k.together, "together"}, {k.world, "world"}, {k.start, "start"}, {k.data, "data"}, {k.waits, "waits"}} {
 			if c.is {
 				got = append(got, c.word)
 			}
