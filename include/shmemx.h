@@ -920,8 +920,9 @@ void shmemx_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *s
  *
  * As shmemx_eager_send, but it may return before source may be reused: source must stay as it
  * is until shmem_quiet. The slot must be free, and it is free again when its reader says so,
- * whether or not the sender has called shmem_quiet. By a network that carries tiles or
- * notifications, 16 tokens of a PE are under way at a time; the next waits for one of them.
+ * whether or not the sender has called shmem_quiet. By a network, 16 tokens of a PE are under
+ * way at a time, fewer of more than 256 KiB; the next waits for one of them. In jobs with GPUs
+ * a token without a tile waits for its own write, as after shmemx_eager_send.
  *
  * @eager read here: as shmemx_eager_create has filled it
  * @slot number of a slot, from 0

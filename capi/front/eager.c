@@ -173,7 +173,7 @@ int shmemi_eager_create(size_t nbytes, size_t count, int tile, shmemx_eager_t *e
     if (counted && !shmemi_eager_counters_take(count, &e.counter))
         return NO_ROOM;
     size_t bytes = count * e.stride;
-    if (all.far && e.tile != SHMEMI_EAGER_NONE)
+    if (all.far)
         bytes += shmemi_eager_boxes_size(&e);
     e.slots = shmemi_align(SHMEMI_EAGER_BLOCK, bytes, call);
     if (e.slots == NULL) {

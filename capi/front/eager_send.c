@@ -71,7 +71,7 @@ static void fill(char *to, const char *source, const shmemx_eager_t *e, uint32_t
 /*
  * Buffers of a PE for tokens that go by the network, behind its slots: a head in lines of its own,
  * and the bytes. Another symmetric block would be one more allocation. As many tokens as there are
- * buffers are under way at a time.
+ * buffers are under way at a time; buffers of large tokens are fewer.
  */
 enum { BOXES = 16, BOX_HEAD = 128 };
 
@@ -79,7 +79,8 @@ enum { FREE, TAKEN, UNDER_WAY };
 
 struct box {
     uint32_t state; /* a thread that has changed it to TAKEN owns the rest */
-    int32_t pe;
+    int32_t pe;     /* the target of its token; others read these two, too */
+    uint32_t slot;
     struct shmemi_request request; /* of the write that is under way; the core ends it */
 };
 _Static_assert(sizeof(struct box) <= BOX_HEAD, "the bytes follow the head");
@@ -89,9 +90,20 @@ static size_t box_bytes(const shmemx_eager_t *e)
     return BOX_HEAD + (size_t)e->stride;
 }
 
+/* How many there are, the same on every PE. A small token without a tile is a message, which is
+ * copied when it is posted; a large one without a tile is worth no copy. */
+static int boxes_of(const shmemx_eager_t *e)
+{
+    const size_t all = 4 << 20;
+    if (e->tile == SHMEMI_EAGER_NONE && (e->nbytes <= shmemi_state.net_message || e->nbytes > all))
+        return 0;
+    size_t n = all / box_bytes(e);
+    return n < 1 ? 1 : n < BOXES ? (int)n : BOXES;
+}
+
 size_t shmemi_eager_boxes_size(const shmemx_eager_t *e)
 {
-    return BOXES * box_bytes(e);
+    return (size_t)boxes_of(e) * box_bytes(e);
 }
 
 static struct box *box_at(const shmemx_eager_t *e, int i)
@@ -125,15 +137,15 @@ static bool take(struct box *box, const char *call)
 struct search {
     const shmemx_eager_t *eager;
     struct box *found;
-    int next;
+    int next, boxes;
     const char *call;
 };
 
 static bool find(struct search *s)
 {
-    for (int i = 0; i < BOXES; i++) {
+    for (int i = 0; i < s->boxes; i++) {
         struct box *box = box_at(s->eager, s->next);
-        s->next = (s->next + 1) % BOXES;
+        s->next = (s->next + 1) % s->boxes;
         if (take(box, s->call)) {
             s->found = box;
             return true;
@@ -144,16 +156,58 @@ static bool find(struct search *s)
 
 static void describe_search(const void *subject, char *text, size_t size)
 {
-    (void)subject;
-    snprintf(text, size, "for one of the %d tokens that are under way to arrive", BOXES);
+    const struct search *s = subject;
+    snprintf(text, size, "for one of the %d tokens that are under way to arrive", s->boxes);
 }
 
 /* The core ends each write, also when its PE is lost, and a thread its blocking send. */
 static struct box *take_box(const shmemx_eager_t *e, const char *call)
 {
-    struct search s = {.eager = e, .call = call};
+    struct search s = {.eager = e, .boxes = boxes_of(e), .call = call};
     SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_search, &s, find(&s), .whom = SHMEMI_NOBODY);
     return s.found;
+}
+
+/* Tokens of one slot. */
+struct same_slot {
+    const shmemx_eager_t *eager;
+    uint32_t slot;
+    int pe, boxes;
+    const char *call;
+};
+
+/* Reports whether no write to the slot is under way. */
+static bool is_over(const struct same_slot *s)
+{
+    for (int i = 0; i < s->boxes; i++) {
+        struct box *box = box_at(s->eager, i);
+        if (__atomic_load_n(&box->state, __ATOMIC_ACQUIRE) == FREE ||
+            __atomic_load_n(&box->pe, __ATOMIC_RELAXED) != s->pe ||
+            __atomic_load_n(&box->slot, __ATOMIC_RELAXED) != s->slot)
+            continue;
+        if (!take(box, s->call))
+            return false;
+        __atomic_store_n(&box->state, FREE, __ATOMIC_RELEASE);
+    }
+    return true;
+}
+
+static void describe_same(const void *subject, char *text, size_t size)
+{
+    const struct same_slot *s = subject;
+    snprintf(text, size, "for the write of the token before in slot %" PRIu32 " of PE %d", s->slot,
+             s->pe);
+}
+
+/*
+ * Waits until the write of the token before has ended. Its reader may have answered earlier: when
+ * one of several NICs is lost, a write whose end is not known is sent again, and would overwrite
+ * this token.
+ */
+static void await_slot(const shmemx_eager_t *e, uint32_t slot, int pe, const char *call)
+{
+    struct same_slot s = {e, slot, pe, boxes_of(e), call};
+    SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_same, &s, is_over(&s), .whom = SHMEMI_NOBODY);
 }
 
 static bool has_ended(const struct box *box)
@@ -165,11 +219,10 @@ static bool has_ended(const struct box *box)
 /* It changes nothing: the slots may be those of a copy that the program has destroyed before. */
 void shmemi_eager_boxes_close(const shmemx_eager_t *e, const char *call)
 {
-    if (e->tile == SHMEMI_EAGER_NONE || !shmemi_eager_goes_far())
-        return;
-    for (int i = 0; i < BOXES; i++) {
+    struct search s = {.boxes = shmemi_eager_goes_far() ? boxes_of(e) : 0};
+    for (int i = 0; i < s.boxes; i++) {
         const struct box *box = box_at(e, i);
-        SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_search, NULL, has_ended(box),
+        SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_search, &s, has_ended(box),
                         .whom = SHMEMI_NOBODY);
         if (__atomic_load_n(&box->state, __ATOMIC_RELAXED) == UNDER_WAY && box->request.status != 0)
             shmemi_net_failed(box->pe, call);
@@ -179,40 +232,74 @@ void shmemi_eager_boxes_close(const shmemx_eager_t *e, const char *call)
 /* --------------------------------------------------------------------- send */
 
 /* Posts a token that is laid out. Returns true when its write is under way. */
-static bool post(const shmemx_eager_t *e, uint32_t slot, int64_t offset, struct box *box, int pe,
-                 const char *call)
+static bool post(const shmemx_eager_t *e, uint32_t slot, int64_t offset, uint32_t epoch,
+                 struct box *box, int pe, const char *call)
 {
+    const shmem_ctx_t ctx = SHMEM_CTX_DEFAULT;
     const char *bytes = (const char *)box + BOX_HEAD;
     size_t n = shmemi_eager_bytes(e->nbytes, e->tile);
-    int64_t counter = shmemi_eager_counter_offset(e, slot);
-    bool counted = e->tile == SHMEMI_EAGER_NOTIFY;
-    if (n <= shmemi_state.net_chunk)
-        return counted
-                   ? shmemi_net_put_signal_start(SHMEM_CTX_DEFAULT, pe, offset, bytes, n, counter,
-                                                 1, SHMEMI_AMO_ADD, &box->request, call)
-                   : shmemi_net_put_start(SHMEM_CTX_DEFAULT, pe, offset, bytes, n, &box->request,
-                                          call);
-    if (counted)
-        shmemi_net_put_signal(SHMEM_CTX_DEFAULT, pe, offset, bytes, n, counter, 1, SHMEMI_AMO_ADD,
-                              false, call);
-    else
-        shmemi_net_put(SHMEM_CTX_DEFAULT, pe, offset, bytes, n, false, call);
+    bool whole = n <= shmemi_state.net_chunk;
+    int64_t word; /* that says that the token is there, where its tiles do not */
+    uint64_t value;
+    int op;
+    switch (e->tile) {
+    case SHMEMI_EAGER_NONE:
+        n = e->nbytes;
+        word = offset + shmemi_eager_signal_at(0, e->nbytes, e->tile);
+        value = shmemi_eager_signal(e->nbytes, epoch);
+        op = SHMEMI_AMO_SET;
+        break;
+    case SHMEMI_EAGER_NOTIFY:
+        word = shmemi_eager_counter_offset(e, slot);
+        value = 1;
+        op = SHMEMI_AMO_ADD;
+        break;
+    default:
+        if (whole)
+            return shmemi_net_put_start(ctx, pe, offset, bytes, n, &box->request, call);
+        shmemi_net_put(ctx, pe, offset, bytes, n, false, call);
+        return false;
+    }
+    if (whole)
+        return shmemi_net_put_signal_start(ctx, pe, offset, bytes, n, word, value, op,
+                                           &box->request, call);
+    shmemi_net_put_signal(ctx, pe, offset, bytes, n, word, value, op, false, call);
     return false;
 }
 
-/* A token as one write. */
+/* A token from a buffer. */
 static void send_far(const shmemx_eager_t *e, uint32_t slot, int64_t offset, const void *source,
                      uint32_t epoch, int pe, bool nbi, const char *call)
 {
+    await_slot(e, slot, pe, call);
     struct box *box = take_box(e, call);
+    __atomic_store_n(&box->pe, pe, __ATOMIC_RELAXED);
+    __atomic_store_n(&box->slot, slot, __ATOMIC_RELAXED);
     fill((char *)box + BOX_HEAD, source, e, epoch);
-    bool under_way = post(e, slot, offset, box, pe, call);
-    box->pe = pe;
+    bool under_way = post(e, slot, offset, epoch, box, pe, call);
     if (under_way && !nbi) {
         shmemi_net_finish(&box->request, pe, call);
         under_way = false;
     }
     __atomic_store_n(&box->state, under_way ? UNDER_WAY : FREE, __ATOMIC_RELEASE);
+}
+
+/* A token whose signal follows it. With a GPU its source may be in the memory of that, where it is
+ * not laid out here. Then it ends before the call returns: await_slot knows of writes from buffers
+ * only. */
+static void send_signalled(const shmemx_eager_t *e, uint32_t slot, char *at, int64_t offset,
+                           const void *source, uint32_t epoch, int pe, bool nbi, const char *call)
+{
+    bool boxed = shmemi_eager_is_far(pe) && !shmemi_state.gpu && boxes_of(e) > 0;
+    if (boxed && nbi) {
+        send_far(e, slot, offset, source, epoch, pe, true, call);
+        return;
+    }
+    if (boxed)
+        await_slot(e, slot, pe, call);
+    uint64_t *word = (uint64_t *)(void *)(at + shmemi_eager_signal_at(0, e->nbytes, e->tile));
+    shmemi_put_signal(SHMEM_CTX_DEFAULT, at, source, e->nbytes, word,
+                      shmemi_eager_signal(e->nbytes, epoch), SHMEM_SIGNAL_SET, pe, false, call);
 }
 
 void shmemi_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *source,
@@ -230,10 +317,7 @@ void shmemi_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *s
             __atomic_fetch_add(shmemi_eager_counter(pe, eager, slot), 1, __ATOMIC_RELEASE);
         shmemi_notify(pe);
     } else if (eager->tile == SHMEMI_EAGER_NONE) {
-        uint32_t signal = shmemi_eager_signal_at(0, eager->nbytes, eager->tile);
-        shmemi_put_signal(
-            SHMEM_CTX_DEFAULT, at, source, eager->nbytes, (uint64_t *)(void *)(at + signal),
-            shmemi_eager_signal(eager->nbytes, epoch), SHMEM_SIGNAL_SET, pe, nbi, call);
+        send_signalled(eager, slot, at, offset, source, epoch, pe, nbi, call);
     } else if (counted || (int)eager->tile <= shmemi_eager_host_keeps(pe)) {
         send_far(eager, slot, offset, source, epoch, pe, nbi, call);
     } else {

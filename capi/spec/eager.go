@@ -122,8 +122,9 @@ var eagerCalls = []Family{
 		Params: eagerSendParams,
 		Front:  "shmemi_eager_send(eager, slot, source, epoch, pe, true, $call)",
 		Doc: "As shmemx_eager_send, but it may return before source may be reused: source must stay as it is until shmem_quiet. The slot " +
-			"must be free, and it is free again when its reader says so, whether or not the sender has called shmem_quiet. By a network " +
-			"that carries tiles or notifications, 16 tokens of a PE are under way at a time; the next waits for one of them.",
+			"must be free, and it is free again when its reader says so, whether or not the sender has called shmem_quiet. By a network, 16 " +
+			"tokens of a PE are under way at a time, fewer of more than 256 KiB; the next waits for one of them. In jobs with GPUs a token " +
+			"without a tile waits for its own write, as after shmemx_eager_send.",
 		Errors: eagerErrors + ", when there is no such PE, and when the route to it does not keep the tile.",
 		Order:  "None with other operations: the token carries its own signals.",
 	}),
