@@ -19,7 +19,7 @@ func TestTiles(t *testing.T) {
 	library := stub.Build(t)
 	for _, c := range []struct {
 		name, nic, ordered, provider, tile, best string
-		args                               []string
+		args                                     []string
 	}{
 		{"efa-direct", "inorder=1", "auto", "efa", "128", "128", nil},
 		{"efa", "inorder=1 version=2.1", "auto", "efa", "128", "128", nil},
