@@ -89,7 +89,7 @@ static bool put(int pe, const struct shmemi_mail_clear *c, const char *bytes, co
 }
 
 /* Does what the receiver has asked for. */
-static bool serve(struct outgoing *o, const char *call)
+static bool serve_receiver(struct outgoing *o, const char *call)
 {
     struct shmemi_mail_clear c = *answer_of(o);
     if (c.dest == SHMEMI_MAIL_PRIVATE)
@@ -137,7 +137,7 @@ static void help(const char *call)
     if (o == NULL)
         return;
     shmemi_mute(true); /* the call that sends the message is told of a loss */
-    (void)serve(o, call);
+    (void)serve_receiver(o, call);
     shmemi_mute(false);
     pthread_mutex_lock(&lock);
     o->helped = false;
@@ -250,7 +250,7 @@ static void appear(int pe, const char *call)
 }
 
 /* Writes the record at the place that is reserved for it. */
-static void post(const struct sending *s, uint32_t send, const void *bytes)
+static void post_record(const struct sending *s, uint32_t send, const void *bytes)
 {
     size_t n = shmemi_mail_bytes(s->mark) - sizeof(struct shmemi_mail);
     int64_t offset = shmemi_mailbox(shmemi_state.my_pe) +
@@ -346,7 +346,7 @@ static bool request(struct sending *s)
     struct shmemi_mail_request r = {SHMEMI_MAIL_PRIVATE, o->next};
     if (shmemi_symmetric(o->buf, o->nbytes))
         r.source = shmemi_offset(o->buf);
-    post(s, (uint32_t)(o - outgoing), &r);
+    post_record(s, (uint32_t)(o - outgoing), &r);
     o->requested = true;
     return true;
 }
@@ -368,7 +368,7 @@ static int send_long(struct sending *s)
             leave(o, !o->requested);
             return stopped(s);
         }
-        if (o->requested && has_answer(o) && !serve(o, s->call)) {
+        if (o->requested && has_answer(o) && !serve_receiver(o, s->call)) {
             abandon(o);
             return SHMEMI_FAILED;
         }
@@ -401,7 +401,7 @@ static int send(struct sending *s)
     s->mark = shmemi_mail_mark(SHMEMI_MAIL_WHOLE, s->nbytes);
     if (!await(s, has_room))
         return stopped(s);
-    post(s, 0, s->buf);
+    post_record(s, 0, s->buf);
     return SENT;
 }
 
