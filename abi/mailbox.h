@@ -82,6 +82,8 @@ static inline uint64_t shmemi_mail_size(uint64_t mark)
 /* The longest record of a mailbox with that ring. */
 static inline uint32_t shmemi_mail_longest(uint32_t ring)
 {
+    if (ring / 4 < SHMEMI_MAIL_LINE)
+        return SHMEMI_MAIL_LINE;
     return ring / 4 < SHMEMI_MAIL_RECORD ? ring / 4 : SHMEMI_MAIL_RECORD;
 }
 
@@ -91,10 +93,10 @@ static inline uint32_t shmemi_mail_short(uint32_t ring)
     return shmemi_mail_longest(ring) - (uint32_t)sizeof(struct shmemi_mail);
 }
 
-/* The bytes of a mailbox. */
+/* The bytes of a mailbox: a record may begin in the last line of the ring. */
 static inline size_t shmemi_mailbox_bytes(uint32_t ring)
 {
-    return (size_t)ring + shmemi_mail_longest(ring);
+    return (size_t)ring + shmemi_mail_longest(ring) - SHMEMI_MAIL_LINE;
 }
 
 /* The bytes of a record, without the rest of its last line. */

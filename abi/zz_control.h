@@ -15,7 +15,7 @@
 #define SHMEMI_DIRECT_PES 16 /* small reductions: up to so many PEs write to each other directly (capi/front/exchange.c) */
 #define SHMEMI_SLOT 2048 /* and so many bytes are a slot */
 #define SHMEMI_TEAM_SLOT 512 /* the same of a team that is not the world */
-#define SHMEMI_MAIL_LEAST 1024 /* two-sided messages: a mailbox of a sender has so many bytes at least, a power of two */
+#define SHMEMI_MAIL_LEAST 64 /* two-sided messages: a mailbox of a sender has so many bytes at least, a power of two */
 #define SHMEMI_MAIL_MOST 65536 /* and so many at most */
 #define SHMEMI_MAIL_RECORD 4032 /* and so many bytes a message in it has at most, with its header */
 #define SHMEMI_MAIL_SENDS 64 /* long messages that a PE may send at once */
@@ -109,7 +109,7 @@ _Static_assert(SHMEMI_PAGE == 4096, "PAGE");
 _Static_assert(SHMEMI_DIRECT_PES == 16, "DIRECT_PES");
 _Static_assert(SHMEMI_SLOT == 2048, "SLOT");
 _Static_assert(SHMEMI_TEAM_SLOT == 512, "TEAM_SLOT");
-_Static_assert(SHMEMI_MAIL_LEAST == 1024, "MAIL_LEAST");
+_Static_assert(SHMEMI_MAIL_LEAST == 64, "MAIL_LEAST");
 _Static_assert(SHMEMI_MAIL_MOST == 65536, "MAIL_MOST");
 _Static_assert(SHMEMI_MAIL_RECORD == 4032, "MAIL_RECORD");
 _Static_assert(SHMEMI_MAIL_SENDS == 64, "MAIL_SENDS");

@@ -11,7 +11,7 @@ var control = Unit{
 		{"DIRECT_PES", "DirectPEs", 16, "small reductions: up to so many PEs write to each other directly (capi/front/exchange.c)"},
 		{"SLOT", "Slot", 2048, "and so many bytes are a slot"},
 		{"TEAM_SLOT", "TeamSlot", 512, "the same of a team that is not the world"},
-		{"MAIL_LEAST", "mailLeast", 1024, "two-sided messages: a mailbox of a sender has so many bytes at least, a power of two"},
+		{"MAIL_LEAST", "mailLeast", 64, "two-sided messages: a mailbox of a sender has so many bytes at least, a power of two"},
 		{"MAIL_MOST", "mailMost", 64 << 10, "and so many at most"},
 		{"MAIL_RECORD", "MailRecord", 4032, "and so many bytes a message in it has at most, with its header"},
 		{"MAIL_SENDS", "mailSends", 64, "long messages that a PE may send at once"},

@@ -2,5 +2,5 @@
 
 package cuda
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xbab75567cae6a87e
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x659e3495b7091b45
 import "C"

@@ -67,12 +67,12 @@ func newMail(n int, memory, desk uint64) Mail {
 	m.Credits = m.Active + RoundUp(uint64(n)*8, cacheLine)
 	m.Sends = m.Credits + mailSends*mailSendBytes
 	m.Landings = RoundUp(m.Sends+landings*(cacheLine+landingBytes), Page)
-	m.Boxes = RoundUp(m.Landings+uint64(n)*(m.Ring+Longest(m.Ring)), Page)
+	m.Boxes = RoundUp(m.Landings+uint64(n)*(m.Ring+Longest(m.Ring)-cacheLine), Page)
 	return m
 }
 
 // Longest returns the bytes of the longest record in a mailbox with that ring.
-func Longest(ring uint64) uint64 { return min(ring/4, MailRecord) }
+func Longest(ring uint64) uint64 { return min(max(ring/4, cacheLine), MailRecord) }
 
 // contributions is how many contributions to a small reduction a PE may receive: one from each PE
 // where all write to each other, else one in each step and two for the PEs beyond a power of two

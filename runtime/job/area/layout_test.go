@@ -27,7 +27,7 @@ func TestLayout(t *testing.T) {
 		case l.Mail.Active-(pes+7)/8 < l.DeskOffset:
 			t.Errorf("%d PEs: the bits of senders end %d bytes below the heap, in the desk that begins at %d", n, l.Mail.Active-(pes+7)/8, l.DeskOffset)
 		case l.Mail.Credits-8*pes < l.Mail.Active || l.Mail.Sends-mailSends*mailSendBytes < l.Mail.Credits ||
-			l.Mail.Landings-landings*(cacheLine+landingBytes) < l.Mail.Sends || l.Mail.Boxes-pes*(l.Mail.Ring+Longest(l.Mail.Ring)) < l.Mail.Landings:
+			l.Mail.Landings-landings*(cacheLine+landingBytes) < l.Mail.Sends || l.Mail.Boxes-pes*(l.Mail.Ring+Longest(l.Mail.Ring)-cacheLine) < l.Mail.Landings:
 			t.Errorf("%d PEs: parts of the messages' area overlap: %+v", n, l.Mail)
 		case l.Internal < l.Mail.Boxes:
 			t.Errorf("%d PEs: the teams begin %d bytes below the heap, outside the area of %d", n, l.TeamsOffset, l.Internal)
@@ -103,7 +103,7 @@ func TestMail(t *testing.T) {
 		memory, ring uint64
 	}{
 		{1, mail, mailMost}, {64, mail, mailMost}, {65, mail, mailMost / 2}, {256, mail, 16 << 10}, {1000, mail, 4 << 10},
-		{4096, mail, mailLeast}, {100_000, mail, mailLeast}, {2, 4096, 2048}, {2, 1 << 40, mailMost},
+		{4096, mail, 1024}, {10_000, mail, 256}, {100_000, mail, mailLeast}, {2, 4096, 2048}, {2, 1 << 40, mailMost},
 	} {
 		l := New(test.n, 0, 4096, test.memory)
 		if l.Mail.Ring != test.ring {
@@ -111,6 +111,9 @@ func TestMail(t *testing.T) {
 		}
 		if l.Mail.Ring > mailLeast && uint64(test.n)*l.Mail.Ring > test.memory {
 			t.Errorf("%d PEs: rings of %d are more than %d bytes", test.n, l.Mail.Ring, test.memory)
+		}
+		if pes := uint64(test.n); test.memory == mail && l.Mail.Boxes-l.Mail.Active > max(8<<20, 256*pes) {
+			t.Errorf("%d PEs: %d bytes for messages", test.n, l.Mail.Boxes-l.Mail.Active)
 		}
 		if l.Mail.Boxes%Page != 0 || l.Mail.Landings%Page != 0 || Longest(l.Mail.Ring)%cacheLine != 0 {
 			t.Errorf("%d PEs: %+v is not aligned", test.n, l.Mail)

@@ -14,7 +14,7 @@ const (
 	DirectPEs     = 16     // small reductions: up to so many PEs write to each other directly (capi/front/exchange.c)
 	Slot          = 2048   // and so many bytes are a slot
 	TeamSlot      = 512    // the same of a team that is not the world
-	mailLeast     = 1024   // two-sided messages: a mailbox of a sender has so many bytes at least, a power of two
+	mailLeast     = 64     // two-sided messages: a mailbox of a sender has so many bytes at least, a power of two
 	mailMost      = 65536  // and so many at most
 	MailRecord    = 4032   // and so many bytes a message in it has at most, with its header
 	mailSends     = 64     // long messages that a PE may send at once
@@ -115,7 +115,7 @@ var (
 	_ = [1]struct{}{}[DirectPEs-(16)]
 	_ = [1]struct{}{}[Slot-(2048)]
 	_ = [1]struct{}{}[TeamSlot-(512)]
-	_ = [1]struct{}{}[mailLeast-(1024)]
+	_ = [1]struct{}{}[mailLeast-(64)]
 	_ = [1]struct{}{}[mailMost-(65536)]
 	_ = [1]struct{}{}[MailRecord-(4032)]
 	_ = [1]struct{}{}[mailSends-(64)]

@@ -48,7 +48,7 @@ type record struct {
 func TestRandom(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		ring := 1024 << rng.IntN(5)
+		ring := 64 << rng.IntN(11)
 		f := newFenced(ring)
 		r := New(f.box, ring)
 		var sent, credit, taken uint64
@@ -57,7 +57,7 @@ func TestRandom(t *testing.T) {
 			c := &record{tag: rng.IntN(4)}
 			kind, n := Whole, rng.IntN(Short(ring)+1)
 			if rng.IntN(3) > 0 {
-				n = rng.IntN(100)
+				n = rng.IntN(min(100, Short(ring)+1))
 			}
 			size := uint64(n)
 			if rng.IntN(8) == 0 {
@@ -151,14 +151,20 @@ func TestRandom(t *testing.T) {
 
 // TestMarks: sizes at the limits of a mailbox.
 func TestMarks(t *testing.T) {
-	for ring := 1024; ring <= 64<<10; ring *= 2 {
-		short := uint64(Short(ring))
+	for ring := 64; ring <= 64<<10; ring *= 2 {
+		short, longest := uint64(Short(ring)), max(64, min(ring/4, 4032))
+		fits := func(span int) int { // or none
+			if span <= longest {
+				return span
+			}
+			return 0
+		}
 		for _, c := range []struct {
 			mark uint64
 			span int
 		}{
-			{0, 0}, {Mark(Whole, 0), 64}, {Mark(Whole, 48), 64}, {Mark(Whole, 49), 128},
-			{Mark(Whole, short), min(ring/4, 4032)}, {Mark(Whole, short+1), 0}, {Mark(Whole, 1<<56-1), 0},
+			{0, 0}, {Mark(Whole, 0), 64}, {Mark(Whole, 48), 64}, {Mark(Whole, 49), fits(128)},
+			{Mark(Whole, short), longest}, {Mark(Whole, short+1), 0}, {Mark(Whole, 1<<56-1), 0},
 			{Mark(Request, 0), 64}, {Mark(Request, 1<<48-1), 64}, {Mark(Request|Whole, 1), 0},
 			{Mark(Whole, 1) | 8, 0}, {Mark(Whole, 1) | 0x80, 0},
 		} {
