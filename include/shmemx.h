@@ -730,8 +730,9 @@ int shmemx_recv(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes);
 /*
  * shmemx_recv_test
  *
- * Receives a message if one is there. A long message that is there is received whole: the call
- * waits while its sender sends the bytes, but not for the sender to begin.
+ * Receives a message if one is there. A long message that is announced is received whole: the
+ * call waits until its sender has sent the bytes, in shmemx_send or in any other call for
+ * messages.
  *
  * @buf written here: where the bytes go, anywhere in the memory of the caller
  * @capacity bytes of buf

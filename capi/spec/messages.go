@@ -76,8 +76,8 @@ var messageCalls = []Family{
 	messageRow(Family{
 		Name: "recv_test", Result: "int", Params: recvParams, Range: RangeTest,
 		Front: "shmemi_recv_test(buf, capacity, tag, pe, nbytes, $call)",
-		Doc: "Receives a message if one is there. A long message that is there is received whole: the call waits while its sender " +
-			"sends the bytes, but not for the sender to begin.",
+		Doc: "Receives a message if one is there. A long message that is announced is received whole: the call waits until its " +
+			"sender has sent the bytes, in shmemx_send or in any other call for messages.",
 		Returns: "1: received. 0: no such message is there. -1: the message is longer than capacity, or a PE is lost.",
 		Errors:  recvErrors, Order: recvOrder,
 	}),
