@@ -29,6 +29,7 @@ struct outgoing {
     bool used, driven; /* under lock; driven: the call that sends it is at it */
     bool helped;       /* under lock: another call is at it */
     bool requested;    /* from here on, written by the call that is at it */
+    bool failed;       /* a call that has helped could not send the bytes */
     int tag, pe;
     const char *buf;
     size_t nbytes, done;
@@ -110,8 +111,8 @@ static struct outgoing *first_due(void)
 {
     for (int i = 0; i < SHMEMI_MAIL_SENDS; i++) {
         struct outgoing *o = &outgoing[i];
-        if (o->used && !o->driven && !o->helped && o->requested && o->done < o->nbytes &&
-            !shmemi_is_lost(o->pe) && has_answer(o))
+        if (o->used && !o->driven && !o->helped && o->requested && !o->failed &&
+            o->done < o->nbytes && !shmemi_is_lost(o->pe) && has_answer(o))
             return o;
     }
     return NULL;
@@ -137,7 +138,7 @@ static void help(const char *call)
     if (o == NULL)
         return;
     shmemi_mute(true); /* the call that sends the message is told of a loss */
-    (void)serve_receiver(o, call);
+    o->failed = !serve_receiver(o, call);
     shmemi_mute(false);
     pthread_mutex_lock(&lock);
     o->helped = false;
@@ -358,6 +359,11 @@ static int send_long(struct sending *s)
     struct outgoing *o = s->o;
     s->mark = shmemi_mail_mark(SHMEMI_MAIL_REQUEST, s->nbytes);
     while (!shmemi_is_lost(s->pe)) {
+        if (o->failed) {
+            abandon(o);
+            shmemi_net_failed(s->pe, s->call);
+            return SHMEMI_FAILED;
+        }
         if (o->done == o->nbytes) {
             leave(o, true);
             return SENT;

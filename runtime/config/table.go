@@ -170,7 +170,7 @@ var Table = []Setting{
 		set:  func(c *Config, v parsed) { c.Heap = HeapKind(v.index) },
 	},
 	{
-		Name: "SHMEM_MESSAGE_MEMORY", Kind: Size, Default: "4m", Min: 1 << 10, Max: 1 << 40, Category: Memory, Since: "0.1",
+		Name: "SHMEM_MESSAGE_MEMORY", Kind: Size, Default: "4m", Min: 64, Max: 1 << 40, Category: Memory, Since: "0.1",
 		Text: "Bytes of each PE in which short messages wait for shmemx_recv, shared out among the PEs that may send: 64 bytes to 64 KiB each, a power of two. All PEs need the same number.",
 		set:  func(c *Config, v parsed) { c.MessageMemory = v.bytes },
 	},

@@ -30,7 +30,7 @@ var messageRows = []row{
 	{what: "hang_recv_any", env: []string{"SHMEM_TIMEOUT=1"}, status: 0, say: []string{`PE 0: shmemx_recv has waited \d+ s: for a message with any tag of any PE; 0 with other tags`}},
 	{what: "hang_send", env: []string{"SHMEM_TIMEOUT=1"}, status: 0, say: []string{`PE 0: shmemx_send has waited \d+ s: for a receive of the message with tag 6, of which 0 of 5000 bytes are sent, by PE 1`}},
 	{what: "hang_full", env: []string{"SHMEM_TIMEOUT=1"}, status: 0, say: []string{`PE 0: shmemx_send has waited \d+ s: for room for a message with tag 6 of 80 bytes at PE 1, which has received too few`}},
-	{what: "nothing", only: onNode, env: []string{"SHMEM_MESSAGE_MEMORY=1000"}, status: 1, say: []string{`shmem: shmem_init: .*SHMEM_MESSAGE_MEMORY.*1k`}},
+	{what: "nothing", only: onNode, env: []string{"SHMEM_MESSAGE_MEMORY=63"}, status: 1, say: []string{`shmem: shmem_init: .*SHMEM_MESSAGE_MEMORY.*64`}},
 	{what: "hang_full", env: []string{"SHMEM_MESSAGE_MEMORY=1k", "SHMEM_TIMEOUT=1"}, status: 0, say: []string{`PE 0: shmemx_send has waited \d+ s: for room`}},
 }
 
