@@ -313,7 +313,7 @@ static uint64_t net_amo(shmem_ctx_t ctx, enum shmemi_amo op, int width, int64_t 
  * barrier that follows another has nothing to flush (36 us over tcp with it, 8.5 without). */
 void shmemi_net_set(int pe, int64_t offset, uint64_t value, const char *call)
 {
-    shmemi_net_apply(pe, offset, SHMEMI_AMO_SET, value, call);
+    net_amo(SHMEM_CTX_DEFAULT, SHMEMI_AMO_SET, 8, offset, value, 0, pe, false, call);
 }
 
 void shmemi_net_apply(int pe, int64_t offset, enum shmemi_amo op, uint64_t value, const char *call)
