@@ -20,8 +20,8 @@
 enum { MOST = UINT16_MAX };
 
 /*
- * What kernels had added by their stores at the last look. A look at the memory of a GPU takes some
- * 10 us, and the words only grow: where the last look suffices, there is no other.
+ * What kernels had added by their stores at the last look. A look at the memory of a GPU is a copy
+ * by the driver, and the words only grow: where the last look suffices, there is no other.
  */
 static uint64_t stored[MOST];
 static bool looked;

@@ -36,6 +36,9 @@ func (p *Producers) Counters() unsafe.Pointer {
 // openCounters has the GPU reach the counters in main memory. Without them kernels have none; a
 // kernel that calls for one then stops with a report.
 func (p *Producers) openCounters() {
+	if p.counts.pages != nil {
+		return // an earlier try to make the kernels' memory failed behind it
+	}
 	at := p.mainCounters()
 	within := uintptr(at) % area.Page
 	pages := unsafe.Add(at, -int(within))
