@@ -54,6 +54,8 @@ def jobs(budget_ms):
     yield Job("node", 2, "sendrecv", (budget,), "errors", only="libshmem")
     yield Job("tcp", 2, "sendrecv", (budget,), "errors", only="libshmem")
     yield Job("tcp", 2, "words", (budget,), "errors")
+    # OSHMEM has no notifications.
+    yield Job("tcp", 2, "many", (budget,), "errors", only="libshmem")
     # OSHMEM has no thread that serves a target whose program is elsewhere.
     yield Job("tcp", 2, "words", ("served", budget), "errors", only="libshmem")
 
@@ -142,6 +144,8 @@ class Bench:
         for system in self.systems:
             for program in {job.program: None for job in jobs(0) if job.only in ("", system.name)}:
                 system.build(program)
+            if system.name == "libshmem":
+                system.build("many")
         if pair:
             self.raw = systems.build_raw(self.work)
         provider = f"{self.args.provider};ofi_rxm"
@@ -163,7 +167,17 @@ class Bench:
         if pair:
             print(f"{PAIRS} pairs of ping-pongs", flush=True)
             self.pairs(pair, provider)
+        if self.systems[0].name == "libshmem" or len(self.systems) > 1:
+            print("models of networks", flush=True)
+            self.models()
         return provider
+
+    def models(self):
+        try:
+            for place, row in systems.models():
+                self.add("libshmem", place, 2, 1, row)
+        except systems.RunError as e:
+            self.failures.append(str(e))
 
 
 def arguments():

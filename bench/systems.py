@@ -213,6 +213,30 @@ def raw(pair, binary, provider, budget):
     return [r for r in found if r["metric"] != "errors"]
 
 
+MODEL_METRICS = ("many_bytes", "many_notify", "many_signal", "many_fence_signal")
+
+
+def model_rows(text):
+    """Places and rows of the table that the models of networks print."""
+    cells = "".join(rf" \| ({part})" for part in (r"[a-z-]+", *[r"\d+\.\d+"] * 4))
+    for line in text.splitlines():
+        found = re.search(cells[1:], line)
+        if found:
+            for metric, value in zip(MODEL_METRICS, found.groups()[1:]):
+                row = {"metric": metric, "size": 8192, "value": float(value), "unit": "us"}
+                yield f"{found.group(1)}, simulated", row
+
+
+def models():
+    """What bench/many.c measures, on simulated networks, in their own time."""
+    argv = ["go", "test", "./runtime/proxy", "-count=1", "-v", "-run", "^TestSimNotifications$"]
+    status, out, err = run(argv, 300)
+    found = list(model_rows(out))
+    if status != 0 or not found:
+        raise RunError(f"models of networks: {out[-300:]}{err[-300:]}")
+    return found
+
+
 def build_raw(work):
     binary = os.path.join(work, "raw")
     status, out, err = run(["gcc", "-O2", "bench/raw.c", "-o", binary, "-lfabric"], 120)

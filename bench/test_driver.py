@@ -21,6 +21,13 @@ class Rows(unittest.TestCase):
         want = [{"metric": "get_lat", "size": 8, "value": 0.5, "unit": "us"}]
         self.assertEqual(systems.rows(text), want)
 
+    def test_rows_of_models(self):
+        text = "x_test.go:1: | model | bytes alone | a | b | c |\nx: | efa-direct | 1.5 | 2.0 | 3.0 | 4.0 |\n"
+        found = list(systems.model_rows(text))
+        self.assertEqual([place for place, _ in found], ["efa-direct, simulated"] * 4)
+        self.assertEqual([row["value"] for _, row in found], [1.5, 2.0, 3.0, 4.0])
+        self.assertEqual(found[1][1]["metric"], "many_notify")
+
     def test_run_ends_with_its_limit(self):
         status, out, err = systems.run(["sh", "-c", "echo begun; sleep 60"], 3)
         self.assertNotEqual(status, 0)
