@@ -167,7 +167,7 @@ class Bench:
         if pair:
             print(f"{PAIRS} pairs of ping-pongs", flush=True)
             self.pairs(pair, provider)
-        if self.systems[0].name == "libshmem" or len(self.systems) > 1:
+        if any(system.name == "libshmem" for system in self.systems):
             print("models of networks", flush=True)
             self.models()
         return provider

@@ -22,7 +22,8 @@ class Rows(unittest.TestCase):
         self.assertEqual(systems.rows(text), want)
 
     def test_rows_of_models(self):
-        text = "x_test.go:1: | model | bytes alone | a | b | c |\nx: | efa-direct | 1.5 | 2.0 | 3.0 | 4.0 |\n"
+        text = "x_test.go:1: | model | bytes alone | a | b | c |\n"
+        text += "x_test.go:2: | efa-direct | 1.5 | 2.0 | 3.0 | 4.0 |\n"
         found = list(systems.model_rows(text))
         self.assertEqual([place for place, _ in found], ["efa-direct, simulated"] * 4)
         self.assertEqual([row["value"] for _, row in found], [1.5, 2.0, 3.0, 4.0])
