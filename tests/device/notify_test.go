@@ -29,6 +29,7 @@ func TestNotifications(t *testing.T) {
 		way  []string
 	}{
 		{"direct", []string{"-n", "3"}},
+		{"addresses", []string{"-n", "2", "-x", "FAKE_CUDA=works=1 attribute91=0"}}, // the GPU has its own for main memory
 		{"pinned", []string{"-n", "2", "-x", "SHMEM_HEAP=pinned"}},
 		{"ring", []string{"-n", "2", "-x", "SHMEM_DISABLE_P2P=1"}},
 		{"copy", []string{"-n", "2", "-x", "SHMEM_DISABLE_P2P=1", "-x", "SHMEM_GPU_NET=copy"}},
