@@ -54,6 +54,7 @@ var left = map[string]string{
 	"dispatch":       "kernels that dispatch to 8 experts run in three ways, kernels that dispatch to 64 in all ten; in make test-full both do (tests/nvshmem, TestExperts)",
 	"stub":           "the stub runs under AddressSanitizer as one of its providers; in make test-full as all, and with all that breaks its rules there (fabric/ofi/stub)",
 	"networks":       "the suite of networks runs on one version of each of the stub's providers and fabrics; in make test-full on all (fabric/ofi/stub, TestSuite)",
+	"notifications":  "kernels with the state of a fake GPU notify directly, by copies and between hosts; in make test-full through the ring on one node and with full checks, too (tests/device, TestNotifications)",
 	"window rates":   "the rate by window is that of jobs of 32, 33, 256, 4,096 and 33,000 PEs; in make test-full of 64 and 1,000, too (runtime/proxy, TestSimWindowRates)",
 	"preload":        "the shim runs under ThreadSanitizer; in make test-full under AddressSanitizer, too (tests/preload)",
 	"removal":        "a third of the structs of the table lose their members; in make test-full all do (abi/gen)",
