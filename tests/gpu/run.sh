@@ -232,7 +232,7 @@ checks eager/pinned 120 "$run" -n 2 --timeout 120 -x SHMEM_HEAP=pinned "$base/cu
 kernels notify 120 "$base/cuda/notify"
 checks kernels/notify/pinned 120 "$run" -n 2 --timeout 120 -x SHMEM_HEAP=pinned "$base/cuda/notify"
 checks kernels/notify/full 120 "$run" -n 2 --timeout 120 -x SHMEM_CHECKS=full "$base/cuda/notify"
-checks kernels/notify/long 120 "$run" -n 2 --timeout 120 "$base/cuda/notify" 2000
+checks kernels/notify/long 120 "$run" -n 2 --timeout 120 "$base/cuda/notify" 500
 pairs notify "$base/cuda/notify"
 
 # Additions to the same words by PEs of the same host, of another, and by the owner:
