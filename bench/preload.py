@@ -17,7 +17,10 @@ import machine
 import systems
 
 SHIM = os.path.join(
-    os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "build", "lib", "libshmem_preload.so"
+    os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
+    "build",
+    "lib",
+    "libshmem_preload.so",
 )
 # Nanoseconds of a call, and milliseconds of an exec, at most.
 COUNTED, TIMED, EXEC = 20, 60, 0.3

@@ -34,7 +34,8 @@ fails, 128 more than the signal where one killed it, 124 on a timeout, and
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
-	opt, err := parse(args, os.Environ())
+	var before preloadOptions
+	opt, err := parse(args, os.Environ(), &before)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
 		return 0
@@ -47,10 +48,18 @@ func run(args []string) int {
 		return launch.StatusFailure
 	}
 	opt.Stdin, opt.Stdout, opt.Stderr = os.Stdin, os.Stdout, os.Stderr
-	return launch.Run(opt)
+	if !before.report {
+		return launch.Run(opt)
+	}
+	reporter, err := findReporter()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "shmemrun:", err)
+		return launch.StatusUsage
+	}
+	return report(reporter, before.trace, opt.PEs, launch.Run(opt), os.Stdout, os.Stderr)
 }
 
-func parse(args, env []string) (*launch.Options, error) {
+func parse(args, env []string, before *preloadOptions) (*launch.Options, error) {
 	opt := &launch.Options{Env: env, LibDir: libDir()}
 	if len(args) > 0 && args[0] == asNvshmrun {
 		var err error
@@ -65,7 +74,6 @@ func parse(args, env []string) (*launch.Options, error) {
 		links   string
 		seconds float64
 		plan    chaos.Plan
-		before  preloadOptions
 	)
 	fs := pflag.NewFlagSet("shmemrun", pflag.ContinueOnError)
 	fs.SetInterspersed(false)
@@ -189,11 +197,8 @@ func export(env *[]string, x string) error {
 // libDir is the directory of the libshmem.so that belongs to this shmemrun, or "" if there is none
 // beside it.
 func libDir() string {
-	exe, err := os.Executable()
+	exe, err := executable()
 	if err != nil {
-		return ""
-	}
-	if exe, err = filepath.EvalSymlinks(exe); err != nil {
 		return ""
 	}
 	dir := filepath.Join(filepath.Dir(filepath.Dir(exe)), "lib")
@@ -201,4 +206,13 @@ func libDir() string {
 		return ""
 	}
 	return dir
+}
+
+// executable is this program's file, without links.
+func executable() (string, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(exe)
 }

@@ -23,21 +23,26 @@ const (
 // preloadOptions are those of the command line.
 type preloadOptions struct {
 	trace    string // the directory; "": none
+	report   bool
 	redirect bool
 }
 
 func (p *preloadOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&p.trace, "trace", "", "write the calls of each PE with their times to `DIR`/PE.json")
+	fs.BoolVar(&p.report, "report", false, "print at the end what took the time, and who waited for whom; without --trace its files go to shmem-trace")
 	fs.BoolVar(&p.redirect, "redirect", false, "run a program of another SHMEM library on this one, without a new build")
 }
 
-// words are the parts of SHMEM_PRELOAD that the options ask for.
+// words are the parts of SHMEM_PRELOAD that the options ask for. The directory becomes absolute.
 func (p *preloadOptions) words(fs *pflag.FlagSet) ([]string, error) {
 	var out []string
 	if p.redirect {
 		out = append(out, redirectWord)
 	}
-	if fs.Changed("trace") {
+	if p.report && !fs.Changed("trace") {
+		p.trace = "shmem-trace"
+	}
+	if p.report || fs.Changed("trace") {
 		if p.trace == "" {
 			return nil, fmt.Errorf(`--trace "": no name of a directory (say --trace DIR)`)
 		}
@@ -48,6 +53,7 @@ func (p *preloadOptions) words(fs *pflag.FlagSet) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--trace %s: %w (name the directory from / on)", p.trace, err)
 		}
+		p.trace = dir
 		out = append(out, "trace,file="+dir)
 	}
 	return out, nil

@@ -19,7 +19,7 @@ import (
 type event struct {
 	Ph, Name, Cat string
 	PID, TID      int
-	Ts, Dur       float64
+	TS, Dur       float64
 	Args          struct {
 		PE    *int
 		Bytes *uint64
@@ -136,7 +136,6 @@ type job struct {
 	dir    string // where it runs
 	env    []string
 	status int
-	quiet  bool // standard error must be empty
 }
 
 // run starts a command, and returns standard output and error together.

@@ -78,10 +78,10 @@ func checkCalls(t *testing.T, p part, peer int) {
 	t.Helper()
 	last := 0.0
 	for i, e := range p.calls {
-		if e.Ts < last || e.Dur < 0 || e.Cat != "shmem" || e.PID != p.PE || e.TID == 0 {
+		if e.TS < last || e.Dur < 0 || e.Cat != "shmem" || e.PID != p.PE || e.TID == 0 {
 			t.Errorf("call %d: %+v after %f", i, e, last)
 		}
-		last = e.Ts + e.Dur
+		last = e.TS + e.Dur
 		pe, bytes, team := -1, uint64(0), uint32(9)
 		if e.Args.PE != nil {
 			pe = *e.Args.PE
@@ -121,7 +121,7 @@ func TestViewer(t *testing.T) {
 		}
 	}
 	calls, net := read(t, filepath.Join(dir, "1.json"), true).calls, fileOf(t, filepath.Join(dir, "net.1.json"))
-	if first, end := calls[0].Ts, calls[len(calls)-1].Ts+calls[len(calls)-1].Dur; net < first || net > end {
+	if first, end := calls[0].TS, calls[len(calls)-1].TS+calls[len(calls)-1].Dur; net < first || net > end {
 		t.Errorf("the NIC's first operation is at %f, and the calls from %f to %f", net, first, end)
 	}
 }
@@ -223,10 +223,10 @@ func TestBound(t *testing.T) {
 		size += info.Size()
 		p := read(t, filepath.Join(dir, name), true)
 		for _, e := range p.calls {
-			if e.Ts < last {
+			if e.TS < last {
 				t.Fatalf("%s: %+v after %f", name, e, last)
 			}
-			last = e.Ts
+			last = e.TS
 		}
 		seen += uint64(len(p.calls))
 		if name == "0.json" {

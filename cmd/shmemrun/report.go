@@ -1,0 +1,64 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+)
+
+// reporter is the command that reads traces; it lies beside shmemrun.
+const reporter = "shmem-trace"
+
+// findReporter is the path of the command beside this one.
+func findReporter() (string, error) {
+	exe, err := executable()
+	if err != nil {
+		return "", fmt.Errorf("--report: %w (start shmemrun by its path)", err)
+	}
+	return beside(exe)
+}
+
+func beside(exe string) (string, error) {
+	file := filepath.Join(filepath.Dir(exe), reporter)
+	if _, err := os.Stat(file); err != nil {
+		return "", fmt.Errorf("--report: find %s: there is none beside shmemrun (run make build, or an installed shmemrun)", reporter)
+	}
+	return file, nil
+}
+
+// tracesOf lists the files that a job of n PEs has written to dir: of each PE the newest, and its
+// older parts.
+func tracesOf(dir string, n int) []string {
+	var out []string
+	for pe := range n {
+		name := filepath.Join(dir, strconv.Itoa(pe))
+		out = append(out, name+".json")
+		for part := 1; ; part++ {
+			older := fmt.Sprintf("%s.%d.json", name, part)
+			if _, err := os.Stat(older); err != nil {
+				break
+			}
+			out = append(out, older)
+		}
+	}
+	return out
+}
+
+// report prints what a traced job did. The status of a job that failed stays.
+func report(file, dir string, n, status int, stdout, stderr io.Writer) int {
+	cmd := exec.Command(file, append([]string{"report"}, tracesOf(dir, n)...)...)
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		fmt.Fprintf(stderr, "shmemrun: start %s: %v (run make build)\n", file, err)
+	}
+	if err != nil && status == 0 {
+		return 1
+	}
+	return status
+}
