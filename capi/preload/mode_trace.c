@@ -236,7 +236,9 @@ static bool before(struct preload_frame *f)
     unsigned what = todo[f->number];
     if (__builtin_expect(what & BEFORE, 0)) {
         if (preload_calls[f->number].kind == PRELOAD_KIND_FINALIZE) {
-            if (atomic_load(&known) == 2 && !no_clock)
+            /* Once: a library may warn about a second finalize, and has no heap then. */
+            static _Atomic bool finalized;
+            if (atomic_load(&known) == 2 && !no_clock && !atomic_exchange(&finalized, true))
                 preload_clocks(f, about.pe, about.npes);
         } else if (works()) {
             /* shmem_global_exit does not return. */

@@ -41,6 +41,15 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+// TestTwice: a second finalize, about which the library warns, finds no shim that needs the heap.
+func TestTwice(t *testing.T) {
+	for pe, p := range traced(t, 2, "", program(t, "ends"), "twice") {
+		if names := p.names(); len(names) != 103 || names[102] != "shmem_finalize" || len(p.Clock) != 2 {
+			t.Errorf("PE %d: %d calls, clock %+v", pe, len(names), p.Clock)
+		}
+	}
+}
+
 // TestClosed: a program that closes the trace's file loses the trace, and not its own files.
 func TestClosed(t *testing.T) {
 	out := single(t, job{status: 3}, "", t.TempDir(), program(t, "ends"), "close")

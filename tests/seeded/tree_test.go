@@ -99,7 +99,7 @@ func copyBuild(from, to string) error {
 			return err
 		}
 	}
-	for _, name := range []string{"obj/plain", "obj/nvshmem", "gen"} {
+	for _, name := range []string{"obj/plain", "obj/nvshmem", "obj/preload", "gen"} {
 		if err := copyFolder(filepath.Join(from, name), filepath.Join(to, name), copyFile, never); err != nil {
 			return err
 		}

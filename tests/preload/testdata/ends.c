@@ -39,5 +39,7 @@ int main(int argc, char **argv)
         exit(3);
     }
     shmem_finalize();
+    if (strcmp(how, "twice") == 0)
+        shmem_finalize();
     return 0;
 }
