@@ -56,7 +56,7 @@ var left = map[string]string{
 	"networks":       "the suite of networks runs on one version of each of the stub's providers and fabrics; in make test-full on all (fabric/ofi/stub, TestSuite)",
 	"notifications":  "kernels with the state of a fake GPU notify directly, by copies and between hosts; in make test-full through the ring on one node and with full checks, too (tests/device, TestNotifications)",
 	"window rates":   "the rate by window is that of jobs of 32, 33, 256, 4,096 and 33,000 PEs; in make test-full of 64 and 1,000, too (runtime/proxy, TestSimWindowRates)",
-	"preload":        "the shim runs under ThreadSanitizer; in make test-full under AddressSanitizer, too (tests/preload)",
+	"preload":        "programs call one function of each family, form and kind of element through the shim, which runs under ThreadSanitizer; in make test-full they call every function, and it runs under AddressSanitizer, too (tests/preload)",
 	"removal":        "a third of the structs of the table lose their members; in make test-full all do (abi/gen)",
 	"python":         "the package's tests run as PEs in four ways, those of torch in two, and torch's launcher starts a job; in make test-full in eight and four, and it starts four, one of them again (python/tests)",
 	"detector":       "with the race detector the suites of networks run on one or two of each kind; fabric/sim, fabric/chaos and fabric/rail, bench, the stub's own tests and packages that start no goroutine do not run with it; in make test-full all do",
