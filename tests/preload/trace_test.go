@@ -67,6 +67,28 @@ func TestSequence(t *testing.T) {
 	}
 }
 
+// TestNvshmem: the calls of a program of NVSHMEM are in the trace; what its library makes of them,
+// calls of libshmem.so, is not. Calls within kernels are named as unseen.
+func TestNvshmem(t *testing.T) {
+	build, dir := need.Build(t), t.TempDir()
+	exe := filepath.Join(dir, "nvshmem")
+	cc.Source(t, exe, "testdata/nvshmem.c", "-I../../include/nvshmem", "-L"+filepath.Join(build, "lib"), "-lnvshmem_host")
+	out := sorted(job{}.run(t, filepath.Join(build, "bin", "shmemrun"), "-n", "2", "--trace", dir, exe))
+	if out != "\nPE 0: 3\nPE 1: 3" {
+		t.Errorf("output %q", out)
+	}
+	want := strings.Fields("nvshmem_init nvshmem_my_pe nvshmem_n_pes nvshmem_calloc nvshmem_barrier_all nvshmem_long_p nvshmem_barrier_all nvshmem_long_sum_reduce nvshmem_free nvshmem_finalize")
+	for pe := range 2 {
+		p := read(t, filepath.Join(dir, fmt.Sprintf("%d.json", pe)), true)
+		if !slices.Equal(p.names(), want) || p.NPEs != 2 || !slices.Equal(p.Unseen, []string{"calls within kernels"}) || len(p.Clock) != 0 {
+			t.Errorf("PE %d: %q, head %+v", pe, p.names(), p.head)
+		}
+		if e := p.calls[7]; e.Args.Team == nil || *e.Args.Team != 0 || *e.Args.Bytes != 8 {
+			t.Errorf("PE %d: %+v", pe, e.Args)
+		}
+	}
+}
+
 func sorted(text string) string {
 	lines := strings.Split(text, "\n")
 	slices.Sort(lines)
