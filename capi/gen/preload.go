@@ -50,6 +50,8 @@ func preloadCalls() []preloadCall {
 		families = append(families, s.Extensions()...)
 		if s.Over == nil {
 			families = append(families, spec.OtherLibraries...)
+		} else {
+			families = append(families, spec.OtherNvshmem...)
 		}
 		for i := range families {
 			for _, fn := range families[i].Functions() {

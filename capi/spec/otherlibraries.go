@@ -1,9 +1,27 @@
 package spec
 
-// OtherLibraries are functions that libshmem does not have and another library has: those of Open
-// MPI's OSHMEM beyond the standard. capi/preload knows them, so that it sees the calls of programs
-// of that library. Their Front is empty text that marks a function of the host.
-var OtherLibraries = otherLibraries()
+// Functions that libshmem does not have and another library has. capi/preload knows them, so that it
+// sees the calls of programs of that library. Their Front only marks them as functions of the host.
+var (
+	// OtherLibraries are those of Open MPI's OSHMEM beyond the standard.
+	OtherLibraries = otherLibraries()
+	// OtherNvshmem are those that NVIDIA's headers and its library for kernels call for the program:
+	// there nvshmem_init and nvshmem_finalize are inline. The version is a struct of three ints, which
+	// takes two registers.
+	OtherNvshmem = []Family{
+		{
+			Name: "hostlib_init_attr", Symbol: "nvshmemid_hostlib_init_attr", Result: "int", Front: elsewhere, surface: Nvshmem,
+			Params: []Param{
+				{Name: "requested", C: "int"}, {Name: "provided", C: "int *", Role: Result}, {Name: "flags", C: "unsigned int"},
+				{Name: "attr", C: "void *"}, {Name: "version", C: "uint64_t"}, {Name: "patch", C: "uint64_t"}, {Name: "cb", C: "void *"},
+			},
+		},
+		{
+			Name: "hostlib_finalize", Symbol: "nvshmemid_hostlib_finalize", Front: elsewhere, surface: Nvshmem,
+			Params: []Param{{Name: "device_ctx", C: "void *"}, {Name: "transport_device_ctx", C: "void *"}},
+		},
+	}
+)
 
 const elsewhere = "elsewhere"
 

@@ -27,6 +27,8 @@ func functions(s *spec.Surface) []spec.Function {
 	families = append(families, s.Extensions()...)
 	if s == spec.Shmem {
 		families = append(families, spec.OtherLibraries...)
+	} else {
+		families = append(families, spec.OtherNvshmem...)
 	}
 	var out []spec.Function
 	seen := map[string]bool{}
