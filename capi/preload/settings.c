@@ -14,7 +14,8 @@ static const char usual[] = "trace";
 
 const struct preload_mode *preload_active[PRELOAD_MODES + 1];
 
-/* What modes keep parts of. Not static, so that there is a pointer for checkers of leaks to find. */
+/* What modes keep parts of. Not static, so that there is a pointer for checkers of leaks to find.
+ */
 char *preload_settings_text __attribute__((visibility("hidden")));
 
 /* Ends the process; the list is of what there is. */

@@ -385,6 +385,12 @@ if [ -d "$oracle" ]; then
             checks "oracle/$name/$pes" 120 env PES=$pes CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=$((100 / pes)) \
                 LD_LIBRARY_PATH="$oracle/lib" "$oracle/$name"
         done
+        # Under the shim, which has to record the host's calls of that library.
+        calls=$(mktemp -d)
+        checks "oracle/traced/$pes" 120 env PES=$pes CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=$((100 / pes)) \
+            LD_LIBRARY_PATH="$oracle/lib" LD_PRELOAD="$(realpath "$oracle")/libshmem_preload.so" \
+            SHMEM_PRELOAD="trace,file=$calls" "$oracle/traced" "$calls"
+        rm -rf "$calls"
     done
 fi
 

@@ -6,10 +6,10 @@ ORACLE          := $(BUILD)/gpu/oracle
 ORACLE_VERSION  := 3.8.0
 ORACLE_AT        = $$(BUILD=$(BUILD) scripts/fetch_nvshmem.sh $(ORACLE_VERSION))
 ORACLE_NAMES    := $(filter-out colls,$(GPU_NAMES))
-ORACLE_PROGRAMS := $(addprefix $(ORACLE)/,$(ORACLE_NAMES) colls scatter nvshmem)
+ORACLE_PROGRAMS := $(addprefix $(ORACLE)/,$(ORACLE_NAMES) colls scatter nvshmem traced)
 
 .PHONY: gpu-oracle
-gpu-oracle: $(ORACLE_PROGRAMS) $(ORACLE)/lib ## build what tests/gpu/run.sh runs with NVSHMEM's own library
+gpu-oracle: $(ORACLE_PROGRAMS) $(ORACLE)/lib $(ORACLE)/libshmem_preload.so ## build what tests/gpu/run.sh runs with NVSHMEM's own library
 
 # The linker's names have no number at their end, and NVSHMEM loads some libraries by those.
 $(ORACLE)/lib: scripts/fetch_nvshmem.sh tests/gpu/oracle/rules.mk
@@ -36,3 +36,11 @@ $(ORACLE)/colls: tests/gpu/colls.cu $(ORACLE_DEPS)
 
 $(ORACLE)/scatter: tests/gpu/colls.cu $(ORACLE_DEPS)
 	$(call ORACLE_NVCC,-DSCATTER_ONLY)
+
+# A program under the shim, which is a copy without debug information.
+$(ORACLE)/traced: tests/gpu/oracle/traced.cu $(ORACLE_DEPS)
+	$(call ORACLE_NVCC,)
+
+$(ORACLE)/libshmem_preload.so: $(BUILD)/lib/libshmem_preload.so
+	@mkdir -p $(@D)
+	strip -g -o $@ $<

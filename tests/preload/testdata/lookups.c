@@ -30,7 +30,8 @@ int main(int argc, char **argv)
     init();
     printf("shmem_my_pe: %d\n", my_pe());
     printf("shmem_frobnicate: %s\n", find("shmem_frobnicate") ? "yes" : "no");
-    printf("shmemx_int16_g: %s\n", find("shmemx_int16_g") ? "yes" : "no"); /* only Open MPI has it */
+    printf("shmemx_int16_g: %s\n",
+           find("shmemx_int16_g") ? "yes" : "no"); /* only Open MPI has it */
     printf("malloc: %s\n", dlsym(RTLD_NEXT, "malloc") ? "yes" : "no");
     finalize();
     return 0;

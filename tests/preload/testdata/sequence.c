@@ -8,7 +8,8 @@
 
 enum { N = 64 };
 
-static long flag, sum_source, sum_dest, work[SHMEM_REDUCE_MIN_WRKDATA_SIZE], sync_words[SHMEM_REDUCE_SYNC_SIZE];
+static long flag, sum_source, sum_dest, work[SHMEM_REDUCE_MIN_WRKDATA_SIZE],
+    sync_words[SHMEM_REDUCE_SYNC_SIZE];
 static double given[N];
 
 int main(void)
@@ -36,7 +37,8 @@ int main(void)
     printf("PE %d: got %.2f to %.2f\n", me, got[0], got[N - 1]);
     long before = shmem_long_atomic_fetch_add(&sum_source, me + 1, 0);
     shmem_barrier_all();
-    printf("PE %d: the sum at PE 0 was %s and is %ld\n", me, before >= 0 ? "none or more" : "negative", shmem_long_g(&sum_source, 0));
+    printf("PE %d: the sum at PE 0 was %s and is %ld\n", me,
+           before >= 0 ? "none or more" : "negative", shmem_long_g(&sum_source, 0));
     shmem_barrier_all();
     sum_source = me;
     shmem_long_sum_to_all(&sum_dest, &sum_source, 1, 0, 0, n, work, sync_words);
