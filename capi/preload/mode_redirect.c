@@ -58,7 +58,8 @@ void redirect_refuse(const char *call, const char *format, ...)
     vsnprintf(text, sizeof text, format, rest);
     va_end(rest);
     /* Before init, some launchers have told it. */
-    static const char *const told[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+    static const char *const told[] = {"SHMEM_LAUNCHER_PE", "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
+                                       "PMI_RANK"};
     const char *number = NULL;
     for (size_t i = 0; !number && i < sizeof told / sizeof *told; i++)
         number = getenv(told[i]);

@@ -69,7 +69,15 @@ static bool defines(void *library, uintptr_t base, const char *name)
 const struct redirect_library *redirect_behind(void)
 {
     struct behind b = find_behind();
-    if (!*b.path || is_named(b.path, "libshmem.so"))
+    if (!*b.path)
+        return NULL;
+    void *library = dlopen(b.path, RTLD_LAZY | RTLD_NOLOAD);
+    /* Another implementation has a libshmem.so, too. */
+    bool ours = library && defines(library, b.base, "shmemx_wait_limit");
+    bool teams = library && defines(library, b.base, "oshmem_team_world");
+    if (library)
+        dlclose(library);
+    if (ours)
         return NULL;
     if (!is_named(b.path, "liboshmem.so"))
         redirect_refuse("shmem_init",
@@ -77,10 +85,6 @@ const struct redirect_library *redirect_behind(void)
                         "those of Open MPI 4 and 5 and of libshmem: compile the program with "
                         "libshmem's oshcc)",
                         b.path);
-    void *library = dlopen(b.path, RTLD_LAZY | RTLD_NOLOAD);
-    bool teams = library && defines(library, b.base, "oshmem_team_world");
-    if (library)
-        dlclose(library);
     return teams ? &redirect_openmpi_5 : &redirect_openmpi_4;
 }
 

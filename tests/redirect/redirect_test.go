@@ -146,6 +146,18 @@ func TestAsleep(t *testing.T) {
 	}
 }
 
+// TestOurs: a program that was linked with libshmem runs as without the mode.
+func TestOurs(t *testing.T) {
+	build := need.Build(t)
+	program := filepath.Join(t.TempDir(), "ours")
+	gcc(t, "-std=gnu11", "-g", "-I../../include", "../experiments/testdata/fence.c", "-o", program, "-L"+filepath.Join(build, "lib"), "-lshmem")
+	want := []string{"PE 0: right", "PE 1: right"}
+	got, errs, err := run(environment(), filepath.Join(build, "bin", "shmemrun"), "--timeout", "60", "--redirect", "-n", "2", program)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %q, want %q\n%s", err, got, want, errs)
+	}
+}
+
 // TestHeap: the variable of Open MPI sets the size of the heap, and what the shim needs comes on
 // top.
 func TestHeap(t *testing.T) {
@@ -175,6 +187,10 @@ func TestRefused(t *testing.T) {
 	strange := filepath.Join(dir, "strange")
 	gcc(t, "-shared", "-fPIC", "testdata/stranger.c", "-o", stranger, "-Wl,-soname,libsma.so.1")
 	gcc(t, "-x", "c", "-", "-x", "none", "-o", strange, stranger, "-Wl,-rpath,"+dir)
+	// Before LD_LIBRARY_PATH, which shmemrun sets.
+	other, same := filepath.Join(dir, "libshmem.so"), filepath.Join(dir, "same")
+	gcc(t, "-shared", "-fPIC", "testdata/stranger.c", "-o", other, "-Wl,-soname,libshmem.so")
+	gcc(t, "-x", "c", "-", "-x", "none", "-o", same, other, "-Wl,--disable-new-dtags,-rpath,"+dir)
 	for _, c := range []struct {
 		name string
 		argv []string
@@ -184,13 +200,14 @@ func TestRefused(t *testing.T) {
 		{"handle", []string{bad, "handle"}, "redirect", `libshmem_preload: redirect: shmem_ctx_long_p \(PE [01]\): 0x[0-9a-f]+ is no context that the program has got .* \(pass one of those\)`},
 		{"option", []string{bad, "option"}, "redirect", `redirect: shmem_ctx_create \(PE [01]\): 0x21 has options that the header of Open MPI [45] does not have \(leave out 0x20\)`},
 		{"sets", []string{bad, "sets"}, "redirect", `redirect: shmem_barrier \(PE 0\): the job uses more than 512 pairs of an array pSync and an active set \(use the same arrays again, or .*\)`},
-		{"extension", []string{openMPI(t, "unknown.c", "-DEXTENSION")}, "redirect", `redirect: shmem_init.*: the program takes shmemx_alltoall_global_nb from .*liboshmem.*, and libshmem has no such names \(compile the program .*\)`},
-		{"oldest", []string{openMPI(t, "unknown.c", "-DOLDEST")}, "redirect", `redirect: shmem_init.*: the program takes num_pes from `},
-		{"profiling", []string{openMPI(t, "unknown.c", "-DPROFILING")}, "redirect", `redirect: shmem_init.*: the program takes pshmem_barrier_all from `},
-		{"variable", []string{openMPI(t, "unknown.c")}, "redirect", `redirect: shmem_init.*: the program takes mca_spml from `},
-		{"stranger", []string{strange}, "redirect", `redirect: shmem_init.*: .*libsma\.so\.1 is no library whose handles and constants are known \(.*compile the program with libshmem's oshcc\)`},
-		{"library", []string{bad}, "redirect,library=/nowhere/libshmem.so", `redirect: shmem_init.*: open /nowhere/libshmem\.so: .* \(name libshmem\.so by redirect,library=PATH\)`},
-		{"no libshmem", []string{bad}, "redirect,library=" + stranger, `redirect: shmem_init.*: .*libsma\.so\.1 is not libshmem \(name another file`},
+		{"extension", []string{openMPI(t, "unknown.c", "-DEXTENSION")}, "redirect", `redirect: shmem_init \(PE [01]\): the program takes shmemx_alltoall_global_nb from .*liboshmem.*, and libshmem has no such names \(compile the program .*\)`},
+		{"oldest", []string{openMPI(t, "unknown.c", "-DOLDEST")}, "redirect", `redirect: shmem_init \(PE [01]\): the program takes num_pes from `},
+		{"profiling", []string{openMPI(t, "unknown.c", "-DPROFILING")}, "redirect", `redirect: shmem_init \(PE [01]\): the program takes pshmem_barrier_all from `},
+		{"variable", []string{openMPI(t, "unknown.c")}, "redirect", `redirect: shmem_init \(PE [01]\): the program takes mca_spml from `},
+		{"stranger", []string{strange}, "redirect", `redirect: shmem_init \(PE [01]\): .*libsma\.so\.1 is no library whose handles and constants are known \(.*compile the program with libshmem's oshcc\)`},
+		{"stranger of the same name", []string{same}, "redirect", `redirect: shmem_init \(PE [01]\): .*libshmem\.so is no library whose handles and constants are known`},
+		{"library", []string{bad}, "redirect,library=/nowhere/libshmem.so", `redirect: shmem_init \(PE [01]\): open /nowhere/libshmem\.so: .* \(name libshmem\.so by redirect,library=PATH\)`},
+		{"no libshmem", []string{bad}, "redirect,library=" + stranger, `redirect: shmem_init \(PE [01]\): .*libsma\.so\.1 is not libshmem \(name another file`},
 		{"word", []string{bad}, "redirect,lib=x", `SHMEM_PRELOAD: "redirect.*": its only option is library=PATH \(write redirect\[,library=PATH\]\)`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
