@@ -25,6 +25,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,9 +39,11 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct delayed_list list;
-static int unsent;
+static _Atomic int kept, unsent; /* in the list; read without the lock, too */
+
+/* Of loops of tests, with the lock. */
 static double tested; /* the time of the first test with an open put; 0: none yet */
-static double pushed; /* the time at which a test got puts sent */
+static double pushed; /* the time at which a test got puts sent; 0: none has */
 static char pushed_put[128];
 
 /* ------------------------------------------------------------------ with lock */
@@ -166,16 +169,19 @@ static bool holds(const struct preload_frame *f, int test)
 
 /* A test of Open MPI 4.1 looks at memory only, so that what others send does not come in, nor in a
  * quiet without own operations. Its own function lets it in. */
+static void (*of_open_mpi)(void);
+
+static void ask_for_progress(void)
+{
+    const char *file = preload_library_file(delayed_real(PRELOAD_shmem_my_pe));
+    if (strstr(file, "liboshmem"))
+        of_open_mpi = (void (*)(void))dlsym(RTLD_DEFAULT, "opal_progress");
+}
+
 static void progress(void)
 {
-    static void (*of_open_mpi)(void);
-    static bool asked;
-    if (!asked) {
-        const char *file = preload_library_file(delayed_real(PRELOAD_shmem_my_pe));
-        if (strstr(file, "liboshmem"))
-            of_open_mpi = (void (*)(void))dlsym(RTLD_DEFAULT, "opal_progress");
-        asked = true;
-    }
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, ask_for_progress);
     if (of_open_mpi)
         of_open_mpi();
 }
@@ -193,10 +199,10 @@ static bool poll(const struct preload_frame *f, int test, double seconds)
     }
 }
 
-/* Sends what is open, for somebody who may wait for it. The text names the first of it. */
+/* With the lock: sends what is open, for a PE that may wait for it. The text names the first put.
+ */
 static void push(char *put, size_t size)
 {
-    pthread_mutex_lock(&mutex);
     put[0] = '\0';
     for (const struct delayed *d = list.first; d && !put[0]; d = d->next)
         if (!d->sent)
@@ -206,7 +212,6 @@ static void push(char *put, size_t size)
     for (const struct delayed *d = first; d; d = d->next)
         if (d == first || d->has_ctx)
             delayed_quiet(d);
-    pthread_mutex_unlock(&mutex);
 }
 
 static void depended(const struct preload_frame *f, const char *put)
@@ -225,7 +230,9 @@ static void wait_with_open_puts(const struct preload_frame *f)
     int test = test_of(f->number);
     if (test >= 0 && poll(f, test, PATIENCE))
         return;
+    pthread_mutex_lock(&mutex);
     push(put, sizeof put); /* waits on several elements cannot be watched: they get it at once */
+    pthread_mutex_unlock(&mutex);
     if (test >= 0 && put[0] && poll(f, test, SOON))
         depended(f, put);
 }
@@ -236,6 +243,7 @@ static bool keep(const struct preload_frame *f)
 {
     pthread_mutex_lock(&mutex);
     delayed_add(&list, f);
+    kept++;
     unsent++;
     tested = 0;
     pthread_mutex_unlock(&mutex);
@@ -247,7 +255,7 @@ static bool before(struct preload_frame *f)
     const struct preload_call *c = &preload_calls[f->number];
     if (c->flags & PRELOAD_NBI && delayed_can(f))
         return keep(f);
-    if (!list.first) /* by the thread that has put, or it has no order with this call */
+    if (kept == 0) /* of this thread, or of one that has an order with this call */
         return true;
     switch (c->kind) {
     case PRELOAD_KIND_QUIET:
@@ -263,6 +271,7 @@ static bool before(struct preload_frame *f)
         check(f);
         send();
         delayed_clear(&list);
+        kept = 0;
         pthread_mutex_unlock(&mutex);
         break;
     case PRELOAD_KIND_FENCE:
@@ -281,12 +290,14 @@ static bool before(struct preload_frame *f)
             wait_with_open_puts(f);
         break;
     case PRELOAD_KIND_TEST:
-        if (unsent > 0 && tested == 0)
+        pthread_mutex_lock(&mutex);
+        if (unsent > 0 && tested == 0) {
             tested = delayed_now();
-        else if (unsent > 0 && delayed_now() > tested + PATIENCE) {
+        } else if (unsent > 0 && delayed_now() > tested + PATIENCE) {
             push(pushed_put, sizeof pushed_put);
             pushed = delayed_now();
         }
+        pthread_mutex_unlock(&mutex);
         break;
     default:
         break;
@@ -301,10 +312,13 @@ static void after(struct preload_frame *f)
         delayed_reports_end("early");
     if (c->kind == PRELOAD_KIND_INIT || c->kind == PRELOAD_KIND_FINALIZE)
         delayed_init(c->kind == PRELOAD_KIND_INIT);
-    if (c->kind == PRELOAD_KIND_TEST && pushed > 0 && *(int *)f->result) {
-        if (delayed_now() < pushed + SOON)
-            depended(f, pushed_put);
+    if (c->kind == PRELOAD_KIND_TEST && *(int *)f->result) {
+        pthread_mutex_lock(&mutex);
+        bool soon = pushed > 0 && delayed_now() < pushed + SOON;
         pushed = 0;
+        pthread_mutex_unlock(&mutex);
+        if (soon)
+            depended(f, pushed_put);
     }
 }
 
@@ -313,7 +327,7 @@ static void forked(void)
 {
     pthread_mutex_init(&mutex, NULL);
     delayed_clear(&list);
-    unsent = 0;
+    kept = unsent = 0;
 }
 
 const struct preload_mode preload_early = {
