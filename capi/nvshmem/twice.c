@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "own.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <string.h>
@@ -65,6 +66,10 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
 void nvshmemi_warn_of_another(const char *call)
 {
     struct search s = {0};
+    /* libshmem_preload.so gives this library all calls of the program. */
+    const int *redirects = dlsym(RTLD_DEFAULT, "shmem_preload_redirects");
+    if (redirects != NULL && *redirects != 0)
+        return;
     dl_iterate_phdr(look, &s);
     if (s.other_file == NULL || s.own_file == NULL)
         return;

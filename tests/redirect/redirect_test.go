@@ -241,7 +241,7 @@ func TestNvshmem(t *testing.T) {
 	gcc(t, append(link, "-o", device, "-DDEVICE")...)
 	shmemrun := []string{filepath.Join(build, "bin", "shmemrun"), "--timeout", "60", "--redirect", "-n", "2"}
 	want := []string{"PE 0: 2 PEs, 101, team 2", "PE 1: 2 PEs, 100, team 2"}
-	if got, errs, err := run(environment(), append(shmemrun, host)...); err != nil || !slices.Equal(got, want) {
+	if got, errs, err := run(environment(), append(shmemrun, host)...); err != nil || !slices.Equal(got, want) || errs != "" {
 		t.Errorf("%v, %q, want %q\n%s", err, got, want, errs)
 	}
 	got, errs, err := run(environment(), append(shmemrun, device)...)
