@@ -100,15 +100,15 @@ static void tell(const struct delayed *data, uint32_t flag_call, const void *fla
     ((void (*)(void))delayed_real(PRELOAD_shmem_quiet))();
 }
 
-/* Of the puts to a PE before `before`, the one with most bytes. PEs of contexts of teams have other
- * numbers and are left out. */
+/* Of the puts of a thread to a PE before `before`, the one with most bytes. Those of other threads
+ * have no order with the flag. PEs of contexts of teams have other numbers and are left out. */
 static const struct delayed *largest(const struct delayed *first, const struct delayed *before,
-                                     int pe, const char *flag)
+                                     pthread_t thread, int pe, const char *flag)
 {
     const struct delayed *found = NULL;
     for (const struct delayed *d = first; d && d != before; d = d->next)
-        if (!d->has_ctx && d->pe == pe && d->bytes > 0 && d->dest != flag &&
-            (!found || d->bytes > found->bytes))
+        if (!d->has_ctx && d->pe == pe && pthread_equal(d->thread, thread) && d->bytes > 0 &&
+            d->dest != flag && (!found || d->bytes > found->bytes))
             found = d;
     return found;
 }
@@ -118,7 +118,7 @@ void chaos_flags_tell(const struct delayed *first)
     for (const struct delayed *d = first; d && notes; d = d->next) {
         const struct delayed *data;
         if (d->bytes > 0 && d->bytes <= SMALL && !d->has_ctx &&
-            (data = largest(first, d, d->pe, d->dest)) != NULL)
+            (data = largest(first, d, d->thread, d->pe, d->dest)) != NULL)
             tell(data, d->number, d->dest);
     }
 }
@@ -133,7 +133,7 @@ void chaos_flags_tell_call(const struct delayed *first, const struct preload_fra
          c->kind != PRELOAD_KIND_PUT_SIGNAL))
         return;
     const char *flag = (const char *)f->arg[word];
-    if ((data = largest(first, NULL, preload_pe(f), flag)) != NULL)
+    if ((data = largest(first, NULL, pthread_self(), preload_pe(f), flag)) != NULL)
         tell(data, f->number, flag);
 }
 

@@ -64,6 +64,7 @@ void delayed_add(struct delayed_list *list, const struct preload_frame *f)
     memcpy(copy, from, bytes);
     *d = (struct delayed){.number = f->number,
                           .pe = preload_pe(f),
+                          .thread = pthread_self(),
                           .nbi = c->flags & PRELOAD_NBI,
                           .has_ctx = c->ctx >= 0,
                           .ctx = c->ctx >= 0 ? f->arg[c->ctx] : 0,

@@ -7,9 +7,12 @@
 
 #include "preload.h"
 
+#include <pthread.h>
+
 struct delayed {
     uint32_t number; /* of the call that the program made */
     int pe;          /* as the call has it */
+    pthread_t thread;
     bool nbi, sent;
     bool has_ctx;
     uintptr_t ctx;

@@ -44,6 +44,7 @@ var loads = map[string]load{
 }
 
 var left = map[string]string{
+	"experiments":    "programs with a fault run on libshmem, and two right programs of Open MPI under the modes; in make test-full the ones with a fault run on Open MPI, too, and five right ones, and the modes run under sanitizers (tests/experiments)",
 	"architectures":  "kernels are compiled and judged for sm_75 and sm_90, and the library's own are PTX for sm_90; in make test-full they are for five architectures, and assembled (tests/device, KERNEL_ARCHS and KERNEL_PTX in device/rules.mk)",
 	"emulated":       "kernels that run as threads of the host call each name in one type of each kind and size, those of NVSHMEM on one node; in make test-full in every type, and between hosts (tests/device, tests/nvshmem). nvcc compiles every name of shmem on each push, and those of NVSHMEM in one type of each kind and size (device/rules.mk)",
 	"headers":        "headers of the device interface are compiled alone as C99 and C++11, and those for nvcc by nvcc; in make test-full each as C11, as C++17 and by nvcc, too (tests/device)",
@@ -63,7 +64,6 @@ var left = map[string]string{
 	"generated":      "generated programs run in 9 of the 21 ways to run a program, none of them with AddressSanitizer; in make test-full in all (tests/run)",
 	"configurations": "no program runs under ThreadSanitizer, none with 19 hosts; programs that send little run neither by two proxies, nor between namespaces, nor by two networks at once, nor between hosts with AddressSanitizer; some run with memory of GPUs or chaos in one way less; and on four NICs of the stub only sizes runs; in make test-full all do (tests/run, fullOnly). tests/ring has the ring under it, and Go its own detector",
 	"wheels":         "the surface of NVSHMEM is compared with committed facts; in make test-full these are made anew from NVIDIA's wheels, which pip fetches (tests/nvshmem)",
-	"experiments":    "programs with a fault run on libshmem, and two right programs of Open MPI under the modes; in make test-full the ones with a fault run on Open MPI, too, and five right ones (tests/experiments)",
 }
 
 // Full reports whether tests run in full: scripts/test full sets TESTS=full.

@@ -1,0 +1,63 @@
+/* plain.c: an OpenSHMEM library of one PE, for sanitizers, which see the whole of it. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+void shmem_init(void)
+{
+}
+
+void shmem_finalize(void)
+{
+}
+
+int shmem_my_pe(void)
+{
+    return 0;
+}
+
+int shmem_n_pes(void)
+{
+    return 1;
+}
+
+void *shmem_calloc(size_t count, size_t size)
+{
+    return calloc(count, size);
+}
+
+void shmem_putmem(void *dest, const void *source, size_t n, int pe)
+{
+    (void)pe;
+    memcpy(dest, source, n);
+}
+
+void shmem_putmem_nbi(void *dest, const void *source, size_t n, int pe)
+{
+    shmem_putmem(dest, source, n, pe);
+}
+
+void shmem_long_put_nbi(long *dest, const long *source, size_t n, int pe)
+{
+    shmem_putmem(dest, source, n * sizeof *dest, pe);
+}
+
+void shmem_long_p(long *dest, long value, int pe)
+{
+    (void)pe;
+    __atomic_store_n(dest, value, __ATOMIC_RELEASE);
+}
+
+int shmem_long_test(long *word, int comparison, long value)
+{
+    (void)comparison;
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE) == value;
+}
+
+void shmem_quiet(void)
+{
+}
+
+void shmem_fence(void)
+{
+}

@@ -1,0 +1,48 @@
+/* threads.c: threads that put, test and complete at the same time, each in memory of its own. */
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+
+void shmem_init(void);
+void shmem_finalize(void);
+void shmem_long_put_nbi(long *dest, const long *source, size_t n, int pe);
+void shmem_long_p(long *dest, long value, int pe);
+int shmem_long_test(long *word, int comparison, long value);
+void shmem_quiet(void);
+void shmem_fence(void);
+
+enum { THREADS = 4, ROUNDS = 300, WORDS = 32 };
+
+static long box[THREADS][WORDS], flag[THREADS];
+static int wrong[THREADS];
+
+static void *run(void *number)
+{
+    long me = (long)number, source[WORDS];
+    for (long round = 1; round <= ROUNDS; round++) {
+        for (int i = 0; i < WORDS; i++)
+            source[i] = round + i;
+        shmem_long_put_nbi(box[me], source, WORDS, 0);
+        shmem_fence();
+        shmem_long_p(&flag[me], round, 0);
+        shmem_quiet();
+        wrong[me] += !shmem_long_test(&flag[me], 0, round) || box[me][7] != round + 7;
+    }
+    return NULL;
+}
+
+int main(void)
+{
+    pthread_t all[THREADS];
+    int sum = 0;
+    shmem_init();
+    for (long i = 0; i < THREADS; i++)
+        pthread_create(&all[i], NULL, run, (void *)i);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(all[i], NULL);
+        sum += wrong[i];
+    }
+    shmem_finalize();
+    printf("wrong %d\n", sum);
+    return 0;
+}
