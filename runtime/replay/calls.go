@@ -27,7 +27,7 @@ func (t *thread) call(o *program.Op) {
 		t.get(o)
 	case o.Kind == program.Put:
 		t.put(o)
-	case o.Kind == program.PutSignal:
+	case o.Kind == program.SignalledPut:
 		t.putSignal(o)
 	default:
 		t.atomic(o)

@@ -7,27 +7,27 @@ type Kind uint8
 
 // The kinds of calls.
 const (
-	Unknown   Kind = iota // its recorded time is kept, and the report lists it
-	Local                 // it asks no other PE: its recorded time is kept
-	Init                  // the program begins at its end
-	Finalize              // and ends at its beginning
-	Put                   // bytes to a PE
-	PutSignal             // bytes to a PE, and a signal behind them
-	Get                   // bytes from a PE
-	Atomic                // a change of a word of a PE
-	Fetch                 // the same, with the old value as the answer
-	Wait                  // until another PE has changed a word here
-	Quiet                 // until all operations have taken effect
-	Fence                 // order of operations
-	Barrier               // quiet and Sync
-	Sync                  // of a team
-	Reduce                // of a team: every member has the result
-	Scan                  // the same, of the members up to each one
-	Broadcast             // from a root to the members
-	Gather                // the bytes of each member to all others: fcollect
-	Collect               // the same, of sizes that differ
-	AllToAll              // other bytes to each member
-	Exchange              // a small agreement of all PEs: allocation, splitting of a team
+	Unknown      Kind = iota // its recorded time is kept, and the report lists it
+	Local                    // it asks no other PE: its recorded time is kept
+	Init                     // the program begins at its end
+	Finalize                 // and ends at its beginning
+	Put                      // bytes to a PE
+	SignalledPut             // bytes to a PE, and a signal behind them
+	Get                      // bytes from a PE
+	Atomic                   // a change of a word of a PE
+	Fetch                    // the same, with the old value as the answer
+	Wait                     // until another PE has changed a word here
+	Quiet                    // until all operations have taken effect
+	Fence                    // order of operations
+	Barrier                  // quiet and Sync
+	Sync                     // of a team
+	Reduce                   // of a team: every member has the result
+	Scan                     // the same, of the members up to each one
+	Broadcast                // from a root to the members
+	Gather                   // the bytes of each member to all others: fcollect
+	Collect                  // the same, of sizes that differ
+	AllToAll                 // other bytes to each member
+	Exchange                 // a small agreement of all PEs: allocation, splitting of a team
 	kinds
 )
 
@@ -39,7 +39,7 @@ var kindNames = [kinds]string{
 func (k Kind) String() string { return kindNames[k] }
 
 // Updates reports whether a call of this kind changes memory of another PE.
-func (k Kind) Updates() bool { return k == Put || k == PutSignal || k == Atomic || k == Fetch }
+func (k Kind) Updates() bool { return k == Put || k == SignalledPut || k == Atomic || k == Fetch }
 
 // Collective reports whether all members of a team make a call of this kind together.
 func (k Kind) Collective() bool { return k >= Barrier }
@@ -67,7 +67,7 @@ var words = map[string]Kind{
 	"init": Init, "init_thread": Init, "init_attr": Init, "finalize": Finalize, "global_exit": Finalize,
 	"put": Put, "p": Put, "iput": Put, "ibput": Put, "putmem": Put,
 	"get": Get, "g": Get, "iget": Get, "ibget": Get, "getmem": Get,
-	"put_signal": PutSignal, "putmem_signal": PutSignal, "putmem_notify": PutSignal,
+	"put_signal": SignalledPut, "putmem_signal": SignalledPut, "putmem_notify": SignalledPut,
 	"atomic_set": Atomic, "atomic_add": Atomic, "atomic_inc": Atomic, "atomic_and": Atomic, "atomic_or": Atomic, "atomic_xor": Atomic,
 	"set": Atomic, "add": Atomic, "inc": Atomic, "signal_set": Atomic, "signal_add": Atomic, "signal_op": Atomic,
 	"atomic_fetch": Fetch, "atomic_swap": Fetch, "atomic_compare_swap": Fetch, "fetch": Fetch, "swap": Fetch, "cswap": Fetch,

@@ -12,7 +12,7 @@ const flag = 8
 // signal, 1 for a flag, 0 for data.
 func weight(o *Op) int {
 	switch {
-	case o.Kind == PutSignal, o.Kind == Atomic, o.Kind == Fetch:
+	case o.Kind == SignalledPut, o.Kind == Atomic, o.Kind == Fetch:
 		return 2
 	case o.Kind == Put && o.Bytes <= flag && o.Pieces == 1:
 		return 1
