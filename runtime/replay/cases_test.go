@@ -228,3 +228,24 @@ func TestCrowded(t *testing.T) {
 		about(t, "a PE that computes for 20 ms", r.PEs[1].Predicted, want, 0.01)
 	}
 }
+
+// Operations without bytes come to their ends, too, and their signals arrive.
+func TestEmpty(t *testing.T) {
+	a := new(script).call("shmem_putmem", 1, 1, 0).call("shmem_putmem_nbi", 1, 1, 0).call("shmem_getmem", 1, 1, 0)
+	a.call("shmem_putmem_signal", 1, 1, 0).call("shmem_quiet", 1, -1, 0).call("shmem_int_alltoall", 1, -1, 0).call("shmem_int_sum_reduce", 1, -1, 0)
+	b := new(script).call("shmem_signal_wait_until", 10, -1, 0).call("shmem_int_alltoall", 1, -1, 0).call("shmem_int_sum_reduce", 1, -1, 0)
+	j := jobOf(t, a, b)
+	for _, name := range Names() {
+		m, err := Named(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := play(t, j, m, 2); r.Released != 0 || r.Total <= 0 {
+			t.Errorf("%s: %d ns, %d released", name, r.Total, r.Released)
+		}
+	}
+	m := plain()
+	if r := play(t, j, m, 1); r.Released != 0 {
+		t.Errorf("on one host %d waits were released", r.Released)
+	}
+}

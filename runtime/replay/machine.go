@@ -85,7 +85,7 @@ func (c *counting) Read(r *fabric.RMA) error  { return c.took(c.m.OneSided, c.Pr
 // whether batches are held for too long.
 type task struct {
 	at    sim.Time
-	turn  uint64 // errands of one time are in the order of planning
+	turn  uint64 // tasks of one time are in the order of planning
 	t     *thread
 	p     *pe
 	holds bool

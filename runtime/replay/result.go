@@ -144,7 +144,7 @@ func (m *machine) unlock() bool {
 	var first *thread
 	for _, t := range m.threads {
 		o := &t.Ops[min(t.op, len(t.Ops)-1)]
-		if t.cond == nil || o.Kind != program.Wait {
+		if t.cond == nil || t.free || o.Kind != program.Wait {
 			continue
 		}
 		if first == nil || o.Start+o.Took < first.Ops[first.op].Start+first.Ops[first.op].Took {
