@@ -2,5 +2,5 @@
 
 package main
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x659e3495b7091b45
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x4e8404d79c85613d
 import "C"
