@@ -13,7 +13,7 @@
 #include <pthread.h>
 
 enum { SEND, RECV, SEND_TEST, RECV_TEST, TESTS };
-enum { ROOM = 700001, PAIRS = 4, THREADS = 4 };
+enum { ROOM = 300001, PAIRS = 4, THREADS = 4 };
 
 static const size_t sizes[] = {0, 1, 8, 47, 48, 49, 1008, 4016, 4017, 65536, 131073, ROOM};
 enum { SIZES = sizeof sizes / sizeof *sizes };

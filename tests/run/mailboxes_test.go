@@ -16,7 +16,6 @@ func TestMailboxes(t *testing.T) {
 	for _, c := range []struct{ name, memory, args string }{
 		{"a line", "64", "-n 2"},
 		{"two lines", "256", "-n 2 --hosts 2 -x SHMEM_PROVIDER=tcp"},
-		{"chaos", "1k", "-n 2 -x SHMEM_PROVIDER=tcp --chaos 7,delay=300us"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
