@@ -15,8 +15,8 @@ struct board {
     uint64_t data[BIG], far[BIG], flag, signal, told, ack, count, token;
 };
 
-enum question { PUT, SIGNAL, THIRD, GET, QUESTIONS };
-const char *const names[QUESTIONS] = {"put, fence, p", "put_signal",
+enum question { PUT, SIGNAL, NOTIFY, THIRD, GET, QUESTIONS };
+const char *const names[QUESTIONS] = {"put, fence, p", "put_signal", "putmem_notify",
                                       "put to one PE, quiet, flag at another", "get"};
 
 BOTH int differs(const uint64_t *words, int n, uint64_t first)
@@ -52,6 +52,13 @@ BOTH void converse(board *b, uint64_t *own, uint64_t rounds, int self, int n, un
         shmem_signal_wait_until(&b->signal, SHMEM_CMP_EQ, round);
         shmem_getmem(got, b->data, bytes, self);
         bad[SIGNAL] += (unsigned)differs(got, words, round * 1000 + (uint64_t)last * 100);
+
+        shmemx_putmem_notify(b->far, own, bytes, 5, next);
+        shmemx_notify_wait(5, round);
+        shmem_getmem(got, b->far, bytes, self);
+        bad[NOTIFY] += (unsigned)differs(got, words, round * 1000 + (uint64_t)last * 100);
+        shmem_uint64_p(&b->ack, 3 * round + 1, last);
+        shmem_uint64_wait_until(&b->ack, SHMEM_CMP_GE, 3 * round + 1);
 
         /* The next PE gets the data, and the PE after it is informed. */
         shmem_putmem_nbi(b->far, own, bytes, next);
