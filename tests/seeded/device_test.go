@@ -10,13 +10,6 @@ var deviceDefects = []defect{
 		by:   job("./tests/device", "^TestKernels$"), says: `send_lines: one FENCE`,
 	},
 	{
-		id: "device/notification-without-release", file: "device/shmem/notify.h",
-		was:  "            shmemi_add_signal(at, 1);",
-		is:   "            shmemi_add_element(at, 1);",
-		user: "a PE that has waited for a kernel's put with notification finds old bytes",
-		by:   job("./tests/device", "^TestKernels$"), says: `put_notify: one COUNT`,
-	},
-	{
 		id: "device/counter-set-in-one-word", file: "device/shmem/notify.h",
 		was:  "shmemi_store_signal(main + notify, value - stores);",
 		is:   "shmemi_store_signal(main + notify, value);",
