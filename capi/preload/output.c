@@ -58,23 +58,34 @@ static const char *part(char *name, int n)
     return name;
 }
 
-static void give_up(const char *what, const char *why, const char *remedy)
-{
-    char name[PATH_MAX];
-    broken = true;
-    preload_say("PE %d: %s %s: %s; the trace ends here, and the program goes on (%s)", about.pe,
-                what, part(name, 0), why, remedy);
-    if (fd >= 0)
-        close(fd);
-    fd = -1;
-}
-
 /* A program may close descriptors that it does not know, and another file may then have the
  * number. */
 static bool ours(void)
 {
     struct stat s;
     return fstat(fd, &s) == 0 && s.st_dev == device && s.st_ino == inode;
+}
+
+static void give_up(const char *what, const char *why, const char *remedy)
+{
+    char name[PATH_MAX];
+    broken = true;
+    preload_say("PE %d: %s %s: %s; the trace ends here, and the program goes on (%s)", about.pe,
+                what, part(name, 0), why, remedy);
+    if (fd >= 0 && ours()) {
+        /* The head has its place already, also on a full disk. A reader sees that the file is cut.
+         */
+        static char line[PRELOAD_HEAD];
+        char text[120];
+        snprintf(text, sizeof text, "all calls after the file could not be written: %s", why);
+        preload_head_unseen(text);
+        preload_head(line, &about, lost_so_far + discarded, discarded);
+        if (pwrite(fd, line, sizeof line, 2) < 0)
+            line[0] = '\0'; /* then the message above has to do */
+    }
+    if (fd >= 0)
+        close(fd);
+    fd = -1;
 }
 
 static void put(const char *text, size_t length, off_t at, bool over)
