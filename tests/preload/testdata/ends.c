@@ -20,7 +20,7 @@ int main(int argc, char **argv)
     if (strcmp(how, "exit") == 0)
         exit(3); /* without finalize */
     if (strcmp(how, "kill") == 0) {
-        usleep(600000);
+        sleep(1); /* the writer looks every tenth of a second */
         raise(SIGKILL);
     }
     if (strcmp(how, "limit") == 0) {
@@ -28,12 +28,12 @@ int main(int argc, char **argv)
         setrlimit(RLIMIT_FSIZE, &files);
         for (int i = 0; i < 20000; i++)
             shmem_long_p(&word, i, 0);
-        usleep(300000);
+        sleep(1);
         for (int i = 0; i < 20000; i++)
             shmem_long_p(&word, i, 0);
     }
     if (strcmp(how, "close") == 0) {
-        usleep(300000); /* the file is there */
+        sleep(1); /* the file is there */
         for (int fd = 3; fd < 2000; fd++)
             close(fd);
         exit(3);
