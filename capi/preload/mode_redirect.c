@@ -310,10 +310,8 @@ static bool before(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
     if (f->real == (void *)absent)
-        redirect_refuse(preload_name(f->number), "%s",
-                        strncmp(preload_name(f->number), "nvshmemid_hostlib_", 18) == 0
-                            ? redirect_for_device
-                            : "libshmem has no function of this name (leave the call out)");
+        redirect_refuse(preload_name(f->number),
+                        "libshmem has no function of this name (leave the call out)");
     if (!behind || c->flags & PRELOAD_NVSHMEM)
         return true;
     if (c->kind == PRELOAD_KIND_INIT && !ready) {

@@ -47,7 +47,6 @@ extern const struct redirect_library redirect_openmpi_4, redirect_openmpi_5;
 
 /* redirect_names.c */
 extern const struct redirect_name redirect_names[];
-extern const char redirect_for_device[]; /* why kernels of NVIDIA's device library are refused */
 
 /* redirect_scan.c: the library that the program was linked with; NULL: ours, nothing to translate.
  * Does not return for a library that is not known. */

@@ -190,19 +190,14 @@ REDUCE(shmem_longlong_and_reduce, shmem_ulonglong_and_reduce)
 REDUCE(shmem_longlong_or_reduce, shmem_ulonglong_or_reduce)
 REDUCE(shmem_longlong_xor_reduce, shmem_ulonglong_xor_reduce)
 
-const char redirect_for_device[] =
-    "the program has device code of NVIDIA's libnvshmem_device.a linked in, "
-    "which libshmem cannot serve (compile its kernels with the headers in "
-    "share/nvshmem/include)";
-
 /*
  * NVIDIA's device archive begins its part of a program by calls of NVIDIA's host library that no
  * program makes itself. The kernels in it have that library's layouts, so the program is refused
- * before the library is initialised: here by a call that no mode sees, and by mode redirect for the
- * others (nvshmemid_hostlib_*). Without that mode the stub leaves the arguments where they are and
- * jumps.
+ * before the library is initialised. Without mode redirect the stub leaves the arguments where they
+ * are and jumps.
  */
-#define DEVICE(X) X(nvshmemid_init_status)
+#define DEVICE(X)                                                                                  \
+    X(nvshmemid_hostlib_init_attr) X(nvshmemid_hostlib_finalize) X(nvshmemid_init_status)
 #define NUMBER(name) NUMBER_##name,
 #define NAME(name) #name,
 enum { DEVICE(NUMBER) DEVICE_NAMES };
@@ -213,7 +208,10 @@ void *redirect_device(unsigned number)
     static const char *const names[] = {DEVICE(NAME)};
     static void *found[DEVICE_NAMES];
     if (redirect_on())
-        redirect_refuse(names[number], "%s", redirect_for_device);
+        redirect_refuse(names[number],
+                        "the program has device code of NVIDIA's libnvshmem_device.a linked in, "
+                        "which libshmem cannot serve (compile its kernels with the headers in "
+                        "share/nvshmem/include)");
     return next(&found[number], names[number]);
 }
 
