@@ -71,6 +71,13 @@ void redirect_refuse(const char *call, const char *format, ...)
     preload_refuse("redirect: %s%s: %s", call, pe, text);
 }
 
+void redirect_refuse_device(const char *call)
+{
+    redirect_refuse(call, "the program has device code of NVIDIA's libnvshmem_device.a linked in, "
+                          "which libshmem cannot serve (compile its kernels with the headers in "
+                          "share/nvshmem/include)");
+}
+
 void *redirect_ours(const char *name)
 {
     return dlsym(shmem, name);
@@ -309,6 +316,9 @@ static void translate(struct preload_frame *f)
 static bool before(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
+    if (f->number == PRELOAD_nvshmemid_hostlib_init_attr ||
+        f->number == PRELOAD_nvshmemid_hostlib_finalize)
+        redirect_refuse_device(preload_name(f->number));
     if (f->real == (void *)absent)
         redirect_refuse(preload_name(f->number),
                         "libshmem has no function of this name (leave the call out)");

@@ -66,6 +66,10 @@ int redirect_pe(void);
 void redirect_refuse(const char *call, const char *format, ...)
     __attribute__((format(printf, 2, 3), noreturn));
 
+/* The same for a call that NVIDIA's device archive makes: the kernels in it have the layouts of
+ * NVIDIA's host library. */
+void redirect_refuse_device(const char *call) __attribute__((noreturn));
+
 /*
  * redirect_sets.c: arrays pSync and pWrk of the library's own size, for programs that have shorter
  * ones. open after init, on all PEs; close after the last finalize. bytes is what it takes from the

@@ -191,42 +191,13 @@ REDUCE(shmem_longlong_or_reduce, shmem_ulonglong_or_reduce)
 REDUCE(shmem_longlong_xor_reduce, shmem_ulonglong_xor_reduce)
 
 /*
- * NVIDIA's device archive begins its part of a program by calls of NVIDIA's host library that no
- * program makes itself. The kernels in it have that library's layouts, so the program is refused
- * before the library is initialised. Without mode redirect the stub leaves the arguments where they
- * are and jumps.
+ * NVIDIA's device archive calls functions of NVIDIA's host library that no program calls itself.
+ * Modes see the others (mode_redirect.c).
  */
-#define DEVICE(X)                                                                                  \
-    X(nvshmemid_hostlib_init_attr) X(nvshmemid_hostlib_finalize) X(nvshmemid_init_status)
-#define NUMBER(name) NUMBER_##name,
-#define NAME(name) #name,
-enum { DEVICE(NUMBER) DEVICE_NAMES };
-void *redirect_device(unsigned number) __attribute__((used, visibility("hidden")));
-
-void *redirect_device(unsigned number)
+PRELOAD_PUBLIC int nvshmemid_init_status(void)
 {
-    static const char *const names[] = {DEVICE(NAME)};
-    static void *found[DEVICE_NAMES];
+    static void *found;
     if (redirect_on())
-        redirect_refuse(names[number],
-                        "the program has device code of NVIDIA's libnvshmem_device.a linked in, "
-                        "which libshmem cannot serve (compile its kernels with the headers in "
-                        "share/nvshmem/include)");
-    return next(&found[number], names[number]);
+        redirect_refuse_device("nvshmemid_init_status");
+    return ((int (*)(void))next(&found, "nvshmemid_init_status"))();
 }
-
-/* Six registers of integers; eight of floating-point numbers are not used by these functions. */
-#define STUB(name)                                                                                 \
-    __attribute__((naked)) PRELOAD_PUBLIC void name(void);                                         \
-    void name(void)                                                                                \
-    {                                                                                              \
-        __asm__("pushq %%rdi\n\tpushq %%rsi\n\tpushq %%rdx\n\t"                                    \
-                "pushq %%rcx\n\tpushq %%r8\n\tpushq %%r9\n\tsubq $8, %%rsp\n\t"                    \
-                "movl $%c0, %%edi\n\tcall redirect_device\n\tmovq %%rax, %%r11\n\t"                \
-                "addq $8, %%rsp\n\tpopq %%r9\n\tpopq %%r8\n\tpopq %%rcx\n\t"                       \
-                "popq %%rdx\n\tpopq %%rsi\n\tpopq %%rdi\n\tjmp *%%r11"                             \
-                :                                                                                  \
-                : "i"(NUMBER_##name));                                                             \
-    }
-
-DEVICE(STUB)

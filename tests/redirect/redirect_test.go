@@ -2,6 +2,7 @@ package redirect
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -233,20 +234,24 @@ func TestNvshmem(t *testing.T) {
 	build := need.Build(t)
 	dir := t.TempDir()
 	gcc(t, "-shared", "-fPIC", "-w", "testdata/nvidia.c", "-o", filepath.Join(dir, "libnvshmem_host.so.3"), "-Wl,-soname,libnvshmem_host.so.3")
-	host, device := filepath.Join(dir, "host"), filepath.Join(dir, "device")
+	host := filepath.Join(dir, "host")
 	link := []string{"-std=gnu11", "-g", "-I../../include/nvshmem", "testdata/nvshmem.c", filepath.Join(dir, "libnvshmem_host.so.3"),
 		// Before LD_LIBRARY_PATH, which shmemrun sets.
 		"-Wl,--disable-new-dtags,-rpath," + dir}
 	gcc(t, append(link, "-o", host)...)
-	gcc(t, append(link, "-o", device, "-DDEVICE")...)
 	shmemrun := []string{filepath.Join(build, "bin", "shmemrun"), "--timeout", "60", "--redirect", "-n", "2"}
 	want := []string{"PE 0: 2 PEs, 101, team 2", "PE 1: 2 PEs, 100, team 2"}
 	if got, errs, err := run(environment(), append(shmemrun, host)...); err != nil || !slices.Equal(got, want) || errs != "" {
 		t.Errorf("%v, %q, want %q\n%s", err, got, want, errs)
 	}
-	got, errs, err := run(environment(), append(shmemrun, device)...)
-	if says := `redirect: nvshmemid_init_status.*: the program has device code of NVIDIA's libnvshmem_device\.a linked in, .* \(compile its kernels `; err == nil || len(got) > 0 || !regexp.MustCompile(says).MatchString(errs) {
-		t.Errorf("device code: %v, %q, nothing says %s\n%s", err, got, says, errs)
+	for i, call := range []string{"nvshmemid_init_status", "nvshmemid_hostlib_init_attr"} {
+		device := filepath.Join(dir, call)
+		gcc(t, append(link, "-o", device, fmt.Sprintf("-DDEVICE=%d", i))...)
+		got, errs, err := run(environment(), append(shmemrun, device)...)
+		says := `redirect: ` + call + ` \(PE [01]\): the program has device code of NVIDIA's libnvshmem_device\.a linked in, .* \(compile its kernels `
+		if err == nil || len(got) > 0 || !regexp.MustCompile(says).MatchString(errs) {
+			t.Errorf("device code: %v, %q, nothing says %s\n%s", err, got, says, errs)
+		}
 	}
 }
 

@@ -1,13 +1,18 @@
-/* nvshmem.c: a host program of NVSHMEM. With -DDEVICE it does what the program's part of NVIDIA's
- * device archive does. */
+/* nvshmem.c: a host program of NVSHMEM. With -DDEVICE=0 or 1 it does what the program's part of
+ * NVIDIA's device archive does. */
 #include <nvshmem.h>
 #include <stdio.h>
 
 int nvshmemid_init_status(void);
+int nvshmemid_hostlib_init_attr(int requested, int *provided, unsigned flags, void *attributes,
+                                ...);
 
 int main(void)
 {
 #ifdef DEVICE
+    int provided;
+    if (DEVICE)
+        nvshmemid_hostlib_init_attr(2, &provided, 0, NULL, 0ul, NULL);
     nvshmemid_init_status();
 #endif
     nvshmem_init();
