@@ -151,7 +151,8 @@ func preloadLetter(c preloadCall, at int, p spec.Param) string {
 	case c.kind == "TEAM" && (p.Name == "size" || p.Name == "PE_size"), p.Name == "notify", p.Name == "n":
 		return "i"
 	}
-	if l := preloadNames[p.Name]; l != "" && (l != "n" || !strings.Contains(p.C, "*")) {
+	// A receive says by pointers whose message it was, and of how many bytes.
+	if l := preloadNames[p.Name]; l != "" && (l != "n" && l != "p" || !strings.Contains(p.C, "*")) {
 		return l
 	}
 	letters := map[spec.Role]string{

@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"libshmem/tests/need"
@@ -17,18 +16,7 @@ func TestSanitizers(t *testing.T) {
 	if need.Left("experiments") {
 		t.Skip("compiles the shim for each sanitizer (TESTS=full)")
 	}
-	all, err := filepath.Glob("../../capi/preload/*.c")
-	if err != nil || len(all) < 10 {
-		t.Fatal(all, err)
-	}
-	// Generated functions have only their frames, and lookups are asked for before a sanitizer works.
-	plain := filepath.Join(need.Build(t), "obj", "preload")
-	for i, file := range all {
-		if name := strings.TrimSuffix(filepath.Base(file), ".c"); strings.HasPrefix(name, "zz_") || name == "lookup" {
-			all[i] = filepath.Join(plain, name+".o")
-		}
-	}
-	all = append(all, filepath.Join(plain, "lookup.S.o"))
+	all := need.Shim(t)
 	for name, flag := range map[string]string{"thread": "-fsanitize=thread", "address": "-fsanitize=address,undefined"} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

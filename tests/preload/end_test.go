@@ -119,7 +119,7 @@ func TestSettings(t *testing.T) {
 	exe := program(t, "ends")
 	env := []string{"LD_PRELOAD=" + shim(t), "LD_LIBRARY_PATH=" + filepath.Dir(shim(t))}
 	for words, says := range map[string]string{
-		"tarce":              `SHMEM_PRELOAD: unknown word "tarce" (use one of these, or several joined by +: trace[,file=DIR]`,
+		"tarce":              `SHMEM_PRELOAD: unknown word "tarce" (use one of these, or several joined by +: redirect[,library=PATH], trace[,file=DIR]`,
 		"trace+":             `SHMEM_PRELOAD: unknown word "" (use one of these`,
 		"trace+trace":        `SHMEM_PRELOAD: trace is there twice (leave one out)`,
 		"trace,fil=x":        `there is no such key (write trace[,file=DIR]`,

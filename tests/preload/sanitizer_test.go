@@ -13,18 +13,7 @@ import (
 // AddressSanitizer in the shim. The library behind is the test's own, which both see whole; the
 // shim is linked as a library before it, because a sanitizer must be the first that is preloaded.
 func TestSanitizers(t *testing.T) {
-	all, err := filepath.Glob("../../capi/preload/*.c")
-	if err != nil || len(all) < 10 {
-		t.Fatal(all, err)
-	}
-	// Generated functions have only their frames, and lookups are asked for before a sanitizer works.
-	plain := filepath.Join(need.Build(t), "obj", "preload")
-	for i, file := range all {
-		if name := strings.TrimSuffix(filepath.Base(file), ".c"); strings.HasPrefix(name, "zz_") || name == "lookup" {
-			all[i] = filepath.Join(plain, name+".o")
-		}
-	}
-	all = append(all, filepath.Join(plain, "lookup.S.o"))
+	all := need.Shim(t)
 	for _, c := range []struct{ name, flag string }{{"thread", "-fsanitize=thread"}, {"address", "-fsanitize=address,undefined"}} {
 		if c.name == "address" && need.Left("preload") {
 			continue

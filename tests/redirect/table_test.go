@@ -24,7 +24,7 @@ type row struct {
 func tables(t *testing.T) (values []row, texts map[string]string, symbols []string) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "table")
-	gcc(t, "-std=gnu11", "-w", "-I../../capi/preload", "testdata/table.c", "-o", program)
+	gcc(t, "-std=gnu11", "-w", "-I../../capi/preload", "-I"+filepath.Join(need.Build(t), "gen", "preload"), "testdata/table.c", "-o", program)
 	out, err := exec.Command(program).Output()
 	if err != nil {
 		t.Fatal(err)
