@@ -302,7 +302,7 @@ $(BUILD)/asan/bin/shmemrun $(BUILD)/tsan/bin/shmemrun: $(BUILD)/bin/shmemrun
 # ----------------------------------------------------- examples, C programs
 
 EXAMPLES  := $(foreach d,$(wildcard examples/*),$(if $(wildcard $(d)/*.c),$(notdir $(d))))
-CTEST_SRC := $(wildcard tests/c/*.c) $(filter %.c,$(MADE))
+CTEST_SRC := $(wildcard tests/c/*.c) $(filter-out $(PRELOAD_GEN),$(filter %.c,$(MADE)))
 CTESTS    := $(notdir $(basename $(CTEST_SRC)))
 
 .PHONY: examples

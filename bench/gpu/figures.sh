@@ -111,7 +111,7 @@ part_p2p() {
 part_copy() {
     within 40 env BENCH_ROUTE=copy "$base/copyloop"
     export BENCH_ROUTE=copy SHMEM_DISABLE_P2P=1 SHMEM_GPU_NET=copy
-    ours 30 signal
+    ours 60 signal
     ours 30 latency
     BENCH_BYTES=268435456 ours 40 bandwidth put get
     unset BENCH_ROUTE SHMEM_DISABLE_P2P SHMEM_GPU_NET
