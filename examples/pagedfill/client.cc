@@ -1,0 +1,249 @@
+/*
+ * client.cc: in each round a client sends one request to each server, receives its answer with the
+ * context word, and waits for a notification of each page.
+ */
+#include "client.h"
+
+#include "progress.h"
+#include "protocol.h"
+
+#include <shmem.h>
+#include <shmemx.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace pagedfill
+{
+
+/* What a round asks of a server. */
+struct share {
+    request r = {};
+    std::vector<page> pages;
+    uint64_t writes = 0; /* that the server does for it */
+};
+
+class client
+{
+  public:
+    explicit client(const job &the_job) : j(the_job), one(j.opt.page_bytes / 8), is(one)
+    {
+    }
+
+    int run()
+    {
+        const uint64_t bytes = (uint64_t)j.opt.pages * j.opt.page_bytes;
+        double took = 0;
+        for (int i = 0; i < j.opt.rounds; i++) {
+            double t = round(0, true);
+            if (t < 0)
+                return 1;
+            took += t;
+        }
+        printf("client PE %d: %d rounds of %zu pages of %zu bytes: every byte verified, %.3f GB/s\n",
+               j.me, j.opt.rounds, j.opt.pages, j.opt.page_bytes,
+               (double)bytes * j.opt.rounds / took / 1e9);
+        return j.opt.measure > 0 ? compare(bytes) : 0;
+    }
+
+    void bye()
+    {
+        for (int s = 0; s < j.opt.servers; s++)
+            shmemx_send(nullptr, 0, TAG_LEAVE, s); /* to a lost server it does nothing */
+    }
+
+  private:
+    /* The same writes with requests and without, one after the other, so that both find the
+     * machine in the same state. The clients begin together. */
+    int compare(uint64_t bytes)
+    {
+        std::vector<double> with, without, ratio;
+        shmem_team_t clients = SHMEM_TEAM_INVALID;
+        shmem_team_split_strided(SHMEM_TEAM_WORLD, j.opt.servers, 1, j.opt.clients, nullptr, 0,
+                                 &clients);
+        for (int i = 0; i < j.opt.measure; i++) {
+            double filled = 0;
+            shmem_team_sync(clients);
+            for (int k = 0; k < j.opt.rounds; k++) {
+                double t = round(0, false);
+                if (t < 0)
+                    return 1;
+                filled += t;
+            }
+            shmem_team_sync(clients);
+            double raw = round((uint32_t)j.opt.rounds, false);
+            if (raw < 0)
+                return 1;
+            const double all = (double)bytes * j.opt.rounds / 1e9;
+            with.push_back(all / filled);
+            without.push_back(all / raw);
+            ratio.push_back(raw / filled);
+        }
+        printf("client PE %d: paged fill %.3f GB/s, the writes alone %.3f GB/s, ratio %.3f "
+               "(medians of %d)\n",
+               j.me, median(with), median(without), median(ratio), j.opt.measure);
+        return 0;
+    }
+
+    static double median(std::vector<double> v)
+    {
+        std::sort(v.begin(), v.end());
+        return (v[(v.size() - 1) / 2] + v[v.size() / 2]) / 2;
+    }
+
+    /* One round: the seconds until all pages were there, or less than 0 after a message. */
+    double round(uint32_t repeats, bool verified)
+    {
+        const uint64_t writes = (uint64_t)j.opt.pages * (repeats > 0 ? repeats : 1);
+        std::vector<share> shares = deal(repeats);
+        progress bar(verified && !j.opt.serve && j.me == j.opt.servers, writes, j.opt.page_bytes);
+        double begun = seconds();
+        for (size_t s = 0; s < shares.size(); s++)
+            if (!send(shares[s], (int)s))
+                return -1;
+        for (size_t s = 0; s < shares.size(); s++)
+            if (!answered(shares[s], (int)s))
+                return -1;
+        uint64_t before = 0;
+        for (size_t s = 0; s < shares.size(); s++) {
+            if (!arrived(shares[s], (int)s, before, &bar))
+                return -1;
+            before += shares[s].writes;
+        }
+        double took = seconds() - begun;
+        for (size_t s = 0; s < shares.size(); s++)
+            if (!exact(shares[s], (int)s) || (verified && !same(shares[s])))
+                return -1;
+        return took;
+    }
+
+    /* Deals the pages to the servers, and to the buffers. No two rounds have the same seed, so what
+     * an earlier round has left is wrong in this one. */
+    std::vector<share> deal(uint32_t repeats)
+    {
+        std::vector<share> shares((size_t)j.opt.servers);
+        number++;
+        for (size_t i = 0; i < j.opt.pages; i++)
+            shares[i % shares.size()].pages.push_back(
+                {(uint32_t)(i % j.buffers.size()), (uint32_t)(i / j.buffers.size())});
+        for (size_t s = 0; s < shares.size(); s++) {
+            share &x = shares[s];
+            x.r.magic = MAGIC;
+            x.r.context = (uint32_t)stream_word(j.opt.seed + number, (uint64_t)j.me * 1000 + s);
+            x.r.seed = j.opt.seed + ((uint64_t)j.me << 40) +
+                       (number * shares.size() + s) * 1024;
+            x.r.page_bytes = (uint32_t)j.opt.page_bytes;
+            x.r.notify = (uint32_t)j.notify + (uint32_t)s;
+            x.r.npages = (uint32_t)x.pages.size();
+            x.r.repeats = repeats;
+            x.writes = (uint64_t)x.r.npages * (repeats > 0 ? repeats : 1);
+        }
+        while (shares.back().pages.empty())
+            shares.pop_back(); /* fewer pages than servers */
+        return shares;
+    }
+
+    bool lost(int server)
+    {
+        if (shmem_pe_accessible(server))
+            return false;
+        say(j.me, "wait for pages of server PE %d: it is lost (start the job again)", server);
+        return true;
+    }
+
+    bool send(const share &x, int server)
+    {
+        std::vector<unsigned char> m(sizeof x.r + x.pages.size() * sizeof(page));
+        memcpy(m.data(), &x.r, sizeof x.r);
+        memcpy(m.data() + sizeof x.r, x.pages.data(), x.pages.size() * sizeof(page));
+        return shmemx_send(m.data(), m.size(), TAG_REQUEST, server) == 0 || !lost(server);
+    }
+
+    bool answered(const share &x, int server)
+    {
+        answer a;
+        size_t nbytes = 0;
+        int tag = TAG_ANSWER, pe = server;
+        while (shmemx_recv(&a, sizeof a, &tag, &pe, &nbytes) != 0) {
+            if (shmemx_last_error() == SHMEMX_ERROR_MESSAGE || nbytes > sizeof a) {
+                say(j.me, "receive the answer of PE %d: it has %zu bytes (a server of the same "
+                          "program sends %zu)", server, nbytes, sizeof a);
+                return false;
+            }
+            if (lost(server))
+                return false;
+        }
+        if (nbytes != sizeof a || a.refused) {
+            a.text[sizeof a.text - 1] = '\0';
+            say(j.me, "server PE %d refused the request: %s", server, a.text);
+            return false;
+        }
+        if (a.context != x.r.context || a.npages != x.writes) {
+            say(j.me, "compare the answer of PE %d: context 0x%08x and %u pages instead of 0x%08x "
+                      "and %llu", server, a.context, a.npages, x.r.context,
+                (unsigned long long)x.writes);
+            return false;
+        }
+        return true;
+    }
+
+    /* Waits for the writes of a server. The loss of any PE ends a wait once, so the count decides,
+     * and the state of this server. */
+    bool arrived(const share &x, int server, uint64_t before, progress *bar)
+    {
+        for (uint64_t got = 0; got < x.writes;) {
+            got = shmemx_notify_wait((int)x.r.notify, std::min(x.writes, got + bar->step()));
+            if (got < x.writes && lost(server))
+                return false;
+            bar->draw(before + std::min(got, x.writes));
+        }
+        return true;
+    }
+
+    /* A write that counted twice would still be seen here, and one of an earlier round, too. */
+    bool exact(const share &x, int server)
+    {
+        uint64_t got = shmemx_notify_fetch((int)x.r.notify);
+        if (got != x.writes) {
+            say(j.me, "count the pages of PE %d: %llu notifications instead of %llu", server,
+                (unsigned long long)got, (unsigned long long)x.writes);
+            return false;
+        }
+        shmemx_notify_reset((int)x.r.notify, 0);
+        return true;
+    }
+
+    /* Every byte. The buffers may be in the memory of a GPU, which shmem_getmem reads, too. */
+    bool same(const share &x)
+    {
+        for (const page &p : x.pages) {
+            stream_page(one.data(), x.r.seed, p, j.opt.page_bytes);
+            shmem_getmem(is.data(), j.buffers[p.buffer] + p.index * j.opt.page_bytes,
+                         j.opt.page_bytes, j.me);
+            for (size_t i = 0; i < one.size(); i++) {
+                if (is[i] == one[i])
+                    continue;
+                say(j.me, "verify page %u of buffer %u: word %zu is 0x%016llx instead of 0x%016llx",
+                    p.index, p.buffer, i, (unsigned long long)is[i], (unsigned long long)one[i]);
+                return false;
+            }
+        }
+        return true;
+    }
+
+    const job &j;
+    std::vector<uint64_t> one, is;
+    uint64_t number = 0;
+};
+
+int ask(const job &j)
+{
+    client c(j);
+    int status = c.run();
+    c.bye();
+    return status;
+}
+
+} // namespace pagedfill

@@ -1,0 +1,58 @@
+/*
+ * progress.h: a bar on stderr, where that is a terminal.
+ */
+#ifndef PAGEDFILL_PROGRESS_H
+#define PAGEDFILL_PROGRESS_H
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <unistd.h>
+
+namespace pagedfill
+{
+
+class progress
+{
+  public:
+    /* A bar of so many pages; not shown by a PE that is not asked to. */
+    progress(bool asked, uint64_t all, uint64_t bytes_of_page)
+        : shown(asked && isatty(STDERR_FILENO)), total(all), page_bytes(bytes_of_page)
+    {
+    }
+    ~progress()
+    {
+        if (drawn)
+            fputc('\n', stderr);
+    }
+    progress(const progress &) = delete;
+    progress &operator=(const progress &) = delete;
+
+    /* How many pages to wait for before the next picture. */
+    uint64_t step() const
+    {
+        return shown ? total / 50 + 1 : total;
+    }
+
+    /* One write for a picture, because a launcher passes the output of several PEs on. */
+    void draw(uint64_t done)
+    {
+        const uint64_t width = 40;
+        if (!shown)
+            return;
+        drawn = true;
+        std::string bar((size_t)(done * width / total), '#');
+        bar.resize(width, '.');
+        fprintf(stderr, "\r%s %3d%% of %.1f MB", bar.c_str(), (int)(done * 100 / total),
+                (double)(total * page_bytes) / 1e6);
+    }
+
+  private:
+    const bool shown;
+    const uint64_t total, page_bytes;
+    bool drawn = false;
+};
+
+} // namespace pagedfill
+
+#endif

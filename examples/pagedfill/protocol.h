@@ -1,0 +1,69 @@
+/*
+ * protocol.h: what a client and a server send each other, and the bytes of a page.
+ *
+ * The numbers of a message are in the byte order of the PEs, which are of one kind in a job. Python
+ * has the same layout in pagedfill.py.
+ */
+#ifndef PAGEDFILL_PROTOCOL_H
+#define PAGEDFILL_PROTOCOL_H
+
+#include <cstddef>
+#include <cstdint>
+
+namespace pagedfill
+{
+
+/* Tags of messages. */
+enum { TAG_REQUEST = 1, TAG_ANSWER = 2, TAG_LEAVE = 3 };
+
+constexpr uint32_t MAGIC = 0x4c494650; /* "PFIL" */
+constexpr uint32_t MOST_REPEATS = 1000;
+
+/* A request is this, and behind it its pages. */
+struct request {
+    uint32_t magic;
+    uint32_t context; /* comes back in the answer */
+    uint64_t seed;
+    uint32_t page_bytes; /* a multiple of 8 */
+    uint32_t notify;     /* counter of the client: 1 for each page that has been written */
+    uint32_t npages;
+    uint32_t repeats; /* 0: fill the pages, write each once. Else: write them so often, not filled */
+};
+
+/* A page of a buffer: bytes index * page_bytes and up. */
+struct page {
+    uint32_t buffer;
+    uint32_t index;
+};
+
+/* The answer to a request. It is sent when all writes have been begun, and may arrive before
+ * their bytes: the counter says when these are there. */
+struct answer {
+    uint32_t refused; /* 0: the pages come; 1: none does, and text says why */
+    uint32_t context; /* that of the request; 0 if the request was too short to have one */
+    uint32_t npages;  /* writes that come */
+    char text[228];   /* ends with a zero */
+};
+
+static_assert(sizeof(request) == 32 && sizeof(page) == 8 && sizeof(answer) == 240,
+              "messages without gaps");
+
+/* Word i of the stream of a key. Words of one stream all differ, so that a page at another place
+ * is noticed, and neighbouring keys have different streams. */
+inline uint64_t stream_word(uint64_t key, uint64_t i)
+{
+    uint64_t x = (key + 1) * 0xd1342543de82ef95 + i * 0x9e3779b97f4a7c15;
+    return x ^ (x >> 29);
+}
+
+/* Writes the page at this index of a buffer into words. */
+inline void stream_page(uint64_t *words, uint64_t seed, const page &p, size_t page_bytes)
+{
+    const uint64_t key = seed + p.buffer, n = page_bytes / 8, first = p.index * n;
+    for (uint64_t i = 0; i < n; i++)
+        words[i] = stream_word(key, first + i);
+}
+
+} // namespace pagedfill
+
+#endif
