@@ -60,19 +60,16 @@ class client
     int compare(uint64_t bytes)
     {
         std::vector<double> with, without, ratio;
-        shmem_team_t clients = SHMEM_TEAM_INVALID;
-        shmem_team_split_strided(SHMEM_TEAM_WORLD, j.opt.servers, 1, j.opt.clients, nullptr, 0,
-                                 &clients);
         for (int i = 0; i < j.opt.measure; i++) {
             double filled = 0;
-            shmem_team_sync(clients);
+            shmem_team_sync(j.clients);
             for (int k = 0; k < j.opt.rounds; k++) {
                 double t = round(0, false);
                 if (t < 0)
                     return 1;
                 filled += t;
             }
-            shmem_team_sync(clients);
+            shmem_team_sync(j.clients);
             double raw = round((uint32_t)j.opt.rounds, false);
             if (raw < 0)
                 return 1;

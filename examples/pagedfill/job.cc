@@ -5,7 +5,6 @@
  */
 #include "job.h"
 
-#include <shmem.h>
 #include <shmemx.h>
 
 #include <cerrno>
@@ -225,6 +224,7 @@ job::job(const options &o) : opt(o)
     if (notify < 0)
         fail(me, "allocate", std::to_string(o.servers) + " notification counters",
              "so many are not free", "set SHMEM_NOTIFY_COUNT to a larger number");
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, o.servers, 1, o.clients, nullptr, 0, &clients);
 }
 
 void job::leave()

@@ -4,6 +4,8 @@
 #ifndef PAGEDFILL_JOB_H
 #define PAGEDFILL_JOB_H
 
+#include <shmem.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -41,6 +43,7 @@ class job
     std::vector<unsigned char *> buffers; /* symmetric */
     size_t buffer_bytes = 0;
     int notify = 0; /* the first counter; there are opt.servers */
+    shmem_team_t clients = SHMEM_TEAM_INVALID; /* all of them; not valid at servers */
 
     bool is_client(int pe) const
     {
