@@ -42,9 +42,10 @@ class client
                 return 1;
             took += t;
         }
-        printf("client PE %d: %d rounds of %zu pages of %zu bytes: every byte verified, %.3f GB/s\n",
-               j.me, j.opt.rounds, j.opt.pages, j.opt.page_bytes,
-               (double)bytes * j.opt.rounds / took / 1e9);
+        printf(
+            "client PE %d: %d rounds of %zu pages of %zu bytes: every byte verified, %.3f GB/s\n",
+            j.me, j.opt.rounds, j.opt.pages, j.opt.page_bytes,
+            (double)bytes * j.opt.rounds / took / 1e9);
         return j.opt.measure > 0 ? compare(bytes) : 0;
     }
 
@@ -129,8 +130,7 @@ class client
             share &x = shares[s];
             x.r.magic = MAGIC;
             x.r.context = (uint32_t)stream_word(j.opt.seed + number, (uint64_t)j.me * 1000 + s);
-            x.r.seed = j.opt.seed + ((uint64_t)j.me << 40) +
-                       (number * shares.size() + s) * 1024;
+            x.r.seed = j.opt.seed + ((uint64_t)j.me << 40) + (number * shares.size() + s) * 1024;
             x.r.page_bytes = (uint32_t)j.opt.page_bytes;
             x.r.notify = (uint32_t)j.notify + (uint32_t)s;
             x.r.npages = (uint32_t)x.pages.size();
@@ -165,8 +165,10 @@ class client
         int tag = TAG_ANSWER, pe = server;
         while (shmemx_recv(&a, sizeof a, &tag, &pe, &nbytes) != 0) {
             if (shmemx_last_error() == SHMEMX_ERROR_MESSAGE || nbytes > sizeof a) {
-                say(j.me, "receive the answer of PE %d: it has %zu bytes (a server of the same "
-                          "program sends %zu)", server, nbytes, sizeof a);
+                say(j.me,
+                    "receive the answer of PE %d: it has %zu bytes (a server of the same "
+                    "program sends %zu)",
+                    server, nbytes, sizeof a);
                 return false;
             }
             if (lost(server))
@@ -178,9 +180,10 @@ class client
             return false;
         }
         if (a.context != x.r.context || a.npages != x.writes) {
-            say(j.me, "compare the answer of PE %d: context 0x%08x and %u pages instead of 0x%08x "
-                      "and %llu", server, a.context, a.npages, x.r.context,
-                (unsigned long long)x.writes);
+            say(j.me,
+                "compare the answer of PE %d: context 0x%08x and %u pages instead of 0x%08x "
+                "and %llu",
+                server, a.context, a.npages, x.r.context, (unsigned long long)x.writes);
             return false;
         }
         return true;

@@ -42,7 +42,7 @@ class job
     int me = 0;
     std::vector<unsigned char *> buffers; /* symmetric */
     size_t buffer_bytes = 0;
-    int notify = 0; /* the first counter; there are opt.servers */
+    int notify = 0;                            /* the first counter; there are opt.servers */
     shmem_team_t clients = SHMEM_TEAM_INVALID; /* all of them; not valid at servers */
 
     bool is_client(int pe) const

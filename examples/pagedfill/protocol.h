@@ -27,7 +27,8 @@ struct request {
     uint32_t page_bytes; /* a multiple of 8 */
     uint32_t notify;     /* counter of the client: 1 for each page that has been written */
     uint32_t npages;
-    uint32_t repeats; /* 0: fill the pages, write each once. Else: write them so often, not filled */
+    uint32_t
+        repeats; /* 0: fill the pages, write each once. Else: write them so often, not filled */
 };
 
 /* A page of a buffer: bytes index * page_bytes and up. */

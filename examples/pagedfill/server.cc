@@ -28,7 +28,8 @@ class stage
         : half_bytes(std::max(HALF, most_page_bytes / 64 * 64 + 64))
     {
         for (half &h : halves) {
-            h.bytes = static_cast<unsigned char *>(aligned_alloc(4096, (half_bytes + 4095) & ~4095ul));
+            h.bytes =
+                static_cast<unsigned char *>(aligned_alloc(4096, (half_bytes + 4095) & ~4095ul));
             if (h.bytes == nullptr || shmem_ctx_create(0, &h.ctx) != 0) {
                 say(shmem_my_pe(), "make a stage for pages: no memory or no context left");
                 shmem_global_exit(1);
@@ -85,7 +86,8 @@ class server
   public:
     explicit server(const job &the_job)
         : j(the_job), pages(j.buffer_bytes), gone(j.opt.clients, false),
-          capacity(sizeof(request) + MOST_PAGES * sizeof(page)), message(new unsigned char[capacity])
+          capacity(sizeof(request) + MOST_PAGES * sizeof(page)),
+          message(new unsigned char[capacity])
     {
     }
 
@@ -159,8 +161,10 @@ class server
     void reply(int pe, const answer &a)
     {
         if (shmemx_send_test(&a, sizeof a, TAG_ANSWER, pe) == 0)
-            say(j.me, "answer PE %d: it has too many answers that it has not received; this one "
-                      "is dropped", pe);
+            say(j.me,
+                "answer PE %d: it has too many answers that it has not received; this one "
+                "is dropped",
+                pe);
     }
 
     /* Answers true if all that the request says can be done. */
@@ -174,11 +178,13 @@ class server
         else if (r.npages == 0 || nbytes != wanted)
             refuse(pe, r.context,
                    "it has %zu bytes, but says %u pages (send 32 bytes and 8 for each page, 1 or "
-                   "more)", nbytes, r.npages);
+                   "more)",
+                   nbytes, r.npages);
         else if (r.page_bytes == 0 || r.page_bytes % 8 != 0 || r.page_bytes > j.buffer_bytes)
-            refuse(pe, r.context,
-                   "its pages have %u bytes (a page has a multiple of 8, up to the %zu of a buffer)",
-                   r.page_bytes, j.buffer_bytes);
+            refuse(
+                pe, r.context,
+                "its pages have %u bytes (a page has a multiple of 8, up to the %zu of a buffer)",
+                r.page_bytes, j.buffer_bytes);
         else if (r.notify < first || r.notify >= end)
             refuse(pe, r.context, "notification %u is not the job's (these are %u to %u)", r.notify,
                    first, end - 1);

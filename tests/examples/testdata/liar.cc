@@ -99,7 +99,8 @@ static void lies(const job &j)
     refused(std::vector<unsigned char>(32 + 8 * 65536 + 1), TAG_REQUEST, 0,
             "524321 bytes are more than the 524320 of 65536 pages");
     refused(good, 9, 0, "a message of tag 9 is none of this protocol");
-    refused(with([](request &x, list &) { x.magic++; }), TAG_REQUEST, c, "it begins with 0x4c494651");
+    refused(with([](request &x, list &) { x.magic++; }), TAG_REQUEST, c,
+            "it begins with 0x4c494651");
     refused(with([](request &x, list &) { x.npages = 0; }), TAG_REQUEST, c, "but says 0 pages");
     refused(with([](request &x, list &) { x.npages++; }), TAG_REQUEST, c, "but says");
     refused(with([](request &x, list &) { x.npages = UINT32_MAX; }), TAG_REQUEST, c,
