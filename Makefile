@@ -315,6 +315,12 @@ $(BUILD)/examples/$(1): $(wildcard examples/$(1)/*.c) $(wildcard examples/$(1)/*
 endef
 $(foreach e,$(EXAMPLES),$(eval $(call example_rule,$(e))))
 
+# One of C++.
+examples: $(BUILD)/examples/pagedfill
+$(BUILD)/examples/pagedfill: $(wildcard examples/pagedfill/*.cc examples/pagedfill/*.h) $(HEADERS_OWN) $(BUILD)/lib/libshmem.so
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -Wall -Wextra -Werror -O2 -g -Iinclude -o $@ $(filter %.cc,$^) -L$(BUILD)/lib -lshmem
+
 # The C tests, plain and under two sanitizers. -O1 keeps the compilation of the generated ones
 # short: they are long and need not be fast. The arguments: suffix, compiler flags, folder. make
 # test builds tests-asan-written, which leaves generated programs out.

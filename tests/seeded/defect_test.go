@@ -100,4 +100,6 @@ func defects() []defect {
 	return slices.Concat(heapDefects, teamDefects, nvshmemDefects, collectiveDefects, setDefects, nodeDefects, lockDefects, messageDefects, orderDefects, ringDefects,
 		preloadDefects, redirectDefects, proxyDefects, fabricDefects, bootstrapDefects, launchDefects, configDefects, generatedDefects,
 		traceDefects, replayDefects, deviceDefects, pythonDefects)
+	return slices.Concat(heapDefects, teamDefects, nvshmemDefects, collectiveDefects, setDefects, nodeDefects, lockDefects, messageDefects, fillDefects, orderDefects, ringDefects,
+		preloadDefects, proxyDefects, fabricDefects, bootstrapDefects, launchDefects, configDefects, generatedDefects, traceDefects, deviceDefects, pythonDefects)
 }

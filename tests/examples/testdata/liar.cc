@@ -120,7 +120,9 @@ static void lies(const job &j)
             TAG_REQUEST, c, (" is in buffer " + std::to_string(j.buffers.size())).c_str());
     refused(with([](request &, list &p) { p[1].index = UINT32_MAX; }), TAG_REQUEST, c,
             "page 1 has index 4294967295");
-    refused(with([&](request &, list &p) { p[0].index = (uint32_t)(j.buffer_bytes / 64); }),
+    refused(with([&](request &, list &p) {
+                p[0].index = (uint32_t)(j.buffer_bytes / j.opt.page_bytes);
+            }),
             TAG_REQUEST, c, "page 0 has index");
 
     /* Nothing has been written or counted, and the next request is served. */
