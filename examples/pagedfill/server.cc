@@ -24,17 +24,15 @@ namespace pagedfill
 class stage
 {
   public:
-    explicit stage(size_t most_page_bytes)
-        : half_bytes(std::max(HALF, most_page_bytes / 64 * 64 + 64))
+    stage()
     {
         for (half &h : halves) {
-            h.bytes =
-                static_cast<unsigned char *>(aligned_alloc(4096, (half_bytes + 4095) & ~4095ul));
+            h.bytes = static_cast<unsigned char *>(aligned_alloc(4096, HALF));
             if (h.bytes == nullptr || shmem_ctx_create(0, &h.ctx) != 0) {
                 say(shmem_my_pe(), "make a stage for pages: no memory or no context left");
                 shmem_global_exit(1);
             }
-            memset(h.bytes, 0, half_bytes);
+            memset(h.bytes, 0, HALF);
         }
     }
     stage(const stage &) = delete;
@@ -44,7 +42,7 @@ class stage
     unsigned char *next(size_t page_bytes, shmem_ctx_t *ctx)
     {
         half *h = &halves[which];
-        if (h->used + page_bytes > half_bytes) {
+        if (h->used + page_bytes > HALF) {
             which = 1 - which;
             h = &halves[which];
             quiet(h);
@@ -68,7 +66,7 @@ class stage
         size_t used = 0;
         shmem_ctx_t ctx = SHMEM_CTX_INVALID;
     };
-    static constexpr size_t HALF = 2 << 20;
+    static constexpr size_t HALF = 2 * MOST_PAGE_BYTES;
 
     static void quiet(half *h)
     {
@@ -76,7 +74,6 @@ class stage
         h->used = 0;
     }
 
-    const size_t half_bytes;
     half halves[2];
     int which = 0;
 };
@@ -85,7 +82,7 @@ class server
 {
   public:
     explicit server(const job &the_job)
-        : j(the_job), pages(j.buffer_bytes), gone(j.opt.clients, false),
+        : j(the_job), gone(j.opt.clients, false),
           capacity(sizeof(request) + MOST_PAGES * sizeof(page)),
           message(new unsigned char[capacity])
     {
@@ -171,6 +168,7 @@ class server
     bool good(int pe, size_t nbytes, const request &r, const page *list)
     {
         const size_t wanted = sizeof r + (size_t)r.npages * sizeof *list;
+        const size_t most = std::min(j.buffer_bytes, (size_t)MOST_PAGE_BYTES);
         const uint32_t first = (uint32_t)j.notify, end = first + (uint32_t)j.opt.servers;
         if (r.magic != MAGIC)
             refuse(pe, r.context, "it begins with 0x%08x (a request begins with 0x%08x)", r.magic,
@@ -180,11 +178,9 @@ class server
                    "it has %zu bytes, but says %u pages (send 32 bytes and 8 for each page, 1 or "
                    "more)",
                    nbytes, r.npages);
-        else if (r.page_bytes == 0 || r.page_bytes % 8 != 0 || r.page_bytes > j.buffer_bytes)
-            refuse(
-                pe, r.context,
-                "its pages have %u bytes (a page has a multiple of 8, up to the %zu of a buffer)",
-                r.page_bytes, j.buffer_bytes);
+        else if (r.page_bytes == 0 || r.page_bytes % 8 != 0 || r.page_bytes > most)
+            refuse(pe, r.context, "its pages have %u bytes (a multiple of 8, up to %zu)",
+                   r.page_bytes, most);
         else if (r.notify < first || r.notify >= end)
             refuse(pe, r.context, "notification %u is not the job's (these are %u to %u)", r.notify,
                    first, end - 1);
