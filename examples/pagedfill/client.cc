@@ -38,7 +38,7 @@ class client
         const uint64_t bytes = (uint64_t)j.opt.pages * j.opt.page_bytes;
         double took = 0;
         for (int i = 0; i < j.opt.rounds; i++) {
-            double t = round(0, 1, true);
+            double t = round(1, false, 1, true);
             if (t < 0)
                 return 1;
             took += t;
@@ -62,23 +62,29 @@ class client
     int compare(uint64_t bytes)
     {
         const uint32_t rounds = (uint32_t)j.opt.rounds;
-        std::vector<double> with, without, ratio;
+        std::vector<double> figures[3]; /* seconds */
         for (int i = 0; i < j.opt.measure; i++) {
-            shmem_team_sync(j.clients);
-            double filled = round(0, rounds, false);
-            shmem_team_sync(j.clients);
-            double raw = filled < 0 ? filled : round(rounds, 1, false);
-            if (raw < 0)
-                return 1;
-            const double all = (double)bytes * j.opt.rounds / 1e9;
-            with.push_back(all / filled);
-            without.push_back(all / raw);
-            ratio.push_back(raw / filled);
+            for (int what = 0; what < 3; what++) {
+                shmem_team_sync(j.clients);
+                double t =
+                    what == 0 ? round(1, false, rounds, false) : round(rounds, what == 2, 1, false);
+                if (t < 0)
+                    return 1;
+                figures[what].push_back(t);
+            }
         }
-        printf("client PE %d: paged fill %.3f GB/s, the writes alone %.3f GB/s, ratio %.3f "
-               "(medians of %d)\n",
-               j.me, median(with), median(without), median(ratio), j.opt.measure);
-        return round(0, rounds, true) < 0; /* and what was measured is right */
+        double all = (double)bytes * rounds / 1e9, rate[3], ratio[3];
+        for (int what = 0; what < 3; what++) {
+            rate[what] = all / median(figures[what]);
+            std::vector<double> r;
+            for (size_t i = 0; i < figures[what].size(); i++)
+                r.push_back(figures[what][i] / figures[0][i]);
+            ratio[what] = median(r);
+        }
+        printf("client PE %d: paged fill %.3f GB/s; without requests %.3f GB/s, ratio %.3f; "
+               "the writes alone %.3f GB/s, ratio %.3f (medians of %d)\n",
+               j.me, rate[0], rate[1], ratio[1], rate[2], ratio[2], j.opt.measure);
+        return round(1, false, rounds, true) < 0; /* and what was measured is right */
     }
 
     static double median(std::vector<double> v)
@@ -89,11 +95,11 @@ class client
 
     /* Asks for all pages, with so many equal requests under way at a time: the seconds until the
      * pages of all were there, or less than 0 after a message. */
-    double round(uint32_t repeats, uint32_t requests, bool verified)
+    double round(uint32_t repeats, bool unfilled, uint32_t requests, bool verified)
     {
-        std::vector<share> shares = deal(repeats, requests);
-        progress bar(j.me == j.opt.servers,
-                     (uint64_t)j.opt.pages * requests * std::max(repeats, 1u), j.opt.page_bytes);
+        std::vector<share> shares = deal(repeats, unfilled, requests);
+        progress bar(j.me == j.opt.servers, (uint64_t)j.opt.pages * requests * repeats,
+                     j.opt.page_bytes);
         double begun = seconds();
         for (uint32_t k = 0; k < requests; k++)
             for (size_t s = 0; s < shares.size(); s++)
@@ -118,7 +124,7 @@ class client
 
     /* Deals the pages to the servers, and to the buffers. No two rounds have the same seed, so what
      * an earlier round has left is wrong in this one. */
-    std::vector<share> deal(uint32_t repeats, uint32_t requests)
+    std::vector<share> deal(uint32_t repeats, bool unfilled, uint32_t requests)
     {
         std::vector<share> shares((size_t)j.opt.servers);
         number++;
@@ -133,8 +139,9 @@ class client
             x.r.page_bytes = (uint32_t)j.opt.page_bytes;
             x.r.notify = (uint32_t)j.notify + (uint32_t)s;
             x.r.npages = (uint32_t)x.pages.size();
-            x.r.repeats = repeats;
-            x.writes = x.r.npages * std::max(repeats, 1u);
+            x.r.repeats = (uint16_t)repeats;
+            x.r.unfilled = unfilled;
+            x.writes = x.r.npages * repeats;
             x.all = (uint64_t)x.writes * requests;
         }
         while (shares.back().pages.empty())

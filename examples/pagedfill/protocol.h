@@ -28,8 +28,8 @@ struct request {
     uint32_t page_bytes; /* a multiple of 8, up to MOST_PAGE_BYTES */
     uint32_t notify;     /* counter of the client: 1 for each page that has been written */
     uint32_t npages;
-    uint32_t
-        repeats; /* 0: fill the pages, write each once. Else: write them so often, not filled */
+    uint16_t repeats;  /* write all of them so often, 1 or more */
+    uint16_t unfilled; /* 1: write what the server's memory has, to measure; 0: fill them */
 };
 
 /* A page of a buffer: bytes index * page_bytes and up. */

@@ -184,8 +184,9 @@ class server
         else if (r.notify < first || r.notify >= end)
             refuse(pe, r.context, "notification %u is not the job's (these are %u to %u)", r.notify,
                    first, end - 1);
-        else if (r.repeats > MOST_REPEATS)
-            refuse(pe, r.context, "it asks for %u repeats (up to %u)", r.repeats, MOST_REPEATS);
+        else if (r.repeats == 0 || r.repeats > MOST_REPEATS || r.unfilled > 1)
+            refuse(pe, r.context, "it asks for %u repeats (1 to %u), unfilled %u (0 or 1)",
+                   r.repeats, MOST_REPEATS, r.unfilled);
         else
             return good_pages(pe, r, list);
         return false;
@@ -226,11 +227,10 @@ class server
         const page *list = reinterpret_cast<const page *>(message.get() + sizeof r);
         if (!good(pe, nbytes, r, list))
             return;
-        const uint32_t times = r.repeats == 0 ? 1 : r.repeats;
-        for (uint32_t k = 0; k < times; k++)
+        for (uint32_t k = 0; k < r.repeats; k++)
             if (!write_pages(pe, r, list))
                 return;
-        answer a = {0, r.context, r.npages * times, ""};
+        answer a = {0, r.context, r.npages * r.repeats, ""};
         reply(pe, a);
     }
 
@@ -247,7 +247,7 @@ class server
             shmem_ctx_t ctx;
             const page p = list[i];
             unsigned char *source = pages.next(r.page_bytes, &ctx);
-            if (r.repeats == 0)
+            if (r.unfilled == 0)
                 stream_page(reinterpret_cast<uint64_t *>(source), r.seed, p, r.page_bytes);
             shmemx_ctx_putmem_notify_nbi(ctx, j.buffers[p.buffer] + (size_t)p.index * r.page_bytes,
                                          source, r.page_bytes, (int)r.notify, pe);

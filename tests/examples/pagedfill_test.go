@@ -31,7 +31,7 @@ func filler(t *testing.T, name string) string {
 	if name == "liar" {
 		files = []string{filepath.Join(dir, "job.cc"), filepath.Join("testdata", "liar.cc")}
 	}
-	args := []string{"-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O2", "-g", "-I" + dir,
+	args := []string{"-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O2", "-I" + dir,
 		"-I" + filepath.Join(root, "include"), "-o", program}
 	cc.Run(t, cc.CXX(), append(append(args, files...), "-L"+lib, "-lshmem")...)
 	return program
@@ -132,14 +132,14 @@ func TestPagedFillLies(t *testing.T) {
 		others: [][]string{{filler(t, "liar"), "lies"}, {filler(t, "liar"), "deaf"}}}
 	results := f.run(t)
 	filled(t, f, results)
-	if r := results[2]; r.status != 0 || !strings.Contains(r.stdout, "42 passed, 0 failed\n") {
+	if r := results[2]; r.status != 0 || !strings.Contains(r.stdout, "46 passed, 0 failed\n") {
 		t.Errorf("lies: %v\nservers: %v", r, results[0])
 	}
 	if r := results[3]; r.status != 0 || !strings.Contains(r.stdout, "1 passed, 0 failed\n") {
 		t.Errorf("deaf: %v", r)
 	}
-	if n := strings.Count(results[0].stderr, "refuse a request of PE 2: "); n != 19 {
-		t.Errorf("the server says %d refusals of 19\n%v", n, results[0])
+	if n := strings.Count(results[0].stderr, "refuse a request of PE 2: "); n != 21 {
+		t.Errorf("the server says %d refusals of 21\n%v", n, results[0])
 	}
 	if !strings.Contains(results[0].stderr, "answer PE 3: it has too many answers that it has not received") {
 		t.Errorf("the server dropped no answer\n%.3000s", results[0])
@@ -202,7 +202,7 @@ func TestPagedFillRefuses(t *testing.T) {
 }
 
 // TestPagedFillRatio compares the figures of the program: those with requests come near to those
-// of the writes alone. The bound is far below the usual 0.9, because the machine may be busy.
+// without. The bound is far below the usual 0.95, because the machine may be busy.
 func TestPagedFillRatio(t *testing.T) {
 	if !need.Full() {
 		t.Skip("measures for a while (make test-full)")
@@ -210,13 +210,13 @@ func TestPagedFillRatio(t *testing.T) {
 	f := fill{servers: 1, clients: 1, settings: []string{"SHMEM_PROVIDER=tcp"}, apart: true, options: []string{"--measure", "21"}}
 	results := f.run(t)
 	filled(t, f, results)
-	m := regexp.MustCompile(`paged fill (\d+\.\d+) GB/s, the writes alone (\d+\.\d+) GB/s, ratio (\d+\.\d+) \(medians of 21\)`).
-		FindStringSubmatch(results[1].stdout)
+	m := regexp.MustCompile(`paged fill [\d.]+ GB/s; without requests [\d.]+ GB/s, ratio ([\d.]+); ` +
+		`the writes alone [\d.]+ GB/s, ratio ([\d.]+) \(medians of 21\)`).FindStringSubmatch(results[1].stdout)
 	if m == nil {
 		t.Fatal(results[1])
 	}
 	t.Log(m[0])
-	if ratio, err := strconv.ParseFloat(m[3], 64); err != nil || ratio < 0.5 {
+	if ratio, err := strconv.ParseFloat(m[1], 64); err != nil || ratio < 0.7 {
 		t.Error(m[0])
 	}
 }

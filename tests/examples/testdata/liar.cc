@@ -48,6 +48,7 @@ static request right(const job &j, std::vector<page> *pages)
     for (size_t i = 0; i < j.opt.pages; i++)
         pages->push_back({(uint32_t)(i % j.buffers.size()), (uint32_t)(i / j.buffers.size())});
     r.npages = (uint32_t)pages->size();
+    r.repeats = 1;
     return r;
 }
 
@@ -116,6 +117,9 @@ static void lies(const job &j)
             "is not the job's");
     refused(with([](request &x, list &) { x.repeats = 1001; }), TAG_REQUEST, c,
             "it asks for 1001 repeats");
+    refused(with([](request &x, list &) { x.repeats = 0; }), TAG_REQUEST, c,
+            "it asks for 0 repeats");
+    refused(with([](request &x, list &) { x.unfilled = 2; }), TAG_REQUEST, c, "unfilled 2");
     refused(with([&](request &, list &p) { p.back().buffer = (uint32_t)j.buffers.size(); }),
             TAG_REQUEST, c, (" is in buffer " + std::to_string(j.buffers.size())).c_str());
     refused(with([](request &, list &p) { p[1].index = UINT32_MAX; }), TAG_REQUEST, c,
