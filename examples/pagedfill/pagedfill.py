@@ -212,23 +212,32 @@ class Server:
         self, pages: Pages, pe: int, seed: int, page_bytes: int, counter: int, fill: bool
     ) -> bool:
         """Writes each page once; False when the client is lost."""
-        try:
-            for page in pages:
-                memory, context = self.halves[self.which]
-                if self.used + page_bytes > len(memory):
-                    self.which, self.used = 1 - self.which, 0
-                    memory, context = self.halves[self.which]
-                    context.quiet()
-                source = memory[self.used : self.used + page_bytes]
-                self.used += page_bytes
-                if fill:
-                    key = seed + int(page["buffer"])
-                    stream_page(source.view("u8"), key, int(page["index"]))
-                dest = self.memory.place(page, page_bytes)
+        for page in pages:
+            source, context = self.stage(page_bytes)
+            if fill:
+                key = seed + int(page["buffer"])
+                stream_page(source.view("u8"), key, int(page["index"]))
+            dest = self.memory.place(page, page_bytes)
+            try:
                 shmem.put_nbi(dest, source, pe, context=context, notify=counter)
-        except shmem.PeerError:
-            self.note_losses()
-        return not self.gone[pe]
+            except shmem.PeerError:
+                self.note_losses()
+            if self.gone[pe]:
+                return False
+        return True
+
+    def stage(self, nbytes: int) -> tuple[Bytes, shmem.Context]:
+        """Memory for the next page, and the context to write it on."""
+        if self.used + nbytes > self.HALF:
+            self.which, self.used = 1 - self.which, 0
+            try:
+                self.halves[self.which][1].quiet()
+            except shmem.PeerError:
+                # It may be another client than the one that is served now, whose pages go on.
+                self.note_losses()
+        memory, context = self.halves[self.which]
+        self.used += nbytes
+        return memory[self.used - nbytes : self.used], context
 
     def take_away(self) -> None:
         """Receives a message that is too long, since no other would come before it."""
