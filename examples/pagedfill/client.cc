@@ -98,8 +98,8 @@ class client
     double round(uint32_t repeats, bool unfilled, uint32_t requests, bool verified)
     {
         std::vector<share> shares = deal(repeats, unfilled, requests);
-        progress bar(j.me == j.opt.servers, (uint64_t)j.opt.pages * requests * repeats,
-                     j.opt.page_bytes);
+        progress bar(verified && j.me == j.opt.servers, j.opt.progress,
+                     (uint64_t)j.opt.pages * requests * repeats, j.opt.page_bytes);
         double begun = seconds();
         for (uint32_t k = 0; k < requests; k++)
             for (size_t s = 0; s < shares.size(); s++)

@@ -35,6 +35,7 @@ static const char usage[] =
     "  --own-memory       buffers are memory of the program that is registered\n"
     "  --rounds N         rounds of each client (3)\n"
     "  --measure N        compare N times with the same writes without requests (0)\n"
+    "  --progress         a bar of the first client; shmemrun hides the terminal from PEs\n"
     "  --seed N           (1)\n"
     "\n"
     "All commands have the same options, and SHMEM_ON_FAILURE=return.\n";
@@ -72,8 +73,8 @@ options parse(int argc, char **argv)
     o.serve = role == "serve";
     for (int i = 2; i < argc; i++) {
         std::string name = argv[i];
-        if (name == "--own-memory") {
-            o.own_memory = true;
+        if (name == "--own-memory" || name == "--progress") {
+            (name == "--progress" ? o.progress : o.own_memory) = true;
             continue;
         }
         const char *value = i + 1 < argc ? argv[++i] : "";

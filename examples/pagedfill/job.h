@@ -16,6 +16,7 @@ namespace pagedfill
 
 struct options {
     bool serve = false;
+    bool progress = false;   /* a bar, although stderr is no terminal */
     bool own_memory = false; /* register memory of the program, in place of shmem_malloc */
     int servers = 1, clients = 1;
     int first = 0; /* of the clients of this command, where several commands start them */

@@ -1,5 +1,6 @@
 /*
- * progress.h: a bar on stderr, where that is a terminal.
+ * progress.h: a bar on stderr, where that is a terminal or the user asks for one. Below shmemrun
+ * stderr is a pipe, which shmemrun passes on.
  */
 #ifndef PAGEDFILL_PROGRESS_H
 #define PAGEDFILL_PROGRESS_H
@@ -15,9 +16,9 @@ namespace pagedfill
 class progress
 {
   public:
-    /* A bar of so many pages; not shown by a PE that is not asked to. */
-    progress(bool asked, uint64_t all, uint64_t bytes_of_page)
-        : shown(asked && isatty(STDERR_FILENO)), total(all), page_bytes(bytes_of_page)
+    /* A bar of so many pages. One PE alone draws. */
+    progress(bool draws, bool asked, uint64_t all, uint64_t bytes_of_page)
+        : shown(draws && (asked || isatty(STDERR_FILENO))), total(all), page_bytes(bytes_of_page)
     {
     }
     ~progress()

@@ -126,6 +126,24 @@ func TestPagedFill(t *testing.T) {
 	}
 }
 
+func TestPagedFillProgress(t *testing.T) {
+	f := fill{servers: 1, clients: 2, options: []string{"--pages", "60", "--rounds", "2", "--progress"}}
+	clients := f.run(t)[1]
+	bars := regexp.MustCompile(`\r(#*)(\.*) +(\d+)% of 3\.9 MB`).FindAllStringSubmatch(clients.stderr, -1)
+	whole := 0
+	for _, m := range bars {
+		if len(m[1])+len(m[2]) != 40 {
+			t.Errorf("a bar of %d", len(m[1])+len(m[2]))
+		}
+		if m[3] == "100" && len(m[1]) == 40 {
+			whole++
+		}
+	}
+	if clients.status != 0 || whole != 2 || strings.Contains(clients.stdout, "\r") {
+		t.Errorf("%d whole bars of two rounds\n%v", whole, clients)
+	}
+}
+
 // TestPagedFillLies sends what a server must refuse, beside a client that is served.
 func TestPagedFillLies(t *testing.T) {
 	f := fill{servers: 1, clients: 1, options: []string{"--pages", "40"}, settings: []string{"SHMEM_PROVIDER=tcp"}, apart: true,
