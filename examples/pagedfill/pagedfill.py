@@ -157,7 +157,9 @@ class Server:
             except shmem.PeerError:
                 self.note_losses()
             except shmem.SizeError:
-                self.take_away()
+                # No other message of this client comes before the one that is too long. The next
+                # receive has room for it, or for another client's, which is served.
+                self.message = np.zeros(2 * len(self.message), "u1")
 
     def take(self) -> None:
         m = shmem.recv(self.message)
@@ -166,6 +168,11 @@ class Server:
             return
         context = 0
         try:
+            if m.nbytes > self.capacity:
+                self.message = np.zeros(self.capacity, "u1")
+                raise Refused(
+                    f"{m.nbytes} bytes are more than the {self.capacity} of {MOST_PAGES} pages"
+                )
             if m.tag != TAG_REQUEST or m.pe not in self.gone:
                 raise Refused(f"a message of tag {m.tag} of PE {m.pe} is none of this protocol")
             if m.nbytes < REQUEST.size:
@@ -238,22 +245,6 @@ class Server:
         memory, context = self.halves[self.which]
         self.used += nbytes
         return memory[self.used - nbytes : self.used], context
-
-    def take_away(self) -> None:
-        """Receives a message that is too long, since no other would come before it."""
-        size = self.capacity
-        while True:
-            size *= 2
-            try:
-                m = shmem.recv(np.empty(size, "u1"))
-                break
-            except shmem.SizeError:
-                continue
-            except shmem.PeerError:
-                self.note_losses()
-                return
-        cause = f"{m.nbytes} bytes are more than the {self.capacity} of {MOST_PAGES} pages"
-        self.refuse(m.pe, 0, cause if m.nbytes > self.capacity else "it came between two others")
 
     def note_losses(self) -> None:
         for pe in self.gone:
