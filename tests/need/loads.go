@@ -17,7 +17,7 @@ var loads = map[string]load{
 	"ordering":       {20_000, 100_000, "rounds of tests/c/ordering.c on one node, and between two hosts"},
 	"ordering/chaos": {8_000, 40_000, "rounds of tests/c/ordering.c on a network with chaos"},
 	"experts":        {20_000, 1_000_000, "messages that are counted and not signalled, on each of two networks without order (tests/examples, TestExperts)"},
-	"fill":           {120, 1_200, "pages of 64 KiB that each of four clients gets in a round (tests/examples, TestPagedFill)"},
+	"fill":           {64, 1_200, "pages of 64 KiB that each of four clients gets in a round (tests/examples, TestPagedFill)"},
 	"operations":     {1_000_000, 10_000_000, "operations of random programs on simulated networks (runtime/proxy, TestSimOrder)"},
 	"paths":          {200, 1000, "orders of events that are tried for each small program (runtime/proxy, TestSimExplore)"},
 	"memory":         {1_100, 5_000, "rounds in which 1 MiB of a heap of 1 GiB is allocated and freed (tests/c/memory.c)"},
