@@ -115,7 +115,7 @@ func fills(t *testing.T) map[string]fill {
 	if !need.Full() {
 		return all
 	}
-	// The stub's NICs refuse postings by EAGAIN at random, and four of them share the pages.
+	// Over the stub's NICs, of which four share the pages in one case.
 	library := stub.Build(t)
 	all["efa"] = fill{servers: 1, clients: 4, options: pages, settings: efa.Env(library), apart: true}
 	all["efa, four NICs"] = fill{servers: 2, clients: 4, options: pages, settings: efa.NICs(4, 6).Env(library), apart: true}
