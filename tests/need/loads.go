@@ -39,7 +39,7 @@ var loads = map[string]load{
 	"ring":           {800, 2000, "rounds of host threads that push into rings (tests/ring, TestThreads)"},
 	"ring/rate":      {2, 5, "millions of operations whose rate is in the log (tests/ring, TestRate)"},
 	"bench/ring":     {500, 5_000, "operations whose rate and whose way is measured for each consumer (bench/ring, TestRing)"},
-	"preload":        {1_000_000, 10_000_000, "calls of two threads that are traced (tests/preload, TestCalls)"},
+	"preload":        {300_000, 10_000_000, "calls of two threads that are traced (tests/preload, TestCalls)"},
 	"experiments":    {5, 100, "seeds for each program without a fault (tests/experiments, TestSilent)"},
 	"PEs":            {100, 1000, "PEs of a job on a simulated network (runtime/proxy, TestSimScale)"},
 }
