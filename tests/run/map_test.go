@@ -31,7 +31,8 @@ func plain(t *testing.T, text string, nics bool) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	network := regexp.MustCompile(`(?:tcp by )?\S+ on (\S+)$`)
+	// How the network serves eager tokens depends on it, too.
+	network := regexp.MustCompile(`(?:tcp by )?\S+ on ([^\s,]+(?:,[^\s,]+)*)(?:, eager .*)?$`)
 	var lines []string
 	ends := false
 	for _, line := range strings.Split(text, "\n") {
