@@ -35,21 +35,8 @@ static const struct redirect_value sizes[] = {
     {NULL, 0, 0},
 };
 
-static const struct redirect_value same[] = {
-    {"SHMEM_CMP_EQ", 0, 0},
-    {"SHMEM_CMP_NE", 1, 1},
-    {"SHMEM_CMP_GT", 2, 2},
-    {"SHMEM_CMP_LE", 3, 3},
-    {"SHMEM_CMP_LT", 4, 4},
-    {"SHMEM_CMP_GE", 5, 5},
-    {"SHMEM_THREAD_SINGLE", 0, 0},
-    {"SHMEM_THREAD_FUNNELED", 1, 1},
-    {"SHMEM_THREAD_SERIALIZED", 2, 2},
-    {"SHMEM_THREAD_MULTIPLE", 3, 3},
-    {"SHMEM_MAX_NAME_LEN", 256, 256},
-    {NULL, 0, 0},
-};
-
+/* The values that are equal: first those that only version 5 has. */
+enum { ONLY_5 = 3 };
 static const struct redirect_value same_5[] = {
     {"SHMEM_MALLOC_ATOMICS_REMOTE", 1, 1},
     {"SHMEM_MALLOC_SIGNAL_REMOTE", 2, 2},
@@ -67,7 +54,6 @@ static const struct redirect_value same_5[] = {
     {"SHMEM_MAX_NAME_LEN", 256, 256},
     {NULL, 0, 0},
 };
-
 static const struct redirect_symbol symbols_4[] = {
     {"oshmem_ctx_default", 0},
     {NULL, 0},
@@ -88,7 +74,7 @@ const struct redirect_library redirect_openmpi_4 = {
     .signals = no_values,
     .small_sync = true,
     .sizes = sizes,
-    .same = same,
+    .same = same_5 + ONLY_5,
     .major = 1,
     .minor = 4,
     .vendor = "http://www.open-mpi.org/",
