@@ -110,6 +110,19 @@ static const struct team *known(uintptr_t handle, bool set)
     return NULL;
 }
 
+/* Adds a team, unless another thread has. Takes pes. */
+static const struct team *enter(uintptr_t handle, bool set, int *pes, int n)
+{
+    pthread_mutex_lock(&lock);
+    const struct team *t = known(handle, set);
+    if (t)
+        free(pes);
+    else
+        t = add(handle, set, pes, n);
+    pthread_mutex_unlock(&lock);
+    return t;
+}
+
 /* The team of a handle, of which the library is asked if it is new. */
 static const struct team *learn(uintptr_t handle)
 {
@@ -122,16 +135,7 @@ static const struct team *learn(uintptr_t handle)
     for (int i = 0; pes && i < n; i++)
         pes[i] = translate(handle, i, world);
     preload_leave();
-    if (!pes)
-        return NULL;
-    pthread_mutex_lock(&lock);
-    t = known(handle, false);
-    if (t)
-        free(pes);
-    else
-        t = add(handle, false, pes, n);
-    pthread_mutex_unlock(&lock);
-    return t;
+    return pes ? enter(handle, false, pes, n) : NULL;
 }
 
 static const struct team *active_set(int start, int log_stride, int n)
@@ -148,14 +152,7 @@ static const struct team *active_set(int start, int log_stride, int n)
         return NULL;
     for (int i = 0; i < n; i++)
         pes[i] = start + (i << log_stride);
-    pthread_mutex_lock(&lock);
-    t = known(mix, true);
-    if (t)
-        free(pes);
-    else
-        t = add(mix, true, pes, n);
-    pthread_mutex_unlock(&lock);
-    return t;
+    return enter(mix, true, pes, n);
 }
 
 /* A handle that the library has written. */
