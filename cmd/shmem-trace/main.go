@@ -1,8 +1,9 @@
 // Shmem-trace reads the traces that SHMEM_TRACE and libshmem_preload.so write: it joins them for a
-// viewer, and reports what took the time and who waited for whom.
+// viewer, reports what took the time and who waited for whom, and predicts the time on another
+// network.
 //
 // This file chooses the subcommand; each has a file of its own, which reads the command line. The
-// work is that of cmd/internal/tracefile and cmd/internal/tracereport.
+// work is that of cmd/internal/tracefile, cmd/internal/tracereport and cmd/internal/tracereplay.
 package main
 
 import (
@@ -38,6 +39,7 @@ var commands = []struct {
 }{
 	{"merge", "join the files of all PEs into one for Perfetto, on one clock", merge},
 	{"report", "say what took the time, who waited for whom, and where the bytes went", report},
+	{"replay", "predict the time on another network, and what bounds it", replayFiles},
 }
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }

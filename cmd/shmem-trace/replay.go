@@ -24,13 +24,6 @@ SHMEM_PRELOAD=trace, of all PEs of one run.
 
 `
 
-func init() {
-	commands = append(commands, struct {
-		name, what string
-		run        func(args []string, stdout, stderr io.Writer) int
-	}{"replay", "predict the time on another network, and what bounds it", replayFiles})
-}
-
 func replayFiles(args []string, stdout, stderr io.Writer) int {
 	fs := pflag.NewFlagSet("shmem-trace replay", pflag.ContinueOnError)
 	name := fs.String("model", "tcp", "the network: "+strings.Join(replay.Names(), ", "))
