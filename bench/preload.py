@@ -14,6 +14,7 @@ import tempfile
 import time
 
 import machine
+import output
 import systems
 
 SHIM = os.path.join(
@@ -102,14 +103,11 @@ def main():
     facts = {"date": datetime.date.today().isoformat(), **machine.facts()}
     with tempfile.TemporaryDirectory(prefix="shmem-bench-") as work:
         found = list(rows(calls(work, args.rounds), starts(300)))
-    os.makedirs(args.out, exist_ok=True)
     keys = ("what", "without", "with", "adds", "bound", "unit")
-    with open(os.path.join(args.out, "preload.jsonl"), "w", encoding="utf-8") as f:
-        for line in [{"facts": facts}, *(dict(zip(keys, row, strict=True)) for row in found)]:
-            f.write(json.dumps(line) + "\n")
+    lines = [dict(zip(keys, row, strict=True)) for row in found]
+    output.rows(args.out, "preload.jsonl", facts, lines)
     text = page(found, facts, args.rounds)
-    with open(os.path.join(args.out, "preload.md"), "w", encoding="utf-8") as f:
-        f.write(text)
+    output.page(args.out, "preload.md", text)
     print(text)
 
 

@@ -9,7 +9,6 @@ page that says which figures are met. Standard library only.
 import argparse
 import datetime
 import functools
-import json
 import os
 import signal
 import sys
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 
 import machine
 import netns
+import output
 import report
 import systems
 
@@ -207,13 +207,10 @@ def main():
         else:
             bench.run(None)
 
-    os.makedirs(args.out, exist_ok=True)
-    with open(os.path.join(args.out, "rows.jsonl"), "w", encoding="utf-8") as f:
-        for row in [{"facts": facts}, *bench.rows]:
-            f.write(json.dumps(row) + "\n")
+    output.rows(args.out, "rows.jsonl", facts, bench.rows)
     results = report.Results(bench.rows)
-    with open(os.path.join(args.out, "README.md"), "w", encoding="utf-8") as f:
-        f.write(report.page(results, facts, f"{args.rounds} rounds, {args.budget} ms a figure"))
+    made = f"{args.rounds} rounds, {args.budget} ms a figure"
+    output.page(args.out, "README.md", report.page(results, facts, made))
 
     answers = [results.verdict(f)[-1] for f in report.FIGURES]
     print(

@@ -9,7 +9,6 @@ third, which only joins and leaves by PMIx. Standard library only.
 
 import argparse
 import datetime
-import json
 import os
 import re
 import shutil
@@ -20,6 +19,7 @@ import time
 from dataclasses import dataclass
 
 import machine
+import output
 import systems
 
 PES = (2, 4, 8)
@@ -165,13 +165,9 @@ def main():
     facts = {"date": datetime.date.today().isoformat(), **machine.facts()}
     with tempfile.TemporaryDirectory(prefix="shmem-bench-") as work:
         rows = [*starts(build(work), args.rounds), *topology(5)]
-    os.makedirs(args.out, exist_ok=True)
-    with open(os.path.join(args.out, "start.jsonl"), "w", encoding="utf-8") as f:
-        for line in [{"facts": facts}, *map(vars, rows)]:
-            f.write(json.dumps(line) + "\n")
+    output.rows(args.out, "start.jsonl", facts, map(vars, rows))
     text = page(rows, facts, args.rounds)
-    with open(os.path.join(args.out, "start.md"), "w", encoding="utf-8") as f:
-        f.write(text)
+    output.page(args.out, "start.md", text)
     print(text)
 
 

@@ -1,0 +1,16 @@
+"""The files of a benchmark: its rows behind the facts of the machine, and the page of them."""
+
+import json
+import os
+
+
+def rows(folder, name, facts, found):
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+        for row in [{"facts": facts}, *found]:
+            f.write(json.dumps(row) + "\n")
+
+
+def page(folder, name, text):
+    with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+        f.write(text)
