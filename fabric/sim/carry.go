@@ -101,10 +101,13 @@ func (n *Network) latency(from, to *end) Time {
 
 // completesEarly reports whether an operation is complete for its sender when it has left.
 func (n *Network) completesEarly(m *message) bool {
-	if m.kind != fabric.KindSend && m.kind != fabric.KindWrite {
-		return false
+	switch m.kind {
+	case fabric.KindSend:
+		return !m.from.caps.SendComplete
+	case fabric.KindWrite:
+		return !m.from.caps.DeliveryComplete || n.model.Broken == EarlyDelivery
 	}
-	return !n.model.Caps.DeliveryComplete || n.model.Broken == EarlyDelivery && m.kind == fabric.KindWrite
+	return false
 }
 
 // tell completes an operation for its sender, after a while.

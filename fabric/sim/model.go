@@ -41,6 +41,7 @@ type Model struct {
 	Retries   bool // a message that finds no receive buffer goes back, and its sender tries again (retry.go)
 	Strangers bool // Writes and Reads also reach an end that does not have their sender among its peers
 
+	Delivers   bool // Writes complete at the target if Config.Delivery asks for it, and Sends do not (with Caps.DeliveryComplete both always do)
 	Reconnects bool // an end that failed to reach a peer may reach its successor
 	Backlog    bool // completions that find the queue full wait at the sender; else they are lost
 
@@ -122,7 +123,7 @@ func TCP() Model {
 			Atomics: allOps(), AtomicsWithCPU: true,
 		},
 		MTU: 1448, Header: 78, Bandwidth: 10e9, Latency: 10 * Microsecond, Depth: 1024, Detect: Millisecond,
-		Strangers: true, Reconnects: true, Backlog: true,
+		Strangers: true, Delivers: true, Reconnects: true, Backlog: true,
 		Faults: Faults{Reorder: 0.2, Delay: 30 * Microsecond, Late: 0.1, Split: 0.2},
 	}
 }

@@ -280,6 +280,7 @@ func (n *Network) caps(cfg *fabric.Config, nic int) fabric.Caps {
 	c.Provider, c.Domain, c.Fabric = n.provider(), nicName(nic), fmt.Sprintf("rail%d", nic%n.model.Rails)
 	c.SendQueue, c.Speed, c.WaitFD = n.model.Depth, n.model.Bandwidth/uint64(1+nic*n.model.Skew), true
 	c.SendComplete, c.TurnsAway = c.DeliveryComplete, n.model.Retries
+	c.DeliveryComplete = c.DeliveryComplete || cfg.Delivery && n.model.Delivers
 	if cfg.IfUnordered && c.SendAfterWrite {
 		c.Fence = false
 	}

@@ -53,6 +53,7 @@ var knobs = []knob{
 	{"saw", func(m *Model) any { return &m.Caps.SendAfterWrite }},
 	{"sas", func(m *Model) any { return &m.Caps.SendAfterSend }},
 	{"raw", func(m *Model) any { return &m.Caps.ReadAfterWrite }},
+	{"delivers", func(m *Model) any { return &m.Delivers }},
 	{"delivery", func(m *Model) any { return &m.Caps.DeliveryComplete }},
 	{"data", func(m *Model) any { return &m.Caps.Data }},
 	{"takes", func(m *Model) any { return &m.Caps.DataTakesRecv }},
