@@ -201,8 +201,8 @@ $(GPU)/examples/ring.ptx: examples/ring/ring.cu $(DEVICE_HEADERS) $(HEADERS) dev
 	$(NVCC) $(NVCCFLAGS) -arch=compute_$(GPU_ARCH) -ptx -o $@ $<
 
 # Every collective in every type, three times: the assembler takes seven minutes to optimise that,
-# and the program only checks results.
-$(foreach p,colls rma,$(GPU)/cuda/$(p) $(GPU)/cuda/nvshmem-$(p)) $(GPU)/cuda/nvshmem-scatter: NVCCFLAGS += -Xptxas -O1
+# and the program only checks results. Without the assembler (GPU_PTX) its options are refused.
+$(foreach p,colls rma,$(GPU)/cuda/$(p) $(GPU)/cuda/nvshmem-$(p)) $(GPU)/cuda/nvshmem-scatter: NVCCFLAGS += $(if $(GPU_PTX),,-Xptxas -O1)
 
 # Modules that programs load while they run.
 $(GPU)/cuda/%.fatbin: tests/gpu/code/%.cu $(DEVICE_HEADERS) $(HEADERS) device/rules.mk

@@ -200,7 +200,7 @@ func TestCalls(t *testing.T) {
 	calls, threads := need.Load("preload"), 2
 	for _, full := range []string{"", ",full=wait"} {
 		dir := t.TempDir()
-		single(t, job{}, ",size=4g"+full, dir, program(t, "many"), fmt.Sprint(threads), fmt.Sprint(calls/threads))
+		single(t, job{}, ",size=16g"+full, dir, program(t, "many"), fmt.Sprint(threads), fmt.Sprint(calls/threads))
 		seen, lost, by := count(t, filepath.Join(dir, "0.json"))
 		t.Logf("%q: %d calls in the trace, %d lost", full, seen, lost)
 		// shmem_init_thread and shmem_finalize are calls, too.
