@@ -98,18 +98,18 @@ struct shmemi_state {
     uint32_t net_message; /* puts of no more bytes between nodes are messages, others writes of the network */
     uint32_t net_tile; /* the largest tile of eager transfers that such writes keep; 0: none */
     size_t net_notified; /* the most bytes of such a write that carries a notification; 0: none does */
+    uint32_t net_ordered; /* 1: a message between nodes comes behind the bytes of all such writes before it */
     int32_t thread_level; /* the front's */
     uint32_t init_count; /* the front's */
     int32_t heap_fd; /* filled by the core: the memory file that has this PE's user heap; -1 where the heap is in the memory of a GPU */
-    unsigned char pad5[4];
     uint64_t heap_place; /* and where in it */
     int32_t statics_fd; /* filled by the core, as all up to statics_why: the memory file where the front is to put the program's statics, or -1 */
-    unsigned char pad6[4];
+    unsigned char pad5[4];
     uint64_t statics_place; /* of this PE's area in it */
     int64_t statics_offset; /* of the area from the user heap */
     char statics_why[192]; /* "", or why they stay the program's own: a cause and a remedy, each ending in 0 */
     uint32_t n_statics; /* set by the front then */
-    unsigned char pad7[4];
+    unsigned char pad6[4];
     struct shmemi_static statics[8]; /* the same */
     uint8_t *lost; /* written by a thread of the core when a PE is lost: lost[pe] becomes 1, and fast_base[pe] NULL, so that the fast path leaves it to the slow one; then the PE is appended to losses, and n_lost counts it, with release. Both arrays have n_pes entries and live from init to finalize. Without on_failure return the job ends instead, and all stay as they are */
     int32_t *losses; /* see lost */
@@ -117,16 +117,16 @@ struct shmemi_state {
     uint32_t survives; /* SHMEM_ON_FAILURE=return */
     uint32_t asked; /* reports that were asked for by a signal: each waiter writes one */
     int32_t ask_fd; /* an eventfd of the core's that wants to know, or 0 */
-    unsigned char pad8[8];
+    unsigned char pad7[8];
     _Alignas(64) uint32_t gpu_moving; /* copies were begun and not waited for */
     uint32_t kernel_rings; /* kernels push operations into rings */
-    unsigned char pad9[56];
+    unsigned char pad8[56];
     _Alignas(64) uint32_t net_lock; /* around the endpoint and its queue */
     uint32_t net_wanted; /* threads that found it taken */
-    unsigned char pad10[56];
+    unsigned char pad9[56];
     _Alignas(64) uint32_t pollers; /* callers that poll the network */
     uint32_t napping; /* 1 while the proxy naps because of them; futex word */
-    unsigned char pad11[56];
+    unsigned char pad10[56];
 };
 _Static_assert(sizeof(struct shmemi_state) == 1024, "sizeof_state");
 _Static_assert(offsetof(struct shmemi_state, n_pes) == 0, "state_n_pes");
@@ -183,9 +183,10 @@ _Static_assert(offsetof(struct shmemi_state, net_chunk) == 328, "state_net_chunk
 _Static_assert(offsetof(struct shmemi_state, net_message) == 336, "state_net_message");
 _Static_assert(offsetof(struct shmemi_state, net_tile) == 340, "state_net_tile");
 _Static_assert(offsetof(struct shmemi_state, net_notified) == 344, "state_net_notified");
-_Static_assert(offsetof(struct shmemi_state, thread_level) == 352, "state_thread_level");
-_Static_assert(offsetof(struct shmemi_state, init_count) == 356, "state_init_count");
-_Static_assert(offsetof(struct shmemi_state, heap_fd) == 360, "state_heap_fd");
+_Static_assert(offsetof(struct shmemi_state, net_ordered) == 352, "state_net_ordered");
+_Static_assert(offsetof(struct shmemi_state, thread_level) == 356, "state_thread_level");
+_Static_assert(offsetof(struct shmemi_state, init_count) == 360, "state_init_count");
+_Static_assert(offsetof(struct shmemi_state, heap_fd) == 364, "state_heap_fd");
 _Static_assert(offsetof(struct shmemi_state, heap_place) == 368, "state_heap_place");
 _Static_assert(offsetof(struct shmemi_state, statics_fd) == 376, "state_statics_fd");
 _Static_assert(offsetof(struct shmemi_state, statics_place) == 384, "state_statics_place");

@@ -998,6 +998,26 @@ void shmemx_eager_wait(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoc
 void shmemx_eager_recv(const shmemx_eager_t *eager, uint32_t slot, void *dest, uint32_t epoch);
 
 /*
+ * shmemx_put_ordered
+ *
+ * Reports whether the caller's puts to another PE keep their order without a fence. Where they
+ * do, the signal or the notification of a put says that the bytes of all earlier puts to that
+ * PE are there as well, those that the same thread has made on the same context. So the last of
+ * many puts can announce all of them. Elsewhere the signal may come before earlier bytes: call
+ * shmem_fence before the last put, or count notifications. The order is kept by the processor
+ * within a node, and by networks that promise it, such as tcp; it is not kept by EFA, by
+ * several NICs of a PE, in chaos mode, and in jobs whose PEs have GPUs.
+ *
+ * @pe number of the other PE, or the caller's own
+ *
+ * Result: 1 or 0.
+ * Errors: Ends the job when called before init or after finalize, and when there is no such PE.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_put_ordered(int pe);
+
+/*
  * shmemx_team_sync_on_stream
  *
  * Does what sync_all does, for the PEs of a team.

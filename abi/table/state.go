@@ -83,6 +83,7 @@ var state = Unit{
 			{Name: "net_message", Type: "u32", Doc: "puts of no more bytes between nodes are messages, others writes of the network"},
 			{Name: "net_tile", Type: "u32", Doc: "the largest tile of eager transfers that such writes keep; 0: none"},
 			{Name: "net_notified", Type: "size", Doc: "the most bytes of such a write that carries a notification; 0: none does"},
+			{Name: "net_ordered", Type: "u32", Doc: "1: a message between nodes comes behind the bytes of all such writes before it"},
 			{Name: "thread_level", Type: "i32", Doc: "the front's"},
 			{Name: "init_count", Type: "u32", Doc: "the front's"},
 			{Name: "heap_fd", Go: "heapFD", Type: "i32", Doc: "filled by the core: the memory file that has this PE's user heap; -1 where the heap is in the memory of a GPU"},

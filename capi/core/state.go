@@ -102,6 +102,9 @@ func fill(s *State, j *job.Job) {
 		s.netChunk = uint64(j.Engine.PutMax())
 		eager := j.Network.Eager()
 		s.netTile, s.netMessage, s.netNotified = uint32(eager.Tile), uint32(eager.Message), eager.Notified
+		if j.Network.Ordered() {
+			s.netOrdered = 1
+		}
 		n := j.Engine.Native()
 		C.shmemi_core_serve(s.c(), &C.struct_shmemi_native{
 			self: n.Self, poll: (*[0]byte)(n.Poll), recv: (*[0]byte)(n.Recv), inject: (*[0]byte)(n.Inject),
@@ -115,7 +118,7 @@ func fill(s *State, j *job.Job) {
 
 // empty takes back what fill allocated.
 func empty(s *State) {
-	s.nPEs, s.notifyCount, s.unseen, s.askFD, s.heapSize, s.networked, s.gpu, s.copiesApart, s.p2p, s.growsTogether, s.kernelRings = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+	s.nPEs, s.notifyCount, s.unseen, s.askFD, s.heapSize, s.networked, s.gpu, s.copiesApart, s.p2p, s.growsTogether, s.kernelRings, s.netOrdered = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
 	if s.fastBase != s.nearBase {
 		C.free(unsafe.Pointer(s.fastBase))
 	}

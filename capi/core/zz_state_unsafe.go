@@ -92,10 +92,10 @@ type State struct {
 	netMessage      uint32 // puts of no more bytes between nodes are messages, others writes of the network
 	netTile         uint32 // the largest tile of eager transfers that such writes keep; 0: none
 	netNotified     uint64 // the most bytes of such a write that carries a notification; 0: none does
+	netOrdered      uint32 // 1: a message between nodes comes behind the bytes of all such writes before it
 	threadLevel     int32  // the front's
 	initCount       uint32 // the front's
 	heapFD          int32  // filled by the core: the memory file that has this PE's user heap; -1 where the heap is in the memory of a GPU
-	_               [4]byte
 	heapPlace       uint64 // and where in it
 	staticsFD       int32  // filled by the core, as all up to statics_why: the memory file where the front is to put the program's statics, or -1
 	_               [4]byte
@@ -179,9 +179,10 @@ var (
 	_ [336]byte  = [unsafe.Offsetof(State{}.netMessage)]byte{}
 	_ [340]byte  = [unsafe.Offsetof(State{}.netTile)]byte{}
 	_ [344]byte  = [unsafe.Offsetof(State{}.netNotified)]byte{}
-	_ [352]byte  = [unsafe.Offsetof(State{}.threadLevel)]byte{}
-	_ [356]byte  = [unsafe.Offsetof(State{}.initCount)]byte{}
-	_ [360]byte  = [unsafe.Offsetof(State{}.heapFD)]byte{}
+	_ [352]byte  = [unsafe.Offsetof(State{}.netOrdered)]byte{}
+	_ [356]byte  = [unsafe.Offsetof(State{}.threadLevel)]byte{}
+	_ [360]byte  = [unsafe.Offsetof(State{}.initCount)]byte{}
+	_ [364]byte  = [unsafe.Offsetof(State{}.heapFD)]byte{}
 	_ [368]byte  = [unsafe.Offsetof(State{}.heapPlace)]byte{}
 	_ [376]byte  = [unsafe.Offsetof(State{}.staticsFD)]byte{}
 	_ [384]byte  = [unsafe.Offsetof(State{}.staticsPlace)]byte{}

@@ -7,6 +7,7 @@
 #include "error.h"
 #include "failure.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 int shmemi_my_pe(const char *call)
@@ -41,6 +42,21 @@ int shmemi_pe_accessible(int pe, const char *call)
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
     return (uint32_t)pe < shmemi_state.n_pes && !shmemi_is_lost(pe);
+}
+
+/* Within a node a thread's stores become visible in their order, and a signal is a store with
+ * release. With a GPU, bytes may be under way by a copy that the signal does not wait for. */
+int shmemi_put_ordered(int pe, const char *call)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    if (s->n_pes == 0)
+        shmemi_refuse_uninitialised(call);
+    if ((uint32_t)pe >= s->n_pes)
+        shmemi_abort(call, "use 0 to shmem_n_pes() - 1", "PE %d does not exist, there are %" PRIu32,
+                     pe, s->n_pes);
+    if (s->near_base[pe] != NULL)
+        return !s->gpu;
+    return s->net_ordered != 0;
 }
 
 int shmemi_addr_accessible(const void *addr, int pe, const char *call)

@@ -11,6 +11,7 @@ int shmemi_n_pes(const char *call);
 void shmemi_query_thread(int *provided, const char *call);
 void shmemi_query_initialized(int *initialized, const char *call);
 int shmemi_pe_accessible(int pe, const char *call);
+int shmemi_put_ordered(int pe, const char *call);
 int shmemi_addr_accessible(const void *addr, int pe, const char *call);
 void *shmemi_ptr(const void *dest, int pe, const char *call);
 void shmemi_info_get_version(int *major, int *minor, const char *call);

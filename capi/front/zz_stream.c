@@ -13,6 +13,7 @@
 #include "lifecycle.h"
 #include "modules.h"
 #include "notification.h"
+#include "query.h"
 #include "ranges.h"
 #include "receive.h"
 #include "send.h"
@@ -275,6 +276,11 @@ void shmemx_eager_recv(const shmemx_eager_t *eager, uint32_t slot, void *dest, u
 {
     SHMEMI_RANGE(WAIT, "shmemx_eager_recv");
     shmemi_eager_recv(eager, slot, dest, epoch, "shmemx_eager_recv");
+}
+
+int shmemx_put_ordered(int pe)
+{
+    return shmemi_put_ordered(pe, "shmemx_put_ordered");
 }
 
 int shmemx_team_sync_on_stream(shmem_team_t team, struct CUstream_st *stream)

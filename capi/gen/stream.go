@@ -97,6 +97,7 @@ const ownExtensionTop = `
 #include "lifecycle.h"
 #include "modules.h"
 #include "notification.h"
+#include "query.h"
 #include "ranges.h"
 #include "receive.h"
 #include "send.h"

@@ -22,7 +22,8 @@ var nvshmemAbsent = strings.Fields(`
 	last_error last_error_pe last_error_text set_error_handler wait_limit failure_ack team_survivors collectmem_room
 	putmem_notify notify_wait notify_test notify_fetch notify_reset notify_alloc notify_free
 	send send_test recv recv_test
-	eager_create eager_destroy eager_size eager_tile eager_send eager_send_nbi eager_ready eager_wait eager_recv`)
+	eager_create eager_destroy eager_size eager_tile eager_send eager_send_nbi eager_ready eager_wait eager_recv
+	put_ordered`)
 
 // nvshmemRow reduces a row to what NVSHMEM has of it.
 func nvshmemRow(f *Family) bool {

@@ -1,5 +1,20 @@
 package spec
 
+// orderCalls are extensions.
+var orderCalls = []Family{{
+	Name: "put_ordered", Section: "order", Since: "0.1", Result: "int",
+	Params: []Param{paramPE},
+	Front:  "shmemi_put_ordered(pe, $call)",
+	Doc: "Reports whether the caller's puts to another PE keep their order without a fence. Where they do, the signal or the " +
+		"notification of a put says that the bytes of all earlier puts to that PE are there as well, those that the same thread " +
+		"has made on the same context. So the last of many puts can announce all of them. Elsewhere the signal may come before " +
+		"earlier bytes: call shmem_fence before the last put, or count notifications. The order is kept by the processor within " +
+		"a node, and by networks that promise it, such as tcp; it is not kept by EFA, by several NICs of a PE, in chaos mode, " +
+		"and in jobs whose PEs have GPUs.",
+	Returns: "1 or 0.",
+	Errors:  "Ends the job when called before init or after finalize, and when there is no such PE.",
+}}
+
 var ordering = Chapter{
 	File:   "ordering",
 	Title:  "Memory Ordering Routines",

@@ -104,6 +104,7 @@ var beyond = []Chapter{
 	{Families: messageCalls},
 	{Families: moduleCalls},
 	{Families: eagerCalls},
+	{Families: orderCalls},
 }
 
 // A Chapter is a group of families that share a source file and a test program.

@@ -121,6 +121,14 @@ func tiles(c *fabric.Caps, cfg *config.Config) string {
 	return "no tiles, " + by + ": a token is a put with a signal"
 }
 
+// order says whether a put with a signal announces earlier puts.
+func order(c *fabric.Caps) string {
+	if c.SendAfterWrite {
+		return "in order: the signal of the last one announces all"
+	}
+	return "in any order: a signal announces its own put alone, or all before a fence"
+}
+
 // granted opens the choice of a job, and prints the words of SHMEM_REQUIRE that it fulfils.
 func granted(w io.Writer, cfg *config.Config, hints ofi.Hints) error {
 	want := credit.Config(2)
@@ -144,6 +152,7 @@ func granted(w io.Writer, cfg *config.Config, hints ofi.Hints) error {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", has, property.Name, property.Text)
 	}
 	err = t.Flush()
+	fmt.Fprintf(w, "puts of the host by this network: %s\n", order(&c))
 	fmt.Fprintf(w, "eager transfers of the host by this network: %s\n", tiles(&c, cfg))
 	if !hints.GPU {
 		fmt.Fprintln(w, "GPUs were left alone: SHMEM_HEAP=device asks for their memory, for which a provider may make a context on one")

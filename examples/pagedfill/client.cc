@@ -100,18 +100,21 @@ class client
         std::vector<share> shares = deal(repeats, unfilled, requests);
         progress bar(verified && j.me == j.opt.servers, j.opt.progress,
                      (uint64_t)j.opt.pages * requests * repeats, j.opt.page_bytes);
+        for (size_t s = 0; s < shares.size() && j.opt.last_word; s++)
+            __atomic_store_n(&j.words[s], 0, __ATOMIC_RELAXED);
         double begun = seconds();
         for (uint32_t k = 0; k < requests; k++)
             for (size_t s = 0; s < shares.size(); s++)
-                if (!send(shares[s], (int)s))
+                if (!send(shares[s], k, (int)s))
                     return -1;
         for (uint32_t k = 0; k < requests; k++)
             for (size_t s = 0; s < shares.size(); s++)
-                if (!answered(shares[s], (int)s))
+                if (!answered(shares[s], k, (int)s))
                     return -1;
         uint64_t before = 0;
         for (size_t s = 0; s < shares.size(); s++) {
-            if (!arrived(shares[s], (int)s, before, &bar))
+            if (j.opt.last_word ? !announced(shares[s], requests - 1, (int)s, before, &bar)
+                                : !arrived(shares[s], (int)s, before, &bar))
                 return -1;
             before += shares[s].all;
         }
@@ -140,7 +143,8 @@ class client
             x.r.notify = (uint32_t)j.notify + (uint32_t)s;
             x.r.npages = (uint32_t)x.pages.size();
             x.r.repeats = (uint16_t)repeats;
-            x.r.unfilled = unfilled;
+            x.r.flags = (uint16_t)((unfilled ? FLAG_UNFILLED : 0) |
+                                   (j.opt.last_word ? FLAG_LAST_WORD : 0));
             x.writes = x.r.npages * repeats;
             x.all = (uint64_t)x.writes * requests;
         }
@@ -157,15 +161,18 @@ class client
         return true;
     }
 
-    bool send(const share &x, int server)
+    /* Request k of a round; each has a context of its own. */
+    bool send(const share &x, uint32_t k, int server)
     {
         std::vector<unsigned char> m(sizeof x.r + x.pages.size() * sizeof(page));
-        memcpy(m.data(), &x.r, sizeof x.r);
+        request r = x.r;
+        r.context += k;
+        memcpy(m.data(), &r, sizeof r);
         memcpy(m.data() + sizeof x.r, x.pages.data(), x.pages.size() * sizeof(page));
         return shmemx_send(m.data(), m.size(), TAG_REQUEST, server) == 0 || !lost(server);
     }
 
-    bool answered(const share &x, int server)
+    bool answered(const share &x, uint32_t k, int server)
     {
         answer a;
         size_t nbytes = 0;
@@ -186,11 +193,11 @@ class client
             say(j.me, "server PE %d refused the request: %s", server, a.text);
             return false;
         }
-        if (a.context != x.r.context || a.npages != x.writes) {
+        if (a.context != x.r.context + k || a.npages != x.writes) {
             say(j.me,
                 "compare the answer of PE %d: context 0x%08x and %u pages instead of 0x%08x "
                 "and %llu",
-                server, a.context, a.npages, x.r.context, (unsigned long long)x.writes);
+                server, a.context, a.npages, x.r.context + k, (unsigned long long)x.writes);
             return false;
         }
         return true;
@@ -209,13 +216,28 @@ class client
         return true;
     }
 
+    /* Waits for the word of the last page of request k, the last one of this round. The server
+     * writes its pages in order, so this word says that all pages of all requests are there. */
+    bool announced(const share &x, uint32_t k, int server, uint64_t before, progress *bar)
+    {
+        const uint64_t want = last_word(x.r.context + k);
+        while (shmem_signal_fetch(&j.words[server]) != want) {
+            shmem_signal_wait_until(&j.words[server], SHMEM_CMP_EQ, want);
+            if (shmem_signal_fetch(&j.words[server]) != want && lost(server))
+                return false;
+        }
+        bar->draw(before + x.all);
+        return true;
+    }
+
     /* A write that counted twice would still be seen here, and one of an earlier round, too. */
     bool exact(const share &x, int server)
     {
+        const uint64_t want = j.opt.last_word ? 0 : x.all;
         uint64_t got = shmemx_notify_fetch((int)x.r.notify);
-        if (got != x.all) {
+        if (got != want) {
             say(j.me, "count the pages of PE %d: %llu notifications instead of %llu", server,
-                (unsigned long long)got, (unsigned long long)x.all);
+                (unsigned long long)got, (unsigned long long)want);
             return false;
         }
         shmemx_notify_reset((int)x.r.notify, 0);

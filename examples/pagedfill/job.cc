@@ -33,6 +33,8 @@ static const char usage[] =
     "  --pages N          pages that a client asks for in a round (1000)\n"
     "  --buffers N        buffers of each PE; the pages are dealt to them (2)\n"
     "  --own-memory       buffers are memory of the program that is registered\n"
+    "  --last-word        the last page brings a word that says that all are there, in place of\n"
+    "                     notifications; refused where the network keeps no order\n"
     "  --rounds N         rounds of each client (3)\n"
     "  --measure N        compare N times with the same writes without requests (0)\n"
     "  --progress         a bar of the first client; shmemrun hides the terminal from PEs\n"
@@ -73,8 +75,12 @@ options parse(int argc, char **argv)
     o.serve = role == "serve";
     for (int i = 2; i < argc; i++) {
         std::string name = argv[i];
-        if (name == "--own-memory" || name == "--progress") {
-            (name == "--progress" ? o.progress : o.own_memory) = true;
+        bool *const flag = name == "--own-memory"  ? &o.own_memory
+                           : name == "--progress"  ? &o.progress
+                           : name == "--last-word" ? &o.last_word
+                                                   : nullptr;
+        if (flag != nullptr) {
+            *flag = true;
             continue;
         }
         const char *value = i + 1 < argc ? argv[++i] : "";
@@ -223,6 +229,10 @@ job::job(const options &o) : opt(o)
                  "set SHMEM_SYMMETRIC_SIZE to a larger size for all commands");
         buffers.push_back((unsigned char *)b);
     }
+    words = static_cast<uint64_t *>(shmem_calloc((size_t)o.servers, sizeof *words));
+    if (words == nullptr)
+        fail(me, "allocate", std::to_string(o.servers) + " words", "the symmetric heap has no room",
+             "set SHMEM_SYMMETRIC_SIZE to a larger size for all commands");
     notify = shmemx_notify_alloc(o.servers);
     if (notify < 0)
         fail(me, "allocate", std::to_string(o.servers) + " notification counters",

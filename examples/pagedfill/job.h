@@ -17,6 +17,7 @@ namespace pagedfill
 struct options {
     bool serve = false;
     bool progress = false;   /* a bar, although stderr is no terminal */
+    bool last_word = false;  /* the last page says that all are there */
     bool own_memory = false; /* register memory of the program, in place of shmem_malloc */
     int servers = 1, clients = 1;
     int first = 0; /* of the clients of this command, where several commands start them */
@@ -43,6 +44,7 @@ class job
     int me = 0;
     std::vector<unsigned char *> buffers; /* symmetric */
     size_t buffer_bytes = 0;
+    uint64_t *words = nullptr;                 /* symmetric: from each server, of last_word */
     int notify = 0;                            /* the first counter; there are opt.servers */
     shmem_team_t clients = SHMEM_TEAM_INVALID; /* all of them; not valid at servers */
 

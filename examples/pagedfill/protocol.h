@@ -23,14 +23,26 @@ constexpr uint32_t MOST_PAGE_BYTES = 1 << 20;
 /* A request is this, and behind it its pages. */
 struct request {
     uint32_t magic;
-    uint32_t context; /* comes back in the answer */
+    uint32_t context; /* comes back in the answer, or with the last page */
     uint64_t seed;
     uint32_t page_bytes; /* a multiple of 8, up to MOST_PAGE_BYTES */
     uint32_t notify;     /* counter of the client: 1 for each page that has been written */
     uint32_t npages;
-    uint16_t repeats;  /* write all of them so often, 1 or more */
-    uint16_t unfilled; /* 1: write what the server's memory has, to measure; 0: fill them */
+    uint16_t repeats; /* write all of them so often, 1 or more */
+    uint16_t flags;   /* of those below */
 };
+
+/* Write what the server's memory has, to measure; else the pages are filled. */
+constexpr uint16_t FLAG_UNFILLED = 1;
+/* Pages count nothing; the last one brings the word of the request, which says that all are there.
+ * Only where the route from the server keeps puts in order. */
+constexpr uint16_t FLAG_LAST_WORD = 2;
+
+/* What the last page brings; never 0. */
+inline uint64_t last_word(uint32_t context)
+{
+    return (uint64_t)1 << 32 | context;
+}
 
 /* A page of a buffer: bytes index * page_bytes and up. */
 struct page {

@@ -38,6 +38,16 @@ class stage
     stage(const stage &) = delete;
     stage &operator=(const stage &) = delete;
 
+    /* Whether the next pages are to keep their order: then all are written on one context, since
+     * contexts have no order between them. */
+    void keep_order(bool kept)
+    {
+        if (kept == in_order)
+            return;
+        drain();
+        in_order = kept;
+    }
+
     /* Memory for the next page, and the context to write it on. It may wait for earlier pages. */
     unsigned char *next(size_t page_bytes, shmem_ctx_t *ctx)
     {
@@ -49,7 +59,7 @@ class stage
         }
         unsigned char *place = h->bytes + h->used;
         h->used += page_bytes;
-        *ctx = h->ctx;
+        *ctx = context(h);
         return place;
     }
 
@@ -68,14 +78,20 @@ class stage
     };
     static constexpr size_t HALF = 2 * MOST_PAGE_BYTES;
 
-    static void quiet(half *h)
+    shmem_ctx_t context(const half *h) const
     {
-        shmem_ctx_quiet(h->ctx);
+        return in_order ? halves[0].ctx : h->ctx;
+    }
+
+    void quiet(half *h)
+    {
+        shmem_ctx_quiet(context(h));
         h->used = 0;
     }
 
     half halves[2];
     int which = 0;
+    bool in_order = false;
 };
 
 class server
@@ -169,6 +185,7 @@ class server
     {
         const size_t wanted = sizeof r + (size_t)r.npages * sizeof *list;
         const size_t most = std::min(j.buffer_bytes, (size_t)MOST_PAGE_BYTES);
+        const unsigned most_flags = FLAG_UNFILLED | FLAG_LAST_WORD;
         const uint32_t first = (uint32_t)j.notify, end = first + (uint32_t)j.opt.servers;
         if (r.magic != MAGIC)
             refuse(pe, r.context, "it begins with 0x%08x (a request begins with 0x%08x)", r.magic,
@@ -184,9 +201,14 @@ class server
         else if (r.notify < first || r.notify >= end)
             refuse(pe, r.context, "notification %u is not the job's (these are %u to %u)", r.notify,
                    first, end - 1);
-        else if (r.repeats == 0 || r.repeats > MOST_REPEATS || r.unfilled > 1)
-            refuse(pe, r.context, "it asks for %u repeats (1 to %u), unfilled %u (0 or 1)",
-                   r.repeats, MOST_REPEATS, r.unfilled);
+        else if (r.repeats == 0 || r.repeats > MOST_REPEATS || r.flags > most_flags)
+            refuse(pe, r.context, "it asks for %u repeats (1 to %u), flags %u (0 to %u)", r.repeats,
+                   MOST_REPEATS, r.flags, most_flags);
+        else if ((r.flags & FLAG_LAST_WORD) != 0 && !shmemx_put_ordered(pe))
+            refuse(pe, r.context,
+                   "the route to PE %d keeps no order, so the word of the last page may come before "
+                   "other pages (ask for notifications)",
+                   pe);
         else
             return good_pages(pe, r, list);
         return false;
@@ -227,15 +249,16 @@ class server
         const page *list = reinterpret_cast<const page *>(message.get() + sizeof r);
         if (!good(pe, nbytes, r, list))
             return;
-        for (uint32_t k = 0; k < r.repeats; k++)
-            if (!write_pages(pe, r, list))
+        pages.keep_order((r.flags & FLAG_LAST_WORD) != 0);
+        for (uint32_t k = 1; k <= r.repeats; k++)
+            if (!write_pages(pe, r, list, k == r.repeats))
                 return;
         answer a = {0, r.context, r.npages * r.repeats, ""};
         reply(pe, a);
     }
 
     /* False when the client has been lost meanwhile. */
-    bool write_pages(int pe, const request &r, const page *list)
+    bool write_pages(int pe, const request &r, const page *list, bool last)
     {
         const size_t look = 64; /* pages between two looks whether the client is there */
         for (size_t i = 0; i < r.npages; i++) {
@@ -247,10 +270,16 @@ class server
             shmem_ctx_t ctx;
             const page p = list[i];
             unsigned char *source = pages.next(r.page_bytes, &ctx);
-            if (r.unfilled == 0)
+            unsigned char *dest = j.buffers[p.buffer] + (size_t)p.index * r.page_bytes;
+            if ((r.flags & FLAG_UNFILLED) == 0)
                 stream_page(reinterpret_cast<uint64_t *>(source), r.seed, p, r.page_bytes);
-            shmemx_ctx_putmem_notify_nbi(ctx, j.buffers[p.buffer] + (size_t)p.index * r.page_bytes,
-                                         source, r.page_bytes, (int)r.notify, pe);
+            if ((r.flags & FLAG_LAST_WORD) == 0)
+                shmemx_ctx_putmem_notify_nbi(ctx, dest, source, r.page_bytes, (int)r.notify, pe);
+            else if (!last || i + 1 < r.npages)
+                shmem_ctx_putmem_nbi(ctx, dest, source, r.page_bytes, pe);
+            else
+                shmem_ctx_putmem_signal_nbi(ctx, dest, source, r.page_bytes, &j.words[j.me],
+                                            last_word(r.context), SHMEM_SIGNAL_SET, pe);
         }
         return true;
     }

@@ -84,6 +84,7 @@ from shmem._runtime import (
     my_pe,
     n_pes,
     pe_accessible,
+    put_ordered,
 )
 from shmem._sync import (
     barrier_all,
@@ -203,6 +204,7 @@ __all__ = [
     "ptr",
     "put",
     "put_nbi",
+    "put_ordered",
     "put_signal",
     "put_signal_nbi",
     "quiet",

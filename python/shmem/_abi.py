@@ -2252,6 +2252,7 @@ shmemx_put8_nbi_on_stream vPPLiP
 shmemx_put8_on_stream vPPLiP
 shmemx_put8_signal_nbi_on_stream vPPLPLiiP
 shmemx_put8_signal_on_stream vPPLPLiiP
+shmemx_put_ordered ii
 shmemx_putmem_nbi_on_stream vPPLiP
 shmemx_putmem_notify vPPLii
 shmemx_putmem_notify_nbi vPPLii

@@ -434,6 +434,17 @@ def pe_accessible(pe: SupportsIndex) -> bool:
     return 0 <= number < state.n_pes and functions.shmem_pe_accessible(number) != 0
 
 
+def put_ordered(pe: SupportsIndex) -> bool:
+    """Whether this PE's puts to another one keep their order without a fence.
+
+    Then the signal or the notification of a put says that the bytes of earlier puts to that PE, of
+    the same thread and context, are there as well. It is False on networks such as EFA.
+    """
+    call = "put_ordered"
+    functions = library(call)
+    return functions.shmemx_put_ordered(check_pe(call, pe)) != 0
+
+
 def global_exit(status: int) -> None:
     """Ends every PE of the job at once, with this status. It does not return."""
     functions = library("global_exit")

@@ -18,6 +18,7 @@ var eagerRows = []row{
 	{what: "eager_counts_differ", status: aborted, say: []string{`PE \d: shmemx_eager_create: count is 4 on a PE and 5 on another`}},
 	{what: "eager_tiles_differ", status: aborted, say: []string{`PE \d: shmemx_eager_create: tile is -1 on a PE and 0 on another`}},
 	{what: "eager_wrong_pe", status: aborted, say: []string{`PE \d: shmemx_eager_send: PE 2 does not exist, there are 2`}},
+	{what: "put_ordered_wrong_pe", status: aborted, say: []string{`PE \d: shmemx_put_ordered: PE 2 does not exist, there are 2 \(use 0 to shmem_n_pes\(\) - 1\)`}},
 	{what: "eager_tile_wrong_pe", only: onNode, status: aborted, say: []string{`PE \d: shmemx_eager_tile: PE -1 does not exist, there are 2 \(use 0 to shmem_n_pes\(\) - 1\)`}},
 	{what: "eager_no_source", status: aborted, say: []string{`PE \d: shmemx_eager_send: the local source is NULL`}},
 	{what: "eager_no_dest", status: aborted, say: []string{`PE \d: shmemx_eager_recv: dest is NULL \(pass room for a token\)`}},

@@ -2,14 +2,15 @@
  * notify.c: puts with notifications: each counts once, after its bytes, whatever its length, its
  * context and its path; and waits, tests, values and ranges of the counters.
  *
- * With the argument "carried" the network is one where writes bring their notifications along.
+ * With the argument "carried" the network is one where writes bring their notifications along and
+ * keep no order; with "ordered" one that keeps puts in order.
  */
 #include "check.h"
 
 #include <shmemx.h>
 
-enum { COUNTS, NBI, CONTEXTS, WAITS, RESET, RANGES, CARRIED, TESTS };
-enum { ROUNDS = 20, ROOM = 70000, FIRST_OF_CONTEXTS = 100, PING = 200, PONG = 201 };
+enum { COUNTS, NBI, CONTEXTS, WAITS, RESET, RANGES, CARRIED, ORDERED, TESTS };
+enum { ROUNDS = 20, ROOM = 70000, FIRST_OF_CONTEXTS = 100, PING = 200, PONG = 201, LAST = 300 };
 
 static const size_t sizes[] = {0, 1, 8, 100, 4040, 4041, 8192, ROOM};
 enum { SIZES = sizeof sizes / sizeof *sizes };
@@ -201,6 +202,46 @@ static void test_carried(bool expected)
     CHECK(!expected || carried > 0, "no write brought its notification along");
 }
 
+/* Where the route keeps the order of puts, the last one announces all: by its notification in odd
+ * rounds, by its signal in even ones. The lengths are those of messages and of writes, in turns. */
+static void test_ordered(const char *network)
+{
+    check_start(ORDERED, "shmemx_put_ordered");
+    int to = (check.me + 1) % check.n, from = (check.me + check.n - 1) % check.n;
+    int far = shmem_ptr(area, to) == NULL, kept = shmemx_put_ordered(to);
+    if (far && strcmp(network, "ordered") == 0)
+        CHECK(kept == 1, "the network keeps no order");
+    if (far && strcmp(network, "carried") == 0)
+        CHECK(kept == 0, "the network keeps the order");
+    uint64_t *word = check_alloc(sizeof *word);
+    *word = 0;
+    shmem_barrier_all();
+    for (uint64_t round = 1; round <= (uint64_t)(10 * ROUNDS); round++) {
+        fill((int)round);
+        for (size_t s = 1; s < SIZES; s++) {
+            size_t size = (s * 3 + round) % (SIZES - 1) + 1; /* another order in each round */
+            void *dest = place(check.me, size);
+            const void *bytes = source + size * ROOM;
+            if (!kept)
+                shmem_fence();
+            if (s < SIZES - 1)
+                shmem_putmem_nbi(dest, bytes, sizes[size], to);
+            else if (round % 2 == 1)
+                shmemx_putmem_notify_nbi(dest, bytes, sizes[size], LAST, to);
+            else
+                shmem_putmem_signal_nbi(dest, bytes, sizes[size], word, round, SHMEM_SIGNAL_SET,
+                                        to);
+        }
+        if (round % 2 == 1)
+            shmemx_notify_wait(LAST, round / 2 + 1);
+        else
+            shmem_uint64_wait_until(word, SHMEM_CMP_EQ, round);
+        for (size_t s = 1; s < SIZES; s++)
+            compare(from, s, (int)round);
+        shmem_barrier_all();
+    }
+}
+
 int main(int argc, char **argv)
 {
     check_open("notify", TESTS);
@@ -212,6 +253,7 @@ int main(int argc, char **argv)
     test_waits();
     test_reset();
     test_ranges();
+    test_ordered(argc > 1 ? argv[1] : "");
     test_carried(argc > 1 && strcmp(argv[1], "carried") == 0);
     return check_close();
 }

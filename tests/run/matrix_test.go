@@ -179,7 +179,9 @@ var programs = map[string]program{
 		args: []string{"200", "60"},
 	},
 	"messages": {many: true, hostOnly: true},
-	"notify":   {argsIn: map[string][]string{stub.Newest: {"carried"}, stub.Newest + "-nics-4": {"carried"}}},
+	"notify": {argsIn: map[string][]string{
+		stub.Newest: {"carried"}, stub.Newest + "-nics-4": {"carried"}, "hosts-2": {"ordered"}, "hosts-4": {"ordered"},
+	}},
 	// Many messages on the node and between two hosts; the paths are those of messages and writes.
 	"sendrecv": {
 		only: []string{

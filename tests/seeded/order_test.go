@@ -24,6 +24,13 @@ var orderDefects = []defect{
 		by:   unit("./runtime/proxy", "^TestSimCountsExactly$"), says: `after quiet PE \d has counted \d+ of \d+ puts`,
 	},
 	{
+		id: "order/last-word", file: "runtime/job/network/tile.go",
+		was:  "return nw.stages[0] == nil && nw.Engine.Caps().SendAfterWrite",
+		is:   "return nw.stages[0] == nil",
+		user: "a program has its last put announce all on a network without order, and misses bytes",
+		by:   job("./tests/run", "^TestPrograms$/^notify$/^chaos-3$"), says: `round \d+: byte \d+ of \d+ from PE \d is \d+`,
+	},
+	{
 		id: "order/number-wraps", file: "runtime/sequence/in.go",
 		was:  "ahead := (number - i.edge) & i.space.mask()",
 		is:   "ahead := number - i.edge",

@@ -21,3 +21,10 @@ func (nw *Network) Eager() Eager {
 	}
 	return e
 }
+
+// Ordered reports whether a signal of the host comes behind all puts before it on its context. The
+// signal of a put is a message, also where its bytes are a write. Bytes of GPU memory may be staged,
+// here or at the target, and then they arrive when they have been copied.
+func (nw *Network) Ordered() bool {
+	return nw.stages[0] == nil && nw.Engine.Caps().SendAfterWrite
+}

@@ -61,6 +61,10 @@ CASE(eager_tile_wrong_pe)
 {
     shmemx_eager_tile(-1);
 }
+CASE(put_ordered_wrong_pe)
+{
+    shmemx_put_ordered(n);
+}
 CASE(eager_no_source)
 {
     shmemx_eager_t e = slots_of(64);

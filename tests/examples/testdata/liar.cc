@@ -119,7 +119,7 @@ static void lies(const job &j)
             "it asks for 1001 repeats");
     refused(with([](request &x, list &) { x.repeats = 0; }), TAG_REQUEST, c,
             "it asks for 0 repeats");
-    refused(with([](request &x, list &) { x.unfilled = 2; }), TAG_REQUEST, c, "unfilled 2");
+    refused(with([](request &x, list &) { x.flags = 4; }), TAG_REQUEST, c, "flags 4");
     refused(with([&](request &, list &p) { p.back().buffer = (uint32_t)j.buffers.size(); }),
             TAG_REQUEST, c, (" is in buffer " + std::to_string(j.buffers.size())).c_str());
     refused(with([](request &, list &p) { p[1].index = UINT32_MAX; }), TAG_REQUEST, c,

@@ -2,5 +2,5 @@
 
 package fastpathtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x4e8404d79c85613d
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xb0c6e166d89f511c
 import "C"
