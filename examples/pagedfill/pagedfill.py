@@ -26,7 +26,8 @@ MAGIC = 0x4C494650
 MOST_PAGES, MOST_REPEATS, MOST_PAGE_BYTES = 65536, 1000, 1 << 20
 REQUEST = struct.Struct(
     "=IIQIIIHH"
-)  # magic, context, seed, page bytes, counter, pages, repeats, unfilled
+)  # magic, context, seed, page bytes, counter, pages, repeats, flags
+FLAG_UNFILLED, FLAG_LAST_WORD = 1, 2
 ANSWER = struct.Struct("=III228s")  # refused, context, writes, text
 PAGE = np.dtype([("buffer", "u4"), ("index", "u4")])
 
@@ -45,6 +46,11 @@ def stream_page(words: NDArray[np.uint64], key: int, index: int) -> None:
     np.multiply(np.arange(len(words), dtype="u8"), np.uint64(0x9E3779B97F4A7C15), out=words)
     words += np.uint64(begin % 2**64)
     words ^= words >> np.uint64(29)
+
+
+def last_word(context: int) -> int:
+    """What the last page brings."""
+    return 1 << 32 | context
 
 
 def say(text: str) -> None:
@@ -72,6 +78,9 @@ def arguments() -> argparse.Namespace:
     p.add_argument("--pages", type=number(1, 1 << 20), default=1000)
     p.add_argument("--buffers", type=number(1, 1000), default=2)
     p.add_argument("--own-memory", action="store_true", help="buffers are registered")
+    p.add_argument(
+        "--last-word", action="store_true", help="the last page brings a word, and none counts"
+    )
     p.add_argument("--rounds", type=number(1, 1000), default=3)
     p.add_argument("--measure", type=number(0, 1000), default=0, help="compare with writes alone")
     p.add_argument("--seed", type=number(0, 2**63), default=1)
@@ -128,6 +137,7 @@ class Memory:
                 self.buffers.append(shmem.register(np.zeros(self.nbytes, "u1")))
             else:
                 self.buffers.append(shmem.empty(self.nbytes, "u1"))
+        self.words = shmem.zeros(o.servers, "u8")  # of the last pages, by server
         self.notify = shmem.notify_alloc(o.servers)
         self.clients = shmem.Team.world().split_strided(o.servers, 1, o.clients)
 
@@ -149,6 +159,7 @@ class Server:
         # One half is filled while the pages of the other travel.
         self.halves = [(np.zeros(self.HALF, "u1"), shmem.Context()) for _ in range(2)]
         self.which, self.used = 0, 0
+        self.in_order = False  # all pages go on one context, since contexts have no order
 
     def run(self) -> None:
         while not all(self.gone.values()):
@@ -181,18 +192,21 @@ class Server:
                 )
             head = REQUEST.unpack(self.message[: REQUEST.size].tobytes())
             context = head[1]
-            pages = self.checked(head, m.nbytes)
+            pages = self.checked(head, m.nbytes, m.pe)
         except Refused as e:
             self.refuse(m.pe, context, str(e))
             return
-        _, _, seed, page_bytes, counter, _, repeats, unfilled = head
-        for _ in range(repeats):
-            if not self.write(pages, m.pe, seed, page_bytes, counter, unfilled == 0):
+        if self.in_order != (head[7] & FLAG_LAST_WORD != 0):
+            self.quiet(0)
+            self.quiet(1)
+            self.in_order = not self.in_order
+        for left in reversed(range(head[6])):
+            if not self.write(pages, m.pe, head, left == 0):
                 return
-        self.reply(m.pe, ANSWER.pack(0, context, len(pages) * repeats, b""))
+        self.reply(m.pe, ANSWER.pack(0, context, len(pages) * head[6], b""))
 
-    def checked(self, head: tuple[int, ...], nbytes: int) -> Pages:
-        magic, _, _, page_bytes, counter, npages, repeats, unfilled = head
+    def checked(self, head: tuple[int, ...], nbytes: int, pe: int) -> Pages:
+        magic, _, _, page_bytes, counter, npages, repeats, flags = head
         first, size = self.memory.notify, self.memory.nbytes
         if magic != MAGIC:
             raise Refused(f"it begins with 0x{magic:08x} (a request begins with 0x{MAGIC:08x})")
@@ -203,9 +217,12 @@ class Server:
             raise Refused(f"its pages have {page_bytes} bytes (a multiple of 8, up to {most})")
         if not first <= counter < first + self.o.servers:
             raise Refused(f"notification {counter} is not the job's")
-        if not 1 <= repeats <= MOST_REPEATS or unfilled > 1:
+        if not 1 <= repeats <= MOST_REPEATS or flags > FLAG_UNFILLED | FLAG_LAST_WORD:
+            raise Refused(f"it asks for {repeats} repeats (1 to {MOST_REPEATS}), flags {flags}")
+        if flags & FLAG_LAST_WORD and not shmem.put_ordered(pe):
             raise Refused(
-                f"it asks for {repeats} repeats (1 to {MOST_REPEATS}), unfilled {unfilled}"
+                f"the route to PE {pe} keeps no order, so the word of the last page may come "
+                "before other pages (ask for notifications)"
             )
         pages = self.message[REQUEST.size : nbytes].view(PAGE).copy()
         for name, end in ("buffer", len(self.memory.buffers)), ("index", size // page_bytes):
@@ -215,18 +232,25 @@ class Server:
                 raise Refused(f"page {bad[0]} has {name} {value} (there are 0 to {end - 1})")
         return pages
 
-    def write(
-        self, pages: Pages, pe: int, seed: int, page_bytes: int, counter: int, fill: bool
-    ) -> bool:
+    def write(self, pages: Pages, pe: int, head: tuple[int, ...], last: bool) -> bool:
         """Writes each page once; False when the client is lost."""
-        for page in pages:
+        _, word, seed, page_bytes, counter, _, _, flags = head
+        for i, page in enumerate(pages):
             source, context = self.stage(page_bytes)
-            if fill:
+            if not flags & FLAG_UNFILLED:
                 key = seed + int(page["buffer"])
                 stream_page(source.view("u8"), key, int(page["index"]))
             dest = self.memory.place(page, page_bytes)
             try:
-                shmem.put_nbi(dest, source, pe, context=context, notify=counter)
+                if not flags & FLAG_LAST_WORD:
+                    shmem.put_nbi(dest, source, pe, context=context, notify=counter)
+                elif not last or i + 1 < len(pages):
+                    shmem.put_nbi(dest, source, pe, context=context)
+                else:
+                    signal = self.memory.words[self.o.me : self.o.me + 1]
+                    shmem.put_signal_nbi(
+                        dest, source, signal, last_word(word), pe, context=context
+                    )
             except shmem.PeerError:
                 self.note_losses()
             if self.gone[pe]:
@@ -237,14 +261,20 @@ class Server:
         """Memory for the next page, and the context to write it on."""
         if self.used + nbytes > self.HALF:
             self.which, self.used = 1 - self.which, 0
-            try:
-                self.halves[self.which][1].quiet()
-            except shmem.PeerError:
-                # It may be another client than the one that is served now, whose pages go on.
-                self.note_losses()
-        memory, context = self.halves[self.which]
+            self.quiet(self.which)
         self.used += nbytes
-        return memory[self.used - nbytes : self.used], context
+        memory = self.halves[self.which][0]
+        return memory[self.used - nbytes : self.used], self.context(self.which)
+
+    def context(self, half: int) -> shmem.Context:
+        return self.halves[0 if self.in_order else half][1]
+
+    def quiet(self, half: int) -> None:
+        try:
+            self.context(half).quiet()
+        except shmem.PeerError:
+            # It may be another client than the one that is served now, whose pages go on.
+            self.note_losses()
 
     def note_losses(self) -> None:
         for pe in self.gone:
@@ -324,17 +354,22 @@ class Client:
         rng = np.random.default_rng((o.seed, o.me, self.number))
         # No round leaves what the next one wants.
         asked = [(int(rng.integers(2**32)), int(rng.integers(2**62))) for _ in self.shares]
+        flags = unfilled * FLAG_UNFILLED | o.last_word * FLAG_LAST_WORD
+        if o.last_word:
+            self.memory.words[:] = 0
         begun = time.monotonic()
         for s, (context, seed) in enumerate(asked):
             pages, counter = self.shares[s], self.memory.notify + s
             head = REQUEST.pack(
-                MAGIC, context, seed, o.page_bytes, counter, len(pages), repeats, unfilled
+                MAGIC, context, seed, o.page_bytes, counter, len(pages), repeats, flags
             )
             message = np.frombuffer(head + pages.tobytes(), "u1")
             self.again(s, lambda m=message, s=s: shmem.send(m, TAG_REQUEST, s))
         for s, (context, _) in enumerate(asked):
             self.receive(s, context, len(self.shares[s]) * repeats)
-        for s, pages in enumerate(self.shares):
+        for s, (context, _) in enumerate(asked if o.last_word else []):
+            self.announced(s, last_word(context))
+        for s, pages in enumerate([] if o.last_word else self.shares):
             want, counter = len(pages) * repeats, self.memory.notify + s
             while shmem.notify_fetch(counter) < want:
                 self.again(s, lambda c=counter, w=want: shmem.notify_wait(c, w))
@@ -342,6 +377,12 @@ class Client:
         for s, (_, seed) in enumerate(asked):
             self.finish(s, seed, len(self.shares[s]) * repeats, verify)
         return took
+
+    def announced(self, server: int, word: int) -> None:
+        """Waits for the word of the last page, which comes behind all others."""
+        signal = self.memory.words[server : server + 1]
+        while signal[0] != word:
+            self.again(server, lambda: shmem.wait_until(signal, "==", word))
 
     def again(self, server: int, call: object) -> None:
         """Makes a call that the loss of another PE may end."""
@@ -367,8 +408,8 @@ class Client:
     def finish(self, server: int, seed: int, writes: int, verify: bool) -> None:
         counter = self.memory.notify + server
         count = shmem.notify_fetch(counter)
-        if count != writes:
-            sys.exit(f"pagedfill: PE {self.o.me}: {count} notifications instead of {writes}")
+        if count != (0 if self.o.last_word else writes):
+            sys.exit(f"pagedfill: PE {self.o.me}: {count} notifications, and {writes} pages")
         shmem.notify_reset(counter)
         words = np.zeros(self.o.page_bytes // 8, "u8")
         for page in self.shares[server] if verify else ():

@@ -100,6 +100,25 @@ def test_pages(tmp_path: Path) -> None:
     assert asked.stdout.count("(medians of 1)") == 2, asked.stdout
 
 
+def test_last_word(tmp_path: Path) -> None:
+    """The last page announces all where the network keeps its order, and is refused elsewhere."""
+    serve = ["2", str(EXAMPLE), "serve", "--last-word", "--servers", "2"]
+    client = ["2", str(EXAMPLE), "client", "--last-word", "--servers", "2", "--measure", "1"]
+    servers, asked = job(tmp_path, serve, client, clients=2, SHMEM_PROVIDER="tcp")
+    assert servers.returncode == 0, servers.stderr
+    succeeded(asked, 2)
+    server, asked = job(
+        tmp_path,
+        ["1", str(EXAMPLE), "serve", "--last-word"],
+        ["1", str(EXAMPLE), "client", "--last-word"],
+        clients=1,
+        SHMEM_PROVIDER="tcp",
+        SHMEM_CHAOS="3",
+    )
+    assert "refuse a request of PE 1: the route to PE 1 keeps no order" in server.stderr
+    assert asked.returncode == 1 and "PE 0 refused the request: the route" in asked.stderr
+
+
 def test_lies_and_losses(tmp_path: Path) -> None:
     """The server refuses by name, and outlives a client."""
     server, asked, vanished, liar = job(

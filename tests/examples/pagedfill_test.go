@@ -108,7 +108,9 @@ func fills(t *testing.T) map[string]fill {
 		"hosts": {servers: 1, clients: 4, options: pages, settings: []string{tcp}, apart: true},
 		"odd": {servers: 3, clients: 2, settings: []string{tcp}, apart: true,
 			options: []string{"--pages", "101", "--page-bytes", "1736", "--buffers", "7", "--own-memory", "--measure", "1"}},
-		"few": {servers: 2, clients: 1, options: []string{"--pages", "1", "--page-bytes", "8", "--buffers", "3"}},
+		"last word":       {servers: 2, clients: 2, options: append(pages, "--last-word", "--measure", "1"), settings: []string{tcp}, apart: true},
+		"last word, node": {servers: 1, clients: 2, options: append(pages, "--last-word")},
+		"few":             {servers: 2, clients: 1, options: []string{"--pages", "1", "--page-bytes", "8", "--buffers", "3"}},
 		"gpu": {servers: 1, clients: 2, options: []string{"--pages", "60"}, apart: true,
 			settings: []string{tcp, "SHMEM_HEAP=device", "FAKE_CUDA=works=1", "LD_LIBRARY_PATH=" + cudatest.Build(t)}},
 	}
@@ -125,6 +127,59 @@ func fills(t *testing.T) map[string]fill {
 func TestPagedFill(t *testing.T) {
 	for name, f := range fills(t) {
 		t.Run(name, func(t *testing.T) { filled(t, f, f.run(t)) })
+	}
+}
+
+// TestPagedFillLastWord asks for pages of which the last one announces all, where nothing keeps them
+// in order: over EFA, over two NICs, and on a network with chaos.
+func TestPagedFillLastWord(t *testing.T) {
+	efa, library := stub.Networks(false)[0], stub.Build(t)
+	for name, settings := range map[string][]string{
+		"efa": efa.Env(library), "verbs, two NICs": verbs(t).NICs(2, 2).Env(library), "chaos": {"SHMEM_PROVIDER=tcp", "SHMEM_CHAOS=3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			results := fill{servers: 1, clients: 1, apart: true, settings: settings, options: []string{"--pages", "10", "--last-word"}}.run(t)
+			cause := "the route to PE 1 keeps no order, so the word of the last page may come before other pages (ask for notifications)"
+			if r := results[0]; r.status != 0 || !strings.Contains(r.stderr, "PE 0: refuse a request of PE 1: "+cause) {
+				t.Errorf("server: %v", r)
+			}
+			if r := results[1]; r.status != 1 || !strings.Contains(r.stderr, "PE 1: server PE 0 refused the request: "+cause) {
+				t.Errorf("client: %v", r)
+			}
+		})
+	}
+}
+
+// verbs is the stub's network of that name.
+func verbs(t *testing.T) stub.Network {
+	for _, n := range stub.Networks(true) {
+		if n.Name == "verbs" {
+			return n
+		}
+	}
+	t.Fatal("the stub has no network verbs")
+	return stub.Network{}
+}
+
+// TestPagedFillAgain has several clients get pages while the network refuses postings: a third of
+// them on the stub's NICs, as FI_EAGAIN, and under chaos. Each client gets every page once, and the
+// server's counter says that postings were refused.
+func TestPagedFillAgain(t *testing.T) {
+	efa := stub.Networks(false)[0].With("again=3")
+	for name, settings := range map[string][]string{
+		"efa": efa.Env(stub.Build(t)), "chaos": {"SHMEM_PROVIDER=tcp", "SHMEM_CHAOS=6,again=0.3,delay=200us"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := fill{servers: 1, clients: 4, apart: true, settings: append(settings, "SHMEM_STATS=1"),
+				options: []string{"--pages", strconv.Itoa(need.Load("fill")), "--rounds", "2"}}
+			results := f.run(t)
+			filled(t, f, results)
+			m := regexp.MustCompile(`retries\D+(\d+)`).FindStringSubmatch(results[0].stderr)
+			if m == nil || m[1] == "0" {
+				t.Errorf("nothing was refused: %v", results[0])
+			}
+			t.Log(m)
+		})
 	}
 }
 

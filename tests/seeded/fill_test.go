@@ -24,6 +24,13 @@ var fillDefects = []defect{
 		by:   job("./tests/examples", "^TestPagedFill$/^few$"), says: `compare the answer of PE 0: context`,
 	},
 	{
+		id: "fill/order", file: "examples/pagedfill/server.cc",
+		was:  "&& !shmemx_put_ordered(pe))",
+		is:   "&& !shmem_pe_accessible(pe))",
+		user: "over EFA a client takes pages for complete whose bytes are still under way",
+		by:   job("./tests/examples", "^TestPagedFillLastWord$/^efa$"), says: `client: status 0`,
+	},
+	{
 		id: "fill/reset", file: "examples/pagedfill/client.cc",
 		was:  "        shmemx_notify_reset((int)x.r.notify, 0);\n",
 		is:   "",
