@@ -242,6 +242,34 @@ func TestPagedFillVanish(t *testing.T) {
 	}
 }
 
+// TestPagedFillVanishTogether has one command start a client that is killed and two that are not.
+// These have joined by a unique ID, and their launcher leaves them alone.
+func TestPagedFillVanishTogether(t *testing.T) {
+	program, liar, id := filler(t, "pagedfill"), filler(t, "liar"), filepath.Join(t.TempDir(), "id")
+	settings := []string{"SHMEM_ON_FAILURE=return", "SHMEM_PROVIDER=tcp"}
+	options := []string{"--id", id, "--clients", "3", "--pages", "100", "--rounds", "4"}
+	client := `if [ $SHMEM_LAUNCHER_PE = 1 ]; then exec "$0" vanish client "${@:2}"; else exec "$1" client "${@:2}"; fi`
+	var server, clients result
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		server = shmemrun(t, append(settings[:2:2], "SHMEM_HOST_ID=servers"), append([]string{"-n", "1", program, "serve"}, options...)...)
+	})
+	wg.Go(func() {
+		clients = shmemrun(t, append(settings[:2:2], "SHMEM_HOST_ID=clients"),
+			append([]string{"-n", "3", "bash", "-c", client, liar, program}, options...)...)
+	})
+	wg.Wait()
+	if server.status != 0 || strings.Count(server.stderr, "PE 0: client PE 2 is lost; the others are served") != 1 {
+		t.Errorf("server: %v", server)
+	}
+	if n := len(verifiedFill.FindAllString(clients.stdout, -1)); n != 2 || clients.status != 128+9 {
+		t.Errorf("%d clients report, want 2, and status %d\n%v", n, 128+9, clients)
+	}
+	if !strings.Contains(clients.stderr, "; the others go on (SHMEM_ON_FAILURE=return)") {
+		t.Errorf("shmemrun does not say that the others go on\n%v", clients)
+	}
+}
+
 // TestPagedFillRefuses passes wrong arguments and settings.
 func TestPagedFillRefuses(t *testing.T) {
 	program, id := filler(t, "pagedfill"), filepath.Join(t.TempDir(), "id")

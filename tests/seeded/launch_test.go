@@ -10,6 +10,13 @@ var launchDefects = []defect{
 		by:   unit("./cmd/shmemrun", "^TestScripts$/^status$"), says: `exit status 11, want 139`,
 	},
 	{
+		id: "launch/other-job", file: "runtime/bootstrap/launch/job.go",
+		was:  "(was.GoesOn || p.apart && !was.Inside)",
+		is:   "was.GoesOn",
+		user: "a client of a paged fill that is killed takes those of its own command along",
+		by:   job("./tests/examples", "^TestPagedFillVanishTogether$"), says: `0 clients report, want 2`,
+	},
+	{
 		id: "launch/status-of-the-last", file: "runtime/bootstrap/launch/job.go",
 		was:  "	if !j.settled {\n		j.settled, j.status = true, status&0xff\n	}\n",
 		is:   "	j.settled, j.status = true, status&0xff\n",

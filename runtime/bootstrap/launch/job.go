@@ -239,7 +239,7 @@ func (j *job) handleFrame(p *process, f wire.Frame) error {
 		if err != nil {
 			return err
 		}
-		j.do(func() { p.leaving = false })
+		j.do(func() { p.leaving, p.apart = false, false })
 		return j.meet.Hello(p.pe, g)
 	case wire.Gather, wire.Barrier, wire.Part:
 		return j.meet.Join(p.pe, f)
@@ -252,6 +252,9 @@ func (j *job) handleFrame(p *process, f wire.Frame) error {
 		// that.
 		j.do(func() { p.leaving = true })
 		return j.meet.Done(p.pe, true)
+	case wire.Apart:
+		j.do(func() { p.apart = true })
+		return nil
 	case wire.Abort, wire.Exit:
 		e, err := wire.ParseEnding(f.Payload)
 		if err != nil {
@@ -321,7 +324,7 @@ func (j *job) judge(p *process) {
 		// No PE waits for a PE that has finalized. If several then return a failure, perhaps all
 		// alike, the first is reported.
 		fatal := was.Inside || !was.Finalized
-		goesOn := was.GoesOn && j.running > 0
+		goesOn := (was.GoesOn || p.apart && !was.Inside) && j.running > 0
 		if !j.ending && (fatal || !j.settled) {
 			after := ""
 			if goesOn {

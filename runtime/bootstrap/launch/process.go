@@ -29,6 +29,7 @@ type process struct {
 	leaving  bool // it asked for the end of the job, or failed to join it, and may end by itself
 	aborting bool // its abort waits for an earlier cause
 	judged   bool
+	apart    bool // it is in a job that it joined otherwise, which goes on without it
 	named    bool // the user knows that it left the others alone
 	waitStat unix.WaitStatus
 }

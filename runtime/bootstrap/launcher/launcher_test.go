@@ -407,3 +407,24 @@ func TestInquire(t *testing.T) {
 		t.Errorf("PE 3 of 3 %s", got)
 	}
 }
+
+// A descriptor that is not shmemrun's, because no process above this one has made it, gets nothing.
+func TestApartWritesToShmemrunAlone(t *testing.T) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fds[0])
+	defer unix.Close(fds[1])
+	for what, fd := range map[string]int{"a socket of this process": fds[1], "a file": 0, "no descriptor": 1 << 20} {
+		if err := Apart(fd); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if (&socket{fds[0]}).readable() {
+		t.Error("a socket of this process got a frame")
+	}
+	if up := parent(os.Getpid()); up != os.Getppid() {
+		t.Errorf("the parent is %d, want %d", up, os.Getppid())
+	}
+}

@@ -7,6 +7,9 @@
 // next. Abort and Exit may come at any moment and have no answer. shmemrun ends its half of the
 // stream when it ends the job because a PE failed, or asked for it.
 //
+// A PE that joins a job by other means than shmemrun sends Apart alone, if that job goes on without
+// PEs that are lost. It has no answer.
+//
 // shmemrun reports each PE that ends before it has left the job, by Lost, to PEs that asked for it
 // in their Hello, at any moment after Welcome. Frames that lie in the socket before Welcome belong
 // to an earlier program.
@@ -38,7 +41,7 @@ import (
 
 // Sizes and bounds.
 const (
-	Version         = 3
+	Version         = 4
 	HeaderLen       = 16
 	MaxContribution = 1 << 20  // bytes that one PE may give to one Gather
 	MaxPayload      = 64 << 20 // bytes of payload in one frame
@@ -70,12 +73,13 @@ const (
 	Fail                       // PE: empty; as Done, of a PE whose initialisation has failed
 	Inquiry                    // PE: PEs, see AppendPEs; may come at any moment
 	Fates                      // run: Loss of each PE of an Inquiry that has left or ended, no answer to a step
+	Apart                      // PE: empty; it is in a job that it joined otherwise, which goes on without a PE that is lost
 	kinds
 )
 
 var kindNames = [kinds]string{"none", "hello", "allgather", "allgather result", "barrier", "barrier release",
 	"abort", "exit", "done", "missing", "peer failed", "refused",
-	"welcome", "loss", "parting", "failure", "inquiry", "fates"}
+	"welcome", "loss", "parting", "failure", "inquiry", "fates", "apart"}
 
 // String names the kind as messages do.
 func (k Kind) String() string {

@@ -69,9 +69,9 @@ func TestReadRefuses(t *testing.T) {
 		in         []byte
 	}{
 		{"magic", "begins with", change(0, 'X')},
-		{"version", "protocol version 2, here 3", change(4, 2)},
+		{"version", "protocol version 2, here 4", change(4, 2)},
 		{"kind 0", "unknown", change(5, 0)},
-		{"kind beyond the last", "unknown kind 18", change(5, byte(kinds))},
+		{"kind beyond the last", "unknown kind 19", change(5, byte(kinds))},
 		{"reserved", "reserved", change(7, 1)},
 		{"length", "at most 67108864", change(12, 1, 0, 0, 4)},
 	} {

@@ -159,10 +159,16 @@ func opened(b bootstrap.Bootstrap, err error) (bootstrap.Bootstrap, error) {
 }
 
 func openUID(s *surroundings) (bootstrap.Bootstrap, error) {
+	goesOn := s.config.OnFailure == config.ReturnOnFailure
 	m, err := uid.Join(uid.Options{
-		ID: *s.given.UID, PE: s.given.PE, Size: s.given.NPEs,
-		Timeout: s.config.BootstrapTimeout, GoesOn: s.config.OnFailure == config.ReturnOnFailure,
+		ID: *s.given.UID, PE: s.given.PE, Size: s.given.NPEs, Timeout: s.config.BootstrapTimeout, GoesOn: goesOn,
 	})
+	if err == nil && goesOn && s.set(launcher.EnvFD) != "" {
+		// shmemrun may have started some of the PEs. It would end these when one of them is lost.
+		if err := launcher.Apart(s.config.Launcher.FD); err != nil {
+			s.warn(err.Error())
+		}
+	}
 	return opened(m, err)
 }
 
