@@ -143,8 +143,8 @@ class client
             x.r.notify = (uint32_t)j.notify + (uint32_t)s;
             x.r.npages = (uint32_t)x.pages.size();
             x.r.repeats = (uint16_t)repeats;
-            x.r.flags = (uint16_t)((unfilled ? FLAG_UNFILLED : 0) |
-                                   (j.opt.last_word ? FLAG_LAST_WORD : 0));
+            x.r.flags =
+                (uint16_t)((unfilled ? FLAG_UNFILLED : 0) | (j.opt.last_word ? FLAG_LAST_WORD : 0));
             x.writes = x.r.npages * repeats;
             x.all = (uint64_t)x.writes * requests;
         }

@@ -248,9 +248,7 @@ class Server:
                     shmem.put_nbi(dest, source, pe, context=context)
                 else:
                     signal = self.memory.words[self.o.me : self.o.me + 1]
-                    shmem.put_signal_nbi(
-                        dest, source, signal, last_word(word), pe, context=context
-                    )
+                    shmem.put_signal_nbi(dest, source, signal, last_word(word), pe, context=context)
             except shmem.PeerError:
                 self.note_losses()
             if self.gone[pe]:

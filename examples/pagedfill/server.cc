@@ -205,10 +205,11 @@ class server
             refuse(pe, r.context, "it asks for %u repeats (1 to %u), flags %u (0 to %u)", r.repeats,
                    MOST_REPEATS, r.flags, most_flags);
         else if ((r.flags & FLAG_LAST_WORD) != 0 && !shmemx_put_ordered(pe))
-            refuse(pe, r.context,
-                   "the route to PE %d keeps no order, so the word of the last page may come before "
-                   "other pages (ask for notifications)",
-                   pe);
+            refuse(
+                pe, r.context,
+                "the route to PE %d keeps no order, so the word of the last page may come before "
+                "other pages (ask for notifications)",
+                pe);
         else
             return good_pages(pe, r, list);
         return false;

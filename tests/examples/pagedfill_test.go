@@ -207,7 +207,7 @@ func TestPagedFillLies(t *testing.T) {
 		others: [][]string{{filler(t, "liar"), "lies"}, {filler(t, "liar"), "deaf"}}}
 	results := f.run(t)
 	filled(t, f, results)
-	if r := results[2]; r.status != 0 || !strings.Contains(r.stdout, "46 passed, 0 failed\n") {
+	if r := results[2]; r.status != 0 || !strings.Contains(r.stdout, "47 passed, 0 failed\n") {
 		t.Errorf("lies: %v\nservers: %v", r, results[0])
 	}
 	if r := results[3]; r.status != 0 || !strings.Contains(r.stdout, "1 passed, 0 failed\n") {

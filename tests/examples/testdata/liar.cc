@@ -143,6 +143,17 @@ static void lies(const job &j)
     answer a = receive();
     check(a.refused == 0 && a.context == c && a.npages == r.npages, "a right request", a.text);
     check(shmemx_notify_wait(j.notify, r.npages) == r.npages, "counted after all", "not the pages");
+
+    /* The words are those of the definition, which the server computes several at a time. */
+    size_t wrong = 0;
+    std::vector<uint64_t> words(j.opt.page_bytes / 8);
+    for (const page &p : pages) {
+        const size_t first = p.index * words.size();
+        shmem_getmem(words.data(), j.buffers[p.buffer] + first * 8, j.opt.page_bytes, j.me);
+        for (size_t i = 0; i < words.size(); i++)
+            wrong += words[i] != stream_word(r.seed + p.buffer, first + i);
+    }
+    check(wrong == 0, "wrong words", std::to_string(wrong));
 }
 
 int main(int argc, char **argv)
