@@ -6,10 +6,12 @@
  * that it has waited for that word. So the writer leaves a note in symmetric memory of the shim at
  * the peer, complete before the word is written, and the peer compares its waits with the notes.
  *
- * A peer that has also waited for the data of a note has no need of an order, so a match is
- * reported only at its next barrier, sync, collective or finalize, unless it has waited for the
- * data since the last one. The report says what the calls allow, not what has gone wrong: a program
- * that waits for the word and reads the data only after a barrier is reported, too.
+ * A peer that has also waited for the data of a note, or for the signal that came with the data,
+ * has no need of an order, so a match is reported only at its next barrier, sync, collective or
+ * finalize, unless it has waited for one of these since the last one. Puts with the same signal
+ * word need no order either, because their target can count them. The report says what the calls
+ * allow, not what has gone wrong: a program that waits for the word and reads the data only after a
+ * barrier is reported, too.
  */
 #define _GNU_SOURCE
 #include "chaos.h"
@@ -20,17 +22,19 @@
 #include <string.h>
 
 #define NOTES 64   /* of each writer at each peer; the next one takes the place of the oldest */
-#define RECENT 256 /* waits that are remembered until the next barrier */
+#define WAITS 4096 /* places for different words that the PE has waited for since a barrier */
 #define SMALL 8    /* bytes of a flag at most */
 
 struct note {
-    uint64_t number;     /* from 1 on; 0: none */
-    uint64_t flag, data; /* places */
-    uint64_t data_bytes;
+    uint64_t number;                            /* from 1 on; 0: none */
+    uint64_t flag, data;                        /* places */
+    uint64_t data_bytes, data_block, data_step; /* in all, side by side, from block to block */
+    uint64_t data_signal;                       /* a place; NOWHERE: it has none */
     uint32_t flag_call, data_call;
     uint64_t barriers; /* of all PEs, before the note; a later one completes the puts */
-    uint64_t unused;
 };
+
+#define NOWHERE UINT64_MAX
 
 struct range {
     uint64_t from, to;
@@ -42,14 +46,23 @@ static uint64_t *seen;     /* the number of the note that has matched in each pl
 static uint64_t barriers;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct range waited[RECENT];
+static struct range waited[WAITS]; /* a hash table; to is 0 in an empty place */
 static int n_waited;
+static bool too_many; /* some are not remembered: a match may be excused by one of these */
 static struct {
     struct note note;
     int writer;
     uint32_t wait;
 } matched[NOTES];
 static int n_matched;
+
+static void forget(void)
+{
+    if (n_waited > 0)
+        memset(waited, 0, sizeof waited);
+    n_waited = n_matched = 0;
+    too_many = false;
+}
 
 void chaos_flags_open(void)
 {
@@ -73,7 +86,7 @@ void chaos_flags_close(void)
     free(seen);
     notes = NULL;
     written = seen = NULL;
-    n_waited = n_matched = 0;
+    forget();
     barriers = 0;
 }
 
@@ -91,6 +104,9 @@ static void tell(const struct delayed *data, uint32_t flag_call, const void *fla
                         .flag = place(flag),
                         .data = place(data->dest),
                         .data_bytes = data->bytes,
+                        .data_block = data->block,
+                        .data_step = data->stride > 0 ? data->stride : data->block,
+                        .data_signal = data->signal ? place(data->signal) : NOWHERE,
                         .flag_call = flag_call,
                         .data_call = data->number,
                         .barriers = barriers};
@@ -100,26 +116,42 @@ static void tell(const struct delayed *data, uint32_t flag_call, const void *fla
     ((void (*)(void))delayed_real(PRELOAD_shmem_quiet))();
 }
 
-/* Of the puts of a thread to a PE before `before`, the one with most bytes. Those of other threads
- * have no order with the flag. PEs of contexts of teams have other numbers and are left out. */
+/* Of the puts of a thread to a PE before `before`, the one with most bytes, among those with a
+ * signal or among the others. Those of other threads have no order with the flag. PEs of contexts
+ * of teams have other numbers and are left out. */
 static const struct delayed *largest(const struct delayed *first, const struct delayed *before,
-                                     pthread_t thread, int pe, const char *flag)
+                                     pthread_t thread, int pe, const char *flag, bool signalled)
 {
     const struct delayed *found = NULL;
     for (const struct delayed *d = first; d && d != before; d = d->next)
         if (!d->has_ctx && d->pe == pe && pthread_equal(d->thread, thread) && d->bytes > 0 &&
-            d->dest != flag && (!found || d->bytes > found->bytes))
+            d->dest != flag && d->signal != flag && (d->signal != NULL) == signalled &&
+            (!found || d->bytes > found->bytes))
             found = d;
     return found;
+}
+
+/* A target that waits for the signal of one put may still need an order with another put, so each
+ * kind of data has its note. */
+static void tell_of(const struct delayed *first, const struct delayed *before, pthread_t thread,
+                    int pe, uint32_t flag_call, const char *flag)
+{
+    for (int signalled = 0; signalled < 2; signalled++) {
+        const struct delayed *data = largest(first, before, thread, pe, flag, signalled);
+        if (data)
+            tell(data, flag_call, flag);
+    }
 }
 
 void chaos_flags_tell(const struct delayed *first)
 {
     for (const struct delayed *d = first; d && notes; d = d->next) {
-        const struct delayed *data;
-        if (d->bytes > 0 && d->bytes <= SMALL && !d->has_ctx &&
-            (data = largest(first, d, d->thread, d->pe, d->dest)) != NULL)
-            tell(data, d->number, d->dest);
+        if (d->has_ctx)
+            continue;
+        if (d->bytes > 0 && d->bytes <= SMALL && d->block == d->bytes)
+            tell_of(first, d, d->thread, d->pe, d->number, d->dest);
+        if (d->signal)
+            tell_of(first, d, d->thread, d->pe, d->number, d->signal);
     }
 }
 
@@ -127,30 +159,68 @@ void chaos_flags_tell_call(const struct delayed *first, const struct preload_fra
 {
     const struct preload_call *c = &preload_calls[f->number];
     int word = c->kind == PRELOAD_KIND_ATOMIC ? c->dest : c->signal;
-    const struct delayed *data;
     if (!first || !notes || word < 0 || c->pe < 0 || c->ctx >= 0 ||
-        (c->kind != PRELOAD_KIND_ATOMIC && c->kind != PRELOAD_KIND_SIGNAL &&
-         c->kind != PRELOAD_KIND_PUT_SIGNAL))
+        (c->kind != PRELOAD_KIND_ATOMIC && c->kind != PRELOAD_KIND_SIGNAL))
         return;
-    const char *flag = (const char *)f->arg[word];
-    if ((data = largest(first, NULL, pthread_self(), preload_pe(f), flag)) != NULL)
-        tell(data, f->number, flag);
+    tell_of(first, NULL, pthread_self(), preload_pe(f), f->number, (const char *)f->arg[word]);
 }
 
 /* ----------------------------------------------------------- the PE that waits */
 
-static void remember(struct range r)
+/* Whether a wait was for a word of blocks at from, step apart; places. */
+static bool touches(struct range r, uint64_t from, uint64_t step, uint64_t block, uint64_t blocks)
 {
-    waited[n_waited++ % RECENT] = r;
-}
-
-static bool has_waited(uint64_t from, uint64_t to)
-{
-    int n = n_waited < RECENT ? n_waited : RECENT;
-    for (int i = 0; i < n; i++)
-        if (waited[i].from < to && from < waited[i].to && (waited[i].from & 1) == (from & 1))
+    if ((r.from & 1) != (from & 1) || r.to <= from)
+        return false;
+    uint64_t k = r.from > from && step > 0 ? (r.from - from) / step : 0;
+    for (int i = 0; i < 2 && k < blocks; i++, k++) /* the last one before the word, and the next */
+        if (from + k * step < r.to && r.from < from + k * step + block)
             return true;
     return false;
+}
+
+/* Whether a wait was for a word of the data of a note, or for its signal. */
+static bool excuses(struct range r, const struct note *n)
+{
+    return touches(r, n->data, 2 * n->data_step, 2 * n->data_block,
+                   n->data_bytes / n->data_block) ||
+           (n->data_signal != NOWHERE && touches(r, n->data_signal, 0, 2 * sizeof(uint64_t), 1));
+}
+
+static bool has_waited(const struct note *n)
+{
+    if (n_waited == 0)
+        return false;
+    for (int i = 0; i < WAITS; i++)
+        if (waited[i].to != 0 && excuses(waited[i], n))
+            return true;
+    return false;
+}
+
+static void remember(struct range r)
+{
+    uint64_t at = r.from * 0x9e3779b97f4a7c15u >> 52;
+    _Static_assert(WAITS == 1 << 12, "the hash has as many bits");
+    while (waited[at].to != 0 && (waited[at].from != r.from || waited[at].to != r.to))
+        at = (at + 1) % WAITS;
+    if (waited[at].to != 0)
+        return;
+    if (n_waited == WAITS / 4 * 3) {
+        too_many = true;
+        return;
+    }
+    waited[at] = r;
+    n_waited++;
+}
+
+/* Drops the matches that a wait excuses. */
+static void prune(void)
+{
+    int kept = 0;
+    for (int i = 0; i < n_matched; i++)
+        if (!has_waited(&matched[i].note))
+            matched[kept++] = matched[i];
+    n_matched = kept;
 }
 
 static void match(struct range r, uint32_t call)
@@ -164,6 +234,8 @@ static void match(struct range r, uint32_t call)
                 n.flag >= r.to || (n.flag & 1) != (r.from & 1))
                 continue;
             *mark = n.number;
+            if (n_matched == NOTES)
+                prune();
             if (n_matched < NOTES) {
                 matched[n_matched].note = n;
                 matched[n_matched].writer = writer;
@@ -174,10 +246,9 @@ static void match(struct range r, uint32_t call)
 
 static void report(void)
 {
-    for (int i = 0; i < n_matched; i++) {
+    prune();
+    for (int i = 0; i < n_matched && !too_many; i++) {
         const struct note *n = &matched[i].note;
-        if (has_waited(n->data, n->data + 2 * n->data_bytes))
-            continue;
         delayed_report("chaos",
                        "%s has seen what PE %d wrote by %s, and no fence is between that call and "
                        "its %s of %llu bytes to this PE before it: the bytes may come after it "
@@ -185,7 +256,7 @@ static void report(void)
                        preload_name(matched[i].wait), matched[i].writer, preload_name(n->flag_call),
                        preload_name(n->data_call), (unsigned long long)n->data_bytes);
     }
-    n_matched = n_waited = 0;
+    forget();
 }
 
 void chaos_flags_after(const struct preload_frame *f)

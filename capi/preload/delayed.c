@@ -42,11 +42,42 @@ int delayed_n_pes(void)
     return n_pes;
 }
 
+/* The argument with a letter (preload.h). */
+static intptr_t argument(const struct preload_frame *f, char letter)
+{
+    const char *letters = preload_calls[f->number].letters;
+    return (intptr_t)f->arg[strchr(letters, letter) - letters];
+}
+
 bool delayed_can(const struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
-    return me >= 0 && (c->kind == PRELOAD_KIND_PUT || c->kind == PRELOAD_KIND_P) &&
-           !(c->flags & (PRELOAD_STREAM | PRELOAD_NVSHMEM)) && c->pe >= 0 && c->dest >= 0;
+    if (me < 0 || c->flags & (PRELOAD_STREAM | PRELOAD_NVSHMEM) || c->pe < 0 || c->dest < 0)
+        return false;
+    switch (c->kind) {
+    case PRELOAD_KIND_PUT:
+    case PRELOAD_KIND_P:
+        return true;
+    case PRELOAD_KIND_PUT_SIGNAL: /* not one that adds to a counter of the library */
+        return c->signal >= 0 && c->source >= 0;
+    case PRELOAD_KIND_IPUT:
+        return argument(f, '4') >= 1 && argument(f, '5') >= 1;
+    default:
+        return false;
+    }
+}
+
+/* The bytes of a put without gaps, as they are now. */
+static char *copy_of(const struct preload_frame *f, const struct delayed *d, const char *from)
+{
+    char *copy = malloc(d->bytes + 1);
+    if (!copy)
+        preload_refuse("%s: no memory for a copy of its %zu bytes (the process has none left)",
+                       preload_name(f->number), d->bytes);
+    size_t step = d->stride == 0 ? 0 : (size_t)argument(f, '5') * preload_calls[f->number].size;
+    for (size_t at = 0; at < d->bytes; at += d->block, from += step)
+        memcpy(copy + at, from, d->block);
+    return copy;
 }
 
 void delayed_add(struct delayed_list *list, const struct preload_frame *f)
@@ -56,12 +87,9 @@ void delayed_add(struct delayed_list *list, const struct preload_frame *f)
     const void *from =
         c->source >= 0 ? (const void *)f->arg[c->source] : (const void *)f->arg[value - c->letters];
     struct delayed *d = malloc(sizeof *d);
-    size_t bytes = c->source >= 0 ? preload_bytes(f) : c->size;
-    char *copy = malloc(bytes + 1);
-    if (!d || !copy)
-        preload_refuse("%s: no memory for a copy of its %zu bytes (the process has none left)",
-                       preload_name(f->number), bytes);
-    memcpy(copy, from, bytes);
+    if (!d)
+        preload_refuse("%s: no memory to keep it (the process has none left)",
+                       preload_name(f->number));
     *d = (struct delayed){.number = f->number,
                           .pe = preload_pe(f),
                           .thread = pthread_self(),
@@ -70,13 +98,23 @@ void delayed_add(struct delayed_list *list, const struct preload_frame *f)
                           .ctx = c->ctx >= 0 ? f->arg[c->ctx] : 0,
                           .dest = (char *)f->arg[c->dest],
                           .source = c->source >= 0 ? from : NULL,
-                          .copy = copy,
-                          .bytes = bytes};
+                          .bytes = c->source >= 0 ? preload_bytes(f) : c->size};
+    d->block = d->bytes;
+    if (c->kind == PRELOAD_KIND_IPUT) {
+        d->block = c->size * (c->blocks >= 0 ? f->arg[c->blocks] : 1);
+        d->stride = c->size * (size_t)argument(f, '4');
+    }
+    if (c->kind == PRELOAD_KIND_PUT_SIGNAL) {
+        d->signal = (char *)f->arg[c->signal];
+        d->value = (uint64_t)argument(f, 'G');
+        d->operation = (int)argument(f, 'O');
+    }
+    d->copy = copy_of(f, d, from);
     if (!list->first)
         list->last = &list->first;
     *list->last = d;
     list->last = &d->next;
-    list->bytes += bytes;
+    list->bytes += d->bytes;
 }
 
 void delayed_clear(struct delayed_list *list)
@@ -89,11 +127,56 @@ void delayed_clear(struct delayed_list *list)
     *list = (struct delayed_list){NULL, NULL, 0};
 }
 
+/* Blocks of a strided put, from the copy, which has no gaps. */
+static void send_strided(const struct delayed *d)
+{
+    const struct preload_call *c = &preload_calls[d->number];
+    ptrdiff_t size = c->size, apart = (ptrdiff_t)d->stride / size;
+    ptrdiff_t elements = (ptrdiff_t)d->block / size;
+    size_t blocks = d->bytes / d->block, side = (size_t)elements;
+    void *put = delayed_real(d->number);
+    if (c->blocks >= 0 && d->has_ctx)
+        ((void (*)(uintptr_t, void *, const void *, ptrdiff_t, ptrdiff_t, size_t, size_t, int))put)(
+            d->ctx, d->dest, d->copy, apart, elements, side, blocks, d->pe);
+    else if (c->blocks >= 0)
+        ((void (*)(void *, const void *, ptrdiff_t, ptrdiff_t, size_t, size_t, int))put)(
+            d->dest, d->copy, apart, elements, side, blocks, d->pe);
+    else if (d->has_ctx)
+        ((void (*)(uintptr_t, void *, const void *, ptrdiff_t, ptrdiff_t, size_t, int))put)(
+            d->ctx, d->dest, d->copy, apart, 1, blocks, d->pe);
+    else
+        ((void (*)(void *, const void *, ptrdiff_t, ptrdiff_t, size_t, int))put)(
+            d->dest, d->copy, apart, 1, blocks, d->pe);
+}
+
+static void send_signalled(const struct delayed *d, const void *from, bool nbi)
+{
+    typedef void put_signal(void *, const void *, size_t, void *, uint64_t, int, int);
+    typedef void ctx_put_signal(uintptr_t, void *, const void *, size_t, void *, uint64_t, int,
+                                int);
+    if (d->has_ctx)
+        ((ctx_put_signal *)delayed_real(nbi ? PRELOAD_shmem_ctx_putmem_signal_nbi
+                                            : PRELOAD_shmem_ctx_putmem_signal))(
+            d->ctx, d->dest, from, d->bytes, d->signal, d->value, d->operation, d->pe);
+    else
+        ((put_signal *)delayed_real(nbi ? PRELOAD_shmem_putmem_signal_nbi
+                                        : PRELOAD_shmem_putmem_signal))(
+            d->dest, from, d->bytes, d->signal, d->value, d->operation, d->pe);
+}
+
 void delayed_send(const struct delayed *d, bool from_copy, bool nbi)
 {
     const void *from = from_copy || !d->source ? d->copy : d->source;
+    if (d->signal) { /* also without bytes */
+        send_signalled(d, from, nbi);
+        return;
+    }
     if (d->bytes == 0)
         return;
+    if (d->stride > 0) {
+        send_strided(d);
+        return;
+    }
     if (d->has_ctx) {
         void (*put)(uintptr_t, void *, const void *, size_t, int) =
             (void (*)(uintptr_t, void *, const void *, size_t, int))delayed_real(

@@ -1,6 +1,7 @@
 /*
  * delayed.h: puts that a mode keeps back and sends later, for the experiments. What is sent are
- * calls of putmem in the library behind, which has the same effect for every type.
+ * calls of putmem and putmem_signal in the library behind, which have the same effect for every
+ * type. Strided puts are made as the program made them.
  */
 #ifndef PRELOAD_DELAYED_H
 #define PRELOAD_DELAYED_H
@@ -18,8 +19,12 @@ struct delayed {
     uintptr_t ctx;
     char *dest;
     const char *source; /* of the program; NULL where it was a value */
-    char *copy;         /* the bytes at the time of the call */
+    char *copy;         /* the bytes at the time of the call, without gaps */
     size_t bytes;
+    size_t block, stride; /* bytes side by side at dest, and from one block to the next */
+    char *signal;         /* the word of a put with signal; NULL: it has none */
+    uint64_t value;
+    int operation;
     struct delayed *next;
 };
 
@@ -29,7 +34,8 @@ struct delayed_list {
     size_t bytes;
 };
 
-/* Whether a call is a put that can be kept back: of the host, without strides. */
+/* Whether a call is a put that can be kept back: of the host, to a PE and not to its mailbox or
+ * counter, and with strides that the specification allows. */
 bool delayed_can(const struct preload_frame *f);
 
 /* Adds the put of f, with a copy of its bytes. */

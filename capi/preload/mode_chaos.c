@@ -2,11 +2,12 @@
  * mode_chaos.c: chaos:SEED: puts between two fences arrive in another order, and late.
  *
  * The specification gives puts of one PE to another no order, unless a fence or quiet is between
- * them, or the second is the signal of the first. On one node they arrive in the order of the
- * program nearly always, so that a program without the fence works until it meets a network. Here a
- * put, also a blocking one, is kept with a copy of its bytes, and sent at the next call that is no
- * put: a share of them (reorder=) after a pause (delay=) and in another order. Atomics and signals
- * go at once, ahead of puts that the program made before them.
+ * them; a put with signal has an order with its own signal only. On one node they arrive in the
+ * order of the program nearly always, so that a program without the fence works until it meets a
+ * network. Here a put, also a blocking one, with strides or with signal, is kept with a copy of its
+ * bytes, and sent at the next call that is no put: a share of them (reorder=) after a pause
+ * (delay=) and in another order. Atomics and signals without data go at once, ahead of puts that
+ * the program made before them.
  *
  * The order is a function of the seed, the PE and the number of the fence, so that a seed repeats
  * it as far as the program repeats its calls.

@@ -14,6 +14,9 @@
  * What is sent is what the source holds at the quiet, as with a library that reads it late. A PE
  * that reads the destination too early reads the old bytes: that is found by the program's result.
  *
+ * A put with signal goes also when this PE makes a call in which it may wait: its target waits for
+ * the signal, and may answer before this PE has called quiet. Its source has to stay all the same.
+ *
  * Barriers, finalize, an unlock and the calls that allocate or free complete puts as quiet does. A
  * fence sends them, and the source has to stay as it is until the quiet. A quiet of one context
  * sends the puts of all, which is allowed, too.
@@ -39,7 +42,8 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct delayed_list list;
-static _Atomic int kept, unsent; /* in the list; read without the lock, too */
+/* In the list; read without the lock, too. signals are those of unsent with a signal. */
+static _Atomic int kept, unsent, signals;
 
 /* Of loops of tests, with the lock. */
 static double tested; /* the time of the first test with an open put; 0: none yet */
@@ -76,15 +80,18 @@ static ssize_t changed(const struct delayed *d)
     return (ssize_t)d->bytes;
 }
 
-static void send(void)
+static void send(bool only_signals)
 {
-    for (struct delayed *d = list.first; d; d = d->next)
-        if (!d->sent) {
-            delayed_send(d, changed(d) < 0, true);
-            d->sent = true;
-        }
-    unsent = 0;
-    tested = 0;
+    for (struct delayed *d = list.first; d; d = d->next) {
+        if (d->sent || (only_signals && !d->signal))
+            continue;
+        delayed_send(d, changed(d) < 0, true);
+        d->sent = true;
+        unsent--;
+        signals -= d->signal != NULL;
+    }
+    if (!only_signals)
+        tested = 0;
 }
 
 /* The program may change sources again after this. */
@@ -208,7 +215,7 @@ static void push(char *put, size_t size)
         if (!d->sent)
             describe(d, put, size);
     const struct delayed *first = list.first;
-    send();
+    send(false);
     for (const struct delayed *d = first; d; d = d->next)
         if (d == first || d->has_ctx)
             delayed_quiet(d);
@@ -239,12 +246,32 @@ static void wait_with_open_puts(const struct preload_frame *f)
 
 /* ------------------------------------------------------------------ the calls */
 
+/* Whether a PE may stay in a call until others have done something. */
+static bool may_wait(const struct preload_call *c)
+{
+    switch (c->kind) {
+    case PRELOAD_KIND_OTHER:
+    case PRELOAD_KIND_CONTROL:
+    case PRELOAD_KIND_POINTER:
+    case PRELOAD_KIND_PUT:
+    case PRELOAD_KIND_P:
+    case PRELOAD_KIND_IPUT:
+    case PRELOAD_KIND_PUT_SIGNAL:
+    case PRELOAD_KIND_SIGNAL:
+    case PRELOAD_KIND_ATOMIC:
+        return false;
+    default:
+        return true;
+    }
+}
+
 static bool keep(const struct preload_frame *f)
 {
     pthread_mutex_lock(&mutex);
     delayed_add(&list, f);
     kept++;
     unsent++;
+    signals += preload_calls[f->number].kind == PRELOAD_KIND_PUT_SIGNAL;
     tested = 0;
     pthread_mutex_unlock(&mutex);
     return false;
@@ -257,6 +284,11 @@ static bool before(struct preload_frame *f)
         return keep(f);
     if (kept == 0) /* of this thread, or of one that has an order with this call */
         return true;
+    if (signals > 0 && may_wait(c)) {
+        pthread_mutex_lock(&mutex);
+        send(true);
+        pthread_mutex_unlock(&mutex);
+    }
     switch (c->kind) {
     case PRELOAD_KIND_QUIET:
     case PRELOAD_KIND_BARRIER:
@@ -269,14 +301,14 @@ static bool before(struct preload_frame *f)
     case PRELOAD_KIND_TEAM_DESTROY:
         pthread_mutex_lock(&mutex);
         check(f);
-        send();
+        send(false);
         delayed_clear(&list);
         kept = 0;
         pthread_mutex_unlock(&mutex);
         break;
     case PRELOAD_KIND_FENCE:
         pthread_mutex_lock(&mutex);
-        send();
+        send(false);
         pthread_mutex_unlock(&mutex);
         break;
     case PRELOAD_KIND_GET:
@@ -327,7 +359,7 @@ static void forked(void)
 {
     pthread_mutex_init(&mutex, NULL);
     delayed_clear(&list);
-    kept = unsent = 0;
+    kept = unsent = signals = 0;
 }
 
 const struct preload_mode preload_early = {

@@ -20,15 +20,22 @@ var faulty = []struct {
 	program, mode string
 	report        string // a regular expression
 	wrong         bool   // the result is wrong under every seed
+	newer         bool   // it needs calls that Open MPI 4.1 lacks
 }{
-	{"source", "early", `early: PE [01]: shmem_long_put_nbi of 512 bytes to PE [01]: byte 40 of the source was changed before shmem_barrier_all \(.*call shmem_quiet before the change\)`, true},
-	{"quiet", "early", `early: PE 0: shmem_long_wait_until did not end before shmem_long_put_nbi of 8 bytes to PE 1 was sent for it, and no quiet is between them \(.*call shmem_quiet before the wait\)`, false},
-	{"poll", "early", `early: PE 0: shmem_long_test did not end before shmem_long_put_nbi of 8 bytes to PE 1 was sent for it`, false},
-	{"unread", "early", `early: PE [01]: shmem_int_get reads at PE [01] what shmem_int_put_nbi of 32 bytes to PE [01] writes there, and no quiet is between them \(.*\)`, true},
-	{"sync", "early", "", true},
-	{"fence", "chaos", `chaos: PE [01]: shmem_long_wait_until has seen what PE [01] wrote by shmem_long_p, and no fence is between that call and its shmem_long_put of 4096 bytes to this PE before it: .* \(call shmem_fence between the two, or a put with signal\)`, false},
-	{"atomic", "chaos", `chaos: PE [01]: shmem_long_wait_until has seen what PE [01] wrote by shmem_long_atomic_inc, and no fence is between that call and its shmem_double_p of 8 bytes`, true},
-	{"late", "slow:shmem_long_p=300ms,pe=0", "", true},
+	{"source", "early", `early: PE [01]: shmem_long_put_nbi of 512 bytes to PE [01]: byte 40 of the source was changed before shmem_barrier_all \(.*call shmem_quiet before the change\)`, true, false},
+	{"quiet", "early", `early: PE 0: shmem_long_wait_until did not end before shmem_long_put_nbi of 8 bytes to PE 1 was sent for it, and no quiet is between them \(.*call shmem_quiet before the wait\)`, false, false},
+	{"poll", "early", `early: PE 0: shmem_long_test did not end before shmem_long_put_nbi of 8 bytes to PE 1 was sent for it`, false, false},
+	{"unread", "early", `early: PE [01]: shmem_int_get reads at PE [01] what shmem_int_put_nbi of 32 bytes to PE [01] writes there, and no quiet is between them \(.*\)`, true, false},
+	{"sync", "early", "", true, false},
+	{"fence", "chaos", `chaos: PE [01]: shmem_long_wait_until has seen what PE [01] wrote by shmem_long_p, and no fence is between that call and its shmem_long_put of 4096 bytes to this PE before it: .* \(call shmem_fence between the two, or a put with signal\)`, false, false},
+	{"atomic", "chaos", `chaos: PE [01]: shmem_long_wait_until has seen what PE [01] wrote by shmem_long_atomic_inc, and no fence is between that call and its shmem_double_p of 8 bytes`, true, false},
+	{"signal", "early", `early: PE [01]: shmem_long_put_signal_nbi of 512 bytes to PE [01]: byte 40 of the source was changed before shmem_barrier_all \(`, true, true},
+	{"answer", "early", `early: PE [01]: shmem_long_get reads at PE [01] what shmem_long_put_signal_nbi of 512 bytes to PE [01] writes there, and no quiet is between them \(`, false, true},
+	{"signals", "chaos", `chaos: PE [01]: shmem_signal_wait_until has seen what PE [01] wrote by shmem_long_put_signal, and no fence is between that call and its shmem_long_put_signal of 4096 bytes to this PE before it`, true, true},
+	{"parts", "chaos", `chaos: PE [01]: shmem_signal_wait_until has seen what PE [01] wrote by shmem_long_put_signal, and no fence is between that call and its shmem_long_put_signal of 8 bytes to this PE before it`, false, true},
+	{"column", "chaos", `chaos: PE [01]: shmem_long_wait_until has seen what PE [01] wrote by shmem_long_p, and no fence is between that call and its shmem_long_iput of 1024 bytes to this PE before it`, true, false},
+	{"blocks", "chaos", `chaos: PE [01]: shmem_signal_wait_until has seen what PE [01] wrote by shmem_signal_add, and no fence is between that call and its shmem_long_ibput of 1536 bytes`, true, true},
+	{"late", "slow:shmem_long_p=300ms,pe=0", "", true, false},
 }
 
 // A library compiles programs and starts them.
@@ -119,6 +126,9 @@ func TestFaults(t *testing.T) {
 		for _, c := range faulty {
 			if c.program == "poll" && l.name == "Open MPI" {
 				continue // a loop of its shmem_test gets nothing in, and never ends, with the shim or without
+			}
+			if c.newer && l.name == "Open MPI" {
+				continue
 			}
 			t.Run(l.name+"/"+c.program, func(t *testing.T) {
 				program := l.build(t, filepath.Join("testdata", c.program+".c"), "-DFAULT")

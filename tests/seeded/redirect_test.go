@@ -46,4 +46,25 @@ var redirectDefects = []defect{
 		user: "a program with all its fences is reported, and has a wrong result",
 		by:   experimented("^TestSilent$/^fence$"), says: `no fence is between|PE [01]: wrong`,
 	},
+	{
+		id: "early/signal-that-stays", file: "capi/preload/mode_early.c",
+		was:  "if (signals > 0 && may_wait(c)) {",
+		is:   "if (false && may_wait(c)) {",
+		user: "PEs that exchange nonblocking puts with signal wait a second for each one under early, and are reported",
+		by:   experimented("^TestSilent$/^answer$"), says: `did not end before|exit status`,
+	},
+	{
+		id: "chaos/own-signal-forgotten", file: "capi/preload/chaos_flags.c",
+		was:  "touches(r, n->data_signal, 0, 2 * sizeof(uint64_t), 1)",
+		is:   "false",
+		user: "a program that waits for the signals of all its puts is reported by chaos",
+		by:   experimented("^TestSilent$/^signals$"), says: `no fence is between`,
+	},
+	{
+		id: "chaos/flag-in-a-gap", file: "capi/preload/chaos_flags.c",
+		was:  ".data_step = data->stride > 0 ? data->stride : data->block,",
+		is:   ".data_step = data->block,",
+		user: "a strided put whose flag is between its elements is not reported by chaos",
+		by:   experimented("^TestFaults$/^libshmem$/^column$"), says: `the shim says`,
+	},
 }
