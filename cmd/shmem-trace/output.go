@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -51,6 +52,15 @@ func output(name string, inputs []*tracefile.File, write func(io.Writer) error) 
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return nil
+}
+
+// writeJSON writes a value as one object, for output.
+func writeJSON(value any) func(io.Writer) error {
+	return func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(value)
+	}
 }
 
 // mode is that of the file that is replaced, or of a new one.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -74,12 +73,8 @@ func replayAll(files []string, s *tracereplay.Setup, out string, stdout io.Write
 		return &shmerr.Error{Op: "replay", Object: strings.Join(files, " "), Cause: err}
 	}
 	if out != "" {
-		text, err := json.MarshalIndent(tracereplay.Summary(recording, s, x), "", "  ")
-		if err == nil {
-			err = os.WriteFile(out, append(text, '\n'), 0o666)
-		}
-		if err != nil {
-			return &shmerr.Error{Op: "write", Object: out, Cause: err}
+		if err := output(out, recording.Files, writeJSON(tracereplay.Summary(recording, s, x))); err != nil {
+			return err
 		}
 	}
 	w := bufio.NewWriter(stdout)

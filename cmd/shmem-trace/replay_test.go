@@ -64,6 +64,7 @@ func TestReplayRefuses(t *testing.T) {
 		{[]string{dir, "--hosts", "2", "--measured", figures + ".not"}, statusError, "no such file"},
 		{[]string{filepath.Join(dir, "0.json"), "--hosts", "2"}, statusError, "the files of PE 1, PE 2, PE 3, PE 4, PE 5, PE 6, PE 7 of the 8 PEs are missing"},
 		{[]string{"--hosts", "2"}, statusUsage, "the files are missing"},
+		{[]string{dir, "--hosts", "2", "--json", filepath.Join(dir, "0.json")}, statusError, "it is one of the files that are read"},
 	} {
 		status, stdout, stderr := called(append([]string{"replay"}, c.args...)...)
 		if status != c.status || !strings.Contains(stderr, c.want) || stdout != "" {

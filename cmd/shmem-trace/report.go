@@ -31,7 +31,7 @@ func report(args []string, stdout, stderr io.Writer) int {
 	for _, form := range []struct {
 		name  string
 		write func(io.Writer) error
-	}{{*asJSON, r.JSON}, {*asHTML, r.HTML}, {*asPNG, r.PNG}} {
+	}{{*asJSON, writeJSON(r)}, {*asHTML, r.HTML}, {*asPNG, r.PNG}} {
 		if form.name == "" {
 			continue
 		}

@@ -39,8 +39,12 @@ func FuzzReport(f *testing.F) {
 			}
 			return
 		}
-		var text, form, page bytes.Buffer
-		for _, err := range []error{r.Text(&text), r.JSON(&form), r.HTML(&page)} {
+		form, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text, page bytes.Buffer
+		for _, err := range []error{r.Text(&text), r.HTML(&page)} {
 			if err != nil {
 				t.Error(err)
 			}
@@ -50,8 +54,8 @@ func FuzzReport(f *testing.F) {
 				t.Fatalf("the text has the character %q", c)
 			}
 		}
-		if !json.Valid(form.Bytes()) || bytes.Contains(form.Bytes(), []byte("null")) && r.Waits.Start != nil {
-			t.Errorf("JSON %s", form.Bytes())
+		if bytes.Contains(form, []byte("null")) && r.Waits.Start != nil {
+			t.Errorf("JSON %s", form)
 		}
 	})
 }

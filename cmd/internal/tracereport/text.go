@@ -1,7 +1,6 @@
 package tracereport
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -17,13 +16,6 @@ const (
 	textRows   = 25 // of the table of functions
 	textPEs    = 32
 )
-
-// JSON writes the report as one object.
-func (r *Report) JSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
-}
 
 // Text writes the report for a terminal.
 func (r *Report) Text(w io.Writer) error {
