@@ -366,6 +366,20 @@ static void do_signal_pingpong(long n)
             shmem_putmem_signal(dst, src, sig_size, sig, seq, SHMEM_SIGNAL_SET, 0);
         }
 }
+
+/* Both PEs send at once, as programs do that exchange their borders. */
+static void do_exchange(long n)
+{
+    static uint64_t seq;
+    if (me != 0 && me != peer)
+        return;
+    while (n--) {
+        shmem_putmem_signal_nbi(dst, src, sig_size, sig + 1, ++seq, SHMEM_SIGNAL_SET,
+                                me == 0 ? peer : 0);
+        shmem_signal_wait_until(sig + 1, SHMEM_CMP_GE, seq);
+        shmem_quiet();
+    }
+}
 #endif
 
 static void do_barrier_all(long n)
@@ -490,6 +504,9 @@ static void pingpong(void)
         sig_size = sz[i];
         row("put_signal_pingpong_half", sz[i], timed_all(do_signal_pingpong) / 2e3, "us");
     }
+    sig[1] = 0;
+    sig_size = (size_t)1 << 20;
+    row("put_signal_exchange", sig_size, timed_all(do_exchange) / 1e3, "us");
 #endif
 }
 

@@ -66,6 +66,32 @@ func TestEverything(t *testing.T) {
 	}
 }
 
+// Where processors copy, a PE that sends while it receives takes twice as long. Wires have both
+// directions at once.
+func TestCopies(t *testing.T) {
+	const bytes = 1 << 20
+	send := func(s *script, to int) *script { return s.call("shmem_putmem_signal_nbi", 1, to, bytes) }
+	wait := func(s *script) *script { return s.call("shmem_signal_wait_until", 100, -1, 0) }
+	one := jobOf(t, send(new(script), 1), wait(new(script)))
+	both := jobOf(t, wait(send(new(script), 1)), wait(send(new(script), 0)))
+	get := jobOf(t, new(script).call("shmem_getmem", 1, 1, bytes), new(script).call("shmem_my_pe", 0, -1, 0))
+	wire, copies := plain(), plain()
+	copies.Model.Bandwidth, copies.Byte = 0, 1
+	for _, c := range []struct {
+		name string
+		job  *program.Job
+		m    Model
+		want float64 // times that the bytes take
+	}{
+		{"one way by wire", one, wire, 1}, {"both ways by wire", both, wire, 1}, {"a get by wire", get, wire, 1},
+		{"one way by copies", one, copies, 1}, {"both ways by copies", both, copies, 2}, {"a get by copies", get, copies, 1},
+	} {
+		if got := float64(play(t, c.job, c.m, 2).Total) / bytes; math.Abs(got-c.want) > 0.1 {
+			t.Errorf("%s: %.2f times as long as its bytes take, not %g", c.name, got, c.want)
+		}
+	}
+}
+
 // The bound of a program that has one bound is found, and its figure is right.
 func TestBottleneck(t *testing.T) {
 	a, b := pingpong(200, 0)

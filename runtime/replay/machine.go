@@ -64,6 +64,7 @@ type pe struct {
 // counting adds up the processor's time for what the engine hands to the NIC.
 type counting struct {
 	fabric.Provider
+	p      *pe
 	m      *Model
 	handed uint64
 	cost   sim.Time
@@ -78,17 +79,50 @@ func (c *counting) took(cost sim.Time, err error) error {
 }
 
 func (c *counting) Send(s *fabric.Send) error { return c.took(c.m.Message, c.Provider.Send(s)) }
-func (c *counting) Write(r *fabric.RMA) error { return c.took(c.m.OneSided, c.Provider.Write(r)) }
-func (c *counting) Read(r *fabric.RMA) error  { return c.took(c.m.OneSided, c.Provider.Read(r)) }
+
+// Write copies the bytes here at once, and at the target when they arrive.
+func (c *counting) Write(r *fabric.RMA) error {
+	err := c.took(c.m.OneSided+c.m.copied(r.Len), c.Provider.Write(r))
+	if err == nil {
+		c.p.copies(int(r.PE), r.Len, 1)
+	}
+	return err
+}
+
+// Read is answered by the target's processor, and the bytes are copied here when they arrive.
+func (c *counting) Read(r *fabric.RMA) error {
+	err := c.took(c.m.OneSided, c.Provider.Read(r))
+	if err == nil {
+		c.p.copies(int(r.PE), r.Len, 1)
+		c.p.copies(c.p.me, r.Len, 2)
+	}
+	return err
+}
+
+// copies has a PE copy bytes that arrive behind so many times the latency. Bytes that queue at a NIC
+// are counted as if they did not: their target is busy with those before them.
+func (p *pe) copies(to int, bytes uint64, hops sim.Time) {
+	m := p.m
+	d := m.model.copied(bytes)
+	if d == 0 {
+		return
+	}
+	at := m.now + hops*m.model.Latency
+	if m.model.Bandwidth > 0 {
+		at += sim.Time(float64(bytes) * 8e9 / float64(m.model.Bandwidth))
+	}
+	m.plan(task{at: at, p: m.pes[to], copy: d})
+}
 
 // task is what the machine does at a time: it resumes a thread, or polls an engine, or looks
-// whether batches are held for too long.
+// whether batches are held for too long, or has a processor copy bytes.
 type task struct {
 	at    sim.Time
 	turn  uint64 // tasks of one time are in the order of planning
 	t     *thread
 	p     *pe
 	holds bool
+	copy  sim.Time
 }
 
 type agenda []task
@@ -173,7 +207,7 @@ func (m *machine) open(i int) (*pe, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.prov = &counting{Provider: inner, m: &m.model}
+	p.prov = &counting{Provider: inner, p: p, m: &m.model}
 	memory := make([]byte, internal+m.bytes()+len(m.source))
 	p.heap = memory[internal:]
 	segment := mem.Segment{Base: unsafe.Pointer(&memory[0]), Internal: internal, Size: uint64(len(memory))}
@@ -236,6 +270,8 @@ func (m *machine) do(e task) {
 		e.t.resume()
 	case e.holds:
 		e.p.lookHeld()
+	case e.copy > 0:
+		e.p.busy(e.copy, nil)
 	default:
 		e.p.poll()
 	}

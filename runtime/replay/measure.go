@@ -34,12 +34,18 @@ func (f *figure) time(value float64) float64 {
 	return float64(f.bytes) / value // GB/s
 }
 
+// exchanged is the figure that decides what bytes cost a processor: if that cost bounds the
+// bandwidth, two PEs that send to each other take twice as long as one that sends. Older outputs
+// lack it.
+const exchanged = "put_signal_exchange 1048576"
+
 // figures are those that the replay can make, those that decide parameters first.
 var figures = []figure{
 	{"p_pingpong_half", 8, "us", "latency", 100, pingPong},
 	{"put_nbi_bw", 1 << 20, "GB/s", "bandwidth", 64, window},
 	{"put_nbi_bw", 4096, "GB/s", "one-sided operation", 8 * 64, window},
 	{"amo_inc_rate", 8, "Mop/s", "call", 4 * 512, increments},
+	{"put_signal_exchange", 1 << 20, "us", "byte", 8, exchange},
 	{"put_nbi_bw", 65536, "GB/s", "", 64, window},
 	{"get_lat", 8, "us", "", 50, gets},
 	{"amo_fetch_add_lat", 8, "us", "", 50, fetches},
@@ -90,12 +96,15 @@ func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 		if ok && (!(v > 0) || math.IsInf(v, 0)) {
 			return nil, shmerr.Causef(shmerr.ErrArgument, "%s of %d bytes is %g %s (measure again)", f.metric, f.bytes, v, f.unit)
 		}
-		if f.fits != "" && !ok {
+		if f.fits != "" && f.fits != "byte" && !ok {
 			missing = append(missing, fmt.Sprintf("%s of %d bytes", f.metric, f.bytes))
 		}
 	}
 	if len(missing) > 0 {
 		return nil, shmerr.Causef(shmerr.ErrArgument, "it lacks %s (run oshm_micro all between two hosts)", strings.Join(missing, ", "))
+	}
+	if _, ok := measured[exchanged]; !ok {
+		m.Byte = 0 // output without that figure: bytes cost the wire alone
 	}
 	rounds := mostRounds
 	for off := 1.0; off > enough; {
@@ -108,7 +117,11 @@ func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 			if f.fits == "" {
 				break
 			}
-			want := f.time(measured[fmt.Sprintf("%s %d", f.metric, f.bytes)])
+			v, ok := measured[fmt.Sprintf("%s %d", f.metric, f.bytes)]
+			if !ok {
+				continue
+			}
+			want := f.time(v)
 			got, err := f.simulated(m)
 			if err != nil {
 				return nil, err
@@ -116,6 +129,8 @@ func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 			off = max(off, math.Abs(got/want-1))
 			m.adjust(f.fits, want, got)
 		}
+		// One end copies as fast as bytes go one way at least.
+		m.Byte = min(m.Byte, 1/measured["put_nbi_bw 1048576"])
 	}
 	var all []Comparison
 	for i := range figures {
@@ -145,6 +160,8 @@ func (m *Model) adjust(parameter string, want, got float64) {
 		m.OneSided = max(0, m.OneSided+step)
 	case "call":
 		m.Call = max(0, m.Call+step)
+	case "byte": // of an exchange, which copies each byte twice
+		m.Byte = max(0, m.Byte+(want-got)/2/(1<<20))
 	}
 }
 
@@ -224,6 +241,22 @@ func puts(f *figure) *program.Job       { return repeated("shmem_putmem_nbi", f.
 func gets(f *figure) *program.Job       { return repeated("shmem_getmem", f.bytes, f.ops, 0) }
 func fetches(f *figure) *program.Job    { return repeated("shmem_long_atomic_fetch_add", 8, f.ops, 0) }
 func putQuiet(f *figure) *program.Job   { return repeated("shmem_putmem", f.bytes, f.ops, 1) }
+
+func exchange(f *figure) *program.Job {
+	x := newBenchmark()
+	for range f.ops {
+		for pe := range 2 {
+			x.call(pe, "shmem_putmem_signal_nbi", f.bytes)
+		}
+		x.now[0] = max(x.now[0], x.now[1])
+		x.now[1] = x.now[0]
+		for pe := range 2 {
+			x.call(pe, "shmem_signal_wait_until", 0)
+			x.call(pe, "shmem_quiet", 0)
+		}
+	}
+	return x.job()
+}
 
 func barriers(f *figure) *program.Job {
 	x := newBenchmark()

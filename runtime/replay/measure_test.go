@@ -15,7 +15,7 @@ func TestFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	true_.Latency, true_.Model.Bandwidth, true_.OneSided, true_.Call = 7*sim.Microsecond, 20e9, 6000, 90
+	true_.Latency, true_.Model.Bandwidth, true_.OneSided, true_.Call, true_.Byte = 7*sim.Microsecond, 20e9, 6000, 90, 0.35
 	measured := map[string]float64{}
 	for i := range figures {
 		f := &figures[i]
@@ -53,8 +53,24 @@ func TestFit(t *testing.T) {
 	if off := math.Abs(float64(m.Latency)/float64(true_.Latency) - 1); off > 0.1 {
 		t.Errorf("the latency is %d ns, not %d", m.Latency, true_.Latency)
 	}
+	if math.Abs(m.Byte/true_.Byte-1) > 0.1 {
+		t.Errorf("a byte takes %.3f ns of a processor, not %.3f", m.Byte, true_.Byte)
+	}
 	if off := math.Abs(float64(m.Model.Bandwidth)/float64(true_.Model.Bandwidth) - 1); off > 0.05 {
 		t.Errorf("the bandwidth is %d, not %d", m.Model.Bandwidth, true_.Model.Bandwidth)
+	}
+}
+
+// Without the exchange nothing says whether processors or wires bound the bandwidth: wires do, as in
+// outputs that are older.
+func TestFitWithoutExchange(t *testing.T) {
+	m, err := Named("tcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Fit(&m, map[string]float64{"p_pingpong_half 8": 20, "put_nbi_bw 1048576": 1.25, "put_nbi_bw 4096": 0.5, "amo_inc_rate 8": 2})
+	if err != nil || m.Byte != 0 || math.Abs(float64(m.Model.Bandwidth)/10e9-1) > 0.1 {
+		t.Errorf("%v, a byte takes %g ns of a processor, and %d bits go in a second", err, m.Byte, m.Model.Bandwidth)
 	}
 }
 

@@ -16,10 +16,17 @@ type Model struct {
 	// Of a processor, for each call that goes to the network, each message and each one-sided
 	// operation that is handed to the NIC, and each completion.
 	Call, Message, OneSided, Completed sim.Time
+
+	// Of a processor at each end, in nanoseconds for each byte of a one-sided operation: a network
+	// without RDMA copies. The bytes of a message are part of its cost.
+	Byte float64
 }
 
+// copied is the time in which a processor copies bytes.
+func (m *Model) copied(bytes uint64) sim.Time { return sim.Time(m.Byte * float64(bytes)) }
+
 // free takes the costs of the processor away.
-func (m *Model) free() { m.Call, m.Message, m.OneSided, m.Completed = 0, 0, 0, 0 }
+func (m *Model) free() { m.Call, m.Message, m.OneSided, m.Completed, m.Byte = 0, 0, 0, 0, 0 }
 
 // onNode is the assumed time of an operation between PEs of one host: so many nanoseconds, and so
 // many bytes each nanosecond. It is used where a call has no recorded time of its own, or one of
@@ -42,8 +49,8 @@ func Names() []string {
 
 // Named returns the model of a name. Faults are left out: a prediction is of a good day. The times
 // of the processor are assumptions where Fit does not replace them: 300 ns for an operation, as in
-// the tests of rates, but 2,500 ns over tcp, where it is a call of the kernel. A call takes 30 ns;
-// many share a message (capi/core/core.c).
+// the tests of rates, but 2,500 ns over tcp, where it is a call of the kernel, which copies each
+// byte, at 5 GB/s. A call takes 30 ns; many share a message (capi/core/core.c).
 func Named(name string) (Model, error) {
 	f, ok := names[name]
 	if !ok {
@@ -53,6 +60,7 @@ func Named(name string) (Model, error) {
 	m.Faults = sim.Faults{}
 	if name == "tcp" {
 		m.Message, m.OneSided, m.Completed = 2500, 2500, 1500
+		m.Byte = 0.2
 	}
 	return m, nil
 }
@@ -62,6 +70,6 @@ func (m *Model) String() string {
 	if m.Bandwidth > 0 {
 		wire = fmt.Sprintf("%.3g Gb/s a NIC", float64(m.Bandwidth)/1e9)
 	}
-	return fmt.Sprintf("%s: %.3g us from NIC to NIC, %s, %d ns of a processor for a call, %d for a message, %d for a one-sided operation, %d for a completion",
-		m.Name, float64(m.Latency)/1e3, wire, m.Call, m.Message, m.OneSided, m.Completed)
+	return fmt.Sprintf("%s: %.3g us from NIC to NIC, %s, %d ns of a processor for a call, %d for a message, %d for a one-sided operation and %.3g for each KiB of it at both ends, %d for a completion",
+		m.Name, float64(m.Latency)/1e3, wire, m.Call, m.Message, m.OneSided, 1024*m.Byte, m.Completed)
 }
