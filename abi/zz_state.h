@@ -83,6 +83,8 @@ struct shmemi_state {
     size_t notify_offset; /* of the notification counters below the user heap */
     uint32_t notify_count; /* how many notification counters each PE has; 0 before init and after finalize */
     uint32_t eager_counters; /* how many more there are behind those, for eager transfers */
+    uint32_t uncounted; /* kernels of this PE have no notification counters; set with their memory */
+    unsigned char pad3[4];
     const uint64_t *notify_stores; /* what stores of kernels have added to this PE's counters, in its heap; NULL: no PE has a GPU */
     size_t active_offset; /* two-sided messages, below the user heap: a bit for each PE that has sent one */
     size_t credits_offset; /* the same: a word for each receiver, how many bytes of its mailbox it has given back */
@@ -90,10 +92,10 @@ struct shmemi_state {
     size_t landings_offset; /* the same: a line of words for each landing, then their memory */
     size_t mailboxes_offset; /* the same: a mailbox for each sender */
     uint32_t mailbox_size; /* bytes of its ring, a power of two; a record may go on behind it */
-    unsigned char pad3[4];
+    unsigned char pad4[4];
     size_t desk_offset; /* below the user heap, where the PEs of a team that an id makes meet */
     uint32_t max_teams; /* how many there are but that */
-    unsigned char pad4[4];
+    unsigned char pad5[4];
     size_t net_chunk; /* the most bytes of one put or get between nodes */
     uint32_t net_message; /* puts of no more bytes between nodes are messages, others writes of the network */
     uint32_t net_tile; /* the largest tile of eager transfers that such writes keep; 0: none */
@@ -104,12 +106,12 @@ struct shmemi_state {
     int32_t heap_fd; /* filled by the core: the memory file that has this PE's user heap; -1 where the heap is in the memory of a GPU */
     uint64_t heap_place; /* and where in it */
     int32_t statics_fd; /* filled by the core, as all up to statics_why: the memory file where the front is to put the program's statics, or -1 */
-    unsigned char pad5[4];
+    unsigned char pad6[4];
     uint64_t statics_place; /* of this PE's area in it */
     int64_t statics_offset; /* of the area from the user heap */
     char statics_why[192]; /* "", or why they stay the program's own: a cause and a remedy, each ending in 0 */
     uint32_t n_statics; /* set by the front then */
-    unsigned char pad6[4];
+    unsigned char pad7[4];
     struct shmemi_static statics[8]; /* the same */
     uint8_t *lost; /* written by a thread of the core when a PE is lost: lost[pe] becomes 1, and fast_base[pe] NULL, so that the fast path leaves it to the slow one; then the PE is appended to losses, and n_lost counts it, with release. Both arrays have n_pes entries and live from init to finalize. Without on_failure return the job ends instead, and all stay as they are */
     int32_t *losses; /* see lost */
@@ -117,7 +119,6 @@ struct shmemi_state {
     uint32_t survives; /* SHMEM_ON_FAILURE=return */
     uint32_t asked; /* reports that were asked for by a signal: each waiter writes one */
     int32_t ask_fd; /* an eventfd of the core's that wants to know, or 0 */
-    unsigned char pad7[8];
     _Alignas(64) uint32_t gpu_moving; /* copies were begun and not waited for */
     uint32_t kernel_rings; /* kernels push operations into rings */
     unsigned char pad8[56];
@@ -170,36 +171,37 @@ _Static_assert(offsetof(struct shmemi_state, agree_size) == 232, "state_agree_si
 _Static_assert(offsetof(struct shmemi_state, notify_offset) == 240, "state_notify_offset");
 _Static_assert(offsetof(struct shmemi_state, notify_count) == 248, "state_notify_count");
 _Static_assert(offsetof(struct shmemi_state, eager_counters) == 252, "state_eager_counters");
-_Static_assert(offsetof(struct shmemi_state, notify_stores) == 256, "state_notify_stores");
-_Static_assert(offsetof(struct shmemi_state, active_offset) == 264, "state_active_offset");
-_Static_assert(offsetof(struct shmemi_state, credits_offset) == 272, "state_credits_offset");
-_Static_assert(offsetof(struct shmemi_state, sends_offset) == 280, "state_sends_offset");
-_Static_assert(offsetof(struct shmemi_state, landings_offset) == 288, "state_landings_offset");
-_Static_assert(offsetof(struct shmemi_state, mailboxes_offset) == 296, "state_mailboxes_offset");
-_Static_assert(offsetof(struct shmemi_state, mailbox_size) == 304, "state_mailbox_size");
-_Static_assert(offsetof(struct shmemi_state, desk_offset) == 312, "state_desk_offset");
-_Static_assert(offsetof(struct shmemi_state, max_teams) == 320, "state_max_teams");
-_Static_assert(offsetof(struct shmemi_state, net_chunk) == 328, "state_net_chunk");
-_Static_assert(offsetof(struct shmemi_state, net_message) == 336, "state_net_message");
-_Static_assert(offsetof(struct shmemi_state, net_tile) == 340, "state_net_tile");
-_Static_assert(offsetof(struct shmemi_state, net_notified) == 344, "state_net_notified");
-_Static_assert(offsetof(struct shmemi_state, net_ordered) == 352, "state_net_ordered");
-_Static_assert(offsetof(struct shmemi_state, thread_level) == 356, "state_thread_level");
-_Static_assert(offsetof(struct shmemi_state, init_count) == 360, "state_init_count");
-_Static_assert(offsetof(struct shmemi_state, heap_fd) == 364, "state_heap_fd");
-_Static_assert(offsetof(struct shmemi_state, heap_place) == 368, "state_heap_place");
-_Static_assert(offsetof(struct shmemi_state, statics_fd) == 376, "state_statics_fd");
-_Static_assert(offsetof(struct shmemi_state, statics_place) == 384, "state_statics_place");
-_Static_assert(offsetof(struct shmemi_state, statics_offset) == 392, "state_statics_offset");
-_Static_assert(offsetof(struct shmemi_state, statics_why) == 400, "state_statics_why");
-_Static_assert(offsetof(struct shmemi_state, n_statics) == 592, "state_n_statics");
-_Static_assert(offsetof(struct shmemi_state, statics) == 600, "state_statics");
-_Static_assert(offsetof(struct shmemi_state, lost) == 792, "state_lost");
-_Static_assert(offsetof(struct shmemi_state, losses) == 800, "state_losses");
-_Static_assert(offsetof(struct shmemi_state, n_lost) == 808, "state_n_lost");
-_Static_assert(offsetof(struct shmemi_state, survives) == 812, "state_survives");
-_Static_assert(offsetof(struct shmemi_state, asked) == 816, "state_asked");
-_Static_assert(offsetof(struct shmemi_state, ask_fd) == 820, "state_ask_fd");
+_Static_assert(offsetof(struct shmemi_state, uncounted) == 256, "state_uncounted");
+_Static_assert(offsetof(struct shmemi_state, notify_stores) == 264, "state_notify_stores");
+_Static_assert(offsetof(struct shmemi_state, active_offset) == 272, "state_active_offset");
+_Static_assert(offsetof(struct shmemi_state, credits_offset) == 280, "state_credits_offset");
+_Static_assert(offsetof(struct shmemi_state, sends_offset) == 288, "state_sends_offset");
+_Static_assert(offsetof(struct shmemi_state, landings_offset) == 296, "state_landings_offset");
+_Static_assert(offsetof(struct shmemi_state, mailboxes_offset) == 304, "state_mailboxes_offset");
+_Static_assert(offsetof(struct shmemi_state, mailbox_size) == 312, "state_mailbox_size");
+_Static_assert(offsetof(struct shmemi_state, desk_offset) == 320, "state_desk_offset");
+_Static_assert(offsetof(struct shmemi_state, max_teams) == 328, "state_max_teams");
+_Static_assert(offsetof(struct shmemi_state, net_chunk) == 336, "state_net_chunk");
+_Static_assert(offsetof(struct shmemi_state, net_message) == 344, "state_net_message");
+_Static_assert(offsetof(struct shmemi_state, net_tile) == 348, "state_net_tile");
+_Static_assert(offsetof(struct shmemi_state, net_notified) == 352, "state_net_notified");
+_Static_assert(offsetof(struct shmemi_state, net_ordered) == 360, "state_net_ordered");
+_Static_assert(offsetof(struct shmemi_state, thread_level) == 364, "state_thread_level");
+_Static_assert(offsetof(struct shmemi_state, init_count) == 368, "state_init_count");
+_Static_assert(offsetof(struct shmemi_state, heap_fd) == 372, "state_heap_fd");
+_Static_assert(offsetof(struct shmemi_state, heap_place) == 376, "state_heap_place");
+_Static_assert(offsetof(struct shmemi_state, statics_fd) == 384, "state_statics_fd");
+_Static_assert(offsetof(struct shmemi_state, statics_place) == 392, "state_statics_place");
+_Static_assert(offsetof(struct shmemi_state, statics_offset) == 400, "state_statics_offset");
+_Static_assert(offsetof(struct shmemi_state, statics_why) == 408, "state_statics_why");
+_Static_assert(offsetof(struct shmemi_state, n_statics) == 600, "state_n_statics");
+_Static_assert(offsetof(struct shmemi_state, statics) == 608, "state_statics");
+_Static_assert(offsetof(struct shmemi_state, lost) == 800, "state_lost");
+_Static_assert(offsetof(struct shmemi_state, losses) == 808, "state_losses");
+_Static_assert(offsetof(struct shmemi_state, n_lost) == 816, "state_n_lost");
+_Static_assert(offsetof(struct shmemi_state, survives) == 820, "state_survives");
+_Static_assert(offsetof(struct shmemi_state, asked) == 824, "state_asked");
+_Static_assert(offsetof(struct shmemi_state, ask_fd) == 828, "state_ask_fd");
 _Static_assert(offsetof(struct shmemi_state, gpu_moving) == 832, "state_gpu_moving");
 _Static_assert(offsetof(struct shmemi_state, kernel_rings) == 836, "state_kernel_rings");
 _Static_assert(offsetof(struct shmemi_state, net_lock) == 896, "state_net_lock");

@@ -53,7 +53,7 @@ extern "C" {
 /* Tiles of eager transfers: bytes that a route shows in ascending order, the signal last. */
 #define SHMEMX_EAGER_BEST (-1) /* the largest tile that the routes between all PEs keep, or SHMEMX_EAGER_NOTIFY or SHMEMX_EAGER_NONE */
 #define SHMEMX_EAGER_NONE 0 /* no tile: a token is a put with one signal behind it, on any route */
-#define SHMEMX_EAGER_NOTIFY 1 /* no tile: a token is one write with a notification that counts in its slot, for readers on the host */
+#define SHMEMX_EAGER_NOTIFY 1 /* no tile: a token is one write with a notification that counts in its slot */
 #define SHMEMX_EAGER_PACKET 8 /* 4 bytes of data and 4 of signal */
 #define SHMEMX_EAGER_LINE 128 /* 120 bytes of data and 8 of signal */
 #define SHMEMX_EAGER_BLOCK 4096 /* 4080 bytes of data and 16 of signal */
@@ -128,6 +128,7 @@ typedef struct {
     uint32_t stride;  /* bytes from a slot to the next */
     uint32_t tile;    /* SHMEMX_EAGER_BLOCK, LINE or PACKET, or SHMEMX_EAGER_NOTIFY or NONE */
     uint32_t counter; /* of the first slot, with SHMEMX_EAGER_NOTIFY */
+    uint32_t buffers; /* behind the slots, for tokens of kernels that go by the ring */
 } shmemx_eager_t;
 
 /* Host code is not for NVRTC. */
@@ -828,19 +829,18 @@ int shmemx_culibrary_finalize(struct CUlib_st *library);
  * is 0. A tile that a route between two PEs does not keep is refused; SHMEMX_EAGER_BEST selects
  * one that all routes keep, or none. The routes are those of the host, and those of kernels
  * where PEs have a GPU; only the latter where the heap is in the memory of GPUs. Without a
- * tile, SHMEMX_EAGER_BEST selects SHMEMX_EAGER_NOTIFY where no PE has a GPU, networks carry a
- * notification in the write of a token, and there is a counter for each slot, else
- * SHMEMX_EAGER_NONE. SHMEMX_EAGER_NOTIFY itself is refused where a PE has a GPU. All PEs make
- * the call together, with the same arguments.
+ * tile, SHMEMX_EAGER_BEST selects SHMEMX_EAGER_NOTIFY where some kernels use the ring, or
+ * networks carry a notification in the write of a token, and there is a counter for each slot,
+ * else SHMEMX_EAGER_NONE. All PEs make the call together, with the same arguments.
  *
  * @nbytes bytes of a token: 1 to 2^30
  * @count slots of each PE, from 1
  * @tile one of the SHMEMX_EAGER constants
  * @eager written here: filled unless the result is not 0
  *
- * Result: 0. 1 on every PE when a route does not keep the tile (shmemx_eager_tile), 2 when the
- * heap has no room, or when fewer than count counters are left for SHMEMX_EAGER_NOTIFY: there
- * are 4096.
+ * Result: 0. 1 on every PE when a route does not keep the tile (shmemx_eager_tile), or when
+ * kernels of a PE have no notification counters; 2 when the heap has no room, or when fewer
+ * than count counters are left for SHMEMX_EAGER_NOTIFY: there are 4096.
  * Errors: Ends the job when called before init or after finalize, when nbytes, count or tile
  * has no meaning, and when an argument is not the same on every PE.
  * Order: Ends with a barrier, so that the slots of every PE may be used at once.
@@ -922,7 +922,7 @@ void shmemx_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *s
  * As shmemx_eager_send, but it may return before source may be reused: source must stay as it
  * is until shmem_quiet. The slot must be free, and it is free again when its reader says so,
  * whether or not the sender has called shmem_quiet. By a network, 16 tokens of a PE are under
- * way at a time, fewer of more than 256 KiB; the next waits for one of them. In jobs with GPUs
+ * way at a time, fewer of more than 256 KiB; the next waits for one of them. On a PE with a GPU
  * a token without a tile waits for its own write, as after shmemx_eager_send.
  *
  * @eager read here: as shmemx_eager_create has filled it

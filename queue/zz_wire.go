@@ -57,6 +57,8 @@ const (
 	EagerLineSignal   = 8          // the epoch, and above it the bytes of the token
 	EagerBlockSignal  = 16         // the same, and 8 bytes of 0, so that data lies at multiples of 16. EAGER_NONE and EAGER_NOTIFY have the same
 	EagerMost         = 1073741824 // the most bytes of a token
+	EagerCounters     = 4096       // notification counters of slots, behind those of the program: as many, or fewer where a write cannot name them
+	MostCounters      = 65535      // notification counters of both kinds
 	TeamBits          = 10         // bits of the handle of a team that say which entry is its own
 	WorkHead          = 384        // bytes before the flags: the counters, and a flag for each round
 	WorkRounds        = 64         // where the rounds' flags begin; 8 bytes each, room for 40

@@ -257,6 +257,8 @@ var Constants = join([]Constant{
 	{"EAGER_LINE_SIGNAL", "EagerLineSignal", 8, "the epoch, and above it the bytes of the token"},
 	{"EAGER_BLOCK_SIGNAL", "EagerBlockSignal", 16, "the same, and 8 bytes of 0, so that data lies at multiples of 16. EAGER_NONE and EAGER_NOTIFY have the same"},
 	{"EAGER_MOST", "EagerMost", 1 << 30, "the most bytes of a token"},
+	{"EAGER_COUNTERS", "EagerCounters", 4096, "notification counters of slots, behind those of the program: as many, or fewer where a write cannot name them"},
+	{"MOST_COUNTERS", "MostCounters", 1<<16 - 1, "notification counters of both kinds"},
 
 	// Teams.
 	{"TEAM_BITS", "TeamBits", 10, "bits of the handle of a team that say which entry is its own"},

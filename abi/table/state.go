@@ -70,6 +70,7 @@ var state = Unit{
 			{Name: "notify_offset", Type: "size", Doc: "of the notification counters below the user heap"},
 			{Name: "notify_count", Type: "u32", Doc: "how many notification counters each PE has; 0 before init and after finalize"},
 			{Name: "eager_counters", Type: "u32", Doc: "how many more there are behind those, for eager transfers"},
+			{Name: "uncounted", Type: "u32", Doc: "kernels of this PE have no notification counters; set with their memory"},
 			{Name: "notify_stores", Type: "ptr", C: "const uint64_t *", GoType: "*uint64", Doc: "what stores of kernels have added to this PE's counters, in its heap; NULL: no PE has a GPU"},
 			{Name: "active_offset", Type: "size", Doc: "two-sided messages, below the user heap: a bit for each PE that has sent one"},
 			{Name: "credits_offset", Type: "size", Doc: "the same: a word for each receiver, how many bytes of its mailbox it has given back"},

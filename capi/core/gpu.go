@@ -121,6 +121,9 @@ func shmemgoKernels(image *unsafe.Pointer, at *C.uint64_t) C.int {
 		if k.HasRings() {
 			state.kernelRings = 1
 		}
+		if k.State.NotifyCount == 0 {
+			state.uncounted = 1
+		}
 	}
 	return answer(err)
 }

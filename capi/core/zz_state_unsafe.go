@@ -77,13 +77,15 @@ type State struct {
 	notifyOffset    uint64         // of the notification counters below the user heap
 	notifyCount     uint32         // how many notification counters each PE has; 0 before init and after finalize
 	eagerCounters   uint32         // how many more there are behind those, for eager transfers
-	notifyStores    *uint64        // what stores of kernels have added to this PE's counters, in its heap; NULL: no PE has a GPU
-	activeOffset    uint64         // two-sided messages, below the user heap: a bit for each PE that has sent one
-	creditsOffset   uint64         // the same: a word for each receiver, how many bytes of its mailbox it has given back
-	sendsOffset     uint64         // the same: what receivers say to the senders of long messages
-	landingsOffset  uint64         // the same: a line of words for each landing, then their memory
-	mailboxesOffset uint64         // the same: a mailbox for each sender
-	mailboxSize     uint32         // bytes of its ring, a power of two; a record may go on behind it
+	uncounted       uint32         // kernels of this PE have no notification counters; set with their memory
+	_               [4]byte
+	notifyStores    *uint64 // what stores of kernels have added to this PE's counters, in its heap; NULL: no PE has a GPU
+	activeOffset    uint64  // two-sided messages, below the user heap: a bit for each PE that has sent one
+	creditsOffset   uint64  // the same: a word for each receiver, how many bytes of its mailbox it has given back
+	sendsOffset     uint64  // the same: what receivers say to the senders of long messages
+	landingsOffset  uint64  // the same: a line of words for each landing, then their memory
+	mailboxesOffset uint64  // the same: a mailbox for each sender
+	mailboxSize     uint32  // bytes of its ring, a power of two; a record may go on behind it
 	_               [4]byte
 	deskOffset      uint64 // below the user heap, where the PEs of a team that an id makes meet
 	maxTeams        uint32 // how many there are but that
@@ -111,9 +113,8 @@ type State struct {
 	survives        uint32    // SHMEM_ON_FAILURE=return
 	asked           uint32    // reports that were asked for by a signal: each waiter writes one
 	askFD           int32     // an eventfd of the core's that wants to know, or 0
-	_               [8]byte
-	gpuMoving       uint32 // copies were begun and not waited for
-	kernelRings     uint32 // kernels push operations into rings
+	gpuMoving       uint32    // copies were begun and not waited for
+	kernelRings     uint32    // kernels push operations into rings
 	_               [56]byte
 	netLock         uint32 // around the endpoint and its queue
 	netWanted       uint32 // threads that found it taken
@@ -166,36 +167,37 @@ var (
 	_ [240]byte  = [unsafe.Offsetof(State{}.notifyOffset)]byte{}
 	_ [248]byte  = [unsafe.Offsetof(State{}.notifyCount)]byte{}
 	_ [252]byte  = [unsafe.Offsetof(State{}.eagerCounters)]byte{}
-	_ [256]byte  = [unsafe.Offsetof(State{}.notifyStores)]byte{}
-	_ [264]byte  = [unsafe.Offsetof(State{}.activeOffset)]byte{}
-	_ [272]byte  = [unsafe.Offsetof(State{}.creditsOffset)]byte{}
-	_ [280]byte  = [unsafe.Offsetof(State{}.sendsOffset)]byte{}
-	_ [288]byte  = [unsafe.Offsetof(State{}.landingsOffset)]byte{}
-	_ [296]byte  = [unsafe.Offsetof(State{}.mailboxesOffset)]byte{}
-	_ [304]byte  = [unsafe.Offsetof(State{}.mailboxSize)]byte{}
-	_ [312]byte  = [unsafe.Offsetof(State{}.deskOffset)]byte{}
-	_ [320]byte  = [unsafe.Offsetof(State{}.maxTeams)]byte{}
-	_ [328]byte  = [unsafe.Offsetof(State{}.netChunk)]byte{}
-	_ [336]byte  = [unsafe.Offsetof(State{}.netMessage)]byte{}
-	_ [340]byte  = [unsafe.Offsetof(State{}.netTile)]byte{}
-	_ [344]byte  = [unsafe.Offsetof(State{}.netNotified)]byte{}
-	_ [352]byte  = [unsafe.Offsetof(State{}.netOrdered)]byte{}
-	_ [356]byte  = [unsafe.Offsetof(State{}.threadLevel)]byte{}
-	_ [360]byte  = [unsafe.Offsetof(State{}.initCount)]byte{}
-	_ [364]byte  = [unsafe.Offsetof(State{}.heapFD)]byte{}
-	_ [368]byte  = [unsafe.Offsetof(State{}.heapPlace)]byte{}
-	_ [376]byte  = [unsafe.Offsetof(State{}.staticsFD)]byte{}
-	_ [384]byte  = [unsafe.Offsetof(State{}.staticsPlace)]byte{}
-	_ [392]byte  = [unsafe.Offsetof(State{}.staticsOffset)]byte{}
-	_ [400]byte  = [unsafe.Offsetof(State{}.staticsWhy)]byte{}
-	_ [592]byte  = [unsafe.Offsetof(State{}.nStatics)]byte{}
-	_ [600]byte  = [unsafe.Offsetof(State{}.statics)]byte{}
-	_ [792]byte  = [unsafe.Offsetof(State{}.lost)]byte{}
-	_ [800]byte  = [unsafe.Offsetof(State{}.losses)]byte{}
-	_ [808]byte  = [unsafe.Offsetof(State{}.nLost)]byte{}
-	_ [812]byte  = [unsafe.Offsetof(State{}.survives)]byte{}
-	_ [816]byte  = [unsafe.Offsetof(State{}.asked)]byte{}
-	_ [820]byte  = [unsafe.Offsetof(State{}.askFD)]byte{}
+	_ [256]byte  = [unsafe.Offsetof(State{}.uncounted)]byte{}
+	_ [264]byte  = [unsafe.Offsetof(State{}.notifyStores)]byte{}
+	_ [272]byte  = [unsafe.Offsetof(State{}.activeOffset)]byte{}
+	_ [280]byte  = [unsafe.Offsetof(State{}.creditsOffset)]byte{}
+	_ [288]byte  = [unsafe.Offsetof(State{}.sendsOffset)]byte{}
+	_ [296]byte  = [unsafe.Offsetof(State{}.landingsOffset)]byte{}
+	_ [304]byte  = [unsafe.Offsetof(State{}.mailboxesOffset)]byte{}
+	_ [312]byte  = [unsafe.Offsetof(State{}.mailboxSize)]byte{}
+	_ [320]byte  = [unsafe.Offsetof(State{}.deskOffset)]byte{}
+	_ [328]byte  = [unsafe.Offsetof(State{}.maxTeams)]byte{}
+	_ [336]byte  = [unsafe.Offsetof(State{}.netChunk)]byte{}
+	_ [344]byte  = [unsafe.Offsetof(State{}.netMessage)]byte{}
+	_ [348]byte  = [unsafe.Offsetof(State{}.netTile)]byte{}
+	_ [352]byte  = [unsafe.Offsetof(State{}.netNotified)]byte{}
+	_ [360]byte  = [unsafe.Offsetof(State{}.netOrdered)]byte{}
+	_ [364]byte  = [unsafe.Offsetof(State{}.threadLevel)]byte{}
+	_ [368]byte  = [unsafe.Offsetof(State{}.initCount)]byte{}
+	_ [372]byte  = [unsafe.Offsetof(State{}.heapFD)]byte{}
+	_ [376]byte  = [unsafe.Offsetof(State{}.heapPlace)]byte{}
+	_ [384]byte  = [unsafe.Offsetof(State{}.staticsFD)]byte{}
+	_ [392]byte  = [unsafe.Offsetof(State{}.staticsPlace)]byte{}
+	_ [400]byte  = [unsafe.Offsetof(State{}.staticsOffset)]byte{}
+	_ [408]byte  = [unsafe.Offsetof(State{}.staticsWhy)]byte{}
+	_ [600]byte  = [unsafe.Offsetof(State{}.nStatics)]byte{}
+	_ [608]byte  = [unsafe.Offsetof(State{}.statics)]byte{}
+	_ [800]byte  = [unsafe.Offsetof(State{}.lost)]byte{}
+	_ [808]byte  = [unsafe.Offsetof(State{}.losses)]byte{}
+	_ [816]byte  = [unsafe.Offsetof(State{}.nLost)]byte{}
+	_ [820]byte  = [unsafe.Offsetof(State{}.survives)]byte{}
+	_ [824]byte  = [unsafe.Offsetof(State{}.asked)]byte{}
+	_ [828]byte  = [unsafe.Offsetof(State{}.askFD)]byte{}
 	_ [832]byte  = [unsafe.Offsetof(State{}.gpuMoving)]byte{}
 	_ [836]byte  = [unsafe.Offsetof(State{}.kernelRings)]byte{}
 	_ [896]byte  = [unsafe.Offsetof(State{}.netLock)]byte{}

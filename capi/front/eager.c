@@ -54,15 +54,6 @@ static void check_token(size_t nbytes, int64_t tile, const char *call)
 
 /* ------------------------------------------------------------------- routes */
 
-/* Kernels store to memory of a GPU of this node, and release their signals as the host does. */
-static int kernels_keep(int pe)
-{
-    const struct shmemi_state *s = &shmemi_state;
-    bool direct =
-        pe == s->my_pe || (s->p2p && s->mapped_base[pe] != NULL && s->near_base[pe] == NULL);
-    return direct ? SHMEMI_EAGER_BLOCK : SHMEMI_EAGER_NONE;
-}
-
 int shmemi_eager_tile(int pe, const char *call)
 {
     if (shmemi_state.n_pes == 0)
@@ -86,8 +77,9 @@ enum { NBYTES, COUNT, TILE, ARGUMENTS };
 /* What the PEs have agreed on. */
 struct agreement {
     int kept;     /* the largest tile that the routes between all of them keep */
-    bool far;     /* some routes are networks */
-    bool counts;  /* the slots may have counters: no PE has a GPU, whose kernels read no counters */
+    bool far;     /* some routes of the host are networks */
+    bool rings;   /* some routes of kernels are rings */
+    bool counts;  /* the slots may have counters: kernels of all PEs with a GPU have them */
     bool carries; /* each network carries the notification of a token in the write of its bytes */
 };
 
@@ -103,17 +95,20 @@ static bool carries(int64_t nbytes)
 /* Ends the job when PEs pass different arguments. */
 static struct agreement agree(const int64_t values[ARGUMENTS], const char *call)
 {
-    enum { KEPT = 2 * ARGUMENTS, NEAR, COUNTS, CARRIES, VOTES };
+    enum { KEPT = 2 * ARGUMENTS, NEAR, DIRECT, COUNTS, CARRIES, VOTES };
     static const struct shmemi_reducer votes = {shmemi_min_i64, sizeof(int64_t)};
     static const char *const names[ARGUMENTS] = {"nbytes", "count", "tile"};
     const struct shmemi_state *s = &shmemi_state;
-    int64_t mine[VOTES] = {[KEPT] = SHMEMI_EAGER_BLOCK, [NEAR] = 1, [CARRIES] = 1}, all[VOTES];
-    mine[COUNTS] = !s->gpu;
+    int64_t mine[VOTES] = {[KEPT] = SHMEMI_EAGER_BLOCK, [NEAR] = 1, [DIRECT] = 1, [CARRIES] = 1};
+    int64_t all[VOTES];
+    mine[COUNTS] = !s->uncounted;
     for (uint32_t pe = 0; pe < s->n_pes; pe++) {
         /* Kernels use slots in main memory, too, where the PE has a GPU. */
         int here = shmemi_eager_on_gpu() ? SHMEMI_EAGER_BLOCK : shmemi_eager_host_keeps((int)pe);
-        if (s->gpu && kernels_keep((int)pe) < here)
-            here = kernels_keep((int)pe);
+        if (s->gpu && shmemi_eager_kernels_keep((int)pe) == SHMEMI_EAGER_NONE) {
+            here = SHMEMI_EAGER_NONE;
+            mine[DIRECT] = 0;
+        }
         if (!shmemi_eager_on_gpu() && shmemi_eager_is_far((int)pe)) {
             mine[NEAR] = 0;
             mine[CARRIES] = carries(values[NBYTES]);
@@ -127,13 +122,14 @@ static struct agreement agree(const int64_t values[ARGUMENTS], const char *call)
     }
     shmemi_exchange(&shmemi_world, all, mine, VOTES, &votes, call);
     if (!shmemi_collective_holds())
-        return (struct agreement){SHMEMI_EAGER_NONE, false, false, false};
+        return (struct agreement){.kept = SHMEMI_EAGER_NONE};
     for (int i = 0; i < ARGUMENTS; i++)
         if (all[i] != -all[ARGUMENTS + i])
             shmemi_abort(call, "pass the same on every PE",
                          "%s is %" PRId64 " on a PE and %" PRId64 " on another", names[i], all[i],
                          -all[ARGUMENTS + i]);
-    return (struct agreement){(int)all[KEPT], all[NEAR] == 0, all[COUNTS] != 0, all[CARRIES] != 0};
+    return (struct agreement){(int)all[KEPT], all[NEAR] == 0, all[DIRECT] == 0, all[COUNTS] != 0,
+                              all[CARRIES] != 0};
 }
 
 /* The tile for SHMEMX_EAGER_BEST, the same on every PE. */
@@ -141,9 +137,9 @@ static int best(const struct agreement *all, size_t count)
 {
     if (all->kept != SHMEMI_EAGER_NONE)
         return all->kept;
-    return all->counts && all->far && all->carries && shmemi_eager_counters_left(count)
-               ? SHMEMI_EAGER_NOTIFY
-               : SHMEMI_EAGER_NONE;
+    bool saves = all->rings || (all->far && all->carries);
+    return all->counts && saves && shmemi_eager_counters_left(count) ? SHMEMI_EAGER_NOTIFY
+                                                                     : SHMEMI_EAGER_NONE;
 }
 
 int shmemi_eager_create(size_t nbytes, size_t count, int tile, shmemx_eager_t *eager,
@@ -170,10 +166,12 @@ int shmemi_eager_create(size_t nbytes, size_t count, int tile, shmemx_eager_t *e
     shmemx_eager_t e = {.count = (uint32_t)count, .nbytes = (uint32_t)nbytes};
     e.tile = (uint32_t)tile;
     e.stride = shmemi_eager_stride(e.nbytes, e.tile);
-    if (counted && !shmemi_eager_counters_take(count, &e.counter))
+    if (counted && !shmemi_eager_counters_take(count, &e.counter, call))
         return NO_ROOM;
     size_t bytes = count * e.stride;
-    if (all.far)
+    if (counted && (all.rings || all.far))
+        e.buffers = (uint32_t)shmemi_eager_boxes(&e);
+    if (all.far || all.rings)
         bytes += shmemi_eager_boxes_size(&e);
     e.slots = shmemi_align(SHMEMI_EAGER_BLOCK, bytes, call);
     if (e.slots == NULL) {
@@ -212,8 +210,8 @@ static struct reading reading_of(const shmemx_eager_t *eager, uint32_t slot, voi
                                  uint32_t epoch, const char *call)
 {
     char *at = shmemi_eager_place(eager, slot, call);
-    if (eager->tile != SHMEMI_EAGER_NONE && shmemi_on_gpu(at))
-        shmemi_abort(call, "call it in a kernel, or make the slots with SHMEMX_EAGER_NONE",
+    if (eager->tile >= SHMEMI_EAGER_PACKET && shmemi_on_gpu(at))
+        shmemi_abort(call, "call it in a kernel, or make the slots with SHMEMX_EAGER_NOTIFY",
                      "the host reads no tiles in the memory of a GPU");
     return (struct reading){
         eager, at, dest, slot, epoch, shmemi_eager_tiles(eager->nbytes, eager->tile), 0, call};
@@ -274,12 +272,17 @@ static bool take_tile(struct reading *r)
     return true;
 }
 
-/* Reports whether the counter of the slot, which its tokens count, has this one. */
+/* Reports whether the counter of the slot, which its tokens count, has this one. What kernels had
+ * added at the last look may be many tokens ago. */
 static bool is_counted(const struct reading *r)
 {
-    const uint64_t *counter = shmemi_eager_counter(shmemi_state.my_pe, r->eager, r->number);
-    uint32_t seen = (uint32_t)__atomic_load_n(counter, __ATOMIC_ACQUIRE);
+    int counter = shmemi_eager_counter(r->eager, r->number);
+    uint32_t seen = (uint32_t)shmemi_notification_known(counter);
     enum shmemi_eager_found found = shmemi_eager_look_epoch(seen, r->epoch);
+    if (found != SHMEMI_EAGER_THERE && shmemi_state.notify_stores != NULL) {
+        seen = (uint32_t)shmemi_notification_value(counter, r->call);
+        found = shmemi_eager_look_epoch(seen, r->epoch);
+    }
     if (found == SHMEMI_EAGER_SKIPPED)
         refuse(r, seen, 0, found);
     return found == SHMEMI_EAGER_THERE;

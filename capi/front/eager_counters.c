@@ -32,14 +32,12 @@ bool shmemi_eager_counters_left(size_t n)
     return find(n) >= 0;
 }
 
-bool shmemi_eager_counters_take(size_t n, uint32_t *first)
+bool shmemi_eager_counters_take(size_t n, uint32_t *first, const char *call)
 {
     int64_t at = find(n);
     if (at < 0)
         return false;
-    shmemx_eager_t from = {.counter = (uint32_t)at};
-    for (uint32_t i = 0; i < n; i++)
-        __atomic_store_n(shmemi_eager_counter(shmemi_state.my_pe, &from, i), 0, __ATOMIC_RELEASE);
+    shmemi_notification_zero((int)shmemi_state.notify_count + (int)at, (int)n, call);
     memset(taken + at, 1, n);
     used = true;
     *first = (uint32_t)at;

@@ -5,6 +5,7 @@
  * a write in blocks the tiles are laid out here, in one of a few buffers behind the slots, and go
  * as one write. So do tokens with a notification: the bytes and the signal in one write, whose
  * immediate data names the counter of the slot. Other tokens without tiles are a put with a signal.
+ * Where this PE has a GPU, no token is laid out in these buffers: they may be in its memory.
  */
 #include "eager_send.h"
 
@@ -15,12 +16,14 @@
 #include "error.h"
 #include "failure.h"
 #include "front.h"
+#include "gpu.h"
 #include "wait.h"
 
 #include <shmem/eager_layout.h>
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* ------------------------------------------------------------------- layout */
 
@@ -73,9 +76,9 @@ static void fill(char *to, const char *source, const shmemx_eager_t *e, uint32_t
  * and the bytes. Another symmetric block would be one more allocation. As many tokens as there are
  * buffers are under way at a time; buffers of large tokens are fewer.
  */
-enum { BOXES = 16, BOX_HEAD = 128 };
+enum { BOXES = 16, BOX_HEAD = SHMEMI_EAGER_BUFFER_HEAD };
 
-enum { FREE, TAKEN, UNDER_WAY };
+enum { FREE = SHMEMI_EAGER_FREE, TAKEN = SHMEMI_EAGER_TAKEN, UNDER_WAY = SHMEMI_EAGER_UNDER_WAY };
 
 struct box {
     uint32_t state; /* a thread that has changed it to TAKEN owns the rest */
@@ -87,12 +90,12 @@ _Static_assert(sizeof(struct box) <= BOX_HEAD, "the bytes follow the head");
 
 static size_t box_bytes(const shmemx_eager_t *e)
 {
-    return BOX_HEAD + (size_t)e->stride;
+    return shmemi_eager_buffer(e->stride);
 }
 
 /* How many there are, the same on every PE. A small token without a tile is a message, which is
  * copied when it is posted; a large one without a tile is worth no copy. */
-static int boxes_of(const shmemx_eager_t *e)
+int shmemi_eager_boxes(const shmemx_eager_t *e)
 {
     const size_t all = 4 << 20;
     if (e->tile == SHMEMI_EAGER_NONE && (e->nbytes <= shmemi_state.net_message || e->nbytes > all))
@@ -103,13 +106,17 @@ static int boxes_of(const shmemx_eager_t *e)
 
 size_t shmemi_eager_boxes_size(const shmemx_eager_t *e)
 {
-    return (size_t)boxes_of(e) * box_bytes(e);
+    size_t n = (size_t)shmemi_eager_boxes(e);
+    if (shmemi_eager_buffers_apart())
+        n += e->buffers;
+    return n * box_bytes(e);
 }
 
 static struct box *box_at(const shmemx_eager_t *e, int i)
 {
     char *first = (char *)e->slots + (size_t)e->count * e->stride;
-    return (struct box *)(void *)(first + (size_t)i * box_bytes(e));
+    size_t before = shmemi_eager_buffers_apart() ? e->buffers : 0; /* those of kernels */
+    return (struct box *)(void *)(first + (before + (size_t)i) * box_bytes(e));
 }
 
 /*
@@ -163,7 +170,7 @@ static void describe_search(const void *subject, char *text, size_t size)
 /* The core ends each write, also when its PE is lost, and a thread its blocking send. */
 static struct box *take_box(const shmemx_eager_t *e, const char *call)
 {
-    struct search s = {.eager = e, .boxes = boxes_of(e), .call = call};
+    struct search s = {.eager = e, .boxes = shmemi_eager_boxes(e), .call = call};
     SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_search, &s, find(&s), .whom = SHMEMI_NOBODY);
     return s.found;
 }
@@ -206,7 +213,7 @@ static void describe_same(const void *subject, char *text, size_t size)
  */
 static void await_slot(const shmemx_eager_t *e, uint32_t slot, int pe, const char *call)
 {
-    struct same_slot s = {e, slot, pe, boxes_of(e), call};
+    struct same_slot s = {e, slot, pe, shmemi_eager_boxes(e), call};
     SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_same, &s, is_over(&s), .whom = SHMEMI_NOBODY);
 }
 
@@ -219,7 +226,7 @@ static bool has_ended(const struct box *box)
 /* It changes nothing: the slots may be those of a copy that the program has destroyed before. */
 void shmemi_eager_boxes_close(const shmemx_eager_t *e, const char *call)
 {
-    struct search s = {.boxes = shmemi_eager_goes_far() ? boxes_of(e) : 0};
+    struct search s = {.boxes = shmemi_eager_goes_far() ? shmemi_eager_boxes(e) : 0};
     for (int i = 0; i < s.boxes; i++) {
         const struct box *box = box_at(e, i);
         SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_search, &s, has_ended(box),
@@ -250,7 +257,7 @@ static bool post(const shmemx_eager_t *e, uint32_t slot, int64_t offset, uint32_
         op = SHMEMI_AMO_SET;
         break;
     case SHMEMI_EAGER_NOTIFY:
-        word = shmemi_eager_counter_offset(e, slot);
+        word = shmemi_notification_offset(shmemi_eager_counter(e, slot));
         value = 1;
         op = SHMEMI_AMO_ADD;
         break;
@@ -290,7 +297,7 @@ static void send_far(const shmemx_eager_t *e, uint32_t slot, int64_t offset, con
 static void send_signalled(const shmemx_eager_t *e, uint32_t slot, char *at, int64_t offset,
                            const void *source, uint32_t epoch, int pe, bool nbi, const char *call)
 {
-    bool boxed = shmemi_eager_is_far(pe) && !shmemi_state.gpu && boxes_of(e) > 0;
+    bool boxed = shmemi_eager_is_far(pe) && !shmemi_state.gpu && shmemi_eager_boxes(e) > 0;
     if (boxed && nbi) {
         send_far(e, slot, offset, source, epoch, pe, true, call);
         return;
@@ -300,6 +307,40 @@ static void send_signalled(const shmemx_eager_t *e, uint32_t slot, char *at, int
     uint64_t *word = (uint64_t *)(void *)(at + shmemi_eager_signal_at(0, e->nbytes, e->tile));
     shmemi_put_signal(SHMEM_CTX_DEFAULT, at, source, e->nbytes, word,
                       shmemi_eager_signal(e->nbytes, epoch), SHMEM_SIGNAL_SET, pe, false, call);
+}
+
+/* One more token in the slot of a PE of this node. */
+static void count(const shmemx_eager_t *e, uint32_t slot, int pe)
+{
+    __atomic_fetch_add(shmemi_notification_of(pe, shmemi_eager_counter(e, slot)), 1,
+                       __ATOMIC_RELEASE);
+    shmemi_notify(pe);
+}
+
+/* A counted token to or from the memory of a GPU, by copies of the driver or from a buffer of this
+ * call. It has ended when the call returns. */
+static void send_copied(const shmemx_eager_t *e, uint32_t slot, int64_t offset, const void *source,
+                        uint32_t epoch, int pe, const char *call)
+{
+    const size_t n = shmemi_eager_bytes(e->nbytes, e->tile);
+    const uint64_t signal = shmemi_eager_signal(e->nbytes, epoch);
+    const size_t at = shmemi_eager_signal_at(0, e->nbytes, e->tile);
+    char *base = shmemi_state.peer_base[pe] != NULL ? shmemi_reachable(pe, offset) : NULL;
+    if (base != NULL) {
+        shmemi_move(base + offset, source, e->nbytes, call);
+        shmemi_move(base + offset + at, &signal, sizeof signal, call);
+        count(e, slot, pe);
+        return;
+    }
+    char *room = calloc(1, n);
+    if (room == NULL)
+        shmemi_abort(call, "use smaller tokens", "no memory for %zu bytes of a token", n);
+    shmemi_move(room, source, e->nbytes, call);
+    memcpy(room + at, &signal, sizeof signal);
+    shmemi_net_put_signal(SHMEM_CTX_DEFAULT, pe, offset, room, n,
+                          shmemi_notification_offset(shmemi_eager_counter(e, slot)), 1,
+                          SHMEMI_AMO_ADD, false, call);
+    free(room);
 }
 
 void shmemi_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *source,
@@ -314,8 +355,11 @@ void shmemi_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *s
     if (to != NULL) {
         fill(to, source, eager, epoch);
         if (counted)
-            __atomic_fetch_add(shmemi_eager_counter(pe, eager, slot), 1, __ATOMIC_RELEASE);
-        shmemi_notify(pe);
+            count(eager, slot, pe);
+        else
+            shmemi_notify(pe);
+    } else if (counted && shmemi_state.gpu) {
+        send_copied(eager, slot, offset, source, epoch, pe, call);
     } else if (eager->tile == SHMEMI_EAGER_NONE) {
         send_signalled(eager, slot, at, offset, source, epoch, pe, nbi, call);
     } else if (counted || (int)eager->tile <= shmemi_eager_host_keeps(pe)) {

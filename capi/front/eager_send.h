@@ -8,8 +8,9 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The bytes that buffers for the network take behind the slots of a PE, and the wait until none of
- * them is under way. */
+/* How many buffers for the network there are behind the slots, the bytes that they and those of
+ * kernels take, and the wait until none of them is under way. */
+int shmemi_eager_boxes(const shmemx_eager_t *e);
 size_t shmemi_eager_boxes_size(const shmemx_eager_t *e);
 void shmemi_eager_boxes_close(const shmemx_eager_t *e, const char *call);
 

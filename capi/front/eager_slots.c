@@ -46,6 +46,15 @@ int shmemi_eager_host_keeps(int pe)
     return shmemi_eager_is_far(pe) ? (int)s->net_tile : SHMEMI_EAGER_NONE;
 }
 
+/* Kernels store to memory of a GPU of this node, and release their signals as the host does. */
+int shmemi_eager_kernels_keep(int pe)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    bool direct =
+        pe == s->my_pe || (s->p2p && s->mapped_base[pe] != NULL && s->near_base[pe] == NULL);
+    return direct ? SHMEMI_EAGER_BLOCK : SHMEMI_EAGER_NONE;
+}
+
 bool shmemi_eager_on_gpu(void)
 {
     return shmemi_state.gpu && shmemi_state.near_base[shmemi_state.my_pe] == NULL;

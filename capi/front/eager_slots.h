@@ -18,11 +18,22 @@ bool shmemi_eager_is_far(int pe);
 /* The largest tile that the host's route to a PE keeps. */
 int shmemi_eager_host_keeps(int pe);
 
-/* Reports whether slots are in the memory of a GPU: kernels send and read their tokens. */
+/* Reports whether slots are in the memory of a GPU, where the host reads and sends no tiles. */
 bool shmemi_eager_on_gpu(void);
 
 /* Reports whether the host sends tokens by a network. */
 bool shmemi_eager_goes_far(void);
+
+/* The largest tile that the kernels' route to a PE keeps. */
+int shmemi_eager_kernels_keep(int pe);
+
+/* Reports whether kernels have buffers of their own behind the slots: some PE of the job has a GPU,
+ * which shares no atomic operations with the host. Otherwise threads of the host stand for kernels,
+ * and share the buffers of the host. */
+SHMEMI_INLINE bool shmemi_eager_buffers_apart(void)
+{
+    return shmemi_state.notify_stores != NULL;
+}
 
 #pragma GCC visibility pop
 

@@ -65,6 +65,16 @@ static uint64_t value_of(int notify, const char *call)
     return known(notify);
 }
 
+uint64_t shmemi_notification_known(int notify)
+{
+    return known(notify);
+}
+
+uint64_t shmemi_notification_value(int notify, const char *call)
+{
+    return value_of(notify, call);
+}
+
 /* After a kernel has set the counter, its value by an older look may be below 0. */
 static bool reached(int notify, uint64_t count, const char *call)
 {
@@ -77,6 +87,13 @@ static bool reached(int notify, uint64_t count, const char *call)
 static void set_counter(int notify, uint64_t value)
 {
     __atomic_fetch_add(main_of(notify), value - known(notify), __ATOMIC_ACQ_REL);
+}
+
+void shmemi_notification_zero(int first, int n, const char *call)
+{
+    look(first, n, call);
+    for (int i = first; i < first + n; i++)
+        set_counter(i, 0);
 }
 
 /* ------------------------------------------------------------------ ranges */
@@ -143,12 +160,10 @@ int shmemi_notification_alloc(int n, const char *call)
         return -1;
     shmemi_coll_check_arguments(&shmemi_world, NULL, NULL, 0, "", 0, call);
     int first = find(n);
-    if (first >= 0)
-        look(first, n, call);
-    for (int i = first; first >= 0 && i < first + n; i++) {
+    for (int i = first; first >= 0 && i < first + n; i++)
         ranges[i] = i == first ? FIRST : REST;
-        set_counter(i, 0);
-    }
+    if (first >= 0)
+        shmemi_notification_zero(first, n, call);
     ranged = true;
     agree(n, "the number of counters", call); /* no PE notifies before all have zeroed theirs */
     return shmemi_collective_end() ? first : -1;

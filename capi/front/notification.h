@@ -31,6 +31,11 @@ void shmemi_notification_reset(int notify, uint64_t value, const char *call);
 int shmemi_notification_alloc(int n, const char *call);
 void shmemi_notification_free(int first, const char *call);
 
+/* The library's own use of counters by number, also those behind the program's. */
+uint64_t shmemi_notification_known(int notify);                   /* no more than the value */
+uint64_t shmemi_notification_value(int notify, const char *call); /* of now */
+void shmemi_notification_zero(int first, int n, const char *call);
+
 /* Return if the program may use the counter, and if a counter can have the value. */
 void shmemi_notification_check(int notify, const char *call);
 void shmemi_notification_check_value(uint64_t value, const char *what, const char *call);

@@ -5,13 +5,15 @@
  * A packet is one strong store of 8 bytes, which no reader sees in part, so packets need no fence.
  * Tiles are moved by weak stores; the threads meet, and those that store signals run a fence of
  * system scope before. A reader acquires each signal. Both are right by the memory model of the GPU
- * on every direct route. By the ring no tile is kept: there a token is a put with a signal.
+ * on every direct route. By the ring no tile is kept: there a token is a put with a signal, or with
+ * a notification (eager_notify.h).
  */
 #ifndef SHMEM_EAGER_H
 #define SHMEM_EAGER_H
 
 #include "copy.h"
 #include "eager_layout.h"
+#include "eager_notify.h"
 #include "signal.h"
 #include "wait.h"
 
@@ -208,9 +210,18 @@ SHMEMI_D void shmemi_eager_send(const struct shmemi_device_image *image, uint32_
     char *at = shmemi_eager_slot(image, call, e, slot);
     char *to = shmemi_reach(image, call, at, e->stride, pe);
     uint32_t nbytes = e->nbytes;
-    if (to == NULL && e->tile != SHMEMI_EAGER_NONE)
+    if (to == NULL && e->tile >= SHMEMI_EAGER_PACKET)
         shmemi_fault(image, SHMEMI_FAULT_KEEP, call, pe, (uint64_t)(uintptr_t)at, e->tile);
     switch (e->tile) {
+    case SHMEMI_EAGER_NOTIFY:
+        if (to == NULL) {
+            shmemi_eager_send_ring<SCOPE>(image, call, e, slot, source, epoch, pe);
+            return;
+        }
+        shmemi_copy<SCOPE, 0>(to, source, nbytes);
+        shmemi_eager_count<SCOPE>(image, shmemi_eager_counter(image, call, e, slot), at, to, nbytes,
+                                  epoch);
+        return;
     case SHMEMI_EAGER_PACKET:
         shmemi_eager_send_packets<SCOPE>(to, (const char *)source, nbytes, epoch);
         return;
@@ -237,6 +248,7 @@ struct shmemi_eager_reading {
     const struct shmemi_device_image *image;
     char *slot;
     uint32_t call, nbytes, tile, epoch;
+    int counter; /* of the slot, with SHMEMI_EAGER_NOTIFY */
 };
 
 SHMEMI_D struct shmemi_eager_reading shmemi_eager_read(const struct shmemi_device_image *image,
@@ -250,6 +262,7 @@ SHMEMI_D struct shmemi_eager_reading shmemi_eager_read(const struct shmemi_devic
     r.nbytes = e->nbytes;
     r.tile = e->tile;
     r.epoch = epoch;
+    r.counter = e->tile == SHMEMI_EAGER_NOTIFY ? shmemi_eager_counter(image, call, e, slot) : 0;
     return r;
 }
 
@@ -262,13 +275,43 @@ SHMEMI_COLD void shmemi_eager_refuse(const struct shmemi_device_image *image, ui
     shmemi_fault(image, SHMEMI_FAULT_EPOCH, call, image->job.me, seen, epoch);
 }
 
-/* Reports whether signal k is there. Earlier writes of its writer are visible then. */
+/* Reports whether the counter has the token of this epoch: see shmemi_notified for the rest. */
+SHMEMI_D int shmemi_eager_counted(const struct shmemi_device_image *image, uint32_t call,
+                                  int counter, uint32_t nbytes, uint32_t epoch, uint32_t looks,
+                                  uint64_t *main)
+{
+    uint32_t seen = (uint32_t)shmemi_notified(image, counter, looks, main);
+    enum shmemi_eager_found found = shmemi_eager_look_epoch(seen, epoch);
+    if (found > SHMEMI_EAGER_NOT_YET)
+        shmemi_eager_refuse(image, call, nbytes, epoch, seen, 0);
+    return found == SHMEMI_EAGER_THERE;
+}
+
+SHMEMI_COLD int shmemi_eager_is_counted(const struct shmemi_device_image *image, uint32_t call,
+                                        int counter, uint32_t nbytes, uint32_t epoch)
+{
+    uint64_t main = 0;
+    return shmemi_eager_counted(image, call, counter, nbytes, epoch, 0, &main);
+}
+
+SHMEMI_COLD void shmemi_eager_await_count(const struct shmemi_device_image *image, uint32_t call,
+                                          int counter, uint32_t nbytes, uint32_t epoch)
+{
+    uint32_t looks = 0;
+    uint64_t main = 0;
+    while (!shmemi_eager_counted(image, call, counter, nbytes, epoch, looks, &main))
+        shmemi_keep_waiting(image, &looks);
+}
+
+/* Reports whether signal k is there. Earlier writes of its writer are visible then. Behind a
+ * counter that has the token, it must be. */
 SHMEMI_D int shmemi_eager_there(const struct shmemi_eager_reading *r, uint32_t k)
 {
     uint64_t seen;
     shmemi_load_flag(r->slot + shmemi_eager_signal_at(k, r->nbytes, r->tile), &seen);
     enum shmemi_eager_found found = shmemi_eager_look(seen, r->nbytes, r->epoch);
-    if (found > SHMEMI_EAGER_NOT_YET)
+    if (found > SHMEMI_EAGER_NOT_YET ||
+        (found == SHMEMI_EAGER_NOT_YET && r->tile == SHMEMI_EAGER_NOTIFY))
         shmemi_eager_refuse(r->image, r->call, r->nbytes, r->epoch, (uint32_t)seen,
                             (uint32_t)(seen >> 32));
     return found == SHMEMI_EAGER_THERE;
@@ -343,6 +386,8 @@ template <class SCOPE> SHMEMI_D void shmemi_eager_wait_part(const struct shmemi_
         shmemi_eager_take_packets<SCOPE>(r, NULL);
         return;
     }
+    if (r->tile == SHMEMI_EAGER_NOTIFY && SCOPE::rank() == 0)
+        shmemi_eager_await_count(r->image, r->call, r->counter, r->nbytes, r->epoch);
     const uint32_t n = shmemi_eager_tiles(r->nbytes, r->tile);
     for (uint32_t k = SCOPE::rank(); k < n; k += SCOPE::size())
         while (!shmemi_eager_there(r, k))
@@ -374,6 +419,8 @@ SHMEMI_D int shmemi_eager_ready(const struct shmemi_device_image *image, uint32_
         }
     } else {
         const uint32_t n = shmemi_eager_tiles(r.nbytes, r.tile);
+        if (r.tile == SHMEMI_EAGER_NOTIFY && SCOPE::rank() == 0)
+            there = shmemi_eager_is_counted(r.image, r.call, r.counter, r.nbytes, r.epoch);
         for (uint32_t k = SCOPE::rank(); there && k < n; k += SCOPE::size())
             there = shmemi_eager_there(&r, k);
     }

@@ -84,6 +84,19 @@ SHMEMI_HD uint32_t shmemi_eager_stride(uint32_t nbytes, uint32_t tile)
                            tile == SHMEMI_EAGER_BLOCK ? SHMEMI_EAGER_BLOCK : SHMEMI_EAGER_LINE);
 }
 
+/*
+ * Buffers of a PE for tokens that are laid out before they leave, behind its slots: a head, in
+ * lines of a cache of its own, and the bytes of a slot. The head begins with a word of 32 bits.
+ * Kernels leave no buffer to a write that is under way.
+ */
+enum { SHMEMI_EAGER_BUFFER_HEAD = 128 };
+enum shmemi_eager_buffer_state { SHMEMI_EAGER_FREE, SHMEMI_EAGER_TAKEN, SHMEMI_EAGER_UNDER_WAY };
+
+SHMEMI_HD uint64_t shmemi_eager_buffer(uint32_t stride)
+{
+    return SHMEMI_EAGER_BUFFER_HEAD + (uint64_t)stride;
+}
+
 /* The first 8 bytes of a signal. Those of a packet are its lower half. */
 SHMEMI_HD uint64_t shmemi_eager_signal(uint32_t nbytes, uint32_t epoch)
 {

@@ -54,7 +54,7 @@ SHMEMI_D void shmemi_eager_store(const struct shmemi_device_image *image, uint32
     char *to = shmemi_reach(image, call, place, e->stride, pe);
     const bits v = shmemi_as<bits>(value);
     shmemi_eager_check_word(image, call, e, at, sizeof(T));
-    if (to == NULL && e->tile != SHMEMI_EAGER_NONE)
+    if (to == NULL && e->tile >= SHMEMI_EAGER_PACKET)
         shmemi_fault(image, SHMEMI_FAULT_KEEP, call, pe, (uint64_t)(uintptr_t)place, e->tile);
     if (to == NULL) {
         shmemi_p<bits>(image, call, (bits *)(place + at), v, pe);
@@ -70,6 +70,20 @@ SHMEMI_D void shmemi_eager_store(const struct shmemi_device_image *image, uint32
     }
 }
 
+/* What follows the data of a token where its slot has an address: the signals, or signal and count.
+ */
+template <class SCOPE>
+SHMEMI_D void shmemi_eager_finish(const struct shmemi_device_image *image, uint32_t call,
+                                  const shmemx_eager_t *e, uint32_t slot, const char *place,
+                                  char *to, uint32_t epoch)
+{
+    if (e->tile == SHMEMI_EAGER_NOTIFY)
+        shmemi_eager_count<SCOPE>(image, shmemi_eager_counter(image, call, e, slot), place, to,
+                                  e->nbytes, epoch);
+    else
+        shmemi_eager_signals<SCOPE>(to, e->nbytes, e->tile, epoch);
+}
+
 /* The signals behind all words that the threads of a scope have stored. */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_signal_words(const struct shmemi_device_image *image, uint32_t call,
@@ -78,15 +92,18 @@ SHMEMI_D void shmemi_eager_signal_words(const struct shmemi_device_image *image,
 {
     char *place = shmemi_eager_slot(image, call, e, slot);
     char *to = shmemi_reach(image, call, place, e->stride, pe);
-    if (to == NULL && e->tile != SHMEMI_EAGER_NONE)
+    if (to == NULL && e->tile >= SHMEMI_EAGER_PACKET)
         shmemi_fault(image, SHMEMI_FAULT_KEEP, call, pe, (uint64_t)(uintptr_t)place, e->tile);
     if (to != NULL) {
         if (e->tile != SHMEMI_EAGER_PACKET)
-            shmemi_eager_signals<SCOPE>(to, e->nbytes, e->tile, epoch);
+            shmemi_eager_finish<SCOPE>(image, call, e, slot, place, to, epoch);
         return;
     }
     SCOPE::meet();
-    if (SCOPE::rank() == 0) {
+    if (SCOPE::rank() == 0 && e->tile == SHMEMI_EAGER_NOTIFY) {
+        shmemi_eager_count_ring(image, call, shmemi_eager_counter(image, call, e, slot), place,
+                                e->nbytes, epoch, pe);
+    } else if (SCOPE::rank() == 0) {
         shmemi_fence(image, call);
         shmemi_signal(image, call,
                       (uint64_t *)(place + shmemi_eager_signal_at(0, e->nbytes, SHMEMI_EAGER_NONE)),
@@ -201,7 +218,7 @@ SHMEMI_D void shmemi_eager_unwrap(const struct shmemi_device_image *image, uint3
  */
 SHMEMI_D int shmemi_eager_in_bulk(const shmemx_eager_t *e, const void *shared)
 {
-    return (e->tile == SHMEMI_EAGER_BLOCK || e->tile == SHMEMI_EAGER_NONE) &&
+    return (e->tile == SHMEMI_EAGER_BLOCK || e->tile < SHMEMI_EAGER_PACKET) &&
            (uintptr_t)shared % SHMEMI_EAGER_BLOCK_SIGNAL == 0;
 }
 
@@ -228,7 +245,7 @@ SHMEMI_D void shmemi_eager_send_shared(const struct shmemi_device_image *image, 
                                   nbytes - at < data ? shmemi_eager_up(nbytes - at, 16) : data);
             shmemi_bulk_stored();
         }
-        shmemi_eager_signals<shmemi_by_block>(to, nbytes, e->tile, epoch);
+        shmemi_eager_finish<shmemi_by_block>(image, call, e, slot, place, to, epoch);
         return;
     }
 #endif

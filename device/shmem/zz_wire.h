@@ -73,6 +73,8 @@
 #define SHMEMI_EAGER_LINE_SIGNAL 8 /* the epoch, and above it the bytes of the token */
 #define SHMEMI_EAGER_BLOCK_SIGNAL 16 /* the same, and 8 bytes of 0, so that data lies at multiples of 16. EAGER_NONE and EAGER_NOTIFY have the same */
 #define SHMEMI_EAGER_MOST 1073741824 /* the most bytes of a token */
+#define SHMEMI_EAGER_COUNTERS 4096 /* notification counters of slots, behind those of the program: as many, or fewer where a write cannot name them */
+#define SHMEMI_MOST_COUNTERS 65535 /* notification counters of both kinds */
 #define SHMEMI_TEAM_BITS 10 /* bits of the handle of a team that say which entry is its own */
 #define SHMEMI_WORK_HEAD 384 /* bytes before the flags: the counters, and a flag for each round */
 #define SHMEMI_WORK_ROUNDS 64 /* where the rounds' flags begin; 8 bytes each, room for 40 */

@@ -2,5 +2,5 @@
 
 package ofi
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xb0c6e166d89f511c
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x3925637038ee27f1
 import "C"

@@ -6,6 +6,7 @@
 // PTX let PACKET = st.relaxed.sys.global.v2.u64 | st.relaxed.sys.global.u64
 // PTX let PAIR = st.relaxed.sys.global.v2.u64
 // PTX let SIGNAL = st.relaxed.sys.global.u64
+// PTX let COUNT = red.release.sys.global.add.u64
 // PTX let BULK = st.v2.u64
 // PTX let LOOK = ld.acquire.sys.global.u64
 // PTX let READ = ld.relaxed.sys.global.u64
@@ -57,6 +58,19 @@ extern "C" __global__ void send_lines(shmemx_eager_t e, const char *source)
 extern "C" __global__ void send_blocks(shmemx_eager_t e, const char *source)
 {
     DIRECT(e, SHMEMX_EAGER_BLOCK);
+    shmemx_eager_send_block(&e, 0, source, 1, 1);
+}
+
+// The threads meet, and one of them stores the signal and adds to the counter, with release.
+// PTX: none FENCE | atom | ld.acquire
+// PTX: one red
+// PTX: one COUNT
+// PTX: some BULK
+// PTX: none COUNT from BULK without BARRIER
+// PTX: none st except st.param from COUNT
+extern "C" __global__ void send_counted(shmemx_eager_t e, const char *source)
+{
+    DIRECT(e, SHMEMX_EAGER_NOTIFY);
     shmemx_eager_send_block(&e, 0, source, 1, 1);
 }
 

@@ -1,10 +1,16 @@
 /*
  * eager.cu: eager transfers of kernels. Each name is called, in every tile that the routes keep,
- * for tokens of many sizes over slots that are used again, and each byte is compared.
+ * for tokens of many sizes over slots that are used again, and each byte is compared. Tokens with a
+ * notification and with a signal pass between kernels and hosts, too.
  *
- * shmemrun -n 2 eager
+ * shmemrun -n 2 eager [counted]           all of it, or tokens with a notification alone
+ * shmemrun -n 2 eager time [ROUNDS]       microseconds of a token without a tile
+ * shmemrun -n 1 eager refused CASE
  */
 #include "try.h"
+
+#include <algorithm>
+#include <chrono>
 
 #ifndef EMULATED
 #include <shmem/eager.cuh>
@@ -13,9 +19,18 @@
 namespace kernels
 {
 
-constexpr uint32_t SLOTS = 3, LARGEST = 9000;
+constexpr uint32_t SLOTS = 3, LARGEST = 9000, CROWD = 40;
 constexpr int GUARD = 16;
-const int tiles[] = {SHMEMX_EAGER_NONE, SHMEMX_EAGER_PACKET, SHMEMX_EAGER_LINE, SHMEMX_EAGER_BLOCK};
+const int tiles[] = {SHMEMX_EAGER_NONE, SHMEMX_EAGER_NOTIFY, SHMEMX_EAGER_PACKET, SHMEMX_EAGER_LINE,
+                     SHMEMX_EAGER_BLOCK};
+
+bool counted; /* only tokens with a notification are tried */
+
+/* Reports whether slots can have a tile: those without one need nothing of a route. */
+bool serves(int tile, int kept)
+{
+    return counted ? tile == SHMEMX_EAGER_NOTIFY : tile < SHMEMX_EAGER_PACKET || tile <= kept;
+}
 
 enum ids {
 #define ID(name, T, bytes, scope) id_##name,
@@ -129,6 +144,37 @@ KERNEL ask(size_t nbytes, int tile, int pe, const char *box, size_t *size, int *
     kept[1] = (shmem_ptr)(box, pe) != NULL;
 }
 
+KERNEL send_one(shmemx_eager_t e, const char *source, uint32_t epoch, int pe)
+{
+    (shmemx_eager_send_block)(&e, 0, source, epoch, pe);
+}
+
+KERNEL recv_one(shmemx_eager_t e, char *dest, uint32_t epoch)
+{
+    (shmemx_eager_recv_block)(&e, 0, dest, epoch);
+}
+
+/* Each thread has a slot of its own, and all send at once: more than there are buffers. */
+KERNEL crowd(shmemx_eager_t e, const char *source, char *dest, uint32_t epoch, int pe)
+{
+    const uint32_t i = threadIdx.x;
+    (shmemx_eager_send)(&e, i, source + i * e.nbytes, epoch, pe);
+    (shmemx_eager_recv)(&e, i, dest + i * e.nbytes, epoch);
+}
+
+/* Tokens to and fro, one at a time. */
+KERNEL rally(shmemx_eager_t e, const char *source, char *dest, uint32_t first, uint32_t rounds,
+             int pe, int serving)
+{
+    for (uint32_t epoch = first; epoch < first + rounds; epoch++) {
+        if (serving)
+            (shmemx_eager_send_block)(&e, 0, source, epoch, pe);
+        (shmemx_eager_recv_block)(&e, 0, dest, epoch);
+        if (!serving)
+            (shmemx_eager_send_block)(&e, 0, source, epoch, pe);
+    }
+}
+
 char *box, *source, *dest;
 int *seen;
 size_t *size;
@@ -182,7 +228,7 @@ void try_parts(int kept, uint32_t nbytes, const std::string &how, SEND send_by)
 {
     for (int tile : tiles) {
         shmemx_eager_t e;
-        if (tile > kept || (::shmemx_eager_create)(nbytes, SLOTS, tile, &e) != 0)
+        if (!serves(tile, kept) || (::shmemx_eager_create)(nbytes, SLOTS, tile, &e) != 0)
             continue;
         for (uint32_t epoch = 1; epoch <= 3; epoch++) {
             std::vector<unsigned char> sent(nbytes), came(nbytes);
@@ -253,13 +299,111 @@ template <int SCOPE> void try_scope(int kept)
                 try_parts(kept, nbytes, "shared", [=](const shmemx_eager_t &e, uint32_t epoch) {
                     LAUNCH(threads_of(block), staged, e, source, dest, shift, epoch, next_pe);
                 });
-    const uint32_t sizes[] = {1, 5, 16, 120, 121, 1000, 4080, 4081, 7168, 8999};
+    std::vector<uint32_t> sizes = {1, 5, 16, 120, 121, 1000, 4080, 4081, 7168, 8999};
+    if (counted)
+        sizes = {5, 4081};
     for (int tile : tiles)
-        if (tile <= kept)
+        if (serves(tile, kept))
             for (uint32_t nbytes : sizes) {
                 try_tokens<SCOPE>(tile, nbytes, 0);
                 try_tokens<SCOPE>(tile, nbytes, 3);
             }
+}
+
+/* Compares what came in dest with tokens of the PE before this one. */
+void compare(uint32_t n, uint32_t nbytes, uint32_t epoch, const std::string &what)
+{
+    std::vector<unsigned char> came(n * nbytes);
+    uint32_t bad = 0;
+    copy_memory(came.data(), dest, came.size());
+    for (uint32_t i = 0; i < came.size(); i++)
+        bad += came[i] != pattern(last_pe, (int)epoch, i);
+    expect(bad == 0,
+           what + ", epoch " + std::to_string(epoch) + ": " + std::to_string(bad) + " wrong bytes");
+}
+
+void fill(uint32_t n, uint32_t nbytes, uint32_t epoch)
+{
+    std::vector<unsigned char> sent(n * nbytes), none(n * nbytes, 0xa5);
+    for (uint32_t i = 0; i < sent.size(); i++)
+        sent[i] = pattern(me, (int)epoch, i);
+    copy_memory(source, sent.data(), sent.size());
+    copy_memory(dest, none.data(), none.size());
+}
+
+void try_crowd(int tile, uint32_t nbytes)
+{
+    shmemx_eager_t e;
+    if ((::shmemx_eager_create)(nbytes, CROWD, tile, &e) != 0) {
+        expect(false, "slots for a crowd");
+        return;
+    }
+    for (uint32_t epoch = 1; epoch <= 5; epoch++) {
+        fill(CROWD, nbytes, epoch);
+        shmem_barrier_all();
+        LAUNCH(CROWD, crowd, e, source, dest, epoch, next_pe);
+        compare(CROWD, nbytes, epoch,
+                "tile " + std::to_string(tile) + ", tokens of many threads at once");
+        shmem_barrier_all();
+    }
+    (::shmemx_eager_destroy)(&e);
+}
+
+/* Kernels and hosts send and read tokens of one slot, all four pairs of them in turns. */
+void try_across(int tile, uint32_t nbytes)
+{
+    shmemx_eager_t e;
+    if ((::shmemx_eager_create)(nbytes, 1, tile, &e) != 0) {
+        expect(false, "a slot for kernels and hosts");
+        return;
+    }
+    for (uint32_t epoch = 1; epoch <= 16; epoch++) {
+        const bool sends = epoch % 2 == 0, reads = epoch / 2 % 2 == 0; /* the host does */
+        /* Where a kernel reads, the host does not look: what it knows of the counter gets old. */
+        expect(!reads || (::shmemx_eager_ready)(&e, 0, epoch) == 0, "ready before it was sent");
+        fill(1, nbytes, epoch);
+        shmem_barrier_all();
+        if (sends)
+            (::shmemx_eager_send)(&e, 0, source, epoch, next_pe);
+        else
+            LAUNCH(threads_of(block), send_one, e, source, epoch, next_pe);
+        if (reads)
+            (::shmemx_eager_recv)(&e, 0, dest, epoch);
+        else
+            LAUNCH(threads_of(block), recv_one, e, dest, epoch);
+        compare(1, nbytes, epoch,
+                "tile " + std::to_string(tile) + ", from a " + (sends ? "host" : "kernel") +
+                    " to a " + (reads ? "host" : "kernel"));
+        shmem_barrier_all();
+    }
+    (::shmemx_eager_destroy)(&e);
+}
+
+/* Figures for docs/decisions/0048: the time of a token, half of that to and fro. */
+void measure(uint32_t rounds)
+{
+    source = own_memory(LARGEST);
+    dest = own_memory(LARGEST);
+    for (uint32_t nbytes : {1024, 7168})
+        for (int tile : {SHMEMX_EAGER_NONE, SHMEMX_EAGER_NOTIFY}) {
+            shmemx_eager_t e;
+            if ((::shmemx_eager_create)(nbytes, 1, tile, &e) != 0)
+                continue;
+            double best = 1e9;
+            for (uint32_t part = 0; part < 5; part++) {
+                shmem_barrier_all();
+                auto begin = std::chrono::steady_clock::now();
+                LAUNCH(threads_of(block), rally, e, source, dest, 1 + part * rounds, rounds,
+                       next_pe, me == 0);
+                std::chrono::duration<double, std::micro> took =
+                    std::chrono::steady_clock::now() - begin;
+                best = std::min(best, took.count() / rounds / 2);
+            }
+            if (me == 0)
+                printf("%u bytes with a %s: %.2f us\n", nbytes,
+                       tile == SHMEMX_EAGER_NOTIFY ? "notification" : "signal", best);
+            (::shmemx_eager_destroy)(&e);
+        }
 }
 
 /* Returns the largest tile that the routes between all PEs keep. */
@@ -279,7 +423,7 @@ int routes()
     if ((::shmemx_eager_create)(100, 1, SHMEMX_EAGER_BEST, &e) != 0)
         return SHMEMX_EAGER_NONE;
     const int best = (int)e.tile;
-    expect(kept[1] || best == SHMEMX_EAGER_NONE, "the best tile");
+    expect(kept[1] || best < SHMEMX_EAGER_PACKET, "the best tile");
     (::shmemx_eager_destroy)(&e);
     return best;
 }
@@ -287,14 +431,21 @@ int routes()
 void run()
 {
     box = (char *)shmem_malloc(64);
-    source = own_memory(SLOTS * (LARGEST + 64));
-    dest = own_memory(SLOTS * (LARGEST + 64)); /* a token in packets takes twice its bytes */
+    source = own_memory(CROWD * 5000);
+    dest = own_memory(CROWD * 5000); /* a token in packets takes twice its bytes */
     seen = (int *)(void *)own_memory(64);
     size = (size_t *)(void *)own_memory(64);
     const int kept = routes();
     try_scope<thread>(kept);
     try_scope<warp>(kept);
     try_scope<block>(kept);
+    for (int tile : {SHMEMX_EAGER_NONE, SHMEMX_EAGER_NOTIFY})
+        for (uint32_t nbytes : {24, 5000}) {
+            if (!serves(tile, kept))
+                continue;
+            try_across(tile, nbytes);
+            try_crowd(tile, nbytes);
+        }
 #define CALLED(name, T, bytes, scope) called(#name);
     TEST_eager_send_x(CALLED) TEST_eager_ready_x(CALLED) TEST_eager_wait_x(CALLED)
         TEST_eager_recv_x(CALLED) TEST_eager_size_x(CALLED) TEST_eager_tile_x(CALLED)
@@ -302,11 +453,56 @@ void run()
                 TEST_eager_send_shared_x(CALLED) TEST_eager_recv_shared_x(CALLED)
 }
 
+/* Tokens that make no sense, with notifications. */
+KERNEL refused(int which, shmemx_eager_t e, const char *source, int self)
+{
+    shmemx_eager_t other = e;
+    switch (which) {
+    case 0: /* an epoch is skipped */
+        (shmemx_eager_send)(&e, 0, source, 2, self);
+        (shmemx_eager_wait)(&e, 0, 1);
+        break;
+    case 1: /* an epoch is sent twice */
+        (shmemx_eager_send)(&e, 0, source, 1, self);
+        (shmemx_eager_send)(&e, 0, source, 1, self);
+        while (!(shmemx_eager_ready)(&e, 0, 2))
+            ;
+        break;
+    case 2: /* a token is overwritten */
+        (shmemx_eager_send)(&e, 0, source, 1, self);
+        (shmemx_eager_send)(&e, 0, source, 2, self);
+        (shmemx_eager_wait)(&e, 0, 1);
+        break;
+    case 3: /* a token of another size */
+        (shmemx_eager_send)(&e, 1, source, 1, self);
+        *(uint64_t *)((char *)e.slots + e.stride +
+                      shmemi_eager_signal_at(0, e.nbytes, SHMEMX_EAGER_NOTIFY)) =
+            shmemi_eager_signal(92, 1);
+        (shmemx_eager_recv)(&e, 1, (char *)e.slots, 1);
+        break;
+    default: /* a counter that does not exist */
+        other.counter = 4096;
+        (shmemx_eager_send)(&other, 0, source, 1, self);
+    }
+}
+
 } // namespace kernels
 
-int main(void)
+int main(int argc, char **argv)
 {
     begin("eager");
+    if (argc > 2 && strcmp(argv[1], "refused") == 0) {
+        shmemx_eager_t e;
+        char *source = own_memory(100);
+        if ((::shmemx_eager_create)(100, 2, SHMEMX_EAGER_NOTIFY, &e) == 0)
+            LAUNCH(1, kernels::refused, atoi(argv[2]), e, source, me);
+        return end();
+    }
+    if (argc > 1 && strcmp(argv[1], "time") == 0) {
+        kernels::measure(argc > 2 ? (uint32_t)atoi(argv[2]) : 1000);
+        return end();
+    }
+    kernels::counted = argc > 1 && strcmp(argv[1], "counted") == 0;
     kernels::run();
     return end();
 }

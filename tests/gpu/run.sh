@@ -227,6 +227,7 @@ several checks eager/litmus/two 120 "$run" -n 2 --timeout 120 "$base/cuda/eager_
 checks eager/ring 120 "$run" -n 2 --timeout 120 -x SHMEM_DISABLE_P2P=1 "$base/cuda/eager"
 checks eager/copy 120 "$run" -n 2 --timeout 120 "${copy[@]}" "$base/cuda/eager"
 checks eager/pinned 120 "$run" -n 2 --timeout 120 -x SHMEM_HEAP=pinned "$base/cuda/eager"
+checks eager/hosts 120 "$run" -n 3 --hosts 2 --timeout 120 "${tcp[@]}" "$base/cuda/eager" counted
 
 # Puts with notifications of kernels and hosts, in counters of both.
 kernels notify 120 "$base/cuda/notify"

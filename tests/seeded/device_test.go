@@ -45,6 +45,20 @@ var deviceDefects = []defect{
 		by:   job("./tests/device", "^TestEmulated$/^eager$"), says: `changed in place: \d+ wrong`,
 	},
 	{
+		id: "device/eager-buffer-under-way", file: "device/shmem/eager_notify.h",
+		was:  "shmemi_eager_bytes(e->nbytes, SHMEMI_EAGER_NOTIFY), counter, pe, 0);",
+		is:   "shmemi_eager_bytes(e->nbytes, SHMEMI_EAGER_NOTIFY), counter, pe, 1);",
+		user: "a kernel's token that goes by the ring has bytes of the next token in its buffer",
+		by:   job("./tests/device", "^TestEager$/^hosts$"), says: `tile 1, tokens of many threads at once, epoch \d+: \d+ wrong bytes|slot \d+ is at epoch \d+|fault \d+ in call`,
+	},
+	{
+		id: "device/eager-counter-by-an-old-look", file: "capi/front/eager.c",
+		was:  "    if (found != SHMEMI_EAGER_THERE && shmemi_state.notify_stores != NULL) {",
+		is:   "    if (found == SHMEMI_EAGER_NOT_YET && shmemi_state.notify_stores != NULL) {",
+		user: "a host that has not looked at a slot while kernels used it takes the next token for skipped",
+		by:   job("./tests/device", "^TestEager$/^hosts$"), says: `shmemx_eager_\w+: slot 0 is at epoch \d+, and epoch \d+ is expected`,
+	},
+	{
 		id: "device/signal-of-32-bits", file: "device/shmem/signal.h",
 		was:  "if ((uint64_t)(int64_t)(int32_t)value == value) {",
 		is:   "if ((uint64_t)(uint32_t)value == value) {",

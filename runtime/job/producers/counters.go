@@ -16,8 +16,11 @@ type counters struct {
 	pages  unsafe.Pointer // registered for that; nil: none
 }
 
-// countersSize returns the bytes of the counters in each heap.
-func (p *Producers) countersSize() uint64 { return 8 * uint64(p.Settings.NotifyCount) }
+// countersSize returns the bytes of the counters in each heap: those of the program, then those of
+// eager transfers.
+func (p *Producers) countersSize() uint64 {
+	return 8 * uint64(p.Settings.NotifyCount+area.EagerCounters(p.Settings.NotifyCount))
+}
 
 // mainCounters returns the counters in main memory.
 func (p *Producers) mainCounters() unsafe.Pointer {

@@ -1,0 +1,80 @@
+package device
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"libshmem/capi/spec"
+	"libshmem/queue"
+	"libshmem/runtime/gpu/cuda/cudatest"
+	"libshmem/tests/need"
+)
+
+// TestEager passes eager tokens between kernels as host threads, with the state that the library
+// writes for kernels of a GPU, and between those and the host. Slots are in the memory of the fake
+// GPU or in main memory; PEs are reached directly, through the ring, by copies within a host, and
+// between hosts.
+func TestEager(t *testing.T) {
+	build := need.Build(t)
+	lib, fake := filepath.Join(build, "lib"), cudatest.Build(t)
+	program := emulate(t, build, "eager")
+	for _, c := range []struct {
+		name string
+		left bool // to make test-full
+		way  []string
+	}{
+		{"direct", true, []string{"-n", "2"}},
+		{"pinned", true, []string{"-n", "2", "-x", "SHMEM_HEAP=pinned"}},
+		{"ring", true, []string{"-n", "2", "-x", "SHMEM_DISABLE_P2P=1"}},
+		{"copy", false, []string{"-n", "2", "-x", "SHMEM_DISABLE_P2P=1", "-x", "SHMEM_GPU_NET=copy"}},
+		{"hosts", false, []string{"-n", "3", "--hosts", "2"}},
+	} {
+		if c.left && need.Left("eager") {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			args := append(c.way, "--timeout", "200", program)
+			if need.Left("eager") {
+				args = append(args, "counted")
+			}
+			cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), args...)
+			cmd.Env = append(os.Environ(), "SHMEM_HEAP=device", "SHMEM_PROVIDER=tcp", "FAKE_CUDA=works=1", "EMULATED_GPU=1", "LD_LIBRARY_PATH="+lib+":"+fake)
+			out, err := cmd.CombinedOutput()
+			if err != nil || strings.Count(string(out), " passed, 0 failed") != int(c.way[1][0]-'0') {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// TestEagerRefused: a kernel reports tokens with notifications that are out of turn or of another
+// size, and a slot without a counter.
+func TestEagerRefused(t *testing.T) {
+	build := need.Build(t)
+	program := emulate(t, build, "eager")
+	for i, c := range []struct {
+		call        string
+		fault       int
+		address, of int
+	}{
+		{"shmemx_eager_wait", queue.FaultEpoch, 2, 1},
+		{"shmemx_eager_ready", queue.FaultEpoch, 1, 2},
+		{"shmemx_eager_wait", queue.FaultEpoch, 2, 1},
+		{"shmemx_eager_recv", queue.FaultToken, 92, 100},
+		{"shmemx_eager_send", queue.FaultCounter, 4096, 4096},
+	} {
+		cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), "-n", "1", "--timeout", "60", program, "refused", strconv.Itoa(i))
+		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(build, "lib"))
+		out, err := cmd.CombinedOutput()
+		want := fmt.Sprintf(`fault %d in call %#x: PE \d, address %#x, length %d\n`, c.fault, spec.CallNumber(c.call), c.address, c.of)
+		if err == nil || !regexp.MustCompile(want).Match(out) {
+			t.Errorf("case %d: %v, without %q\n%s", i, err, want, out)
+		}
+	}
+}
