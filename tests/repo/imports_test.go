@@ -214,8 +214,8 @@ runtime/statuspage: runtime/shmerr
 runtime/proxy/staging: fabric runtime/gpu runtime/proxy/fifo runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/shmerr
     # the proxy's streams on a GPU that is handed to it; with the driver itself
     # it could not be tested without one
-runtime/job/area:
-    # offsets and sizes
+runtime/job/area: queue
+    # offsets and sizes, and the numbers that kernels know, too
 runtime/job/choice: runtime/bootstrap/... runtime/config runtime/shmerr runtime/shmlog
     # picks the bootstrap, for the job and for cmd/shmem-doctor
 runtime/job/codec:

@@ -6,6 +6,8 @@ package area
 import (
 	"math/bits"
 	"unsafe"
+
+	"libshmem/queue"
 )
 
 // The internal area of a slice ends where the user heap begins:
@@ -16,10 +18,6 @@ import (
 const (
 	inboxWord   = 8
 	counterWord = 8
-
-	// Eager transfers have counters of their own behind those of the program, which may use all of
-	// its counters by number. 16 bits of a write name a counter, and 0 says that there is none.
-	eagerCounters, mostCounters = 4096, 1<<16 - 1
 
 	// Teams have areas of their own, most of which are never touched. There are as many as fit the
 	// memory, within bounds.
@@ -106,8 +104,9 @@ func deskSize(n int) uint64 {
 	return RoundUp(uint64(n)*inboxWord, cacheLine) + RoundUp(head+uint64(n)*4, cacheLine) + RoundUp(uint64(n)*said, cacheLine)
 }
 
-// EagerCounters returns how many notification counters follow those of the program.
-func EagerCounters(program int) int { return min(eagerCounters, mostCounters-program) }
+// EagerCounters returns how many notification counters follow those of the program, which may use
+// all of its counters by number. 16 bits of a write name a counter, and 0 says that there is none.
+func EagerCounters(program int) int { return min(queue.EagerCounters, queue.MostCounters-program) }
 
 // New divides the internal area for n PEs, each with that many bytes of statics, that many
 // notification counters for the program, and that many bytes of memory for messages.

@@ -1,6 +1,10 @@
 package area
 
-import "testing"
+import (
+	"testing"
+
+	"libshmem/queue"
+)
 
 const mail = 4 << 20 // bytes for messages
 
@@ -18,7 +22,7 @@ func TestLayout(t *testing.T) {
 			t.Errorf("%d PEs: scratch ends %d bytes below the heap, in the inbox that begins at %d", n, scratchEnd, l.InboxOffset)
 		case l.TeamsOffset-(l.Teams+1)*l.TeamSize < l.ScratchOffset:
 			t.Errorf("%d PEs: the teams end %d bytes below the heap, in the scratch that begins at %d", n, l.TeamsOffset-(l.Teams+1)*l.TeamSize, l.ScratchOffset)
-		case l.EagerCounters != eagerCounters || l.NotifyOffset-uint64(4096+l.EagerCounters)*counterWord < l.TeamsOffset:
+		case l.EagerCounters != queue.EagerCounters || l.NotifyOffset-uint64(4096+l.EagerCounters)*counterWord < l.TeamsOffset:
 			t.Errorf("%d PEs: 4096 and %d notification counters below %d bytes below the heap, and the teams begin at %d", n, l.EagerCounters, l.NotifyOffset, l.TeamsOffset)
 		case l.DeskOffset-deskSize(n) < l.NotifyOffset:
 			t.Errorf("%d PEs: the desk ends %d bytes below the heap, in the notification counters that begin at %d", n, l.DeskOffset-deskSize(n), l.NotifyOffset)
