@@ -96,7 +96,8 @@ func deviceHeader(s *spec.Surface, c spec.KernelChapter, host map[string]string)
 	guard := s.Capitals() + "_ZZ_" + strings.ToUpper(c.File) + "_H"
 	fmt.Fprintf(&b, "/* clang-format off */\n/*\n * zz_%s.h: the names of %s that kernels call. Part of %s.\n */\n#ifndef %s\n#define %s\n\n", c.File, c.Doc, c.Part(), guard, guard)
 	if s.Over == nil {
-		fmt.Fprintf(&b, "#include \"names.h\"\n#include \"%s\"\n\n%s", c.Over, deviceTop)
+		// Their declarations have the types of the host's functions.
+		fmt.Fprintf(&b, "#include \"names.h\"\n#include \"%s\"\n\n#ifdef SHMEMI_KERNEL\n#include <%s>\n#endif\n\n%s", c.Over, s.File, deviceTop)
 	} else { // its templates are those of the surface below
 		types := s.File
 		if c.Part() != spec.KernelHeaders[0].Part() { // extensions

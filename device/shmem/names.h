@@ -13,8 +13,6 @@
 #include "context.h"
 
 #ifdef SHMEMI_KERNEL
-#include <shmem.h> /* the types of the host's functions */
-
 #ifdef __CUDA_ARCH__
 #define SHMEMI_SHARED extern "C" __host__ __device__ __forceinline__
 #define SHMEMI_ONLY static __device__ __forceinline__

@@ -10,6 +10,10 @@
 #include "rma.h"
 
 #ifdef SHMEMI_KERNEL
+#include <shmem.h>
+#endif
+
+#ifdef SHMEMI_KERNEL
 /*
  * nvcc says of each name that the host has too that it now holds for both, which
  * is what the declaration is for.
