@@ -184,7 +184,7 @@ func TestRefusals(t *testing.T) {
 		{"no system", "full", map[string]string{"id": `echo 1000`},
 			"setup: a system in build/tools/debian-trixie is missing, and only root may make it (sudo scripts/setup full)\n"},
 		{"no mirror", "full", map[string]string{"unshare": `echo "E: Failed getting release file"; exit 1`},
-			"setup: cannot fetch Debian 13: E: Failed getting release file (debootstrap --force-check-gpg --variant=minbase --include=libfabric1,libfabric-dev,libhwloc15,gcc,libc6-dev,iproute2,mpich,openmpi-bin,libopenmpi-dev,slurm-client,slurmctld,slurmd,munge trixie FOLDER)\n"},
+			"setup: cannot fetch Debian 13: E: Failed getting release file (debootstrap --force-check-gpg --variant=minbase --include=libfabric1,libfabric-dev,libhwloc15,gcc,libc6-dev,iproute2,mpich,openmpi-bin,libopenmpi-dev,slurm-client,slurmctld,slurmd,munge,automake trixie FOLDER)\n"},
 		{"another libfabric", "full", map[string]string{"unshare": system("2.3.0-1")},
 			"setup: Debian 13 has libfabric 2.3.0-1, expected 2.1 (set libfabric in scripts/setup)\n"},
 		{"no Go modules", "check", map[string]string{"go": `[ $1 = env ] && echo go1.26`},
