@@ -56,11 +56,7 @@ static void check_token(size_t nbytes, int64_t tile, const char *call)
 
 int shmemi_eager_tile(int pe, const char *call)
 {
-    if (shmemi_state.n_pes == 0)
-        shmemi_refuse_uninitialised(call);
-    if ((uint32_t)pe >= shmemi_state.n_pes)
-        shmemi_abort(call, "use 0 to shmem_n_pes() - 1", "PE %d does not exist, there are %" PRIu32,
-                     pe, shmemi_state.n_pes);
+    shmemi_check_pe(pe, call);
     return shmemi_eager_host_keeps(pe);
 }
 

@@ -160,3 +160,12 @@ SHMEMI_COLD void shmemi_refuse_uninitialised(const char *call)
     shmemi_abort(call, "call shmem_init first and shmem_finalize last",
                  "the library is not initialised");
 }
+
+void shmemi_check_pe(int pe, const char *call)
+{
+    if (SHMEMI_UNLIKELY(shmemi_state.n_pes == 0))
+        shmemi_refuse_uninitialised(call);
+    if (SHMEMI_UNLIKELY((uint32_t)pe >= shmemi_state.n_pes))
+        shmemi_abort(call, "use 0 to shmem_n_pes() - 1", "PE %d does not exist, there are %u", pe,
+                     shmemi_state.n_pes);
+}

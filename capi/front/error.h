@@ -19,6 +19,9 @@ void shmemi_flush_stdout(void);
 
 void shmemi_refuse_uninitialised(const char *call) __attribute__((noreturn));
 
+/* Returns if the library is initialised and has such a PE. */
+void shmemi_check_pe(int pe, const char *call);
+
 #pragma GCC visibility pop
 
 #endif

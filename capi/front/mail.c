@@ -3,18 +3,8 @@
  */
 #include "mail.h"
 
-#include "error.h"
 #include "notify.h"
 #include "remote.h"
-
-void shmemi_mail_check(int pe, const char *call)
-{
-    if (SHMEMI_UNLIKELY(shmemi_state.n_pes == 0))
-        shmemi_refuse_uninitialised(call);
-    if (SHMEMI_UNLIKELY((uint32_t)pe >= shmemi_state.n_pes))
-        shmemi_abort(call, "use 0 to shmem_n_pes() - 1", "PE %d does not exist, there are %u", pe,
-                     shmemi_state.n_pes);
-}
 
 void shmemi_mail_store(int pe, int64_t offset, const void *source, size_t n, int64_t mark_at,
                        uint64_t mark, const char *call)

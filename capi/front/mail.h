@@ -19,9 +19,6 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Ends the program unless it is in a job that has the PE. */
-void shmemi_mail_check(int pe, const char *call);
-
 /* Offsets from the user heap, the same on every PE. */
 
 /* The word of PE pe for what the receiver has given back of its mailbox. */

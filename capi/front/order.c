@@ -110,13 +110,10 @@ void shmemi_quiet_slow(shmem_ctx_t ctx, const char *call)
  * ticket, to any PE. */
 void shmemi_pe_quiet(shmem_ctx_t ctx, int pe, const char *call)
 {
-    const struct shmemi_state *s = &shmemi_state;
     if (!usable(ctx, call))
         return;
     pe = shmemi_ctx_pe(ctx, pe, call);
-    if ((uint32_t)pe >= s->n_pes)
-        shmemi_abort(call, "use 0 to shmem_n_pes() - 1", "PE %d does not exist, there are %u", pe,
-                     s->n_pes);
+    shmemi_check_pe(pe, call);
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* as shmemi_quiet in front.h */
     shmemi_quiet_slow(ctx, call);
 }

@@ -7,7 +7,6 @@
 #include "error.h"
 #include "failure.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 int shmemi_my_pe(const char *call)
@@ -49,11 +48,7 @@ int shmemi_pe_accessible(int pe, const char *call)
 int shmemi_put_ordered(int pe, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
-    if (s->n_pes == 0)
-        shmemi_refuse_uninitialised(call);
-    if ((uint32_t)pe >= s->n_pes)
-        shmemi_abort(call, "use 0 to shmem_n_pes() - 1", "PE %d does not exist, there are %" PRIu32,
-                     pe, s->n_pes);
+    shmemi_check_pe(pe, call);
     if (s->near_base[pe] != NULL)
         return !s->gpu;
     return s->net_ordered != 0;

@@ -308,7 +308,7 @@ static struct receipt receipt_of(void *buf, size_t capacity, const int *tag, con
                         .tag = tag != NULL ? *tag : SHMEMX_ANY_TAG,
                         .pe = pe != NULL ? *pe : SHMEMX_ANY_SOURCE,
                         .call = call};
-    shmemi_mail_check(r.pe == SHMEMX_ANY_SOURCE ? 0 : r.pe, call);
+    shmemi_check_pe(r.pe == SHMEMX_ANY_SOURCE ? 0 : r.pe, call);
     if (SHMEMI_UNLIKELY(r.tag < 0 && r.tag != SHMEMX_ANY_TAG))
         shmemi_abort(call, "use 0 to 2^31 - 1, or SHMEMX_ANY_TAG", "tag %d is out of range", r.tag);
     if (SHMEMI_UNLIKELY(buf == NULL && capacity > 0))

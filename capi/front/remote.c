@@ -28,11 +28,7 @@ static SHMEMI_COLD void refuse(const void *addr, size_t n, int pe, const char *c
 {
     const struct shmemi_state *s = &shmemi_state;
     uintptr_t at = (uintptr_t)addr, offset = at - s->heap_base;
-    if (s->n_pes == 0)
-        shmemi_refuse_uninitialised(call);
-    if ((uint32_t)pe >= s->n_pes)
-        shmemi_abort(call, "use 0 to shmem_n_pes() - 1", "PE %d does not exist, there are %u", pe,
-                     s->n_pes);
+    shmemi_check_pe(pe, call);
     shmemi_refuse_failed("the symmetric address", addr, call);
     if (addr == NULL)
         shmemi_abort(call, "pass memory from shmem_malloc", "the symmetric address is NULL");

@@ -387,7 +387,7 @@ static int send_long(struct sending *s)
 
 static void check(const struct sending *s)
 {
-    shmemi_mail_check(s->pe, s->call);
+    shmemi_check_pe(s->pe, s->call);
     if (SHMEMI_UNLIKELY(s->tag < 0))
         shmemi_abort(s->call, "use 0 to 2^31 - 1", "tag %d is out of range", s->tag);
     if (SHMEMI_UNLIKELY(s->nbytes > SHMEMI_MAIL_LONGEST))

@@ -79,13 +79,6 @@ static void queue(enum shmemi_stream_what what, const struct shmemi_stream_call 
         shmemi_abort(call, "see the cause", "%s", shmemi_state.core->error());
 }
 
-static void check_pe(int pe, const char *call)
-{
-    if (SHMEMI_UNLIKELY((uint32_t)pe >= shmemi_state.n_pes))
-        shmemi_abort(call, "use 0 to shmem_n_pes() - 1", "PE %d does not exist, there are %u", pe,
-                     shmemi_state.n_pes);
-}
-
 /* The address in the heap. For a registered buffer the program may pass the buffer's own address.
  */
 static void *symmetric(const char *name, const void *p, size_t n, size_t align, const char *call)
@@ -120,7 +113,7 @@ static void put(void *dest, const void *source, size_t n, int pe, uint32_t nbi,
                 struct CUstream_st *stream, const char *call)
 {
     begin(call);
-    check_pe(pe, call);
+    shmemi_check_pe(pe, call);
     if (n == 0)
         return;
     dest = symmetric("dest", dest, n, 1, call);
@@ -146,7 +139,7 @@ static void get(void *dest, const void *source, size_t n, int pe, uint32_t nbi,
                 struct CUstream_st *stream, const char *call)
 {
     begin(call);
-    check_pe(pe, call);
+    shmemi_check_pe(pe, call);
     if (n == 0)
         return;
     source = symmetric("source", source, n, 1, call);
@@ -172,7 +165,7 @@ void shmemi_stream_p(void *dest, const void *value, size_t width, int pe,
                      struct CUstream_st *stream, const char *call)
 {
     begin(call);
-    check_pe(pe, call);
+    shmemi_check_pe(pe, call);
     dest = symmetric("dest", dest, width, width, call);
     struct shmemi_stream_call c = {.dest = (uintptr_t)dest, .pe = pe, .width = (uint32_t)width};
     memcpy(&c.value, value, width);
@@ -184,7 +177,7 @@ void shmemi_stream_g(void *value, const void *source, size_t width, int pe,
 {
     static const struct shmemi_stream_call nothing;
     begin(call);
-    check_pe(pe, call);
+    shmemi_check_pe(pe, call);
     source = symmetric("source", source, width, width, call);
     queue(SHMEMI_STREAM_DRAIN, &nothing, stream, call);
     shmemi_g(SHMEM_CTX_DEFAULT, value, source, width, pe, call);
@@ -195,7 +188,7 @@ static void put_signal(void *dest, const void *source, size_t n, uint64_t *sig_a
                        struct CUstream_st *stream, const char *call)
 {
     begin(call);
-    check_pe(pe, call);
+    shmemi_check_pe(pe, call);
     check_signal_op(sig_op, call);
     sig_addr = symmetric("sig_addr", sig_addr, sizeof *sig_addr, sizeof *sig_addr, call);
     if (n > 0) {
@@ -237,7 +230,7 @@ static void put_notify(void *dest, const void *source, size_t n, int notify, int
                        struct CUstream_st *stream, const char *call)
 {
     begin(call);
-    check_pe(pe, call);
+    shmemi_check_pe(pe, call);
     shmemi_notification_check(notify, call);
     if (n > 0) {
         dest = symmetric("dest", dest, n, 1, call);
