@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -36,7 +37,7 @@ func ofAncestor(fd int) bool {
 	if err != nil || cred.Pid <= 0 {
 		return false
 	}
-	for pid := unix.Getppid(); pid > 0; pid = parent(pid) {
+	for pid := unix.Getppid(); pid > 0; pid = Parent("/proc", pid) {
 		if pid == int(cred.Pid) {
 			return true
 		}
@@ -44,20 +45,16 @@ func ofAncestor(fd int) bool {
 	return false
 }
 
-// parent returns the parent of a process, or 0.
-func parent(pid int) int {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return 0
+// Parent returns the parent of a process; 0 if there is none, or if the system does not say. proc is
+// where its file system of processes is.
+func Parent(proc string, pid int) int {
+	stat, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "stat"))
+	// The name of a program is in parentheses, and may contain some itself.
+	_, rest, ok := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
+	if fields := bytes.Fields(rest); err == nil && ok && len(fields) > 1 {
+		if n, err := strconv.Atoi(string(fields[1])); err == nil {
+			return n
+		}
 	}
-	// The name of the program is in parentheses, and may have some of its own.
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 2 {
-		return 0
-	}
-	n, err := strconv.Atoi(string(fields[1]))
-	if err != nil {
-		return 0
-	}
-	return n
+	return 0
 }

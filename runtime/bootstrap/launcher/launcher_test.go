@@ -424,7 +424,7 @@ func TestApartWritesToShmemrunAlone(t *testing.T) {
 	if (&socket{fds[0]}).readable() {
 		t.Error("a socket of this process got a frame")
 	}
-	if up := parent(os.Getpid()); up != os.Getppid() {
+	if up := Parent("/proc", os.Getpid()); up != os.Getppid() {
 		t.Errorf("the parent is %d, want %d", up, os.Getppid())
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"libshmem/runtime/bootstrap/launcher"
 	"libshmem/runtime/shmerr"
 )
 
@@ -44,7 +45,7 @@ func vacant(env map[string]string, place []string) error {
 // the library, which a process loads when it joins a job.
 func ancestor(proc string, pid int, env map[string]string, place []string) (int, bool) {
 	for range maxAncestors {
-		pid = parent(proc, pid)
+		pid = launcher.Parent(proc, pid)
 		dir := filepath.Join(proc, strconv.Itoa(pid))
 		environ, err := os.ReadFile(filepath.Join(dir, "environ"))
 		if pid < 1 || err != nil {
@@ -61,17 +62,4 @@ func ancestor(proc string, pid int, env map[string]string, place []string) (int,
 		}
 	}
 	return 0, false
-}
-
-// parent returns the parent of a process; 0 if there is none, or if the system does not say.
-func parent(proc string, pid int) int {
-	stat, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "stat"))
-	// The name of a program is in parentheses, and may contain some itself.
-	_, rest, ok := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
-	if fields := bytes.Fields(rest); err == nil && ok && len(fields) > 1 {
-		if n, err := strconv.Atoi(string(fields[1])); err == nil {
-			return n
-		}
-	}
-	return 0
 }
