@@ -135,7 +135,7 @@ func TestPagedFill(t *testing.T) {
 func TestPagedFillLastWord(t *testing.T) {
 	efa, library := stub.Networks(false)[0], stub.Build(t)
 	for name, settings := range map[string][]string{
-		"efa": efa.Env(library), "verbs, two NICs": verbs(t).NICs(2, 2).Env(library), "chaos": {"SHMEM_PROVIDER=tcp", "SHMEM_CHAOS=3"},
+		"efa": efa.Env(library), "verbs, two NICs": stub.Named("verbs").NICs(2, 2).Env(library), "chaos": {"SHMEM_PROVIDER=tcp", "SHMEM_CHAOS=3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			results := fill{servers: 1, clients: 1, apart: true, settings: settings, options: []string{"--pages", "10", "--last-word"}}.run(t)
@@ -148,17 +148,6 @@ func TestPagedFillLastWord(t *testing.T) {
 			}
 		})
 	}
-}
-
-// verbs is the stub's network of that name.
-func verbs(t *testing.T) stub.Network {
-	for _, n := range stub.Networks(true) {
-		if n.Name == "verbs" {
-			return n
-		}
-	}
-	t.Fatal("the stub has no network verbs")
-	return stub.Network{}
 }
 
 // TestPagedFillAgain has several clients get pages while the network refuses postings: a third of

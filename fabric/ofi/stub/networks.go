@@ -37,12 +37,17 @@ func Networks(all bool) []Network {
 	if all {
 		return networks
 	}
+	return []Network{Named(Newest)}
+}
+
+// Named is the network of a name.
+func Named(name string) Network {
 	for _, n := range networks {
-		if n.Name == Newest {
-			return []Network{n}
+		if n.Name == name {
+			return n
 		}
 	}
-	panic("there is no network " + Newest)
+	panic("there is no network " + name)
 }
 
 // With is the network with more settings of the NICs.
