@@ -56,8 +56,7 @@ func shape(params []spec.Param, t spec.Type) string {
 	return strings.Join(types, ", ")
 }
 
-const deviceTop = `#ifdef SHMEMI_KERNEL
-/*
+const deviceTop = `/*
  * nvcc says of each name that the host has too that it now holds for both, which
  * is what the declaration is for.
  */
@@ -69,7 +68,7 @@ const deviceTop = `#ifdef SHMEMI_KERNEL
 func deviceNames(s *spec.Surface, h spec.Headers, beyond bool, host map[string]string) string {
 	var b strings.Builder
 	about(&b, h)
-	b.WriteString(h.Types + "\n" + deviceTop)
+	b.WriteString(h.Types + "\n#ifdef SHMEMI_KERNEL\n" + deviceTop)
 	for _, c := range s.Kernels() {
 		for _, f := range c.Families {
 			told := false
@@ -97,13 +96,13 @@ func deviceHeader(s *spec.Surface, c spec.KernelChapter, host map[string]string)
 	fmt.Fprintf(&b, "/* clang-format off */\n/*\n * zz_%s.h: the names of %s that kernels call. Part of %s.\n */\n#ifndef %s\n#define %s\n\n", c.File, c.Doc, c.Part(), guard, guard)
 	if s.Over == nil {
 		// Their declarations have the types of the host's functions.
-		fmt.Fprintf(&b, "#include \"names.h\"\n#include \"%s\"\n\n#ifdef SHMEMI_KERNEL\n#include <%s>\n#endif\n\n%s", c.Over, s.File, deviceTop)
+		fmt.Fprintf(&b, "#include \"names.h\"\n#include \"%s\"\n\n#ifdef SHMEMI_KERNEL\n#include <%s>\n\n%s", c.Over, s.File, deviceTop)
 	} else { // its templates are those of the surface below
 		types := s.File
 		if c.Part() != spec.KernelHeaders[0].Part() { // extensions
 			types = s.Beyond.File
 		}
-		fmt.Fprintf(&b, "#include <%s/%s>\n#include <%s>\n\n%s", spec.Shmem.Name, c.Part(), types, deviceTop)
+		fmt.Fprintf(&b, "#include <%s/%s>\n#include <%s>\n\n#ifdef SHMEMI_KERNEL\n%s", spec.Shmem.Name, c.Part(), types, deviceTop)
 	}
 	for _, f := range c.Families {
 		fmt.Fprintf(&b, "\n/* %s */\n", f.Doc)

@@ -11,9 +11,7 @@
 
 #ifdef SHMEMI_KERNEL
 #include <shmem.h>
-#endif
 
-#ifdef SHMEMI_KERNEL
 /*
  * nvcc says of each name that the host has too that it now holds for both, which
  * is what the declaration is for.
