@@ -107,7 +107,7 @@ GPU_COPIES   := $(addprefix $(GPU)/,bin/shmemrun bin/shmem-info lib/libshmem.so 
 
 # run.sh reads the names of the C programs and of the functions that kernels call: the machine with
 # the GPU has no sources of the generated programs.
-gpu-test: $(GPU_COPIES) $(GPU)/lib/libshmem_kernels.fatbin $(GPU)/cuda/module.fatbin $(GPU_PROGRAMS:%=$(GPU)/cuda/%) $(GPU_NAMES:%=$(GPU)/cuda/nvshmem-%) $(GPU)/cuda/nvshmem-scatter $(GPU_EXAMPLES:%=$(GPU)/examples/%) $(GPU_DEEPEP) $(GPU_RING) $(GPU_MPI) $(GPU_COMMANDS:%=$(GPU)/go/%)
+gpu-test: $(GPU_COPIES) $(GPU)/lib/libshmem_kernels.fatbin $(GPU)/cuda/module.fatbin $(GPU)/cuda/settle.fatbin $(GPU_PROGRAMS:%=$(GPU)/cuda/%) $(GPU_NAMES:%=$(GPU)/cuda/nvshmem-%) $(GPU)/cuda/nvshmem-scatter $(GPU_EXAMPLES:%=$(GPU)/examples/%) $(GPU_DEEPEP) $(GPU_RING) $(GPU_MPI) $(GPU_COMMANDS:%=$(GPU)/go/%)
 	@printf '%s\n' $(CTESTS) >$(GPU)/programs
 	@cp $(GEN)/gpu/zz_names.txt $(GPU)/names-shmem
 	@cp $(GEN)/nvshmem/gpu/zz_names.txt $(GPU)/names-nvshmem
@@ -145,6 +145,10 @@ $(GPU)/examples/dispatch: examples/deepep/dispatch.cu $(DEEPEP_DEPS) | $(BUILD)/
 $(GPU)/examples/settle.fatbin: examples/deepep/settle.cu $(DEEPEP_DEPS)
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) -Iinclude/nvshmem $(GPU_CODE) -fatbin -o $@ $<
+
+$(GPU)/cuda/settle.fatbin: tests/gpu/code/settle.cu $(DEEPEP_DEPS)
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) -Iexamples/deepep -Iinclude/nvshmem $(GPU_CODE) -fatbin -o $@ $<
 
 $(GPU)/examples/ring: examples/ring/ring.cu $(DEVICE_HEADERS) $(HEADERS) device/rules.mk | $(BUILD)/lib/libshmem.so
 	@mkdir -p $(@D)

@@ -67,10 +67,12 @@ WAYS: list[tuple[str, str, dict[str, str]]] = [
     ("ring", "-n 2", GPU | RING),
     ("hosts", "-n 2 --hosts 2", GPU | TCP),
 ]
+# With a copy engine behind the ring, too.
+COPIED = [*WAYS, ("copy", "-n 2", GPU | RING | {"SHMEM_GPU_NET": "copy"})]
 ON_GPU: list[Row] = [
     *((f"gpu/{way}", options, env, "gpu") for way, options, env in WAYS),
     *((f"machine/{way}", options, env, "machine") for way, options, env in WAYS),
-    *((f"torch/{way}", options, env, "torch") for way, options, env in WAYS),
+    *((f"torch/{way}", options, env, "torch") for way, options, env in COPIED),
     *((f"first/{way}", options, env, "machine/test_first.py") for way, options, env in WAYS),
     ("expandable/direct", "-n 2", GPU | GROWS, "machine/test_locals.py"),
     ("expandable/ring", "-n 2", GPU | RING | GROWS, "machine/test_locals.py"),
@@ -187,11 +189,11 @@ def tests(name: str, options: str, env: dict[str, str], what: str) -> None:
 
 
 def example() -> None:
-    """examples/kv_transfer on one GPU and on two: the same results, to the last bit."""
+    """examples/kv_transfer with one PE and with two: the same results, to the last bit."""
     program = [sys.executable, str(ROOT / "examples/kv_transfer/kv_transfer.py")]
     program += ["--steps", "30", "--device", "cuda"]
     first: list[str] = []
-    for way, options, env in WAYS:
+    for way, options, env in COPIED:
         name, began = f"kv_transfer/{way}", time.monotonic()
         if not wanted(name):
             continue
@@ -207,6 +209,23 @@ def example() -> None:
         else:
             verdict = "ok"
         report(name, verdict, time.monotonic() - began, text[-4000:], text)
+
+
+LOSSES = {
+    "killed": (137, "PE 1 was killed by signal 9"),
+    "context": (1, "device-side assert triggered"),
+}
+
+
+def loss(name: str, how: str, options: str, env: dict[str, str]) -> None:
+    """A PE is lost while tensors are exchanged: the job names it and ends."""
+    began = time.monotonic()
+    program = [sys.executable, str(TESTS / "lost_pe.py"), how]
+    status, text = once(options, env, program)
+    want, words = LOSSES[how]
+    good = status == want and words in text and "PE 1" in text and "goroutine " not in text
+    verdict = "ok" if good else f"FAILED with status {status}"
+    report(name, verdict, time.monotonic() - began, text[-3000:], text)
 
 
 # numba-cuda 0.30 asks numpy for a name that numpy 2.5 has dropped.
@@ -333,6 +352,10 @@ def main() -> int:
             for row in rows:
                 if wanted(row[0]):
                     pool.submit(tests, *row)
+        for how in LOSSES:
+            for way, options, env in COPIED[1:]:
+                if wanted(name := f"lost/{how}-{way}"):
+                    beside.submit(loss, name, how, options, env)
         for row in ON_GPU:
             if wanted(row[0]):
                 tests(*row)

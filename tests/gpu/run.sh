@@ -167,6 +167,7 @@ uid=(tests/gpu/uid.sh "$base/lib" "$base/examples/dispatch")
 for n in 2 4; do
     shows "deepep/direct-$n" 150 env LIMIT=140 "${uid[@]}" "$n"
     shows "deepep/ring-$n" 150 env LIMIT=140 NVSHMEM_DISABLE_P2P=1 "${uid[@]}" "$n"
+    shows "deepep/copy-$n" 150 env LIMIT=140 SHMEM_DISABLE_P2P=1 SHMEM_GPU_NET=copy "${uid[@]}" "$n"
     shows "deepep/hosts-$n" 150 env LIMIT=140 SHMEM_PROVIDER=tcp "${uid[@]}" "$n" 2
 done
 kernels rma 300 "$base/cuda/rma"
@@ -181,6 +182,7 @@ checks names/shmem 600 tests/gpu/names.sh "$base" shmem
 checks names/nvshmem 600 tests/gpu/names.sh "$base" nvshmem
 checks names/nvshmem/ring 600 tests/gpu/names.sh "$base" nvshmem -x SHMEM_DISABLE_P2P=1
 checks names/nvshmem/hosts 600 tests/gpu/names.sh "$base" nvshmem --hosts 2 -x SHMEM_PROVIDER=tcp
+[ "$gpus" -lt 4 ] || checks names/nvshmem/four 600 tests/gpu/names.sh "$base" nvshmem -n 4
 
 # Teams: 2 PEs with a GPU each; 4, which share theirs by time slices; and hosts whose PEs have no
 # fixed stride.
@@ -309,6 +311,7 @@ done
 checks bad 200 "${by_turns[@]}" tests/gpu/bad.sh "$base/cuda/faults" "$base/cuda/foreign" "$base/cuda/reset"
 checks killed 120 "${by_turns[@]}" tests/gpu/killed.sh "$base/cuda/faults"
 checks lost 480 "${by_turns[@]}" tests/gpu/lost.sh "$base/cuda/lost"
+checks experts 200 "${by_turns[@]}" tests/gpu/experts.sh "$base/lib" "$base/examples/dispatch" "$base/cuda/settle.fatbin"
 
 # Calls on streams. PEs that share a GPU get time slices of some ms, and each wait for the other PE
 # takes one: fewer types and replays.
