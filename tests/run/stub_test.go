@@ -100,8 +100,8 @@ func TestStubLoads(t *testing.T) {
 	for _, name := range programNames(t) {
 		p := programs[name]
 		load := p.argsIn["hosts-2"]
-		if load == nil {
-			continue
+		if load == nil || strings.Trim(load[0], "0123456789") != "" {
+			continue // no load, but what the network does
 		}
 		p.args, p.argsIn = load, nil
 		t.Run(name, func(t *testing.T) {
