@@ -26,7 +26,7 @@ var loads = map[string]load{
 	"unread":         {600, 2_000, "writes to an end that reads nothing (fabric/fabrictest)"},
 	"sleep":          {150, 400, "milliseconds in which nothing comes and the processor must rest (fabric/fabrictest)"},
 	"losses":         {4, 10, "seeds for a NIC that is lost (fabric/rail, TestPlayedLoss)"},
-	"twins":          {500_000, 5_000_000, "messages that two engines of equal state send, one in C and one in Go (runtime/proxy, TestTwins)"},
+	"twins":          {200_000, 5_000_000, "messages that two engines of equal state send, one in C and one in Go (runtime/proxy, TestPlayedTwins)"},
 	"senders":        {100, 200, "PEs that send to one (runtime/proxy, TestSimPressure)"},
 	"senders/each":   {900, 1_200, "operations of each of them"},
 	"messages":       {4_000, 1_000_000, "two-sided messages of each PE by order, and of its threads, on one node (tests/c/sendrecv.c)"},
