@@ -213,7 +213,7 @@ def example() -> None:
 
 LOSSES = {
     "killed": (137, "PE 1 was killed by signal 9"),
-    "context": (1, "device-side assert triggered"),
+    "context": (134, "device-side assert triggered"),
 }
 
 

@@ -48,11 +48,15 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// TestThreadsSeeded checks that ThreadSanitizer reports two mistakes.
+// TestThreadsSeeded checks that ThreadSanitizer reports two mistakes, which it sees only where the
+// threads meet: on a busy machine not in every run.
 func TestThreadsSeeded(t *testing.T) {
 	for bug, what := range map[string]string{"1": "a caller without the lock", "2": "a signal that is loaded without acquire"} {
-		out, err := run(t, program(t, "thread", "-DSEEDED_BUG="+bug), "1000")
-		if err == nil || !strings.Contains(out, "ThreadSanitizer: data race") {
+		seeded, out, err := program(t, "thread", "-DSEEDED_BUG="+bug), "", error(nil)
+		for i := 0; i < 20 && err == nil; i++ {
+			out, err = run(t, seeded, "1000")
+		}
+		if !strings.Contains(out, "ThreadSanitizer: data race") {
 			t.Errorf("%s: not reported: %v\n%s", what, err, out)
 		}
 	}
