@@ -31,6 +31,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 _Static_assert(SHMEMX_EAGER_NONE == SHMEMI_EAGER_NONE &&
                    SHMEMX_EAGER_NOTIFY == SHMEMI_EAGER_NOTIFY &&
@@ -334,5 +335,12 @@ void shmemi_eager_recv(const shmemx_eager_t *eager, uint32_t slot, void *dest, u
     if (dest == NULL)
         shmemi_abort(call, "pass room for a token", "dest is NULL");
     struct reading r = reading_of(eager, slot, dest, epoch, call);
+    if (SHMEMI_LIKELY(eager->tile != SHMEMI_EAGER_PACKET || shmemi_loads(dest))) {
+        read_all(&r);
+        return;
+    }
+    r.dest = shmemi_eager_room(eager, call);
     read_all(&r);
+    shmemi_move(dest, r.dest, eager->nbytes, call);
+    free(r.dest);
 }

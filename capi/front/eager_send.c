@@ -309,6 +309,28 @@ static void send_signalled(const shmemx_eager_t *e, uint32_t slot, char *at, int
                       shmemi_eager_signal(e->nbytes, epoch), SHMEM_SIGNAL_SET, pe, false, call);
 }
 
+char *shmemi_eager_room(const shmemx_eager_t *e, const char *call)
+{
+    char *room = malloc(e->nbytes);
+    if (room == NULL)
+        shmemi_abort(call, "use smaller tokens", "no memory for %" PRIu32 " bytes of a token",
+                     e->nbytes);
+    return room;
+}
+
+static void send_near(const shmemx_eager_t *e, char *to, const void *source, uint32_t epoch,
+                      const char *call)
+{
+    if (SHMEMI_LIKELY(shmemi_loads(source))) {
+        fill(to, source, e, epoch);
+        return;
+    }
+    char *room = shmemi_eager_room(e, call);
+    shmemi_move(room, source, e->nbytes, call);
+    fill(to, room, e, epoch);
+    free(room);
+}
+
 /* One more token in the slot of a PE of this node. */
 static void count(const shmemx_eager_t *e, uint32_t slot, int pe)
 {
@@ -353,7 +375,7 @@ void shmemi_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *s
     char *to = shmemi_near(at, pe);
     bool counted = eager->tile == SHMEMI_EAGER_NOTIFY;
     if (to != NULL) {
-        fill(to, source, eager, epoch);
+        send_near(eager, to, source, epoch, call);
         if (counted)
             count(eager, slot, pe);
         else

@@ -14,6 +14,9 @@ int shmemi_eager_boxes(const shmemx_eager_t *e);
 size_t shmemi_eager_boxes_size(const shmemx_eager_t *e);
 void shmemi_eager_boxes_close(const shmemx_eager_t *e, const char *call);
 
+/* Room of the CPU for a token whose other place is in the memory of a GPU. For free. */
+char *shmemi_eager_room(const shmemx_eager_t *e, const char *call);
+
 /* Behind shmemx.h. */
 void shmemi_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *source,
                        uint32_t epoch, int pe, bool nbi, const char *call);

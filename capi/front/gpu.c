@@ -25,7 +25,7 @@ static void done(int rc, const char *call)
 
 /* Main memory of the program needs no driver; asking where a pointer is costs less than a copy
  * through the driver. */
-static bool touches_gpu(const void *p)
+bool shmemi_in_gpu(const void *p)
 {
     const struct shmemi_state *s = &shmemi_state;
     if ((uintptr_t)p - s->heap_base < s->heap_size)
@@ -37,7 +37,7 @@ void shmemi_move_gpu(void *to, const void *from, size_t n, const char *call)
 {
     if (n == 0)
         return;
-    if (touches_gpu(to) || touches_gpu(from))
+    if (shmemi_in_gpu(to) || shmemi_in_gpu(from))
         done(shmemi_state.core->gpu_move(to, from, n), call);
     else
         memmove(to, from, n);
@@ -47,7 +47,7 @@ void shmemi_move_nbi_gpu(void *to, const void *from, size_t n, const char *call)
 {
     if (n == 0)
         return;
-    if (!touches_gpu(to) && !touches_gpu(from)) {
+    if (!shmemi_in_gpu(to) && !shmemi_in_gpu(from)) {
         memmove(to, from, n);
         return;
     }

@@ -12,6 +12,14 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Reports whether an address is in the memory of a GPU, where no load of the CPU reaches it. */
+bool shmemi_in_gpu(const void *p);
+
+SHMEMI_INLINE bool shmemi_loads(const void *p)
+{
+    return SHMEMI_LIKELY(!shmemi_state.gpu) || !shmemi_in_gpu(p);
+}
+
 /* Copies n bytes, wherever either end is, and returns when that is done. */
 void shmemi_move_gpu(void *to, const void *from, size_t n, const char *call);
 

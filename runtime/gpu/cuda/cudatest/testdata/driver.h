@@ -63,6 +63,9 @@ bool fake_loads(void);
  * cuMemAllocManaged, and not mapped or pinned memory. */
 bool fake_of_primary(const void *address);
 
+/* Where a copy finds what is at an address: elsewhere for memory of cuMemAlloc that is apart. */
+char *fake_reached(const void *address);
+
 void fake_drop_streams_of(const void *context);
 
 /* The parts of a context that a reset ends. Its handles are dead, and no later object gets them. */

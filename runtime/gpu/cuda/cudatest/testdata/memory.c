@@ -48,6 +48,15 @@ bool fake_of_primary(const void *address)
     return false;
 }
 
+char *fake_reached(const void *address)
+{
+    char *at = (char *)address;
+    for (struct block *b = fake_blocks; b < fake_blocks + BLOCKS; b++)
+        if (b->kind == DEVICE && b->map[1] != NULL && at >= b->map[0] && at < b->map[0] + b->mapped)
+            return b->map[1] + (at - b->map[0]);
+    return at;
+}
+
 char *fake_map(size_t n, int fd, int flags, void *at)
 {
     char *p = mmap(at, n, PROT_READ | PROT_WRITE, flags, fd, 0);
@@ -187,7 +196,8 @@ int cuMemAdvise(uint64_t device, size_t n, int advice, int location)
 #ifndef NO_ALLOC
 /* Memory of the GPU is a file from a multiple of PAGE on, so that it can be exported there. An
  * allocation begins a little before, but for blocks of LARGE and more, as in the real driver.
- * memory=N is the GPU's memory. */
+ * memory=N is the GPU's memory. With apart=1 no load or store of the CPU reaches it, as with a real
+ * GPU: only copies do. Emulated kernels could not use it then. */
 
 int cuMemAlloc_v2(uint64_t *device, size_t n)
 {
@@ -205,6 +215,12 @@ int cuMemAlloc_v2(uint64_t *device, size_t n)
     b->device = n < LARGE ? start - MISALIGNED : start;
     /* Only a part of large blocks, so that tests do not need as much memory. */
     memset(b->device, 0xaa, n < LARGE ? n : 4096);
+    if (fake_setting("apart", 0) != 0) {
+        b->map[1] = fake_map(b->mapped, -1, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, NULL);
+        fake_map(whole, b->fd, MAP_SHARED | MAP_FIXED, b->map[1] + (start - b->map[0]));
+        if (mprotect(b->map[0], b->mapped, PROT_NONE) != 0)
+            abort();
+    }
     *device = (uintptr_t)b->device;
     pthread_mutex_unlock(&fake_lock);
     return 0;

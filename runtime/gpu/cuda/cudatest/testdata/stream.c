@@ -113,14 +113,15 @@ static bool step(struct stream *s)
     if (stands(s, w))
         return false;
     struct event *e = w->event;
-    uint64_t *word = (void *)w->to;
+    char *to = fake_reached(w->to);
+    uint64_t *word = (void *)to;
     switch (w->what) {
     case MOVE:
-        memmove(w->to, w->from, w->n);
+        memmove(to, fake_reached(w->from), w->n);
         break;
     case FILL:
         for (size_t k = 0; k < w->n; k++)
-            w->to[k] = (char)(w->value >> (k % 4 * 8));
+            to[k] = (char)(w->value >> (k % 4 * 8));
         break;
     case STORE:
         __atomic_store_n(word, w->value, __ATOMIC_RELEASE);
