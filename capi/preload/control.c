@@ -6,7 +6,7 @@
 #include <stdarg.h>
 
 /*
- * The arguments behind level are for tools, and libraries ignore them. Those that may be in
+ * The arguments behind level are for tools, and libraries ignore them. Arguments that may be in
  * registers of integers are handed on; reading more of them than there are is harmless on x86-64,
  * where they are copies of registers.
  */

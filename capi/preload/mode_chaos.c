@@ -77,7 +77,7 @@ static double share(uint64_t *state)
     return (double)(next(state) >> 11) * 0x1p-53;
 }
 
-/* Those that are held, in another order. */
+/* Sends the held puts, in another order. */
 static void send_held(struct delayed **held, int n, uint64_t *state)
 {
     for (int i = n - 1; i > 0; i--) {

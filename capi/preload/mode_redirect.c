@@ -2,7 +2,7 @@
  * mode_redirect.c: the program's calls go to libshmem, whatever library it was linked with.
  *
  * libshmem is opened from the shim's folder, or from where the setting says. The other library
- * stays in the process, and nobody initialises it. What its header has compiled into the program is
+ * stays in the process without being initialised. What its header has compiled into the program is
  * translated from the rows of its table (redirect_openmpi.c): handles, options and operations
  * before the call, handles and texts after it. The mode is the first of its kind, so that other
  * modes see the call as libshmem does.

@@ -27,7 +27,7 @@
 
 /* What a call does, as far as modes need to know. */
 enum preload_kind {
-    PRELOAD_KIND_OTHER, /* queries, errors, counters: it moves no data and waits for nobody */
+    PRELOAD_KIND_OTHER, /* queries, errors, counters: it moves no data and waits for no PE */
     PRELOAD_KIND_INIT,
     PRELOAD_KIND_FINALIZE,
     PRELOAD_KIND_EXIT,    /* shmem_global_exit: it does not return */

@@ -2,7 +2,7 @@
  * redirect_scan.c: which library the program was linked with, and what it takes from there that no
  * function of the shim stands in front of.
  *
- * Such a name would reach the other library, which nobody has initialised: a function of Fortran, a
+ * Such a name would reach the other library, which was not initialised: a function of Fortran, a
  * profiling name, device code, an extension. The loader binds such names whether they are called or
  * not, so a program with one is refused as a whole, before it has done anything.
  */
@@ -94,7 +94,7 @@ struct scan {
     const struct redirect_library *behind;
     void *library;
     uintptr_t base;
-    char names[256]; /* some of those that were found */
+    char names[256]; /* some of the names that were found */
     int n;
 };
 

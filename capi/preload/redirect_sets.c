@@ -156,7 +156,7 @@ static uint64_t take(const struct key *key, const char *call)
                         "the job uses more than %d pairs of an array pSync and an active set "
                         "(use the same arrays again, or compile the program with libshmem's oshcc)",
                         SLOTS);
-    uint64_t n = pool->entries; /* nobody else writes to it */
+    uint64_t n = pool->entries; /* no other thread writes to it */
     pool->list[n] = (struct entry){*key, slot};
     ours.set(&pool->entries, n + 1, me);
     return slot;

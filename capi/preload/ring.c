@@ -29,7 +29,7 @@ static void make_key(void)
     pthread_key_create(&key, ended);
 }
 
-/* A ring that nobody writes and that has nothing left to read. */
+/* A ring without a writer and without anything left to read. */
 static struct preload_ring *left_over(void)
 {
     for (struct preload_ring *r = atomic_load(&rings); r; r = r->next) {

@@ -23,7 +23,7 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* A function of SHMEM by its name; those that libraries use among themselves are not meant. */
+/* A function of SHMEM by its name; the names that libraries use among themselves do not count. */
 static bool of_shmem(const char *name)
 {
     return begins(name, "shmem_") || begins(name, "shmemx_") || begins(name, "nvshmem_") ||

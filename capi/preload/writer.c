@@ -98,7 +98,7 @@ static bool round_of_all(void)
     return true;
 }
 
-/* One round; true: nobody waits for another. */
+/* One round; true: no thread waits for another. */
 static bool serve(void)
 {
     static bool open;

@@ -5,7 +5,7 @@ package spec
 var (
 	// OtherLibraries are those of Open MPI's OSHMEM beyond the standard.
 	OtherLibraries = otherLibraries()
-	// OtherNvshmem are those that NVIDIA's headers and its library for kernels call for the program:
+	// OtherNvshmem are names that NVIDIA's headers and its library for kernels call for the program:
 	// there nvshmem_init and nvshmem_finalize are inline. The version is a struct of three ints, which
 	// takes two registers.
 	OtherNvshmem = []Family{

@@ -106,7 +106,7 @@ func about(w io.Writer, cfg *config.Config, p fabric.Provider) error {
 	return nil
 }
 
-// tiles says which tiles a network keeps, and who has said so.
+// tiles says which tiles a network keeps, and on whose word.
 func tiles(c *fabric.Caps, cfg *config.Config) string {
 	by := "as the NIC grants"
 	if cfg.Ordered != config.OrderedAuto {

@@ -237,7 +237,7 @@ func (j *joined) head(p *tracefile.PE) error {
 	return j.put(fmt.Appendf(j.buf[:0], `{"ph":"M","name":"%s","pid":%d,"tid":0,"args":%s}`, tracefile.CountsName, p.PE, text))
 }
 
-// teams says who is in which team.
+// teams lists the PEs of each team.
 func (j *joined) teams(t *tracefile.Trace) error {
 	for _, id := range slices.Sorted(maps.Keys(t.Teams)) {
 		text, err := json.Marshal(map[string]any{"team": id, "pes": t.Teams[id]})

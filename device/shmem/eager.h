@@ -3,7 +3,7 @@
  * (eager_layout.h), by the threads of a scope.
  *
  * A packet is one strong store of 8 bytes, which no reader sees in part, so packets need no fence.
- * Tiles are moved by weak stores; the threads meet, and those that store signals run a fence of
+ * Tiles are moved by weak stores; the threads meet, and any that store signals run a fence of
  * system scope before. A reader acquires each signal. Both are right by the memory model of the GPU
  * on every direct route. By the ring no tile is kept: there a token is a put with a signal, or with
  * a notification (eager_notify.h).

@@ -298,7 +298,7 @@ static inline void check_hex(char *text, const void *at, size_t n)
         sprintf(text + 2 * i, "%02x", ((const unsigned char *)at)[n - 1 - i]);
 }
 
-/* Are n elements those that check_fill makes from the seed? */
+/* Are n elements as check_fill makes them from the seed? */
 static inline void check_filled(const struct check_type *t, const void *at, size_t nelems,
                                 uint64_t seed, const char *what)
 {

@@ -60,7 +60,7 @@ template <int SCOPE> ANSWER ready(const shmemx_eager_t *e, uint32_t slot, uint32
                            : (shmemx_eager_ready_block)(e, slot, epoch);
 }
 
-/* Sends a token to each slot of a PE, and takes those that come here, the last slot first. */
+/* Sends a token to each slot of a PE, and takes the tokens that come here, last slot first. */
 template <int SCOPE>
 KERNEL pass(shmemx_eager_t e, const char *source, char *dest, uint32_t room, uint32_t epoch, int pe)
 {

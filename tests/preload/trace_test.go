@@ -166,7 +166,7 @@ func fileOf(t *testing.T, file string) float64 {
 	return out
 }
 
-// count counts the calls of a file, those that are lost, and those of each thread.
+// count counts the calls of a file, the lost ones, and the calls of each thread.
 func count(t *testing.T, name string) (seen, lost uint64, by map[string]int) {
 	t.Helper()
 	file, err := os.Open(name)

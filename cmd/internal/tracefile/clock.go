@@ -52,7 +52,7 @@ type Alignment struct {
 	Error    int64    // ns: times of two PEs may differ by so much more than they should
 	Known    bool     // false: PEs of several hosts have not compared their clocks
 	Sentence string   // for people
-	Hosts    []string // in the order of their PEs; those that are known
+	Hosts    []string // the known ones, in the order of their PEs
 }
 
 // Alignment judges the clocks of all PEs.

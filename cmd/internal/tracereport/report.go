@@ -113,9 +113,9 @@ type Size struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// Waits is who waited for whom in collective calls.
+// Waits has the pairs of PEs of which one waited for the other in collective calls.
 type Waits struct {
-	Collectives int64     `json:"collectives"` // those that several PEs of the trace made together
+	Collectives int64     `json:"collectives"` // calls that several PEs of the trace made together
 	Unmatched   int64     `json:"unmatched"`   // calls that could not be put together, as the notes say
 	Ns          int64     `json:"ns"`
 	Pairs       []Pair    `json:"pairs"` // the largest first

@@ -87,7 +87,7 @@ func (r *Report) summary() []string {
 	return append(s, r.traffic()...)
 }
 
-// lateness says who the others waited for.
+// lateness names the PEs that the others waited for.
 func (r *Report) lateness() []string {
 	w := &r.Waits
 	if w.Collectives == 0 {

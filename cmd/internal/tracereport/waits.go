@@ -22,7 +22,7 @@ type waits struct {
 	caused  map[int]int64 // by PE
 	waited  map[int]int64
 	last    map[int]int64
-	error   int64 // of the clocks: who came last by less is not known
+	error   int64 // of the clocks: which PE came last by less is not known
 	notes   []string
 	left    int64 // ns by which a PE left a call before the last one had come, which no clock allows
 	leftOf  string

@@ -33,7 +33,7 @@ func TestChoice(t *testing.T) {
 		want config.Bootstrap
 		why  string
 	}{
-		{"nobody launched it", nil, "singleton", "no launcher"},
+		{"no launcher started it", nil, "singleton", "no launcher"},
 		{"variables of no launcher", map[string]string{"PATH": "/bin", "RANK": "1", "SHMEM_LAUNCHER_FD": ""}, "singleton", "no launcher"},
 		{"shmemrun", map[string]string{"SHMEM_LAUNCHER_FD": "7"}, "launcher", "SHMEM_LAUNCHER_FD"},
 		{"a file", map[string]string{"SHMEM_BOOTSTRAP_FILE": "/x"}, "file", "SHMEM_BOOTSTRAP_FILE"},

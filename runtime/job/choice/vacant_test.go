@@ -28,7 +28,7 @@ func TestAncestor(t *testing.T) {
 		{"a launcher that a PE has started", []process{launcher, {3, 2, "PMIX_NAMESPACE=b\x00PMIX_RANK=3\x00", core}, {4, 3, "", ""}, {9, 4, place, ""}}, 0},
 		{"the launcher has the library", []process{{2, 1, "", core}, {9, 2, place, ""}}, 0},
 		{"a PE is the first process of a container", []process{{1, 0, place, core}, {9, 1, place, ""}}, 1},
-		{"nobody can be seen", []process{{9, 7, place, ""}}, 0},
+		{"no process can be seen", []process{{9, 7, place, ""}}, 0},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			proc := t.TempDir()

@@ -59,7 +59,7 @@ type Config struct {
 
 // Counters are the notification counters of each PE.
 type Counters struct {
-	Offset uint64      // of those that stores reach, in each heap
+	Offset uint64      // of the counters that stores reach, in each heap
 	Main   gpu.Address // of this PE, in main memory; 0: kernels do not reach them, and have no counters
 	At     uint64      // where these begin in each segment
 }

@@ -11,7 +11,7 @@ import (
 
 // counters are the notification counters of this PE that kernels use.
 type counters struct {
-	offset uint64         // in each user heap, of those that stores of kernels add to
+	offset uint64         // in each user heap, of the counters that stores of kernels add to
 	main   gpu.Address    // of those in main memory, on the GPU; 0: it does not reach them
 	pages  unsafe.Pointer // registered for that; nil: none
 }

@@ -34,7 +34,7 @@ func Open(dev *cuda.Device, job onstream.Job, apart bool, file string) (*Calls, 
 	return s, nil
 }
 
-// Missing returns why some calls do not work: those that need a kernel of the library.
+// Missing returns why the calls that need a kernel of the library do not work.
 func (s *Calls) Missing() error { return s.calls.Missing() }
 
 // Queue runs a call on a stream of the program.

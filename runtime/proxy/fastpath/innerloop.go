@@ -135,7 +135,7 @@ func (l *Loop) Account() Account {
 	}
 }
 
-// Completions returns those that the last Run left to Go, valid until the next Run.
+// Completions returns the completions that the last Run left to Go, valid until the next Run.
 func (l *Loop) Completions() []fabric.Completion {
 	return l.c.completions[l.c.first:l.c.count]
 }

@@ -92,7 +92,7 @@ func TestCovers(t *testing.T) {
 	r.post(2)
 	second, third := r.Begin(), r.Begin()
 	if second != third || second == first {
-		t.Errorf("tickets %d, %d and %d: those that begin while one is under way share a generation", first, second, third)
+		t.Errorf("tickets %d, %d and %d: quiets that begin while one is under way share a generation", first, second, third)
 	}
 	if r.peers[2].Flushing {
 		t.Error("a generation was closed before the one before it was complete")

@@ -77,7 +77,7 @@ func (b *bench) add(value uint64) call.Status {
 	return st
 }
 
-// TestSend stamps messages, and counts those that ask the PE for something.
+// TestSend stamps messages, and counts the messages that ask the PE for something.
 func TestSend(t *testing.T) {
 	for _, caps := range []fabric.Caps{inject, buffered} {
 		b := open(t, caps)

@@ -53,7 +53,7 @@ func TestMeaning(t *testing.T) {
 var declaration = regexp.MustCompile(`(?s)\b(shmemx?_[a-z0-9_]+)\(([^()]*)\)\s*(?:SHMEM[A-Z_]*(?:\([^)]*\))?\s*)*;`)
 
 // Every function of the headers that names a PE goes to that PE, and every one of a team's calls
-// with data is a collective. Those that ask without a message are named here.
+// with data is a collective. Collectives that ask without a message are named here.
 func TestHeaders(t *testing.T) {
 	asks := regexp.MustCompile(`_ptr$|_accessible$|translate_pe|pe_quiet|_lock$|on_stream|eager|pcntr|signal_fetch|error|survivors|put_ordered|send|recv|unsupported`)
 	functions := 0
