@@ -35,7 +35,7 @@ static const struct redirect_value sizes[] = {
     {NULL, 0, 0},
 };
 
-/* The values that are equal: first those that only version 5 has. */
+/* The values that are equal: first the ones that only version 5 has. */
 enum { ONLY_5 = 3 };
 static const struct redirect_value same_5[] = {
     {"SHMEM_MALLOC_ATOMICS_REMOTE", 1, 1},

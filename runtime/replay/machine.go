@@ -277,7 +277,7 @@ func (m *machine) do(e task) {
 	}
 }
 
-// look plans polls for PEs at which something has arrived, and for those that wait for room, which
+// look plans polls for PEs at which something has arrived, and for PEs that wait for room, which
 // may come without a completion.
 func (m *machine) look() {
 	for _, p := range m.arrived {

@@ -39,7 +39,7 @@ func (f *figure) time(value float64) float64 {
 // lack it.
 const exchanged = "put_signal_exchange 1048576"
 
-// figures are those that the replay can make, those that decide parameters first.
+// figures are what the replay can make, the ones that decide parameters first.
 var figures = []figure{
 	{"p_pingpong_half", 8, "us", "latency", 100, pingPong},
 	{"put_nbi_bw", 1 << 20, "GB/s", "bandwidth", 64, window},

@@ -69,7 +69,7 @@ var configurations = []configuration{
 }
 
 // generatedIn are the configurations of generated programs on each push: each path to a peer, and
-// those that a seeded defect needs (tests/seeded). scripts/test builds none with a sanitizer.
+// programs that a seeded defect needs (tests/seeded). scripts/test builds none with a sanitizer.
 var generatedIn = []string{
 	"node-1", "node-2", "node-3", "node-8", "node-19", "hosts-2", "hosts-3-1", "chaos-3", "gpu-node-3",
 }

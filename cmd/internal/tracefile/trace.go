@@ -59,7 +59,7 @@ type PE struct {
 // mostThreads bounds the table of threads.
 const mostThreads = 1 << 20
 
-// Scan reads the named files, and those that end in .json of the named folders, once. Visit, unless
+// Scan reads the named files, and all that end in .json of the named folders, once. Visit, unless
 // it is nil, sees each event; the times are those of the file.
 func Scan(names []string, visit func(*Event)) (*Trace, error) {
 	files, err := found(names)

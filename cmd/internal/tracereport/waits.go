@@ -164,7 +164,7 @@ func (w *waits) breakUp(t *team, note string, extra int64) {
 	w.notes = append(w.notes, note)
 }
 
-// judge says who waited for whom in one call: each PE for the last of those that came before it
+// judge says who waited for whom in one call: each PE for the last one that came before it
 // left. In a call that no PE leaves before each has come, that is the last of all.
 func (w *waits) judge(id int64, t *team, m *meeting) {
 	t.number[m.name]++

@@ -131,7 +131,7 @@ func (p *Place) LearnGPUs(all [][]byte) {
 // Nearness returns, for the banner, how NICs were chosen; "" if there was nothing to choose.
 func (p *Place) Nearness() string { return p.nearness }
 
-// Pick chooses this PE's NICs from those that it could take. It reads the machine only if there is
+// Pick chooses this PE's NICs from what it could take. It reads the machine only if there is
 // something to decide.
 func (p *Place) Pick(machine func() (*topo.Machine, error), s *Settings, nics []ofi.NIC) ([]int, error) {
 	me := 0

@@ -43,7 +43,7 @@ type record struct {
 }
 
 // TestRandom lets a sender place random messages, whose marks come in any order, and a receiver
-// take them by random tags. Each is taken once, first those that were sent first, and nothing
+// take them by random tags. Each is taken once, the first ones sent first, and nothing
 // outside of the mailbox changes; a sender that has waited for all of its credit has room again.
 func TestRandom(t *testing.T) {
 	for seed := range uint64(200) {

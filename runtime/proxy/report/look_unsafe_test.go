@@ -78,7 +78,7 @@ func TestEventsOfOthers(t *testing.T) {
 			sent()
 		}
 	})), layout.RingEvents-3; got > want || got < want-3 {
-		t.Errorf("%d events are read of those that stand, want %d or some less", got, want)
+		t.Errorf("%d events are read, of the ones that stand, want %d or some less", got, want)
 	}
 	// The oldest event is being overwritten.
 	p := &a.first()[1]

@@ -90,8 +90,8 @@ const (
 	// markEach is how many operations quick may do in a row before its mark shows it.
 	markEach  = 16
 	apartMost = gpustage.StreamQueue
-	// raceClaims is enough for the operations that are under way, those that are done and in quick,
-	// and those that are done and in apart.
+	// raceClaims is enough for the operations that are under way, that are done and in quick,
+	// and that are done and in apart.
 	raceClaims = 4 * gpustage.StreamQueue
 	claimBytes = 8 * (raceClaims + 1) // with a word for the first use of the kernels
 )

@@ -82,7 +82,7 @@ func (j *Job) needs(waiter int, o *Op, from []pair, by map[pair]*[3][]update, ne
 	}
 }
 
-// last returns the last update that had begun at a time, of those that may have ended a wait.
+// last returns the last update that had begun at a time, among updates that may have ended a wait.
 func last(u *[3][]update, at int64, signals bool) (update, bool) {
 	var best update
 	found := false
