@@ -309,12 +309,11 @@ static void send_signalled(const shmemx_eager_t *e, uint32_t slot, char *at, int
                       shmemi_eager_signal(e->nbytes, epoch), SHMEM_SIGNAL_SET, pe, false, call);
 }
 
-char *shmemi_eager_room(const shmemx_eager_t *e, const char *call)
+char *shmemi_eager_room(size_t n, const char *call)
 {
-    char *room = malloc(e->nbytes);
+    char *room = calloc(1, n);
     if (room == NULL)
-        shmemi_abort(call, "use smaller tokens", "no memory for %" PRIu32 " bytes of a token",
-                     e->nbytes);
+        shmemi_abort(call, "use smaller tokens", "no memory for %zu bytes of a token", n);
     return room;
 }
 
@@ -325,7 +324,7 @@ static void send_near(const shmemx_eager_t *e, char *to, const void *source, uin
         fill(to, source, e, epoch);
         return;
     }
-    char *room = shmemi_eager_room(e, call);
+    char *room = shmemi_eager_room(e->nbytes, call);
     shmemi_move(room, source, e->nbytes, call);
     fill(to, room, e, epoch);
     free(room);
@@ -354,9 +353,7 @@ static void send_copied(const shmemx_eager_t *e, uint32_t slot, int64_t offset, 
         count(e, slot, pe);
         return;
     }
-    char *room = calloc(1, n);
-    if (room == NULL)
-        shmemi_abort(call, "use smaller tokens", "no memory for %zu bytes of a token", n);
+    char *room = shmemi_eager_room(n, call);
     shmemi_move(room, source, e->nbytes, call);
     memcpy(room + at, &signal, sizeof signal);
     shmemi_net_put_signal(SHMEM_CTX_DEFAULT, pe, offset, room, n,

@@ -15,6 +15,7 @@
 /* Reports whether an address is in the memory of a GPU, where no load of the CPU reaches it. */
 bool shmemi_in_gpu(const void *p);
 
+/* Reports whether loads and stores of the CPU reach an address. */
 SHMEMI_INLINE bool shmemi_loads(const void *p)
 {
     return SHMEMI_LIKELY(!shmemi_state.gpu) || !shmemi_in_gpu(p);

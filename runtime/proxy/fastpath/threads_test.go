@@ -56,7 +56,7 @@ func TestThreadsSeeded(t *testing.T) {
 		for i := 0; i < 20 && err == nil; i++ {
 			out, err = run(t, seeded, "1000")
 		}
-		if !strings.Contains(out, "ThreadSanitizer: data race") {
+		if err == nil || !strings.Contains(out, "ThreadSanitizer: data race") {
 			t.Errorf("%s: not reported: %v\n%s", what, err, out)
 		}
 	}
