@@ -76,6 +76,7 @@ struct agreement {
     int kept;     /* the largest tile that the routes between all of them keep */
     bool far;     /* some routes of the host are networks */
     bool rings;   /* some routes of kernels are rings */
+    bool message; /* a token and its signal are one message where no stores reach */
     bool counts;  /* the slots may have counters: kernels of all PEs with a GPU have them */
     bool carries; /* each network carries the notification of a token in the write of its bytes */
 };
@@ -92,12 +93,13 @@ static bool carries(int64_t nbytes)
 /* Ends the job when PEs pass different arguments. */
 static struct agreement agree(const int64_t values[ARGUMENTS], const char *call)
 {
-    enum { KEPT = 2 * ARGUMENTS, NEAR, DIRECT, COUNTS, CARRIES, VOTES };
+    enum { KEPT = 2 * ARGUMENTS, NEAR, DIRECT, MESSAGE, COUNTS, CARRIES, VOTES };
     static const struct shmemi_reducer votes = {shmemi_min_i64, sizeof(int64_t)};
     static const char *const names[ARGUMENTS] = {"nbytes", "count", "tile"};
     const struct shmemi_state *s = &shmemi_state;
     int64_t mine[VOTES] = {[KEPT] = SHMEMI_EAGER_BLOCK, [NEAR] = 1, [DIRECT] = 1, [CARRIES] = 1};
     int64_t all[VOTES];
+    mine[MESSAGE] = values[NBYTES] <= s->net_message;
     mine[COUNTS] = !s->uncounted;
     for (uint32_t pe = 0; pe < s->n_pes; pe++) {
         /* Kernels use slots in main memory, too, where the PE has a GPU. */
@@ -125,8 +127,8 @@ static struct agreement agree(const int64_t values[ARGUMENTS], const char *call)
             shmemi_abort(call, "pass the same on every PE",
                          "%s is %" PRId64 " on a PE and %" PRId64 " on another", names[i], all[i],
                          -all[ARGUMENTS + i]);
-    return (struct agreement){(int)all[KEPT], all[NEAR] == 0, all[DIRECT] == 0, all[COUNTS] != 0,
-                              all[CARRIES] != 0};
+    return (struct agreement){(int)all[KEPT],    all[NEAR] == 0,   all[DIRECT] == 0,
+                              all[MESSAGE] != 0, all[COUNTS] != 0, all[CARRIES] != 0};
 }
 
 /* The tile for SHMEMX_EAGER_BEST, the same on every PE. */
@@ -134,7 +136,7 @@ static int best(const struct agreement *all, size_t count)
 {
     if (all->kept != SHMEMI_EAGER_NONE)
         return all->kept;
-    bool saves = all->rings || (all->far && all->carries);
+    bool saves = (all->rings && !all->message) || (all->far && all->carries);
     return all->counts && saves && shmemi_eager_counters_left(count) ? SHMEMI_EAGER_NOTIFY
                                                                      : SHMEMI_EAGER_NONE;
 }

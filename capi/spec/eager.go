@@ -74,8 +74,8 @@ var eagerCalls = []Family{
 			"that no message follows the data. Every slot is empty: its epoch is 0. A tile that a route between two PEs does not keep is " +
 			"refused; SHMEMX_EAGER_BEST selects one that all routes keep, or none. The routes are those " +
 			"of the host, and those of kernels where PEs have a GPU; only the latter where the heap is in the memory of GPUs. Without a tile, " +
-			"SHMEMX_EAGER_BEST selects SHMEMX_EAGER_NOTIFY where some kernels use the ring, or networks carry a notification in the write " +
-			"of a token, and there is a counter for each slot, else SHMEMX_EAGER_NONE. " +
+			"SHMEMX_EAGER_BEST selects SHMEMX_EAGER_NOTIFY for tokens of more than 4040 bytes where some kernels use the ring, or networks carry " +
+			"a notification in the write of a token, and there is a counter for each slot, else SHMEMX_EAGER_NONE. " +
 			"All PEs make the call together, with the same arguments.",
 		Returns: "0. 1 on every PE when a route does not keep the tile (shmemx_eager_tile), or when kernels of a PE have no notification " +
 			"counters; 2 when the heap has no room, or when " +

@@ -384,7 +384,7 @@ void measure(uint32_t rounds)
 {
     source = own_memory(LARGEST);
     dest = own_memory(LARGEST);
-    for (uint32_t nbytes : {1024, 7168})
+    for (uint32_t nbytes : {256, 1024, 2048, 4040, 4096, 7168})
         for (int tile : {SHMEMX_EAGER_NONE, SHMEMX_EAGER_NOTIFY}) {
             shmemx_eager_t e;
             if ((::shmemx_eager_create)(nbytes, 1, tile, &e) != 0)
@@ -406,6 +406,16 @@ void measure(uint32_t rounds)
         }
 }
 
+int best_for(size_t nbytes)
+{
+    shmemx_eager_t e;
+    if ((::shmemx_eager_create)(nbytes, 1, SHMEMX_EAGER_BEST, &e) != 0)
+        return SHMEMX_EAGER_NONE;
+    const int best = (int)e.tile;
+    (::shmemx_eager_destroy)(&e);
+    return best;
+}
+
 /* Returns the largest tile that the routes between all PEs keep. */
 int routes()
 {
@@ -419,13 +429,10 @@ int routes()
     int kept[2];
     copy_memory(kept, seen, sizeof kept);
     expect(kept[0] == (kept[1] ? SHMEMX_EAGER_BLOCK : SHMEMX_EAGER_NONE), "the tile in a kernel");
-    shmemx_eager_t e;
-    if ((::shmemx_eager_create)(100, 1, SHMEMX_EAGER_BEST, &e) != 0)
-        return SHMEMX_EAGER_NONE;
-    const int best = (int)e.tile;
-    expect(kept[1] || best < SHMEMX_EAGER_PACKET, "the best tile");
-    (::shmemx_eager_destroy)(&e);
-    return best;
+    const int message = best_for(100), write = best_for(5000);
+    expect(kept[1] || message == SHMEMX_EAGER_NONE, "the best tile of a message");
+    expect(kept[1] || write == SHMEMX_EAGER_NOTIFY, "the best tile of a write");
+    return message;
 }
 
 void run()
