@@ -2,10 +2,10 @@
 """Checks shmem-trace replay against this machine: halo3d, gups and pagerank over tcp between two
 network namespaces, predicted from traces of one node.
 
-In each round oshm_micro and every program run over tcp, and every program runs on one node under
-libshmem_preload.so. The medians of oshm_micro's figures are the parameters. A prediction counts as
-met when the medians of the predicted and of the measured times differ by up to 30 %. The times are
-those that the programs print, between their last two barriers. Standard library only.
+In each round oshm_micro, woken and every program run over tcp, and every program runs on one node
+under libshmem_preload.so. The medians of the first two's figures are the parameters. A prediction
+counts as met when the medians of the predicted and of the measured times differ by up to 30 %. The
+times are those that the programs print, between their last two barriers. Standard library only.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def launch(options, argv, env):
 
 
 def figures(out):
-    """The figures of oshm_micro, by metric, size and unit."""
+    """The figures of a benchmark, by metric, size and unit."""
     rows = (line.split("\t") for line in out.splitlines())
     return {(r[0], r[1], r[3]): float(r[2]) for r in rows if len(r) == 4}
 
@@ -62,17 +62,24 @@ def met(predicted, measured):
     return abs(statistics.median(predicted) / statistics.median(measured) - 1) <= WITHIN
 
 
-def measure(args, work, env):
-    """Figures of oshm_micro, times over tcp and on one node, and the folders of the traces."""
-    micro = os.path.join(work, "oshm_micro")
-    lib = os.path.abspath("build/lib")
-    compiler = ["gcc", "-O2", "bench/oshm_micro.c", "-o", micro, "-Iinclude", f"-L{lib}", "-lshmem"]
-    status, out, err = systems.run([*compiler, f"-Wl,-rpath,{lib}"], 120, systems.environment())
+def compiled(work, name):
+    """The program of bench/NAME.c."""
+    program, lib = os.path.join(work, name), os.path.abspath("build/lib")
+    compiler = ["gcc", "-std=gnu11", "-O2", f"bench/{name}.c", "-o", program, "-Iinclude"]
+    compiler += [f"-L{lib}", "-lshmem", f"-Wl,-rpath,{lib}"]
+    status, out, err = systems.run(compiler, 120, systems.environment())
     if status != 0:
         raise SystemExit(f"bench: {' '.join(compiler)} failed with {status}\n{out}{err}")
+    return program
+
+
+def measure(args, work, env):
+    """Figures of oshm_micro and woken, times over tcp and on one node, and folders of traces."""
+    micro, woken = (compiled(work, name) for name in ("oshm_micro", "woken"))
     seen, real, node, traces = {}, {}, {}, {}
     for number in range(args.rounds):
-        for key, value in figures(launch(NETWORK, [micro, "all", str(args.budget)], env)).items():
+        out = launch(NETWORK, [micro, "all", str(args.budget)], env) + launch(NETWORK, [woken], env)
+        for key, value in figures(out).items():
             seen.setdefault(key, []).append(value)
         for name, (program, *rest) in PROGRAMS.items():
             argv = [f"build/examples/{program}", *rest]

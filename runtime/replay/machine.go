@@ -48,7 +48,8 @@ type pe struct {
 	heap     []byte
 	words    [5]uint32
 	free     sim.Time
-	polls    bool // a poll is on the agenda
+	awake    sim.Time // the proxy sleeps from then on
+	polls    bool     // a poll is on the agenda
 	pollAt   sim.Time
 	waiters  []*thread
 	starved  int // threads that wait for room
@@ -322,6 +323,14 @@ func (p *pe) poll() {
 		m.plan(task{at: p.free, p: p})
 		return
 	}
+	// While the program makes calls, its own threads do most of the proxy's work. What arrives while
+	// the proxy is awake does not wake it again.
+	if len(p.waiters) == 0 && m.now-p.last >= proxyRests {
+		if m.now >= p.awake {
+			p.lose(m.model.Wake, nil)
+		}
+		p.awake = m.now + m.model.Wake
+	}
 	before := p.prov.cost
 	n, err := p.Poll()
 	if err != nil {
@@ -347,11 +356,17 @@ func (p *pe) poll() {
 func (p *pe) busy(d sim.Time, by *thread) {
 	p.free = max(p.free, p.m.now) + d
 	p.m.result.PEs[p.me].Network += d
-	if p.m.crowded {
-		for _, t := range p.threads {
-			if t != by && t.computes {
-				t.lost += d
-			}
+	p.lose(d, by)
+}
+
+// lose takes the processor from the threads that compute, on a crowded host.
+func (p *pe) lose(d sim.Time, by *thread) {
+	if !p.m.crowded {
+		return
+	}
+	for _, t := range p.threads {
+		if t != by && t.computes {
+			t.lost += d
 		}
 	}
 }

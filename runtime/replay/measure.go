@@ -13,7 +13,8 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// A figure is one that bench/oshm_micro.c measures between two PEs, and how the replay makes it.
+// A figure is one that bench/oshm_micro.c or bench/woken.c measures between two PEs, and how the
+// replay makes it.
 type figure struct {
 	metric string
 	bytes  uint64
@@ -37,7 +38,17 @@ func (f *figure) time(value float64) float64 {
 // exchanged is the figure that decides what bytes cost a processor: if that cost bounds the
 // bandwidth, two PEs that send to each other take twice as long as one that sends. Older outputs
 // lack it.
-const exchanged = "put_signal_exchange 1048576"
+const exchanged = "put_signal_exchange"
+
+// wokenCPU is bench/woken.c's figure: the time of a processor that a put takes at a PE that
+// computes.
+const wokenCPU = "put_signal_woken_cpu"
+
+// optional reports whether Fit does without a figure that decides a parameter.
+func (f *figure) optional() bool { return f.metric == exchanged || f.metric == wokenCPU }
+
+// key is the figure's name in the answer of Measured.
+func (f *figure) key() string { return fmt.Sprintf("%s %d", f.metric, f.bytes) }
 
 // figures are what the replay can make, the ones that decide parameters first.
 var figures = []figure{
@@ -45,7 +56,8 @@ var figures = []figure{
 	{"put_nbi_bw", 1 << 20, "GB/s", "bandwidth", 64, window},
 	{"put_nbi_bw", 4096, "GB/s", "one-sided operation", 8 * 64, window},
 	{"amo_inc_rate", 8, "Mop/s", "call", 4 * 512, increments},
-	{"put_signal_exchange", 1 << 20, "us", "byte", 8, exchange},
+	{exchanged, 1 << 20, "us", "byte", 8, exchange},
+	{wokenCPU, 8, "us", "wake", 20, woken},
 	{"put_nbi_bw", 65536, "GB/s", "", 64, window},
 	{"get_lat", 8, "us", "", 50, gets},
 	{"amo_fetch_add_lat", 8, "us", "", 50, fetches},
@@ -92,18 +104,18 @@ func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 	var missing []string
 	for i := range figures {
 		f := &figures[i]
-		v, ok := measured[fmt.Sprintf("%s %d", f.metric, f.bytes)]
+		v, ok := measured[f.key()]
 		if ok && (!(v > 0) || math.IsInf(v, 0)) {
 			return nil, shmerr.Causef(shmerr.ErrArgument, "%s of %d bytes is %g %s (measure again)", f.metric, f.bytes, v, f.unit)
 		}
-		if f.fits != "" && f.fits != "byte" && !ok {
+		if f.fits != "" && !f.optional() && !ok {
 			missing = append(missing, fmt.Sprintf("%s of %d bytes", f.metric, f.bytes))
 		}
 	}
 	if len(missing) > 0 {
 		return nil, shmerr.Causef(shmerr.ErrArgument, "it lacks %s (run oshm_micro all between two hosts)", strings.Join(missing, ", "))
 	}
-	if _, ok := measured[exchanged]; !ok {
+	if _, ok := measured[exchanged+" 1048576"]; !ok {
 		m.Byte = 0 // output without that figure: bytes cost the wire alone
 	}
 	rounds := mostRounds
@@ -117,7 +129,7 @@ func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 			if f.fits == "" {
 				break
 			}
-			v, ok := measured[fmt.Sprintf("%s %d", f.metric, f.bytes)]
+			v, ok := measured[f.key()]
 			if !ok {
 				continue
 			}
@@ -135,7 +147,7 @@ func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 	var all []Comparison
 	for i := range figures {
 		f := &figures[i]
-		v, ok := measured[fmt.Sprintf("%s %d", f.metric, f.bytes)]
+		v, ok := measured[f.key()]
 		if !ok {
 			continue
 		}
@@ -162,6 +174,8 @@ func (m *Model) adjust(parameter string, want, got float64) {
 		m.Call = max(0, m.Call+step)
 	case "byte": // of an exchange, which copies each byte twice
 		m.Byte = max(0, m.Byte+(want-got)/2/(1<<20))
+	case "wake":
+		m.Wake = max(0, m.Wake+step)
 	}
 }
 
@@ -170,16 +184,23 @@ func (m *Model) adjust(parameter string, want, got float64) {
 // is that of a program with nothing else, and does not count.
 func (f *figure) simulated(m *Model) (float64, error) {
 	var took [2]sim.Time
-	none := *f
+	none, site := *f, Site{Hosts: 2}
 	none.ops = 0
+	if f.metric == wokenCPU {
+		site.Processors = 1
+	}
 	for i, one := range []*figure{&none, f} {
-		r, err := Run(one.make(one), *m, Site{Hosts: 2})
+		r, err := Run(one.make(one), *m, site)
 		if err != nil {
 			return 0, err
 		}
 		took[i] = r.Total
 	}
-	return float64(took[1]-took[0]) / float64(f.ops), nil
+	each := float64(took[1]-took[0]) / float64(f.ops)
+	if f.metric == wokenCPU {
+		each -= wokenGap
+	}
+	return each, nil
 }
 
 // benchmark makes the recorded calls of two PEs that take no time between them.
@@ -241,6 +262,21 @@ func puts(f *figure) *program.Job       { return repeated("shmem_putmem_nbi", f.
 func gets(f *figure) *program.Job       { return repeated("shmem_getmem", f.bytes, f.ops, 0) }
 func fetches(f *figure) *program.Job    { return repeated("shmem_long_atomic_fetch_add", 8, f.ops, 0) }
 func putQuiet(f *figure) *program.Job   { return repeated("shmem_putmem", f.bytes, f.ops, 1) }
+
+// wokenGap is the pause before each put of bench/woken.c, in nanoseconds.
+const wokenGap = 500_000
+
+// woken has PE 1 compute while PE 0 puts. What PE 1 takes longer is what the puts take from it.
+func woken(f *figure) *program.Job {
+	x := newBenchmark()
+	x.barrier()
+	x.now[1] += int64(f.ops+1) * wokenGap
+	for range f.ops {
+		x.now[0] += wokenGap
+		x.call(0, "shmem_putmem_signal_nbi", f.bytes)
+	}
+	return x.job()
+}
 
 func exchange(f *figure) *program.Job {
 	x := newBenchmark()

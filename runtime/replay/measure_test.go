@@ -15,7 +15,7 @@ func TestFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	true_.Latency, true_.Model.Bandwidth, true_.OneSided, true_.Call, true_.Byte = 7*sim.Microsecond, 20e9, 6000, 90, 0.35
+	true_.Latency, true_.Model.Bandwidth, true_.OneSided, true_.Call, true_.Byte, true_.Wake = 7*sim.Microsecond, 20e9, 6000, 90, 0.35, 90*sim.Microsecond
 	measured := map[string]float64{}
 	for i := range figures {
 		f := &figures[i]
@@ -55,6 +55,9 @@ func TestFit(t *testing.T) {
 	}
 	if math.Abs(m.Byte/true_.Byte-1) > 0.1 {
 		t.Errorf("a byte takes %.3f ns of a processor, not %.3f", m.Byte, true_.Byte)
+	}
+	if math.Abs(float64(m.Wake)/float64(true_.Wake)-1) > 0.05 {
+		t.Errorf("a wake takes %d ns of a processor, not %d", m.Wake, true_.Wake)
 	}
 	if off := math.Abs(float64(m.Model.Bandwidth)/float64(true_.Model.Bandwidth) - 1); off > 0.05 {
 		t.Errorf("the bandwidth is %d, not %d", m.Model.Bandwidth, true_.Model.Bandwidth)

@@ -20,13 +20,17 @@ type Model struct {
 	// Of a processor at each end, in nanoseconds for each byte of a one-sided operation: a network
 	// without RDMA copies. The bytes of a message are part of its cost.
 	Byte float64
+
+	// Of a processor, each time that the proxy of a PE is woken, until it sleeps again. It counts
+	// where proxies share the processors of the threads that compute.
+	Wake sim.Time
 }
 
 // copied is the time in which a processor copies bytes.
 func (m *Model) copied(bytes uint64) sim.Time { return sim.Time(m.Byte * float64(bytes)) }
 
 // free takes the costs of the processor away.
-func (m *Model) free() { m.Call, m.Message, m.OneSided, m.Completed, m.Byte = 0, 0, 0, 0, 0 }
+func (m *Model) free() { m.Call, m.Message, m.OneSided, m.Completed, m.Byte, m.Wake = 0, 0, 0, 0, 0, 0 }
 
 // onNode is the assumed time of an operation between PEs of one host: so many nanoseconds, and so
 // many bytes each nanosecond. It is used where a call has no recorded time of its own, or one of
@@ -56,7 +60,7 @@ func Named(name string) (Model, error) {
 	if !ok {
 		return Model{}, shmerr.Causef(shmerr.ErrArgument, "there is no model %q (there are %s)", name, strings.Join(Names(), ", "))
 	}
-	m := Model{Model: f(), Call: 30, Message: 300, OneSided: 300, Completed: 200}
+	m := Model{Model: f(), Call: 30, Message: 300, OneSided: 300, Completed: 200, Wake: 50 * sim.Microsecond}
 	m.Faults = sim.Faults{}
 	if name == "tcp" {
 		m.Message, m.OneSided, m.Completed = 2500, 2500, 1500
@@ -70,6 +74,6 @@ func (m *Model) String() string {
 	if m.Bandwidth > 0 {
 		wire = fmt.Sprintf("%.3g Gb/s a NIC", float64(m.Bandwidth)/1e9)
 	}
-	return fmt.Sprintf("%s: %.3g us from NIC to NIC, %s, %d ns of a processor for a call, %d for a message, %d for a one-sided operation and %.3g for each KiB of it at both ends, %d for a completion",
-		m.Name, float64(m.Latency)/1e3, wire, m.Call, m.Message, m.OneSided, 1024*m.Byte, m.Completed)
+	return fmt.Sprintf("%s: %.3g us from NIC to NIC, %s, %d ns of a processor for a call, %d for a message, %d for a one-sided operation and %.3g for each KiB of it at both ends, %d for a completion and %.3g us each time a proxy is woken that has no processor of its own",
+		m.Name, float64(m.Latency)/1e3, wire, m.Call, m.Message, m.OneSided, 1024*m.Byte, m.Completed, float64(m.Wake)/1e3)
 }
