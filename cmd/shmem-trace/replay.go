@@ -29,7 +29,7 @@ func replayFiles(args []string, stdout, stderr io.Writer) int {
 	hosts := fs.Int("hosts", 0, "hosts; PEs side by side share one")
 	nics := fs.Int("nics", 1, "NICs of each host, which its PEs take in turn")
 	processors := fs.Int("processors", 0, "processors of each host; with no more than the program has threads there, the library's work for the network takes time from the program (0: enough)")
-	measured := fs.String("measured", "", "a file with the output of oshm_micro between two hosts of the network: latency, bandwidth and the costs of operations are chosen to give its figures")
+	measured := fs.String("measured", "", "a file with the output of oshm_micro, and of woken, between two hosts of the network: latency, bandwidth and the costs of operations are chosen to give its figures")
 	out := fs.String("json", "", "write the prediction to this file, too")
 	if done := parse(fs, args, replayUsage, stdout, stderr); done >= 0 {
 		return done
