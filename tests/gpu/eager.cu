@@ -416,6 +416,17 @@ int best_for(size_t nbytes)
     return best;
 }
 
+/* Reports whether what no stores reach is reached by a ring. Threads of the host that stand for
+ * kernels without a GPU use the network themselves, which is tcp: notifications are messages. */
+bool rings()
+{
+#ifdef EMULATED
+    return getenv("EMULATED_GPU") != nullptr;
+#else
+    return true;
+#endif
+}
+
 /* Returns the largest tile that the routes between all PEs keep. */
 int routes()
 {
@@ -431,7 +442,8 @@ int routes()
     expect(kept[0] == (kept[1] ? SHMEMX_EAGER_BLOCK : SHMEMX_EAGER_NONE), "the tile in a kernel");
     const int message = best_for(100), write = best_for(5000);
     expect(kept[1] || message == SHMEMX_EAGER_NONE, "the best tile of a message");
-    expect(kept[1] || write == SHMEMX_EAGER_NOTIFY, "the best tile of a write");
+    expect(kept[1] || write == (rings() ? SHMEMX_EAGER_NOTIFY : SHMEMX_EAGER_NONE),
+           "the best tile of a write");
     return message;
 }
 
