@@ -184,10 +184,10 @@ func (m *Model) adjust(parameter string, want, got float64) {
 // is that of a program with nothing else, and does not count.
 func (f *figure) simulated(m *Model) (float64, error) {
 	var took [2]sim.Time
-	none, site := *f, Site{Hosts: 2}
+	none, site, gap := *f, Site{Hosts: 2}, 0.0
 	none.ops = 0
 	if f.metric == wokenCPU {
-		site.Processors = 1
+		site.Processors, gap = 1, wokenGap
 	}
 	for i, one := range []*figure{&none, f} {
 		r, err := Run(one.make(one), *m, site)
@@ -196,11 +196,7 @@ func (f *figure) simulated(m *Model) (float64, error) {
 		}
 		took[i] = r.Total
 	}
-	each := float64(took[1]-took[0]) / float64(f.ops)
-	if f.metric == wokenCPU {
-		each -= wokenGap
-	}
-	return each, nil
+	return float64(took[1]-took[0])/float64(f.ops) - gap, nil
 }
 
 // benchmark makes the recorded calls of two PEs that take no time between them.

@@ -36,7 +36,7 @@ func together(n int, w wires, f func(me int)) (sent int) {
 			sent += len(c)
 		}
 	}
-	return sent // without a wait for them
+	return sent // the messages that no member waited for
 }
 
 // Every member of an exchange has the sum of all, whether they write to each other or in pairs, and
