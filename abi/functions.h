@@ -111,6 +111,9 @@ struct shmemi_core {
     int (*context_open)(uint32_t stream);
     /* (locked) Whether small operations of a stream share messages from the first one on. */
     void (*batch)(uint32_t stream, int on);
+    /* Reports whether NICs reach n bytes at an offset of the user heap of a PE, which is in the
+     * memory of a GPU: of this PE, or of another one as far as it has announced them here. */
+    int (*reaches)(int pe, int64_t offset, size_t n);
     int (*poll)(void); /* tries the lock itself; answers the number of completions, or -1: busy */
 
     /* The struct shmemi_device_state for threads of this process; makes the

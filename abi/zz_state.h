@@ -98,7 +98,8 @@ struct shmemi_state {
     unsigned char pad5[4];
     size_t net_chunk; /* the most bytes of one put or get between nodes */
     uint32_t net_message; /* puts of no more bytes between nodes are messages, others writes of the network */
-    uint32_t net_tile; /* the largest tile of eager transfers that such writes keep; 0: none */
+    unsigned char pad6[4];
+    const uint16_t *net_tiles; /* for each PE the largest tile of eager transfers that such writes keep, from memory of the same kind as its heap is in; 0: none. NULL without a network */
     size_t net_notified; /* the most bytes of such a write that carries a notification; 0: none does */
     uint32_t net_ordered; /* 1: a message between nodes comes behind the bytes of all such writes before it */
     int32_t thread_level; /* the front's */
@@ -106,12 +107,12 @@ struct shmemi_state {
     int32_t heap_fd; /* filled by the core: the memory file that has this PE's user heap; -1 where the heap is in the memory of a GPU */
     uint64_t heap_place; /* and where in it */
     int32_t statics_fd; /* filled by the core, as all up to statics_why: the memory file where the front is to put the program's statics, or -1 */
-    unsigned char pad6[4];
+    unsigned char pad7[4];
     uint64_t statics_place; /* of this PE's area in it */
     int64_t statics_offset; /* of the area from the user heap */
     char statics_why[192]; /* "", or why they stay the program's own: a cause and a remedy, each ending in 0 */
     uint32_t n_statics; /* set by the front then */
-    unsigned char pad7[4];
+    unsigned char pad8[4];
     struct shmemi_static statics[8]; /* the same */
     uint8_t *lost; /* written by a thread of the core when a PE is lost: lost[pe] becomes 1, and fast_base[pe] NULL, so that the fast path leaves it to the slow one; then the PE is appended to losses, and n_lost counts it, with release. Both arrays have n_pes entries and live from init to finalize. Without on_failure return the job ends instead, and all stay as they are */
     int32_t *losses; /* see lost */
@@ -119,17 +120,18 @@ struct shmemi_state {
     uint32_t survives; /* SHMEM_ON_FAILURE=return */
     uint32_t asked; /* reports that were asked for by a signal: each waiter writes one */
     int32_t ask_fd; /* an eventfd of the core's that wants to know, or 0 */
+    unsigned char pad9[56];
     _Alignas(64) uint32_t gpu_moving; /* copies were begun and not waited for */
     uint32_t kernel_rings; /* kernels push operations into rings */
-    unsigned char pad8[56];
+    unsigned char pad10[56];
     _Alignas(64) uint32_t net_lock; /* around the endpoint and its queue */
     uint32_t net_wanted; /* threads that found it taken */
-    unsigned char pad9[56];
+    unsigned char pad11[56];
     _Alignas(64) uint32_t pollers; /* callers that poll the network */
     uint32_t napping; /* 1 while the proxy naps because of them; futex word */
-    unsigned char pad10[56];
+    unsigned char pad12[56];
 };
-_Static_assert(sizeof(struct shmemi_state) == 1024, "sizeof_state");
+_Static_assert(sizeof(struct shmemi_state) == 1088, "sizeof_state");
 _Static_assert(offsetof(struct shmemi_state, n_pes) == 0, "state_n_pes");
 _Static_assert(offsetof(struct shmemi_state, my_pe) == 4, "state_my_pe");
 _Static_assert(offsetof(struct shmemi_state, heap_base) == 8, "state_heap_base");
@@ -183,31 +185,31 @@ _Static_assert(offsetof(struct shmemi_state, desk_offset) == 320, "state_desk_of
 _Static_assert(offsetof(struct shmemi_state, max_teams) == 328, "state_max_teams");
 _Static_assert(offsetof(struct shmemi_state, net_chunk) == 336, "state_net_chunk");
 _Static_assert(offsetof(struct shmemi_state, net_message) == 344, "state_net_message");
-_Static_assert(offsetof(struct shmemi_state, net_tile) == 348, "state_net_tile");
-_Static_assert(offsetof(struct shmemi_state, net_notified) == 352, "state_net_notified");
-_Static_assert(offsetof(struct shmemi_state, net_ordered) == 360, "state_net_ordered");
-_Static_assert(offsetof(struct shmemi_state, thread_level) == 364, "state_thread_level");
-_Static_assert(offsetof(struct shmemi_state, init_count) == 368, "state_init_count");
-_Static_assert(offsetof(struct shmemi_state, heap_fd) == 372, "state_heap_fd");
-_Static_assert(offsetof(struct shmemi_state, heap_place) == 376, "state_heap_place");
-_Static_assert(offsetof(struct shmemi_state, statics_fd) == 384, "state_statics_fd");
-_Static_assert(offsetof(struct shmemi_state, statics_place) == 392, "state_statics_place");
-_Static_assert(offsetof(struct shmemi_state, statics_offset) == 400, "state_statics_offset");
-_Static_assert(offsetof(struct shmemi_state, statics_why) == 408, "state_statics_why");
-_Static_assert(offsetof(struct shmemi_state, n_statics) == 600, "state_n_statics");
-_Static_assert(offsetof(struct shmemi_state, statics) == 608, "state_statics");
-_Static_assert(offsetof(struct shmemi_state, lost) == 800, "state_lost");
-_Static_assert(offsetof(struct shmemi_state, losses) == 808, "state_losses");
-_Static_assert(offsetof(struct shmemi_state, n_lost) == 816, "state_n_lost");
-_Static_assert(offsetof(struct shmemi_state, survives) == 820, "state_survives");
-_Static_assert(offsetof(struct shmemi_state, asked) == 824, "state_asked");
-_Static_assert(offsetof(struct shmemi_state, ask_fd) == 828, "state_ask_fd");
-_Static_assert(offsetof(struct shmemi_state, gpu_moving) == 832, "state_gpu_moving");
-_Static_assert(offsetof(struct shmemi_state, kernel_rings) == 836, "state_kernel_rings");
-_Static_assert(offsetof(struct shmemi_state, net_lock) == 896, "state_net_lock");
-_Static_assert(offsetof(struct shmemi_state, net_wanted) == 900, "state_net_wanted");
-_Static_assert(offsetof(struct shmemi_state, pollers) == 960, "state_pollers");
-_Static_assert(offsetof(struct shmemi_state, napping) == 964, "state_napping");
+_Static_assert(offsetof(struct shmemi_state, net_tiles) == 352, "state_net_tiles");
+_Static_assert(offsetof(struct shmemi_state, net_notified) == 360, "state_net_notified");
+_Static_assert(offsetof(struct shmemi_state, net_ordered) == 368, "state_net_ordered");
+_Static_assert(offsetof(struct shmemi_state, thread_level) == 372, "state_thread_level");
+_Static_assert(offsetof(struct shmemi_state, init_count) == 376, "state_init_count");
+_Static_assert(offsetof(struct shmemi_state, heap_fd) == 380, "state_heap_fd");
+_Static_assert(offsetof(struct shmemi_state, heap_place) == 384, "state_heap_place");
+_Static_assert(offsetof(struct shmemi_state, statics_fd) == 392, "state_statics_fd");
+_Static_assert(offsetof(struct shmemi_state, statics_place) == 400, "state_statics_place");
+_Static_assert(offsetof(struct shmemi_state, statics_offset) == 408, "state_statics_offset");
+_Static_assert(offsetof(struct shmemi_state, statics_why) == 416, "state_statics_why");
+_Static_assert(offsetof(struct shmemi_state, n_statics) == 608, "state_n_statics");
+_Static_assert(offsetof(struct shmemi_state, statics) == 616, "state_statics");
+_Static_assert(offsetof(struct shmemi_state, lost) == 808, "state_lost");
+_Static_assert(offsetof(struct shmemi_state, losses) == 816, "state_losses");
+_Static_assert(offsetof(struct shmemi_state, n_lost) == 824, "state_n_lost");
+_Static_assert(offsetof(struct shmemi_state, survives) == 828, "state_survives");
+_Static_assert(offsetof(struct shmemi_state, asked) == 832, "state_asked");
+_Static_assert(offsetof(struct shmemi_state, ask_fd) == 836, "state_ask_fd");
+_Static_assert(offsetof(struct shmemi_state, gpu_moving) == 896, "state_gpu_moving");
+_Static_assert(offsetof(struct shmemi_state, kernel_rings) == 900, "state_kernel_rings");
+_Static_assert(offsetof(struct shmemi_state, net_lock) == 960, "state_net_lock");
+_Static_assert(offsetof(struct shmemi_state, net_wanted) == 964, "state_net_wanted");
+_Static_assert(offsetof(struct shmemi_state, pollers) == 1024, "state_pollers");
+_Static_assert(offsetof(struct shmemi_state, napping) == 1028, "state_napping");
 
 /* No macro has taken a name. */
 _Static_assert(SHMEMI_ABI_VERSION == 1, "ABI_VERSION");

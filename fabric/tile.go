@@ -1,5 +1,7 @@
 package fabric
 
+import "strings"
+
 // Tile returns the largest tile of eager transfers that Writes keep: 4096, 128 or 0. vouched is
 // what the user says of Block, or negative. With several NICs a Write may be repeated after the loss
 // of one, when its place has a later token already.
@@ -15,6 +17,17 @@ func (c *Caps) Tile(vouched int) int {
 		return 128
 	}
 	return 4096
+}
+
+// GPUTile is Tile for Writes to the memory of a GPU. Such memory may be registered with relaxed
+// ordering, and then the bytes of a Write pass each other on PCIe. efa and verbs of libfabric ask for
+// that only where a flag of the registration says so, which this library leaves out; of other
+// providers it is not known.
+func (c *Caps) GPUTile(vouched int) int {
+	if base, _, _ := strings.Cut(c.Provider, ";"); base != "efa" && base != "verbs" {
+		return 0
+	}
+	return c.Tile(vouched)
 }
 
 // Notified returns the most bytes of a Write that carries a notification: its immediate data names

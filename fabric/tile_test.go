@@ -28,6 +28,26 @@ func TestTile(t *testing.T) {
 	}
 }
 
+func TestGPUTile(t *testing.T) {
+	for _, tt := range []struct {
+		caps    Caps
+		vouched int
+		want    int
+	}{
+		{Caps{Provider: "efa", Block: 128}, -1, 128},
+		{Caps{Provider: "efa"}, -1, 0},
+		{Caps{Provider: "efa", Block: 128, Rails: 2}, -1, 0},
+		{Caps{Provider: "verbs;ofi_rxm"}, 4096, 4096},
+		{Caps{Provider: "cxi", Block: 1 << 62}, -1, 0},
+		{Caps{Provider: "cxi"}, 4096, 0},
+		{Caps{Provider: "tcp;ofi_rxm"}, 4096, 0},
+	} {
+		if got := tt.caps.GPUTile(tt.vouched); got != tt.want {
+			t.Errorf("%s with blocks of %d, %d NICs, vouched %d: tiles of %d in a GPU's memory, want %d", tt.caps.Provider, tt.caps.Block, tt.caps.Rails, tt.vouched, got, tt.want)
+		}
+	}
+}
+
 func TestNotified(t *testing.T) {
 	carries := Caps{Data: 4, Source: true, DeliveryComplete: true, MaxMessage: 1 << 30}
 	for _, tt := range []struct {

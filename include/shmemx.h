@@ -828,20 +828,21 @@ int shmemx_culibrary_finalize(struct CUlib_st *library);
  * tile ends with a signal, so that no message follows the data. Every slot is empty: its epoch
  * is 0. A tile that a route between two PEs does not keep is refused; SHMEMX_EAGER_BEST selects
  * one that all routes keep, or none. The routes are those of the host, and those of kernels
- * where PEs have a GPU; only the latter where the heap is in the memory of GPUs. Without a
- * tile, SHMEMX_EAGER_BEST selects SHMEMX_EAGER_NOTIFY for tokens of more than 4040 bytes where
- * some kernels use the ring, or networks carry a notification in the write of a token, and
- * there is a counter for each slot, else SHMEMX_EAGER_NONE. All PEs make the call together,
- * with the same arguments.
+ * where PEs have a GPU; only the latter where the heap is in the memory of GPUs. There a
+ * network keeps a tile only in slots that NICs reach. Without a tile, SHMEMX_EAGER_BEST selects
+ * SHMEMX_EAGER_NOTIFY for tokens of more than 4040 bytes where some kernels use the ring, or
+ * networks carry a notification in the write of a token, and there is a counter for each slot,
+ * else SHMEMX_EAGER_NONE. All PEs make the call together, with the same arguments.
  *
  * @nbytes bytes of a token: 1 to 2^30
  * @count slots of each PE, from 1
  * @tile one of the SHMEMX_EAGER constants
  * @eager written here: filled unless the result is not 0
  *
- * Result: 0. 1 on every PE when a route does not keep the tile (shmemx_eager_tile), or when
- * kernels of a PE have no notification counters; 2 when the heap has no room, or when fewer
- * than count counters are left for SHMEMX_EAGER_NOTIFY: there are 4096.
+ * Result: 0. 1 on every PE when a route does not keep the tile (shmemx_eager_tile), when NICs
+ * do not reach the slots in the memory of a GPU, or when kernels of a PE have no notification
+ * counters; 2 when the heap has no room, or when fewer than count counters are left for
+ * SHMEMX_EAGER_NOTIFY: there are 4096.
  * Errors: Ends the job when called before init or after finalize, when nbytes, count or tile
  * has no meaning, and when an argument is not the same on every PE.
  * Order: Ends with a barrier, so that the slots of every PE may be used at once.

@@ -362,13 +362,15 @@ var (
 type Peer struct {
 	_        structs.HostLayout
 	Direct   unsafe.Pointer // where its symmetric segment is mapped for loads and stores, or NULL: by ring
-	Reserved uint64         // 0
+	Tile     uint32         // the largest tile of eager transfers that one operation in a ring keeps on its way there; 0: none
+	Reserved uint32         // 0
 }
 
 var (
 	_ [16]byte = [unsafe.Sizeof(Peer{})]byte{}
 	_ [0]byte  = [unsafe.Offsetof(Peer{}.Direct)]byte{}
-	_ [8]byte  = [unsafe.Offsetof(Peer{}.Reserved)]byte{}
+	_ [8]byte  = [unsafe.Offsetof(Peer{}.Tile)]byte{}
+	_ [12]byte = [unsafe.Offsetof(Peer{}.Reserved)]byte{}
 )
 
 // State is struct shmemi_device_state. All that device code knows about the job. It does not change while kernels run, but for what the pointers name.

@@ -141,7 +141,8 @@ var Structs = []Struct{
 	}},
 	{Name: "device_peer", Go: "Peer", Size: 16, Doc: "The way to a PE.", Members: []Member{
 		{Name: "direct", Type: "ptr", Doc: "where its symmetric segment is mapped for loads and stores, or NULL: by ring"},
-		{Name: "reserved", Type: "u64", Doc: "0"},
+		{Name: "tile", Type: "u32", Doc: "the largest tile of eager transfers that one operation in a ring keeps on its way there; 0: none"},
+		{Name: "reserved", Type: "u32", Doc: "0"},
 	}},
 	{Name: "device_state", Go: "State", Size: 160, Doc: "All that device code knows about the job. It does not change while kernels run, but for what the pointers name.", Members: []Member{
 		{Name: "version", Type: "u32", Doc: "of the layout: producers of another version refuse it"},

@@ -82,7 +82,7 @@ var state = Unit{
 			{Name: "max_teams", Type: "u32", Doc: "how many there are but that"},
 			{Name: "net_chunk", Type: "size", Doc: "the most bytes of one put or get between nodes"},
 			{Name: "net_message", Type: "u32", Doc: "puts of no more bytes between nodes are messages, others writes of the network"},
-			{Name: "net_tile", Type: "u32", Doc: "the largest tile of eager transfers that such writes keep; 0: none"},
+			{Name: "net_tiles", Type: "ptr", C: "const uint16_t *", GoType: "*uint16", Doc: "for each PE the largest tile of eager transfers that such writes keep, from memory of the same kind as its heap is in; 0: none. NULL without a network"},
 			{Name: "net_notified", Type: "size", Doc: "the most bytes of such a write that carries a notification; 0: none does"},
 			{Name: "net_ordered", Type: "u32", Doc: "1: a message between nodes comes behind the bytes of all such writes before it"},
 			{Name: "thread_level", Type: "i32", Doc: "the front's"},

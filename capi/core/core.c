@@ -368,6 +368,7 @@ const struct shmemi_core *shmemi_core_table(void)
         .quiet = quiet,
         .context_open = shmemgoContextOpen,
         .batch = batch,
+        .reaches = shmemgoReaches,
         .poll = poll_network,
         .rings = (const void *(*)(void))shmemgoRings,
         .gpu_move = gpu_move,

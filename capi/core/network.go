@@ -58,6 +58,14 @@ func shmemgoQuiet(stream C.uint32_t, ticket *C.uint64_t) C.int {
 	return C.int(e.QuietDone(proxy.Ticket(*ticket)))
 }
 
+//export shmemgoReaches
+func shmemgoReaches(pe C.int, offset C.int64_t, n C.size_t) C.int {
+	if current.Network.Reaches(libshmem.PE(pe), libshmem.Offset(offset), uint64(n)) {
+		return 1
+	}
+	return 0
+}
+
 //export shmemgoContextOpen
 func shmemgoContextOpen(stream C.uint32_t) C.int {
 	n, err := current.Engine.OpenContext(uint32(stream))

@@ -101,7 +101,7 @@ func fill(s *State, j *job.Job) {
 		s.networked = 1
 		s.netChunk = uint64(j.Engine.PutMax())
 		eager := j.Network.Eager()
-		s.netTile, s.netMessage, s.netNotified = uint32(eager.Tile), uint32(eager.Message), eager.Notified
+		s.netTiles, s.netMessage, s.netNotified = tiles(j), uint32(eager.Message), eager.Notified
 		if j.Network.Ordered() {
 			s.netOrdered = 1
 		}
@@ -130,8 +130,9 @@ func empty(s *State) {
 	C.free(unsafe.Pointer(s.nodeLeaders))
 	C.free(unsafe.Pointer(s.nodeOf))
 	C.free(unsafe.Pointer(s.gpuFirst))
+	C.free(unsafe.Pointer(s.netTiles))
 	s.fastBase, s.nearBase, s.mappedBase, s.peerBase = nil, nil, nil, nil
-	s.nodeMembers, s.nodeLeaders, s.nodeOf, s.gpuFirst = nil, nil, nil, nil
+	s.nodeMembers, s.nodeLeaders, s.nodeOf, s.gpuFirst, s.netTiles = nil, nil, nil, nil, nil
 }
 
 // bases is a table of where the peers' memory is in this process; nil for PEs
@@ -150,6 +151,15 @@ func nodes(j *job.Job) *int32 {
 	list := (*int32)(C.calloc(C.size_t(j.NPEs), 4))
 	for i := range unsafe.Slice(list, j.NPEs) {
 		unsafe.Slice(list, j.NPEs)[i] = int32(j.Nodes.Node(libshmem.PE(i)))
+	}
+	return list
+}
+
+// tiles is the largest tile that the network keeps on its way to each PE.
+func tiles(j *job.Job) *uint16 {
+	list := (*uint16)(C.calloc(C.size_t(j.NPEs), 2))
+	for i := range unsafe.Slice(list, j.NPEs) {
+		unsafe.Slice(list, j.NPEs)[i] = uint16(j.Network.Tile(libshmem.PE(i)))
 	}
 	return list
 }

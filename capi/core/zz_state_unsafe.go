@@ -92,14 +92,15 @@ type State struct {
 	_               [4]byte
 	netChunk        uint64 // the most bytes of one put or get between nodes
 	netMessage      uint32 // puts of no more bytes between nodes are messages, others writes of the network
-	netTile         uint32 // the largest tile of eager transfers that such writes keep; 0: none
-	netNotified     uint64 // the most bytes of such a write that carries a notification; 0: none does
-	netOrdered      uint32 // 1: a message between nodes comes behind the bytes of all such writes before it
-	threadLevel     int32  // the front's
-	initCount       uint32 // the front's
-	heapFD          int32  // filled by the core: the memory file that has this PE's user heap; -1 where the heap is in the memory of a GPU
-	heapPlace       uint64 // and where in it
-	staticsFD       int32  // filled by the core, as all up to statics_why: the memory file where the front is to put the program's statics, or -1
+	_               [4]byte
+	netTiles        *uint16 // for each PE the largest tile of eager transfers that such writes keep, from memory of the same kind as its heap is in; 0: none. NULL without a network
+	netNotified     uint64  // the most bytes of such a write that carries a notification; 0: none does
+	netOrdered      uint32  // 1: a message between nodes comes behind the bytes of all such writes before it
+	threadLevel     int32   // the front's
+	initCount       uint32  // the front's
+	heapFD          int32   // filled by the core: the memory file that has this PE's user heap; -1 where the heap is in the memory of a GPU
+	heapPlace       uint64  // and where in it
+	staticsFD       int32   // filled by the core, as all up to statics_why: the memory file where the front is to put the program's statics, or -1
 	_               [4]byte
 	staticsPlace    uint64    // of this PE's area in it
 	staticsOffset   int64     // of the area from the user heap
@@ -113,8 +114,9 @@ type State struct {
 	survives        uint32    // SHMEM_ON_FAILURE=return
 	asked           uint32    // reports that were asked for by a signal: each waiter writes one
 	askFD           int32     // an eventfd of the core's that wants to know, or 0
-	gpuMoving       uint32    // copies were begun and not waited for
-	kernelRings     uint32    // kernels push operations into rings
+	_               [56]byte
+	gpuMoving       uint32 // copies were begun and not waited for
+	kernelRings     uint32 // kernels push operations into rings
 	_               [56]byte
 	netLock         uint32 // around the endpoint and its queue
 	netWanted       uint32 // threads that found it taken
@@ -125,7 +127,7 @@ type State struct {
 }
 
 var (
-	_ [1024]byte = [unsafe.Sizeof(State{})]byte{}
+	_ [1088]byte = [unsafe.Sizeof(State{})]byte{}
 	_ [0]byte    = [unsafe.Offsetof(State{}.nPEs)]byte{}
 	_ [4]byte    = [unsafe.Offsetof(State{}.myPE)]byte{}
 	_ [8]byte    = [unsafe.Offsetof(State{}.heapBase)]byte{}
@@ -179,31 +181,31 @@ var (
 	_ [328]byte  = [unsafe.Offsetof(State{}.maxTeams)]byte{}
 	_ [336]byte  = [unsafe.Offsetof(State{}.netChunk)]byte{}
 	_ [344]byte  = [unsafe.Offsetof(State{}.netMessage)]byte{}
-	_ [348]byte  = [unsafe.Offsetof(State{}.netTile)]byte{}
-	_ [352]byte  = [unsafe.Offsetof(State{}.netNotified)]byte{}
-	_ [360]byte  = [unsafe.Offsetof(State{}.netOrdered)]byte{}
-	_ [364]byte  = [unsafe.Offsetof(State{}.threadLevel)]byte{}
-	_ [368]byte  = [unsafe.Offsetof(State{}.initCount)]byte{}
-	_ [372]byte  = [unsafe.Offsetof(State{}.heapFD)]byte{}
-	_ [376]byte  = [unsafe.Offsetof(State{}.heapPlace)]byte{}
-	_ [384]byte  = [unsafe.Offsetof(State{}.staticsFD)]byte{}
-	_ [392]byte  = [unsafe.Offsetof(State{}.staticsPlace)]byte{}
-	_ [400]byte  = [unsafe.Offsetof(State{}.staticsOffset)]byte{}
-	_ [408]byte  = [unsafe.Offsetof(State{}.staticsWhy)]byte{}
-	_ [600]byte  = [unsafe.Offsetof(State{}.nStatics)]byte{}
-	_ [608]byte  = [unsafe.Offsetof(State{}.statics)]byte{}
-	_ [800]byte  = [unsafe.Offsetof(State{}.lost)]byte{}
-	_ [808]byte  = [unsafe.Offsetof(State{}.losses)]byte{}
-	_ [816]byte  = [unsafe.Offsetof(State{}.nLost)]byte{}
-	_ [820]byte  = [unsafe.Offsetof(State{}.survives)]byte{}
-	_ [824]byte  = [unsafe.Offsetof(State{}.asked)]byte{}
-	_ [828]byte  = [unsafe.Offsetof(State{}.askFD)]byte{}
-	_ [832]byte  = [unsafe.Offsetof(State{}.gpuMoving)]byte{}
-	_ [836]byte  = [unsafe.Offsetof(State{}.kernelRings)]byte{}
-	_ [896]byte  = [unsafe.Offsetof(State{}.netLock)]byte{}
-	_ [900]byte  = [unsafe.Offsetof(State{}.netWanted)]byte{}
-	_ [960]byte  = [unsafe.Offsetof(State{}.pollers)]byte{}
-	_ [964]byte  = [unsafe.Offsetof(State{}.napping)]byte{}
+	_ [352]byte  = [unsafe.Offsetof(State{}.netTiles)]byte{}
+	_ [360]byte  = [unsafe.Offsetof(State{}.netNotified)]byte{}
+	_ [368]byte  = [unsafe.Offsetof(State{}.netOrdered)]byte{}
+	_ [372]byte  = [unsafe.Offsetof(State{}.threadLevel)]byte{}
+	_ [376]byte  = [unsafe.Offsetof(State{}.initCount)]byte{}
+	_ [380]byte  = [unsafe.Offsetof(State{}.heapFD)]byte{}
+	_ [384]byte  = [unsafe.Offsetof(State{}.heapPlace)]byte{}
+	_ [392]byte  = [unsafe.Offsetof(State{}.staticsFD)]byte{}
+	_ [400]byte  = [unsafe.Offsetof(State{}.staticsPlace)]byte{}
+	_ [408]byte  = [unsafe.Offsetof(State{}.staticsOffset)]byte{}
+	_ [416]byte  = [unsafe.Offsetof(State{}.staticsWhy)]byte{}
+	_ [608]byte  = [unsafe.Offsetof(State{}.nStatics)]byte{}
+	_ [616]byte  = [unsafe.Offsetof(State{}.statics)]byte{}
+	_ [808]byte  = [unsafe.Offsetof(State{}.lost)]byte{}
+	_ [816]byte  = [unsafe.Offsetof(State{}.losses)]byte{}
+	_ [824]byte  = [unsafe.Offsetof(State{}.nLost)]byte{}
+	_ [828]byte  = [unsafe.Offsetof(State{}.survives)]byte{}
+	_ [832]byte  = [unsafe.Offsetof(State{}.asked)]byte{}
+	_ [836]byte  = [unsafe.Offsetof(State{}.askFD)]byte{}
+	_ [896]byte  = [unsafe.Offsetof(State{}.gpuMoving)]byte{}
+	_ [900]byte  = [unsafe.Offsetof(State{}.kernelRings)]byte{}
+	_ [960]byte  = [unsafe.Offsetof(State{}.netLock)]byte{}
+	_ [964]byte  = [unsafe.Offsetof(State{}.netWanted)]byte{}
+	_ [1024]byte = [unsafe.Offsetof(State{}.pollers)]byte{}
+	_ [1028]byte = [unsafe.Offsetof(State{}.napping)]byte{}
 )
 
 var (

@@ -81,13 +81,10 @@ struct agreement {
     bool carries; /* each network carries the notification of a token in the write of its bytes */
 };
 
-/* Reports whether a network carries a token in one write with its notification. A small token is a
- * message, and has its signal in it. */
-static bool carries(int64_t nbytes)
+/* Reports whether a network carries a token in one write with its notification. */
+static bool is_carried(int64_t nbytes)
 {
-    const struct shmemi_state *s = &shmemi_state;
-    return nbytes > s->net_message &&
-           shmemi_eager_bytes((uint32_t)nbytes, SHMEMI_EAGER_NOTIFY) <= s->net_notified;
+    return shmemi_eager_bytes((uint32_t)nbytes, SHMEMI_EAGER_NOTIFY) <= shmemi_state.net_notified;
 }
 
 /* Ends the job when PEs pass different arguments. */
@@ -97,23 +94,26 @@ static struct agreement agree(const int64_t values[ARGUMENTS], const char *call)
     static const struct shmemi_reducer votes = {shmemi_min_i64, sizeof(int64_t)};
     static const char *const names[ARGUMENTS] = {"nbytes", "count", "tile"};
     const struct shmemi_state *s = &shmemi_state;
+    const bool message = values[NBYTES] <= s->net_message;
     int64_t mine[VOTES] = {[KEPT] = SHMEMI_EAGER_BLOCK, [NEAR] = 1, [DIRECT] = 1, [CARRIES] = 1};
     int64_t all[VOTES];
-    mine[MESSAGE] = values[NBYTES] <= s->net_message;
+    mine[MESSAGE] = message;
     mine[COUNTS] = !s->uncounted;
     for (uint32_t pe = 0; pe < s->n_pes; pe++) {
-        /* Kernels use slots in main memory, too, where the PE has a GPU. */
-        int here = shmemi_eager_on_gpu() ? SHMEMI_EAGER_BLOCK : shmemi_eager_host_keeps((int)pe);
-        if (s->gpu && shmemi_eager_kernels_keep((int)pe) == SHMEMI_EAGER_NONE) {
-            here = SHMEMI_EAGER_NONE;
-            mine[DIRECT] = 0;
+        if (!shmemi_eager_on_gpu()) {
+            int host = shmemi_eager_host_keeps((int)pe);
+            if (shmemi_eager_is_far((int)pe)) {
+                mine[NEAR] = 0;
+                mine[CARRIES] = !message && is_carried(values[NBYTES]);
+                host = message ? SHMEMI_EAGER_NONE : host;
+            }
+            mine[KEPT] = host < mine[KEPT] ? host : mine[KEPT];
         }
-        if (!shmemi_eager_on_gpu() && shmemi_eager_is_far((int)pe)) {
-            mine[NEAR] = 0;
-            mine[CARRIES] = carries(values[NBYTES]);
-            here = values[NBYTES] > s->net_message ? here : SHMEMI_EAGER_NONE; /* a message */
+        if (s->gpu) { /* kernels use slots in main memory, too */
+            int kernels = shmemi_eager_kernels_keep((int)pe);
+            mine[DIRECT] = mine[DIRECT] && shmemi_eager_is_direct((int)pe);
+            mine[KEPT] = kernels < mine[KEPT] ? kernels : mine[KEPT];
         }
-        mine[KEPT] = here < mine[KEPT] ? here : mine[KEPT];
     }
     for (int i = 0; i < ARGUMENTS; i++) {
         mine[i] = values[i];
@@ -141,10 +141,85 @@ static int best(const struct agreement *all, size_t count)
                                                                      : SHMEMI_EAGER_NONE;
 }
 
+/* What a PE has announced of its heap. */
+struct announced {
+    int pe;
+    int64_t offset;
+    size_t bytes;
+};
+
+static bool has_announced(const struct announced *a)
+{
+    return shmemi_is_lost(a->pe) || shmemi_state.core->reaches(a->pe, a->offset, a->bytes);
+}
+
+static void describe_announced(const void *subject, char *text, size_t size)
+{
+    const struct announced *a = subject;
+    snprintf(text, size, "for PE %d to announce that NICs reach %zu bytes of its heap", a->pe,
+             a->bytes);
+}
+
+/*
+ * Reports whether NICs reach the slots of all PEs, and the buffers behind them, where they are in
+ * the memory of GPUs; the same on every PE. Other bytes are staged, in no order. A heap that has
+ * grown is announced by messages, so this waits until they have come: earlier tokens would be
+ * staged.
+ */
+static bool are_reached(const void *slots, size_t bytes, const char *call)
+{
+    static const struct shmemi_reducer least = {shmemi_min_i64, sizeof(int64_t)};
+    const struct shmemi_state *s = &shmemi_state;
+    struct announced a = {s->my_pe, (int64_t)((uintptr_t)slots - s->heap_base), bytes};
+    const bool on_gpu = shmemi_eager_on_gpu();
+    int64_t mine = !on_gpu || s->core->reaches(a.pe, a.offset, a.bytes), all = 0;
+    if (!shmemi_collective_begin(&shmemi_world, call))
+        return false;
+    shmemi_exchange(&shmemi_world, &all, &mine, 1, &least, call);
+    if (!shmemi_collective_end() || all == 0)
+        return false;
+    for (a.pe = 0; on_gpu && a.pe < (int)s->n_pes; a.pe++)
+        if (!shmemi_eager_is_direct(a.pe))
+            SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_announced, &a, has_announced(&a),
+                            .whom = SHMEMI_NOBODY);
+    return true;
+}
+
+enum { KEPT_NOT = 1, NO_ROOM };
+
+/* Makes slots of a tile; returns the same on every PE. */
+static int make(shmemx_eager_t *e, const struct agreement *all, int tile, const char *call)
+{
+    const bool counted = tile == SHMEMX_EAGER_NOTIFY;
+    if (counted ? !all->counts : tile > all->kept)
+        return KEPT_NOT;
+    e->tile = (uint32_t)tile;
+    e->stride = shmemi_eager_stride(e->nbytes, e->tile);
+    if (counted && !shmemi_eager_counters_take(e->count, &e->counter, call))
+        return NO_ROOM;
+    const bool by_rings = tile >= SHMEMX_EAGER_PACKET && all->rings;
+    size_t bytes = (size_t)e->count * e->stride;
+    e->buffers = by_rings || (counted && (all->rings || all->far)) ? shmemi_eager_boxes(e) : 0;
+    if (all->far || all->rings)
+        bytes += shmemi_eager_boxes_size(e);
+    e->slots = shmemi_align(SHMEMI_EAGER_BLOCK, bytes, call);
+    if (e->slots == NULL) {
+        if (counted)
+            shmemi_eager_counters_give(e->counter, e->count);
+        return NO_ROOM;
+    }
+    if (by_rings && !are_reached(e->slots, bytes, call)) {
+        shmemi_free(e->slots, call);
+        return KEPT_NOT;
+    }
+    shmemi_clear(e->slots, bytes, call);
+    shmemi_barrier_all(call);
+    return 0;
+}
+
 int shmemi_eager_create(size_t nbytes, size_t count, int tile, shmemx_eager_t *eager,
                         const char *call)
 {
-    enum { KEPT_NOT = 1, NO_ROOM };
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
     if (eager == NULL)
@@ -157,31 +232,15 @@ int shmemi_eager_create(size_t nbytes, size_t count, int tile, shmemx_eager_t *e
     struct agreement all = agree((int64_t[]){(int64_t)nbytes, (int64_t)count, tile}, call);
     if (!shmemi_collective_end())
         return NO_ROOM;
-    if (tile == SHMEMX_EAGER_BEST)
-        tile = best(&all, count);
-    bool counted = tile == SHMEMX_EAGER_NOTIFY;
-    if (counted ? !all.counts : tile > all.kept)
-        return KEPT_NOT;
     shmemx_eager_t e = {.count = (uint32_t)count, .nbytes = (uint32_t)nbytes};
-    e.tile = (uint32_t)tile;
-    e.stride = shmemi_eager_stride(e.nbytes, e.tile);
-    if (counted && !shmemi_eager_counters_take(count, &e.counter, call))
-        return NO_ROOM;
-    size_t bytes = count * e.stride;
-    if (counted && (all.rings || all.far))
-        e.buffers = (uint32_t)shmemi_eager_boxes(&e);
-    if (all.far || all.rings)
-        bytes += shmemi_eager_boxes_size(&e);
-    e.slots = shmemi_align(SHMEMI_EAGER_BLOCK, bytes, call);
-    if (e.slots == NULL) {
-        if (counted)
-            shmemi_eager_counters_give(e.counter, count);
-        return NO_ROOM;
+    int result = make(&e, &all, tile == SHMEMX_EAGER_BEST ? best(&all, count) : tile, call);
+    if (result == KEPT_NOT && tile == SHMEMX_EAGER_BEST) {
+        all.kept = SHMEMI_EAGER_NONE; /* NICs do not reach these slots */
+        result = make(&e, &all, best(&all, count), call);
     }
-    shmemi_clear(e.slots, bytes, call);
-    shmemi_barrier_all(call);
-    *eager = e;
-    return 0;
+    if (result == 0)
+        *eager = e;
+    return result;
 }
 
 void shmemi_eager_destroy(shmemx_eager_t *eager, const char *call)

@@ -76,7 +76,7 @@ static void fill(char *to, const char *source, const shmemx_eager_t *e, uint32_t
  * and the bytes. Another symmetric block would be one more allocation. As many tokens as there are
  * buffers are under way at a time; buffers of large tokens are fewer.
  */
-enum { BOXES = 16, BOX_HEAD = SHMEMI_EAGER_BUFFER_HEAD };
+enum { BOXES = 16 };
 
 enum { FREE = SHMEMI_EAGER_FREE, TAKEN = SHMEMI_EAGER_TAKEN, UNDER_WAY = SHMEMI_EAGER_UNDER_WAY };
 
@@ -86,11 +86,16 @@ struct box {
     uint32_t slot;
     struct shmemi_request request; /* of the write that is under way; the core ends it */
 };
-_Static_assert(sizeof(struct box) <= BOX_HEAD, "the bytes follow the head");
+_Static_assert(sizeof(struct box) <= SHMEMI_EAGER_LINE, "the bytes follow the head");
 
 static size_t box_bytes(const shmemx_eager_t *e)
 {
-    return shmemi_eager_buffer(e->stride);
+    return shmemi_eager_buffer(e->stride, e->tile);
+}
+
+static char *bytes_in(struct box *box, const shmemx_eager_t *e)
+{
+    return (char *)box + shmemi_eager_head(e->tile);
 }
 
 /* How many there are, the same on every PE. A small token without a tile is a message, which is
@@ -243,7 +248,7 @@ static bool post(const shmemx_eager_t *e, uint32_t slot, int64_t offset, uint32_
                  struct box *box, int pe, const char *call)
 {
     const shmem_ctx_t ctx = SHMEM_CTX_DEFAULT;
-    const char *bytes = (const char *)box + BOX_HEAD;
+    const char *bytes = bytes_in(box, e);
     size_t n = shmemi_eager_bytes(e->nbytes, e->tile);
     bool whole = n <= shmemi_state.net_chunk;
     int64_t word; /* that says that the token is there, where its tiles do not */
@@ -282,7 +287,7 @@ static void send_far(const shmemx_eager_t *e, uint32_t slot, int64_t offset, con
     struct box *box = take_box(e, call);
     __atomic_store_n(&box->pe, pe, __ATOMIC_RELAXED);
     __atomic_store_n(&box->slot, slot, __ATOMIC_RELAXED);
-    fill((char *)box + BOX_HEAD, source, e, epoch);
+    fill(bytes_in(box, e), source, e, epoch);
     bool under_way = post(e, slot, offset, epoch, box, pe, call);
     if (under_way && !nbi) {
         shmemi_net_finish(&box->request, pe, call);

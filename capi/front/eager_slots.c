@@ -43,16 +43,23 @@ int shmemi_eager_host_keeps(int pe)
     const struct shmemi_state *s = &shmemi_state;
     if (s->near_base[pe] != NULL)
         return SHMEMI_EAGER_BLOCK;
-    return shmemi_eager_is_far(pe) ? (int)s->net_tile : SHMEMI_EAGER_NONE;
+    return shmemi_eager_is_far(pe) && !s->gpu ? s->net_tiles[pe] : SHMEMI_EAGER_NONE;
 }
 
-/* Kernels store to memory of a GPU of this node, and release their signals as the host does. */
+bool shmemi_eager_is_direct(int pe)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    return pe == s->my_pe || (s->p2p && s->mapped_base[pe] != NULL && s->near_base[pe] == NULL);
+}
+
+/* Kernels release the signals that they store as the host does. To others a token is one write from
+ * the memory of the GPU, where the network keeps a tile. */
 int shmemi_eager_kernels_keep(int pe)
 {
     const struct shmemi_state *s = &shmemi_state;
-    bool direct =
-        pe == s->my_pe || (s->p2p && s->mapped_base[pe] != NULL && s->near_base[pe] == NULL);
-    return direct ? SHMEMI_EAGER_BLOCK : SHMEMI_EAGER_NONE;
+    if (shmemi_eager_is_direct(pe))
+        return SHMEMI_EAGER_BLOCK;
+    return s->net_tiles != NULL ? s->net_tiles[pe] : SHMEMI_EAGER_NONE;
 }
 
 bool shmemi_eager_on_gpu(void)

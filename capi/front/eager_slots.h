@@ -24,6 +24,9 @@ bool shmemi_eager_on_gpu(void);
 /* Reports whether the host sends tokens by a network. */
 bool shmemi_eager_goes_far(void);
 
+/* Reports whether kernels store in the memory of a PE. */
+bool shmemi_eager_is_direct(int pe);
+
 /* The largest tile that the kernels' route to a PE keeps. */
 int shmemi_eager_kernels_keep(int pe);
 

@@ -5,8 +5,7 @@
  * A packet is one strong store of 8 bytes, which no reader sees in part, so packets need no fence.
  * Tiles are moved by weak stores; the threads meet, and any that store signals run a fence of
  * system scope before. A reader acquires each signal. Both are right by the memory model of the GPU
- * on every direct route. By the ring no tile is kept: there a token is a put with a signal, or with
- * a notification (eager_notify.h).
+ * on every direct route. By the ring a token is one write (eager_ring.h), or a put with a signal.
  */
 #ifndef SHMEM_EAGER_H
 #define SHMEM_EAGER_H
@@ -14,6 +13,8 @@
 #include "copy.h"
 #include "eager_layout.h"
 #include "eager_notify.h"
+#include "eager_ring.h"
+#include "eager_tiles.h"
 #include "signal.h"
 #include "wait.h"
 
@@ -40,7 +41,7 @@ SHMEMI_D int shmemi_eager_tile(const struct shmemi_device_image *image, uint32_t
     shmemi_check_pe(image, call, pe, NULL, 0);
     return shmemi_direct(image, (const void *)(uintptr_t)image->job.heap, pe) != NULL
                ? SHMEMI_EAGER_BLOCK
-               : SHMEMI_EAGER_NONE;
+               : (int)shmemi_eager_ring_keeps(image, pe);
 }
 
 SHMEMI_D void shmemi_eager_check_tile(const struct shmemi_device_image *image, uint32_t call,
@@ -58,150 +59,6 @@ SHMEMI_D size_t shmemi_eager_size(const struct shmemi_device_image *image, uint3
     return shmemi_eager_bytes((uint32_t)nbytes, (uint32_t)tile);
 }
 
-/* ------------------------------------------------------------------- moving */
-
-/*
- * A tile in units of the size of its signal: so many of data, and then the signal. UNIT moves one.
- * Unit i of a token is at unit i + i / PER of its slot.
- */
-template <int TILE> struct shmemi_eager_units;
-template <> struct shmemi_eager_units<SHMEMI_EAGER_PACKET> {
-    typedef uint32_t unit;
-    static constexpr uint32_t per = 1;
-};
-template <> struct shmemi_eager_units<SHMEMI_EAGER_LINE> {
-    typedef uint64_t unit;
-    static constexpr uint32_t per = 15;
-};
-template <> struct shmemi_eager_units<SHMEMI_EAGER_BLOCK> {
-    typedef shmemi_wide unit;
-    static constexpr uint32_t per = 255;
-};
-
-/* The data of two packets. */
-#define SHMEMI_EAGER_PAIR (2 * SHMEMI_EAGER_PACKET_SIGNAL)
-
-/* Bytes at to at + 7 of a token, as many as there are, from an address of any alignment. */
-SHMEMI_COLD uint64_t shmemi_eager_gather(const char *source, uint32_t at, uint32_t nbytes)
-{
-    uint64_t v = 0;
-    for (uint32_t k = 0; k < SHMEMI_EAGER_PAIR && at + k < nbytes; k++) {
-        uint8_t byte;
-        shmemi_move<uint8_t>::load(source + at + k, &byte);
-        v |= (uint64_t)byte << (8 * k);
-    }
-    return v;
-}
-
-SHMEMI_COLD void shmemi_eager_scatter(char *dest, uint32_t at, uint32_t nbytes, uint64_t v)
-{
-    for (uint32_t k = 0; k < SHMEMI_EAGER_PAIR && at + k < nbytes; k++)
-        shmemi_move<uint8_t>::store(dest + at + k, (uint8_t)(v >> (8 * k)));
-}
-
-/* Reports whether the data of a pair is one word of a token. */
-SHMEMI_D int shmemi_eager_is_word(const void *plain, uint32_t at, uint32_t nbytes)
-{
-    return at + SHMEMI_EAGER_PAIR <= nbytes && ((uintptr_t)plain & (SHMEMI_EAGER_PAIR - 1)) == 0;
-}
-
-SHMEMI_D uint64_t shmemi_eager_packet(uint32_t data, uint32_t epoch)
-{
-    return (uint64_t)epoch << 32 | data;
-}
-
-/*
- * Two packets in one store; each is seen whole. The loads of a batch leave before its first store,
- * which would make them wait for each other.
- */
-template <class SCOPE>
-SHMEMI_D void shmemi_eager_send_packets(char *to, const char *source, uint32_t nbytes,
-                                        uint32_t epoch)
-{
-    const uint32_t step = SHMEMI_EAGER_PAIR * SCOPE::size();
-#pragma unroll 1
-    for (uint32_t i = SHMEMI_EAGER_PAIR * SCOPE::rank(); i < nbytes; i += SCOPE::batch * step) {
-        uint64_t v[SCOPE::batch];
-#pragma unroll
-        for (uint32_t k = 0; k < SCOPE::batch; k++) {
-            uint32_t at = i + k * step;
-            if (shmemi_eager_is_word(source, at, nbytes))
-                shmemi_move<uint64_t>::load(source + at, &v[k]);
-            else
-                v[k] = shmemi_eager_gather(source, at, nbytes);
-        }
-#pragma unroll
-        for (uint32_t k = 0; k < SCOPE::batch; k++) {
-            uint32_t at = i + k * step;
-            uint64_t a = shmemi_eager_packet((uint32_t)v[k], epoch);
-            if (at + SHMEMI_EAGER_PACKET_SIGNAL < nbytes)
-                shmemi_store_slot(to + 2 * (uint64_t)at, a,
-                                  shmemi_eager_packet((uint32_t)(v[k] >> 32), epoch));
-            else if (at < nbytes)
-                shmemi_store_element(to + 2 * (uint64_t)at, a);
-        }
-    }
-}
-
-/* The data of a token in tiles into a slot, or out of one (OUT). One side may have any alignment.
- */
-template <class SCOPE, int TILE, int OUT>
-SHMEMI_D void shmemi_eager_move_tiles(char *slot, char *plain, uint32_t nbytes)
-{
-    typedef typename shmemi_eager_units<TILE>::unit unit;
-    constexpr uint32_t per = shmemi_eager_units<TILE>::per, size = sizeof(unit);
-    uint32_t rank = SCOPE::rank(), step = SCOPE::size(), n = nbytes / size;
-    if (((uintptr_t)plain & (size - 1)) != 0) {
-        for (uint32_t k = 0, at = 0; at < nbytes; k++, at += TILE - size) {
-            uint32_t rest = nbytes - at < TILE - size ? nbytes - at : TILE - size;
-            char *tile = slot + (uint64_t)k * TILE;
-            shmemi_copy_ragged<0>(OUT ? plain + at : tile, OUT ? tile : plain + at, rest, rank,
-                                  step);
-        }
-        return;
-    }
-    unit v[SCOPE::batch];
-#pragma unroll 1
-    for (uint32_t i = rank; i < n; i += SCOPE::batch * step) {
-#pragma unroll
-        for (uint32_t k = 0; k < SCOPE::batch; k++) {
-            uint32_t j = i + k * step;
-            if (j < n)
-                shmemi_move<unit>::load(OUT ? slot + (j + j / per) * (uint64_t)size
-                                            : plain + j * (uint64_t)size,
-                                        &v[k]);
-        }
-#pragma unroll
-        for (uint32_t k = 0; k < SCOPE::batch; k++) {
-            uint32_t j = i + k * step;
-            if (j < n)
-                shmemi_move<unit>::store(
-                    OUT ? plain + j * (uint64_t)size : slot + (j + j / per) * (uint64_t)size, v[k]);
-        }
-    }
-    if (nbytes % size != 0) {
-        char *tile = slot + (n + n / per) * (uint64_t)size, *rest = plain + n * (uint64_t)size;
-        shmemi_copy_ragged<0>(OUT ? rest : tile, OUT ? tile : rest, nbytes % size, rank, step);
-    }
-}
-
-/*
- * The signals of a token, behind all of its data: the threads of the scope meet, and each that
- * stores signals orders what all of them wrote before.
- */
-template <class SCOPE>
-SHMEMI_D void shmemi_eager_signals(char *to, uint32_t nbytes, uint32_t tile, uint32_t epoch)
-{
-    uint32_t n = shmemi_eager_tiles(nbytes, tile), k = SCOPE::rank();
-    SCOPE::meet();
-    if (k >= n)
-        return;
-    shmemi_fence_system();
-    for (; k < n; k += SCOPE::size())
-        shmemi_store_element(to + shmemi_eager_signal_at(k, nbytes, tile),
-                             shmemi_eager_signal(nbytes, epoch));
-}
-
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_send(const struct shmemi_device_image *image, uint32_t call,
                                 const shmemx_eager_t *e, uint32_t slot, const void *source,
@@ -210,34 +67,19 @@ SHMEMI_D void shmemi_eager_send(const struct shmemi_device_image *image, uint32_
     char *at = shmemi_eager_slot(image, call, e, slot);
     char *to = shmemi_reach(image, call, at, e->stride, pe);
     uint32_t nbytes = e->nbytes;
-    if (to == NULL && e->tile >= SHMEMI_EAGER_PACKET)
-        shmemi_fault(image, SHMEMI_FAULT_KEEP, call, pe, (uint64_t)(uintptr_t)at, e->tile);
-    switch (e->tile) {
-    case SHMEMI_EAGER_NOTIFY:
-        if (to == NULL) {
-            shmemi_eager_send_ring<SCOPE>(image, call, e, slot, source, epoch, pe);
-            return;
-        }
-        shmemi_copy<SCOPE, 0>(to, source, nbytes);
-        shmemi_eager_count<SCOPE>(image, shmemi_eager_counter(image, call, e, slot), at, to, nbytes,
-                                  epoch);
-        return;
-    case SHMEMI_EAGER_PACKET:
-        shmemi_eager_send_packets<SCOPE>(to, (const char *)source, nbytes, epoch);
-        return;
-    case SHMEMI_EAGER_LINE:
-        shmemi_eager_move_tiles<SCOPE, SHMEMI_EAGER_LINE, 0>(to, (char *)source, nbytes);
-        shmemi_eager_signals<SCOPE>(to, nbytes, SHMEMI_EAGER_LINE, epoch);
-        return;
-    case SHMEMI_EAGER_BLOCK:
-        shmemi_eager_move_tiles<SCOPE, SHMEMI_EAGER_BLOCK, 0>(to, (char *)source, nbytes);
-        shmemi_eager_signals<SCOPE>(to, nbytes, SHMEMI_EAGER_BLOCK, epoch);
-        return;
-    default:
+    if (e->tile == SHMEMI_EAGER_NONE) {
         shmemi_put_signal<SCOPE, 0>(
             image, call, at, source, nbytes,
             (uint64_t *)(at + shmemi_eager_signal_at(0, nbytes, SHMEMI_EAGER_NONE)),
             shmemi_eager_signal(nbytes, epoch), SHMEMI_SIGNAL_SET, pe);
+    } else if (to == NULL) {
+        shmemi_eager_send_ring<SCOPE>(image, call, *e, slot, source, epoch, pe);
+    } else if (e->tile == SHMEMI_EAGER_NOTIFY) {
+        shmemi_copy<SCOPE, 0>(to, source, nbytes);
+        shmemi_eager_count<SCOPE>(image, shmemi_eager_counter(image, call, e, slot), at, to, nbytes,
+                                  epoch);
+    } else {
+        shmemi_eager_fill<SCOPE>(to, source, nbytes, e->tile, epoch);
     }
 }
 

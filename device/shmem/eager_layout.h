@@ -86,15 +86,20 @@ SHMEMI_HD uint32_t shmemi_eager_stride(uint32_t nbytes, uint32_t tile)
 
 /*
  * Buffers of a PE for tokens that are laid out before they leave, behind its slots: a head, in
- * lines of a cache of its own, and the bytes of a slot. The head begins with a word of 32 bits.
- * Kernels leave no buffer to a write that is under way.
+ * lines of a cache of its own, and the bytes of a slot, which begin where a slot may. So wherever a
+ * part of the heap ends, no tile lies in two parts. The head begins with a word of 32 bits. Kernels
+ * leave no buffer to a write that is under way.
  */
-enum { SHMEMI_EAGER_BUFFER_HEAD = 128 };
 enum shmemi_eager_buffer_state { SHMEMI_EAGER_FREE, SHMEMI_EAGER_TAKEN, SHMEMI_EAGER_UNDER_WAY };
 
-SHMEMI_HD uint64_t shmemi_eager_buffer(uint32_t stride)
+SHMEMI_HD uint32_t shmemi_eager_head(uint32_t tile)
 {
-    return SHMEMI_EAGER_BUFFER_HEAD + (uint64_t)stride;
+    return tile == SHMEMI_EAGER_BLOCK ? SHMEMI_EAGER_BLOCK : SHMEMI_EAGER_LINE;
+}
+
+SHMEMI_HD uint64_t shmemi_eager_buffer(uint32_t stride, uint32_t tile)
+{
+    return shmemi_eager_head(tile) + (uint64_t)stride;
 }
 
 /* The first 8 bytes of a signal. Those of a packet are its lower half. */

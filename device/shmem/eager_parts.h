@@ -54,10 +54,17 @@ SHMEMI_D void shmemi_eager_store(const struct shmemi_device_image *image, uint32
     char *to = shmemi_reach(image, call, place, e->stride, pe);
     const bits v = shmemi_as<bits>(value);
     shmemi_eager_check_word(image, call, e, at, sizeof(T));
-    if (to == NULL && e->tile >= SHMEMI_EAGER_PACKET)
-        shmemi_fault(image, SHMEMI_FAULT_KEEP, call, pe, (uint64_t)(uintptr_t)place, e->tile);
-    if (to == NULL) {
-        shmemi_p<bits>(image, call, (bits *)(place + at), v, pe);
+    if (to == NULL)
+        shmemi_eager_check_ring(image, call, e, place, pe);
+    if (to == NULL && e->tile != SHMEMI_EAGER_PACKET) {
+        shmemi_p<bits>(image, call, (bits *)(place + shmemi_eager_data_at(at, e->nbytes, e->tile)),
+                       v, pe);
+    } else if (to == NULL) {
+        uint64_t *packet = (uint64_t *)(place + 2 * (uint64_t)at);
+        shmemi_p<uint64_t>(image, call, packet, shmemi_eager_packet((uint32_t)v, epoch), pe);
+        if (sizeof(T) == 8)
+            shmemi_p<uint64_t>(image, call, packet + 1,
+                               shmemi_eager_packet((uint32_t)((uint64_t)v >> 32), epoch), pe);
     } else if (e->tile != SHMEMI_EAGER_PACKET) {
         shmemi_move<bits>::store(to + shmemi_eager_data_at(at, e->nbytes, e->tile), v);
     } else {
@@ -92,23 +99,16 @@ SHMEMI_D void shmemi_eager_signal_words(const struct shmemi_device_image *image,
 {
     char *place = shmemi_eager_slot(image, call, e, slot);
     char *to = shmemi_reach(image, call, place, e->stride, pe);
-    if (to == NULL && e->tile >= SHMEMI_EAGER_PACKET)
-        shmemi_fault(image, SHMEMI_FAULT_KEEP, call, pe, (uint64_t)(uintptr_t)place, e->tile);
+    if (e->tile == SHMEMI_EAGER_PACKET)
+        return; /* each has its epoch */
     if (to != NULL) {
-        if (e->tile != SHMEMI_EAGER_PACKET)
-            shmemi_eager_finish<SCOPE>(image, call, e, slot, place, to, epoch);
+        shmemi_eager_finish<SCOPE>(image, call, e, slot, place, to, epoch);
         return;
     }
+    shmemi_eager_check_ring(image, call, e, place, pe);
     SCOPE::meet();
-    if (SCOPE::rank() == 0 && e->tile == SHMEMI_EAGER_NOTIFY) {
-        shmemi_eager_count_ring(image, call, shmemi_eager_counter(image, call, e, slot), place,
-                                e->nbytes, epoch, pe);
-    } else if (SCOPE::rank() == 0) {
-        shmemi_fence(image, call);
-        shmemi_signal(image, call,
-                      (uint64_t *)(place + shmemi_eager_signal_at(0, e->nbytes, SHMEMI_EAGER_NONE)),
-                      shmemi_eager_signal(e->nbytes, epoch), SHMEMI_SIGNAL_SET, pe);
-    }
+    if (SCOPE::rank() == 0)
+        shmemi_eager_signals_ring(image, call, *e, slot, place, epoch, pe);
     SCOPE::meet();
 }
 

@@ -226,6 +226,17 @@ SHMEMI_D int shmemi_in_slots(const void *source, uint64_t bytes)
     return bytes <= SHMEMI_SLOT_BYTES && (SHMEMI_READS_SOURCE || !__isGlobal(source));
 }
 
+/* Passes a put to the proxy that goes as it is, and waits until its source may be used again if
+ * nbi is 0. */
+SHMEMI_D void shmemi_send_range(const struct shmemi_put_call *c, int nbi)
+{
+    struct shmemi_answer answer = shmemi_expect_if(c->image, c->pe, !nbi);
+    shmemi_before_slots();
+    struct shmemi_words words = shmemi_pack_put(
+        (uint32_t)c->pe, 0, c->dest, (uint64_t)(uintptr_t)c->source, c->bytes, !nbi, answer.place);
+    shmemi_ask_if(&answer, &words, SHMEMI_SLOTS_PUT, !nbi);
+}
+
 /*
  * Passes a put to the proxy. The fence makes the writes of this thread, and of the threads that it
  * has met, visible to the proxy and the NIC.
@@ -243,13 +254,17 @@ SHMEMI_COLD void shmemi_send_put(const struct shmemi_put_call *c, int nbi)
         uint64_t i = shmemi_send_pieces(c);
         shmemi_send_bytes(c->image, c->dest + i, c->source + i, c->bytes - i, c->pe);
     } else {
-        struct shmemi_answer answer = shmemi_expect_if(c->image, c->pe, !nbi);
-        shmemi_before_slots();
-        struct shmemi_words words =
-            shmemi_pack_put((uint32_t)c->pe, 0, c->dest, (uint64_t)(uintptr_t)c->source, c->bytes,
-                            !nbi, answer.place);
-        shmemi_ask_if(&answer, &words, SHMEMI_SLOTS_PUT, !nbi);
+        shmemi_send_range(c, nbi);
     }
+}
+
+/* A blocking put from the heap that goes as one write, however small it is. */
+SHMEMI_COLD void shmemi_put_range(const struct shmemi_device_image *image, const void *dest,
+                                  const void *source, uint64_t bytes, int pe)
+{
+    struct shmemi_put_call c = {
+        image, (const char *)source, shmemi_offset(image, dest), bytes, 0, 0, 0, pe};
+    shmemi_send_range(&c, 0);
 }
 
 SHMEMI_D void shmemi_put_ring(const struct shmemi_device_image *image, const void *dest,

@@ -235,11 +235,13 @@ SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring, cells) == 56, ring_cells);
 /* The way to a PE. */
 struct shmemi_device_peer {
     void *direct; /* where its symmetric segment is mapped for loads and stores, or NULL: by ring */
-    uint64_t reserved; /* 0 */
+    uint32_t tile; /* the largest tile of eager transfers that one operation in a ring keeps on its way there; 0: none */
+    uint32_t reserved; /* 0 */
 };
 SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_device_peer) == 16, sizeof_device_peer);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_peer, direct) == 0, device_peer_direct);
-SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_peer, reserved) == 8, device_peer_reserved);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_peer, tile) == 8, device_peer_tile);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_peer, reserved) == 12, device_peer_reserved);
 
 /* All that device code knows about the job. It does not change while kernels run, but for what the pointers name. */
 struct shmemi_device_state {

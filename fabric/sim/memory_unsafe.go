@@ -36,8 +36,12 @@ func (e *end) Register(base unsafe.Pointer, n uint64) (fabric.Region, error) {
 	return r.Region, nil
 }
 
-func (e *end) RegisterGPU(fabric.GPUMemory) (fabric.Region, error) {
-	return fabric.Region{}, &shmerr.Error{Op: "register", Object: e.caps.Provider, Cause: shmerr.Causef(shmerr.ErrUnsupported, "the network has no GPUs")}
+// RegisterGPU takes memory of the process that stands for a GPU's.
+func (e *end) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
+	if !e.caps.GPU {
+		return fabric.Region{}, &shmerr.Error{Op: "register", Object: e.caps.Provider, Cause: shmerr.Causef(shmerr.ErrUnsupported, "the network has no GPUs")}
+	}
+	return e.Register(m.Base, m.Len)
 }
 
 func (e *end) Unregister(r fabric.Region) error {

@@ -243,7 +243,7 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_ORDERED_BYTES", Kind: Choice, Default: "auto", Choices: []string{"auto", "none", "128", "4096"}, Category: Network, Since: "0.1",
-		Text: "Bytes of each aligned block of a write that the network shows by ascending address, for eager transfers (docs/guides/eager.md). auto: as the network promises; 128 or 4096: the user vouches for it; none: eager transfers send no tiles by the network. Networks over sockets, several NICs of a PE and staged memory keep no order, whatever the setting.",
+		Text: "Bytes of each aligned block of a write that the network shows by ascending address, for eager transfers (docs/guides/eager.md). auto: as the network promises; 128 or 4096: the user vouches for it; none: eager transfers send no tiles by the network. Networks over sockets, several NICs of a PE and staged memory keep no order, whatever the setting, nor do writes to GPUs before sm_90.",
 		set:  func(c *Config, v parsed) { c.Ordered = Ordered(v.index) },
 	},
 	{

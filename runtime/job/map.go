@@ -56,10 +56,10 @@ func (j *Job) paths() pathmap.Row {
 	r := pathmap.Row{Name: name, Heap: j.heap.String(), GPU: j.Place.GPU}
 	if j.Network != nil {
 		r.Provider, r.NICs, r.Reached = j.Network.Provider(), j.Engine.Caps().Domain, j.Network.GPUPath()
-		switch eager := j.Network.Eager(); {
-		case eager.Tile > 0:
-			r.Eager = "in tiles of " + strconv.Itoa(eager.Tile)
-		case eager.Notified > 0:
+		switch tile := j.Network.Tile(j.Me); {
+		case tile > 0:
+			r.Eager = "in tiles of " + strconv.Itoa(tile)
+		case j.Network.Eager().Notified > 0:
 			r.Eager = "with notifications"
 		}
 	}

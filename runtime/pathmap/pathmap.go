@@ -35,7 +35,7 @@ type Row struct {
 	GPU      string   // its address; "": none
 	Provider string   // "": the job needs no network
 	NICs     string   // with commas
-	Eager    string   // how the network serves eager tokens of the host, in few words; "": as any put with a signal
+	Eager    string   // how the network serves eager tokens, in few words; "": as any put with a signal
 	Reached  string   // how the network gets to its heap in GPU memory; "": that is in main memory
 	Why      []string // a way within its host is not the shortest one, in few words
 }

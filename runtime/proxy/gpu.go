@@ -39,6 +39,8 @@ type GPU interface {
 	// them.
 	Holds(p unsafe.Pointer, n uint64) bool
 	Region(p unsafe.Pointer, n uint64) (r *fabric.Region, flush bool)
+	// Part returns how many of n bytes a NIC moves at once between a PE's heap and a local address.
+	Part(pe libshmem.PE, offset libshmem.Offset, local unsafe.Pointer, n uint64) uint64
 	// Aim names the remote side of an operation where it is GPU memory.
 	Aim(op *fabric.RMA, offset libshmem.Offset)
 	// Flushes reports whether a PE has to flush writes at an offset.

@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"unsafe"
+
 	"libshmem"
 	"libshmem/runtime/proxy/call"
 )
@@ -11,7 +13,7 @@ import (
 // Limits returns the bounds for operations. The engine is connected.
 func (e *Engine) Limits() call.Limits {
 	return call.Limits{
-		NPEs: len(e.ops.Peers), Internal: e.ops.Net.Segment.Internal, Size: e.ops.Net.Segment.Size, PutMax: e.PutMax(), MaxInject: uint64(e.MaxInject),
+		NPEs: len(e.ops.Peers), Internal: e.ops.Net.Segment.Internal, Size: e.ops.Net.Segment.Size, PutMax: e.PutMax(), Parts: e.gpu != nil, MaxInject: uint64(e.MaxInject),
 	}
 }
 
@@ -21,6 +23,12 @@ func (e *Engine) Route(pe libshmem.PE) error {
 		return nil
 	}
 	return e.ops.Net.NoRoute(pe)
+}
+
+// Part returns how many of n bytes of a put or get can move as one operation, if Limits say that there
+// are parts.
+func (e *Engine) Part(pe libshmem.PE, offset libshmem.Offset, local unsafe.Pointer, n uint64) uint64 {
+	return e.gpu.Part(pe, offset, local, n)
 }
 
 // Stamp sets the time of the events that follow; 0: each event reads the clock.

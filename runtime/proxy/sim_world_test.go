@@ -12,6 +12,7 @@ import (
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/credit"
+	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/loop"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wake"
@@ -73,6 +74,7 @@ type proc struct {
 	prov   fabric.Provider
 	memory []byte // the internal area, then the heap
 	heap   []byte
+	stage  *gpustage.Stage // nil: the heap is in main memory
 	words  [6]uint32
 	dead   bool
 	asleep bool
@@ -118,6 +120,18 @@ func (m *memories) give(b []byte) {
 // newWorld opens n PEs with heaps of that many bytes.
 func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, from *memories) *world {
 	t.Helper()
+	return openWorld(t, model, seed, n, heap, 0, from)
+}
+
+// newGPUWorld opens two PEs with heaps in the memory of GPUs, which NICs reach part by part.
+func newGPUWorld(t testing.TB, model sim.Model, seed uint64, heap, part int, from *memories) *world {
+	t.Helper()
+	return openWorld(t, model, seed, 2, heap, part, from)
+}
+
+// openWorld: the heaps are in main memory if part is 0.
+func openWorld(t testing.TB, model sim.Model, seed uint64, n, heap, part int, from *memories) *world {
+	t.Helper()
 	w := &world{
 		t: t, net: sim.New(model, seed), seed: seed, rng: rand.New(rand.NewPCG(seed, 3)), dirty: make([]bool, n),
 	}
@@ -143,6 +157,10 @@ func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, from *mem
 		p := &proc{me: i, prov: prov, memory: from.take(internal + heap)}
 		p.heap = p.memory[internal:]
 		segment := mem.Segment{Base: unsafe.Pointer(&p.memory[0]), Internal: internal, Size: uint64(len(p.memory))}
+		if part > 0 {
+			p.heap = make([]byte, heap) // apart from the internal area
+			segment.Heap = unsafe.Pointer(&p.heap[0])
+		}
 		p.Engine, err = proxy.New(prov, i, n, segment,
 			wake.Words{Lock: &p.words[0], Pollers: &p.words[1], Napping: &p.words[2], Sleepers: &p.words[3], Wakes: &p.words[4]},
 			func(err error) { w.fail("PE %d: fatal: %v", i, err) })
@@ -165,6 +183,9 @@ func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, from *mem
 		if seed%3 == 2 {
 			p.FewSequences(1)
 		}
+		if part > 0 {
+			p.stage = w.useGPU(p, &gpuMemory{memory: p.heap}, part)
+		}
 		w.pes = append(w.pes, p)
 		ends[i] = p.Endpoint()
 		p.addr = ends[i].Addr
@@ -172,6 +193,11 @@ func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, from *mem
 	for _, p := range w.pes {
 		if err := p.Connect(ends); err != nil {
 			t.Fatal(err)
+		}
+	}
+	for _, p := range w.pes {
+		if p.stage != nil {
+			p.stage.Connect([]gpustage.Endpoint{w.pes[0].stage.Endpoint(), w.pes[1].stage.Endpoint()})
 		}
 	}
 	return w

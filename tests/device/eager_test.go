@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"libshmem/capi/spec"
+	"libshmem/fabric/ofi/stub"
 	"libshmem/queue"
 	"libshmem/runtime/gpu/cuda/cudatest"
 	"libshmem/tests/need"
@@ -52,6 +53,60 @@ func TestEager(t *testing.T) {
 		})
 	}
 }
+
+// TestEagerNIC: tokens of kernels go from the memory of one GPU to that of another as one write, in
+// the tiles that the NIC keeps on its way to a GPU that is known to show them in order. Elsewhere
+// they are tokens with notifications. Where the user is wrong about the NIC, the program finds old
+// bytes.
+func TestEagerNIC(t *testing.T) {
+	build := need.Build(t)
+	program, library, driver := emulate(t, build, "eager"), stub.Build(t), cudatest.Build(t)
+	for _, c := range []struct {
+		name, nic, gpu string
+		left           bool // to make test-full
+		env            []string
+		args           []string
+		wrong          bool
+	}{
+		{name: "kept", nic: "inorder=1", gpu: hopper, args: []string{"kept", "128"}},
+		{name: "scopes", nic: "inorder=1", gpu: hopper, args: []string{"kept-all", "128"}, left: true},
+		{name: "node", nic: "inorder=1", gpu: hopper, args: []string{"kept", "128"}, env: []string{"SHMEM_DISABLE_P2P=1"}, left: true},
+		{name: "vouched", nic: "without=R12b", gpu: hopper, args: []string{"kept", "4096"}, env: []string{"SHMEM_ORDERED_BYTES=4096"}, left: true},
+		{name: "wrong", gpu: hopper, args: []string{"kept", "4096"}, env: []string{"SHMEM_ORDERED_BYTES=4096"}, wrong: true, left: true},
+		{name: "part", nic: "inorder=1 fail_at=3", gpu: hopper, args: []string{"kept", "128", "0"}},
+		{name: "ampere", nic: "inorder=1", gpu: "attribute75=8 attribute118=200", args: []string{"counted"}, left: true},
+		{name: "unordered", nic: "inorder=1", gpu: "attribute75=9 attribute118=0", args: []string{"counted"}, left: true},
+		{name: "staged", nic: "inorder=1", gpu: hopper, args: []string{"counted"}, env: []string{"SHMEM_GPU_NET=stage"}, left: true},
+		{name: "nics", nic: "inorder=1 nics=8", gpu: hopper, args: []string{"counted"}, left: true},
+	} {
+		if c.left && need.Left("eager") {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			stub.Set(t, c.nic)
+			job := []string{"-n", "2", "--timeout", "200"}
+			if c.name != "node" {
+				job = append(job, "--hosts", "2")
+			}
+			cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), append(append(job, program), c.args...)...)
+			cmd.Env = append(os.Environ(), "SHMEM_HEAP=device", "SHMEM_PROVIDER="+stub.Provider, "SHMEM_LIBFABRIC="+library,
+				"FAKE_CUDA=works=1 "+c.gpu, "EMULATED_GPU=1", "LD_LIBRARY_PATH="+filepath.Join(build, "lib")+":"+driver)
+			cmd.Env = append(cmd.Env, c.env...)
+			out, err := cmd.CombinedOutput()
+			if ended := strings.Count(string(out), " passed, 0 failed"); c.wrong {
+				if err == nil || !oldBytes.Match(out) {
+					t.Errorf("%v, want bytes that are wrong\n%s", err, out)
+				}
+			} else if err != nil || ended != 2 {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+const hopper = "attribute75=9 attribute118=200"
+
+var oldBytes = regexp.MustCompile(`: \d+ wrong`)
 
 // TestEagerRefused: a kernel reports tokens with notifications that are out of turn or of another
 // size, and a slot without a counter.

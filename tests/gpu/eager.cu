@@ -4,6 +4,9 @@
  * notification and with a signal pass between kernels and hosts, too.
  *
  * shmemrun -n 2 eager [counted]           all of it, or tokens with a notification alone
+ * shmemrun -n 2 eager kept TILE [LARGE]   tokens in tiles alone, by blocks: networks keep
+ *                                         one between GPUs, and for 2 MiB another one
+ * shmemrun -n 2 eager kept-all TILE       the same by all scopes
  * shmemrun -n 2 eager time [ROUNDS]       microseconds of a token without a tile
  * shmemrun -n 1 eager refused CASE
  */
@@ -25,11 +28,17 @@ const int tiles[] = {SHMEMX_EAGER_NONE, SHMEMX_EAGER_NOTIFY, SHMEMX_EAGER_PACKET
                      SHMEMX_EAGER_BLOCK};
 
 bool counted; /* only tokens with a notification are tried */
+bool all_scopes = true;
+/* The tiles that networks keep between GPUs, and for slots that lie in several parts of the heap.
+ */
+int net_tile = SHMEMX_EAGER_NONE, net_tile_large = SHMEMX_EAGER_NONE;
 
 /* Reports whether slots can have a tile: those without one need nothing of a route. */
 bool serves(int tile, int kept)
 {
-    return counted ? tile == SHMEMX_EAGER_NOTIFY : tile < SHMEMX_EAGER_PACKET || tile <= kept;
+    if (counted || net_tile != SHMEMX_EAGER_NONE)
+        return counted ? tile == SHMEMX_EAGER_NOTIFY : tile >= SHMEMX_EAGER_PACKET && tile <= kept;
+    return tile < SHMEMX_EAGER_PACKET || tile <= kept;
 }
 
 enum ids {
@@ -349,6 +358,40 @@ void try_crowd(int tile, uint32_t nbytes)
     (::shmemx_eager_destroy)(&e);
 }
 
+KERNEL one(shmemx_eager_t e, uint32_t slot, const char *source, char *dest, uint32_t epoch, int pe)
+{
+    (shmemx_eager_send_block)(&e, slot, source, epoch, pe);
+    (shmemx_eager_recv_block)(&e, slot, dest, epoch);
+}
+
+/* So many tokens of this size take more memory than a part of the heap has, which grows for them.
+ */
+void try_large()
+{
+    constexpr uint32_t nbytes = 2 << 20, count = 16;
+    shmemx_eager_t e;
+    if ((::shmemx_eager_create)(nbytes, count, SHMEMX_EAGER_BEST, &e) != 0) {
+        expect(false, "slots for large tokens");
+        return;
+    }
+    const int best = net_tile_large != SHMEMX_EAGER_NONE ? net_tile_large : SHMEMX_EAGER_NOTIFY;
+    expect((int)e.tile == best, "the best tile of a large token: " + std::to_string(e.tile));
+    source = own_memory(nbytes);
+    dest = own_memory(nbytes);
+    for (uint32_t epoch = 1; epoch <= 2; epoch++)
+        for (uint32_t slot = 0; slot < count; slot++) {
+            fill(1, nbytes, slot + 100 * epoch);
+            shmem_barrier_all();
+            LAUNCH(threads_of(block), one, e, slot, source, dest, epoch, next_pe);
+            compare(1, nbytes, slot + 100 * epoch, "large tokens");
+            shmem_barrier_all();
+        }
+    (::shmemx_eager_destroy)(&e);
+    if (net_tile_large != net_tile)
+        expect((::shmemx_eager_create)(nbytes, count, net_tile, &e) == 1,
+               "a tile that is not kept");
+}
+
 /* Kernels and hosts send and read tokens of one slot, all four pairs of them in turns. */
 void try_across(int tile, uint32_t nbytes)
 {
@@ -439,10 +482,12 @@ int routes()
         }
     int kept[2];
     copy_memory(kept, seen, sizeof kept);
-    expect(kept[0] == (kept[1] ? SHMEMX_EAGER_BLOCK : SHMEMX_EAGER_NONE), "the tile in a kernel");
+    expect(kept[0] == (kept[1] ? SHMEMX_EAGER_BLOCK : net_tile), "the tile in a kernel");
     const int message = best_for(100), write = best_for(5000);
-    expect(kept[1] || message == SHMEMX_EAGER_NONE, "the best tile of a message");
-    expect(kept[1] || write == (rings() ? SHMEMX_EAGER_NOTIFY : SHMEMX_EAGER_NONE),
+    expect(kept[1] || message == net_tile, "the best tile of a message");
+    expect(kept[1] || write == (net_tile != SHMEMX_EAGER_NONE ? net_tile
+                                : rings()                     ? SHMEMX_EAGER_NOTIFY
+                                                              : SHMEMX_EAGER_NONE),
            "the best tile of a write");
     return message;
 }
@@ -455,16 +500,23 @@ void run()
     seen = (int *)(void *)own_memory(64);
     size = (size_t *)(void *)own_memory(64);
     const int kept = routes();
-    try_scope<thread>(kept);
-    try_scope<warp>(kept);
+    if (all_scopes) {
+        try_scope<thread>(kept);
+        try_scope<warp>(kept);
+    }
     try_scope<block>(kept);
-    for (int tile : {SHMEMX_EAGER_NONE, SHMEMX_EAGER_NOTIFY})
+    for (int tile : {SHMEMX_EAGER_NONE, SHMEMX_EAGER_NOTIFY, net_tile})
         for (uint32_t nbytes : {24, 5000}) {
             if (!serves(tile, kept))
                 continue;
-            try_across(tile, nbytes);
+            if (tile < SHMEMX_EAGER_PACKET)
+                try_across(tile, nbytes);
             try_crowd(tile, nbytes);
         }
+    if (net_tile != SHMEMX_EAGER_NONE)
+        try_large();
+    if (!all_scopes)
+        return;
 #define CALLED(name, T, bytes, scope) called(#name);
     TEST_eager_send_x(CALLED) TEST_eager_ready_x(CALLED) TEST_eager_wait_x(CALLED)
         TEST_eager_recv_x(CALLED) TEST_eager_size_x(CALLED) TEST_eager_tile_x(CALLED)
@@ -522,6 +574,11 @@ int main(int argc, char **argv)
         return end();
     }
     kernels::counted = argc > 1 && strcmp(argv[1], "counted") == 0;
+    if (argc > 2 && strncmp(argv[1], "kept", 4) == 0) {
+        kernels::all_scopes = strcmp(argv[1], "kept-all") == 0;
+        kernels::net_tile = atoi(argv[2]);
+        kernels::net_tile_large = argc > 3 ? atoi(argv[3]) : kernels::net_tile;
+    }
     kernels::run();
     return end();
 }

@@ -31,8 +31,8 @@ func plain(t *testing.T, text string, nics bool) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// How the network serves eager tokens depends on it, too.
-	network := regexp.MustCompile(`(?:tcp by )?\S+ on ([^\s,]+(?:,[^\s,]+)*)(?:, eager .*)?$`)
+	// Whether notifications come with their bytes depends on it, too.
+	network := regexp.MustCompile(`(?:tcp by )?\S+ on ([^\s,]+(?:,[^\s,]+)*)(, eager in tiles of \d+)?(?:, eager .*)?$`)
 	var lines []string
 	ends := false
 	for _, line := range strings.Split(text, "\n") {
@@ -40,9 +40,9 @@ func plain(t *testing.T, text string, nics bool) string {
 			line = strings.Replace(line, " "+name+" ", " HOST ", 1)
 			line = regexp.MustCompile(`  +`).ReplaceAllString(line, "  ")
 			if nics {
-				line = network.ReplaceAllString(line, "net on $1")
+				line = network.ReplaceAllString(line, "net on $1$2")
 			} else {
-				line = network.ReplaceAllString(line, "net on NIC")
+				line = network.ReplaceAllString(line, "net on NIC$2")
 			}
 		}
 		lines = append(lines, line)
@@ -99,6 +99,9 @@ func TestMap(t *testing.T) {
 		// Each heap says how the network reaches it.
 		{name: "nics", args: "-n 3 --hosts 3", each: ways, gpu: "works=1", env: []string{
 			"SHMEM_LOG_LEVEL=debug", "SHMEM_HEAP=device", "SHMEM_PROVIDER=" + stub.Provider, "SHMEM_LIBFABRIC=" + library,
+		}},
+		{name: "nics-in-order", args: "-n 3 --hosts 3", each: ways, gpu: "works=1 attribute75=9 attribute118=200", env: []string{
+			"SHMEM_LOG_LEVEL=debug", "SHMEM_HEAP=device", "SHMEM_PROVIDER=" + stub.Provider, "SHMEM_LIBFABRIC=" + library, "SHMEM_ORDERED_BYTES=128",
 		}},
 		{name: "mixed-pcie", args: "-n 4", each: mixed, gpu: "works=1 attribute86=0"},
 	} {

@@ -45,11 +45,25 @@ var deviceDefects = []defect{
 		by:   job("./tests/device", "^TestEmulated$/^eager$"), says: `changed in place: \d+ wrong`,
 	},
 	{
-		id: "device/eager-buffer-under-way", file: "device/shmem/eager_notify.h",
-		was:  "shmemi_eager_bytes(e->nbytes, SHMEMI_EAGER_NOTIFY), counter, pe, 0);",
-		is:   "shmemi_eager_bytes(e->nbytes, SHMEMI_EAGER_NOTIFY), counter, pe, 1);",
+		id: "device/eager-buffer-under-way", file: "device/shmem/eager_ring.h",
+		was:  "shmemi_put_notify_ring(image, place, bytes, n, counter, pe, 0);",
+		is:   "shmemi_put_notify_ring(image, place, bytes, n, counter, pe, 1);",
 		user: "a kernel's token that goes by the ring has bytes of the next token in its buffer",
 		by:   job("./tests/device", "^TestEager$/^hosts$"), says: `tile 1, tokens of many threads at once, epoch \d+: \d+ wrong bytes|slot \d+ is at epoch \d+|fault \d+ in call`,
+	},
+	{
+		id: "device/eager-relaxed-ordering", file: "fabric/ofi/gpu.c",
+		was:  "fd < 0 ? 0 : FI_MR_DMABUF, mr);",
+		is:   "(fd < 0 ? 0 : FI_MR_DMABUF) | 1ULL << 61, mr);",
+		user: "the NIC's writes to GPU memory pass each other on PCIe, and a kernel's token is ready before its bytes",
+		by:   job("./tests/device", "^TestEagerNIC$/^kept$"), says: `: \d+ wrong`,
+	},
+	{
+		id: "device/eager-part-that-no-nic-reaches", file: "capi/front/eager.c",
+		was:  "    if (!shmemi_collective_end() || all == 0)\n        return false;\n    for",
+		is:   "    if (!shmemi_collective_end())\n        return false;\n    for",
+		user: "a kernel's token is ready before its bytes, where the heap has a part that NICs do not reach",
+		by:   job("./tests/device", "^TestEagerNIC$/^part$"), says: `the best tile of a large token: 128|waits? .*for PE \d to announce`,
 	},
 	{
 		id: "device/eager-counter-by-an-old-look", file: "capi/front/eager.c",

@@ -4,15 +4,15 @@ package seeded
 var nodeDefects = []defect{
 	{
 		id: "node/eager-slots-are-empty", file: "capi/front/eager.c",
-		was:  "    shmemi_clear(e.slots, bytes, call);\n",
+		was:  "    shmemi_clear(e->slots, bytes, call);\n",
 		is:   "",
 		user: "a reader finds tokens of memory that was freed in new slots",
 		by:   program("eager", "node-2"), says: `shmemx_eager_\w+: slot \d is at epoch \d+, and epoch 1 is expected`,
 	},
 	{
 		id: "node/eager-tokens-in-messages", file: "capi/front/eager.c",
-		was:  "here = values[NBYTES] > s->net_message ? here : SHMEMI_EAGER_NONE; /* a message */",
-		is:   "here = here > 0 ? here : SHMEMI_EAGER_NONE;",
+		was:  "host = message ? SHMEMI_EAGER_NONE : host;",
+		is:   "host = message && host < 0 ? SHMEMI_EAGER_NONE : host;",
 		user: "small eager tokens by a network may be ready before their bytes",
 		by:   job("./tests/run", "^TestTiles$/^efa-direct$"), says: `bytes in tiles of \d+ by a network: 0`,
 	},

@@ -2,5 +2,5 @@
 
 package peek
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x3925637038ee27f1
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x868f6007db146818
 import "C"

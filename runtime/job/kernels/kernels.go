@@ -49,6 +49,7 @@ type Config struct {
 	Internal uint64                           // bytes of the internal area below each heap
 	Heap     gpu.Address                      // of this PE
 	Direct   func(pe libshmem.PE) gpu.Address // where they reach a heap, or 0
+	Tile     func(pe libshmem.PE) int         // the largest tile of eager transfers that the network keeps on its way to a heap, or 0
 	Work     struct{ Offset, Size uint64 }    // of the memory for collectives in each heap
 	Counters Counters
 	Teams    *teams.Table
@@ -133,6 +134,7 @@ func New(c Config) (_ *Kernels, err error) {
 			users[pe] = uint64(a)
 			table[pe].Direct = (a - gpu.Address(internal)).Pointer()
 		}
+		table[pe].Tile = uint32(c.Tile(libshmem.PE(pe)))
 		if pe < len(first) && c.Settings.Checks != config.ChecksFull {
 			first[pe] = uint64(uintptr(table[pe].Direct))
 		}

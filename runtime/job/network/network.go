@@ -91,6 +91,7 @@ type Network struct {
 	tracks []*trace.Track    // of each engine; nil: nothing is traced
 	cache  string            // what the banner says of registrations; "": none are needed
 	notes  []string          // what the NICs were told while they were opened, and what was refused
+	tiles  []int             // for each PE, see Tile
 	fabric string            // of the NICs; "": the provider has no names for fabrics
 }
 
@@ -144,6 +145,7 @@ func (nw *Network) Open() error {
 	if err != nil {
 		return err
 	}
+	nw.agreeTiles(all)
 	for i, e := range nw.Engines {
 		ends, err := nw.connect(i, all)
 		if err != nil {
@@ -296,7 +298,7 @@ func (nw *Network) exchangeEndpoints() ([][]EndpointInfo, error) {
 	var mine []EndpointInfo
 	for i, e := range nw.Engines {
 		end := e.Endpoint()
-		c := EndpointInfo{Addr: end.Addr, Base: end.Base, Key: end.Key, Window: end.Window, Provider: e.Caps().Provider}
+		c := EndpointInfo{Addr: end.Addr, Base: end.Base, Key: end.Key, Window: end.Window, Provider: e.Caps().Provider, Tile: nw.ownTile(i)}
 		if s := nw.stages[i]; s != nil {
 			gpu := s.Endpoint()
 			c.Device, c.Atomics, c.Extents, c.Flushes = gpu.Device, gpu.Atomics, gpu.Extents, gpu.Flushes

@@ -21,6 +21,7 @@ type EndpointInfo struct {
 	Atomics  uint64 // operations on it, see gpustage.Endpoint
 	Extents  []gpustage.Extent
 	Flushes  bool
+	Tile     int // see ownTile
 	Provider string
 }
 

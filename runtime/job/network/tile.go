@@ -1,25 +1,78 @@
 package network
 
-import "libshmem/runtime/proxy/layout"
+import (
+	"libshmem"
+	"libshmem/runtime/proxy/layout"
+)
 
 // Eager is what eager transfers of the host ask of the network.
 type Eager struct {
-	Tile     int    // the largest tile that a put keeps: 4096, 128 or 0
 	Message  int    // the most bytes of a put that is a message: the target's processor places its bytes, in no order
 	Notified uint64 // the most bytes of a write that carries a notification; 0: none does
 }
 
-// Eager returns it. With a GPU it is nothing: bytes may be staged, and notifications are messages.
+// Eager returns it. With a GPU notifications are messages.
 func (nw *Network) Eager() Eager {
 	e := Eager{Message: layout.MaxPayload}
-	if nw.GPU == nil {
+	if nw.GPU == nil && nw.Engine.WriteWindow() > 0 { // else writes have no numbers
 		c := nw.Engine.Caps()
-		e.Tile = c.Tile(nw.Settings.Ordered.Bytes())
-		if nw.Engine.WriteWindow() > 0 { // else writes have no numbers
-			e.Notified = c.Notified()
-		}
+		e.Notified = c.Notified()
 	}
 	return e
+}
+
+// ownTile returns the largest tile that endpoint i keeps on the way from and to this PE's heap: 4096,
+// 128 or 0. It keeps none where the CPU or a copy engine moves the bytes in between.
+func (nw *Network) ownTile(i int) int {
+	c, vouched := nw.Engines[i].Caps(), nw.Settings.Ordered.Bytes()
+	switch {
+	case nw.GPU == nil:
+		return c.Tile(vouched)
+	case nw.inGPU() && nw.GPU.NICs.InOrder(i):
+		return c.GPUTile(vouched)
+	}
+	return 0
+}
+
+// agreeTiles notes the largest tile for each PE, once the endpoints of all PEs are known. Both ends
+// of a write have a part in it. From main memory to the memory of a GPU, and back, it keeps none: the
+// buffers that tokens leave from are those of hosts or of kernels.
+func (nw *Network) agreeTiles(all [][]EndpointInfo) {
+	nw.tiles = make([]int, len(all))
+	mine := all[nw.Me]
+	for pe, theirs := range all {
+		tile := mine[0].Tile
+		for i := range theirs {
+			tile = min(tile, mine[i].Tile, theirs[i].Tile)
+		}
+		if theirs[0].Device == mine[0].Device {
+			nw.tiles[pe] = tile
+		}
+	}
+}
+
+// Tile returns the largest tile of eager transfers that writes to the heap of a PE keep; 0: none. In
+// GPU memory they keep it where Reaches says that NICs reach it.
+func (nw *Network) Tile(pe libshmem.PE) int {
+	if nw == nil || nw.Heaps.Copies(pe) {
+		return 0
+	}
+	return nw.tiles[pe]
+}
+
+// Reaches reports whether every endpoint reaches n bytes of a PE's heap in GPU memory, as far as that
+// PE has announced them.
+func (nw *Network) Reaches(pe libshmem.PE, offset libshmem.Offset, n uint64) bool {
+	for i, e := range nw.Engines {
+		reached := false
+		if s := nw.stages[i]; s != nil {
+			e.Locked(func() { reached = s.Covers(pe, offset, n) })
+		}
+		if !reached {
+			return false
+		}
+	}
+	return true
 }
 
 // Ordered reports whether a signal of the host comes behind all puts before it on its context. The

@@ -201,7 +201,7 @@ func (p *Producers) ringsOfKernels() int {
 func (p *Producers) kernelsConfig() kernels.Config {
 	c := kernels.Config{
 		Me: p.Me, NPEs: p.NPEs, Settings: p.Settings, Device: p.GPU.Device(), Rings: p.ringsOfKernels(), Cells: p.Staged(),
-		Internal: p.Internal, Heap: p.GPU.Address(p.Rank), Direct: p.Heaps.Direct,
+		Internal: p.Internal, Heap: p.GPU.Address(p.Rank), Direct: p.Heaps.Direct, Tile: p.Network.Tile,
 		Teams: p.Teams, Areas: p.Areas, Stopper: &p.Stopper, Log: p.Log,
 	}
 	c.Work.Offset, c.Work.Size = p.work.offset, p.work.size

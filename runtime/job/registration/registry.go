@@ -129,6 +129,20 @@ func (r *Registry) flush() func() error {
 	return func() error { return r.Flush(r.All) }
 }
 
+// firstInOrder is the first major compute capability whose memory shows what a NIC writes in order to
+// a kernel that runs.
+const firstInOrder = 9
+
+// InOrder reports whether kernels of this PE see what the NIC of endpoint i writes to the heap in the
+// order in which it comes there, without a flush. A nil registry has no endpoints.
+func (r *Registry) InOrder(i int) bool {
+	if r == nil || r.ends[i].way == config.GPUNetStage || r.unsynced {
+		return false
+	}
+	f := r.GPU.Facts()
+	return f.Major >= firstInOrder && f.WritesOrdering >= orderedForOwner
+}
+
 // allows says why a path cannot be used, as far as that is known before a try.
 func (r *Registry) allows(way config.GPUNet, c fabric.Caps) error {
 	f := r.GPU.Facts()

@@ -114,7 +114,7 @@ func (r *recorder) closed() {
 const heapAt = 0x7000000000
 
 var (
-	hopper = gpu.Facts{Driver: "13.0", DMABuf: true, RDMA: true, RDMAVMM: true, FlushWrites: 1, WritesOrdering: 200}
+	hopper = gpu.Facts{Driver: "13.0", Major: 9, DMABuf: true, RDMA: true, RDMAVMM: true, FlushWrites: 1, WritesOrdering: 200}
 	nic    = fabric.Caps{GPU: true, DMABuf: true}
 	two    = []devmem.Extent{{Offset: 0, Size: 2 << 20}, {Offset: 2 << 20, Size: 32 << 20}}
 	three  = append(slices.Clone(two), devmem.Extent{Offset: 34 << 20, Size: 64 << 20})
@@ -251,6 +251,43 @@ func TestRegistryFlush(t *testing.T) {
 			t.Errorf("order %d, others %v: %q, want %q", c.order, c.all, call, c.call)
 		}
 		rec.closed()
+	}
+}
+
+// Kernels see what a NIC writes in its order on GPUs that are known for it, in memory that NICs reach
+// and that the program's copies do not pass.
+func TestRegistryInOrder(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		want   config.GPUNet
+		change func(f *gpu.Facts)
+		fails  string
+		order  bool
+	}{
+		{"hopper", config.GPUNetAuto, func(*gpu.Facts) {}, "", true},
+		{"blackwell", config.GPUNetPeerMem, func(f *gpu.Facts) { f.Major = 10 }, "", true},
+		{"for its own kernels", config.GPUNetAuto, func(f *gpu.Facts) { f.WritesOrdering = 100 }, "", true},
+		{"ampere", config.GPUNetAuto, func(f *gpu.Facts) { f.Major = 8 }, "", false},
+		{"no order", config.GPUNetAuto, func(f *gpu.Facts) { f.WritesOrdering = 0 }, "", false},
+		{"no synchronous copies", config.GPUNetAuto, func(*gpu.Facts) {}, "sync", false},
+		{"staged", config.GPUNetStage, func(*gpu.Facts) {}, "", false},
+	} {
+		facts := hopper
+		c.change(&facts)
+		r, rec := fakeRegistry(t, c.want, facts, nic)
+		if c.fails != "" {
+			rec.fail[c.fails] = errors.New("no")
+		}
+		if err := r.Open(rec, two); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.InOrder(0); got != c.order {
+			t.Errorf("%s: in order %v, want %v", c.name, got, c.order)
+		}
+		rec.closed()
+	}
+	if (*Registry)(nil).InOrder(0) {
+		t.Error("without NICs that reach the heap their writes are in order")
 	}
 }
 

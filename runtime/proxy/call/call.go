@@ -16,6 +16,7 @@ type Limits struct {
 	Internal  uint64 // bytes of the symmetric segment before the user heap
 	Size      uint64 // bytes of the segment
 	PutMax    uint64 // bytes of one put or get
+	Parts     bool   // a put or get may have to be divided further: the heaps of GPUs have parts
 	MaxInject uint64 // bytes of a message that may be injected
 }
 

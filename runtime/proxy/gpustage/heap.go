@@ -42,6 +42,18 @@ func (s *Stage) Region(p unsafe.Pointer, n uint64) (r *fabric.Region, flush bool
 	return s.heaps.Region(p, n), s.heaps.Flushing()
 }
 
+// Covers reports whether NICs reach all of n bytes at an offset of a PE's heap, in one part of it or
+// in several that follow each other. The lock is held.
+func (s *Stage) Covers(pe libshmem.PE, offset libshmem.Offset, n uint64) bool {
+	return s.heaps.Covers(pe, offset, n)
+}
+
+// Part returns how many of n bytes a NIC moves at once between a PE's heap, from an offset on, and a
+// local address: the parts of a heap are registered one by one. The lock is held.
+func (s *Stage) Part(pe libshmem.PE, offset libshmem.Offset, local unsafe.Pointer, n uint64) uint64 {
+	return s.heaps.Part(pe, offset, local, n)
+}
+
 // Flushes reports whether a PE has to flush writes of NICs at an offset of its heap.
 func (s *Stage) Flushes(pe libshmem.PE, offset libshmem.Offset) bool {
 	return s.heaps.Flushes(pe, offset)

@@ -24,12 +24,12 @@ func (c *Consumer) post(op *queue.Op, w *progress) bool {
 	pe, offset := libshmem.PE(op.PE), libshmem.Offset(op.Dest-c.limits.Internal)
 	switch op.Code {
 	case queue.CodePut:
-		if op.Want == 0 && op.Length <= c.limits.PutMax { // all, or the last piece
+		if op.Want == 0 && c.part(op) == op.Length { // all, or the last piece
 			return c.posted(op, w, c.e.Put(pe, offset, pointer(op.Local), op.Length, nil))
 		}
 		return c.postCopy(op, w)
 	case queue.CodePutSignal:
-		if op.Want == 0 && op.Length <= c.limits.PutMax && w.part == whole {
+		if op.Want == 0 && w.part == whole && c.part(op) == op.Length {
 			return c.posted(op, w, c.e.PutSignal(pe, offset, pointer(op.Local), op.Length,
 				libshmem.Offset(op.SignalAt-c.limits.Internal), op.Signal, fabric.Op(op.Kind), nil))
 		}
@@ -89,7 +89,7 @@ func (c *Consumer) failed(op *queue.Op, w *progress) {
 // signal. If an answer is wanted, it comes when all pieces are done.
 func (c *Consumer) postCopy(op *queue.Op, w *progress) bool {
 	for {
-		n := min(op.Length, c.limits.PutMax)
+		n := c.part(op)
 		last := n == op.Length
 		if last && op.Code == queue.CodePutSignal && w.part == begun {
 			// The signal comes after its own piece. The fence makes it come after the other pieces,
@@ -120,6 +120,15 @@ func (c *Consumer) postCopy(op *queue.Op, w *progress) bool {
 		op.Dest, op.Local, op.Length = op.Dest+n, op.Local+n, op.Length-n
 		w.part = begun
 	}
+}
+
+// part returns how many bytes of a put or get the engine takes at once.
+func (c *Consumer) part(op *queue.Op) uint64 {
+	n := min(op.Length, c.limits.PutMax)
+	if c.limits.Parts {
+		n = c.e.Part(libshmem.PE(op.PE), libshmem.Offset(op.Dest-c.limits.Internal), pointer(op.Local), n)
+	}
+	return n
 }
 
 func (c *Consumer) piece(op *queue.Op, n uint64, last bool, r *call.Request) call.Status {

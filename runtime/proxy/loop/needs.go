@@ -24,6 +24,8 @@ type Poster interface {
 	// read.
 	Owns(p unsafe.Pointer, n uint64) bool
 
+	// Part returns how many of n bytes of a put or get can move as one operation, with Limits.Parts.
+	Part(pe libshmem.PE, offset libshmem.Offset, local unsafe.Pointer, n uint64) uint64
 	Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, r *call.Request) call.Status
 	PutSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64,
 		signalOffset libshmem.Offset, signal uint64, op fabric.Op, r *call.Request) call.Status

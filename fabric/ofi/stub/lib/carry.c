@@ -67,11 +67,12 @@ static int move_in_order(struct op *op, uint64_t memory, size_t from, size_t n)
  * The next part of an operation: at most CHUNK bytes, so that others come in between. A part of
  * more than one block comes in PIECES in an order of chance, and with some chance once more.
  */
-static int move_part(struct ep *ep, struct op *op, uint64_t memory)
+static int move_part(struct ep *ep, struct op *op, const struct wire_region *r)
 {
+    const uint64_t memory = r->memory + (op->remote - r->base);
     const bool whole = without(&ep->domain->fabric->set, ep->domain->kind, R12b);
     const uint64_t d = whole ? 0 : dice(ep, op->number, FOR_PIECES);
-    const bool in_order = ep->in_order && op->kind == OP_WRITE;
+    const bool in_order = ep->in_order && op->kind == OP_WRITE && !r->relaxed;
     const bool twice = !whole && !in_order && op->kind == OP_WRITE && (d >> 16) % 8 == 0 &&
                        ep->domain->kind <= KIND_DIRECT;
     size_t part = op->len - op->moved;
@@ -183,7 +184,7 @@ static void carry_rma(struct ep *ep, struct op *op)
                 op_fail(ep, op, STATUS_BAD_ADDRESS);
                 return;
             }
-            ret = move_part(ep, op, r->memory + (op->remote - r->base));
+            ret = move_part(ep, op, r);
             wire_let_go(r);
         }
         if (ret != 0 || op->moved < op->len) {

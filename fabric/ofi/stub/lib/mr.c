@@ -257,6 +257,7 @@ static int regattr(struct fid *fid, const struct fi_mr_attr *a, uint64_t flags, 
     if (gpu && now == setting("fail_at", 0))
         ret = -FI_ENOMEM;
     r->gpu = gpu;
+    r->peer.relaxed = s->provider == EFA && (flags & STUB_MR_RELAXED_ORDERING) != 0;
     r->peer.base = r->peer.memory = (uintptr_t)f.base;
     r->peer.len = f.len;
     if (ret == 0 && dmabuf) {

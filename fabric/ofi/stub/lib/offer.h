@@ -12,6 +12,7 @@
 
 /* Later than the headers. */
 #define STUB_MR_DMABUF (1ULL << 40)
+#define STUB_MR_RELAXED_ORDERING (1ULL << 61) /* of efa, from 2.7 on */
 #define API_DMABUF FI_VERSION(1, 20)
 
 enum { EFA_ADDRESS = 32, CXI_ADDRESS = 8, VERBS_ADDRESS = 16, MOST_ADDRESS = 32 };

@@ -33,6 +33,7 @@ struct wire_region {
     _Atomic uint64_t key;   /* and 1; 0: free */
     _Atomic uint32_t users; /* initiators that move its bytes now */
     uint32_t remote;        /* of FI_REMOTE_READ and FI_REMOTE_WRITE */
+    uint32_t relaxed;       /* writes pass each other on PCIe, whatever the device keeps */
     uint64_t base;          /* first address as peers name it */
     uint64_t len;
     uint64_t memory; /* where that is in the owner's memory */

@@ -54,6 +54,29 @@ func (x extents) find(offset libshmem.Offset, n uint64) *Extent {
 	return nil
 }
 
+// covers reports whether all of n bytes at an offset are in extents.
+func (x extents) covers(offset libshmem.Offset, n uint64) bool {
+	for n > 0 {
+		rest := x.rest(offset)
+		if rest == 0 {
+			return false
+		}
+		if rest >= n {
+			break
+		}
+		offset, n = offset+libshmem.Offset(rest), n-rest
+	}
+	return true
+}
+
+// rest returns the bytes from an offset to the end of its extent; 0: it is in none.
+func (x extents) rest(offset libshmem.Offset) uint64 {
+	if f := x.find(offset, 1); f != nil {
+		return f.Size - (uint64(offset) - f.Offset)
+	}
+	return 0
+}
+
 // add inserts an extent in its place.
 func (x *extents) add(f Extent) error {
 	i := x.behind(f.Offset)

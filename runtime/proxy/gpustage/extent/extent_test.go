@@ -36,6 +36,18 @@ func TestExtents(t *testing.T) {
 			t.Errorf("%d bytes at %d are in %+v, want %d", c.n, c.offset, f, c.want)
 		}
 	}
+	for _, c := range []struct {
+		offset  libshmem.Offset
+		n, rest uint64
+		covers  bool
+	}{
+		{99, 2, 0, false}, {100, 50, 50, true}, {100, 60, 50, true}, {149, 11, 1, true}, {149, 12, 1, false}, {150, 0, 10, true},
+		{160, 1, 0, false}, {200, 100, 100, true}, {299, 2, 1, false}, {-1, 1, 0, false}, {200, 1<<64 - 1, 100, false},
+	} {
+		if got := x.covers(c.offset, c.n); got != c.covers || x.rest(c.offset) != c.rest {
+			t.Errorf("%d bytes at %d: covered %v, %d to the end of the part", c.n, c.offset, got, x.rest(c.offset))
+		}
+	}
 	for _, f := range []Extent{{Offset: 100, Size: 1}, {Offset: 149, Size: 1}, {Offset: 90, Size: 11}, {Offset: 0, Size: 1 << 40}, {Offset: 299, Size: 10}} {
 		if err := x.add(f); err == nil || len(x) != 3 {
 			t.Errorf("%+v: error %v, %d parts", f, err, len(x))

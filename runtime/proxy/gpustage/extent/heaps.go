@@ -223,6 +223,23 @@ func (x *Heaps) Find(pe libshmem.PE, offset libshmem.Offset, n uint64) *Extent {
 	return x.heaps[pe].extents.find(offset, n)
 }
 
+// Covers reports whether all of n bytes at an offset of a PE's heap are in known parts of it.
+func (x *Heaps) Covers(pe libshmem.PE, offset libshmem.Offset, n uint64) bool {
+	return x.heaps[pe].extents.covers(offset, n)
+}
+
+// Part returns how many of n bytes, from an offset of a PE's heap and from a local address on, lie in
+// one part of each, where that is a part of a heap that NICs reach.
+func (x *Heaps) Part(pe libshmem.PE, offset libshmem.Offset, local unsafe.Pointer, n uint64) uint64 {
+	if rest := x.heaps[pe].extents.rest(offset); rest > 0 {
+		n = min(n, rest)
+	}
+	if r := x.Region(local, 1); r != nil {
+		n = min(n, r.Len-uint64(uintptr(local)-uintptr(r.Base)))
+	}
+	return n
+}
+
 // Flushes reports whether a PE has to flush writes of NICs at an offset of its heap.
 func (x *Heaps) Flushes(pe libshmem.PE, offset libshmem.Offset) bool {
 	return offset >= 0 && x.heaps[pe].flushes

@@ -1,0 +1,114 @@
+/*
+ * eager_ring.h: tokens of kernels that go by the ring as one write: with a notification, or in
+ * tiles where the network keeps them on its way from this GPU's memory to that of the target. What
+ * the slot gets is laid out in a buffer of this PE, signals included, and the NIC reads it there.
+ */
+#ifndef SHMEM_EAGER_RING_H
+#define SHMEM_EAGER_RING_H
+
+#include "eager_notify.h"
+#include "eager_tiles.h"
+
+#ifdef SHMEMI_KERNEL
+
+/* The largest tile that one operation in a ring keeps on its way to a PE. */
+SHMEMI_D uint32_t shmemi_eager_ring_keeps(const struct shmemi_device_image *image, int pe)
+{
+    return ((const struct shmemi_device_peer *)image->job.peers)[pe].tile;
+}
+
+/* Stops the kernel where the ring cannot bring a token to its slot. */
+SHMEMI_D void shmemi_eager_check_ring(const struct shmemi_device_image *image, uint32_t call,
+                                      const shmemx_eager_t *e, const char *place, int pe)
+{
+    if (e->tile > shmemi_eager_ring_keeps(image, pe) && e->tile >= SHMEMI_EAGER_PACKET)
+        shmemi_fault(image, SHMEMI_FAULT_KEEP, call, pe, (uint64_t)(uintptr_t)place, e->tile);
+}
+
+/*
+ * The thread that has changed the word of a buffer to TAKEN owns the buffer. The fences: the proxy
+ * has read the bytes of the token before, when this thread stores those of the next.
+ */
+SHMEMI_COLD void shmemi_eager_take_buffer(const struct shmemi_device_image *image, char *buffer)
+{
+    uint32_t looks = 0;
+    while (shmemi_cswap_at(buffer, (uint32_t)SHMEMI_EAGER_FREE, (uint32_t)SHMEMI_EAGER_TAKEN) !=
+           SHMEMI_EAGER_FREE)
+        shmemi_keep_waiting(image, &looks);
+    shmemi_fence_system();
+}
+
+SHMEMI_D void shmemi_eager_give_buffer(char *buffer)
+{
+    shmemi_fence_system();
+    (void)shmemi_swap_at(buffer, (uint32_t)SHMEMI_EAGER_FREE);
+}
+
+/*
+ * Its slot and target select the buffer, so that all threads of the scope know it, and so that the
+ * write of the token before in the same slot has ended (decision 0048). The slots come by value: a
+ * caller that passed their address would keep a copy of them in local memory.
+ */
+template <class SCOPE>
+SHMEMI_COLD void shmemi_eager_send_ring(const struct shmemi_device_image *image, uint32_t call,
+                                        shmemx_eager_t e, uint32_t slot, const void *source,
+                                        uint32_t epoch, int pe)
+{
+    const bool counted = e.tile == SHMEMI_EAGER_NOTIFY;
+    const int counter = counted ? shmemi_eager_counter(image, call, &e, slot) : 0;
+    const uint32_t n = shmemi_eager_bytes(e.nbytes, e.tile);
+    char *place = (char *)e.slots + (uint64_t)slot * e.stride;
+    shmemi_eager_check_ring(image, call, &e, place, pe);
+    if (e.buffers == 0)
+        shmemi_fault(image, SHMEMI_FAULT_KEEP, call, pe, (uint64_t)(uintptr_t)place, e.tile);
+    const uint32_t number = (uint32_t)(((uint64_t)slot + (uint32_t)pe) % e.buffers);
+    char *buffer = (char *)e.slots + (uint64_t)e.count * e.stride +
+                   number * shmemi_eager_buffer(e.stride, e.tile);
+    char *bytes = buffer + shmemi_eager_head(e.tile);
+    if (SCOPE::rank() == 0)
+        shmemi_eager_take_buffer(image, buffer);
+    SCOPE::meet();
+    if (counted) {
+        shmemi_copy<SCOPE, 0>(bytes, source, e.nbytes);
+        if (SCOPE::rank() == 0)
+            shmemi_store_element(bytes + shmemi_eager_signal_at(0, e.nbytes, e.tile),
+                                 shmemi_eager_signal(e.nbytes, epoch));
+    } else {
+        shmemi_eager_fill<SCOPE>(bytes, source, e.nbytes, e.tile, epoch);
+    }
+    SCOPE::meet();
+    if (SCOPE::rank() == 0) {
+        if (counted)
+            shmemi_put_notify_ring(image, place, bytes, n, counter, pe, 0);
+        else
+            shmemi_put_range(image, place, bytes, n, pe);
+        shmemi_eager_give_buffer(buffer);
+    }
+    SCOPE::meet();
+}
+
+/* Words of a token that went one by one have their signals behind a fence. One thread sends them.
+ */
+SHMEMI_COLD void shmemi_eager_signals_ring(const struct shmemi_device_image *image, uint32_t call,
+                                           shmemx_eager_t e, uint32_t slot, char *place,
+                                           uint32_t epoch, int pe)
+{
+    const uint32_t nbytes = e.nbytes, tile = e.tile;
+    const uint64_t signal = shmemi_eager_signal(nbytes, epoch);
+    if (tile == SHMEMI_EAGER_NOTIFY)
+        shmemi_p<uint64_t>(
+            image, call, (uint64_t *)(place + shmemi_eager_signal_at(0, nbytes, tile)), signal, pe);
+    shmemi_fence(image, call);
+    if (tile == SHMEMI_EAGER_NOTIFY) {
+        shmemi_put_notify_ring(image, NULL, NULL, 0, shmemi_eager_counter(image, call, &e, slot),
+                               pe, 0);
+        return;
+    }
+    for (uint32_t k = 0; k < shmemi_eager_tiles(nbytes, tile); k++)
+        shmemi_p<uint64_t>(
+            image, call, (uint64_t *)(place + shmemi_eager_signal_at(k, nbytes, tile)), signal, pe);
+}
+
+#endif
+
+#endif
