@@ -2,5 +2,5 @@
 
 package ofi
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x868f6007db146818
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xebeb9a3dd1c2cbe2
 import "C"
