@@ -73,6 +73,7 @@ func TestEagerNIC(t *testing.T) {
 		{name: "node", nic: "inorder=1", gpu: hopper, args: []string{"kept", "128"}, env: []string{"SHMEM_DISABLE_P2P=1"}, left: true},
 		{name: "vouched", nic: "without=R12b", gpu: hopper, args: []string{"kept", "4096"}, env: []string{"SHMEM_ORDERED_BYTES=4096"}, left: true},
 		{name: "wrong", gpu: hopper, args: []string{"kept", "4096"}, env: []string{"SHMEM_ORDERED_BYTES=4096"}, wrong: true, left: true},
+		{name: "wrong-128", gpu: hopper, args: []string{"kept", "128"}, env: []string{"SHMEM_ORDERED_BYTES=128"}, wrong: true, left: true},
 		{name: "part", nic: "inorder=1 fail_at=3", gpu: hopper, args: []string{"kept", "128", "0"}},
 		{name: "ampere", nic: "inorder=1", gpu: "attribute75=8 attribute118=200", args: []string{"counted"}, left: true},
 		{name: "unordered", nic: "inorder=1", gpu: "attribute75=9 attribute118=0", args: []string{"counted"}, left: true},
@@ -84,7 +85,7 @@ func TestEagerNIC(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			stub.Set(t, c.nic)
-			job := []string{"-n", "2", "--timeout", "200"}
+			job := []string{"-n", "2", "--timeout", "100"}
 			if c.name != "node" {
 				job = append(job, "--hosts", "2")
 			}

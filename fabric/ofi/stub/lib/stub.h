@@ -142,6 +142,7 @@ struct op {
     uint64_t remote, key, data;
     uint64_t due; /* when it is to be looked at, in nanoseconds */
     size_t moved;
+    bool begun; /* the last words of its blocks are there */
     unsigned tries;
     int order;     /* class whose operations keep their order; -1: none */
     bool fence;    /* begins when all before it on its peer have ended */
