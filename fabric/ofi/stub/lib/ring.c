@@ -129,6 +129,7 @@ int wire_publish(struct wire *w, int slot, const struct wire_region *r)
         return -1;
     struct wire_region *to = &w->region[slot];
     to->remote = r->remote;
+    to->relaxed = r->relaxed;
     to->base = r->base;
     to->len = r->len;
     to->memory = r->memory;
