@@ -78,11 +78,12 @@ static int move_words(struct op *op, uint64_t memory)
 }
 
 /* Whether a write shows the last word of each block some time before the others: nothing keeps the
- * order within a block, either, where the device was not asked to. */
+ * order within a block, either, where the device was not asked to. Others pass it meanwhile. */
 static bool mixes(struct ep *ep, struct op *op, const struct wire_region *r)
 {
     return op->kind == OP_WRITE && ep->domain->kind <= KIND_DIRECT && op->len <= MIXED &&
            op->moved == 0 && !(ep->in_order && !r->relaxed) &&
+           !without(&ep->domain->fabric->set, ep->domain->kind, R12a) &&
            !without(&ep->domain->fabric->set, ep->domain->kind, R12b) &&
            (dice(ep, op->number, FOR_PIECES) >> 24) % 8 == 0;
 }
