@@ -8,6 +8,7 @@
 #include "clocks.h"
 #include "head.h"
 #include "library.h"
+#include "preempted.h"
 #include "ring.h"
 #include "teams.h"
 #include "ticks.h"
@@ -207,7 +208,8 @@ static void record(struct preload_frame *f, uint64_t end)
     if (!PRELOAD_LIKELY(r) && !(r = slow_ring()))
         return;
     const struct preload_call *c = &preload_calls[f->number];
-    struct preload_record e = {.begin = f->at, .end = end, .number = f->number};
+    struct preload_record e = {.begin = f->at, .end = end, .stolen = f->stolen};
+    e.number = (uint16_t)f->number;
     if (c->pe >= 0) {
         e.pe = preload_team_pe(f, (int)f->arg[c->pe]);
         e.has |= PRELOAD_HAS_PE;
@@ -226,6 +228,20 @@ static void record(struct preload_frame *f, uint64_t end)
     }
     if (preload_ring_put(r, &e))
         preload_writer_wake();
+    if (PRELOAD_UNLIKELY(end - f->at > PRELOAD_PAUSE))
+        preload_preempted(&r->share); /* what was before is not of the next pause */
+    r->left = end;
+    uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
+    if (PRELOAD_UNLIKELY(head % PRELOAD_TOUCHED == 0 && head < PRELOAD_RING))
+        preload_ring_touch(r, head);
+}
+
+/* A call begins behind a pause: how much of it was not the program's. */
+static __attribute__((noinline)) uint32_t stolen(struct preload_ring *r)
+{
+    uint64_t ns = preload_preempted(&r->share) + r->own;
+    r->own = 0;
+    return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 }
 
 /* A time that no call has, for one that is in the trace already. */
@@ -243,6 +259,7 @@ static bool before(struct preload_frame *f)
         } else if (works()) {
             /* shmem_global_exit does not return. */
             f->at = preload_ticks();
+            f->stolen = 0;
             record(f, f->at);
             preload_writer_flush(false);
             f->at = RECORDED;
@@ -250,6 +267,12 @@ static bool before(struct preload_frame *f)
         }
     }
     f->at = what & TIMED ? preload_ticks() : 0;
+    f->stolen = 0;
+    struct preload_ring *r = preload_ring;
+    if (PRELOAD_UNLIKELY(r && f->at && (r->own || f->at - r->left > PRELOAD_PAUSE))) {
+        f->stolen = stolen(r);
+        f->at = preload_ticks();
+    }
     return true;
 }
 

@@ -322,6 +322,11 @@ void preload_output_call(struct preload_ring *ring, const struct preload_record 
         at = json_number(at, record->team);
         *at++ = ',';
     }
+    if (record->stolen >= 1000) { /* less is within the error of two clocks */
+        at = JSON_LITERAL(at, "\"stolen\":");
+        at = json_micros(at, record->stolen);
+        *at++ = ',';
+    }
     if (at > empty_at)
         at--;
     close_event(JSON_LITERAL(at, "}}"));

@@ -19,6 +19,7 @@
 #include "zz_calls.h"
 
 #define PRELOAD_LIKELY(x) __builtin_expect(!!(x), 1)
+#define PRELOAD_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define PRELOAD_PUBLIC __attribute__((visibility("default")))
 #define PRELOAD_SHAPE static __attribute__((noinline, noclone, unused))
 
@@ -105,7 +106,8 @@ struct preload_frame {
     void *real;     /* the function to be called */
     void *result;   /* where the result is; undefined in calls without one */
     const void *caller;
-    uint64_t at; /* of mode trace */
+    uint64_t at;     /* of mode trace */
+    uint32_t stolen; /* of mode trace */
     uintptr_t arg[PRELOAD_ARGS];
 };
 

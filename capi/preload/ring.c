@@ -6,6 +6,8 @@
 #define _GNU_SOURCE
 #include "ring.h"
 
+#include "ticks.h"
+
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -43,6 +45,17 @@ static struct preload_ring *left_over(void)
     return NULL;
 }
 
+void preload_ring_touch(struct preload_ring *r, uint64_t head)
+{
+    uint64_t begin = preload_monotonic();
+    volatile char *at = (volatile char *)&r->records[head];
+    volatile char *end = (volatile char *)&r->records[head + PRELOAD_TOUCHED];
+    for (; at < end; at += 4096)
+        *at = 0;
+    end[-1] = 0;
+    r->own += preload_monotonic() - begin;
+}
+
 struct preload_ring *preload_ring_open(void)
 {
     pthread_once(&once, make_key);
@@ -56,6 +69,7 @@ struct preload_ring *preload_ring_open(void)
         }
         r->tid = (int)syscall(SYS_gettid);
         r->room = PRELOAD_RING;
+        preload_ring_touch(r, 0);
         r->next = atomic_load(&rings);
         while (!atomic_compare_exchange_weak(&rings, &r->next, r))
             ;
@@ -63,6 +77,9 @@ struct preload_ring *preload_ring_open(void)
         r->tid = (int)syscall(SYS_gettid);
         atomic_store_explicit(&r->ended, 0, memory_order_release);
     }
+    preload_preempted(&r->share);
+    r->left = preload_ticks();
+    r->own = 0;
     pthread_setspecific(key, r);
     preload_ring = r;
     return r;

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -89,6 +90,24 @@ func TestCopies(t *testing.T) {
 		if got := float64(play(t, c.job, c.m, 2).Total) / bytes; math.Abs(got-c.want) > 0.1 {
 			t.Errorf("%s: %.2f times as long as its bytes take, not %g", c.name, got, c.want)
 		}
+	}
+}
+
+// Time without a processor is left out, but where threads share processors in the replay.
+func TestStolen(t *testing.T) {
+	s := []*script{new(script), new(script)}
+	for _, one := range s {
+		one.compute(100).call("shmem_barrier_all", 1, -1, 0).compute(1000).call("shmem_barrier_all", 1, -1, 0)
+		one.calls[1].Stolen = 400_000
+	}
+	j := jobOf(t, s...)
+	for processors, want := range map[int]float64{0: 600, 1: 1000, 2: 600} {
+		r, err := Run(j, plain(), Site{Hosts: 1, Processors: processors})
+		if err != nil {
+			t.Fatal(err)
+		}
+		about(t, fmt.Sprintf("with %d processors for 2 PEs", processors), r.Total, want, 0.01)
+		about(t, "and they compute", r.PEs[0].Computed, want, 0.01)
 	}
 }
 

@@ -17,11 +17,19 @@
 // arrived; while no thread of the PE waits, the proxy does so a little later. On a crowded host the
 // time of the engine is lost to the threads that compute.
 //
+// A thread whose processor another program had, or the writer of the trace, did not compute
+// meanwhile. Such time is left out, unless threads of the program share processors in the replay:
+// then the recorded time is taken to be the time for which each waits for the others.
+//
 // A run depends on nothing but the job, the model and the number of hosts. No thread is started:
 // threads of PEs are coroutines.
 package replay
 
-import "libshmem/runtime/replay/program"
+import (
+	"slices"
+
+	"libshmem/runtime/replay/program"
+)
 
 // Site is the hosts of a replay. PEs side by side share a host.
 type Site struct {
@@ -32,16 +40,21 @@ type Site struct {
 
 // crowded reports whether a host has no processor to spare for proxies.
 func (s *Site) crowded(job *program.Job) bool {
-	threads := make([]int, s.Hosts)
+	return s.Processors > 0 && s.threads(job) >= s.Processors
+}
+
+// shared reports whether threads of the program have to share processors.
+func (s *Site) shared(job *program.Job) bool {
+	return s.Processors > 0 && s.threads(job) > s.Processors
+}
+
+// threads is how many of the program's threads the host with the most has.
+func (s *Site) threads(job *program.Job) int {
+	of := make([]int, s.Hosts)
 	for _, t := range job.Threads {
-		threads[t.PE*s.Hosts/job.PEs]++
+		of[t.PE*s.Hosts/job.PEs]++
 	}
-	for _, n := range threads {
-		if s.Processors > 0 && n >= s.Processors {
-			return true
-		}
-	}
-	return false
+	return slices.Max(of)
 }
 
 // Run replays a job.

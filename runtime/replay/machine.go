@@ -34,6 +34,7 @@ type machine struct {
 	inboxes []int                    // by team: where its counts begin in the heap
 	source  []byte
 	crowded bool // threads and proxies share the processors
+	shared  bool // and threads share them among each other
 	result  *Result
 	err     error
 }
@@ -159,12 +160,20 @@ func (m *machine) bytes() int                      { return m.inboxes[len(m.job.
 // internal is the internal area of each PE, which stays empty.
 const internal = 4096
 
+// gap is the time before a call for which its thread is busy.
+func (m *machine) gap(o *program.Op) sim.Time {
+	if m.shared {
+		return sim.Time(o.Gap + o.Stolen)
+	}
+	return sim.Time(o.Gap)
+}
+
 func newMachine(job *program.Job, model Model, s Site) (*machine, error) {
 	hosts := s.Hosts
 	model.NICs, model.Rails = max(1, s.NICs), max(1, s.NICs)
 	m := &machine{
 		model: model, hosts: hosts, job: job, net: sim.New(model.Model, 1), ends: map[program.Ref]sim.Time{},
-		sent: map[message]entry{}, result: newResult(job), crowded: s.crowded(job),
+		sent: map[message]entry{}, result: newResult(job), crowded: s.crowded(job), shared: s.shared(job),
 	}
 	m.net.Manual(true)
 	m.net.Arrived(func(end int) { m.arrived = append(m.arrived, m.pes[end]) })

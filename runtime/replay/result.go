@@ -104,7 +104,7 @@ func (m *machine) finish() *Result {
 		for _, t := range m.pes[pe].threads {
 			computed := sim.Time(0)
 			for i := range t.Ops {
-				computed += sim.Time(t.Ops[i].Gap)
+				computed += m.gap(&t.Ops[i])
 				if k := t.Ops[i].Kind; k == program.Local || k == program.Unknown {
 					computed += sim.Time(t.Ops[i].Took)
 				}

@@ -100,7 +100,7 @@ func (t *thread) run() {
 		for _, r := range o.After {
 			t.behind(r)
 		}
-		t.compute(sim.Time(o.Gap))
+		t.compute(t.m.gap(o))
 		t.op, t.begun[i], t.free = i, t.m.now, false
 		t.call(o)
 		t.m.result.called(o)

@@ -24,6 +24,8 @@ type event struct {
 		PE    *int
 		Bytes *uint64
 		Team  *uint32
+
+		Stolen float64
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -295,6 +296,27 @@ func TestTeams(t *testing.T) {
 	}
 	if numbers := slices.Sorted(slices.Values(append(a[1:4:4], b[1:3]...))); len(slices.Compact(numbers)) < 4 {
 		t.Errorf("teams of other members have the same numbers: %v", of)
+	}
+}
+
+// TestPreempted: a call has the time before it for which its thread wanted a processor and had none.
+// A sleep is none.
+func TestPreempted(t *testing.T) {
+	dir := t.TempDir()
+	out := single(t, job{}, "", dir, program(t, "preempted"))
+	var without, alone float64
+	if _, err := fmt.Sscan(out, &without, &alone); err != nil {
+		t.Fatalf("%v: %q", err, out)
+	}
+	var got []float64
+	for _, e := range read(t, filepath.Join(dir, "0.json"), true).calls {
+		if e.Name == "shmem_fence" {
+			got = append(got, e.Args.Stolen)
+		}
+	}
+	t.Logf("no processor for %.0f us beside a thread, and for %.0f us without; recorded %v", without, alone, got)
+	if len(got) != 5 || without < 10e3 || math.Abs(got[1]-without) > 2e3 || got[3] != 0 || math.Abs(got[4]-alone) > 2e3 {
+		t.Errorf("before the fences: %v us, and it should be %.0f before the second, 0 before the fourth and %.0f before the fifth", got, without, alone)
 	}
 }
 

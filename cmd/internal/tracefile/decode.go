@@ -78,12 +78,18 @@ func (e *Event) facts(v []byte) error {
 	if v[0] != '{' {
 		return fmt.Errorf("its args are %s, not an object", shown(v))
 	}
-	e.Args, e.Peer, e.Bytes, e.Team = v, None, None, None
+	e.Args, e.Peer, e.Bytes, e.Team, e.Stolen = v, None, None, None, 0
 	o := object{b: v}
 	for first := true; ; first = false {
 		key, value, err := o.next(first)
 		if err != nil || key == nil {
 			return err
+		}
+		if string(unquoted(key)) == "stolen" {
+			if ns, err := micros(value); err == nil {
+				e.Stolen = max(0, ns)
+			}
+			continue
 		}
 		n, ok := whole(value)
 		if !ok || n < 0 {

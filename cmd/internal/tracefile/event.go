@@ -25,11 +25,14 @@ type Event struct {
 	Thread   int64
 	At       int64 // nanoseconds, on the clock of the file, or of PE 0 behind Merge
 	Length   int64 // nanoseconds; 0 unless complete
-	Peer     int   // the other PE, args.pe or args.to; None
-	Bytes    int64 // args.bytes; None
-	Team     int64 // args.team; None
-	Args     []byte
-	Line     int // in its file, from 1
+	// Nanoseconds before a call in which the program could not go on, args.stolen; 0 where the file
+	// does not say.
+	Stolen int64
+	Peer   int   // the other PE, args.pe or args.to; None
+	Bytes  int64 // args.bytes; None
+	Team   int64 // args.team; None
+	Args   []byte
+	Line   int // in its file, from 1
 }
 
 // End is the moment at which a complete event ended.

@@ -14,7 +14,7 @@ import (
 
 const head = `{"ph":"M","name":"libshmem_trace","args":{"version":1,"pe":3,"npes":8,"host":"h","program":"p","library":"l","clock":[{"at":1.5,"offset":-2,"error":0.25}],"unseen":["shmem_int_p: inline"],"lost":7}}`
 
-const call = `{"ph":"X","name":"shmem_putmem","cat":"shmem","pid":3,"tid":77,"ts":1799999999999.123,"dur":0.75,"args":{"pe":5,"bytes":4096,"team":2}}`
+const call = `{"ph":"X","name":"shmem_putmem","cat":"shmem","pid":3,"tid":77,"ts":1799999999999.123,"dur":0.75,"args":{"pe":5,"bytes":4096,"team":2,"stolen":1.5}}`
 
 // all reads a text to its end.
 func all(t *testing.T, text string) ([]Event, *Reader, error) {
@@ -41,7 +41,7 @@ func all(t *testing.T, text string) ([]Event, *Reader, error) {
 func TestReader(t *testing.T) {
 	want := Event{
 		Phase: 'X', Name: "shmem_putmem", Category: "shmem", PE: 3, Thread: 77, At: 1799999999999123, Length: 750,
-		Peer: 5, Bytes: 4096, Team: 2, Args: []byte(`{"pe":5,"bytes":4096,"team":2}`), Line: 3,
+		Stolen: 1500, Peer: 5, Bytes: 4096, Team: 2, Args: []byte(`{"pe":5,"bytes":4096,"team":2,"stolen":1.5}`), Line: 3,
 	}
 	for _, text := range []string{
 		"[\n" + head + ",\n" + call + "\n]\n",

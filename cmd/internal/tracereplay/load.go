@@ -59,7 +59,7 @@ func Load(files []string) (*Recording, error) {
 			continue
 		}
 		err = builder.Add(e.PE, program.Call{
-			Name: e.Name, Thread: e.Thread, Start: e.At, End: e.End(), Peer: e.Peer, Bytes: uint64(max(0, e.Bytes)), Team: e.Team,
+			Name: e.Name, Thread: e.Thread, Start: e.At, End: e.End(), Stolen: e.Stolen, Peer: e.Peer, Bytes: uint64(max(0, e.Bytes)), Team: e.Team,
 		})
 		if err != nil {
 			return nil, &shmerr.Error{Op: "replay", Object: fmt.Sprintf("the call in line %d of PE %d", e.Line, e.PE), Cause: err}

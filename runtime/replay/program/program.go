@@ -14,7 +14,8 @@ type Call struct {
 	Name       string
 	Thread     int64
 	Start, End int64
-	Peer       int // -1: the call names no PE
+	Stolen     int64 // of the time before Start: the program could not go on
+	Peer       int   // -1: the call names no PE
 	Bytes      uint64
 	Team       int64 // World: the call names no team
 }
@@ -25,8 +26,9 @@ const World = -1
 // Op is a call to be replayed.
 type Op struct {
 	Meaning
-	Name   int // in Job.Names
-	Gap    int64
+	Name   int   // in Job.Names
+	Gap    int64 // of computation, before the call
+	Stolen int64 // before the call, too: the program could not go on
 	Took   int64 // as recorded
 	Work   int64 // of Exchange: the part of Took that every member needed
 	Peer   int
@@ -138,7 +140,7 @@ func (b *Builder) Add(pe int, c Call) error {
 		t = &Thread{PE: pe, ID: c.Thread}
 		b.pes[pe][c.Thread] = t
 	}
-	op := Op{Meaning: m, Name: n, Took: c.End - c.Start, Peer: c.Peer, Bytes: c.Bytes, Pieces: 1, Start: c.Start}
+	op := Op{Meaning: m, Name: n, Stolen: c.Stolen, Took: c.End - c.Start, Peer: c.Peer, Bytes: c.Bytes, Pieces: 1, Start: c.Start}
 	if m.Strided && m.Element > 0 {
 		op.Pieces = max(1, int(c.Bytes/uint64(m.Element)))
 	}
@@ -262,7 +264,7 @@ func (b *Builder) addPE(pe int, threads map[int64]*Thread) error {
 		}
 		end := t.First
 		for k := range t.Ops {
-			t.Ops[k].Gap = max(0, t.Ops[k].Start-end-b.cost)
+			t.Ops[k].gap(t.Ops[k].Start - end - b.cost)
 			end = t.Ops[k].Start + t.Ops[k].Took
 		}
 	}
@@ -321,5 +323,14 @@ func (j *Job) join(first, other int, cost int64) {
 		return // it was in a call then, and did not wait for a thread
 	}
 	o.After = append(o.After, Ref{other, len(t.Ops) - 1})
-	o.Gap = min(o.Gap, max(0, o.Start-end-cost))
+	if since := o.Start - end - cost; since < o.Gap+o.Stolen {
+		o.gap(since)
+	}
+}
+
+// gap divides the time before a call: the thread has computed while it had a processor.
+func (o *Op) gap(passed int64) {
+	passed = max(0, passed)
+	o.Stolen = min(o.Stolen, passed)
+	o.Gap = passed - o.Stolen
 }

@@ -46,6 +46,29 @@ func TestGaps(t *testing.T) {
 	}
 }
 
+// A thread does not compute while it has no processor, and has not lost more than the time that has
+// passed.
+func TestStolen(t *testing.T) {
+	b := NewBuilder(1, 10)
+	for _, c := range []Call{
+		{Name: "shmem_init", Thread: 1, End: 1000}, {Name: "shmem_quiet", Thread: 1, Start: 1500, End: 2000, Stolen: 200},
+		{Name: "shmem_fence", Thread: 1, Start: 2100, End: 2100, Stolen: 1000}, {Name: "shmem_fence", Thread: 1, Start: 2105, End: 2105, Stolen: 7},
+		{Name: "shmem_quiet", Thread: 2, Start: 2200, End: 2800}, {Name: "shmem_fence", Thread: 1, Start: 3000, End: 3000, Stolen: 100},
+	} {
+		c.Peer, c.Team = -1, World
+		if err := b.Add(0, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got [][2]int64
+	for _, o := range job(t, b).Threads[0].Ops {
+		got = append(got, [2]int64{o.Gap, o.Stolen})
+	}
+	if want := [][2]int64{{290, 200}, {0, 90}, {0, 0}, {90, 100}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("computed and lost %v, want %v", got, want)
+	}
+}
+
 // A thread begins behind the call that its PE had made last, and the first thread waits for it.
 func TestThreads(t *testing.T) {
 	b := NewBuilder(1, 0)

@@ -1,0 +1,25 @@
+/*
+ * preempted.c: the time in which a thread had no processor, from the kernel's counts. A thread that
+ * has not slept was ready all the time, so that what its processor's time lacks of the clock's is
+ * what it has waited for a processor.
+ */
+#define _GNU_SOURCE
+#include "preempted.h"
+
+#include "ticks.h"
+
+#include <sys/resource.h>
+
+uint64_t preload_preempted(struct preload_share *s)
+{
+    struct preload_share old = *s;
+    struct timespec t = {0, 0};
+    struct rusage usage = {.ru_nvcsw = -1};
+    s->clock = preload_monotonic();
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    s->processor = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    getrusage(RUSAGE_THREAD, &usage);
+    s->sleeps = usage.ru_nvcsw;
+    uint64_t passed = s->clock - old.clock, had = s->processor - old.processor;
+    return s->sleeps == old.sleeps && passed > had ? passed - had : 0;
+}
