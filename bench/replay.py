@@ -107,7 +107,7 @@ def predict(folder, parameters, work, processors):
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--rounds", type=int, default=5)
-    p.add_argument("--budget", type=int, default=100, help="ms for a figure of oshm_micro")
+    p.add_argument("--budget", type=int, default=10, help="milliseconds for a figure of oshm_micro")
     p.add_argument("--shim", default=SHIM, help="the recorder")
     args = p.parse_args()
     if not os.path.exists(args.shim):

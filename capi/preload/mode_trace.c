@@ -266,10 +266,13 @@ static bool before(struct preload_frame *f)
             return true;
         }
     }
-    f->at = what & TIMED ? preload_ticks() : 0;
+    f->at = 0;
+    if (!(what & TIMED))
+        return true;
+    f->at = preload_ticks();
     f->stolen = 0;
     struct preload_ring *r = preload_ring;
-    if (PRELOAD_UNLIKELY(r && f->at && (r->own || f->at - r->left > PRELOAD_PAUSE))) {
+    if (PRELOAD_UNLIKELY(r && (r->own || f->at - r->left > PRELOAD_PAUSE))) {
         f->stolen = stolen(r);
         f->at = preload_ticks();
     }

@@ -55,14 +55,13 @@ var figures = []figure{
 	{"p_pingpong_half", 8, "us", "latency", 100, pingPong},
 	{"put_nbi_bw", 1 << 20, "GB/s", "bandwidth", 64, window},
 	{"put_nbi_bw", 4096, "GB/s", "one-sided operation", 8 * 64, window},
-	{"p_rate", 8, "Mop/s", "call", 8192, stores},
+	{"amo_inc_rate", 8, "Mop/s", "call", 4 * 512, increments},
 	{exchanged, 1 << 20, "us", "byte", 8, exchange},
 	{wokenCPU, 8, "us", "wake", 20, woken},
 	{"put_nbi_bw", 65536, "GB/s", "", 64, window},
 	{"get_lat", 8, "us", "", 50, gets},
 	{"amo_fetch_add_lat", 8, "us", "", 50, fetches},
 	{"put_quiet_lat", 8, "us", "", 50, putQuiet},
-	{"amo_inc_rate", 8, "Mop/s", "", 4 * 512, increments},
 	{"put_nbi_rate", 8, "Mop/s", "", 4 * 512, puts},
 	{"barrier_all", 0, "us", "", 50, barriers},
 }
@@ -253,11 +252,7 @@ func repeated(name string, bytes uint64, calls, quiet int) *program.Job {
 	return x.job()
 }
 
-func window(f *figure) *program.Job { return repeated("shmem_putmem_nbi", f.bytes, f.ops, 64) }
-
-// stores has one quiet at its end, as p_rate has: behind each few hundred calls a quiet takes longer
-// than here where PEs and proxies share processors, and calls would be charged with that.
-func stores(f *figure) *program.Job     { return repeated("shmem_long_p", 8, f.ops, f.ops) }
+func window(f *figure) *program.Job     { return repeated("shmem_putmem_nbi", f.bytes, f.ops, 64) }
 func increments(f *figure) *program.Job { return repeated("shmem_long_atomic_inc", 8, f.ops, 512) }
 func puts(f *figure) *program.Job       { return repeated("shmem_putmem_nbi", f.bytes, f.ops, 512) }
 func gets(f *figure) *program.Job       { return repeated("shmem_getmem", f.bytes, f.ops, 0) }

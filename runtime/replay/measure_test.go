@@ -71,7 +71,7 @@ func TestFitWithoutExchange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Fit(&m, map[string]float64{"p_pingpong_half 8": 20, "put_nbi_bw 1048576": 1.25, "put_nbi_bw 4096": 0.5, "p_rate 8": 2})
+	_, err = Fit(&m, map[string]float64{"p_pingpong_half 8": 20, "put_nbi_bw 1048576": 1.25, "put_nbi_bw 4096": 0.5, "amo_inc_rate 8": 2})
 	if err != nil || m.Byte != 0 || math.Abs(float64(m.Model.Bandwidth)/10e9-1) > 0.1 {
 		t.Errorf("%v, a byte takes %g ns of a processor, and %d bits go in a second", err, m.Byte, m.Model.Bandwidth)
 	}
