@@ -3,7 +3,7 @@ package seeded
 // Device headers, which tests compile for the host, or judge by their PTX.
 var deviceDefects = []defect{
 	{
-		id: "device/fence-of-eager-signals", file: "device/shmem/eager.h",
+		id: "device/fence-of-eager-signals", file: "device/shmem/eager_tiles.h",
 		was:  "    shmemi_fence_system();\n    for (; k < n;",
 		is:   "    for (; k < n;",
 		user: "a kernel on another GPU finds the signal of a tile, and old data in front of it",
