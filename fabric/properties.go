@@ -31,8 +31,13 @@ var Properties = []Property{
 	{"several-nics", "operations are spread over more than one NIC", func(c *Caps) bool { return c.Rails > 1 }},
 }
 
+// Base returns the name of a provider without those of the layers above it: tcp of "tcp;ofi_rxm".
+func Base(provider string) string {
+	base, _, _ := strings.Cut(provider, ";")
+	return base
+}
+
 // OverSockets reports whether a provider uses the system's sockets.
 func OverSockets(provider string) bool {
-	base, _, _ := strings.Cut(provider, ";")
-	return slices.Contains([]string{"tcp", "net", "sockets", "udp"}, base)
+	return slices.Contains([]string{"tcp", "net", "sockets", "udp"}, Base(provider))
 }

@@ -1,7 +1,5 @@
 package fabric
 
-import "strings"
-
 // Tile returns the largest tile of eager transfers that Writes keep: 4096, 128 or 0. vouched is
 // what the user says of Block, or negative. With several NICs a Write may be repeated after the loss
 // of one, when its place has a later token already.
@@ -24,7 +22,7 @@ func (c *Caps) Tile(vouched int) int {
 // that only where a flag of the registration says so, which this library leaves out; of other
 // providers it is not known.
 func (c *Caps) GPUTile(vouched int) int {
-	if base, _, _ := strings.Cut(c.Provider, ";"); base != "efa" && base != "verbs" {
+	if base := Base(c.Provider); base != "efa" && base != "verbs" {
 		return 0
 	}
 	return c.Tile(vouched)

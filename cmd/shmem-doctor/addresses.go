@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"libshmem/fabric"
 	"libshmem/fabric/ofi"
 	"libshmem/runtime/doctor"
 )
@@ -48,8 +49,7 @@ func withoutAddress(offers []ofi.Offer, nics []nicAt) []doctor.Finding {
 	var findings []doctor.Finding
 	for _, n := range nics {
 		offered := slices.ContainsFunc(offers, func(o ofi.Offer) bool {
-			base, _, _ := strings.Cut(o.Provider, ";")
-			return !slices.Contains([]string{"tcp", "net", "sockets", "udp"}, base) && (o.NIC == n.name || strings.HasPrefix(o.NIC, n.name+"-"))
+			return !fabric.OverSockets(o.Provider) && (o.NIC == n.name || strings.HasPrefix(o.NIC, n.name+"-"))
 		})
 		if offered || n.ip || len(n.interfaces) == 0 {
 			continue

@@ -8,7 +8,6 @@ import "C"
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"libshmem/fabric"
 	"libshmem/runtime/shmerr"
@@ -24,15 +23,14 @@ const withDMABuf = 1<<16 | 20
 
 // bySoftware reports whether the CPU moves the bytes.
 func (o *offer) bySoftware() bool {
-	base, _, _ := strings.Cut(o.Provider, ";")
-	return slices.Contains(software, base)
+	return slices.Contains(software, fabric.Base(o.Provider))
 }
 
 // takesDMABuf reports whether a provider takes dma-bufs. cxi ignores the flag, reads the
 // description of the file as an address and a length, and registers nothing; it finds GPU memory by
 // its address.
 func takesDMABuf(provider string) bool {
-	base, _, _ := strings.Cut(provider, ";")
+	base := fabric.Base(provider)
 	return base == "efa" || base == "verbs"
 }
 

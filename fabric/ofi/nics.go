@@ -66,7 +66,7 @@ func choose(q asker, w Hints) (*Choice, error) {
 	}
 	c := &Choice{offers: []*offer{best}}
 	listed := nics != "" && !strings.HasPrefix(nics, "^")
-	if !listed && overIP(best.Provider) {
+	if !listed && fabric.OverSockets(best.Provider) {
 		return c, nil
 	}
 	offers := q.ask(best.Provider)
@@ -115,12 +115,6 @@ func (c *Choice) keep(numbers []int) {
 	c.offers = kept
 }
 
-// overIP reports whether a provider's NICs are interfaces of the host.
-func overIP(provider string) bool {
-	base, _, _ := strings.Cut(provider, ";")
-	return slices.Contains([]string{"tcp", "net", "sockets", "udp"}, base)
-}
-
 // position is the place of a NIC in a list that has it.
 func position(nic, list string) int {
 	return slices.IndexFunc(strings.Split(list, ","), func(name string) bool { return allowed(nic, strings.TrimSpace(name)) })
@@ -133,7 +127,7 @@ func (c *Choice) only() *Choice { return &Choice{lib: c.lib, offers: c.offers[:1
 func (c *Choice) Candidates() []NIC {
 	var nics []NIC
 	for _, o := range c.offers {
-		nics = append(nics, NIC{o.NIC, o.pci, overIP(o.Provider)})
+		nics = append(nics, NIC{o.NIC, o.pci, fabric.OverSockets(o.Provider)})
 	}
 	return nics
 }

@@ -96,7 +96,7 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 		// Over a socket each message would have an answer of its own, which takes a quarter of a
 		// round trip more; and the kernel reports a lost interface only after a quarter of an hour,
 		// so that the answers would be of little use.
-		if e.caps.SendComplete = cfg.Delivery && !overIP(o.Provider); e.caps.SendComplete {
+		if e.caps.SendComplete = cfg.Delivery && !fabric.OverSockets(o.Provider); e.caps.SendComplete {
 			with |= C.WITH_ARRIVAL
 		}
 	}

@@ -286,8 +286,8 @@ func (nw *Network) needsApart(c fabric.Caps) bool {
 // providerName returns the name of an open provider for messages. SHMEM_PROVIDER may have asked for
 // a family, which can have another name: libfabric up to 1.17 calls tcp net.
 func providerName(asked, opened string) string {
-	base, _, _ := strings.Cut(opened, ";")
-	if first, _, _ := strings.Cut(asked, ";"); first == "" || strings.EqualFold(first, base) {
+	base := fabric.Base(opened)
+	if first := fabric.Base(asked); first == "" || strings.EqualFold(first, base) {
 		return opened
 	}
 	return asked + " by " + opened

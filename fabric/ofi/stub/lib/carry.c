@@ -77,12 +77,18 @@ static int move_words(struct op *op, uint64_t memory)
     return ret;
 }
 
+/* Whether an operation shows the bytes of each of the target's blocks by ascending address. */
+static bool keeps_order(const struct ep *ep, const struct op *op, const struct wire_region *r)
+{
+    return ep->in_order && op->kind == OP_WRITE && !r->relaxed;
+}
+
 /* Whether a write shows the last word of each block some time before the others: nothing keeps the
  * order within a block, either, where the device was not asked to. Others pass it meanwhile. */
 static bool mixes(struct ep *ep, struct op *op, const struct wire_region *r)
 {
     return op->kind == OP_WRITE && ep->domain->kind <= KIND_DIRECT && op->len <= MIXED &&
-           op->moved == 0 && !(ep->in_order && !r->relaxed) &&
+           op->moved == 0 && !keeps_order(ep, op, r) &&
            !without(&ep->domain->fabric->set, ep->domain->kind, R12a) &&
            !without(&ep->domain->fabric->set, ep->domain->kind, R12b) &&
            (dice(ep, op->number, FOR_PIECES) >> 24) % 8 == 0;
@@ -97,7 +103,7 @@ static int move_part(struct ep *ep, struct op *op, const struct wire_region *r)
     const uint64_t memory = r->memory + (op->remote - r->base);
     const bool whole = without(&ep->domain->fabric->set, ep->domain->kind, R12b);
     const uint64_t d = whole ? 0 : dice(ep, op->number, FOR_PIECES);
-    const bool in_order = ep->in_order && op->kind == OP_WRITE && !r->relaxed;
+    const bool in_order = keeps_order(ep, op, r);
     const bool twice = !whole && !in_order && op->kind == OP_WRITE && (d >> 16) % 8 == 0 &&
                        ep->domain->kind <= KIND_DIRECT;
     size_t part = op->len - op->moved;
