@@ -13,7 +13,6 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/job"
 	_ "libshmem/runtime/proxy/fastpath" // has this package compiled anew when fastpath.h changes
-	"libshmem/runtime/topo"
 )
 
 // How long a caller spins, yields and then sleeps. A turn of spinning costs
@@ -66,7 +65,7 @@ func fill(s *State, j *job.Job) {
 		s.growsTogether = 1
 	}
 	s.spin, s.yields, s.poll = spinAlone, yieldAlone, pollAlone
-	if j.Place.Sharing > topo.CPUs() {
+	if j.Met.Crowded {
 		s.spin, s.yields, s.poll = spinCrowded, yieldCrowded, pollCrowded
 	}
 	s.checks = uint32(j.Config.Checks)

@@ -80,7 +80,7 @@ type Job struct {
 	heap config.HeapKind // of this PE
 	// Producers are the kernels, threads with rings and CUDA streams of this PE.
 	Producers *producers.Producers
-	met       *peerinfo.Met // what follows from the peer info of all PEs
+	Met       *peerinfo.Met // what follows from the peer info of all PEs
 
 	fatal func(error)
 
@@ -259,17 +259,17 @@ func (j *Job) shareMemory(o *Options, found statics.Statics) error {
 	if err != nil {
 		return err
 	}
-	if j.met, err = peerinfo.Meet(infos, j.Me, j.Config.Statics); err != nil {
+	if j.Met, err = peerinfo.Meet(infos, j.Me, j.Config.Statics); err != nil {
 		return err
 	}
-	j.Layout, j.Nodes = area.New(j.NPEs, j.met.Statics.Size, j.Config.NotifyCount, j.Config.MessageMemory), j.met.Nodes
-	j.Place.Sharing, j.Place.Neighbours = j.met.Sharing, j.met.Neighbours
+	j.Layout, j.Nodes = area.New(j.NPEs, j.Met.Statics.Size, j.Config.NotifyCount, j.Config.MessageMemory), j.Met.Nodes
+	j.Place.Sharing, j.Place.Neighbours = j.Met.Sharing, j.Met.Neighbours
 	j.Watch = j.newWatch(o)
 	if err := j.mapSegment(listener, infos); err != nil {
 		return err
 	}
 	j.Heaps = reach.Heaps{
-		Me: j.Me, Nodes: j.Nodes, Kinds: j.met.Kinds, Segment: j.segment, DisableP2P: j.Config.DisableP2P, Copy: j.Config.GPUNet == config.GPUNetCopy,
+		Me: j.Me, Nodes: j.Nodes, Kinds: j.Met.Kinds, Segment: j.segment, DisableP2P: j.Config.DisableP2P, Copy: j.Config.GPUNet == config.GPUNetCopy,
 	}
 	if j.GPU != nil {
 		if err := j.openGPU(deviceListener, infos); err != nil {
@@ -303,7 +303,7 @@ func (j *Job) warn(text string) { j.log.Printf("bootstrap", config.LogWarn, "%s"
 func (j *Job) mapSegment(listener *hostmem.Listener, infos []peerinfo.Info) error {
 	peers := j.Nodes.Peers(j.Me)
 	plan := hostmem.NewPlan(j.Layout.Internal, j.Config.SymmetricSize, len(peers))
-	plan.Sparse = area.RoundUp(j.met.Statics.Size, area.Page)
+	plan.Sparse = area.RoundUp(j.Met.Statics.Size, area.Page)
 	var err error
 	if leader := j.Nodes.Leader(j.Me); leader == j.Me {
 		j.segment, err = hostmem.Create(plan)
@@ -326,8 +326,8 @@ func (j *Job) mapSegment(listener *hostmem.Listener, infos []peerinfo.Info) erro
 	if err != nil {
 		return err
 	}
-	if j.met.Statics.Size == 0 {
-		j.log.Printf("heap", config.LogInfo, "the program's globals and statics are not symmetric: %s", j.met.Statics.Cause)
+	if j.Met.Statics.Size == 0 {
+		j.log.Printf("heap", config.LogInfo, "the program's globals and statics are not symmetric: %s", j.Met.Statics.Cause)
 	}
 	j.log.Printf("heap", config.LogDebug, "%d PEs of host %d share %s of address space, %d bytes of each PE are the library's own",
 		len(peers), j.Nodes.Node(j.Me), config.FormatSize(plan.Total()), plan.Internal-plan.Sparse)
@@ -341,11 +341,11 @@ func (j *Job) Explain(err error) { j.log.Printf("heap", config.LogInfo, "%v", er
 // Statics returns the place of the program's statics. It returns false if they stay where they are;
 // the first result has the reason.
 func (j *Job) Statics() (statics.Statics, statics.Place, bool) {
-	if j.met.Statics.Size == 0 {
-		return j.met.Statics, statics.Place{}, false
+	if j.Met.Statics.Size == 0 {
+		return j.Met.Statics, statics.Place{}, false
 	}
 	fd, heap := j.segment.Place(j.Nodes.Rank(j.Me))
-	return j.met.Statics, statics.Place{File: fd, At: heap - j.Layout.StaticsOffset, Offset: -libshmem.Offset(j.Layout.StaticsOffset)}, true
+	return j.Met.Statics, statics.Place{File: fd, At: heap - j.Layout.StaticsOffset, Offset: -libshmem.Offset(j.Layout.StaticsOffset)}, true
 }
 
 // Commit provides memory behind all live blocks of the heap. It is collective among the PEs of the
@@ -398,7 +398,7 @@ func (j *Job) release() error {
 	j.Watch.Stop()
 	errs = append(errs, j.Network.Close(), j.Producers.Close(), j.closeGPU())
 	if j.segment != nil {
-		if j.met.Statics.Size > 0 {
+		if j.Met.Statics.Size > 0 {
 			errs = append(errs, j.segment.Empty(j.Nodes.Rank(j.Me)))
 		}
 		errs = append(errs, j.segment.Close())

@@ -36,11 +36,11 @@ func (j *Job) Map() (*pathmap.Map, error) {
 
 // printMap prints the map, if a PE asks for it.
 func (j *Job) printMap() error {
-	if j.met.Mapper == peerinfo.NoCartographer {
+	if j.Met.Mapper == peerinfo.NoCartographer {
 		return nil
 	}
 	m, err := j.Map()
-	if err != nil || int(j.Me) != j.met.Mapper {
+	if err != nil || int(j.Me) != j.Met.Mapper {
 		return err
 	}
 	var b strings.Builder

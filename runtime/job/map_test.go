@@ -56,7 +56,7 @@ func seated(t *testing.T, hosts string, environ string, mapper int) ([]*Job, []*
 	nodes := topo.NewNodes(strings.Split(hosts, ""))
 	for pe := range jobs {
 		said[pe] = new(bytes.Buffer)
-		j := &Job{Config: cfg, Nodes: nodes, Me: libshmem.PE(pe), NPEs: n, heap: config.HeapHost, boot: &guest{at: at, me: pe}, met: &peerinfo.Met{Mapper: mapper}}
+		j := &Job{Config: cfg, Nodes: nodes, Me: libshmem.PE(pe), NPEs: n, heap: config.HeapHost, boot: &guest{at: at, me: pe}, Met: &peerinfo.Met{Mapper: mapper}}
 		j.Heaps = reach.Heaps{Me: j.Me, Nodes: nodes, Kinds: slices.Repeat([]config.HeapKind{config.HeapHost}, n)}
 		if j.log, err = shmlog.Open(cfg, said[pe]); err != nil {
 			t.Fatal(err)

@@ -22,7 +22,7 @@ func (j *Job) openPage() error {
 // tell prints what SHMEM_STATS asks for, when the program has ended its work. All PEs call it,
 // because the table of the job contains the counts of each.
 func (j *Job) tell() error {
-	if !j.met.Stats {
+	if !j.Met.Stats {
 		return nil
 	}
 	p := counters.Printing{Me: j.Me, All: j.Config.Stats == config.StatsAll, Hosts: len(j.Nodes.Members), Gather: j.boot.Allgather}

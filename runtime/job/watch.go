@@ -10,7 +10,7 @@ import (
 // newWatch returns what this PE knows of the others, before there is a network.
 func (j *Job) newWatch(o *Options) *watch.Watch {
 	return watch.New(watch.Config{
-		Peers:    watch.Peers{Me: j.Me, Nodes: j.Nodes, Processes: j.met.Processes, Boot: j.boot, Doing: o.Doing, Driver: j.driverWatch.Explain},
+		Peers:    watch.Peers{Me: j.Me, Nodes: j.Nodes, Processes: j.Met.Processes, Boot: j.boot, Doing: o.Doing, Driver: j.driverWatch.Explain},
 		Survives: j.Config.OnFailure == config.ReturnOnFailure, Timeout: j.Config.Timeout, Log: j.log, Report: j.Report, Fatal: j.fatal,
 		Fails: func(pe libshmem.PE, fate string) { j.fatal(&proxy.LostError{PE: libshmem.PE(pe), Reason: fate}) },
 	})

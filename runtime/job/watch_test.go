@@ -33,7 +33,7 @@ func TestWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := &Job{Config: cfg, NPEs: 4, boot: b, log: log, Nodes: topo.NewNodes([]string{"a", "a", "a", "a"})}
-	j.met = &peerinfo.Met{Processes: make([]process.Process, 4)}
+	j.Met = &peerinfo.Met{Processes: make([]process.Process, 4)}
 	j.Watch = j.newWatch(&Options{})
 	t.Cleanup(j.Watch.Stop)
 	child := exec.Command("sleep", "60")

@@ -17,15 +17,6 @@ func MachineID() string {
 	return strings.TrimSpace(string(boot))
 }
 
-// CPUs is the number of processors that this process may run on, at least 1.
-func CPUs() int {
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &set); err != nil {
-		return 1
-	}
-	return max(set.Count(), 1)
-}
-
 // Allowed returns the processors of this process; empty when the kernel does not give them.
 func Allowed() Set {
 	var set unix.CPUSet

@@ -82,13 +82,16 @@ type Met struct {
 	Kinds      []config.HeapKind // of every PE
 	Processes  []process.Process // of every PE; the zero value is out of sight
 	Neighbours []place.Neighbour // PEs that see the same NICs as this one
-	// Sharing is the number of PEs that compete for this machine's processors, this one included.
+	// Sharing is the number of PEs on this machine, this one included.
 	Sharing int
-	Statics statics.Statics // that are symmetric, or why there are none
-	Proxies int             // engines of each PE
-	Mapper  int             // PE that prints the map of the job, or noCartographer
-	Stats   bool            // some PE wants the counts printed at the end
-	Apart   bool            // loopback does not reach all PEs
+	// Crowded reports that this PE may have to share a processor with another PE, NodeCrowded that
+	// some PE of its node may. All PEs of a node have the same NodeCrowded.
+	Crowded, NodeCrowded bool
+	Statics              statics.Statics // that are symmetric, or why there are none
+	Proxies              int             // engines of each PE
+	Mapper               int             // PE that prints the map of the job, or noCartographer
+	Stats                bool            // some PE wants the counts printed at the end
+	Apart                bool            // loopback does not reach all PEs
 }
 
 // Meet refuses a job whose PEs cannot work together.
@@ -100,10 +103,13 @@ func Meet(infos []Info, me libshmem.PE, want config.Statics) (*Met, error) {
 	of := make([]statics.Statics, len(infos))
 	hosts := make([]string, len(infos))
 	own := &infos[me]
+	var sets []topo.Set // of the PEs of this machine
+	var here []int
 	for i, c := range infos {
 		of[i], hosts[i] = c.Statics, c.Host
 		if c.Machine == own.Machine {
 			m.Sharing++
+			sets, here = append(sets, c.CPUs), append(here, i)
 		}
 		m.Stats = m.Stats || c.Stats
 		m.Apart = m.Apart || c.Network != infos[0].Network
@@ -115,6 +121,10 @@ func Meet(infos []Info, me libshmem.PE, want config.Statics) (*Met, error) {
 			c.Process = process.Process{} // out of sight
 		}
 		m.Processes = append(m.Processes, c.Process)
+	}
+	for k, is := range crowded(sets) {
+		m.Crowded = m.Crowded || is && here[k] == int(me)
+		m.NodeCrowded = m.NodeCrowded || is && infos[here[k]].Host == own.Host
 	}
 	m.Nodes = topo.NewNodes(hosts)
 	var err error

@@ -8,6 +8,7 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/job/process"
 	"libshmem/runtime/job/statics"
+	"libshmem/runtime/topo"
 )
 
 func TestAgree(t *testing.T) {
@@ -99,6 +100,16 @@ func TestMeet(t *testing.T) {
 	}
 	if len(m.Nodes.Members) != 4 || m.Kinds[2] != config.HeapDevice || m.Proxies != 2 || m.Mapper != 3 || !m.Stats || !m.Apart || m.Statics.Size != 0 {
 		t.Errorf("%+v", m)
+	}
+	// Three PEs on a machine, two of them on one processor. PE 1 is on another one, and on the host
+	// of PE 0.
+	infos[0].CPUs, infos[1].CPUs, infos[3].CPUs, infos[1].Host = topo.NewSet(0), topo.NewSet(1), topo.NewSet(0), "a"
+	if m, err = Meet(infos, 1, config.StaticsAuto); err != nil || m.Crowded || !m.NodeCrowded {
+		t.Errorf("PE 1 has a processor, PE 0 shares one: %v, %+v", err, m)
+	}
+	infos[3].CPUs = topo.NewSet(2)
+	if m, err = Meet(infos, 1, config.StaticsAuto); err != nil || m.Crowded || m.NodeCrowded {
+		t.Errorf("each PE has a processor: %v, %+v", err, m)
 	}
 	if _, err := Meet(infos, 1, config.StaticsOn); err == nil {
 		t.Error("statics are asked for, and there are none")

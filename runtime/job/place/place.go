@@ -110,11 +110,9 @@ type Place struct {
 	Me         libshmem.PE
 	GPU        string      // address of this PE's GPU; "": it has none
 	Neighbours []Neighbour // this PE included
-	// Sharing is the number of PEs of the job that compete for this machine's processors, this one
-	// included.
-	Sharing int
-	Bind    config.Bind
-	Log     *shmlog.Log
+	Sharing    int         // PEs of the job on this machine, this one included
+	Bind       config.Bind
+	Log        *shmlog.Log
 
 	nearness string // what the banner says of how NICs were chosen
 	bound    binding
