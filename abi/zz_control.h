@@ -15,6 +15,7 @@
 #define SHMEMI_DIRECT_PES 16 /* small reductions: up to so many PEs write to each other directly (capi/front/exchange.c) */
 #define SHMEMI_SLOT 2048 /* and so many bytes are a slot */
 #define SHMEMI_TEAM_SLOT 512 /* the same of a team that is not the world */
+#define SHMEMI_LINES_BYTES 3072 /* small collectives on a node: bytes of the lines of each team, for two exchanges (capi/front/lines.c) */
 #define SHMEMI_MAIL_LEAST 64 /* two-sided messages: a mailbox of a sender has so many bytes at least, a power of two */
 #define SHMEMI_MAIL_MOST 65536 /* and so many at most */
 #define SHMEMI_MAIL_RECORD 4032 /* and so many bytes a message in it has at most, with its header */
@@ -87,21 +88,18 @@ struct shmemi_ctl {
     unsigned char pad2[60];
     _Alignas(64) uint32_t released; /* the same */
     unsigned char pad3[60];
-    _Alignas(64) uint32_t pairwise; /* this PE's own barrier flag, for the pairwise barrier of two PEs */
-    unsigned char pad4[60];
     _Alignas(64) uint32_t epoch; /* how many barriers the PE has entered, for reports */
-    unsigned char pad5[60];
+    unsigned char pad4[60];
     _Alignas(64) struct shmemi_activity activity; /* what the PE does */
-    unsigned char pad6[1512];
+    unsigned char pad5[1576];
 };
 _Static_assert(sizeof(struct shmemi_ctl) == 4096, "sizeof_ctl");
 _Static_assert(offsetof(struct shmemi_ctl, sleepers) == 0, "ctl_sleepers");
 _Static_assert(offsetof(struct shmemi_ctl, wakes) == 4, "ctl_wakes");
 _Static_assert(offsetof(struct shmemi_ctl, arrived) == 64, "ctl_arrived");
 _Static_assert(offsetof(struct shmemi_ctl, released) == 128, "ctl_released");
-_Static_assert(offsetof(struct shmemi_ctl, pairwise) == 192, "ctl_pairwise");
-_Static_assert(offsetof(struct shmemi_ctl, epoch) == 256, "ctl_epoch");
-_Static_assert(offsetof(struct shmemi_ctl, activity) == 320, "ctl_activity");
+_Static_assert(offsetof(struct shmemi_ctl, epoch) == 192, "ctl_epoch");
+_Static_assert(offsetof(struct shmemi_ctl, activity) == 256, "ctl_activity");
 
 /* No macro has taken a name. */
 _Static_assert(SHMEMI_CACHE_LINE == 64, "CACHE_LINE");
@@ -109,6 +107,7 @@ _Static_assert(SHMEMI_PAGE == 4096, "PAGE");
 _Static_assert(SHMEMI_DIRECT_PES == 16, "DIRECT_PES");
 _Static_assert(SHMEMI_SLOT == 2048, "SLOT");
 _Static_assert(SHMEMI_TEAM_SLOT == 512, "TEAM_SLOT");
+_Static_assert(SHMEMI_LINES_BYTES == 3072, "LINES_BYTES");
 _Static_assert(SHMEMI_MAIL_LEAST == 64, "MAIL_LEAST");
 _Static_assert(SHMEMI_MAIL_MOST == 65536, "MAIL_MOST");
 _Static_assert(SHMEMI_MAIL_RECORD == 4032, "MAIL_RECORD");

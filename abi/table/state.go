@@ -41,6 +41,7 @@ var state = Unit{
 			{Name: "spin", Type: "u32", Doc: "polls before a waiter yields"},
 			{Name: "poll", Type: "u32", Doc: "how many of those a poll of the network counts for"},
 			{Name: "yields", Type: "u32", Doc: "yields before a waiter sleeps"},
+			{Name: "node_crowded", Type: "u32", Doc: "some PE of this node may have to share a processor with another; the same on all of them"},
 			{Name: "checks", Type: "u32", Doc: "SHMEMI_CHECKS_..."},
 			{Name: "unseen", Type: "u32", Doc: "1 in a job, unless ranges of fences and quiets are shown"},
 			{Name: "ranges", Type: "u32", Doc: "SHMEMI_RANGE_...: what a profiler is shown"},

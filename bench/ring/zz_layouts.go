@@ -2,5 +2,5 @@
 
 package main
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xebeb9a3dd1c2cbe2
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x72b575179cc652f5
 import "C"

@@ -68,6 +68,9 @@ func fill(s *State, j *job.Job) {
 	if j.Met.Crowded {
 		s.spin, s.yields, s.poll = spinCrowded, yieldCrowded, pollCrowded
 	}
+	if j.Met.NodeCrowded {
+		s.nodeCrowded = 1
+	}
 	s.checks = uint32(j.Config.Checks)
 	s.live = j.Live
 	s.nodePEs = uint32(len(peers))
@@ -117,7 +120,7 @@ func fill(s *State, j *job.Job) {
 
 // empty takes back what fill allocated.
 func empty(s *State) {
-	s.nPEs, s.notifyCount, s.unseen, s.askFD, s.heapSize, s.networked, s.gpu, s.copiesApart, s.p2p, s.growsTogether, s.kernelRings, s.netOrdered = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+	s.nPEs, s.notifyCount, s.unseen, s.askFD, s.heapSize, s.networked, s.gpu, s.copiesApart, s.p2p, s.growsTogether, s.kernelRings, s.netOrdered, s.nodeCrowded = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
 	if s.fastBase != s.nearBase {
 		C.free(unsafe.Pointer(s.fastBase))
 	}

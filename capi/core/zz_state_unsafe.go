@@ -46,16 +46,16 @@ type State struct {
 	spin            uint32          // polls before a waiter yields
 	poll            uint32          // how many of those a poll of the network counts for
 	yields          uint32          // yields before a waiter sleeps
+	nodeCrowded     uint32          // some PE of this node may have to share a processor with another; the same on all of them
 	checks          uint32          // SHMEMI_CHECKS_...
 	unseen          uint32          // 1 in a job, unless ranges of fences and quiets are shown
 	ranges          uint32          // SHMEMI_RANGE_...: what a profiler is shown
 	nodePEs         uint32          // PEs on this node
 	nodeRank        uint32          // this PE's number among them
 	nNodes          uint32          // how many nodes there are
-	_               [4]byte
-	nodeMembers     *int32 // node_pes entries: their PE numbers, ascending
-	nodeLeaders     *int32 // n_nodes entries: the first PE of each node
-	node            uint32 // this PE's entry in node_leaders
+	nodeMembers     *int32          // node_pes entries: their PE numbers, ascending
+	nodeLeaders     *int32          // n_nodes entries: the first PE of each node
+	node            uint32          // this PE's entry in node_leaders
 	_               [4]byte
 	nodeOf          *int32         // n_pes entries: each PE's entry in node_leaders
 	gpuFirst        *int32         // n_pes entries: the first PE that has the same GPU as each; a PE without one is alone
@@ -140,12 +140,13 @@ var (
 	_ [64]byte   = [unsafe.Offsetof(State{}.spin)]byte{}
 	_ [68]byte   = [unsafe.Offsetof(State{}.poll)]byte{}
 	_ [72]byte   = [unsafe.Offsetof(State{}.yields)]byte{}
-	_ [76]byte   = [unsafe.Offsetof(State{}.checks)]byte{}
-	_ [80]byte   = [unsafe.Offsetof(State{}.unseen)]byte{}
-	_ [84]byte   = [unsafe.Offsetof(State{}.ranges)]byte{}
-	_ [88]byte   = [unsafe.Offsetof(State{}.nodePEs)]byte{}
-	_ [92]byte   = [unsafe.Offsetof(State{}.nodeRank)]byte{}
-	_ [96]byte   = [unsafe.Offsetof(State{}.nNodes)]byte{}
+	_ [76]byte   = [unsafe.Offsetof(State{}.nodeCrowded)]byte{}
+	_ [80]byte   = [unsafe.Offsetof(State{}.checks)]byte{}
+	_ [84]byte   = [unsafe.Offsetof(State{}.unseen)]byte{}
+	_ [88]byte   = [unsafe.Offsetof(State{}.ranges)]byte{}
+	_ [92]byte   = [unsafe.Offsetof(State{}.nodePEs)]byte{}
+	_ [96]byte   = [unsafe.Offsetof(State{}.nodeRank)]byte{}
+	_ [100]byte  = [unsafe.Offsetof(State{}.nNodes)]byte{}
 	_ [104]byte  = [unsafe.Offsetof(State{}.nodeMembers)]byte{}
 	_ [112]byte  = [unsafe.Offsetof(State{}.nodeLeaders)]byte{}
 	_ [120]byte  = [unsafe.Offsetof(State{}.node)]byte{}

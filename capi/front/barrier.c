@@ -1,14 +1,13 @@
 /*
  * barrier.c: how the members of a team meet.
  *
- * Within a node by counters in shared control pages: two PEs write to each other; more count in the
- * page of the node's first PE, and the last to come releases the others, so that with more PEs than
- * cores each PE needs to run only once. Between nodes the first PEs exchange messages in ceil(log2
- * n) rounds (dissemination).
+ * On one node in steps (lines.h), or by a counter if PEs share processors. Between nodes the PEs of
+ * each node count, and the first ones exchange messages in ceil(log2 n) rounds (dissemination).
  */
 #include "barrier.h"
 
 #include "failure.h"
+#include "lines.h"
 #include "message.h"
 #include "notify.h"
 #include "activeset_messages.h"
@@ -63,20 +62,10 @@ static int late_at_barrier(const void *subject, int32_t *pes, int most)
     return n;
 }
 
-static void wait_node(struct shmemi_ctl *ctl, const uint32_t *word, uint32_t want, const char *call)
+static void wait_node(const uint32_t *word, uint32_t want, const char *call)
 {
-    SHMEMI_WAIT_FOR(ctl, call, describe_barrier, &epoch, reached(word, want),
+    SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_barrier, &epoch, reached(word, want),
                     .whom = SHMEMI_MEMBERS, .late = late_at_barrier);
-}
-
-static void sync_two(const char *call)
-{
-    const struct shmemi_state *s = &shmemi_state;
-    struct shmemi_ctl *peer = shmemi_ctl_of(s->peer_base[s->node_members[1 - s->node_rank]]);
-    struct shmemi_ctl *mine = shmemi_my_ctl();
-    __atomic_store_n(&peer->pairwise, epoch, __ATOMIC_RELEASE);
-    shmemi_notify_at(peer);
-    wait_node(mine, &mine->pairwise, epoch, call);
 }
 
 static void sync_leaders(const char *call)
@@ -89,50 +78,54 @@ static void sync_leaders(const char *call)
     }
 }
 
-static void sync_many(const char *call)
+/*
+ * By a counter in the page of the node's first PE. Where PEs share processors each needs to run
+ * only once; in steps a PE waits until the next one runs. With several nodes the network takes far
+ * longer. Whoever lets the PEs go wakes each at its own page: on a common page all would wake at
+ * each put to the PE that has it.
+ */
+static void sync_by_counter(const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
     struct shmemi_ctl *c = leader_ctl();
-    bool leads = s->node_rank == 0;
-
-    if (s->n_nodes == 1) {
-        if (__atomic_add_fetch(&c->arrived, 1, __ATOMIC_ACQ_REL) != s->node_pes) {
-            wait_node(c, &c->released, epoch, call);
-            return;
-        }
-    } else if (!leads) {
-        __atomic_fetch_add(&c->arrived, 1, __ATOMIC_ACQ_REL);
-        shmemi_notify_at(c);
-        wait_node(c, &c->released, epoch, call);
+    bool last = __atomic_add_fetch(&c->arrived, 1, __ATOMIC_ACQ_REL) == s->node_pes;
+    if (s->n_nodes == 1 ? !last : s->node_rank != 0) {
+        if (last)
+            shmemi_notify_at(c);
+        wait_node(&c->released, epoch, call);
         return;
-    } else {
-        wait_node(c, &c->arrived, s->node_pes - 1, call);
+    }
+    if (s->n_nodes > 1) {
+        wait_node(&c->arrived, s->node_pes, call);
         sync_leaders(call);
         if (!shmemi_collective_holds())
             return;
     }
     __atomic_store_n(&c->arrived, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&c->released, epoch, __ATOMIC_RELEASE);
-    shmemi_notify_at(c);
+    for (uint32_t i = 0; i < s->node_pes; i++)
+        shmemi_notify(s->node_members[i]);
 }
 
 /* Other collective calls use it, too. So it is no exchange, which would overwrite slots that are
  * still to be read (shmemi_exchange_prefix). */
 void shmemi_meet_all(const char *call)
 {
+    static const struct shmemi_lines_report report = {describe_barrier, &epoch, late_at_barrier};
     const struct shmemi_state *s = &shmemi_state;
     if (!shmemi_collective_begin(&shmemi_world, call))
         return;
     epoch++;
     __atomic_store_n(&shmemi_my_ctl()->epoch, epoch, __ATOMIC_RELEASE);
-    if (s->n_nodes == 1 && s->node_pes == 2)
-        sync_two(call);
-    else if (s->node_pes > 1 || s->n_nodes > 1)
-        sync_many(call);
+    if (s->n_nodes > 1 || (s->node_crowded && s->node_pes > 2))
+        sync_by_counter(call);
+    else if (s->node_pes > 1)
+        shmemi_lines_combine(&shmemi_world, &(char){0}, 0, NULL, &report, call);
     shmemi_collective_end();
 }
 
-/* The members on a node write to the first one there, and the first ones to each other. */
+/* Of several nodes: the members on a node write to the first one there, and the first ones to each
+ * other. */
 static void meet_by_messages(struct shmemi_team *t, const char *call)
 {
     int leader = t->near[0];
@@ -158,6 +151,8 @@ void shmemi_team_meet(struct shmemi_team *t, const char *call)
         shmemi_meet_all(call);
     else if (t->psync != NULL)
         shmemi_activeset_meet(t, call);
+    else if (t->n_nodes == 1)
+        shmemi_lines_combine(t, &(char){0}, 0, NULL, NULL, call);
     else
         meet_by_messages(t, call);
 }

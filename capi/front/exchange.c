@@ -11,6 +11,7 @@
 #include "barrier.h"
 #include "below.h"
 #include "gpu.h"
+#include "lines.h"
 #include "message.h"
 #include "team.h"
 
@@ -94,6 +95,13 @@ void shmemi_exchange(struct shmemi_team *t, void *dest, const void *mine, size_t
 {
     /* The scratch holds two rounds of slots. Two are enough: a PE starts round k+2 only when every
      * PE has begun round k+1, and a PE begins that after it has read round k. */
+    if (t->n_nodes == 1 && nelems * reducer->size <= SHMEMI_LINE_DATA) {
+        _Alignas(SHMEMI_CACHE_LINE) char acc[SHMEMI_LINE_DATA];
+        shmemi_move(acc, mine, nelems * reducer->size, call);
+        shmemi_lines_combine(t, acc, nelems, reducer, NULL, call);
+        shmemi_move(dest, acc, nelems * reducer->size, call);
+        return;
+    }
     char *round = t->scratch + (t->exchanges++ % 2) * t->round_size;
     if (t->direct)
         exchange_direct(t, dest, round, mine, nelems, reducer, call);

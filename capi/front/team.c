@@ -22,6 +22,15 @@ static void find_rule(struct shmemi_team *t)
             t->stride = 0;
 }
 
+int64_t shmemi_team_inbox(struct shmemi_team *t, int64_t inbox)
+{
+    size_t words = shmemi_state.n_pes * sizeof(uint64_t);
+    t->inbox = inbox;
+    t->lines = inbox + (int64_t)((words + SHMEMI_CACHE_LINE - 1) & ~(size_t)(SHMEMI_CACHE_LINE - 1));
+    t->line_exchanges = 0;
+    return t->lines + SHMEMI_LINES_BYTES;
+}
+
 int shmemi_team_place(struct shmemi_team *t)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -52,6 +61,7 @@ int shmemi_team_place(struct shmemi_team *t)
         t->leaders[t->n_nodes++] = rank;
     }
     free(seen);
+    t->steps = shmemi_plan_steps(t->n_near);
     return 0;
 }
 

@@ -9,6 +9,7 @@
 #define SHMEMI_TEAM_H
 
 #include "base.h"
+#include "lines.h"
 
 #include <shmem/zz_wire.h>
 
@@ -28,6 +29,10 @@ struct shmemi_team {
      * below the user heap. */
     uint64_t *sent, *seen;
     int64_t inbox;
+    /* Exchanges by lines (lines.h): how many there were, and the offset of the lines. */
+    uint64_t line_exchanges;
+    int64_t lines;
+    struct shmemi_steps steps;
     /* Two rounds of slots of slot_size bytes; NULL: none. */
     char *scratch;
     size_t round_size, slot_size;
@@ -48,6 +53,10 @@ struct shmemi_team {
  * Kernels use the same handles. */
 
 extern struct shmemi_team shmemi_world;
+
+/* Sets where the team's words begin, below the user heap, and its lines behind them. Returns the
+ * offset of what follows. */
+int64_t shmemi_team_inbox(struct shmemi_team *t, int64_t inbox);
 
 /* The rank of a PE; -1 if it is no member. */
 int shmemi_team_rank(const struct shmemi_team *t, int pe);

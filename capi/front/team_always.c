@@ -107,7 +107,7 @@ int shmemi_teams_open(void)
         shmemi_teams_close();
         return -1;
     }
-    w->inbox = -(int64_t)s->inbox_offset;
+    shmemi_team_inbox(w, -(int64_t)s->inbox_offset);
     w->scratch = s->scratch;
     w->round_size = s->scratch_size / 2;
     w->slot_size = SHMEMI_SLOT;

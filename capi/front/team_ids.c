@@ -24,18 +24,18 @@ int shmemi_team_id_occupy(struct shmemi_team *t, int slot, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
     shmemi_kernels_renew(slot, call);
-    size_t words = (s->n_pes * sizeof(uint64_t) + SHMEMI_CACHE_LINE - 1) / SHMEMI_CACHE_LINE *
-                   SHMEMI_CACHE_LINE;
+    char *own = s->peer_base[s->my_pe];
+    int64_t area = (int64_t)(s->team_size * (size_t)slot) - (int64_t)s->teams_offset;
+    int64_t scratch = shmemi_team_inbox(t, area);
     t->slot = slot;
-    t->inbox = (int64_t)(s->team_size * (size_t)slot) - (int64_t)s->teams_offset;
-    t->scratch = s->peer_base[s->my_pe] + t->inbox + words;
-    t->round_size = (s->team_size - s->agree_size - words) / 2;
+    t->scratch = own + scratch;
+    t->round_size = (s->team_size - s->agree_size - (size_t)(scratch - area)) / 2;
     t->slot_size = SHMEMI_TEAM_SLOT;
     free(t->sent);
     free(t->seen);
     t->sent = calloc((size_t)t->n, sizeof *t->sent);
     t->seen = calloc((size_t)t->n, sizeof *t->seen);
-    memset(s->peer_base[s->my_pe] + t->inbox, 0, words);
+    memset(own + area, 0, (size_t)(scratch - area));
     int rc = shmemi_agree_open(t, (uint32_t)slot);
     return t->sent == NULL || t->seen == NULL ? -1 : rc;
 }

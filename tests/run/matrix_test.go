@@ -199,6 +199,8 @@ var programs = map[string]program{
 	"zz_collectives": {whole: whole},
 	"zz_wait":        {whole: whole},
 	"zz_reduce":      {many: true, limit: 5 * time.Minute, whole: whole},
+	// Teams of one to 19 PEs on a node; elsewhere other programs have these calls.
+	"steps": {only: []string{"node-8", "node-19", "hosts-3-1", "gpu-node-3"}, many: true},
 	// Up to 64 MiB over tcp and over NICs of the stub; elsewhere to 1 MiB, and in the memory of a
 	// GPU, where 32,000 puts take 7 s, one size of seven.
 	"sizes": {

@@ -108,6 +108,27 @@ var nodeDefects = []defect{
 		by:   program("edges", "node-3"), says: `shmem_int_iput: \d+ bytes at heap offset .* run past the symmetric heap`,
 	},
 	{
+		id: "node/lines-of-one-exchange", file: "capi/front/lines.c",
+		was:  "(t->line_exchanges % SETS) * LINES",
+		is:   "(t->line_exchanges % 1) * LINES",
+		user: "sums without a barrier between them hang, or one PE has the sum of the next",
+		by:   program("steps", "node-19"), says: `(in|waits) shmem_\w+|the sum is`, hangs: true,
+	},
+	{
+		id: "node/pe-beyond-the-steps", file: "capi/front/lines.c",
+		was:  "        take(&e, acc, await_one(&e, beyond, GIVEN));",
+		is:   "        (void)await_one(&e, beyond, GIVEN);",
+		user: "a sum of 11 PEs on a node is without the last one's",
+		by:   program("steps", "node-19"), says: `shmem_long_sum_reduce: PE \d+: (11|13|17|19) PEs, round \d: the sum is`,
+	},
+	{
+		id: "node/own-operand-first", file: "capi/front/lines.c",
+		was:  "const void *in = d == digit ? own :",
+		is:   "const void *in = d == 0 ? own :",
+		user: "the PEs of a node get different results of a reduction of doubles",
+		by:   program("steps", "node-8"), says: `shmem_double_sum_reduce: PE \d: \d PEs: PE \d has another result`,
+	},
+	{
 		id: "node/any-of-one", file: "capi/front/waitset.c",
 		was:  "__atomic_store_n(next, i + 1, __ATOMIC_RELAXED);",
 		is:   "__atomic_store_n(next, i, __ATOMIC_RELAXED);",

@@ -46,10 +46,17 @@ var teamDefects = []defect{
 	},
 	{
 		id: "teams/words-of-the-last-team", file: "capi/front/team_ids.c",
-		was:  "    memset(s->peer_base[s->my_pe] + t->inbox, 0, words);\n",
-		is:   "",
+		was:  "    memset(own + area, 0, (size_t)(scratch - area));\n",
+		is:   "    memset(own + t->lines, 0, (size_t)(scratch - t->lines));\n",
 		user: "a new team counts the messages of one that was destroyed",
-		by:   program("teams", "node-4"), says: `of the description of the teams is 0 on a PE and 2 on another`,
+		by:   program("teams", "node-4"), says: `on teams: PE \d: inscan of 1: element 0 is`,
+	},
+	{
+		id: "teams/lines-of-the-last-team", file: "capi/front/team_ids.c",
+		was:  "    memset(own + area, 0, (size_t)(scratch - area));\n",
+		is:   "    memset(own + area, 0, (size_t)(t->lines - area));\n",
+		user: "a new team takes the contributions of one that was destroyed",
+		by:   program("steps", "node-8"), says: `shmem_team_destroy: PE \d: the sum in team 2 is`,
 	},
 	{
 		id: "teams/contexts-are-forgotten", file: "capi/front/team_split.c",

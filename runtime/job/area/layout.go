@@ -34,7 +34,7 @@ type Layout struct {
 	ScratchOffset uint64
 	ScratchSize   uint64
 	TeamsOffset   uint64
-	TeamSize      uint64 // the area of one team: a word for each PE, scratch, agreements
+	TeamSize      uint64 // the area of one team: a word for each PE, lines, scratch, agreements
 	AgreeSize     uint64 // the agreements in it
 	Teams         uint64 // number of areas; one more is for the agreements of all PEs
 	NotifyOffset  uint64 // notification counters: of the program, then of eager transfers
@@ -97,6 +97,10 @@ func agreeSize(n int) uint64 {
 	return RoundUp(uint64(n)*inboxWord, cacheLine) + 2*RoundUp(8+2*set, cacheLine)
 }
 
+// inboxSize is the size of the words in which a team's messages are counted, and of its lines behind
+// them (capi/front/lines.c).
+func inboxSize(n int) uint64 { return RoundUp(uint64(n)*inboxWord, cacheLine) + linesBytes }
+
 // deskSize is the size of struct desk (capi/front/team_init.c): a word for each PE, an answer with
 // a list of PEs, and the entry of each PE.
 func deskSize(n int) uint64 {
@@ -112,10 +116,10 @@ func EagerCounters(program int) int { return min(queue.EagerCounters, queue.Most
 // notification counters for the program, and that many bytes of memory for messages.
 func New(n int, statics uint64, counters int, messages uint64) Layout {
 	l := Layout{ScratchSize: scratchBuffers * Slot * uint64(contributions(n))}
-	l.InboxOffset = Page + RoundUp(uint64(n)*inboxWord, cacheLine)
+	l.InboxOffset = Page + inboxSize(n)
 	l.ScratchOffset = l.InboxOffset + l.ScratchSize
 	l.AgreeSize = agreeSize(n)
-	l.TeamSize = RoundUp(uint64(n)*inboxWord, cacheLine) + scratchBuffers*TeamSlot*uint64(teamContributions(n)) + l.AgreeSize
+	l.TeamSize = inboxSize(n) + scratchBuffers*TeamSlot*uint64(teamContributions(n)) + l.AgreeSize
 	l.Teams = min(max(teamMemory/l.TeamSize, FewestTeams), mostTeams)
 	l.TeamsOffset = l.ScratchOffset + (l.Teams+1)*l.TeamSize
 	l.EagerCounters = EagerCounters(counters)

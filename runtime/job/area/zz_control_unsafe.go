@@ -14,6 +14,7 @@ const (
 	DirectPEs     = 16     // small reductions: up to so many PEs write to each other directly (capi/front/exchange.c)
 	Slot          = 2048   // and so many bytes are a slot
 	TeamSlot      = 512    // the same of a team that is not the world
+	linesBytes    = 3072   // small collectives on a node: bytes of the lines of each team, for two exchanges (capi/front/lines.c)
 	mailLeast     = 64     // two-sided messages: a mailbox of a sender has so many bytes at least, a power of two
 	mailMost      = 65536  // and so many at most
 	MailRecord    = 4032   // and so many bytes a message in it has at most, with its header
@@ -90,12 +91,10 @@ type control struct {
 	_        [60]byte
 	released uint32 // the same
 	_        [60]byte
-	pairwise uint32 // this PE's own barrier flag, for the pairwise barrier of two PEs
-	_        [60]byte
 	epoch    uint32 // how many barriers the PE has entered, for reports
 	_        [60]byte
 	activity activity // what the PE does
-	_        [1512]byte
+	_        [1576]byte
 }
 
 var (
@@ -104,9 +103,8 @@ var (
 	_ [4]byte    = [unsafe.Offsetof(control{}.wakes)]byte{}
 	_ [64]byte   = [unsafe.Offsetof(control{}.arrived)]byte{}
 	_ [128]byte  = [unsafe.Offsetof(control{}.released)]byte{}
-	_ [192]byte  = [unsafe.Offsetof(control{}.pairwise)]byte{}
-	_ [256]byte  = [unsafe.Offsetof(control{}.epoch)]byte{}
-	_ [320]byte  = [unsafe.Offsetof(control{}.activity)]byte{}
+	_ [192]byte  = [unsafe.Offsetof(control{}.epoch)]byte{}
+	_ [256]byte  = [unsafe.Offsetof(control{}.activity)]byte{}
 )
 
 var (
@@ -115,6 +113,7 @@ var (
 	_ = [1]struct{}{}[DirectPEs-(16)]
 	_ = [1]struct{}{}[Slot-(2048)]
 	_ = [1]struct{}{}[TeamSlot-(512)]
+	_ = [1]struct{}{}[linesBytes-(3072)]
 	_ = [1]struct{}{}[mailLeast-(64)]
 	_ = [1]struct{}{}[mailMost-(65536)]
 	_ = [1]struct{}{}[MailRecord-(4032)]

@@ -1,0 +1,48 @@
+/*
+ * lines.h: small collectives of PEs that are all on one node.
+ *
+ * The PEs meet in steps, in groups of two to seven: each PE of a group writes its contribution to
+ * each other one and combines what they have written. Then it is in a group with PEs of other
+ * groups, so that 64 PEs take three steps of groups of four. A contribution and the number of its
+ * exchange are one cache line, which takes one transfer between processors.
+ *
+ * The lines of a team are behind its inbox, in main memory.
+ */
+#ifndef SHMEMI_LINES_H
+#define SHMEMI_LINES_H
+
+#include "below.h"
+#include "waiter.h"
+
+#pragma GCC visibility push(hidden)
+
+struct shmemi_team;
+
+/* The most bytes of a contribution. */
+enum { SHMEMI_LINE_DATA = SHMEMI_CACHE_LINE - sizeof(uint64_t) };
+
+/* The steps of n PEs. The first `whole` of them take part in all; each other one gives its
+ * contribution to one of those before them, and gets the result from it behind them. */
+enum { SHMEMI_MOST_STEPS = 16 };
+struct shmemi_steps {
+    uint32_t whole;
+    uint32_t n;
+    uint8_t group[SHMEMI_MOST_STEPS]; /* PEs in each group of a step */
+};
+struct shmemi_steps shmemi_plan_steps(uint32_t n);
+
+/* Combines acc of all PEs of a team, which is in main memory. Each gets the same result there, bit
+ * for bit. Without elements it is a barrier, and reducer may be NULL. everyone: how waits are
+ * reported that are for any member; NULL: as waits for the PE whose line is awaited. */
+struct shmemi_lines_report {
+    shmemi_describe describe;
+    const void *subject;
+    shmemi_late late;
+};
+void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
+                          const struct shmemi_reducer *reducer,
+                          const struct shmemi_lines_report *everyone, const char *call);
+
+#pragma GCC visibility pop
+
+#endif

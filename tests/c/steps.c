@@ -1,0 +1,120 @@
+/*
+ * steps.c: small collectives on teams of every size up to the number of PEs. The sizes decide in
+ * which groups the PEs of a node meet, and which of them take no part in some steps.
+ */
+#include "check.h"
+
+#include <unistd.h>
+
+enum { SYNC, SUM, ORDER, MANY, AGAIN, TESTS };
+enum { ROUNDS = 20, MOST = 32 };
+
+static uint64_t *came; /* the team and the round whose sync this PE has begun */
+static long *sum, *number;
+static double *total, *part;
+static uint64_t *same;
+
+/* Behind a sync each PE of the team has begun it. */
+static void test_sync(shmem_team_t team, int n)
+{
+    check_start(SYNC, "shmem_team_sync");
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        uint64_t mine = (uint64_t)n * ROUNDS + round;
+        __atomic_store_n(came, mine, __ATOMIC_RELEASE);
+        shmem_team_sync(team);
+        for (int pe = 0; pe < n; pe++)
+            CHECK(shmem_uint64_g(came, pe) >= mine, "%d PEs, round %ju: PE %d has not begun", n,
+                  (uintmax_t)round, pe);
+    }
+}
+
+/* Each round has other numbers, and no sync between them. */
+static void test_sum(shmem_team_t team, int n)
+{
+    check_start(SUM, "shmem_long_sum_reduce");
+    for (long round = 1; round <= ROUNDS; round++) {
+        *number = round * (check.me + 1);
+        shmem_long_sum_reduce(team, sum, number, 1);
+        CHECK(*sum == round * n * (n + 1) / 2, "%d PEs, round %ld: the sum is %ld, not %ld", n,
+              round, *sum, round * n * (n + 1) / 2);
+    }
+}
+
+/* A sum of numbers of very different sizes depends on the order; all PEs have the same. */
+static void test_order(shmem_team_t team, int n)
+{
+    check_start(ORDER, "shmem_double_sum_reduce");
+    for (int i = 0; i < 5; i++)
+        part[i] = (check.me % 3 == 1 ? -1e16 : 1e16) / (1 + i) + check.me / 7.0;
+    shmem_double_sum_reduce(team, total, part, 5);
+    uint64_t bits;
+    memcpy(&bits, total + 4, sizeof bits);
+    *same = bits;
+    shmem_team_sync(team);
+    for (int pe = 0; pe < n; pe++)
+        CHECK(shmem_uint64_g(same, pe) == bits, "%d PEs: PE %d has another result", n, pe);
+    shmem_team_sync(team);
+}
+
+/* From the most that a line holds to what does not fit. */
+static void test_many(shmem_team_t team, int n)
+{
+    check_start(MANY, "shmem_long_max_reduce");
+    for (size_t nelems = 6; nelems <= 9; nelems++) {
+        for (size_t i = 0; i < nelems; i++)
+            number[i] = (check.me * 7 + (long)i) % n;
+        shmem_long_max_reduce(team, sum, number, nelems);
+        for (size_t i = 0; i < nelems; i++) {
+            long want = 0;
+            for (int pe = 0; pe < n; pe++)
+                want = (pe * 7 + (long)i) % n > want ? (pe * 7 + (long)i) % n : want;
+            CHECK(sum[i] == want, "%d PEs, element %zu of %zu: %ld, not %ld", n, i, nelems, sum[i],
+                  want);
+        }
+    }
+}
+
+/* Two teams one after the other, which take the same memory. In the second one a PE is late, and the
+ * others may not take what the first team has left. */
+static void test_again(void)
+{
+    check_start(AGAIN, "shmem_team_destroy");
+    for (int which = 1; which <= 2; which++) {
+        shmem_team_t team;
+        shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, check.n, NULL, 0, &team);
+        if (which == 2 && check.me == 0)
+            usleep(20000);
+        *number = which;
+        shmem_long_sum_reduce(team, sum, number, 1);
+        CHECK(*sum == which * check.n, "the sum in team %d is %ld, not %d", which, *sum,
+              which * check.n);
+        shmem_team_destroy(team);
+    }
+}
+
+int main(void)
+{
+    check_open("steps", TESTS);
+    came = check_alloc(sizeof *came);
+    sum = check_alloc(MOST * sizeof *sum);
+    number = check_alloc(MOST * sizeof *number);
+    total = check_alloc(MOST * sizeof *total);
+    part = check_alloc(MOST * sizeof *part);
+    same = check_alloc(sizeof *same);
+    *came = 0;
+    shmem_barrier_all();
+    for (int n = 1; n <= check.n; n++) {
+        shmem_team_t team;
+        shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, &team);
+        if (team == SHMEM_TEAM_INVALID)
+            continue;
+        test_sync(team, n);
+        test_sum(team, n);
+        test_order(team, n);
+        test_many(team, n);
+        shmem_team_destroy(team);
+    }
+    test_sum(SHMEM_TEAM_WORLD, check.n);
+    test_again();
+    return check_close();
+}
