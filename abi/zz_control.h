@@ -84,22 +84,29 @@ struct shmemi_ctl {
     _Alignas(64) uint32_t sleepers; /* written by the owner before it sleeps, cleared by the thread that wakes it. A writer that has changed the owner's memory looks here, without a fence: the sleeper pays for the order with a process-wide membarrier */
     uint32_t wakes; /* the futex word: incremented by each waker */
     unsigned char pad1[56];
+    _Alignas(64) uint32_t membarriers_begun; /* membarriers for sleepers of this node, in the control page of the node's first PE only: the one that began last. One is under way while it is not membarriers_done */
+    uint32_t membarriers_done; /* and the last that is over; written by the thread that began it */
+    unsigned char pad2[56];
     _Alignas(64) uint32_t arrived; /* node barrier, used in the control page of the node's first PE only */
-    unsigned char pad2[60];
-    _Alignas(64) uint32_t released; /* the same */
     unsigned char pad3[60];
-    _Alignas(64) uint32_t epoch; /* how many barriers the PE has entered, for reports */
+    _Alignas(64) uint32_t released; /* the same */
     unsigned char pad4[60];
+    _Alignas(64) uint32_t epoch; /* how many barriers the PE has entered, for reports */
+    uint32_t processor; /* 1 + the processor of the thread of the PE that last yielded in a wait; 0: none has */
+    unsigned char pad5[56];
     _Alignas(64) struct shmemi_activity activity; /* what the PE does */
-    unsigned char pad5[1576];
+    unsigned char pad6[1512];
 };
 _Static_assert(sizeof(struct shmemi_ctl) == 4096, "sizeof_ctl");
 _Static_assert(offsetof(struct shmemi_ctl, sleepers) == 0, "ctl_sleepers");
 _Static_assert(offsetof(struct shmemi_ctl, wakes) == 4, "ctl_wakes");
-_Static_assert(offsetof(struct shmemi_ctl, arrived) == 64, "ctl_arrived");
-_Static_assert(offsetof(struct shmemi_ctl, released) == 128, "ctl_released");
-_Static_assert(offsetof(struct shmemi_ctl, epoch) == 192, "ctl_epoch");
-_Static_assert(offsetof(struct shmemi_ctl, activity) == 256, "ctl_activity");
+_Static_assert(offsetof(struct shmemi_ctl, membarriers_begun) == 64, "ctl_membarriers_begun");
+_Static_assert(offsetof(struct shmemi_ctl, membarriers_done) == 68, "ctl_membarriers_done");
+_Static_assert(offsetof(struct shmemi_ctl, arrived) == 128, "ctl_arrived");
+_Static_assert(offsetof(struct shmemi_ctl, released) == 192, "ctl_released");
+_Static_assert(offsetof(struct shmemi_ctl, epoch) == 256, "ctl_epoch");
+_Static_assert(offsetof(struct shmemi_ctl, processor) == 260, "ctl_processor");
+_Static_assert(offsetof(struct shmemi_ctl, activity) == 320, "ctl_activity");
 
 /* No macro has taken a name. */
 _Static_assert(SHMEMI_CACHE_LINE == 64, "CACHE_LINE");

@@ -49,20 +49,20 @@ struct shmemi_state {
     char **near_base; /* the same, or NULL when its user heap is not main memory of this node */
     char **mapped_base; /* where the copy engine reaches its user heap; only with a GPU */
     const struct shmemi_core *core; /* the core's functions; the front sets it */
-    uint32_t spin; /* polls before a waiter yields */
-    uint32_t poll; /* how many of those a poll of the network counts for */
-    uint32_t yields; /* yields before a waiter sleeps */
-    uint32_t node_crowded; /* some PE of this node may have to share a processor with another; the same on all of them */
+    uint32_t crowded; /* this PE may have to share a processor with another PE */
+    uint32_t node_crowded; /* some PE of this node may; the same on all of them */
+    uint32_t moves; /* a thread that waits may choose another of its processors */
     uint32_t checks; /* SHMEMI_CHECKS_... */
     uint32_t unseen; /* 1 in a job, unless ranges of fences and quiets are shown */
     uint32_t ranges; /* SHMEMI_RANGE_...: what a profiler is shown */
     uint32_t node_pes; /* PEs on this node */
     uint32_t node_rank; /* this PE's number among them */
     uint32_t n_nodes; /* how many nodes there are */
+    unsigned char pad1[4];
     const int32_t *node_members; /* node_pes entries: their PE numbers, ascending */
     const int32_t *node_leaders; /* n_nodes entries: the first PE of each node */
     uint32_t node; /* this PE's entry in node_leaders */
-    unsigned char pad1[4];
+    unsigned char pad2[4];
     const int32_t *node_of; /* n_pes entries: each PE's entry in node_leaders */
     const int32_t *gpu_first; /* n_pes entries: the first PE that has the same GPU as each; a PE without one is alone */
     uint32_t networked; /* some PE is not on this node */
@@ -84,7 +84,7 @@ struct shmemi_state {
     uint32_t notify_count; /* how many notification counters each PE has; 0 before init and after finalize */
     uint32_t eager_counters; /* how many more there are behind those, for eager transfers */
     uint32_t uncounted; /* kernels of this PE have no notification counters; set with their memory */
-    unsigned char pad2[4];
+    unsigned char pad3[4];
     const uint64_t *notify_stores; /* what stores of kernels have added to this PE's counters, in its heap; NULL: no PE has a GPU */
     size_t active_offset; /* two-sided messages, below the user heap: a bit for each PE that has sent one */
     size_t credits_offset; /* the same: a word for each receiver, how many bytes of its mailbox it has given back */
@@ -92,13 +92,13 @@ struct shmemi_state {
     size_t landings_offset; /* the same: a line of words for each landing, then their memory */
     size_t mailboxes_offset; /* the same: a mailbox for each sender */
     uint32_t mailbox_size; /* bytes of its ring, a power of two; a record may go on behind it */
-    unsigned char pad3[4];
+    unsigned char pad4[4];
     size_t desk_offset; /* below the user heap, where the PEs of a team that an id makes meet */
     uint32_t max_teams; /* how many there are but that */
-    unsigned char pad4[4];
+    unsigned char pad5[4];
     size_t net_chunk; /* the most bytes of one put or get between nodes */
     uint32_t net_message; /* puts of no more bytes between nodes are messages, others writes of the network */
-    unsigned char pad5[4];
+    unsigned char pad6[4];
     const uint16_t *net_tiles; /* for each PE the largest tile of eager transfers that such writes keep, from memory of the same kind as its heap is in; 0: none. NULL without a network */
     size_t net_notified; /* the most bytes of such a write that carries a notification; 0: none does */
     uint32_t net_ordered; /* 1: a message between nodes comes behind the bytes of all such writes before it */
@@ -107,12 +107,12 @@ struct shmemi_state {
     int32_t heap_fd; /* filled by the core: the memory file that has this PE's user heap; -1 where the heap is in the memory of a GPU */
     uint64_t heap_place; /* and where in it */
     int32_t statics_fd; /* filled by the core, as all up to statics_why: the memory file where the front is to put the program's statics, or -1 */
-    unsigned char pad6[4];
+    unsigned char pad7[4];
     uint64_t statics_place; /* of this PE's area in it */
     int64_t statics_offset; /* of the area from the user heap */
     char statics_why[192]; /* "", or why they stay the program's own: a cause and a remedy, each ending in 0 */
     uint32_t n_statics; /* set by the front then */
-    unsigned char pad7[4];
+    unsigned char pad8[4];
     struct shmemi_static statics[8]; /* the same */
     uint8_t *lost; /* written by a thread of the core when a PE is lost: lost[pe] becomes 1, and fast_base[pe] NULL, so that the fast path leaves it to the slow one; then the PE is appended to losses, and n_lost counts it, with release. Both arrays have n_pes entries and live from init to finalize. Without on_failure return the job ends instead, and all stay as they are */
     int32_t *losses; /* see lost */
@@ -120,16 +120,16 @@ struct shmemi_state {
     uint32_t survives; /* SHMEM_ON_FAILURE=return */
     uint32_t asked; /* reports that were asked for by a signal: each waiter writes one */
     int32_t ask_fd; /* an eventfd of the core's that wants to know, or 0 */
-    unsigned char pad8[56];
+    unsigned char pad9[56];
     _Alignas(64) uint32_t gpu_moving; /* copies were begun and not waited for */
     uint32_t kernel_rings; /* kernels push operations into rings */
-    unsigned char pad9[56];
+    unsigned char pad10[56];
     _Alignas(64) uint32_t net_lock; /* around the endpoint and its queue */
     uint32_t net_wanted; /* threads that found it taken */
-    unsigned char pad10[56];
+    unsigned char pad11[56];
     _Alignas(64) uint32_t pollers; /* callers that poll the network */
     uint32_t napping; /* 1 while the proxy naps because of them; futex word */
-    unsigned char pad11[56];
+    unsigned char pad12[56];
 };
 _Static_assert(sizeof(struct shmemi_state) == 1088, "sizeof_state");
 _Static_assert(offsetof(struct shmemi_state, n_pes) == 0, "state_n_pes");
@@ -141,16 +141,15 @@ _Static_assert(offsetof(struct shmemi_state, peer_base) == 32, "state_peer_base"
 _Static_assert(offsetof(struct shmemi_state, near_base) == 40, "state_near_base");
 _Static_assert(offsetof(struct shmemi_state, mapped_base) == 48, "state_mapped_base");
 _Static_assert(offsetof(struct shmemi_state, core) == 56, "state_core");
-_Static_assert(offsetof(struct shmemi_state, spin) == 64, "state_spin");
-_Static_assert(offsetof(struct shmemi_state, poll) == 68, "state_poll");
-_Static_assert(offsetof(struct shmemi_state, yields) == 72, "state_yields");
-_Static_assert(offsetof(struct shmemi_state, node_crowded) == 76, "state_node_crowded");
-_Static_assert(offsetof(struct shmemi_state, checks) == 80, "state_checks");
-_Static_assert(offsetof(struct shmemi_state, unseen) == 84, "state_unseen");
-_Static_assert(offsetof(struct shmemi_state, ranges) == 88, "state_ranges");
-_Static_assert(offsetof(struct shmemi_state, node_pes) == 92, "state_node_pes");
-_Static_assert(offsetof(struct shmemi_state, node_rank) == 96, "state_node_rank");
-_Static_assert(offsetof(struct shmemi_state, n_nodes) == 100, "state_n_nodes");
+_Static_assert(offsetof(struct shmemi_state, crowded) == 64, "state_crowded");
+_Static_assert(offsetof(struct shmemi_state, node_crowded) == 68, "state_node_crowded");
+_Static_assert(offsetof(struct shmemi_state, moves) == 72, "state_moves");
+_Static_assert(offsetof(struct shmemi_state, checks) == 76, "state_checks");
+_Static_assert(offsetof(struct shmemi_state, unseen) == 80, "state_unseen");
+_Static_assert(offsetof(struct shmemi_state, ranges) == 84, "state_ranges");
+_Static_assert(offsetof(struct shmemi_state, node_pes) == 88, "state_node_pes");
+_Static_assert(offsetof(struct shmemi_state, node_rank) == 92, "state_node_rank");
+_Static_assert(offsetof(struct shmemi_state, n_nodes) == 96, "state_n_nodes");
 _Static_assert(offsetof(struct shmemi_state, node_members) == 104, "state_node_members");
 _Static_assert(offsetof(struct shmemi_state, node_leaders) == 112, "state_node_leaders");
 _Static_assert(offsetof(struct shmemi_state, node) == 120, "state_node");

@@ -29,6 +29,27 @@ _Static_assert(offsetof(struct shmemi_statuspage_heap, largest) == 24, "statuspa
 _Static_assert(offsetof(struct shmemi_statuspage_heap, blocks) == 32, "statuspage_heap_blocks");
 _Static_assert(offsetof(struct shmemi_statuspage_heap, failed) == 40, "statuspage_heap_failed");
 
+/* How the threads of this PE have waited. They add, atomically, and never in a wait of less than a microsecond. */
+struct shmemi_statuspage_effort {
+    uint64_t yields; /* yields of the processor */
+    uint64_t switches; /* yields that let another thread run; not counted where PEs share processors by their number */
+    uint64_t moves; /* short sleeps after which the kernel chooses a processor anew */
+    uint64_t sleeps; /* sleeps until a writer wakes the thread, each with a bound */
+    uint64_t late; /* sleeps that ended by their bound and found what they had waited for */
+    uint64_t membarriers; /* membarriers made before a sleep */
+    uint64_t membarriers_shared; /* sleeps that another thread's membarrier was for as well */
+    uint64_t wakes; /* times that this PE woke sleepers */
+};
+_Static_assert(sizeof(struct shmemi_statuspage_effort) == 64, "sizeof_statuspage_effort");
+_Static_assert(offsetof(struct shmemi_statuspage_effort, yields) == 0, "statuspage_effort_yields");
+_Static_assert(offsetof(struct shmemi_statuspage_effort, switches) == 8, "statuspage_effort_switches");
+_Static_assert(offsetof(struct shmemi_statuspage_effort, moves) == 16, "statuspage_effort_moves");
+_Static_assert(offsetof(struct shmemi_statuspage_effort, sleeps) == 24, "statuspage_effort_sleeps");
+_Static_assert(offsetof(struct shmemi_statuspage_effort, late) == 32, "statuspage_effort_late");
+_Static_assert(offsetof(struct shmemi_statuspage_effort, membarriers) == 40, "statuspage_effort_membarriers");
+_Static_assert(offsetof(struct shmemi_statuspage_effort, membarriers_shared) == 48, "statuspage_effort_membarriers_shared");
+_Static_assert(offsetof(struct shmemi_statuspage_effort, wakes) == 56, "statuspage_effort_wakes");
+
 /* One thread's that waits for long. It is there while since is not 0, which is written last. */
 struct shmemi_statuspage_wait {
     uint64_t since; /* nanoseconds of CLOCK_MONOTONIC */
@@ -49,10 +70,11 @@ struct shmemi_statuspage {
     int64_t began; /* nanoseconds since 1970 */
     uint64_t stalls; /* operations of callers that had to wait for room; callers add, atomically */
     uint64_t stall_ns; /* nanoseconds that they waited; the same */
+    struct shmemi_statuspage_effort effort; /* how its threads have waited */
     struct shmemi_statuspage_heap heap; /* the use of the user heap */
     struct shmemi_statuspage_wait waits[8]; /* threads that wait for long */
 };
-_Static_assert(sizeof(struct shmemi_statuspage) == 5720, "sizeof_statuspage");
+_Static_assert(sizeof(struct shmemi_statuspage) == 5784, "sizeof_statuspage");
 _Static_assert(offsetof(struct shmemi_statuspage, me) == 0, "statuspage_me");
 _Static_assert(offsetof(struct shmemi_statuspage, n_pes) == 4, "statuspage_n_pes");
 _Static_assert(offsetof(struct shmemi_statuspage, nodes) == 8, "statuspage_nodes");
@@ -60,8 +82,9 @@ _Static_assert(offsetof(struct shmemi_statuspage, reserved) == 12, "statuspage_r
 _Static_assert(offsetof(struct shmemi_statuspage, began) == 16, "statuspage_began");
 _Static_assert(offsetof(struct shmemi_statuspage, stalls) == 24, "statuspage_stalls");
 _Static_assert(offsetof(struct shmemi_statuspage, stall_ns) == 32, "statuspage_stall_ns");
-_Static_assert(offsetof(struct shmemi_statuspage, heap) == 40, "statuspage_heap");
-_Static_assert(offsetof(struct shmemi_statuspage, waits) == 88, "statuspage_waits");
+_Static_assert(offsetof(struct shmemi_statuspage, effort) == 40, "statuspage_effort");
+_Static_assert(offsetof(struct shmemi_statuspage, heap) == 104, "statuspage_heap");
+_Static_assert(offsetof(struct shmemi_statuspage, waits) == 152, "statuspage_waits");
 
 /* No macro has taken a name. */
 _Static_assert(SHMEMI_STATUSPAGE_WAITS == 8, "STATUSPAGE_WAITS");

@@ -1,9 +1,9 @@
 /*
  * idle: the share of a core that an idle PE uses.
  *
- * For a second, PE 0 is asleep in its own code and the other PEs are blocked in a barrier, which PE
- * 0 joins afterwards. Each PE measures the CPU time of its whole process, all threads together,
- * over that second.
+ * For two seconds, PE 0 is asleep in its own code and the other PEs are blocked in a barrier, which
+ * PE 0 joins afterwards. A thread of each PE measures the CPU time of its whole process, all threads
+ * together, over the second of them: a PE may be awake for a moment before it sleeps.
  *
  * An argument is a number of puts of 64 KiB that each PE makes to the next one before: their
  * remains must not keep a thread awake.
@@ -11,6 +11,7 @@
  * Output, from PE 0, tab-separated:   metric  size  value  unit
  */
 #include <shmem.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -22,6 +23,22 @@ static double seconds(clockid_t clock)
     struct timespec t;
     clock_gettime(clock, &t);
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void pass_second(void)
+{
+    struct timespec second = {.tv_sec = 1};
+    nanosleep(&second, NULL);
+}
+
+static void *measure(void *percent)
+{
+    pass_second();
+    double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID), wall = seconds(CLOCK_MONOTONIC);
+    pass_second();
+    cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    *(double *)percent = 100 * cpu / (seconds(CLOCK_MONOTONIC) - wall);
+    return NULL;
 }
 
 int main(int argc, char **argv)
@@ -41,19 +58,15 @@ int main(int argc, char **argv)
     nanosleep(&pause, NULL);
     shmem_barrier_all();
 
-    double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID), wall = seconds(CLOCK_MONOTONIC);
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, measure, used) != 0)
+        shmem_global_exit(2);
     if (me == 0) {
-        pause = (struct timespec){.tv_sec = 1};
-        nanosleep(&pause, NULL);
-        cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-        wall = seconds(CLOCK_MONOTONIC) - wall;
-        shmem_barrier_all();
-    } else {
-        shmem_barrier_all();
-        cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-        wall = seconds(CLOCK_MONOTONIC) - wall;
+        pass_second();
+        pass_second();
     }
-    *used = 100 * cpu / wall;
+    shmem_barrier_all();
+    pthread_join(thread, NULL);
     shmem_barrier_all();
     if (me == 0) {
         double worst = 0;

@@ -56,9 +56,12 @@ var control = Unit{
 		{Name: "ctl", Go: "control", Private: true, Size: page, Doc: "One PE's control words, each line written by others than the lines beside it.", Members: []Member{
 			{Name: "sleepers", Type: "u32", Align: cacheLine, Doc: "written by the owner before it sleeps, cleared by the thread that wakes it. A writer that has changed the owner's memory looks here, without a fence: the sleeper pays for the order with a process-wide membarrier"},
 			{Name: "wakes", Type: "u32", Doc: "the futex word: incremented by each waker"},
+			{Name: "membarriers_begun", Type: "u32", Align: cacheLine, Doc: "membarriers for sleepers of this node, in the control page of the node's first PE only: the one that began last. One is under way while it is not membarriers_done"},
+			{Name: "membarriers_done", Type: "u32", Doc: "and the last that is over; written by the thread that began it"},
 			{Name: "arrived", Type: "u32", Align: cacheLine, Doc: "node barrier, used in the control page of the node's first PE only"},
 			{Name: "released", Type: "u32", Align: cacheLine, Doc: "the same"},
 			{Name: "epoch", Type: "u32", Align: cacheLine, Doc: "how many barriers the PE has entered, for reports"},
+			{Name: "processor", Type: "u32", Doc: "1 + the processor of the thread of the PE that last yielded in a wait; 0: none has"},
 			{Name: "activity", Type: "struct activity", Align: cacheLine, Doc: "what the PE does"},
 		}},
 	},

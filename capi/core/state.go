@@ -15,24 +15,6 @@ import (
 	_ "libshmem/runtime/proxy/fastpath" // has this package compiled anew when fastpath.h changes
 )
 
-// How long a caller spins, yields and then sleeps. A turn of spinning costs
-// about 15 ns, one of yielding 300 ns: with a processor for every PE the
-// phases last some 3 us and 600 us. With more PEs than processors spinning
-// only keeps the awaited PE from running (8000 us a barrier instead of 3.4).
-//
-// A poll of the network takes some 0.3 us of system calls. With a processor for
-// every PE the first phase lasts some 30 us of such polls, so that the answer to a
-// message finds the caller polling, not in a yield that takes as long as a poll;
-// with fewer processors it ends as early as without a network.
-const (
-	spinAlone    = 200
-	spinCrowded  = 20
-	pollAlone    = 2
-	pollCrowded  = 8
-	yieldAlone   = 2000
-	yieldCrowded = 1000
-)
-
 // fill publishes a job to the front. n_pes comes last: it opens the fast path.
 func fill(s *State, j *job.Job) {
 	peers := j.Nodes.Peers(j.Me)
@@ -64,12 +46,14 @@ func fill(s *State, j *job.Job) {
 	if j.Heaps.GrowTogether() {
 		s.growsTogether = 1
 	}
-	s.spin, s.yields, s.poll = spinAlone, yieldAlone, pollAlone
 	if j.Met.Crowded {
-		s.spin, s.yields, s.poll = spinCrowded, yieldCrowded, pollCrowded
+		s.crowded = 1
 	}
 	if j.Met.NodeCrowded {
 		s.nodeCrowded = 1
+	}
+	if j.Config.Bind != config.BindOff {
+		s.moves = 1
 	}
 	s.checks = uint32(j.Config.Checks)
 	s.live = j.Live
@@ -120,7 +104,7 @@ func fill(s *State, j *job.Job) {
 
 // empty takes back what fill allocated.
 func empty(s *State) {
-	s.nPEs, s.notifyCount, s.unseen, s.askFD, s.heapSize, s.networked, s.gpu, s.copiesApart, s.p2p, s.growsTogether, s.kernelRings, s.netOrdered, s.nodeCrowded = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+	s.nPEs, s.notifyCount, s.unseen, s.askFD, s.heapSize, s.networked, s.gpu, s.copiesApart, s.p2p, s.growsTogether, s.kernelRings, s.netOrdered, s.crowded, s.nodeCrowded, s.moves = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
 	if s.fastBase != s.nearBase {
 		C.free(unsafe.Pointer(s.fastBase))
 	}

@@ -43,19 +43,19 @@ type State struct {
 	nearBase        *unsafe.Pointer // the same, or NULL when its user heap is not main memory of this node
 	mappedBase      *unsafe.Pointer // where the copy engine reaches its user heap; only with a GPU
 	core            unsafe.Pointer  // the core's functions; the front sets it
-	spin            uint32          // polls before a waiter yields
-	poll            uint32          // how many of those a poll of the network counts for
-	yields          uint32          // yields before a waiter sleeps
-	nodeCrowded     uint32          // some PE of this node may have to share a processor with another; the same on all of them
+	crowded         uint32          // this PE may have to share a processor with another PE
+	nodeCrowded     uint32          // some PE of this node may; the same on all of them
+	moves           uint32          // a thread that waits may choose another of its processors
 	checks          uint32          // SHMEMI_CHECKS_...
 	unseen          uint32          // 1 in a job, unless ranges of fences and quiets are shown
 	ranges          uint32          // SHMEMI_RANGE_...: what a profiler is shown
 	nodePEs         uint32          // PEs on this node
 	nodeRank        uint32          // this PE's number among them
 	nNodes          uint32          // how many nodes there are
-	nodeMembers     *int32          // node_pes entries: their PE numbers, ascending
-	nodeLeaders     *int32          // n_nodes entries: the first PE of each node
-	node            uint32          // this PE's entry in node_leaders
+	_               [4]byte
+	nodeMembers     *int32 // node_pes entries: their PE numbers, ascending
+	nodeLeaders     *int32 // n_nodes entries: the first PE of each node
+	node            uint32 // this PE's entry in node_leaders
 	_               [4]byte
 	nodeOf          *int32         // n_pes entries: each PE's entry in node_leaders
 	gpuFirst        *int32         // n_pes entries: the first PE that has the same GPU as each; a PE without one is alone
@@ -137,16 +137,15 @@ var (
 	_ [40]byte   = [unsafe.Offsetof(State{}.nearBase)]byte{}
 	_ [48]byte   = [unsafe.Offsetof(State{}.mappedBase)]byte{}
 	_ [56]byte   = [unsafe.Offsetof(State{}.core)]byte{}
-	_ [64]byte   = [unsafe.Offsetof(State{}.spin)]byte{}
-	_ [68]byte   = [unsafe.Offsetof(State{}.poll)]byte{}
-	_ [72]byte   = [unsafe.Offsetof(State{}.yields)]byte{}
-	_ [76]byte   = [unsafe.Offsetof(State{}.nodeCrowded)]byte{}
-	_ [80]byte   = [unsafe.Offsetof(State{}.checks)]byte{}
-	_ [84]byte   = [unsafe.Offsetof(State{}.unseen)]byte{}
-	_ [88]byte   = [unsafe.Offsetof(State{}.ranges)]byte{}
-	_ [92]byte   = [unsafe.Offsetof(State{}.nodePEs)]byte{}
-	_ [96]byte   = [unsafe.Offsetof(State{}.nodeRank)]byte{}
-	_ [100]byte  = [unsafe.Offsetof(State{}.nNodes)]byte{}
+	_ [64]byte   = [unsafe.Offsetof(State{}.crowded)]byte{}
+	_ [68]byte   = [unsafe.Offsetof(State{}.nodeCrowded)]byte{}
+	_ [72]byte   = [unsafe.Offsetof(State{}.moves)]byte{}
+	_ [76]byte   = [unsafe.Offsetof(State{}.checks)]byte{}
+	_ [80]byte   = [unsafe.Offsetof(State{}.unseen)]byte{}
+	_ [84]byte   = [unsafe.Offsetof(State{}.ranges)]byte{}
+	_ [88]byte   = [unsafe.Offsetof(State{}.nodePEs)]byte{}
+	_ [92]byte   = [unsafe.Offsetof(State{}.nodeRank)]byte{}
+	_ [96]byte   = [unsafe.Offsetof(State{}.nNodes)]byte{}
 	_ [104]byte  = [unsafe.Offsetof(State{}.nodeMembers)]byte{}
 	_ [112]byte  = [unsafe.Offsetof(State{}.nodeLeaders)]byte{}
 	_ [120]byte  = [unsafe.Offsetof(State{}.node)]byte{}

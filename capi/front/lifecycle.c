@@ -22,13 +22,13 @@
 #include "ranges.h"
 #include "receive.h"
 #include "send.h"
+#include "sleep.h"
 #include "spell.h"
 #include "statics.h"
 #include "stream.h"
 #include "sync.h"
 #include "team_always.h"
 #include "units.h"
-#include "wait.h"
 
 #include <limits.h>
 #include <pthread.h>

@@ -1,14 +1,16 @@
 /*
  * wait.c: spin, yield, sleep.
  *
- * The sleep protocol. The sleeper sets ctl->sleepers, runs a membarrier that acts as a full fence
- * on every registered process, looks at its condition once more and sleeps on ctl->wakes. A writer
- * stores and then loads ctl->sleepers with no fence in between (notify.h). Either its store was
- * before the membarrier, and the sleeper's last look sees it; or its load was after, and it sees
- * the sleeper. So the fast path pays one load, and the sleeper, which has time, pays the 2 us of
- * the membarrier.
+ * How long a thread does each depends on time and on its processor, never on how long the waits of
+ * others take: PEs that fall asleep together take longer to wake than a count of turns lasts, and
+ * so fell asleep in each wait that followed, for whole runs. A thread whose processor is its own
+ * (processor.h) spins and yields for AWAKE_NS before it sleeps, which is longer than it takes to
+ * wake all. A late PE may put all others to sleep once; they find each other awake from then on.
  *
- * Stores through shmem_ptr and writes by a NIC look at no flag. Against those every sleep is
+ * A thread that shares its processor yields at each turn. If the PEs are more than the processors,
+ * it sleeps after CROWDED_TURNS, since a sleeper leaves its processor to the others.
+ *
+ * Stores through shmem_ptr and writes by a NIC wake no sleeper. Against those every sleep is
  * bounded: 50 us at first, doubling to 10 ms, and in a long wait to a sixteenth of its length so
  * far, so that such a store is seen later by a sixteenth at most. A sleep costs 10 to 100 us of a
  * processor, by the machine: in a virtual one a PE that was blocked for a second took 2.6 % of a
@@ -20,45 +22,64 @@
 #include "activity.h"
 #include "clock.h"
 #include "failure.h"
+#include "processor.h"
 #include "report.h"
-#include "slice.h"
+#include "sleep.h"
 #include "waiter.h"
 
 #include "wake.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <linux/futex.h>
-#include <linux/membarrier.h>
 #include <stdio.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #define NAP_FIRST_US 50
 #define NAP_LAST_US 10000
 #define NAP_LONGEST_US 50000 /* in a wait of 16 times that, and in longer ones */
 
-/* One poll of the network counts for this many turns of yielding. */
-#define POLL_TURNS 8
+/* Turns of spinning before the first yield: some 3 us; and where another thread needs the
+ * processor, .3 us. 4 PEs on 2 processors that spun longer cost a peer 8000 us a barrier. */
+#define SPIN_TURNS 200
+#define SPIN_TURNS_SHARED 20
+
+/* The first turns, some .2 us, have no pause instruction: it takes 140 cycles on recent processors
+ * of Intel, longer than many a word is on its way. */
+#define BARE_TURNS 40
+
+/* The most turns between two yields of a thread whose processor is its own: some 20 us. A yield of
+ * .3 us takes a hundredth of that. */
+#define SPIN_TURNS_LONG 1024
+
+/* Turns that one poll of the network counts for. Polls take some .3 us of system calls. With a
+ * processor of its own a thread polls for some 30 us before it yields, so that the answer to a
+ * message finds it polling and not in a yield, which takes as long. */
+#define POLL_TURNS 2
+#define POLL_TURNS_SHARED 8
+
+/* Turns of a wait that yields before it sleeps, where there are more PEs than processors. */
+#define CROWDED_TURNS 1000
 
 /* Turns of spinning between two looks at the clock, and how many of them a turn of yielding counts
  * for: it can take a slice of the scheduler's. */
 #define CLOCK_TURNS 64
 #define YIELD_TURNS 8
 
-/* A wait sleeps after this time, however few turns it has had: a thousand yields beside
- * four threads that compute took 3 to 5 s. */
-#define AWAKE_NS 10000000u
+/*
+ * A wait sleeps after this time, however few turns it has had: a thousand yields beside four
+ * threads that compute took 3 to 5 s.
+ *
+ * A thread that has its processor for itself keeps it for longer. In a virtual machine a processor
+ * that is asleep took up to 8 ms to wake (16 processors, Linux 6.18). PEs that fell asleep after
+ * 0.6 or 4 ms waited for each other's processors in each barrier, 2 to 6 ms long, for up to 128 ms
+ * after one PE had been late.
+ */
+#define AWAKE_NS 50000000u
+#define AWAKE_SHARED_NS 10000000u
 
-bool shmemi_register_sleepers(void)
-{
-    long have = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
-    if (have < 0 || !(have & MEMBARRIER_CMD_GLOBAL_EXPEDITED))
-        return false;
-    return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
-}
+/* A wait that was woken for something else sleeps again after this time: peers may go on writing. */
+#define AWAKE_AGAIN_NS 600000u
+
+/* A wait that is longer is shown to others. */
+#define LONG_NS 10000000u
 
 static void relax(void)
 {
@@ -97,16 +118,8 @@ static void hand_over(struct shmemi_waiter *w)
 static void stay_awake(struct shmemi_waiter *w)
 {
     w->turns = 0;
+    w->yield_at = 0;
     w->awake = 0;
-}
-
-static void announce(struct shmemi_waiter *w)
-{
-    w->wakes = __atomic_load_n(&w->ctl->wakes, __ATOMIC_ACQUIRE);
-    __atomic_store_n(&w->ctl->sleepers, 1, __ATOMIC_SEQ_CST);
-    if (shmemi_state.wakeable)
-        syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
-    w->announced = true;
 }
 
 /* The thread's limit of shmemx_wait_limit, and the clock of the wait that the limit ended last: a
@@ -160,7 +173,8 @@ static uint64_t look(struct shmemi_waiter *w)
         begin(w, now);
     if (w->awake == 0)
         w->awake = now;
-    if (now - w->first >= AWAKE_NS || w->announced) {
+    shmemi_processor_show();
+    if (now - w->first >= LONG_NS || w->stage != SHMEMI_AWAKE) {
         shmemi_show(w);
         shmemi_activity_show(w, now);
         shmemi_report(w, now);
@@ -184,56 +198,68 @@ static bool nap(struct shmemi_waiter *w)
     uint32_t longest = longest_nap(waited);
     if (w->limited && limit.ns > waited && limit.ns - waited < ns)
         ns = limit.ns - waited;
-    hand_over(w);
-    struct timespec bound = {.tv_nsec = (long)ns};
-    long r = syscall(SYS_futex, &w->ctl->wakes, FUTEX_WAIT, w->wakes, &bound, NULL, 0);
-    if (r < 0 && errno == ETIMEDOUT) {
-        /* No writer has cleared the announcement: it needs no new membarrier, which costs more than
-         * the rest of the round. */
-        w->announced = __atomic_load_n(&w->ctl->sleepers, __ATOMIC_RELAXED) != 0;
+    enum shmemi_sleep_end end = shmemi_sleep(w, ns);
+    w->overslept = end == SHMEMI_OVERSLEPT;
+    if (w->overslept) {
         w->nap_us = w->nap_us * 2 > longest ? longest : w->nap_us * 2;
-        w->turns = UINT_MAX;
+        w->turns = UINT32_MAX;
         return !is_over(w, shmemi_now(), false);
     }
-    bool interrupted = r < 0 && errno == EINTR;
-    w->announced = false;
     /* A peer is writing to this PE, if not yet the awaited word. Staying awake for a while costs
      * the peer nothing, while waking costs it a system call for each put: 64 KiB puts to a PE that
      * slept in a barrier ran at 0.70 of memcpy. */
     stay_awake(w);
-    return !is_over(w, shmemi_now(), interrupted);
+    w->woken = true;
+    return !is_over(w, shmemi_now(), end == SHMEMI_INTERRUPTED);
+}
+
+static void poll_network(struct shmemi_waiter *w, bool shared)
+{
+    start_polling(w);
+    w->turns += (shared || w->turns > SPIN_TURNS ? POLL_TURNS_SHARED : POLL_TURNS) - 1;
+    /* As long as peers are talking to this PE, it stays awake. */
+    if (shmemi_state.core->poll() > 0)
+        stay_awake(w);
+}
+
+/* Spins up to the next turn that yields: each one on a shared processor, else ever later ones. */
+static void spin_or_yield(struct shmemi_waiter *w, bool shared)
+{
+    if (w->yield_at == 0)
+        w->yield_at = shared ? SPIN_TURNS_SHARED : SPIN_TURNS;
+    if (w->turns < w->yield_at) {
+        if (w->turns > BARE_TURNS)
+            relax();
+        w->unclocked++;
+        return;
+    }
+    shmemi_yield();
+    w->unclocked += YIELD_TURNS;
+    uint32_t spins = w->turns < SPIN_TURNS_LONG ? w->turns : SPIN_TURNS_LONG;
+    w->yield_at = w->turns + (shmemi_processor_is_shared() ? 1 : spins);
 }
 
 /* A turn of spinning or yielding. False: the thread's limit is over. */
 static bool awake_step(struct shmemi_waiter *w)
 {
-    const struct shmemi_state *s = &shmemi_state;
+    bool shared = shmemi_processor_is_shared();
     w->turns++;
-    if (s->networked) {
-        start_polling(w);
-        w->turns += (w->turns <= s->spin ? s->poll : POLL_TURNS) - 1;
-        /* As long as peers are talking to this PE, it stays awake. */
-        if (s->core->poll() > 0)
-            stay_awake(w);
-    }
-    if (w->turns < s->spin) {
-        relax();
-        w->unclocked++;
-    } else {
-        shmemi_yield();
-        w->unclocked += YIELD_TURNS;
-    }
+    if (shmemi_state.networked)
+        poll_network(w, shared);
+    spin_or_yield(w, shared);
     if (w->unclocked < CLOCK_TURNS)
         return true;
     uint64_t now = look(w);
-    if (now - w->awake >= AWAKE_NS)
-        w->turns = UINT_MAX;
+    uint64_t longest = w->woken ? AWAKE_AGAIN_NS : shared ? AWAKE_SHARED_NS : AWAKE_NS;
+    if (now - w->awake >= longest ||
+        (shmemi_state.crowded && w->turns >= CROWDED_TURNS))
+        w->turns = UINT32_MAX; /* sleeps */
     return !is_over(w, now, false);
 }
 
 bool shmemi_wait_step(struct shmemi_waiter *w)
 {
-    const struct shmemi_state *s = &shmemi_state;
+    w->overslept = false;
     if (SHMEMI_UNLIKELY(shmemi_some_lost())) {
         int pe = shmemi_breaks(w->whom);
         if (pe >= 0) {
@@ -244,17 +270,20 @@ bool shmemi_wait_step(struct shmemi_waiter *w)
     }
     if (w->stalls && w->began == 0)
         w->began = shmemi_now();
-    if (w->turns < s->spin + s->yields)
+    if (w->turns != UINT32_MAX)
         return awake_step(w);
-    if (w->announced)
+    if (w->stage == SHMEMI_READY)
         return nap(w);
-    announce(w);
+    hand_over(w);
+    shmemi_prepare_sleep(w);
     return true;
 }
 
 void shmemi_wait_over(struct shmemi_waiter *w)
 {
     stop_polling(w);
+    if (w->overslept)
+        __atomic_fetch_add(&shmemi_state.live->effort.late, 1, __ATOMIC_RELAXED);
     if (w->shown)
         shmemi_unshow(w);
     if (w->entry)

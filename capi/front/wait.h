@@ -53,11 +53,6 @@ SHMEMI_INLINE void shmemi_tell_unseen(const char *call)
 /* Behind shmemx.h. */
 int shmemi_wait_limit(uint64_t limit_ns, const char *call);
 
-/* Registers the process for the membarrier that sleepers issue. Cheap while the process has one
- * thread, some milliseconds afterwards, so init does it first. Reports whether sleepers may rely on
- * it. */
-bool shmemi_register_sleepers(void);
-
 #pragma GCC visibility pop
 
 #endif

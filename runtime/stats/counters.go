@@ -57,6 +57,14 @@ const (
 	NICLost
 	ProxyOverslept
 	StrangersRefused
+	WaitYields
+	WaitSwitches
+	WaitMoves
+	WaitSleeps
+	WaitLate
+	WaitMembarriers
+	WaitMembarriersShared
+	WaitWakes
 )
 
 // Counters is the list. A program finds counters by name; numbers may be kept for
@@ -101,6 +109,14 @@ var Counters = []Counter{
 	NICLost:               {"nic_lost", NIC, Times, false},
 	ProxyOverslept:        {"proxy_overslept", Own, Times, false},
 	StrangersRefused:      {"strangers_refused", Own, Times, false},
+	WaitYields:            {"wait_yields", Own, Times, false},
+	WaitSwitches:          {"wait_switches", Own, Times, false},
+	WaitMoves:             {"wait_moves", Own, Times, false},
+	WaitSleeps:            {"wait_sleeps", Own, Times, false},
+	WaitLate:              {"wait_late", Own, Times, false},
+	WaitMembarriers:       {"wait_membarriers", Own, Times, false},
+	WaitMembarriersShared: {"wait_membarriers_shared", Own, Times, false},
+	WaitWakes:             {"wait_wakes", Own, Times, false},
 }
 
 // Find is the number of a counter, or -1.
@@ -154,6 +170,7 @@ func Collect(page *statuspage.PE, ends []*report.Shown) PE {
 	p := PE{Values: make([]uint64, len(Counters)), ends: ends}
 	if page != nil {
 		p.Values[Stalls], p.Values[StallNS] = page.Stalls, page.Stall
+		p.effort(&page.Effort)
 	}
 	var lines []PeerCounters
 	for _, e := range ends {
@@ -186,6 +203,12 @@ func Collect(page *statuspage.PE, ends []*report.Shown) PE {
 	}
 	copy(p.Values, all[:])
 	return p
+}
+
+func (p *PE) effort(w *statuspage.Effort) {
+	p.Values[WaitYields], p.Values[WaitSwitches], p.Values[WaitMoves] = w.Yields, w.Switches, w.Moves
+	p.Values[WaitSleeps], p.Values[WaitLate], p.Values[WaitWakes] = w.Sleeps, w.Late, w.Wakes
+	p.Values[WaitMembarriers], p.Values[WaitMembarriersShared] = w.Membarriers, w.MembarriersShared
 }
 
 func (p *PE) register(c mrcache.Counts) {

@@ -33,6 +33,31 @@ var (
 	_ [40]byte = [unsafe.Offsetof(Heap{}.Failed)]byte{}
 )
 
+// Effort is struct shmemi_statuspage_effort. How the threads of this PE have waited. They add, atomically, and never in a wait of less than a microsecond.
+type Effort struct {
+	_                 structs.HostLayout
+	Yields            uint64 // yields of the processor
+	Switches          uint64 // yields that let another thread run; not counted where PEs share processors by their number
+	Moves             uint64 // short sleeps after which the kernel chooses a processor anew
+	Sleeps            uint64 // sleeps until a writer wakes the thread, each with a bound
+	Late              uint64 // sleeps that ended by their bound and found what they had waited for
+	Membarriers       uint64 // membarriers made before a sleep
+	MembarriersShared uint64 // sleeps that another thread's membarrier was for as well
+	Wakes             uint64 // times that this PE woke sleepers
+}
+
+var (
+	_ [64]byte = [unsafe.Sizeof(Effort{})]byte{}
+	_ [0]byte  = [unsafe.Offsetof(Effort{}.Yields)]byte{}
+	_ [8]byte  = [unsafe.Offsetof(Effort{}.Switches)]byte{}
+	_ [16]byte = [unsafe.Offsetof(Effort{}.Moves)]byte{}
+	_ [24]byte = [unsafe.Offsetof(Effort{}.Sleeps)]byte{}
+	_ [32]byte = [unsafe.Offsetof(Effort{}.Late)]byte{}
+	_ [40]byte = [unsafe.Offsetof(Effort{}.Membarriers)]byte{}
+	_ [48]byte = [unsafe.Offsetof(Effort{}.MembarriersShared)]byte{}
+	_ [56]byte = [unsafe.Offsetof(Effort{}.Wakes)]byte{}
+)
+
 // Wait is struct shmemi_statuspage_wait. One thread's that waits for long. It is there while since is not 0, which is written last.
 type Wait struct {
 	_     structs.HostLayout
@@ -58,20 +83,22 @@ type PE struct {
 	Began  int64   // nanoseconds since 1970
 	Stalls uint64  // operations of callers that had to wait for room; callers add, atomically
 	Stall  uint64  // nanoseconds that they waited; the same
+	Effort Effort  // how its threads have waited
 	Heap   Heap    // the use of the user heap
 	Waits  [8]Wait // threads that wait for long
 }
 
 var (
-	_ [5720]byte = [unsafe.Sizeof(PE{})]byte{}
+	_ [5784]byte = [unsafe.Sizeof(PE{})]byte{}
 	_ [0]byte    = [unsafe.Offsetof(PE{}.Me)]byte{}
 	_ [4]byte    = [unsafe.Offsetof(PE{}.NPEs)]byte{}
 	_ [8]byte    = [unsafe.Offsetof(PE{}.Nodes)]byte{}
 	_ [16]byte   = [unsafe.Offsetof(PE{}.Began)]byte{}
 	_ [24]byte   = [unsafe.Offsetof(PE{}.Stalls)]byte{}
 	_ [32]byte   = [unsafe.Offsetof(PE{}.Stall)]byte{}
-	_ [40]byte   = [unsafe.Offsetof(PE{}.Heap)]byte{}
-	_ [88]byte   = [unsafe.Offsetof(PE{}.Waits)]byte{}
+	_ [40]byte   = [unsafe.Offsetof(PE{}.Effort)]byte{}
+	_ [104]byte  = [unsafe.Offsetof(PE{}.Heap)]byte{}
+	_ [152]byte  = [unsafe.Offsetof(PE{}.Waits)]byte{}
 )
 
 var (

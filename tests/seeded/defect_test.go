@@ -98,6 +98,6 @@ func (d *defect) area() string { return path.Dir(d.id) }
 // defects is the list.
 func defects() []defect {
 	return slices.Concat(heapDefects, teamDefects, nvshmemDefects, collectiveDefects, setDefects, nodeDefects, lockDefects, messageDefects, fillDefects, orderDefects, ringDefects,
-		preloadDefects, redirectDefects, proxyDefects, fabricDefects, bootstrapDefects, launchDefects, configDefects, generatedDefects,
+		preloadDefects, redirectDefects, waitDefects, proxyDefects, fabricDefects, bootstrapDefects, launchDefects, configDefects, generatedDefects,
 		traceDefects, replayDefects, deviceDefects, pythonDefects)
 }

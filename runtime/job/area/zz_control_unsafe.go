@@ -83,28 +83,35 @@ var (
 
 // control is struct shmemi_ctl. One PE's control words, each line written by others than the lines beside it.
 type control struct {
-	_        structs.HostLayout
-	sleepers uint32 // written by the owner before it sleeps, cleared by the thread that wakes it. A writer that has changed the owner's memory looks here, without a fence: the sleeper pays for the order with a process-wide membarrier
-	wakes    uint32 // the futex word: incremented by each waker
-	_        [56]byte
-	arrived  uint32 // node barrier, used in the control page of the node's first PE only
-	_        [60]byte
-	released uint32 // the same
-	_        [60]byte
-	epoch    uint32 // how many barriers the PE has entered, for reports
-	_        [60]byte
-	activity activity // what the PE does
-	_        [1576]byte
+	_                structs.HostLayout
+	sleepers         uint32 // written by the owner before it sleeps, cleared by the thread that wakes it. A writer that has changed the owner's memory looks here, without a fence: the sleeper pays for the order with a process-wide membarrier
+	wakes            uint32 // the futex word: incremented by each waker
+	_                [56]byte
+	membarriersBegun uint32 // membarriers for sleepers of this node, in the control page of the node's first PE only: the one that began last. One is under way while it is not membarriers_done
+	membarriersDone  uint32 // and the last that is over; written by the thread that began it
+	_                [56]byte
+	arrived          uint32 // node barrier, used in the control page of the node's first PE only
+	_                [60]byte
+	released         uint32 // the same
+	_                [60]byte
+	epoch            uint32 // how many barriers the PE has entered, for reports
+	processor        uint32 // 1 + the processor of the thread of the PE that last yielded in a wait; 0: none has
+	_                [56]byte
+	activity         activity // what the PE does
+	_                [1512]byte
 }
 
 var (
 	_ [4096]byte = [unsafe.Sizeof(control{})]byte{}
 	_ [0]byte    = [unsafe.Offsetof(control{}.sleepers)]byte{}
 	_ [4]byte    = [unsafe.Offsetof(control{}.wakes)]byte{}
-	_ [64]byte   = [unsafe.Offsetof(control{}.arrived)]byte{}
-	_ [128]byte  = [unsafe.Offsetof(control{}.released)]byte{}
-	_ [192]byte  = [unsafe.Offsetof(control{}.epoch)]byte{}
-	_ [256]byte  = [unsafe.Offsetof(control{}.activity)]byte{}
+	_ [64]byte   = [unsafe.Offsetof(control{}.membarriersBegun)]byte{}
+	_ [68]byte   = [unsafe.Offsetof(control{}.membarriersDone)]byte{}
+	_ [128]byte  = [unsafe.Offsetof(control{}.arrived)]byte{}
+	_ [192]byte  = [unsafe.Offsetof(control{}.released)]byte{}
+	_ [256]byte  = [unsafe.Offsetof(control{}.epoch)]byte{}
+	_ [260]byte  = [unsafe.Offsetof(control{}.processor)]byte{}
+	_ [320]byte  = [unsafe.Offsetof(control{}.activity)]byte{}
 )
 
 var (

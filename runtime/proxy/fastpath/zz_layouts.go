@@ -2,5 +2,5 @@
 
 package fastpath
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x72b575179cc652f5
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x9b468e88fe79f13d
 import "C"

@@ -1,0 +1,282 @@
+/*
+ * waits: how PEs of one machine wait for each other, and how soon they are quick again after one of
+ * them was late.
+ *
+ *   waits [milliseconds a figure [delays]]       by default 100 and 10
+ *
+ * First barrier_all, a sum and a broadcast of 8 bytes, each for that time: the median of batches of
+ * calls, and the mean of the slowest tenth of them. Then, as often as `delays` says, the last PE
+ * sleeps for 20 ms while the others wait for it in a barrier, and all go on with barriers: recovery
+ * is the time from the end of its sleep to the first 20 barriers in a row that took no longer, on
+ * average, than four times the median (or 4 us, if the median is below 1), the longest of all
+ * delays. A node that does not come back within half a second has that as its recovery.
+ *
+ * Output, from PE 0, tab-separated:   metric  size  value  unit
+ * switches, waited and stolen say what the figures were taken beside: voluntary context switches a
+ * second of the busiest PE, the time that threads were ready to run and did not, and the processor
+ * time that the host of a virtual machine took, both in percent.
+ */
+#define _GNU_SOURCE
+#include <shmem.h>
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#if SHMEM_MAJOR_VERSION > 1 || (SHMEM_MAJOR_VERSION == 1 && SHMEM_MINOR_VERSION >= 5)
+#define HAVE_15 1
+#else
+#define HAVE_15 0
+#endif
+
+enum { BATCHES = 100, NSYNC = 64, SOON = 20, LATE_MS = 20, NEVER_MS = 500 };
+
+static int me, npes;
+static long *number, *sum, *agreed;
+static double *report;
+#if !HAVE_15
+static long *pwrk;
+static long (*psync)[SHMEM_REDUCE_SYNC_SIZE];
+#endif
+
+static double now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
+}
+
+static void row(const char *metric, size_t size, double value, const char *unit)
+{
+    if (me == 0) {
+        printf("%s\t%zu\t%.6g\t%s\n", metric, size, value, unit);
+        fflush(stdout); /* Open MPI 4.1.4 ends in a fault in shmem_finalize */
+    }
+}
+
+static double largest(double mine)
+{
+    double most = mine;
+    *report = mine;
+    shmem_barrier_all();
+    for (int pe = 0; me == 0 && pe < npes; pe++) {
+        double other = shmem_double_g(report, pe);
+        most = other > most ? other : most;
+    }
+    shmem_barrier_all();
+    return most;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void barriers(long n)
+{
+    while (n--)
+        shmem_barrier_all();
+}
+
+/* A word of pSync may be used again behind a barrier. */
+static void next_sync(long i)
+{
+    if (!HAVE_15 && i % NSYNC == NSYNC - 1)
+        shmem_barrier_all();
+}
+
+static void sums(long n)
+{
+    for (long i = 0; i < n; i++) {
+#if HAVE_15
+        shmem_long_sum_reduce(SHMEM_TEAM_WORLD, sum, number, 1);
+#else
+        shmem_long_sum_to_all(sum, number, 1, 0, 0, npes, pwrk, psync[i % NSYNC]);
+#endif
+        next_sync(i);
+    }
+}
+
+static void broadcasts(long n)
+{
+    for (long i = 0; i < n; i++) {
+        int root = (int)(i % npes);
+#if HAVE_15
+        shmem_long_broadcast(SHMEM_TEAM_WORLD, sum, number, 1, root);
+#else
+        shmem_broadcast64(sum, number, 1, root, 0, 0, npes, psync[i % NSYNC]);
+#endif
+        next_sync(i);
+    }
+}
+
+/* How many calls take a batch's share of the time, the same number on every PE. */
+static long calls_of(void (*op)(long), double batch_us)
+{
+    long n = 8;
+    for (;;) {
+        shmem_barrier_all();
+        double began = now_us();
+        op(n);
+        double took = now_us() - began;
+        long next = took >= batch_us ? n : took < batch_us / 8 ? n * 8 : n * 2;
+        for (int pe = 0; me == 0 && pe < npes; pe++)
+            shmem_long_p(agreed, next, pe);
+        shmem_barrier_all();
+        if (*agreed == n)
+            return n;
+        n = *agreed;
+        shmem_barrier_all();
+    }
+}
+
+static double figure(const char *name, size_t size, void (*op)(long), double budget_us)
+{
+    static double took[BATCHES];
+    long n = calls_of(op, budget_us / BATCHES);
+    for (int b = 0; b < BATCHES; b++) {
+        shmem_barrier_all();
+        double began = now_us();
+        op(n);
+        took[b] = (now_us() - began) / (double)n;
+    }
+    shmem_barrier_all();
+    qsort(took, BATCHES, sizeof *took, compare);
+    double slowest = 0;
+    for (int b = BATCHES - BATCHES / 10; b < BATCHES; b++)
+        slowest += took[b] / (BATCHES / 10);
+    char tail[64];
+    snprintf(tail, sizeof tail, "%s_slowest_tenth", name);
+    row(name, size, took[BATCHES / 2], "us");
+    row(tail, size, slowest, "us");
+    return took[BATCHES / 2];
+}
+
+/* One delay. PE 0 measures, and tells the others when to stop. */
+static double recovery(double quick_us)
+{
+    double end = 0, began[SOON];
+    long n = 0, last = 0;
+    *agreed = 0;
+    shmem_barrier_all();
+    if (me == npes - 1) {
+        struct timespec late = {.tv_nsec = LATE_MS * 1000000L};
+        nanosleep(&late, NULL);
+        *report = now_us(); /* one clock for the machine */
+    }
+    shmem_barrier_all();
+    if (me == 0)
+        end = shmem_double_g(report, npes - 1);
+    while (last == 0) {
+        double now = now_us(), first = began[n % SOON];
+        if (me == 0 && n >= SOON && *agreed == 0 &&
+            (now - first <= SOON * quick_us || now - end > NEVER_MS * 1e3)) {
+            for (int pe = 0; pe < npes; pe++)
+                shmem_long_p(agreed, 1, pe);
+            end = now - first <= SOON * quick_us ? (first - end) / 1e3 : NEVER_MS;
+        }
+        began[n++ % SOON] = now;
+        shmem_barrier_all();
+        last = *agreed; /* PE 0 stores it before the first barrier, or behind the second */
+        shmem_barrier_all();
+    }
+    return end;
+}
+
+/* ---------------------------------------------------------- the machine */
+
+struct beside {
+    double at_us, switches, waited_ns, stolen, ticks;
+};
+
+static struct beside beside(void)
+{
+    struct beside b = {.at_us = now_us()};
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    b.switches = (double)u.ru_nvcsw;
+    FILE *f = fopen("/proc/self/schedstat", "r");
+    double ran;
+    if (f != NULL && fscanf(f, "%lf %lf", &ran, &b.waited_ns) != 2)
+        b.waited_ns = 0;
+    if (f != NULL)
+        fclose(f);
+    double v[8] = {0};
+    f = fopen("/proc/stat", "r");
+    if (f != NULL && fscanf(f, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &v[0], &v[1], &v[2], &v[3],
+                            &v[4], &v[5], &v[6], &v[7]) == 8)
+        for (int i = 0; i < 8; i++)
+            b.ticks += v[i];
+    b.stolen = v[7];
+    if (f != NULL)
+        fclose(f);
+    return b;
+}
+
+static void beside_rows(const char *when, const struct beside *a)
+{
+    struct beside b = beside();
+    double us = b.at_us - a->at_us;
+    char name[64];
+    snprintf(name, sizeof name, "switches_%s", when);
+    row(name, 0, largest((b.switches - a->switches) / us * 1e6), "1/s");
+    snprintf(name, sizeof name, "waited_%s", when);
+    row(name, 0, largest((b.waited_ns - a->waited_ns) / us / 10), "%");
+    snprintf(name, sizeof name, "stolen_%s", when);
+    row(name, 0, b.ticks > a->ticks ? (b.stolen - a->stolen) / (b.ticks - a->ticks) * 100 : 0, "%");
+}
+
+int main(int argc, char **argv)
+{
+    double budget_us = (argc > 1 ? atof(argv[1]) : 100) * 1e3;
+    int delays = argc > 2 ? atoi(argv[2]) : 10;
+    shmem_init();
+    me = shmem_my_pe();
+    npes = shmem_n_pes();
+    number = shmem_malloc(sizeof *number);
+    sum = shmem_malloc(sizeof *sum);
+    agreed = shmem_malloc(sizeof *agreed);
+    report = shmem_malloc(sizeof *report);
+    if (number == NULL || sum == NULL || agreed == NULL || report == NULL)
+        shmem_global_exit(2);
+#if !HAVE_15
+    pwrk = shmem_malloc(SHMEM_REDUCE_MIN_WRKDATA_SIZE * sizeof *pwrk);
+    psync = shmem_malloc(NSYNC * sizeof *psync);
+    for (int i = 0; i < NSYNC; i++)
+        for (int k = 0; k < SHMEM_REDUCE_SYNC_SIZE; k++)
+            psync[i][k] = SHMEM_SYNC_VALUE;
+#endif
+    *number = me;
+    *sum = 0;
+    shmem_barrier_all();
+
+    struct beside start = beside();
+    double barrier = figure("barrier_all", 0, barriers, budget_us);
+    figure("sum", 8, sums, budget_us);
+    long expected = (long)npes * (npes - 1) / 2, wrong = *sum != expected;
+    figure("broadcast", 8, broadcasts, budget_us);
+    beside_rows("quick", &start);
+
+    struct beside later = beside();
+    double longest = 0;
+    for (int i = 0; i < delays; i++) {
+        double ms = recovery(2 * (barrier < 1 ? 4 : 4 * barrier)); /* two barriers a turn */
+        longest = ms > longest ? ms : longest;
+    }
+    if (delays > 0) {
+        row("recovery", 0, longest, "ms");
+        beside_rows("late", &later);
+        figure("barrier_all_behind", 0, barriers, budget_us);
+    }
+    if (largest((double)wrong) > 0) {
+        fprintf(stderr, "waits: PE %d: a sum is %ld, not %ld\n", me, *sum, expected);
+        return 1;
+    }
+    shmem_finalize();
+    return 0;
+}

@@ -1,0 +1,189 @@
+/*
+ * processor.c: yielding the processor in a wait.
+ *
+ * A PE that has a processor of its own, by the sets to which the PEs are bound, spins and yields
+ * now and then. The kernel may still run another thread there: one of another program, or another
+ * PE, since PEs that are not bound can meet on one processor while another is idle. A thread knows
+ * it by a yield that let another thread run, which the kernel counts as an involuntary switch. From
+ * then on it yields at each turn.
+ *
+ * 31 and 32 PEs on 32 processors stayed like that for whole seconds, and a barrier took 14 to 120
+ * us instead of 2 (Xeon, Linux 6.18): a thread that has just run does not move to an idle
+ * processor, and one that wakes among so many busy processors looks for none. So a thread that
+ * shares its processor for long moves by itself. Each PE shows the others the processor of the
+ * thread that waits; the one that moves chooses that on which the fewest are. It keeps its set of
+ * processors.
+ *
+ * sched_yield puts a thread behind all others, and a thread that computes keeps its slice of 3 ms
+ * before it gives way, even to one that was woken. Beside six computing threads on two processors,
+ * eight PEs with 3 s of work took 86 s. Since Linux 6.12 a thread may have slices of its own
+ * length, and the scheduler prefers one with shorter slices: then it was 12 s. Threads with short
+ * slices are switched more often, which took up to a twentieth of their throughput where two shared
+ * a processor. So a thread gets them only after one yield of half a millisecond.
+ */
+#define _GNU_SOURCE
+#include "processor.h"
+
+#include "clock.h"
+
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define LONG_YIELD_NS 500000u
+#define SLICE_NS 100000u
+
+/* After a yield that let another thread run, as many have to let none run until the processor is
+ * the thread's own again. */
+#define QUIET_YIELDS 64
+
+/* Where PEs share processors by their number, a thread looks at the clock after so many yields. */
+#define LOOK_YIELDS 64
+
+/* A thread that has shared its processor for this time looks for another one, and then waits twice
+ * as long for the next look, up to the last time. A look takes some microseconds, a move 50. */
+#define MOVE_FIRST_NS 200000u
+#define MOVE_LAST_NS 16000000u
+
+static _Thread_local struct {
+    bool short_slices;
+    uint32_t loud; /* quiet yields until the processor is its own; 0: it is */
+    uint32_t yields;
+    uint64_t since; /* when it began to share it, or looked for another one */
+    uint64_t patience;
+} mine;
+
+bool shmemi_processor_is_shared(void)
+{
+    return shmemi_state.crowded || mine.loud > 0;
+}
+
+/* struct sched_attr, which glibc has only since 2.41. */
+struct attributes {
+    uint32_t size;
+    uint32_t policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t slice;
+    uint64_t deadline;
+    uint64_t period;
+    uint32_t clamp_least;
+    uint32_t clamp_most;
+};
+
+/* A refusal, or a kernel that does not know the field, leaves the thread as it is. */
+static void shorten_slices(void)
+{
+    struct attributes a = {.size = sizeof a};
+    mine.short_slices = true;
+    if (syscall(SYS_sched_getattr, 0, &a, sizeof a, 0) != 0 || a.policy != SCHED_OTHER ||
+        (a.slice != 0 && a.slice <= SLICE_NS))
+        return;
+    a.slice = SLICE_NS;
+    syscall(SYS_sched_setattr, 0, &a, 0);
+}
+
+static void yield_and_time(void)
+{
+    uint64_t before = mine.short_slices ? 0 : shmemi_now();
+    sched_yield();
+    if (!mine.short_slices && shmemi_now() - before >= LONG_YIELD_NS)
+        shorten_slices();
+}
+
+static long switches(void)
+{
+    struct rusage u;
+    return getrusage(RUSAGE_THREAD, &u) == 0 ? u.ru_nivcsw : 0;
+}
+
+static void count(uint64_t *counter)
+{
+    __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+void shmemi_processor_show(void)
+{
+    int cpu = sched_getcpu();
+    uint32_t *shown = &shmemi_my_ctl()->processor;
+    if (cpu >= 0 && __atomic_load_n(shown, __ATOMIC_RELAXED) != (uint32_t)cpu + 1)
+        __atomic_store_n(shown, (uint32_t)cpu + 1, __ATOMIC_RELAXED);
+}
+
+/* How many PEs of this node each processor has, by what they have shown last. */
+static void count_pes(uint16_t on[CPU_SETSIZE])
+{
+    const struct shmemi_state *s = &shmemi_state;
+    memset(on, 0, CPU_SETSIZE * sizeof *on);
+    for (uint32_t i = 0; i < s->node_pes; i++) {
+        struct shmemi_ctl *ctl = shmemi_ctl_of(s->peer_base[s->node_members[i]]);
+        uint32_t shown = __atomic_load_n(&ctl->processor, __ATOMIC_RELAXED);
+        if (shown > 0 && shown <= CPU_SETSIZE)
+            on[shown - 1]++;
+    }
+}
+
+/* Moves to the processor with the fewest PEs, unless it would be no better there. Threads that look
+ * at the same time begin at different processors. */
+static void move(void)
+{
+    uint16_t on[CPU_SETSIZE];
+    cpu_set_t allowed, one;
+    int mine_is = sched_getcpu(), best = mine_is;
+    if (mine_is < 0 || mine_is >= CPU_SETSIZE ||
+        sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < 2)
+        return;
+    count_pes(on);
+    for (int i = 1; i < CPU_SETSIZE; i++) {
+        int cpu = (mine_is + i) % CPU_SETSIZE;
+        if (CPU_ISSET(cpu, &allowed) && on[cpu] < on[best])
+            best = cpu;
+    }
+    if (on[best] + 1 >= on[mine_is])
+        return;
+    CPU_ZERO(&one);
+    CPU_SET(best, &one);
+    if (sched_setaffinity(0, sizeof one, &one) != 0)
+        return;
+    sched_setaffinity(0, sizeof allowed, &allowed);
+    shmemi_processor_show();
+    count(&shmemi_state.live->effort.moves);
+}
+
+static void move_when_due(void)
+{
+    if (!shmemi_state.moves)
+        return;
+    uint64_t now = shmemi_now();
+    if (mine.since == 0) {
+        mine.since = now;
+        mine.patience = MOVE_FIRST_NS;
+    } else if (now - mine.since >= mine.patience) {
+        move();
+        mine.since = now;
+        mine.patience = mine.patience * 2 > MOVE_LAST_NS ? MOVE_LAST_NS : mine.patience * 2;
+    }
+}
+
+void shmemi_yield(void)
+{
+    struct shmemi_statuspage_effort *counts = &shmemi_state.live->effort;
+    count(&counts->yields);
+    if (shmemi_state.crowded) {
+        yield_and_time();
+        if (++mine.yields % LOOK_YIELDS == 0)
+            move_when_due();
+        return;
+    }
+    long before = switches();
+    yield_and_time();
+    if (switches() != before) {
+        count(&counts->switches);
+        mine.loud = QUIET_YIELDS;
+        move_when_due();
+    } else if (mine.loud > 0 && --mine.loud == 0) {
+        mine.since = 0;
+    }
+}

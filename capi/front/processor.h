@@ -1,0 +1,21 @@
+/* processor.h: whether a thread that waits has its processor for itself, and how it yields it. */
+#ifndef SHMEMI_PROCESSOR_H
+#define SHMEMI_PROCESSOR_H
+
+#include "base.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Reports whether another thread may need the calling thread's processor: by the number of PEs, or
+ * because its last yields let one run. */
+bool shmemi_processor_is_shared(void);
+
+/* Shows the other PEs of the node on which processor the thread is. */
+void shmemi_processor_show(void);
+
+/* sched_yield, for a thread that waits. */
+void shmemi_yield(void);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,114 @@
+/*
+ * sleep.c: the sleep protocol.
+ *
+ * The sleeper sets ctl->sleepers, has a membarrier act as a full fence on every registered process,
+ * looks at its condition once more and sleeps on ctl->wakes. A writer stores and then loads
+ * ctl->sleepers with no fence in between (notify.h). Either its store was before the membarrier,
+ * and the sleeper's last look sees it; or its load was after, and it sees the sleeper. So the fast
+ * path pays one load, and the sleeper, which has time, pays for the membarrier.
+ *
+ * A membarrier interrupts each processor that runs a PE, and the kernel makes one at a time. When
+ * 32 PEs fell asleep together, each with its own, the last one had waited for 31 others. So a
+ * membarrier serves all threads of the node that announced themselves before it began: they are
+ * numbered in the control page of the node's first PE, one is under way at a time, and a thread
+ * needs the next one after the number that it read behind its announcement.
+ *
+ * Stores through shmem_ptr and writes by a NIC look at no flag. Against those every sleep is
+ * bounded (wait.c).
+ */
+#define _GNU_SOURCE
+#include "sleep.h"
+
+#include "clock.h"
+#include "processor.h"
+
+#include "wake.h"
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <time.h>
+
+/* A membarrier takes microseconds. A thread that has waited this long for another's, whose process
+ * was stopped or has ended in it, makes its own. */
+#define PATIENCE_NS 10000000u
+
+bool shmemi_register_sleepers(void)
+{
+    long have = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+    if (have < 0 || !(have & MEMBARRIER_CMD_GLOBAL_EXPEDITED))
+        return false;
+    return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+}
+
+static void membarrier(void)
+{
+    syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+    __atomic_fetch_add(&shmemi_state.live->effort.membarriers, 1, __ATOMIC_RELAXED);
+}
+
+static struct shmemi_ctl *first_ctl(void)
+{
+    return shmemi_ctl_of(shmemi_state.peer_base[shmemi_state.node_members[0]]);
+}
+
+static void announce(struct shmemi_waiter *w)
+{
+    w->wakes = __atomic_load_n(&w->ctl->wakes, __ATOMIC_ACQUIRE);
+    __atomic_store_n(&w->ctl->sleepers, 1, __ATOMIC_SEQ_CST);
+    w->stage = SHMEMI_ANNOUNCED;
+    w->announced = shmemi_now();
+    w->membarrier = __atomic_load_n(&first_ctl()->membarriers_begun, __ATOMIC_SEQ_CST) + 1;
+}
+
+/* Makes the next membarrier, if none is under way. */
+static bool make(struct shmemi_ctl *first)
+{
+    uint32_t done = __atomic_load_n(&first->membarriers_done, __ATOMIC_SEQ_CST), begun = done;
+    if (!__atomic_compare_exchange_n(&first->membarriers_begun, &begun, done + 1, false,
+                                     __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        return false;
+    membarrier();
+    __atomic_store_n(&first->membarriers_done, done + 1, __ATOMIC_RELEASE);
+    return true;
+}
+
+static bool is_done(const struct shmemi_ctl *first, uint32_t number)
+{
+    return (int32_t)(__atomic_load_n(&first->membarriers_done, __ATOMIC_ACQUIRE) - number) >= 0;
+}
+
+bool shmemi_prepare_sleep(struct shmemi_waiter *w)
+{
+    if (w->stage == SHMEMI_AWAKE) {
+        announce(w);
+        if (!shmemi_state.wakeable)
+            w->stage = SHMEMI_READY;
+        return w->stage == SHMEMI_READY;
+    }
+    struct shmemi_ctl *first = first_ctl();
+    if (is_done(first, w->membarrier)) {
+        __atomic_fetch_add(&shmemi_state.live->effort.membarriers_shared, 1, __ATOMIC_RELAXED);
+    } else if (shmemi_now() - w->announced > PATIENCE_NS) {
+        membarrier();
+    } else if (!make(first)) {
+        shmemi_yield();
+        return false;
+    }
+    w->stage = SHMEMI_READY;
+    return true;
+}
+
+enum shmemi_sleep_end shmemi_sleep(struct shmemi_waiter *w, uint64_t ns)
+{
+    struct timespec bound = {.tv_sec = (time_t)(ns / 1000000000u),
+                             .tv_nsec = (long)(ns % 1000000000u)};
+    __atomic_fetch_add(&shmemi_state.live->effort.sleeps, 1, __ATOMIC_RELAXED);
+    long r = syscall(SYS_futex, &w->ctl->wakes, FUTEX_WAIT, w->wakes, &bound, NULL, 0);
+    int error = r < 0 ? errno : 0;
+    /* If no writer has cleared the announcement, it needs no new membarrier. */
+    if (error != ETIMEDOUT || __atomic_load_n(&w->ctl->sleepers, __ATOMIC_RELAXED) == 0)
+        w->stage = SHMEMI_AWAKE;
+    return error == ETIMEDOUT ? SHMEMI_OVERSLEPT
+           : error == EINTR   ? SHMEMI_INTERRUPTED
+                              : SHMEMI_WOKEN;
+}

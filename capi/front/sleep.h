@@ -1,0 +1,30 @@
+/* sleep.h: how a thread that waits sleeps until a writer wakes it. */
+#ifndef SHMEMI_SLEEP_H
+#define SHMEMI_SLEEP_H
+
+#include "waiter.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Registers the process for the membarrier that sleepers issue. Cheap while the process has one
+ * thread, some milliseconds afterwards, so init does it first. Reports whether sleepers may rely on
+ * it. */
+bool shmemi_register_sleepers(void);
+
+/* A turn of a wait that is to sleep, up to the sleep itself. Returns true when the thread may
+ * sleep, after one more look at its condition. */
+bool shmemi_prepare_sleep(struct shmemi_waiter *w);
+
+enum shmemi_sleep_end {
+    SHMEMI_WOKEN,       /* by a writer */
+    SHMEMI_OVERSLEPT,   /* by the bound: the thread may sleep again */
+    SHMEMI_INTERRUPTED, /* by a signal */
+};
+
+/* Sleeps for up to ns. Preconditions: shmemi_prepare_sleep has returned true, and the condition did
+ * not hold behind it. */
+enum shmemi_sleep_end shmemi_sleep(struct shmemi_waiter *w, uint64_t ns);
+
+#pragma GCC visibility pop
+
+#endif
