@@ -1,14 +1,14 @@
 /*
  * lines.c: small collectives of PEs that are all on one node.
  *
- * Why steps of small groups: a line takes some .2 us from a PE to one that waits for it (Xeon, 32
- * processors), and each further line of a step .1 us. A counter that all add to took 1.4 us with 16
- * PEs and 2.7 with 32, a tree up and down 1.4 and 2.1, for its steps are twice as many.
+ * A PE may begin an exchange when another has yet to read its line of the last one, but not of the
+ * one before, so there are two sets of lines.
  */
 #include "lines.h"
 
 #include "failure.h"
 #include "notify.h"
+#include "steps.h"
 #include "team.h"
 #include "wait.h"
 
@@ -19,36 +19,6 @@ struct line {
     char data[SHMEMI_LINE_DATA];
 };
 _Static_assert(sizeof(struct line) == SHMEMI_CACHE_LINE, "a line is one cache line");
-
-/* The lines of one exchange. A PE may begin an exchange when another has yet to read its line of
- * the last one, but not of the one before, so there are two sets. */
-enum { GIVEN, RESULT, FIRST_OF_STEPS };
-enum { SETS = 2, LINES = SHMEMI_LINES_BYTES / SHMEMI_CACHE_LINE / SETS };
-
-/* Factors of m into `steps`, or false: there are others, or the lines do not suffice. */
-static bool divide(uint32_t m, struct shmemi_steps *steps)
-{
-    static const uint8_t groups[] = {4, 2, 3, 5, 7};
-    uint32_t lines = FIRST_OF_STEPS;
-    *steps = (struct shmemi_steps){.whole = m};
-    for (size_t i = 0; i < sizeof groups; i++) {
-        for (; m % groups[i] == 0 && steps->n < SHMEMI_MOST_STEPS; m /= groups[i]) {
-            steps->group[steps->n++] = groups[i];
-            lines += groups[i] - 1u;
-        }
-    }
-    return m == 1 && lines <= LINES;
-}
-
-/* Powers of two up to 2^20 can be divided, so at least half of the PEs take part in all steps. */
-struct shmemi_steps shmemi_plan_steps(uint32_t n)
-{
-    struct shmemi_steps steps;
-    uint32_t m = n > 1 ? n : 1;
-    while (!divide(m, &steps))
-        m--;
-    return steps;
-}
 
 struct exchange {
     struct shmemi_team *t;
@@ -62,7 +32,7 @@ struct exchange {
 static struct line *line_of(const struct shmemi_team *t, uint32_t i, uint32_t number)
 {
     char *base = shmemi_state.peer_base[t->pes[t->near[i]]];
-    return (struct line *)(void *)(base + t->lines) + (t->line_exchanges % SETS) * LINES + number;
+    return (struct line *)(void *)(base + t->lines) + (t->line_exchanges % SHMEMI_LINE_SETS) * SHMEMI_LINES + number;
 }
 
 static void give(const struct exchange *e, uint32_t i, uint32_t number, const void *data)
@@ -180,18 +150,18 @@ void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
         return;
     t->line_exchanges++;
     if (me >= whole) {
-        give(&e, me - whole, GIVEN, acc);
-        memcpy(acc, await_one(&e, me - whole, RESULT), bytes);
+        give(&e, me - whole, SHMEMI_LINE_GIVEN, acc);
+        memcpy(acc, await_one(&e, me - whole, SHMEMI_LINE_RESULT), bytes);
         return;
     }
     if (beyond < t->n_near)
-        take(&e, acc, await_one(&e, beyond, GIVEN));
-    uint32_t stride = 1, line = FIRST_OF_STEPS;
+        take(&e, acc, await_one(&e, beyond, SHMEMI_LINE_GIVEN));
+    uint32_t stride = 1, line = SHMEMI_LINES_OF_STEPS;
     for (uint32_t i = 0; i < steps->n && shmemi_collective_holds(); i++) {
         meet_group(&e, acc, stride, steps->group[i], line);
         stride *= steps->group[i];
         line += steps->group[i] - 1u;
     }
     if (beyond < t->n_near && shmemi_collective_holds())
-        give(&e, beyond, RESULT, acc);
+        give(&e, beyond, SHMEMI_LINE_RESULT, acc);
 }

@@ -21,16 +21,6 @@ struct shmemi_team;
 /* The most bytes of a contribution. */
 enum { SHMEMI_LINE_DATA = SHMEMI_CACHE_LINE - sizeof(uint64_t) };
 
-/* The steps of n PEs. The first `whole` of them take part in all; each other one gives its
- * contribution to one of those before them, and gets the result from it behind them. */
-enum { SHMEMI_MOST_STEPS = 16 };
-struct shmemi_steps {
-    uint32_t whole;
-    uint32_t n;
-    uint8_t group[SHMEMI_MOST_STEPS]; /* PEs in each group of a step */
-};
-struct shmemi_steps shmemi_plan_steps(uint32_t n);
-
 /* Combines acc of all PEs of a team, which is in main memory. Each gets the same result there, bit
  * for bit. Without elements it is a barrier, and reducer may be NULL. everyone: how waits are
  * reported that are for any member; NULL: as waits for the PE whose line is awaited. */

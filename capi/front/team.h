@@ -9,7 +9,7 @@
 #define SHMEMI_TEAM_H
 
 #include "base.h"
-#include "lines.h"
+#include "steps.h"
 
 #include <shmem/zz_wire.h>
 

@@ -1,0 +1,32 @@
+/* steps.h: the steps in which the PEs of a node meet (lines.h), by their number. */
+#ifndef SHMEMI_STEPS_H
+#define SHMEMI_STEPS_H
+
+#include "base.h"
+
+#pragma GCC visibility push(hidden)
+
+enum {
+    SHMEMI_MOST_STEPS = 16,
+    SHMEMI_LINE_SETS = 2, /* for exchanges one after the other */
+    SHMEMI_LINES = SHMEMI_LINES_BYTES / SHMEMI_CACHE_LINE / SHMEMI_LINE_SETS,
+};
+
+/* The first lines of a set: the contribution of a PE that takes no part in the steps, and the
+ * result for it. Those of the steps follow: for each one a line from each other PE of the group. */
+enum { SHMEMI_LINE_GIVEN, SHMEMI_LINE_RESULT, SHMEMI_LINES_OF_STEPS };
+
+/* The first `whole` PEs take part in all steps. Each other one gives its contribution to one of
+ * those before them, and gets the result from it behind them. */
+struct shmemi_steps {
+    uint32_t whole;
+    uint32_t n;
+    uint8_t group[SHMEMI_MOST_STEPS]; /* PEs in each group of a step */
+};
+
+/* The steps of n PEs. At least half of them take part in all. */
+struct shmemi_steps shmemi_plan_steps(uint32_t n);
+
+#pragma GCC visibility pop
+
+#endif
