@@ -17,10 +17,13 @@ func MachineID() string {
 	return strings.TrimSpace(string(boot))
 }
 
-// Allowed returns the processors of this process; empty when the kernel does not give them.
-func Allowed() Set {
+// Allowed returns the processors of the calling thread; empty when the kernel does not give them.
+func Allowed() Set { return AllowedTo(0) }
+
+// AllowedTo returns the processors of a thread.
+func AllowedTo(tid int) Set {
 	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &set); err != nil {
+	if err := unix.SchedGetaffinity(tid, &set); err != nil {
 		return ""
 	}
 	var cpus []int

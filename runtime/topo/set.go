@@ -62,6 +62,27 @@ func (c Set) And(d Set) Set {
 	return Set(strings.TrimRight(string(b), "\x00"))
 }
 
+// Or returns the elements in either.
+func (c Set) Or(d Set) Set {
+	if len(c) < len(d) {
+		c, d = d, c
+	}
+	b := []byte(c)
+	for i := range len(d) {
+		b[i] |= d[i]
+	}
+	return Set(b)
+}
+
+// Minus returns the elements of c that are not in d.
+func (c Set) Minus(d Set) Set {
+	b := []byte(c)
+	for i := range min(len(c), len(d)) {
+		b[i] &^= d[i]
+	}
+	return Set(strings.TrimRight(string(b), "\x00"))
+}
+
 // List is the numbers, ascending.
 func (c Set) List() []int {
 	var cpus []int

@@ -1,0 +1,165 @@
+package topo
+
+// Portion is the part of a machine that a launcher gives each PE.
+type Portion uint8
+
+// The portions.
+const (
+	PortionShare Portion = iota // as many whole cores of one NUMA node as every PE can have
+	PortionCore                 // one core
+	PortionNode                 // a NUMA node, which PEs share
+)
+
+// Deal returns the processors of each of n PEs. PE i is to be near the GPU gpus[i]; with nil, or
+// where a GPU's place is not known or has no room, PEs go to NUMA nodes in the order of their
+// numbers, in proportion to the cores.
+//
+// Consecutive PEs get neighbouring cores. No two PEs share a processor while there is one for each,
+// nor a core while there is a core for each. A portion never spans two NUMA nodes, and all portions
+// of cores have the same number of cores, because a parallel program is as fast as its slowest PE.
+// The cores that are left belong to no PE.
+func (p *Processors) Deal(n int, portion Portion, gpus []int) []Set {
+	if n > p.Online.Count() && portion != PortionNode {
+		return p.overlapping(n)
+	}
+	on := p.nearGPUs(n, gpus)
+	if on == nil {
+		on = p.inProportion(n)
+	}
+	count := make([]int, len(p.Nodes))
+	for _, node := range on {
+		count[node]++
+	}
+	slots := make([][]Set, len(p.Nodes))
+	cores := p.coresEach(count)
+	if portion == PortionCore {
+		cores = min(cores, 1)
+	}
+	for i, node := range p.Nodes {
+		switch {
+		case portion == PortionNode:
+			for range count[i] {
+				slots[i] = append(slots[i], node.CPUs())
+			}
+		case cores == 0:
+			slots[i] = node.hyperthreads(count[i])
+		default:
+			for j := range count[i] {
+				slots[i] = append(slots[i], node[j*cores:(j+1)*cores].CPUs())
+			}
+		}
+	}
+	all := make([]Set, n)
+	for pe, node := range on {
+		all[pe], slots[node] = slots[node][0], slots[node][1:]
+	}
+	return all
+}
+
+// coresEach is the number of cores that each PE can have; 0: PEs have to share cores.
+func (p *Processors) coresEach(count []int) int {
+	least := -1
+	for i, node := range p.Nodes {
+		if count[i] == 0 {
+			continue
+		}
+		if each := len(node) / count[i]; least < 0 || each < least {
+			least = each
+		}
+	}
+	return least
+}
+
+// hyperthreads returns one processor for each of n PEs. A core gets a second PE when every core has
+// one.
+func (c Cores) hyperthreads(n int) []Set {
+	count := make([]int, len(c))
+	for left := n; left > 0; {
+		for k, core := range c {
+			if left > 0 && count[k] < core.Count() {
+				count[k]++
+				left--
+			}
+		}
+	}
+	var all []Set
+	for k, core := range c {
+		for _, cpu := range core.List()[:count[k]] {
+			all = append(all, NewSet(cpu))
+		}
+	}
+	return all
+}
+
+// overlapping is for more PEs than processors: neighbours share a processor.
+func (p *Processors) overlapping(n int) []Set {
+	var cpus []int
+	for _, node := range p.Nodes {
+		for _, core := range node {
+			cpus = append(cpus, core.List()...)
+		}
+	}
+	all := make([]Set, n)
+	for pe := range all {
+		all[pe] = NewSet(cpus[pe*len(cpus)/n])
+	}
+	return all
+}
+
+// inProportion returns the NUMA node of each PE. Cores count, or processors if there are too few
+// cores.
+func (p *Processors) inProportion(n int) []int {
+	room, all := make([]int, len(p.Nodes)), 0
+	for i, node := range p.Nodes {
+		room[i] = len(node)
+		all += len(node)
+	}
+	if n > all {
+		for i, node := range p.Nodes {
+			room[i] = node.CPUs().Count()
+		}
+	}
+	count := make([]int, len(p.Nodes))
+	for range n {
+		best := 0
+		for i := range room {
+			if (count[i]+1)*room[best] < (count[best]+1)*room[i] {
+				best = i
+			}
+		}
+		count[best]++
+	}
+	var on []int
+	for i, c := range count {
+		for range c {
+			on = append(on, i)
+		}
+	}
+	return on
+}
+
+// nearGPUs returns the NUMA node of each PE's GPU; nil: one is not known, or a node has more PEs
+// than processors.
+func (p *Processors) nearGPUs(n int, gpus []int) []int {
+	if len(gpus) != n {
+		return nil
+	}
+	on, count := make([]int, n), make([]int, len(p.Nodes))
+	for pe, gpu := range gpus {
+		if gpu < 0 || gpu >= len(p.GPUs) {
+			return nil
+		}
+		near, found := p.GPUs[gpu].And(p.Online), false
+		for i, node := range p.Nodes {
+			cpus := node.CPUs()
+			if near != "" && near.Within(cpus) && count[i] < cpus.Count() {
+				on[pe], found = i, true
+				count[i]++
+			}
+		}
+		if !found {
+			return nil
+		}
+	}
+	return on
+}

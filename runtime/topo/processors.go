@@ -1,0 +1,137 @@
+package topo
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"libshmem/runtime/shmerr"
+)
+
+// Processors is the part of a machine that decides where a launcher binds PEs. Reading it takes one
+// small file for each processor, and none of the PCI devices but GPUs.
+type Processors struct {
+	Online Set
+	Nodes  []Cores // the NUMA nodes that have processors, by number
+	GPUs   []Set   // the processors near to each GPU, by address; empty: not known
+	// Mixed reports that cores differ in speed, as those of a laptop may.
+	Mixed bool
+}
+
+// Cores are the cores of a NUMA node, each the set of its hyperthreads, by their first processor.
+type Cores []Set
+
+// ReadProcessors reads them from /sys. root stands before the path and is empty but in tests.
+func ReadProcessors(root string) (*Processors, error) {
+	s := sysfs(filepath.Join(root, "/sys"))
+	p := &Processors{}
+	var err error
+	if p.Online, err = ParseSet(s.text("devices/system/cpu/online")); err == nil && p.Online == "" {
+		err = fmt.Errorf("no processors in %s", s.path("devices/system/cpu/online"))
+	}
+	if err == nil {
+		err = p.readNodes(s)
+	}
+	if err != nil {
+		return nil, &shmerr.Error{
+			Op: "read", Object: "processors of this machine in " + string(s), Cause: shmerr.Causef(shmerr.ErrSystem, "%w", err),
+			Remedy: "mount sysfs at /sys",
+		}
+	}
+	p.Mixed = len(s.glob("devices/cpu_atom")) > 0
+	for _, pci := range GPUsHere(root) {
+		near, err := ParseSet(s.text("bus/pci/devices", pci, "local_cpulist"))
+		if err != nil {
+			near = ""
+		}
+		p.GPUs = append(p.GPUs, near)
+	}
+	return p, nil
+}
+
+func (p *Processors) readNodes(s sysfs) error {
+	dirs := s.glob("devices/system/node/node[0-9]*")
+	number := func(dir string) int {
+		n, _ := strconv.Atoi(strings.TrimPrefix(filepath.Base(dir), "node")) // the pattern lets digits through
+		return n
+	}
+	slices.SortFunc(dirs, func(a, b string) int { return cmp.Compare(number(a), number(b)) })
+	found := 0
+	for _, dir := range dirs {
+		cpus, err := ParseSet(s.text("devices/system/node", filepath.Base(dir), "cpulist"))
+		if err != nil {
+			return err
+		}
+		if cpus = cpus.And(p.Online); cpus != "" {
+			p.Nodes = append(p.Nodes, s.cores(cpus))
+			found += cpus.Count()
+		}
+	}
+	switch {
+	case len(dirs) == 0: // a kernel without NUMA
+		p.Nodes = []Cores{s.cores(p.Online)}
+	case found != p.Online.Count():
+		return fmt.Errorf("%d of %d processors are on a NUMA node", found, p.Online.Count())
+	}
+	return nil
+}
+
+// cores groups processors by core. A processor whose core is not known is a core of its own.
+func (s sysfs) cores(cpus Set) Cores {
+	var list Cores
+	var known Set
+	for _, cpu := range cpus.List() {
+		own := NewSet(cpu)
+		if own.Within(known) {
+			continue
+		}
+		dir := filepath.Join("devices/system/cpu", "cpu"+strconv.Itoa(cpu), "topology")
+		text := s.text(dir, "core_cpus_list")
+		if text == "" {
+			text = s.text(dir, "thread_siblings_list") // its name before Linux 5.3
+		}
+		core, err := ParseSet(text)
+		if core = core.And(cpus); err != nil || !own.Within(core) {
+			core = own
+		}
+		list, known = append(list, core), known.Or(core)
+	}
+	return list
+}
+
+// Flat returns processors of which nothing but the numbers is known.
+func Flat(cpus Set) *Processors {
+	p := &Processors{Online: cpus, Nodes: []Cores{nil}}
+	for _, cpu := range cpus.List() {
+		p.Nodes[0] = append(p.Nodes[0], NewSet(cpu))
+	}
+	return p
+}
+
+// Within returns the processors that are also in allowed.
+func (p *Processors) Within(allowed Set) *Processors {
+	q := &Processors{Online: p.Online.And(allowed), Mixed: p.Mixed, GPUs: p.GPUs}
+	for _, node := range p.Nodes {
+		var cores Cores
+		for _, core := range node {
+			if core = core.And(allowed); core != "" {
+				cores = append(cores, core)
+			}
+		}
+		if cores != nil {
+			q.Nodes = append(q.Nodes, cores)
+		}
+	}
+	return q
+}
+
+// CPUs are the processors of the cores.
+func (c Cores) CPUs() (all Set) {
+	for _, core := range c {
+		all = all.Or(core)
+	}
+	return all
+}
