@@ -73,9 +73,12 @@ type Config struct {
 
 // LauncherConfig is shmemrun's message to its PEs.
 type LauncherConfig struct {
-	FD   int // -1 where there is no launcher
-	PE   libshmem.PE
-	NPEs int
+	FD      int // -1 where there is no launcher
+	PE      libshmem.PE
+	NPEs    int
+	CPUs    string // to which it has bound the PE, as the kernel writes them; "": to none
+	Helpers string // that no PE has
+	Binding string // how PEs are bound, for the banner
 }
 
 // FileConfig is how the PEs meet by a file.

@@ -290,7 +290,7 @@ var Table = []Setting{
 
 	{
 		Name: "SHMEM_BIND", Kind: Choice, Default: "auto", Choices: []string{"auto", "off", "proxy", "pe"}, Category: Launch, Since: "0.1",
-		Text: "The threads that are bound to the processors of the NUMA node near the PE's GPU or else its NIC, as far as they may use them. proxy: the threads of the proxy; pe: these, and the thread that initialises the library, with the threads that it starts; off: neither; auto: the proxy, and also the PE if it has a GPU, shares the machine with other PEs of the job, and may use every processor, which shows that it is not bound already.",
+		Text: "The threads that are bound to the processors of the NUMA node near the PE's GPU or else its NIC, as far as they may use them. proxy: the threads of the proxy; pe: these, and the thread that initialises the library, with the threads that it starts; off: neither; auto: the proxy, and also the PE if it has a GPU, shares the machine with other PEs of the job, and may use every processor, which shows that it is not bound already. With another value than auto, shmemrun binds PEs only on request (--bind).",
 		set:  func(c *Config, v parsed) { c.Bind = Bind(v.index) },
 	},
 	{
@@ -350,9 +350,24 @@ var Table = []Setting{
 	},
 
 	{
+		Name: "SHMEM_LAUNCHER_BINDING", Kind: Text, Category: Launcher, Since: "0.1",
+		Text: "How shmemrun has bound the PEs to processors, or why it has not, for the banner.",
+		set:  func(c *Config, v parsed) { c.Launcher.Binding = v.text },
+	},
+	{
+		Name: "SHMEM_LAUNCHER_CPUS", Kind: Text, Category: Launcher, Since: "0.1",
+		Text: "The processors to which shmemrun has bound the PE.",
+		set:  func(c *Config, v parsed) { c.Launcher.CPUs = v.text },
+	},
+	{
 		Name: "SHMEM_LAUNCHER_FD", Kind: Integer, Default: "-1", Min: -1, Max: math.MaxInt32, Category: Launcher, Since: "0.1",
 		Text: "Descriptor of the socket to shmemrun that the PE inherits.",
 		set:  func(c *Config, v parsed) { c.Launcher.FD = v.num },
+	},
+	{
+		Name: "SHMEM_LAUNCHER_HELPERS", Kind: Text, Category: Launcher, Since: "0.1",
+		Text: "The processors to which shmemrun has bound no PE of the job. Threads of the library use them.",
+		set:  func(c *Config, v parsed) { c.Launcher.Helpers = v.text },
 	},
 	{
 		Name: "SHMEM_LAUNCHER_NPES", Kind: Integer, Default: "1", Min: 1, Max: 1 << 20, Category: Launcher, Since: "0.1",

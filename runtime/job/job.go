@@ -140,7 +140,11 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	}
 	j.Me, j.NPEs = j.boot.Rank(), j.boot.Size()
 	j.log.SetPE(j.Me)
-	j.Place = place.Place{Me: j.Me, Bind: j.Config.Bind, Log: j.log}
+	launched, err := place.ReadLaunched(&j.Config.Launcher)
+	if err != nil {
+		return err
+	}
+	j.Place = place.Place{Me: j.Me, Bind: j.Config.Bind, Launched: launched, Log: j.log}
 	plan, err := planChaos(j.Config.Chaos, j.NPEs)
 	if err != nil {
 		return err
@@ -181,9 +185,13 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	if err := require(j.Config.Require, j.facts()); err != nil {
 		return err
 	}
+	j.Place.BindHelpers()
 	j.Place.BindPE(j.Network.FirstNIC())
 	if j.Me == 0 && j.Config.Banner() {
 		j.log.Say("pe", config.LogInfo, j.banner())
+		if how := j.Config.Launcher.Binding; how != "" {
+			j.log.Say("pe", config.LogInfo, "PEs are "+how)
+		}
 	}
 	return j.printMap()
 }

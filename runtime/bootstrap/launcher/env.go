@@ -2,8 +2,11 @@ package launcher
 
 // The variables that shmemrun sets for a PE. runtime/config reads them.
 const (
-	EnvFD     = "SHMEM_LAUNCHER_FD"   // number of the inherited descriptor
-	EnvPE     = "SHMEM_LAUNCHER_PE"   // number of the PE
-	EnvNPEs   = "SHMEM_LAUNCHER_NPES" // number of PEs
-	EnvHostID = "SHMEM_HOST_ID"       // the simulated host, with --hosts only
+	EnvFD      = "SHMEM_LAUNCHER_FD"      // number of the inherited descriptor
+	EnvPE      = "SHMEM_LAUNCHER_PE"      // number of the PE
+	EnvNPEs    = "SHMEM_LAUNCHER_NPES"    // number of PEs
+	EnvCPUs    = "SHMEM_LAUNCHER_CPUS"    // to which the PE is bound; not set: to none
+	EnvHelpers = "SHMEM_LAUNCHER_HELPERS" // processors that no PE has
+	EnvBinding = "SHMEM_LAUNCHER_BINDING" // how PEs are bound, for people
+	EnvHostID  = "SHMEM_HOST_ID"          // the simulated host, with --hosts only
 )

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sys/unix"
-
 	"libshmem"
 	"libshmem/fabric/ofi"
 	"libshmem/runtime/config"
@@ -112,6 +110,7 @@ type Place struct {
 	Neighbours []Neighbour // this PE included
 	Sharing    int         // PEs of the job on this machine, this one included
 	Bind       config.Bind
+	Launched   Launched // the processors that shmemrun has chosen
 	Log        *shmlog.Log
 
 	nearness string // what the banner says of how NICs were chosen
@@ -186,95 +185,4 @@ func (p *Place) Remark(s *Settings, taken []string) {
 			p.Log.Printf("fabric", config.LogWarn, "SHMEM_NIC_LIST names %s, which is no NIC that can be used with %s (shmem-info --fabric lists them)", name, strings.Join(taken, ", "))
 		}
 	}
-}
-
-// near returns the processors near to this PE's GPU, or else near to the NIC. It is empty if the
-// machine has one NUMA node or does not say.
-func (p *Place) near(m *topo.Machine, nic string) (topo.Set, string) {
-	what, d := "NIC "+nic, m.Find("", nic)
-	if p.GPU != "" {
-		what, d = "GPU "+p.GPU, m.Find(p.GPU, "")
-	}
-	if d == nil {
-		return "", ""
-	}
-	n := m.Near(d.Place)
-	if n == nil {
-		return "", ""
-	}
-	return n.CPUs, fmt.Sprintf("NUMA node %d, where %s is", n.Number, what)
-}
-
-// binder is a proxy.
-type binder interface {
-	Bind(cpus []int) int // returns how many of the processors it keeps to
-}
-
-// BindProxy binds the i-th proxy to the processors near to this PE's GPU, or else near to a NIC.
-func (p *Place) BindProxy(l binder, nic string, i int) {
-	if p.Bind == config.BindOff || topo.OneNode("") {
-		return
-	}
-	m, _ := Machine() // after an error nothing is near
-	if cpus, where := p.near(m, nic); cpus != "" {
-		if n := l.Bind(cpus.List()); n > 0 {
-			p.Log.Printf("proxy", config.LogDebug, "proxy %d keeps to %d processors of %s", i, n, where)
-		}
-	}
-}
-
-// BindPE does the same for the thread that initialises the library. It is called after the proxies
-// are bound, because they look at the processors that this thread may use.
-func (p *Place) BindPE(nic string) {
-	if p.mayBind(p.GPU != "") && !topo.OneNode("") {
-		m, _ := Machine() // as above
-		p.bindThread(m, nic)
-	}
-}
-
-// mayBind: a PE that is alone may be meant to use the whole machine, and without a GPU the launcher
-// knows better.
-func (p *Place) mayBind(hasGPU bool) bool {
-	return p.Bind == config.BindPE || p.Bind == config.BindAuto && hasGPU && p.Sharing > 1
-}
-
-func (p *Place) bindThread(m *topo.Machine, nic string) {
-	near, where := p.near(m, nic)
-	allowed := topo.Allowed()
-	if p.Bind == config.BindAuto && !m.CPUs.Within(allowed) {
-		return // it is bound already
-	}
-	both := near.And(allowed)
-	if both == "" || both == allowed {
-		return
-	}
-	p.bound = binding{tid: unix.Gettid(), before: allowed}
-	if err := setAffinity(p.bound.tid, both); err != nil {
-		p.bound = binding{}
-		p.Log.Printf("pe", config.LogInfo, "bind PE: %v", err)
-		return
-	}
-	p.Log.Printf("pe", config.LogInfo, "this thread keeps to %d processors of %s (SHMEM_BIND=off leaves it as it was)", both.Count(), where)
-}
-
-// binding is what BindPE has changed.
-type binding struct {
-	tid    int // 0: nothing was bound
-	before topo.Set
-}
-
-// Unbind gives the thread back its former processors, if the thread still exists.
-func (p *Place) Unbind() {
-	if p.bound.tid != 0 {
-		_ = setAffinity(p.bound.tid, p.bound.before) // the thread may have ended
-		p.bound = binding{}
-	}
-}
-
-func setAffinity(tid int, cpus topo.Set) error {
-	var set unix.CPUSet
-	for _, cpu := range cpus.List() {
-		set.Set(cpu)
-	}
-	return unix.SchedSetaffinity(tid, &set)
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/shmlog"
 	"libshmem/runtime/topo"
-	"libshmem/tests/need"
 )
 
 func machine(t *testing.T, name string) *topo.Machine {
@@ -147,78 +145,6 @@ func TestAllows(t *testing.T) {
 		}
 		if strings.Join(got, " ") != want {
 			t.Errorf("%q allows %v, want %s", environ, got, want)
-		}
-	}
-}
-
-// TestBindThread: the thread is bound to the near node, within the processors that it may use, and
-// gets its former processors back.
-func TestBindThread(t *testing.T) {
-	runtime.LockOSThread()
-	all := topo.Allowed()
-	need.Processors(t, all.Count(), 2)
-	one, other := topo.NewSet(all.List()[0]), topo.NewSet(all.List()[1:]...)
-	m := &topo.Machine{
-		CPUs: all, Packages: []topo.Set{one, other}, Nodes: []topo.Node{{Number: 0, CPUs: one}, {Number: 1, CPUs: other}},
-		Devices: []topo.Device{
-			{Kind: topo.RDMA, Names: []string{"near"}, Place: topo.Place{CPUs: one}},
-			{Kind: topo.RDMA, Names: []string{"nowhere"}},
-		},
-	}
-	if err := setAffinity(0, all); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := setAffinity(0, all); err != nil {
-			t.Error(err)
-		}
-	}()
-	bind := func(how config.Bind, nic string) (topo.Set, topo.Set) {
-		at := &Place{Bind: how}
-		var err error
-		if at.Log, err = shmlog.Open(&config.Config{Bind: how}, io.Discard); err != nil {
-			t.Fatal(err)
-		}
-		at.bindThread(m, nic)
-		during := topo.Allowed()
-		at.Unbind()
-		return during, topo.Allowed()
-	}
-	for _, how := range []config.Bind{config.BindPE, config.BindAuto} {
-		if during, after := bind(how, "near"); during != one || after != all {
-			t.Errorf("%v: bound to %v, then to %v", how, during, after)
-		}
-		if during, after := bind(how, "nowhere"); during != all || after != all {
-			t.Errorf("%v: no place, and bound to %v, then to %v", how, during, after)
-		}
-	}
-	if err := setAffinity(0, other); err != nil {
-		t.Fatal(err)
-	}
-	for _, how := range []config.Bind{config.BindPE, config.BindAuto} {
-		if during, _ := bind(how, "near"); during != other {
-			t.Errorf("%v: a mask that was set is now %v", how, during)
-		}
-	}
-}
-
-func TestMayBind(t *testing.T) {
-	for _, c := range []struct {
-		how     config.Bind
-		gpu     bool
-		sharing int
-		want    bool
-	}{
-		{config.BindAuto, true, 2, true},
-		{config.BindAuto, true, 1, false},
-		{config.BindAuto, false, 2, false},
-		{config.BindOff, true, 2, false},
-		{config.BindProxy, true, 2, false},
-		{config.BindPE, false, 1, true},
-	} {
-		at := &Place{Bind: c.how, Sharing: c.sharing}
-		if got := at.mayBind(c.gpu); got != c.want {
-			t.Errorf("%v, GPU %v, %d PEs: %v", c.how, c.gpu, c.sharing, got)
 		}
 	}
 }

@@ -15,24 +15,12 @@ type binding struct {
 // microseconds of work.
 const looksAt = 256
 
-// Bind keeps the loop on the given processors, as far as this process may use them. It returns how
-// many those are; 0: nothing changes. It is called before Run.
-func (l *Loop) Bind(cpus []int) int {
-	var allowed unix.CPUSet
-	if unix.SchedGetaffinity(0, &allowed) != nil {
-		return 0
-	}
-	var set unix.CPUSet
+// Bind keeps the loop on the given processors. It is called before Run.
+func (l *Loop) Bind(cpus []int) {
 	for _, cpu := range cpus {
-		if allowed.IsSet(cpu) {
-			set.Set(cpu)
-		}
+		l.binding.set.Set(cpu)
 	}
-	if n := set.Count(); n == 0 || n == allowed.Count() {
-		return 0
-	}
-	l.binding.set, l.binding.bound = set, true
-	return set.Count()
+	l.binding.bound = true
 }
 
 // keep binds the loop's thread if it is another one than before.

@@ -1,0 +1,168 @@
+package place
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/runtime/config"
+	"libshmem/runtime/topo"
+)
+
+// near returns the processors near to this PE's GPU, or else near to the NIC. It is empty if the
+// machine has one NUMA node or does not say.
+func (p *Place) near(m *topo.Machine, nic string) (topo.Set, string) {
+	what, d := "NIC "+nic, m.Find("", nic)
+	if p.GPU != "" {
+		what, d = "GPU "+p.GPU, m.Find(p.GPU, "")
+	}
+	if d == nil {
+		return "", ""
+	}
+	n := m.Near(d.Place)
+	if n == nil {
+		return "", ""
+	}
+	return n.CPUs, fmt.Sprintf("NUMA node %d, where %s is", n.Number, what)
+}
+
+// Launched are processors that shmemrun has chosen.
+type Launched struct {
+	Own     topo.Set // to which it has bound this PE; empty: to none
+	Helpers topo.Set // to which it has bound no PE
+}
+
+// ReadLaunched reads what shmemrun says.
+func ReadLaunched(c *config.LauncherConfig) (l Launched, err error) {
+	if l.Own, err = topo.ParseSet(c.CPUs); err == nil {
+		l.Helpers, err = topo.ParseSet(c.Helpers)
+	}
+	if err != nil {
+		err = fmt.Errorf("read processors of this PE from shmemrun: %w (start the program with shmemrun)", err)
+	}
+	return l, err
+}
+
+// room returns the processors of the library's own threads, from those of a thread. Where shmemrun
+// has bound the PE and left processors over, they include these: a PE with one processor that waits
+// uses all of it. A mask that the program or a wrapper has set since is kept.
+func (l *Launched) room(allowed topo.Set) topo.Set {
+	if l.Own == "" || allowed != l.Own {
+		return allowed
+	}
+	return allowed.Or(l.Helpers)
+}
+
+// binder is a proxy.
+type binder interface{ Bind(cpus []int) }
+
+// BindProxy binds the i-th proxy to the processors near to this PE's GPU, or else near to a NIC.
+func (p *Place) BindProxy(l binder, nic string, i int) {
+	if p.Bind == config.BindOff {
+		return
+	}
+	var near topo.Set
+	var where string
+	if !topo.OneNode("") {
+		m, _ := Machine() // after an error nothing is near
+		near, where = p.near(m, nic)
+	}
+	if cpus := p.forProxy(topo.Allowed(), near); cpus != "" {
+		l.Bind(cpus.List())
+		p.Log.Printf("proxy", config.LogDebug, "proxy %d keeps to processors %s (near: %s)", i, cpus, cmp.Or(where, "not known"))
+	}
+}
+
+// forProxy returns the processors of a proxy; empty: those that its thread has anyway.
+func (p *Place) forProxy(allowed, near topo.Set) topo.Set {
+	room := p.Launched.room(allowed)
+	if both := room.And(near); both.Minus(p.Launched.Own) != "" {
+		room = both // else nearness would cost the PE its own processors
+	}
+	if room == allowed {
+		return ""
+	}
+	return room
+}
+
+// BindHelpers lets the other threads of this process, which so far are the library's own, use the
+// processors that shmemrun has left over. Threads that the program starts from its bound thread
+// keep to the PE's processors.
+func (p *Place) BindHelpers() {
+	if p.Bind == config.BindOff || p.Launched.Own == "" || p.Launched.Helpers == "" {
+		return
+	}
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		p.Log.Printf("pe", config.LogDebug, "list threads: %v (they keep to the PE's processors)", err)
+		return
+	}
+	for _, task := range tasks {
+		tid, err := strconv.Atoi(task.Name())
+		if err != nil || tid == unix.Gettid() || tid == unix.Getpid() {
+			continue
+		}
+		if has := topo.AllowedTo(tid); has == p.Launched.Own {
+			_ = setAffinity(tid, p.Launched.room(has)) // the thread may have ended
+		}
+	}
+}
+
+// BindPE does the same for the thread that initialises the library. It is called after the proxies
+// are bound, because they look at the processors that this thread may use.
+func (p *Place) BindPE(nic string) {
+	if p.mayBind(p.GPU != "") && !topo.OneNode("") {
+		m, _ := Machine() // as above
+		p.bindThread(m, nic)
+	}
+}
+
+// mayBind: a PE that is alone may be meant to use the whole machine, and without a GPU the launcher
+// knows better.
+func (p *Place) mayBind(hasGPU bool) bool {
+	return p.Bind == config.BindPE || p.Bind == config.BindAuto && hasGPU && p.Sharing > 1
+}
+
+func (p *Place) bindThread(m *topo.Machine, nic string) {
+	near, where := p.near(m, nic)
+	allowed := topo.Allowed()
+	if p.Bind == config.BindAuto && !m.CPUs.Within(allowed) {
+		return // it is bound already
+	}
+	both := near.And(allowed)
+	if both == "" || both == allowed {
+		return
+	}
+	p.bound = binding{tid: unix.Gettid(), before: allowed}
+	if err := setAffinity(p.bound.tid, both); err != nil {
+		p.bound = binding{}
+		p.Log.Printf("pe", config.LogInfo, "bind PE: %v", err)
+		return
+	}
+	p.Log.Printf("pe", config.LogInfo, "this thread keeps to %d processors of %s (SHMEM_BIND=off leaves it as it was)", both.Count(), where)
+}
+
+// binding is what BindPE has changed.
+type binding struct {
+	tid    int // 0: nothing was bound
+	before topo.Set
+}
+
+// Unbind gives the thread back its former processors, if the thread still exists.
+func (p *Place) Unbind() {
+	if p.bound.tid != 0 {
+		_ = setAffinity(p.bound.tid, p.bound.before) // the thread may have ended
+		p.bound = binding{}
+	}
+}
+
+func setAffinity(tid int, cpus topo.Set) error {
+	var set unix.CPUSet
+	for _, cpu := range cpus.List() {
+		set.Set(cpu)
+	}
+	return unix.SchedSetaffinity(tid, &set)
+}
