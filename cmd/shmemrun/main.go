@@ -26,6 +26,10 @@ Starts N processing elements (PEs) of PROG on this machine and waits for them.
 `
 
 const notes = `
+By default each PE is bound to an equal share of the cores where PEs fit and
+nothing speaks against it; --bind does so in any case, --bind=none never. The
+first lines of the log (SHMEM_LOG_LEVEL=info) name the binding, or the reason.
+
 Standard input goes to PE 0. The exit status is that of the first PE that
 fails, 128 more than the signal where one killed it, 124 on a timeout, and
 1 where what the PEs wrote could not be passed on.
@@ -72,6 +76,7 @@ func parse(args, env []string, before *preloadOptions) (*launch.Options, error) 
 		how     string
 		bad     string
 		links   string
+		bind    string
 		seconds float64
 		plan    chaos.Plan
 	)
@@ -90,7 +95,8 @@ func parse(args, env []string, before *preloadOptions) (*launch.Options, error) 
 	fs.StringArrayVarP(&exports, "export", "x", nil, "pass `VAR[=value]` to the PEs")
 	fs.BoolVar(&opt.Tag, "tag-output", false, "begin each line of output with [PE]")
 	fs.Float64Var(&seconds, "timeout", 0, "end the job after so many `seconds`, with status 124")
-	fs.BoolVar(&opt.Bind, "bind", false, "give each PE its own share of the processors")
+	fs.StringVar(&bind, "bind", string(launch.BindAuto), "bind PEs to processors: `HOW` is auto, none, share, core or numa")
+	fs.Lookup("bind").NoOptDefVal = string(launch.BindShare)
 	if err := fs.Parse(spellOut(fs, args)); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			return nil, err
@@ -110,7 +116,7 @@ func parse(args, env []string, before *preloadOptions) (*launch.Options, error) 
 	if !fs.Changed("pes") && !strings.Contains(opt.Hosts, ",") {
 		return nil, errors.New("the number of PEs is missing (say shmemrun -n N PROG ARGS)")
 	}
-	opt.Map = launch.Map(how)
+	opt.Map, opt.Bind = launch.Map(how), launch.Bind(bind)
 	if fs.Changed("links") {
 		var err error
 		if opt.Links, err = launch.ParseLinks(links); err != nil {
@@ -136,7 +142,11 @@ func parse(args, env []string, before *preloadOptions) (*launch.Options, error) 
 	if err != nil {
 		return nil, err
 	}
-	if rest := fs.Args(); len(rest) > 0 {
+	rest := fs.Args()
+	if before := len(args) - len(rest) - 1; before >= 0 && len(rest) > 0 && args[before] == "--bind" && launch.Bind(rest[0]).Known() {
+		return nil, fmt.Errorf("--bind %s: the value stands behind = (say --bind=%s; put -- before a program of that name)", rest[0], rest[0])
+	}
+	if len(rest) > 0 {
 		opt.Program, opt.Args = rest[0], rest[1:]
 	}
 	if err := opt.Validate(); err != nil {

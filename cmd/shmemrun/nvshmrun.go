@@ -40,9 +40,9 @@ var hydra = map[string]spelling{
 	"-envlist":         {values: 1, instead: "leave it out: PEs inherit the environment; env -i starts without one"},
 	"-genvnone":        {instead: "start it by env -i: PEs inherit the environment"},
 	"-envnone":         {instead: "start it by env -i: PEs inherit the environment"},
-	"-bind-to":         {values: 1, instead: "use --bind, or SHMEM_BIND"},
-	"-binding":         {values: 1, instead: "use --bind, or SHMEM_BIND"},
-	"-map-by":          {values: 1, instead: "use --bind, which gives each PE its share of the processors"},
+	"-bind-to":         {values: 1, as: bindTo},
+	"-binding":         {values: 1, as: bindTo},
+	"-map-by":          {values: 1, instead: "leave it out: consecutive PEs get neighbouring cores; --bind=numa gives each a NUMA node"},
 	"-membind":         {values: 1, instead: "start it by numactl"},
 	"-iface":           {values: 1, instead: "set SHMEM_BOOTSTRAP_INTERFACE"},
 	"-machinefile":     {values: 1, as: hostFile},
@@ -114,6 +114,14 @@ func count(values []string) ([]string, error) {
 
 func variable(values []string) ([]string, error) {
 	return []string{"-x", values[0] + "=" + values[1]}, nil
+}
+
+// bindTo takes the objects that PEs can be bound to here.
+func bindTo(values []string) ([]string, error) {
+	if !slices.Contains([]string{"none", "core", "numa"}, values[0]) {
+		return nil, fmt.Errorf("PEs are bound to none, core or numa (say one of them, or --bind for a share of the processors)")
+	}
+	return []string{"--bind=" + values[0]}, nil
 }
 
 func tagged([]string) ([]string, error) { return []string{"--tag-output"}, nil }

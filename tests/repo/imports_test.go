@@ -73,6 +73,8 @@ runtime/bootstrap/secret:
     # bytes and proofs, for whoever listens
 runtime/bootstrap/...: runtime/bootstrap/... runtime/shmerr
     # as above
+runtime/bootstrap/launch: runtime/bootstrap/launch/hostnet runtime/bootstrap/launcher runtime/bootstrap/rendezvous runtime/bootstrap/secret runtime/bootstrap/wire runtime/shmerr runtime/topo
+    # as above, and the processors of PEs
 runtime/topo: runtime/shmerr
     # pure assignment of NICs and cores, tested on described machines
 runtime/topo/hwloc: runtime/topo runtime/shmerr

@@ -2,37 +2,184 @@ package launch
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"libshmem/runtime/topo"
 )
 
-// allowed lists the processors that shmemrun may run on.
-func allowed() ([]int, error) {
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &set); err != nil {
-		return nil, fmt.Errorf("read allowed processors: %w", err)
-	}
-	var cpus []int
-	for cpu := 0; len(cpus) < set.Count(); cpu++ {
-		if set.IsSet(cpu) {
-			cpus = append(cpus, cpu)
-		}
-	}
-	return cpus, nil
+// Bind is the wish for processors of the PEs.
+type Bind string
+
+// The wishes.
+const (
+	BindAuto  Bind = "auto"  // as share, unless there is a reason against it
+	BindNone  Bind = "none"  // the processors of shmemrun
+	BindShare Bind = "share" // as many cores as every PE can have
+	BindCore  Bind = "core"  // a core
+	BindNUMA  Bind = "numa"  // a NUMA node
+)
+
+var portions = map[Bind]topo.Portion{BindAuto: topo.PortionShare, BindShare: topo.PortionShare, BindCore: topo.PortionCore, BindNUMA: topo.PortionNode}
+
+// Known reports whether it is one of them.
+func (b Bind) Known() bool {
+	_, known := portions[b]
+	return known || b == BindNone
 }
 
-// slice is PE number pe's share of the processors. Simulated hosts share one
-// machine, so PEs are counted over all of them. Neighbours share a processor
-// when there are more PEs than processors.
-func slice(cpus []int, pe, pes int) []int {
-	from, to := pe*len(cpus)/pes, (pe+1)*len(cpus)/pes
-	return cpus[from:max(to, from+1)]
+// binding is what PEs get. Without cpus they are not bound.
+type binding struct {
+	cpus    []topo.Set // of each PE
+	helpers topo.Set   // that no PE has: threads of the library may use them
+	remark  string     // for the banner
+}
+
+// bindPEs decides on which processors PEs run. By default they are bound only where that cannot do
+// harm. root stands before the paths of the system's files and is empty but in tests.
+func (o *Options) bindPEs(root string, at *surroundings) (*binding, error) {
+	if o.Bind == BindNone {
+		return &binding{remark: "not bound (--bind=none)"}, nil
+	}
+	if at.allowed == "" {
+		if o.Bind == BindAuto {
+			return &binding{remark: "not bound: the processors of shmemrun are not known"}, nil
+		}
+		return nil, fmt.Errorf("--bind: the kernel does not give the processors of shmemrun (leave --bind out)")
+	}
+	if o.Bind == BindAuto && o.PEs == 1 {
+		return &binding{}, nil // it has the machine
+	}
+	p, err := topo.ReadProcessors(root)
+	if o.Bind == BindAuto {
+		if reason := o.against(p, err, at); reason != "" {
+			return &binding{remark: "not bound: " + reason + " (--bind binds them all the same)"}, nil
+		}
+	}
+	if err == nil {
+		p = p.Within(at.allowed)
+	}
+	if err != nil || p.Online != at.allowed {
+		p = topo.Flat(at.allowed)
+	}
+	b := &binding{cpus: p.Deal(o.PEs, portions[o.Bind], o.gpus(len(p.GPUs)))}
+	b.helpers = p.Online
+	for _, cpus := range b.cpus {
+		b.helpers = b.helpers.Minus(cpus)
+	}
+	if threads := o.threads(); o.Bind == BindAuto && b.fewest() < threads {
+		return &binding{remark: fmt.Sprintf("not bound: OMP_NUM_THREADS=%d, and a share would be %s (--bind binds them all the same)", threads, processors(b.fewest()))}, nil
+	}
+	b.remark = fmt.Sprintf("bound by shmemrun to %s each, PE 0 to %s", processors(b.fewest()), b.cpus[0])
+	if b.helpers != "" {
+		b.remark += fmt.Sprintf("; threads of the library may also use %s", b.helpers)
+	}
+	b.remark += " (--bind=none leaves PEs unbound)"
+	return b, nil
+}
+
+func processors(n int) string {
+	if n == 1 {
+		return "1 processor"
+	}
+	return strconv.Itoa(n) + " processors"
+}
+
+func (b *binding) fewest() int {
+	n := b.cpus[0].Count()
+	for _, cpus := range b.cpus {
+		n = min(n, cpus.Count())
+	}
+	return n
+}
+
+// against is the reason not to bind PEs by default; "": there is none. A binding of which nobody
+// knows is worse than none: two jobs on the same processors, or threads of a PE that share one while
+// others are idle.
+func (o *Options) against(p *topo.Processors, err error, at *surroundings) string {
+	placed := o.placedByUser()
+	switch {
+	case placed != "":
+		return placed + " is set"
+	case err != nil:
+		return err.Error()
+	case p.Online != at.allowed:
+		return fmt.Sprintf("shmemrun itself may use %d of %d processors", at.allowed.Count(), p.Online.Count())
+	case o.PEs > p.Online.Count():
+		return fmt.Sprintf("there are %d for %s", o.PEs, processors(p.Online.Count()))
+	case at.quota > 0 && at.quota < p.Online.Count():
+		return fmt.Sprintf("the control group has time of %d of %d processors", at.quota, p.Online.Count())
+	case p.Mixed:
+		return "the cores of this machine differ in speed"
+	case !at.alone:
+		return "another job of shmemrun is on this machine, or may be"
+	case at.running > tolerated(p.Online.Count()):
+		return fmt.Sprintf("%d other threads run on this machine", at.running)
+	}
+	return ""
+}
+
+// tolerated is how many threads of others may run: with one or two of them the kernel would not
+// find idle processors for all PEs either.
+func tolerated(processors int) int { return max(processors/8, 1) }
+
+// placedByUser names a variable by which the user places PEs or their threads; "": there is none.
+func (o *Options) placedByUser() string {
+	for _, name := range []string{"SHMEM_BIND", "NVSHMEM_CPU_AFFINITY"} {
+		if v := lookup(o.Env, name); v != "" && !strings.EqualFold(v, "auto") {
+			return name + "=" + v
+		}
+	}
+	for _, name := range []string{"GOMP_CPU_AFFINITY", "KMP_AFFINITY"} {
+		if lookup(o.Env, name) != "" {
+			return name
+		}
+	}
+	if strings.Contains(lookup(o.Env, "OMP_PLACES"), "{") { // processors by number
+		return "OMP_PLACES"
+	}
+	return ""
+}
+
+// threads is how many threads OpenMP is to start in each PE; 1 where it is not said.
+func (o *Options) threads() int {
+	first, _, _ := strings.Cut(lookup(o.Env, "OMP_NUM_THREADS"), ",")
+	n, err := strconv.Atoi(strings.TrimSpace(first))
+	if err != nil {
+		return 1
+	}
+	return max(n, 1)
+}
+
+// gpus returns the number of each PE's GPU, if every PE can have one: the usual choice of a program
+// is the GPU with the number of the PE. With more PEs than GPUs that choice is not known.
+func (o *Options) gpus(n int) []int {
+	seen := make([]int, n)
+	for i := range seen {
+		seen[i] = i
+	}
+	if v, set := variable(o.Env, "CUDA_VISIBLE_DEVICES"); set {
+		seen = nil
+		for word := range strings.SplitSeq(v, ",") {
+			i, err := strconv.Atoi(strings.TrimSpace(word))
+			if err != nil || i < 0 || i >= n {
+				break // as the driver reads it; names of GPUs are not known here
+			}
+			seen = append(seen, i)
+		}
+	}
+	if o.PEs > len(seen) {
+		return nil
+	}
+	return seen[:o.PEs]
 }
 
 // bind restricts the calling thread, and the processes that it starts, to the processors.
-func bind(cpus []int) error {
+func bind(cpus topo.Set) error {
 	var set unix.CPUSet
-	for _, cpu := range cpus {
+	for _, cpu := range cpus.List() {
 		set.Set(cpu)
 	}
 	return unix.SchedSetaffinity(0, &set)

@@ -12,10 +12,11 @@ import (
 type environ struct {
 	base []string // shared by all; never appended to in place
 	npes int
+	bind *binding
 }
 
-func newEnviron(o *Options) environ {
-	drop := []string{launcher.EnvFD, launcher.EnvPE, launcher.EnvNPEs}
+func newEnviron(o *Options, b *binding) environ {
+	drop := []string{launcher.EnvFD, launcher.EnvPE, launcher.EnvNPEs, launcher.EnvCPUs, launcher.EnvHelpers, launcher.EnvBinding}
 	if o.hostOf != nil {
 		drop = append(drop, launcher.EnvHostID)
 	}
@@ -53,19 +54,25 @@ func newEnviron(o *Options) environ {
 	if _, set := seen[nicList]; !set && o.Links.N > 1 {
 		base = append(base, nicList+"="+strings.Join(o.Links.Names(), ","))
 	}
-	return environ{base: base, npes: o.PEs}
+	if b.helpers != "" {
+		base = append(base, launcher.EnvHelpers+"="+b.helpers.String())
+	}
+	return environ{base: append(base, launcher.EnvBinding+"="+b.remark), npes: o.PEs, bind: b}
 }
 
 const nicList = "SHMEM_NIC_LIST"
 
 // pe returns the environment of one PE. host is -1 where hosts are real.
 func (e environ) pe(pe libshmem.PE, fd, host int) []string {
-	env := make([]string, len(e.base), len(e.base)+4)
+	env := make([]string, len(e.base), len(e.base)+5)
 	copy(env, e.base)
 	env = append(env,
 		launcher.EnvFD+"="+strconv.Itoa(fd),
 		launcher.EnvPE+"="+strconv.Itoa(int(pe)),
 		launcher.EnvNPEs+"="+strconv.Itoa(e.npes))
+	if e.bind.cpus != nil {
+		env = append(env, launcher.EnvCPUs+"="+e.bind.cpus[pe].String())
+	}
 	if host >= 0 {
 		env = append(env, launcher.EnvHostID+"="+hostName(host))
 	}

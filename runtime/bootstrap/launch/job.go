@@ -93,12 +93,16 @@ func run(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error) {
 		return 0, rest{}, err
 	}
 	defer null.Close()
-	st := &starter{opt: o, path: path, env: newEnviron(o), null: null}
-	if o.Bind {
-		if st.cpus, err = allowed(); err != nil {
-			return 0, rest{}, err
-		}
+	here, alone, err := announce(jobName)
+	if err != nil {
+		alone = false // the binding says so
 	}
+	defer here.Close()
+	b, err := o.bindPEs("", look(o.Env, alone))
+	if err != nil {
+		return 0, rest{}, err
+	}
+	st := &starter{opt: o, path: path, env: newEnviron(o, b), null: null, cpus: b.cpus}
 	if o.Netns {
 		net, err := hostnet.New(o.hosts, o.Links)
 		if err != nil {

@@ -38,7 +38,7 @@ type Options struct {
 	Links   hostnet.Links // between those
 	Tag     bool          // prefix lines of output with the PE
 	Timeout time.Duration // 0: none
-	Bind    bool          // give each PE its own slice of the processors
+	Bind    Bind          // the processors of the PEs
 	Program string
 	Args    []string // without the program
 	Env     []string // the PEs' environment, before shmemrun's own variables
@@ -70,6 +70,9 @@ const maxPEs = 4096
 
 // Validate checks the options against each other and places the PEs.
 func (o *Options) Validate() error {
+	if o.Bind == "" {
+		o.Bind = BindAuto
+	}
 	var sizes []int
 	if o.Hosts != "" {
 		var err error
@@ -84,6 +87,8 @@ func (o *Options) Validate() error {
 		return usageErrorf("no program given (say shmemrun -n %d PROG ARGS)", o.PEs)
 	case o.Map != Block && o.Map != Cyclic:
 		return usageErrorf("--map %s: no such map (say block or cyclic)", o.Map)
+	case !o.Bind.Known():
+		return usageErrorf("--bind=%s: no such binding (say auto, none, share, core or numa)", o.Bind)
 	case o.Netns && sizes == nil:
 		return usageErrorf("--host-netns: there are no simulated hosts to put into namespaces (add --hosts H)")
 	case o.Links.N > 0 && !o.Netns:

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"libshmem/runtime/topo"
 )
 
 func TestPlacement(t *testing.T) {
@@ -44,6 +46,7 @@ func TestValidateRefuses(t *testing.T) {
 		{Options{PEs: maxPEs + 1, Map: Block, Program: "x"}, "is 1 to 4096"},
 		{Options{PEs: 1, Map: Block}, "no program"},
 		{Options{PEs: 1, Map: "round", Program: "x"}, "say block or cyclic"},
+		{Options{PEs: 2, Map: Block, Program: "x", Bind: "socket"}, "--bind=socket: no such binding (say auto, none, share, core or numa)"},
 		{Options{PEs: 2, Map: Block, Program: "x", Netns: true}, "add --hosts"},
 		{Options{PEs: 2, Map: Block, Program: "x", Hosts: "3"}, "only 2 PEs"},
 		{Options{PEs: 2, Map: Block, Program: "x", Hosts: "0"}, `"0" is no number`},
@@ -64,42 +67,30 @@ func TestValidateRefuses(t *testing.T) {
 func TestEnviron(t *testing.T) {
 	o := &Options{
 		PEs: 2, LibDir: "/p/lib", hostOf: []int{0, 1},
-		Env: []string{"A=1", "SHMEM_LAUNCHER_PE=7", "SHMEM_HOST_ID=user", "LD_LIBRARY_PATH=/old", "B=2", "A=3"},
+		Env: []string{"A=1", "SHMEM_LAUNCHER_PE=7", "SHMEM_HOST_ID=user", "LD_LIBRARY_PATH=/old", "B=2", "A=3", "SHMEM_LAUNCHER_CPUS=5", "SHMEM_LAUNCHER_HELPERS=6"},
 	}
-	got := newEnviron(o).pe(1, 9, 1)
+	got := newEnviron(o, &binding{}).pe(1, 9, 1)
 	want := []string{
-		"A=3", "B=2", "LD_LIBRARY_PATH=/p/lib:/old",
+		"A=3", "B=2", "LD_LIBRARY_PATH=/p/lib:/old", "SHMEM_LAUNCHER_BINDING=",
 		"SHMEM_LAUNCHER_FD=9", "SHMEM_LAUNCHER_PE=1", "SHMEM_LAUNCHER_NPES=2", "SHMEM_HOST_ID=host1",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
+	bound := &binding{cpus: []topo.Set{topo.NewSet(0), topo.NewSet(1)}, helpers: topo.NewSet(2, 3), remark: "bound"}
+	got = newEnviron(o, bound).pe(1, 9, 1)
+	for _, want := range []string{"SHMEM_LAUNCHER_CPUS=1", "SHMEM_LAUNCHER_HELPERS=2-3", "SHMEM_LAUNCHER_BINDING=bound"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("without %s: %q", want, got)
+		}
+	}
 	o = &Options{PEs: 1, LibDir: "/p/lib", Env: []string{"LD_LIBRARY_PATH=", "SHMEM_HOST_ID=user"}}
-	got = newEnviron(o).pe(0, 3, -1)
+	got = newEnviron(o, &binding{}).pe(0, 3, -1)
 	if !slices.Contains(got, "LD_LIBRARY_PATH=/p/lib") || !slices.Contains(got, "SHMEM_HOST_ID=user") {
 		t.Errorf("without an old path and simulated hosts: %q", got)
 	}
 	o = &Options{PEs: 1, Env: []string{"LD_LIBRARY_PATH=/old"}}
-	if got := newEnviron(o).pe(0, 3, -1); !slices.Contains(got, "LD_LIBRARY_PATH=/old") {
+	if got := newEnviron(o, &binding{}).pe(0, 3, -1); !slices.Contains(got, "LD_LIBRARY_PATH=/old") {
 		t.Errorf("without a library beside shmemrun: %q", got)
-	}
-}
-
-func TestSlices(t *testing.T) {
-	cpus := []int{2, 3, 5, 7, 8}
-	for _, c := range []struct {
-		pes  int
-		want [][]int
-	}{
-		{1, [][]int{{2, 3, 5, 7, 8}}},
-		{2, [][]int{{2, 3}, {5, 7, 8}}},
-		{5, [][]int{{2}, {3}, {5}, {7}, {8}}},
-		{7, [][]int{{2}, {2}, {3}, {5}, {5}, {7}, {8}}},
-	} {
-		for pe, want := range c.want {
-			if got := slice(cpus, pe, c.pes); !slices.Equal(got, want) {
-				t.Errorf("PE %d of %d: %v, want %v", pe, c.pes, got, want)
-			}
-		}
 	}
 }

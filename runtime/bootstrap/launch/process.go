@@ -13,6 +13,7 @@ import (
 
 	"libshmem"
 	"libshmem/runtime/bootstrap/wire"
+	"libshmem/runtime/topo"
 )
 
 // process is one PE as shmemrun sees it.
@@ -97,7 +98,7 @@ type starter struct {
 	env   environ
 	enter func(host int) error // the thread's way into a host's namespace; nil without
 	null  *os.File
-	cpus  []int // to divide among the PEs; nil without Bind
+	cpus  []topo.Set // of each PE; nil: PEs are not bound
 	began func(*process)
 }
 
@@ -137,7 +138,7 @@ func (s *starter) start(pe libshmem.PE, stdin *os.File) (_ *process, err error) 
 		}
 	}
 	if s.cpus != nil {
-		if err := bind(slice(s.cpus, int(pe), s.opt.PEs)); err != nil {
+		if err := bind(s.cpus[pe]); err != nil {
 			return nil, fmt.Errorf("bind PE %d: %w", pe, err)
 		}
 	}

@@ -86,10 +86,16 @@ func startError(name string, err error) error {
 
 // lookup returns the value of a variable in an environment.
 func lookup(env []string, name string) string {
+	v, _ := variable(env, name)
+	return v
+}
+
+// variable also reports whether it is set.
+func variable(env []string, name string) (string, bool) {
 	for i := len(env) - 1; i >= 0; i-- {
 		if v, ok := strings.CutPrefix(env[i], name+"="); ok {
-			return v
+			return v, true
 		}
 	}
-	return ""
+	return "", false
 }
