@@ -78,6 +78,7 @@ type LauncherConfig struct {
 	NPEs    int
 	CPUs    string // to which it has bound the PE, as the kernel writes them; "": to none
 	Helpers string // that no PE has
+	Bind    string // the value of --bind
 	Binding string // how PEs are bound, for the banner
 }
 

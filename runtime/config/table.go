@@ -350,6 +350,11 @@ var Table = []Setting{
 	},
 
 	{
+		Name: "SHMEM_LAUNCHER_BIND", Kind: Text, Category: Launcher, Since: "0.1",
+		Text: "The value of shmemrun's option --bind.",
+		set:  func(c *Config, v parsed) { c.Launcher.Bind = v.text },
+	},
+	{
 		Name: "SHMEM_LAUNCHER_BINDING", Kind: Text, Category: Launcher, Since: "0.1",
 		Text: "How shmemrun has bound the PEs to processors, or why it has not, for the banner.",
 		set:  func(c *Config, v parsed) { c.Launcher.Binding = v.text },

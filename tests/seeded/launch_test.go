@@ -156,4 +156,11 @@ var launchDefects = []defect{
 		user: "Go's threads interrupt a PE although a core is idle",
 		by:   unit("./runtime/job/place", "^TestBindHelpers$"), says: `a helper has 0, want`,
 	},
+	{
+		id: "launch/share-far-from-the-gpu", file: "runtime/job/place/bind.go",
+		was:  "		allowed = m.CPUs // shmemrun",
+		is:   "		allowed = before // shmemrun",
+		user: "of several PEs on a GPU, those whose default share is at the other socket stay there",
+		by:   unit("./runtime/job/place", "^TestBindThread$"), says: `far from the GPU: bound to 1, want 0`,
+	},
 }

@@ -16,7 +16,7 @@ type environ struct {
 }
 
 func newEnviron(o *Options, b *binding) environ {
-	drop := []string{launcher.EnvFD, launcher.EnvPE, launcher.EnvNPEs, launcher.EnvCPUs, launcher.EnvHelpers, launcher.EnvBinding}
+	drop := []string{launcher.EnvFD, launcher.EnvPE, launcher.EnvNPEs, launcher.EnvBind, launcher.EnvCPUs, launcher.EnvHelpers, launcher.EnvBinding}
 	if o.hostOf != nil {
 		drop = append(drop, launcher.EnvHostID)
 	}
@@ -57,6 +57,7 @@ func newEnviron(o *Options, b *binding) environ {
 	if b.helpers != "" {
 		base = append(base, launcher.EnvHelpers+"="+b.helpers.String())
 	}
+	base = append(base, launcher.EnvBind+"="+string(o.Bind))
 	return environ{base: append(base, launcher.EnvBinding+"="+b.remark), npes: o.PEs, bind: b}
 }
 

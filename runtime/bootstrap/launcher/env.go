@@ -6,6 +6,7 @@ const (
 	EnvPE      = "SHMEM_LAUNCHER_PE"      // number of the PE
 	EnvNPEs    = "SHMEM_LAUNCHER_NPES"    // number of PEs
 	EnvCPUs    = "SHMEM_LAUNCHER_CPUS"    // to which the PE is bound; not set: to none
+	EnvBind    = "SHMEM_LAUNCHER_BIND"    // the value of --bind
 	EnvHelpers = "SHMEM_LAUNCHER_HELPERS" // processors that no PE has
 	EnvBinding = "SHMEM_LAUNCHER_BINDING" // how PEs are bound, for people
 	EnvHostID  = "SHMEM_HOST_ID"          // the simulated host, with --hosts only

@@ -33,10 +33,12 @@ func (p *Place) near(m *topo.Machine, nic string) (topo.Set, string) {
 type Launched struct {
 	Own     topo.Set // to which it has bound this PE; empty: to none
 	Helpers topo.Set // to which it has bound no PE
+	Default bool     // the user has not asked for that
 }
 
 // ReadLaunched reads what shmemrun says.
 func ReadLaunched(c *config.LauncherConfig) (l Launched, err error) {
+	l.Default = c.Bind == "auto"
 	if l.Own, err = topo.ParseSet(c.CPUs); err == nil {
 		l.Helpers, err = topo.ParseSet(c.Helpers)
 	}
@@ -128,7 +130,11 @@ func (p *Place) mayBind(hasGPU bool) bool {
 
 func (p *Place) bindThread(m *topo.Machine, nic string) {
 	near, where := p.near(m, nic)
-	allowed := topo.Allowed()
+	before := topo.Allowed()
+	allowed := before
+	if l := &p.Launched; l.Default && allowed == l.Own && p.GPU != "" && near.And(allowed) == "" {
+		allowed = m.CPUs // shmemrun did not know the GPU, and binds so only if it may use every processor
+	}
 	if p.Bind == config.BindAuto && !m.CPUs.Within(allowed) {
 		return // it is bound already
 	}
@@ -136,7 +142,7 @@ func (p *Place) bindThread(m *topo.Machine, nic string) {
 	if both == "" || both == allowed {
 		return
 	}
-	p.bound = binding{tid: unix.Gettid(), before: allowed}
+	p.bound = binding{tid: unix.Gettid(), before: before}
 	if err := setAffinity(p.bound.tid, both); err != nil {
 		p.bound = binding{}
 		p.Log.Printf("pe", config.LogInfo, "bind PE: %v", err)

@@ -58,6 +58,30 @@ func TestBindThread(t *testing.T) {
 	if err := setAffinity(0, other); err != nil {
 		t.Fatal(err)
 	}
+	m.Devices = append(m.Devices, topo.Device{Kind: topo.GPU, PCI: "0000:17:00.0", Place: topo.Place{CPUs: one}})
+	for _, c := range []struct {
+		launched Launched
+		want     topo.Set
+	}{
+		{Launched{}, other},
+		{Launched{Own: other}, other},
+		{Launched{Own: other, Default: true}, one},
+		{Launched{Own: one, Default: true}, other},
+	} {
+		at := &Place{Bind: config.BindAuto, GPU: "0000:17:00.0", Launched: c.launched}
+		var err error
+		if at.Log, err = shmlog.Open(&config.Config{}, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		at.bindThread(m, "")
+		if got := topo.Allowed(); got != c.want {
+			t.Errorf("%+v, far from the GPU: bound to %v, want %v", c.launched, got, c.want)
+		}
+		at.Unbind()
+		if got := topo.Allowed(); got != other {
+			t.Errorf("%+v: afterwards on %v", c.launched, got)
+		}
+	}
 	for _, how := range []config.Bind{config.BindPE, config.BindAuto} {
 		if during, _ := bind(how, "near"); during != other {
 			t.Errorf("%v: a mask that was set is now %v", how, during)
@@ -183,8 +207,8 @@ func TestBindHelpers(t *testing.T) {
 
 // TestReadLaunched: what shmemrun writes is read, and nothing else.
 func TestReadLaunched(t *testing.T) {
-	l, err := ReadLaunched(&config.LauncherConfig{CPUs: "0-1", Helpers: "6,8"})
-	if err != nil || l.Own != topo.NewSet(0, 1) || l.Helpers != topo.NewSet(6, 8) {
+	l, err := ReadLaunched(&config.LauncherConfig{CPUs: "0-1", Helpers: "6,8", Bind: "auto"})
+	if err != nil || l.Own != topo.NewSet(0, 1) || l.Helpers != topo.NewSet(6, 8) || !l.Default {
 		t.Errorf("%+v, %v", l, err)
 	}
 	for _, c := range []config.LauncherConfig{{CPUs: "x"}, {CPUs: "1", Helpers: "1-"}} {
