@@ -86,4 +86,18 @@ var ringDefects = []defect{
 		user: "a kernel that sets a long to -1 sets it to 4294967295",
 		by:   unit("./runtime/proxy", "^TestAsInGo$"), says: `seed \d: the memories differ`,
 	},
+	{
+		id: "ring/records-as-requests", file: "runtime/proxy/loop/consumer_answer.go",
+		was:  "records := maxAnswers + min(pes, WaitingMax)",
+		is:   "records := maxAnswers",
+		user: "kernels that fetch from some fifty PEs at once end their process",
+		by:   unit("./runtime/proxy", "^TestConsumerAnswers$"), says: `index out of range \[-1\]`,
+	},
+	{
+		id: "ring/waits-for-all-rings", file: "runtime/proxy/loop/consumer.go",
+		was:  "return c.shared+max(c.own-s.waits, 0) > 1",
+		is:   "return len(c.waiting) < WaitingMax-1",
+		user: "kernels that use a PE that hangs hold up the kernels that do not",
+		by:   unit("./runtime/proxy", "^TestConsumerRingsApart$"), says: `answer: still not so after many steps`,
+	},
 }

@@ -20,7 +20,8 @@ const (
 	drainBatch = 32
 	// WaitingMax is how many operations wait for PEs without room before the rings have to wait
 	// themselves. It is enough for some operations to each of many PEs. A pass over that many costs
-	// no more than a post.
+	// no more than a post. Half of them are divided among the rings, so a ring whose operations are
+	// all for PEs without room does not stop the others.
 	WaitingMax = 1024
 )
 
@@ -45,6 +46,8 @@ type Consumer struct {
 
 	waiting  []waiting
 	spare    []waiting
+	own      int      // operations of each ring that may wait whatever the other rings do
+	shared   int      // places for operations beyond these that are free
 	perPE    []uint16 // operations that wait, by PE
 	blocked  []uint32 // pass in which the PE had no room
 	pass     uint32
@@ -80,6 +83,7 @@ type Consumer struct {
 type serving struct {
 	ring    *queue.Ring
 	kept    []queue.Op // decoded operations for which there was no room
+	waits   int        // operations in Consumer.waiting
 	quiet   waits
 	fence   waits
 	stalled stalled
@@ -129,7 +133,9 @@ func NewConsumer(e Poster, rings []*queue.Ring, locals *Locals, report func(erro
 	for _, r := range rings {
 		c.rings = append(c.rings, &serving{ring: r, kept: make([]queue.Op, 0, drainBatch)})
 	}
-	c.answers.init()
+	c.own = max(WaitingMax/2/max(len(rings), 1), 2)
+	c.shared = max(WaitingMax-c.own*len(rings), 0)
+	c.answers.init(limits.NPEs)
 	c.openInnerLoop()
 	return c
 }
@@ -162,7 +168,7 @@ func (c *Consumer) Drain() int {
 func (c *Consumer) drainRing(s *serving) int {
 	var ops []queue.Op
 	if len(s.kept) > 0 {
-		if !c.room() {
+		if !c.room(s) {
 			return 0
 		}
 		ops = c.batch[:copy(c.batch[:], s.kept)]
@@ -176,7 +182,7 @@ func (c *Consumer) drainRing(s *serving) int {
 	}
 	n := 0
 	c.e.Stamp(clock.Now())
-	for ; n < len(ops) && c.room(); n++ {
+	for ; n < len(ops) && c.room(s); n++ {
 		c.take(s, ops, n)
 	}
 	c.flushMerge()
@@ -189,8 +195,21 @@ func (c *Consumer) drainRing(s *serving) int {
 	return n
 }
 
-// room reports whether one more operation may have to wait, besides the put that may grow.
-func (c *Consumer) room() bool { return len(c.waiting) < WaitingMax-1 }
+// room reports whether one more operation of a ring may have to wait, besides the put that may grow.
+func (c *Consumer) room(s *serving) bool { return c.shared+max(c.own-s.waits, 0) > 1 }
+
+// hold counts an operation of a ring that begins to wait, and release one that was posted.
+func (c *Consumer) hold(s *serving) {
+	if s.waits++; s.waits > c.own {
+		c.shared--
+	}
+}
+
+func (c *Consumer) release(s *serving) {
+	if s.waits--; s.waits >= c.own {
+		c.shared++
+	}
+}
 
 // take starts the i-th of ops, which are the latest decoded operations of the ring.
 func (c *Consumer) take(s *serving, ops []queue.Op, i int) {
@@ -262,6 +281,7 @@ func (c *Consumer) start(op *queue.Op) {
 	c.enqueued++
 	c.keepBytes(op, &c.state)
 	c.waiting = append(c.waiting, waiting{*op, c.state, c.enqueued})
+	c.hold(c.state.ring)
 	c.perPE[op.PE]++
 }
 
@@ -285,6 +305,7 @@ func (c *Consumer) postWaiting() int {
 			continue
 		}
 		c.giveBytes(&w.state)
+		c.release(w.state.ring)
 		c.perPE[pe]--
 	}
 	return len(work) - len(c.waiting)

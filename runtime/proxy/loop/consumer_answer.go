@@ -13,12 +13,16 @@ import (
 const maxAnswers = 512
 
 // answers turns the requests that the engine completes into answers in rings.
+//
+// An operation keeps its record until its answer, also while it waits for room: its pieces may be
+// under way, and one may have failed. Of the operations that wait for a PE only the first one has
+// been tried and has a record. So records without a request are at most as many as PEs.
 type answers struct {
 	requests [maxAnswers]call.Request
 	of       [maxAnswers]uint16 // the record of each request
 	idle     []uint16           // free requests
 	busy     []uint16
-	records  [maxAnswers + 1]record // record 0 means none
+	records  []record // record 0 means none
 	unused   []uint16
 	seen     uint64 // Poster.Completed at the last pass over them
 }
@@ -34,10 +38,16 @@ type record struct {
 	pe     uint32
 }
 
-func (a *answers) init() {
-	a.idle, a.busy, a.unused = make([]uint16, 0, maxAnswers), make([]uint16, 0, maxAnswers), make([]uint16, 0, maxAnswers)
+// init makes records for a job of so many PEs, of which no more than WaitingMax have operations that
+// wait.
+func (a *answers) init(pes int) {
+	records := maxAnswers + min(pes, WaitingMax)
+	a.idle, a.busy, a.unused = make([]uint16, 0, maxAnswers), make([]uint16, 0, maxAnswers), make([]uint16, 0, records)
+	a.records = make([]record, records+1)
 	for i := maxAnswers; i > 0; i-- {
 		a.idle = append(a.idle, uint16(i-1))
+	}
+	for i := records; i > 0; i-- {
 		a.unused = append(a.unused, uint16(i))
 	}
 }
@@ -49,7 +59,7 @@ func (a *answers) request(op *queue.Op, w *progress) *call.Request {
 		return nil
 	}
 	if w.record == 0 {
-		w.record = a.unused[len(a.unused)-1] // there are as many records as requests
+		w.record = a.unused[len(a.unused)-1] // one is left: see answers
 		a.unused = a.unused[:len(a.unused)-1]
 		a.records[w.record] = record{ring: w.ring.ring, reply: op.Reply, left: 1, code: op.Code, pe: op.PE}
 	}
