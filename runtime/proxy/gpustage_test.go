@@ -271,6 +271,30 @@ func TestStagedStuckPeer(t *testing.T) {
 	}
 }
 
+// PEs that do not answer leave slots for gets from another PE. Without that three of them take all.
+func TestStagedStuckGets(t *testing.T) {
+	const stuckPEs, n = 3, 64
+	m := modes[0]
+	m.gpus = &gpus{chunk: messageSize, chunks: 3}
+	stuck := true
+	m.stuck = func(o *work) bool { return stuck && o.to <= stuckPEs && o.from <= stuckPEs }
+	j := newJob(t, m, 1, stuckPEs+2, 4096)
+	a := j.pes[0]
+	back, got := a.card.local(make([]byte, n))
+	for pe := libshmem.PE(1); pe <= stuckPEs; pe++ {
+		for a.Get(pe, 0, back, n, nil) == Pending {
+		}
+	}
+	fill := fill(j.rng, n)
+	copy(j.pes[stuckPEs+1].heap, fill)
+	var fetched Request
+	a.post(func() Status { return a.Get(stuckPEs+1, 0, back, n, &fetched) })
+	j.await("get from another PE", func() bool { return fetched.Done != 0 })
+	differ(t, "bytes that were got", got, fill)
+	stuck = false
+	j.close()
+}
+
 // On a PE whose user heap is GPU memory, main memory changes after GPU memory if a fence orders it
 // so.
 func TestStagedTwoMemories(t *testing.T) {

@@ -52,6 +52,13 @@ var proxyDefects = []defect{
 		by:   unit("./runtime/proxy", "^TestPlayedStuckPeers$"), says: `the endpoint is full, with \d+ of 512 tokens free`,
 	},
 	{
+		id: "proxy/stuck-gets-take-all-slots", file: "runtime/proxy/gpustage/get.go",
+		was:  "small, ok = g.slots.TakeFor(pe); !ok",
+		is:   "small, ok = g.slots.Take(); !ok",
+		user: "three PEs that hang hold up gets into GPU memory from all others",
+		by:   unit("./runtime/proxy", "^TestStagedStuckGets$"), says: `room to post: still not so after many polls`,
+	},
+	{
 		id: "proxy/flush-follows-nothing-in-c", file: "runtime/proxy/fastpath/fastpath.h",
 		was:  "h->need = h->kind == SHMEMI_MESSAGE_FLUSH ? p->out.posted : p->out.after;",
 		is:   "h->need = p->out.after;",

@@ -54,7 +54,7 @@ func (g *gets) begin(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer
 	var small uint16
 	if gpu {
 		var ok bool
-		if small, ok = g.slots.Take(); !ok {
+		if small, ok = g.slots.TakeFor(pe); !ok {
 			return call.Again
 		}
 	}
@@ -66,7 +66,7 @@ func (g *gets) begin(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer
 	}
 	if st != call.Done {
 		if gpu {
-			g.slots.Give(small)
+			g.slots.GiveFor(pe, small)
 		}
 		return st
 	}
@@ -181,7 +181,7 @@ func (g *gets) end(t fabric.Token) {
 		o.err, o.status = lost, int32(call.Failed)
 	}
 	if o.gpu {
-		g.slots.Give(o.slot)
+		g.slots.GiveFor(o.pe, o.slot)
 	}
 	if lost == nil {
 		o.status = max(o.status, g.engine.Deregister(t, o.status == 0))
