@@ -41,8 +41,6 @@ struct shmemi_init_args {
     /* The program uses the names of NVSHMEM: its variables of the environment are settings, too, it
      * has kernels of its own, and its heap may grow to the GPU's memory. */
     int nvshmem;
-    /* The front's abort function, for the core's own threads. */
-    void (*abort_)(const char *call, const char *remedy, const char *cause, ...);
     /* Returns which of these groups of ranges there will be: none without a profiler that listens.
      * -1: this library cannot show any. The thread is in a range from here on, if init is one. */
     int (*ranges)(uint32_t groups);
@@ -193,7 +191,11 @@ struct shmemi_core {
     void (*probe)(const int32_t *pes, int n);
 };
 
-/* The one symbol that libshmem_core.so exports. */
-const struct shmemi_core *shmemi_core_table(void);
+/* The front's abort function. */
+typedef void shmemi_abort_fn(const char *call, const char *remedy, const char *cause, ...);
+
+/* The one symbol that libshmem_core.so exports. The core ends the process by that function where no
+ * call can return an error, and from its own threads. */
+const struct shmemi_core *shmemi_core_table(shmemi_abort_fn *abort_);
 
 #endif

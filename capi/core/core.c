@@ -14,6 +14,7 @@
 #include "wake.h"
 
 #define BATCH 32
+#define EXIT_ABORTED 134 /* as the front's abort function */
 
 char shmemi_core_text[1024];
 char shmemi_core_remedy[256];
@@ -22,13 +23,7 @@ char shmemi_core_version[64];
 static struct shmemi_state *state;
 static struct shmemi_native native;
 static struct shmemi_fastpath *express; /* of the first stream */
-static void (*front_abort)(const char *call, const char *remedy, const char *cause, ...);
-
-void shmemi_core_set_abort(void (*abort_)(const char *call, const char *remedy, const char *cause,
-                                          ...))
-{
-    front_abort = abort_;
-}
+static shmemi_abort_fn *front_abort;
 
 static struct shmemi_init_args front; /* only its functions are used */
 
@@ -99,6 +94,17 @@ void shmemi_core_fatal(const char *what)
     front_abort("network", "see the messages of the other PEs; SHMEM_PROVIDER selects another",
                 "%s", what);
     abort();
+}
+
+void shmemi_core_internal_error(const char *call, const char *what)
+{
+    front_abort(call, "a mistake of libshmem: please report it with the stack above", "%s", what);
+    abort();
+}
+
+void shmemi_core_exit(void)
+{
+    _exit(EXIT_ABORTED);
 }
 
 void shmemi_core_lost_fatal(const char *what)
@@ -345,7 +351,7 @@ static void batch(uint32_t stream, int on)
     of(stream)->batching = on != 0;
 }
 
-const struct shmemi_core *shmemi_core_table(void)
+const struct shmemi_core *shmemi_core_table(shmemi_abort_fn *abort_)
 {
     static struct shmemi_core table = {
         .version = SHMEMI_ABI_VERSION,
@@ -407,6 +413,7 @@ const struct shmemi_core *shmemi_core_table(void)
         .tell = (void (*)(int, const char *))shmemgoTell,
         .probe = (void (*)(const int32_t *, int))shmemgoProbe,
     };
+    front_abort = abort_;
     if (table.build == NULL)
         table.build = shmemgoVersion();
     return &table;

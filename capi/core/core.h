@@ -23,6 +23,9 @@ extern char shmemi_core_version[64];
 
 /* Ends the process through the front's abort function. */
 void shmemi_core_fatal(const char *what) __attribute__((noreturn));
+/* The same for a panic of Go's in a call or a goroutine, and without a word. */
+void shmemi_core_internal_error(const char *call, const char *what) __attribute__((noreturn));
+void shmemi_core_exit(void) __attribute__((noreturn));
 /* The same for a PE that is lost. */
 void shmemi_core_lost_fatal(const char *what) __attribute__((noreturn));
 /* The same for a launcher that is gone. */
@@ -59,7 +62,7 @@ void shmemi_core_move_by(const struct shmemi_core_gpu *gpu);
 /* From now on, shmemgoDepart is called when this process ends by exit(), or is not. */
 void shmemi_core_departs(int departs);
 
-/* Keeps the front's functions that args names, but for abort_. */
+/* Keeps the front's functions that args names. */
 void shmemi_core_keep(const struct shmemi_init_args *args);
 /* The work of a PE, and the news that this one has finalized, as in struct shmemi_init_args. */
 void shmemi_core_doing(int pe, unsigned how, char *text, size_t size);
@@ -68,8 +71,5 @@ void shmemi_core_finalized(void);
 int shmemi_core_open_ranges(uint32_t groups);
 /* Of the proxy: SHMEMI_NVTX_... */
 void shmemi_core_range(unsigned name);
-
-void shmemi_core_set_abort(void (*abort_)(const char *call, const char *remedy, const char *cause,
-                                          ...));
 
 #endif

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"libshmem"
+	"libshmem/runtime/guard"
 	"libshmem/runtime/stats"
 )
 
@@ -37,6 +38,7 @@ func nameOf(i int) []C.char {
 
 //export shmemgoCounterName
 func shmemgoCounterName(id C.int) *C.char {
+	defer guard.Catch("counter_name")
 	nameCounters()
 	if id < 0 || int(id) >= len(stats.Counters) {
 		return nil
@@ -46,6 +48,7 @@ func shmemgoCounterName(id C.int) *C.char {
 
 //export shmemgoCounter
 func shmemgoCounter(id, pe C.int, value *C.uint64_t) C.int {
+	defer guard.Catch("counter")
 	v, ok := current.Counters.One(int(id), libshmem.PE(pe))
 	if !ok {
 		return -1
@@ -56,6 +59,7 @@ func shmemgoCounter(id, pe C.int, value *C.uint64_t) C.int {
 
 //export shmemgoCounterNIC
 func shmemgoCounterNIC(id, nic C.int, value *C.uint64_t) C.int {
+	defer guard.Catch("counter_nic")
 	nics := current.Counters.NICs()
 	if nic < 0 || int(nic) >= len(nics) {
 		return -1
@@ -73,6 +77,7 @@ var nicName [64]C.char
 
 //export shmemgoNICName
 func shmemgoNICName(nic C.int) *C.char {
+	defer guard.Catch("nic_name")
 	nics := current.Counters.NICs()
 	if nic < 0 || int(nic) >= len(nics) {
 		return nil

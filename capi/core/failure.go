@@ -13,6 +13,7 @@ import (
 
 	"libshmem"
 	"libshmem/runtime/config"
+	"libshmem/runtime/guard"
 	"libshmem/runtime/job"
 	"libshmem/runtime/job/area"
 	"libshmem/runtime/proxy"
@@ -57,6 +58,7 @@ func lose(lost libshmem.PE) {
 //
 //export shmemgoErrorPE
 func shmemgoErrorPE(to *C.char, size C.size_t) C.int {
+	defer guard.Catch("error_pe")
 	reason := errors.New("no reason given")
 	if current.Engine != nil {
 		current.Engine.Locked(func() {
@@ -75,22 +77,31 @@ func shmemgoErrorPE(to *C.char, size C.size_t) C.int {
 
 //export shmemgoFate
 func shmemgoFate(of C.int, to *C.char, size C.size_t) {
+	defer guard.Catch("fate")
 	text(unsafe.Slice(to, int(size)), current.Watch.Fate(libshmem.PE(of)))
 }
 
 //export shmemgoAcknowledge
-func shmemgoAcknowledge() C.int { return C.int(current.Producers.Stopper.Acknowledge()) }
+func shmemgoAcknowledge() C.int {
+	defer guard.Catch("acknowledge")
+	return C.int(current.Producers.Stopper.Acknowledge())
+}
 
 //export shmemgoGiveUp
-func shmemgoGiveUp(of C.int) { current.Watch.GiveUp(libshmem.PE(of)) }
+func shmemgoGiveUp(of C.int) {
+	defer guard.Catch("give_up")
+	current.Watch.GiveUp(libshmem.PE(of))
+}
 
 //export shmemgoExplain
 func shmemgoExplain(pes *C.int32_t, n, all C.int, to *C.char, size C.size_t) {
+	defer guard.Catch("explain")
 	text(unsafe.Slice(to, int(size)), current.Watch.Explanation(listed(pes, n), int(all)))
 }
 
 //export shmemgoLate
 func shmemgoLate(pes *C.int32_t, n, all C.int, to *C.char, size C.size_t) {
+	defer guard.Catch("late")
 	text(unsafe.Slice(to, int(size)), current.Watch.Late(listed(pes, n), int(all)))
 }
 
@@ -110,6 +121,7 @@ func doing(of libshmem.PE, how area.How) string {
 
 //export shmemgoReport
 func shmemgoReport(line *C.char) {
+	defer guard.Catch("report")
 	if j := current; j != nil {
 		j.Report(C.GoString(line))
 	}
@@ -117,10 +129,14 @@ func shmemgoReport(line *C.char) {
 
 //export shmemgoTell
 func shmemgoTell(of C.int, line *C.char) {
+	defer guard.Catch("tell")
 	if j := current; j != nil {
 		j.Tell(int(of), C.GoString(line))
 	}
 }
 
 //export shmemgoProbe
-func shmemgoProbe(pes *C.int32_t, n C.int) { current.Watch.Probe(listed(pes, n)) }
+func shmemgoProbe(pes *C.int32_t, n C.int) {
+	defer guard.Catch("probe")
+	current.Watch.Probe(listed(pes, n))
+}

@@ -11,6 +11,7 @@ import (
 	"libshmem"
 	"libshmem/queue"
 	"libshmem/runtime/gpu/cuda"
+	"libshmem/runtime/guard"
 	"libshmem/runtime/job"
 	"libshmem/runtime/proxy"
 )
@@ -33,11 +34,15 @@ func flag(yes bool) C.int {
 
 //export shmemgoGPUMove
 func shmemgoGPUMove(to, from unsafe.Pointer, n C.size_t) C.int {
+	defer guard.Catch("gpu_move")
 	return answer(current.GPU.Move(to, from, uint64(n)))
 }
 
 //export shmemgoGPUSettle
-func shmemgoGPUSettle() C.int { return answer(current.GPU.Settle()) }
+func shmemgoGPUSettle() C.int {
+	defer guard.Catch("gpu_settle")
+	return answer(current.GPU.Settle())
+}
 
 // Because of the import this package is compiled anew when driver.h or marks.h changes.
 var _ = [1]byte{}[cuda.MarksSize-C.sizeof_struct_shmemi_cuda_marks]
@@ -56,30 +61,45 @@ func moveBy(j *job.Job) {
 
 //export shmemgoGPUClear
 func shmemgoGPUClear(at unsafe.Pointer, n C.size_t) C.int {
+	defer guard.Catch("gpu_clear")
 	return answer(current.GPU.Clear(at, uint64(n)))
 }
 
 //export shmemgoGPUAMO
 func shmemgoGPUAMO(at unsafe.Pointer, op, width C.int, operand, compare C.uint64_t, fetched *C.uint64_t) C.int {
+	defer guard.Catch("gpu_amo")
 	old, err := current.GPU.Atomic(at, proxy.Op(op), int(width), uint64(operand), uint64(compare))
 	*fetched = C.uint64_t(old)
 	return answer(err)
 }
 
 //export shmemgoGPUHolds
-func shmemgoGPUHolds(at unsafe.Pointer) C.int { return flag(current.GPU.Holds(at)) }
+func shmemgoGPUHolds(at unsafe.Pointer) C.int {
+	defer guard.Catch("gpu_holds")
+	return flag(current.GPU.Holds(at))
+}
 
 //export shmemgoGPUReset
-func shmemgoGPUReset() C.int { return flag(current.GPUReset()) }
+func shmemgoGPUReset() C.int {
+	defer guard.Catch("gpu_reset")
+	return flag(current.GPUReset())
+}
 
 //export shmemgoGPUChosen
-func shmemgoGPUChosen() C.int { return flag(current.GPU.Chosen()) }
+func shmemgoGPUChosen() C.int {
+	defer guard.Catch("gpu_chosen")
+	return flag(current.GPU.Chosen())
+}
 
 //export shmemgoGPUMoved
-func shmemgoGPUMoved() C.int { return flag(current.GPU.Moved()) }
+func shmemgoGPUMoved() C.int {
+	defer guard.Catch("gpu_moved")
+	return flag(current.GPU.Moved())
+}
 
 //export shmemgoGPULook
 func shmemgoGPULook(at unsafe.Pointer, n C.size_t, granule, before, size *C.size_t) C.int {
+	defer guard.Catch("gpu_look")
 	l, unit, err := current.GPU.Look(at, uint64(n))
 	if err == nil {
 		*granule, *before, *size = C.size_t(unit), C.size_t(l.Before), C.size_t(l.Size)
@@ -89,6 +109,7 @@ func shmemgoGPULook(at unsafe.Pointer, n C.size_t, granule, before, size *C.size
 
 //export shmemgoGPUForget
 func shmemgoGPUForget() {
+	defer guard.Catch("gpu_forget")
 	if err := current.GPU.Forget(); err != nil {
 		current.Explain(err)
 	}
@@ -96,6 +117,7 @@ func shmemgoGPUForget() {
 
 //export shmemgoGPULend
 func shmemgoGPULend(size, offset C.size_t) C.int64_t {
+	defer guard.Catch("gpu_lend")
 	off, err := current.Lend(uint64(size), uint64(offset))
 	if answer(err) != C.SHMEMI_DONE {
 		return -1
@@ -105,16 +127,19 @@ func shmemgoGPULend(size, offset C.size_t) C.int64_t {
 
 //export shmemgoGPUTakeBack
 func shmemgoGPUTakeBack(offset C.int64_t) C.int {
+	defer guard.Catch("gpu_take_back")
 	return answer(current.TakeBack(libshmem.Offset(offset)))
 }
 
 //export shmemgoQuietRings
 func shmemgoQuietRings(ticket *C.uint64_t) C.int {
+	defer guard.Catch("quiet_rings")
 	return C.int(current.Producers.Quiet((*uint64)(ticket)))
 }
 
 //export shmemgoKernels
 func shmemgoKernels(image *unsafe.Pointer, at *C.uint64_t) C.int {
+	defer guard.Catch("kernels")
 	k, err := current.Producers.Kernels()
 	if k != nil {
 		*image, *at = unsafe.Pointer(k.State), C.uint64_t(k.At)
@@ -130,6 +155,7 @@ func shmemgoKernels(image *unsafe.Pointer, at *C.uint64_t) C.int {
 
 //export shmemgoTeamShow
 func shmemgoTeamShow(slot C.int, t *C.struct_shmemi_device_team, pes *C.int32_t) C.int {
+	defer guard.Catch("team_show")
 	if t == nil {
 		return answer(current.Producers.Teams.Hide(int(slot)))
 	}
@@ -142,4 +168,7 @@ func shmemgoTeamShow(slot C.int, t *C.struct_shmemi_device_team, pes *C.int32_t)
 }
 
 //export shmemgoTeamRenew
-func shmemgoTeamRenew(slot C.int) C.int { return answer(current.Producers.Teams.Renew(int(slot))) }
+func shmemgoTeamRenew(slot C.int) C.int {
+	defer guard.Catch("team_renew")
+	return answer(current.Producers.Teams.Renew(int(slot)))
+}

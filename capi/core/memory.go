@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"libshmem"
+	"libshmem/runtime/guard"
 	"libshmem/runtime/heap"
 	"libshmem/runtime/job"
 )
@@ -45,6 +46,7 @@ func showHeap() {
 
 //export shmemgoHeapAlloc
 func shmemgoHeapAlloc(size, align C.size_t, hints C.long) C.int64_t {
+	defer guard.Catch("heap_alloc")
 	defer showHeap()
 	if err := heap.Hints(hints).Check(); err != nil {
 		return answerNoMemory
@@ -62,6 +64,7 @@ func shmemgoHeapAlloc(size, align C.size_t, hints C.long) C.int64_t {
 
 //export shmemgoHeapFree
 func shmemgoHeapFree(offset C.int64_t) C.int {
+	defer guard.Catch("heap_free")
 	defer showHeap()
 	if err := current.Heap.Free(libshmem.Offset(offset)); err != nil {
 		current.Explain(err)
@@ -72,6 +75,7 @@ func shmemgoHeapFree(offset C.int64_t) C.int {
 
 //export shmemgoHeapRealloc
 func shmemgoHeapRealloc(offset C.int64_t, size C.size_t, oldSize *C.size_t) C.int64_t {
+	defer guard.Catch("heap_realloc")
 	start, old, ok := current.Heap.Block(libshmem.Offset(offset))
 	if !ok || start != libshmem.Offset(offset) {
 		return answerNoBlock
@@ -96,6 +100,7 @@ func shmemgoHeapRealloc(offset C.int64_t, size C.size_t, oldSize *C.size_t) C.in
 
 //export shmemgoHeapRoom
 func shmemgoHeapRoom(offset C.int64_t) C.size_t {
+	defer guard.Catch("heap_room")
 	start, size, ok := current.Heap.Block(libshmem.Offset(offset))
 	if !ok {
 		return 0

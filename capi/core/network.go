@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"libshmem"
+	"libshmem/runtime/guard"
 	"libshmem/runtime/proxy"
 )
 
@@ -17,6 +18,7 @@ import (
 
 //export shmemgoPut
 func shmemgoPut(stream C.uint32_t, pe C.int, offset C.int64_t, source unsafe.Pointer, n C.size_t, r *C.struct_shmemi_request) C.int {
+	defer guard.Catch("put")
 	return C.int(current.Engine.Context(uint32(stream)).Put(libshmem.PE(pe), libshmem.Offset(offset), source, uint64(n), request(r)))
 }
 
@@ -24,12 +26,14 @@ func shmemgoPut(stream C.uint32_t, pe C.int, offset C.int64_t, source unsafe.Poi
 func shmemgoPutSignal(stream C.uint32_t, pe C.int, offset C.int64_t, source unsafe.Pointer, n C.size_t,
 	signalOffset C.int64_t, signal C.uint64_t, op C.int, r *C.struct_shmemi_request,
 ) C.int {
+	defer guard.Catch("put_signal")
 	return C.int(current.Engine.Context(uint32(stream)).PutSignal(libshmem.PE(pe), libshmem.Offset(offset), source, uint64(n),
 		libshmem.Offset(signalOffset), uint64(signal), proxy.Op(op), request(r)))
 }
 
 //export shmemgoGetRemote
 func shmemgoGetRemote(stream C.uint32_t, pe C.int, offset C.int64_t, dest unsafe.Pointer, n C.size_t, r *C.struct_shmemi_request) C.int {
+	defer guard.Catch("get")
 	return C.int(current.Engine.Context(uint32(stream)).Get(libshmem.PE(pe), libshmem.Offset(offset), dest, uint64(n), request(r)))
 }
 
@@ -37,20 +41,26 @@ func shmemgoGetRemote(stream C.uint32_t, pe C.int, offset C.int64_t, dest unsafe
 func shmemgoAMO(stream C.uint32_t, pe C.int, offset C.int64_t, op, width C.int, operand, compare C.uint64_t,
 	fetch unsafe.Pointer, r *C.struct_shmemi_request,
 ) C.int {
+	defer guard.Catch("amo")
 	return C.int(current.Engine.Context(uint32(stream)).AMO(libshmem.PE(pe), libshmem.Offset(offset), proxy.Op(op), uint8(width),
 		uint64(operand), uint64(compare), fetch, request(r)))
 }
 
 //export shmemgoRelease
-func shmemgoRelease() { current.Engine.Release() }
+func shmemgoRelease() {
+	defer guard.Catch("poll")
+	current.Engine.Release()
+}
 
 //export shmemgoFence
 func shmemgoFence(stream C.uint32_t) C.int {
+	defer guard.Catch("fence")
 	return C.int(current.Engine.Context(uint32(stream)).Fence())
 }
 
 //export shmemgoQuiet
 func shmemgoQuiet(stream C.uint32_t, ticket *C.uint64_t) C.int {
+	defer guard.Catch("quiet")
 	e := current.Engine.Context(uint32(stream))
 	if *ticket == 0 {
 		*ticket = C.uint64_t(e.QuietBegin())
@@ -60,6 +70,7 @@ func shmemgoQuiet(stream C.uint32_t, ticket *C.uint64_t) C.int {
 
 //export shmemgoReaches
 func shmemgoReaches(pe C.int, offset C.int64_t, n C.size_t) C.int {
+	defer guard.Catch("reaches")
 	if current.Network.Reaches(libshmem.PE(pe), libshmem.Offset(offset), uint64(n)) {
 		return 1
 	}
@@ -68,6 +79,7 @@ func shmemgoReaches(pe C.int, offset C.int64_t, n C.size_t) C.int {
 
 //export shmemgoContextOpen
 func shmemgoContextOpen(stream C.uint32_t) C.int {
+	defer guard.Catch("context_open")
 	n, err := current.Engine.OpenContext(uint32(stream))
 	if err != nil {
 		failure.Store(&err)
@@ -81,6 +93,7 @@ var failure atomic.Pointer[error]
 
 //export shmemgoError
 func shmemgoError() *C.char {
+	defer guard.Catch("error")
 	reason := "no reason given"
 	if err := failure.Swap(nil); err != nil {
 		reason = (*err).Error()

@@ -9,6 +9,7 @@ import "C"
 import (
 	"unsafe"
 
+	"libshmem/runtime/guard"
 	"libshmem/runtime/job/producers"
 	"libshmem/runtime/proxy"
 )
@@ -18,6 +19,7 @@ var wakers []*C.struct_shmemi_core_waker
 
 //export shmemgoRings
 func shmemgoRings() unsafe.Pointer {
+	defer guard.Catch("rings")
 	state, err := current.Producers.Rings(waker)
 	if err != nil {
 		failure.Store(&err)
@@ -43,7 +45,10 @@ func waker(i int, e *proxy.Engine) producers.Waker {
 // shmemgoWake ends the sleep of a proxy whose network is in Go.
 //
 //export shmemgoWake
-func shmemgoWake(i C.int) { current.Engines[i].Rouse() }
+func shmemgoWake(i C.int) {
+	defer guard.Catch("wake")
+	current.Engines[i].Rouse()
+}
 
 // freeWakers is called when no producer is left.
 func freeWakers() {

@@ -10,21 +10,25 @@ import (
 	"unsafe"
 
 	"libshmem/queue"
+	"libshmem/runtime/guard"
 	"libshmem/runtime/onstream"
 )
 
 //export shmemgoStreamOpen
 func shmemgoStreamOpen(file *C.char) C.int {
+	defer guard.Catch("stream_open")
 	return answer(current.Producers.OpenStreams(C.GoString(file)))
 }
 
 //export shmemgoStreamCall
 func shmemgoStreamCall(what C.int, c *C.struct_shmemi_stream_call, stream unsafe.Pointer) C.int {
+	defer guard.Catch("stream_call")
 	return answer(current.Producers.Streams.Queue(onstream.What(what), (*queue.StreamCall)(unsafe.Pointer(c)), uintptr(stream)))
 }
 
 //export shmemgoModuleJob
 func shmemgoModuleJob(what C.int, handle unsafe.Pointer, at *unsafe.Pointer, size *C.size_t) C.int {
+	defer guard.Catch("module_job")
 	where, n, err := current.GPU.Module(what == C.SHMEMI_LIBRARY, handle)
 	*at, *size = where, C.size_t(n)
 	return answer(err)

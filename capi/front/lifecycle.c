@@ -126,7 +126,6 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
         .uid_n_pes = given ? given->n_pes : 0,
         .mpi_comm = given ? given->mpi_comm : NULL,
         .nvshmem = shmemi_is_nvshmem(),
-        .abort_ = shmemi_abort_core,
         .ranges = shmemi_ranges_open,
         .range_enter = shmemi_range_enter,
         .range_leave = shmemi_range_leave,

@@ -77,9 +77,9 @@ const struct shmemi_core *shmemi_core_open(char *error, size_t size)
                  shmemi_front_path());
         return NULL;
     }
-    const struct shmemi_core *(*get)(void);
+    const struct shmemi_core *(*get)(shmemi_abort_fn *);
     *(void **)&get = dlsym(core, "shmemi_core_table");
-    const struct shmemi_core *t = get ? get() : NULL;
+    const struct shmemi_core *t = get ? get(shmemi_abort_core) : NULL;
     if (t == NULL || t->version != SHMEMI_ABI_VERSION || t->size != sizeof *t ||
         t->state_size != sizeof(struct shmemi_state) || strcmp(t->build, SHMEMI_VERSION) != 0) {
         snprintf(error, size,

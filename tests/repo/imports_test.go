@@ -31,7 +31,7 @@ capi/spec:
 capi/gen: capi/spec internal/generated
     # runs when the library is built: what it imported of the runtime would
     # have to be built before the files that it generates
-capi/core: fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/heap runtime/statuspage runtime/nvtx runtime/onstream runtime/job runtime/job/area runtime/job/choice runtime/job/kernels runtime/job/producers runtime/job/statics runtime/job/watch runtime/proxy runtime/proxy/fastpath runtime/shmerr runtime/stats runtime/topo
+capi/core: fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/guard runtime/heap runtime/statuspage runtime/nvtx runtime/onstream runtime/job runtime/job/area runtime/job/choice runtime/job/kernels runtime/job/producers runtime/job/statics runtime/job/watch runtime/proxy runtime/proxy/fastpath runtime/shmerr runtime/stats runtime/topo
     # translates the C function table into calls and decides nothing, so that
     # the runtime can be tested without C. It names the types of those calls;
     # what is behind them is picked in runtime/job. It marks its own calls of the driver
@@ -58,6 +58,8 @@ cmd/internal/tracereplay: cmd/internal/tracefile fabric/sim runtime/replay runti
 cmd/internal/poller: runtime/shmerr
     # asks the kernel alone, before anything else runs
 
+runtime/guard:
+    # whatever panics, and whatever then ends the process
 runtime/shmerr:
     # everybody returns its errors, so an import here would be a cycle
 runtime/shmlog: runtime/config runtime/shmerr
@@ -71,7 +73,7 @@ runtime/bootstrap: runtime/bootstrap/secret runtime/shmerr
     # way to launch
 runtime/bootstrap/secret:
     # bytes and proofs, for whoever listens
-runtime/bootstrap/...: runtime/bootstrap/... runtime/shmerr
+runtime/bootstrap/...: runtime/bootstrap/... runtime/guard runtime/shmerr
     # as above
 runtime/bootstrap/launch: runtime/bootstrap/launch/hostnet runtime/bootstrap/launcher runtime/bootstrap/rendezvous runtime/bootstrap/secret runtime/bootstrap/wire runtime/shmerr runtime/topo
     # as above, and the processors of PEs
@@ -213,7 +215,7 @@ runtime/trace: fabric runtime/shmerr
 runtime/statuspage: runtime/shmerr
     # pages and how they are found; what an endpoint shows in its own is the
     # proxy's concern
-runtime/proxy/staging: fabric runtime/gpu runtime/proxy/fifo runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/shmerr
+runtime/proxy/staging: fabric runtime/gpu runtime/guard runtime/proxy/fifo runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/shmerr
     # the proxy's streams on a GPU that is handed to it; with the driver itself
     # it could not be tested without one
 runtime/job/area: queue
@@ -224,13 +226,13 @@ runtime/job/codec:
     # values and bytes, whatever they mean
 runtime/job/counters: fabric runtime/proxy/layout runtime/proxy/report runtime/stats runtime/statuspage runtime/topo
     # counts of engines, by functions
-runtime/job/driverwatch: queue runtime/gpu runtime/gpu/cuda runtime/proxy/backlog
+runtime/job/driverwatch: queue runtime/gpu runtime/gpu/cuda runtime/guard runtime/proxy/backlog
     # texts on the driver's calls, which are handed to it as a list
 runtime/job/graphics: fabric runtime/bootstrap/secret runtime/config runtime/gpu runtime/gpu/amo runtime/gpu/cuda runtime/heap runtime/heap/devmem runtime/job/registration runtime/proxy/gpustage runtime/shmerr runtime/shmlog
     # the driver's GPU and the heaps in its reach; endpoints that learn of loans by an interface
-runtime/job/kernels: queue runtime/config runtime/gpu runtime/gpu/cuda runtime/job/area runtime/job/teams runtime/shmlog runtime/topo
+runtime/job/kernels: queue runtime/config runtime/gpu runtime/gpu/cuda runtime/guard runtime/job/area runtime/job/teams runtime/shmlog runtime/topo
     # memory of a GPU that is handed to it, and what kernels say in it
-runtime/job/network: fabric fabric/chaos fabric/ofi fabric/rail runtime/bootstrap runtime/config runtime/gpu/amo runtime/gpu/cuda runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/codec runtime/job/driverwatch runtime/job/graphics runtime/job/place runtime/job/reach runtime/job/registration runtime/job/rings runtime/mrcache runtime/mrcache/memmonitor runtime/nvtx runtime/proxy runtime/proxy/credit runtime/proxy/flight runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/loop runtime/proxy/mem runtime/proxy/report runtime/proxy/staging runtime/proxy/wake runtime/shmerr runtime/shmlog runtime/topo runtime/trace
+runtime/job/network: fabric fabric/chaos fabric/ofi fabric/rail runtime/bootstrap runtime/config runtime/gpu/amo runtime/gpu/cuda runtime/guard runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/codec runtime/job/driverwatch runtime/job/graphics runtime/job/place runtime/job/reach runtime/job/registration runtime/job/rings runtime/mrcache runtime/mrcache/memmonitor runtime/nvtx runtime/proxy runtime/proxy/credit runtime/proxy/flight runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/loop runtime/proxy/mem runtime/proxy/report runtime/proxy/staging runtime/proxy/wake runtime/shmerr runtime/shmlog runtime/topo runtime/trace
     # picks the implementation of a network, and joins engines to the parts of a job; what hears of
     # losses is an interface of its own
 runtime/job/peerinfo: runtime/config runtime/job/place runtime/job/process runtime/job/statics runtime/topo
@@ -253,7 +255,7 @@ runtime/job/streams: queue runtime/gpu runtime/gpu/cuda runtime/onstream
     # the driver's GPU as package onstream needs it
 runtime/job/teams: queue runtime/gpu
     # entries in memory that it is given functions to write
-runtime/job/watch: fabric runtime/bootstrap runtime/config runtime/job/area runtime/job/process runtime/shmlog runtime/topo
+runtime/job/watch: fabric runtime/bootstrap runtime/config runtime/guard runtime/job/area runtime/job/process runtime/shmlog runtime/topo
     # the network by an interface of its own, and what to do about a loss by functions
 runtime/job: fabric fabric/chaos queue runtime/bootstrap runtime/config runtime/gpu runtime/heap/... runtime/job/... runtime/nvtx runtime/onstream runtime/pathmap runtime/proxy runtime/proxy/wake runtime/shmerr runtime/shmlog runtime/stats runtime/statuspage runtime/topo runtime/trace
     # the composition root: nothing else picks an implementation
@@ -279,7 +281,7 @@ fabric/rail/peek: fabric
 fabric/rail: fabric fabric/rail/peek runtime/shmerr
     # several providers as one: its caller names them, so that a test can
     # give it a simulated network
-fabric/chaos: fabric fabric/sim
+fabric/chaos: fabric fabric/sim runtime/guard
     # around another provider, which its caller passes; the simulated network
     # decides what happens to a packet
 fabric/ofi/stub: tests/cc tests/need

@@ -2,5 +2,5 @@
 
 package fastpath
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x9b468e88fe79f13d
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xa1d19fdd86de179e
 import "C"

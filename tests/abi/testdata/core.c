@@ -11,8 +11,9 @@
 #define EXTRA 0
 #endif
 
-const struct shmemi_core *shmemi_core_table(void)
+const struct shmemi_core *shmemi_core_table(shmemi_abort_fn *abort_)
 {
+    (void)abort_;
     static const struct shmemi_core table = {
         .version = SHMEMI_ABI_VERSION,
         .size = sizeof table + EXTRA,
