@@ -15,6 +15,7 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/fabric/sim"
+	"libshmem/runtime/guard"
 )
 
 const (
@@ -138,7 +139,7 @@ func (p *Provider) Connect(addrs [][]byte) error {
 	}
 	for _, k := range p.plan.Kills {
 		if p.kills && k.PE == p.me {
-			time.AfterFunc(k.After, func() { _ = unix.Kill(os.Getpid(), unix.SIGKILL) })
+			time.AfterFunc(k.After, guard.Func("chaos", func() { _ = unix.Kill(os.Getpid(), unix.SIGKILL) }))
 		}
 	}
 	return nil

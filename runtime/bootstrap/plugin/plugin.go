@@ -23,6 +23,7 @@ import (
 	"libshmem"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/secret"
+	"libshmem/runtime/guard"
 )
 
 // Env is the setting with the file of the library.
@@ -92,9 +93,9 @@ func (p *Plugin) gather(step string, mine []byte) ([]byte, error) {
 
 // call calls one of the functions that have a limit.
 func (p *Plugin) call(step, function string, f func(patience C.int) C.int) error {
-	late := time.AfterFunc(p.timeout+grace, func() {
+	late := time.AfterFunc(p.timeout+grace, guard.Func("the bootstrap", func() {
 		p.say(fmt.Sprintf("%s: shmemx_bootstrap_%s of the plugin has not returned within %v (see what it waits for; the wait goes on)", step, function, p.timeout))
-	})
+	}))
 	code := f(C.int(min(p.timeout.Milliseconds(), math.MaxInt32)))
 	late.Stop()
 	switch {

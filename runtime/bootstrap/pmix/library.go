@@ -15,6 +15,7 @@ import (
 	"unsafe"
 
 	"libshmem"
+	"libshmem/runtime/guard"
 )
 
 // library is the name of the client's library. If one is loaded already, MPI's, it is that one.
@@ -60,11 +61,11 @@ func initialise(timeout time.Duration) (rank libshmem.PE, size int, err error) {
 		code       C.int
 	}
 	answers := make(chan answer, 1)
-	go func() {
+	guard.Go("the bootstrap", func() {
 		var a answer
 		a.code = C.shmemi_pmix_init(&a.rank, &a.size)
 		answers <- a
-	}()
+	})
 	var late <-chan time.Time
 	if timeout > 0 {
 		late = time.After(timeout)

@@ -11,6 +11,7 @@ import (
 	"libshmem"
 	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/bootstrap/wire"
+	"libshmem/runtime/guard"
 	"libshmem/runtime/shmerr"
 )
 
@@ -178,7 +179,7 @@ func (r *Meeting) Join(pe libshmem.PE, f wire.Frame) error {
 		}
 		r.steps[key] = s
 		if s.timeout > 0 {
-			s.timer = time.AfterFunc(s.timeout, func() { r.expire(key, s) })
+			s.timer = time.AfterFunc(s.timeout, guard.Func("the bootstrap", func() { r.expire(key, s) }))
 		}
 	}
 	if s.failure != nil {

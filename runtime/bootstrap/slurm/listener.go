@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"libshmem/runtime/bootstrap/uid"
+	"libshmem/runtime/guard"
 )
 
 const (
@@ -49,7 +50,7 @@ func list(ports []int) string { return strings.Trim(fmt.Sprint(ports), "[]") }
 
 func newListener(l net.Listener, p *peer, id uid.ID) *listener {
 	d := &listener{listener: l}
-	d.talks.Go(func() {
+	d.talks.Go(guard.Func("the bootstrap", func() {
 		for {
 			conn, err := l.Accept()
 			switch {
@@ -61,7 +62,7 @@ func newListener(l net.Listener, p *peer, id uid.ID) *listener {
 			}
 			d.welcome(conn, p, id)
 		}
-	})
+	}))
 	return d
 }
 
@@ -77,11 +78,11 @@ func (d *listener) welcome(conn net.Conn, p *peer, id uid.ID) {
 		d.conns = d.conns[1:]
 	}
 	d.conns = append(d.conns, conn)
-	d.talks.Go(func() {
+	d.talks.Go(guard.Func("the bootstrap", func() {
 		defer d.forget(conn)
 		_ = conn.SetDeadline(time.Now().Add(limit))
 		_ = p.open(conn, &id) // the other side gets the reason
-	})
+	}))
 }
 
 func (d *listener) forget(conn net.Conn) {

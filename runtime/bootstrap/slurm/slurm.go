@@ -16,6 +16,7 @@ import (
 	"libshmem/runtime/bootstrap/file"
 	"libshmem/runtime/bootstrap/singleton"
 	"libshmem/runtime/bootstrap/uid"
+	"libshmem/runtime/guard"
 )
 
 // Options are a PE's inputs.
@@ -197,20 +198,20 @@ func (l *looker) look(ctx context.Context) (uid.ID, error) {
 	free := make(chan struct{}, tries)
 	for _, port := range l.step.ports {
 		for _, a := range l.addresses {
-			go func() {
+			guard.Go("the bootstrap", func() {
 				free <- struct{}{}
 				defer func() { <-free }()
 				r := result{at: netip.AddrPortFrom(a.Unmap(), uint16(port))}
 				var conn net.Conn
 				if conn, r.err = new(net.Dialer).DialContext(ctx, "tcp", r.at.String()); r.err == nil {
 					defer conn.Close()
-					stop := context.AfterFunc(ctx, func() { conn.Close() })
+					stop := context.AfterFunc(ctx, guard.Func("the bootstrap", func() { conn.Close() }))
 					defer stop()
 					r.id, r.err = l.peer.knock(conn)
 					r.told = true
 				}
 				results <- r
-			}()
+			})
 		}
 	}
 	var err error

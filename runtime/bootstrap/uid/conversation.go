@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"libshmem/runtime/bootstrap/wire"
+	"libshmem/runtime/guard"
 )
 
 // conversation is one side of a conversation in frames that outlives its connections. Each
@@ -59,12 +60,12 @@ func (s *conversation) received() uint64 {
 // settle waits until the other side has all frames, and reports whether it does.
 func (s *conversation) settle(limit time.Duration) bool {
 	late := false
-	t := time.AfterFunc(limit, func() {
+	t := time.AfterFunc(limit, guard.Func("the bootstrap", func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		late = true
 		s.cond.Broadcast()
-	})
+	}))
 	defer t.Stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +102,7 @@ func (s *conversation) run(conn net.Conn, has uint64, deliver func(wire.Frame) e
 	s.mu.Unlock()
 
 	var writer sync.WaitGroup
-	writer.Go(func() { s.write(conn) })
+	writer.Go(guard.Func("the bootstrap", func() { s.write(conn) }))
 	err := s.read(conn, deliver)
 	s.mu.Lock()
 	s.conn = nil

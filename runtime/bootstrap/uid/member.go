@@ -18,6 +18,7 @@ import (
 	"libshmem/runtime/bootstrap/launcher"
 	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/bootstrap/wire"
+	"libshmem/runtime/guard"
 )
 
 const (
@@ -85,8 +86,8 @@ func join(o Options, dial dialer) (*Member, error) {
 		return nil, fmt.Errorf("join job: %w", err)
 	}
 	l.local = theirs
-	go l.up()
-	go l.keep(conn, has)
+	guard.Go("the bootstrap", l.up)
+	guard.Go("the bootstrap", func() { l.keep(conn, has) })
 	m := &Member{name: cmp.Or(o.Name, "uid"), link: l}
 	if m.client, err = launcher.New(mine, o.PE, o.Size, o.Timeout, o.GoesOn, nil); err != nil {
 		err = errors.Join(m.explain(err), unix.Close(mine))
@@ -256,7 +257,7 @@ func (l *link) up() {
 		switch f.Kind {
 		case wire.Gather, wire.Barrier, wire.Part:
 			l.waits = f.Seq
-			l.late = time.AfterFunc(l.timeout+slack, func() { l.giveUp(f.Seq) })
+			l.late = time.AfterFunc(l.timeout+slack, guard.Func("the bootstrap", func() { l.giveUp(f.Seq) }))
 		case wire.Done, wire.Fail, wire.Abort, wire.Exit:
 			l.leaving = true
 		}

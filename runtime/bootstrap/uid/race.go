@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"libshmem/runtime/bootstrap/secret"
+	"libshmem/runtime/guard"
 )
 
 const (
@@ -75,7 +76,7 @@ func race(ctx context.Context, addresses []netip.AddrPort, s *secret.Secret, dia
 		r := result{at: i}
 		r.conn, r.err = dial(ctx, addresses[i])
 		if r.err == nil {
-			stop := context.AfterFunc(ctx, func() { r.conn.Close() })
+			stop := context.AfterFunc(ctx, guard.Func("the bootstrap", func() { r.conn.Close() }))
 			_ = r.conn.SetDeadline(time.Now().Add(handshakeLimit))
 			r.proof, r.err = greet(r.conn, s)
 			if !stop() && r.err == nil {
@@ -105,7 +106,8 @@ func race(ctx context.Context, addresses []netip.AddrPort, s *secret.Secret, dia
 		}
 		select {
 		case <-next:
-			go try(begun)
+			at := begun
+			guard.Go("the bootstrap", func() { try(at) })
 			begun++
 		case r := <-results:
 			if r.err == nil {

@@ -20,6 +20,7 @@ import (
 	"libshmem/runtime/bootstrap/rendezvous"
 	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/bootstrap/wire"
+	"libshmem/runtime/guard"
 )
 
 const (
@@ -131,7 +132,7 @@ func newRoot(listener net.Listener, s secret.Secret, id ID) *Root {
 	there := slices.Collect(maps.Values(roots))
 	rootsMu.Unlock()
 	forget(there)
-	go r.accept()
+	guard.Go("the bootstrap", r.accept)
 	return r
 }
 
@@ -178,7 +179,7 @@ func (r *Root) welcome(conn net.Conn) {
 		r.guests = r.guests[1:]
 	}
 	r.guests = append(r.guests, conn)
-	r.talks.Go(func() { r.talk(conn) })
+	r.talks.Go(guard.Func("the bootstrap", func() { r.talk(conn) }))
 }
 
 // heard takes a connection off the list of guests.
@@ -266,7 +267,7 @@ func (r *Root) seat(who seat) (*chair, error) {
 		r.left--
 	}
 	c = &chair{session: who.session, stream: newConversation()}
-	c.timer = time.AfterFunc(r.patience, func() { r.lose(who.pe, c) })
+	c.timer = time.AfterFunc(r.patience, guard.Func("the bootstrap", func() { r.lose(who.pe, c) }))
 	r.chairs[who.pe] = c
 	return c, nil
 }
@@ -345,12 +346,12 @@ func (r *Root) leftLocked() {
 // outlast waits until each PE that came has left.
 func (r *Root) outlast(limit time.Duration) {
 	late := false
-	t := time.AfterFunc(limit, func() {
+	t := time.AfterFunc(limit, guard.Func("the bootstrap", func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		late = true
 		r.cond.Broadcast()
-	})
+	}))
 	defer t.Stop()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -385,13 +386,13 @@ func (r *Root) endLocked() {
 	for _, c := range r.chairs {
 		if c != nil {
 			c.timer.Stop()
-			time.AfterFunc(farewell, func() { c.stream.drop(true) })
+			time.AfterFunc(farewell, guard.Func("the bootstrap", func() { c.stream.drop(true) }))
 		}
 	}
-	go func() {
+	guard.Go("the bootstrap", func() {
 		r.talks.Wait()
 		close(r.over)
-	}()
+	})
 }
 
 // Close ends the root, even if PEs still use it.

@@ -19,6 +19,7 @@ import (
 	"libshmem/queue"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/gpu/cuda"
+	"libshmem/runtime/guard"
 	"libshmem/runtime/proxy/backlog"
 )
 
@@ -95,7 +96,7 @@ func (h *Watch) Begin(c Config) {
 	h.Config = c
 	h.over, h.gone = make(chan struct{}), make(chan struct{})
 	h.told = h.Asked()
-	go h.run()
+	guard.Go("the watch of driver calls", h.run)
 }
 
 // End stops the goroutine. It comes before the device that calls asks is closed.

@@ -16,6 +16,7 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/gpu/cuda"
+	"libshmem/runtime/guard"
 	"libshmem/runtime/job/area"
 	"libshmem/runtime/job/teams"
 	"libshmem/runtime/shmlog"
@@ -204,7 +205,7 @@ func (c *Config) sharedMemory(n uint64) (*gpu.Memory, error) {
 // has ended for another reason.
 func (k *Kernels) Watch(fatal func(error), over func() bool) {
 	k.over, k.gone = make(chan struct{}), make(chan struct{})
-	go k.watch(fatal, over)
+	guard.Go("the watch of kernels", func() { k.watch(fatal, over) })
 }
 
 // Rings returns the rings that proxies have to serve.

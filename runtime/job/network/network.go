@@ -20,6 +20,7 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu/amo"
 	"libshmem/runtime/gpu/cuda"
+	"libshmem/runtime/guard"
 	"libshmem/runtime/heap/devmem"
 	"libshmem/runtime/heap/hostmem"
 	"libshmem/runtime/job/area"
@@ -157,7 +158,7 @@ func (nw *Network) Open() error {
 		l := loop.New(e)
 		nw.loops = append(nw.loops, l)
 		nw.Place.BindProxy(l, firstNIC(e), i)
-		go l.Run()
+		guard.Go(fmt.Sprintf("the proxy of endpoint %d", i), l.Run)
 	}
 	// No PE sends before all PEs receive.
 	return nw.Boot.Barrier()

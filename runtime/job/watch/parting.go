@@ -3,6 +3,8 @@ package watch
 import (
 	"fmt"
 	"time"
+
+	"libshmem/runtime/guard"
 )
 
 // partLook is how often a PE that waits for the others in finalize looks whether a report is due.
@@ -17,7 +19,7 @@ func (w *Watch) Part() error {
 	if p.asked != nil {
 		p.told = p.asked()
 	}
-	go func() {
+	guard.Go("the wait for other PEs to finalize", func() {
 		defer close(gone)
 		tick := time.NewTicker(partLook)
 		defer tick.Stop()
@@ -31,7 +33,7 @@ func (w *Watch) Part() error {
 				}
 			}
 		}
-	}()
+	})
 	defer func() {
 		close(over)
 		<-gone

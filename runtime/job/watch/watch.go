@@ -20,6 +20,7 @@ import (
 	"libshmem"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/config"
+	"libshmem/runtime/guard"
 	"libshmem/runtime/job/area"
 	"libshmem/runtime/job/process"
 	"libshmem/runtime/shmlog"
@@ -109,7 +110,7 @@ func (w *Watch) Begin(lose func(pe libshmem.PE, fate string), asked func() uint3
 	}
 	w.asked = asked
 	w.told = asked()
-	go w.run()
+	guard.Go("the watch of other PEs", w.run)
 	return kick
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/gpu"
+	"libshmem/runtime/guard"
 	"libshmem/runtime/proxy/fifo"
 	"libshmem/runtime/proxy/gpustage"
 )
@@ -99,7 +100,7 @@ const (
 // newRace uses each kernel of quick once, which loads it.
 func newRace(dev Device, kernels Kernels, apart *cudaStream, in Quick) (_ *race, err error) {
 	r := &race{patience: patience, in: in, apart: apart, dev: dev, kernel: kernels, give: make(chan gpu.Atomic, quickMost), over: make(chan struct{})}
-	go r.run()
+	guard.Go("quick atomic operations of the GPU", r.run)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.close())
