@@ -41,6 +41,7 @@ type Provider struct {
 	clock func() int64
 
 	waiting backlogs // for room
+	panics  atomic.Bool
 
 	arena  *arena
 	tokens int
@@ -83,7 +84,7 @@ func Inner(c fabric.Config) fabric.Config {
 }
 
 // New takes over a provider that was opened with Inner(c). kills: this process carries out the
-// Kills of the plan.
+// Kills and Panics of the plan.
 func New(inner fabric.Provider, c fabric.Config, plan Plan, kills bool) (*Provider, error) {
 	caps := inner.Caps()
 	if !caps.DeliveryComplete && !caps.ReadAfterWrite {
@@ -140,6 +141,11 @@ func (p *Provider) Connect(addrs [][]byte) error {
 	for _, k := range p.plan.Kills {
 		if p.kills && k.PE == p.me {
 			time.AfterFunc(k.After, guard.Func("chaos", func() { _ = unix.Kill(os.Getpid(), unix.SIGKILL) }))
+		}
+	}
+	for _, k := range p.plan.Panics {
+		if p.kills && k.PE == p.me {
+			time.AfterFunc(k.After, guard.Func("chaos", func() { p.panics.Store(true); p.inner.Wake() }))
 		}
 	}
 	return nil
@@ -359,6 +365,9 @@ func (p *Provider) earliest() int64 { return min(p.held.earliest(), p.waiting.du
 
 // Poll is part of fabric.Provider.
 func (p *Provider) Poll(c []fabric.Completion) (int, error) {
+	if p.panics.Load() {
+		panic("chaos was asked for a panic")
+	}
 	p.release()
 	n, err := p.inner.Poll(p.batch[:])
 	if err != nil {

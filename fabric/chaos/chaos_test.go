@@ -80,20 +80,23 @@ func TestParse(t *testing.T) {
 	if err != nil || len(p.Kills) != 2 || p.Kills[0] != (Kill{2, 40 * time.Millisecond}) || p.Kills[1] != (Kill{PE: 1}) {
 		t.Errorf("kills %v, error %v", p.Kills, err)
 	}
+	if p, err := Parse("3,panic=2@40ms,late=0,panic=1"); err != nil || len(p.Panics) != 2 || p.Panics[0] != (Kill{2, 40 * time.Millisecond}) || p.Kills != nil || p.Check(2) == nil {
+		t.Errorf("panics %v, kills %v, error %v", p.Panics, p.Kills, err)
+	}
 	if err := p.Check(3); err != nil {
 		t.Errorf("PEs 1 and 2 of 3: %v", err)
 	}
 	if err := p.Check(2); err == nil || err.Error() != "drop-peer=2: there is no PE 2, the job has 2 (use 0 to 1)" {
 		t.Errorf("PEs 1 and 2 of 2: %v", err)
 	}
-	for _, text := range []string{"", "x", "-1", "1,", "1,reorder=2", "1,delay=fast", "1,nonsense=1", "1,duplicate=0.5", "1,lose-nic=0/1", "1,drop-peer=x", "1,storm=0.1", "1,split=1"} {
+	for _, text := range []string{"", "x", "-1", "1,", "1,reorder=2", "1,delay=fast", "1,nonsense=1", "1,duplicate=0.5", "1,lose-nic=0/1", "1,drop-peer=x", "1,panic=x", "1,storm=0.1", "1,split=1"} {
 		if p, err := Parse(text); err == nil && text != "1," {
 			t.Errorf("%q: %+v", text, p)
 		}
 	}
 	// The words that the error proposes for a wrong word are valid.
 	for _, text := range []string{"1,nonsense=1", "1,split=1", "1,storm", "1,lose-nic=0"} {
-		if _, err := Parse(text); err == nil || !strings.HasSuffix(err.Error(), "(there are reorder, delay, late, again, drop, drop-peer)") {
+		if _, err := Parse(text); err == nil || !strings.HasSuffix(err.Error(), "(there are reorder, delay, late, again, drop, drop-peer, panic)") {
 			t.Errorf("%q: error %v", text, err)
 		}
 	}
