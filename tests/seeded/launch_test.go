@@ -163,4 +163,11 @@ var launchDefects = []defect{
 		user: "of several PEs on a GPU, those whose default share is at the other socket stay there",
 		by:   unit("./runtime/job/place", "^TestBindThread$"), says: `far from the GPU: bound to 1, want 0`,
 	},
+	{
+		id: "launch/remarks-without-reader", file: "runtime/bootstrap/launch/remarks.go",
+		was:  "	r.lines = append(r.lines, line)\n",
+		is:   "	for len(r.lines) >= 256 {\n		r.more.Wait()\n	}\n	r.lines = append(r.lines, line)\n",
+		user: "Ctrl-C does not end a job of many PEs while nothing reads shmemrun's stderr",
+		by:   unit("./runtime/bootstrap/launch", "^TestNoReader$"), says: `the job goes on a minute after SIGTERM`,
+	},
 }

@@ -62,7 +62,7 @@ func TestFirstCause(t *testing.T) {
 				}
 			}
 			close(j.over)
-			close(o.remarks)
+			o.remarks.end()
 			<-o.said
 			if j.status != c.status || text() != c.remarks {
 				t.Errorf("status %d, want %d; %q, want %q", j.status, c.status, text(), c.remarks)

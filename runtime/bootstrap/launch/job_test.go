@@ -16,7 +16,7 @@ func TestAbsenceComesFirst(t *testing.T) {
 	j.actions <- func() { j.ending = true } // PE 0 has failed
 	j.meet.Lost(1, wire.Fate{How: wire.Exited, Init: true}, "barrier 2", []libshmem.PE{0})
 	j.loop(nil)
-	close(o.remarks)
+	o.remarks.end()
 	<-o.said
 	if got, want := text(), "shmemrun: PE 1 exited with status 0 without shmem_finalize, but PE 0 waits for it in barrier 2\n"; got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -29,7 +29,7 @@ type output struct {
 	out     sink
 	errs    sink
 	readers sync.WaitGroup
-	remarks chan string
+	remarks remarks
 	said    chan struct{} // closed when every remark is written
 	lost    atomic.Bool   // something could not be written, for another reason than a reader that has gone
 }
@@ -67,12 +67,12 @@ type outputPipe struct {
 
 func newOutput(tag bool, stdout, stderr *os.File) *output {
 	o := &output{
-		tag:     tag,
-		out:     sink{stdout, isTerminal(stdout), &writeLock{}, &sync.Once{}},
-		errs:    sink{stderr, isTerminal(stderr), &writeLock{}, &sync.Once{}},
-		remarks: make(chan string, 256),
-		said:    make(chan struct{}),
+		tag:  tag,
+		out:  sink{stdout, isTerminal(stdout), &writeLock{}, &sync.Once{}},
+		errs: sink{stderr, isTerminal(stderr), &writeLock{}, &sync.Once{}},
+		said: make(chan struct{}),
 	}
+	o.remarks.more.L = &o.remarks.mu
 	if o.out.terminal && o.errs.terminal {
 		o.errs.turn = o.out.turn
 	}
@@ -83,25 +83,6 @@ func newOutput(tag bool, stdout, stderr *os.File) *output {
 func isTerminal(f *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	return err == nil
-}
-
-// say queues a line of shmemrun's own. It does not wait for the reader: a job must end on a signal
-// even if the output has none.
-func (o *output) say(line string) { o.remarks <- line }
-
-func (o *output) write() {
-	defer close(o.said)
-	for line := range o.remarks {
-		t := o.errs.turn
-		t.mu.Lock()
-		b := "shmemrun: " + line + "\n"
-		if t.open != nil {
-			t.open = nil
-			b = "\n" + b
-		}
-		_, _ = o.errs.file.WriteString(b) // there is no other output for the error
-		t.mu.Unlock()
-	}
 }
 
 // forward copies a PE's output until it ends, or until the reader has gone: then it closes from, so
@@ -226,7 +207,7 @@ func (o *output) finish(pipes []*os.File, patience time.Duration, sigs <-chan os
 	done := make(chan struct{})
 	go func() {
 		o.readers.Wait()
-		close(o.remarks)
+		o.remarks.end()
 		<-o.said
 		close(done)
 	}()
