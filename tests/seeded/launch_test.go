@@ -170,4 +170,11 @@ var launchDefects = []defect{
 		user: "Ctrl-C does not end a job of many PEs while nothing reads shmemrun's stderr",
 		by:   unit("./runtime/bootstrap/launch", "^TestNoReader$"), says: `the job goes on a minute after SIGTERM`,
 	},
+	{
+		id: "launch/stopped-pe", file: "runtime/bootstrap/launch/answers.go",
+		was:  "		go a.write()\n",
+		is:   "		a.mu.Unlock()\n		a.write()\n		a.mu.Lock()\n",
+		user: "shmemrun hangs where a PE is stopped while some 300 others are lost and the rest go on",
+		by:   unit("./runtime/bootstrap/launch", "^TestStoppedPE$"), says: `shmemrun has waited for a minute for a PE that is stopped`,
+	},
 }

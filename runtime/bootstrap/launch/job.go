@@ -38,7 +38,7 @@ type job struct {
 	over    chan struct{} // closed when nothing is left
 
 	procs     []*process
-	conns     []*os.File // by PE; each is set before the PE can be heard
+	answers   []answers // by PE
 	byPID     map[int]*process
 	running   int // not judged
 	childless bool
@@ -152,7 +152,7 @@ func newJob(o *Options, out *output) *job {
 		actions: make(chan func(), 64),
 		over:    make(chan struct{}),
 		byPID:   make(map[int]*process, o.PEs),
-		conns:   make([]*os.File, o.PEs),
+		answers: make([]answers, o.PEs),
 	}
 	j.meet = rendezvous.New(o.PEs, secret.New(), j.answer)
 	j.meet.Lost = func(pe libshmem.PE, fate wire.Fate, step string, wait []libshmem.PE) {
@@ -171,7 +171,7 @@ func newJob(o *Options, out *output) *job {
 // thread while loop does not yet.
 func (j *job) began(p *process) {
 	j.procs = append(j.procs, p)
-	j.conns[p.pe] = p.conn
+	j.answers[p.pe].conn = p.conn
 	j.byPID[p.pid] = p
 	j.running++
 	j.out.forward(p.pe, p.stdout, j.out.out)
@@ -272,21 +272,7 @@ func (j *job) handleFrame(p *process, f wire.Frame) error {
 	return fmt.Errorf("%w: a PE does not send %v", wire.ErrFormat, f.Kind)
 }
 
-// directAnswer is the longest answer that is written at once: it fits a
-// socket buffer of the kernel's default size, 208 KiB, which is empty, because
-// a PE reads its answer before it asks again. Longer ones may have to wait for
-// a PE that is stopped, and must not make the others wait too.
-const directAnswer = 64 << 10
-
-func (j *job) answer(pe libshmem.PE, frame []byte) {
-	conn := j.conns[pe]
-	write := func() { _, _ = conn.Write(frame) } // a PE that is gone reads nothing: the reaper reports its end
-	if len(frame) <= directAnswer {
-		write()
-	} else {
-		go write()
-	}
-}
+func (j *job) answer(pe libshmem.PE, frame []byte) { j.answers[pe].send(frame) }
 
 func (j *job) exited(pid int, ws unix.WaitStatus) {
 	p := j.byPID[pid]

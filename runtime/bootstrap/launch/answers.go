@@ -1,0 +1,45 @@
+package launch
+
+import (
+	"os"
+	"sync"
+)
+
+// answers are the frames on their way to one PE, in their order. A PE that is stopped, or that
+// computes, reads none of them. The kernel's buffer holds a few hundred small frames or a part of a
+// long one, and no other PE waits for the rest.
+type answers struct {
+	conn *os.File // it is set before the first frame
+
+	mu      sync.Mutex
+	frames  [][]byte // not yet given to conn
+	writing bool     // a goroutine writes them
+}
+
+// send queues a frame, which nobody changes afterwards. It never waits.
+func (a *answers) send(frame []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.frames = append(a.frames, frame)
+	if !a.writing {
+		a.writing = true
+		go a.write()
+	}
+}
+
+// write writes frames until there are none.
+func (a *answers) write() {
+	for {
+		a.mu.Lock()
+		frames := a.frames
+		a.frames = nil
+		a.writing = len(frames) > 0
+		a.mu.Unlock()
+		if len(frames) == 0 {
+			return
+		}
+		for _, f := range frames {
+			_, _ = a.conn.Write(f) // a PE that is gone reads nothing: the reaper reports its end
+		}
+	}
+}
