@@ -41,6 +41,7 @@ var loads = map[string]load{
 	"bench/ring":     {500, 5_000, "operations whose rate and whose way is measured for each consumer (bench/ring, TestRing)"},
 	"preload":        {300_000, 10_000_000, "calls of two threads that are traced (tests/preload, TestCalls)"},
 	"experiments":    {5, 100, "seeds for each program without a fault (tests/experiments, TestSilent)"},
+	"members":        {1000, 10_000, "members of a job whose root's memory is measured (runtime/bootstrap/uid, TestRootMemory)"},
 	"PEs":            {100, 1000, "PEs of a job on a simulated network (runtime/proxy, TestSimScale)"},
 }
 

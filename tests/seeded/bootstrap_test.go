@@ -72,4 +72,11 @@ var bootstrapDefects = []defect{
 		user: "a job that did not start leaves its file, and the next one finds it",
 		by:   unit("./runtime/bootstrap/file", "^TestRefused$"), says: `the file is left behind`,
 	},
+	{
+		id: "bootstrap/answer-of-each-pe", file: "runtime/bootstrap/rendezvous/rendezvous.go",
+		was:  "		r.members[pe].waits = false\n		r.send(pe, frame)\n",
+		is:   "		r.members[pe].waits = false\n		r.send(pe, append([]byte(nil), frame...))\n",
+		user: "init of 10,000 PEs takes 23 GB of the process that made the unique id",
+		by:   unit("./runtime/bootstrap/uid", "^TestRootMemory$"), says: `the root of 1000 members holds \d+ KiB for an answer of 228 KiB`,
+	},
 }

@@ -61,7 +61,8 @@ type step struct {
 }
 
 // New makes the room of a job of n PEs with this secret. send gets the room's answer to a PE, a
-// whole frame, and must not wait.
+// whole frame, and must not wait. PEs with the same answer get the same memory, which send may keep
+// and must not change.
 func New(n int, secret secret.Secret, send func(pe libshmem.PE, frame []byte)) *Meeting {
 	return &Meeting{send: send, secret: secret, members: make([]member, n), steps: map[stepKey]*step{}}
 }
@@ -78,7 +79,7 @@ func (r *Meeting) Hello(pe libshmem.PE, g wire.Greeting) error {
 		return fmt.Errorf("it joined the job twice without leaving it")
 	}
 	m.inside, m.seq, m.timeout, m.goesOn = true, 0, g.Timeout, g.GoesOn
-	r.answerLocked([]libshmem.PE{pe}, wire.Frame{Kind: wire.Welcome, Payload: wire.Admission{Secret: r.secret}.Append(nil)})
+	r.send(pe, encode(wire.Frame{Kind: wire.Welcome, Payload: wire.Admission{Secret: r.secret}.Append(nil)}))
 	return nil
 }
 
@@ -103,10 +104,10 @@ func (r *Meeting) End(pe libshmem.PE, fate wire.Fate) {
 	m := &r.members[pe]
 	m.ended, m.fate = true, fate
 	if m.inside {
-		loss := wire.Frame{Kind: wire.Lost, Payload: wire.Loss{PE: pe, Fate: fate}.Append(nil)}
+		loss := encode(wire.Frame{Kind: wire.Lost, Payload: wire.Loss{PE: pe, Fate: fate}.Append(nil)})
 		for to := range libshmem.PE(len(r.members)) {
 			if o := &r.members[to]; o.inside && (o.goesOn || r.TellAll) && !o.ended && to != pe {
-				r.sendLocked(to, loss)
+				r.send(to, loss)
 			}
 		}
 	}
@@ -139,7 +140,7 @@ func (r *Meeting) Inquire(pe libshmem.PE, f wire.Frame) error {
 		}
 		reply.Payload = wire.Loss{PE: other, Fate: fate}.Append(reply.Payload)
 	}
-	r.sendLocked(pe, reply)
+	r.send(pe, encode(reply))
 	return nil
 }
 
@@ -188,7 +189,7 @@ func (r *Meeting) Join(pe libshmem.PE, f wire.Frame) error {
 			f.Kind = wire.Refused
 			f.Payload = []byte("the other PEs have given up waiting for this one (raise SHMEM_BOOTSTRAP_TIMEOUT)")
 		}
-		r.answerLocked([]libshmem.PE{pe}, f)
+		r.send(pe, encode(f))
 		return nil
 	}
 	s.joined[pe] = true
@@ -212,14 +213,15 @@ func (r *Meeting) Join(pe libshmem.PE, f wire.Frame) error {
 }
 
 func (r *Meeting) completeLocked(key stepKey, s *step) {
-	reply := wire.Frame{Kind: wire.Released, Seq: key.seq}
+	var reply []byte
 	if s.kind == wire.Gather {
 		if n := wire.PartsLen(s.parts); n > wire.MaxPayload {
 			r.failLocked(key, s, wire.Refused, fmt.Appendf(nil, "all contributions together have %d bytes, at most %d", n, wire.MaxPayload))
 			return
 		}
-		reply.Kind = wire.Gathered
-		reply.Payload = wire.AppendParts(nil, s.parts)
+		reply = must(wire.AppendGathered(nil, key.seq, s.parts))
+	} else {
+		reply = encode(wire.Frame{Kind: wire.Released, Seq: key.seq})
 	}
 	s.stop()
 	delete(r.steps, key)
@@ -292,22 +294,25 @@ func (r *Meeting) failLocked(key stepKey, s *step, kind wire.Kind, payload []byt
 	s.stop()
 	s.failure = &wire.Frame{Kind: kind, Seq: key.seq, Payload: payload}
 	s.parts = nil
-	r.answerLocked(s.waiting(), *s.failure)
+	r.answerLocked(s.waiting(), encode(*s.failure))
 }
 
-func (r *Meeting) answerLocked(pes []libshmem.PE, f wire.Frame) {
+// answerLocked sends PEs the answer to their step, encoded once for all of them: with 10,000 PEs the
+// answer to an allgather has 2.3 MB.
+func (r *Meeting) answerLocked(pes []libshmem.PE, frame []byte) {
 	for _, pe := range pes {
 		r.members[pe].waits = false
-		r.sendLocked(pe, f)
+		r.send(pe, frame)
 	}
 }
 
-func (r *Meeting) sendLocked(pe libshmem.PE, f wire.Frame) {
-	b, err := wire.Append(nil, f)
+func encode(f wire.Frame) []byte { return must(wire.Append(nil, f)) }
+
+func must(frame []byte, err error) []byte {
 	if err != nil {
 		panic(err) // bounds were checked when the frame was made
 	}
-	r.send(pe, b)
+	return frame
 }
 
 // waiting lists the PEs that have joined.

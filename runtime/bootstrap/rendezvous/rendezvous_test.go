@@ -116,6 +116,36 @@ func TestGatherAndBarrier(t *testing.T) {
 	}
 }
 
+// PEs that get the same answer get the same memory, so that the answer of a large job is there once.
+func TestAnswersAreShared(t *testing.T) {
+	const n = 3
+	got := map[libshmem.PE][]byte{}
+	r := New(n, secret.New(), func(pe libshmem.PE, frame []byte) { got[pe] = frame })
+	shared := func(what string, pes ...libshmem.PE) {
+		t.Helper()
+		for _, pe := range pes {
+			if len(got[pe]) == 0 || &got[pe][0] != &got[pes[0]][0] {
+				t.Errorf("%s: PE %d has a frame of its own", what, pe)
+			}
+		}
+		clear(got)
+	}
+	for pe := range libshmem.PE(n) {
+		ok(t, r.Hello(pe, wire.Greeting{PE: pe, Size: n, GoesOn: true}))
+	}
+	clear(got)
+	for pe := range libshmem.PE(n) {
+		ok(t, r.Join(pe, gather(1, "part")))
+	}
+	shared("allgather", 0, 1, 2)
+	for pe := range libshmem.PE(n) {
+		ok(t, r.Join(pe, wire.Frame{Kind: wire.Barrier, Seq: 2}))
+	}
+	shared("barrier", 0, 1, 2)
+	r.End(2, wire.Fate{How: wire.Killed, Code: 9})
+	shared("loss", 0, 1)
+}
+
 func TestMissingPEs(t *testing.T) {
 	r, m := meeting(t, 4, time.Hour)
 	ok(t, r.Join(1, gather(1, "")))

@@ -108,11 +108,26 @@ func Append(dst []byte, f Frame) ([]byte, error) {
 	if len(f.Payload) > MaxPayload {
 		return dst, fmt.Errorf("send %v: %d bytes are more than a frame holds, %d", f.Kind, len(f.Payload), MaxPayload)
 	}
+	dst = slices.Grow(dst, HeaderLen+len(f.Payload))
+	return append(appendHeader(dst, f.Kind, f.Seq, len(f.Payload)), f.Payload...), nil
+}
+
+// AppendGathered adds the encoding of a frame of Gathered, as Append with a payload of AppendParts
+// does, but copies the contributions only once.
+func AppendGathered(dst []byte, seq uint32, parts [][]byte) ([]byte, error) {
+	n := PartsLen(parts)
+	if n > MaxPayload {
+		return dst, fmt.Errorf("send %v: %d bytes are more than a frame holds, %d", Gathered, n, MaxPayload)
+	}
+	dst = slices.Grow(dst, HeaderLen+n)
+	return AppendParts(appendHeader(dst, Gathered, seq, n), parts), nil
+}
+
+func appendHeader(dst []byte, kind Kind, seq uint32, length int) []byte {
 	dst = binary.LittleEndian.AppendUint32(dst, magic)
-	dst = append(dst, Version, byte(f.Kind), 0, 0)
-	dst = binary.LittleEndian.AppendUint32(dst, f.Seq)
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(f.Payload)))
-	return append(dst, f.Payload...), nil
+	dst = append(dst, Version, byte(kind), 0, 0)
+	dst = binary.LittleEndian.AppendUint32(dst, seq)
+	return binary.LittleEndian.AppendUint32(dst, uint32(length))
 }
 
 func parseHeader(h *[HeaderLen]byte) (f Frame, n int, err error) {
