@@ -45,6 +45,20 @@ var proxyDefects = []defect{
 		by:   unit("./runtime/proxy", "^TestBadSequence$"), says: `repeated at once: 0 refused`,
 	},
 	{
+		id: "proxy/early-blocks-above-credit", file: "runtime/proxy/early/early.go",
+		was:  "const BlockSize = 64\n",
+		is:   "const BlockSize = 512\n",
+		user: "on EFA, early messages of 256 PEs take a multiple of the memory that their credits allow",
+		by:   unit("./runtime/proxy/receiver", "^TestEarlyMemory$"), says: `256 PEs, messages of 136 bytes: \d+ KiB are kept, more than 1\.6 times the credits of all PEs, 65280 KiB`,
+	},
+	{
+		id: "proxy/early-blocks-lost", file: "runtime/proxy/early/early.go",
+		was:  "		block, r.next, m.free = r.next, m.free, block\n",
+		is:   "		block, r.next, m.free = none, m.free, block\n",
+		user: "on EFA, memory of a PE that always keeps an early message grows without an end",
+		by:   unit("./runtime/proxy/early", "^TestBytes$"), says: `and Bytes tells \d+ KiB`,
+	},
+	{
 		id: "proxy/one-pe-takes-all-tokens", file: "runtime/proxy/ops/table.go",
 		was:  "return !(free <= 0 || 3*int(p.Tokens) >= free && p.Tokens > 0 ||",
 		is:   "return !(free <= 0 ||",

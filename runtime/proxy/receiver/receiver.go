@@ -32,7 +32,7 @@ type Receiver struct {
 
 // New returns the receiver of a context, which answers by its sender.
 func New(o *ops.Operations, out Sender, numbers *rma.Numbers) Receiver {
-	return Receiver{Operations: o, out: out, numbers: numbers, Early: early.New()}
+	return Receiver{Operations: o, out: out, numbers: numbers, Early: early.New(layout.MessageSize)}
 }
 
 // Open is called when the report is open. shown are the peers of the first context.
@@ -93,7 +93,7 @@ func (r *Receiver) Receive(h *layout.Header, m unsafe.Pointer, n int) {
 		if !reached(h, p) {
 			p.Count[layout.Held]++
 		}
-		r.Early.Keep(h.From, h.Seq, unsafe.Slice((*byte)(m), n), layout.MessageSize)
+		r.Early.Keep(h.From, h.Seq, unsafe.Slice((*byte)(m), n))
 		p.Early++
 		r.Recorder.NoteMessage(libshmem.PE(h.From), layout.EventKept, h.Kind, n, h.Seq)
 		p.Count[layout.Early]++
@@ -110,19 +110,18 @@ func (r *Receiver) applyNext(h *layout.Header, p *layout.Peer, payload unsafe.Po
 	r.Recorder.NoteMessage(libshmem.PE(h.From), layout.EventApplied, h.Kind, layout.HeaderSize+n, h.Seq)
 }
 
+var _ [early.BlockSize - layout.HeaderSize]struct{} // the beginning of a kept message has its header
+
 // applyEarly applies the kept messages whose turn has come.
 func (r *Receiver) applyEarly(from uint32, p *layout.Peer) {
 	for p.Early > 0 {
 		seq := p.Received + 1
-		kept := r.Early.Get(from, seq)
-		if kept == nil {
+		begin := r.Early.Begin(from, seq)
+		if begin == nil || !reached((*layout.Header)(unsafe.Pointer(unsafe.SliceData(begin))), p) {
 			return
 		}
+		kept := r.Early.Take(from, seq)
 		m := unsafe.Pointer(unsafe.SliceData(kept))
-		if !reached((*layout.Header)(m), p) {
-			return
-		}
-		r.Early.Take(from, seq)
 		p.Early--
 		r.applyNext((*layout.Header)(m), p, unsafe.Add(m, layout.HeaderSize), len(kept)-layout.HeaderSize)
 		r.Early.Reuse(kept)

@@ -46,11 +46,13 @@ func (b *bench) Flushed(h *layout.Header) bool {
 }
 
 // open returns the receiver of PE 0 of four. On an unordered network writes have numbers.
-func open(t *testing.T, caps fabric.Caps) *bench {
-	o, net := opstest.New(t, 4, caps)
-	o.Quiets = quiet.New(nil, o.State, o.Peers, make([]libshmem.PE, 4))
+func open(t *testing.T, caps fabric.Caps) *bench { return openMany(t, 4, caps) }
+
+func openMany(t *testing.T, npes int, caps fabric.Caps) *bench {
+	o, net := opstest.New(t, npes, caps)
+	o.Quiets = quiet.New(nil, o.State, o.Peers, make([]libshmem.PE, npes))
 	b := &bench{net: net}
-	b.numbers.Advertise(o.Net, 4)
+	b.numbers.Advertise(o.Net, npes)
 	b.numbers.Open(o.Net)
 	b.Receiver = New(o, b, &b.numbers)
 	to := new(report.Endpoint)
