@@ -105,8 +105,9 @@
 // Messages without an answer are counted in units; a larger message takes more units. All PEs
 // together may have 2^20 units and 64 MiB at one PE, and each has its part (package credit, and
 // docs/decisions/0015). That bounds the messages that wait in any provider for a PE that does not
-// poll. It also bounds those that a polling PE keeps because earlier messages have not come: their
-// memory is at most 1.6 times their credit (package early). The engine's own messages need no
+// poll. It also bounds those that a polling PE keeps because earlier messages have not come, or
+// because earlier work on GPU memory is not done: their memory is at most 1.6 times their credit
+// (package early), and 32 bytes for each that waits for a GPU. The engine's own messages need no
 // credit, or a quiet might wait for itself: flushes, of which a PE has one under way; answers, which
 // the tokens of the asking PE bound; and signals that follow bytes, whose credit was checked before
 // the bytes went.

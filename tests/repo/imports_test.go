@@ -176,7 +176,7 @@ runtime/proxy/gpustage/extent: fabric runtime/proxy/layout
     # ranges of heaps and their keys; which bytes move there is not its concern
 runtime/proxy/gpustage/progress:
     # numbers that two parts keep for each other, and so below both
-runtime/proxy/gpustage/arrival: fabric runtime/proxy/backlog runtime/proxy/fifo runtime/proxy/gpustage/pool runtime/proxy/gpustage/progress runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/mem
+runtime/proxy/gpustage/arrival: fabric runtime/proxy/backlog runtime/proxy/early runtime/proxy/fifo runtime/proxy/gpustage/pool runtime/proxy/gpustage/progress runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/mem
     # the order of messages on streams; how announced bytes come in is not its concern
 runtime/proxy/gpustage/pull: fabric runtime/proxy/backlog runtime/proxy/call runtime/proxy/fifo runtime/proxy/gpustage/pool runtime/proxy/gpustage/progress runtime/proxy/gpustage/stream runtime/proxy/layout
     # reads of announced bytes; the order of other messages, and the gets, are not its concern

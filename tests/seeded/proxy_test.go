@@ -59,6 +59,13 @@ var proxyDefects = []defect{
 		by:   unit("./runtime/proxy/early", "^TestBytes$"), says: `and Bytes tells \d+ KiB`,
 	},
 	{
+		id: "proxy/waiting-message-in-whole", file: "runtime/proxy/gpustage/arrival/apply.go",
+		was:  "	a.kept.Keep(h.From, number, m)\n",
+		is:   "	a.kept.Keep(h.From, number, a.joined)\n",
+		user: "messages for GPU memory that wait take a multiple of the memory that their credits allow",
+		by:   unit("./runtime/proxy/gpustage/arrival", "^TestMemoryOfWaiting$"), says: `2000 messages wait in \d+ KiB, for a credit of \d+ KiB`,
+	},
+	{
 		id: "proxy/one-pe-takes-all-tokens", file: "runtime/proxy/ops/table.go",
 		was:  "return !(free <= 0 || 3*int(p.Tokens) >= free && p.Tokens > 0 ||",
 		is:   "return !(free <= 0 ||",

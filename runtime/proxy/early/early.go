@@ -1,5 +1,4 @@
-// Package early keeps messages that came before their turn until the messages before them have
-// come. The credits of the sender bound how many of its messages are kept here. The package knows
+// Package early keeps messages that came before their turn until it is their turn. The credits of the sender bound how many of its messages are kept here. The package knows
 // neither credits nor the contents of a message.
 //
 // A message lies in a chain of small blocks, and the blocks of all messages come from one list. So
@@ -155,18 +154,28 @@ func (m *Messages) Begin(from, seq uint32) []byte {
 
 // Take ends the keeping of a message, and returns it. It is the caller's until Reuse.
 func (m *Messages) Take(from, seq uint32) []byte {
-	at := m.find(from, seq)
-	_, first := m.block(*at)
-	message := m.buffer()[:first.length]
-	rest := message
-	for i := *at; i != none; {
-		b, r := m.block(i)
-		rest = rest[copy(rest, b[:]):]
-		i = r.next
-	}
-	m.forget(at)
-	m.shrink()
+	message := m.Copy(from, seq)
+	m.Forget(from, seq)
 	return message
+}
+
+// Copy returns a copy of a message, which stays kept. It is the caller's until Reuse.
+func (m *Messages) Copy(from, seq uint32) []byte {
+	at := *m.find(from, seq)
+	_, first := m.block(at)
+	message := m.buffer()[:first.length]
+	for rest := message; at != none; {
+		b, r := m.block(at)
+		rest = rest[copy(rest, b[:]):]
+		at = r.next
+	}
+	return message
+}
+
+// Forget ends the keeping of a message.
+func (m *Messages) Forget(from, seq uint32) {
+	m.forget(m.find(from, seq))
+	m.shrink()
 }
 
 func (m *Messages) buffer() []byte {
@@ -179,7 +188,7 @@ func (m *Messages) buffer() []byte {
 	return b
 }
 
-// Reuse takes back the memory of a message that Take returned.
+// Reuse takes back the memory of a message that Take or Copy returned.
 func (m *Messages) Reuse(message []byte) { m.whole = append(m.whole, message[:m.size]) }
 
 // Drop forgets all messages of a PE.

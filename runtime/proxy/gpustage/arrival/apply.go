@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"libshmem"
+	"libshmem/runtime/proxy/early"
 	"libshmem/runtime/proxy/fifo"
 	"libshmem/runtime/proxy/gpustage/pool"
 	"libshmem/runtime/proxy/gpustage/progress"
@@ -22,9 +23,10 @@ type Arrivals struct {
 	gpu     bool // this PE's user heap is GPU memory
 	peers   []layout.Peer
 	in      []peer
-	busy    []libshmem.PE // PEs whose messages wait, or may have to
-	kept    [][]byte      // spare
-	part    layout.Header // the part of a message that is applied to main memory
+	busy    []libshmem.PE   // PEs whose messages wait, or may have to
+	kept    *early.Messages // the waiting messages, by PE and number
+	joined  []byte          // header and payload of one message
+	part    layout.Header   // the part of a message that is applied to main memory
 	words   words
 }
 
@@ -39,15 +41,15 @@ type peer struct {
 
 // waiting is a message that waits.
 type waiting struct {
-	message []byte
-	n       int    // bytes of payload
-	pulls   uint64 // pulls that have to be done first
+	pulls  uint64 // pulls that have to be done first
+	number uint32 // of the PE's messages that had to wait
+	n      uint32 // bytes of payload
 }
 
 // New returns the arrivals of an engine. gpu says that the user heap is GPU memory. Then slots are
 // pinned memory, and alone may be given.
 func New(e Engine, s *stream.Set, f Flusher, gpu bool, slots *pool.Pool, alone *Alone) *Arrivals {
-	return &Arrivals{engine: e, streams: s, flusher: f, gpu: gpu, peers: e.Peers(), slots: slots, words: words{alone: alone}}
+	return &Arrivals{engine: e, streams: s, flusher: f, gpu: gpu, peers: e.Peers(), slots: slots, kept: early.New(layout.MessageSize), words: words{alone: alone}}
 }
 
 // Connect takes the progress for each PE.
@@ -82,9 +84,8 @@ func (a *Arrivals) Follow(c *stream.Chore) {
 		if c.Index != pool.None {
 			a.answerFrom(c)
 		}
-		l := &a.in[c.PE]
-		l.underway--
-		a.letThrough(l)
+		a.in[c.PE].underway--
+		a.letThrough(libshmem.PE(c.PE))
 	}
 }
 
@@ -110,19 +111,38 @@ func (a *Arrivals) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	return true
 }
 
+// hold keeps a message until its time has come.
 func (a *Arrivals) hold(l *peer, h *layout.Header, payload unsafe.Pointer, n int) {
-	var b []byte
-	if last := len(a.kept) - 1; last >= 0 {
-		b, a.kept = a.kept[last], a.kept[:last]
-	} else {
-		b = make([]byte, layout.MessageSize)
+	if a.joined == nil {
+		a.joined = make([]byte, layout.MessageSize)
 	}
-	*(*layout.Header)(unsafe.Pointer(&b[0])) = *h
+	m := a.joined[:layout.HeaderSize+n]
+	*(*layout.Header)(unsafe.Pointer(&m[0])) = *h
 	if n > 0 {
-		mem.Copy(unsafe.Pointer(&b[layout.HeaderSize]), payload, n)
+		mem.Copy(unsafe.Pointer(&m[layout.HeaderSize]), payload, n)
 	}
-	l.held.Push(waiting{b, n, l.Pulls.All})
+	number := uint32(l.Kept.All)
+	a.kept.Keep(h.From, number, m)
+	l.held.Push(waiting{l.Pulls.All, number, uint32(n)})
 	l.Kept.All++
+}
+
+var _ [early.BlockSize - layout.HeaderSize]struct{} // the beginning of a kept message has its header
+
+// header returns the header of a waiting message, which may be changed.
+func (a *Arrivals) header(pe libshmem.PE, m *waiting) *layout.Header {
+	return (*layout.Header)(unsafe.Pointer(unsafe.SliceData(a.kept.Begin(uint32(pe), m.number))))
+}
+
+// performWaiting is perform for a waiting message.
+func (a *Arrivals) performWaiting(l *peer, pe libshmem.PE, m *waiting) bool {
+	h := a.header(pe, m)
+	if layout.HeaderSize+m.n <= early.BlockSize {
+		return a.perform(l, h, unsafe.Add(unsafe.Pointer(h), layout.HeaderSize), int(m.n), true)
+	}
+	message := a.kept.Copy(uint32(pe), m.number)
+	defer a.kept.Reuse(message)
+	return a.perform(l, h, unsafe.Pointer(&message[layout.HeaderSize]), int(m.n), true)
 }
 
 // Listen adds a PE to those that each turn looks at, if work for it is not finished, until none of
@@ -150,20 +170,19 @@ func (a *Arrivals) Advance() {
 		l := &a.in[pe]
 		for l.held.Len() > l.underway && !l.changing {
 			m := l.held.At(l.underway)
-			h := (*layout.Header)(unsafe.Pointer(&m.message[0]))
 			if l.Pulls.Done < m.pulls {
 				break
 			}
-			if a.takesPlace(h) {
+			if h := a.header(pe, m); a.takesPlace(h) {
 				if !a.changeByStream(l, h) {
 					break
 				}
 				continue
 			}
-			if l.underway > 0 || !a.perform(l, h, unsafe.Pointer(&m.message[layout.HeaderSize]), m.n, true) {
+			if l.underway > 0 || !a.performWaiting(l, pe, m) {
 				break
 			}
-			a.letThrough(l)
+			a.letThrough(pe)
 		}
 		if a.unfinished(l) {
 			still = append(still, pe)
@@ -199,15 +218,15 @@ func (a *Arrivals) Drop(pe libshmem.PE) {
 		keep = max(keep, 1)
 	}
 	for l.held.Len() > keep {
-		a.kept = append(a.kept, l.held.PopLast().message[:layout.MessageSize])
+		a.kept.Forget(uint32(pe), l.held.PopLast().number)
 		l.Kept.Done++
 	}
 }
 
 // Rest returns an error that names the messages that wait; nil: none.
 func (a *Arrivals) Rest() error {
-	if len(a.busy) != 0 || a.words.mine {
-		return fmt.Errorf("%d PEs busy, alone %v", len(a.busy), a.words.mine)
+	if len(a.busy) != 0 || a.words.mine || a.kept.Len() != 0 {
+		return fmt.Errorf("%d PEs busy, alone %v, %d messages kept", len(a.busy), a.words.mine, a.kept.Len())
 	}
 	for i := range a.in {
 		if l := &a.in[i]; l.held.Len() != 0 || l.Kept.Open() || l.Pulls.Open() || l.changing || l.underway != 0 || l.listed {
@@ -217,7 +236,8 @@ func (a *Arrivals) Rest() error {
 	return nil
 }
 
-func (a *Arrivals) letThrough(l *peer) {
-	a.kept = append(a.kept, l.held.Pop().message[:layout.MessageSize])
+func (a *Arrivals) letThrough(pe libshmem.PE) {
+	l := &a.in[pe]
+	a.kept.Forget(uint32(pe), l.held.Pop().number)
 	l.Kept.Done++
 }

@@ -6,6 +6,7 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/early"
 	"libshmem/runtime/proxy/gpustage/pool"
 	"libshmem/runtime/proxy/gpustage/progress"
 	"libshmem/runtime/proxy/gpustage/stream"
@@ -17,7 +18,7 @@ import (
 type engine struct {
 	streamtest.Engine
 	peers     [3]layout.Peer
-	heap      [8]uint64
+	heap      [512]uint64
 	main      [8]uint64
 	answers   []uint64
 	applied   []layout.Kind
@@ -152,6 +153,37 @@ func TestSlots(t *testing.T) {
 	p.goOn()
 	if p.goOn(); p.engine.heap[0] != 7 {
 		t.Errorf("word %d, want that of the last message", p.engine.heap[0])
+	}
+	p.rest(t)
+}
+
+// Messages of all sizes that wait keep their bytes, and take no more memory than their credit and a
+// little more than half as much again.
+func TestMemoryOfWaiting(t *testing.T) {
+	p := newPE(0, nil)
+	p.progress[1].Pulls.All = 1
+	var want [512]uint64
+	credit := 0
+	for i := range 2000 {
+		words := []int{1, 10, 10, 10, 10, 10, 500}[i%7] // of most of them the message has 136 bytes
+		payload := make([]uint64, words)
+		for w := range payload {
+			payload[w] = uint64(i*1000 + w + 1)
+		}
+		first := i % (512 - words + 1)
+		copy(want[first:], payload)
+		p.Apply(&layout.Header{Kind: layout.KindPut, From: 1, Offset: libshmem.Offset(8 * first)}, unsafe.Pointer(&payload[0]), 8*words)
+		credit += (layout.HeaderSize + 8*words + early.BlockSize - 1) / early.BlockSize * early.BlockSize
+	}
+	if got := p.kept.Bytes(); p.kept.Len() != 2000 || got > credit*8/5 {
+		t.Errorf("%d messages wait in %d KiB, for a credit of %d KiB", p.kept.Len(), got>>10, credit>>10)
+	}
+	p.progress[1].Pulls.Done = 1
+	for i := 0; p.kept.Len() > 0 && i < 2000; i++ {
+		p.goOn()
+	}
+	if p.goOn(); p.engine.heap != want {
+		t.Error("messages that waited have other bytes, or were applied in another order")
 	}
 	p.rest(t)
 }

@@ -159,7 +159,7 @@ func (a *Arrivals) endWord(c *stream.Chore) {
 		l := &a.in[pe]
 		for l.held.Len() > 0 && l.underway == 0 && !l.changing {
 			m := l.held.At(0)
-			h := (*layout.Header)(unsafe.Pointer(&m.message[0]))
+			h := a.header(pe, m)
 			if h.Kind != layout.KindAMO || l.Pulls.Done < m.pulls || h.Width != w.width || h.Offset < 0 || a.engine.Word(h, h.Offset, h.Width) != w.at {
 				break
 			}
@@ -168,7 +168,7 @@ func (a *Arrivals) endWord(c *stream.Chore) {
 			if h.Fetch != 0 {
 				a.streams.Later(stream.In, stream.Chore{For: a, What: sendReply, PE: h.From, Token: h.Token, Value: old})
 			}
-			a.letThrough(l)
+			a.letThrough(pe)
 		}
 	}
 	a.streams.Runs(backlog.CallCame, libshmem.PE(c.PE))
