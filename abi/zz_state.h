@@ -38,7 +38,7 @@ _Static_assert(offsetof(struct shmemi_static, start) == 0, "static_start");
 _Static_assert(offsetof(struct shmemi_static, size) == 8, "static_size");
 _Static_assert(offsetof(struct shmemi_static, offset) == 16, "static_offset");
 
-/* Up to statics it is written at init and finalize only; the first members are read by every call. From gpu_moving on it is written while the program runs. The tables of bases have n_pes entries. */
+/* Up to statics it is written at init and finalize only; the first members are read by every call. From gpu_started on it is written while the program runs. The tables of bases have n_pes entries. */
 struct shmemi_state {
     uint32_t n_pes; /* 0 before init and after finalize */
     int32_t my_pe; /* number of this PE */
@@ -121,9 +121,10 @@ struct shmemi_state {
     uint32_t asked; /* reports that were asked for by a signal: each waiter writes one */
     int32_t ask_fd; /* an eventfd of the core's that wants to know, or 0 */
     unsigned char pad9[56];
-    _Alignas(64) uint32_t gpu_moving; /* copies were begun and not waited for */
+    _Alignas(64) uint64_t gpu_started; /* copies that were started and not waited for by their call; each counts once it is on the stream */
+    uint64_t gpu_settled; /* so many of them are complete: raised to the value that gpu_started had before a wait for the stream */
     uint32_t kernel_rings; /* kernels push operations into rings */
-    unsigned char pad10[56];
+    unsigned char pad10[44];
     _Alignas(64) uint32_t net_lock; /* around the endpoint and its queue */
     uint32_t net_wanted; /* threads that found it taken */
     unsigned char pad11[56];
@@ -204,8 +205,9 @@ _Static_assert(offsetof(struct shmemi_state, n_lost) == 824, "state_n_lost");
 _Static_assert(offsetof(struct shmemi_state, survives) == 828, "state_survives");
 _Static_assert(offsetof(struct shmemi_state, asked) == 832, "state_asked");
 _Static_assert(offsetof(struct shmemi_state, ask_fd) == 836, "state_ask_fd");
-_Static_assert(offsetof(struct shmemi_state, gpu_moving) == 896, "state_gpu_moving");
-_Static_assert(offsetof(struct shmemi_state, kernel_rings) == 900, "state_kernel_rings");
+_Static_assert(offsetof(struct shmemi_state, gpu_started) == 896, "state_gpu_started");
+_Static_assert(offsetof(struct shmemi_state, gpu_settled) == 904, "state_gpu_settled");
+_Static_assert(offsetof(struct shmemi_state, kernel_rings) == 912, "state_kernel_rings");
 _Static_assert(offsetof(struct shmemi_state, net_lock) == 960, "state_net_lock");
 _Static_assert(offsetof(struct shmemi_state, net_wanted) == 964, "state_net_wanted");
 _Static_assert(offsetof(struct shmemi_state, pollers) == 1024, "state_pollers");

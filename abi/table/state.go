@@ -28,7 +28,7 @@ var state = Unit{
 			{Name: "size", Type: "size", Doc: "bytes"},
 			{Name: "offset", Type: "i64", Doc: "of start from the user heap: below 0"},
 		}},
-		{Name: "state", Go: "State", Private: true, Doc: "Up to statics it is written at init and finalize only; the first members are read by every call. From gpu_moving on it is written while the program runs. The tables of bases have n_pes entries.", Members: []Member{
+		{Name: "state", Go: "State", Private: true, Doc: "Up to statics it is written at init and finalize only; the first members are read by every call. From gpu_started on it is written while the program runs. The tables of bases have n_pes entries.", Members: []Member{
 			{Name: "n_pes", Type: "u32", Doc: "0 before init and after finalize"},
 			{Name: "my_pe", Type: "i32", Doc: "number of this PE"},
 			{Name: "heap_base", Type: "uptr", Doc: "of this PE's user heap"},
@@ -101,7 +101,8 @@ var state = Unit{
 			{Name: "survives", Type: "u32", Doc: "SHMEM_ON_FAILURE=return"},
 			{Name: "asked", Type: "u32", Doc: "reports that were asked for by a signal: each waiter writes one"},
 			{Name: "ask_fd", Go: "askFD", Type: "i32", Doc: "an eventfd of the core's that wants to know, or 0"},
-			{Name: "gpu_moving", Type: "u32", Align: cacheLine, Doc: "copies were begun and not waited for"},
+			{Name: "gpu_started", Type: "u64", Align: cacheLine, Doc: "copies that were started and not waited for by their call; each counts once it is on the stream"},
+			{Name: "gpu_settled", Type: "u64", Doc: "so many of them are complete: raised to the value that gpu_started had before a wait for the stream"},
 			{Name: "kernel_rings", Type: "u32", Doc: "kernels push operations into rings"},
 			{Name: "net_lock", Type: "u32", Align: cacheLine, Doc: "around the endpoint and its queue"},
 			{Name: "net_wanted", Type: "u32", Doc: "threads that found it taken"},

@@ -31,7 +31,7 @@ var (
 	_ [16]byte = [unsafe.Offsetof(Static{}.offset)]byte{}
 )
 
-// State is struct shmemi_state. Up to statics it is written at init and finalize only; the first members are read by every call. From gpu_moving on it is written while the program runs. The tables of bases have n_pes entries.
+// State is struct shmemi_state. Up to statics it is written at init and finalize only; the first members are read by every call. From gpu_started on it is written while the program runs. The tables of bases have n_pes entries.
 type State struct {
 	_               structs.HostLayout
 	nPEs            uint32          // 0 before init and after finalize
@@ -115,9 +115,10 @@ type State struct {
 	asked           uint32    // reports that were asked for by a signal: each waiter writes one
 	askFD           int32     // an eventfd of the core's that wants to know, or 0
 	_               [56]byte
-	gpuMoving       uint32 // copies were begun and not waited for
+	gpuStarted      uint64 // copies that were started and not waited for by their call; each counts once it is on the stream
+	gpuSettled      uint64 // so many of them are complete: raised to the value that gpu_started had before a wait for the stream
 	kernelRings     uint32 // kernels push operations into rings
-	_               [56]byte
+	_               [44]byte
 	netLock         uint32 // around the endpoint and its queue
 	netWanted       uint32 // threads that found it taken
 	_               [56]byte
@@ -200,8 +201,9 @@ var (
 	_ [828]byte  = [unsafe.Offsetof(State{}.survives)]byte{}
 	_ [832]byte  = [unsafe.Offsetof(State{}.asked)]byte{}
 	_ [836]byte  = [unsafe.Offsetof(State{}.askFD)]byte{}
-	_ [896]byte  = [unsafe.Offsetof(State{}.gpuMoving)]byte{}
-	_ [900]byte  = [unsafe.Offsetof(State{}.kernelRings)]byte{}
+	_ [896]byte  = [unsafe.Offsetof(State{}.gpuStarted)]byte{}
+	_ [904]byte  = [unsafe.Offsetof(State{}.gpuSettled)]byte{}
+	_ [912]byte  = [unsafe.Offsetof(State{}.kernelRings)]byte{}
 	_ [960]byte  = [unsafe.Offsetof(State{}.netLock)]byte{}
 	_ [964]byte  = [unsafe.Offsetof(State{}.netWanted)]byte{}
 	_ [1024]byte = [unsafe.Offsetof(State{}.pollers)]byte{}

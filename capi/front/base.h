@@ -59,6 +59,15 @@ SHMEMI_INLINE bool shmemi_marked(const uint32_t *mark)
     return __atomic_load_n(mark, __ATOMIC_RELAXED) != 0;
 }
 
+/* Reports whether a copy of a GPU may be under way. A thread sees the count of each copy that it
+ * started itself, or whose starter it has met. gpu_settled is raised after a wait for the copies
+ * that it counts, so equal counts mean that all are complete; acquire, for the bytes. */
+SHMEMI_INLINE bool shmemi_gpu_moving(void)
+{
+    uint64_t settled = __atomic_load_n(&shmemi_state.gpu_settled, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&shmemi_state.gpu_started, __ATOMIC_RELAXED) != settled;
+}
+
 #pragma GCC visibility pop
 
 #endif

@@ -247,8 +247,8 @@ SHMEMI_INLINE void shmemi_fence(shmem_ctx_t ctx, const char *call)
 {
     const struct shmemi_context *c = shmemi_context_at(ctx);
     __atomic_thread_fence(__ATOMIC_RELEASE);
-    if (SHMEMI_UNLIKELY(shmemi_marked(&c->unfenced) || shmemi_marked(&shmemi_state.gpu_moving) ||
-                        c->handle != ctx || shmemi_state.unseen == 0))
+    if (SHMEMI_UNLIKELY(shmemi_marked(&c->unfenced) || shmemi_gpu_moving() || c->handle != ctx ||
+                        shmemi_state.unseen == 0))
         SHMEMI_SLOW(fence)(ctx, call);
 }
 
@@ -256,7 +256,7 @@ SHMEMI_INLINE void shmemi_quiet(shmem_ctx_t ctx, const char *call)
 {
     const struct shmemi_context *c = shmemi_context_at(ctx);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (SHMEMI_UNLIKELY(shmemi_marked(&c->dirty) || shmemi_marked(&shmemi_state.gpu_moving) ||
+    if (SHMEMI_UNLIKELY(shmemi_marked(&c->dirty) || shmemi_gpu_moving() ||
                         shmemi_state.kernel_rings || c->handle != ctx || shmemi_state.unseen == 0))
         SHMEMI_SLOW(quiet)(ctx, call);
 }

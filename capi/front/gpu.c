@@ -52,17 +52,24 @@ void shmemi_move_nbi_gpu(void *to, const void *from, size_t n, const char *call)
         return;
     }
     done(shmemi_state.core->gpu_start(to, from, n), call);
-    /* Last: a quiet of another thread that clears the mark before this may have begun its wait
-     * before the copy was there. */
-    __atomic_store_n(&shmemi_state.gpu_moving, 1, __ATOMIC_RELAXED);
+    /* Last: a thread that settles this count waits for a stream that has the copy. */
+    __atomic_fetch_add(&shmemi_state.gpu_started, 1, __ATOMIC_RELEASE);
 }
 
+/* Another thread may settle the same copies. This one returns when they are complete, not when the
+ * other has begun to wait. */
 void shmemi_settle(const char *call)
 {
-    if (!shmemi_marked(&shmemi_state.gpu_moving))
+    struct shmemi_state *s = &shmemi_state;
+    if (!shmemi_gpu_moving())
         return;
-    __atomic_store_n(&shmemi_state.gpu_moving, 0, __ATOMIC_RELAXED);
-    done(shmemi_state.core->gpu_settle(), call);
+    uint64_t started = __atomic_load_n(&s->gpu_started, __ATOMIC_ACQUIRE);
+    done(s->core->gpu_settle(), call);
+    uint64_t settled = __atomic_load_n(&s->gpu_settled, __ATOMIC_RELAXED);
+    while (settled < started &&
+           !__atomic_compare_exchange_n(&s->gpu_settled, &settled, started, true, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED))
+        ;
 }
 
 void shmemi_clear(void *at, size_t n, const char *call)

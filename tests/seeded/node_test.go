@@ -129,6 +129,20 @@ var nodeDefects = []defect{
 		by:   program("steps", "node-8"), says: `shmem_double_sum_reduce: PE \d: \d PEs: PE \d has another result`,
 	},
 	{
+		id: "node/quiet-beside-a-quiet", file: "capi/front/gpu.c",
+		was:  "    done(s->core->gpu_settle(), call);\n    uint64_t settled = __atomic_load_n(&s->gpu_settled, __ATOMIC_RELAXED);\n",
+		is:   "    uint64_t settled = __atomic_exchange_n(&s->gpu_settled, started, __ATOMIC_ACQ_REL);\n    done(s->core->gpu_settle(), call);\n",
+		user: "a thread's quiet returns while its copy of GPU memory is under way, if another thread is in quiet",
+		by:   unit("./tests/front", "^TestSettle$"), says: `quiet returned with \d+ of \d+ copies complete`,
+	},
+	{
+		id: "node/copy-during-a-quiet", file: "capi/front/gpu.c",
+		was:  "    uint64_t started = __atomic_load_n(&s->gpu_started, __ATOMIC_ACQUIRE);\n    done(s->core->gpu_settle(), call);\n",
+		is:   "    done(s->core->gpu_settle(), call);\n    uint64_t started = __atomic_load_n(&s->gpu_started, __ATOMIC_ACQUIRE);\n",
+		user: "quiet leaves out a copy of GPU memory that began while another thread was in quiet",
+		by:   unit("./tests/front", "^TestSettle$"), says: `quiet returned with \d+ of \d+ copies complete`,
+	},
+	{
 		id: "node/any-of-one", file: "capi/front/waitset.c",
 		was:  "__atomic_store_n(next, i + 1, __ATOMIC_RELAXED);",
 		is:   "__atomic_store_n(next, i, __ATOMIC_RELAXED);",

@@ -2,5 +2,5 @@
 
 package fastpath
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xa1d19fdd86de179e
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x7e2788d09c8661f4
 import "C"

@@ -1,0 +1,130 @@
+/*
+ * settle.c: two threads start copies of a GPU and wait for them (capi/front/gpu.c, order.c). The
+ * core here counts the copies.
+ */
+#define _GNU_SOURCE
+#include "context.h"
+#include "failure.h"
+#include "front.h"
+#include "gpu.h"
+#include "netlock.h"
+#include "team.h"
+#include "wait.h"
+
+#include "interleave.h"
+#include "unreached.h"
+
+_Alignas(4096) struct shmemi_state shmemi_state;
+_Alignas(4096) struct shmemi_context shmemi_contexts[SHMEMI_CONTEXTS];
+
+UNREACHED(shmemi_abort)
+UNREACHED(shmemi_refuse_uninitialised)
+UNREACHED(shmemi_net_lock)
+UNREACHED(shmemi_net_unlock)
+UNREACHED(shmemi_net_failed)
+UNREACHED(shmemi_wait_step)
+UNREACHED(shmemi_wait_over)
+
+/* Copies; on a page of their own, so that a step of the core is one step. */
+static _Alignas(4096) struct {
+    long started, complete;
+    char rest[4080];
+} copies;
+
+static int holds(const void *at)
+{
+    (void)at;
+    return 1;
+}
+
+static int start(void *to, const void *from, size_t n)
+{
+    (void)to, (void)from, (void)n;
+    copies.started++;
+    return SHMEMI_DONE;
+}
+
+static int settle(void)
+{
+    copies.complete = copies.started;
+    return SHMEMI_DONE;
+}
+
+static struct shmemi_core core = {.gpu_holds = holds, .gpu_start = start, .gpu_settle = settle};
+
+void shmemi_ctx_known(shmem_ctx_t ctx, const char *call)
+{
+    (void)ctx, (void)call;
+}
+
+static void copy(void)
+{
+    char *heap = (char *)shmemi_state.heap_base;
+    shmemi_move_nbi(heap, heap + 8, 8, "put_nbi");
+}
+
+static void before(void)
+{
+    copies.started = copies.complete = 0;
+    shmemi_quiet(SHMEM_CTX_DEFAULT, "quiet");
+    copy(); /* of the first */
+    copy(); /* of the second */
+}
+
+static void quiet(void)
+{
+    long own = copies.started;
+    shmemi_quiet(SHMEM_CTX_DEFAULT, "quiet");
+    EXPECT(copies.complete >= own, "quiet returned with %ld of %ld copies complete",
+           copies.complete, own);
+}
+
+static void fence(void)
+{
+    long own = copies.started;
+    shmemi_fence(SHMEM_CTX_DEFAULT, "fence");
+    EXPECT(copies.complete >= own, "fence returned with %ld of %ld copies complete",
+           copies.complete, own);
+}
+
+static void copy_and_quiet(void)
+{
+    copy();
+    quiet();
+}
+
+static void at_the_end(void)
+{
+    quiet();
+}
+
+/* A copy that the second thread starts while the first waits is not covered by that wait. */
+static int settle_then_copy(void)
+{
+    copies.complete = copies.started;
+    core.gpu_settle = settle;
+    copy();
+    return SHMEMI_DONE;
+}
+
+int main(void)
+{
+    static char *bases[1];
+    shmemi_state.n_pes = shmemi_state.gpu = shmemi_state.unseen = 1;
+    shmemi_state.heap_base = 1 << 20;
+    shmemi_state.heap_size = 1 << 20;
+    shmemi_state.near_base = bases;
+    shmemi_state.core = &core;
+    shared_words(&shmemi_state.gpu_started, 1);
+
+    interleave_all(before, quiet, quiet, at_the_end);
+    interleave_all(before, quiet, fence, at_the_end);
+    interleave_all(before, fence, copy_and_quiet, at_the_end);
+    interleave_all(before, copy_and_quiet, copy_and_quiet, at_the_end);
+
+    before();
+    core.gpu_settle = settle_then_copy;
+    shmemi_quiet(SHMEM_CTX_DEFAULT, "quiet");
+    quiet();
+    return interleave_result();
+}
