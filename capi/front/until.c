@@ -95,41 +95,45 @@ SHMEMI_INLINE void check(const void *ivar, int cmp, size_t size, const char *cal
 }
 
 #define COMPARISONS(T, suffix, width_, signed_)                                                    \
-    SHMEMI_INLINE bool holds_##suffix(const void *ivar, int cmp, T value, const char *call)        \
+    SHMEMI_INLINE bool holds_##suffix(const void *ivar, int cmp, T value, T *now,                  \
+                                      const char *call)                                            \
     {                                                                                              \
-        T now = shmemi_on_gpu(ivar) ? (T)shmemi_read_gpu(ivar, sizeof(T), call)                    \
-                                    : __atomic_load_n((const T *)ivar, __ATOMIC_ACQUIRE);          \
+        *now = shmemi_on_gpu(ivar) ? (T)shmemi_read_gpu(ivar, sizeof(T), call)                     \
+                                   : __atomic_load_n((const T *)ivar, __ATOMIC_ACQUIRE);           \
         switch (cmp) {                                                                             \
         case SHMEM_CMP_EQ:                                                                         \
-            return now == value;                                                                   \
+            return *now == value;                                                                  \
         case SHMEM_CMP_NE:                                                                         \
-            return now != value;                                                                   \
+            return *now != value;                                                                  \
         case SHMEM_CMP_GT:                                                                         \
-            return now > value;                                                                    \
+            return *now > value;                                                                   \
         case SHMEM_CMP_GE:                                                                         \
-            return now >= value;                                                                   \
+            return *now >= value;                                                                  \
         case SHMEM_CMP_LT:                                                                         \
-            return now < value;                                                                    \
+            return *now < value;                                                                   \
         default:                                                                                   \
-            return now <= value;                                                                   \
+            return *now <= value;                                                                  \
         }                                                                                          \
     }                                                                                              \
-    void shmemi_wait_##suffix(const void *ivar, int cmp, T value, const char *call)                \
+    T shmemi_wait_##suffix(const void *ivar, int cmp, T value, const char *call)                   \
     {                                                                                              \
         check(ivar, cmp, sizeof(T), call);                                                         \
         struct comparison c = {ivar, cmp, width_, signed_, (uint64_t)value};                       \
+        T now;                                                                                     \
         SHMEMI_WAIT(shmemi_my_ctl(), call, describe_comparison, &c,                                \
-                    holds_##suffix(ivar, cmp, value, call));                                       \
+                    holds_##suffix(ivar, cmp, value, &now, call));                                 \
+        return now;                                                                                \
     }                                                                                              \
     int shmemi_test_##suffix(const void *ivar, int cmp, T value, const char *call)                 \
     {                                                                                              \
+        T now;                                                                                     \
         check(ivar, cmp, sizeof(T), call);                                                         \
-        if (holds_##suffix(ivar, cmp, value, call))                                                \
+        if (holds_##suffix(ivar, cmp, value, &now, call))                                          \
             return 1;                                                                              \
         if (shmemi_state.networked)                                                                \
             shmemi_state.core->poll();                                                             \
         shmemi_tell_unseen(call);                                                                  \
-        return holds_##suffix(ivar, cmp, value, call);                                             \
+        return holds_##suffix(ivar, cmp, value, &now, call);                                       \
     }
 
 COMPARISONS(int16_t, i16, 2, true)
@@ -139,22 +143,16 @@ COMPARISONS(uint32_t, u32, 4, false)
 COMPARISONS(int64_t, i64, 8, true)
 COMPARISONS(uint64_t, u64, 8, false)
 
-static uint64_t signal_now(const uint64_t *sig_addr, const char *call)
-{
-    return shmemi_on_gpu(sig_addr) ? shmemi_read_gpu(sig_addr, sizeof *sig_addr, call)
-                                   : __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
-}
-
 uint64_t shmemi_signal_fetch(const uint64_t *sig_addr, const char *call)
 {
     check(sig_addr, SHMEM_CMP_EQ, sizeof *sig_addr, call);
     if (shmemi_state.networked)
         shmemi_state.core->poll();
-    return signal_now(sig_addr, call);
+    return shmemi_on_gpu(sig_addr) ? shmemi_read_gpu(sig_addr, sizeof *sig_addr, call)
+                                   : __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
 }
 
 uint64_t shmemi_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t value, const char *call)
 {
-    shmemi_wait_u64(sig_addr, cmp, value, call);
-    return signal_now(sig_addr, call);
+    return shmemi_wait_u64(sig_addr, cmp, value, call);
 }

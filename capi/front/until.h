@@ -6,13 +6,14 @@
 
 #pragma GCC visibility push(hidden)
 
-/* A wait and a test for each width and signedness. */
-void shmemi_wait_i16(const void *ivar, int cmp, int16_t value, const char *call);
-void shmemi_wait_u16(const void *ivar, int cmp, uint16_t value, const char *call);
-void shmemi_wait_i32(const void *ivar, int cmp, int32_t value, const char *call);
-void shmemi_wait_u32(const void *ivar, int cmp, uint32_t value, const char *call);
-void shmemi_wait_i64(const void *ivar, int cmp, int64_t value, const char *call);
-void shmemi_wait_u64(const void *ivar, int cmp, uint64_t value, const char *call);
+/* A wait and a test for each width and signedness. A wait returns the value that ended it: the word
+ * may have changed since. A wait that a loss or a limit ended returns the value it read last. */
+int16_t shmemi_wait_i16(const void *ivar, int cmp, int16_t value, const char *call);
+uint16_t shmemi_wait_u16(const void *ivar, int cmp, uint16_t value, const char *call);
+int32_t shmemi_wait_i32(const void *ivar, int cmp, int32_t value, const char *call);
+uint32_t shmemi_wait_u32(const void *ivar, int cmp, uint32_t value, const char *call);
+int64_t shmemi_wait_i64(const void *ivar, int cmp, int64_t value, const char *call);
+uint64_t shmemi_wait_u64(const void *ivar, int cmp, uint64_t value, const char *call);
 int shmemi_test_i16(const void *ivar, int cmp, int16_t value, const char *call);
 int shmemi_test_u16(const void *ivar, int cmp, uint16_t value, const char *call);
 int shmemi_test_i32(const void *ivar, int cmp, int32_t value, const char *call);

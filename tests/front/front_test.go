@@ -38,3 +38,6 @@ func run(t *testing.T, name string, units ...string) {
 // TestSettle: quiet and fence of a thread cover the copies of a GPU that were started before,
 // whatever another thread settles meanwhile.
 func TestSettle(t *testing.T) { run(t, "settle", "gpu", "order") }
+
+// TestUntil: a wait that returns a value returns the one that ended it.
+func TestUntil(t *testing.T) { run(t, "until", "until") }

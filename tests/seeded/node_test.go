@@ -143,6 +143,13 @@ var nodeDefects = []defect{
 		by:   unit("./tests/front", "^TestSettle$"), says: `quiet returned with \d+ of \d+ copies complete`,
 	},
 	{
+		id: "node/signal-after-its-wait", file: "capi/front/until.c",
+		was:  "    return shmemi_wait_u64(sig_addr, cmp, value, call);",
+		is:   "    shmemi_wait_u64(sig_addr, cmp, value, call);\n    return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);",
+		user: "shmem_signal_wait_until returns a value that came after the one that it waited for",
+		by:   unit("./tests/front", "^TestUntil$"), says: `the wait for 5 returned 0`,
+	},
+	{
 		id: "node/any-of-one", file: "capi/front/waitset.c",
 		was:  "__atomic_store_n(next, i + 1, __ATOMIC_RELAXED);",
 		is:   "__atomic_store_n(next, i, __ATOMIC_RELAXED);",
@@ -158,8 +165,8 @@ var nodeDefects = []defect{
 	},
 	{
 		id: "node/greater-or-equal", file: "capi/front/until.c",
-		was:  "            return now >= value;  ",
-		is:   "            return now > value;   ",
+		was:  "            return *now >= value;  ",
+		is:   "            return *now > value;   ",
 		user: "shmem_wait_until with SHMEM_CMP_GE waits for one more",
 		by:   program("zz_wait", "node-2"), says: `shmem_\w+_wait_until has waited \d+ s: for .* >= 0, now 0`, hangs: true,
 	},
