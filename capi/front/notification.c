@@ -20,8 +20,8 @@
 enum { MOST = UINT16_MAX };
 
 /*
- * What kernels had added by their stores at the last look. A look at the memory of a GPU is a copy
- * by the driver, and the words only grow: where the last look suffices, there is no other.
+ * What kernels had added by their stores at the latest look. A look at the memory of a GPU is a
+ * copy by the driver, and the words only grow: where the latest look suffices, there is no other.
  */
 static uint64_t stored[MOST];
 static bool looked;
@@ -29,6 +29,17 @@ static bool looked;
 static uint64_t *main_of(int notify)
 {
     return shmemi_notification_of(shmemi_state.my_pe, notify);
+}
+
+/* The words only grow, so of two looks the one that found more is the later, whichever thread
+ * stores first. Release: what the found additions count is visible to who loads the word. */
+static void raise_stored(int notify, uint64_t found)
+{
+    uint64_t last = __atomic_load_n(&stored[notify], __ATOMIC_RELAXED);
+    while ((int64_t)(found - last) > 0 &&
+           !__atomic_compare_exchange_n(&stored[notify], &last, found, true, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED))
+        ;
 }
 
 /* Looks at n words of kernels. */
@@ -44,19 +55,26 @@ static void look(int first, int n, const char *call)
         if (shmemi_on_gpu(words))
             shmemi_move(copy, words + first, (size_t)some * sizeof *copy, call);
         for (int i = 0; i < some; i++)
-            __atomic_store_n(&stored[first + i],
-                             shmemi_on_gpu(words)
-                                 ? copy[i]
-                                 : __atomic_load_n(&words[first + i], __ATOMIC_ACQUIRE),
-                             __ATOMIC_RELEASE);
+            raise_stored(first + i, shmemi_on_gpu(words)
+                                        ? copy[i]
+                                        : __atomic_load_n(&words[first + i], __ATOMIC_ACQUIRE));
     }
 }
 
-/* The value by the last look, which is no more than the value now. */
+/*
+ * The value by the latest look, which is no more than the value now. Another thread may look and
+ * then set the counter between the two loads; the sum would lack what its look found, so both words
+ * are read again.
+ */
 static uint64_t known(int notify)
 {
-    uint64_t stores = __atomic_load_n(&stored[notify], __ATOMIC_ACQUIRE);
-    return __atomic_load_n(main_of(notify), __ATOMIC_ACQUIRE) + stores;
+    uint64_t again = __atomic_load_n(&stored[notify], __ATOMIC_ACQUIRE), stores, value;
+    do {
+        stores = again;
+        value = __atomic_load_n(main_of(notify), __ATOMIC_ACQUIRE) + stores;
+        again = __atomic_load_n(&stored[notify], __ATOMIC_ACQUIRE);
+    } while (again != stores);
+    return value;
 }
 
 static uint64_t value_of(int notify, const char *call)
@@ -75,18 +93,25 @@ uint64_t shmemi_notification_value(int notify, const char *call)
     return value_of(notify, call);
 }
 
-/* After a kernel has set the counter, its value by an older look may be below 0. */
-static bool reached(int notify, uint64_t count, const char *call)
+/* Stores the value that it compares. After a kernel has set the counter, its value by an older look
+ * may be below 0. */
+static bool reached(int notify, uint64_t count, uint64_t *value, const char *call)
 {
-    return (int64_t)known(notify) >= (int64_t)count ||
-           (shmemi_state.notify_stores != NULL &&
-            (int64_t)value_of(notify, call) >= (int64_t)count);
+    *value = known(notify);
+    if ((int64_t)*value < (int64_t)count && shmemi_state.notify_stores != NULL)
+        *value = value_of(notify, call);
+    return (int64_t)*value >= (int64_t)count;
 }
 
-/* An addition, so that none that comes meanwhile is lost. The last look is of now. */
+/* Sets the counter by the latest look. An exchange, because another thread may set it, too: the sum
+ * of two additions would be neither value. */
 static void set_counter(int notify, uint64_t value)
 {
-    __atomic_fetch_add(main_of(notify), value - known(notify), __ATOMIC_ACQ_REL);
+    uint64_t *main = main_of(notify), old = __atomic_load_n(main, __ATOMIC_ACQUIRE), stores;
+    do
+        stores = __atomic_load_n(&stored[notify], __ATOMIC_ACQUIRE);
+    while (!__atomic_compare_exchange_n(main, &old, value - stores, true, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE));
 }
 
 void shmemi_notification_zero(int first, int n, const char *call)
@@ -273,20 +298,22 @@ uint64_t shmemi_notification_wait(int notify, uint64_t count, const char *call)
     shmemi_notification_check(notify, call);
     shmemi_notification_check_value(count, "the count", call);
     struct awaited a = {notify, count};
-    SHMEMI_WAIT(shmemi_my_ctl(), call, describe, &a, reached(notify, count, call));
-    return known(notify);
+    uint64_t value;
+    SHMEMI_WAIT(shmemi_my_ctl(), call, describe, &a, reached(notify, count, &value, call));
+    return value;
 }
 
 int shmemi_notification_test(int notify, uint64_t count, const char *call)
 {
     shmemi_notification_check(notify, call);
     shmemi_notification_check_value(count, "the count", call);
-    if (reached(notify, count, call))
+    uint64_t value;
+    if (reached(notify, count, &value, call))
         return 1;
     if (shmemi_state.networked)
         shmemi_state.core->poll();
     shmemi_tell_unseen(call);
-    return reached(notify, count, call);
+    return reached(notify, count, &value, call);
 }
 
 uint64_t shmemi_notification_fetch(int notify, const char *call)

@@ -39,5 +39,9 @@ func run(t *testing.T, name string, units ...string) {
 // whatever another thread settles meanwhile.
 func TestSettle(t *testing.T) { run(t, "settle", "gpu", "order") }
 
+// TestLooks: notification counters never go back by an older look, and what is fetched, set and
+// waited for is a value that the counter has had.
+func TestLooks(t *testing.T) { run(t, "looks") }
+
 // TestUntil: a wait that returns a value returns the one that ended it.
 func TestUntil(t *testing.T) { run(t, "until", "until") }

@@ -143,6 +143,27 @@ var nodeDefects = []defect{
 		by:   unit("./tests/front", "^TestSettle$"), says: `quiet returned with \d+ of \d+ copies complete`,
 	},
 	{
+		id: "node/counter-goes-back", file: "capi/front/notification.c",
+		was:  "    while ((int64_t)(found - last) > 0 &&",
+		is:   "    while (found != last &&",
+		user: "a thread's slow look at a notification counter undoes a newer one: a wait returns less than asked, a later one ends before its data",
+		by:   unit("./tests/front", "^TestLooks$"), says: `the counter is \d+, want 0\n`,
+	},
+	{
+		id: "node/counter-set-during-a-fetch", file: "capi/front/notification.c",
+		was:  "    } while (again != stores);",
+		is:   "    } while (0);",
+		user: "shmemx_notify_fetch beside a reset of another thread returns a value that the counter never had",
+		by:   unit("./tests/front", "^TestLooks$"), says: `the first thread fetched \d+, want 10, 13 or 0`,
+	},
+	{
+		id: "node/counter-after-its-wait", file: "capi/front/notification.c",
+		was:  "    return value;\n}\n\nint shmemi_notification_test",
+		is:   "    return known(notify);\n}\n\nint shmemi_notification_test",
+		user: "shmemx_notify_wait returns less than asked when another thread resets the counter",
+		by:   unit("./tests/front", "^TestLooks$"), says: `the wait for 5 returned 0`,
+	},
+	{
 		id: "node/signal-after-its-wait", file: "capi/front/until.c",
 		was:  "    return shmemi_wait_u64(sig_addr, cmp, value, call);",
 		is:   "    shmemi_wait_u64(sig_addr, cmp, value, call);\n    return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);",
