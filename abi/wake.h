@@ -14,10 +14,12 @@
 
 /*
  * Wakes all who sleep on *wakes, if any does. A sleeper reads *wakes, sets *sleepers, looks once
- * more at what it waits for, and sleeps while *wakes is what it read.
+ * more at what it waits for, and sleeps while *wakes is what it read. Callers store first; the
+ * empty asm keeps the compiler from moving those stores behind the load.
  */
 static inline void shmemi_wake_sleepers(uint32_t *sleepers, uint32_t *wakes)
 {
+    __asm__ volatile("" ::: "memory");
     if (__atomic_load_n(sleepers, __ATOMIC_SEQ_CST) == 0)
         return;
     __atomic_store_n(sleepers, 0, __ATOMIC_SEQ_CST);

@@ -117,7 +117,6 @@ SHMEMI_INLINE void shmemi_p(shmem_ctx_t ctx, void *dest, const void *value, size
         return;
     }
     __builtin_memcpy(to, value, n);
-    __asm__ volatile("" ::: "memory");
     shmemi_notify(pe);
 }
 

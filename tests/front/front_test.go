@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strings"
 	"testing"
 
 	"libshmem/tests/cc"
@@ -45,3 +46,44 @@ func TestLooks(t *testing.T) { run(t, "looks") }
 
 // TestUntil: a wait that returns a value returns the one that ended it.
 func TestUntil(t *testing.T) { run(t, "until", "until") }
+
+// TestWriters: between a store and the look for sleepers behind it, each writer has a barrier for
+// the compiler. It reads what the last passes over trees leave, because a compiler that moves the
+// store is rare, and the barrier leaves no instruction.
+func TestWriters(t *testing.T) {
+	if exec.Command(cc.C(), "-fdump-tree-optimized=/dev/null", "-E", "-x", "c", "/dev/null").Run() != nil {
+		t.Skip("the compiler is not gcc: it does not show its trees")
+	}
+	dump := filepath.Join(t.TempDir(), "trees")
+	args := append([]string{"-fPIC", "-S", "-fdump-tree-optimized=/dev/stdout", "-o", dump, "testdata/writers.c"}, flags...)
+	out, err := exec.Command(cc.C(), args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var (
+		barrier = regexp.MustCompile(`^ +__asm__ __volatile__\("" : +: +: "memory"\)`)
+		store   = regexp.MustCompile(`^ +(?:\*|MEM|memcpy|(?:_\d+ = )?__atomic_(?:store|fetch|exchange))`)
+		look    = regexp.MustCompile(`^ +_\d+ = __atomic_load_4 `)
+		writers = 0
+	)
+	for _, function := range strings.Split(string(out), ";; Function ")[1:] {
+		name, body, _ := strings.Cut(function, " ")
+		last := "nothing"
+		for line := range strings.Lines(body) {
+			switch {
+			case store.MatchString(line):
+				last = "a store"
+			case barrier.MatchString(line) && last == "a store":
+				last = "a barrier"
+			case look.MatchString(line):
+				if last != "a barrier" {
+					t.Errorf("%s: before the look for sleepers there is %s, want a store and a barrier\n%s", name, last, body)
+				}
+				writers++
+			}
+		}
+	}
+	if want := strings.Count(string(out), ";; Function "); writers < want || want < 10 {
+		t.Errorf("%d functions look for sleepers %d times", want, writers)
+	}
+}
