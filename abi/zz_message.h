@@ -16,6 +16,7 @@
 #define SHMEMI_MERGE_MOST 512 /* bytes of payload up to which a copy is cheaper than a message */
 #define SHMEMI_BURST_AFTER 8 /* how many operations of a caller have to come in a row before they are held; C counts them */
 #define SHMEMI_RECORD_SIZE 32 /* the part of a header that is in a batch for each operation, its payload behind it */
+#define SHMEMI_MESSAGE_SIZE 4096 /* bytes of the largest active message, header included: a put that is worth a copy fits one message, and the receive buffers take half a megabyte */
 #define SHMEMI_HEADER_SIZE 56 /* leaves a message without payload in one cache line, and with 8 bytes of it: what providers inject at least is 64 */
 #define SHMEMI_COUNTED 24 /* how many counters there are */
 
@@ -107,6 +108,7 @@ _Static_assert(SHMEMI_FLUSH_TOKEN == 65535, "FLUSH_TOKEN");
 _Static_assert(SHMEMI_MERGE_MOST == 512, "MERGE_MOST");
 _Static_assert(SHMEMI_BURST_AFTER == 8, "BURST_AFTER");
 _Static_assert(SHMEMI_RECORD_SIZE == 32, "RECORD_SIZE");
+_Static_assert(SHMEMI_MESSAGE_SIZE == 4096, "MESSAGE_SIZE");
 _Static_assert(SHMEMI_HEADER_SIZE == 56, "HEADER_SIZE");
 _Static_assert(SHMEMI_COUNTED == 24, "COUNTED");
 _Static_assert(SHMEMI_MESSAGE_AMO == 1, "MESSAGE_AMO");

@@ -37,7 +37,7 @@ var readersOf = map[string]struct{ c, packages []string }{
 		[]string{"capi/front/device.c", "capi/front/gpu.c", "capi/front/stream.c", "tests/gpu/colls.cu"},
 		[]string{"queue", "runtime/job", "runtime/job/kernels", "runtime/job/teams", "runtime/onstream"},
 	},
-	"message":  {[]string{"runtime/proxy/fastpath/innerloop.c"}, []string{"runtime/proxy"}},
+	"message":  {[]string{"capi/front/exchange.c", "runtime/proxy/fastpath/innerloop.c"}, []string{"runtime/proxy"}},
 	"sequence": {[]string{"runtime/proxy/fastpath/innerloop.c"}, []string{"runtime/proxy"}},
 	"event":    {[]string{"runtime/proxy/fastpath/innerloop.c"}, []string{"runtime/proxy", "runtime/proxy/flight"}},
 	"fastpath": {[]string{"runtime/proxy/fastpath/innerloop.c"}, []string{"runtime/proxy", "runtime/proxy/flight", "runtime/proxy/monitor", "runtime/proxy/ops",

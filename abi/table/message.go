@@ -14,6 +14,7 @@ var message = Unit{
 		{"MERGE_MOST", "MergeMost", 512, "bytes of payload up to which a copy is cheaper than a message"},
 		{"BURST_AFTER", "BurstAfter", 8, "how many operations of a caller have to come in a row before they are held; C counts them"},
 		{"RECORD_SIZE", "RecordSize", recordSize, "the part of a header that is in a batch for each operation, its payload behind it"},
+		{"MESSAGE_SIZE", "MessageSize", 4096, "bytes of the largest active message, header included: a put that is worth a copy fits one message, and the receive buffers take half a megabyte"},
 		{"HEADER_SIZE", "HeaderSize", 56, "leaves a message without payload in one cache line, and with 8 bytes of it: what providers inject at least is 64"},
 		{"COUNTED", "Counted", len(counters), "how many counters there are"},
 	},

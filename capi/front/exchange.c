@@ -15,6 +15,8 @@
 #include "message.h"
 #include "team.h"
 
+#include "zz_message.h"
+
 /* The largest power of two up to n. */
 static uint32_t power_below(uint32_t n)
 {
@@ -47,13 +49,14 @@ static void exchange_direct(struct shmemi_team *t, void *dest, char *round, cons
     shmemi_move(dest, round, bytes, call);
 }
 
-/*
- * Both of a pair combine the same two operands in the same order, that of the PE of the lower
- * number first, so all PEs have the same result bit for bit.
- *
- * The source of a message does not change before the message has left: small puts are copied when
- * they are posted, and larger ones are waited for.
- */
+/* acc below changes, and the call returns, while a contribution to another host is under way. So
+ * each has to be one message, which is copied when it is posted; larger puts are not. */
+_Static_assert(SHMEMI_HEADER_SIZE + SHMEMI_SLOT <= SHMEMI_MESSAGE_SIZE &&
+                   SHMEMI_TEAM_SLOT <= SHMEMI_SLOT,
+               "a contribution is copied when it is posted");
+
+/* Both of a pair combine the same two operands in the same order, that of the PE of the lower
+ * number first, so all PEs have the same result bit for bit. */
 static void exchange_in_pairs(struct shmemi_team *t, void *dest, char *round, const void *mine,
                               size_t nelems, const struct shmemi_reducer *reducer, const char *call)
 {

@@ -1,9 +1,5 @@
 package layout
 
-// MessageSize is the largest active message. With 4 KiB, a put that is worth a copy fits one
-// message, and the receive buffers take half a megabyte.
-const MessageSize = 4096
-
 // MaxPayload is the largest put that travels as a message.
 const MaxPayload = MessageSize - HeaderSize
 

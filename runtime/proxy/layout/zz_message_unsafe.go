@@ -18,6 +18,7 @@ const (
 	MergeMost    = 512   // bytes of payload up to which a copy is cheaper than a message
 	BurstAfter   = 8     // how many operations of a caller have to come in a row before they are held; C counts them
 	RecordSize   = 32    // the part of a header that is in a batch for each operation, its payload behind it
+	MessageSize  = 4096  // bytes of the largest active message, header included: a put that is worth a copy fits one message, and the receive buffers take half a megabyte
 	HeaderSize   = 56    // leaves a message without payload in one cache line, and with 8 bytes of it: what providers inject at least is 64
 	Counted      = 24    // how many counters there are
 )
@@ -120,6 +121,7 @@ var (
 	_ = [1]struct{}{}[MergeMost-(512)]
 	_ = [1]struct{}{}[BurstAfter-(8)]
 	_ = [1]struct{}{}[RecordSize-(32)]
+	_ = [1]struct{}{}[MessageSize-(4096)]
 	_ = [1]struct{}{}[HeaderSize-(56)]
 	_ = [1]struct{}{}[Counted-(24)]
 	_ = [1]struct{}{}[KindAMO-(1)]

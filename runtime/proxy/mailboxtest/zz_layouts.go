@@ -2,5 +2,5 @@
 
 package mailboxtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x7e2788d09c8661f4
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x9376e2948bcdf462
 import "C"
