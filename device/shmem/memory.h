@@ -79,7 +79,8 @@ SHMEMI_HD uint64_t shmemi_take_near(uint64_t *word, uint64_t n)
 /*
  * Loads the cached tail. Acquire on the host: the proxy has read the slots that the tail frees
  * before it published the tail, and must not see the next stores in those reads. A GPU does not
- * store ahead of the branch that tests the tail.
+ * store ahead of the branch that tests the tail; a thread that had to wait acquires nevertheless
+ * (shmemi_acquire_near), because the PTX memory model does not promise it.
  */
 SHMEMI_HD uint64_t shmemi_load_near(const uint64_t *word)
 {
@@ -89,6 +90,29 @@ SHMEMI_HD uint64_t shmemi_load_near(const uint64_t *word)
     return v;
 #else
     return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+#endif
+}
+
+/* The same, behind a wait: what happened before shmemi_publish_near stored the value, the proxy's
+ * reads included, happens before what this thread stores next. */
+SHMEMI_HD uint64_t shmemi_acquire_near(const uint64_t *word)
+{
+#ifdef __CUDA_ARCH__
+    uint64_t v;
+    asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(word) : "memory");
+    return v;
+#else
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+#endif
+}
+
+/* Stores the proxy's tail for other producers, after shmemi_acquire_far has loaded it. */
+SHMEMI_HD void shmemi_publish_near(uint64_t *word, uint64_t v)
+{
+#ifdef __CUDA_ARCH__
+    asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(v) : "memory");
+#else
+    __atomic_store_n(word, v, __ATOMIC_RELEASE);
 #endif
 }
 
@@ -138,7 +162,7 @@ SHMEMI_HD uint32_t shmemi_load_far32(const uint32_t *word)
 #endif
 }
 
-/* Loads the proxy's tail (as shmemi_load_near), or a value that an earlier acquire covers. */
+/* Loads a value that an earlier acquire covers. */
 SHMEMI_HD uint64_t shmemi_load_far(const uint64_t *word)
 {
 #ifdef __CUDA_ARCH__

@@ -51,6 +51,9 @@ SHMEMI_HD int shmemi_gone(const struct shmemi_ring *r, uint32_t *looks)
  * them saw last; one at a time reads the proxy's, over PCIe for a GPU. When each reads it for
  * itself, a thousand warps that wait for room keep PCIe so busy that 2.5 M operations a second get
  * through.
+ *
+ * What the proxy read before it published the tail happens before what the caller does next,
+ * whether this thread has read the tail or another one.
  */
 SHMEMI_HD int shmemi_wait_taken(const struct shmemi_ring *r, uint64_t goal)
 {
@@ -60,12 +63,12 @@ SHMEMI_HD int shmemi_wait_taken(const struct shmemi_ring *r, uint64_t goal)
     /* Positions wrap at 2^64, so distances are compared, not positions. */
     while ((int64_t)(goal - shmemi_load_near(&near->tail)) > 0) {
         if (shmemi_claim_near(&near->poller, 1) == 0) {
-            uint64_t tail = shmemi_load_far(&line->tail);
+            uint64_t tail = shmemi_acquire_far(&line->tail);
             uint32_t stopped = shmemi_load_far32(&line->stopped);
-            shmemi_store_near(&near->tail, tail);
+            shmemi_publish_near(&near->tail, tail);
             shmemi_release_claim(&near->poller, 1);
             if ((int64_t)(goal - tail) <= 0)
-                break;
+                return 0;
             if (stopped)
                 return SHMEMI_STOPPED;
         }
@@ -74,6 +77,7 @@ SHMEMI_HD int shmemi_wait_taken(const struct shmemi_ring *r, uint64_t goal)
         if ((looks & 4095) == 0 && shmemi_load_far32(&line->stopped))
             return SHMEMI_STOPPED;
     }
+    shmemi_acquire_near(&near->tail);
     return 0;
 }
 

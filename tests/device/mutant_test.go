@@ -59,13 +59,13 @@ const alone = "back_pressure"
 // shared are mistakes in a step that several kernels have: if all make it, the rules of one must
 // notice.
 var shared = []mutation{
-	lose("lost", "atom", "bar", "barrier", "ld.acquire", "ld.relaxed", "match", "red", "shfl", "st.relaxed"),
+	lose("lost", "atom", "bar", "barrier", "ld.acquire", "ld.relaxed", "match", "red", "shfl", "st.relaxed", "st.release"),
 	swap("sys", "gpu", "ld"),
 	swap("gpu", "cta", "ld", "st", "atom", "red"),
 	swap("relaxed", "weak", "ld", "st"),
 	swap("relaxed", "release", "st"),
 	swap("acquire", "relaxed", "ld", "atom"),
-	swap("release", "relaxed", "red"),
+	swap("release", "relaxed", "red", "st"),
 	swap("relaxed", "acq_rel", "atom"),
 }
 

@@ -8,15 +8,18 @@
 // PTX let SYSTEM_FENCE = fence.acq_rel.sys | fence.sc.sys | membar.sys
 // PTX let HEAD = atom.relaxed.gpu.global.add.u64
 // PTX let SEEN_TAIL = ld.relaxed.gpu.global.u64
-// PTX let SHARED_TAIL = ld.relaxed.sys.global.u64
-// PTX let KEEP_TAIL = st.relaxed.gpu.global.u64
+// PTX let SHARED_TAIL = ld.acquire.sys.global.u64
+// PTX let KEEP_TAIL = st.release.gpu.global.u64
+// PTX let ROOM = ld.acquire.gpu.global.u64
 // PTX let STOPPED = ld.relaxed.sys.global.u32
 // PTX let CLAIM = atom.acquire.gpu.global.or.b32
 // PTX let GIVE_BACK = red.release.gpu.global.and.b32
 
 // The operand rides in the slot: no fence at all, and nothing else is stored.
 // The seen tail is read ahead of the head's answer. A thread that finds room by
-// it goes to the slot and looks at nothing else that others share.
+// it goes to the slot and looks at nothing else that others share. One that had
+// to wait acquires a tail before it stores: the proxy's, or that of the thread
+// that read the proxy's.
 // PTX: none FENCE
 // PTX: one HEAD
 // PTX: none atom | red except HEAD | CLAIM | GIVE_BACK
@@ -28,6 +31,9 @@
 // PTX: every CLAIM after HEAD
 // PTX: some SLOT from HEAD without SEEN_TAIL
 // PTX: none SHARED_TAIL | STOPPED | CLAIM | GIVE_BACK | KEEP_TAIL from HEAD without SEEN_TAIL
+// PTX: none ROOM from HEAD without SEEN_TAIL
+// PTX: none SLOT from SEEN_TAIL without HEAD | ROOM | SHARED_TAIL
+// PTX: some SLOT from ROOM
 // PTX: every CLAIM in a loop
 // PTX: none ld after SLOT
 extern "C" __global__ void push_p(const struct shmemi_ring *r, uint32_t value)
@@ -38,16 +44,20 @@ extern "C" __global__ void push_p(const struct shmemi_ring *r, uint32_t value)
 
 // No room: the seen tail first, which is near. A thread that then finds no other
 // reading the proxy's tail reads it for all: the tail, whether the ring was stopped,
-// the store of the tail, the release of the claim, once each. The others look at the
-// near tail again after a pause, and seldom check themselves whether the ring was
-// stopped.
+// the store of the tail, the release of the claim, once each. Its acquire and its
+// release pass on that the proxy has read the slots. The others look at the
+// near tail again after a pause, seldom check themselves whether the ring was
+// stopped, and acquire the near tail once it suffices.
 // PTX: none FENCE | SLOT
 // PTX: none atom | red except CLAIM | GIVE_BACK
-// PTX: none st.relaxed except KEEP_TAIL
+// PTX: none st.relaxed
 // PTX: 1 CLAIM
 // PTX: 1 SHARED_TAIL
 // PTX: 1 KEEP_TAIL
 // PTX: 1 GIVE_BACK
+// PTX: one ROOM
+// PTX: every ROOM after SEEN_TAIL
+// PTX: none SEEN_TAIL | CLAIM from ROOM
 // PTX: 2 STOPPED
 // PTX: every CLAIM after SEEN_TAIL
 // PTX: every CLAIM in a loop

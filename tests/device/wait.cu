@@ -5,19 +5,20 @@
 // PTX let FENCE = fence | membar
 // PTX let SYSTEM_FENCE = fence.acq_rel.sys | fence.sc.sys | membar.sys
 // PTX let HEAD = atom.relaxed.gpu.global.add.u64
-// PTX let KEEP_TAIL = st.relaxed.gpu.global.u64
+// PTX let KEEP_TAIL = st.release.gpu.global.u64
 // PTX let CLAIM = atom.acquire.gpu.global.or.b32
 // PTX let GIVE_BACK = red.release.gpu.global.and.b32
 // PTX let PASSED = ld.acquire.sys.global.u64
 // PTX let TURN = ld.acquire.sys.global.u32
 // PTX let FAR_WORD = ld.relaxed.sys.global.u32
 // PTX let VALUE = ld.relaxed.sys.global.u64
-// PTX let SHARED_TAIL = ld.relaxed.sys.global.u64
+// PTX let SHARED_TAIL = ld.acquire.sys.global.u64
 // PTX let NEAR_WORD = ld.relaxed.gpu.global.u64
 
 // What the caller wrote is visible before the slot is, and what the proxy wrote
 // before it said done is visible after: a value loaded next is behind the wait.
-// Whether the ring was stopped is not asked at each look.
+// Whether the ring was stopped is not asked at each look. The tail is acquired,
+// too, by a wait for room: that is before the slot.
 // PTX: one FENCE
 // PTX: one SYSTEM_FENCE
 // PTX: every SYSTEM_FENCE after st except SLOT | KEEP_TAIL
@@ -26,13 +27,13 @@
 // PTX: one HEAD
 // PTX: every HEAD after SYSTEM_FENCE
 // PTX: every HEAD after NEAR_WORD
-// PTX: some PASSED
+// PTX: some PASSED from SLOT
 // PTX: every PASSED in a loop
-// PTX: some FAR_WORD from PASSED
+// PTX: some FAR_WORD from SLOT
 // PTX: some PASSED from PASSED without FAR_WORD
 // PTX: every PASSED after HEAD
-// PTX: every ld.volatile after PASSED
-// PTX: none SHARED_TAIL | SLOT after PASSED
+// PTX: every ld.volatile after PASSED from SLOT
+// PTX: none NEAR_WORD | SLOT from SLOT
 extern "C" __global__ void quiet(const struct shmemi_ring *rings, uint64_t *mine,
                                  const volatile uint64_t *theirs)
 {
@@ -48,12 +49,12 @@ extern "C" __global__ void quiet(const struct shmemi_ring *rings, uint64_t *mine
 // PTX: one SYSTEM_FENCE
 // PTX: every NEAR_WORD | SHARED_TAIL after SYSTEM_FENCE
 // PTX: every HEAD after NEAR_WORD
-// PTX: some SHARED_TAIL
+// PTX: some SHARED_TAIL without HEAD
 // PTX: one SLOT
 // PTX: every SLOT after SYSTEM_FENCE
 // PTX: every PASSED in a loop
-// PTX: every PASSED after HEAD
-// PTX: every ld.volatile after PASSED
+// PTX: some PASSED from SLOT
+// PTX: every ld.volatile after PASSED from SLOT
 extern "C" __global__ void quiet_many(const struct shmemi_ring *rings, uint64_t *mine,
                                       const volatile uint64_t *theirs)
 {
@@ -71,7 +72,7 @@ extern "C" __global__ void quiet_many(const struct shmemi_ring *rings, uint64_t 
 // PTX: one SLOT
 // PTX: every SLOT after SYSTEM_FENCE
 // PTX: every SLOT after HEAD
-// PTX: none ld.acquire
+// PTX: none ld.acquire from SLOT
 extern "C" __global__ void fence_one(const struct shmemi_ring *rings, uint64_t *mine)
 {
     *mine = 7;

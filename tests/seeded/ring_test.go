@@ -52,6 +52,20 @@ var ringDefects = []defect{
 		by:   unit("./tests/ring", "^TestThreads$"), says: `ring\.TestThreads\(`, hangs: true,
 	},
 	{
+		id: "ring/room-without-acquire", file: "device/shmem/ring.h",
+		was:  "    shmemi_acquire_near(&near->tail);\n",
+		is:   "",
+		user: "a kernel that waited for room in its ring may overwrite slots that the proxy has yet to read, by the PTX memory model",
+		by:   job("./tests/device", "^TestKernels$"), says: `push_p: none SLOT from SEEN_TAIL without HEAD`,
+	},
+	{
+		id: "ring/tail-passed-on-relaxed", file: "device/shmem/ring.h",
+		was:  "shmemi_publish_near(&near->tail, tail);",
+		is:   "shmemi_store_near(&near->tail, tail);",
+		user: "the same, for a thread that waits while another one reads the proxy's tail",
+		by:   job("./tests/device", "^TestKernels$"), says: `back_pressure: 1 KEEP_TAIL: there are 0`,
+	},
+	{
 		id: "ring/reply-is-kept", file: "device/shmem/ring.h",
 		was:  "    shmemi_release_claim(&claims[i >> 5], (uint32_t)1 << (i & 31));\n    return status;",
 		is:   "    (void)claims;\n    return status;",

@@ -96,7 +96,7 @@ var suites = []suite{
 			`swap("gpu", "cta", head)`, `swap("gpu", "sys", head)`, `swap("relaxed", "acq_rel", head)`,
 			`lose("lost", "match.all", "shfl")`, `lose("lost", "atom", "bar"`, `swap("sys", "gpu", "ld")`,
 			`swap("gpu", "cta", "ld", "st", "atom", "red")`, `swap("relaxed", "weak", "ld", "st")`,
-			`swap("relaxed", "release", "st")`, `swap("acquire", "relaxed", "ld", "atom")`, `swap("release", "relaxed", "red")`,
+			`swap("relaxed", "release", "st")`, `swap("acquire", "relaxed", "ld", "atom")`, `swap("release", "relaxed", "red", "st")`,
 			`swap("relaxed", "acq_rel", "atom")`,
 		},
 	},
