@@ -29,15 +29,23 @@ SHMEMI_D void shmemi_await(const struct shmemi_device_image *image, const struct
         shmemi_keep_waiting_for(image, &looks, m->losses);
 }
 
-/* Orders what this thread has seen before a flag, on whichever route the flag goes. */
+/*
+ * Orders what this thread has seen before a flag, on whichever route the flag goes. A flag by the
+ * ring is a relaxed store, and a thread that passes on what it heard needs a release for it: the
+ * writes behind the flag that it acquired may be another PE's, into memory of the flag's target,
+ * and in the PTX memory model only a release passes them on. So each hop has the fence: 1117 cycles
+ * on an H200 where writes are under way (memory.h), of the microseconds that a hop takes.
+ */
 SHMEMI_D void shmemi_flag(const struct shmemi_device_image *image, uint64_t *flag, uint64_t step,
                           int pe)
 {
     char *at = shmemi_direct(image, flag, pe);
-    if (at != NULL)
+    if (at != NULL) {
         shmemi_store_signal(at, step);
-    else
+    } else {
+        shmemi_before_slots();
         shmemi_signal_ring(image, flag, step, SHMEMI_SIGNAL_SET, pe);
+    }
 }
 
 /*

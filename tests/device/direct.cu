@@ -196,3 +196,19 @@ extern "C" __global__ void atomics(int *i, long *l, uint32_t *u, uint64_t *w, fl
     out[5] = (long)shmem_uint64_atomic_fetch(w, 1);
     shmem_uint32_atomic_set(u, 7, 1);
 }
+
+// A flag of a barrier passes on what this thread has seen: by a release where the
+// peer has an address, and else by a fence ahead of the ring.
+// PTX: 1 LOOK
+// PTX: one st.release.sys.global.u64
+// PTX: one FENCE
+// PTX: one SYSTEM_FENCE
+// PTX: one call.shmemi_signal_ring
+// PTX: every call.shmemi_signal_ring after SYSTEM_FENCE from LOOK
+// PTX: none st.release from FENCE
+extern "C" __global__ void pass_on(uint64_t *heard, uint64_t *flag, uint64_t step, int pe)
+{
+    while (shmemi_look(heard) < step)
+        ;
+    shmemi_flag(SHMEMI_JOB, flag, step, pe);
+}
