@@ -86,8 +86,17 @@ struct shmemi_by_block {
     }
 };
 
-/* Four warps of a block, whose threads are a multiple of 128. Each four warps have a barrier
- * number of their own: 0 is the block's. */
+/*
+ * Four warps of a block, whose threads are a multiple of 128. Each four warps have one of the 16
+ * barriers of a block, from this one down; a block has up to eight such groups, so the last is 8.
+ * Barrier 0 is __syncthreads. CUTLASS keeps 1 to 7 for its own kernels, and gives those from 8 up
+ * to programs. A kernel that uses 15 itself defines a lower number before it includes the headers,
+ * with as many below it as the block has groups.
+ */
+#ifndef SHMEM_WARPGROUP_BARRIER
+#define SHMEM_WARPGROUP_BARRIER 15
+#endif
+
 struct shmemi_by_warpgroup {
     static constexpr int inlined = 0;
     static constexpr uint32_t batch = 8;
@@ -101,7 +110,7 @@ struct shmemi_by_warpgroup {
     }
     SHMEMI_D void meet()
     {
-        shmemi_meet_four_warps(1 + shmemi_thread_in_block() / 128);
+        shmemi_meet_four_warps(SHMEM_WARPGROUP_BARRIER - shmemi_thread_in_block() / 128);
     }
 };
 

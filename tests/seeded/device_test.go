@@ -129,6 +129,13 @@ var deviceDefects = []defect{
 		by:   job("./tests/device", "^TestKernels$"), says: `pass_on: one FENCE`,
 	},
 	{
+		id: "device/barrier-of-four-warps", file: "device/shmem/scope.h",
+		was:  "shmemi_meet_four_warps(SHMEM_WARPGROUP_BARRIER - shmemi_thread_in_block() / 128);",
+		is:   "shmemi_meet_four_warps(1 + shmemi_thread_in_block() / 128);",
+		user: "a kernel of CUTLASS hangs when its warpgroups call NVSHMEM",
+		by:   job("./tests/nvshmem", "^TestTiles$/^node$"), says: `four warps meet at barrier \d+, which is CUTLASS's or none`,
+	},
+	{
 		id: "device/fence-of-a-block", file: "device/shmem/order.h",
 		was:  "        shmemi_fence_slowly(image, call);\n    shmemi_fence_system();",
 		is:   "        shmemi_fence_slowly(image, call);",

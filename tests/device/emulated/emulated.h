@@ -89,8 +89,12 @@ static inline int __all_sync(uint32_t, int mine)
     return emulated_vote(&emulated_here->warps[warp], &emulated_here->warp_votes[warp], mine);
 }
 
-static inline void shmemi_meet_four_warps(uint32_t)
+static inline void shmemi_meet_four_warps(uint32_t barrier)
 {
+    if (barrier < 8 || barrier > 15) {
+        fprintf(stderr, "four warps meet at barrier %u, which is CUTLASS's or none\n", barrier);
+        abort();
+    }
     __syncthreads(); /* blocks here have no more */
 }
 
