@@ -46,10 +46,10 @@ void put_notify(void *dest, const void *source, int pe)
     shmemi_put_notify(SHMEM_CTX_DEFAULT, dest, source, 8, 3, pe, false, "put_notify");
 }
 
-/* As barrier.c. */
-void pairwise(struct shmemi_ctl *peer, uint32_t epoch)
+/* As barrier.c, and lines.c. */
+void release(struct shmemi_ctl *peer, uint32_t epoch)
 {
-    __atomic_store_n(&peer->pairwise, epoch, __ATOMIC_RELEASE);
+    __atomic_store_n(&peer->released, epoch, __ATOMIC_RELEASE);
     shmemi_notify_at(peer);
 }
 

@@ -1,4 +1,4 @@
-package waits
+package front
 
 import (
 	"math/rand/v2"
@@ -9,6 +9,12 @@ import (
 	"testing"
 	"time"
 )
+
+// TestSleep: threads that fall asleep together, one step at a time.
+func TestSleep(t *testing.T) { run(t, "asleep") }
+
+// TestMoving: a thread that shares its processor moves to the one with the fewest PEs.
+func TestMoving(t *testing.T) { run(t, "moving") }
 
 // policy is how PEs wait that have a processor each.
 type policy struct {

@@ -33,7 +33,7 @@ void shmemi_yield(void)
 
 /* What happens in the next membarrier, and how many there were. */
 static void (*meanwhile)(void);
-static int made, failures;
+static int made, checks, failures;
 static long fake_syscall(long number, ...)
 {
     made += number == SYS_membarrier;
@@ -46,6 +46,7 @@ static long fake_syscall(long number, ...)
 
 #define CHECK(condition)                                                                           \
     do {                                                                                           \
+        checks++;                                                                                  \
         if (!(condition)) {                                                                        \
             printf("line %d: %s does not hold\n", __LINE__, #condition);                           \
             failures++;                                                                            \
@@ -132,6 +133,6 @@ int main(void)
     stopped();
     without();
     wraps();
-    printf("%s\n", failures == 0 ? "ok" : "failed");
+    printf("%d passed, %d failed\n", checks - failures, failures);
     return failures != 0;
 }
