@@ -62,6 +62,7 @@ bench: ## compare with Open MPI's OSHMEM, measure starts and the rings; writes b
 	@$(MAKE) --no-print-directory -s build $(BUILD)/gpu/ring
 	@python3 bench/run.py
 	@python3 bench/start.py
+	@python3 bench/waits.py
 	@python3 bench/preload.py
 	@rm -f bench/results/ring-host.jsonl
 	@$(BUILD)/gpu/ring -seconds 2 -out bench/results/ring-host.jsonl >/dev/null

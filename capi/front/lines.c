@@ -20,51 +20,52 @@ struct line {
 };
 _Static_assert(sizeof(struct line) == SHMEMI_CACHE_LINE, "a line is one cache line");
 
+/* A wait looks so many times before it goes the way of all waits: most lines come within that time,
+ * some .1 us. */
+#define BARE_LOOKS 32
+
 struct exchange {
     struct shmemi_team *t;
     size_t nelems, bytes;
     const struct shmemi_reducer *reducer;
     const struct shmemi_lines_report *everyone;
     const char *call;
+    int64_t set;       /* the offset of the lines of this exchange */
+    struct line *mine; /* those of this PE */
 };
 
-/* A line of this exchange at the member of number i on this node. */
-static struct line *line_of(const struct shmemi_team *t, uint32_t i, uint32_t number)
+static int pe_of(const struct shmemi_team *t, uint32_t i)
 {
-    char *base = shmemi_state.peer_base[t->pes[t->near[i]]];
-    return (struct line *)(void *)(base + t->lines) + (t->line_exchanges % SHMEMI_LINE_SETS) * SHMEMI_LINES + number;
+    return t->pes[t->near[i]];
 }
 
+/* Writes a line of the member of number i on this node. */
 static void give(const struct exchange *e, uint32_t i, uint32_t number, const void *data)
 {
-    struct line *to = line_of(e->t, i, number);
+    int pe = pe_of(e->t, i);
+    struct line *to = (struct line *)(void *)(shmemi_state.peer_base[pe] + e->set) + number;
     if (e->bytes > 0)
         memcpy(to->data, data, e->bytes);
     __atomic_store_n(&to->exchange, e->t->line_exchanges, __ATOMIC_RELEASE);
-    shmemi_notify(e->t->pes[e->t->near[i]]);
+    shmemi_notify(pe);
 }
 
-/* Lines of this PE, from `line` on, that members of its node write: member_of says which one. */
+/* Lines of this PE that members of its node write: `own` is not among them. */
 struct awaited {
     const struct exchange *e;
-    uint32_t line, n;
-    uint32_t first, stride, skipped;
+    const struct line *lines;
+    uint64_t exchange;
+    uint32_t n;
+    uint32_t first, stride, own;
 };
-
-static uint32_t member_of(const struct awaited *a, uint32_t k)
-{
-    return a->first + (k + (k >= a->skipped)) * a->stride;
-}
 
 static bool is_given(const struct awaited *a, uint32_t k)
 {
-    const struct shmemi_team *t = a->e->t;
-    const struct line *l = line_of(t, t->near_rank, a->line + k);
-    return __atomic_load_n(&l->exchange, __ATOMIC_ACQUIRE) == t->line_exchanges;
+    return __atomic_load_n(&a->lines[k].exchange, __ATOMIC_ACQUIRE) == a->exchange;
 }
 
 /* It looks at all of them, so that the processor fetches the lines side by side. */
-static bool all_given(const struct awaited *a)
+SHMEMI_INLINE bool all_given(const struct awaited *a)
 {
     bool all = true;
     for (uint32_t k = 0; k < a->n; k++)
@@ -75,11 +76,10 @@ static bool all_given(const struct awaited *a)
 static int late_at_lines(const void *subject, int32_t *pes, int most)
 {
     const struct awaited *a = subject;
-    const struct shmemi_team *t = a->e->t;
     int n = 0;
     for (uint32_t k = 0; k < a->n; k++)
         if (!is_given(a, k) && n++ < most)
-            pes[n - 1] = t->pes[t->near[member_of(a, k)]];
+            pes[n - 1] = pe_of(a->e->t, a->first + (k + (k >= a->own)) * a->stride);
     return n;
 }
 
@@ -95,6 +95,9 @@ static void describe_lines(const void *subject, char *text, size_t size)
 static void await(const struct awaited *a)
 {
     const struct shmemi_lines_report *r = a->e->everyone;
+    for (int i = 0; i < BARE_LOOKS; i++)
+        if (all_given(a))
+            return;
     SHMEMI_WAIT_FOR(shmemi_my_ctl(), a->e->call, r != NULL ? r->describe : describe_lines,
                     r != NULL ? r->subject : a, all_given(a), .whom = SHMEMI_MEMBERS,
                     .late = r != NULL ? r->late : late_at_lines);
@@ -103,9 +106,9 @@ static void await(const struct awaited *a)
 /* Waits for one line of a member. */
 static const void *await_one(const struct exchange *e, uint32_t member, uint32_t line)
 {
-    struct awaited a = {e, line, 1, member, 0, 1};
+    struct awaited a = {e, e->mine + line, e->t->line_exchanges, 1, member, 0, 1};
     await(&a);
-    return line_of(e->t, e->t->near_rank, line)->data;
+    return e->mine[line].data;
 }
 
 static void take(const struct exchange *e, void *acc, const void *in)
@@ -115,22 +118,23 @@ static void take(const struct exchange *e, void *acc, const void *in)
 }
 
 /* All of a group combine the same operands in the same order. */
-static void meet_group(const struct exchange *e, void *acc, uint32_t stride, uint32_t size,
-                       uint32_t line)
+static void meet_group(const struct exchange *e, void *acc, const struct shmemi_step *step)
 {
-    uint32_t me = e->t->near_rank, digit = me / stride % size, first = me - digit * stride;
-    for (uint32_t k = 1; k < size; k++) {
-        uint32_t to = (digit + k) % size;
-        give(e, first + to * stride, line + (digit < to ? digit : digit - 1), acc);
+    uint32_t size = step->size, digit = step->digit, line = step->line;
+    for (uint32_t k = 1, to = digit; k < size; k++) {
+        to = to + 1 < size ? to + 1 : 0;
+        give(e, step->first + to * step->stride, line + (digit < to ? digit : digit - 1), acc);
     }
-    struct awaited a = {e, line, size - 1, first, stride, digit};
+    const struct line *from = e->mine + line;
+    struct awaited a = {e,           from,         e->t->line_exchanges, size - 1,
+                        step->first, step->stride, digit};
     await(&a);
     if (e->bytes == 0)
         return;
     _Alignas(SHMEMI_CACHE_LINE) char own[SHMEMI_LINE_DATA];
     memcpy(own, acc, e->bytes);
-    for (uint32_t d = 0, k = 0; d < size; d++) {
-        const void *in = d == digit ? own : line_of(e->t, me, line + k++)->data;
+    for (uint32_t d = 0; d < size; d++) {
+        const void *in = d == digit ? own : (from++)->data;
         if (d == 0)
             memcpy(acc, in, e->bytes);
         else
@@ -142,26 +146,29 @@ void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
                           const struct shmemi_reducer *reducer,
                           const struct shmemi_lines_report *everyone, const char *call)
 {
-    size_t bytes = nelems > 0 ? nelems * reducer->size : 0;
-    struct exchange e = {t, nelems, bytes, reducer, everyone, call};
     const struct shmemi_steps *steps = &t->steps;
     uint32_t me = t->near_rank, whole = steps->whole, beyond = me + whole;
     if (SHMEMI_UNLIKELY(!shmemi_collective_holds()))
         return;
     t->line_exchanges++;
+    struct exchange e = {.t = t,
+                         .nelems = nelems,
+                         .bytes = nelems > 0 ? nelems * reducer->size : 0,
+                         .reducer = reducer,
+                         .everyone = everyone,
+                         .call = call};
+    e.set = t->lines + (int64_t)(t->line_exchanges % SHMEMI_LINE_SETS) * SHMEMI_LINES *
+                           (int64_t)sizeof(struct line);
+    e.mine = (struct line *)(void *)(shmemi_state.peer_base[shmemi_state.my_pe] + e.set);
     if (me >= whole) {
         give(&e, me - whole, SHMEMI_LINE_GIVEN, acc);
-        memcpy(acc, await_one(&e, me - whole, SHMEMI_LINE_RESULT), bytes);
+        memcpy(acc, await_one(&e, me - whole, SHMEMI_LINE_RESULT), e.bytes);
         return;
     }
     if (beyond < t->n_near)
         take(&e, acc, await_one(&e, beyond, SHMEMI_LINE_GIVEN));
-    uint32_t stride = 1, line = SHMEMI_LINES_OF_STEPS;
-    for (uint32_t i = 0; i < steps->n && shmemi_collective_holds(); i++) {
-        meet_group(&e, acc, stride, steps->group[i], line);
-        stride *= steps->group[i];
-        line += steps->group[i] - 1u;
-    }
+    for (uint32_t i = 0; i < steps->n && shmemi_collective_holds(); i++)
+        meet_group(&e, acc, steps->step + i);
     if (beyond < t->n_near && shmemi_collective_holds())
         give(&e, beyond, SHMEMI_LINE_RESULT, acc);
 }

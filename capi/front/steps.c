@@ -7,27 +7,34 @@
  */
 #include "steps.h"
 
-/* Divides m into groups. Returns false if m has other factors, or the lines do not suffice. */
-static bool divide(uint32_t m, struct shmemi_steps *steps)
+/* Divides m PEs into groups. Returns false if m has other factors, or the lines do not suffice. */
+static bool divide(uint32_t m, uint32_t me, struct shmemi_steps *steps)
 {
     static const uint8_t groups[] = {4, 2, 3, 5, 7};
-    uint32_t lines = SHMEMI_LINES_OF_STEPS;
+    uint32_t line = SHMEMI_LINES_OF_STEPS, stride = 1;
     *steps = (struct shmemi_steps){.whole = m};
     for (size_t i = 0; i < sizeof groups; i++) {
-        for (; m % groups[i] == 0 && steps->n < SHMEMI_MOST_STEPS; m /= groups[i]) {
-            steps->group[steps->n++] = groups[i];
-            lines += groups[i] - 1u;
+        uint8_t size = groups[i];
+        for (; m % size == 0 && steps->n < SHMEMI_MOST_STEPS; m /= size) {
+            uint32_t digit = me / stride % size;
+            steps->step[steps->n++] = (struct shmemi_step){.first = me - digit * stride,
+                                                           .stride = stride,
+                                                           .size = size,
+                                                           .digit = (uint8_t)digit,
+                                                           .line = (uint8_t)line};
+            line += size - 1u;
+            stride *= size;
         }
     }
-    return m == 1 && lines <= SHMEMI_LINES;
+    return m == 1 && line <= SHMEMI_LINES;
 }
 
 /* Powers of two up to 2^14 can be divided. */
-struct shmemi_steps shmemi_plan_steps(uint32_t n)
+struct shmemi_steps shmemi_plan_steps(uint32_t n, uint32_t me)
 {
     struct shmemi_steps steps;
     uint32_t m = n > 1 ? n : 1;
-    while (!divide(m, &steps))
+    while (!divide(m, me, &steps))
         m--;
     return steps;
 }

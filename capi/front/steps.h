@@ -7,7 +7,7 @@
 #pragma GCC visibility push(hidden)
 
 enum {
-    SHMEMI_MOST_STEPS = 16,
+    SHMEMI_MOST_STEPS = 8,
     SHMEMI_LINE_SETS = 2, /* for exchanges one after the other */
     SHMEMI_LINES = SHMEMI_LINES_BYTES / SHMEMI_CACHE_LINE / SHMEMI_LINE_SETS,
 };
@@ -16,16 +16,24 @@ enum {
  * result for it. Those of the steps follow: for each one a line from each other PE of the group. */
 enum { SHMEMI_LINE_GIVEN, SHMEMI_LINE_RESULT, SHMEMI_LINES_OF_STEPS };
 
+/* A step of one PE: the members of its group are first, first + stride, and so on, and it is the
+ * digit-th of them. */
+struct shmemi_step {
+    uint32_t first, stride;
+    uint8_t size, digit;
+    uint8_t line; /* the first of its lines */
+};
+
 /* The first `whole` PEs take part in all steps. Each other one gives its contribution to one of
  * those before them, and gets the result from it behind them. */
 struct shmemi_steps {
     uint32_t whole;
     uint32_t n;
-    uint8_t group[SHMEMI_MOST_STEPS]; /* PEs in each group of a step */
+    struct shmemi_step step[SHMEMI_MOST_STEPS];
 };
 
-/* The steps of n PEs. At least half of them take part in all. */
-struct shmemi_steps shmemi_plan_steps(uint32_t n);
+/* The steps of PE `me` of n PEs. At least half of them take part in all. */
+struct shmemi_steps shmemi_plan_steps(uint32_t n, uint32_t me);
 
 #pragma GCC visibility pop
 

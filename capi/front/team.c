@@ -61,7 +61,7 @@ int shmemi_team_place(struct shmemi_team *t)
         t->leaders[t->n_nodes++] = rank;
     }
     free(seen);
-    t->steps = shmemi_plan_steps(t->n_near);
+    t->steps = shmemi_plan_steps(t->n_near, t->near_rank);
     return 0;
 }
 
