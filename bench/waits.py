@@ -40,7 +40,8 @@ class Way:
         return None if more is None else [*self.argv, *more, "-n", str(pes), *program]
 
 
-MPIRUN = ("mpirun", "--allow-run-as-root")
+# On one machine mpirun needs no ssh, but looks for it.
+MPIRUN = ("mpirun", "--allow-run-as-root", "--mca", "plm_rsh_agent", "sh")
 WAYS = (
     Way("shmemrun", "libshmem", ("build/bin/shmemrun",)),
     Way("shmemrun --bind=none", "libshmem", ("build/bin/shmemrun", "--bind=none")),
