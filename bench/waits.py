@@ -153,8 +153,9 @@ def build(work):
 
 def measure(argv):
     """The values of one run by metric, or None if it did not end well."""
-    library = os.path.join(os.getcwd(), "build", "lib")
-    env = systems.environment(LD_LIBRARY_PATH=library)
+    # The machine's settings of Open MPI stay: without them it may not start there.
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("SHMEM_", "NVSHMEM_"))}
+    env["LD_LIBRARY_PATH"] = os.path.join(os.getcwd(), "build", "lib")
     status, out, err = systems.run(argv, LIMIT, env)
     found = {r["metric"]: r["value"] for r in systems.rows(out)}
     if "barrier_all_behind" not in found:
