@@ -370,7 +370,7 @@ static void describe_reading(const void *subject, char *text, size_t size)
 
 static void read_all(struct reading *r)
 {
-    SHMEMI_WAIT(shmemi_my_ctl(), r->call, describe_reading, r, take(r));
+    SHMEMI_WAIT(SHMEMI_ANY_TOKEN, r->call, describe_reading, r, take(r));
 }
 
 int shmemi_eager_ready(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoch, const char *call)

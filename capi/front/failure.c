@@ -28,12 +28,13 @@ static _Thread_local struct error last;
 /* What this thread has been told, in the job with that number. */
 static _Thread_local struct {
     uint32_t job;
-    uint32_t told;                  /* how many of state.losses, from the first */
-    uint32_t depth;                 /* of collective calls */
-    const struct shmemi_team *team; /* of the outermost one */
-    bool broken;                    /* which has failed */
-    bool in_handler;                /* the program's handler runs */
-    bool mute;                      /* the thread is told of no loss */
+    uint32_t ended[SHMEMI_ANY_KINDS]; /* how many of state.losses, from the first, have ended a wait
+                                         of that kind */
+    uint32_t depth;                   /* of collective calls */
+    const struct shmemi_team *team;   /* of the outermost one */
+    bool broken;                      /* which has failed */
+    bool in_handler;                  /* the program's handler runs */
+    bool mute;                        /* the thread is told of no loss */
 } mine;
 
 static uint32_t jobs;
@@ -52,8 +53,18 @@ static void refresh(void)
     if (mine.job == jobs)
         return;
     mine.job = jobs;
-    mine.told = mine.depth = 0;
+    mine.depth = 0;
     mine.broken = false;
+    memset(mine.ended, 0, sizeof mine.ended);
+}
+
+/* The first losses, up to n, end no wait of the thread any more. */
+static void end_no_wait(uint32_t n)
+{
+    refresh();
+    for (int kind = 0; kind < SHMEMI_ANY_KINDS; kind++)
+        if (mine.ended[kind] < n)
+            mine.ended[kind] = n;
 }
 
 static void tell(int code, int pe, const char *call, const char *what)
@@ -66,9 +77,6 @@ static void tell(int code, int pe, const char *call, const char *what)
             return;
         mine.broken = true;
     }
-    if (mine.told < __atomic_load_n(&shmemi_state.n_lost, __ATOMIC_ACQUIRE) &&
-        shmemi_state.losses[mine.told] == pe)
-        mine.told++;
     last.code = code;
     last.pe = pe;
     snprintf(last.text, sizeof last.text, "%s: %s", call, what);
@@ -144,12 +152,13 @@ void shmemi_mute(bool on)
 
 void shmemi_heard(const struct shmemi_team *all, const struct shmemi_team *left)
 {
-    refresh();
-    for (; mine.told < __atomic_load_n(&shmemi_state.n_lost, __ATOMIC_ACQUIRE); mine.told++) {
-        int pe = shmemi_state.losses[mine.told];
+    uint32_t n = 0;
+    for (; n < __atomic_load_n(&shmemi_state.n_lost, __ATOMIC_ACQUIRE); n++) {
+        int pe = shmemi_state.losses[n];
         if (shmemi_team_rank(all, pe) < 0 || shmemi_team_rank(left, pe) >= 0)
-            return;
+            break;
     }
+    end_no_wait(n);
 }
 
 int shmemi_breaks(enum shmemi_whom whom)
@@ -161,9 +170,9 @@ int shmemi_breaks(enum shmemi_whom whom)
     case SHMEMI_MEMBERS:
         return lost_member(mine.depth > 0 ? mine.team : &shmemi_world);
     default:
-        return mine.told < __atomic_load_n(&shmemi_state.n_lost, __ATOMIC_ACQUIRE)
-                   ? shmemi_state.losses[mine.told]
-                   : -1;
+        if (mine.ended[whom] == __atomic_load_n(&shmemi_state.n_lost, __ATOMIC_ACQUIRE))
+            return -1;
+        return shmemi_state.losses[mine.ended[whom]++];
     }
 }
 
@@ -238,8 +247,6 @@ int shmemi_failure_ack(const char *call)
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
     int known = shmemi_state.core->acknowledge();
-    refresh();
-    if (mine.told < (uint32_t)known)
-        mine.told = (uint32_t)known;
+    end_no_wait((uint32_t)known);
     return known;
 }

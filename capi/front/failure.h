@@ -5,9 +5,12 @@
  * says why, and the program's handler is called, if it has one. shmemi_state lists the lost PEs; a
  * thread of the core writes the list.
  *
- * A wait for memory may be for any PE's store, so each loss ends one wait of each thread that has
- * not been told of it; the next wait goes on, for it may be for a survivor. A collective call ends
- * when a PE is lost that takes part in it, and from then on does not begin.
+ * A wait for memory may be for any PE's store, so each loss ends one such wait of each thread; the
+ * next wait goes on, for it may be for a survivor. It does not matter which call met the loss
+ * first: most programs do not look for an error after a put, and the wait behind it would never
+ * end. For the same reason a wait on memory and a receive do not count for each other (enum
+ * shmemi_whom). A collective call ends when a PE is lost that takes part in it, and from then on
+ * does not begin.
  */
 #ifndef SHMEMI_FAILURE_H
 #define SHMEMI_FAILURE_H
@@ -64,7 +67,8 @@ void shmemi_heard(const struct shmemi_team *all, const struct shmemi_team *left)
  * thread. The caller holds no lock. */
 void shmemi_net_failed(int pe, const char *call);
 
-/* The PE whose loss ends a wait, or -1. */
+/* The PE whose loss ends a wait, or -1. A loss that is returned for a kind of waits ends no other
+ * wait of that kind: the caller tells the thread. */
 int shmemi_breaks(enum shmemi_whom whom);
 
 /*

@@ -299,7 +299,7 @@ uint64_t shmemi_notification_wait(int notify, uint64_t count, const char *call)
     shmemi_notification_check_value(count, "the count", call);
     struct awaited a = {notify, count};
     uint64_t value;
-    SHMEMI_WAIT(shmemi_my_ctl(), call, describe, &a, reached(notify, count, &value, call));
+    SHMEMI_WAIT(SHMEMI_ANY_NOTIFIER, call, describe, &a, reached(notify, count, &value, call));
     return value;
 }
 

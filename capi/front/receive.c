@@ -374,12 +374,11 @@ int shmemi_recv_test(void *buf, size_t capacity, int *tag, int *pe, size_t *nbyt
         if (shmemi_state.networked)
             shmemi_state.core->poll();
         shmemi_send_progress(call);
-        int lost = !shmemi_some_lost()         ? -1
-                   : r.pe == SHMEMX_ANY_SOURCE ? shmemi_breaks(SHMEMI_ANYBODY)
-                   : shmemi_is_lost(r.pe)      ? r.pe
-                                               : -1;
-        found = look(&r);
-        if (!found && lost >= 0) {
+        bool any = r.pe == SHMEMX_ANY_SOURCE;
+        bool may_end = any ? shmemi_some_lost() : shmemi_is_lost(r.pe);
+        found = look(&r); /* the loss of a PE is seen after its last message */
+        int lost = found || !may_end ? -1 : any ? shmemi_breaks(SHMEMI_ANY_SENDER) : r.pe;
+        if (lost >= 0) {
             shmemi_tell_lost(lost, call);
             return -1;
         }

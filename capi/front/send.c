@@ -155,7 +155,7 @@ bool shmemi_send_await(const struct shmemi_send_wait *w)
         SHMEMI_WAIT_FOR(shmemi_my_ctl(), w->call, w->describe, w->subject,
                         (is = w->ready(w->subject)) || (due = is_due()) ||
                             (!any && shmemi_is_lost(w->pe)),
-                        .whom = any ? SHMEMI_ANYBODY : SHMEMI_NOBODY, .pe = w->pe, .about = !any,
+                        .whom = any ? SHMEMI_ANY_SENDER : SHMEMI_NOBODY, .pe = w->pe, .about = !any,
                         .limited = w->limited);
         if (!is && due)
             help(w->call);

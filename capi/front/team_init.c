@@ -212,7 +212,7 @@ static bool preside(const struct meeting *m, struct answer *a)
                               .call = m->call,
                               .describe = describe_gathering,
                               .subject = m,
-                              .whom = SHMEMI_ANYBODY};
+                              .whom = SHMEMI_ANY_MATE};
     while (count(m) < m->n) {
         if (!shmemi_wait_step(&w))
             return false;
@@ -249,9 +249,13 @@ static const struct answer *ask(struct meeting *m, const struct said *said, stru
     tell(m, m->root, said_at(me), said, sizeof *said, word_at(me));
     if (m->rank == 0 && !preside(m, own))
         return NULL;
+    bool lost = false;
     SHMEMI_WAIT_FOR(shmemi_my_ctl(), m->call, describe_answer, m,
-                    __atomic_load_n(&a->word, __ATOMIC_ACQUIRE) == word_of(m),
-                    .whom = SHMEMI_ANYBODY);
+                    __atomic_load_n(&a->word, __ATOMIC_ACQUIRE) == word_of(m) ||
+                        (lost = shmemi_is_lost(m->root)),
+                    .whom = SHMEMI_ANY_MATE);
+    if (lost)
+        shmemi_tell_lost(m->root, m->call);
     return __atomic_load_n(&a->word, __ATOMIC_ACQUIRE) == word_of(m) ? a : NULL;
 }
 

@@ -120,7 +120,7 @@ SHMEMI_INLINE void check(const void *ivar, int cmp, size_t size, const char *cal
         check(ivar, cmp, sizeof(T), call);                                                         \
         struct comparison c = {ivar, cmp, width_, signed_, (uint64_t)value};                       \
         T now;                                                                                     \
-        SHMEMI_WAIT(shmemi_my_ctl(), call, describe_comparison, &c,                                \
+        SHMEMI_WAIT(SHMEMI_ANY_WRITER, call, describe_comparison, &c,                              \
                     holds_##suffix(ivar, cmp, value, &now, call));                                 \
         return now;                                                                                \
     }                                                                                              \

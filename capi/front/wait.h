@@ -37,15 +37,16 @@ void shmemi_wait_over(struct shmemi_waiter *w);
         }                                                                                          \
     } while (0)
 
-/* The same for memory that any PE may write. */
-#define SHMEMI_WAIT(ctl_, call_, describe_, subject_, cond)                                        \
-    SHMEMI_WAIT_FOR(ctl_, call_, describe_, subject_, cond, .whom = SHMEMI_ANYBODY, .limited = true)
+/* The same for what any PE may do: whom_ is the kind of the wait. */
+#define SHMEMI_WAIT(whom_, call_, describe_, subject_, cond)                                       \
+    SHMEMI_WAIT_FOR(shmemi_my_ctl(), call_, describe_, subject_, cond, .whom = (whom_),            \
+                    .limited = true)
 
 /* After a test that did not succeed: tells the thread of a loss, since the store that it tests for
  * may never come. */
 SHMEMI_INLINE void shmemi_tell_unseen(const char *call)
 {
-    int pe = SHMEMI_UNLIKELY(shmemi_some_lost()) ? shmemi_breaks(SHMEMI_ANYBODY) : -1;
+    int pe = SHMEMI_UNLIKELY(shmemi_some_lost()) ? shmemi_breaks(SHMEMI_ANY_TESTED) : -1;
     if (SHMEMI_UNLIKELY(pe >= 0))
         shmemi_tell_lost(pe, call);
 }

@@ -12,10 +12,20 @@ typedef void (*shmemi_describe)(const void *subject, char *text, size_t size);
 /* Lists up to `most` PEs that have not arrived, and returns how many there are. */
 typedef int (*shmemi_late)(const void *subject, int32_t *pes, int most);
 
-/* Whose loss ends a wait (SHMEM_ON_FAILURE=return). */
+/*
+ * Whose loss ends a wait (SHMEM_ON_FAILURE=return). The first ones are kinds of waits that any PE
+ * may end, since the one that would is not known: in each thread a loss ends one wait of each kind,
+ * whatever other calls have told the thread before.
+ */
 enum shmemi_whom {
-    SHMEMI_ANYBODY, /* any PE that the thread has not been told of: the writer of the
-                       memory is not known */
+    SHMEMI_ANY_WRITER,   /* of memory */
+    SHMEMI_ANY_NOTIFIER, /* of a notification counter */
+    SHMEMI_ANY_TOKEN,    /* the sender of an eager token */
+    SHMEMI_ANY_SENDER,   /* of a message */
+    SHMEMI_ANY_MATE,     /* a PE that makes a team by an id */
+    SHMEMI_ANY_TESTED,   /* a test that does not wait */
+    SHMEMI_ANY_KINDS,    /* how many kinds there are */
+
     SHMEMI_MEMBERS, /* any PE that takes part in the collective call */
     SHMEMI_NOBODY,  /* no PE: the core ends the operation that this waits for */
 };

@@ -234,7 +234,7 @@ void shmemi_wait_all(const void *ivars, size_t nelems, const int *status, int cm
     const struct set q = set_of("all", ivars, nelems, status, cmp, values, each, kind, call);
     size_t at = 0;
     check(&q, NULL);
-    SHMEMI_WAIT(shmemi_my_ctl(), call, describe, &q, advance(&q, &at));
+    SHMEMI_WAIT(SHMEMI_ANY_WRITER, call, describe, &q, advance(&q, &at));
 }
 
 static void poll(const struct set *q)
@@ -289,7 +289,7 @@ size_t shmemi_wait_any(const void *ivars, size_t nelems, const int *status, int 
     check(&q, NULL);
     if (empty(&q))
         return SIZE_MAX;
-    SHMEMI_WAIT(shmemi_my_ctl(), call, describe, &q, (found = any(&q)) != SIZE_MAX);
+    SHMEMI_WAIT(SHMEMI_ANY_WRITER, call, describe, &q, (found = any(&q)) != SIZE_MAX);
     return found;
 }
 
@@ -325,7 +325,7 @@ size_t shmemi_wait_some(const void *ivars, size_t nelems, size_t *indices, const
     check_indices(&q, indices);
     if (empty(&q))
         return 0;
-    SHMEMI_WAIT(shmemi_my_ctl(), call, describe, &q, (n = some(&q, indices)) > 0);
+    SHMEMI_WAIT(SHMEMI_ANY_WRITER, call, describe, &q, (n = some(&q, indices)) > 0);
     return n;
 }
 

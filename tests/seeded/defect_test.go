@@ -97,7 +97,7 @@ func (d *defect) area() string { return path.Dir(d.id) }
 
 // defects is the list.
 func defects() []defect {
-	return slices.Concat(heapDefects, teamDefects, nvshmemDefects, collectiveDefects, setDefects, nodeDefects, lockDefects, messageDefects, fillDefects, orderDefects, ringDefects, panicDefects,
+	return slices.Concat(heapDefects, teamDefects, nvshmemDefects, collectiveDefects, setDefects, nodeDefects, lockDefects, lossDefects, messageDefects, fillDefects, orderDefects, ringDefects, panicDefects,
 		preloadDefects, redirectDefects, waitDefects, proxyDefects, fabricDefects, bootstrapDefects, launchDefects, configDefects, generatedDefects,
 		traceDefects, replayDefects, deviceDefects, pythonDefects)
 }

@@ -2,8 +2,9 @@
  * messages.c: one PE is killed while others send to it and receive from it.
  *
  * Survivors are in one call when it dies, by their number: a receive from it, a receive from any
- * PE, a long message to it, or short ones until its mailbox is full. What it had sent before can
- * still be received. The argument: the victim.
+ * PE, a long message to it, short ones until its mailbox is full, or puts to it, as a server's to
+ * its client. Whatever the call was, one receive from any PE ends. What the victim had sent before
+ * can still be received. The argument: the victim.
  */
 #include <shmem.h>
 #include <shmemx.h>
@@ -93,11 +94,12 @@ int main(int argc, char **argv)
     n = shmem_n_pes();
     victim = argc > 1 ? atoi(argv[1]) : 1;
     char *bytes = calloc(1, LONG), *got = calloc(1, LONG);
+    char *there = shmem_malloc(LONG);
     if (me == victim)
         die(bytes);
     shmem_barrier_all();
-    int tag = 77, rc = 0, pe = victim;
-    switch ((me - victim + n) % n % 4) {
+    int tag = 77, rc = 0, pe = victim, way = (me - victim + n) % n % 5;
+    switch (way) {
     case 0:
         lost(shmemx_recv(bytes, LONG, &tag, &pe, NULL), "shmemx_recv");
         break;
@@ -107,11 +109,18 @@ int main(int argc, char **argv)
     case 2:
         lost(shmemx_send(bytes, LONG, 0, victim), "shmemx_send");
         break;
-    default:
+    case 3:
         for (int i = 0; rc == 0; i++)
             rc = shmemx_send(bytes, 1000, i, victim);
         lost(rc, "shmemx_send");
+        break;
+    default:
+        while (shmemx_last_error_text()[0] == 0)
+            shmem_putmem(there, bytes, LONG, victim);
+        lost(-1, "shmem_putmem");
     }
+    if (way != 1)
+        lost(shmemx_recv(bytes, LONG, &tag, NULL, NULL), "shmemx_recv");
     drain(bytes);
     lost(shmemx_send(bytes, 10, 0, victim), "shmemx_send");
     lost(shmemx_send(bytes, LONG, 0, victim), "shmemx_send");

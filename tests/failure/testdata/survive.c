@@ -93,6 +93,26 @@ static const char *be_in_call(int way)
     }
 }
 
+/* One wait of each kind ends, whatever call was the first to meet the loss, and no later one. */
+static void wait_for_the_dead(bool has_waited)
+{
+    long value;
+    if (!has_waited) {
+        shmem_uint64_wait_until(never, SHMEM_CMP_EQ, 1);
+        lost("shmem_uint64_wait_until");
+    }
+    CHECK(shmemx_notify_wait(0, 1) == 0, "a notification of the dead");
+    lost("shmemx_notify_wait");
+    CHECK(shmemx_recv(&value, sizeof value, NULL, NULL, NULL) == -1, "a message of the dead");
+    lost("shmemx_recv");
+    CHECK(shmem_uint64_test(never, SHMEM_CMP_EQ, 1) == 0, "a test for the dead");
+    lost("shmem_uint64_test");
+    CHECK(shmem_uint64_test(never, SHMEM_CMP_EQ, 1) == 0, "a second test for the dead");
+    CHECK(shmemx_recv_test(&value, sizeof value, NULL, NULL, NULL) == 0, "a second receive");
+    CHECK(shmemx_notify_test(0, 1) == 0, "a second test for a notification");
+    CHECK(shmemx_last_error() == SHMEMX_SUCCESS, "told again: %s", shmemx_last_error_text());
+}
+
 /* An operation for quiet to complete. */
 static void p_to_all(void)
 {
@@ -308,6 +328,7 @@ int main(int argc, char **argv)
         printf("knew after %.0f ms\n", (double)(at - *death) / 1e6);
     lost(call);
     ask_the_dead();
+    wait_for_the_dead(me % 2 == 0); /* see be_in_call */
     go_on();
     work_in_team(me < victim ? below : above, first, size);
     work_in_set(first, size);
