@@ -75,7 +75,9 @@ static void tell(int code, int pe, const char *call, const char *what)
     if (mine.depth > 0) {
         if (mine.broken)
             return;
-        mine.broken = true;
+        /* A quiet within a call may tell of an earlier operation to a PE that takes no part in it.
+         * The quiet has waited for the others, and they wait for this PE. */
+        mine.broken = pe < 0 || shmemi_team_rank(mine.team, pe) >= 0;
     }
     last.code = code;
     last.pe = pe;

@@ -16,4 +16,11 @@ var lossDefects = []defect{
 		user: "a receive waits for ever after a loss that has ended a wait on memory, which returns nothing",
 		by:   job("./tests/failure", "^TestSurvive$/^two_of_one_node$"), says: `shmemx_notify_wait has waited`, hangs: true,
 	},
+	{
+		id: "losses/outside-the-team", file: "capi/front/failure.c",
+		was:  "mine.broken = pe < 0 || shmemi_team_rank(mine.team, pe) >= 0;",
+		is:   "mine.broken = true;",
+		user: "a put to a lost PE leaves the others waiting in a collective call of a team without it",
+		by:   job("./tests/failure", "^TestOutside$/^hosts$"), says: `shmem_long_sum_reduce has waited`, hangs: true,
+	},
 }
