@@ -355,7 +355,7 @@ void *shmem_realloc(void *ptr, size_t size);
  * Allocates as shmem_malloc does, at a multiple of alignment. Every PE makes the same call with
  * the same arguments.
  *
- * @alignment bytes a power of two; below sizeof(void *) it is rounded up
+ * @alignment bytes a power of two, which 0 is not; below sizeof(void *) it is rounded up
  * @size bytes wanted
  *
  * Result: The block; NULL when size is 0.

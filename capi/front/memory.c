@@ -99,7 +99,7 @@ void *shmemi_calloc(size_t count, size_t size, const char *call)
 void *shmemi_align(size_t alignment, size_t size, const char *call)
 {
     check_initialised(call);
-    if ((alignment & (alignment - 1)) != 0)
+    if (alignment == 0 || (alignment & (alignment - 1)) != 0)
         shmemi_abort(call, "use a power of two", "alignment %zu is not usable", alignment);
     return allocate(size, alignment < sizeof(void *) ? sizeof(void *) : alignment, 0, false, call);
 }

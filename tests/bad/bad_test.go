@@ -83,6 +83,8 @@ var rows = []row{
 		`PE 1: shmemx_buffer_register_symmetric: the buffer of 4096 bytes at 0x\w+: 4096 bytes at 0x\w+ are not whole pages \(pass memory that aligned_alloc\(4096, n\) returns, and a multiple of 4096 bytes\)`,
 	}},
 	{what: "align_odd", status: aborted, say: []string{`PE \d: shmem_align: alignment 24 is not usable \(use a power of two\)`}},
+	{what: "align_zero", status: aborted, say: []string{`PE \d: shmem_align: alignment 0 is not usable \(use a power of two\)`}},
+	{what: "align_near", status: aborted, say: []string{`PE \d: shmem_align: alignment 63 is not usable \(use a power of two\)`}},
 	{what: "sizes_differ", env: []string{"SHMEM_CHECKS=full"}, status: aborted, say: []string{`PE \d: shmem_malloc: the PEs ask for different sizes, 100 to 101 bytes`}},
 	{what: "ring_operations", only: onHosts, status: 0, say: []string{
 		`shmem: PE \d: ring: p for PE 77 before position \d+: PE 77 does not exist, there are 2`,

@@ -93,4 +93,11 @@ var heapDefects = []defect{
 		user: "when one PE has no memory the others keep the block, and later addresses differ",
 		by:   job("./tests/bad", "^TestOnePEWithoutMemory$"), says: `wrong: (shmem_align found memory|the heaps differ after the shortage)`,
 	},
+	{
+		id: "heap/aligned-to-nothing", file: "capi/front/memory.c",
+		was:  "if (alignment == 0 || (alignment & (alignment - 1)) != 0)",
+		is:   "if ((alignment & (alignment - 1)) != 0)",
+		user: "shmem_align takes 0 for an alignment, and refuses 3",
+		by:   job("./tests/bad", "^TestBadInput$/^align_zero,node$"), says: `nothing says .*alignment 0 is not usable`,
+	},
 }

@@ -456,7 +456,7 @@ void nvshmem_free(void *ptr);
  * Allocates as nvshmem_malloc does, at a multiple of alignment. Every PE makes the same call
  * with the same arguments.
  *
- * @alignment bytes a power of two; below sizeof(void *) it is rounded up
+ * @alignment bytes a power of two, which 0 is not; below sizeof(void *) it is rounded up
  * @size bytes wanted
  *
  * Result: The block; NULL when size is 0.

@@ -231,6 +231,14 @@ static void align_odd(void)
 {
     shmem_align(24, 100);
 }
+static void align_zero(void)
+{
+    shmem_align(0, 100);
+}
+static void align_near(void)
+{
+    shmem_align(63, 100);
+}
 static void sizes_differ(void)
 {
     shmem_malloc(100 + (size_t)me);
@@ -405,6 +413,8 @@ static const struct {
     {"put_past_buffer", put_past_buffer},
     {"register_apart", register_apart},
     {"align_odd", align_odd},
+    {"align_zero", align_zero},
+    {"align_near", align_near},
     {"sizes_differ", sizes_differ},
     {"after_finalize", after_finalize},
     {"finalize_twice", finalize_twice},
