@@ -43,3 +43,16 @@ var settings = Unit{
 		}},
 	},
 }
+
+// What a call before init sends shmemrun. The rest of the protocol is Go's.
+var frame = Unit{
+	Name:   "frame",
+	Doc:    "the frame by which a PE that has not joined its job asks shmemrun to end it.",
+	GoFile: "runtime/bootstrap/wire/zz_frame.go",
+	Constants: []Constant{
+		{"LAUNCH_MAGIC", "magic", 0x424d4853, "SHMB"},
+		{"LAUNCH_VERSION", "Version", 4, "of the protocol"},
+		{"LAUNCH_HEADER", "HeaderLen", 16, "bytes before the payload"},
+		{"LAUNCH_ABORT", "kindAbort", 6, "the kind of the frame: its payload is a status of 4 bytes and a text"},
+	},
+}

@@ -14,6 +14,7 @@
 
 #include "caller.h"
 #include "spell.h"
+#include "tell_launcher.h"
 
 #include <dlfcn.h>
 #include <poll.h>
@@ -23,8 +24,6 @@
 #include <stdio.h>
 #include <unistd.h>
 #include <unwind.h>
-
-#define EXIT_ABORTED 134 /* what a shell shows for abort(): 128 + SIGABRT */
 
 /* How long an abort waits for room in the pipe that stdout may be. */
 #define FLUSH_MS 1000
@@ -133,8 +132,8 @@ end_job(const char *caller, const char *call, const char *remedy, const char *ca
     shmemi_flush_stdout();
     /* Without a reason: the message is out already. */
     if (shmemi_state.core)
-        shmemi_state.core->abort_(EXIT_ABORTED, "");
-    _exit(EXIT_ABORTED);
+        shmemi_state.core->abort_(SHMEMI_ABORTED, "");
+    _exit(SHMEMI_ABORTED);
 }
 
 void shmemi_abort(const char *call, const char *remedy, const char *cause, ...)
@@ -152,13 +151,33 @@ void shmemi_abort_core(const char *call, const char *remedy, const char *cause, 
     end_job("", call, remedy, cause, args);
 }
 
+static bool joined; /* the process has been in a job */
+
+void shmemi_abort_joined(void)
+{
+    joined = true;
+}
+
+/* Before init every PE usually makes the same mistake, so shmemrun prints it once for the job.
+ * After finalize the socket to shmemrun is closed. */
 SHMEMI_COLD void shmemi_refuse_uninitialised(const char *call)
 {
+    static const char cause[] = "the library is not initialised",
+                      remedy[] = "call shmem_init first and shmem_finalize last";
+    char text[512], left[16];
     if (shmemi_state.init_count == SHMEMI_FORKED)
         shmemi_abort(call, "exec a program in the child, or fork before shmem_init",
                      "this process is a child forked after shmem_init");
-    shmemi_abort(call, "call shmem_init first and shmem_finalize last",
-                 "the library is not initialised");
+    snprintf(text, sizeof text, "%s: %s (%s)", call, cause, remedy);
+    shmemi_spell(text, sizeof text);
+    if (!joined && shmemi_tell_launcher(SHMEMI_ABORTED, text)) {
+        shmemi_flush_stdout();
+        _exit(SHMEMI_ABORTED); /* shmemrun reads the frame before it judges the exit */
+    }
+    snprintf(left, sizeof left, "%d", shmemi_state.my_pe);
+    const char *of = joined ? left : shmemi_launched_as();
+    shmemi_abort(call, remedy, "%s%s%.10s", cause, of != NULL ? " on PE " : "",
+                 of != NULL ? of : "");
 }
 
 void shmemi_check_pe(int pe, const char *call)

@@ -6,6 +6,8 @@
 
 #pragma GCC visibility push(hidden)
 
+#define SHMEMI_ABORTED 134 /* what a shell shows for abort(): 128 + SIGABRT */
+
 /* Prints PE, call, cause and remedy on standard error, tells the launcher, and ends the process
  * with a non-zero status. */
 void shmemi_abort(const char *call, const char *remedy, const char *cause, ...)
@@ -13,10 +15,12 @@ void shmemi_abort(const char *call, const char *remedy, const char *cause, ...)
 /* The same for threads of the core, which no call of the program has brought here. */
 void shmemi_abort_core(const char *call, const char *remedy, const char *cause, ...)
     __attribute__((noreturn, format(printf, 3, 4)));
-void shmemi_abort_open(void); /* once the core is loaded */
+void shmemi_abort_open(void);   /* once the core is loaded */
+void shmemi_abort_joined(void); /* once the process is in a job */
 /* Flushes stdout, unless that might wait for the thread that prints or for the reader of a pipe. */
 void shmemi_flush_stdout(void);
 
+/* Ends the job because the process has joined none: before init, after finalize, after fork. */
 void shmemi_refuse_uninitialised(const char *call) __attribute__((noreturn));
 
 /* Returns if the library is initialised and has such a PE. */

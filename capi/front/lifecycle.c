@@ -167,6 +167,7 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
     s->thread_level = args.provided;
     s->init_count = 1;
     joined++;
+    shmemi_abort_joined();
     as_given = given != NULL;
     shmemi_activity_open();
     shmemi_ask_open();

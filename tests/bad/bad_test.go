@@ -64,7 +64,7 @@ var rows = []row{
 	{what: "amo_misaligned", env: []string{"SHMEM_CHECKS=full"}, only: onHosts, status: aborted, say: []string{`PE \d: shmem_long_atomic_add: 0x\w+ is not aligned to 8 bytes`}},
 	{what: "signal_operation", status: aborted, say: []string{`PE \d: shmem_putmem_signal: signal operation 77 does not exist \(use SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD\)`}},
 	{what: "stream_without_gpu", status: aborted, say: []string{`PE \d: shmemx_barrier_all_on_stream: this PE uses no GPU \(start the PE where there is a GPU, with SHMEM_HEAP=device or pinned\)`}},
-	{what: "stream_before_init", only: onNode, status: aborted, say: []string{`shmem: shmemx_quiet_on_stream: the library is not initialised`}},
+	{what: "stream_before_init", only: onNode, status: aborted, say: []string{uninitialised("shmemx_quiet_on_stream")}},
 	{what: "module_without_gpu", status: 0, say: []string{`shmem: PE \d: shmemx_cumodule_init: this PE has no GPU`, `PE 0 went on`, `PE 1 went on`}},
 	{what: "module_of_nothing", status: 0, say: []string{`shmem: PE \d: shmemx_culibrary_init: the handle is NULL \(load the code first\)`, `PE 0 went on`}},
 	{what: "wait_comparison", status: aborted, say: []string{`PE \d: shmem_long_wait_until: comparison 42 does not exist`}},
@@ -77,7 +77,7 @@ var rows = []row{
 	{what: "free_private", status: aborted, say: []string{`PE \d: shmem_free: 0x\w+ is not in the symmetric heap`}},
 	{what: "free_buffer", status: aborted, say: []string{`PE \d: shmem_free: 0x\w+ is the symmetric address of a buffer that is registered \(use shmemx_buffer_unregister_symmetric\)`}},
 	{what: "put_past_buffer", status: aborted, say: []string{`PE \d: shmem_long_put: 16 bytes at 0x\w+ run past the buffer that is registered there \(check the number of elements\)`}},
-	{what: "register_before_init", only: onNode, status: aborted, say: []string{`shmem: shmemx_buffer_register_symmetric: the library is not initialised`}},
+	{what: "register_before_init", only: onNode, status: aborted, say: []string{uninitialised("shmemx_buffer_register_symmetric")}},
 	{what: "register_apart", status: 0, say: []string{
 		`PE 0: shmemx_buffer_register_symmetric: the buffer of 4096 bytes at 0x\w+: PE 1 cannot do it for its own \(see the error of that PE\)`,
 		`PE 1: shmemx_buffer_register_symmetric: the buffer of 4096 bytes at 0x\w+: 4096 bytes at 0x\w+ are not whole pages \(pass memory that aligned_alloc\(4096, n\) returns, and a multiple of 4096 bytes\)`,
@@ -92,11 +92,11 @@ var rows = []row{
 		`PE 0 went on`, `PE 1 went on`,
 	}},
 	{what: "ring_version", status: aborted, say: []string{`PE \d: shmemi_device_state: the program was built for version \d+ of the rings \(8 bytes of state\), the library has version \d+ .*\(build the program with the headers`}},
-	{what: "rings_before_init", only: onNode, status: aborted, say: []string{`shmem: shmemi_device_state: the library is not initialised`}},
-	{what: "before_init", only: onNode, status: aborted, say: []string{`shmem: shmem_long_p: the library is not initialised \(call shmem_init first`}},
-	{what: "my_pe_before_init", only: onNode, status: aborted, say: []string{`shmem: shmem_my_pe: the library is not initialised`}},
+	{what: "rings_before_init", only: onNode, status: aborted, say: []string{uninitialised("shmemi_device_state")}},
+	{what: "before_init", only: onNode, status: aborted, say: []string{uninitialised("shmem_long_p")}},
+	{what: "my_pe_before_init", only: onNode, status: aborted, say: []string{uninitialised("shmem_my_pe")}},
 	{what: "finalize_before_init", only: onNode, status: 0, say: []string{`^shmem: shmem_finalize: it was called more often than init, and does nothing \(call it once for each init\)\n`}},
-	{what: "after_finalize", status: aborted, say: []string{`shmem: shmem_long_p: the library is not initialised`}},
+	{what: "after_finalize", status: aborted, say: []string{`shmem: shmem_long_p: the library is not initialised on PE \d \(call shmem_init first`}},
 	{what: "finalize_twice", status: 0, say: []string{`(?m)^shmem: shmem_finalize: it was called more often than init, and does nothing \(call it once for each init\)$`}},
 	{what: "finalize_in_child", only: onNode, status: 0, say: []string{`shmem: shmem_finalize: this process is a child forked after shmem_init`, `child ended with status 134`}},
 	{what: "thread_level", only: onNode, status: 3, say: []string{`shmem: shmem_init_thread: thread level 99 does not exist`}},
@@ -121,6 +121,11 @@ var rows = []row{
 	{what: "nothing", env: []string{"SHMEM_CHAOS=1,drop-peer=2@1h"}, status: 1, say: []string{`shmem: shmem_init: read setting SHMEM_CHAOS="1,drop-peer=2@1h": drop-peer=2: there is no PE 2, the job has 2 \(use 0 to 1\)`}},
 	{what: "nothing", env: []string{"SHMEM_STATS=7", "SHMEM_TIMEOUT=soon"}, status: 1, say: []string{`shmem: shmem_init: read setting SHMEM_STATS="7".*\); read setting SHMEM_TIMEOUT="soon": .*`}},
 	{what: "nothing", env: []string{"SHMEM_CHECKS=perhaps"}, status: 1, say: []string{`shmem: shmem_init: .*SHMEM_CHECKS.*perhaps`}},
+}
+
+// uninitialised is all that a job prints whose PEs make a call before init: it names one of them.
+func uninitialised(call string) string {
+	return `^shmemrun: PE \d aborted the job with status 134: ` + call + `: the library is not initialised \(call shmem_init first and shmem_finalize last\)\n$`
 }
 
 func TestBadInput(t *testing.T) { runRows(t, "bad", rows) }

@@ -177,4 +177,11 @@ var launchDefects = []defect{
 		user: "shmemrun hangs where a PE is stopped while some 300 others are lost and the rest go on",
 		by:   unit("./runtime/bootstrap/launch", "^TestStoppedPE$"), says: `shmemrun has waited for a minute for a PE that is stopped`,
 	},
+	{
+		id: "launch/each-says-it", file: "capi/front/error.c",
+		was:  "if (!joined && shmemi_tell_launcher(SHMEMI_ABORTED, text)) {",
+		is:   "if (joined && shmemi_tell_launcher(SHMEMI_ABORTED, text)) {",
+		user: "a program that forgets shmem_init prints the same message once for each PE, and shmemrun names a status",
+		by:   job("./tests/bad", "^TestBadInput$/^before_init,node$"), says: `nothing says .*aborted the job with status 134`,
+	},
 }

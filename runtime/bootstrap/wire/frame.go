@@ -41,15 +41,11 @@ import (
 
 // Sizes and bounds.
 const (
-	Version         = 4
-	HeaderLen       = 16
 	MaxContribution = 1 << 20  // bytes that one PE may give to one Gather
 	MaxPayload      = 64 << 20 // bytes of payload in one frame
 	MaxText         = 4 << 10  // bytes of a reason; longer ones are cut
 	MaxInquiry      = 64       // PEs of one Inquiry
 )
-
-const magic = 0x424d4853 // "SHMB"
 
 // Kind is the meaning of a frame.
 type Kind uint8
@@ -76,6 +72,8 @@ const (
 	Apart                      // PE: empty; it is in a job that it joined otherwise, which goes on without a PE that is lost
 	kinds
 )
+
+var _ = [1]struct{}{}[Abort-kindAbort] // C sends it, too
 
 var kindNames = [kinds]string{"none", "hello", "allgather", "allgather result", "barrier", "barrier release",
 	"abort", "exit", "done", "missing", "peer failed", "refused",

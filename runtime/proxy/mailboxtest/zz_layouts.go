@@ -2,5 +2,5 @@
 
 package mailboxtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x9376e2948bcdf462
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x640c472dda6d1966
 import "C"

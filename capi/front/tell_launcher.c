@@ -1,0 +1,61 @@
+/*
+ * tell_launcher.c: the abort frame of runtime/bootstrap/wire, for calls before init. After init the
+ * core has the socket.
+ */
+#define _GNU_SOURCE
+#include "tell_launcher.h"
+
+#include "zz_frame.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+
+/* Little endian. */
+struct abort_frame {
+    uint32_t magic;
+    uint8_t version, kind;
+    uint16_t zero;
+    uint32_t seq, length;
+    int32_t status;
+    char reason[512];
+};
+_Static_assert(offsetof(struct abort_frame, status) == SHMEMI_LAUNCH_HEADER, "no padding");
+
+static int option(int fd, int name)
+{
+    int value = -1;
+    socklen_t n = sizeof value;
+    return getsockopt(fd, SOL_SOCKET, name, &value, &n) == 0 ? value : -1;
+}
+
+/* The socket, or -1. A program that a PE starts has the variable, but not the descriptor, whose
+ * number may be any file of its own. */
+static int launcher(void)
+{
+    const char *text = getenv("SHMEM_LAUNCHER_FD");
+    int fd = text == NULL ? -1 : atoi(text);
+    return option(fd, SO_TYPE) == SOCK_STREAM && option(fd, SO_DOMAIN) == AF_UNIX ? fd : -1;
+}
+
+bool shmemi_tell_launcher(int status, const char *reason)
+{
+    struct abort_frame f = {.magic = SHMEMI_LAUNCH_MAGIC,
+                            .version = SHMEMI_LAUNCH_VERSION,
+                            .kind = SHMEMI_LAUNCH_ABORT,
+                            .status = status};
+    size_t n = strnlen(reason, sizeof f.reason);
+    memcpy(f.reason, reason, n);
+    f.length = (uint32_t)(sizeof f.status + n);
+    n += offsetof(struct abort_frame, reason);
+    return send(launcher(), &f, n, MSG_NOSIGNAL) == (ssize_t)n;
+}
+
+const char *shmemi_launched_as(void)
+{
+    static const char *const names[] = {"SHMEM_LAUNCHER_PE", "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
+                                        "PMI_RANK"};
+    const char *pe = NULL;
+    for (size_t i = 0; pe == NULL && i < sizeof names / sizeof *names; i++)
+        pe = getenv(names[i]);
+    return pe;
+}
