@@ -112,6 +112,10 @@ struct shmemi_core {
     /* Reports whether NICs reach n bytes at an offset of the user heap of a PE, which is in the
      * memory of a GPU: of this PE, or of another one as far as it has announced them here. */
     int (*reaches)(int pe, int64_t offset, size_t n);
+    /* The program ends. Asks the other PEs whether all has arrived that this one has sent. DONE: it
+     * has; PENDING: poll and call again. It tries the lock itself. From the first call on no
+     * failure of the network ends the process. */
+    int (*leave)(void);
     int (*poll)(void); /* tries the lock itself; answers the number of completions, or -1: busy */
 
     /* The struct shmemi_device_state for threads of this process; makes the

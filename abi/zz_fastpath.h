@@ -54,7 +54,8 @@ struct shmemi_fastpath_peer {
     bool behind; /* messages of it may have to follow bytes that have not come: C leaves them to Go */
     bool listed; /* in the list of queues */
     bool fewer; /* it does not do all atomic operations on its GPU memory: Go refuses those */
-    unsigned char pad2[3];
+    bool left; /* its program has said that it ends: see runtime/proxy/leave.go */
+    unsigned char pad2[2];
     uint32_t ring; /* of the flight recorder, in the first stream's peers for all: not 0 once the PE was found reachable */
     uint32_t recorded; /* events in it, ever */
     unsigned char pad3[4];
@@ -99,6 +100,7 @@ _Static_assert(offsetof(struct shmemi_fastpath_peer, staged) == 197, "fastpath_p
 _Static_assert(offsetof(struct shmemi_fastpath_peer, behind) == 198, "fastpath_peer_behind");
 _Static_assert(offsetof(struct shmemi_fastpath_peer, listed) == 199, "fastpath_peer_listed");
 _Static_assert(offsetof(struct shmemi_fastpath_peer, fewer) == 200, "fastpath_peer_fewer");
+_Static_assert(offsetof(struct shmemi_fastpath_peer, left) == 201, "fastpath_peer_left");
 _Static_assert(offsetof(struct shmemi_fastpath_peer, ring) == 204, "fastpath_peer_ring");
 _Static_assert(offsetof(struct shmemi_fastpath_peer, recorded) == 208, "fastpath_peer_recorded");
 _Static_assert(offsetof(struct shmemi_fastpath_peer, count) == 216, "fastpath_peer_count");

@@ -26,7 +26,7 @@ enum {
     SHMEMI_MESSAGE_STORE = 2, /* store width bytes of operand */
     SHMEMI_MESSAGE_PUT = 3, /* copy the payload */
     SHMEMI_MESSAGE_PUT_SIGNAL = 4, /* copy the payload, then apply op to the signal */
-    SHMEMI_MESSAGE_FLUSH = 5, /* answer when everything before is applied */
+    SHMEMI_MESSAGE_FLUSH = 5, /* answer when everything before is applied; operand 1: the program of the sender ends */
     SHMEMI_MESSAGE_REPLY = 6, /* the answer: token and operand */
     SHMEMI_MESSAGE_REQUEST_TO_SEND = 7, /* bytes that the PE may read: see offered */
     SHMEMI_MESSAGE_FINISHED = 8, /* they have been read, or could not be */

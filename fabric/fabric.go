@@ -264,6 +264,13 @@ type Sleeper interface {
 	WaitFD() int
 }
 
+// A Holder is a Provider that keeps operations which its caller regards as posted, and loses them
+// with the process. Holds reports whether there are any.
+type Holder interface {
+	Provider
+	Holds() bool
+}
+
 // A Noter is a Provider that lists, in a few words each, the options that it has set on the NIC and
 // the options that were refused.
 type Noter interface {

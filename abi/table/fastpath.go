@@ -108,6 +108,7 @@ var fastPath = Unit{
 			{Name: "behind", Type: "bool", Doc: "messages of it may have to follow bytes that have not come: C leaves them to Go"},
 			{Name: "listed", Type: "bool", Doc: "in the list of queues"},
 			{Name: "fewer", Type: "bool", Doc: "it does not do all atomic operations on its GPU memory: Go refuses those"},
+			{Name: "left", Type: "bool", Doc: "its program has said that it ends: see runtime/proxy/leave.go"},
 			{Name: "ring", Type: "u32", Doc: "of the flight recorder, in the first stream's peers for all: not 0 once the PE was found reachable"},
 			{Name: "recorded", Type: "u32", Doc: "events in it, ever"},
 			{Name: "count", Type: "u64", Count: len(counters), Doc: "by SHMEMI_COUNT_..."},

@@ -24,7 +24,7 @@ var message = Unit{
 			{Name: "STORE", Doc: "store width bytes of operand"},
 			{Name: "PUT", Doc: "copy the payload"},
 			{Name: "PUT_SIGNAL", Doc: "copy the payload, then apply op to the signal"},
-			{Name: "FLUSH", Doc: "answer when everything before is applied"},
+			{Name: "FLUSH", Doc: "answer when everything before is applied; operand 1: the program of the sender ends"},
 			{Name: "REPLY", Doc: "the answer: token and operand"},
 			{Name: "REQUEST_TO_SEND", Doc: "bytes that the PE may read: see offered"},
 			{Name: "FINISHED", Doc: "they have been read, or could not be"},

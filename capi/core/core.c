@@ -243,6 +243,17 @@ static int poll_network(void)
     return n;
 }
 
+static int leave(void)
+{
+    if (express == NULL)
+        return SHMEMI_DONE;
+    if (__atomic_exchange_n(&state->net_lock, 1, __ATOMIC_ACQUIRE))
+        return SHMEMI_PENDING;
+    int rc = shmemgoLeave();
+    __atomic_store_n(&state->net_lock, 0, __ATOMIC_RELEASE);
+    return rc;
+}
+
 /*
  * A burst is a row of operations without a pause of more than BURST_GAP cycles, about 2 us: in the
  * time between two of them nothing is done that a message would disturb. From SHMEMI_BURST_AFTER on
@@ -375,6 +386,7 @@ const struct shmemi_core *shmemi_core_table(shmemi_abort_fn *abort_)
         .context_open = shmemgoContextOpen,
         .batch = batch,
         .reaches = shmemgoReaches,
+        .leave = leave,
         .poll = poll_network,
         .rings = (const void *(*)(void))shmemgoRings,
         .gpu_move = gpu_move,

@@ -158,8 +158,27 @@ func report(args *C.struct_shmemi_init_args, why string) {
 	text(unsafe.Slice(args.error, int(args.error_size)), why)
 }
 
+// The process is about to exit, with the status of the program: see Engine.Leave. broken: the
+// network has failed since.
+var leaving, broken atomic.Bool
+
+// shmemgoLeave is called with the lock held.
+//
+//export shmemgoLeave
+func shmemgoLeave() C.int {
+	leaving.Store(true)
+	if broken.Load() || current.Engine.Leave() {
+		return C.int(proxy.Done)
+	}
+	return C.int(proxy.Pending)
+}
+
 // fatal ends the process for a failure that no call of the program can return.
 func fatal(err error) {
+	if leaving.Load() {
+		broken.Store(true)
+		return
+	}
 	var k *kernels.Fault
 	if errors.As(err, &k) {
 		C.shmemi_core_kernel_fatal(text(C.shmemi_core_text[:], k.Cause), text(C.shmemi_core_remedy[:], k.Remedy))

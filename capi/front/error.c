@@ -68,7 +68,7 @@ static bool may_be_in_handler(void)
 
 /* The unwinder knows which frame of the stack a signal has interrupted. It cannot pass frames of
  * Go, but then the handler runs on the signal stack, as Go demands of handlers. */
-static bool in_handler(void)
+bool shmemi_in_handler(void)
 {
     stack_t stack;
     bool found = false;
@@ -97,7 +97,7 @@ static bool has_room(int fd)
 void shmemi_flush_stdout(void)
 {
     /* In a child of fork() stdio holds what its parent will print. */
-    if (shmemi_state.init_count == SHMEMI_FORKED || in_handler() || has_lock(stdout) ||
+    if (shmemi_state.init_count == SHMEMI_FORKED || shmemi_in_handler() || has_lock(stdout) ||
         ftrylockfile(stdout) != 0)
         return;
     if (has_room(fileno_unlocked(stdout)))
@@ -141,7 +141,7 @@ void shmemi_abort(const char *call, const char *remedy, const char *cause, ...)
     char caller[SHMEMI_CALLER];
     va_list args;
     va_start(args, cause);
-    end_job(in_handler() ? "" : shmemi_caller(caller), call, remedy, cause, args);
+    end_job(shmemi_in_handler() ? "" : shmemi_caller(caller), call, remedy, cause, args);
 }
 
 void shmemi_abort_core(const char *call, const char *remedy, const char *cause, ...)

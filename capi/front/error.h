@@ -17,6 +17,8 @@ void shmemi_abort_core(const char *call, const char *remedy, const char *cause, 
     __attribute__((noreturn, format(printf, 3, 4)));
 void shmemi_abort_open(void);   /* once the core is loaded */
 void shmemi_abort_joined(void); /* once the process is in a job */
+/* Reports whether the handler of a signal runs in this thread. */
+bool shmemi_in_handler(void);
 /* Flushes stdout, unless that might wait for the thread that prints or for the reader of a pipe. */
 void shmemi_flush_stdout(void);
 

@@ -16,6 +16,7 @@
 #include "error.h"
 #include "failure.h"
 #include "front.h"
+#include "leave.h"
 #include "loader.h"
 #include "modules.h"
 #include "notification.h"
@@ -64,6 +65,8 @@ static void init_failed(const char *call, const char *error)
         fputs(line, stderr);
 }
 
+static bool finalizes_at_exit; /* shmemx_finalize_at_exit was called */
+
 static uint32_t joined;
 static bool as_given;
 
@@ -100,6 +103,33 @@ static void end_kernels(bool reset)
     shmemi_modules_end(reset);
     shmemi_streams_end();
     shmemi_units_end(reset);
+}
+
+/* Go may send SIGURG to a thread that calls it, and ends a process in which it comes when the
+ * thread has no signal stack any more (depart in capi/core/core.c): one of four processes of Python
+ * with faulthandler. */
+static void block_preemption(void)
+{
+    sigset_t preemption;
+    sigemptyset(&preemption);
+    sigaddset(&preemption, SIGURG);
+    pthread_sigmask(SIG_BLOCK, &preemption, NULL);
+}
+
+static pid_t owner; /* the process that has initialised: a child of fork has its handlers */
+
+/* The other PEs may need what this one has sent, also where its program does not call finalize. A
+ * program that fails need not wait for them. */
+static void leave_at_exit(int status, void *unused)
+{
+    (void)unused;
+    if (status != 0 || shmemi_state.n_pes == 0 || getpid() != owner || finalizes_at_exit ||
+        pthread_mutex_trylock(&lifecycle) != 0)
+        return;
+    block_preemption();
+    if (shmemi_state.n_pes > 0)
+        shmemi_leave();
+    pthread_mutex_unlock(&lifecycle);
 }
 
 static int initialise(int requested, int *provided, const struct shmemi_given *given, char *error,
@@ -166,6 +196,9 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
     }
     s->thread_level = args.provided;
     s->init_count = 1;
+    if (owner == 0)
+        (void)on_exit(leave_at_exit, NULL); /* else others may wait for what is not flushed */
+    owner = getpid();
     joined++;
     shmemi_abort_joined();
     as_given = given != NULL;
@@ -284,27 +317,20 @@ void shmemi_finalize(const char *call)
 /*
  * A PE that ends with an error does not meet the others: they may never come, and would not be told
  * while it waits for them. The launcher tells them.
- *
- * The thread may have no signal stack any more (depart in capi/core/core.c). So SIGURG is held
- * back, by which Go ended one of four processes of Python with faulthandler.
  */
 static void finalize_at_exit(int status, void *call)
 {
-    sigset_t preemption;
-    sigemptyset(&preemption);
-    sigaddset(&preemption, SIGURG);
-    pthread_sigmask(SIG_BLOCK, &preemption, NULL);
+    block_preemption();
     while (status == 0 && shmemi_state.n_pes > 0)
         shmemi_finalize(call);
 }
 
 void shmemi_finalize_at_exit(const char *call)
 {
-    static bool registered;
     pthread_mutex_lock(&lifecycle);
-    if (!registered && on_exit(finalize_at_exit, (void *)call) != 0)
+    if (!finalizes_at_exit && on_exit(finalize_at_exit, (void *)call) != 0)
         shmemi_abort(call, "call shmem_finalize", "no room to have finalize called at the end");
-    registered = true;
+    finalizes_at_exit = true;
     pthread_mutex_unlock(&lifecycle);
 }
 

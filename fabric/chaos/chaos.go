@@ -360,6 +360,10 @@ func (p *Provider) post(h *delayed) bool {
 	return true
 }
 
+// Holds is part of fabric.Holder. An operation that waits for room does not count: it may be for a
+// PE that has ended.
+func (p *Provider) Holds() bool { return p.held.Len() > 0 }
+
 // earliest is the time of the next thing to do.
 func (p *Provider) earliest() int64 { return min(p.held.earliest(), p.waiting.due) }
 

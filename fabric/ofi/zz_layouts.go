@@ -2,5 +2,5 @@
 
 package ofi
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x640c472dda6d1966
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x86f157c5613b4b4b
 import "C"

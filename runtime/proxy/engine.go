@@ -54,6 +54,9 @@ type port struct {
 
 	mostSequences uint32
 
+	farewells []farewell // that are not answered: see leave.go
+	leaving   bool
+
 	Report *report.Endpoint
 }
 

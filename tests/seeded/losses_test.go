@@ -23,4 +23,25 @@ var lossDefects = []defect{
 		user: "a put to a lost PE leaves the others waiting in a collective call of a team without it",
 		by:   job("./tests/failure", "^TestOutside$/^hosts$"), says: `shmem_long_sum_reduce has waited`, hangs: true,
 	},
+	{
+		id: "losses/ends-unflushed", file: "capi/front/lifecycle.c",
+		was:  "if (status != 0 || shmemi_state.n_pes == 0 ||",
+		is:   "if (status == 0 || shmemi_state.n_pes == 0 ||",
+		user: "the others wait for ever in the last barrier of a program that returns from main without shmem_finalize",
+		by:   job("./tests/failure", "^TestEnds$/^barrier"), says: `shmem_barrier_all has waited`, hangs: true,
+	},
+	{
+		id: "losses/waits-for-the-gone", file: "runtime/proxy/quiet/quiet.go",
+		was:  "\tif p.Left {\n\t\tg.LeavePE(p)\n",
+		is:   "\tif p.Left && p.Late {\n\t\tg.LeavePE(p)\n",
+		user: "a PE waits for ever in its last reduction for the answer of one whose program has ended",
+		by:   unit("./runtime/proxy", "^TestPlayedLeave$"), says: `\d of 3 PEs have ended`,
+	},
+	{
+		id: "losses/gone-with-answers", file: "runtime/proxy/leave.go",
+		was:  "case p.Parked > 0: // answers",
+		is:   "case p.Parked > 0 && !p.Left: // answers",
+		user: "a process that exits takes along the answer that another one waits for",
+		by:   unit("./runtime/proxy", "^TestPlayedLeave$"), says: `\d of 3 PEs have ended|has applied`,
+	},
 }

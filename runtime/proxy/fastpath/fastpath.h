@@ -327,7 +327,7 @@ static inline bool shmemi_fastpath_apply(struct shmemi_fastpath *x, const struct
         shmemi_fastpath_change(signal, 8, h->op, h->operand, 0);
         return true;
     case SHMEMI_MESSAGE_FLUSH:
-        return shmemi_fastpath_answer(x, n, pe, h);
+        return h->operand == 0 && shmemi_fastpath_answer(x, n, pe, h);
     case SHMEMI_MESSAGE_REPLY:
         return shmemi_fastpath_flushed(x, pe, h);
     }

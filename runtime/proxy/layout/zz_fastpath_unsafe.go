@@ -51,7 +51,8 @@ type Peer struct {
 	Behind     bool           // messages of it may have to follow bytes that have not come: C leaves them to Go
 	Listed     bool           // in the list of queues
 	Fewer      bool           // it does not do all atomic operations on its GPU memory: Go refuses those
-	_          [3]byte
+	Left       bool           // its program has said that it ends: see runtime/proxy/leave.go
+	_          [2]byte
 	Ring       uint32 // of the flight recorder, in the first stream's peers for all: not 0 once the PE was found reachable
 	Recorded   uint32 // events in it, ever
 	_          [4]byte
@@ -98,6 +99,7 @@ var (
 	_ [198]byte = [unsafe.Offsetof(Peer{}.Behind)]byte{}
 	_ [199]byte = [unsafe.Offsetof(Peer{}.Listed)]byte{}
 	_ [200]byte = [unsafe.Offsetof(Peer{}.Fewer)]byte{}
+	_ [201]byte = [unsafe.Offsetof(Peer{}.Left)]byte{}
 	_ [204]byte = [unsafe.Offsetof(Peer{}.Ring)]byte{}
 	_ [208]byte = [unsafe.Offsetof(Peer{}.Recorded)]byte{}
 	_ [216]byte = [unsafe.Offsetof(Peer{}.Count)]byte{}

@@ -32,7 +32,7 @@ const (
 	KindStore         Kind = 2  // store width bytes of operand
 	KindPut           Kind = 3  // copy the payload
 	KindPutSignal     Kind = 4  // copy the payload, then apply op to the signal
-	KindFlush         Kind = 5  // answer when everything before is applied
+	KindFlush         Kind = 5  // answer when everything before is applied; operand 1: the program of the sender ends
 	KindReply         Kind = 6  // the answer: token and operand
 	KindRequestToSend Kind = 7  // bytes that the PE may read: see offered
 	KindFinished      Kind = 8  // they have been read, or could not be

@@ -166,6 +166,10 @@ func (g *Generations) Fail(l Parity, err error) { g.lost[l] = err }
 // cover it, and is checked when it comes.
 func (g *Generations) cover(pe libshmem.PE) {
 	p := &g.peers[pe]
+	if p.Left {
+		g.LeavePE(p)
+		return
+	}
 	switch g.asker.Flush(pe) {
 	case call.Again:
 		if !p.Late {
@@ -229,6 +233,16 @@ func (g *Generations) Answered(p *layout.Peer, pe libshmem.PE) {
 	} else {
 		g.cover(pe)
 	}
+}
+
+// LeavePE makes quiets stop waiting for a PE whose program has ended: nothing there needs the
+// messages any more, and soon nothing answers.
+func (g *Generations) LeavePE(p *layout.Peer) {
+	if p.Unmet {
+		p.Unmet = false
+		g.Unmet--
+	}
+	p.Acked, p.WroteAcked = p.Asked, p.Wrote
 }
 
 // LosePE makes quiets stop waiting for a lost PE. Quiets that cover messages that it has not

@@ -14,6 +14,11 @@ import (
 
 // dispatch does what a message asks for, or makes it wait for bytes that were announced before.
 func (r *Receiver) dispatch(h *layout.Header, payload unsafe.Pointer, n int) {
+	if h.Kind == layout.KindFlush && h.Operand != 0 {
+		p := &r.Peers[h.From]
+		p.Left = true
+		r.Quiets.LeavePE(p)
+	}
 	if r.GPU == nil || !r.GPU.Apply(h, payload, n) {
 		r.Apply(h, payload, n)
 	}

@@ -188,13 +188,18 @@ func (x *Sender) SendWatched(pe libshmem.PE, p *layout.Peer, k layout.Kind) call
 // Flush asks pe to answer when it has applied all messages sent so far. On a fabric that orders
 // messages behind writes, the answer also covers writes whose completions say only that the source
 // may be reused.
-func (x *Sender) Flush(pe libshmem.PE) call.Status {
+func (x *Sender) Flush(pe libshmem.PE) call.Status { return x.flush(pe, 0) }
+
+// Leave is Flush by a PE whose program ends. No other flush may be under way.
+func (x *Sender) Leave(pe libshmem.PE) call.Status { return x.flush(pe, 1) }
+
+func (x *Sender) flush(pe libshmem.PE, leaves uint64) call.Status {
 	p := &x.Peers[pe]
 	if p.Flushing {
 		return call.Pending
 	}
 	p.FlushTurn++
-	if st := x.sendCopy(pe, &layout.Header{Kind: layout.KindFlush, Token: p.Question()}); st != call.Done {
+	if st := x.sendCopy(pe, &layout.Header{Kind: layout.KindFlush, Token: p.Question(), Operand: leaves}); st != call.Done {
 		p.FlushTurn--
 		return st
 	}

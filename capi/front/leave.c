@@ -1,0 +1,29 @@
+/*
+ * leave.c: a program that ends without finalize (docs/decisions/0041).
+ *
+ * The handler of a signal may have called exit within a call of the library, whose lock this thread
+ * then has itself, or within Go, which takes no other call of the thread. So nothing is done there.
+ * Another thread may have the lock for good, too: it is only tried, and the wait has a bound.
+ */
+#define _GNU_SOURCE
+#include "leave.h"
+
+#include "clock.h"
+#include "error.h"
+
+#include <time.h>
+
+/* Proxies answer within milliseconds, whatever their programs do. A PE that is stopped does not. */
+#define LEAVE_NS 2000000000u
+#define TURN_NS 50000
+
+void shmemi_leave(void)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    if (!s->networked || shmemi_in_handler())
+        return;
+    uint64_t end = shmemi_now() + LEAVE_NS;
+    while (s->core->leave() != SHMEMI_DONE && shmemi_now() < end)
+        if (s->core->poll() <= 0)
+            nanosleep(&(struct timespec){.tv_nsec = TURN_NS}, NULL);
+}

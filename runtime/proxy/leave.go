@@ -1,0 +1,82 @@
+package proxy
+
+import (
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
+)
+
+// A program may end without finalize, and its process with it. Messages that this end still holds
+// would be lost then: those that found no room, and those that a provider keeps. Bytes that the
+// kernel has are sent. So a PE whose program ends asks each PE that it has talked to for an answer,
+// as a quiet does, and says that it leaves. Its process serves the network until all have answered,
+// or have said the same.
+//
+// A PE that has said so needs nothing from others. Nobody waits for its answers from then on: not
+// the quiets of other PEs, and not their farewells. So of two PEs that leave at the same time the
+// first may be gone before it has the question of the second.
+
+// farewell is what one PE is to answer in one context.
+type farewell struct {
+	of    *Engine
+	pe    libshmem.PE
+	asked bool
+}
+
+// Leave asks for the answers, and reports whether all have come. Its caller polls and calls it
+// again, as long as it has time. A PE that cannot be reached is lost, which ends nothing. In a job
+// with GPU memory there is nothing to wait for: the GPU's driver may have ended before.
+func (e *Engine) Leave() bool {
+	if e.gpu != nil {
+		return true
+	}
+	if !e.leaving {
+		e.leaving = true
+		if e.ops.Net.OnLost == nil {
+			e.ops.Net.OnLost = func(libshmem.PE, error) {}
+		}
+		e.all(func(s *Engine) { e.farewells = append(e.farewells, s.greeted()...) })
+	}
+	e.Release()
+	still := e.farewells[:0]
+	for _, f := range e.farewells {
+		if !f.isOver() {
+			still = append(still, f)
+		}
+	}
+	e.farewells = still
+	h, ok := e.ops.Net.Provider.(fabric.Holder)
+	return len(still) == 0 && !(ok && h.Holds())
+}
+
+// greeted lists the PEs to which messages of this context went, or from which they came.
+func (e *Engine) greeted() (all []farewell) {
+	for i := range e.ops.Peers {
+		p, pe := &e.ops.Peers[i], libshmem.PE(i)
+		if uint32(i) != e.me && (p.Sent > 0 || p.Received > 0) && e.ops.Net.Reachable(pe) {
+			all = append(all, farewell{of: e, pe: pe})
+		}
+	}
+	return all
+}
+
+// isOver reports whether the process need not wait for the PE any more. It asks the PE when the
+// provider has all operations of the context.
+func (f *farewell) isOver() bool {
+	e, p := f.of, &f.of.ops.Peers[f.pe]
+	switch {
+	case e.ops.Net.IsLost(f.pe):
+		return true
+	case p.Parked > 0: // answers that the PE may wait for
+		return false
+	case p.Left:
+		return true
+	case f.asked:
+		return !p.Flushing
+	case p.Flushing || p.Queued > 0 || p.Writes > 0:
+		return false
+	}
+	st := e.out.Leave(f.pe)
+	f.asked = st == call.Pending
+	return st == call.Failed
+}
