@@ -181,8 +181,9 @@ struct shmemi_core {
     /* Another PE knows that a PE is lost: a little later it is lost here, too. */
     void (*give_up)(int pe);
     /* The known facts about n PEs that a wait is for, the first of `all`, and about other PEs that
-     * stand out; "" if none. */
-    void (*explain)(const int32_t *pes, int n, int all, char *text, size_t size);
+     * stand out; "" if none. Returns the first of the n that has ended well inside the job, or
+     * -1. */
+    int (*explain)(const int32_t *pes, int n, int all, char *text, size_t size);
     /* The present work of those PEs, in fewer words, and without a lock of the network. */
     void (*late)(const int32_t *pes, int n, int all, char *text, size_t size);
     /* Writes one line about this PE to the log. */

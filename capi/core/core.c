@@ -419,7 +419,7 @@ const struct shmemi_core *shmemi_core_table(shmemi_abort_fn *abort_)
         .fate = shmemgoFate,
         .acknowledge = shmemgoAcknowledge,
         .give_up = shmemgoGiveUp,
-        .explain = (void (*)(const int32_t *, int, int, char *, size_t))shmemgoExplain,
+        .explain = (int (*)(const int32_t *, int, int, char *, size_t))shmemgoExplain,
         .late = (void (*)(const int32_t *, int, int, char *, size_t))shmemgoLate,
         .report = (void (*)(const char *))shmemgoReport,
         .tell = (void (*)(int, const char *))shmemgoTell,

@@ -94,9 +94,14 @@ func shmemgoGiveUp(of C.int) {
 }
 
 //export shmemgoExplain
-func shmemgoExplain(pes *C.int32_t, n, all C.int, to *C.char, size C.size_t) {
+func shmemgoExplain(pes *C.int32_t, n, all C.int, to *C.char, size C.size_t) C.int {
 	defer guard.Catch("explain")
-	text(unsafe.Slice(to, int(size)), current.Watch.Explanation(listed(pes, n), int(all)))
+	late := listed(pes, n)
+	text(unsafe.Slice(to, int(size)), current.Watch.Explanation(late, int(all)))
+	if pe, is := current.Watch.Absent(late); is {
+		return C.int(pe)
+	}
+	return -1
 }
 
 //export shmemgoLate

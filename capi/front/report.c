@@ -8,6 +8,7 @@
 
 #include "activity.h"
 #include "caller.h"
+#include "error.h"
 #include "spell.h"
 #include "waiter.h"
 
@@ -25,19 +26,26 @@ static _Thread_local struct {
     uint64_t since, at;
 } due;
 
-static void tell(const struct shmemi_waiter *w, uint64_t now)
+/* is_due: SHMEM_TIMEOUT is over, and nobody has only asked. A wait for a PE that has exited well
+ * inside the job would never end by itself, so the job ends here. With SHMEM_ON_FAILURE=return the
+ * PE is lost, which ends the wait. */
+static void tell(const struct shmemi_waiter *w, uint64_t now, bool is_due)
 {
     char caller[SHMEMI_CALLER], what[512] = "", why[2048] = "", line[3072];
     if (w->describe)
         w->describe(w->subject, what, sizeof what);
     int32_t late[SHMEMI_LATE];
     int all, n = shmemi_activity_late(w, late, &all);
-    shmemi_state.core->explain(late, n, all, why, sizeof why);
-    snprintf(line, sizeof line, "%s%s has waited %.0f s%s%s%s%s (the wait goes on)",
-             shmemi_caller(caller), w->call, (double)(now - w->clock.since) / 1e9,
-             what[0] ? ": " : "", what, why[0] ? "; " : "", why);
+    int absent = shmemi_state.core->explain(late, n, all, why, sizeof why);
+    bool ends = is_due && absent >= 0 && !shmemi_state.survives;
+    snprintf(line, sizeof line, "%s%s has waited %.0f s%s%s%s%s (the %s)", shmemi_caller(caller),
+             w->call, (double)(now - w->clock.since) / 1e9, what[0] ? ": " : "", what,
+             why[0] ? "; " : "", why, ends ? "job ends" : "wait goes on");
     shmemi_spell(line, sizeof line);
     shmemi_state.core->tell(w->about ? w->pe : -1, line);
+    if (ends)
+        shmemi_abort(w->call, "call it on each PE before the end",
+                     "it waits for PE %d, which has exited without shmem_finalize", absent);
 }
 
 static void probe(const struct shmemi_waiter *w)
@@ -61,7 +69,7 @@ static void report_if_asked(struct shmemi_waiter *w, uint64_t now)
         }
     } else if (is_due && now >= due.at) {
         due.at = 0;
-        tell(w, now);
+        tell(w, now, false);
     }
 }
 
@@ -80,7 +88,7 @@ void shmemi_report(struct shmemi_waiter *w, uint64_t now)
         return;
     c->reported = now;
     c->probed = false;
-    tell(w, now);
+    tell(w, now, true);
 }
 
 void shmemi_show(struct shmemi_waiter *w)

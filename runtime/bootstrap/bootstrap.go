@@ -63,12 +63,14 @@ type Loss struct {
 
 // Inquirer is a Bootstrap that reports, on request, which PEs have left the job or have ended, and
 // how: a PE that ends well inside the job concerns only PEs that wait for it. Any goroutine may
-// call both.
+// call them.
 type Inquirer interface {
 	// Inquire asks for the fates of PEs, which Fate knows a little later. It does not wait.
 	Inquire(pes []libshmem.PE)
 	// Fate is the known fate of a PE, as the end of a sentence about it; "" where it has not left.
 	Fate(pe libshmem.PE) string
+	// Absent reports whether a PE is known to have ended well inside the job.
+	Absent(pe libshmem.PE) bool
 }
 
 // Ender is a Bootstrap that knows whether the launcher ends all PEs of a job when one fails. The

@@ -155,7 +155,7 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_TIMEOUT", Kind: Seconds, Default: "60", Min: 0, Max: maxWait, Category: Diagnostics, Since: "0.1",
-		Text: "Seconds after which a wait reports its object. The wait continues: the report never ends a legal wait. A GPU driver call that has not returned for as long is reported as well, once (docs/guides/gpu-network.md). 0 never reports. The signal USR2 triggers both reports at once.",
+		Text: "Seconds after which a wait reports its object. The wait continues: the report never ends a legal wait. If it is for a PE that has exited with status 0 without shmem_finalize, the job ends then (docs/guides/failure.md). A GPU driver call that has not returned for as long is reported as well, once (docs/guides/gpu-network.md). 0 never reports. The signal USR2 triggers both reports at once.",
 		set:  func(c *Config, v parsed) { c.Timeout = v.span },
 	},
 	{

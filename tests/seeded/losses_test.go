@@ -44,4 +44,11 @@ var lossDefects = []defect{
 		user: "a process that exits takes along the answer that another one waits for",
 		by:   unit("./runtime/proxy", "^TestPlayedLeave$"), says: `\d of 3 PEs have ended|has applied`,
 	},
+	{
+		id: "losses/absent-for-ever", file: "runtime/bootstrap/wire/payload.go",
+		was:  "return f.How == Exited && f.Code == 0 && f.Init",
+		is:   "return f.How == Left && f.Code == 0 && f.Init",
+		user: "a job stays for ever whose PE returned from main before a barrier of the others",
+		by:   job("./tests/failure", "^TestLate$/^exit_node$"), says: `nothing says .*the job ends`,
+	},
 }

@@ -47,8 +47,8 @@ type Client struct {
 	reading sync.Mutex // held by the goroutine that reads the stream
 	lostMu  sync.Mutex // guards the fields below; taken last
 	lost    []bootstrap.Loss
-	fates   map[libshmem.PE]string // of PEs that were asked for
-	asked   bool                   // an Inquiry has no answer yet
+	fates   map[libshmem.PE]wire.Fate // of PEs that were asked for
+	asked   bool                      // an Inquiry has no answer yet
 }
 
 var (
@@ -286,13 +286,13 @@ func (c *Client) noteFates(f wire.Frame) error {
 	defer c.lostMu.Unlock()
 	c.asked = false
 	if c.fates == nil {
-		c.fates = map[libshmem.PE]string{}
+		c.fates = map[libshmem.PE]wire.Fate{}
 	}
 	for _, l := range all {
 		if !l.PE.In(c.size) {
 			return fmt.Errorf("%w: fate of PE %d of %d", wire.ErrFormat, l.PE, c.size)
 		}
-		c.fates[l.PE] = l.Fate.String()
+		c.fates[l.PE] = l.Fate
 	}
 	return nil
 }
@@ -316,7 +316,18 @@ func (c *Client) Fate(pe libshmem.PE) string {
 	c.hear()
 	c.lostMu.Lock()
 	defer c.lostMu.Unlock()
-	return c.fates[pe]
+	if f, known := c.fates[pe]; known {
+		return f.String()
+	}
+	return ""
+}
+
+// Absent implements bootstrap.Inquirer.
+func (c *Client) Absent(pe libshmem.PE) bool {
+	c.hear()
+	c.lostMu.Lock()
+	defer c.lostMu.Unlock()
+	return c.fates[pe].Absent()
 }
 
 // unread reports whether a notice lies in the socket, and no error is in its way.

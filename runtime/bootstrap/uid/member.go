@@ -358,6 +358,9 @@ func (m *Member) Inquire(pes []libshmem.PE) { m.client.Inquire(pes) }
 // Fate implements bootstrap.Inquirer.
 func (m *Member) Fate(pe libshmem.PE) string { return m.client.Fate(pe) }
 
+// Absent implements bootstrap.Inquirer.
+func (m *Member) Absent(pe libshmem.PE) bool { return m.client.Absent(pe) }
+
 // News implements bootstrap.Bootstrap.
 func (m *Member) News() int { return m.client.News() }
 

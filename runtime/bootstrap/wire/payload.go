@@ -195,6 +195,9 @@ func (f Fate) Bad() bool {
 	return f.How == Killed || f.How == Vanished || f.How == Exited && f.Code != 0
 }
 
+// Absent reports whether the PE has ended well inside the job.
+func (f Fate) Absent() bool { return f.How == Exited && f.Code == 0 && f.Init }
+
 // Status is the exit status that a shell would show.
 func (f Fate) Status() int {
 	if f.How == Killed {

@@ -215,6 +215,18 @@ func (l *peers) end(pe libshmem.PE) string {
 	return fmt.Sprintf("has ended (its process, %d, is gone, and its status is not known)", l.Processes[pe].ID)
 }
 
+// Absent returns the first of the PEs that has ended well inside the job; false: none is known to
+// have. PEs that have ended otherwise end the job by other means.
+func (l *peers) Absent(of []libshmem.PE) (libshmem.PE, bool) {
+	b, ok := l.Boot.(bootstrap.Inquirer)
+	for _, pe := range of {
+		if ok && b.Absent(pe) {
+			return pe, true
+		}
+	}
+	return 0, false
+}
+
 // names reports whether a text names a PE.
 func names(text string, pe libshmem.PE) bool {
 	name := fmt.Sprintf("PE %d", pe)

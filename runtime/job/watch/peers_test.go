@@ -22,6 +22,7 @@ type knower struct {
 
 func (k *knower) Inquire(pes []libshmem.PE)  { k.asked = pes }
 func (k *knower) Fate(pe libshmem.PE) string { return k.fates[pe] }
+func (k *knower) Absent(pe libshmem.PE) bool { return k.fates[pe] != "" }
 
 // TestLate: the text on late PEs comes from the best source: the launcher, then the PE itself, and
 // without either the end of its process.

@@ -2,5 +2,5 @@
 
 package fastpathtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x86f157c5613b4b4b
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x7d4108cb91e40088
 import "C"
