@@ -11,13 +11,16 @@ func TestEnds(t *testing.T) {
 	shmemrun, program := compile(t, "ends")
 	for _, what := range []string{"barrier", "sum", "put"} {
 		for seed := range *seeds * 3 {
-			t.Run(fmt.Sprintf("%s %d", what, seed), func(t *testing.T) {
-				t.Parallel()
-				j := start(t, nil, shmemrun, options("4", list(tcp, []string{"--hosts", "4", "--chaos", fmt.Sprintf("%d,delay=5ms", seed), program, what})...)...)
-				if n := passed(t, j.wait(0)); n != 4 {
-					t.Errorf("%d of 4 PEs came to their end:\n%s", n, j.output())
-				}
-			})
+			chaos := fmt.Sprintf("%d,delay=5ms", seed)
+			for _, r := range networks(t, list(tcp, []string{"--hosts", "4", "--chaos", chaos}), false) {
+				t.Run(fmt.Sprintf("%s %d%s", what, seed, r.name), func(t *testing.T) {
+					t.Parallel()
+					j := start(t, r.env, shmemrun, options("4", append(r.options, program, what)...)...)
+					if n := passed(t, j.wait(0)); n != 4 {
+						t.Errorf("%d of 4 PEs came to their end:\n%s", n, j.output())
+					}
+				})
+			}
 		}
 	}
 }
