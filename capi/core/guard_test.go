@@ -58,6 +58,7 @@ var exports = map[string]any{
 	"shmemgoInit":        shmemgoInit,
 	"shmemgoKernels":     shmemgoKernels,
 	"shmemgoLate":        shmemgoLate,
+	"shmemgoLeave":       shmemgoLeave,
 	"shmemgoModuleJob":   shmemgoModuleJob,
 	"shmemgoNICName":     shmemgoNICName,
 	"shmemgoPoll":        shmemgoPoll,

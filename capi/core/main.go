@@ -166,6 +166,7 @@ var leaving, broken atomic.Bool
 //
 //export shmemgoLeave
 func shmemgoLeave() C.int {
+	defer guard.Catch("leave")
 	leaving.Store(true)
 	if broken.Load() || current.Engine.Leave() {
 		return C.int(proxy.Done)
