@@ -2,8 +2,8 @@
  * idle: the share of a core that an idle PE uses.
  *
  * For two seconds, PE 0 is asleep in its own code and the other PEs are blocked in a barrier, which
- * PE 0 joins afterwards. A thread of each PE measures the CPU time of its whole process, all threads
- * together, over the second of them: a PE may be awake for a moment before it sleeps.
+ * PE 0 joins afterwards. A thread of each PE measures the CPU time of its whole process, all
+ * threads together, over the second of them: a PE may be awake for a moment before it sleeps.
  *
  * An argument is a number of puts of 64 KiB that each PE makes to the next one before: their
  * remains must not keep a thread awake.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Measures how PEs of one machine wait for each other: with two PEs, half as many as processors, all
-but one, all, and twice as many, under each launcher, and how soon they are quick again after one of
-them was late.
+"""Measures how PEs of one machine wait for each other: with two PEs, half as many as processors,
+all but one, all, and twice as many, under each launcher, and how soon they are quick again after
+one of them was late.
 
 One program, bench/waits.c, built against libshmem and against Open MPI's OSHMEM, runs in turn.
 Standard library only.

@@ -10,6 +10,7 @@ package main
 
 /*
 #cgo CFLAGS: -I${SRCDIR}/../../abi -I${SRCDIR}/../../runtime/proxy/fastpath -I${SRCDIR}/../../runtime/gpu/cuda -fno-strict-aliasing
+#include <stdlib.h>
 #include "core.h"
 */
 import "C"
@@ -215,7 +216,13 @@ const abortLimit = 10 * time.Second
 func panicked(p *guard.Panic) {
 	time.AfterFunc(abortLimit, guard.Func("abort", func() { C.shmemi_core_exit() }))
 	_, _ = fmt.Fprintf(os.Stderr, "shmem: the stack of the internal error below:\n%s", p.Stack)
-	C.shmemi_core_internal_error(C.CString(p.Where), C.CString(fmt.Sprintf("internal error: %v", p.Value)))
+	C.shmemi_core_internal_error(copied(p.Where), copied(fmt.Sprintf("internal error: %v", p.Value)))
+}
+
+// copied is a text in memory of its own, since several goroutines may panic at once.
+func copied(s string) *C.char {
+	size := len(s) + 1
+	return text(unsafe.Slice((*C.char)(C.calloc(C.size_t(size), 1)), size), s)
 }
 
 //export shmemgoFinalize

@@ -126,8 +126,7 @@ static void meet_group(const struct exchange *e, void *acc, const struct shmemi_
         give(e, step->first + to * step->stride, line + (digit < to ? digit : digit - 1), acc);
     }
     const struct line *from = e->mine + line;
-    struct awaited a = {e,           from,         e->t->line_exchanges, size - 1,
-                        step->first, step->stride, digit};
+    struct awaited a = {e, from, e->t->line_exchanges, size - 1, step->first, step->stride, digit};
     await(&a);
     if (e->bytes == 0)
         return;

@@ -26,7 +26,8 @@ int64_t shmemi_team_inbox(struct shmemi_team *t, int64_t inbox)
 {
     size_t words = shmemi_state.n_pes * sizeof(uint64_t);
     t->inbox = inbox;
-    t->lines = inbox + (int64_t)((words + SHMEMI_CACHE_LINE - 1) & ~(size_t)(SHMEMI_CACHE_LINE - 1));
+    t->lines =
+        inbox + (int64_t)((words + SHMEMI_CACHE_LINE - 1) & ~(size_t)(SHMEMI_CACHE_LINE - 1));
     t->line_exchanges = 0;
     return t->lines + SHMEMI_LINES_BYTES;
 }

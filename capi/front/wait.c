@@ -75,7 +75,8 @@
 #define AWAKE_NS 50000000u
 #define AWAKE_SHARED_NS 10000000u
 
-/* A wait that was woken for something else sleeps again after this time: peers may go on writing. */
+/* A wait that was woken for something else sleeps again after this time: peers may go on writing.
+ */
 #define AWAKE_AGAIN_NS 600000u
 
 /* A wait that is longer is shown to others. */
@@ -251,8 +252,7 @@ static bool awake_step(struct shmemi_waiter *w)
         return true;
     uint64_t now = look(w);
     uint64_t longest = w->woken ? AWAKE_AGAIN_NS : shared ? AWAKE_SHARED_NS : AWAKE_NS;
-    if (now - w->awake >= longest ||
-        (shmemi_state.crowded && w->turns >= CROWDED_TURNS))
+    if (now - w->awake >= longest || (shmemi_state.crowded && w->turns >= CROWDED_TURNS))
         w->turns = UINT32_MAX; /* sleeps */
     return !is_over(w, now, false);
 }

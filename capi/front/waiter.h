@@ -53,8 +53,8 @@ struct shmemi_waiter {
     shmemi_describe describe;
     const void *subject;
     struct shmemi_wait_clock clock;
-    uint64_t first; /* when the clock was first read, 0: not yet */
-    uint64_t awake; /* the same since the network was busy */
+    uint64_t first;      /* when the clock was first read, 0: not yet */
+    uint64_t awake;      /* the same since the network was busy */
     uint32_t turns;      /* UINT32_MAX: the wait is to sleep */
     uint32_t yield_at;   /* the turn of the next yield; 0: not known */
     uint32_t unclocked;  /* turns since the clock was read */
@@ -62,12 +62,12 @@ struct shmemi_waiter {
     uint32_t membarrier; /* the number of the one that the sleep needs */
     uint32_t nap_us;
     uint64_t announced; /* when; where stage is set */
-    shmemi_late late; /* lists the awaited PEs, where about is not set; or NULL */
-    uint64_t began;   /* with stalls: when the first turn was, 0: none yet */
-    bool stalls;      /* a wait for room, counted as a stall */
-    bool woken;     /* it has slept, and a writer has woken it */
-    bool overslept; /* the last turn was a sleep that ended by its bound */
-    bool polling; /* counted in state.pollers */
+    shmemi_late late;   /* lists the awaited PEs, where about is not set; or NULL */
+    uint64_t began;     /* with stalls: when the first turn was, 0: none yet */
+    bool stalls;        /* a wait for room, counted as a stall */
+    bool woken;         /* it has slept, and a writer has woken it */
+    bool overslept;     /* the last turn was a sleep that ended by its bound */
+    bool polling;       /* counted in state.pollers */
     enum shmemi_sleep_stage stage;
     enum shmemi_whom whom;
     int pe; /* the awaited PE, where about is set */

@@ -74,8 +74,8 @@ static void test_many(shmem_team_t team, int n)
     }
 }
 
-/* Two teams one after the other, which take the same memory. In the second one a PE is late, and the
- * others may not take what the first team has left. */
+/* Two teams one after the other, which take the same memory. In the second one a PE is late, and
+ * the others may not take what the first team has left. */
 static void test_again(void)
 {
     check_start(AGAIN, "shmem_team_destroy");

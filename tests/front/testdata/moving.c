@@ -1,6 +1,6 @@
 /*
- * moving.c: a thread that shares its processor, on a machine of this program's own: it says on which
- * processors the PEs are, and which yields let another thread run.
+ * moving.c: a thread that shares its processor, on a machine of this program's own: it says on
+ * which processors the PEs are, and which yields let another thread run.
  */
 #define _GNU_SOURCE
 #include <sched.h>
