@@ -65,6 +65,7 @@ func Load(file string) (Library, error) {
 		}
 		return *l, nil
 	}
+	SetOptions()
 	lib, err := search(file, places)
 	if err != nil {
 		return Library{}, err
@@ -72,6 +73,11 @@ func Load(file string) (Library, error) {
 	loaded.lib = lib
 	return *lib, nil
 }
+
+// SetOptions sets the variables that libfabric's providers read when they start, unless the user has
+// set them. Load does so, too. It is for callers that load in another thread: no thread may change
+// the environment while others read it.
+func SetOptions() { _ = C.shmemi_ofi_set_options() } // without memory for a variable, loading fails
 
 func sameFile(a, b string) bool {
 	if resolved, err := filepath.EvalSymlinks(a); err == nil {

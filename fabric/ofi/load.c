@@ -5,6 +5,8 @@
 #define _GNU_SOURCE
 #include "load.h"
 
+#include "symbols.h"
+
 #include <dlfcn.h>
 #include <link.h>
 #include <signal.h>
@@ -22,8 +24,11 @@ static struct entries {
     const char *(*strerror)(int);
 } real;
 
-/* Whether libfabric is to leave GPUs alone, and whether it has been asked anything. */
-static int leave_gpus, asked;
+/* Whether libfabric is to leave GPUs alone, whether no NIC needs the kernel's symbols, and whether
+ * libfabric has been asked anything. */
+static int leave_gpus, skip_symbols, asked;
+
+static void *opened; /* the library that real is taken from */
 
 uint32_t fi_version(void)
 {
@@ -81,21 +86,25 @@ static void restore_signals(const struct sigaction old[NSIG])
  * child that touches the heap faults, and a child that starts a program does not. With huge pages
  * of its own the provider cannot do that, and the option alone ends the process.
  */
-static void keep_forks(void)
+static int keep_forks(void)
 {
     const char *huge = getenv("FI_EFA_USE_HUGE_PAGE");
     if (huge == NULL || *huge == 0 || *huge == '0')
-        setenv("FI_EFA_FORK_SAFE", "1", 0);
+        return setenv("FI_EFA_FORK_SAFE", "1", 0);
+    return 0;
+}
+
+int shmemi_ofi_set_options(void)
+{
+    /* Providers keep memory registered too, and find out that it has changed by patching the
+     * functions of the C library, which not all changes go by. A user who sets the variable decides
+     * otherwise. docs/decisions/0019 */
+    return setenv("FI_MR_CACHE_MONITOR", "disabled", 0) | keep_forks();
 }
 
 void *shmemi_ofi_open_library(const char *file, int present, char *why, size_t len)
 {
     struct sigaction old[NSIG];
-    /* Providers keep memory registered too, and find out that it has changed by patching the
-     * functions of the C library, which not all changes go by. A user who sets the variable decides
-     * otherwise. docs/decisions/0019 */
-    setenv("FI_MR_CACHE_MONITOR", "disabled", 0);
-    keep_forks();
     /* A library that the program has loaded must find the program's GPUs. */
     void *before = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     if (before != NULL) {
@@ -126,6 +135,7 @@ const char *shmemi_ofi_bind(void *library)
     TAKE(strerror);
 #undef TAKE
     real = found; /* all or none: another library may be in use */
+    opened = library;
     return NULL;
 }
 
@@ -147,6 +157,17 @@ void shmemi_ofi_leave_gpus(int yes)
     __atomic_store_n(&leave_gpus, yes, __ATOMIC_RELAXED);
 }
 
+void shmemi_ofi_skip_symbols(int yes)
+{
+    __atomic_store_n(&skip_symbols, yes, __ATOMIC_RELAXED);
+}
+
+uintptr_t shmemi_ofi_open_import(void)
+{
+    void **import = shmemi_ofi_import(opened);
+    return import != NULL ? (uintptr_t)*import : 0;
+}
+
 /*
  * In the first call libfabric looks for CUDA, and efa allocates memory of the current GPU to try
  * it: that makes a context of some 500 MB on GPU 0 in each process, and takes half a second. A
@@ -157,13 +178,17 @@ static int getinfo(uint32_t version, uint64_t flags, struct fi_info *hints, stru
 {
     const char *name = "FI_HMEM";
     struct sigaction old[NSIG];
-    int spare = !__atomic_exchange_n(&asked, 1, __ATOMIC_RELAXED) &&
-                __atomic_load_n(&leave_gpus, __ATOMIC_RELAXED) && getenv(name) == NULL;
+    int first = !__atomic_exchange_n(&asked, 1, __ATOMIC_RELAXED);
+    int spare = first && __atomic_load_n(&leave_gpus, __ATOMIC_RELAXED) && getenv(name) == NULL;
+    void **hidden = NULL;
     if (spare)
         setenv(name, "system", 0);
+    if (first && __atomic_load_n(&skip_symbols, __ATOMIC_RELAXED))
+        hidden = shmemi_ofi_hide_symbols(opened);
     keep_signals(old);
     int ret = fi_getinfo(version, NULL, NULL, flags, hints, list);
     restore_signals(old);
+    shmemi_ofi_show_symbols(opened, hidden);
     if (spare)
         unsetenv(name);
     return ret;

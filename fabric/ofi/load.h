@@ -25,6 +25,12 @@ HIDDEN(fi_strerror);
 #undef HIDDEN
 
 /*
+ * Sets the variables of libfabric that its providers read when they start, unless the user has set
+ * them. The process keeps them. Returns 0, or -1 without memory for them.
+ */
+int shmemi_ofi_set_options(void);
+
+/*
  * Opens the library. With present, only when the process has it already.
  * Returns the handle, or NULL with the loader's reason in why.
  */
@@ -49,6 +55,15 @@ int shmemi_ofi_getinfo(uint32_t version, struct fi_info *hints, struct fi_info *
  * process; later calls change nothing.
  */
 void shmemi_ofi_leave_gpus(int yes);
+
+/*
+ * Whether the first call of libfabric is spared the kernel's symbol table. Only where no NIC of the
+ * machine could use what the table says.
+ */
+void shmemi_ofi_skip_symbols(int yes);
+
+/* The function that libfabric calls as fopen, or 0 if its import is not found. */
+uintptr_t shmemi_ofi_open_import(void);
 
 /* All providers of the library, of which only the names are valid. */
 int shmemi_ofi_known(uint32_t version, struct fi_info **list);

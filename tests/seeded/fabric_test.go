@@ -45,6 +45,27 @@ var fabricDefects = []defect{
 		by:   unit("./fabric/ofi", "^TestKeys$"), says: `16 of 16 keys are below 2\^32: they are counted, not drawn`,
 	},
 	{
+		id: "fabric/symbols-are-read", file: "fabric/ofi/symbols.c",
+		was:  "if (strcmp(file, \"/proc/kallsyms\") == 0) {",
+		is:   "if (strcmp(file, \"/proc/kallsym\") == 0) {",
+		user: "each PE of a job on several hosts computes for 120 ms more when it starts",
+		by:   unit("./fabric/ofi", "^TestSymbols$"), says: `without memory of GPUs read \d+ bytes for its first question`,
+	},
+	{
+		id: "fabric/symbols-stay-hidden", file: "fabric/ofi/load.c",
+		was:  "    shmemi_ofi_show_symbols(opened, hidden);\n",
+		is:   "    (void)hidden;\n",
+		user: "libfabric calls a function of a library that is unloaded, after the program has unloaded libshmem",
+		by:   unit("./fabric/ofi", "^TestSymbols$"), says: `libfabric's fopen is at 0x\w+, and was at`,
+	},
+	{
+		id: "fabric/symbols-for-a-nic", file: "fabric/ofi/symbols.go",
+		was:  "if len(entries) > 0 || ",
+		is:   "if len(entries) > 1 || ",
+		user: "a program that uses libfabric itself cannot register memory of GPUs with InfiniBand",
+		by:   unit("./fabric/ofi", "^TestNeedsSymbols$"), says: `a NIC: false`,
+	},
+	{
 		id: "fabric/source-of-another", file: "fabric/ofi/extra.c",
 		was:  "to->len = (uint32_t)(o->nsources > 0 ? pe_of(o, from[i]) : -1);",
 		is:   "to->len = (uint32_t)(o->nsources > 0 ? pe_of(o, from[0]) : -1);",

@@ -1,0 +1,20 @@
+/*
+ * symbols.h: keeps libfabric from reading the kernel's symbol table while its providers start.
+ */
+#ifndef SHMEMI_OFI_SYMBOLS_H
+#define SHMEMI_OFI_SYMBOLS_H
+
+/*
+ * Lets a library's calls of fopen find no /proc/kallsyms. Returns the place of its import, for
+ * shmemi_ofi_show_symbols, or NULL if nothing was changed: the library does not import fopen, or
+ * in a form that is not known here. One thread at a time hides and shows.
+ */
+void **shmemi_ofi_hide_symbols(void *library);
+
+/* Puts the import back. NULL: nothing. */
+void shmemi_ofi_show_symbols(void *library, void **import);
+
+/* The place of a library's import of fopen, or NULL. */
+void **shmemi_ofi_import(void *library);
+
+#endif
