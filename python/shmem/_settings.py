@@ -58,6 +58,7 @@ SETTINGS = frozenset(
         "SHMEM_LAUNCHER_CPUS",
         "SHMEM_LAUNCHER_FD",
         "SHMEM_LAUNCHER_HELPERS",
+        "SHMEM_LAUNCHER_HOSTS",
         "SHMEM_LAUNCHER_NPES",
         "SHMEM_LAUNCHER_PE",
     )

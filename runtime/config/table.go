@@ -375,6 +375,11 @@ var Table = []Setting{
 		set:  func(c *Config, v parsed) { c.Launcher.Helpers = v.text },
 	},
 	{
+		Name: "SHMEM_LAUNCHER_HOSTS", Kind: Integer, Default: "0", Min: 0, Max: 1 << 20, Category: Launcher, Since: "0.1",
+		Text: "Number of hosts that shmemrun simulates, so that PEs load libfabric while they meet; 0 if it simulates none.",
+		set:  func(c *Config, v parsed) { c.Launcher.Hosts = v.num },
+	},
+	{
 		Name: "SHMEM_LAUNCHER_NPES", Kind: Integer, Default: "1", Min: 1, Max: 1 << 20, Category: Launcher, Since: "0.1",
 		Text: "Number of PEs of the job.",
 		set:  func(c *Config, v parsed) { c.Launcher.NPEs = v.num },

@@ -84,6 +84,8 @@ type Job struct {
 
 	fatal func(error)
 
+	loaded func() // waits until libfabric is loaded; nil: it is not being loaded
+
 	// Watch knows the other PEs and watches them.
 	Watch       *watch.Watch
 	driverWatch driverwatch.Watch
@@ -135,6 +137,10 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	if j.Config.Ranges != 0 && j.Ranges.live == 0 {
 		j.log.Printf("pe", config.LogInfo, "SHMEM_NVTX: no profiler listens, nothing is shown (one sets NVTX_INJECTION64_PATH)")
 	}
+	if choice.SeveralHosts(j.Config, o.Environ, o.Given) {
+		j.loadNetwork()
+	}
+	defer func() { j.networkLoaded() }() // before the program, or release, goes on
 	if j.boot, err = choice.Join(j.Config, o.Environ, o.Given, j.log); err != nil {
 		return err
 	}
@@ -176,6 +182,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	if err != nil {
 		return err
 	}
+	j.networkLoaded()
 	if apart {
 		if err := j.openNetwork(&o, plan); err != nil {
 			return err
@@ -271,6 +278,9 @@ func (j *Job) shareMemory(o *Options, found statics.Statics) error {
 		return err
 	}
 	j.Layout, j.Nodes = area.New(j.NPEs, j.Met.Statics.Size, j.Config.NotifyCount, j.Config.MessageMemory), j.Met.Nodes
+	if len(j.Nodes.Members) > 1 {
+		j.loadNetwork()
+	}
 	j.Place.Sharing, j.Place.Neighbours = j.Met.Sharing, j.Met.Neighbours
 	j.Watch = j.newWatch(o)
 	if err := j.mapSegment(listener, infos); err != nil {

@@ -25,6 +25,20 @@ func planChaos(text string, npes int) (*chaos.Plan, error) {
 	return &plan, nil
 }
 
+// loadNetwork begins to load libfabric, once it is known that PEs will need the network.
+func (j *Job) loadNetwork() {
+	if j.loaded == nil {
+		j.loaded = network.Load(j.Config)
+	}
+}
+
+// networkLoaded waits for the end of what loadNetwork has begun.
+func (j *Job) networkLoaded() {
+	if j.loaded != nil {
+		j.loaded()
+	}
+}
+
 // openNetwork opens the network of this PE. It is collective.
 func (j *Job) openNetwork(o *Options, plan *chaos.Plan) error {
 	j.Network = network.New(network.Config{

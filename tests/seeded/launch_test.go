@@ -10,6 +10,20 @@ var launchDefects = []defect{
 		by:   unit("./cmd/shmemrun", "^TestScripts$/^status$"), says: `exit status 11, want 139`,
 	},
 	{
+		id: "launch/loads-after-the-meeting", file: "runtime/job/job.go",
+		was:  "	if choice.SeveralHosts(j.Config, o.Environ, o.Given) {",
+		is:   "	if len(j.Config.Provider) > 99 && choice.SeveralHosts(j.Config, o.Environ, o.Given) {",
+		user: "PEs of several hosts begin to load libfabric when the last PE has come",
+		by:   job("./tests/run", "^TestLoad$"), says: `PE 0 did not come within 20s`,
+	},
+	{
+		id: "launch/loads-on-one-host", file: "runtime/job/choice/hosts.go",
+		was:  "		return s.config.Launcher.Hosts > 1\n",
+		is:   "		return s.config.Launcher.Hosts > 0\n",
+		user: "a job on one simulated host starts 0.2 s later, because it loads libfabric",
+		by:   job("./tests/run", "^TestLoad$"), says: `one simulated host: <nil>, 2 PEs load libfabric, want 0`,
+	},
+	{
 		id: "launch/other-job", file: "runtime/bootstrap/launch/job.go",
 		was:  "(was.GoesOn || p.apart && !was.Inside)",
 		is:   "was.GoesOn",

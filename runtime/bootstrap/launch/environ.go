@@ -16,7 +16,7 @@ type environ struct {
 }
 
 func newEnviron(o *Options, b *binding) environ {
-	drop := []string{launcher.EnvFD, launcher.EnvPE, launcher.EnvNPEs, launcher.EnvBind, launcher.EnvCPUs, launcher.EnvHelpers, launcher.EnvBinding}
+	drop := []string{launcher.EnvFD, launcher.EnvPE, launcher.EnvNPEs, launcher.EnvBind, launcher.EnvCPUs, launcher.EnvHelpers, launcher.EnvBinding, launcher.EnvHosts}
 	if o.hostOf != nil {
 		drop = append(drop, launcher.EnvHostID)
 	}
@@ -56,6 +56,9 @@ func newEnviron(o *Options, b *binding) environ {
 	}
 	if b.helpers != "" {
 		base = append(base, launcher.EnvHelpers+"="+b.helpers.String())
+	}
+	if o.hosts > 0 {
+		base = append(base, launcher.EnvHosts+"="+strconv.Itoa(o.hosts))
 	}
 	base = append(base, launcher.EnvBind+"="+string(o.Bind))
 	return environ{base: append(base, launcher.EnvBinding+"="+b.remark), npes: o.PEs, bind: b}

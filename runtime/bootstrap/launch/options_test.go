@@ -66,12 +66,12 @@ func TestValidateRefuses(t *testing.T) {
 
 func TestEnviron(t *testing.T) {
 	o := &Options{
-		PEs: 2, LibDir: "/p/lib", hostOf: []int{0, 1}, Bind: BindAuto,
-		Env: []string{"A=1", "SHMEM_LAUNCHER_PE=7", "SHMEM_HOST_ID=user", "LD_LIBRARY_PATH=/old", "B=2", "A=3", "SHMEM_LAUNCHER_CPUS=5", "SHMEM_LAUNCHER_HELPERS=6"},
+		PEs: 2, LibDir: "/p/lib", hosts: 2, hostOf: []int{0, 1}, Bind: BindAuto,
+		Env: []string{"A=1", "SHMEM_LAUNCHER_HOSTS=9", "SHMEM_LAUNCHER_PE=7", "SHMEM_HOST_ID=user", "LD_LIBRARY_PATH=/old", "B=2", "A=3", "SHMEM_LAUNCHER_CPUS=5", "SHMEM_LAUNCHER_HELPERS=6"},
 	}
 	got := newEnviron(o, &binding{}).pe(1, 9, 1)
 	want := []string{
-		"A=3", "B=2", "LD_LIBRARY_PATH=/p/lib:/old", "SHMEM_LAUNCHER_BIND=auto", "SHMEM_LAUNCHER_BINDING=",
+		"A=3", "B=2", "LD_LIBRARY_PATH=/p/lib:/old", "SHMEM_LAUNCHER_HOSTS=2", "SHMEM_LAUNCHER_BIND=auto", "SHMEM_LAUNCHER_BINDING=",
 		"SHMEM_LAUNCHER_FD=9", "SHMEM_LAUNCHER_PE=1", "SHMEM_LAUNCHER_NPES=2", "SHMEM_HOST_ID=host1",
 	}
 	if !slices.Equal(got, want) {
@@ -84,9 +84,9 @@ func TestEnviron(t *testing.T) {
 			t.Errorf("without %s: %q", want, got)
 		}
 	}
-	o = &Options{PEs: 1, LibDir: "/p/lib", Env: []string{"LD_LIBRARY_PATH=", "SHMEM_HOST_ID=user"}}
+	o = &Options{PEs: 1, LibDir: "/p/lib", Env: []string{"LD_LIBRARY_PATH=", "SHMEM_HOST_ID=user", "SHMEM_LAUNCHER_HOSTS=9"}}
 	got = newEnviron(o, &binding{}).pe(0, 3, -1)
-	if !slices.Contains(got, "LD_LIBRARY_PATH=/p/lib") || !slices.Contains(got, "SHMEM_HOST_ID=user") {
+	if !slices.Contains(got, "LD_LIBRARY_PATH=/p/lib") || !slices.Contains(got, "SHMEM_HOST_ID=user") || slices.Contains(got, "SHMEM_LAUNCHER_HOSTS=9") {
 		t.Errorf("without an old path and simulated hosts: %q", got)
 	}
 	o = &Options{PEs: 1, Env: []string{"LD_LIBRARY_PATH=/old"}}
