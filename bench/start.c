@@ -9,9 +9,12 @@
 #define NOTHING 0
 #define PMIX 1
 #define SHMEM 2
+#define LOAD 3
 
 #if WHAT == SHMEM
 #include <shmem.h>
+#elif WHAT == LOAD
+#include <dlfcn.h>
 #elif WHAT == PMIX
 int PMIx_Init(void *self, void *info, size_t n);
 int PMIx_Finalize(const void *info, size_t n);
@@ -27,6 +30,9 @@ int main(void)
     if (PMIx_Init(NULL, NULL, 0) != 0)
         return 1;
     PMIx_Finalize(NULL, 0);
+#elif WHAT == LOAD
+    if (dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL) == NULL)
+        return 1;
 #endif
     return 0;
 }

@@ -4,13 +4,15 @@ topology.
 
 A program that initialises, meets in a barrier and finalises is compared with one that does nothing,
 started alternately by the same launcher: the difference is the library's. Under mpirun there is a
-third, which only joins and leaves by PMIx. Standard library only.
+third, which only joins and leaves by PMIx, and on two simulated hosts one that only loads
+libfabric. Standard library only.
 """
 
 import argparse
 import datetime
 import os
 import re
+import resource
 import shutil
 import statistics
 import sys
@@ -23,6 +25,7 @@ import output
 import systems
 
 PES = (2, 4, 8)
+PES_OF_TWO_HOSTS = (2, 4)
 LAUNCHERS = {
     "shmemrun": ("build/bin/shmemrun", "-n"),
     "Hydra": ("mpiexec.hydra", "-n"),
@@ -32,9 +35,10 @@ WHAT = {
     "nothing": (),
     "pmix": ("-DWHAT=1", "-l:libpmix.so.2"),
     "init": ("-DWHAT=2", "-Iinclude", "-Lbuild/lib", "-lshmem", "-Wl,-rpath,build/lib"),
+    "load": ("-DWHAT=3", "-ldl"),
 }
 # The bounds in milliseconds.
-INIT, READ = 50, 20
+INIT, NETWORK, READ = 50, 100, 20
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ def starts(made, rounds):
         for n in PES:
             argv = [*launcher, str(n)]
             more = [
-                what for what in made if what != "nothing" and (what != "pmix" or name == "mpirun")
+                what for what in made if what == "init" or (what == "pmix" and name == "mpirun")
             ]
             beyond = {what: [] for what in more}
             alone = []
@@ -105,6 +109,33 @@ def starts(made, rounds):
                 if what in beyond:
                     wanted = INIT if what == "init" else 0
                     yield Row(f"{name}, {n} PEs, {label}", *summary(beyond[what]), wanted)
+
+
+def used(argv):
+    """The time of a job, and the time of processors that it used."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    took = seconds(argv)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return took, after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def networks(made, rounds):
+    """The rows of a job on two simulated hosts: what init costs beyond the load of libfabric."""
+    for n in PES_OF_TWO_HOSTS:
+        argv = [LAUNCHERS["shmemrun"][0], "--hosts", "2", "-n", str(n)]
+        load, init, processors = [], [], []
+        for number in range(rounds + 1):
+            base, loading, whole = (
+                used([*argv, made[what]]) for what in ("nothing", "load", "init")
+            )
+            if number > 0:
+                load.append((loading[0] - base[0]) * 1e3)
+                init.append((whole[0] - loading[0]) * 1e3)
+                processors.append((whole[1] - loading[1]) * 1e3)
+        name = f"shmemrun --hosts 2, {n} PEs"
+        yield Row(f"{name}, libfabric's load", *summary(load))
+        yield Row(f"{name}, init, beyond that", *summary(init), NETWORK)
+        yield Row(f"{name}, init, of processors, beyond that", *summary(processors))
 
 
 def summary(values):
@@ -150,7 +181,9 @@ def page(rows, facts, rounds):
         "Milliseconds. `init` is a program that initialises, meets in a barrier and finalises,\n"
         "on one host; it and the one that does nothing are started in turn, and the median is\n"
         "that of the differences within a round. `PMIx alone` calls PMIx_Init and PMIx_Finalize\n"
-        f"of the launcher's library and nothing else. {rounds} rounds; {where}.\n\n"
+        "of the launcher's library and nothing else. With `--hosts 2` a program that only loads\n"
+        "libfabric is started, too; `of processors` is the time of processors, of all PEs\n"
+        f"together. {rounds} rounds; {where}.\n\n"
         "| what | median | least | at most | met |\n|---|--:|--:|--:|---|\n"
         + "".join(row.line() + "\n" for row in rows)
     )
@@ -164,7 +197,8 @@ def main():
     os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     facts = {"date": datetime.date.today().isoformat(), **machine.facts()}
     with tempfile.TemporaryDirectory(prefix="shmem-bench-") as work:
-        rows = [*starts(build(work), args.rounds), *topology(5)]
+        made = build(work)
+        rows = [*starts(made, args.rounds), *networks(made, args.rounds), *topology(5)]
     output.rows(args.out, "start.jsonl", facts, map(vars, rows))
     text = page(rows, facts, args.rounds)
     output.page(args.out, "start.md", text)
