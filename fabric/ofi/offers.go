@@ -92,7 +92,7 @@ type question struct {
 // questions prepares the questions of a wish.
 func (l Library) questions(w *Hints) *question {
 	C.shmemi_ofi_leave_gpus(number(!w.GPU))
-	C.shmemi_ofi_skip_symbols(number(!needsSymbols(w, rdmaFolders)))
+	C.shmemi_ofi_skip_symbols(number(!needsSymbols(rdmaFolders)))
 	return &question{lib: l}
 }
 

@@ -17,10 +17,7 @@ var rdmaFolders = []string{"/sys/class/infiniband", "/dev/infiniband"}
 // needsSymbols reports whether the symbol table of the kernel may change what libfabric offers. The
 // provider verbs searches it for the functions by which a NIC for RDMA reaches memory of GPUs.
 // Without such a NIC the provider offers nothing, whatever the table says.
-func needsSymbols(w *Hints, folders []string) bool {
-	if w.GPU {
-		return true
-	}
+func needsSymbols(folders []string) bool {
 	for _, folder := range folders {
 		entries, err := os.ReadDir(folder)
 		// A folder that cannot be read may list a NIC.

@@ -23,20 +23,20 @@ func TestSymbols(t *testing.T) {
 		return
 	}
 	need.File(t, kernelSymbols)
-	if needsSymbols(&Hints{}, rdmaFolders) {
+	if needsSymbols(rdmaFolders) {
 		t.Skip("this machine has NICs for RDMA, for which libfabric reads the table")
 	}
 	size := sizeOfSymbols(t)
 	if size < 1<<20 {
 		t.Skipf("%s has %d bytes: to read it costs nothing", kernelSymbols, size)
 	}
-	without, readWithout := firstQuestion(t, "without a GPU")
-	with, readWith := firstQuestion(t, "with a GPU")
+	without, readWithout := firstQuestion(t, "without a NIC")
+	with, readWith := firstQuestion(t, "with a NIC")
 	if readWithout >= size {
-		t.Errorf("a process without memory of GPUs read %d bytes for its first question, and %s has %d", readWithout, kernelSymbols, size)
+		t.Errorf("without a NIC for RDMA the first question reads %d bytes, and %s has %d", readWithout, kernelSymbols, size)
 	}
 	if readWith < size {
-		t.Errorf("a process with memory of GPUs read %d bytes for its first question, and %s has %d", readWith, kernelSymbols, size)
+		t.Errorf("with a NIC for RDMA the first question reads %d bytes, and %s has %d", readWith, kernelSymbols, size)
 	}
 	if without != with {
 		t.Errorf("offers without the table:\n%s\nwith it:\n%s", without, with)
@@ -85,8 +85,11 @@ func askFirst(t *testing.T, how string) {
 	if _, err := Load(""); err != nil {
 		t.Fatal(err)
 	}
+	if how == "with a NIC" {
+		rdmaFolders = []string{"/proc/self"} // which lists something
+	}
 	before, by := bytesRead(t), openedBy()
-	offers, err := List("", Hints{GPU: how == "with a GPU"})
+	offers, err := List("", Hints{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,8 +114,8 @@ func bytesRead(t *testing.T) (n int64) {
 	return n
 }
 
-// TestNeedsSymbols: libfabric reads the table for NICs for RDMA, for memory of GPUs, and where the
-// machine does not say.
+// TestNeedsSymbols: libfabric reads the table where the kernel lists NICs for RDMA, or may list
+// them.
 func TestNeedsSymbols(t *testing.T) {
 	empty, full := t.TempDir(), t.TempDir()
 	file := filepath.Join(full, "mlx5_0")
@@ -122,18 +125,16 @@ func TestNeedsSymbols(t *testing.T) {
 	absent := filepath.Join(empty, "absent")
 	for _, c := range []struct {
 		what    string
-		hints   Hints
 		folders []string
 		want    bool
 	}{
-		{"no folders", Hints{}, []string{absent, absent}, false},
-		{"empty folders", Hints{}, []string{empty, empty}, false},
-		{"a NIC", Hints{}, []string{full, absent}, true},
-		{"a device file alone", Hints{}, []string{absent, full}, true},
-		{"a folder that is none", Hints{}, []string{file, absent}, true},
-		{"memory of GPUs", Hints{GPU: true}, []string{absent, absent}, true},
+		{"no folders", []string{absent, absent}, false},
+		{"empty folders", []string{empty, empty}, false},
+		{"a NIC", []string{full, absent}, true},
+		{"a device file alone", []string{absent, full}, true},
+		{"a folder that is none", []string{file, absent}, true},
 	} {
-		if got := needsSymbols(&c.hints, c.folders); got != c.want {
+		if got := needsSymbols(c.folders); got != c.want {
 			t.Errorf("%s: %v", c.what, got)
 		}
 	}

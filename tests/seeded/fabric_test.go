@@ -49,7 +49,7 @@ var fabricDefects = []defect{
 		was:  "if (strcmp(file, \"/proc/kallsyms\") == 0) {",
 		is:   "if (strcmp(file, \"/proc/kallsym\") == 0) {",
 		user: "each PE of a job on several hosts computes for 120 ms more when it starts",
-		by:   unit("./fabric/ofi", "^TestSymbols$"), says: `without memory of GPUs read \d+ bytes for its first question`,
+		by:   unit("./fabric/ofi", "^TestSymbols$"), says: `without a NIC for RDMA the first question reads \d+ bytes`,
 	},
 	{
 		id: "fabric/symbols-stay-hidden", file: "fabric/ofi/load.c",
