@@ -1,9 +1,9 @@
 # The one entry to the project. `make` alone lists the targets.
 #
-# Variables: BUILD (default build), CC, GO, NVCC, KERNELS (no: without the library's own kernels),
-# NVSHMEM (no: install leaves out the files for NVSHMEM programs), PREFIX (default /usr/local),
-# DESTDIR, DIST (default dist). All outputs go below $(BUILD), except the wheel, which goes below
-# $(DIST).
+# Variables: BUILD (default build), CC, GO, NVCC, CUDA_HOME, KERNELS (yes: build makes the library's
+# own kernels in any case; no: install leaves them out, too), NVSHMEM (no: install leaves out the
+# files for NVSHMEM programs), PREFIX (default /usr/local), DESTDIR, DIST (default dist). All outputs
+# go below $(BUILD), except the wheel, which goes below $(DIST).
 
 BUILD  ?= build
 DIST   ?= dist
@@ -38,7 +38,7 @@ demo: ## set up, build, and show data moving on one node and between two
 	@BUILD=$(BUILD) examples/demo.sh $(BUILD)/data/all-minilm-l6-v2.safetensors
 
 .PHONY: build
-build: ## the two libraries and the commands, into build/lib and build/bin
+build: ## the two libraries and the commands, into build/lib and build/bin; kernels where CUDA is
 
 ##@ Prove
 .PHONY: test
@@ -151,7 +151,7 @@ CMDS   := $(sort $(patsubst cmd/%/,%,$(dir $(wildcard cmd/*/*.go))))
 GO_SRC := go.mod VERSION $(wildcard go.sum) \
           $(shell find version.go capi cmd fabric runtime -name '*.go' -o -name '*.[chS]' 2>/dev/null)
 
-build: $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libnvshmem_host.so $(BUILD)/lib/libshmem_preload.so $(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%) $(if $(filter no,$(KERNELS)),no-kernels,$(BUILD)/lib/libshmem_kernels.fatbin) $(CMDS:%=$(BUILD)/bin/%)
+BUILT := $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libnvshmem_host.so $(BUILD)/lib/libshmem_preload.so $(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%) $(CMDS:%=$(BUILD)/bin/%)
 
 # The prerequisites of a build: recipes of C check them once, each recipe of Go when it runs.
 FIT := BUILD=$(BUILD) GO="$(GO)" CC="$(CC)" scripts/setup build
@@ -356,6 +356,7 @@ $(SEARCHES): $(GO_SRC) $(wildcard tests/need/*.go queue/*.go queue/queuetest/*.g
 # -------------------------------------------------------------- device code
 
 include device/rules.mk
+build: $(BUILT) $(KERNELS_OF_BUILD)
 include tests/gpu/rules.mk
 include tests/gpu/oracle/rules.mk
 
@@ -419,7 +420,7 @@ OWN_DIRS := include/nvshmem/device/tile $(filter include/nvshmem/%,$(patsubst %/
             lib/cmake/nvshmem $(NVSHMEM_HOME) $(if $(findstring |$(PREFIX)|,$(SYSTEMS)),,share/man/man3 share/man/man7 share/man share lib/pkgconfig lib/cmake lib include bin)
 
 .PHONY: install
-install: build docs ## into PREFIX (/usr/local), below DESTDIR
+install: $(BUILT) $(KERNELS_OF_INSTALL) docs ## into PREFIX (/usr/local), below DESTDIR
 	install -d $(foreach d,$(sort $(dir $(INSTALLED))),"$(P)/$(d)")
 	install -m 755 $(CMDS:%=$(BUILD)/bin/%) "$(P)/bin"
 	install -m 755 $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libshmem_preload.so "$(P)/lib"
@@ -461,7 +462,7 @@ ifeq ($(KERNELS),no)
 wheel:
 	@echo "wheel: it has the library's own kernels, which its operators for torch need (leave KERNELS=no out)" >&2; exit 1
 else
-wheel: build ## the package of Python, with the libraries and commands, into dist
+wheel: $(BUILT) $(KERNEL_FILE) ## the package of Python, with the libraries and commands, into dist
 	rm -rf $(BUILD)/wheel
 	@$(MAKE) --no-print-directory -s install DESTDIR=$(abspath $(BUILD))/wheel PREFIX=
 	strip -g $(CMDS:%=$(BUILD)/wheel/bin/%) $(BUILD)/wheel/lib/libshmem.so $(BUILD)/wheel/lib/libshmem_core.so $(BUILD)/wheel/lib/libshmem_preload.so \

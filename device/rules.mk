@@ -8,30 +8,47 @@
 CUDA_ARCHS ?= 75 80 90 100 120
 PTX_TESTS  := $(sort $(notdir $(basename $(wildcard tests/device/*.cu))))
 
-# The compiler that set-up has installed, else one in PATH. Only the recipes that need it look for
-# it.
+# The compiler that set-up has installed, else that of CUDA_HOME, else one in PATH. Only the recipes
+# that need it look for it.
 NVCC_GIVEN := $(filter-out undefined,$(origin NVCC))
-NVCC ?= $(or $(wildcard $(shell BUILD=$(BUILD) scripts/setup --tool nvcc)),nvcc)
+NVCC ?= $(or $(wildcard $(shell BUILD=$(BUILD) scripts/setup --tool nvcc)),$(and $(CUDA_HOME),$(wildcard $(CUDA_HOME)/bin/nvcc)),nvcc)
 NVCCFLAGS := -std=c++17 -O3 -ccbin $(CC) -Werror all-warnings -Xcompiler -Wall,-Wextra -Idevice -Iinclude
 
 # The headers of device code lie in a folder of their own here, and beside the other headers once
 # they are installed.
 DEVICE_HEADERS := $(sort $(shell find device/shmem -type f -name '*.h' -o -type f -name '*.cuh' 2>/dev/null))
 
-# The library's own kernels, for calls on streams and the operators of shmem.torch. Set-up gets the
-# compiler where there is none. Compressed for size they are a seventh. KERNELS=no builds the
-# library without them; the calls that need them then fail with that reason.
-KERNELS     ?= yes
+# The library's own kernels, for calls on streams and the operators of shmem.torch. They take
+# minutes of a processor, so make build makes them only where there is a compiler or a GPU, or an
+# earlier build has made them, or KERNELS=yes asks for them. make install and make wheel make them
+# everywhere: set-up gets the compiler where there is none. KERNELS=no builds and installs the library
+# without them; the calls that need them then fail with that reason. Compressed for size they are a
+# seventh.
 KERNEL_SRC  := device/kernels/kernels.cu
 KERNEL_DEPS := $(KERNEL_SRC) $(wildcard device/kernels/*.h) $(DEVICE_HEADERS) device/rules.mk
 KERNEL_FILE := $(BUILD)/lib/libshmem_kernels.fatbin
 
-ifeq ($(filter yes no,$(KERNELS)),)
+# A driver's files: of a machine, and of Windows' subsystem for Linux.
+CUDA_FOUND = $(or $(NVCC_GIVEN),$(shell command -v "$(NVCC)"),$(wildcard /dev/nvidiactl /dev/dxg $(KERNEL_FILE)))
+ifeq ($(origin KERNELS),undefined)
+KERNELS_OF_BUILD   := $(if $(CUDA_FOUND),$(KERNEL_FILE),without-kernels)
+KERNELS_OF_INSTALL := $(KERNEL_FILE)
+else ifeq ($(KERNELS),yes)
+KERNELS_OF_BUILD   := $(KERNEL_FILE)
+KERNELS_OF_INSTALL := $(KERNEL_FILE)
+else ifeq ($(KERNELS),no)
+KERNELS_OF_BUILD   := no-kernels
+KERNELS_OF_INSTALL := no-kernels
+else
 $(error KERNELS=$(KERNELS): set it to yes or no)
 endif
 
-# make test compiles for fewer architectures; an installed library has all. Each takes 20 s of a
-# processor; KERNEL_PTX=1 leaves the assembler's part out.
+.PHONY: without-kernels
+without-kernels:
+	@echo "build: without the library's own kernels, which calls on CUDA streams need: there is no nvcc and no GPU (KERNELS=yes builds them, and so does make install)"
+
+# make test compiles for fewer architectures; an installed library has all, and the newest as PTX,
+# too, for GPUs to come. Each takes 27 s of a processor; KERNEL_PTX=1 leaves the assembler's part out.
 KERNEL_ARCHS ?= $(CUDA_ARCHS)
 ARCHS_OF := $(BUILD)/obj/archs$(subst $() ,,$(KERNEL_ARCHS:%=-%))$(KERNEL_PTX:%=-ptx)
 $(ARCHS_OF):
@@ -46,8 +63,8 @@ $(KERNEL_FILE): $(KERNEL_DEPS) $(ARCHS_OF)
 	    [ -z "$(NVCC_GIVEN)" ] || { echo "build: NVCC=$$nvcc is not there (set NVCC to CUDA's compiler, or leave it out)" >&2; exit 1; }; \
 	    BUILD=$(BUILD) scripts/setup kernels && nvcc=$$(BUILD=$(BUILD) scripts/setup --tool nvcc) || exit; \
 	fi; \
-	echo "$$nvcc $@"; \
-	"$$nvcc" $(NVCCFLAGS) -t 2 --compress-mode=size $(if $(KERNEL_PTX),,$(foreach a,$(KERNEL_ARCHS),-gencode arch=compute_$(a),code=sm_$(a))) \
+	scripts/step "kernels: compiling with $$nvcc for $(KERNEL_ARCHS:%=sm_%), some $(if $(KERNEL_PTX),10,$$(($(words $(KERNEL_ARCHS)) * 27))) s of a processor in all" \
+	    "$$nvcc" $(NVCCFLAGS) -t 0 --compress-mode=size $(if $(KERNEL_PTX),,$(foreach a,$(KERNEL_ARCHS),-gencode arch=compute_$(a),code=sm_$(a))) \
 	    -gencode arch=compute_$(lastword $(KERNEL_ARCHS)),code=compute_$(lastword $(KERNEL_ARCHS)) -fatbin -o $@ $<
 
 # Libraries built without the kernels must not find a file of an earlier build.

@@ -71,7 +71,7 @@ def stream_of(call: str, stream: StreamLike, context: object | None = None) -> i
             call,
             "stream",
             f"{state.loaded.lacks} is not there, which has the kernels of calls on streams",
-            "build the library without KERNELS=no, or install the file beside it",
+            "build the library with KERNELS=yes, or install it by make install",
         )
     if isinstance(stream, str):
         return _current(call, stream)

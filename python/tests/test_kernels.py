@@ -14,7 +14,7 @@ for call in (lambda: shmem.put(a, a, pe=0, stream=0), lambda: shmem.barrier_all(
     try:
         call()
     except shmem.DeviceError as e:
-        assert "libshmem_kernels.fatbin is not there" in str(e) and "KERNELS=no" in str(e), e
+        assert "libshmem_kernels.fatbin is not there" in str(e) and "KERNELS=yes" in str(e), e
     else:
         raise AssertionError(call)
 shmem.put(a, a, pe=0)

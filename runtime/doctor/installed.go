@@ -29,7 +29,7 @@ func Installed(executable string, launched bool) []Finding {
 		}
 	}
 	if file := filepath.Join(prefix, "lib", "libshmem_kernels.fatbin"); !exists(file) {
-		all = append(all, Lack("kernels", "build the library without KERNELS=no", "%s is missing: calls on streams that need one fail", file))
+		all = append(all, Lack("kernels", "build it with KERNELS=yes, or install it by make install", "%s is missing: calls on streams that need one fail", file))
 	} else {
 		all = append(all, Well("kernels", "%s", file))
 	}

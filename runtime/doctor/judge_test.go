@@ -149,7 +149,7 @@ func TestInstalled(t *testing.T) {
 	all := find(dir, false)
 	has(all, "no  libshmem.so: stat DIR/lib/libshmem.so: no such file or directory (install the library whole")
 	has(all, "no  libshmem_core.so: ")
-	has(all, "-   kernels: DIR/lib/libshmem_kernels.fatbin is missing: calls on streams that need one fail (")
+	has(all, "-   kernels: DIR/lib/libshmem_kernels.fatbin is missing: calls on streams that need one fail (build it with KERNELS=yes")
 	has(all, "-   shmemrun: it is not in PATH (PATH=DIR/bin:$PATH)")
 	if all = find(dir, true); strings.Contains(all, "PATH=") {
 		t.Errorf("a launched one looks for a launcher:\n%s", all)

@@ -299,7 +299,7 @@ func TestOpen(t *testing.T) {
 		fail, file, want string
 		closed           int
 	}{
-		{"", filepath.Join(t.TempDir(), "absent"), "the file with the library's own kernels is not there (install it beside the library", 0},
+		{"", filepath.Join(t.TempDir(), "absent"), "the file with the library's own kernels is not there (build the library with KERNELS=yes", 0},
 		{"", t.TempDir(), "is a directory", 0},
 		{"load", file, "refused", 0},
 		{"give", file, "refused", 1},

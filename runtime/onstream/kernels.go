@@ -78,7 +78,7 @@ func (k *kernels) load(dev Device, job Job, file string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return &shmerr.Error{
 			Op: "load", Object: file, Cause: shmerr.Causef(shmerr.ErrUnsupported, "the file with the library's own kernels is not there"),
-			Remedy: "install it beside the library; a build without KERNELS=no makes it",
+			Remedy: "build the library with KERNELS=yes, or install it by make install",
 		}
 	case err != nil:
 		return fmt.Errorf("load the library's kernels: %w", err)

@@ -1,11 +1,11 @@
 # Programs of tests/gpu/run.sh that consist of several translation units, load libraries while they
 # run, or compile kernels at run time.
 
-CUDA_HOME  := $(patsubst %/bin/,%,$(dir $(shell command -v $(NVCC))))
+TOOLKIT    := $(patsubst %/bin/,%,$(dir $(shell command -v $(NVCC))))
 
 # CUDA's run time: in each of them, or one shared library, which is copied along. The wheel has no
 # name for the linker, so the file is given.
-CUDART     := $(firstword $(wildcard $(CUDA_HOME)/lib*/libcudart.so.1[0-9]))
+CUDART     := $(firstword $(wildcard $(TOOLKIT)/lib*/libcudart.so.1[0-9]))
 RUNTIME_static := -cudart static
 RUNTIME_shared := -cudart none -L$(dir $(CUDART)) -Xlinker -l:$(notdir $(CUDART))
 UNITS      := $(foreach r,static shared,$(GPU)/cuda/units-$(r) $(GPU)/cuda/libunits-$(r).so)
@@ -32,7 +32,7 @@ $(GPU)/cuda/$(notdir $(CUDART)): $(CUDART)
 	cp $< $@
 
 # By NVRTC, where scripts/setup has put it, or the toolkit's.
-NVRTC := $(firstword $(wildcard $(shell BUILD=$(BUILD) scripts/setup --tool nvrtc) $(CUDA_HOME)/lib*/libnvrtc.so))
+NVRTC := $(firstword $(wildcard $(shell BUILD=$(BUILD) scripts/setup --tool nvrtc) $(TOOLKIT)/lib*/libnvrtc.so))
 
 $(GPU)/cuda/module.ptx: tests/gpu/code/module.cu tests/device/nvrtc.py $(DEVICE_HEADERS) $(HEADERS) tests/gpu/rules.mk
 	@mkdir -p $(@D)
