@@ -193,7 +193,7 @@ $(3)/libshmem_core.so: $(GO_SRC) $(CORE_MAP)
 	CGO_ENABLED=1 CC="$(CC)" CGO_CFLAGS="-O2 -g $(2)" CGO_LDFLAGS="$(2)" \
 	$(GO) build -trimpath -buildmode=c-shared \
 	    -ldflags "-extldflags '-Wl,-soname,libshmem_core.so -Wl,--version-script=$(abspath $(CORE_MAP)) $(LDFLAGS_SO) $(4)'" \
-	    -o $(BUILD)/obj/$(1)/libshmem_core.so ./capi/core
+	    -o $(BUILD)/obj/$(1)/libshmem_core.so ./capi/core/library
 	cp $(BUILD)/obj/$(1)/libshmem_core.so $$@.new
 	mv -f $$@.new $$@
 endef

@@ -80,7 +80,7 @@ func layouts(root string, headers []generated.File) (all []generated.File, err e
 
 // packageOf is the name of the package in a folder.
 func packageOf(folder string) string {
-	if folder == "bench/ring" || folder == "capi/core" {
+	if folder == "bench/ring" {
 		return "main"
 	}
 	return path.Base(folder)

@@ -1,12 +1,13 @@
-// Package main is libshmem_core.so: the Go half of the library, as a table of
-// C functions. It turns C's arguments into Go's and Go's answers into C's, and
-// fills the state that the front reads; it decides nothing.
+// Package core is the Go half of the library, as a table of C functions. It
+// turns C's arguments into Go's and Go's answers into C's, and fills the state
+// that the front reads; it decides nothing. capi/core/library links it as
+// libshmem_core.so.
 //
 // No Go name leaves the file but shmemi_core_table, by the version script. No
 // panic reaches the C program: each function that C calls begins with a deferred
 // guard.Catch, which takes some 4 ns of the 50 of a call from C to Go, and ends
 // the process by the front's abort function.
-package main
+package core
 
 /*
 #cgo CFLAGS: -I${SRCDIR}/../../abi -I${SRCDIR}/../../runtime/proxy/fastpath -I${SRCDIR}/../../runtime/gpu/cuda -fno-strict-aliasing
@@ -40,8 +41,6 @@ import (
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/shmerr"
 )
-
-func main() {}
 
 func init() { guard.End(panicked) }
 

@@ -31,6 +31,9 @@ capi/spec:
 capi/gen: capi/spec internal/generated
     # runs when the library is built: what it imported of the runtime would
     # have to be built before the files that it generates
+capi/core/library: capi/core
+    # what is linked; package core has C in it, and a package with C that is
+    # linked as a library is slow to link
 capi/core: fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/guard runtime/heap runtime/statuspage runtime/nvtx runtime/onstream runtime/job runtime/job/area runtime/job/choice runtime/job/kernels runtime/job/producers runtime/job/statics runtime/job/watch runtime/proxy runtime/proxy/fastpath runtime/shmerr runtime/stats runtime/topo
     # translates the C function table into calls and decides nothing, so that
     # the runtime can be tested without C. It names the types of those calls;
