@@ -42,10 +42,9 @@ func Amount(v uint64, u Unit) string {
 // and the least and the most with their PEs.
 func Job(w io.Writer, title string, rows []Row) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "shmem: %s\n", title)
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "counter\tall PEs\tmedian\tleast\tof PE\tmost\tof PE\t")
-	printed := 0
+	printed, network := 0, 0
 	for i, c := range Counters {
 		if c.Scope == NIC {
 			continue
@@ -66,6 +65,9 @@ func Job(w io.Writer, title string, rows []Row) error {
 			continue
 		}
 		printed++
+		if i < WaitYields || i > WaitWakes {
+			network++
+		}
 		slices.Sort(column)
 		total := Amount(sum, c.Unit)
 		if c.Most {
@@ -74,8 +76,10 @@ func Job(w io.Writer, title string, rows []Row) error {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\t%d\t\n", c.Name, total, Amount(column[len(column)/2], c.Unit),
 			Amount(low, c.Unit), least, Amount(high, c.Unit), most)
 	}
-	if printed == 0 {
-		_, err := fmt.Fprintf(w, "shmem: %s: nothing went over the network; loads and stores within a node are not counted\n", title)
+	if network == 0 {
+		title += ": nothing went over the network; loads and stores within a node are not counted"
+	}
+	if _, err := fmt.Fprintf(w, "shmem: %s\n", title); err != nil || printed == 0 {
 		return err
 	}
 	if err := t.Flush(); err != nil {
