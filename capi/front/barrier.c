@@ -19,11 +19,6 @@
 
 static uint32_t epoch;
 
-static struct shmemi_ctl *leader_ctl(void)
-{
-    return shmemi_ctl_of(shmemi_state.peer_base[shmemi_state.node_members[0]]);
-}
-
 static bool reached(const uint32_t *word, uint32_t want)
 {
     return (int32_t)(__atomic_load_n(word, __ATOMIC_ACQUIRE) - want) >= 0;
@@ -87,7 +82,7 @@ static void sync_leaders(const char *call)
 static void sync_by_counter(const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
-    struct shmemi_ctl *c = leader_ctl();
+    struct shmemi_ctl *c = shmemi_node_ctl();
     bool last = __atomic_add_fetch(&c->arrived, 1, __ATOMIC_ACQ_REL) == s->node_pes;
     if (s->n_nodes == 1 ? !last : s->node_rank != 0) {
         if (last)

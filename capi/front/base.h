@@ -36,6 +36,12 @@ SHMEMI_INLINE struct shmemi_ctl *shmemi_my_ctl(void)
     return shmemi_ctl_of(shmemi_state.peer_base[shmemi_state.my_pe]);
 }
 
+/* The control page of the first PE of this node, which has the words that all PEs of it share. */
+SHMEMI_INLINE struct shmemi_ctl *shmemi_node_ctl(void)
+{
+    return shmemi_ctl_of(shmemi_state.peer_base[shmemi_state.node_members[0]]);
+}
+
 /* nelems elements of the given size in bytes; SIZE_MAX, which no segment
  * holds, when the product does not fit. */
 SHMEMI_INLINE size_t shmemi_bytes(size_t nelems, size_t size)

@@ -46,18 +46,13 @@ static void membarrier(void)
     __atomic_fetch_add(&shmemi_state.live->effort.membarriers, 1, __ATOMIC_RELAXED);
 }
 
-static struct shmemi_ctl *first_ctl(void)
-{
-    return shmemi_ctl_of(shmemi_state.peer_base[shmemi_state.node_members[0]]);
-}
-
 static void announce(struct shmemi_waiter *w)
 {
     w->wakes = __atomic_load_n(&w->ctl->wakes, __ATOMIC_ACQUIRE);
     __atomic_store_n(&w->ctl->sleepers, 1, __ATOMIC_SEQ_CST);
     w->stage = SHMEMI_ANNOUNCED;
     w->announced = shmemi_now();
-    w->membarrier = __atomic_load_n(&first_ctl()->membarriers_begun, __ATOMIC_SEQ_CST) + 1;
+    w->membarrier = __atomic_load_n(&shmemi_node_ctl()->membarriers_begun, __ATOMIC_SEQ_CST) + 1;
 }
 
 /* Makes the next membarrier, if none is under way. */
@@ -85,7 +80,7 @@ bool shmemi_prepare_sleep(struct shmemi_waiter *w)
             w->stage = SHMEMI_READY;
         return w->stage == SHMEMI_READY;
     }
-    struct shmemi_ctl *first = first_ctl();
+    struct shmemi_ctl *first = shmemi_node_ctl();
     if (is_done(first, w->membarrier)) {
         __atomic_fetch_add(&shmemi_state.live->effort.membarriers_shared, 1, __ATOMIC_RELAXED);
     } else if (shmemi_now() - w->announced > PATIENCE_NS) {
