@@ -158,8 +158,7 @@ void shmemi_abort_joined(void)
     joined = true;
 }
 
-/* Before init every PE usually makes the same mistake, so shmemrun prints it once for the job.
- * After finalize the socket to shmemrun is closed. */
+/* Every PE usually makes the same mistake, so shmemrun prints it once for the job. */
 SHMEMI_COLD void shmemi_refuse_uninitialised(const char *call)
 {
     static const char cause[] = "the library is not initialised",
@@ -170,7 +169,7 @@ SHMEMI_COLD void shmemi_refuse_uninitialised(const char *call)
                      "this process is a child forked after shmem_init");
     snprintf(text, sizeof text, "%s: %s (%s)", call, cause, remedy);
     shmemi_spell(text, sizeof text);
-    if (!joined && shmemi_tell_launcher(SHMEMI_ABORTED, text)) {
+    if (shmemi_tell_launcher(SHMEMI_ABORTED, text)) {
         shmemi_flush_stdout();
         _exit(SHMEMI_ABORTED); /* shmemrun reads the frame before it judges the exit */
     }

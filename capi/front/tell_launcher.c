@@ -1,6 +1,6 @@
 /*
- * tell_launcher.c: the abort frame of runtime/bootstrap/wire, for calls before init. After init the
- * core has the socket.
+ * tell_launcher.c: the abort frame of runtime/bootstrap/wire, for calls before init and after
+ * finalize. In between the core speaks to shmemrun, by a descriptor of its own.
  */
 #define _GNU_SOURCE
 #include "tell_launcher.h"

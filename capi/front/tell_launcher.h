@@ -1,4 +1,4 @@
-/* tell_launcher.h: a process that has not joined its job, and the launcher. */
+/* tell_launcher.h: a process that is not in its job, before or after, and the launcher. */
 #ifndef SHMEMI_TELL_LAUNCHER_H
 #define SHMEMI_TELL_LAUNCHER_H
 

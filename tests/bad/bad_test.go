@@ -96,7 +96,7 @@ var rows = []row{
 	{what: "before_init", only: onNode, status: aborted, say: []string{uninitialised("shmem_long_p")}},
 	{what: "my_pe_before_init", only: onNode, status: aborted, say: []string{uninitialised("shmem_my_pe")}},
 	{what: "finalize_before_init", only: onNode, status: 0, say: []string{`^shmem: shmem_finalize: it was called more often than init, and does nothing \(call it once for each init\)\n`}},
-	{what: "after_finalize", status: aborted, say: []string{`shmem: shmem_long_p: the library is not initialised on PE \d \(call shmem_init first`}},
+	{what: "after_finalize", status: aborted, say: []string{uninitialised("shmem_long_p")}},
 	{what: "finalize_twice", status: 0, say: []string{`(?m)^shmem: shmem_finalize: it was called more often than init, and does nothing \(call it once for each init\)$`}},
 	{what: "finalize_in_child", only: onNode, status: 0, say: []string{`shmem: shmem_finalize: this process is a child forked after shmem_init`, `child ended with status 134`}},
 	{what: "thread_level", only: onNode, status: 3, say: []string{`shmem: shmem_init_thread: thread level 99 does not exist`}},
@@ -123,7 +123,8 @@ var rows = []row{
 	{what: "nothing", env: []string{"SHMEM_CHECKS=perhaps"}, status: 1, say: []string{`shmem: shmem_init: .*SHMEM_CHECKS.*perhaps`}},
 }
 
-// uninitialised is all that a job prints whose PEs make a call before init: it names one of them.
+// uninitialised is all that a job prints whose PEs make a call before init or after
+// finalize: it names one of them.
 func uninitialised(call string) string {
 	return `^shmemrun: PE \d aborted the job with status 134: ` + call + `: the library is not initialised \(call shmem_init first and shmem_finalize last\)\n$`
 }

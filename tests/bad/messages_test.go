@@ -20,8 +20,8 @@ var messageRows = []row{
 	{what: "recv_negative_pe", only: onNode, status: aborted, say: []string{`PE \d: shmemx_recv_test: PE -2` + noPE}},
 	{what: "recv_tag", only: onNode, status: aborted, say: []string{`PE \d: shmemx_recv: tag -2 is out of range \(use 0 to 2\^31 - 1, or SHMEMX_ANY_TAG\)`}},
 	{what: "recv_null", only: onNode, status: aborted, say: []string{`PE \d: shmemx_recv_test: buf is NULL, with a capacity of 8 bytes`}},
-	{what: "send_after_finalize", only: onNode, status: aborted, say: []string{`shmem: shmemx_send: the library is not initialised`}},
-	{what: "recv_after_finalize", only: onNode, status: aborted, say: []string{`shmem: shmemx_recv: the library is not initialised`}},
+	{what: "send_after_finalize", only: onNode, status: aborted, say: []string{uninitialised("shmemx_send")}},
+	{what: "recv_after_finalize", only: onNode, status: aborted, say: []string{uninitialised("shmemx_recv")}},
 	{what: "too_short", status: 0, say: []string{
 		`PE 0: error 4: shmemx_recv: the message with tag 9 of PE 1 has 8 bytes, and the buffer has 3 \(pass a larger one: the message can still be received\)`,
 		`PE 0 went on`, `PE 1 went on`,

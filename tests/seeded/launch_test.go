@@ -193,9 +193,16 @@ var launchDefects = []defect{
 	},
 	{
 		id: "launch/each-says-it", file: "capi/front/error.c",
-		was:  "if (!joined && shmemi_tell_launcher(SHMEMI_ABORTED, text)) {",
+		was:  "if (shmemi_tell_launcher(SHMEMI_ABORTED, text)) {",
 		is:   "if (joined && shmemi_tell_launcher(SHMEMI_ABORTED, text)) {",
 		user: "a program that forgets shmem_init prints the same message once for each PE, and shmemrun names a status",
 		by:   job("./tests/bad", "^TestBadInput$/^before_init,node$"), says: `nothing says .*aborted the job with status 134`,
+	},
+	{
+		id: "launch/each-says-it-after", file: "capi/front/error.c",
+		was:  "if (shmemi_tell_launcher(SHMEMI_ABORTED, text)) {",
+		is:   "if (!joined && shmemi_tell_launcher(SHMEMI_ABORTED, text)) {",
+		user: "a program that goes on behind shmem_finalize prints the same message once for each PE, and shmemrun names a status",
+		by:   job("./tests/bad", "^TestBadInput$/^after_finalize,node$"), says: `nothing says .*aborted the job with status 134`,
 	},
 }
