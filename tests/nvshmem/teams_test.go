@@ -93,3 +93,22 @@ func TestTeamInit(t *testing.T) {
 		})
 	}
 }
+
+// TestTeamInitAfterLoss asks for teams by ids of a PE that is lost, on a node and between hosts. Each
+// call fails, whatever call told the thread of the loss.
+func TestTeamInitAfterLoss(t *testing.T) {
+	build := need.Build(t)
+	program := built(t, build, "teamloss")
+	for _, args := range [][]string{{"-n", "3"}, {"-n", "3", "--hosts", "3"}} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.Command(launcher(build), slices.Concat([]string{"--timeout", "20"}, args, []string{program})...)
+			cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(build, "lib"),
+				"SHMEM_PROVIDER=tcp", "SHMEM_HEAP=host", "SHMEM_ON_FAILURE=return")
+			out, err := cmd.CombinedOutput()
+			if cmd.ProcessState.ExitCode() != 128+9 || strings.Count(string(out), " passed\n") != 2 {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}

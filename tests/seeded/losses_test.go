@@ -17,6 +17,13 @@ var lossDefects = []defect{
 		by:   job("./tests/failure", "^TestSurvive$/^two_of_one_node$"), says: `shmemx_notify_wait has waited`, hangs: true,
 	},
 	{
+		id: "losses/root-of-an-id", file: "capi/front/team_init.c",
+		was:  "(lost = shmemi_is_lost(m->root)),",
+		is:   "(lost = false),",
+		user: "nvshmemx_team_init waits for ever for the PE that gave out the id, after another call has told of its loss",
+		by:   job("./tests/nvshmem", "^TestTeamInitAfterLoss$/^-n_3$"), says: `timeout of 20s is over with 2 of 3 PEs running`, hangs: true,
+	},
+	{
 		id: "losses/outside-the-team", file: "capi/front/failure.c",
 		was:  "mine.broken = pe < 0 || shmemi_team_rank(mine.team, pe) >= 0;",
 		is:   "mine.broken = true;",
