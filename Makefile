@@ -62,6 +62,7 @@ bench: ## compare with Open MPI's OSHMEM, measure starts and the rings; writes b
 	@scripts/setup bench
 	@$(MAKE) --no-print-directory -s build $(BUILD)/gpu/ring
 	@python3 bench/run.py
+	@python3 bench/chart.py
 	@python3 bench/start.py
 	@python3 bench/waits.py
 	@python3 bench/stalls.py --jobs 60

@@ -46,8 +46,8 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def readme(language: str) -> str:
-    text = (ROOT / "README.md").read_text()
+def first_program(language: str) -> str:
+    text = (ROOT / "docs/start/first-programs.md").read_text()
     found = re.search(rf"\n```{language}\n(.*?)\n```\n", text, re.DOTALL)
     assert found
     return found[1] + "\n"
@@ -141,8 +141,8 @@ def test_its_name_is_true(wheel: Path, tmp_path: Path) -> None:
     assert max(needed) == (int(match[1]), int(match[2]))
 
 
-def test_the_example_of_the_readme(environment: Path, tmp_path: Path) -> None:
-    (tmp_path / "hello.py").write_text(readme("python"))
+def test_the_example_of_the_first_program(environment: Path, tmp_path: Path) -> None:
+    (tmp_path / "hello.py").write_text(first_program("python"))
     bin_ = environment / "bin"
     out = run(bin_ / "shmemrun", "-n", 3, bin_ / "python", "hello.py", cwd=tmp_path)
     lines = [f"PE {me} of 3: PE {(me - 1) % 3} wrote to me, the sum is 3" for me in range(3)]
@@ -153,7 +153,7 @@ def test_the_example_of_the_readme(environment: Path, tmp_path: Path) -> None:
 
 def test_c_from_the_wheel(environment: Path, tmp_path: Path) -> None:
     """The wheel is an installation for C, too."""
-    (tmp_path / "hello.c").write_text(readme("c"))
+    (tmp_path / "hello.c").write_text(first_program("c"))
     (package,) = environment.glob("lib/python*/site-packages/shmem")
     run("gcc", f"-I{package}/include", "hello.c", f"-L{package}/lib", "-lshmem", "-o", "hello",
         cwd=tmp_path)  # fmt: skip

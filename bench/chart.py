@@ -1,0 +1,188 @@
+"""Draws docs/images/figures.svg, the chart of the README, from the pages of bench/results.
+
+    python3 bench/chart.py
+
+A row is the time that libshmem takes for what its peer does in one unit of time, both from one run:
+below 1 libshmem is faster. Where the page has a limit of the machine, a tick shows it.
+"""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Optional
+from xml.sax.saxutils import escape
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "bench/results"
+CHART = ROOT / "docs/images/figures.svg"
+
+# A page, what it compares with, its machine, and rows: the columns figure and place, a label.
+GROUPS = [
+    (
+        "README.md",
+        "OSHMEM",
+        "Open MPI's OSHMEM 4.1.4, 2 PEs on an AMD EPYC with 2 cores; tcp: two network namespaces",
+        [
+            ("8-byte put and quiet", "node", "put of 8 B and quiet, one node"),
+            ("fetch_add", "node", "fetch_add, one node"),
+            ("64 KiB put", "node", "put of 64 KiB, one node"),
+            ("barrier_all", "node", "barrier_all, one node"),
+            ("8-byte sum", "node", "sum of 8 B, one node"),
+            ("1 MiB sum", "node", "sum of 1 MiB, one node"),
+            ("p and wait, half round trip", "tcp", "p and wait, half round trip, tcp"),
+            ("64 KiB put_nbi", "tcp", "put_nbi of 64 KiB, tcp"),
+            ("barrier_all", "tcp", "barrier_all, tcp"),
+            ("1 MiB sum", "tcp", "sum of 1 MiB, tcp"),
+        ],
+    ),
+    (
+        "gpu.md",
+        "NVSHMEM",
+        "NVSHMEM 3.4.5, kernels on two NVIDIA H200 joined by NVLink",
+        [
+            ("p + quiet, 8 B", None, "p and quiet, 8 B"),
+            ("thread put + quiet, 1 KiB", None, "put of 1 KiB by a thread, and quiet"),
+            ("warp put + quiet, 64 KiB", None, "put of 64 KiB by a warp, and quiet"),
+            (
+                "put + signal round trip, 1 KiB, block of 256",
+                None,
+                "put and signal of 1 KiB, round trip",
+            ),
+            ("signal round trip", None, "signal, round trip"),
+            ("barrier, thread", None, "barrier"),
+            ("sync, thread", None, "sync"),
+            ("block put over a window, 32 CTAs, 1 MiB", None, "put of 1 MiB by 32 blocks"),
+            ("sum reduce on stream, 4 B", None, "sum of 4 B on a stream"),
+            ("host put, 64 MiB, back to back", None, "put of 64 MiB by the host"),
+        ],
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Row:
+    label: str
+    ours: float  # time beside the peer's
+    limit: Optional[float]
+
+
+def number(text):
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def table_rows(page):
+    """Each row of each table of a page, as a dict by the heads of its columns."""
+    head = None
+    for line in page.splitlines():
+        cells = [c.strip() for c in line.strip("|").split("|")] if line.startswith("|") else None
+        if cells is None:
+            head = None
+        elif head is None:
+            head = cells
+        elif not set(line) <= set("|-: "):
+            yield dict(zip(head, cells))
+
+
+def compared(page, peer, figure, place, label):
+    """The row of a figure, which must be there with a figure of the peer."""
+    for row in table_rows(page):
+        if row.get("figure") != figure or place not in (None, row.get("place")):
+            continue
+        ours, theirs, limit = (number(row[c]) for c in ("libshmem", peer, "limit"))
+        if ours is None or theirs is None:
+            continue
+        faster_is_more = row["unit"].endswith("/s")
+        of_limit = None if limit is None else limit / theirs
+        if faster_is_more:
+            return Row(label, theirs / ours, None if of_limit is None else 1 / of_limit)
+        return Row(label, ours / theirs, of_limit)
+    raise SystemExit(
+        f"chart: no row {figure!r} with a figure of {peer}: name another in bench/chart.py"
+    )
+
+
+def text(x, y, what, anchor="start", size=12, weight="normal", fill="#222"):
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-family="sans-serif" '
+        f'font-size="{size}" font-weight="{weight}" fill="{fill}">{escape(what)}</text>'
+    )
+
+
+LOW, HIGH = 0.1, 2.0
+LEFT, WIDTH, STEP = 270, 420, 19
+
+
+def at(ratio):
+    low, high = math.log(LOW), math.log(HIGH)
+    return LEFT + WIDTH * (math.log(min(max(ratio, LOW), HIGH)) - low) / (high - low)
+
+
+def draw(groups):
+    body, y = [], 44
+    body.append(
+        text(
+            10,
+            20,
+            "Time of libshmem, where its peer takes 1 (a shorter bar is faster)",
+            weight="bold",
+        )
+    )
+    for caption, rows in groups:
+        body.append(text(10, y, f"beside {caption}", size=11, fill="#555"))
+        top = y + 8
+        for i, row in enumerate(rows):
+            middle = top + STEP * i + STEP / 2
+            colour = "#3465a4" if row.ours <= 1 else "#ce5c00"
+            body.append(text(LEFT - 8, middle + 4, row.label, "end"))
+            body.append(
+                f'<rect x="{LEFT}" y="{middle - 6:.1f}" width="{at(row.ours) - LEFT:.1f}" '
+                f'height="12" fill="{colour}"/>'
+            )
+            if row.limit is not None:
+                x = at(row.limit)
+                body.append(
+                    f'<path d="M{x:.1f} {middle - 8:.1f}v16" stroke="#222" stroke-width="2"/>'
+                )
+            body.append(text(at(row.ours) + 6, middle + 4, f"{row.ours:.2g}", size=11))
+        bottom = top + STEP * len(rows)
+        for tick in (0.1, 0.2, 0.5, 1, 2):
+            width = 1.5 if tick == 1 else 0.5
+            body.append(
+                f'<path d="M{at(tick):.1f} {top}V{bottom}" stroke="#888" stroke-width="{width}"/>'
+            )
+            body.append(text(at(tick), bottom + 14, f"{tick:g}", "middle", 11, fill="#555"))
+        y = bottom + 40
+    body.append(
+        text(
+            10,
+            y - 12,
+            "black tick: the limit of the machine, where the page of figures has one",
+            size=11,
+            fill="#555",
+        )
+    )
+    width, height = LEFT + WIDTH + 50, y
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            f'viewBox="0 0 {width} {height}">',
+            f'<rect width="{width}" height="{height}" fill="white"/>',
+            *body,
+            "</svg>\n",
+        ]
+    )
+
+
+def chart():
+    groups = []
+    for name, peer, caption, wanted in GROUPS:
+        page = (RESULTS / name).read_text()
+        groups.append((caption, [compared(page, peer, *row) for row in wanted]))
+    return draw(groups)
+
+
+if __name__ == "__main__":
+    CHART.write_text(chart())
