@@ -12,10 +12,12 @@ type load struct {
 // scripts/test full runs everything that is listed here, and searches that make test has never had.
 var loads = map[string]load{
 	"litmus":         {1_500, 100_000, "rounds of tests/c/litmus.c on one node, and between two hosts"},
+	"litmus/GPU":     {250, 1_000, "the same between hosts, from GPU to GPU"},
+	"eager/GPU":      {100, 300, "eager tokens of each round of tests/c/eager.c between hosts, from GPU to GPU"},
 	"fences":         {8, 20, "runs without a fence, with chaos and with both (tests/run, TestMissingFence)"},
 	"standstill":     {30, 100, "percent of the puts of each run (tests/run, TestStandstill)"},
-	"ordering":       {20_000, 100_000, "rounds of tests/c/ordering.c on one node, and between two hosts"},
-	"ordering/chaos": {8_000, 40_000, "rounds of tests/c/ordering.c on a network with chaos"},
+	"ordering":       {8_000, 100_000, "rounds of tests/c/ordering.c on one node, and between two hosts"},
+	"ordering/chaos": {4_000, 40_000, "rounds of tests/c/ordering.c on a network with chaos"},
 	"experts":        {20_000, 1_000_000, "messages that are counted and not signalled, on each of two networks without order (tests/examples, TestExperts)"},
 	"fill":           {64, 1_200, "pages of 64 KiB that each of four clients gets in a round (tests/examples, TestPagedFill)"},
 	"operations":     {1_000_000, 10_000_000, "operations of random programs on simulated networks (runtime/proxy, TestSimOrder)"},
@@ -66,7 +68,7 @@ var left = map[string]string{
 	"python":         "the package's tests run as PEs in four ways, those of torch in two, and torch's launcher starts a job; in make test-full in eight and four, and it starts four, one of them again (python/tests)",
 	"detector":       "with the race detector the suites of networks run on one or two of each kind; fabric/sim, fabric/chaos, fabric/rail and runtime/replay, bench, the stub's own tests and packages that start no goroutine do not run with it; in make test-full all do",
 	"generated":      "generated programs run in 9 of the 21 ways to run a program, none of them with AddressSanitizer; in make test-full in all (tests/run)",
-	"configurations": "no program runs under ThreadSanitizer, none with 19 hosts; programs that send little run neither by two proxies, nor between namespaces, nor by two networks at once, nor between hosts with AddressSanitizer; some run with memory of GPUs or chaos in one way less; and on four NICs of the stub only sizes runs; in make test-full all do (tests/run, fullOnly). tests/ring has the ring under it, and Go its own detector",
+	"configurations": "no program runs under ThreadSanitizer, none with 19 hosts; programs that send little run neither by two proxies, nor between namespaces, nor by two networks at once, nor between hosts with AddressSanitizer; between hosts most run as three PEs and one, and not as two and two as well; some run with memory of GPUs or chaos in one way less, or as fewer PEs; and on four NICs of the stub only sizes runs; in make test-full all do (tests/run, fullOnly). tests/ring has the ring under it, and Go its own detector",
 	"wheels":         "the surface of NVSHMEM is compared with committed facts; in make test-full these are made anew from NVIDIA's wheels, which pip fetches (tests/nvshmem)",
 }
 

@@ -77,31 +77,34 @@ var generatedIn = []string{
 // fullOnly are configurations, and programs in some, that only make test-full runs.
 var fullOnly = map[string][]string{
 	"": {"tsan-node-2", "tsan-hosts-2", "hosts-19"},
-	// Programs whose paths through a network with chaos are covered by other programs of their
-	// kind.
-	"zz_atomics": {"chaos-3"}, // 12 s of a processor
+	// Programs whose paths through a network, with chaos or to a node of one PE, are covered by
+	// other programs of their kind.
+	"zz_atomics": {"hosts-3-1", "chaos-3"},
 	"zz_reduce":  {"chaos-3"},
-	"zz_signal":  {"chaos-3"},
-	"zz_strided": {"chaos-3", "gpu-node-3"},
-	"zz_wait":    {"chaos-3"},
+	"zz_signal":  {"hosts-2", "chaos-3"},
+	"zz_strided": {"node-8", "hosts-3-1", "chaos-3", "gpu-node-3"},
+	"zz_wait":    {"hosts-3-1", "chaos-3"},
 	// On NICs of the stub memory of a GPU takes these routes and its own. Two proxies, namespaces
 	// and two networks at once make no difference to programs that send little, or in turn, and
 	// neither does their C code.
 	"activesets":    {"gpu-hosts-4", "asan-hosts-2"},
 	"buffers":       {"proxies-2", "netns-2", "links-3"},
 	"burst":         {"gpu-hosts-4"},
-	"contexts":      {"gpu-hosts-4"},
+	"contexts":      {"hosts-4", "proxies-2", "netns-2", "links-3", "gpu-hosts-4"},
 	"counters":      {"proxies-2", "netns-2", "asan-hosts-2"},
-	"lifecycle":     {"gpu-hosts-4", "proxies-2", "asan-hosts-2"},
-	"locks":         {"gpu-hosts-4", "netns-2", "links-3", "asan-hosts-2"},
-	"memory":        {"gpu-hosts-4", "netns-2"},
+	"lifecycle":     {"proxies-2", "gpu-hosts-4", "asan-hosts-2"},
+	"litmus":        {"hosts-4", "netns-2"},
+	"locks":         {"proxies-2", "netns-2", "links-3", "gpu-hosts-4", "asan-hosts-2"},
+	"memory":        {"node-8", "hosts-4", "proxies-2", "chaos-3", "netns-2", "links-3", "gpu-hosts-4", "gpu-nic-4"},
 	"messages":      {"proxies-2", "netns-2"},
-	"progress":      {"gpu-hosts-4", "netns-2", "links-3", "asan-hosts-2"},
+	"notify":        {"node-8", "netns-2", "gpu-hosts-4"},
+	"progress":      {"netns-2", "links-3", "gpu-hosts-4", "asan-hosts-2"},
+	"rings":         {"hosts-4", "netns-2"},
 	"sendrecv":      {"node-8", "links-3", "gpu-node-3", "gpu-hosts-4", "asan-hosts-2"},
-	"statics":       {"gpu-hosts-4", "proxies-2"},
-	"sync":          {"gpu-hosts-4", "proxies-2"},
-	"teams":         {"gpu-hosts-4", "netns-2"},
-	"threads":       {"gpu-hosts-4", "netns-2"},
+	"statics":       {"proxies-2", "gpu-hosts-4"},
+	"sync":          {"proxies-2", "links-3", "gpu-hosts-4", "gpu-nic-4"},
+	"teams":         {"hosts-4", "proxies-2", "netns-2", "links-3", "gpu-hosts-4", "gpu-nic-4"},
+	"threads":       {"hosts-4", "netns-2", "links-3", "gpu-hosts-4"},
 	"zz_activesets": {"chaos-3", "gpu-hosts-4"},
 	// It runs on two networks at once as stub.Newest with four NICs.
 	"sizes": {"links-3"},
@@ -159,11 +162,14 @@ var (
 var programs = map[string]program{
 	// Bytes of GPU memory use other messages.
 	"counters": {hostOnly: true},
-	// Many rounds of all checks on the node and between two hosts; elsewhere the program's own,
-	// smaller number.
+	// Many rounds of all checks on the node and between two hosts, few where proxies copy; elsewhere
+	// the program's own number, between the two.
 	"litmus": {
-		argsIn: map[string][]string{"node-2": {rounds("litmus"), rounds("litmus")}, "hosts-2": {rounds("litmus"), rounds("litmus")}},
-		limit:  15 * time.Minute,
+		argsIn: map[string][]string{
+			"node-2": {rounds("litmus"), rounds("litmus")}, "hosts-2": {rounds("litmus"), rounds("litmus")},
+			"gpu-hosts-4": {rounds("litmus/GPU")}, "gpu-nic-4": {rounds("litmus/GPU")},
+		},
+		limit: 15 * time.Minute,
 	},
 	"memory": {args: []string{rounds("memory")}},
 	// Many rounds on the node and between two hosts, and under chaos of three pairs of PEs
@@ -212,7 +218,7 @@ var programs = map[string]program{
 		only: []string{
 			"node-1", "node-2", "node-4", "hosts-4", "chaos-3", "gpu-node-3", "gpu-hosts-4", "asan-node-2", "tsan-node-2", "tsan-hosts-2",
 		},
-		argsIn: map[string][]string{"node-2": {"300", "4096", "4096"}, "hosts-4": {"300", "0", "0"}},
+		argsIn: map[string][]string{"node-2": {"300", "4096", "4096"}, "hosts-4": {"300", "0", "0"}, "gpu-hosts-4": {rounds("eager/GPU")}},
 	},
 	// Configurations in which heaps are allocated part by part, on one node and over a network.
 	"growth": {only: []string{"node-2", "hosts-4", "gpu-node-3", "gpu-hosts-4", "gpu-nic-4", "asan-hosts-2"}},
