@@ -15,6 +15,11 @@ ifeq ($(origin CC),default)
 CC := gcc
 endif
 
+# The flags of the libraries for all that Go builds here, also in scripts and tests: then it compiles
+# each package once, for libraries, commands, generators, tests, vet and staticcheck alike. -trimpath
+# lets a copy of the tree in another folder share them, too.
+export GOFLAGS := -trimpath -buildmode=pie $(GOFLAGS)
+
 VERSION := $(shell cat VERSION)
 
 # The generator of files that are not committed, and the folder of its output.
@@ -114,7 +119,7 @@ MADE := $(patsubst %,$(GEN)/c/zz_%.c,activesets atomics collectives deprecated g
 $(GENERATOR): go.mod VERSION version.go $(wildcard capi/gen/*.go capi/spec/*.go internal/generated/*.go)
 	@$(FIT)
 	@mkdir -p $(@D)
-	$(GO) build -trimpath -buildmode=pie -o $@ ./capi/gen
+	$(GO) build -o $@ ./capi/gen
 
 $(GEN)/made: $(GENERATOR)
 	$< -build $(@D)
@@ -192,7 +197,7 @@ $(3)/libshmem_core.so: $(GO_SRC) $(CORE_MAP)
 	@$(FIT)
 	@mkdir -p $$(@D) $(BUILD)/obj/$(1)
 	CGO_ENABLED=1 CC="$(CC)" CGO_CFLAGS="-O2 -g $(2)" CGO_LDFLAGS="$(2)" \
-	$(GO) build -trimpath -buildmode=c-shared \
+	$(GO) build -buildmode=c-shared \
 	    -ldflags "-extldflags '-Wl,-soname,libshmem_core.so -Wl,--version-script=$(abspath $(CORE_MAP)) $(LDFLAGS_SO) $(4)'" \
 	    -o $(BUILD)/obj/$(1)/libshmem_core.so ./capi/core/library
 	cp $(BUILD)/obj/$(1)/libshmem_core.so $$@.new
@@ -295,7 +300,7 @@ PURE := shmemrun
 $(CMDS:%=$(BUILD)/bin/%): $(BUILD)/bin/%: $(GO_SRC)
 	@$(FIT)
 	@mkdir -p $(@D)
-	CGO_ENABLED=$(if $(filter $*,$(PURE)),0,1) CC="$(CC)" $(GO) build -trimpath -buildmode=pie -o $@ ./cmd/$*
+	CGO_ENABLED=$(if $(filter $*,$(PURE)),0,1) CC="$(CC)" $(GO) build -o $@ ./cmd/$*
 
 # shmemrun puts the lib beside its own bin first for the PEs, so each sanitizer build gets a copy of
 # it.
@@ -353,7 +358,7 @@ $(BUILD)/search/sequence.test: TESTED := -ldflags -s ./runtime/sequence
 $(BUILD)/search/wire.test: TESTED := -ldflags -s ./runtime/bootstrap/wire
 $(SEARCHES): $(GO_SRC) $(wildcard tests/need/*.go queue/*.go queue/queuetest/*.go)
 	@mkdir -p $(@D)
-	CGO_ENABLED=$(if $(findstring proxy,$@),1,0) CC="$(CC)" $(GO) test -c -trimpath -o $@ $(TESTED)
+	CGO_ENABLED=$(if $(findstring proxy,$@),1,0) CC="$(CC)" $(GO) test -c -o $@ $(TESTED)
 
 # -------------------------------------------------------------- device code
 
@@ -370,16 +375,16 @@ include bench/gpu/rules.mk
 
 # The cost of the proxy itself: Go's benchmarks, and threads of the host through the library.
 $(BUILD)/gpu/proxy.test: $(GO_SRC) $(wildcard queue/*.go queue/queuetest/*.go)
-	CGO_ENABLED=1 CC="$(CC)" $(GO) test -c -trimpath -ldflags=-s -o $@ ./runtime/proxy
+	CGO_ENABLED=1 CC="$(CC)" $(GO) test -c -ldflags=-s -o $@ ./runtime/proxy
 $(BUILD)/gpu/wait.test: $(GO_SRC)
-	CGO_ENABLED=1 CC="$(CC)" $(GO) test -c -trimpath -ldflags=-s -o $@ ./runtime/proxy/wait
+	CGO_ENABLED=1 CC="$(CC)" $(GO) test -c -ldflags=-s -o $@ ./runtime/proxy/wait
 $(BUILD)/gpu/rings: bench/rings.c $(HEADERS_OWN) $(DEVICE_HEADERS) $(BUILD)/lib/libshmem.so
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_C) -O2 -pthread -Iinclude -Idevice -o $@ $< -L$(BUILD)/lib -lshmem
 
 $(BUILD)/gpu/ring: $(GO_SRC) $(wildcard queue/*.go bench/ring/*.go bench/ring/*.[ch]) $(DEVICE_HEADERS)
 	@mkdir -p $(@D)
-	CGO_ENABLED=1 CC="$(CC)" $(GO) build -trimpath -ldflags=-s -o $@ ./bench/ring
+	CGO_ENABLED=1 CC="$(CC)" $(GO) build -ldflags=-s -o $@ ./bench/ring
 
 $(BUILD)/gpu/libringkernels.so: bench/gpu/kernels.cu $(wildcard bench/ring/*.h) $(DEVICE_HEADERS) Makefile
 	@mkdir -p $(@D)

@@ -232,4 +232,4 @@ $(GPU)/cuda/%.fatbin: tests/gpu/code/%.cu $(DEVICE_HEADERS) $(HEADERS) device/ru
 
 $(GPU_COMMANDS:%=$(GPU)/go/%): $(GPU)/go/%: $(GO_SRC) $(wildcard tests/gpu/*/*.go)
 	@mkdir -p $(@D)
-	CGO_ENABLED=1 CC="$(CC)" $(GO) build -trimpath -ldflags=-s -o $@ ./tests/gpu/$*
+	CGO_ENABLED=1 CC="$(CC)" $(GO) build -ldflags=-s -o $@ ./tests/gpu/$*

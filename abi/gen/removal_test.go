@@ -227,8 +227,7 @@ func newGo(t *testing.T) *goTree {
 	for _, r := range readersOf {
 		folders = append(folders, r.packages...)
 	}
-	// As the libraries are built, so that Go has them already.
-	args := []string{"list", "-trimpath", "-buildmode=pie", "-export", "-compiled", "-deps", "-json=ImportPath,Export,Dir,CompiledGoFiles"}
+	args := []string{"list", "-export", "-compiled", "-deps", "-json=ImportPath,Export,Dir,CompiledGoFiles"}
 	for _, folder := range folders {
 		args = append(args, module+folder)
 	}

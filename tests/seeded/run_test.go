@@ -191,7 +191,7 @@ func environment(tree, build string) []string {
 			env = append(env, v)
 		}
 	}
-	return append(env, "BUILD="+build, "PWD="+tree, "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -trimpath"))
+	return append(env, "BUILD="+build, "PWD="+tree, "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -trimpath -buildmode=pie"))
 }
 
 // variables are the additional variables of a Python test: the paths of the package and of the
