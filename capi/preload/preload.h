@@ -21,7 +21,11 @@
 #define PRELOAD_LIKELY(x) __builtin_expect(!!(x), 1)
 #define PRELOAD_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define PRELOAD_PUBLIC __attribute__((visibility("default")))
+#ifdef __clang__ /* which has no attribute against clones */
+#define PRELOAD_SHAPE static __attribute__((noinline, unused))
+#else
 #define PRELOAD_SHAPE static __attribute__((noinline, noclone, unused))
+#endif
 
 /* Arguments of a call at most. */
 #define PRELOAD_ARGS 10

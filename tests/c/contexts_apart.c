@@ -33,7 +33,7 @@ static bool far_ones(int *stopped, int *other)
 
 static void stop_and_go_on(int stopped, int other)
 {
-    shmem_ctx_t held, free_;
+    shmem_ctx_t held = SHMEM_CTX_INVALID, free_ = SHMEM_CTX_INVALID;
     if (shmem_ctx_create(0, &held) != 0 || shmem_ctx_create(SHMEM_CTX_PRIVATE, &free_) != 0)
         shmem_global_exit(1);
     /* Once beforehand, to make the connections. */

@@ -114,7 +114,8 @@ static int key_for(struct domain *d, struct region *r, uint64_t asked)
         if (taken && !draws)
             return -FI_ENOKEY;
         if (!taken) {
-            r->fid.key = r->peer.key = key;
+            r->peer.key = key;
+            r->fid.key = key;
             return 0;
         }
     }
