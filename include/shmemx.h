@@ -1289,8 +1289,15 @@ uint32_t shmemx_uint32_g_on_stream(const uint32_t *source, int pe, struct CUstre
 uint64_t shmemx_uint64_g_on_stream(const uint64_t *source, int pe, struct CUstream_st *stream);
 size_t shmemx_size_g_on_stream(const size_t *source, int pe, struct CUstream_st *stream);
 ptrdiff_t shmemx_ptrdiff_g_on_stream(const ptrdiff_t *source, int pe, struct CUstream_st *stream);
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wreturn-type-c-linkage"
+#endif
 struct __half shmemx_half_g_on_stream(const struct __half *source, int pe, struct CUstream_st *stream);
 struct __nv_bfloat16 shmemx_bfloat16_g_on_stream(const struct __nv_bfloat16 *source, int pe, struct CUstream_st *stream);
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
 
 /*
  * shmemx_<T>_put_signal_on_stream, shmemx_put<bits>_signal_on_stream,

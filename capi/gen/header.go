@@ -168,7 +168,7 @@ func familyHeader(b *strings.Builder, f *spec.Family) {
 	}
 	comment(b, since, "")
 	fmt.Fprintf(b, " */\n")
-	nbi, ctx := false, false
+	nbi, ctx, halves := false, false, false
 	for _, fn := range f.Functions() {
 		if fn.Nbi && !nbi {
 			nbi = true
@@ -178,8 +178,24 @@ func familyHeader(b *strings.Builder, f *spec.Family) {
 			ctx = true
 			fmt.Fprintf(b, "\n/* %s */\n", contextForms(f))
 		}
+		classes(b, &halves, fn)
 		fmt.Fprintf(b, "%s%s;\n", warning(f), prototype(fn))
 	}
+	classes(b, &halves, spec.Function{})
+}
+
+// classes begins and ends a group of prototypes whose result is a class of CUDA. Such a class is
+// incomplete here, and has constructors where its header has been read; clang warns of both in each
+// program of C++.
+func classes(b *strings.Builder, within *bool, fn spec.Function) {
+	is := fn.Family != nil && strings.HasPrefix(cType(fn.Result(), fn.Type), "struct ")
+	switch {
+	case is && !*within:
+		b.WriteString("#ifdef __clang__\n#pragma clang diagnostic push\n#pragma clang diagnostic ignored \"-Wreturn-type-c-linkage\"\n#endif\n")
+	case !is && *within:
+		b.WriteString("#ifdef __clang__\n#pragma clang diagnostic pop\n#endif\n")
+	}
+	*within = is
 }
 
 // contextForms is what the forms of a family that take a context have in common.

@@ -64,7 +64,7 @@ func extensionHeader(s *spec.Surface) string {
 		fmt.Fprintln(&b, " *")
 		comment(&b, "Since libshmem "+c.Since+".", "")
 		fmt.Fprintln(&b, " */")
-		nbi, ctx := false, false
+		nbi, ctx, halves := false, false, false
 		for _, fn := range c.Functions() {
 			if fn.Nbi && !nbi {
 				nbi = true
@@ -74,8 +74,10 @@ func extensionHeader(s *spec.Surface) string {
 				ctx = true
 				fmt.Fprintf(&b, "\n/* %s */\n", contextForms(c))
 			}
+			classes(&b, &halves, fn)
 			fmt.Fprintf(&b, "%s;\n", prototype(fn))
 		}
+		classes(&b, &halves, spec.Function{})
 	}
 	b.WriteString("\n#endif\n\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n")
 	return b.String()

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"libshmem/tests/cc"
+	"libshmem/tests/need"
 )
 
 // A dialect is a compiler with the flags of a language version.
@@ -36,6 +37,18 @@ func TestHeader(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			tool(t, d.compiler, d.args("-Werror", "testdata/header.c")...)
 		})
+	}
+}
+
+// TestHeaderByClang: clang has no warning about the headers with functions for CUDA either, whose
+// types of 16 bits are incomplete there.
+func TestHeaderByClang(t *testing.T) {
+	clang := need.Command(t, "clang")
+	for _, header := range []string{"shmemx.h", "nvshmem/nvshmemx.h"} {
+		d := dialect{"C++17", clang, "c++", "c++17"}
+		if out, err := exec.Command(clang, d.args("-Werror", "../../include/"+header)...).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v, %.1000q", header, err, out)
+		}
 	}
 }
 

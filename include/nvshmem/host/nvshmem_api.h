@@ -1966,8 +1966,15 @@ void nvshmem_bfloat16_p(struct __nv_bfloat16 *dest, struct __nv_bfloat16 value, 
  *
  * Since libshmem 0.1.
  */
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wreturn-type-c-linkage"
+#endif
 struct __half nvshmem_half_g(const struct __half *source, int pe);
 struct __nv_bfloat16 nvshmem_bfloat16_g(const struct __nv_bfloat16 *source, int pe);
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
 
 /*
  * nvshmem_<T>_iput

@@ -871,7 +871,14 @@ int nvshmemx_size_xor_reducescatter_on_stream(nvshmem_team_t team, size_t *dest,
  *
  * Since libshmem 0.1.
  */
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wreturn-type-c-linkage"
+#endif
 struct __half nvshmemx_half_atomic_fetch_add(struct __half *dest, struct __half value, int pe);
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
 float nvshmemx_float_atomic_fetch_add(float *dest, float value, int pe);
 double nvshmemx_double_atomic_fetch_add(double *dest, double value, int pe);
 
@@ -1161,8 +1168,15 @@ uint32_t nvshmemx_uint32_g_on_stream(const uint32_t *source, int pe, struct CUst
 uint64_t nvshmemx_uint64_g_on_stream(const uint64_t *source, int pe, struct CUstream_st *stream);
 size_t nvshmemx_size_g_on_stream(const size_t *source, int pe, struct CUstream_st *stream);
 ptrdiff_t nvshmemx_ptrdiff_g_on_stream(const ptrdiff_t *source, int pe, struct CUstream_st *stream);
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wreturn-type-c-linkage"
+#endif
 struct __half nvshmemx_half_g_on_stream(const struct __half *source, int pe, struct CUstream_st *stream);
 struct __nv_bfloat16 nvshmemx_bfloat16_g_on_stream(const struct __nv_bfloat16 *source, int pe, struct CUstream_st *stream);
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
 
 /*
  * nvshmemx_<T>_put_signal_on_stream, nvshmemx_put<bits>_signal_on_stream,
