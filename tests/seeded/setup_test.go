@@ -37,4 +37,18 @@ var setupDefects = []defect{
 		user: "make demo goes on after a build that has failed",
 		by:   unit("./tests/setup", "^TestStep$"), says: `<nil>, output \["out"\], errors "who: failed with status 3`,
 	},
+	{
+		id: "setup/clang-that-only-warns", file: "scripts/clang",
+		was:  "-Wall -Wextra -Werror -ferror-limit=0",
+		is:   "-Wall -Wextra -ferror-limit=0",
+		user: "make check passes whatever clang says about C",
+		by:   unit("./tests/repo", "^TestClang$"), says: `no "c.c:5:9: error: variable 'b' is used uninitialized" in`,
+	},
+	{
+		id: "setup/headers-as-older-cxx", file: "scripts/clang",
+		was:  "for std in c11 c17 c++11 ",
+		is:   "for std in c11 c17 c++14 ",
+		user: "a header that C++11 does not take is released",
+		by:   unit("./tests/repo", "^TestClang$"), says: `no "cxx11.h:2:2: error: wrong" in`,
+	},
 }
