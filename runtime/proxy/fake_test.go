@@ -93,6 +93,8 @@ type end struct {
 
 	// For tests.
 	polls, waits, refusals int
+	arms                   int  // calls of Arm
+	waiting                bool // within Wait
 	wakes                  atomic.Int32
 	pollErr                error
 }
@@ -457,12 +459,14 @@ func (e *end) Ready() bool { return !e.Arm() }
 func (e *end) Arm() bool {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
+	e.arms++
 	return len(e.queue) == 0
 }
 
 func (e *end) Wait(d time.Duration) (bool, error) {
 	e.net.mu.Lock()
 	e.waits++
+	e.waiting = true
 	e.net.mu.Unlock()
 	select {
 	case <-e.wake:
@@ -470,6 +474,7 @@ func (e *end) Wait(d time.Duration) (bool, error) {
 	}
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
+	e.waiting = false
 	came := e.came
 	e.came = false
 	return came, nil

@@ -3,12 +3,14 @@ package proxy
 import (
 	"math/bits"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
 
 	"libshmem/queue"
 	"libshmem/runtime/proxy/fastpath"
+	"libshmem/tests/need"
 )
 
 // innerLoop makes a loop in C over the first PE's engine, with an empty ring.
@@ -131,7 +133,7 @@ func TestStopInC(t *testing.T) {
 		p.Attention = 0
 		back := make(chan fastpath.Reason)
 		go func() { back <- l.Run(time.Hour, time.Hour, 0, 0) }()
-		time.Sleep(5 * time.Millisecond)
+		need.Eventually(t, "a turn in C, which has the lock", func() bool { return atomic.LoadUint32(&p.words[0]) == 1 })
 		end()
 		select {
 		case r := <-back:

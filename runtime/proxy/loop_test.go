@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 	"unsafe"
 
 	"libshmem"
@@ -33,15 +32,13 @@ func (e *end) counts() (polls, waits int) {
 	return e.polls, e.waits
 }
 
-// asleep waits until the loop sleeps and stays so.
+// asleep waits until the loop sleeps and nothing has come that ends its sleep.
 func (p *pe) asleep(t *testing.T) {
 	t.Helper()
 	need.Eventually(t, "sleep of the loop", func() bool {
-		before, _ := p.end.counts()
-		time.Sleep(20 * time.Millisecond)
-		after, waits := p.end.counts()
-		// One idleWait may end meanwhile.
-		return waits > 0 && after-before <= 2
+		p.end.net.mu.Lock()
+		defer p.end.net.mu.Unlock()
+		return p.end.waiting && len(p.end.wake) == 0
 	})
 }
 
@@ -97,7 +94,10 @@ func TestLoopLeavesPollersAlone(t *testing.T) {
 	b := j.pes[1]
 	atomic.StoreUint32(&b.words[1], 2)
 	go b.Loop()
-	time.Sleep(20 * time.Millisecond)
+	for range 5 { // the loop has looked each time
+		need.Eventually(t, "a nap of the loop", func() bool { return atomic.LoadUint32(&b.words[4]) == 1 })
+		b.EndNap()
+	}
 	if polls, waits := b.end.counts(); polls != 0 || waits != 0 {
 		t.Errorf("while others poll: %d polls, %d waits of the loop", polls, waits)
 	}
@@ -154,9 +154,19 @@ func TestLoopStaysUpForParked(t *testing.T) {
 		b.locked(func() { parked = len(b.out.Unsent) })
 		return parked > 0
 	})
-	time.Sleep(5 * time.Millisecond)
+	arms := func() int {
+		b.end.net.mu.Lock()
+		defer b.end.net.mu.Unlock()
+		return b.end.arms
+	}
+	// With the next look it has decided after the one before.
+	before := arms()
+	need.Eventually(t, "three looks of the loop, each of which might begin a sleep", func() bool {
+		_, waits := b.end.counts()
+		return waits > 0 || arms() > before+3
+	})
 	if _, waits := b.end.counts(); waits > 0 {
-		t.Errorf("the loop sleeps on a parked answer")
+		t.Error("the loop sleeps on a parked answer")
 	}
 	refuse(0)
 	need.Eventually(t, "answer", func() bool { a.poll(); return r.Done != 0 })

@@ -68,7 +68,11 @@ func TestServe(t *testing.T) {
 						}
 						p := pushAwake(j.pes[0].Engine, g, &queue.Op{Code: queue.CodeQuiet})
 						need.Eventually(t, "quiet", func() bool { return passed(&g.Line.Done, p) })
-						time.Sleep(time.Duration(id) * time.Millisecond) // some find it asleep
+						if device { // nothing says whether it sleeps
+							time.Sleep(time.Duration(id) * time.Millisecond)
+						} else if id > 0 { // at the latest when all of these wait
+							need.Eventually(t, "sleep", func() bool { return atomic.LoadUint32(&g.Line.Asleep) != 0 })
+						}
 					}
 				}()
 			}

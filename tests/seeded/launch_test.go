@@ -66,6 +66,13 @@ var launchDefects = []defect{
 		by:   unit("./runtime/bootstrap/launch", "^TestPromptOnTerminal$"), says: `the rest has no second tag: not within a minute`,
 	},
 	{
+		id: "launch/output-of-a-slow-machine", file: "runtime/bootstrap/launch/output.go",
+		was:  "			if o.out.full() || o.errs.full() {\n				return\n			}\n			late = time.After(patience)",
+		is:   "			if late = time.After(patience); !o.out.full() {\n				return\n			}",
+		user: "the last lines of a job that was ended on a busy machine are lost",
+		by:   unit("./runtime/bootstrap/launch", "^TestFinishIsSlow$"), says: `it gave up, although the reader reads`,
+	},
+	{
 		id: "launch/half-of-a-line-end", file: "runtime/bootstrap/launch/output.go",
 		was:  "bytes.LastIndexByte(b[from:last], '\\r'); at >= 0 {",
 		is:   "bytes.LastIndexByte(b[from:], '\\r'); at >= 0 {",

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"libshmem"
 	"libshmem/tests/need"
 )
@@ -248,15 +250,20 @@ func TestFinishIsSlow(t *testing.T) {
 	to.turn.mu.Lock() // nothing gets on
 	write(t, w, "last words\n")
 	w.Close()
-	ended := make(chan struct{})
+	ended, sigs := make(chan struct{}), make(chan os.Signal)
 	go func() {
-		o.finish(nil, time.Millisecond, nil)
+		o.finish(nil, time.Millisecond, sigs)
 		close(ended)
 	}()
-	select {
-	case <-ended:
-		t.Error("it gave up, although the reader reads")
-	case <-time.After(50 * time.Millisecond):
+	// Each signal that it takes shows that it has not given up. Most of them find its patience
+	// over, and half of those come after the end of its patience was taken.
+	for range 40 {
+		select {
+		case <-ended:
+			t.Fatal("it gave up, although the reader reads")
+		case sigs <- unix.SIGUSR1:
+		}
+		time.Sleep(time.Millisecond)
 	}
 	to.turn.mu.Unlock()
 	<-ended
@@ -287,16 +294,20 @@ func TestFinishGivesUp(t *testing.T) {
 			}
 		}
 	}()
-	sigs := make(chan os.Signal, 1)
+	need.Eventually(t, "a full pipe", o.out.full)
+	sigs := make(chan os.Signal)
 	ended := make(chan struct{})
 	go func() {
 		o.finish(nil, 0, sigs)
 		close(ended)
 	}()
-	select {
-	case <-ended:
-		t.Fatal("it ended although there was no reader")
-	case <-time.After(50 * time.Millisecond):
+	// It waits when it takes a signal that ends nothing, and goes on to when it takes the next.
+	for range 2 {
+		select {
+		case <-ended:
+			t.Fatal("it ended although there was no reader")
+		case sigs <- unix.SIGUSR1:
+		}
 	}
 	sigs <- os.Interrupt
 	<-ended

@@ -44,8 +44,12 @@ func soon(t *testing.T, what string, cond func() bool) {
 func TestWaitsEndWithTheJob(t *testing.T) {
 	k, words, line := played(t)
 	var over atomic.Bool
-	go k.watch(func(err error) { t.Error(err) }, over.Load)
-	time.Sleep(3 * watching)
+	var looks atomic.Int32
+	go k.watch(func(err error) { t.Error(err) }, func() bool {
+		looks.Add(1)
+		return over.Load()
+	})
+	soon(t, "three looks", func() bool { return looks.Load() == 3 })
 	if words[0].Load() != 0 || atomic.LoadUint32(&line.Stopped) != 0 {
 		t.Error("waits are ended while the job goes on")
 	}
