@@ -78,32 +78,41 @@ print("followed")
 def test_reports_name_the_line(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("""
 import time
+from pathlib import Path
 import shmem
+
+def until(reported):
+    while reported not in Path("log").read_text():
+        time.sleep(0.01)
+
 shmem.init()
 a = shmem.zeros(1)
 if shmem.my_pe() == 0:
-    time.sleep(1.8)
+    until("train.py:16: shmem_int64_wait_until has waited")
     shmem.p(a, 1, pe=1)
 else:
     shmem.wait_until(a, "==", 1)
 team = shmem.Team.world()
 if shmem.my_pe() == 0:
-    time.sleep(1.8)
+    until("train.py:20: shmem_team_sync has waited")
 team.sync()
 if shmem.my_pe() == 0:
-    time.sleep(1.8)
+    until("train.py:23: shmem_")
 b = shmem.zeros(1)
 shmem.finalize()
 """)
+    log = tmp_path / "log"
+    log.touch()
     argv = [str(SHMEMRUN), "-n", "2", "--timeout", "240", "--", sys.executable, "train.py"]
-    done = run(*argv, cwd=tmp_path, SHMEM_TIMEOUT="1")
+    done = run(*argv, cwd=tmp_path, SHMEM_TIMEOUT="1", SHMEM_LOG_FILE=str(log))
     assert done.returncode == 0, done.stderr
+    reports = log.read_text()
     for name in (
-        "shmem.wait_until at train.py:10: shmem_int64_wait_until has waited",
-        "Team.sync at train.py:14: shmem_team_sync has waited",
-        "shmem.zeros at train.py:17: shmem_",
+        "shmem.wait_until at train.py:16: shmem_int64_wait_until has waited",
+        "Team.sync at train.py:20: shmem_team_sync has waited",
+        "shmem.zeros at train.py:23: shmem_",
     ):
-        assert f"PE 1: {name}" in done.stderr or f"PE 1: shmem.{name}" in done.stderr, done.stderr
+        assert f"PE 1: {name}" in reports or f"PE 1: shmem.{name}" in reports, reports
 
 
 def test_the_end_of_a_job_names_the_line() -> None:
