@@ -79,11 +79,17 @@ static void test_many(shmem_team_t team, int n)
 static void test_again(void)
 {
     check_start(AGAIN, "shmem_team_destroy");
+    *came = 0;
+    shmem_barrier_all();
     for (int which = 1; which <= 2; which++) {
         shmem_team_t team;
         shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, check.n, NULL, 0, &team);
-        if (which == 2 && check.me == 0)
-            usleep(20000);
+        if (which == 2 && check.me != 0)
+            shmem_uint64_atomic_inc(came, 0);
+        if (which == 2 && check.me == 0) {
+            shmem_uint64_wait_until(came, SHMEM_CMP_EQ, (uint64_t)check.n - 1);
+            usleep(20000); /* their next call is the sum */
+        }
         *number = which;
         shmem_long_sum_reduce(team, sum, number, 1);
         CHECK(*sum == which * check.n, "the sum in team %d is %ld, not %d", which, *sum,

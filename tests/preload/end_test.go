@@ -33,7 +33,7 @@ func TestEnds(t *testing.T) {
 		{"kill", -1, 101, false},
 	} {
 		dir := t.TempDir()
-		single(t, job{status: c.status}, "", dir, exe, c.how)
+		single(t, job{status: c.status}, "", dir, exe, c.how, filepath.Join(dir, "0.json"))
 		p := read(t, filepath.Join(dir, "0.json"), c.whole)
 		if len(p.calls) != c.calls || p.Lost != 0 || len(p.Clock) == 0 {
 			t.Errorf("%s: %d calls and not %d; head %+v", c.how, len(p.calls), c.calls, p.head)
@@ -52,7 +52,8 @@ func TestTwice(t *testing.T) {
 
 // TestClosed: a program that closes the trace's file loses the trace, and not its own files.
 func TestClosed(t *testing.T) {
-	out := single(t, job{status: 3}, "", t.TempDir(), program(t, "ends"), "close")
+	dir := t.TempDir()
+	out := single(t, job{status: 3}, "", dir, program(t, "ends"), "close", filepath.Join(dir, "0.json"))
 	if !strings.Contains(out, "the program has closed the file; the trace ends here, and the program goes on") || strings.Count(out, "\n") != 1 {
 		t.Errorf("output %q", out)
 	}

@@ -1,12 +1,30 @@
 /*
- * ends.c: a program that makes a hundred calls, and ends in the way that its argument names.
+ * ends.c: a program that makes a hundred calls, and ends in the way that its argument names. The
+ * second is the file of its trace.
  */
 #include <shmem.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+/* Waits until the trace has n calls of shmem_long_p. */
+static void await(const char *file, int n)
+{
+    static char text[1 << 16];
+    for (int has = -1; has < n; usleep(1000)) {
+        FILE *f = fopen(file, "r");
+        if (f == NULL)
+            continue;
+        text[fread(text, 1, sizeof text - 1, f)] = '\0';
+        fclose(f);
+        has = 0;
+        for (const char *at = text; (at = strstr(at, "shmem_long_p\"")) != NULL; at++)
+            has++;
+    }
+}
 
 int main(int argc, char **argv)
 {
@@ -20,7 +38,7 @@ int main(int argc, char **argv)
     if (strcmp(how, "exit") == 0)
         exit(3); /* without finalize */
     if (strcmp(how, "kill") == 0) {
-        sleep(1); /* the writer looks every tenth of a second */
+        await(argv[2], 100);
         raise(SIGKILL);
     }
     if (strcmp(how, "limit") == 0) {
@@ -33,7 +51,7 @@ int main(int argc, char **argv)
             shmem_long_p(&word, i, 0);
     }
     if (strcmp(how, "close") == 0) {
-        sleep(1); /* the file is there */
+        await(argv[2], 100);
         for (int fd = 3; fd < 2000; fd++)
             close(fd);
         exit(3);
