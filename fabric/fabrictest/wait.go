@@ -2,7 +2,10 @@ package fabrictest
 
 import (
 	"encoding/binary"
+	"fmt"
+	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -126,14 +129,28 @@ func sleep(t *testing.T, s *suite) {
 func wake(t *testing.T, s *suite) {
 	e := s.ends(t, 2)[1]
 	settle(t, []*end{e})
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	stat := fmt.Sprintf("/proc/self/task/%d/stat", unix.Gettid())
 	for range 3 {
 		var rang atomic.Int64
+		var inWait atomic.Bool
 		start := time.Now()
 		var ring sync.WaitGroup
 		ring.Add(1)
 		go func() {
 			defer ring.Done()
-			time.Sleep(20 * time.Millisecond)
+			// It sleeps in Wait. A Wait without a descriptor has short sleeps, which are over
+			// before they are seen.
+			for asleep := false; !asleep && time.Since(start) < patience/4; time.Sleep(time.Millisecond) {
+				b, err := os.ReadFile(stat)
+				if err != nil {
+					t.Error(err)
+					break
+				}
+				_, state, _ := strings.Cut(string(b), ") ")
+				asleep = inWait.Load() && (strings.HasPrefix(state, "S") || !e.caps.WaitFD)
+			}
 			rang.Store(int64(time.Since(start)))
 			e.prov.Wake()
 		}()
@@ -142,7 +159,10 @@ func wake(t *testing.T, s *suite) {
 			if e.poll(t) > 0 || !e.prov.Arm() {
 				continue
 			}
-			if _, err := e.prov.Wait(patience); err != nil {
+			inWait.Store(true)
+			_, err := e.prov.Wait(patience)
+			inWait.Store(false)
+			if err != nil {
 				t.Fatal(err)
 			}
 		}
