@@ -2,10 +2,8 @@ package fabrictest
 
 import (
 	"encoding/binary"
-	"fmt"
 	"os"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -131,7 +129,7 @@ func wake(t *testing.T, s *suite) {
 	settle(t, []*end{e})
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	stat := fmt.Sprintf("/proc/self/task/%d/stat", unix.Gettid())
+	thread := unix.Gettid()
 	for range 3 {
 		var rang atomic.Int64
 		var inWait atomic.Bool
@@ -143,13 +141,7 @@ func wake(t *testing.T, s *suite) {
 			// It sleeps in Wait. A Wait without a descriptor has short sleeps, which are over
 			// before they are seen.
 			for asleep := false; !asleep && time.Since(start) < patience/4; time.Sleep(time.Millisecond) {
-				b, err := os.ReadFile(stat)
-				if err != nil {
-					t.Error(err)
-					break
-				}
-				_, state, _ := strings.Cut(string(b), ") ")
-				asleep = inWait.Load() && (strings.HasPrefix(state, "S") || !e.caps.WaitFD)
+				asleep = inWait.Load() && (need.Asleep(os.Getpid(), thread) || !e.caps.WaitFD)
 			}
 			rang.Store(int64(time.Since(start)))
 			e.prov.Wake()

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"libshmem/tests/need"
 )
 
 // phases is a job of phases.c and its folder.
@@ -71,8 +73,7 @@ func standsInInit(t *testing.T, pid int) {
 	t.Fatalf("process %d does not load the core", pid)
 }
 
-// rests waits until all threads of a process sleep, at five looks in a row. Threads that a busy
-// machine does not let run do not sleep.
+// rests waits until all threads of a process sleep, at five looks in a row.
 func rests(t *testing.T, pid int) {
 	t.Helper()
 	sleeps := 0
@@ -81,13 +82,12 @@ func rests(t *testing.T, pid int) {
 			t.Fatalf("process %d never sleeps", pid)
 		}
 		sleeps++
-		files, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "stat"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("list the threads of process %d: %d, %v", pid, len(files), err)
+		threads, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(pid), "task"))
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, file := range files {
-			b, err := os.ReadFile(file)
-			if _, state, _ := bytes.Cut(b, []byte(") ")); err != nil || !bytes.HasPrefix(state, []byte("S")) {
+		for _, thread := range threads {
+			if tid, err := strconv.Atoi(thread.Name()); err != nil || !need.Asleep(pid, tid) {
 				sleeps = 0
 			}
 		}

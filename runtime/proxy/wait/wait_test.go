@@ -1,12 +1,16 @@
 package wait
 
 import (
+	"os"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"libshmem/tests/need"
 )
 
 // words is memory that Go does not manage.
@@ -47,8 +51,13 @@ func TestSleep(t *testing.T) {
 		t.Error("what was there was not seen")
 	}
 	w[1] = 0
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	thread := unix.Gettid()
 	go func() {
-		time.Sleep(5 * time.Millisecond)
+		for !need.Asleep(os.Getpid(), thread) {
+			time.Sleep(time.Millisecond)
+		}
 		atomic.StoreUint64(&w[0], lap)
 	}()
 	if !sleep(time.Hour) {
