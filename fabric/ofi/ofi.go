@@ -17,6 +17,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -274,7 +275,7 @@ func (e *endpoint) Register(base unsafe.Pointer, n uint64) (fabric.Region, error
 // keep makes a Region of a registration.
 func (e *endpoint) keep(mr *C.struct_fid_mr, base unsafe.Pointer, n uint64, object string) (fabric.Region, error) {
 	key := uint64(C.shmemi_ofi_key(mr))
-	if key == C.FI_KEY_NOTAVAIL {
+	if key == math.MaxUint64 { // FI_KEY_NOTAVAIL, which cgo takes for -1 with clang
 		C.shmemi_ofi_unregister(mr)
 		return fabric.Region{}, &shmerr.Error{
 			Op: "register", Object: object,
