@@ -14,6 +14,7 @@
 #include "error.h"
 #include "fault.h"
 #include "preflight.h"
+#include "standard_files.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -65,6 +66,7 @@ const struct shmemi_core *shmemi_core_open(char *error, size_t size)
 {
     static const struct shmemi_core *table;
     char path[PATH_MAX];
+    shmemi_occupy_standard_files();
     if (table)
         return table;
 

@@ -175,8 +175,11 @@ static bool create(void)
                 "give each job a directory: SHMEM_PRELOAD=trace,file=DIR");
         return false;
     }
-    /* Out of the way of programs that count their descriptors. */
+    /* Out of the way of programs that count their descriptors, and in any case of the standard
+     * streams, which the program may have closed. */
     fd = fcntl(made, F_DUPFD_CLOEXEC, 500);
+    if (fd < 0)
+        fd = fcntl(made, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     if (fd < 0)
         fd = made;
     else

@@ -212,4 +212,11 @@ var launchDefects = []defect{
 		user: "a program that goes on behind shmem_finalize prints the same message once for each PE, and shmemrun names a status",
 		by:   job("./tests/bad", "^TestBadInput$/^after_finalize,node$"), says: `nothing says .*aborted the job with status 134`,
 	},
+	{
+		id: "launch/socket-as-stderr", file: "capi/front/standard_files.c",
+		was:  "    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {\n",
+		is:   "    for (int fd = STDIN_FILENO; fd < STDERR_FILENO; fd++) {\n",
+		user: "what a PE without a standard error prints goes into the library's socket to other PEs",
+		by:   job("./tests/start", "^TestClosedStreams$"), says: `hosts 2 .*: status`,
+	},
 }

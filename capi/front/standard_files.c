@@ -1,0 +1,26 @@
+/*
+ * standard_files.c: no descriptor of the library takes the number of a standard stream.
+ *
+ * The kernel gives a new file the lowest free number. In a program that was started without a
+ * standard stream, this is 0, 1 or 2: what the program prints would then go into a socket of the
+ * library or of libfabric.
+ */
+#define _GNU_SOURCE
+#include "standard_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+/* Reads and writes of an O_PATH descriptor fail with EBADF, as on the closed one, and a program
+ * that the process executes finds it closed. */
+void shmemi_occupy_standard_files(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) != -1 || errno != EBADF)
+            continue;
+        int got = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (got > STDERR_FILENO)
+            close(got); /* another thread of the program has opened a file meanwhile */
+    }
+}
