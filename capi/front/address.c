@@ -107,11 +107,17 @@ void shmemi_check_block(const void *addr, size_t n, const char *call)
                      addr, room);
 }
 
-void shmemi_check_aligned(const void *addr, size_t n, const char *call)
+void shmemi_need_aligned(const void *addr, size_t n, const char *call)
 {
-    if (shmemi_state.checks == SHMEMI_CHECKS_FULL && (uintptr_t)addr % n != 0)
+    if ((uintptr_t)addr % n != 0)
         shmemi_abort(call, "pass an element of an array of that type",
                      "%p is not aligned to %zu bytes", addr, n);
+}
+
+void shmemi_check_aligned(const void *addr, size_t n, const char *call)
+{
+    if (shmemi_state.checks == SHMEMI_CHECKS_FULL)
+        shmemi_need_aligned(addr, n, call);
 }
 
 void shmemi_check_symmetric(const char *name, const void *p, size_t n, const char *call)

@@ -57,6 +57,9 @@ void shmemi_refuse_range(const char *what, const void *addr, size_t n, const cha
  * registered buffer that is too short; else it returns. */
 void shmemi_refuse_static(const void *addr, size_t n, const char *call);
 
+/* Ends the program unless the address is a multiple of n. */
+void shmemi_need_aligned(const void *addr, size_t n, const char *call);
+
 /* SHMEM_CHECKS=full. They end the program unless the n bytes, if they are in the heap, are of one
  * allocation; and unless the address is a multiple of n. */
 void shmemi_check_block(const void *addr, size_t n, const char *call);

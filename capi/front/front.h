@@ -135,11 +135,17 @@ SHMEMI_INLINE void shmemi_g(shmem_ctx_t ctx, void *value, const void *source, si
 
 /* ----------------------------------------------------------------- atomics */
 
+/* Between hosts an atomic operation needs an aligned object, so on a node it does, too. */
+SHMEMI_INLINE bool shmemi_misaligned(const void *at, size_t n)
+{
+    return ((uintptr_t)at & (n - 1)) != 0;
+}
+
 SHMEMI_INLINE uint32_t shmemi_amo32(shmem_ctx_t ctx, enum shmemi_amo op, const void *dest,
                                     uint32_t operand, uint32_t compare, int pe, const char *call)
 {
     uint32_t *at = shmemi_reach(dest, sizeof *at, pe);
-    if (SHMEMI_UNLIKELY(at == NULL))
+    if (SHMEMI_UNLIKELY(at == NULL || shmemi_misaligned(at, sizeof *at)))
         return (uint32_t)SHMEMI_SLOW(amo)(ctx, op, 4, (void *)dest, operand, compare, pe, call);
     uint32_t old = shmemi_amo_at32(op, at, operand, compare);
     if (shmemi_amo_writes(op))
@@ -151,7 +157,7 @@ SHMEMI_INLINE uint64_t shmemi_amo64(shmem_ctx_t ctx, enum shmemi_amo op, const v
                                     uint64_t operand, uint64_t compare, int pe, const char *call)
 {
     uint64_t *at = shmemi_reach(dest, sizeof *at, pe);
-    if (SHMEMI_UNLIKELY(at == NULL))
+    if (SHMEMI_UNLIKELY(at == NULL || shmemi_misaligned(at, sizeof *at)))
         return SHMEMI_SLOW(amo)(ctx, op, 8, (void *)dest, operand, compare, pe, call);
     uint64_t old = shmemi_amo_at64(op, at, operand, compare);
     if (shmemi_amo_writes(op))
@@ -165,7 +171,7 @@ SHMEMI_INLINE void shmemi_amo32_nbi(shmem_ctx_t ctx, enum shmemi_amo op, void *f
                                     const char *call)
 {
     uint32_t *at = shmemi_reach(dest, sizeof *at, pe);
-    if (SHMEMI_UNLIKELY(at == NULL || fetch == NULL)) {
+    if (SHMEMI_UNLIKELY(at == NULL || shmemi_misaligned(at, sizeof *at) || fetch == NULL)) {
         SHMEMI_SLOW(amo_nbi)(ctx, op, 4, fetch, (void *)dest, operand, compare, pe, call);
         return;
     }
@@ -179,7 +185,7 @@ SHMEMI_INLINE void shmemi_amo64_nbi(shmem_ctx_t ctx, enum shmemi_amo op, void *f
                                     const char *call)
 {
     uint64_t *at = shmemi_reach(dest, sizeof *at, pe);
-    if (SHMEMI_UNLIKELY(at == NULL || fetch == NULL)) {
+    if (SHMEMI_UNLIKELY(at == NULL || shmemi_misaligned(at, sizeof *at) || fetch == NULL)) {
         SHMEMI_SLOW(amo_nbi)(ctx, op, 8, fetch, (void *)dest, operand, compare, pe, call);
         return;
     }
@@ -226,6 +232,7 @@ SHMEMI_INLINE void shmemi_put_signal(shmem_ctx_t ctx, void *dest, const void *so
     void *to = shmemi_reach(dest, n, pe);
     uint64_t *sig = shmemi_reach(sig_addr, sizeof *sig, pe);
     if (SHMEMI_UNLIKELY(to == NULL || source == NULL || sig == NULL ||
+                        shmemi_misaligned(sig, sizeof *sig) ||
                         (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD))) {
         SHMEMI_SLOW(put_signal)(ctx, dest, source, n, sig_addr, signal, sig_op, pe, nbi, call);
         return;

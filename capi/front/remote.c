@@ -428,7 +428,7 @@ void shmemi_put_signal_slow(shmem_ctx_t ctx, void *dest, const void *source, siz
         shmemi_abort(call, "use SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD",
                      "signal operation %d does not exist", sig_op);
     need_local(source, n, "source", call);
-    shmemi_check_aligned(sig_addr, sizeof *sig_addr, call);
+    shmemi_need_aligned(sig_addr, sizeof *sig_addr, call);
     if (shmemi_state.checks == SHMEMI_CHECKS_FULL && signal_offset - offset < (int64_t)n &&
         offset - signal_offset < (int64_t)sizeof *sig_addr && n > 0)
         shmemi_abort(call, "pass a signal word outside of dest",
@@ -451,7 +451,7 @@ uint64_t shmemi_amo_slow(shmem_ctx_t ctx, enum shmemi_amo op, int width, void *d
 {
     int64_t offset = offset_of(dest, (size_t)width, pe, call);
     check_thread(ctx, call);
-    shmemi_check_aligned(dest, (size_t)width, call);
+    shmemi_need_aligned(dest, (size_t)width, call);
     if (shmemi_refuse_lost(pe, call))
         return 0;
     return shmemi_reachable(pe, offset)
@@ -466,7 +466,7 @@ void shmemi_amo_nbi_slow(shmem_ctx_t ctx, enum shmemi_amo op, int width, void *f
     int64_t offset = offset_of(dest, (size_t)width, pe, call);
     check_thread(ctx, call);
     need_local(fetch, (size_t)width, "fetch", call);
-    shmemi_check_aligned(dest, (size_t)width, call);
+    shmemi_need_aligned(dest, (size_t)width, call);
     if (shmemi_refuse_lost(pe, call)) {
         uint64_t none = 0;
         shmemi_move(fetch, &none, (size_t)width, call);

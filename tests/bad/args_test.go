@@ -21,7 +21,6 @@ var argsRows = []row{
 	{what: "broadcast_freed", say: []string{`PE \d: shmem_long_broadcast: 8 bytes at 0x\w+: the allocation there has 0 bytes`}},
 	{what: "put_past_block", say: []string{`PE \d: shmem_long_put: 24 bytes at 0x\w+: the allocation there has 16 bytes`}},
 	{what: "get_past_block", say: []string{`PE \d: shmem_long_get: 24 bytes at 0x\w+: the allocation there has 16 bytes`}},
-	{what: "signal_misaligned", say: []string{`PE \d: shmem_long_put_signal: 0x\w+ is not aligned to 8 bytes`}},
 	{what: "wait_misaligned", say: []string{`PE \d: shmem_int_wait_until: 0x\w+ is not aligned to 4 bytes`}},
 	{what: "signal_overlap", say: []string{`PE \d: shmem_long_put_signal: dest 0x\w+ with 32 bytes and sig_addr 0x\w+ overlap \(pass a signal word outside of dest\)`}},
 	{what: "broadcast_overlap", say: []string{`PE \d: shmem_long_broadcast: dest 0x\w+ with 16 bytes and source 0x\w+ with 16 bytes overlap`}},

@@ -61,7 +61,6 @@ var rows = []row{
 	{what: "fetch_nbi_null", status: aborted, say: []string{`PE \d: shmem_long_atomic_fetch_nbi: the local fetch is NULL`}},
 	{what: "fetch_nbi32_null", status: aborted, say: []string{`PE \d: shmem_int_atomic_fetch_nbi: the local fetch is NULL`}},
 	{what: "amo_private", status: aborted, say: []string{`PE \d: shmem_long_atomic_add: 0x\w+ is not a symmetric address`}},
-	{what: "amo_misaligned", env: []string{"SHMEM_CHECKS=full"}, only: onHosts, status: aborted, say: []string{`PE \d: shmem_long_atomic_add: 0x\w+ is not aligned to 8 bytes`}},
 	{what: "signal_operation", status: aborted, say: []string{`PE \d: shmem_putmem_signal: signal operation 77 does not exist \(use SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD\)`}},
 	{what: "stream_without_gpu", status: aborted, say: []string{`PE \d: shmemx_barrier_all_on_stream: this PE uses no GPU \(start the PE where there is a GPU, with SHMEM_HEAP=device or pinned\)`}},
 	{what: "stream_before_init", only: onNode, status: aborted, say: []string{uninitialised("shmemx_quiet_on_stream")}},

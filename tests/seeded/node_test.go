@@ -216,4 +216,11 @@ var lockDefects = []defect{
 		user: "the next PE that has the lock does not see what was put under it",
 		by:   program("locks", "chaos-3"), says: `shmem_set_lock: PE \d: counters add up to \d+, should be`,
 	},
+	{
+		id: "node/misaligned-signal", file: "capi/front/front.h",
+		was:  "    return ((uintptr_t)at & (n - 1)) != 0;",
+		is:   "    return ((uintptr_t)at & (n / 2 - 1)) != 0;",
+		user: "a program with an unaligned signal word runs on one node, and ends between hosts",
+		by:   job("./tests/bad", "^TestBadCalls$/^signal_misaligned,node$"), says: `status 0, want 134`,
+	},
 }

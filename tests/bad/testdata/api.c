@@ -115,6 +115,23 @@ CASE(lock_private)
 {
     shmem_set_lock(here);
 }
+CASE(amo_misaligned)
+{
+    shmem_long_atomic_add((long *)((char *)block + 3), 1, (me + 1) % n);
+}
+CASE(fetch32_misaligned)
+{
+    here[0] = shmem_int_atomic_fetch((int *)((char *)block + 6), (me + 1) % n);
+}
+CASE(fetch_nbi_misaligned)
+{
+    shmem_long_atomic_fetch_nbi(here, (long *)((char *)block + 4), (me + 1) % n);
+}
+CASE(signal_misaligned)
+{
+    uint64_t *sig = (uint64_t *)((char *)block + 4);
+    shmem_long_put_signal(block + 2, here, 1, sig, 1, SHMEM_SIGNAL_SET, (me + 1) % n);
+}
 CASE(lock_misaligned)
 {
     shmem_test_lock((long *)((char *)block + 4));

@@ -65,11 +65,6 @@ CASE(get_past_block)
     shmem_long_get(here, block + 8, 3, (me + 1) % n);
 }
 
-CASE(signal_misaligned)
-{
-    uint64_t *sig = (uint64_t *)((char *)block + 4);
-    shmem_long_put_signal(block + 2, here, 1, sig, 1, SHMEM_SIGNAL_SET, (me + 1) % n);
-}
 CASE(wait_misaligned)
 {
     shmem_int_wait_until((int *)((char *)block + 2), SHMEM_CMP_EQ, 1);

@@ -102,10 +102,6 @@ static void amo_private(void)
     static _Thread_local long here;
     shmem_long_atomic_add(&here, 1, 0);
 }
-static void amo_misaligned(void)
-{
-    shmem_long_atomic_add((long *)((char *)block + 3), 1, (me + 1) % n);
-}
 static void stream_without_gpu(void)
 {
     shmemx_barrier_all_on_stream(NULL);
@@ -385,7 +381,6 @@ static const struct {
     {"fetch_nbi_null", fetch_nbi_null},
     {"fetch_nbi32_null", fetch_nbi32_null},
     {"amo_private", amo_private},
-    {"amo_misaligned", amo_misaligned},
     {"signal_operation", signal_operation},
     {"stream_without_gpu", stream_without_gpu},
     {"stream_kernel", stream_kernel},
