@@ -338,6 +338,9 @@ void shmemi_global_exit(int status, const char *call)
 {
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
+    /* The kernel keeps 8 bits of a status, and a failure with none of them set is a failure. */
+    if (status != 0 && (status & 0xff) == 0)
+        status = 1;
     fflush(NULL);
     shmemi_state.core->global_exit(status);
     _exit(status);

@@ -101,6 +101,7 @@ var rows = []row{
 	{what: "thread_level", only: onNode, status: 3, say: []string{`shmem: shmem_init_thread: thread level 99 does not exist`}},
 	{what: "exit_7", status: 7},
 	{what: "exit_0", status: 0},
+	{what: "exit_256", status: 1},
 	{what: "in_child", only: onNode, status: 0, say: []string{`shmem: shmem_barrier_all: this process is a child forked after shmem_init`, `child ended with status 134`}},
 	{what: "crash", status: 128 + 11, say: []string{`PE 1 was killed by signal 11 \(segmentation fault\)`}},
 	{what: "leaves", env: []string{"SIGNAL=TERM"}, status: 128 + 15, say: []string{`PE 1 exited with status 0 .*shmem_finalize`}},

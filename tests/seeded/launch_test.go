@@ -219,4 +219,11 @@ var launchDefects = []defect{
 		user: "what a PE without a standard error prints goes into the library's socket to other PEs",
 		by:   job("./tests/start", "^TestClosedStreams$"), says: `hosts 2 .*: status`,
 	},
+	{
+		id: "launch/status-256", file: "capi/front/lifecycle.c",
+		was:  "    if (status != 0 && (status & 0xff) == 0)\n",
+		is:   "    if (status != 0 && (status & 0x1ff) == 0)\n",
+		user: "a job that a PE ends with shmem_global_exit(256) has the status of a success",
+		by:   job("./tests/bad", "^TestBadInput$/^exit_256,node$"), says: `status 0, want 1`,
+	},
 }

@@ -262,6 +262,12 @@ static void exit_0(void)
     for (;;)
         pause();
 }
+static void exit_256(void)
+{
+    if (me == n - 1)
+        shmem_global_exit(256);
+    shmem_barrier_all();
+}
 static void child_calls(void (*call)(void))
 {
     fflush(NULL);
@@ -415,6 +421,7 @@ static const struct {
     {"finalize_twice", finalize_twice},
     {"exit_7", exit_7},
     {"exit_0", exit_0},
+    {"exit_256", exit_256},
     {"in_child", in_child},
     {"finalize_in_child", finalize_in_child},
     {"crash", crash},
