@@ -22,6 +22,7 @@
 #include "front.h"
 #include "gpu.h"
 #include "memory.h"
+#include "netcall.h"
 #include "sync.h"
 #include "team.h"
 #include "until.h"
@@ -379,7 +380,7 @@ int shmemi_eager_ready(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoc
     if (take(&r))
         return 1;
     if (shmemi_state.networked)
-        shmemi_state.core->poll();
+        shmemi_net_poll(call);
     shmemi_tell_unseen(call);
     return take(&r);
 }

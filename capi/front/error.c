@@ -106,8 +106,8 @@ void shmemi_flush_stdout(void)
 }
 
 /* caller: "", or the call of another language, with a colon. */
-__attribute__((noreturn, format(printf, 4, 0))) static void
-end_job(const char *caller, const char *call, const char *remedy, const char *cause, va_list args)
+__attribute__((format(printf, 4, 0))) static void
+print(const char *caller, const char *call, const char *remedy, const char *cause, va_list args)
 {
     char why[768], line[1280];
     vsnprintf(why, sizeof why, cause, args);
@@ -129,6 +129,12 @@ end_job(const char *caller, const char *call, const char *remedy, const char *ca
      * of stdio. */
     ssize_t ignored = write(STDERR_FILENO, line, (size_t)n);
     (void)ignored;
+}
+
+__attribute__((noreturn, format(printf, 4, 0))) static void
+end_job(const char *caller, const char *call, const char *remedy, const char *cause, va_list args)
+{
+    print(caller, call, remedy, cause, args);
     shmemi_flush_stdout();
     /* Without a reason: the message is out already. */
     if (shmemi_state.core)
@@ -149,6 +155,14 @@ void shmemi_abort_core(const char *call, const char *remedy, const char *cause, 
     va_list args;
     va_start(args, cause);
     end_job("", call, remedy, cause, args);
+}
+
+void shmemi_abort_in_handler(const char *call, const char *remedy, const char *cause, ...)
+{
+    va_list args;
+    va_start(args, cause);
+    print("", call, remedy, cause, args);
+    _exit(SHMEMI_ABORTED);
 }
 
 static bool joined; /* the process has been in a job */

@@ -15,6 +15,10 @@ void shmemi_abort(const char *call, const char *remedy, const char *cause, ...)
 /* The same for threads of the core, which no call of the program has brought here. */
 void shmemi_abort_core(const char *call, const char *remedy, const char *cause, ...)
     __attribute__((noreturn, format(printf, 3, 4)));
+/* The same in a signal handler that has interrupted a call of the core, which takes no other call
+ * of this thread. The launcher learns of it by the status. */
+void shmemi_abort_in_handler(const char *call, const char *remedy, const char *cause, ...)
+    __attribute__((noreturn, format(printf, 3, 4)));
 void shmemi_abort_open(void);   /* once the core is loaded */
 void shmemi_abort_joined(void); /* once the process is in a job */
 /* Reports whether the handler of a signal runs in this thread. */

@@ -10,6 +10,7 @@
 
 #include "clock.h"
 #include "error.h"
+#include "netcall.h"
 
 #include <time.h>
 
@@ -24,6 +25,6 @@ void shmemi_leave(void)
         return;
     uint64_t end = shmemi_now() + LEAVE_NS;
     while (s->core->leave() != SHMEMI_DONE && shmemi_now() < end)
-        if (s->core->poll() <= 0)
+        if (shmemi_net_poll("exit") <= 0)
             nanosleep(&(struct timespec){.tv_nsec = TURN_NS}, NULL);
 }

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "netlock.h"
 
+#include "netcall.h"
 #include "wait.h"
 #include "waiter.h"
 
@@ -15,6 +16,15 @@ static void describe_text(const void *subject, char *text, size_t size)
     snprintf(text, size, "%s", (const char *)subject);
 }
 
+static bool try_lock(const char *call)
+{
+    shmemi_netcall_begin(call);
+    if (!__atomic_exchange_n(&shmemi_state.net_lock, 1, __ATOMIC_ACQUIRE))
+        return true;
+    shmemi_netcall_end();
+    return false;
+}
+
 /* How often a thread that waits for the lock yields before it waits as other waits do, and reports:
  * some 10 ms. A thread blocked in the GPU driver, or stopped by a debugger, may hold the lock that
  * long. */
@@ -22,9 +32,9 @@ static void describe_text(const void *subject, char *text, size_t size)
 
 static SHMEMI_COLD void wait_for_lock(const char *call)
 {
-    SHMEMI_WAIT_FOR(
-        shmemi_my_ctl(), call, describe_text, "for another thread that uses the network",
-        !__atomic_exchange_n(&shmemi_state.net_lock, 1, __ATOMIC_ACQUIRE), .whom = SHMEMI_NOBODY);
+    SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_text,
+                    "for another thread that uses the network", try_lock(call),
+                    .whom = SHMEMI_NOBODY);
 }
 
 void shmemi_net_lock(const char *call)
@@ -33,11 +43,11 @@ void shmemi_net_lock(const char *call)
      * is free. */
     if (__atomic_load_n(&shmemi_state.net_wanted, __ATOMIC_RELAXED))
         sched_yield();
-    if (!__atomic_exchange_n(&shmemi_state.net_lock, 1, __ATOMIC_ACQUIRE))
+    if (try_lock(call))
         return;
     __atomic_fetch_add(&shmemi_state.net_wanted, 1, __ATOMIC_RELAXED);
     uint32_t tries = 0;
-    while (__atomic_exchange_n(&shmemi_state.net_lock, 1, __ATOMIC_ACQUIRE)) {
+    while (!try_lock(call)) {
         /* The holder may be off the processor, or copying a large message. */
         if (++tries > 100)
             sched_yield();
@@ -52,4 +62,5 @@ void shmemi_net_lock(const char *call)
 void shmemi_net_unlock(void)
 {
     __atomic_store_n(&shmemi_state.net_lock, 0, __ATOMIC_RELEASE);
+    shmemi_netcall_end();
 }

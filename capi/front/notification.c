@@ -9,6 +9,7 @@
 #include "exchange.h"
 #include "failure.h"
 #include "gpu.h"
+#include "netcall.h"
 #include "sync.h"
 #include "wait.h"
 
@@ -311,7 +312,7 @@ int shmemi_notification_test(int notify, uint64_t count, const char *call)
     if (reached(notify, count, &value, call))
         return 1;
     if (shmemi_state.networked)
-        shmemi_state.core->poll();
+        shmemi_net_poll(call);
     shmemi_tell_unseen(call);
     return reached(notify, count, &value, call);
 }
@@ -320,7 +321,7 @@ uint64_t shmemi_notification_fetch(int notify, const char *call)
 {
     shmemi_notification_check(notify, call);
     if (shmemi_state.networked)
-        shmemi_state.core->poll();
+        shmemi_net_poll(call);
     return value_of(notify, call);
 }
 

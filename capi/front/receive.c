@@ -8,6 +8,7 @@
 #include "error.h"
 #include "failure.h"
 #include "gpu.h"
+#include "netcall.h"
 #include "notify.h"
 #include "remote.h"
 #include "send.h"
@@ -372,7 +373,7 @@ int shmemi_recv_test(void *buf, size_t capacity, int *tag, int *pe, size_t *nbyt
     bool found = look(&r);
     if (!found) {
         if (shmemi_state.networked)
-            shmemi_state.core->poll();
+            shmemi_net_poll(call);
         shmemi_send_progress(call);
         bool any = r.pe == SHMEMX_ANY_SOURCE;
         bool may_end = any ? shmemi_some_lost() : shmemi_is_lost(r.pe);

@@ -22,6 +22,7 @@
 #include "activity.h"
 #include "clock.h"
 #include "failure.h"
+#include "netcall.h"
 #include "processor.h"
 #include "report.h"
 #include "sleep.h"
@@ -219,7 +220,7 @@ static void poll_network(struct shmemi_waiter *w, bool shared)
     start_polling(w);
     w->turns += (shared || w->turns > SPIN_TURNS ? POLL_TURNS_SHARED : POLL_TURNS) - 1;
     /* As long as peers are talking to this PE, it stays awake. */
-    if (shmemi_state.core->poll() > 0)
+    if (shmemi_net_poll(w->call) > 0)
         stay_awake(w);
 }
 

@@ -11,6 +11,7 @@
 #include "address.h"
 #include "error.h"
 #include "gpu.h"
+#include "netcall.h"
 #include "wait.h"
 
 #include <inttypes.h>
@@ -240,7 +241,7 @@ void shmemi_wait_all(const void *ivars, size_t nelems, const int *status, int cm
 static void poll(const struct set *q)
 {
     if (shmemi_state.networked)
-        shmemi_state.core->poll();
+        shmemi_net_poll(q->call);
     shmemi_tell_unseen(q->call);
 }
 

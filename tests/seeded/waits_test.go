@@ -52,4 +52,11 @@ var waitDefects = []defect{
 		user: "PEs that mpirun binds to a core each wait as if they shared it",
 		by:   unit("./runtime/job/peerinfo", "^TestCrowded$"), says: `each bound to its own: \[true true true true\]`,
 	},
+	{
+		id: "waits/call-in-a-handler", file: "capi/front/netcall.c",
+		was:  "                            shmemi_netcall);\n",
+		is:   "                            call);\n",
+		user: "a job that a call in a signal handler ends does not say which call the signal has interrupted",
+		by:   job("./tests/failure", "^TestCallInHandler$/^put$"), says: `has interrupted shmem_long_p in the middle`,
+	},
 }

@@ -1,0 +1,16 @@
+/*
+ * netcall.c: the call in which a thread uses the network.
+ */
+#define _GNU_SOURCE
+#include "netcall.h"
+
+#include "error.h"
+
+_Thread_local const char *shmemi_netcall __attribute__((tls_model("initial-exec")));
+
+void shmemi_netcall_refuse(const char *call)
+{
+    shmemi_abort_in_handler(call, "have the handler set a flag, and call the library afterwards",
+                            "a signal handler that has interrupted %s in the middle calls it",
+                            shmemi_netcall);
+}

@@ -1,0 +1,46 @@
+/*
+ * netcall.h: the call in which a thread uses the network.
+ *
+ * A signal handler that makes another one would wait for the endpoint's lock for ever, because the
+ * call that it has interrupted does not continue before the handler returns. So a thread notes its
+ * call while it takes the lock, and as long as it has it.
+ */
+#ifndef SHMEMI_NETCALL_H
+#define SHMEMI_NETCALL_H
+
+#include "base.h"
+
+#pragma GCC visibility push(hidden)
+
+/* NULL outside of such calls. The thread writes it, and only handlers in the thread read it. */
+extern _Thread_local const char *shmemi_netcall __attribute__((tls_model("initial-exec")));
+
+SHMEMI_COLD void shmemi_netcall_refuse(const char *call) __attribute__((noreturn));
+
+/* Ends the job if a signal handler has interrupted such a call of its thread. */
+SHMEMI_INLINE void shmemi_netcall_begin(const char *call)
+{
+    if (SHMEMI_UNLIKELY(shmemi_netcall != NULL))
+        shmemi_netcall_refuse(call);
+    shmemi_netcall = call;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+SHMEMI_INLINE void shmemi_netcall_end(void)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    shmemi_netcall = NULL;
+}
+
+/* Polls the network, if its lock is free. Returns what the core's poll returns. */
+SHMEMI_INLINE int shmemi_net_poll(const char *call)
+{
+    shmemi_netcall_begin(call);
+    int n = shmemi_state.core->poll();
+    shmemi_netcall_end();
+    return n;
+}
+
+#pragma GCC visibility pop
+
+#endif
