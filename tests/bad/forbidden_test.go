@@ -26,6 +26,7 @@ func TestForbiddenCalls(t *testing.T) {
 		"epoll_pwait":       "it needs the system call epoll_pwait, which fails: %s .*allow epoll_pwait",
 		"eventfd2":          "it needs the system call eventfd2, which fails: %s .*allow eventfd2",
 		"memfd_create":      "memfd_create: %s .*allow memfd_create",
+		"socket":            "open a socket for the symmetric heap: %s .*allow socket",
 		"mbind":             "",
 		"pidfd_getfd":       "",
 		"pidfd_open":        "",

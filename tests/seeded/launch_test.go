@@ -226,4 +226,11 @@ var launchDefects = []defect{
 		user: "a job that a PE ends with shmem_global_exit(256) has the status of a success",
 		by:   job("./tests/bad", "^TestBadInput$/^exit_256,node$"), says: `status 0, want 1`,
 	},
+	{
+		id: "launch/limit-for-a-filter", file: "runtime/shmerr/files.go",
+		was:  "	case errors.Is(err, syscall.EMFILE):\n",
+		is:   "	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.EPERM):\n",
+		user: "in a sandbox that forbids sockets the library advises to raise the limit of open files",
+		by:   job("./tests/bad", "^TestForbiddenCalls$/^socket$/^EPERM$"), says: `raise the limit by ulimit`,
+	},
 }

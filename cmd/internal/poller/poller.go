@@ -4,8 +4,6 @@
 package poller
 
 import (
-	"errors"
-
 	"golang.org/x/sys/unix"
 
 	"libshmem/runtime/shmerr"
@@ -34,9 +32,6 @@ func Check() error {
 }
 
 func fails(call string, err error) error {
-	remedy := "have the container or its seccomp profile allow " + call
-	if errors.Is(err, unix.EMFILE) {
-		remedy = "raise the limit of open files by ulimit -Hn"
-	}
+	remedy := shmerr.FileRemedy(err, "have the container or its seccomp profile allow "+call)
 	return &shmerr.Error{Op: "wait", Object: "for files and clocks", Cause: shmerr.Causef(shmerr.ErrSystem, "the system call %s: %w", call, err), Remedy: remedy}
 }

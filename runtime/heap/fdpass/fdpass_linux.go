@@ -246,7 +246,8 @@ func waitAny(fds []unix.PollFd, deadline time.Time) error {
 func socket() (int, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
-		return -1, fail("open", object, shmerr.Causef(shmerr.ErrSystem, "%w", err), "raise the limit by ulimit -n")
+		return -1, fail("open", object, shmerr.Causef(shmerr.ErrSystem, "%w", err),
+			shmerr.FileRemedy(err, "have the container or its seccomp profile allow socket"))
 	}
 	return fd, nil
 }

@@ -53,7 +53,7 @@ func (s *Segment) afford(perHeap uint64) error {
 	}
 	left, source, err := s.machine.available()
 	if err != nil {
-		return s.commitError(perHeap, err, remedyFor(err, "mount /proc"))
+		return s.commitError(perHeap, err, shmerr.FileRemedy(err, "mount /proc"))
 	}
 	// The kernel's figure is an estimate, and the program needs memory of its
 	// own: leave it a thirty-second.

@@ -39,7 +39,7 @@ func Create(p Plan) (*Segment, error) {
 	}
 	if err != nil {
 		return nil, p.refuse(shmerr.Causef(shmerr.ErrSystem, "memfd_create: %w", err),
-			remedyFor(err, "have the container or its seccomp profile allow memfd_create"))
+			shmerr.FileRemedy(err, "have the container or its seccomp profile allow memfd_create"))
 	}
 	s := &Segment{plan: p, fd: fd, machine: machine{}}
 	if err := unix.Ftruncate(fd, int64(p.Total())); err != nil {
@@ -151,15 +151,4 @@ func (s *Segment) Close() error {
 		return &shmerr.Error{Op: "release", Object: "the symmetric heap", Cause: shmerr.Causef(shmerr.ErrSystem, "%w", err)}
 	}
 	return nil
-}
-
-// remedyFor is the remedy for an error of opening a file: more files, or another remedy.
-func remedyFor(err error, other string) string {
-	switch {
-	case errors.Is(err, unix.EMFILE):
-		return "close files, or raise the limit by ulimit -Hn"
-	case errors.Is(err, unix.ENFILE):
-		return "raise fs.file-max of the machine"
-	}
-	return other
 }

@@ -56,7 +56,7 @@ func countFiles() (f openFiles, err error) {
 	if err != nil { // or the system does not list them
 		return f, &shmerr.Error{
 			Op: "count", Object: "the open files of this process", Cause: shmerr.Causef(shmerr.ErrSystem, "%w", err),
-			Remedy: fmt.Sprintf("raise the limit of %d by ulimit -Hn, or mount /proc", l.Cur),
+			Remedy: shmerr.FileRemedy(err, "mount /proc"),
 		}
 	}
 	return openFiles{l.Cur, int(min(l.Cur, 1<<30)) - (len(fds) - 1)}, nil // the folder itself is closed again

@@ -39,6 +39,7 @@ static const struct {
     {"sched_getaffinity", SYS_sched_getaffinity},
     {"sched_setaffinity", SYS_sched_setaffinity},
     {"set_mempolicy", SYS_set_mempolicy},
+    {"socket", SYS_socket},
     {"mbind", SYS_mbind},
     {"userfaultfd", SYS_userfaultfd},
 };

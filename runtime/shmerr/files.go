@@ -1,0 +1,18 @@
+package shmerr
+
+import (
+	"errors"
+	"syscall"
+)
+
+// FileRemedy is the remedy for an error of a system call that opens a file: more open files where
+// they are used up, else another remedy.
+func FileRemedy(err error, other string) string {
+	switch {
+	case errors.Is(err, syscall.EMFILE):
+		return "close files, or raise the limit by ulimit -Hn"
+	case errors.Is(err, syscall.ENFILE):
+		return "raise fs.file-max of the machine"
+	}
+	return other
+}
