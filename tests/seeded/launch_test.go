@@ -233,4 +233,11 @@ var launchDefects = []defect{
 		user: "in a sandbox that forbids sockets the library advises to raise the limit of open files",
 		by:   job("./tests/bad", "^TestForbiddenCalls$/^socket$/^EPERM$"), says: `raise the limit by ulimit`,
 	},
+	{
+		id: "launch/asked-shells", file: "runtime/bootstrap/launch/handlers.go",
+		was:  "			if handles(pid, sig) {\n",
+		is:   "			if handles(pid, sig) || pid == p.pid {\n",
+		user: "a user who asks by SIGUSR2 what PEs wait for ends those that a shell script starts",
+		by:   unit("./cmd/shmemrun", "^TestScripts$/^signals$"), says: `exit status 140, want 0`,
+	},
 }

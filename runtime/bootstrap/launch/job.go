@@ -405,6 +405,8 @@ func (j *job) signalled(s os.Signal) {
 	case sig == unix.SIGTSTP:
 		j.signalAll(unix.SIGTSTP)
 		_ = unix.Kill(unix.Getpid(), unix.SIGSTOP)
+	case sig == unix.SIGUSR2:
+		j.pass(sig)
 	case !isEnding(s):
 		j.signalAll(sig)
 	case j.ending:

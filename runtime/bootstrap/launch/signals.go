@@ -9,7 +9,8 @@ import (
 )
 
 // ending are the signals after which a job ends, if not by itself then by force; passed go on to
-// the PEs, which alone know their meaning.
+// the PEs, which alone know their meaning. SIGUSR2, on which the library reports, goes only to
+// processes with a handler.
 var (
 	ending = []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT}
 	passed = []os.Signal{unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH, unix.SIGTSTP, unix.SIGCONT}

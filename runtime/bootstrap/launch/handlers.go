@@ -1,0 +1,74 @@
+package launch
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem"
+	"libshmem/runtime/shmerr"
+)
+
+// pass sends a signal to those processes of the PEs that handle it. Its default would end a shell
+// around the program, or a PE before it has loaded the library.
+func (j *job) pass(sig unix.Signal) {
+	processes := groups()
+	var without []libshmem.PE
+	for _, p := range j.procs {
+		if p.exited {
+			continue
+		}
+		handled := false
+		for _, pid := range processes[p.pid] {
+			if handles(pid, sig) {
+				handled = true
+				_ = unix.Kill(pid, sig) // it may end meanwhile
+			}
+		}
+		if !handled {
+			without = append(without, p.pe)
+		}
+	}
+	if len(without) > 0 {
+		j.out.say(fmt.Sprintf("got signal %d (%v): it is not passed on to %s, which have no handler (PEs have one once they have loaded the library)",
+			sig, sig, shmerr.PEs(without)))
+	}
+}
+
+// groups lists the machine's processes by process group.
+func groups() map[int][]int {
+	all := map[int][]int{}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			if group, err := unix.Getpgid(pid); err == nil {
+				all[group] = append(all[group], pid)
+			}
+		}
+	}
+	return all
+}
+
+// handles reports whether a process handles or ignores a signal.
+func handles(pid int, sig unix.Signal) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(text)) {
+		name, mask, _ := strings.Cut(line, ":")
+		if name != "SigIgn" && name != "SigCgt" {
+			continue
+		}
+		if set, err := strconv.ParseUint(strings.TrimSpace(mask), 16, 64); err == nil && set>>(sig-1)&1 != 0 {
+			return true
+		}
+	}
+	return false
+}
