@@ -11,13 +11,13 @@
 #include <stdint.h>
 
 #define SHMEMI_LAUNCH_MAGIC 1112361043 /* SHMB */
-#define SHMEMI_LAUNCH_VERSION 4 /* of the protocol */
+#define SHMEMI_LAUNCH_VERSION 5 /* of the protocol */
 #define SHMEMI_LAUNCH_HEADER 16 /* bytes before the payload */
 #define SHMEMI_LAUNCH_ABORT 6 /* the kind of the frame: its payload is a status of 4 bytes and a text */
 
 /* No macro has taken a name. */
 _Static_assert(SHMEMI_LAUNCH_MAGIC == 1112361043, "LAUNCH_MAGIC");
-_Static_assert(SHMEMI_LAUNCH_VERSION == 4, "LAUNCH_VERSION");
+_Static_assert(SHMEMI_LAUNCH_VERSION == 5, "LAUNCH_VERSION");
 _Static_assert(SHMEMI_LAUNCH_HEADER == 16, "LAUNCH_HEADER");
 _Static_assert(SHMEMI_LAUNCH_ABORT == 6, "LAUNCH_ABORT");
 

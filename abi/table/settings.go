@@ -51,7 +51,7 @@ var frame = Unit{
 	GoFile: "runtime/bootstrap/wire/zz_frame.go",
 	Constants: []Constant{
 		{"LAUNCH_MAGIC", "magic", 0x424d4853, "SHMB"},
-		{"LAUNCH_VERSION", "Version", 4, "of the protocol"},
+		{"LAUNCH_VERSION", "Version", 5, "of the protocol"},
 		{"LAUNCH_HEADER", "HeaderLen", 16, "bytes before the payload"},
 		{"LAUNCH_ABORT", "kindAbort", 6, "the kind of the frame: its payload is a status of 4 bytes and a text"},
 	},

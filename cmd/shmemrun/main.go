@@ -38,6 +38,13 @@ fails, 128 more than the signal where one killed it, 124 on a timeout, and
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
+	if len(args) == 2 && args[0] == launch.CleanUp {
+		if err := launch.Clean(os.Stdin, args[1]); err != nil {
+			fmt.Fprintln(os.Stderr, "shmemrun:", err)
+			return launch.StatusFailure
+		}
+		return 0
+	}
 	var before preloadOptions
 	opt, err := parse(args, os.Environ(), &before)
 	switch {

@@ -57,6 +57,7 @@ func runScripts(t *testing.T, dir string) {
 			"signal":  signalled,
 			"nothing": nothing,
 			"idle":    idle,
+			"gone":    gone,
 		},
 	})
 }
@@ -217,11 +218,29 @@ func nothing(ts *testscript.TestScript, neg bool, args []string) {
 	eventually(ts, "no process is left", func() error { return noProcess(ts.Getenv(mark)) })
 	if len(args) == 1 {
 		pid := strings.TrimSpace(ts.ReadFile(args[0]))
-		left, err := filepath.Glob("/run/netns/shmemrun-" + pid + "-*")
-		ts.Check(err)
-		if len(left) > 0 {
-			ts.Fatalf("left over: %v", left)
-		}
+		eventually(ts, "no namespace is left", func() error {
+			left, err := filepath.Glob("/run/netns/shmemrun-" + pid + "-*")
+			if len(left) > 0 {
+				err = fmt.Errorf("left over: %v", left)
+			}
+			return err
+		})
+	}
+}
+
+// gone FILES: the files whose names are in FILES have gone, or go.
+func gone(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: gone FILES")
+	}
+	for _, file := range args {
+		name := ts.ReadFile(file)
+		eventually(ts, name+" is gone", func() error {
+			if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
+				return fmt.Errorf("it is there (error %v)", err)
+			}
+			return nil
+		})
 	}
 }
 

@@ -126,6 +126,12 @@ func (e *element) do(op, value string) error {
 		time.Sleep(time.Duration(n * float64(time.Second)))
 	case "touch":
 		return e.touch(value)
+	case "shared-file": // as libfabric's provider shm makes it; its name is in a file
+		name := fmt.Sprintf("/dev/shm/%d:%d:7", os.Getpid(), os.Getuid())
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			return err
+		}
+		return os.WriteFile(fmt.Sprintf("%s.%d", value, e.rank), []byte(name), 0o666)
 	case "launcher": // the process number of shmemrun, into a file
 		return os.WriteFile(value, []byte(strconv.Itoa(os.Getppid())), 0o666)
 	case "until": // FILE,TEXT: the text is in the file

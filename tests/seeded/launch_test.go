@@ -240,4 +240,11 @@ var launchDefects = []defect{
 		user: "a user who asks by SIGUSR2 what PEs wait for ends those that a shell script starts",
 		by:   unit("./cmd/shmemrun", "^TestScripts$/^signals$"), says: `exit status 140, want 0`,
 	},
+	{
+		id: "launch/files-of-a-wrapped-program", file: "runtime/bootstrap/launch/job.go",
+		was:  "			j.cleaner.note(g.PID)\n",
+		is:   "			j.cleaner.note(p.pid)\n",
+		user: "a killed job whose programs a shell script starts leaves files of 16 MiB in /dev/shm",
+		by:   unit("./cmd/shmemrun", "^TestScripts$/^killed$"), says: `it is there`,
+	},
 }

@@ -2,5 +2,5 @@
 
 package peek
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x7d4108cb91e40088
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xeed686287de7eb0a
 import "C"

@@ -51,6 +51,7 @@ type job struct {
 	strayed time.Time   // when the strays were asked to end
 
 	absences absences
+	cleaner  *cleaner // nil: the job leaves nothing
 }
 
 // Run runs a job and returns its exit status. Everything it has to say goes to
@@ -103,6 +104,13 @@ func run(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error) {
 		return 0, rest{}, err
 	}
 	st := &starter{opt: o, path: path, env: newEnviron(o, b), null: null, cpus: b.cpus}
+	var clean *cleaner
+	if o.needsCleaner() {
+		if clean, err = startCleaner(null); err != nil {
+			return 0, rest{}, err
+		}
+		defer clean.close()
+	}
 	if o.Netns {
 		net, err := hostnet.New(o.hosts, o.Links)
 		if err != nil {
@@ -124,6 +132,7 @@ func run(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error) {
 		return 0, rest{}, fmt.Errorf("become subreaper: %w", err)
 	}
 	j := newJob(o, out)
+	j.cleaner = clean
 	started := make(chan error)
 	st.began = j.began
 	go st.run(stdin, started, j.over)
@@ -131,6 +140,9 @@ func run(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error) {
 	handedOver()
 	if err != nil {
 		j.ending, j.settled = true, true
+		if len(j.procs) == 0 {
+			clean.close()
+		}
 		for _, p := range j.procs {
 			p.signal(unix.SIGKILL)
 		}
@@ -243,7 +255,10 @@ func (j *job) handleFrame(p *process, f wire.Frame) error {
 		if err != nil {
 			return err
 		}
-		j.do(func() { p.leaving, p.apart = false, false })
+		j.do(func() {
+			p.leaving, p.apart = false, false
+			j.cleaner.note(g.PID)
+		})
 		return j.meet.Hello(p.pe, g)
 	case wire.Gather, wire.Barrier, wire.Part:
 		return j.meet.Join(p.pe, f)
@@ -332,6 +347,7 @@ func (j *job) judge(p *process) {
 		j.after(noticeDelay, func() { j.notice(p, fate) })
 	}
 	if j.running == 0 {
+		j.cleaner.close()
 		j.after(10*time.Millisecond, j.endStrays)
 	}
 }
@@ -468,7 +484,9 @@ func (j *job) endStrays() {
 		sig = unix.SIGKILL
 	}
 	for _, pid := range children() {
-		_ = unix.Kill(pid, sig)
+		if j.cleaner == nil || pid != j.cleaner.pid {
+			_ = unix.Kill(pid, sig)
+		}
 	}
 	j.after(killAgain, j.endStrays)
 }

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"time"
 
@@ -73,7 +74,7 @@ func New(fd int, rank libshmem.PE, size int, timeout time.Duration, goesOn bool,
 	}
 	unix.CloseOnExec(fd)
 	c := &Client{conn: &socket{fd}, rank: rank, size: size, timeout: timeout, late: late}
-	hello := wire.Greeting{PE: rank, Size: size, Timeout: timeout, GoesOn: goesOn}.Append(nil)
+	hello := wire.Greeting{PE: rank, Size: size, Timeout: timeout, GoesOn: goesOn, PID: os.Getpid()}.Append(nil)
 	if err := c.send(wire.Frame{Kind: wire.Hello, Payload: hello}); err != nil {
 		return nil, fmt.Errorf("join job: %w", err)
 	}

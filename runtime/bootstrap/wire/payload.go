@@ -19,6 +19,7 @@ type Greeting struct {
 	Size    int
 	Timeout time.Duration // how long the others may be missing; 0 for ever
 	GoesOn  bool          // the PE learns of others that fail, and does not end with them
+	PID     int           // the PE's process; 0: not said
 }
 
 // Append adds the encoding of g to dst.
@@ -26,13 +27,14 @@ func (g Greeting) Append(dst []byte) []byte {
 	dst = le.AppendUint32(dst, uint32(g.PE))
 	dst = le.AppendUint32(dst, uint32(g.Size))
 	dst = le.AppendUint64(dst, uint64(max(g.Timeout, 0)))
-	return append(dst, bit(g.GoesOn), 0, 0, 0)
+	dst = append(dst, bit(g.GoesOn), 0, 0, 0)
+	return le.AppendUint32(dst, uint32(g.PID))
 }
 
 // ParseGreeting decodes the payload of Hello.
 func ParseGreeting(p []byte) (Greeting, error) {
-	if len(p) != 20 {
-		return Greeting{}, formatErrorf("hello has %d bytes, not 20", len(p))
+	if len(p) != 24 {
+		return Greeting{}, formatErrorf("hello has %d bytes, not 24", len(p))
 	}
 	pe, size, t := le.Uint32(p), le.Uint32(p[4:]), le.Uint64(p[8:])
 	if size > math.MaxInt32 || pe >= size {
@@ -42,9 +44,13 @@ func ParseGreeting(p []byte) (Greeting, error) {
 		return Greeting{}, formatErrorf("hello with a negative timeout")
 	}
 	if p[16] > 1 || p[17]|p[18]|p[19] != 0 {
-		return Greeting{}, formatErrorf("hello with flags % x", p[16:])
+		return Greeting{}, formatErrorf("hello with flags % x", p[16:20])
 	}
-	return Greeting{PE: libshmem.PE(pe), Size: int(size), Timeout: time.Duration(t), GoesOn: p[16] == 1}, nil
+	pid := le.Uint32(p[20:])
+	if pid > math.MaxInt32 {
+		return Greeting{}, formatErrorf("hello of a process with the number %d", pid)
+	}
+	return Greeting{PE: libshmem.PE(pe), Size: int(size), Timeout: time.Duration(t), GoesOn: p[16] == 1, PID: int(pid)}, nil
 }
 
 // Admission is the payload of Welcome.

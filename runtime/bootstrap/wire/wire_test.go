@@ -69,7 +69,7 @@ func TestReadRefuses(t *testing.T) {
 		in         []byte
 	}{
 		{"magic", "begins with", change(0, 'X')},
-		{"version", "protocol version 2, here 4", change(4, 2)},
+		{"version", "protocol version 2, here 5", change(4, 2)},
 		{"kind 0", "unknown", change(5, 0)},
 		{"kind beyond the last", "unknown kind 19", change(5, byte(kinds))},
 		{"reserved", "reserved", change(7, 1)},
@@ -109,7 +109,7 @@ func TestReadAllocatesWhatArrives(t *testing.T) {
 }
 
 func TestPayloadsRoundTrip(t *testing.T) {
-	g := Greeting{PE: 3, Size: 4, Timeout: 5 * time.Second, GoesOn: true}
+	g := Greeting{PE: 3, Size: 4, Timeout: 5 * time.Second, GoesOn: true, PID: 77}
 	if got, err := ParseGreeting(g.Append(nil)); err != nil || got != g {
 		t.Errorf("%+v: %+v, %v", g, got, err)
 	}
@@ -168,11 +168,12 @@ func TestPayloadsRefuse(t *testing.T) {
 		parse func([]byte) error
 		in    []byte
 	}{
-		{"short hello", greeting, make([]byte, 19)},
-		{"hello with unknown flags", greeting, append(Greeting{Size: 1}.Append(nil)[:17], 0, 0, 1)},
+		{"short hello", greeting, make([]byte, 23)},
+		{"hello with unknown flags", greeting, append(Greeting{Size: 1}.Append(nil)[:17], 0, 0, 1, 0, 0, 0, 0)},
 		{"short welcome", admission, make([]byte, 31)},
 		{"PE beyond the size", greeting, Greeting{PE: 4, Size: 4}.Append(nil)},
-		{"hello with timeout beyond int64", greeting, append(Greeting{Size: 1}.Append(nil)[:8], 0, 0, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0)},
+		{"hello with timeout beyond int64", greeting, append(Greeting{Size: 1}.Append(nil)[:8], 0, 0, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0)},
+		{"hello of a process beyond int32", greeting, append(Greeting{Size: 1}.Append(nil)[:20], 0, 0, 0, 0x80)},
 		{"no count", parts, []byte{1, 0, 0}},
 		{"count beyond the bytes", parts, []byte{255, 255, 255, 255, 0, 0, 0, 0}},
 		{"part beyond the bytes", parts, []byte{1, 0, 0, 0, 9, 0, 0, 0, 'a'}},

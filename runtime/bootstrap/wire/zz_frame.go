@@ -5,14 +5,14 @@ package wire
 // The numbers of abi/zz_frame.h.
 const (
 	magic     = 1112361043 // SHMB
-	Version   = 4          // of the protocol
+	Version   = 5          // of the protocol
 	HeaderLen = 16         // bytes before the payload
 	kindAbort = 6          // the kind of the frame: its payload is a status of 4 bytes and a text
 )
 
 var (
 	_ = [1]struct{}{}[magic-(1112361043)]
-	_ = [1]struct{}{}[Version-(4)]
+	_ = [1]struct{}{}[Version-(5)]
 	_ = [1]struct{}{}[HeaderLen-(16)]
 	_ = [1]struct{}{}[kindAbort-(6)]
 )

@@ -8,8 +8,8 @@
 // where there are several, each a network of its own, the others eth1 and so on.
 //
 // Namespaces are named shmemrun-PID-HOST after the process that made them, and show in "ip netns
-// list", so that tc or ping can be run in them while the job lasts. Close removes them; the next
-// New removes those of a killed process.
+// list", so that tc or ping can be run in them while the job lasts. Close removes them; Remove those
+// of a killed process, and so does the next New.
 //
 // It starts no process and owns no goroutine. Enter moves the calling thread.
 package hostnet
@@ -357,6 +357,15 @@ func (l Links) shape(nl *netlink.Handle, link netlink.Link) error {
 func address(link, host int) net.IP {
 	n := link<<(32-linkBits) + host + 1
 	return net.IPv4(198, 18+byte(n>>16), byte(n>>8), byte(n)).To4()
+}
+
+// Remove removes the namespaces that a process has made.
+func Remove(pid int) error {
+	paths, err := filepath.Glob(filepath.Join(dir, prefix+strconv.Itoa(pid)+"-*"))
+	for _, path := range paths {
+		err = errors.Join(err, remove(filepath.Base(path)))
+	}
+	return err
 }
 
 // sweep removes the namespaces of processes that are gone.
