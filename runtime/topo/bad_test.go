@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"libshmem/runtime/shmerr"
+	"libshmem/tests/mutate"
 )
 
 func TestParseList(t *testing.T) {
@@ -177,29 +178,40 @@ func FuzzReadXML(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(text)
-	f.Fuzz(func(t *testing.T, text []byte) {
-		m, err := ReadXML(text, "fuzz")
-		if err != nil {
-			if m != nil || !errors.Is(err, shmerr.ErrArgument) {
-				t.Errorf("machine %v, error %v", m, err)
-			}
-			return
+	f.Fuzz(readChanged)
+}
+
+// TestMutations is FuzzReadXML for changed machines.
+func TestMutations(t *testing.T) {
+	text, err := os.ReadFile("testdata/machines/one-sided-nics.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mutate.Each(t, [][]byte{[]byte(whole), text}, func(in []byte) { readChanged(t, in) })
+}
+
+func readChanged(t *testing.T, text []byte) {
+	m, err := ReadXML(text, "fuzz")
+	if err != nil {
+		if m != nil || !errors.Is(err, shmerr.ErrArgument) {
+			t.Errorf("machine %v, error %v", m, err)
 		}
-		r := Request{NICs: m.Candidates(), PEs: m.Everybody()}
-		picks, err := m.Plan(r)
-		if err != nil {
-			t.Fatal(err)
+		return
+	}
+	r := Request{NICs: m.Candidates(), PEs: m.Everybody()}
+	picks, err := m.Plan(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := errors.Join(m.Draw(&b, r, picks), m.Table(&b, r, picks)); err != nil {
+		t.Error(err)
+	}
+	for pe, list := range picks {
+		if len(list) == 0 && len(r.NICs) > 0 {
+			t.Errorf("PE %d has no NIC", pe)
 		}
-		var b strings.Builder
-		if err := errors.Join(m.Draw(&b, r, picks), m.Table(&b, r, picks)); err != nil {
-			t.Error(err)
-		}
-		for pe, list := range picks {
-			if len(list) == 0 && len(r.NICs) > 0 {
-				t.Errorf("PE %d has no NIC", pe)
-			}
-		}
-	})
+	}
 }
 
 // FuzzMapping: a mapping that is taken gives every PE NICs that it names.

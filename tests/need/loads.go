@@ -36,6 +36,7 @@ var loads = map[string]load{
 	"messages/sim":   {20_000, 1_000_000, "two-sided messages over ten simulated networks, most of which lose NICs (runtime/proxy, TestSimMessages)"},
 	"NICs":           {12, 40, "seeds for programs that lose a NIC (runtime/proxy, TestSimLostNIC)"},
 	"rates":          {60, 120, "operations of 1 MiB for each of 32 NICs, whose rate in virtual time is compared with the line's (fabric/rail, TestRates)"},
+	"mutations":      {300, 100_000, "changed inputs of each reader of traces, machines and messages of launchers (tests/mutate)"},
 	"frames":         {30_000, 100_000, "frames that were changed at random (runtime/proxy, TestSimFrames)"},
 	"teams":          {24, 60, "teams at once whose collectives kernels call as threads of the host (tests/device, TestTeams)"},
 	"ring":           {800, 2000, "rounds of host threads that push into rings (tests/ring, TestThreads)"},

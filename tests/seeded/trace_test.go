@@ -44,4 +44,18 @@ var traceDefects = []defect{
 		user: "rows and columns of the heat map are exchanged",
 		by:   unit("./cmd/internal/tracereport", "^TestJob$"), says: `PE 0 and PE 1: 0 calls, 0 bytes; want 20, 20480`,
 	},
+	{
+		id: "trace/calls-before-zero", file: "runtime/replay/program/program.go",
+		was:  "	kept, end := t.Ops[:0], int64(never)\n",
+		is:   "	kept, end := t.Ops[:0], int64(-1)\n",
+		user: "shmem-trace replay panics on a trace whose clocks put calls before zero",
+		by:   unit("./runtime/replay/program", "^TestGaps$"), says: `from -10000 on: gaps \[\], want`,
+	},
+	{
+		id: "trace/changed", file: "cmd/internal/tracereplay/load.go",
+		was:  "Cause: err, Remedy: unchanged}",
+		is:   "Cause: err}",
+		user: "shmem-trace replay refuses a changed trace without a remedy",
+		by:   unit("./cmd/shmem-trace", "^TestMutations$"), says: `replay: status 1, ".*PE -?\d+, in a job of 2 PEs`,
+	},
 }

@@ -22,6 +22,9 @@ import (
 // calls. It is the most that libshmem_preload.so may add to a timed call.
 const recorderCost = 60
 
+// unchanged is the remedy for calls that contradict each other.
+const unchanged = "replay the files of one run, as its PEs have written them"
+
 // Recording is the programs of a job, and what its files say of them.
 type Recording struct {
 	*program.Job
@@ -62,7 +65,7 @@ func Load(files []string) (*Recording, error) {
 			Name: e.Name, Thread: e.Thread, Start: e.At, End: e.End(), Stolen: e.Stolen, Peer: e.Peer, Bytes: uint64(max(0, e.Bytes)), Team: e.Team,
 		})
 		if err != nil {
-			return nil, &shmerr.Error{Op: "replay", Object: fmt.Sprintf("the call in line %d of PE %d", e.Line, e.PE), Cause: err}
+			return nil, &shmerr.Error{Op: "replay", Object: fmt.Sprintf("the call in line %d of PE %d", e.Line, e.PE), Cause: err, Remedy: unchanged}
 		}
 	}
 	job, err := builder.Job()

@@ -11,6 +11,7 @@ import (
 
 	"libshmem"
 	"libshmem/runtime/bootstrap"
+	"libshmem/tests/mutate"
 )
 
 // patience is more than any step takes that goes well.
@@ -388,26 +389,28 @@ func FuzzParse(f *testing.F) {
 	} {
 		f.Add(line)
 	}
-	f.Fuzz(func(t *testing.T, line string) {
-		r, err := parse(line)
-		if err != nil {
-			if !errors.Is(err, errFormat) || len(err.Error()) > 1000 {
-				t.Errorf("%q: %v", line, err)
-			}
-			return
+	f.Fuzz(parseChanged)
+}
+
+func parseChanged(t *testing.T, line string) {
+	r, err := parse(line)
+	if err != nil {
+		if !errors.Is(err, errFormat) || len(err.Error()) > 1000 {
+			t.Errorf("%q: %v", line, err)
 		}
-		_ = r.failed()
-		var fields []string
-		for name, value := range r.fields {
-			if name != "cmd" {
-				fields = append(fields, name, value)
-			}
+		return
+	}
+	_ = r.failed()
+	var fields []string
+	for name, value := range r.fields {
+		if name != "cmd" {
+			fields = append(fields, name, value)
 		}
-		again, err := parse(strings.TrimSuffix(command(r.cmd, fields...), "\n"))
-		if err != nil || again.cmd != r.cmd || len(again.fields) != len(r.fields) {
-			t.Errorf("%q: %v, written and read again %v, %v", line, r, again, err)
-		}
-	})
+	}
+	again, err := parse(strings.TrimSuffix(command(r.cmd, fields...), "\n"))
+	if err != nil || again.cmd != r.cmd || len(again.fields) != len(r.fields) {
+		t.Errorf("%q: %v, written and read again %v, %v", line, r, again, err)
+	}
 }
 
 // Values come from other PEs by way of the launcher.
@@ -416,18 +419,34 @@ func FuzzPaste(f *testing.F) {
 	f.Add("2.AA", "BB")
 	f.Add("x", "")
 	f.Add("1048576.", "")
-	f.Fuzz(func(t *testing.T, first, second string) {
-		b, err := paste(func(part int) (string, error) {
-			switch part {
-			case 0:
-				return first, nil
-			case 1:
-				return second, nil
-			}
-			return "", errGone
-		})
-		if err == nil && len(b) > len(first)+len(second) {
-			t.Errorf("%q, %q: %d bytes", first, second, len(b))
+	f.Fuzz(pasteChanged)
+}
+
+func pasteChanged(t *testing.T, first, second string) {
+	b, err := paste(func(part int) (string, error) {
+		switch part {
+		case 0:
+			return first, nil
+		case 1:
+			return second, nil
 		}
+		return "", errGone
+	})
+	if err == nil && len(b) > len(first)+len(second) {
+		t.Errorf("%q, %q: %d bytes", first, second, len(b))
+	}
+}
+
+// TestMutations is FuzzParse and FuzzPaste for changed lines and values.
+func TestMutations(t *testing.T) {
+	lines := [][]byte{
+		[]byte("cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1"), []byte("cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1024"),
+		[]byte("cmd=get_result rc=-1 msg=key_a-1_not_found value=unknown"),
+	}
+	mutate.Each(t, lines, func(in []byte) { parseChanged(t, string(in)) })
+	values := [][]byte{[]byte("2.QUJD|REVG"), []byte("1.QUJDREVG|")}
+	mutate.Each(t, values, func(in []byte) {
+		first, second, _ := strings.Cut(string(in), "|")
+		pasteChanged(t, first, second)
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"libshmem/tests/mutate"
 )
 
 func TestHosts(t *testing.T) {
@@ -75,20 +77,28 @@ func FuzzHosts(f *testing.F) {
 	for _, list := range []string{"a", "n[01-03,7],m[1-2]x", "r[0-1]n[3,5].org", "[1-2]", "n[3-1]", "n[", "a,,b", "n[0-99999999]"} {
 		f.Add(list)
 	}
-	f.Fuzz(func(t *testing.T, list string) {
-		all, err := hosts(list)
-		if err != nil {
-			if len(all) > 0 {
-				t.Errorf("%q: %v beside %v", list, all, err)
-			}
-			return
+	f.Fuzz(hostsChanged)
+}
+
+func hostsChanged(t *testing.T, list string) {
+	all, err := hosts(list)
+	if err != nil {
+		if len(all) > 0 {
+			t.Errorf("%q: %v beside %v", list, all, err)
 		}
-		if len(all) == 0 || len(all) > maxHosts {
-			t.Fatalf("%q has %d hosts", list, len(all))
-		}
-		again, err := hosts(strings.Join(all, ","))
-		if err != nil || !slices.Equal(all, again) {
-			t.Errorf("%q: %v became %v, %v", list, all, again, err)
-		}
-	})
+		return
+	}
+	if len(all) == 0 || len(all) > maxHosts {
+		t.Fatalf("%q has %d hosts", list, len(all))
+	}
+	again, err := hosts(strings.Join(all, ","))
+	if err != nil || !slices.Equal(all, again) {
+		t.Errorf("%q: %v became %v, %v", list, all, again, err)
+	}
+}
+
+// TestMutations is FuzzHosts for changed lists, and FuzzOpen for changed openings.
+func TestMutations(t *testing.T) {
+	mutate.Each(t, [][]byte{[]byte("n[01-03,7],m[1-2]x"), []byte("r[0-1]n[3,5].org,a")}, func(in []byte) { hostsChanged(t, string(in)) })
+	mutate.Each(t, openings(), func(in []byte) { openChanged(t, in) })
 }

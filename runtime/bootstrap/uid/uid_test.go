@@ -16,6 +16,7 @@ import (
 	"libshmem"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/shmerr"
+	"libshmem/tests/mutate"
 )
 
 const patient = 30 * time.Second // for an event that comes at once
@@ -395,13 +396,21 @@ func TestIDIsFull(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	good := encode(ofRoot, [32]byte{1}, 9, []netip.Addr{netip.MustParseAddr("::1"), netip.MustParseAddr("10.1.2.3")})
 	f.Add(good[:])
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var id ID
-		copy(id[:], b)
-		if c, err := decode(&id); err == nil && len(c.addresses) == 0 {
-			t.Error("an id without addresses")
-		}
-	})
+	f.Fuzz(decodeChanged)
+}
+
+func decodeChanged(t *testing.T, b []byte) {
+	var id ID
+	copy(id[:], b)
+	if c, err := decode(&id); err == nil && len(c.addresses) == 0 {
+		t.Error("an id without addresses")
+	}
+}
+
+// TestMutations is FuzzDecode for changed ids.
+func TestMutations(t *testing.T) {
+	good := encode(ofRoot, [32]byte{1}, 9, []netip.Addr{netip.MustParseAddr("::1"), netip.MustParseAddr("10.1.2.3")})
+	mutate.Each(t, [][]byte{good[:]}, func(in []byte) { decodeChanged(t, in) })
 }
 
 func TestAddresses(t *testing.T) {

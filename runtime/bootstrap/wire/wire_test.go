@@ -16,6 +16,7 @@ import (
 
 	"libshmem"
 	"libshmem/runtime/bootstrap/secret"
+	"libshmem/tests/mutate"
 	"libshmem/tests/part"
 )
 
@@ -261,7 +262,35 @@ func reencode(f Frame) ([]byte, error) {
 // FuzzRead reads frames from arbitrary bytes. An accepted frame has only one encoding: it comes out
 // as it came in.
 func FuzzRead(f *testing.F) {
-	for _, s := range []Frame{
+	for _, s := range soundFrames() {
+		b := mustAppend(f, s)
+		f.Add(b)
+		f.Add(append(bytes.Clone(b), b...))
+		f.Add(b[:len(b)-1])
+	}
+	f.Fuzz(readChanged)
+}
+
+func readChanged(t *testing.T, in []byte) {
+	r := bytes.NewReader(in)
+	for {
+		at := len(in) - r.Len()
+		fr, err := Read(r)
+		if err != nil {
+			return
+		}
+		if got := mustAppend(t, fr); !bytes.Equal(got, in[at:len(in)-r.Len()]) {
+			t.Fatalf("frame % x came back as % x", in[at:len(in)-r.Len()], got)
+		}
+		if p, err := reencode(fr); err == nil && !bytes.Equal(p, fr.Payload) {
+			t.Fatalf("payload of %v % x came back as % x", fr.Kind, fr.Payload, p)
+		}
+	}
+}
+
+// soundFrames has a frame of each kind.
+func soundFrames() []Frame {
+	return []Frame{
 		{Kind: Hello, Payload: Greeting{PE: 1, Size: 2, Timeout: time.Second}.Append(nil)},
 		{Kind: Gather, Seq: 1, Payload: []byte("mine")},
 		{Kind: Gathered, Seq: 1, Payload: AppendParts(nil, [][]byte{[]byte("a"), nil, []byte("ccc")})},
@@ -279,28 +308,16 @@ func FuzzRead(f *testing.F) {
 		{Kind: Fail},
 		{Kind: Inquiry, Payload: AppendPEs(nil, []libshmem.PE{1, 0})},
 		{Kind: Fates, Payload: Loss{PE: 1, Fate: Fate{How: Left}}.Append(nil)},
-	} {
-		b := mustAppend(f, s)
-		f.Add(b)
-		f.Add(append(bytes.Clone(b), b...))
-		f.Add(b[:len(b)-1])
 	}
-	f.Fuzz(func(t *testing.T, in []byte) {
-		r := bytes.NewReader(in)
-		for {
-			at := len(in) - r.Len()
-			fr, err := Read(r)
-			if err != nil {
-				return
-			}
-			if got := mustAppend(t, fr); !bytes.Equal(got, in[at:len(in)-r.Len()]) {
-				t.Fatalf("frame % x came back as % x", in[at:len(in)-r.Len()], got)
-			}
-			if p, err := reencode(fr); err == nil && !bytes.Equal(p, fr.Payload) {
-				t.Fatalf("payload of %v % x came back as % x", fr.Kind, fr.Payload, p)
-			}
-		}
-	})
+}
+
+// TestMutations is FuzzRead for changed frames.
+func TestMutations(t *testing.T) {
+	var samples [][]byte
+	for _, s := range soundFrames() {
+		samples = append(samples, mustAppend(t, s))
+	}
+	mutate.Each(t, samples, func(in []byte) { readChanged(t, in) })
 }
 
 var (

@@ -7,6 +7,7 @@ import (
 	"libshmem/runtime/job/codec"
 	"libshmem/runtime/job/network"
 	"libshmem/runtime/proxy/gpustage"
+	"libshmem/tests/mutate"
 )
 
 func TestPeerInfo(t *testing.T) {
@@ -49,17 +50,32 @@ func mustEncode(t testing.TB, v any) []byte {
 
 // FuzzPeerInfo decodes arbitrary bytes. Decoding may not take more memory than the bytes allow for.
 func FuzzPeerInfo(f *testing.F) {
-	f.Add(mustEncode(f, Info{Version: "1", Host: "h", Socket: "s", Proxies: 3}))
-	f.Add(mustEncode(f, []network.EndpointInfo{{Addr: []byte{1}, Extents: []gpustage.Extent{{Offset: 1, Size: 2, Key: 3}}, Provider: "tcp"}}))
-	f.Fuzz(func(t *testing.T, in []byte) {
-		if infos, err := codec.DecodeAll[Info]([][]byte{in}); err == nil {
-			again, err := codec.DecodeAll[Info]([][]byte{mustEncode(t, infos[0])})
-			if err != nil || !reflect.DeepEqual(again, infos) {
-				t.Fatalf("% x: %+v came back as %+v, %v", in, infos, again, err)
-			}
+	for _, in := range soundInfos(f) {
+		f.Add(in)
+	}
+	f.Fuzz(decodeChanged)
+}
+
+// TestMutations is FuzzPeerInfo for changed peer infos.
+func TestMutations(t *testing.T) {
+	mutate.Each(t, soundInfos(t), func(in []byte) { decodeChanged(t, in) })
+}
+
+func soundInfos(t testing.TB) [][]byte {
+	return [][]byte{
+		mustEncode(t, Info{Version: "1", Host: "h", Socket: "s", Proxies: 3}),
+		mustEncode(t, []network.EndpointInfo{{Addr: []byte{1}, Extents: []gpustage.Extent{{Offset: 1, Size: 2, Key: 3}}, Provider: "tcp"}}),
+	}
+}
+
+func decodeChanged(t *testing.T, in []byte) {
+	if infos, err := codec.DecodeAll[Info]([][]byte{in}); err == nil {
+		again, err := codec.DecodeAll[Info]([][]byte{mustEncode(t, infos[0])})
+		if err != nil || !reflect.DeepEqual(again, infos) {
+			t.Fatalf("% x: %+v came back as %+v, %v", in, infos, again, err)
 		}
-		if ends, err := codec.DecodeAll[[]network.EndpointInfo]([][]byte{in}); err == nil && len(ends[0]) > len(in) {
-			t.Fatalf("% x: %d endpoints", in, len(ends[0]))
-		}
-	})
+	}
+	if ends, err := codec.DecodeAll[[]network.EndpointInfo]([][]byte{in}); err == nil && len(ends[0]) > len(in) {
+		t.Fatalf("% x: %d endpoints", in, len(ends[0]))
+	}
 }

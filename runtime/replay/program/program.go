@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"libshmem/runtime/shmerr"
@@ -19,6 +20,9 @@ type Call struct {
 	Bytes      uint64
 	Team       int64 // World: the call names no team
 }
+
+// never is before all times. Others may be negative: those of another host's clock are converted.
+const never = math.MinInt64
 
 // World is the number of the team of all PEs. The recording's own numbers are kept.
 const World = -1
@@ -98,7 +102,7 @@ func NewBuilder(pes int, cost int64) *Builder {
 		job: &Job{PEs: pes, Begin: make([]int64, pes), End: make([]int64, pes)}, init: make([]int64, pes), final: make([]int64, pes),
 	}
 	for i := range b.pes {
-		b.pes[i], b.init[i], b.final[i] = map[int64]*Thread{}, -1, -1
+		b.pes[i], b.init[i], b.final[i] = map[int64]*Thread{}, never, never
 	}
 	return b
 }
@@ -130,7 +134,7 @@ func (b *Builder) Add(pe int, c Call) error {
 		b.init[pe] = max(b.init[pe], c.End)
 		return nil
 	case m.Kind == Finalize:
-		if b.final[pe] < 0 {
+		if b.final[pe] == never {
 			b.final[pe] = c.Start
 		}
 		return nil
@@ -189,7 +193,7 @@ func (b *Builder) Job() (*Job, error) {
 		members, ok := b.described[id]
 		for pe := range b.teams[id] {
 			if ok && !slices.Contains(members, pe) {
-				return nil, shmerr.Causef(shmerr.ErrArgument, "PE %d calls a collective of team %d, of which it is no member", pe, id)
+				return nil, shmerr.Causef(shmerr.ErrArgument, "PE %d calls a collective of team %d, of which it is no member (replay the files of one run, as its PEs have written them)", pe, id)
 			}
 		}
 		if !ok {
@@ -247,10 +251,10 @@ func (b *Builder) addPE(pe int, threads map[int64]*Thread) error {
 	}
 	slices.SortFunc(list, func(x, y *Thread) int { return cmp.Compare(x.Ops[0].Start, y.Ops[0].Start) })
 	j.Begin[pe], j.End[pe] = b.init[pe], b.final[pe]
-	if j.Begin[pe] < 0 {
+	if j.Begin[pe] == never {
 		j.Begin[pe] = list[0].Ops[0].Start
 	}
-	if j.End[pe] < 0 {
+	if j.End[pe] == never {
 		for _, t := range list {
 			j.End[pe] = max(j.End[pe], t.last())
 		}
@@ -282,7 +286,7 @@ func (t *Thread) last() int64 {
 // dropInner drops calls that were made inside of another one: some libraries call their own public
 // functions.
 func (t *Thread) dropInner() {
-	kept, end := t.Ops[:0], int64(-1)
+	kept, end := t.Ops[:0], int64(never)
 	for _, o := range t.Ops {
 		if o.Start < end {
 			continue

@@ -24,25 +24,28 @@ func job(t *testing.T, b *Builder) *Job {
 }
 
 // Time between calls is computation, less the recorder's cost; init and finalize bound the program,
-// and calls inside of others do not count.
+// and calls inside of others do not count. The same holds before the clock's zero.
 func TestGaps(t *testing.T) {
-	b := NewBuilder(1, 10)
-	add(t, b, 0, "shmem_init", 1, 0, 1000, -1, 0)
-	add(t, b, 0, "shmem_quiet", 1, 1500, 2000, -1, 0)
-	add(t, b, 0, "shmem_barrier_all", 1, 2005, 3000, -1, 0)
-	add(t, b, 0, "shmem_sync_all", 1, 2500, 2900, -1, 0)
-	add(t, b, 0, "shmem_fence", 1, 4000, 4000, -1, 0)
-	add(t, b, 0, "shmem_finalize", 1, 5000, 9000, -1, 0)
-	j := job(t, b)
-	var gaps []int64
-	for _, o := range j.Threads[0].Ops {
-		gaps = append(gaps, o.Gap)
-	}
-	if want := []int64{490, 0, 990}; !reflect.DeepEqual(gaps, want) {
-		t.Errorf("gaps %v, want %v", gaps, want)
-	}
-	if j.Recorded() != 4000 {
-		t.Errorf("the program took %d", j.Recorded())
+	for _, zero := range []int64{0, -2500, -10_000} {
+		b := NewBuilder(1, 10)
+		call := func(name string, start, end int64) { add(t, b, 0, name, 1, zero+start, zero+end, -1, 0) }
+		call("shmem_init", 0, 1000)
+		call("shmem_quiet", 1500, 2000)
+		call("shmem_barrier_all", 2005, 3000)
+		call("shmem_sync_all", 2500, 2900)
+		call("shmem_fence", 4000, 4000)
+		call("shmem_finalize", 5000, 9000)
+		j := job(t, b)
+		var gaps []int64
+		for _, o := range j.Threads[0].Ops {
+			gaps = append(gaps, o.Gap)
+		}
+		if want := []int64{490, 0, 990}; !reflect.DeepEqual(gaps, want) {
+			t.Errorf("from %d on: gaps %v, want %v", zero, gaps, want)
+		}
+		if j.Recorded() != 4000 {
+			t.Errorf("from %d on: the program took %d", zero, j.Recorded())
+		}
 	}
 }
 
