@@ -238,33 +238,44 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// TestFullDisk: lost records are reported once, with the file.
+// TestFullDisk: lost records are reported each time that the disk fills, and their number at the
+// end.
 func TestFullDisk(t *testing.T) {
-	for _, sort := range []string{"/dev/full", "of our own"} {
-		var stderr bytes.Buffer
-		name := sort
-		if sort != "/dev/full" {
-			name = filepath.Join(t.TempDir(), "log")
-		}
-		l := open(t, &stderr, "SHMEM_LOG_FILE="+name)
-		l.SetPE(3)
-		for range 3 {
-			l.Printf("heap", config.LogError, "words")
-		}
-		if err := l.Print("several\nlines\n"); err != nil {
-			t.Errorf("print: %v", err)
-		}
-		want := ""
-		if sort == "/dev/full" {
-			want = " PE 3: log: write /dev/full: no space left on device, records are lost (make room there, or name another file by SHMEM_LOG_FILE)\n"
-		}
+	const full, number = " PE 3: log: write /dev/full: no space left on device, records are lost (make room there, or name another file by SHMEM_LOG_FILE)\n",
+		" PE 3: log: /dev/full lacks %d records\n"
+	var stderr bytes.Buffer
+	l := open(t, &stderr, "SHMEM_LOG_FILE=/dev/full")
+	l.SetPE(3)
+	says := func(want string) {
+		t.Helper()
 		if got := bare(t, stderr.String()); got != want {
-			t.Errorf("%s: %q, want %q", sort, got, want)
+			t.Errorf("%q, want %q", got, want)
 		}
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+		stderr.Reset()
 	}
+	words := func() { l.Printf("heap", config.LogError, "words") }
+	words()
+	says(full)
+	words()
+	if err := l.Print("several\nlines\n"); err != nil {
+		t.Errorf("print: %v", err)
+	}
+	says("")
+	disk := l.file.File
+	room, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.file.File = room
+	words()
+	says("")
+	l.file.File = disk
+	words()
+	says(full)
+	if err := errors.Join(l.Close(), room.Close()); err != nil {
+		t.Error(err)
+	}
+	says(fmt.Sprintf(number, 4))
 }
 
 // TestPipeWithoutReader: no PE waits for a reader of the log.

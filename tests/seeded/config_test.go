@@ -44,4 +44,11 @@ var configDefects = []defect{
 		user: "the warning about SHMEM_PROIVDER names another setting",
 		by:   unit("./runtime/config", "^TestDistance$"), says: `from "PROIVDER" to "PROVIDER": 2, not 1`,
 	},
+	{
+		id: "config/full-disk-of-the-log", file: "runtime/shmlog/file.go",
+		was:  "	f.failing = err != nil\n",
+		is:   "	f.failing = f.failing || err != nil\n",
+		user: "the log lacks records after its disk has filled for the second time, and nothing says so",
+		by:   unit("./runtime/shmlog", "^TestFullDisk$"), says: `"", want " PE 3: log: write /dev/full`,
+	},
 }
