@@ -58,4 +58,11 @@ var traceDefects = []defect{
 		user: "shmem-trace replay refuses a changed trace without a remedy",
 		by:   unit("./cmd/shmem-trace", "^TestMutations$"), says: `replay: status 1, ".*PE -?\d+, in a job of 2 PEs`,
 	},
+	{
+		id: "trace/endless-call", file: "runtime/replay/program/program.go",
+		was:  "	case c.Bytes > mostBytes || m.Strided",
+		is:   "	case m.Strided",
+		user: "shmem-trace replay never ends for a damaged trace",
+		by:   unit("./runtime/replay/program", "^TestSizes$"), says: `shmem_broadcastmem of 4611686018427387904 bytes: <nil>`,
+	},
 }

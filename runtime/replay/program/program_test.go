@@ -49,6 +49,23 @@ func TestGaps(t *testing.T) {
 	}
 }
 
+// A call of more messages than a replay can simulate is refused.
+func TestSizes(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		bytes uint64
+		fails bool
+	}{
+		{"shmem_putmem", 1 << 36, false}, {"shmem_putmem", 1<<36 + 1, true}, {"shmem_broadcastmem", 1 << 62, true},
+		{"shmem_int_iput", 4 << 20, false}, {"shmem_int_iput", 4<<20 + 4, true},
+	} {
+		err := NewBuilder(1, 0).Add(0, Call{Name: c.name, Peer: 0, Bytes: c.bytes, Team: World})
+		if (err != nil) != c.fails || err != nil && !strings.Contains(err.Error(), "more than a replay simulates") {
+			t.Errorf("%s of %d bytes: %v", c.name, c.bytes, err)
+		}
+	}
+}
+
 // A thread does not compute while it has no processor, and has not lost more than the time that has
 // passed.
 func TestStolen(t *testing.T) {
