@@ -42,6 +42,12 @@ SHMEMI_INLINE struct shmemi_ctl *shmemi_node_ctl(void)
     return shmemi_ctl_of(shmemi_state.peer_base[shmemi_state.node_members[0]]);
 }
 
+/* Adds to a counter of this process, which others read. */
+SHMEMI_INLINE void shmemi_count(uint64_t *counter, uint64_t n)
+{
+    __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
+}
+
 /* nelems elements of the given size in bytes; SIZE_MAX, which no segment
  * holds, when the product does not fit. */
 SHMEMI_INLINE size_t shmemi_bytes(size_t nelems, size_t size)

@@ -7,6 +7,6 @@
 
 void shmemi_wake(struct shmemi_ctl *ctl)
 {
-    __atomic_fetch_add(&shmemi_state.live->effort.wakes, 1, __ATOMIC_RELAXED);
+    shmemi_count(&shmemi_state.live->effort.wakes, 1);
     shmemi_wake_sleepers(&ctl->sleepers, &ctl->wakes);
 }

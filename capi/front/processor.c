@@ -99,11 +99,6 @@ static long switches(void)
     return getrusage(RUSAGE_THREAD, &u) == 0 ? u.ru_nivcsw : 0;
 }
 
-static void count(uint64_t *counter)
-{
-    __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
-}
-
 void shmemi_processor_show(void)
 {
     int cpu = sched_getcpu();
@@ -149,7 +144,7 @@ static void move(void)
         return;
     sched_setaffinity(0, sizeof allowed, &allowed);
     shmemi_processor_show();
-    count(&shmemi_state.live->effort.moves);
+    shmemi_count(&shmemi_state.live->effort.moves, 1);
 }
 
 static void move_when_due(void)
@@ -170,7 +165,7 @@ static void move_when_due(void)
 void shmemi_yield(void)
 {
     struct shmemi_statuspage_effort *counts = &shmemi_state.live->effort;
-    count(&counts->yields);
+    shmemi_count(&counts->yields, 1);
     if (shmemi_state.crowded) {
         yield_and_time();
         if (++mine.yields % LOOK_YIELDS == 0)
@@ -180,7 +175,7 @@ void shmemi_yield(void)
     long before = switches();
     yield_and_time();
     if (switches() != before) {
-        count(&counts->switches);
+        shmemi_count(&counts->switches, 1);
         mine.loud = QUIET_YIELDS;
         move_when_due();
     } else if (mine.loud > 0 && --mine.loud == 0) {

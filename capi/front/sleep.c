@@ -43,7 +43,7 @@ bool shmemi_register_sleepers(void)
 static void membarrier(void)
 {
     syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
-    __atomic_fetch_add(&shmemi_state.live->effort.membarriers, 1, __ATOMIC_RELAXED);
+    shmemi_count(&shmemi_state.live->effort.membarriers, 1);
 }
 
 static void announce(struct shmemi_waiter *w)
@@ -82,7 +82,7 @@ bool shmemi_prepare_sleep(struct shmemi_waiter *w)
     }
     struct shmemi_ctl *first = shmemi_node_ctl();
     if (is_done(first, w->membarrier)) {
-        __atomic_fetch_add(&shmemi_state.live->effort.membarriers_shared, 1, __ATOMIC_RELAXED);
+        shmemi_count(&shmemi_state.live->effort.membarriers_shared, 1);
     } else if (shmemi_now() - w->announced > PATIENCE_NS) {
         membarrier();
     } else if (!make(first)) {
@@ -97,7 +97,7 @@ enum shmemi_sleep_end shmemi_sleep(struct shmemi_waiter *w, uint64_t ns)
 {
     struct timespec bound = {.tv_sec = (time_t)(ns / 1000000000u),
                              .tv_nsec = (long)(ns % 1000000000u)};
-    __atomic_fetch_add(&shmemi_state.live->effort.sleeps, 1, __ATOMIC_RELAXED);
+    shmemi_count(&shmemi_state.live->effort.sleeps, 1);
     long r = syscall(SYS_futex, &w->ctl->wakes, FUTEX_WAIT, w->wakes, &bound, NULL, 0);
     int error = r < 0 ? errno : 0;
     /* If no writer has cleared the announcement, it needs no new membarrier. */

@@ -284,14 +284,14 @@ void shmemi_wait_over(struct shmemi_waiter *w)
 {
     stop_polling(w);
     if (w->overslept)
-        __atomic_fetch_add(&shmemi_state.live->effort.late, 1, __ATOMIC_RELAXED);
+        shmemi_count(&shmemi_state.live->effort.late, 1);
     if (w->shown)
         shmemi_unshow(w);
     if (w->entry)
         shmemi_activity_unshow(w);
     if (w->began) {
-        __atomic_fetch_add(&shmemi_state.live->stalls, 1, __ATOMIC_RELAXED);
-        __atomic_fetch_add(&shmemi_state.live->stall_ns, shmemi_now() - w->began, __ATOMIC_RELAXED);
+        shmemi_count(&shmemi_state.live->stalls, 1);
+        shmemi_count(&shmemi_state.live->stall_ns, shmemi_now() - w->began);
         w->began = 0;
     }
 }
