@@ -9,10 +9,12 @@
  *
  * 31 and 32 PEs on 32 processors stayed like that for whole seconds, and a barrier took 14 to 120
  * us instead of 2 (Xeon, Linux 6.18): a thread that has just run does not move to an idle
- * processor, and one that wakes among so many busy processors looks for none. So a thread that
- * shares its processor for long moves by itself. Each PE shows the others the processor of the
- * thread that waits; the one that moves chooses that on which the fewest are. It keeps its set of
- * processors.
+ * processor, and one that wakes among so many busy processors looks for none. The same holds for 64
+ * PEs, of which three met on some processors and one was alone on others. So a thread that shares
+ * its processor for long moves by itself. Each PE shows the others the processor of the thread that
+ * waits; the one that moves chooses that on which the fewest are. It keeps its set of processors.
+ * The kernel moves threads, too, so each yield shows the processor anew: PEs that chose by old
+ * places stayed badly spread for 50 ms.
  *
  * sched_yield puts a thread behind all others, and a thread that computes keeps its slice of 3 ms
  * before it gives way, even to one that was woken. Beside six computing threads on two processors,
@@ -20,6 +22,11 @@
  * length, and the scheduler prefers one with shorter slices: then it was 12 s. Threads with short
  * slices are switched more often, which took up to a twentieth of their throughput where two shared
  * a processor. So a thread gets them only after one yield of half a millisecond.
+ *
+ * It gives them back after many yields without a long one. A yield costs a thread what is left of
+ * its slice, so beside PEs with slices of 2.8 ms one with .1 ms is chosen up to 28 times before one
+ * of them. Each long yield in a run had left one more PE with short slices for good: of 64 PEs on
+ * 32 processors 27 to 58 had them, and a barrier took 16 to 50 us. It takes 6 if all have the same.
  */
 #define _GNU_SOURCE
 #include "processor.h"
@@ -34,23 +41,25 @@
 #define LONG_YIELD_NS 500000u
 #define SLICE_NS 100000u
 
+/* So many quick yields end the time of short slices. They take .3 to 1 ms where all PEs yield.
+ * Beside a thread that computes there are no more than some 100 between two long ones, at the
+ * slowest tick of the kernel, 10 ms. */
+#define QUICK_YIELDS 1000
+
 /* After a yield that let another thread run, as many have to let none run until the processor is
  * the thread's own again. */
 #define QUIET_YIELDS 64
 
-/* Where PEs share processors by their number, a thread looks at the clock after so many yields. */
-#define LOOK_YIELDS 64
-
 /* A thread that has shared its processor for this time looks for another one, and then waits twice
  * as long for the next look, up to the last time. A look takes some microseconds, a move 50. */
 #define MOVE_FIRST_NS 200000u
-#define MOVE_LAST_NS 16000000u
+#define MOVE_LAST_NS 4000000u
 
 static _Thread_local struct {
-    bool short_slices;
-    uint32_t loud; /* quiet yields until the processor is its own; 0: it is */
-    uint32_t yields;
-    uint64_t since; /* when it began to share it, or looked for another one */
+    uint32_t brief;       /* quick yields until it has its usual slices again; 0: it has them */
+    uint64_t usual_slice; /* where it has short ones */
+    uint32_t loud;        /* quiet yields until the processor is its own; 0: it is */
+    uint64_t since;       /* when it began to share it, or looked for another one; 0: neither */
     uint64_t patience;
 } mine;
 
@@ -73,24 +82,33 @@ struct attributes {
     uint32_t clamp_most;
 };
 
-/* A refusal, or a kernel that does not know the field, leaves the thread as it is. */
-static void shorten_slices(void)
+/* A kernel that does not know the slice says 0. */
+static bool read_slice(struct attributes *a)
 {
-    struct attributes a = {.size = sizeof a};
-    mine.short_slices = true;
-    if (syscall(SYS_sched_getattr, 0, &a, sizeof a, 0) != 0 || a.policy != SCHED_OTHER ||
-        (a.slice != 0 && a.slice <= SLICE_NS))
-        return;
-    a.slice = SLICE_NS;
-    syscall(SYS_sched_setattr, 0, &a, 0);
+    *a = (struct attributes){.size = sizeof *a};
+    return syscall(SYS_sched_getattr, 0, a, sizeof *a, 0) == 0 && a->policy == SCHED_OTHER;
 }
 
-static void yield_and_time(void)
+static void shorten_slices(void)
 {
-    uint64_t before = mine.short_slices ? 0 : shmemi_now();
-    sched_yield();
-    if (!mine.short_slices && shmemi_now() - before >= LONG_YIELD_NS)
-        shorten_slices();
+    struct attributes a;
+    if (!read_slice(&a) || a.slice <= SLICE_NS)
+        return;
+    uint64_t usual = a.slice;
+    a.slice = SLICE_NS;
+    if (syscall(SYS_sched_setattr, 0, &a, 0) == 0)
+        mine.usual_slice = usual;
+}
+
+/* A slice that the program has set meanwhile stays. */
+static void restore_slices(void)
+{
+    struct attributes a;
+    if (mine.usual_slice != 0 && read_slice(&a) && a.slice == SLICE_NS) {
+        a.slice = mine.usual_slice;
+        syscall(SYS_sched_setattr, 0, &a, 0);
+    }
+    mine.usual_slice = 0;
 }
 
 static long switches(void)
@@ -99,12 +117,44 @@ static long switches(void)
     return getrusage(RUSAGE_THREAD, &u) == 0 ? u.ru_nivcsw : 0;
 }
 
-void shmemi_processor_show(void)
+static void show(int cpu)
 {
-    int cpu = sched_getcpu();
     uint32_t *shown = &shmemi_my_ctl()->processor;
     if (cpu >= 0 && __atomic_load_n(shown, __ATOMIC_RELAXED) != (uint32_t)cpu + 1)
         __atomic_store_n(shown, (uint32_t)cpu + 1, __ATOMIC_RELAXED);
+}
+
+void shmemi_processor_show(void)
+{
+    show(sched_getcpu());
+}
+
+void shmemi_processor_slept(void)
+{
+    shmemi_processor_show();
+    mine.since = 0;
+}
+
+static void choose_slice(bool long_yield)
+{
+    if (long_yield) {
+        if (mine.brief == 0)
+            shorten_slices();
+        mine.brief = QUICK_YIELDS;
+    } else if (mine.brief > 0 && --mine.brief == 0) {
+        restore_slices();
+    }
+}
+
+/* Returns the time after it. */
+static uint64_t yield_and_time(void)
+{
+    uint64_t before = shmemi_now();
+    sched_yield();
+    uint64_t now = shmemi_now();
+    choose_slice(now - before >= LONG_YIELD_NS);
+    shmemi_processor_show();
+    return now;
 }
 
 /* How many PEs of this node each processor has, by what they have shown last. */
@@ -138,20 +188,21 @@ static void move(void)
     }
     if (on[best] + 1 >= on[mine_is])
         return;
+    show(best); /* before others look */
     CPU_ZERO(&one);
     CPU_SET(best, &one);
-    if (sched_setaffinity(0, sizeof one, &one) != 0)
-        return;
-    sched_setaffinity(0, sizeof allowed, &allowed);
+    bool moved = sched_setaffinity(0, sizeof one, &one) == 0;
+    if (moved)
+        sched_setaffinity(0, sizeof allowed, &allowed);
     shmemi_processor_show();
-    shmemi_count(&shmemi_state.live->effort.moves, 1);
+    if (moved)
+        shmemi_count(&shmemi_state.live->effort.moves, 1);
 }
 
-static void move_when_due(void)
+static void move_when_due(uint64_t now)
 {
     if (!shmemi_state.moves)
         return;
-    uint64_t now = shmemi_now();
     if (mine.since == 0) {
         mine.since = now;
         mine.patience = MOVE_FIRST_NS;
@@ -167,17 +218,15 @@ void shmemi_yield(void)
     struct shmemi_statuspage_effort *counts = &shmemi_state.live->effort;
     shmemi_count(&counts->yields, 1);
     if (shmemi_state.crowded) {
-        yield_and_time();
-        if (++mine.yields % LOOK_YIELDS == 0)
-            move_when_due();
+        move_when_due(yield_and_time());
         return;
     }
     long before = switches();
-    yield_and_time();
+    uint64_t now = yield_and_time();
     if (switches() != before) {
         shmemi_count(&counts->switches, 1);
         mine.loud = QUIET_YIELDS;
-        move_when_due();
+        move_when_due(now);
     } else if (mine.loud > 0 && --mine.loud == 0) {
         mine.since = 0;
     }

@@ -201,6 +201,7 @@ static bool nap(struct shmemi_waiter *w)
     if (w->limited && limit.ns > waited && limit.ns - waited < ns)
         ns = limit.ns - waited;
     enum shmemi_sleep_end end = shmemi_sleep(w, ns);
+    shmemi_processor_slept();
     w->overslept = end == SHMEMI_OVERSLEPT;
     if (w->overslept) {
         w->nap_us = w->nap_us * 2 > longest ? longest : w->nap_us * 2;
@@ -232,6 +233,8 @@ static void spin_or_yield(struct shmemi_waiter *w, bool shared)
     if (w->turns < w->yield_at) {
         if (w->turns > BARE_TURNS)
             relax();
+        else if (w->turns == BARE_TURNS)
+            shmemi_processor_show();
         w->unclocked++;
         return;
     }

@@ -93,21 +93,21 @@ func (m *machine) recovery(p policy, late time.Duration, seed uint64) time.Durat
 	}
 }
 
-// constant is a time from capi/front/wait.c.
-func constant(t *testing.T, name string) time.Duration {
-	source, err := os.ReadFile("../../capi/front/wait.c")
+// constant reads a number that a file of capi/front defines.
+func constant(t *testing.T, file, name string) int {
+	source, err := os.ReadFile("../../capi/front/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := regexp.MustCompile(`#define ` + name + ` (\d+)u`).FindSubmatch(source)
+	m := regexp.MustCompile(`#define ` + name + ` (\d+)u?\b`).FindSubmatch(source)
 	if m == nil {
-		t.Fatalf("wait.c does not define %s", name)
+		t.Fatalf("%s does not define %s", file, name)
 	}
-	ns, err := strconv.Atoi(string(m[1]))
+	n, err := strconv.Atoi(string(m[1]))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return time.Duration(ns)
+	return n
 }
 
 // TestModel: with the policy of wait.c a node is quick again within 10 ms of the arrival of a late
@@ -115,7 +115,7 @@ func constant(t *testing.T, name string) time.Duration {
 // machine fall asleep in each barrier for as long as one looks.
 func TestModel(t *testing.T) {
 	t.Parallel()
-	now := policy{awake: constant(t, "AWAKE_NS"), shared: true}
+	now := policy{awake: time.Duration(constant(t, "wait.c", "AWAKE_NS")), shared: true}
 	before := policy{awake: 600 * time.Microsecond}
 	for _, late := range []time.Duration{20 * time.Millisecond, 200 * time.Millisecond} {
 		for _, pes := range []int{2, 3, 8, 16, 31, 32, 64} {

@@ -1,9 +1,10 @@
 /*
  * moving.c: a thread that shares its processor, on a machine of this program's own: it says on
- * which processors the PEs are, and which yields let another thread run.
+ * which processors the PEs are, which yields let another thread run, and how long they take.
  */
 #define _GNU_SOURCE
 #include <sched.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,9 +46,10 @@ uint64_t shmemi_now(void)
 
 static bool lets_run;
 static long switched;
+static uint64_t yield_ns;
 static int fake_yield(void)
 {
-    clock_ns += 10000;
+    clock_ns += yield_ns;
     switched += lets_run;
     return 0;
 }
@@ -73,9 +75,12 @@ static int fake_allowed(pid_t pid, size_t size, cpu_set_t *set)
     return 0;
 }
 
+static uint32_t shown_first; /* by this thread, when it began its last move */
 static int fake_allow(pid_t pid, size_t size, const cpu_set_t *set)
 {
     (void)pid, (void)size;
+    if (!CPU_ISSET(cpu, set))
+        shown_first = pe[0].page.processor;
     allowed = *set;
     if (!CPU_ISSET(cpu, set))
         for (cpu = 0; !CPU_ISSET(cpu, set); cpu++)
@@ -83,9 +88,23 @@ static int fake_allow(pid_t pid, size_t size, const cpu_set_t *set)
     return 0;
 }
 
+/* The slice of this thread. */
+static uint64_t slice;
+static int slices_set;
 static long fake_syscall(long number, ...)
 {
-    return number < 0;
+    va_list arguments;
+    va_start(arguments, number);
+    (void)va_arg(arguments, int);
+    struct attributes *a = va_arg(arguments, struct attributes *);
+    va_end(arguments);
+    if (number == SYS_sched_getattr) {
+        a->slice = slice;
+    } else {
+        slice = a->slice;
+        slices_set++;
+    }
+    return 0;
 }
 
 static int checks, failures;
@@ -97,6 +116,8 @@ static int checks, failures;
             failures++;                                                                            \
         }                                                                                          \
     } while (0)
+
+enum { USUAL_SLICE = 2800000 };
 
 /* This thread, of PE 0, is on a processor with PE 1. PE 2 is on the next one, PE 3 on the last of
  * four but one; -1: it is nowhere yet. */
@@ -114,6 +135,9 @@ static void begin(int third, int fourth)
     for (int i = 0; i < PES; i++)
         pe[i].page.processor = (uint32_t)(on[i] + 1);
     lets_run = true;
+    yield_ns = 10000;
+    slice = USUAL_SLICE;
+    slices_set = 0;
 }
 
 static void yield(int times)
@@ -130,6 +154,7 @@ static void moves(void)
     yield(20);
     CHECK(cpu == 3 && CPU_COUNT(&allowed) == 4 && pe[0].page.processor == 4);
     CHECK(shown.effort.moves == 1 && shown.effort.switches == 30);
+    CHECK(shown_first == 4); /* the next one to look does not choose the same processor */
     /* The processor is its own again. */
     lets_run = false;
     yield(QUIET_YIELDS);
@@ -167,11 +192,87 @@ static void crowded(void)
     CHECK(shown.effort.moves == 1); /* two on each */
 }
 
+/* The kernel moves threads, too. */
+static void shows(void)
+{
+    begin(1, 2);
+    shmemi_state.crowded = 1;
+    yield(1);
+    cpu = 2;
+    yield(1);
+    CHECK(pe[0].page.processor == 3);
+    cpu = 1;
+    shmemi_processor_slept();
+    CHECK(pe[0].page.processor == 2);
+}
+
+/* A thread that has looked in vain for long looks soon again behind a sleep: the kernel may have
+ * woken it beside others. */
+static void looks_after_sleep(void)
+{
+    begin(1, 2);
+    shmemi_state.crowded = 1;
+    CPU_CLR(3, &allowed);
+    yield(10000);
+    CHECK(mine.patience == MOVE_LAST_NS && shown.effort.moves == 0);
+    CPU_SET(3, &allowed);
+    shmemi_processor_slept();
+    yield(25);
+    CHECK(shown.effort.moves == 1 && cpu == 3);
+}
+
+/* Beside a thread that computes, a yield takes a slice of it. */
+static void slices(void)
+{
+    begin(1, 2);
+    shmemi_state.crowded = 1;
+    yield(1);
+    CHECK(slice == USUAL_SLICE && slices_set == 0);
+    yield_ns = 1000000;
+    yield(3);
+    CHECK(slice == SLICE_NS && slices_set == 1);
+    /* The next long yield comes before the thread has its usual slices again. */
+    yield_ns = 1000;
+    yield(QUICK_YIELDS - 1);
+    CHECK(slice == SLICE_NS);
+    yield_ns = 1000000;
+    yield(1);
+    yield_ns = 1000;
+    yield(QUICK_YIELDS - 1);
+    CHECK(slice == SLICE_NS && slices_set == 1);
+    yield(1);
+    CHECK(slice == USUAL_SLICE && slices_set == 2);
+    yield(2 * QUICK_YIELDS);
+    CHECK(slices_set == 2);
+}
+
+/* What the program has set stays. */
+static void own_slices(void)
+{
+    begin(1, 2);
+    slice = 50000;
+    yield_ns = 1000000;
+    yield(1);
+    CHECK(slice == 50000 && slices_set == 0);
+    begin(1, 2);
+    yield_ns = 1000000;
+    yield(1);
+    CHECK(slice == SLICE_NS);
+    slice = 700000;
+    yield_ns = 1000;
+    yield(QUICK_YIELDS);
+    CHECK(slice == 700000 && slices_set == 1);
+}
+
 int main(void)
 {
     moves();
     stays();
     crowded();
+    shows();
+    looks_after_sleep();
+    slices();
+    own_slices();
     printf("%d passed, %d failed\n", checks - failures, failures);
     return failures != 0;
 }
