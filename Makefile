@@ -70,6 +70,7 @@ bench: ## compare with Open MPI's OSHMEM, measure starts and the rings; writes b
 	@python3 bench/chart.py
 	@python3 bench/start.py
 	@python3 bench/waits.py
+	@python3 bench/waits_hosts.py
 	@python3 bench/stalls.py --jobs 60
 	@python3 bench/preload.py
 	@rm -f bench/results/ring-host.jsonl

@@ -37,6 +37,12 @@ class Waits(unittest.TestCase):
         text = waits.table([row(2, "shmemrun", "sum", 1, 3, 2)], "sum", "us")
         self.assertIn("| 2 | 2 (3) |", text)
 
+    def test_faults(self):
+        rows = [row(2, "shmemrun", "failed", 0, 1, 1), row(4, "shmemrun", "failed", 0)]
+        self.assertEqual(
+            list(waits.failures(rows)), ["shmemrun, 2 PEs: 2 of 3 runs ended in a fault"]
+        )
+
     def test_a_run_that_fails(self):
         self.assertIsNone(waits.measure(["sh", "-c", "echo 'barrier_all\t0\t1\tus'; exit 3"]))
 

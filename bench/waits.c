@@ -14,7 +14,8 @@
  * Output, from PE 0, tab-separated:   metric  size  value  unit
  * switches, waited and stolen say what the figures were taken beside: voluntary context switches a
  * second of the busiest PE, the time that threads were ready to run and did not, and the processor
- * time that the host of a virtual machine took, both in percent.
+ * time that the host of a virtual machine took, both in percent. wait_* are counters of libshmem, a
+ * second, of the PE with the most.
  */
 #define _GNU_SOURCE
 #include <shmem.h>
@@ -34,6 +35,14 @@
 #endif
 
 enum { BATCHES = 100, NSYNC = 64, SOON = 20, LATE_MS = 20, NEVER_MS = 500 };
+
+/* Other libraries have no such functions. */
+int shmemx_pcntr_find(const char *name) __attribute__((weak));
+int shmemx_pcntr_get(int id, int pe, uint64_t *value) __attribute__((weak));
+
+static const char *const counters[] = {"wait_yields", "wait_sleeps",      "wait_late",
+                                       "wait_wakes",  "wait_membarriers", "wait_moves"};
+enum { COUNTERS = sizeof counters / sizeof *counters };
 
 static int me, npes;
 static long *number, *sum, *agreed;
@@ -192,6 +201,7 @@ static double recovery(double quick_us)
 
 struct beside {
     double at_us, switches, waited_ns, stolen, ticks;
+    uint64_t counts[COUNTERS];
 };
 
 static struct beside beside(void)
@@ -215,6 +225,8 @@ static struct beside beside(void)
     b.stolen = v[7];
     if (f != NULL)
         fclose(f);
+    for (int i = 0; shmemx_pcntr_find != NULL && i < COUNTERS; i++)
+        shmemx_pcntr_get(shmemx_pcntr_find(counters[i]), -1, &b.counts[i]);
     return b;
 }
 
@@ -229,6 +241,10 @@ static void beside_rows(const char *when, const struct beside *a)
     row(name, 0, largest((b.waited_ns - a->waited_ns) / us / 10), "%");
     snprintf(name, sizeof name, "stolen_%s", when);
     row(name, 0, b.ticks > a->ticks ? (b.stolen - a->stolen) / (b.ticks - a->ticks) * 100 : 0, "%");
+    for (int i = 0; shmemx_pcntr_find != NULL && i < COUNTERS; i++) {
+        snprintf(name, sizeof name, "%s_%s", counters[i], when);
+        row(name, 0, largest((double)(b.counts[i] - a->counts[i]) / us * 1e6), "1/s");
+    }
 }
 
 int main(int argc, char **argv)

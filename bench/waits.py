@@ -14,6 +14,7 @@ import shutil
 import statistics
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 
 import machine
@@ -24,6 +25,8 @@ FIGURES = {"barrier_all": "barrier_all", "sum": "sum of 8 B", "broadcast": "broa
 # The bounds at as many PEs as processors, and of every recovery.
 OF_OSHMEM, WORST, RECOVERY_MS = 0.35, 3, 10
 LIMIT = 60
+# A metric: 1 for a run that did not end well, else 0. Its row has the sum.
+FAILED = "failed"
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,8 @@ class Row:
 
     @staticmethod
     def of(pes, way, metric, values):
-        return Row(pes, way, metric, statistics.median(values), max(values), len(values))
+        middle = sum(values) if metric == FAILED else statistics.median(values)
+        return Row(pes, way, metric, middle, max(values), len(values))
 
 
 def numbers(processors):
@@ -114,6 +118,13 @@ def table(rows, metric, unit):
     return f"## {name}, {unit}\n\n" + "\n".join(lines) + "\n"
 
 
+def failures(rows):
+    """The runs that did not end well."""
+    for r in rows:
+        if r.metric == FAILED and r.median > 0:
+            yield f"{r.way}, {r.pes} PEs: {r.median:g} of {r.rounds} runs ended in a fault"
+
+
 def page(rows, facts, processors):
     where = ", ".join(f"{k} {v}" for k, v in facts.items())
     verdicts = "".join(
@@ -132,6 +143,7 @@ def page(rows, facts, processors):
                 *(table(rows, metric, "us") for metric in FIGURES),
                 table(rows, "recovery", "ms"),
                 table(rows, "stolen_quick", "% of the processors, taken by the host"),
+                "## Faults\n\n" + "".join(f"- {f}.\n" for f in list(failures(rows)) or ["None"]),
                 "## Bounds\n\n| what | met |\n|---|---|\n" + verdicts,
             ]
         )
@@ -166,14 +178,20 @@ def measure(argv):
 
 def run(made, processors, args):
     values = {}
+    end = time.monotonic() + args.seconds
     for number in range(args.rounds):
+        if time.monotonic() > end:
+            break
         for pes in numbers(processors):
             for way in WAYS if number % 2 else WAYS[::-1]:
                 if way.system not in made or shutil.which(way.argv[0]) is None:
                     continue
                 program = [made[way.system], str(args.milliseconds), str(args.delays)]
                 argv = way.command(pes, processors, program)
-                for metric, value in (argv and measure(argv) or {}).items():
+                if argv is None:
+                    continue
+                found = measure(argv)
+                for metric, value in {**(found or {}), FAILED: found is None}.items():
                     values.setdefault((pes, way.name, metric), []).append(value)
     return [Row.of(*key, of) for key, of in values.items()]
 
@@ -181,6 +199,7 @@ def run(made, processors, args):
 def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("--rounds", type=int, default=20)
+    p.add_argument("--seconds", type=int, default=3600, help="after which no round begins")
     p.add_argument("--milliseconds", type=int, default=50, help="of each figure")
     p.add_argument("--delays", type=int, default=5, help="of each run")
     p.add_argument("--least", type=int, default=8, help="processors without which it does nothing")
