@@ -13,7 +13,7 @@ bool shmemi_processor_is_shared(void);
 /* Shows the other PEs of the node on which processor the thread is. */
 void shmemi_processor_show(void);
 
-/* The thread has slept: it may be elsewhere, where others are. */
+/* The thread has slept. After a long sleep it may be elsewhere, where others are. */
 void shmemi_processor_slept(void);
 
 /* sched_yield, for a thread that waits. */

@@ -12,7 +12,7 @@ import (
 )
 
 // TestSlices: a PE that waits beside a thread that computes, and so has lost a whole slice, uses
-// short slices from then on.
+// short slices for a while.
 func TestSlices(t *testing.T) {
 	build := need.Build(t)
 	program := cc.Program(t, build, "testdata/slices.c")

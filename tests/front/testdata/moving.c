@@ -206,19 +206,38 @@ static void shows(void)
     CHECK(pe[0].page.processor == 2);
 }
 
-/* A thread that has looked in vain for long looks soon again behind a sleep: the kernel may have
- * woken it beside others. */
+/* A thread that has looked in vain for long looks often again behind a long sleep, as the kernel
+ * may have woken it beside others, but not behind a short one. */
 static void looks_after_sleep(void)
 {
+    for (int is_long = 0; is_long < 2; is_long++) {
+        begin(1, 2);
+        shmemi_state.crowded = 1;
+        CPU_CLR(3, &allowed);
+        yield(10000);
+        CHECK(mine.patience == MOVE_LAST_NS && shown.effort.moves == 0);
+        clock_ns += is_long ? MOVE_LAST_NS : 0;
+        shmemi_processor_slept();
+        yield(30);
+        CPU_SET(3, &allowed);
+        yield(60);
+        CHECK(shown.effort.moves == (uint64_t)is_long);
+    }
+}
+
+/* Beside a thread that computes. */
+static void stays_beside_others(void)
+{
     begin(1, 2);
-    shmemi_state.crowded = 1;
-    CPU_CLR(3, &allowed);
-    yield(10000);
-    CHECK(mine.patience == MOVE_LAST_NS && shown.effort.moves == 0);
-    CPU_SET(3, &allowed);
-    shmemi_processor_slept();
-    yield(25);
-    CHECK(shown.effort.moves == 1 && cpu == 3);
+    for (int i = 0; i < 100; i++) {
+        yield_ns = 1000000;
+        yield(1);
+        yield_ns = 10000;
+        yield(MOVE_YIELDS - 1);
+    }
+    CHECK(shown.effort.moves == 0);
+    yield(30);
+    CHECK(shown.effort.moves == 1);
 }
 
 /* Beside a thread that computes, a yield takes a slice of it. */
@@ -271,6 +290,7 @@ int main(void)
     crowded();
     shows();
     looks_after_sleep();
+    stays_beside_others();
     slices();
     own_slices();
     printf("%d passed, %d failed\n", checks - failures, failures);
