@@ -204,7 +204,7 @@ static bool all_lent(void)
 static void take_back(int64_t offset, const char *call)
 {
     if (shmemi_state.core->gpu_take_back(offset) != SHMEMI_DONE)
-        shmemi_abort(call, "see the cause", "%s", shmemi_state.core->error());
+        shmemi_abort(call, NULL, "%s", shmemi_state.core->error());
 }
 
 /* Makes buffer i the program's own again: with the pages of copy, or NULL, if it was never moved.

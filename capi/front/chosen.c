@@ -41,10 +41,14 @@ void shmemi_settle_gpu(const char *call)
     int64_t mine = moved ? -1 : 0, all;
     shmemi_exchange(&shmemi_world, &all, &mine, 1, &least, call);
     if (all < 0) {
-        if (moved && (shmemi_joined_as_given() || shmemi_teams_made()))
-            shmemi_abort(call, "call cudaSetDevice before init",
-                         "the thread uses another GPU than init took for this PE, which %s",
-                         shmemi_teams_made() ? "has teams" : "brought its job together itself");
+        if (moved && shmemi_teams_made())
+            shmemi_abort(call, "call cudaSetDevice before the first call that makes a team",
+                         "this thread chose another GPU than init, and the heap cannot follow it "
+                         "once the program has made teams");
+        if (moved && shmemi_joined_as_given())
+            shmemi_abort(call, "call cudaSetDevice before shmemx_init_attr",
+                         "this thread chose another GPU than shmemx_init_attr, and the heap cannot "
+                         "follow it in a job that was joined by that call");
         join_again(call);
     }
     settled = shmemi_joined();

@@ -73,7 +73,7 @@ int shmemi_team_create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx, co
         shmemi_abort(call, "use SHMEM_CTX_SERIALIZED, SHMEM_CTX_PRIVATE, SHMEM_CTX_NOSTORE or 0",
                      "the options %#lx have unknown bits", (unsigned long)options);
     if (ctx == NULL)
-        shmemi_abort(call, "pass where the answer goes", "ctx is NULL");
+        shmemi_abort(call, "pass the address of a shmem_ctx_t", "ctx is NULL");
     *ctx = SHMEM_CTX_INVALID;
     return t == NULL ? -1 : make(t, team, options, ctx, call);
 }
@@ -142,7 +142,7 @@ int shmemi_ctx_get_team(shmem_ctx_t ctx, shmem_team_t *team, const char *call)
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
     if (team == NULL)
-        shmemi_abort(call, "pass where the answer goes", "team is NULL");
+        shmemi_abort(call, "pass the address of a shmem_team_t", "team is NULL");
     *team = SHMEM_TEAM_INVALID;
     if (ctx == SHMEM_CTX_INVALID)
         return -1;

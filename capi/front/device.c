@@ -26,6 +26,6 @@ const void *shmemi_device_state(uint32_t version, uint32_t size)
     const void *state = shmemi_state.core->rings();
     pthread_mutex_unlock(&once);
     if (state == NULL)
-        shmemi_abort(call, "see the cause", "%s", shmemi_state.core->error());
+        shmemi_abort(call, NULL, "%s", shmemi_state.core->error());
     return state;
 }

@@ -224,7 +224,7 @@ int shmemi_eager_create(size_t nbytes, size_t count, int tile, shmemx_eager_t *e
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
     if (eager == NULL)
-        shmemi_abort(call, "pass where the answer goes", "eager is NULL");
+        shmemi_abort(call, "pass the address of a shmemx_eager_t", "eager is NULL");
     check_token(nbytes, tile == SHMEMX_EAGER_BEST ? SHMEMI_EAGER_NONE : tile, call);
     if (count == 0 || count > INT32_MAX)
         shmemi_abort(call, "use 1 to 2^31 - 1", "there cannot be %zu slots", count);

@@ -105,6 +105,12 @@ void shmemi_flush_stdout(void)
     funlockfile(stdout);
 }
 
+const char *shmemi_remedy_behind(const char *error)
+{
+    size_t n = strlen(error);
+    return n > 0 && error[n - 1] == ')' ? "" : " (run shmem-doctor)";
+}
+
 /* caller: "", or the call of another language, with a colon. */
 __attribute__((format(printf, 4, 0))) static void
 print(const char *caller, const char *call, const char *remedy, const char *cause, va_list args)
@@ -112,12 +118,17 @@ print(const char *caller, const char *call, const char *remedy, const char *caus
     char why[768], line[1280];
     vsnprintf(why, sizeof why, cause, args);
 
+    char end[512];
+    if (remedy == NULL)
+        snprintf(end, sizeof end, "%s", shmemi_remedy_behind(why));
+    else
+        snprintf(end, sizeof end, " (%s)", remedy);
     int n;
     if (shmemi_state.n_pes > 0)
-        n = snprintf(line, sizeof line, "shmem: PE %d: %s%s: %s (%s)\n", shmemi_state.my_pe, caller,
-                     call, why, remedy);
+        n = snprintf(line, sizeof line, "shmem: PE %d: %s%s: %s%s\n", shmemi_state.my_pe, caller,
+                     call, why, end);
     else
-        n = snprintf(line, sizeof line, "shmem: %s%s: %s (%s)\n", caller, call, why, remedy);
+        n = snprintf(line, sizeof line, "shmem: %s%s: %s%s\n", caller, call, why, end);
     if (n < (int)sizeof line) {
         shmemi_spell(line, sizeof line);
         n = (int)strlen(line);

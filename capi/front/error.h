@@ -9,7 +9,7 @@
 #define SHMEMI_ABORTED 134 /* what a shell shows for abort(): 128 + SIGABRT */
 
 /* Prints PE, call, cause and remedy on standard error, tells the launcher, and ends the process
- * with a non-zero status. */
+ * with a non-zero status. A remedy of NULL: the cause is an error of the core, or ends like one. */
 void shmemi_abort(const char *call, const char *remedy, const char *cause, ...)
     __attribute__((noreturn, format(printf, 3, 4)));
 /* The same for threads of the core, which no call of the program has brought here. */
@@ -19,6 +19,8 @@ void shmemi_abort_core(const char *call, const char *remedy, const char *cause, 
  * of this thread. The launcher learns of it by the status. */
 void shmemi_abort_in_handler(const char *call, const char *remedy, const char *cause, ...)
     __attribute__((noreturn, format(printf, 3, 4)));
+/* What follows an error of the core in a report: nothing when the error ends with its remedy. */
+const char *shmemi_remedy_behind(const char *error);
 void shmemi_abort_open(void);   /* once the core is loaded */
 void shmemi_abort_joined(void); /* once the process is in a job */
 /* Reports whether the handler of a signal runs in this thread. */

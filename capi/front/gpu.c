@@ -20,7 +20,7 @@ int shmemi_copies_apart(void)
 static void done(int rc, const char *call)
 {
     if (rc != SHMEMI_DONE)
-        shmemi_abort(call, "see the cause", "%s", shmemi_state.core->error());
+        shmemi_abort(call, NULL, "%s", shmemi_state.core->error());
 }
 
 /* Main memory of the program needs no driver; asking where a pointer is costs less than a copy

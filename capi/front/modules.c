@@ -25,11 +25,15 @@ static struct module {
     void *at; /* the variable, in the memory of the GPU */
 } * modules;
 
-/* A program that loads code can go on without it, so these return. */
+/* A program that loads code can go on without it, so these return. remedy: NULL after an error of
+ * the core. */
 static int complain(const char *call, const char *cause, const char *remedy)
 {
     char line[2048];
-    snprintf(line, sizeof line, "%s: %s (%s)", call, cause, remedy);
+    if (remedy == NULL)
+        snprintf(line, sizeof line, "%s: %s%s", call, cause, shmemi_remedy_behind(cause));
+    else
+        snprintf(line, sizeof line, "%s: %s (%s)", call, cause, remedy);
     shmemi_state.core->report(line);
     return -1;
 }
@@ -43,7 +47,7 @@ static int give(enum shmemi_module_what what, const void *handle, const char *ca
     if (handle == NULL)
         return complain(call, "the handle is NULL", "load the code first");
     if (shmemi_units_job(error, sizeof error) != 0)
-        return complain(call, error, "see the cause");
+        return complain(call, error, NULL);
     if (core->module_job(what, (void *)handle, &at, &size) != SHMEMI_DONE)
         return complain(call, core->error(),
                         "compile the code with shmem/shmem.cuh, and use the library in it");
@@ -55,7 +59,7 @@ static int give(enum shmemi_module_what what, const void *handle, const char *ca
         return complain(call, error, "compile it with the header that came with this library");
     }
     if (core->gpu_move(at, shmemi_units_image(), size) != SHMEMI_DONE)
-        return complain(call, core->error(), "see the cause");
+        return complain(call, core->error(), NULL);
     for (struct module *m = modules; m != NULL; m = m->next)
         if (m->at == at)
             return 0;
@@ -76,7 +80,7 @@ static int take(const void *handle, const char *call)
         int rc = shmemi_state.core->gpu_clear(m->at, sizeof(struct shmemi_device_image));
         *p = m->next;
         free(m);
-        return rc == SHMEMI_DONE ? 0 : complain(call, shmemi_state.core->error(), "see the cause");
+        return rc == SHMEMI_DONE ? 0 : complain(call, shmemi_state.core->error(), NULL);
     }
     return complain(call, "the code was not given the job",
                     "pass a handle that an init was called with");

@@ -69,14 +69,14 @@ static void begin(const char *call)
                      "this PE uses no GPU");
     if (shmemi_units_job(error, sizeof error) != 0 ||
         shmemi_streams_begin(error, sizeof error) != 0)
-        shmemi_abort(call, "see the cause", "%s", error);
+        shmemi_abort(call, NULL, "%s", error);
 }
 
 static void queue(enum shmemi_stream_what what, const struct shmemi_stream_call *c,
                   struct CUstream_st *stream, const char *call)
 {
     if (SHMEMI_UNLIKELY(shmemi_state.core->stream_call(what, c, stream) != SHMEMI_DONE))
-        shmemi_abort(call, "see the cause", "%s", shmemi_state.core->error());
+        shmemi_abort(call, NULL, "%s", shmemi_state.core->error());
 }
 
 /* The address in the heap. For a registered buffer the program may pass the buffer's own address.

@@ -94,7 +94,7 @@ int shmemi_team_survivors(shmem_team_t parent_team, shmem_team_t *new_team, cons
     struct shmemi_team *parent = shmemi_team_of(parent_team, call), *made = NULL;
     int slot, rc;
     if (new_team == NULL)
-        shmemi_abort(call, "pass where the answer goes", "new_team is NULL");
+        shmemi_abort(call, "pass the address of a shmem_team_t", "new_team is NULL");
     *new_team = SHMEM_TEAM_INVALID;
     if (parent == NULL)
         return -1;

@@ -31,7 +31,7 @@ int shmemi_team_get_config(shmem_team_t team, long mask, shmem_team_config_t *co
                      (unsigned long)mask);
     if (mask & SHMEM_TEAM_NUM_CONTEXTS) {
         if (config == NULL)
-            shmemi_abort(call, "pass where the answer goes", "config is NULL");
+            shmemi_abort(call, "pass the address of a shmem_team_config_t", "config is NULL");
         config->num_contexts = t->num_contexts;
     }
     return 0;

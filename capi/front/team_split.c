@@ -40,6 +40,12 @@ struct vote {
 };
 _Static_assert(sizeof(struct vote) <= SHMEMI_TEAM_SLOT, "a vote fits a slot");
 
+/* An argument of the call, by its name in the header. */
+struct argument {
+    const char *name;
+    int value;
+};
+
 static void combine_votes(void *acc, const void *in, size_t n)
 {
     struct vote *a = acc;
@@ -63,14 +69,17 @@ static struct shmemi_team *build(const struct shmemi_team *parent, const struct 
     return pes == NULL ? NULL : shmemi_team_new(pes, p->size, p->num_contexts);
 }
 
-static void check_same(const struct vote *all, const char *call)
+static void check_same(const struct vote *all, const struct argument *args, const char *call)
 {
-    for (int i = 0; i < 3; i++)
-        if (all->least[i] != -all->most[i])
-            shmemi_abort(
-                call, "pass the same on every PE of the parent team",
-                "number %d of the description of the teams is %lld on a PE and %lld on another",
-                i + 1, (long long)all->least[i], (long long)-all->most[i]);
+    char remedy[96];
+    for (int i = 0; i < 3; i++) {
+        if (all->least[i] == -all->most[i])
+            continue;
+        snprintf(remedy, sizeof remedy, "pass the same %s on every PE of the parent team",
+                 args[i].name);
+        shmemi_abort(call, remedy, "%s is %lld on one PE and %lld on another", args[i].name,
+                     (long long)all->least[i], (long long)-all->most[i]);
+    }
 }
 
 enum { MEMORY = 1, CLAIMED = 2, GOOD = MEMORY | CLAIMED };
@@ -81,19 +90,19 @@ enum { MEMORY = 1, CLAIMED = 2, GOOD = MEMORY | CLAIMED };
  * threads may split several teams at once.
  */
 static int64_t settle(struct shmemi_team *parent, struct shmemi_team **made, int n, int64_t state,
-                      const int *args, int *slots, const char *call)
+                      const struct argument *args, int *slots, const char *call)
 {
     static const struct shmemi_reducer votes = {combine_votes, sizeof(struct vote)};
     struct vote mine = {.ok = state}, all;
     for (int i = 0; i < 3; i++) {
-        mine.least[i] = args[i];
-        mine.most[i] = -(int64_t)args[i];
+        mine.least[i] = args[i].value;
+        mine.most[i] = -(int64_t)args[i].value;
     }
     shmemi_team_ids_free(mine.free);
     shmemi_exchange(parent, &all, &mine, 1, &votes, call);
     if (!shmemi_collective_holds())
         return 0;
-    check_same(&all, call);
+    check_same(&all, args, call);
     for (int i = 0; i < n; i++)
         slots[i] = shmemi_team_ids_lowest(all.free, i == 0 ? SHMEMI_FIRST_TEAM_ID : slots[0] + 1);
     if (!(all.ok & MEMORY) || slots[0] < 0 || slots[n - 1] < 0)
@@ -112,10 +121,10 @@ static int64_t settle(struct shmemi_team *parent, struct shmemi_team **made, int
     return all.ok;
 }
 
-/* Makes up to two teams of a parent, which all of its PEs do together. args: numbers that have to
- * be equal on all. 0 on every PE, or -1 on every PE. */
-static int split(struct shmemi_team *parent, const struct plan *plans, int n, const int *args,
-                 shmem_team_t **handles, const char *call)
+/* Makes up to two teams of a parent, which all of its PEs do together. args: three arguments that
+ * have to be equal on all. 0 on every PE, or -1 on every PE. */
+static int split(struct shmemi_team *parent, const struct plan *plans, int n,
+                 const struct argument *args, shmem_team_t **handles, const char *call)
 {
     struct shmemi_team *made[2] = {NULL, NULL};
     int slots[2] = {-1, -1};
@@ -161,7 +170,7 @@ static int contexts_of(const shmem_team_config_t *config, long mask, const char 
 static void need(const void *p, const char *what, const char *call)
 {
     if (p == NULL)
-        shmemi_abort(call, "pass where the answer goes", "%s is NULL", what);
+        shmemi_abort(call, "pass the address of a shmem_team_t", "%s is NULL", what);
 }
 
 /* each: every PE passes the numbers of its own team, and a PE whose numbers are not usable takes
@@ -183,7 +192,9 @@ static int split_strided(shmem_team_t parent_team, struct plan p, bool each, shm
     p.member = valid && (p.stride == 0 ? distance == 0
                                        : distance % p.stride == 0 && distance / p.stride >= 0 &&
                                              distance / p.stride < p.size);
-    const int args[3] = {each ? 0 : p.start, each ? 0 : p.stride, each ? 0 : p.size};
+    const struct argument args[3] = {{"start", each ? 0 : p.start},
+                                     {"stride", each ? 0 : p.stride},
+                                     {"size", each ? 0 : p.size}};
     int rc = split(parent, &p, 1, args, &new_team, call);
     return valid ? rc : -1;
 }
@@ -220,7 +231,7 @@ int shmemi_team_split_2d(shmem_team_t parent_team, int xrange, const shmem_team_
         {row, 1, n - row < width ? n - row : width, contexts_of(xconfig, xmask, call), true},
         {x, width, (n - x + width - 1) / width, contexts_of(yconfig, ymask, call), true},
     };
-    const int args[3] = {xrange, 0, 0};
+    const struct argument args[3] = {{"xrange", xrange}};
     shmem_team_t *handles[2] = {xteam, yteam};
     return split(parent, plans, 2, args, handles, call);
 }

@@ -138,7 +138,7 @@ void shmemi_device_register(struct shmemi_unit *unit)
     }
     pthread_mutex_unlock(&mutex);
     if (rc != 0)
-        shmemi_abort("loading a library with kernels", "see the cause", "%s", error);
+        shmemi_abort("loading a library with kernels", NULL, "%s", error);
 }
 
 void shmemi_device_unregister(struct shmemi_unit *unit)
@@ -170,7 +170,7 @@ int shmemi_context(const void *target, void *context, size_t size)
     int rc = active ? 0 : make(error, sizeof error);
     pthread_mutex_unlock(&mutex);
     if (rc != 0)
-        shmemi_abort(call, "see the cause", "%s", error);
+        shmemi_abort(call, NULL, "%s", error);
     if (!active)
         shmemi_abort(call, "give the PE a GPU, or do not call this", "this PE has no GPU");
     if (!shmemi_in_heap(target, 1))

@@ -90,9 +90,9 @@ static int open_runtime(const char *call)
     return NVSHMEMX_ERROR_NOT_SUPPORTED;
 }
 
-static int refuse(const char *call, const char *what, int error)
+static int refuse(const char *call, const char *what, int error, const char *remedy)
 {
-    fprintf(stderr, "shmem: %s: %s: %s (see the cause)\n", call, what, runtime.describe(error));
+    fprintf(stderr, "shmem: %s: %s: %s (%s)\n", call, what, runtime.describe(error), remedy);
     return NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED;
 }
 
@@ -106,8 +106,9 @@ static int most_blocks(const void *func, struct dim block, size_t shared, int *m
 {
     int device = 0, can = 0, processors = 0, blocks = 0;
     if (func == NULL || most == NULL) {
-        fprintf(stderr, "shmem: %s: %s is NULL (pass a kernel, and where the answer goes)\n", call,
-                func == NULL ? "func" : "gridsize");
+        fprintf(stderr, "shmem: %s: %s is NULL (pass %s)\n", call,
+                func == NULL ? "func" : "gridsize",
+                func == NULL ? "a kernel" : "the address of an int");
         return NVSHMEMX_ERROR_INVALID_VALUE;
     }
     if (volume(block) == 0 || volume(block) > 1024) {
@@ -127,7 +128,8 @@ static int most_blocks(const void *func, struct dim block, size_t shared, int *m
     if (error == 0 && can)
         error = runtime.fit(&blocks, func, (int)volume(block), shared);
     if (error != 0)
-        return refuse(call, "ask how many blocks fit", error);
+        return refuse(call, "ask how many blocks fit", error,
+                      "pass func of a __global__ function that is compiled for this GPU");
     if (!can) {
         fprintf(stderr, "shmem: %s: GPU %d launches no cooperative kernels (use another GPU)\n",
                 call, device);
@@ -161,7 +163,10 @@ static int launch(struct config c, const void *func, void **args, const char *ca
     c.attributes = all;
     c.n = n;
     int error = runtime.launch(&c, func, args);
-    return error == 0 ? 0 : refuse(call, "launch", error);
+    return error == 0 ? 0
+                      : refuse(call, "launch", error,
+                               "check func, args and the sizes of the launch; compute-sanitizer "
+                               "finds what an earlier kernel did wrong");
 }
 
 #pragma GCC visibility push(default)

@@ -65,7 +65,7 @@ static int refuse(const char *call, const char *why)
 int nvshmemi_team_get_uniqueid(nvshmemx_team_uniqueid_t *id, const char *call)
 {
     if (id == NULL)
-        return refuse(call, "uniqueid is NULL (pass where the answer goes)");
+        return refuse(call, "uniqueid is NULL (pass the address of an nvshmemx_team_uniqueid_t)");
     return shmemi_team_uniqueid(id, call);
 }
 
@@ -73,7 +73,7 @@ int nvshmemi_team_init(nvshmem_team_t *team, const nvshmem_team_config_t *config
                        int rank, const char *call)
 {
     if (team == NULL)
-        return refuse(call, "team is NULL (pass where the answer goes)");
+        return refuse(call, "team is NULL (pass the address of an nvshmem_team_t)");
     *team = NVSHMEM_TEAM_INVALID;
     if (config == NULL)
         return refuse(call, "config is NULL (pass one with the unique ID of the team)");

@@ -64,7 +64,7 @@ var rows = []row{
 	{what: "signal_operation", status: aborted, say: []string{`PE \d: shmem_putmem_signal: signal operation 77 does not exist \(use SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD\)`}},
 	{what: "stream_without_gpu", status: aborted, say: []string{`PE \d: shmemx_barrier_all_on_stream: this PE uses no GPU \(start the PE where there is a GPU, with SHMEM_HEAP=device or pinned\)`}},
 	{what: "stream_before_init", only: onNode, status: aborted, say: []string{uninitialised("shmemx_quiet_on_stream")}},
-	{what: "module_without_gpu", status: 0, say: []string{`shmem: PE \d: shmemx_cumodule_init: this PE has no GPU`, `PE 0 went on`, `PE 1 went on`}},
+	{what: "module_without_gpu", status: 0, say: []string{`shmem: PE \d: shmemx_cumodule_init: this PE has no GPU \(give it one, or do not call this\)\n`, `PE 0 went on`, `PE 1 went on`}},
 	{what: "module_of_nothing", status: 0, say: []string{`shmem: PE \d: shmemx_culibrary_init: the handle is NULL \(load the code first\)`, `PE 0 went on`}},
 	{what: "wait_comparison", status: aborted, say: []string{`PE \d: shmem_long_wait_until: comparison 42 does not exist`}},
 	{what: "wait_private", status: aborted, say: []string{`PE \d: shmem_long_wait_until: 0x\w+ is not a symmetric address \(wait on memory from shmem_malloc\)`}},

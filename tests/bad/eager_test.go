@@ -13,7 +13,7 @@ var eagerRows = []row{
 	{what: "eager_no_slots", status: aborted, say: []string{`PE \d: shmemx_eager_create: there cannot be 0 slots \(use 1 to 2\^31 - 1\)`}},
 	{what: "eager_no_tile", only: onNode, status: aborted, say: []string{`PE \d: shmemx_eager_size: there is no tile of 64 bytes \(use SHMEMX_EAGER_BLOCK, `}},
 	{what: "eager_best_size", only: onNode, status: aborted, say: []string{`PE \d: shmemx_eager_size: there is no tile of -1 bytes`}},
-	{what: "eager_no_place", only: onNode, status: aborted, say: []string{`PE \d: shmemx_eager_create: eager is NULL \(pass where the answer goes\)`}},
+	{what: "eager_no_place", only: onNode, status: aborted, say: []string{`PE \d: shmemx_eager_create: eager is NULL \(pass the address of a shmemx_eager_t\)`}},
 	{what: "eager_sizes_differ", status: aborted, say: []string{`PE \d: shmemx_eager_create: nbytes is 64 on a PE and 65 on another \(pass the same on every PE\)`}},
 	{what: "eager_counts_differ", status: aborted, say: []string{`PE \d: shmemx_eager_create: count is 4 on a PE and 5 on another`}},
 	{what: "eager_tiles_differ", status: aborted, say: []string{`PE \d: shmemx_eager_create: tile is -1 on a PE and 0 on another`}},

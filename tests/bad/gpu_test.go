@@ -10,7 +10,7 @@ import (
 
 // onGPU are the rows of PEs with a fake GPU: it runs none of the library's kernels.
 var onGPU = []row{
-	{what: "stream_kernel", status: aborted, say: []string{`PE \d: shmemx_sync_all_on_stream: load /\S+/libshmem_kernels.fatbin: .*\(see the cause\)`}},
+	{what: "stream_kernel", status: aborted, say: []string{`PE \d: shmemx_sync_all_on_stream: load /\S+/libshmem_kernels.fatbin: .*, which the driver has no name for \(run shmem-doctor\)`}},
 	{what: "stream_wrong_pe", status: aborted, say: []string{`PE \d: shmemx_long_put_on_stream: PE 2 does not exist, there are 2 \(use 0 to shmem_n_pes\(\) - 1\)`}},
 	{what: "stream_private", status: aborted, say: []string{`PE \d: shmemx_long_get_on_stream: source 0x\w+ with 8 bytes is not in the symmetric heap \(pass memory from shmem_malloc`}},
 	{what: "stream_past_end", status: aborted, say: []string{`PE \d: shmemx_long_fcollect_on_stream: dest 0x\w+ with \d+ bytes is not in the symmetric heap`}},

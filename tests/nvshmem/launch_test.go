@@ -39,7 +39,7 @@ func TestLaunch(t *testing.T) {
 1
 `, launch + `: 9 blocks of 256 threads with 0 attributes do not run at the same time, the GPU holds 8 of them (launch fewer or smaller blocks, with at most 32 attributes)
 ` + launch + `: a block of 0 threads (pass a kernel, and blocks of 1 to 1024 threads)
-` + launch + `: ask how many blocks fit: invalid device function (see the cause)
+` + launch + `: ask how many blocks fit: invalid device function (pass func of a __global__ function that is compiled for this GPU)
 ` + null},
 		"none": {nil, "3: -1\n3\n3\n3\n1\n3\n3\n1\n",
 			launch + "_query_gridsize" + without + launch + without + launch + without + launch + without +

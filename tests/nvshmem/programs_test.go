@@ -128,7 +128,7 @@ func TestChosen(t *testing.T) {
 		{[]string{"-n", "2"}, nil, 0, []string{"PE 1: gpu: GPU 1 ", "PE 1: gpu: GPU 0 ", "PE 1 passed"}},
 		{[]string{"-n", "3", "--hosts", "3"}, nil, 0, []string{"PE 2: gpu: GPU 0 ", "PE 2: gpu: GPU 1 ", "PE 2 passed"}},
 		{[]string{"-n", "2"}, []string{"teams"}, 134, []string{
-			"PE 1: nvshmem_malloc: the thread uses another GPU than init took for this PE, which has teams (call cudaSetDevice before init)",
+			"PE 1: nvshmem_malloc: this thread chose another GPU than init, and the heap cannot follow it once the program has made teams (call cudaSetDevice before the first call that makes a team)",
 		}},
 	} {
 		argv := slices.Concat(c.args, []string{"-x", "SHMEM_PROVIDER=tcp", "--", program}, c.program)

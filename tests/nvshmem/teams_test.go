@@ -69,8 +69,8 @@ func TestTeamInit(t *testing.T) {
 			"PE 0: nvshmemx_team_init: config is NULL (pass one with the unique ID of the team)",
 			"PE 0: nvshmemx_team_init: number 0 of a team of 2 PEs, in a job of 1 (use 1 to 1 PEs, and numbers from 0 on)",
 			"PE 0: nvshmemx_team_init: number 1 of a team of 1 PEs, in a job of 1 (use 1 to 1 PEs, and numbers from 0 on)",
-			"PE 0: nvshmemx_team_init: team is NULL (pass where the answer goes)",
-			"PE 0: nvshmemx_team_get_uniqueid: uniqueid is NULL (pass where the answer goes)",
+			"PE 0: nvshmemx_team_init: team is NULL (pass the address of an nvshmem_team_t)",
+			"PE 0: nvshmemx_team_get_uniqueid: uniqueid is NULL (pass the address of an nvshmemx_team_uniqueid_t)",
 			"PE 0: nvshmemx_team_init: a configuration of version 0x30040, the library has 0x20040 (compile the program against the headers of this library,",
 		}},
 	} {

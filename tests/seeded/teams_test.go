@@ -3,6 +3,13 @@ package seeded
 // Teams: their members, the numbers of their PEs, and their shared state.
 var teamDefects = []defect{
 	{
+		id: "teams/argument-by-its-name", file: "capi/front/team_split.c",
+		was:  `{"size", each ? 0 : p.size}`,
+		is:   `{"stride", each ? 0 : p.size}`,
+		user: "the error for PEs that pass different sizes to shmem_team_split_strided names the stride",
+		by:   job("./tests/bad", "^TestBadCalls$/^team_arguments_differ"), says: `nothing says .*size is 1 on one PE`,
+	},
+	{
 		id: "teams/last-of-the-parent", file: "capi/front/team_split.c",
 		was:  "int64_t last = (int64_t)p.start + (int64_t)p.stride * ((int64_t)p.size - 1);",
 		is:   "int64_t last = (int64_t)p.start + (int64_t)p.stride * (int64_t)p.size;",
