@@ -75,7 +75,7 @@ def broadcast(
     functions = library(call)
     to, address, data, origin = _both(call, dest, source)
     handle, n = team_handle(call, team)
-    root = check_pe(call, root, n)
+    root = check_pe(call, root, n, "root")
     _need(call, "dest", to, data.size)
     _apart(call, address, data.nbytes, origin, data.nbytes, same=True)
     if stream is None:

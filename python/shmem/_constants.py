@@ -36,12 +36,14 @@ _SIGNALS: dict[str | int, int] = {
 def comparison(call: str, cmp: str | int) -> int:
     """The number of a comparison."""
     if not isinstance(cmp, Hashable) or cmp not in _COMPARISONS:
-        raise ArgumentError(call, f"cmp {cmp!r}", "is no comparison", "use ==, !=, <, <=, > or >=")
+        raise ArgumentError(
+            call, f"cmp {cmp!r}", "is not a comparison", "use ==, !=, <, <=, > or >="
+        )
     return _COMPARISONS[cmp]
 
 
 def signal_op(call: str, op: str | int) -> int:
     """The number of a signal operation."""
     if not isinstance(op, Hashable) or op not in _SIGNALS:
-        raise ArgumentError(call, f"op {op!r}", "is no operation on a signal", "use set or add")
+        raise ArgumentError(call, f"op {op!r}", "is not an operation on a signal", "use set or add")
     return _SIGNALS[op]

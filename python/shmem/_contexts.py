@@ -151,7 +151,9 @@ DEFAULT = _Default()
 def handle_of(call: str, context: Context) -> int:
     """The number of a context that a program passed."""
     if not isinstance(context, Context):
-        raise ArgumentError(call, f"context {context!r}", "is no context", "pass a shmem.Context")
+        raise ArgumentError(
+            call, f"context {context!r}", "is not a context", "pass a shmem.Context"
+        )
     return context.handle(call)
 
 

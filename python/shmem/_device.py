@@ -282,7 +282,7 @@ def check_device(call: str, device: str | None) -> str | None:
             )  # fmt: skip
         return None
     if name not in ("cuda", "cupy", "gpu") or (number and not number.isdecimal()):
-        raise DeviceError(call, f"device {device!r}", "is no device", f"use {_DEVICES}")
+        raise DeviceError(call, f"device {device!r}", "is not a device", f"use {_DEVICES}")
     if state.count > 0 and not on_gpu:
         raise DeviceError(
             call, f"device {device!r}", "the symmetric heap is in main memory", "set "

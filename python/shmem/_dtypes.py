@@ -45,7 +45,7 @@ def resolve(call: str, dtype: DTypeLike) -> np.dtype[Any]:
         out = np.dtype(dtype)
     except (TypeError, ValueError):
         remedy = "pass the shape as a tuple" if isinstance(dtype, int) else "use one of numpy's"
-        raise DtypeError(call, f"dtype {dtype!r}", "is no dtype", remedy) from None
+        raise DtypeError(call, f"dtype {dtype!r}", "is not a dtype", remedy) from None
     if out.hasobject or out.itemsize == 0:
         raise DtypeError(
             call,

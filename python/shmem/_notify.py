@@ -113,7 +113,9 @@ def notify_alloc(n: SupportsIndex) -> int:
     functions = library(call)
     number = integer(call, "n", n)
     if number < 1:
-        raise ArgumentError(call, f"n {number}", "it is no number of counters", "ask for 1 or more")
+        raise ArgumentError(
+            call, f"n {number}", "it is not a number of counters", "ask for 1 or more"
+        )
     first = functions.shmemx_notify_alloc(number)
     if state.failed:
         settle(call)

@@ -29,12 +29,14 @@ def number(call: str, name: str, dtype: np.dtype[Any], value: Any) -> int | floa
             return given
         except (TypeError, ValueError, OverflowError):
             raise DtypeError(
-                call, f"{name} {brief(value)}", f"is no {dtype}", "pass a float"
+                call, f"{name} {brief(value)}", f"is not a {dtype}", "pass a float"
             ) from None
     integer = whole(value)
     low, high = _LIMITS[dtype]
     if integer is None or not low <= integer <= high:
-        raise DtypeError(call, f"{name} {brief(value)}", f"is no {dtype}", f"pass {low} to {high}")
+        raise DtypeError(
+            call, f"{name} {brief(value)}", f"is not a {dtype}", f"pass {low} to {high}"
+        )
     return integer
 
 
@@ -43,7 +45,7 @@ def unsigned(call: str, value: Any) -> int:
     given = whole(value)
     if given is None or not -(1 << 63) <= given < 1 << 64:
         raise DtypeError(
-            call, f"value {brief(value)}", "is no number of 64 bits", "pass such an int"
+            call, f"value {brief(value)}", "is not an int of 64 bits", "pass such an int"
         )
     return given & (1 << 64) - 1
 

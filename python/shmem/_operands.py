@@ -194,7 +194,7 @@ def element(
     size = array.size
     i = whole(index)
     if i is None:
-        raise ArgumentError(call, f"index {brief(index)}", "is no whole number", "pass an int")
+        raise ArgumentError(call, f"index {brief(index)}", "is not an int", "pass an int")
     if i < 0:
         i += size
     if not 0 <= i < size:

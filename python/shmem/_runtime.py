@@ -141,19 +141,23 @@ def integer(call: str, name: str, value: Any) -> int:
     number = whole(value)
     if number is None or not -(1 << 31) <= number < 1 << 31:
         raise ArgumentError(
-            call, f"{name} {value!r}", "is no whole number of 32 bits", "pass such an int"
+            call, f"{name}={value!r}", "is not an int of 32 bits", f"pass {name} as such an int"
         )
     return number
 
 
-def check_pe(call: str, pe: SupportsIndex, n_pes: int | None = None) -> int:
-    """The number of a PE, which must exist."""
+def check_pe(call: str, pe: SupportsIndex, n_pes: int | None = None, name: str = "pe") -> int:
+    """The number of a PE, which must exist. name: of the argument."""
     n = state.n_pes if n_pes is None else n_pes
     number = whole(pe)
     if number is None:
-        raise PEError(call, f"PE {pe!r}", "is no number of a PE", "pass pe= an int")
+        raise PEError(
+            call, f"{name}={pe!r}", "is not a PE number", f"pass {name} as an int from 0 to {n - 1}"
+        )
     if not 0 <= number < n:
-        raise PEError(call, f"PE {number}", f"there are {n} PEs", f"use 0 to {n - 1}")
+        raise PEError(
+            call, f"{name}={number}", f"there are {n} PEs", f"pass {name} from 0 to {n - 1}"
+        )
     return number
 
 
@@ -202,7 +206,10 @@ def _environment(settings: dict[str, Setting]) -> Iterator[None]:
             near = get_close_matches(word.lower(), words, 1)
             nearest = f"the nearest is {near[0]}; " if near else ""
             raise ArgumentError(
-                "init", word, "is no setting", f"{nearest}shmem-info --env lists all, with SHMEM_"
+                "init",
+                word,
+                "is not a setting",
+                f"{nearest}shmem-info --env lists all, with SHMEM_",
             )
     for word, value in settings.items():
         if value is None:
@@ -317,7 +324,7 @@ def _way(
     place, size = whole(pe), whole(n_pes)
     if place is None or size is None or not 0 <= place < size:
         raise ArgumentError(
-            "init", f"pe={pe!r}, n_pes={n_pes!r}", "is no place in a job", "pass 0 <= pe < n_pes"
+            "init", f"pe={pe!r}, n_pes={n_pes!r}", "is not a place in a job", "pass 0 <= pe < n_pes"
         )
     if uid is not None:
         return _start.by_id(uid, place, size)
@@ -344,7 +351,7 @@ def _join(loaded: Loaded, start: _start.Start) -> None:
         cause, remedy = init_error()
         if is_child:
             remedy = (
-                'a process that a PE starts is no PE: call init under if __name__ == "__main__"'
+                'a process that a PE starts is not a PE: call init under if __name__ == "__main__"'
             )
         raise InitError("init", "", cause, remedy)
     state.turn += 1
@@ -430,7 +437,7 @@ def pe_accessible(pe: SupportsIndex) -> bool:
     functions = library("pe_accessible")
     number = whole(pe)
     if number is None:
-        raise PEError("pe_accessible", f"PE {pe!r}", "is no number of a PE", "pass an int")
+        raise PEError("pe_accessible", f"pe={pe!r}", "is not a PE number", "pass pe as an int")
     return 0 <= number < state.n_pes and functions.shmem_pe_accessible(number) != 0
 
 

@@ -25,7 +25,9 @@ def sizes_of(call: str, shape: Shape) -> tuple[int, ...]:
         except TypeError:
             out = (-1,)
     if any(n < 0 for n in out):
-        raise SizeError(call, f"shape {shape!r}", "is no shape", "pass an int or a tuple of ints")
+        raise SizeError(
+            call, f"shape {shape!r}", "is not a shape", "pass an int or a tuple of ints"
+        )
     try:
         np.empty((0,) * len(out))  # the maximum number of dimensions depends on numpy's release
     except ValueError as error:

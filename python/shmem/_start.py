@@ -92,7 +92,7 @@ def by_id(uid: bytes, pe: int, n_pes: int) -> Start:
         raw = bytes(memoryview(uid))
         wrong = "" if len(raw) == ID_BYTES else f"has {len(raw)} bytes, not {ID_BYTES}"
     except TypeError:
-        wrong = f"is no bytes, but {type(uid).__name__}"
+        wrong = f"is not bytes, but {type(uid).__name__}"
     if wrong:
         raise ArgumentError("init", "uid", wrong, "pass what get_uniqueid gave")
     if raw in _joined:
@@ -189,7 +189,10 @@ def by_communicator(comm: Any) -> Start:
         address = MPI._addressof(comm)
     except (ImportError, TypeError) as error:
         raise ArgumentError(
-            "init", "comm", f"is no communicator of mpi4py: {error}", "pass mpi4py.MPI.COMM_WORLD"
+            "init",
+            "comm",
+            f"is not a communicator of mpi4py: {error}",
+            "pass mpi4py.MPI.COMM_WORLD",
         ) from None
 
     def start(functions: _abi.Library) -> int:
@@ -215,7 +218,10 @@ def _number(name: str, low: int, high: int) -> int:
     text = os.environ[name]
     if not text.isdecimal() or not low <= int(text) <= high:
         raise InitError(
-            "init", f'{name}="{text}"', f"is no number from {low} to {high}", "run under torchrun"
+            "init",
+            f'{name}="{text}"',
+            f"is not a number from {low} to {high}",
+            "run under torchrun",
         )
     return int(text)
 

@@ -115,6 +115,6 @@ def _no_stream(call: str, stream: StreamLike) -> DeviceError:
     return DeviceError(
         call,
         f"stream {stream!r}",
-        "it is no stream",
+        "it is not a stream",
         "pass an int, 'current', or an object that has __cuda_stream__",
     )

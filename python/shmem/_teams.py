@@ -194,7 +194,7 @@ def team_handle(call: str, team: Team | None) -> tuple[int, int]:
     if team is None:
         return _abi.SHMEM_TEAM_WORLD, state.n_pes
     if not isinstance(team, Team):
-        raise ArgumentError(call, f"team {team!r}", "is no team", "pass a shmem.Team")
+        raise ArgumentError(call, f"team {team!r}", "is not a team", "pass a shmem.Team")
     return team.handle(call), team.n_pes
 
 

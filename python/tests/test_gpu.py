@@ -239,7 +239,7 @@ for bad in (True, -1, 1 << 64, 1.0):
     try:
         shmem.put(a, a, pe=0, stream=bad)
     except shmem.DeviceError as e:
-        assert "it is no stream" in str(e), e
+        assert "it is not a stream" in str(e), e
     else:
         raise AssertionError(bad)
 try:

@@ -285,7 +285,7 @@ except shmem.ArgumentError as e:
 """
     done = python(program, SHMEM_SYMMETRIC_SIZE="64m")
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "small\npass settings to the first init\nis no setting\n"
+    assert done.stdout == "small\npass settings to the first init\nis not a setting\n"
     assert "shmem" in done.stderr  # the banner
 
 

@@ -400,16 +400,16 @@ assert world.allreduce(1) == 4
 
 BAD = {
     "uid=b'short', pe=0, n_pes=1": "init uid: has 5 bytes, not 128 (pass what get_uniqueid gave)",
-    "uid=bytes(128)": "init pe=None, n_pes=None: is no place in a job (pass 0 <= pe < n_pes)",
-    "uid=bytes(128), pe=2, n_pes=2": "init pe=2, n_pes=2: is no place in a job",
-    "uid=bytes(128), pe='0', n_pes=1": "init pe='0', n_pes=1: is no place in a job",
+    "uid=bytes(128)": "init pe=None, n_pes=None: is not a place in a job (pass 0 <= pe < n_pes)",
+    "uid=bytes(128), pe=2, n_pes=2": "init pe=2, n_pes=2: is not a place in a job",
+    "uid=bytes(128), pe='0', n_pes=1": "init pe='0', n_pes=1: is not a place in a job",
     "pe=0, n_pes=1": "init pe, n_pes: belong to uid= and store=",
     "uid=bytes(128), comm=1": "init uid and comm: are given together (pass one of them)",
-    "comm='world'": "init comm: is no communicator of mpi4py",
-    "uid='a' * 128, pe=0, n_pes=1": "init uid: is no bytes, but str (pass what get_uniqueid gave)",
+    "comm='world'": "init comm: is not a communicator of mpi4py",
+    "uid='a' * 128, pe=0, n_pes=1": "init uid: is not bytes, but str (pass what get_uniqueid gave)",
     "group=True": "init group: torch.distributed has none: ",
-    "symetric_size='1m'": "init symetric_size: is no setting (the nearest is symmetric_size; ",
-    "symmetric_size='1m', xyz=1": "init xyz: is no setting (shmem-info --env lists all",
+    "symetric_size='1m'": "init symetric_size: is not a setting (the nearest is symmetric_size; ",
+    "symmetric_size='1m', xyz=1": "init xyz: is not a setting (shmem-info --env lists all",
 }
 
 
@@ -435,8 +435,8 @@ def test_bad_places() -> None:
     program = "import shmem\nshmem.init()\n"
     torch = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     for bad, why in (
-        ({"RANK": "2"}, 'init RANK="2": is no number from 0 to 1 (run under torchrun)'),
-        ({"MASTER_PORT": "x"}, 'init MASTER_PORT="x": is no number from 1 to 65534'),
+        ({"RANK": "2"}, 'init RANK="2": is not a number from 0 to 1 (run under torchrun)'),
+        ({"MASTER_PORT": "x"}, 'init MASTER_PORT="x": is not a number from 1 to 65534'),
         ({"SHMEM_BOOTSTRAP_TIMEOUT": "1s"}, "0 of 1 other PEs came (start all of WORLD_SIZE)"),
         ({"SHMEM_BOOTSTRAP_TIMEOUT": "1", "RANK": "1"}, "PE 0 was not found there: "),
     ):

@@ -3,6 +3,13 @@ package seeded
 // The package of Python.
 var pythonDefects = []defect{
 	{
+		id: "python/argument-by-its-name", file: "python/shmem/_collectives.py",
+		was:  `check_pe(call, root, n, "root")`,
+		is:   "check_pe(call, root, n)",
+		user: "the error for a root that does not exist names the argument pe, which broadcast lacks",
+		by:   pes("-n 2", "test_collectives.py", "test_bad_collectives"), says: `(?s)test_bad_collectives: call failed.*broadcast pe=2: there are 2 PEs`,
+	},
+	{
 		id: "python/element-behind-the-last", file: "python/shmem/_operands.py",
 		was:  "    if not 0 <= i < size:",
 		is:   "    if not 0 <= i <= size:",

@@ -18,14 +18,17 @@ def _check(call: str, **tensors: object) -> None:
     for name, tensor in tensors.items():
         if not isinstance(tensor, torch.Tensor):
             raise DtypeError(
-                call, f"{name}, {type(tensor).__name__}", "it is no tensor", "pass a torch.Tensor"
+                call,
+                f"{name}, {type(tensor).__name__}",
+                "it is not a tensor",
+                "pass a torch.Tensor",
             )
 
 
 def _check_value(call: str, value: int) -> None:
     """A signal's value, which torch takes as an int64."""
     if not isinstance(value, (int, torch.Tensor)) and whole(value) is None:
-        raise DtypeError(call, f"value {value!r}", "is no whole number", "pass an int")
+        raise DtypeError(call, f"value {value!r}", "is not an int", "pass an int")
     if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
         raise DtypeError(
             call, f"value {value}", "torch has no such int64", "subtract 1 << 64, for the same bits"

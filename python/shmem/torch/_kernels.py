@@ -213,7 +213,9 @@ def reduce_scatter_out(out: torch.Tensor, src: torch.Tensor, n: int, op: str, te
     check_blocks(call, src, n)
     _check(call, out, src, src.numel() // n)
     if op not in REDUCTIONS:
-        raise ArgumentError(call, f"op {op!r}", "is no reduction", f"use {', '.join(REDUCTIONS)}")
+        raise ArgumentError(
+            call, f"op {op!r}", "is not a reduction", f"use {', '.join(REDUCTIONS)}"
+        )
     of = _symmetric(call, "src", src)
     meeting = _Meeting(call, team, out, src)
     me, pes = meeting.team.my_pe, meeting.team.members()

@@ -219,7 +219,7 @@ def test_streams(me, n, right, left, gpu):
         shmem.DeviceError, match=f"of GPU {gpu + 1}, and this PE's heap on GPU {gpu}"
     ):
         shmem.put(a, [1] * 8, pe=right, stream=Stream(0, gpu + 1))
-    with pytest.raises(shmem.DeviceError, match="is no stream"):
+    with pytest.raises(shmem.DeviceError, match="is not a stream"):
         shmem.put(a, [1] * 8, pe=right, stream=object())
     if shmem.ptr(a, right) is not None and shmem.ptr(a, left) is not None:
         shmem.put(a, np.full(8, me), pe=right, stream=Stream(0, gpu))
@@ -305,7 +305,7 @@ def test_what_goes_wrong(me, gpu):
         "freed": (lambda: shmem.put(a, Foreign(cpu), pe=me), shmem.FreedError, "it was freed"),
         "no device": (lambda: shmem.zeros(8), shmem.DeviceError, "device='cuda'"),
         "cpu": (lambda: shmem.zeros(8, device="cpu"), shmem.DeviceError, "SHMEM_HEAP=host"),
-        "unknown": (lambda: shmem.zeros(8, device="tpu"), shmem.DeviceError, "is no device"),
+        "unknown": (lambda: shmem.zeros(8, device="tpu"), shmem.DeviceError, "is not a device"),
         "another": (
             lambda: shmem.zeros(8, device=f"gpu:{gpu + 1}"),
             shmem.DeviceError,

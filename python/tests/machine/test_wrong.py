@@ -113,7 +113,9 @@ def test_stream_of_another_gpu(a, me, gpu, other_gpu):
 
 def test_no_stream(a, me):
     for stream in (object(), 1.5, "next", torch.cuda.Event(), a):
-        refused(shmem.DeviceError, "is no stream", partial(shmem.put, a, a, pe=me, stream=stream))
+        refused(
+            shmem.DeviceError, "is not a stream", partial(shmem.put, a, a, pe=me, stream=stream)
+        )
 
 
 def test_freed(a, me):

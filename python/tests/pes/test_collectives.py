@@ -121,7 +121,8 @@ def test_bad_collectives(me, n):
         shmem.sum_reduce(a[1:5], a[:4])
     with pytest.raises(shmem.SizeError):
         shmem.fcollect(shmem.zeros(8 * n - 1), a)
-    with pytest.raises(shmem.PEError):
+    wrong = rf"root={n}: there are {n} PEs \(pass root from 0 to {n - 1}\)"
+    with pytest.raises(shmem.PEError, match=wrong):
         shmem.broadcast(a, a, n)
     with pytest.raises(shmem.LayoutError):
         shmem.sum_reduce(a[::2], a[::2])
@@ -218,7 +219,7 @@ def test_a_context_goes_with_its_team(me, n, right):
     with pytest.raises(shmem.ArgumentError, match="it was destroyed"):
         context.destroy()
     again.destroy()
-    with pytest.raises(shmem.ArgumentError, match="is no team"):
+    with pytest.raises(shmem.ArgumentError, match="is not a team"):
         shmem.Context(team=3)
 
 

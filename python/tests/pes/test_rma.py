@@ -163,6 +163,9 @@ def refused(error, call, *args, **kwargs):
 def test_bad_input(me, n):
     a, b, signal = shmem.zeros(8), shmem.zeros(8, "f4"), shmem.zeros(1, "u8")
     near = np.zeros(8)
+    last = rf"put pe='0': is not a PE number \(pass pe as an int from 0 to {n - 1}\)"
+    with pytest.raises(shmem.PEError, match=last):
+        shmem.put(a, [1], pe="0")
     for pe in (-1, n, 1 << 40, 1.5, None, "0"):
         refused(shmem.PEError, shmem.put, a, [1], pe=pe)
         refused(shmem.PEError, shmem.get, near.astype("i8"), a, pe=pe)

@@ -67,7 +67,7 @@ def test_bad_operands(me):
             shmem.wait_until(a, "==", value)
     with pytest.raises(shmem.DtypeError):
         shmem.atomic_inc(shmem.zeros(1, "int16"), pe=me)
-    with pytest.raises(shmem.ArgumentError, match="is no comparison"):
+    with pytest.raises(shmem.ArgumentError, match="is not a comparison"):
         shmem.wait_until(a, "=", 1)
     with pytest.raises(shmem.SymmetryError):
         shmem.wait_until(np.zeros(1, "i8"), "==", 0)
@@ -153,7 +153,7 @@ def test_contexts(me, n, left, right):
     with shmem.Context(nostore=True) as context:
         shmem.put_signal(a, [me], a, 5, pe=right, index=1, context=context)
     shmem.wait_until(a, "==", 5, index=1)
-    with pytest.raises(shmem.ArgumentError, match="is no context"):
+    with pytest.raises(shmem.ArgumentError, match="is not a context"):
         shmem.put(a, [1], pe=me, context=3)
 
 

@@ -40,7 +40,7 @@ def test_shapes_and_defaults(device):
     for bad in ("float32", int):
         with pytest.raises(shmem.DtypeError, match=r"torch\.zeros .* is none of torch's"):
             st.zeros(3, bad)
-    with pytest.raises(shmem.SizeError, match="is no shape"):
+    with pytest.raises(shmem.SizeError, match="is not a shape"):
         st.zeros(-1)
     with pytest.raises(shmem.HeapError, match="SHMEM_SYMMETRIC_SIZE"):
         st.empty(1 << 40, torch.uint8)
