@@ -52,7 +52,7 @@ test: ## set up, build, and run every test; prints seconds per stage
 	@scripts/test
 
 .PHONY: test-full
-test-full: ## the same, and the long searches: an hour and more
+test-full: ## the same, and the long searches: hours
 	@scripts/test full
 
 .PHONY: gpu-test

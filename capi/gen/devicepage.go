@@ -20,11 +20,14 @@ func deviceCoverage(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	have := map[string]bool{}
+	have, compatible := map[string]bool{}, map[string]bool{}
 	for _, n := range spec.Shmem.KernelNames() {
 		have[n] = true
 	}
-	type count struct{ there, all int }
+	for _, n := range slices.Concat(spec.Nvshmem.KernelNames(), spec.Nvshmem.TileNames()) {
+		compatible[n] = true
+	}
+	type count struct{ there, compatible, all int }
 	families, later := map[string]*count{}, make([]int, len(spec.KernelLater))
 	var order []string
 	var sum count
@@ -40,6 +43,10 @@ func deviceCoverage(root string) (string, error) {
 		}
 		c.all++
 		sum.all++
+		if compatible["nv"+fields[0]] {
+			c.compatible++
+			sum.compatible++
+		}
 		if have[fields[0]] {
 			c.there++
 			sum.there++
@@ -57,19 +64,20 @@ func deviceCoverage(root string) (string, error) {
 	b.WriteString(banner("<!-- ", " -->"))
 	b.WriteString(`# Coverage of NVSHMEM's device functions
 
-NVSHMEM's device functions, without the leading nv, and the number of them that
-` + "`#include <shmem/shmem.cuh>`" + ` declares. Each function that begins a put, get, signal or
-atomic operation also takes a context as an additional first argument. Functions of teams and
-collectives accept every team of the host: ` + in(spec.Shmem, "@@_TEAM_WORLD, @@_TEAM_SHARED") + ` and the teams
-made by splits.
+How many of NVSHMEM's device functions the library's headers declare. A program of NVSHMEM includes
+` + "`nvshmem.h` and `nvshmemx.h`" + `, and calls them by NVSHMEM's names. ` + "`shmem/shmem.cuh`" + ` has names of
+OpenSHMEM's form, without the leading nv, for new kernels; each of its functions that begins a put,
+get, signal or atomic operation also takes a context as an additional first argument. In both,
+functions of teams and collectives accept every team of the host: ` + in(spec.Shmem, "@@_TEAM_WORLD,") + `
+` + in(spec.Shmem, "@@_TEAM_SHARED") + ` and the teams made by splits.
 
-| family | available | in NVSHMEM 3.8.0 |
-|---|--:|--:|
+| family | in NVSHMEM 3.8.0 | nvshmem.h, nvshmemx.h | shmem/shmem.cuh |
+|---|--:|--:|--:|
 `)
 	for _, f := range order {
-		fmt.Fprintf(&b, "| %s | %d | %d |\n", f, families[f].there, families[f].all)
+		fmt.Fprintf(&b, "| %s | %d | %d | %d |\n", f, families[f].all, families[f].compatible, families[f].there)
 	}
-	fmt.Fprintf(&b, "| all | %d | %d |\n\n## What is not there\n\n| names | which |\n|--:|---|\n", sum.there, sum.all)
+	fmt.Fprintf(&b, "| all | %d | %d | %d |\n\n## What shmem/shmem.cuh lacks\n\n| names | which |\n|--:|---|\n", sum.all, sum.compatible, sum.there)
 	for i, l := range spec.KernelLater {
 		fmt.Fprintf(&b, "| %d | %s |\n", later[i], l.Why)
 	}

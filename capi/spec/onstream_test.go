@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// later are the names of NVSHMEM's that the table does not have, with the reason.
+// later are the names of NVSHMEM's that shmemx.h does not have, with the words of the page for them.
 var later = map[string]string{
-	`shmemx_(\w+_i|i)(put|get)(8|16|32|64|128)?_on_stream`: "strided copies",
-	`shmemx_\w+_reducescatter_on_stream`:                   "neither the host nor kernels have a reduce-scatter",
-	`shmemx_flush_on_stream`:                               "orders what no call of the table leaves out of order",
+	`shmemx_(\w+_i|i)(put|get)(8|16|32|64|128)?_on_stream`: "strided puts and gets",
+	`shmemx_\w+_reducescatter_on_stream`:                   "reduce-scatter",
+	`shmemx_flush_on_stream`:                               "`flush`",
 }
 
 // TestExtensionsComplete: each name of the list is in the table, or there is a
@@ -58,6 +58,39 @@ func TestExtensionsComplete(t *testing.T) {
 	for name := range have {
 		if !listed[name] && strings.HasSuffix(name, onStream) && !own.MatchString(name) {
 			t.Errorf("%s: is in no list", name)
+		}
+	}
+}
+
+// TestStreamPage: docs/reference/gpu-host-calls.md names what shmemx.h lacks, and says that the
+// headers of NVSHMEM lack nothing.
+func TestStreamPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/reference/gpu-host-calls.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := strings.Join(strings.Fields(string(page)), " ")
+	_, lacks, there := strings.Cut(words, "`nvshmemx.h` declares all of NVSHMEM's calls on streams. `shmemx.h` lacks three kinds of them: ")
+	if !there || len(later) != 3 {
+		t.Fatalf("docs/reference/gpu-host-calls.md does not say that shmemx.h lacks %d kinds of calls", len(later))
+	}
+	lacks, _, _ = strings.Cut(lacks, ".")
+	for _, kind := range later {
+		if !strings.Contains(lacks, kind) {
+			t.Errorf("docs/reference/gpu-host-calls.md: %q lacks %q", lacks, kind)
+		}
+	}
+	have := map[string]bool{}
+	for _, name := range Nvshmem.ExtensionNames() {
+		have[name] = true
+	}
+	list, err := os.ReadFile("testdata/stream.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(list)) {
+		if name, _, _ := strings.Cut(line, "\t"); !strings.HasPrefix(line, "#") && !have["nv"+name] {
+			t.Errorf("docs/reference/gpu-host-calls.md says that nvshmemx.h declares nv%s, and it does not", name)
 		}
 	}
 }

@@ -145,7 +145,7 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_PRELOAD", Kind: Text, Category: Diagnostics, Since: "0.1",
-		Text: "What libshmem_preload.so does, where LD_PRELOAD names it: trace, with ,file=DIR ,calls=PATTERN ,size=BYTES ,clock=off (docs/guides/trace.md), redirect, slow, early or chaos (docs/guides/preload.md); several words are joined by +. Unset is trace. libshmem.so itself does not read it.",
+		Text: "What libshmem_preload.so does, where LD_PRELOAD names it: trace, with ,file=DIR ,calls=PATTERN ,size=BYTES ,full=wait ,clock=off (docs/guides/trace.md), redirect, slow, early or chaos (docs/guides/preload.md); several words are joined by +. Unset is trace. libshmem.so itself does not read it.",
 		set:  func(c *Config, v parsed) { c.Preload = v.text },
 	},
 	{

@@ -3,6 +3,20 @@ package seeded
 // The table of functions and the generators of C and Python.
 var generatedDefects = []defect{
 	{
+		id: "generated/number-in-a-page", file: "runtime/bootstrap/slurm/step.go",
+		was:  "	listeners = 8\n",
+		is:   "	listeners = 16\n",
+		user: "a reader of the guide opens half of the ports that PE 0 of a Slurm job may listen at",
+		by:   unit("./tests/repo", "^TestProseNumbers$"), says: `docs/guides/bootstrap.md: .* has the numbers \["8" "61000" "65535"\]`,
+	},
+	{
+		id: "generated/part-of-the-shim-in-no-page", file: "runtime/config/table.go",
+		was:  " ,size=BYTES ,full=wait ,clock=off",
+		is:   " ,size=BYTES ,clock=off",
+		user: "shmem-info --env does not say that the trace of the shim may wait",
+		by:   unit("./tests/repo", "^TestPreloadParts$"), says: `lacks ,full=`,
+	},
+	{
 		id: "generated/sum-of-a-narrower-type", file: "capi/spec/types.go",
 		was:  "tShort     = Type{\"short\", \"short\", Signed, 16, \"unsigned short\"}",
 		is:   "tShort     = Type{\"short\", \"short\", Signed, 16, \"unsigned char\"}",

@@ -12,7 +12,7 @@ import (
 
 // The internal area of a slice ends where the user heap begins:
 //
-//	| statics | messages | desk | notification counters | teams | scratch | inbox | control page | user heap ...
+//	| statics | mailboxes | desk | notification counters | teams | scratch | inbox | control page | user heap ...
 //
 // so that every part is at the same negative offset on every PE.
 const (

@@ -1,0 +1,173 @@
+package repo
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"libshmem/abi/table"
+)
+
+// proseNumbers are numbers of pages that something else in the tree decides: the words around them,
+// with a group for each number, and the numbers.
+var proseNumbers = []struct {
+	page, words string
+	numbers     func(*testing.T) []int
+}{
+	{"docs/guides/bootstrap.md", `one of (\d+) ports between (\d+) and (\d+), which the name of the step`, slurmPorts},
+	{"docs/guides/efa.md", `a table with (\d+) rules of efa`, efaRules},
+	{"docs/guides/trace.md", `takes (\d+) ns longer, and one that is only counted (\d+) ns`, shimCosts},
+	{"docs/concepts/model.md", `up to (\d+) bytes of data, travels as`, messageBytes},
+	{"docs/concepts/model.md", `the (\d+) bytes of a message header`, headerBytes},
+	{"docs/concepts/architecture.md", `up to (\d+) bytes become a message`, messageBytes},
+	{"docs/concepts/architecture.md", `Up to (\d+) bytes, data and signal are one message`, messageBytes},
+	{"docs/guides/chaos.md", `puts of up to (\d+) bytes`, messageBytes},
+	{"docs/guides/eager.md", `to (\d+) bytes travel there as one message`, messageBytes},
+	{"docs/guides/eager.md", `tokens of more than (\d+) bytes where`, messageBytes},
+	{"docs/guides/gpu-network.md", `puts and gets above (\d+) bytes`, messageBytes},
+}
+
+// TestProseNumbers compares numbers in pages with the code, the table or the measurement that they
+// come from.
+func TestProseNumbers(t *testing.T) {
+	for _, p := range proseNumbers {
+		text := strings.Join(strings.Fields(content(t, p.page)), " ")
+		m := regexp.MustCompile(p.words).FindStringSubmatch(text)
+		if m == nil {
+			t.Errorf("%s: no text matches %q (change the row with the page)", p.page, p.words)
+			continue
+		}
+		var want []string
+		for _, n := range p.numbers(t) {
+			want = append(want, fmt.Sprint(n))
+		}
+		if !slices.Equal(m[1:], want) {
+			t.Errorf("%s: %q has the numbers %q, and their source says %q (correct the page)", p.page, m[0], m[1:], want)
+		}
+	}
+}
+
+// content is a file of the tree.
+func content(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// found are the numbers that the groups of a pattern have in a file.
+func found(t *testing.T, name, pattern string) (out []int) {
+	t.Helper()
+	m := regexp.MustCompile(pattern).FindStringSubmatch(content(t, name))
+	if m == nil {
+		t.Fatalf("%s: nothing matches %q", name, pattern)
+	}
+	for _, text := range m[1:] {
+		var n int
+		if _, err := fmt.Sscan(text, &n); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+func slurmPorts(t *testing.T) []int {
+	const file = "runtime/bootstrap/slurm/step.go"
+	return append(found(t, file, `listeners = (\d+)`), found(t, file, `firstPort, lastPort = (\d+), (\d+)`)...)
+}
+
+func efaRules(t *testing.T) []int {
+	n := 0
+	for line := range strings.Lines(content(t, "fabric/ofi/stub/rules.tsv")) {
+		if fields := strings.Split(line, "\t"); len(fields) > 1 && fields[1] == "efa" {
+			n++
+		}
+	}
+	return []int{n}
+}
+
+func shimCosts(t *testing.T) []int {
+	adds := map[string]int{}
+	for line := range strings.Lines(content(t, "bench/results/preload.jsonl")) {
+		var row struct {
+			What string
+			Adds float64
+		}
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatal(err)
+		}
+		adds[row.What] = int(math.Round(row.Adds))
+	}
+	return []int{adds["p, timed"], adds["p, counted"]}
+}
+
+func tableNumber(t *testing.T, name string) int {
+	t.Helper()
+	for _, u := range table.Units() {
+		for _, c := range u.Constants {
+			if c.Name == name {
+				return c.Value
+			}
+		}
+	}
+	t.Fatalf("abi/table has no %s", name)
+	return 0
+}
+
+func messageBytes(t *testing.T) []int {
+	return []int{tableNumber(t, "MESSAGE_SIZE") - tableNumber(t, "HEADER_SIZE")}
+}
+
+func headerBytes(t *testing.T) []int { return []int{tableNumber(t, "HEADER_SIZE")} }
+
+// TestPreloadParts: the text of SHMEM_PRELOAD and the page on traces have each part that the shim
+// takes.
+func TestPreloadParts(t *testing.T) {
+	keys := regexp.MustCompile(`strcmp\(key, "(\w+)"\)`).FindAllStringSubmatch(content(t, "capi/preload/mode_trace.c"), -1)
+	if len(keys) < 5 {
+		t.Fatalf("capi/preload/mode_trace.c takes %d parts", len(keys))
+	}
+	for _, k := range keys {
+		if !strings.Contains(content(t, "runtime/config/table.go"), " ,"+k[1]+"=") {
+			t.Errorf("runtime/config/table.go: the text of SHMEM_PRELOAD lacks ,%s=", k[1])
+		}
+		if !strings.Contains(content(t, "docs/guides/trace.md"), "| `"+k[1]+"=") {
+			t.Errorf("docs/guides/trace.md: the table of SHMEM_PRELOAD lacks %s=", k[1])
+		}
+	}
+}
+
+// TestModelOfTheArea: the page and the picture of a PE's slice have the parts that package area
+// divides it into, in their order.
+func TestModelOfTheArea(t *testing.T) {
+	layout := regexp.MustCompile(`(?m)^//\s+\| (statics .*) \| user heap`).FindStringSubmatch(content(t, "runtime/job/area/layout.go"))
+	if layout == nil {
+		t.Fatal("runtime/job/area/layout.go has no picture of the area")
+	}
+	parts := strings.Split(layout[1], " | ")
+	var rows, boxes []string
+	for _, m := range regexp.MustCompile(`(?m)^\| ([a-z ]+) \| `).FindAllStringSubmatch(content(t, "docs/concepts/model.md"), -1) {
+		if slices.Contains(parts, m[1]) {
+			rows = append(rows, m[1])
+		}
+	}
+	for _, m := range regexp.MustCompile(`y="66.2"[^>]*>([^<]*)<`).FindAllStringSubmatch(content(t, "docs/images/model-slice.svg"), -1) {
+		boxes = append(boxes, m[1])
+	}
+	if !reflect.DeepEqual(rows, parts) {
+		t.Errorf("docs/concepts/model.md has the parts %q, and runtime/job/area/layout.go %q", rows, parts)
+	}
+	if want := append(slices.Clone(parts), "user heap"); !reflect.DeepEqual(boxes, want) {
+		t.Errorf("docs/images/model-slice.svg has the parts %q, and runtime/job/area/layout.go %q", boxes, want)
+	}
+}
