@@ -43,10 +43,10 @@ def rows_of_pe():
     import shmem
 
     shmem.init()
-    box, one, peer = shmem.zeros(1), np.ones(1, "i8"), 1
+    box, one, peer = shmem.zeros(1, "int64"), np.ones(1, "i8"), 1
     # PE 1 sleeps in the meantime: a waiting PE uses a core, and two cores may be one that is
     # shared.
-    done = shmem.zeros(1)
+    done = shmem.zeros(1, "int64")
     shmem.put(box, one, pe=peer)
     if shmem.my_pe() == 0:
         yield "an empty function", *per_call(lambda: None)
@@ -71,7 +71,7 @@ def rows_of_pe():
         if shmem.my_pe() == 0:
             yield f"{name} of 8000 bytes, 2 PEs, the one before given back", *figure
     held = []
-    figure = per_call(lambda: held.append(shmem.empty(1000)), 100, 10)
+    figure = per_call(lambda: held.append(shmem.empty(1000, "int64")), 100, 10)
     if shmem.my_pe() == 0:
         yield "empty of 8000 bytes, 2 PEs, all kept", *figure
     figure = per_call(shmem.barrier_all, 200, 20)

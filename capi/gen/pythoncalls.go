@@ -402,7 +402,7 @@ func (c *pythonCall) quickCopy(m *pythonModule, b *pythonLines, far, near spec.P
 		"type(dest) is ndarray", "type(source) is ndarray", "type(pe) is int", "pe in near", "dest.dtype is source.dtype",
 	}, free, []string{
 		fmt.Sprintf("(n := %s.nbytes) <= QUICK", near.Name),
-		fmt.Sprintf("n <= %s.nbytes", far.Name), "dest.flags." + written, "source.flags.c_contiguous",
+		"dest.shape == source.shape", "dest.flags." + written, "source.flags.c_contiguous",
 	}))
 	b.add(2, "there = pointer_at(id(%s) + HEAD)", far.Name)
 	b.add(2, "address = there.value or 0")

@@ -37,9 +37,10 @@ var rma = Chapter{
 			DocNbi: "Copies as put does, but source may be reused only after the next quiet.",
 			Python: &Python{
 				Doc: "Copies source into dest at another PE, and returns when source may be reused.\n\n" +
-					"dest is symmetric, of the same dtype, and at least as long. Slices with strides are\n" +
-					"copied as they are, and must then have one shape. With notify= the other PE counts the put\n" +
-					"in that counter once the data is there (notify_wait); such arrays have no strides.",
+					"dest is symmetric. source has its dtype and its shape, or is numbers that numpy would\n" +
+					"broadcast in `dest[...] = source`: `put(a, 5, pe=1)` fills a. Slices with strides are copied\n" +
+					"as they are. With notify= the other PE counts the put in that counter once the data is\n" +
+					"there (notify_wait); such arrays have no strides.",
 				DocNbi: "Does what put does, but source may be reused only after the next quiet.\n\n" +
 					"Temporary arrays are kept until then.",
 				Stream: "put", Notify: "putmem_notify",
@@ -99,8 +100,8 @@ var rma = Chapter{
 			DocNbi: "Copies as get does, but the data is in dest only after the next quiet.",
 			Python: &Python{
 				Doc: "Copies source at another PE into dest, and returns when the data is there.\n\n" +
-					"source is symmetric, of the same dtype, and at least as long as dest. Slices with\n" +
-					"strides are copied as they are, and must then have one shape.",
+					"source is symmetric, and has the dtype and the shape of dest. Slices with strides are\n" +
+					"copied as they are.",
 				DocNbi: "Does what get does, but the data is in dest after the next quiet. Both are contiguous.",
 				Stream: "get",
 			},

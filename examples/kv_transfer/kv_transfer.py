@@ -101,7 +101,7 @@ def to_gpu(w: Weights) -> Weights:
     shmem.finalize()
     shmem.init(heap="device")
     # The number of the heap's GPU follows from a tensor there.
-    here = shmem.zeros(1, device="cuda").device
+    here = shmem.zeros(1, "int64", device="cuda").device
     torch.cuda.set_device(here)
     return {name: torch.as_tensor(matrix, device=here) for name, matrix in w.items()}
 

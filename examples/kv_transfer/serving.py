@@ -57,7 +57,7 @@ def together(s: Shape, w: Weights, prompts: list[Array], n: int) -> Answers:
     on = "cpu" if package_of(w["token"]) is np else "cuda"
     pool = shmem.zeros(_pool(s, each * len(prompts)), "f4", device=on)
     arrived = shmem.zeros(len(pool), "u8", device=on)
-    where = shmem.zeros((len(prompts), s.layers, blocks), device=on)
+    where = shmem.zeros((len(prompts), s.layers, blocks), "int64", device=on)
     asked = shmem.zeros(len(prompts), "u8", device=on)
     out = Answers()
     # On a GPU a put and a wait are queued among the kernels of the stream.

@@ -15,7 +15,8 @@ from shmem._operands import (
     as_array,
     as_source,
     check_dtype,
-    check_lengths,
+    check_shapes,
+    fitted,
     not_contiguous,
     symmetric,
     writable,
@@ -45,7 +46,7 @@ class Apart:
         if stream is not None:
             raise self.refused(call)
         functions = library(call)
-        to, data = _strided.same_shape(call, self._dest, self._source)
+        to, data = self._dest.squeeze(), self._source.squeeze()
         to, data = _strided.forwards(call, "dest", to, data)
         if not _strided.runs_forwards(data):
             data = np.ascontiguousarray(of_cpu(call, "source that runs backwards", data))
@@ -66,7 +67,7 @@ class Apart:
         if stream is not None:
             raise self.refused(call)
         functions = library(call)
-        to, data = _strided.same_shape(call, self._dest, self._source)
+        to, data = self._dest.squeeze(), self._source.squeeze()
         data, to = _strided.forwards(call, "source", data, to)
         array = to
         if not _strided.runs_forwards(to):
@@ -94,7 +95,7 @@ def _tensors(call: str, dest: Any, source: Any, there: Any) -> Row | None:
     if to is None or data is None or to.dtype != data.dtype:
         return None
     here, other = (data, to) if there is dest else (to, data)
-    check_lengths(call, to, data, here.size)
+    check_shapes(call, to, data)
     if _blocks.find(other.address, here.nbytes) is None:
         return None
     return to.address, data.address, here
@@ -106,10 +107,9 @@ def outgoing(call: str, dest: Any, source: Any) -> Row | Apart:
     if row is not None:
         return row
     to = as_array(call, "dest", dest)
-    data = as_source(call, source, to.dtype)
+    data = fitted(call, to, as_source(call, source, to.dtype))
     if not (to.flags.c_contiguous and data.flags.c_contiguous):
         return Apart(to, data)
-    check_lengths(call, to, data, data.size)
     there = _blocks.place(address_of(to), data.nbytes, to.size)
     if there is None:
         raise refuse_address(call, "dest", to, address_of(to))
@@ -122,10 +122,9 @@ def outgoing_row(call: str, dest: Any, source: Any) -> Row:
     if row is not None:
         return row
     to, there = symmetric(call, "dest", dest)
-    data = as_source(call, source, to.dtype)
+    data = fitted(call, to, as_source(call, source, to.dtype))
     if not data.flags.c_contiguous:
         raise not_contiguous(call, "source", data)
-    check_lengths(call, to, data, data.size)
     return there, address_of(data), data
 
 
@@ -138,9 +137,9 @@ def incoming(call: str, dest: Any, source: Any) -> Row | Apart:
     writable(call, "dest", to)
     data = as_array(call, "source", source)
     check_dtype(call, "source", data, to.dtype)
+    check_shapes(call, to, data)
     if not (to.flags.c_contiguous and data.flags.c_contiguous):
         return Apart(to, data)
-    check_lengths(call, to, data, to.size)
     there = _blocks.place(address_of(data), to.nbytes, data.size)
     if there is None:
         raise refuse_address(call, "source", data, address_of(data))

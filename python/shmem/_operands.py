@@ -17,6 +17,7 @@ from shmem._addresses import address_of, refuse_address
 from shmem._describe import brief, describe
 from shmem._dtypes import SIGNALS, Array, resolve
 from shmem._errors import ArgumentError, DtypeError, LayoutError, SizeError
+from shmem._ghosts import Ghost
 from shmem._runtime import whole
 
 
@@ -234,15 +235,37 @@ def receiver(call: str, name: str, operand: Any, dtype: np.dtype[Any]) -> Array:
     return into
 
 
-def check_lengths(
-    call: str, dest: Array | _spans.Span, source: Array | _spans.Span, copied: int
-) -> None:
-    """The number of elements to copy, which must fit both operands."""
-    for name, array in (("dest", dest), ("source", source)):
-        if array.size < copied:
-            raise SizeError(
-                call,
-                describe(name, array),
-                f"{copied} elements are copied, and it has {array.size}",
-                "pass slices of one length",
-            )
+def check_shapes(call: str, dest: Array | _spans.Span, source: Array | _spans.Span) -> None:
+    """Both operands must have one shape, up to leading dimensions of length 1."""
+    if dest.shape != source.shape and _trimmed(dest.shape) != _trimmed(source.shape):
+        raise _shapes_differ(call, dest, source)
+
+
+def fitted(call: str, dest: Array, source: Array) -> Array:
+    """source as numpy's `dest[...] = source` broadcasts it to the shape of dest."""
+    if source.shape == dest.shape or _trimmed(source.shape) == _trimmed(dest.shape):
+        return source
+    if isinstance(source, Ghost):
+        raise _shapes_differ(call, dest, source)
+    extra = max(0, source.ndim - dest.ndim)
+    if set(source.shape[:extra]) <= {1}:
+        try:
+            short = source.reshape(source.shape[extra:])
+            return np.ascontiguousarray(np.broadcast_to(short, dest.shape))
+        except ValueError:
+            pass
+    raise _shapes_differ(call, dest, source)
+
+
+def _trimmed(shape: tuple[int, ...]) -> tuple[int, ...]:
+    first = next((i for i, n in enumerate(shape) if n != 1), len(shape))
+    return shape[first:]
+
+
+def _shapes_differ(call: str, dest: Array | _spans.Span, source: Array | _spans.Span) -> SizeError:
+    return SizeError(
+        call,
+        f"dest of shape {tuple(dest.shape)} and source of shape {tuple(source.shape)}",
+        "numpy would not broadcast the one to the other",
+        "pass slices of one shape, for example dest[:n]",
+    )

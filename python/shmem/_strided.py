@@ -9,24 +9,11 @@ import numpy as np
 
 from shmem._describe import describe
 from shmem._dtypes import Array
-from shmem._errors import LayoutError, SizeError
+from shmem._errors import LayoutError
 
 # (bytes from the start of dest, of source, stride in dest, in source, bytes of a block,
 # blocks): one call of ibput8 or ibget8, or a plain copy where there is one block.
 Piece = tuple[int, int, int, int, int, int]
-
-
-def same_shape(call: str, dest: Array, source: Array) -> tuple[Array, Array]:
-    """Both without dimensions of length 1; they must have one shape."""
-    d, s = dest.squeeze(), source.squeeze()
-    if d.shape != s.shape:
-        raise SizeError(
-            call,
-            f"dest of shape {dest.shape} and source of shape {source.shape}",
-            "only contiguous arrays may differ in shape",
-            "pass slices of one shape",
-        )
-    return d, s
 
 
 def forwards(call: str, name: str, far: Array, near: Array) -> tuple[Array, Array]:

@@ -54,9 +54,10 @@ def put(
 ) -> None:
     """Copies source into dest at another PE, and returns when source may be reused.
 
-    dest is symmetric, of the same dtype, and at least as long. Slices with strides are
-    copied as they are, and must then have one shape. With notify= the other PE counts the put
-    in that counter once the data is there (notify_wait); such arrays have no strides.
+    dest is symmetric. source has its dtype and its shape, or is numbers that numpy would
+    broadcast in `dest[...] = source`: `put(a, 5, pe=1)` fills a. Slices with strides are copied
+    as they are. With notify= the other PE counts the put in that counter once the data is
+    there (notify_wait); such arrays have no strides.
     """
     if (
         type(dest) is ndarray
@@ -68,7 +69,7 @@ def put(
         and stream is None
         and notify is None
         and (n := source.nbytes) <= QUICK
-        and n <= dest.nbytes
+        and dest.shape == source.shape
         and dest.flags.c_contiguous
         and source.flags.c_contiguous
     ):
@@ -200,8 +201,8 @@ def get(
 ) -> None:
     """Copies source at another PE into dest, and returns when the data is there.
 
-    source is symmetric, of the same dtype, and at least as long as dest. Slices with
-    strides are copied as they are, and must then have one shape.
+    source is symmetric, and has the dtype and the shape of dest. Slices with strides are
+    copied as they are.
     """
     if (
         type(dest) is ndarray
@@ -212,7 +213,7 @@ def get(
         and context is None
         and stream is None
         and (n := dest.nbytes) <= QUICK
-        and n <= source.nbytes
+        and dest.shape == source.shape
         and dest.flags.carray
         and source.flags.c_contiguous
     ):

@@ -31,7 +31,7 @@ _JOB = """
 import shmem
 shmem.init()
 try:
-    a = shmem.zeros(1)
+    a = shmem.zeros(1, int)
 except shmem.DeviceError:
     a = shmem.zeros(1, device="gpu")
 shmem.put(a, [1], pe=shmem.my_pe())

@@ -73,7 +73,7 @@ def together() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def gpu(job: None) -> int:
     """The number of the GPU that has this PE's heap."""
-    number = shmem.zeros(1, device="gpu").__dlpack_device__()[1]
+    number = shmem.zeros(1, "int64", device="gpu").__dlpack_device__()[1]
     gc.collect()
     shmem.reclaim()
     return number

@@ -15,7 +15,7 @@ import os, time, shmem
 for _ in range({inits}):
     shmem.init()
 me, n = shmem.my_pe(), shmem.n_pes()
-a = shmem.zeros(1000)
+a = shmem.zeros(1000, int)
 if me == 0:
     for pe in range(1, n):
         shmem.put_nbi(a, [7] * 1000, pe)
@@ -47,7 +47,7 @@ def test_a_daemon_thread_in_a_wait() -> None:
     program = """
 import threading, shmem
 shmem.init()
-a = shmem.zeros(1)
+a = shmem.zeros(1, int)
 threading.Thread(target=shmem.wait_until, args=(a, "==", 1), daemon=True).start()
 shmem.barrier_all()
 """

@@ -397,7 +397,7 @@ import shmem
 class Foreign:
     __cuda_array_interface__ = dict(version=3, data=(4096, False), shape=(1,), typestr="<i8")
 shmem.init()
-a = shmem.zeros(1)
+a = shmem.zeros(1, int)
 for bad in (lambda: shmem.zeros(1, device="cuda"), lambda: shmem.put(a, Foreign(), pe=0)):
     try:
         bad()
@@ -423,7 +423,7 @@ try:
     shmem.zeros(4, device="gpu")
     print("device")
 except shmem.DeviceError:
-    shmem.zeros(4)
+    shmem.zeros(4, int)
     print("host")
 shmem.finalize()
 """

@@ -48,7 +48,7 @@ def test_advice_after_finalize() -> None:
 import shmem
 uid = shmem.get_uniqueid()
 shmem.init(uid=uid, pe=0, n_pes=1)
-array, context, team = shmem.zeros(1), shmem.Context(), shmem.Team.world()
+array, context, team = shmem.zeros(1, int), shmem.Context(), shmem.Team.world()
 shmem.finalize()
 def told(call, *words):
     try:
@@ -65,7 +65,7 @@ told(lambda: shmem.init(uid=uid, pe=0, n_pes=1), "job of this id is over", "get_
 shmem.init(uid=shmem.get_uniqueid(), pe=0, n_pes=1)
 for call in (lambda: shmem.put(array, [1], pe=0), context.quiet, team.sync):
     told(call, "after the init of this job")
-array, context, team = shmem.zeros(1), shmem.Context(), shmem.Team.world()
+array, context, team = shmem.zeros(1, int), shmem.Context(), shmem.Team.world()
 shmem.put(array, [1], pe=0)
 context.quiet()
 team.sync()
@@ -86,7 +86,7 @@ def until(reported):
         time.sleep(0.01)
 
 shmem.init()
-a = shmem.zeros(1)
+a = shmem.zeros(1, int)
 if shmem.my_pe() == 0:
     until("train.py:16: shmem_int64_wait_until has waited")
     shmem.p(a, 1, pe=1)
@@ -98,7 +98,7 @@ if shmem.my_pe() == 0:
 team.sync()
 if shmem.my_pe() == 0:
     until("train.py:23: shmem_")
-b = shmem.zeros(1)
+b = shmem.zeros(1, int)
 shmem.finalize()
 """)
     log = tmp_path / "log"
@@ -131,7 +131,7 @@ import shmem
 from shmem import _blocks, _room
 shmem.init()
 _blocks.heap.vote = 1 << 40
-x = shmem.zeros(1)
+x = shmem.zeros(1, int)
 """
     done = pes(1, inside)
     assert "PE 0: shmem.zeros at <string>:6: shmem_" in done.stderr, done.stderr

@@ -35,7 +35,7 @@ a = np.zeros(3, "i8")
 calls = [
     shmem.my_pe, shmem.n_pes, shmem.finalize, shmem.quiet, shmem.fence, shmem.barrier_all,
     shmem.sync_all, shmem.reclaim, shmem.Context, shmem.Team.world, shmem.Team.shared,
-    lambda: shmem.zeros(3), lambda: shmem.full(3, 1), lambda: shmem.put(a, [1], pe=0),
+    lambda: shmem.zeros(3, int), lambda: shmem.full(3, 1), lambda: shmem.put(a, [1], pe=0),
     lambda: shmem.get(a, a, pe=0), lambda: shmem.p(a, 1, pe=0), lambda: shmem.g(a, 0),
     lambda: shmem.atomic_inc(a, pe=0), lambda: shmem.put_signal(a, a, a, 1, pe=0),
     lambda: shmem.wait_until(a, "==", 0), lambda: shmem.test(a, "==", 0), lambda: shmem.recv(a),
@@ -54,7 +54,7 @@ def all_refuse(why):
 all_refuse("before shmem.init")
 shmem.init()
 team, context = shmem.Team.world(), shmem.Context()
-b = shmem.zeros(3)
+b = shmem.zeros(3, int)
 shmem.put(b, [1], pe=0)  # its way is remembered
 shmem.finalize()
 all_refuse("after shmem.finalize")
@@ -84,7 +84,7 @@ for round in range(3):
     shmem.init()
     shmem.init()
     assert shmem.is_initialized()
-    a = shmem.zeros(4)
+    a = shmem.zeros(4, int)
     shmem.put(a, [shmem.my_pe() + round] * 4, pe=(shmem.my_pe() + 1) % shmem.n_pes())
     shmem.finalize()
     shmem.barrier_all()
@@ -109,7 +109,7 @@ assert all((a == i).all() for i, a in enumerate(small))
 assert (big == 7.5).all()
 big[:] = 8
 shmem.init(symmetric_size="64m")
-others = [shmem.zeros((1000, 1000)) for _ in range(4)]
+others = [shmem.zeros((1000, 1000), int) for _ in range(4)]
 assert (view == 8).all() and not any(o.any() for o in others)
 try:
     shmem.put(view, view, pe=0)
@@ -187,7 +187,7 @@ inside.wait()
 child = os.fork()
 if child == 0:
     signal.alarm(60)
-    for call in (shmem.reclaim, lambda: shmem.zeros(3), shmem.finalize, shmem.init):
+    for call in (shmem.reclaim, lambda: shmem.zeros(3, int), shmem.finalize, shmem.init):
         try:
             call()
         except shmem.ForkedError:
@@ -368,7 +368,7 @@ import os, signal, threading
 import shmem
 shmem.init()
 me = shmem.my_pe()
-a, s = shmem.zeros(4), shmem.zeros(1, "uint64")
+a, s = shmem.zeros(4, int), shmem.zeros(1, "uint64")
 class Stop(Exception): pass
 def stop(*_): raise Stop
 signal.signal(signal.SIGTERM, stop)
@@ -404,7 +404,7 @@ shmem.wait_until(a, "==", 9)
 shmem.finalize()
 signal.signal(signal.SIGTERM, lambda *_: shmem.finalize())
 shmem.init()
-a = shmem.zeros(1)
+a = shmem.zeros(1, int)
 ring(signal.SIGTERM)
 try:
     shmem.wait_until(a, "==", 1)
@@ -424,7 +424,7 @@ import threading
 import shmem
 for _ in range(5):
     shmem.init()
-    a, s = shmem.zeros(2), shmem.zeros(1, "uint64")
+    a, s = shmem.zeros(2, int), shmem.zeros(1, "uint64")
     told = []
     def wait(form):
         ready.wait()
@@ -455,7 +455,7 @@ def test_a_wait_in_slices_is_reported() -> None:
     program = """
 import os, re, shmem, threading
 shmem.init()
-a = shmem.zeros(1)
+a = shmem.zeros(1, int)
 r, w = os.pipe()
 said = os.dup(2)
 os.dup2(w, 2)
@@ -479,7 +479,7 @@ def test_a_lost_pe_is_an_exception(word: str) -> None:
     program = """
 import os, time, shmem
 shmem.init()
-a = shmem.zeros(1)
+a = shmem.zeros(1, int)
 if shmem.my_pe() == 1:
     os._exit(3)
 try:

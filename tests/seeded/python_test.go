@@ -3,6 +3,13 @@ package seeded
 // The package of Python.
 var pythonDefects = []defect{
 	{
+		id: "python/number-that-is-broadcast", file: "python/shmem/_operands.py",
+		was:  "np.ascontiguousarray(np.broadcast_to(short, dest.shape))",
+		is:   "np.ascontiguousarray(short)",
+		user: "shmem.put(a, 5, pe=1) writes the first element alone",
+		by:   pes("-n 2", "test_shapes.py", "test_shapes_as_numpy"), says: `test_shapes_as_numpy: call failed`,
+	},
+	{
 		id: "python/argument-by-its-name", file: "python/shmem/_collectives.py",
 		was:  `check_pe(call, root, n, "root")`,
 		is:   "check_pe(call, root, n)",
@@ -18,7 +25,7 @@ var pythonDefects = []defect{
 	},
 	{
 		id: "python/dest-too-short", file: "capi/gen/pythoncalls.go",
-		was:  "		fmt.Sprintf(\"n <= %s.nbytes\", far.Name), \"dest.flags.\" + written,",
+		was:  "		\"dest.shape == source.shape\", \"dest.flags.\" + written,",
 		is:   "		\"dest.flags.\" + written,",
 		user: "shmem.put into a slice writes over what is behind it where source is longer",
 		by:   pes("-n 2", "test_rma.py", "test_a_part_that_is_too_short"), says: `(?s)test_a_part_that_is_too_short: call failed.*DID NOT RAISE SizeError`, gen: true,

@@ -121,19 +121,19 @@ def test_dlpack(dtype, code, bits, gpu):
 
 
 def test_a_capsule_that_nobody_takes():
-    a = shmem.zeros(8, device="gpu")
+    a = shmem.zeros(8, "int64", device="gpu")
     capsule = a.__dlpack__()
     del a, capsule
     gc.collect()
     assert shmem.reclaim() == 64
     with pytest.raises(BufferError):
-        shmem.zeros(8, device="gpu").__dlpack__(copy=True)
+        shmem.zeros(8, "int64", device="gpu").__dlpack__(copy=True)
     with pytest.raises(BufferError):
-        shmem.zeros(8, device="gpu").__dlpack__(dl_device=(1, 0))
+        shmem.zeros(8, "int64", device="gpu").__dlpack__(dl_device=(1, 0))
 
 
 def test_put_and_get(me, n, right, left):
-    a = shmem.zeros(64, device="gpu")
+    a = shmem.zeros(64, "int64", device="gpu")
     shmem.put(a, np.arange(64) + me, pe=right)
     shmem.put(a[:2], [-1, me], pe=right)
     shmem.barrier_all()
@@ -183,7 +183,7 @@ def test_types_of_gpus(dtype, me, right, left):
 
 def test_words(me, n, right, left):
     """Collectives without the library's own kernels, which the fake GPU lacks."""
-    flags, data = shmem.zeros(4, "uint64", device="gpu"), shmem.zeros(4, device="gpu")
+    flags, data = shmem.zeros(4, "uint64", device="gpu"), shmem.zeros(4, "int64", device="gpu")
     shmem.put_signal(data, [me] * 4, flags, 3, pe=right)
     assert shmem.signal_wait_until(flags, "==", 3) == 3
     assert host(data).tolist() == [left] * 4 and shmem.signal_fetch(flags) == 3
@@ -196,7 +196,7 @@ def test_words(me, n, right, left):
 
 
 def test_collectives(me, n):
-    a, b = shmem.full(2, me + 1, device="gpu"), shmem.zeros(2 * n, device="gpu")
+    a, b = shmem.full(2, me + 1, device="gpu"), shmem.zeros(2 * n, "int64", device="gpu")
     shmem.fcollect(b, a)
     assert host(b).tolist() == [pe + 1 for pe in range(n) for _ in range(2)]
     shmem.barrier_all()  # a PE that is ahead may write to the memory that is read here
@@ -205,7 +205,7 @@ def test_collectives(me, n):
     shmem.barrier_all()
     shmem.broadcast(b[:2], a, n - 1)
     assert host(b)[:2].tolist() == [n] * 2
-    source = shmem.zeros(n, device="gpu")
+    source = shmem.zeros(n, "int64", device="gpu")
     shmem.put(source, np.arange(n) + 10 * me, pe=me)
     shmem.barrier_all()
     shmem.alltoall(b[:n], source)
@@ -214,7 +214,7 @@ def test_collectives(me, n):
 
 def test_streams(me, n, right, left, gpu):
     """The fake GPU supports copies of streams between PEs of a node only."""
-    a = shmem.zeros(8, device="gpu")
+    a = shmem.zeros(8, "int64", device="gpu")
     with pytest.raises(
         shmem.DeviceError, match=f"of GPU {gpu + 1}, and this PE's heap on GPU {gpu}"
     ):
@@ -261,7 +261,7 @@ def test_views_keep_the_memory(me):
 
 
 def test_freed(me):
-    a = shmem.zeros(8, device="gpu")
+    a = shmem.zeros(8, "int64", device="gpu")
     shmem.free(a)
     for use in (
         lambda: a.__cuda_array_interface__,
@@ -287,7 +287,7 @@ class Foreign:
 
 def test_others_on_the_same_memory(me, right, left):
     """As cupy, numba and torch have it: an object of their own, the memory of the heap."""
-    a = shmem.zeros(8, device="gpu")
+    a = shmem.zeros(8, "int64", device="gpu")
 
     class Same:
         __cuda_array_interface__ = a[2:6].__cuda_array_interface__
@@ -298,16 +298,24 @@ def test_others_on_the_same_memory(me, right, left):
 
 
 def test_what_goes_wrong(me, gpu):
-    a, cpu = shmem.zeros(8, device="gpu"), np.zeros(8, "int64")
+    a, cpu = shmem.zeros(8, "int64", device="gpu"), np.zeros(8, "int64")
     both = shmem.zeros(2, "complex64", device="gpu")
     wrong = {
         "of the CPU": (lambda: shmem.put(cpu, a, pe=me), shmem.DeviceError, "in main memory"),
         "freed": (lambda: shmem.put(a, Foreign(cpu), pe=me), shmem.FreedError, "it was freed"),
-        "no device": (lambda: shmem.zeros(8), shmem.DeviceError, "device='cuda'"),
-        "cpu": (lambda: shmem.zeros(8, device="cpu"), shmem.DeviceError, "SHMEM_HEAP=host"),
-        "unknown": (lambda: shmem.zeros(8, device="tpu"), shmem.DeviceError, "is not a device"),
+        "no device": (lambda: shmem.zeros(8, "int64"), shmem.DeviceError, "device='cuda'"),
+        "cpu": (
+            lambda: shmem.zeros(8, "int64", device="cpu"),
+            shmem.DeviceError,
+            "SHMEM_HEAP=host",
+        ),
+        "unknown": (
+            lambda: shmem.zeros(8, "int64", device="tpu"),
+            shmem.DeviceError,
+            "is not a device",
+        ),
         "another": (
-            lambda: shmem.zeros(8, device=f"gpu:{gpu + 1}"),
+            lambda: shmem.zeros(8, "int64", device=f"gpu:{gpu + 1}"),
             shmem.DeviceError,
             f"on GPU {gpu}",
         ),
@@ -322,7 +330,7 @@ def test_what_goes_wrong(me, gpu):
     }
     if importlib.util.find_spec("cupy") is None:
         wrong["cupy"] = (
-            lambda: shmem.zeros(8, device="cupy"),
+            lambda: shmem.zeros(8, "int64", device="cupy"),
             shmem.DeviceError,
             "not installed",
         )
@@ -339,13 +347,13 @@ def pages():
 
 def test_what_a_stream_still_uses_stays(me):
     signal = shmem.zeros(1, "uint64", device="gpu")
-    a = shmem.empty(1000, device="gpu")
+    a = shmem.empty(1000, "int64", device="gpu")
     was = a.__cuda_array_interface__["data"][0]
     shmem.barrier_all()
     shmem.signal_wait_until(signal, "==", 1, stream=0)  # work that has not been executed yet
     del a
     gc.collect()
-    others = [shmem.empty(1000, device="gpu") for _ in range(3)]
+    others = [shmem.empty(1000, "int64", device="gpu") for _ in range(3)]
     assert was not in [b.__cuda_array_interface__["data"][0] for b in others]
     shmem.signal_set(signal, 1, pe=me)
     shmem.free(others.pop())
@@ -353,7 +361,7 @@ def test_what_a_stream_still_uses_stays(me):
 
 
 def test_a_list_lives_until_the_stream_has_read_it(me):
-    signal, a = shmem.zeros(1, "uint64", device="gpu"), shmem.zeros(4, device="gpu")
+    signal, a = shmem.zeros(1, "uint64", device="gpu"), shmem.zeros(4, "int64", device="gpu")
     shmem.barrier_all()
     shmem.signal_wait_until(signal, "==", 1, stream=0)
     shmem.put(a, [me + 5] * 4, pe=me, stream=0)
@@ -367,7 +375,7 @@ def test_a_list_lives_until_the_stream_has_read_it(me):
 
 def test_copies():
     """The error of a call that would read the elements names the array."""
-    a = shmem.zeros((2, 3), device="gpu")
+    a = shmem.zeros((2, 3), "int64", device="gpu")
     b = copy.copy(a)
     shmem.p(b, 5, pe=shmem.my_pe(), index=1)
     assert shmem.g(a, shmem.my_pe(), index=1) == 5

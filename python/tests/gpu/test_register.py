@@ -148,7 +148,7 @@ def test_it_keeps_the_memory_and_gives_it_back(me, right, left, gpu):
     # The memory is the program's own again, with its contents.
     with pytest.raises(shmem.SymmetryError, match="not in symmetric memory"):
         shmem.put(there, [1] * 16, pe=right)
-    b = shmem.zeros(16, device="gpu")
+    b = shmem.zeros(16, "int64", device="gpu")
     shmem.put(b, there, pe=me)
     assert host(b).tolist() == [left] * 16
     again = shmem.register(there)
@@ -163,7 +163,7 @@ def test_other_types(me, gpu):
 
 def test_nothing_with_strides(me, gpu):
     """An empty tensor as torch describes it."""
-    a = shmem.zeros(4, device="gpu")
+    a = shmem.zeros(4, "int64", device="gpu")
     nothing = Foreign(Chunks(gpu, 1), (0,), strides=(8,))
     shmem.put(a[:0], nothing, pe=me)
     shmem.get(nothing, a[:0], pe=me)
@@ -173,12 +173,12 @@ def test_nothing_with_strides(me, gpu):
         address = 0
 
     for shape in ((0,), (0, 3)):
-        nowhere = Foreign(Nowhere, shape)
+        nowhere, mine = Foreign(Nowhere, shape), a[:0].reshape(shape)
         for stream in (None, 0):
-            shmem.put(nowhere, a[:0], pe=me, stream=stream)
-            shmem.put(a, nowhere, pe=me, stream=stream)
-            shmem.get(nowhere, a, pe=me, stream=stream)
-            shmem.get(a[:0], nowhere, pe=me, stream=stream)
+            shmem.put(nowhere, mine, pe=me, stream=stream)
+            shmem.put(mine, nowhere, pe=me, stream=stream)
+            shmem.get(nowhere, mine, pe=me, stream=stream)
+            shmem.get(mine, nowhere, pe=me, stream=stream)
         shmem.fcollect(nowhere, nowhere)
         shmem.sum_reduce(nowhere, nowhere)
         shmem.free(nowhere)

@@ -56,9 +56,9 @@ def test_no_elements(me, right):
     a = shmem.zeros(8, torch.float32, device="cuda")
     for empty in (a[:0], torch.zeros((0, 3), device="cuda"), cupy.zeros(0, "float32")):
         for stream in (None, "current"):
-            shmem.put(a, empty, pe=right, stream=stream)
-            shmem.get(empty, a, pe=right, stream=stream)
-            shmem.put(a[8:], empty, pe=right, stream=stream)
+            mine = a[8:].reshape(tuple(empty.shape))
+            shmem.put(mine, empty, pe=right, stream=stream)
+            shmem.get(empty, mine, pe=right, stream=stream)
     torch.cuda.synchronize()
     assert not a.any()
 
@@ -81,7 +81,7 @@ def test_operations(me, n, right, left, host):
         assert shmem.atomic_compare_swap(a, n - 1, -7, pe=n - 1, index=9) == n - 1
     shmem.barrier_all()
     assert int(a[9]) == (-7 if me == n - 1 else me)
-    sums, ones = shmem.zeros(64, device="cuda"), shmem.full(64, 1 + me, device="cuda")
+    sums, ones = shmem.zeros(64, "int64", device="cuda"), shmem.full(64, 1 + me, device="cuda")
     shmem.sum_reduce(sums, ones)
     torch.cuda.synchronize()
     assert (host(sums) == n * (n + 1) // 2).all()
@@ -159,11 +159,11 @@ def test_cupy(me, right, left):
 
 def test_words(me, right, left):
     """A signal after which a kernel of torch runs, and a word that one of torch writes."""
-    data, flags = shmem.zeros(16, device="cuda"), shmem.zeros(4, "uint64", device="cuda")
+    data, flags = shmem.zeros(16, "int64", device="cuda"), shmem.zeros(4, "uint64", device="cuda")
     shmem.put_signal(data, [me] * 16, flags, 3, pe=right)
     assert shmem.signal_wait_until(flags, "==", 3) == 3
     assert data.tolist() == [left] * 16
-    word = shmem.zeros(1, device="cuda")
+    word = shmem.zeros(1, "int64", device="cuda")
     word.fill_(4)
     shmem.wait_until(word, "==", 4)
     assert shmem.test(word, ">", 3)
@@ -180,7 +180,7 @@ def test_memory_goes_back(me):
     del view
     gc.collect()
     assert shmem.reclaim() == 4 << 20
-    b = torch.from_dlpack(shmem.zeros(1 << 20, device="gpu"))
+    b = torch.from_dlpack(shmem.zeros(1 << 20, "int64", device="gpu"))
     gc.collect()
     assert shmem.reclaim() == 0
     del b

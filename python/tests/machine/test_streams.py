@@ -91,7 +91,7 @@ def test_order(kind, me, right, left, gpu):
     n = 100_000
     source = shmem.zeros(n, torch.float32, device="cuda")
     inbox = shmem.zeros(n, torch.float32, device="cuda")
-    flag = shmem.zeros(2, device="cuda")
+    flag = shmem.zeros(2, "int64", device="cuda")
     bad = torch.zeros(1, dtype=torch.int64, device="cuda")
     torch.cuda.synchronize()
     shmem.barrier_all()
@@ -214,7 +214,7 @@ def test_sums(dtype, me, n, gpu):
 
 
 def test_waits(me, right):
-    word, flag = shmem.zeros(1, device="cuda"), shmem.zeros(1, "uint64", device="cuda")
+    word, flag = shmem.zeros(1, "int64", device="cuda"), shmem.zeros(1, "uint64", device="cuda")
     seen = torch.zeros(2, dtype=torch.int64, device="cuda")
     s = torch.cuda.Stream()
     torch.cuda.synchronize()

@@ -15,13 +15,13 @@ import shmem
 
 @pytest.fixture
 def a():
-    return shmem.zeros(8, device="cuda")
+    return shmem.zeros(8, "int64", device="cuda")
 
 
 @pytest.fixture(autouse=True)
 def goes_on(me, right, left):
     yield
-    b = shmem.zeros(8, device="cuda")
+    b = shmem.zeros(8, "int64", device="cuda")
     shmem.put(b, torch.full((8,), me), pe=right)
     shmem.put(b[:1], b[:1], pe=me, stream="current")
     torch.cuda.synchronize()
@@ -41,7 +41,7 @@ def test_memory_of_the_cpu(a, me):
     cpu = torch.arange(8)
     shmem.put(a, cpu, pe=me)
     assert a.tolist() == cpu.tolist()
-    flag = shmem.zeros(1, device="cuda")
+    flag = shmem.zeros(1, "int64", device="cuda")
     for call in (
         lambda: shmem.put(cpu, a, pe=me),
         lambda: shmem.get(a, cpu, pe=me),
@@ -79,7 +79,11 @@ def test_memory_of_another_gpu(a, me, gpu, other_gpu):
         lambda: shmem.put(x, a, pe=me),
     ):
         refused(shmem.DeviceError, text, call)
-    refused(shmem.DeviceError, f"on GPU {gpu}", lambda: shmem.zeros(8, device=f"cuda:{other_gpu}"))
+    refused(
+        shmem.DeviceError,
+        f"on GPU {gpu}",
+        lambda: shmem.zeros(8, "int64", device=f"cuda:{other_gpu}"),
+    )
 
 
 class Protocol:
@@ -96,7 +100,7 @@ def test_stream_of_another_gpu(a, me, gpu, other_gpu):
         c = cupy.cuda.Stream(non_blocking=True)
     cupy.cuda.Device(gpu).use()
     text = f"of GPU {other_gpu}, and this PE's heap on GPU {gpu}"
-    flag = shmem.zeros(1, device="cuda")
+    flag = shmem.zeros(1, "int64", device="cuda")
     calls = (
         partial(shmem.put, a, a, pe=me),
         partial(shmem.get, a, a, pe=me),
@@ -154,5 +158,5 @@ def test_types_and_sizes(a, me):
     sparse = torch.zeros(8, dtype=torch.int64).to_sparse()
     for no_memory in (torch.zeros(8, dtype=torch.int64, device="meta"), sparse, sparse.cuda()):
         refused(shmem.DtypeError, "no memory", partial(shmem.put, a, no_memory, pe=me))
-    array = shmem.zeros(8, device="gpu")
+    array = shmem.zeros(8, "int64", device="gpu")
     refused(shmem.DeviceError, "shmem.get", lambda: np.asarray(array))

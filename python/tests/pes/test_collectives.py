@@ -55,7 +55,7 @@ def test_moves(dtype, me, n):
 
 
 def test_alltoalls(me, n):
-    source, dest = shmem.zeros(2 * 3 * n), shmem.zeros(3 * 3 * n)
+    source, dest = shmem.zeros(2 * 3 * n, "int64"), shmem.zeros(3 * 3 * n, "int64")
     source[::2] = np.arange(3 * n) + 100 * me
     shmem.barrier_all()
     shmem.alltoalls(dest, source, 3, 2, 3)
@@ -112,7 +112,7 @@ def test_reductions(dtype, me, n):
 
 
 def test_bad_collectives(me, n):
-    a, b = shmem.zeros(8), shmem.zeros(8, "f4")
+    a, b = shmem.zeros(8, "int64"), shmem.zeros(8, "f4")
     with pytest.raises(shmem.DtypeError):
         shmem.sum_reduce(a, b)
     with pytest.raises(shmem.SizeError):
@@ -120,7 +120,7 @@ def test_bad_collectives(me, n):
     with pytest.raises(shmem.SizeError, match="overlap"):
         shmem.sum_reduce(a[1:5], a[:4])
     with pytest.raises(shmem.SizeError):
-        shmem.fcollect(shmem.zeros(8 * n - 1), a)
+        shmem.fcollect(shmem.zeros(8 * n - 1, "int64"), a)
     wrong = rf"root={n}: there are {n} PEs \(pass root from 0 to {n - 1}\)"
     with pytest.raises(shmem.PEError, match=wrong):
         shmem.broadcast(a, a, n)
@@ -136,7 +136,7 @@ def test_bad_collectives(me, n):
         shmem.sum_reduce(a, a, stream=0)
     if n > 1:
         with pytest.raises(shmem.SizeError):
-            shmem.alltoall(shmem.zeros(n + 1), shmem.zeros(n + 1))
+            shmem.alltoall(shmem.zeros(n + 1, "int64"), shmem.zeros(n + 1, "int64"))
 
 
 def test_teams(me, n):
@@ -148,7 +148,7 @@ def test_teams(me, n):
     assert last is not None and last.my_pe == n - 1 - me
     assert last.translate_pe(0, world) == n - 1
     context = shmem.Context(team=last)
-    a = shmem.zeros(1)
+    a = shmem.zeros(1, "int64")
     shmem.p(a, 5, pe=0, context=context)
     with pytest.raises(shmem.PEError):
         shmem.p(a, 5, pe=n, context=context)
@@ -203,7 +203,7 @@ def test_teams_and_contexts_are_not_copied(me, n):
 
 
 def test_a_context_goes_with_its_team(me, n, right):
-    team, a = shmem.Team.world().split_strided(0, 1, n), shmem.zeros(2)
+    team, a = shmem.Team.world().split_strided(0, 1, n), shmem.zeros(2, "int64")
     assert team is not None
     with shmem.Context(team=team) as context:
         shmem.put_nbi(a, [me + 1, 7], pe=right, context=context)
@@ -225,7 +225,7 @@ def test_a_context_goes_with_its_team(me, n, right):
 
 def test_operands_that_overlap(me, n):
     """In place, blocks would be overwritten before they are read: wrong data, and no error."""
-    a = shmem.zeros(4 * n + 2)
+    a = shmem.zeros(4 * n + 2, "int64")
     a[:] = me
     shmem.barrier_all()
     shmem.broadcast(a[:4], a[:4], n - 1)

@@ -144,7 +144,7 @@ def test_one_pe_still_has_it(me, right, left):
 
 
 def test_symmetric_already(me, right, left):
-    a = shmem.zeros(100)
+    a = shmem.zeros(100, "int64")
     assert shmem.register(a) is a
     assert shmem.register(a[10:20]).ctypes.data == a.ctypes.data + 80
     b = shmem.register(pages(512))
@@ -199,7 +199,7 @@ def test_all_or_none(me, n, right):
         shmem.register(a)
     with pytest.raises(shmem.RegisterError, match="another PE"):
         shmem.register(pages(512 * (1 + me)))
-    mixed = shmem.zeros(512)
+    mixed = shmem.zeros(512, "int64")
     with pytest.raises(shmem.RegisterError, match="another PE"):
         shmem.register(mixed if me == 0 else pages(512))
     s = shmem.register(pages(512))
