@@ -90,10 +90,10 @@ func (c *pythonCall) head(result string) string {
 		case "pe":
 			kind = "SupportsIndex"
 		case "sig_op":
-			named = append(named, p.PythonName()+": str | int = SIGNAL_SET")
+			named = append(named, p.PythonName()+": SignalOp | int = SIGNAL_SET")
 			continue
 		case "cmp":
-			kind = "str | int"
+			kind = "Comparison | int"
 		}
 		if p.C == signalType {
 			kind = "int"
@@ -111,6 +111,9 @@ func (c *pythonCall) head(result string) string {
 	}
 	if c.row.Python.Notify != "" {
 		named = append(named, "notify: SupportsIndex | None = None")
+	}
+	if c.row.Python.Waits {
+		named = append(named, "timeout: float | None = None")
 	}
 	doc := strings.ReplaceAll(c.doc, "\n", "\n    ")
 	if strings.Contains(doc, "\n") {
@@ -279,7 +282,11 @@ func (c *pythonCall) watch(m *pythonModule, b *pythonLines) (string, error) {
 	args := []string{"address", "cmp", value}
 	if own.Stream != "" {
 		b.add(1, "if stream is not None:")
-		b.add(2, "on = stream_of(call, stream)")
+		if own.Waits {
+			b.add(2, "on = stream_of(call, stream, timeout=timeout)")
+		} else {
+			b.add(2, "on = stream_of(call, stream)")
+		}
 		b.call(2, function(s.Extension()+kind+own.Stream+c.row.OnStream().Suffix), append(slices.Clone(args), "on"))
 		if c.row.Result != "" {
 			b.add(2, "return %s", value)
@@ -289,7 +296,7 @@ func (c *pythonCall) watch(m *pythonModule, b *pythonLines) (string, error) {
 	}
 	called := function(s.Prefix() + kind + c.row.Name)
 	if own.Waits {
-		called, args = "wait", append([]string{"call", called}, args...)
+		called, args = "wait", slices.Concat([]string{"call", called}, args, []string{"timeout=timeout"})
 	}
 	if c.row.Result != "" {
 		called = "answer: int = " + called

@@ -173,7 +173,7 @@ func pythonImports(s *spec.Surface) []pythonImport {
 		{2, "numpy", "empty ndarray"},
 		{3, base, "_blocks"},
 		{3, base + "._addresses", "HEAD address_of pointer_at"},
-		{3, base + "._constants", "SIGNAL_SET comparison signal_op"},
+		{3, base + "._constants", "Comparison SIGNAL_SET SignalOp comparison signal_op"},
 		{3, base + "._contexts", "DEFAULT Context handle_of"},
 		{3, base + "._copies", "Apart incoming outgoing outgoing_row"},
 		{3, base + "._dtypes", "SIGNALS Array name_of types words"},

@@ -34,7 +34,8 @@ var wait = Chapter{
 				"yields, then sleeps.",
 			Python: &Python{
 				Doc: "Waits until an element of this PE satisfies the comparison: `wait_until(flags, \">=\", 2)`.\n\n" +
-					"ivar is a symmetric array of int32, int64, uint32 or uint64, which other PEs write.",
+					"ivar is a symmetric array of int32, int64, uint32 or uint64, which other PEs write. After\n" +
+					"timeout seconds the call raises WaitTimeoutError.",
 				Stream: "wait_until", Waits: true,
 			},
 			Errors: waitErrors,
@@ -84,7 +85,8 @@ var wait = Chapter{
 				Doc: "Waits until a signal of this PE satisfies the comparison, and returns it.\n\n" +
 					"Signals are compared as unsigned numbers, also those of int64: -1 is the greatest. With\n" +
 					"stream= the stream waits, and the result is value; \">=\" then compares counters:\n" +
-					"it holds if the signal is less than 2^63 ahead of value.",
+					"it holds if the signal is less than 2^63 ahead of value. After timeout seconds the call\n" +
+					"raises WaitTimeoutError.",
 				Stream: "signal_wait_until", Waits: true,
 			},
 			Errors: "As wait_until.",

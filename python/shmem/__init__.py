@@ -3,7 +3,7 @@
     import shmem
 
     shmem.init()
-    box = shmem.zeros(1)
+    box = shmem.zeros(1, int)
     shmem.put(box, [shmem.my_pe()], pe=(shmem.my_pe() + 1) % shmem.n_pes())
     shmem.barrier_all()
     print(f"PE {shmem.my_pe()}: {box[0]} wrote to me")
@@ -14,8 +14,9 @@ loaded by the first init.
 """
 
 from shmem._abi import VERSION as __version__
-from shmem._arrays import empty, free, full, zeros
+from shmem._arrays import array, empty, free, full, ones, zeros, zeros_like
 from shmem._collectives import (
+    all_reduce,
     alltoall,
     alltoalls,
     and_reduce,
@@ -61,6 +62,7 @@ from shmem._errors import (
     StateError,
     SymmetryError,
     VersionError,
+    WaitTimeoutError,
 )
 from shmem._library import nvshmem_path
 from shmem._messages import ANY, Message, recv, recv_test, send, send_test
@@ -151,10 +153,13 @@ __all__ = [
     "SymmetryError",
     "Team",
     "VersionError",
+    "WaitTimeoutError",
     "__version__",
+    "all_reduce",
     "alltoall",
     "alltoalls",
     "and_reduce",
+    "array",
     "atomic_add",
     "atomic_and",
     "atomic_compare_swap",
@@ -197,6 +202,7 @@ __all__ = [
     "notify_test",
     "notify_wait",
     "nvshmem_path",
+    "ones",
     "or_reduce",
     "p",
     "pe_accessible",
@@ -232,4 +238,5 @@ __all__ = [
     "wait_until_some",
     "xor_reduce",
     "zeros",
+    "zeros_like",
 ]

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import gc
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from shmem import _blocks, _device, _events, _room
 from shmem._addresses import address_of, refuse_address
-from shmem._describe import describe
+from shmem._describe import brief, describe
+from shmem._device import Device
 from shmem._dtypes import Array, resolve
-from shmem._errors import SizeError, StateError, SymmetryError
+from shmem._errors import DtypeError, SizeError, StateError, SymmetryError
 from shmem._operands import as_array, numbers
 from shmem._reclaim import Owner, agree, leave, prepare
 from shmem._runtime import library, lock, settle, state
 from shmem._shapes import Shape, sizes_of
+
+# A dtype that type checkers know, so that they know the array's.
+S = TypeVar("S", bound=np.generic)
+Kind = type[S] | np.dtype[S]
 
 
 def adopt(array: Array, address: int, symmetric: int, length: int) -> Array:
@@ -71,7 +76,7 @@ def _own(block: _blocks.Block, sizes: tuple[int, ...], kind: np.dtype[Any]) -> A
     return out if kind.isbuiltin == 1 else out[: block.nbytes].view(kind).reshape(sizes)
 
 
-def make(call: str, shape: Shape, dtype: DTypeLike, device: str | None, zero: bool) -> Any:
+def make(call: str, shape: Shape, dtype: DTypeLike, device: Device | None, zero: bool) -> Any:
     """An array in symmetric memory, as `empty` and `zeros` make it."""
     wanted = _device.check_device(call, device)
     out = _array(call, shape, dtype, zero)
@@ -79,11 +84,15 @@ def make(call: str, shape: Shape, dtype: DTypeLike, device: str | None, zero: bo
 
 
 @overload
-def empty(shape: Shape, dtype: DTypeLike = "int64", device: None = None) -> Array: ...
+def empty(shape: Shape) -> NDArray[np.float64]: ...
 @overload
-def empty(shape: Shape, dtype: DTypeLike = "int64", *, device: str) -> Any: ...
-def empty(shape: Shape, dtype: DTypeLike = "int64", device: str | None = None) -> Any:
-    """Makes an array in symmetric memory, with any values.
+def empty(shape: Shape, dtype: Kind[S], device: None = None) -> NDArray[S]: ...
+@overload
+def empty(shape: Shape, dtype: DTypeLike = "float64", device: None = None) -> Array: ...
+@overload
+def empty(shape: Shape, dtype: DTypeLike = "float64", *, device: Device) -> Any: ...
+def empty(shape: Shape, dtype: DTypeLike = "float64", device: Device | None = None) -> Any:
+    """Makes an array in symmetric memory, with any values, of float64 unless dtype says another.
 
     The array is numpy's, without a copy; views keep its memory. All PEs make the same arrays in the
     same order. The memory returns to the heap when every PE has dropped or freed the array.
@@ -96,49 +105,133 @@ def empty(shape: Shape, dtype: DTypeLike = "int64", device: str | None = None) -
 
 
 @overload
-def zeros(shape: Shape, dtype: DTypeLike = "int64", device: None = None) -> Array: ...
+def zeros(shape: Shape) -> NDArray[np.float64]: ...
 @overload
-def zeros(shape: Shape, dtype: DTypeLike = "int64", *, device: str) -> Any: ...
-def zeros(shape: Shape, dtype: DTypeLike = "int64", device: str | None = None) -> Any:
+def zeros(shape: Shape, dtype: Kind[S], device: None = None) -> NDArray[S]: ...
+@overload
+def zeros(shape: Shape, dtype: DTypeLike = "float64", device: None = None) -> Array: ...
+@overload
+def zeros(shape: Shape, dtype: DTypeLike = "float64", *, device: Device) -> Any: ...
+def zeros(shape: Shape, dtype: DTypeLike = "float64", device: Device | None = None) -> Any:
     """Makes an array in symmetric memory, all zero on every PE; otherwise as `empty`."""
     return make("zeros", shape, dtype, device, zero=True)
 
 
 @overload
-def full(shape: Shape, value: Any, dtype: DTypeLike = "int64", device: None = None) -> Array: ...
+def zeros_like(array: NDArray[S]) -> NDArray[S]: ...
 @overload
-def full(shape: Shape, value: Any, dtype: DTypeLike = "int64", *, device: str) -> Any: ...
-def full(shape: Shape, value: Any, dtype: DTypeLike = "int64", device: str | None = None) -> Any:
-    """Makes an array in symmetric memory, all value on every PE; otherwise as `empty`."""
-    wanted = _device.check_device("full", device)
-    # Checked before the allocation, after which the other PEs would believe the array to be ready.
-    given = numbers("full", "value", value, resolve("full", dtype))
-    sizes = sizes_of("full", shape)
+def zeros_like(array: Any, dtype: Kind[S], device: None = None) -> NDArray[S]: ...
+@overload
+def zeros_like(array: Any, dtype: DTypeLike = None, device: None = None) -> Array: ...
+@overload
+def zeros_like(array: Any, dtype: DTypeLike = None, *, device: Device) -> Any: ...
+def zeros_like(array: Any, dtype: DTypeLike = None, device: Device | None = None) -> Any:
+    """Makes an array of zeros, as `zeros`, of the shape and the dtype of another array."""
+    if not isinstance(array, (list, tuple, int, float, complex)):
+        array = as_array("zeros_like", "array", array)
+    model = np.asarray(array) if not isinstance(array, np.ndarray) else array
+    kind = model.dtype if dtype is None else dtype
+    return make("zeros_like", model.shape, kind, device, zero=True)
+
+
+@overload
+def ones(shape: Shape) -> NDArray[np.float64]: ...
+@overload
+def ones(shape: Shape, dtype: Kind[S], device: None = None) -> NDArray[S]: ...
+@overload
+def ones(shape: Shape, dtype: DTypeLike = "float64", device: None = None) -> Array: ...
+@overload
+def ones(shape: Shape, dtype: DTypeLike = "float64", *, device: Device) -> Any: ...
+def ones(shape: Shape, dtype: DTypeLike = "float64", device: Device | None = None) -> Any:
+    """Makes an array in symmetric memory, all one on every PE; otherwise as `empty`."""
+    given = numbers("ones", "value", 1, resolve("ones", dtype))
+    return _filled("ones", shape, given, dtype, device)
+
+
+@overload
+def full(shape: Shape, value: S) -> NDArray[S]: ...
+@overload
+def full(shape: Shape, value: Any, dtype: Kind[S], device: None = None) -> NDArray[S]: ...
+@overload
+def full(shape: Shape, value: Any, dtype: DTypeLike = None, device: None = None) -> Array: ...
+@overload
+def full(shape: Shape, value: Any, dtype: DTypeLike = None, *, device: Device) -> Any: ...
+def full(shape: Shape, value: Any, dtype: DTypeLike = None, device: Device | None = None) -> Any:
+    """Makes an array in symmetric memory, all value on every PE; otherwise as `empty`.
+
+    dtype is that of value, as numpy has it, unless it is given.
+    """
+    kind = _kind("full", value, dtype)
+    given = numbers("full", "value", value, kind)
+    return _filled("full", shape, given, kind if dtype is None else dtype, device)
+
+
+@overload
+def array(values: NDArray[S], dtype: None = None, device: None = None) -> NDArray[S]: ...
+@overload
+def array(values: Any, dtype: Kind[S], device: None = None) -> NDArray[S]: ...
+@overload
+def array(values: Any, dtype: DTypeLike = None, device: None = None) -> Array: ...
+@overload
+def array(values: Any, dtype: DTypeLike = None, *, device: Device) -> Any: ...
+def array(values: Any, dtype: DTypeLike = None, device: Device | None = None) -> Any:
+    """Makes an array in symmetric memory with these values, which may differ between PEs.
+
+    Shape and dtype, which are those of values unless dtype is given, are the same on all PEs;
+    otherwise as `empty`.
+    """
+    kind = _kind("array", values, dtype)
+    given = numbers("array", "values", values, kind)
+    return _filled("array", given.shape, given, kind if dtype is None else dtype, device)
+
+
+def _kind(call: str, value: Any, dtype: DTypeLike) -> np.dtype[Any]:
+    """The dtype that numpy gives a value, unless the program requests one."""
+    if dtype is not None:
+        return resolve(call, dtype)
+    try:
+        return resolve(call, np.asarray(value).dtype)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise DtypeError(
+            call, f"value {brief(value)}", f"numpy makes no array of it: {error}", "pass numbers"
+        ) from None
+
+
+def _filled(call: str, shape: Shape, given: Array, dtype: DTypeLike, device: Device | None) -> Any:
+    """An array with these elements, all of which were checked: after the allocation the other PEs
+    believe the array to be ready.
+    """
+    wanted = _device.check_device(call, device)
+    sizes = sizes_of(call, shape)
+    filled = given
     try:
         if given.ndim:
-            np.broadcast_to(given, (1,) if wanted else sizes)
+            filled = np.broadcast_to(given, sizes)
     except ValueError:
         raise SizeError(
-            "full", describe("value", given), f"does not fill shape {shape!r}", "pass one number"
+            call, describe("value", given), f"does not fill shape {shape!r}", "pass one number"
         ) from None
-    out = _array("full", sizes, dtype, zero=False)
+    out = _array(call, sizes, given.dtype, zero=False)
     if wanted is None:
         out[...] = given
+    elif given.ndim:
+        flat: Array = np.ascontiguousarray(filled)
+        library(call).shmem_putmem(out.ctypes.data, flat.ctypes.data, flat.nbytes, state.pe)
     else:
-        _fill(out, given)
+        _fill(call, out, given)
     # A neighbour may write into the array as soon as it knows that these writes are done.
-    library("full").shmem_sync_all()
-    settle("full")
-    return out if wanted is None else _device.deliver("full", out, dtype, wanted)
+    library(call).shmem_sync_all()
+    settle(call)
+    return out if wanted is None else _device.deliver(call, out, dtype, wanted)
 
 
-def _fill(array: Array, value: Any) -> None:
+def _fill(call: str, array: Array, value: Any) -> None:
     """Writes a value to memory that the CPU does not reach, in pieces of 1 MiB."""
     piece: Array = np.full(min(array.size, (1 << 20) // array.itemsize + 1), value, array.dtype)
     to, end = array.ctypes.data, array.ctypes.data + array.nbytes
     while to < end:
         n = min(end - to, piece.nbytes)
-        library("full").shmem_putmem(to, piece.ctypes.data, n, state.pe)
+        library(call).shmem_putmem(to, piece.ctypes.data, n, state.pe)
         to += n
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import Any, NoReturn, SupportsIndex
+from typing import Any, Literal, NoReturn, SupportsIndex
 
 import numpy as np
 
@@ -307,3 +307,32 @@ def sum_inscan(dest: Any, source: Any, *, team: Team | None = None) -> None:
 def sum_exscan(dest: Any, source: Any, *, team: Team | None = None) -> None:
     """Makes dest the sum of the sources of the PEs before the caller; 0 at the first."""
     _combine("sum_exscan", SUMMED, dest, source, team)
+
+
+_REDUCTIONS = {
+    "sum": SUMMED,
+    "prod": SUMMED,
+    "max": ORDERED,
+    "min": ORDERED,
+    "and": BITS,
+    "or": BITS,
+    "xor": BITS,
+}
+Reduction = Literal["sum", "prod", "max", "min", "and", "or", "xor"]
+
+
+def all_reduce(
+    dest: Any,
+    source: Any,
+    op: Reduction = "sum",
+    *,
+    team: Team | None = None,
+    stream: StreamLike | None = None,
+) -> None:
+    """Does what `sum_reduce` does, or another reduction: prod, max, min, and, or, xor."""
+    table = _REDUCTIONS.get(op)
+    if table is None:
+        raise ArgumentError(
+            "all_reduce", f"op={op!r}", "is not a reduction", f"use {', '.join(_REDUCTIONS)}"
+        )
+    _combine(f"{op}_reduce", table, dest, source, team, stream)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Literal
 
 from shmem import _abi
 from shmem._errors import ArgumentError
@@ -15,6 +16,9 @@ CMP_LT = _abi.SHMEM_CMP_LT
 CMP_GE = _abi.SHMEM_CMP_GE
 SIGNAL_SET = _abi.SHMEM_SIGNAL_SET
 SIGNAL_ADD = _abi.SHMEM_SIGNAL_ADD
+
+Comparison = Literal["==", "!=", ">", "<=", "<", ">="]
+SignalOp = Literal["set", "add"]
 
 _COMPARISONS: dict[str | int, int] = {
     "==": CMP_EQ,
@@ -33,7 +37,7 @@ _SIGNALS: dict[str | int, int] = {
 }
 
 
-def comparison(call: str, cmp: str | int) -> int:
+def comparison(call: str, cmp: Comparison | int) -> int:
     """The number of a comparison."""
     if not isinstance(cmp, Hashable) or cmp not in _COMPARISONS:
         raise ArgumentError(
@@ -42,7 +46,7 @@ def comparison(call: str, cmp: str | int) -> int:
     return _COMPARISONS[cmp]
 
 
-def signal_op(call: str, op: str | int) -> int:
+def signal_op(call: str, op: SignalOp | int) -> int:
     """The number of a signal operation."""
     if not isinstance(op, Hashable) or op not in _SIGNALS:
         raise ArgumentError(call, f"op {op!r}", "is not an operation on a signal", "use set or add")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from types import EllipsisType
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
@@ -260,6 +260,10 @@ def _checked(call: str, what: str, ghost: Ghost, address: int) -> Ghost:
 
 # ----------------------------------------------------------- for the program
 
+Device = Literal[
+    "cpu", "cuda", "cupy", "gpu",
+    "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6", "cuda:7",
+]  # fmt: skip
 _DEVICES = "None, 'cpu', 'cuda', 'cupy' or 'gpu'"
 
 

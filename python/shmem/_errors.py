@@ -106,6 +106,10 @@ class DeviceError(ShmemError, RuntimeError):
     """Memory of the wrong device, or a stream where none can be used."""
 
 
+class WaitTimeoutError(ShmemError, TimeoutError):
+    """A wait has taken as long as its timeout= allows. What it waits for may still come."""
+
+
 class PeerError(ShmemError, ConnectionError):
     """A PE that was needed is lost, with SHMEM_ON_FAILURE=return. `pe` is its number, or -1."""
 

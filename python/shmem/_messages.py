@@ -120,16 +120,23 @@ class _Incoming:
         return found
 
 
-def recv(array: Any, tag: SupportsIndex = ANY, pe: SupportsIndex = ANY) -> Message:
+def recv(
+    array: Any,
+    tag: SupportsIndex = ANY,
+    pe: SupportsIndex = ANY,
+    *,
+    timeout: float | None = None,
+) -> Message:
     """Waits for a message with this tag of this PE, and receives it into the array.
 
     Messages of one PE come in the order in which they were sent. One that is longer than the array
-    raises SizeError, and can still be received.
+    raises SizeError, and can still be received. After timeout seconds without a message the call
+    raises WaitTimeoutError.
     """
     call = "recv"
     functions = library(call)
     incoming = _Incoming(call, array, tag, pe)
-    answer = wait(call, functions.shmemx_recv, *incoming.operands())
+    answer = wait(call, functions.shmemx_recv, *incoming.operands(), timeout=timeout)
     return incoming.message(answer != 0)
 
 

@@ -52,19 +52,27 @@ def _value(call: str, name: str, value: Any) -> int:
     return given
 
 
-def notify_wait(notify: SupportsIndex, count: int, *, stream: StreamLike | None = None) -> int:
+def notify_wait(
+    notify: SupportsIndex,
+    count: int,
+    *,
+    stream: StreamLike | None = None,
+    timeout: float | None = None,
+) -> int:
     """Waits until a notification counter of this PE is at least count, and returns it.
 
     The data of all puts that it counts is there: those with notify= this counter. With stream=
-    the stream waits, and the result is count.
+    the stream waits, and the result is count. After timeout seconds the call raises
+    WaitTimeoutError.
     """
     call = "notify_wait"
     functions = library(call)
     counter, least = counter_of(call, notify), _value(call, "count", count)
     if stream is not None:
-        functions.shmemx_notify_wait_on_stream(counter, least, stream_of(call, stream))
+        on = stream_of(call, stream, timeout=timeout)
+        functions.shmemx_notify_wait_on_stream(counter, least, on)
         return least
-    answer: int = wait(call, functions.shmemx_notify_wait, counter, least)
+    answer: int = wait(call, functions.shmemx_notify_wait, counter, least, timeout=timeout)
     if state.failed:
         settle(call)
     return answer

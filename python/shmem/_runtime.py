@@ -11,6 +11,7 @@ import ctypes
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -265,8 +266,11 @@ def init(
     group: Any = None,
     comm: Any = None,
     **settings: Setting,
-) -> None:
+) -> Job:
     """Joins the job; every PE calls it, and it returns when all PEs have called it.
+
+    `with shmem.init():` calls `finalize` at the end of the block. It does not after an exception in
+    a job of several PEs, which would wait for this one: the process ends, and with it the job.
 
     Under shmemrun, mpirun, srun or Hydra the job is the launcher's; under torchrun its variables
     describe the job; without a launcher the job is this process alone. One of these arguments
@@ -291,12 +295,39 @@ def init(
                     "init", "", "the library is in use already", "pass settings to the first init"
                 )
             state.count += 1
-            return
+            _tell_again()
+            return Job()
         loaded = _load("init", library)
         with _environment(settings):
             if start is None and _start.torchrun():
                 start = _start.by_torchrun(state.turn)
             _join(loaded, start or _plain)
+    return Job()
+
+
+class Job:
+    """What init returns: a context that calls finalize."""
+
+    def __enter__(self) -> Job:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if state.count > 0 and (kind is None or state.n_pes == 1):
+            finalize()
+
+    def __repr__(self) -> str:
+        return f"PE {state.pe} of {state.n_pes}" if state.count > 0 else "a job that is over"
+
+
+def _tell_again() -> None:
+    """Warns a person who runs the cell with init again; in programs such calls are nested."""
+    ipython = sys.modules.get("IPython")
+    if hasattr(sys, "ps1") or (ipython is not None and ipython.get_ipython() is not None):
+        warnings.warn(
+            f"shmem.init: the library is in use already, by PE {state.pe} of {state.n_pes}; call "
+            f"shmem.finalize {state.count} times to leave the job",
+            stacklevel=3,
+        )
 
 
 def _way(

@@ -50,8 +50,17 @@ def _says(call: str, stream: StreamLike) -> bool:
     return True
 
 
-def stream_of(call: str, stream: StreamLike, context: object | None = None) -> int:
+def stream_of(
+    call: str, stream: StreamLike, context: object | None = None, timeout: float | None = None
+) -> int:
     """The address of a stream, if operations on one are possible."""
+    if timeout is not None:
+        raise DeviceError(
+            call,
+            f"timeout={timeout!r}",
+            "a stream waits without a limit",
+            "pass stream= or timeout=, not both",
+        )
     if context is not None:
         raise DeviceError(
             call,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from shmem._addresses import address_of
-from shmem._constants import comparison
+from shmem._constants import Comparison, comparison
 from shmem._contexts import DEFAULT, Context, handle_of
 from shmem._describe import describe
 from shmem._dtypes import ATOMIC, Array, name_of
@@ -77,7 +78,13 @@ def _at_once(_call: str, form: Callable[..., int | None], *operands: Any) -> Any
 
 
 def _set(
-    call: str, ivars: Any, cmp: str | int, values: Any, status: Any, places: bool
+    call: str,
+    ivars: Any,
+    cmp: Comparison | int,
+    values: Any,
+    status: Any,
+    places: bool,
+    timeout: float | None = None,
 ) -> tuple[int, Array]:
     """One of the calls over an array of variables: its result, and the indices."""
     functions = library(call)
@@ -92,7 +99,7 @@ def _set(
     mask = address_of(ignored) if status is not None else 0
     indices: Array = np.empty(n if places else 0, np.uint64)
     room = [address_of(indices)] if places else []
-    made = wait if call.startswith("wait") else _at_once
+    made = partial(wait, timeout=timeout) if call.startswith("wait") else _at_once
     if not isinstance(values, (list, tuple)) and np.ndim(values) == 0:
         operand: int | float = number(call, "value", array.dtype, values)
         form = getattr(functions, f"shmem_{kind}_{call}")
@@ -125,39 +132,60 @@ def _same_size(call: str, name: str, array: Array, n: int) -> None:
         )
 
 
-def wait_until_all(ivars: Any, cmp: str | int, values: Any, *, status: Any = None) -> None:
+def wait_until_all(
+    ivars: Any,
+    cmp: Comparison | int,
+    values: Any,
+    *,
+    status: Any = None,
+    timeout: float | None = None,
+) -> None:
     """Waits until all elements satisfy the comparison.
 
     values is one number, or one for each element; status, if given, is non-zero for elements to
-    ignore.
+    ignore. After timeout seconds the call raises WaitTimeoutError, as those below do.
     """
-    _set("wait_until_all", ivars, cmp, values, status, places=False)
+    _set("wait_until_all", ivars, cmp, values, status, places=False, timeout=timeout)
 
 
-def wait_until_any(ivars: Any, cmp: str | int, values: Any, *, status: Any = None) -> int | None:
+def wait_until_any(
+    ivars: Any,
+    cmp: Comparison | int,
+    values: Any,
+    *,
+    status: Any = None,
+    timeout: float | None = None,
+) -> int | None:
     """Waits until an element satisfies the comparison; returns its index, or None for none."""
-    answer, _ = _set("wait_until_any", ivars, cmp, values, status, places=False)
+    answer, _ = _set("wait_until_any", ivars, cmp, values, status, places=False, timeout=timeout)
     return None if answer == _NONE else answer
 
 
-def wait_until_some(ivars: Any, cmp: str | int, values: Any, *, status: Any = None) -> Array:
+def wait_until_some(
+    ivars: Any,
+    cmp: Comparison | int,
+    values: Any,
+    *,
+    status: Any = None,
+    timeout: float | None = None,
+) -> Array:
     """Waits until an element satisfies the comparison; returns the indices of all that do."""
-    n, indices = _set("wait_until_some", ivars, cmp, values, status, places=True)
+    n, indices = _set("wait_until_some", ivars, cmp, values, status, places=True, timeout=timeout)
     return indices[:n].astype(np.intp)
 
 
-def test_all(ivars: Any, cmp: str | int, values: Any, *, status: Any = None) -> bool:
+def test_all(ivars: Any, cmp: Comparison | int, values: Any, *, status: Any = None) -> bool:
     """Reports at once whether all elements satisfy the comparison."""
     return _set("test_all", ivars, cmp, values, status, places=False)[0] != 0
 
 
-def test_any(ivars: Any, cmp: str | int, values: Any, *, status: Any = None) -> int | None:
+def test_any(ivars: Any, cmp: Comparison | int, values: Any, *, status: Any = None) -> int | None:
     """The index of an element that satisfies the comparison, or None."""
     answer, _ = _set("test_any", ivars, cmp, values, status, places=False)
     return None if answer == _NONE else answer
 
 
-def test_some(ivars: Any, cmp: str | int, values: Any, *, status: Any = None) -> Array:
+def test_some(ivars: Any, cmp: Comparison | int, values: Any, *, status: Any = None) -> Array:
     """The indices of the elements that satisfy the comparison."""
     n, indices = _set("test_some", ivars, cmp, values, status, places=True)
     return indices[:n].astype(np.intp)

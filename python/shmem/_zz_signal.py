@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, SupportsIndex
 
 from shmem import _abi
-from shmem._constants import SIGNAL_SET, signal_op
+from shmem._constants import SIGNAL_SET, SignalOp, signal_op
 from shmem._contexts import DEFAULT, Context, handle_of
 from shmem._copies import outgoing_row
 from shmem._dtypes import SIGNALS
@@ -28,7 +28,7 @@ def put_signal(
     value: int,
     pe: SupportsIndex,
     *,
-    op: str | int = SIGNAL_SET,
+    op: SignalOp | int = SIGNAL_SET,
     index: SupportsIndex = 0,
     context: Context | None = None,
     stream: StreamLike | None = None,
@@ -64,7 +64,7 @@ def put_signal_nbi(
     value: int,
     pe: SupportsIndex,
     *,
-    op: str | int = SIGNAL_SET,
+    op: SignalOp | int = SIGNAL_SET,
     index: SupportsIndex = 0,
     context: Context | None = None,
     stream: StreamLike | None = None,

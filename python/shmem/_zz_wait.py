@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, SupportsIndex
 
-from shmem._constants import comparison
+from shmem._constants import Comparison, comparison
 from shmem._dtypes import name_of, types
 from shmem._numbers import number, unsigned
 from shmem._operands import element, signal_word
@@ -19,15 +19,17 @@ _TEST = types("int32 uint32 int64 uint64")
 
 def wait_until(
     ivar: Any,
-    cmp: str | int,
+    cmp: Comparison | int,
     value: Any,
     *,
     index: SupportsIndex = 0,
     stream: StreamLike | None = None,
+    timeout: float | None = None,
 ) -> None:
     """Waits until an element of this PE satisfies the comparison: `wait_until(flags, ">=", 2)`.
 
-    ivar is a symmetric array of int32, int64, uint32 or uint64, which other PEs write.
+    ivar is a symmetric array of int32, int64, uint32 or uint64, which other PEs write. After
+    timeout seconds the call raises WaitTimeoutError.
     """
     call = "wait_until"
     functions = library(call)
@@ -36,15 +38,15 @@ def wait_until(
     cmp = comparison(call, cmp)
     value = number(call, "value", array.dtype, value)
     if stream is not None:
-        on = stream_of(call, stream)
+        on = stream_of(call, stream, timeout=timeout)
         getattr(functions, f"shmemx_{kind}_wait_until_on_stream")(address, cmp, value, on)
         return
-    wait(call, getattr(functions, f"shmem_{kind}_wait_until"), address, cmp, value)
+    wait(call, getattr(functions, f"shmem_{kind}_wait_until"), address, cmp, value, timeout=timeout)
     if state.failed:
         settle(call)
 
 
-def test(ivar: Any, cmp: str | int, value: Any, *, index: SupportsIndex = 0) -> bool:
+def test(ivar: Any, cmp: Comparison | int, value: Any, *, index: SupportsIndex = 0) -> bool:
     """Reports at once whether an element of this PE satisfies the comparison."""
     call = "test"
     functions = library(call)
@@ -60,17 +62,19 @@ def test(ivar: Any, cmp: str | int, value: Any, *, index: SupportsIndex = 0) -> 
 
 def signal_wait_until(
     signal: Any,
-    cmp: str | int,
+    cmp: Comparison | int,
     value: int,
     *,
     index: SupportsIndex = 0,
     stream: StreamLike | None = None,
+    timeout: float | None = None,
 ) -> int:
     """Waits until a signal of this PE satisfies the comparison, and returns it.
 
     Signals are compared as unsigned numbers, also those of int64: -1 is the greatest. With
     stream= the stream waits, and the result is value; ">=" then compares counters:
-    it holds if the signal is less than 2^63 ahead of value.
+    it holds if the signal is less than 2^63 ahead of value. After timeout seconds the call
+    raises WaitTimeoutError.
     """
     call = "signal_wait_until"
     functions = library(call)
@@ -78,10 +82,12 @@ def signal_wait_until(
     cmp = comparison(call, cmp)
     value = unsigned(call, value)
     if stream is not None:
-        on = stream_of(call, stream)
+        on = stream_of(call, stream, timeout=timeout)
         functions.shmemx_signal_wait_until_on_stream(address, cmp, value, on)
         return value
-    answer: int = wait(call, functions.shmem_signal_wait_until, address, cmp, value)
+    answer: int = wait(
+        call, functions.shmem_signal_wait_until, address, cmp, value, timeout=timeout
+    )
     if state.failed:
         settle(call)
     return answer

@@ -10,6 +10,20 @@ var pythonDefects = []defect{
 		by:   pes("-n 2", "test_shapes.py", "test_shapes_as_numpy"), says: `test_shapes_as_numpy: call failed`,
 	},
 	{
+		id: "python/default-dtype", file: "python/shmem/_arrays.py",
+		was:  "def zeros(shape: Shape, dtype: DTypeLike = \"float64\", device: Device | None = None) -> Any:",
+		is:   "def zeros(shape: Shape, dtype: DTypeLike = \"int64\", device: Device | None = None) -> Any:",
+		user: "shmem.zeros(3) holds integers, and numpy.zeros(3) does not",
+		by:   pes("-n 2", "test_arrays.py", "test_as_numpy_makes_them"), says: `(?s)test_as_numpy_makes_them: call failed.*assert`,
+	},
+	{
+		id: "python/timeout-in-milliseconds", file: "python/shmem/_waiting.py",
+		was:  "return int(min(seconds, _LONGEST_S) * 1e9)",
+		is:   "return int(min(seconds, _LONGEST_S) * 1e6)",
+		user: "shmem.recv(a, timeout=1) gives up after a millisecond",
+		by:   pes("-n 2", "test_sync.py", "test_timeouts"), says: `(?s)test_timeouts: call failed.*time.monotonic\(\) - begin >= timeout`,
+	},
+	{
 		id: "python/argument-by-its-name", file: "python/shmem/_collectives.py",
 		was:  `check_pe(call, root, n, "root")`,
 		is:   "check_pe(call, root, n)",

@@ -17,6 +17,7 @@ the call.
 
 from shmem.torch._calls import (
     all_gather,
+    all_reduce,
     all_to_all,
     barrier_all,
     get,
@@ -26,15 +27,18 @@ from shmem.torch._calls import (
     reduce_scatter,
     signal_wait_until,
 )
-from shmem.torch._tensors import empty, full, ptr, zeros
+from shmem.torch._tensors import array, empty, full, ones, ptr, zeros, zeros_like
 
 __all__ = [
     "all_gather",
+    "all_reduce",
     "all_to_all",
+    "array",
     "barrier_all",
     "empty",
     "full",
     "get",
+    "ones",
     "ptr",
     "put",
     "put_signal",
@@ -42,4 +46,5 @@ __all__ = [
     "reduce_scatter",
     "signal_wait_until",
     "zeros",
+    "zeros_like",
 ]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 
-from shmem._constants import SIGNAL_SET, comparison, signal_op
-from shmem._errors import ArgumentError, DtypeError
+from shmem import _zz_wait
+from shmem._constants import SIGNAL_SET, Comparison, SignalOp, comparison, signal_op
+from shmem._errors import ArgumentError, DeviceError, DtypeError
 from shmem._runtime import check_pe, library, whole
 from shmem._teams import Team, team_handle
 from shmem.torch._operators import HAS_GRADIENTS
 
 _ops = torch.ops.shmem
+
+TorchReduction = Literal["sum", "avg", "max", "min", "prod"]
 
 
 def _check(call: str, **tensors: object) -> None:
@@ -92,7 +97,7 @@ def all_to_all(
 
 def reduce_scatter(
     src: torch.Tensor,
-    op: str = "sum",
+    op: TorchReduction = "sum",
     *,
     team: Team | None = None,
     out: torch.Tensor | None = None,
@@ -104,6 +109,26 @@ def reduce_scatter(
     `all_to_all`.
     """
     return _collective("reduce_scatter", src, team, out, op)
+
+
+def all_reduce(
+    src: torch.Tensor, op: TorchReduction = "sum", *, team: Team | None = None
+) -> torch.Tensor:
+    """Combines the tensors of all PEs of the team, of one shape; the result is a new tensor.
+
+    op is as for `reduce_scatter`, of which, with `all_gather`, the call consists: every PE has the
+    same bits, and sum and avg have a gradient. A team of only some PEs cannot call it.
+    """
+    call = "all_reduce"
+    library(call)
+    _check(call, src=src)
+    _, n = team_handle(call, team)
+    flat = src.reshape(-1)
+    rest = -flat.numel() % n
+    if rest:
+        flat = torch.cat([flat, flat.new_zeros(rest)])
+    whole = all_gather(reduce_scatter(flat, op, team=team), team=team)
+    return whole[: src.numel()].reshape(src.shape)
 
 
 def put(dest: torch.Tensor, src: torch.Tensor, pe: int) -> None:
@@ -131,7 +156,7 @@ def put_signal(
     value: int,
     pe: int,
     *,
-    op: str | int = SIGNAL_SET,
+    op: SignalOp | int = SIGNAL_SET,
 ) -> None:
     """Copies as put does, and then updates signal, an int64 of that PE's symmetric memory.
 
@@ -146,17 +171,32 @@ def put_signal(
 
 
 def signal_wait_until(
-    signal: torch.Tensor, cmp: str | int, value: int, of: torch.Tensor
+    signal: torch.Tensor,
+    cmp: Comparison | int,
+    value: int,
+    of: torch.Tensor,
+    *,
+    timeout: float | None = None,
 ) -> torch.Tensor:
     """Waits until a signal of this PE satisfies the comparison; returns a later copy of `of`.
 
     Signals are compared as unsigned numbers: -1 is the greatest. On a GPU the stream waits, and
-    ">=" compares counters: it holds if the signal is less than 2^63 ahead of value.
+    ">=" compares counters: it holds if the signal is less than 2^63 ahead of value. After timeout
+    seconds, which the CPU alone takes, the call raises WaitTimeoutError.
     """
     call = "torch.signal_wait_until"
     library(call)
     _check(call, signal=signal, of=of)
     _check_value(call, value)
+    if timeout is not None:
+        if signal.is_cuda:
+            raise DeviceError(
+                call,
+                f"timeout={timeout!r}",
+                "a stream waits without a limit",
+                "leave it out, or wait on the CPU",
+            )
+        _zz_wait.signal_wait_until(signal, cmp, value, timeout=timeout)
     return _ops.signal_wait_until.default(signal, comparison(call, cmp), value, of)
 
 

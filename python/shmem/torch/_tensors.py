@@ -77,14 +77,40 @@ def full(shape: Shape, value: Any, dtype: torch.dtype | None = None) -> torch.Te
         raise DtypeError(
             "torch.full", f"value {value!r}", f"it is not of {kind}: {error}", "convert it"
         ) from None
-    out = _new("torch.full", shape, kind, zero=False)
-    out.fill_(value)
+    return _written(_new("torch.full", shape, kind, zero=False), value)
+
+
+def _written(out: torch.Tensor, value: Any) -> torch.Tensor:
+    if isinstance(value, torch.Tensor):
+        out.copy_(value.detach())
+    else:
+        out.fill_(value)
     # A neighbour may write into the tensor as soon as it knows that these writes are done.
     if out.is_cuda:
         torch.cuda.current_stream(out.device).synchronize()
     library("torch.full").shmem_sync_all()
     settle("torch.full")
     return out
+
+
+def ones(shape: Shape, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """Makes a tensor in symmetric memory, all one on every PE; otherwise as `empty`."""
+    return full(shape, 1, dtype)
+
+
+def zeros_like(tensor: torch.Tensor, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """Makes zeros, as `zeros`, of the shape and the dtype of another tensor."""
+    return _new("torch.zeros_like", tuple(tensor.shape), dtype or tensor.dtype, zero=True)
+
+
+def array(values: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """Makes a tensor in symmetric memory with these values, which may differ between PEs.
+
+    Shape and dtype, which are those of torch.as_tensor unless dtype is given, are the same on all
+    PEs; otherwise as `empty`.
+    """
+    given = torch.as_tensor(values, dtype=dtype)
+    return _written(_new("torch.array", tuple(given.shape), given.dtype, zero=False), given)
 
 
 def ptr(tensor: torch.Tensor, pe: int) -> torch.Tensor | None:

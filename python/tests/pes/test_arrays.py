@@ -50,10 +50,10 @@ def test_dtypes_by_their_class(kind, me):
 
 
 def test_shapes():
-    assert shmem.zeros(()).shape == ()
-    assert shmem.zeros((0, 4)).shape == (0, 4)
-    assert shmem.zeros(np.int64(3)).shape == (3,)
-    assert shmem.zeros([2, 3]).shape == (2, 3)
+    assert shmem.zeros((), "int64").shape == ()
+    assert shmem.zeros((0, 4), "int64").shape == (0, 4)
+    assert shmem.zeros(np.int64(3), "int64").shape == (3,)
+    assert shmem.zeros([2, 3], "int64").shape == (2, 3)
 
 
 @pytest.mark.parametrize("dtype, size", [("bfloat16", 2), ("float8_e4m3fn", 1), ("half", 2)])
@@ -75,7 +75,7 @@ def test_structured(right, left, me):
 
 
 def test_no_copy(me, n):
-    a = shmem.zeros(16)
+    a = shmem.zeros(16, "int64")
     shmem.put(a[8:], [me] * 8, pe=me)
     assert a.tolist() == [0] * 8 + [me] * 8
 
@@ -101,7 +101,7 @@ def test_a_block_that_one_pe_keeps_stays_for_all(me, n):
     if me == 0:
         assert (a == 0).all()
         del a
-    c = shmem.empty(1000)  # now all have dropped it
+    c = shmem.empty(1000, "int64")  # now all have dropped it
     assert n == 1 or c.ctypes.data == start
 
 
@@ -115,7 +115,7 @@ def test_dropped_in_another_order_on_each_pe(me, n):
             shmem.free(arrays[i])
         arrays[i] = None
         if count % 25 == 24:
-            shmem.zeros(5)
+            shmem.zeros(5, "int64")
     assert shmem.reclaim() > 0
 
 
@@ -155,7 +155,7 @@ def test_cycles_are_collected_when_the_heap_is_full(me):
 def test_dropped_by_another_thread(me):
     import threading
 
-    a = [shmem.zeros(100)]
+    a = [shmem.zeros(100, "int64")]
     t = threading.Thread(target=a.clear)
     t.start()
     t.join()
@@ -163,7 +163,7 @@ def test_dropped_by_another_thread(me):
 
 
 def test_free_twice_and_use_after():
-    a = shmem.zeros(4)
+    a = shmem.zeros(4, "int64")
     view = a[1:]
     shmem.free(a)
     with pytest.raises(shmem.SymmetryError):
@@ -172,14 +172,14 @@ def test_free_twice_and_use_after():
         shmem.put(view, [1], pe=0)
     with pytest.raises(shmem.SymmetryError, match="not in symmetric memory"):
         shmem.free(np.zeros(3))
-    b = shmem.zeros(4)
+    b = shmem.zeros(4, "int64")
     with pytest.raises(shmem.SymmetryError):
         shmem.free(b[1:])
 
 
 def test_a_quick_call_after_free(me):
     """The block of the last put is known by its ends, and no longer when it is freed."""
-    a, source = shmem.zeros(4), np.ones(4, "i8")
+    a, source = shmem.zeros(4, "int64"), np.ones(4, "i8")
     for _ in range(2):  # the second one is quick
         shmem.put(a, source, pe=me)
     shmem.free(a)
@@ -191,7 +191,7 @@ def test_a_quick_call_after_free(me):
 
 def test_more_arrays_than_a_word_has_bits():
     """What is dropped is agreed on by bits, and takes more than one word."""
-    many = [shmem.zeros(1) for _ in range(130)]
+    many = [shmem.zeros(1, "int64") for _ in range(130)]
     del many
     gc.collect()
     assert shmem.reclaim() == 130 * 8
@@ -204,7 +204,7 @@ def test_heap_exhausted():
         shmem.empty(1 << 40, "u1")
     with pytest.raises(MemoryError):
         shmem.zeros(1 << 40, "u1")
-    assert shmem.zeros(3).tolist() == [0, 0, 0]
+    assert shmem.zeros(3, "int64").tolist() == [0, 0, 0]
 
 
 def test_bad_arrays():
@@ -219,10 +219,10 @@ def test_bad_arrays():
         shmem.empty(3, "(2,)i4")
     for shape in (-1, (2, -3), "abc", None, (1,) * 100, np.array([[1]]), np.array([1.0])):
         with pytest.raises(shmem.SizeError):
-            shmem.empty(shape)
-    assert shmem.empty(np.array([2, 3])).shape == (2, 3)
+            shmem.empty(shape, "int64")
+    assert shmem.empty(np.array([2, 3]), "int64").shape == (2, 3)
     with pytest.raises(shmem.DeviceError):
-        shmem.empty(3, device="cuda")
+        shmem.empty(3, "int64", device="cuda")
 
 
 def test_full_takes_nothing_half(me):
@@ -232,7 +232,7 @@ def test_full_takes_nothing_half(me):
         with pytest.raises(shmem.DtypeError):
             shmem.full(4, value, "uint8")
     with pytest.raises(shmem.DtypeError, match="int64 has no such number"):
-        shmem.full(4, 0.5)
+        shmem.full(4, 0.5, int)
     with pytest.raises(shmem.SizeError, match="does not fill"):
         shmem.full(4, [1, 2])
     assert live() == had + 1 and before[0] == me
@@ -249,3 +249,27 @@ def test_ptr(me, n, right):
         assert (there == right).all()
     with pytest.raises(shmem.PEError):
         shmem.ptr(a, n)
+
+
+def test_as_numpy_makes_them(me, right, left):
+    """Default types are numpy's."""
+    assert shmem.zeros(3).dtype == shmem.empty(3).dtype == shmem.ones((3, 1)).dtype == np.float64
+    assert shmem.ones((2, 3), "i4").tolist() == [[1, 1, 1]] * 2
+    for value in (7, 7.5, True, 1j, np.float32(2), [1, 2, 3], np.arange(3, dtype="i2")):
+        a, want = shmem.full(3, value), np.full(3, value)
+        assert a.dtype == want.dtype and (a == want).all()
+    for values in (5, [1.5, 2], [[1], [2]], np.arange(6, dtype="u1").reshape(2, 3)[:, ::2]):
+        a, want = shmem.array(values), np.array(values)
+        assert a.dtype == want.dtype and a.shape == want.shape and (a == want).all()
+    a = shmem.array([me, me + 1], "f4")
+    shmem.barrier_all()
+    assert shmem.g(a, right, index=1) == right + 1 and a.dtype == np.float32
+    b = shmem.zeros_like(a)
+    shmem.put(b, a, pe=right)
+    shmem.barrier_all()
+    assert b.tolist() == [left, left + 1]
+    assert shmem.zeros_like(np.ones((2, 2), "i2"), int).tolist() == [[0, 0], [0, 0]]
+    for values in ([1.5], ["x", 1], [[1], [1, 2]], object()):
+        with pytest.raises(shmem.DtypeError):
+            shmem.array(values, int)
+    assert shmem.array([]).shape == (0,)

@@ -72,7 +72,7 @@ def test_bad_operands(me):
     with pytest.raises(shmem.SymmetryError):
         shmem.wait_until(np.zeros(1, "i8"), "==", 0)
     with pytest.raises(shmem.SizeError):
-        shmem.wait_until_all(shmem.zeros(4), "==", [0, 0])
+        shmem.wait_until_all(shmem.zeros(4, "int64"), "==", [0, 0])
 
 
 @pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
@@ -87,7 +87,7 @@ def test_wait(dtype, me, right):
 
 
 def test_wait_for_several(me, n, right):
-    a = shmem.zeros(6)
+    a = shmem.zeros(6, "int64")
     for i in (1, 4):
         shmem.p(a, i, pe=right, index=i)
     shmem.wait_until_all(a, "!=", 0, status=[1, 0, 1, 1, 0, 1])
@@ -103,7 +103,7 @@ def test_wait_for_several(me, n, right):
 
 
 def test_a_fence_orders(me, left, right):
-    a = shmem.zeros(2)
+    a = shmem.zeros(2, "int64")
     for i in range(1, 100):
         shmem.p(a, i, pe=right)
         shmem.fence()
@@ -115,7 +115,7 @@ def test_a_fence_orders(me, left, right):
 
 def test_other_threads_run_while_one_waits(me, right):
     """A wait releases the interpreter's lock: else this would never end."""
-    a = shmem.zeros(1)
+    a = shmem.zeros(1, "int64")
     ran = []
 
     def work() -> None:
@@ -132,7 +132,7 @@ def test_other_threads_run_while_one_waits(me, right):
 
 
 def test_contexts(me, n, left, right):
-    a = shmem.zeros((4, 8))
+    a = shmem.zeros((4, 8), "int64")
     contexts = [shmem.Context(), shmem.Context(private=True), shmem.Context(serialized=True)]
     for i, context in enumerate(contexts):
         shmem.put_nbi(a[i], np.full(8, me + i), pe=right, context=context)
@@ -160,7 +160,7 @@ def test_contexts(me, n, left, right):
 def test_a_quiet_keeps_what_other_threads_have_begun(me, right, monkeypatch):
     """A quiet drops only the operands that were kept before it began."""
     functions = shmem._runtime.state.loaded.waiting
-    a, own = shmem.zeros(4), shmem.Context()
+    a, own = shmem.zeros(4, "int64"), shmem.Context()
 
     def begin(context):
         source = np.full(4, me)
@@ -203,7 +203,7 @@ def test_too_many_contexts():
 
 @pytest.mark.parametrize("nbi", [False, True])
 def test_notifications(nbi, me, n, right):
-    a = shmem.zeros((n, 3000))
+    a = shmem.zeros((n, 3000), "int64")
     first = shmem.notify_alloc(2)
     put = shmem.put_nbi if nbi else shmem.put
     context = shmem.Context()
@@ -233,7 +233,7 @@ def test_notifications(nbi, me, n, right):
 
 
 def test_bad_notifications(me):
-    a = shmem.zeros(4)
+    a = shmem.zeros(4, "int64")
     for notify in (-1, 4096, 1 << 40):
         with pytest.raises(shmem.ArgumentError):
             shmem.put(a, [1], pe=me, notify=notify)
@@ -262,3 +262,48 @@ def test_bad_notifications(me):
     with pytest.raises(shmem.ArgumentError, match="no range begins there"):
         shmem.notify_free(first)
     assert shmem.notify_fetch(0) == 0
+
+
+def test_timeouts(me, n):
+    """Every wait and recv ends after its timeout, and can go on with another call."""
+    flags, notify = shmem.zeros(3, int), shmem.notify_alloc(1)
+    waits = [
+        lambda timeout: shmem.wait_until(flags, "==", 1, timeout=timeout),
+        lambda timeout: shmem.wait_until_all(flags, "==", 1, timeout=timeout),
+        lambda timeout: shmem.wait_until_any(flags, "==", 1, timeout=timeout),
+        lambda timeout: shmem.wait_until_some(flags, "==", [1, 1, 1], timeout=timeout),
+        lambda timeout: shmem.signal_wait_until(flags, ">=", 1, timeout=timeout),
+        lambda timeout: shmem.notify_wait(notify, 1, timeout=timeout),
+        lambda timeout: shmem.recv(np.zeros(1), tag=77, timeout=timeout),
+    ]
+    for wait in waits:
+        for timeout in (0, 0.01, np.float32(0.15)):
+            begin = time.monotonic()
+            with pytest.raises(shmem.WaitTimeoutError) as caught:
+                wait(timeout)
+            assert time.monotonic() - begin >= timeout
+            assert isinstance(caught.value, TimeoutError) and f"waited {timeout} s" in str(
+                caught.value
+            )
+        for timeout in (-1, float("nan"), "1"):
+            with pytest.raises(shmem.ArgumentError, match="is not a time"):
+                wait(timeout)
+    shmem.barrier_all()
+    shmem.put(flags, [1, 1, 1], pe=me, notify=notify)
+    shmem.send(np.ones(1), tag=77, pe=me)
+    for wait in waits:
+        wait(1e300)
+    shmem.barrier_all()
+    shmem.notify_free(notify)
+
+
+def test_all_reduce(me, n):
+    a, b = shmem.full(4, me + 1), shmem.zeros(4, int)
+    for op, want in (("sum", n * (n + 1) // 2), ("max", n), ("min", 1), ("or", None)):
+        shmem.all_reduce(b, a, op)
+        if want is not None:
+            assert b.tolist() == [want] * 4
+    shmem.all_reduce(a, a)
+    assert a.tolist() == [n * (n + 1) // 2] * 4
+    with pytest.raises(shmem.ArgumentError, match="use sum, prod, max"):
+        shmem.all_reduce(a, a, "mean")

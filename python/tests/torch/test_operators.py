@@ -260,3 +260,31 @@ def test_gradients(me, n, device):
         assert torch.allclose(x.grad, torch.cat([w[:2] for w in weights]) / share)
     with pytest.raises(shmem.ArgumentError, match=r"pass src\.detach"):
         st.all_to_all(x, out=st.zeros((2 * n, 3)))
+
+
+@pytest.mark.parametrize("op", ["sum", "avg", "max", "min", "prod"])
+@pytest.mark.parametrize("shape", [(), (1,), (5, 3), (6,)])
+def test_all_reduce(op, shape, me, n, device):
+    all_of = torch.stack([source(i, shape, torch.float64, device) for i in range(n)])
+    want = {
+        "sum": all_of.sum(0),
+        "avg": all_of.mean(0),
+        "max": all_of.amax(0),
+        "min": all_of.amin(0),
+        "prod": all_of.prod(0),
+    }[op]
+    got = st.all_reduce(all_of[me], op)
+    assert got.shape == want.shape and torch.equal(got, want)
+
+
+@pytest.mark.skipif(not HAS_GRADIENTS, reason="needs torch 2.4")
+def test_gradient_of_all_reduce(me, n, device):
+    """Each PE weighs the sum by its own number, so the gradient is the sum of the weights."""
+    for op, share in (("sum", 1), ("avg", n)):
+        mine = torch.ones(5, dtype=torch.float64, device=device, requires_grad=True)
+        (st.all_reduce(mine, op) * (me + 1)).sum().backward()
+        assert torch.allclose(mine.grad, torch.full_like(mine, n * (n + 1) / 2 / share))
+    mine = torch.ones(5, device=device, requires_grad=True)
+    with pytest.raises(shmem.ArgumentError, match="has no gradient"):
+        st.all_reduce(mine, "max").sum().backward()
+    shmem.barrier_all()

@@ -99,3 +99,13 @@ def test_the_package_takes_tensors(me, right, left, device):
         shmem.put(a, torch.zeros(8, device=device), pe=right)
     with pytest.raises((shmem.SymmetryError, shmem.DeviceError), match=r"shmem\.empty"):
         shmem.put(got, a, pe=right)
+
+
+def test_made_of_values(device, me, right):
+    assert st.ones((2, 3)).tolist() == [[1.0] * 3] * 2 and st.ones(2, torch.int8).device == device
+    a = st.array([me, me + 1])
+    assert a.dtype is torch.int64 and st.array([[1.5]], torch.float16).tolist() == [[1.5]]
+    shmem.barrier_all()
+    assert st.get(a, right).tolist() == [right, right + 1]
+    assert torch.equal(st.zeros_like(a), torch.zeros(2, dtype=torch.int64, device=device))
+    assert st.zeros_like(a, torch.float32).dtype is torch.float32

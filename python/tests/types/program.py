@@ -5,18 +5,28 @@ Numbers of numpy are as good as Python's wherever there is a shape, a PE or an i
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import assert_type
 
 import shmem
 
 
-def arrays(rows: int, columns: np.int64, device: str | None) -> npt.NDArray[np.float64]:
+def arrays(rows: int, columns: np.int64, device: Literal["cuda", "gpu"]) -> npt.NDArray[np.float64]:
     box: npt.NDArray[np.float64] = shmem.zeros((rows, columns), dtype=np.float64)
     shmem.full(box.shape, 1.5, np.float32)[0] = 2
     shmem.empty([rows, columns, 3], "f8").sum()
     shmem.zeros(columns).sum()
     shmem.zeros(3, device=device)
+    shmem.zeros(3, device="tpu")  # type: ignore[call-overload]
+    assert_type(shmem.zeros(3), npt.NDArray[np.float64])
+    assert_type(shmem.empty(3, np.int32), npt.NDArray[np.int32])
+    assert_type(shmem.ones(3, np.dtype(np.uint8)), npt.NDArray[np.uint8])
+    assert_type(shmem.full(3, np.float32(1)), npt.NDArray[np.float32])
+    assert_type(shmem.array(box), npt.NDArray[np.float64])
+    assert_type(shmem.zeros_like(box), npt.NDArray[np.float64])
     return box
 
 
@@ -28,6 +38,10 @@ def operations(box: npt.NDArray[np.float64], flags: npt.NDArray[np.uint64]) -> N
         shmem.put_signal(box[0], box[1], flags, 1, pe=nearest, index=nearest)
     shmem.atomic_inc(flags, nearest, index=nearest)
     value: int = shmem.signal_wait_until(flags, ">=", 0, index=nearest)
+    shmem.wait_until(flags, "=>", 1)  # type: ignore[arg-type]
+    shmem.put_signal(box, box, flags, 1, pe=0, op="increment")  # type: ignore[arg-type]
+    shmem.all_reduce(box, box, "mean")  # type: ignore[arg-type]
+    shmem.wait_until(flags, ">", 1, timeout=1.5)
     which: int | None = shmem.wait_until_any(flags, "==", value)
     done: bool = shmem.test(flags, shmem.CMP_GE, which or 0)
     team = shmem.Team.world().split_strided(0, 1, shmem.n_pes())
@@ -41,7 +55,8 @@ def operations(box: npt.NDArray[np.float64], flags: npt.NDArray[np.uint64]) -> N
 
 def failures() -> bytes:
     try:
-        shmem.barrier_all(stream=None)
+        with shmem.init():
+            shmem.barrier_all(stream=None)
     except shmem.PeerError as e:
         print(e.pe, e.operation, e.subject, e.cause, e.remedy)
     return shmem.get_uniqueid()
