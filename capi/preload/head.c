@@ -89,6 +89,8 @@ static char *unseen_list(char *at, const char *end)
     return at;
 }
 
+const char *preload_host_id = "";
+
 void preload_head(char line[PRELOAD_HEAD], const struct preload_about *about, uint64_t lost,
                   uint64_t discarded)
 {
@@ -104,6 +106,8 @@ void preload_head(char line[PRELOAD_HEAD], const struct preload_about *about, ui
     at = json_signed(at, about->npes);
     at = JSON_LITERAL(at, ",\"host\":");
     at = json_string(at, at + 300, host);
+    at = JSON_LITERAL(at, ",\"host_id\":");
+    at = json_string(at, at + 100, preload_host_id);
     at = JSON_LITERAL(at, ",\"program\":");
     at = json_string(at, at + 600, about->program);
     at = JSON_LITERAL(at, ",\"library\":");

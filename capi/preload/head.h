@@ -9,6 +9,9 @@
 /* Bytes of the head; what is not needed is spaces. */
 #define PRELOAD_HEAD 8192
 
+/* What SHMEM_HOST_ID called the host at the begin, "" without it. */
+extern const char *preload_host_id;
+
 /* Writes the head of exactly PRELOAD_HEAD bytes. */
 void preload_head(char line[PRELOAD_HEAD], const struct preload_about *about, uint64_t lost,
                   uint64_t discarded);

@@ -3,6 +3,7 @@
  * makes of the rest.
  */
 #define _GNU_SOURCE
+#include "head.h"
 #include "preload.h"
 
 #include <stdio.h>
@@ -59,6 +60,10 @@ void preload_settings(void)
     if (!text)
         preload_refuse("SHMEM_PRELOAD: no memory for its text (the process has none left)");
     preload_settings_text = text;
+    const char *id = getenv("SHMEM_HOST_ID");
+    preload_host_id = id ? strdup(id) : NULL; /* the program may change the variable */
+    if (!preload_host_id)
+        preload_host_id = "";
     bool on[PRELOAD_MODES] = {false};
     for (char *part = text; part;) {
         char *next = strchr(part, '+');

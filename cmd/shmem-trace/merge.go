@@ -184,6 +184,7 @@ type headArgs struct {
 	PE      int           `json:"pe"`
 	NPEs    int           `json:"npes,omitempty"`
 	Host    string        `json:"host,omitempty"`
+	HostID  string        `json:"host_id,omitempty"`
 	Program string        `json:"program,omitempty"`
 	Library string        `json:"library,omitempty"`
 	Clock   []clockOffset `json:"clock,omitempty"`
@@ -201,7 +202,7 @@ type clockOffset struct {
 
 func (j *joined) head(p *tracefile.PE) error {
 	args := headArgs{
-		Version: tracefile.Version, PE: p.PE, NPEs: p.NPEs, Host: p.Host, Program: p.Program, Library: p.Library,
+		Version: tracefile.Version, PE: p.PE, NPEs: p.NPEs, Host: p.Host, HostID: p.HostID, Program: p.Program, Library: p.Library,
 		Unseen: p.Unseen, Lost: p.Lost, Old: p.Old, Merged: true,
 	}
 	for i, c := range p.Clock {

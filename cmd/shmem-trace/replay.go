@@ -15,7 +15,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-const replayUsage = `Usage: shmem-trace replay FILE... --hosts N [options]
+const replayUsage = `Usage: shmem-trace replay FILE... [options]
 
 Runs the recorded calls of all PEs through a simulated network, and predicts the
 time of the program there and its bottleneck. The files are those of
@@ -26,7 +26,7 @@ SHMEM_PRELOAD=trace, of all PEs of one run.
 func replayFiles(args []string, stdout, stderr io.Writer) int {
 	fs := pflag.NewFlagSet("shmem-trace replay", pflag.ContinueOnError)
 	name := fs.String("model", "tcp", "the network: "+strings.Join(replay.Names(), ", "))
-	hosts := fs.Int("hosts", 0, "hosts; PEs side by side share one")
+	hosts := fs.Int("hosts", 0, "hosts; PEs side by side share one (0: as many as the program was recorded on, and 2 instead of 1)")
 	nics := fs.Int("nics", 1, "NICs of each host, which its PEs take in turn")
 	processors := fs.Int("processors", 0, "processors of each host; with no more than the program has threads there, the library's work for the network takes time from the program (0: enough)")
 	measured := fs.String("measured", "", "a file with the output of oshm_micro, and of woken, between two hosts of the network: latency, bandwidth and the costs of operations are chosen to give its figures")
@@ -41,8 +41,8 @@ func replayFiles(args []string, stdout, stderr io.Writer) int {
 	switch {
 	case err != nil:
 		return usage("--model %s: %w", *name, err)
-	case *hosts < 1:
-		return usage("--hosts %d: the number of hosts is missing", *hosts)
+	case *hosts < 0:
+		return usage("--hosts %d: a job has 1 host or more, or 0 for as many as in the recording", *hosts)
 	case *nics < 1 || *nics > 1024:
 		return usage("--nics %d: a host has 1 to 1024 NICs", *nics)
 	case *processors < 0:
@@ -65,8 +65,11 @@ func replayAll(files []string, s *tracereplay.Setup, out string, stdout io.Write
 	if err != nil {
 		return err
 	}
+	if s.Hosts == 0 {
+		s.Hosts, s.Guessed = recording.Default(), true
+	}
 	if n := recording.Job.PEs; n%s.Hosts != 0 {
-		return &shmerr.Error{Op: "replay", Object: fmt.Sprintf("%d PEs on %d hosts", n, s.Hosts), Cause: errors.New("each host has to have as many PEs as the others (choose --hosts so that it divides the PEs)")}
+		return &shmerr.Error{Op: "replay", Object: fmt.Sprintf("%s on %s", tracereplay.Plural(n, "PE"), tracereplay.Plural(s.Hosts, "host")), Cause: errors.New("each host has to have as many PEs as the others (choose --hosts so that it divides the PEs)")}
 	}
 	x, err := replay.Explain(recording.Job, s.Model, s.Site)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -57,7 +58,7 @@ func TestReplayRefuses(t *testing.T) {
 		want   string
 	}{
 		{[]string{dir, "--model", "myrinet", "--hosts", "2"}, statusUsage, `there is no model "myrinet" (there are efa, efa-direct, tcp, verbs)`},
-		{[]string{dir}, statusUsage, "the number of hosts is missing"},
+		{[]string{dir, "--hosts", "-1"}, statusUsage, "--hosts -1: a job has 1 host or more"},
 		{[]string{dir, "--hosts", "3"}, statusError, "8 PEs on 3 hosts: each host has to have as many PEs as the others"},
 		{[]string{dir, "--hosts", "2", "--nics", "0"}, statusUsage, "a host has 1 to 1024 NICs"},
 		{[]string{dir, "--hosts", "2", "--measured", figures}, statusError, "it lacks p_pingpong_half of 8 bytes"},
@@ -69,6 +70,43 @@ func TestReplayRefuses(t *testing.T) {
 		status, stdout, stderr := called(append([]string{"replay"}, c.args...)...)
 		if status != c.status || !strings.Contains(stderr, c.want) || stdout != "" {
 			t.Errorf("%v: status %d, %q, %q; want %d, %q", c.args, status, stdout, stderr, c.status, c.want)
+		}
+	}
+}
+
+// TestReplayDefault: without --hosts there are as many as in the recording, and a PE that lacked a
+// processor is named first.
+func TestReplayDefault(t *testing.T) {
+	for _, c := range []struct {
+		members string // of the head of PE 1
+		pes     int
+		want    []string
+	}{
+		{`"host":"one"`, 2, []string{"recorded on 1 host.\nWarning: PE 1 had no processor for 50 % of the time", "\n2 hosts (--hosts names another number), with 1 PE and 1 NIC each."}},
+		{`"host":"two"`, 4, []string{"recorded on 2 hosts.", "\n2 hosts (--hosts names another number), with 2 PEs and 1 NIC each."}},
+		{`"host":"one"`, 3, []string{"\n3 hosts (--hosts names another number), with 1 PE and 1 NIC each."}},
+		{`"host":"one","host_id":"b"`, 2, []string{"recorded on 1 host, as 2 simulated hosts."}},
+		{`"host":"one"`, 1, []string{"Replay of a program: 1 PE, ", "\n1 host (--hosts names another number), with 1 PE"}},
+	} {
+		dir := t.TempDir()
+		for pe := range c.pes {
+			members := `"host":"one"`
+			if pe == 1 {
+				members = c.members
+			}
+			f := sample.Head(pe, c.pes, members+`,"clock":[{"at":0,"offset":0,"error":0}]`)
+			f.Call("shmem_init", 0, 1000, "")
+			f.Call("shmem_barrier_all", 89_000, 1000, `"team":0,"stolen":`+strconv.Itoa(50*pe))
+			f.Call("shmem_finalize", 99_000, 1000, "")
+			if err := f.Write(filepath.Join(dir, strconv.Itoa(pe)+".json")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		status, stdout, stderr := called("replay", dir, "--model", "efa")
+		for _, want := range c.want {
+			if status != statusOK || !strings.Contains(stdout, want) {
+				t.Errorf("%+v: status %d, no %q\n%s%s", c, status, want, stdout, stderr)
+			}
 		}
 	}
 }

@@ -3,6 +3,20 @@ package seeded
 // Reports about traces.
 var traceDefects = []defect{
 	{
+		id: "trace/writer-before-the-last", file: "cmd/internal/tracereport/writers.go",
+		was:  "		w.open[e.Peer][i].writer = e.PE\n",
+		is:   "		w.open[e.Peer][i].writer = w.last[e.Peer] - 1\n",
+		user: "the report blames a wait on another PE than the one that wrote last",
+		by:   unit("./cmd/internal/tracereport", "^TestWriters$"), says: `Waiter:0 Writer:2`,
+	},
+	{
+		id: "trace/quiet-about-a-busy-machine", file: "cmd/internal/tracefile/trace.go",
+		was:  "			pe.Stolen += e.Stolen\n",
+		is:   "			pe.Stolen += e.Stolen / 100\n",
+		user: "the report of a run on a busy machine does not say that a PE had no processor",
+		by:   unit("./cmd/internal/tracereport", "^TestStarved$"), says: `it does not begin with`,
+	},
+	{
 		id: "trace/drift", file: "cmd/internal/tracefile/clock.go",
 		was:  "	return at + a.Add + share(b.Add-a.Add, at-a.At, b.At-a.At)",
 		is:   "	return at + a.Add + share(b.Add-a.Add, 0, b.At-a.At)",

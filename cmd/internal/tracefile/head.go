@@ -12,6 +12,7 @@ type Head struct {
 	PE      int
 	NPEs    int // of the job; 0 where the file does not say
 	Host    string
+	HostID  string // what SHMEM_HOST_ID calls the host: shmemrun --hosts simulates several on one
 	Program string
 	Library string // the file that the calls went to
 	Clock   []Offset
@@ -34,6 +35,7 @@ type headJSON struct {
 	PE      *int         `json:"pe"`
 	NPEs    *int         `json:"npes"`
 	Host    *string      `json:"host"`
+	HostID  *string      `json:"host_id"`
 	Program *string      `json:"program"`
 	Library *string      `json:"library"`
 	Clock   []offsetJSON `json:"clock"`
@@ -91,6 +93,7 @@ func (h *Head) add(args []byte) error {
 	}
 	set(&h.NPEs, j.NPEs)
 	set(&h.Host, j.Host)
+	set(&h.HostID, j.HostID)
 	set(&h.Program, j.Program)
 	set(&h.Library, j.Library)
 	set(&h.Lost, j.Lost)

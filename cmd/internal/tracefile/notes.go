@@ -21,11 +21,41 @@ func PEs(list []int) string {
 // namedMost is how many files that were cut have a sentence of their own.
 const namedMost = 4
 
+// starvedPercent is how much of the time a PE may lack a processor before a reader is warned.
+const starvedPercent = 5
+
+// Starved is a sentence about PEs that had no processor for a part of the time, the worst first; ""
+// when none lacked one for long.
+func (t *Trace) Starved() string {
+	share := func(p *PE) int64 { return 100 * p.Stolen / max(1, p.Traced) }
+	var worst []*PE
+	for _, p := range t.PEs {
+		if share(p) >= starvedPercent {
+			worst = append(worst, p)
+		}
+	}
+	if len(worst) == 0 {
+		return ""
+	}
+	slices.SortStableFunc(worst, func(a, b *PE) int { return int(share(b) - share(a)) })
+	text := fmt.Sprintf("PE %d had no processor for %d %% of the time", worst[0].PE, min(100, share(worst[0])))
+	for _, p := range worst[1:min(len(worst), namedMost)] {
+		text += fmt.Sprintf(", PE %d for %d %%", p.PE, min(100, share(p)))
+	}
+	if more := len(worst) - namedMost; more > 0 {
+		text += fmt.Sprintf(", and %d more PEs for less", more)
+	}
+	return text + ": record on a quiet machine."
+}
+
 // Notes are sentences about what the files lack: PEs, the ends of files, lost events, calls that
 // could not be recorded, and how far the clocks agree.
 func (t *Trace) Notes() []string {
 	var notes []string
 	say := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	if starved := t.Starved(); starved != "" {
+		notes = append(notes, starved)
+	}
 	if missing := t.Missing(); len(missing) > 0 {
 		say("There is no file of %s, of %d PEs in all.", PEs(missing), t.NPEs)
 	}

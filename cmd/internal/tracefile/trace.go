@@ -51,10 +51,15 @@ type PE struct {
 	Calls, Others int64
 	First, Last   int64 // the begin of its first event, and the end of its last one
 	Cut           bool  // one of its files was not ended by its writer
+	Stolen        int64 // nanoseconds in which its threads could not go on, between calls
+	Traced        int64 // nanoseconds of its threads that made calls, from the first call of each
 	// Counted is how often functions were called whose calls have no events.
 	Counted map[string]int64
 	began   bool
 }
+
+// span is the events of a thread in one file, on its clock.
+type span struct{ first, last int64 }
 
 // mostThreads bounds the table of threads.
 const mostThreads = 1 << 20
@@ -124,7 +129,7 @@ func (t *Trace) scan(name string, pes map[int]*PE, visit func(*Event)) (*File, e
 		number int64
 	}
 	hosts, labels, of := map[int]string{}, map[label]string{}, map[int]bool{}
-	threads := map[Thread]bool{}
+	threads := map[Thread]*span{}
 	var e Event
 	for {
 		err := r.Next(&e)
@@ -162,18 +167,26 @@ func (t *Trace) scan(name string, pes map[int]*PE, visit func(*Event)) (*File, e
 		if e.Call() {
 			f.Calls++
 			pe.Calls++
+			pe.Stolen += e.Stolen
 		} else {
 			f.Others++
 			pe.Others++
 		}
-		if k := (Thread{e.PE, e.Call(), e.Thread}); !threads[k] {
-			if threads[k] = true; len(threads) > mostThreads {
+		k := Thread{e.PE, e.Call(), e.Thread}
+		s := threads[k]
+		if s == nil {
+			s = &span{e.At, e.End()}
+			if threads[k] = s; len(threads) > mostThreads {
 				return nil, r.badAt(e.Line, "it has more than %d threads", mostThreads)
 			}
 		}
+		s.first, s.last = min(s.first, e.At), max(s.last, e.End())
 	}
 	f.Cut, f.heads = r.Cut(), r.Heads()
-	for k := range threads {
+	for k, s := range threads {
+		if k.Call {
+			known(pes, k.PE).Traced += s.last - s.first
+		}
 		if text := labels[label{k.PE, k.Number}]; text != "" || t.Threads[k] == "" {
 			t.Threads[k] = text
 		}
@@ -347,6 +360,9 @@ func (p *PE) join(h *Head) {
 	if h.Host != "" {
 		p.Host = h.Host
 	}
+	if h.HostID != "" {
+		p.HostID = h.HostID
+	}
 	p.Lost, p.Old = max(p.Lost, h.Lost), max(p.Old, h.Old)
 	for _, u := range h.Unseen {
 		if !slices.Contains(p.Unseen, u) {
@@ -380,6 +396,19 @@ func (t *Trace) Missing() []int {
 		missing = append(missing, n)
 	}
 	return missing
+}
+
+// Simulated is how many hosts shmemrun --hosts has simulated, 0 when every PE's host was its own.
+func (t *Trace) Simulated() int {
+	hosts, ids := map[string]bool{}, map[string]bool{}
+	for _, p := range t.PEs {
+		hosts[p.Host] = true
+		ids[p.Host+" "+p.HostID] = true
+	}
+	if len(ids) > len(hosts) {
+		return len(ids)
+	}
+	return 0
 }
 
 // PE is a PE by its number, or nil.

@@ -15,19 +15,37 @@ import (
 type Setup struct {
 	Model replay.Model
 	replay.Site
+	Guessed  bool                // the number of hosts is that of Default
 	Measured string              // the file of figures; "": the figures of the model
 	Fit      []replay.Comparison // how well the model has them
 }
 
 func span(t sim.Time) string { return tracefile.Duration(int64(t)) }
 
+// Default is the number of hosts of a replay that names none: as many as the program was recorded
+// on, or simulated; of one, two. Where that does not divide the PEs, each has a host.
+func (r *Recording) Default() int {
+	n := max(len(r.Hosts), r.Trace.Simulated(), min(2, r.Job.PEs))
+	if r.Job.PEs%n != 0 {
+		return r.Job.PEs
+	}
+	return n
+}
+
 // most lines of a list.
 const most = 16
 
 // Write prints a prediction for people.
 func Write(w io.Writer, r *Recording, s *Setup, x *replay.Explanation) {
-	fmt.Fprintf(w, "Replay of %s: %d PEs, recorded on %s.\n", programOf(r), r.Job.PEs, hosts(r))
-	fmt.Fprintf(w, "Model %v.\n%s, with %s and %s each.\n\n", &s.Model, plural(s.Hosts, "host"), plural(r.Job.PEs/s.Hosts, "PE"), plural(s.NICs, "NIC"))
+	fmt.Fprintf(w, "Replay of %s: %s, recorded on %s.\n", programOf(r), Plural(r.Job.PEs, "PE"), hosts(r))
+	if starved := r.Trace.Starved(); starved != "" {
+		fmt.Fprintf(w, "Warning: %s\n", starved)
+	}
+	chosen := ""
+	if s.Guessed {
+		chosen = " (--hosts names another number)"
+	}
+	fmt.Fprintf(w, "Model %v.\n%s%s, with %s and %s each.\n\n", &s.Model, Plural(s.Hosts, "host"), chosen, Plural(r.Job.PEs/s.Hosts, "PE"), Plural(s.NICs, "NIC"))
 	if s.Measured != "" {
 		writeFit(w, s)
 	}
@@ -54,10 +72,15 @@ func hosts(r *Recording) string {
 	if len(r.Hosts) == 0 {
 		return "hosts without names"
 	}
-	return plural(len(r.Hosts), "host")
+	text := Plural(len(r.Hosts), "host")
+	if n := r.Trace.Simulated(); n > 0 {
+		text += fmt.Sprintf(", as %s", Plural(n, "simulated host"))
+	}
+	return text
 }
 
-func plural(n int, word string) string {
+// Plural writes a number and a word.
+func Plural(n int, word string) string {
 	if n == 1 {
 		return "1 " + word
 	}
@@ -195,13 +218,13 @@ func writeDoubts(w io.Writer, r *Recording, s *Setup, x *replay.Explanation) {
 	}
 	doubts = append(doubts, r.Guessed...)
 	if x.Released > 0 {
-		doubts = append(doubts, fmt.Sprintf("%s that nothing in the recording would have ended: they ended when nothing else could go on", plural(x.Released, "wait")))
+		doubts = append(doubts, fmt.Sprintf("%s that nothing in the recording would have ended: they ended when nothing else could go on", Plural(x.Released, "wait")))
 	}
 	for i, k := range x.Kept {
 		if i == most {
 			break
 		}
-		doubts = append(doubts, fmt.Sprintf("%s: %s kept as recorded, %s in all, because their effect is not modelled", k.Name, plural(k.Calls, "call"), span(k.Time)))
+		doubts = append(doubts, fmt.Sprintf("%s: %s kept as recorded, %s in all, because their effect is not modelled", k.Name, Plural(k.Calls, "call"), span(k.Time)))
 	}
 	if len(doubts) > 0 {
 		fmt.Fprintf(w, "Of this recording:\n- %s\n", strings.Join(doubts, "\n- "))

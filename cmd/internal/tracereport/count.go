@@ -32,6 +32,7 @@ type counter struct {
 	sizes   [65]Size
 	matrix  [2]Matrix // of calls, of the network
 	waits   *waits
+	writers *writers
 	noTeam  int64 // collective calls that name no team
 }
 
@@ -46,7 +47,7 @@ type span struct{ first, last int64 }
 func Make(names []string) (*Report, []*tracefile.File, error) {
 	c := &counter{
 		kinds: map[string]kind{}, calls: map[string]*sums{}, network: map[string]*sums{},
-		threads: map[tracefile.Thread]*span{}, pes: map[int]*PE{}, waits: newWaits(),
+		threads: map[tracefile.Thread]*span{}, pes: map[int]*PE{}, waits: newWaits(), writers: newWriters(),
 	}
 	var err error
 	c.trace, err = tracefile.Scan(names, func(e *tracefile.Event) {
@@ -170,6 +171,12 @@ func (c *counter) add(e *tracefile.Event) {
 		c.threads[tracefile.Thread{PE: e.PE, Call: true, Number: e.Thread}] = t
 	}
 	t.first, t.last = min(t.first, e.At), max(t.last, e.End())
+	switch {
+	case k.waits:
+		c.writers.wait(e)
+	case k.updates && e.Peer != tracefile.None && e.Peer != e.PE:
+		c.writers.update(e)
+	}
 	if k.collective {
 		if id := teamOf(e, k); id != tracefile.None {
 			c.waits.add(id, e.Name, k, arrival{e.PE, e.At, e.End()})
@@ -234,7 +241,7 @@ func (c *counter) report() *Report {
 		r.Job.ThreadNs += s.last - s.first
 	}
 	a := t.Alignment()
-	r.Job.Hosts, r.Job.NPEs, r.Job.Seen = a.Hosts, t.NPEs, len(t.PEs)
+	r.Job.Hosts, r.Job.Simulated, r.Job.NPEs, r.Job.Seen = a.Hosts, t.Simulated(), t.NPEs, len(t.PEs)
 	missing := t.Missing()
 	r.Job.Missing = missing[:min(len(missing), missingMost)]
 	r.Job.BeginNs, r.Job.LengthNs, r.Job.ClockErrorNs = first, last-first, a.Error
@@ -262,6 +269,7 @@ func (c *counter) report() *Report {
 			w.Members = tracefile.PEs(members)
 		}
 	}
+	r.Guesses = c.writers.guesses()
 	r.Counted = counts(t)
 	r.Notes = c.notes()
 	r.Summary = r.summary()

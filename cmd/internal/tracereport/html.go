@@ -51,6 +51,7 @@ type pageData struct {
 	Waited               bool
 	Causers, PEs         []PE
 	MoreCausers, MorePEs string
+	Guesses              []guess
 	MostCaused           int64
 	Worst                []worst
 	Pairs                []Pair
@@ -58,6 +59,13 @@ type pageData struct {
 	Shades               [shades + 1]struct{}
 	Sizes                []sizeRow
 	MostSizes            int64
+}
+
+type guess struct {
+	PE     int
+	Writer string
+	Ns     int64
+	Times  int64
 }
 
 type worst struct {
@@ -132,6 +140,10 @@ func (r *Report) page() *pageData {
 	}
 	for i := range r.Waits.Worst[:min(len(r.Waits.Worst), pageRows)] {
 		p.Worst = append(p.Worst, worst{r.Waits.Worst[i], r.Waits.Worst[i].call()})
+	}
+	for i := range r.Guesses[:min(len(r.Guesses), pageRows)] {
+		g := &r.Guesses[i]
+		p.Guesses = append(p.Guesses, guess{g.Waiter, g.writer(), g.Ns, g.Times})
 	}
 	p.Pairs = r.Waits.Pairs[:min(len(r.Waits.Pairs), pageRows)]
 	if r.Job.Calls > 0 {

@@ -13,6 +13,7 @@ type kind struct {
 	data       bool // it is a collective that moves bytes: the others allocate theirs
 	start      bool // it begins the job
 	waits      bool // for a value that another PE writes
+	updates    bool // it may write such a value
 	family     string
 }
 
@@ -50,6 +51,9 @@ var whole = map[string]kind{
 // PE may leave before another comes depends on the function, its root and its algorithm.
 var collectives = []string{"broadcast", "collect", "fcollect", "alltoall", "alltoalls", "reduce", "reducescatter", "inscan", "exscan"}
 
+// updating are words in the names of functions that write to memory of another PE.
+var updating = []string{"put", "iput", "ibput", "p", "signal", "atomic", "add", "inc", "swap", "cswap", "fadd", "finc", "set", "send"}
+
 // kindOf judges a function by its name, with the prefixes of OpenSHMEM, its profiling interface,
 // NVSHMEM and extensions.
 func kindOf(name string) kind {
@@ -73,6 +77,7 @@ func kindOf(name string) kind {
 	if strings.HasSuffix(s, "_to_all") {
 		return data
 	}
+	updates := false
 	for _, word := range strings.Split(s, "_") {
 		word = strings.TrimRight(word, "0123456789")
 		switch {
@@ -80,7 +85,9 @@ func kindOf(name string) kind {
 			return data
 		case word == "wait" || word == "recv":
 			return kind{waits: true}
+		case slices.Contains(updating, strings.TrimSuffix(word, "mem")):
+			updates = true
 		}
 	}
-	return kind{}
+	return kind{updates: updates && !strings.HasSuffix(s, "atomic_fetch")}
 }

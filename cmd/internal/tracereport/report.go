@@ -18,6 +18,7 @@ type Report struct {
 	Matrix    Matrix     `json:"matrix"`
 	Sizes     []Size     `json:"sizes"`
 	Waits     Waits      `json:"waits"`
+	Guesses   []Guess    `json:"value_waits"` // for values in memory, by their likely writers
 }
 
 // Job is which job the trace is of.
@@ -25,6 +26,7 @@ type Job struct {
 	Program      string   `json:"program"`
 	Library      string   `json:"library"`
 	Hosts        []string `json:"hosts"`
+	Simulated    int      `json:"hosts_simulated"` // by shmemrun --hosts; 0: none
 	NPEs         int      `json:"npes"`
 	Seen         int      `json:"pes_seen"`
 	Missing      []int    `json:"pes_missing"` // the first 1000

@@ -54,6 +54,9 @@ func (r *Report) summary() []string {
 	} else if len(j.Hosts) > 1 {
 		on = fmt.Sprintf(" on %d hosts", len(j.Hosts))
 	}
+	if j.Simulated > 0 {
+		on += fmt.Sprintf(" (%d simulated by shmemrun --hosts)", j.Simulated)
+	}
 	if j.Calls == 0 && len(r.Network) == 0 {
 		say("%s%s%s recorded no calls with their times.", counted(int64(j.Seen), "PE", "PEs"), program, on)
 		return s
@@ -78,7 +81,7 @@ func (r *Report) summary() []string {
 		}
 	}
 	if 20*values > j.CallNs {
-		say("%s (%s) were waits for a value in memory; the trace does not say which PE wrote it.", tracefile.Duration(values), percent(values, j.CallNs))
+		say("%s (%s) were waits for a value in memory; which PE wrote it is a guess.", tracefile.Duration(values), percent(values, j.CallNs))
 	}
 	if w := r.Waits.Start; w != nil {
 		say("The last PE, PE %d, came to %s %s after the first event of the trace; the waits below leave this out.", w.Late, w.Function, tracefile.Duration(w.AtNs))

@@ -55,6 +55,9 @@ func (r *Report) Text(w io.Writer) error {
 	if r.Waits.Ns > 0 {
 		r.waitText(&b)
 	}
+	if len(r.Guesses) > 0 {
+		r.guessText(&b)
+	}
 	if r.Job.Calls > 0 {
 		r.peText(&b)
 	}
@@ -166,6 +169,25 @@ func (r *Report) waitText(b *strings.Builder) {
 		rows = append(rows, []string{w.call(), d(w.AtNs), fmt.Sprint(w.PEs), fmt.Sprintf("PE %d", w.Late), d(w.ByNs), d(w.LostNs)})
 	}
 	table(b, rows)
+}
+
+// guessText has a column for the likely writers of values that PEs waited for.
+func (r *Report) guessText(b *strings.Builder) {
+	b.WriteString("\nWaits for a value in memory (likely writer: a guess, the PE that wrote there last)\n")
+	rows := [][]string{{"PE", "likely writer", "time", "times"}}
+	for i := range r.Guesses[:min(len(r.Guesses), 10)] {
+		g := &r.Guesses[i]
+		rows = append(rows, []string{fmt.Sprint(g.Waiter), g.writer(), tracefile.Duration(g.Ns), number(g.Times)})
+	}
+	table(b, rows)
+}
+
+// writer names the likely writer, with a mark that it is a guess.
+func (g *Guess) writer() string {
+	if g.Writer == nobody {
+		return "not known"
+	}
+	return fmt.Sprintf("PE %d?", g.Writer)
 }
 
 func (r *Report) peText(b *strings.Builder) {

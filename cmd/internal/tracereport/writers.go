@@ -1,0 +1,90 @@
+package tracereport
+
+import (
+	"cmp"
+	"slices"
+
+	"libshmem/cmd/internal/tracefile"
+)
+
+// nobody is the writer of a value that no other PE's call may have written.
+const nobody = -1
+
+// Guess is how long a PE waited for values in its memory that one PE has likely written.
+type Guess struct {
+	Waiter int   `json:"waiter"`
+	Writer int   `json:"likely_writer"` // -1: no call of the trace may have written it
+	Ns     int64 `json:"ns"`
+	Times  int64 `json:"times"`
+}
+
+// writers guesses who wrote the values that PEs waited for. The trace has no addresses: the guess
+// is the PE whose update of the waiter's memory began last before the wait ended. Events come in the
+// order of their begins.
+type writers struct {
+	open map[int][]valueWait // by PE, a wait of each thread
+	last map[int]int         // by PE, whose update of its memory began last
+	sums map[[2]int]*Guess
+}
+
+type valueWait struct {
+	end, length int64
+	writer      int
+}
+
+func newWriters() *writers {
+	return &writers{open: map[int][]valueWait{}, last: map[int]int{}, sums: map[[2]int]*Guess{}}
+}
+
+// wait takes a wait of a PE for a value.
+func (w *writers) wait(e *tracefile.Event) {
+	writer, known := w.last[e.PE]
+	if !known {
+		writer = nobody
+	}
+	w.close(e.PE, e.At)
+	w.open[e.PE] = append(w.open[e.PE], valueWait{e.End(), e.Length, writer})
+}
+
+// update takes a call that writes to the memory of a PE.
+func (w *writers) update(e *tracefile.Event) {
+	w.close(e.Peer, e.At)
+	w.last[e.Peer] = e.PE
+	for i := range w.open[e.Peer] {
+		w.open[e.Peer][i].writer = e.PE
+	}
+}
+
+// close sums up the waits of a PE that ended before a moment.
+func (w *writers) close(pe int, before int64) {
+	w.open[pe] = slices.DeleteFunc(w.open[pe], func(v valueWait) bool {
+		if v.end >= before {
+			return false
+		}
+		key := [2]int{pe, v.writer}
+		if w.sums[key] == nil {
+			if len(w.sums) >= mostPairs {
+				return true
+			}
+			w.sums[key] = &Guess{Waiter: pe, Writer: v.writer}
+		}
+		w.sums[key].Ns += v.length
+		w.sums[key].Times++
+		return true
+	})
+}
+
+// guesses are the sums, the longest first.
+func (w *writers) guesses() []Guess {
+	list := []Guess{}
+	for pe := range w.open {
+		w.close(pe, 1<<63-1)
+	}
+	for _, g := range w.sums {
+		list = append(list, *g)
+	}
+	slices.SortFunc(list, func(a, b Guess) int {
+		return cmp.Or(cmp.Compare(b.Ns, a.Ns), cmp.Compare(a.Waiter, b.Waiter), cmp.Compare(a.Writer, b.Writer))
+	})
+	return list[:min(len(list), pairsMost)]
+}
