@@ -412,9 +412,11 @@ P := $(DESTDIR)$(PREFIX)
 # The compiler's wrapper under its names; the launcher and the information program under the names
 # of other implementations.
 WRAPPERS := oshcc oshc++ oshcxx oshCC
+# What debuggers of programs read.
+DEBUGGING := libshmem.gdb valgrind.supp
 INSTALLED := $(CMDS:%=bin/%) $(HEADERS_OWN) $(DEVICE_HEADERS:device/%=include/%) lib/libshmem.so lib/libshmem_core.so lib/libshmem_preload.so lib/libshmem_kernels.fatbin \
              $(WRAPPERS:%=bin/%) bin/oshrun bin/oshmem_info lib/pkgconfig/shmem.pc \
-             lib/cmake/shmem/shmem-config.cmake lib/cmake/shmem/shmem-config-version.cmake
+             lib/cmake/shmem/shmem-config.cmake lib/cmake/shmem/shmem-config-version.cmake $(DEBUGGING:%=share/libshmem/%)
 # The files for NVSHMEM programs. Links make share/nvshmem a NVSHMEM_HOME.
 NVSHMEM_CMDS    := nvshmem-info nvshmrun
 NVSHMEM_HOME    := share/nvshmem
@@ -425,7 +427,7 @@ INSTALLED_NVSHMEM := $(filter include/nvshmem/%,$(HEADERS)) lib/$(NVSHMEM_NAME) 
 # Directories of this project alone; a system's own prefix keeps its directories.
 SYSTEMS  := |/usr|/usr/local|
 OWN_DIRS := include/nvshmem/device/tile $(filter include/nvshmem/%,$(patsubst %/,%,$(sort $(dir $(HEADERS))))) include/nvshmem include/shmem include/mpp lib/cmake/shmem \
-            lib/cmake/nvshmem $(NVSHMEM_HOME) $(if $(findstring |$(PREFIX)|,$(SYSTEMS)),,share/man/man3 share/man/man7 share/man share lib/pkgconfig lib/cmake lib include bin)
+            lib/cmake/nvshmem $(NVSHMEM_HOME) share/libshmem $(if $(findstring |$(PREFIX)|,$(SYSTEMS)),,share/man/man3 share/man/man7 share/man share lib/pkgconfig lib/cmake lib include bin)
 
 .PHONY: install
 install: $(BUILT) $(KERNELS_OF_INSTALL) docs ## into PREFIX (/usr/local), below DESTDIR
@@ -461,6 +463,7 @@ endif
 	ln -sf shmem-info "$(P)/bin/oshmem_info"
 	sed -e 's|@VERSION@|$(VERSION)|' scripts/install/shmem.pc.in > "$(P)/lib/pkgconfig/shmem.pc"
 	install -m 644 scripts/install/shmem-config.cmake "$(P)/lib/cmake/shmem"
+	install -m 644 $(DEBUGGING:%=scripts/%) "$(P)/share/libshmem"
 	sed -e 's|@VERSION@|$(VERSION)|' scripts/install/shmem-config-version.cmake.in > "$(P)/lib/cmake/shmem/shmem-config-version.cmake"
 
 # Debug information is two thirds of the libraries, and not in the wheel. The package has the files

@@ -432,6 +432,13 @@ func (j *Job) release() error {
 	return errors.Join(errs...)
 }
 
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
 // banner returns the one line that says what was chosen.
 func (j *Job) banner() string {
 	host, _ := os.Hostname()
@@ -439,6 +446,6 @@ func (j *Job) banner() string {
 	if j.Network != nil {
 		network = j.Network.Text()
 	}
-	return fmt.Sprintf("libshmem %s: %d PEs on %d hosts, PE 0 on %s; bootstrap %s; heap %s; network %s",
-		libshmem.Version, j.NPEs, len(j.Nodes.Members), host, j.boot.Name(), j.Heaps.Text(j.Config.SymmetricSize), network)
+	return fmt.Sprintf("libshmem %s: %s on %s, PE 0 on %s; bootstrap %s; heap %s; network %s",
+		libshmem.Version, plural(j.NPEs, "PE"), plural(len(j.Nodes.Members), "host"), host, j.boot.Name(), j.Heaps.Text(j.Config.SymmetricSize), network)
 }

@@ -56,6 +56,8 @@ var layout = []string{
 	"lib/libshmem_preload.so",
 	"lib/pkgconfig/nvshmem.pc",
 	"lib/pkgconfig/shmem.pc",
+	"share/libshmem/libshmem.gdb",
+	"share/libshmem/valgrind.supp",
 	"share/man/man3/pshmem.3",
 	"share/man/man3/shmem_int_put.3",
 	"share/man/man3/shmem_put.3",

@@ -200,7 +200,7 @@ func (l *launcher) check(t *testing.T) {
 		t.Parallel()
 		out := l.works(t, 2, 1, []string{"STARTS=env -u PMIX_RANK -u PMI_FD -u PMI_RANK -u PMI_ID -u SLURM_PROCID"}, "2")
 		if !regexp.MustCompile(`shmem_init: join job the place of .*: process \d+, which started this one, has it \(to have a job of its own, `).MatchString(out) ||
-			!strings.Contains(out, ": 1 PEs on 1 hosts, ") || !strings.Contains(out, "PE 0 of 1 on ") {
+			!strings.Contains(out, ": 1 PE on 1 host, ") || !strings.Contains(out, "PE 0 of 1 on ") {
 			t.Errorf("the program that PE 1 has started:\n%s", out)
 		}
 	})
@@ -255,7 +255,14 @@ func (l *launcher) orphaned(t *testing.T) {
 func (l *launcher) works(t *testing.T, n, hosts int, env []string, args ...string) string {
 	t.Helper()
 	out, status := l.run(t, n, env, args...)
-	banner := fmt.Sprintf(": %d PEs on %d hosts, ", n, hosts)
+	pes, on := fmt.Sprintf("%d PEs", n), fmt.Sprintf("%d hosts", hosts)
+	if n == 1 {
+		pes = "1 PE"
+	}
+	if hosts == 1 {
+		on = "1 host"
+	}
+	banner := fmt.Sprintf(": %s on %s, ", pes, on)
 	if status != 0 || !strings.Contains(out, banner) || !strings.Contains(out, "; bootstrap "+l.boot+";") {
 		t.Errorf("status %d, want %q and bootstrap %s:\n%s", status, banner, l.boot, out)
 	}

@@ -164,7 +164,7 @@ func TestSlurm(t *testing.T) {
 			}
 			said, status := l.run(t, 1, nil, "2")
 			out, err := os.ReadFile(file)
-			if err != nil || status != 0 || !strings.Contains(string(out), ": 1 PEs on 1 hosts, ") {
+			if err != nil || status != 0 || !strings.Contains(string(out), ": 1 PE on 1 host, ") {
 				t.Errorf("status %d, %v:\n%s%s", status, err, said, out)
 			}
 		})

@@ -43,7 +43,7 @@ func TestFile(t *testing.T) {
 				t.Errorf("PE %d of %s: status %d\n%s", pe, given, e.status, e.out)
 			}
 		}
-		if !strings.Contains(ends[0].out, given+" PEs on 1 hosts") || !strings.Contains(ends[0].out, "bootstrap file;") {
+		if !strings.Contains(ends[0].out, given+" PE") || !strings.Contains(ends[0].out, " on 1 host, ") || !strings.Contains(ends[0].out, "bootstrap file;") {
 			t.Errorf("the banner:\n%s", ends[0].out)
 		}
 	}

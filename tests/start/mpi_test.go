@@ -43,8 +43,8 @@ func TestMPI(t *testing.T) {
 				status int
 				want   []string
 			}{
-				{[]string{"comm"}, []string{"SHMEM_DEBUG=1"}, 0, []string{"3 PEs on 1 hosts", "bootstrap mpi;", "PE 0 done", "PE 2 done"}},
-				{[]string{"world"}, []string{"SHMEM_DEBUG=1"}, 0, []string{"3 PEs on 1 hosts", "bootstrap mpi;", "PE 0 done", "PE 2 done"}},
+				{[]string{"comm"}, []string{"SHMEM_DEBUG=1"}, 0, []string{"3 PEs on 1 host", "bootstrap mpi;", "PE 0 done", "PE 2 done"}},
+				{[]string{"world"}, []string{"SHMEM_DEBUG=1"}, 0, []string{"3 PEs on 1 host", "bootstrap mpi;", "PE 0 done", "PE 2 done"}},
 				{[]string{"null"}, nil, 22, []string{"shmemx_init_attr: attr holds no communicator"}},
 				{[]string{"absent"}, []string{"SHMEM_BOOTSTRAP_TIMEOUT=1"}, 1, []string{"shmem_init: broadcast of MPI: PE 0 did not come within 1s (see why"}},
 				{[]string{"late"}, nil, 21, []string{"shmemx_init_attr: join job: MPI is not up"}},

@@ -94,7 +94,7 @@ func TestUniqueID(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ends := together(t, program, 3, []int{0, 1, 2}, c.env)
-			banner := fmt.Sprintf("3 PEs on %d hosts", c.hosts)
+			banner := fmt.Sprintf("3 PEs on %d host", c.hosts)
 			for pe, e := range ends {
 				if e.status != 0 || !strings.Contains(e.out, fmt.Sprintf("PE %d done", pe)) {
 					t.Errorf("PE %d: status %d\n%s", pe, e.status, e.out)
