@@ -126,6 +126,9 @@ func main() {
 var folders = []string{"capi/front", "capi/nvshmem", "capi/core", "device/shmem", "python/shmem", "queue"}
 
 func run(root string, check bool) error {
+	if err := spec.Ignored(); err != nil {
+		return err
+	}
 	files, err := outputs(root)
 	if err != nil {
 		return err

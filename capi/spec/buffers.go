@@ -3,7 +3,7 @@ package spec
 // Registration of the program's own buffers as symmetric memory.
 
 func bufferRow(f Family) Family {
-	f.Section, f.Since = "buffers", "0.1"
+	f.Section, f.Since, f.Nvshmem = "buffers", "0.1", true
 	return f
 }
 

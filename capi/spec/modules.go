@@ -15,7 +15,7 @@ var moduleCalls = []Family{
 
 func moduleRow(name, c, param, doc string) Family {
 	return Family{
-		Name: name, Section: "modules", Since: "0.1", Result: "int",
+		Name: name, Section: "modules", Since: "0.1", Result: "int", Nvshmem: true,
 		Params: []Param{{Name: param, C: c, Doc: "as the driver names it"}},
 		Front:  "shmemi_" + name + "(" + param + ", $call)",
 		Doc:    doc, Returns: "0, or non-zero after a message when the PE has no GPU, or when the code does not include this release of shmem/shmem.cuh.",

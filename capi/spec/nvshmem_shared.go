@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// nvshmemAbsent are rows that NVSHMEM's host interface lacks or has with another meaning; the
+// nvshmemAbsent are rows of the standard that NVSHMEM's host interface lacks or has with another meaning; the
 // latter are among nvshmemRows. A row may still have a form on streams.
 var nvshmemAbsent = strings.Fields(`
 	pe_accessible query_initialized pcontrol realloc malloc_with_hints addr_accessible team_ptr
@@ -16,18 +16,11 @@ var nvshmemAbsent = strings.Fields(`
 	wait_until_all wait_until_all_vector wait_until_any wait_until_any_vector wait_until_some wait_until_some_vector
 	test_all test_all_vector test_any test_any_vector test_some test_some_vector
 	pe_quiet set_lock clear_lock test_lock
-	info_get_version team_get_config team_split_strided team_split_2d
-	get_uniqueid set_attr_uniqueid_args init_attr finalize_at_exit
-	pcntr_count pcntr_name pcntr_find pcntr_get pcntr_nics pcntr_nic_name pcntr_get_nic
-	last_error last_error_pe last_error_text set_error_handler wait_limit failure_ack team_survivors collectmem_room
-	putmem_notify notify_wait notify_test notify_fetch notify_reset notify_alloc notify_free
-	send send_test recv recv_test
-	eager_create eager_destroy eager_size eager_tile eager_send eager_send_nbi eager_ready eager_wait eager_recv
-	put_ordered`)
+	info_get_version team_get_config team_split_strided team_split_2d`)
 
 // nvshmemRow reduces a row to what NVSHMEM has of it.
 func nvshmemRow(f *Family) bool {
-	if f.Instead != "" || slices.Contains(nvshmemAbsent, f.Name) {
+	if f.Instead != "" || slices.Contains(nvshmemAbsent, f.Name) || f.X && !f.Nvshmem {
 		f.Front = ""
 	}
 	f.Front = cmp.Or(nvshmemFront[f.Name], f.Front)

@@ -158,8 +158,10 @@ type Family struct {
 	// OnlyC: in C++ the name is an overload, which is not deprecated.
 	OnlyC bool
 	// X: the family is an extension, and its names begin as those of extensions.
-	X      bool
-	Suffix string // what its names end with
+	X bool
+	// Nvshmem: NVSHMEM has this extension, too, as nvshmemx_<name>. Other extensions are not there.
+	Nvshmem bool
+	Suffix  string // what its names end with
 
 	surface *Surface
 }

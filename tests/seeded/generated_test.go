@@ -3,6 +3,20 @@ package seeded
 // The table of functions and the generators of C and Python.
 var generatedDefects = []defect{
 	{
+		id: "generated/extension-of-nvshmem", file: "capi/spec/nvshmem_shared.go",
+		was:  " || f.X && !f.Nvshmem {",
+		is:   " {",
+		user: "nvshmemx.h declares extensions that NVSHMEM does not have",
+		by:   unit("./capi/spec", "^TestNvshmemExtensions$"), says: `nvshmemx_put_ordered: there: true, the row says false`,
+	},
+	{
+		id: "generated/field-that-nothing-reads", file: "capi/spec/ignored.go",
+		was:  "	\"Check\":   \"a program in tests/c\",\n",
+		is:   "",
+		user: "a contributor gives an extension a check, and no test is made of it",
+		by:   unit("./capi/spec", "^TestIgnored$"), says: `Check: <nil>`,
+	},
+	{
 		id: "generated/number-in-a-page", file: "runtime/bootstrap/slurm/step.go",
 		was:  "	listeners = 8\n",
 		is:   "	listeners = 16\n",

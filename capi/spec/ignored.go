@@ -1,0 +1,43 @@
+package spec
+
+import (
+	"fmt"
+	"reflect"
+)
+
+// ignored are the fields of a row that nothing is generated from where the row is an extension, and
+// what serves instead.
+var ignored = map[string]string{
+	"Kernel":  "a row of the standard table with X in its Kernel, as in notifications.go",
+	"Stream":  "a row of the standard table with the Stream, as in notifications.go",
+	"Python":  "a function by hand in python/shmem",
+	"Check":   "a program in tests/c",
+	"Generic": "no generic name",
+	"Plain":   "no generic name",
+	"Like":    "no generic name",
+	"OnlyC":   "a name that C++ may have",
+}
+
+// Ignored is an error that names the row and the field where an extension sets one of which nothing
+// would be made.
+func Ignored() error {
+	for _, c := range beyond {
+		for i := range c.Families {
+			if err := ignoredIn(&c.Families[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func ignoredIn(f *Family) error {
+	v := reflect.ValueOf(f).Elem()
+	for i := range v.NumField() {
+		name := v.Type().Field(i).Name
+		if instead := ignored[name]; instead != "" && !v.Field(i).IsZero() {
+			return fmt.Errorf("read the extension %s: nothing is made from its %s (instead: %s)", f.Name, name, instead)
+		}
+	}
+	return nil
+}
