@@ -3,6 +3,13 @@ package seeded
 // How the PEs of a job find each other: frames, unique ids, files, Slurm.
 var bootstrapDefects = []defect{
 	{
+		id: "bootstrap/time-of-a-try", file: "runtime/bootstrap/uid/member.go",
+		was:  "hostName(), max(limit, l.timeout), last)",
+		is:   "hostName(), limit, last)",
+		user: "after a minute of tries a PE says that nobody answered within a second",
+		by:   unit("./runtime/bootstrap/file", "^TestNobodyAnswers$"), says: `does not say .*within 1.5s`,
+	},
+	{
 		id: "bootstrap/longest-frame", file: "runtime/bootstrap/wire/frame.go",
 		was:  "	if length > MaxPayload {",
 		is:   "	if length >= MaxPayload {",

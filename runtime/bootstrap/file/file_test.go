@@ -206,3 +206,28 @@ func TestTwoJobs(t *testing.T) {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
+
+// TestNobodyAnswers: the error has the time of the setting, although each try is shorter, the host
+// of this PE and the addresses that were tried.
+func TestNobodyAnswers(t *testing.T) {
+	root, id, err := uid.NewRoot(local)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root.Close()
+	path := filepath.Join(t.TempDir(), "id")
+	if err := os.WriteFile(path, id[:], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const timeout = try + try/2
+	_, err = Join(Options{Path: path, PE: 1, Size: 2, Filter: local, Timeout: timeout})
+	host, _ := os.Hostname()
+	if err == nil {
+		t.Fatal("PE 1 has joined a job that is over")
+	}
+	for _, part := range []string{"did not answer PE 1 of 2, on host " + host + ", within 1.5s: 127.0.0.1:", "run shmem-doctor on both hosts)"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%v does not say %q", err, part)
+		}
+	}
+}

@@ -158,10 +158,19 @@ func (l *link) connect(limit time.Duration) (conn net.Conn, has uint64, err erro
 			continue
 		case <-ctx.Done():
 		}
-		return nil, 0, fmt.Errorf("the process that made the unique id did not answer PE %d of %d within %v: %w "+
+		// The caller may try again until the time of the setting is over.
+		return nil, 0, fmt.Errorf("the process that made the unique id did not answer PE %d of %d, on host %s, within %v: %w "+
 			"(see that it still runs and can be reached at one of these addresses; SHMEM_BOOTSTRAP_INTERFACE there names "+
-			"others, SHMEM_BOOTSTRAP_TIMEOUT waits longer)", l.me.pe, l.me.size, limit, last)
+			"others, SHMEM_BOOTSTRAP_TIMEOUT waits longer; run shmem-doctor on both hosts)", l.me.pe, l.me.size, hostName(), max(limit, l.timeout), last)
 	}
+}
+
+func hostName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "without a name"
+	}
+	return name
 }
 
 func (l *link) attempt(ctx context.Context) (net.Conn, uint64, error) {

@@ -162,7 +162,7 @@ func TestRootEndsWithTheJob(t *testing.T) {
 		t.Fatal("the root goes on")
 	}
 	if _, err := Join(Options{ID: id, PE: 0, Size: 3, Timeout: 2 * time.Second}); err == nil ||
-		!strings.Contains(err.Error(), "did not answer PE 0 of 3 within 2s") || !strings.Contains(err.Error(), "refused") {
+		!strings.Contains(err.Error(), "did not answer PE 0 of 3, on host "+hostName()+", within 2s: ") || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("join after the end: %v", err)
 	}
 }
