@@ -45,6 +45,7 @@ var loads = map[string]load{
 	"preload":        {300_000, 10_000_000, "calls of two threads that are traced (tests/preload, TestCalls)"},
 	"experiments":    {5, 100, "seeds for each program without a fault (tests/experiments, TestSilent)"},
 	"members":        {1000, 10_000, "members of a job whose root's memory is measured (runtime/bootstrap/uid, TestRootMemory)"},
+	"pair":           {1_000, 100_000, "seeds for each search of the orders in which two or three endpoints connect (fabric/ofi/pair)"},
 	"PEs":            {100, 1000, "PEs of a job on a simulated network (runtime/proxy, TestSimScale)"},
 }
 

@@ -273,6 +273,10 @@ fabric:
     # the seam itself: what it imported, every provider would carry
 fabric/selftest: fabric
     # tries whatever endpoint it is given, with memory that it is given
+fabric/ofi/handshake: .
+    # the bytes of a handshake and their proofs, whatever carries them
+fabric/ofi/pair: . fabric/ofi/handshake
+    # the state of connections without a network, so that a test can try the orders of events
 fabric/ofi: fabric runtime/shmerr
     # one network library, ignorant of PEs' heaps and of OpenSHMEM's ordering
 fabric/fabrictest: fabric tests/need

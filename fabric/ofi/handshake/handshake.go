@@ -1,0 +1,184 @@
+// Package handshake owns the bytes by which two endpoints of a job prove to each other, while they
+// connect, that they belong to the job: a request, its answer, and a word that ends the handshake.
+// They fit into the 256 bytes of a connection request of libfabric, and into 4 bytes of immediate
+// data.
+//
+// It knows neither sockets nor libfabric, starts no thread and keeps no state. When a connection is
+// asked for, and which of two survives, is in fabric/ofi/pair.
+//
+// Each endpoint has an ID, which is random and travels with its address over the launcher. A MAC
+// covers the IDs of both sides, so a request that is recorded proves nothing to another endpoint,
+// nor to a later one at the same port. A side that answers covers a nonce of the side that asked,
+// and the last word covers the nonces of both. So no side uses a connection before it has seen a MAC
+// over its own nonce, and a request that is sent again is of no use to the process that sends it.
+package handshake
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
+	"libshmem"
+)
+
+// Key is what the MACs are made with. All PEs of a job have it, and no other process.
+type Key [32]byte
+
+// ID distinguishes an endpoint from all others, earlier ones at the same address included.
+type ID [16]byte
+
+// Nonce is a random number of one side of one handshake.
+type Nonce [16]byte
+
+// Random draws an ID or a nonce.
+func Random[T ID | Nonce]() (r T) {
+	b := [16]byte{}
+	rand.Read(b[:]) //nolint:errcheck // it never fails: without randomness it ends the process
+	return T(b)
+}
+
+// Side is one of the two endpoints.
+type Side struct {
+	PE libshmem.PE
+	ID ID
+}
+
+// Request asks for a connection. The numbers of the requests from one endpoint to another rise.
+type Request struct {
+	From, To libshmem.PE
+	Number   uint64
+	Seen     uint64 // the highest number of a request in the other direction that the sender has had
+	Nonce    Nonce
+}
+
+// Verdict is what a request got.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Accepted Verdict = 1 + iota
+	Crossing         // the other side has asked, too, and its request goes on
+	Lost             // the other side has given this PE up
+)
+
+// Answer is the reply to a request.
+type Answer struct {
+	Verdict Verdict
+	Nonce   Nonce
+}
+
+// Word is the purpose of 4 bytes of proof.
+type Word uint8
+
+// The words. Both are from the side that asked or that answered, over the nonces of both.
+const (
+	Confirmed Word = 1 + iota // the side that asked has accepted the answer
+	Leaving                   // a side closes its endpoint
+)
+
+// The form of both messages: a mark with the version, what it is, the PE of its sender and that of
+// the other side, the number of the request, the number it has seen, a nonce, and the MAC.
+const (
+	mark     = 0x01_6d_68_73 // "shm", version 1
+	kindAt   = 4
+	fromAt   = 8
+	toAt     = 12
+	numberAt = 16
+	seenAt   = 24
+	nonceAt  = 32
+	macAt    = nonceAt + 16
+	request  = 0xff // in place of a verdict
+
+	// Size is the bytes of a message.
+	Size = macAt + sha256.Size
+)
+
+func message(kind uint8, from, to libshmem.PE, number, seen uint64, nonce Nonce) []byte {
+	b := make([]byte, Size)
+	binary.LittleEndian.PutUint32(b, mark)
+	b[kindAt] = kind
+	binary.LittleEndian.PutUint32(b[fromAt:], uint32(from))
+	binary.LittleEndian.PutUint32(b[toAt:], uint32(to))
+	binary.LittleEndian.PutUint64(b[numberAt:], number)
+	binary.LittleEndian.PutUint64(b[seenAt:], seen)
+	copy(b[nonceAt:], nonce[:])
+	return b
+}
+
+// mac is over the message, the IDs of both sides, and the nonce that the message answers.
+func (k *Key) mac(b []byte, from, to ID, answers Nonce) []byte {
+	h := hmac.New(sha256.New, k[:])
+	h.Write([]byte("connection\x00"))
+	h.Write(b[:macAt])
+	h.Write(from[:])
+	h.Write(to[:])
+	h.Write(answers[:])
+	return h.Sum(nil)
+}
+
+// Ask makes the message of a request.
+func (k *Key) Ask(r *Request, from, to ID) []byte {
+	b := message(request, r.From, r.To, r.Number, r.Seen, r.Nonce)
+	copy(b[macAt:], k.mac(b, from, to, Nonce{}))
+	return b
+}
+
+// Parse reads a request, which proves nothing before Verify.
+func Parse(b []byte) (r Request, err error) {
+	switch {
+	case len(b) != Size:
+		return r, fmt.Errorf("a request of %d bytes, not %d", len(b), Size)
+	case binary.LittleEndian.Uint32(b) != mark || b[kindAt] != request || b[5]|b[6]|b[7] != 0:
+		return r, fmt.Errorf("no request of this version: it begins with %x", b[:fromAt])
+	}
+	r = Request{
+		From: libshmem.PE(binary.LittleEndian.Uint32(b[fromAt:])), To: libshmem.PE(binary.LittleEndian.Uint32(b[toAt:])),
+		Number: binary.LittleEndian.Uint64(b[numberAt:]), Seen: binary.LittleEndian.Uint64(b[seenAt:]), Nonce: Nonce(b[nonceAt:macAt]),
+	}
+	if r.From < 0 || r.To < 0 {
+		return r, fmt.Errorf("a request from PE %d to PE %d", r.From, r.To)
+	}
+	return r, nil
+}
+
+// Verify reports whether the endpoint from made the request b for the endpoint to.
+func (k *Key) Verify(b []byte, from, to ID) bool {
+	return len(b) == Size && hmac.Equal(b[macAt:], k.mac(b, from, to, Nonce{}))
+}
+
+// Reply makes the message that answers r.
+func (k *Key) Reply(a Answer, r *Request, from, to ID) []byte {
+	b := message(uint8(a.Verdict), r.To, r.From, r.Number, 0, a.Nonce)
+	copy(b[macAt:], k.mac(b, from, to, r.Nonce))
+	return b
+}
+
+// Check reads the answer to r. It fails if the endpoint from has not made it for this request.
+func (k *Key) Check(b []byte, r *Request, from, to ID) (a Answer, err error) {
+	switch {
+	case len(b) != Size:
+		return a, fmt.Errorf("an answer of %d bytes, not %d", len(b), Size)
+	case !hmac.Equal(b[macAt:], k.mac(b, from, to, r.Nonce)):
+		return a, fmt.Errorf("an answer without the proof that it comes from the job")
+	}
+	a = Answer{Verdict(b[kindAt]), Nonce(b[nonceAt:macAt])}
+	own := message(uint8(a.Verdict), r.To, r.From, r.Number, 0, a.Nonce)
+	if !hmac.Equal(b[:macAt], own[:macAt]) || a.Verdict < Accepted || a.Verdict > Lost {
+		return a, fmt.Errorf("an answer to another request")
+	}
+	return a, nil
+}
+
+// Say is the proof of a word from a side of an accepted handshake. asked and answered are the
+// nonces of the side that asked and of the one that answered.
+func (k *Key) Say(w Word, from libshmem.PE, asked, answered Nonce) uint32 {
+	h := hmac.New(sha256.New, k[:])
+	h.Write([]byte("word\x00"))
+	h.Write([]byte{byte(w)})
+	h.Write(binary.LittleEndian.AppendUint32(nil, uint32(from)))
+	h.Write(asked[:])
+	h.Write(answered[:])
+	return binary.LittleEndian.Uint32(h.Sum(nil))
+}

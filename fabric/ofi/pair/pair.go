@@ -1,0 +1,392 @@
+package pair
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"libshmem"
+	"libshmem/fabric/ofi/handshake"
+)
+
+// Conn is a connection of this endpoint, by a number that no other one has had; 0: none.
+type Conn uint32
+
+// Handle is a request that the network has delivered, until it is accepted or rejected.
+type Handle uintptr
+
+// Network is what a Machine does to the network.
+type Network interface {
+	// Connect begins to connect with a PE. How it ends comes as Answered or Failed.
+	Connect(c Conn, pe libshmem.PE, request []byte) error
+	// Accept makes a connection of a request, and sends the answer. After an error there is none.
+	Accept(c Conn, h Handle, answer []byte) error
+	// Reject ends a request, with an answer or with nil.
+	Reject(h Handle, answer []byte)
+	// Drop closes a connection. Nothing comes of it afterwards.
+	Drop(c Conn)
+	// Use makes operations on a PE go by a connection. With 0 there is none, and the next operation
+	// calls Want.
+	Use(pe libshmem.PE, c Conn)
+	// Say sends a word by a connection that may not be used yet; false: there is no room now.
+	Say(c Conn, w handshake.Word, proof uint32) bool
+	// Lose reports that a PE cannot be reached any more. It is called once for a PE.
+	Lose(pe libshmem.PE, why string)
+}
+
+// Config is what a Machine knows of the job.
+type Config struct {
+	Key handshake.Key
+	Me  handshake.Side // with NoPE the first request that is verified tells the number
+	// ID returns the ID of a PE's endpoint. false: the PE has given no address.
+	ID func(libshmem.PE) (handshake.ID, bool)
+}
+
+// Timing of the handshake. All but patience is of peers that refuse or cannot be reached.
+const (
+	// patience is how long a request may go without an answer before another takes its place. The
+	// peer may be stopped for as long as it likes; but a request can also be lost within libfabric.
+	patience = 10 * time.Second
+	// yield is how long a side that was refused waits for the request of the other side.
+	yield = time.Second
+	// attempts is how many requests in a row may fail before the peer is lost. The pause before the
+	// next one doubles.
+	attempts   = 6
+	firstPause = 10 * time.Millisecond
+)
+
+type state uint8
+
+const (
+	unasked  state = iota // no operation waits
+	asking                // a request of ours has no answer
+	pausing               // the next request begins at until
+	accepted              // a request of the peer is answered; it has not confirmed
+	open                  // the connection is in use
+	parted                // the peer has closed its endpoint, and said so
+	lost                  // and never comes back
+)
+
+// pair is one peer.
+type pair struct {
+	pe       libshmem.PE
+	state    state
+	wanted   bool              // operations wait for the connection
+	left     bool              // the peer has said that it leaves
+	unsaid   bool              // the confirmation has found no room
+	number   uint64            // of our last request
+	seen     uint64            // the highest number of the peer's requests
+	failures int               // of our requests in a row
+	until    time.Duration     // in asking and pausing: when another request is due
+	request  handshake.Request // of asking
+	conn     Conn              // of asking, accepted and open
+	ours     bool              // this side has asked for conn
+	mirror   Conn              // the other end of conn, where the peer is this endpoint itself
+
+	asked, answered handshake.Nonce // of accepted and open
+}
+
+// Machine is the pairs of one endpoint.
+type Machine struct {
+	Config
+	// Strangers counts requests and answers of processes outside of the job, which were refused.
+	Strangers uint64
+
+	net    Network
+	now    time.Duration
+	pairs  map[libshmem.PE]*pair
+	conns  map[Conn]*pair
+	moving []*pair // in asking and pausing, or unsaid
+	last   Conn
+}
+
+// New returns a Machine without connections.
+func New(c Config, n Network) *Machine {
+	return &Machine{Config: c, net: n, pairs: map[libshmem.PE]*pair{}, conns: map[Conn]*pair{}}
+}
+
+// Moving reports whether Tick has something to wait for.
+func (m *Machine) Moving() bool { return len(m.moving) > 0 }
+
+func (m *Machine) pair(pe libshmem.PE) *pair {
+	p := m.pairs[pe]
+	if p == nil {
+		p = &pair{pe: pe}
+		m.pairs[pe] = p
+	}
+	return p
+}
+
+func (m *Machine) become(p *pair, s state) {
+	p.state = s
+	moves := s == asking || s == pausing || p.unsaid
+	switch at := slices.Index(m.moving, p); {
+	case moves && at < 0:
+		m.moving = append(m.moving, p)
+	case !moves && at >= 0:
+		m.moving = slices.Delete(m.moving, at, at+1)
+	}
+}
+
+func (m *Machine) newConn(p *pair) Conn {
+	m.last++
+	m.conns[m.last] = p
+	return m.last
+}
+
+// drop closes the connection of a pair.
+func (m *Machine) drop(p *pair) {
+	for _, c := range []*Conn{&p.conn, &p.mirror} {
+		if *c != 0 {
+			delete(m.conns, *c)
+			m.net.Drop(*c)
+			*c = 0
+		}
+	}
+	p.unsaid = false
+}
+
+// Want is called for an operation on a PE that has no connection.
+func (m *Machine) Want(pe libshmem.PE) {
+	p := m.pair(pe)
+	p.wanted = true
+	switch p.state {
+	case unasked:
+		m.ask(p)
+	case parted:
+		m.lose(p, "it has closed its endpoint")
+	}
+}
+
+func (m *Machine) ask(p *pair) {
+	id, ok := m.ID(p.pe)
+	if !ok || m.Me.PE == libshmem.NoPE {
+		m.lose(p, "it has no address")
+		return
+	}
+	p.number++
+	p.request = handshake.Request{From: m.Me.PE, To: p.pe, Number: p.number, Seen: p.seen, Nonce: handshake.Random[handshake.Nonce]()}
+	p.conn, p.ours, p.until = m.newConn(p), true, m.now+patience
+	m.become(p, asking)
+	if err := m.net.Connect(p.conn, p.pe, m.Key.Ask(&p.request, m.Me.ID, id)); err != nil {
+		m.again(p, err.Error())
+	}
+}
+
+// again is called when a connection has ended that was never in use.
+func (m *Machine) again(p *pair, why string) {
+	m.drop(p)
+	if !p.wanted {
+		m.become(p, unasked)
+		return
+	}
+	if p.failures++; p.failures == attempts {
+		m.lose(p, why)
+		return
+	}
+	p.until = m.now + firstPause<<(p.failures-1)
+	m.become(p, pausing)
+}
+
+func (m *Machine) lose(p *pair, why string) {
+	m.drop(p)
+	m.become(p, lost)
+	m.net.Lose(p.pe, why)
+}
+
+// Tick does what is due at a time since any moment.
+func (m *Machine) Tick(now time.Duration) {
+	m.now = now
+	for _, p := range slices.Clone(m.moving) {
+		switch {
+		case p.unsaid:
+			m.confirm(p)
+		case now < p.until:
+		case p.state == asking:
+			m.drop(p)
+			m.ask(p)
+		case p.state == pausing:
+			m.ask(p)
+		}
+	}
+}
+
+// Request takes a connection request from the network.
+func (m *Machine) Request(h Handle, data []byte) {
+	r, id, ok := m.verified(data)
+	if !ok {
+		m.Strangers++
+		m.net.Reject(h, nil)
+		return
+	}
+	m.Me.PE = r.To
+	p := m.pair(r.From)
+	p.seen = r.Number
+	switch {
+	case p.pe == m.Me.PE:
+		m.reflect(p, h, &r)
+	case p.state == open && p.ours && r.Seen < p.number:
+		m.refuse(h, handshake.Crossing, &r, id) // the peer made it before it had ours, and has dropped it
+	case p.state == open: // the peer knows by now that the connection is broken
+		m.net.Use(p.pe, 0)
+		m.lose(p, "the connection broke, and it asks for another")
+		m.refuse(h, handshake.Lost, &r, id)
+	case p.state == parted || p.state == lost:
+		m.refuse(h, handshake.Lost, &r, id)
+	case p.state == asking && m.Me.PE < p.pe:
+		m.refuse(h, handshake.Crossing, &r, id)
+	default:
+		m.drop(p)
+		m.accept(p, h, &r, id)
+	}
+}
+
+// verified reads a request, and reports whether it is a PE's of the job and new.
+func (m *Machine) verified(data []byte) (r handshake.Request, id handshake.ID, ok bool) {
+	r, err := handshake.Parse(data)
+	if err != nil || m.Me.PE != libshmem.NoPE && r.To != m.Me.PE {
+		return r, id, false
+	}
+	if id, ok = m.ID(r.From); !ok || !m.Key.Verify(data, id, m.Me.ID) {
+		return r, id, false
+	}
+	p := m.pairs[r.From]
+	return r, id, p == nil || r.Number > p.seen
+}
+
+func (m *Machine) refuse(h Handle, v handshake.Verdict, r *handshake.Request, id handshake.ID) {
+	m.net.Reject(h, m.Key.Reply(handshake.Answer{Verdict: v}, r, m.Me.ID, id))
+}
+
+func (m *Machine) accept(p *pair, h Handle, r *handshake.Request, id handshake.ID) {
+	a := handshake.Answer{Verdict: handshake.Accepted, Nonce: handshake.Random[handshake.Nonce]()}
+	p.conn, p.ours, p.asked, p.answered = m.newConn(p), false, r.Nonce, a.Nonce
+	m.become(p, accepted)
+	if err := m.net.Accept(p.conn, h, m.Key.Reply(a, r, m.Me.ID, id)); err != nil {
+		m.again(p, err.Error())
+	}
+}
+
+// reflect accepts a request of this endpoint itself, which uses the end that asked.
+func (m *Machine) reflect(p *pair, h Handle, r *handshake.Request) {
+	if p.state != asking || p.mirror != 0 {
+		m.refuse(h, handshake.Lost, r, m.Me.ID)
+		return
+	}
+	p.mirror = m.newConn(p)
+	a := handshake.Answer{Verdict: handshake.Accepted, Nonce: handshake.Random[handshake.Nonce]()}
+	if err := m.net.Accept(p.mirror, h, m.Key.Reply(a, r, m.Me.ID, m.Me.ID)); err != nil {
+		m.again(p, err.Error())
+	}
+}
+
+// Answered takes the answer to a request: the connection is there, and proves nothing yet.
+func (m *Machine) Answered(c Conn, data []byte) {
+	p := m.conns[c]
+	if p == nil || p.state != asking || c != p.conn {
+		return
+	}
+	id, _ := m.ID(p.pe)
+	a, err := m.Key.Check(data, &p.request, id, m.Me.ID)
+	if err != nil || a.Verdict != handshake.Accepted {
+		m.Strangers++
+		m.again(p, "another process answers at its address")
+		return
+	}
+	p.asked, p.answered = p.request.Nonce, a.Nonce
+	p.unsaid = true
+	m.become(p, open)
+	m.confirm(p)
+}
+
+func (m *Machine) confirm(p *pair) {
+	if m.net.Say(p.conn, handshake.Confirmed, m.Key.Say(handshake.Confirmed, m.Me.PE, p.asked, p.answered)) {
+		p.unsaid = false
+		m.use(p)
+	}
+}
+
+func (m *Machine) use(p *pair) {
+	p.failures, p.wanted = 0, false
+	m.become(p, open)
+	m.net.Use(p.pe, p.conn)
+}
+
+// Failed takes the end of a request, with the answer if there was one.
+func (m *Machine) Failed(c Conn, data []byte, why string) {
+	p := m.conns[c]
+	if p == nil || p.state != asking || c != p.conn {
+		m.Shut(c)
+		return
+	}
+	id, _ := m.ID(p.pe)
+	a, err := m.Key.Check(data, &p.request, id, m.Me.ID)
+	switch {
+	case err == nil && a.Verdict == handshake.Crossing:
+		m.drop(p)
+		p.until = m.now + yield
+		m.become(p, pausing)
+	case err == nil && a.Verdict == handshake.Lost:
+		m.lose(p, "it has given this PE up")
+	default:
+		m.again(p, why)
+	}
+}
+
+// Shut takes the end of a connection. The words that came by it have been heard.
+func (m *Machine) Shut(c Conn) {
+	p := m.conns[c]
+	switch {
+	case p == nil:
+	case p.pe == m.Me.PE && p.state != asking: // one of its ends, at the end
+		m.net.Use(p.pe, 0)
+		m.lose(p, "the connection broke")
+	case p.state == open && !p.unsaid:
+		m.net.Use(p.pe, 0)
+		if p.left {
+			m.drop(p)
+			m.become(p, parted)
+			return
+		}
+		m.lose(p, "the connection broke")
+	case p.left:
+		m.drop(p)
+		m.become(p, parted)
+		if p.wanted {
+			m.Want(p.pe)
+		}
+	default:
+		m.again(p, "the connection broke while it was made")
+	}
+}
+
+// Heard takes a word, which came by a connection that the network does not name.
+func (m *Machine) Heard(pe libshmem.PE, w handshake.Word, proof uint32) {
+	p := m.pairs[pe]
+	if p != nil && pe == m.Me.PE {
+		return // of this endpoint itself
+	}
+	if p == nil || p.state != accepted && p.state != open || proof != m.Key.Say(w, pe, p.asked, p.answered) {
+		m.Strangers++
+		return
+	}
+	switch {
+	case w == handshake.Leaving:
+		p.left = true
+	case p.state == accepted:
+		m.use(p)
+	}
+}
+
+// Close says to all peers that this endpoint leaves, and closes the connections.
+func (m *Machine) Close() {
+	for _, pe := range slices.Sorted(maps.Keys(m.pairs)) {
+		p := m.pairs[pe]
+		if p.state == accepted || p.state == open {
+			// A peer that does not hear it takes this PE for lost, which it may not use any more.
+			_ = m.net.Say(p.conn, handshake.Leaving, m.Key.Say(handshake.Leaving, m.Me.PE, p.asked, p.answered))
+		}
+		m.drop(p)
+		m.become(p, lost)
+	}
+}
