@@ -20,7 +20,7 @@ enum shmemi_completion_kind {
     SHMEMI_COMPLETION_READ = 4, /* the bytes of a Read are in local memory */
     SHMEMI_COMPLETION_DATA = 5, /* a peer's Write with data: all its bytes are here, see RMA.Notify */
     SHMEMI_COMPLETION_ATOMIC = 6, /* an atomic operation: its result is in local memory, when it has one */
-    SHMEMI_COMPLETION_TROUBLE = 7, /* err is of no operation that the provider can name, and its token is NoToken: operations on a peer that was never reached may never end */
+    SHMEMI_COMPLETION_TROUBLE = 7, /* err is of no operation that the provider can name, and its token is NoToken: operations on a peer that was never reached may never end, or those on the one that Completion.From names */
 };
 
 /* An atomic operation, as it travels in messages, in rings and to NICs. */
@@ -44,7 +44,7 @@ struct shmemi_completion {
     uint32_t token; /* of the operation */
     uint8_t kind; /* enum shmemi_completion_kind */
     unsigned char pad1[3];
-    uint64_t len; /* of a message: bytes that arrived; of a peer's Write with data: see Completion.From */
+    uint64_t len; /* of a message: bytes that arrived; of a peer's Write with data and of trouble: see Completion.From */
     int32_t err; /* 0, or a libfabric error number; ErrorText explains the last one */
     uint32_t data; /* of a peer's Write with data: RMA.Data */
 };

@@ -32,8 +32,8 @@ type Token uint32
 // NoToken is the Token of a Completion that no operation of this end caused.
 const NoToken = ^Token(0)
 
-// From returns the PE whose Write a completion of KindData is for, where Caps.Source holds, else
-// NoPE. Few providers know the length of such a Write, so Len holds the PE.
+// From returns the PE whose Write a completion of KindData is for, where Caps.Source holds, and the
+// PE that the provider has given up, for one of KindTrouble; else NoPE. Few providers know the length of such a Write, so Len holds the PE.
 func (c *Completion) From() libshmem.PE { return libshmem.PE(uint32(c.Len)) }
 
 // SetFrom sets the PE; providers call it.
@@ -177,6 +177,8 @@ type Config struct {
 	Fence    bool
 	Atomics  bool
 	Blocks   bool // the bytes of each aligned block of a Write by ascending address, and once (Caps.Block)
+
+	Key [32]byte // that the PEs of the job have and no other process, for providers that prove connections
 
 	IfUnordered bool // Data and Fence are wanted only where messages may overtake Writes: without Caps.SendAfterWrite
 	Arrivals    int  // completions of KindData that the queue is to hold besides, where Data is granted; Caps.Arrivals has how many it does

@@ -18,7 +18,7 @@ const (
 	KindRead    Kind = 4 // the bytes of a Read are in local memory
 	KindData    Kind = 5 // a peer's Write with data: all its bytes are here, see RMA.Notify
 	KindAtomic  Kind = 6 // an atomic operation: its result is in local memory, when it has one
-	KindTrouble Kind = 7 // err is of no operation that the provider can name, and its token is NoToken: operations on a peer that was never reached may never end
+	KindTrouble Kind = 7 // err is of no operation that the provider can name, and its token is NoToken: operations on a peer that was never reached may never end, or those on the one that Completion.From names
 )
 
 // Op is an atomic operation, as it travels in messages, in rings and to NICs.
@@ -46,7 +46,7 @@ type Completion struct {
 	Token Token // of the operation
 	Kind  Kind  // enum shmemi_completion_kind
 	_     [3]byte
-	Len   uint64 // of a message: bytes that arrived; of a peer's Write with data: see Completion.From
+	Len   uint64 // of a message: bytes that arrived; of a peer's Write with data and of trouble: see Completion.From
 	Err   int32  // 0, or a libfabric error number; ErrorText explains the last one
 	Data  uint32 // of a peer's Write with data: RMA.Data
 }

@@ -18,7 +18,7 @@ var fabric = Unit{
 			{Name: "READ", Doc: "the bytes of a Read are in local memory"},
 			{Name: "DATA", Doc: "a peer's Write with data: all its bytes are here, see RMA.Notify"},
 			{Name: "ATOMIC", Doc: "an atomic operation: its result is in local memory, when it has one"},
-			{Name: "TROUBLE", Doc: "err is of no operation that the provider can name, and its token is NoToken: operations on a peer that was never reached may never end"},
+			{Name: "TROUBLE", Doc: "err is of no operation that the provider can name, and its token is NoToken: operations on a peer that was never reached may never end, or those on the one that Completion.From names"},
 		}},
 		{Name: "amo", Prefix: "AMO_", Go: "Op", Base: "uint8", Kind: "Op", First: 1, Doc: "an atomic operation, as it travels in messages, in rings and to NICs.", Values: operations()},
 	},
@@ -26,7 +26,7 @@ var fabric = Unit{
 		{Name: "completion", Go: "Completion", Size: 24, Doc: "One entry of the completion queue.", Members: []Member{
 			{Name: "token", Type: "u32", GoType: "Token", Doc: "of the operation"},
 			{Name: "kind", Type: "u8", GoType: "Kind", Doc: "enum shmemi_completion_kind"},
-			{Name: "len", Type: "u64", Doc: "of a message: bytes that arrived; of a peer's Write with data: see Completion.From"},
+			{Name: "len", Type: "u64", Doc: "of a message: bytes that arrived; of a peer's Write with data and of trouble: see Completion.From"},
 			{Name: "err", Type: "i32", Doc: "0, or a libfabric error number; ErrorText explains the last one"},
 			{Name: "data", Type: "u32", Doc: "of a peer's Write with data: RMA.Data"},
 		}},

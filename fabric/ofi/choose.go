@@ -40,6 +40,9 @@ func sameFamily(provider string) []string {
 	if strings.EqualFold(provider, "tcp") {
 		return []string{"tcp", "net", "tcp;ofi_rxm"}
 	}
+	if strings.EqualFold(provider, "tcp"+connected) {
+		return []string{"tcp" + connected, "net" + connected}
+	}
 	if strings.Contains(provider, ";") {
 		return []string{provider}
 	}

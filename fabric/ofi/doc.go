@@ -1,6 +1,8 @@
 // Package ofi is the fabric over libfabric: it finds the library, chooses a provider and its NICs,
-// and is a fabric.Provider on one reliable datagram endpoint. It is the only package that includes
-// libfabric's headers.
+// and is a fabric.Provider on one reliable datagram endpoint. Where libfabric's datagrams over
+// sockets connect with any process, it can make the connections itself, each with a proof of both
+// ends: connected.go and connected.c, by the rules of fabric/ofi/pair. It is the only package that
+// includes libfabric's headers.
 //
 // It knows no heap, no team and no order beyond the provider's grants, and starts no thread. Some
 // providers start threads of their own.

@@ -93,7 +93,7 @@ int shmemi_ofi_trouble(struct shmemi_ofi *o, struct shmemi_completion *c)
     if (!shmemi_ofi_events(o, 0))
         return 0;
     *c = (struct shmemi_completion){
-        .token = NO_TOKEN, .kind = SHMEMI_COMPLETION_TROUBLE, .err = o->trouble};
+        .token = NO_TOKEN, .kind = SHMEMI_COMPLETION_TROUBLE, .len = UINT32_MAX, .err = o->trouble};
     o->trouble = 0;
     return 1;
 }

@@ -19,14 +19,16 @@
  * FI_THREAD_DOMAIN saves the provider's locks. The polling thread makes progress, so the provider
  * needs no thread for it.
  */
-struct fi_info *shmemi_ofi_hints(const char *prov, uint64_t order)
+struct fi_info *shmemi_ofi_hints(const char *prov, uint64_t order, int connects)
 {
     struct fi_info *h = fi_allocinfo();
     if (h == NULL)
         return NULL;
     h->caps = FI_MSG | FI_RMA;
     h->mode = FI_CONTEXT | FI_CONTEXT2;
-    h->ep_attr->type = FI_EP_RDM;
+    h->ep_attr->type = connects ? FI_EP_MSG : FI_EP_RDM;
+    if (connects)
+        h->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
     h->tx_attr->msg_order = order;
     h->rx_attr->msg_order = order;
     h->domain_attr->threading = FI_THREAD_DOMAIN;
@@ -157,7 +159,7 @@ static void learn_signal(struct shmemi_ofi *o)
  * Where the signal stays, the level says nothing. There arm looks at the ready descriptors in it,
  * and wait goes by edges: arm has seen earlier events, and each arrival after it makes an edge.
  */
-static int watch(struct shmemi_ofi *o, int fd, uint32_t how)
+int shmemi_ofi_watch(struct shmemi_ofi *o, int fd, uint32_t how)
 {
     struct epoll_event event = {.events = EPOLLIN | how, .data.fd = fd};
     return fd < 0 || epoll_ctl(o->events_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
@@ -174,6 +176,14 @@ int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens,
     o->data = (with & WITH_DATA) != 0;
     o->source = (with & WITH_SOURCE) != 0;
     o->wants_blocks = (with & WITH_BLOCKS) != 0;
+    o->failed = "calloc";
+    if (with & WITH_LINKS) {
+        if ((o->links = calloc(1, sizeof *o->links)) == NULL)
+            return -FI_ENOMEM;
+        o->links->listens = -1;
+        o->links->takes_data = o->data;
+        o->data = 1; /* words of the handshake come so */
+    }
     o->contexts = calloc(tokens, sizeof(*o->contexts));
     o->kinds = calloc(tokens, sizeof(*o->kinds));
     o->failed = "calloc";
@@ -197,9 +207,11 @@ int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens,
         return ret;
     o->failed = "epoll_ctl";
     learn_signal(o);
-    if ((ret = watch(o, o->wake_fd, EPOLLET)) != 0 ||
-        (ret = watch(o, o->queue_fd, o->signal_stays ? EPOLLET : 0)) != 0)
+    if ((ret = shmemi_ofi_watch(o, o->wake_fd, EPOLLET)) != 0 ||
+        (ret = shmemi_ofi_watch(o, o->queue_fd, o->signal_stays ? EPOLLET : 0)) != 0)
         return ret;
+    if (o->links != NULL)
+        return shmemi_ofi_open_links(o);
     o->failed = "fi_av_open";
     struct fi_av_attr av = {.type = FI_AV_TABLE};
     if ((ret = fi_av_open(o->domain, &av, &o->av, NULL)) != 0) {
@@ -232,7 +244,7 @@ int shmemi_ofi_close(struct shmemi_ofi *o)
     };
     const char *name[] = {"proof",          "operands",         "endpoint", "event queue",
                           "address vector", "completion queue", "domain",   "fabric"};
-    int first = 0;
+    int first = shmemi_ofi_close_links(o);
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
         int ret = order[i] != NULL ? fi_close(order[i]) : 0;
         if (ret != 0 && first == 0) {
@@ -260,11 +272,13 @@ int shmemi_ofi_close(struct shmemi_ofi *o)
 
 int shmemi_ofi_name(struct shmemi_ofi *o, void *addr, size_t *len)
 {
-    return fi_getname(&o->ep->fid, addr, len);
+    return fi_getname(o->links != NULL ? &o->links->pep->fid : &o->ep->fid, addr, len);
 }
 
 int shmemi_ofi_peers(struct shmemi_ofi *o, uint32_t n, size_t late)
 {
+    if (o->links != NULL)
+        return shmemi_ofi_link_peers(o, n);
     o->address_size = late;
     if (late > 0 && (o->addresses = calloc(n, late)) == NULL)
         return -FI_ENOMEM;

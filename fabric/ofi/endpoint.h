@@ -5,6 +5,7 @@
 #ifndef SHMEMI_OFI_ENDPOINT_H
 #define SHMEMI_OFI_ENDPOINT_H
 
+#include "connected.h"
 #include "load.h"
 #include "native.h"
 
@@ -46,6 +47,7 @@ enum {
     WITH_DATA = 2,     /* peers may write with immediate data */
     WITH_SOURCE = 4,   /* and completions name the writer */
     WITH_ARRIVAL = 8,  /* messages complete when they are at the target, but for injected ones */
+    WITH_LINKS = 32,   /* an endpoint for each connection */
     WITH_BLOCKS = 16   /* writes show the bytes of aligned blocks in order, where the NIC can */
 };
 
@@ -57,6 +59,8 @@ struct shmemi_ofi {
     struct fid_av *av;
     struct fid_ep *ep;
     struct fid_eq *eq; /* NULL: the provider needs none */
+
+    struct shmemi_ofi_links *links; /* NULL: the provider makes no connections, or by itself */
 
     uint32_t queue; /* completions that cq was asked to hold */
 
@@ -114,8 +118,9 @@ struct shmemi_ofi {
     struct shmemi_ofi_failure failures[FAILURES];
 };
 
-/* Hints that ask for the features that this package serves. prov may be NULL: all. */
-struct fi_info *shmemi_ofi_hints(const char *prov, uint64_t order);
+/* Hints that ask for the features that this package serves. prov may be NULL: all. With connects
+ * they ask for endpoints of one connection each. */
+struct fi_info *shmemi_ofi_hints(const char *prov, uint64_t order, int connects);
 
 /* A key for memory that is registered, for providers that leave the choice to us: a random one,
  * since any process that knows it can read and write that memory. */
@@ -144,6 +149,8 @@ struct fi_info *shmemi_ofi_with(uint32_t version, const struct fi_info *info, ui
 int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens, uint32_t queue,
                     uint32_t least, unsigned with);
 int shmemi_ofi_close(struct shmemi_ofi *o);
+/* Makes a descriptor end waits, too; how is of epoll. */
+int shmemi_ofi_watch(struct shmemi_ofi *o, int fd, uint32_t how);
 
 int shmemi_ofi_name(struct shmemi_ofi *o, void *addr, size_t *len);
 
@@ -219,7 +226,9 @@ int shmemi_ofi_proved(struct shmemi_ofi *o, const void *context, int err);
 int shmemi_ofi_kept(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
 struct fid *shmemi_ofi_proof_region(struct shmemi_ofi *o);
 void shmemi_ofi_end_proofs(struct shmemi_ofi *o);
-/* poll, without the kept completions. */
+/* poll, without what connections need from Go. */
+int shmemi_ofi_poll_all(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
+/* And without the kept completions. */
 int shmemi_ofi_poll_now(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
 /* The error of an operation, more exact if the provider's own error number says more. */
 int shmemi_ofi_blame(const struct shmemi_ofi *o, int err, int number);
@@ -233,6 +242,15 @@ int shmemi_ofi_trouble(struct shmemi_ofi *o, struct shmemi_completion *c);
 void shmemi_ofi_note(struct shmemi_ofi *o, uint32_t token, int err, const char *said, int number);
 /* Whether an operation may be posted; 0 or an error. */
 int shmemi_ofi_check(struct shmemi_ofi *o, uint32_t pe, uint32_t token);
+/* What an operation on a PE that was checked goes by, and the address there. */
+static inline struct fid_ep *shmemi_ofi_ep(const struct shmemi_ofi *o, uint32_t pe)
+{
+    return o->links != NULL ? o->links->eps[pe] : o->ep;
+}
+static inline fi_addr_t shmemi_ofi_addr(const struct shmemi_ofi *o, uint32_t pe)
+{
+    return o->links != NULL ? FI_ADDR_UNSPEC : o->peers[pe];
+}
 void *shmemi_ofi_context(struct shmemi_ofi *o, uint32_t token, uint8_t kind);
 uint32_t shmemi_ofi_token(const struct shmemi_ofi *o, const void *context);
 uint8_t shmemi_ofi_kind(const struct shmemi_ofi *o, uint32_t token);

@@ -22,10 +22,10 @@ int shmemi_ofi_send_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, siz
         .msg_iov = &iov,
         .desc = &local,
         .iov_count = 1,
-        .addr = o->peers[pe],
+        .addr = shmemi_ofi_addr(o, pe),
         .context = shmemi_ofi_context(o, token, SHMEMI_COMPLETION_SEND),
     };
-    return (int)fi_sendmsg(o->ep, &msg, flags | o->send_flags);
+    return (int)fi_sendmsg(shmemi_ofi_ep(o, pe), &msg, flags | o->send_flags);
 }
 
 int shmemi_ofi_write_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len,
@@ -33,11 +33,15 @@ int shmemi_ofi_write_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, si
                           uint32_t data, uint64_t flags)
 {
     int inject = (flags & FI_INJECT) != 0;
+    uint64_t whole = data;
+    if (o->links != NULL)
+        whole |= (uint64_t)o->links->me << 32;
     int ret = shmemi_ofi_check(o, pe, inject ? 0 : token);
     if (ret != 0)
         return ret;
     if (inject)
-        return (int)fi_inject_writedata(o->ep, buf, len, data, o->peers[pe], remote, key);
+        return (int)fi_inject_writedata(shmemi_ofi_ep(o, pe), buf, len, whole,
+                                        shmemi_ofi_addr(o, pe), remote, key);
     void *local = (void *)desc;
     struct iovec iov = {.iov_base = (void *)buf, .iov_len = len};
     struct fi_rma_iov rma = {.addr = remote, .len = len, .key = key};
@@ -45,13 +49,13 @@ int shmemi_ofi_write_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, si
         .msg_iov = &iov,
         .desc = &local,
         .iov_count = 1,
-        .addr = o->peers[pe],
+        .addr = shmemi_ofi_addr(o, pe),
         .rma_iov = &rma,
         .rma_iov_count = 1,
         .context = shmemi_ofi_context(o, token, SHMEMI_COMPLETION_WRITE),
-        .data = data,
+        .data = whole,
     };
-    return (int)fi_writemsg(o->ep, &msg, flags | o->write_flags);
+    return (int)fi_writemsg(shmemi_ofi_ep(o, pe), &msg, flags | o->write_flags);
 }
 
 int shmemi_ofi_read_with(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t len, uintptr_t desc,
@@ -67,12 +71,12 @@ int shmemi_ofi_read_with(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t le
         .msg_iov = &iov,
         .desc = &local,
         .iov_count = 1,
-        .addr = o->peers[pe],
+        .addr = shmemi_ofi_addr(o, pe),
         .rma_iov = &rma,
         .rma_iov_count = 1,
         .context = shmemi_ofi_context(o, token, SHMEMI_COMPLETION_READ),
     };
-    return (int)fi_readmsg(o->ep, &msg, flags | FI_COMPLETION);
+    return (int)fi_readmsg(shmemi_ofi_ep(o, pe), &msg, flags | FI_COMPLETION);
 }
 
 static int by_address(const void *a, const void *b)
@@ -90,7 +94,7 @@ int shmemi_ofi_learn_sources(struct shmemi_ofi *o)
     for (uint32_t pe = 0; pe < o->npeers; pe++)
         if (o->peers[pe] != FI_ADDR_NOTAVAIL)
             o->sources[o->nsources++] =
-                (struct shmemi_ofi_source){.addr = o->peers[pe], .pe = (int32_t)pe};
+                (struct shmemi_ofi_source){.addr = shmemi_ofi_addr(o, pe), .pe = (int32_t)pe};
     qsort(o->sources, o->nsources, sizeof(*o->sources), by_address);
     return 0;
 }
@@ -120,6 +124,7 @@ int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int 
     struct fi_cq_data_entry e[BATCH];
     fi_addr_t from[BATCH];
     int n = 0;
+    const int takes_data = o->links == NULL || o->links->takes_data;
     struct shmemi_ofi_looks looks = {.strangers = o->strangers};
     while (n < max) {
         size_t want = max - n < BATCH ? (size_t)(max - n) : BATCH;
@@ -135,7 +140,10 @@ int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int 
                 const int data = is_data(o, &e[i], t);
                 if (t == NO_TOKEN && shmemi_ofi_proved(o, e[i].op_context, 0))
                     continue;
-                if (t == NO_TOKEN && !data) {
+                if (o->links != NULL &&
+                    (data ? shmemi_ofi_heard(o, e[i].data) : e[i].op_context == &o->links->said))
+                    continue;
+                if ((t == NO_TOKEN && !data) || (data && !takes_data)) {
                     o->strangers++;
                     continue;
                 }
@@ -148,6 +156,8 @@ int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int 
                     to->data = (uint32_t)e[i].data;
                     /* As fabric.Completion.From. */
                     to->len = (uint32_t)(o->nsources > 0 ? pe_of(o, from[i]) : -1);
+                    if (o->links != NULL && e[i].data >> 32 < o->npeers)
+                        to->len = e[i].data >> 32;
                 } else {
                     to->kind = shmemi_ofi_kind(o, t);
                 }
@@ -155,6 +165,8 @@ int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int 
         }
         if (ret < 0 && ret != -FI_EAGAIN)
             return n > 0 ? n : (int)ret;
+        if (ret == -FI_EAGAIN && o->links != NULL)
+            o->links->drained++;
         if (!shmemi_ofi_looks_again(o, &looks, ret == (ssize_t)want))
             break;
     }
@@ -234,7 +246,7 @@ int shmemi_ofi_atomic(struct shmemi_ofi *o, uint32_t pe, int op, int width, uint
         .msg_iov = &from,
         .desc = &o->operands_desc,
         .iov_count = 1,
-        .addr = o->peers[pe],
+        .addr = shmemi_ofi_addr(o, pe),
         .rma_iov = &rma,
         .rma_iov_count = 1,
         .datatype = word(width),
@@ -244,12 +256,12 @@ int shmemi_ofi_atomic(struct shmemi_ofi *o, uint32_t pe, int op, int width, uint
     flags |= FI_COMPLETION;
     switch (operations[op].how) {
     case WRITE:
-        return (int)fi_atomicmsg(o->ep, &msg, flags);
+        return (int)fi_atomicmsg(shmemi_ofi_ep(o, pe), &msg, flags);
     case READ_WRITE:
-        return (int)fi_fetch_atomicmsg(o->ep, &msg, &to, &local, 1, flags);
+        return (int)fi_fetch_atomicmsg(shmemi_ofi_ep(o, pe), &msg, &to, &local, 1, flags);
     case COMPARE:
-        return (int)fi_compare_atomicmsg(o->ep, &msg, &with, &o->operands_desc, 1, &to, &local, 1,
-                                         flags);
+        return (int)fi_compare_atomicmsg(shmemi_ofi_ep(o, pe), &msg, &with, &o->operands_desc, 1,
+                                         &to, &local, 1, flags);
     }
     return -FI_EINVAL;
 }

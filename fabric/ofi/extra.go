@@ -74,7 +74,9 @@ func (e *endpoint) extras(info *C.struct_fi_info, cfg *fabric.Config) C.unsigned
 		e.caps.Data = int(info.domain_attr.cq_data_size)
 		e.caps.Source = uint64(info.caps)&C.FI_SOURCE != 0 && !layered(e.caps.Provider, sourceless)
 	}
-	if e.caps.Source {
+	if _, links := connects(e.caps.Provider); links {
+		e.caps.Source = e.caps.Data > immediate // the rest of the data names the PE
+	} else if e.caps.Source {
 		with |= C.WITH_SOURCE
 	}
 	return with

@@ -100,13 +100,58 @@ func (l Library) questions(w *Hints) *question {
 // Some providers grant an order only on request.
 const ordered = C.FI_ORDER_SAS | C.FI_ORDER_SAW | C.FI_ORDER_WAW
 
-// ask returns the reliable datagram endpoints that can send and write. A
-// provider that cannot answer makes no offer.
+// ask returns the reliable datagram endpoints that can send and write, and those of one connection
+// each. A provider that cannot answer makes no offer.
 func (q *question) ask(provider string) []*offer {
+	base, made := connects(provider)
+	if made {
+		return q.askConnected(base)
+	}
+	offers := q.askOpen(provider)
+	if provider == "" {
+		for _, base := range overConnections {
+			offers = append(offers, q.askConnected(base)...)
+		}
+	}
+	return offers
+}
+
+// overConnections are the providers whose connections this package can make. Up to 1.17 the one
+// that has both connections and datagrams over them is called net, and tcp is another.
+var overConnections = []string{"tcp", "net"}
+
+// askConnected returns the endpoints of a provider with one connection each. Where the provider has
+// no datagrams of its own over them, it is older code, and is left out.
+func (q *question) askConnected(base string) (offers []*offer) {
+	i := slices.IndexFunc(overConnections, func(p string) bool { return strings.EqualFold(p, base) })
+	if i < 0 {
+		return nil
+	}
+	base = overConnections[i]
+	own := q.askFor(base, ordered, false)
+	has := slices.ContainsFunc(own, func(o *offer) bool { return o.Provider == base })
+	for _, o := range own {
+		o.free()
+	}
+	if !has {
+		return nil
+	}
+	for _, o := range q.askFor(base, ordered, true) {
+		if o.Provider != base || o.info.ep_attr._type != C.FI_EP_MSG {
+			o.free()
+			continue
+		}
+		o.Provider += connected
+		offers = append(offers, o)
+	}
+	return offers
+}
+
+func (q *question) askOpen(provider string) []*offer {
 	var offers []*offer
 	inOrder := map[[2]string]bool{}
 	for _, order := range []C.uint64_t{ordered, 0} {
-		for _, o := range q.askFor(provider, order) {
+		for _, o := range q.askFor(provider, order, false) {
 			way := [2]string{o.Provider, namedFabric(o)}
 			if order == 0 && inOrder[way] {
 				o.free()
@@ -123,13 +168,13 @@ func (q *question) ask(provider string) []*offer {
 	return offers
 }
 
-func (q *question) askFor(provider string, order C.uint64_t) []*offer {
+func (q *question) askFor(provider string, order C.uint64_t, connects bool) []*offer {
 	var name *C.char
 	if provider != "" {
 		name = C.CString(provider)
 		defer C.free(unsafe.Pointer(name))
 	}
-	hints := C.shmemi_ofi_hints(name, order)
+	hints := C.shmemi_ofi_hints(name, order, number(connects))
 	if hints == nil {
 		return nil
 	}

@@ -1,8 +1,8 @@
 package ofi
 
 /*
-#cgo noescape shmemi_ofi_poll
-#cgo nocallback shmemi_ofi_poll
+#cgo noescape shmemi_ofi_poll_all
+#cgo nocallback shmemi_ofi_poll_all
 #cgo nocallback shmemi_ofi_arm
 #cgo nocallback shmemi_ofi_recv
 #cgo nocallback shmemi_ofi_send
@@ -41,6 +41,8 @@ type endpoint struct {
 	notes   []string
 
 	regions []*C.struct_fid_mr // by Region.ID; nil where none is registered now
+
+	links *links // nil: the provider makes no connections, or by itself
 }
 
 var (
@@ -69,7 +71,8 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 		c: (*C.struct_shmemi_ofi)(C.calloc(1, C.sizeof_struct_shmemi_ofi)), version: l.Version,
 		noGPU: shmerr.Causef(shmerr.ErrUnsupported, "the endpoint was opened without GPU memory"),
 	}
-	if cfg.GPU {
+	_, links := connects(o.Provider)
+	if cfg.GPU && !links {
 		info, e.noGPU = l.withGPU(o)
 		e.notes = l.blindness(o, e.noGPU)
 	}
@@ -110,6 +113,9 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	if cfg.Blocks {
 		with |= C.WITH_BLOCKS
 	}
+	if links {
+		with |= C.WITH_LINKS
+	}
 	ret := C.shmemi_ofi_open(e.c, info, C.uint32_t(tokens), C.uint32_t(own+arrivals), C.uint32_t(own), with)
 	if ret == 0 {
 		e.caps.Arrivals = int(e.c.queue) - own
@@ -136,7 +142,9 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	if ret := C.shmemi_ofi_name(e.c, unsafe.Pointer(&addr[0]), &n); ret != 0 || int(n) > len(addr) {
 		return nil, &shmerr.Error{Op: "open", Object: object, Cause: errors.Join(fmt.Errorf("fi_getname: %w", fault(ret)), e.release())}
 	}
-	e.addr = addr[:n:n]
+	if e.addr = addr[:n:n]; links {
+		e.openLinks(&cfg)
+	}
 	return e, nil
 }
 
@@ -225,6 +233,9 @@ func (e *endpoint) Connect(addrs [][]byte) error {
 	if ret := C.shmemi_ofi_peers(e.c, C.uint32_t(len(addrs)), C.size_t(late)); ret != 0 {
 		return &shmerr.Error{Op: "connect", Object: e.caps.Provider, Cause: fault(ret)}
 	}
+	if e.links != nil {
+		e.links.addrs = addrs
+	}
 	for pe, a := range libshmem.ByPE(addrs) {
 		if len(a) == 0 {
 			continue
@@ -252,6 +263,9 @@ func (e *endpoint) connectOne(pe libshmem.PE, a []byte) error {
 	}
 	if !same {
 		return shmerr.Causef(shmerr.ErrArgument, "its address is of another kind than this PE's (%d bytes, here %d)", len(a), len(e.addr))
+	}
+	if e.links != nil {
+		return e.links.peer(pe)
 	}
 	if ret := C.shmemi_ofi_peer(e.c, C.uint32_t(pe), unsafe.Pointer(&a[0])); ret != 0 {
 		return fault(ret)
@@ -379,7 +393,12 @@ func (e *endpoint) Poll(c []fabric.Completion) (int, error) {
 	if len(c) == 0 {
 		return 0, nil
 	}
-	n := C.shmemi_ofi_poll(unsafe.Pointer(e.c), (*C.struct_shmemi_completion)(unsafe.Pointer(&c[0])), C.int(len(c)))
+	if e.links != nil && C.shmemi_ofi_attends(e.c.links) != 0 {
+		if n, err := e.links.serve(c); n > 0 || err != nil {
+			return n, err
+		}
+	}
+	n := C.shmemi_ofi_poll_all(e.c, (*C.struct_shmemi_completion)(unsafe.Pointer(&c[0])), C.int(len(c)))
 	if n >= 0 {
 		return int(n), nil
 	}
@@ -423,11 +442,20 @@ func (e *endpoint) Native() fabric.Native {
 	}
 }
 
-func (e *endpoint) Strangers() uint64 { return uint64(e.c.strangers) }
+func (e *endpoint) Strangers() uint64 {
+	n := uint64(e.c.strangers)
+	if e.links != nil {
+		n += e.links.m.Strangers
+	}
+	return n
+}
 
 func (e *endpoint) ErrorText(c *fabric.Completion) string {
 	if c.Err == 0 {
 		return "no error"
+	}
+	if c.Kind == fabric.KindTrouble && e.links != nil {
+		return e.links.lastErr
 	}
 	if text := C.shmemi_ofi_failure(e.c, C.uint32_t(c.Token)); text != nil {
 		return fmt.Sprintf("%s, token %d", C.GoString(text), c.Token)
@@ -440,6 +468,9 @@ func (e *endpoint) Close() error {
 		return nil
 	}
 	var errs []error
+	if e.links != nil {
+		e.links.close()
+	}
 	for id := range e.regions {
 		if e.regions[id] != nil {
 			errs = append(errs, e.Unregister(fabric.Region{ID: id}))

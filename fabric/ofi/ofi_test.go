@@ -14,6 +14,7 @@ var tested = []struct {
 	limits   fabrictest.Limits
 	arrival  bool // also with completions at the target, as several NICs are opened
 }{
+	{provider: "net;msg", arrival: true},
 	{provider: "net", arrival: true},
 	{provider: "tcp", arrival: true},
 	{provider: "tcp;ofi_rxm", arrival: true},

@@ -44,6 +44,8 @@ int shmemi_ofi_check(struct shmemi_ofi *o, uint32_t pe, uint32_t token)
 {
     if (token >= o->tokens)
         return -FI_EINVAL;
+    if (o->links != NULL)
+        return pe < o->npeers && o->links->eps[pe] != NULL ? 0 : shmemi_ofi_want(o, pe, o->npeers);
     return pe < o->npeers && o->peers[pe] != FI_ADDR_NOTAVAIL ? 0 : shmemi_ofi_meet(o, pe);
 }
 
@@ -51,8 +53,8 @@ int shmemi_ofi_recv(struct shmemi_ofi *o, void *buf, size_t len, uintptr_t desc,
 {
     if (token >= o->tokens)
         return -FI_EINVAL;
-    return (int)fi_recv(o->ep, buf, len, (void *)desc, FI_ADDR_UNSPEC,
-                        shmemi_ofi_context(o, token, SHMEMI_COMPLETION_RECV));
+    return (int)fi_recv(o->links != NULL ? o->links->receives : o->ep, buf, len, (void *)desc,
+                        FI_ADDR_UNSPEC, shmemi_ofi_context(o, token, SHMEMI_COMPLETION_RECV));
 }
 
 int shmemi_ofi_send(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len, uintptr_t desc,
@@ -62,8 +64,8 @@ int shmemi_ofi_send(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t l
     if (ret != 0)
         return ret;
     if (inject)
-        return (int)fi_inject(o->ep, buf, len, o->peers[pe]);
-    return (int)fi_send(o->ep, buf, len, (void *)desc, o->peers[pe],
+        return (int)fi_inject(shmemi_ofi_ep(o, pe), buf, len, shmemi_ofi_addr(o, pe));
+    return (int)fi_send(shmemi_ofi_ep(o, pe), buf, len, (void *)desc, shmemi_ofi_addr(o, pe),
                         shmemi_ofi_context(o, token, SHMEMI_COMPLETION_SEND));
 }
 
@@ -85,7 +87,8 @@ int shmemi_ofi_write(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t 
     int ret = shmemi_ofi_check(o, pe, 0);
     if (ret != 0)
         return ret;
-    return (int)fi_inject_write(o->ep, buf, len, o->peers[pe], remote, key);
+    return (int)fi_inject_write(shmemi_ofi_ep(o, pe), buf, len, shmemi_ofi_addr(o, pe), remote,
+                                key);
 }
 
 int shmemi_ofi_read(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t len, uintptr_t desc,
@@ -94,8 +97,8 @@ int shmemi_ofi_read(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t len, ui
     int ret = shmemi_ofi_check(o, pe, token);
     if (ret != 0)
         return ret;
-    return (int)fi_read(o->ep, buf, len, (void *)desc, o->peers[pe], remote, key,
-                        shmemi_ofi_context(o, token, SHMEMI_COMPLETION_READ));
+    return (int)fi_read(shmemi_ofi_ep(o, pe), buf, len, (void *)desc, shmemi_ofi_addr(o, pe),
+                        remote, key, shmemi_ofi_context(o, token, SHMEMI_COMPLETION_READ));
 }
 
 /*
@@ -130,6 +133,8 @@ int shmemi_ofi_read_error(struct shmemi_ofi *o, struct shmemi_completion *c)
         e.err = FI_EOTHER;
     const uint32_t token = shmemi_ofi_token(o, e.op_context);
     if (shmemi_ofi_proved(o, e.op_context, e.err))
+        return 0;
+    if (o->links != NULL && e.op_context == &o->links->said)
         return 0;
     if (token == NO_TOKEN && strange(&e)) {
         o->strangers++;
@@ -184,6 +189,13 @@ static int poll_plain(struct shmemi_ofi *o, struct shmemi_completion *c, int max
 int shmemi_ofi_poll(void *self, struct shmemi_completion *c, int max)
 {
     struct shmemi_ofi *o = self;
+    if (o->links != NULL && shmemi_ofi_attends(o->links))
+        return SHMEMI_IN_GO;
+    return shmemi_ofi_poll_all(o, c, max);
+}
+
+int shmemi_ofi_poll_all(struct shmemi_ofi *o, struct shmemi_completion *c, int max)
+{
     int n = o->proof != NULL ? shmemi_ofi_kept(o, c, max) : 0;
     return n > 0 ? n : shmemi_ofi_poll_now(o, c, max);
 }
@@ -191,6 +203,8 @@ int shmemi_ofi_poll(void *self, struct shmemi_completion *c, int max)
 int shmemi_ofi_poll_now(struct shmemi_ofi *o, struct shmemi_completion *c, int max)
 {
     int n = o->data ? shmemi_ofi_poll_data(o, c, max) : poll_plain(o, c, max);
+    if (o->links != NULL && n != 0)
+        __atomic_store_n(&o->links->settled, 0, __ATOMIC_RELAXED);
     return n == 0 && o->eq != NULL && max > 0 ? shmemi_ofi_trouble(o, c) : n;
 }
 
@@ -214,6 +228,10 @@ int shmemi_ofi_ready(void *self)
         o->unread = 0;
         return 1;
     }
+    if (o->links != NULL && shmemi_ofi_knocks(o->links))
+        shmemi_ofi_attend(o->links);
+    if (o->links != NULL && __atomic_load_n(&o->links->attention, __ATOMIC_RELAXED))
+        return 1;
     if (shmemi_ofi_events(o, 1) || shmemi_ofi_kept(o, NULL, 1) > 0)
         return 1;
     if (o->queue_fd < 0)
@@ -234,16 +252,24 @@ int shmemi_ofi_wait(void *self, int64_t ns)
     struct pollfd fd = {.fd = o->events_fd, .events = POLLIN};
     struct epoll_event event;
     uint64_t wakes;
+    int early = 0; /* it ends before its time, for events that have no descriptor */
+    if (o->links != NULL) {
+        const int64_t longest = shmemi_ofi_longest(o->links, ns);
+        early = longest < ns;
+        ns = longest;
+    }
     if (o->queue_fd < 0 && ns > NAP_NS)
         ns = NAP_NS;
     if (ns < 0)
         ns = 0;
     struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
     int n = ppoll(&fd, 1, &t, NULL);
+    if (o->links != NULL)
+        shmemi_ofi_attend(o->links);
     if (n < 0)
         return errno == EINTR ? 0 : -errno;
     if (n == 0 || epoll_wait(o->events_fd, &event, 1, 0) <= 0)
-        return 0;
+        return early;
     if (event.data.fd == o->wake_fd && read(o->wake_fd, &wakes, sizeof(wakes)) < 0 &&
         errno != EAGAIN)
         return -errno;

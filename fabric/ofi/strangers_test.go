@@ -105,6 +105,12 @@ func newSide(t *testing.T, provider string, data bool) *side {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return adopt(t, p)
+}
+
+// adopt gives an endpoint some memory, and closes it with the test.
+func adopt(t *testing.T, p fabric.Provider) *side {
+	t.Helper()
 	s := &side{Provider: p}
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
@@ -112,6 +118,7 @@ func newSide(t *testing.T, provider string, data bool) *side {
 		}
 		_ = unix.Munmap(s.mem)
 	})
+	var err error
 	if s.mem, err = unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS); err != nil {
 		t.Fatal(err)
 	}

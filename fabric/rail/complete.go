@@ -63,6 +63,7 @@ func (p *Provider) take(l int, c *fabric.Completion) bool {
 	switch {
 	case c.Kind == fabric.KindTrouble:
 		p.trouble(l)
+		c.SetFrom(libshmem.NoPE) // another NIC may reach the PE
 		return true
 	case c.Token == fabric.NoToken: // immediate data that took no buffer
 		c.SetFrom(p.outer(c.From()))

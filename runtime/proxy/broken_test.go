@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -63,6 +64,38 @@ func TestBrokenConnections(t *testing.T) {
 		}
 		if got := len(a.ops.Table.Free); got != free {
 			t.Errorf("%s with %v: %d tokens are free, want %d", test.what, test.code, got, free)
+		}
+	}
+}
+
+// A provider that makes connections names the PE that it has given up. That PE is lost, and no
+// other; without a name each PE with operations under way is asked. A PE whose program has ended is
+// not missed.
+func TestNamedTrouble(t *testing.T) {
+	for _, test := range []struct {
+		of   libshmem.PE
+		left bool
+		lost []libshmem.PE
+	}{
+		{2, false, []libshmem.PE{2}},
+		{2, true, nil},
+		{libshmem.NoPE, false, nil},
+		{3, false, nil},
+	} {
+		j := newJob(t, modes[1], 1, 3, 1<<20)
+		a := j.pes[0]
+		var told []libshmem.PE
+		unnamed := 0
+		a.Report.ReportTo(func(error) { unnamed++ })
+		a.locked(func() {
+			a.OnLost(func(pe libshmem.PE, _ error) { told = append(told, pe) })
+			a.ops.Peers[2].Left = test.left
+			c := fabric.Completion{Token: fabric.NoToken, Kind: fabric.KindTrouble, Err: int32(unix.ECONNABORTED)}
+			c.SetFrom(test.of)
+			a.Complete([]fabric.Completion{c})
+		})
+		if !slices.Equal(told, test.lost) || a.ops.Net.IsLost(2) != (test.lost != nil) || a.ops.Net.IsLost(1) || (unnamed > 0) != !test.of.In(3) {
+			t.Errorf("trouble of PE %d, left %v: told of %v, want %v; %d reports", test.of, test.left, told, test.lost, unnamed)
 		}
 	}
 }

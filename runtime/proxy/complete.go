@@ -75,7 +75,7 @@ func (e *Engine) complete(c *fabric.Completion) {
 		return
 	}
 	if c.Kind == fabric.KindTrouble {
-		e.suspect(e.ops.Net.Provider.ErrorText(c))
+		e.trouble(c)
 		return
 	}
 	receiving := e.ops.Net.Receiving(c.Token)

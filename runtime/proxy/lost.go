@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -131,6 +132,18 @@ func (e *Engine) tookEnded(t fabric.Token) bool {
 	s.Ended = false
 	e.ops.Give(t)
 	return true
+}
+
+// trouble handles an error that belongs to no operation. Where it names a PE, the provider has given
+// the PE up. A PE whose program has ended is not needed any more.
+func (e *Engine) trouble(c *fabric.Completion) {
+	text := e.ops.Net.Provider.ErrorText(c)
+	switch pe := c.From(); {
+	case !pe.In(len(e.ops.Peers)):
+		e.suspect(text)
+	case !e.ops.Peers[pe].Left:
+		e.unreachable(pe, errors.New(text))
+	}
 }
 
 // suspect handles an error for which the network names no operation. A provider may find that a PE

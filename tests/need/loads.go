@@ -46,6 +46,8 @@ var loads = map[string]load{
 	"experiments":    {5, 100, "seeds for each program without a fault (tests/experiments, TestSilent)"},
 	"members":        {1000, 10_000, "members of a job whose root's memory is measured (runtime/bootstrap/uid, TestRootMemory)"},
 	"pair":           {1_000, 100_000, "seeds for each search of the orders in which two or three endpoints connect (fabric/ofi/pair)"},
+	"requests":       {540, 10_800, "connection requests of a stranger, before, while and after PEs connect (fabric/ofi, TestForeignRequests)"},
+	"connections":    {20, 1_000, "endpoints of a process that connect with one (fabric/ofi, TestManyConnections)"},
 	"PEs":            {100, 1000, "PEs of a job on a simulated network (runtime/proxy, TestSimScale)"},
 }
 

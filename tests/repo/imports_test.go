@@ -277,7 +277,7 @@ fabric/ofi/handshake: .
     # the bytes of a handshake and their proofs, whatever carries them
 fabric/ofi/pair: . fabric/ofi/handshake
     # the state of connections without a network, so that a test can try the orders of events
-fabric/ofi: fabric runtime/shmerr
+fabric/ofi: . fabric fabric/ofi/handshake fabric/ofi/pair runtime/shmerr
     # one network library, ignorant of PEs' heaps and of OpenSHMEM's ordering
 fabric/fabrictest: fabric tests/need
     # the suite for any provider, so it may prefer none

@@ -63,3 +63,6 @@ func (s *Secret) Number(purpose string) uint64 {
 	p := s.Prove("number for "+purpose, Nonce{}, Nonce{})
 	return binary.LittleEndian.Uint64(p[:])
 }
+
+// Key returns a key for a purpose, as Number.
+func (s *Secret) Key(purpose string) [32]byte { return s.Prove("key for "+purpose, Nonce{}, Nonce{}) }

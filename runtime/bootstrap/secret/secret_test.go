@@ -43,3 +43,14 @@ func TestNumber(t *testing.T) {
 		t.Error("another purpose or job has the same number")
 	}
 }
+
+func TestKey(t *testing.T) {
+	s, other := New(), New()
+	k := s.Key("connections")
+	if k != s.Key("connections") {
+		t.Error("two PEs of one job have different keys")
+	}
+	if k == s.Key("messages") || k == other.Key("connections") || k == s {
+		t.Error("another purpose or job has the same key")
+	}
+}

@@ -74,6 +74,7 @@ func (nw *Network) exchangeGPUs() error {
 func (nw *Network) openProvider(n *nics, i int, track *trace.Track) (fabric.Provider, error) {
 	c := credit.Config(nw.NPEs)
 	c.GPU, c.Blocks = nw.registers(), nw.Settings.Ordered == config.OrderedAuto
+	c.Key = nw.Boot.Secret().Key(fmt.Sprintf("connections of endpoint %d", i))
 	nw.askFor(&c)
 	p, err := nw.openPlain(n, c, i)
 	if err != nil {

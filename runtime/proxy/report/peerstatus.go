@@ -66,15 +66,15 @@ func addressText(a []byte) string {
 }
 
 func socketOf(a []byte) (at netip.AddrPort, ok bool) {
-	const inet, inet6 = 2, 10
+	const inet, inet6, id = 2, 10, 16 // the ID of an endpoint may follow, see fabric/ofi/connected.go
 	if len(a) < 16 {
 		return at, false
 	}
 	port := binary.BigEndian.Uint16(a[2:])
 	switch family := binary.NativeEndian.Uint16(a); {
-	case family == inet && len(a) == 16:
+	case family == inet && (len(a) == 16 || len(a) == 16+id):
 		return netip.AddrPortFrom(netip.AddrFrom4([4]byte(a[4:8])), port), true
-	case family == inet6 && len(a) == 28:
+	case family == inet6 && (len(a) == 28 || len(a) == 28+id):
 		return netip.AddrPortFrom(netip.AddrFrom16([16]byte(a[8:24])), port), true
 	}
 	return at, false

@@ -2,5 +2,5 @@
 
 package fastpathtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xeed686287de7eb0a
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xfee55f34d5114ac4
 import "C"

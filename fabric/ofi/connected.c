@@ -1,0 +1,265 @@
+/*
+ * connected.c: libfabric's message endpoints: one passive endpoint that listens, an event queue,
+ * one receive context for all connections, and an endpoint for each connection. It decides nothing:
+ * fabric/ofi/pair does, through connected.go.
+ */
+#define _GNU_SOURCE
+#include "endpoint.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    /* Polls between two looks at the listening socket, and between two calls of Go, which reads the
+     * event queue: that takes 1 us where a poll takes 0.3. */
+    KNOCKS = 256,
+    READS = 2048,
+    READS_MOVING = 16
+};
+
+/*
+ * The event queue has no descriptor: from its first event on it would be readable for good, and
+ * before that with each message, because libfabric 1.17 takes no signal back and watches the
+ * sockets of the domain by it, too.
+ */
+int shmemi_ofi_open_links(struct shmemi_ofi *o)
+{
+    struct shmemi_ofi_links *l = o->links;
+    struct fi_eq_attr attr = {.wait_obj = FI_WAIT_NONE};
+    int ret;
+    o->failed = "fi_srx_context";
+    if ((ret = fi_srx_context(o->domain, o->info->rx_attr, &l->receives, NULL)) != 0)
+        return ret;
+    o->failed = "fi_eq_open";
+    if ((ret = fi_eq_open(o->fabric, &attr, &l->eq, NULL)) != 0)
+        return ret;
+    o->failed = "fi_passive_ep";
+    if ((ret = fi_passive_ep(o->fabric, o->info, &l->pep, NULL)) != 0)
+        return ret;
+    o->failed = "fi_pep_bind";
+    if ((ret = fi_pep_bind(l->pep, &l->eq->fid, 0)) != 0)
+        return ret;
+    o->failed = "fi_listen";
+    return fi_listen(l->pep);
+}
+
+int shmemi_ofi_close_links(struct shmemi_ofi *o)
+{
+    struct shmemi_ofi_links *l = o->links;
+    int first = 0;
+    if (l == NULL)
+        return 0;
+    struct fid *order[] = {l->pep ? &l->pep->fid : NULL, l->receives ? &l->receives->fid : NULL,
+                           l->eq ? &l->eq->fid : NULL};
+    const char *name[] = {"passive endpoint", "receive context", "event queue"};
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        int ret = order[i] != NULL ? fi_close(order[i]) : 0;
+        if (ret != 0 && first == 0) {
+            first = ret;
+            o->failed = name[i];
+        }
+    }
+    free(l->eps);
+    free(l->wants);
+    free(l->asks);
+    free(l);
+    o->links = NULL;
+    return first;
+}
+
+int shmemi_ofi_link_peers(struct shmemi_ofi *o, uint32_t n)
+{
+    struct shmemi_ofi_links *l = o->links;
+    l->eps = calloc(n, sizeof(*l->eps));
+    l->wants = calloc(n, sizeof(*l->wants));
+    l->asks = calloc(n, sizeof(*l->asks));
+    if (l->eps == NULL || l->wants == NULL || l->asks == NULL)
+        return -FI_ENOMEM;
+    memset(l->wants, UNREACHABLE, n);
+    o->npeers = n;
+    return 0;
+}
+
+static uint32_t number_of(fid_t fid)
+{
+    return (uint32_t)(uintptr_t)fid->context;
+}
+
+int shmemi_ofi_next_event(struct shmemi_ofi *o, struct shmemi_ofi_event *ev)
+{
+    _Alignas(struct fi_eq_cm_entry) unsigned char buf[sizeof(struct fi_eq_cm_entry) + CM_DATA];
+    struct fi_eq_cm_entry *entry = (struct fi_eq_cm_entry *)buf;
+    uint32_t event = 0;
+    memset(ev, 0, sizeof *ev);
+    /* Where the first bytes of a request are cut off, libfabric 1.17 takes the last error for its
+     * own, and keeps the socket for good if that is EAGAIN. */
+    errno = 0;
+    ssize_t ret = fi_eq_read(o->links->eq, &event, buf, sizeof buf, 0);
+    if (ret == -FI_EAGAIN)
+        return 0;
+    if (ret == -FI_EAVAIL) {
+        struct fi_eq_err_entry e = {.err_data = ev->data, .err_data_size = CM_DATA};
+        ret = fi_eq_readerr(o->links->eq, &e, 0);
+        if (ret < 0)
+            return ret == -FI_EAGAIN ? 0 : (int)ret;
+        ev->kind = FAILED;
+        ev->err = e.err > 0 ? e.err : FI_EOTHER;
+        ev->conn = number_of(e.fid);
+        /* Without data libfabric returns its own pointer, which is NULL. */
+        ev->len = e.err_data == ev->data && e.err_data_size <= CM_DATA ? e.err_data_size : 0;
+        return 1;
+    }
+    if (ret < (ssize_t)sizeof *entry)
+        return ret < 0 ? (int)ret : -FI_EIO;
+    ev->len = (size_t)ret - sizeof *entry;
+    memcpy(ev->data, entry->data, ev->len);
+    switch (event) {
+    case FI_CONNREQ:
+        ev->kind = REQUESTED;
+        ev->info = entry->info;
+        return 1;
+    case FI_CONNECTED:
+        ev->kind = ANSWERED;
+        break;
+    default:
+        ev->kind = SHUT;
+    }
+    ev->conn = number_of(entry->fid);
+    return 1;
+}
+
+static int make(struct shmemi_ofi *o, uint32_t conn, struct fi_info *info, struct fid_ep **ep)
+{
+    int ret = fi_endpoint(o->domain, info, ep, (void *)(uintptr_t)conn);
+    if (ret != 0)
+        return ret;
+    if ((ret = fi_ep_bind(*ep, &o->links->receives->fid, 0)) == 0 &&
+        (ret = fi_ep_bind(*ep, &o->cq->fid, FI_TRANSMIT | FI_RECV)) == 0 &&
+        (ret = fi_ep_bind(*ep, &o->links->eq->fid, 0)) == 0 && (ret = fi_enable(*ep)) == 0)
+        return 0;
+    fi_close(&(*ep)->fid);
+    return ret;
+}
+
+int shmemi_ofi_connect(struct shmemi_ofi *o, uint32_t conn, const void *addr, const void *data,
+                       size_t len, struct fid_ep **ep)
+{
+    int ret = make(o, conn, o->info, ep);
+    if (ret != 0)
+        return ret;
+    if ((ret = fi_connect(*ep, addr, data, len)) != 0)
+        fi_close(&(*ep)->fid);
+    return ret;
+}
+
+int shmemi_ofi_accept(struct shmemi_ofi *o, uint32_t conn, struct fi_info *info, const void *data,
+                      size_t len, struct fid_ep **ep)
+{
+    int ret = make(o, conn, info, ep);
+    if (ret == 0 && (ret = fi_accept(*ep, data, len)) != 0)
+        fi_close(&(*ep)->fid);
+    if (ret != 0) /* it frees what is left of the request */
+        fi_reject(o->links->pep, info->handle, NULL, 0);
+    fi_freeinfo(info);
+    return ret;
+}
+
+void shmemi_ofi_reject(struct shmemi_ofi *o, struct fi_info *info, const void *data, size_t len)
+{
+    fi_reject(o->links->pep, info->handle, data, len);
+    fi_freeinfo(info);
+}
+
+void shmemi_ofi_drop(struct fid_ep *ep)
+{
+    fi_close(&ep->fid);
+}
+
+/* A write of no bytes to no memory, which needs no key. */
+int shmemi_ofi_say(struct shmemi_ofi *o, struct fid_ep *ep, uint64_t word)
+{
+    struct fi_msg_rma msg = {.addr = FI_ADDR_UNSPEC, .context = &o->links->said, .data = word};
+    return (int)fi_writemsg(ep, &msg, FI_REMOTE_CQ_DATA | FI_INJECT);
+}
+
+void shmemi_ofi_use(struct shmemi_ofi *o, uint32_t pe, struct fid_ep *ep)
+{
+    o->links->eps[pe] = ep;
+    o->links->wants[pe] = 0;
+}
+
+void shmemi_ofi_unreachable(struct shmemi_ofi *o, uint32_t pe)
+{
+    o->links->eps[pe] = NULL;
+    o->links->wants[pe] = UNREACHABLE;
+}
+
+int shmemi_ofi_want(struct shmemi_ofi *o, uint32_t pe, uint32_t npeers)
+{
+    struct shmemi_ofi_links *l = o->links;
+    if (pe >= npeers || l->wants[pe] == UNREACHABLE)
+        return -FI_EHOSTUNREACH;
+    if (l->wants[pe] == 0) {
+        l->wants[pe] = WANTED;
+        l->asks[l->next_ask++ % npeers] = pe; /* each PE is in it once at most */
+        shmemi_ofi_attend(l);
+    }
+    return -FI_EAGAIN;
+}
+
+int shmemi_ofi_heard(struct shmemi_ofi *o, uint64_t data)
+{
+    struct shmemi_ofi_links *l = o->links;
+    if (!(data & WORD_MARK))
+        return 0;
+    shmemi_ofi_attend(l);
+    if (l->nwords < WORDS)
+        l->words[l->nwords++] = data;
+    else
+        o->strangers++;
+    return 1;
+}
+
+int shmemi_ofi_knocks(const struct shmemi_ofi_links *l)
+{
+    struct pollfd fd = {.fd = l->listens, .events = POLLIN};
+    return l->listens >= 0 && poll(&fd, 1, 0) > 0;
+}
+
+void shmemi_ofi_attend(struct shmemi_ofi_links *l)
+{
+    __atomic_store_n(&l->attention, 1, __ATOMIC_RELAXED);
+}
+
+int shmemi_ofi_attends(struct shmemi_ofi_links *l)
+{
+    if (__atomic_load_n(&l->attention, __ATOMIC_RELAXED))
+        return 1;
+    const unsigned turns = ++l->turns;
+    if (turns % READS_MOVING != 0)
+        return 0;
+    return __atomic_load_n(&l->moving, __ATOMIC_RELAXED) || turns % READS == 0 ||
+           (turns % KNOCKS == 0 && shmemi_ofi_knocks(l));
+}
+
+void shmemi_ofi_attended(struct shmemi_ofi_links *l)
+{
+    __atomic_store_n(&l->attention, 0, __ATOMIC_RELAXED);
+}
+
+void shmemi_ofi_rests(struct shmemi_ofi_links *l, int moving, int came)
+{
+    __atomic_store_n(&l->moving, moving, __ATOMIC_RELAXED);
+    __atomic_store_n(&l->settled, !came, __ATOMIC_RELAXED);
+}
+
+int64_t shmemi_ofi_longest(const struct shmemi_ofi_links *l, int64_t ns)
+{
+    const int64_t ms = 1000 * 1000;
+    const int64_t most = __atomic_load_n(&l->moving, __ATOMIC_RELAXED)    ? 5 * ms
+                         : __atomic_load_n(&l->settled, __ATOMIC_RELAXED) ? 1000 * ms
+                                                                          : ms;
+    return ns < most ? ns : most;
+}

@@ -1,0 +1,248 @@
+package ofi
+
+/*
+#cgo nocallback shmemi_ofi_next_event
+#cgo nocallback shmemi_ofi_attends
+#include <stdlib.h>
+#include "endpoint.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unsafe"
+
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/fabric/ofi/handshake"
+	"libshmem/fabric/ofi/pair"
+	"libshmem/runtime/shmerr"
+)
+
+// connected is the end of the name of a provider whose connections this package makes, over
+// endpoints that libfabric calls FI_EP_MSG. libfabric's own reliable datagrams over sockets connect
+// with any process that names a port.
+const connected = ";msg"
+
+// connects splits the name of a provider.
+func connects(provider string) (base string, yes bool) { return strings.CutSuffix(provider, connected) }
+
+// links is the connections of an endpoint: what pair.Machine does to libfabric, and what it hears.
+type links struct {
+	e       *endpoint
+	m       *pair.Machine
+	began   time.Time
+	id      handshake.ID
+	addrs   [][]byte // of all PEs: the socket, then the ID of the endpoint
+	ends    map[pair.Conn]*C.struct_fid_ep
+	shuts   []shut
+	losses  []loss
+	lastErr string // of the last loss that Poll has reported
+}
+
+// shut is a connection that has ended. What came by it may still be in the completion queue.
+type shut struct {
+	conn    pair.Conn
+	drained C.uint64_t // polls that had emptied the queue by then
+}
+
+// loss is a PE that Poll is to report.
+type loss struct {
+	pe  libshmem.PE
+	why string
+}
+
+// eventsOnce bounds the reads of the event queue in one Poll, so that strangers do not hold it.
+const eventsOnce = 64
+
+// openLinks is called when the passive endpoint listens at addr.
+func (e *endpoint) openLinks(cfg *fabric.Config) {
+	l := &links{e: e, began: time.Now(), id: handshake.Random[handshake.ID](), ends: map[pair.Conn]*C.struct_fid_ep{}}
+	l.m = pair.New(pair.Config{Key: cfg.Key, Me: handshake.Side{PE: libshmem.NoPE, ID: l.id}, ID: l.idOf}, l)
+	e.links = l
+	e.c.links.listens = C.int(deferAccept(e.addr))
+	if e.c.links.listens < 0 || C.shmemi_ofi_watch(e.c, e.c.links.listens, 0) != 0 {
+		e.note("its listening socket is not watched")
+	}
+	e.addr = append(e.addr, l.id[:]...)
+}
+
+// idOf returns the ID of a PE's endpoint.
+func (l *links) idOf(pe libshmem.PE) (id handshake.ID, ok bool) {
+	if !pe.In(len(l.addrs)) || len(l.addrs[pe]) != len(l.e.addr) {
+		return id, false
+	}
+	return handshake.ID(l.addrs[pe][len(l.e.addr)-len(id):]), true
+}
+
+// peer takes note of a PE's address in addrs. The own one among them tells the own number.
+func (l *links) peer(pe libshmem.PE) error {
+	if int(pe) >= 1<<C.PE_BITS {
+		return shmerr.Causef(shmerr.ErrArgument, "no more than %d PEs can be numbered", 1<<C.PE_BITS)
+	}
+	C.shmemi_ofi_use(l.e.c, C.uint32_t(pe), nil)
+	if id, _ := l.idOf(pe); id == l.id {
+		l.me(pe)
+	}
+	return nil
+}
+
+func (l *links) me(pe libshmem.PE) { l.m.Me.PE, l.e.c.links.me = pe, C.uint32_t(pe) }
+
+// serve does what connections need, and fills c with losses to report.
+func (l *links) serve(c []fabric.Completion) (n int, err error) {
+	at := l.e.c.links
+	C.shmemi_ofi_attended(at)
+	l.m.Tick(time.Since(l.began))
+	l.hear()
+	came, err := l.events()
+	if err != nil {
+		return 0, err
+	}
+	l.endShut()
+	for ; at.first_ask != at.next_ask; at.first_ask++ {
+		asks := unsafe.Slice(at.asks, len(l.addrs))
+		l.m.Want(libshmem.PE(asks[at.first_ask%C.uint32_t(len(asks))]))
+	}
+	for n < len(c) && len(l.losses) > 0 {
+		c[n] = fabric.Completion{Token: fabric.NoToken, Kind: fabric.KindTrouble, Err: C.FI_ECONNABORTED}
+		c[n].SetFrom(l.losses[0].pe)
+		l.lastErr = fmt.Sprintf("PE %d: %s", l.losses[0].pe, l.losses[0].why)
+		l.losses = l.losses[1:]
+		n++
+		break // ErrorText explains one
+	}
+	if came > 0 || len(l.shuts) > 0 || len(l.losses) > 0 {
+		C.shmemi_ofi_attend(at)
+	}
+	C.shmemi_ofi_rests(at, number(l.m.Moving()), number(came > 0))
+	return n, nil
+}
+
+// hear passes on the words that polls have found.
+func (l *links) hear() {
+	at := l.e.c.links
+	for _, word := range at.words[:at.nwords] {
+		pe := libshmem.PE(word >> 32 & (1<<C.PE_BITS - 1))
+		l.m.Heard(pe, handshake.Word(word>>C.WORD_AT&7), uint32(word))
+	}
+	at.nwords = 0
+}
+
+// events reads the event queue. One read accepts a socket, and a later one finds its request, so it
+// ends after two that found nothing while no socket waits.
+func (l *links) events() (came int, err error) {
+	var ev C.struct_shmemi_ofi_event
+	empty := 0
+	for reads := 0; reads < eventsOnce && (empty < 2 || C.shmemi_ofi_knocks(l.e.c.links) != 0); reads++ {
+		switch ret := C.shmemi_ofi_next_event(l.e.c, &ev); {
+		case ret < 0:
+			return came, &shmerr.Error{Op: "read event queue", Object: l.e.caps.Provider, Cause: fault(ret)}
+		case ret == 0:
+			empty++
+			continue
+		}
+		came, empty = came+1, 0
+		data := C.GoBytes(unsafe.Pointer(&ev.data[0]), C.int(ev.len))
+		switch conn := pair.Conn(ev.conn); ev.kind {
+		case C.REQUESTED:
+			was := l.m.Me.PE
+			if l.m.Request(pair.Handle(unsafe.Pointer(ev.info)), data); was != l.m.Me.PE {
+				l.me(l.m.Me.PE)
+			}
+		case C.ANSWERED:
+			l.m.Answered(conn, data)
+		case C.FAILED:
+			l.m.Failed(conn, data, fault(-ev.err).Error())
+		default:
+			l.shuts = append(l.shuts, shut{conn, l.e.c.links.drained})
+		}
+	}
+	return came, nil
+}
+
+// endShut ends connections of which all has been read.
+func (l *links) endShut() {
+	kept := l.shuts[:0]
+	for _, s := range l.shuts {
+		if s.drained == l.e.c.links.drained {
+			kept = append(kept, s)
+			continue
+		}
+		l.m.Shut(s.conn)
+	}
+	l.shuts = kept
+}
+
+// Connect is part of pair.Network.
+func (l *links) Connect(c pair.Conn, pe libshmem.PE, request []byte) error {
+	var ep *C.struct_fid_ep
+	addr := l.addrs[pe]
+	ret := C.shmemi_ofi_connect(l.e.c, C.uint32_t(c), unsafe.Pointer(&addr[0]), unsafe.Pointer(&request[0]), C.size_t(len(request)), &ep)
+	if ret != 0 {
+		return fault(ret)
+	}
+	l.ends[c] = ep
+	return nil
+}
+
+// Accept is part of pair.Network.
+func (l *links) Accept(c pair.Conn, h pair.Handle, answer []byte) error {
+	var ep *C.struct_fid_ep
+	info := infoOf(h)
+	if ret := C.shmemi_ofi_accept(l.e.c, C.uint32_t(c), info, unsafe.Pointer(&answer[0]), C.size_t(len(answer)), &ep); ret != 0 {
+		return fault(ret)
+	}
+	l.ends[c] = ep
+	return nil
+}
+
+// Reject is part of pair.Network.
+func (l *links) Reject(h pair.Handle, answer []byte) {
+	C.shmemi_ofi_reject(l.e.c, infoOf(h), unsafe.Pointer(unsafe.SliceData(answer)), C.size_t(len(answer)))
+}
+
+// Drop is part of pair.Network.
+func (l *links) Drop(c pair.Conn) {
+	if ep := l.ends[c]; ep != nil {
+		C.shmemi_ofi_drop(ep)
+		delete(l.ends, c)
+	}
+}
+
+// Use is part of pair.Network.
+func (l *links) Use(pe libshmem.PE, c pair.Conn) {
+	C.shmemi_ofi_use(l.e.c, C.uint32_t(pe), l.ends[c])
+}
+
+// Say is part of pair.Network.
+func (l *links) Say(c pair.Conn, w handshake.Word, proof uint32) bool {
+	word := C.WORD_MARK | uint64(w)<<C.WORD_AT | uint64(l.m.Me.PE)<<32 | uint64(proof)
+	return C.shmemi_ofi_say(l.e.c, l.ends[c], C.uint64_t(word)) != -C.FI_EAGAIN
+}
+
+// Lose is part of pair.Network.
+func (l *links) Lose(pe libshmem.PE, why string) {
+	C.shmemi_ofi_unreachable(l.e.c, C.uint32_t(pe))
+	l.losses = append(l.losses, loss{pe, why})
+	C.shmemi_ofi_attend(l.e.c.links)
+}
+
+// infoOf returns libfabric's description of a request, whose address is the handle.
+func infoOf(h pair.Handle) *C.struct_fi_info { return *(**C.struct_fi_info)(unsafe.Pointer(&h)) }
+
+// close ends all connections, and the requests that wait.
+func (l *links) close() {
+	if l.e.c.links == nil || l.e.c.links.eq == nil {
+		return
+	}
+	l.m.Close()
+	for came := 1; came > 0; {
+		var err error
+		if came, err = l.events(); err != nil {
+			return
+		}
+	}
+}

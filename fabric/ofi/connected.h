@@ -1,0 +1,112 @@
+/*
+ * connected.h: an endpoint that makes a connection with each peer. Which, and when, is decided in
+ * Go (connected.go); here is what libfabric is told, and what each operation has to know.
+ */
+#ifndef SHMEMI_OFI_CONNECTED_H
+#define SHMEMI_OFI_CONNECTED_H
+
+#include "load.h"
+
+enum {
+    CM_DATA = 256, /* bytes that a connection request may bring along */
+    WORDS = 512    /* words that wait for Go: more than one poll takes */
+};
+
+/* What a process has said while it connects, or how a connection has ended. */
+enum { REQUESTED = 1, ANSWERED, FAILED, SHUT };
+
+struct shmemi_ofi_event {
+    int kind;
+    uint32_t conn;        /* the number of the connection; not of a request */
+    struct fi_info *info; /* of a request: until it is accepted or rejected */
+    int err;              /* of FAILED */
+    size_t len;
+    unsigned char data[CM_DATA];
+};
+
+/*
+ * The 8 bytes of immediate data are the caller's 4, and above them the PE that writes. A word of
+ * the handshake has the highest bit set, its number below that, then the PE, and its proof in place
+ * of the caller's bytes.
+ */
+#define WORD_MARK (1ull << 63)
+#define WORD_AT 60
+#define PE_BITS 28
+
+/* The connections of an endpoint. */
+struct shmemi_ofi_links {
+    struct fid_pep *pep;
+    struct fid_ep *receives; /* the shared receive context */
+    struct fid_eq *eq;
+    uint32_t me;
+    int takes_data; /* the caller knows what to do with immediate data */
+
+    /* By PE: what operations go by. NULL: the first operation asks for a connection. */
+    struct fid_ep **eps;
+    uint8_t *wants; /* by PE: 0, WANTED or UNREACHABLE */
+
+    /* A ring of PEs that operations have asked for and Go has not seen. */
+    uint32_t *asks;
+    uint32_t first_ask, next_ask;
+
+    struct fi_context2 said; /* of words that this endpoint says, whose completions tell nothing */
+    uint64_t words[WORDS];
+    unsigned nwords;
+
+    int listens;      /* the socket of pep; -1: it is not known */
+    unsigned turns;   /* of poll */
+    uint64_t drained; /* polls that have emptied the completion queue */
+
+    /* The lock is held where they are written, but for attention at the end of a wait. A wait
+     * reads them without it, so they are atomic. */
+    int attention; /* poll has something to do in Go */
+    int moving;    /* a handshake is under way */
+    int settled;   /* nothing has come since the event queue was read and found empty */
+};
+
+enum { WANTED = 1, UNREACHABLE };
+
+struct shmemi_ofi;
+
+/* Opens the passive endpoint, its event queue and the receive context. */
+int shmemi_ofi_open_links(struct shmemi_ofi *o);
+/* Closes them after all connections; the first error is returned, with its object in o->failed. */
+int shmemi_ofi_close_links(struct shmemi_ofi *o);
+/* Makes room for n peers. */
+int shmemi_ofi_link_peers(struct shmemi_ofi *o, uint32_t n);
+
+/* The next event: 1, 0 when there is none, or an error of libfabric. */
+int shmemi_ofi_next_event(struct shmemi_ofi *o, struct shmemi_ofi_event *ev);
+
+/* Begins a connection, and sends data with the request. */
+int shmemi_ofi_connect(struct shmemi_ofi *o, uint32_t conn, const void *addr, const void *data,
+                       size_t len, struct fid_ep **ep);
+/* Makes a connection of a request. The request is over in any case. */
+int shmemi_ofi_accept(struct shmemi_ofi *o, uint32_t conn, struct fi_info *info, const void *data,
+                      size_t len, struct fid_ep **ep);
+void shmemi_ofi_reject(struct shmemi_ofi *o, struct fi_info *info, const void *data, size_t len);
+void shmemi_ofi_drop(struct fid_ep *ep);
+/* Sends a word. 0, or an error. */
+int shmemi_ofi_say(struct shmemi_ofi *o, struct fid_ep *ep, uint64_t word);
+/* Makes operations on a PE go by ep; NULL: the next one asks. */
+void shmemi_ofi_use(struct shmemi_ofi *o, uint32_t pe, struct fid_ep *ep);
+void shmemi_ofi_unreachable(struct shmemi_ofi *o, uint32_t pe);
+
+/* For an operation on a PE without a connection: it asks for one. */
+int shmemi_ofi_want(struct shmemi_ofi *o, uint32_t pe, uint32_t npeers);
+/* Takes a completion of immediate data that is a word; 0: it is none. */
+int shmemi_ofi_heard(struct shmemi_ofi *o, uint64_t data);
+/* Asks for a call of Go by the next poll. */
+void shmemi_ofi_attend(struct shmemi_ofi_links *l);
+/* Whether poll has something to do in Go. */
+int shmemi_ofi_attends(struct shmemi_ofi_links *l);
+/* Go is about to do it. */
+void shmemi_ofi_attended(struct shmemi_ofi_links *l);
+/* Go has done it: whether a handshake is under way, and whether anything has come. */
+void shmemi_ofi_rests(struct shmemi_ofi_links *l, int moving, int came);
+/* Whether a request may wait that Go has not seen. */
+int shmemi_ofi_knocks(const struct shmemi_ofi_links *l);
+/* The longest time to sleep, in ns: what ends a connection has no descriptor of its own. */
+int64_t shmemi_ofi_longest(const struct shmemi_ofi_links *l, int64_t ns);
+
+#endif

@@ -1,0 +1,57 @@
+package ofi
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// silence is how long a connection to the listening socket may bring no byte before the kernel
+// gives it to libfabric, which would keep its descriptor for good. Until then it is an entry of the
+// kernel's queue of 4,096 half-open connections. A PE sends its request with the connection.
+const silence = time.Hour
+
+// deferAccept makes the kernel keep connections to a listening socket until they have brought a
+// byte, and returns the descriptor of the socket. libfabric does not hand it out, so it is looked
+// for among those of the process, by its address; -1: it is not there.
+func deferAccept(addr []byte) int {
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return -1
+	}
+	for _, f := range files {
+		fd, err := strconv.Atoi(f.Name())
+		if err != nil {
+			continue
+		}
+		if listens, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN); err != nil || listens == 0 {
+			continue
+		}
+		if at, err := unix.Getsockname(fd); err != nil || !sameSocket(at, addr) {
+			continue
+		}
+		if unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, int(silence/time.Second)) == nil {
+			return fd
+		}
+	}
+	return -1
+}
+
+// sameSocket reports whether a socket has an address of libfabric's, a struct sockaddr.
+func sameSocket(at unix.Sockaddr, addr []byte) bool {
+	if len(addr) < 16 {
+		return false
+	}
+	port := int(binary.BigEndian.Uint16(addr[2:]))
+	switch at := at.(type) {
+	case *unix.SockaddrInet4:
+		return at.Port == port && bytes.Equal(at.Addr[:], addr[4:8])
+	case *unix.SockaddrInet6:
+		return len(addr) >= 24 && at.Port == port && bytes.Equal(at.Addr[:], addr[8:24])
+	}
+	return false
+}
