@@ -2,7 +2,6 @@ package ofi
 
 /*
 #cgo nocallback shmemi_ofi_next_event
-#cgo nocallback shmemi_ofi_attends
 #include <stdlib.h>
 #include "endpoint.h"
 */

@@ -1,6 +1,8 @@
 package ofi
 
 /*
+#cgo noescape shmemi_ofi_poll
+#cgo nocallback shmemi_ofi_poll
 #cgo noescape shmemi_ofi_poll_all
 #cgo nocallback shmemi_ofi_poll_all
 #cgo nocallback shmemi_ofi_arm
@@ -393,12 +395,13 @@ func (e *endpoint) Poll(c []fabric.Completion) (int, error) {
 	if len(c) == 0 {
 		return 0, nil
 	}
-	if e.links != nil && C.shmemi_ofi_attends(e.c.links) != 0 {
+	n := C.shmemi_ofi_poll(unsafe.Pointer(e.c), (*C.struct_shmemi_completion)(unsafe.Pointer(&c[0])), C.int(len(c)))
+	if n == C.SHMEMI_IN_GO {
 		if n, err := e.links.serve(c); n > 0 || err != nil {
 			return n, err
 		}
+		n = C.shmemi_ofi_poll_all(e.c, (*C.struct_shmemi_completion)(unsafe.Pointer(&c[0])), C.int(len(c)))
 	}
-	n := C.shmemi_ofi_poll_all(e.c, (*C.struct_shmemi_completion)(unsafe.Pointer(&c[0])), C.int(len(c)))
 	if n >= 0 {
 		return int(n), nil
 	}
