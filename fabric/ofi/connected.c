@@ -240,8 +240,11 @@ int shmemi_ofi_attends(struct shmemi_ofi_links *l)
     const unsigned turns = ++l->turns;
     if (turns % READS_MOVING != 0)
         return 0;
-    return __atomic_load_n(&l->moving, __ATOMIC_RELAXED) || turns % READS == 0 ||
-           (turns % KNOCKS == 0 && shmemi_ofi_knocks(l));
+    if (!__atomic_load_n(&l->moving, __ATOMIC_RELAXED) && turns % READS != 0 &&
+        (turns % KNOCKS != 0 || !shmemi_ofi_knocks(l)))
+        return 0;
+    shmemi_ofi_attend(l); /* whoever polls from Go finds it, later than this caller */
+    return 1;
 }
 
 void shmemi_ofi_attended(struct shmemi_ofi_links *l)

@@ -18,6 +18,8 @@ func TestOFI(t *testing.T) {
 	}{
 		{"tcp", []int{2}, rail.Split},
 		{"tcp", []int{3, 2}, rail.Auto},
+		{"tcp;msg", []int{2}, rail.Split},
+		{"tcp;msg", []int{3, 2}, rail.Auto},
 		{"tcp;ofi_rxm", []int{2}, rail.Split},
 	} {
 		t.Run(c.provider+", "+c.policy.String(), func(t *testing.T) {

@@ -93,6 +93,7 @@ type Machine struct {
 	Strangers uint64
 
 	net    Network
+	closed bool
 	now    time.Duration
 	pairs  map[libshmem.PE]*pair
 	conns  map[Conn]*pair
@@ -223,6 +224,8 @@ func (m *Machine) Request(h Handle, data []byte) {
 	p := m.pair(r.From)
 	p.seen = r.Number
 	switch {
+	case m.closed:
+		m.refuse(h, handshake.Lost, &r, id)
 	case p.pe == m.Me.PE:
 		m.reflect(p, h, &r)
 	case p.state == open && p.ours && r.Seen < p.number:
@@ -380,6 +383,7 @@ func (m *Machine) Heard(pe libshmem.PE, w handshake.Word, proof uint32) {
 
 // Close says to all peers that this endpoint leaves, and closes the connections.
 func (m *Machine) Close() {
+	m.closed = true
 	for _, pe := range slices.Sorted(maps.Keys(m.pairs)) {
 		p := m.pairs[pe]
 		if p.state == accepted || p.state == open {

@@ -228,6 +228,28 @@ func TestClose(t *testing.T) {
 	}
 }
 
+// TestRequestAfterClose refuses requests that the network still delivers while the endpoint closes:
+// of a PE that it has talked to, and of another one.
+func TestRequestAfterClose(t *testing.T) {
+	each(t, 3, func(w *world) {
+		e := w.ends[0]
+		if w.rng.IntN(2) == 0 {
+			e.m.Want(1)
+			w.settle()
+		}
+		e.m.Close()
+		for pe := libshmem.PE(1); pe < 3; pe++ {
+			if w.ends[pe].using[0] == nil {
+				w.ends[pe].m.Want(0)
+			}
+		}
+		w.settle()
+		if n := w.open(); n > 0 || len(e.using) > 0 && e.m.Moving() {
+			w.fatal("%d links are open", n)
+		}
+	})
+}
+
 // TestStranger sends requests that are repeated, changed, random, or of another job, at any
 // moments. Each is refused and counted, and the PEs connect all the same.
 func TestStranger(t *testing.T) {

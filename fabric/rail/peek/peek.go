@@ -169,6 +169,9 @@ func (p *Peek) Native() fabric.Native {
 // found in their place.
 func (p *Peek) Take(nic int, c []fabric.Completion) (n int, errno int) {
 	q := &p.nics[nic]
+	if q.error == C.SHMEMI_IN_GO { // the caller polls it
+		q.error = 0
+	}
 	if q.error != 0 {
 		errno = int(-q.error)
 		q.error = 0
