@@ -10,8 +10,10 @@
 // connection without using it; the first verifies the answer, confirms it and uses the connection;
 // the other hears the confirmation and uses it, too. Where both ask, the request of the lower PE
 // goes on and the other is refused. A connection that breaks before it is confirmed is asked for
-// again. One that breaks later loses the peer, unless the peer has said before that it leaves:
-// messages may have been lost with the connection, and nobody could know which.
+// again. When one breaks later, messages may have been lost with it, and neither side knows which. A
+// request finds out whether the peer lives. If it does, both sides lose each other at once. If it
+// does not, the process has ended, and the PE is lost when an operation needs it. A peer that has
+// said that it leaves is not asked.
 //
 // A pair takes memory from its first use on. There is no thread here: the caller serialises all
 // calls, and nothing sleeps.

@@ -63,7 +63,7 @@ const (
 	pausing               // the next request begins at until
 	accepted              // a request of the peer is answered; it has not confirmed
 	open                  // the connection is in use
-	parted                // the peer has closed its endpoint, and said so
+	parted                // the peer has ended, or has said that it closes its endpoint
 	lost                  // and never comes back
 )
 
@@ -73,6 +73,7 @@ type pair struct {
 	state    state
 	wanted   bool              // operations wait for the connection
 	left     bool              // the peer has said that it leaves
+	broken   bool              // a connection that was in use has broken: a request finds out whether the peer lives
 	unsaid   bool              // the confirmation has found no room
 	number   uint64            // of our last request
 	seen     uint64            // the highest number of the peer's requests
@@ -155,7 +156,7 @@ func (m *Machine) Want(pe libshmem.PE) {
 	case unasked:
 		m.ask(p)
 	case parted:
-		m.lose(p, "it has closed its endpoint")
+		m.lose(p, "it has closed its endpoint, or ended")
 	}
 }
 
@@ -177,11 +178,15 @@ func (m *Machine) ask(p *pair) {
 // again is called when a connection has ended that was never in use.
 func (m *Machine) again(p *pair, why string) {
 	m.drop(p)
-	if !p.wanted {
+	if !p.wanted && !p.broken {
 		m.become(p, unasked)
 		return
 	}
 	if p.failures++; p.failures == attempts {
+		if !p.wanted {
+			m.become(p, parted)
+			return
+		}
 		m.lose(p, why)
 		return
 	}
@@ -225,6 +230,9 @@ func (m *Machine) Request(h Handle, data []byte) {
 	p.seen = r.Number
 	switch {
 	case m.closed:
+		m.refuse(h, handshake.Lost, &r, id)
+	case p.broken && p.state != lost: // both sides live, and neither knows what the other has had
+		m.lose(p, "the connection broke")
 		m.refuse(h, handshake.Lost, &r, id)
 	case p.pe == m.Me.PE:
 		m.reflect(p, h, &r)
@@ -296,6 +304,10 @@ func (m *Machine) Answered(c Conn, data []byte) {
 		m.again(p, "another process answers at its address")
 		return
 	}
+	if p.broken { // the peer had not confirmed the connection that broke
+		m.lose(p, "the connection broke")
+		return
+	}
 	p.asked, p.answered = p.request.Nonce, a.Nonce
 	p.unsaid = true
 	m.become(p, open)
@@ -329,6 +341,8 @@ func (m *Machine) Failed(c Conn, data []byte, why string) {
 		m.drop(p)
 		p.until = m.now + yield
 		m.become(p, pausing)
+	case err == nil && a.Verdict == handshake.Lost && p.broken:
+		m.lose(p, "the connection broke")
 	case err == nil && a.Verdict == handshake.Lost:
 		m.lose(p, "it has given this PE up")
 	default:
@@ -346,12 +360,13 @@ func (m *Machine) Shut(c Conn) {
 		m.lose(p, "the connection broke")
 	case p.state == open && !p.unsaid:
 		m.net.Use(p.pe, 0)
+		m.drop(p)
 		if p.left {
-			m.drop(p)
 			m.become(p, parted)
 			return
 		}
-		m.lose(p, "the connection broke")
+		p.broken = true
+		m.ask(p)
 	case p.left:
 		m.drop(p)
 		m.become(p, parted)

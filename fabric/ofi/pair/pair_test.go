@@ -170,6 +170,13 @@ func TestDeath(t *testing.T) {
 		}
 		w.kill(dies)
 		w.settle()
+		if _, had := alive.losses[dies.pe]; had && !wants {
+			w.fatal("PE %d loses a PE that it did not need", alive.pe)
+		}
+		if wants { // as an operation that is repeated, or the next one
+			alive.m.Want(dies.pe)
+			w.settle()
+		}
 		if wants && alive.losses[dies.pe] == "" {
 			w.fatal("PE %d waits for a dead PE", alive.pe)
 		}
