@@ -74,7 +74,7 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 		noGPU: shmerr.Causef(shmerr.ErrUnsupported, "the endpoint was opened without GPU memory"),
 	}
 	_, links := connects(o.Provider)
-	if cfg.GPU && !links {
+	if cfg.GPU {
 		info, e.noGPU = l.withGPU(o)
 		e.notes = l.blindness(o, e.noGPU)
 	}

@@ -24,8 +24,6 @@ type world struct {
 	key    handshake.Key
 	said   []string // what happened, for failures
 	junk   [][]byte // requests that a stranger has seen
-	forged uint64   // requests of strangers that the ends have to refuse
-	answer uint64   // of strangers
 	errors int      // one of so many calls of Connect and Accept fails; 0: none
 }
 
@@ -57,7 +55,6 @@ type end struct {
 	closed bool
 	using  map[libshmem.PE]*link
 	losses map[libshmem.PE]string
-	taken  *end // a stranger listens at the port of this end, which is dead
 }
 
 func newWorld(t *testing.T, n int, seed uint64) *world {
