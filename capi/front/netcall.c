@@ -6,7 +6,7 @@
 
 #include "error.h"
 
-_Thread_local const char *shmemi_netcall __attribute__((tls_model("initial-exec")));
+_Thread_local const char *shmemi_netcall;
 
 void shmemi_netcall_refuse(const char *call)
 {

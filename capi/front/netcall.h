@@ -13,7 +13,7 @@
 #pragma GCC visibility push(hidden)
 
 /* NULL outside of such calls. The thread writes it, and only handlers in the thread read it. */
-extern _Thread_local const char *shmemi_netcall __attribute__((tls_model("initial-exec")));
+extern _Thread_local const char *shmemi_netcall;
 
 SHMEMI_COLD void shmemi_netcall_refuse(const char *call) __attribute__((noreturn));
 

@@ -9,9 +9,10 @@ import (
 // network ends the job and names the two. Else it would wait for its own thread for ever.
 func TestCallInHandler(t *testing.T) {
 	shmemrun, program := compile(t, "interrupt")
+	route := networks(t, list(tcp, []string{"--hosts", "2"}), false)[0]
 	for during, call := range map[string]string{"put": "shmem_putmem", "wait": "shmem_(long_wait_until|long_p)"} {
 		t.Run(during, func(t *testing.T) {
-			out := start(t, []string{"SHMEM_TIMEOUT=1"}, shmemrun, list(options("2", "--hosts", "2"), []string{program, during})...).wait(134)
+			out := start(t, []string{"SHMEM_TIMEOUT=1"}, shmemrun, list(options("2", route.options...), []string{program, during})...).wait(134)
 			want := regexp.MustCompile(`shmem: PE 0: shmem_long_p: a signal handler that has interrupted ` + call +
 				` in the middle calls it \(have the handler set a flag, and call the library afterwards\)\n`)
 			if !want.MatchString(out) {

@@ -12,7 +12,7 @@ import (
 )
 
 // tcp makes a job use sockets, in one row of a test's table; with routes it uses other routes, too.
-var tcp = []string{"-x", "SHMEM_PROVIDER=tcp;msg"}
+var tcp = []string{"-x", "SHMEM_PROVIDER=tcp"}
 
 // A route is how PEs of different hosts reach each other.
 type route struct {

@@ -26,10 +26,12 @@ UNREACHED(shmemi_wake)
 UNREACHED(shmemi_world)
 UNREACHED(shmemi_min_i64)
 UNREACHED(shmemi_buffer_offset)
+UNREACHED(shmemi_netcall_refuse)
 
 enum { COUNTERS = 2, ASKED = 5 };
 
 _Alignas(4096) struct shmemi_state shmemi_state;
+_Thread_local const char *shmemi_netcall;
 _Alignas(4096) static struct {
     struct shmemi_ctl ctl;
     _Alignas(4096) uint64_t main[COUNTERS]; /* counters in main memory */
