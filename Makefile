@@ -2,8 +2,9 @@
 #
 # Variables: BUILD (default build), CC, GO, NVCC, CUDA_HOME, KERNELS (yes: build makes the library's
 # own kernels in any case; no: install leaves them out, too), NVSHMEM (no: install leaves out the
-# files for NVSHMEM programs), PREFIX (default /usr/local), DESTDIR, DIST (default dist). All outputs
-# go below $(BUILD), except the wheel, which goes below $(DIST).
+# files for NVSHMEM programs), PREFIX (default /usr/local), DESTDIR, DIST (default dist), ARGS (of make
+# test: names of stages, as it prints them). All outputs go below $(BUILD), except the wheel, which
+# goes below $(DIST).
 
 BUILD  ?= build
 DIST   ?= dist
@@ -49,11 +50,11 @@ build: ## the two libraries and the commands, into build/lib and build/bin; kern
 ##@ Prove
 .PHONY: test
 test: ## set up, build, and run every test; prints seconds per stage
-	@scripts/test
+	@scripts/test $(ARGS)
 
 .PHONY: test-full
 test-full: ## the same, and the long searches: hours
-	@scripts/test full
+	@scripts/test full $(ARGS)
 
 .PHONY: gpu-test
 gpu-test: ## build what tests/gpu/run.sh runs on a machine with a GPU

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"cmp"
+	"os"
+	"strings"
+	"time"
+)
+
+// Tests that count a second; nothing runs beside them.
+const counted = "^Test(Standstill|StubStandstill|TwoLinks)$"
+
+// table returns the stages in the order in which they begin, for each push or in full. What takes
+// long comes first. The loads are those of two idle processors.
+func table(full bool) ([]stage, error) {
+	goCommand := cmp.Or(os.Getenv("GO"), "go")
+	threads, others, err := packages(goCommand, full)
+	if err != nil {
+		return nil, err
+	}
+	limit := "25m"
+	if full {
+		limit = "60m"
+	}
+	goTest := goCommand + " test -vet=off -timeout " + limit // make check runs vet
+	// Collecting garbage less often saves a tenth of the time of compilers and tests, none of which
+	// uses much memory. Builds with the race detector need no debug information.
+	race := "GOGC=400 " + goTest + " -race -buildmode=exe -gcflags=all=-dwarf=false "
+	plain := "GOGC=400 " + goTest + " "
+	// Without the race detector, but with its checks of pointers.
+	pointers := plain + "-gcflags=-d=checkptr "
+	// Go's cache does not know the programs under test.
+	programs := goTest + " -count=1 -p 1 "
+	// PEs that wait for each other come before compilers.
+	pes := programs + "-exec $PWD/scripts/prompt "
+
+	rows := []stage{
+		{"build", "", 2, minutes(10), "make --no-print-directory -s -j$(nproc) build examples tests " + sanitized(full)},
+
+		{"device code", "build", 1, minutes(25), programs + "./tests/device"},
+		{"programs", "build", 1, minutes(25), pes + "-parallel 1 -skip '" + counted + "|^TestIdle$' ./tests/run"},
+		{"race detector", "build", 1, minutes(25), race + "-p 2 -skip '^Test(Sim|Played)[A-Z]' " + strings.Join(threads, " ")},
+		{"surface of NVSHMEM", "build", 1, minutes(15), programs + "./tests/nvshmem"},
+		{"python", "build", .5, minutes(15), python(full)},
+		{"losses", "build", .3, minutes(15), pes + "./tests/failure"},
+		{"ring", "build", .8, minutes(15), pes + "./tests/ring"},
+		{"EFA", "build", .5, minutes(15), pes + "./tests/efa"},
+		{"launchers", "build", .3, minutes(15), pes + "./tests/launchers"},
+		{"simulated jobs", "build", 1, minutes(15), plain + "./runtime/proxy -run '^TestSim[A-Z]'"},
+		{"played jobs", "build", 1, minutes(15), pointers + "./runtime/proxy ./queue -run '^TestPlayed[A-Z]'"},
+		{"rails", "build", 1, minutes(15), pointers + "./fabric/rail"},
+		{"rules of networks", "build", 1, minutes(15), plain + "-run '^Test(Suite|Providers)$' ./fabric/ofi"},
+		{"networks", "build", 1, minutes(15), plain + "./fabric/chaos ./fabric/sim"},
+		{"replay", "build", 1, minutes(15), pointers + "./runtime/replay"},
+		{"no threads", "build", 1, minutes(15), plain + strings.Join(others, " ")},
+		{"generators", "build", 1, minutes(15), plain + "./abi/gen ./capi/gen"},
+		{"simulated libfabric", "build", 1, minutes(15), plain + "./fabric/ofi/stub/..."},
+		{"bench", "build", 1, minutes(15), plain + "./bench/... && timeout 1m python3 -m unittest discover -q -s bench"},
+		{"set-up", "build", .8, minutes(15), programs + "./tests/setup"},
+		{"installation", "build", .8, minutes(15), programs + "./tests/install"},
+		{"layouts", "build", .8, minutes(15), programs + "./tests/abi"},
+		{"starts", "build", .5, minutes(15), pes + "./tests/start"},
+		{"doctor", "build", .5, minutes(15), pes + "./tests/doctor"},
+		{"examples", "build", .5, minutes(15), pes + "./tests/examples"},
+		{"daemons", "build", .5, minutes(15), pes + "./tests/daemons"},
+		{"bad calls", "build", .5, minutes(15), pes + "./tests/bad"},
+		{"trace", "build", .5, minutes(15), pes + "./tests/preload"},
+		{"redirect", "build", .5, minutes(15), pes + "./tests/redirect"},
+		{"experiments", "build", .5, minutes(15), pes + "./tests/experiments"},
+		{"seeded defects", "build", .5, minutes(15), pes + "./tests/seeded"},
+		{"front", "build", .5, minutes(15), pes + "./tests/front"},
+		{"ordinary programs", "build", .5, minutes(15), pes + "./tests/ordinary"},
+		{"other programs", "build", .5, minutes(15), pes + "./tests/nvtx ./tests/statics ./tests/stats"},
+		{"idle", "build", .1, minutes(5), pes + "./tests/run -run '^TestIdle$'"},
+
+		{"alone", "build", alone, minutes(5), programs + "./tests/run -run '" + counted + "'"},
+	}
+	if full {
+		// Programs in C, tests of the stub, and tests that spin.
+		rows = append(rows, stage{"race detector, more", "build", 2, minutes(60), race + "./fabric/ofi/stub/... ./bench/..."})
+		rows = append(rows, searches(goTest)...)
+	}
+	return rows, nil
+}
+
+// sanitized is the target of make with the programs under sanitizers. Each push leaves out programs
+// that are generated.
+func sanitized(full bool) string {
+	if full {
+		return "tests-asan tests-tsan"
+	}
+	return "tests-asan-written"
+}
+
+// python runs the package's tests as PEs in several configurations, and without a launcher.
+func python(full bool) string {
+	less := " --deselect python/tests/test_torchrun.py::test_torchrun_again"
+	if full {
+		less = ""
+	}
+	return "PYTHONPATH=$(realpath $(scripts/setup --tool python))/lib scripts/prompt python3 -m pytest -c python/pyproject.toml python/tests" + less
+}
+
+func minutes(n int) time.Duration { return time.Duration(n) * time.Minute }
