@@ -190,20 +190,30 @@ def run(made, processors, args):
                 argv = way.command(pes, processors, program)
                 if argv is None:
                     continue
-                found = measure(argv)
-                for metric, value in {**(found or {}), FAILED: found is None}.items():
-                    values.setdefault((pes, way.name, metric), []).append(value)
+                take(values, pes, way.name, measure(argv))
     return [Row.of(*key, of) for key, of in values.items()]
 
 
-def main():
-    p = argparse.ArgumentParser(description=__doc__)
+def take(values, pes, way, found):
+    """Adds what a run found to the values of its figures; None: it ended in a fault."""
+    for metric, value in {**(found or {}), FAILED: found is None}.items():
+        values.setdefault((pes, way, metric), []).append(value)
+
+
+def arguments(description):
+    """The parser of a benchmark that runs waits.c."""
+    p = argparse.ArgumentParser(description=description)
     p.add_argument("--rounds", type=int, default=20)
-    p.add_argument("--seconds", type=int, default=3600, help="after which no round begins")
     p.add_argument("--milliseconds", type=int, default=50, help="of each figure")
     p.add_argument("--delays", type=int, default=5, help="of each run")
     p.add_argument("--least", type=int, default=8, help="processors without which it does nothing")
-    p.add_argument("--out", default="bench/results", help="folder of waits.md and waits.jsonl")
+    p.add_argument("--out", default="bench/results", help="folder of the page and its rows")
+    return p
+
+
+def main():
+    p = arguments(__doc__)
+    p.add_argument("--seconds", type=int, default=3600, help="after which no round begins")
     args = p.parse_args()
     os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     processors = len(os.sched_getaffinity(0))

@@ -7,7 +7,6 @@ allowed. There are as many runs as the machine has processors for: each PE has a
 Standard library only.
 """
 
-import argparse
 import datetime
 import os
 import tempfile
@@ -64,13 +63,8 @@ def page(rows, facts, netns):
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__)
-    p.add_argument("--rounds", type=int, default=20)
-    p.add_argument("--milliseconds", type=int, default=50, help="of each figure")
-    p.add_argument("--delays", type=int, default=5, help="of each run")
+    p = waits.arguments(__doc__)
     p.add_argument("--loopback", action="store_true", help="without network namespaces")
-    p.add_argument("--least", type=int, default=8, help="processors without which it does nothing")
-    p.add_argument("--out", default="bench/results", help="folder of the page and its rows")
     args = p.parse_args()
     os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     processors = len(os.sched_getaffinity(0))
@@ -87,11 +81,10 @@ def main():
         for _ in range(args.rounds):
             for pes in (n for n in PES if 2 * n <= processors):
                 found = waits.measure(command(pes, netns, program))
-                for metric, value in {**(found or {}), waits.FAILED: found is None}.items():
-                    values.setdefault((pes, metric), []).append(value)
-    if not any(metric == "barrier_all" for _, metric in values):
+                waits.take(values, pes, "two hosts", found)
+    if not any(metric == "barrier_all" for _, _, metric in values):
         raise SystemExit("bench: no run of two hosts ended well")
-    rows = [waits.Row.of(pes, "two hosts", m, of) for (pes, m), of in values.items()]
+    rows = [waits.Row.of(*key, of) for key, of in values.items()]
     name = f"waits-hosts-{processors}"
     output.rows(args.out, f"{name}.jsonl", facts, map(vars, rows))
     text = page(rows, facts, netns)
