@@ -157,10 +157,16 @@ func TestBindHelpers(t *testing.T) {
 	}()
 	ended := make(chan struct{})
 	defer close(ended)
-	thread := func(cpus topo.Set) int {
+	var thread func(cpus topo.Set) int
+	thread = func(cpus topo.Set) int {
 		tid := make(chan int)
 		go func() {
 			runtime.LockOSThread() // never unlocked: the thread ends with its binding
+			if unix.Gettid() == unix.Getpid() {
+				tid <- thread(cpus) // the first thread is the program's and no helper; it is kept busy here
+				<-ended
+				return
+			}
 			if err := setAffinity(0, cpus); err != nil {
 				t.Error(err)
 			}
