@@ -310,7 +310,8 @@ func (j *Job) newProducers() *producers.Producers {
 		Me: j.Me, NPEs: j.NPEs, Rank: j.Nodes.Rank(j.Me), Peers: j.Nodes.Peers(j.Me), Settings: j.Config,
 		Internal: j.segment.Plan().Internal, Size: j.segment.Plan().Heap, Areas: j.Layout.Teams, Notify: j.Layout.NotifyOffset,
 		Heap: j.Heap, Commit: j.Commit, Heaps: &j.Heaps, GPU: j.GPU, Staged: j.staged, DriverWatch: &j.driverWatch,
-		Fatal: j.fatal, Over: j.boot.Over, Say: j.Report, Note: j.note, Log: j.log,
+		Crowded: j.Met.ProxiesCrowded(j.Place.Launched.Helpers),
+		Fatal:   j.fatal, Over: j.boot.Over, Say: j.Report, Note: j.note, Log: j.log,
 	})
 }
 

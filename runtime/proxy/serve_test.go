@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"encoding/binary"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,8 @@ import (
 	"libshmem/queue"
 	"libshmem/queue/queuetest"
 	"libshmem/runtime/proxy/loop"
+	"libshmem/runtime/proxy/wait"
+	"libshmem/runtime/topo"
 	"libshmem/tests/need"
 )
 
@@ -157,6 +160,44 @@ func TestStalledRing(t *testing.T) {
 
 // BenchmarkIdle measures how much of a processor an idle proxy uses: with producers that wake it,
 // and with kernels, which cannot.
+// TestServeCrowded: a proxy for kernels that shares its processor with another thread gives it away
+// whenever it finds nothing. One that does not keeps it for 100 ms, after which it sleeps.
+func TestServeCrowded(t *testing.T) {
+	eachConsumer(t, modes[1], func(t *testing.T, m mode) {
+		j := newRingJob(t, m, 1, 2, 1, 1<<16)
+		cpu := topo.Allowed().List()[0]
+		p, c := j.pes[0], j.consumers[0]
+		p.thread.Bind([]int{cpu})
+		c.Crowded(true)
+		p.Attach(c, true)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			runtime.LockOSThread() // never unlocked: the thread ends with its binding
+			var set unix.CPUSet
+			set.Set(cpu)
+			if err := unix.SchedSetaffinity(0, &set); err != nil {
+				t.Error(err)
+			}
+			go p.Loop()
+			g := j.rigs[0][0]
+			quiet := pushAwake(p.Engine, g, &queue.Op{Code: queue.CodeQuiet})
+			need.Eventually(t, "the proxy has begun", func() bool { return passed(&g.Line.Done, quiet) })
+			before := processorTime(t)
+			for range 200 {
+				wait.Yield()
+			}
+			if took := processorTime(t) - before; took > 30*time.Millisecond {
+				t.Errorf("200 turns of another thread took %v of the processor", took)
+			}
+		}()
+		<-ended
+		c.Finish()
+		p.Stop()
+		j.close()
+	})
+}
+
 func BenchmarkIdle(b *testing.B) {
 	for name, device := range map[string]bool{"host": false, "device": true} {
 		b.Run(name, func(b *testing.B) {

@@ -101,4 +101,18 @@ var waitDefects = []defect{
 		user: "a job that a call in a signal handler ends does not say which call the signal has interrupted",
 		by:   job("./tests/failure", "^TestCallInHandler$/^put$"), says: `has interrupted shmem_long_p in the middle`,
 	},
+	{
+		id: "waits/proxy-that-keeps-its-processor", file: "runtime/proxy/loop/serve.go",
+		was:  "		if c.yields() {",
+		is:   "		if !c.device {",
+		user: "on a machine with fewer processors than PEs and proxies, a kernel's messages take milliseconds each",
+		by:   unit("./runtime/proxy", "^TestServeCrowded$"), says: `200 turns of another thread took`,
+	},
+	{
+		id: "waits/proxies-without-processors", file: "runtime/job/peerinfo/processors.go",
+		was:  "m.Sharing*(1+m.Proxies)",
+		is:   "m.Sharing",
+		user: "on a machine with fewer processors than PEs and proxies, a kernel's messages take milliseconds each",
+		by:   unit("./runtime/job/peerinfo", "^TestProxiesCrowded$"), says: `a PE more: false, want true`,
+	},
 }

@@ -87,6 +87,7 @@ type Met struct {
 	// Crowded reports that this PE may have to share a processor with another PE, NodeCrowded that
 	// some PE of its node may. All PEs of a node have the same NodeCrowded.
 	Crowded, NodeCrowded bool
+	processors           topo.Set        // of the PEs of this machine; empty if those of a PE are not known
 	Statics              statics.Statics // that are symmetric, or why there are none
 	Proxies              int             // engines of each PE
 	Mapper               int             // PE that prints the map of the job, or noCartographer
@@ -122,6 +123,7 @@ func Meet(infos []Info, me libshmem.PE, want config.Statics) (*Met, error) {
 		}
 		m.Processes = append(m.Processes, c.Process)
 	}
+	m.processors = together(sets)
 	for k, is := range crowded(sets) {
 		m.Crowded = m.Crowded || is && here[k] == int(me)
 		m.NodeCrowded = m.NodeCrowded || is && infos[here[k]].Host == own.Host

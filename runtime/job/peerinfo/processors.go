@@ -35,3 +35,20 @@ func crowded(sets []topo.Set) []bool {
 	}
 	return of
 }
+
+// together returns all processors of sets; none if a set is not known.
+func together(sets []topo.Set) (all topo.Set) {
+	for _, s := range sets {
+		if s == "" {
+			return ""
+		}
+		all = all.Or(s)
+	}
+	return all
+}
+
+// ProxiesCrowded reports whether the PEs of this machine and their proxies are more than the
+// processors that they may use. helpers are those that the launcher has bound no PE to.
+func (m *Met) ProxiesCrowded(helpers topo.Set) bool {
+	return m.processors.Or(helpers).Count() < m.Sharing*(1+m.Proxies)
+}

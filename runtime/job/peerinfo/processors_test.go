@@ -43,6 +43,33 @@ func TestCrowded(t *testing.T) {
 	}
 }
 
+// TestProxiesCrowded: a proxy needs a processor beside those of PEs, which the launcher may have kept
+// for it.
+func TestProxiesCrowded(t *testing.T) {
+	set := func(cpus ...int) topo.Set { return topo.NewSet(cpus...) }
+	four := set(0, 1, 2, 3)
+	for name, c := range map[string]struct {
+		sets    []topo.Set
+		helpers topo.Set
+		proxies int
+		want    bool
+	}{
+		"a processor for each":           {[]topo.Set{four, four}, "", 1, false},
+		"a PE more":                      {[]topo.Set{four, four, four}, "", 1, true},
+		"a proxy more":                   {[]topo.Set{four, four}, "", 2, true},
+		"bound, and processors for them": {[]topo.Set{set(0), set(1)}, set(2, 3), 1, false},
+		"bound, and one for both":        {[]topo.Set{set(0), set(1)}, set(2), 1, true},
+		"bound, by another launcher":     {[]topo.Set{set(0), set(1)}, "", 1, true},
+		"not known":                      {[]topo.Set{four, ""}, "", 1, true},
+		"no proxies":                     {[]topo.Set{set(0), set(1)}, "", 0, false},
+	} {
+		m := Met{Sharing: len(c.sets), Proxies: c.proxies, processors: together(c.sets)}
+		if got := m.ProxiesCrowded(c.helpers); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 // TestSrun starts processes with the processors that srun gives to its tasks, and counts those that
 // may have to share one as a job does.
 func TestSrun(t *testing.T) {

@@ -39,6 +39,7 @@ type Config struct {
 	Internal uint64 // bytes of the internal area below each heap
 	Size     uint64 // of a user heap
 	Areas    uint64 // number of teams that can exist
+	Crowded  bool   // PEs and proxies are more than the processors that they have
 	Notify   uint64 // bytes from the notification counters in main memory to the user heap
 
 	Heap        *heap.Heap
@@ -145,7 +146,7 @@ func (p *Producers) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Poin
 
 // serve lets the proxies serve rings. device: kernels are the producers.
 func (p *Producers) serve(all []*queue.Ring, device bool) {
-	c := rings.Config{By: p.Network.Rings(), Settings: p.Settings, Say: p.Say, Note: p.Note, Log: p.Log}
+	c := rings.Config{By: p.Network.Rings(), Settings: p.Settings, Crowded: p.Crowded, Say: p.Say, Note: p.Note, Log: p.Log}
 	if len(c.By) > 0 {
 		p.DriverWatch.Serve(all)
 	}

@@ -31,6 +31,7 @@ type By struct {
 type Config struct {
 	By       []By
 	Settings *config.Config
+	Crowded  bool // PEs and proxies are more than the processors that they have
 	Say      func(text string)
 	Note     func(text string) // for texts that a user need not see
 	Log      *shmlog.Log
@@ -64,6 +65,7 @@ func Serve(c Config, rings []*queue.Ring, device bool) *Served {
 	}
 	for i, t := range s.consumers {
 		t.Stall(c.Settings.Timeout)
+		t.Crowded(c.Crowded)
 		t.TraceTo(c.By[i].Track)
 	}
 	loop.Join(s.consumers, wakes)

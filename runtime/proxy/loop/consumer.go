@@ -71,6 +71,7 @@ type Consumer struct {
 	stall    time.Duration // how long a ring may stand still; 0: for ever
 	watched  time.Time
 	device   bool // kernels are the producers
+	crowded  bool // threads are more than processors
 	looker   *wait.Looker
 	serve    serveState
 	loop     *Loop // the loop that serves it; nil: it is not attached
@@ -117,6 +118,10 @@ const (
 // Stall sets how long a ring may stand still before that is reported; 0, the default: for ever. It
 // is called before Attach.
 func (c *Consumer) Stall(d time.Duration) { c.stall = d }
+
+// Crowded says that the threads of PEs and their proxies are more than the processors that they
+// have. It is called before Attach.
+func (c *Consumer) Crowded(is bool) { c.crowded = is }
 
 // TraceTo records batches of the rings in a track. It is called before Attach.
 func (c *Consumer) TraceTo(t *trace.Track) { c.trace = t }

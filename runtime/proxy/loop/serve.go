@@ -85,7 +85,7 @@ type serveState struct {
 func (l *Loop) Attach(c *Consumer, device bool) {
 	c.device, c.loop = device, l
 	if c.inner != nil {
-		c.inner.Yields(!device)
+		c.inner.Yields(c.yields())
 	}
 	l.consumer.Store(c)
 	l.e.Rouse()
@@ -126,7 +126,7 @@ func (l *Loop) serve(c *Consumer) error {
 		return nil
 	}
 	if now.Sub(s.worked) < c.spin() {
-		if !c.device {
+		if c.yields() {
 			wait.Yield() // another thread may need this processor more
 		}
 		return nil
@@ -139,6 +139,10 @@ func (l *Loop) serve(c *Consumer) error {
 	}
 	return l.sleepWith(c)
 }
+
+// yields reports whether the proxy gives its processor away when it finds nothing. The producers may
+// wait for that processor, or the PE that the next message comes from; a kernel needs none.
+func (c *Consumer) yields() bool { return !c.device || c.crowded }
 
 // spin returns how long the proxy looks for more work before it sleeps.
 func (c *Consumer) spin() time.Duration {
