@@ -14,7 +14,10 @@ import (
 	"libshmem/tests/need"
 )
 
-var emulated = map[string]string{} // programs that are built, by name
+var (
+	emulated  = map[string]string{} // programs that are built, by name
+	tryHeader []string              // flags for the header that they begin with
+)
 
 // emulate builds a program of tests/gpu for the host, once.
 func emulate(t *testing.T, build, name string) string {
@@ -27,23 +30,26 @@ func emulate(t *testing.T, build, name string) string {
 		t.Fatal(err)
 	}
 	program := filepath.Join(folder, name+"-emulated")
-	level := "-O1"
-	if name == "colls" { // optimising each collective of each type takes longer than it saves
-		level = "-O0"
+	flags := emulatedFlags(build)
+	if len(emulated) == 0 {
+		tryHeader = cc.Header(t, folder, "../gpu/try.h", flags...)
 	}
-	// nvcc's pragmas mean nothing here.
-	args := []string{"-DEMULATED"}
-	if need.Left("emulated") {
-		args = append(args, "-DFEWER_TYPES")
-	}
-	args = append(args, "-std=c++17", level, "-x", "c++", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas",
-		"-I../../device", "-I../../include", "-Iemulated", "-I"+filepath.Join(build, "gen", "gpu"), "-o", program, "../gpu/"+name+".cu",
-		"-x", "none", "-L"+filepath.Join(build, "lib"), "-lshmem", "-lpthread")
-	if out, err := exec.Command(cc.CXX(), args...).CombinedOutput(); err != nil {
-		t.Fatalf("g++: %v\n%s", err, out)
-	}
+	cc.Run(t, cc.CXX(), slices.Concat(flags, tryHeader, []string{"-o", program, "-x", "c++", "../gpu/" + name + ".cu",
+		"-x", "none", "-L" + filepath.Join(build, "lib"), "-lshmem", "-lpthread"})...)
 	emulated[name] = program
 	return program
+}
+
+// emulatedFlags returns what g++ compiles these programs with. Each push tries fewer types, and does
+// not optimise: that takes as long as the header, and saves less.
+func emulatedFlags(build string) []string {
+	less := []string{"-O1"}
+	if need.Left("emulated") {
+		less = []string{"-O0", "-DFEWER_TYPES"}
+	}
+	// nvcc's pragmas mean nothing here.
+	return append(less, "-DEMULATED", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas",
+		"-I../../device", "-I../../include", "-Iemulated", "-I"+filepath.Join(build, "gen", "gpu"))
 }
 
 // TestEmulated runs the programs that test each name of the device interface as programs of the

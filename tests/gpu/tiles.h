@@ -55,14 +55,9 @@ namespace
 
 enum { by_thread, by_warp, by_warpgroup, by_block };
 
-/* Host threads are expensive. */
 inline unsigned threads_of(int scope)
 {
-#ifdef EMULATED
-    constexpr unsigned threads[] = {1, 3, 128, 5};
-#else
     constexpr unsigned threads[] = {1, 32, 128, 96};
-#endif
     return threads[scope];
 }
 

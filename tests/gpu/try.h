@@ -96,10 +96,10 @@ struct row {
 };
 #define ROW(name, T, bytes, scope) {id_##name, #name, bytes, scope},
 
-/* The number of threads of a kernel for a scope. Host threads are expensive. */
+/* The number of threads of a kernel for a scope; few where each push runs it on the host. */
 static inline unsigned threads_of(int scope)
 {
-#ifdef EMULATED
+#if defined EMULATED && defined FEWER_TYPES
     return scope == thread ? 1 : scope == warp ? 3 : 5;
 #else
     return scope == thread ? 1 : scope == warp ? 32 : 80;

@@ -4,10 +4,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"libshmem/capi/spec"
+	"libshmem/tests/cc"
 	"libshmem/tests/need"
 )
 
@@ -28,16 +30,17 @@ func TestCalled(t *testing.T) {
 			t.Errorf("%v: status %d, want %d\n%.4000s", args, cmd.ProcessState.ExitCode(), status, out)
 		}
 	}
+	// nvcc's pragmas mean nothing here, and handles of queues are ignored.
+	flags := []string{"-Wall", "-Wextra", "-Werror", "-std=c++17", "-O0", "-DEMULATED", "-DNVSHMEM_NAMES", "-Wno-unknown-pragmas",
+		"-Wno-unused-parameter", "-I../../device", "-I../../include", "-I../device/emulated", "-I" + lists}
+	if fewer {
+		flags = append(flags, "-DFEWER_TYPES")
+	}
+	header := cc.Header(t, work, "../gpu/try.h", flags...)
 	for _, name := range []string{"rma", "strided", "atomics", "waits", "colls", "singles"} {
 		program := filepath.Join(work, name)
-		// nvcc's pragmas mean nothing here, and handles of queues are ignored.
-		args := []string{"-std=c++17", "-O0", "-DEMULATED", "-DNVSHMEM_NAMES", "-Wno-unknown-pragmas", "-Wno-unused-parameter",
-			"-I../../device", "-I../../include", "-I../device/emulated", "-I" + lists}
-		if fewer {
-			args = append(args, "-DFEWER_TYPES")
-		}
-		compile(t, "g++", append(args, "-x", "c++", "../gpu/"+name+".cu", "-x", "none", "-o", program,
-			"-L"+filepath.Join(build, "lib"), "-lnvshmem_host", "-lshmem", "-lpthread")...)
+		cc.Run(t, cc.CXX(), slices.Concat(flags, header, []string{"-x", "c++", "../gpu/" + name + ".cu", "-x", "none", "-o", program,
+			"-L" + filepath.Join(build, "lib"), "-lnvshmem_host", "-lshmem", "-lpthread"})...)
 		run(0, program)
 		if !fewer {
 			run(0, "--hosts", "2", program)

@@ -2,8 +2,7 @@
  * emulated.h: replacements for GPU features that a host compiler lacks, so that the device header's
  * own text runs as threads of the host, with the library's real rings and proxies. It stands in for
  * access.h, atoms.h, fault.h, context.h and names.h, whose guards it defines: those are
- * instructions and directives for the GPU's compiler. A block is a group of host threads with a
- * barrier.
+ * instructions and directives for the GPU's compiler. block.h has the blocks of threads.
  */
 #ifndef SHMEM_EMULATED_H
 #define SHMEM_EMULATED_H
@@ -12,14 +11,12 @@
 #include <shmem/state.h>
 #include <shmem/unit.h>
 
+#include "block.h"
 #include "types.h"
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <pthread.h>
-#include <sched.h>
-#include <thread>
 #include <vector>
 
 #define SHMEM_ACCESS_H
@@ -38,57 +35,6 @@
 #define __noinline__ __attribute__((noinline, unused))
 #define __builtin_assume(what) ((void)0)
 
-/* ------------------------------------------------------------ blocks of threads */
-
-struct emulated_dim {
-    uint32_t x, y, z;
-};
-struct emulated_block {
-    pthread_barrier_t all;
-    std::vector<pthread_barrier_t> warps;
-    int votes = 1;
-    std::vector<int> warp_votes;
-};
-static thread_local emulated_dim threadIdx = {0, 0, 0}, blockDim = {1, 1, 1};
-static thread_local emulated_block *emulated_here = nullptr;
-
-static inline void __syncthreads(void)
-{
-    if (emulated_here != nullptr)
-        pthread_barrier_wait(&emulated_here->all);
-}
-static inline void __syncwarp(void)
-{
-    if (emulated_here != nullptr)
-        pthread_barrier_wait(&emulated_here->warps[threadIdx.x / 32]);
-}
-
-/* Reports whether mine is not 0 in every thread of a barrier. */
-static inline int emulated_vote(pthread_barrier_t *barrier, int *all, int mine)
-{
-    if (mine == 0)
-        __atomic_store_n(all, 0, __ATOMIC_RELAXED);
-    pthread_barrier_wait(barrier);
-    int result = __atomic_load_n(all, __ATOMIC_RELAXED);
-    pthread_barrier_wait(barrier);
-    __atomic_store_n(all, 1, __ATOMIC_RELAXED);
-    pthread_barrier_wait(barrier);
-    return result;
-}
-static inline int __syncthreads_and(int mine)
-{
-    if (emulated_here == nullptr)
-        return mine != 0;
-    return emulated_vote(&emulated_here->all, &emulated_here->votes, mine);
-}
-static inline int __all_sync(uint32_t, int mine)
-{
-    if (emulated_here == nullptr)
-        return mine != 0;
-    uint32_t warp = threadIdx.x / 32;
-    return emulated_vote(&emulated_here->warps[warp], &emulated_here->warp_votes[warp], mine);
-}
-
 static inline void shmemi_meet_four_warps(uint32_t barrier)
 {
     if (barrier < 8 || barrier > 15) {
@@ -96,28 +42,6 @@ static inline void shmemi_meet_four_warps(uint32_t barrier)
         abort();
     }
     __syncthreads(); /* blocks here have no more */
-}
-
-/* Runs a kernel as one block of so many threads. */
-template <class KERNEL> void emulate(uint32_t threads, KERNEL kernel)
-{
-    emulated_block block;
-    pthread_barrier_init(&block.all, nullptr, threads);
-    block.warps.resize((threads + 31) / 32);
-    block.warp_votes.assign(block.warps.size(), 1);
-    for (uint32_t w = 0; w < block.warps.size(); w++)
-        pthread_barrier_init(&block.warps[w], nullptr,
-                             threads - 32 * w < 32 ? threads - 32 * w : 32);
-    std::vector<std::thread> all;
-    for (uint32_t i = 0; i < threads; i++)
-        all.emplace_back([&block, threads, i, &kernel] {
-            threadIdx.x = i;
-            blockDim.x = threads;
-            emulated_here = &block;
-            kernel();
-        });
-    for (std::thread &t : all)
-        t.join();
 }
 
 /* Whether a proxy can access an address; tests turn it off. */
@@ -162,18 +86,17 @@ struct alignas(16) shmemi_wide {
 
 template <class T> SHMEMI_D void shmemi_store_element(void *at, T v)
 {
+    emulated_turn();
     __atomic_store_n((T *)at, v, __ATOMIC_RELEASE);
 }
 template <class T> SHMEMI_D void shmemi_load_element(const void *at, T *v)
 {
+    emulated_turn();
     *v = __atomic_load_n((const T *)at, __ATOMIC_ACQUIRE);
 }
-/* A waiting thread polls, and the thread that it waits for may have no processor. */
 template <class T> SHMEMI_D void shmemi_load_flag(const void *at, T *v)
 {
-    static thread_local unsigned looks;
-    if (++looks % 32 == 0)
-        sched_yield();
+    emulated_look();
     *v = __atomic_load_n((const T *)at, __ATOMIC_ACQUIRE);
 }
 SHMEMI_D void shmemi_load_pair(const void *at, uint64_t *a, uint64_t *b)
@@ -183,14 +106,17 @@ SHMEMI_D void shmemi_load_pair(const void *at, uint64_t *a, uint64_t *b)
 }
 SHMEMI_D void shmemi_add_element(void *at, uint64_t v)
 {
+    emulated_turn();
     __atomic_fetch_add((uint64_t *)at, v, __ATOMIC_RELAXED);
 }
 SHMEMI_D void shmemi_store_signal(void *at, uint64_t v)
 {
+    emulated_turn();
     __atomic_store_n((uint64_t *)at, v, __ATOMIC_RELEASE);
 }
 SHMEMI_D void shmemi_add_signal(void *at, uint64_t v)
 {
+    emulated_turn();
     __atomic_fetch_add((uint64_t *)at, v, __ATOMIC_RELEASE);
 }
 SHMEMI_D void shmemi_fence_system(void)
@@ -245,19 +171,23 @@ template <class T> struct shmemi_move {
 
 template <class T> SHMEMI_D T shmemi_swap_at(void *at, T v)
 {
+    emulated_turn();
     return __atomic_exchange_n((T *)at, v, __ATOMIC_RELAXED);
 }
 template <class T> SHMEMI_D T shmemi_cswap_at(void *at, T cond, T v)
 {
+    emulated_turn();
     __atomic_compare_exchange_n((T *)at, &cond, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     return cond;
 }
 template <class T> SHMEMI_D T shmemi_fetch_add_at(void *at, T v)
 {
+    emulated_turn();
     return __atomic_fetch_add((T *)at, v, __ATOMIC_RELAXED);
 }
 template <class R> SHMEMI_D R emulated_real_add(void *at, R v)
 {
+    emulated_turn();
     typedef typename shmemi_bits<sizeof(R)>::type bits;
     bits seen = __atomic_load_n((bits *)at, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n((bits *)at, &seen,
@@ -284,14 +214,17 @@ template <class T> SHMEMI_D void shmemi_add_at(void *at, T v)
 }
 template <class T> SHMEMI_D T shmemi_fetch_and_at(void *at, T v)
 {
+    emulated_turn();
     return __atomic_fetch_and((T *)at, v, __ATOMIC_RELAXED);
 }
 template <class T> SHMEMI_D T shmemi_fetch_or_at(void *at, T v)
 {
+    emulated_turn();
     return __atomic_fetch_or((T *)at, v, __ATOMIC_RELAXED);
 }
 template <class T> SHMEMI_D T shmemi_fetch_xor_at(void *at, T v)
 {
+    emulated_turn();
     return __atomic_fetch_xor((T *)at, v, __ATOMIC_RELAXED);
 }
 template <class T> SHMEMI_D void shmemi_and_at(void *at, T v)
