@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"libshmem/tests/need"
 )
 
 // TestFirstContact makes PE 0 write to a stopped PE that it has never communicated with, so that no
@@ -30,13 +32,16 @@ func TestFirstContact(t *testing.T) {
 				dir := t.TempDir()
 				stop, put := filepath.Join(dir, "stop"), filepath.Join(dir, "put")
 				j := start(t, list(goOn, r.env), shmemrun, list(options("8", r.options...), []string{program, "5", stop, put})...)
-				pid := 0
+				pid, first := 0, 0
 				for pe := range 8 {
 					n, err := strconv.Atoi(j.says(fmt.Sprintf(`PE %d is process (\d+)`, pe))[1])
 					if err != nil {
 						t.Fatal(err)
 					}
-					if pe == 5 {
+					switch pe {
+					case 0:
+						first = n
+					case 5:
 						pid = n
 					}
 				}
@@ -44,7 +49,7 @@ func TestFirstContact(t *testing.T) {
 				stops(t, pid)
 				touch(t, put)
 				j.says("PE 0 puts")
-				time.Sleep(300 * time.Millisecond) // until the puts are in flight
+				need.Eventually(t, "PE 0 waits for its puts", func() bool { return need.Asleep(first, first) })
 				if err := syscall.Kill(pid, c.signal); err != nil {
 					t.Fatal(err)
 				}

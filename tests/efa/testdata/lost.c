@@ -24,8 +24,8 @@ int main(int argc, char **argv)
     shmem_init();
     int me = shmem_my_pe(), n = shmem_n_pes(), failed = 0;
     char *there = shmem_malloc(MOST);
-    uint64_t *word = shmem_calloc(1, sizeof *word);
-    if (there == NULL || word == NULL || size > MOST)
+    uint64_t *word = shmem_calloc(1, sizeof *word), *turns = shmem_calloc(1, sizeof *turns);
+    if (there == NULL || word == NULL || turns == NULL || size > MOST)
         shmem_global_exit(3);
     if (me == 0) {
         shmem_putmem(there, source, size, victim);
@@ -33,7 +33,7 @@ int main(int argc, char **argv)
     }
     shmem_barrier_all();
     if (me == victim) {
-        usleep(200000);
+        shmem_uint64_wait_until(turns, SHMEM_CMP_GE, 3);
         kill(getpid(), SIGKILL);
     }
     if (me == 0) {
@@ -41,6 +41,7 @@ int main(int argc, char **argv)
         const time_t end = time(NULL) + 20;
         while (error == SHMEMX_SUCCESS && time(NULL) < end) {
             shmem_putmem(there, source, size, victim);
+            shmem_uint64_atomic_inc(turns, victim);
             shmem_quiet();
             error = shmemx_last_error();
         }

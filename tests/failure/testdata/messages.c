@@ -19,6 +19,7 @@ enum { LONG = 300000, SENT = 3 };
 static int me, n, victim, passed, failed;
 
 #include "check.h"
+#include "entering.h"
 
 /* The last call has failed because the victim is lost. */
 static void lost(int rc, const char *call)
@@ -56,7 +57,7 @@ static void die(char *bytes)
     shmemx_send_test(bytes, LONG, 9, (victim + 1) % n);
     shmem_quiet();
     shmem_barrier_all();
-    usleep(50000); /* the others are in their calls */
+    await_others();
     raise(SIGKILL);
 }
 
@@ -95,10 +96,12 @@ int main(int argc, char **argv)
     victim = argc > 1 ? atoi(argv[1]) : 1;
     char *bytes = calloc(1, LONG), *got = calloc(1, LONG);
     char *there = shmem_malloc(LONG);
+    entering = shmem_calloc(1, sizeof *entering);
     if (me == victim)
         die(bytes);
     shmem_barrier_all();
     int tag = 77, rc = 0, pe = victim, way = (me - victim + n) % n % 5;
+    enter();
     switch (way) {
     case 0:
         lost(shmemx_recv(bytes, LONG, &tag, &pe, NULL), "shmemx_recv");

@@ -25,6 +25,7 @@ static _Atomic int told, told_pe;
 static char told_text[256];
 
 #include "check.h"
+#include "entering.h"
 
 static uint64_t now(void)
 {
@@ -285,6 +286,7 @@ int main(int argc, char **argv)
     words = shmem_calloc(WORDS, sizeof *words);
     source_words = shmem_calloc(WORDS, sizeof *words);
     counter = shmem_calloc(1, sizeof *counter);
+    entering = shmem_calloc(1, sizeof *entering);
     arrived = shmem_calloc(1, sizeof *arrived);
     released = shmem_calloc(1, sizeof *released);
     death = shmem_calloc(1, sizeof *death);
@@ -307,7 +309,7 @@ int main(int argc, char **argv)
     printf("PE %d is up\n", me);
     fflush(stdout);
     if (me == victim) {
-        usleep(200000);
+        await_others();
         while (argc > 3 && access(argv[3], F_OK) != 0)
             usleep(10000);
         for (int pe = 0; pe < n; pe++)
@@ -320,6 +322,7 @@ int main(int argc, char **argv)
         kill(getpid(), SIGKILL);
         pause();
     }
+    enter();
     const char *call = be_in_call(me);
     uint64_t at = now();
     CHECK(*death != 0 && at - *death < 60000000000u, "knew after %.3f s",
