@@ -7,10 +7,9 @@ from launch import ROOT, SHMEMRUN, full, python, run
 
 JOBS = [
     "-n 1",
-    "-n 2",
     "-n 3 --hosts 2,1",
-    "-n 2 --chaos 1",
-    *full("python", "-n 4", "-n 2 --hosts 2", "-n 4 --hosts 3,1", "-n 2 --chaos 2"),
+    *full("python", "-n 2", "-n 4", "-n 2 --hosts 2", "-n 4 --hosts 3,1"),
+    *full("python", "-n 2 --chaos 1", "-n 2 --chaos 2"),
 ]
 
 

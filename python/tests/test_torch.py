@@ -20,7 +20,7 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize(
-    "job", ["-n 2", "-n 3 --hosts 2,1", *full("python", "-n 1", "-n 2 --chaos 1")]
+    "job", ["-n 3 --hosts 2,1", *full("python", "-n 1", "-n 2", "-n 2 --chaos 1")]
 )
 def test_job(job: str, modules: str) -> None:
     variables = torch_variables()
