@@ -27,3 +27,31 @@ func (e *Engine) Ping(pe libshmem.PE) Status {
 func (e *Engine) ping(pe libshmem.PE, p *layout.Peer) Status {
 	return e.out.SendWatched(pe, p, layout.KindPing)
 }
+
+// Contact is a PE that is asked for an answer, to learn whether the network leads there and back.
+type Contact struct {
+	PE    libshmem.PE
+	asked bool
+}
+
+// Asked reports whether there was room for the question.
+func (c *Contact) Asked() bool { return c.asked }
+
+// Contacted reports whether the PE has answered. Its caller polls, and calls it again. The error
+// says why the PE cannot be reached.
+func (e *Engine) Contacted(c *Contact) (bool, error) {
+	p := &e.ops.Peers[c.PE]
+	if err := e.ops.Net.Lost(c.PE); err != nil {
+		return false, err
+	}
+	if c.asked {
+		return !p.Flushing, nil
+	}
+	switch e.out.Flush(c.PE) {
+	case Pending:
+		c.asked = true
+	case Failed:
+		return false, e.ops.Net.Err
+	}
+	return false, nil
+}

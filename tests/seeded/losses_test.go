@@ -3,6 +3,13 @@ package seeded
 // What calls do when a PE is lost.
 var lossDefects = []defect{
 	{
+		id: "losses/never-reached", file: "runtime/job/network/network.go",
+		was:  "	return nw.contact(all)\n",
+		is:   "	return nil\n",
+		user: "PEs whose data ports a firewall closes wait in their first barrier for ever",
+		by:   job("./tests/run", "^TestUnreached$/^packets_vanish_tcp$"), says: `nothing matches .*the provider has made no connection`, hangs: true,
+	},
+	{
 		id: "losses/told-by-a-put", file: "capi/front/failure.c",
 		was:  "    last.code = code;\n",
 		is:   "    last.code = code;\n    end_no_wait(shmemi_state.n_lost);\n",

@@ -161,7 +161,10 @@ func (nw *Network) Open() error {
 		guard.Go(fmt.Sprintf("the proxy of endpoint %d", i), l.Run)
 	}
 	// No PE sends before all PEs receive.
-	return nw.Boot.Barrier()
+	if err := nw.Boot.Barrier(); err != nil {
+		return err
+	}
+	return nw.contact(all)
 }
 
 // windows says, as a text, how many numbered writes each PE may have under way to another, and
@@ -303,6 +306,9 @@ func (nw *Network) exchangeEndpoints() ([][]EndpointInfo, error) {
 		if s := nw.stages[i]; s != nil {
 			gpu := s.Endpoint()
 			c.Device, c.Atomics, c.Extents, c.Flushes = gpu.Device, gpu.Atomics, gpu.Extents, gpu.Flushes
+		}
+		if i == 0 && nw.Nodes.Leader(nw.Me) == nw.Me {
+			c.Host = nw.hostName()
 		}
 		mine = append(mine, c)
 	}

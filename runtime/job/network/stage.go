@@ -23,6 +23,7 @@ type EndpointInfo struct {
 	Flushes  bool
 	Tile     int // see ownTile
 	Provider string
+	Host     string // its name for people; "" except of the first PE of a node
 }
 
 // nicEnd is an endpoint whose NIC may reach the user heap in GPU memory.

@@ -29,6 +29,9 @@ func (e *Endpoint) Socket(pe libshmem.PE) (at netip.AddrPort, ok bool) {
 	return socketOf(e.engine.Address(pe))
 }
 
+// AddressText returns the fabric address of a PE for people.
+func (e *Endpoint) AddressText(pe libshmem.PE) string { return addressText(e.engine.Address(pe)) }
+
 // NameProvider sets the name that reports give the provider. It is called before a loop runs.
 func (e *Endpoint) NameProvider(name string) { e.named = name }
 

@@ -1,0 +1,110 @@
+package network
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"libshmem"
+	"libshmem/runtime/proxy"
+)
+
+// PEs can meet at a launcher and still not reach each other over the network for data: a firewall
+// closes its ports, or an address leads to another machine. Nothing reports that, because most
+// providers connect with the first operation and then try for ever, without room for operations. So
+// init ends with a question to other hosts over that network, and their answers.
+
+// contactPause is the longest pause between looks for answers.
+const contactPause = time.Millisecond
+
+// hostName is the name of this PE's host for people, as shmem-doctor has it.
+func (nw *Network) hostName() string {
+	if nw.Settings.HostID != "" {
+		return nw.Settings.HostID
+	}
+	name, _ := os.Hostname()
+	return name
+}
+
+// place names a PE by its host and address, for errors.
+func (nw *Network) place(pe libshmem.PE, all [][]EndpointInfo) string {
+	return fmt.Sprintf("PE %d on host %s, at %s", pe, all[nw.Nodes.Leader(pe)][0].Host, nw.Engine.Report.AddressText(pe))
+}
+
+// contact asks PEs of other hosts for an answer, and waits until all have answered. The first PEs
+// of the hosts ask those that their first barrier sends to, log2 of the hosts: for these pairs a
+// connection is made in any case.
+func (nw *Network) contact(all [][]EndpointInfo) error {
+	if nw.Nodes.Leader(nw.Me) != nw.Me {
+		return nil
+	}
+	var open []*proxy.Contact
+	leaders, node := nw.Nodes.Leaders(), nw.Nodes.Node(nw.Me)
+	for distance := 1; distance < len(leaders); distance *= 2 {
+		if pe := leaders[(node+distance)%len(leaders)]; len(all[pe][0].Addr) > 0 {
+			open = append(open, &proxy.Contact{PE: pe})
+		}
+	}
+	pause := contactPause / 100
+	for end := time.Now().Add(nw.Settings.BootstrapTimeout); ; {
+		var err error
+		open, err = nw.unanswered(open)
+		switch {
+		case err != nil:
+			return nw.noContact(all, open, err)
+		case len(open) == 0:
+			return nil
+		case time.Now().After(end):
+			return nw.noContact(all, open, nil)
+		}
+		time.Sleep(pause)
+		pause = min(2*pause, contactPause)
+	}
+}
+
+// unanswered returns the contacts that have not answered. With an error, the first of them is the
+// one that cannot be reached.
+func (nw *Network) unanswered(open []*proxy.Contact) (still []*proxy.Contact, err error) {
+	nw.Engine.Locked(func() {
+		if _, err = nw.Engine.Poll(); err != nil {
+			still = open
+			return
+		}
+		for i, c := range open {
+			answered := false
+			if answered, err = nw.Engine.Contacted(c); err != nil {
+				still = open[i:]
+				return
+			}
+			if !answered {
+				still = append(still, c)
+			}
+		}
+	})
+	return still, err
+}
+
+// noContact says which hosts do not reach each other, and by which addresses they have tried. A nil
+// cause: the time is over.
+func (nw *Network) noContact(all [][]EndpointInfo, open []*proxy.Contact, cause error) error {
+	what, remedy := "", ""
+	if cause != nil {
+		what = cause.Error()
+	} else {
+		what = "the provider has made no connection"
+		if open[0].Asked() {
+			what = "no answer has come"
+		}
+		what += fmt.Sprintf(" within %v", nw.Settings.BootstrapTimeout)
+		if n := len(open) - 1; n > 0 {
+			what += fmt.Sprintf(", nor with %d more hosts", n)
+		}
+		remedy = "; SHMEM_BOOTSTRAP_TIMEOUT waits longer"
+	}
+	return fmt.Errorf("reach other hosts over %s: %s, does not reach %s: %s (open the ports between these addresses, or name other "+
+		"interfaces in SHMEM_NIC_LIST%s; run shmem-doctor on both hosts)",
+		nw.nicName(), nw.place(nw.Me, all), nw.place(open[0].PE, all), what, remedy)
+}
+
+// nicName names the provider and the NICs, for errors.
+func (nw *Network) nicName() string { return nw.Provider() + " on " + nw.Engine.Caps().Domain }

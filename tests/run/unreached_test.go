@@ -1,0 +1,65 @@
+package run
+
+import (
+	"bytes"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"libshmem/tests/need"
+)
+
+// unreached are networks on which PEs meet at the launcher, and hosts do not reach each other. The
+// shell prepares the host of each PE before the program.
+var unreached = []struct{ name, nic, shell, says string }{
+	{
+		"packets vanish", "eth0",
+		`! ip -o addr show dev eth0 | grep -q 198.18.0.2/ || ip neigh replace 198.18.0.1 lladdr 02:00:00:00:00:99 dev eth0 nud permanent`,
+		`shmem_init: reach other hosts over \S+ by \S+ on eth0: PE (\d) on host host\d, at 198.18.0.\d:\d+, does not reach PE (\d) on host host\d, at ` +
+			`198.18.0.\d:\d+: the provider has made no connection within 3s \(open .*; SHMEM_BOOTSTRAP_TIMEOUT waits longer; run shmem-doctor on both hosts\)`,
+	},
+	{
+		"no route", "eth0",
+		`! ip -o addr show dev eth0 | grep -q 198.18.0.2/ || ip route add prohibit 198.18.0.1/32`,
+		`shmem_init: reach other hosts over \S+ by \S+ on eth0: PE (1) on host host1, at 198.18.0.2:\d+, does not reach PE (0) on host host0, at ` +
+			`198.18.0.1:\d+: .*permission denied \(open .*; run shmem-doctor on both hosts\)`,
+	},
+}
+
+// TestUnreached: shmem_init fails after SHMEM_BOOTSTRAP_TIMEOUT, or earlier where the kernel says so,
+// and names both hosts. All jobs wait at the same time.
+func TestUnreached(t *testing.T) {
+	need.Namespaces(t)
+	need.Command(t, "ip")
+	build := need.Build(t)
+	var judge []func()
+	for _, u := range unreached {
+		for _, provider := range []string{"tcp", "tcp;msg"} {
+			var out bytes.Buffer
+			cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), "-n", "2", "--hosts", "2", "--host-netns", "--timeout", "20",
+				"-x", "SHMEM_BOOTSTRAP_TIMEOUT=3", "-x", "SHMEM_PROVIDER="+provider, "-x", "SHMEM_NIC_LIST="+u.nic,
+				"sh", "-ec", u.shell+"\n"+`exec "$0"`, filepath.Join(build, "tests", "sync"))
+			cmd.Stdout, cmd.Stderr = &out, &out
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			judge = append(judge, func() {
+				t.Run(u.name+" "+provider, func(t *testing.T) {
+					err := cmd.Wait()
+					var exit *exec.ExitError
+					if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+						t.Errorf("%v, want status 1", err)
+					}
+					if m := regexp.MustCompile(u.says).FindStringSubmatch(out.String()); m == nil || m[1] == m[2] {
+						t.Errorf("nothing matches %s\n%s", u.says, out.String())
+					}
+				})
+			})
+		}
+	}
+	for _, f := range judge {
+		f()
+	}
+}
