@@ -42,7 +42,7 @@ func (j *Job) networkLoaded() {
 // openNetwork opens the network of this PE. It is collective.
 func (j *Job) openNetwork(o *Options, plan *chaos.Plan) error {
 	j.Network = network.New(network.Config{
-		Me: j.Me, NPEs: j.NPEs, Nodes: j.Nodes, Settings: j.Config, Boot: j.boot, Proxies: j.Met.Proxies, Apart: j.Met.Apart,
+		Me: j.Me, NPEs: j.NPEs, Nodes: j.Nodes, Settings: j.Config, Boot: j.boot, Proxies: j.Met.Proxies, Apart: j.Met.Apart, First: j.Met.NetworkFirst,
 		Plan: j.segment.Plan(), Notify: -libshmem.Offset(j.Layout.NotifyOffset), Heaps: &j.Heaps, GPU: j.GPU, Place: &j.Place,
 		Front: wake.Words{Lock: o.Lock, Pollers: o.Pollers, Napping: o.Napping, Wanted: o.Wanted},
 		Chaos: plan, Trace: j.trace, Show: j.Ranges.proxy(),

@@ -2,6 +2,7 @@ package network
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"time"
 
@@ -108,3 +109,28 @@ func (nw *Network) noContact(all [][]EndpointInfo, open []*proxy.Contact, cause 
 
 // nicName names the provider and the NICs, for errors.
 func (nw *Network) nicName() string { return nw.Provider() + " on " + nw.Engine.Caps().Domain }
+
+// twin refuses PEs of different networks that have the same IP address, such as that of the bridge
+// of a container engine: each would find itself there, and never the other.
+func (nw *Network) twin(all [][]EndpointInfo) error {
+	if !nw.Apart {
+		return nil
+	}
+	of := map[netip.Addr]libshmem.PE{}
+	for pe := range libshmem.PE(nw.NPEs) {
+		at, ok := nw.Engine.Report.Socket(pe)
+		if !ok {
+			continue
+		}
+		first, known := of[at.Addr()]
+		if !known {
+			of[at.Addr()] = pe
+			continue
+		}
+		if nw.First[first] != nw.First[pe] {
+			return fmt.Errorf("reach other hosts over %s: %s, and %s, have the same address, which leads each to itself (name interfaces "+
+				"with an address of each host in SHMEM_NIC_LIST; run shmem-doctor on both hosts)", nw.nicName(), nw.place(first, all), nw.place(pe, all))
+		}
+	}
+	return nil
+}

@@ -50,6 +50,7 @@ type Config struct {
 	Boot     bootstrap.Bootstrap
 	Proxies  int             // engines of each PE
 	Apart    bool            // loopback does not reach all PEs
+	First    []libshmem.PE   // for each PE, the first PE that it reaches by loopback
 	Plan     hostmem.Plan    // of the memory of the node
 	Notify   libshmem.Offset // of the notification counters
 	Heaps    *reach.Heaps
@@ -153,6 +154,9 @@ func (nw *Network) Open() error {
 			return err
 		}
 		nw.Log.Printf("fabric", config.LogDebug, "endpoint %d: %s", i, windows(nw.NPEs, e, ends))
+	}
+	if err := nw.twin(all); err != nil {
+		return err
 	}
 	for i, e := range nw.Engines {
 		l := loop.New(e)

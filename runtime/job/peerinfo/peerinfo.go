@@ -93,6 +93,8 @@ type Met struct {
 	Mapper               int             // PE that prints the map of the job, or noCartographer
 	Stats                bool            // some PE wants the counts printed at the end
 	Apart                bool            // loopback does not reach all PEs
+	// NetworkFirst has, for each PE, the first PE that it reaches by loopback.
+	NetworkFirst []libshmem.PE
 }
 
 // Meet refuses a job whose PEs cannot work together.
@@ -106,6 +108,7 @@ func Meet(infos []Info, me libshmem.PE, want config.Statics) (*Met, error) {
 	own := &infos[me]
 	var sets []topo.Set // of the PEs of this machine
 	var here []int
+	first := map[string]libshmem.PE{} // by network
 	for i, c := range infos {
 		of[i], hosts[i] = c.Statics, c.Host
 		if c.Machine == own.Machine {
@@ -113,7 +116,10 @@ func Meet(infos []Info, me libshmem.PE, want config.Statics) (*Met, error) {
 			sets, here = append(sets, c.CPUs), append(here, i)
 		}
 		m.Stats = m.Stats || c.Stats
-		m.Apart = m.Apart || c.Network != infos[0].Network
+		if _, known := first[c.Network]; !known {
+			first[c.Network] = libshmem.PE(i)
+		}
+		m.NetworkFirst = append(m.NetworkFirst, first[c.Network])
 		if c.Network == own.Network {
 			m.Neighbours = append(m.Neighbours, place.Neighbour{PE: libshmem.PE(i), Process: topo.Process{CPUs: c.CPUs}})
 		}
@@ -128,6 +134,7 @@ func Meet(infos []Info, me libshmem.PE, want config.Statics) (*Met, error) {
 		m.Crowded = m.Crowded || is && here[k] == int(me)
 		m.NodeCrowded = m.NodeCrowded || is && infos[here[k]].Host == own.Host
 	}
+	m.Apart = len(first) > 1
 	m.Nodes = topo.NewNodes(hosts)
 	var err error
 	m.Statics, err = statics.Agree(of, int(me), want)
