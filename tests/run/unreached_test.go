@@ -1,13 +1,17 @@
 package run
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
+	"syscall"
 	"testing"
 
+	"libshmem/tests/cc"
 	"libshmem/tests/need"
 )
 
@@ -68,5 +72,43 @@ func TestUnreached(t *testing.T) {
 	}
 	for _, f := range judge {
 		f()
+	}
+}
+
+// TestNoRoom: a put that finds no room, because its connection is never made, is reported with the
+// PE, the NIC, and what to do.
+func TestNoRoom(t *testing.T) {
+	need.Namespaces(t)
+	need.Command(t, "ip")
+	build := need.Build(t)
+	program := cc.Program(t, build, "testdata/unreached.c")
+	says := regexp.MustCompile(`PE 1: shmem_putmem has waited \d+ s: for room to post to PE 5; PE 5 was never reached \(the provider has no room for a ` +
+		`first message to it\), .* at 198\.18\.0\.2:\d+ over \S+ by \S+ on eth0; run shmem-doctor on both hosts \(the wait goes on\)`)
+	for _, provider := range []string{"tcp", "tcp;msg"} {
+		t.Run(provider, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), "-n", "6", "--hosts", "2", "--host-netns", "--timeout", "20",
+				"-x", "SHMEM_TIMEOUT=1", "-x", "SHMEM_PROVIDER="+provider, program)
+			out, err := cmd.StderrPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			var all strings.Builder
+			found := false
+			for lines := bufio.NewScanner(out); lines.Scan(); {
+				all.WriteString(lines.Text() + "\n")
+				if !found && says.MatchString(lines.Text()) {
+					found = true
+					_ = cmd.Process.Signal(syscall.SIGTERM) // it ends the PEs, and removes the namespaces
+				}
+			}
+			_ = cmd.Wait() // the status is of the signal
+			if !found {
+				t.Errorf("nothing matches %s\n%s", says, all.String())
+			}
+		})
 	}
 }

@@ -17,6 +17,27 @@ var lossDefects = []defect{
 		by:   job("./tests/run", "^TestUnreached$/^one_address_for_both_tcp$"), says: `nothing matches .*have the same address`,
 	},
 	{
+		id: "losses/no-room-for-a-question", file: "runtime/proxy/report/peerstatus.go",
+		was:  "		e.full[pe] = e.peers[pe].Sent\n",
+		is:   "",
+		user: "the report of a put whose connection is never made says that nothing is under way, and not what to do",
+		by:   unit("./runtime/proxy/report", "^TestStanding$"), says: `PE 1 "", want "cannot be asked`,
+	},
+	{
+		id: "losses/not-connected-yet", file: "runtime/proxy/report/peerstatus.go",
+		was:  "	e.Probe(pe)\n	_, still",
+		is:   "	_, still",
+		user: "each PE that this one had not used before a report is said to be out of reach",
+		by:   unit("./runtime/proxy/report", "^TestStanding$"), says: `PE 1 "was never reached .*, want ""`,
+	},
+	{
+		id: "losses/doctor-for-a-stopped-pe", file: "runtime/job/watch/explain.go",
+		was:  "		if silent && !l.halted(pe) {\n",
+		is:   "		if silent {\n",
+		user: "a PE that a debugger has stopped is blamed on the network",
+		by:   unit("./runtime/job/watch", "^TestSilent$"), says: `run shmem-doctor on these hosts", want .* on both hosts"`,
+	},
+	{
 		id: "losses/told-by-a-put", file: "capi/front/failure.c",
 		was:  "    last.code = code;\n",
 		is:   "    last.code = code;\n    end_no_wait(shmemi_state.n_lost);\n",

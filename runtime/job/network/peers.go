@@ -26,10 +26,10 @@ type Peers struct{ e *proxy.Engine }
 func (nw *Network) Peers() *Peers { return &Peers{nw.Engine} }
 
 // PeerStatus returns how far the first engine is with a PE; with asked, also when nothing is
-// remarkable.
-func (p *Peers) PeerStatus(pe libshmem.PE, asked bool) (text string, had bool) {
-	had = p.e.TryLocked(lockPatience, func() { text = p.e.Report.PeerStatus(libshmem.PE(pe), asked) })
-	return text, had
+// remarkable. silent reports whether the PE does not answer.
+func (p *Peers) PeerStatus(pe libshmem.PE, asked bool) (text string, silent, had bool) {
+	had = p.e.TryLocked(lockPatience, func() { text, silent = p.e.Report.PeerStatus(pe, asked), p.e.Report.Silent(pe) })
+	return text, silent, had
 }
 
 // Probe asks PEs whether they are there, and some of them what they do.

@@ -23,9 +23,9 @@ func (l *peers) Explanation(late []libshmem.PE, all int) string {
 			said = append(said, s)
 		}
 	}
-	free := true // the engine's lock could be taken
+	look := looks{free: true}
 	for _, pe := range late {
-		if s := l.condition(pe, true, &free); s != "" {
+		if s := l.condition(pe, true, &look); s != "" {
 			said = append(said, s)
 		}
 	}
@@ -37,7 +37,7 @@ func (l *peers) Explanation(late []libshmem.PE, all int) string {
 		if pe == l.Me || slices.Contains(late, pe) {
 			continue
 		}
-		s := l.condition(pe, false, &free)
+		s := l.condition(pe, false, &look)
 		switch {
 		case s == "":
 		case len(said) < explained:
@@ -49,23 +49,50 @@ func (l *peers) Explanation(late []libshmem.PE, all int) string {
 	if left > 0 {
 		said = append(said, fmt.Sprintf("and %d more PEs", left))
 	}
+	switch {
+	case look.silent == 1:
+		said = append(said, "run shmem-doctor on both hosts")
+	case look.silent > 1:
+		said = append(said, "run shmem-doctor on these hosts")
+	}
 	return strings.Join(said, "; ")
+}
+
+// looks is what the looks at the PEs of one explanation have in common.
+type looks struct {
+	free   bool // the engine's lock could be taken
+	silent int  // PEs that the network does not reach, as far as is known
 }
 
 // condition describes one PE; with asked, also when nothing is remarkable. It leaves out what the
 // network knows if the engine's lock could not be taken.
-func (l *peers) condition(pe libshmem.PE, asked bool, free *bool) string {
+func (l *peers) condition(pe libshmem.PE, asked bool, look *looks) string {
 	what := l.about(pe, asked, area.Deep)
-	if l.Network != nil && pe != l.Me && l.far(pe) && *free {
+	if l.Network != nil && pe != l.Me && l.far(pe) && look.free {
 		var s string
-		if s, *free = l.Network.PeerStatus(pe, asked); s != "" {
+		var silent bool
+		if s, silent, look.free = l.Network.PeerStatus(pe, asked); s != "" {
 			what = append(what, s)
+		}
+		if silent && !l.halted(pe) {
+			look.silent++
 		}
 	}
 	if len(what) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("PE %d %s", pe, strings.Join(what, ", "))
+}
+
+// halted reports whether a PE is known to have ended or to be stopped, so that the network is not
+// the reason for its silence.
+func (l *peers) halted(pe libshmem.PE) bool {
+	if p := &l.Processes[pe]; p.Visible() {
+		if gone, stopped := p.Condition(); gone || stopped {
+			return true
+		}
+	}
+	return l.lost(pe) != "" || l.word(pe) != ""
 }
 
 // probes bounds how many PEs are asked at once.

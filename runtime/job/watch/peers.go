@@ -33,8 +33,8 @@ type Peers struct {
 // too long.
 type Network interface {
 	// PeerStatus returns how far the network is with a PE; with asked, also when nothing is
-	// remarkable.
-	PeerStatus(pe libshmem.PE, asked bool) (text string, had bool)
+	// remarkable. silent reports whether the last Probe of the PE has no answer, or found no room.
+	PeerStatus(pe libshmem.PE, asked bool) (text string, silent, had bool)
 	// Probe asks PEs whether they are there, and some of them what they do.
 	Probe(doing, there []libshmem.PE)
 	// Ping asks a PE for a sign of life. sent is false if there was no room for it.

@@ -88,6 +88,40 @@ func TestLate(t *testing.T) {
 	late("PE 2 "+k.fates[2]+"; ", 2)
 }
 
+// silentNetwork is a network on which some PEs do not answer.
+type silentNetwork struct {
+	Network
+	silent map[libshmem.PE]bool
+}
+
+func (n *silentNetwork) PeerStatus(pe libshmem.PE, _ bool) (text string, silent, had bool) {
+	return "is at eth0", n.silent[pe], true
+}
+
+// TestSilent: an explanation ends with what to do about PEs that the network does not reach, unless
+// something else is known to be the reason.
+func TestSilent(t *testing.T) {
+	w, b := watchOfFour(t, config.AbortOnFailure)
+	k := &knower{Teller: b, fates: map[libshmem.PE]string{}}
+	w.Boot = k
+	w.Nodes = topo.NewNodes([]string{"a", "a", "b", "c"})
+	n := &silentNetwork{silent: map[libshmem.PE]bool{}}
+	w.Network = n
+	explains := func(want string) {
+		t.Helper()
+		if got := w.Explanation(nil, 0); got != want {
+			t.Errorf("the explanation is %q, want %q", got, want)
+		}
+	}
+	explains("PE 2 is at eth0; PE 3 is at eth0")
+	n.silent[3] = true
+	explains("PE 2 is at eth0; PE 3 is at eth0; run shmem-doctor on both hosts")
+	n.silent[2] = true
+	explains("PE 2 is at eth0; PE 3 is at eth0; run shmem-doctor on these hosts")
+	k.fates[2] = "exited with status 0 without shmem_finalize"
+	explains("PE 2 is at eth0; PE 3 is at eth0; run shmem-doctor on both hosts")
+}
+
 func TestNames(t *testing.T) {
 	for text, want := range map[string]bool{
 		"": false, "PE 1": true, "for PE 10": false, "for PE 12, then PE 1": true, "PE 1 and PE 12": true, "not there yet: PE 21 PE 13": false,

@@ -45,6 +45,7 @@ type Endpoint struct {
 
 	named  string                             // the name of the provider for people; "": that of caps
 	probed map[libshmem.PE]time.Time          // the last Probe of each PE
+	full   map[libshmem.PE]uint32             // where the last Probe found no room: messages sent until then
 	says   func() string                      // returns what this PE's program does; nil: not known
 	hears  func(pe libshmem.PE, doing string) // takes an answer; nil: answers are dropped
 

@@ -136,7 +136,7 @@ func TestStanding(t *testing.T) {
 	binary.BigEndian.PutUint16(at[2:], 4711)
 	copy(at[4:], []byte{10, 0, 0, 7})
 	r.engine.addresses = map[libshmem.PE][]byte{1: at, 2: {0xab, 0xcd}}
-	const rest = ", 8 messages posted and 6 received, 4 of 5 units completed, at 10.0.0.7:4711 over none on card0"
+	rest := ", 8 messages posted and 6 received, 4 of 5 units completed, at 10.0.0.7:4711 over none on card0"
 	check := func(asked bool, want string) {
 		t.Helper()
 		if got := r.PeerStatus(1, asked); got != want {
@@ -155,14 +155,31 @@ func TestStanding(t *testing.T) {
 	r.probed[1] = r.probed[1].Add(-2 * time.Second)
 	check(false, "has not answered for 2.0 s"+rest)
 	r.NameProvider("some;layer")
-	check(false, "has not answered for 2.0 s"+strings.Replace(rest, "none", "some;layer", 1))
+	rest = strings.Replace(rest, "none", "some;layer", 1)
+	check(false, "has not answered for 2.0 s"+rest)
 	p.Flushing = false
 	check(false, "")
+	r.engine.mute = true
+	r.Probe(1)
+	check(false, "cannot be asked (the provider has no room for a message to it)"+rest)
+	if !r.Silent(1) {
+		t.Error("PE 1 is silent, and is not reported so")
+	}
+	p.Sent++ // so there was room
+	check(false, "")
+	p.Sent, p.Received = 0, 0
+	r.Probe(1)
+	check(false, "was never reached (the provider has no room for a first message to it)"+strings.Replace(rest, "8 messages posted and 6", "0 messages posted and 0", 1))
+	r.engine.mute = false // it is connected now
+	check(false, "")
+	if r.Silent(1) {
+		t.Error("PE 1 was asked again, and is reported as silent at once")
+	}
 	if got := r.PeerStatus(2, true); !strings.Contains(got, "at abcd over") {
 		t.Errorf("PE 2, whose address is no socket's: %q", got)
 	}
-	r.engine.mute = true
-	if r.Probe(2); len(r.probed) != 1 || !slices.Equal(r.engine.asked, []libshmem.PE{1, 2}) {
+	r.engine.mute, r.engine.asked = true, nil
+	if r.Probe(2); len(r.probed) != 1 || !slices.Equal(r.engine.asked, []libshmem.PE{2}) {
 		t.Errorf("PEs %d were asked, and answers are expected of %v", r.engine.asked, r.probed)
 	}
 }

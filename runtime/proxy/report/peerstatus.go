@@ -16,8 +16,13 @@ import (
 // does.
 func (e *Endpoint) Probe(pe libshmem.PE) {
 	if !e.engine.AskProgress(pe) {
-		return // no room: PeerStatus has other things to say of the PE
+		if e.full == nil {
+			e.full = map[libshmem.PE]uint32{}
+		}
+		e.full[pe] = e.peers[pe].Sent
+		return
 	}
+	delete(e.full, pe)
 	if e.probed == nil {
 		e.probed = map[libshmem.PE]time.Time{}
 	}
@@ -38,13 +43,46 @@ func (e *Endpoint) NameProvider(name string) { e.named = name }
 // answerTime is the longest time to an answer that PeerStatus leaves out.
 const answerTime = 40 * time.Millisecond
 
+// unanswered returns how long a PE has not answered the last Probe; false: it has, or there was no
+// room for the question.
+func (e *Endpoint) unanswered(pe libshmem.PE) (time.Duration, bool) {
+	since, ok := e.probed[pe]
+	d := time.Since(since)
+	return d, ok && e.peers[pe].Flushing && d > answerTime
+}
+
+// noRoom reports whether the last Probe of a PE found no room, no message has left since, and there
+// is still no room. Most providers have none for the first message to a PE, and connect meanwhile.
+func (e *Endpoint) noRoom(pe libshmem.PE) bool {
+	if sent, tried := e.full[pe]; !tried || sent != e.peers[pe].Sent {
+		return false
+	}
+	e.Probe(pe)
+	_, still := e.full[pe]
+	return still
+}
+
+// Silent reports whether the last Probe of a PE has no answer, or found no room.
+func (e *Endpoint) Silent(pe libshmem.PE) bool {
+	_, waits := e.unanswered(pe)
+	return waits || e.noRoom(pe)
+}
+
 // PeerStatus describes the state of the engine's work with a PE, as the end of a sentence. It is ""
 // if nothing is remarkable and the caller did not ask about this PE.
 func (e *Endpoint) PeerStatus(pe libshmem.PE, asked bool) string {
 	p := &e.peers[pe]
 	var what []string
-	if since, ok := e.probed[pe]; ok && p.Flushing && time.Since(since) > answerTime {
-		what = append(what, fmt.Sprintf("has not answered for %.1f s", time.Since(since).Seconds()))
+	if d, waits := e.unanswered(pe); waits {
+		what = append(what, fmt.Sprintf("has not answered for %.1f s", d.Seconds()))
+	}
+	full := e.noRoom(pe)
+	switch {
+	case !full:
+	case p.Sent == 0 && p.Received == 0:
+		what = append(what, "was never reached (the provider has no room for a first message to it)")
+	default:
+		what = append(what, "cannot be asked (the provider has no room for a message to it)")
 	}
 	var tokens, bytes uint64
 	e.engine.EachContext(func(peers []layout.Peer) {
