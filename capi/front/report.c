@@ -26,6 +26,13 @@ static _Thread_local struct {
     uint64_t since, at;
 } due;
 
+/* Shows a wait of SHMEM_TIMEOUT as the user has set it: 0.3 s is not 0 s. */
+static int decimals(void)
+{
+    uint64_t limit = shmemi_state.timeout_ns;
+    return limit % 1000000000u == 0 ? 0 : limit % 100000000u == 0 ? 1 : 3;
+}
+
 /* is_due: SHMEM_TIMEOUT is over, and nobody has only asked. A wait for a PE that has exited well
  * inside the job would never end by itself, so the job ends here. With SHMEM_ON_FAILURE=return the
  * PE is lost, which ends the wait. */
@@ -38,8 +45,8 @@ static void tell(const struct shmemi_waiter *w, uint64_t now, bool is_due)
     int all, n = shmemi_activity_late(w, late, &all);
     int absent = shmemi_state.core->explain(late, n, all, why, sizeof why);
     bool ends = is_due && absent >= 0 && !shmemi_state.survives;
-    snprintf(line, sizeof line, "%s%s has waited %.0f s%s%s%s%s (the %s)", shmemi_caller(caller),
-             w->call, (double)(now - w->clock.since) / 1e9, what[0] ? ": " : "", what,
+    snprintf(line, sizeof line, "%s%s has waited %.*f s%s%s%s%s (the %s)", shmemi_caller(caller),
+             w->call, decimals(), (double)(now - w->clock.since) / 1e9, what[0] ? ": " : "", what,
              why[0] ? "; " : "", why, ends ? "job ends" : "wait goes on");
     shmemi_spell(line, sizeof line);
     shmemi_state.core->tell(w->about ? w->pe : -1, line);

@@ -183,7 +183,7 @@ func TestLateEnds(t *testing.T) {
 			t.Parallel()
 			// Reports are due before the job ends, a second after the loss.
 			j := begin(t, c.how, route{}, shmemrun, program, c.what, "", "SHMEM_TIMEOUT=0.3")
-			j.says(`PE \d: shmem_barrier_all has waited \d+ s: barrier \d+; not there yet: PE 3; PE 3 ` + c.does)
+			j.says(`PE \d: shmem_barrier_all has waited \d+\.\d s: barrier \d+; not there yet: PE 3; PE 3 ` + c.does)
 			j.says(`PE \d: the job: PE 3 ` + c.loss + ` \(its process, \d+, is gone\)`)
 			<-j.done
 		})

@@ -10,6 +10,13 @@ var bootstrapDefects = []defect{
 		by:   unit("./runtime/bootstrap/file", "^TestNobodyAnswers$"), says: `does not say .*within 1.5s`,
 	},
 	{
+		id: "bootstrap/time-of-the-setting", file: "runtime/bootstrap/uid/member.go",
+		was:  "l.addresses[0], l.timeout)})",
+		is:   "l.addresses[0], l.timeout+slack)})",
+		user: "an error of SHMEM_BOOTSTRAP_TIMEOUT=60 says 65 seconds",
+		by:   unit("./runtime/bootstrap/uid", "^TestRootFallsSilent$"), says: `did not answer within 5.05s`,
+	},
+	{
 		id: "bootstrap/longest-frame", file: "runtime/bootstrap/wire/frame.go",
 		was:  "	if length > MaxPayload {",
 		is:   "	if length >= MaxPayload {",

@@ -4,6 +4,13 @@ package seeded
 // are.
 var waitDefects = []defect{
 	{
+		id: "waits/part-of-a-second", file: "capi/front/report.c",
+		was:  "limit % 100000000u == 0 ? 1 : 3;",
+		is:   "0;",
+		user: "with SHMEM_TIMEOUT=0.3 a report says that the call has waited 0 s",
+		by:   job("./tests/failure", "^TestLateEnds$/^exit_file$"), says: `nothing says .* has waited`,
+	},
+	{
 		id: "waits/asleep-too-soon", file: "capi/front/wait.c",
 		was:  "#define AWAKE_NS 50000000u",
 		is:   "#define AWAKE_NS 4000000u",

@@ -283,7 +283,7 @@ func (l *link) up() {
 func (l *link) giveUp(seq uint32) {
 	_ = l.deliver(wire.Frame{Kind: wire.Refused, Seq: seq, Payload: fmt.Appendf(nil,
 		"the process that made the unique id, at %v, did not answer within %v (see whether it is stopped)",
-		l.addresses[0], l.timeout+slack)})
+		l.addresses[0], l.timeout)})
 }
 
 // explain replaces the error that the link is gone by its reason.

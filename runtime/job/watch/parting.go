@@ -69,6 +69,13 @@ func (p *parting) text(now time.Time, why string) string {
 	if why != "" {
 		why = "; " + why
 	}
-	return fmt.Sprintf("shmem_finalize has waited %.0f s: for the PEs that are alive to finalize%s (the wait goes on)",
-		now.Sub(p.began).Seconds(), why)
+	decimals := 0
+	switch { // as in capi/front/report.c
+	case p.limit%(100*time.Millisecond) != 0:
+		decimals = 3
+	case p.limit%time.Second != 0:
+		decimals = 1
+	}
+	return fmt.Sprintf("shmem_finalize has waited %.*f s: for the PEs that are alive to finalize%s (the wait goes on)",
+		decimals, now.Sub(p.began).Seconds(), why)
 }
