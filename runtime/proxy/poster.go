@@ -25,6 +25,12 @@ func (e *Engine) Route(pe libshmem.PE) error {
 	return e.ops.Net.NoRoute(pe)
 }
 
+// PeerStatus says for a report, as the end of a sentence, how far this PE is with another one.
+func (e *Engine) PeerStatus(pe libshmem.PE) string {
+	e.Report.Probe(pe)
+	return e.Report.PeerStatus(pe, true)
+}
+
 // Part returns how many of n bytes of a put or get can move as one operation, if Limits say that there
 // are parts.
 func (e *Engine) Part(pe libshmem.PE, offset libshmem.Offset, local unsafe.Pointer, n uint64) uint64 {

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"encoding/binary"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -155,6 +156,40 @@ func TestStalledRing(t *testing.T) {
 			t.Error("what was behind it got lost")
 		}
 		j.close()
+	})
+}
+
+// TestStuckPE has a PE that takes no operations: the report of those that wait names it and its NIC,
+// once, and operations on another PE go on.
+func TestStuckPE(t *testing.T) {
+	eachConsumer(t, modes[1], func(t *testing.T, m mode) {
+		blocked := true
+		m.stuck = func(o *work) bool { return blocked && o.to == 1 }
+		j := newRingJob(t, m, 1, 3, 2, 1<<16)
+		defer j.clean()
+		c := j.consumers[0]
+		c.Stall(time.Millisecond)
+		into := make([]byte, 8)
+		for range loop.WaitingMax / 2 {
+			j.push(0, 0, queue.Op{Code: queue.CodeGet, PE: 1, Dest: at(0), Local: address(into), Length: 8})
+		}
+		one := queue.Op{Code: queue.CodeAMOWide, PE: 2, Dest: at(8), Kind: uint8(OpFetchAdd), Width: 3, Value: 1}
+		need.Eventually(t, "a report", func() bool {
+			j.ask(0, 1, one)
+			return len(j.reports[0]) > 0
+		})
+		for range 100 {
+			j.ask(0, 1, one)
+		}
+		all := j.reports[0]
+		j.reports[0] = nil
+		want := regexp.MustCompile(`^ring: get for PE 1 has found no room for 1ms: the PE has \d+ operations of \d+ bytes under way, .* at \w+ over .*` +
+			`\(run shmem-doctor on both hosts; the wait goes on\)$`)
+		if len(all) != 1 || !want.MatchString(all[0].Error()) {
+			t.Errorf("reports %v, want one that matches %s", all, want)
+		}
+		blocked = false
+		j.quiet(0, 0)
 	})
 }
 

@@ -3,6 +3,20 @@ package seeded
 // The rings between threads and the proxy, at both ends.
 var ringDefects = []defect{
 	{
+		id: "ring/no-room-for-ever", file: "runtime/proxy/loop/consumer.go",
+		was:  "	c.watchWaiting()\n",
+		is:   "",
+		user: "puts of a kernel to a PE that the network does not reach wait for ever, and nothing says so",
+		by:   unit("./runtime/proxy", "^TestStuckPE$"), says: `a report`,
+	},
+	{
+		id: "ring/no-room-again-and-again", file: "runtime/proxy/loop/stall.go",
+		was:  "			s.told = true\n			c.report(fmt.Errorf(\"ring: %s for",
+		is:   "			c.report(fmt.Errorf(\"ring: %s for",
+		user: "one operation that finds no room is reported eight times in each SHMEM_TIMEOUT",
+		by:   unit("./runtime/proxy", "^TestStuckPE$"), says: `reports \[ring: get .* ring: get .*want one`,
+	},
+	{
 		id: "ring/lap-at-the-wrap", file: "queue/ring_unsafe.go",
 		was:  "		lap := r.lap(p + i)\n",
 		is:   "		lap := r.lap(p)\n",

@@ -68,10 +68,12 @@ type Consumer struct {
 	misses     int            // turns that Go last went on alone; grows while C finds only work for Go
 	alone      int            // turns for which Go still goes on alone
 
-	stall    time.Duration // how long a ring may stand still; 0: for ever
+	stall    time.Duration // see Stall
 	watched  time.Time
-	device   bool // kernels are the producers
-	crowded  bool // threads are more than processors
+	stuck    map[uint32]stuck // by PE
+	stuckAt  time.Time        // time of the last look at stuck
+	device   bool             // kernels are the producers
+	crowded  bool             // threads are more than processors
 	looker   *wait.Looker
 	serve    serveState
 	loop     *Loop // the loop that serves it; nil: it is not attached
@@ -115,8 +117,8 @@ const (
 	fenced      // all pieces but the last are posted, and a fence after them
 )
 
-// Stall sets how long a ring may stand still before that is reported; 0, the default: for ever. It
-// is called before Attach.
+// Stall sets how long a ring may stand still, or an operation find no room, before that is reported;
+// 0, the default: for ever. It is called before Attach.
 func (c *Consumer) Stall(d time.Duration) { c.stall = d }
 
 // Crowded says that the threads of PEs and their proxies are more than the processors that they
@@ -151,6 +153,7 @@ func NewConsumer(e Poster, rings []*queue.Ring, locals *Locals, report func(erro
 func (c *Consumer) Drain() int {
 	did := c.answers.give(c)
 	did += c.postWaiting()
+	c.watchWaiting()
 	for i, s := range c.rings {
 		begin := c.trace.Now()
 		n := c.drainRing(s)

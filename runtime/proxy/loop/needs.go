@@ -38,6 +38,8 @@ type Poster interface {
 		fetch unsafe.Pointer, r *call.Request) call.Status
 	// Full reports, after call.Again, whether no PE has room.
 	Full() bool
+	// PeerStatus says for a report, as the end of a sentence, how far the engine is with a PE.
+	PeerStatus(pe libshmem.PE) string
 	// Err returns the reason of the last call.Failed, and of the status of a request.
 	Err() error
 

@@ -3,6 +3,8 @@ package loop
 import (
 	"fmt"
 	"time"
+
+	"libshmem"
 )
 
 // stalled is a ring's next position, which a producer has taken and not filled.
@@ -37,5 +39,47 @@ func (c *Consumer) watchRings(now time.Time) {
 			c.report(fmt.Errorf("ring %d: stands at position %d for %v: a thread took it and has not stored its operation, and later operations wait "+
 				"(see whether a kernel or thread ended in the middle of a call)", i, w.position, now.Sub(w.since).Round(time.Millisecond)))
 		}
+	}
+}
+
+// stuck is the operation on a PE that has waited longest for room, at the last look.
+type stuck struct {
+	number, left uint64 // of the operation, and the bytes of it that are not posted
+	since        time.Time
+	told         bool
+}
+
+// stuckEvery is the number of passes over the waiting operations between two looks at the clock.
+const stuckEvery = 16
+
+// watchWaiting reports a PE for which an operation has found no room as long as a ring may stand
+// still: no caller waits that could report it. Each operation is reported once, and goes on waiting.
+func (c *Consumer) watchWaiting() {
+	if c.stall <= 0 || len(c.waiting) == 0 || c.pass%stuckEvery != 0 {
+		return
+	}
+	now := time.Now()
+	if now.Sub(c.stuckAt) < c.stall/8 {
+		return
+	}
+	c.stuckAt = now
+	was := c.stuck
+	c.stuck = map[uint32]stuck{}
+	for i := range c.waiting {
+		w := &c.waiting[i]
+		pe := w.op.PE
+		if _, seen := c.stuck[pe]; seen {
+			continue
+		}
+		s := was[pe]
+		if s.number != w.number || s.left != w.op.Length {
+			s = stuck{number: w.number, left: w.op.Length, since: now}
+		}
+		if !s.told && now.Sub(s.since) >= c.stall {
+			s.told = true
+			c.report(fmt.Errorf("ring: %s for PE %d has found no room for %v: the PE %s (run shmem-doctor on both hosts; the wait goes on)",
+				w.op.Code, pe, c.stall, c.e.PeerStatus(libshmem.PE(pe))))
+		}
+		c.stuck[pe] = s
 	}
 }
