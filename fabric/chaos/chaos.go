@@ -50,7 +50,7 @@ type Provider struct {
 	unread []*write       // that are written and not confirmed
 	spare  []*write
 	done   []fabric.Completion
-	texts  map[fabric.Token]string
+	texts  map[cause]string
 	batch  [32]fabric.Completion
 	op     fabric.RMA // operands, which would be allocated on the stack of a call by interface
 
@@ -93,7 +93,7 @@ func New(inner fabric.Provider, c fabric.Config, plan Plan, kills bool) (*Provid
 	}
 	p := &Provider{
 		inner: inner, plan: plan, kills: kills, tokens: c.Tokens,
-		piece: make([]*write, inPieces), texts: map[fabric.Token]string{},
+		piece: make([]*write, inPieces), texts: map[cause]string{},
 	}
 	begin := time.Now()
 	p.clock = func() int64 { return int64(time.Since(begin)) }
@@ -388,7 +388,7 @@ func (p *Provider) Poll(c []fabric.Completion) (int, error) {
 			continue
 		}
 		if b.Err != 0 {
-			p.texts[b.Token] = text
+			p.texts[causeOf(b)] = text
 		}
 		p.readNote(b)
 		p.done = append(p.done, *b)
@@ -437,8 +437,9 @@ func (p *Provider) Strangers() uint64 { return p.inner.Strangers() }
 
 // ErrorText is part of fabric.Provider.
 func (p *Provider) ErrorText(c *fabric.Completion) string {
-	if text, ok := p.texts[c.Token]; ok {
-		delete(p.texts, c.Token)
+	about := causeOf(c)
+	if text, ok := p.texts[about]; ok {
+		delete(p.texts, about)
 		return text
 	}
 	return p.inner.ErrorText(c)

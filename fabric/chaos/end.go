@@ -3,16 +3,24 @@ package chaos
 import (
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/fabric"
 )
 
 // How operations end: pieces of a write one by one, and the write with the last.
 
-// refused fails an operation that the caller already regards as posted.
+// refused fails an operation that the caller already regards as posted. An injected message has no
+// token: its Token is of an operation that may have ended, or be under way. The caller learns
+// instead that its PE cannot be reached.
 func (p *Provider) refused(h *delayed, err error) {
 	c := fabric.Completion{Err: int32(unix.EIO)}
 	switch h.what {
 	case aSend:
+		if h.send.Inject {
+			c.Token, c.Kind = fabric.NoToken, fabric.KindTrouble
+			c.SetFrom(h.send.To)
+			break
+		}
 		if c.Token, c.Kind = h.send.Token, fabric.KindSend; int(c.Token) >= p.tokens {
 			p.ended(&c, err.Error())
 			return
@@ -24,8 +32,21 @@ func (p *Provider) refused(h *delayed, err error) {
 		p.ended(&c, err.Error())
 		return
 	}
-	p.texts[c.Token] = err.Error()
+	p.texts[causeOf(&c)] = err.Error()
 	p.done = append(p.done, c)
+}
+
+// cause is what an error is about: an operation, or without one a PE.
+type cause struct {
+	token fabric.Token
+	pe    libshmem.PE
+}
+
+func causeOf(c *fabric.Completion) cause {
+	if c.Token == fabric.NoToken {
+		return cause{c.Token, c.From()}
+	}
+	return cause{token: c.Token}
 }
 
 // ended takes the completion of a piece, or of a confirming read.
@@ -50,10 +71,10 @@ func (p *Provider) ended(c *fabric.Completion, text string) {
 	if w.silent {
 		return
 	}
-	if w.err != 0 {
-		p.texts[w.token] = w.text
-	}
 	out := fabric.Completion{Token: w.token, Kind: fabric.KindWrite, Err: w.err}
+	if w.err != 0 {
+		p.texts[causeOf(&out)] = w.text
+	}
 	if w.late > 0 {
 		p.hold(w.late, delayed{what: aCompletion, comp: out, copy: noCopy})
 		return

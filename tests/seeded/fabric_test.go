@@ -163,4 +163,11 @@ var fabricDefects = []defect{
 		user: "tests on the simulated network miss a byte, and blame the library",
 		by:   unit("./fabric/sim", "^TestSuite$"), says: `write: byte 5 of 11 is`,
 	},
+	{
+		id: "fabric/injected-and-refused-late", file: "fabric/chaos/end.go",
+		was:  "		if h.send.Inject {\n",
+		is:   "		if false {\n",
+		user: "in a job with --chaos the loss of one PE ends another, which is told of an operation that is not in flight",
+		by:   unit("./fabric/chaos", "^TestRefusedLate$"), says: `token 5 ended 2 times, and PE 1 was reported 0 times`,
+	},
 }
