@@ -172,6 +172,13 @@ void shmemi_ofi_reject(struct shmemi_ofi *o, struct fi_info *info, const void *d
     fi_freeinfo(info);
 }
 
+int shmemi_ofi_ends(struct fid_ep *ep, void *own, void *peer, size_t len)
+{
+    size_t n = len;
+    int ret = fi_getname(&ep->fid, own, &n);
+    return ret != 0 ? ret : fi_getpeer(ep, peer, &len);
+}
+
 void shmemi_ofi_drop(struct fid_ep *ep)
 {
     fi_close(&ep->fid);

@@ -211,6 +211,20 @@ func (l *links) Drop(c pair.Conn) {
 	}
 }
 
+// Part is part of pair.Network. The end of the socket makes libfabric end the connection. Where its
+// addresses are not known, it has ended already, or its peer ends it.
+func (l *links) Part(c pair.Conn) {
+	var own, peer [addrLen]byte
+	ep := l.ends[c]
+	if ep == nil || C.shmemi_ofi_ends(ep, unsafe.Pointer(&own[0]), unsafe.Pointer(&peer[0]), addrLen) != 0 {
+		return
+	}
+	shutdown(own[:], peer[:])
+}
+
+// addrLen is room for the address of a socket.
+const addrLen = 128
+
 // Use is part of pair.Network.
 func (l *links) Use(pe libshmem.PE, c pair.Conn) {
 	C.shmemi_ofi_use(l.e.c, C.uint32_t(pe), l.ends[c])

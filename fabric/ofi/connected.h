@@ -85,6 +85,8 @@ int shmemi_ofi_connect(struct shmemi_ofi *o, uint32_t conn, const void *addr, co
 int shmemi_ofi_accept(struct shmemi_ofi *o, uint32_t conn, struct fi_info *info, const void *data,
                       size_t len, struct fid_ep **ep);
 void shmemi_ofi_reject(struct shmemi_ofi *o, struct fi_info *info, const void *data, size_t len);
+/* The two addresses of a connection, each in room for len bytes. */
+int shmemi_ofi_ends(struct fid_ep *ep, void *own, void *peer, size_t len);
 void shmemi_ofi_drop(struct fid_ep *ep);
 /* Sends a word. 0, or an error. */
 int shmemi_ofi_say(struct shmemi_ofi *o, struct fid_ep *ep, uint64_t word);

@@ -19,22 +19,40 @@ const silence = time.Hour
 // byte, and returns the descriptor of the socket. libfabric does not hand it out, so it is looked
 // for among those of the process, by its address; -1: it is not there.
 func deferAccept(addr []byte) int {
+	return socketThat(func(fd int) bool {
+		if listens, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN); err != nil || listens == 0 {
+			return false
+		}
+		if at, err := unix.Getsockname(fd); err != nil || !sameSocket(at, addr) {
+			return false
+		}
+		return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, int(silence/time.Second)) == nil
+	})
+}
+
+// shutdown ends the connection between two addresses, for both of its sides.
+func shutdown(own, peer []byte) {
+	fd := socketThat(func(fd int) bool {
+		at, err := unix.Getpeername(fd)
+		if err != nil || !sameSocket(at, peer) {
+			return false
+		}
+		at, err = unix.Getsockname(fd)
+		return err == nil && sameSocket(at, own)
+	})
+	if fd >= 0 {
+		_ = unix.Shutdown(fd, unix.SHUT_RDWR) // it may have ended by itself
+	}
+}
+
+// socketThat returns the first descriptor of the process for which is holds; -1: there is none.
+func socketThat(is func(fd int) bool) int {
 	files, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return -1
 	}
 	for _, f := range files {
-		fd, err := strconv.Atoi(f.Name())
-		if err != nil {
-			continue
-		}
-		if listens, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN); err != nil || listens == 0 {
-			continue
-		}
-		if at, err := unix.Getsockname(fd); err != nil || !sameSocket(at, addr) {
-			continue
-		}
-		if unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, int(silence/time.Second)) == nil {
+		if fd, err := strconv.Atoi(f.Name()); err == nil && is(fd) {
 			return fd
 		}
 	}

@@ -25,6 +25,9 @@ type Network interface {
 	Reject(h Handle, answer []byte)
 	// Drop closes a connection. Nothing comes of it afterwards.
 	Drop(c Conn)
+	// Part ends a connection that is in use, and with it the operations that go by it. Shut says
+	// when it has ended.
+	Part(c Conn)
 	// Use makes operations on a PE go by a connection. With 0 there is none, and the next operation
 	// calls Want.
 	Use(pe libshmem.PE, c Conn)
@@ -98,13 +101,14 @@ type Machine struct {
 	now    time.Duration
 	pairs  map[libshmem.PE]*pair
 	conns  map[Conn]*pair
-	moving []*pair // in asking and pausing, or unsaid
+	parts  map[Conn]bool // connections that are to end, and have not yet
+	moving []*pair       // in asking and pausing, or unsaid
 	last   Conn
 }
 
 // New returns a Machine without connections.
 func New(c Config, n Network) *Machine {
-	return &Machine{Config: c, net: n, pairs: map[libshmem.PE]*pair{}, conns: map[Conn]*pair{}}
+	return &Machine{Config: c, net: n, pairs: map[libshmem.PE]*pair{}, conns: map[Conn]*pair{}, parts: map[Conn]bool{}}
 }
 
 // Moving reports whether Tick has something to wait for.
@@ -194,7 +198,23 @@ func (m *Machine) again(p *pair, why string) {
 	m.become(p, pausing)
 }
 
+// part ends the connection of a pair that may have operations under way. libfabric 1.17 reports a
+// read twice, and frees it twice, when a connection is closed that has brought a part of the answer.
+func (m *Machine) part(p *pair) {
+	for _, c := range []*Conn{&p.conn, &p.mirror} {
+		if *c != 0 {
+			delete(m.conns, *c)
+			m.parts[*c] = true
+			m.net.Part(*c)
+			*c = 0
+		}
+	}
+}
+
 func (m *Machine) lose(p *pair, why string) {
+	if p.state == open && !p.unsaid {
+		m.part(p)
+	}
 	m.drop(p)
 	m.become(p, lost)
 	m.net.Lose(p.pe, why)
@@ -354,10 +374,14 @@ func (m *Machine) Failed(c Conn, data []byte, why string) {
 func (m *Machine) Shut(c Conn) {
 	p := m.conns[c]
 	switch {
+	case m.parts[c]:
+		delete(m.parts, c)
+		m.net.Drop(c)
 	case p == nil:
 	case p.pe == m.Me.PE && p.state != asking: // one of its ends, at the end
 		m.net.Use(p.pe, 0)
 		m.lose(p, "the connection broke")
+		m.Shut(c)
 	case p.state == open && !p.unsaid:
 		m.net.Use(p.pe, 0)
 		m.drop(p)
@@ -408,4 +432,8 @@ func (m *Machine) Close() {
 		m.drop(p)
 		m.become(p, lost)
 	}
+	for c := range m.parts { // after the others, which are in order
+		m.net.Drop(c)
+	}
+	clear(m.parts)
 }

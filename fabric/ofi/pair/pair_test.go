@@ -91,7 +91,7 @@ func TestOneSide(t *testing.T) {
 	})
 }
 
-// TestSelf has a PE ask itself.
+// TestSelf has a PE ask itself. When the connection breaks, both of its ends are closed.
 func TestSelf(t *testing.T) {
 	each(t, 1, func(w *world) {
 		e := w.ends[0]
@@ -99,6 +99,12 @@ func TestSelf(t *testing.T) {
 		w.settle()
 		if e.using[0] == nil || len(e.losses) > 0 || e.m.Strangers > 0 {
 			w.fatal("uses %p, lost %v, refused %d", e.using[0], e.losses, e.m.Strangers)
+		}
+		if w.rng.IntN(2) == 0 {
+			w.breaks(w.links[0])
+			if w.settle(); len(e.using) > 0 || e.losses[0] == "" || w.open() > 0 {
+				w.fatal("uses %d, lost %v, %d links are open", len(e.using), e.losses, w.open())
+			}
 		}
 		w.close(e)
 		if w.settle(); w.open() > 0 {

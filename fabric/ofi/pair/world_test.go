@@ -34,6 +34,7 @@ type link struct {
 	request        []byte
 	accepted, over bool
 	down           [2]bool    // the side that asked, the other one: it is closed there
+	used, ended    [2]bool    // operations may be under way; shut has come
 	queue          [2][]event // to the side that asked, to the other one
 }
 
@@ -154,9 +155,22 @@ func (e *end) Drop(c Conn) {
 		e.w.fatal("PE %d drops connection %d twice", e.pe, c)
 	}
 	e.w.note("PE %d drops connection %d", e.pe, c)
+	if l.used[i] && !l.ended[i] && !e.m.closed {
+		e.w.fatal("PE %d drops connection %d, which is in use and has not ended", e.pe, c)
+	}
 	l.down[i], l.queue[i] = true, nil
 	if !l.down[1-i] && (i == 1 || l.accepted) {
 		l.queue[1-i] = append(l.queue[1-i], event{kind: "shut"})
+	}
+}
+
+func (e *end) Part(c Conn) {
+	l, _ := e.side(c)
+	e.w.note("PE %d parts connection %d", e.pe, c)
+	for side := range l.queue {
+		if !l.down[side] && !l.ended[side] {
+			l.queue[side] = append(l.queue[side], event{kind: "shut"})
+		}
 	}
 }
 
@@ -165,12 +179,12 @@ func (e *end) Use(pe libshmem.PE, c Conn) {
 		delete(e.using, pe)
 		return
 	}
-	l, _ := e.side(c)
+	l, i := e.side(c)
 	e.w.note("PE %d uses connection %d to PE %d", e.pe, c, pe)
 	if l == nil || l.from == nil || l.to == nil || l.from.pe != pe && l.to.pe != pe || !l.accepted {
 		e.w.fatal("PE %d uses connection %d, which does not lead to PE %d", e.pe, c, pe)
 	}
-	e.using[pe] = l
+	e.using[pe], l.used[i] = l, true
 }
 
 func (e *end) Say(c Conn, w handshake.Word, proof uint32) bool {
@@ -214,6 +228,7 @@ func (w *world) deliver(h int, i int) {
 	case "word":
 		e.m.Heard(ev.pe, ev.word, ev.proof)
 	case "shut":
+		l.ended[i] = true
 		e.m.Shut(c)
 	}
 }
