@@ -75,11 +75,12 @@ func (e *Engine) unreachable(pe libshmem.PE, err error) {
 }
 
 // disconnected reports whether an operation failed because its connection is gone, and not because
-// of the operation itself. Networks without connections have other error numbers, and there a
-// failed message shows that a PE is gone.
+// of the operation itself. Over tcp libfabric passes on the error of the socket: a PE that ends in
+// the middle of an answer resets it, or leaves it not connected. Networks without connections have
+// other error numbers, and there a failed message shows that a PE is gone.
 func disconnected(code int32) bool {
 	switch unix.Errno(code) {
-	case unix.ECANCELED, unix.ECONNABORTED, unix.EPIPE, unix.ESHUTDOWN:
+	case unix.ECANCELED, unix.ECONNABORTED, unix.EPIPE, unix.ESHUTDOWN, unix.ECONNRESET, unix.ENOTCONN, unix.ETIMEDOUT:
 		return true
 	}
 	return false

@@ -171,6 +171,13 @@ var fabricDefects = []defect{
 		by:   unit("./fabric/ofi/pair", "^TestBroken$"), says: `which is in use and has not ended`,
 	},
 	{
+		id: "fabric/reset-and-not-lost", file: "runtime/proxy/lost.go",
+		was:  "unix.ESHUTDOWN, unix.ECONNRESET, unix.ENOTCONN, unix.ETIMEDOUT:",
+		is:   "unix.ESHUTDOWN:",
+		user: "a get from a PE that is killed in its midst fails with a number of the system, and not with the loss of the PE",
+		by:   unit("./runtime/proxy", "^TestBrokenConnections$"), says: `read with connection reset by peer: .*, told of \[\]`,
+	},
+	{
 		id: "fabric/injected-and-refused-late", file: "fabric/chaos/end.go",
 		was:  "		if h.send.Inject {\n",
 		is:   "		if false {\n",

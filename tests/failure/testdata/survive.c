@@ -88,6 +88,7 @@ static const char *be_in_call(int way)
         do {
             sum = shmem_long_atomic_fetch_add(counter, 1, victim);
             shmem_putmem(large, from, LARGE, victim);
+            shmem_getmem(from, large, LARGE, victim);
         } while (shmemx_last_error_text()[0] == 0);
         (void)sum;
         return "shmem_";
