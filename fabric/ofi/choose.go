@@ -18,6 +18,8 @@ var preference = []struct{ provider, reason string }{
 	{"psm2", "the NIC's own, on Omni-Path"},
 	// The same code under two names: up to 1.17 the one that has reliable
 	// datagrams of its own is called net.
+	{"tcp" + connected, "connections over TCP, each with a proof that both ends belong to the job"},
+	{"net" + connected, "connections over TCP, each with a proof that both ends belong to the job"},
 	{"tcp", "reliable datagrams over TCP without a layer between"},
 	{"net", "reliable datagrams over TCP without a layer between"},
 	{"tcp;ofi_rxm", "a layer over TCP connections: a message takes 1.4 times as long as over net"},
@@ -38,7 +40,7 @@ func rank(provider string) int {
 // libfabric.
 func sameFamily(provider string) []string {
 	if strings.EqualFold(provider, "tcp") {
-		return []string{"tcp", "net", "tcp;ofi_rxm"}
+		return []string{"tcp" + connected, "net" + connected, "tcp", "net", "tcp;ofi_rxm"}
 	}
 	if strings.EqualFold(provider, "tcp"+connected) {
 		return []string{"tcp" + connected, "net" + connected}

@@ -49,6 +49,9 @@ var (
 		"net eth0 fe80::1", "net eth0 fd00::2", "net docker0 172.17.0.1", "net lo 127.0.0.1", "net eth0 192.0.2.2",
 		"sockets eth0 192.0.2.2", "udp;ofi_rxd eth0 192.0.2.2", "net;ofi_rxm eth0 192.0.2.2",
 	}
+	// As debian and newer, with providers whose connections the library makes.
+	proven  = append(machine{"net;msg lo 127.0.0.1", "net;msg eth0 192.0.2.2"}, debian...)
+	proven2 = append(machine{"tcp;msg eth0 192.0.2.2"}, newer...)
 	newer   = machine{"tcp eth0 192.0.2.2", "tcp;ofi_rxm eth0 192.0.2.2", "tcp lo 127.0.0.1"}
 	aws     = append(machine{"efa rdmap0s6-rdm", "efa rdmap16s27-rdm"}, newer...)
 	mixed   = machine{"verbs;ofi_rxm mlx5_0", "verbs;ofi_rxm mlx5_1", "net ib0 192.0.2.9"}
@@ -65,6 +68,11 @@ func TestFind(t *testing.T) {
 	}{
 		{"datagrams of TCP's own before the layer", debian, "", "", "net eth0 192.0.2.2"},
 		{"under its newer name", newer, "", "", "tcp eth0 192.0.2.2"},
+		{"connections with a proof before datagrams", proven, "", "", "net;msg eth0 192.0.2.2"},
+		{"under their newer name", proven2, "", "", "tcp;msg eth0 192.0.2.2"},
+		{"insisted on TCP, with a proof", proven, "tcp", "", "net;msg eth0 192.0.2.2"},
+		{"insisted on connections", proven, "TCP;msg", "", "net;msg eth0 192.0.2.2"},
+		{"insisted on datagrams", proven, "net", "", "net eth0 192.0.2.2"},
 		{"the NIC's own provider first", aws, "", "", "efa rdmap0s6-rdm invalid IP"},
 		{"first of several NICs", mixed, "", "", "verbs;ofi_rxm mlx5_0 invalid IP"},
 		{"listed NIC", mixed, "", "mlx5_1", "verbs;ofi_rxm mlx5_1 invalid IP"},

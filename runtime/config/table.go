@@ -248,7 +248,7 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_PROVIDER", Aliases: []string{"NVSHMEM_LIBFABRIC_PROVIDER"}, Kind: Text, Category: Network, Since: "0.1",
-		Text: "The libfabric provider to use between nodes, for example tcp, efa or verbs. Empty selects the best that is available. tcp;msg is tcp whose connections the library makes, with a proof that both ends belong to the job.",
+		Text: "The libfabric provider to use between nodes, for example tcp, efa or verbs. Empty selects the best that is available. tcp is first tcp;msg, whose connections the library makes, with a proof that both ends belong to the job.",
 		set:  func(c *Config, v parsed) { c.Provider = v.text },
 	},
 	{

@@ -177,7 +177,7 @@ func TestDroppedEntries(t *testing.T) {
 			t.Errorf("%d entries were dropped: the page has %d, Refused says %d", n, got, b.Report.Refused())
 		}
 	}
-	const text = "poll: dropped completions that no operation of this PE caused, %d so far (keep strangers off the network of %s)"
+	const text = "poll: refused what came from outside of the job, %d so far (keep strangers off the network of %s)"
 	var want []string
 	for _, n := range []int{1, 2, 5} {
 		want = append(want, fmt.Sprintf(text, n, b.ops.Net.Caps.Domain))

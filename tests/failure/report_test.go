@@ -76,7 +76,7 @@ func TestStopped(t *testing.T) {
 			// The operation, the peer, its address, the NIC, and the progress of both.
 			`PE 0: shmem_long_g has waited \d+ s: for the completion at PE 5; PE 5 is stopped by a signal or a debugger \(process \d+\), ` +
 				`(is in no call of the library that waits \(.* ago\)(, as of \d+\.\d s ago)?, )?has not answered for \d+\.\d s, has 1 operations of 8 bytes under way, \d+ messages posted and \d+ received, \d+ of \d+ units completed, ` +
-				`at [0-9a-f.:\[\]]+ over tcp( by net)? on \S+`,
+				`at [0-9a-f.:\[\]]+ over tcp( by net)?;?(msg)? on \S+`,
 			// The events before, and the question without an answer.
 			`PE 0:   last events with PE 5, times before this report:\n(shmem: PE 0: .*\n)*shmem: PE 0: +-\d+\.\d{3} ms  posted read of 8 bytes, token \d+\n` +
 				`(shmem: PE 0: .*\n)*shmem: PE 0: +-\d+\.\d{3} ms  sent message \d+: how far are you, 56 bytes\n`,

@@ -80,6 +80,13 @@ var fabricDefects = []defect{
 		by:   unit("./runtime/proxy", "^TestNamedTrouble$"), says: `trouble of PE 2, left true: told of \[2\]`,
 	},
 	{
+		id: "fabric/proof-by-default", file: "fabric/ofi/choose.go",
+		was:  "	{\"net\" + connected, ",
+		is:   "	{\"sm2\" + connected, ",
+		user: "with libfabric 1.17 a process of another user takes the place of a PE, by default",
+		by:   unit("./fabric/ofi", "^TestFind$"), says: `got "net eth0 192.0.2.2", want "net;msg eth0 192.0.2.2"`,
+	},
+	{
 		id: "fabric/remainder-of-parts", file: "fabric/rail/post.go",
 		was:  "	if i == n {\n		return m.Len\n	}\n",
 		is:   "",

@@ -220,7 +220,7 @@ func TestRefuse(t *testing.T) {
 		r.Show()
 	}
 	for _, n := range []int{1, 2, 7, 14} {
-		want = append(want, fmt.Sprintf("poll: dropped completions that no operation of this PE caused, %d so far (keep strangers off the network of card0)", n))
+		want = append(want, fmt.Sprintf("poll: refused what came from outside of the job, %d so far (keep strangers off the network of card0)", n))
 	}
 	if !slices.Equal(said, want) {
 		t.Errorf("it said\n%s\nwant\n%s", strings.Join(said, "\n"), strings.Join(want, "\n"))

@@ -43,7 +43,7 @@ func (e *Endpoint) tellDropped() {
 	}
 	e.told = n
 	if e.tell != nil {
-		e.tell(fmt.Errorf("poll: dropped completions that no operation of this PE caused, %d so far (keep strangers off the network of %s)",
+		e.tell(fmt.Errorf("poll: refused what came from outside of the job, %d so far (keep strangers off the network of %s)",
 			n, e.caps.Domain))
 	}
 }
