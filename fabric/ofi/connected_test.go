@@ -354,6 +354,9 @@ func TestLostConnection(t *testing.T) {
 			if lost(s) > 0 {
 				t.Errorf("PE %d loses one that has left: %+v", i, s.came)
 			}
+			if n := s.Strangers(); n > 0 || s.Provider.(*endpoint).links.m.Moving() {
+				t.Errorf("PE %d asks for one that has left, or refused its farewell: %d refused", i, n)
+			}
 		}
 		m := fabric.Send{To: 2, Buf: rest[0].at(0), Len: 8, Desc: rest[0].region.Desc, Token: 9}
 		if err := rest[0].Send(&m); err != fabric.ErrAgain {

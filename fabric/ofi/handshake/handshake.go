@@ -72,10 +72,11 @@ type Answer struct {
 // Word is the purpose of 4 bytes of proof.
 type Word uint8
 
-// The words. Both are from the side that asked or that answered, over the nonces of both.
+// The words. All are from the side that asked or that answered, over the nonces of both.
 const (
 	Confirmed Word = 1 + iota // the side that asked has accepted the answer
 	Leaving                   // a side closes its endpoint
+	Missing                   // the side that answered has not had Confirmed
 )
 
 // The form of both messages: a mark with the version, what it is, the PE of its sender and that of

@@ -8,12 +8,14 @@
 //
 // A handshake has three steps. The side that wants to send asks; the other answers, and keeps the
 // connection without using it; the first verifies the answer, confirms it and uses the connection;
-// the other hears the confirmation and uses it, too. Where both ask, the request of the lower PE
-// goes on and the other is refused. A connection that breaks before it is confirmed is asked for
-// again. When one breaks later, messages may have been lost with it, and neither side knows which. A
-// request finds out whether the peer lives. If it does, both sides lose each other at once. If it
-// does not, the process has ended, and the PE is lost when an operation needs it. A peer that has
-// said that it leaves is not asked.
+// the other hears the confirmation and uses it, too. A side that needs the connection and waits for
+// the confirmation says so after a second, because a word may have been changed on its way; the
+// first then confirms again. Where both ask, the request of the lower PE goes on and the other is
+// refused. A connection that breaks before it is confirmed is asked for again. When one breaks
+// later, messages may have been lost with it, and neither side knows which. A request finds out
+// whether the peer lives. If it does, both sides lose each other at once. If it does not, the
+// process has ended, and the PE is lost when an operation needs it. A peer that has said that it
+// leaves is not asked.
 //
 // A pair takes memory from its first use on. There is no thread here: the caller serialises all
 // calls, and nothing sleeps.

@@ -50,7 +50,8 @@ const (
 	// patience is how long a request may go without an answer before another takes its place. The
 	// peer may be stopped for as long as it likes; but a request can also be lost within libfabric.
 	patience = 10 * time.Second
-	// yield is how long a side that was refused waits for the request of the other side.
+	// yield is how long a side that was refused waits for the request of the other side, and a side
+	// that has accepted for its confirmation.
 	yield = time.Second
 	// attempts is how many requests in a row may fail before the peer is lost. The pause before the
 	// next one doubles.
@@ -81,7 +82,7 @@ type pair struct {
 	number   uint64            // of our last request
 	seen     uint64            // the highest number of the peer's requests
 	failures int               // of our requests in a row
-	until    time.Duration     // in asking and pausing: when another request is due
+	until    time.Duration     // in asking and pausing: when another request is due; in accepted: a word
 	request  handshake.Request // of asking
 	conn     Conn              // of asking, accepted and open
 	ours     bool              // this side has asked for conn
@@ -102,7 +103,7 @@ type Machine struct {
 	pairs  map[libshmem.PE]*pair
 	conns  map[Conn]*pair
 	parts  map[Conn]bool // connections that are to end, and have not yet
-	moving []*pair       // in asking and pausing, or unsaid
+	moving []*pair       // in asking and pausing, in accepted and wanted, or unsaid
 	last   Conn
 }
 
@@ -125,7 +126,7 @@ func (m *Machine) pair(pe libshmem.PE) *pair {
 
 func (m *Machine) become(p *pair, s state) {
 	p.state = s
-	moves := s == asking || s == pausing || p.unsaid
+	moves := s == asking || s == pausing || s == accepted && p.wanted || p.unsaid
 	switch at := slices.Index(m.moving, p); {
 	case moves && at < 0:
 		m.moving = append(m.moving, p)
@@ -159,6 +160,8 @@ func (m *Machine) Want(pe libshmem.PE) {
 	switch p.state {
 	case unasked:
 		m.ask(p)
+	case accepted:
+		m.become(p, accepted) // it waits for the confirmation now
 	case parted:
 		m.lose(p, "it has closed its endpoint, or ended")
 	}
@@ -233,6 +236,10 @@ func (m *Machine) Tick(now time.Duration) {
 			m.ask(p)
 		case p.state == pausing:
 			m.ask(p)
+		case p.state == accepted:
+			// The peer may be stopped. Or the confirmation was changed on its way, and is said again.
+			p.until = m.now + patience
+			_ = m.net.Say(p.conn, handshake.Missing, m.Key.Say(handshake.Missing, m.Me.PE, p.asked, p.answered))
 		}
 	}
 }
@@ -292,6 +299,7 @@ func (m *Machine) refuse(h Handle, v handshake.Verdict, r *handshake.Request, id
 func (m *Machine) accept(p *pair, h Handle, r *handshake.Request, id handshake.ID) {
 	a := handshake.Answer{Verdict: handshake.Accepted, Nonce: handshake.Random[handshake.Nonce]()}
 	p.conn, p.ours, p.asked, p.answered = m.newConn(p), false, r.Nonce, a.Nonce
+	p.until = m.now + yield
 	m.become(p, accepted)
 	if err := m.net.Accept(p.conn, h, m.Key.Reply(a, r, m.Me.ID, id)); err != nil {
 		m.again(p, err.Error())
@@ -415,7 +423,10 @@ func (m *Machine) Heard(pe libshmem.PE, w handshake.Word, proof uint32) {
 	switch {
 	case w == handshake.Leaving:
 		p.left = true
-	case p.state == accepted:
+	case w == handshake.Missing && p.state == open && p.ours:
+		// Without room now, the peer asks again.
+		_ = m.net.Say(p.conn, handshake.Confirmed, m.Key.Say(handshake.Confirmed, m.Me.PE, p.asked, p.answered))
+	case w == handshake.Confirmed && p.state == accepted:
 		m.use(p)
 	}
 }

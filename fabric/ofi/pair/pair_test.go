@@ -91,6 +91,35 @@ func TestOneSide(t *testing.T) {
 	})
 }
 
+// TestChangedWords has words changed on their way, up to some number of them. Both sides come to use
+// their connection all the same, and lose nothing.
+func TestChangedWords(t *testing.T) {
+	again := 0
+	each(t, 2, func(w *world) {
+		w.noise = 1 + w.rng.IntN(3)
+		from := w.ends[w.rng.IntN(2)]
+		to := w.ends[1-from.pe]
+		from.m.Want(to.pe)
+		for range w.rng.IntN(10) {
+			w.step()
+		}
+		if to.using[from.pe] == nil {
+			to.m.Want(from.pe)
+		}
+		w.settle()
+		w.joined(from, to)
+		for _, e := range w.ends {
+			again += int(e.m.Strangers)
+			if len(e.losses) > 0 {
+				w.fatal("PE %d has lost %v", e.pe, e.losses)
+			}
+		}
+	})
+	if again == 0 {
+		t.Error("no word was changed")
+	}
+}
+
 // TestSelf has a PE ask itself. When the connection breaks, both of its ends are closed.
 func TestSelf(t *testing.T) {
 	each(t, 1, func(w *world) {

@@ -25,6 +25,7 @@ type world struct {
 	said   []string // what happened, for failures
 	junk   [][]byte // requests that a stranger has seen
 	errors int      // one of so many calls of Connect and Accept fails; 0: none
+	noise  int      // so many words to come are changed on their way
 }
 
 // link is one connection of the simulated network.
@@ -226,6 +227,10 @@ func (w *world) deliver(h int, i int) {
 	case "reject":
 		e.m.Failed(c, ev.data, "refused")
 	case "word":
+		if w.noise > 0 {
+			w.noise--
+			ev.proof ^= 1 << w.rng.IntN(32)
+		}
 		e.m.Heard(ev.pe, ev.word, ev.proof)
 	case "shut":
 		l.ended[i] = true
