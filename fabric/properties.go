@@ -25,6 +25,7 @@ var Properties = []Property{
 	{"fence", "operations may ask to begin after earlier ones", func(c *Caps) bool { return c.Fence }},
 	{"data", "a write may notify its target, with 4 bytes", func(c *Caps) bool { return c.Data >= 4 }},
 	{"data-source", "4 bytes that come with a write count only from the address of a PE, or never", func(c *Caps) bool { return c.Data < 4 || c.Source }},
+	{"authentication", "a connection is used only when both of its ends have proved that they belong to the job", func(c *Caps) bool { return Authenticates(c.Provider) }},
 	{"atomics", "the network does atomic operations", func(c *Caps) bool { return c.Atomics != 0 }},
 	{"wait", "a thread can sleep until something comes", func(c *Caps) bool { return c.WaitFD }},
 	{"gpu", "NICs reach memory of GPUs", func(c *Caps) bool { return c.GPU }},
@@ -35,6 +36,30 @@ var Properties = []Property{
 func Base(provider string) string {
 	base, _, _ := strings.Cut(provider, ";")
 	return base
+}
+
+// Connected is the end of the name of a provider whose connections this library makes.
+const Connected = ";msg"
+
+// Authenticates reports whether both ends of a provider's connections prove that they belong to the
+// job.
+func Authenticates(provider string) bool { return strings.HasSuffix(provider, Connected) }
+
+// Exposure returns the harm that a provider over sockets lets other processes do, without any right
+// on the PE's host; "": none. docs/guides/safety.md has the rest.
+func Exposure(provider string) string {
+	switch {
+	case !OverSockets(provider) || Authenticates(provider):
+		return ""
+	case ForTests(provider):
+		return "for tests on a host of your own: one packet of any process that reaches it can end the job"
+	}
+	return "other users of a PE's host can take over its traffic"
+}
+
+// ForTests reports whether a provider serves only tests on a host that nobody else uses.
+func ForTests(provider string) bool {
+	return slices.Contains([]string{"udp", "sockets"}, Base(provider))
 }
 
 // OverSockets reports whether a provider uses the system's sockets.

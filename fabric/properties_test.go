@@ -31,9 +31,29 @@ func TestProperties(t *testing.T) {
 		{fabric.Caps{Provider: "net", WriteAfterWrite: true, SendAfterWrite: true, WaitFD: true, Data: 3}, []string{"ordered-writes", "messages-after-writes", "data-source", "wait"}},
 		{fabric.Caps{Provider: "udp;ofi_rxd", Fence: true, Atomics: 1, GPU: true, Rails: 2}, []string{"fence", "data-source", "atomics", "gpu", "several-nics"}},
 		{fabric.Caps{Provider: "sockets", Rails: 1}, []string{"data-source"}},
+		{fabric.Caps{Provider: "net;msg"}, []string{"data-source", "authentication"}},
 	} {
 		if got := of(c.caps); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.caps.Provider, got, c.want)
+		}
+	}
+}
+
+// TestExposure names the providers over which processes of other users reach a job.
+func TestExposure(t *testing.T) {
+	for provider, want := range map[string]struct {
+		harm  string
+		tests bool
+	}{
+		"tcp;msg": {}, "net;msg": {}, "efa": {}, "verbs;ofi_rxm": {}, "shm": {},
+		"tcp":         {harm: "other users of a PE's host can take over its traffic"},
+		"net":         {harm: "other users of a PE's host can take over its traffic"},
+		"tcp;ofi_rxm": {harm: "other users of a PE's host can take over its traffic"},
+		"udp;ofi_rxd": {"for tests on a host of your own: one packet of any process that reaches it can end the job", true},
+		"sockets":     {"for tests on a host of your own: one packet of any process that reaches it can end the job", true},
+	} {
+		if harm, tests := fabric.Exposure(provider), fabric.ForTests(provider); harm != want.harm || tests != want.tests {
+			t.Errorf("%s: %q, for tests %v, want %q, %v", provider, harm, tests, want.harm, want.tests)
 		}
 	}
 }

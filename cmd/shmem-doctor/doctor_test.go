@@ -52,6 +52,14 @@ func TestTaken(t *testing.T) {
 			[]ofi.Offer{{Provider: "tcp", NIC: "lo", Chosen: true}},
 			"-   network: tcp on lo; these answer: tcp: it leads to no other host (bring an interface up for jobs of several hosts)",
 		},
+		{
+			[]ofi.Offer{{Provider: "net;msg", NIC: "eth0", Chosen: true}, {Provider: "net", NIC: "eth0"}},
+			"ok  network: net;msg on eth0; these answer: net;msg, net",
+		},
+		{
+			[]ofi.Offer{{Provider: "net", NIC: "eth0", Chosen: true}},
+			`-   network: net on eth0; these answer: net: other users of a PE's host can take over its traffic (SHMEM_PROVIDER="tcp;msg" keeps them out, with a libfabric that has it)`,
+		},
 	} {
 		if got := lines(networkOf(c.offers)); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"libshmem/fabric"
 	"libshmem/fabric/ofi"
 	"libshmem/runtime/config"
 	"libshmem/runtime/doctor"
@@ -53,21 +54,24 @@ func networkOf(offers []ofi.Offer) []doctor.Finding {
 	var nics []string
 	var provider string
 	var answers []string
-	var fabric string
+	var named string
 	for _, o := range offers {
 		if o.Chosen {
 			provider, nics = o.Provider, append(nics, o.NIC)
 			if provider == "efa" && o.Fabric != "" {
-				fabric = ", fabric " + o.Fabric
+				named = ", fabric " + o.Fabric
 			}
 		}
 		if !slices.Contains(answers, o.Provider) {
 			answers = append(answers, o.Provider)
 		}
 	}
-	text := fmt.Sprintf("%s on %s%s; these answer: %s", provider, strings.Join(nics, ","), fabric, strings.Join(answers, ", "))
+	text := fmt.Sprintf("%s on %s%s; these answer: %s", provider, strings.Join(nics, ","), named, strings.Join(answers, ", "))
 	if slices.Equal(nics, []string{"lo"}) {
 		return []doctor.Finding{doctor.Lack(subject, "bring an interface up for jobs of several hosts", "%s: it leads to no other host", text)}
+	}
+	if harm := fabric.Exposure(provider); harm != "" {
+		return []doctor.Finding{doctor.Lack(subject, `SHMEM_PROVIDER="tcp;msg" keeps them out, with a libfabric that has it`, "%s: %s", text, harm)}
 	}
 	return []doctor.Finding{doctor.Well(subject, "%s", text)}
 }

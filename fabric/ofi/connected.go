@@ -23,7 +23,7 @@ import (
 // connected is the end of the name of a provider whose connections this package makes, over
 // endpoints that libfabric calls FI_EP_MSG. libfabric's own reliable datagrams over sockets connect
 // with any process that names a port.
-const connected = ";msg"
+const connected = fabric.Connected
 
 // connects splits the name of a provider.
 func connects(provider string) (base string, yes bool) { return strings.CutSuffix(provider, connected) }

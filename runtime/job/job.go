@@ -194,6 +194,9 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	}
 	j.Place.BindHelpers()
 	j.Place.BindPE(j.Network.FirstNIC())
+	if j.Me == 0 && j.Network != nil && j.Network.ForTests() {
+		j.log.Say("fabric", config.LogWarn, j.Network.Warning())
+	}
 	if j.Me == 0 && j.Config.Banner() {
 		j.log.Say("pe", config.LogInfo, j.banner())
 		if how := j.Config.Launcher.Binding; how != "" {

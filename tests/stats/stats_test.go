@@ -66,6 +66,23 @@ func TestTables(t *testing.T) {
 		{"SHMEM_REQUIRE=rdma", "-n 2 --hosts 2", []string{`shmem_init: require "rdma" of SHMEM_REQUIRE: with (tcp by )?\S+ on \S+ it does not hold that the NIC moves`}, nil},
 		{"SHMEM_REQUIRE=network", "-n 2", []string{`require "network" of SHMEM_REQUIRE: all PEs share memory`}, nil},
 		{"SHMEM_REQUIRE=data-source", "-n 2 --hosts 2", nil, []string{`require`}},
+		{"SHMEM_REQUIRE=authentication", "-n 2 --hosts 2", nil, []string{`require`, `other users`}},
+		{
+			"SHMEM_REQUIRE=authentication", "-n 2 --hosts 2 -x SHMEM_PROVIDER=tcp;ofi_rxm",
+			[]string{`require "authentication" of SHMEM_REQUIRE: with tcp;ofi_rxm on \S+ it does not hold that a connection is used only when both`}, nil,
+		},
+		{
+			"SHMEM_REQUIRE=authentication", "-n 2 --hosts 2 -x SHMEM_PROVIDER=udp;ofi_rxd",
+			[]string{`require "authentication" of SHMEM_REQUIRE: with udp;ofi_rxd on`}, nil,
+		},
+		{
+			"SHMEM_PROVIDER=udp;ofi_rxd", "-n 2 --hosts 2",
+			[]string{`^shmem: network udp;ofi_rxd on \S+ is for tests on a host of your own: one packet of any process that reaches it can end the job \(SHMEM_PROVIDER=tcp keeps them out\)$`}, nil,
+		},
+		{
+			"SHMEM_PROVIDER=tcp;ofi_rxm", "-n 2 --hosts 2 -x SHMEM_LOG_LEVEL=info",
+			[]string{`; network tcp;ofi_rxm on \S+ \(other users of a PE's host can take over its traffic\)`}, nil,
+		},
 		{
 			"SHMEM_REQUIRE=data-source", "-n 2 --hosts 2 -x SHMEM_CHAOS=2",
 			[]string{`require "data-source" of SHMEM_REQUIRE: with (tcp by )?\S+ on \S+ it does not hold that 4 bytes that come with a write count only from`}, nil,

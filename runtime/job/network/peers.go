@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/runtime/job/rings"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/gpustage"
@@ -137,6 +138,15 @@ func (nw *Network) Provider() string {
 	return providerName(nw.Settings.Provider, nw.Engine.Caps().Provider)
 }
 
+// ForTests reports whether the provider serves only tests on a host that nobody else uses.
+func (nw *Network) ForTests() bool { return fabric.ForTests(nw.Engine.Caps().Provider) }
+
+// Warning says what such a provider is for.
+func (nw *Network) Warning() string {
+	c := nw.Engine.Caps()
+	return fmt.Sprintf("network %s on %s is %s (SHMEM_PROVIDER=tcp keeps them out)", nw.Provider(), c.Domain, fabric.Exposure(c.Provider))
+}
+
 // Text returns what the banner says of the network.
 func (nw *Network) Text() string {
 	c := nw.Engine.Caps()
@@ -154,6 +164,9 @@ func (nw *Network) Text() string {
 		text += fmt.Sprintf(", %d endpoints a PE", len(nw.Engines))
 	}
 	text += nw.Place.Nearness()
+	if harm := fabric.Exposure(c.Provider); harm != "" {
+		text += " (" + harm + ")"
+	}
 	if path := nw.GPUPath(); path != "" {
 		text += ", GPU memory " + path
 	}
