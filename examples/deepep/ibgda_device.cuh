@@ -21,6 +21,15 @@
 #ifndef EXAMPLES_DEEPEP_IBGDA_DEVICE_CUH
 #define EXAMPLES_DEEPEP_IBGDA_DEVICE_CUH
 
+/* DeepEP's kernels get these headers of theirs from the file that this one replaces. */
+#if __has_include("configs.cuh") && __has_include("exception.cuh") && __has_include("utils.cuh")
+// clang-format off: the first is the base of the others
+#include "configs.cuh"
+#include "exception.cuh"
+#include "utils.cuh"
+// clang-format on
+#endif
+
 #include <nvshmem.h>
 #include <nvshmemx.h>
 

@@ -12,6 +12,9 @@
 #include "device/nvshmem_device_macros.h"
 #include "device/nvshmem_coll_defines.cuh"
 #include "device/nvshmem_defines.h"
+/* Programs call the extensions of kernels behind this header alone. */
+#include "device/nvshmemx_coll_defines.cuh"
+#include "device/nvshmemx_defines.h"
 #endif
 
 #endif

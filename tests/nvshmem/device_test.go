@@ -240,10 +240,12 @@ const torchDefines = `#define __CUDA_NO_HALF_OPERATORS__
 #define __CUDA_NO_BFLOAT16_OPERATORS__
 `
 
-// deviceBrings uses what the headers bring without an include of its own, and declares again what
-// the library has.
-const deviceBrings = `#include <nvshmem.h>
+// deviceBrings includes internal headers of NVSHMEM that programs name, uses what the headers bring
+// without an include of its own, and declares again what the library has.
+const deviceBrings = `#include <device_host_transport/nvshmem_common_ibgda.h>
+#include <nvshmem.h>
 #include <nvshmemx.h>
+#include <non_abi/device/threadgroup/nvshmemi_common_device_defines.cuh>
 namespace theirs {
 extern "C" void nvshmem_init();
 extern "C" __device__ void nvshmem_int_p(int *dest, const int value, int pe);
@@ -269,7 +271,8 @@ int main()
 }
 `
 
-// deviceOlder includes another library's shmem.h, whose names the headers must not use.
+// deviceOlder includes another library's shmem.h, whose names the headers must not use, and calls an
+// extension behind nvshmem.h alone.
 const deviceOlder = `typedef void *shmem_team_t;
 typedef struct shmem_ctx *shmem_ctx_t;
 extern "C" int shmem_my_pe(void);
@@ -277,7 +280,6 @@ extern "C" void shmem_int_put(int *dest, const int *source, size_t nelems, long 
 #define SHMEM_TEAM_WORLD ((shmem_team_t)1)
 #define SHMEM_CMP_EQ 7
 #include <nvshmem.h>
-#include <nvshmemx.h>
 __global__ void kernel(int *at)
 {
     nvshmemx_int_put_block(at, at, 1, 0);

@@ -156,4 +156,18 @@ var nvshmemDefects = []defect{
 		user: "threads that count what has come read what has not",
 		by:   job("./tests/examples", "^TestExperts$/^tcp$"), says: `[1-9]\d* had not come when the count said so`,
 	},
+	{
+		id: "nvshmem/extensions-behind-the-first-header", file: "include/nvshmem/nvshmem.h",
+		was:  "#include \"device/nvshmemx_coll_defines.cuh\"\n#include \"device/nvshmemx_defines.h\"\n",
+		is:   "",
+		user: "kernels that include nvshmem.h and call nvshmemx_putmem_signal_nbi_warp, such as those of pplx, do not compile",
+		by:   job("./tests/nvshmem", "^TestDevice$/^older$"), says: `nvshmemx_int_put_block`,
+	},
+	{
+		id: "nvshmem/version-that-nobody-wrote", file: "capi/nvshmem/start.c",
+		was:  "    if (later(attr->version)) {",
+		is:   "    if (attr->version != NVSHMEM_INIT_ATTR_V2_IDENTIFIER) {",
+		user: "nvshmem4py does not begin: its attributes are whatever was in memory",
+		by:   job("./tests/nvshmem", "^TestWithoutVersion$"), says: `attributes of version 0x0`,
+	},
 }
