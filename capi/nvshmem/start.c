@@ -24,13 +24,12 @@ void *nvshmemi_align(size_t alignment, size_t size)
     return shmem_align(alignment, size);
 }
 
-static bool known(int version)
-{
-    return version == NVSHMEM_INIT_ATTR_V1_IDENTIFIER || version == NVSHMEM_INIT_ATTR_V2_IDENTIFIER;
-}
-
-/* A version has a number in the upper half and the bytes of the struct in the lower one. One that
- * is neither known nor looks like that is what was in memory. */
+/*
+ * A version has a number in the upper half and the bytes of the struct in the lower one. Programs
+ * leave it to chance: torch's attributes are not initialised, those of nvshmem4py are memory of
+ * numpy. NVIDIA's library takes them. Only a version that can be that of a later release is
+ * refused, since its struct may lay out differently what is read here.
+ */
 static bool later(int version)
 {
     int number = version >> 16, size = version & 0xffff;
@@ -109,15 +108,13 @@ int nvshmemi_hostlib_init_attr(unsigned int flags, const nvshmemx_init_attr_t *a
                         "the flags need)\n");
         return NVSHMEMX_ERROR_INVALID_VALUE;
     }
-    if (!known(attr->version)) {
+    if (later(attr->version)) {
         fprintf(stderr,
                 "shmem: nvshmemx_init_attr: attributes of version %#x, the library has %#x and %#x "
-                "(%s)\n",
+                "(the program's headers are newer than the library: compile it against those of "
+                "this one)\n",
                 (unsigned)attr->version, (unsigned)NVSHMEM_INIT_ATTR_V1_IDENTIFIER,
-                (unsigned)NVSHMEM_INIT_ATTR_V2_IDENTIFIER,
-                later(attr->version) ? "the program's headers are newer than the library: compile "
-                                       "it against those of this one"
-                                     : "begin with NVSHMEMX_INIT_ATTR_INITIALIZER");
+                (unsigned)NVSHMEM_INIT_ATTR_V2_IDENTIFIER);
         return NVSHMEMX_ERROR_INVALID_VALUE;
     }
     if (flags == NVSHMEMX_INIT_WITH_MPI_COMM) {
@@ -131,15 +128,8 @@ int nvshmemi_hostlib_init_attr(unsigned int flags, const nvshmemx_init_attr_t *a
     return shmemx_init_attr(SHMEMX_INIT_WITH_UNIQUEID, &a);
 }
 
-/* Attributes are often not initialised: a version that is none is written here. */
 int nvshmemi_init_attr(unsigned int flags, nvshmemx_init_attr_t *attr)
 {
-    if (attr != NULL && !known(attr->version) && !later(attr->version)) {
-        const nvshmemx_init_attr_t plain = NVSHMEMX_INIT_ATTR_INITIALIZER;
-        attr->version = plain.version;
-        attr->args.version = plain.args.version;
-        attr->args.uid_args.version = plain.args.uid_args.version;
-    }
     return nvshmemi_hostlib_init_attr(flags, attr);
 }
 
