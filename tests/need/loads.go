@@ -48,6 +48,7 @@ var loads = map[string]load{
 	"pair":           {1_000, 100_000, "seeds for each search of the orders in which two or three endpoints connect (fabric/ofi/pair)"},
 	"requests":       {540, 10_800, "connection requests of a stranger, before, while and after PEs connect (fabric/ofi, TestForeignRequests)"},
 	"connections":    {20, 1_000, "endpoints of a process that connect with one (fabric/ofi, TestManyConnections)"},
+	"wire":           {20, 5_000, "changes of a bit on the wire, in handshakes and in what goes by a connection (fabric/ofi, TestChangedHandshake and TestChangedBytes)"},
 	"PEs":            {100, 1000, "PEs of a job on a simulated network (runtime/proxy, TestSimScale)"},
 }
 

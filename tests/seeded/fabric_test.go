@@ -192,6 +192,20 @@ var fabricDefects = []defect{
 		by:   unit("./fabric/ofi/pair", "^TestChangedWords$"), says: `it does not end|PE 0 uses 0x\w+ and PE 1 uses 0x\w+`,
 	},
 	{
+		id: "fabric/harm-untold", file: "fabric/properties.go",
+		was:  "case !OverSockets(provider) || Authenticates(provider):",
+		is:   "case !ForTests(provider):",
+		user: "nobody is told that other users of a host can take over the traffic of a job over net",
+		by:   unit("./fabric", "^TestExposure$"), says: `net: "", for tests false, want "other users`,
+	},
+	{
+		id: "fabric/authentication-everywhere", file: "fabric/properties.go",
+		was:  "{ return Authenticates(c.Provider) }",
+		is:   "{ return OverSockets(c.Provider) }",
+		user: "SHMEM_REQUIRE=authentication lets a job run over net",
+		by:   unit("./fabric", "^TestProperties$"), says: `net: \[.*authentication`,
+	},
+	{
 		id: "fabric/injected-and-refused-late", file: "fabric/chaos/end.go",
 		was:  "		if h.send.Inject {\n",
 		is:   "		if false {\n",
