@@ -229,7 +229,7 @@ func takeNvshmem(env map[string]string) (map[string][]nvshmemSetting, []Warning)
 		}
 	}
 	for name, text := range env {
-		if text != "" && strings.HasPrefix(name, nvshmemPrefix) && !known[name] && !forBuilds(name) {
+		if text != "" && strings.HasPrefix(name, nvshmemPrefix) && !known[name] && !forOthers(name) {
 			warnings = append(warnings, Warning{name, fmt.Sprintf(
 				"read setting %s: NVSHMEM has no such variable, it is ignored (the nearest name is %s; nvshmem-info -a lists all)",
 				name, nearestOf(name, func(yield func(string) bool) {
@@ -244,15 +244,21 @@ func takeNvshmem(env map[string]string) (map[string][]nvshmemSetting, []Warning)
 	return out, warnings
 }
 
-// forBuilds: build files of NVSHMEM and of its programs have names that begin as its settings do,
-// for paths and for build options.
-func forBuilds(name string) bool {
-	for _, end := range []string{"_HOME", "_DIR", "_ROOT", "_PREFIX", "_PATH", "_INCLUDE", "_INC", "_LIB", "_LIBDIR", "_LIBS", "_SRC", "_SUPPORT", "_VERSION"} {
+// forOthers reports whether a name belongs to build files of NVSHMEM and its programs, for paths and
+// build options, or is read by the programs of NVSHMEM's own suites. These begin as settings do; the
+// other names of the suites begin with NVSHMEMTEST_.
+func forOthers(name string) bool {
+	for _, end := range []string{"_HOME", "_DIR", "_ROOT", "_PREFIX", "_PATH", "_INCLUDE", "_INC", "_LIB", "_LIBDIR", "_LIBS", "_SRC", "_SUPPORT", "_VERSION", "_INSTALL"} {
 		if strings.HasSuffix(name, end) {
 			return true
 		}
 	}
-	return strings.HasPrefix(name, nvshmemPrefix+"BUILD_") || strings.HasPrefix(name, nvshmemPrefix+"USE_")
+	for _, begin := range []string{"BUILD_", "USE_", "PERF_", "PERFTEST_", "TEST_"} {
+		if strings.HasPrefix(name, nvshmemPrefix+begin) {
+			return true
+		}
+	}
+	return name == nvshmemPrefix+"MACHINE_READABLE_OUTPUT"
 }
 
 // maxMemory has no setting of the library's: heaps of its own programs have one size.

@@ -3,6 +3,13 @@ package seeded
 // NVSHMEM: differences in meaning, which a change of names alone gets wrong.
 var nvshmemDefects = []defect{
 	{
+		id: "nvshmem/names-of-its-suites", file: "runtime/config/nvshmem.go",
+		was:  "	return name == nvshmemPrefix+\"MACHINE_READABLE_OUTPUT\"\n",
+		is:   "	return false\n",
+		user: "each PE of NVSHMEM's perftest warns of the variable that selects the form of its output",
+		by:   unit("./runtime/config", "^TestNvshmemWarnings$"), says: `NVSHMEM_MACHINE_READABLE_OUTPUT: NVSHMEM has no such variable`,
+	},
+	{
 		id: "nvshmem/remedy-of-the-core", file: "capi/front/error.c",
 		was:  `error[n - 1] == ')' ? "" :`,
 		is:   `error[n - 1] == '(' ? "" :`,
