@@ -318,9 +318,10 @@ type Near struct {
 	Tail    uint64 // the tail that producers saw last; the holder of poller writes it
 	_       [24]byte
 	Poller  uint32 // 1: a producer reads the proxy's tail for all that wait
-	_       [4]byte
-	Quieted uint64 // position below which all was complete at the last quiet; producers keep it
-	_       [80]byte
+	Noting  uint32 // 1: the quiet of a producer has a position in noted
+	Quieted uint64 // position below which all was complete at the last quiet; the holder of noting writes it
+	Noted   uint64 // position below which all will be complete when the quiet of the holder of noting is; it alone reads and writes it
+	_       [72]byte
 }
 
 var (
@@ -328,7 +329,9 @@ var (
 	_ [0]byte   = [unsafe.Offsetof(Near{}.Head)]byte{}
 	_ [128]byte = [unsafe.Offsetof(Near{}.Tail)]byte{}
 	_ [160]byte = [unsafe.Offsetof(Near{}.Poller)]byte{}
+	_ [164]byte = [unsafe.Offsetof(Near{}.Noting)]byte{}
 	_ [168]byte = [unsafe.Offsetof(Near{}.Quieted)]byte{}
+	_ [176]byte = [unsafe.Offsetof(Near{}.Noted)]byte{}
 )
 
 // Desc is struct shmemi_ring. Where a ring is. It does not change once producers have it.

@@ -126,7 +126,9 @@ var Structs = []Struct{
 		{Name: "head", Type: "u64", Doc: "next position to be taken; producers add to it"},
 		{Name: "tail", Type: "u64", Doc: "the tail that producers saw last; the holder of poller writes it", At: 128},
 		{Name: "poller", Type: "u32", Doc: "1: a producer reads the proxy's tail for all that wait", At: 160},
-		{Name: "quieted", Type: "u64", Doc: "position below which all was complete at the last quiet; producers keep it", At: 168},
+		{Name: "noting", Type: "u32", Doc: "1: the quiet of a producer has a position in noted"},
+		{Name: "quieted", Type: "u64", Doc: "position below which all was complete at the last quiet; the holder of noting writes it", At: 168},
+		{Name: "noted", Type: "u64", Doc: "position below which all will be complete when the quiet of the holder of noting is; it alone reads and writes it"},
 	}},
 	{Name: "ring", Go: "Desc", Size: 64, Doc: "Where a ring is. It does not change once producers have it.", Members: []Member{
 		{Name: "slots", Type: "ptr", Doc: "the slots"},

@@ -40,27 +40,60 @@ SHMEMI_D int shmemi_pushed(const struct shmemi_device_image *image)
 #define SHMEMI_QUIETED 64
 
 /*
- * Completes the operations in the rings, if there are any, and notes for each ring how far. The
- * heads are read before the proxy is asked: operations that are pushed meanwhile are not covered.
+ * Notes how far each ring is, before the proxy is asked: operations that are pushed meanwhile are
+ * not covered. Returns a bit for each ring that has such a note. The note of a ring is in its near
+ * memory, and belongs to one quiet at a time: an array of them in each thread took 512 bytes of
+ * stack. A ring without a note asks the proxy once more at the next quiet. The position is read
+ * behind the claim, so that notes of a ring only grow. mine gets the quiet itself, so it is never
+ * up to date.
  */
+SHMEMI_COLD uint64_t shmemi_note_heads(const struct shmemi_ring *rings, uint32_t count,
+                                       uint32_t mine)
+{
+    uint64_t noted = 0;
+#pragma unroll 1
+    for (uint32_t i = 0; i < count && count <= SHMEMI_QUIETED; i++) {
+        struct shmemi_ring_near *near = shmemi_near_of(&rings[i]);
+        if ((i != mine && shmemi_load_near(&near->head) == shmemi_load_near(&near->quieted)) ||
+            shmemi_claim_near(&near->noting, 1) != 0)
+            continue;
+        shmemi_store_near(&near->noted, shmemi_load_near(&near->head));
+        noted |= (uint64_t)1 << i;
+    }
+    return noted;
+}
+
+/*
+ * After a quiet: all below the notes is complete. The quiet itself is, too, if it is the next
+ * operation in its ring.
+ */
+SHMEMI_COLD void shmemi_note_quieted(const struct shmemi_ring *rings, uint64_t noted, uint32_t mine)
+{
+    shmemi_fence_system();
+#pragma unroll 1
+    for (uint32_t i = 0; noted >> i != 0 && i < SHMEMI_QUIETED; i++) {
+        struct shmemi_ring_near *near = shmemi_near_of(&rings[i]);
+        if ((noted >> i & 1) == 0)
+            continue;
+        uint64_t position = shmemi_load_near(&near->noted);
+        if (i == mine && shmemi_load_near(&near->head) == position + 1)
+            position++;
+        shmemi_store_near(&near->quieted, position);
+        shmemi_release_claim(&near->noting, 1);
+    }
+}
+
+/* Completes the operations in the rings, if there are any. */
 SHMEMI_COLD void shmemi_quiet_rings(const struct shmemi_device_image *image)
 {
     if (!shmemi_pushed(image))
         return;
     const struct shmemi_ring *rings = (const struct shmemi_ring *)image->job.rings;
     uint32_t count = image->job.ring_count, mine = shmemi_own_ring(image);
-    uint64_t heads[SHMEMI_QUIETED];
-    for (uint32_t i = 0; i < count && i < SHMEMI_QUIETED; i++)
-        heads[i] = shmemi_load_near(&shmemi_near_of(&rings[i])->head);
+    uint64_t noted = shmemi_note_heads(rings, count, mine);
     if (shmemi_ring_quiet(rings, count, mine, 0) != 0)
         shmemi_end();
-    /* The quiet itself is complete, too, if it is the next operation in its ring. */
-    if (mine < SHMEMI_QUIETED &&
-        shmemi_load_near(&shmemi_near_of(&rings[mine])->head) == heads[mine] + 1)
-        heads[mine]++;
-    shmemi_fence_system();
-    for (uint32_t i = 0; i < count && count <= SHMEMI_QUIETED; i++)
-        shmemi_store_near(&shmemi_near_of(&rings[i])->quieted, heads[i]);
+    shmemi_note_quieted(rings, noted, mine);
 }
 
 /* Orders the operations pushed before, into any ring, before the ones pushed next. */

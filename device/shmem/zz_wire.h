@@ -199,15 +199,18 @@ struct shmemi_ring_near {
     uint64_t tail; /* the tail that producers saw last; the holder of poller writes it */
     unsigned char pad2[24];
     uint32_t poller; /* 1: a producer reads the proxy's tail for all that wait */
-    unsigned char pad3[4];
-    uint64_t quieted; /* position below which all was complete at the last quiet; producers keep it */
-    unsigned char pad4[80];
+    uint32_t noting; /* 1: the quiet of a producer has a position in noted */
+    uint64_t quieted; /* position below which all was complete at the last quiet; the holder of noting writes it */
+    uint64_t noted; /* position below which all will be complete when the quiet of the holder of noting is; it alone reads and writes it */
+    unsigned char pad3[72];
 };
 SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_ring_near) == 256, sizeof_ring_near);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_near, head) == 0, ring_near_head);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_near, tail) == 128, ring_near_tail);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_near, poller) == 160, ring_near_poller);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_near, noting) == 164, ring_near_noting);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_near, quieted) == 168, ring_near_quieted);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_near, noted) == 176, ring_near_noted);
 
 /* Where a ring is. It does not change once producers have it. */
 struct shmemi_ring {

@@ -2,5 +2,5 @@
 
 package fastpath
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xfee55f34d5114ac4
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xb74483215bcc0128
 import "C"
