@@ -56,26 +56,43 @@ template <int KIND, class T> SHMEMI_D T shmemi_atom(void *at, T v, T cond)
     return old;
 }
 
-/* The same by the ring, for 4 or 8 bytes. It does not wait for operations without a result. */
-SHMEMI_COLD uint64_t shmemi_atom_ring(const struct shmemi_device_image *image, uint32_t kind,
-                                      uint64_t at, uint32_t bytes, uint64_t v, uint64_t cond,
-                                      int pe)
+/* Pushes an operation with a result, for 4 or 8 bytes, and waits for it. */
+SHMEMI_COLD uint64_t shmemi_ask_packed(struct shmemi_question *q, uint32_t kind, uint64_t at,
+                                       uint32_t bytes, uint64_t v, uint64_t cond, int pe)
+{
+    struct shmemi_words words =
+        shmemi_pack_amo_wide((uint32_t)pe, 0, at, kind, bytes == 8 ? 3 : 2, v, cond, 1, q->place);
+    return shmemi_ask(q, &words, SHMEMI_SLOTS_AMO_WIDE);
+}
+
+/* The same by the ring, for 4 or 8 bytes, where the kind has a result. */
+SHMEMI_D uint64_t shmemi_ask_atom(const struct shmemi_device_image *image, uint32_t kind,
+                                  uint64_t at, uint32_t bytes, uint64_t v, uint64_t cond, int pe)
+{
+    struct shmemi_question q;
+    shmemi_expect(image, pe, &q);
+    return shmemi_ask_packed(&q, kind, at, bytes, v, cond, pe);
+}
+
+/* Where it has none, the thread does not wait. A value that fits rides in one slot. */
+SHMEMI_COLD void shmemi_send_atom(const struct shmemi_device_image *image, uint32_t kind,
+                                  uint64_t at, uint32_t bytes, uint64_t v, int pe)
 {
     uint32_t width = bytes == 8 ? 3 : 2;
-    if (kind >= SHMEMI_KIND_SWAP) {
-        struct shmemi_answer answer = shmemi_expect(image, pe);
-        struct shmemi_words words =
-            shmemi_pack_amo_wide((uint32_t)pe, 0, at, kind, width, v, cond, 1, answer.place);
-        return shmemi_ask(&answer, &words, SHMEMI_SLOTS_AMO_WIDE);
-    }
-    if (bytes == 4 || (uint64_t)(int64_t)(int32_t)v == v) {
-        struct shmemi_words words = shmemi_pack_amo((uint32_t)pe, 0, at, kind, width, (uint32_t)v);
-        shmemi_send(image, pe, &words, SHMEMI_SLOTS_AMO);
-    } else {
-        struct shmemi_words words =
-            shmemi_pack_amo_wide((uint32_t)pe, 0, at, kind, width, v, 0, 0, 0);
-        shmemi_send(image, pe, &words, SHMEMI_SLOTS_AMO_WIDE);
-    }
+    int narrow = bytes == 4 || (uint64_t)(int64_t)(int32_t)v == v;
+    struct shmemi_words words =
+        narrow ? shmemi_pack_amo((uint32_t)pe, 0, at, kind, width, (uint32_t)v)
+               : shmemi_pack_amo_wide((uint32_t)pe, 0, at, kind, width, v, 0, 0, 0);
+    shmemi_send(image, pe, &words, narrow ? SHMEMI_SLOTS_AMO : SHMEMI_SLOTS_AMO_WIDE);
+}
+
+template <int KIND>
+SHMEMI_D uint64_t shmemi_atom_ring(const struct shmemi_device_image *image, uint64_t at,
+                                   uint32_t bytes, uint64_t v, uint64_t cond, int pe)
+{
+    if (KIND >= SHMEMI_KIND_SWAP)
+        return shmemi_ask_atom(image, KIND, at, bytes, v, cond, pe);
+    shmemi_send_atom(image, KIND, at, bytes, v, pe);
     return 0;
 }
 
@@ -91,7 +108,7 @@ SHMEMI_D T shmemi_amo(const struct shmemi_device_image *image, uint32_t call, co
         old = shmemi_atom<KIND, bits>(at, v, c);
     else
         old =
-            (bits)shmemi_atom_ring(image, KIND, shmemi_offset(image, object), sizeof(T), v, c, pe);
+            (bits)shmemi_atom_ring<KIND>(image, shmemi_offset(image, object), sizeof(T), v, c, pe);
     return shmemi_as<T>(old);
 }
 
@@ -119,7 +136,7 @@ SHMEMI_D T shmemi_update_ring(const struct shmemi_device_image *image, uint64_t 
     bits old = (bits)shmemi_ask_element(image, at, sizeof(T), pe);
     for (;;) {
         bits next = shmemi_as<bits>(THEN::template apply<T>(shmemi_as<T>(old), value));
-        bits seen = (bits)shmemi_atom_ring(image, SHMEMI_KIND_CSWAP, at, sizeof(T), next, old, pe);
+        bits seen = (bits)shmemi_ask_atom(image, SHMEMI_KIND_CSWAP, at, sizeof(T), next, old, pe);
         if (seen == old)
             return shmemi_as<T>(old);
         old = seen;
@@ -164,7 +181,7 @@ SHMEMI_D H shmemi_update_half(const struct shmemi_device_image *image, uint64_t 
         uint16_t next = shmemi_as<uint16_t>(THEN::template apply<H>(had, value));
         uint32_t changed = (old & ~mask) | (uint32_t)next << shift;
         uint32_t seen =
-            (uint32_t)shmemi_atom_ring(image, SHMEMI_KIND_CSWAP, word, 4, changed, old, pe);
+            (uint32_t)shmemi_ask_atom(image, SHMEMI_KIND_CSWAP, word, 4, changed, old, pe);
         if (seen == old)
             return had;
         old = seen;

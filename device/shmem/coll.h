@@ -27,7 +27,7 @@ SHMEMI_COLD void shmemi_send_all(const struct shmemi_device_image *image,
         const char *from = source + (BLOCKS ? (uint64_t)rank * bytes : 0);
         char *to = shmemi_direct(image, dest, pe);
         if (to == NULL && leader)
-            shmemi_put_signal_ring(image, dest, from, bytes, flag, step, SHMEMI_SIGNAL_SET, pe, 0);
+            shmemi_put_signal_ring<0>(image, dest, from, bytes, flag, step, SHMEMI_SIGNAL_SET, pe);
         else if (to != NULL && to != from && (SELF || rank != me))
             shmemi_copy<SCOPE, 0>(to, from, bytes);
     }

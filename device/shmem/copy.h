@@ -18,27 +18,40 @@ template <class W, int FAR> SHMEMI_D void shmemi_load_bulk(const void *at, W *v)
         shmemi_move<W>::load(at, v);
 }
 
-/* Element i, i + step, ... of n, both sides aligned; four under way at once. */
-template <class W, int FAR>
-SHMEMI_D void shmemi_copy_words(char *to, const char *from, uint64_t n, uint32_t i0, uint32_t step)
+template <class W, int FAR> SHMEMI_D void shmemi_copy_word(char *to, const char *from)
 {
-    uint64_t i = i0;
-    W v[4];
-#pragma unroll 1
-    for (; i + 3 * (uint64_t)step < n; i += 4 * (uint64_t)step) {
-#pragma unroll
-        for (uint32_t k = 0; k < 4; k++)
-            shmemi_load_bulk<W, FAR>(from + (i + k * (uint64_t)step) * sizeof(W), &v[k]);
-#pragma unroll
-        for (uint32_t k = 0; k < 4; k++)
-            shmemi_move<W>::store(to + (i + k * (uint64_t)step) * sizeof(W), v[k]);
-    }
-#pragma unroll 1
-    for (; i < n; i += step) {
-        shmemi_load_bulk<W, FAR>(from + i * sizeof(W), &v[0]);
-        shmemi_move<W>::store(to + i * sizeof(W), v[0]);
-    }
+    W v;
+    shmemi_load_bulk<W, FAR>(from, &v);
+    shmemi_move<W>::store(to, v);
 }
+
+/*
+ * Words rank, rank + size, ... of so many bytes, both sides aligned; two under way at once. It
+ * counts by the address of the source: indices of 64 bits took more registers.
+ */
+template <class W, int FAR>
+SHMEMI_D void shmemi_copy_words(char *to, const char *from, uint64_t bytes, uint32_t rank,
+                                uint32_t size)
+{
+    const char *end = from + bytes;
+    const uint32_t step = size * (uint32_t)sizeof(W);
+    from += rank * (uint32_t)sizeof(W);
+    to += rank * (uint32_t)sizeof(W);
+    W v[2];
+#pragma unroll 1
+    for (; from + step < end; from += 2 * step, to += 2 * step) {
+        shmemi_load_bulk<W, FAR>(from, &v[0]);
+        shmemi_load_bulk<W, FAR>(from + step, &v[1]);
+        shmemi_move<W>::store(to, v[0]);
+        shmemi_move<W>::store(to + step, v[1]);
+    }
+#pragma unroll 1
+    for (; from < end; from += step, to += step)
+        shmemi_copy_word<W, FAR>(to, from);
+}
+
+/* The most bytes of a copy by 16-byte words whose number has 32 bits, and more than any GPU has. */
+#define SHMEMI_MOST_WIDE ((uint64_t)1 << 35)
 
 /* The largest power of two, up to 16, that divides all values that were or-ed together. */
 SHMEMI_D uint32_t shmemi_alignment(uint64_t bits)
@@ -48,51 +61,84 @@ SHMEMI_D uint32_t shmemi_alignment(uint64_t bits)
 
 /* Copies by words of width bytes, at most 8. */
 template <int FAR>
-SHMEMI_D void shmemi_copy_by(uint32_t width, char *to, const char *from, uint64_t bytes,
-                             uint32_t rank, uint32_t size)
+SHMEMI_COLD void shmemi_copy_by(uint32_t width, char *to, const char *from, uint64_t bytes,
+                                uint32_t rank, uint32_t size)
 {
     switch (width) {
     case 1:
         shmemi_copy_words<uint8_t, FAR>(to, from, bytes, rank, size);
         break;
     case 2:
-        shmemi_copy_words<uint16_t, FAR>(to, from, bytes / 2, rank, size);
+        shmemi_copy_words<uint16_t, FAR>(to, from, bytes, rank, size);
         break;
     case 4:
-        shmemi_copy_words<uint32_t, FAR>(to, from, bytes / 4, rank, size);
+        shmemi_copy_words<uint32_t, FAR>(to, from, bytes, rank, size);
         break;
     default:
-        shmemi_copy_words<uint64_t, FAR>(to, from, bytes / 8, rank, size);
+        shmemi_copy_words<uint64_t, FAR>(to, from, bytes, rank, size);
     }
 }
 
+template <int FAR> SHMEMI_D void shmemi_copy_element(uint32_t width, char *to, const char *from)
+{
+    switch (width) {
+    case 1:
+        shmemi_copy_word<uint8_t, FAR>(to, from);
+        break;
+    case 2:
+        shmemi_copy_word<uint16_t, FAR>(to, from);
+        break;
+    case 4:
+        shmemi_copy_word<uint32_t, FAR>(to, from);
+        break;
+    default:
+        shmemi_copy_word<uint64_t, FAR>(to, from);
+    }
+}
+
+/* The part of a copy between its ends: so many bytes behind so many, in words of this width. */
+struct shmemi_middle {
+    uint64_t bytes;
+    uint32_t head, width;
+};
+
+/* The middle is aligned for the widest words that both sides allow. */
+SHMEMI_D struct shmemi_middle shmemi_middle_of(const char *to, const char *from, uint64_t bytes)
+{
+    uint32_t wide = shmemi_alignment((uint64_t)(uintptr_t)to ^ (uint64_t)(uintptr_t)from);
+    uint32_t head = (0 - (uint32_t)(uintptr_t)to) & (wide - 1);
+    head = head < bytes ? head : (uint32_t)bytes;
+    struct shmemi_middle m = {(bytes - head) & ~(uint64_t)(wide - 1), head, wide};
+    return m;
+}
+
 /*
- * Copies at any alignment. The ends are copied in the largest unit that divides both addresses and
- * the length, so that no reader ever sees half of an element; the middle is copied in the widest
- * words that both sides allow. One function for all scopes and not inlined: such copies need not be
- * fast, and the code of a kernel stays small.
+ * Copies the ends in the largest unit that divides both addresses and the length, so that no reader
+ * ever sees half of an element.
  */
+template <int FAR>
+SHMEMI_COLD struct shmemi_middle shmemi_copy_ends(char *to, const char *from, uint64_t bytes,
+                                                  uint32_t rank, uint32_t size)
+{
+    struct shmemi_middle m = shmemi_middle_of(to, from, bytes);
+    uint32_t unit = shmemi_alignment((uint64_t)(uintptr_t)to | (uint64_t)(uintptr_t)from | bytes);
+    uint32_t ends = (uint32_t)(bytes - m.bytes);
+#pragma unroll 1
+    for (uint32_t i = rank * unit; i < ends; i += size * unit) {
+        uint64_t at = i < m.head ? i : i + m.bytes;
+        shmemi_copy_element<FAR>(unit, to + at, from + at);
+    }
+    return m;
+}
+
+/* Copies at any alignment, by words of up to 8 bytes. */
 template <int FAR>
 SHMEMI_COLD void shmemi_copy_ragged(char *to, const char *from, uint64_t bytes, uint32_t rank,
                                     uint32_t size)
 {
-    uint64_t a = (uint64_t)(uintptr_t)to, b = (uint64_t)(uintptr_t)from;
-    uint32_t unit = shmemi_alignment(a | b | bytes), wide = shmemi_alignment(a ^ b);
-    if (unit == bytes) {
-        if (rank == 0)
-            shmemi_copy_by<FAR>(unit, to, from, bytes, 0, 1);
-        return;
-    }
-    uint64_t head = (0 - a) & (wide - 1);
-    head = head < bytes ? head : bytes;
-    uint64_t middle = (bytes - head) & ~(uint64_t)(wide - 1);
-    uint64_t rest = head + middle;
-    shmemi_copy_by<FAR>(unit, to, from, head, rank, size);
-    if (wide == 16)
-        shmemi_copy_words<shmemi_wide, FAR>(to + head, from + head, middle / 16, rank, size);
-    else
-        shmemi_copy_by<FAR>(wide, to + head, from + head, middle, rank, size);
-    shmemi_copy_by<FAR>(unit, to + rest, from + rest, bytes - rest, rank, size);
+    struct shmemi_middle m = shmemi_middle_of(to, from, bytes);
+    shmemi_copy_by<FAR>(m.width, to + m.head, from + m.head, m.bytes, rank, size);
+    (void)shmemi_copy_ends<FAR>(to, from, bytes, rank, size);
 }
 
 /*
@@ -142,15 +188,27 @@ SHMEMI_D uint32_t shmemi_not_wide(const void *to, const void *from, uint64_t byt
            (uint32_t)(bytes >> 32);
 }
 
-/* Each thread of the scope copies its part. The threads do not meet. */
+/*
+ * Each thread of the scope copies its part. The threads do not meet. FAR: from a peer's memory. The
+ * loop for words of 16 bytes is inlined: a function has 32 registers that need not be saved, too
+ * few for a batch. Other alignments need not be fast, and their functions keep kernels small.
+ */
 template <class SCOPE, int FAR>
-SHMEMI_D void shmemi_copy_part(void *to, const void *from, uint64_t bytes)
+SHMEMI_D void shmemi_copy(void *to, const void *from, uint64_t bytes)
 {
-    if (__builtin_expect(shmemi_not_wide(to, from, bytes) == 0, 1))
-        shmemi_copy_wide<SCOPE, FAR>((char *)to, (const char *)from, (uint32_t)bytes / 16);
-    else
-        shmemi_copy_ragged<FAR>((char *)to, (const char *)from, bytes, SCOPE::rank(),
-                                SCOPE::size());
+    char *t = (char *)to;
+    const char *f = (const char *)from;
+    if (__builtin_expect(shmemi_not_wide(to, from, bytes) != 0, 0)) {
+        struct shmemi_middle m = shmemi_copy_ends<FAR>(t, f, bytes, SCOPE::rank(), SCOPE::size());
+        t += m.head;
+        f += m.head;
+        bytes = m.bytes;
+        if (m.width < 16 || bytes >= SHMEMI_MOST_WIDE) {
+            shmemi_copy_by<FAR>(m.width, t, f, bytes, SCOPE::rank(), SCOPE::size());
+            return;
+        }
+    }
+    shmemi_copy_wide<SCOPE, FAR>(t, f, (uint32_t)(bytes / 16));
 }
 
 /*
@@ -163,29 +221,10 @@ template <class SCOPE>
 SHMEMI_D int shmemi_idle(const struct shmemi_device_image *image, const void *to, const void *from,
                          uint64_t bytes)
 {
-    if (!SCOPE::inlined || image->job.ring_count != 0)
+    if (!SCOPE::crowd || image->job.ring_count != 0)
         return 0;
     uint64_t unit = shmemi_not_wide(to, from, bytes) == 0 ? 16 : 1;
     return SCOPE::rank() != 0 && SCOPE::rank() * unit >= bytes;
-}
-
-template <class SCOPE, int FAR>
-SHMEMI_COLD void shmemi_copy_call(void *to, const void *from, uint64_t bytes)
-{
-    shmemi_copy_part<SCOPE, FAR>(to, from, bytes);
-}
-
-/*
- * Copies; FAR when the source is a peer's. A block copies a few KiB so fast that a function call
- * would count, so that copy is inlined; the copies of other scopes are not, to keep kernels small.
- */
-template <class SCOPE, int FAR>
-SHMEMI_D void shmemi_copy(void *to, const void *from, uint64_t bytes)
-{
-    if (SCOPE::inlined)
-        shmemi_copy_part<SCOPE, FAR>(to, from, bytes);
-    else
-        shmemi_copy_call<SCOPE, FAR>(to, from, bytes);
 }
 
 #endif

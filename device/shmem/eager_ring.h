@@ -79,7 +79,7 @@ SHMEMI_COLD void shmemi_eager_send_ring(const struct shmemi_device_image *image,
     SCOPE::meet();
     if (SCOPE::rank() == 0) {
         if (counted)
-            shmemi_put_notify_ring(image, place, bytes, n, counter, pe, 0);
+            shmemi_put_notify_ring<0>(image, place, bytes, n, counter, pe);
         else
             shmemi_put_range(image, place, bytes, n, pe);
         shmemi_eager_give_buffer(buffer);
@@ -100,8 +100,8 @@ SHMEMI_COLD void shmemi_eager_signals_ring(const struct shmemi_device_image *ima
             image, call, (uint64_t *)(place + shmemi_eager_signal_at(0, nbytes, tile)), signal, pe);
     shmemi_fence(image, call);
     if (tile == SHMEMI_EAGER_NOTIFY) {
-        shmemi_put_notify_ring(image, NULL, NULL, 0, shmemi_eager_counter(image, call, &e, slot),
-                               pe, 0);
+        shmemi_put_notify_ring<0>(image, NULL, NULL, 0, shmemi_eager_counter(image, call, &e, slot),
+                                  pe);
         return;
     }
     for (uint32_t k = 0; k < shmemi_eager_tiles(nbytes, tile); k++)

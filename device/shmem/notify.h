@@ -43,19 +43,18 @@ SHMEMI_D uint64_t *shmemi_counter(const struct shmemi_device_image *image, int n
 }
 
 /* By the ring the proxy adds to the word in main memory, as the host does. */
-SHMEMI_COLD void shmemi_put_notify_ring(const struct shmemi_device_image *image, const void *dest,
-                                        const void *source, uint64_t bytes, int notify, int pe,
-                                        int nbi)
+template <int NBI>
+SHMEMI_D void shmemi_put_notify_ring(const struct shmemi_device_image *image, const void *dest,
+                                     const void *source, uint64_t bytes, int notify, int pe)
 {
     uint64_t at = image->job.notify_at + 8 * (uint64_t)(uint32_t)notify;
     if (bytes == 0) {
-        struct shmemi_words words = shmemi_pack_amo((uint32_t)pe, 0, at, SHMEMI_KIND_ADD, 3, 1);
-        shmemi_send(image, pe, &words, SHMEMI_SLOTS_AMO);
+        shmemi_send_atom(image, SHMEMI_KIND_ADD, at, 8, 1, pe);
         return;
     }
     struct shmemi_put_call c = {
         image, (const char *)source, shmemi_offset(image, dest), bytes, at, 1, SHMEMI_KIND_ADD, pe};
-    shmemi_send_put_signal(&c, nbi);
+    shmemi_send_put_signal<NBI>(&c);
 }
 
 /*
@@ -89,7 +88,7 @@ SHMEMI_D void shmemi_put_notify(const struct shmemi_device_image *image, uint32_
     } else {
         SCOPE::meet();
         if (SCOPE::rank() == 0)
-            shmemi_put_notify_ring(image, dest, source, bytes, notify, pe, NBI);
+            shmemi_put_notify_ring<NBI>(image, dest, source, bytes, notify, pe);
         SCOPE::meet();
     }
 }

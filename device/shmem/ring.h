@@ -57,14 +57,13 @@ SHMEMI_HD int shmemi_gone(const struct shmemi_ring *r, uint32_t *looks)
  */
 SHMEMI_HD int shmemi_wait_taken(const struct shmemi_ring *r, uint64_t goal)
 {
-    struct shmemi_ring_near *near = shmemi_near_of(r);
-    struct shmemi_ring_progress *line = shmemi_progress_of(r);
     uint32_t looks = 0;
     /* Positions wrap at 2^64, so distances are compared, not positions. */
-    while ((int64_t)(goal - shmemi_load_near(&near->tail)) > 0) {
-        if (shmemi_claim_near(&near->poller, 1) == 0) {
-            uint64_t tail = shmemi_acquire_far(&line->tail);
-            uint32_t stopped = shmemi_load_far32(&line->stopped);
+    while ((int64_t)(goal - shmemi_load_near(&shmemi_near_of(r)->tail)) > 0) {
+        if (shmemi_claim_near(&shmemi_near_of(r)->poller, 1) == 0) {
+            struct shmemi_ring_near *near = shmemi_near_of(r);
+            uint64_t tail = shmemi_acquire_far(&shmemi_progress_of(r)->tail);
+            uint32_t stopped = shmemi_load_far32(&shmemi_progress_of(r)->stopped);
             shmemi_publish_near(&near->tail, tail);
             shmemi_release_claim(&near->poller, 1);
             if ((int64_t)(goal - tail) <= 0)
@@ -74,10 +73,10 @@ SHMEMI_HD int shmemi_wait_taken(const struct shmemi_ring *r, uint64_t goal)
         }
         shmemi_pause_near(&looks);
         /* The thread that reads the tail may have died; then only this ends the wait. */
-        if ((looks & 4095) == 0 && shmemi_load_far32(&line->stopped))
+        if ((looks & 4095) == 0 && shmemi_load_far32(&shmemi_progress_of(r)->stopped))
             return SHMEMI_STOPPED;
     }
-    shmemi_acquire_near(&near->tail);
+    shmemi_acquire_near(&shmemi_near_of(r)->tail);
     return 0;
 }
 
@@ -124,20 +123,39 @@ SHMEMI_HD uint64_t shmemi_take_cell(const struct shmemi_ring *r, uint64_t n, int
     return shmemi_take_within(r, n, size < 2 * SHMEMI_CELLS ? size : 2 * SHMEMI_CELLS, room);
 }
 
-/* Stores the slots of an operation from position p on, which the caller has taken. */
+/* Stores slot i of an operation at position p + i, which the caller has taken. */
+SHMEMI_HD void shmemi_store_one(const struct shmemi_ring *r, uint64_t p,
+                                const struct shmemi_words *words, int i)
+{
+    uint64_t at = p + (uint64_t)i, mask = ((uint64_t)1 << r->log2_slots) - 1;
+    uint64_t lap = (~(at >> r->log2_slots) & 1) << SHMEMI_LAP_BIT;
+    shmemi_store_slot((char *)r->slots + (at & mask) * 16, words->w[2 * i] | lap,
+                      words->w[2 * i + 1] | lap);
+}
+
+/* Stores the slots of an operation from position p on; how many is a constant of the caller. */
 SHMEMI_HD void shmemi_store_slots(const struct shmemi_ring *r, uint64_t p,
                                   const struct shmemi_words *words, int slots)
 {
-    char *base = (char *)r->slots;
-    uint64_t mask = ((uint64_t)1 << r->log2_slots) - 1;
 #ifdef __CUDA_ARCH__
 #pragma unroll
 #endif
-    for (int i = 0; i < slots; i++) {
-        uint64_t lap = (~((p + (uint64_t)i) >> r->log2_slots) & 1) << SHMEMI_LAP_BIT;
-        shmemi_store_slot(base + ((p + (uint64_t)i) & mask) * 16, words->w[2 * i] | lap,
-                          words->w[2 * i + 1] | lap);
-    }
+    for (int i = 0; i < slots; i++)
+        shmemi_store_one(r, p, words, i);
+}
+
+/*
+ * The same for a number that only the call knows. nvcc would unroll the loop by four, for 20
+ * registers more in all functions above it.
+ */
+SHMEMI_HD void shmemi_store_some(const struct shmemi_ring *r, uint64_t p,
+                                 const struct shmemi_words *words, int slots)
+{
+#ifdef __CUDA_ARCH__
+#pragma unroll 1
+#endif
+    for (int i = 0; i < slots; i++)
+        shmemi_store_one(r, p, words, i);
 }
 
 /*
@@ -209,31 +227,39 @@ SHMEMI_HD void shmemi_burst_end(const struct shmemi_burst *b)
 
 #ifdef __CUDACC__
 /*
- * Pushes one operation for each lane that comes here together with others for the same ring: one
+ * Takes positions for each lane that comes here together with others for the same ring: one
  * addition and one look at the tail for all of them. Every lane has an operation of its own, all
  * with the same number of slots.
  */
+static __device__ __forceinline__ uint64_t shmemi_take_lanes(const struct shmemi_ring *r, int slots,
+                                                             int *room)
+{
+    unsigned mask = __activemask(), before;
+    if ((mask & (mask - 1)) != 0) {
+        unsigned long long alike = (unsigned long long)(uintptr_t)r + (unsigned)slots;
+        int same;
+        __match_all_sync(mask, alike, &same);
+        if (!same) /* one ring for each PE or warp; comparing takes 200 cycles */
+            mask = __match_any_sync(mask, alike);
+    }
+    asm("mov.u32 %0, %%lanemask_lt;" : "=r"(before));
+    int rank = __popc(mask & before); /* of this lane among them */
+    uint64_t p = 0;
+    *room = 0;
+    if (rank == 0)
+        p = shmemi_take(r, (uint64_t)__popc(mask) * (uint64_t)slots, room);
+    int leader = __ffs((int)mask) - 1;
+    p = __shfl_sync(mask, (unsigned long long)p, leader);
+    *room = __shfl_sync(mask, *room, leader);
+    return p + (uint64_t)rank * (uint64_t)slots;
+}
+
 static __device__ __forceinline__ uint64_t shmemi_push_lanes(const struct shmemi_ring *r,
                                                              const struct shmemi_words *words,
                                                              int slots)
 {
-    unsigned mask = __activemask(), lane;
-    int same;
-    if ((mask & (mask - 1)) == 0)
-        return shmemi_push(r, words, slots);
-    unsigned long long alike = (unsigned long long)(uintptr_t)r + (unsigned)slots;
-    __match_all_sync(mask, alike, &same);
-    if (!same) /* one ring for each PE or warp; comparing takes 200 cycles */
-        mask = __match_any_sync(mask, alike);
-    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
-    unsigned leader = (unsigned)__ffs((int)mask) - 1;
-    uint64_t p = 0;
-    int room = 0;
-    if (lane == leader)
-        p = shmemi_take(r, (uint64_t)__popc(mask) * (uint64_t)slots, &room);
-    p = __shfl_sync(mask, (unsigned long long)p, (int)leader);
-    room = __shfl_sync(mask, room, (int)leader);
-    p += (uint64_t)__popc(mask & ((1u << lane) - 1)) * (uint64_t)slots;
+    int room;
+    uint64_t p = shmemi_take_lanes(r, slots, &room);
     if (room == 0)
         shmemi_store_slots(r, p, words, slots);
     return p;

@@ -14,14 +14,10 @@
 SHMEMI_COLD void shmemi_send_element(const struct shmemi_device_image *image, uint64_t dest,
                                      uint64_t bits, uint32_t bytes, int pe)
 {
-    if (bytes == 8) {
-        struct shmemi_words words = shmemi_pack_p_wide((uint32_t)pe, 0, dest, bits);
-        shmemi_send(image, pe, &words, SHMEMI_SLOTS_P_WIDE);
-    } else {
-        struct shmemi_words words =
-            shmemi_pack_p((uint32_t)pe, 0, dest, bytes >> 1, (uint32_t)bits);
-        shmemi_send(image, pe, &words, SHMEMI_SLOTS_P);
-    }
+    struct shmemi_words words =
+        bytes == 8 ? shmemi_pack_p_wide((uint32_t)pe, 0, dest, bits)
+                   : shmemi_pack_p((uint32_t)pe, 0, dest, bytes >> 1, (uint32_t)bits);
+    shmemi_send(image, pe, &words, bytes == 8 ? SHMEMI_SLOTS_P_WIDE : SHMEMI_SLOTS_P);
 }
 
 /*
@@ -33,10 +29,12 @@ SHMEMI_COLD uint64_t shmemi_ask_element(const struct shmemi_device_image *image,
 {
     uint32_t width = bytes == 8 ? 3 : 2;
     uint64_t word = bytes < 4 ? source & ~(uint64_t)3 : source;
-    struct shmemi_answer answer = shmemi_expect(image, pe);
-    struct shmemi_words words = shmemi_pack_amo_wide((uint32_t)pe, 0, word, SHMEMI_KIND_FETCH,
-                                                     width, 0, 0, 1, answer.place);
-    return shmemi_ask(&answer, &words, SHMEMI_SLOTS_AMO_WIDE) >> 8 * (source - word);
+    struct shmemi_question q;
+    shmemi_expect(image, pe, &q);
+    q.shift = 8 * (uint32_t)(source - word);
+    struct shmemi_words words =
+        shmemi_pack_amo_wide((uint32_t)pe, 0, word, SHMEMI_KIND_FETCH, width, 0, 0, 1, q.place);
+    return shmemi_ask(&q, &words, SHMEMI_SLOTS_AMO_WIDE);
 }
 
 template <class T>
@@ -79,25 +77,13 @@ SHMEMI_D shmemi_wide shmemi_gather(const void *source, uint64_t bytes)
             shmemi_move<uint64_t>::load(at + 8, &v.b);
         return v;
     }
+#pragma unroll 1
     for (uint32_t i = 0; i < bytes; i++) {
         uint64_t b = (uint64_t)at[i] << 8 * (i & 7);
         v.a |= i < 8 ? b : 0;
         v.b |= i < 8 ? 0 : b;
     }
     return v;
-}
-
-/*
- * Puts up to SHMEMI_SLOT_BYTES from any memory. The thread reads them here, so it waits for no
- * reply, and they need not be visible to others.
- */
-SHMEMI_COLD void shmemi_send_bytes(const struct shmemi_device_image *image, uint64_t dest,
-                                   const char *source, uint64_t bytes, int pe)
-{
-    shmemi_wide v = shmemi_gather(source, bytes);
-    struct shmemi_words words =
-        shmemi_pack_p_bytes((uint32_t)pe, 0, dest, (uint32_t)bytes, v.a, v.b);
-    shmemi_send(image, pe, &words, SHMEMI_SLOTS_P_BYTES);
 }
 
 /*
@@ -113,15 +99,14 @@ struct shmemi_put_call {
 };
 
 /*
- * Puts data from a kernel's own variables or from shared memory, in as many operations as it takes:
- * all but the last of them. Returns where the last one begins.
+ * Puts the first bytes of a call, up to SHMEMI_SLOT_BYTES, from any memory. The thread reads them
+ * here, so it waits for no reply, and they need not be visible to others.
  */
-SHMEMI_COLD uint64_t shmemi_send_pieces(const struct shmemi_put_call *c)
+SHMEMI_COLD void shmemi_send_bytes(const struct shmemi_put_call *c, uint32_t bytes)
 {
-    uint64_t i = 0;
-    for (; c->bytes - i > SHMEMI_SLOT_BYTES; i += SHMEMI_SLOT_BYTES)
-        shmemi_send_bytes(c->image, c->dest + i, c->source + i, SHMEMI_SLOT_BYTES, c->pe);
-    return i;
+    shmemi_wide v = shmemi_gather(c->source, bytes);
+    struct shmemi_words words = shmemi_pack_p_bytes((uint32_t)c->pe, 0, c->dest, bytes, v.a, v.b);
+    shmemi_send(c->image, c->pe, &words, SHMEMI_SLOTS_P_BYTES);
 }
 
 /*
@@ -149,7 +134,7 @@ SHMEMI_D const struct shmemi_ring *shmemi_cells_for(const struct shmemi_device_i
 /*
  * Copies so many words by one thread, four under way at once: more would take too many registers.
  */
-template <class W> SHMEMI_COLD void shmemi_fill_words(char *to, const char *from, uint32_t n)
+template <class W> SHMEMI_D void shmemi_fill_words(char *to, const char *from, uint32_t n)
 {
     W v[4];
 #pragma unroll 1
@@ -168,41 +153,64 @@ template <class W> SHMEMI_COLD void shmemi_fill_words(char *to, const char *from
     }
 }
 
-/*
- * The rest of an operation whose position and cell are taken. It does not use shmemi_copy: with the
- * registers of all callers there would be more than a thread of 1024 has.
- */
-SHMEMI_COLD void shmemi_fill_cell(const struct shmemi_ring *r, uint64_t p, const char *source,
-                                  uint32_t bytes, const struct shmemi_words *words, int slots)
+/* An operation whose bytes lie in a cell. */
+struct shmemi_cell_put {
+    struct shmemi_operation op;
+    uint64_t position;
+    const char *source;
+    uint32_t bytes;
+};
+
+/* Takes the position and the cell. Where the ring was stopped, the operation has no slots then. */
+SHMEMI_COLD void shmemi_begin_cell(struct shmemi_cell_put *p, const struct shmemi_put_call *c)
 {
-    char *cell = shmemi_cell(r, p);
-    uint32_t width = shmemi_alignment((uint64_t)(uintptr_t)source | bytes);
+    int room;
+    p->op.ring = shmemi_ring_for(&c->image->job, (uint32_t)c->pe);
+    p->source = c->source;
+    p->op.slots = c->kind == 0 ? SHMEMI_SLOTS_PUT : SHMEMI_SLOTS_PUT_SIGNAL;
+    p->position = shmemi_take_cell(p->op.ring, (uint64_t)p->op.slots, &room);
+    uint64_t local = (uint64_t)(uintptr_t)shmemi_cell(p->op.ring, p->position);
+    if (c->kind == 0)
+        p->op.words = shmemi_pack_put((uint32_t)c->pe, 0, c->dest, local, c->bytes, 0, 0);
+    else
+        p->op.words = shmemi_pack_put_signal((uint32_t)c->pe, 0, c->dest, local, c->bytes, 0, 0,
+                                             c->kind, c->value, c->signal_at);
+    p->bytes = room == 0 ? (uint32_t)c->bytes : 0;
+    if (room != 0)
+        p->op.slots = 0;
+}
+
+/* It does not use shmemi_copy, which takes more registers. */
+SHMEMI_COLD void shmemi_fill_cell(const struct shmemi_cell_put *p)
+{
+    const char *source = p->source;
+    char *cell = shmemi_cell(p->op.ring, p->position);
+    uint32_t bytes = p->bytes, width = shmemi_alignment((uint64_t)(uintptr_t)source | bytes);
     if (width == 16)
         shmemi_fill_words<shmemi_wide>(cell, source, bytes / 16);
     else if (width == 8)
         shmemi_fill_words<uint64_t>(cell, source, bytes / 8);
     else
         shmemi_fill_words<uint32_t>(cell, source, bytes / 4);
+}
+
+SHMEMI_COLD void shmemi_end_cell(const struct shmemi_cell_put *p)
+{
     shmemi_before_slots();
-    shmemi_store_slots(r, p, words, slots);
-    shmemi_rouse(r);
+    shmemi_store_some(p->op.ring, p->position, &p->op.words, p->op.slots);
+    shmemi_rouse(p->op.ring);
 }
 
 /*
  * Puts words from any memory by way of a cell, with a signal unless kind is 0. This thread copies
  * them, to main memory: on an H200 1 KiB takes 2.3 us; a copy engine and its mark take 7.5.
  */
-SHMEMI_COLD void shmemi_send_cell(const struct shmemi_ring *r, const struct shmemi_put_call *c)
+SHMEMI_COLD void shmemi_send_cell(const struct shmemi_put_call *c)
 {
-    int room, slots = c->kind == 0 ? SHMEMI_SLOTS_PUT : SHMEMI_SLOTS_PUT_SIGNAL;
-    uint64_t p = shmemi_take_cell(r, (uint64_t)slots, &room);
-    uint64_t local = (uint64_t)(uintptr_t)shmemi_cell(r, p);
-    struct shmemi_words words =
-        c->kind == 0 ? shmemi_pack_put((uint32_t)c->pe, 0, c->dest, local, c->bytes, 0, 0)
-                     : shmemi_pack_put_signal((uint32_t)c->pe, 0, c->dest, local, c->bytes, 0, 0,
-                                              c->kind, c->value, c->signal_at);
-    if (room == 0)
-        shmemi_fill_cell(r, p, c->source, (uint32_t)c->bytes, &words, slots);
+    struct shmemi_cell_put p;
+    shmemi_begin_cell(&p, c);
+    shmemi_fill_cell(&p);
+    shmemi_end_cell(&p);
 }
 
 /*
@@ -215,82 +223,126 @@ SHMEMI_COLD void shmemi_get_elements(const struct shmemi_device_image *image, ch
     uint32_t unit = shmemi_alignment(source | (uint64_t)(uintptr_t)dest | bytes | 8);
     for (uint64_t i = 0; i < bytes; i += unit) {
         uint64_t v = shmemi_ask_element(image, source + i, unit, pe);
+#pragma unroll 1
         for (uint32_t k = 0; k < unit; k++)
             dest[i + k] = (char)(v >> 8 * k);
     }
 }
 
-/* Reports whether the thread reads a put's source into slots. */
-SHMEMI_D int shmemi_in_slots(const void *source, uint64_t bytes)
+/* How a put goes to the proxy. */
+enum shmemi_put_by {
+    SHMEMI_BY_SLOTS, /* the thread reads the bytes into slots, of several operations if need be */
+    SHMEMI_BY_CELL,  /* it copies them to a cell */
+    SHMEMI_BY_RANGE, /* the proxy or the NIC reads them where they are */
+};
+
+SHMEMI_COLD enum shmemi_put_by shmemi_put_way(const struct shmemi_put_call *c)
 {
-    return bytes <= SHMEMI_SLOT_BYTES && (SHMEMI_READS_SOURCE || !__isGlobal(source));
+    if (c->bytes > SHMEMI_SLOT_BYTES &&
+        shmemi_cells_for(c->image, c->source, c->bytes, c->pe) != NULL)
+        return SHMEMI_BY_CELL;
+    if (!__isGlobal(c->source) || (SHMEMI_READS_SOURCE && c->bytes <= SHMEMI_SLOT_BYTES))
+        return SHMEMI_BY_SLOTS;
+    return SHMEMI_BY_RANGE;
 }
 
-/* Passes a put to the proxy that goes as it is, and waits until its source may be used again if
- * nbi is 0. */
-SHMEMI_D void shmemi_send_range(const struct shmemi_put_call *c, int nbi)
+/* Passes all of a put on that goes by slots, but for its last operation. */
+SHMEMI_D void shmemi_send_pieces(struct shmemi_put_call *c)
 {
-    struct shmemi_answer answer = shmemi_expect_if(c->image, c->pe, !nbi);
+#pragma unroll 1
+    for (; c->bytes > SHMEMI_SLOT_BYTES; c->bytes -= SHMEMI_SLOT_BYTES) {
+        shmemi_send_bytes(c, SHMEMI_SLOT_BYTES);
+        c->dest += SHMEMI_SLOT_BYTES;
+        c->source += SHMEMI_SLOT_BYTES;
+    }
+}
+
+/* Passes a put to the proxy that goes as it is. WAIT: until its source may be used again. */
+template <int WAIT> SHMEMI_COLD void shmemi_send_range(const struct shmemi_put_call *c)
+{
+    struct shmemi_question q;
+    q.op.ring = shmemi_ring_for(&c->image->job, (uint32_t)c->pe);
+    q.place = 0;
+    if (WAIT)
+        shmemi_expect(c->image, c->pe, &q);
     shmemi_before_slots();
-    struct shmemi_words words = shmemi_pack_put(
-        (uint32_t)c->pe, 0, c->dest, (uint64_t)(uintptr_t)c->source, c->bytes, !nbi, answer.place);
-    shmemi_ask_if(&answer, &words, SHMEMI_SLOTS_PUT, !nbi);
+    q.op.slots = SHMEMI_SLOTS_PUT;
+    q.op.words = shmemi_pack_put((uint32_t)c->pe, 0, c->dest, (uint64_t)(uintptr_t)c->source,
+                                 c->bytes, WAIT, q.place);
+    shmemi_hand_over(&q.op);
+    if (WAIT)
+        (void)shmemi_answered(&q);
 }
 
 /*
- * Passes a put to the proxy. The fence makes the writes of this thread, and of the threads that it
- * has met, visible to the proxy and the NIC.
+ * Passes a put to the proxy. A fence makes the writes of this thread, and of the threads that it
+ * has met, visible to the proxy and the NIC. Inlined, since each function that chooses among others
+ * takes registers on top of theirs.
  */
-SHMEMI_COLD void shmemi_send_put(const struct shmemi_put_call *c, int nbi)
+template <int NBI> SHMEMI_D void shmemi_send_put(struct shmemi_put_call *c)
 {
-    const struct shmemi_ring *cells = shmemi_cells_for(c->image, c->source, c->bytes, c->pe);
     if (c->bytes == 0)
         return;
-    if (c->bytes > SHMEMI_SLOT_BYTES && cells != NULL) {
-        shmemi_send_cell(cells, c);
-    } else if (shmemi_in_slots(c->source, c->bytes)) {
-        shmemi_send_bytes(c->image, c->dest, c->source, c->bytes, c->pe);
-    } else if (!__isGlobal(c->source)) {
-        uint64_t i = shmemi_send_pieces(c);
-        shmemi_send_bytes(c->image, c->dest + i, c->source + i, c->bytes - i, c->pe);
-    } else {
-        shmemi_send_range(c, nbi);
+    switch (shmemi_put_way(c)) {
+    case SHMEMI_BY_SLOTS:
+        shmemi_send_pieces(c);
+        shmemi_send_bytes(c, (uint32_t)c->bytes);
+        break;
+    case SHMEMI_BY_CELL:
+        shmemi_send_cell(c);
+        break;
+    default:
+        shmemi_send_range<!NBI>(c);
     }
 }
 
 /* A blocking put from the heap that goes as one write, however small it is. */
-SHMEMI_COLD void shmemi_put_range(const struct shmemi_device_image *image, const void *dest,
-                                  const void *source, uint64_t bytes, int pe)
+SHMEMI_D void shmemi_put_range(const struct shmemi_device_image *image, const void *dest,
+                               const void *source, uint64_t bytes, int pe)
 {
     struct shmemi_put_call c = {
         image, (const char *)source, shmemi_offset(image, dest), bytes, 0, 0, 0, pe};
-    shmemi_send_range(&c, 0);
+    shmemi_send_range<1>(&c);
 }
 
+template <int NBI>
 SHMEMI_D void shmemi_put_ring(const struct shmemi_device_image *image, const void *dest,
-                              const void *source, uint64_t bytes, int pe, int nbi)
+                              const void *source, uint64_t bytes, int pe)
 {
     struct shmemi_put_call c = {
         image, (const char *)source, shmemi_offset(image, dest), bytes, 0, 0, 0, pe};
-    shmemi_send_put(&c, nbi);
+    shmemi_send_put<NBI>(&c);
 }
 
 /* The fence keeps earlier writes to dest from arriving later than the get's data. */
-SHMEMI_COLD void shmemi_send_get(const struct shmemi_device_image *image, void *dest,
-                                 uint64_t source, uint64_t bytes, int pe, int nbi)
+template <int WAIT>
+SHMEMI_COLD void shmemi_get_range(const struct shmemi_device_image *image, void *dest,
+                                  uint64_t source, uint64_t bytes, int pe)
 {
-    uint64_t local = (uint64_t)(uintptr_t)dest;
+    struct shmemi_question q;
+    q.op.ring = shmemi_ring_for(&image->job, (uint32_t)pe);
+    q.place = 0;
+    if (WAIT)
+        shmemi_expect(image, pe, &q);
+    shmemi_before_slots();
+    q.op.slots = SHMEMI_SLOTS_GET;
+    q.op.words =
+        shmemi_pack_get((uint32_t)pe, 0, source, (uint64_t)(uintptr_t)dest, bytes, WAIT, q.place);
+    shmemi_hand_over(&q.op);
+    if (WAIT)
+        (void)shmemi_answered(&q);
+}
+
+template <int NBI>
+SHMEMI_D void shmemi_send_get(const struct shmemi_device_image *image, void *dest, uint64_t source,
+                              uint64_t bytes, int pe)
+{
     if (bytes == 0)
         return;
-    if (!__isGlobal(dest)) {
+    if (!__isGlobal(dest))
         shmemi_get_elements(image, (char *)dest, source, bytes, pe);
-    } else {
-        struct shmemi_answer answer = shmemi_expect_if(image, pe, !nbi);
-        shmemi_before_slots();
-        struct shmemi_words words =
-            shmemi_pack_get((uint32_t)pe, 0, source, local, bytes, !nbi, answer.place);
-        shmemi_ask_if(&answer, &words, SHMEMI_SLOTS_GET, !nbi);
-    }
+    else
+        shmemi_get_range<!NBI>(image, dest, source, bytes, pe);
 }
 
 /*
@@ -308,7 +360,7 @@ SHMEMI_D void shmemi_put(const struct shmemi_device_image *image, uint32_t call,
             if (to == NULL) {
                 SCOPE::meet();
                 if (SCOPE::rank() == 0)
-                    shmemi_put_ring(image, dest, source, bytes, pe, NBI);
+                    shmemi_put_ring<NBI>(image, dest, source, bytes, pe);
                 SCOPE::meet();
                 return;
             }
@@ -329,7 +381,7 @@ SHMEMI_D void shmemi_get(const struct shmemi_device_image *image, uint32_t call,
             if (from == NULL) {
                 SCOPE::meet();
                 if (SCOPE::rank() == 0)
-                    shmemi_send_get(image, dest, shmemi_offset(image, source), bytes, pe, NBI);
+                    shmemi_send_get<NBI>(image, dest, shmemi_offset(image, source), bytes, pe);
                 SCOPE::meet();
                 return;
             }

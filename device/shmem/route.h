@@ -102,73 +102,79 @@ SHMEMI_D const struct shmemi_device_image *shmemi_queue(const struct shmemi_devi
 }
 
 /*
- * Pushes an operation of this thread alone; other threads of its warp may join. Not inlined: with
- * six words and two more arguments, a kernel that puts would need more than the 64 registers that
- * each of 1024 threads has.
+ * An operation for a ring. Functions hand it on by its address: nvcc keeps what a function needs
+ * after a call in registers above those of the callee, and a kernel has as many registers as all
+ * functions below it together. What lies in memory needs none. For the same reason functions that
+ * push are called last, and not in branches that come together again, whose state takes one more.
  */
-SHMEMI_COLD void shmemi_hand_over(const struct shmemi_ring *r, const struct shmemi_words *words,
-                                  int slots)
+struct shmemi_operation {
+    const struct shmemi_ring *ring;
+    int slots;
+    struct shmemi_words words;
+};
+
+/* One with a reply place, which is claimed on the ring that the operation then goes to. */
+struct shmemi_question {
+    struct shmemi_operation op;
+    uint32_t place, turn;
+    uint32_t shift; /* where the reply's value begins in its word */
+};
+
+/*
+ * Pushes an operation of this thread alone; other threads of its warp may join. Not inlined: with
+ * the words, a kernel that puts would need more than the 64 registers that each of 1024 threads
+ * has.
+ */
+SHMEMI_COLD void shmemi_hand_over(const struct shmemi_operation *op)
 {
-    shmemi_push_lanes(r, words, slots);
+#ifdef __CUDACC__
+    int room;
+    uint64_t p = shmemi_take_lanes(op->ring, op->slots, &room);
+    if (room == 0)
+        shmemi_store_some(op->ring, p, &op->words, op->slots);
+#else
+    shmemi_push_lanes(op->ring, &op->words, op->slots);
+#endif
 }
 
 SHMEMI_D void shmemi_send(const struct shmemi_device_image *image, int pe,
                           const struct shmemi_words *words, int slots)
 {
-    shmemi_hand_over(shmemi_ring_for(&image->job, (uint32_t)pe), words, slots);
+    struct shmemi_operation op = {shmemi_ring_for(&image->job, (uint32_t)pe), slots, *words};
+    shmemi_hand_over(&op);
 }
 
-/* A reply place, claimed on the ring that the operation then goes to. */
-struct shmemi_answer {
-    const struct shmemi_ring *ring;
-    uint32_t place, turn;
-};
-
-SHMEMI_D struct shmemi_answer shmemi_expect(const struct shmemi_device_image *image, int pe)
+/* Chooses the ring and claims a reply place. */
+SHMEMI_COLD void shmemi_expect(const struct shmemi_device_image *image, int pe,
+                               struct shmemi_question *q)
 {
-    struct shmemi_answer a;
-    a.ring = shmemi_ring_for(&image->job, (uint32_t)pe);
-    a.place = shmemi_reply_claim(a.ring, threadIdx.x);
-    if (a.place == SHMEMI_NO_REPLY)
+    q->op.ring = shmemi_ring_for(&image->job, (uint32_t)pe);
+    q->shift = 0;
+    q->place = shmemi_reply_claim(q->op.ring, threadIdx.x);
+    if (q->place == SHMEMI_NO_REPLY)
         shmemi_end();
-    a.turn = shmemi_reply_turn(a.ring, a.place);
-    return a;
+    q->turn = shmemi_reply_turn(q->op.ring, q->place);
 }
 
 /*
  * Waits for a reply. If the operation failed, or if the ring was stopped, the job ends and the host
  * reports the cause; the thread ends too.
  */
-SHMEMI_D uint64_t shmemi_answered(const struct shmemi_answer *a)
+SHMEMI_COLD uint64_t shmemi_answered(const struct shmemi_question *q)
 {
     uint64_t value = 0;
-    if (shmemi_reply_wait(a->ring, a->place, a->turn, &value) != 0)
+    if (shmemi_reply_wait(q->op.ring, q->place, q->turn, &value) != 0)
         shmemi_end();
-    return value;
+    return value >> q->shift;
 }
 
-/* Pushes the operation that was packed for the reply and waits for it. */
-SHMEMI_D uint64_t shmemi_ask(const struct shmemi_answer *a, const struct shmemi_words *words,
-                             int slots)
+/* Pushes the operation that was packed for the reply, and waits for it. */
+SHMEMI_D uint64_t shmemi_ask(struct shmemi_question *q, const struct shmemi_words *words, int slots)
 {
-    shmemi_hand_over(a->ring, words, slots);
-    return shmemi_answered(a);
-}
-
-/* Pushes an operation that may have a reply; place is 0 if it has none. */
-SHMEMI_D struct shmemi_answer shmemi_expect_if(const struct shmemi_device_image *image, int pe,
-                                               int wait)
-{
-    struct shmemi_answer none = {shmemi_ring_for(&image->job, (uint32_t)pe), 0, 0};
-    return wait ? shmemi_expect(image, pe) : none;
-}
-
-SHMEMI_D void shmemi_ask_if(const struct shmemi_answer *a, const struct shmemi_words *words,
-                            int slots, int wait)
-{
-    shmemi_hand_over(a->ring, words, slots);
-    if (wait)
-        shmemi_answered(a);
+    q->op.words = *words;
+    q->op.slots = slots;
+    shmemi_hand_over(&q->op);
+    return shmemi_answered(q);
 }
 
 #endif

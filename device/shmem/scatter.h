@@ -40,8 +40,8 @@ SHMEMI_COLD const char *shmemi_scatter_round(const struct shmemi_device_image *i
         if (to != NULL)
             shmemi_copy<SCOPE, 0>(to, from, bytes);
         else if (SCOPE::rank() == 0)
-            shmemi_put_signal_ring(image, dest, from, bytes, flag, r->turn, SHMEMI_SIGNAL_SET, pe,
-                                   0);
+            shmemi_put_signal_ring<0>(image, dest, from, bytes, flag, r->turn, SHMEMI_SIGNAL_SET,
+                                      pe);
     }
     SCOPE::meet();
     for (int i = (int)SCOPE::rank(); i < n; i += (int)SCOPE::size()) {

@@ -20,7 +20,7 @@ SHMEMI_D uint32_t shmemi_threads_of_block(void)
 }
 
 struct shmemi_by_thread {
-    static constexpr int inlined = 0;    /* whether copies are */
+    static constexpr int crowd = 0;      /* whether most threads may have no part in a copy */
     static constexpr uint32_t batch = 8; /* 16-byte loads of a copy that are under way at once */
     SHMEMI_D uint32_t rank()
     {
@@ -42,7 +42,7 @@ struct shmemi_by_thread {
 };
 
 struct shmemi_by_warp {
-    static constexpr int inlined = 0;
+    static constexpr int crowd = 0;
     static constexpr uint32_t batch = 8;
     SHMEMI_D uint32_t rank()
     {
@@ -66,7 +66,7 @@ struct shmemi_by_warp {
 };
 
 struct shmemi_by_block {
-    static constexpr int inlined = 1;
+    static constexpr int crowd = 1;
     static constexpr uint32_t batch = 4;
     SHMEMI_D uint32_t rank()
     {
@@ -98,7 +98,7 @@ struct shmemi_by_block {
 #endif
 
 struct shmemi_by_warpgroup {
-    static constexpr int inlined = 0;
+    static constexpr int crowd = 0;
     static constexpr uint32_t batch = 8;
     SHMEMI_D uint32_t rank()
     {

@@ -5,8 +5,8 @@
 #ifndef SHMEM_SIGNAL_H
 #define SHMEM_SIGNAL_H
 
+#include "atomic.h"
 #include "order.h"
-#include "rma.h"
 #include "zz_words.h"
 
 #ifdef SHMEMI_KERNEL
@@ -33,20 +33,11 @@ SHMEMI_D void shmemi_signal_at(void *at, uint64_t value, int op)
         shmemi_add_signal(at, value);
 }
 
-/* A signal by the ring; a value that fits rides in one slot. */
-SHMEMI_COLD void shmemi_signal_ring(const struct shmemi_device_image *image, const void *signal,
-                                    uint64_t value, int op, int pe)
+/* A signal by the ring. */
+SHMEMI_D void shmemi_signal_ring(const struct shmemi_device_image *image, const void *signal,
+                                 uint64_t value, int op, int pe)
 {
-    uint64_t at = shmemi_offset(image, signal);
-    uint32_t kind = shmemi_signal_kind(op);
-    if ((uint64_t)(int64_t)(int32_t)value == value) {
-        struct shmemi_words words = shmemi_pack_amo((uint32_t)pe, 0, at, kind, 3, (uint32_t)value);
-        shmemi_send(image, pe, &words, SHMEMI_SLOTS_AMO);
-    } else {
-        struct shmemi_words words =
-            shmemi_pack_amo_wide((uint32_t)pe, 0, at, kind, 3, value, 0, 0, 0);
-        shmemi_send(image, pe, &words, SHMEMI_SLOTS_AMO_WIDE);
-    }
+    shmemi_send_atom(image, shmemi_signal_kind(op), shmemi_offset(image, signal), 8, value, pe);
 }
 
 /* A signal alone, in no order with earlier operations: where that matters, a fence precedes it. */
@@ -64,49 +55,54 @@ SHMEMI_D void shmemi_signal(const struct shmemi_device_image *image, uint32_t ca
 }
 
 /* Up to SHMEMI_SLOT_BYTES with their signal. */
-SHMEMI_COLD void shmemi_send_bytes_signal(const struct shmemi_device_image *image, uint64_t dest,
-                                          const char *source, uint64_t bytes, uint64_t signal_at,
-                                          uint64_t value, uint32_t kind, int pe)
+SHMEMI_COLD void shmemi_send_bytes_signal(const struct shmemi_put_call *c)
 {
-    shmemi_wide v = shmemi_gather(source, bytes);
-    struct shmemi_words words = shmemi_pack_p_signal((uint32_t)pe, 0, dest, (uint32_t)bytes, v.a,
-                                                     v.b, kind, value, signal_at);
-    shmemi_send(image, pe, &words, SHMEMI_SLOTS_P_SIGNAL);
+    shmemi_wide v = shmemi_gather(c->source, c->bytes);
+    struct shmemi_words words = shmemi_pack_p_signal(
+        (uint32_t)c->pe, 0, c->dest, (uint32_t)c->bytes, v.a, v.b, c->kind, c->value, c->signal_at);
+    shmemi_send(c->image, c->pe, &words, SHMEMI_SLOTS_P_SIGNAL);
 }
 
-/* Without a fence the pieces are in no order with the signal. */
-SHMEMI_COLD void shmemi_send_pieces_signal(const struct shmemi_put_call *c)
+/* As shmemi_send_range, with the signal. */
+template <int WAIT> SHMEMI_COLD void shmemi_send_range_signal(const struct shmemi_put_call *c)
 {
-    uint64_t i = shmemi_send_pieces(c);
-    if (i > 0)
-        shmemi_fence_rings(c->image);
-    shmemi_send_bytes_signal(c->image, c->dest + i, c->source + i, c->bytes - i, c->signal_at,
-                             c->value, c->kind, c->pe);
+    struct shmemi_question q;
+    q.op.ring = shmemi_ring_for(&c->image->job, (uint32_t)c->pe);
+    q.place = 0;
+    if (WAIT)
+        shmemi_expect(c->image, c->pe, &q);
+    shmemi_before_slots();
+    q.op.slots = SHMEMI_SLOTS_PUT_SIGNAL;
+    q.op.words = shmemi_pack_put_signal((uint32_t)c->pe, 0, c->dest, (uint64_t)(uintptr_t)c->source,
+                                        c->bytes, WAIT, q.place, c->kind, c->value, c->signal_at);
+    shmemi_hand_over(&q.op);
+    if (WAIT)
+        (void)shmemi_answered(&q);
 }
 
-SHMEMI_COLD void shmemi_send_put_signal(const struct shmemi_put_call *c, int nbi)
+/* As shmemi_send_put. Without a fence the pieces are in no order with the signal. */
+template <int NBI> SHMEMI_D void shmemi_send_put_signal(struct shmemi_put_call *c)
 {
-    const struct shmemi_ring *cells = shmemi_cells_for(c->image, c->source, c->bytes, c->pe);
-    if (c->bytes > SHMEMI_SLOT_BYTES && cells != NULL) {
-        shmemi_send_cell(cells, c);
-    } else if (shmemi_in_slots(c->source, c->bytes)) {
-        shmemi_send_bytes_signal(c->image, c->dest, c->source, c->bytes, c->signal_at, c->value,
-                                 c->kind, c->pe);
-    } else if (!__isGlobal(c->source)) {
-        shmemi_send_pieces_signal(c);
-    } else {
-        struct shmemi_answer answer = shmemi_expect_if(c->image, c->pe, !nbi);
-        shmemi_before_slots();
-        struct shmemi_words words =
-            shmemi_pack_put_signal((uint32_t)c->pe, 0, c->dest, (uint64_t)(uintptr_t)c->source,
-                                   c->bytes, !nbi, answer.place, c->kind, c->value, c->signal_at);
-        shmemi_ask_if(&answer, &words, SHMEMI_SLOTS_PUT_SIGNAL, !nbi);
+    switch (shmemi_put_way(c)) {
+    case SHMEMI_BY_SLOTS:
+        if (c->bytes > SHMEMI_SLOT_BYTES) {
+            shmemi_send_pieces(c);
+            shmemi_fence_rings(c->image);
+        }
+        shmemi_send_bytes_signal(c);
+        break;
+    case SHMEMI_BY_CELL:
+        shmemi_send_cell(c);
+        break;
+    default:
+        shmemi_send_range_signal<!NBI>(c);
     }
 }
 
+template <int NBI>
 SHMEMI_D void shmemi_put_signal_ring(const struct shmemi_device_image *image, const void *dest,
                                      const void *source, uint64_t bytes, const uint64_t *signal,
-                                     uint64_t value, int op, int pe, int nbi)
+                                     uint64_t value, int op, int pe)
 {
     if (bytes == 0) {
         shmemi_signal_ring(image, signal, value, op, pe);
@@ -120,7 +116,7 @@ SHMEMI_D void shmemi_put_signal_ring(const struct shmemi_device_image *image, co
                                 value,
                                 shmemi_signal_kind(op),
                                 pe};
-    shmemi_send_put_signal(&c, nbi);
+    shmemi_send_put_signal<NBI>(&c);
 }
 
 /*
@@ -149,7 +145,7 @@ SHMEMI_D void shmemi_put_signal(const struct shmemi_device_image *image, uint32_
     } else {
         SCOPE::meet();
         if (SCOPE::rank() == 0)
-            shmemi_put_signal_ring(image, dest, source, bytes, signal, value, op, pe, NBI);
+            shmemi_put_signal_ring<NBI>(image, dest, source, bytes, signal, value, op, pe);
         SCOPE::meet();
     }
 }

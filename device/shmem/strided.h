@@ -12,8 +12,15 @@
 /* The type of an element of SIZE bytes. */
 template <int SIZE> struct shmemi_parts {
     typedef typename shmemi_bits<(SIZE < 8 ? SIZE : 8)>::type type;
-    static constexpr ptrdiff_t count = SIZE < 8 ? 1 : SIZE / 8;
+    static constexpr size_t count = SIZE < 8 ? 1 : SIZE / 8;
 };
+
+/* Where part i is, in parts, of an array whose elements are so many elements apart. */
+template <int SIZE> SHMEMI_D ptrdiff_t shmemi_part_at(size_t i, ptrdiff_t stride)
+{
+    const size_t count = shmemi_parts<SIZE>::count;
+    return (ptrdiff_t)(i / count * count) * stride + (ptrdiff_t)(i % count);
+}
 
 template <class SCOPE, int SIZE>
 SHMEMI_COLD void shmemi_iput(const struct shmemi_device_image *image, uint32_t call, void *dest,
@@ -21,13 +28,12 @@ SHMEMI_COLD void shmemi_iput(const struct shmemi_device_image *image, uint32_t c
                              int pe)
 {
     typedef typename shmemi_parts<SIZE>::type part;
-    const ptrdiff_t count = shmemi_parts<SIZE>::count;
+    const size_t count = shmemi_parts<SIZE>::count;
     SCOPE::meet();
 #pragma unroll 1
-    for (size_t i = SCOPE::rank(); i < nelems; i += SCOPE::size())
-        for (ptrdiff_t k = 0; k < count; k++)
-            shmemi_p<part>(image, call, (part *)dest + (ptrdiff_t)i * dst * count + k,
-                           ((const part *)source)[(ptrdiff_t)i * sst * count + k], pe);
+    for (size_t i = SCOPE::rank(); i < nelems * count; i += SCOPE::size())
+        shmemi_p<part>(image, call, (part *)dest + shmemi_part_at<SIZE>(i, dst),
+                       ((const part *)source)[shmemi_part_at<SIZE>(i, sst)], pe);
     SCOPE::meet();
 }
 
@@ -37,13 +43,12 @@ SHMEMI_COLD void shmemi_iget(const struct shmemi_device_image *image, uint32_t c
                              int pe)
 {
     typedef typename shmemi_parts<SIZE>::type part;
-    const ptrdiff_t count = shmemi_parts<SIZE>::count;
+    const size_t count = shmemi_parts<SIZE>::count;
     SCOPE::meet();
 #pragma unroll 1
-    for (size_t i = SCOPE::rank(); i < nelems; i += SCOPE::size())
-        for (ptrdiff_t k = 0; k < count; k++)
-            ((part *)dest)[(ptrdiff_t)i * dst * count + k] = shmemi_g<part>(
-                image, call, (const part *)source + (ptrdiff_t)i * sst * count + k, pe);
+    for (size_t i = SCOPE::rank(); i < nelems * count; i += SCOPE::size())
+        ((part *)dest)[shmemi_part_at<SIZE>(i, dst)] =
+            shmemi_g<part>(image, call, (const part *)source + shmemi_part_at<SIZE>(i, sst), pe);
     SCOPE::meet();
 }
 

@@ -246,8 +246,8 @@ SHMEMI_D void shmemi_rows_send(const struct shmemi_device_image *image, const st
 {
 #pragma unroll 1
     for (uint64_t i = SCOPE::rank(); i < r->count; i += SCOPE::size())
-        shmemi_put_ring(image, dest + (int64_t)i * r->to, source + (int64_t)i * r->from, r->bytes,
-                        pe, 1);
+        shmemi_put_ring<1>(image, dest + (int64_t)i * r->to, source + (int64_t)i * r->from,
+                           r->bytes, pe);
 }
 
 template <class SCOPE>
@@ -256,8 +256,8 @@ SHMEMI_D void shmemi_rows_fetch(const struct shmemi_device_image *image,
 {
 #pragma unroll 1
     for (uint64_t i = SCOPE::rank(); i < r->count; i += SCOPE::size())
-        shmemi_send_get(image, dest + (int64_t)i * r->to,
-                        shmemi_offset(image, source + (int64_t)i * r->from), r->bytes, pe, 1);
+        shmemi_send_get<1>(image, dest + (int64_t)i * r->to,
+                           shmemi_offset(image, source + (int64_t)i * r->from), r->bytes, pe);
 }
 
 template <class SCOPE>

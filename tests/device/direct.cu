@@ -8,15 +8,15 @@
 // PTX let ELEMENT = st.relaxed.sys.global
 // PTX let BULK = st.v2.u64
 // PTX let LOOK = ld.acquire.sys.global
-// PTX let RAGGED = call.shmemi_copy_ragged
-// PTX let COPY = call.shmemi_copy_call
+// PTX let RAGGED = call.shmemi_copy_ends | call.shmemi_copy_by
 
 // Where a PE has no address here, its operation is handed to one of these. Each
 // kernel below has both ways; a rule that leaves them out is about stores and
 // loads. Ranges are not checked and no rings flushed: those have calls as well.
 // PTX let SEND_ELEMENT = call.shmemi_send_element | call.shmemi_ask_element
-// PTX let SEND_BULK = call.shmemi_send_put | call.shmemi_send_get | call.shmemi_send_put_signal
-// PTX let RING = SEND_ELEMENT | SEND_BULK | call.shmemi_signal_ring | call.shmemi_atom_ring
+// PTX let SEND_BULK = call.shmemi_put_way | call.shmemi_get_range
+// PTX let SEND_ATOM = call.shmemi_send_atom | call.shmemi_ask_packed
+// PTX let RING = SEND_ELEMENT | SEND_BULK | SEND_ATOM
 #define DIRECT()                                                                                   \
     do {                                                                                           \
         __builtin_assume(shmemi_here.job.checks == 0);                                             \
@@ -80,9 +80,11 @@ extern "C" __global__ void g(const short *source, short *out)
 // PTX: 5 BULK
 // PTX: none FENCE | st.relaxed | st.release | atom | red
 // PTX: none ld.relaxed | ld.acquire
-// PTX: one RAGGED
+// PTX: one call.shmemi_copy_ends
+// PTX: one call.shmemi_copy_by
+// PTX: every call.shmemi_copy_by after call.shmemi_copy_ends
 // PTX: one RING
-// PTX: none BULK from RAGGED
+// PTX: none BULK | call.shmemi_copy_ends from call.shmemi_copy_by
 extern "C" __global__ void put_block(char *dest, const char *source, size_t n)
 {
     DIRECT();
@@ -91,7 +93,7 @@ extern "C" __global__ void put_block(char *dest, const char *source, size_t n)
 
 // Bulk loads from a peer are strong.
 // PTX: 4 ld.relaxed.sys.global.v2.u64
-// PTX: none FENCE | ld.v2 except ld.relaxed.sys.global.v2.u64
+// PTX: none FENCE | ld.v2 except ld.relaxed.sys.global.v2.u64 | ld.param
 // PTX: none ld.relaxed | RAGGED from bar.sync | barrier.sync
 // PTX: every RAGGED before bar.sync | barrier.sync
 // PTX: every RING after bar.sync | barrier.sync
@@ -105,10 +107,9 @@ extern "C" __global__ void get_block(char *dest, const char *source, size_t n)
 // The signal is one release after the data, of the whole system's scope.
 // PTX: one st.release.sys.global.u64
 // PTX: one red.release.sys.global.add.u64
-// PTX: one COPY
+// PTX: some BULK
 // PTX: none FENCE | st.relaxed | atom
-// PTX: none COPY from st.release | red
-// PTX: every st.release | red after COPY
+// PTX: none BULK | RAGGED from st.release | red
 extern "C" __global__ void put_signal(char *dest, const char *source, size_t n, uint64_t *signal,
                                       int op)
 {
@@ -203,8 +204,8 @@ extern "C" __global__ void atomics(int *i, long *l, uint32_t *u, uint64_t *w, fl
 // PTX: one st.release.sys.global.u64
 // PTX: one FENCE
 // PTX: one SYSTEM_FENCE
-// PTX: one call.shmemi_signal_ring
-// PTX: every call.shmemi_signal_ring after SYSTEM_FENCE from LOOK
+// PTX: one call.shmemi_send_atom
+// PTX: every call.shmemi_send_atom after SYSTEM_FENCE from LOOK
 // PTX: none st.release from FENCE
 extern "C" __global__ void pass_on(uint64_t *heard, uint64_t *flag, uint64_t step, int pe)
 {

@@ -10,7 +10,7 @@
 // PTX let BULK = st.v2.u64
 // PTX let LOOK = ld.acquire.sys.global.u64
 // PTX let READ = ld.relaxed.sys.global.u64
-// PTX let RAGGED = call.shmemi_copy_ragged
+// PTX let RAGGED = call.shmemi_copy_ragged | call.shmemi_copy_ends | call.shmemi_copy_by
 // PTX let BARRIER = bar.sync | barrier.sync
 
 // The tile is known, and the address of the slot, so that one way is left.

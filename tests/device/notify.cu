@@ -8,9 +8,8 @@
 // PTX let SET = st.release.sys.global.u64
 // PTX let LOOK = ld.acquire.sys.global.u64
 // PTX let BULK = st.v2.u64
-// PTX let RAGGED = call.shmemi_copy_ragged
-// PTX let COPY = call.shmemi_copy_call
-// PTX let RING = call.shmemi_put_notify_ring
+// PTX let RAGGED = call.shmemi_copy_ends | call.shmemi_copy_by
+// PTX let RING = call.shmemi_put_way
 // PTX let BARRIER = bar.sync | barrier.sync
 
 #define DIRECT()                                                                                   \
@@ -22,11 +21,10 @@
 // The addition is one release behind the data, of the whole system's scope. By the ring there is
 // none: the proxy adds.
 // PTX: one COUNT
-// PTX: one COPY
+// PTX: some BULK
 // PTX: one RING
 // PTX: none FENCE | st.release | st.relaxed | atom
-// PTX: none COPY from COUNT
-// PTX: every COUNT after COPY
+// PTX: none BULK | RAGGED from COUNT
 // PTX: none COUNT from RING
 // PTX: none RING from COUNT
 extern "C" __global__ void put_notify(char *dest, const char *source, size_t n)

@@ -132,9 +132,7 @@ extern "C" __global__ void burst(const struct shmemi_ring *r, uint64_t *source)
 // makes two copies of the steps, so that each rule speaks of one of them: what
 // follows match.all.sync, or the paths without it.
 // PTX: none FENCE
-// PTX: 2 HEAD
 // PTX: none atom | red except HEAD | CLAIM | GIVE_BACK
-// PTX: 2 SLOT
 // PTX: none st except SLOT | KEEP_TAIL
 // PTX: every HEAD after SEEN_TAIL
 // PTX: none SHARED_TAIL | STOPPED | CLAIM | GIVE_BACK | KEEP_TAIL from HEAD without SEEN_TAIL
@@ -143,12 +141,16 @@ extern "C" __global__ void burst(const struct shmemi_ring *r, uint64_t *source)
 // PTX: none shfl | match | SEEN_TAIL | SHARED_TAIL | STOPPED | CLAIM after SLOT
 // PTX: every match.all.sync | HEAD after activemask
 //
+// The lane that takes the positions hands them out; alone it is its own leader.
+// PTX: one HEAD
+// PTX: one SLOT
+// PTX: every HEAD before shfl.sync
+// PTX: every SLOT after shfl.sync
+//
 // Alone:
-// PTX: none match | shfl without match.all.sync
+// PTX: none match without match.all.sync
 // PTX: one HEAD without match.all.sync
 // PTX: one SLOT without match.all.sync
-// PTX: every HEAD before SLOT | STOPPED without match.all.sync
-// PTX: every SLOT after HEAD without match.all.sync
 //
 // With others; lanes whose ring is not that of all find the lanes that share it.
 // PTX: one match.all.sync
@@ -181,12 +183,10 @@ extern "C" __global__ void push_lanes(const struct shmemi_ring *r, uint32_t valu
 // PTX: every HEAD after SEEN_TAIL
 // PTX: none FENCE between HEAD and SLOT
 // PTX: none FENCE | st except SLOT after SLOT
-// PTX: 2 HEAD
-// PTX: 4 SLOT
+// PTX: one HEAD
+// PTX: 2 SLOT
 // PTX: one HEAD without match.all.sync
 // PTX: 2 SLOT without match.all.sync
-// PTX: every HEAD before SLOT | STOPPED without match.all.sync
-// PTX: every SLOT after HEAD without match.all.sync
 // PTX: one HEAD from match.all.sync
 // PTX: 2 SLOT from match.all.sync
 // PTX: 3 shfl.sync

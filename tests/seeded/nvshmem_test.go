@@ -88,8 +88,8 @@ var nvshmemDefects = []defect{
 	},
 	{
 		id: "nvshmem/kernel-without-stride", file: "device/shmem/strided.h",
-		was:  "shmemi_p<part>(image, call, (part *)dest + (ptrdiff_t)i * dst * count + k,",
-		is:   "shmemi_p<part>(image, call, (part *)dest + (ptrdiff_t)i * count + k,",
+		was:  "return (ptrdiff_t)(i / count * count) * stride + (ptrdiff_t)(i % count);",
+		is:   "return (ptrdiff_t)(i / count * count) * (stride != 0) + (ptrdiff_t)(i % count);",
 		user: "a kernel's iput writes elements side by side",
 		by:   job("./tests/nvshmem", "^TestKernels$"), says: `PE \d, line \d+: shorts\[i\]`,
 	},

@@ -53,7 +53,7 @@ var ringDefects = []defect{
 	},
 	{
 		id: "ring/producer-lap-at-the-wrap", file: "device/shmem/ring.h",
-		was:  "uint64_t lap = (~((p + (uint64_t)i) >> r->log2_slots) & 1) << SHMEMI_LAP_BIT;",
+		was:  "uint64_t lap = (~(at >> r->log2_slots) & 1) << SHMEMI_LAP_BIT;",
 		is:   "uint64_t lap = (~(p >> r->log2_slots) & 1) << SHMEMI_LAP_BIT;",
 		user: "a kernel stops at the end of its ring",
 		by:   unit("./tests/ring", "^TestVisible$"), says: `ring\.TestVisible\(`, hangs: true,
@@ -67,7 +67,7 @@ var ringDefects = []defect{
 	},
 	{
 		id: "ring/room-without-acquire", file: "device/shmem/ring.h",
-		was:  "    shmemi_acquire_near(&near->tail);\n",
+		was:  "    shmemi_acquire_near(&shmemi_near_of(r)->tail);\n",
 		is:   "",
 		user: "a kernel that waited for room in its ring may overwrite slots that the proxy has yet to read, by the PTX memory model",
 		by:   job("./tests/device", "^TestKernels$"), says: `push_p: none SLOT from SEEN_TAIL without HEAD`,
