@@ -111,12 +111,6 @@ SHMEMI_COLD void shmemi_fence_slowly(const struct shmemi_device_image *image, ui
         shmemi_fence_rings(image);
 }
 
-SHMEMI_COLD void shmemi_quiet_slowly(const struct shmemi_device_image *image, uint32_t call)
-{
-    shmemi_check_init(image, call);
-    shmemi_quiet_rings(image);
-}
-
 /*
  * Reports whether each PE of the job has an address here: then there are only loads and stores, no
  * rings.
@@ -143,8 +137,10 @@ SHMEMI_D void shmemi_fence(const struct shmemi_device_image *image, uint32_t cal
  */
 SHMEMI_D void shmemi_quiet(const struct shmemi_device_image *image, uint32_t call)
 {
-    if (!shmemi_all_direct(image))
-        shmemi_quiet_slowly(image, call);
+    if (!shmemi_all_direct(image)) {
+        shmemi_check_init(image, call);
+        shmemi_quiet_rings(image);
+    }
     shmemi_complete_system();
 }
 

@@ -48,28 +48,61 @@ SHMEMI_D void shmemi_flag(const struct shmemi_device_image *image, uint64_t *fla
     }
 }
 
+/* Tells the rings, if there are any, to keep later operations behind earlier ones. */
+SHMEMI_D void shmemi_order_rings(const struct shmemi_device_image *image)
+{
+    if (image->job.ring_count != 0)
+        shmemi_fence_rings(image);
+}
+
+/* The rank that lies i behind another one, in a ring of n. */
+SHMEMI_D int shmemi_rank_behind(int rank, int i, int n)
+{
+    uint32_t at = (uint32_t)rank + (uint32_t)i;
+    return (int)(at < (uint32_t)n ? at : at - (uint32_t)n);
+}
+
+/* A round of a dissemination: tells the PE that lies so far behind. */
+SHMEMI_COLD void shmemi_round_tell(const struct shmemi_device_image *image,
+                                   const struct shmemi_members *m, uint64_t step, int k)
+{
+    int pe = shmemi_pe_of(m, shmemi_rank_behind(m->me, 1 << k, m->n));
+    shmemi_flag(image, m->work.rounds + k, step, pe);
+}
+
+/* And hears from the one as far ahead. */
+SHMEMI_COLD void shmemi_round_await(const struct shmemi_device_image *image,
+                                    const struct shmemi_members *m, uint64_t step, int k)
+{
+    shmemi_await(image, m, m->work.rounds + k, step);
+}
+
 /*
  * Dissemination: in round k a PE tells the PE 2^k further and hears from the one 2^k before, so
  * that after log2 n rounds it has heard of all. One thread does it: in each round it passes on what
  * it heard in the round before. A flag must not overtake the one of the step before on its way
  * through a network that keeps no order.
  */
-SHMEMI_COLD void shmemi_disseminate(const struct shmemi_device_image *image,
-                                    const struct shmemi_members *m, uint64_t step)
+SHMEMI_D void shmemi_disseminate(const struct shmemi_device_image *image,
+                                 const struct shmemi_members *m, uint64_t step)
 {
-    int n = m->n, k = 0;
-    for (int64_t far = 1; far < n; far *= 2, k++) {
-        int pe = shmemi_pe_of(m, (int)((m->me + far) % n));
-        shmemi_flag(image, m->work.rounds + k, step, pe);
-        shmemi_await(image, m, m->work.rounds + k, step);
+#pragma unroll 1
+    for (int k = 0; k < 31 && 1 << k < m->n; k++) {
+        shmemi_round_tell(image, m, step, k);
+        shmemi_round_await(image, m, step, k);
     }
 }
 
-/* Tells the rings, if there are any, to keep later operations behind earlier ones. */
-SHMEMI_D void shmemi_order_rings(const struct shmemi_device_image *image)
+/* Each thread of the scope tells one of the PEs, or some. */
+template <class SCOPE>
+SHMEMI_COLD void shmemi_tell_direct(const struct shmemi_device_image *image,
+                                    const struct shmemi_members *m, uint64_t step)
 {
-    if (image->job.ring_count != 0)
-        shmemi_fence_rings(image);
+#pragma unroll 1
+    for (int i = (int)SCOPE::rank(); i < m->n; i += (int)SCOPE::size()) {
+        int pe = shmemi_pe_of(m, shmemi_rank_behind(m->me, i, m->n));
+        shmemi_store_element(shmemi_direct(image, m->work.arrived + m->me, pe), step);
+    }
 }
 
 /*
@@ -81,26 +114,22 @@ SHMEMI_D void shmemi_order_rings(const struct shmemi_device_image *image)
  * since its threads have met, and is the only one of the step.
  */
 template <class SCOPE, int COMPLETE>
-SHMEMI_COLD void shmemi_meet_all(const struct shmemi_device_image *image,
-                                 const struct shmemi_members *m)
+SHMEMI_D void shmemi_meet_all(const struct shmemi_device_image *image,
+                              const struct shmemi_members *m)
 {
-    int n = m->n, me = m->me;
     uint64_t step = shmemi_load_near(m->work.step) + 1;
     SCOPE::meet();
-    if (image->job.ring_count == 0 && n <= SHMEMI_SYNC_ALL_TO_ALL) {
-        int first = (int)SCOPE::rank(), stride = (int)SCOPE::size();
-        if (first < n) {
+    if (image->job.ring_count == 0 && m->n <= SHMEMI_SYNC_ALL_TO_ALL) {
+        if ((int)SCOPE::rank() < m->n) {
             if (COMPLETE)
                 shmemi_complete_system();
             else
                 shmemi_fence_system();
+            shmemi_tell_direct<SCOPE>(image, m, step);
+#pragma unroll 1
+            for (int i = (int)SCOPE::rank(); i < m->n; i += (int)SCOPE::size())
+                shmemi_await(image, m, m->work.arrived + i, step);
         }
-        for (int i = first; i < n; i += stride) {
-            int pe = shmemi_pe_of(m, (me + i) % n);
-            shmemi_store_element(shmemi_direct(image, m->work.arrived + me, pe), step);
-        }
-        for (int i = first; i < n; i += stride)
-            shmemi_await(image, m, m->work.arrived + i, step);
     } else if (SCOPE::rank() == 0) {
         if (COMPLETE) {
             shmemi_quiet_rings(image);
