@@ -8,11 +8,17 @@ set(NVSHMEM_LAUNCHER "${nvshmem_PREFIX}/bin/nvshmrun")
 set(NVSHMEM_INCLUDE_DIR "${nvshmem_PREFIX}/include/nvshmem")
 set(NVSHMEM_LIB_DIR "${nvshmem_PREFIX}/lib")
 
+# Relocatable device code has the registers of the largest function that a call leads to. Each thread
+# of a block of 1,024 has 64. Without separable compilation the assembler warns that it ignores this.
+set(NVSHMEM_RDC_FLAGS
+  "$<$<AND:$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>,$<BOOL:$<TARGET_PROPERTY:CUDA_SEPARABLE_COMPILATION>>>:SHELL:-Xptxas -func-maxrregcount=64>")
+
 if(NOT TARGET nvshmem::nvshmem_host)
   add_library(nvshmem::nvshmem_host SHARED IMPORTED)
   set_target_properties(nvshmem::nvshmem_host PROPERTIES
     IMPORTED_LOCATION "${nvshmem_PREFIX}/lib/libnvshmem_host.so.3"
     IMPORTED_SONAME libnvshmem_host.so.3
+    INTERFACE_COMPILE_OPTIONS "${NVSHMEM_RDC_FLAGS}"
     INTERFACE_INCLUDE_DIRECTORIES "${NVSHMEM_INCLUDE_DIR}")
   foreach(nvshmem_ARCHIVE nvshmem_device nvshmem)
     add_library(nvshmem::${nvshmem_ARCHIVE} STATIC IMPORTED)
