@@ -116,7 +116,7 @@ clean: ## remove everything that was built
 PRELOAD_GEN := $(GEN)/preload/zz_calls.c $(GEN)/preload/zz_shmem.c $(GEN)/preload/zz_nvshmem.c
 MADE := $(patsubst %,$(GEN)/c/zz_%.c,activesets atomics collectives deprecated generic reduce rma signal strided wait) \
         $(foreach s,gpu nvshmem/gpu,$(GEN)/$(s)/zz_functions.h $(GEN)/$(s)/zz_names.txt) \
-        $(PRELOAD_GEN) $(GEN)/abi/zz_overloads.cc $(GEN)/front/zz_libshmem.map $(GEN)/nvshmem/front/zz_libnvshmem_host.map
+        $(PRELOAD_GEN) $(GEN)/abi/zz_overloads.cc $(GEN)/front/zz_libshmem.map $(GEN)/nvshmem/front/zz_libshmem_nvshmem.map
 
 $(GENERATOR): go.mod VERSION version.go $(wildcard capi/gen/*.go capi/spec/*.go internal/generated/*.go)
 	@$(FIT)
@@ -392,7 +392,7 @@ INSTALLED := $(CMDS:%=bin/%) $(HEADERS_OWN) $(DEVICE_HEADERS:device/%=include/%)
 NVSHMEM_CMDS    := nvshmem-info nvshmrun
 NVSHMEM_HOME    := share/nvshmem
 NVSHMEM_RELEASE := $(shell awk '$$2 ~ /NVSHMEM_VENDOR_(MAJOR|MINOR|PATCH)_VERSION/ {printf "%s%s", dot, $$3; dot = "."}' include/nvshmem/host/nvshmem_api.h)
-INSTALLED_NVSHMEM := $(filter include/nvshmem/%,$(HEADERS)) lib/$(NVSHMEM_NAME) lib/libnvshmem_host.so $(NVSHMEM_ARCHIVES:%=lib/%) \
+INSTALLED_NVSHMEM := $(filter include/nvshmem/%,$(HEADERS)) lib/$(NVSHMEM_NAME) lib/$(NVSHMEM_OLD) lib/libnvshmem_host.so $(NVSHMEM_ARCHIVES:%=lib/%) \
                      $(NVSHMEM_CMDS:%=bin/%) lib/pkgconfig/nvshmem.pc lib/cmake/nvshmem/nvshmem-config.cmake \
                      lib/cmake/nvshmem/nvshmem-config-version.cmake $(NVSHMEM_HOME)/include $(NVSHMEM_HOME)/lib $(NVSHMEM_HOME)/bin
 # Directories of this project alone; a system's own prefix keeps its directories.
@@ -413,7 +413,7 @@ ifeq ($(NVSHMEM),no)
 else
 	install -d $(foreach d,$(sort $(dir $(INSTALLED_NVSHMEM))),"$(P)/$(d)")
 	$(foreach h,$(filter include/%,$(INSTALLED_NVSHMEM)),install -m 644 $(h) "$(P)/$(h)" &&) :
-	install -m 755 $(BUILD)/lib/$(NVSHMEM_NAME) "$(P)/lib"
+	install -m 755 $(BUILD)/lib/$(NVSHMEM_NAME) $(BUILD)/lib/$(NVSHMEM_OLD) "$(P)/lib"
 	ln -sf $(NVSHMEM_NAME) "$(P)/lib/libnvshmem_host.so"
 	install -m 644 $(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%) "$(P)/lib"
 	install -m 755 $(NVSHMEM_CMDS:%=scripts/install/nvshmem/%) "$(P)/bin"

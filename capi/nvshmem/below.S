@@ -2,8 +2,16 @@
  * below.S: the functions of libshmem.so under their names, for this library alone: each jumps to
  * where below.c has found it. An entry of the linker's own table would cost as much, but be filled
  * by whatever library of the program comes first with that name. zz_below.h, which a build makes,
- * has a line BELOW(name) for each function that the objects of this library call.
+ * has a line BELOW(name) for each function that the objects of this library call. With
+ * BELOW_EXPORTS they are the exports of libnvshmem_host.so.3, which the version script shows.
  */
+#ifdef BELOW_EXPORTS
+#define HIDE(name)
+#else
+#define BELOW_NAMES "zz_below.h"
+#define HIDE(name) .hidden name;
+#endif
+
 #if defined(__x86_64__)
 #define JUMP(slot) jmp *slot(%rip)
 #elif defined(__aarch64__)
@@ -26,11 +34,11 @@ slot_##name: .skip 8;                              \
     .text;                                         \
     .balign 8;                                     \
     .globl name;                                   \
-    .hidden name;                                  \
+    HIDE(name)                                     \
     .type name, @function;                         \
 name: JUMP(slot_##name);                           \
     .size name, .- name;
-#include "zz_below.h"
+#include BELOW_NAMES
 
     .section .bss.nvshmemi_slots, "aw", @nobits
     .balign 4096

@@ -1,5 +1,6 @@
 /*
- * below.c: finds the functions of libshmem.so.
+ * below.c: finds the functions of libshmem.so for libshmem_nvshmem.so, and those of that library
+ * for libnvshmem_host.so.3 (BELOW_EXPORTS), which programs need that were linked with NVIDIA's.
  *
  * A program may have another OpenSHMEM, whose functions have the same names. So this library
  * does not need libshmem.so as the linker knows it: then each would be found where the loader
@@ -14,11 +15,19 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#ifdef BELOW_EXPORTS
+/* A program that was linked with 3.7 or later has a copy of it, which nothing reads. */
+__attribute__((visibility("default"))) int nvshmem_selected_device_transport;
+#else
+#define BELOW_NAMES "zz_below.h"
+#define BELOW_LIBRARY "libshmem.so"
+#endif
+
 extern void *nvshmemi_slots[], *nvshmemi_slots_end[];
 
 static const char names[] =
 #define BELOW(name) #name "\0"
-#include "zz_below.h"
+#include BELOW_NAMES
     ;
 
 static char why[512];
@@ -26,8 +35,7 @@ static char why[512];
 /* Takes the place of a function that there is not. */
 static void missing(void)
 {
-    fprintf(stderr,
-            "shmem: load libnvshmem_host.so.3: %s (install both libraries from one release)\n",
+    fprintf(stderr, "shmem: load " BELOW_LIBRARY ": %s (install all libraries from one release)\n",
             why);
     exit(1);
 }
@@ -42,7 +50,7 @@ void *nvshmemi_below(const char *name)
 /* Before any constructor of the program, whose kernels register themselves. */
 __attribute__((constructor)) static void load(void)
 {
-    library = dlopen("libshmem.so", RTLD_NOW | RTLD_LOCAL);
+    library = dlopen(BELOW_LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
         snprintf(why, sizeof why, "%s", dlerror());
     void **slot = nvshmemi_slots;
@@ -52,7 +60,7 @@ __attribute__((constructor)) static void load(void)
             continue;
         *slot = (void *)(uintptr_t)missing;
         if (why[0] == '\0')
-            snprintf(why, sizeof why, "libshmem.so has no %s", name);
+            snprintf(why, sizeof why, BELOW_LIBRARY " has no %s", name);
     }
     /* Like the tables that the linker makes. That it fails leaves them as good. */
     (void)mprotect(nvshmemi_slots, (size_t)((char *)nvshmemi_slots_end - (char *)nvshmemi_slots),

@@ -1,7 +1,9 @@
 /*
- * twice.c: another library of this one's soname in the process. Linked and preloaded libraries of a
- * soname are loaded once, but one that is opened by its path is loaded beside them. Then some calls
- * of the program may come to this library, and others not.
+ * twice.c: two libraries of NVIDIA's soname in the process, of which one is forward.S. Linked and
+ * preloaded libraries of a soname are loaded once, but one that is opened by its path is loaded
+ * beside them. Then some calls of a program that was linked with that soname may come to this
+ * library, and others not. Programs that were linked with this library's own soname are not
+ * affected, and NVIDIA's library may be in the process for others, such as torch.
  */
 #define _GNU_SOURCE
 #include "own.h"
@@ -11,55 +13,49 @@
 #include <link.h>
 #include <string.h>
 
+static const char old_name[] = "libnvshmem_host.so.3", own_name[] = "libshmem_nvshmem.so";
+
 struct search {
     const char *own_file, *other_file;
 };
 
-/* The soname of a library, or NULL. */
-static const char *soname(const struct dl_phdr_info *info)
+/* Whether a library has the old soname, and whether it needs this one. */
+static void ask(const struct dl_phdr_info *info, bool *old, bool *needs)
 {
+    *old = *needs = false;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         if (info->dlpi_phdr[i].p_type != PT_DYNAMIC)
             continue;
-        const ElfW(Dyn) *d = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+        const ElfW(Dyn) *all = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
         ElfW(Addr) strings = 0;
-        ElfW(Xword) name = 0;
-        for (; d->d_tag != DT_NULL; d++) {
+        for (const ElfW(Dyn) *d = all; d->d_tag != DT_NULL; d++)
             if (d->d_tag == DT_STRTAB)
                 strings = d->d_un.d_ptr;
-            if (d->d_tag == DT_SONAME)
-                name = d->d_un.d_val;
-        }
+        if (strings == 0)
+            return;
         /* The loader has written the address, or has left the one in the file. */
-        if (strings != 0 && strings < info->dlpi_addr)
+        if (strings < info->dlpi_addr)
             strings += info->dlpi_addr;
-        return strings == 0 || name == 0 ? NULL : (const char *)strings + name;
+        for (const ElfW(Dyn) *d = all; d->d_tag != DT_NULL; d++) {
+            const char *text = (const char *)strings + d->d_un.d_val;
+            if (d->d_tag == DT_SONAME)
+                *old = strcmp(text, old_name) == 0;
+            else if (d->d_tag == DT_NEEDED && strcmp(text, own_name) == 0)
+                *needs = true;
+        }
     }
-    return NULL;
-}
-
-static bool within(const struct dl_phdr_info *info, const void *at)
-{
-    uintptr_t p = (uintptr_t)at;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *h = &info->dlpi_phdr[i];
-        uintptr_t start = info->dlpi_addr + h->p_vaddr;
-        if (h->p_type == PT_LOAD && p >= start && p - start < h->p_memsz)
-            return true;
-    }
-    return false;
 }
 
 static int look(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct search *s = arg;
-    const char *name = soname(info);
+    bool old, needs;
     (void)size;
-    if (within(info, (const void *)(uintptr_t)look)) {
+    ask(info, &old, &needs);
+    if (old && needs)
         s->own_file = info->dlpi_name;
-    } else if (name != NULL && strcmp(name, "libnvshmem_host.so.3") == 0) {
+    else if (old)
         s->other_file = info->dlpi_name;
-    }
     return 0;
 }
 
@@ -73,9 +69,8 @@ void nvshmemi_warn_of_another(const char *call)
     dl_iterate_phdr(look, &s);
     if (s.other_file == NULL || s.own_file == NULL)
         return;
-    fprintf(
-        stderr,
-        "shmem: %s: two libraries libnvshmem_host.so.3 are loaded: %s, which this call has come "
-        "to, and %s (preload the first one, or have nothing load the other)\n",
-        call, s.own_file, s.other_file);
+    fprintf(stderr,
+            "shmem: %s: two libraries %s are loaded: %s, which leads to this one, and %s (preload "
+            "the first one, or link the program with libshmem's libnvshmem_host.so again)\n",
+            call, old_name, s.own_file, s.other_file);
 }

@@ -141,7 +141,7 @@ static void *find(unsigned number)
     void *library = shmem;
     if (c->flags & PRELOAD_NVSHMEM) {
         if (!nvshmem)
-            nvshmem = open_beside("libnvshmem_host.so.3");
+            nvshmem = open_beside("libshmem_nvshmem.so");
         library = nvshmem;
     }
     void *found = dlsym(library, preload_name(number));

@@ -11,8 +11,8 @@ import (
 var Nvshmem = &Surface{
 	Name:                  "nvshmem",
 	Over:                  Shmem,
-	Library:               "libnvshmem_host.so",
-	Node:                  "NVSHMEM",
+	Library:               "libshmem_nvshmem.so",
+	Node:                  "SHMEM_NVSHMEM_0.1",
 	Headers:               Headers{"nvshmem/host/nvshmem_api.h", nvshmemAbout, nvshmemTypes},
 	Beyond:                Headers{"nvshmem/host/nvshmemx_api.h", nvshmemxAbout, ""},
 	HostOnly:              true,

@@ -53,6 +53,7 @@ var layout = []string{
 	"lib/libnvshmem_device.a",
 	"lib/libnvshmem_host.so",
 	"lib/libnvshmem_host.so.3",
+	"lib/libshmem_nvshmem.so",
 	"lib/libshmem.so",
 	"lib/libshmem_core.so",
 	"lib/libshmem_preload.so",

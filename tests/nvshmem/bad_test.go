@@ -17,6 +17,9 @@ func TestBad(t *testing.T) {
 	program, other, newer := built(t, build, "bad"), filepath.Join(t.TempDir(), "libnvshmem_host.so.3"), filepath.Join(t.TempDir(), "newer")
 	compile(t, "gcc", "-shared", "-fPIC", "-Wl,-soname,libnvshmem_host.so.3", "testdata/wheel.c", "-o", other)
 	compile(t, "gcc", "-std=gnu11", "-O1", "-I../../include/nvshmem", "testdata/bad.c", "testdata/newer.c", "-o", newer, "-L"+lib, "-lnvshmem_host", "-ldl")
+	// Linked as with NVIDIA's library.
+	old := filepath.Join(t.TempDir(), "old")
+	compile(t, "gcc", "-std=gnu11", "-O1", "-I../../include/nvshmem", "testdata/bad.c", "-o", old, filepath.Join(lib, "libnvshmem_host.so.3"), "-Wl,-rpath-link,"+lib, "-ldl")
 	const (
 		finalized  = "shmem: nvshmem_team_sync: the library is not initialised"
 		of         = " (pass NVSHMEM_TEAM_WORLD, NVSHMEM_TEAM_SHARED or a team that a split of this library has made)"
@@ -33,8 +36,8 @@ func TestBad(t *testing.T) {
 		{"headers", newer, nil, 1, "shmem: nvshmem_init: the program was compiled against headers of NVSHMEM 3.10.2, the library has the names of 3.8.0 " +
 			"(run it with the library that came with the headers, or compile it against those of this one)"},
 		{"attributes and headers", newer, []string{"garbage"}, 3, "shmem: nvshmemx_init_attr: the program was compiled against headers of NVSHMEM 3.10.2"},
-		{"twice", program, []string{"twice", other}, 134, "shmem: nvshmem_init: two libraries libnvshmem_host.so.3 are loaded: " + lib + "/libnvshmem_host.so.3, which this call has come to, " +
-			"and " + other + " (preload the first one, or have nothing load the other)\n" + finalized},
+		{"twice", old, []string{"twice", other}, 134, "shmem: nvshmem_init: two libraries libnvshmem_host.so.3 are loaded: " + lib + "/libnvshmem_host.so.3, which leads to this one, " +
+			"and " + other + " (preload the first one, or link the program with libshmem's libnvshmem_host.so again)\n" + finalized},
 		{"foreign", program, nil, 134, "shmem: PE 0: nvshmem_team_sync: team 8 does not exist" + of},
 		{"pointer", program, nil, 134, "shmem: PE 0: nvshmem_long_sum_reduce: team 1444127424 does not exist" + of},
 		{"ask", program, nil, 134, "shmem: PE 0: nvshmem_team_my_pe: team 8 does not exist" + of},

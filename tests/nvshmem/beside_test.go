@@ -12,7 +12,7 @@ import (
 
 // TestBeside runs a program with two libraries of the same names, linked in either order. The other
 // library is the test's own, or Open MPI's. Behind the test's own library it is loaded as late as a
-// library that libnvshmem_host.so.3 needs.
+// library that libshmem_nvshmem.so needs.
 func TestBeside(t *testing.T) {
 	build := need.Build(t)
 	lib, work := filepath.Join(build, "lib"), t.TempDir()
@@ -68,9 +68,9 @@ func TestAlone(t *testing.T) {
 	}
 	lib := filepath.Join(build, "lib")
 	compile(t, "gcc", "-I../../include/nvshmem", source, "-o", program, "-L"+lib, "-lnvshmem_host")
-	library, err := os.ReadFile(filepath.Join(lib, "libnvshmem_host.so.3"))
+	library, err := os.ReadFile(filepath.Join(lib, "libshmem_nvshmem.so"))
 	if err == nil {
-		err = os.WriteFile(filepath.Join(work, "libnvshmem_host.so.3"), library, 0o755)
+		err = os.WriteFile(filepath.Join(work, "libshmem_nvshmem.so"), library, 0o755)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -83,8 +83,8 @@ func TestAlone(t *testing.T) {
 		says string
 	}{
 		{lib, nil, "shmem: nvshmemx_init_attr: NVSHMEMX_INIT_WITH_SHMEM: the program has no OpenSHMEM with shmem_my_pe (link it, and call shmem_init first)\n"},
-		{work, []string{"init"}, "shmem: load libnvshmem_host.so.3: libshmem.so: cannot open shared object file: No such file or directory (install both libraries from one release)\n"},
-		{work + ":" + filepath.Dir(older), []string{"init"}, "shmem: load libnvshmem_host.so.3: libshmem.so has no shmem_"},
+		{work, []string{"init"}, "shmem: load libshmem.so: libshmem.so: cannot open shared object file: No such file or directory (install all libraries from one release)\n"},
+		{work + ":" + filepath.Dir(older), []string{"init"}, "shmem: load libshmem.so: libshmem.so has no shmem_"},
 	} {
 		cmd := exec.Command(program, c.args...)
 		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+c.path)

@@ -110,9 +110,16 @@ func TestOlder(t *testing.T) {
 	}
 }
 
-// TestExports compares the library's exports with the surface, and checks its names.
+// TestExports compares the exports of the library, and of that for programs that are built already,
+// with the surface, and checks their names.
 func TestExports(t *testing.T) {
-	library := filepath.Join(need.Build(t), "lib", "libnvshmem_host.so.3")
+	for name, node := range map[string]string{"libshmem_nvshmem.so": spec.Nvshmem.Node, "libnvshmem_host.so.3": "NVSHMEM"} {
+		t.Run(name, func(t *testing.T) { exports(t, name, node) })
+	}
+}
+
+func exports(t *testing.T, file, want string) {
+	library := filepath.Join(need.Build(t), "lib", file)
 	out, err := exec.Command("nm", "-D", "--defined-only", library).Output()
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +131,7 @@ func TestExports(t *testing.T) {
 		if fields[1] == "A" {
 			continue // the node itself
 		}
-		if !ok || node != "NVSHMEM" || there[name] {
+		if !ok || node != want || there[name] {
 			t.Errorf("%s is exported with the node %q", name, node)
 		}
 		there[name] = true
@@ -140,7 +147,7 @@ func TestExports(t *testing.T) {
 	}
 	// A program's other OpenSHMEM must not be taken for libshmem.so (capi/nvshmem/below.c).
 	dynamic, err := exec.Command("readelf", "-d", library).Output()
-	if err != nil || !strings.Contains(string(dynamic), "soname: [libnvshmem_host.so.3]") || strings.Contains(string(dynamic), "libshmem") {
+	if err != nil || !strings.Contains(string(dynamic), "soname: ["+file+"]") || strings.Contains(string(dynamic), "[libshmem.so]") {
 		t.Errorf("%s, %v", dynamic, err)
 	}
 	asked, err := exec.Command("nm", "-D", "--undefined-only", library).Output()

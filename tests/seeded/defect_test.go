@@ -75,6 +75,9 @@ func (d *defect) targets() []string {
 		if d.by.program != "" {
 			out = append(out, "tests/"+d.by.program)
 		}
+		if strings.HasPrefix(d.file, "capi/spec/nvshmem") {
+			out = append(out, "lib/libnvshmem_host.so")
+		}
 	case strings.HasPrefix(d.file, "capi/front/"):
 		out = []string{"lib/libshmem.so"}
 	case strings.HasPrefix(d.file, "capi/preload/"):

@@ -3,6 +3,20 @@ package seeded
 // NVSHMEM: differences in meaning, which a change of names alone gets wrong.
 var nvshmemDefects = []defect{
 	{
+		id: "nvshmem/node-of-another-library", file: "capi/spec/nvshmem.go",
+		was:  "\"SHMEM_NVSHMEM_0.1\",\n",
+		is:   "\"NVSHMEM\",\n",
+		user: "an extension of torch calls NVIDIA's library where torch has made that global",
+		by:   job("./tests/nvshmem", "^TestExtension$"), says: `libtorch_nvshmem.so, then extension.so: `, gen: true,
+	},
+	{
+		id: "nvshmem/two-libraries-on-purpose", file: "capi/nvshmem/twice.c",
+		was:  "    if (old && needs)\n",
+		is:   "    if (needs)\n",
+		user: "each extension beside torch warns that two libraries are loaded",
+		by:   job("./tests/nvshmem", "^TestExtension$"), says: `two libraries libnvshmem_host.so.3 are loaded`,
+	},
+	{
 		id: "nvshmem/names-of-its-suites", file: "runtime/config/nvshmem.go",
 		was:  "	return name == nvshmemPrefix+\"MACHINE_READABLE_OUTPUT\"\n",
 		is:   "	return false\n",

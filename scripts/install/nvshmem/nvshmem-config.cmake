@@ -16,8 +16,8 @@ set(NVSHMEM_RDC_FLAGS
 if(NOT TARGET nvshmem::nvshmem_host)
   add_library(nvshmem::nvshmem_host SHARED IMPORTED)
   set_target_properties(nvshmem::nvshmem_host PROPERTIES
-    IMPORTED_LOCATION "${nvshmem_PREFIX}/lib/libnvshmem_host.so.3"
-    IMPORTED_SONAME libnvshmem_host.so.3
+    IMPORTED_LOCATION "${nvshmem_PREFIX}/lib/libshmem_nvshmem.so"
+    IMPORTED_SONAME libshmem_nvshmem.so
     INTERFACE_COMPILE_OPTIONS "${NVSHMEM_RDC_FLAGS}"
     INTERFACE_INCLUDE_DIRECTORIES "${NVSHMEM_INCLUDE_DIR}")
   foreach(nvshmem_ARCHIVE nvshmem_device nvshmem)

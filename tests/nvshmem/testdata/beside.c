@@ -41,7 +41,7 @@ int main(void)
 {
     REQUIRE(in((void *)shmem_my_pe, "liboshmem.so"));
     REQUIRE(in(dlsym(RTLD_DEFAULT, "shmem_my_pe"), "liboshmem.so"));
-    REQUIRE(in((void *)nvshmem_my_pe, "libnvshmem_host.so.3"));
+    REQUIRE(in((void *)nvshmem_my_pe, "libshmem_nvshmem.so"));
 
     shmem_init();
     int me = shmem_my_pe(), n = shmem_n_pes();
