@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"strings"
 
 	"libshmem/runtime/config"
 	"libshmem/runtime/doctor"
@@ -39,12 +40,18 @@ func set(cfg *config.Config) int {
 }
 
 // libraries reports the project's own libraries, and the libraries that they load.
-func libraries(cfg *config.Config, launched bool) []doctor.Finding {
+func libraries(cfg *config.Config, launched bool, environ []string) []doctor.Finding {
 	executable, err := os.Executable()
 	if err != nil {
 		return []doctor.Finding{doctor.Bad("libshmem.so", "mount proc at /proc", "where this command is cannot be found out: %v", err)}
 	}
-	findings := doctor.Installed(executable, launched)
+	libraryPath := ""
+	for _, entry := range environ {
+		if text, is := strings.CutPrefix(entry, "LD_LIBRARY_PATH="); is {
+			libraryPath = text
+		}
+	}
+	findings := doctor.Installed(executable, launched, libraryPath)
 	if m, err := hwloc.Read(); err != nil {
 		findings = append(findings, doctor.Lack("hwloc", "apt install libhwloc15, for machines with several NICs or GPUs", "%v: /sys is read in its place", err))
 	} else {

@@ -104,7 +104,7 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 
 // look is all that is found out about this machine.
 func look(cfg *config.Config, launched bool, environ []string) []doctor.Finding {
-	return slices.Concat(doctor.At("").Findings(cfg), libraries(cfg, launched), network(cfg, environ, false), gpus())
+	return slices.Concat(doctor.At("").Findings(cfg), libraries(cfg, launched, environ), network(cfg, environ, false), gpus())
 }
 
 // tell prints the lines, and returns the status.

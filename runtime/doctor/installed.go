@@ -12,8 +12,8 @@ import (
 
 // Installed looks at the files of the installation that a command is part of: bin and lib are side
 // by side. executable is the file of that command. launched: a launcher has started it, so there is
-// nothing to look for in PATH.
-func Installed(executable string, launched bool) []Finding {
+// nothing to look for in PATH. libraryPath is LD_LIBRARY_PATH.
+func Installed(executable string, launched bool, libraryPath string) []Finding {
 	const whole = "install the library whole: make install, or pip install the wheel"
 	if resolved, err := filepath.EvalSymlinks(executable); err == nil {
 		executable = resolved
@@ -33,10 +33,25 @@ func Installed(executable string, launched bool) []Finding {
 	} else {
 		all = append(all, Well("kernels", "%s", file))
 	}
+	if file := filepath.Join(prefix, "lib", "libshmem_nvshmem.so"); exists(file) {
+		all = append(all, nvshmem(file, libraryPath))
+	}
 	if launched {
 		return all
 	}
 	return append(all, launcher(prefix))
+}
+
+// nvshmem says which libraries programs of NVSHMEM load: this one, if they were linked with it, and
+// otherwise the first of NVIDIA's soname that is in the environment, unless they have a run path.
+func nvshmem(file, libraryPath string) Finding {
+	const soname = "libnvshmem_host.so.3"
+	for _, dir := range filepath.SplitList(libraryPath) {
+		if other := filepath.Join(dir, soname); dir != "" && exists(other) {
+			return Well("names of NVSHMEM", "%s; programs that need %s without a run path load %s", file, soname, other)
+		}
+	}
+	return Well("names of NVSHMEM", "%s; LD_LIBRARY_PATH has no %s for programs that need that", file, soname)
 }
 
 // launcher reports whether the shmemrun that a user starts is this library's: Open MPI has one of

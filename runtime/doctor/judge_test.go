@@ -122,9 +122,10 @@ func TestTry(t *testing.T) {
 }
 
 func TestInstalled(t *testing.T) {
+	libraryPath := ""
 	find := func(dir string, launched bool) string {
 		var all []string
-		for _, f := range Installed(filepath.Join(dir, "bin", "shmem-doctor"), launched) {
+		for _, f := range Installed(filepath.Join(dir, "bin", "shmem-doctor"), launched, libraryPath) {
 			all = append(all, f.String())
 		}
 		return strings.ReplaceAll(strings.Join(all, "\n"), dir, "DIR")
@@ -165,6 +166,11 @@ func TestInstalled(t *testing.T) {
 	has(all, "no  shmemrun: "+other+"/shmemrun is not this library's (PATH=DIR/bin:$PATH)")
 	write(filepath.Join(other, "shmemrun"), "#!/usr/bin/python3\nfrom shmem._commands import main\nmain()\n")
 	has(find(dir, false), "ok  shmemrun: "+other+"/shmemrun")
+	write(filepath.Join(dir, "lib", "libshmem_nvshmem.so"), "")
+	libraryPath = ":" + other
+	has(find(dir, true), "ok  names of NVSHMEM: DIR/lib/libshmem_nvshmem.so; LD_LIBRARY_PATH has no libnvshmem_host.so.3 for programs that need that")
+	write(filepath.Join(other, "libnvshmem_host.so.3"), "")
+	has(find(dir, true), "ok  names of NVSHMEM: DIR/lib/libshmem_nvshmem.so; programs that need libnvshmem_host.so.3 without a run path load "+other+"/libnvshmem_host.so.3")
 	t.Setenv("PATH", filepath.Join(dir, "bin"))
 	has(find(dir, false), "ok  shmemrun: DIR/bin/shmemrun")
 }

@@ -199,6 +199,9 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	}
 	if j.Me == 0 && j.Config.Banner() {
 		j.log.Say("pe", config.LogInfo, j.banner())
+		if names := nvshmemLibraries(); o.Nvshmem && names != "" {
+			j.log.Say("pe", config.LogInfo, names)
+		}
 		if how := j.Config.Launcher.Binding; how != "" {
 			j.log.Say("pe", config.LogInfo, "PEs are "+how)
 		}
