@@ -35,7 +35,7 @@ func TestPrograms(t *testing.T) {
 		{"sem08", 3, []string{"-n", "3"}, ""},
 		{"sem08", 3, []string{"-n", "3", "--hosts", "2"}, ""},
 		{"archive", 1, nil, "the program's device code is of NVIDIA's archive, NVSHMEM 3.7.2, which does not fit this library"},
-		{"sem03", 2, nil, "attributes of version 0x5a5a5a5a, the library has 0x10090 and 0x20090"},
+		{"sem03", 2, nil, ""},
 	} {
 		name := c.program
 		if len(c.job) > 2 {

@@ -7,39 +7,26 @@
 #include <stdio.h>
 #include <string.h>
 
-static int with(int version, int (*init)(unsigned flags, nvshmemx_init_attr_t *attr))
+static int with(int version)
 {
     nvshmemx_uniqueid_t id = NVSHMEMX_UNIQUEID_INITIALIZER;
     nvshmemx_init_attr_t attr = NVSHMEMX_INIT_ATTR_INITIALIZER;
     if (nvshmemx_get_uniqueid(&id) != 0 || nvshmemx_set_attr_uniqueid_args(0, 1, &id, &attr) != 0)
         return -1;
     attr.version = version;
-    return init(NVSHMEMX_INIT_WITH_UNIQUEID, &attr);
-}
-
-static int by_header(unsigned flags, nvshmemx_init_attr_t *attr)
-{
-    return nvshmemx_init_attr(flags, attr);
-}
-
-/* As programs in other languages call it, without a header. */
-static int by_name(unsigned flags, nvshmemx_init_attr_t *attr)
-{
-    return nvshmemx_hostlib_init_attr(flags, attr);
+    return nvshmemx_init_attr(NVSHMEMX_INIT_WITH_UNIQUEID, &attr);
 }
 
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
     if (strcmp(what, "attributes") == 0) {
-        int rc = with((3 << 16) + 160, by_header);
+        int rc = with((3 << 16) + 160);
         printf("%s\n", nvshmemx_status_string(rc));
         return rc == 0;
     }
     if (strcmp(what, "garbage") == 0) /* no version at all */
-        return with(0x5a5a5a5a, by_header);
-    if (strcmp(what, "memory") == 0)
-        return with(0, by_name);
+        return with(0x5a5a5a5a);
     if (strcmp(what, "twice") == 0 && (argc < 3 || dlopen(argv[2], RTLD_NOW) == NULL))
         return 2;
 
