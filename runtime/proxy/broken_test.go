@@ -27,7 +27,6 @@ func TestBrokenConnections(t *testing.T) {
 		{"write", fabric.KindWrite, unix.ECONNRESET, true},
 		{"read", fabric.KindRead, unix.ECONNRESET, true},
 		{"read", fabric.KindRead, unix.ENOTCONN, true},
-		{"write", fabric.KindWrite, unix.ETIMEDOUT, true},
 		{"write", fabric.KindWrite, unix.EACCES, false},
 		{"write where injected messages fail in silence", fabric.KindWrite, unix.EIO, true},
 	} {

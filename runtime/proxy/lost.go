@@ -80,7 +80,7 @@ func (e *Engine) unreachable(pe libshmem.PE, err error) {
 // other error numbers, and there a failed message shows that a PE is gone.
 func disconnected(code int32) bool {
 	switch unix.Errno(code) {
-	case unix.ECANCELED, unix.ECONNABORTED, unix.EPIPE, unix.ESHUTDOWN, unix.ECONNRESET, unix.ENOTCONN, unix.ETIMEDOUT:
+	case unix.ECANCELED, unix.ECONNABORTED, unix.EPIPE, unix.ESHUTDOWN, unix.ECONNRESET, unix.ENOTCONN:
 		return true
 	}
 	return false
