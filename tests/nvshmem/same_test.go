@@ -121,6 +121,9 @@ func machineCode(t *testing.T, path string) map[string][]uint32 {
 }
 
 var (
+	function = regexp.MustCompile(`(?m)^(\.visible |\.weak )?\.(func|entry)`)
+	label    = regexp.MustCompile(`(\$L__BB|__local_depot|// callseq )\d+`)
+	comment  = regexp.MustCompile(`(?m)^\s*//.*\n`)
 	number   = regexp.MustCompile(`-?\b\d{4,}\b`)
 	internal = regexp.MustCompile(`_INTERNAL_[0-9a-f]+_`)
 	// Cooperative groups add objects of CUDA's library; no kernel here uses one.
@@ -139,10 +142,15 @@ func withoutNames(ptx string) string {
 		}
 	}
 	ptx = remark.ReplaceAllString(internal.ReplaceAllString(ptx, "_INTERNAL_"), "")
-	return number.ReplaceAllStringFunc(ptx, func(n string) string {
+	ptx = number.ReplaceAllStringFunc(ptx, func(n string) string {
 		if name := names[n]; name != "" {
 			return name
 		}
 		return n
 	})
+	// Functions are in the order in which the headers come to them, which numbers their labels, too.
+	ptx = label.ReplaceAllString(comment.ReplaceAllString(ptx, ""), "$1")
+	functions := strings.Split(function.ReplaceAllString(ptx, "\x00$0"), "\x00")
+	slices.Sort(functions)
+	return strings.Join(functions, "")
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"libshmem/tests/need"
@@ -22,11 +23,17 @@ func TestClocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	elsewhere := `[ "$SHMEM_LAUNCHER_PE" = 0 ] && exec "$1"; exec unshare -m sh -c 'mount --bind "$2" /proc/sys/kernel/random/boot_id && exec "$1"' sh "$1" "$2"`
-	for _, hosts := range []string{"1", "2"} {
+	for hosts, c := range map[string]struct {
+		pes     int
+		options []string
+	}{
+		"1": {3, []string{"--hosts", "1"}},
+		"2": {2, []string{"--hosts", "2", "--host-netns"}}, // two machines do not have the same address
+	} {
 		to := filepath.Join(dir, hosts)
-		job{}.run(t, filepath.Join(build, "bin", "shmemrun"), "-n", "3", "--hosts", hosts, "--timeout", "100",
-			"-x", "LD_PRELOAD="+shim(t), "-x", "SHMEM_PRELOAD=trace,file="+to, "sh", "-c", elsewhere, "sh", exe, name)
-		for pe := range 3 {
+		job{}.run(t, append(append([]string{filepath.Join(build, "bin", "shmemrun"), "-n", strconv.Itoa(c.pes), "--timeout", "100"}, c.options...),
+			"-x", "LD_PRELOAD="+shim(t), "-x", "SHMEM_PRELOAD=trace,file="+to, "sh", "-c", elsewhere, "sh", exe, name)...)
+		for pe := range c.pes {
 			p := read(t, filepath.Join(to, fmt.Sprintf("%d.json", pe)), true)
 			if len(p.Clock) != 2 {
 				t.Fatalf("%s hosts, PE %d: clock %+v", hosts, pe, p.Clock)

@@ -113,7 +113,7 @@ var waitDefects = []defect{
 		was:  "		if c.yields() {",
 		is:   "		if !c.device {",
 		user: "on a machine with fewer processors than PEs and proxies, a kernel's messages take milliseconds each",
-		by:   unit("./runtime/proxy", "^TestServeCrowded$"), says: `200 turns of another thread took`,
+		by:   unit("./runtime/proxy", "^TestServeCrowded$"), says: `50 turns of another thread took`,
 	},
 	{
 		id: "waits/proxies-without-processors", file: "runtime/job/peerinfo/processors.go",

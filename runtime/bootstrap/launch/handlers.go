@@ -33,7 +33,7 @@ func (j *job) pass(sig unix.Signal) {
 		}
 	}
 	if len(without) > 0 {
-		j.out.say(fmt.Sprintf("got signal %d (%v): it is not passed on to %s, which have no handler (PEs have one once they have loaded the library)",
+		j.out.say(fmt.Sprintf("got signal %d (%v): it is not passed on to %s, which had no handler (PEs have one once they have loaded the library)",
 			sig, sig, shmerr.PEs(without)))
 	}
 }

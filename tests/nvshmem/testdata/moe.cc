@@ -14,6 +14,8 @@
 
 #include <nvshmem/device/nvshmemi_own.h>
 
+#include <thread>
+
 #define __host__
 #define __constant__
 #define SHMEM_CUH /* emulated.h replaces it */
