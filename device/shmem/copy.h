@@ -26,8 +26,10 @@ template <class W, int FAR> SHMEMI_D void shmemi_copy_word(char *to, const char 
 }
 
 /*
- * Words rank, rank + size, ... of so many bytes, both sides aligned; two under way at once. It
- * counts by the address of the source: indices of 64 bits took more registers.
+ * Words rank, rank + size, ... of so many bytes, both sides aligned; three under way at once: four
+ * took 70 registers on sm_120, and with two a copy of 1 MiB by 8-byte words took 1.7 times as long
+ * as with four, by 256 threads of an H200. It counts by the address of the source: indices of 64
+ * bits took more registers.
  */
 template <class W, int FAR>
 SHMEMI_D void shmemi_copy_words(char *to, const char *from, uint64_t bytes, uint32_t rank,
@@ -37,13 +39,15 @@ SHMEMI_D void shmemi_copy_words(char *to, const char *from, uint64_t bytes, uint
     const uint32_t step = size * (uint32_t)sizeof(W);
     from += rank * (uint32_t)sizeof(W);
     to += rank * (uint32_t)sizeof(W);
-    W v[2];
+    W v[3];
 #pragma unroll 1
-    for (; from + step < end; from += 2 * step, to += 2 * step) {
-        shmemi_load_bulk<W, FAR>(from, &v[0]);
-        shmemi_load_bulk<W, FAR>(from + step, &v[1]);
-        shmemi_move<W>::store(to, v[0]);
-        shmemi_move<W>::store(to + step, v[1]);
+    for (; from + 2 * step < end; from += 3 * step, to += 3 * step) {
+#pragma unroll
+        for (uint32_t k = 0; k < 3; k++)
+            shmemi_load_bulk<W, FAR>(from + k * step, &v[k]);
+#pragma unroll
+        for (uint32_t k = 0; k < 3; k++)
+            shmemi_move<W>::store(to + k * step, v[k]);
     }
 #pragma unroll 1
     for (; from < end; from += step, to += step)

@@ -179,7 +179,7 @@ var fabricDefects = []defect{
 	},
 	{
 		id: "fabric/reset-and-not-lost", file: "runtime/proxy/lost.go",
-		was:  "unix.ESHUTDOWN, unix.ECONNRESET, unix.ENOTCONN, unix.ETIMEDOUT:",
+		was:  "unix.ESHUTDOWN, unix.ECONNRESET, unix.ENOTCONN:",
 		is:   "unix.ESHUTDOWN:",
 		user: "a get from a PE that is killed in its midst fails with a number of the system, and not with the loss of the PE",
 		by:   unit("./runtime/proxy", "^TestBrokenConnections$"), says: `read with connection reset by peer: .*, told of \[\]`,
