@@ -257,21 +257,33 @@ SHMEMI_D void shmemi_send_pieces(struct shmemi_put_call *c)
     }
 }
 
-/* Passes a put to the proxy that goes as it is. WAIT: until its source may be used again. */
+/* The steps before a put that goes as it is gets its words, and those after. WAIT: until its source
+ * may be used again. */
+template <int WAIT>
+SHMEMI_D void shmemi_begin_range(const struct shmemi_put_call *c, struct shmemi_question *q)
+{
+    q->op.ring = shmemi_ring_for(&c->image->job, (uint32_t)c->pe);
+    q->place = 0;
+    if (WAIT)
+        shmemi_expect(c->image, c->pe, q);
+    shmemi_before_slots();
+}
+template <int WAIT> SHMEMI_D void shmemi_end_range(struct shmemi_question *q)
+{
+    shmemi_hand_over(&q->op);
+    if (WAIT)
+        (void)shmemi_answered(q);
+}
+
+/* Passes a put to the proxy that goes as it is. */
 template <int WAIT> SHMEMI_COLD void shmemi_send_range(const struct shmemi_put_call *c)
 {
     struct shmemi_question q;
-    q.op.ring = shmemi_ring_for(&c->image->job, (uint32_t)c->pe);
-    q.place = 0;
-    if (WAIT)
-        shmemi_expect(c->image, c->pe, &q);
-    shmemi_before_slots();
+    shmemi_begin_range<WAIT>(c, &q);
     q.op.slots = SHMEMI_SLOTS_PUT;
     q.op.words = shmemi_pack_put((uint32_t)c->pe, 0, c->dest, (uint64_t)(uintptr_t)c->source,
                                  c->bytes, WAIT, q.place);
-    shmemi_hand_over(&q.op);
-    if (WAIT)
-        (void)shmemi_answered(&q);
+    shmemi_end_range<WAIT>(&q);
 }
 
 /*

@@ -67,17 +67,11 @@ SHMEMI_COLD void shmemi_send_bytes_signal(const struct shmemi_put_call *c)
 template <int WAIT> SHMEMI_COLD void shmemi_send_range_signal(const struct shmemi_put_call *c)
 {
     struct shmemi_question q;
-    q.op.ring = shmemi_ring_for(&c->image->job, (uint32_t)c->pe);
-    q.place = 0;
-    if (WAIT)
-        shmemi_expect(c->image, c->pe, &q);
-    shmemi_before_slots();
+    shmemi_begin_range<WAIT>(c, &q);
     q.op.slots = SHMEMI_SLOTS_PUT_SIGNAL;
     q.op.words = shmemi_pack_put_signal((uint32_t)c->pe, 0, c->dest, (uint64_t)(uintptr_t)c->source,
                                         c->bytes, WAIT, q.place, c->kind, c->value, c->signal_at);
-    shmemi_hand_over(&q.op);
-    if (WAIT)
-        (void)shmemi_answered(&q);
+    shmemi_end_range<WAIT>(&q);
 }
 
 /* As shmemi_send_put. Without a fence the pieces are in no order with the signal. */
