@@ -52,6 +52,8 @@ type GPU interface {
 	// the work of each stream.
 	Advance()
 	Mark()
+	// Moves reports whether bytes from or for other PEs are on their way through this PE.
+	Moves() bool
 	// NoRoom reports whether something waits for room.
 	NoRoom() bool
 	// Looks returns how many looks at streams with work have found no progress.

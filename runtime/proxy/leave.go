@@ -24,12 +24,8 @@ type farewell struct {
 }
 
 // Leave asks for the answers, and reports whether all have come. Its caller polls and calls it
-// again, as long as it has time. A PE that cannot be reached is lost, which ends nothing. In a job
-// with GPU memory there is nothing to wait for: the GPU's driver may have ended before.
+// again, as long as it has time. A PE that cannot be reached is lost, which ends nothing.
 func (e *Engine) Leave() bool {
-	if e.gpu != nil {
-		return true
-	}
 	if !e.leaving {
 		e.leaving = true
 		if e.ops.Net.OnLost == nil {
@@ -46,8 +42,10 @@ func (e *Engine) Leave() bool {
 	}
 	e.farewells = still
 	h, ok := e.ops.Net.Provider.(fabric.Holder)
-	return len(still) == 0 && !(ok && h.Holds())
+	return len(still) == 0 && !(ok && h.Holds()) && !e.moves()
 }
+
+func (e *Engine) moves() bool { return e.gpu != nil && e.gpu.Moves() }
 
 // greeted lists the PEs to which messages of this context went, or from which they came.
 func (e *Engine) greeted() (all []farewell) {
@@ -70,10 +68,12 @@ func (f *farewell) isOver() bool {
 	case p.Parked > 0: // answers that the PE may wait for
 		return false
 	case p.Left:
-		return true
+		return !e.moves() // nor is an answer still to come
 	case f.asked:
 		return !p.Flushing
 	case p.Flushing || p.Queued > 0 || p.Writes > 0:
+		return false
+	case e.gpu != nil && p.Tokens > 0: // its bytes may not have left the GPU, or it reads them here
 		return false
 	}
 	st := e.out.Leave(f.pe)

@@ -3,8 +3,10 @@ package proxy
 import (
 	"slices"
 	"testing"
+	"unsafe"
 
 	"libshmem"
+	"libshmem/runtime/proxy/gpustage/stream"
 )
 
 // TestPlayedLeave has PEs that post to each other and end at some moment without finalize, and with
@@ -22,6 +24,57 @@ func TestPlayedLeave(t *testing.T) {
 	}
 }
 
+// TestPlayedStagedLeave is the same with heaps and buffers in GPU memory.
+func TestPlayedStagedLeave(t *testing.T) {
+	for name, g := range gpuModels {
+		for i := range 16 {
+			m := combination(i)
+			m.gpus = &g
+			t.Run(name+"/"+m.name, func(t *testing.T) {
+				seeds(2, func(seed uint64) {
+					defer described(t, seed)
+					playLeave(t, newJob(t, m, seed, 3, 32<<10))
+				})
+			})
+		}
+	}
+}
+
+// A PE that leaves has no messages with a PE whose heap it has mapped, and waits for its copies to it.
+func TestLeaveCopies(t *testing.T) {
+	m := modes[0]
+	m.gpus = &gpus{mapped: true, atomics: stream.AllAtomics, delay: 8, chunk: messageSize, chunks: 2}
+	j := newJob(t, m, 1, 2, 1<<16)
+	a, b := j.pes[0], j.pes[1]
+	data := fill(j.rng, 3*maxPayload)
+	at, _ := a.card.local(data)
+	a.post(func() Status { return a.Put(1, 0, at, uint64(len(data)), nil) })
+	for !a.Leave() {
+		a.poll()
+	}
+	differ(t, "bytes", b.heap[:len(data)], data)
+}
+
+// A PE that leaves does not wait until a PE that has left takes its bytes.
+func TestLeaveBehind(t *testing.T) {
+	m := modes[0]
+	m.gpus = &gpus{atomics: stream.AllAtomics, chunk: messageSize, chunks: 2}
+	j := newJob(t, m, 1, 2, 1<<16)
+	a := j.pes[0]
+	at, _ := a.card.local(make([]byte, 8*messageSize))
+	a.post(func() Status { return a.Put(1, 0, at, 8*messageSize, nil) })
+	for range 100 {
+		a.poll() // chunks are full of bytes that nobody reads
+	}
+	if a.Leave() {
+		t.Fatal("a put to a PE that has not left is under way")
+	}
+	a.ops.Peers[1].Left = true
+	if !a.Leave() {
+		t.Errorf("it waits for PE 1: %v", a.stage.Rest())
+	}
+}
+
 // leaver is a PE of TestPlayedLeave.
 type leaver struct {
 	traffic
@@ -35,7 +88,12 @@ func playLeave(t *testing.T, j *job) {
 	t.Helper()
 	var all []*leaver
 	for _, p := range j.pes {
-		all = append(all, &leaver{traffic: traffic{pe: p, source: make([]byte, 3*maxPayload), posted: make([]uint64, len(j.pes))}, ends: 1 + j.rng.IntN(300)})
+		g := traffic{pe: p, source: make([]byte, 3*maxPayload), posted: make([]uint64, len(j.pes))}
+		if p.card != nil && j.rng.IntN(2) == 0 {
+			at, _ := p.card.local(g.source)
+			g.source = unsafe.Slice((*byte)(at), len(g.source))
+		}
+		all = append(all, &leaver{traffic: g, ends: 1 + j.rng.IntN(300)})
 	}
 	turn, left := 0, 0
 	for polls := 0; left < len(all); polls++ {

@@ -19,6 +19,12 @@ func (s *Stage) Advance() {
 	s.Mark()
 }
 
+// Moves reports whether bytes from or for other PEs are on their way through this PE. Another PE
+// may wait for the answer that says that they have arrived.
+func (s *Stage) Moves() bool {
+	return s.streams.Works() || s.arrivals.Busy() > 0 || s.pulls.Under() > 0 || s.departs.Under()
+}
+
 // NoRoom reports whether an operation waits for room, which may come without a completion.
 func (s *Stage) NoRoom() bool { return s.pulls.NoRoom() || s.departs.NoRoom() }
 

@@ -2,6 +2,7 @@ package departure
 
 import (
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"libshmem"
@@ -90,10 +91,11 @@ type departure struct {
 type kind uint8
 
 const (
-	toHeap   kind = iota + 1 // GPU memory to the heap of pe, by request or message
-	toGet                    // GPU memory to a get of pe
-	copyTo                   // main memory to the mapped heap of pe
-	copyFrom                 // the mapped heap of pe to main memory
+	none     kind = iota // it is over
+	toHeap               // GPU memory to the heap of pe, by request or message
+	toGet                // GPU memory to a get of pe
+	copyTo               // main memory to the mapped heap of pe
+	copyFrom             // the mapped heap of pe to main memory
 )
 
 // copies reports whether a departure does not use the fabric.
@@ -302,7 +304,7 @@ func (d *Departures) Follow(c *stream.Chore) {
 		}
 		d.giveBack(&p)
 		if x.begun == x.n && x.uncopied == 0 {
-			d.spare = append(d.spare, x)
+			d.end(x)
 		}
 		return
 	}
@@ -338,7 +340,17 @@ func (d *Departures) sentAll(x *departure) {
 	if x.kind == toHeap {
 		Conclude(d.engine, x.token, x.pe)
 	}
+	d.end(x)
+}
+
+func (d *Departures) end(x *departure) {
+	x.kind = none
 	d.spare = append(d.spare, x)
+}
+
+// Under reports whether departures are under way, but for those for PEs whose programs have ended.
+func (d *Departures) Under() bool {
+	return len(d.spare) != len(d.all) && slices.ContainsFunc(d.all, func(x *departure) bool { return x.kind != none && !d.peers[x.pe].Left })
 }
 
 // Rest returns an error that names the departures under way; nil: none.

@@ -234,9 +234,19 @@ func (s *Set) Show(to *[Streams]backlog.Shown) {
 // Rest returns an error that names the chores that wait; nil: none.
 func (s *Set) Rest() error {
 	for i := range s.tracks {
-		if t := &s.tracks[i]; !t.idle() || t.chores.Len() != 0 {
+		if t := &s.tracks[i]; !t.atRest() {
 			return fmt.Errorf("stream %d: %d chores", i, t.chores.Len())
 		}
 	}
 	return nil
+}
+
+// Works reports whether a stream has work that is not done.
+func (s *Set) Works() bool {
+	for i := range s.tracks {
+		if !s.tracks[i].atRest() {
+			return true
+		}
+	}
+	return false
 }

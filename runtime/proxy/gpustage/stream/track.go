@@ -34,5 +34,8 @@ func (t *track) last() uint64 {
 	return t.marked
 }
 
+// atRest reports whether the stream has done everything, and its chores are done.
+func (t *track) atRest() bool { return t.idle() && t.chores.Len() == 0 }
+
 // idle reports whether the stream has done everything.
 func (t *track) idle() bool { return !t.fresh && t.passed == t.marked }
