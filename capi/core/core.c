@@ -246,7 +246,7 @@ static int poll_network(void)
 static int leave(void)
 {
     if (express == NULL)
-        return SHMEMI_DONE;
+        return shmemgoLeave();
     if (__atomic_exchange_n(&state->net_lock, 1, __ATOMIC_ACQUIRE))
         return SHMEMI_PENDING;
     int rc = shmemgoLeave();

@@ -158,17 +158,17 @@ func report(args *C.struct_shmemi_init_args, why string) {
 	text(unsafe.Slice(args.error, int(args.error_size)), why)
 }
 
-// The process is about to exit, with the status of the program: see Engine.Leave. broken: the
-// network has failed since.
+// The process is about to exit, with the status of the program: see Job.Leave. broken: the network
+// or the GPU has failed since.
 var leaving, broken atomic.Bool
 
-// shmemgoLeave is called with the lock held.
+// shmemgoLeave is called with the lock held, if there is one.
 //
 //export shmemgoLeave
 func shmemgoLeave() C.int {
 	defer guard.Catch("leave")
 	leaving.Store(true)
-	if broken.Load() || current.Engine.Leave() {
+	if broken.Load() || current.Leave() {
 		return C.int(proxy.Done)
 	}
 	return C.int(proxy.Pending)

@@ -21,10 +21,10 @@
 void shmemi_leave(void)
 {
     const struct shmemi_state *s = &shmemi_state;
-    if (!s->networked || shmemi_in_handler())
+    if ((!s->networked && !s->gpu) || shmemi_in_handler())
         return;
     uint64_t end = shmemi_now() + LEAVE_NS;
     while (s->core->leave() != SHMEMI_DONE && shmemi_now() < end)
-        if (shmemi_net_poll("exit") <= 0)
+        if (!s->networked || shmemi_net_poll("exit") <= 0)
             nanosleep(&(struct timespec){.tv_nsec = TURN_NS}, NULL);
 }

@@ -65,7 +65,7 @@ static void init_failed(const char *call, const char *error)
         fputs(line, stderr);
 }
 
-static bool finalizes_at_exit; /* shmemx_finalize_at_exit was called */
+static const char *finalizes_at_exit; /* the call that asked for it, or NULL */
 
 static uint32_t joined;
 static bool as_given;
@@ -123,13 +123,38 @@ static pid_t owner; /* the process that has initialised: a child of fork has its
 static void leave_at_exit(int status, void *unused)
 {
     (void)unused;
-    if (status != 0 || shmemi_state.n_pes == 0 || getpid() != owner || finalizes_at_exit ||
+    if (status != 0 || shmemi_state.n_pes == 0 || getpid() != owner || finalizes_at_exit != NULL ||
         pthread_mutex_trylock(&lifecycle) != 0)
         return;
     block_preemption();
     if (shmemi_state.n_pes > 0)
         shmemi_leave();
     pthread_mutex_unlock(&lifecycle);
+}
+
+/*
+ * A PE that ends with an error does not meet the others: they may never come, and would not be told
+ * while it waits for them. The launcher tells them.
+ */
+static void finalize_at_exit(int status, void *call)
+{
+    block_preemption();
+    while (status == 0 && shmemi_state.n_pes > 0)
+        shmemi_finalize(call);
+}
+
+/* Handlers run in the reverse order of their registration. NVIDIA's driver registers its end when
+ * it is opened, so one is registered behind it, too, in the first init with a GPU. It is an
+ * improvement only: where there is no room for it, others may wait for what is not flushed. */
+static void register_end(void)
+{
+    static bool behind_driver;
+    if (owner != 0 && (behind_driver || !shmemi_state.gpu))
+        return;
+    behind_driver |= shmemi_state.gpu != 0;
+    if (finalizes_at_exit != NULL && behind_driver)
+        (void)on_exit(finalize_at_exit, (void *)finalizes_at_exit);
+    (void)on_exit(leave_at_exit, NULL);
 }
 
 static int initialise(int requested, int *provided, const struct shmemi_given *given, char *error,
@@ -196,8 +221,7 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
     }
     s->thread_level = args.provided;
     s->init_count = 1;
-    if (owner == 0)
-        (void)on_exit(leave_at_exit, NULL); /* else others may wait for what is not flushed */
+    register_end();
     owner = getpid();
     joined++;
     shmemi_abort_joined();
@@ -314,23 +338,12 @@ void shmemi_finalize(const char *call)
     pthread_mutex_unlock(&lifecycle);
 }
 
-/*
- * A PE that ends with an error does not meet the others: they may never come, and would not be told
- * while it waits for them. The launcher tells them.
- */
-static void finalize_at_exit(int status, void *call)
-{
-    block_preemption();
-    while (status == 0 && shmemi_state.n_pes > 0)
-        shmemi_finalize(call);
-}
-
 void shmemi_finalize_at_exit(const char *call)
 {
     pthread_mutex_lock(&lifecycle);
-    if (!finalizes_at_exit && on_exit(finalize_at_exit, (void *)call) != 0)
+    if (finalizes_at_exit == NULL && on_exit(finalize_at_exit, (void *)call) != 0)
         shmemi_abort(call, "call shmem_finalize", "no room to have finalize called at the end");
-    finalizes_at_exit = true;
+    finalizes_at_exit = call;
     pthread_mutex_unlock(&lifecycle);
 }
 

@@ -90,6 +90,7 @@ type Job struct {
 	Watch       *watch.Watch
 	driverWatch driverwatch.Watch
 	finalized   func()
+	leaving     leaving
 
 	Ranges   Ranges // shown to a profiler
 	log      *shmlog.Log

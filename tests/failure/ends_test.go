@@ -5,10 +5,15 @@ import (
 	"testing"
 )
 
+func compileEnds(t *testing.T) (shmemrun, program string) {
+	t.Helper()
+	return compile(t, "ends", "-I../../device")
+}
+
 // TestEnds has PEs that end without shmem_finalize: what they have sent arrives, so that each comes
 // to its end. In chaos it waits for milliseconds within the sender, and would be lost with it.
 func TestEnds(t *testing.T) {
-	shmemrun, program := compile(t, "ends")
+	shmemrun, program := compileEnds(t)
 	for _, what := range []string{"barrier", "sum", "put"} {
 		for seed := range *seeds * 3 {
 			chaos := fmt.Sprintf("%d,delay=5ms", seed)
@@ -25,10 +30,51 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+// limited ends a job that waits for ever.
+var limited = []string{"--timeout", "60"}
+
+// TestEndsOnGPU has PEs that end without shmem_finalize, whose heaps are in GPU memory: what they
+// have sent arrives, before the driver ends. On a node the fake GPU copies only when it is asked, so
+// that no copy is done by luck.
+func TestEndsOnGPU(t *testing.T) {
+	shmemrun, program := compileEnds(t)
+	gpu := onGPU(t)
+	for _, what := range []string{"barrier", "sum", "put", "large", "again"} {
+		for _, c := range []struct {
+			name    string
+			env     []string
+			options []string
+		}{
+			{"a node", append(gpu, "FAKE_CUDA=works=0"), limited},
+			{"hosts", gpu, list(limited, tcp, []string{"--hosts", "2", "--chaos", "1,delay=5ms"})},
+		} {
+			t.Run(what+" "+c.name, func(t *testing.T) {
+				t.Parallel()
+				j := start(t, c.env, shmemrun, options("2", append(c.options, program, what)...)...)
+				if n := passed(t, j.wait(0)); n != 2 {
+					t.Errorf("%d of 2 PEs came to their end:\n%s", n, j.output())
+				}
+			})
+		}
+	}
+}
+
+// TestEndsOnRing has a PE that passes an operation to a proxy through a ring, as kernels do, and
+// ends.
+func TestEndsOnRing(t *testing.T) {
+	shmemrun, program := compileEnds(t)
+	for _, r := range networks(t, list(tcp, []string{"--hosts", "2", "--chaos", "1,delay=5ms"}, limited, []string{"-x", "SHMEM_PROXY_THREADS=2"}), false) {
+		j := start(t, r.env, shmemrun, options("2", append(r.options, program, "ring")...)...)
+		if n := passed(t, j.wait(0)); n != 2 {
+			t.Errorf("%d of 2 PEs came to their end:\n%s", n, j.output())
+		}
+	}
+}
+
 // TestEndsInHandler has PEs that end by exit(0) in the handler of a signal, which interrupts calls
 // of the library that hold its lock: the job ends all the same.
 func TestEndsInHandler(t *testing.T) {
-	shmemrun, program := compile(t, "ends")
+	shmemrun, program := compileEnds(t)
 	for _, r := range networks(t, list(tcp, []string{"--hosts", "4"}), false) {
 		start(t, r.env, shmemrun, options("4", append(r.options, program, "handler")...)...).wait(0)
 	}

@@ -26,10 +26,10 @@ const limit = 2 * time.Minute
 func TestMain(m *testing.M) { os.Exit(need.Keep(m)) }
 
 // compile builds a program of testdata once.
-func compile(t *testing.T, name string) (shmemrun, program string) {
+func compile(t *testing.T, name string, flags ...string) (shmemrun, program string) {
 	t.Helper()
 	build := need.Build(t)
-	return filepath.Join(build, "bin", "shmemrun"), cc.Program(t, build, filepath.Join("testdata", name+".c"))
+	return filepath.Join(build, "bin", "shmemrun"), cc.Program(t, build, filepath.Join("testdata", name+".c"), flags...)
 }
 
 // job is a running job.

@@ -265,6 +265,14 @@ func (g *GPU) Move(to, from unsafe.Pointer, n uint64) error {
 // Settle waits for the copies that callers in C have begun.
 func (g *GPU) Settle() error { return g.dev.SyncStream(g.moves) }
 
+// Settled reports whether these copies are done, without waiting.
+func (g *GPU) Settled() (bool, error) {
+	if g.Device() == nil {
+		return true, nil
+	}
+	return g.dev.StreamDone(g.moves)
+}
+
 // Mover returns what callers in C copy with: the driver and the stream of Move. It is empty without
 // a GPU.
 func (g *GPU) Mover() (cuda.Native, unsafe.Pointer) {

@@ -14,6 +14,18 @@ long fake_setting(const char *key, long otherwise)
     return otherwise;
 }
 
+static bool ended;
+
+void fake_end(void)
+{
+    __atomic_store_n(&ended, true, __ATOMIC_RELAXED);
+}
+
+bool fake_has_ended(void)
+{
+    return __atomic_load_n(&ended, __ATOMIC_RELAXED);
+}
+
 static bool is_held(const char *folder, const char *name)
 {
     char file[4096], which[64] = "";
@@ -31,6 +43,8 @@ int fake_note(const char *name, int result)
     const char *folder = getenv("FAKE_CUDA_HOLD");
     while (folder != NULL && is_held(folder, name))
         usleep(1000);
+    if (result == 0 && fake_has_ended())
+        result = DEINITIALIZED;
     const char *log = getenv("FAKE_CUDA_LOG");
     if (log == NULL)
         return result;

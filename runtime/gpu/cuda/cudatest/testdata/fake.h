@@ -25,7 +25,11 @@
 /* A setting, or otherwise where it is not there. */
 long fake_setting(const char *key, long otherwise);
 
-/* Notes a call and answers its result: that of the test if it wants one. */
+/* Notes a call and answers its result: that of the test if it wants one. After fake_end no call
+ * works: it is DEINITIALIZED. */
 int fake_note(const char *name, int result);
+enum { DEINITIALIZED = 4 };
+void fake_end(void);
+bool fake_has_ended(void);
 
 #endif

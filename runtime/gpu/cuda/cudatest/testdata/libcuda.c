@@ -89,6 +89,9 @@ bool fake_loads(void)
 int cuInit(unsigned flags)
 {
     BEGIN(flags != 0 ? INVALID_VALUE : (int)fake_setting("init", 0));
+    /* The driver ends in a handler of exit. */
+    if (!initialised && atexit(fake_end) != 0)
+        abort();
     initialised = 1;
     return 0;
 }
@@ -103,6 +106,7 @@ int cuDriverGetVersion(int *version)
 int cuGetErrorName(int code, const char **text)
 {
     *text = code == 2                 ? "CUDA_ERROR_OUT_OF_MEMORY"
+            : code == DEINITIALIZED   ? "CUDA_ERROR_DEINITIALIZED"
             : code == NO_DEVICE       ? "CUDA_ERROR_NO_DEVICE"
             : code == INVALID_CONTEXT ? "CUDA_ERROR_INVALID_CONTEXT"
             : code == INVALID_HANDLE  ? "CUDA_ERROR_INVALID_HANDLE"
@@ -115,6 +119,7 @@ int cuGetErrorName(int code, const char **text)
 int cuGetErrorString(int code, const char **text)
 {
     *text = code == 2                 ? "out of memory"
+            : code == DEINITIALIZED   ? "driver shutting down"
             : code == NO_DEVICE       ? "no CUDA-capable device is detected"
             : code == INVALID_CONTEXT ? "invalid device context"
             : code == INVALID_HANDLE  ? "invalid resource handle"
@@ -255,6 +260,8 @@ int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
 /* It is asked before each call, and is in no log. */
 int cuCtxGetId(void *context, unsigned long long *id)
 {
+    if (fake_has_ended())
+        return DEINITIALIZED;
     if (context == NULL || !LOCKED(is_alive(context)))
         return context == NULL ? INVALID_CONTEXT : CONTEXT_IS_DESTROYED;
     int device = device_of(context);

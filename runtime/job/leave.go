@@ -1,0 +1,27 @@
+package job
+
+import (
+	"libshmem/runtime/proxy"
+)
+
+// leaving is how far Leave has come.
+type leaving struct {
+	ticket uint64 // of the quiet of the rings
+	taken  bool   // what was in the rings is complete
+}
+
+// Leave is for a program that ends without finalize. It reports whether what the PE has handed over
+// has taken effect: operations in rings, then copies between GPUs and all that goes by the network.
+// Its caller has the lock of the first engine, serves the network, and calls again as long as it has
+// time.
+func (j *Job) Leave() bool {
+	l := &j.leaving
+	if l.taken = l.taken || j.Producers.Quiet(&l.ticket) == proxy.Done; !l.taken {
+		return false
+	}
+	copied, err := j.GPU.Settled()
+	if err != nil {
+		return true // the driver has ended, and with it the work of the GPU
+	}
+	return copied && (j.Engine == nil || j.Engine.Leave())
+}
