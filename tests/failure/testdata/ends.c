@@ -24,8 +24,6 @@
 
 enum { N = 1 << 16, PIECES = 32 };
 
-static long word;
-
 static void end(int signal)
 {
     (void)signal;
@@ -60,14 +58,15 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "barrier") == 0) {
         shmem_barrier_all();
     } else if (strcmp(argv[1], "sum") == 0) {
-        from[N - 1] = 1;
-        failed = shmem_long_sum_reduce(SHMEM_TEAM_WORLD, to, from, N) != 0 || to[N - 1] != n;
+        shmem_long_p(from + N - 1, 1, me);
+        failed = shmem_long_sum_reduce(SHMEM_TEAM_WORLD, to, from, N) != 0 ||
+                 shmem_long_g(to + N - 1, me) != n;
     } else if (strcmp(argv[1], "put") == 0) {
-        shmem_long_p(&word, 1, (me + 1) % n);
-        shmem_long_wait_until(&word, SHMEM_CMP_EQ, 1);
+        shmem_long_p(to, 1, (me + 1) % n);
+        shmem_long_wait_until(to, SHMEM_CMP_EQ, 1);
     } else if (again || strcmp(argv[1], "large") == 0) {
         long *all = shmem_calloc((size_t)N * PIECES, sizeof *all);
-        from[N - 1] = 1;
+        shmem_long_p(from + N - 1, 1, me);
         shmem_barrier_all();
         for (int i = 0; i < PIECES; i++)
             if (me == 0)
