@@ -128,6 +128,7 @@ var fastPath = Unit{
 			{Name: "records", Type: "ptr", C: "struct shmemi_event *", Doc: "the rings of the flight recorder"},
 			{Name: "desc", Type: "uptr", Doc: "of the buffers"},
 			{Name: "job", Type: "u64", Doc: "the token of the job's messages"},
+			{Name: "seal", Type: "u64", Count: 2, Doc: "the key of their seals, see seal.h; 0: they have none"},
 			{Name: "epoch", Type: "u64", Doc: "fences so far"},
 			{Name: "quieted", Type: "u64", Doc: "last generation of which every quiet is done"},
 			{Name: "finished", Type: "u64", Doc: "requests that are done: a caller with many open ones looks at them only when it has moved"},

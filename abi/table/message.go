@@ -53,7 +53,7 @@ var message = Unit{
 			{Name: "offset", Type: "i64", GoType: "libshmem.Offset", Doc: "in the target's user heap; negative in the internal area"},
 			{Name: "operand", Type: "u64", Doc: "element, operand, signal, or the fetched value"},
 			{Name: "extra", Type: "u64", Doc: "comparand of a compare-and-swap; offset of the signal"},
-			{Name: "job", Type: "u64", Doc: "the job's: a message without it is not looked at", At: recordSize},
+			{Name: "job", Type: "u64", Doc: "the job's token, and over sockets the seal with it: a message with another one is not looked at", At: recordSize},
 			{Name: "from", Type: "u32", Doc: "the PE, and above CONTEXT_SHIFT the number of its stream"},
 			{Name: "seq", Type: "u32", Doc: "of the messages from that stream to this PE"},
 			{Name: "need", Type: "u32", Doc: "so many writes of the sender have to be in before it is applied"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/clock"
 	"libshmem/runtime/proxy/endpoint"
@@ -186,8 +187,12 @@ func (e *Engine) receive(m unsafe.Pointer, size int) {
 		return
 	}
 	h := (*layout.Header)(m)
-	if h.Job != e.Job {
-		e.Report.Refuse("message with the token of another job")
+	if h.Job != e.TokenOf(h, libshmem.PE(e.me), size) {
+		if e.Seal == [2]uint64{} {
+			e.Report.Refuse("message with the token of another job")
+		} else {
+			e.Report.Refuse("message without the seal of a PE: it comes from outside of the job, or was changed on its way")
+		}
 		return
 	}
 	if n := h.From >> layout.ContextShift; n != 0 && n < layout.ContextsOpen && h.From&(1<<layout.ContextShift-1) < uint32(len(e.ops.Peers)) {

@@ -65,7 +65,7 @@ func (e *Engine) newContext(number uint32) (*Engine, error) {
 	f.join()
 	f.in.Sequences = e.first.in.Sequences
 	f.fillFastPath()
-	f.Job = e.first.Job
+	f.Job, f.Seal = e.first.Job, e.first.Seal
 	for int(number) >= len(e.others) {
 		e.others = append(e.others, nil)
 	}

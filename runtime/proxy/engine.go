@@ -64,9 +64,10 @@ const pollBatch = 32
 
 // Endpoint is what a PE tells the others about its endpoint.
 type Endpoint struct {
-	Addr []byte // of the fabric endpoint
-	Job  uint64 // that of PE 0 is the token of the job's messages; random if no secret gives a better one
-	Base uint64 // remote address of the start of the user heap
+	Addr []byte    // of the fabric endpoint
+	Job  uint64    // that of PE 0 is the token of the job's messages; random if no secret gives a better one
+	Seal [2]uint64 // that of PE 0 is the key of the messages' seals; 0: they have none
+	Base uint64    // remote address of the start of the user heap
 	Key  uint64
 
 	Window uint32 // writes with numbers that each other PE may have under way to this one; 0: none
@@ -142,7 +143,7 @@ func (e *Engine) Connect(all []Endpoint) error {
 		return errors.New("connect: the heap is GPU memory, and the engine has no GPU to copy it with")
 	}
 	addrs, routes := make([][]byte, len(all)), make([]endpoint.Route, len(all))
-	e.Job = all[0].Job
+	e.Job, e.Seal = all[0].Job, all[0].Seal
 	for i, end := range all {
 		addrs[i] = end.Addr
 		if routes[i] = (endpoint.Route{Base: end.Base, Key: end.Key}); len(end.Addr) == 0 {

@@ -354,6 +354,8 @@ func (tw *twins) bad() {
 			m = m[:layout.HeaderSize+rng.IntN(len(m)-layout.HeaderSize)]
 		}
 	}
+	// Without its seal it would be lost, and the job would hang.
+	h.Job = tw.pes[0][0].TokenOf(h, f[0].to, len(m))
 	f[0].message, f[1].message = m, m
 }
 
@@ -381,9 +383,10 @@ func (tw *twins) stranger() {
 	if len(tw.last) == 0 {
 		return
 	}
-	m := bytes.Clone(tw.last)
+	m, to := bytes.Clone(tw.last), tw.pe()
 	h, n := (*layout.Header)(unsafe.Pointer(&m[0])), len(m)
-	switch rng.IntN(7) {
+	what := rng.IntN(7)
+	switch what {
 	case 0: // a duplicate
 	case 1:
 		h.Job ^= 1 << rng.IntN(64)
@@ -398,5 +401,8 @@ func (tw *twins) stranger() {
 	case 6:
 		n = []int{0, 1, layout.HeaderSize - 1, messageSize + 1}[rng.IntN(4)]
 	}
-	tw.message(tw.pe(), "bad message", m, n)
+	if what != 1 && rng.IntN(2) == 0 { // else a message with seals has no other mistake than its seal
+		h.Job = tw.pes[0][0].TokenOf(h, to, len(m))
+	}
+	tw.message(to, "bad message", m, n)
 }

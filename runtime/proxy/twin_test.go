@@ -218,7 +218,9 @@ func newTwins(t testing.TB, m mode, seed uint64, n int) *twins {
 			}
 			p.Report.ReportTo(tell)
 			ends[i] = p.Endpoint()
-			ends[i].Job = token
+			if ends[i].Job = token; seed%2 == 1 {
+				ends[i].Seal = [2]uint64{seed, token}
+			}
 			tw.pes[side] = append(tw.pes[side], p)
 		}
 		for _, p := range tw.pes[side] {

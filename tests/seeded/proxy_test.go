@@ -163,4 +163,32 @@ var proxyDefects = []defect{
 		user: "waits of kernels end while the job goes on",
 		by:   unit("./runtime/job/kernels", "^TestWaitsEndWithTheJob$"), says: `waits are ended while the job goes on`,
 	},
+	{
+		id: "proxy/seal-without-kind-in-c", file: "runtime/proxy/fastpath/seal.h",
+		was:  "    for (size_t at = 0; at < sizeof *h;",
+		is:   "    for (size_t at = 8; at < sizeof *h;",
+		user: "PEs refuse each other's small messages over tcp, or one who can write to the wire makes another operation of one",
+		by:   unit("./runtime/proxy", "^TestPlayedTwins$"), says: `PE \d differs: `,
+	},
+	{
+		id: "proxy/seal-without-offset", file: "runtime/proxy/layout/seal_unsafe.go",
+		was:  "	for at := 0; at < HeaderSize; at += 8 {",
+		is:   "	for at := 16; at < HeaderSize; at += 8 {",
+		user: "one who can write to the wire sends a put to another offset of the heap, and nothing tells it",
+		by:   unit("./runtime/proxy", "^TestSeal$"), says: `bit 0 of byte 0: 0 refused of 1`,
+	},
+	{
+		id: "proxy/seal-without-operations-of-a-batch", file: "runtime/proxy/layout/seal_unsafe.go",
+		was:  "	if !h.Kind.plain() {",
+		is:   "	if !h.Kind.plain() && h.Kind != KindBatch {",
+		user: "the same for puts of a burst",
+		by:   unit("./runtime/proxy", "^TestSeal$/^batch$"), says: `bit 0 of byte 56: 448 refused of 449`,
+	},
+	{
+		id: "proxy/seal-for-any-pe", file: "runtime/proxy/layout/seal_unsafe.go",
+		was:  "			word = uint64(to)<<32 | uint64(n)",
+		is:   "			word = uint64(n)",
+		user: "one who can write to the wire sends a message to another PE, which applies it",
+		by:   unit("./runtime/proxy", "^TestSealOfAnother$"), says: `it has the seal of a message to PE 1`,
+	},
 }

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -57,10 +58,11 @@ func (nw *Network) useStage(i int, m stream.Memory) error {
 // connect gives an engine, and its GPU stage, the endpoints of all PEs.
 func (nw *Network) connect(i int, infos [][]EndpointInfo) ([]proxy.Endpoint, error) {
 	job := nw.Boot.Secret().Number(fmt.Sprintf("messages of endpoint %d", i))
+	seal := nw.sealKey(i)
 	ends, stages := make([]proxy.Endpoint, len(infos)), make([]gpustage.Endpoint, len(infos))
 	for pe, of := range infos {
 		c := &of[i]
-		ends[pe] = proxy.Endpoint{Addr: c.Addr, Job: job, Base: c.Base, Key: c.Key, Window: c.Window}
+		ends[pe] = proxy.Endpoint{Addr: c.Addr, Job: job, Seal: seal, Base: c.Base, Key: c.Key, Window: c.Window}
 		stages[pe] = gpustage.Endpoint{Device: c.Device, Atomics: c.Atomics, Extents: c.Extents, Flushes: c.Flushes}
 	}
 	if nw.stages[i] == nil && slices.ContainsFunc(stages, func(s gpustage.Endpoint) bool { return s.Device }) {
@@ -76,6 +78,16 @@ func (nw *Network) connect(i int, infos [][]EndpointInfo) ([]proxy.Endpoint, err
 		nw.mapPeers(s)
 	}
 	return ends, nil
+}
+
+// sealKey returns the key of the seals of an endpoint's messages: where these go over sockets, whose
+// bytes another process may change. A seal takes 20 ns, and a message over sockets 1 us and more.
+func (nw *Network) sealKey(i int) (key [2]uint64) {
+	if !fabric.OverSockets(nw.Engines[i].Caps().Provider) {
+		return key
+	}
+	k := nw.Boot.Secret().Key(fmt.Sprintf("seals of endpoint %d", i))
+	return [2]uint64{binary.NativeEndian.Uint64(k[:]), binary.NativeEndian.Uint64(k[8:])}
 }
 
 // mapPeers lets copies reach the heaps of this host that are mapped here.

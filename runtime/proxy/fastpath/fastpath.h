@@ -15,6 +15,7 @@
 
 #include "amo.h"
 #include "record.h"
+#include "seal.h"
 #include "zz_fastpath.h"
 #include "zz_fabric.h"
 #include "zz_native.h"
@@ -38,6 +39,14 @@ static inline void shmemi_fastpath_record(struct shmemi_fastpath *x, uint32_t pe
                  number);
 }
 
+/* The job's token as a message of some bytes to a PE carries it. */
+SHMEMI_INLINE uint64_t shmemi_fastpath_stamp(const struct shmemi_fastpath *x,
+                                             const struct shmemi_header *h, uint32_t to,
+                                             size_t bytes)
+{
+    return x->seal[0] | x->seal[1] ? x->job ^ shmemi_seal(x->seal, h, to, bytes) : x->job;
+}
+
 /* Gives the message in scratch to the provider and counts it. Returns 0 if it was posted; otherwise
  * nothing was posted. */
 SHMEMI_INLINE int shmemi_fastpath_send(struct shmemi_fastpath *x, const struct shmemi_native *n,
@@ -45,13 +54,13 @@ SHMEMI_INLINE int shmemi_fastpath_send(struct shmemi_fastpath *x, const struct s
 {
     struct shmemi_fastpath_peer *p = &x->peers[pe];
     struct shmemi_header *h = (struct shmemi_header *)x->scratch;
-    h->job = x->job;
     h->from = x->me;
     h->seq = p->sent + 1;
     if (p->write_epoch != x->epoch)
         p->out.after = p->out.posted;
     h->need = h->kind == SHMEMI_MESSAGE_FLUSH ? p->out.posted : p->out.after;
     h->ack = p->edge;
+    h->job = shmemi_fastpath_stamp(x, h, pe, bytes);
     if (n->inject(n->self, pe, h, bytes) != 0)
         return -1;
     p->sent++;
@@ -353,7 +362,7 @@ static inline int shmemi_fastpath_receive(struct shmemi_fastpath *x, const struc
     uint32_t stream = h->from >> SHMEMI_CONTEXT_SHIFT;
     uint32_t pe = h->from & ((1u << SHMEMI_CONTEXT_SHIFT) - 1);
     struct shmemi_fastpath *s = x;
-    if (h->job != x->job || pe >= x->n_pes)
+    if (h->job != shmemi_fastpath_stamp(x, h, x->me, c->len) || pe >= x->n_pes)
         return SHMEMI_NOT_EXPRESS;
     if (__builtin_expect(stream != 0, 0) &&
         (stream >= SHMEMI_CONTEXTS_OPEN || (s = x->streams[stream]) == NULL))

@@ -122,6 +122,7 @@ type State struct {
 	Records    unsafe.Pointer // the rings of the flight recorder
 	Desc       uintptr        // of the buffers
 	Job        uint64         // the token of the job's messages
+	Seal       [2]uint64      // the key of their seals, see seal.h; 0: they have none
 	Epoch      uint64         // fences so far
 	Quieted    uint64         // last generation of which every quiet is done
 	Finished   uint64         // requests that are done: a caller with many open ones looks at them only when it has moved
@@ -153,7 +154,7 @@ type State struct {
 }
 
 var (
-	_ [240]byte = [unsafe.Sizeof(State{})]byte{}
+	_ [256]byte = [unsafe.Sizeof(State{})]byte{}
 	_ [0]byte   = [unsafe.Offsetof(State{}.Peers)]byte{}
 	_ [8]byte   = [unsafe.Offsetof(State{}.Dirty)]byte{}
 	_ [16]byte  = [unsafe.Offsetof(State{}.Unposted)]byte{}
@@ -168,31 +169,32 @@ var (
 	_ [88]byte  = [unsafe.Offsetof(State{}.Records)]byte{}
 	_ [96]byte  = [unsafe.Offsetof(State{}.Desc)]byte{}
 	_ [104]byte = [unsafe.Offsetof(State{}.Job)]byte{}
-	_ [112]byte = [unsafe.Offsetof(State{}.Epoch)]byte{}
-	_ [120]byte = [unsafe.Offsetof(State{}.Quieted)]byte{}
-	_ [128]byte = [unsafe.Offsetof(State{}.Finished)]byte{}
-	_ [136]byte = [unsafe.Offsetof(State{}.Tick)]byte{}
-	_ [144]byte = [unsafe.Offsetof(State{}.Me)]byte{}
-	_ [148]byte = [unsafe.Offsetof(State{}.NPEs)]byte{}
-	_ [152]byte = [unsafe.Offsetof(State{}.MaxInject)]byte{}
-	_ [156]byte = [unsafe.Offsetof(State{}.Receives)]byte{}
-	_ [160]byte = [unsafe.Offsetof(State{}.Tokens)]byte{}
-	_ [164]byte = [unsafe.Offsetof(State{}.MoreRecv)]byte{}
-	_ [168]byte = [unsafe.Offsetof(State{}.MaxMessage)]byte{}
-	_ [172]byte = [unsafe.Offsetof(State{}.Stuck)]byte{}
-	_ [176]byte = [unsafe.Offsetof(State{}.Failures)]byte{}
-	_ [180]byte = [unsafe.Offsetof(State{}.Calm)]byte{}
-	_ [184]byte = [unsafe.Offsetof(State{}.Window)]byte{}
-	_ [188]byte = [unsafe.Offsetof(State{}.Unit)]byte{}
-	_ [192]byte = [unsafe.Offsetof(State{}.NDirty)]byte{}
-	_ [196]byte = [unsafe.Offsetof(State{}.NUnposted)]byte{}
-	_ [200]byte = [unsafe.Offsetof(State{}.Attention)]byte{}
-	_ [204]byte = [unsafe.Offsetof(State{}.Burst)]byte{}
-	_ [208]byte = [unsafe.Offsetof(State{}.Held)]byte{}
-	_ [212]byte = [unsafe.Offsetof(State{}.Staging)]byte{}
-	_ [216]byte = [unsafe.Offsetof(State{}.Busy)]byte{}
-	_ [220]byte = [unsafe.Offsetof(State{}.Batching)]byte{}
-	_ [224]byte = [unsafe.Offsetof(State{}.Coarse)]byte{}
-	_ [228]byte = [unsafe.Offsetof(State{}.Rings)]byte{}
-	_ [232]byte = [unsafe.Offsetof(State{}.Polls)]byte{}
+	_ [112]byte = [unsafe.Offsetof(State{}.Seal)]byte{}
+	_ [128]byte = [unsafe.Offsetof(State{}.Epoch)]byte{}
+	_ [136]byte = [unsafe.Offsetof(State{}.Quieted)]byte{}
+	_ [144]byte = [unsafe.Offsetof(State{}.Finished)]byte{}
+	_ [152]byte = [unsafe.Offsetof(State{}.Tick)]byte{}
+	_ [160]byte = [unsafe.Offsetof(State{}.Me)]byte{}
+	_ [164]byte = [unsafe.Offsetof(State{}.NPEs)]byte{}
+	_ [168]byte = [unsafe.Offsetof(State{}.MaxInject)]byte{}
+	_ [172]byte = [unsafe.Offsetof(State{}.Receives)]byte{}
+	_ [176]byte = [unsafe.Offsetof(State{}.Tokens)]byte{}
+	_ [180]byte = [unsafe.Offsetof(State{}.MoreRecv)]byte{}
+	_ [184]byte = [unsafe.Offsetof(State{}.MaxMessage)]byte{}
+	_ [188]byte = [unsafe.Offsetof(State{}.Stuck)]byte{}
+	_ [192]byte = [unsafe.Offsetof(State{}.Failures)]byte{}
+	_ [196]byte = [unsafe.Offsetof(State{}.Calm)]byte{}
+	_ [200]byte = [unsafe.Offsetof(State{}.Window)]byte{}
+	_ [204]byte = [unsafe.Offsetof(State{}.Unit)]byte{}
+	_ [208]byte = [unsafe.Offsetof(State{}.NDirty)]byte{}
+	_ [212]byte = [unsafe.Offsetof(State{}.NUnposted)]byte{}
+	_ [216]byte = [unsafe.Offsetof(State{}.Attention)]byte{}
+	_ [220]byte = [unsafe.Offsetof(State{}.Burst)]byte{}
+	_ [224]byte = [unsafe.Offsetof(State{}.Held)]byte{}
+	_ [228]byte = [unsafe.Offsetof(State{}.Staging)]byte{}
+	_ [232]byte = [unsafe.Offsetof(State{}.Busy)]byte{}
+	_ [236]byte = [unsafe.Offsetof(State{}.Batching)]byte{}
+	_ [240]byte = [unsafe.Offsetof(State{}.Coarse)]byte{}
+	_ [244]byte = [unsafe.Offsetof(State{}.Rings)]byte{}
+	_ [248]byte = [unsafe.Offsetof(State{}.Polls)]byte{}
 )

@@ -2,5 +2,5 @@
 
 package mailboxtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xb74483215bcc0128
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xce347ef0e200049f
 import "C"

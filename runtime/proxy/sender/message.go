@@ -135,10 +135,11 @@ func (x *Sender) stampAndSend(op *fabric.Send, p *layout.Peer) error {
 	if p.WriteEpoch != x.Epoch {
 		p.Out.Follow()
 	}
-	h.Job, h.From, h.Seq, h.Need, h.Ack = x.Job, x.Me, p.Sent+1, p.Out.Need(), p.Edge
+	h.From, h.Seq, h.Need, h.Ack = x.Me, p.Sent+1, p.Out.Need(), p.Edge
 	if h.Kind == layout.KindFlush {
 		h.Need = p.Out.All()
 	}
+	h.Job = x.TokenOf(h, op.To, op.Len)
 	if err := x.Net.Provider.Send(op); err != nil {
 		return err
 	}

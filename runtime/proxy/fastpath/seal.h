@@ -1,0 +1,79 @@
+/*
+ * seal.h: the seal of a message, by which its target notices a change on the way.
+ *
+ * The seal is SipHash-1-3 of the header and of the payload, with a key that only the PEs of the job
+ * have. Without it a process that can write to the wire could turn a put into one to another offset
+ * of the heap. The bytes of a put are left out: a seal of 4 KiB takes 1.5 us, and one-sided writes,
+ * which carry most bytes, could have none. One round for each word is enough here, because the
+ * attacker cannot try keys offline, and each message without the right seal is reported.
+ *
+ * State.TokenOf of package layout is the same in Go.
+ */
+#ifndef SHMEMI_SEAL_H
+#define SHMEMI_SEAL_H
+
+#include "zz_message.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline uint64_t shmemi_seal_turn(uint64_t x, int n)
+{
+    return x << n | x >> (64 - n);
+}
+
+static inline void shmemi_seal_round(uint64_t v[4])
+{
+    v[0] += v[1];
+    v[2] += v[3];
+    v[1] = shmemi_seal_turn(v[1], 13) ^ v[0];
+    v[3] = shmemi_seal_turn(v[3], 16) ^ v[2];
+    v[0] = shmemi_seal_turn(v[0], 32);
+    v[2] += v[1];
+    v[0] += v[3];
+    v[1] = shmemi_seal_turn(v[1], 17) ^ v[2];
+    v[3] = shmemi_seal_turn(v[3], 21) ^ v[0];
+    v[2] = shmemi_seal_turn(v[2], 32);
+}
+
+static inline void shmemi_seal_word(uint64_t v[4], uint64_t word)
+{
+    v[3] ^= word;
+    shmemi_seal_round(v);
+    v[0] ^= word;
+}
+
+/* Reports whether the payload of a kind is bytes for memory or for people, and nothing else. */
+static inline bool shmemi_seal_plain(uint8_t kind)
+{
+    return kind == SHMEMI_MESSAGE_PUT || kind == SHMEMI_MESSAGE_PUT_SIGNAL ||
+           kind == SHMEMI_MESSAGE_DATA || kind == SHMEMI_MESSAGE_TOLD;
+}
+
+/* The seal of a message of some bytes to a PE. */
+static inline uint64_t shmemi_seal(const uint64_t key[2], const struct shmemi_header *h,
+                                   uint32_t to, size_t bytes)
+{
+    uint64_t v[4] = {key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d,
+                     key[0] ^ 0x6c7967656e657261, key[1] ^ 0x7465646279746573};
+    uint64_t word;
+    for (size_t at = 0; at < sizeof *h; at += sizeof word) {
+        memcpy(&word, (const char *)h + at, sizeof word);
+        shmemi_seal_word(v, at == offsetof(struct shmemi_header, job) ? (uint64_t)to << 32 | bytes
+                                                                      : word);
+    }
+    for (size_t at = sizeof *h; at < bytes && !shmemi_seal_plain(h->kind); at += sizeof word) {
+        word = 0;
+        memcpy(&word, (const char *)h + at, bytes - at < sizeof word ? bytes - at : sizeof word);
+        shmemi_seal_word(v, word);
+    }
+    v[2] ^= 0xff;
+    shmemi_seal_round(v);
+    shmemi_seal_round(v);
+    shmemi_seal_round(v);
+    return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+#endif

@@ -1,0 +1,71 @@
+package layout
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unsafe"
+
+	"libshmem"
+)
+
+// TokenOf returns the job's token as a message of some bytes to a PE carries it: changed by the
+// message's seal, if the job has seals. The bytes are behind each other in memory, the header first.
+// fastpath/seal.h is the same in C, and says what a seal is for.
+func (s *State) TokenOf(h *Header, to libshmem.PE, n int) uint64 {
+	if s.Seal == [2]uint64{} {
+		return s.Job
+	}
+	v := sipHash{s.Seal[0] ^ 0x736f6d6570736575, s.Seal[1] ^ 0x646f72616e646f6d, s.Seal[0] ^ 0x6c7967656e657261, s.Seal[1] ^ 0x7465646279746573}
+	m := unsafe.Slice((*byte)(unsafe.Pointer(h)), n)
+	for at := 0; at < HeaderSize; at += 8 {
+		word := binary.NativeEndian.Uint64(m[at:])
+		if at == int(unsafe.Offsetof(h.Job)) {
+			word = uint64(to)<<32 | uint64(n)
+		}
+		v.add(word)
+	}
+	if !h.Kind.plain() {
+		at := HeaderSize
+		for ; at+8 <= n; at += 8 {
+			v.add(binary.NativeEndian.Uint64(m[at:]))
+		}
+		if at < n {
+			var rest [8]byte
+			copy(rest[:], m[at:])
+			v.add(binary.NativeEndian.Uint64(rest[:]))
+		}
+	}
+	v[2] ^= 0xff
+	v.round()
+	v.round()
+	v.round()
+	return s.Job ^ v[0] ^ v[1] ^ v[2] ^ v[3]
+}
+
+// plain reports whether the payload of a kind is bytes for memory or for people, and nothing else.
+func (k Kind) plain() bool {
+	return k == KindPut || k == KindPutSignal || k == KindData || k == KindTold
+}
+
+// sipHash is the state of SipHash-1-3.
+type sipHash [4]uint64
+
+func (s *sipHash) add(word uint64) {
+	s[3] ^= word
+	s.round()
+	s[0] ^= word
+}
+
+func (s *sipHash) round() {
+	a, b, c, d := s[0], s[1], s[2], s[3]
+	a += b
+	c += d
+	b = bits.RotateLeft64(b, 13) ^ a
+	d = bits.RotateLeft64(d, 16) ^ c
+	a = bits.RotateLeft64(a, 32)
+	c += b
+	a += d
+	b = bits.RotateLeft64(b, 17) ^ c
+	d = bits.RotateLeft64(d, 21) ^ a
+	s[0], s[1], s[2], s[3] = a, b, bits.RotateLeft64(c, 32), d
+}
