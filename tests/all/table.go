@@ -42,7 +42,7 @@ func table(full bool) ([]stage, error) {
 		{"race detector", "build", 1, minutes(25), race + "-p 2 -skip '^Test(Sim|Played)[A-Z]' " + strings.Join(threads, " ")},
 		{"surface of NVSHMEM", "build", 1, minutes(15), programs + "./tests/nvshmem"},
 		{"python", "build", .5, minutes(15), python(full)},
-		{"losses", "build", .3, minutes(15), pes + "./tests/failure"},
+		{"losses", "build", .3, minutes(15), pes + "./tests/failure ./tests/wire"},
 		{"ring", "build", .8, minutes(15), pes + "./tests/ring"},
 		{"EFA", "build", .5, minutes(15), pes + "./tests/efa"},
 		{"launchers", "build", .3, minutes(15), pes + "./tests/launchers"},

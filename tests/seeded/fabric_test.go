@@ -212,4 +212,25 @@ var fabricDefects = []defect{
 		user: "in a job with --chaos the loss of one PE ends another, which is told of an operation that is not in flight",
 		by:   unit("./fabric/chaos", "^TestRefusedLate$"), says: `token 5 ended 2 times, and PE 1 was reported 0 times`,
 	},
+	{
+		id: "fabric/seals-nowhere", file: "runtime/job/network/stage.go",
+		was:  "	if !fabric.OverSockets(nw.Engines[i].Caps().Provider) {",
+		is:   "	if fabric.OverSockets(nw.Engines[i].Caps().Provider) {",
+		user: "one changed byte on the wire makes a put write elsewhere in the heap, and nothing tells it",
+		by:   job("./tests/wire", "^TestChosen$"), says: `net: a job, change of an offset .* ends in bytes outside of the targets`,
+	},
+	{
+		id: "fabric/replayed-request", file: "fabric/ofi/pair/pair.go",
+		was:  "p == nil || r.Number > p.seen",
+		is:   "p == nil || r.Number > 0",
+		user: "one who has recorded a connection ends it by sending it again",
+		by:   unit("./fabric/ofi", "^TestReplayed$"), says: `a refusal: nothing for 20 s`,
+	},
+	{
+		id: "fabric/changed-answer", file: "fabric/ofi/pair/pair.go",
+		was:  `m.again(p, "another process answers at its address")`,
+		is:   `m.lose(p, "another process answers at its address")`,
+		user: "one changed byte on the wire while two PEs connect, and the job ends",
+		by:   unit("./fabric/ofi", "^TestChangedHandshake$"), says: `seed \d+, byte \d+, back true: PE \d reports`,
+	},
 }
