@@ -3,9 +3,10 @@
  *
  * The seal is SipHash-1-3 of the header and of the payload, with a key that only the PEs of the job
  * have. Without it a process that can write to the wire could turn a put into one to another offset
- * of the heap. The bytes of a put are left out: a seal of 4 KiB takes 1.5 us, and one-sided writes,
- * which carry most bytes, could have none. One round for each word is enough here, because the
- * attacker cannot try keys offline, and each message without the right seal is reported.
+ * of the heap. The bytes of a put to the user heap are left out: a seal of 4 KiB takes 1.5 us, and
+ * one-sided writes, which carry most bytes, could have none. One round for each word is enough
+ * here, because the attacker cannot try keys offline, and each message without the right seal is
+ * reported.
  *
  * State.TokenOf of package layout is the same in Go.
  */
@@ -45,11 +46,13 @@ static inline void shmemi_seal_word(uint64_t v[4], uint64_t word)
     v[0] ^= word;
 }
 
-/* Reports whether the payload of a kind is bytes for memory or for people, and nothing else. */
-static inline bool shmemi_seal_plain(uint8_t kind)
+/* Reports whether the payload is bytes for the user heap or for people, and nothing else. In the
+ * internal area, at negative offsets, PEs agree by puts on what shmem_malloc returns. */
+static inline bool shmemi_seal_plain(const struct shmemi_header *h)
 {
-    return kind == SHMEMI_MESSAGE_PUT || kind == SHMEMI_MESSAGE_PUT_SIGNAL ||
-           kind == SHMEMI_MESSAGE_DATA || kind == SHMEMI_MESSAGE_TOLD;
+    return ((h->kind == SHMEMI_MESSAGE_PUT || h->kind == SHMEMI_MESSAGE_PUT_SIGNAL) &&
+            h->offset >= 0) ||
+           h->kind == SHMEMI_MESSAGE_DATA || h->kind == SHMEMI_MESSAGE_TOLD;
 }
 
 /* The seal of a message of some bytes to a PE. */
@@ -64,7 +67,7 @@ static inline uint64_t shmemi_seal(const uint64_t key[2], const struct shmemi_he
         shmemi_seal_word(v, at == offsetof(struct shmemi_header, job) ? (uint64_t)to << 32 | bytes
                                                                       : word);
     }
-    for (size_t at = sizeof *h; at < bytes && !shmemi_seal_plain(h->kind); at += sizeof word) {
+    for (size_t at = sizeof *h; at < bytes && !shmemi_seal_plain(h); at += sizeof word) {
         word = 0;
         memcpy(&word, (const char *)h + at, bytes - at < sizeof word ? bytes - at : sizeof word);
         shmemi_seal_word(v, word);

@@ -24,7 +24,7 @@ func (s *State) TokenOf(h *Header, to libshmem.PE, n int) uint64 {
 		}
 		v.add(word)
 	}
-	if !h.Kind.plain() {
+	if !h.plain() {
 		at := HeaderSize
 		for ; at+8 <= n; at += 8 {
 			v.add(binary.NativeEndian.Uint64(m[at:]))
@@ -42,9 +42,10 @@ func (s *State) TokenOf(h *Header, to libshmem.PE, n int) uint64 {
 	return s.Job ^ v[0] ^ v[1] ^ v[2] ^ v[3]
 }
 
-// plain reports whether the payload of a kind is bytes for memory or for people, and nothing else.
-func (k Kind) plain() bool {
-	return k == KindPut || k == KindPutSignal || k == KindData || k == KindTold
+// plain reports whether the payload is bytes for the user heap or for people, and nothing else. In
+// the internal area, at negative offsets, PEs agree by puts on what shmem_malloc returns.
+func (h *Header) plain() bool {
+	return (h.Kind == KindPut || h.Kind == KindPutSignal) && h.Offset >= 0 || h.Kind == KindData || h.Kind == KindTold
 }
 
 // sipHash is the state of SipHash-1-3.
