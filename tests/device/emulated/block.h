@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <memory>
 #include <sched.h>
+#include <setjmp.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <vector>
@@ -60,13 +61,16 @@ static thread_local emulated_stacks emulated_stack;
 
 class emulated_block
 {
+    /* A thread begins as a context, and goes on by _longjmp: swapcontext asks the kernel for the
+     * signal mask, which took half of the time of a program. */
     struct thread {
-        ucontext_t context;
+        jmp_buf place;
+        bool begun;
         int answer; /* of its last barrier */
     };
     std::unique_ptr<thread[]> threads;
     std::vector<uint32_t> ready; /* threads that wait for the processor */
-    ucontext_t host;
+    jmp_buf host;
     uint32_t size, left, looks = 0;
     uint64_t random;
 
@@ -75,14 +79,26 @@ class emulated_block
         random = random * 6364136223846793005u + 1442695040888963407u;
         return (uint32_t)(random >> 33);
     }
-    /* Runs one of the threads that are ready in place of the context from. */
-    void change(ucontext_t *from)
+    /* Begins a thread on its stack. */
+    void begin(uint32_t to)
+    {
+        static thread_local ucontext_t context;
+        getcontext(&context);
+        emulated_stack.give(to, &context.uc_stack);
+        context.uc_link = nullptr;
+        makecontext(&context, (void (*)(void))run, 2, (unsigned)(uintptr_t)this,
+                    (unsigned)((uintptr_t)this >> 32));
+        threads[to].begun = true;
+        setcontext(&context);
+        abort();
+    }
+    /* Runs one of the threads that are ready in place of the one whose place is from. It returns in
+     * that one once another thread changes to it, and has set threadIdx. */
+    void change(jmp_buf *from)
     {
         if (ready.empty()) {
-            if (left == 0) {
-                setcontext(&host);
-                abort();
-            }
+            if (left == 0)
+                _longjmp(host, 1);
             fprintf(stderr,
                     "a block of %u threads: each of %u waits at a barrier that others do "
                     "not reach\n",
@@ -92,15 +108,12 @@ class emulated_block
         const uint32_t at = next() % (uint32_t)ready.size(), to = ready[at];
         ready[at] = ready.back();
         ready.pop_back();
-        if (from == &threads[to].context)
+        if (from == &threads[to].place || (from != nullptr && _setjmp(*from) != 0))
             return;
-        const uint32_t mine = threadIdx.x;
         threadIdx.x = to;
-        if (from == nullptr)
-            setcontext(&threads[to].context);
-        else
-            swapcontext(from, &threads[to].context);
-        threadIdx.x = mine;
+        if (!threads[to].begun)
+            begin(to);
+        _longjmp(threads[to].place, 1);
     }
     static void run(unsigned low, unsigned high)
     {
@@ -130,15 +143,11 @@ class emulated_block
         body = call;
         kernel = what;
         for (uint32_t i = 0; i < size; i++) {
-            ucontext_t *c = &threads[i].context;
-            getcontext(c);
-            emulated_stack.give(i, &c->uc_stack);
-            c->uc_link = nullptr;
-            makecontext(c, (void (*)(void))run, 2, (unsigned)(uintptr_t)this,
-                        (unsigned)((uintptr_t)this >> 32));
+            threads[i].begun = false;
             ready.push_back(i);
         }
         change(&host);
+        threadIdx.x = 0;
     }
 
     /* Another thread may run here. */
@@ -147,7 +156,7 @@ class emulated_block
         if (size == 1 || next() % 4 != 0)
             return;
         ready.push_back(threadIdx.x);
-        change(&threads[threadIdx.x].context);
+        change(&threads[threadIdx.x].place);
     }
 
     /* The thread looks at a word that may change. If all threads do, so does the host's thread:
@@ -159,7 +168,7 @@ class emulated_block
             sched_yield();
         }
         ready.push_back(threadIdx.x);
-        change(&threads[threadIdx.x].context);
+        change(&threads[threadIdx.x].place);
     }
 
     /* Meets the threads of a barrier, and reports whether mine is not 0 in each of them. */
@@ -178,7 +187,7 @@ class emulated_block
             at->waiting.clear();
             looks = 0;
         }
-        change(&threads[self].context);
+        change(&threads[self].place);
         return threads[self].answer;
     }
 };
