@@ -369,6 +369,11 @@ KERNEL one(shmemx_eager_t e, uint32_t slot, const char *source, char *dest, uint
 void try_large()
 {
     constexpr uint32_t nbytes = 2 << 20, count = 16;
+#ifdef FEWER_TYPES
+    constexpr uint32_t step = 5; /* the first and the last slot, and two between them */
+#else
+    constexpr uint32_t step = 1;
+#endif
     shmemx_eager_t e;
     if ((::shmemx_eager_create)(nbytes, count, SHMEMX_EAGER_BEST, &e) != 0) {
         expect(false, "slots for large tokens");
@@ -379,7 +384,7 @@ void try_large()
     source = own_memory(nbytes);
     dest = own_memory(nbytes);
     for (uint32_t epoch = 1; epoch <= 2; epoch++)
-        for (uint32_t slot = 0; slot < count; slot++) {
+        for (uint32_t slot = 0; slot < count; slot += step) {
             fill(1, nbytes, slot + 100 * epoch);
             shmem_barrier_all();
             LAUNCH(threads_of(block), one, e, slot, source, dest, epoch, next_pe);

@@ -68,7 +68,7 @@ var left = map[string]string{
 	"networks":       "the suite of networks runs on one version of each of the stub's providers and fabrics; in make test-full on all (fabric/ofi/stub, TestSuite)",
 	"notifications":  "kernels with the state of a fake GPU notify directly, by copies and between hosts; in make test-full through the ring on one node and with full checks, too (tests/device, TestNotifications)",
 	"early messages": "256 and 1,000 simulated PEs use all of their credit while the first message of each is late, with messages of 136 bytes and of 4 KiB; in make test-full 16 and 10,000, too, and messages of four other sizes (runtime/proxy/receiver, TestEarlyMemory)",
-	"eager":          "kernels with the state of a fake GPU pass eager tokens with notifications by copies and between hosts; in make test-full all tokens, also directly, in main memory and through the ring on one node (tests/device, TestEager)",
+	"eager":          "kernels with the state of a fake GPU pass eager tokens with notifications by copies and between hosts, and between NICs tokens of 2 MiB in 4 of 16 slots; in make test-full all tokens in all slots, also directly, in main memory and through the ring on one node (tests/device, TestEager)",
 	"window rates":   "the rate by window is that of jobs of 32, 33, 256, 4,096 and 33,000 PEs; in make test-full of 64 and 1,000, too (runtime/proxy, TestSimWindowRates)",
 	"preload":        "programs call one function of each family, form and kind of element through the shim, which runs under ThreadSanitizer; in make test-full they call every function, and it runs under AddressSanitizer, too (tests/preload)",
 	"removal":        "a third of the structs of the table lose their members; in make test-full all do (abi/gen)",
