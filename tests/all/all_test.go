@@ -66,6 +66,43 @@ func TestAllPackages(t *testing.T) {
 	}
 }
 
+// TestStartsBelow: what a package or its tests import starts goroutines, directly or not.
+func TestStartsBelow(t *testing.T) {
+	all := map[string]*source{
+		"starts":  {name: "starts", starts: true},
+		"calls":   {name: "calls", imports: []string{"fmt", "starts"}},
+		"tests":   {name: "tests", imports: []string{"fmt"}, forTests: []string{"calls"}},
+		"above":   {name: "above", imports: []string{"tests"}},
+		"circles": {name: "circles", forTests: []string{"circles"}},
+	}
+	for name, want := range map[string]bool{"calls": true, "tests": true, "above": false, "circles": false} {
+		if startsBelow(all, all[name]) != want {
+			t.Errorf("%s: %v, want %v", name, !want, want)
+		}
+	}
+	all["tests"].imports = append(all["tests"].imports, "calls")
+	if !startsBelow(all, all["above"]) {
+		t.Error("above: false, although what it imports calls starts")
+	}
+}
+
+// TestSlow: each slow package is one that the detector finds nothing in.
+func TestSlow(t *testing.T) {
+	t.Chdir("../..")
+	d, err := packages("go", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range d.threads {
+		if slow.MatchString(name) {
+			t.Errorf("%s starts goroutines, or imports what does (take it from the list of slow packages)", name)
+		}
+	}
+	if len(d.memory) != 4 {
+		t.Errorf("packages without the detector: %q, want 4", d.memory)
+	}
+}
+
 // TestSchedule runs stages that sleep in simulated time.
 func TestSchedule(t *testing.T) {
 	stages := []stage{

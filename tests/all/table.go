@@ -14,7 +14,7 @@ const counted = "^Test(Standstill|StubStandstill|TwoLinks)$"
 // long comes first. The loads are those of two idle processors.
 func table(full bool) ([]stage, error) {
 	goCommand := cmp.Or(os.Getenv("GO"), "go")
-	threads, others, err := packages(goCommand, full)
+	tested, err := packages(goCommand, full)
 	if err != nil {
 		return nil, err
 	}
@@ -29,6 +29,12 @@ func table(full bool) ([]stage, error) {
 	plain := "GOGC=400 " + goTest + " "
 	// Without the race detector, but with its checks of pointers.
 	pointers := plain + "-gcflags=-d=checkptr "
+	// Tests with stages of their own.
+	const leaves = "-skip '^Test(Sim|Played)[A-Z]' "
+	noThreads := plain + strings.Join(tested.others, " ")
+	if len(tested.memory) > 0 {
+		noThreads += " && " + pointers + leaves + strings.Join(tested.memory, " ")
+	}
 	// Go's cache does not know the programs under test.
 	programs := goTest + " -count=1 -p 1 "
 	// PEs that wait for each other come before compilers.
@@ -39,7 +45,7 @@ func table(full bool) ([]stage, error) {
 
 		{"device code", "build", 1, minutes(25), programs + "./tests/device"},
 		{"programs", "build", 1, minutes(25), pes + "-parallel 1 -skip '" + counted + "|^TestIdle$' ./tests/run"},
-		{"race detector", "build", 1, minutes(25), race + "-p 2 -skip '^Test(Sim|Played)[A-Z]' " + strings.Join(threads, " ")},
+		{"race detector", "build", 1, minutes(25), race + "-p 2 " + leaves + strings.Join(tested.threads, " ")},
 		{"surface of NVSHMEM", "build", 1, minutes(15), programs + "./tests/nvshmem"},
 		{"python", "build", .5, minutes(15), python(full)},
 		{"losses", "build", .3, minutes(15), pes + "./tests/failure ./tests/wire"},
@@ -52,7 +58,7 @@ func table(full bool) ([]stage, error) {
 		{"rules of networks", "build", 1, minutes(15), plain + "-run '^Test(Suite|Providers)$' ./fabric/ofi"},
 		{"networks", "build", 1, minutes(15), plain + "./fabric/chaos ./fabric/sim"},
 		{"replay", "build", 1, minutes(15), pointers + "./runtime/replay"},
-		{"no threads", "build", 1, minutes(15), plain + strings.Join(others, " ")},
+		{"no threads", "build", 1, minutes(15), noThreads},
 		{"generators", "build", 1, minutes(15), plain + "./abi/gen ./capi/gen"},
 		{"simulated libfabric", "build", 1, minutes(15), plain + "./fabric/ofi/stub/..."},
 		{"bench", "build", 1, minutes(15), plain + "./bench/... && timeout 1m python3 -m unittest discover -q -s bench"},
