@@ -33,7 +33,7 @@ func compileFile(t *testing.T, source string, flags ...string) string {
 
 // tsan compiles for ThreadSanitizer, which does not understand fences and warns about each;
 // memory.h replaces them.
-var tsan = []string{"-fsanitize=thread", "-Wno-tsan", "-DSHMEMI_TSAN"}
+var tsan = []string{"-O1", "-g1", "-fsanitize=thread", "-Wno-tsan", "-DSHMEMI_TSAN"}
 
 // command is a program that does not outlive the test. Each has an alarm of its
 // own as well.

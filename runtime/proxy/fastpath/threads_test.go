@@ -16,7 +16,7 @@ func program(t *testing.T, sanitizer string, flags ...string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "threads")
 	args := []string{
-		"-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-fno-strict-aliasing", "-fsanitize=" + sanitizer,
+		"-std=gnu11", "-O1", "-g1", "-Wall", "-Wextra", "-Werror", "-pthread", "-fno-strict-aliasing", "-fsanitize=" + sanitizer,
 		"-I.", "-I../../../abi", "-I../../../device", "-o", out, "testdata/threads.c",
 	}
 	if sanitizer == "thread" { // it does not model fences, and device/shmem/memory.h avoids them
