@@ -155,6 +155,8 @@ var (
 	whole  = []string{"whole"}
 	asItIs = []string{}
 	to64M  = []string{"67108864"}
+	// The same sizes but for six of seven to 16 KiB.
+	someTo64M = []string{"67108864", "7"}
 	// Elsewhere the same code serves the heap's edges.
 	onHeapEdges = []string{"node-1", "node-3", "hosts-4", "chaos-3"}
 )
@@ -211,7 +213,7 @@ var programs = map[string]program{
 	// GPU, where 32,000 puts take 7 s, one size of seven.
 	"sizes": {
 		only:   []string{"node-2", "hosts-2", "links-3", "gpu-nic-4", "asan-hosts-2"},
-		argsIn: map[string][]string{"hosts-2": to64M, stub.Newest: to64M, stub.Newest + "-nics-4": to64M, "gpu-nic-4": {"1048576", "7"}},
+		argsIn: map[string][]string{"hosts-2": to64M, stub.Newest: someTo64M, stub.Newest + "-nics-4": someTo64M, "gpu-nic-4": {"1048576", "7"}},
 	},
 	// The routes are within the node, by a network with and without order, and to a GPU.
 	"eager": {
