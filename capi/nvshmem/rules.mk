@@ -14,7 +14,7 @@ NVSHMEM_OLD  := libnvshmem_host.so.3
 
 $(BUILD)/obj/nvshmem/%.o: capi/nvshmem/%.c Makefile capi/nvshmem/rules.mk | $(BUILD)/obj/fit
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_LIB) -DSHMEMI_PUBLIC= -I$(BUILD)/obj/nvshmem -MMD -MP -c -o $@ $<
+	$(CC) $(CFLAGS_LIB) $(GENERATED_G) -DSHMEMI_PUBLIC= -I$(BUILD)/obj/nvshmem -MMD -MP -c -o $@ $<
 
 $(BUILD)/obj/nvshmem/%.S.o: capi/nvshmem/%.S Makefile capi/nvshmem/rules.mk
 	$(CC) $(CFLAGS_LIB) -I$(BUILD)/obj/nvshmem -c -o $@ $<
