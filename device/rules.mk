@@ -2,8 +2,8 @@
 # file, and compiling it takes minutes.
 
 # Kernels that exist to be compiled: tests/device compares their PTX with the promises in their
-# comments. The fat binary shows that the assembler accepts each of them, too, and has PTX for later
-# GPUs. To look at one kernel:
+# comments. The assembler accepts each of them, too: it gets that PTX, because the compiler would take
+# as long again for the same text. To look at one kernel:
 #   make build/device/NAME.sm_90.ptx
 CUDA_ARCHS ?= 75 80 90 100 120
 PTX_TESTS  := $(sort $(notdir $(basename $(wildcard tests/device/*.cu))))
@@ -90,7 +90,7 @@ $(GPU)/lib/libshmem_kernels.fatbin: $(KERNEL_DEPS)
 	$(NVCC) $(NVCCFLAGS) --compress-mode=size $(GPU_CODE) -fatbin -o $@ $<
 
 .PHONY: kernels
-kernels: $(foreach k,$(PTX_TESTS),$(CUDA_ARCHS:%=$(BUILD)/device/$(k).sm_%.ptx) $(BUILD)/device/$(k).fatbin)
+kernels: $(foreach k,$(PTX_TESTS),$(CUDA_ARCHS:%=$(BUILD)/device/$(k).sm_%.cubin))
 
 define ptx_rule
 # The file may be shared with another tree (tests/seeded): nvcc would write into both.
@@ -98,13 +98,15 @@ $(BUILD)/device/%.sm_$(1).ptx: tests/device/%.cu $(DEVICE_HEADERS) device/rules.
 	@mkdir -p $$(@D)
 	@rm -f $$@
 	$$(NVCC) $(NVCCFLAGS) -arch=compute_$(1) -ptx -o $$@ $$<
+
+$(BUILD)/device/%.sm_$(1).cubin: $(BUILD)/device/%.sm_$(1).ptx
+	@rm -f $$@
+	$$(NVCC) -Werror all-warnings -arch=sm_$(1) -cubin -o $$@ $$<
 endef
 $(foreach a,$(CUDA_ARCHS),$(eval $(call ptx_rule,$(a))))
 
-$(BUILD)/device/%.fatbin: tests/device/%.cu $(DEVICE_HEADERS) device/rules.mk
-	@mkdir -p $(@D)
-	$(NVCC) $(NVCCFLAGS) $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
-	    -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS)) -fatbin -o $@ $<
+# make would remove them as files between the kernels and their code.
+.SECONDARY: $(foreach k,$(PTX_TESTS),$(CUDA_ARCHS:%=$(BUILD)/device/$(k).sm_%.ptx))
 
 # The files that tests/gpu/run.sh runs on a machine with a GPU, in one folder that can be copied
 # there: that machine needs no compiler, and of CUDA only the driver. The code is for the GPUs that
@@ -188,12 +190,13 @@ $(GPU)/cuda/foreign $(GPU)/cuda/foreign.ptx: GPU_ARCH := 120
 # compiler and the linker saves two thirds of the time, so only two programs run them here. Of the
 # remaining time two thirds went to the headers, which most programs now read once for all
 # (scripts/together). Some have headers or an architecture of their own.
-GPU_ALONE := facts foreign tiles visible
+GPU_LINKED := facts launch
+GPU_ALONE := foreign tiles visible
 GPU_TRIED := $(notdir $(basename $(shell grep -l '"try.h"' tests/gpu/*.cu)))
-GPU_OWN   := $(filter-out $(GPU_ALONE) $(GPU_TRIED) nvshmem,$(GPU_PROGRAMS))
+GPU_OWN   := $(filter-out $(GPU_ALONE) $(GPU_LINKED) $(GPU_TRIED) nvshmem,$(GPU_PROGRAMS))
 TOGETHER  := $(GPU)/cuda/own.ptx $(GPU)/cuda/tried.ptx $(GPU)/cuda/nvshmem-tried.ptx $(GPU)/examples/together.ptx
 .PHONY: gpu-ptx
-gpu-ptx: $(TOGETHER) $(GPU_ALONE:%=$(GPU)/cuda/%.ptx) $(GPU)/examples/dispatch.ptx $(GPU)/examples/settle.fatbin $(GPU)/examples/ring.ptx $(GPU_MPI:%=%.ptx) $(GPU)/cuda/module.fatbin $(GPU)/cuda/facts $(GPU)/cuda/launch
+gpu-ptx: $(TOGETHER) $(GPU_ALONE:%=$(GPU)/cuda/%.ptx) $(GPU)/examples/dispatch.ptx $(GPU)/examples/settle.fatbin $(GPU)/examples/ring.ptx $(GPU_MPI:%=%.ptx) $(GPU)/cuda/module.fatbin $(GPU_LINKED:%=$(GPU)/cuda/%)
 
 $(GPU)/cuda/own.ptx: $(GPU_OWN:%=tests/gpu/%.cu)
 $(GPU)/cuda/tried.ptx: $(GPU_TRIED:%=tests/gpu/%.cu)
