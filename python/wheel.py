@@ -166,7 +166,7 @@ def main(stage, dist):
                 if isinstance(source, str)
                 else os.access(source, os.X_OK)
             )
-            wheel.writestr(entry(name, executable), data, compresslevel=9)
+            wheel.writestr(entry(name, executable), data, compresslevel=6)
             digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
             record.append(f"{name},sha256={digest},{len(data)}\n")
         record.append(f"{info}/RECORD,,\n")
