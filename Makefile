@@ -209,9 +209,10 @@ $(3)/libshmem_core.so: $(GO_SRC) $(CORE_MAP)
 	mv -f $$@.new $$@
 endef
 # ThreadSanitizer does not see fences: -Wno-tsan keeps gcc from refusing them. -O1: with -O2 the
-# compiler takes half as long again, and reports are no better.
-ASAN := -O1 -fsanitize=address -fno-omit-frame-pointer
-TSAN := -O1 -fsanitize=thread -fno-omit-frame-pointer -Wno-tsan -DSHMEMI_TSAN
+# compiler takes half as long again, and reports are no better. -g1: they have lines, and no
+# variables.
+ASAN := -O1 -g1 -fsanitize=address -fno-omit-frame-pointer
+TSAN := -O1 -g1 -fsanitize=thread -fno-omit-frame-pointer -Wno-tsan -DSHMEMI_TSAN
 # A sanitizer's own symbols come from the program, so -z defs must not be used.
 UNDEFS := -Wl,-z,undefs
 # ASAN_CORE=plain instruments only the hand-written C, and saves the 25 s that Go takes for a core
