@@ -101,7 +101,7 @@ $(BUILD)/device/%.sm_$(1).ptx: tests/device/%.cu $(DEVICE_HEADERS) device/rules.
 	$$(NVCC) $(NVCCFLAGS) -arch=compute_$(1) -ptx -o $$@ $$<
 
 $(BUILD)/device/%.sm_$(1).cubin: $(BUILD)/device/%.sm_$(1).ptx
-	@rm -f $$@
+	@rm -f $$@ $$@.txt
 	$$(NVCC) -Werror all-warnings -arch=sm_$(1) -cubin -Xptxas -v -o $$@ $$< >$$@.txt 2>&1 || { cat $$@.txt >&2; false; }
 endef
 $(foreach a,$(CUDA_ARCHS),$(eval $(call ptx_rule,$(a))))
