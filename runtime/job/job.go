@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"libshmem"
 	"libshmem/runtime/bootstrap"
@@ -27,6 +28,7 @@ import (
 	"libshmem/runtime/job/statics"
 	"libshmem/runtime/job/watch"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/shmerr"
 	"libshmem/runtime/shmlog"
 	"libshmem/runtime/statuspage"
 	"libshmem/runtime/topo"
@@ -103,6 +105,10 @@ type Job struct {
 	page *statuspage.Page // the page that contains Live
 }
 
+// otherFirst is the time for another PE that has given up to say why. The launcher ends the job with
+// the first reason that it hears, which else may be that of the PE that has lost it.
+const otherFirst = time.Second
+
 // Start brings this PE into its job. It returns when every PE can be reached. After an error
 // everything is undone.
 func Start(o Options) (*Job, error) {
@@ -122,6 +128,9 @@ func Start(o Options) (*Job, error) {
 		return nil, err
 	}
 	if err := j.start(o, warnings); err != nil {
+		if errors.Is(err, shmerr.ErrPeerLost) {
+			time.Sleep(otherFirst)
+		}
 		if f, ok := j.boot.(bootstrap.Failer); ok {
 			f.Fail()
 		}
