@@ -6,19 +6,28 @@
 
 #include "ring.h"
 
-#ifdef __CUDA_ARCH__
+#ifdef __CUDACC__
 /* The number of the calling thread's block in its grid. */
 static __device__ __forceinline__ uint32_t shmemi_block(void)
 {
     return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
 }
 
-/* The number of its warp in the grid. */
+/* The number of its warp in the grid, and of the grid's warps. */
+static __device__ __forceinline__ uint32_t shmemi_warps_of_block(void)
+{
+    return (blockDim.x * blockDim.y * blockDim.z + 31) / 32;
+}
+
 static __device__ __forceinline__ uint32_t shmemi_warp(void)
 {
     uint32_t thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-    uint32_t warps = (blockDim.x * blockDim.y * blockDim.z + 31) / 32;
-    return shmemi_block() * warps + thread / 32;
+    return shmemi_block() * shmemi_warps_of_block() + thread / 32;
+}
+
+static __device__ __forceinline__ uint32_t shmemi_warps(void)
+{
+    return gridDim.x * gridDim.y * gridDim.z * shmemi_warps_of_block();
 }
 
 static __device__ __forceinline__ uint32_t shmemi_multiprocessor(void)
@@ -27,7 +36,9 @@ static __device__ __forceinline__ uint32_t shmemi_multiprocessor(void)
     asm volatile("mov.u32 %0, %%smid;" : "=r"(n)); /* may change while a block is preempted */
     return n;
 }
-#else
+#endif
+
+#ifndef __CUDA_ARCH__
 /* The number of the calling host thread, in the order of their first calls of this function. */
 static inline uint32_t shmemi_thread(void)
 {

@@ -104,13 +104,13 @@ KERNEL ask(int id, char *words, question q, answer *a)
 }
 
 #ifndef ORACLE
-/* The polls of a wait at which it checks whether a PE was lost: their number, the first, and the
- * sum of all. */
-KERNEL questions(uint32_t looks, long *asked)
+/* The polls of a wait at which a warp of so many checks whether a PE was lost: their number, the
+ * first, and the sum of all. */
+KERNEL questions(uint32_t looks, uint32_t warp, uint32_t warps, long *asked)
 {
     ONE_BY_ONE
-    for (uint32_t i = 1; i <= looks; i++) {
-        if (!shmemi_asks(i))
+    for (uint32_t i = SHMEMI_LOOKS_FIRST; i <= looks; i += SHMEMI_LOOKS_FIRST) {
+        if (!shmemi_asks(i, warp, warps))
             continue;
         if (asked[0]++ == 0)
             asked[1] = (long)i;
@@ -289,12 +289,25 @@ void run(void)
     expect(seen[0] == 20 && seen[1] == 20 && seen[2] == 20, "waits for another PE's words");
 
 #ifndef ORACLE
-    copy_memory(b.answers, none.data(), sizeof seen);
-    LAUNCH(1, questions, 4096, (long *)(void *)b.answers);
-    copy_memory(seen, b.answers, sizeof seen);
+    auto asked = [&](uint32_t looks, uint32_t warp, uint32_t warps) {
+        copy_memory(b.answers, none.data(), sizeof seen);
+        LAUNCH(1, questions, looks, warp, warps, (long *)(void *)b.answers);
+        copy_memory(seen, b.answers, sizeof seen);
+    };
+    asked(4096, 0, 1);
     expect(seen[0] == 8 && seen[1] == 64 &&
                seen[2] == 64 + 128 + 256 + 512 + 1024 + 2048 + 3072 + 4096,
            "a wait asks whether a PE was lost at other looks");
+    /* Of many warps each asks once in 64 turns, and one of 64 in each turn. */
+    long each = 0, turns = 0;
+    for (uint32_t warp = 0; warp < 128; warp++) {
+        asked(65536, warp, 1000);
+        each += seen[0] == 1 && seen[2] % 1024 == 0;
+        turns += seen[2] / 1024;
+    }
+    expect(each == 128 && turns == 64 * 65, "warps ask in other turns");
+    asked(4096, 1, 2);
+    expect(seen[0] == 2 && seen[1] == 1024 && seen[2] == 1024 + 3072, "one of two warps asks");
 #endif
 }
 

@@ -24,6 +24,17 @@ struct emulated_dim {
 };
 static thread_local emulated_dim threadIdx = {0, 0, 0}, blockDim = {1, 1, 1};
 
+/* Of a grid of one block; map.h has these for a GPU. */
+static inline uint32_t shmemi_warp(void)
+{
+    return threadIdx.x / 32;
+}
+
+static inline uint32_t shmemi_warps(void)
+{
+    return (blockDim.x + 31) / 32;
+}
+
 struct emulated_barrier {
     uint32_t threads;              /* that meet */
     std::vector<uint32_t> waiting; /* of them */
