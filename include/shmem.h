@@ -38,7 +38,20 @@
 #include <stddef.h>
 #include <stdint.h>
 #ifdef __cplusplus
+/* nvcc needs almost a second for <complex>, and kernels call no function of complex numbers: a file
+ * for nvcc that uses values of std::complex includes it, before or after this header. */
+#if defined(__CUDACC__) && defined(__GLIBCXX__)
+namespace std _GLIBCXX_VISIBILITY(default)
+{
+_GLIBCXX_BEGIN_NAMESPACE_VERSION
+template <typename> class complex;
+template <> class complex<double>;
+template <> class complex<float>;
+_GLIBCXX_END_NAMESPACE_VERSION
+} // namespace std
+#else
 #include <complex>
+#endif
 
 typedef std::complex<double> shmemi_complexd;
 typedef std::complex<float> shmemi_complexf;

@@ -156,4 +156,11 @@ var deviceDefects = []defect{
 		user: "on NVLink what follows a kernel's fence is seen before what it covers",
 		by:   job("./tests/device", "^TestKernels$"), says: `one SYSTEM_FENCE: there are 0`,
 	},
+	{
+		id: "device/complex-of-c-for-nvcc", file: "include/shmem.h",
+		was:  "#ifdef __GNUC__\n__extension__ typedef __complex__ double shmemi_c_complexd;",
+		is:   "#if defined(__GNUC__) && !defined(__CUDACC__)\n__extension__ typedef __complex__ double shmemi_c_complexd;",
+		user: "a file for nvcc whose host code reduces complex numbers of C does not compile",
+		by:   unit("./tests/device", "^TestComplex$"), says: `argument types are: \(int, float __complex__ \*`,
+	},
 }
