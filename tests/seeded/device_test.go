@@ -163,4 +163,18 @@ var deviceDefects = []defect{
 		user: "a file for nvcc whose host code reduces complex numbers of C does not compile",
 		by:   unit("./tests/device", "^TestComplex$"), says: `argument types are: \(int, float __complex__ \*`,
 	},
+	{
+		id: "device/complex-for-nvcc", file: "include/shmem.h",
+		was:  "#if defined(__CUDACC__) && defined(__GLIBCXX__)",
+		is:   "#if defined(__CUDACC_RTC__) && defined(__GLIBCXX__)",
+		user: "nvcc takes a second longer for each file with shmem.cuh",
+		by:   unit("./tests/device", "^TestBytes$"), says: `preprocess shmem.cuh: it includes <complex>`,
+	},
+	{
+		id: "device/bytes-of-names", file: "device/shmem/names.h",
+		was:  "__forceinline__\n#define SHMEMI_ONLY static __device__ __forceinline__\n",
+		is:   "__forceinline__\n#define SHMEMI_ONLY static __device__ __forceinline__ __attribute__((unused))\n",
+		user: "nvcc reads 50 KB more for each file with shmem.cuh",
+		by:   unit("./tests/device", "^TestBytes$"), says: `preprocess shmem.cuh: its headers have \d+ bytes, and the limit is \d+: .*device/shmem/zz_rma.h \d+`,
+	},
 }
