@@ -64,7 +64,7 @@ check: ## linters, generated files, headers, import graph
 	@scripts/check
 
 .PHONY: bench
-bench: ## compare with Open MPI's OSHMEM, measure starts and the rings; writes bench/results
+bench: ## compare with Open MPI's OSHMEM, measure starts, rings and compilers; writes bench/results
 	@scripts/setup bench
 	@$(MAKE) --no-print-directory -s build $(BUILD)/gpu/ring
 	@python3 bench/run.py
@@ -78,6 +78,8 @@ bench: ## compare with Open MPI's OSHMEM, measure starts and the rings; writes b
 	@$(BUILD)/gpu/ring -seconds 2 -out bench/results/ring-host.jsonl >/dev/null
 	@python3 bench/ring/report.py
 	@PYTHONPATH=$$(scripts/setup --tool python)/lib python3 bench/python_calls.py
+	@scripts/setup kernels
+	@python3 bench/compile_time.py
 
 .PHONY: gpu-bench
 gpu-bench: ## build what bench/gpu/run.sh runs on a machine with a GPU

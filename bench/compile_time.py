@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""What the headers cost a compiler: seconds of a processor, and bytes behind the preprocessor.
+
+    python3 bench/compile_time.py [--perftest FOLDER] [--rounds N]
+
+Compiles each program of bench/compile with shmem.cuh, with this library's headers of NVSHMEM and
+with NVIDIA's, in turn, and a file of host code with shmem.h in C and C++. Runs the steps that nvcc
+names (--dryrun) one by one, so that each has its processor time, which other work on the machine
+changes less than the time on the clock. --perftest adds programs of a folder with NVSHMEM's
+perftest, with both headers of NVSHMEM. Writes compile.md and compile.jsonl into bench/results.
+Standard library only.
+"""
+
+import argparse
+import datetime
+import glob
+import os
+import statistics
+import subprocess
+import tempfile
+
+import machine
+import output
+
+VERSION = "3.8.0"  # of NVIDIA's headers
+ARCH = "sm_90"
+KEYS = ("program", "headers", "seconds", "front", "cicc", "ptxas", "host", "bytes")
+# The programs of perftest that stand for its families.
+PERFTEST = (
+    "shmem_put_bw",
+    "shmem_get_bw",
+    "shmem_atomic_bw",
+    "shmem_put_signal_ping_pong_latency",
+    "barrier_latency",
+)
+HOST = {"C11": ("gcc", "c", "c11"), "C++17": ("g++", "c++", "c++17")}
+
+
+def own_names(text):
+    """A program for NVSHMEM in the library's own names."""
+    text = text.replace("#include <nvshmem.h>", "#include <shmem/shmem.cuh>")
+    text = text.replace("#include <nvshmemx.h>\n", "")
+    return text.replace("nvshmem", "shmem").replace("NVSHMEM", "SHMEM")
+
+
+def steps(dryrun):
+    """The settings and the commands that nvcc --dryrun prints."""
+    env, commands = {}, []
+    for line in dryrun.splitlines():
+        if not line.startswith("#$ "):
+            continue
+        word = line[3:].split(" ", 1)[0]
+        name, is_setting, _ = word.partition("=")
+        if is_setting and name.isidentifier():
+            env[name] = line[3:].partition("=")[2]
+        else:
+            commands.append(line[3:])
+    return env, commands
+
+
+def kind(command):
+    """The column of a step: what reads the headers for the GPU or the host, or what follows."""
+    tool = os.path.basename(command.split(" ", 1)[0].strip('"'))
+    if tool in ("cicc", "ptxas"):
+        return tool
+    return "front" if tool == "cudafe++" or " -E " in command else "host"
+
+
+def seconds(argv, env=None, out=None):
+    """Seconds of a processor of a command and all that it starts."""
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(
+            argv, env=env, stdin=subprocess.DEVNULL, stdout=out or said, stderr=said
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            said.seek(0)
+            text = said.read().decode(errors="replace")
+            raise SystemExit(f"bench: {argv} failed with {process.returncode}\n{text[-3000:]}")
+    return used.ru_utime + used.ru_stime
+
+
+def by_nvcc(nvcc, source, flags, work):
+    """The seconds of each kind of step, and the bytes that the pass for the GPU reads."""
+    argv = [nvcc, "--dryrun", "--keep", "--keep-dir", work, "-std=c++17", "-arch=" + ARCH]
+    argv += ["-ccbin", "gcc", *flags, "-c", source, "-o", os.path.join(work, "out.o")]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"bench: {argv} failed with {done.returncode}\n{done.stderr}")
+    env, commands = steps(done.stderr)
+    took = dict.fromkeys(("front", "cicc", "ptxas", "host"), 0.0)
+    for command in commands:
+        took[kind(command)] += seconds(["bash", "-c", command], {**os.environ, **env})
+    stem = os.path.splitext(os.path.basename(source))[0]
+    took["bytes"] = os.path.getsize(os.path.join(work, stem + ".cpp1.ii"))
+    return took
+
+
+def by_gcc(language, header, flags, work):
+    compiler, dialect, standard = HOST[language]
+    source = os.path.join(work, "host.c")
+    with open(source, "w", encoding="utf-8") as f:
+        f.write(f"#include <{header}>\n" if header else "")
+    argv = [compiler, "-x", dialect, "-std=" + standard, *flags, source]
+    text = os.path.join(work, "host.i")
+    seconds([*argv, "-E", "-o", text])
+    took = seconds([*argv, "-c", "-o", os.path.join(work, "host.o")])
+    return {"host": took, "bytes": os.path.getsize(text)}
+
+
+def programs(args, nvidia, work):
+    """Program, headers, and the function that compiles it once."""
+    ours = ["-Iinclude/nvshmem", "-Iinclude", "-Idevice"]
+    theirs = ["-I" + os.path.join(nvidia, "include")]
+
+    def device(name, headers, source, flags):
+        room = os.path.join(work, name, headers.replace(" ", "-"))
+        os.makedirs(room)
+        return name, headers, lambda: by_nvcc(args.nvcc, source, flags, room)
+
+    none = os.path.join(work, "none.cu")
+    with open(none, "w", encoding="utf-8") as f:
+        f.write("__global__ void empty(int *at) { *at = 1; }\n")
+    yield device("empty", "none", none, [])
+    for source in sorted(glob.glob("bench/compile/*.cu"), key=lambda s: ("empty" not in s, s)):
+        name = os.path.splitext(os.path.basename(source))[0]
+        own = os.path.join(work, name + ".cu")
+        with open(source, encoding="utf-8") as f, open(own, "w", encoding="utf-8") as g:
+            g.write(own_names(f.read()))
+        yield device(name, "shmem.cuh", own, ours)
+        yield device(name, "nvshmem.h", source, ["-rdc=true", *ours])
+        yield device(name, "NVIDIA", source, ["-rdc=true", *theirs])
+    if args.perftest:
+        more = ["-rdc=true", "-I" + os.path.join(args.perftest, "common")]
+        more += ["-I" + folder for folder in args.include]
+        for name in PERFTEST:
+            (source,) = glob.glob(os.path.join(args.perftest, "device", "*", name + ".cu"))
+            yield device("perftest " + name, "nvshmem.h", source, [*more, *ours])
+            yield device("perftest " + name, "NVIDIA", source, [*more, *theirs])
+    for language in HOST:
+        for header in ("", "shmem.h", "shmemx.h"):
+            flags = ["-Iinclude"]
+            yield (
+                language,
+                header or "none",
+                lambda language=language, header=header, flags=flags: by_gcc(
+                    language, header, flags, work
+                ),
+            )
+
+
+def row(program, headers, rounds):
+    """The medians of the rounds."""
+    median = {k: round(statistics.median(r[k] for r in rounds), 3) for k in rounds[0]}
+    parts = [sum(v for k, v in r.items() if k != "bytes") for r in rounds]
+    return {
+        "program": program,
+        "headers": headers,
+        "seconds": round(statistics.median(parts), 3),
+        **median,
+        "bytes": int(median["bytes"]),
+    }
+
+
+def line(one, nvidia):
+    """A line of the page; nvidia is the row of the same program with NVIDIA's headers."""
+
+    def cell(key):
+        return f"{one[key]:.2f}" if key in one else ""
+
+    def ratio(key):
+        return f"{one[key] / nvidia[key]:.2f}" if nvidia and one is not nvidia else ""
+
+    cells = [one["program"], one["headers"], *map(cell, KEYS[2:7]), str(one["bytes"])]
+    return "| " + " | ".join([*cells, ratio("seconds"), ratio("bytes")]) + " |\n"
+
+
+def page(rows, facts, rounds):
+    theirs = {r["program"]: r for r in rows if r["headers"] == "NVIDIA"}
+    where = ", ".join(f"{k} {v}" for k, v in facts.items())
+    return (
+        "<!-- generated by bench/compile_time.py -->\n"
+        "# What the headers cost a compiler\n\n"
+        "Seconds of a processor, and the bytes that the preprocessor emits, for nvcc in the pass\n"
+        f"for the GPU. The programs are those of `bench/compile`, for {ARCH} with -std=c++17;\n"
+        "those with the names of NVSHMEM have -rdc=true. `nvshmem.h` is this library's nvshmem.h\n"
+        f"and nvshmemx.h, `NVIDIA` those of NVIDIA's wheel {VERSION}, and `none` a file without\n"
+        "a header. `front` is preprocessing and cudafe++, `cicc` the compiler for the GPU,\n"
+        "`ptxas` its assembler, `host` the host's compiler. The last two columns divide by the\n"
+        "row with NVIDIA's headers. C11 and C++17 are a file with one #include, compiled by gcc\n"
+        f"and g++. Each figure is the median of {rounds} runs, in turn. {where}.\n\n"
+        "| program | headers | seconds | front | cicc | ptxas | host | bytes | seconds / NVIDIA | "
+        "bytes / NVIDIA |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n"
+    ) + "".join(line(r, theirs.get(r["program"])) for r in rows)
+
+
+def setup(*argv):
+    return subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    p.add_argument("--rounds", type=int, default=3)
+    p.add_argument("--nvcc", help="the compiler; the default is that of set-up")
+    p.add_argument("--nvidia", help="folder with NVIDIA's include; the default fetches the wheel")
+    p.add_argument("--perftest", help="folder of NVSHMEM's perftest")
+    p.add_argument("--include", action="append", default=[], help="more headers of perftest")
+    p.add_argument("--out", default="bench/results", help="folder of compile.md and compile.jsonl")
+    args = p.parse_args()
+    os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    args.nvcc = os.path.abspath(args.nvcc or setup("scripts/setup", "--tool", "nvcc"))
+    nvidia = args.nvidia or setup("scripts/fetch_nvshmem.sh", VERSION)
+    facts = {"date": datetime.date.today().isoformat(), **machine.facts()}
+    facts["nvcc"] = machine.first(r"release .*, V([\d.]+)", machine.output(args.nvcc, "--version"))
+    with tempfile.TemporaryDirectory(prefix="shmem-bench-") as work:
+        found = list(programs(args, nvidia, work))
+        took = [[] for _ in found]
+        for _ in range(args.rounds):
+            for (_, _, compiles), rounds in zip(found, took, strict=True):
+                rounds.append(compiles())
+    rows = [row(f[0], f[1], r) for f, r in zip(found, took, strict=True)]
+    output.rows(args.out, "compile.jsonl", facts, rows)
+    text = page(rows, facts, args.rounds)
+    output.page(args.out, "compile.md", text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
