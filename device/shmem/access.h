@@ -133,6 +133,15 @@ SHMEMI_D void shmemi_meet_four_warps(uint32_t barrier)
 }
 
 /*
+ * Makes the compiler compute later addresses from these two, and from nothing that it has computed
+ * before. Else it keeps a register pair for each address of a loop's next round.
+ */
+SHMEMI_D void shmemi_rebase(char **to, const char **from)
+{
+    asm volatile("" : "+l"(*to), "+l"(*from));
+}
+
+/*
  * Stores a signal behind its data: a reader of the signal sees what this thread wrote before, and
  * what other threads wrote before this one met them at a barrier.
  */

@@ -42,6 +42,7 @@ SHMEMI_D void shmemi_copy_words(char *to, const char *from, uint64_t bytes, uint
     W v[3];
 #pragma unroll 1
     for (; from + 2 * step < end; from += 3 * step, to += 3 * step) {
+        shmemi_rebase(&to, &from);
 #pragma unroll
         for (uint32_t k = 0; k < 3; k++)
             shmemi_load_bulk<W, FAR>(from + k * step, &v[k]);

@@ -136,6 +136,33 @@ func TestLinked(t *testing.T) {
 	wait.Wait()
 }
 
+// TestLinkedAlone does the same for kernels alone in their unit, where nvcc fits the functions below
+// them to that one call, and for the architectures that TestLinked leaves to make test-full.
+func TestLinkedAlone(t *testing.T) {
+	archs, alone := promised, map[string]bool{"shmemx_putmem_block": true, "shmem_putmem_signal": true, "shmemx_getmem_warp": true, "shmemx_alltoallmem_block": true}
+	if need.Left("kernels") {
+		archs, alone = []string{"sm_120"}, map[string]bool{"shmemx_putmem_block": true}
+	}
+	found := 0
+	for i, c := range calledBy(t, surfaces[0]) {
+		if !alone[c.name] || strings.Contains(c.kernel, "shmem_context") {
+			continue
+		}
+		found++
+		source := filepath.Join(t.TempDir(), "alone.cu")
+		if err := os.WriteFile(source, []byte("#include <shmem/shmem.cuh>\n"+c.kernel+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, arch := range archs {
+			all := relocatable(t, source, arch, []string{"-std=c++17", "-O3", "-I../../device", "-I../../include"})
+			judgeUse(t, c.name+" alone, "+arch, map[string]string{"k" + strconv.Itoa(i) + "_" + c.name: c.name}, all)
+		}
+	}
+	if found != len(alone) {
+		t.Errorf("found %d of the %d names", found, len(alone))
+	}
+}
+
 func limitOf(name string) used {
 	for _, m := range most {
 		if m.names.MatchString(name) {

@@ -129,6 +129,13 @@ var deviceDefects = []defect{
 		by:   job("./tests/device", "^TestEmulated$/^colls$"), says: `alltoall: call 0: \d+ wrong bytes`,
 	},
 	{
+		id: "device/registers-of-a-misaligned-copy", file: "device/shmem/copy.h",
+		was:  "        shmemi_rebase(&to, &from);\n",
+		is:   "",
+		user: "a kernel that puts by a block and is built with -rdc=true does not start with 1024 threads on sm_120",
+		by:   unit("./tests/device", "^TestLinkedAlone$"), says: `a kernel that calls shmemx_putmem_block takes \d+ registers`,
+	},
+	{
 		id: "device/pieces-of-variables", file: "device/shmem/rma.h",
 		was:  "        c->source += SHMEMI_SLOT_BYTES;\n",
 		is:   "",
