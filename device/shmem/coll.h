@@ -1,6 +1,11 @@
 /*
  * coll.h: broadcast, fcollect and alltoall of a team. The data goes straight
  * into dest, which is ready when the collective is called; a flag follows it.
+ *
+ * A kernel with one of these calls has registers for blocks of 1,024 threads. So the loop over PEs
+ * that is inlined copies whole 16-byte words to addresses and calls nothing; what a step sends by
+ * other means is in memory (struct shmemi_sending), and comes first, while nothing else is in
+ * registers.
  */
 #ifndef SHMEM_COLL_H
 #define SHMEM_COLL_H
@@ -9,52 +14,40 @@
 
 #ifdef SHMEMI_KERNEL
 
-/*
- * Sends a block to each PE and then a flag. BLOCKS: the PEs get consecutive
- * blocks of source, else all get the same. It begins with the PE after this one,
- * so that not all send to the same PE first, and ends with this PE itself, which
- * needs no data where SELF is 0.
- */
-template <class SCOPE, int BLOCKS, int SELF>
-SHMEMI_COLD void shmemi_send_all(const struct shmemi_device_image *image,
-                                 const struct shmemi_members *m, char *dest, const char *source,
-                                 uint64_t bytes, uint64_t *flag, uint64_t step)
+/* All threads of the scope know the step, and rings keep it behind the step before. */
+template <class SCOPE> SHMEMI_D void shmemi_step_order(const struct shmemi_device_image *image)
 {
-    int n = m->n, me = m->me;
-    int leader = SCOPE::rank() == 0;
-    for (int i = 1; i <= n; i++) {
-        int rank = (me + i) % n, pe = shmemi_pe_of(m, rank);
-        const char *from = source + (BLOCKS ? (uint64_t)rank * bytes : 0);
-        char *to = shmemi_direct(image, dest, pe);
-        if (to == NULL && leader)
-            shmemi_put_signal_ring<0>(image, dest, from, bytes, flag, step, SHMEMI_SIGNAL_SET, pe);
-        else if (to != NULL && to != from && (SELF || rank != me))
-            shmemi_copy<SCOPE, 0>(to, from, bytes);
-    }
-    SCOPE::meet();
-    for (int i = (int)SCOPE::rank(); i < n; i += (int)SCOPE::size()) {
-        char *at = shmemi_direct(image, flag, shmemi_pe_of(m, (me + 1 + i) % n));
-        if (at != NULL)
-            shmemi_store_signal(at, step);
-    }
-}
-
-/*
- * Begins a step: all threads of the scope know its number, and rings keep it behind the step
- * before.
- */
-template <class SCOPE>
-SHMEMI_D uint64_t shmemi_step_begin(const struct shmemi_device_image *image,
-                                    const uint64_t *counter)
-{
-    uint64_t step = shmemi_load_near(counter) + 1;
     SCOPE::meet();
     if (image->job.ring_count != 0) {
         if (SCOPE::rank() == 0)
             shmemi_order_rings(image);
         SCOPE::meet();
     }
+}
+
+/* Begins a step. */
+template <class SCOPE>
+SHMEMI_D uint64_t shmemi_step_begin(const struct shmemi_device_image *image,
+                                    const uint64_t *counter)
+{
+    uint64_t step = shmemi_load_near(counter) + 1;
+    shmemi_step_order<SCOPE>(image);
     return step;
+}
+
+/* Tells the PEs that have an address here, once the threads have stored all their blocks. */
+template <class SCOPE>
+SHMEMI_D void shmemi_tell_all(const struct shmemi_device_image *image,
+                              const struct shmemi_members *m, uint64_t *flag, uint64_t step)
+{
+    SCOPE::meet();
+#pragma unroll 1
+    for (int i = (int)SCOPE::rank(); i < m->n; i += (int)SCOPE::size()) {
+        int pe = shmemi_pe_of(m, shmemi_rank_behind(m->me, 1 + i, m->n));
+        char *at = shmemi_direct(image, flag, pe);
+        if (at != NULL)
+            shmemi_store_signal(at, step);
+    }
 }
 
 /* Waits until the flag of each PE has come to the step. */
@@ -62,6 +55,7 @@ template <class SCOPE>
 SHMEMI_D void shmemi_await_all(const struct shmemi_device_image *image,
                                const struct shmemi_members *m, const uint64_t *flags, uint64_t step)
 {
+#pragma unroll 1
     for (int i = (int)SCOPE::rank(); i < m->n; i += (int)SCOPE::size())
         shmemi_await(image, m, flags + i, step);
 }
@@ -73,43 +67,257 @@ template <class SCOPE> SHMEMI_D void shmemi_step_end(uint64_t *counter, uint64_t
     SCOPE::meet();
 }
 
-template <class SCOPE>
-SHMEMI_COLD int shmemi_broadcast(const struct shmemi_device_image *image, uint32_t call,
-                                 shmemi_team_t team, void *dest, const void *source, uint64_t bytes,
-                                 int root)
+/* Reports whether a step has other bytes to send than whole 16-byte words. */
+SHMEMI_D int shmemi_ragged(const void *dest, const void *source, uint64_t bytes)
+{
+    return __builtin_expect(shmemi_not_wide(dest, source, bytes) != 0, 0);
+}
+
+/*
+ * Sends whole 16-byte words to the PEs that have an address here. It begins with the PE after this
+ * one, so that not all send to the same PE first, and ends with this PE itself, which needs no data
+ * where SELF is 0. BLOCKS: the PEs get consecutive blocks of source, else all get the same.
+ */
+template <class SCOPE, int BLOCKS, int SELF>
+SHMEMI_D void shmemi_send_wide(const struct shmemi_device_image *image,
+                               const struct shmemi_members *m, char *dest, const char *source,
+                               uint64_t bytes)
+{
+#pragma unroll 1
+    for (int i = 1; i < m->n + SELF; i++) {
+        int rank = shmemi_rank_behind(m->me, i, m->n);
+        const char *from = source + (BLOCKS ? (uint64_t)rank * bytes : 0);
+        char *to = shmemi_direct(image, dest, shmemi_pe_of(m, rank));
+        if (to != NULL && to != from)
+            shmemi_copy_wide<SCOPE, 0>(to, from, (uint32_t)(bytes / 16));
+    }
+}
+
+/*
+ * What a step sends. It is in memory, since functions that push take nearly all registers that a
+ * thread of 1,024 has.
+ */
+struct shmemi_sending {
+    struct shmemi_put_call c; /* to the PE at hand; what pushes it changes it */
+    const struct shmemi_device_team *team;
+    const char *source; /* the first block */
+    uint64_t dest, bytes;
+    int n, me;
+};
+
+SHMEMI_D void shmemi_sending_begin(struct shmemi_sending *s,
+                                   const struct shmemi_device_image *image,
+                                   const struct shmemi_members *m, const uint64_t *flag,
+                                   uint64_t step, const char *dest, const char *source,
+                                   uint64_t bytes)
+{
+    s->c.image = image;
+    s->c.signal_at = shmemi_offset(image, flag);
+    s->c.value = step;
+    s->c.kind = SHMEMI_KIND_SET;
+    s->team = m->entry;
+    s->source = source;
+    s->dest = shmemi_offset(image, dest);
+    s->bytes = bytes;
+    s->n = m->n;
+    s->me = m->me;
+}
+
+/* The address of dest at the PE at hand, or NULL. */
+SHMEMI_D char *shmemi_sending_to(const struct shmemi_sending *s)
+{
+    const struct shmemi_device_image *image = s->c.image;
+    return shmemi_direct(image, (char *)(uintptr_t)(image->job.segment + s->dest), s->c.pe);
+}
+
+/* Goes on to the PE that lies i behind this one. Returns its address as above. */
+template <int BLOCKS> SHMEMI_COLD char *shmemi_sending_next(struct shmemi_sending *s, int i)
+{
+    int rank = shmemi_rank_behind(s->me, i, s->n);
+    s->c.source = s->source + (BLOCKS ? (uint64_t)rank * s->bytes : 0);
+    s->c.dest = s->dest;
+    s->c.bytes = s->bytes;
+    s->c.pe = shmemi_pe_at(s->team, rank);
+    return shmemi_sending_to(s);
+}
+
+template <class SCOPE> SHMEMI_COLD void shmemi_send_ends(const struct shmemi_sending *s)
+{
+    (void)shmemi_copy_ends<0>(shmemi_sending_to(s), s->c.source, s->bytes, SCOPE::rank(),
+                              SCOPE::size());
+}
+
+/* What lies between the ends, by words of less than 16 bytes. */
+template <class SCOPE> SHMEMI_COLD void shmemi_send_narrow(const struct shmemi_sending *s)
+{
+    char *to = shmemi_sending_to(s);
+    struct shmemi_middle m = shmemi_middle_of(to, s->c.source, s->bytes);
+    shmemi_copy_by<0>(m.width, to + m.head, s->c.source + m.head, m.bytes, SCOPE::rank(),
+                      SCOPE::size());
+}
+
+/* Copies to a PE that has an address, as shmemi_copy does. */
+template <class SCOPE> SHMEMI_D void shmemi_send_ragged(const struct shmemi_sending *s, char *to)
+{
+    shmemi_send_ends<SCOPE>(s);
+    struct shmemi_middle m = shmemi_middle_of(to, s->c.source, s->bytes);
+    if (shmemi_is_wide(&m))
+        shmemi_copy_wide<SCOPE, 0>(to + m.head, s->c.source + m.head, (uint32_t)(m.bytes / 16));
+    else if (m.bytes != 0)
+        shmemi_send_narrow<SCOPE>(s);
+}
+
+/* Sends to the PE that lies i behind this one, except for the copy of shmemi_send_wide. */
+template <class SCOPE, int BLOCKS>
+SHMEMI_D void shmemi_send_one(struct shmemi_sending *s, int i, int ragged)
+{
+    char *to = shmemi_sending_next<BLOCKS>(s, i);
+    if (to != NULL) {
+        if (ragged && to != s->c.source)
+            shmemi_send_ragged<SCOPE>(s, to);
+    } else if (SCOPE::rank() == 0) {
+        if (s->bytes != 0)
+            shmemi_send_put_signal<0>(&s->c);
+        else
+            shmemi_send_atom(s->c.image, s->c.kind, s->c.signal_at, 8, s->c.value, s->c.pe);
+    }
+}
+
+/* Sends a block to each PE and then a flag. */
+template <class SCOPE, int BLOCKS, int SELF>
+SHMEMI_COLD void shmemi_send_all(const struct shmemi_device_image *image,
+                                 const struct shmemi_members *m, char *dest, const char *source,
+                                 uint64_t bytes, uint64_t *flag, uint64_t step)
+{
+    int ragged = shmemi_ragged(dest, source, bytes);
+    if (image->job.ring_count != 0 || ragged) {
+        struct shmemi_sending s;
+        shmemi_sending_begin(&s, image, m, flag, step, dest, source, bytes);
+#pragma unroll 1
+        for (int i = 1; i < m->n + SELF; i++)
+            shmemi_send_one<SCOPE, BLOCKS>(&s, i, ragged);
+    }
+    if (!ragged)
+        shmemi_send_wide<SCOPE, BLOCKS, SELF>(image, m, dest, source, bytes);
+    shmemi_tell_all<SCOPE>(image, m, flag, step);
+}
+
+/*
+ * Opens the team of a collective and checks its arguments. ROOTED: only root sends, as in a
+ * broadcast. Returns -1 as shmemi_team_open does.
+ */
+template <int ROOTED>
+SHMEMI_D int shmemi_collective_open(const struct shmemi_device_image *image, uint32_t call,
+                                    shmemi_team_t team, const void *dest, uint64_t bytes, int root,
+                                    struct shmemi_members *m)
+{
+    if (shmemi_team_open(image, call, team, m) != 0)
+        return -1;
+    if (ROOTED && (uint32_t)root >= (uint32_t)m->n)
+        shmemi_fault(image, SHMEMI_FAULT_ROOT, call, root, (uint64_t)(uintptr_t)dest,
+                     (uint64_t)m->n);
+    shmemi_check_range(image, call, image->job.me, dest, ROOTED ? bytes : bytes * (uint64_t)m->n);
+    return 0;
+}
+
+/* The same, and fills in what this PE sends. Returns to how many PEs it does, or -1. */
+template <int ROOTED>
+SHMEMI_COLD int shmemi_collective_begin(struct shmemi_sending *s,
+                                        const struct shmemi_device_image *image, uint32_t call,
+                                        shmemi_team_t team, const char *dest, const char *source,
+                                        uint64_t bytes, int root)
 {
     struct shmemi_members m;
-    if (shmemi_team_open(image, call, team, &m) != 0)
+    if (shmemi_collective_open<ROOTED>(image, call, team, dest, bytes, root, &m) != 0)
         return -1;
-    if ((uint32_t)root >= (uint32_t)m.n)
-        shmemi_fault(image, SHMEMI_FAULT_ROOT, call, root, (uint64_t)(uintptr_t)dest,
-                     (uint64_t)m.n);
-    shmemi_check_range(image, call, image->job.me, dest, bytes);
-    uint64_t step = shmemi_step_begin<SCOPE>(image, m.work.step);
-    if (m.me == root)
-        shmemi_send_all<SCOPE, 0, 1>(image, &m, (char *)dest, (const char *)source, bytes,
-                                     m.work.arrived + root, step);
-    else if (SCOPE::rank() == 0)
-        shmemi_await(image, &m, m.work.arrived + root, step);
-    shmemi_step_end<SCOPE>(m.work.step, step);
+    uint64_t step = shmemi_load_near(m.work.step) + 1;
+    shmemi_sending_begin(s, image, &m, m.work.arrived + (ROOTED ? root : m.me), step,
+                         dest + (ROOTED ? 0 : (uint64_t)m.me * bytes), source, bytes);
+    return ROOTED && m.me != root ? 0 : m.n;
+}
+
+/*
+ * Sends all that goes over rings, and all copies where there is more to copy than 16-byte words.
+ * What follows opens the team once more, so that it keeps nothing in registers meanwhile. Inlined:
+ * a kernel may use 16 registers more across a call than a function, which has to save them.
+ */
+template <class SCOPE, int BLOCKS, int ROOTED>
+SHMEMI_D int shmemi_collective_first(const struct shmemi_device_image *image, uint32_t call,
+                                     shmemi_team_t team, void *dest, const void *source,
+                                     uint64_t bytes, int root)
+{
+    struct shmemi_sending s;
+    int count = shmemi_collective_begin<ROOTED>(&s, image, call, team, (char *)dest,
+                                                (const char *)source, bytes, root);
+    if (count < 0)
+        return -1;
+    shmemi_step_order<SCOPE>(image);
+#pragma unroll 1
+    for (int i = 1; i <= count; i++)
+        shmemi_send_one<SCOPE, BLOCKS>(&s, i, shmemi_ragged(dest, source, bytes));
     return 0;
+}
+
+/* Tells the PEs that have an address here, waits for those that send, and ends the step. */
+template <class SCOPE, int ROOTED>
+SHMEMI_D void shmemi_collective_end(const struct shmemi_device_image *image,
+                                    const struct shmemi_members *m, int root)
+{
+    uint64_t step = shmemi_load_near(m->work.step) + 1;
+    if (!ROOTED) {
+        shmemi_tell_all<SCOPE>(image, m, m->work.arrived + m->me, step);
+        shmemi_await_all<SCOPE>(image, m, m->work.arrived, step);
+    } else if (m->me == root) {
+        shmemi_tell_all<SCOPE>(image, m, m->work.arrived + root, step);
+    } else {
+        SCOPE::meet();
+        if (SCOPE::rank() == 0)
+            shmemi_await(image, m, m->work.arrived + root, step);
+    }
+    shmemi_step_end<SCOPE>(m->work.step, step);
+}
+
+/* Sixteen-byte loads that are under way at once. Eight, by a thread or a warp, take 78 registers.
+ */
+template <class SCOPE> struct shmemi_fewer : SCOPE {
+    static constexpr uint32_t batch = SCOPE::batch < 4 ? SCOPE::batch : 4;
+};
+
+template <class SCOPE, int BLOCKS, int ROOTED>
+SHMEMI_D int shmemi_collective(const struct shmemi_device_image *image, uint32_t call,
+                               shmemi_team_t team, void *dest, const void *source, uint64_t bytes,
+                               int root)
+{
+    int ragged = shmemi_ragged(dest, source, bytes);
+    if (image->job.ring_count != 0 || ragged)
+        if (shmemi_collective_first<shmemi_fewer<SCOPE>, BLOCKS, ROOTED>(image, call, team, dest,
+                                                                         source, bytes, root) != 0)
+            return -1;
+    struct shmemi_members m;
+    if (shmemi_collective_open<ROOTED>(image, call, team, dest, bytes, root, &m) != 0)
+        return -1;
+    if (!ragged && (!ROOTED || m.me == root))
+        shmemi_send_wide<shmemi_fewer<SCOPE>, BLOCKS, 1>(
+            image, &m, (char *)dest + (ROOTED ? 0 : (uint64_t)m.me * bytes), (const char *)source,
+            bytes);
+    shmemi_collective_end<SCOPE, ROOTED>(image, &m, root);
+    return 0;
+}
+
+template <class SCOPE>
+SHMEMI_D int shmemi_broadcast(const struct shmemi_device_image *image, uint32_t call,
+                              shmemi_team_t team, void *dest, const void *source, uint64_t bytes,
+                              int root)
+{
+    return shmemi_collective<SCOPE, 0, 1>(image, call, team, dest, source, bytes, root);
 }
 
 /* BLOCKS: alltoall, else fcollect. */
 template <class SCOPE, int BLOCKS>
-SHMEMI_COLD int shmemi_exchange(const struct shmemi_device_image *image, uint32_t call,
-                                shmemi_team_t team, void *dest, const void *source, uint64_t bytes)
+SHMEMI_D int shmemi_exchange(const struct shmemi_device_image *image, uint32_t call,
+                             shmemi_team_t team, void *dest, const void *source, uint64_t bytes)
 {
-    struct shmemi_members m;
-    if (shmemi_team_open(image, call, team, &m) != 0)
-        return -1;
-    shmemi_check_range(image, call, image->job.me, dest, bytes * (uint64_t)m.n);
-    uint64_t step = shmemi_step_begin<SCOPE>(image, m.work.step);
-    shmemi_send_all<SCOPE, BLOCKS, 1>(image, &m, (char *)dest + (uint64_t)m.me * bytes,
-                                      (const char *)source, bytes, m.work.arrived + m.me, step);
-    shmemi_await_all<SCOPE>(image, &m, m.work.arrived, step);
-    shmemi_step_end<SCOPE>(m.work.step, step);
-    return 0;
+    return shmemi_collective<SCOPE, BLOCKS, 0>(image, call, team, dest, source, bytes, 0);
 }
 
 #endif

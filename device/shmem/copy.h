@@ -117,6 +117,12 @@ SHMEMI_D struct shmemi_middle shmemi_middle_of(const char *to, const char *from,
     return m;
 }
 
+/* Reports whether it is copied by 16-byte words. */
+SHMEMI_D int shmemi_is_wide(const struct shmemi_middle *m)
+{
+    return m->width == 16 && m->bytes < SHMEMI_MOST_WIDE;
+}
+
 /*
  * Copies the ends in the largest unit that divides both addresses and the length, so that no reader
  * ever sees half of an element.
@@ -208,7 +214,7 @@ SHMEMI_D void shmemi_copy(void *to, const void *from, uint64_t bytes)
         t += m.head;
         f += m.head;
         bytes = m.bytes;
-        if (m.width < 16 || bytes >= SHMEMI_MOST_WIDE) {
+        if (!shmemi_is_wide(&m)) {
             shmemi_copy_by<FAR>(m.width, t, f, bytes, SCOPE::rank(), SCOPE::size());
             return;
         }

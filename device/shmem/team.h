@@ -32,8 +32,15 @@ struct shmemi_members {
     const int32_t *pes; /* or pes[i] where this is not NULL */
     uint32_t losses;    /* how many PEs were lost when it was made, none of them in it */
     uint64_t data;      /* bytes that the buffers have, at most */
+    const struct shmemi_device_team *entry; /* in the table; NULL: the world */
     struct shmemi_work work;
 };
+
+/* A word of the table. */
+SHMEMI_D uint64_t shmemi_team_word(const void *at)
+{
+    return shmemi_load_near((const uint64_t *)at);
+}
 
 /* The PE of a rank. The list is the host's, which writes it while other kernels run. */
 SHMEMI_D int shmemi_pe_of(const struct shmemi_members *m, int rank)
@@ -42,6 +49,19 @@ SHMEMI_D int shmemi_pe_of(const struct shmemi_members *m, int rank)
         return m->start + rank * m->stride;
     uint32_t pe;
     shmemi_load_element(m->pes + rank, &pe);
+    return (int)pe;
+}
+
+/* The same by the team's entry alone. NULL: the world. */
+SHMEMI_D int shmemi_pe_at(const struct shmemi_device_team *t, int rank)
+{
+    if (t == NULL)
+        return rank;
+    const int32_t *pes = (const int32_t *)(uintptr_t)shmemi_team_word(&t->pes);
+    if (pes == NULL)
+        return (int)(shmemi_team_word(&t->me) >> 32) + rank * (int)shmemi_team_word(&t->stride);
+    uint32_t pe;
+    shmemi_load_element(pes + rank, &pe);
     return (int)pe;
 }
 
@@ -66,12 +86,7 @@ SHMEMI_D void shmemi_world(const struct shmemi_device_image *image, struct shmem
     m->stride = 1;
     m->pes = NULL;
     m->losses = 0;
-}
-
-/* A word of the table. */
-SHMEMI_D uint64_t shmemi_team_word(const void *at)
-{
-    return shmemi_load_near((const uint64_t *)at);
+    m->entry = NULL;
 }
 
 /* The entry of a team that is not the world, or NULL when there is no such team. n receives the
@@ -94,6 +109,7 @@ SHMEMI_D const struct shmemi_device_team *shmemi_team_entry(const struct shmemi_
 SHMEMI_D void shmemi_team_read(const struct shmemi_device_team *t, struct shmemi_members *m)
 {
     uint64_t place = shmemi_team_word(&t->me);
+    m->entry = t;
     m->me = (int)place;
     m->start = (int)(place >> 32);
     m->stride = (int)shmemi_team_word(&t->stride);
@@ -132,9 +148,12 @@ SHMEMI_D void shmemi_work_at(uint64_t base, uint64_t n, struct shmemi_work *w)
     w->buffers = at + shmemi_work_buffers(n);
 }
 
-/* A team of the table, for a collective. A handle that is no team is a mistake. */
-SHMEMI_COLD void shmemi_team_load(const struct shmemi_device_image *image, uint32_t call,
-                                  shmemi_team_t team, struct shmemi_members *m)
+/*
+ * A team of the table, for a collective. A handle that is no team is a mistake. Inlined: a function
+ * would fill the members in in local memory.
+ */
+SHMEMI_D void shmemi_team_load(const struct shmemi_device_image *image, uint32_t call,
+                               shmemi_team_t team, struct shmemi_members *m)
 {
     const struct shmemi_device_team *t = shmemi_team_entry(image, team, &m->n);
     if (t == NULL)

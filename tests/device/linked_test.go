@@ -23,7 +23,6 @@ var most = []struct {
 }{
 	{regexp.MustCompile(`_reduce(scatter)?(_|$)`), 255, 1024},
 	{regexp.MustCompile(`eager_(send|recv|signal)`), 255, 1024},
-	{regexp.MustCompile(`broadcast|collect|alltoall`), 255, 1024},
 	{regexp.MustCompile(`i(put|get)128`), perThread, 272}, // on sm_75
 	{regexp.MustCompile(``), perThread, 256},
 }

@@ -126,7 +126,14 @@ var deviceDefects = []defect{
 		was:  "const char *from = source + (BLOCKS ? (uint64_t)rank * bytes : 0);",
 		is:   "const char *from = source + (BLOCKS ? (uint64_t)i * bytes : 0);",
 		user: "a kernel's alltoall deals the blocks by distance",
-		by:   job("./tests/device", "^TestEmulated$/^colls$"), says: `alltoall: call 0: \d+ wrong bytes`,
+		by:   job("./tests/device", "^TestEmulated$/^colls$"), says: `alltoall: call \d+: \d+ wrong bytes`,
+	},
+	{
+		id: "device/pieces-to-the-second-pe", file: "device/shmem/coll.h",
+		was:  "    s->c.bytes = s->bytes;\n",
+		is:   "    s->c.bytes = i == 1 ? s->bytes : s->c.bytes;\n",
+		user: "a kernel's broadcast from memory that no proxy can access reaches one PE of another host, and of the next ones the last 16 bytes",
+		by:   job("./tests/device", "^TestTeams$/^ring$"), says: `broadcast: wrong words \d+`,
 	},
 	{
 		id: "device/registers-of-a-misaligned-copy", file: "device/shmem/copy.h",
@@ -134,6 +141,13 @@ var deviceDefects = []defect{
 		is:   "",
 		user: "a kernel that puts by a block and is built with -rdc=true does not start with 1024 threads on sm_120",
 		by:   unit("./tests/device", "^TestLinkedAlone$"), says: `a kernel that calls shmemx_putmem_block takes \d+ registers`,
+	},
+	{
+		id: "device/registers-of-a-collective", file: "device/shmem/coll.h",
+		was:  "SCOPE::batch < 4 ? SCOPE::batch : 4;",
+		is:   "SCOPE::batch;",
+		user: "a kernel that calls a broadcast by a warp does not start with 1024 threads",
+		by:   unit("./tests/device", "^TestLinked$"), says: `a kernel that calls \w+ takes \d+ registers, so that blocks of 1024 threads do not start`,
 	},
 	{
 		id: "device/pieces-of-variables", file: "device/shmem/rma.h",
