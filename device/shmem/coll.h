@@ -289,6 +289,7 @@ SHMEMI_D int shmemi_collective(const struct shmemi_device_image *image, uint32_t
                                int root)
 {
     int ragged = shmemi_ragged(dest, source, bytes);
+    SCOPE::meet(); /* any of the threads may have written any part of source */
     if (image->job.ring_count != 0 || ragged)
         if (shmemi_collective_first<shmemi_fewer<SCOPE>, BLOCKS, ROOTED>(image, call, team, dest,
                                                                          source, bytes, root) != 0)
