@@ -2,7 +2,8 @@
 
     nvrtc.py LIBRARY SOURCE OPTION...
 
-LIBRARY is libnvrtc.so. Prints the PTX; on failure NVRTC's log, and the status is 1.
+LIBRARY is libnvrtc.so. Prints the PTX, or for an architecture sm_N the machine code; on failure
+NVRTC's log, and the status is 1.
 """
 
 import ctypes
@@ -28,10 +29,17 @@ def main() -> int:
     sys.stderr.write(log.value.decode())
     if failed:
         return 1
-    rtc.nvrtcGetPTXSize(program, ctypes.byref(size))
-    ptx = ctypes.create_string_buffer(size.value)
-    rtc.nvrtcGetPTX(program, ptx)
-    sys.stdout.write(ptx.value.decode())
+    real = any(o.startswith("--gpu-architecture=sm_") for o in options)
+    if real:
+        rtc.nvrtcGetCUBINSize(program, ctypes.byref(size))
+    else:
+        rtc.nvrtcGetPTXSize(program, ctypes.byref(size))
+    code = ctypes.create_string_buffer(size.value)
+    if real:
+        rtc.nvrtcGetCUBIN(program, code)
+    else:
+        rtc.nvrtcGetPTX(program, code)
+    sys.stdout.buffer.write(code.raw if real else code.value)
     return 0
 
 

@@ -143,6 +143,13 @@ var deviceDefects = []defect{
 		by:   unit("./tests/device", "^TestLinkedAlone$"), says: `a kernel that calls shmemx_putmem_block takes \d+ registers`,
 	},
 	{
+		id: "device/registers-by-nvrtc", file: "device/shmem/coll.h",
+		was:  "SHMEMI_D int shmemi_collective_first(",
+		is:   "SHMEMI_COLD int shmemi_collective_first(",
+		user: "a kernel that NVRTC compiles and that calls an alltoall does not start with 1024 threads",
+		by:   unit("./tests/device", "^TestNVRTCRegisters$"), says: `NVRTC, sm_90, relocatable true: a kernel that calls shmemx_alltoallmem_warp takes \d+ registers`,
+	},
+	{
 		id: "device/registers-of-a-collective", file: "device/shmem/coll.h",
 		was:  "SCOPE::batch < 4 ? SCOPE::batch : 4;",
 		is:   "SCOPE::batch;",
