@@ -252,6 +252,7 @@ assert driver.cuStreamDestroy_v2(ctypes.c_void_p(there)) == 0
 while stream_on(0) != there:
     pass
 shmem.put(a, a, pe=0, stream=there)
+assert driver.cuStreamSynchronize(ctypes.c_void_p(there)) == 0
 shmem.finalize()
 """
 

@@ -38,23 +38,19 @@ var limited = []string{"--timeout", "60"}
 // that no copy is done by luck.
 func TestEndsOnGPU(t *testing.T) {
 	shmemrun, program := compileEnds(t)
-	gpu := onGPU(t)
 	for _, what := range []string{"barrier", "sum", "put", "large", "again"} {
-		for _, c := range []struct {
-			name    string
-			env     []string
-			options []string
-		}{
-			{"a node", append(gpu, "FAKE_CUDA=works=0"), limited},
-			{"hosts", gpu, list(limited, tcp, []string{"--hosts", "2", "--chaos", "1,delay=5ms"})},
-		} {
-			t.Run(what+" "+c.name, func(t *testing.T) {
+		ends := func(name string, env, options []string) {
+			t.Run(what+" "+name, func(t *testing.T) {
 				t.Parallel()
-				j := start(t, c.env, shmemrun, options("2", append(c.options, program, what)...)...)
+				j := start(t, env, shmemrun, append(options, program, what)...)
 				if n := passed(t, j.wait(0)); n != 2 {
 					t.Errorf("%d of 2 PEs came to their end:\n%s", n, j.output())
 				}
 			})
+		}
+		ends("a node", append(onGPU(t), "FAKE_CUDA=works=0"), options("2", limited...))
+		for _, r := range networks(t, list(limited, tcp, []string{"--hosts", "2", "--chaos", "1,delay=5ms"}), false) {
+			ends("hosts"+r.name, list(r.onGPU(t), r.env), options("2", r.options...))
 		}
 	}
 }
