@@ -50,6 +50,9 @@ func TestEndsOnGPU(t *testing.T) {
 		}
 		ends("a node", append(onGPU(t), "FAKE_CUDA=works=0"), options("2", limited...))
 		for _, r := range networks(t, list(limited, tcp, []string{"--hosts", "2", "--chaos", "1,delay=5ms"}), false) {
+			if what == "again" && r.network != nil {
+				continue // libfabric looks for the GPU's libraries once in a process
+			}
 			ends("hosts"+r.name, list(r.onGPU(t), r.env), options("2", r.options...))
 		}
 	}
