@@ -362,7 +362,7 @@ static inline int shmemi_fastpath_receive(struct shmemi_fastpath *x, const struc
     uint32_t stream = h->from >> SHMEMI_CONTEXT_SHIFT;
     uint32_t pe = h->from & ((1u << SHMEMI_CONTEXT_SHIFT) - 1);
     struct shmemi_fastpath *s = x;
-    if (h->job != shmemi_fastpath_stamp(x, h, x->me, c->len) || pe >= x->n_pes)
+    if (pe >= x->n_pes)
         return SHMEMI_NOT_EXPRESS;
     if (__builtin_expect(stream != 0, 0) &&
         (stream >= SHMEMI_CONTEXTS_OPEN || (s = x->streams[stream]) == NULL))
@@ -373,6 +373,9 @@ static inline int shmemi_fastpath_receive(struct shmemi_fastpath *x, const struc
     uint32_t acked = h->ack;
     if (h->seq != p->received + 1 || p->early || p->behind || p->queued ||
         (int32_t)(h->need - p->edge) > 0 || acked - p->out.in > p->out.posted - p->out.in)
+        return SHMEMI_NOT_EXPRESS;
+    /* Behind the other checks, which change nothing: Go computes the seal of what is left to it. */
+    if (h->job != shmemi_fastpath_stamp(x, h, x->me, c->len))
         return SHMEMI_NOT_EXPRESS;
     /* First, as in Go, because an answer to the message depends on it. If Go applies the message,
      * it does this a second time, which changes nothing. */
