@@ -160,6 +160,9 @@ func (e *Engine) Connect(all []Endpoint) error {
 
 // Close releases the network. No thread polls any more.
 func (e *Engine) Close() error {
+	if e.State != nil {
+		e.Report.TellDropped()
+	}
 	var err error
 	if e.gpu != nil {
 		err = e.gpu.Close()

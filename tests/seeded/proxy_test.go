@@ -198,4 +198,11 @@ var proxyDefects = []defect{
 		user: "one who can write to the wire sends a message to another PE, which applies it",
 		by:   unit("./runtime/proxy", "^TestSealOfAnother$"), says: `it has the seal of a message to PE 1`,
 	},
+	{
+		id: "proxy/strangers-before-the-end", file: "runtime/proxy/engine.go",
+		was:  "		e.Report.TellDropped()\n",
+		is:   "",
+		user: "a job shorter than 100 ms behind a stranger's request ends without a word of it",
+		by:   unit("./runtime/proxy", "^TestDroppedEntries$"), says: `reported \[`,
+	},
 }

@@ -96,7 +96,7 @@ func (e *Endpoint) Publish(now time.Time) {
 	h := e.head
 	h.registered = e.engine.Registered()
 	h.strangers = e.Refused()
-	e.tellDropped()
+	e.TellDropped()
 	e.engine.ShowWork(&h.undone)
 	p, ok := e.prov.(fabric.Rails)
 	if !ok {

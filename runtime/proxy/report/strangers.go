@@ -34,9 +34,10 @@ func (e *Endpoint) Refuse(format string, args ...any) {
 	}
 }
 
-// tellDropped reports completions that the provider has dropped, as often as Refuse reports
-// messages.
-func (e *Endpoint) tellDropped() {
+// TellDropped reports completions that the provider has dropped, as often as Refuse reports
+// messages. Publish calls it, and whoever is about to close the provider: a job may end before the
+// next Publish is due.
+func (e *Endpoint) TellDropped() {
 	n := e.prov.Strangers()
 	if n < max(1, 2*e.told) {
 		return
