@@ -68,46 +68,47 @@ var configurations = []configuration{
 	{name: "tsan-hosts-2", args: on("2", append(onTCP, "--hosts", "2")...), build: "tsan"},
 }
 
-// generatedIn are the configurations of generated programs on each push: each path to a peer, and
-// programs that a seeded defect needs (tests/seeded). scripts/test builds none with a sanitizer.
-var generatedIn = []string{
-	"node-1", "node-2", "node-3", "node-8", "node-19", "hosts-2", "hosts-3-1", "chaos-3", "gpu-node-3",
-}
-
-// fullOnly are configurations, and programs in some, that only make test-full runs.
-var fullOnly = map[string][]string{
-	"": {"tsan-node-2", "tsan-hosts-2", "hosts-19"},
-	// Programs whose paths through a network, with chaos or to a node of one PE, are covered by
-	// other programs of their kind.
-	"zz_atomics": {"hosts-3-1", "chaos-3"},
-	"zz_reduce":  {"chaos-3"},
-	"zz_signal":  {"hosts-2", "chaos-3"},
-	"zz_strided": {"node-8", "hosts-3-1", "chaos-3", "gpu-node-3"},
-	"zz_wait":    {"hosts-3-1", "chaos-3"},
-	// On NICs of the stub memory of a GPU takes these routes and its own. Two proxies, namespaces
-	// and two networks at once make no difference to programs that send little, or in turn, and
-	// neither does their C code.
-	"activesets":    {"gpu-hosts-4", "asan-hosts-2"},
-	"buffers":       {"proxies-2", "netns-2", "links-3"},
-	"burst":         {"gpu-hosts-4"},
-	"contexts":      {"hosts-4", "proxies-2", "netns-2", "links-3", "gpu-hosts-4"},
-	"counters":      {"proxies-2", "netns-2", "asan-hosts-2"},
-	"lifecycle":     {"proxies-2", "gpu-hosts-4", "asan-hosts-2"},
-	"litmus":        {"hosts-4", "netns-2"},
-	"locks":         {"proxies-2", "netns-2", "links-3", "gpu-hosts-4", "asan-hosts-2"},
-	"memory":        {"node-8", "hosts-4", "proxies-2", "chaos-3", "netns-2", "links-3", "gpu-hosts-4", "gpu-nic-4"},
-	"messages":      {"proxies-2", "netns-2"},
-	"notify":        {"node-8", "netns-2", "gpu-hosts-4"},
-	"progress":      {"netns-2", "links-3", "gpu-hosts-4", "asan-hosts-2"},
-	"rings":         {"hosts-4", "netns-2"},
-	"sendrecv":      {"node-8", "links-3", "gpu-node-3", "gpu-hosts-4", "asan-hosts-2"},
-	"statics":       {"proxies-2", "gpu-hosts-4"},
-	"sync":          {"proxies-2", "links-3", "gpu-hosts-4", "gpu-nic-4"},
-	"teams":         {"hosts-4", "proxies-2", "netns-2", "links-3", "gpu-hosts-4", "gpu-nic-4"},
-	"threads":       {"hosts-4", "netns-2", "links-3", "gpu-hosts-4"},
-	"zz_activesets": {"chaos-3", "gpu-hosts-4"},
-	// It runs on two networks at once as stub.Newest with four NICs.
-	"sizes": {"links-3"},
+// onPush are the configurations in which each push runs a program; "" is for programs without a row.
+// They are one of each kind of route, those that a seeded defect needs (tests/seeded), and those of
+// which the program has more than others. make test-full has all.
+var onPush = map[string][]string{
+	"":               {"node-3", "hosts-3-1", "chaos-3", "gpu-node-3", "asan-hosts-2"},
+	"activesets":     {"node-8", "node-19", "hosts-3-1"},
+	"contexts":       {"node-4", "hosts-3-1", "gpu-node-3", "asan-hosts-2"},
+	"contexts_apart": {"hosts-4", "links-3"},
+	"deprecated":     {"node-3", "asan-node-2"},
+	"eager":          {"node-2", "hosts-4", "gpu-node-3", "gpu-hosts-4"},
+	"edges":          {"node-3", "chaos-3"},
+	"growth":         {"node-2", "gpu-hosts-4", "gpu-nic-4", "asan-hosts-2"},
+	"large":          {"node-2", "hosts-2"},
+	"lent":           {"gpu-node-3", "gpu-hosts-4", "gpu-nic-4"},
+	"lifecycle":      {"node-3", "hosts-3-1", "links-3", "gpu-node-3", "gpu-nic-4", "asan-node-2"},
+	"litmus":         {"node-2", "hosts-2", "chaos-3", "gpu-hosts-4", "gpu-nic-4"},
+	"locks":          {"node-2", "chaos-3", "gpu-node-3", "asan-node-2"},
+	"memory":         {"node-2", "hosts-3-1", "gpu-node-3", "asan-hosts-2"},
+	"messages":       {"node-3", "node-19", "hosts-3-1", "chaos-3", "asan-hosts-2"},
+	"notify":         {"node-3", "hosts-4", "chaos-3", "gpu-node-3", "gpu-nic-4", "asan-hosts-2"},
+	"ordering":       {"node-2", "hosts-2", "chaos-3"},
+	"rings":          {"node-3", "hosts-3-1", "proxies-2", "asan-hosts-2"},
+	"sendrecv":       {"node-1", "node-2", "hosts-3-1", "chaos-3", "asan-node-2"},
+	"sizes":          {"hosts-2", "gpu-nic-4"},
+	"standstill":     {"node-2", "proxies-2", "asan-hosts-2"},
+	"statics":        {"node-2", "hosts-3-1", "netns-2", "gpu-node-3", "gpu-nic-4", "asan-hosts-2"},
+	"steps":          {"node-8", "node-19"},
+	"sync":           {"node-2", "hosts-3-1", "gpu-node-3", "asan-hosts-2"},
+	"teams":          {"node-3", "node-4", "hosts-3-1", "gpu-node-3", "asan-node-2"},
+	"threads":        {"node-2", "hosts-3-1", "chaos-3", "gpu-node-3", "asan-hosts-2"},
+	// Of the generated ones scripts/test builds none with a sanitizer.
+	"zz_activesets":  {"node-3", "node-8", "hosts-3-1"},
+	"zz_atomics":     {"node-2", "hosts-2"},
+	"zz_collectives": {"node-3", "hosts-3-1", "chaos-3", "gpu-node-3"},
+	"zz_deprecated":  {"node-3"},
+	"zz_generic":     {"node-1"},
+	"zz_reduce":      {"node-2", "node-3", "node-19", "hosts-3-1"},
+	"zz_rma":         {"node-2", "chaos-3", "gpu-node-3"},
+	"zz_signal":      {"node-3", "hosts-3-1", "gpu-node-3"},
+	"zz_strided":     {"node-2", "hosts-2"},
+	"zz_wait":        {"node-2", "hosts-2"},
 }
 
 // wholeConfigurations are for -whole: 1 to 8 PEs on one node, on two and on three simulated hosts,
@@ -131,6 +132,15 @@ func wholeConfigurations() []configuration {
 		add("chaos", pes, append(onTCP, "--chaos", strconv.Itoa(seed)+",delay=300us")...)
 	}
 	return out
+}
+
+// aPart is the argument of a generated program with which it has the calls with some text in their
+// names; in make test-full it has all.
+func aPart(text string) []string {
+	if need.Left("configurations") {
+		return []string{text}
+	}
+	return nil
 }
 
 // A program differs from the rule by the fields here. The rule: a program runs without arguments in
@@ -206,7 +216,8 @@ var programs = map[string]program{
 	"zz_signal":      {whole: whole},
 	"zz_collectives": {whole: whole},
 	"zz_wait":        {whole: whole},
-	"zz_reduce":      {many: true, limit: 5 * time.Minute, whole: whole},
+	// Types differ in what combines two elements, and not in the steps of many PEs.
+	"zz_reduce": {many: true, limit: 5 * time.Minute, whole: whole, argsIn: map[string][]string{"node-19": aPart("sum_to_all")}},
 	// Teams of one to 19 PEs on a node; elsewhere other programs have these calls.
 	"steps": {only: []string{"node-8", "node-19", "hosts-3-1", "gpu-node-3"}, many: true},
 	// Up to 64 MiB over tcp and over NICs of the stub; elsewhere to 1 MiB, and in the memory of a

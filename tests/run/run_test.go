@@ -44,10 +44,11 @@ func TestPrograms(t *testing.T) {
 
 // leaves reports whether only make test-full runs a program in a configuration.
 func leaves(name string, c configuration) bool {
-	if slices.Contains(fullOnly[""], c.name) || slices.Contains(fullOnly[name], c.name) {
-		return need.Left("configurations")
+	row, ok := onPush[name]
+	if !ok {
+		row = onPush[""]
 	}
-	return strings.HasPrefix(name, "zz_") && !slices.Contains(generatedIn, c.name) && need.Left("generated")
+	return !slices.Contains(row, c.name) && need.Left("configurations")
 }
 
 // programNames are those of tests/c, and of the programs that are generated.
@@ -98,14 +99,21 @@ func TestTable(t *testing.T) {
 		known[c.name] = true
 	}
 	there := programNames(t)
-	for name, rows := range fullOnly {
+	for name, row := range onPush {
 		if name != "" && !slices.Contains(there, name) {
-			t.Errorf("fullOnly has a row for %s, which is no program", name)
+			t.Errorf("onPush has a row for %s, which is no program", name)
 		}
-		for _, c := range rows {
-			if !known[c] {
-				t.Errorf("fullOnly names the configuration %s, which does not exist", c)
+		for _, c := range row {
+			i := slices.IndexFunc(configurations, func(at configuration) bool { return at.name == c })
+			if i < 0 || name != "" && !programs[name].runsIn(configurations[i]) {
+				t.Errorf("onPush runs %s in %s, which does not exist or never runs it", name, c)
 			}
+		}
+	}
+	for _, name := range there {
+		p := programs[name]
+		if !slices.ContainsFunc(configurations, func(c configuration) bool { return p.runsIn(c) && (need.Full() || !leaves(name, c)) }) {
+			t.Errorf("no push runs %s", name)
 		}
 	}
 	for name, p := range programs {
