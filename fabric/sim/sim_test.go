@@ -30,17 +30,13 @@ func suiteModels() []Model {
 	models := Models()
 	if need.Race {
 		// The detector has nothing to find in the others that it does not find here.
-		models = append(models[:2], Unread(TCP(), 1))
-		if need.Fewer() {
-			models = models[1:]
-		}
-		return models
-	}
-	for _, m := range []Model{TCP(), Verbs(), EFA(), EFADirect()} {
-		models = append(models, Rough(m))
+		return append(models[:2], Unread(TCP(), 1))
 	}
 	// As sockets: a packet for each Poll, and some.
-	models = append(models, Unread(TCP(), 1), Unread(Rough(TCP()), 4096), Unread(EFA(), 1), Unread(EFADirect(), 1), Unread(Worst(), 4096))
+	models = append(models, Rough(Verbs()), Unread(Rough(TCP()), 4096), Unread(EFADirect(), 1))
+	if !need.Left("suites") {
+		models = append(models, Rough(TCP()), Rough(EFA()), Rough(EFADirect()), Unread(TCP(), 1), Unread(EFA(), 1), Unread(Worst(), 4096))
+	}
 	// No model of a NIC has this, and a network under chaos does.
 	takes := Verbs()
 	takes.Caps.DataTakesRecv = true
@@ -105,9 +101,6 @@ func TestSuiteNotices(t *testing.T) {
 			}
 		}
 		return
-	}
-	if need.Fewer() {
-		t.Skip("each process with the race detector takes a second; make test runs it without, too")
 	}
 	noticed := map[Defect]bool{Haunts: true} // by TestPlayedSuccessor
 	for _, c := range caught {

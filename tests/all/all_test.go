@@ -66,40 +66,72 @@ func TestAllPackages(t *testing.T) {
 	}
 }
 
-// TestStartsBelow: what a package or its tests import starts goroutines, directly or not.
-func TestStartsBelow(t *testing.T) {
-	all := map[string]*source{
-		"starts":  {name: "starts", starts: true},
-		"calls":   {name: "calls", imports: []string{"fmt", "starts"}},
-		"tests":   {name: "tests", imports: []string{"fmt"}, forTests: []string{"calls"}},
-		"above":   {name: "above", imports: []string{"tests"}},
-		"circles": {name: "circles", forTests: []string{"circles"}},
-	}
-	for name, want := range map[string]bool{"calls": true, "tests": true, "above": false, "circles": false} {
-		if startsBelow(all, all[name]) != want {
-			t.Errorf("%s: %v, want %v", name, !want, want)
-		}
-	}
-	all["tests"].imports = append(all["tests"].imports, "calls")
-	if !startsBelow(all, all["above"]) {
-		t.Error("above: false, although what it imports calls starts")
-	}
-}
-
-// TestSlow: each slow package is one that the detector finds nothing in.
-func TestSlow(t *testing.T) {
+// TestDivision: each package with tests runs in one way, those that start goroutines with the race
+// detector, and in full none without it that it may find something in.
+func TestDivision(t *testing.T) {
 	t.Chdir("../..")
-	d, err := packages("go", false)
+	all, err := sources("go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range d.threads {
-		if slow.MatchString(name) {
-			t.Errorf("%s starts goroutines, or imports what does (take it from the list of slow packages)", name)
+	for _, full := range []bool{false, true} {
+		d, err := packages("go", full)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, p := range all {
+			n := 0
+			for _, kind := range [][]string{d.threads, d.memory, d.others} {
+				if slices.Contains(kind, name) {
+					n++
+				}
+			}
+			want := 0
+			if p.tested && !belowTests.MatchString(name) && (full || !apart.MatchString(name)) {
+				want = 1
+			}
+			if n != want {
+				t.Errorf("in full %v: %s is in %d lists, want %d", full, name, n, want)
+			}
+			if want == 1 && (p.starts || full && p.own) && !slices.Contains(d.threads, name) {
+				t.Errorf("in full %v: %s starts goroutines, and runs without the race detector", full, name)
+			}
+		}
+		if len(d.threads) < 10 || !slices.Contains(d.threads, engine) {
+			t.Errorf("in full %v: the race detector has %q", full, d.threads)
 		}
 	}
-	if len(d.memory) != 4 {
-		t.Errorf("packages without the detector: %q, want 4", d.memory)
+}
+
+// TestForFull: each test that is for make test-full exists, and no seeded defect on each push needs it.
+func TestForFull(t *testing.T) {
+	t.Chdir("../..")
+	read := func(pattern string) (text string) {
+		files, err := filepath.Glob(pattern)
+		if err != nil || files == nil {
+			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+		}
+		for _, f := range files {
+			b, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text += string(b)
+		}
+		return text
+	}
+	defects := read("tests/seeded/*_test.go")
+	for folder, names := range forFull {
+		folder = strings.TrimSuffix(folder, "/...")
+		tests := read(folder + "/*_test.go")
+		for name := range strings.SplitSeq(names, "|") {
+			if !strings.Contains(tests, "\nfunc Test"+name+"(") {
+				t.Errorf("%s has no Test%s", folder, name)
+			}
+			if row := `"` + folder + `", "^Test` + name; strings.Contains(defects, row+"$") || strings.Contains(defects, row+`"`) {
+				t.Errorf("a seeded defect needs Test%s of %s", name, folder)
+			}
+		}
 	}
 }
 

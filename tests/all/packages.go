@@ -15,21 +15,23 @@ import (
 // startsThreads matches sources of packages that start goroutines themselves, or threads of C.
 var startsThreads = regexp.MustCompile(`\bgo (func|[A-Za-z_.]+)\(|\.Go\(|AfterFunc|pthread_create|\bguard\.|\.Parallel\(`)
 
-// sharesMemory matches imports by which goroutines of other packages share a package's memory.
-var sharesMemory = regexp.MustCompile(`[\[ ](sync|sync/atomic|unsafe|C|net|libshmem/fabric/fabrictest)[\] ]`)
+// sharesMemory matches imports by which goroutines of other packages share a package's memory, and
+// makesPointers those by which it may make a wrong pointer.
+var (
+	sharesMemory  = regexp.MustCompile(`[\[ ](sync|sync/atomic|unsafe|C|net|libshmem/fabric/fabrictest)[\] ]`)
+	makesPointers = regexp.MustCompile(`[\[ ](unsafe|C)[\] ]`)
+)
 
 // belowTests matches packages with stages of their own: programs in C, generators, what spins.
 var belowTests = regexp.MustCompile(`^libshmem/(tests|bench|abi/gen|capi/gen|fabric/ofi/stub)(/|$)`)
 
-// simulated matches packages whose tests are for one goroutine at a time: networks that are
-// simulated, and replays. They take ten times as long with the detector, and have stages of their
-// own on each push.
-var simulated = regexp.MustCompile(`^libshmem/(fabric/(chaos|rail|sim)|runtime/replay)$`)
+// apart matches packages that have stages of their own on each push: networks that are simulated, and
+// replays, whose tests are for one goroutine at a time, and libfabric. They take ten times as long
+// with the detector.
+var apart = regexp.MustCompile(`^libshmem/(fabric/(chaos|rail|sim|ofi)|runtime/replay)$`)
 
-// slow matches packages whose tests take five times as long with the detector. It finds nothing in
-// them while nothing that they run starts a goroutine, so that each push only checks their pointers.
-// Other packages like them take less with the detector, for whose other packages they are compiled.
-var slow = regexp.MustCompile(`^libshmem/(capi/spec|queue|runtime/heap|runtime/sequence)$`)
+// engine is the package whose tests call it from several threads, as programs do.
+const engine = "libshmem/runtime/proxy"
 
 // A source is a package, with what it imports for itself and for its tests.
 type source struct {
@@ -38,11 +40,13 @@ type source struct {
 	tested, starts, own bool // own: its tests start goroutines, or it does
 }
 
-// A division is the packages with tests: threads have those that the race detector may find
-// something in, and memory the slow ones in which it would only check pointers.
+// A division is the packages with tests: threads run with the race detector, memory with its checks
+// of pointers, others without.
 type division struct{ threads, memory, others []string }
 
-// packages divides the packages with tests. In full all of them are of the first kind.
+// packages divides the packages with tests. On each push the detector has the engine and packages
+// that start goroutines themselves: compiling all for it takes 200 s of a processor. In full it has
+// all whose tests do, or whose memory goroutines of others share.
 func packages(goCommand string, full bool) (division, error) {
 	var d division
 	all, err := sources(goCommand)
@@ -51,39 +55,21 @@ func packages(goCommand string, full bool) (division, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		p := all[name]
-		single := simulated.MatchString(p.name)
+		single := apart.MatchString(p.name)
 		if !p.tested || belowTests.MatchString(p.name) || single && !full {
 			continue
 		}
 		imports := fmt.Sprint(p.imports, p.forTests)
 		switch {
-		case !full && slow.MatchString(name) && !p.own && !startsBelow(all, p):
-			d.memory = append(d.memory, p.name)
-		case full, p.own, sharesMemory.MatchString(imports):
+		case full && (p.own || sharesMemory.MatchString(imports)), !full && (p.starts || p.name == engine):
 			d.threads = append(d.threads, p.name)
+		case makesPointers.MatchString(imports):
+			d.memory = append(d.memory, p.name)
 		default:
 			d.others = append(d.others, p.name)
 		}
 	}
 	return d, nil
-}
-
-// startsBelow reports whether a package of this module that p or its tests import, directly or not,
-// starts goroutines.
-func startsBelow(all map[string]*source, p *source) bool {
-	seen := map[string]bool{p.name: true}
-	for next := slices.Concat(p.imports, p.forTests); len(next) > 0; next = next[1:] {
-		below := all[next[0]]
-		if below == nil || seen[below.name] {
-			continue
-		}
-		if below.starts {
-			return true
-		}
-		seen[below.name] = true
-		next = append(next, below.imports...)
-	}
-	return false
 }
 
 // sources returns the packages of this module by their names.

@@ -20,8 +20,9 @@ var loads = map[string]load{
 	"ordering/chaos": {4_000, 40_000, "rounds of tests/c/ordering.c on a network with chaos"},
 	"experts":        {20_000, 1_000_000, "messages that are counted and not signalled, on each of two networks without order (tests/examples, TestExperts)"},
 	"fill":           {64, 1_200, "pages of 64 KiB that each of four clients gets in a round (tests/examples, TestPagedFill)"},
-	"operations":     {500_000, 10_000_000, "operations of random programs on simulated networks (runtime/proxy, TestSimOrder)"},
-	"paths":          {200, 1000, "orders of events that are tried for each small program (runtime/proxy, TestSimExplore)"},
+	"cells":          {100, 300, "cells that a kernel puts over each network, by each kind of GPU (runtime/proxy, TestPlayedCells)"},
+	"operations":     {300_000, 10_000_000, "operations of random programs on simulated networks (runtime/proxy, TestSimOrder)"},
+	"paths":          {80, 1000, "orders of events that are tried for each small program (runtime/proxy, TestSimExplore)"},
 	"memory":         {1_100, 5_000, "rounds in which 1 MiB of a heap of 1 GiB is allocated and freed (tests/c/memory.c)"},
 	"tokens":         {4_000, 1_000_000, "eager tokens on each of three simulated networks (runtime/proxy, TestSimTokens)"},
 	"trace":          {40_000, 10_000_000, "events of a trace that a report reads (cmd/internal/tracereport, TestMany)"},
@@ -29,7 +30,7 @@ var loads = map[string]load{
 	"sleep":          {150, 400, "milliseconds in which nothing comes and the processor must rest (fabric/fabrictest)"},
 	"losses":         {4, 10, "seeds for a NIC that is lost (fabric/rail, TestPlayedLoss)"},
 	"twins":          {100_000, 5_000_000, "messages that two engines of equal state send, one in C and one in Go (runtime/proxy, TestPlayedTwins)"},
-	"senders":        {100, 200, "PEs that send to one (runtime/proxy, TestSimPressure)"},
+	"senders":        {50, 200, "PEs that send to one (runtime/proxy, TestSimPressure)"},
 	"senders/each":   {900, 1_200, "operations of each of them"},
 	"messages":       {4_000, 1_000_000, "two-sided messages of each PE by order, and of its threads, on one node (tests/c/sendrecv.c)"},
 	"messages/hosts": {1_500, 1_000_000, "the same between two hosts"},
@@ -55,7 +56,7 @@ var loads = map[string]load{
 
 var left = map[string]string{
 	"experiments":    "programs with a fault run on libshmem, and two right programs of Open MPI under the modes; in make test-full the ones with a fault run on Open MPI, too, and five right ones, and the modes run under sanitizers (tests/experiments)",
-	"architectures":  "kernels are compiled and judged for sm_75 and sm_90, and the library's own are PTX for sm_90; in make test-full they are for five architectures, and assembled (tests/device, KERNEL_ARCHS and KERNEL_PTX in device/rules.mk)",
+	"architectures":  "kernels are judged for sm_90 and compiled for sm_75, too, and the library's own are PTX for sm_90; in make test-full they are judged for five architectures, and assembled (tests/device, KERNEL_ARCHS and KERNEL_PTX in device/rules.mk)",
 	"emulated":       "kernels that run as threads of the host call each name in one type of each kind and size, those of NVSHMEM on one node; in make test-full in every type, and between hosts (tests/device, tests/nvshmem). nvcc compiles every name of shmem on each push, and those of NVSHMEM in one type of each kind and size (device/rules.mk)",
 	"kernels":        "the device linker's report is read of one call of each family of shmem, for sm_90, and of a put by a block alone, for sm_120; in make test-full of calls of both surfaces in each kind and size of type, for five architectures, with -rdc=true and without (tests/device, TestLinked), and of a call of each family of shmem that NVRTC compiles, instead of three",
 	"headers":        "headers of the device interface are compiled alone as C99 and C++11, and those for nvcc by nvcc; in make test-full each as C11, as C++17 and by nvcc, too (tests/device)",
@@ -63,19 +64,19 @@ var left = map[string]string{
 	"engines":        "up to 128 engines are one job within a process; in make test-full 256, too (tests/efa)",
 	"browser":        "a browser opens the page of a report where one is installed; make test-full installs chromium (cmd/internal/tracereport, TestPage)",
 	"core":           "programs under AddressSanitizer have the library's calls in it but for generated ones, and a core without; in make test-full all C (ASAN_CORE in the Makefile)",
-	"dispatch":       "kernels that dispatch to 8 experts run in three ways, kernels that dispatch to 64 in all ten; in make test-full both do (tests/nvshmem, TestExperts)",
+	"dispatch":       "kernels that dispatch to 64 experts run in five ways; in make test-full in ten, and those that dispatch to 8, too (tests/nvshmem, TestExperts)",
 	"stub":           "the stub runs under AddressSanitizer as one of its providers; in make test-full as all, and with all that breaks its rules there (fabric/ofi/stub)",
+	"suites":         "the suite of networks runs over simulated networks of each kind, rough or read late, over two plans of chaos, and over six sets of NICs; in make test-full over each kind both ways, three plans and 16 sets (fabric/sim, fabric/chaos, fabric/rail)",
+	"providers":      "the suite of networks runs on six providers, one of them with completions at the target; in make test-full on all (fabric/ofi, TestProviders)",
 	"networks":       "the suite of networks runs on one version of each of the stub's providers and fabrics; in make test-full on all (fabric/ofi/stub, TestSuite)",
 	"notifications":  "kernels with the state of a fake GPU notify directly, by copies and between hosts; in make test-full through the ring on one node and with full checks, too (tests/device, TestNotifications)",
 	"early messages": "256 and 1,000 simulated PEs use all of their credit while the first message of each is late, with messages of 136 bytes and of 4 KiB; in make test-full 16 and 10,000, too, and messages of four other sizes (runtime/proxy/receiver, TestEarlyMemory)",
-	"eager":          "kernels with the state of a fake GPU pass eager tokens with notifications by copies and between hosts, and between NICs tokens of 2 MiB in 4 of 16 slots; in make test-full all tokens in all slots, also directly, in main memory and through the ring on one node (tests/device, TestEager)",
+	"eager":          "kernels with the state of a fake GPU pass eager tokens with notifications between hosts, and others on one node, and between NICs tokens of 2 MiB in 4 of 16 slots; in make test-full all tokens in all slots, also directly, by copies, in main memory and through the ring on one node (tests/device, TestEager)",
 	"window rates":   "the rate by window is that of jobs of 32, 33, 256, 4,096 and 33,000 PEs; in make test-full of 64 and 1,000, too (runtime/proxy, TestSimWindowRates)",
 	"preload":        "programs call one function of each family, form and kind of element through the shim, which runs under ThreadSanitizer; in make test-full they call every function, and it runs under AddressSanitizer, too (tests/preload)",
-	"removal":        "a third of the structs of the table lose their members; in make test-full all do (abi/gen)",
-	"python":         "the package's tests run as PEs alone and as three on two hosts, those of torch in the latter way, and torch's launcher starts a job; in make test-full in eight and four, and it starts four, one of them again (python/tests)",
-	"detector":       "with the race detector the suites of networks run on one or two of each kind; fabric/sim, fabric/chaos, fabric/rail and runtime/replay, bench, the stub's own tests and packages that start no goroutine do not run with it; in make test-full all do",
-	"generated":      "generated programs run in 9 of the 21 ways to run a program, none of them with AddressSanitizer; in make test-full in all (tests/run)",
-	"configurations": "no program runs under ThreadSanitizer, none with 19 hosts; programs that send little run neither by two proxies, nor between namespaces, nor by two networks at once, nor between hosts with AddressSanitizer; between hosts most run as three PEs and one, and not as two and two as well; some run with memory of GPUs or chaos in one way less, or as fewer PEs; and on four NICs of the stub only sizes runs, there and on one NIC with one size of seven to 16 KiB; in make test-full all do, and sizes with each size (tests/run, fullOnly). tests/ring has the ring under it, and Go its own detector",
+	"python":         "the package's tests run as PEs alone and as three on two hosts, those of torch in the latter way, and torch's launcher starts a job, once; in make test-full in eight and four, it starts four, and tests that are marked full run, which import torch in many processes (python/tests)",
+	"detector":       "the engine and packages that start goroutines run with the race detector, others whose code has pointers of C with its checks of pointers; in make test-full every package whose memory goroutines share runs with the detector, with all of its networks, and so do bench and the stub's own tests (tests/all/packages.go)",
+	"configurations": "a program runs in one of each kind of route, and in what seeded defects of it need, which is 3 to 6 of 21 ways; generated ones without AddressSanitizer, and none under ThreadSanitizer; on four NICs of the stub only sizes runs, there and on one NIC with one size of seven to 16 KiB; in make test-full each runs in all ways, and sizes with each size (tests/run, onPush). tests/ring has the ring under ThreadSanitizer, and Go its own detector",
 	"wheels":         "the surface of NVSHMEM is compared with committed facts; in make test-full these are made anew from NVIDIA's wheels, which pip fetches (tests/nvshmem)",
 }
 
@@ -101,7 +102,3 @@ func Left(name string) bool {
 	}
 	return !Full()
 }
-
-// Fewer reports whether a test with the race detector leaves a part of its networks to make
-// test-full. On each push make test has all of them once more without the detector.
-func Fewer() bool { return Race && Left("detector") }
