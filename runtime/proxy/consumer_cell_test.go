@@ -8,6 +8,7 @@ import (
 
 	"libshmem/queue"
 	"libshmem/queue/queuetest"
+	"libshmem/tests/need"
 )
 
 // pushCell pushes an operation whose bytes are in its cell.
@@ -50,14 +51,15 @@ func TestPlayedCells(t *testing.T) {
 			})
 		}
 	}
-	if waited < 1000 || inLane < 1000 {
+	if waited < 1000 || inLane < 500 {
 		t.Errorf("%d operations had to wait, and C took %d: that says little", waited, inLane)
 	}
 }
 
 func putCells(t *testing.T, m mode) (waited uint64, inLane int) {
 	const heap = 1 << 20
-	const count, signals = 300, heap - 64
+	const signals = heap - 64
+	count := need.Load("cells")
 	j := newRingJob(t, m, 1, 3, 1, heap)
 	want := [][]byte{nil, make([]byte, heap), make([]byte, heap)}
 	base := uint64(internal)

@@ -32,7 +32,7 @@ func TestEager(t *testing.T) {
 		{"direct", true, []string{"-n", "2"}},
 		{"pinned", true, []string{"-n", "2", "-x", "SHMEM_HEAP=pinned"}},
 		{"ring", true, []string{"-n", "2", "-x", "SHMEM_DISABLE_P2P=1"}},
-		{"copy", false, []string{"-n", "2", "-x", "SHMEM_DISABLE_P2P=1", "-x", "SHMEM_GPU_NET=copy"}},
+		{"copy", true, []string{"-n", "2", "-x", "SHMEM_DISABLE_P2P=1", "-x", "SHMEM_GPU_NET=copy"}},
 		{"hosts", false, []string{"-n", "3", "--hosts", "2"}},
 	} {
 		if c.left && need.Left("eager") {
