@@ -38,6 +38,7 @@ print(gpu_machine.verdicts)
 """
 
 
+@pytest.mark.full
 def test_rows(tmp_path: Path) -> None:
     for folder, text in (("bad", MADE_UP), ("good", "def test_good(): pass\n")):
         (tmp_path / folder).mkdir()

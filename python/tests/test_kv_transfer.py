@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from launch import ROOT, SHMEMRUN, run
+from launch import ROOT, SHMEMRUN, full, run
 
 EXAMPLE = ROOT / "examples" / "kv_transfer"
 sys.path.insert(0, str(EXAMPLE))
@@ -81,15 +81,14 @@ def example(*options: str) -> str:
     return done.stdout
 
 
-def test_two_pes_answer_as_one() -> None:
+@pytest.mark.parametrize("how", ["--hosts 2", *full("python", "", "--chaos 1")])
+def test_two_pes_answer_as_one(how: str) -> None:
     """To the last bit, on a node, over a network, and over a network with chaos."""
     alone = example()
     found = re.search(r"^loss ([\d.]+) -> ([\d.]+) in 12 steps$", alone, re.MULTILINE)
     assert found and float(found[2]) < float(found[1]) - 0.3, alone
     assert alone.count(" -> '") == 4 and "\nlogits  " in alone
-    assert example("-n", "2") == alone
-    assert example("-n", "2", "--hosts", "2") == alone
-    assert example("-n", "2", "--chaos", "1") == alone
+    assert example("-n", "2", *how.split()) == alone
 
 
 def test_too_many_pes() -> None:

@@ -100,6 +100,7 @@ def test_pages(tmp_path: Path) -> None:
     assert asked.stdout.count("(medians of 1)") == 2, asked.stdout
 
 
+@pytest.mark.full
 def test_last_word(tmp_path: Path) -> None:
     """The last page announces all where the network keeps its order, and is refused elsewhere."""
     serve = ["2", str(EXAMPLE), "serve", "--last-word", "--servers", "2"]

@@ -281,6 +281,7 @@ for each in (store, store, dist.PrefixStore("part", store), dist.FileStore(sys.a
     assert said == [f"PE {i} of 2\n" * 4 for i in (0, 1)]
 
 
+@pytest.mark.full
 def test_stores_without_an_id() -> None:
     """PE 0 does not come, or torchrun's agent is missing: the others report it in time."""
     program = """
@@ -315,6 +316,7 @@ except shmem.InitError as e:
     assert absent.startswith(f"init store of torchrun's agent, port {port + 1} of 127.0.0.1: ")
 
 
+@pytest.mark.full
 def test_groups_of_torch() -> None:
     """The default group and a part of it, over gloo, which go on working beside the job."""
     program = (

@@ -32,6 +32,7 @@ def test_job(job: str, modules: str) -> None:
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
 
 
+@pytest.mark.full
 def test_the_page(tmp_path: Path) -> None:
     """docs/guides/torch.md, as a program; releases before 2 have no torch.compile."""
     page = (ROOT / "docs" / "guides" / "torch.md").read_text()

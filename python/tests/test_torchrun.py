@@ -52,6 +52,7 @@ def test_torchrun(meeting: str, tmp_path: Path) -> None:
     assert sorted(lines) == sorted(2 * [f"PE {i} of {n}" for i in range(n)])
 
 
+@pytest.mark.full
 def test_torchrun_again(tmp_path: Path) -> None:
     """The PEs of a job that torch restarts find each other without help."""
     (tmp_path / "die.py").write_text(
