@@ -202,9 +202,10 @@ gpu-ptx: $(TOGETHER) $(GPU_ALONE:%=$(GPU)/cuda/%.ptx) $(GPU)/examples/dispatch.p
 $(GPU)/cuda/own.ptx: $(GPU_OWN:%=tests/gpu/%.cu)
 $(GPU)/cuda/tried.ptx: $(GPU_TRIED:%=tests/gpu/%.cu)
 $(GPU)/cuda/own.ptx $(GPU)/cuda/tried.ptx: NVCCFLAGS += -I$(GEN)/gpu
-# One type of each kind and size; the programs of shmem, which have the same text, have all types.
+# One type of each kind and size; the programs for a machine with a GPU have all types.
+$(GPU)/cuda/tried.ptx $(GPU)/cuda/nvshmem-tried.ptx: NVCCFLAGS += -DFEWER_TYPES
 $(GPU)/cuda/nvshmem-tried.ptx: $(GPU_NAMES:%=tests/gpu/%.cu) $(GEN)/nvshmem/gpu/zz_functions.h
-$(GPU)/cuda/nvshmem-tried.ptx: NVCCFLAGS += -DNVSHMEM_NAMES -Iinclude/nvshmem -I$(GEN)/nvshmem/gpu -DFEWER_TYPES
+$(GPU)/cuda/nvshmem-tried.ptx: NVCCFLAGS += -DNVSHMEM_NAMES -Iinclude/nvshmem -I$(GEN)/nvshmem/gpu
 $(GPU)/examples/together.ptx: $(GPU_EXAMPLES:%=examples/nvshmem/%.cu) tests/gpu/nvshmem.cu $(wildcard examples/nvshmem/*.h)
 $(GPU)/examples/together.ptx: NVCCFLAGS += -Iexamples/nvshmem -Iinclude/nvshmem
 

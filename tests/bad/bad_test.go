@@ -140,6 +140,9 @@ func runRows(t *testing.T, name string, rows []row) {
 			if r.only != "" && r.only != where {
 				continue
 			}
+			if r.only == "" && r.status == aborted && where == onHosts && need.Left("bad calls") {
+				continue // the same check of arguments
+			}
 			t.Run(strings.Join(append([]string{r.what, where}, r.env...), ","), func(t *testing.T) {
 				t.Parallel()
 				r.run(t, build, program, where)
