@@ -14,7 +14,7 @@ def torchrun() -> list[str]:
     return [need_torch(), "-m", "torch.distributed.run", "--redirects=1", "--tee=1"]
 
 
-@pytest.mark.parametrize("meeting", ["two agents", *full("python", "standalone", "agent")])
+@pytest.mark.parametrize("meeting", ["standalone", *full("python", "two agents", "agent")])
 def test_torchrun(meeting: str, tmp_path: Path) -> None:
     """A job of torch's own launcher: if its agent listens at MASTER_PORT, the id is in the agent's
     store, else PE 0 passes it on at a port beside that one.

@@ -68,6 +68,7 @@ var left = map[string]string{
 	"dispatch":       "kernels that dispatch to 64 experts run in five ways; in make test-full in ten, and those that dispatch to 8, too (tests/nvshmem, TestExperts)",
 	"stub":           "the stub runs under AddressSanitizer as one of its providers; in make test-full as all, and with all that breaks its rules there (fabric/ofi/stub)",
 	"suites":         "the suite of networks runs over simulated networks of each kind, rough or read late, over two plans of chaos, and over six sets of NICs; in make test-full over each kind both ways, three plans and 16 sets (fabric/sim, fabric/chaos, fabric/rail)",
+	"strangers":      "endpoints of a stranger connect with PEs over tcp; in make test-full over net and tcp;ofi_rxm, too (tests/failure, TestStrangerEndpoints)",
 	"providers":      "the suite of networks runs on six providers, one of them with completions at the target; in make test-full on all (fabric/ofi, TestProviders)",
 	"networks":       "the suite of networks runs on one version of each of the stub's providers and fabrics; in make test-full on all (fabric/ofi/stub, TestSuite)",
 	"notifications":  "kernels with the state of a fake GPU notify directly, by copies and between hosts; in make test-full through the ring on one node and with full checks, too (tests/device, TestNotifications)",
