@@ -34,7 +34,7 @@ struct shmemi_fastpath_peer {
     uint32_t parked; /* messages that wait for room */
     uint32_t early; /* messages from it that wait for their turn */
     uint32_t flush_turn; /* flushes so far */
-    struct shmemi_sequence_out out; /* numbers of writes, on a network without order: see runtime/proxy/receiver/number.go */
+    struct shmemi_sequence_out out; /* numbers of writes, on a network without order: see runtime/proxy/arrived.go */
     uint32_t edge; /* so many of its writes are in */
     uint32_t stream; /* of those numbers */
     uint32_t bare; /* writes in flight without a number, which messages may overtake */

@@ -61,7 +61,7 @@ enum {
     SHMEMI_COUNT_NO_TURN = 14, /* times one was sent back because it had to follow what was on its way */
     SHMEMI_COUNT_PARKED = 15, /* messages of the library's own that had to wait for room */
     SHMEMI_COUNT_EARLY = 16, /* messages that came before their turn */
-    SHMEMI_COUNT_NUMBERED = 17, /* one-sided writes that brought a number along, see runtime/proxy/receiver/number.go */
+    SHMEMI_COUNT_NUMBERED = 17, /* one-sided writes that brought a number along, see runtime/proxy/arrived.go */
     SHMEMI_COUNT_NOTIFIED = 18, /* one-sided writes that brought a notification along */
     SHMEMI_COUNT_HELD = 19, /* messages that waited here for such writes */
     SHMEMI_COUNT_WAITED = 20, /* operations that waited in a queue, see runtime/proxy/sender/queue.go */

@@ -89,7 +89,7 @@ var fastPath = Unit{
 			{Name: "parked", Type: "u32", Doc: "messages that wait for room"},
 			{Name: "early", Type: "u32", Doc: "messages from it that wait for their turn"},
 			{Name: "flush_turn", Type: "u32", Doc: "flushes so far"},
-			{Name: "out", Type: "struct sequence_out", GoType: "flow.Out", Doc: "numbers of writes, on a network without order: see runtime/proxy/receiver/number.go"},
+			{Name: "out", Type: "struct sequence_out", GoType: "flow.Out", Doc: "numbers of writes, on a network without order: see runtime/proxy/arrived.go"},
 			{Name: "edge", Type: "u32", Doc: "so many of its writes are in"},
 			{Name: "stream", Type: "u32", Doc: "of those numbers"},
 			{Name: "bare", Type: "u32", Doc: "writes in flight without a number, which messages may overtake"},

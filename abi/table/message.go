@@ -84,7 +84,7 @@ var counters = []Value{
 	{Name: "NO_TURN", Doc: "times one was sent back because it had to follow what was on its way"},
 	{Name: "PARKED", Doc: "messages of the library's own that had to wait for room"},
 	{Name: "EARLY", Doc: "messages that came before their turn"},
-	{Name: "NUMBERED", Doc: "one-sided writes that brought a number along, see runtime/proxy/receiver/number.go"},
+	{Name: "NUMBERED", Doc: "one-sided writes that brought a number along, see runtime/proxy/arrived.go"},
 	{Name: "NOTIFIED", Doc: "one-sided writes that brought a notification along"},
 	{Name: "HELD", Doc: "messages that waited here for such writes"},
 	{Name: "WAITED", Doc: "operations that waited in a queue, see runtime/proxy/sender/queue.go"},

@@ -11,7 +11,6 @@ import (
 	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/ops"
-	"libshmem/runtime/proxy/receiver"
 )
 
 // deliver gives p a message as if it had come from the network.
@@ -112,7 +111,7 @@ func TestBadSequence(t *testing.T) {
 		"repeated late":       {[]uint32{2, 1, 2}, true},
 		"from the past":       {[]uint32{0}, true},
 		"behind a wrap-round": {[]uint32{1<<32 - 1}, true},
-		"far ahead":           {[]uint32{receiver.Furthest + 1}, false},
+		"far ahead":           {[]uint32{Furthest + 1}, false},
 	} {
 		j := newJob(t, modes[0], 1, 2, 4096)
 		a := j.pes[0]

@@ -15,7 +15,6 @@ import (
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/monitor"
 	"libshmem/runtime/proxy/ops"
-	"libshmem/runtime/proxy/receiver"
 	"libshmem/runtime/proxy/report"
 	"libshmem/runtime/proxy/rma"
 	"libshmem/runtime/proxy/sender"
@@ -34,7 +33,7 @@ type Engine struct {
 	ops ops.Operations
 	rma rma.Transfers
 	out sender.Sender
-	in  receiver.Receiver
+	in  Receiver
 }
 
 // port is this PE's end of the network.
@@ -81,7 +80,7 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 	}
 	e := &Engine{
 		port: &port{
-			me: uint32(me), mostSequences: receiver.SequencesMost,
+			me: uint32(me), mostSequences: SequencesMost,
 		},
 		ops: ops.Operations{Net: endpoint.New(prov, segment, fatal)},
 	}
@@ -108,7 +107,7 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 func (e *Engine) compose(mostUnread uint64) {
 	e.rma = rma.Transfers{Operations: &e.ops, Messages: &e.out, MostUnread: mostUnread}
 	e.out = sender.New(&e.ops, &e.rma, &e.bursts, &upward{e})
-	e.in = receiver.New(&e.ops, &e.out, &e.rma.Numbers)
+	e.in = newReceiver(&e.ops, &e.out, &e.rma.Numbers)
 }
 
 // join gives the parts what exists when the state is mapped and the endpoint is open.

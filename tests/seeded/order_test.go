@@ -10,7 +10,7 @@ var orderDefects = []defect{
 		by:   unit("./runtime/sequence", "^TestScenarios$"), says: `testdata/fence\.txt: it says, not as the file has it`,
 	},
 	{
-		id: "order/notification-twice", file: "runtime/proxy/receiver/number.go",
+		id: "order/notification-twice", file: "runtime/proxy/arrived.go",
 		was:  "	if err := f.Arrive(number); err != nil {",
 		is:   "	if notify != 0 {\n		r.count(notify - 1)\n		notify = 0\n	}\n	if err := f.Arrive(number); err != nil {",
 		user: "a PE that waits for a number of puts goes on when one has come twice",

@@ -24,21 +24,21 @@ var proxyDefects = []defect{
 		by:   unit("./runtime/proxy", "^TestBurst$"), says: `message of 4120 bytes for a buffer of 4096`,
 	},
 	{
-		id: "proxy/batch-unaligned", file: "runtime/proxy/receiver/apply.go",
+		id: "proxy/batch-unaligned", file: "runtime/proxy/apply.go",
 		was:  "step := layout.RecordSize + int(size+7)&^7",
 		is:   "step := layout.RecordSize + int(size)",
 		user: "puts of 3 bytes in a burst end the job",
 		by:   unit("./runtime/proxy", "^TestBurst$"), says: `PE 0 sent a message of kind 16, operation 0, width 0, which is not one of this job`,
 	},
 	{
-		id: "proxy/late-packet-wraps", file: "runtime/proxy/receiver/receiver.go",
+		id: "proxy/late-packet-wraps", file: "runtime/proxy/receiver.go",
 		was:  "if int32(h.Seq-due) < 0 || r.Early",
 		is:   "if h.Seq < due || r.Early",
 		user: "after 2^32 messages to one PE the job ends",
 		by:   unit("./runtime/proxy", "^TestBadSequence$"), says: `behind a wrap-round: 0 refused`,
 	},
 	{
-		id: "proxy/early-message-kept", file: "runtime/proxy/receiver/receiver.go",
+		id: "proxy/early-message-kept", file: "runtime/proxy/receiver.go",
 		was:  "	if due := p.Received + 1; h.Seq != due || p.Early > 0 {",
 		is:   "	if due := p.Received + 1; h.Seq > due+1 || p.Early > 0 {",
 		user: "a message that comes twice is applied twice",
@@ -49,7 +49,7 @@ var proxyDefects = []defect{
 		was:  "const BlockSize = 64\n",
 		is:   "const BlockSize = 512\n",
 		user: "on EFA, early messages of 256 PEs take a multiple of the memory that their credits allow",
-		by:   unit("./runtime/proxy/receiver", "^TestEarlyMemory$"), says: `256 PEs, messages of 136 bytes: \d+ KiB are kept, more than 1\.6 times the credits of all PEs, 65280 KiB`,
+		by:   unit("./runtime/proxy", "^TestEarlyMemory$"), says: `256 PEs, messages of 136 bytes: \d+ KiB are kept, more than 1\.6 times the credits of all PEs, 65280 KiB`,
 	},
 	{
 		id: "proxy/early-blocks-lost", file: "runtime/proxy/early/early.go",
@@ -136,7 +136,7 @@ var proxyDefects = []defect{
 		by:   unit("./runtime/proxy", "^TestPlayedTwins$"), says: `PE \d differs: reports`,
 	},
 	{
-		id: "proxy/dropped-for-another", file: "runtime/proxy/receiver/number.go",
+		id: "proxy/dropped-for-another", file: "runtime/proxy/arrived.go",
 		was:  "func signalKey(from, number uint32) uint64 { return uint64(from)<<32 | uint64(number) }",
 		is:   "func signalKey(from, number uint32) uint64 { return uint64(number) }",
 		user: "when a put to one PE fails, a signal of another PE is lost",

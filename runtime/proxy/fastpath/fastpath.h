@@ -2,7 +2,7 @@
  * fastpath.h: small messages in C, for callers in C (capi/core) and for the
  * proxy (innerloop.h).
  *
- * The rules are those of runtime/proxy/sender (Begin, Admit, Send) and runtime/proxy/receiver
+ * The rules are those of runtime/proxy/sender (Begin, Admit, Send) and runtime/proxy
  * (Receive, Apply), for the common case only: no message is parked, out of order or malformed. In
  * any other case these functions change nothing, and Go does the whole operation.
  *

@@ -31,7 +31,7 @@ type Peer struct {
 	Parked     uint32   // messages that wait for room
 	Early      uint32   // messages from it that wait for their turn
 	FlushTurn  uint32   // flushes so far
-	Out        flow.Out // numbers of writes, on a network without order: see runtime/proxy/receiver/number.go
+	Out        flow.Out // numbers of writes, on a network without order: see runtime/proxy/arrived.go
 	Edge       uint32   // so many of its writes are in
 	Stream     uint32   // of those numbers
 	Bare       uint32   // writes in flight without a number, which messages may overtake

@@ -70,7 +70,7 @@ const (
 	NoTurn         Counter = 14 // times one was sent back because it had to follow what was on its way
 	Parked         Counter = 15 // messages of the library's own that had to wait for room
 	Early          Counter = 16 // messages that came before their turn
-	Numbered       Counter = 17 // one-sided writes that brought a number along, see runtime/proxy/receiver/number.go
+	Numbered       Counter = 17 // one-sided writes that brought a number along, see runtime/proxy/arrived.go
 	Notified       Counter = 18 // one-sided writes that brought a notification along
 	Held           Counter = 19 // messages that waited here for such writes
 	Waited         Counter = 20 // operations that waited in a queue, see runtime/proxy/sender/queue.go

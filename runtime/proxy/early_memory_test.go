@@ -1,4 +1,4 @@
-package receiver
+package proxy
 
 import (
 	"testing"
@@ -24,7 +24,7 @@ func TestEarlyMemory(t *testing.T) {
 		}...)
 	}
 	for _, c := range cases {
-		b := openMany(t, c.npes, fabric.Caps{SendAfterWrite: true})
+		b := openReceiverOf(t, c.npes, fabric.Caps{SendAfterWrite: true})
 		units, unit := credit.Units(c.npes)
 		b.State.Window, b.State.Unit = units, unit
 		each := uint32(uint64(units) / b.State.Cost(c.size))

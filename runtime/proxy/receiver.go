@@ -1,4 +1,4 @@
-package receiver
+package proxy
 
 import (
 	"fmt"
@@ -14,13 +14,21 @@ import (
 	flow "libshmem/runtime/sequence"
 )
 
+// The receiver takes the messages of other PEs to one context. It drops messages of other jobs and
+// messages that have come before, keeps early ones, and applies the others in the order of posting.
+// It counts the numbers of writes that have arrived (arrived.go); the effect of each kind of message
+// on main memory is in apply.go. Answers leave through the sender.
+//
+// Elements change by the CPU's atomic instructions (package mem), as operations of the same node
+// change them.
+
 // Receiver has the messages of a context from other PEs: it sorts them, keeps those that are early,
 // and applies them.
 type Receiver struct {
 	*ops.Operations
-	out     Sender
+	out     receiverSender
 	numbers *rma.Numbers
-	GPU     GPU // nil: no PE of this job has GPU memory
+	GPU     receiverGPU // nil: no PE of this job has GPU memory
 	report  *report.Endpoint
 	shown   []layout.Peer // of the first context, whose counters other processes see
 	Early   *early.Messages
@@ -31,7 +39,7 @@ type Receiver struct {
 }
 
 // New returns the receiver of a context, which answers by its sender.
-func New(o *ops.Operations, out Sender, numbers *rma.Numbers) Receiver {
+func newReceiver(o *ops.Operations, out receiverSender, numbers *rma.Numbers) Receiver {
 	return Receiver{Operations: o, out: out, numbers: numbers, Early: early.New(layout.MessageSize)}
 }
 

@@ -1,4 +1,4 @@
-package receiver
+package proxy
 
 import (
 	"unsafe"
@@ -10,7 +10,7 @@ import (
 )
 
 // Sender has the messages of the same context to other PEs.
-type Sender interface {
+type receiverSender interface {
 	// Meet prepares for the first message of a PE, and reports whether there is a path to the PE.
 	Meet(pe libshmem.PE, p *layout.Peer) bool
 	// Own sends an answer, or parks it. SendBytes sends a message with a payload of n bytes if
@@ -24,7 +24,7 @@ type Sender interface {
 }
 
 // GPU is what a Receiver needs of the engine's GPU.
-type GPU interface {
+type receiverGPU interface {
 	// Apply takes a message that concerns GPU memory, or that may have to follow one that does. It
 	// returns false if the engine has to apply the message.
 	Apply(h *layout.Header, payload unsafe.Pointer, n int) bool

@@ -1,4 +1,4 @@
-package receiver
+package proxy
 
 import (
 	"slices"
@@ -18,7 +18,7 @@ import (
 )
 
 // bench is a receiver whose sender only notes what it is asked for.
-type bench struct {
+type receiverBench struct {
 	Receiver
 	net     *opstest.Network
 	numbers rma.Numbers
@@ -28,33 +28,33 @@ type bench struct {
 	refused []string
 }
 
-func (b *bench) Meet(_ libshmem.PE, p *layout.Peer) bool { p.Reachable = true; return true }
-func (b *bench) Drive(pe libshmem.PE)                    { b.driven = append(b.driven, pe) }
+func (b *receiverBench) Meet(_ libshmem.PE, p *layout.Peer) bool { p.Reachable = true; return true }
+func (b *receiverBench) Drive(pe libshmem.PE)                    { b.driven = append(b.driven, pe) }
 
-func (b *bench) Own(_ libshmem.PE, _ uint64, _ quiet.Parity, h layout.Header) {
+func (b *receiverBench) Own(_ libshmem.PE, _ uint64, _ quiet.Parity, h layout.Header) {
 	b.sent = append(b.sent, h)
 }
 
-func (b *bench) SendBytes(_ libshmem.PE, _ uint64, _ quiet.Parity, h *layout.Header, _ unsafe.Pointer, _ int) call.Status {
+func (b *receiverBench) SendBytes(_ libshmem.PE, _ uint64, _ quiet.Parity, h *layout.Header, _ unsafe.Pointer, _ int) call.Status {
 	b.sent = append(b.sent, *h)
 	return call.Done
 }
 
-func (b *bench) Flushed(h *layout.Header) bool {
+func (b *receiverBench) Flushed(h *layout.Header) bool {
 	b.flushed = append(b.flushed, h.Token)
 	return h.Token>>16 == 1
 }
 
 // open returns the receiver of PE 0 of four. On an unordered network writes have numbers.
-func open(t *testing.T, caps fabric.Caps) *bench { return openMany(t, 4, caps) }
+func openReceiver(t *testing.T, caps fabric.Caps) *receiverBench { return openReceiverOf(t, 4, caps) }
 
-func openMany(t *testing.T, npes int, caps fabric.Caps) *bench {
+func openReceiverOf(t *testing.T, npes int, caps fabric.Caps) *receiverBench {
 	o, net := opstest.New(t, npes, caps)
 	o.Quiets = quiet.New(nil, o.State, o.Peers, make([]libshmem.PE, npes))
-	b := &bench{net: net}
+	b := &receiverBench{net: net}
 	b.numbers.Advertise(o.Net, npes)
 	b.numbers.Open(o.Net)
-	b.Receiver = New(o, b, &b.numbers)
+	b.Receiver = newReceiver(o, b, &b.numbers)
 	to := new(report.Endpoint)
 	to.ReportTo(func(err error) { b.refused = append(b.refused, err.Error()) })
 	b.Open(to, o.Peers)
@@ -65,7 +65,7 @@ func openMany(t *testing.T, npes int, caps fabric.Caps) *bench {
 }
 
 // take gives the receiver a message with a payload.
-func (b *bench) take(h layout.Header, payload ...byte) {
+func (b *receiverBench) take(h layout.Header, payload ...byte) {
 	m := make([]byte, layout.MessageSize)
 	*(*layout.Header)(unsafe.Pointer(&m[0])) = h
 	n := layout.HeaderSize + copy(m[layout.HeaderSize:], payload)
@@ -78,7 +78,7 @@ func puts(seq uint32) layout.Header {
 }
 
 // fails checks what the job has failed with; "": it goes on.
-func (b *bench) fails(t *testing.T, with string) {
+func (b *receiverBench) fails(t *testing.T, with string) {
 	t.Helper()
 	switch {
 	case with == "" && len(b.net.Fatals) > 0, with != "" && len(b.net.Fatals) != 1:
@@ -91,7 +91,7 @@ func (b *bench) fails(t *testing.T, with string) {
 
 // TestOrder applies messages in the order of posting, however they come, and each once.
 func TestOrder(t *testing.T) {
-	b := open(t, fabric.Caps{SendAfterWrite: true})
+	b := openReceiver(t, fabric.Caps{SendAfterWrite: true})
 	for _, seq := range []uint32{2, 2, 3, 5, 1, 2, 4, 6, 1} {
 		b.take(puts(seq), byte(seq))
 		if due, n := b.Peers[1].Received+1, b.Early.Len(); n != int(b.Peers[1].Early) || b.Early.Has(1, due) {
@@ -115,7 +115,7 @@ func TestOrder(t *testing.T) {
 
 // TestStrangers drops messages of PEs that are not in the job, and of lost ones.
 func TestStrangers(t *testing.T) {
-	b := open(t, fabric.Caps{SendAfterWrite: true})
+	b := openReceiver(t, fabric.Caps{SendAfterWrite: true})
 	b.take(layout.Header{Kind: layout.KindPut, From: 9, Seq: 1}, 1)
 	b.Net.MarkLost(1, 4, "has ended")
 	b.take(puts(1), 1)
@@ -156,7 +156,7 @@ func TestApply(t *testing.T) {
 		{name: "half a batch", h: layout.Header{Kind: layout.KindBatch}, payload: make([]byte, layout.RecordSize-1), fails: "not one of this job"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := open(t, fabric.Caps{SendAfterWrite: true})
+			b := openReceiver(t, fabric.Caps{SendAfterWrite: true})
 			c.h.From, c.h.Seq = 1, 1
 			b.take(c.h, c.payload...)
 			b.fails(t, c.fails)
@@ -172,7 +172,7 @@ func TestApply(t *testing.T) {
 
 // TestAnswers ends the operation that an answer names, once.
 func TestAnswers(t *testing.T) {
-	b := open(t, fabric.Caps{SendAfterWrite: true})
+	b := openReceiver(t, fabric.Caps{SendAfterWrite: true})
 	var value uint32
 	var r call.Request
 	for i, request := range []*call.Request{&r, nil} {
@@ -194,7 +194,7 @@ func TestAnswers(t *testing.T) {
 }
 
 // unordered is a network where messages overtake writes.
-var unordered = fabric.Caps{Data: 4, Source: true, Arrivals: 1 << 10, DeliveryComplete: true}
+var overtaking = fabric.Caps{Data: 4, Source: true, Arrivals: 1 << 10, DeliveryComplete: true}
 
 // write is the completion of a write of PE 1 with a number.
 func write(number uint32) *fabric.Completion {
@@ -205,7 +205,7 @@ func write(number uint32) *fabric.Completion {
 
 // TestWrites lets a message wait for the writes that it follows, in any order.
 func TestWrites(t *testing.T) {
-	b := open(t, unordered)
+	b := openReceiver(t, overtaking)
 	h := puts(1)
 	h.Need = 2
 	b.take(h, 1)
@@ -230,7 +230,7 @@ func TestWrites(t *testing.T) {
 
 // TestVoid drops the signal of a write that does not come, and nothing else.
 func TestVoid(t *testing.T) {
-	b := open(t, unordered)
+	b := openReceiver(t, overtaking)
 	add := layout.Header{Kind: layout.KindAMO, Op: fabric.OpAdd, Width: 8, From: 1, Offset: 64, Operand: 1}
 	signal := add
 	signal.Seq, signal.Need, signal.Token = 1, 1, 1 // of write 0
@@ -245,10 +245,10 @@ func TestVoid(t *testing.T) {
 }
 
 // TestSequences gives sequence streams to the PEs that ask, while there are some.
-func TestSequences(t *testing.T) {
-	caps := unordered
+func TestSequencesGiven(t *testing.T) {
+	caps := overtaking
 	caps.Source = false
-	b := open(t, caps)
+	b := openReceiver(t, caps)
 	for pe := uint32(1); pe < 4; pe++ {
 		b.take(layout.Header{Kind: layout.KindSequence, From: pe, Seq: 1})
 	}
