@@ -17,7 +17,6 @@ import (
 	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/proxy/report"
 	"libshmem/runtime/proxy/rma"
-	"libshmem/runtime/proxy/sender"
 	"libshmem/runtime/proxy/wake"
 )
 
@@ -32,7 +31,7 @@ type Engine struct {
 
 	ops ops.Operations
 	rma rma.Transfers
-	out sender.Sender
+	out Sender
 	in  Receiver
 }
 
@@ -49,7 +48,7 @@ type port struct {
 	contexts // all that share the port
 	monitor.Monitor
 
-	bursts sender.Bursts
+	bursts Bursts
 
 	mostSequences uint32
 
@@ -106,7 +105,7 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 // compose joins the parts of a context by pointers.
 func (e *Engine) compose(mostUnread uint64) {
 	e.rma = rma.Transfers{Operations: &e.ops, Messages: &e.out, MostUnread: mostUnread}
-	e.out = sender.New(&e.ops, &e.rma, &e.bursts, &upward{e})
+	e.out = newSender(&e.ops, &e.rma, &e.bursts, &upward{e})
 	e.in = newReceiver(&e.ops, &e.out, &e.rma.Numbers)
 }
 

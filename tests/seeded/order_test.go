@@ -73,14 +73,14 @@ var orderDefects = []defect{
 		by:   unit("./runtime/proxy", "^TestSimOrder$"), says: `sees a small put of PE \d .* before a large put`,
 	},
 	{
-		id: "order/batch-over-a-fence", file: "runtime/proxy/sender/merge.go",
+		id: "order/batch-over-a-fence", file: "runtime/proxy/batch.go",
 		was:  "return p.Batch != nil && p.BatchEpoch == x.Epoch && x.merging(n) &&",
 		is:   "return p.Batch != nil && x.merging(n) &&",
 		user: "a small put behind a fence is seen before a large one of before it",
 		by:   unit("./runtime/proxy", "^TestSimOrder$"), says: `sees an element of PE \d .* before the signal of put_signal`,
 	},
 	{
-		id: "order/answer-covers-too-much", file: "runtime/proxy/sender/message.go",
+		id: "order/answer-covers-too-much", file: "runtime/proxy/message.go",
 		was:  "p.Acked, p.WroteAcked = p.FlushAsked, p.FlushWrote",
 		is:   "p.Acked, p.WroteAcked = p.Asked, p.Wrote",
 		user: "shmem_quiet returns before the last puts are there",

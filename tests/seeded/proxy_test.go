@@ -3,7 +3,7 @@ package seeded
 // The proxy: credits, batches, numbers of messages, and its fast path in C.
 var proxyDefects = []defect{
 	{
-		id: "proxy/credit-by-one", file: "runtime/proxy/sender/sender.go",
+		id: "proxy/credit-by-one", file: "runtime/proxy/sender.go",
 		was:  "case p.Asked-p.Acked+x.Cost(n) > uint64(x.Window):",
 		is:   "case p.Asked-p.Acked+x.Cost(n) > uint64(x.Window)+1:",
 		user: "a PE that does not answer is sent more than its node has memory for",
@@ -17,7 +17,7 @@ var proxyDefects = []defect{
 		by:   unit("./runtime/proxy", "^TestSimOrder$"), says: `end of the programs: not so after many polls`,
 	},
 	{
-		id: "proxy/batch-too-long", file: "runtime/proxy/sender/merge.go",
+		id: "proxy/batch-too-long", file: "runtime/proxy/batch.go",
 		was:  "		p.BatchUsed+recordOf(n) <= layout.MessageSize &&",
 		is:   "		p.BatchUsed+uint32(n) <= layout.MessageSize &&",
 		user: "a burst of small puts writes over the message of another PE",

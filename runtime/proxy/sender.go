@@ -1,4 +1,4 @@
-package sender
+package proxy
 
 import (
 	"libshmem"
@@ -10,6 +10,13 @@ import (
 	"libshmem/runtime/proxy/quiet"
 )
 
+// The sender sends the messages of a context, and keeps the order of its operations on each PE. It
+// owns credits for messages (Admit), the engine's own messages that found no room (Unsent), the
+// queues of operations that a fence orders behind others (queue.go), and batches of small operations
+// (batch.go). It knows neither the effect of a message at its target nor how writes are posted.
+//
+// The thread that drives the engine reads one of its words without the lock, State.Held.
+
 // Sender has the messages of a context to other PEs, and the order of its operations on each PE.
 type Sender struct {
 	// As in the operations, from which each message would take 1 ns more to read them.
@@ -18,9 +25,9 @@ type Sender struct {
 	Peers []layout.Peer
 
 	batches
-	writes Writes
-	gpu    GPU // nil: no PE of this job has GPU memory
-	engine Engine
+	writes senderWrites
+	gpu    senderGPU // nil: no PE of this job has GPU memory
+	engine senderEngine
 
 	Queues    []libshmem.PE // PEs whose operations wait, see queue.go; some may have none left
 	Unsent    []unsent      // the engine's own messages that found no room
@@ -35,7 +42,7 @@ type Sender struct {
 
 // New returns the sender of a context. writes are the writes of the same context, and bursts are
 // shared by all contexts.
-func New(o *ops.Operations, writes Writes, bursts *Bursts, e Engine) Sender {
+func newSender(o *ops.Operations, writes senderWrites, bursts *Bursts, e senderEngine) Sender {
 	x := Sender{batches: batches{o, bursts, true}, writes: writes, engine: e}
 	x.share()
 	if o.Number == 0 {
@@ -55,7 +62,7 @@ func (x *Sender) share() {
 }
 
 // Use gives the sender the engine's GPU.
-func (x *Sender) Use(g GPU) { x.gpu, x.merges = g, false }
+func (x *Sender) Use(g senderGPU) { x.gpu, x.merges = g, false }
 
 // unsent is one of the engine's own messages that found no room. Callers' messages are never
 // parked: they get Again.

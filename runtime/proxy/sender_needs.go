@@ -1,4 +1,4 @@
-package sender
+package proxy
 
 import (
 	"libshmem"
@@ -9,7 +9,7 @@ import (
 )
 
 // Engine is the engine of a Sender.
-type Engine interface {
+type senderEngine interface {
 	// Unreachable handles a PE that the network has given up.
 	Unreachable(pe libshmem.PE, err error)
 	// Stick notes that an operation found no room: Retry is called when there may be some.
@@ -17,7 +17,7 @@ type Engine interface {
 }
 
 // Writes are the one-sided writes of the same context.
-type Writes interface {
+type senderWrites interface {
 	// Meet prepares for a PE before the first operation on it.
 	Meet(p *layout.Peer)
 	// Resume posts a write that has waited in a queue; call.Again: it still has to wait.
@@ -25,7 +25,7 @@ type Writes interface {
 }
 
 // GPU is what a Sender needs of the engine's GPU.
-type GPU interface {
+type senderGPU interface {
 	// MustFollow reports whether an operation of an epoch on a PE has to wait for bytes that were
 	// posted before a fence.
 	MustFollow(pe libshmem.PE, epoch uint64) bool

@@ -1,4 +1,4 @@
-package sender
+package proxy
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ import (
 )
 
 // bench is a sender with an engine and writes that only note what they are asked for.
-type bench struct {
+type senderBench struct {
 	Sender
 	net     *opstest.Network
 	bursts  Bursts
@@ -26,11 +26,11 @@ type bench struct {
 	may     call.Status // of Resume
 }
 
-func (b *bench) Unreachable(pe libshmem.PE, _ error) { b.gone = append(b.gone, pe) }
-func (b *bench) Stick()                              { b.stuck++ }
+func (b *senderBench) Unreachable(pe libshmem.PE, _ error) { b.gone = append(b.gone, pe) }
+func (b *senderBench) Stick()                              { b.stuck++ }
 
 // writes are the writes of a bench.
-type writes struct{ *bench }
+type writes struct{ *senderBench }
 
 func (w writes) Meet(*layout.Peer) {}
 
@@ -43,7 +43,7 @@ func (w writes) Resume(t fabric.Token, s *ops.Record, _ *layout.Peer) call.Statu
 }
 
 // asker is a bench as its quiets see it.
-type asker struct{ b *bench }
+type asker struct{ b *senderBench }
 
 func (a asker) Flush(pe libshmem.PE) call.Status { return a.b.Flush(pe) }
 func (a asker) Err() error                       { return a.b.Net.Err }
@@ -57,18 +57,18 @@ var (
 	buffered = fabric.Caps{SendAfterWrite: true, WriteAfterWrite: true}
 )
 
-func open(t *testing.T, caps fabric.Caps) *bench {
+func openSender(t *testing.T, caps fabric.Caps) *senderBench {
 	o, net := opstest.New(t, 3, caps)
-	b := &bench{net: net, may: call.Done}
+	b := &senderBench{net: net, may: call.Done}
 	o.Quiets = quiet.New(asker{b}, o.State, o.Peers, make([]libshmem.PE, 3))
 	b.bursts.First = o.State
-	b.Sender = New(o, writes{b}, &b.bursts, b)
+	b.Sender = newSender(o, writes{b}, &b.bursts, b)
 	b.Open()
 	return b
 }
 
 // add sends an atomic operation to PE 1.
-func (b *bench) add(value uint64) call.Status {
+func (b *senderBench) add(value uint64) call.Status {
 	h, st := b.Begin(1, 0)
 	if h != nil {
 		h.Set(layout.KindAMO, fabric.OpAdd, 8, 64, value, 0)
@@ -80,7 +80,7 @@ func (b *bench) add(value uint64) call.Status {
 // TestSend stamps messages, and counts the messages that ask the PE for something.
 func TestSend(t *testing.T) {
 	for _, caps := range []fabric.Caps{inject, buffered} {
-		b := open(t, caps)
+		b := openSender(t, caps)
 		payload := []byte("five!")
 		for i := range uint32(3) {
 			h, st := b.Begin(1, len(payload))
@@ -111,7 +111,7 @@ func TestSend(t *testing.T) {
 
 // TestCredit asks for an answer at half of the credit, and refuses at all of it.
 func TestCredit(t *testing.T) {
-	b := open(t, inject)
+	b := openSender(t, inject)
 	n := 0
 	for b.add(1) == call.Done {
 		n++
@@ -140,7 +140,7 @@ func TestCredit(t *testing.T) {
 // TestOwn parks the engine's own messages while there is no room, and sends them in order before
 // any message of a caller.
 func TestOwn(t *testing.T) {
-	b := open(t, inject)
+	b := openSender(t, inject)
 	b.net.Refuses = fabric.ErrAgain
 	for i := range uint64(3) {
 		b.Own(1, 0, quiet.NoParity, layout.Header{Kind: layout.KindReply, Operand: i})
@@ -174,7 +174,7 @@ func TestOwn(t *testing.T) {
 
 // TestQueue keeps the order of operations behind a write that waits.
 func TestQueue(t *testing.T) {
-	b := open(t, inject)
+	b := openSender(t, inject)
 	p := &b.Peers[1]
 	token, s := b.Take(ops.UseWaits, p, 1)
 	b.may = call.Again
@@ -198,7 +198,7 @@ func TestQueue(t *testing.T) {
 
 // TestFenceOfWrites holds a message behind writes without a number from before a fence.
 func TestFenceOfWrites(t *testing.T) {
-	b := open(t, inject)
+	b := openSender(t, inject)
 	p := &b.Peers[1]
 	p.Bare = 1
 	if b.add(1); len(b.net.Sent) != 1 {
@@ -217,7 +217,7 @@ func TestFenceOfWrites(t *testing.T) {
 // TestBatch lets the operations of a burst share a message, which leaves when it is let go or a
 // fence comes.
 func TestBatch(t *testing.T) {
-	b := open(t, inject)
+	b := openSender(t, inject)
 	p := &b.Peers[1]
 	b.Burst = layout.BurstAfter
 	b.Net.Armed = true
@@ -246,8 +246,8 @@ func TestBatch(t *testing.T) {
 }
 
 // TestSignals puts the signals of many writes into one message.
-func TestSignals(t *testing.T) {
-	b := open(t, inject)
+func TestSignalsShareMessage(t *testing.T) {
+	b := openSender(t, inject)
 	p := &b.Peers[1]
 	p.Writes, p.Count[layout.Writes] = ManyWrites, ManyWrites
 	for i := range uint64(MostSignals) {
@@ -270,7 +270,7 @@ func TestSignals(t *testing.T) {
 
 // TestDrop forgets what waits for a lost PE, and nothing of another.
 func TestDrop(t *testing.T) {
-	b := open(t, inject)
+	b := openSender(t, inject)
 	b.net.Refuses = fabric.ErrAgain
 	for _, pe := range []libshmem.PE{1, 2, 1} {
 		b.Own(pe, 0, quiet.NoParity, layout.Header{Kind: layout.KindReply, Operand: uint64(pe)})
