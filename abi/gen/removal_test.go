@@ -40,7 +40,7 @@ var readersOf = map[string]struct{ c, packages []string }{
 	"message":  {[]string{"capi/front/exchange.c", "runtime/proxy/fastpath/innerloop.c"}, []string{"runtime/proxy"}},
 	"sequence": {[]string{"runtime/proxy/fastpath/innerloop.c"}, []string{"runtime/proxy"}},
 	"event":    {[]string{"runtime/proxy/fastpath/innerloop.c"}, []string{"runtime/proxy", "runtime/proxy/flight"}},
-	"fastpath": {[]string{"runtime/proxy/fastpath/innerloop.c"}, []string{"runtime/proxy", "runtime/proxy/flight", "runtime/proxy/monitor", "runtime/proxy/ops",
+	"fastpath": {[]string{"runtime/proxy/fastpath/innerloop.c"}, []string{"runtime/proxy", "runtime/proxy/flight", "runtime/proxy/ops",
 		"runtime/proxy/quiet", "runtime/proxy/rma"}},
 	"native":    {c: []string{"runtime/proxy/fastpath/innerloop.c"}},
 	"innerloop": {c: []string{"runtime/proxy/fastpath/innerloop.c"}},

@@ -13,7 +13,6 @@ import (
 	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
-	"libshmem/runtime/proxy/monitor"
 	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/proxy/report"
 	"libshmem/runtime/proxy/rma"
@@ -46,7 +45,7 @@ type port struct {
 	me uint32
 
 	contexts // all that share the port
-	monitor.Monitor
+	Monitor
 
 	bursts Bursts
 
@@ -83,7 +82,7 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 		},
 		ops: ops.Operations{Net: endpoint.New(prov, segment, fatal)},
 	}
-	e.first, e.Monitor = e, monitor.New(wakers, &upward{e})
+	e.first, e.Monitor = e, newMonitor(wakers, &upward{e})
 	table := ops.New(credit.Bytes(&e.ops.Net.Caps))
 	e.ops.Table = &table
 	e.compose(credit.Unread(npes))

@@ -143,14 +143,14 @@ var proxyDefects = []defect{
 		by:   unit("./runtime/proxy", "^TestDroppedSignal$"), says: `the signals came to 1 and 0, want 0 and 2`,
 	},
 	{
-		id: "proxy/loop-beside-callers", file: "runtime/proxy/monitor/monitor.go",
+		id: "proxy/loop-beside-callers", file: "runtime/proxy/monitor.go",
 		was:  "	m.Nap()\n	return true",
 		is:   "	m.Nap()\n	return false",
 		user: "a thread that polls shares the lock with a proxy that polls, too",
 		by:   unit("./runtime/proxy", "^TestLoopLeavesPollersAlone$"), says: `while others poll: \d+ polls, \d+ waits of the loop`,
 	},
 	{
-		id: "proxy/sleep-with-an-answer", file: "runtime/proxy/monitor/monitor.go",
+		id: "proxy/sleep-with-an-answer", file: "runtime/proxy/monitor.go",
 		was:  "	case m.engine.NoRoom():",
 		is:   "	case m.engine.NoRoom() && m.gpu != nil:",
 		user: "an answer that found no room leaves a quarter of a second later where its PE sleeps",

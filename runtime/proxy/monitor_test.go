@@ -1,4 +1,4 @@
-package monitor
+package proxy
 
 import (
 	"testing"
@@ -15,32 +15,32 @@ import (
 )
 
 // network is a provider that may have work, and a descriptor to wait on.
-type network struct {
+type monitorNetwork struct {
 	fabric.Provider
 	ready bool
 	woken int
 }
 
-func (n *network) Arm() bool                        { return !n.ready }
-func (n *network) Ready() bool                      { return n.ready }
-func (n *network) Wait(time.Duration) (bool, error) { return n.ready, nil }
-func (n *network) Wake()                            { n.woken++ }
-func (n *network) Strangers() uint64                { return 0 }
+func (n *monitorNetwork) Arm() bool                        { return !n.ready }
+func (n *monitorNetwork) Ready() bool                      { return n.ready }
+func (n *monitorNetwork) Wait(time.Duration) (bool, error) { return n.ready, nil }
+func (n *monitorNetwork) Wake()                            { n.woken++ }
+func (n *monitorNetwork) Strangers() uint64                { return 0 }
 
 // bench is a Monitor with an engine that says what the test wants.
-type bench struct {
+type monitorBench struct {
 	Monitor
-	net    *network
+	net    *monitorNetwork
 	stuck  bool
 	holds  bool
 	looks  int
 	marked int
 }
 
-func (b *bench) NoRoom() bool { return b.stuck }
-func (b *bench) Holds() bool  { return b.holds }
-func (b *bench) Looks() int   { return b.looks }
-func (b *bench) Mark()        { b.marked++ }
+func (b *monitorBench) NoRoom() bool { return b.stuck }
+func (b *monitorBench) Holds() bool  { return b.holds }
+func (b *monitorBench) Looks() int   { return b.looks }
+func (b *monitorBench) Mark()        { b.marked++ }
 
 // page is what the report of a bench asks.
 type page struct{ report.Engine }
@@ -49,9 +49,9 @@ func (page) Registered() (c mrcache.Counts)           { return c }
 func (page) EachContext(func([]layout.Peer))          {}
 func (page) ShowWork(*[backlog.Streams]backlog.Shown) {}
 
-func open(t *testing.T) *bench {
+func openMonitor(t *testing.T) *monitorBench {
 	o, inner := opstest.New(t, 2, fabric.Caps{WaitFD: true})
-	b := &bench{net: &network{Provider: inner}}
+	b := &monitorBench{net: &monitorNetwork{Provider: inner}}
 	o.Net.Provider = b.net
 	to, err := report.Open(page{}, b.net, 2, 1<<12)
 	if err != nil {
@@ -66,14 +66,14 @@ func open(t *testing.T) *bench {
 		}
 	})
 	words := new([5]uint32)
-	b.Monitor = New(wake.Words{Lock: &words[0], Pollers: &words[1], Napping: &words[2], Sleepers: &words[3], Wakes: &words[4]}, b)
+	b.Monitor = newMonitor(wake.Words{Lock: &words[0], Pollers: &words[1], Napping: &words[2], Sleepers: &words[3], Wakes: &words[4]}, b)
 	b.Open(state, o.Net, &r, to)
 	return b
 }
 
 // TestArm lets the thread sleep if nothing is held and the network has no work.
 func TestArm(t *testing.T) {
-	b := open(t)
+	b := openMonitor(t)
 	for _, c := range []struct{ ready, holds, want bool }{{false, false, true}, {true, false, false}, {false, true, false}} {
 		b.net.ready, b.holds = c.ready, c.holds
 		if got := b.Arm(); got != c.want || b.Monitor.net.Armed != c.want {
@@ -84,7 +84,7 @@ func TestArm(t *testing.T) {
 
 // TestCopies looks for a while at streams that have work, and then sleeps.
 func TestCopies(t *testing.T) {
-	b := open(t)
+	b := openMonitor(t)
 	b.MarkCopies()
 	b.Watch(b)
 	b.MarkCopies()
@@ -108,7 +108,7 @@ func TestCopies(t *testing.T) {
 
 // TestRouse ends a sleep, and says that the thread is wanted outside of C.
 func TestRouse(t *testing.T) {
-	b := open(t)
+	b := openMonitor(t)
 	if b.Rouse(); b.state.Attention != 1 || b.net.woken != 1 {
 		t.Errorf("attention %d, woken %d times", b.state.Attention, b.net.woken)
 	}
@@ -118,8 +118,8 @@ func TestRouse(t *testing.T) {
 }
 
 // TestOverslept counts a long sleep that ended at its limit, although the network had work.
-func TestOverslept(t *testing.T) {
-	b := open(t)
+func TestOversleepCounted(t *testing.T) {
+	b := openMonitor(t)
 	b.net.ready = true
 	for range 3 {
 		b.SleepEnded(false, 2*LongSleep, time.Now().Add(time.Hour))

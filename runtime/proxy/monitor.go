@@ -1,4 +1,4 @@
-package monitor
+package proxy
 
 import (
 	"sync/atomic"
@@ -13,6 +13,12 @@ import (
 	"libshmem/runtime/proxy/wake"
 )
 
+// The monitor serves the thread that drives an engine, besides polling: the next step after a poll,
+// whether the thread may sleep, and how a sleep has ended. It owns the engine's lock and naps (package
+// wake), and the check for sleeps that should have ended. It knows neither operations nor the thread.
+//
+// Methods whose comments do not say otherwise are called without the lock.
+
 // Monitor is an engine as the thread that drives it sees it, besides polling (loop.Monitor). It
 // knows only whether that thread sleeps (endpoint.Endpoint.Armed), so that work that must not wait
 // for the thread's next look can wake it.
@@ -20,16 +26,16 @@ type Monitor struct {
 	wake.Words
 	ArmedAt uint32 // the count of polls when the thread went to sleep
 
-	engine   Engine
+	engine   monitorEngine
 	state    *layout.State // of the first context
 	net      *endpoint.Endpoint
 	recorder *flight.Recorder
 	report   *report.Endpoint
-	gpu      GPU // nil: no PE of this job has GPU memory
+	gpu      monitorGPU // nil: no PE of this job has GPU memory
 }
 
 // Engine is the engine of a Monitor.
-type Engine interface {
+type monitorEngine interface {
 	// NoRoom reports whether an operation still finds no room.
 	NoRoom() bool
 	// Holds reports, before the thread sleeps, whether messages are held for more operations.
@@ -37,7 +43,7 @@ type Engine interface {
 }
 
 // GPU is what a Monitor needs of the engine's GPU.
-type GPU interface {
+type monitorGPU interface {
 	// Looks returns how many looks at streams with work have found no progress. Mark puts a mark
 	// behind the work of each stream.
 	Looks() int
@@ -45,7 +51,9 @@ type GPU interface {
 }
 
 // New returns a Monitor whose threads meet by words.
-func New(words wake.Words, engine Engine) Monitor { return Monitor{Words: words, engine: engine} }
+func newMonitor(words wake.Words, engine monitorEngine) Monitor {
+	return Monitor{Words: words, engine: engine}
+}
 
 // Open is called when the state of the first context is mapped.
 func (m *Monitor) Open(state *layout.State, net *endpoint.Endpoint, r *flight.Recorder, to *report.Endpoint) {
@@ -53,7 +61,7 @@ func (m *Monitor) Open(state *layout.State, net *endpoint.Endpoint, r *flight.Re
 }
 
 // Watch gives the Monitor the engine's GPU.
-func (m *Monitor) Watch(g GPU) { m.gpu = g }
+func (m *Monitor) Watch(g monitorGPU) { m.gpu = g }
 
 // Next returns the step after a Poll with n completions. The lock is held.
 func (m *Monitor) Next(n int, pace *fabric.Pace) call.Step {
