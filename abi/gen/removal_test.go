@@ -41,7 +41,7 @@ var readersOf = map[string]struct{ c, packages []string }{
 	"sequence": {[]string{"runtime/proxy/fastpath/innerloop.c"}, []string{"runtime/proxy"}},
 	"event":    {[]string{"runtime/proxy/fastpath/innerloop.c"}, []string{"runtime/proxy", "runtime/proxy/flight"}},
 	"fastpath": {[]string{"runtime/proxy/fastpath/innerloop.c"}, []string{"runtime/proxy", "runtime/proxy/flight", "runtime/proxy/ops",
-		"runtime/proxy/quiet", "runtime/proxy/rma"}},
+		"runtime/proxy/quiet"}},
 	"native":    {c: []string{"runtime/proxy/fastpath/innerloop.c"}},
 	"innerloop": {c: []string{"runtime/proxy/fastpath/innerloop.c"}},
 	"fabric":    {[]string{"runtime/proxy/fastpath/innerloop.c"}, []string{"runtime/proxy"}},

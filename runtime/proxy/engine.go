@@ -15,7 +15,6 @@ import (
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/proxy/report"
-	"libshmem/runtime/proxy/rma"
 	"libshmem/runtime/proxy/wake"
 )
 
@@ -29,7 +28,7 @@ type Engine struct {
 	listed bool // among the contexts with a closed generation: contexts.closers
 
 	ops ops.Operations
-	rma rma.Transfers
+	rma Transfers
 	out Sender
 	in  Receiver
 }
@@ -103,7 +102,7 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 
 // compose joins the parts of a context by pointers.
 func (e *Engine) compose(mostUnread uint64) {
-	e.rma = rma.Transfers{Operations: &e.ops, Messages: &e.out, MostUnread: mostUnread}
+	e.rma = Transfers{Operations: &e.ops, Messages: &e.out, MostUnread: mostUnread}
 	e.out = newSender(&e.ops, &e.rma, &e.bursts, &upward{e})
 	e.in = newReceiver(&e.ops, &e.out, &e.rma.Numbers)
 }
@@ -188,7 +187,7 @@ func (e *Engine) WriteWindow() uint32 { return e.rma.Numbers.Window() }
 // of each PE are: words of 8 bytes, the first at an offset. A put whose signal is
 // an addition of 1 to one of them is a put with a notification.
 func (e *Engine) CountNotifications(offset libshmem.Offset, counters int) {
-	e.rma.Numbers.Counters = rma.Counters{Offset: offset, Count: uint32(counters)}
+	e.rma.Numbers.Counters = Counters{Offset: offset, Count: uint32(counters)}
 }
 
 // Err returns the reason of the last Failed, and of a request's status.

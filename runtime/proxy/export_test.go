@@ -9,7 +9,6 @@ import (
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/rma"
 	flow "libshmem/runtime/sequence"
 )
 
@@ -60,7 +59,7 @@ func (e *Engine) FewSequences(n uint32) { e.mostSequences = n }
 // Streamless returns how many PEs have refused this one a sequence stream.
 func (e *Engine) Streamless() (n uint64) {
 	for i := range e.ops.Peers {
-		if e.ops.Peers[i].Stream == rma.SequenceRefused {
+		if e.ops.Peers[i].Stream == SequenceRefused {
 			n++
 		}
 	}

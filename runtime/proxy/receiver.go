@@ -10,7 +10,6 @@ import (
 	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/proxy/quiet"
 	"libshmem/runtime/proxy/report"
-	"libshmem/runtime/proxy/rma"
 	flow "libshmem/runtime/sequence"
 )
 
@@ -27,7 +26,7 @@ import (
 type Receiver struct {
 	*ops.Operations
 	out     receiverSender
-	numbers *rma.Numbers
+	numbers *Numbers
 	GPU     receiverGPU // nil: no PE of this job has GPU memory
 	report  *report.Endpoint
 	shown   []layout.Peer // of the first context, whose counters other processes see
@@ -39,7 +38,7 @@ type Receiver struct {
 }
 
 // New returns the receiver of a context, which answers by its sender.
-func newReceiver(o *ops.Operations, out receiverSender, numbers *rma.Numbers) Receiver {
+func newReceiver(o *ops.Operations, out receiverSender, numbers *Numbers) Receiver {
 	return Receiver{Operations: o, out: out, numbers: numbers, Early: early.New(layout.MessageSize)}
 }
 

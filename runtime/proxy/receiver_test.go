@@ -14,14 +14,13 @@ import (
 	"libshmem/runtime/proxy/ops/opstest"
 	"libshmem/runtime/proxy/quiet"
 	"libshmem/runtime/proxy/report"
-	"libshmem/runtime/proxy/rma"
 )
 
 // bench is a receiver whose sender only notes what it is asked for.
 type receiverBench struct {
 	Receiver
 	net     *opstest.Network
-	numbers rma.Numbers
+	numbers Numbers
 	sent    []layout.Header
 	driven  []libshmem.PE
 	flushed []uint32 // tokens of answers to flushes

@@ -17,7 +17,7 @@ var orderDefects = []defect{
 		by:   unit("./runtime/proxy", "^TestNotificationsCountOnce$"), says: `the second write again: counter 3 is 2, want 1`,
 	},
 	{
-		id: "order/notification-after-quiet", file: "runtime/proxy/rma/write.go",
+		id: "order/notification-after-quiet", file: "runtime/proxy/write.go",
 		was:  "		p.Wrote++ // delivered is not counted: an answer says that it is\n",
 		is:   "",
 		user: "after a quiet the target has not counted a put, on EFA",
@@ -59,14 +59,14 @@ var orderDefects = []defect{
 		by:   unit("./runtime/sequence", "^TestStreams$"), says: `stream 58 was closed and is`,
 	},
 	{
-		id: "order/signal-follows-nothing", file: "runtime/proxy/rma/write.go",
+		id: "order/signal-follows-nothing", file: "runtime/proxy/write.go",
 		was:  "		if numbered {\n			p.Out.Follow()\n		}\n		x.follow(s, p)",
 		is:   "		x.follow(s, p)",
 		user: "on EFA a signal of put_signal is seen before its data",
 		by:   unit("./runtime/proxy", "^TestSimOrder$"), says: `sees the signal of PE \d at 0x[0-9a-f]+ before its \d+ bytes`,
 	},
 	{
-		id: "order/fence-between-writes-and-messages", file: "runtime/proxy/rma/write.go",
+		id: "order/fence-between-writes-and-messages", file: "runtime/proxy/write.go",
 		was:  "			p.Out.Follow() // before the write is counted: messages of its epoch do not wait for it\n",
 		is:   "",
 		user: "what follows a fence is seen before a large put of before it",

@@ -10,7 +10,7 @@ var proxyDefects = []defect{
 		by:   unit("./runtime/proxy", "^TestWindow$"), says: `1025 messages without an answer, full false`,
 	},
 	{
-		id: "proxy/bytes-of-a-lost-write", file: "runtime/proxy/rma/write.go",
+		id: "proxy/bytes-of-a-lost-write", file: "runtime/proxy/write.go",
 		was:  "	if x.Net.Unordered && s.Number == ops.NoNumber {\n		p.Bare--\n	}\n",
 		is:   "",
 		user: "after one put without a number each fence waits for ever",

@@ -1,4 +1,4 @@
-package rma
+package proxy
 
 import (
 	"unsafe"

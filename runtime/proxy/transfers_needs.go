@@ -1,4 +1,4 @@
-package rma
+package proxy
 
 import (
 	"unsafe"
@@ -12,7 +12,7 @@ import (
 )
 
 // Messages has the messages of the same context, and the order of its operations on each PE.
-type Messages interface {
+type rmaMessages interface {
 	// Meet reports whether operations on a PE may be posted. It comes before the first one.
 	Meet(pe libshmem.PE, p *layout.Peer) bool
 	// Parked reports whether earlier messages to a PE wait for room, which a write would overtake.
@@ -37,7 +37,7 @@ type Messages interface {
 }
 
 // GPU knows where operations reach GPU memory by the fabric. The engine's GPU is one.
-type GPU interface {
+type rmaGPU interface {
 	// Region returns the region of n local bytes that the fabric reaches in GPU memory, or nil;
 	// flush reports whether the GPU has to be flushed after a read into them.
 	Region(p unsafe.Pointer, n uint64) (r *fabric.Region, flush bool)

@@ -1,4 +1,4 @@
-package rma
+package proxy
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ import (
 )
 
 // bench is one context with a provider and messages that only note what they are asked for.
-type bench struct {
+type transferBench struct {
 	fabric.Provider
 	Transfers
 	caps     fabric.Caps
@@ -35,28 +35,28 @@ type bench struct {
 	memory   []byte
 }
 
-func (b *bench) note(s string)     { b.events = append(b.events, s) }
-func (b *bench) Caps() fabric.Caps { return b.caps }
-func (b *bench) Meet(_ libshmem.PE, p *layout.Peer) bool {
+func (b *transferBench) note(s string)     { b.events = append(b.events, s) }
+func (b *transferBench) Caps() fabric.Caps { return b.caps }
+func (b *transferBench) Meet(_ libshmem.PE, p *layout.Peer) bool {
 	p.Reachable = true
 	b.Transfers.Meet(p)
 	return true
 }
-func (b *bench) Parked(*layout.Peer) bool              { return b.parked }
-func (b *bench) Behind(libshmem.PE, *layout.Peer) bool { return b.behind }
-func (b *bench) Enqueue(t fabric.Token, _ *ops.Record) {
+func (b *transferBench) Parked(*layout.Peer) bool              { return b.parked }
+func (b *transferBench) Behind(libshmem.PE, *layout.Peer) bool { return b.behind }
+func (b *transferBench) Enqueue(t fabric.Token, _ *ops.Record) {
 	b.queue = append(b.queue, t)
 	b.note("queued")
 }
-func (b *bench) Drive(libshmem.PE)                                { b.note("drive") }
-func (b *bench) Jam()                                             { b.note("jam") }
-func (b *bench) Admit(libshmem.PE, *layout.Peer, int) call.Status { return b.admits }
-func (b *bench) Follow(s *ops.Record, _ *layout.Peer) {
+func (b *transferBench) Drive(libshmem.PE)                                { b.note("drive") }
+func (b *transferBench) Jam()                                             { b.note("jam") }
+func (b *transferBench) Admit(libshmem.PE, *layout.Peer, int) call.Status { return b.admits }
+func (b *transferBench) Follow(s *ops.Record, _ *layout.Peer) {
 	b.sent = append(b.sent, s.After)
 	b.note("signal")
 }
 
-func (b *bench) Flush(pe libshmem.PE) call.Status {
+func (b *transferBench) Flush(pe libshmem.PE) call.Status {
 	b.note("flush")
 	if b.flushing == call.Pending {
 		b.Peers[pe].Flushing = true
@@ -64,22 +64,22 @@ func (b *bench) Flush(pe libshmem.PE) call.Status {
 	return b.flushing
 }
 
-func (b *bench) Own(_ libshmem.PE, _ uint64, _ quiet.Parity, h layout.Header) {
+func (b *transferBench) Own(_ libshmem.PE, _ uint64, _ quiet.Parity, h layout.Header) {
 	b.sent = append(b.sent, h)
 	b.note("own")
 }
 
-func (b *bench) post(op *fabric.RMA) error {
+func (b *transferBench) post(op *fabric.RMA) error {
 	if b.refuses == nil {
 		b.posted = append(b.posted, *op)
 	}
 	return b.refuses
 }
 
-func (b *bench) Write(op *fabric.RMA) error { return b.post(op) }
-func (b *bench) Read(op *fabric.RMA) error  { return b.post(op) }
+func (b *transferBench) Write(op *fabric.RMA) error { return b.post(op) }
+func (b *transferBench) Read(op *fabric.RMA) error  { return b.post(op) }
 
-func (b *bench) took(t *testing.T, want ...string) {
+func (b *transferBench) took(t *testing.T, want ...string) {
 	t.Helper()
 	if !slices.Equal(b.events, want) {
 		t.Errorf("asked messages for %q, want %q", b.events, want)
@@ -88,10 +88,10 @@ func (b *bench) took(t *testing.T, want ...string) {
 }
 
 // size is that of the operations here, more than a message holds.
-const size = 8192
+const transferSize = 8192
 
-func open(caps fabric.Caps) *bench {
-	b := &bench{caps: caps, flushing: call.Pending, admits: call.Done, memory: make([]byte, 2*size)}
+func openTransfers(caps fabric.Caps) *transferBench {
+	b := &transferBench{caps: caps, flushing: call.Pending, admits: call.Done, memory: make([]byte, 2*transferSize)}
 	table := ops.New(credit.MaxBytes)
 	state, peers := new(layout.State), make([]layout.Peer, 2)
 	rings := make([]uint64, flight.RingsSize(len(peers))/8)
@@ -111,16 +111,16 @@ func open(caps fabric.Caps) *bench {
 }
 
 // put posts a write to PE 1, with a signal or without one.
-func (b *bench) put(r *call.Request, signal bool) call.Status {
+func (b *transferBench) put(r *call.Request, signal bool) call.Status {
 	var after *layout.Header
 	if signal {
 		after = &layout.Header{Kind: layout.KindAMO, Operand: 7}
 	}
-	return b.Transfers.Write(1, 100, unsafe.Pointer(&b.memory[0]), size, r, after)
+	return b.Transfers.Write(1, 100, unsafe.Pointer(&b.memory[0]), transferSize, r, after)
 }
 
 // atRest fails if anything is left of any operation.
-func (b *bench) atRest(t *testing.T) {
+func (b *transferBench) atRest(t *testing.T) {
 	t.Helper()
 	if p := &b.Peers[1]; p.Tokens != 0 || p.Bytes != 0 || p.Writes != 0 || p.Bare != 0 || b.Quiets.Pending != [3]int{} {
 		t.Errorf("%d tokens, %d bytes, %d writes, %d without a number, %v pending", p.Tokens, p.Bytes, p.Writes, p.Bare, b.Quiets.Pending)
@@ -135,13 +135,13 @@ var (
 
 // TestWriteAsksNothing posts a write and ends it: messages are not asked, but to go on at its end.
 func TestWriteAsksNothing(t *testing.T) {
-	b := open(ordered)
+	b := openTransfers(ordered)
 	var r call.Request
 	if st := b.put(&r, false); st != call.Pending || len(b.posted) != 1 {
 		t.Fatalf("%v, and %d are posted", st, len(b.posted))
 	}
 	op := &b.posted[0]
-	if op.Remote != 1<<32+100 || op.Key != 5 || op.Len != size || op.Notify || op.Fence {
+	if op.Remote != 1<<32+100 || op.Key != 5 || op.Len != transferSize || op.Notify || op.Fence {
 		t.Errorf("posted %+v", *op)
 	}
 	b.took(t)
@@ -169,7 +169,7 @@ func TestSignals(t *testing.T) {
 		{"held back", without, nil, []string{"own", "drive"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := open(c.caps)
+			b := openTransfers(c.caps)
 			if st := b.put(nil, true); st != call.Pending {
 				t.Fatal(st)
 			}
@@ -190,17 +190,17 @@ func TestRefusals(t *testing.T) {
 	broken := errors.New("broken")
 	for _, c := range []struct {
 		name string
-		set  func(*bench)
+		set  func(*transferBench)
 		want call.Status
 	}{
-		{"parked", func(b *bench) { b.Peers[1].Parked, b.parked = 1, true }, call.Again},
-		{"no credit for the signal", func(b *bench) { b.admits = call.Again }, call.Again},
-		{"no room", func(b *bench) { b.refuses = fabric.ErrAgain }, call.Again},
-		{"broken", func(b *bench) { b.refuses = broken }, call.Failed},
-		{"not asked", func(b *bench) { b.Epoch, b.Peers[1].Asked, b.flushing = 1, 1, call.Failed }, call.Failed},
+		{"parked", func(b *transferBench) { b.Peers[1].Parked, b.parked = 1, true }, call.Again},
+		{"no credit for the signal", func(b *transferBench) { b.admits = call.Again }, call.Again},
+		{"no room", func(b *transferBench) { b.refuses = fabric.ErrAgain }, call.Again},
+		{"broken", func(b *transferBench) { b.refuses = broken }, call.Failed},
+		{"not asked", func(b *transferBench) { b.Epoch, b.Peers[1].Asked, b.flushing = 1, 1, call.Failed }, call.Failed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := open(unordered)
+			b := openTransfers(unordered)
 			c.set(b)
 			if st := b.put(nil, true); st != c.want || len(b.posted)+len(b.queue)+len(b.sent) != 0 {
 				t.Errorf("%v, posted %v, queued %v, sent %v", st, b.posted, b.queue, b.sent)
@@ -217,25 +217,25 @@ func TestRefusals(t *testing.T) {
 func TestWaits(t *testing.T) {
 	for _, c := range []struct {
 		name       string
-		set, clear func(*bench)
+		set, clear func(*transferBench)
 		events     []string
 	}{
-		{"behind operations", func(b *bench) { b.Peers[1].Queued, b.behind = 1, true }, func(*bench) {}, []string{"queued"}},
+		{"behind operations", func(b *transferBench) { b.Peers[1].Queued, b.behind = 1, true }, func(*transferBench) {}, []string{"queued"}},
 		{
-			"behind messages", func(b *bench) { b.Epoch, b.Peers[1].Asked = 1, 1 },
-			func(b *bench) { b.Peers[1].Acked = 1 }, []string{"flush", "queued"},
+			"behind messages", func(b *transferBench) { b.Epoch, b.Peers[1].Asked = 1, 1 },
+			func(b *transferBench) { b.Peers[1].Acked = 1 }, []string{"flush", "queued"},
 		},
 		{
-			"flush without room", func(b *bench) { b.Epoch, b.Peers[1].Asked, b.flushing = 1, 1, call.Again },
-			func(b *bench) { b.Peers[1].Acked = 1 }, []string{"flush", "jam", "queued"},
+			"flush without room", func(b *transferBench) { b.Epoch, b.Peers[1].Asked, b.flushing = 1, 1, call.Again },
+			func(b *transferBench) { b.Peers[1].Acked = 1 }, []string{"flush", "jam", "queued"},
 		},
 		{
-			"bytes", func(b *bench) { b.Peers[1].Wrote = b.MostUnread },
-			func(b *bench) { b.Peers[1].WroteAcked = b.MostUnread }, []string{"flush", "queued"},
+			"bytes", func(b *transferBench) { b.Peers[1].Wrote = b.MostUnread },
+			func(b *transferBench) { b.Peers[1].WroteAcked = b.MostUnread }, []string{"flush", "queued"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := open(ordered)
+			b := openTransfers(ordered)
 			c.set(b)
 			if st := b.put(nil, false); st != call.Pending || len(b.queue) != 1 || len(b.posted) != 0 {
 				t.Fatalf("%v, posted %v, queued %v", st, b.posted, b.queue)
@@ -251,8 +251,8 @@ func TestWaits(t *testing.T) {
 }
 
 // TestWindow gives numbers up to the window, and lets further writes wait for an answer.
-func TestWindow(t *testing.T) {
-	b := open(unordered)
+func TestNumbersFillWindow(t *testing.T) {
+	b := openTransfers(unordered)
 	b.Numbers.Spares = false
 	if w := b.Numbers.Window(); w != 4 {
 		t.Fatalf("the window is %d", w)
@@ -278,7 +278,7 @@ func TestWindow(t *testing.T) {
 // TestBroke tells the target that a write will not come, and whether its signal is to be dropped.
 func TestBroke(t *testing.T) {
 	for _, signal := range []bool{false, true} {
-		b := open(unordered)
+		b := openTransfers(unordered)
 		b.put(nil, signal)
 		token, drop := b.posted[0].Token, uint8(0)
 		if signal {
@@ -315,7 +315,7 @@ func TestSequences(t *testing.T) {
 			t.Errorf("answer %d in state %d: %v, state %d", c.answer, c.before, good, p.Stream)
 		}
 	}
-	b := open(unordered)
+	b := openTransfers(unordered)
 	b.Peers[1].Reachable, b.Peers[1].Out.Space = true, b.Numbers.Space // as if no provider had named the writer
 	b.put(nil, false)
 	b.put(nil, false)
@@ -326,14 +326,14 @@ func TestSequences(t *testing.T) {
 
 // TestReads posts a read and ends it, for a request and for quiets.
 func TestReads(t *testing.T) {
-	b := open(ordered)
+	b := openTransfers(ordered)
 	var r call.Request
 	for _, r := range []*call.Request{&r, nil} {
-		if st := b.Transfers.Read(1, -8, unsafe.Pointer(&b.memory[0]), size, r); st != call.Pending {
+		if st := b.Transfers.Read(1, -8, unsafe.Pointer(&b.memory[0]), transferSize, r); st != call.Pending {
 			t.Fatal(st)
 		}
 		op := b.posted[len(b.posted)-1]
-		if op.Remote != 1<<32-8 || op.Key != 5 || op.Len != size {
+		if op.Remote != 1<<32-8 || op.Key != 5 || op.Len != transferSize {
 			t.Errorf("posted %+v", op)
 		}
 		b.Came(&b.Table.Records[op.Token])
@@ -344,7 +344,7 @@ func TestReads(t *testing.T) {
 		t.Errorf("request %+v", r)
 	}
 	b.refuses = fabric.ErrAgain
-	if st := b.Transfers.Read(1, 0, unsafe.Pointer(&b.memory[0]), size, nil); st != call.Again {
+	if st := b.Transfers.Read(1, 0, unsafe.Pointer(&b.memory[0]), transferSize, nil); st != call.Again {
 		t.Errorf("without room: %v", st)
 	}
 	b.atRest(t)

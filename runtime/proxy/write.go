@@ -1,4 +1,4 @@
-package rma
+package proxy
 
 import (
 	"unsafe"
@@ -18,11 +18,11 @@ func (x *Transfers) PutMax() uint64 {
 	if !ordered && !(x.Numbers.On && c.Source) && !c.DeliveryComplete {
 		return layout.MaxPayload
 	}
-	return min(c.MaxMessage, most)
+	return min(c.MaxMessage, mostTransfer)
 }
 
 // most bounds an operation so that its progress is visible.
-const most = 64 << 20
+const mostTransfer = 64 << 20
 
 // Write posts a one-sided write, and the message after it as soon as it may follow. If other
 // operations come first, both wait behind them.
