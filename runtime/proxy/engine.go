@@ -14,7 +14,6 @@ import (
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/ops"
-	"libshmem/runtime/proxy/report"
 	"libshmem/runtime/proxy/wake"
 )
 
@@ -53,7 +52,7 @@ type port struct {
 	farewells []farewell // that are not answered: see leave.go
 	leaving   bool
 
-	Report *report.Endpoint
+	Report *Report
 }
 
 const pollBatch = 32

@@ -13,7 +13,6 @@ import (
 	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/quiet"
-	"libshmem/runtime/proxy/report"
 )
 
 // C works on the State and the peers, too, under the same lock and in C's memory: it injects small
@@ -29,7 +28,7 @@ func (e *Engine) openFastPath(npes int) error {
 	const peerSize, number = unsafe.Sizeof(layout.Peer{}), unsafe.Sizeof(libshmem.PE(0))
 	lists := uintptr(npes+receives+e.ops.Net.More+1) / 2 * 2 * number // so that the part behind the lists is aligned
 	n := unsafe.Sizeof(layout.State{}) + uintptr(npes)*peerSize + lists + layout.ContextsOpen*unsafe.Sizeof(uintptr(0))
-	r, err := report.Open(forReports{e}, e.ops.Net.Provider, npes, n)
+	r, err := openReport(forReports{e}, e.ops.Net.Provider, npes, n)
 	if err != nil {
 		return fmt.Errorf("map the state of %d PEs: %w", npes, err)
 	}

@@ -9,7 +9,6 @@ import (
 	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/report"
 	"libshmem/runtime/proxy/wake"
 )
 
@@ -30,7 +29,7 @@ type Monitor struct {
 	state    *layout.State // of the first context
 	net      *endpoint.Endpoint
 	recorder *flight.Recorder
-	report   *report.Endpoint
+	report   *Report
 	gpu      monitorGPU // nil: no PE of this job has GPU memory
 }
 
@@ -56,7 +55,7 @@ func newMonitor(words wake.Words, engine monitorEngine) Monitor {
 }
 
 // Open is called when the state of the first context is mapped.
-func (m *Monitor) Open(state *layout.State, net *endpoint.Endpoint, r *flight.Recorder, to *report.Endpoint) {
+func (m *Monitor) Open(state *layout.State, net *endpoint.Endpoint, r *flight.Recorder, to *Report) {
 	m.state, m.net, m.recorder, m.report = state, net, r, to
 }
 

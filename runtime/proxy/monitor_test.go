@@ -10,7 +10,6 @@ import (
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/ops/opstest"
-	"libshmem/runtime/proxy/report"
 	"libshmem/runtime/proxy/wake"
 )
 
@@ -43,7 +42,7 @@ func (b *monitorBench) Looks() int   { return b.looks }
 func (b *monitorBench) Mark()        { b.marked++ }
 
 // page is what the report of a bench asks.
-type page struct{ report.Engine }
+type page struct{ reportEngine }
 
 func (page) Registered() (c mrcache.Counts)           { return c }
 func (page) EachContext(func([]layout.Peer))          {}
@@ -53,7 +52,7 @@ func openMonitor(t *testing.T) *monitorBench {
 	o, inner := opstest.New(t, 2, fabric.Caps{WaitFD: true})
 	b := &monitorBench{net: &monitorNetwork{Provider: inner}}
 	o.Net.Provider = b.net
-	to, err := report.Open(page{}, b.net, 2, 1<<12)
+	to, err := openReport(page{}, b.net, 2, 1<<12)
 	if err != nil {
 		t.Fatal(err)
 	}

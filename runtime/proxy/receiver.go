@@ -9,7 +9,6 @@ import (
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/proxy/quiet"
-	"libshmem/runtime/proxy/report"
 	flow "libshmem/runtime/sequence"
 )
 
@@ -28,7 +27,7 @@ type Receiver struct {
 	out     receiverSender
 	numbers *Numbers
 	GPU     receiverGPU // nil: no PE of this job has GPU memory
-	report  *report.Endpoint
+	report  *Report
 	shown   []layout.Peer // of the first context, whose counters other processes see
 	Early   *early.Messages
 
@@ -43,7 +42,7 @@ func newReceiver(o *ops.Operations, out receiverSender, numbers *Numbers) Receiv
 }
 
 // Open is called when the report is open. shown are the peers of the first context.
-func (r *Receiver) Open(to *report.Endpoint, shown []layout.Peer) { r.report, r.shown = to, shown }
+func (r *Receiver) Open(to *Report, shown []layout.Peer) { r.report, r.shown = to, shown }
 
 // OpenNumbers prepares for writes with numbers, of that many PEs if the provider does not name the
 // writer.

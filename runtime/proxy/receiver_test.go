@@ -13,7 +13,6 @@ import (
 	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/proxy/ops/opstest"
 	"libshmem/runtime/proxy/quiet"
-	"libshmem/runtime/proxy/report"
 )
 
 // bench is a receiver whose sender only notes what it is asked for.
@@ -54,7 +53,7 @@ func openReceiverOf(t *testing.T, npes int, caps fabric.Caps) *receiverBench {
 	b.numbers.Advertise(o.Net, npes)
 	b.numbers.Open(o.Net)
 	b.Receiver = newReceiver(o, b, &b.numbers)
-	to := new(report.Endpoint)
+	to := new(Report)
 	to.ReportTo(func(err error) { b.refused = append(b.refused, err.Error()) })
 	b.Open(to, o.Peers)
 	if b.numbers.On {

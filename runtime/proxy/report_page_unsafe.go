@@ -1,4 +1,4 @@
-package report
+package proxy
 
 import (
 	"structs"
@@ -17,7 +17,7 @@ import (
 // C and Go work on them in the page itself, so that showing them costs nothing. Then come the
 // engine's lists and the rings of the flight recorder. The proxy's thread updates the head some
 // times a second.
-type head struct {
+type pageHead struct {
 	_          structs.HostLayout
 	peerSize   uint32 // bytes of a layout.Peer in this build
 	npes       uint32
@@ -40,27 +40,27 @@ type shownNIC struct {
 }
 
 const (
-	shownNICs = 32
-	headSize  = unsafe.Sizeof(head{})
-	showEvery = 100 * time.Millisecond
+	shownNICs    = 32
+	pageHeadSize = unsafe.Sizeof(pageHead{})
+	showEvery    = 100 * time.Millisecond
 
 	// stateAt is the offset of the state in the page's memory, and fixed that of the peers in the
 	// page.
-	stateAt = statuspage.HeadSize + headSize
-	fixed   = headSize + unsafe.Sizeof(layout.State{})
+	stateAt = statuspage.HeadSize + pageHeadSize
+	fixed   = pageHeadSize + unsafe.Sizeof(layout.State{})
 )
 
-var _ [0]byte = [headSize % 64]byte{}
+var _ [0]byte = [pageHeadSize % 64]byte{}
 
 // Open makes the page of an endpoint in a job of npes PEs, with n bytes for the engine's state.
-func Open(engine Engine, prov fabric.Provider, npes int, n uintptr) (*Endpoint, error) {
+func openReport(engine reportEngine, prov fabric.Provider, npes int, n uintptr) (*Report, error) {
 	rings := flight.RingsAt(stateAt+n) - statuspage.HeadSize
 	page, err := statuspage.Create(statuspage.OfEndpoint, int(rings+flight.RingsSize(npes)))
 	if err != nil {
 		return nil, err
 	}
-	e := &Endpoint{engine: engine, prov: prov, caps: prov.Caps(), page: page, rings: rings}
-	e.head = (*head)(page.At())
+	e := &Report{engine: engine, prov: prov, caps: prov.Caps(), page: page, rings: rings}
+	e.head = (*pageHead)(page.At())
 	e.head.peerSize, e.head.npes = uint32(unsafe.Sizeof(layout.Peer{})), uint32(npes)
 	copy(e.head.provider[:len(e.head.provider)-1], e.caps.Provider)
 	copy(e.head.domain[:len(e.head.domain)-1], e.caps.Domain)
@@ -69,26 +69,26 @@ func Open(engine Engine, prov fabric.Provider, npes int, n uintptr) (*Endpoint, 
 
 // State returns the address of the engine's state, whose bytes are zero at first. A layout.State
 // comes first, then a layout.Peer for each PE. The engine divides the rest.
-func (e *Endpoint) State() unsafe.Pointer { return unsafe.Add(e.page.At(), headSize) }
+func (e *Report) State() unsafe.Pointer { return unsafe.Add(e.page.At(), pageHeadSize) }
 
 // Record makes the flight recorder of the first context. state.Peers is set.
-func (e *Endpoint) Record(state *layout.State, peers []layout.Peer) flight.Recorder {
+func (e *Report) Record(state *layout.State, peers []layout.Peer) flight.Recorder {
 	e.peers = peers
 	e.recorder = flight.Open(&e.head.flight, e.page.At(), e.rings, state, peers)
 	return e.recorder
 }
 
 // Bytes returns the bytes of the page.
-func (e *Endpoint) Bytes() []byte { return e.page.Bytes() }
+func (e *Report) Bytes() []byte { return e.page.Bytes() }
 
 // Close unmaps the page, and the state with it.
-func (e *Endpoint) Close() error {
+func (e *Report) Close() error {
 	e.peers, e.recorder, e.head = nil, flight.Recorder{}, nil
 	return e.page.Close()
 }
 
 // Publish updates the head of the page, unless that was done less than showEvery ago.
-func (e *Endpoint) Publish(now time.Time) {
+func (e *Report) Publish(now time.Time) {
 	if now.Sub(e.shownAt) < showEvery {
 		return
 	}
@@ -112,7 +112,7 @@ func (e *Endpoint) Publish(now time.Time) {
 }
 
 // Show returns the state of the endpoint as other processes see it now.
-func (e *Endpoint) Show() *Shown {
+func (e *Report) Show() *EndpointPage {
 	e.shownAt = time.Time{}
 	e.Publish(time.Now())
 	s, err := lookAt(e.page.Bytes())
@@ -123,11 +123,11 @@ func (e *Endpoint) Show() *Shown {
 }
 
 // Stalled returns the time in which the proxy could not go on because the provider had no room.
-func (e *Endpoint) Stalled() time.Duration { return time.Duration(e.head.stalled) }
+func (e *Report) Stalled() time.Duration { return time.Duration(e.head.stalled) }
 
 // Stalls notes whether something waits for room now. If something did at the last call, too, it
 // adds the time in between to Stalled.
-func (e *Endpoint) Stalls(now time.Time, stuck bool) {
+func (e *Report) Stalls(now time.Time, stuck bool) {
 	if stuck && e.wasStuck {
 		e.head.stalled += uint64(now.Sub(e.stuckAt))
 	}
@@ -136,7 +136,7 @@ func (e *Endpoint) Stalls(now time.Time, stuck bool) {
 
 // Overslept returns the number of waits that ended at their limit although the network had a
 // completion.
-func (e *Endpoint) Overslept() uint64 { return e.head.overslept }
+func (e *Report) Overslept() uint64 { return e.head.overslept }
 
 // Oversleep counts such a wait.
-func (e *Endpoint) Oversleep() { e.head.overslept++ }
+func (e *Report) Oversleep() { e.head.overslept++ }

@@ -1,4 +1,4 @@
-package report
+package proxy
 
 import (
 	"encoding/binary"
@@ -19,7 +19,7 @@ import (
 // TestShow: the page of an endpoint shows its state. If NICs have no counts, the one NIC has those
 // of the PEs.
 func TestShow(t *testing.T) {
-	r := newRig(t, 3)
+	r := newReportRig(t, 3)
 	p := &r.first()[2]
 	p.Tokens, p.Bytes, p.Asked, p.Acked, p.Parked, p.Early, p.Flushing = 3, 4000, 9, 2, 1, 5, true
 	p.Count[layout.Writes], p.Count[layout.WriteBytes], p.Count[layout.Puts], p.Count[layout.MessageBytes] = 2, 8000, 7, 600
@@ -32,7 +32,7 @@ func TestShow(t *testing.T) {
 	count := [layout.Counted]uint64{
 		layout.MessageBytes: 600, layout.Puts: 7, layout.Writes: 2, layout.WriteBytes: 8000, layout.MostUnderWay: 3, layout.MostUnanswered: 7,
 	}
-	if want := (Peer{Count: count, UnderWay: 3, Bytes: 4000, Unanswered: 7, Parked: 1, Early: 5, Flushing: true}); len(s.Peers) != 3 || s.Peers[2] != want {
+	if want := (EndpointPeer{Count: count, UnderWay: 3, Bytes: 4000, Unanswered: 7, Parked: 1, Early: 5, Flushing: true}); len(s.Peers) != 3 || s.Peers[2] != want {
 		t.Errorf("peers %+v, want the last as %+v", s.Peers, want)
 	}
 	if want := (fabric.RailCount{NIC: "card0", Ops: 10, Out: 8600, In: 50}); !slices.Equal(s.NICs, []fabric.RailCount{want}) || !slices.Equal(r.NICs(), s.NICs) {
@@ -54,7 +54,7 @@ func TestRails(t *testing.T) {
 		for i := range n {
 			net.nics = append(net.nics, fabric.RailCount{NIC: fmt.Sprintf("card%d", i), Ops: uint64(i), Out: 10, In: 20, Lost: 30})
 		}
-		e := open(t, new(engine), net, 1)
+		e := openReportRig(t, new(reportedEngine), net, 1)
 		if got, want := e.Show().NICs, net.nics[:min(n, shownNICs)]; !slices.Equal(got, want) || !slices.Equal(e.NICs(), net.nics) {
 			t.Errorf("of %d NICs others see %+v, and this process %+v", n, got, e.NICs())
 		}
@@ -63,7 +63,7 @@ func TestRails(t *testing.T) {
 
 // TestPublish: the page is updated some times a second, and not at each call.
 func TestPublish(t *testing.T) {
-	r := newRig(t, 2)
+	r := newReportRig(t, 2)
 	now := time.Now()
 	for i, c := range []struct {
 		after time.Duration
@@ -80,7 +80,7 @@ func TestPublish(t *testing.T) {
 // TestStallTime sets the clock: the time counts from the look that found no room to the last look
 // that found none.
 func TestStallTime(t *testing.T) {
-	e, now := newRig(t, 2), time.Now()
+	e, now := newReportRig(t, 2), time.Now()
 	for i, look := range []struct {
 		after time.Duration
 		stuck bool
@@ -105,8 +105,8 @@ func TestStallTime(t *testing.T) {
 
 // TestCounts: the counters of all contexts are added, a maximum is the largest, and merged
 // operations are not counted as messages.
-func TestCounts(t *testing.T) {
-	r := newRig(t, 3)
+func TestReportCounts(t *testing.T) {
+	r := newReportRig(t, 3)
 	for i, peers := range r.engine.streams {
 		p := &peers[1]
 		p.Count[layout.Puts], p.Count[layout.Control], p.Count[layout.Merged], p.Count[layout.MostUnderWay] = 10, 1, 4, uint64(3+i)
@@ -128,7 +128,7 @@ func TestCounts(t *testing.T) {
 // TestStanding: a PE is remarkable while it owes an answer or operations are under way in any
 // context, and otherwise only when a caller asks for it.
 func TestStanding(t *testing.T) {
-	r := newRig(t, 3)
+	r := newReportRig(t, 3)
 	p := &r.first()[1]
 	p.Sent, p.Received, p.Asked, p.Acked = 8, 6, 5, 4
 	at := make([]byte, 16)
@@ -192,7 +192,7 @@ func TestSocket(t *testing.T) {
 	six[23] = 1
 	four := slices.Clone(six[:16])
 	binary.NativeEndian.PutUint16(four, 2)
-	r := newRig(t, 1)
+	r := newReportRig(t, 1)
 	for want, a := range map[string][]byte{"[::1]:80": six, "0.0.0.0:80": four, "": six[:16], "invalid AddrPort": nil} {
 		r.engine.addresses = map[libshmem.PE][]byte{0: a}
 		if at, ok := r.Socket(0); ok != strings.Contains(want, ":80") || ok && at.String() != want {
@@ -204,7 +204,7 @@ func TestSocket(t *testing.T) {
 // TestRefuse: the first dropped message is reported, and then each time that their number has
 // doubled. Messages that the network dropped count, too.
 func TestRefuse(t *testing.T) {
-	r := newRig(t, 1)
+	r := newReportRig(t, 1)
 	r.Refuse("message of %d bytes", 1) // there is no function for reports yet
 	var said []string
 	r.ReportTo(func(err error) { said = append(said, err.Error()) })
@@ -233,7 +233,7 @@ func TestRefuse(t *testing.T) {
 // TestDoing: without a function that says what the program does, Doing returns nothing, and answers
 // are dropped.
 func TestDoing(t *testing.T) {
-	r := newRig(t, 2)
+	r := newReportRig(t, 2)
 	if s := r.Doing(); s != "" {
 		t.Error(s)
 	}

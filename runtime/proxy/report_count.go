@@ -1,4 +1,4 @@
-package report
+package proxy
 
 import (
 	"libshmem"
@@ -7,7 +7,7 @@ import (
 )
 
 // Count returns the counters of all PEs together: sums, and for a maximum the largest.
-func (e *Endpoint) Count() (all [layout.Counted]uint64) {
+func (e *Report) Count() (all [layout.Counted]uint64) {
 	e.engine.EachContext(func(peers []layout.Peer) {
 		for i := range peers {
 			c := peers[i].Counts()
@@ -18,7 +18,7 @@ func (e *Endpoint) Count() (all [layout.Counted]uint64) {
 }
 
 // CountOf returns the counters of one PE.
-func (e *Endpoint) CountOf(pe libshmem.PE) (all [layout.Counted]uint64) {
+func (e *Report) CountOf(pe libshmem.PE) (all [layout.Counted]uint64) {
 	e.engine.EachContext(func(peers []layout.Peer) {
 		c := peers[pe].Counts()
 		layout.AddCounts(&all, &c)
@@ -27,7 +27,7 @@ func (e *Endpoint) CountOf(pe libshmem.PE) (all [layout.Counted]uint64) {
 }
 
 // Messages returns the number of messages that were sent.
-func (e *Endpoint) Messages() (n uint64) {
+func (e *Report) Messages() (n uint64) {
 	c := e.Count()
 	for i := layout.Atomics; i <= layout.Control; i++ {
 		n += c[i]
@@ -37,7 +37,7 @@ func (e *Endpoint) Messages() (n uint64) {
 
 // NICs returns the traffic of each NIC. A provider with one NIC counts nothing itself: its traffic
 // is the sum of the PEs' counters.
-func (e *Endpoint) NICs() []fabric.RailCount {
+func (e *Report) NICs() []fabric.RailCount {
 	if p, ok := e.prov.(fabric.Rails); ok {
 		return p.Rails()
 	}

@@ -1,4 +1,4 @@
-package report
+package proxy
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 
 // Probe asks a PE for a sign of life, for PeerStatus. The PE's proxy answers, whatever its program
 // does.
-func (e *Endpoint) Probe(pe libshmem.PE) {
+func (e *Report) Probe(pe libshmem.PE) {
 	if !e.engine.AskProgress(pe) {
 		if e.full == nil {
 			e.full = map[libshmem.PE]uint32{}
@@ -30,22 +30,22 @@ func (e *Endpoint) Probe(pe libshmem.PE) {
 }
 
 // Socket returns the address of a PE if its fabric address is that of an IP socket.
-func (e *Endpoint) Socket(pe libshmem.PE) (at netip.AddrPort, ok bool) {
+func (e *Report) Socket(pe libshmem.PE) (at netip.AddrPort, ok bool) {
 	return socketOf(e.engine.Address(pe))
 }
 
 // AddressText returns the fabric address of a PE for people.
-func (e *Endpoint) AddressText(pe libshmem.PE) string { return addressText(e.engine.Address(pe)) }
+func (e *Report) AddressText(pe libshmem.PE) string { return addressText(e.engine.Address(pe)) }
 
 // NameProvider sets the name that reports give the provider. It is called before a loop runs.
-func (e *Endpoint) NameProvider(name string) { e.named = name }
+func (e *Report) NameProvider(name string) { e.named = name }
 
 // answerTime is the longest time to an answer that PeerStatus leaves out.
 const answerTime = 40 * time.Millisecond
 
 // unanswered returns how long a PE has not answered the last Probe; false: it has, or there was no
 // room for the question.
-func (e *Endpoint) unanswered(pe libshmem.PE) (time.Duration, bool) {
+func (e *Report) unanswered(pe libshmem.PE) (time.Duration, bool) {
 	since, ok := e.probed[pe]
 	d := time.Since(since)
 	return d, ok && e.peers[pe].Flushing && d > answerTime
@@ -53,7 +53,7 @@ func (e *Endpoint) unanswered(pe libshmem.PE) (time.Duration, bool) {
 
 // noRoom reports whether the last Probe of a PE found no room, no message has left since, and there
 // is still no room. Most providers have none for the first message to a PE, and connect meanwhile.
-func (e *Endpoint) noRoom(pe libshmem.PE) bool {
+func (e *Report) noRoom(pe libshmem.PE) bool {
 	if sent, tried := e.full[pe]; !tried || sent != e.peers[pe].Sent {
 		return false
 	}
@@ -63,14 +63,14 @@ func (e *Endpoint) noRoom(pe libshmem.PE) bool {
 }
 
 // Silent reports whether the last Probe of a PE has no answer, or found no room.
-func (e *Endpoint) Silent(pe libshmem.PE) bool {
+func (e *Report) Silent(pe libshmem.PE) bool {
 	_, waits := e.unanswered(pe)
 	return waits || e.noRoom(pe)
 }
 
 // PeerStatus describes the state of the engine's work with a PE, as the end of a sentence. It is ""
 // if nothing is remarkable and the caller did not ask about this PE.
-func (e *Endpoint) PeerStatus(pe libshmem.PE, asked bool) string {
+func (e *Report) PeerStatus(pe libshmem.PE, asked bool) string {
 	p := &e.peers[pe]
 	var what []string
 	if d, waits := e.unanswered(pe); waits {

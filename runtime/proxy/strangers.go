@@ -1,4 +1,4 @@
-package report
+package proxy
 
 import (
 	"fmt"
@@ -13,20 +13,20 @@ import (
 // ReportTo sets the function that takes reports of dropped messages: of the first one, and then
 // each time that their number has doubled. f is called with the lock held, and must not call the
 // engine.
-func (e *Endpoint) ReportTo(f func(error)) { e.tell = f }
+func (e *Report) ReportTo(f func(error)) { e.tell = f }
 
 // Tell reports an error that ends nothing.
-func (e *Endpoint) Tell(err error) {
+func (e *Report) Tell(err error) {
 	if e.tell != nil {
 		e.tell(err)
 	}
 }
 
 // Refused returns the number of messages and completions that were dropped.
-func (e *Endpoint) Refused() uint64 { return e.strange + e.prov.Strangers() }
+func (e *Report) Refused() uint64 { return e.strange + e.prov.Strangers() }
 
 // Refuse counts a message that the engine drops, which format describes.
-func (e *Endpoint) Refuse(format string, args ...any) {
+func (e *Report) Refuse(format string, args ...any) {
 	e.strange++
 	if n := e.strange; e.tell != nil && bits.OnesCount64(n) == 1 {
 		e.tell(fmt.Errorf("receive: dropped a "+format+", %d dropped so far (keep strangers off the network of %s)",
@@ -37,7 +37,7 @@ func (e *Endpoint) Refuse(format string, args ...any) {
 // TellDropped reports completions that the provider has dropped, as often as Refuse reports
 // messages. Publish calls it, and whoever is about to close the provider: a job may end before the
 // next Publish is due.
-func (e *Endpoint) TellDropped() {
+func (e *Report) TellDropped() {
 	n := e.prov.Strangers()
 	if n < max(1, 2*e.told) {
 		return

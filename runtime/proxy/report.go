@@ -1,4 +1,4 @@
-package report
+package proxy
 
 import (
 	"time"
@@ -12,8 +12,18 @@ import (
 	"libshmem/runtime/statuspage"
 )
 
+// A report describes an endpoint of the network. Other processes read its page: counters, NICs,
+// registrations, work that a GPU has not carried out, and the events of the flight recorder. People
+// read sentences about its work with a PE, and about messages that it has dropped.
+//
+// The report owns the page: its head, and the places of the engine's state and of the recorder's
+// rings. It does not own the contents of the state, nor the choice of events to note.
+//
+// The engine's lock is held in each method of Report. A reader of the page is another process without
+// a lock: it may see words of different moments, each word whole.
+
 // Engine is an engine as its endpoint asks it. Its lock is held in each call.
-type Engine interface {
+type reportEngine interface {
 	// EachContext calls f with the peers of each context.
 	EachContext(f func(peers []layout.Peer))
 	// Registered returns the counts of registrations of callers' memory.
@@ -29,12 +39,12 @@ type Engine interface {
 
 // Endpoint describes one end of the network: to other processes by its page, and to people by
 // sentences. The engine's lock is held in each method.
-type Endpoint struct {
-	engine   Engine
+type Report struct {
+	engine   reportEngine
 	prov     fabric.Provider
 	caps     fabric.Caps
 	page     *statuspage.Page
-	head     *head           // the beginning of the page
+	head     *pageHead       // the beginning of the page
 	rings    uintptr         // offset of the recorder's rings in the page
 	peers    []layout.Peer   // of the first context
 	recorder flight.Recorder // of the first context
@@ -57,12 +67,12 @@ type Endpoint struct {
 // OnAsked sets the functions of questions between PEs. When another PE asks, says returns what this
 // PE's program does, as the end of a sentence. When a PE answers, hears takes its answer. Both are
 // called with the lock held, and take no lock of an engine. OnAsked is called before Connect.
-func (e *Endpoint) OnAsked(says func() string, hears func(pe libshmem.PE, doing string)) {
+func (e *Report) OnAsked(says func() string, hears func(pe libshmem.PE, doing string)) {
 	e.says, e.hears = says, hears
 }
 
 // Doing returns what this PE's program does; "": not known.
-func (e *Endpoint) Doing() string {
+func (e *Report) Doing() string {
 	if e.says == nil {
 		return ""
 	}
@@ -70,21 +80,21 @@ func (e *Endpoint) Doing() string {
 }
 
 // HearDoing takes the answer of a PE.
-func (e *Endpoint) HearDoing(pe libshmem.PE, doing string) {
+func (e *Report) HearDoing(pe libshmem.PE, doing string) {
 	if e.hears != nil {
 		e.hears(pe, doing)
 	}
 }
 
 // Events lists the last events with a PE and the proxy thread's events of that time, oldest first.
-func (e *Endpoint) Events(pe libshmem.PE) []flight.Recorded { return e.recorder.Events(pe) }
+func (e *Report) Events(pe libshmem.PE) []flight.Recorded { return e.recorder.Events(pe) }
 
 // Latest returns at most n PEs, whose events a report shows: first PEs with something under way,
 // then the others, both by the time of their last events, the latest first.
-func (e *Endpoint) Latest(n int) []libshmem.PE { return e.recorder.Latest(n, e.busyWith) }
+func (e *Report) Latest(n int) []libshmem.PE { return e.recorder.Latest(n, e.busyWith) }
 
 // busyWith reports whether something is under way with a PE.
-func (e *Endpoint) busyWith(pe libshmem.PE) (busy bool) {
+func (e *Report) busyWith(pe libshmem.PE) (busy bool) {
 	e.engine.EachContext(func(peers []layout.Peer) {
 		p := &peers[pe]
 		busy = busy || p.Tokens > 0 || p.Parked > 0 || p.Early > 0 || p.Queued > 0 || p.Flushing

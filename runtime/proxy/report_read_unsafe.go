@@ -1,4 +1,4 @@
-package report
+package proxy
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ import (
 )
 
 // Shown is the state of an endpoint of another process.
-type Shown struct {
+type EndpointPage struct {
 	Provider, Domain string
 	NICs             []fabric.RailCount
 	Registered       mrcache.Counts
@@ -24,13 +24,13 @@ type Shown struct {
 	Overslept        uint64
 	Strangers        uint64
 	Undone           []backlog.Work
-	Peers            []Peer
+	Peers            []EndpointPeer
 
 	flight flight.Page
 }
 
 // Peer is the state of that endpoint for one PE.
-type Peer struct {
+type EndpointPeer struct {
 	Count      [layout.Counted]uint64
 	UnderWay   uint32 // operations that hold a token
 	Bytes      uint64 // of one-sided operations under way
@@ -43,15 +43,15 @@ type Peer struct {
 }
 
 // Events lists the last events with a PE, as Endpoint.Events does.
-func (s *Shown) Events(pe libshmem.PE) ([]flight.Recorded, error) {
+func (s *EndpointPage) Events(pe libshmem.PE) ([]flight.Recorded, error) {
 	return s.flight.Events(pe, s.Peers[pe].ring)
 }
 
 // LookAt reads the page of an endpoint. It leaves the rings of the flight recorder to later calls
 // of Events.
-func LookAt(page io.ReaderAt) (*Shown, error) {
-	var s head
-	if err := readPage(page, unsafe.Slice((*byte)(unsafe.Pointer(&s)), headSize)); err != nil {
+func ReadEndpointPage(page io.ReaderAt) (*EndpointPage, error) {
+	var s pageHead
+	if err := readPage(page, unsafe.Slice((*byte)(unsafe.Pointer(&s)), pageHeadSize)); err != nil {
 		return nil, err
 	}
 	if s.peerSize != uint32(unsafe.Sizeof(layout.Peer{})) {
@@ -76,15 +76,15 @@ func readPage(page io.ReaderAt, b []byte) error {
 	return nil
 }
 
-func lookAt(page []byte) (*Shown, error) {
+func lookAt(page []byte) (*EndpointPage, error) {
 	if uintptr(len(page)) < fixed {
 		return nil, fmt.Errorf("an endpoint's page has %d bytes", len(page))
 	}
-	s := (*head)(unsafe.Pointer(&page[0]))
+	s := (*pageHead)(unsafe.Pointer(&page[0]))
 	if s.peerSize != uint32(unsafe.Sizeof(layout.Peer{})) || (uintptr(len(page))-fixed)/unsafe.Sizeof(layout.Peer{}) < uintptr(s.npes) {
 		return nil, &statuspage.VersionError{Version: "the same, of another build"}
 	}
-	view := &Shown{
+	view := &EndpointPage{
 		Provider: statuspage.Text(s.provider[:]), Domain: statuspage.Text(s.domain[:]), Registered: s.registered, Stalled: time.Duration(s.stalled), Overslept: s.overslept, Strangers: s.strangers,
 	}
 	for i := range s.undone {
@@ -97,7 +97,7 @@ func lookAt(page []byte) (*Shown, error) {
 		p := (*layout.Peer)(unsafe.Pointer(&page[fixed+uintptr(i)*unsafe.Sizeof(layout.Peer{})]))
 		c := p.Counts()
 		layout.AddCounts(&all, &c)
-		view.Peers = append(view.Peers, Peer{
+		view.Peers = append(view.Peers, EndpointPeer{
 			Count: c, UnderWay: p.Tokens, Bytes: p.Bytes, Unanswered: p.Asked - p.Acked, Parked: p.Parked, Early: p.Early, Flushing: p.Flushing, ring: p.Ring, recorded: p.Recorded,
 		})
 	}

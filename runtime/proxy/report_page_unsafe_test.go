@@ -1,4 +1,4 @@
-package report
+package proxy
 
 import (
 	"testing"
@@ -13,7 +13,7 @@ import (
 )
 
 // engine is an engine with a state set by the test. It does nothing.
-type engine struct {
+type reportedEngine struct {
 	streams    [][]layout.Peer
 	registered mrcache.Counts
 	work       [backlog.Streams]backlog.Shown
@@ -22,41 +22,41 @@ type engine struct {
 	addresses  map[libshmem.PE][]byte
 }
 
-func (e *engine) EachContext(f func(peers []layout.Peer)) {
+func (e *reportedEngine) EachContext(f func(peers []layout.Peer)) {
 	for _, s := range e.streams {
 		f(s)
 	}
 }
-func (e *engine) Registered() mrcache.Counts                  { return e.registered }
-func (e *engine) ShowWork(to *[backlog.Streams]backlog.Shown) { *to = e.work }
-func (e *engine) Address(pe libshmem.PE) []byte               { return e.addresses[pe] }
-func (e *engine) AskProgress(pe libshmem.PE) bool {
+func (e *reportedEngine) Registered() mrcache.Counts                  { return e.registered }
+func (e *reportedEngine) ShowWork(to *[backlog.Streams]backlog.Shown) { *to = e.work }
+func (e *reportedEngine) Address(pe libshmem.PE) []byte               { return e.addresses[pe] }
+func (e *reportedEngine) AskProgress(pe libshmem.PE) bool {
 	e.asked = append(e.asked, pe)
 	return !e.mute
 }
 
 // network has one NIC, and nothing but a name.
-type network struct {
+type reportNetwork struct {
 	fabric.Provider
 	strangers uint64
 }
 
-func (n *network) Caps() fabric.Caps { return fabric.Caps{Provider: "none", Domain: "card0"} }
-func (n *network) Strangers() uint64 { return n.strangers }
+func (n *reportNetwork) Caps() fabric.Caps { return fabric.Caps{Provider: "none", Domain: "card0"} }
+func (n *reportNetwork) Strangers() uint64 { return n.strangers }
 
 // rails is a network that counts for each NIC.
 type rails struct {
-	network
+	reportNetwork
 	nics []fabric.RailCount
 }
 
 func (r *rails) Rails() []fabric.RailCount { return r.nics }
 
 // rig is an endpoint whose engine has the first context in the page, and one more context.
-type rig struct {
-	*Endpoint
-	engine  engine
-	net     network
+type reportRig struct {
+	*Report
+	engine  reportedEngine
+	net     reportNetwork
 	record  flight.Recorder
 	context []layout.Peer
 }
@@ -64,9 +64,9 @@ type rig struct {
 // peersAt returns where the peers begin behind the state.
 const peersAt = unsafe.Sizeof(layout.State{})
 
-func newRig(t *testing.T, npes int) *rig {
-	r := &rig{context: make([]layout.Peer, npes)}
-	r.Endpoint = open(t, &r.engine, &r.net, npes)
+func newReportRig(t *testing.T, npes int) *reportRig {
+	r := &reportRig{context: make([]layout.Peer, npes)}
+	r.Report = openReportRig(t, &r.engine, &r.net, npes)
 	state := (*layout.State)(r.State())
 	state.Peers = unsafe.Add(r.State(), peersAt)
 	peers := unsafe.Slice((*layout.Peer)(state.Peers), npes)
@@ -75,9 +75,9 @@ func newRig(t *testing.T, npes int) *rig {
 	return r
 }
 
-func open(t *testing.T, engine Engine, net fabric.Provider, npes int) *Endpoint {
+func openReportRig(t *testing.T, engine reportEngine, net fabric.Provider, npes int) *Report {
 	t.Helper()
-	e, err := Open(engine, net, npes, peersAt+uintptr(npes)*unsafe.Sizeof(layout.Peer{}))
+	e, err := openReport(engine, net, npes, peersAt+uintptr(npes)*unsafe.Sizeof(layout.Peer{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,4 +90,4 @@ func open(t *testing.T, engine Engine, net fabric.Provider, npes int) *Endpoint 
 }
 
 // first returns the peers of the first context.
-func (r *rig) first() []layout.Peer { return r.engine.streams[0] }
+func (r *reportRig) first() []layout.Peer { return r.engine.streams[0] }

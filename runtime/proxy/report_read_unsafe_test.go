@@ -1,4 +1,4 @@
-package report
+package proxy
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ func texts(all []flight.Recorded) (texts []string) {
 }
 
 // pageOf reads the page of an endpoint as another process does.
-func (e *Endpoint) pageOf(hook func(at int64)) io.ReaderAt { return &pageReader{e.page, hook} }
+func (e *Report) pageOf(hook func(at int64)) io.ReaderAt { return &pageReader{e.page, hook} }
 
 type pageReader struct {
 	*statuspage.Page
@@ -41,11 +41,11 @@ func (r *pageReader) ReadAt(b []byte, at int64) (int, error) {
 
 // TestEventsOfOthers reads the events as another process does, also while they are written.
 func TestEventsOfOthers(t *testing.T) {
-	a := newRig(t, 2)
+	a := newReportRig(t, 2)
 	sent := func() { a.record.NoteMessage(1, layout.EventSent, layout.KindStore, layout.HeaderSize, 1) }
 	read := func(hook func(at int64)) []string {
 		t.Helper()
-		s, err := LookAt(a.pageOf(hook))
+		s, err := ReadEndpointPage(a.pageOf(hook))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,12 +89,12 @@ func TestEventsOfOthers(t *testing.T) {
 		t.Errorf("%d events are read while one is overwritten", len(got))
 	}
 	*oldest = was
-	if _, err := LookAt(bytes.NewReader(nil)); !errors.Is(err, io.EOF) {
+	if _, err := ReadEndpointPage(bytes.NewReader(nil)); !errors.Is(err, io.EOF) {
 		t.Errorf("a page without bytes: %v", err)
 	}
 	a.head.peerSize++
 	var version *statuspage.VersionError
-	if _, err := LookAt(a.pageOf(nil)); !errors.As(err, &version) {
+	if _, err := ReadEndpointPage(a.pageOf(nil)); !errors.As(err, &version) {
 		t.Errorf("the page of another build: %v", err)
 	}
 	a.head.peerSize--
@@ -102,7 +102,7 @@ func TestEventsOfOthers(t *testing.T) {
 
 // TestLatestEvents: PEs with operations under way in any context come first.
 func TestLatestEvents(t *testing.T) {
-	r := newRig(t, 5)
+	r := newReportRig(t, 5)
 	for _, pe := range []libshmem.PE{1, 2, 3} {
 		r.record.Note(pe, layout.EventDone, 1, 0)
 	}
