@@ -9,7 +9,6 @@ import (
 	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/ops/opstest"
 	"libshmem/runtime/proxy/wake"
 )
 
@@ -49,7 +48,7 @@ func (page) EachContext(func([]layout.Peer))          {}
 func (page) ShowWork(*[backlog.Streams]backlog.Shown) {}
 
 func openMonitor(t *testing.T) *monitorBench {
-	o, inner := opstest.New(t, 2, fabric.Caps{WaitFD: true})
+	o, inner := newOperations(t, 2, fabric.Caps{WaitFD: true})
 	b := &monitorBench{net: &monitorNetwork{Provider: inner}}
 	o.Net.Provider = b.net
 	to, err := openReport(page{}, b.net, 2, 1<<12)

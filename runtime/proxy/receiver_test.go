@@ -11,14 +11,13 @@ import (
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/ops"
-	"libshmem/runtime/proxy/ops/opstest"
 	"libshmem/runtime/proxy/quiet"
 )
 
 // bench is a receiver whose sender only notes what it is asked for.
 type receiverBench struct {
 	Receiver
-	net     *opstest.Network
+	net     *notingNetwork
 	numbers Numbers
 	sent    []layout.Header
 	driven  []libshmem.PE
@@ -47,7 +46,7 @@ func (b *receiverBench) Flushed(h *layout.Header) bool {
 func openReceiver(t *testing.T, caps fabric.Caps) *receiverBench { return openReceiverOf(t, 4, caps) }
 
 func openReceiverOf(t *testing.T, npes int, caps fabric.Caps) *receiverBench {
-	o, net := opstest.New(t, npes, caps)
+	o, net := newOperations(t, npes, caps)
 	o.Quiets = quiet.New(nil, o.State, o.Peers, make([]libshmem.PE, npes))
 	b := &receiverBench{net: net}
 	b.numbers.Advertise(o.Net, npes)

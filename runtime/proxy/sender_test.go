@@ -11,14 +11,13 @@ import (
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/ops"
-	"libshmem/runtime/proxy/ops/opstest"
 	"libshmem/runtime/proxy/quiet"
 )
 
 // bench is a sender with an engine and writes that only note what they are asked for.
 type senderBench struct {
 	Sender
-	net     *opstest.Network
+	net     *notingNetwork
 	bursts  Bursts
 	stuck   int
 	gone    []libshmem.PE
@@ -58,7 +57,7 @@ var (
 )
 
 func openSender(t *testing.T, caps fabric.Caps) *senderBench {
-	o, net := opstest.New(t, 3, caps)
+	o, net := newOperations(t, 3, caps)
 	b := &senderBench{net: net, may: call.Done}
 	o.Quiets = quiet.New(asker{b}, o.State, o.Peers, make([]libshmem.PE, 3))
 	b.bursts.First = o.State
@@ -122,7 +121,7 @@ func TestCredit(t *testing.T) {
 			flushes++
 		}
 	}
-	if p := &b.Peers[1]; n != opstest.Units || flushes != 1 || p.Count[layout.NoCredit] != 1 {
+	if p := &b.Peers[1]; n != unitsEach || flushes != 1 || p.Count[layout.NoCredit] != 1 {
 		t.Errorf("%d messages, %d flushes, %d refusals", n, flushes, p.Count[layout.NoCredit])
 	}
 	if b.Peers[2].Asked != 0 || !b.Room(2, &b.Peers[2], 0) {

@@ -148,8 +148,6 @@ runtime/proxy/quiet: fabric runtime/proxy/call runtime/proxy/layout
     # which operations a quiet waits for; how a PE is asked is handed to it
 runtime/proxy/ops: fabric runtime/proxy/call runtime/proxy/credit runtime/proxy/endpoint runtime/proxy/flight runtime/proxy/layout runtime/proxy/local runtime/proxy/quiet
     # records of operations: what one does is known to the engine alone
-runtime/proxy/ops/opstest: fabric runtime/proxy/credit runtime/proxy/endpoint runtime/proxy/flight runtime/proxy/layout runtime/proxy/mem runtime/proxy/ops
-    # operations over a network that carries nothing, for tests of the packages that share them
 runtime/proxy/endpoint: fabric runtime/mrcache runtime/proxy/call runtime/proxy/layout runtime/proxy/local runtime/proxy/mem
     # buffers, routes and losses of a provider that is handed to it: the meaning of a
     # message is the engine's concern

@@ -1,6 +1,4 @@
-// Package opstest has the operations of a context over a simulated network, for tests of the
-// packages that share them. The network carries nothing: it notes what it is given.
-package opstest
+package proxy
 
 import (
 	"slices"
@@ -17,7 +15,7 @@ import (
 )
 
 // Network is the provider of the operations. It returns Refuses from each call that posts.
-type Network struct {
+type notingNetwork struct {
 	fabric.Provider
 	Refuses error
 	Sent    [][]byte     // messages, in order
@@ -29,24 +27,24 @@ type Network struct {
 }
 
 // Caps returns what New was given.
-func (n *Network) Caps() fabric.Caps { return n.caps }
+func (n *notingNetwork) Caps() fabric.Caps { return n.caps }
 
 // Register returns an empty region.
-func (n *Network) Register(unsafe.Pointer, uint64) (fabric.Region, error) {
+func (n *notingNetwork) Register(unsafe.Pointer, uint64) (fabric.Region, error) {
 	return fabric.Region{}, nil
 }
 
 // Unregister does nothing.
-func (n *Network) Unregister(fabric.Region) error { return nil }
+func (n *notingNetwork) Unregister(fabric.Region) error { return nil }
 
 // Connect does nothing.
-func (n *Network) Connect([][]byte) error { return nil }
+func (n *notingNetwork) Connect([][]byte) error { return nil }
 
 // Recv takes any buffer.
-func (n *Network) Recv(unsafe.Pointer, int, uintptr, fabric.Token) error { return nil }
+func (n *notingNetwork) Recv(unsafe.Pointer, int, uintptr, fabric.Token) error { return nil }
 
 // Send notes a copy of a message.
-func (n *Network) Send(op *fabric.Send) error {
+func (n *notingNetwork) Send(op *fabric.Send) error {
 	if n.Refuses == nil {
 		n.Sent = append(n.Sent, slices.Clone(unsafe.Slice((*byte)(op.Buf), op.Len)))
 	}
@@ -54,12 +52,12 @@ func (n *Network) Send(op *fabric.Send) error {
 }
 
 // Write notes an operation.
-func (n *Network) Write(op *fabric.RMA) error { return n.post(op) }
+func (n *notingNetwork) Write(op *fabric.RMA) error { return n.post(op) }
 
 // Read notes an operation.
-func (n *Network) Read(op *fabric.RMA) error { return n.post(op) }
+func (n *notingNetwork) Read(op *fabric.RMA) error { return n.post(op) }
 
-func (n *Network) post(op *fabric.RMA) error {
+func (n *notingNetwork) post(op *fabric.RMA) error {
 	if n.Refuses == nil {
 		n.Posted = append(n.Posted, *op)
 	}
@@ -67,13 +65,13 @@ func (n *Network) post(op *fabric.RMA) error {
 }
 
 // Wake counts its calls.
-func (n *Network) Wake() { n.Woken++ }
+func (n *notingNetwork) Wake() { n.Woken++ }
 
 // Close does nothing.
-func (n *Network) Close() error { return nil }
+func (n *notingNetwork) Close() error { return nil }
 
 // Header returns the header of the message that was sent as number i; -1: the last one.
-func (n *Network) Header(i int) layout.Header {
+func (n *notingNetwork) Header(i int) layout.Header {
 	if i < 0 {
 		i += len(n.Sent)
 	}
@@ -81,15 +79,15 @@ func (n *Network) Header(i int) layout.Header {
 }
 
 // Units is the credit for messages to a PE, in units of one message.
-const Units = 64
+const unitsEach = 64
 
 // New returns the operations of the first context of PE 0, in a job of npes PEs that can all be
 // reached, and their network. The caller makes Quiets if it needs another asker than none.
-func New(t testing.TB, npes int, caps fabric.Caps) (*ops.Operations, *Network) {
-	n := &Network{caps: caps, Memory: make([]byte, 1<<16)}
+func newOperations(t testing.TB, npes int, caps fabric.Caps) (*ops.Operations, *notingNetwork) {
+	n := &notingNetwork{caps: caps, Memory: make([]byte, 1<<16)}
 	table := ops.New(credit.MaxBytes)
 	state, peers := new(layout.State), make([]layout.Peer, npes)
-	state.Job, state.Window, state.Calm, state.Unit = 0xb0b, Units, Units/2, 12
+	state.Job, state.Window, state.Calm, state.Unit = 0xb0b, unitsEach, unitsEach/2, 12
 	rings := make([]uint64, flight.RingsSize(npes)/8)
 	segment := mem.Segment{Base: unsafe.Pointer(&n.Memory[0]), Size: uint64(len(n.Memory))}
 	o := &ops.Operations{
