@@ -8,7 +8,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
-	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/proxy/quiet"
 )
 
@@ -148,7 +147,7 @@ func (r *Receiver) answered(h *layout.Header) {
 	}
 	s := &r.Table.Records[t]
 	switch {
-	case s.Use != ops.UseReply || uint32(s.PE) != h.From || uint32(s.Stream) != r.Number:
+	case s.Use != UseReply || uint32(s.PE) != h.From || uint32(s.Stream) != r.Number:
 		r.Unasked(h)
 		return
 	case s.Request != nil:

@@ -10,7 +10,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/ops"
 )
 
 // deliver gives p a message as if it had come from the network.
@@ -146,7 +145,7 @@ func TestBadAnswers(t *testing.T) {
 		if st := a.AMO(1, 0, OpFetch, 8, 0, 0, nil, &r); st != Pending {
 			t.Fatalf("fetch: %d", st)
 		}
-		return a.ops.Table.Question(a.lastToken(ops.UseReply))
+		return a.ops.Table.Question(a.lastToken(UseReply))
 	}
 	first := ask()
 	if answer(2, first, 1); r.Done != 0 {
@@ -175,7 +174,7 @@ func TestBadAnswers(t *testing.T) {
 	}
 }
 
-func (e *Engine) lastToken(u ops.Use) fabric.Token {
+func (e *Engine) lastToken(u Use) fabric.Token {
 	for t := range e.ops.Table.Records {
 		if e.ops.Table.Records[t].Use == u {
 			return fabric.Token(t)

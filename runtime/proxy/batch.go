@@ -9,7 +9,6 @@ import (
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
-	"libshmem/runtime/proxy/ops"
 )
 
 // Small operations on one PE leave in one message when several are at hand: operations in the PE's
@@ -38,7 +37,7 @@ func recordOf(n int) uint32 { return layout.RecordSize + uint32(n+7)&^7 }
 // batches has the rules for batches: which operations join one, and how long it is held. A batch is
 // at the end of a queue, in the peer record and in the record of its token.
 type batches struct {
-	*ops.Operations
+	*Operations
 	bursts *Bursts
 	merges bool // no PE of this job has GPU memory
 }
@@ -85,20 +84,20 @@ func (x *batches) closeBatch(p *layout.Peer) {
 		return
 	}
 	s := &x.Table.Records[p.Last]
-	if s.Hold == ops.ForBurst {
+	if s.Hold == ForBurst {
 		atomic.AddUint32(&x.bursts.First.Held, ^uint32(0))
 	}
-	s.Hold, s.Length = ops.NotHeld, p.BatchUsed
+	s.Hold, s.Length = NotHeld, p.BatchUsed
 	p.Batch = nil
 }
 
 // holdBurst begins to hold a batch that a burst opens.
 func (x *batches) holdBurst(p *layout.Peer) {
 	s := &x.Table.Records[p.Last]
-	if s.Hold != ops.NotHeld || p.Queued != 1 {
+	if s.Hold != NotHeld || p.Queued != 1 {
 		return
 	}
-	s.Hold = ops.ForBurst
+	s.Hold = ForBurst
 	x.bursts.Turn++
 	if atomic.AddUint32(&x.bursts.First.Held, 1) == 1 {
 		x.Net.Wake() // the loop must not sleep while a batch is held
@@ -106,11 +105,11 @@ func (x *batches) holdBurst(p *layout.Peer) {
 }
 
 // keepsBatch reports whether the batch is still to be held.
-func (x *batches) keepsBatch(p *layout.Peer, s *ops.Record) bool {
+func (x *batches) keepsBatch(p *layout.Peer, s *Record) bool {
 	switch s.Hold {
-	case ops.ForSignals:
+	case ForSignals:
 		return p.BatchUsed < layout.HeaderSize+MostSignals*layout.RecordSize && p.Written() < s.Until && p.Writes > 0
-	case ops.ForBurst:
+	case ForBurst:
 		return p.BatchUsed+recordOf(8) <= layout.MessageSize
 	}
 	return false
@@ -119,7 +118,7 @@ func (x *batches) keepsBatch(p *layout.Peer, s *ops.Record) bool {
 // holdsOnly reports whether only a held batch of the present epoch waits for p: a write may pass
 // it.
 func (x *batches) holdsOnly(p *layout.Peer) bool {
-	return p.Queued == 1 && p.Batch != nil && p.BatchEpoch == x.Epoch && x.Table.Records[p.Last].Hold != ops.NotHeld
+	return p.Queued == 1 && p.Batch != nil && p.BatchEpoch == x.Epoch && x.Table.Records[p.Last].Hold != NotHeld
 }
 
 // Over reports whether the bursts that are held have not grown since the last call.
@@ -152,14 +151,14 @@ func (x *Sender) openBatch(p *layout.Peer, pe libshmem.PE) call.Status {
 	x.Drafted = 0
 	*h = layout.Header{Kind: layout.KindBatch}
 	s := &x.Table.Records[t]
-	s.Hold = ops.NotHeld
+	s.Hold = NotHeld
 	x.Enqueue(t, s)
 	p.Batch, p.BatchUsed, p.BatchEpoch = unsafe.Pointer(h), layout.HeaderSize, x.Epoch
 	return call.Done
 }
 
 // holdSignal puts the signal of a write into a batch, if that write is one of many.
-func (x *Sender) holdSignal(p *layout.Peer, s *ops.Record) bool {
+func (x *Sender) holdSignal(p *layout.Peer, s *Record) bool {
 	if s.Epoch != x.Epoch || s.Lane != x.Quiets.Parity() || !x.merging(0) || p.Parked > 0 {
 		return false
 	}
@@ -172,7 +171,7 @@ func (x *Sender) holdSignal(p *layout.Peer, s *ops.Record) bool {
 	}
 	batch := &x.Table.Records[p.Last]
 	if p.BatchUsed == layout.HeaderSize && p.Queued == 1 {
-		batch.Hold, batch.Until = ops.ForSignals, p.Written()+uint64(p.Writes)/4
+		batch.Hold, batch.Until = ForSignals, p.Written()+uint64(p.Writes)/4
 	}
 	*(*[layout.RecordSize]byte)(unsafe.Pointer(h)) = *(*[layout.RecordSize]byte)(unsafe.Pointer(&s.After))
 	x.keepRecord(h, nil, 0)

@@ -9,7 +9,6 @@ import (
 	"libshmem/runtime/proxy/clock"
 	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/ops"
 )
 
 // Poll makes progress and handles completions. It returns the number of completions, plus one while
@@ -98,19 +97,19 @@ func (e *Engine) complete(c *fabric.Completion) {
 }
 
 // completed ends an operation of this context.
-func (e *Engine) completed(c *fabric.Completion, s *ops.Record) {
+func (e *Engine) completed(c *fabric.Completion, s *Record) {
 	if s.Ended && e.tookEnded(c.Token) {
 		return
 	}
 	e.ops.Recorder.Note(s.PE, layout.EventDone, uint32(c.Token), 0)
 	switch s.Use {
-	case ops.UseSend:
-	case ops.UseWrite:
+	case UseSend:
+	case UseWrite:
 		e.rma.Written(c.Token, s)
 		return
-	case ops.UseRead:
+	case UseRead:
 		e.rma.Came(s)
-	case ops.UsePull:
+	case UsePull:
 		e.gpu.Landed(c.Token, 0)
 	default:
 		e.notInFlight(c.Token)
@@ -138,13 +137,13 @@ func (e *Engine) completeError(c *fabric.Completion) {
 }
 
 // broke ends an operation of this context that failed.
-func (e *Engine) broke(c *fabric.Completion, s *ops.Record, text string) {
+func (e *Engine) broke(c *fabric.Completion, s *Record, text string) {
 	if s.Ended && e.tookEnded(c.Token) {
 		return
 	}
 	err := fmt.Errorf("PE %d: %s: %s", s.PE, s.Use, text)
 	e.ops.Recorder.Note(s.PE, layout.EventBroke, uint32(c.Token), uint32(c.Err))
-	if (s.Use == ops.UseWrite || s.Use == ops.UseRead) && (disconnected(c.Err) || e.ops.Net.Caps.InjectSilent) {
+	if (s.Use == UseWrite || s.Use == UseRead) && (disconnected(c.Err) || e.ops.Net.Caps.InjectSilent) {
 		// It may come before a message fails, which would report the same. It may also be the only
 		// report of messages that were lost with the queue pair.
 		if e.unreachable(s.PE, err); s.Ended && e.tookEnded(c.Token) {
@@ -152,20 +151,20 @@ func (e *Engine) broke(c *fabric.Completion, s *ops.Record, text string) {
 		}
 	}
 	switch s.Use {
-	case ops.UsePull:
+	case UsePull:
 		e.gpu.Landed(c.Token, c.Err) // it reports to the PE that sent the request, or ends the get
 		e.ops.Give(c.Token)
 		return
-	case ops.UseSend:
+	case UseSend:
 		e.unreachable(s.PE, err)
-	case ops.UseWrite, ops.UseRead:
+	case UseWrite, UseRead:
 		e.rma.Broke(s)
 	default:
 		e.notInFlight(c.Token)
 		return
 	}
 	switch {
-	case s.Use == ops.UseSend: // no caller waits for a message
+	case s.Use == UseSend: // no caller waits for a message
 	case s.Request != nil:
 		e.ops.Net.Err = err
 		e.ops.Tell(s.Request, c.Err, 0)

@@ -3,7 +3,6 @@ package proxy
 import (
 	"libshmem"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/ops"
 )
 
 // A context is an Engine. It has its own sequence of messages to each PE, and its own epochs,
@@ -55,7 +54,7 @@ func (e *Engine) newContext(number uint32) (*Engine, error) {
 		return e.others[number], nil
 	}
 	f := &Engine{
-		ops: ops.Operations{Net: e.ops.Net, Table: e.ops.Table, Number: number}, port: e.port,
+		ops: Operations{Net: e.ops.Net, Table: e.ops.Table, Number: number}, port: e.port,
 	}
 	f.compose(e.rma.MostUnread)
 	f.rma.Numbers.Space = e.first.rma.Numbers.Space

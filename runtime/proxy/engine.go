@@ -13,7 +13,6 @@ import (
 	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
-	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/proxy/wake"
 )
 
@@ -26,7 +25,7 @@ type Engine struct {
 	*port
 	listed bool // among the contexts with a closed generation: contexts.closers
 
-	ops ops.Operations
+	ops Operations
 	rma Transfers
 	out Sender
 	in  Receiver
@@ -78,10 +77,10 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 		port: &port{
 			me: uint32(me), mostSequences: SequencesMost,
 		},
-		ops: ops.Operations{Net: endpoint.New(prov, segment, fatal)},
+		ops: Operations{Net: endpoint.New(prov, segment, fatal)},
 	}
 	e.first, e.Monitor = e, newMonitor(wakers, &upward{e})
-	table := ops.New(credit.Bytes(&e.ops.Net.Caps))
+	table := newTable(credit.Bytes(&e.ops.Net.Caps))
 	e.ops.Table = &table
 	e.compose(credit.Unread(npes))
 	e.rma.Numbers.Advertise(e.ops.Net, npes)

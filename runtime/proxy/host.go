@@ -10,7 +10,6 @@ import (
 	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
-	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/proxy/quiet"
 )
 
@@ -136,15 +135,15 @@ type hostOperations struct{ e *Engine }
 
 // BeginPut takes a token for a put of n bytes.
 func (h *hostOperations) BeginPut(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool) {
-	return h.begin(ops.UsePut, pe, r, n)
+	return h.begin(UsePut, pe, r, n)
 }
 
 // BeginGet takes a token for a get.
 func (h *hostOperations) BeginGet(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool) {
-	return h.begin(ops.UseGet, pe, r, n)
+	return h.begin(UseGet, pe, r, n)
 }
 
-func (h *hostOperations) begin(u ops.Use, pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool) {
+func (h *hostOperations) begin(u Use, pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool) {
 	t, s := h.e.ops.Take(u, &h.e.ops.Peers[pe], pe)
 	if s == nil {
 		return 0, false
@@ -157,7 +156,7 @@ func (h *hostOperations) begin(u ops.Use, pe libshmem.PE, r *call.Request, n uin
 // Enqueue queues an operation behind earlier operations on its PE.
 func (h *hostOperations) Enqueue(t fabric.Token) {
 	s := &h.e.ops.Table.Records[t]
-	s.Use, s.Awaited = ops.UseDeparts, true
+	s.Use, s.Awaited = UseDeparts, true
 	h.e.out.Enqueue(t, s)
 }
 

@@ -10,7 +10,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/ops"
 )
 
 // A PE is lost when it has ended or the network cannot reach it any more. It never comes back: a
@@ -94,11 +93,11 @@ func (e *Engine) endOperations(pe libshmem.PE, err error) {
 			continue
 		}
 		switch s.Use {
-		case ops.UseWrite:
+		case UseWrite:
 			e.rma.Uncount(s)
-		case ops.UseWaits, ops.UseDeparts, ops.UseQueued:
+		case UseWaits, UseDeparts, UseQueued:
 			e.ops.Quiets.Pending[s.Lane]--
-		case ops.UseRead, ops.UseReply:
+		case UseRead, UseReply:
 			if s.Request == nil {
 				e.ops.Quiets.Pending[s.Lane]--
 			}
@@ -112,7 +111,7 @@ func (e *Engine) endOperations(pe libshmem.PE, err error) {
 		} else {
 			e.ops.Quiets.Fail(s.Lane, err)
 		}
-		if s.Use == ops.UseReply || s.Use == ops.UseWaits || s.Use == ops.UseDeparts || s.Use == ops.UseQueued {
+		if s.Use == UseReply || s.Use == UseWaits || s.Use == UseDeparts || s.Use == UseQueued {
 			e.ops.Give(t)
 		} else {
 			s.Ended = true

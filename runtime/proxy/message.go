@@ -9,7 +9,6 @@ import (
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
-	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/proxy/quiet"
 )
 
@@ -95,7 +94,7 @@ func (x *Sender) draft(p *layout.Peer, pe libshmem.PE, n int) *layout.Header {
 // draftBuffer drafts a message that is too large to be injected.
 func (x *Sender) draftBuffer(p *layout.Peer) *layout.Header {
 	op := &x.sending
-	t, s := x.Take(ops.UseSend, p, op.To)
+	t, s := x.Take(UseSend, p, op.To)
 	if s == nil {
 		return nil
 	}

@@ -11,7 +11,6 @@ import (
 	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
-	"libshmem/runtime/proxy/ops"
 )
 
 // Network is the provider of the operations. It returns Refuses from each call that posts.
@@ -83,14 +82,14 @@ const unitsEach = 64
 
 // New returns the operations of the first context of PE 0, in a job of npes PEs that can all be
 // reached, and their network. The caller makes Quiets if it needs another asker than none.
-func newOperations(t testing.TB, npes int, caps fabric.Caps) (*ops.Operations, *notingNetwork) {
+func newOperations(t testing.TB, npes int, caps fabric.Caps) (*Operations, *notingNetwork) {
 	n := &notingNetwork{caps: caps, Memory: make([]byte, 1<<16)}
-	table := ops.New(credit.MaxBytes)
+	table := newTable(credit.MaxBytes)
 	state, peers := new(layout.State), make([]layout.Peer, npes)
 	state.Job, state.Window, state.Calm, state.Unit = 0xb0b, unitsEach, unitsEach/2, 12
 	rings := make([]uint64, flight.RingsSize(npes)/8)
 	segment := mem.Segment{Base: unsafe.Pointer(&n.Memory[0]), Size: uint64(len(n.Memory))}
-	o := &ops.Operations{
+	o := &Operations{
 		State: state, Table: &table, Peers: peers,
 		Net:      endpoint.New(n, segment, func(err error) { n.Fatals = append(n.Fatals, err) }),
 		Recorder: flight.Open(new(flight.Head), unsafe.Pointer(&rings[0]), 0, state, peers),

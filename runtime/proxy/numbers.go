@@ -6,7 +6,6 @@ import (
 	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/proxy/quiet"
 	"libshmem/runtime/sequence"
 )
@@ -131,7 +130,7 @@ func (x *Transfers) numbered(pe libshmem.PE, p *layout.Peer, n uint64) bool {
 
 // notified returns what stands for the notification of a write in its immediate data, or 0 if the
 // notification follows as a message. So it does where the target's GPU has to be flushed first.
-func (x *Transfers) notified(s *ops.Record) uint32 {
+func (x *Transfers) notified(s *Record) uint32 {
 	if !s.Then || x.GPU != nil || !x.Net.Caps.Source {
 		return 0
 	}
@@ -140,7 +139,7 @@ func (x *Transfers) notified(s *ops.Record) uint32 {
 
 // void tells the target that a write, and the signal that follows it, will not come: without that,
 // later messages would wait for its number for ever.
-func (x *Transfers) void(s *ops.Record) {
+func (x *Transfers) void(s *Record) {
 	h := layout.Header{Kind: layout.KindVoid, Operand: uint64(s.Number)}
 	if s.Signalled {
 		h.Fetch = 1

@@ -6,7 +6,6 @@ import (
 	"libshmem"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
-	"libshmem/runtime/proxy/ops"
 )
 
 // PutMax returns the most bytes that Put and PutSignal take at once.
@@ -126,7 +125,7 @@ func (e *Engine) AMO(pe libshmem.PE, offset libshmem.Offset, op Op, width uint8,
 	if !e.ops.Room(pe, p, 0) {
 		return Again
 	}
-	t, s := e.ops.Take(ops.UseReply, p, pe)
+	t, s := e.ops.Take(UseReply, p, pe)
 	if s == nil {
 		return Again
 	}

@@ -8,7 +8,6 @@ import (
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
-	"libshmem/runtime/proxy/ops"
 )
 
 // An operation that a fence orders behind something under way waits here, not in its caller. Any
@@ -54,7 +53,7 @@ func (x *Sender) Jam() {
 }
 
 // Enqueue puts an operation, whose record is filled, behind the others of its PE.
-func (x *Sender) Enqueue(t fabric.Token, s *ops.Record) {
+func (x *Sender) Enqueue(t fabric.Token, s *Record) {
 	p := &x.Peers[s.PE]
 	x.closeBatch(p) // another operation follows it now
 	s.Epoch, s.Next = x.Epoch, 0
@@ -104,7 +103,7 @@ func (x *Sender) draftQueued(p *layout.Peer, pe libshmem.PE, n int) (*layout.Hea
 	if !x.Room(pe, p, 0) {
 		return nil, call.Again
 	}
-	t, s := x.Take(ops.UseQueued, p, pe)
+	t, s := x.Take(UseQueued, p, pe)
 	if s == nil {
 		return nil, call.Again
 	}
@@ -155,9 +154,9 @@ func (x *Sender) Drive(pe libshmem.PE) {
 		next := s.Next
 		var st call.Status
 		switch s.Use {
-		case ops.UseWaits:
+		case UseWaits:
 			st = x.driveWrite(t, s, p)
-		case ops.UseDeparts:
+		case UseDeparts:
 			st = x.driveDeparture(t, s, p)
 		default:
 			st = x.driveMessage(t, s, p)
@@ -174,23 +173,23 @@ func (x *Sender) Drive(pe libshmem.PE) {
 }
 
 // driveDeparture posts a put that waited and has GPU memory at one side.
-func (x *Sender) driveDeparture(t fabric.Token, s *ops.Record, p *layout.Peer) call.Status {
+func (x *Sender) driveDeparture(t fabric.Token, s *Record, p *layout.Peer) call.Status {
 	if x.Overtakes(s.PE, p, s.Epoch) {
 		return call.Again
 	}
 	if st := x.Admit(s.PE, p, layout.HeaderSize); st != call.Done {
 		return x.jamUnless(p.Flushing, st)
 	}
-	s.Use = ops.UsePut
+	s.Use = UsePut
 	st := x.gpu.Leave(t)
 	if st == call.Done {
 		return call.Done
 	}
-	s.Use = ops.UseDeparts
+	s.Use = UseDeparts
 	return x.jamUnless(false, st)
 }
 
-func (x *Sender) driveWrite(t fabric.Token, s *ops.Record, p *layout.Peer) call.Status {
+func (x *Sender) driveWrite(t fabric.Token, s *Record, p *layout.Peer) call.Status {
 	if x.behindBytes(s.PE, p, s.Epoch) {
 		return call.Again
 	}
@@ -204,11 +203,11 @@ func (x *Sender) jamUnless(comes bool, st call.Status) call.Status {
 	return st
 }
 
-func (x *Sender) driveMessage(t fabric.Token, s *ops.Record, p *layout.Peer) call.Status {
+func (x *Sender) driveMessage(t fabric.Token, s *Record, p *layout.Peer) call.Status {
 	if x.Overtakes(s.PE, p, s.Epoch) {
 		return call.Again
 	}
-	if s.Hold != ops.NotHeld && x.keepsBatch(p, s) {
+	if s.Hold != NotHeld && x.keepsBatch(p, s) {
 		return call.Again
 	}
 	if fabric.Token(p.Last) == t {
@@ -223,9 +222,9 @@ func (x *Sender) driveMessage(t fabric.Token, s *ops.Record, p *layout.Peer) cal
 	op.Fence = x.fenced(p)
 	op.Inject = n <= x.Net.Caps.MaxInject && !op.Fence
 	injected := op.Inject
-	s.Use = ops.UseSend
+	s.Use = UseSend
 	if err := x.stampAndSend(op, p); err != nil {
-		s.Use = ops.UseQueued
+		s.Use = UseQueued
 		return x.jamUnless(false, x.Refused(pe, p, err))
 	}
 	x.Quiets.Pending[lane]--
@@ -238,7 +237,7 @@ func (x *Sender) driveMessage(t fabric.Token, s *ops.Record, p *layout.Peer) cal
 }
 
 // driveFailed ends an operation that waited and that the provider then refused for good.
-func (x *Sender) driveFailed(t fabric.Token, s *ops.Record) {
+func (x *Sender) driveFailed(t fabric.Token, s *Record) {
 	x.Quiets.Pending[s.Lane]--
 	if s.Request != nil {
 		x.Tell(s.Request, -1, 0)
@@ -258,7 +257,7 @@ func (x *Sender) Behind(pe libshmem.PE, p *layout.Peer) bool {
 }
 
 // Follow sends the message of a write that has been posted, or adds it to a batch.
-func (x *Sender) Follow(s *ops.Record, p *layout.Peer) {
+func (x *Sender) Follow(s *Record, p *layout.Peer) {
 	if !x.holdSignal(p, s) {
 		x.own(s.PE, s.Epoch, s.Lane, &s.After)
 	}

@@ -7,7 +7,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/ops"
 )
 
 // Read posts a one-sided read of n bytes at an offset in the heap of a PE.
@@ -19,7 +18,7 @@ func (x *Transfers) Read(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Poi
 	case !x.Room(pe, p, n):
 		return call.Again
 	}
-	t, s := x.Take(ops.UseRead, p, pe)
+	t, s := x.Take(UseRead, p, pe)
 	if s == nil {
 		return call.Again
 	}
@@ -49,7 +48,7 @@ func (x *Transfers) Read(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Poi
 }
 
 // Came ends a read. Its token is left to the caller.
-func (x *Transfers) Came(s *ops.Record) {
+func (x *Transfers) Came(s *Record) {
 	var status int32
 	if s.Registered {
 		status = x.Deregister(s, true)
@@ -67,7 +66,7 @@ func (x *Transfers) Came(s *ops.Record) {
 // Pull posts a read for the GPU, which has registered the memory and knows its remote address.
 func (x *Transfers) Pull(pe libshmem.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, call.Status) {
 	p := &x.Peers[pe]
-	t, s := x.Take(ops.UsePull, p, pe)
+	t, s := x.Take(UsePull, p, pe)
 	if s == nil {
 		return 0, call.Again
 	}

@@ -7,7 +7,6 @@ import (
 	"libshmem"
 	"libshmem/runtime/proxy/early"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/proxy/quiet"
 	flow "libshmem/runtime/sequence"
 )
@@ -23,7 +22,7 @@ import (
 // Receiver has the messages of a context from other PEs: it sorts them, keeps those that are early,
 // and applies them.
 type Receiver struct {
-	*ops.Operations
+	*Operations
 	out     receiverSender
 	numbers *Numbers
 	GPU     receiverGPU // nil: no PE of this job has GPU memory
@@ -37,7 +36,7 @@ type Receiver struct {
 }
 
 // New returns the receiver of a context, which answers by its sender.
-func newReceiver(o *ops.Operations, out receiverSender, numbers *Numbers) Receiver {
+func newReceiver(o *Operations, out receiverSender, numbers *Numbers) Receiver {
 	return Receiver{Operations: o, out: out, numbers: numbers, Early: early.New(layout.MessageSize)}
 }
 

@@ -10,7 +10,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/proxy/quiet"
 )
 
@@ -173,7 +172,7 @@ func TestAnswers(t *testing.T) {
 	var value uint32
 	var r call.Request
 	for i, request := range []*call.Request{&r, nil} {
-		token, s := b.Take(ops.UseReply, &b.Peers[1], 1)
+		token, s := b.Take(UseReply, &b.Peers[1], 1)
 		s.Request, s.Fetch, s.Width = request, unsafe.Pointer(&value), 4
 		if request == nil {
 			b.Quiets.Pending[s.Lane]++

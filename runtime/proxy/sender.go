@@ -6,7 +6,6 @@ import (
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/proxy/quiet"
 )
 
@@ -42,7 +41,7 @@ type Sender struct {
 
 // New returns the sender of a context. writes are the writes of the same context, and bursts are
 // shared by all contexts.
-func newSender(o *ops.Operations, writes senderWrites, bursts *Bursts, e senderEngine) Sender {
+func newSender(o *Operations, writes senderWrites, bursts *Bursts, e senderEngine) Sender {
 	x := Sender{batches: batches{o, bursts, true}, writes: writes, engine: e}
 	x.share()
 	if o.Number == 0 {

@@ -5,7 +5,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/ops"
 )
 
 // Engine is the engine of a Sender.
@@ -21,7 +20,7 @@ type senderWrites interface {
 	// Meet prepares for a PE before the first operation on it.
 	Meet(p *layout.Peer)
 	// Resume posts a write that has waited in a queue; call.Again: it still has to wait.
-	Resume(t fabric.Token, s *ops.Record, p *layout.Peer) call.Status
+	Resume(t fabric.Token, s *Record, p *layout.Peer) call.Status
 }
 
 // GPU is what a Sender needs of the engine's GPU.

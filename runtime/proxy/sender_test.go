@@ -10,7 +10,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/proxy/quiet"
 )
 
@@ -33,10 +32,10 @@ type writes struct{ *senderBench }
 
 func (w writes) Meet(*layout.Peer) {}
 
-func (w writes) Resume(t fabric.Token, s *ops.Record, _ *layout.Peer) call.Status {
+func (w writes) Resume(t fabric.Token, s *Record, _ *layout.Peer) call.Status {
 	if w.may == call.Done {
 		w.resumed = append(w.resumed, t)
-		s.Use = ops.UseWrite
+		s.Use = UseWrite
 	}
 	return w.may
 }
@@ -175,7 +174,7 @@ func TestOwn(t *testing.T) {
 func TestQueue(t *testing.T) {
 	b := openSender(t, inject)
 	p := &b.Peers[1]
-	token, s := b.Take(ops.UseWaits, p, 1)
+	token, s := b.Take(UseWaits, p, 1)
 	b.may = call.Again
 	b.Enqueue(token, s)
 	if st := b.add(5); st != call.Done || len(b.net.Sent) != 0 || p.Queued != 2 {
@@ -250,7 +249,7 @@ func TestSignalsShareMessage(t *testing.T) {
 	p := &b.Peers[1]
 	p.Writes, p.Count[layout.Writes] = ManyWrites, ManyWrites
 	for i := range uint64(MostSignals) {
-		_, s := b.Take(ops.UseWrite, p, 1)
+		_, s := b.Take(UseWrite, p, 1)
 		s.Epoch, s.After = b.Epoch, layout.Header{Kind: layout.KindAMO, Op: fabric.OpSet, Width: 8, Operand: i}
 		if b.Follow(s, p); i < MostSignals-1 && len(b.net.Sent) != 0 {
 			t.Fatalf("signal %d was not held", i)
@@ -260,7 +259,7 @@ func TestSignalsShareMessage(t *testing.T) {
 		t.Errorf("%d messages for %d signals", len(b.net.Sent), MostSignals)
 	}
 	p.Writes = 1
-	_, s := b.Take(ops.UseWrite, p, 1)
+	_, s := b.Take(UseWrite, p, 1)
 	s.Epoch, s.After = b.Epoch, layout.Header{Kind: layout.KindAMO}
 	if b.Follow(s, p); len(b.net.Sent) != 2 || b.net.Header(1).Kind != layout.KindAMO {
 		t.Errorf("the signal of a single write: %d sent", len(b.net.Sent))

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/ops"
 )
 
 // The transfers are the one-sided writes and reads of a context: puts that do not fit a message, and
@@ -13,7 +12,7 @@ import (
 
 // Transfers are the writes and reads of one context.
 type Transfers struct {
-	*ops.Operations
+	*Operations
 	Messages   rmaMessages
 	GPU        rmaGPU // nil: no PE of this job has GPU memory
 	Numbers    Numbers

@@ -7,7 +7,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/proxy/quiet"
 )
 
@@ -20,7 +19,7 @@ type rmaMessages interface {
 	// Behind reports whether a write has to wait behind operations on its PE that wait themselves.
 	Behind(pe libshmem.PE, p *layout.Peer) bool
 	// Enqueue puts a write behind these, until Resume.
-	Enqueue(t fabric.Token, s *ops.Record)
+	Enqueue(t fabric.Token, s *Record)
 	// Drive calls Resume for the writes to a PE that need not wait any longer. Jam asks for it
 	// again when there may be room.
 	Drive(pe libshmem.PE)
@@ -32,7 +31,7 @@ type rmaMessages interface {
 	Admit(pe libshmem.PE, p *layout.Peer, n int) call.Status
 	// Follow sends the message in the record of a write that has been posted. Own sends a message,
 	// or parks it.
-	Follow(s *ops.Record, p *layout.Peer)
+	Follow(s *Record, p *layout.Peer)
 	Own(pe libshmem.PE, epoch uint64, l quiet.Parity, h layout.Header)
 }
 

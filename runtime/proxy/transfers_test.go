@@ -14,7 +14,6 @@ import (
 	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
-	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/proxy/quiet"
 )
 
@@ -44,14 +43,14 @@ func (b *transferBench) Meet(_ libshmem.PE, p *layout.Peer) bool {
 }
 func (b *transferBench) Parked(*layout.Peer) bool              { return b.parked }
 func (b *transferBench) Behind(libshmem.PE, *layout.Peer) bool { return b.behind }
-func (b *transferBench) Enqueue(t fabric.Token, _ *ops.Record) {
+func (b *transferBench) Enqueue(t fabric.Token, _ *Record) {
 	b.queue = append(b.queue, t)
 	b.note("queued")
 }
 func (b *transferBench) Drive(libshmem.PE)                                { b.note("drive") }
 func (b *transferBench) Jam()                                             { b.note("jam") }
 func (b *transferBench) Admit(libshmem.PE, *layout.Peer, int) call.Status { return b.admits }
-func (b *transferBench) Follow(s *ops.Record, _ *layout.Peer) {
+func (b *transferBench) Follow(s *Record, _ *layout.Peer) {
 	b.sent = append(b.sent, s.After)
 	b.note("signal")
 }
@@ -92,12 +91,12 @@ const transferSize = 8192
 
 func openTransfers(caps fabric.Caps) *transferBench {
 	b := &transferBench{caps: caps, flushing: call.Pending, admits: call.Done, memory: make([]byte, 2*transferSize)}
-	table := ops.New(credit.MaxBytes)
+	table := newTable(credit.MaxBytes)
 	state, peers := new(layout.State), make([]layout.Peer, 2)
 	rings := make([]uint64, flight.RingsSize(len(peers))/8)
 	segment := mem.Segment{Base: unsafe.Pointer(&b.memory[0]), Size: uint64(len(b.memory))}
 	b.Transfers = Transfers{
-		Operations: &ops.Operations{
+		Operations: &Operations{
 			State: state, Net: endpoint.New(b, segment, nil), Table: &table, Peers: peers,
 			Recorder: flight.Open(new(flight.Head), unsafe.Pointer(&rings[0]), 0, state, peers),
 			Quiets:   quiet.New(nil, state, peers, make([]libshmem.PE, 2)),

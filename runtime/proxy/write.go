@@ -7,7 +7,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/ops"
 )
 
 // PutMax returns the most bytes that a put takes at once. If neither order nor delivery of writes
@@ -48,7 +47,7 @@ func (x *Transfers) Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.
 			return call.Failed
 		}
 	}
-	t, s := x.Take(ops.UseWrite, p, pe)
+	t, s := x.Take(UseWrite, p, pe)
 	if s == nil {
 		return call.Again
 	}
@@ -57,7 +56,7 @@ func (x *Transfers) Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.
 		s.Then, s.After = true, *after
 	}
 	if waits {
-		s.Use, s.Local, s.Offset = ops.UseWaits, source, offset
+		s.Use, s.Local, s.Offset = UseWaits, source, offset
 		x.Table.Hold(s, p, n)
 		x.Messages.Enqueue(t, s)
 		return call.Pending
@@ -72,7 +71,7 @@ func (x *Transfers) Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.
 }
 
 // Resume posts a write that has waited; Again: it still has to wait.
-func (x *Transfers) Resume(t fabric.Token, s *ops.Record, p *layout.Peer) call.Status {
+func (x *Transfers) Resume(t fabric.Token, s *Record, p *layout.Peer) call.Status {
 	if st := x.mayWrite(s.PE, p, s.Epoch); st != call.Done {
 		return st
 	}
@@ -84,12 +83,12 @@ func (x *Transfers) Resume(t fabric.Token, s *ops.Record, p *layout.Peer) call.S
 			return st
 		}
 	}
-	s.Use = ops.UseWrite
+	s.Use = UseWrite
 	st := x.post(t, s, p, s.Offset, s.Local, s.Bytes)
 	if st == call.Done {
 		return call.Done
 	}
-	s.Use = ops.UseWaits
+	s.Use = UseWaits
 	if st == call.Again {
 		x.Messages.Jam()
 	}
@@ -97,7 +96,7 @@ func (x *Transfers) Resume(t fabric.Token, s *ops.Record, p *layout.Peer) call.S
 }
 
 // post gives the provider a write that may be posted now.
-func (x *Transfers) post(t fabric.Token, s *ops.Record, p *layout.Peer, offset libshmem.Offset, source unsafe.Pointer, n uint64) call.Status {
+func (x *Transfers) post(t fabric.Token, s *Record, p *layout.Peer, offset libshmem.Offset, source unsafe.Pointer, n uint64) call.Status {
 	numbered := x.numbered(s.PE, p, n)
 	op := x.move(p, s.PE, offset, source, n, t)
 	if x.Net.Segment.Contains(source, n) {
@@ -107,7 +106,7 @@ func (x *Transfers) post(t fabric.Token, s *ops.Record, p *layout.Peer, offset l
 	}
 	older := p.WriteEpoch != s.Epoch
 	op.Fence = x.Net.Caps.Fence && !x.Net.Caps.WriteAfterWrite && older && (p.Writes > 0 || p.Wrote != p.WroteAcked)
-	s.Number, s.Signalled = ops.NoNumber, false
+	s.Number, s.Signalled = NoNumber, false
 	notified := uint32(0)
 	if op.Notify = numbered; numbered {
 		if older {
@@ -179,16 +178,16 @@ func (x *Transfers) move(p *layout.Peer, pe libshmem.PE, offset libshmem.Offset,
 }
 
 // follow lets the message after a write go to its PE.
-func (x *Transfers) follow(s *ops.Record, p *layout.Peer) {
+func (x *Transfers) follow(s *Record, p *layout.Peer) {
 	s.Then = false
-	if s.Number != ops.NoNumber {
+	if s.Number != NoNumber {
 		s.Signalled, s.After.Token = true, s.Number+1
 	}
 	x.Messages.Follow(s, p)
 }
 
 // Written ends a write.
-func (x *Transfers) Written(t fabric.Token, s *ops.Record) {
+func (x *Transfers) Written(t fabric.Token, s *Record) {
 	x.Uncount(s)
 	p := &x.Peers[s.PE]
 	var status int32
@@ -210,11 +209,11 @@ func (x *Transfers) Written(t fabric.Token, s *ops.Record) {
 
 // Broke removes a write or read that has failed from what is under way. Its token and its request
 // are left to the caller.
-func (x *Transfers) Broke(s *ops.Record) {
+func (x *Transfers) Broke(s *Record) {
 	switch {
-	case s.Use == ops.UseWrite:
+	case s.Use == UseWrite:
 		x.Uncount(s)
-		if s.Number != ops.NoNumber {
+		if s.Number != NoNumber {
 			x.void(s)
 		}
 	case s.Request == nil:
@@ -226,11 +225,11 @@ func (x *Transfers) Broke(s *ops.Record) {
 }
 
 // Uncount removes a write, complete or failed, from the counts of what is under way.
-func (x *Transfers) Uncount(s *ops.Record) {
+func (x *Transfers) Uncount(s *Record) {
 	x.Quiets.Pending[s.Lane]--
 	p := &x.Peers[s.PE]
 	p.Writes--
-	if x.Net.Unordered && s.Number == ops.NoNumber {
+	if x.Net.Unordered && s.Number == NoNumber {
 		p.Bare--
 	}
 }

@@ -11,7 +11,7 @@ var proxyDefects = []defect{
 	},
 	{
 		id: "proxy/bytes-of-a-lost-write", file: "runtime/proxy/write.go",
-		was:  "	if x.Net.Unordered && s.Number == ops.NoNumber {\n		p.Bare--\n	}\n",
+		was:  "	if x.Net.Unordered && s.Number == NoNumber {\n		p.Bare--\n	}\n",
 		is:   "",
 		user: "after one put without a number each fence waits for ever",
 		by:   unit("./runtime/proxy", "^TestSimOrder$"), says: `end of the programs: not so after many polls`,
@@ -66,7 +66,7 @@ var proxyDefects = []defect{
 		by:   unit("./runtime/proxy/gpustage/arrival", "^TestMemoryOfWaiting$"), says: `2000 messages wait in \d+ KiB, for a credit of \d+ KiB`,
 	},
 	{
-		id: "proxy/one-pe-takes-all-tokens", file: "runtime/proxy/ops/table.go",
+		id: "proxy/one-pe-takes-all-tokens", file: "runtime/proxy/tokens.go",
 		was:  "return !(free <= 0 || 3*int(p.Tokens) >= free && p.Tokens > 0 ||",
 		is:   "return !(free <= 0 ||",
 		user: "a PE that hangs holds up puts to all others",

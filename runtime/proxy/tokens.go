@@ -1,4 +1,4 @@
-package ops
+package proxy
 
 import (
 	"libshmem"
@@ -17,7 +17,7 @@ type Table struct {
 }
 
 // New returns a table whose tokens are all free.
-func New(mostBytes int64) Table {
+func newTable(mostBytes int64) Table {
 	t := Table{Records: make([]Record, layout.Tokens), Free: make([]fabric.Token, 0, layout.Tokens), MostBytes: mostBytes}
 	for token := fabric.Token(layout.Tokens - 1); token >= layout.Receives; token-- {
 		t.Free = append(t.Free, token)

@@ -1,4 +1,4 @@
-package ops
+package proxy
 
 import (
 	"errors"
@@ -14,8 +14,8 @@ import (
 )
 
 // context returns the operations of context 3, with two PEs.
-func context() *Operations {
-	table := New(credit.MaxBytes)
+func contextOperations() *Operations {
+	table := newTable(credit.MaxBytes)
 	state, peers := new(layout.State), make([]layout.Peer, 2)
 	rings := make([]uint64, flight.RingsSize(len(peers))/8)
 	return &Operations{
@@ -27,7 +27,7 @@ func context() *Operations {
 // TestTake notes in a record to which context and generation an operation belongs, and counts the
 // operations that find no token.
 func TestTake(t *testing.T) {
-	o := context()
+	o := contextOperations()
 	o.Quiets.Open = 7
 	p := &o.Peers[1]
 	var all []fabric.Token
@@ -54,7 +54,7 @@ func TestTake(t *testing.T) {
 
 // TestRefused distinguishes a provider without room from one that has failed.
 func TestRefused(t *testing.T) {
-	o := context()
+	o := contextOperations()
 	p := &o.Peers[0]
 	if st := o.Refused(0, p, fabric.ErrAgain); st != call.Again || p.Count[layout.Retries] != 1 || o.Net.Err != nil {
 		t.Errorf("no room: %v, %d retries, reason %v", st, p.Count[layout.Retries], o.Net.Err)
@@ -70,7 +70,7 @@ func TestRefused(t *testing.T) {
 
 // TestTell ends a request, and counts it.
 func TestTell(t *testing.T) {
-	o := context()
+	o := contextOperations()
 	var r call.Request
 	o.Tell(&r, 5, 9)
 	if r.Done != 1 || r.Status != 5 || r.Value != 9 || o.Finished != 1 {
@@ -97,7 +97,7 @@ func TestOutside(t *testing.T) {
 		{name: "finished request", request: true, finished: true, err: broken, fails: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o := context()
+			o := contextOperations()
 			token, s := o.Take(UsePut, &o.Peers[1], 1)
 			var r call.Request
 			if c.request {
@@ -125,7 +125,7 @@ func TestOutside(t *testing.T) {
 			}
 		})
 	}
-	o := context()
+	o := contextOperations()
 	lane := o.Pend()
 	if o.Quiets.Pending[lane] != 1 {
 		t.Error("no quiet waits for work without a token")

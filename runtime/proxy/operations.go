@@ -1,4 +1,4 @@
-package ops
+package proxy
 
 import (
 	"sync/atomic"
@@ -11,6 +11,11 @@ import (
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/quiet"
 )
+
+// Operations has the state that all operations of a context share: records by token, peers, quiets and
+// the network. It decides whether a caller may have another token (tokens.go). The sender, the
+// transfers and the receiver of a context have a pointer to it; they know what an operation does, and
+// when it ends.
 
 // Operations are the operations of one communication context: how far each PE is, the records of
 // what is under way, and the quiets that wait for it. All contexts of an engine share Net and

@@ -1,4 +1,4 @@
-package ops
+package proxy
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 
 // TestTable gives out every token once, and takes them back with the bytes that were counted.
 func TestTable(t *testing.T) {
-	table := New(credit.MaxBytes)
+	table := newTable(credit.MaxBytes)
 	var p layout.Peer
 	seen := map[fabric.Token]bool{}
 	for {
@@ -38,7 +38,7 @@ func TestTable(t *testing.T) {
 
 // TestQuestion distinguishes the uses of one token.
 func TestQuestion(t *testing.T) {
-	table := New(credit.MaxBytes)
+	table := newTable(credit.MaxBytes)
 	var p layout.Peer
 	token, _ := table.Take(UseReply, &p, 0)
 	first := table.Question(token)
@@ -52,7 +52,7 @@ func TestQuestion(t *testing.T) {
 // TestRoom leaves room for other PEs: a PE alone gets a quarter, and each stuck PE leaves three
 // quarters of what it found.
 func TestRoom(t *testing.T) {
-	table := New(credit.MaxBytes)
+	table := newTable(credit.MaxBytes)
 	peers := make([]layout.Peer, 40)
 	left := layout.Tokens - layout.Receives - credit.Reserve
 	for pe := range peers {
@@ -74,7 +74,7 @@ func TestRoom(t *testing.T) {
 
 // TestRoomOfBytes lets one operation of any size pass, and the rest only within the bound.
 func TestRoomOfBytes(t *testing.T) {
-	table := New(1000)
+	table := newTable(1000)
 	var p, other layout.Peer
 	if !table.Room(&p, 1<<40) {
 		t.Error("an operation that is larger than all would never pass")
