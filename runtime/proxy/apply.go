@@ -8,7 +8,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
-	"libshmem/runtime/proxy/quiet"
 )
 
 // dispatch does what a message asks for, or makes it wait for bytes that were announced before.
@@ -129,7 +128,7 @@ func (r *Receiver) Malformed(h *layout.Header) {
 }
 
 func (r *Receiver) answer(h *layout.Header, value uint64) {
-	r.out.Own(libshmem.PE(h.From), r.Epoch, quiet.NoParity, layout.Header{Kind: layout.KindReply, Token: h.Token, Operand: value})
+	r.out.Own(libshmem.PE(h.From), r.Epoch, NoParity, layout.Header{Kind: layout.KindReply, Token: h.Token, Operand: value})
 }
 
 // answered completes the request that an answer names.

@@ -7,7 +7,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
-	"libshmem/runtime/proxy/quiet"
 	flow "libshmem/runtime/sequence"
 )
 
@@ -30,7 +29,7 @@ func (r *Receiver) giveSequence(h *layout.Header) {
 	if n, ok := r.Sequences.Open(h.From); ok {
 		answer.Operand = uint64(n) + 1
 	}
-	r.out.Own(libshmem.PE(h.From), r.Epoch, quiet.NoParity, answer)
+	r.out.Own(libshmem.PE(h.From), r.Epoch, NoParity, answer)
 }
 
 // Arrived takes the immediate data of a write whose bytes are in place. Data that makes no sense

@@ -12,7 +12,6 @@ import (
 	"libshmem/runtime/proxy/fastpath"
 	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/quiet"
 )
 
 // C works on the State and the peers, too, under the same lock and in C's memory: it injects small
@@ -38,7 +37,7 @@ func (e *Engine) openFastPath(npes int) error {
 	e.State.Peers = unsafe.Add(p, unsafe.Sizeof(layout.State{}))
 	e.ops.Peers = unsafe.Slice((*layout.Peer)(e.State.Peers), npes)
 	e.Dirty = unsafe.Add(e.State.Peers, uintptr(npes)*peerSize)
-	e.ops.Quiets = quiet.New(&upward{e}, e.State, e.ops.Peers, unsafe.Slice((*libshmem.PE)(e.Dirty), npes))
+	e.ops.Quiets = newGenerations(&upward{e}, e.State, e.ops.Peers, unsafe.Slice((*libshmem.PE)(e.Dirty), npes))
 	e.Unposted = unsafe.Add(e.Dirty, uintptr(npes)*number)
 	e.Streams = unsafe.Add(e.Dirty, lists)
 	e.ops.Recorder = r.Record(e.State, e.ops.Peers)
@@ -69,7 +68,7 @@ func (e *Engine) openContext(npes int) error {
 	e.State.Peers = unsafe.Add(p, unsafe.Sizeof(layout.State{}))
 	e.ops.Peers = unsafe.Slice((*layout.Peer)(e.State.Peers), npes)
 	e.Dirty = unsafe.Add(e.State.Peers, uintptr(npes)*peerSize)
-	e.ops.Quiets = quiet.New(&upward{e}, e.State, e.ops.Peers, unsafe.Slice((*libshmem.PE)(e.Dirty), npes))
+	e.ops.Quiets = newGenerations(&upward{e}, e.State, e.ops.Peers, unsafe.Slice((*libshmem.PE)(e.Dirty), npes))
 	e.ops.Recorder = e.first.ops.Recorder.Context(e.State, e.ops.Number)
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
-	"libshmem/runtime/proxy/quiet"
 )
 
 // Host is the engine as its GPU sees it: messages, operations and network, as package gpustage
@@ -72,7 +71,7 @@ func (h *hostMessages) Admit(pe libshmem.PE) Status {
 // Send sends a message of the GPU's, for an operation or for none.
 func (h *hostMessages) Send(t fabric.Token, pe libshmem.PE, m layout.Header, payload unsafe.Pointer, n int) Status {
 	if t == 0 {
-		return h.e.out.SendBytes(pe, 0, quiet.NoParity, &m, payload, n)
+		return h.e.out.SendBytes(pe, 0, NoParity, &m, payload, n)
 	}
 	s := &h.e.ops.Table.Records[t]
 	return h.e.out.SendBytes(pe, s.Epoch, s.Lane, &m, payload, n)
@@ -80,7 +79,7 @@ func (h *hostMessages) Send(t fabric.Token, pe libshmem.PE, m layout.Header, pay
 
 // Own sends a message that no quiet waits for, or parks it.
 func (h *hostMessages) Own(pe libshmem.PE, m layout.Header) {
-	h.e.out.Own(pe, h.e.Epoch, quiet.NoParity, m)
+	h.e.out.Own(pe, h.e.Epoch, NoParity, m)
 }
 
 // OwnFor sends one that belongs to an operation.

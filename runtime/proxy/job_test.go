@@ -18,7 +18,6 @@ import (
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/loop"
 	"libshmem/runtime/proxy/mem"
-	"libshmem/runtime/proxy/quiet"
 	"libshmem/runtime/proxy/wake"
 )
 
@@ -386,7 +385,7 @@ func (p *pe) quiet() {
 		}
 		return Again
 	})
-	if p.ops.Quiets.Pending != [3]int{0, 0, p.ops.Quiets.Pending[quiet.NoParity]} {
+	if p.ops.Quiets.Pending != [3]int{0, 0, p.ops.Quiets.Pending[NoParity]} {
 		p.j.t.Errorf("PE %d: %d operations pending after quiet", p.me, p.ops.Quiets.Pending)
 	}
 }

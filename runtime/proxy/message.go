@@ -9,17 +9,16 @@ import (
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
-	"libshmem/runtime/proxy/quiet"
 )
 
 // Own is own for a header by value, as other packages have it.
-func (x *Sender) Own(pe libshmem.PE, epoch uint64, l quiet.Parity, h layout.Header) {
+func (x *Sender) Own(pe libshmem.PE, epoch uint64, l Parity, h layout.Header) {
 	x.own(pe, epoch, l, &h)
 }
 
 // own sends a message that has no caller to try again, or parks it. Its turn has come: it is an
 // answer, or a signal whose bytes are on their way.
-func (x *Sender) own(pe libshmem.PE, epoch uint64, l quiet.Parity, h *layout.Header) {
+func (x *Sender) own(pe libshmem.PE, epoch uint64, l Parity, h *layout.Header) {
 	if x.Net.IsLost(pe) {
 		return
 	}
@@ -27,7 +26,7 @@ func (x *Sender) own(pe libshmem.PE, epoch uint64, l quiet.Parity, h *layout.Hea
 	if p.Parked == 0 {
 		switch x.sendCopy(pe, h) {
 		case call.Done:
-			if l != quiet.NoParity {
+			if l != NoParity {
 				p.Ask(1, epoch)
 				x.Quiets.Account(pe, l)
 			}
@@ -61,7 +60,7 @@ func (x *Sender) sendCopy(pe libshmem.PE, h *layout.Header) call.Status {
 
 // SendBytes sends one of the engine's own messages with a payload. After Again its caller tries
 // again.
-func (x *Sender) SendBytes(pe libshmem.PE, epoch uint64, l quiet.Parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status {
+func (x *Sender) SendBytes(pe libshmem.PE, epoch uint64, l Parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status {
 	p := &x.Peers[pe]
 	if x.Parked(p) {
 		return call.Again
@@ -72,7 +71,7 @@ func (x *Sender) SendBytes(pe libshmem.PE, epoch uint64, l quiet.Parity, h *layo
 	}
 	*to = *h
 	st := x.Send(to, payload, n, false)
-	if st == call.Done && l != quiet.NoParity {
+	if st == call.Done && l != NoParity {
 		p.Ask(x.Cost(layout.HeaderSize+n), epoch)
 		x.Quiets.Account(pe, l)
 	}

@@ -6,7 +6,6 @@ import (
 	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/quiet"
 	"libshmem/runtime/sequence"
 )
 
@@ -123,7 +122,7 @@ func (x *Transfers) numbered(pe libshmem.PE, p *layout.Peer, n uint64) bool {
 	}
 	if p.Stream == SequenceNone {
 		p.Stream = SequenceAsked
-		x.Messages.Own(pe, x.Epoch, quiet.NoParity, layout.Header{Kind: layout.KindSequence})
+		x.Messages.Own(pe, x.Epoch, NoParity, layout.Header{Kind: layout.KindSequence})
 	}
 	return p.Stream >= SequenceGiven
 }
@@ -144,5 +143,5 @@ func (x *Transfers) void(s *Record) {
 	if s.Signalled {
 		h.Fetch = 1
 	}
-	x.Messages.Own(s.PE, x.Epoch, quiet.NoParity, h)
+	x.Messages.Own(s.PE, x.Epoch, NoParity, h)
 }

@@ -8,7 +8,6 @@ import (
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/local"
-	"libshmem/runtime/proxy/quiet"
 )
 
 // Use says what kind of operation a token stands for.
@@ -32,12 +31,12 @@ const (
 // needs. The others are touched only if a signal waits or a buffer was registered.
 type Record struct {
 	Use        Use
-	Width      uint8        // of fetch
-	Lane       quiet.Parity // of the generation that waits for it
-	Then       bool         // write: when it is done, send the message in After, of the epoch
-	Registered bool         // write, read: Memory has the operation's own registration
-	Flush      bool         // write: the target flushes before it is done; read: this PE does
-	Turn       uint16       // how often the token was given out
+	Width      uint8  // of fetch
+	Lane       Parity // of the generation that waits for it
+	Then       bool   // write: when it is done, send the message in After, of the epoch
+	Registered bool   // write, read: Memory has the operation's own registration
+	Flush      bool   // write: the target flushes before it is done; read: this PE does
+	Turn       uint16 // how often the token was given out
 	PE         libshmem.PE
 	Ended      bool           // the PE was lost and the caller told, but the provider still has the operation
 	Awaited    bool           // GPU: quiets wait for the operation

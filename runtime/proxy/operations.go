@@ -9,7 +9,6 @@ import (
 	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/quiet"
 )
 
 // Operations has the state that all operations of a context share: records by token, peers, quiets and
@@ -26,7 +25,7 @@ type Operations struct {
 	Table    *Table
 	Recorder flight.Recorder
 	Peers    []layout.Peer
-	Quiets   quiet.Generations
+	Quiets   Generations
 	Number   uint32 // of the context; 0: the first
 }
 

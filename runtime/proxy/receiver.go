@@ -7,7 +7,6 @@ import (
 	"libshmem"
 	"libshmem/runtime/proxy/early"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/quiet"
 	flow "libshmem/runtime/sequence"
 )
 
@@ -138,7 +137,7 @@ func (r *Receiver) applyEarly(from uint32, p *layout.Peer) {
 func (r *Receiver) tellDoing(pe libshmem.PE) {
 	text := []byte(r.report.Doing())
 	if n := min(len(text), layout.MaxPayload); n > 0 {
-		r.out.SendBytes(pe, r.Epoch, quiet.NoParity, &layout.Header{Kind: layout.KindTold}, unsafe.Pointer(&text[0]), n)
+		r.out.SendBytes(pe, r.Epoch, NoParity, &layout.Header{Kind: layout.KindTold}, unsafe.Pointer(&text[0]), n)
 	}
 }
 

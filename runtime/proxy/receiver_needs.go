@@ -6,7 +6,6 @@ import (
 	"libshmem"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/quiet"
 )
 
 // Sender has the messages of the same context to other PEs.
@@ -15,8 +14,8 @@ type receiverSender interface {
 	Meet(pe libshmem.PE, p *layout.Peer) bool
 	// Own sends an answer, or parks it. SendBytes sends a message with a payload of n bytes if
 	// there is room.
-	Own(pe libshmem.PE, epoch uint64, l quiet.Parity, h layout.Header)
-	SendBytes(pe libshmem.PE, epoch uint64, l quiet.Parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status
+	Own(pe libshmem.PE, epoch uint64, l Parity, h layout.Header)
+	SendBytes(pe libshmem.PE, epoch uint64, l Parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status
 	// Flushed takes the answer to a flush; false: it was not asked for.
 	Flushed(h *layout.Header) bool
 	// Drive posts what waits for a PE, if a message of that PE was an answer that it waits for.

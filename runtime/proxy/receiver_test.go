@@ -10,7 +10,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/quiet"
 )
 
 // bench is a receiver whose sender only notes what it is asked for.
@@ -27,11 +26,11 @@ type receiverBench struct {
 func (b *receiverBench) Meet(_ libshmem.PE, p *layout.Peer) bool { p.Reachable = true; return true }
 func (b *receiverBench) Drive(pe libshmem.PE)                    { b.driven = append(b.driven, pe) }
 
-func (b *receiverBench) Own(_ libshmem.PE, _ uint64, _ quiet.Parity, h layout.Header) {
+func (b *receiverBench) Own(_ libshmem.PE, _ uint64, _ Parity, h layout.Header) {
 	b.sent = append(b.sent, h)
 }
 
-func (b *receiverBench) SendBytes(_ libshmem.PE, _ uint64, _ quiet.Parity, h *layout.Header, _ unsafe.Pointer, _ int) call.Status {
+func (b *receiverBench) SendBytes(_ libshmem.PE, _ uint64, _ Parity, h *layout.Header, _ unsafe.Pointer, _ int) call.Status {
 	b.sent = append(b.sent, *h)
 	return call.Done
 }
@@ -46,7 +45,7 @@ func openReceiver(t *testing.T, caps fabric.Caps) *receiverBench { return openRe
 
 func openReceiverOf(t *testing.T, npes int, caps fabric.Caps) *receiverBench {
 	o, net := newOperations(t, npes, caps)
-	o.Quiets = quiet.New(nil, o.State, o.Peers, make([]libshmem.PE, npes))
+	o.Quiets = newGenerations(nil, o.State, o.Peers, make([]libshmem.PE, npes))
 	b := &receiverBench{net: net}
 	b.numbers.Advertise(o.Net, npes)
 	b.numbers.Open(o.Net)

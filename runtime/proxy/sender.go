@@ -6,7 +6,6 @@ import (
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/quiet"
 )
 
 // The sender sends the messages of a context, and keeps the order of its operations on each PE. It
@@ -67,7 +66,7 @@ func (x *Sender) Use(g senderGPU) { x.gpu, x.merges = g, false }
 // parked: they get Again.
 type unsent struct {
 	pe    libshmem.PE
-	lane  quiet.Parity
+	lane  Parity
 	epoch uint64 // of the message
 	h     layout.Header
 }

@@ -10,7 +10,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/quiet"
 )
 
 // bench is a sender with an engine and writes that only note what they are asked for.
@@ -58,7 +57,7 @@ var (
 func openSender(t *testing.T, caps fabric.Caps) *senderBench {
 	o, net := newOperations(t, 3, caps)
 	b := &senderBench{net: net, may: call.Done}
-	o.Quiets = quiet.New(asker{b}, o.State, o.Peers, make([]libshmem.PE, 3))
+	o.Quiets = newGenerations(asker{b}, o.State, o.Peers, make([]libshmem.PE, 3))
 	b.bursts.First = o.State
 	b.Sender = newSender(o, writes{b}, &b.bursts, b)
 	b.Open()
@@ -141,7 +140,7 @@ func TestOwn(t *testing.T) {
 	b := openSender(t, inject)
 	b.net.Refuses = fabric.ErrAgain
 	for i := range uint64(3) {
-		b.Own(1, 0, quiet.NoParity, layout.Header{Kind: layout.KindReply, Operand: i})
+		b.Own(1, 0, NoParity, layout.Header{Kind: layout.KindReply, Operand: i})
 	}
 	if p := &b.Peers[1]; p.Parked != 3 || len(b.Unsent) != 3 || b.stuck == 0 || !b.NoRoom() {
 		t.Errorf("%d are parked, %d of the PE; stuck %d times", len(b.Unsent), p.Parked, b.stuck)
@@ -150,7 +149,7 @@ func TestOwn(t *testing.T) {
 		t.Errorf("a caller's message: %v", st)
 	}
 	b.net.Refuses = nil
-	b.Own(1, 0, quiet.NoParity, layout.Header{Kind: layout.KindReply, Operand: 3}) // finds room, and waits all the same
+	b.Own(1, 0, NoParity, layout.Header{Kind: layout.KindReply, Operand: 3}) // finds room, and waits all the same
 	if b.Retry() {
 		t.Error("something waits")
 	}
@@ -165,7 +164,7 @@ func TestOwn(t *testing.T) {
 		t.Errorf("sent %v, pending %v", got, b.Quiets.Pending)
 	}
 	b.net.Refuses = errors.New("gone")
-	if b.Own(1, 0, quiet.NoParity, layout.Header{Kind: layout.KindReply}); !slices.Equal(b.gone, []libshmem.PE{1}) {
+	if b.Own(1, 0, NoParity, layout.Header{Kind: layout.KindReply}); !slices.Equal(b.gone, []libshmem.PE{1}) {
 		t.Errorf("given up %v", b.gone)
 	}
 }
@@ -271,7 +270,7 @@ func TestDrop(t *testing.T) {
 	b := openSender(t, inject)
 	b.net.Refuses = fabric.ErrAgain
 	for _, pe := range []libshmem.PE{1, 2, 1} {
-		b.Own(pe, 0, quiet.NoParity, layout.Header{Kind: layout.KindReply, Operand: uint64(pe)})
+		b.Own(pe, 0, NoParity, layout.Header{Kind: layout.KindReply, Operand: uint64(pe)})
 	}
 	b.Drop(1, &b.Peers[1])
 	b.net.Refuses = nil

@@ -7,7 +7,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/quiet"
 )
 
 // Messages has the messages of the same context, and the order of its operations on each PE.
@@ -32,7 +31,7 @@ type rmaMessages interface {
 	// Follow sends the message in the record of a write that has been posted. Own sends a message,
 	// or parks it.
 	Follow(s *Record, p *layout.Peer)
-	Own(pe libshmem.PE, epoch uint64, l quiet.Parity, h layout.Header)
+	Own(pe libshmem.PE, epoch uint64, l Parity, h layout.Header)
 }
 
 // GPU knows where operations reach GPU memory by the fabric. The engine's GPU is one.

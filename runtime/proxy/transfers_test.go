@@ -14,7 +14,6 @@ import (
 	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
-	"libshmem/runtime/proxy/quiet"
 )
 
 // bench is one context with a provider and messages that only note what they are asked for.
@@ -63,7 +62,7 @@ func (b *transferBench) Flush(pe libshmem.PE) call.Status {
 	return b.flushing
 }
 
-func (b *transferBench) Own(_ libshmem.PE, _ uint64, _ quiet.Parity, h layout.Header) {
+func (b *transferBench) Own(_ libshmem.PE, _ uint64, _ Parity, h layout.Header) {
 	b.sent = append(b.sent, h)
 	b.note("own")
 }
@@ -99,7 +98,7 @@ func openTransfers(caps fabric.Caps) *transferBench {
 		Operations: &Operations{
 			State: state, Net: endpoint.New(b, segment, nil), Table: &table, Peers: peers,
 			Recorder: flight.Open(new(flight.Head), unsafe.Pointer(&rings[0]), 0, state, peers),
-			Quiets:   quiet.New(nil, state, peers, make([]libshmem.PE, 2)),
+			Quiets:   newGenerations(nil, state, peers, make([]libshmem.PE, 2)),
 		},
 		Messages: b, MostUnread: 1 << 20,
 	}

@@ -115,7 +115,7 @@ var lossDefects = []defect{
 		by:   unit("./runtime/proxy", "^TestLeaveBehind$"), says: `it waits for PE 1`,
 	},
 	{
-		id: "losses/waits-for-the-gone", file: "runtime/proxy/quiet/quiet.go",
+		id: "losses/waits-for-the-gone", file: "runtime/proxy/generations.go",
 		was:  "\tif p.Left {\n\t\tg.LeavePE(p)\n",
 		is:   "\tif p.Left && p.Late {\n\t\tg.LeavePE(p)\n",
 		user: "a PE waits for ever in its last reduction for the answer of one whose program has ended",

@@ -1,14 +1,14 @@
-// Package quiet counts the operations of one context in generations, so that a quiet ends when all
-// operations posted before it have taken effect, however many are posted later. It knows which PEs
-// owe an answer, and asks for answers by an interface. It knows no message and takes no lock: its
-// caller holds the engine's.
-package quiet
+package proxy
 
 import (
 	"libshmem"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
 )
+
+// Generations count the operations of one context, so that a quiet ends when all operations posted
+// before it have taken effect, however many are posted later. They know which PEs owe an answer, and
+// ask for answers by the interface Asker. They know no message.
 
 // Asker asks PEs for answers. The engine implements it.
 type Asker interface {
@@ -61,7 +61,7 @@ const NoParity Parity = 2
 
 // New returns the generations of a context whose state and peers C works on too. dirty is the
 // memory that State.Dirty counts, with a place for each PE.
-func New(asker Asker, state *layout.State, peers []layout.Peer, dirty []libshmem.PE) Generations {
+func newGenerations(asker Asker, state *layout.State, peers []layout.Peer, dirty []libshmem.PE) Generations {
 	return Generations{Open: 1, asker: asker, state: state, peers: peers, dirty: dirty}
 }
 

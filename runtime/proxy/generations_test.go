@@ -1,4 +1,4 @@
-package quiet
+package proxy
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 )
 
 // rig is a context whose PEs answer when the test says so.
-type rig struct {
+type quietRig struct {
 	Generations
 	t      *testing.T
 	state  layout.State
@@ -24,13 +24,13 @@ type rig struct {
 	closes [][]libshmem.PE
 }
 
-func newRig(t *testing.T, n int) *rig {
-	r := &rig{t: t, peers: make([]layout.Peer, n)}
-	r.Generations = New(r, &r.state, r.peers, make([]libshmem.PE, n))
+func newQuietRig(t *testing.T, n int) *quietRig {
+	r := &quietRig{t: t, peers: make([]layout.Peer, n)}
+	r.Generations = newGenerations(r, &r.state, r.peers, make([]libshmem.PE, n))
 	return r
 }
 
-func (r *rig) Flush(pe libshmem.PE) call.Status {
+func (r *quietRig) Flush(pe libshmem.PE) call.Status {
 	p := &r.peers[pe]
 	switch {
 	case p.Flushing:
@@ -44,29 +44,29 @@ func (r *rig) Flush(pe libshmem.PE) call.Status {
 	return call.Pending
 }
 
-func (r *rig) Err() error { return r.broken }
-func (r *rig) Stick()     { r.stuck++ }
+func (r *quietRig) Err() error { return r.broken }
+func (r *quietRig) Stick()     { r.stuck++ }
 
 // LetGo sends the last message of the generation, as a batch does.
-func (r *rig) LetGo() {
+func (r *quietRig) LetGo() {
 	if r.batch {
 		r.batch = false
 		r.post(1)
 	}
 }
 
-func (r *rig) Closed(pes []libshmem.PE) {
+func (r *quietRig) Closed(pes []libshmem.PE) {
 	r.closes = append(r.closes, append([]libshmem.PE(nil), pes...))
 }
 
 // post is a message that a PE has to apply.
-func (r *rig) post(pe libshmem.PE) {
+func (r *quietRig) post(pe libshmem.PE) {
 	r.peers[pe].Asked++
 	r.Touch(&r.peers[pe], pe)
 }
 
 // answer answers the flush under way, for a PE.
-func (r *rig) answer(pe libshmem.PE) {
+func (r *quietRig) answer(pe libshmem.PE) {
 	p := &r.peers[pe]
 	if !p.Flushing {
 		r.t.Fatalf("PE %d was not asked", pe)
@@ -75,7 +75,7 @@ func (r *rig) answer(pe libshmem.PE) {
 	r.Answered(p, pe)
 }
 
-func (r *rig) want(what string, ticket call.Ticket, want call.Status) {
+func (r *quietRig) want(what string, ticket call.Ticket, want call.Status) {
 	r.t.Helper()
 	if st, err := r.Done(ticket); st != want {
 		r.t.Errorf("%s: %v (%v), want %v", what, st, err, want)
@@ -84,7 +84,7 @@ func (r *rig) want(what string, ticket call.Ticket, want call.Status) {
 
 // TestCovers: quiets wait for earlier messages and for no others.
 func TestCovers(t *testing.T) {
-	r := newRig(t, 3)
+	r := newQuietRig(t, 3)
 	r.want("a quiet of nothing", r.Begin(), call.Done)
 	r.post(1)
 	first := r.Begin()
@@ -109,7 +109,7 @@ func TestCovers(t *testing.T) {
 
 // TestClosing: messages that leave as a generation is closed belong to it.
 func TestClosing(t *testing.T) {
-	r := newRig(t, 2)
+	r := newQuietRig(t, 2)
 	r.batch = true
 	ticket := r.Begin()
 	r.want("the batch has left", ticket, call.Pending)
@@ -119,7 +119,7 @@ func TestClosing(t *testing.T) {
 
 // TestOldAnswer: an answer that covers less than the goal makes the context ask again.
 func TestOldAnswer(t *testing.T) {
-	r := newRig(t, 2)
+	r := newQuietRig(t, 2)
 	r.post(1)
 	r.Flush(1)
 	r.post(1)
@@ -132,7 +132,7 @@ func TestOldAnswer(t *testing.T) {
 
 // TestLate: a flush that found no room is tried again, and reported as waiting once.
 func TestLate(t *testing.T) {
-	r := newRig(t, 2)
+	r := newQuietRig(t, 2)
 	r.post(1)
 	r.full = true
 	ticket := r.Begin()
@@ -150,7 +150,7 @@ var errBroken = errors.New("the link is down")
 // TestFailures: each failure is reported to the quiets of its generation and to no others. Tickets
 // that are too old to be known get a failure.
 func TestFailures(t *testing.T) {
-	r := newRig(t, 2)
+	r := newQuietRig(t, 2)
 	r.Fail(r.Parity(), errBroken)
 	bad := r.Begin()
 	good := r.Begin()
@@ -169,8 +169,8 @@ func TestFailures(t *testing.T) {
 }
 
 // TestFlushFails fails the quiet whose flush the network refuses; the next one asks again.
-func TestFlushFails(t *testing.T) {
-	r := newRig(t, 2)
+func TestQuietFlushFails(t *testing.T) {
+	r := newQuietRig(t, 2)
 	r.post(1)
 	r.broken = errBroken
 	r.want("the network refuses", r.Begin(), call.Failed)
@@ -183,7 +183,7 @@ func TestFlushFails(t *testing.T) {
 
 // TestLosePE: the quiets that cover messages that a lost PE has not applied fail, and no others.
 func TestLosePE(t *testing.T) {
-	r := newRig(t, 3)
+	r := newQuietRig(t, 3)
 	r.post(1)
 	first := r.Begin()
 	r.post(2)
@@ -199,7 +199,7 @@ func TestLosePE(t *testing.T) {
 
 // TestAccount counts a message that left late for the generation of its parity.
 func TestAccount(t *testing.T) {
-	r := newRig(t, 2)
+	r := newQuietRig(t, 2)
 	lane := r.Parity()
 	r.Pending[lane]++ // a write, whose signal waits for it
 	ticket := r.Begin()
@@ -214,10 +214,10 @@ func TestAccount(t *testing.T) {
 
 // TestRandom takes random steps: a quiet is done only when all earlier messages are applied, and
 // every quiet ends when all PEs answer.
-func TestRandom(t *testing.T) {
+func TestRandomQuiets(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		r := newRig(t, 4)
+		r := newQuietRig(t, 4)
 		type asked struct {
 			ticket call.Ticket
 			posted [4]uint64
