@@ -8,7 +8,6 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -330,7 +329,7 @@ func TestRefusedSends(t *testing.T) {
 	at := unsafe.Pointer(&buf[0])
 	a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) })
 	a.fence()
-	broken := &refusal{a.end, endpoint.ErrNoRoute}
+	broken := &refusal{a.end, ErrNoRoute}
 	a.ops.Net.Provider = broken
 	for what, f := range map[string]func() Status{
 		"quiet":      a.Quiet,
@@ -339,14 +338,14 @@ func TestRefusedSends(t *testing.T) {
 		"put signal": func() Status { return a.PutSignal(1, 0, at, 8, 16, 1, OpSet, nil) },
 		"fetch":      func() Status { return a.AMO(1, 0, OpFetch, 8, 1, 0, nil, new(Request)) },
 	} {
-		if st := f(); st != Failed || a.Err() != endpoint.ErrNoRoute {
+		if st := f(); st != Failed || a.Err() != ErrNoRoute {
 			t.Errorf("%s: %d, %v", what, st, a.Err())
 		}
 	}
 	broken.err = nil
 	a.quiet()
 
-	b.ops.Net.Provider = &refusal{b.end, endpoint.ErrNoRoute}
+	b.ops.Net.Provider = &refusal{b.end, ErrNoRoute}
 	a.post(func() Status { return a.AMO(1, 0, OpFetch, 8, 1, 0, nil, new(Request)) })
 	j.await("end of the job", func() bool { return len(b.fatals) > 0 })
 	b.want("PE 0: send: no route to the PE")

@@ -7,7 +7,6 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/clock"
-	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -123,7 +122,7 @@ func (e *Engine) completed(c *fabric.Completion, s *Record) {
 // unordered network later messages never have their turn.
 func (e *Engine) completeError(c *fabric.Completion) {
 	text := e.ops.Net.Provider.ErrorText(c)
-	if e.ops.Net.Receiving(c.Token) && c.Err == endpoint.Truncated {
+	if e.ops.Net.Receiving(c.Token) && c.Err == Truncated {
 		e.Report.Refuse("message of more than %d bytes", messageSize)
 		e.ops.Net.Repost(c.Token)
 		return

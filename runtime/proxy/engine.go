@@ -10,7 +10,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/mrcache"
 	"libshmem/runtime/proxy/credit"
-	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wake"
@@ -77,7 +76,7 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 		port: &port{
 			me: uint32(me), mostSequences: SequencesMost,
 		},
-		ops: Operations{Net: endpoint.New(prov, segment, fatal)},
+		ops: Operations{Net: newNetwork(prov, segment, fatal)},
 	}
 	e.first, e.Monitor = e, newMonitor(wakers, &upward{e})
 	table := newTable(credit.Bytes(&e.ops.Net.Caps))
@@ -136,12 +135,12 @@ func (e *Engine) Connect(all []Endpoint) error {
 	if e.ops.Net.Segment.Heap != nil && e.Staging == 0 {
 		return errors.New("connect: the heap is GPU memory, and the engine has no GPU to copy it with")
 	}
-	addrs, routes := make([][]byte, len(all)), make([]endpoint.Route, len(all))
+	addrs, routes := make([][]byte, len(all)), make([]Route, len(all))
 	e.Job, e.Seal = all[0].Job, all[0].Seal
 	for i, end := range all {
 		addrs[i] = end.Addr
-		if routes[i] = (endpoint.Route{Base: end.Base, Key: end.Key}); len(end.Addr) == 0 {
-			routes[i].Base = endpoint.Nowhere
+		if routes[i] = (Route{Base: end.Base, Key: end.Key}); len(end.Addr) == 0 {
+			routes[i].Base = Nowhere
 		} else {
 			e.rma.Numbers.Agree(end.Window)
 		}

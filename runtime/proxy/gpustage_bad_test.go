@@ -51,7 +51,7 @@ func TestStageRefused(t *testing.T) {
 		c.all = &[]*testGPU{c}
 		c.failing = test.failing
 		p := pe{words: [5]uint32{}}
-		net := newNetwork(t, modes[0], 1, 1)
+		net := newFakeNetwork(t, modes[0], 1, 1)
 		e, err := New(&unregistering{net.ends[0], test.regions}, 0, 1,
 			mem.Segment{Base: unsafe.Pointer(&c.memory[0]), Internal: internal, Size: internal + 4096, Heap: unsafe.Pointer(&c.device[0])},
 			wake.Words{Lock: &p.words[0], Pollers: &p.words[1], Napping: &p.words[4], Sleepers: &p.words[2], Wakes: &p.words[3]},

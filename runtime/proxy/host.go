@@ -7,7 +7,6 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
-	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 )
@@ -36,7 +35,7 @@ func (h *hostMessages) Ready(pe libshmem.PE, n uint64) Status {
 	p := &h.e.ops.Peers[pe]
 	switch {
 	case !h.e.out.Routed(p, pe):
-		return h.e.ops.Net.Fail(endpoint.ErrNoRoute)
+		return h.e.ops.Net.Fail(ErrNoRoute)
 	case h.e.out.Parked(p), !h.e.ops.Room(pe, p, n):
 		return Again
 	}

@@ -79,7 +79,7 @@ func combination(i int) mode {
 // job is a few engines on one network, all driven by the test's goroutine.
 type job struct {
 	t   testing.TB
-	net *network
+	net *fakeNetwork
 	rng *rand.Rand
 	pes []*pe
 }
@@ -135,7 +135,7 @@ func newJobOn(t testing.TB, m mode, seed uint64, memories [][]byte) *job {
 func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*testGPU) *job {
 	t.Helper()
 	n := len(memories)
-	j := &job{t: t, net: newNetwork(t, m, seed, n), rng: rand.New(rand.NewPCG(seed, 2))}
+	j := &job{t: t, net: newFakeNetwork(t, m, seed, n), rng: rand.New(rand.NewPCG(seed, 2))}
 	j.net.cards = cards
 	ends, stages := make([]Endpoint, n), make([]gpustage.Endpoint, n)
 	for i := range n {

@@ -295,7 +295,7 @@ func TestStopBeforeSleep(t *testing.T) {
 func TestNewFails(t *testing.T) {
 	refuse := errors.New("no memory to pin")
 	for at, text := range []string{"register symmetric heap of 4096 bytes: ", "register message buffers: "} {
-		e := &refusing{end: newNetwork(t, modes[0], 1, 1).ends[0], at: at, err: refuse}
+		e := &refusing{end: newFakeNetwork(t, modes[0], 1, 1).ends[0], at: at, err: refuse}
 		heap := guarded(t, 4096)
 		_, err := New(e, 0, 1, mem.Segment{Base: unsafe.Pointer(&heap[0]), Size: 4096}, wake.Words{}, nil)
 		if err == nil || !strings.HasPrefix(err.Error(), text) || !errors.Is(err, refuse) {

@@ -8,7 +8,6 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -19,9 +18,6 @@ import (
 //
 // The provider keeps the memory of an operation, such as a write, until it completes the operation,
 // so a token may be held for longer than its operation.
-
-// LostError is the error of an operation on a lost PE.
-type LostError = endpoint.LostError
 
 // OnLost sets the function to call when the network cannot reach a PE any more. The lock is held,
 // and the PE is lost here already. Without the function such a loss ends the job. OnLost comes

@@ -6,7 +6,6 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
-	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/wake"
@@ -27,7 +26,7 @@ type Monitor struct {
 
 	engine   monitorEngine
 	state    *layout.State // of the first context
-	net      *endpoint.Endpoint
+	net      *Network
 	recorder *flight.Recorder
 	report   *Report
 	gpu      monitorGPU // nil: no PE of this job has GPU memory
@@ -55,7 +54,7 @@ func newMonitor(words wake.Words, engine monitorEngine) Monitor {
 }
 
 // Open is called when the state of the first context is mapped.
-func (m *Monitor) Open(state *layout.State, net *endpoint.Endpoint, r *flight.Recorder, to *Report) {
+func (m *Monitor) Open(state *layout.State, net *Network, r *flight.Recorder, to *Report) {
 	m.state, m.net, m.recorder, m.report = state, net, r, to
 }
 

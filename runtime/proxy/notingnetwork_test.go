@@ -7,7 +7,6 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/credit"
-	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
@@ -91,16 +90,16 @@ func newOperations(t testing.TB, npes int, caps fabric.Caps) (*Operations, *noti
 	segment := mem.Segment{Base: unsafe.Pointer(&n.Memory[0]), Size: uint64(len(n.Memory))}
 	o := &Operations{
 		State: state, Table: &table, Peers: peers,
-		Net:      endpoint.New(n, segment, func(err error) { n.Fatals = append(n.Fatals, err) }),
+		Net:      newNetwork(n, segment, func(err error) { n.Fatals = append(n.Fatals, err) }),
 		Recorder: flight.Open(new(flight.Head), unsafe.Pointer(&rings[0]), 0, state, peers),
 	}
 	if err := o.Net.Open(state, &peers[0], make([]fabric.Token, layout.Receives)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = o.Net.Close() }) // of a Network, which cannot fail
-	routes := make([]endpoint.Route, npes)
+	routes := make([]Route, npes)
 	for pe := range routes {
-		routes[pe] = endpoint.Route{Base: uint64(pe) << 32, Key: uint64(pe)}
+		routes[pe] = Route{Base: uint64(pe) << 32, Key: uint64(pe)}
 	}
 	if err := o.Net.Connect(make([][]byte, npes), routes); err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/credit"
-	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/sequence"
 )
@@ -59,7 +58,7 @@ func (n *Numbers) Split(data uint32) (number, above uint32) {
 const smallWindow = 64
 
 // Advertise begins with the window for which this PE's queue has room.
-func (n *Numbers) Advertise(net *endpoint.Endpoint, npes int) {
+func (n *Numbers) Advertise(net *Network, npes int) {
 	n.Small, n.Space = smallWindow, sequence.Space{Bits: sequence.Default.Bits}
 	if net.Unordered && net.Caps.Data >= 4 {
 		n.Space.Window = credit.WriteWindow(npes, net.Caps.Arrivals)
@@ -70,7 +69,7 @@ func (n *Numbers) Advertise(net *endpoint.Endpoint, npes int) {
 func (n *Numbers) Agree(window uint32) { n.Space.Window = min(n.Space.Window, window) }
 
 // Open is called when all PEs have agreed, before any operation.
-func (n *Numbers) Open(net *endpoint.Endpoint) {
+func (n *Numbers) Open(net *Network) {
 	n.Spares = net.Caps.DeliveryComplete && n.Space.Window < n.Small
 	n.On = net.Unordered && net.Caps.Data >= 4 && n.Space.Window > 0
 }

@@ -6,7 +6,6 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
-	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
 )
@@ -21,7 +20,7 @@ import (
 // Table.
 type Operations struct {
 	*layout.State
-	Net      *endpoint.Endpoint
+	Net      *Network
 	Table    *Table
 	Recorder flight.Recorder
 	Peers    []layout.Peer

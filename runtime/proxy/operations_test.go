@@ -8,7 +8,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/credit"
-	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
 )
@@ -19,7 +18,7 @@ func contextOperations() *Operations {
 	state, peers := new(layout.State), make([]layout.Peer, 2)
 	rings := make([]uint64, flight.RingsSize(len(peers))/8)
 	return &Operations{
-		State: state, Net: new(endpoint.Endpoint), Table: &table, Peers: peers, Number: 3,
+		State: state, Net: new(Network), Table: &table, Peers: peers, Number: 3,
 		Recorder: flight.Open(new(flight.Head), unsafe.Pointer(&rings[0]), 0, state, peers),
 	}
 }

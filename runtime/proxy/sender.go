@@ -4,7 +4,6 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
-	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -19,7 +18,7 @@ import (
 type Sender struct {
 	// As in the operations, from which each message would take 1 ns more to read them.
 	*layout.State
-	Net   *endpoint.Endpoint
+	Net   *Network
 	Peers []layout.Peer
 
 	batches

@@ -10,7 +10,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/credit"
-	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
@@ -96,13 +95,13 @@ func openTransfers(caps fabric.Caps) *transferBench {
 	segment := mem.Segment{Base: unsafe.Pointer(&b.memory[0]), Size: uint64(len(b.memory))}
 	b.Transfers = Transfers{
 		Operations: &Operations{
-			State: state, Net: endpoint.New(b, segment, nil), Table: &table, Peers: peers,
+			State: state, Net: newNetwork(b, segment, nil), Table: &table, Peers: peers,
 			Recorder: flight.Open(new(flight.Head), unsafe.Pointer(&rings[0]), 0, state, peers),
 			Quiets:   newGenerations(nil, state, peers, make([]libshmem.PE, 2)),
 		},
 		Messages: b, MostUnread: 1 << 20,
 	}
-	b.Net.Routes = []endpoint.Route{{}, {Base: 1 << 32, Key: 5}}
+	b.Net.Routes = []Route{{}, {Base: 1 << 32, Key: 5}}
 	b.Numbers.Advertise(b.Net, 2)
 	b.Numbers.Open(b.Net)
 	return b

@@ -144,9 +144,6 @@ runtime/proxy/early:
     # messages that are kept: bytes with a sender and a number
 runtime/proxy/local: fabric runtime/mrcache
     # callers' memory for the time of an operation; its caller passes the function that registers
-runtime/proxy/endpoint: fabric runtime/mrcache runtime/proxy/call runtime/proxy/layout runtime/proxy/local runtime/proxy/mem
-    # buffers, routes and losses of a provider that is handed to it: the meaning of a
-    # message is the engine's concern
 runtime/proxy/mem: fabric
     # bytes and elements of the symmetric segment, whoever asks for them
 runtime/proxy/flight: fabric runtime/statuspage runtime/proxy/clock runtime/proxy/layout
@@ -179,7 +176,7 @@ runtime/proxy/gpustage/stream: fabric runtime/statuspage runtime/proxy/backlog r
 runtime/proxy/gpustage: fabric runtime/proxy/backlog runtime/proxy/call runtime/proxy/gpustage/... runtime/proxy/layout runtime/proxy/mem
     # moves GPU memory for an engine that it knows by interfaces of its own, by a Memory that is
     # handed to it: neither the protocol nor a driver is its concern
-runtime/proxy: fabric runtime/statuspage runtime/sequence runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/endpoint runtime/proxy/fastpath runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/wake runtime/mrcache runtime/shmerr runtime/shmlog runtime/proxy/flight runtime/proxy/backlog
+runtime/proxy: fabric runtime/statuspage runtime/sequence runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/fastpath runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/wake runtime/mrcache runtime/shmerr runtime/shmlog runtime/proxy/flight runtime/proxy/backlog
     # the protocol over the fabric. It gets its provider from runtime/job, so that a test can
     # give it another; it knows neither its thread nor the producers of rings
 runtime/replay: . fabric fabric/sim runtime/job/area runtime/proxy runtime/proxy/credit runtime/proxy/layout runtime/proxy/mem runtime/proxy/wake runtime/replay/... runtime/shmerr

@@ -1,4 +1,4 @@
-package endpoint
+package proxy
 
 import (
 	"errors"
@@ -14,8 +14,13 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
+// Network is this PE's end of one network: the provider, the registration of the symmetric segment and
+// of callers' memory, the message buffers, the routes to the memory of other PEs, and the list of lost
+// PEs. It knows neither the meaning of a message nor the operations under way. Memory order is the
+// provider's.
+
 // Endpoint is this PE's end of a network. All contexts of an engine share it.
-type Endpoint struct {
+type Network struct {
 	Provider  fabric.Provider
 	Caps      fabric.Caps // what the provider granted
 	Segment   mem.Segment
@@ -49,8 +54,8 @@ type Endpoint struct {
 var ErrNoRoute = errors.New("no route to the PE: it gave no fabric address (start every PE with the same SHMEM_PROVIDER)")
 
 // New returns the endpoint of an open provider.
-func New(prov fabric.Provider, segment mem.Segment, fatal func(error)) *Endpoint {
-	e := &Endpoint{Provider: prov, Caps: prov.Caps(), Segment: segment, Fatal: fatal}
+func newNetwork(prov fabric.Provider, segment mem.Segment, fatal func(error)) *Network {
+	e := &Network{Provider: prov, Caps: prov.Caps(), Segment: segment, Fatal: fatal}
 	e.Unordered = !e.Caps.SendAfterWrite
 	e.KeepRegistered(nil, mrcache.Limits{})
 	return e
@@ -58,7 +63,7 @@ func New(prov fabric.Provider, segment mem.Segment, fatal func(error)) *Endpoint
 
 // Open registers the segment and maps the message buffers. state is that of the first context, own
 // its record of this PE, and unposted the list for receive tokens without room.
-func (e *Endpoint) Open(state *layout.State, own *layout.Peer, unposted []fabric.Token) error {
+func (e *Network) Open(state *layout.State, own *layout.Peer, unposted []fabric.Token) error {
 	e.state, e.own, e.Unposted = state, own, unposted
 	var err error
 	if e.Region, err = e.Provider.Register(e.Segment.Base, e.Segment.Registered()); err != nil {
@@ -68,7 +73,7 @@ func (e *Endpoint) Open(state *layout.State, own *layout.Peer, unposted []fabric
 }
 
 // Base returns the remote address of the start of this PE's user heap.
-func (e *Endpoint) Base() uint64 {
+func (e *Network) Base() uint64 {
 	base := e.Segment.Internal
 	if e.Caps.VirtualAddress {
 		base += uint64(uintptr(e.Segment.Base))
@@ -78,7 +83,7 @@ func (e *Endpoint) Base() uint64 {
 
 // Connect connects the provider with all PEs, and posts the receive buffers. Each PE has an address
 // and a route.
-func (e *Endpoint) Connect(addrs [][]byte, routes []Route) error {
+func (e *Network) Connect(addrs [][]byte, routes []Route) error {
 	e.addrs, e.Routes = addrs, routes
 	if err := e.Provider.Connect(addrs); err != nil {
 		return fmt.Errorf("connect %d PEs: %w", len(addrs), err)
@@ -96,7 +101,7 @@ func (e *Endpoint) Connect(addrs [][]byte, routes []Route) error {
 }
 
 // Close ends the registrations and closes the provider.
-func (e *Endpoint) Close() error {
+func (e *Network) Close() error {
 	err := errors.Join(e.Locals.Close(), e.Provider.Unregister(e.Region))
 	if err2 := e.Provider.Unregister(e.bufs); err == nil {
 		err = err2
@@ -111,18 +116,18 @@ func (e *Endpoint) Close() error {
 // KeepRegistered makes the endpoint keep callers' memory registered from one operation to the next,
 // if the provider needs registered memory. With a nil watch it keeps none. The endpoint closes the
 // watch.
-func (e *Endpoint) KeepRegistered(watch mrcache.Watch, limits mrcache.Limits) {
+func (e *Network) KeepRegistered(watch mrcache.Watch, limits mrcache.Limits) {
 	e.Locals = local.New(e.Provider, watch, limits)
 }
 
 // Fail notes the reason of a Failed, and returns that status.
-func (e *Endpoint) Fail(err error) call.Status {
+func (e *Network) Fail(err error) call.Status {
 	e.Err = err
 	return call.Failed
 }
 
 // Wake ends the sleep of the loop.
-func (e *Endpoint) Wake() {
+func (e *Network) Wake() {
 	if e.Armed {
 		e.Armed = false
 		e.Provider.Wake()
@@ -140,15 +145,15 @@ type Route struct {
 const Nowhere = ^uint64(0)
 
 // Reachable reports whether there is a path to a PE.
-func (e *Endpoint) Reachable(pe libshmem.PE) bool {
+func (e *Network) Reachable(pe libshmem.PE) bool {
 	return int(pe) < len(e.Routes) && e.Routes[pe].Base != Nowhere && !e.IsLost(pe)
 }
 
 // Route returns the remote address and the key of an offset in a PE's heap.
-func (e *Endpoint) Route(pe libshmem.PE, offset libshmem.Offset) (remote, key uint64) {
+func (e *Network) Route(pe libshmem.PE, offset libshmem.Offset) (remote, key uint64) {
 	r := &e.Routes[pe]
 	return r.Base + uint64(offset), r.Key
 }
 
 // Address returns the address of a PE's endpoint.
-func (e *Endpoint) Address(pe libshmem.PE) []byte { return e.addrs[pe] }
+func (e *Network) Address(pe libshmem.PE) []byte { return e.addrs[pe] }

@@ -1,4 +1,4 @@
-package endpoint
+package proxy
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 )
 
 // network is a provider that takes as many receive buffers as there is room for.
-type network struct {
+type receiveNetwork struct {
 	fabric.Provider
 	room    int
 	posted  []fabric.Token
@@ -23,18 +23,18 @@ type network struct {
 	woken   int
 }
 
-func (n *network) Caps() fabric.Caps              { return fabric.Caps{VirtualAddress: true} }
-func (n *network) Connect([][]byte) error         { return nil }
-func (n *network) Unregister(fabric.Region) error { n.regions--; return nil }
-func (n *network) Wake()                          { n.woken++ }
-func (n *network) Close() error                   { return nil }
+func (n *receiveNetwork) Caps() fabric.Caps              { return fabric.Caps{VirtualAddress: true} }
+func (n *receiveNetwork) Connect([][]byte) error         { return nil }
+func (n *receiveNetwork) Unregister(fabric.Region) error { n.regions--; return nil }
+func (n *receiveNetwork) Wake()                          { n.woken++ }
+func (n *receiveNetwork) Close() error                   { return nil }
 
-func (n *network) Register(unsafe.Pointer, uint64) (fabric.Region, error) {
+func (n *receiveNetwork) Register(unsafe.Pointer, uint64) (fabric.Region, error) {
 	n.regions++
 	return fabric.Region{Desc: uintptr(n.regions)}, nil
 }
 
-func (n *network) Recv(_ unsafe.Pointer, _ int, _ uintptr, t fabric.Token) error {
+func (n *receiveNetwork) Recv(_ unsafe.Pointer, _ int, _ uintptr, t fabric.Token) error {
 	switch {
 	case n.broken != nil:
 		return n.broken
@@ -47,10 +47,10 @@ func (n *network) Recv(_ unsafe.Pointer, _ int, _ uintptr, t fabric.Token) error
 }
 
 // open returns an endpoint of PE 0 with three further receive buffers, and what its Fatal got.
-func open(t *testing.T, n *network) (*Endpoint, *layout.State, *error) {
+func openNetwork(t *testing.T, n *receiveNetwork) (*Network, *layout.State, *error) {
 	memory := make([]byte, 256)
 	fatal := new(error)
-	e := New(n, mem.Segment{Base: unsafe.Pointer(&memory[0]), Internal: 64, Size: 256}, func(err error) { *fatal = err })
+	e := newNetwork(n, mem.Segment{Base: unsafe.Pointer(&memory[0]), Internal: 64, Size: 256}, func(err error) { *fatal = err })
 	e.More = 3
 	state := new(layout.State)
 	if err := e.Open(state, new(layout.Peer), make([]fabric.Token, layout.Receives+e.More)); err != nil {
@@ -66,8 +66,8 @@ func open(t *testing.T, n *network) (*Endpoint, *layout.State, *error) {
 
 // TestReceives posts all receive buffers, as room comes, and none twice.
 func TestReceives(t *testing.T) {
-	n := &network{room: 10}
-	e, state, _ := open(t, n)
+	n := &receiveNetwork{room: 10}
+	e, state, _ := openNetwork(t, n)
 	if err := e.Connect([][]byte{{1}}, []Route{{}}); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestReceives(t *testing.T) {
 
 // TestBuffers finds that no two buffers overlap, and that all are in the mapping.
 func TestBuffers(t *testing.T) {
-	e, _, _ := open(t, new(network))
+	e, _, _ := openNetwork(t, new(receiveNetwork))
 	type part struct{ at, size uintptr }
 	var parts []part
 	add := func(at unsafe.Pointer, size uintptr) { parts = append(parts, part{uintptr(at), size}) }
@@ -124,7 +124,7 @@ func TestBuffers(t *testing.T) {
 
 // TestRoutes distinguishes PEs with an address, without one, outside of the job, and lost ones.
 func TestRoutes(t *testing.T) {
-	e, _, _ := open(t, &network{room: 100})
+	e, _, _ := openNetwork(t, &receiveNetwork{room: 100})
 	if e.Reachable(0) {
 		t.Error("a PE can be reached before Connect")
 	}
@@ -154,7 +154,7 @@ func TestRoutes(t *testing.T) {
 
 // TestSuspects pings each PE once, and again if there was no room.
 func TestSuspects(t *testing.T) {
-	e, _, _ := open(t, new(network))
+	e, _, _ := openNetwork(t, new(receiveNetwork))
 	e.MarkLost(3, 4, "is gone")
 	for _, pe := range []libshmem.PE{1, 2, 1, 3} {
 		e.Suspect(pe)
@@ -177,8 +177,8 @@ func TestSuspects(t *testing.T) {
 
 // TestReceiveFailed ends the job where a loss does, or after too many failures.
 func TestReceiveFailed(t *testing.T) {
-	n := &network{room: 1000}
-	e, _, fatal := open(t, n)
+	n := &receiveNetwork{room: 1000}
+	e, _, fatal := openNetwork(t, n)
 	if e.ReceiveFailed(0, 1, "broke off"); *fatal == nil {
 		t.Error("the job goes on, and no function learns of losses")
 	}
@@ -200,8 +200,8 @@ func TestReceiveFailed(t *testing.T) {
 
 // TestWake wakes a loop once for each time that it sleeps.
 func TestWake(t *testing.T) {
-	n := new(network)
-	e, _, _ := open(t, n)
+	n := new(receiveNetwork)
+	e, _, _ := openNetwork(t, n)
 	e.Wake()
 	e.Armed = true
 	e.Wake()
