@@ -10,7 +10,6 @@ import (
 	"libshmem/runtime/mrcache"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/local"
 	"libshmem/runtime/proxy/mem"
 )
 
@@ -27,7 +26,7 @@ type Network struct {
 	Region    fabric.Region // of the segment
 	Unordered bool          // messages may overtake writes
 	Armed     bool          // the loop sleeps, or is about to, until something comes from the network
-	Locals    local.Memory  // of callers
+	Locals    LocalMemory   // of callers
 	Err       error         // of the last Failed, or of the last request that ended badly
 	Fatal     func(error)   // the job cannot go on, and no operation is there to fail
 
@@ -117,7 +116,7 @@ func (e *Network) Close() error {
 // if the provider needs registered memory. With a nil watch it keeps none. The endpoint closes the
 // watch.
 func (e *Network) KeepRegistered(watch mrcache.Watch, limits mrcache.Limits) {
-	e.Locals = local.New(e.Provider, watch, limits)
+	e.Locals = newLocalMemory(e.Provider, watch, limits)
 }
 
 // Fail notes the reason of a Failed, and returns that status.

@@ -7,7 +7,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/local"
 )
 
 // Use says what kind of operation a token stands for.
@@ -52,7 +51,7 @@ type Record struct {
 	_          [4]byte
 
 	After  layout.Header
-	Memory local.Use       // valid if Registered
+	Memory Registration    // valid if Registered
 	Local  unsafe.Pointer  // waits: the source,
 	Offset libshmem.Offset // and the destination
 	Until  uint64          // queued: writes that have to be complete first, see Hold

@@ -142,8 +142,6 @@ runtime/proxy/credit: fabric runtime/sequence runtime/proxy/layout
     # bounds that follow from the size of a job and from what a provider granted
 runtime/proxy/early:
     # messages that are kept: bytes with a sender and a number
-runtime/proxy/local: fabric runtime/mrcache
-    # callers' memory for the time of an operation; its caller passes the function that registers
 runtime/proxy/mem: fabric
     # bytes and elements of the symmetric segment, whoever asks for them
 runtime/proxy/flight: fabric runtime/statuspage runtime/proxy/clock runtime/proxy/layout
@@ -176,7 +174,7 @@ runtime/proxy/gpustage/stream: fabric runtime/statuspage runtime/proxy/backlog r
 runtime/proxy/gpustage: fabric runtime/proxy/backlog runtime/proxy/call runtime/proxy/gpustage/... runtime/proxy/layout runtime/proxy/mem
     # moves GPU memory for an engine that it knows by interfaces of its own, by a Memory that is
     # handed to it: neither the protocol nor a driver is its concern
-runtime/proxy: fabric runtime/statuspage runtime/sequence runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/fastpath runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/wake runtime/mrcache runtime/shmerr runtime/shmlog runtime/proxy/flight runtime/proxy/backlog
+runtime/proxy: fabric runtime/statuspage runtime/sequence runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/fastpath runtime/proxy/fifo runtime/proxy/layout runtime/proxy/mem runtime/proxy/wake runtime/mrcache runtime/shmerr runtime/shmlog runtime/proxy/flight runtime/proxy/backlog
     # the protocol over the fabric. It gets its provider from runtime/job, so that a test can
     # give it another; it knows neither its thread nor the producers of rings
 runtime/replay: . fabric fabric/sim runtime/job/area runtime/proxy runtime/proxy/credit runtime/proxy/layout runtime/proxy/mem runtime/proxy/wake runtime/replay/... runtime/shmerr

@@ -1,8 +1,4 @@
-// Package local registers callers' memory for as long as an operation needs it, if a provider wants
-// that (Caps.LocalMR). A cache keeps registrations (package mrcache). If a provider does not take
-// memory, because it is read-only or a file's, a copy takes its place. The package takes no lock:
-// its caller holds the engine's.
-package local
+package proxy
 
 import (
 	"errors"
@@ -15,24 +11,28 @@ import (
 	"libshmem/runtime/mrcache"
 )
 
+// LocalMemory registers callers' memory for as long as an operation needs it, if a provider wants that
+// (Caps.LocalMR). A cache keeps registrations (package mrcache). If a provider does not take memory,
+// because it is read-only or a file's, a copy takes its place.
+
 // Memory is the registrations of callers' memory.
-type Memory struct{ cache *mrcache.Cache }
+type LocalMemory struct{ cache *mrcache.Cache }
 
 // New returns a Memory whose registrations the registrar makes and ends. It keeps them from one
 // operation to the next if watch reports memory that is unmapped; with a nil watch it keeps none.
 // The Memory closes watch.
-func New(registrar mrcache.Registrar, watch mrcache.Watch, limits mrcache.Limits) Memory {
-	return Memory{mrcache.New(registrar, watch, limits)}
+func newLocalMemory(registrar mrcache.Registrar, watch mrcache.Watch, limits mrcache.Limits) LocalMemory {
+	return LocalMemory{mrcache.New(registrar, watch, limits)}
 }
 
 // Counts returns the counts of registrations so far.
-func (m *Memory) Counts() mrcache.Counts { return m.cache.Counts() }
+func (m *LocalMemory) Counts() mrcache.Counts { return m.cache.Counts() }
 
 // Close ends all kept registrations.
-func (m *Memory) Close() error { return m.cache.Close() }
+func (m *LocalMemory) Close() error { return m.cache.Close() }
 
 // Use is the registration of one operation, from Get to Put.
-type Use struct {
+type Registration struct {
 	Region *mrcache.Region
 	copied unsafe.Pointer // the copy of memory that cannot be registered; nil: there is none
 	size   uint64
@@ -41,7 +41,7 @@ type Use struct {
 
 // Get registers n bytes at an address, or a copy of them, and returns where the operation finds
 // its bytes. into: the operation changes them. After an error the Use is as it was.
-func (m *Memory) Get(u *Use, at unsafe.Pointer, n uint64, into bool) (unsafe.Pointer, error) {
+func (m *LocalMemory) Get(u *Registration, at unsafe.Pointer, n uint64, into bool) (unsafe.Pointer, error) {
 	region, err := m.cache.Get(at, n)
 	if err == nil {
 		u.Region = region
@@ -68,7 +68,7 @@ func (m *Memory) Get(u *Use, at unsafe.Pointer, n uint64, into bool) (unsafe.Poi
 }
 
 // Put ends the registration when the operation has ended. came: the bytes of a get have arrived.
-func (m *Memory) Put(u *Use, came bool) error {
+func (m *LocalMemory) Put(u *Registration, came bool) error {
 	err := m.cache.Put(u.Region)
 	if u.copied != nil {
 		if came && u.home != nil {

@@ -1,4 +1,4 @@
-package local
+package proxy
 
 import (
 	"bytes"
@@ -14,14 +14,14 @@ import (
 )
 
 // nic registers all memory but one mapping.
-type nic struct {
+type localNIC struct {
 	refused []byte
 	open    int
 }
 
 var errRefused = errors.New("the memory may not be written")
 
-func (n *nic) Register(base unsafe.Pointer, size uint64) (fabric.Region, error) {
+func (n *localNIC) Register(base unsafe.Pointer, size uint64) (fabric.Region, error) {
 	if base == unsafe.Pointer(&n.refused[0]) {
 		return fabric.Region{}, errRefused
 	}
@@ -29,7 +29,7 @@ func (n *nic) Register(base unsafe.Pointer, size uint64) (fabric.Region, error) 
 	return fabric.Region{Base: base, Len: size, Desc: 7}, nil
 }
 
-func (n *nic) Unregister(fabric.Region) error {
+func (n *localNIC) Unregister(fabric.Region) error {
 	n.open--
 	return nil
 }
@@ -50,11 +50,11 @@ func mapping(t *testing.T) []byte {
 
 // TestMemory registers memory where it is, and replaces memory that is refused by a copy: its bytes
 // are there for a put, and are copied back after a get.
-func TestMemory(t *testing.T) {
+func TestLocalMemory(t *testing.T) {
 	mine, refused := mapping(t), mapping(t)
-	n := &nic{refused: refused}
-	m := New(n, nil, mrcache.Limits{})
-	var u Use
+	n := &localNIC{refused: refused}
+	m := newLocalMemory(n, nil, mrcache.Limits{})
+	var u Registration
 	at, err := m.Get(&u, unsafe.Pointer(&mine[0]), 64, true)
 	if err != nil || at != unsafe.Pointer(&mine[0]) || u.Region.Desc != 7 {
 		t.Fatalf("registered %p for %p: %v", at, &mine[0], err)
@@ -91,16 +91,16 @@ func TestMemory(t *testing.T) {
 // TestBadAddress gives an error for memory that is refused and cannot be read, and leaves nothing.
 func TestBadAddress(t *testing.T) {
 	refused := mapping(t)
-	n := &nic{refused: refused}
-	m := New(n, nil, mrcache.Limits{})
+	n := &localNIC{refused: refused}
+	m := newLocalMemory(n, nil, mrcache.Limits{})
 	if err := unix.Mprotect(refused, unix.PROT_NONE); err != nil {
 		t.Fatal(err)
 	}
-	var u Use
+	var u Registration
 	if _, err := m.Get(&u, unsafe.Pointer(&refused[0]), 64, false); !errors.Is(err, errRefused) || !errors.Is(err, unix.EFAULT) {
 		t.Errorf("want that the memory is refused and cannot be read, got %v", err)
 	}
-	if u != (Use{}) || n.open != 0 {
+	if u != (Registration{}) || n.open != 0 {
 		t.Errorf("the failed registration left %+v and %d registrations", u, n.open)
 	}
 	if err := m.Close(); err != nil {
