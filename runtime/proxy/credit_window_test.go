@@ -6,13 +6,12 @@ import (
 	"unsafe"
 
 	"libshmem/queue"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/layout"
 )
 
 // crowded gives an engine the credits of a job of n PEs.
 func (p *pe) crowded(n int) {
-	p.Window, p.Unit = credit.Units(n)
+	p.Window, p.Unit = CreditUnits(n)
 	p.Calm = p.Window / 2
 }
 
@@ -67,7 +66,7 @@ func TestWindowOfBytes(t *testing.T) {
 			large := min(uint64(16<<10), a.PutMax())
 			big := make([]byte, large)
 			signals := uint64(0)
-			for k := 0; k < 4*credit.Window && signals < 2*uint64(a.Window); k++ {
+			for k := 0; k < 4*MessageWindow && signals < 2*uint64(a.Window); k++ {
 				if st := a.PutSignal(1, 64, unsafe.Pointer(&big[0]), large, 0, 1, OpAdd, nil); st == Failed {
 					t.Fatal(a.Err())
 				} else if st != Again {

@@ -6,7 +6,6 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/early"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/tests/need"
@@ -25,7 +24,7 @@ func TestEarlyMemory(t *testing.T) {
 	}
 	for _, c := range cases {
 		b := openReceiverOf(t, c.npes, fabric.Caps{SendAfterWrite: true})
-		units, unit := credit.Units(c.npes)
+		units, unit := CreditUnits(c.npes)
 		b.State.Window, b.State.Unit = units, unit
 		each := uint32(uint64(units) / b.State.Cost(c.size))
 		if need.Race {
@@ -43,7 +42,7 @@ func TestEarlyMemory(t *testing.T) {
 			}
 		}
 		credits := (c.npes - 1) * int(units) << unit
-		if promised := max(credit.AllBytes, c.npes*credit.LeastBytes); credits > promised {
+		if promised := max(AllBytes, c.npes*LeastBytes); credits > promised {
 			t.Errorf("%d PEs have credits of %d KiB, more than the promised %d", c.npes, credits>>10, promised>>10)
 		}
 		kept, bytes := b.Early.Len(), b.Early.Bytes()
@@ -70,7 +69,7 @@ func TestEarlyMemory(t *testing.T) {
 // TestBlockOfCredit: no unit of credit is smaller than the blocks in which early messages are kept.
 func TestBlockOfCredit(t *testing.T) {
 	for n := 1; n < 3<<20; n += 1 + n/50 {
-		if _, unit := credit.Units(n); 1<<unit < early.BlockSize {
+		if _, unit := CreditUnits(n); 1<<unit < early.BlockSize {
 			t.Errorf("%d PEs: a unit of credit has %d bytes, a block %d", n, 1<<unit, early.BlockSize)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/mrcache"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wake"
@@ -79,11 +78,11 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 		ops: Operations{Net: newNetwork(prov, segment, fatal)},
 	}
 	e.first, e.Monitor = e, newMonitor(wakers, &upward{e})
-	table := newTable(credit.Bytes(&e.ops.Net.Caps))
+	table := newTable(MostBytes(&e.ops.Net.Caps))
 	e.ops.Table = &table
-	e.compose(credit.Unread(npes))
+	e.compose(MostUnreadOf(npes))
 	e.rma.Numbers.Advertise(e.ops.Net, npes)
-	e.ops.Net.More = credit.MoreReceives(npes, e.rma.Numbers.Space.Window, &e.ops.Net.Caps)
+	e.ops.Net.More = MoreReceives(npes, e.rma.Numbers.Space.Window, &e.ops.Net.Caps)
 	if err := e.openFastPath(npes); err != nil {
 		return nil, errors.Join(err, prov.Close())
 	}

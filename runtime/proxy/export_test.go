@@ -7,7 +7,6 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/layout"
 	flow "libshmem/runtime/sequence"
 )
@@ -19,9 +18,6 @@ const MaxPayload = maxPayload
 
 // KindBatch is the kind of a message with several operations.
 const KindBatch = byte(layout.KindBatch)
-
-// AllBytes bounds the bytes that may wait for one PE, from all others together.
-const AllBytes = credit.AllBytes
 
 // NearWrap puts the counters of an engine towards a PE just below their wrap. The PE does the same.
 func (e *Engine) NearWrap(pe int) {
@@ -45,11 +41,11 @@ func (e *Engine) FewNumbers(bits, window uint32) {
 func (e *Engine) Stay() { e.rma.Numbers.Small = 0 }
 
 // WriteWindowOf returns the window of n PEs whose queues have room for that many arrivals.
-func WriteWindowOf(n, arrivals int) int { return int(credit.WriteWindow(n, arrivals)) }
+func WriteWindowOf(n, arrivals int) int { return int(WriteWindow(n, arrivals)) }
 
 // ReceivesOf returns how many receive buffers an engine of n PEs has on such a network.
 func ReceivesOf(n int, c fabric.Caps) int {
-	return receives + credit.MoreReceives(n, credit.WriteWindow(n, c.Arrivals), &c)
+	return receives + MoreReceives(n, WriteWindow(n, c.Arrivals), &c)
 }
 
 // FewSequences sets how many PEs may number their writes to this one, if the provider does not name

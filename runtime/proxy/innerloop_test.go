@@ -15,7 +15,6 @@ import (
 
 	"libshmem/queue"
 	"libshmem/queue/queuetest"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/loop"
 	"libshmem/tests/need"
 )
@@ -187,16 +186,16 @@ func TestWindowInC(t *testing.T) {
 	defer j.clean()
 	p, rig := j.pes[0], j.rigs[0][0]
 	peer := &p.ops.Peers[1]
-	for i := range credit.Window + 10 {
+	for i := range MessageWindow + 10 {
 		rig.Push(&queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpAdd), Width: 3, Value: 1})
-		if j.inC(0); peer.Flushing != (i >= credit.Window/2) {
+		if j.inC(0); peer.Flushing != (i >= MessageWindow/2) {
 			t.Fatalf("message %d: flushing %v", i, peer.Flushing)
 		}
-		if i >= credit.Window {
+		if i >= MessageWindow {
 			break
 		}
 	}
-	if j.inLoop != credit.Window || peer.Asked != credit.Window || p.NDirty != 1 {
+	if j.inLoop != MessageWindow || peer.Asked != MessageWindow || p.NDirty != 1 {
 		t.Errorf("C took %d, the PE was asked %d times, %d PEs are dirty", j.inLoop, peer.Asked, p.NDirty)
 	}
 	j.consumers[0].Drain()
@@ -207,7 +206,7 @@ func TestWindowInC(t *testing.T) {
 	// The target answers in C, the answer comes in C.
 	j.until("the answer", func() bool { return !peer.Flushing })
 	j.quiet(0, 0)
-	if got := binary.NativeEndian.Uint64(j.pes[1].heap); got != credit.Window+1 {
+	if got := binary.NativeEndian.Uint64(j.pes[1].heap); got != MessageWindow+1 {
 		t.Errorf("%d messages arrived", got)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
@@ -83,7 +82,7 @@ const unitsEach = 64
 // reached, and their network. The caller makes Quiets if it needs another asker than none.
 func newOperations(t testing.TB, npes int, caps fabric.Caps) (*Operations, *notingNetwork) {
 	n := &notingNetwork{caps: caps, Memory: make([]byte, 1<<16)}
-	table := newTable(credit.MaxBytes)
+	table := newTable(MaxBytes)
 	state, peers := new(layout.State), make([]layout.Peer, npes)
 	state.Job, state.Window, state.Calm, state.Unit = 0xb0b, unitsEach, unitsEach/2, 12
 	rings := make([]uint64, flight.RingsSize(npes)/8)

@@ -3,7 +3,6 @@ package proxy
 import (
 	"libshmem"
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/sequence"
 )
@@ -61,7 +60,7 @@ const smallWindow = 64
 func (n *Numbers) Advertise(net *Network, npes int) {
 	n.Small, n.Space = smallWindow, sequence.Space{Bits: sequence.Default.Bits}
 	if net.Unordered && net.Caps.Data >= 4 {
-		n.Space.Window = credit.WriteWindow(npes, net.Caps.Arrivals)
+		n.Space.Window = WriteWindow(npes, net.Caps.Arrivals)
 	}
 }
 

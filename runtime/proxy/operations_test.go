@@ -7,14 +7,13 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
 )
 
 // context returns the operations of context 3, with two PEs.
 func contextOperations() *Operations {
-	table := newTable(credit.MaxBytes)
+	table := newTable(MaxBytes)
 	state, peers := new(layout.State), make([]layout.Peer, 2)
 	rings := make([]uint64, flight.RingsSize(len(peers))/8)
 	return &Operations{

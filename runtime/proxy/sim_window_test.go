@@ -10,7 +10,6 @@ import (
 	"libshmem/fabric/rail"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/tests/need"
 )
@@ -63,7 +62,7 @@ func TestWriteWindows(t *testing.T) {
 	} {
 		w := &world{t: t, net: sim.New(sim.EFADirect(), 1)}
 		w.net.LimitQueues(0, c.most)
-		config := credit.Config(c.pes)
+		config := proxy.ProviderConfig(c.pes)
 		if c.nics > 1 {
 			config = rail.Inner(config)
 		}
@@ -85,7 +84,7 @@ func TestWriteWindows(t *testing.T) {
 	}
 	n := sim.New(sim.EFA(), 1)
 	n.LimitQueues(0, layout.Tokens-1)
-	if _, err := n.Open(0, credit.Config(2)); err == nil {
+	if _, err := n.Open(0, proxy.ProviderConfig(2)); err == nil {
 		t.Error("a queue is granted that does not hold the operations of its end")
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"libshmem/fabric/rail"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/loop"
 	"libshmem/runtime/proxy/mem"
@@ -216,7 +215,7 @@ func sockets(m sim.Model, seed uint64) sim.Model {
 // open opens the network for a PE, with all of its NICs if the model has several. The seed
 // determines the policy that spreads operations over them.
 func (w *world) open(host, n, heap int) (fabric.Provider, error) {
-	c := credit.Config(n)
+	c := proxy.ProviderConfig(n)
 	nics := w.net.Model().NICs
 	if nics == 1 {
 		return w.net.Open(host, c)

@@ -3,7 +3,6 @@ package proxy
 import (
 	"libshmem"
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -65,13 +64,13 @@ func (t *Table) Hold(r *Record, p *layout.Peer, n uint64) {
 // Room reports whether a caller may have a token for an operation on a PE, with n bytes under way:
 // see the bounds of package credit.
 func (t *Table) Room(p *layout.Peer, n uint64) bool {
-	free := len(t.Free) - credit.Reserve
+	free := len(t.Free) - ReservedTokens
 	return !(free <= 0 || 3*int(p.Tokens) >= free && p.Tokens > 0 ||
 		p.Bytes != 0 && 3*int64(p.Bytes+n) > t.MostBytes-int64(t.Bytes))
 }
 
 // Full reports whether callers can have no token for any PE.
-func (t *Table) Full() bool { return len(t.Free) <= credit.Reserve }
+func (t *Table) Full() bool { return len(t.Free) <= ReservedTokens }
 
 // Question returns the number that the answer to a request has to name: the token and how often it
 // was given out, so that a repeated answer does not end the next operation of that token.

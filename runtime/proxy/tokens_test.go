@@ -5,13 +5,12 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/layout"
 )
 
 // TestTable gives out every token once, and takes them back with the bytes that were counted.
 func TestTable(t *testing.T) {
-	table := newTable(credit.MaxBytes)
+	table := newTable(MaxBytes)
 	var p layout.Peer
 	seen := map[fabric.Token]bool{}
 	for {
@@ -38,7 +37,7 @@ func TestTable(t *testing.T) {
 
 // TestQuestion distinguishes the uses of one token.
 func TestQuestion(t *testing.T) {
-	table := newTable(credit.MaxBytes)
+	table := newTable(MaxBytes)
 	var p layout.Peer
 	token, _ := table.Take(UseReply, &p, 0)
 	first := table.Question(token)
@@ -52,9 +51,9 @@ func TestQuestion(t *testing.T) {
 // TestRoom leaves room for other PEs: a PE alone gets a quarter, and each stuck PE leaves three
 // quarters of what it found.
 func TestRoom(t *testing.T) {
-	table := newTable(credit.MaxBytes)
+	table := newTable(MaxBytes)
 	peers := make([]layout.Peer, 40)
-	left := layout.Tokens - layout.Receives - credit.Reserve
+	left := layout.Tokens - layout.Receives - ReservedTokens
 	for pe := range peers {
 		n := 0
 		for table.Room(&peers[pe], 1) {
@@ -68,7 +67,7 @@ func TestRoom(t *testing.T) {
 		left -= n
 	}
 	if !table.Full() {
-		t.Errorf("%d PEs that are stuck leave %d tokens to callers", len(peers), len(table.Free)-credit.Reserve)
+		t.Errorf("%d PEs that are stuck leave %d tokens to callers", len(peers), len(table.Free)-ReservedTokens)
 	}
 }
 

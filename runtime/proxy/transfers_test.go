@@ -9,7 +9,6 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
@@ -89,7 +88,7 @@ const transferSize = 8192
 
 func openTransfers(caps fabric.Caps) *transferBench {
 	b := &transferBench{caps: caps, flushing: call.Pending, admits: call.Done, memory: make([]byte, 2*transferSize)}
-	table := newTable(credit.MaxBytes)
+	table := newTable(MaxBytes)
 	state, peers := new(layout.State), make([]layout.Peer, 2)
 	rings := make([]uint64, flight.RingsSize(len(peers))/8)
 	segment := mem.Segment{Base: unsafe.Pointer(&b.memory[0]), Size: uint64(len(b.memory))}

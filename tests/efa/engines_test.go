@@ -13,7 +13,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/fabric/ofi"
 	"libshmem/runtime/proxy"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wake"
 )
@@ -41,7 +40,7 @@ func (p *place) engines(n, heap int, around func(fabric.Provider) fabric.Provide
 			e.close(p)
 		}
 	})
-	config := credit.Config(n)
+	config := proxy.ProviderConfig(n)
 	config.Library, config.Provider = p.library, p.provider()
 	addresses := make([]proxy.Endpoint, n)
 	for i := range n {

@@ -41,7 +41,7 @@ capi/core: fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda ru
 
 cmd/shmemrun: cmd/internal/... fabric/chaos runtime/bootstrap/launch runtime/config runtime/shmerr
     # flags and printing; what a launch is belongs to the package
-cmd/shmem-info: . cmd/internal/... fabric runtime/statuspage runtime/mrcache/memmonitor runtime/proxy/credit runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/job/area runtime/job/place runtime/shmerr runtime/topo fabric/ofi fabric/rail runtime/proxy
+cmd/shmem-info: . cmd/internal/... fabric runtime/statuspage runtime/mrcache/memmonitor runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/job/area runtime/job/place runtime/shmerr runtime/topo fabric/ofi fabric/rail runtime/proxy
     # asks the packages what they are and prints it
 cmd/shmem-doctor: . cmd/internal/... fabric fabric/ofi fabric/selftest runtime/bootstrap runtime/config runtime/doctor runtime/gpu runtime/gpu/cuda runtime/job/choice runtime/job/place runtime/mrcache/memmonitor runtime/shmerr runtime/topo runtime/topo/hwloc
     # as shmem-info, for what is wrong
@@ -138,8 +138,6 @@ runtime/proxy/layout: fabric runtime/sequence
     # what C and Go of an engine share in memory, and rules that look at one of its structs alone
 runtime/proxy/wake: runtime/proxy/wait
     # words by which threads wait for each other, whatever for
-runtime/proxy/credit: fabric runtime/sequence runtime/proxy/layout
-    # bounds that follow from the size of a job and from what a provider granted
 runtime/proxy/early:
     # messages that are kept: bytes with a sender and a number
 runtime/proxy/mem: fabric
@@ -174,10 +172,10 @@ runtime/proxy/gpustage/stream: fabric runtime/statuspage runtime/proxy/backlog r
 runtime/proxy/gpustage: fabric runtime/proxy/backlog runtime/proxy/call runtime/proxy/gpustage/... runtime/proxy/layout runtime/proxy/mem
     # moves GPU memory for an engine that it knows by interfaces of its own, by a Memory that is
     # handed to it: neither the protocol nor a driver is its concern
-runtime/proxy: fabric runtime/statuspage runtime/sequence runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/fastpath runtime/proxy/fifo runtime/proxy/layout runtime/proxy/mem runtime/proxy/wake runtime/mrcache runtime/shmerr runtime/shmlog runtime/proxy/flight runtime/proxy/backlog
+runtime/proxy: fabric runtime/statuspage runtime/sequence runtime/proxy/call runtime/proxy/clock runtime/proxy/early runtime/proxy/fastpath runtime/proxy/fifo runtime/proxy/layout runtime/proxy/mem runtime/proxy/wake runtime/mrcache runtime/shmerr runtime/shmlog runtime/proxy/flight runtime/proxy/backlog
     # the protocol over the fabric. It gets its provider from runtime/job, so that a test can
     # give it another; it knows neither its thread nor the producers of rings
-runtime/replay: . fabric fabric/sim runtime/job/area runtime/proxy runtime/proxy/credit runtime/proxy/layout runtime/proxy/mem runtime/proxy/wake runtime/replay/... runtime/shmerr
+runtime/replay: . fabric fabric/sim runtime/job/area runtime/proxy runtime/proxy/layout runtime/proxy/mem runtime/proxy/wake runtime/replay/... runtime/shmerr
     # engines and a simulated network, as in the tests of runtime/proxy; files are its caller's
 runtime/replay/collective:
     # the order of messages between members that are numbers
@@ -213,7 +211,7 @@ runtime/job/graphics: fabric runtime/bootstrap/secret runtime/config runtime/gpu
     # the driver's GPU and the heaps in its reach; endpoints that learn of loans by an interface
 runtime/job/kernels: queue runtime/config runtime/gpu runtime/gpu/cuda runtime/guard runtime/job/area runtime/job/teams runtime/shmlog runtime/topo
     # memory of a GPU that is handed to it, and what kernels say in it
-runtime/job/network: fabric fabric/chaos fabric/ofi fabric/rail runtime/bootstrap runtime/config runtime/gpu/amo runtime/gpu/cuda runtime/guard runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/codec runtime/job/driverwatch runtime/job/graphics runtime/job/place runtime/job/reach runtime/job/registration runtime/job/rings runtime/mrcache runtime/mrcache/memmonitor runtime/nvtx runtime/proxy runtime/proxy/credit runtime/proxy/flight runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/loop runtime/proxy/mem runtime/proxy/staging runtime/proxy/wake runtime/shmerr runtime/shmlog runtime/topo runtime/trace
+runtime/job/network: fabric fabric/chaos fabric/ofi fabric/rail runtime/bootstrap runtime/config runtime/gpu/amo runtime/gpu/cuda runtime/guard runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/codec runtime/job/driverwatch runtime/job/graphics runtime/job/place runtime/job/reach runtime/job/registration runtime/job/rings runtime/mrcache runtime/mrcache/memmonitor runtime/nvtx runtime/proxy runtime/proxy/flight runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/loop runtime/proxy/mem runtime/proxy/staging runtime/proxy/wake runtime/shmerr runtime/shmlog runtime/topo runtime/trace
     # picks the implementation of a network, and joins engines to the parts of a job; what hears of
     # losses is an interface of its own
 runtime/job/peerinfo: runtime/config runtime/job/place runtime/job/process runtime/job/statics runtime/topo

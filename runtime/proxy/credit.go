@@ -1,4 +1,4 @@
-package credit
+package proxy
 
 import (
 	"math/bits"
@@ -6,6 +6,10 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
 )
+
+// Credits bound the operations, bytes, messages without an answer and numbered writes under way, of all
+// PEs and to one of them. The bounds follow from the size of the job and from what a provider granted.
+// The engine counts, and refuses operations above a bound.
 
 // An operation under way holds a token and, if it is one-sided, bytes; a message to a PE counts
 // until that PE is known to have applied it. A PE that does not answer must not hold what the
@@ -15,14 +19,14 @@ import (
 // gone.
 const (
 	// Reserve is for answers, flushes and signals. Callers cannot have it.
-	Reserve = 16
+	ReservedTokens = 16
 	// MaxBytes bounds the one-sided operations of all callers under way. A PE may have one
 	// operation beyond it, so that sizes above the limit pass.
 	MaxBytes = 64 << 20
 	// Window bounds the messages to one PE without an answer, in a job of few PEs; at half of it a
 	// flush asks for an answer. It is more than any path needs to be full: 1024 messages in 50 us
 	// are 20 million a second. It is less than the queues of NICs hold.
-	Window = 1024
+	MessageWindow = 1024
 	// All PEs together may have this many messages, and bytes of messages, without an answer at one
 	// PE. Messages that the PE has not taken fill memory of its node; on a network without order,
 	// so do messages that it has taken. Each PE has its part, and at least the minimum, with which
@@ -38,15 +42,15 @@ const (
 )
 
 // Unread returns how many bytes of one-sided writes each of n PEs may have on their way to one PE.
-func Unread(n int) uint64 { return uint64(min(MostUnread, max(LeastUnread, AllUnread/n))) }
+func MostUnreadOf(n int) uint64 { return uint64(min(MostUnread, max(LeastUnread, AllUnread/n))) }
 
 // Units returns the credit that each of n PEs has for messages without an answer at one PE: units,
 // and the bytes of a unit as a power of two. A message takes one unit or more, by its size, so that
 // one comparison bounds both messages and bytes. The number of units is a power of two too, so half
 // of them are enough for any message: no message to a PE below its half is refused, and a PE above
 // its half has been asked for an answer.
-func Units(n int) (units uint32, unit uint32) {
-	messages := floor2(min(Window, max(LeastMessages, AllMessages/n)))
+func CreditUnits(n int) (units uint32, unit uint32) {
+	messages := floor2(min(MessageWindow, max(LeastMessages, AllMessages/n)))
 	bytes := floor2(max(LeastBytes, AllBytes/n))
 	unit = uint32(bits.Len(uint(min(bytes/messages, layout.MessageSize))) - 1)
 	return uint32(messages), unit
@@ -56,4 +60,4 @@ func floor2(n int) int { return 1 << (bits.Len(uint(n)) - 1) }
 
 // Bytes bounds the one-sided operations under way on a network. It is more than MaxBytes if several
 // NICs carry MaxBytes in less time than any of them answers. A quarter of it is 100 us of all NICs.
-func Bytes(c *fabric.Caps) int64 { return max(MaxBytes, int64(c.Speed/8/2500)) }
+func MostBytes(c *fabric.Caps) int64 { return max(MaxBytes, int64(c.Speed/8/2500)) }

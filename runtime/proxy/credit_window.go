@@ -1,4 +1,4 @@
-package credit
+package proxy
 
 import (
 	"libshmem/fabric"
@@ -20,7 +20,7 @@ const queueEntries = 32768
 
 // Config returns the provider configuration for an engine of a job of n PEs, without the members
 // that name the provider.
-func Config(n int) fabric.Config {
+func ProviderConfig(n int) fabric.Config {
 	arrivals := (n - 1) * int(WriteWindow(n, queueEntries-layout.Tokens))
 	return fabric.Config{
 		Tokens: layout.Tokens, MaxRecv: layout.Receives, Data: true, Fence: true, IfUnordered: true,
