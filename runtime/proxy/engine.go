@@ -40,7 +40,8 @@ type port struct {
 	me uint32
 
 	contexts // all that share the port
-	Monitor
+	wake.Words
+	armedAt uint32 // the count of polls when the driving thread went to sleep
 
 	bursts Bursts
 
@@ -77,7 +78,7 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 		},
 		ops: Operations{Net: newNetwork(prov, segment, fatal)},
 	}
-	e.first, e.Monitor = e, newMonitor(wakers, &upward{e})
+	e.first, e.Words = e, wakers
 	table := newTable(MostBytes(&e.ops.Net.Caps))
 	e.ops.Table = &table
 	e.compose(MostUnreadOf(npes))
@@ -90,7 +91,6 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 		e.closeFastPath()
 		return nil, errors.Join(err, prov.Close())
 	}
-	e.Monitor.Open(e.State, e.ops.Net, &e.ops.Recorder, e.Report)
 	e.join()
 	e.fillFastPath()
 	return e, nil
@@ -99,7 +99,7 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 // compose joins the parts of a context by pointers.
 func (e *Engine) compose(mostUnread uint64) {
 	e.rma = Transfers{Operations: &e.ops, Messages: &e.out, MostUnread: mostUnread}
-	e.out = newSender(&e.ops, &e.rma, &e.bursts, &upward{e})
+	e.out = newSender(&e.ops, &e.rma, &e.bursts, e)
 	e.in = newReceiver(&e.ops, &e.out, &e.rma.Numbers)
 }
 

@@ -26,7 +26,7 @@ func (e *Engine) openFastPath(npes int) error {
 	const peerSize, number = unsafe.Sizeof(layout.Peer{}), unsafe.Sizeof(libshmem.PE(0))
 	lists := uintptr(npes+receives+e.ops.Net.More+1) / 2 * 2 * number // so that the part behind the lists is aligned
 	n := unsafe.Sizeof(layout.State{}) + uintptr(npes)*peerSize + lists + layout.ContextsOpen*unsafe.Sizeof(uintptr(0))
-	r, err := openReport(forReports{e}, e.ops.Net.Provider, npes, n)
+	r, err := openReport(e, e.ops.Net.Provider, npes, n)
 	if err != nil {
 		return fmt.Errorf("map the state of %d PEs: %w", npes, err)
 	}
@@ -36,7 +36,7 @@ func (e *Engine) openFastPath(npes int) error {
 	e.State.Peers = unsafe.Add(p, unsafe.Sizeof(layout.State{}))
 	e.ops.Peers = unsafe.Slice((*layout.Peer)(e.State.Peers), npes)
 	e.Dirty = unsafe.Add(e.State.Peers, uintptr(npes)*peerSize)
-	e.ops.Quiets = newGenerations(&upward{e}, e.State, e.ops.Peers, unsafe.Slice((*libshmem.PE)(e.Dirty), npes))
+	e.ops.Quiets = newGenerations(e, e.State, e.ops.Peers, unsafe.Slice((*libshmem.PE)(e.Dirty), npes))
 	e.Unposted = unsafe.Add(e.Dirty, uintptr(npes)*number)
 	e.Streams = unsafe.Add(e.Dirty, lists)
 	e.ops.Recorder = r.Record(e.State, e.ops.Peers)
@@ -67,7 +67,7 @@ func (e *Engine) openContext(npes int) error {
 	e.State.Peers = unsafe.Add(p, unsafe.Sizeof(layout.State{}))
 	e.ops.Peers = unsafe.Slice((*layout.Peer)(e.State.Peers), npes)
 	e.Dirty = unsafe.Add(e.State.Peers, uintptr(npes)*peerSize)
-	e.ops.Quiets = newGenerations(&upward{e}, e.State, e.ops.Peers, unsafe.Slice((*libshmem.PE)(e.Dirty), npes))
+	e.ops.Quiets = newGenerations(e, e.State, e.ops.Peers, unsafe.Slice((*libshmem.PE)(e.Dirty), npes))
 	e.ops.Recorder = e.first.ops.Recorder.Context(e.State, e.ops.Number)
 	return nil
 }

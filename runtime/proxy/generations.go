@@ -8,21 +8,21 @@ import (
 
 // Generations count the operations of one context, so that a quiet ends when all operations posted
 // before it have taken effect, however many are posted later. They know which PEs owe an answer, and
-// ask for answers by the interface Asker. They know no message.
+// ask for answers by the interface asker. They know no message.
 
-// Asker asks PEs for answers. The engine implements it.
-type Asker interface {
-	// Flush asks a PE to answer when it has applied all messages sent to it. Pending: it has been
+// asker asks PEs for answers. The engine implements it.
+type asker interface {
+	// flush asks a PE to answer when it has applied all messages sent to it. Pending: it has been
 	// asked, now or before; Again: there is no room; Failed: Err says why.
-	Flush(pe libshmem.PE) call.Status
+	flush(pe libshmem.PE) call.Status
 	Err() error
-	// Stick notes that a flush waits for room: CoverLate is called when there may be room.
-	Stick()
-	// LetGo comes before the open generation is closed: from then on no operation may join it.
-	LetGo()
-	// Closed gets the PEs that a generation has touched, when it is closed and before they are
+	// stick notes that a flush waits for room: CoverLate is called when there may be room.
+	stick()
+	// letGo comes before the open generation is closed: from then on no operation may join it.
+	letGo()
+	// touched gets the PEs that a generation has touched, when it is closed and before they are
 	// asked. It must not keep the slice.
-	Closed(pes []libshmem.PE)
+	touched(pes []libshmem.PE)
 }
 
 // Generations are the generations of one context. The open one takes the operations that are posted
@@ -38,7 +38,7 @@ type Generations struct {
 	Wanted  bool          // close the open generation as soon as the one before is complete
 	Unmet   int           // PEs of the closed generation that owe an answer
 
-	asker     Asker
+	asker     asker
 	state     *layout.State
 	peers     []layout.Peer
 	dirty     []libshmem.PE // PEs that the open generation has touched; State.Dirty counts them
@@ -61,8 +61,8 @@ const NoParity Parity = 2
 
 // New returns the generations of a context whose state and peers C works on too. dirty is the
 // memory that State.Dirty counts, with a place for each PE.
-func newGenerations(asker Asker, state *layout.State, peers []layout.Peer, dirty []libshmem.PE) Generations {
-	return Generations{Open: 1, asker: asker, state: state, peers: peers, dirty: dirty}
+func newGenerations(a asker, state *layout.State, peers []layout.Peer, dirty []libshmem.PE) Generations {
+	return Generations{Open: 1, asker: a, state: state, peers: peers, dirty: dirty}
 }
 
 // Parity returns the parity of the open generation.
@@ -109,7 +109,7 @@ func (g *Generations) Closing() bool { return uint64(g.Open) > g.state.Quieted+1
 
 // close notes which messages each touched PE has to apply.
 func (g *Generations) close() {
-	g.asker.LetGo()
+	g.asker.letGo()
 	g.Open++
 	work := g.dirty[:g.state.NDirty]
 	for _, pe := range work {
@@ -122,7 +122,7 @@ func (g *Generations) close() {
 		}
 	}
 	g.state.NDirty = 0
-	g.asker.Closed(work)
+	g.asker.touched(work)
 	for _, pe := range work {
 		// A flush that cannot be sent puts its PE into dirty again, behind the read position.
 		if g.peers[pe].Unmet {
@@ -170,12 +170,12 @@ func (g *Generations) cover(pe libshmem.PE) {
 		g.LeavePE(p)
 		return
 	}
-	switch g.asker.Flush(pe) {
+	switch g.asker.flush(pe) {
 	case call.Again:
 		if !p.Late {
 			p.Late = true
 			g.Late = append(g.Late, pe)
-			g.asker.Stick()
+			g.asker.stick()
 		}
 	case call.Failed:
 		// The next quiet tries again.

@@ -30,7 +30,7 @@ func newQuietRig(t *testing.T, n int) *quietRig {
 	return r
 }
 
-func (r *quietRig) Flush(pe libshmem.PE) call.Status {
+func (r *quietRig) flush(pe libshmem.PE) call.Status {
 	p := &r.peers[pe]
 	switch {
 	case p.Flushing:
@@ -45,17 +45,17 @@ func (r *quietRig) Flush(pe libshmem.PE) call.Status {
 }
 
 func (r *quietRig) Err() error { return r.broken }
-func (r *quietRig) Stick()     { r.stuck++ }
+func (r *quietRig) stick()     { r.stuck++ }
 
-// LetGo sends the last message of the generation, as a batch does.
-func (r *quietRig) LetGo() {
+// letGo sends the last message of the generation, as a batch does.
+func (r *quietRig) letGo() {
 	if r.batch {
 		r.batch = false
 		r.post(1)
 	}
 }
 
-func (r *quietRig) Closed(pes []libshmem.PE) {
+func (r *quietRig) touched(pes []libshmem.PE) {
 	r.closes = append(r.closes, append([]libshmem.PE(nil), pes...))
 }
 
@@ -121,7 +121,7 @@ func TestClosing(t *testing.T) {
 func TestOldAnswer(t *testing.T) {
 	r := newQuietRig(t, 2)
 	r.post(1)
-	r.Flush(1)
+	r.flush(1)
 	r.post(1)
 	ticket := r.Begin()
 	r.answer(1)

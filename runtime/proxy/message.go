@@ -32,13 +32,13 @@ func (x *Sender) own(pe libshmem.PE, epoch uint64, l Parity, h *layout.Header) {
 			}
 			return
 		case call.Failed:
-			x.engine.Unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, x.Net.Err))
+			x.engine.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, x.Net.Err))
 			return
 		}
 	}
 	x.Unsent = append(x.Unsent, unsent{pe, l, epoch, *h})
 	x.Quiets.Pending[l]++
-	x.engine.Stick()
+	x.engine.stick()
 	p.Parked++
 	x.Recorder.Note(pe, layout.EventParked, uint32(h.Kind), 0)
 	p.Count[layout.Parked]++
@@ -179,7 +179,7 @@ func (x *Sender) SendWatched(pe libshmem.PE, p *layout.Peer, k layout.Kind) call
 	*h = layout.Header{Kind: k}
 	st := x.Send(h, nil, 0, false)
 	if st == call.Failed {
-		x.engine.Unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, x.Net.Err))
+		x.engine.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, x.Net.Err))
 	}
 	return st
 }

@@ -6,83 +6,38 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
-	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/wake"
 )
 
-// The monitor serves the thread that drives an engine, besides polling: the next step after a poll,
-// whether the thread may sleep, and how a sleep has ended. It owns the engine's lock and naps (package
-// wake), and the check for sleeps that should have ended. It knows neither operations nor the thread.
+// These methods are for the thread that drives an engine (loop.Monitor), besides polling: the next
+// step after a poll, whether the thread may sleep, and how a sleep has ended. The engine knows only
+// whether that thread sleeps (Network.Armed), so that work that must not wait for the thread's next
+// look can wake it. Only the first context is driven.
 //
 // Methods whose comments do not say otherwise are called without the lock.
 
-// Monitor is an engine as the thread that drives it sees it, besides polling (loop.Monitor). It
-// knows only whether that thread sleeps (endpoint.Endpoint.Armed), so that work that must not wait
-// for the thread's next look can wake it.
-type Monitor struct {
-	wake.Words
-	ArmedAt uint32 // the count of polls when the thread went to sleep
-
-	engine   monitorEngine
-	state    *layout.State // of the first context
-	net      *Network
-	recorder *flight.Recorder
-	report   *Report
-	gpu      monitorGPU // nil: no PE of this job has GPU memory
-}
-
-// Engine is the engine of a Monitor.
-type monitorEngine interface {
-	// NoRoom reports whether an operation still finds no room.
-	NoRoom() bool
-	// Holds reports, before the thread sleeps, whether messages are held for more operations.
-	Holds() bool
-}
-
-// GPU is what a Monitor needs of the engine's GPU.
-type monitorGPU interface {
-	// Looks returns how many looks at streams with work have found no progress. Mark puts a mark
-	// behind the work of each stream.
-	Looks() int
-	Mark()
-}
-
-// New returns a Monitor whose threads meet by words.
-func newMonitor(words wake.Words, engine monitorEngine) Monitor {
-	return Monitor{Words: words, engine: engine}
-}
-
-// Open is called when the state of the first context is mapped.
-func (m *Monitor) Open(state *layout.State, net *Network, r *flight.Recorder, to *Report) {
-	m.state, m.net, m.recorder, m.report = state, net, r, to
-}
-
-// Watch gives the Monitor the engine's GPU.
-func (m *Monitor) Watch(g monitorGPU) { m.gpu = g }
-
 // Next returns the step after a Poll with n completions. The lock is held.
-func (m *Monitor) Next(n int, pace *fabric.Pace) call.Step {
+func (e *Engine) Next(n int, pace *fabric.Pace) call.Step {
 	if n > 0 {
 		pace.Found()
-		if n == int(m.state.Busy&layout.BusyCopies) {
-			return m.lookAgain()
+		if n == int(e.first.State.Busy&layout.BusyCopies) {
+			return e.lookAgain()
 		}
 		return call.PollAgain
 	}
 	if pace.Nothing() {
 		return call.PollAgain
 	}
-	m.report.Publish(time.Now())
+	e.Report.Publish(time.Now())
 	switch {
-	case !m.net.Provider.Arm():
+	case !e.ops.Net.Provider.Arm():
 		return call.PollUnread
-	case m.engine.NoRoom():
+	case e.first.NoRoom():
 		return call.SleepStuck
-	case m.engine.Holds():
+	case e.first.holds():
 		return call.SleepHolding
 	}
-	m.net.Armed, m.ArmedAt = true, m.state.Polls
+	e.ops.Net.Armed, e.armedAt = true, e.first.State.Polls
 	return call.WaitArmed
 }
 
@@ -95,10 +50,10 @@ const (
 )
 
 // lookAgain returns the step of a loop that has found only streams with work.
-func (m *Monitor) lookAgain() call.Step {
-	looks := m.gpu.Looks()
+func (e *Engine) lookAgain() call.Step {
+	looks := e.gpu.Looks()
 	if looks%looksEach == 0 {
-		m.report.Publish(time.Now())
+		e.Report.Publish(time.Now())
 	}
 	if looks < looksAwake {
 		return call.PollAgain
@@ -107,49 +62,49 @@ func (m *Monitor) lookAgain() call.Step {
 }
 
 // Arm is Provider.Arm, and notes that the loop is going to sleep.
-func (m *Monitor) Arm() bool {
-	m.net.Armed, m.ArmedAt = !m.engine.Holds() && m.net.Provider.Arm(), m.state.Polls
-	return m.net.Armed
+func (e *Engine) Arm() bool {
+	e.ops.Net.Armed, e.armedAt = !e.first.holds() && e.ops.Net.Provider.Arm(), e.first.State.Polls
+	return e.ops.Net.Armed
 }
 
 // Wait is Provider.Wait, and counts a wait that has overslept.
-func (m *Monitor) Wait(d time.Duration) (bool, error) {
-	limit := m.SleepBegins(d)
-	came, err := m.net.Provider.Wait(d)
-	m.SleepEnded(came, d, limit)
+func (e *Engine) Wait(d time.Duration) (bool, error) {
+	limit := e.SleepBegins(d)
+	came, err := e.ops.Net.Provider.Wait(d)
+	e.SleepEnded(came, d, limit)
 	return came, err
 }
 
 // SleepBegins records that a sleep of d begins, and returns when it has to end.
-func (m *Monitor) SleepBegins(d time.Duration) time.Time {
-	m.recorder.NoteOwn(layout.EventSleep)
+func (e *Engine) SleepBegins(d time.Duration) time.Time {
+	e.first.ops.Recorder.NoteOwn(layout.EventSleep)
 	return time.Now().Add(d)
 }
 
 // SleepEnded records how a sleep has ended.
-func (m *Monitor) SleepEnded(came bool, d time.Duration, limit time.Time) {
+func (e *Engine) SleepEnded(came bool, d time.Duration, limit time.Time) {
 	if came {
-		m.recorder.NoteOwn(layout.EventWoken)
+		e.first.ops.Recorder.NoteOwn(layout.EventWoken)
 		return
 	}
-	m.recorder.NoteOwn(layout.EventLimit)
-	m.watchSleep(d, limit)
+	e.first.ops.Recorder.NoteOwn(layout.EventLimit)
+	e.watchSleep(d, limit)
 }
 
 // StayUp records that the loop does not sleep because an operation finds no room.
-func (m *Monitor) StayUp() { m.recorder.NoteOwn(layout.EventNoSleep) }
+func (e *Engine) StayUp() { e.first.ops.Recorder.NoteOwn(layout.EventNoSleep) }
 
 // watchSleep follows a Wait of d that nothing ended before its limit. If the network has a
 // completion then, and no caller has polled meanwhile, the Wait should have ended before. A
 // completion that came while this thread waited for a processor does not count.
-func (m *Monitor) watchSleep(d time.Duration, limit time.Time) {
-	if !m.net.Caps.WaitFD || d < LongSleep || time.Since(limit) > Wakeup || !m.TryLock() {
+func (e *Engine) watchSleep(d time.Duration, limit time.Time) {
+	if !e.ops.Net.Caps.WaitFD || d < LongSleep || time.Since(limit) > Wakeup || !e.TryLock() {
 		return
 	}
-	if m.state.Polls == m.ArmedAt && m.net.Provider.Ready() {
-		m.report.Oversleep()
+	if e.first.State.Polls == e.armedAt && e.ops.Net.Provider.Ready() {
+		e.Report.Oversleep()
 	}
-	m.Unlock()
+	e.Unlock()
 }
 
 const (
@@ -162,43 +117,43 @@ const (
 )
 
 // NapWhilePolled leaves the network to callers that poll; false: there are none.
-func (m *Monitor) NapWhilePolled() bool {
-	if !m.Polled() {
+func (e *Engine) NapWhilePolled() bool {
+	if !e.Polled() {
 		return false
 	}
-	m.recorder.NoteOwn(layout.EventNap)
-	m.Nap()
+	e.first.ops.Recorder.NoteOwn(layout.EventNap)
+	e.Nap()
 	return true
 }
 
 // Rouse ends the sleep or nap of the engine's thread, or its stay in C. Any thread may call it.
-func (m *Monitor) Rouse() {
-	atomic.StoreUint32(&m.state.Attention, 1)
-	m.EndNap()
-	m.net.Provider.Wake()
+func (e *Engine) Rouse() {
+	atomic.StoreUint32(&e.first.State.Attention, 1)
+	e.EndNap()
+	e.ops.Net.Provider.Wake()
 }
 
 // MarkCopies puts marks behind the work of the GPU, if there is one.
-func (m *Monitor) MarkCopies() {
-	if m.gpu != nil {
-		m.gpu.Mark()
+func (e *Engine) MarkCopies() {
+	if e.gpu != nil {
+		e.gpu.Mark()
 	}
 }
 
 // Publish updates what other processes see. stuck says whether an operation waits for room. The
 // lock is held.
-func (m *Monitor) Publish(now time.Time, stuck bool) {
-	m.report.Stalls(now, stuck)
-	m.report.Publish(now)
+func (e *Engine) Publish(now time.Time, stuck bool) {
+	e.Report.Stalls(now, stuck)
+	e.Report.Publish(now)
 }
 
 // ClearAttention says that the thread has left C. It comes before the thread looks for the work
 // that Attention announces, because Attention is set after that work.
-func (m *Monitor) ClearAttention() {
-	if atomic.LoadUint32(&m.state.Attention) != 0 {
-		atomic.StoreUint32(&m.state.Attention, 0)
+func (e *Engine) ClearAttention() {
+	if atomic.LoadUint32(&e.first.State.Attention) != 0 {
+		atomic.StoreUint32(&e.first.State.Attention, 0)
 	}
 }
 
 // Fatal says that the job cannot go on.
-func (m *Monitor) Fatal(err error) { m.net.Fatal(err) }
+func (e *Engine) Fatal(err error) { e.ops.Net.Fatal(err) }

@@ -25,31 +25,43 @@ func (n *monitorNetwork) Wait(time.Duration) (bool, error) { return n.ready, nil
 func (n *monitorNetwork) Wake()                            { n.woken++ }
 func (n *monitorNetwork) Strangers() uint64                { return 0 }
 
-// bench is a Monitor with an engine that says what the test wants.
+// monitorBench is an engine without a network, whose GPU has as many looks as the test wants.
 type monitorBench struct {
-	Monitor
+	*Engine
 	net    *monitorNetwork
-	stuck  bool
-	holds  bool
 	looks  int
 	marked int
 }
 
-func (b *monitorBench) NoRoom() bool { return b.stuck }
-func (b *monitorBench) Holds() bool  { return b.holds }
-func (b *monitorBench) Looks() int   { return b.looks }
-func (b *monitorBench) Mark()        { b.marked++ }
+// hold makes the engine hold a batch that has just grown, or none.
+func (b *monitorBench) hold(on bool) {
+	b.Held = 0
+	if on {
+		b.Held = 1
+		b.bursts.Turn++
+	}
+}
+
+// lookedAt is the GPU of a bench.
+type lookedAt struct {
+	GPU
+	b *monitorBench
+}
+
+func (g lookedAt) Looks() int { return g.b.looks }
+func (g lookedAt) Mark()      { g.b.marked++ }
 
 // page is what the report of a bench asks.
 type page struct{ reportEngine }
 
 func (page) Registered() (c mrcache.Counts)           { return c }
-func (page) EachContext(func([]layout.Peer))          {}
-func (page) ShowWork(*[backlog.Streams]backlog.Shown) {}
+func (page) eachContext(func([]layout.Peer))          {}
+func (page) showWork(*[backlog.Streams]backlog.Shown) {}
 
 func openMonitor(t *testing.T) *monitorBench {
 	o, inner := newOperations(t, 2, fabric.Caps{WaitFD: true})
-	b := &monitorBench{net: &monitorNetwork{Provider: inner}}
+	e := &Engine{port: new(port)}
+	b := &monitorBench{Engine: e, net: &monitorNetwork{Provider: inner}}
 	o.Net.Provider = b.net
 	to, err := openReport(page{}, b.net, 2, 1<<12)
 	if err != nil {
@@ -64,8 +76,9 @@ func openMonitor(t *testing.T) *monitorBench {
 		}
 	})
 	words := new([5]uint32)
-	b.Monitor = newMonitor(wake.Words{Lock: &words[0], Pollers: &words[1], Napping: &words[2], Sleepers: &words[3], Wakes: &words[4]}, b)
-	b.Open(state, o.Net, &r, to)
+	e.first, e.State, e.ops, e.Report = e, state, *o, to
+	e.ops.State, e.ops.Recorder = state, r
+	e.Words = wake.Words{Lock: &words[0], Pollers: &words[1], Napping: &words[2], Sleepers: &words[3], Wakes: &words[4]}
 	return b
 }
 
@@ -73,9 +86,10 @@ func openMonitor(t *testing.T) *monitorBench {
 func TestArm(t *testing.T) {
 	b := openMonitor(t)
 	for _, c := range []struct{ ready, holds, want bool }{{false, false, true}, {true, false, false}, {false, true, false}} {
-		b.net.ready, b.holds = c.ready, c.holds
-		if got := b.Arm(); got != c.want || b.Monitor.net.Armed != c.want {
-			t.Errorf("%+v: %v, armed %v", c, got, b.Monitor.net.Armed)
+		b.net.ready = c.ready
+		b.hold(c.holds)
+		if got := b.Arm(); got != c.want || b.ops.Net.Armed != c.want {
+			t.Errorf("%+v: %v, armed %v", c, got, b.ops.Net.Armed)
 		}
 	}
 }
@@ -84,9 +98,9 @@ func TestArm(t *testing.T) {
 func TestCopies(t *testing.T) {
 	b := openMonitor(t)
 	b.MarkCopies()
-	b.Watch(b)
+	b.Use(lookedAt{b: b})
 	b.MarkCopies()
-	b.state.Busy = layout.BusyCopies
+	b.State.Busy = layout.BusyCopies
 	pace := new(fabric.Pace)
 	b.looks = 1
 	if step := b.Next(1, pace); step != call.PollAgain {
@@ -107,11 +121,11 @@ func TestCopies(t *testing.T) {
 // TestRouse ends a sleep, and says that the thread is wanted outside of C.
 func TestRouse(t *testing.T) {
 	b := openMonitor(t)
-	if b.Rouse(); b.state.Attention != 1 || b.net.woken != 1 {
-		t.Errorf("attention %d, woken %d times", b.state.Attention, b.net.woken)
+	if b.Rouse(); b.State.Attention != 1 || b.net.woken != 1 {
+		t.Errorf("attention %d, woken %d times", b.State.Attention, b.net.woken)
 	}
-	if b.ClearAttention(); b.state.Attention != 0 {
-		t.Errorf("attention %d", b.state.Attention)
+	if b.ClearAttention(); b.State.Attention != 0 {
+		t.Errorf("attention %d", b.State.Attention)
 	}
 }
 
@@ -124,11 +138,11 @@ func TestOversleepCounted(t *testing.T) {
 		b.SleepEnded(true, 2*LongSleep, time.Now().Add(time.Hour))
 		b.SleepEnded(false, LongSleep/2, time.Now().Add(time.Hour))
 	}
-	if n := b.report.Overslept(); n != 3 {
+	if n := b.Report.Overslept(); n != 3 {
 		t.Errorf("overslept %d times, want 3", n)
 	}
-	b.state.Polls++ // a caller has polled meanwhile
-	if b.SleepEnded(false, 2*LongSleep, time.Now().Add(time.Hour)); b.report.Overslept() != 3 {
+	b.State.Polls++ // a caller has polled meanwhile
+	if b.SleepEnded(false, 2*LongSleep, time.Now().Add(time.Hour)); b.Report.Overslept() != 3 {
 		t.Error("a caller polled, and the sleep counts")
 	}
 }

@@ -29,7 +29,7 @@ func TestOverslept(t *testing.T) {
 			m := modes[0]
 			m.caps.WaitFD = c.descriptor
 			p := newJob(t, m, 1, 2, 1<<16).pes[0]
-			p.locked(func() { p.ArmedAt = p.Polls })
+			p.locked(func() { p.armedAt = p.Polls })
 			p.end.net.mu.Lock()
 			kept := p.end.queue
 			if c.ready {

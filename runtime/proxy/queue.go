@@ -49,7 +49,7 @@ func (x *Sender) fenced(p *layout.Peer) bool { return p.Bare > 0 && x.Net.Caps.F
 // Jam notes that a queue waits for room, which may come without a completion.
 func (x *Sender) Jam() {
 	x.Jammed = true
-	x.engine.Stick()
+	x.engine.stick()
 }
 
 // Enqueue puts an operation, whose record is filled, behind the others of its PE.

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"libshmem"
+	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/early"
 	"libshmem/runtime/proxy/layout"
 	flow "libshmem/runtime/sequence"
@@ -24,7 +25,7 @@ type Receiver struct {
 	*Operations
 	out     receiverSender
 	numbers *Numbers
-	GPU     receiverGPU // nil: no PE of this job has GPU memory
+	GPU     GPU // nil: no PE of this job has GPU memory
 	report  *Report
 	shown   []layout.Peer // of the first context, whose counters other processes see
 	Early   *early.Messages
@@ -143,4 +144,18 @@ func (r *Receiver) tellDoing(pe libshmem.PE) {
 
 func (r *Receiver) hearDoing(h *layout.Header, payload unsafe.Pointer, n int) {
 	r.report.HearDoing(libshmem.PE(h.From), string(unsafe.Slice((*byte)(payload), n)))
+}
+
+// receiverSender has the messages of the same context to other PEs.
+type receiverSender interface {
+	// Meet prepares for the first message of a PE, and reports whether there is a path to the PE.
+	Meet(pe libshmem.PE, p *layout.Peer) bool
+	// Own sends an answer, or parks it. SendBytes sends a message with a payload of n bytes if
+	// there is room.
+	Own(pe libshmem.PE, epoch uint64, l Parity, h layout.Header)
+	SendBytes(pe libshmem.PE, epoch uint64, l Parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status
+	// Flushed takes the answer to a flush; false: it was not asked for.
+	Flushed(h *layout.Header) bool
+	// Drive posts what waits for a PE, if a message of that PE was an answer that it waits for.
+	Drive(pe libshmem.PE)
 }

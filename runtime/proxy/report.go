@@ -24,17 +24,17 @@ import (
 
 // Engine is an engine as its endpoint asks it. Its lock is held in each call.
 type reportEngine interface {
-	// EachContext calls f with the peers of each context.
-	EachContext(f func(peers []layout.Peer))
+	// eachContext calls f with the peers of each context.
+	eachContext(f func(peers []layout.Peer))
 	// Registered returns the counts of registrations of callers' memory.
 	Registered() mrcache.Counts
-	// ShowWork fills in the work that each stream of a GPU has not carried out.
-	ShowWork(to *[backlog.Streams]backlog.Shown)
-	// AskProgress asks a PE how many messages it has applied. False: the question found no room, or
+	// showWork fills in the work that each stream of a GPU has not carried out.
+	showWork(to *[backlog.Streams]backlog.Shown)
+	// askProgress asks a PE how many messages it has applied. False: the question found no room, or
 	// the PE is out of reach.
-	AskProgress(pe libshmem.PE) bool
-	// Address returns the fabric address of a PE.
-	Address(pe libshmem.PE) []byte
+	askProgress(pe libshmem.PE) bool
+	// address returns the fabric address of a PE.
+	address(pe libshmem.PE) []byte
 }
 
 // Endpoint describes one end of the network: to other processes by its page, and to people by
@@ -95,7 +95,7 @@ func (e *Report) Latest(n int) []libshmem.PE { return e.recorder.Latest(n, e.bus
 
 // busyWith reports whether something is under way with a PE.
 func (e *Report) busyWith(pe libshmem.PE) (busy bool) {
-	e.engine.EachContext(func(peers []layout.Peer) {
+	e.engine.eachContext(func(peers []layout.Peer) {
 		p := &peers[pe]
 		busy = busy || p.Tokens > 0 || p.Parked > 0 || p.Early > 0 || p.Queued > 0 || p.Flushing
 	})

@@ -97,7 +97,7 @@ func (e *Report) Publish(now time.Time) {
 	h.registered = e.engine.Registered()
 	h.strangers = e.Refused()
 	e.TellDropped()
-	e.engine.ShowWork(&h.undone)
+	e.engine.showWork(&h.undone)
 	p, ok := e.prov.(fabric.Rails)
 	if !ok {
 		return // the reader adds up the counters of PEs: doing so here would touch the memory of unused ones

@@ -22,15 +22,15 @@ type reportedEngine struct {
 	addresses  map[libshmem.PE][]byte
 }
 
-func (e *reportedEngine) EachContext(f func(peers []layout.Peer)) {
+func (e *reportedEngine) eachContext(f func(peers []layout.Peer)) {
 	for _, s := range e.streams {
 		f(s)
 	}
 }
 func (e *reportedEngine) Registered() mrcache.Counts                  { return e.registered }
-func (e *reportedEngine) ShowWork(to *[backlog.Streams]backlog.Shown) { *to = e.work }
-func (e *reportedEngine) Address(pe libshmem.PE) []byte               { return e.addresses[pe] }
-func (e *reportedEngine) AskProgress(pe libshmem.PE) bool {
+func (e *reportedEngine) showWork(to *[backlog.Streams]backlog.Shown) { *to = e.work }
+func (e *reportedEngine) address(pe libshmem.PE) []byte               { return e.addresses[pe] }
+func (e *reportedEngine) askProgress(pe libshmem.PE) bool {
 	e.asked = append(e.asked, pe)
 	return !e.mute
 }

@@ -15,7 +15,7 @@ import (
 // Probe asks a PE for a sign of life, for PeerStatus. The PE's proxy answers, whatever its program
 // does.
 func (e *Report) Probe(pe libshmem.PE) {
-	if !e.engine.AskProgress(pe) {
+	if !e.engine.askProgress(pe) {
 		if e.full == nil {
 			e.full = map[libshmem.PE]uint32{}
 		}
@@ -31,11 +31,11 @@ func (e *Report) Probe(pe libshmem.PE) {
 
 // Socket returns the address of a PE if its fabric address is that of an IP socket.
 func (e *Report) Socket(pe libshmem.PE) (at netip.AddrPort, ok bool) {
-	return socketOf(e.engine.Address(pe))
+	return socketOf(e.engine.address(pe))
 }
 
 // AddressText returns the fabric address of a PE for people.
-func (e *Report) AddressText(pe libshmem.PE) string { return addressText(e.engine.Address(pe)) }
+func (e *Report) AddressText(pe libshmem.PE) string { return addressText(e.engine.address(pe)) }
 
 // NameProvider sets the name that reports give the provider. It is called before a loop runs.
 func (e *Report) NameProvider(name string) { e.named = name }
@@ -85,7 +85,7 @@ func (e *Report) PeerStatus(pe libshmem.PE, asked bool) string {
 		what = append(what, "cannot be asked (the provider has no room for a message to it)")
 	}
 	var tokens, bytes uint64
-	e.engine.EachContext(func(peers []layout.Peer) {
+	e.engine.eachContext(func(peers []layout.Peer) {
 		tokens, bytes = tokens+uint64(peers[pe].Tokens), bytes+peers[pe].Bytes
 	})
 	if tokens > 0 || asked {
@@ -95,7 +95,7 @@ func (e *Report) PeerStatus(pe libshmem.PE, asked bool) string {
 		return ""
 	}
 	return fmt.Sprintf("%s, %d messages posted and %d received, %d of %d units completed, at %s over %s on %s", strings.Join(what, ", "),
-		p.Sent, p.Received, p.Acked, p.Asked, addressText(e.engine.Address(pe)), cmp.Or(e.named, e.caps.Provider), e.caps.Domain)
+		p.Sent, p.Received, p.Acked, p.Asked, addressText(e.engine.address(pe)), cmp.Or(e.named, e.caps.Provider), e.caps.Domain)
 }
 
 // addressText formats a fabric address for people: an IP socket as such, any other in hexadecimal.

@@ -23,7 +23,7 @@ type Sender struct {
 
 	batches
 	writes senderWrites
-	gpu    senderGPU // nil: no PE of this job has GPU memory
+	gpu    GPU // nil: no PE of this job has GPU memory
 	engine senderEngine
 
 	Queues    []libshmem.PE // PEs whose operations wait, see queue.go; some may have none left
@@ -59,7 +59,7 @@ func (x *Sender) share() {
 }
 
 // Use gives the sender the engine's GPU.
-func (x *Sender) Use(g senderGPU) { x.gpu, x.merges = g, false }
+func (x *Sender) Use(g GPU) { x.gpu, x.merges = g, false }
 
 // unsent is one of the engine's own messages that found no room. Callers' messages are never
 // parked: they get Again.
@@ -171,4 +171,20 @@ func (x *Sender) admitLate(pe libshmem.PE, p *layout.Peer, n int) call.Status {
 		return call.Again
 	}
 	return call.Done
+}
+
+// senderEngine is the engine of a Sender.
+type senderEngine interface {
+	// unreachable handles a PE that the network has given up.
+	unreachable(pe libshmem.PE, err error)
+	// stick notes that an operation found no room: Retry is called when there may be some.
+	stick()
+}
+
+// senderWrites are the one-sided writes of the same context.
+type senderWrites interface {
+	// Meet prepares for a PE before the first operation on it.
+	Meet(p *layout.Peer)
+	// Resume posts a write that has waited in a queue; call.Again: it still has to wait.
+	Resume(t fabric.Token, s *Record, p *layout.Peer) call.Status
 }

@@ -23,8 +23,8 @@ type senderBench struct {
 	may     call.Status // of Resume
 }
 
-func (b *senderBench) Unreachable(pe libshmem.PE, _ error) { b.gone = append(b.gone, pe) }
-func (b *senderBench) Stick()                              { b.stuck++ }
+func (b *senderBench) unreachable(pe libshmem.PE, _ error) { b.gone = append(b.gone, pe) }
+func (b *senderBench) stick()                              { b.stuck++ }
 
 // writes are the writes of a bench.
 type writes struct{ *senderBench }
@@ -39,14 +39,14 @@ func (w writes) Resume(t fabric.Token, s *Record, _ *layout.Peer) call.Status {
 	return w.may
 }
 
-// asker is a bench as its quiets see it.
-type asker struct{ b *senderBench }
+// benchAsker is a bench as its quiets see it.
+type benchAsker struct{ b *senderBench }
 
-func (a asker) Flush(pe libshmem.PE) call.Status { return a.b.Flush(pe) }
-func (a asker) Err() error                       { return a.b.Net.Err }
-func (a asker) Stick()                           { a.b.Stick() }
-func (a asker) LetGo()                           { a.b.LetGoAll() }
-func (a asker) Closed([]libshmem.PE)             {}
+func (a benchAsker) flush(pe libshmem.PE) call.Status { return a.b.Flush(pe) }
+func (a benchAsker) Err() error                       { return a.b.Net.Err }
+func (a benchAsker) stick()                           { a.b.stick() }
+func (a benchAsker) letGo()                           { a.b.LetGoAll() }
+func (a benchAsker) touched([]libshmem.PE)            {}
 
 // inject is a network that injects every message, and buffered one that injects none.
 var (
@@ -57,7 +57,7 @@ var (
 func openSender(t *testing.T, caps fabric.Caps) *senderBench {
 	o, net := newOperations(t, 3, caps)
 	b := &senderBench{net: net, may: call.Done}
-	o.Quiets = newGenerations(asker{b}, o.State, o.Peers, make([]libshmem.PE, 3))
+	o.Quiets = newGenerations(benchAsker{b}, o.State, o.Peers, make([]libshmem.PE, 3))
 	b.bursts.First = o.State
 	b.Sender = newSender(o, writes{b}, &b.bursts, b)
 	b.Open()

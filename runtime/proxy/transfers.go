@@ -1,7 +1,10 @@
 package proxy
 
 import (
+	"libshmem"
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/layout"
 )
 
 // The transfers are the one-sided writes and reads of a context: puts that do not fit a message, and
@@ -14,9 +17,34 @@ import (
 type Transfers struct {
 	*Operations
 	Messages   rmaMessages
-	GPU        rmaGPU // nil: no PE of this job has GPU memory
+	GPU        GPU // nil: no PE of this job has GPU memory
 	Numbers    Numbers
 	MostUnread uint64 // bytes of writes to one PE that it may not have acknowledged
 
 	moving fabric.RMA // operand of calls through Provider and GPU: on the stack it would be allocated
+}
+
+// rmaMessages has the messages of the same context, and the order of its operations on each PE.
+type rmaMessages interface {
+	// Meet reports whether operations on a PE may be posted. It comes before the first one.
+	Meet(pe libshmem.PE, p *layout.Peer) bool
+	// Parked reports whether earlier messages to a PE wait for room, which a write would overtake.
+	Parked(p *layout.Peer) bool
+	// Behind reports whether a write has to wait behind operations on its PE that wait themselves.
+	Behind(pe libshmem.PE, p *layout.Peer) bool
+	// Enqueue puts a write behind these, until Resume.
+	Enqueue(t fabric.Token, s *Record)
+	// Drive calls Resume for the writes to a PE that need not wait any longer. Jam asks for it
+	// again when there may be room.
+	Drive(pe libshmem.PE)
+	Jam()
+
+	// Flush asks a PE to answer when it has applied all messages sent so far. Admit returns whether
+	// a PE has credit for a message of n bytes.
+	Flush(pe libshmem.PE) call.Status
+	Admit(pe libshmem.PE, p *layout.Peer, n int) call.Status
+	// Follow sends the message in the record of a write that has been posted. Own sends a message,
+	// or parks it.
+	Follow(s *Record, p *layout.Peer)
+	Own(pe libshmem.PE, epoch uint64, l Parity, h layout.Header)
 }
