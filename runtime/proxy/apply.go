@@ -11,7 +11,7 @@ import (
 )
 
 // dispatch does what a message asks for, or makes it wait for bytes that were announced before.
-func (r *Receiver) dispatch(h *layout.Header, payload unsafe.Pointer, n int) {
+func (r *receiver) dispatch(h *layout.Header, payload unsafe.Pointer, n int) {
 	if h.Kind == layout.KindFlush && h.Operand != 0 {
 		p := &r.Peers[h.From]
 		p.Left = true
@@ -23,7 +23,7 @@ func (r *Receiver) dispatch(h *layout.Header, payload unsafe.Pointer, n int) {
 }
 
 // Apply does it now, in main memory. A message that does not fit leaves the memory as it is.
-func (r *Receiver) Apply(h *layout.Header, payload unsafe.Pointer, n int) {
+func (r *receiver) Apply(h *layout.Header, payload unsafe.Pointer, n int) {
 	switch h.Kind {
 	case layout.KindAMO, layout.KindStore, layout.KindPut, layout.KindPutSignal:
 		r.Change(h, payload, n)
@@ -51,7 +51,7 @@ func (r *Receiver) Apply(h *layout.Header, payload unsafe.Pointer, n int) {
 }
 
 // Change is Apply for messages that change memory; false: the message was refused.
-func (r *Receiver) Change(h *layout.Header, payload unsafe.Pointer, n int) bool {
+func (r *receiver) Change(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	switch h.Kind {
 	case layout.KindAMO:
 		at := r.Word(h, h.Offset, h.Width)
@@ -96,7 +96,7 @@ func (r *Receiver) Change(h *layout.Header, payload unsafe.Pointer, n int) bool 
 
 // Target returns n bytes at an offset, or nil if they are not in this PE's heap. The sender has
 // checked the offset against its own heap, so the two heaps differ: the job has mixed settings.
-func (r *Receiver) Target(h *layout.Header, offset libshmem.Offset, n uint64) unsafe.Pointer {
+func (r *receiver) Target(h *layout.Header, offset libshmem.Offset, n uint64) unsafe.Pointer {
 	at, ok := r.Net.Segment.At(offset, n)
 	if !ok {
 		r.Net.Fatal(fmt.Errorf("receive: PE %d sent a message of kind %d for %d bytes at heap offset %#x, outside this PE's heap of %#x bytes "+
@@ -107,7 +107,7 @@ func (r *Receiver) Target(h *layout.Header, offset libshmem.Offset, n uint64) un
 }
 
 // Word returns the word that the message's atomic operation changes, or nil.
-func (r *Receiver) Word(h *layout.Header, offset libshmem.Offset, width uint8) unsafe.Pointer {
+func (r *receiver) Word(h *layout.Header, offset libshmem.Offset, width uint8) unsafe.Pointer {
 	if width != 4 && width != 8 || h.Op < fabric.OpSet || h.Op > fabric.OpFetchXor {
 		r.Malformed(h)
 		return nil
@@ -122,17 +122,17 @@ func (r *Receiver) Word(h *layout.Header, offset libshmem.Offset, width uint8) u
 }
 
 // Malformed reports a message that no engine of this version sends.
-func (r *Receiver) Malformed(h *layout.Header) {
+func (r *receiver) Malformed(h *layout.Header) {
 	r.Net.Fatal(fmt.Errorf("receive: PE %d sent a message of kind %d, operation %d, width %d, which is not one of this job",
 		h.From, h.Kind, h.Op, h.Width))
 }
 
-func (r *Receiver) answer(h *layout.Header, value uint64) {
-	r.out.Own(libshmem.PE(h.From), r.Epoch, NoParity, layout.Header{Kind: layout.KindReply, Token: h.Token, Operand: value})
+func (r *receiver) answer(h *layout.Header, value uint64) {
+	r.out.Own(libshmem.PE(h.From), r.Epoch, noParity, layout.Header{Kind: layout.KindReply, Token: h.Token, Operand: value})
 }
 
 // answered completes the request that an answer names.
-func (r *Receiver) answered(h *layout.Header) {
+func (r *receiver) answered(h *layout.Header) {
 	t := fabric.Token(h.Token & 0xffff)
 	if t == layout.FlushToken {
 		if !r.out.Flushed(h) {
@@ -146,7 +146,7 @@ func (r *Receiver) answered(h *layout.Header) {
 	}
 	s := &r.Table.Records[t]
 	switch {
-	case s.Use != UseReply || uint32(s.PE) != h.From || uint32(s.Stream) != r.Number:
+	case s.Use != useReply || uint32(s.PE) != h.From || uint32(s.Stream) != r.Number:
 		r.Unasked(h)
 		return
 	case s.Request != nil:
@@ -163,12 +163,12 @@ func (r *Receiver) answered(h *layout.Header) {
 }
 
 // Unasked reports an answer to a question that was not asked.
-func (r *Receiver) Unasked(h *layout.Header) {
+func (r *receiver) Unasked(h *layout.Header) {
 	r.Net.Fatal(fmt.Errorf("receive: PE %d answered request %#x, which was not asked", h.From, h.Token))
 }
 
 // applyBatch applies the operations of a batch, up to the first that is refused.
-func (r *Receiver) applyBatch(h *layout.Header, payload unsafe.Pointer, n int) {
+func (r *receiver) applyBatch(h *layout.Header, payload unsafe.Pointer, n int) {
 	if r.GPU != nil {
 		r.Malformed(h)
 		return

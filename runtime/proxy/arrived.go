@@ -12,15 +12,15 @@ import (
 
 // On a network where messages overtake writes, the target keeps the order: writes bring numbers
 // along, messages say how many writes they follow, and the target keeps a message that is early
-// (package sequence). The sender keeps the order of a write without a number (package sender). A
+// (package sequence). The sender keeps the order of a write without a number (queue.go). A
 // write has none if the provider has no immediate data, before the target has given the flow a
 // sequence stream, and when the target has none left to give.
 
-// SequencesMost is how many sequence streams immediate data can distinguish.
-const SequencesMost = 1 << (32 - 16)
+// mostSequences is how many sequence streams immediate data can distinguish.
+const mostSequences = 1 << (32 - 16)
 
 // giveSequence answers a PE that asks for a sequence stream.
-func (r *Receiver) giveSequence(h *layout.Header) {
+func (r *receiver) giveSequence(h *layout.Header) {
 	answer := layout.Header{Kind: layout.KindSequenced}
 	if r.Sequences == nil {
 		r.Malformed(h)
@@ -29,12 +29,12 @@ func (r *Receiver) giveSequence(h *layout.Header) {
 	if n, ok := r.Sequences.Open(h.From); ok {
 		answer.Operand = uint64(n) + 1
 	}
-	r.out.Own(libshmem.PE(h.From), r.Epoch, NoParity, answer)
+	r.out.Own(libshmem.PE(h.From), r.Epoch, noParity, answer)
 }
 
 // Arrived takes the immediate data of a write whose bytes are in place. Data that makes no sense
 // comes from outside of the job, or comes twice: a PE's own numbers are always valid.
-func (r *Receiver) Arrived(c *fabric.Completion) {
+func (r *receiver) Arrived(c *fabric.Completion) {
 	if r.Net.Receiving(c.Token) { // the provider used up a buffer for it
 		r.Net.Repost(c.Token)
 	}
@@ -64,7 +64,7 @@ func (r *Receiver) Arrived(c *fabric.Completion) {
 
 // in notes that a write of a PE has arrived, or never will. A write that brings a notification is
 // counted once, in counter notify-1; 0: it brings none. Messages behind the write find it counted.
-func (r *Receiver) in(from, number, notify uint32) {
+func (r *receiver) in(from, number, notify uint32) {
 	if r.Flows[from] == nil {
 		r.Flows[from] = flow.NewIn(r.numbers.Space)
 	}
@@ -87,7 +87,7 @@ func (r *Receiver) in(from, number, notify uint32) {
 }
 
 // count adds 1 to a notification counter of this PE.
-func (r *Receiver) count(counter uint32) {
+func (r *receiver) count(counter uint32) {
 	if at, ok := r.Net.Segment.At(r.numbers.Counters.Offset+8*libshmem.Offset(counter), 8); ok {
 		mem.Apply(fabric.OpAdd, at, 8, 1, 0)
 	}
@@ -97,7 +97,7 @@ func (r *Receiver) count(counter uint32) {
 func reached(h *layout.Header, p *layout.Peer) bool { return int32(h.Need-p.Edge) <= 0 }
 
 // follows refuses a message that follows more writes than may be under way: it would wait for ever.
-func (r *Receiver) follows(h *layout.Header, p *layout.Peer) bool {
+func (r *receiver) follows(h *layout.Header, p *layout.Peer) bool {
 	if !reached(h, p) && (!r.numbers.On || h.Need-p.Edge > r.numbers.Space.Window) {
 		r.Malformed(h)
 		return false
@@ -107,7 +107,7 @@ func (r *Receiver) follows(h *layout.Header, p *layout.Peer) bool {
 
 // acknowledged takes a message's acknowledgement of writes to its sender; false: the message is
 // refused.
-func (r *Receiver) acknowledged(h *layout.Header, p *layout.Peer) bool {
+func (r *receiver) acknowledged(h *layout.Header, p *layout.Peer) bool {
 	if h.Ack == p.Out.In {
 		return true
 	}
@@ -120,7 +120,7 @@ func (r *Receiver) acknowledged(h *layout.Header, p *layout.Peer) bool {
 
 // voided handles the message that a write will not come, even before its turn; false: the message
 // is refused.
-func (r *Receiver) voided(h *layout.Header) bool {
+func (r *receiver) voided(h *layout.Header) bool {
 	if !r.numbers.On || h.Operand >= 1<<r.numbers.Space.Bits {
 		r.Malformed(h)
 		return false
@@ -138,7 +138,7 @@ func (r *Receiver) voided(h *layout.Header) bool {
 func signalKey(from, number uint32) uint64 { return uint64(from)<<32 | uint64(number) }
 
 // isDropped reports whether an operation is the signal of a write that did not come.
-func (r *Receiver) isDropped(h *layout.Header) bool {
+func (r *receiver) isDropped(h *layout.Header) bool {
 	if len(r.Dropped) == 0 || h.Kind != layout.KindAMO || h.Fetch != 0 || h.Token == 0 {
 		return false
 	}

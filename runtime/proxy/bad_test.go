@@ -109,7 +109,7 @@ func TestBadSequence(t *testing.T) {
 		"repeated late":       {[]uint32{2, 1, 2}, true},
 		"from the past":       {[]uint32{0}, true},
 		"behind a wrap-round": {[]uint32{1<<32 - 1}, true},
-		"far ahead":           {[]uint32{Furthest + 1}, false},
+		"far ahead":           {[]uint32{furthest + 1}, false},
 	} {
 		j := newJob(t, modes[0], 1, 2, 4096)
 		a := j.pes[0]
@@ -144,7 +144,7 @@ func TestBadAnswers(t *testing.T) {
 		if st := a.AMO(1, 0, OpFetch, 8, 0, 0, nil, &r); st != Pending {
 			t.Fatalf("fetch: %d", st)
 		}
-		return a.ops.Table.Question(a.lastToken(UseReply))
+		return a.ops.Table.Question(a.lastToken(useReply))
 	}
 	first := ask()
 	if answer(2, first, 1); r.Done != 0 {
@@ -173,7 +173,7 @@ func TestBadAnswers(t *testing.T) {
 	}
 }
 
-func (e *Engine) lastToken(u Use) fabric.Token {
+func (e *Engine) lastToken(u use) fabric.Token {
 	for t := range e.ops.Table.Records {
 		if e.ops.Table.Records[t].Use == u {
 			return fabric.Token(t)
@@ -329,7 +329,7 @@ func TestRefusedSends(t *testing.T) {
 	at := unsafe.Pointer(&buf[0])
 	a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) })
 	a.fence()
-	broken := &refusal{a.end, ErrNoRoute}
+	broken := &refusal{a.end, errNoRoute}
 	a.ops.Net.Provider = broken
 	for what, f := range map[string]func() Status{
 		"quiet":      a.Quiet,
@@ -338,14 +338,14 @@ func TestRefusedSends(t *testing.T) {
 		"put signal": func() Status { return a.PutSignal(1, 0, at, 8, 16, 1, OpSet, nil) },
 		"fetch":      func() Status { return a.AMO(1, 0, OpFetch, 8, 1, 0, nil, new(Request)) },
 	} {
-		if st := f(); st != Failed || a.Err() != ErrNoRoute {
+		if st := f(); st != Failed || a.Err() != errNoRoute {
 			t.Errorf("%s: %d, %v", what, st, a.Err())
 		}
 	}
 	broken.err = nil
 	a.quiet()
 
-	b.ops.Net.Provider = &refusal{b.end, ErrNoRoute}
+	b.ops.Net.Provider = &refusal{b.end, errNoRoute}
 	a.post(func() Status { return a.AMO(1, 0, OpFetch, 8, 1, 0, nil, new(Request)) })
 	j.await("end of the job", func() bool { return len(b.fatals) > 0 })
 	b.want("PE 0: send: no route to the PE")

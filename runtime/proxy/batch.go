@@ -27,9 +27,9 @@ import (
 // A quiet, or an operation that cannot be merged and has to follow, sends the batch at once. A
 // single operation is never held.
 
-// ManyWrites is how many writes under way it takes to hold the signals behind them; MostSignals of
+// manyWrites is how many writes under way it takes to hold the signals behind them; mostSignals of
 // the signals leave at once.
-const ManyWrites, MostSignals = 8, 8
+const manyWrites, mostSignals = 8, 8
 
 // recordOf returns the size of an operation's record in a batch.
 func recordOf(n int) uint32 { return layout.RecordSize + uint32(n+7)&^7 }
@@ -37,13 +37,13 @@ func recordOf(n int) uint32 { return layout.RecordSize + uint32(n+7)&^7 }
 // batches has the rules for batches: which operations join one, and how long it is held. A batch is
 // at the end of a queue, in the peer record and in the record of its token.
 type batches struct {
-	*Operations
-	bursts *Bursts
+	*operations
+	bursts *bursts
 	merges bool // no PE of this job has GPU memory
 }
 
-// Bursts are the batches of bursts that all contexts hold.
-type Bursts struct {
+// bursts are the batches of bursts that all contexts hold.
+type bursts struct {
 	First *layout.State // its Held counts them
 	Turn  uint64        // how many were held so far
 	seen  uint64        // Turn at the loop's last look
@@ -84,20 +84,20 @@ func (x *batches) closeBatch(p *layout.Peer) {
 		return
 	}
 	s := &x.Table.Records[p.Last]
-	if s.Hold == ForBurst {
+	if s.Hold == forBurst {
 		atomic.AddUint32(&x.bursts.First.Held, ^uint32(0))
 	}
-	s.Hold, s.Length = NotHeld, p.BatchUsed
+	s.Hold, s.Length = notHeld, p.BatchUsed
 	p.Batch = nil
 }
 
 // holdBurst begins to hold a batch that a burst opens.
 func (x *batches) holdBurst(p *layout.Peer) {
 	s := &x.Table.Records[p.Last]
-	if s.Hold != NotHeld || p.Queued != 1 {
+	if s.Hold != notHeld || p.Queued != 1 {
 		return
 	}
-	s.Hold = ForBurst
+	s.Hold = forBurst
 	x.bursts.Turn++
 	if atomic.AddUint32(&x.bursts.First.Held, 1) == 1 {
 		x.Net.Wake() // the loop must not sleep while a batch is held
@@ -105,11 +105,11 @@ func (x *batches) holdBurst(p *layout.Peer) {
 }
 
 // keepsBatch reports whether the batch is still to be held.
-func (x *batches) keepsBatch(p *layout.Peer, s *Record) bool {
+func (x *batches) keepsBatch(p *layout.Peer, s *record) bool {
 	switch s.Hold {
-	case ForSignals:
-		return p.BatchUsed < layout.HeaderSize+MostSignals*layout.RecordSize && p.Written() < s.Until && p.Writes > 0
-	case ForBurst:
+	case forSignals:
+		return p.BatchUsed < layout.HeaderSize+mostSignals*layout.RecordSize && p.Written() < s.Until && p.Writes > 0
+	case forBurst:
 		return p.BatchUsed+recordOf(8) <= layout.MessageSize
 	}
 	return false
@@ -118,11 +118,11 @@ func (x *batches) keepsBatch(p *layout.Peer, s *Record) bool {
 // holdsOnly reports whether only a held batch of the present epoch waits for p: a write may pass
 // it.
 func (x *batches) holdsOnly(p *layout.Peer) bool {
-	return p.Queued == 1 && p.Batch != nil && p.BatchEpoch == x.Epoch && x.Table.Records[p.Last].Hold != NotHeld
+	return p.Queued == 1 && p.Batch != nil && p.BatchEpoch == x.Epoch && x.Table.Records[p.Last].Hold != notHeld
 }
 
 // Over reports whether the bursts that are held have not grown since the last call.
-func (b *Bursts) Over() bool {
+func (b *bursts) Over() bool {
 	if b.Turn == b.seen {
 		return true
 	}
@@ -131,7 +131,7 @@ func (b *Bursts) Over() bool {
 }
 
 // draftRecord is draft for an operation that goes into a batch.
-func (x *Sender) draftRecord(p *layout.Peer, pe libshmem.PE, n int) (*layout.Header, call.Status) {
+func (x *sender) draftRecord(p *layout.Peer, pe libshmem.PE, n int) (*layout.Header, call.Status) {
 	if !x.grows(p, n) {
 		if st := x.openBatch(p, pe); st != call.Done {
 			return nil, st
@@ -142,7 +142,7 @@ func (x *Sender) draftRecord(p *layout.Peer, pe libshmem.PE, n int) (*layout.Hea
 }
 
 // openBatch puts an empty batch at the end of a queue.
-func (x *Sender) openBatch(p *layout.Peer, pe libshmem.PE) call.Status {
+func (x *sender) openBatch(p *layout.Peer, pe libshmem.PE) call.Status {
 	h, st := x.draftQueued(p, pe, 0)
 	if h == nil {
 		return st
@@ -151,18 +151,18 @@ func (x *Sender) openBatch(p *layout.Peer, pe libshmem.PE) call.Status {
 	x.Drafted = 0
 	*h = layout.Header{Kind: layout.KindBatch}
 	s := &x.Table.Records[t]
-	s.Hold = NotHeld
+	s.Hold = notHeld
 	x.Enqueue(t, s)
 	p.Batch, p.BatchUsed, p.BatchEpoch = unsafe.Pointer(h), layout.HeaderSize, x.Epoch
 	return call.Done
 }
 
 // holdSignal puts the signal of a write into a batch, if that write is one of many.
-func (x *Sender) holdSignal(p *layout.Peer, s *Record) bool {
+func (x *sender) holdSignal(p *layout.Peer, s *record) bool {
 	if s.Epoch != x.Epoch || s.Lane != x.Quiets.Parity() || !x.merging(0) || p.Parked > 0 {
 		return false
 	}
-	if p.Queued > 0 && !x.grows(p, 0) || p.Queued == 0 && p.Writes < ManyWrites {
+	if p.Queued > 0 && !x.grows(p, 0) || p.Queued == 0 && p.Writes < manyWrites {
 		return false
 	}
 	h, st := x.draftRecord(p, s.PE, 0)
@@ -171,18 +171,18 @@ func (x *Sender) holdSignal(p *layout.Peer, s *Record) bool {
 	}
 	batch := &x.Table.Records[p.Last]
 	if p.BatchUsed == layout.HeaderSize && p.Queued == 1 {
-		batch.Hold, batch.Until = ForSignals, p.Written()+uint64(p.Writes)/4
+		batch.Hold, batch.Until = forSignals, p.Written()+uint64(p.Writes)/4
 	}
 	*(*[layout.RecordSize]byte)(unsafe.Pointer(h)) = *(*[layout.RecordSize]byte)(unsafe.Pointer(&s.After))
 	x.keepRecord(h, nil, 0)
-	if p.BatchUsed >= layout.HeaderSize+MostSignals*layout.RecordSize {
+	if p.BatchUsed >= layout.HeaderSize+mostSignals*layout.RecordSize {
 		x.Drive(s.PE)
 	}
 	return true
 }
 
 // LetGo sends the batch of a PE.
-func (x *Sender) LetGo(pe libshmem.PE, p *layout.Peer) {
+func (x *sender) LetGo(pe libshmem.PE, p *layout.Peer) {
 	if p.Batch != nil {
 		x.closeBatch(p)
 		x.Drive(pe)
@@ -190,14 +190,14 @@ func (x *Sender) LetGo(pe libshmem.PE, p *layout.Peer) {
 }
 
 // keepRecord ends what draftRecord began.
-func (x *Sender) keepRecord(h *layout.Header, payload unsafe.Pointer, n int) call.Status {
+func (x *sender) keepRecord(h *layout.Header, payload unsafe.Pointer, n int) call.Status {
 	t := x.Drafted
 	x.Drafted, x.Recording = 0, false
 	return x.record(t, h, payload, n)
 }
 
 // LetGoAll sends the batches of all PEs.
-func (x *Sender) LetGoAll() {
+func (x *sender) LetGoAll() {
 	for _, pe := range x.Queues {
 		x.LetGo(pe, &x.Peers[pe])
 	}

@@ -16,14 +16,14 @@ import (
 const smallMessage = 256
 
 // BufferBytes returns the bytes of all message buffers.
-func (e *Network) BufferBytes() uintptr {
+func (e *network) BufferBytes() uintptr {
 	return uintptr(layout.Tokens+e.More+1)*layout.MessageSize + (layout.Tokens-layout.Receives)*smallMessage
 }
 
 // allocateBuffers maps the message buffers outside the Go heap, because the provider keeps their
 // addresses. Each token has one buffer, one more is scratch for injected messages, and the buffers
 // for small messages come after them.
-func (e *Network) allocateBuffers() error {
+func (e *network) allocateBuffers() error {
 	n := e.BufferBytes()
 	p, err := unix.MmapPtr(-1, 0, nil, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
@@ -39,7 +39,7 @@ func (e *Network) allocateBuffers() error {
 	return nil
 }
 
-func (e *Network) FreeBuffers() {
+func (e *network) FreeBuffers() {
 	if e.Buffers != nil {
 		// No other part unmaps this mapping, so unmapping it cannot fail.
 		_ = unix.MunmapPtr(e.Buffers, e.BufferBytes())
@@ -48,12 +48,12 @@ func (e *Network) FreeBuffers() {
 }
 
 // Buffer returns the message buffer of a token.
-func (e *Network) Buffer(t fabric.Token) unsafe.Pointer {
+func (e *network) Buffer(t fabric.Token) unsafe.Pointer {
 	return unsafe.Add(e.Buffers, uintptr(t)*layout.MessageSize)
 }
 
 // SendBuffer returns the buffer that a message of n bytes leaves from.
-func (e *Network) SendBuffer(t fabric.Token, n int) unsafe.Pointer {
+func (e *network) SendBuffer(t fabric.Token, n int) unsafe.Pointer {
 	if n > smallMessage {
 		return e.Buffer(t)
 	}
@@ -63,12 +63,12 @@ func (e *Network) SendBuffer(t fabric.Token, n int) unsafe.Pointer {
 // Receiving reports whether a token is that of a receive buffer. Further buffers have tokens behind
 // all others: their number is known when the network is open, and tables by token have a fixed
 // size.
-func (e *Network) Receiving(t fabric.Token) bool {
+func (e *network) Receiving(t fabric.Token) bool {
 	return t < layout.Receives || t >= layout.Tokens && t < layout.Tokens+fabric.Token(e.More)
 }
 
 // PostReceive gives a receive buffer to the provider, or notes to try again.
-func (e *Network) PostReceive(t fabric.Token) error {
+func (e *network) PostReceive(t fabric.Token) error {
 	err := e.Provider.Recv(e.Buffer(t), layout.MessageSize, e.Desc, t)
 	switch err {
 	case nil:
@@ -83,7 +83,7 @@ func (e *Network) PostReceive(t fabric.Token) error {
 }
 
 // PostReceives tries the buffers again that found no room.
-func (e *Network) PostReceives() {
+func (e *network) PostReceives() {
 	work := e.Unposted[:e.state.NUnposted]
 	e.state.NUnposted = 0 // PostReceive writes behind the read position
 	for _, t := range work {

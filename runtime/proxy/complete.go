@@ -96,19 +96,19 @@ func (e *Engine) complete(c *fabric.Completion) {
 }
 
 // completed ends an operation of this context.
-func (e *Engine) completed(c *fabric.Completion, s *Record) {
+func (e *Engine) completed(c *fabric.Completion, s *record) {
 	if s.Ended && e.tookEnded(c.Token) {
 		return
 	}
 	e.ops.Recorder.Note(s.PE, layout.EventDone, uint32(c.Token), 0)
 	switch s.Use {
-	case UseSend:
-	case UseWrite:
+	case useSend:
+	case useWrite:
 		e.rma.Written(c.Token, s)
 		return
-	case UseRead:
+	case useRead:
 		e.rma.Came(s)
-	case UsePull:
+	case usePull:
 		e.gpu.Landed(c.Token, 0)
 	default:
 		e.notInFlight(c.Token)
@@ -122,7 +122,7 @@ func (e *Engine) completed(c *fabric.Completion, s *Record) {
 // unordered network later messages never have their turn.
 func (e *Engine) completeError(c *fabric.Completion) {
 	text := e.ops.Net.Provider.ErrorText(c)
-	if e.ops.Net.Receiving(c.Token) && c.Err == Truncated {
+	if e.ops.Net.Receiving(c.Token) && c.Err == truncated {
 		e.Report.Refuse("message of more than %d bytes", messageSize)
 		e.ops.Net.Repost(c.Token)
 		return
@@ -136,13 +136,13 @@ func (e *Engine) completeError(c *fabric.Completion) {
 }
 
 // broke ends an operation of this context that failed.
-func (e *Engine) broke(c *fabric.Completion, s *Record, text string) {
+func (e *Engine) broke(c *fabric.Completion, s *record, text string) {
 	if s.Ended && e.tookEnded(c.Token) {
 		return
 	}
 	err := fmt.Errorf("PE %d: %s: %s", s.PE, s.Use, text)
 	e.ops.Recorder.Note(s.PE, layout.EventBroke, uint32(c.Token), uint32(c.Err))
-	if (s.Use == UseWrite || s.Use == UseRead) && (disconnected(c.Err) || e.ops.Net.Caps.InjectSilent) {
+	if (s.Use == useWrite || s.Use == useRead) && (disconnected(c.Err) || e.ops.Net.Caps.InjectSilent) {
 		// It may come before a message fails, which would report the same. It may also be the only
 		// report of messages that were lost with the queue pair.
 		if e.unreachable(s.PE, err); s.Ended && e.tookEnded(c.Token) {
@@ -150,20 +150,20 @@ func (e *Engine) broke(c *fabric.Completion, s *Record, text string) {
 		}
 	}
 	switch s.Use {
-	case UsePull:
+	case usePull:
 		e.gpu.Landed(c.Token, c.Err) // it reports to the PE that sent the request, or ends the get
 		e.ops.Give(c.Token)
 		return
-	case UseSend:
+	case useSend:
 		e.unreachable(s.PE, err)
-	case UseWrite, UseRead:
+	case useWrite, useRead:
 		e.rma.Broke(s)
 	default:
 		e.notInFlight(c.Token)
 		return
 	}
 	switch {
-	case s.Use == UseSend: // no caller waits for a message
+	case s.Use == useSend: // no caller waits for a message
 	case s.Request != nil:
 		e.ops.Net.Err = err
 		e.ops.Tell(s.Request, c.Err, 0)

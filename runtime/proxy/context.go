@@ -17,7 +17,7 @@ import (
 // A context is never closed: when its number is used again, its sequence numbers go on where the
 // PEs left off.
 //
-// Only the first context numbers its writes (package rma), because the room for arrivals in a PE's
+// Only the first context numbers its writes (numbers.go), because the room for arrivals in a PE's
 // completion queue bounds the numbers of all writes under way to it. On a network without order the
 // senders therefore keep the order of the other contexts.
 
@@ -54,7 +54,7 @@ func (e *Engine) newContext(number uint32) (*Engine, error) {
 		return e.others[number], nil
 	}
 	f := &Engine{
-		ops: Operations{Net: e.ops.Net, Table: e.ops.Table, Number: number}, port: e.port,
+		ops: operations{Net: e.ops.Net, Table: e.ops.Table, Number: number}, port: e.port,
 	}
 	f.compose(e.rma.MostUnread)
 	f.rma.Numbers.Space = e.first.rma.Numbers.Space

@@ -9,19 +9,19 @@ import (
 // The bounds that Units promises, for jobs of all sizes.
 func TestCredits(t *testing.T) {
 	for n := 1; n < 3<<20; n += 1 + n/50 {
-		units, unit := CreditUnits(n)
+		units, unit := creditUnits(n)
 		e := layout.State{Window: units, Unit: unit}
 		most := uint64(units)
-		if most > MessageWindow || most > max(AllMessages/uint64(n), LeastMessages) || most < LeastMessages {
+		if most > messageWindow || most > max(allMessages/uint64(n), leastMessages) || most < leastMessages {
 			t.Errorf("%d PEs: %d messages", n, most)
 		}
-		if bytes := most << unit; bytes > max(AllBytes/uint64(n), LeastBytes) || bytes < LeastBytes {
+		if bytes := most << unit; bytes > max(AllBytes/uint64(n), leastBytes) || bytes < leastBytes {
 			t.Errorf("%d PEs: %d bytes", n, bytes)
 		}
 		if e.Cost(layout.HeaderSize) != 1 || e.Cost(layout.MessageSize) > most/2 || e.Cost(layout.MessageSize)<<unit < layout.MessageSize {
 			t.Errorf("%d PEs: a message takes %d to %d of %d units of %d bytes", n, e.Cost(layout.HeaderSize), e.Cost(layout.MessageSize), most, 1<<unit)
 		}
-		if n <= 16 && (most != MessageWindow || e.Cost(layout.MessageSize) != 1) {
+		if n <= 16 && (most != messageWindow || e.Cost(layout.MessageSize) != 1) {
 			t.Errorf("%d PEs have %d units, of which a message takes %d", n, most, e.Cost(layout.MessageSize))
 		}
 	}
@@ -30,11 +30,11 @@ func TestCredits(t *testing.T) {
 // The bounds that Unread promises, for jobs of all sizes.
 func TestUnreadBounds(t *testing.T) {
 	for n := 1; n < 3<<20; n += 1 + n/50 {
-		if got := MostUnreadOf(n); got > MostUnread || got < LeastUnread || got > LeastUnread && got > AllUnread/uint64(n) {
+		if got := unreadBytes(n); got > mostUnread || got < leastUnread || got > leastUnread && got > allUnread/uint64(n) {
 			t.Errorf("%d PEs: %d bytes", n, got)
 		}
 	}
-	if got := MostUnreadOf(64); got != MostUnread {
-		t.Errorf("64 PEs: %d bytes, want %d", got, MostUnread)
+	if got := unreadBytes(64); got != mostUnread {
+		t.Errorf("64 PEs: %d bytes, want %d", got, mostUnread)
 	}
 }

@@ -39,7 +39,7 @@ func TestPlayedStuckPeers(t *testing.T) {
 		m.delay = 3
 		// Limits of the endpoint, which all PEs share: the messages that 5 of them may have without
 		// an answer, and a write with its signal for each token.
-		m.credits = 5*MessageWindow + 2*tokens
+		m.credits = 5*messageWindow + 2*tokens
 		t.Run(m.name, func(t *testing.T) {
 			var stuck func(pe libshmem.PE) bool
 			m.stuck = func(o *work) bool { return stuck(o.to) }
@@ -65,7 +65,7 @@ func TestPlayedStuckPeers(t *testing.T) {
 					for to := libshmem.PE(1); to <= several; to++ {
 						k := 0
 						for again := 0; again < 3; {
-							if k++; k > 20*MessageWindow {
+							if k++; k > 20*messageWindow {
 								t.Fatalf("%s to a PE that is stuck is never refused", what)
 							}
 							if add(f, to) == Again {
@@ -126,15 +126,15 @@ func TestFull(t *testing.T) {
 			t.Errorf("full after %d PEs", to)
 		}
 	}
-	if refused == 0 || total != tokens-receives-ReservedTokens {
+	if refused == 0 || total != tokens-receives-reservedTokens {
 		t.Errorf("%d operations under way, %d PEs refused", total, refused)
 	}
-	if got := held[1]; got != (tokens-receives-ReservedTokens)/4 {
+	if got := held[1]; got != (tokens-receives-reservedTokens)/4 {
 		t.Errorf("the first PE has %d operations under way", got)
 	}
 	// The engine's own messages still find tokens.
 	b := j.pes[1]
-	if b.post(func() Status { return b.AMO(0, 0, OpFetchAdd, 8, 1, 0, unsafe.Pointer(&buf[0]), nil) }); len(a.ops.Table.Free) < ReservedTokens {
+	if b.post(func() Status { return b.AMO(0, 0, OpFetchAdd, 8, 1, 0, unsafe.Pointer(&buf[0]), nil) }); len(a.ops.Table.Free) < reservedTokens {
 		t.Error("callers have the reserve")
 	}
 	b.quiet()
@@ -161,7 +161,7 @@ func TestBytesUnderWay(t *testing.T) {
 			held[to] += 1 << 20
 		}
 	}
-	if held[0] != MaxBytes/4 || held[1] < MaxBytes/8 || held[2] < MaxBytes/16 || a.ops.Table.Bytes != held[0]+held[1]+held[2] {
+	if held[0] != maxBytes/4 || held[1] < maxBytes/8 || held[2] < maxBytes/16 || a.ops.Table.Bytes != held[0]+held[1]+held[2] {
 		t.Errorf("bytes under way by PE: %d, in all %d", held, a.ops.Table.Bytes)
 	}
 	if st := put(1, 1<<20); st != Again || a.Full() {
@@ -176,14 +176,14 @@ func TestBytesUnderWay(t *testing.T) {
 		t.Errorf("at rest: %d bytes, %d and %d tokens of PE 1", a.ops.Table.Bytes, a.ops.Peers[1].Bytes, a.ops.Peers[1].Tokens)
 	}
 	// An operation that is larger than the bound passes.
-	a.ops.Table.Bytes = MaxBytes
+	a.ops.Table.Bytes = maxBytes
 	if st := put(1, 1<<20); st != Pending {
 		t.Errorf("a first operation beyond the bound: %d", st)
 	}
 	if st := put(1, 1<<20); st != Again {
 		t.Errorf("a second one: %d", st)
 	}
-	a.ops.Table.Bytes -= MaxBytes
+	a.ops.Table.Bytes -= maxBytes
 	j.close()
 }
 
@@ -198,10 +198,10 @@ func TestWindow(t *testing.T) {
 	for count() == Done {
 		n++
 	}
-	if n != MessageWindow || a.Full() || !a.ops.Peers[1].Flushing {
+	if n != messageWindow || a.Full() || !a.ops.Peers[1].Flushing {
 		t.Errorf("%d messages without an answer, full %v, asked %v", n, a.Full(), a.ops.Peers[1].Flushing)
 	}
-	for range 20 * MessageWindow {
+	for range 20 * messageWindow {
 		if count() == Done {
 			n++
 		} else {
@@ -209,7 +209,7 @@ func TestWindow(t *testing.T) {
 		}
 		b.poll()
 	}
-	if n < 20*MessageWindow || a.Report.Messages() > n+2*n/MessageWindow+2 {
+	if n < 20*messageWindow || a.Report.Messages() > n+2*n/messageWindow+2 {
 		t.Errorf("%d operations posted with %d messages", n, a.Report.Messages())
 	}
 	a.quiet()

@@ -18,10 +18,10 @@ import (
 // NVSHMEM asks for as many. If a device grants fewer, Caps.Arrivals says so.
 const queueEntries = 32768
 
-// Config returns the provider configuration for an engine of a job of n PEs, without the members
-// that name the provider.
+// ProviderConfig returns the provider configuration for an engine of a job of n PEs, without the
+// members that name the provider.
 func ProviderConfig(n int) fabric.Config {
-	arrivals := (n - 1) * int(WriteWindow(n, queueEntries-layout.Tokens))
+	arrivals := (n - 1) * int(writeWindow(n, queueEntries-layout.Tokens))
 	return fabric.Config{
 		Tokens: layout.Tokens, MaxRecv: layout.Receives, Data: true, Fence: true, IfUnordered: true,
 		Arrivals: arrivals, MoreRecv: min(mostReceives-layout.Receives, queueEntries-layout.Tokens-arrivals),
@@ -34,9 +34,9 @@ func ProviderConfig(n int) fabric.Config {
 // buffers, and all have arrived after 331 us instead of 6 (TestSimIncast).
 const mostReceives = 1024
 
-// MoreReceives returns how many of these buffers come in addition to the first ones, for n PEs with
+// moreReceives returns how many of these buffers come in addition to the first ones, for n PEs with
 // such a window.
-func MoreReceives(n int, window uint32, c *fabric.Caps) int {
+func moreReceives(n int, window uint32, c *fabric.Caps) int {
 	if !c.TurnsAway {
 		return 0
 	}
@@ -47,9 +47,9 @@ func MoreReceives(n int, window uint32, c *fabric.Caps) int {
 	return max(0, more)
 }
 
-// WriteWindow returns how many writes with numbers each of n PEs may have under way to one PE whose
+// writeWindow returns how many writes with numbers each of n PEs may have under way to one PE whose
 // queue has room for that many arrivals: a power of two, or 0.
-func WriteWindow(n, arrivals int) uint32 {
+func writeWindow(n, arrivals int) uint32 {
 	w := int(flow.Default.Window)
 	if n > 1 {
 		w = min(w, arrivals/(n-1))

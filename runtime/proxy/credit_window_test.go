@@ -11,7 +11,7 @@ import (
 
 // crowded gives an engine the credits of a job of n PEs.
 func (p *pe) crowded(n int) {
-	p.Window, p.Unit = CreditUnits(n)
+	p.Window, p.Unit = creditUnits(n)
 	p.Calm = p.Window / 2
 }
 
@@ -66,7 +66,7 @@ func TestWindowOfBytes(t *testing.T) {
 			large := min(uint64(16<<10), a.PutMax())
 			big := make([]byte, large)
 			signals := uint64(0)
-			for k := 0; k < 4*MessageWindow && signals < 2*uint64(a.Window); k++ {
+			for k := 0; k < 4*messageWindow && signals < 2*uint64(a.Window); k++ {
 				if st := a.PutSignal(1, 64, unsafe.Pointer(&big[0]), large, 0, 1, OpAdd, nil); st == Failed {
 					t.Fatal(a.Err())
 				} else if st != Again {

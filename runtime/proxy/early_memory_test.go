@@ -13,8 +13,8 @@ import (
 
 // TestEarlyMemory has all other PEs of a job send as many messages as they have credit for, and the
 // first message of each PE is late, so that all others are kept. Their memory is bounded by the
-// credits of all PEs together, whatever the size of a message. When the first messages come, all are
-// applied.
+// credits of all PEs together, whatever the size of a message. When the first messages come, all
+// are applied.
 func TestEarlyMemory(t *testing.T) {
 	cases := []struct{ npes, size int }{{256, 136}, {1000, 136}, {1000, layout.MessageSize}}
 	if !need.Left("early messages") {
@@ -24,7 +24,7 @@ func TestEarlyMemory(t *testing.T) {
 	}
 	for _, c := range cases {
 		b := openReceiverOf(t, c.npes, fabric.Caps{SendAfterWrite: true})
-		units, unit := CreditUnits(c.npes)
+		units, unit := creditUnits(c.npes)
 		b.State.Window, b.State.Unit = units, unit
 		each := uint32(uint64(units) / b.State.Cost(c.size))
 		if need.Race {
@@ -42,7 +42,7 @@ func TestEarlyMemory(t *testing.T) {
 			}
 		}
 		credits := (c.npes - 1) * int(units) << unit
-		if promised := max(AllBytes, c.npes*LeastBytes); credits > promised {
+		if promised := max(AllBytes, c.npes*leastBytes); credits > promised {
 			t.Errorf("%d PEs have credits of %d KiB, more than the promised %d", c.npes, credits>>10, promised>>10)
 		}
 		kept, bytes := b.Early.Len(), b.Early.Bytes()
@@ -69,7 +69,7 @@ func TestEarlyMemory(t *testing.T) {
 // TestBlockOfCredit: no unit of credit is smaller than the blocks in which early messages are kept.
 func TestBlockOfCredit(t *testing.T) {
 	for n := 1; n < 3<<20; n += 1 + n/50 {
-		if _, unit := CreditUnits(n); 1<<unit < early.BlockSize {
+		if _, unit := creditUnits(n); 1<<unit < early.BlockSize {
 			t.Errorf("%d PEs: a unit of credit has %d bytes, a block %d", n, 1<<unit, early.BlockSize)
 		}
 	}

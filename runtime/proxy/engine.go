@@ -23,10 +23,10 @@ type Engine struct {
 	*port
 	listed bool // among the contexts with a closed generation: contexts.closers
 
-	ops Operations
-	rma Transfers
-	out Sender
-	in  Receiver
+	ops operations
+	rma transfers
+	out sender
+	in  receiver
 }
 
 // port is this PE's end of the network.
@@ -43,7 +43,7 @@ type port struct {
 	wake.Words
 	armedAt uint32 // the count of polls when the driving thread went to sleep
 
-	bursts Bursts
+	bursts bursts
 
 	mostSequences uint32
 
@@ -74,16 +74,16 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 	}
 	e := &Engine{
 		port: &port{
-			me: uint32(me), mostSequences: SequencesMost,
+			me: uint32(me), mostSequences: mostSequences,
 		},
-		ops: Operations{Net: newNetwork(prov, segment, fatal)},
+		ops: operations{Net: newNetwork(prov, segment, fatal)},
 	}
 	e.first, e.Words = e, wakers
-	table := newTable(MostBytes(&e.ops.Net.Caps))
+	table := newTokenTable(mostBytes(&e.ops.Net.Caps))
 	e.ops.Table = &table
-	e.compose(MostUnreadOf(npes))
+	e.compose(unreadBytes(npes))
 	e.rma.Numbers.Advertise(e.ops.Net, npes)
-	e.ops.Net.More = MoreReceives(npes, e.rma.Numbers.Space.Window, &e.ops.Net.Caps)
+	e.ops.Net.More = moreReceives(npes, e.rma.Numbers.Space.Window, &e.ops.Net.Caps)
 	if err := e.openFastPath(npes); err != nil {
 		return nil, errors.Join(err, prov.Close())
 	}
@@ -98,7 +98,7 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 
 // compose joins the parts of a context by pointers.
 func (e *Engine) compose(mostUnread uint64) {
-	e.rma = Transfers{Operations: &e.ops, Messages: &e.out, MostUnread: mostUnread}
+	e.rma = transfers{operations: &e.ops, Messages: &e.out, MostUnread: mostUnread}
 	e.out = newSender(&e.ops, &e.rma, &e.bursts, e)
 	e.in = newReceiver(&e.ops, &e.out, &e.rma.Numbers)
 }
@@ -134,12 +134,12 @@ func (e *Engine) Connect(all []Endpoint) error {
 	if e.ops.Net.Segment.Heap != nil && e.Staging == 0 {
 		return errors.New("connect: the heap is GPU memory, and the engine has no GPU to copy it with")
 	}
-	addrs, routes := make([][]byte, len(all)), make([]Route, len(all))
+	addrs, routes := make([][]byte, len(all)), make([]route, len(all))
 	e.Job, e.Seal = all[0].Job, all[0].Seal
 	for i, end := range all {
 		addrs[i] = end.Addr
-		if routes[i] = (Route{Base: end.Base, Key: end.Key}); len(end.Addr) == 0 {
-			routes[i].Base = Nowhere
+		if routes[i] = (route{Base: end.Base, Key: end.Key}); len(end.Addr) == 0 {
+			routes[i].Base = nowhere
 		} else {
 			e.rma.Numbers.Agree(end.Window)
 		}
@@ -175,7 +175,7 @@ func (e *Engine) KeepRegistered(watch mrcache.Watch, limits mrcache.Limits) {
 // Registered returns the counts of registrations of callers' memory.
 func (e *Engine) Registered() mrcache.Counts { return e.ops.Net.Locals.Counts() }
 
-// WriteWindow returns how many writes with numbers this PE may have under way to each other one,
+// writeWindow returns how many writes with numbers this PE may have under way to each other one,
 // once it is connected; 0: writes have no numbers.
 func (e *Engine) WriteWindow() uint32 { return e.rma.Numbers.Window() }
 
@@ -183,7 +183,7 @@ func (e *Engine) WriteWindow() uint32 { return e.rma.Numbers.Window() }
 // of each PE are: words of 8 bytes, the first at an offset. A put whose signal is
 // an addition of 1 to one of them is a put with a notification.
 func (e *Engine) CountNotifications(offset libshmem.Offset, counters int) {
-	e.rma.Numbers.Counters = Counters{Offset: offset, Count: uint32(counters)}
+	e.rma.Numbers.Counters = notificationCounters{Offset: offset, Count: uint32(counters)}
 }
 
 // Err returns the reason of the last Failed, and of a request's status.

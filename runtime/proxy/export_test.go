@@ -41,11 +41,11 @@ func (e *Engine) FewNumbers(bits, window uint32) {
 func (e *Engine) Stay() { e.rma.Numbers.Small = 0 }
 
 // WriteWindowOf returns the window of n PEs whose queues have room for that many arrivals.
-func WriteWindowOf(n, arrivals int) int { return int(WriteWindow(n, arrivals)) }
+func WriteWindowOf(n, arrivals int) int { return int(writeWindow(n, arrivals)) }
 
 // ReceivesOf returns how many receive buffers an engine of n PEs has on such a network.
 func ReceivesOf(n int, c fabric.Caps) int {
-	return receives + MoreReceives(n, WriteWindow(n, c.Arrivals), &c)
+	return receives + moreReceives(n, writeWindow(n, c.Arrivals), &c)
 }
 
 // FewSequences sets how many PEs may number their writes to this one, if the provider does not name
@@ -55,7 +55,7 @@ func (e *Engine) FewSequences(n uint32) { e.mostSequences = n }
 // Streamless returns how many PEs have refused this one a sequence stream.
 func (e *Engine) Streamless() (n uint64) {
 	for i := range e.ops.Peers {
-		if e.ops.Peers[i].Stream == SequenceRefused {
+		if e.ops.Peers[i].Stream == sequenceRefused {
 			n++
 		}
 	}

@@ -31,9 +31,9 @@ type mode struct {
 	noGPU func(fabric.GPUMemory) error // the error of a registration of GPU memory; nil: none fails
 }
 
-// network joins the endpoints of one process. It does what its mode's caps allow, and no more than
-// they promise, by the numbers of its seed: operations leave late, overtake each other, and land in
-// two pieces. It moves when an endpoint is polled.
+// fakeNetwork joins the endpoints of one process. It does what its mode's caps allow, and no more
+// than they promise, by the numbers of its seed: operations leave late, overtake each other, and
+// land in two pieces. It moves when an endpoint is polled.
 type fakeNetwork struct {
 	t    testing.TB
 	mode mode

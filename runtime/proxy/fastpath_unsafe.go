@@ -87,7 +87,7 @@ func (e *Engine) fillFastPath() {
 	x.Me, x.NPEs = e.ops.Number<<layout.ContextShift|e.me, uint32(len(e.ops.Peers))
 	x.MaxInject = uint32(min(e.ops.Net.Caps.MaxInject, messageSize))
 	x.Receives, x.Tokens, x.MoreRecv, x.MaxMessage = receives, tokens, uint32(e.ops.Net.More), messageSize
-	x.Window, x.Unit = CreditUnits(len(e.ops.Peers))
+	x.Window, x.Unit = creditUnits(len(e.ops.Peers))
 	x.Calm = x.Window / 2
 }
 

@@ -41,7 +41,7 @@ func TestFlushInC(t *testing.T) {
 	peer := &p.ops.Peers[1]
 	p.put(1, 8192, make([]byte, 5000), false)
 	for i := 0; !peer.Flushing; i++ {
-		if i > MessageWindow {
+		if i > messageWindow {
 			t.Fatal("C did not ask")
 		}
 		rig.Push(&queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpAdd), Width: 3, Value: 1})

@@ -7,8 +7,8 @@ import (
 )
 
 // Generations count the operations of one context, so that a quiet ends when all operations posted
-// before it have taken effect, however many are posted later. They know which PEs owe an answer, and
-// ask for answers by the interface asker. They know no message.
+// before it have taken effect, however many are posted later. They know which PEs owe an answer,
+// and ask for answers by the interface asker. They know no message.
 
 // asker asks PEs for answers. The engine implements it.
 type asker interface {
@@ -25,13 +25,13 @@ type asker interface {
 	touched(pes []libshmem.PE)
 }
 
-// Generations are the generations of one context. The open one takes the operations that are posted
+// generations are the generations of one context. The open one takes the operations that are posted
 // now. Begin closes it, unless the one before is not complete yet. Then the open one is closed as
 // soon as the one before is complete, and all quiets that begin until then share it. So at most two
 // generations have operations under way. Two counters tell them apart by the last bit of the
 // generation's number. A quiet ends however many operations are posted after it: it waits for two
 // generations at most, and neither grows once it is closed.
-type Generations struct {
+type generations struct {
 	Open    call.Ticket   // takes new operations; State.Quieted is the last complete one
 	Pending [3]int        // operations and parked messages under way, by parity
 	Late    []libshmem.PE // PEs whose flush found no room
@@ -53,27 +53,27 @@ type failure struct {
 	err    error
 }
 
-// Parity is the last bit of a generation, or NoParity for messages that no quiet waits for.
-type Parity uint8
+// parity is the last bit of a generation, or noParity for messages that no quiet waits for.
+type parity uint8
 
-// NoParity is the parity of messages that no quiet waits for.
-const NoParity Parity = 2
+// noParity is the parity of messages that no quiet waits for.
+const noParity parity = 2
 
-// New returns the generations of a context whose state and peers C works on too. dirty is the
-// memory that State.Dirty counts, with a place for each PE.
-func newGenerations(a asker, state *layout.State, peers []layout.Peer, dirty []libshmem.PE) Generations {
-	return Generations{Open: 1, asker: a, state: state, peers: peers, dirty: dirty}
+// newGenerations returns the generations of a context whose state and peers C works on too. dirty
+// is the memory that State.Dirty counts, with a place for each PE.
+func newGenerations(a asker, state *layout.State, peers []layout.Peer, dirty []libshmem.PE) generations {
+	return generations{Open: 1, asker: a, state: state, peers: peers, dirty: dirty}
 }
 
 // Parity returns the parity of the open generation.
-func (g *Generations) Parity() Parity { return Parity(g.Open & 1) }
+func (g *generations) Parity() parity { return parity(g.Open & 1) }
 
 // closed returns the parity of the generation before the open one.
-func (g *Generations) closed() Parity { return Parity((g.Open - 1) & 1) }
+func (g *generations) closed() parity { return parity((g.Open - 1) & 1) }
 
 // Begin begins a quiet: it asks for the completion of all operations posted before. It waits for
 // nothing and allocates nothing.
-func (g *Generations) Begin() call.Ticket {
+func (g *generations) Begin() call.Ticket {
 	if !g.Closing() {
 		g.close()
 		t := g.Open - 1
@@ -89,7 +89,7 @@ func (g *Generations) Begin() call.Ticket {
 // ticket covers failed and no caller was told. Each failure is in one generation: all quiets that
 // share the generation get it, and no later ones. If a ticket is asked for only after eight later
 // generations failed, the answer is Failed too, because the ticket's result is no longer known.
-func (g *Generations) Done(t call.Ticket) (call.Status, error) {
+func (g *generations) Done(t call.Ticket) (call.Status, error) {
 	if g.Settle(); uint64(t) > g.state.Quieted {
 		return call.Pending, nil
 	}
@@ -105,10 +105,10 @@ func (g *Generations) Done(t call.Ticket) (call.Status, error) {
 }
 
 // Closing reports whether a closed generation is not complete.
-func (g *Generations) Closing() bool { return uint64(g.Open) > g.state.Quieted+1 }
+func (g *generations) Closing() bool { return uint64(g.Open) > g.state.Quieted+1 }
 
 // close notes which messages each touched PE has to apply.
-func (g *Generations) close() {
+func (g *generations) close() {
 	g.asker.letGo()
 	g.Open++
 	work := g.dirty[:g.state.NDirty]
@@ -132,7 +132,7 @@ func (g *Generations) close() {
 }
 
 // Settle ends the closed generation if it is complete.
-func (g *Generations) Settle() {
+func (g *generations) Settle() {
 	for g.Closing() && g.Unmet == 0 && g.Pending[g.closed()] == 0 {
 		t := g.Open - 1
 		if lost := &g.lost[g.closed()]; *lost != nil {
@@ -148,7 +148,7 @@ func (g *Generations) Settle() {
 	}
 }
 
-func (g *Generations) remember(t call.Ticket, err error) {
+func (g *generations) remember(t call.Ticket, err error) {
 	if g.nFailed == len(g.failed) {
 		g.forgotten = g.failed[0]
 		copy(g.failed[:], g.failed[1:])
@@ -160,11 +160,11 @@ func (g *Generations) remember(t call.Ticket, err error) {
 }
 
 // Fail notes a failed operation that has no caller to tell.
-func (g *Generations) Fail(l Parity, err error) { g.lost[l] = err }
+func (g *generations) Fail(l parity, err error) { g.lost[l] = err }
 
 // cover makes sure that an answer of a PE will cover its goal. The answer to a flush under way may
 // cover it, and is checked when it comes.
-func (g *Generations) cover(pe libshmem.PE) {
+func (g *generations) cover(pe libshmem.PE) {
 	p := &g.peers[pe]
 	if p.Left {
 		g.LeavePE(p)
@@ -187,7 +187,7 @@ func (g *Generations) cover(pe libshmem.PE) {
 }
 
 // CoverLate retries the flushes that found no room.
-func (g *Generations) CoverLate() {
+func (g *generations) CoverLate() {
 	work := g.Late
 	g.Late = g.Late[:0] // cover writes behind the read position
 	for _, pe := range work {
@@ -200,7 +200,7 @@ func (g *Generations) CoverLate() {
 
 // Account makes the generation of a parity wait for a message that was just sent to a PE. A signal
 // that had to wait for its bytes may belong to the closed generation.
-func (g *Generations) Account(pe libshmem.PE, l Parity) {
+func (g *generations) Account(pe libshmem.PE, l parity) {
 	p := &g.peers[pe]
 	if l == g.Parity() {
 		g.Touch(p, pe)
@@ -214,7 +214,7 @@ func (g *Generations) Account(pe libshmem.PE, l Parity) {
 }
 
 // Touch notes that the open generation has to ask a PE.
-func (g *Generations) Touch(p *layout.Peer, pe libshmem.PE) {
+func (g *generations) Touch(p *layout.Peer, pe libshmem.PE) {
 	if !p.Dirty {
 		p.Dirty = true
 		g.dirty[g.state.NDirty] = pe
@@ -223,7 +223,7 @@ func (g *Generations) Touch(p *layout.Peer, pe libshmem.PE) {
 }
 
 // Answered handles an answer of a PE.
-func (g *Generations) Answered(p *layout.Peer, pe libshmem.PE) {
+func (g *generations) Answered(p *layout.Peer, pe libshmem.PE) {
 	if !p.Unmet {
 		return
 	}
@@ -237,7 +237,7 @@ func (g *Generations) Answered(p *layout.Peer, pe libshmem.PE) {
 
 // LeavePE makes quiets stop waiting for a PE whose program has ended: nothing there needs the
 // messages any more, and soon nothing answers.
-func (g *Generations) LeavePE(p *layout.Peer) {
+func (g *generations) LeavePE(p *layout.Peer) {
 	if p.Unmet {
 		p.Unmet = false
 		g.Unmet--
@@ -247,7 +247,7 @@ func (g *Generations) LeavePE(p *layout.Peer) {
 
 // LosePE makes quiets stop waiting for a lost PE. Quiets that cover messages that it has not
 // applied fail.
-func (g *Generations) LosePE(p *layout.Peer, err error) {
+func (g *generations) LosePE(p *layout.Peer, err error) {
 	if p.Unmet {
 		p.Unmet = false
 		g.Unmet--
@@ -260,10 +260,10 @@ func (g *Generations) LosePE(p *layout.Peer, err error) {
 }
 
 // Dirty names the PEs that the open generation has touched.
-func (g *Generations) Dirty() []libshmem.PE { return g.dirty[:g.state.NDirty] }
+func (g *generations) Dirty() []libshmem.PE { return g.dirty[:g.state.NDirty] }
 
 // Failed returns how many generations failed whose tickets are still known.
-func (g *Generations) Failed() int { return g.nFailed }
+func (g *generations) Failed() int { return g.nFailed }
 
 // Lost says why operations of each parity's generation failed.
-func (g *Generations) Lost() [2]error { return g.lost }
+func (g *generations) Lost() [2]error { return g.lost }

@@ -11,9 +11,9 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// rig is a context whose PEs answer when the test says so.
+// quietRig is a context whose PEs answer when the test says so.
 type quietRig struct {
-	Generations
+	generations
 	t      *testing.T
 	state  layout.State
 	peers  []layout.Peer
@@ -26,7 +26,7 @@ type quietRig struct {
 
 func newQuietRig(t *testing.T, n int) *quietRig {
 	r := &quietRig{t: t, peers: make([]layout.Peer, n)}
-	r.Generations = newGenerations(r, &r.state, r.peers, make([]libshmem.PE, n))
+	r.generations = newGenerations(r, &r.state, r.peers, make([]libshmem.PE, n))
 	return r
 }
 

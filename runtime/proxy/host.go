@@ -35,7 +35,7 @@ func (h *hostMessages) Ready(pe libshmem.PE, n uint64) Status {
 	p := &h.e.ops.Peers[pe]
 	switch {
 	case !h.e.out.Routed(p, pe):
-		return h.e.ops.Net.Fail(ErrNoRoute)
+		return h.e.ops.Net.Fail(errNoRoute)
 	case h.e.out.Parked(p), !h.e.ops.Room(pe, p, n):
 		return Again
 	}
@@ -70,7 +70,7 @@ func (h *hostMessages) Admit(pe libshmem.PE) Status {
 // Send sends a message of the GPU's, for an operation or for none.
 func (h *hostMessages) Send(t fabric.Token, pe libshmem.PE, m layout.Header, payload unsafe.Pointer, n int) Status {
 	if t == 0 {
-		return h.e.out.SendBytes(pe, 0, NoParity, &m, payload, n)
+		return h.e.out.SendBytes(pe, 0, noParity, &m, payload, n)
 	}
 	s := &h.e.ops.Table.Records[t]
 	return h.e.out.SendBytes(pe, s.Epoch, s.Lane, &m, payload, n)
@@ -78,7 +78,7 @@ func (h *hostMessages) Send(t fabric.Token, pe libshmem.PE, m layout.Header, pay
 
 // Own sends a message that no quiet waits for, or parks it.
 func (h *hostMessages) Own(pe libshmem.PE, m layout.Header) {
-	h.e.out.Own(pe, h.e.Epoch, NoParity, m)
+	h.e.out.Own(pe, h.e.Epoch, noParity, m)
 }
 
 // OwnFor sends one that belongs to an operation.
@@ -133,15 +133,15 @@ type hostOperations struct{ e *Engine }
 
 // BeginPut takes a token for a put of n bytes.
 func (h *hostOperations) BeginPut(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool) {
-	return h.begin(UsePut, pe, r, n)
+	return h.begin(usePut, pe, r, n)
 }
 
 // BeginGet takes a token for a get.
 func (h *hostOperations) BeginGet(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool) {
-	return h.begin(UseGet, pe, r, n)
+	return h.begin(useGet, pe, r, n)
 }
 
-func (h *hostOperations) begin(u Use, pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool) {
+func (h *hostOperations) begin(u use, pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool) {
 	t, s := h.e.ops.Take(u, &h.e.ops.Peers[pe], pe)
 	if s == nil {
 		return 0, false
@@ -154,7 +154,7 @@ func (h *hostOperations) begin(u Use, pe libshmem.PE, r *call.Request, n uint64)
 // Enqueue queues an operation behind earlier operations on its PE.
 func (h *hostOperations) Enqueue(t fabric.Token) {
 	s := &h.e.ops.Table.Records[t]
-	s.Use, s.Awaited = UseDeparts, true
+	s.Use, s.Awaited = useDeparts, true
 	h.e.out.Enqueue(t, s)
 }
 

@@ -186,16 +186,16 @@ func TestWindowInC(t *testing.T) {
 	defer j.clean()
 	p, rig := j.pes[0], j.rigs[0][0]
 	peer := &p.ops.Peers[1]
-	for i := range MessageWindow + 10 {
+	for i := range messageWindow + 10 {
 		rig.Push(&queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpAdd), Width: 3, Value: 1})
-		if j.inC(0); peer.Flushing != (i >= MessageWindow/2) {
+		if j.inC(0); peer.Flushing != (i >= messageWindow/2) {
 			t.Fatalf("message %d: flushing %v", i, peer.Flushing)
 		}
-		if i >= MessageWindow {
+		if i >= messageWindow {
 			break
 		}
 	}
-	if j.inLoop != MessageWindow || peer.Asked != MessageWindow || p.NDirty != 1 {
+	if j.inLoop != messageWindow || peer.Asked != messageWindow || p.NDirty != 1 {
 		t.Errorf("C took %d, the PE was asked %d times, %d PEs are dirty", j.inLoop, peer.Asked, p.NDirty)
 	}
 	j.consumers[0].Drain()
@@ -206,7 +206,7 @@ func TestWindowInC(t *testing.T) {
 	// The target answers in C, the answer comes in C.
 	j.until("the answer", func() bool { return !peer.Flushing })
 	j.quiet(0, 0)
-	if got := binary.NativeEndian.Uint64(j.pes[1].heap); got != MessageWindow+1 {
+	if got := binary.NativeEndian.Uint64(j.pes[1].heap); got != messageWindow+1 {
 		t.Errorf("%d messages arrived", got)
 	}
 }

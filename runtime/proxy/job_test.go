@@ -385,7 +385,7 @@ func (p *pe) quiet() {
 		}
 		return Again
 	})
-	if p.ops.Quiets.Pending != [3]int{0, 0, p.ops.Quiets.Pending[NoParity]} {
+	if p.ops.Quiets.Pending != [3]int{0, 0, p.ops.Quiets.Pending[noParity]} {
 		p.j.t.Errorf("PE %d: %d operations pending after quiet", p.me, p.ops.Quiets.Pending)
 	}
 }

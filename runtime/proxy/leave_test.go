@@ -40,7 +40,8 @@ func TestPlayedStagedLeave(t *testing.T) {
 	}
 }
 
-// A PE that leaves has no messages with a PE whose heap it has mapped, and waits for its copies to it.
+// A PE that leaves has no messages with a PE whose heap it has mapped, and waits for its copies to
+// it.
 func TestLeaveCopies(t *testing.T) {
 	m := modes[0]
 	m.gpus = &gpus{mapped: true, atomics: stream.AllAtomics, delay: 8, chunk: messageSize, chunks: 2}

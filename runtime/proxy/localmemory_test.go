@@ -13,7 +13,7 @@ import (
 	"libshmem/runtime/mrcache"
 )
 
-// nic registers all memory but one mapping.
+// localNIC registers all memory but one mapping.
 type localNIC struct {
 	refused []byte
 	open    int
@@ -54,7 +54,7 @@ func TestLocalMemory(t *testing.T) {
 	mine, refused := mapping(t), mapping(t)
 	n := &localNIC{refused: refused}
 	m := newLocalMemory(n, nil, mrcache.Limits{})
-	var u Registration
+	var u registration
 	at, err := m.Get(&u, unsafe.Pointer(&mine[0]), 64, true)
 	if err != nil || at != unsafe.Pointer(&mine[0]) || u.Region.Desc != 7 {
 		t.Fatalf("registered %p for %p: %v", at, &mine[0], err)
@@ -96,11 +96,11 @@ func TestBadAddress(t *testing.T) {
 	if err := unix.Mprotect(refused, unix.PROT_NONE); err != nil {
 		t.Fatal(err)
 	}
-	var u Registration
+	var u registration
 	if _, err := m.Get(&u, unsafe.Pointer(&refused[0]), 64, false); !errors.Is(err, errRefused) || !errors.Is(err, unix.EFAULT) {
 		t.Errorf("want that the memory is refused and cannot be read, got %v", err)
 	}
-	if u != (Registration{}) || n.open != 0 {
+	if u != (registration{}) || n.open != 0 {
 		t.Errorf("the failed registration left %+v and %d registrations", u, n.open)
 	}
 	if err := m.Close(); err != nil {

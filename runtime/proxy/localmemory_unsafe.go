@@ -11,28 +11,28 @@ import (
 	"libshmem/runtime/mrcache"
 )
 
-// LocalMemory registers callers' memory for as long as an operation needs it, if a provider wants that
-// (Caps.LocalMR). A cache keeps registrations (package mrcache). If a provider does not take memory,
-// because it is read-only or a file's, a copy takes its place.
+// localMemory registers callers' memory for as long as an operation needs it, if a provider wants
+// that (Caps.LocalMR). A cache keeps registrations (package mrcache). If a provider does not take
+// memory, because it is read-only or a file's, a copy takes its place.
 
-// Memory is the registrations of callers' memory.
-type LocalMemory struct{ cache *mrcache.Cache }
+// localMemory is the registrations of callers' memory.
+type localMemory struct{ cache *mrcache.Cache }
 
-// New returns a Memory whose registrations the registrar makes and ends. It keeps them from one
-// operation to the next if watch reports memory that is unmapped; with a nil watch it keeps none.
-// The Memory closes watch.
-func newLocalMemory(registrar mrcache.Registrar, watch mrcache.Watch, limits mrcache.Limits) LocalMemory {
-	return LocalMemory{mrcache.New(registrar, watch, limits)}
+// newLocalMemory returns a localMemory whose registrations the registrar makes and ends. It keeps
+// them from one operation to the next if watch reports memory that is unmapped; with a nil watch it
+// keeps none. The Memory closes watch.
+func newLocalMemory(registrar mrcache.Registrar, watch mrcache.Watch, limits mrcache.Limits) localMemory {
+	return localMemory{mrcache.New(registrar, watch, limits)}
 }
 
 // Counts returns the counts of registrations so far.
-func (m *LocalMemory) Counts() mrcache.Counts { return m.cache.Counts() }
+func (m *localMemory) Counts() mrcache.Counts { return m.cache.Counts() }
 
 // Close ends all kept registrations.
-func (m *LocalMemory) Close() error { return m.cache.Close() }
+func (m *localMemory) Close() error { return m.cache.Close() }
 
-// Use is the registration of one operation, from Get to Put.
-type Registration struct {
+// registration is the registration of one operation, from Get to Put.
+type registration struct {
 	Region *mrcache.Region
 	copied unsafe.Pointer // the copy of memory that cannot be registered; nil: there is none
 	size   uint64
@@ -40,8 +40,8 @@ type Registration struct {
 }
 
 // Get registers n bytes at an address, or a copy of them, and returns where the operation finds
-// its bytes. into: the operation changes them. After an error the Use is as it was.
-func (m *LocalMemory) Get(u *Registration, at unsafe.Pointer, n uint64, into bool) (unsafe.Pointer, error) {
+// its bytes. into: the operation changes them. After an error the registration is as it was.
+func (m *localMemory) Get(u *registration, at unsafe.Pointer, n uint64, into bool) (unsafe.Pointer, error) {
 	region, err := m.cache.Get(at, n)
 	if err == nil {
 		u.Region = region
@@ -68,7 +68,7 @@ func (m *LocalMemory) Get(u *Registration, at unsafe.Pointer, n uint64, into boo
 }
 
 // Put ends the registration when the operation has ended. came: the bytes of a get have arrived.
-func (m *LocalMemory) Put(u *Registration, came bool) error {
+func (m *localMemory) Put(u *registration, came bool) error {
 	err := m.cache.Put(u.Region)
 	if u.copied != nil {
 		if came && u.home != nil {

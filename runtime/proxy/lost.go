@@ -89,11 +89,11 @@ func (e *Engine) endOperations(pe libshmem.PE, err error) {
 			continue
 		}
 		switch s.Use {
-		case UseWrite:
+		case useWrite:
 			e.rma.Uncount(s)
-		case UseWaits, UseDeparts, UseQueued:
+		case useWaits, useDeparts, useQueued:
 			e.ops.Quiets.Pending[s.Lane]--
-		case UseRead, UseReply:
+		case useRead, useReply:
 			if s.Request == nil {
 				e.ops.Quiets.Pending[s.Lane]--
 			}
@@ -107,7 +107,7 @@ func (e *Engine) endOperations(pe libshmem.PE, err error) {
 		} else {
 			e.ops.Quiets.Fail(s.Lane, err)
 		}
-		if s.Use == UseReply || s.Use == UseWaits || s.Use == UseDeparts || s.Use == UseQueued {
+		if s.Use == useReply || s.Use == useWaits || s.Use == useDeparts || s.Use == useQueued {
 			e.ops.Give(t)
 		} else {
 			s.Ended = true
@@ -130,8 +130,8 @@ func (e *Engine) tookEnded(t fabric.Token) bool {
 	return true
 }
 
-// trouble handles an error that belongs to no operation. Where it names a PE, the provider has given
-// the PE up. A PE whose program has ended is not needed any more.
+// trouble handles an error that belongs to no operation. Where it names a PE, the provider has
+// given the PE up. A PE whose program has ended is not needed any more.
 func (e *Engine) trouble(c *fabric.Completion) {
 	text := e.ops.Net.Provider.ErrorText(c)
 	switch pe := c.From(); {

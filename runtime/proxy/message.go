@@ -12,13 +12,13 @@ import (
 )
 
 // Own is own for a header by value, as other packages have it.
-func (x *Sender) Own(pe libshmem.PE, epoch uint64, l Parity, h layout.Header) {
+func (x *sender) Own(pe libshmem.PE, epoch uint64, l parity, h layout.Header) {
 	x.own(pe, epoch, l, &h)
 }
 
 // own sends a message that has no caller to try again, or parks it. Its turn has come: it is an
 // answer, or a signal whose bytes are on their way.
-func (x *Sender) own(pe libshmem.PE, epoch uint64, l Parity, h *layout.Header) {
+func (x *sender) own(pe libshmem.PE, epoch uint64, l parity, h *layout.Header) {
 	if x.Net.IsLost(pe) {
 		return
 	}
@@ -26,7 +26,7 @@ func (x *Sender) own(pe libshmem.PE, epoch uint64, l Parity, h *layout.Header) {
 	if p.Parked == 0 {
 		switch x.sendCopy(pe, h) {
 		case call.Done:
-			if l != NoParity {
+			if l != noParity {
 				p.Ask(1, epoch)
 				x.Quiets.Account(pe, l)
 			}
@@ -45,7 +45,7 @@ func (x *Sender) own(pe libshmem.PE, epoch uint64, l Parity, h *layout.Header) {
 }
 
 // sendCopy sends a message without payload that was made elsewhere.
-func (x *Sender) sendCopy(pe libshmem.PE, h *layout.Header) call.Status {
+func (x *sender) sendCopy(pe libshmem.PE, h *layout.Header) call.Status {
 	p := &x.Peers[pe]
 	if !x.Routed(p, pe) {
 		return x.Net.Fail(x.Net.NoRoute(pe))
@@ -60,7 +60,7 @@ func (x *Sender) sendCopy(pe libshmem.PE, h *layout.Header) call.Status {
 
 // SendBytes sends one of the engine's own messages with a payload. After Again its caller tries
 // again.
-func (x *Sender) SendBytes(pe libshmem.PE, epoch uint64, l Parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status {
+func (x *sender) SendBytes(pe libshmem.PE, epoch uint64, l parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status {
 	p := &x.Peers[pe]
 	if x.Parked(p) {
 		return call.Again
@@ -71,7 +71,7 @@ func (x *Sender) SendBytes(pe libshmem.PE, epoch uint64, l Parity, h *layout.Hea
 	}
 	*to = *h
 	st := x.Send(to, payload, n, false)
-	if st == call.Done && l != NoParity {
+	if st == call.Done && l != noParity {
 		p.Ask(x.Cost(layout.HeaderSize+n), epoch)
 		x.Quiets.Account(pe, l)
 	}
@@ -80,7 +80,7 @@ func (x *Sender) SendBytes(pe libshmem.PE, epoch uint64, l Parity, h *layout.Hea
 
 // draft puts the next message to pe, of n bytes of payload, into x.sending. It returns where to
 // fill the header; nil: there is no room. Only send may follow.
-func (x *Sender) draft(p *layout.Peer, pe libshmem.PE, n int) *layout.Header {
+func (x *sender) draft(p *layout.Peer, pe libshmem.PE, n int) *layout.Header {
 	op := &x.sending
 	op.To, op.Len, op.Fence = pe, layout.HeaderSize+n, x.fenced(p)
 	if op.Inject = op.Len <= x.Net.Caps.MaxInject && !op.Fence; !op.Inject {
@@ -91,9 +91,9 @@ func (x *Sender) draft(p *layout.Peer, pe libshmem.PE, n int) *layout.Header {
 }
 
 // draftBuffer drafts a message that is too large to be injected.
-func (x *Sender) draftBuffer(p *layout.Peer) *layout.Header {
+func (x *sender) draftBuffer(p *layout.Peer) *layout.Header {
 	op := &x.sending
-	t, s := x.Take(UseSend, p, op.To)
+	t, s := x.Take(useSend, p, op.To)
 	if s == nil {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (x *Sender) draftBuffer(p *layout.Peer) *layout.Header {
 
 // Send gives the draft to the provider, with its payload. If the message asks the PE for something,
 // it counts in the present epoch and for the next quiet.
-func (x *Sender) Send(h *layout.Header, payload unsafe.Pointer, n int, asks bool) call.Status {
+func (x *sender) Send(h *layout.Header, payload unsafe.Pointer, n int, asks bool) call.Status {
 	if x.Drafted != 0 {
 		return x.keep(h, payload, n)
 	}
@@ -128,7 +128,7 @@ func (x *Sender) Send(h *layout.Header, payload unsafe.Pointer, n int, asks bool
 }
 
 // stampAndSend completes the header of a message and gives it to the provider.
-func (x *Sender) stampAndSend(op *fabric.Send, p *layout.Peer) error {
+func (x *sender) stampAndSend(op *fabric.Send, p *layout.Peer) error {
 	h := (*layout.Header)(op.Buf)
 	if p.WriteEpoch != x.Epoch {
 		p.Out.Follow()
@@ -148,7 +148,7 @@ func (x *Sender) stampAndSend(op *fabric.Send, p *layout.Peer) error {
 }
 
 // unpark sends parked messages, in order for each PE.
-func (x *Sender) unpark() {
+func (x *sender) unpark() {
 	if len(x.Unsent) == 0 {
 		return
 	}
@@ -166,7 +166,7 @@ func (x *Sender) unpark() {
 
 // SendWatched sends a message without payload and does not inject it: an injected message has no
 // completion, and so reports no error.
-func (x *Sender) SendWatched(pe libshmem.PE, p *layout.Peer, k layout.Kind) call.Status {
+func (x *sender) SendWatched(pe libshmem.PE, p *layout.Peer, k layout.Kind) call.Status {
 	if x.Parked(p) {
 		return call.Again
 	}
@@ -187,12 +187,12 @@ func (x *Sender) SendWatched(pe libshmem.PE, p *layout.Peer, k layout.Kind) call
 // Flush asks pe to answer when it has applied all messages sent so far. On a fabric that orders
 // messages behind writes, the answer also covers writes whose completions say only that the source
 // may be reused.
-func (x *Sender) Flush(pe libshmem.PE) call.Status { return x.flush(pe, 0) }
+func (x *sender) Flush(pe libshmem.PE) call.Status { return x.flush(pe, 0) }
 
 // Leave is Flush by a PE whose program ends. No other flush may be under way.
-func (x *Sender) Leave(pe libshmem.PE) call.Status { return x.flush(pe, 1) }
+func (x *sender) Leave(pe libshmem.PE) call.Status { return x.flush(pe, 1) }
 
-func (x *Sender) flush(pe libshmem.PE, leaves uint64) call.Status {
+func (x *sender) flush(pe libshmem.PE, leaves uint64) call.Status {
 	p := &x.Peers[pe]
 	if p.Flushing {
 		return call.Pending
@@ -208,7 +208,7 @@ func (x *Sender) flush(pe libshmem.PE, leaves uint64) call.Status {
 }
 
 // Flushed takes the answer to a flush; false: it was not asked for.
-func (x *Sender) Flushed(h *layout.Header) bool {
+func (x *sender) Flushed(h *layout.Header) bool {
 	p := &x.Peers[h.From]
 	if !p.Flushing || h.Token != p.Question() {
 		return false

@@ -98,7 +98,7 @@ func (e *Engine) StayUp() { e.first.ops.Recorder.NoteOwn(layout.EventNoSleep) }
 // completion then, and no caller has polled meanwhile, the Wait should have ended before. A
 // completion that came while this thread waited for a processor does not count.
 func (e *Engine) watchSleep(d time.Duration, limit time.Time) {
-	if !e.ops.Net.Caps.WaitFD || d < LongSleep || time.Since(limit) > Wakeup || !e.TryLock() {
+	if !e.ops.Net.Caps.WaitFD || d < longSleep || time.Since(limit) > wakeupTime || !e.TryLock() {
 		return
 	}
 	if e.first.State.Polls == e.armedAt && e.ops.Net.Provider.Ready() {
@@ -108,12 +108,12 @@ func (e *Engine) watchSleep(d time.Duration, limit time.Time) {
 }
 
 const (
-	// LongSleep is how long a Wait has to be for this check: in a shorter one a completion may well
+	// longSleep is how long a Wait has to be for this check: in a shorter one a completion may well
 	// come just as it ends. An idle loop asks for twice as much.
-	LongSleep = 125 * time.Millisecond
-	// Wakeup is how long a thread takes to run after its sleep is over, on a machine with a free
+	longSleep = 125 * time.Millisecond
+	// wakeupTime is how long a thread takes to run after its sleep is over, on a machine with a free
 	// processor.
-	Wakeup = time.Millisecond
+	wakeupTime = time.Millisecond
 )
 
 // NapWhilePolled leaves the network to callers that poll; false: there are none.

@@ -12,7 +12,7 @@ import (
 	"libshmem/runtime/proxy/wake"
 )
 
-// network is a provider that may have work, and a descriptor to wait on.
+// monitorNetwork is a provider that may have work, and a descriptor to wait on.
 type monitorNetwork struct {
 	fabric.Provider
 	ready bool
@@ -134,15 +134,15 @@ func TestOversleepCounted(t *testing.T) {
 	b := openMonitor(t)
 	b.net.ready = true
 	for range 3 {
-		b.SleepEnded(false, 2*LongSleep, time.Now().Add(time.Hour))
-		b.SleepEnded(true, 2*LongSleep, time.Now().Add(time.Hour))
-		b.SleepEnded(false, LongSleep/2, time.Now().Add(time.Hour))
+		b.SleepEnded(false, 2*longSleep, time.Now().Add(time.Hour))
+		b.SleepEnded(true, 2*longSleep, time.Now().Add(time.Hour))
+		b.SleepEnded(false, longSleep/2, time.Now().Add(time.Hour))
 	}
 	if n := b.Report.Overslept(); n != 3 {
 		t.Errorf("overslept %d times, want 3", n)
 	}
 	b.State.Polls++ // a caller has polled meanwhile
-	if b.SleepEnded(false, 2*LongSleep, time.Now().Add(time.Hour)); b.Report.Overslept() != 3 {
+	if b.SleepEnded(false, 2*longSleep, time.Now().Add(time.Hour)); b.Report.Overslept() != 3 {
 		t.Error("a caller polled, and the sleep counts")
 	}
 }

@@ -19,7 +19,7 @@ type LostError struct {
 func (e *LostError) Error() string { return fmt.Sprintf("PE %d %s", e.PE, e.Reason) }
 
 // MarkLost notes that one of npes PEs is lost, and returns the error of operations on it.
-func (e *Network) MarkLost(pe libshmem.PE, npes int, reason string) *LostError {
+func (e *network) MarkLost(pe libshmem.PE, npes int, reason string) *LostError {
 	if e.losses == nil {
 		e.losses = make([]*LostError, npes)
 	}
@@ -28,10 +28,10 @@ func (e *Network) MarkLost(pe libshmem.PE, npes int, reason string) *LostError {
 }
 
 // IsLost reports whether a PE is lost.
-func (e *Network) IsLost(pe libshmem.PE) bool { return e.losses != nil && e.losses[pe] != nil }
+func (e *network) IsLost(pe libshmem.PE) bool { return e.losses != nil && e.losses[pe] != nil }
 
 // Lost returns why a PE is lost; nil: it is not.
-func (e *Network) Lost(pe libshmem.PE) error {
+func (e *network) Lost(pe libshmem.PE) error {
 	if e.IsLost(pe) {
 		return e.losses[pe]
 	}
@@ -39,20 +39,20 @@ func (e *Network) Lost(pe libshmem.PE) error {
 }
 
 // NoRoute returns why no message can be sent to a PE.
-func (e *Network) NoRoute(pe libshmem.PE) error {
+func (e *network) NoRoute(pe libshmem.PE) error {
 	if e.IsLost(pe) {
 		return e.losses[pe]
 	}
-	return ErrNoRoute
+	return errNoRoute
 }
 
-// Truncated is libfabric's error of a receive whose message was larger than its buffer.
-const Truncated = 265
+// truncated is libfabric's error of a receive whose message was larger than its buffer.
+const truncated = 265
 
 // ReceiveFailed posts a buffer again whose message broke off, as happens when its sender ends. The
 // provider does not name the sender; other errors do. A job of npes PEs has only so many senders:
 // more failures end it.
-func (e *Network) ReceiveFailed(t fabric.Token, npes int, text string) {
+func (e *network) ReceiveFailed(t fabric.Token, npes int, text string) {
 	e.badReceives++
 	if e.OnLost == nil || e.badReceives > layout.Receives*npes {
 		e.Fatal(fmt.Errorf("receive: %s", text))
@@ -62,24 +62,24 @@ func (e *Network) ReceiveFailed(t fabric.Token, npes int, text string) {
 }
 
 // Repost gives the provider a receive buffer again. If that fails, the job has failed.
-func (e *Network) Repost(t fabric.Token) {
+func (e *network) Repost(t fabric.Token) {
 	if err := e.PostReceive(t); err != nil {
 		e.Fatal(err)
 	}
 }
 
 // Suspect notes that a PE may be gone.
-func (e *Network) Suspect(pe libshmem.PE) {
+func (e *network) Suspect(pe libshmem.PE) {
 	if !e.IsLost(pe) && !slices.Contains(e.suspects, pe) {
 		e.suspects = append(e.suspects, pe)
 	}
 }
 
 // Suspects reports whether some PE may be gone.
-func (e *Network) Suspects() bool { return len(e.suspects) > 0 }
+func (e *network) Suspects() bool { return len(e.suspects) > 0 }
 
 // FindLost calls ping for each PE that may be gone. It keeps the PEs for which there is no room.
-func (e *Network) FindLost(ping func(libshmem.PE) call.Status) {
+func (e *network) FindLost(ping func(libshmem.PE) call.Status) {
 	kept := e.suspects[:0]
 	for _, pe := range e.suspects {
 		if !e.IsLost(pe) && ping(pe) == call.Again {

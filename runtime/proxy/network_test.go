@@ -13,7 +13,7 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// network is a provider that takes as many receive buffers as there is room for.
+// receiveNetwork is a provider that takes as many receive buffers as there is room for.
 type receiveNetwork struct {
 	fabric.Provider
 	room    int
@@ -46,8 +46,9 @@ func (n *receiveNetwork) Recv(_ unsafe.Pointer, _ int, _ uintptr, t fabric.Token
 	return nil
 }
 
-// open returns an endpoint of PE 0 with three further receive buffers, and what its Fatal got.
-func openNetwork(t *testing.T, n *receiveNetwork) (*Network, *layout.State, *error) {
+// openNetwork returns an endpoint of PE 0 with three further receive buffers, and what its Fatal
+// got.
+func openNetwork(t *testing.T, n *receiveNetwork) (*network, *layout.State, *error) {
 	memory := make([]byte, 256)
 	fatal := new(error)
 	e := newNetwork(n, mem.Segment{Base: unsafe.Pointer(&memory[0]), Internal: 64, Size: 256}, func(err error) { *fatal = err })
@@ -68,7 +69,7 @@ func openNetwork(t *testing.T, n *receiveNetwork) (*Network, *layout.State, *err
 func TestReceives(t *testing.T) {
 	n := &receiveNetwork{room: 10}
 	e, state, _ := openNetwork(t, n)
-	if err := e.Connect([][]byte{{1}}, []Route{{}}); err != nil {
+	if err := e.Connect([][]byte{{1}}, []route{{}}); err != nil {
 		t.Fatal(err)
 	}
 	all := layout.Receives + e.More
@@ -128,7 +129,7 @@ func TestRoutes(t *testing.T) {
 	if e.Reachable(0) {
 		t.Error("a PE can be reached before Connect")
 	}
-	if err := e.Connect([][]byte{{1}, nil, {3}}, []Route{{Base: 1000, Key: 7}, {Base: Nowhere}, {}}); err != nil {
+	if err := e.Connect([][]byte{{1}, nil, {3}}, []route{{Base: 1000, Key: 7}, {Base: nowhere}, {}}); err != nil {
 		t.Fatal(err)
 	}
 	if remote, key := e.Route(0, -8); remote != 992 || key != 7 {
@@ -138,7 +139,7 @@ func TestRoutes(t *testing.T) {
 		t.Errorf("the user heap begins at %d of the segment", got)
 	}
 	lost := e.MarkLost(2, 3, "has ended")
-	for pe, want := range []error{nil, ErrNoRoute, lost, ErrNoRoute} {
+	for pe, want := range []error{nil, errNoRoute, lost, errNoRoute} {
 		pe := libshmem.PE(pe)
 		if e.Reachable(pe) != (want == nil) {
 			t.Errorf("PE %d can be reached: %v", pe, want != nil)

@@ -11,7 +11,7 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// Network is the provider of the operations. It returns Refuses from each call that posts.
+// notingNetwork is the provider of the operations. It returns Refuses from each call that posts.
 type notingNetwork struct {
 	fabric.Provider
 	Refuses error
@@ -75,19 +75,19 @@ func (n *notingNetwork) Header(i int) layout.Header {
 	return *(*layout.Header)(unsafe.Pointer(&n.Sent[i][0]))
 }
 
-// Units is the credit for messages to a PE, in units of one message.
+// unitsEach is the credit for messages to a PE, in units of one message.
 const unitsEach = 64
 
-// New returns the operations of the first context of PE 0, in a job of npes PEs that can all be
-// reached, and their network. The caller makes Quiets if it needs another asker than none.
-func newOperations(t testing.TB, npes int, caps fabric.Caps) (*Operations, *notingNetwork) {
+// newOperations returns the operations of the first context of PE 0, in a job of npes PEs that can
+// all be reached, and their network. The caller makes Quiets if it needs another asker than none.
+func newOperations(t testing.TB, npes int, caps fabric.Caps) (*operations, *notingNetwork) {
 	n := &notingNetwork{caps: caps, Memory: make([]byte, 1<<16)}
-	table := newTable(MaxBytes)
+	table := newTokenTable(maxBytes)
 	state, peers := new(layout.State), make([]layout.Peer, npes)
 	state.Job, state.Window, state.Calm, state.Unit = 0xb0b, unitsEach, unitsEach/2, 12
 	rings := make([]uint64, flight.RingsSize(npes)/8)
 	segment := mem.Segment{Base: unsafe.Pointer(&n.Memory[0]), Size: uint64(len(n.Memory))}
-	o := &Operations{
+	o := &operations{
 		State: state, Table: &table, Peers: peers,
 		Net:      newNetwork(n, segment, func(err error) { n.Fatals = append(n.Fatals, err) }),
 		Recorder: flight.Open(new(flight.Head), unsafe.Pointer(&rings[0]), 0, state, peers),
@@ -96,9 +96,9 @@ func newOperations(t testing.TB, npes int, caps fabric.Caps) (*Operations, *noti
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = o.Net.Close() }) // of a Network, which cannot fail
-	routes := make([]Route, npes)
+	routes := make([]route, npes)
 	for pe := range routes {
-		routes[pe] = Route{Base: uint64(pe) << 32, Key: uint64(pe)}
+		routes[pe] = route{Base: uint64(pe) << 32, Key: uint64(pe)}
 	}
 	if err := o.Net.Connect(make([][]byte, npes), routes); err != nil {
 		t.Fatal(err)

@@ -7,36 +7,36 @@ import (
 	"libshmem/runtime/sequence"
 )
 
-// States of a flow's sequence stream. A flow that has one has SequenceGiven plus its number.
+// States of a flow's sequence stream. A flow that has one has sequenceGiven plus its number.
 const (
-	SequenceNone    uint32 = iota // not asked for
-	SequenceAsked                 // the answer is under way
-	SequenceRefused               // there is none left
-	SequenceGiven
+	sequenceNone    uint32 = iota // not asked for
+	sequenceAsked                 // the answer is under way
+	sequenceRefused               // there is none left
+	sequenceGiven
 )
 
-// Numbers says whether the writes of a context have numbers, on a network where messages overtake
-// writes.
-type Numbers struct {
+// writeNumbers says whether the writes of a context have numbers, on a network where messages
+// overtake writes.
+type writeNumbers struct {
 	On     bool           // writes may have numbers
 	Spares bool           // a write that finds the window full goes without a number
 	Small  uint32         // writes do not wait for windows of fewer writes
 	Space  sequence.Space // its window is that of all PEs
 
-	Counters Counters // that the writes of the first context may notify
+	Counters notificationCounters // that the writes of the first context may notify
 }
 
 // Counters are the notification counters of each PE: words of 8 bytes in the internal area, in one
 // place on all PEs. A write whose provider names its writer has room for the number of a counter
 // above its own number.
-type Counters struct {
+type notificationCounters struct {
 	Offset libshmem.Offset // of the first
 	Count  uint32
 }
 
 // carried returns the number of a counter and 1 if the message after a write is a notification: an
 // addition of 1 to that counter. It returns 0 for other messages.
-func (c Counters) carried(h *layout.Header) uint32 {
+func (c notificationCounters) carried(h *layout.Header) uint32 {
 	at := uint64(h.Offset - c.Offset)
 	if h.Kind != layout.KindAMO || h.Op != fabric.OpAdd || h.Width != 8 || h.Operand != 1 || at%8 != 0 || at/8 >= uint64(c.Count) {
 		return 0
@@ -46,7 +46,7 @@ func (c Counters) carried(h *layout.Header) uint32 {
 
 // Split returns the number of a write, and what is above it in the immediate data: the number of a
 // counter and 1, or 0, where the provider names the writer; elsewhere the writer's sequence stream.
-func (n *Numbers) Split(data uint32) (number, above uint32) {
+func (n *writeNumbers) Split(data uint32) (number, above uint32) {
 	return data & (1<<n.Space.Bits - 1), data >> n.Space.Bits
 }
 
@@ -57,25 +57,25 @@ func (n *Numbers) Split(data uint32) (number, above uint32) {
 const smallWindow = 64
 
 // Advertise begins with the window for which this PE's queue has room.
-func (n *Numbers) Advertise(net *Network, npes int) {
+func (n *writeNumbers) Advertise(net *network, npes int) {
 	n.Small, n.Space = smallWindow, sequence.Space{Bits: sequence.Default.Bits}
 	if net.Unordered && net.Caps.Data >= 4 {
-		n.Space.Window = WriteWindow(npes, net.Caps.Arrivals)
+		n.Space.Window = writeWindow(npes, net.Caps.Arrivals)
 	}
 }
 
 // Agree takes the window of a reachable PE: the least one holds for all.
-func (n *Numbers) Agree(window uint32) { n.Space.Window = min(n.Space.Window, window) }
+func (n *writeNumbers) Agree(window uint32) { n.Space.Window = min(n.Space.Window, window) }
 
 // Open is called when all PEs have agreed, before any operation.
-func (n *Numbers) Open(net *Network) {
+func (n *writeNumbers) Open(net *network) {
 	n.Spares = net.Caps.DeliveryComplete && n.Space.Window < n.Small
 	n.On = net.Unordered && net.Caps.Data >= 4 && n.Space.Window > 0
 }
 
 // Window returns how many writes with numbers may be under way to each other PE; 0: writes have no
 // numbers.
-func (n *Numbers) Window() uint32 {
+func (n *writeNumbers) Window() uint32 {
 	if !n.On {
 		return 0
 	}
@@ -84,50 +84,50 @@ func (n *Numbers) Window() uint32 {
 
 // Meet prepares for a PE before the first operation on it. Where the provider names the writer,
 // each PE has the one sequence stream that it needs.
-func (x *Transfers) Meet(p *layout.Peer) {
+func (x *transfers) Meet(p *layout.Peer) {
 	p.Out.Space = x.Numbers.Space
 	if x.Numbers.On && x.Net.Caps.Source {
-		p.Stream = SequenceGiven
+		p.Stream = sequenceGiven
 	}
 }
 
 // Given takes the answer of a PE that was asked for a sequence stream: its number and 1, or 0. It
 // returns false if the answer makes no sense.
-func (n *Numbers) Given(p *layout.Peer, answer uint64) bool {
+func (n *writeNumbers) Given(p *layout.Peer, answer uint64) bool {
 	switch {
-	case p.Stream != SequenceAsked || answer > 1<<(32-n.Space.Bits):
+	case p.Stream != sequenceAsked || answer > 1<<(32-n.Space.Bits):
 		return false
 	case answer == 0:
-		p.Stream = SequenceRefused
+		p.Stream = sequenceRefused
 	default:
-		p.Stream = SequenceGiven + uint32(answer) - 1
+		p.Stream = sequenceGiven + uint32(answer) - 1
 	}
 	return true
 }
 
 // data returns the immediate data of a write with a number.
-func (n *Numbers) data(p *layout.Peer, number uint32) uint32 {
-	return (p.Stream-SequenceGiven)<<n.Space.Bits | number
+func (n *writeNumbers) data(p *layout.Peer, number uint32) uint32 {
+	return (p.Stream-sequenceGiven)<<n.Space.Bits | number
 }
 
 // numbered reports whether the next write to a PE has a number. A write behind one without a number
 // has none either, or its number would have to wait for that write. A write that is split over
 // several NICs has none if its completion says that it has arrived: with a number it would go
 // through one NIC. A write that finds a small window full has none either.
-func (x *Transfers) numbered(pe libshmem.PE, p *layout.Peer, n uint64) bool {
+func (x *transfers) numbered(pe libshmem.PE, p *layout.Peer, n uint64) bool {
 	if !x.Numbers.On || p.Bare > 0 || x.Numbers.Spares && !p.Out.Room() || x.Net.Caps.Stripe > 0 && n > x.Net.Caps.Stripe && x.Net.Caps.DeliveryComplete {
 		return false
 	}
-	if p.Stream == SequenceNone {
-		p.Stream = SequenceAsked
-		x.Messages.Own(pe, x.Epoch, NoParity, layout.Header{Kind: layout.KindSequence})
+	if p.Stream == sequenceNone {
+		p.Stream = sequenceAsked
+		x.Messages.Own(pe, x.Epoch, noParity, layout.Header{Kind: layout.KindSequence})
 	}
-	return p.Stream >= SequenceGiven
+	return p.Stream >= sequenceGiven
 }
 
 // notified returns what stands for the notification of a write in its immediate data, or 0 if the
 // notification follows as a message. So it does where the target's GPU has to be flushed first.
-func (x *Transfers) notified(s *Record) uint32 {
+func (x *transfers) notified(s *record) uint32 {
 	if !s.Then || x.GPU != nil || !x.Net.Caps.Source {
 		return 0
 	}
@@ -136,10 +136,10 @@ func (x *Transfers) notified(s *Record) uint32 {
 
 // void tells the target that a write, and the signal that follows it, will not come: without that,
 // later messages would wait for its number for ever.
-func (x *Transfers) void(s *Record) {
+func (x *transfers) void(s *record) {
 	h := layout.Header{Kind: layout.KindVoid, Operand: uint64(s.Number)}
 	if s.Signalled {
 		h.Fetch = 1
 	}
-	x.Messages.Own(s.PE, x.Epoch, NoParity, h)
+	x.Messages.Own(s.PE, x.Epoch, noParity, h)
 }

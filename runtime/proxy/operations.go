@@ -10,27 +10,27 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Operations has the state that all operations of a context share: records by token, peers, quiets and
-// the network. It decides whether a caller may have another token (tokens.go). The sender, the
-// transfers and the receiver of a context have a pointer to it; they know what an operation does, and
-// when it ends.
+// Operations has the state that all operations of a context share: records by token, peers, quiets
+// and the network. It decides whether a caller may have another token (tokens.go). The sender, the
+// transfers and the receiver of a context have a pointer to it; they know what an operation does,
+// and when it ends.
 
-// Operations are the operations of one communication context: how far each PE is, the records of
+// operations are the operations of one communication context: how far each PE is, the records of
 // what is under way, and the quiets that wait for it. All contexts of an engine share Net and
 // Table.
-type Operations struct {
+type operations struct {
 	*layout.State
-	Net      *Network
-	Table    *Table
+	Net      *network
+	Table    *tokenTable
 	Recorder flight.Recorder
 	Peers    []layout.Peer
-	Quiets   Generations
+	Quiets   generations
 	Number   uint32 // of the context; 0: the first
 }
 
 // Take gives out a token and its record, for an operation of the open generation; nil if all are in
 // flight.
-func (o *Operations) Take(u Use, p *layout.Peer, pe libshmem.PE) (fabric.Token, *Record) {
+func (o *operations) Take(u use, p *layout.Peer, pe libshmem.PE) (fabric.Token, *record) {
 	t, r := o.Table.Take(u, p, pe)
 	if r == nil {
 		o.NoCredit(pe, p)
@@ -41,10 +41,10 @@ func (o *Operations) Take(u Use, p *layout.Peer, pe libshmem.PE) (fabric.Token, 
 }
 
 // Give takes a token back.
-func (o *Operations) Give(t fabric.Token) { o.Table.Give(t, &o.Peers[o.Table.Records[t].PE]) }
+func (o *operations) Give(t fabric.Token) { o.Table.Give(t, &o.Peers[o.Table.Records[t].PE]) }
 
 // Room reports whether a caller may have a token for a PE, and n bytes under way.
-func (o *Operations) Room(pe libshmem.PE, p *layout.Peer, n uint64) bool {
+func (o *operations) Room(pe libshmem.PE, p *layout.Peer, n uint64) bool {
 	if !o.Table.Room(p, n) {
 		o.NoCredit(pe, p)
 		return false
@@ -53,20 +53,20 @@ func (o *Operations) Room(pe libshmem.PE, p *layout.Peer, n uint64) bool {
 }
 
 // NoCredit counts an operation that is refused for want of credit for a PE, or of a token.
-func (o *Operations) NoCredit(pe libshmem.PE, p *layout.Peer) {
+func (o *operations) NoCredit(pe libshmem.PE, p *layout.Peer) {
 	p.Count[layout.NoCredit]++
 	o.Recorder.NoteAgain(pe, layout.EventNoCredit)
 }
 
 // NoTurn counts an operation that is refused because earlier messages to a PE still wait.
-func (o *Operations) NoTurn(pe libshmem.PE, p *layout.Peer) call.Status {
+func (o *operations) NoTurn(pe libshmem.PE, p *layout.Peer) call.Status {
 	p.Count[layout.NoTurn]++
 	o.Recorder.NoteAgain(pe, layout.EventNoTurn)
 	return call.Again
 }
 
 // Refused returns the status of an operation that the provider did not take.
-func (o *Operations) Refused(pe libshmem.PE, p *layout.Peer, err error) call.Status {
+func (o *operations) Refused(pe libshmem.PE, p *layout.Peer, err error) call.Status {
 	if err == fabric.ErrAgain {
 		p.Count[layout.Retries]++
 		o.Recorder.NoteAgain(pe, layout.EventNoRoom)
@@ -76,7 +76,7 @@ func (o *Operations) Refused(pe libshmem.PE, p *layout.Peer, err error) call.Sta
 }
 
 // Tell tells the caller of an operation that it is done.
-func (o *Operations) Tell(r *call.Request, status int32, value uint64) {
+func (o *operations) Tell(r *call.Request, status int32, value uint64) {
 	o.Finished++
 	r.Status, r.Value = status, value
 	atomic.StoreUint32(&r.Done, 1)

@@ -9,17 +9,17 @@ import (
 // their tokens (gpustage.Operations).
 
 // Await makes quiets wait for an operation.
-func (o *Operations) Await(t fabric.Token) {
+func (o *operations) Await(t fabric.Token) {
 	s := &o.Table.Records[t]
 	s.Awaited = true
 	o.Quiets.Pending[s.Lane]++
 }
 
 // Touch notes that the next quiet has to ask a PE.
-func (o *Operations) Touch(pe libshmem.PE) { o.Quiets.Touch(&o.Peers[pe], pe) }
+func (o *operations) Touch(pe libshmem.PE) { o.Quiets.Touch(&o.Peers[pe], pe) }
 
 // Finish ends the request of an operation whose source may be reused.
-func (o *Operations) Finish(t fabric.Token) {
+func (o *operations) Finish(t fabric.Token) {
 	if s := &o.Table.Records[t]; s.Request != nil {
 		o.Tell(s.Request, 0, 0)
 		s.Request = nil
@@ -27,7 +27,7 @@ func (o *Operations) Finish(t fabric.Token) {
 }
 
 // Conclude ends an operation for its request and for quiets.
-func (o *Operations) Conclude(t fabric.Token, status int32, err error) {
+func (o *operations) Conclude(t fabric.Token, status int32, err error) {
 	s := &o.Table.Records[t]
 	switch {
 	case s.Request != nil:
@@ -46,17 +46,17 @@ func (o *Operations) Conclude(t fabric.Token, status int32, err error) {
 }
 
 // Spoil fails the quiet that waits for an operation.
-func (o *Operations) Spoil(t fabric.Token, err error) { o.Quiets.Fail(o.Table.Records[t].Lane, err) }
+func (o *operations) Spoil(t fabric.Token, err error) { o.Quiets.Fail(o.Table.Records[t].Lane, err) }
 
 // Question returns the number that an answer has to name.
-func (o *Operations) Question(t fabric.Token) uint32 { return o.Table.Question(t) }
+func (o *operations) Question(t fabric.Token) uint32 { return o.Table.Question(t) }
 
 // Pend makes quiets wait for work without a token.
-func (o *Operations) Pend() uint8 {
+func (o *operations) Pend() uint8 {
 	l := o.Quiets.Parity()
 	o.Quiets.Pending[l]++
 	return uint8(l)
 }
 
 // Unpend ends that wait.
-func (o *Operations) Unpend(l uint8) { o.Quiets.Pending[l]-- }
+func (o *operations) Unpend(l uint8) { o.Quiets.Pending[l]-- }

@@ -11,13 +11,13 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// context returns the operations of context 3, with two PEs.
-func contextOperations() *Operations {
-	table := newTable(MaxBytes)
+// contextOperations returns the operations of context 3, with two PEs.
+func contextOperations() *operations {
+	table := newTokenTable(maxBytes)
 	state, peers := new(layout.State), make([]layout.Peer, 2)
 	rings := make([]uint64, flight.RingsSize(len(peers))/8)
-	return &Operations{
-		State: state, Net: new(Network), Table: &table, Peers: peers, Number: 3,
+	return &operations{
+		State: state, Net: new(network), Table: &table, Peers: peers, Number: 3,
 		Recorder: flight.Open(new(flight.Head), unsafe.Pointer(&rings[0]), 0, state, peers),
 	}
 }
@@ -30,7 +30,7 @@ func TestTake(t *testing.T) {
 	p := &o.Peers[1]
 	var all []fabric.Token
 	for {
-		token, r := o.Take(UseRead, p, 1)
+		token, r := o.Take(useRead, p, 1)
 		if r == nil {
 			break
 		}
@@ -96,7 +96,7 @@ func TestOutside(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := contextOperations()
-			token, s := o.Take(UsePut, &o.Peers[1], 1)
+			token, s := o.Take(usePut, &o.Peers[1], 1)
 			var r call.Request
 			if c.request {
 				s.Request = &r

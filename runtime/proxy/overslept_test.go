@@ -38,9 +38,9 @@ func TestOverslept(t *testing.T) {
 			p.end.net.mu.Unlock()
 			limit := time.Now().Add(time.Hour) // the test itself may lose its processor
 			if c.late {
-				limit = time.Now().Add(-2 * Wakeup)
+				limit = time.Now().Add(-2 * wakeupTime)
 			}
-			p.SleepEnded(c.came, 2*LongSleep, limit)
+			p.SleepEnded(c.came, 2*longSleep, limit)
 			p.end.net.mu.Lock()
 			p.end.queue = kept
 			p.end.net.mu.Unlock()

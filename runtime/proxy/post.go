@@ -125,7 +125,7 @@ func (e *Engine) AMO(pe libshmem.PE, offset libshmem.Offset, op Op, width uint8,
 	if !e.ops.Room(pe, p, 0) {
 		return Again
 	}
-	t, s := e.ops.Take(UseReply, p, pe)
+	t, s := e.ops.Take(useReply, p, pe)
 	if s == nil {
 		return Again
 	}

@@ -22,38 +22,38 @@ import (
 
 // behindWrites reports whether a message of an epoch would overtake writes from before a fence that
 // the target does not know of. The provider's own fence is better than a wait.
-func (x *Sender) behindWrites(p *layout.Peer, epoch uint64) bool {
+func (x *sender) behindWrites(p *layout.Peer, epoch uint64) bool {
 	return p.Bare > 0 && p.WriteEpoch != epoch && !x.Net.Caps.Fence
 }
 
 // behindBytes reports whether an operation of an epoch would overtake bytes from before a fence
 // that are still to be copied out of GPU memory, or onto a mapped heap.
-func (x *Sender) behindBytes(pe libshmem.PE, p *layout.Peer, epoch uint64) bool {
+func (x *sender) behindBytes(pe libshmem.PE, p *layout.Peer, epoch uint64) bool {
 	return p.Staged && x.gpu.MustFollow(pe, epoch)
 }
 
 // Overtakes reports whether a message of an epoch would overtake operations that it has to follow
 // and that the target does not know of. It is inlined, because two bytes rule that out in most
 // cases.
-func (x *Sender) Overtakes(pe libshmem.PE, p *layout.Peer, epoch uint64) bool {
+func (x *sender) Overtakes(pe libshmem.PE, p *layout.Peer, epoch uint64) bool {
 	return (p.Bare > 0 || p.Staged) && x.overtakesThese(pe, p, epoch)
 }
 
-func (x *Sender) overtakesThese(pe libshmem.PE, p *layout.Peer, epoch uint64) bool {
+func (x *sender) overtakesThese(pe libshmem.PE, p *layout.Peer, epoch uint64) bool {
 	return x.behindWrites(p, epoch) || x.behindBytes(pe, p, epoch)
 }
 
 // fenced reports whether messages to p ask the provider to keep them behind writes.
-func (x *Sender) fenced(p *layout.Peer) bool { return p.Bare > 0 && x.Net.Caps.Fence }
+func (x *sender) fenced(p *layout.Peer) bool { return p.Bare > 0 && x.Net.Caps.Fence }
 
 // Jam notes that a queue waits for room, which may come without a completion.
-func (x *Sender) Jam() {
+func (x *sender) Jam() {
 	x.Jammed = true
 	x.engine.stick()
 }
 
 // Enqueue puts an operation, whose record is filled, behind the others of its PE.
-func (x *Sender) Enqueue(t fabric.Token, s *Record) {
+func (x *sender) Enqueue(t fabric.Token, s *record) {
 	p := &x.Peers[s.PE]
 	x.closeBatch(p) // another operation follows it now
 	s.Epoch, s.Next = x.Epoch, 0
@@ -74,7 +74,7 @@ func (x *Sender) Enqueue(t fabric.Token, s *Record) {
 
 // beginLater is start for an operation that may have to wait, or may leave with others. It returns
 // Done and no header if neither is the case.
-func (x *Sender) beginLater(p *layout.Peer, pe libshmem.PE, n int, merges bool) (*layout.Header, call.Status) {
+func (x *sender) beginLater(p *layout.Peer, pe libshmem.PE, n int, merges bool) (*layout.Header, call.Status) {
 	merges = merges && x.merging(n)
 	if p.Queued > 0 && !(merges && x.grows(p, n)) {
 		x.LetGo(pe, p)
@@ -96,14 +96,14 @@ func (x *Sender) beginLater(p *layout.Peer, pe libshmem.PE, n int, merges bool) 
 }
 
 // draftQueued is draft for a message that has to wait.
-func (x *Sender) draftQueued(p *layout.Peer, pe libshmem.PE, n int) (*layout.Header, call.Status) {
+func (x *sender) draftQueued(p *layout.Peer, pe libshmem.PE, n int) (*layout.Header, call.Status) {
 	if !x.Routed(p, pe) {
 		return nil, x.Net.Fail(x.Net.NoRoute(pe))
 	}
 	if !x.Room(pe, p, 0) {
 		return nil, call.Again
 	}
-	t, s := x.Take(UseQueued, p, pe)
+	t, s := x.Take(useQueued, p, pe)
 	if s == nil {
 		return nil, call.Again
 	}
@@ -113,7 +113,7 @@ func (x *Sender) draftQueued(p *layout.Peer, pe libshmem.PE, n int) (*layout.Hea
 }
 
 // keep puts the draft into the queue.
-func (x *Sender) keep(h *layout.Header, payload unsafe.Pointer, n int) call.Status {
+func (x *sender) keep(h *layout.Header, payload unsafe.Pointer, n int) call.Status {
 	if x.Recording {
 		return x.keepRecord(h, payload, n)
 	}
@@ -127,7 +127,7 @@ func (x *Sender) keep(h *layout.Header, payload unsafe.Pointer, n int) call.Stat
 }
 
 // driveAll posts queued operations as far as order and room allow.
-func (x *Sender) driveAll() {
+func (x *sender) driveAll() {
 	x.Jammed = false
 	still := x.Queues[:0]
 	for _, pe := range x.Queues {
@@ -141,7 +141,7 @@ func (x *Sender) driveAll() {
 }
 
 // Drive posts the operations in the queue of a PE, from its head on.
-func (x *Sender) Drive(pe libshmem.PE) {
+func (x *sender) Drive(pe libshmem.PE) {
 	p := &x.Peers[pe]
 	if x.driving {
 		return // the call under way comes to it
@@ -154,9 +154,9 @@ func (x *Sender) Drive(pe libshmem.PE) {
 		next := s.Next
 		var st call.Status
 		switch s.Use {
-		case UseWaits:
+		case useWaits:
 			st = x.driveWrite(t, s, p)
-		case UseDeparts:
+		case useDeparts:
 			st = x.driveDeparture(t, s, p)
 		default:
 			st = x.driveMessage(t, s, p)
@@ -173,41 +173,41 @@ func (x *Sender) Drive(pe libshmem.PE) {
 }
 
 // driveDeparture posts a put that waited and has GPU memory at one side.
-func (x *Sender) driveDeparture(t fabric.Token, s *Record, p *layout.Peer) call.Status {
+func (x *sender) driveDeparture(t fabric.Token, s *record, p *layout.Peer) call.Status {
 	if x.Overtakes(s.PE, p, s.Epoch) {
 		return call.Again
 	}
 	if st := x.Admit(s.PE, p, layout.HeaderSize); st != call.Done {
 		return x.jamUnless(p.Flushing, st)
 	}
-	s.Use = UsePut
+	s.Use = usePut
 	st := x.gpu.Leave(t)
 	if st == call.Done {
 		return call.Done
 	}
-	s.Use = UseDeparts
+	s.Use = useDeparts
 	return x.jamUnless(false, st)
 }
 
-func (x *Sender) driveWrite(t fabric.Token, s *Record, p *layout.Peer) call.Status {
+func (x *sender) driveWrite(t fabric.Token, s *record, p *layout.Peer) call.Status {
 	if x.behindBytes(s.PE, p, s.Epoch) {
 		return call.Again
 	}
 	return x.writes.Resume(t, s, p)
 }
 
-func (x *Sender) jamUnless(comes bool, st call.Status) call.Status {
+func (x *sender) jamUnless(comes bool, st call.Status) call.Status {
 	if st == call.Again && !comes {
 		x.Jam()
 	}
 	return st
 }
 
-func (x *Sender) driveMessage(t fabric.Token, s *Record, p *layout.Peer) call.Status {
+func (x *sender) driveMessage(t fabric.Token, s *record, p *layout.Peer) call.Status {
 	if x.Overtakes(s.PE, p, s.Epoch) {
 		return call.Again
 	}
-	if s.Hold != NotHeld && x.keepsBatch(p, s) {
+	if s.Hold != notHeld && x.keepsBatch(p, s) {
 		return call.Again
 	}
 	if fabric.Token(p.Last) == t {
@@ -222,9 +222,9 @@ func (x *Sender) driveMessage(t fabric.Token, s *Record, p *layout.Peer) call.St
 	op.Fence = x.fenced(p)
 	op.Inject = n <= x.Net.Caps.MaxInject && !op.Fence
 	injected := op.Inject
-	s.Use = UseSend
+	s.Use = useSend
 	if err := x.stampAndSend(op, p); err != nil {
-		s.Use = UseQueued
+		s.Use = useQueued
 		return x.jamUnless(false, x.Refused(pe, p, err))
 	}
 	x.Quiets.Pending[lane]--
@@ -237,7 +237,7 @@ func (x *Sender) driveMessage(t fabric.Token, s *Record, p *layout.Peer) call.St
 }
 
 // driveFailed ends an operation that waited and that the provider then refused for good.
-func (x *Sender) driveFailed(t fabric.Token, s *Record) {
+func (x *sender) driveFailed(t fabric.Token, s *record) {
 	x.Quiets.Pending[s.Lane]--
 	if s.Request != nil {
 		x.Tell(s.Request, -1, 0)
@@ -249,7 +249,7 @@ func (x *Sender) driveFailed(t fabric.Token, s *Record) {
 
 // Behind reports whether a write has to wait behind operations on its PE. It first sends the batch
 // of the PE, unless the write may pass it.
-func (x *Sender) Behind(pe libshmem.PE, p *layout.Peer) bool {
+func (x *sender) Behind(pe libshmem.PE, p *layout.Peer) bool {
 	if p.Batch != nil && !x.holdsOnly(p) {
 		x.LetGo(pe, p)
 	}
@@ -257,7 +257,7 @@ func (x *Sender) Behind(pe libshmem.PE, p *layout.Peer) bool {
 }
 
 // Follow sends the message of a write that has been posted, or adds it to a batch.
-func (x *Sender) Follow(s *Record, p *layout.Peer) {
+func (x *sender) Follow(s *record, p *layout.Peer) {
 	if !x.holdSignal(p, s) {
 		x.own(s.PE, s.Epoch, s.Lane, &s.After)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // Read posts a one-sided read of n bytes at an offset in the heap of a PE.
-func (x *Transfers) Read(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, r *call.Request) call.Status {
+func (x *transfers) Read(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, r *call.Request) call.Status {
 	p := &x.Peers[pe]
 	switch {
 	case !p.Reachable && !x.Messages.Meet(pe, p):
@@ -18,7 +18,7 @@ func (x *Transfers) Read(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Poi
 	case !x.Room(pe, p, n):
 		return call.Again
 	}
-	t, s := x.Take(UseRead, p, pe)
+	t, s := x.Take(useRead, p, pe)
 	if s == nil {
 		return call.Again
 	}
@@ -48,7 +48,7 @@ func (x *Transfers) Read(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Poi
 }
 
 // Came ends a read. Its token is left to the caller.
-func (x *Transfers) Came(s *Record) {
+func (x *transfers) Came(s *record) {
 	var status int32
 	if s.Registered {
 		status = x.Deregister(s, true)
@@ -64,9 +64,9 @@ func (x *Transfers) Came(s *Record) {
 }
 
 // Pull posts a read for the GPU, which has registered the memory and knows its remote address.
-func (x *Transfers) Pull(pe libshmem.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, call.Status) {
+func (x *transfers) Pull(pe libshmem.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, call.Status) {
 	p := &x.Peers[pe]
-	t, s := x.Take(UsePull, p, pe)
+	t, s := x.Take(usePull, p, pe)
 	if s == nil {
 		return 0, call.Again
 	}

@@ -13,18 +13,18 @@ import (
 
 // The receiver takes the messages of other PEs to one context. It drops messages of other jobs and
 // messages that have come before, keeps early ones, and applies the others in the order of posting.
-// It counts the numbers of writes that have arrived (arrived.go); the effect of each kind of message
-// on main memory is in apply.go. Answers leave through the sender.
+// It counts the numbers of writes that have arrived (arrived.go); the effect of each kind of
+// message on main memory is in apply.go. Answers leave through the sender.
 //
 // Elements change by the CPU's atomic instructions (package mem), as operations of the same node
 // change them.
 
-// Receiver has the messages of a context from other PEs: it sorts them, keeps those that are early,
+// receiver has the messages of a context from other PEs: it sorts them, keeps those that are early,
 // and applies them.
-type Receiver struct {
-	*Operations
-	out     receiverSender
-	numbers *Numbers
+type receiver struct {
+	*operations
+	out     answerSender
+	numbers *writeNumbers
 	GPU     GPU // nil: no PE of this job has GPU memory
 	report  *Report
 	shown   []layout.Peer // of the first context, whose counters other processes see
@@ -35,17 +35,17 @@ type Receiver struct {
 	Dropped   map[uint64]struct{}   // messages that must not be applied when their turn comes
 }
 
-// New returns the receiver of a context, which answers by its sender.
-func newReceiver(o *Operations, out receiverSender, numbers *Numbers) Receiver {
-	return Receiver{Operations: o, out: out, numbers: numbers, Early: early.New(layout.MessageSize)}
+// newReceiver returns the receiver of a context, which answers by its sender.
+func newReceiver(o *operations, out answerSender, numbers *writeNumbers) receiver {
+	return receiver{operations: o, out: out, numbers: numbers, Early: early.New(layout.MessageSize)}
 }
 
 // Open is called when the report is open. shown are the peers of the first context.
-func (r *Receiver) Open(to *Report, shown []layout.Peer) { r.report, r.shown = to, shown }
+func (r *receiver) Open(to *Report, shown []layout.Peer) { r.report, r.shown = to, shown }
 
 // OpenNumbers prepares for writes with numbers, of that many PEs if the provider does not name the
 // writer.
-func (r *Receiver) OpenNumbers(most uint32) {
+func (r *receiver) OpenNumbers(most uint32) {
 	r.Flows = make([]*flow.In, len(r.Peers))
 	if !r.Net.Caps.Source {
 		r.Sequences = flow.NewStreams[uint32](most)
@@ -53,17 +53,17 @@ func (r *Receiver) OpenNumbers(most uint32) {
 }
 
 // routed reports whether there is a path to a PE. Its first message finds it out.
-func (r *Receiver) routed(pe libshmem.PE) bool {
+func (r *receiver) routed(pe libshmem.PE) bool {
 	p := &r.Peers[pe]
 	return p.Reachable || r.out.Meet(pe, p)
 }
 
-// Furthest bounds how many messages of one PE may come before their turn. It is more than any
+// furthest bounds how many messages of one PE may come before their turn. It is more than any
 // provider has under way between two endpoints.
-const Furthest = 1 << 16
+const furthest = 1 << 16
 
 // Receive applies a message, or keeps it until the messages before it have come.
-func (r *Receiver) Receive(h *layout.Header, m unsafe.Pointer, n int) {
+func (r *receiver) Receive(h *layout.Header, m unsafe.Pointer, n int) {
 	if h.From < uint32(len(r.Peers)) && r.Net.IsLost(libshmem.PE(h.From)) {
 		return
 	}
@@ -79,7 +79,7 @@ func (r *Receiver) Receive(h *layout.Header, m unsafe.Pointer, n int) {
 			}
 			return
 		}
-		if h.Seq-due >= Furthest {
+		if h.Seq-due >= furthest {
 			r.Net.Fatal(fmt.Errorf("receive: message %d of PE %d came when %d was due: provider %s lost messages "+
 				"(name another by SHMEM_PROVIDER)", h.Seq, h.From, due, r.Net.Caps.Provider))
 			return
@@ -107,7 +107,7 @@ func (r *Receiver) Receive(h *layout.Header, m unsafe.Pointer, n int) {
 }
 
 // applyNext applies the message whose turn it is.
-func (r *Receiver) applyNext(h *layout.Header, p *layout.Peer, payload unsafe.Pointer, n int) {
+func (r *receiver) applyNext(h *layout.Header, p *layout.Peer, payload unsafe.Pointer, n int) {
 	p.Received++
 	if !r.isDropped(h) {
 		r.dispatch(h, payload, n)
@@ -118,7 +118,7 @@ func (r *Receiver) applyNext(h *layout.Header, p *layout.Peer, payload unsafe.Po
 var _ [early.BlockSize - layout.HeaderSize]struct{} // the beginning of a kept message has its header
 
 // applyEarly applies the kept messages whose turn has come.
-func (r *Receiver) applyEarly(from uint32, p *layout.Peer) {
+func (r *receiver) applyEarly(from uint32, p *layout.Peer) {
 	for p.Early > 0 {
 		seq := p.Received + 1
 		begin := r.Early.Begin(from, seq)
@@ -135,25 +135,25 @@ func (r *Receiver) applyEarly(from uint32, p *layout.Peer) {
 
 // tellDoing answers Ask. If there is no room, it sends nothing: the PE asks again with its next
 // report.
-func (r *Receiver) tellDoing(pe libshmem.PE) {
+func (r *receiver) tellDoing(pe libshmem.PE) {
 	text := []byte(r.report.Doing())
 	if n := min(len(text), layout.MaxPayload); n > 0 {
-		r.out.SendBytes(pe, r.Epoch, NoParity, &layout.Header{Kind: layout.KindTold}, unsafe.Pointer(&text[0]), n)
+		r.out.SendBytes(pe, r.Epoch, noParity, &layout.Header{Kind: layout.KindTold}, unsafe.Pointer(&text[0]), n)
 	}
 }
 
-func (r *Receiver) hearDoing(h *layout.Header, payload unsafe.Pointer, n int) {
+func (r *receiver) hearDoing(h *layout.Header, payload unsafe.Pointer, n int) {
 	r.report.HearDoing(libshmem.PE(h.From), string(unsafe.Slice((*byte)(payload), n)))
 }
 
-// receiverSender has the messages of the same context to other PEs.
-type receiverSender interface {
+// answerSender has the messages of the same context to other PEs.
+type answerSender interface {
 	// Meet prepares for the first message of a PE, and reports whether there is a path to the PE.
 	Meet(pe libshmem.PE, p *layout.Peer) bool
 	// Own sends an answer, or parks it. SendBytes sends a message with a payload of n bytes if
 	// there is room.
-	Own(pe libshmem.PE, epoch uint64, l Parity, h layout.Header)
-	SendBytes(pe libshmem.PE, epoch uint64, l Parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status
+	Own(pe libshmem.PE, epoch uint64, l parity, h layout.Header)
+	SendBytes(pe libshmem.PE, epoch uint64, l parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status
 	// Flushed takes the answer to a flush; false: it was not asked for.
 	Flushed(h *layout.Header) bool
 	// Drive posts what waits for a PE, if a message of that PE was an answer that it waits for.

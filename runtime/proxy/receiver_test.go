@@ -12,11 +12,11 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// bench is a receiver whose sender only notes what it is asked for.
+// receiverBench is a receiver whose sender only notes what it is asked for.
 type receiverBench struct {
-	Receiver
+	receiver
 	net     *notingNetwork
-	numbers Numbers
+	numbers writeNumbers
 	sent    []layout.Header
 	driven  []libshmem.PE
 	flushed []uint32 // tokens of answers to flushes
@@ -26,11 +26,11 @@ type receiverBench struct {
 func (b *receiverBench) Meet(_ libshmem.PE, p *layout.Peer) bool { p.Reachable = true; return true }
 func (b *receiverBench) Drive(pe libshmem.PE)                    { b.driven = append(b.driven, pe) }
 
-func (b *receiverBench) Own(_ libshmem.PE, _ uint64, _ Parity, h layout.Header) {
+func (b *receiverBench) Own(_ libshmem.PE, _ uint64, _ parity, h layout.Header) {
 	b.sent = append(b.sent, h)
 }
 
-func (b *receiverBench) SendBytes(_ libshmem.PE, _ uint64, _ Parity, h *layout.Header, _ unsafe.Pointer, _ int) call.Status {
+func (b *receiverBench) SendBytes(_ libshmem.PE, _ uint64, _ parity, h *layout.Header, _ unsafe.Pointer, _ int) call.Status {
 	b.sent = append(b.sent, *h)
 	return call.Done
 }
@@ -40,7 +40,7 @@ func (b *receiverBench) Flushed(h *layout.Header) bool {
 	return h.Token>>16 == 1
 }
 
-// open returns the receiver of PE 0 of four. On an unordered network writes have numbers.
+// openReceiver returns the receiver of PE 0 of four. On an unordered network writes have numbers.
 func openReceiver(t *testing.T, caps fabric.Caps) *receiverBench { return openReceiverOf(t, 4, caps) }
 
 func openReceiverOf(t *testing.T, npes int, caps fabric.Caps) *receiverBench {
@@ -49,7 +49,7 @@ func openReceiverOf(t *testing.T, npes int, caps fabric.Caps) *receiverBench {
 	b := &receiverBench{net: net}
 	b.numbers.Advertise(o.Net, npes)
 	b.numbers.Open(o.Net)
-	b.Receiver = newReceiver(o, b, &b.numbers)
+	b.receiver = newReceiver(o, b, &b.numbers)
 	to := new(Report)
 	to.ReportTo(func(err error) { b.refused = append(b.refused, err.Error()) })
 	b.Open(to, o.Peers)
@@ -117,7 +117,7 @@ func TestStrangers(t *testing.T) {
 	if len(b.refused) != 1 || b.net.Memory[0] != 0 || b.net.Memory[1] != 0 || b.Peers[1].Received != 0 {
 		t.Errorf("refused %q, %d received", b.refused, b.Peers[1].Received)
 	}
-	b.take(layout.Header{Kind: layout.KindPut, From: 2, Seq: Furthest + 1}, 1)
+	b.take(layout.Header{Kind: layout.KindPut, From: 2, Seq: furthest + 1}, 1)
 	b.fails(t, "lost messages")
 }
 
@@ -171,7 +171,7 @@ func TestAnswers(t *testing.T) {
 	var value uint32
 	var r call.Request
 	for i, request := range []*call.Request{&r, nil} {
-		token, s := b.Take(UseReply, &b.Peers[1], 1)
+		token, s := b.Take(useReply, &b.Peers[1], 1)
 		s.Request, s.Fetch, s.Width = request, unsafe.Pointer(&value), 4
 		if request == nil {
 			b.Quiets.Pending[s.Lane]++
@@ -188,7 +188,7 @@ func TestAnswers(t *testing.T) {
 	b.fails(t, "")
 }
 
-// unordered is a network where messages overtake writes.
+// overtaking is a network where messages overtake writes.
 var overtaking = fabric.Caps{Data: 4, Source: true, Arrivals: 1 << 10, DeliveryComplete: true}
 
 // write is the completion of a write of PE 1 with a number.

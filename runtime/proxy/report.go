@@ -19,10 +19,10 @@ import (
 // The report owns the page: its head, and the places of the engine's state and of the recorder's
 // rings. It does not own the contents of the state, nor the choice of events to note.
 //
-// The engine's lock is held in each method of Report. A reader of the page is another process without
-// a lock: it may see words of different moments, each word whole.
+// The engine's lock is held in each method of Report. A reader of the page is another process
+// without a lock: it may see words of different moments, each word whole.
 
-// Engine is an engine as its endpoint asks it. Its lock is held in each call.
+// reportEngine is an engine as its endpoint asks it. Its lock is held in each call.
 type reportEngine interface {
 	// eachContext calls f with the peers of each context.
 	eachContext(f func(peers []layout.Peer))
@@ -37,7 +37,7 @@ type reportEngine interface {
 	address(pe libshmem.PE) []byte
 }
 
-// Endpoint describes one end of the network: to other processes by its page, and to people by
+// Report describes one end of the network: to other processes by its page, and to people by
 // sentences. The engine's lock is held in each method.
 type Report struct {
 	engine   reportEngine

@@ -13,9 +13,9 @@ import (
 	"libshmem/runtime/statuspage"
 )
 
-// head is the beginning of an endpoint's page. The state and the peers of the first context follow:
-// C and Go work on them in the page itself, so that showing them costs nothing. Then come the
-// engine's lists and the rings of the flight recorder. The proxy's thread updates the head some
+// pageHead is the beginning of an endpoint's page. The state and the peers of the first context
+// follow: C and Go work on them in the page itself, so that showing them costs nothing. Then come
+// the engine's lists and the rings of the flight recorder. The proxy's thread updates the head some
 // times a second.
 type pageHead struct {
 	_          structs.HostLayout

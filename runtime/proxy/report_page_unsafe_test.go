@@ -12,7 +12,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// engine is an engine with a state set by the test. It does nothing.
+// reportedEngine is an engine with a state set by the test. It does nothing.
 type reportedEngine struct {
 	streams    [][]layout.Peer
 	registered mrcache.Counts
@@ -35,7 +35,7 @@ func (e *reportedEngine) askProgress(pe libshmem.PE) bool {
 	return !e.mute
 }
 
-// network has one NIC, and nothing but a name.
+// reportNetwork has one NIC, and nothing but a name.
 type reportNetwork struct {
 	fabric.Provider
 	strangers uint64
@@ -52,7 +52,7 @@ type rails struct {
 
 func (r *rails) Rails() []fabric.RailCount { return r.nics }
 
-// rig is an endpoint whose engine has the first context in the page, and one more context.
+// reportRig is an endpoint whose engine has the first context in the page, and one more context.
 type reportRig struct {
 	*Report
 	engine  reportedEngine

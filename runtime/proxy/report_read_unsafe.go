@@ -15,7 +15,7 @@ import (
 	"libshmem/runtime/statuspage"
 )
 
-// Shown is the state of an endpoint of another process.
+// EndpointPage is the state of an endpoint of another process.
 type EndpointPage struct {
 	Provider, Domain string
 	NICs             []fabric.RailCount
@@ -29,7 +29,7 @@ type EndpointPage struct {
 	flight flight.Page
 }
 
-// Peer is the state of that endpoint for one PE.
+// EndpointPeer is the state of that endpoint for one PE.
 type EndpointPeer struct {
 	Count      [layout.Counted]uint64
 	UnderWay   uint32 // operations that hold a token
@@ -42,7 +42,7 @@ type EndpointPeer struct {
 	ring, recorded uint32
 }
 
-// Events lists the last events with a PE, as Endpoint.Events does.
+// Events lists the last events with a PE, as Report.Events does.
 func (s *EndpointPage) Events(pe libshmem.PE) ([]flight.Recorded, error) {
 	return s.flight.Events(pe, s.Peers[pe].ring)
 }

@@ -311,7 +311,7 @@ func TestReceiveBuffersExhausted(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	j := newJob(t, modes[0], 7, 2, 4096)
 	a := j.pes[0]
-	a.ops.Net.Routes[1].Base, a.ops.Peers[1].Reachable = Nowhere, false
+	a.ops.Net.Routes[1].Base, a.ops.Peers[1].Reachable = nowhere, false
 	buf := make([]byte, 8192)
 	at := unsafe.Pointer(&buf[0])
 	for what, f := range map[string]func() Status{
@@ -322,7 +322,7 @@ func TestUnreachable(t *testing.T) {
 		"fetch":      func() Status { return a.AMO(1, 0, OpFetchAdd, 8, 1, 0, at, nil) },
 		"put_signal": func() Status { return a.PutSignal(1, 0, at, 8192, 8, 1, OpSet, nil) },
 	} {
-		if st := f(); st != Failed || a.Err() != ErrNoRoute {
+		if st := f(); st != Failed || a.Err() != errNoRoute {
 			t.Errorf("%s to a PE without address: %d, %v", what, st, a.Err())
 		}
 	}

@@ -9,20 +9,21 @@ import (
 
 // The sender sends the messages of a context, and keeps the order of its operations on each PE. It
 // owns credits for messages (Admit), the engine's own messages that found no room (Unsent), the
-// queues of operations that a fence orders behind others (queue.go), and batches of small operations
-// (batch.go). It knows neither the effect of a message at its target nor how writes are posted.
+// queues of operations that a fence orders behind others (queue.go), and batches of small
+// operations (batch.go). It knows neither the effect of a message at its target nor how writes are
+// posted.
 //
 // The thread that drives the engine reads one of its words without the lock, State.Held.
 
-// Sender has the messages of a context to other PEs, and the order of its operations on each PE.
-type Sender struct {
+// sender has the messages of a context to other PEs, and the order of its operations on each PE.
+type sender struct {
 	// As in the operations, from which each message would take 1 ns more to read them.
 	*layout.State
-	Net   *Network
+	Net   *network
 	Peers []layout.Peer
 
 	batches
-	writes senderWrites
+	writes queuedWrites
 	gpu    GPU // nil: no PE of this job has GPU memory
 	engine senderEngine
 
@@ -37,10 +38,10 @@ type Sender struct {
 	sending fabric.Send // operand of calls through Provider: on the stack it would be allocated
 }
 
-// New returns the sender of a context. writes are the writes of the same context, and bursts are
-// shared by all contexts.
-func newSender(o *Operations, writes senderWrites, bursts *Bursts, e senderEngine) Sender {
-	x := Sender{batches: batches{o, bursts, true}, writes: writes, engine: e}
+// newSender returns the sender of a context. writes are the writes of the same context, and bursts
+// are shared by all contexts.
+func newSender(o *operations, writes queuedWrites, bursts *bursts, e senderEngine) sender {
+	x := sender{batches: batches{o, bursts, true}, writes: writes, engine: e}
 	x.share()
 	if o.Number == 0 {
 		x.Unsent, x.spare = make([]unsent, 0, 64), make([]unsent, 0, 64)
@@ -49,29 +50,29 @@ func newSender(o *Operations, writes senderWrites, bursts *Bursts, e senderEngin
 }
 
 // Open is called when the state of the operations is mapped and the endpoint is open.
-func (x *Sender) Open() {
+func (x *sender) Open() {
 	x.share()
 	x.sending.Desc = x.Net.Desc
 }
 
-func (x *Sender) share() {
-	x.State, x.Net, x.Peers = x.Operations.State, x.Operations.Net, x.Operations.Peers
+func (x *sender) share() {
+	x.State, x.Net, x.Peers = x.operations.State, x.operations.Net, x.operations.Peers
 }
 
 // Use gives the sender the engine's GPU.
-func (x *Sender) Use(g GPU) { x.gpu, x.merges = g, false }
+func (x *sender) Use(g GPU) { x.gpu, x.merges = g, false }
 
 // unsent is one of the engine's own messages that found no room. Callers' messages are never
 // parked: they get Again.
 type unsent struct {
 	pe    libshmem.PE
-	lane  Parity
+	lane  parity
 	epoch uint64 // of the message
 	h     layout.Header
 }
 
 // Retry tries again what found no room, and reports whether something still waits.
-func (x *Sender) Retry() bool {
+func (x *sender) Retry() bool {
 	x.unpark()
 	x.Quiets.CoverLate()
 	x.driveAll()
@@ -79,10 +80,10 @@ func (x *Sender) Retry() bool {
 }
 
 // NoRoom reports whether something waits for room.
-func (x *Sender) NoRoom() bool { return len(x.Unsent)+len(x.Quiets.Late) > 0 || x.Jammed }
+func (x *sender) NoRoom() bool { return len(x.Unsent)+len(x.Quiets.Late) > 0 || x.Jammed }
 
 // Drop forgets what waits to go to a PE that is lost. Its operations are ended by the caller.
-func (x *Sender) Drop(pe libshmem.PE, p *layout.Peer) {
+func (x *sender) Drop(pe libshmem.PE, p *layout.Peer) {
 	kept := x.Unsent[:0]
 	for _, m := range x.Unsent {
 		if m.pe == pe {
@@ -97,11 +98,11 @@ func (x *Sender) Drop(pe libshmem.PE, p *layout.Peer) {
 }
 
 // Routed reports whether operations on a PE may be posted. The first operation finds it out.
-func (x *Sender) Routed(p *layout.Peer, pe libshmem.PE) bool { return p.Reachable || x.Meet(pe, p) }
+func (x *sender) Routed(p *layout.Peer, pe libshmem.PE) bool { return p.Reachable || x.Meet(pe, p) }
 
 // Meet prepares for the first operation on a PE, and reports whether operations on it may be
 // posted.
-func (x *Sender) Meet(pe libshmem.PE, p *layout.Peer) bool {
+func (x *sender) Meet(pe libshmem.PE, p *layout.Peer) bool {
 	if p.Reachable = x.Net.Reachable(pe); p.Reachable {
 		x.writes.Meet(p)
 		x.Recorder.Deal(pe)
@@ -113,12 +114,12 @@ func (x *Sender) Meet(pe libshmem.PE, p *layout.Peer) bool {
 // turn, it returns no header, and a status. The header is filled where the provider reads it. If it
 // were filled elsewhere and copied at once, its narrow stores would still be under way when the
 // wide loads of the copy come, which takes 8 ns more.
-func (x *Sender) Begin(pe libshmem.PE, n int) (*layout.Header, call.Status) {
+func (x *sender) Begin(pe libshmem.PE, n int) (*layout.Header, call.Status) {
 	return x.Start(pe, n, true)
 }
 
 // Start is begin; merges says that the operation may share its message with others.
-func (x *Sender) Start(pe libshmem.PE, n int, merges bool) (*layout.Header, call.Status) {
+func (x *sender) Start(pe libshmem.PE, n int, merges bool) (*layout.Header, call.Status) {
 	p := &x.Peers[pe]
 	if !x.Routed(p, pe) {
 		return nil, x.Net.Fail(x.Net.NoRoute(pe))
@@ -146,7 +147,7 @@ func (x *Sender) Start(pe libshmem.PE, n int, merges bool) (*layout.Header, call
 // Parked reports whether messages to p are parked: a caller's message would overtake them. It
 // tries to send them first, because injected messages make room without a completion, and so
 // without a call of Complete.
-func (x *Sender) Parked(p *layout.Peer) bool {
+func (x *sender) Parked(p *layout.Peer) bool {
 	if p.Parked > 0 {
 		x.unpark()
 	}
@@ -155,14 +156,14 @@ func (x *Sender) Parked(p *layout.Peer) bool {
 
 // Admit returns whether a caller may send p a message of n bytes. It asks for an answer when p owes
 // answers for half of its units.
-func (x *Sender) Admit(pe libshmem.PE, p *layout.Peer, n int) call.Status {
+func (x *sender) Admit(pe libshmem.PE, p *layout.Peer, n int) call.Status {
 	if p.Asked-p.Acked < uint64(x.Calm) {
 		return call.Done
 	}
 	return x.admitLate(pe, p, n)
 }
 
-func (x *Sender) admitLate(pe libshmem.PE, p *layout.Peer, n int) call.Status {
+func (x *sender) admitLate(pe libshmem.PE, p *layout.Peer, n int) call.Status {
 	switch st := x.Flush(pe); {
 	case st == call.Failed:
 		return call.Failed
@@ -173,7 +174,7 @@ func (x *Sender) admitLate(pe libshmem.PE, p *layout.Peer, n int) call.Status {
 	return call.Done
 }
 
-// senderEngine is the engine of a Sender.
+// senderEngine is the engine of a sender.
 type senderEngine interface {
 	// unreachable handles a PE that the network has given up.
 	unreachable(pe libshmem.PE, err error)
@@ -181,10 +182,10 @@ type senderEngine interface {
 	stick()
 }
 
-// senderWrites are the one-sided writes of the same context.
-type senderWrites interface {
+// queuedWrites are the one-sided writes of the same context.
+type queuedWrites interface {
 	// Meet prepares for a PE before the first operation on it.
 	Meet(p *layout.Peer)
 	// Resume posts a write that has waited in a queue; call.Again: it still has to wait.
-	Resume(t fabric.Token, s *Record, p *layout.Peer) call.Status
+	Resume(t fabric.Token, s *record, p *layout.Peer) call.Status
 }

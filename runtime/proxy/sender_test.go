@@ -12,11 +12,11 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// bench is a sender with an engine and writes that only note what they are asked for.
+// senderBench is a sender with an engine and writes that only note what they are asked for.
 type senderBench struct {
-	Sender
+	sender
 	net     *notingNetwork
-	bursts  Bursts
+	bursts  bursts
 	stuck   int
 	gone    []libshmem.PE
 	resumed []fabric.Token
@@ -31,10 +31,10 @@ type writes struct{ *senderBench }
 
 func (w writes) Meet(*layout.Peer) {}
 
-func (w writes) Resume(t fabric.Token, s *Record, _ *layout.Peer) call.Status {
+func (w writes) Resume(t fabric.Token, s *record, _ *layout.Peer) call.Status {
 	if w.may == call.Done {
 		w.resumed = append(w.resumed, t)
-		s.Use = UseWrite
+		s.Use = useWrite
 	}
 	return w.may
 }
@@ -59,7 +59,7 @@ func openSender(t *testing.T, caps fabric.Caps) *senderBench {
 	b := &senderBench{net: net, may: call.Done}
 	o.Quiets = newGenerations(benchAsker{b}, o.State, o.Peers, make([]libshmem.PE, 3))
 	b.bursts.First = o.State
-	b.Sender = newSender(o, writes{b}, &b.bursts, b)
+	b.sender = newSender(o, writes{b}, &b.bursts, b)
 	b.Open()
 	return b
 }
@@ -140,7 +140,7 @@ func TestOwn(t *testing.T) {
 	b := openSender(t, inject)
 	b.net.Refuses = fabric.ErrAgain
 	for i := range uint64(3) {
-		b.Own(1, 0, NoParity, layout.Header{Kind: layout.KindReply, Operand: i})
+		b.Own(1, 0, noParity, layout.Header{Kind: layout.KindReply, Operand: i})
 	}
 	if p := &b.Peers[1]; p.Parked != 3 || len(b.Unsent) != 3 || b.stuck == 0 || !b.NoRoom() {
 		t.Errorf("%d are parked, %d of the PE; stuck %d times", len(b.Unsent), p.Parked, b.stuck)
@@ -149,7 +149,7 @@ func TestOwn(t *testing.T) {
 		t.Errorf("a caller's message: %v", st)
 	}
 	b.net.Refuses = nil
-	b.Own(1, 0, NoParity, layout.Header{Kind: layout.KindReply, Operand: 3}) // finds room, and waits all the same
+	b.Own(1, 0, noParity, layout.Header{Kind: layout.KindReply, Operand: 3}) // finds room, and waits all the same
 	if b.Retry() {
 		t.Error("something waits")
 	}
@@ -164,7 +164,7 @@ func TestOwn(t *testing.T) {
 		t.Errorf("sent %v, pending %v", got, b.Quiets.Pending)
 	}
 	b.net.Refuses = errors.New("gone")
-	if b.Own(1, 0, NoParity, layout.Header{Kind: layout.KindReply}); !slices.Equal(b.gone, []libshmem.PE{1}) {
+	if b.Own(1, 0, noParity, layout.Header{Kind: layout.KindReply}); !slices.Equal(b.gone, []libshmem.PE{1}) {
 		t.Errorf("given up %v", b.gone)
 	}
 }
@@ -173,7 +173,7 @@ func TestOwn(t *testing.T) {
 func TestQueue(t *testing.T) {
 	b := openSender(t, inject)
 	p := &b.Peers[1]
-	token, s := b.Take(UseWaits, p, 1)
+	token, s := b.Take(useWaits, p, 1)
 	b.may = call.Again
 	b.Enqueue(token, s)
 	if st := b.add(5); st != call.Done || len(b.net.Sent) != 0 || p.Queued != 2 {
@@ -246,19 +246,19 @@ func TestBatch(t *testing.T) {
 func TestSignalsShareMessage(t *testing.T) {
 	b := openSender(t, inject)
 	p := &b.Peers[1]
-	p.Writes, p.Count[layout.Writes] = ManyWrites, ManyWrites
-	for i := range uint64(MostSignals) {
-		_, s := b.Take(UseWrite, p, 1)
+	p.Writes, p.Count[layout.Writes] = manyWrites, manyWrites
+	for i := range uint64(mostSignals) {
+		_, s := b.Take(useWrite, p, 1)
 		s.Epoch, s.After = b.Epoch, layout.Header{Kind: layout.KindAMO, Op: fabric.OpSet, Width: 8, Operand: i}
-		if b.Follow(s, p); i < MostSignals-1 && len(b.net.Sent) != 0 {
+		if b.Follow(s, p); i < mostSignals-1 && len(b.net.Sent) != 0 {
 			t.Fatalf("signal %d was not held", i)
 		}
 	}
 	if len(b.net.Sent) != 1 || b.net.Header(0).Kind != layout.KindBatch {
-		t.Errorf("%d messages for %d signals", len(b.net.Sent), MostSignals)
+		t.Errorf("%d messages for %d signals", len(b.net.Sent), mostSignals)
 	}
 	p.Writes = 1
-	_, s := b.Take(UseWrite, p, 1)
+	_, s := b.Take(useWrite, p, 1)
 	s.Epoch, s.After = b.Epoch, layout.Header{Kind: layout.KindAMO}
 	if b.Follow(s, p); len(b.net.Sent) != 2 || b.net.Header(1).Kind != layout.KindAMO {
 		t.Errorf("the signal of a single write: %d sent", len(b.net.Sent))
@@ -270,7 +270,7 @@ func TestDrop(t *testing.T) {
 	b := openSender(t, inject)
 	b.net.Refuses = fabric.ErrAgain
 	for _, pe := range []libshmem.PE{1, 2, 1} {
-		b.Own(pe, 0, NoParity, layout.Header{Kind: layout.KindReply, Operand: uint64(pe)})
+		b.Own(pe, 0, noParity, layout.Header{Kind: layout.KindReply, Operand: uint64(pe)})
 	}
 	b.Drop(1, &b.Peers[1])
 	b.net.Refuses = nil

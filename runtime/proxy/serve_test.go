@@ -159,8 +159,8 @@ func TestStalledRing(t *testing.T) {
 	})
 }
 
-// TestStuckPE has a PE that takes no operations: the report of those that wait names it and its NIC,
-// once, and operations on another PE go on.
+// TestStuckPE has a PE that takes no operations: the report of those that wait names it and its
+// NIC, once, and operations on another PE go on.
 func TestStuckPE(t *testing.T) {
 	eachConsumer(t, modes[1], func(t *testing.T, m mode) {
 		blocked := true

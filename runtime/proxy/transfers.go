@@ -7,25 +7,26 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// The transfers are the one-sided writes and reads of a context: puts that do not fit a message, and
-// gets. The rules for when a write may be posted are in write_order.go, the numbers that writes have
-// on a network where messages overtake them in numbers.go, and the registration of callers' memory for
-// the time of an operation in register_local.go. Messages and the queues of operations that wait are
-// the sender's. Memory order is that of the provider's completions.
+// The transfers are the one-sided writes and reads of a context: puts that do not fit a message,
+// and gets. The rules for when a write may be posted are in write_order.go, the numbers that writes
+// have on a network where messages overtake them in numbers.go, and the registration of callers'
+// memory for the time of an operation in register_local.go. Messages and the queues of operations
+// that wait are the sender's. Memory order is that of the provider's completions.
 
-// Transfers are the writes and reads of one context.
-type Transfers struct {
-	*Operations
-	Messages   rmaMessages
+// transfers are the writes and reads of one context.
+type transfers struct {
+	*operations
+	Messages   transferMessages
 	GPU        GPU // nil: no PE of this job has GPU memory
-	Numbers    Numbers
+	Numbers    writeNumbers
 	MostUnread uint64 // bytes of writes to one PE that it may not have acknowledged
 
 	moving fabric.RMA // operand of calls through Provider and GPU: on the stack it would be allocated
 }
 
-// rmaMessages has the messages of the same context, and the order of its operations on each PE.
-type rmaMessages interface {
+// transferMessages has the messages of the same context, and the order of its operations on each
+// PE.
+type transferMessages interface {
 	// Meet reports whether operations on a PE may be posted. It comes before the first one.
 	Meet(pe libshmem.PE, p *layout.Peer) bool
 	// Parked reports whether earlier messages to a PE wait for room, which a write would overtake.
@@ -33,7 +34,7 @@ type rmaMessages interface {
 	// Behind reports whether a write has to wait behind operations on its PE that wait themselves.
 	Behind(pe libshmem.PE, p *layout.Peer) bool
 	// Enqueue puts a write behind these, until Resume.
-	Enqueue(t fabric.Token, s *Record)
+	Enqueue(t fabric.Token, s *record)
 	// Drive calls Resume for the writes to a PE that need not wait any longer. Jam asks for it
 	// again when there may be room.
 	Drive(pe libshmem.PE)
@@ -45,6 +46,6 @@ type rmaMessages interface {
 	Admit(pe libshmem.PE, p *layout.Peer, n int) call.Status
 	// Follow sends the message in the record of a write that has been posted. Own sends a message,
 	// or parks it.
-	Follow(s *Record, p *layout.Peer)
-	Own(pe libshmem.PE, epoch uint64, l Parity, h layout.Header)
+	Follow(s *record, p *layout.Peer)
+	Own(pe libshmem.PE, epoch uint64, l parity, h layout.Header)
 }

@@ -14,10 +14,10 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// bench is one context with a provider and messages that only note what they are asked for.
+// transferBench is one context with a provider and messages that only note what they are asked for.
 type transferBench struct {
 	fabric.Provider
-	Transfers
+	transfers
 	caps     fabric.Caps
 	refuses  error
 	posted   []fabric.RMA
@@ -35,19 +35,19 @@ func (b *transferBench) note(s string)     { b.events = append(b.events, s) }
 func (b *transferBench) Caps() fabric.Caps { return b.caps }
 func (b *transferBench) Meet(_ libshmem.PE, p *layout.Peer) bool {
 	p.Reachable = true
-	b.Transfers.Meet(p)
+	b.transfers.Meet(p)
 	return true
 }
 func (b *transferBench) Parked(*layout.Peer) bool              { return b.parked }
 func (b *transferBench) Behind(libshmem.PE, *layout.Peer) bool { return b.behind }
-func (b *transferBench) Enqueue(t fabric.Token, _ *Record) {
+func (b *transferBench) Enqueue(t fabric.Token, _ *record) {
 	b.queue = append(b.queue, t)
 	b.note("queued")
 }
 func (b *transferBench) Drive(libshmem.PE)                                { b.note("drive") }
 func (b *transferBench) Jam()                                             { b.note("jam") }
 func (b *transferBench) Admit(libshmem.PE, *layout.Peer, int) call.Status { return b.admits }
-func (b *transferBench) Follow(s *Record, _ *layout.Peer) {
+func (b *transferBench) Follow(s *record, _ *layout.Peer) {
 	b.sent = append(b.sent, s.After)
 	b.note("signal")
 }
@@ -60,7 +60,7 @@ func (b *transferBench) Flush(pe libshmem.PE) call.Status {
 	return b.flushing
 }
 
-func (b *transferBench) Own(_ libshmem.PE, _ uint64, _ Parity, h layout.Header) {
+func (b *transferBench) Own(_ libshmem.PE, _ uint64, _ parity, h layout.Header) {
 	b.sent = append(b.sent, h)
 	b.note("own")
 }
@@ -83,24 +83,24 @@ func (b *transferBench) took(t *testing.T, want ...string) {
 	b.events = nil
 }
 
-// size is that of the operations here, more than a message holds.
+// transferSize is that of the operations here, more than a message holds.
 const transferSize = 8192
 
 func openTransfers(caps fabric.Caps) *transferBench {
 	b := &transferBench{caps: caps, flushing: call.Pending, admits: call.Done, memory: make([]byte, 2*transferSize)}
-	table := newTable(MaxBytes)
+	table := newTokenTable(maxBytes)
 	state, peers := new(layout.State), make([]layout.Peer, 2)
 	rings := make([]uint64, flight.RingsSize(len(peers))/8)
 	segment := mem.Segment{Base: unsafe.Pointer(&b.memory[0]), Size: uint64(len(b.memory))}
-	b.Transfers = Transfers{
-		Operations: &Operations{
+	b.transfers = transfers{
+		operations: &operations{
 			State: state, Net: newNetwork(b, segment, nil), Table: &table, Peers: peers,
 			Recorder: flight.Open(new(flight.Head), unsafe.Pointer(&rings[0]), 0, state, peers),
 			Quiets:   newGenerations(nil, state, peers, make([]libshmem.PE, 2)),
 		},
 		Messages: b, MostUnread: 1 << 20,
 	}
-	b.Net.Routes = []Route{{}, {Base: 1 << 32, Key: 5}}
+	b.Net.Routes = []route{{}, {Base: 1 << 32, Key: 5}}
 	b.Numbers.Advertise(b.Net, 2)
 	b.Numbers.Open(b.Net)
 	return b
@@ -112,7 +112,7 @@ func (b *transferBench) put(r *call.Request, signal bool) call.Status {
 	if signal {
 		after = &layout.Header{Kind: layout.KindAMO, Operand: 7}
 	}
-	return b.Transfers.Write(1, 100, unsafe.Pointer(&b.memory[0]), transferSize, r, after)
+	return b.transfers.Write(1, 100, unsafe.Pointer(&b.memory[0]), transferSize, r, after)
 }
 
 // atRest fails if anything is left of any operation.
@@ -291,7 +291,7 @@ func TestBroke(t *testing.T) {
 
 // TestSequences asks a PE once for a sequence stream, where the provider does not name the writer.
 func TestSequences(t *testing.T) {
-	var n Numbers
+	var n writeNumbers
 	n.On, n.Space.Bits = true, 16
 	for _, c := range []struct {
 		before uint32
@@ -299,12 +299,12 @@ func TestSequences(t *testing.T) {
 		good   bool
 		after  uint32
 	}{
-		{SequenceAsked, 0, true, SequenceRefused},
-		{SequenceAsked, 1, true, SequenceGiven},
-		{SequenceAsked, 1 << 16, true, SequenceGiven + 1<<16 - 1},
-		{SequenceAsked, 1<<16 + 1, false, SequenceAsked},
-		{SequenceNone, 1, false, SequenceNone},
-		{SequenceGiven, 1, false, SequenceGiven},
+		{sequenceAsked, 0, true, sequenceRefused},
+		{sequenceAsked, 1, true, sequenceGiven},
+		{sequenceAsked, 1 << 16, true, sequenceGiven + 1<<16 - 1},
+		{sequenceAsked, 1<<16 + 1, false, sequenceAsked},
+		{sequenceNone, 1, false, sequenceNone},
+		{sequenceGiven, 1, false, sequenceGiven},
 	} {
 		p := layout.Peer{Stream: c.before}
 		if good := n.Given(&p, c.answer); good != c.good || p.Stream != c.after {
@@ -325,7 +325,7 @@ func TestReads(t *testing.T) {
 	b := openTransfers(ordered)
 	var r call.Request
 	for _, r := range []*call.Request{&r, nil} {
-		if st := b.Transfers.Read(1, -8, unsafe.Pointer(&b.memory[0]), transferSize, r); st != call.Pending {
+		if st := b.transfers.Read(1, -8, unsafe.Pointer(&b.memory[0]), transferSize, r); st != call.Pending {
 			t.Fatal(st)
 		}
 		op := b.posted[len(b.posted)-1]
@@ -340,7 +340,7 @@ func TestReads(t *testing.T) {
 		t.Errorf("request %+v", r)
 	}
 	b.refuses = fabric.ErrAgain
-	if st := b.Transfers.Read(1, 0, unsafe.Pointer(&b.memory[0]), transferSize, nil); st != call.Again {
+	if st := b.transfers.Read(1, 0, unsafe.Pointer(&b.memory[0]), transferSize, nil); st != call.Again {
 		t.Errorf("without room: %v", st)
 	}
 	b.atRest(t)

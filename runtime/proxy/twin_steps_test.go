@@ -394,7 +394,7 @@ func (tw *twins) stranger() {
 	case 3:
 		h.From |= (layout.ContextsOpen + rng.Uint32N(8)) << layout.ContextShift
 	case 4:
-		h.Seq += Furthest + rng.Uint32N(10)
+		h.Seq += furthest + rng.Uint32N(10)
 	case 5:
 		h.Seq -= 1 + rng.Uint32N(1000)
 	case 6:

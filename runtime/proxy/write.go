@@ -11,7 +11,7 @@ import (
 
 // PutMax returns the most bytes that a put takes at once. If neither order nor delivery of writes
 // is available, nor a number for each, all puts travel as messages.
-func (x *Transfers) PutMax() uint64 {
+func (x *transfers) PutMax() uint64 {
 	c := &x.Net.Caps
 	ordered := !x.Net.Unordered && c.WriteAfterWrite
 	if !ordered && !(x.Numbers.On && c.Source) && !c.DeliveryComplete {
@@ -20,12 +20,12 @@ func (x *Transfers) PutMax() uint64 {
 	return min(c.MaxMessage, mostTransfer)
 }
 
-// most bounds an operation so that its progress is visible.
+// mostTransfer bounds an operation so that its progress is visible.
 const mostTransfer = 64 << 20
 
 // Write posts a one-sided write, and the message after it as soon as it may follow. If other
 // operations come first, both wait behind them.
-func (x *Transfers) Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) call.Status {
+func (x *transfers) Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) call.Status {
 	p := &x.Peers[pe]
 	switch {
 	case !p.Reachable && !x.Messages.Meet(pe, p):
@@ -47,7 +47,7 @@ func (x *Transfers) Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.
 			return call.Failed
 		}
 	}
-	t, s := x.Take(UseWrite, p, pe)
+	t, s := x.Take(useWrite, p, pe)
 	if s == nil {
 		return call.Again
 	}
@@ -56,7 +56,7 @@ func (x *Transfers) Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.
 		s.Then, s.After = true, *after
 	}
 	if waits {
-		s.Use, s.Local, s.Offset = UseWaits, source, offset
+		s.Use, s.Local, s.Offset = useWaits, source, offset
 		x.Table.Hold(s, p, n)
 		x.Messages.Enqueue(t, s)
 		return call.Pending
@@ -71,7 +71,7 @@ func (x *Transfers) Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.
 }
 
 // Resume posts a write that has waited; Again: it still has to wait.
-func (x *Transfers) Resume(t fabric.Token, s *Record, p *layout.Peer) call.Status {
+func (x *transfers) Resume(t fabric.Token, s *record, p *layout.Peer) call.Status {
 	if st := x.mayWrite(s.PE, p, s.Epoch); st != call.Done {
 		return st
 	}
@@ -83,12 +83,12 @@ func (x *Transfers) Resume(t fabric.Token, s *Record, p *layout.Peer) call.Statu
 			return st
 		}
 	}
-	s.Use = UseWrite
+	s.Use = useWrite
 	st := x.post(t, s, p, s.Offset, s.Local, s.Bytes)
 	if st == call.Done {
 		return call.Done
 	}
-	s.Use = UseWaits
+	s.Use = useWaits
 	if st == call.Again {
 		x.Messages.Jam()
 	}
@@ -96,7 +96,7 @@ func (x *Transfers) Resume(t fabric.Token, s *Record, p *layout.Peer) call.Statu
 }
 
 // post gives the provider a write that may be posted now.
-func (x *Transfers) post(t fabric.Token, s *Record, p *layout.Peer, offset libshmem.Offset, source unsafe.Pointer, n uint64) call.Status {
+func (x *transfers) post(t fabric.Token, s *record, p *layout.Peer, offset libshmem.Offset, source unsafe.Pointer, n uint64) call.Status {
 	numbered := x.numbered(s.PE, p, n)
 	op := x.move(p, s.PE, offset, source, n, t)
 	if x.Net.Segment.Contains(source, n) {
@@ -106,7 +106,7 @@ func (x *Transfers) post(t fabric.Token, s *Record, p *layout.Peer, offset libsh
 	}
 	older := p.WriteEpoch != s.Epoch
 	op.Fence = x.Net.Caps.Fence && !x.Net.Caps.WriteAfterWrite && older && (p.Writes > 0 || p.Wrote != p.WroteAcked)
-	s.Number, s.Signalled = NoNumber, false
+	s.Number, s.Signalled = noNumber, false
 	notified := uint32(0)
 	if op.Notify = numbered; numbered {
 		if older {
@@ -166,7 +166,7 @@ func (x *Transfers) post(t fabric.Token, s *Record, p *layout.Peer, offset libsh
 // move describes the bytes of a one-sided operation to the provider. It stores one field at a time:
 // a literal is made on the stack and then copied by loads that are wider than the stores before
 // them, which takes 7 ns more.
-func (x *Transfers) move(p *layout.Peer, pe libshmem.PE, offset libshmem.Offset, local unsafe.Pointer, n uint64, t fabric.Token) *fabric.RMA {
+func (x *transfers) move(p *layout.Peer, pe libshmem.PE, offset libshmem.Offset, local unsafe.Pointer, n uint64, t fabric.Token) *fabric.RMA {
 	op := &x.moving // Inject stays false
 	op.PE, op.Token, op.Notify, op.Fence = pe, t, false, false
 	op.Local, op.Len, op.Desc = local, n, 0
@@ -178,16 +178,16 @@ func (x *Transfers) move(p *layout.Peer, pe libshmem.PE, offset libshmem.Offset,
 }
 
 // follow lets the message after a write go to its PE.
-func (x *Transfers) follow(s *Record, p *layout.Peer) {
+func (x *transfers) follow(s *record, p *layout.Peer) {
 	s.Then = false
-	if s.Number != NoNumber {
+	if s.Number != noNumber {
 		s.Signalled, s.After.Token = true, s.Number+1
 	}
 	x.Messages.Follow(s, p)
 }
 
 // Written ends a write.
-func (x *Transfers) Written(t fabric.Token, s *Record) {
+func (x *transfers) Written(t fabric.Token, s *record) {
 	x.Uncount(s)
 	p := &x.Peers[s.PE]
 	var status int32
@@ -209,11 +209,11 @@ func (x *Transfers) Written(t fabric.Token, s *Record) {
 
 // Broke removes a write or read that has failed from what is under way. Its token and its request
 // are left to the caller.
-func (x *Transfers) Broke(s *Record) {
+func (x *transfers) Broke(s *record) {
 	switch {
-	case s.Use == UseWrite:
+	case s.Use == useWrite:
 		x.Uncount(s)
-		if s.Number != NoNumber {
+		if s.Number != noNumber {
 			x.void(s)
 		}
 	case s.Request == nil:
@@ -225,11 +225,11 @@ func (x *Transfers) Broke(s *Record) {
 }
 
 // Uncount removes a write, complete or failed, from the counts of what is under way.
-func (x *Transfers) Uncount(s *Record) {
+func (x *transfers) Uncount(s *record) {
 	x.Quiets.Pending[s.Lane]--
 	p := &x.Peers[s.PE]
 	p.Writes--
-	if x.Net.Unordered && s.Number == NoNumber {
+	if x.Net.Unordered && s.Number == noNumber {
 		p.Bare--
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // mayWrite returns whether a write of an epoch may be posted now; Again: an answer or a completion
 // has to come first, and the answer has been asked for.
-func (x *Transfers) mayWrite(pe libshmem.PE, p *layout.Peer, epoch uint64) call.Status {
+func (x *transfers) mayWrite(pe libshmem.PE, p *layout.Peer, epoch uint64) call.Status {
 	if p.MustFollow(epoch) {
 		return x.awaitFlush(pe, p)
 	}
@@ -28,7 +28,7 @@ func (x *Transfers) mayWrite(pe libshmem.PE, p *layout.Peer, epoch uint64) call.
 
 // keepsWrites reports whether writes to p stay behind writes from before a fence. If the sender
 // holds signals back, the signals have to stay behind, too.
-func (x *Transfers) keepsWrites(p *layout.Peer) bool {
+func (x *transfers) keepsWrites(p *layout.Peer) bool {
 	if x.Net.Caps.Fence {
 		return true
 	}
@@ -36,7 +36,7 @@ func (x *Transfers) keepsWrites(p *layout.Peer) bool {
 }
 
 // awaitFlush asks a PE for an answer, and returns Again: the answer has to come first.
-func (x *Transfers) awaitFlush(pe libshmem.PE, p *layout.Peer) call.Status {
+func (x *transfers) awaitFlush(pe libshmem.PE, p *layout.Peer) call.Status {
 	if x.Messages.Flush(pe) == call.Failed {
 		return call.Failed
 	}
@@ -48,10 +48,10 @@ func (x *Transfers) awaitFlush(pe libshmem.PE, p *layout.Peer) call.Status {
 
 // unanswered reports whether half of either limit is used up, and whether all of it is. Half of a
 // window of one is one.
-func (x *Transfers) unanswered(p *layout.Peer) (half, full bool) {
+func (x *transfers) unanswered(p *layout.Peer) (half, full bool) {
 	bytes, most := p.Wrote-p.WroteAcked, x.MostUnread
 	half, full = bytes >= most/2, bytes >= most
-	if p.Stream >= SequenceGiven && p.Bare == 0 { // the next write may have a number
+	if p.Stream >= sequenceGiven && p.Bare == 0 { // the next write may have a number
 		writes, window := p.Out.Unacknowledged(), x.Numbers.Space.Window
 		half, full = half || writes >= (window+1)/2, full || writes >= window && !x.Numbers.Spares
 	}
@@ -59,7 +59,7 @@ func (x *Transfers) unanswered(p *layout.Peer) (half, full bool) {
 }
 
 // takes reports whether a PE takes another one-sided write. Again: it owes an answer first.
-func (x *Transfers) takes(pe libshmem.PE, p *layout.Peer) call.Status {
+func (x *transfers) takes(pe libshmem.PE, p *layout.Peer) call.Status {
 	switch half, full := x.unanswered(p); {
 	case full:
 		return x.awaitFlush(pe, p)

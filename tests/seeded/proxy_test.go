@@ -11,7 +11,7 @@ var proxyDefects = []defect{
 	},
 	{
 		id: "proxy/bytes-of-a-lost-write", file: "runtime/proxy/write.go",
-		was:  "	if x.Net.Unordered && s.Number == NoNumber {\n		p.Bare--\n	}\n",
+		was:  "	if x.Net.Unordered && s.Number == noNumber {\n		p.Bare--\n	}\n",
 		is:   "",
 		user: "after one put without a number each fence waits for ever",
 		by:   unit("./runtime/proxy", "^TestSimOrder$"), says: `end of the programs: not so after many polls`,
