@@ -14,7 +14,7 @@ import (
 func (r *receiver) dispatch(h *layout.Header, payload unsafe.Pointer, n int) {
 	if h.Kind == layout.KindFlush && h.Operand != 0 {
 		p := &r.Peers[h.From]
-		p.Left = true
+		p.Leave()
 		r.Quiets.LeavePE(p)
 	}
 	if r.GPU == nil || !r.GPU.Apply(h, payload, n) {

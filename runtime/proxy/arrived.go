@@ -79,7 +79,7 @@ func (r *receiver) in(from, number, notify uint32) {
 		r.count(notify - 1)
 	}
 	if edge := f.Ack(); edge != p.Edge {
-		p.Edge = edge
+		p.Arrive(edge)
 		r.Recorder.Note(libshmem.PE(from), layout.EventArrived, 0, edge)
 		r.applyEarly(from, p)
 		r.out.Drive(libshmem.PE(from)) // an applied message may have been an answer

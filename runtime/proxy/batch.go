@@ -72,7 +72,7 @@ func (x *batches) record(t fabric.Token, h *layout.Header, payload unsafe.Pointe
 	if n > 0 {
 		mem.Copy(unsafe.Add(unsafe.Pointer(h), layout.RecordSize), payload, n)
 	}
-	p.BatchUsed += recordOf(n)
+	p.GrowBatch(recordOf(n))
 	p.Count[h.Kind]++
 	p.Count[layout.Merged]++
 	return call.Done
@@ -88,7 +88,7 @@ func (x *batches) closeBatch(p *layout.Peer) {
 		atomic.AddUint32(&x.bursts.First.Held, ^uint32(0))
 	}
 	s.Hold, s.Length = notHeld, p.BatchUsed
-	p.Batch = nil
+	p.CloseBatch()
 }
 
 // holdBurst begins to hold a batch that a burst opens.
@@ -153,7 +153,7 @@ func (x *sender) openBatch(p *layout.Peer, pe libshmem.PE) call.Status {
 	s := &x.Table.Records[t]
 	s.Hold = notHeld
 	x.Enqueue(t, s)
-	p.Batch, p.BatchUsed, p.BatchEpoch = unsafe.Pointer(h), layout.HeaderSize, x.Epoch
+	p.OpenBatch(unsafe.Pointer(h), x.Epoch)
 	return call.Done
 }
 

@@ -114,10 +114,7 @@ func (g *generations) close() {
 	work := g.dirty[:g.state.NDirty]
 	for _, pe := range work {
 		p := &g.peers[pe]
-		p.Dirty = false
-		p.Goal, p.GoalWrote = p.Asked, p.Wrote
-		if !p.Met() {
-			p.Unmet = true
+		if p.CloseGeneration() {
 			g.Unmet++
 		}
 	}
@@ -172,15 +169,14 @@ func (g *generations) cover(pe libshmem.PE) {
 	}
 	switch g.asker.flush(pe) {
 	case call.Again:
-		if !p.Late {
-			p.Late = true
+		if p.MarkLate() {
 			g.Late = append(g.Late, pe)
 			g.asker.stick()
 		}
 	case call.Failed:
 		// The next quiet tries again.
 		g.Fail(g.closed(), g.asker.Err())
-		p.Unmet = false
+		p.Settle()
 		g.Unmet--
 		g.Touch(p, pe)
 	}
@@ -192,7 +188,7 @@ func (g *generations) CoverLate() {
 	g.Late = g.Late[:0] // cover writes behind the read position
 	for _, pe := range work {
 		p := &g.peers[pe]
-		if p.Late = false; p.Unmet {
+		if p.ClearLate(); p.Unmet {
 			g.cover(pe)
 		}
 	}
@@ -206,8 +202,7 @@ func (g *generations) Account(pe libshmem.PE, l parity) {
 		g.Touch(p, pe)
 		return
 	}
-	if p.Goal, p.GoalWrote = p.Asked, p.Wrote; !p.Unmet {
-		p.Unmet = true
+	if p.RaiseGoal() {
 		g.Unmet++
 	}
 	g.cover(pe)
@@ -215,8 +210,7 @@ func (g *generations) Account(pe libshmem.PE, l parity) {
 
 // Touch notes that the open generation has to ask a PE.
 func (g *generations) Touch(p *layout.Peer, pe libshmem.PE) {
-	if !p.Dirty {
-		p.Dirty = true
+	if p.Touch() {
 		g.dirty[g.state.NDirty] = pe
 		g.state.NDirty++
 	}
@@ -228,7 +222,7 @@ func (g *generations) Answered(p *layout.Peer, pe libshmem.PE) {
 		return
 	}
 	if p.Met() {
-		p.Unmet = false
+		p.Settle()
 		g.Unmet--
 	} else {
 		g.cover(pe)
@@ -238,25 +232,24 @@ func (g *generations) Answered(p *layout.Peer, pe libshmem.PE) {
 // LeavePE makes quiets stop waiting for a PE whose program has ended: nothing there needs the
 // messages any more, and soon nothing answers.
 func (g *generations) LeavePE(p *layout.Peer) {
-	if p.Unmet {
-		p.Unmet = false
+	if p.Settle() {
 		g.Unmet--
 	}
-	p.Acked, p.WroteAcked = p.Asked, p.Wrote
+	p.Excuse()
 }
 
 // LosePE makes quiets stop waiting for a lost PE. Quiets that cover messages that it has not
 // applied fail.
 func (g *generations) LosePE(p *layout.Peer, err error) {
-	if p.Unmet {
-		p.Unmet = false
+	if p.Settle() {
 		g.Unmet--
 		g.Fail(g.closed(), err)
 	}
 	if p.Dirty && (p.Asked > max(p.Acked, p.Goal) || p.Wrote > max(p.WroteAcked, p.GoalWrote)) {
 		g.Fail(g.Parity(), err)
 	}
-	p.Acked, p.WroteAcked, p.Flushing = p.Asked, p.Wrote, false
+	p.Excuse()
+	p.AbandonFlush()
 }
 
 // Dirty names the PEs that the open generation has touched.

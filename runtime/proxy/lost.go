@@ -44,11 +44,9 @@ func (e *Engine) Lose(pe libshmem.PE, reason string) {
 // loseOwn is the part of Lose that each context has.
 func (e *Engine) loseOwn(pe libshmem.PE, err error) {
 	p := &e.ops.Peers[pe]
-	p.Reachable = false // C leaves operations on it to Go
-	p.Behind = true     // and its messages
+	p.Lose()
 	e.out.Drop(pe, p)
 	e.in.Early.Drop(uint32(pe))
-	p.Early = 0
 	e.endOperations(pe, err)
 	e.ops.Quiets.LosePE(p, err)
 	if e.gpu != nil && e.ops.Number == 0 {

@@ -39,7 +39,7 @@ func (x *sender) own(pe libshmem.PE, epoch uint64, l parity, h *layout.Header) {
 	x.Unsent = append(x.Unsent, unsent{pe, l, epoch, *h})
 	x.Quiets.Pending[l]++
 	x.engine.stick()
-	p.Parked++
+	p.Park()
 	x.Recorder.Note(pe, layout.EventParked, uint32(h.Kind), 0)
 	p.Count[layout.Parked]++
 }
@@ -141,9 +141,8 @@ func (x *sender) stampAndSend(op *fabric.Send, p *layout.Peer) error {
 	if err := x.Net.Provider.Send(op); err != nil {
 		return err
 	}
-	p.Sent++
+	p.SendMessage(h.Kind, op.Len)
 	x.Recorder.NoteMessage(op.To, layout.EventSent, h.Kind, op.Len, p.Sent)
-	p.CountMessage(h.Kind, op.Len)
 	return nil
 }
 
@@ -155,7 +154,7 @@ func (x *sender) unpark() {
 	work := x.Unsent
 	x.Unsent, x.spare = x.spare[:0], work
 	for i := range work {
-		x.Peers[work[i].pe].Parked = 0
+		x.Peers[work[i].pe].Unpark()
 	}
 	for i := range work {
 		m := &work[i]
@@ -197,13 +196,10 @@ func (x *sender) flush(pe libshmem.PE, leaves uint64) call.Status {
 	if p.Flushing {
 		return call.Pending
 	}
-	p.FlushTurn++
-	if st := x.sendCopy(pe, &layout.Header{Kind: layout.KindFlush, Token: p.Question(), Operand: leaves}); st != call.Done {
-		p.FlushTurn--
+	if st := x.sendCopy(pe, &layout.Header{Kind: layout.KindFlush, Token: p.NextQuestion(), Operand: leaves}); st != call.Done {
 		return st
 	}
-	p.FlushAsked, p.FlushWrote = p.Asked, p.Wrote
-	p.Flushing = true
+	p.BeginFlush()
 	return call.Pending
 }
 
@@ -213,9 +209,7 @@ func (x *sender) Flushed(h *layout.Header) bool {
 	if !p.Flushing || h.Token != p.Question() {
 		return false
 	}
-	p.Count[layout.MostUnanswered] = max(p.Count[layout.MostUnanswered], p.Asked-p.Acked)
-	p.Acked, p.WroteAcked = p.FlushAsked, p.FlushWrote
-	p.Flushing = false
+	p.EndFlush()
 	x.Recorder.Note(libshmem.PE(h.From), layout.EventAcked, uint32(min(p.Asked-p.Acked, 1<<24-1)), uint32(p.Acked))
 	x.Quiets.Answered(p, libshmem.PE(h.From))
 	return true

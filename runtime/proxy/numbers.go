@@ -87,7 +87,7 @@ func (n *writeNumbers) Window() uint32 {
 func (x *transfers) Meet(p *layout.Peer) {
 	p.Out.Space = x.Numbers.Space
 	if x.Numbers.On && x.Net.Caps.Source {
-		p.Stream = sequenceGiven
+		p.SetStream(sequenceGiven)
 	}
 }
 
@@ -98,9 +98,9 @@ func (n *writeNumbers) Given(p *layout.Peer, answer uint64) bool {
 	case p.Stream != sequenceAsked || answer > 1<<(32-n.Space.Bits):
 		return false
 	case answer == 0:
-		p.Stream = sequenceRefused
+		p.SetStream(sequenceRefused)
 	default:
-		p.Stream = sequenceGiven + uint32(answer) - 1
+		p.SetStream(sequenceGiven + uint32(answer) - 1)
 	}
 	return true
 }
@@ -119,7 +119,7 @@ func (x *transfers) numbered(pe libshmem.PE, p *layout.Peer, n uint64) bool {
 		return false
 	}
 	if p.Stream == sequenceNone {
-		p.Stream = sequenceAsked
+		p.SetStream(sequenceAsked)
 		x.Messages.Own(pe, x.Epoch, noParity, layout.Header{Kind: layout.KindSequence})
 	}
 	return p.Stream >= sequenceGiven

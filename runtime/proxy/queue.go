@@ -59,16 +59,12 @@ func (x *sender) Enqueue(t fabric.Token, s *record) {
 	s.Epoch, s.Next = x.Epoch, 0
 	x.Recorder.Note(s.PE, layout.EventQueued, uint32(t), 0)
 	p.Count[layout.Waited]++
-	if p.Queued++; p.Queued == 1 {
-		p.First = uint32(t)
-		if !p.Listed {
-			p.Listed = true
-			x.Queues = append(x.Queues, s.PE)
-		}
-	} else {
+	if p.Queued > 0 {
 		x.Table.Records[p.Last].Next = t
 	}
-	p.Last = uint32(t)
+	if p.Enqueue(uint32(t)) {
+		x.Queues = append(x.Queues, s.PE)
+	}
 	x.Quiets.Pending[s.Lane]++
 }
 
@@ -134,7 +130,7 @@ func (x *sender) driveAll() {
 		if x.Drive(pe); x.Peers[pe].Queued > 0 {
 			still = append(still, pe)
 		} else {
-			x.Peers[pe].Listed = false
+			x.Peers[pe].Unlist()
 		}
 	}
 	x.Queues = still
@@ -164,8 +160,7 @@ func (x *sender) Drive(pe libshmem.PE) {
 		if st == call.Again || x.Net.IsLost(pe) {
 			return
 		}
-		p.First = uint32(next)
-		p.Queued--
+		p.Dequeue(uint32(next))
 		if st == call.Failed {
 			x.driveFailed(t, s)
 		}

@@ -99,7 +99,7 @@ func (r *receiver) Receive(h *layout.Header, m unsafe.Pointer, n int) {
 			p.Count[layout.Held]++
 		}
 		r.Early.Keep(h.From, h.Seq, unsafe.Slice((*byte)(m), n))
-		p.Early++
+		p.KeepEarly()
 		r.Recorder.NoteMessage(libshmem.PE(h.From), layout.EventKept, h.Kind, n, h.Seq)
 		p.Count[layout.Early]++
 	}
@@ -108,7 +108,7 @@ func (r *receiver) Receive(h *layout.Header, m unsafe.Pointer, n int) {
 
 // applyNext applies the message whose turn it is.
 func (r *receiver) applyNext(h *layout.Header, p *layout.Peer, payload unsafe.Pointer, n int) {
-	p.Received++
+	p.Receive()
 	if !r.isDropped(h) {
 		r.dispatch(h, payload, n)
 	}
@@ -127,7 +127,7 @@ func (r *receiver) applyEarly(from uint32, p *layout.Peer) {
 		}
 		kept := r.Early.Take(from, seq)
 		m := unsafe.Pointer(unsafe.SliceData(kept))
-		p.Early--
+		p.TakeEarly()
 		r.applyNext((*layout.Header)(m), p, unsafe.Add(m, layout.HeaderSize), len(kept)-layout.HeaderSize)
 		r.Early.Reuse(kept)
 	}

@@ -92,9 +92,10 @@ func (x *sender) Drop(pe libshmem.PE, p *layout.Peer) {
 		}
 		kept = append(kept, m)
 	}
-	x.Unsent, p.Parked = kept, 0
+	x.Unsent = kept
+	p.Unpark()
 	x.closeBatch(p)
-	p.Queued = 0
+	p.DropQueue()
 }
 
 // Routed reports whether operations on a PE may be posted. The first operation finds it out.
@@ -103,7 +104,7 @@ func (x *sender) Routed(p *layout.Peer, pe libshmem.PE) bool { return p.Reachabl
 // Meet prepares for the first operation on a PE, and reports whether operations on it may be
 // posted.
 func (x *sender) Meet(pe libshmem.PE, p *layout.Peer) bool {
-	if p.Reachable = x.Net.Reachable(pe); p.Reachable {
+	if p.SetReachable(x.Net.Reachable(pe)); p.Reachable {
 		x.writes.Meet(p)
 		x.Recorder.Deal(pe)
 	}

@@ -35,7 +35,7 @@ func (t *tokenTable) Take(u use, p *layout.Peer, pe libshmem.PE) (fabric.Token, 
 	token := t.Free[last]
 	t.Free = t.Free[:last]
 	r := &t.Records[token]
-	p.Tokens++
+	p.TakeToken()
 	r.Use, r.PE, r.Turn = u, pe, r.Turn+1
 	r.Then, r.Flush, r.Request = false, false, nil
 	return token, r
@@ -45,10 +45,7 @@ func (t *tokenTable) Take(u use, p *layout.Peer, pe libshmem.PE) (fabric.Token, 
 func (t *tokenTable) Give(token fabric.Token, p *layout.Peer) {
 	r := &t.Records[token]
 	r.Use = 0
-	// The number under way falls only here, so its maximum is updated here.
-	p.Count[layout.MostUnderWay] = max(p.Count[layout.MostUnderWay], uint64(p.Tokens))
-	p.Tokens--
-	p.Bytes -= r.Bytes
+	p.GiveToken(r.Bytes)
 	t.Bytes -= r.Bytes
 	r.Bytes = 0
 	t.Free = append(t.Free, token)
@@ -58,7 +55,7 @@ func (t *tokenTable) Give(token fabric.Token, p *layout.Peer) {
 func (t *tokenTable) Hold(r *record, p *layout.Peer, n uint64) {
 	r.Bytes = n
 	t.Bytes += n
-	p.Bytes += n
+	p.HoldBytes(n)
 }
 
 // Room reports whether a caller may have a token for an operation on a PE, with n bytes under way:

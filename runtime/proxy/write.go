@@ -128,8 +128,7 @@ func (x *transfers) post(t fabric.Token, s *record, p *layout.Peer, offset libsh
 	x.Recorder.Note(s.PE, layout.EventWrite, uint32(t), uint32(n))
 	p.Count[layout.Writes]++
 	p.Count[layout.WriteBytes] += n
-	p.Writes++
-	p.WriteEpoch = s.Epoch
+	p.BeginWrite(s.Epoch)
 	if numbered {
 		p.Count[layout.Numbered]++
 		if notified != 0 {
@@ -137,15 +136,15 @@ func (x *transfers) post(t fabric.Token, s *record, p *layout.Peer, offset libsh
 			p.Count[layout.Notified]++
 		}
 	} else if x.Net.Unordered {
-		p.Bare++
+		p.BeginBare()
 	}
 	if !x.Net.Caps.DeliveryComplete {
-		p.Wrote += n
+		p.Unconfirmed(n)
 		if half, _ := x.unanswered(p); half { // if there is no room for the question, the next write asks it
 			x.Messages.Flush(s.PE)
 		}
 	} else if notified != 0 {
-		p.Wrote++ // delivered is not counted: an answer says that it is
+		p.Unconfirmed(1) // delivered is not counted: an answer says that it is
 	} else if x.GPU != nil && x.GPU.Flushes(s.PE, offset) {
 		s.Flush = true
 	}
@@ -228,8 +227,8 @@ func (x *transfers) Broke(s *record) {
 func (x *transfers) Uncount(s *record) {
 	x.Quiets.Pending[s.Lane]--
 	p := &x.Peers[s.PE]
-	p.Writes--
+	p.EndWrite()
 	if x.Net.Unordered && s.Number == noNumber {
-		p.Bare--
+		p.EndBare()
 	}
 }

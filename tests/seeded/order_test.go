@@ -18,7 +18,7 @@ var orderDefects = []defect{
 	},
 	{
 		id: "order/notification-after-quiet", file: "runtime/proxy/write.go",
-		was:  "		p.Wrote++ // delivered is not counted: an answer says that it is\n",
+		was:  "		p.Unconfirmed(1) // delivered is not counted: an answer says that it is\n",
 		is:   "",
 		user: "after a quiet the target has not counted a put, on EFA",
 		by:   unit("./runtime/proxy", "^TestSimCountsExactly$"), says: `after quiet PE \d has counted \d+ of \d+ puts`,
@@ -80,7 +80,7 @@ var orderDefects = []defect{
 		by:   unit("./runtime/proxy", "^TestSimOrder$"), says: `sees an element of PE \d .* before the signal of put_signal`,
 	},
 	{
-		id: "order/answer-covers-too-much", file: "runtime/proxy/message.go",
+		id: "order/answer-covers-too-much", file: "runtime/proxy/layout/peer_state.go",
 		was:  "p.Acked, p.WroteAcked = p.FlushAsked, p.FlushWrote",
 		is:   "p.Acked, p.WroteAcked = p.Asked, p.Wrote",
 		user: "shmem_quiet returns before the last puts are there",

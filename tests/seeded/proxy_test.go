@@ -11,10 +11,17 @@ var proxyDefects = []defect{
 	},
 	{
 		id: "proxy/bytes-of-a-lost-write", file: "runtime/proxy/write.go",
-		was:  "	if x.Net.Unordered && s.Number == noNumber {\n		p.Bare--\n	}\n",
+		was:  "	if x.Net.Unordered && s.Number == noNumber {\n		p.EndBare()\n	}\n",
 		is:   "",
 		user: "after one put without a number each fence waits for ever",
 		by:   unit("./runtime/proxy", "^TestSimOrder$"), says: `end of the programs: not so after many polls`,
+	},
+	{
+		id: "proxy/peer-changed-elsewhere", file: "runtime/proxy/queue.go",
+		was:  "			x.Peers[pe].Unlist()\n",
+		is:   "			x.Peers[pe].Listed = false\n",
+		user: "a later change forgets one of the places that keep the record of a PE consistent",
+		by:   unit("./runtime/proxy/layout", "^TestWriters$"), says: `runtime/proxy/queue.go:\d+: changes Peer.Listed`,
 	},
 	{
 		id: "proxy/batch-too-long", file: "runtime/proxy/batch.go",
