@@ -128,7 +128,7 @@ func (r *receiver) Malformed(h *layout.Header) {
 }
 
 func (r *receiver) answer(h *layout.Header, value uint64) {
-	r.out.Own(libshmem.PE(h.From), r.Epoch, noParity, layout.Header{Kind: layout.KindReply, Token: h.Token, Operand: value})
+	r.out.sendOwn(libshmem.PE(h.From), r.Epoch, noParity, layout.Header{Kind: layout.KindReply, Token: h.Token, Operand: value})
 }
 
 // answered completes the request that an answer names.

@@ -29,7 +29,7 @@ func (r *receiver) giveSequence(h *layout.Header) {
 	if n, ok := r.Sequences.Open(h.From); ok {
 		answer.Operand = uint64(n) + 1
 	}
-	r.out.Own(libshmem.PE(h.From), r.Epoch, noParity, answer)
+	r.out.sendOwn(libshmem.PE(h.From), r.Epoch, noParity, answer)
 }
 
 // Arrived takes the immediate data of a write whose bytes are in place. Data that makes no sense

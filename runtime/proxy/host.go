@@ -78,13 +78,13 @@ func (h *hostMessages) Send(t fabric.Token, pe libshmem.PE, m layout.Header, pay
 
 // Own sends a message that no quiet waits for, or parks it.
 func (h *hostMessages) Own(pe libshmem.PE, m layout.Header) {
-	h.e.out.Own(pe, h.e.Epoch, noParity, m)
+	h.e.out.sendOwn(pe, h.e.Epoch, noParity, m)
 }
 
 // OwnFor sends one that belongs to an operation.
 func (h *hostMessages) OwnFor(t fabric.Token, m layout.Header) {
 	s := &h.e.ops.Table.Records[t]
-	h.e.out.Own(s.PE, s.Epoch, s.Lane, m)
+	h.e.out.sendOwn(s.PE, s.Epoch, s.Lane, m)
 }
 
 // Answer sends the answer that a PE has asked for by a token.

@@ -11,14 +11,15 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// Own is own for a header by value, as other packages have it.
-func (x *sender) Own(pe libshmem.PE, epoch uint64, l parity, h layout.Header) {
-	x.own(pe, epoch, l, &h)
+// sendOwn is sendOrPark for a header by value: a header that goes through an interface by its
+// address is allocated.
+func (x *sender) sendOwn(pe libshmem.PE, epoch uint64, l parity, h layout.Header) {
+	x.sendOrPark(pe, epoch, l, &h)
 }
 
-// own sends a message that has no caller to try again, or parks it. Its turn has come: it is an
-// answer, or a signal whose bytes are on their way.
-func (x *sender) own(pe libshmem.PE, epoch uint64, l parity, h *layout.Header) {
+// sendOrPark sends a message that has no caller to try again, or parks it. Its turn has come: it is
+// an answer, or a signal whose bytes are on their way.
+func (x *sender) sendOrPark(pe libshmem.PE, epoch uint64, l parity, h *layout.Header) {
 	if x.Net.IsLost(pe) {
 		return
 	}
@@ -159,7 +160,7 @@ func (x *sender) unpark() {
 	for i := range work {
 		m := &work[i]
 		x.Quiets.Pending[m.lane]--
-		x.own(m.pe, m.epoch, m.lane, &m.h)
+		x.sendOrPark(m.pe, m.epoch, m.lane, &m.h)
 	}
 }
 
@@ -186,12 +187,12 @@ func (x *sender) SendWatched(pe libshmem.PE, p *layout.Peer, k layout.Kind) call
 // Flush asks pe to answer when it has applied all messages sent so far. On a fabric that orders
 // messages behind writes, the answer also covers writes whose completions say only that the source
 // may be reused.
-func (x *sender) Flush(pe libshmem.PE) call.Status { return x.flush(pe, 0) }
+func (x *sender) Flush(pe libshmem.PE) call.Status { return x.sendFlush(pe, 0) }
 
 // Leave is Flush by a PE whose program ends. No other flush may be under way.
-func (x *sender) Leave(pe libshmem.PE) call.Status { return x.flush(pe, 1) }
+func (x *sender) Leave(pe libshmem.PE) call.Status { return x.sendFlush(pe, 1) }
 
-func (x *sender) flush(pe libshmem.PE, leaves uint64) call.Status {
+func (x *sender) sendFlush(pe libshmem.PE, leaves uint64) call.Status {
 	p := &x.Peers[pe]
 	if p.Flushing {
 		return call.Pending

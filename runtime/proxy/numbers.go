@@ -82,9 +82,9 @@ func (n *writeNumbers) Window() uint32 {
 	return n.Space.Window
 }
 
-// Meet prepares for a PE before the first operation on it. Where the provider names the writer,
+// prepare prepares for a PE before the first operation on it. Where the provider names the writer,
 // each PE has the one sequence stream that it needs.
-func (x *transfers) Meet(p *layout.Peer) {
+func (x *transfers) prepare(p *layout.Peer) {
 	p.Out.Space = x.Numbers.Space
 	if x.Numbers.On && x.Net.Caps.Source {
 		p.SetStream(sequenceGiven)
@@ -120,7 +120,7 @@ func (x *transfers) numbered(pe libshmem.PE, p *layout.Peer, n uint64) bool {
 	}
 	if p.Stream == sequenceNone {
 		p.SetStream(sequenceAsked)
-		x.Messages.Own(pe, x.Epoch, noParity, layout.Header{Kind: layout.KindSequence})
+		x.Messages.sendOwn(pe, x.Epoch, noParity, layout.Header{Kind: layout.KindSequence})
 	}
 	return p.Stream >= sequenceGiven
 }
@@ -141,5 +141,5 @@ func (x *transfers) void(s *record) {
 	if s.Signalled {
 		h.Fetch = 1
 	}
-	x.Messages.Own(s.PE, x.Epoch, noParity, h)
+	x.Messages.sendOwn(s.PE, x.Epoch, noParity, h)
 }

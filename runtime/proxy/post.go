@@ -39,7 +39,7 @@ func (e *Engine) PutBytes(pe libshmem.PE, offset libshmem.Offset, source unsafe.
 			return st
 		}
 	}
-	h, st := e.out.Begin(pe, int(n))
+	h, st := e.out.begin(pe, int(n), true)
 	if h != nil {
 		h.Set(layout.KindPut, 0, 0, offset, 0, 0)
 		st = e.out.Send(h, source, int(n), true)
@@ -67,7 +67,7 @@ func (e *Engine) PutSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe
 
 // sendSignal sends bytes and their signal as one message.
 func (e *Engine) sendSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, signalOffset libshmem.Offset, signal uint64, op Op) Status {
-	h, st := e.out.Begin(pe, int(n))
+	h, st := e.out.begin(pe, int(n), true)
 	if h != nil {
 		h.Set(layout.KindPutSignal, op, 8, offset, signal, uint64(signalOffset))
 		st = e.out.Send(h, source, int(n), true)
@@ -111,7 +111,7 @@ func (e *Engine) AMO(pe libshmem.PE, offset libshmem.Offset, op Op, width uint8,
 		}
 	}
 	if !op.Fetches() {
-		h, st := e.out.Begin(pe, 0)
+		h, st := e.out.begin(pe, 0, true)
 		if h != nil {
 			h.Set(layout.KindAMO, op, width, offset, operand, compare)
 			st = e.out.Send(h, nil, 0, true)
@@ -130,7 +130,7 @@ func (e *Engine) AMO(pe libshmem.PE, offset libshmem.Offset, op Op, width uint8,
 		return Again
 	}
 	s.Request, s.Fetch, s.Width = r, fetch, width
-	h, st := e.out.Start(pe, 0, false)
+	h, st := e.out.begin(pe, 0, false)
 	if h != nil {
 		h.Set(layout.KindAMO, op, width, offset, operand, compare)
 		h.Fetch, h.Token = 1, e.ops.Table.Question(t)
@@ -153,7 +153,7 @@ func (e *Engine) Store(pe libshmem.PE, offset libshmem.Offset, width uint8, valu
 			return st
 		}
 	}
-	h, st := e.out.Begin(pe, 0)
+	h, st := e.out.begin(pe, 0, true)
 	if h != nil {
 		h.Set(layout.KindStore, 0, width, offset, value, 0)
 		st = e.out.Send(h, nil, 0, true)

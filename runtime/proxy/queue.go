@@ -68,7 +68,7 @@ func (x *sender) Enqueue(t fabric.Token, s *record) {
 	x.Quiets.Pending[s.Lane]++
 }
 
-// beginLater is start for an operation that may have to wait, or may leave with others. It returns
+// beginLater is begin for an operation that may have to wait, or may leave with others. It returns
 // Done and no header if neither is the case.
 func (x *sender) beginLater(p *layout.Peer, pe libshmem.PE, n int, merges bool) (*layout.Header, call.Status) {
 	merges = merges && x.merging(n)
@@ -254,6 +254,6 @@ func (x *sender) Behind(pe libshmem.PE, p *layout.Peer) bool {
 // Follow sends the message of a write that has been posted, or adds it to a batch.
 func (x *sender) Follow(s *record, p *layout.Peer) {
 	if !x.holdSignal(p, s) {
-		x.own(s.PE, s.Epoch, s.Lane, &s.After)
+		x.sendOrPark(s.PE, s.Epoch, s.Lane, &s.After)
 	}
 }

@@ -13,7 +13,7 @@ import (
 func (x *transfers) Read(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, r *call.Request) call.Status {
 	p := &x.Peers[pe]
 	switch {
-	case !p.Reachable && !x.Messages.Meet(pe, p):
+	case !p.Reachable && !x.Messages.prepare(pe, p):
 		return x.Net.Fail(x.Net.NoRoute(pe))
 	case !x.Room(pe, p, n):
 		return call.Again

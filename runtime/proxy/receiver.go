@@ -55,7 +55,7 @@ func (r *receiver) OpenNumbers(most uint32) {
 // routed reports whether there is a path to a PE. Its first message finds it out.
 func (r *receiver) routed(pe libshmem.PE) bool {
 	p := &r.Peers[pe]
-	return p.Reachable || r.out.Meet(pe, p)
+	return p.Reachable || r.out.prepare(pe, p)
 }
 
 // furthest bounds how many messages of one PE may come before their turn. It is more than any
@@ -148,11 +148,11 @@ func (r *receiver) hearDoing(h *layout.Header, payload unsafe.Pointer, n int) {
 
 // answerSender has the messages of the same context to other PEs.
 type answerSender interface {
-	// Meet prepares for the first message of a PE, and reports whether there is a path to the PE.
-	Meet(pe libshmem.PE, p *layout.Peer) bool
-	// Own sends an answer, or parks it. SendBytes sends a message with a payload of n bytes if
+	// prepare prepares for the first message of a PE, and reports whether there is a path to the PE.
+	prepare(pe libshmem.PE, p *layout.Peer) bool
+	// sendOwn sends an answer, or parks it. SendBytes sends a message with a payload of n bytes if
 	// there is room.
-	Own(pe libshmem.PE, epoch uint64, l parity, h layout.Header)
+	sendOwn(pe libshmem.PE, epoch uint64, l parity, h layout.Header)
 	SendBytes(pe libshmem.PE, epoch uint64, l parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status
 	// Flushed takes the answer to a flush; false: it was not asked for.
 	Flushed(h *layout.Header) bool

@@ -23,10 +23,10 @@ type receiverBench struct {
 	refused []string
 }
 
-func (b *receiverBench) Meet(_ libshmem.PE, p *layout.Peer) bool { p.Reachable = true; return true }
-func (b *receiverBench) Drive(pe libshmem.PE)                    { b.driven = append(b.driven, pe) }
+func (b *receiverBench) prepare(_ libshmem.PE, p *layout.Peer) bool { p.Reachable = true; return true }
+func (b *receiverBench) Drive(pe libshmem.PE)                       { b.driven = append(b.driven, pe) }
 
-func (b *receiverBench) Own(_ libshmem.PE, _ uint64, _ parity, h layout.Header) {
+func (b *receiverBench) sendOwn(_ libshmem.PE, _ uint64, _ parity, h layout.Header) {
 	b.sent = append(b.sent, h)
 }
 

@@ -99,28 +99,24 @@ func (x *sender) Drop(pe libshmem.PE, p *layout.Peer) {
 }
 
 // Routed reports whether operations on a PE may be posted. The first operation finds it out.
-func (x *sender) Routed(p *layout.Peer, pe libshmem.PE) bool { return p.Reachable || x.Meet(pe, p) }
+func (x *sender) Routed(p *layout.Peer, pe libshmem.PE) bool { return p.Reachable || x.prepare(pe, p) }
 
-// Meet prepares for the first operation on a PE, and reports whether operations on it may be
+// prepare prepares for the first operation on a PE, and reports whether operations on it may be
 // posted.
-func (x *sender) Meet(pe libshmem.PE, p *layout.Peer) bool {
+func (x *sender) prepare(pe libshmem.PE, p *layout.Peer) bool {
 	if p.SetReachable(x.Net.Reachable(pe)); p.Reachable {
-		x.writes.Meet(p)
+		x.writes.prepare(p)
 		x.Recorder.Deal(pe)
 	}
 	return p.Reachable
 }
 
-// Begin gives a caller's operation a header to fill, for send. If the operation has to wait its
-// turn, it returns no header, and a status. The header is filled where the provider reads it. If it
-// were filled elsewhere and copied at once, its narrow stores would still be under way when the
-// wide loads of the copy come, which takes 8 ns more.
-func (x *sender) Begin(pe libshmem.PE, n int) (*layout.Header, call.Status) {
-	return x.Start(pe, n, true)
-}
-
-// Start is begin; merges says that the operation may share its message with others.
-func (x *sender) Start(pe libshmem.PE, n int, merges bool) (*layout.Header, call.Status) {
+// begin gives a caller's operation a header to fill, for Send. merges says that the operation may
+// share its message with others. If the operation has to wait its turn, begin returns no header,
+// and a status. The header is filled where the provider reads it. If it were filled elsewhere and
+// copied at once, its narrow stores would still be under way when the wide loads of the copy come,
+// which takes 8 ns more.
+func (x *sender) begin(pe libshmem.PE, n int, merges bool) (*layout.Header, call.Status) {
 	p := &x.Peers[pe]
 	if !x.Routed(p, pe) {
 		return nil, x.Net.Fail(x.Net.NoRoute(pe))
@@ -185,8 +181,8 @@ type senderEngine interface {
 
 // queuedWrites are the one-sided writes of the same context.
 type queuedWrites interface {
-	// Meet prepares for a PE before the first operation on it.
-	Meet(p *layout.Peer)
+	// prepare prepares for a PE before the first operation on it.
+	prepare(p *layout.Peer)
 	// Resume posts a write that has waited in a queue; call.Again: it still has to wait.
 	Resume(t fabric.Token, s *record, p *layout.Peer) call.Status
 }

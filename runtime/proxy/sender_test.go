@@ -29,7 +29,7 @@ func (b *senderBench) stick()                              { b.stuck++ }
 // writes are the writes of a bench.
 type writes struct{ *senderBench }
 
-func (w writes) Meet(*layout.Peer) {}
+func (w writes) prepare(*layout.Peer) {}
 
 func (w writes) Resume(t fabric.Token, s *record, _ *layout.Peer) call.Status {
 	if w.may == call.Done {
@@ -66,7 +66,7 @@ func openSender(t *testing.T, caps fabric.Caps) *senderBench {
 
 // add sends an atomic operation to PE 1.
 func (b *senderBench) add(value uint64) call.Status {
-	h, st := b.Begin(1, 0)
+	h, st := b.begin(1, 0, true)
 	if h != nil {
 		h.Set(layout.KindAMO, fabric.OpAdd, 8, 64, value, 0)
 		st = b.Send(h, nil, 0, true)
@@ -80,7 +80,7 @@ func TestSend(t *testing.T) {
 		b := openSender(t, caps)
 		payload := []byte("five!")
 		for i := range uint32(3) {
-			h, st := b.Begin(1, len(payload))
+			h, st := b.begin(1, len(payload), true)
 			if st != call.Done {
 				t.Fatal(st)
 			}
@@ -140,7 +140,7 @@ func TestOwn(t *testing.T) {
 	b := openSender(t, inject)
 	b.net.Refuses = fabric.ErrAgain
 	for i := range uint64(3) {
-		b.Own(1, 0, noParity, layout.Header{Kind: layout.KindReply, Operand: i})
+		b.sendOwn(1, 0, noParity, layout.Header{Kind: layout.KindReply, Operand: i})
 	}
 	if p := &b.Peers[1]; p.Parked != 3 || len(b.Unsent) != 3 || b.stuck == 0 || !b.NoRoom() {
 		t.Errorf("%d are parked, %d of the PE; stuck %d times", len(b.Unsent), p.Parked, b.stuck)
@@ -149,7 +149,7 @@ func TestOwn(t *testing.T) {
 		t.Errorf("a caller's message: %v", st)
 	}
 	b.net.Refuses = nil
-	b.Own(1, 0, noParity, layout.Header{Kind: layout.KindReply, Operand: 3}) // finds room, and waits all the same
+	b.sendOwn(1, 0, noParity, layout.Header{Kind: layout.KindReply, Operand: 3}) // finds room, and waits all the same
 	if b.Retry() {
 		t.Error("something waits")
 	}
@@ -164,7 +164,7 @@ func TestOwn(t *testing.T) {
 		t.Errorf("sent %v, pending %v", got, b.Quiets.Pending)
 	}
 	b.net.Refuses = errors.New("gone")
-	if b.Own(1, 0, noParity, layout.Header{Kind: layout.KindReply}); !slices.Equal(b.gone, []libshmem.PE{1}) {
+	if b.sendOwn(1, 0, noParity, layout.Header{Kind: layout.KindReply}); !slices.Equal(b.gone, []libshmem.PE{1}) {
 		t.Errorf("given up %v", b.gone)
 	}
 }
@@ -270,7 +270,7 @@ func TestDrop(t *testing.T) {
 	b := openSender(t, inject)
 	b.net.Refuses = fabric.ErrAgain
 	for _, pe := range []libshmem.PE{1, 2, 1} {
-		b.Own(pe, 0, noParity, layout.Header{Kind: layout.KindReply, Operand: uint64(pe)})
+		b.sendOwn(pe, 0, noParity, layout.Header{Kind: layout.KindReply, Operand: uint64(pe)})
 	}
 	b.Drop(1, &b.Peers[1])
 	b.net.Refuses = nil

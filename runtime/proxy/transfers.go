@@ -27,8 +27,8 @@ type transfers struct {
 // transferMessages has the messages of the same context, and the order of its operations on each
 // PE.
 type transferMessages interface {
-	// Meet reports whether operations on a PE may be posted. It comes before the first one.
-	Meet(pe libshmem.PE, p *layout.Peer) bool
+	// prepare reports whether operations on a PE may be posted. It comes before the first one.
+	prepare(pe libshmem.PE, p *layout.Peer) bool
 	// Parked reports whether earlier messages to a PE wait for room, which a write would overtake.
 	Parked(p *layout.Peer) bool
 	// Behind reports whether a write has to wait behind operations on its PE that wait themselves.
@@ -44,8 +44,8 @@ type transferMessages interface {
 	// a PE has credit for a message of n bytes.
 	Flush(pe libshmem.PE) call.Status
 	Admit(pe libshmem.PE, p *layout.Peer, n int) call.Status
-	// Follow sends the message in the record of a write that has been posted. Own sends a message,
+	// Follow sends the message in the record of a write that has been posted. sendOwn sends a message,
 	// or parks it.
 	Follow(s *record, p *layout.Peer)
-	Own(pe libshmem.PE, epoch uint64, l parity, h layout.Header)
+	sendOwn(pe libshmem.PE, epoch uint64, l parity, h layout.Header)
 }

@@ -33,9 +33,9 @@ type transferBench struct {
 
 func (b *transferBench) note(s string)     { b.events = append(b.events, s) }
 func (b *transferBench) Caps() fabric.Caps { return b.caps }
-func (b *transferBench) Meet(_ libshmem.PE, p *layout.Peer) bool {
+func (b *transferBench) prepare(_ libshmem.PE, p *layout.Peer) bool {
 	p.Reachable = true
-	b.transfers.Meet(p)
+	b.transfers.prepare(p)
 	return true
 }
 func (b *transferBench) Parked(*layout.Peer) bool              { return b.parked }
@@ -60,7 +60,7 @@ func (b *transferBench) Flush(pe libshmem.PE) call.Status {
 	return b.flushing
 }
 
-func (b *transferBench) Own(_ libshmem.PE, _ uint64, _ parity, h layout.Header) {
+func (b *transferBench) sendOwn(_ libshmem.PE, _ uint64, _ parity, h layout.Header) {
 	b.sent = append(b.sent, h)
 	b.note("own")
 }

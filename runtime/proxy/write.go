@@ -28,7 +28,7 @@ const mostTransfer = 64 << 20
 func (x *transfers) Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) call.Status {
 	p := &x.Peers[pe]
 	switch {
-	case !p.Reachable && !x.Messages.Meet(pe, p):
+	case !p.Reachable && !x.Messages.prepare(pe, p):
 		return x.Net.Fail(x.Net.NoRoute(pe))
 	case p.Parked > 0 && x.Messages.Parked(p):
 		return x.NoTurn(pe, p)
@@ -194,7 +194,7 @@ func (x *transfers) Written(t fabric.Token, s *record) {
 		status = x.Deregister(s, false)
 	}
 	if s.Then {
-		x.Messages.Own(s.PE, s.Epoch, s.Lane, s.After)
+		x.Messages.sendOwn(s.PE, s.Epoch, s.Lane, s.After)
 	} else if s.Flush {
 		p.Ask(1, s.Epoch)
 		x.Quiets.Account(s.PE, s.Lane)

@@ -2,7 +2,7 @@
  * fastpath.h: small messages in C, for callers in C (capi/core) and for the
  * proxy (innerloop.h).
  *
- * The rules are those of runtime/proxy/sender.go (Begin, Admit), message.go (Send), receiver.go
+ * The rules are those of runtime/proxy/sender.go (begin, Admit), message.go (Send), receiver.go
  * (Receive) and apply.go (Apply) there, for the common case only: no message is parked, out of order
  * or malformed. In any other case these functions change nothing, and Go does the whole operation.
  *
