@@ -15,7 +15,7 @@ func TestCredits(t *testing.T) {
 		if most > messageWindow || most > max(allMessages/uint64(n), leastMessages) || most < leastMessages {
 			t.Errorf("%d PEs: %d messages", n, most)
 		}
-		if bytes := most << unit; bytes > max(AllBytes/uint64(n), leastBytes) || bytes < leastBytes {
+		if bytes := most << unit; bytes > max(allBytes/uint64(n), leastBytes) || bytes < leastBytes {
 			t.Errorf("%d PEs: %d bytes", n, bytes)
 		}
 		if e.Cost(layout.HeaderSize) != 1 || e.Cost(layout.MessageSize) > most/2 || e.Cost(layout.MessageSize)<<unit < layout.MessageSize {

@@ -42,7 +42,7 @@ func TestEarlyMemory(t *testing.T) {
 			}
 		}
 		credits := (c.npes - 1) * int(units) << unit
-		if promised := max(AllBytes, c.npes*leastBytes); credits > promised {
+		if promised := max(allBytes, c.npes*leastBytes); credits > promised {
 			t.Errorf("%d PEs have credits of %d KiB, more than the promised %d", c.npes, credits>>10, promised>>10)
 		}
 		kept, bytes := b.Early.Len(), b.Early.Bytes()

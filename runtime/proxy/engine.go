@@ -175,7 +175,7 @@ func (e *Engine) KeepRegistered(watch mrcache.Watch, limits mrcache.Limits) {
 // Registered returns the counts of registrations of callers' memory.
 func (e *Engine) Registered() mrcache.Counts { return e.ops.Net.Locals.Counts() }
 
-// writeWindow returns how many writes with numbers this PE may have under way to each other one,
+// WriteWindow returns how many writes with numbers this PE may have under way to each other one,
 // once it is connected; 0: writes have no numbers.
 func (e *Engine) WriteWindow() uint32 { return e.rma.Numbers.Window() }
 

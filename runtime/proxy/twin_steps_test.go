@@ -52,7 +52,7 @@ func (tw *twins) prepare(seed uint64) {
 			})
 			if seed%4 == 1 {
 				for pe := range p.ops.Peers {
-					p.NearWrap(pe)
+					p.nearWrap(pe)
 				}
 			}
 		}

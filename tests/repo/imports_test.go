@@ -172,9 +172,10 @@ runtime/proxy/gpustage/stream: fabric runtime/statuspage runtime/proxy/backlog r
 runtime/proxy/gpustage: fabric runtime/proxy/backlog runtime/proxy/call runtime/proxy/gpustage/... runtime/proxy/layout runtime/proxy/mem
     # moves GPU memory for an engine that it knows by interfaces of its own, by a Memory that is
     # handed to it: neither the protocol nor a driver is its concern
-runtime/proxy: fabric runtime/statuspage runtime/sequence runtime/proxy/call runtime/proxy/clock runtime/proxy/early runtime/proxy/fastpath runtime/proxy/fifo runtime/proxy/layout runtime/proxy/mem runtime/proxy/wake runtime/mrcache runtime/shmerr runtime/shmlog runtime/proxy/flight runtime/proxy/backlog
-    # the protocol over the fabric. It gets its provider from runtime/job, so that a test can
-    # give it another; it knows neither its thread nor the producers of rings
+runtime/proxy: fabric runtime/mrcache runtime/proxy/backlog runtime/proxy/call runtime/proxy/clock runtime/proxy/early runtime/proxy/fastpath runtime/proxy/flight runtime/proxy/layout runtime/proxy/mem runtime/proxy/wake runtime/sequence runtime/statuspage
+    # the protocol over the fabric, in one package: an operation is read in it from end to end. It gets
+    # its provider from runtime/job, so that a test can give it another; it knows neither its thread nor
+    # the producers of rings
 runtime/replay: . fabric fabric/sim runtime/job/area runtime/proxy runtime/proxy/layout runtime/proxy/mem runtime/proxy/wake runtime/replay/... runtime/shmerr
     # engines and a simulated network, as in the tests of runtime/proxy; files are its caller's
 runtime/replay/collective:
