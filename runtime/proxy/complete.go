@@ -78,7 +78,7 @@ func (e *Engine) complete(c *fabric.Completion) {
 		return
 	}
 	receiving := e.ops.Net.Receiving(c.Token)
-	if c.Token >= tokens && !receiving {
+	if c.Token >= layout.Tokens && !receiving {
 		e.notInFlight(c.Token)
 		return
 	}
@@ -123,7 +123,7 @@ func (e *Engine) completed(c *fabric.Completion, s *record) {
 func (e *Engine) completeError(c *fabric.Completion) {
 	text := e.ops.Net.Provider.ErrorText(c)
 	if e.ops.Net.Receiving(c.Token) && c.Err == truncated {
-		e.Report.Refuse("message of more than %d bytes", messageSize)
+		e.Report.Refuse("message of more than %d bytes", layout.MessageSize)
 		e.ops.Net.Repost(c.Token)
 		return
 	}
@@ -180,7 +180,7 @@ func (e *Engine) notInFlight(t fabric.Token) {
 
 // receive applies a message, or keeps it until the messages before it have come.
 func (e *Engine) receive(m unsafe.Pointer, size int) {
-	if size < layout.HeaderSize || size > messageSize {
+	if size < layout.HeaderSize || size > layout.MessageSize {
 		e.Report.Refuse("message of %d bytes", size)
 		return
 	}

@@ -7,6 +7,7 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 )
 
 // operations has one of each kind that takes credits, with the number that it adds to the word at
@@ -20,13 +21,15 @@ func (p *pe) operations(source []byte) map[string]func(to libshmem.PE) (Status, 
 		"small put": func(to libshmem.PE) (Status, uint64) { return p.Put(to, 4096, at, 3000, nil), 0 },
 		"large put": func(to libshmem.PE) (Status, uint64) { return p.Put(to, 4096, at, large, nil), 0 },
 		"get":       func(to libshmem.PE) (Status, uint64) { return p.Get(to, 4096, at, 3000, nil), 0 },
-		"atomic":    func(to libshmem.PE) (Status, uint64) { return p.AMO(to, 0, OpAdd, 8, 1, 0, nil, nil), 1 },
+		"atomic":    func(to libshmem.PE) (Status, uint64) { return p.AMO(to, 0, fabric.OpAdd, 8, 1, 0, nil, nil), 1 },
 		"fetch": func(to libshmem.PE) (Status, uint64) {
-			return p.AMO(to, 0, OpFetchAdd, 8, 1, 0, unsafe.Pointer(fetched), nil), 1
+			return p.AMO(to, 0, fabric.OpFetchAdd, 8, 1, 0, unsafe.Pointer(fetched), nil), 1
 		},
-		"put_signal": func(to libshmem.PE) (Status, uint64) { return p.PutSignal(to, 4096, at, 100, 0, 1, OpAdd, nil), 1 },
+		"put_signal": func(to libshmem.PE) (Status, uint64) {
+			return p.PutSignal(to, 4096, at, 100, 0, 1, fabric.OpAdd, nil), 1
+		},
 		"large put_signal": func(to libshmem.PE) (Status, uint64) {
-			return p.PutSignal(to, 4096, at, large, 0, 1, OpAdd, nil), 1
+			return p.PutSignal(to, 4096, at, large, 0, 1, fabric.OpAdd, nil), 1
 		},
 	}
 }
@@ -39,7 +42,7 @@ func TestPlayedStuckPeers(t *testing.T) {
 		m.delay = 3
 		// Limits of the endpoint, which all PEs share: the messages that 5 of them may have without
 		// an answer, and a write with its signal for each token.
-		m.credits = 5*messageWindow + 2*tokens
+		m.credits = 5*messageWindow + 2*layout.Tokens
 		t.Run(m.name, func(t *testing.T) {
 			var stuck func(pe libshmem.PE) bool
 			m.stuck = func(o *work) bool { return stuck(o.to) }
@@ -74,7 +77,7 @@ func TestPlayedStuckPeers(t *testing.T) {
 							}
 						}
 						if a.Full() {
-							t.Fatalf("%s: the endpoint is full, with %d of %d tokens free", what, len(a.ops.Table.Free), tokens-receives)
+							t.Fatalf("%s: the endpoint is full, with %d of %d tokens free", what, len(a.ops.Table.Free), layout.Tokens-layout.Receives)
 						}
 					}
 				}
@@ -126,15 +129,15 @@ func TestFull(t *testing.T) {
 			t.Errorf("full after %d PEs", to)
 		}
 	}
-	if refused == 0 || total != tokens-receives-reservedTokens {
+	if refused == 0 || total != layout.Tokens-layout.Receives-reservedTokens {
 		t.Errorf("%d operations under way, %d PEs refused", total, refused)
 	}
-	if got := held[1]; got != (tokens-receives-reservedTokens)/4 {
+	if got := held[1]; got != (layout.Tokens-layout.Receives-reservedTokens)/4 {
 		t.Errorf("the first PE has %d operations under way", got)
 	}
 	// The engine's own messages still find tokens.
 	b := j.pes[1]
-	if b.post(func() Status { return b.AMO(0, 0, OpFetchAdd, 8, 1, 0, unsafe.Pointer(&buf[0]), nil) }); len(a.ops.Table.Free) < reservedTokens {
+	if b.post(func() Status { return b.AMO(0, 0, fabric.OpFetchAdd, 8, 1, 0, unsafe.Pointer(&buf[0]), nil) }); len(a.ops.Table.Free) < reservedTokens {
 		t.Error("callers have the reserve")
 	}
 	b.quiet()
@@ -193,7 +196,7 @@ func TestWindow(t *testing.T) {
 	m := modes[0]
 	j := newJob(t, m, 1, 2, 4096)
 	a, b := j.pes[0], j.pes[1]
-	count := func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) }
+	count := func() Status { return a.AMO(1, 0, fabric.OpAdd, 8, 1, 0, nil, nil) }
 	n := uint64(0)
 	for count() == Done {
 		n++

@@ -24,7 +24,7 @@ import (
 // openFastPath maps the shared state, which is zero at first.
 func (e *Engine) openFastPath(npes int) error {
 	const peerSize, number = unsafe.Sizeof(layout.Peer{}), unsafe.Sizeof(libshmem.PE(0))
-	lists := uintptr(npes+receives+e.ops.Net.More+1) / 2 * 2 * number // so that the part behind the lists is aligned
+	lists := uintptr(npes+layout.Receives+e.ops.Net.More+1) / 2 * 2 * number // so that the part behind the lists is aligned
 	n := unsafe.Sizeof(layout.State{}) + uintptr(npes)*peerSize + lists + layout.ContextsOpen*unsafe.Sizeof(uintptr(0))
 	r, err := openReport(e, e.ops.Net.Provider, npes, n)
 	if err != nil {
@@ -45,7 +45,7 @@ func (e *Engine) openFastPath(npes int) error {
 
 // unpostedList is all of State.Unposted.
 func (e *Engine) unpostedList() []fabric.Token {
-	return unsafe.Slice((*fabric.Token)(e.Unposted), receives+e.ops.Net.More)
+	return unsafe.Slice((*fabric.Token)(e.Unposted), layout.Receives+e.ops.Net.More)
 }
 
 // contextTable is where C finds the states of the other contexts. It costs no memory if there are
@@ -85,8 +85,8 @@ func (e *Engine) fillFastPath() {
 	x.Segment, x.Internal = e.ops.Net.Segment.Base, e.ops.Net.Segment.Internal
 	x.Size, x.Reach = e.ops.Net.Segment.Size, e.ops.Net.Segment.Registered()
 	x.Me, x.NPEs = e.ops.Number<<layout.ContextShift|e.me, uint32(len(e.ops.Peers))
-	x.MaxInject = uint32(min(e.ops.Net.Caps.MaxInject, messageSize))
-	x.Receives, x.Tokens, x.MoreRecv, x.MaxMessage = receives, tokens, uint32(e.ops.Net.More), messageSize
+	x.MaxInject = uint32(min(e.ops.Net.Caps.MaxInject, layout.MessageSize))
+	x.Receives, x.Tokens, x.MoreRecv, x.MaxMessage = layout.Receives, layout.Tokens, uint32(e.ops.Net.More), layout.MessageSize
 	x.Window, x.Unit = creditUnits(len(e.ops.Peers))
 	x.Calm = x.Window / 2
 }

@@ -44,7 +44,7 @@ func TestFlushInC(t *testing.T) {
 		if i > messageWindow {
 			t.Fatal("C did not ask")
 		}
-		rig.Push(&queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpAdd), Width: 3, Value: 1})
+		rig.Push(&queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(fabric.OpAdd), Width: 3, Value: 1})
 		if j.inC(0); j.inLoop != i+1 {
 			t.Fatalf("C took %d operations of %d", j.inLoop, i+1)
 		}

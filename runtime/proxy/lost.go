@@ -81,7 +81,7 @@ func disconnected(code int32) bool {
 
 // endOperations ends operations that callers and quiets wait for.
 func (e *Engine) endOperations(pe libshmem.PE, err error) {
-	for t := fabric.Token(receives); t < tokens; t++ {
+	for t := fabric.Token(layout.Receives); t < layout.Tokens; t++ {
 		s := &e.ops.Table.Records[t]
 		if s.Use == 0 || s.PE != pe || s.Ended || uint32(s.Stream) != e.ops.Number {
 			continue

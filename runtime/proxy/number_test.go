@@ -51,7 +51,7 @@ func TestNeeds(t *testing.T) {
 			}
 			continue
 		case "signal":
-			if st := a.PutSignal(1, 0, at, 10000, 16384, 1, OpSet, nil); st != Pending || a.ops.Peers[1].Queued > 0 {
+			if st := a.PutSignal(1, 0, at, 10000, 16384, 1, fabric.OpSet, nil); st != Pending || a.ops.Peers[1].Queued > 0 {
 				t.Fatalf("signal: %d, %d queued", st, a.ops.Peers[1].Queued)
 			}
 		default:
@@ -202,7 +202,7 @@ func TestSequencesRunOut(t *testing.T) {
 		for i, a := range j.pes[1:] {
 			a.post(func() Status { return a.Put(0, libshmem.Offset(16384*(i+1)), at, 10000, nil) })
 			a.fence()
-			a.post(func() Status { return a.PutSignal(0, libshmem.Offset(16384*(i+1)), at, 10000, 0, 1, OpAdd, nil) })
+			a.post(func() Status { return a.PutSignal(0, libshmem.Offset(16384*(i+1)), at, 10000, 0, 1, fabric.OpAdd, nil) })
 		}
 		for _, a := range j.pes[1:] {
 			a.quiet()

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 )
@@ -22,7 +23,7 @@ func (e *Engine) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Point
 			return st
 		}
 	}
-	if n <= maxPayload {
+	if n <= layout.MaxPayload {
 		return e.PutBytes(pe, offset, source, n)
 	}
 	return e.rma.Write(pe, offset, source, n, r, nil)
@@ -50,7 +51,7 @@ func (e *Engine) PutBytes(pe libshmem.PE, offset libshmem.Offset, source unsafe.
 // PutSignal is Put followed by an update of a signal, which is visible at the
 // target only after the bytes.
 func (e *Engine) PutSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64,
-	signalOffset libshmem.Offset, signal uint64, op Op, r *Request,
+	signalOffset libshmem.Offset, signal uint64, op fabric.Op, r *Request,
 ) Status {
 	if e.gpu != nil {
 		e.after = layout.Header{Kind: layout.KindAMO, Op: op, Width: 8, Offset: signalOffset, Operand: signal}
@@ -58,7 +59,7 @@ func (e *Engine) PutSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe
 			return st
 		}
 	}
-	if n <= maxPayload {
+	if n <= layout.MaxPayload {
 		return e.sendSignal(pe, offset, source, n, signalOffset, signal, op)
 	}
 	h := layout.Header{Kind: layout.KindAMO, Op: op, Width: 8, Offset: signalOffset, Operand: signal}
@@ -66,7 +67,7 @@ func (e *Engine) PutSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe
 }
 
 // sendSignal sends bytes and their signal as one message.
-func (e *Engine) sendSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, signalOffset libshmem.Offset, signal uint64, op Op) Status {
+func (e *Engine) sendSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, signalOffset libshmem.Offset, signal uint64, op fabric.Op) Status {
 	h, st := e.out.begin(pe, int(n), true)
 	if h != nil {
 		h.Set(layout.KindPutSignal, op, 8, offset, signal, uint64(signalOffset))
@@ -76,7 +77,7 @@ func (e *Engine) sendSignal(pe libshmem.PE, offset libshmem.Offset, source unsaf
 }
 
 // PutBytesSignal is to PutSignal what PutBytes is to Put.
-func (e *Engine) PutBytesSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, signalOffset libshmem.Offset, signal uint64, op Op) Status {
+func (e *Engine) PutBytesSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, signalOffset libshmem.Offset, signal uint64, op fabric.Op) Status {
 	if e.gpu != nil {
 		e.after = layout.Header{Kind: layout.KindAMO, Op: op, Width: 8, Offset: signalOffset, Operand: signal}
 		if st, ok := e.gpu.PutBytes(pe, offset, source, n, &e.after); ok {
@@ -101,7 +102,7 @@ func (e *Engine) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer
 
 // AMO applies op at an offset in the heap of pe. A fetching op with a request leaves the old value
 // there; without one, it stores the value at fetch before quiet returns.
-func (e *Engine) AMO(pe libshmem.PE, offset libshmem.Offset, op Op, width uint8, operand, compare uint64,
+func (e *Engine) AMO(pe libshmem.PE, offset libshmem.Offset, op fabric.Op, width uint8, operand, compare uint64,
 	fetch unsafe.Pointer, r *Request,
 ) Status {
 	if e.gpu != nil {

@@ -8,6 +8,7 @@ import (
 
 	"libshmem"
 	layout "libshmem/abi/table"
+	"libshmem/fabric"
 	"libshmem/runtime/replay/collective"
 )
 
@@ -65,7 +66,7 @@ func (m *member) post(f func() Status) bool {
 func (m *member) message(pe int) bool {
 	m.sent[pe]++
 	return m.post(func() Status {
-		return m.AMO(libshmem.PE(pe), libshmem.Offset(m.inbox(m.me)), OpSet, 8, m.sent[pe], 0, nil, nil)
+		return m.AMO(libshmem.PE(pe), libshmem.Offset(m.inbox(m.me)), fabric.OpSet, 8, m.sent[pe], 0, nil, nil)
 	})
 }
 
@@ -74,7 +75,7 @@ func (m *member) data(pe, at int, from []byte) bool {
 	m.sent[pe]++
 	return m.post(func() Status {
 		return m.PutSignal(libshmem.PE(pe), libshmem.Offset(at), unsafe.Pointer(&from[0]), uint64(len(from)),
-			libshmem.Offset(m.inbox(m.me)), m.sent[pe], OpSet, nil)
+			libshmem.Offset(m.inbox(m.me)), m.sent[pe], fabric.OpSet, nil)
 	})
 }
 

@@ -5,7 +5,9 @@ import (
 	"unsafe"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/fabric/sim"
+	"libshmem/runtime/proxy/layout"
 	"libshmem/tests/need"
 )
 
@@ -74,7 +76,7 @@ func TestSimQuietOfAContext(t *testing.T) {
 			for i := range source {
 				source[i] = 1
 			}
-			if st := a.PutSignal(1, large, simAt(source), large, signal, 7, OpSet, nil); st != Pending {
+			if st := a.PutSignal(1, large, simAt(source), large, signal, 7, fabric.OpSet, nil); st != Pending {
 				t.Fatalf("put with signal: %v", st)
 			}
 			first := a.QuietBegin()
@@ -124,7 +126,7 @@ func TestSimContextOfASilentPE(t *testing.T) {
 			put(a, 2)
 			put(b, 1)
 			a.Fence()
-			large := make([]byte, maxPayload+1)
+			large := make([]byte, layout.MaxPayload+1)
 			if st := a.Put(2, 128, simAt(large), uint64(len(large)), nil); st != Pending {
 				t.Fatalf("write behind a fence: %v", st)
 			}
@@ -169,7 +171,7 @@ func TestSimContextOfALostPE(t *testing.T) {
 			w := newWorld(t, m, 1, 3, 1<<20, new(memories))
 			p := w.pes[0]
 			a, b := p.on(w, 1), p.on(w, 2)
-			large := make([]byte, 2*maxPayload)
+			large := make([]byte, 2*layout.MaxPayload)
 			var r Request
 			for _, st := range []Status{
 				a.Put(2, 64, simAt(large), 8, nil), a.Put(2, 128, simAt(large), uint64(len(large)), nil),

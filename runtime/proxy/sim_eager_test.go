@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy/layout"
 )
@@ -120,9 +121,9 @@ func measureTokens(t *testing.T, m sim.Model, way int, l tiling, n, count int, s
 			case inTiles:
 				return a.Put(1, libshmem.Offset(place), simAt(image), uint64(l.bytes(n)), r)
 			case notified:
-				return a.PutSignal(1, libshmem.Offset(place), simAt(image), uint64(l.bytes(n)), simCounterOffset, 1, OpAdd, r)
+				return a.PutSignal(1, libshmem.Offset(place), simAt(image), uint64(l.bytes(n)), simCounterOffset, 1, fabric.OpAdd, r)
 			case signalled:
-				return a.PutSignal(1, libshmem.Offset(place), simAt(image), uint64(n), signal, epoch, OpSet, r)
+				return a.PutSignal(1, libshmem.Offset(place), simAt(image), uint64(n), signal, epoch, fabric.OpSet, r)
 			}
 			if st := a.Put(1, libshmem.Offset(place), simAt(image), uint64(n), r); st != Done && st != Pending {
 				return st

@@ -7,6 +7,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/layout"
 	flow "libshmem/runtime/sequence"
 )
 
@@ -69,7 +70,7 @@ func (e *Engine) atRest() bool {
 }
 
 func (e *Engine) contextAtRest() bool {
-	return len(e.ops.Table.Free) == tokens-receives && e.ops.Quiets.Pending == [3]int{} && len(e.out.Unsent) == 0 && e.unqueued() && e.in.Early.Len() == 0 && e.NDirty == 0 && !e.NoRoom()
+	return len(e.ops.Table.Free) == layout.Tokens-layout.Receives && e.ops.Quiets.Pending == [3]int{} && len(e.out.Unsent) == 0 && e.unqueued() && e.in.Early.Len() == 0 && e.NDirty == 0 && !e.NoRoom()
 }
 
 // mappings returns the engine's mappings: the message buffers, and the state of its peers.

@@ -28,7 +28,7 @@ type stranger struct {
 	buf    []byte
 }
 
-const frame = maxPayload + frameHeader
+const frame = layout.MaxPayload + frameHeader
 
 // simToken is that of the victim's job.
 const simToken = 0x746f6b656e

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"libshmem/fabric"
 	"libshmem/fabric/sim"
 	"libshmem/tests/need"
 )
@@ -33,7 +34,7 @@ func TestSimIncast(t *testing.T) {
 		w := newWorld(t, m, 1, c.pes, 4096, mem)
 		for range c.each {
 			for _, p := range w.pes[1:] {
-				if st := p.AMO(0, 0, OpAdd, 8, 1, 0, nil, nil); st == Failed || st == Again {
+				if st := p.AMO(0, 0, fabric.OpAdd, 8, 1, 0, nil, nil); st == Failed || st == Again {
 					w.fail("PE %d: add: status %d: %v", p.me, st, p.Err())
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/fabric/sim"
 )
 
@@ -32,9 +33,9 @@ func missing(t *testing.T, m sim.Model, seed uint64, way, pages, n int, mem *mem
 		source, place := simAt(from[i*n:]), libshmem.Offset(4096+i*n)
 		post := func() Status { return a.Put(1, place, source, uint64(n), nil) }
 		if i == pages-1 {
-			word, op := libshmem.Offset(0), OpSet
+			word, op := libshmem.Offset(0), fabric.OpSet
 			if way == lastNotification {
-				word, op = simCounterOffset, OpAdd
+				word, op = simCounterOffset, fabric.OpAdd
 			}
 			if way == fencedSignal {
 				a.Fence()

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/fabric/sim"
 )
 
@@ -158,9 +159,9 @@ func (l *losing) ask(p *proc, to libshmem.PE) {
 	case 2:
 		st = p.Get(to, 0, at, 9000, r)
 	case 3:
-		st = p.AMO(to, 40000, OpFetchAdd, 8, uint64(l.fill), 0, nil, r)
+		st = p.AMO(to, 40000, fabric.OpFetchAdd, 8, uint64(l.fill), 0, nil, r)
 	case 4:
-		st = p.PutSignal(to, 0, at, 16000, 41000, uint64(l.fill), OpAdd, r)
+		st = p.PutSignal(to, 0, at, 16000, 41000, uint64(l.fill), fabric.OpAdd, r)
 	case withoutRequest:
 		st = p.Put(to, 0, at, 20000, nil)
 	}
@@ -178,9 +179,9 @@ func (l *losing) refused(p *proc) {
 	at := unsafe.Pointer(&b[0])
 	for name, st := range map[string]Status{
 		"a small put": p.Put(dying, 0, at, 8, nil), "a large put": p.Put(dying, 0, at, 20000, nil),
-		"a get": p.Get(dying, 0, at, 8, nil), "an atomic": p.AMO(dying, 0, OpAdd, 8, 1, 0, nil, nil),
-		"a fetching atomic": p.AMO(dying, 0, OpFetchAdd, 8, 1, 0, nil, new(Request)),
-		"a put with signal": p.PutSignal(dying, 0, at, 20000, 41000, 1, OpSet, nil),
+		"a get": p.Get(dying, 0, at, 8, nil), "an atomic": p.AMO(dying, 0, fabric.OpAdd, 8, 1, 0, nil, nil),
+		"a fetching atomic": p.AMO(dying, 0, fabric.OpFetchAdd, 8, 1, 0, nil, new(Request)),
+		"a put with signal": p.PutSignal(dying, 0, at, 20000, 41000, 1, fabric.OpSet, nil),
 	} {
 		if st != Failed {
 			l.fail("%s to a lost PE: %v", name, st)
@@ -215,14 +216,14 @@ func (l *losing) goOn(survivors []*proc) {
 			put[j] = byte(7*p.me + j)
 		}
 		for range 100 {
-			post(p, func() Status { return p.AMO(libshmem.PE(to.me), count, OpAdd, 8, 3, 0, nil, nil) })
+			post(p, func() Status { return p.AMO(libshmem.PE(to.me), count, fabric.OpAdd, 8, 3, 0, nil, nil) })
 		}
 		got := make([]byte, 5000)
 		post(p, func() Status {
 			return p.Get(libshmem.PE(from.me), data, unsafe.Pointer(&got[0]), 5000, nil)
 		})
 		post(p, func() Status {
-			return p.PutSignal(libshmem.PE(to.me), back, unsafe.Pointer(&put[0]), 4500, signal, uint64(i)+1, OpSet, nil)
+			return p.PutSignal(libshmem.PE(to.me), back, unsafe.Pointer(&put[0]), 4500, signal, uint64(i)+1, fabric.OpSet, nil)
 		})
 		l.until("the signal", func() bool { return binary.LittleEndian.Uint64(to.heap[signal:]) == uint64(i)+1 })
 		for j := range put {

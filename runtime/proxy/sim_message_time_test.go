@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/fabric/sim"
 )
 
@@ -50,7 +51,7 @@ func messageTime(t *testing.T, m sim.Model, way, n int) sim.Time {
 	}
 	signal := func(p *proc, to libshmem.PE, dest, bytes, at_ int, value uint64) {
 		post(p, func() Status {
-			return p.PutSignal(to, libshmem.Offset(dest), simAt(p.heap[timeBytes:]), uint64(bytes), libshmem.Offset(at_), value, OpSet, nil)
+			return p.PutSignal(to, libshmem.Offset(dest), simAt(p.heap[timeBytes:]), uint64(bytes), libshmem.Offset(at_), value, fabric.OpSet, nil)
 		})
 	}
 	var took sim.Time
@@ -60,7 +61,7 @@ func messageTime(t *testing.T, m sim.Model, way, n int) sim.Time {
 		switch way {
 		case byNotify:
 			post(a, func() Status {
-				return a.PutSignal(1, timeBytes, simAt(a.heap[timeBytes:]), uint64(n), simCounterOffset, 1, OpAdd, nil)
+				return a.PutSignal(1, timeBytes, simAt(a.heap[timeBytes:]), uint64(n), simCounterOffset, 1, fabric.OpAdd, nil)
 			})
 			until(b, func() bool { return binary.NativeEndian.Uint64(b.memory[simInternal+simCounterOffset:]) == k })
 		case whole:

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/fabric/rail"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy/mailboxtest"
@@ -90,7 +91,7 @@ func word(from, to int, number uint32, i int) byte {
 
 // store stores bytes at PE to, and then the word at the offset of the mark, as a message.
 func (q *correspondent) store(to, offset int, bytes []byte, markAt int, mark uint64) bool {
-	st := q.p.PutSignal(libshmem.PE(to), libshmem.Offset(offset), simAt(bytes), uint64(len(bytes)), libshmem.Offset(markAt), mark, OpSet, nil)
+	st := q.p.PutSignal(libshmem.PE(to), libshmem.Offset(offset), simAt(bytes), uint64(len(bytes)), libshmem.Offset(markAt), mark, fabric.OpSet, nil)
 	return q.posted(st)
 }
 
@@ -158,7 +159,7 @@ func (q *correspondent) serve() {
 	answer := q.p.heap[answersAt:]
 	switch binary.NativeEndian.Uint64(answer) {
 	case 1: // clear to send
-		if st := q.p.PutSignal(libshmem.PE(q.long.to), destAt, simAt(q.p.heap[sourceAt:]), uint64(q.long.size), wordAt, 1, OpSet, nil); !q.posted(st) {
+		if st := q.p.PutSignal(libshmem.PE(q.long.to), destAt, simAt(q.p.heap[sourceAt:]), uint64(q.long.size), wordAt, 1, fabric.OpSet, nil); !q.posted(st) {
 			return
 		}
 		binary.NativeEndian.PutUint64(answer, 3)
@@ -245,7 +246,7 @@ func (q *correspondent) step() {
 		q.receive()
 	}
 	for to, credit := range q.owed {
-		if credit > 0 && q.posted(q.p.AMO(libshmem.PE(to), libshmem.Offset(creditAt(q.p.me)), OpAdd, 8, credit, 0, nil, nil)) {
+		if credit > 0 && q.posted(q.p.AMO(libshmem.PE(to), libshmem.Offset(creditAt(q.p.me)), fabric.OpAdd, 8, credit, 0, nil, nil)) {
 			q.owed[to] = 0
 		}
 	}

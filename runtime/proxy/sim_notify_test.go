@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/fabric/rail"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy/layout"
@@ -52,9 +53,9 @@ func tellTime(t *testing.T, m sim.Model, way, pages, n int) (sim.Time, uint64) {
 		at, to := simAt(source[i*n:]), libshmem.Offset(4096+i*n)
 		switch way {
 		case notifications:
-			return a.PutSignal(1, to, at, uint64(n), simCounterOffset, 1, OpAdd, nil)
+			return a.PutSignal(1, to, at, uint64(n), simCounterOffset, 1, fabric.OpAdd, nil)
 		case signals:
-			return a.PutSignal(1, to, at, uint64(n), libshmem.Offset(8*i), 1, OpSet, nil)
+			return a.PutSignal(1, to, at, uint64(n), libshmem.Offset(8*i), 1, fabric.OpSet, nil)
 		}
 		return a.Put(1, to, at, uint64(n), nil)
 	}
@@ -70,7 +71,7 @@ func tellTime(t *testing.T, m sim.Model, way, pages, n int) (sim.Time, uint64) {
 	}
 	if way == oneSignal {
 		a.Fence()
-		step(func() bool { return a.AMO(1, 0, OpSet, 8, 1, 0, nil, nil) != Again })
+		step(func() bool { return a.AMO(1, 0, fabric.OpSet, 8, 1, 0, nil, nil) != Again })
 	}
 	step(there)
 	took := w.net.Now() - start

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem/fabric"
 	"libshmem/fabric/sim"
 	"libshmem/tests/need"
 )
@@ -40,7 +41,7 @@ func (c *crowd) step() {
 		var st Status
 		switch c.left[pe] % 3 {
 		case 0:
-			st = p.AMO(0, 0, OpAdd, 8, 1, 0, nil, nil)
+			st = p.AMO(0, 0, fabric.OpAdd, 8, 1, 0, nil, nil)
 		case 1:
 			st = p.Put(0, 64, unsafe.Pointer(&source[0]), [2]uint64{small, middle}[c.left[pe]%2], nil)
 		default:

@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 )
 
 // The programs write bytes that are never 0 over zeros, so that memory shows for each operation
@@ -23,7 +25,7 @@ var table = func() []byte {
 var zeros = make([]byte, simLargest)
 
 const (
-	simLargest = 3 * maxPayload
+	simLargest = 3 * layout.MaxPayload
 	region     = 192 << 10          // of each PE in the heap of each other PE
 	simShared  = 4096               // in front of them: counters that all PEs change
 	pieces     = 1<<16 - simLargest // places in the table
@@ -267,7 +269,7 @@ func (g *simProgram) next() {
 			return g.Put(target, offset, simAt(source), uint64(n), r)
 		}, nil)
 	}
-	large := min(maxPayload+1+rng.IntN(simLargest-maxPayload-1), int(g.PutMax()))
+	large := min(layout.MaxPayload+1+rng.IntN(simLargest-layout.MaxPayload-1), int(g.PutMax()))
 	kind := rng.IntN(100)
 	if g.notifies && rng.IntN(8) > 0 {
 		kind = 82
@@ -288,7 +290,7 @@ func (g *simProgram) next() {
 	case kind < 52:
 		put("a small put", 1+rng.IntN(256), 1)
 	case kind < 56:
-		put("a put", 1+rng.IntN(maxPayload), 1)
+		put("a put", 1+rng.IntN(layout.MaxPayload), 1)
 	case kind < 62:
 		put("a large put", large, 1)
 	case kind < 70:
@@ -300,7 +302,7 @@ func (g *simProgram) next() {
 		word := libshmem.Offset(8 * rng.IntN(8))
 		width := uint8(8)
 		g.step = g.posting(nil, false, func(*Request) Status {
-			return g.AMO(target, word, OpAdd, width, 1, 0, nil, nil)
+			return g.AMO(target, word, fabric.OpAdd, width, 1, 0, nil, nil)
 		}, func() { g.count++ })
 	case kind < 86:
 		n := rng.IntN(200)
@@ -314,7 +316,7 @@ func (g *simProgram) next() {
 		case 0:
 			n = large
 		case 1:
-			n = rng.IntN(maxPayload + 1)
+			n = rng.IntN(layout.MaxPayload + 1)
 		}
 		g.putSignal(s, target, n, blocking)
 	case kind < 97:
@@ -326,7 +328,7 @@ func (g *simProgram) next() {
 
 func (g *simProgram) atomic(s *programFlow, target libshmem.PE) {
 	f := s.add(g.w.rng, "an atomic operation", 8, 8)
-	op := []Op{OpSet, OpAdd, OpOr, OpXor}[g.w.rng.IntN(4)]
+	op := []fabric.Op{fabric.OpSet, fabric.OpAdd, fabric.OpOr, fabric.OpXor}[g.w.rng.IntN(4)]
 	value, offset := binary.NativeEndian.Uint64(f.bytes()), libshmem.Offset(f.at)
 	g.step = g.posting(nil, false, func(*Request) Status {
 		return g.AMO(target, offset, op, 8, value, 0, nil, nil)
@@ -335,7 +337,7 @@ func (g *simProgram) atomic(s *programFlow, target libshmem.PE) {
 
 func (g *simProgram) fetching(s *programFlow, target libshmem.PE, blocking bool) {
 	f := s.add(g.w.rng, "a fetching atomic operation", 8, 8)
-	op := []Op{OpFetchAdd, OpSwap, OpFetchXor, OpCompareSwap}[g.w.rng.IntN(4)]
+	op := []fabric.Op{fabric.OpFetchAdd, fabric.OpSwap, fabric.OpFetchXor, fabric.OpCompareSwap}[g.w.rng.IntN(4)]
 	value, offset := binary.NativeEndian.Uint64(f.bytes()), libshmem.Offset(f.at)
 	old := new(uint64)
 	*old = ^uint64(0)
@@ -357,9 +359,9 @@ func (g *simProgram) putSignal(s *programFlow, target libshmem.PE, n int, blocki
 	data := *s.add(g.w.rng, "the bytes of put_signal", n, 1)
 	signal := s.add(g.w.rng, "the signal of put_signal", 8, 8)
 	signal.after = 1
-	op := OpSet
+	op := fabric.OpSet
 	if g.w.rng.IntN(2) == 0 {
-		op = OpAdd
+		op = fabric.OpAdd
 	}
 	source, value, offset := g.source(data.bytes()), binary.NativeEndian.Uint64(signal.bytes()), libshmem.Offset(signal.at)
 	g.step = g.posting(source, blocking, func(r *Request) Status {
@@ -373,7 +375,7 @@ func (g *simProgram) putNotify(s *programFlow, target libshmem.PE, n int, blocki
 	s.notified++
 	source, offset, counter := g.source(f.bytes()), libshmem.Offset(f.at), simCounterOffset+8*libshmem.Offset(s.counter)
 	g.step = g.posting(source, blocking, func(r *Request) Status {
-		return g.PutSignal(target, offset, simAt(source), uint64(n), counter, 1, OpAdd, r)
+		return g.PutSignal(target, offset, simAt(source), uint64(n), counter, 1, fabric.OpAdd, r)
 	}, nil)
 }
 

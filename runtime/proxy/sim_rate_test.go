@@ -3,6 +3,7 @@ package proxy
 import (
 	"testing"
 
+	"libshmem/fabric"
 	"libshmem/fabric/sim"
 )
 
@@ -31,7 +32,7 @@ func timeTransfer(t *testing.T, m sim.Model, n, count, window int, signal bool) 
 			*r = Request{}
 			var st Status
 			if signal {
-				st = a.PutSignal(1, 4096, simAt(a.heap[:n]), uint64(n), 0, 1, OpAdd, r)
+				st = a.PutSignal(1, 4096, simAt(a.heap[:n]), uint64(n), 0, 1, fabric.OpAdd, r)
 			} else {
 				st = a.Put(1, 4096, simAt(a.heap[:n]), uint64(n), r)
 			}

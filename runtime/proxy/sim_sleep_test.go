@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/fabric/sim"
 	"libshmem/tests/need"
 )
@@ -116,7 +117,7 @@ func (l *loops) put(round int, answers map[*Request]int) {
 			}
 			r := new(Request)
 			l.posted(p, func() Status {
-				return p.AMO(pe, loopsWord, OpFetchAdd, 8, 1, 0, nil, r)
+				return p.AMO(pe, loopsWord, fabric.OpFetchAdd, 8, 1, 0, nil, r)
 			})
 			answers[r] = p.me
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/fabric/rail"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy/layout"
@@ -85,9 +86,9 @@ func (f *tokenFlow) send(slot int) {
 	case inTiles:
 		st = f.from.Put(pe, to, simAt(image), uint64(len(image)), r)
 	case notified:
-		st = f.from.PutSignal(pe, to, simAt(image), uint64(len(image)), simCounterOffset+libshmem.Offset(8*slot), 1, OpAdd, r)
+		st = f.from.PutSignal(pe, to, simAt(image), uint64(len(image)), simCounterOffset+libshmem.Offset(8*slot), 1, fabric.OpAdd, r)
 	default:
-		st = f.from.PutSignal(pe, to, simAt(image), uint64(f.n), to+libshmem.Offset(f.route.signals(f.n)[0]), s.sent, OpSet, r)
+		st = f.from.PutSignal(pe, to, simAt(image), uint64(f.n), to+libshmem.Offset(f.route.signals(f.n)[0]), s.sent, fabric.OpSet, r)
 	}
 	switch st {
 	case Failed:

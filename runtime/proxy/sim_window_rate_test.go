@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/tests/need"
@@ -77,7 +78,7 @@ func row(w *world, targets, n, count, most int) sim.Time {
 		for posted < count && len(free) > 0 {
 			r := free[len(free)-1]
 			*r = Request{}
-			st := a.PutSignal(libshmem.PE(1+posted%targets), 4096, simAt(a.heap[:n]), uint64(n), 0, 1, OpAdd, r)
+			st := a.PutSignal(libshmem.PE(1+posted%targets), 4096, simAt(a.heap[:n]), uint64(n), 0, 1, fabric.OpAdd, r)
 			if st == Again {
 				break
 			}

@@ -71,7 +71,7 @@ func TestWriteWindows(t *testing.T) {
 		}
 		caps := end.Caps()
 		caps.TurnsAway = c.nics == 1
-		got, receives := int(writeWindow(c.pes, caps.Arrivals)), receives+moreReceives(c.pes, writeWindow(c.pes, caps.Arrivals), &caps)
+		got, receives := int(writeWindow(c.pes, caps.Arrivals)), layout.Receives+moreReceives(c.pes, writeWindow(c.pes, caps.Arrivals), &caps)
 		if got != c.want || receives != c.receives {
 			t.Errorf("%+v: a window of %d, %d receive buffers", c, got, receives)
 		}
@@ -115,7 +115,7 @@ func TestSimLeastWindow(t *testing.T) {
 				t.Errorf("%+v: PE %d takes a window of %d", c, p.me, got)
 			}
 		}
-		exchange(w, w.pes, 1, maxPayload+1)
+		exchange(w, w.pes, 1, layout.MaxPayload+1)
 		checkQueues(w)
 		w.close(mem)
 	}
@@ -143,7 +143,7 @@ func exchange(w *world, pes []*proc, rounds, size int) {
 			for i, p := range pes {
 				to := pes[(i+k)%len(pes)]
 				repeat(w, pes, p, func() Status {
-					return p.PutSignal(libshmem.PE(to.me), libshmem.Offset(8*len(w.pes)+i*windowBytes), simAt(source[i]), uint64(size), libshmem.Offset(8*i), 1, OpAdd, nil)
+					return p.PutSignal(libshmem.PE(to.me), libshmem.Offset(8*len(w.pes)+i*windowBytes), simAt(source[i]), uint64(size), libshmem.Offset(8*i), 1, fabric.OpAdd, nil)
 				})
 			}
 		}
@@ -201,7 +201,7 @@ func checkQueues(w *world) (most int) {
 func flood(w *world, messages int) error {
 	last := w.pes[len(w.pes)-1]
 	rest := w.pes[:len(w.pes)-1]
-	source := make([]byte, maxPayload+1)
+	source := make([]byte, layout.MaxPayload+1)
 	lost := func() (n int) {
 		for _, q := range w.net.Queues() {
 			n += q.Lost
@@ -211,7 +211,7 @@ func flood(w *world, messages int) error {
 	for i := range messages {
 		p := rest[i%len(rest)]
 		repeat(w, rest, p, func() Status {
-			return p.AMO(libshmem.PE(last.me), 8*libshmem.Offset(len(w.pes)), OpAdd, 8, 1, 0, nil, nil)
+			return p.AMO(libshmem.PE(last.me), 8*libshmem.Offset(len(w.pes)), fabric.OpAdd, 8, 1, 0, nil, nil)
 		})
 		w.poll(p) // messages that share a batch leave
 	}

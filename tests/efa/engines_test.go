@@ -141,7 +141,7 @@ func allToAll(all []*engine, size int) error {
 		for i, e := range all {
 			to := (i + k) % n
 			if err := post(fmt.Sprintf("put of PE %d to PE %d", i, to), all, e, func() proxy.Status {
-				return e.PutSignal(libshmem.PE(to), libshmem.Offset(bytesAt+i*part), unsafe.Pointer(&source[i][0]), uint64(size), libshmem.Offset(signals+8*i), 1, proxy.OpSet, nil)
+				return e.PutSignal(libshmem.PE(to), libshmem.Offset(bytesAt+i*part), unsafe.Pointer(&source[i][0]), uint64(size), libshmem.Offset(signals+8*i), 1, fabric.OpSet, nil)
 			}); err != nil {
 				return err
 			}
