@@ -119,7 +119,7 @@ func (e *Engine) retryOthers() {
 
 // fold adds the counts of a context for a PE to those of the first context. It does nothing while
 // operations are under way, because their writes may still be compared with the counts
-// (sender/merge.go).
+// (batch.go).
 func (e *Engine) fold(pe libshmem.PE) {
 	p, to := &e.ops.Peers[pe], &e.first.ops.Peers[pe].Count
 	if p.Writes > 0 || p.Queued > 0 {

@@ -88,7 +88,7 @@ static inline int shmemi_fastpath_flush(struct shmemi_fastpath *x, const struct 
     return 0;
 }
 
-/* Adds an operation to the batch that Go has opened for the PE (merge.go); false: it does not fit.
+/* Adds an operation to the batch that Go has opened for the PE (batch.go); false: it does not fit.
  * */
 SHMEMI_INLINE bool shmemi_fastpath_merge(struct shmemi_fastpath *x, struct shmemi_fastpath_peer *p,
                                          const struct shmemi_header *what, const void *payload,
