@@ -25,7 +25,7 @@ type sender struct {
 	batches
 	writes queuedWrites
 	gpu    GPU // nil: no PE of this job has GPU memory
-	engine senderEngine
+	engine *Engine
 
 	Queues    []libshmem.PE // PEs whose operations wait, see queue.go; some may have none left
 	Unsent    []unsent      // the engine's own messages that found no room
@@ -40,7 +40,7 @@ type sender struct {
 
 // newSender returns the sender of a context. writes are the writes of the same context, and bursts
 // are shared by all contexts.
-func newSender(o *operations, writes queuedWrites, bursts *bursts, e senderEngine) sender {
+func newSender(o *operations, writes queuedWrites, bursts *bursts, e *Engine) sender {
 	x := sender{batches: batches{o, bursts, true}, writes: writes, engine: e}
 	x.share()
 	if o.Number == 0 {
@@ -169,14 +169,6 @@ func (x *sender) admitLate(pe libshmem.PE, p *layout.Peer, n int) call.Status {
 		return call.Again
 	}
 	return call.Done
-}
-
-// senderEngine is the engine of a sender.
-type senderEngine interface {
-	// unreachable handles a PE that the network has given up.
-	unreachable(pe libshmem.PE, err error)
-	// stick notes that an operation found no room: Retry is called when there may be some.
-	stick()
 }
 
 // queuedWrites are the one-sided writes of the same context.

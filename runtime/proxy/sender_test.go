@@ -10,21 +10,17 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/wake"
 )
 
-// senderBench is a sender with an engine and writes that only note what they are asked for.
+// senderBench is the sender of an engine whose writes only note what they are asked for.
 type senderBench struct {
-	sender
+	*sender
 	net     *notingNetwork
-	bursts  bursts
-	stuck   int
 	gone    []libshmem.PE
 	resumed []fabric.Token
 	may     call.Status // of Resume
 }
-
-func (b *senderBench) unreachable(pe libshmem.PE, _ error) { b.gone = append(b.gone, pe) }
-func (b *senderBench) stick()                              { b.stuck++ }
 
 // writes are the writes of a bench.
 type writes struct{ *senderBench }
@@ -39,15 +35,6 @@ func (w writes) Resume(t fabric.Token, s *record, _ *layout.Peer) call.Status {
 	return w.may
 }
 
-// benchAsker is a bench as its quiets see it.
-type benchAsker struct{ b *senderBench }
-
-func (a benchAsker) flush(pe libshmem.PE) call.Status { return a.b.Flush(pe) }
-func (a benchAsker) Err() error                       { return a.b.Net.Err }
-func (a benchAsker) stick()                           { a.b.stick() }
-func (a benchAsker) letGo()                           { a.b.LetGoAll() }
-func (a benchAsker) touched([]libshmem.PE)            {}
-
 // inject is a network that injects every message, and buffered one that injects none.
 var (
 	inject   = fabric.Caps{SendAfterWrite: true, WriteAfterWrite: true, MaxInject: layout.MessageSize}
@@ -56,10 +43,16 @@ var (
 
 func openSender(t *testing.T, caps fabric.Caps) *senderBench {
 	o, net := newOperations(t, 3, caps)
-	b := &senderBench{net: net, may: call.Done}
-	o.Quiets = newGenerations(benchAsker{b}, o.State, o.Peers, make([]libshmem.PE, 3))
-	b.bursts.First = o.State
-	b.sender = newSender(o, writes{b}, &b.bursts, b)
+	words := new([5]uint32)
+	e := &Engine{State: o.State, ops: *o, port: &port{
+		Words: wake.Words{Lock: &words[0], Pollers: &words[1], Napping: &words[2], Sleepers: &words[3], Wakes: &words[4]},
+	}}
+	e.first, e.bursts.First = e, e.State
+	b := &senderBench{sender: &e.out, net: net, may: call.Done}
+	e.ops.Quiets = newGenerations(e, e.State, e.ops.Peers, make([]libshmem.PE, 3))
+	e.ops.Net.OnLost = func(pe libshmem.PE, _ error) { b.gone = append(b.gone, pe) }
+	e.out = newSender(&e.ops, writes{b}, &e.bursts, e)
+	e.in = newReceiver(&e.ops, &e.out, &e.rma.Numbers)
 	b.Open()
 	return b
 }
@@ -142,8 +135,8 @@ func TestOwn(t *testing.T) {
 	for i := range uint64(3) {
 		b.sendOwn(1, 0, noParity, layout.Header{Kind: layout.KindReply, Operand: i})
 	}
-	if p := &b.Peers[1]; p.Parked != 3 || len(b.Unsent) != 3 || b.stuck == 0 || !b.NoRoom() {
-		t.Errorf("%d are parked, %d of the PE; stuck %d times", len(b.Unsent), p.Parked, b.stuck)
+	if p := &b.Peers[1]; p.Parked != 3 || len(b.Unsent) != 3 || b.Stuck == 0 || !b.NoRoom() {
+		t.Errorf("%d are parked, %d of the PE; stuck %d times", len(b.Unsent), p.Parked, b.Stuck)
 	}
 	if st := b.add(7); st != call.Again {
 		t.Errorf("a caller's message: %v", st)
