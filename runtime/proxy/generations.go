@@ -6,10 +6,6 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Generations count the operations of one context, so that a quiet ends when all operations posted
-// before it have taken effect, however many are posted later. They know which PEs owe an answer,
-// and ask for answers by the interface asker. They know no message.
-
 // asker asks PEs for answers. The engine implements it.
 type asker interface {
 	// flush asks a PE to answer when it has applied all messages sent to it. Pending: it has been
@@ -25,12 +21,16 @@ type asker interface {
 	touched(pes []libshmem.PE)
 }
 
-// generations are the generations of one context. The open one takes the operations that are posted
-// now. Begin closes it, unless the one before is not complete yet. Then the open one is closed as
-// soon as the one before is complete, and all quiets that begin until then share it. So at most two
-// generations have operations under way. Two counters tell them apart by the last bit of the
-// generation's number. A quiet ends however many operations are posted after it: it waits for two
-// generations at most, and neither grows once it is closed.
+// generations count the operations of one context, so that a quiet ends when all operations
+// posted before it have taken effect, however many are posted later. They know which PEs owe an
+// answer, and ask for answers by the interface asker. They know no message.
+//
+// The open one takes the operations that are posted now. Begin closes it, unless the one before
+// is not complete yet. Then the open one is closed as soon as the one before is complete, and
+// all quiets that begin until then share it. So at most two generations have operations under
+// way. Two counters tell them apart by the last bit of the generation's number. A quiet ends
+// however many operations are posted after it: it waits for two generations at most, and neither
+// grows once it is closed.
 type generations struct {
 	Open    call.Ticket   // takes new operations; State.Quieted is the last complete one
 	Pending [3]int        // operations and parked messages under way, by parity

@@ -14,13 +14,11 @@ import (
 // localMemory registers callers' memory for as long as an operation needs it, if a provider wants
 // that (Caps.LocalMR). A cache keeps registrations (package mrcache). If a provider does not take
 // memory, because it is read-only or a file's, a copy takes its place.
-
-// localMemory is the registrations of callers' memory.
 type localMemory struct{ cache *mrcache.Cache }
 
 // newLocalMemory returns a localMemory whose registrations the registrar makes and ends. It keeps
 // them from one operation to the next if watch reports memory that is unmapped; with a nil watch it
-// keeps none. The Memory closes watch.
+// keeps none. The localMemory closes watch.
 func newLocalMemory(registrar mrcache.Registrar, watch mrcache.Watch, limits mrcache.Limits) localMemory {
 	return localMemory{mrcache.New(registrar, watch, limits)}
 }

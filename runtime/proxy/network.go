@@ -13,12 +13,10 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// Network is this PE's end of one network: the provider, the registration of the symmetric segment
+// network is this PE's end of one network: the provider, the registration of the symmetric segment
 // and of callers' memory, the message buffers, the routes to the memory of other PEs, and the list
 // of lost PEs. It knows neither the meaning of a message nor the operations under way. Memory order
-// is the provider's.
-
-// network is this PE's end of a network. All contexts of an engine share it.
+// is the provider's. All contexts of an engine share it.
 type network struct {
 	Provider  fabric.Provider
 	Caps      fabric.Caps // what the provider granted

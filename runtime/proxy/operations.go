@@ -10,14 +10,10 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Operations has the state that all operations of a context share: records by token, peers, quiets
+// operations has the state that all operations of a context share: records by token, peers, quiets
 // and the network. It decides whether a caller may have another token (tokens.go). The sender, the
 // transfers and the receiver of a context have a pointer to it; they know what an operation does,
-// and when it ends.
-
-// operations are the operations of one communication context: how far each PE is, the records of
-// what is under way, and the quiets that wait for it. All contexts of an engine share Net and
-// Table.
+// and when it ends. All contexts of an engine share Net and Table.
 type operations struct {
 	*layout.State
 	Net      *network

@@ -11,16 +11,13 @@ import (
 	flow "libshmem/runtime/sequence"
 )
 
-// The receiver takes the messages of other PEs to one context. It drops messages of other jobs and
+// receiver takes the messages of other PEs to one context. It drops messages of other jobs and
 // messages that have come before, keeps early ones, and applies the others in the order of posting.
 // It counts the numbers of writes that have arrived (arrived.go); the effect of each kind of
 // message on main memory is in apply.go. Answers leave through the sender.
 //
 // Elements change by the CPU's atomic instructions (package mem), as operations of the same node
 // change them.
-
-// receiver has the messages of a context from other PEs: it sorts them, keeps those that are early,
-// and applies them.
 type receiver struct {
 	*operations
 	out     answerSender

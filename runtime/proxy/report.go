@@ -12,16 +12,6 @@ import (
 	"libshmem/runtime/statuspage"
 )
 
-// A report describes an endpoint of the network. Other processes read its page: counters, NICs,
-// registrations, work that a GPU has not carried out, and the events of the flight recorder. People
-// read sentences about its work with a PE, and about messages that it has dropped.
-//
-// The report owns the page: its head, and the places of the engine's state and of the recorder's
-// rings. It does not own the contents of the state, nor the choice of events to note.
-//
-// The engine's lock is held in each method of Report. A reader of the page is another process
-// without a lock: it may see words of different moments, each word whole.
-
 // reportEngine is an engine as its endpoint asks it. Its lock is held in each call.
 type reportEngine interface {
 	// eachContext calls f with the peers of each context.
@@ -37,8 +27,15 @@ type reportEngine interface {
 	address(pe libshmem.PE) []byte
 }
 
-// Report describes one end of the network: to other processes by its page, and to people by
-// sentences. The engine's lock is held in each method.
+// Report describes an endpoint of the network. Other processes read its page: counters, NICs,
+// registrations, work that a GPU has not carried out, and the events of the flight recorder. People
+// read sentences about its work with a PE, and about messages that it has dropped.
+//
+// It owns the page: its head, and the places of the engine's state and of the recorder's
+// rings. It does not own the contents of the state, nor the choice of events to note.
+//
+// The engine's lock is held in each method of Report. A reader of the page is another process
+// without a lock: it may see words of different moments, each word whole.
 type Report struct {
 	engine   reportEngine
 	prov     fabric.Provider

@@ -7,15 +7,13 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// The sender sends the messages of a context, and keeps the order of its operations on each PE. It
+// sender sends the messages of a context, and keeps the order of its operations on each PE. It
 // owns credits for messages (Admit), the engine's own messages that found no room (Unsent), the
 // queues of operations that a fence orders behind others (queue.go), and batches of small
 // operations (batch.go). It knows neither the effect of a message at its target nor how writes are
 // posted.
 //
 // The thread that drives the engine reads one of its words without the lock, State.Held.
-
-// sender has the messages of a context to other PEs, and the order of its operations on each PE.
 type sender struct {
 	// As in the operations, from which each message would take 1 ns more to read them.
 	*layout.State

@@ -7,13 +7,11 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// The transfers are the one-sided writes and reads of a context: puts that do not fit a message,
+// transfers are the one-sided writes and reads of a context: puts that do not fit a message,
 // and gets. The rules for when a write may be posted are in write_order.go, the numbers that writes
 // have on a network where messages overtake them in numbers.go, and the registration of callers'
 // memory for the time of an operation in register_local.go. Messages and the queues of operations
 // that wait are the sender's. Memory order is that of the provider's completions.
-
-// transfers are the writes and reads of one context.
 type transfers struct {
 	*operations
 	Messages   transferMessages
