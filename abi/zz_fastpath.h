@@ -34,16 +34,16 @@ struct shmemi_fastpath_peer {
     uint32_t parked; /* messages that wait for room */
     uint32_t early; /* messages from it that wait for their turn */
     uint32_t flush_turn; /* flushes so far */
-    struct shmemi_sequence_out out; /* numbers of writes, on a network without order: see runtime/proxy/receiver/number.go */
+    struct shmemi_sequence_out out; /* numbers of writes, on a network without order: see runtime/proxy/arrived.go */
     uint32_t edge; /* so many of its writes are in */
     uint32_t stream; /* of those numbers */
     uint32_t bare; /* writes in flight without a number, which messages may overtake */
-    uint32_t queued; /* operations that wait to be posted to it: see runtime/proxy/sender/queue.go */
+    uint32_t queued; /* operations that wait to be posted to it: see runtime/proxy/queue.go */
     uint32_t first; /* their first token */
     uint32_t last; /* and the last */
     uint32_t batch_used; /* bytes of batch */
     unsigned char pad1[4];
-    char *batch; /* the last of them, while it may grow: see runtime/proxy/sender/merge.go; C adds to it */
+    char *batch; /* the last of them, while it may grow: see runtime/proxy/batch.go; C adds to it */
     uint64_t batch_epoch; /* its epoch */
     bool reachable; /* it was found so, and nothing was lost since */
     bool dirty; /* in the dirty list: the open generation touched it */
@@ -141,7 +141,7 @@ struct shmemi_fastpath {
     uint32_t n_dirty; /* see dirty_list */
     uint32_t n_unposted; /* see unposted_list */
     uint32_t attention; /* 1: the engine's thread is to come out of C; any thread sets it, without the lock */
-    uint32_t burst; /* operations of callers in a row, which C counts: see runtime/proxy/sender/merge.go */
+    uint32_t burst; /* operations of callers in a row, which C counts: see runtime/proxy/batch.go */
     uint32_t held; /* batches of bursts that are held; a poller comes into Go for them */
     uint32_t staging; /* 1: local buffers may be GPU memory, which only Go can move */
     uint32_t busy; /* a poller comes into Go, for operations that end without a completion; 1: copies of the GPU's, 2: bytes that wait for room */

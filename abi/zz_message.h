@@ -37,7 +37,7 @@ enum {
     SHMEMI_MESSAGE_SEQUENCE = 13, /* give my writes a stream: see giveSequence */
     SHMEMI_MESSAGE_SEQUENCED = 14, /* the answer: operand is the stream and 1, or 0 */
     SHMEMI_MESSAGE_VOID = 15, /* a write will not come: see voided */
-    SHMEMI_MESSAGE_BATCH = 16, /* several operations: see runtime/proxy/sender/merge.go */
+    SHMEMI_MESSAGE_BATCH = 16, /* several operations: see runtime/proxy/batch.go */
     SHMEMI_MESSAGE_ASK = 17, /* report what your program does: see ask.go */
     SHMEMI_MESSAGE_TOLD = 18, /* the answer: a text in the payload */
 };
@@ -61,11 +61,11 @@ enum {
     SHMEMI_COUNT_NO_TURN = 14, /* times one was sent back because it had to follow what was on its way */
     SHMEMI_COUNT_PARKED = 15, /* messages of the library's own that had to wait for room */
     SHMEMI_COUNT_EARLY = 16, /* messages that came before their turn */
-    SHMEMI_COUNT_NUMBERED = 17, /* one-sided writes that brought a number along, see runtime/proxy/receiver/number.go */
+    SHMEMI_COUNT_NUMBERED = 17, /* one-sided writes that brought a number along, see runtime/proxy/arrived.go */
     SHMEMI_COUNT_NOTIFIED = 18, /* one-sided writes that brought a notification along */
     SHMEMI_COUNT_HELD = 19, /* messages that waited here for such writes */
-    SHMEMI_COUNT_WAITED = 20, /* operations that waited in a queue, see runtime/proxy/sender/queue.go */
-    SHMEMI_COUNT_MERGED = 21, /* operations that shared a message with others, see runtime/proxy/sender/merge.go */
+    SHMEMI_COUNT_WAITED = 20, /* operations that waited in a queue, see runtime/proxy/queue.go */
+    SHMEMI_COUNT_MERGED = 21, /* operations that shared a message with others, see runtime/proxy/batch.go */
     SHMEMI_COUNT_MOST_UNDER_WAY = 22, /* operations at a time that held a token */
     SHMEMI_COUNT_MOST_UNANSWERED = 23, /* units of messages at a time that the PE had not said it applied */
 };

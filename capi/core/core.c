@@ -257,7 +257,7 @@ static int leave(void)
 /*
  * A burst is a row of operations without a pause of more than BURST_GAP cycles, about 2 us: in the
  * time between two of them nothing is done that a message would disturb. From SHMEMI_BURST_AFTER on
- * they share messages, of which Go opens one for each PE (runtime/proxy/sender/merge.go); till then
+ * they share messages, of which Go opens one for each PE (runtime/proxy/batch.go); till then
  * each leaves by itself. Over tcp a message takes 2 to 3 us of the sender's time, and an operation
  * in a batch some 30 ns.
  */

@@ -9,11 +9,11 @@ import (
 	"unsafe"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/queue"
 	"libshmem/runtime/gpu/cuda"
 	"libshmem/runtime/guard"
 	"libshmem/runtime/job"
-	"libshmem/runtime/proxy"
 )
 
 // answer is the answer of a call that was done, or was not and why.
@@ -68,7 +68,7 @@ func shmemgoGPUClear(at unsafe.Pointer, n C.size_t) C.int {
 //export shmemgoGPUAMO
 func shmemgoGPUAMO(at unsafe.Pointer, op, width C.int, operand, compare C.uint64_t, fetched *C.uint64_t) C.int {
 	defer guard.Catch("gpu_amo")
-	old, err := current.GPU.Atomic(at, proxy.Op(op), int(width), uint64(operand), uint64(compare))
+	old, err := current.GPU.Atomic(at, fabric.Op(op), int(width), uint64(operand), uint64(compare))
 	*fetched = C.uint64_t(old)
 	return answer(err)
 }

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/runtime/guard"
 	"libshmem/runtime/proxy"
 )
@@ -28,7 +29,7 @@ func shmemgoPutSignal(stream C.uint32_t, pe C.int, offset C.int64_t, source unsa
 ) C.int {
 	defer guard.Catch("put_signal")
 	return C.int(current.Engine.Context(uint32(stream)).PutSignal(libshmem.PE(pe), libshmem.Offset(offset), source, uint64(n),
-		libshmem.Offset(signalOffset), uint64(signal), proxy.Op(op), request(r)))
+		libshmem.Offset(signalOffset), uint64(signal), fabric.Op(op), request(r)))
 }
 
 //export shmemgoGetRemote
@@ -42,7 +43,7 @@ func shmemgoAMO(stream C.uint32_t, pe C.int, offset C.int64_t, op, width C.int, 
 	fetch unsafe.Pointer, r *C.struct_shmemi_request,
 ) C.int {
 	defer guard.Catch("amo")
-	return C.int(current.Engine.Context(uint32(stream)).AMO(libshmem.PE(pe), libshmem.Offset(offset), proxy.Op(op), uint8(width),
+	return C.int(current.Engine.Context(uint32(stream)).AMO(libshmem.PE(pe), libshmem.Offset(offset), fabric.Op(op), uint8(width),
 		uint64(operand), uint64(compare), fetch, request(r)))
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"libshmem"
-	"libshmem/runtime/proxy/report"
+	"libshmem/runtime/proxy"
 	"libshmem/runtime/shmerr"
 	"libshmem/runtime/stats"
 	"libshmem/runtime/statuspage"
@@ -101,9 +101,9 @@ func look(views []*statuspage.View) (*statuspage.PE, *stats.Look, error) {
 		return nil, nil, err
 	}
 	at := time.Now()
-	var ends []*report.Shown
+	var ends []*proxy.EndpointPage
 	for _, v := range views[1:] {
-		end, err := report.LookAt(v)
+		end, err := proxy.ReadEndpointPage(v)
 		var version *statuspage.VersionError
 		if errors.As(err, &version) {
 			return nil, nil, &shmerr.Error{Op: "read", Object: "an endpoint", Cause: err, Remedy: "run the shmem-info that is installed beside that library"}

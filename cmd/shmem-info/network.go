@@ -13,7 +13,7 @@ import (
 	"libshmem/fabric/rail"
 	"libshmem/runtime/config"
 	"libshmem/runtime/job/place"
-	"libshmem/runtime/proxy/credit"
+	"libshmem/runtime/proxy"
 )
 
 // libfabric says which library a job would load.
@@ -131,7 +131,7 @@ func order(c *fabric.Caps) string {
 
 // granted opens the choice of a job, and prints the words of SHMEM_REQUIRE that it fulfils.
 func granted(w io.Writer, cfg *config.Config, hints ofi.Hints) error {
-	want := credit.Config(2)
+	want := proxy.ProviderConfig(2)
 	want.Provider, want.Fabric, want.NICs, want.Library = cfg.Provider, cfg.Fabric.Named(), hints.NICs, cfg.Libfabric
 	want.Data, want.Fence, want.Atomics, want.Blocks, want.GPU = true, true, true, true, hints.GPU
 	p, err := open(want)

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"libshmem/fabric"
 	"testing"
 	"unsafe"
 )
@@ -39,12 +40,12 @@ func TestNoAllocation(t *testing.T) {
 		"small put":  func() { until(func() Status { return a.Put(1, 0, at, 1000, nil) }) },
 		"large put":  func() { wait(func() Status { return a.Put(1, 0, at, uint64(len(large)), r) }) },
 		"get":        func() { wait(func() Status { return a.Get(1, 0, at, 1000, r) }) },
-		"atomic":     func() { until(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) }) },
-		"fetch":      func() { wait(func() Status { return a.AMO(1, 0, OpFetchAdd, 8, 1, 0, nil, r) }) },
-		"nbi fetch":  func() { until(func() Status { return a.AMO(1, 0, OpFetchAdd, 8, 1, 0, at, nil) }) },
-		"put_signal": func() { until(func() Status { return a.PutSignal(1, 64, at, 100, 0, 1, OpSet, nil) }) },
+		"atomic":     func() { until(func() Status { return a.AMO(1, 0, fabric.OpAdd, 8, 1, 0, nil, nil) }) },
+		"fetch":      func() { wait(func() Status { return a.AMO(1, 0, fabric.OpFetchAdd, 8, 1, 0, nil, r) }) },
+		"nbi fetch":  func() { until(func() Status { return a.AMO(1, 0, fabric.OpFetchAdd, 8, 1, 0, at, nil) }) },
+		"put_signal": func() { until(func() Status { return a.PutSignal(1, 64, at, 100, 0, 1, fabric.OpSet, nil) }) },
 		"large put_signal": func() {
-			until(func() Status { return a.PutSignal(1, 64, at, uint64(len(large)), 0, 1, OpSet, nil) })
+			until(func() Status { return a.PutSignal(1, 64, at, uint64(len(large)), 0, 1, fabric.OpSet, nil) })
 		},
 		"fence and large put": func() {
 			until(func() Status { return a.Put(1, 0, at, 8, nil) })

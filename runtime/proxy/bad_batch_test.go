@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -19,12 +20,12 @@ func TestBadBatch(t *testing.T) {
 	for what, bad := range map[string]string{
 		"store outside":       store(heap),
 		"store of 3 bytes":    record(layout.Header{Kind: layout.KindStore, Width: 3}, ""),
-		"atomic not aligned":  record(layout.Header{Kind: layout.KindAMO, Op: OpAdd, Width: 8, Offset: 4}, ""),
+		"atomic not aligned":  record(layout.Header{Kind: layout.KindAMO, Op: fabric.OpAdd, Width: 8, Offset: 4}, ""),
 		"put outside":         record(layout.Header{Kind: layout.KindPut, Offset: heap - 7, Token: 8}, "12345678"),
 		"put of more":         record(layout.Header{Kind: layout.KindPut, Token: 600}, "12345678"),
-		"put_signal outside":  record(layout.Header{Kind: layout.KindPutSignal, Op: OpSet, Offset: heap, Token: 8, Extra: 8}, "12345678"),
-		"no such signal":      record(layout.Header{Kind: layout.KindPutSignal, Op: OpSet, Offset: 8, Token: 8, Extra: heap}, "12345678"),
-		"fetch":               record(layout.Header{Kind: layout.KindAMO, Op: OpFetchAdd, Width: 8, Fetch: 1}, ""),
+		"put_signal outside":  record(layout.Header{Kind: layout.KindPutSignal, Op: fabric.OpSet, Offset: heap, Token: 8, Extra: 8}, "12345678"),
+		"no such signal":      record(layout.Header{Kind: layout.KindPutSignal, Op: fabric.OpSet, Offset: 8, Token: 8, Extra: heap}, "12345678"),
+		"fetch":               record(layout.Header{Kind: layout.KindAMO, Op: fabric.OpFetchAdd, Width: 8, Fetch: 1}, ""),
 		"batch":               record(layout.Header{Kind: layout.KindBatch}, ""),
 		"half a store":        store(8)[:layout.RecordSize/2],
 		"stranger to batches": record(layout.Header{Kind: layout.KindFlush}, ""),

@@ -8,16 +8,13 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/ops"
-	"libshmem/runtime/proxy/receiver"
 )
 
 // deliver gives p a message as if it had come from the network.
 func (p *pe) deliver(m []byte) {
 	buf := p.ops.Net.Buffer(0)
-	copy(unsafe.Slice((*byte)(buf), messageSize), m)
+	copy(unsafe.Slice((*byte)(buf), layout.MessageSize), m)
 	p.Complete([]fabric.Completion{{Token: 0, Kind: fabric.KindRecv, Len: uint64(len(m))}})
 }
 
@@ -49,12 +46,12 @@ func TestBadMessages(t *testing.T) {
 		{"no kind", with(func(h *layout.Header) {}), "kind 0"},
 		{"unknown kind", with(func(h *layout.Header) { h.Kind = layout.KindReply + 1 }), "kind 7"},
 		{"no operation", with(func(h *layout.Header) { h.Kind, h.Width = layout.KindAMO, 8 }), "operation 0"},
-		{"unknown operation", with(func(h *layout.Header) { h.Kind, h.Op, h.Width = layout.KindAMO, OpFetchXor+1, 8 }), "operation 13"},
-		{"atomic on 2 bytes", with(func(h *layout.Header) { h.Kind, h.Op, h.Width = layout.KindAMO, OpAdd, 2 }), "width 2"},
-		{"atomic behind the heap", with(func(h *layout.Header) { h.Kind, h.Op, h.Width, h.Offset = layout.KindAMO, OpSet, 8, heap }),
+		{"unknown operation", with(func(h *layout.Header) { h.Kind, h.Op, h.Width = layout.KindAMO, fabric.OpFetchXor+1, 8 }), "operation 13"},
+		{"atomic on 2 bytes", with(func(h *layout.Header) { h.Kind, h.Op, h.Width = layout.KindAMO, fabric.OpAdd, 2 }), "width 2"},
+		{"atomic behind the heap", with(func(h *layout.Header) { h.Kind, h.Op, h.Width, h.Offset = layout.KindAMO, fabric.OpSet, 8, heap }),
 			"8 bytes at heap offset 0x1000, outside this PE's heap of 0x1000 bytes (set the same SHMEM_SYMMETRIC_SIZE"},
-		{"atomic across the end", with(func(h *layout.Header) { h.Kind, h.Op, h.Width, h.Offset = layout.KindAMO, OpSet, 8, heap-4 }), "outside"},
-		{"atomic not aligned", with(func(h *layout.Header) { h.Kind, h.Op, h.Width, h.Offset = layout.KindAMO, OpSet, 8, 4 }), "not aligned"},
+		{"atomic across the end", with(func(h *layout.Header) { h.Kind, h.Op, h.Width, h.Offset = layout.KindAMO, fabric.OpSet, 8, heap-4 }), "outside"},
+		{"atomic not aligned", with(func(h *layout.Header) { h.Kind, h.Op, h.Width, h.Offset = layout.KindAMO, fabric.OpSet, 8, 4 }), "not aligned"},
 		{"store of 0 bytes", with(func(h *layout.Header) { h.Kind, h.Width = layout.KindStore, 0 }), "width 0"},
 		{"store of 3 bytes", with(func(h *layout.Header) { h.Kind, h.Width, h.Offset = layout.KindStore, 3, heap-3 }), "width 3"},
 		{"store of 16 bytes", with(func(h *layout.Header) { h.Kind, h.Width = layout.KindStore, 16 }), "width 16"},
@@ -63,13 +60,13 @@ func TestBadMessages(t *testing.T) {
 		{"store at the lowest offset", with(func(h *layout.Header) { h.Kind, h.Width, h.Offset = layout.KindStore, 8, -1<<63 }), "outside"},
 		{"store at the highest offset", with(func(h *layout.Header) { h.Kind, h.Width, h.Offset = layout.KindStore, 8, 1<<63-1 }), "outside"},
 		{"put across the end", with(func(h *layout.Header) { h.Kind, h.Offset = layout.KindPut, heap-15 }), "16 bytes at heap offset 0xff1"},
-		{"put_signal with bytes outside", with(func(h *layout.Header) { h.Kind, h.Op, h.Offset = layout.KindPutSignal, OpSet, heap }), "outside"},
-		{"put_signal with signal outside", with(func(h *layout.Header) { h.Kind, h.Op, h.Extra = layout.KindPutSignal, OpSet, heap }), "outside"},
-		{"put_signal with signal not aligned", with(func(h *layout.Header) { h.Kind, h.Op, h.Extra = layout.KindPutSignal, OpSet, 33 }), "not aligned"},
+		{"put_signal with bytes outside", with(func(h *layout.Header) { h.Kind, h.Op, h.Offset = layout.KindPutSignal, fabric.OpSet, heap }), "outside"},
+		{"put_signal with signal outside", with(func(h *layout.Header) { h.Kind, h.Op, h.Extra = layout.KindPutSignal, fabric.OpSet, heap }), "outside"},
+		{"put_signal with signal not aligned", with(func(h *layout.Header) { h.Kind, h.Op, h.Extra = layout.KindPutSignal, fabric.OpSet, 33 }), "not aligned"},
 		{"put_signal without operation", with(func(h *layout.Header) { h.Kind, h.Extra = layout.KindPutSignal, 32 }), "operation 0"},
 		{"answer to a receive buffer", with(func(h *layout.Header) { h.Kind, h.Token = layout.KindReply, 3 }), "request 0x3, which was not asked"},
-		{"answer to no token", with(func(h *layout.Header) { h.Kind, h.Token = layout.KindReply, tokens }), "not asked"},
-		{"answer to a free token", with(func(h *layout.Header) { h.Kind, h.Token = layout.KindReply, tokens-1 }), "not asked"},
+		{"answer to no token", with(func(h *layout.Header) { h.Kind, h.Token = layout.KindReply, layout.Tokens }), "not asked"},
+		{"answer to a free token", with(func(h *layout.Header) { h.Kind, h.Token = layout.KindReply, layout.Tokens-1 }), "not asked"},
 		{"behind more writes than may be", with(func(h *layout.Header) { h.Kind, h.Width, h.Need = layout.KindStore, 8, 1 }), "kind 2"},
 		{"acknowledges what was not written", with(func(h *layout.Header) { h.Kind, h.Width, h.Ack = layout.KindStore, 8, 1 }), "1 writes acknowledged of 0"},
 		{"is wrong in all ways", with(func(h *layout.Header) { h.Kind, h.Op, h.Need, h.Ack = 48, 48, 1, 1 }), "kind 48"},
@@ -94,7 +91,7 @@ func TestBadMessages(t *testing.T) {
 		if !bytes.Equal(a.memory, before) {
 			t.Errorf("%s: memory has changed", test.what)
 		}
-		if len(a.out.Unsent)+len(j.net.flying) != 0 || len(a.ops.Table.Free) != tokens-receives {
+		if len(a.out.Unsent)+len(j.net.flying) != 0 || len(a.ops.Table.Free) != layout.Tokens-layout.Receives {
 			t.Errorf("%s: it was answered", test.what)
 		}
 	}
@@ -112,7 +109,7 @@ func TestBadSequence(t *testing.T) {
 		"repeated late":       {[]uint32{2, 1, 2}, true},
 		"from the past":       {[]uint32{0}, true},
 		"behind a wrap-round": {[]uint32{1<<32 - 1}, true},
-		"far ahead":           {[]uint32{receiver.Furthest + 1}, false},
+		"far ahead":           {[]uint32{furthest + 1}, false},
 	} {
 		j := newJob(t, modes[0], 1, 2, 4096)
 		a := j.pes[0]
@@ -144,10 +141,10 @@ func TestBadAnswers(t *testing.T) {
 	}
 	ask := func() uint32 {
 		r = Request{}
-		if st := a.AMO(1, 0, OpFetch, 8, 0, 0, nil, &r); st != Pending {
+		if st := a.AMO(1, 0, fabric.OpFetch, 8, 0, 0, nil, &r); st != Pending {
 			t.Fatalf("fetch: %d", st)
 		}
-		return a.ops.Table.Question(a.lastToken(ops.UseReply))
+		return a.ops.Table.Question(a.lastToken(useReply))
 	}
 	first := ask()
 	if answer(2, first, 1); r.Done != 0 {
@@ -176,7 +173,7 @@ func TestBadAnswers(t *testing.T) {
 	}
 }
 
-func (e *Engine) lastToken(u ops.Use) fabric.Token {
+func (e *Engine) lastToken(u use) fabric.Token {
 	for t := range e.ops.Table.Records {
 		if e.ops.Table.Records[t].Use == u {
 			return fabric.Token(t)
@@ -187,16 +184,16 @@ func (e *Engine) lastToken(u ops.Use) fabric.Token {
 
 func TestBadCompletions(t *testing.T) {
 	for what, c := range map[string]fabric.Completion{
-		"free token":               {Token: tokens - 1, Kind: fabric.KindWrite},
-		"free token with error":    {Token: tokens - 1, Kind: fabric.KindWrite, Err: 5},
-		"token out of range":       {Token: tokens, Kind: fabric.KindSend},
+		"free token":               {Token: layout.Tokens - 1, Kind: fabric.KindWrite},
+		"free token with error":    {Token: layout.Tokens - 1, Kind: fabric.KindWrite, Err: 5},
+		"token out of range":       {Token: layout.Tokens, Kind: fabric.KindSend},
 		"token far out with error": {Token: 1<<32 - 1, Kind: fabric.KindSend, Err: 5},
-		"token of a request":       {Token: receives, Kind: fabric.KindSend, Err: 5},
+		"token of a request":       {Token: layout.Receives, Kind: fabric.KindSend, Err: 5},
 	} {
 		j := newJob(t, modes[0], 1, 2, 4096)
 		a := j.pes[0]
 		var r Request
-		a.post(func() Status { return a.AMO(1, 0, OpFetch, 8, 0, 0, nil, &r) })
+		a.post(func() Status { return a.AMO(1, 0, fabric.OpFetch, 8, 0, 0, nil, &r) })
 		free := len(a.ops.Table.Free)
 		a.Complete([]fabric.Completion{c})
 		if len(a.fatals) != 1 || !strings.Contains(a.fatals[0].Error(), "not in flight") {
@@ -224,7 +221,7 @@ func TestErrors(t *testing.T) {
 	buf := make([]byte, 10000)
 	at := unsafe.Pointer(&buf[0])
 	put := func(r *Request) Status { return a.Put(1, 0, at, 10000, r) }
-	signal := func(r *Request) Status { return a.PutSignal(1, 8, at, 10000, 0, 1, OpSet, r) }
+	signal := func(r *Request) Status { return a.PutSignal(1, 8, at, 10000, 0, 1, fabric.OpSet, r) }
 	get := func(r *Request) Status { return a.Get(1, 0, at, 10, r) }
 	for _, test := range []struct {
 		what string
@@ -276,13 +273,13 @@ func TestSignalOfLostBytes(t *testing.T) {
 			a, b := j.pes[0], j.pes[1]
 			buf := make([]byte, 10000)
 			at := unsafe.Pointer(&buf[0])
-			a.post(func() Status { return a.PutSignal(1, 8, at, 10000, 0, 1, OpAdd, nil) })
+			a.post(func() Status { return a.PutSignal(1, 8, at, 10000, 0, 1, fabric.OpAdd, nil) })
 			j.await("failure", func() bool { return a.Quiet() == Failed })
 			// Later messages do not wait for a message that will never come.
 			fails = false
-			a.post(func() Status { return a.PutSignal(1, 8, at, 10000, 0, 2, OpAdd, nil) })
+			a.post(func() Status { return a.PutSignal(1, 8, at, 10000, 0, 2, fabric.OpAdd, nil) })
 			a.fence()
-			a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 4, 0, nil, nil) })
+			a.post(func() Status { return a.AMO(1, 0, fabric.OpAdd, 8, 4, 0, nil, nil) })
 			a.quiet()
 			j.close()
 			if b.heap[0] != 6 {
@@ -298,7 +295,7 @@ func TestLostMessage(t *testing.T) {
 	m.fail = func(o *work) int32 { return 5 }
 	j := newJob(t, m, 1, 2, 4096)
 	a := j.pes[0]
-	a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) })
+	a.post(func() Status { return a.AMO(1, 0, fabric.OpAdd, 8, 1, 0, nil, nil) })
 	j.await("end of the job", func() bool { return len(a.fatals) > 0 })
 	a.want("PE 1: send: the network of the tests says 5")
 }
@@ -330,26 +327,26 @@ func TestRefusedSends(t *testing.T) {
 	a, b := j.pes[0], j.pes[1]
 	buf := make([]byte, 10000)
 	at := unsafe.Pointer(&buf[0])
-	a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) })
+	a.post(func() Status { return a.AMO(1, 0, fabric.OpAdd, 8, 1, 0, nil, nil) })
 	a.fence()
-	broken := &refusal{a.end, endpoint.ErrNoRoute}
+	broken := &refusal{a.end, errNoRoute}
 	a.ops.Net.Provider = broken
 	for what, f := range map[string]func() Status{
 		"quiet":      a.Quiet,
-		"atomic":     func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) },
+		"atomic":     func() Status { return a.AMO(1, 0, fabric.OpAdd, 8, 1, 0, nil, nil) },
 		"large put":  func() Status { return a.Put(1, 0, at, 10000, nil) },
-		"put signal": func() Status { return a.PutSignal(1, 0, at, 8, 16, 1, OpSet, nil) },
-		"fetch":      func() Status { return a.AMO(1, 0, OpFetch, 8, 1, 0, nil, new(Request)) },
+		"put signal": func() Status { return a.PutSignal(1, 0, at, 8, 16, 1, fabric.OpSet, nil) },
+		"fetch":      func() Status { return a.AMO(1, 0, fabric.OpFetch, 8, 1, 0, nil, new(Request)) },
 	} {
-		if st := f(); st != Failed || a.Err() != endpoint.ErrNoRoute {
+		if st := f(); st != Failed || a.Err() != errNoRoute {
 			t.Errorf("%s: %d, %v", what, st, a.Err())
 		}
 	}
 	broken.err = nil
 	a.quiet()
 
-	b.ops.Net.Provider = &refusal{b.end, endpoint.ErrNoRoute}
-	a.post(func() Status { return a.AMO(1, 0, OpFetch, 8, 1, 0, nil, new(Request)) })
+	b.ops.Net.Provider = &refusal{b.end, errNoRoute}
+	a.post(func() Status { return a.AMO(1, 0, fabric.OpFetch, 8, 1, 0, nil, new(Request)) })
 	j.await("end of the job", func() bool { return len(b.fatals) > 0 })
 	b.want("PE 0: send: no route to the PE")
 }
@@ -361,11 +358,11 @@ const jobAt = int(unsafe.Offsetof(layout.Header{}.Job))
 // and no byte outside is read or written (there are guards).
 func FuzzReceive(f *testing.F) {
 	f.Add(encoded(layout.Header{Kind: layout.KindPut, From: 1, Seq: 1, Offset: 16}, "payload"))
-	f.Add(encoded(layout.Header{Kind: layout.KindPutSignal, Op: OpAdd, From: 1, Seq: 1, Offset: 16, Extra: 8}, "payload"))
-	f.Add(encoded(layout.Header{Kind: layout.KindAMO, Op: OpFetchAdd, Width: 4, Fetch: 1, From: 1, Seq: 2, Offset: -16}, ""))
+	f.Add(encoded(layout.Header{Kind: layout.KindPutSignal, Op: fabric.OpAdd, From: 1, Seq: 1, Offset: 16, Extra: 8}, "payload"))
+	f.Add(encoded(layout.Header{Kind: layout.KindAMO, Op: fabric.OpFetchAdd, Width: 4, Fetch: 1, From: 1, Seq: 2, Offset: -16}, ""))
 	f.Add(encoded(layout.Header{Kind: layout.KindStore, Width: 2, From: 0, Seq: 1, Offset: 4094}, ""))
 	f.Add(encoded(layout.Header{Kind: layout.KindFlush, From: 1, Seq: 1, Token: 99}, ""))
-	f.Add(encoded(layout.Header{Kind: layout.KindReply, From: 1, Seq: 1, Token: 1<<16 | receives, Operand: 3}, ""))
+	f.Add(encoded(layout.Header{Kind: layout.KindReply, From: 1, Seq: 1, Token: 1<<16 | layout.Receives, Operand: 3}, ""))
 	f.Add(encoded(layout.Header{Kind: layout.KindReply, From: 1, Seq: 1, Token: 1<<16 | layout.FlushToken}, ""))
 	f.Add(encoded(layout.Header{Kind: layout.KindReply, From: 1, Seq: 1, Token: 2<<16 | layout.FlushToken}, ""))
 	stored := string(encoded(layout.Header{Kind: layout.KindStore, Width: 8, Offset: 8, Operand: 1}, "")[:layout.RecordSize])
@@ -378,8 +375,8 @@ func FuzzReceive(f *testing.F) {
 		j := newJob(t, modes[0], 1, 2, 4096)
 		a := j.pes[0]
 		var fetched uint64
-		a.post(func() Status { return a.AMO(1, 0, OpFetchAdd, 8, 1, 0, unsafe.Pointer(&fetched), nil) })
-		a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) })
+		a.post(func() Status { return a.AMO(1, 0, fabric.OpFetchAdd, 8, 1, 0, unsafe.Pointer(&fetched), nil) })
+		a.post(func() Status { return a.AMO(1, 0, fabric.OpAdd, 8, 1, 0, nil, nil) })
 		if st := a.Quiet(); st != Pending || a.ops.Quiets.Pending != [3]int{0, 1, 0} || !a.ops.Peers[1].Flushing {
 			t.Fatalf("quiet: %d, %d pending", st, a.ops.Quiets.Pending)
 		}
@@ -390,7 +387,7 @@ func FuzzReceive(f *testing.F) {
 		}
 		a.Report.ReportTo(nil)
 		a.takeBack()
-		a.deliver(m[:min(len(m), messageSize)])
+		a.deliver(m[:min(len(m), layout.MessageSize)])
 		changed := 0
 		for i := range before {
 			if before[i] != a.memory[i] {
@@ -442,23 +439,23 @@ func FuzzComplete(f *testing.F) {
 		a.Get(1, 0, at, 5000, nil)
 		a.Put(1, 0, at, 5000, &r2)
 		a.Put(1, 0, at, 5000, nil)
-		a.PutSignal(1, 0, at, 5000, 8, 1, OpAdd, nil)
-		a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil)
-		a.AMO(1, 0, OpFetch, 8, 1, 0, at, nil)
+		a.PutSignal(1, 0, at, 5000, 8, 1, fabric.OpAdd, nil)
+		a.AMO(1, 0, fabric.OpAdd, 8, 1, 0, nil, nil)
+		a.AMO(1, 0, fabric.OpFetch, 8, 1, 0, at, nil)
 		a.Report.ReportTo(nil)
 		j.net.t = ignoring{t} // tokens come back that are still in use below
 		for ; len(script) >= 4; script = script[4:] {
 			c := fabric.Completion{
 				Token: fabric.Token(script[0]) | fabric.Token(script[1])<<8, Kind: fabric.Kind(script[2] & 7), Err: int32(script[3] & 1),
 			}
-			if c.Token < receives {
+			if c.Token < layout.Receives {
 				c.Len = uint64(script[3]) << 5
 			}
 			a.Complete([]fabric.Completion{c})
 		}
 		seen := map[fabric.Token]bool{}
 		for _, token := range a.ops.Table.Free {
-			if seen[token] || token < receives || token >= tokens || a.ops.Table.Records[token].Use != 0 {
+			if seen[token] || token < layout.Receives || token >= layout.Tokens || a.ops.Table.Records[token].Use != 0 {
 				t.Fatalf("token %d is free twice, or in use", token)
 			}
 			seen[token] = true

@@ -7,9 +7,7 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/clock"
-	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/ops"
 )
 
 // Poll makes progress and handles completions. It returns the number of completions, plus one while
@@ -80,7 +78,7 @@ func (e *Engine) complete(c *fabric.Completion) {
 		return
 	}
 	receiving := e.ops.Net.Receiving(c.Token)
-	if c.Token >= tokens && !receiving {
+	if c.Token >= layout.Tokens && !receiving {
 		e.notInFlight(c.Token)
 		return
 	}
@@ -98,19 +96,19 @@ func (e *Engine) complete(c *fabric.Completion) {
 }
 
 // completed ends an operation of this context.
-func (e *Engine) completed(c *fabric.Completion, s *ops.Record) {
+func (e *Engine) completed(c *fabric.Completion, s *record) {
 	if s.Ended && e.tookEnded(c.Token) {
 		return
 	}
 	e.ops.Recorder.Note(s.PE, layout.EventDone, uint32(c.Token), 0)
 	switch s.Use {
-	case ops.UseSend:
-	case ops.UseWrite:
+	case useSend:
+	case useWrite:
 		e.rma.Written(c.Token, s)
 		return
-	case ops.UseRead:
+	case useRead:
 		e.rma.Came(s)
-	case ops.UsePull:
+	case usePull:
 		e.gpu.Landed(c.Token, 0)
 	default:
 		e.notInFlight(c.Token)
@@ -124,8 +122,8 @@ func (e *Engine) completed(c *fabric.Completion, s *ops.Record) {
 // unordered network later messages never have their turn.
 func (e *Engine) completeError(c *fabric.Completion) {
 	text := e.ops.Net.Provider.ErrorText(c)
-	if e.ops.Net.Receiving(c.Token) && c.Err == endpoint.Truncated {
-		e.Report.Refuse("message of more than %d bytes", messageSize)
+	if e.ops.Net.Receiving(c.Token) && c.Err == truncated {
+		e.Report.Refuse("message of more than %d bytes", layout.MessageSize)
 		e.ops.Net.Repost(c.Token)
 		return
 	}
@@ -138,13 +136,13 @@ func (e *Engine) completeError(c *fabric.Completion) {
 }
 
 // broke ends an operation of this context that failed.
-func (e *Engine) broke(c *fabric.Completion, s *ops.Record, text string) {
+func (e *Engine) broke(c *fabric.Completion, s *record, text string) {
 	if s.Ended && e.tookEnded(c.Token) {
 		return
 	}
 	err := fmt.Errorf("PE %d: %s: %s", s.PE, s.Use, text)
 	e.ops.Recorder.Note(s.PE, layout.EventBroke, uint32(c.Token), uint32(c.Err))
-	if (s.Use == ops.UseWrite || s.Use == ops.UseRead) && (disconnected(c.Err) || e.ops.Net.Caps.InjectSilent) {
+	if (s.Use == useWrite || s.Use == useRead) && (disconnected(c.Err) || e.ops.Net.Caps.InjectSilent) {
 		// It may come before a message fails, which would report the same. It may also be the only
 		// report of messages that were lost with the queue pair.
 		if e.unreachable(s.PE, err); s.Ended && e.tookEnded(c.Token) {
@@ -152,20 +150,20 @@ func (e *Engine) broke(c *fabric.Completion, s *ops.Record, text string) {
 		}
 	}
 	switch s.Use {
-	case ops.UsePull:
+	case usePull:
 		e.gpu.Landed(c.Token, c.Err) // it reports to the PE that sent the request, or ends the get
 		e.ops.Give(c.Token)
 		return
-	case ops.UseSend:
+	case useSend:
 		e.unreachable(s.PE, err)
-	case ops.UseWrite, ops.UseRead:
+	case useWrite, useRead:
 		e.rma.Broke(s)
 	default:
 		e.notInFlight(c.Token)
 		return
 	}
 	switch {
-	case s.Use == ops.UseSend: // no caller waits for a message
+	case s.Use == useSend: // no caller waits for a message
 	case s.Request != nil:
 		e.ops.Net.Err = err
 		e.ops.Tell(s.Request, c.Err, 0)
@@ -182,7 +180,7 @@ func (e *Engine) notInFlight(t fabric.Token) {
 
 // receive applies a message, or keeps it until the messages before it have come.
 func (e *Engine) receive(m unsafe.Pointer, size int) {
-	if size < layout.HeaderSize || size > messageSize {
+	if size < layout.HeaderSize || size > layout.MessageSize {
 		e.Report.Refuse("message of %d bytes", size)
 		return
 	}

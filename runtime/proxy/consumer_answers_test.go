@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"libshmem/fabric"
 	"libshmem/queue"
 	"libshmem/runtime/proxy/loop"
 )
@@ -38,7 +39,7 @@ func TestConsumerAnswers(t *testing.T) {
 			for i := range claims {
 				a := &claims[i]
 				a.ring, a.pe = i%2, 1+i%(pes-1)
-				op := queue.Op{Code: queue.CodeAMOWide, PE: uint32(a.pe), Dest: at(8192), Kind: uint8(OpFetchAdd), Width: 3, Value: 1}
+				op := queue.Op{Code: queue.CodeAMOWide, PE: uint32(a.pe), Dest: at(8192), Kind: uint8(fabric.OpFetchAdd), Width: 3, Value: 1}
 				if i/(pes-1)%2 == 1 {
 					a.into = make([]byte, length)
 					op = queue.Op{Code: queue.CodeGet, PE: uint32(a.pe), Dest: at(0), Local: address(a.into), Length: length}
@@ -137,7 +138,7 @@ func TestConsumerRingsApart(t *testing.T) {
 		}
 		for ring := 1; ring <= 2; ring++ {
 			for i := range uint64(3) {
-				if old, status := j.ask(0, ring, queue.Op{Code: queue.CodeAMOWide, PE: 2, Dest: at(8 * ring), Kind: uint8(OpFetchAdd), Width: 3, Value: 1}); old != i || status != 0 {
+				if old, status := j.ask(0, ring, queue.Op{Code: queue.CodeAMOWide, PE: 2, Dest: at(8 * ring), Kind: uint8(fabric.OpFetchAdd), Width: 3, Value: 1}); old != i || status != 0 {
 					t.Errorf("ring %d: fetched %d, status %d, want %d", ring, old, status, i)
 				}
 			}

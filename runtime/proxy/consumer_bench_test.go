@@ -33,11 +33,11 @@ func benchConsumer(b *testing.B, e *Engine) {
 		{"p4", queue.Op{Code: queue.CodeP, Dest: internal, Width: 2, Value: 7}},
 		{"p8", queue.Op{Code: queue.CodePWide, Dest: internal, Value: 7}},
 		{"p16", queue.Op{Code: queue.CodePBytes, Dest: internal, Size: 16, Value: 7}},
-		{"add", queue.Op{Code: queue.CodeAMO, Dest: internal, Kind: uint8(OpAdd), Width: 3, Value: 1}},
+		{"add", queue.Op{Code: queue.CodeAMO, Dest: internal, Kind: uint8(fabric.OpAdd), Width: 3, Value: 1}},
 		{"put8", queue.Op{Code: queue.CodePut, Dest: internal, Local: heap, Length: 8}},
 		{"put4096", queue.Op{Code: queue.CodePut, Dest: internal, Local: heap, Length: 4096}},
-		{"put4096_signal", queue.Op{Code: queue.CodePutSignal, Dest: internal, Local: heap, Length: 4096, Kind: uint8(OpAdd), Signal: 1, SignalAt: internal + 8192}},
-		{"put8_signal", queue.Op{Code: queue.CodePutSignal, Dest: internal, Local: heap, Length: 8, Kind: uint8(OpAdd), Signal: 1, SignalAt: internal + 8192}},
+		{"put4096_signal", queue.Op{Code: queue.CodePutSignal, Dest: internal, Local: heap, Length: 4096, Kind: uint8(fabric.OpAdd), Signal: 1, SignalAt: internal + 8192}},
+		{"put8_signal", queue.Op{Code: queue.CodePutSignal, Dest: internal, Local: heap, Length: 8, Kind: uint8(fabric.OpAdd), Signal: 1, SignalAt: internal + 8192}},
 		{"nop", queue.Op{Code: queue.CodeNop}},
 	} {
 		b.Run(row.name, func(b *testing.B) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"libshmem/fabric"
 	"libshmem/queue"
 	"libshmem/queue/queuetest"
 	"libshmem/tests/need"
@@ -76,7 +77,7 @@ func putCells(t *testing.T, m mode) (waited uint64, inLane int) {
 		copy(want[pe][to:], data)
 		op := queue.Op{Code: queue.CodePut, PE: uint32(pe), Dest: base + uint64(to)}
 		if i%2 == 0 {
-			op.Code, op.Kind, op.Signal, op.SignalAt = queue.CodePutSignal, uint8(OpAdd), uint64(i), base+signals
+			op.Code, op.Kind, op.Signal, op.SignalAt = queue.CodePutSignal, uint8(fabric.OpAdd), uint64(i), base+signals
 			sums[pe] += uint64(i)
 		}
 		j.pushCell(0, op, data)
@@ -126,7 +127,7 @@ func TestCellsRefused(t *testing.T) {
 		j := newRingJob(t, m, 1, 2, 1, heap)
 		j.pushCell(0, queue.Op{Code: queue.CodePut, PE: 2, Dest: at(0)}, make([]byte, 64))
 		j.pushCell(0, queue.Op{Code: queue.CodePut, PE: 1, Dest: internal + heap - 63}, make([]byte, 64))
-		j.pushCell(0, queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Kind: uint8(OpSet), SignalAt: at(4)}, make([]byte, 64))
+		j.pushCell(0, queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Kind: uint8(fabric.OpSet), SignalAt: at(4)}, make([]byte, 64))
 		j.pushCell(0, queue.Op{Code: queue.CodePut, PE: 1, Dest: at(8)}, []byte("good"))
 		j.quiet(0, 0)
 		if len(j.reports[0]) != 3 || string(j.pes[1].heap[8:12]) != "good" {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem/fabric"
 	"libshmem/queue"
 )
 
@@ -30,17 +31,17 @@ func TestConsumerRefuses(t *testing.T) {
 		"into constant": {queue.Op{Code: queue.CodeGet, PE: 1, Dest: at(0), Local: uint64(uintptr(unsafe.Pointer(unsafe.StringData("constant")))), Length: 8}, "cannot be written"},
 		"amo":           {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: 15, Width: 3}, "atomic operation 15 does not exist"},
 		"amo none":      {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: 0, Width: 3}, "atomic operation 0 does not exist"},
-		"amo width":     {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpAdd), Width: 1}, "on 2 bytes"},
-		"amo align":     {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(4), Kind: uint8(OpAdd), Width: 3}, "not aligned to 8 bytes"},
-		"amo unasked":   {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpFetchAdd), Width: 3}, "no producer waits for"},
+		"amo width":     {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(fabric.OpAdd), Width: 1}, "on 2 bytes"},
+		"amo align":     {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(4), Kind: uint8(fabric.OpAdd), Width: 3}, "not aligned to 8 bytes"},
+		"amo unasked":   {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(fabric.OpFetchAdd), Width: 3}, "no producer waits for"},
 		"signal":        {queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: address(good), Length: 8, Kind: 9, SignalAt: at(0)}, "signal operation 9"},
-		"signal at":     {queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: address(good), Length: 8, Kind: uint8(OpSet), SignalAt: at(2)}, "not aligned"},
+		"signal at":     {queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: address(good), Length: 8, Kind: uint8(fabric.OpSet), SignalAt: at(2)}, "not aligned"},
 		"bytes":         {queue.Op{Code: queue.CodePBytes, PE: 1, Dest: at(0)}, "0 bytes in its slots: they hold 1 to 16"},
-		"bytes, 17":     {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Size: 17, Kind: uint8(OpSet), SignalAt: at(0)}, "17 bytes in its slots"},
+		"bytes, 17":     {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Size: 17, Kind: uint8(fabric.OpSet), SignalAt: at(0)}, "17 bytes in its slots"},
 		"bytes, dest":   {queue.Op{Code: queue.CodePBytes, PE: 1, Dest: internal + heap - 2, Size: 3}, "not in the symmetric segment"},
 		"bytes, signal": {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Size: 8, Kind: 9, SignalAt: at(0)}, "signal operation 9"},
-		"signal end":    {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Size: 8, Kind: uint8(OpAdd), SignalAt: internal + heap}, "not in the symmetric segment"},
-		"signal odd":    {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Size: 8, Kind: uint8(OpAdd), SignalAt: at(12)}, "not aligned"},
+		"signal end":    {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Size: 8, Kind: uint8(fabric.OpAdd), SignalAt: internal + heap}, "not in the symmetric segment"},
+		"signal odd":    {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Size: 8, Kind: uint8(fabric.OpAdd), SignalAt: at(12)}, "not aligned"},
 		"reply":         {queue.Op{Code: queue.CodeGet, PE: 1, Dest: at(0), Local: address(good), Length: 8, Want: 1, Reply: queue.Replies}, "reply 1024 does not exist"},
 	} {
 		m := modes[0]

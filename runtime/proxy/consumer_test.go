@@ -8,6 +8,7 @@ import (
 	"time"
 	"unsafe"
 
+	"libshmem/fabric"
 	"libshmem/queue"
 	"libshmem/queue/queuetest"
 	"libshmem/runtime/proxy/layout"
@@ -215,13 +216,13 @@ func TestConsumerOperations(t *testing.T) {
 			j.push(0, 0, queue.Op{Code: queue.CodeP, PE: 1, Dest: at(500_004), Width: 2, Value: 0x80000001})
 			j.push(0, 0, queue.Op{Code: queue.CodePWide, PE: 1, Dest: at(500_008), Value: 0xFEDCBA9876543210})
 			j.push(0, 0, queue.Op{Code: queue.CodePBytes, PE: 1, Dest: at(500_016), Size: 16, Value: 1 << 63, Value2: 3})
-			j.push(0, 1, queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(500_032), Kind: uint8(OpAdd), Width: 3, Value: ^uint64(4)}) // -5
-			j.push(0, 1, queue.Op{Code: queue.CodeAMOWide, PE: 1, Dest: at(500_032), Kind: uint8(OpAdd), Width: 3, Value: 1 << 40})
+			j.push(0, 1, queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(500_032), Kind: uint8(fabric.OpAdd), Width: 3, Value: ^uint64(4)}) // -5
+			j.push(0, 1, queue.Op{Code: queue.CodeAMOWide, PE: 1, Dest: at(500_032), Kind: uint8(fabric.OpAdd), Width: 3, Value: 1 << 40})
 			j.push(0, 1, queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(600_000), Local: address(mine), Length: 200_000,
-				Kind: uint8(OpSet), Signal: 1<<63 | 5, SignalAt: at(500_040)})
+				Kind: uint8(fabric.OpSet), Signal: 1<<63 | 5, SignalAt: at(500_040)})
 			j.push(0, 1, queue.Op{Code: queue.CodePBytes, PE: 1, Dest: at(500_049), Size: 3, Value: 0xFF030201})
 			j.push(0, 1, queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(500_056), Size: 11, Value: 1<<63 | 7, Value2: 0xFF0A0908,
-				Kind: uint8(OpAdd), Signal: 1<<63 | 9, SignalAt: at(500_072)})
+				Kind: uint8(fabric.OpAdd), Signal: 1<<63 | 9, SignalAt: at(500_072)})
 			j.push(0, 1, queue.Op{Code: queue.CodeNop})
 			j.quiet(0, 0)
 			word := func(offset int) uint64 { return binary.NativeEndian.Uint64(theirs[offset:]) }
@@ -243,7 +244,7 @@ func TestConsumerOperations(t *testing.T) {
 				t.Errorf("signal is %#x", got)
 			}
 
-			old, st := j.ask(0, 0, queue.Op{Code: queue.CodeAMOWide, PE: 1, Dest: at(500_032), Kind: uint8(OpCompareSwap), Width: 3, Value: 7, Value2: 1<<40 - 5})
+			old, st := j.ask(0, 0, queue.Op{Code: queue.CodeAMOWide, PE: 1, Dest: at(500_032), Kind: uint8(fabric.OpCompareSwap), Width: 3, Value: 7, Value2: 1<<40 - 5})
 			if old != 1<<40-5 || st != 0 || word(500_032) != 7 {
 				t.Errorf("compare-and-swap fetched %#x, status %d, left %d", old, st, word(500_032))
 			}
@@ -320,7 +321,7 @@ func TestPlayedConsumerOrder(t *testing.T) {
 				rings := len(j.rigs[from])
 				switch j.rng.IntN(3) {
 				case 0:
-					put.Code, put.Kind, put.Signal, put.SignalAt = queue.CodePutSignal, uint8(OpSet), uint64(i), numberAt
+					put.Code, put.Kind, put.Signal, put.SignalAt = queue.CodePutSignal, uint8(fabric.OpSet), uint64(i), numberAt
 					j.push(from, j.rng.IntN(rings), put)
 				case 1: // in two halves
 					half := put
@@ -333,7 +334,7 @@ func TestPlayedConsumerOrder(t *testing.T) {
 				case 2:
 					j.push(from, j.rng.IntN(rings), put)
 					j.fence(from, j.rng.IntN(rings))
-					j.push(from, j.rng.IntN(rings), queue.Op{Code: queue.CodeAMO, PE: uint32(to), Dest: numberAt, Kind: uint8(OpSet), Width: 3, Value: uint64(i)})
+					j.push(from, j.rng.IntN(rings), queue.Op{Code: queue.CodeAMO, PE: uint32(to), Dest: numberAt, Kind: uint8(fabric.OpSet), Width: 3, Value: uint64(i)})
 				}
 			}
 			for pe := range j.pes {
@@ -442,7 +443,7 @@ func TestPlayedConsumerFullBothWays(t *testing.T) {
 		defer j.clean()
 		for i := range 20 * testSlots {
 			for pe := range 2 {
-				j.push(pe, 0, queue.Op{Code: queue.CodeAMO, PE: uint32(1 - pe), Dest: at(i % 64 * 8), Kind: uint8(OpAdd), Width: 3, Value: 1})
+				j.push(pe, 0, queue.Op{Code: queue.CodeAMO, PE: uint32(1 - pe), Dest: at(i % 64 * 8), Kind: uint8(fabric.OpAdd), Width: 3, Value: 1})
 			}
 		}
 		j.quiet(0, 0)
@@ -470,9 +471,9 @@ func TestConsumerAllocates(t *testing.T) {
 			{Code: queue.CodePut, PE: 1, Dest: at(65536), Local: address(mine), Length: 100},
 			{Code: queue.CodePWide, PE: 1, Dest: at(8), Value: 5},
 			{Code: queue.CodePBytes, PE: 1, Dest: at(16), Size: 16, Value: 5, Value2: 6},
-			{Code: queue.CodePSignal, PE: 1, Dest: at(16), Size: 9, Value: 5, Value2: 6, Kind: uint8(OpAdd), Signal: 1, SignalAt: at(40)},
-			{Code: queue.CodeAMO, PE: 1, Dest: at(8), Kind: uint8(OpAdd), Width: 3, Value: 1},
-			{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: address(mine), Length: 8192, Kind: uint8(OpAdd), Signal: 1, SignalAt: at(8)},
+			{Code: queue.CodePSignal, PE: 1, Dest: at(16), Size: 9, Value: 5, Value2: 6, Kind: uint8(fabric.OpAdd), Signal: 1, SignalAt: at(40)},
+			{Code: queue.CodeAMO, PE: 1, Dest: at(8), Kind: uint8(fabric.OpAdd), Width: 3, Value: 1},
+			{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: address(mine), Length: 8192, Kind: uint8(fabric.OpAdd), Signal: 1, SignalAt: at(8)},
 			{Code: queue.CodeFence}, {Code: queue.CodeQuiet},
 		}
 		round := func() {

@@ -3,7 +3,6 @@ package proxy
 import (
 	"libshmem"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/ops"
 )
 
 // A context is an Engine. It has its own sequence of messages to each PE, and its own epochs,
@@ -18,7 +17,7 @@ import (
 // A context is never closed: when its number is used again, its sequence numbers go on where the
 // PEs left off.
 //
-// Only the first context numbers its writes (package rma), because the room for arrivals in a PE's
+// Only the first context numbers its writes (numbers.go), because the room for arrivals in a PE's
 // completion queue bounds the numbers of all writes under way to it. On a network without order the
 // senders therefore keep the order of the other contexts.
 
@@ -35,7 +34,7 @@ type contexts struct {
 // ordered for all of a PE, and on a network where only a number shows that a write has arrived.
 func (e *Engine) OpenContext(number uint32) (uint32, error) {
 	ordered := !e.ops.Net.Unordered && e.ops.Net.Caps.WriteAfterWrite
-	if e.gpu != nil || !ordered && !e.ops.Net.Caps.DeliveryComplete && e.PutMax() > maxPayload {
+	if e.gpu != nil || !ordered && !e.ops.Net.Caps.DeliveryComplete && e.PutMax() > layout.MaxPayload {
 		return 0, nil
 	}
 	_, err := e.newContext(number)
@@ -55,7 +54,7 @@ func (e *Engine) newContext(number uint32) (*Engine, error) {
 		return e.others[number], nil
 	}
 	f := &Engine{
-		ops: ops.Operations{Net: e.ops.Net, Table: e.ops.Table, Number: number}, port: e.port,
+		ops: operations{Net: e.ops.Net, Table: e.ops.Table, Number: number}, port: e.port,
 	}
 	f.compose(e.rma.MostUnread)
 	f.rma.Numbers.Space = e.first.rma.Numbers.Space
@@ -120,7 +119,7 @@ func (e *Engine) retryOthers() {
 
 // fold adds the counts of a context for a PE to those of the first context. It does nothing while
 // operations are under way, because their writes may still be compared with the counts
-// (sender/merge.go).
+// (batch.go).
 func (e *Engine) fold(pe libshmem.PE) {
 	p, to := &e.ops.Peers[pe], &e.first.ops.Peers[pe].Count
 	if p.Writes > 0 || p.Queued > 0 {

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/queue"
 	"libshmem/runtime/proxy/layout"
 )
@@ -20,11 +21,11 @@ func TestCounts(t *testing.T) {
 		a.put(1, 64, make([]byte, 100), true)
 	}
 	a.put(1, 4096, make([]byte, 5000), true)
-	a.putSignal(1, 512, make([]byte, 30), 1024, 1, OpAdd, true)
+	a.putSignal(1, 512, make([]byte, 30), 1024, 1, fabric.OpAdd, true)
 	for range 4 {
-		a.post(func() Status { return a.AMO(1, 2048, OpAdd, 8, 1, 0, nil, nil) })
+		a.post(func() Status { return a.AMO(1, 2048, fabric.OpAdd, 8, 1, 0, nil, nil) })
 	}
-	a.do(func(r *Request) Status { return a.AMO(1, 2048, OpFetchAdd, 8, 1, 0, nil, r) })
+	a.do(func(r *Request) Status { return a.AMO(1, 2048, fabric.OpFetchAdd, 8, 1, 0, nil, r) })
 	into := make([]byte, 48)
 	for i := range 2 {
 		a.post(func() Status { return a.Get(1, 0, unsafe.Pointer(&into[24*i]), 24, nil) })
@@ -68,7 +69,7 @@ func TestLargestMessage(t *testing.T) {
 		n                           int
 		putSignals, writes, atomics uint64
 	}{{4039, 1, 0, 0}, {4040, 1, 0, 0}, {4041, 0, 1, 1}, {4056, 0, 1, 1}} {
-		a.putSignal(1, 512, make([]byte, c.n), 8192, 1, OpAdd, true)
+		a.putSignal(1, 512, make([]byte, c.n), 8192, 1, fabric.OpAdd, true)
 		a.quiet()
 		got := a.Report.CountOf(1)
 		if s, w, m := got[layout.PutSignals]-before[layout.PutSignals], got[layout.Writes]-before[layout.Writes], got[layout.Atomics]-before[layout.Atomics]; s != c.putSignals || w != c.writes || m != c.atomics {
@@ -97,7 +98,7 @@ func TestCountsInC(t *testing.T) {
 			}
 		}
 		push(3, queue.Op{Code: queue.CodePWide, Value: 7})
-		push(5, queue.Op{Code: queue.CodeAMO, Kind: uint8(OpAdd), Width: 3, Value: 1})
+		push(5, queue.Op{Code: queue.CodeAMO, Kind: uint8(fabric.OpAdd), Width: 3, Value: 1})
 		push(2, queue.Op{Code: queue.CodePBytes, Size: 16, Value: 7})
 		if inC && j.inLoop != 10 {
 			t.Fatalf("C took %d operations of 10", j.inLoop)
@@ -154,7 +155,7 @@ func TestCountsOfRoughNetworks(t *testing.T) {
 func TestCountsOfRefusals(t *testing.T) {
 	j := newJob(t, modes[0], 1, 2, 1<<16)
 	a := j.pes[0]
-	add := func() Status { return a.AMO(1, 2048, OpAdd, 8, 1, 0, nil, nil) }
+	add := func() Status { return a.AMO(1, 2048, fabric.OpAdd, 8, 1, 0, nil, nil) }
 	posted, stuck := 0, false
 	for add() == Done {
 		posted++
@@ -181,8 +182,8 @@ func TestCountsOfRefusals(t *testing.T) {
 	j = newJob(t, m, 1, 2, 1<<16)
 	a, stuck = j.pes[0], true
 	b := j.pes[1]
-	b.post(func() Status { return b.AMO(0, 2048, OpAdd, 8, 1, 0, nil, nil) }) // takes the only place
-	a.post(func() Status { return a.AMO(1, 2048, OpFetchAdd, 8, 1, 0, unsafe.Pointer(&big[0]), nil) })
+	b.post(func() Status { return b.AMO(0, 2048, fabric.OpAdd, 8, 1, 0, nil, nil) }) // takes the only place
+	a.post(func() Status { return a.AMO(1, 2048, fabric.OpFetchAdd, 8, 1, 0, unsafe.Pointer(&big[0]), nil) })
 	j.await("the answer that is parked", func() bool { return b.Report.CountOf(0)[layout.Parked] > 0 })
 	if c := b.Report.CountOf(0); c[layout.Retries] < c[layout.Parked] || b.ops.Peers[0].Parked != 1 {
 		t.Errorf("%d times parked, %d times without room, %d parked now", c[layout.Parked], c[layout.Retries], b.ops.Peers[0].Parked)

@@ -7,7 +7,7 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/credit"
+	"libshmem/runtime/proxy/layout"
 )
 
 // operations has one of each kind that takes credits, with the number that it adds to the word at
@@ -21,13 +21,15 @@ func (p *pe) operations(source []byte) map[string]func(to libshmem.PE) (Status, 
 		"small put": func(to libshmem.PE) (Status, uint64) { return p.Put(to, 4096, at, 3000, nil), 0 },
 		"large put": func(to libshmem.PE) (Status, uint64) { return p.Put(to, 4096, at, large, nil), 0 },
 		"get":       func(to libshmem.PE) (Status, uint64) { return p.Get(to, 4096, at, 3000, nil), 0 },
-		"atomic":    func(to libshmem.PE) (Status, uint64) { return p.AMO(to, 0, OpAdd, 8, 1, 0, nil, nil), 1 },
+		"atomic":    func(to libshmem.PE) (Status, uint64) { return p.AMO(to, 0, fabric.OpAdd, 8, 1, 0, nil, nil), 1 },
 		"fetch": func(to libshmem.PE) (Status, uint64) {
-			return p.AMO(to, 0, OpFetchAdd, 8, 1, 0, unsafe.Pointer(fetched), nil), 1
+			return p.AMO(to, 0, fabric.OpFetchAdd, 8, 1, 0, unsafe.Pointer(fetched), nil), 1
 		},
-		"put_signal": func(to libshmem.PE) (Status, uint64) { return p.PutSignal(to, 4096, at, 100, 0, 1, OpAdd, nil), 1 },
+		"put_signal": func(to libshmem.PE) (Status, uint64) {
+			return p.PutSignal(to, 4096, at, 100, 0, 1, fabric.OpAdd, nil), 1
+		},
 		"large put_signal": func(to libshmem.PE) (Status, uint64) {
-			return p.PutSignal(to, 4096, at, large, 0, 1, OpAdd, nil), 1
+			return p.PutSignal(to, 4096, at, large, 0, 1, fabric.OpAdd, nil), 1
 		},
 	}
 }
@@ -40,7 +42,7 @@ func TestPlayedStuckPeers(t *testing.T) {
 		m.delay = 3
 		// Limits of the endpoint, which all PEs share: the messages that 5 of them may have without
 		// an answer, and a write with its signal for each token.
-		m.credits = 5*credit.Window + 2*tokens
+		m.credits = 5*messageWindow + 2*layout.Tokens
 		t.Run(m.name, func(t *testing.T) {
 			var stuck func(pe libshmem.PE) bool
 			m.stuck = func(o *work) bool { return stuck(o.to) }
@@ -66,7 +68,7 @@ func TestPlayedStuckPeers(t *testing.T) {
 					for to := libshmem.PE(1); to <= several; to++ {
 						k := 0
 						for again := 0; again < 3; {
-							if k++; k > 20*credit.Window {
+							if k++; k > 20*messageWindow {
 								t.Fatalf("%s to a PE that is stuck is never refused", what)
 							}
 							if add(f, to) == Again {
@@ -75,7 +77,7 @@ func TestPlayedStuckPeers(t *testing.T) {
 							}
 						}
 						if a.Full() {
-							t.Fatalf("%s: the endpoint is full, with %d of %d tokens free", what, len(a.ops.Table.Free), tokens-receives)
+							t.Fatalf("%s: the endpoint is full, with %d of %d tokens free", what, len(a.ops.Table.Free), layout.Tokens-layout.Receives)
 						}
 					}
 				}
@@ -127,15 +129,15 @@ func TestFull(t *testing.T) {
 			t.Errorf("full after %d PEs", to)
 		}
 	}
-	if refused == 0 || total != tokens-receives-credit.Reserve {
+	if refused == 0 || total != layout.Tokens-layout.Receives-reservedTokens {
 		t.Errorf("%d operations under way, %d PEs refused", total, refused)
 	}
-	if got := held[1]; got != (tokens-receives-credit.Reserve)/4 {
+	if got := held[1]; got != (layout.Tokens-layout.Receives-reservedTokens)/4 {
 		t.Errorf("the first PE has %d operations under way", got)
 	}
 	// The engine's own messages still find tokens.
 	b := j.pes[1]
-	if b.post(func() Status { return b.AMO(0, 0, OpFetchAdd, 8, 1, 0, unsafe.Pointer(&buf[0]), nil) }); len(a.ops.Table.Free) < credit.Reserve {
+	if b.post(func() Status { return b.AMO(0, 0, fabric.OpFetchAdd, 8, 1, 0, unsafe.Pointer(&buf[0]), nil) }); len(a.ops.Table.Free) < reservedTokens {
 		t.Error("callers have the reserve")
 	}
 	b.quiet()
@@ -162,7 +164,7 @@ func TestBytesUnderWay(t *testing.T) {
 			held[to] += 1 << 20
 		}
 	}
-	if held[0] != credit.MaxBytes/4 || held[1] < credit.MaxBytes/8 || held[2] < credit.MaxBytes/16 || a.ops.Table.Bytes != held[0]+held[1]+held[2] {
+	if held[0] != maxBytes/4 || held[1] < maxBytes/8 || held[2] < maxBytes/16 || a.ops.Table.Bytes != held[0]+held[1]+held[2] {
 		t.Errorf("bytes under way by PE: %d, in all %d", held, a.ops.Table.Bytes)
 	}
 	if st := put(1, 1<<20); st != Again || a.Full() {
@@ -177,14 +179,14 @@ func TestBytesUnderWay(t *testing.T) {
 		t.Errorf("at rest: %d bytes, %d and %d tokens of PE 1", a.ops.Table.Bytes, a.ops.Peers[1].Bytes, a.ops.Peers[1].Tokens)
 	}
 	// An operation that is larger than the bound passes.
-	a.ops.Table.Bytes = credit.MaxBytes
+	a.ops.Table.Bytes = maxBytes
 	if st := put(1, 1<<20); st != Pending {
 		t.Errorf("a first operation beyond the bound: %d", st)
 	}
 	if st := put(1, 1<<20); st != Again {
 		t.Errorf("a second one: %d", st)
 	}
-	a.ops.Table.Bytes -= credit.MaxBytes
+	a.ops.Table.Bytes -= maxBytes
 	j.close()
 }
 
@@ -194,15 +196,15 @@ func TestWindow(t *testing.T) {
 	m := modes[0]
 	j := newJob(t, m, 1, 2, 4096)
 	a, b := j.pes[0], j.pes[1]
-	count := func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) }
+	count := func() Status { return a.AMO(1, 0, fabric.OpAdd, 8, 1, 0, nil, nil) }
 	n := uint64(0)
 	for count() == Done {
 		n++
 	}
-	if n != credit.Window || a.Full() || !a.ops.Peers[1].Flushing {
+	if n != messageWindow || a.Full() || !a.ops.Peers[1].Flushing {
 		t.Errorf("%d messages without an answer, full %v, asked %v", n, a.Full(), a.ops.Peers[1].Flushing)
 	}
-	for range 20 * credit.Window {
+	for range 20 * messageWindow {
 		if count() == Done {
 			n++
 		} else {
@@ -210,7 +212,7 @@ func TestWindow(t *testing.T) {
 		}
 		b.poll()
 	}
-	if n < 20*credit.Window || a.Report.Messages() > n+2*n/credit.Window+2 {
+	if n < 20*messageWindow || a.Report.Messages() > n+2*n/messageWindow+2 {
 		t.Errorf("%d operations posted with %d messages", n, a.Report.Messages())
 	}
 	a.quiet()

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -24,7 +25,7 @@ func TestUnreadIsBounded(t *testing.T) {
 			source := make([]byte, n)
 			at := unsafe.Pointer(&source[0])
 			post := func(to libshmem.PE) Status { return a.Put(to, 64, at, n, nil) }
-			signal := func(to libshmem.PE) Status { return a.PutSignal(to, 64, at, n, 0, 1, OpAdd, nil) }
+			signal := func(to libshmem.PE) Status { return a.PutSignal(to, 64, at, n, 0, 1, fabric.OpAdd, nil) }
 			for _, post := range []func(libshmem.PE) Status{post, signal} {
 				sent := func() uint64 { return a.ops.Peers[1].Count[layout.WriteBytes] }
 				before, refused := sent(), 0
@@ -56,7 +57,7 @@ func TestUnreadIsBounded(t *testing.T) {
 			}
 			// Writes that wait behind a fence follow the same rule.
 			before := a.ops.Peers[1].Count[layout.WriteBytes]
-			a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil)
+			a.AMO(1, 0, fabric.OpAdd, 8, 1, 0, nil, nil)
 			a.Fence()
 			for range 10 {
 				if st := post(1); st == Failed {

@@ -5,21 +5,21 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem/fabric"
 	"libshmem/queue"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/layout"
 )
 
 // crowded gives an engine the credits of a job of n PEs.
 func (p *pe) crowded(n int) {
-	p.Window, p.Unit = credit.Units(n)
+	p.Window, p.Unit = creditUnits(n)
 	p.Calm = p.Window / 2
 }
 
 // A PE that does not answer gets no more bytes of messages than its part, by each kind of
 // operation. All of it arrives when the PE answers.
 func TestWindowOfBytes(t *testing.T) {
-	source := make([]byte, maxPayload)
+	source := make([]byte, layout.MaxPayload)
 	at := unsafe.Pointer(&source[0])
 	for _, n := range []int{2, 100, 1000, 10_000, 1_000_000} {
 		for _, m := range []mode{modes[0], modes[3]} {
@@ -33,11 +33,11 @@ func TestWindowOfBytes(t *testing.T) {
 				adds uint64
 				post func(size uint64) Status
 			}{
-				{"add", 0, 1, func(uint64) Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) }},
+				{"add", 0, 1, func(uint64) Status { return a.AMO(1, 0, fabric.OpAdd, 8, 1, 0, nil, nil) }},
 				{"small put", 24, 0, func(size uint64) Status { return a.Put(1, 64, at, size, nil) }},
 				{"put", 1000, 0, func(size uint64) Status { return a.Put(1, 64, at, size, nil) }},
-				{"large put", maxPayload, 0, func(size uint64) Status { return a.Put(1, 64, at, size, nil) }},
-				{"put with signal", 2000, 1, func(size uint64) Status { return a.PutSignal(1, 64, at, size, 0, 1, OpAdd, nil) }},
+				{"large put", layout.MaxPayload, 0, func(size uint64) Status { return a.Put(1, 64, at, size, nil) }},
+				{"put with signal", 2000, 1, func(size uint64) Status { return a.PutSignal(1, 64, at, size, 0, 1, fabric.OpAdd, nil) }},
 			} {
 				if n <= 2 && layout.HeaderSize+row.size > m.caps.MaxInject {
 					continue // tokens are the bound
@@ -67,8 +67,8 @@ func TestWindowOfBytes(t *testing.T) {
 			large := min(uint64(16<<10), a.PutMax())
 			big := make([]byte, large)
 			signals := uint64(0)
-			for k := 0; k < 4*credit.Window && signals < 2*uint64(a.Window); k++ {
-				if st := a.PutSignal(1, 64, unsafe.Pointer(&big[0]), large, 0, 1, OpAdd, nil); st == Failed {
+			for k := 0; k < 4*messageWindow && signals < 2*uint64(a.Window); k++ {
+				if st := a.PutSignal(1, 64, unsafe.Pointer(&big[0]), large, 0, 1, fabric.OpAdd, nil); st == Failed {
 					t.Fatal(a.Err())
 				} else if st != Again {
 					signals++

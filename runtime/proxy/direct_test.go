@@ -21,7 +21,7 @@ func TestDirect(t *testing.T) {
 	const heap, n = 1 << 18, 20_000
 	for _, lazy := range []bool{false, true} {
 		for i, m := range modes {
-			m.gpus = &gpus{nic: every, lazy: lazy, alone: true, delay: 3, chunk: 4 * messageSize, chunks: 4}
+			m.gpus = &gpus{nic: every, lazy: lazy, alone: true, delay: 3, chunk: 4 * layout.MessageSize, chunks: 4}
 			for _, m := range both(m) {
 				t.Run(fmt.Sprintf("lazy=%v/%s", lazy, m.name), func(t *testing.T) {
 					j := newRingJob(t, m, uint64(i+1), 2, 1, heap)
@@ -50,14 +50,14 @@ func TestDirect(t *testing.T) {
 						before, after := a.Report.Count(), b.Report.Count()
 						move(queue.CodePut, c.far, c.local)
 						differ(t, c.what+", put", b.heap[c.far:c.far+n], a.heap[c.local:c.local+n])
-						if a.PutMax() > maxPayload && (a.Report.Count()[layout.Writes]-before[layout.Writes] != c.pieces || b.Report.Count()[layout.Reads] != after[layout.Reads]) {
+						if a.PutMax() > layout.MaxPayload && (a.Report.Count()[layout.Writes]-before[layout.Writes] != c.pieces || b.Report.Count()[layout.Reads] != after[layout.Reads]) {
 							t.Errorf("%s, put: %d writes here, %d reads there", c.what, a.Report.Count()[layout.Writes]-before[layout.Writes], b.Report.Count()[layout.Reads]-after[layout.Reads])
 						}
 						copy(b.heap[c.far:], fill(j.rng, n))
 						before, after = a.Report.Count(), b.Report.Count()
 						move(queue.CodeGet, c.far, c.local)
 						differ(t, c.what+", get", a.heap[c.local:c.local+n], b.heap[c.far:c.far+n])
-						if reads := a.Report.Count()[layout.Reads] - before[layout.Reads]; a.PutMax() > maxPayload && reads != c.pieces || reads < c.pieces || b.Report.Count() != after {
+						if reads := a.Report.Count()[layout.Reads] - before[layout.Reads]; a.PutMax() > layout.MaxPayload && reads != c.pieces || reads < c.pieces || b.Report.Count() != after {
 							t.Errorf("%s, get: %d reads here, counts %+v and then %+v there", c.what, a.Report.Count()[layout.Reads]-before[layout.Reads], after, b.Report.Count())
 						}
 					}
@@ -73,7 +73,7 @@ func TestDirect(t *testing.T) {
 // A PE that asks after many puts makes the target flush once, and not for each.
 func TestFlushOnce(t *testing.T) {
 	m := modes[1]
-	m.gpus = &gpus{nic: every, lazy: true, alone: true, chunk: messageSize, chunks: 4}
+	m.gpus = &gpus{nic: every, lazy: true, alone: true, chunk: layout.MessageSize, chunks: 4}
 	j := newJob(t, m, 1, 2, 1<<20)
 	a, b := j.pes[0], j.pes[1]
 	j.drain()
@@ -98,7 +98,7 @@ func TestFlushOnce(t *testing.T) {
 // A registration that fails changes nothing, and the ones that did not fail can be undone.
 func TestRegisterHeapRefused(t *testing.T) {
 	m := modes[0]
-	m.gpus = &gpus{alone: true, chunk: messageSize, chunks: 2}
+	m.gpus = &gpus{alone: true, chunk: layout.MessageSize, chunks: 2}
 	j := newJob(t, m, 1, 2, 1<<16)
 	a, b := j.pes[0], j.pes[1]
 	at := func(i int) fabric.GPUMemory {
@@ -128,7 +128,7 @@ func TestRegisterHeapRefused(t *testing.T) {
 func TestLoans(t *testing.T) {
 	const from, n = 1 << 15, 20_000
 	m := modes[0]
-	m.gpus = &gpus{alone: true, chunk: 4 * messageSize, chunks: 2}
+	m.gpus = &gpus{alone: true, chunk: 4 * layout.MessageSize, chunks: 2}
 	j := newJob(t, m, 1, 2, 1<<17)
 	a, b := j.pes[0], j.pes[1]
 	lend := func(p *pe, loan gpustage.Loan) {
@@ -169,7 +169,7 @@ func TestLoans(t *testing.T) {
 			t.Errorf("%d writes by the NIC, direct: %v", a.Report.Count()[layout.Writes]-before, direct)
 		}
 	}
-	if a.PutMax() <= maxPayload {
+	if a.PutMax() <= layout.MaxPayload {
 		t.Fatal("puts are no writes of the NIC here, which is no test")
 	}
 	if err := a.stage.RegisterHeap(0, 0, fabric.GPUMemory{Base: unsafe.Pointer(&a.card.device[0]), Len: 1 << 15, File: -1}); err != nil {
@@ -215,12 +215,12 @@ func TestLoans(t *testing.T) {
 // If bytes cannot be flushed, the job ends, and nothing is left behind.
 func TestFlushFails(t *testing.T) {
 	m := modes[0]
-	m.gpus = &gpus{nic: every, lazy: true, alone: true, chunk: messageSize, chunks: 2}
+	m.gpus = &gpus{nic: every, lazy: true, alone: true, chunk: layout.MessageSize, chunks: 2}
 	j := newJob(t, m, 1, 2, 1<<16)
 	a, b := j.pes[0], j.pes[1]
 	j.drain()
 	b.card.failing = "flush"
-	a.post(func() Status { return a.AMO(1, 0, OpSet, 8, 1, 0, nil, nil) })
+	a.post(func() Status { return a.AMO(1, 0, fabric.OpSet, 8, 1, 0, nil, nil) })
 	j.await("end", func() bool { return len(b.fatals) > 0 })
 	if err := b.fatals[0].Error(); !strings.Contains(err, "GPU memory: flush fails") {
 		t.Errorf("error %s", err)

@@ -5,43 +5,74 @@
 // (package loop). It never waits for a peer: an operation is posted, or refused with Again, and the
 // caller waits in C.
 //
-// # Rooms
+// # The path of an operation
 //
-// Each part of the work has a package of its own. A part that needs the engine, or another part,
-// asks by an interface that it declares itself. The engine joins the parts of each context, and has
-// what all contexts share: completions, lost PEs and the driving thread. Package runtime/job gives
-// an engine its loop and its GPU.
+// A put:
 //
-//   - layout: the state that C and Go share: header, peers, counters, events
-//   - endpoint: the provider, message buffers, routes, and which PEs are lost
-//   - mem: this PE's slice of symmetric memory, and what messages do there
-//   - local: registrations of callers' memory
-//   - early: messages that came before their turn
-//   - credit: bounds for operations, bytes, messages and numbered writes under way
-//   - ops: the records of operations in flight, by token
-//   - rma: one-sided writes and reads
-//   - sender: messages to other PEs, credits, and the order of operations (queues and batches)
-//   - receiver: messages from other PEs, sorted and applied, and the numbers of writes that arrived
-//   - quiet: the generations of operations that a quiet waits for
-//   - wake: the lock, the nap of the driving thread, and the sleep of callers
-//   - monitor: what the driving thread asks besides polling, and whether it may sleep
-//   - flight: the flight recorder
-//   - report: the page and the sentences that describe an endpoint
-//   - backlog: the work that a GPU was given and has not carried out
-//   - gpustage: bytes of GPU memory; staging is its memory on the streams of a driver
-//   - loop: the thread that polls and sleeps, and the consumer of rings
+//  1. post.go: Engine.Put chooses a message (up to layout.MaxPayload bytes) or a one-sided write.
+//  2. sender.go: begin gives a message its header, if credit and order allow (Admit, credit.go).
+//  3. queue.go, batch.go: it waits behind a fence, or shares a message with other operations.
+//  4. message.go: Send stamps it and gives it to the provider.
+//  5. write.go: a one-sided write is posted, or waits. When it may be posted is in write_order.go,
+//     its number in numbers.go, the registration of its source in register_local.go.
+//
+// A get:
+//
+//  1. post.go: Engine.Get.
+//  2. read.go: Read posts the one-sided read, and Came ends it.
+//
+// A message at its target:
+//
+//  1. complete.go: Engine.Complete takes a completion; receive checks the job's token or the seal.
+//  2. receiver.go: the message is dropped, kept in package early, or applied in its turn.
+//  3. arrived.go: it waits for the numbered writes that it follows.
+//  4. apply.go: its effect on memory (package mem), and the answer if it asks for one.
+//
+// A put with signal:
+//
+//  1. post.go: Engine.PutSignal sends bytes and signal as one message, or writes the bytes.
+//  2. write.go: follow sends the signal behind the write as soon as the target can keep their
+//     order, and Written when the write is complete.
+//  3. arrived.go: a notification comes with the number of the write itself.
+//
+// A completion:
+//
+//  1. complete.go: Engine.Complete ends the operation of its token (operation_record.go, tokens.go),
+//     and reports one that failed.
+//  2. operations.go: Tell ends the request of a caller.
+//  3. generations.go: a quiet (quiet.go) waits for operations without a request, and asks PEs for
+//     answers by flush messages (message.go).
+//  4. lost.go: a PE that cannot be reached loses its operations; leave.go: a PE ends.
+//
+// engine.go makes an engine, context.go the further contexts of one, and fastpath_unsafe.go the
+// state that they share with C. network.go is this PE's end of the network: provider, buffers,
+// routes and lost PEs (network_lost.go). monitor.go serves the thread that drives the engine,
+// report.go describes the endpoint to people and to other processes. gpu.go has what the engine
+// needs of a GPU, and host.go what a GPU needs of the engine.
+//
+// Below the engine are packages that it shares with C, its loop or GPU staging:
+//
+//   - layout: the state that C and Go share, and the rules for the record of a PE (layout.Peer)
 //   - call: requests, statuses and limits, which engines exchange with callers and loop
+//   - mem: this PE's slice of symmetric memory, and what messages do there
+//   - early: messages that came before their turn
+//   - wake: the lock, the nap of the driving thread, and the sleep of callers
+//   - flight: the flight recorder
+//   - backlog: the work that a GPU was given and has not carried out
 //   - fastpath: small messages and the inner loop in C, without Go
+//   - loop: the thread that polls and sleeps, and the consumer of rings
+//   - gpustage: bytes of GPU memory; staging is its memory on the streams of a driver
 //
 // Package wait has the sleep of an idle proxy in C, clock the time of events, and fifo a queue.
+// Package runtime/job gives an engine its loop and its GPU.
 //
 // # Threads
 //
-// An Engine is a monitor. One lock word, shared with C, is held around every method that does not
-// say otherwise. A thread that waits in C takes it by try-lock and polls, and the proxy thread naps
-// while such threads exist. The engine starts no thread. It knows one thing about the thread that
-// drives it (loop.Loop): whether that sleeps. It wakes the thread for work that must not wait
-// (package monitor).
+// An Engine is a monitor. One lock word, shared with C, is held around every method that does
+// not say otherwise. A thread that waits in C takes it by try-lock and polls, and the proxy
+// thread naps while such threads exist. The engine starts no thread. It knows one thing about
+// the thread that drives it (loop.Loop): whether that sleeps. It wakes the thread for work that
+// must not wait (monitor.go).
 //
 // A PE may have several engines over one memory, each with its own provider, lock and thread.
 // Engine i talks to engine i of the other PEs. Engines know nothing of each other. Their atomic
@@ -57,7 +88,7 @@
 // one-sided writes, gets are one-sided reads.
 //
 // Each message carries the token of its job and the number of its sender. A message without them,
-// or one that has come before, is dropped and counted (package report).
+// or one that has come before, is dropped and counted (strangers.go).
 //
 // # Order
 //
@@ -65,15 +96,16 @@
 // sorts them even on a provider that keeps messages in order, because such a provider need not
 // complete their receives in that order (comp_order of libfabric's fi_rx_attr; tcp promises none).
 //
-// Where messages may overtake writes, the target keeps that order too (packages receiver, rma and
-// sequence): a write brings its number as immediate data, a message says how many writes have to be
-// in before it is applied, and the target keeps a message that is early. The sender's credits bound
-// how many it keeps. A put with signal is a write and, right behind it, a message. If a write can
-// have no number, the provider's own fence keeps messages behind it, or else the sender does.
+// Where messages may overtake writes, the target keeps that order too (arrived.go, numbers.go
+// and package sequence): a write brings its number as immediate data, a message says how many
+// writes have to be in before it is applied, and the target keeps a message that is early. The
+// sender's credits bound how many it keeps. A put with signal is a write and, right behind it, a
+// message. If a write can have no number, the provider's own fence keeps messages behind it, or
+// else the sender does.
 //
-// The sender keeps the order that the target cannot keep (package sender). A write that a fence
-// orders behind messages waits until they have been applied. A write that a fence orders behind
-// writes waits until those are in, unless the provider keeps the order of writes or has a fence. It
+// The sender keeps the order that the target cannot keep (queue.go). A write that a fence orders
+// behind messages waits until they have been applied. A write that a fence orders behind writes
+// waits until those are in, unless the provider keeps the order of writes or has a fence. It
 // waits in the engine, with later operations on the same PE behind it, and not in its caller.
 //
 // Fence counts for each PE by the order of posting: an operation that was posted after a call of
@@ -103,7 +135,7 @@
 // provider no room; Full reports whether the endpoint has none for any PE.
 //
 // Messages without an answer are counted in units; a larger message takes more units. All PEs
-// together may have 2^20 units and 64 MiB at one PE, and each has its part (package credit, and
+// together may have 2^20 units and 64 MiB at one PE, and each has its part (credit.go, and
 // docs/decisions/0015). That bounds the messages that wait in any provider for a PE that does not
 // poll. It also bounds those that a polling PE keeps because earlier messages have not come, or
 // because earlier work on GPU memory is not done: their memory is at most 1.6 times their credit

@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 	"maps"
 	"slices"
 	"testing"
@@ -10,7 +12,7 @@ import (
 // TestDriverCalls: before each driver call the engine has noted its purpose and its PE, because the
 // driver may block that call.
 func TestDriverCalls(t *testing.T) {
-	const n = 3 * messageSize
+	const n = 3 * layout.MessageSize
 	for name, want := range map[string]map[string][2]string{
 		"atomics": {
 			"a put from main memory": {"", "for a put, a signal or an atomic operation of PE 0"},
@@ -47,7 +49,7 @@ func TestDriverCalls(t *testing.T) {
 				"an atomic operation": func() {
 					var old uint64
 					a.do(func(r *Request) Status {
-						return a.AMO(1, 0, OpFetchAdd, 8, 1, 0, unsafe.Pointer(&old), r)
+						return a.AMO(1, 0, fabric.OpFetchAdd, 8, 1, 0, unsafe.Pointer(&old), r)
 					})
 				},
 				"a small put": func() { a.put(1, 0, host[:100], true) },

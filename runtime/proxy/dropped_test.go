@@ -23,11 +23,11 @@ func TestDroppedSignal(t *testing.T) {
 	bytes := make([]byte, 10000)
 	at := unsafe.Pointer(&bytes[0])
 	a.post(func() Status { return a.Put(1, 1<<16, at, 10000, nil) })
-	a.post(func() Status { return a.PutSignal(1, 1<<17, at, 10000, 0, 1, OpAdd, nil) })
+	a.post(func() Status { return a.PutSignal(1, 1<<17, at, 10000, 0, 1, fabric.OpAdd, nil) })
 	// PE 0's signal waits for its first write, and is known to be dropped.
 	j.await("the news of the lost write", func() bool { return len(b.in.Dropped) == 1 })
 	c.post(func() Status { return c.Put(1, 1<<18, at, 10000, nil) })
-	c.post(func() Status { return c.PutSignal(1, 1<<19, at, 10000, 8, 2, OpAdd, nil) })
+	c.post(func() Status { return c.PutSignal(1, 1<<19, at, 10000, 8, 2, fabric.OpAdd, nil) })
 	c.quiet()
 	held = false
 	j.await("failure", func() bool { return a.Quiet() == Failed })

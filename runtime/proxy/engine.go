@@ -9,16 +9,8 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/mrcache"
-	"libshmem/runtime/proxy/credit"
-	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
-	"libshmem/runtime/proxy/monitor"
-	"libshmem/runtime/proxy/ops"
-	"libshmem/runtime/proxy/receiver"
-	"libshmem/runtime/proxy/report"
-	"libshmem/runtime/proxy/rma"
-	"libshmem/runtime/proxy/sender"
 	"libshmem/runtime/proxy/wake"
 )
 
@@ -31,10 +23,10 @@ type Engine struct {
 	*port
 	listed bool // among the contexts with a closed generation: contexts.closers
 
-	ops ops.Operations
-	rma rma.Transfers
-	out sender.Sender
-	in  receiver.Receiver
+	ops operations
+	rma transfers
+	out sender
+	in  receiver
 }
 
 // port is this PE's end of the network.
@@ -48,16 +40,17 @@ type port struct {
 	me uint32
 
 	contexts // all that share the port
-	monitor.Monitor
+	wake.Words
+	armedAt uint32 // the count of polls when the driving thread went to sleep
 
-	bursts sender.Bursts
+	bursts bursts
 
 	mostSequences uint32
 
 	farewells []farewell // that are not answered: see leave.go
 	leaving   bool
 
-	Report *report.Endpoint
+	Report *Report
 }
 
 const pollBatch = 32
@@ -81,16 +74,16 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 	}
 	e := &Engine{
 		port: &port{
-			me: uint32(me), mostSequences: receiver.SequencesMost,
+			me: uint32(me), mostSequences: mostSequences,
 		},
-		ops: ops.Operations{Net: endpoint.New(prov, segment, fatal)},
+		ops: operations{Net: newNetwork(prov, segment, fatal)},
 	}
-	e.first, e.Monitor = e, monitor.New(wakers, &upward{e})
-	table := ops.New(credit.Bytes(&e.ops.Net.Caps))
+	e.first, e.Words = e, wakers
+	table := newTokenTable(mostBytes(&e.ops.Net.Caps))
 	e.ops.Table = &table
-	e.compose(credit.Unread(npes))
+	e.compose(unreadBytes(npes))
 	e.rma.Numbers.Advertise(e.ops.Net, npes)
-	e.ops.Net.More = credit.MoreReceives(npes, e.rma.Numbers.Space.Window, &e.ops.Net.Caps)
+	e.ops.Net.More = moreReceives(npes, e.rma.Numbers.Space.Window, &e.ops.Net.Caps)
 	if err := e.openFastPath(npes); err != nil {
 		return nil, errors.Join(err, prov.Close())
 	}
@@ -98,7 +91,6 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 		e.closeFastPath()
 		return nil, errors.Join(err, prov.Close())
 	}
-	e.Monitor.Open(e.State, e.ops.Net, &e.ops.Recorder, e.Report)
 	e.join()
 	e.fillFastPath()
 	return e, nil
@@ -106,9 +98,9 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 
 // compose joins the parts of a context by pointers.
 func (e *Engine) compose(mostUnread uint64) {
-	e.rma = rma.Transfers{Operations: &e.ops, Messages: &e.out, MostUnread: mostUnread}
-	e.out = sender.New(&e.ops, &e.rma, &e.bursts, &upward{e})
-	e.in = receiver.New(&e.ops, &e.out, &e.rma.Numbers)
+	e.rma = transfers{operations: &e.ops, Messages: &e.out, MostUnread: mostUnread}
+	e.out = newSender(&e.ops, &e.rma, &e.bursts, e)
+	e.in = newReceiver(&e.ops, &e.out, &e.rma.Numbers)
 }
 
 // join gives the parts what exists when the state is mapped and the endpoint is open.
@@ -142,12 +134,12 @@ func (e *Engine) Connect(all []Endpoint) error {
 	if e.ops.Net.Segment.Heap != nil && e.Staging == 0 {
 		return errors.New("connect: the heap is GPU memory, and the engine has no GPU to copy it with")
 	}
-	addrs, routes := make([][]byte, len(all)), make([]endpoint.Route, len(all))
+	addrs, routes := make([][]byte, len(all)), make([]route, len(all))
 	e.Job, e.Seal = all[0].Job, all[0].Seal
 	for i, end := range all {
 		addrs[i] = end.Addr
-		if routes[i] = (endpoint.Route{Base: end.Base, Key: end.Key}); len(end.Addr) == 0 {
-			routes[i].Base = endpoint.Nowhere
+		if routes[i] = (route{Base: end.Base, Key: end.Key}); len(end.Addr) == 0 {
+			routes[i].Base = nowhere
 		} else {
 			e.rma.Numbers.Agree(end.Window)
 		}
@@ -191,7 +183,7 @@ func (e *Engine) WriteWindow() uint32 { return e.rma.Numbers.Window() }
 // of each PE are: words of 8 bytes, the first at an offset. A put whose signal is
 // an addition of 1 to one of them is a put with a notification.
 func (e *Engine) CountNotifications(offset libshmem.Offset, counters int) {
-	e.rma.Numbers.Counters = rma.Counters{Offset: offset, Count: uint32(counters)}
+	e.rma.Numbers.Counters = notificationCounters{Offset: offset, Count: uint32(counters)}
 }
 
 // Err returns the reason of the last Failed, and of a request's status.

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"libshmem"
+	"libshmem/fabric"
 )
 
 // A PE may have several engines over one memory, each with its own thread, network endpoint and
@@ -24,13 +25,13 @@ func TestEnginesShareMemory(t *testing.T) {
 			bit := uint64(1) << i
 			for k := range each {
 				for _, f := range []func() Status{
-					func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) },
-					func() Status { return a.AMO(1, 8, OpXor, 4, bit, 0, nil, nil) },
+					func() Status { return a.AMO(1, 0, fabric.OpAdd, 8, 1, 0, nil, nil) },
+					func() Status { return a.AMO(1, 8, fabric.OpXor, 4, bit, 0, nil, nil) },
 					func() Status {
-						return a.AMO(1, 16, OpFetchAdd, 8, 1, 0, unsafe.Pointer(&fetched[i][k]), nil)
+						return a.AMO(1, 16, fabric.OpFetchAdd, 8, 1, 0, unsafe.Pointer(&fetched[i][k]), nil)
 					},
 					func() Status {
-						return a.PutSignal(1, libshmem.Offset(64+8*i), unsafe.Pointer(&bit), 8, 24, 1, OpAdd, nil)
+						return a.PutSignal(1, libshmem.Offset(64+8*i), unsafe.Pointer(&bit), 8, 24, 1, fabric.OpAdd, nil)
 					},
 				} {
 					a.post(f)

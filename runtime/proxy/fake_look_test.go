@@ -24,7 +24,7 @@ func (e *end) match() {
 }
 
 // idle reports whether no operation is under way.
-func (w *network) idle() bool {
+func (w *fakeNetwork) idle() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, e := range w.ends {
@@ -36,7 +36,7 @@ func (w *network) idle() bool {
 }
 
 // writes returns how many writes are under way.
-func (w *network) writes() (n int) {
+func (w *fakeNetwork) writes() (n int) {
 	for _, o := range w.flying {
 		if o.kind == fabric.KindWrite {
 			n++

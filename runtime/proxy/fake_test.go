@@ -31,10 +31,10 @@ type mode struct {
 	noGPU func(fabric.GPUMemory) error // the error of a registration of GPU memory; nil: none fails
 }
 
-// network joins the endpoints of one process. It does what its mode's caps allow, and no more than
-// they promise, by the numbers of its seed: operations leave late, overtake each other, and land in
-// two pieces. It moves when an endpoint is polled.
-type network struct {
+// fakeNetwork joins the endpoints of one process. It does what its mode's caps allow, and no more
+// than they promise, by the numbers of its seed: operations leave late, overtake each other, and
+// land in two pieces. It moves when an endpoint is polled.
+type fakeNetwork struct {
 	t    testing.TB
 	mode mode
 
@@ -75,7 +75,7 @@ type posted struct {
 
 // end is one endpoint.
 type end struct {
-	net       *network
+	net       *fakeNetwork
 	me        libshmem.PE
 	peers     int
 	queue     []fabric.Completion
@@ -101,8 +101,8 @@ type end struct {
 
 var _ fabric.Provider = (*end)(nil)
 
-func newNetwork(t testing.TB, m mode, seed uint64, n int) *network {
-	w := &network{t: t, mode: m, rng: rand.New(rand.NewPCG(seed, 1))}
+func newFakeNetwork(t testing.TB, m mode, seed uint64, n int) *fakeNetwork {
+	w := &fakeNetwork{t: t, mode: m, rng: rand.New(rand.NewPCG(seed, 1))}
 	for i := range n {
 		w.ends = append(w.ends, &end{
 			net: w, me: libshmem.PE(i), busy: map[fabric.Token]bool{}, regions: map[uint64]fabric.Region{},
@@ -113,7 +113,7 @@ func newNetwork(t testing.TB, m mode, seed uint64, n int) *network {
 }
 
 // broken reports that the engine broke a rule of the Provider interface.
-func (w *network) broken(format string, args ...any) {
+func (w *fakeNetwork) broken(format string, args ...any) {
 	w.t.Helper()
 	w.t.Errorf("provider misused: "+format, args...)
 }
@@ -251,7 +251,7 @@ func (e *end) post(o work, desc uintptr) error {
 	return nil
 }
 
-func (w *network) later() int {
+func (w *fakeNetwork) later() int {
 	if w.mode.delay == 0 {
 		return w.now
 	}
@@ -260,7 +260,7 @@ func (w *network) later() int {
 
 // step moves operations that are under way: all of them on a network without delay, else usually
 // one operation by one stage.
-func (w *network) step() {
+func (w *fakeNetwork) step() {
 	w.now++
 	if w.mode.delay == 0 {
 		for i := 0; i < len(w.flying); {
@@ -291,7 +291,7 @@ func (w *network) step() {
 }
 
 // advance moves operation i on and reports whether it has arrived.
-func (w *network) advance(i int) bool {
+func (w *fakeNetwork) advance(i int) bool {
 	o := w.flying[i]
 	if w.stuck(o) {
 		return false
@@ -314,9 +314,9 @@ func (w *network) advance(i int) bool {
 	return true
 }
 
-func (w *network) stuck(o *work) bool { return w.mode.stuck != nil && w.mode.stuck(o) }
+func (w *fakeNetwork) stuck(o *work) bool { return w.mode.stuck != nil && w.mode.stuck(o) }
 
-func (w *network) leave(o *work) {
+func (w *fakeNetwork) leave(o *work) {
 	o.left = true
 	if w.mode.fail != nil {
 		if o.refused = w.mode.fail(o); o.refused != 0 {
@@ -339,7 +339,7 @@ func (w *network) leave(o *work) {
 }
 
 // first returns the first operation that must arrive before operation i, or i.
-func (w *network) first(i int) int {
+func (w *fakeNetwork) first(i int) int {
 	o, caps := w.flying[i], &w.mode.caps
 	for k, before := range w.flying[:i] {
 		if before.from != o.from || before.to != o.to {
@@ -356,7 +356,7 @@ func (w *network) first(i int) int {
 }
 
 // arrive puts the bytes in place; false after the first piece of two.
-func (w *network) arrive(o *work) bool {
+func (w *fakeNetwork) arrive(o *work) bool {
 	to := w.ends[o.to]
 	if o.kind == fabric.KindSend {
 		to.inbox = append(to.inbox, o)
@@ -396,7 +396,7 @@ func (w *network) arrive(o *work) bool {
 	return true
 }
 
-func (w *network) changed(pe libshmem.PE) {
+func (w *fakeNetwork) changed(pe libshmem.PE) {
 	w.ends[pe].come()
 	if w.landed != nil {
 		w.landed(pe)

@@ -8,12 +8,9 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/fastpath"
 	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/quiet"
-	"libshmem/runtime/proxy/report"
 )
 
 // C works on the State and the peers, too, under the same lock and in C's memory: it injects small
@@ -27,9 +24,9 @@ import (
 // openFastPath maps the shared state, which is zero at first.
 func (e *Engine) openFastPath(npes int) error {
 	const peerSize, number = unsafe.Sizeof(layout.Peer{}), unsafe.Sizeof(libshmem.PE(0))
-	lists := uintptr(npes+receives+e.ops.Net.More+1) / 2 * 2 * number // so that the part behind the lists is aligned
+	lists := uintptr(npes+layout.Receives+e.ops.Net.More+1) / 2 * 2 * number // so that the part behind the lists is aligned
 	n := unsafe.Sizeof(layout.State{}) + uintptr(npes)*peerSize + lists + layout.ContextsOpen*unsafe.Sizeof(uintptr(0))
-	r, err := report.Open(forReports{e}, e.ops.Net.Provider, npes, n)
+	r, err := openReport(e, e.ops.Net.Provider, npes, n)
 	if err != nil {
 		return fmt.Errorf("map the state of %d PEs: %w", npes, err)
 	}
@@ -39,7 +36,7 @@ func (e *Engine) openFastPath(npes int) error {
 	e.State.Peers = unsafe.Add(p, unsafe.Sizeof(layout.State{}))
 	e.ops.Peers = unsafe.Slice((*layout.Peer)(e.State.Peers), npes)
 	e.Dirty = unsafe.Add(e.State.Peers, uintptr(npes)*peerSize)
-	e.ops.Quiets = quiet.New(&upward{e}, e.State, e.ops.Peers, unsafe.Slice((*libshmem.PE)(e.Dirty), npes))
+	e.ops.Quiets = newGenerations(e, e.State, e.ops.Peers, unsafe.Slice((*libshmem.PE)(e.Dirty), npes))
 	e.Unposted = unsafe.Add(e.Dirty, uintptr(npes)*number)
 	e.Streams = unsafe.Add(e.Dirty, lists)
 	e.ops.Recorder = r.Record(e.State, e.ops.Peers)
@@ -48,7 +45,7 @@ func (e *Engine) openFastPath(npes int) error {
 
 // unpostedList is all of State.Unposted.
 func (e *Engine) unpostedList() []fabric.Token {
-	return unsafe.Slice((*fabric.Token)(e.Unposted), receives+e.ops.Net.More)
+	return unsafe.Slice((*fabric.Token)(e.Unposted), layout.Receives+e.ops.Net.More)
 }
 
 // contextTable is where C finds the states of the other contexts. It costs no memory if there are
@@ -70,7 +67,7 @@ func (e *Engine) openContext(npes int) error {
 	e.State.Peers = unsafe.Add(p, unsafe.Sizeof(layout.State{}))
 	e.ops.Peers = unsafe.Slice((*layout.Peer)(e.State.Peers), npes)
 	e.Dirty = unsafe.Add(e.State.Peers, uintptr(npes)*peerSize)
-	e.ops.Quiets = quiet.New(&upward{e}, e.State, e.ops.Peers, unsafe.Slice((*libshmem.PE)(e.Dirty), npes))
+	e.ops.Quiets = newGenerations(e, e.State, e.ops.Peers, unsafe.Slice((*libshmem.PE)(e.Dirty), npes))
 	e.ops.Recorder = e.first.ops.Recorder.Context(e.State, e.ops.Number)
 	return nil
 }
@@ -88,9 +85,9 @@ func (e *Engine) fillFastPath() {
 	x.Segment, x.Internal = e.ops.Net.Segment.Base, e.ops.Net.Segment.Internal
 	x.Size, x.Reach = e.ops.Net.Segment.Size, e.ops.Net.Segment.Registered()
 	x.Me, x.NPEs = e.ops.Number<<layout.ContextShift|e.me, uint32(len(e.ops.Peers))
-	x.MaxInject = uint32(min(e.ops.Net.Caps.MaxInject, messageSize))
-	x.Receives, x.Tokens, x.MoreRecv, x.MaxMessage = receives, tokens, uint32(e.ops.Net.More), messageSize
-	x.Window, x.Unit = credit.Units(len(e.ops.Peers))
+	x.MaxInject = uint32(min(e.ops.Net.Caps.MaxInject, layout.MessageSize))
+	x.Receives, x.Tokens, x.MoreRecv, x.MaxMessage = layout.Receives, layout.Tokens, uint32(e.ops.Net.More), layout.MessageSize
+	x.Window, x.Unit = creditUnits(len(e.ops.Peers))
 	x.Calm = x.Window / 2
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/queue"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -42,10 +41,10 @@ func TestFlushInC(t *testing.T) {
 	peer := &p.ops.Peers[1]
 	p.put(1, 8192, make([]byte, 5000), false)
 	for i := 0; !peer.Flushing; i++ {
-		if i > credit.Window {
+		if i > messageWindow {
 			t.Fatal("C did not ask")
 		}
-		rig.Push(&queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpAdd), Width: 3, Value: 1})
+		rig.Push(&queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(fabric.OpAdd), Width: 3, Value: 1})
 		if j.inC(0); j.inLoop != i+1 {
 			t.Fatalf("C took %d operations of %d", j.inLoop, i+1)
 		}

@@ -93,12 +93,12 @@ func TestFenceChain(t *testing.T) {
 						a.post(func() Status { return a.Put(1, libshmem.Offset(at), source, uint64(n), nil) })
 					case 3:
 						c.add(word, value)
-						a.post(func() Status { return a.AMO(1, libshmem.Offset(word), OpSet, 8, operand, 0, nil, nil) })
+						a.post(func() Status { return a.AMO(1, libshmem.Offset(word), fabric.OpSet, 8, operand, 0, nil, nil) })
 					default:
 						source := c.add(at, fill(j.rng, n))
 						c.add(word, value)
 						a.post(func() Status {
-							return a.PutSignal(1, libshmem.Offset(at), source, uint64(n), libshmem.Offset(word), operand, OpSet, nil)
+							return a.PutSignal(1, libshmem.Offset(at), source, uint64(n), libshmem.Offset(word), operand, fabric.OpSet, nil)
 						})
 					}
 					a.fence()
@@ -133,7 +133,7 @@ func TestManyUnacknowledged(t *testing.T) {
 	j := newJob(t, modes[0], 1, 2, 16384)
 	a := j.pes[0]
 	buf := make([]byte, 8192)
-	a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) })
+	a.post(func() Status { return a.AMO(1, 0, fabric.OpAdd, 8, 1, 0, nil, nil) })
 	a.ops.Peers[1].Asked += 1<<31 + 1
 	a.fence()
 	if st := a.Put(1, 0, unsafe.Pointer(&buf[0]), 8192, nil); st != Pending || a.ops.Peers[1].Queued != 1 {
@@ -149,7 +149,7 @@ func TestWriteBehindMessages(t *testing.T) {
 	a := j.pes[0]
 	buf := make([]byte, 8192)
 	write := func() Status { return a.Put(1, 64, unsafe.Pointer(&buf[0]), 8192, nil) }
-	count := func() { a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) }) }
+	count := func() { a.post(func() Status { return a.AMO(1, 0, fabric.OpAdd, 8, 1, 0, nil, nil) }) }
 	count()
 	if st := write(); st != Pending || a.ops.Peers[1].Flushing {
 		t.Errorf("without a fence: %d, flushing %v", st, a.ops.Peers[1].Flushing)
@@ -179,7 +179,7 @@ func TestWriteBehindMessages(t *testing.T) {
 func TestMessageDuringFlush(t *testing.T) {
 	j := newJob(t, modes[0], 1, 2, 4096)
 	a, b := j.pes[0], j.pes[1]
-	count := func() { a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) }) }
+	count := func() { a.post(func() Status { return a.AMO(1, 0, fabric.OpAdd, 8, 1, 0, nil, nil) }) }
 	count()
 	if st := a.Quiet(); st != Pending {
 		t.Fatalf("quiet: %d", st)
@@ -212,7 +212,7 @@ func TestParkedSignal(t *testing.T) {
 	// The write finds room, the signal does not.
 	refuse := &choosy{end: a.end, refuse: true}
 	a.ops.Net.Provider = refuse
-	if st := a.PutSignal(1, 64, at, 8192, 0, 1, OpSet, nil); st != Pending || len(a.out.Unsent) != 1 {
+	if st := a.PutSignal(1, 64, at, 8192, 0, 1, fabric.OpSet, nil); st != Pending || len(a.out.Unsent) != 1 {
 		t.Fatalf("put_signal: %d, %d parked", st, len(a.out.Unsent))
 	}
 	refuse.refuse = false
@@ -220,9 +220,9 @@ func TestParkedSignal(t *testing.T) {
 	for what, f := range map[string]func() Status{
 		"element":    func() Status { return a.Put(1, 8, at, 8, nil) },
 		"large put":  func() Status { return a.Put(1, 8, at, 8192, nil) },
-		"atomic":     func() Status { return a.AMO(1, 8, OpAdd, 8, 1, 0, nil, nil) },
-		"fetch":      func() Status { return a.AMO(1, 8, OpFetchAdd, 8, 1, 0, at, nil) },
-		"put_signal": func() Status { return a.PutSignal(1, 8, at, 8192, 0, 1, OpSet, nil) },
+		"atomic":     func() Status { return a.AMO(1, 8, fabric.OpAdd, 8, 1, 0, nil, nil) },
+		"fetch":      func() Status { return a.AMO(1, 8, fabric.OpFetchAdd, 8, 1, 0, at, nil) },
+		"put_signal": func() Status { return a.PutSignal(1, 8, at, 8192, 0, 1, fabric.OpSet, nil) },
 	} {
 		if st := f(); st != Again {
 			t.Errorf("%s behind a parked signal: %d, want %d", what, st, Again)
@@ -231,7 +231,7 @@ func TestParkedSignal(t *testing.T) {
 	if st := a.Quiet(); st != Pending {
 		t.Errorf("quiet with a parked signal: %d", st)
 	}
-	if st := a.AMO(2, 0, OpAdd, 8, 1, 0, nil, nil); st != Done {
+	if st := a.AMO(2, 0, fabric.OpAdd, 8, 1, 0, nil, nil); st != Done {
 		t.Errorf("atomic on another PE: %d", st)
 	}
 	a.ops.Net.Provider = a.end

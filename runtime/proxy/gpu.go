@@ -68,7 +68,6 @@ type GPU interface {
 // Use gives the engine its GPU. It comes before Connect.
 func (e *Engine) Use(g GPU) {
 	e.gpu = g
-	e.Monitor.Watch(g)
 	e.all(func(f *Engine) { f.use(g) })
 }
 

@@ -39,8 +39,8 @@ func TestStageRefused(t *testing.T) {
 		regions int
 		text    string
 	}{
-		{"odd chunks", gpustage.Config{Chunk: messageSize + 1}, "", 9, "8 chunks of 4097 bytes are not possible (take 1 to 64, each a multiple of 4096)"},
-		{"small chunks", gpustage.Config{Chunk: messageSize / 2}, "", 9, "not possible"},
+		{"odd chunks", gpustage.Config{Chunk: layout.MessageSize + 1}, "", 9, "8 chunks of 4097 bytes are not possible (take 1 to 64, each a multiple of 4096)"},
+		{"small chunks", gpustage.Config{Chunk: layout.MessageSize / 2}, "", 9, "not possible"},
 		{"many chunks", gpustage.Config{Chunks: gpustage.MaxChunks + 1}, "", 9, "not possible"},
 		{"fewer than no chunks", gpustage.Config{Chunks: -1}, "", 9, "not possible"},
 		{"no pinned memory", gpustage.Config{}, "Pin", 9, "stage GPU memory: pin 18874368 bytes: Pin fails"},
@@ -51,7 +51,7 @@ func TestStageRefused(t *testing.T) {
 		c.all = &[]*testGPU{c}
 		c.failing = test.failing
 		p := pe{words: [5]uint32{}}
-		net := newNetwork(t, modes[0], 1, 1)
+		net := newFakeNetwork(t, modes[0], 1, 1)
 		e, err := New(&unregistering{net.ends[0], test.regions}, 0, 1,
 			mem.Segment{Base: unsafe.Pointer(&c.memory[0]), Internal: internal, Size: internal + 4096, Heap: unsafe.Pointer(&c.device[0])},
 			wake.Words{Lock: &p.words[0], Pollers: &p.words[1], Napping: &p.words[4], Sleepers: &p.words[2], Wakes: &p.words[3]},
@@ -86,7 +86,7 @@ func TestStagedFailures(t *testing.T) {
 		b.card.failing = call
 		a.post(func() Status { return a.Put(1, 8, unsafe.Pointer(&buf[0]), 8, nil) })
 		a.post(func() Status { return a.Put(1, 100, unsafe.Pointer(&buf[0]), 100, nil) })
-		a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) })
+		a.post(func() Status { return a.AMO(1, 0, fabric.OpAdd, 8, 1, 0, nil, nil) })
 		j.await("failure", func() bool { return len(b.fatals) > 0 })
 		if want := "GPU memory: " + call + " fails"; b.fatals[0].Error() != want {
 			t.Errorf("%v, want %s", b.fatals[0], want)
@@ -109,7 +109,7 @@ func TestStagedErrors(t *testing.T) {
 	for _, base := range modes {
 		var failing libshmem.PE
 		m := base
-		m.gpus = &gpus{alone: true, delay: 2, chunk: messageSize, chunks: 2}
+		m.gpus = &gpus{alone: true, delay: 2, chunk: layout.MessageSize, chunks: 2}
 		m.fail = func(o *work) int32 {
 			if o.kind == fabric.KindRead && o.from == failing {
 				return 113
@@ -133,11 +133,11 @@ func TestStagedErrors(t *testing.T) {
 			}{
 				{"put", 1, func(r *Request) Status { return a.Put(1, 0, host, size, r) }, false, "PE 1: read the bytes of a put: error 113"},
 				{"put of GPU memory", 1, func(r *Request) Status { return a.Put(1, 0, gpu, n, r) }, true, "PE 1: read the bytes of a put: error 113"},
-				{"put with signal", 1, func(r *Request) Status { return a.PutSignal(1, 64, gpu, n, 0, 1, OpSet, r) }, true, "PE 1: read the bytes of a put: error 113"},
+				{"put with signal", 1, func(r *Request) Status { return a.PutSignal(1, 64, gpu, n, 0, 1, fabric.OpSet, r) }, true, "PE 1: read the bytes of a put: error 113"},
 				{"get", 0, func(r *Request) Status { return a.Get(1, 0, host, n, r) }, false, "PE 1: get: error 113"},
 				{"get into GPU memory", 0, func(r *Request) Status { return a.Get(1, 0, gpu, n, r) }, false, "PE 1: get: error 113"},
 			} {
-				if test.what == "put" && size <= maxPayload {
+				if test.what == "put" && size <= layout.MaxPayload {
 					continue // all travel as messages
 				}
 				failing = test.by
@@ -184,25 +184,25 @@ func TestBadStagedMessages(t *testing.T) {
 		{"offer outside", layout.Header{Kind: layout.KindRequestToSend, Offset: heap}, piece(layout.RequestToSend{N: 1}), "outside"},
 		{"offer of much", layout.Header{Kind: layout.KindRequestToSend}, piece(layout.RequestToSend{N: 1 << 63}), "outside"},
 		{"offer across the end of the internal area", layout.Header{Kind: layout.KindRequestToSend, Offset: -8}, piece(layout.RequestToSend{N: 16}), "outside"},
-		{"offer for no get", layout.Header{Kind: layout.KindRequestToSend}, piece(layout.RequestToSend{N: 1, Get: 1<<16 | receives}), "was not asked"},
-		{"data for no get", layout.Header{Kind: layout.KindData, Token: 1<<16 | receives}, "data", "was not asked"},
+		{"offer for no get", layout.Header{Kind: layout.KindRequestToSend}, piece(layout.RequestToSend{N: 1, Get: 1<<16 | layout.Receives}), "was not asked"},
+		{"data for no get", layout.Header{Kind: layout.KindData, Token: 1<<16 | layout.Receives}, "data", "was not asked"},
 		{"data for a receive buffer", layout.Header{Kind: layout.KindData, Token: 3}, "data", "was not asked"},
 		{"nothing was offered", layout.Header{Kind: layout.KindFinished, Token: 1<<16 | layout.ChunkToken}, "", "was not asked"},
 		{"no such chunk", layout.Header{Kind: layout.KindFinished, Token: 1<<16 | layout.ChunkToken | 0x7fff}, "", "was not asked"},
-		{"no such put", layout.Header{Kind: layout.KindFinished, Token: 1<<16 | receives}, "", "was not asked"},
+		{"no such put", layout.Header{Kind: layout.KindFinished, Token: 1<<16 | layout.Receives}, "", "was not asked"},
 		{"fetch of main memory", layout.Header{Kind: layout.KindFetch, Offset: -8, Operand: 8}, "", "kind 9"},
 		{"fetch outside", layout.Header{Kind: layout.KindFetch, Offset: heap - 7, Operand: 8}, "", "outside"},
 		{"store of 3 bytes", layout.Header{Kind: layout.KindStore, Width: 3}, "", "width 3"},
 		{"store outside", layout.Header{Kind: layout.KindStore, Width: 8, Offset: heap}, "", "outside"},
 		{"put outside", layout.Header{Kind: layout.KindPut, Offset: heap - 3}, "data", "outside"},
-		{"atomic on 2 bytes", layout.Header{Kind: layout.KindAMO, Op: OpAdd, Width: 2}, "", "width 2"},
-		{"atomic not aligned", layout.Header{Kind: layout.KindAMO, Op: OpAdd, Width: 8, Offset: 4}, "", "not aligned"},
-		{"atomic that this GPU has not", layout.Header{Kind: layout.KindAMO, Op: OpAdd, Width: 8}, "", "operation 2"},
-		{"signal outside", layout.Header{Kind: layout.KindPutSignal, Op: OpSet, Operand: 1, Extra: heap}, "data", "outside"},
-		{"put with signal outside", layout.Header{Kind: layout.KindPutSignal, Op: OpSet, Operand: 1, Offset: heap, Extra: 8}, "data", "outside"},
-		{"put with signal before the internal area", layout.Header{Kind: layout.KindPutSignal, Op: OpSet, Operand: 1, Offset: -internal - 8, Extra: 8}, "data", "outside"},
-		{"internal put with signal outside", layout.Header{Kind: layout.KindPutSignal, Op: OpSet, Operand: 1, Offset: -8, Extra: heap}, "data", "outside"},
-		{"signal not aligned", layout.Header{Kind: layout.KindPutSignal, Op: OpSet, Extra: 4}, "data", "not aligned"},
+		{"atomic on 2 bytes", layout.Header{Kind: layout.KindAMO, Op: fabric.OpAdd, Width: 2}, "", "width 2"},
+		{"atomic not aligned", layout.Header{Kind: layout.KindAMO, Op: fabric.OpAdd, Width: 8, Offset: 4}, "", "not aligned"},
+		{"atomic that this GPU has not", layout.Header{Kind: layout.KindAMO, Op: fabric.OpAdd, Width: 8}, "", "operation 2"},
+		{"signal outside", layout.Header{Kind: layout.KindPutSignal, Op: fabric.OpSet, Operand: 1, Extra: heap}, "data", "outside"},
+		{"put with signal outside", layout.Header{Kind: layout.KindPutSignal, Op: fabric.OpSet, Operand: 1, Offset: heap, Extra: 8}, "data", "outside"},
+		{"put with signal before the internal area", layout.Header{Kind: layout.KindPutSignal, Op: fabric.OpSet, Operand: 1, Offset: -internal - 8, Extra: 8}, "data", "outside"},
+		{"internal put with signal outside", layout.Header{Kind: layout.KindPutSignal, Op: fabric.OpSet, Operand: 1, Offset: -8, Extra: heap}, "data", "outside"},
+		{"signal not aligned", layout.Header{Kind: layout.KindPutSignal, Op: fabric.OpSet, Extra: 4}, "data", "not aligned"},
 	} {
 		m := modes[0]
 		m.gpus = &gpus{}
@@ -217,7 +217,7 @@ func TestBadStagedMessages(t *testing.T) {
 		if len(a.fatals) != 1 || !strings.Contains(a.fatals[0].Error(), test.text) {
 			t.Errorf("%s: %q, want an error with %q", test.what, a.fatals, test.text)
 		}
-		if !bytes.Equal(a.memory, before) || len(a.ops.Table.Free) != tokens-receives || a.pulls() != 0 {
+		if !bytes.Equal(a.memory, before) || len(a.ops.Table.Free) != layout.Tokens-layout.Receives || a.pulls() != 0 {
 			t.Errorf("%s: it did something", test.what)
 		}
 	}
@@ -233,19 +233,19 @@ func TestAtomicRefused(t *testing.T) {
 	text := "on 8 bytes of GPU memory of PE 1: its driver cannot do it in a stream, and kernels change the memory too (set SHMEM_HEAP=host, or "
 	var r Request
 	for what, f := range map[string]func() Status{
-		"add":        func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) },
-		"swap":       func() Status { return a.AMO(1, 0, OpSwap, 8, 1, 0, nil, &r) },
-		"put_signal": func() Status { return a.PutSignal(1, 0, nil, 0, 8, 1, OpAdd, nil) },
+		"add":        func() Status { return a.AMO(1, 0, fabric.OpAdd, 8, 1, 0, nil, nil) },
+		"swap":       func() Status { return a.AMO(1, 0, fabric.OpSwap, 8, 1, 0, nil, &r) },
+		"put_signal": func() Status { return a.PutSignal(1, 0, nil, 0, 8, 1, fabric.OpAdd, nil) },
 	} {
 		if st := f(); st != Failed || !strings.Contains(a.Err().Error(), text) {
 			t.Errorf("%s: %d, %v", what, st, a.Err())
 		}
 	}
-	a.post(func() Status { return a.AMO(1, 0, OpSet, 8, 5, 0, nil, nil) })
-	a.post(func() Status { return a.PutSignal(1, 16, unsafe.Pointer(&r), 8, 8, 6, OpSet, nil) })
-	a.post(func() Status { return a.AMO(1, -8, OpAdd, 8, 7, 0, nil, nil) }) // main memory
+	a.post(func() Status { return a.AMO(1, 0, fabric.OpSet, 8, 5, 0, nil, nil) })
+	a.post(func() Status { return a.PutSignal(1, 16, unsafe.Pointer(&r), 8, 8, 6, fabric.OpSet, nil) })
+	a.post(func() Status { return a.AMO(1, -8, fabric.OpAdd, 8, 7, 0, nil, nil) }) // main memory
 	a.quiet()
-	if got := a.do(func(r *Request) Status { return a.AMO(1, 0, OpFetch, 8, 0, 0, nil, r) }); got != 5 {
+	if got := a.do(func(r *Request) Status { return a.AMO(1, 0, fabric.OpFetch, 8, 0, 0, nil, r) }); got != 5 {
 		t.Errorf("fetched %d, want 5", got)
 	}
 	if got := binary.NativeEndian.Uint64(b.heap[8:]); got != 6 {

@@ -50,7 +50,7 @@ func (c *copier) Write(_ stream.Stream, at unsafe.Pointer, width uint8, value ui
 func (c *copier) Atomics() uint64 { return stream.AllAtomics }
 
 func (c *copier) Words() uint64 { return 0 }
-func (c *copier) Atomic(_ stream.Stream, at unsafe.Pointer, op Op, width uint8, operand, compare uint64, _ unsafe.Pointer) error {
+func (c *copier) Atomic(_ stream.Stream, at unsafe.Pointer, op fabric.Op, width uint8, operand, compare uint64, _ unsafe.Pointer) error {
 	mem.Apply(op, at, width, operand, compare)
 	return nil
 }
@@ -175,7 +175,7 @@ func BenchmarkStaged(b *testing.B) {
 					word := (*uint64)(unsafe.Pointer(&heaps[1-k][0]))
 					*word = 0
 					post(func() Status {
-						return e.PutSignal(libshmem.PE(1-k), 64, unsafe.Pointer(&heaps[k][64]), 8, 0, 1, OpSet, nil)
+						return e.PutSignal(libshmem.PE(1-k), 64, unsafe.Pointer(&heaps[k][64]), 8, 0, 1, fabric.OpSet, nil)
 					})
 					until(func() bool { return *word == 1 })
 				}

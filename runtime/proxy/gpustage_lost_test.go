@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 )
 
 // theDead is the PE of four that is lost in these tests.
@@ -90,7 +92,7 @@ func (l *gpuStageLoss) run(stays bool) {
 		}
 	}
 	for _, p := range survivors {
-		l.late += tokens - receives - len(p.ops.Table.Free)
+		l.late += layout.Tokens - layout.Receives - len(p.ops.Table.Free)
 	}
 	if !stays {
 		l.comeBack(survivors)
@@ -108,7 +110,7 @@ func (l *gpuStageLoss) run(stays bool) {
 	}
 	l.await("rest", func() bool {
 		for _, p := range survivors {
-			if len(p.out.Unsent) > 0 || len(p.end.recvs) < receives+p.end.more() || p.Busy != 0 || p.stageWorks() || len(p.end.inbox) > 0 || len(p.end.queue) > 0 {
+			if len(p.out.Unsent) > 0 || len(p.end.recvs) < layout.Receives+p.end.more() || p.Busy != 0 || p.stageWorks() || len(p.end.inbox) > 0 || len(p.end.queue) > 0 {
 				return false
 			}
 		}
@@ -161,12 +163,12 @@ func (l *gpuStageLoss) ask(p *pe, to libshmem.PE) {
 		if r == nil {
 			r = new(Request)
 		}
-		if !p.stage.Does(to, OpFetchAdd, 8) {
+		if !p.stage.Does(to, fabric.OpFetchAdd, 8) {
 			return
 		}
-		st = p.AMO(to, 200_000, OpFetchAdd, 8, 1, 0, nil, r)
+		st = p.AMO(to, 200_000, fabric.OpFetchAdd, 8, 1, 0, nil, r)
 	default:
-		st = p.PutSignal(to, offset, at, n, 200_008, 1, OpSet, r)
+		st = p.PutSignal(to, offset, at, n, 200_008, 1, fabric.OpSet, r)
 	}
 	if st == Failed && to != theDead {
 		l.t.Errorf("PE %d: an operation on PE %d: %v", p.me, to, p.Err())
@@ -198,10 +200,10 @@ func (l *gpuStageLoss) refused(p *pe) {
 		"some bytes":        func(at unsafe.Pointer) Status { return p.Put(theDead, 0, at, 100, nil) },
 		"a large put":       func(at unsafe.Pointer) Status { return p.Put(theDead, 0, at, n, nil) },
 		"a get":             func(at unsafe.Pointer) Status { return p.Get(theDead, 0, at, 8, nil) },
-		"an atomic":         func(unsafe.Pointer) Status { return p.AMO(theDead, 0, OpSet, 8, 1, 0, nil, nil) },
-		"a fetch":           func(unsafe.Pointer) Status { return p.AMO(theDead, 0, OpFetch, 8, 1, 0, nil, new(Request)) },
-		"a put with signal": func(at unsafe.Pointer) Status { return p.PutSignal(theDead, 0, at, n, 80, 1, OpSet, nil) },
-		"a signal":          func(at unsafe.Pointer) Status { return p.PutSignal(theDead, 0, at, 8, 80, 1, OpSet, nil) },
+		"an atomic":         func(unsafe.Pointer) Status { return p.AMO(theDead, 0, fabric.OpSet, 8, 1, 0, nil, nil) },
+		"a fetch":           func(unsafe.Pointer) Status { return p.AMO(theDead, 0, fabric.OpFetch, 8, 1, 0, nil, new(Request)) },
+		"a put with signal": func(at unsafe.Pointer) Status { return p.PutSignal(theDead, 0, at, n, 80, 1, fabric.OpSet, nil) },
+		"a signal":          func(at unsafe.Pointer) Status { return p.PutSignal(theDead, 0, at, 8, 80, 1, fabric.OpSet, nil) },
 	} {
 		for _, from := range []unsafe.Pointer{at, host} {
 			st := f(from)
@@ -219,14 +221,14 @@ func (l *gpuStageLoss) goOn(p, q *pe) {
 		size := min(60_000, p.PutMax())
 		at, sent := p.local(fill(l.rng, int(size)))
 		signal := uint64(round + 1)
-		p.post(func() Status { return p.PutSignal(q.me, 1024, at, size, 8, signal, OpSet, nil) })
+		p.post(func() Status { return p.PutSignal(q.me, 1024, at, size, 8, signal, fabric.OpSet, nil) })
 		p.quiet()
 		differ(l.t, "bytes that were put", q.heap[1024:1024+size], sent)
 		back, got := p.local(make([]byte, size))
 		p.do(func(r *Request) Status { return p.Get(q.me, 1024, back, size, r) })
 		differ(l.t, "bytes that were got", got, sent)
 		var value uint64
-		if p.do(func(r *Request) Status { return p.AMO(q.me, 8, OpFetch, 8, 0, 0, unsafe.Pointer(&value), r) }) != signal {
+		if p.do(func(r *Request) Status { return p.AMO(q.me, 8, fabric.OpFetch, 8, 0, 0, unsafe.Pointer(&value), r) }) != signal {
 			l.t.Errorf("the signal is not there")
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem/fabric"
 	"libshmem/queue"
 )
 
@@ -51,13 +52,13 @@ func stagedRings(t *testing.T, m mode, seed uint64) {
 		clear(b.heap[to-base : int(to-base)+n])
 		j.push(0, 0, queue.Op{
 			Code: queue.CodePutSignal, PE: 1, Dest: to, Local: uint64(uintptr(at)), Length: uint64(n),
-			Kind: uint8(OpAdd), Signal: 1, SignalAt: base,
+			Kind: uint8(fabric.OpAdd), Signal: 1, SignalAt: base,
 		})
 		j.push(0, 0, queue.Op{Code: queue.CodeFence})
 		j.push(0, 0, queue.Op{Code: queue.CodeP, PE: 1, Dest: base + 40, Width: 2, Value: round})
 		j.push(0, 0, queue.Op{Code: queue.CodeP, PE: 1, Dest: base + 8, Width: 2, Value: uint64(i)})
 		j.push(0, 0, queue.Op{Code: queue.CodePBytes, PE: 1, Dest: base + 16, Size: 16, Value: uint64(i), Value2: uint64(i) << 32})
-		j.push(0, 0, queue.Op{Code: queue.CodeAMO, PE: 1, Dest: base + 32, Kind: uint8(OpAdd), Width: 3, Value: uint64(n)})
+		j.push(0, 0, queue.Op{Code: queue.CodeAMO, PE: 1, Dest: base + 32, Kind: uint8(fabric.OpAdd), Width: 3, Value: uint64(n)})
 		slots = slices.Repeat([]byte{byte(i)}, 1+i%16)
 		if tail = uint64(i); i%2 == 1 {
 			tail += uint64(i) - 1 // to which it was set

@@ -11,6 +11,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/gpustage/stream"
+	"libshmem/runtime/proxy/layout"
 	"libshmem/tests/need"
 )
 
@@ -24,14 +25,14 @@ func (p *pe) staleStage() {
 
 // gpuModels are the kinds of GPUs.
 var gpuModels = map[string]gpus{
-	"atomics": {atomics: stream.AllAtomics, words: 3, delay: 4, chunk: messageSize, chunks: 3},
-	"alone":   {alone: true, delay: 4, chunk: messageSize, chunks: 4},
-	"mixed":   {words: 3, has: func(pe int) bool { return pe%2 == 0 }, alone: true, delay: 3, chunk: 2 * messageSize, chunks: 2},
-	"mapped":  {mapped: true, atomics: stream.AllAtomics, delay: 4, chunk: messageSize, chunks: 2},
-	"both":    {mapped: true, words: 3, alone: true, delay: 4, chunk: messageSize, chunks: 2},
-	"nic":     {nic: every, atomics: stream.AllAtomics, delay: 4, chunk: messageSize, chunks: 3},
-	"lazy":    {words: 3, nic: every, lazy: true, alone: true, delay: 4, chunk: messageSize, chunks: 3},
-	"some":    {nic: func(pe int) bool { return pe%2 == 1 }, lazy: true, alone: true, delay: 3, chunk: messageSize, chunks: 2},
+	"atomics": {atomics: stream.AllAtomics, words: 3, delay: 4, chunk: layout.MessageSize, chunks: 3},
+	"alone":   {alone: true, delay: 4, chunk: layout.MessageSize, chunks: 4},
+	"mixed":   {words: 3, has: func(pe int) bool { return pe%2 == 0 }, alone: true, delay: 3, chunk: 2 * layout.MessageSize, chunks: 2},
+	"mapped":  {mapped: true, atomics: stream.AllAtomics, delay: 4, chunk: layout.MessageSize, chunks: 2},
+	"both":    {mapped: true, words: 3, alone: true, delay: 4, chunk: layout.MessageSize, chunks: 2},
+	"nic":     {nic: every, atomics: stream.AllAtomics, delay: 4, chunk: layout.MessageSize, chunks: 3},
+	"lazy":    {words: 3, nic: every, lazy: true, alone: true, delay: 4, chunk: layout.MessageSize, chunks: 3},
+	"some":    {nic: func(pe int) bool { return pe%2 == 1 }, lazy: true, alone: true, delay: 3, chunk: layout.MessageSize, chunks: 2},
 }
 
 // The random programs of order_test.go, with heaps and buffers in GPU memory.
@@ -76,7 +77,7 @@ func TestPlayedStagedOperations(t *testing.T) {
 // Engines of one PE that change words of its GPU memory in steps take turns.
 func TestStagedEnginesShare(t *testing.T) {
 	const engines, each, heap = 3, 300, 4096
-	g := gpus{alone: true, delay: 3, shared: []*gpustage.Alone{new(gpustage.Alone), new(gpustage.Alone)}, chunk: messageSize, chunks: 2}
+	g := gpus{alone: true, delay: 3, shared: []*gpustage.Alone{new(gpustage.Alone), new(gpustage.Alone)}, chunk: layout.MessageSize, chunks: 2}
 	memories := make([][]byte, 2)
 	own := g.open(t, 1, memories, heap)
 	var jobs []*job
@@ -94,13 +95,13 @@ func TestStagedEnginesShare(t *testing.T) {
 			st := Again
 			switch a := j.pes[0]; left[i] % 4 {
 			case 0:
-				st = a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil)
+				st = a.AMO(1, 0, fabric.OpAdd, 8, 1, 0, nil, nil)
 			case 1:
-				st = a.AMO(1, 8, OpXor, 4, 1<<i, 0, nil, nil)
+				st = a.AMO(1, 8, fabric.OpXor, 4, 1<<i, 0, nil, nil)
 			case 2:
-				st = a.AMO(1, 16, OpSet, 8, uint64(k), 0, nil, nil)
+				st = a.AMO(1, 16, fabric.OpSet, 8, uint64(k), 0, nil, nil)
 			case 3:
-				st = a.PutSignal(1, 64, nil, 0, 24, 1, OpAdd, nil)
+				st = a.PutSignal(1, 64, nil, 0, 24, 1, fabric.OpAdd, nil)
 			}
 			if st == Done {
 				if left[i]--; left[i] == 0 {
@@ -161,9 +162,9 @@ func TestStagedNoAllocation(t *testing.T) {
 				"large put":  func() Status { r.Done = 0; return a.Put(1, 0, at, 600<<10, r) },
 				"get":        func() Status { r.Done = 0; return a.Get(1, 0, at, 600<<10, r) },
 				"small get":  func() Status { r.Done = 0; return a.Get(1, 0, at, 100, r) },
-				"atomic":     func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) },
-				"fetch":      func() Status { r.Done = 0; return a.AMO(1, 0, OpFetchAdd, 8, 1, 0, nil, r) },
-				"put_signal": func() Status { return a.PutSignal(1, 64, at, 10_000, 0, 1, OpSet, nil) },
+				"atomic":     func() Status { return a.AMO(1, 0, fabric.OpAdd, 8, 1, 0, nil, nil) },
+				"fetch":      func() Status { r.Done = 0; return a.AMO(1, 0, fabric.OpFetchAdd, 8, 1, 0, nil, r) },
+				"put_signal": func() Status { return a.PutSignal(1, 64, at, 10_000, 0, 1, fabric.OpSet, nil) },
 			} {
 				for range 50 {
 					wait(f)
@@ -216,7 +217,7 @@ func TestStagedLoops(t *testing.T) {
 					return
 				})
 			}
-			do(func() Status { return a.PutSignal(1, 64, at, n, 0, 1, OpAdd, nil) })
+			do(func() Status { return a.PutSignal(1, 64, at, n, 0, 1, fabric.OpAdd, nil) })
 			do(func() Status { return a.Get(1, 64, back, n, nil) })
 			differ(t, "bytes that went there and back", seen, data)
 			a.asleep(t)
@@ -255,7 +256,7 @@ func TestStagedStuckPeer(t *testing.T) {
 			if st := a.Get(1, 0, back, n, &lost); st != Pending {
 				t.Fatalf("get from the stuck PE: %d", st)
 			}
-			a.post(func() Status { return a.PutSignal(2, 64, at, n, 0, 1, OpSet, &put) })
+			a.post(func() Status { return a.PutSignal(2, 64, at, n, 0, 1, fabric.OpSet, &put) })
 			j.await("put to another PE", func() bool { return put.Done != 0 && binary.NativeEndian.Uint64(c.heap) == 1 })
 			differ(t, "bytes", c.heap[64:64+n], seen)
 			a.post(func() Status { return a.Get(2, 64, back, n, &fetched) })
@@ -275,7 +276,7 @@ func TestStagedStuckPeer(t *testing.T) {
 func TestStagedStuckGets(t *testing.T) {
 	const stuckPEs, n = 3, 64
 	m := modes[0]
-	m.gpus = &gpus{chunk: messageSize, chunks: 3}
+	m.gpus = &gpus{chunk: layout.MessageSize, chunks: 3}
 	stuck := true
 	m.stuck = func(o *work) bool { return stuck && o.to <= stuckPEs && o.from <= stuckPEs }
 	j := newJob(t, m, 1, stuckPEs+2, 4096)
@@ -300,7 +301,7 @@ func TestStagedStuckGets(t *testing.T) {
 func TestStagedTwoMemories(t *testing.T) {
 	for i := range 16 {
 		m := combination(i)
-		m.gpus = &gpus{alone: true, delay: 8, chunk: messageSize, chunks: 3}
+		m.gpus = &gpus{alone: true, delay: 8, chunk: layout.MessageSize, chunks: 3}
 		t.Run(m.name, func(t *testing.T) {
 			j := newJob(t, m, uint64(i+1), 2, 1<<16)
 			a, b := j.pes[0], j.pes[1]
@@ -340,21 +341,21 @@ func TestStagedTwoMemories(t *testing.T) {
 // operations of its PE. Signals of other PEs come: a kernel may wait for one of them.
 func TestStagedFull(t *testing.T) {
 	for _, m := range modes {
-		m.gpus = &gpus{atomics: stream.AllAtomics &^ stream.PlainAtomics, delay: 3, chunk: messageSize, chunks: 3}
+		m.gpus = &gpus{atomics: stream.AllAtomics &^ stream.PlainAtomics, delay: 3, chunk: layout.MessageSize, chunks: 3}
 		t.Run(m.name, func(t *testing.T) {
 			j := newJob(t, m, 1, 3, 1<<16)
 			a, b, c := j.pes[0], j.pes[1], j.pes[2]
 			word := func(at int) uint64 { return binary.NativeEndian.Uint64(a.heap[at:]) }
 			a.card.full = true
 			for range 10 {
-				b.post(func() Status { return b.AMO(0, 0, OpAdd, 8, 1, 0, nil, nil) })
+				b.post(func() Status { return b.AMO(0, 0, fabric.OpAdd, 8, 1, 0, nil, nil) })
 			}
 			b.fence()
 			value := uint64(7)
 			b.post(func() Status { return b.Put(0, 8, unsafe.Pointer(&value), 8, nil) })
 			at, data := c.card.local(fill(j.rng, 10_000))
 			size := min(uint64(len(data)), c.PutMax())
-			c.post(func() Status { return c.PutSignal(0, 64, at, size, 16, 1, OpSet, nil) })
+			c.post(func() Status { return c.PutSignal(0, 64, at, size, 16, 1, fabric.OpSet, nil) })
 			j.await("signal", func() bool { return word(16) == 1 })
 			differ(t, "bytes before the signal", a.heap[64:64+size], data[:size])
 			if word(0) != 0 || word(8) != 0 {
@@ -373,12 +374,12 @@ func TestStagedFull(t *testing.T) {
 // The result of a fetching operation is visible to a get, which uses another stream.
 func TestStagedFetchThenGet(t *testing.T) {
 	m := modes[0]
-	m.gpus = &gpus{alone: true, delay: 8, chunk: messageSize, chunks: 3}
+	m.gpus = &gpus{alone: true, delay: 8, chunk: layout.MessageSize, chunks: 3}
 	j := newJob(t, m, 1, 2, 4096)
 	a := j.pes[0]
 	var got uint64
 	for i := range uint64(200) {
-		if old := a.do(func(r *Request) Status { return a.AMO(1, 0, OpFetchAdd, 8, 1, 0, nil, r) }); old != i {
+		if old := a.do(func(r *Request) Status { return a.AMO(1, 0, fabric.OpFetchAdd, 8, 1, 0, nil, r) }); old != i {
 			t.Fatalf("fetched %d, want %d", old, i)
 		}
 		if a.do(func(r *Request) Status { return a.Get(1, 0, unsafe.Pointer(&got), 8, r) }); got != i+1 {
@@ -392,7 +393,7 @@ func TestStagedFetchThenGet(t *testing.T) {
 // are queued, and operations on another PE go on.
 func TestStagedFence(t *testing.T) {
 	m := modes[0]
-	m.gpus = &gpus{atomics: stream.AllAtomics, words: 3, delay: 50, chunk: messageSize, chunks: 3}
+	m.gpus = &gpus{atomics: stream.AllAtomics, words: 3, delay: 50, chunk: layout.MessageSize, chunks: 3}
 	j := newJob(t, m, 1, 3, 1<<16)
 	a, b, c := j.pes[0], j.pes[1], j.pes[2]
 	first, _ := a.card.local(fill(j.rng, 8192))
@@ -410,9 +411,9 @@ func TestStagedFence(t *testing.T) {
 	post("store behind two", a.Store(1, 16384, 8, 5))
 	post("small put", a.Put(1, 16392, second, 100, nil))
 	a.fence()
-	post("atomic", a.AMO(1, 16384, OpAdd, 8, 1, 0, nil, nil))
-	post("put with signal", a.PutSignal(1, 32768, second, 8192, 16384, 1, OpAdd, nil))
-	post("fetch", a.AMO(1, 16384, OpFetchAdd, 8, 1, 0, unsafe.Pointer(new(uint64)), nil))
+	post("atomic", a.AMO(1, 16384, fabric.OpAdd, 8, 1, 0, nil, nil))
+	post("put with signal", a.PutSignal(1, 32768, second, 8192, 16384, 1, fabric.OpAdd, nil))
+	post("fetch", a.AMO(1, 16384, fabric.OpFetchAdd, 8, 1, 0, unsafe.Pointer(new(uint64)), nil))
 	if q := a.ops.Peers[1].Queued; q != 6 {
 		t.Errorf("%d operations wait, want 6", q)
 	}

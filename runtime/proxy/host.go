@@ -7,11 +7,8 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
-	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
-	"libshmem/runtime/proxy/ops"
-	"libshmem/runtime/proxy/quiet"
 )
 
 // Host is the engine as its GPU sees it: messages, operations and network, as package gpustage
@@ -38,7 +35,7 @@ func (h *hostMessages) Ready(pe libshmem.PE, n uint64) Status {
 	p := &h.e.ops.Peers[pe]
 	switch {
 	case !h.e.out.Routed(p, pe):
-		return h.e.ops.Net.Fail(endpoint.ErrNoRoute)
+		return h.e.ops.Net.Fail(errNoRoute)
 	case h.e.out.Parked(p), !h.e.ops.Room(pe, p, n):
 		return Again
 	}
@@ -73,7 +70,7 @@ func (h *hostMessages) Admit(pe libshmem.PE) Status {
 // Send sends a message of the GPU's, for an operation or for none.
 func (h *hostMessages) Send(t fabric.Token, pe libshmem.PE, m layout.Header, payload unsafe.Pointer, n int) Status {
 	if t == 0 {
-		return h.e.out.SendBytes(pe, 0, quiet.NoParity, &m, payload, n)
+		return h.e.out.SendBytes(pe, 0, noParity, &m, payload, n)
 	}
 	s := &h.e.ops.Table.Records[t]
 	return h.e.out.SendBytes(pe, s.Epoch, s.Lane, &m, payload, n)
@@ -81,13 +78,13 @@ func (h *hostMessages) Send(t fabric.Token, pe libshmem.PE, m layout.Header, pay
 
 // Own sends a message that no quiet waits for, or parks it.
 func (h *hostMessages) Own(pe libshmem.PE, m layout.Header) {
-	h.e.out.Own(pe, h.e.Epoch, quiet.NoParity, m)
+	h.e.out.sendOwn(pe, h.e.Epoch, noParity, m)
 }
 
 // OwnFor sends one that belongs to an operation.
 func (h *hostMessages) OwnFor(t fabric.Token, m layout.Header) {
 	s := &h.e.ops.Table.Records[t]
-	h.e.out.Own(s.PE, s.Epoch, s.Lane, m)
+	h.e.out.sendOwn(s.PE, s.Epoch, s.Lane, m)
 }
 
 // Answer sends the answer that a PE has asked for by a token.
@@ -136,15 +133,15 @@ type hostOperations struct{ e *Engine }
 
 // BeginPut takes a token for a put of n bytes.
 func (h *hostOperations) BeginPut(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool) {
-	return h.begin(ops.UsePut, pe, r, n)
+	return h.begin(usePut, pe, r, n)
 }
 
 // BeginGet takes a token for a get.
 func (h *hostOperations) BeginGet(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool) {
-	return h.begin(ops.UseGet, pe, r, n)
+	return h.begin(useGet, pe, r, n)
 }
 
-func (h *hostOperations) begin(u ops.Use, pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool) {
+func (h *hostOperations) begin(u use, pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool) {
 	t, s := h.e.ops.Take(u, &h.e.ops.Peers[pe], pe)
 	if s == nil {
 		return 0, false
@@ -157,7 +154,7 @@ func (h *hostOperations) begin(u ops.Use, pe libshmem.PE, r *call.Request, n uin
 // Enqueue queues an operation behind earlier operations on its PE.
 func (h *hostOperations) Enqueue(t fabric.Token) {
 	s := &h.e.ops.Table.Records[t]
-	s.Use, s.Awaited = ops.UseDeparts, true
+	s.Use, s.Awaited = useDeparts, true
 	h.e.out.Enqueue(t, s)
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unsafe"
 
+	"libshmem/fabric"
 	"libshmem/queue"
 	"libshmem/runtime/proxy/fastpath"
 	"libshmem/tests/need"
@@ -95,7 +96,7 @@ func TestLeaves(t *testing.T) {
 	// A completion for Go ends the loop with the lock held; the work before it is done.
 	rig.Push(&queue.Op{Code: queue.CodeGet, PE: 1, Dest: at(0), Local: address(p.heap), Length: 8})
 	c.Drain()
-	j.pes[1].AMO(0, 64, OpAdd, 8, 5, 0, nil, nil)
+	j.pes[1].AMO(0, 64, fabric.OpAdd, 8, 5, 0, nil, nil)
 	p.words[2] = 1 // a caller sleeps
 	j.until("both", func() bool {
 		if err := p.ops.Net.Provider.(*boxed).arrive(); err != nil {

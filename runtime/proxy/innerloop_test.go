@@ -13,9 +13,9 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem/fabric"
 	"libshmem/queue"
 	"libshmem/queue/queuetest"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/loop"
 	"libshmem/tests/need"
 )
@@ -39,28 +39,28 @@ func TestSimple(t *testing.T) {
 		"p wide":          {queue.Op{Code: queue.CodePWide, PE: 1, Dest: at(0)}, false},
 		"bytes":           {queue.Op{Code: queue.CodePBytes, PE: 1, Dest: at(1), Size: 3}, false},
 		"bytes, all":      {queue.Op{Code: queue.CodePBytes, PE: 1, Dest: at(0), Size: 16}, false},
-		"bytes, signal":   {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Size: 16, Kind: uint8(OpAdd), SignalAt: at(64)}, false},
+		"bytes, signal":   {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Size: 16, Kind: uint8(fabric.OpAdd), SignalAt: at(64)}, false},
 		"no bytes":        {queue.Op{Code: queue.CodePBytes, PE: 1, Dest: at(0)}, true},
 		"17 bytes":        {queue.Op{Code: queue.CodePBytes, PE: 1, Dest: at(0), Size: 17}, true},
-		"b. s. none":      {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Kind: uint8(OpSet), SignalAt: at(64)}, true},
-		"b. s. 17":        {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Size: 17, Kind: uint8(OpSet), SignalAt: at(64)}, true},
-		"b. s. outside":   {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(heap - 7), Size: 8, Kind: uint8(OpSet), SignalAt: at(64)}, true},
-		"b. s. at end":    {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Size: 8, Kind: uint8(OpSet), SignalAt: at(heap)}, true},
-		"b. s. at 4":      {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Size: 8, Kind: uint8(OpSet), SignalAt: at(4)}, true},
-		"b. s. fetches":   {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Size: 8, Kind: uint8(OpXor), SignalAt: at(64)}, true},
-		"amo":             {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpXor), Width: 3}, false},
-		"amo wide":        {queue.Op{Code: queue.CodeAMOWide, PE: 1, Dest: at(0), Kind: uint8(OpOr), Width: 2}, false},
+		"b. s. none":      {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Kind: uint8(fabric.OpSet), SignalAt: at(64)}, true},
+		"b. s. 17":        {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Size: 17, Kind: uint8(fabric.OpSet), SignalAt: at(64)}, true},
+		"b. s. outside":   {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(heap - 7), Size: 8, Kind: uint8(fabric.OpSet), SignalAt: at(64)}, true},
+		"b. s. at end":    {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Size: 8, Kind: uint8(fabric.OpSet), SignalAt: at(heap)}, true},
+		"b. s. at 4":      {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Size: 8, Kind: uint8(fabric.OpSet), SignalAt: at(4)}, true},
+		"b. s. fetches":   {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Size: 8, Kind: uint8(fabric.OpXor), SignalAt: at(64)}, true},
+		"amo":             {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(fabric.OpXor), Width: 3}, false},
+		"amo wide":        {queue.Op{Code: queue.CodeAMOWide, PE: 1, Dest: at(0), Kind: uint8(fabric.OpOr), Width: 2}, false},
 		"put":             {queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: mine, Length: 24}, false},
 		"put, answered":   {queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: mine, Length: 24, Want: 1}, false},
-		"signal":          {queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: mine, Length: 24, Kind: uint8(OpSet), SignalAt: at(64)}, false},
-		"signal alone":    {queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Kind: uint8(OpSet), SignalAt: at(64)}, false},
+		"signal":          {queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: mine, Length: 24, Kind: uint8(fabric.OpSet), SignalAt: at(64)}, false},
+		"signal alone":    {queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Kind: uint8(fabric.OpSet), SignalAt: at(64)}, false},
 		"fence":           {queue.Op{Code: queue.CodeFence}, false},
 		"put of nothing":  {queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0)}, true},
 		"put, larger":     {queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: mine, Length: 25}, true},
-		"signal, larger":  {queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: mine, Length: 25, Kind: uint8(OpSet), SignalAt: at(64)}, true},
+		"signal, larger":  {queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: mine, Length: 25, Kind: uint8(fabric.OpSet), SignalAt: at(64)}, true},
 		"put from afar":   {queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: address(far), Length: 8}, true},
 		"get":             {queue.Op{Code: queue.CodeGet, PE: 1, Dest: at(0), Local: mine, Length: 8}, true},
-		"fetch":           {queue.Op{Code: queue.CodeAMOWide, PE: 1, Dest: at(0), Kind: uint8(OpFetchAdd), Width: 3, Want: 1}, true},
+		"fetch":           {queue.Op{Code: queue.CodeAMOWide, PE: 1, Dest: at(0), Kind: uint8(fabric.OpFetchAdd), Width: 3, Want: 1}, true},
 		"quiet":           {queue.Op{Code: queue.CodeQuiet}, true},
 		"unknown":         {queue.Op{Code: 31}, true},
 		"PE":              {queue.Op{Code: queue.CodeP, PE: 2, Dest: at(0)}, true},
@@ -68,15 +68,15 @@ func TestSimple(t *testing.T) {
 		"put outside":     {queue.Op{Code: queue.CodePut, PE: 1, Dest: at(heap - 7), Local: mine, Length: 8}, true},
 		"put from end":    {queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: mine + heap - 7, Length: 8}, true},
 		"source wraps":    {queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: ^uint64(0) - 3, Length: 8}, true},
-		"amo unaligned":   {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(4), Kind: uint8(OpAdd), Width: 3}, true},
-		"amo narrow":      {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(4), Kind: uint8(OpAdd), Width: 1}, true},
+		"amo unaligned":   {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(4), Kind: uint8(fabric.OpAdd), Width: 3}, true},
+		"amo narrow":      {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(4), Kind: uint8(fabric.OpAdd), Width: 1}, true},
 		"amo 0":           {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Width: 3}, true},
-		"amo fetches":     {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpFetch), Width: 3}, true},
-		"signal fetches":  {queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: mine, Length: 8, Kind: uint8(OpXor), SignalAt: at(64)}, true},
-		"signal at 4":     {queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: mine, Length: 8, Kind: uint8(OpSet), SignalAt: at(4)}, true},
-		"signal outside":  {queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: mine, Length: 8, Kind: uint8(OpSet), SignalAt: at(heap)}, true},
+		"amo fetches":     {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(fabric.OpFetch), Width: 3}, true},
+		"signal fetches":  {queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: mine, Length: 8, Kind: uint8(fabric.OpXor), SignalAt: at(64)}, true},
+		"signal at 4":     {queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: mine, Length: 8, Kind: uint8(fabric.OpSet), SignalAt: at(4)}, true},
+		"signal outside":  {queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: mine, Length: 8, Kind: uint8(fabric.OpSet), SignalAt: at(heap)}, true},
 		"reply":           {queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: mine, Length: 8, Want: 1, Reply: queue.Replies}, true},
-		"reply of signal": {queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: mine, Length: 8, Kind: uint8(OpSet), SignalAt: at(64), Want: 1, Reply: queue.Replies}, true},
+		"reply of signal": {queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: mine, Length: 8, Kind: uint8(fabric.OpSet), SignalAt: at(64), Want: 1, Reply: queue.Replies}, true},
 	} {
 		rig := j.rigs[0][0]
 		answers := rig.Reply(0).Turn
@@ -187,16 +187,16 @@ func TestWindowInC(t *testing.T) {
 	defer j.clean()
 	p, rig := j.pes[0], j.rigs[0][0]
 	peer := &p.ops.Peers[1]
-	for i := range credit.Window + 10 {
-		rig.Push(&queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpAdd), Width: 3, Value: 1})
-		if j.inC(0); peer.Flushing != (i >= credit.Window/2) {
+	for i := range messageWindow + 10 {
+		rig.Push(&queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(fabric.OpAdd), Width: 3, Value: 1})
+		if j.inC(0); peer.Flushing != (i >= messageWindow/2) {
 			t.Fatalf("message %d: flushing %v", i, peer.Flushing)
 		}
-		if i >= credit.Window {
+		if i >= messageWindow {
 			break
 		}
 	}
-	if j.inLoop != credit.Window || peer.Asked != credit.Window || p.NDirty != 1 {
+	if j.inLoop != messageWindow || peer.Asked != messageWindow || p.NDirty != 1 {
 		t.Errorf("C took %d, the PE was asked %d times, %d PEs are dirty", j.inLoop, peer.Asked, p.NDirty)
 	}
 	j.consumers[0].Drain()
@@ -207,7 +207,7 @@ func TestWindowInC(t *testing.T) {
 	// The target answers in C, the answer comes in C.
 	j.until("the answer", func() bool { return !peer.Flushing })
 	j.quiet(0, 0)
-	if got := binary.NativeEndian.Uint64(j.pes[1].heap); got != credit.Window+1 {
+	if got := binary.NativeEndian.Uint64(j.pes[1].heap); got != messageWindow+1 {
 		t.Errorf("%d messages arrived", got)
 	}
 }

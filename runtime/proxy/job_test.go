@@ -18,7 +18,6 @@ import (
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/loop"
 	"libshmem/runtime/proxy/mem"
-	"libshmem/runtime/proxy/quiet"
 	"libshmem/runtime/proxy/wake"
 )
 
@@ -80,7 +79,7 @@ func combination(i int) mode {
 // job is a few engines on one network, all driven by the test's goroutine.
 type job struct {
 	t   testing.TB
-	net *network
+	net *fakeNetwork
 	rng *rand.Rand
 	pes []*pe
 }
@@ -136,7 +135,7 @@ func newJobOn(t testing.TB, m mode, seed uint64, memories [][]byte) *job {
 func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*testGPU) *job {
 	t.Helper()
 	n := len(memories)
-	j := &job{t: t, net: newNetwork(t, m, seed, n), rng: rand.New(rand.NewPCG(seed, 2))}
+	j := &job{t: t, net: newFakeNetwork(t, m, seed, n), rng: rand.New(rand.NewPCG(seed, 2))}
 	j.net.cards = cards
 	ends, stages := make([]Endpoint, n), make([]gpustage.Endpoint, n)
 	for i := range n {
@@ -269,9 +268,9 @@ func (j *job) close() {
 // leftovers reports what an engine at rest holds.
 func (p *pe) leftovers() {
 	p.j.t.Helper()
-	if len(p.ops.Table.Free) != tokens-receives || p.ops.Quiets.Pending != [3]int{} || len(p.out.Unsent) != 0 || p.in.Early.Len() != 0 || p.NDirty != 0 {
+	if len(p.ops.Table.Free) != layout.Tokens-layout.Receives || p.ops.Quiets.Pending != [3]int{} || len(p.out.Unsent) != 0 || p.in.Early.Len() != 0 || p.NDirty != 0 {
 		p.j.t.Errorf("PE %d at rest: %d of %d tokens free, %d operations pending, %d messages parked, %d early, %d PEs dirty",
-			p.me, len(p.ops.Table.Free), tokens-receives, p.ops.Quiets.Pending, len(p.out.Unsent), p.in.Early.Len(), p.NDirty)
+			p.me, len(p.ops.Table.Free), layout.Tokens-layout.Receives, p.ops.Quiets.Pending, len(p.out.Unsent), p.in.Early.Len(), p.NDirty)
 	}
 	if p.ops.Quiets.Closing() || p.ops.Quiets.Wanted || p.ops.Quiets.Unmet != 0 || len(p.ops.Quiets.Late) != 0 {
 		p.j.t.Errorf("PE %d at rest: generation %d is open, %d complete, wanted %v, %d PEs unmet, %d flushes late",
@@ -281,7 +280,7 @@ func (p *pe) leftovers() {
 	if p.card != nil {
 		regions = 3 + p.stage.Regions()
 	}
-	if len(p.end.recvs) != receives+p.end.more() || len(p.end.regions) != regions {
+	if len(p.end.recvs) != layout.Receives+p.end.more() || len(p.end.regions) != regions {
 		p.j.t.Errorf("PE %d at rest: %d receive buffers, %d regions", p.me, len(p.end.recvs), len(p.end.regions))
 	}
 	if p.stage != nil {
@@ -326,7 +325,7 @@ func (j *job) drain() {
 			return false
 		}
 		for _, p := range j.pes {
-			if len(p.out.Unsent) > 0 || len(p.end.recvs) < receives+p.end.more() || p.Busy != 0 || p.stageWorks() {
+			if len(p.out.Unsent) > 0 || len(p.end.recvs) < layout.Receives+p.end.more() || p.Busy != 0 || p.stageWorks() {
 				return false
 			}
 		}
@@ -386,7 +385,7 @@ func (p *pe) quiet() {
 		}
 		return Again
 	})
-	if p.ops.Quiets.Pending != [3]int{0, 0, p.ops.Quiets.Pending[quiet.NoParity]} {
+	if p.ops.Quiets.Pending != [3]int{0, 0, p.ops.Quiets.Pending[noParity]} {
 		p.j.t.Errorf("PE %d: %d operations pending after quiet", p.me, p.ops.Quiets.Pending)
 	}
 }
@@ -422,7 +421,7 @@ func (p *pe) put(to libshmem.PE, offset libshmem.Offset, b []byte, blocking bool
 }
 
 // putSignal is shmem_putmem_signal, split into parts as the front does it.
-func (p *pe) putSignal(to libshmem.PE, offset libshmem.Offset, b []byte, signalOffset libshmem.Offset, signal uint64, op Op, blocking bool) {
+func (p *pe) putSignal(to libshmem.PE, offset libshmem.Offset, b []byte, signalOffset libshmem.Offset, signal uint64, op fabric.Op, blocking bool) {
 	p.j.t.Helper()
 	if n := int(p.PutMax()); len(b) > n {
 		p.put(to, offset, b[:len(b)-n], blocking)

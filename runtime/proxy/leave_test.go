@@ -6,7 +6,9 @@ import (
 	"unsafe"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/runtime/proxy/gpustage/stream"
+	"libshmem/runtime/proxy/layout"
 )
 
 // TestPlayedLeave has PEs that post to each other and end at some moment without finalize, and with
@@ -40,13 +42,14 @@ func TestPlayedStagedLeave(t *testing.T) {
 	}
 }
 
-// A PE that leaves has no messages with a PE whose heap it has mapped, and waits for its copies to it.
+// A PE that leaves has no messages with a PE whose heap it has mapped, and waits for its copies to
+// it.
 func TestLeaveCopies(t *testing.T) {
 	m := modes[0]
-	m.gpus = &gpus{mapped: true, atomics: stream.AllAtomics, delay: 8, chunk: messageSize, chunks: 2}
+	m.gpus = &gpus{mapped: true, atomics: stream.AllAtomics, delay: 8, chunk: layout.MessageSize, chunks: 2}
 	j := newJob(t, m, 1, 2, 1<<16)
 	a, b := j.pes[0], j.pes[1]
-	data := fill(j.rng, 3*maxPayload)
+	data := fill(j.rng, 3*layout.MaxPayload)
 	at, _ := a.card.local(data)
 	a.post(func() Status { return a.Put(1, 0, at, uint64(len(data)), nil) })
 	for !a.Leave() {
@@ -58,11 +61,11 @@ func TestLeaveCopies(t *testing.T) {
 // A PE that leaves does not wait until a PE that has left takes its bytes.
 func TestLeaveBehind(t *testing.T) {
 	m := modes[0]
-	m.gpus = &gpus{atomics: stream.AllAtomics, chunk: messageSize, chunks: 2}
+	m.gpus = &gpus{atomics: stream.AllAtomics, chunk: layout.MessageSize, chunks: 2}
 	j := newJob(t, m, 1, 2, 1<<16)
 	a := j.pes[0]
-	at, _ := a.card.local(make([]byte, 8*messageSize))
-	a.post(func() Status { return a.Put(1, 0, at, 8*messageSize, nil) })
+	at, _ := a.card.local(make([]byte, 8*layout.MessageSize))
+	a.post(func() Status { return a.Put(1, 0, at, 8*layout.MessageSize, nil) })
 	for range 100 {
 		a.poll() // chunks are full of bytes that nobody reads
 	}
@@ -88,7 +91,7 @@ func playLeave(t *testing.T, j *job) {
 	t.Helper()
 	var all []*leaver
 	for _, p := range j.pes {
-		g := traffic{pe: p, source: make([]byte, 3*maxPayload), posted: make([]uint64, len(j.pes))}
+		g := traffic{pe: p, source: make([]byte, 3*layout.MaxPayload), posted: make([]uint64, len(j.pes))}
 		if p.card != nil && j.rng.IntN(2) == 0 {
 			at, _ := p.card.local(g.source)
 			g.source = unsafe.Slice((*byte)(at), len(g.source))
@@ -175,7 +178,7 @@ func (l *leaver) add(t *testing.T, to int) {
 func (l *leaver) nod() {
 	for i := range l.ops.Peers {
 		if l.ops.Peers[i].Left {
-			l.AMO(libshmem.PE(i), 128, OpAdd, 8, 1, 0, nil, nil)
+			l.AMO(libshmem.PE(i), 128, fabric.OpAdd, 8, 1, 0, nil, nil)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"libshmem/runtime/mrcache"
 	"libshmem/runtime/mrcache/memmonitor"
 	"libshmem/runtime/mrcache/pinned"
+	"libshmem/runtime/proxy/layout"
 )
 
 // holding is an end whose NIC holds the pages of callers' memory: a write takes its bytes from the
@@ -159,7 +160,7 @@ func TestMemoryThatComesAndGoes(t *testing.T) {
 							t.Fatal(err)
 						}
 					}
-					n := maxPayload + 1 + rng.IntN(20000)
+					n := layout.MaxPayload + 1 + rng.IntN(20000)
 					at := rng.IntN(block - n)
 					local := (*k)[at : at+n]
 					p := unsafe.Pointer(&local[0])
@@ -201,7 +202,7 @@ func TestMemoryThatComesAndGoes(t *testing.T) {
 
 // TestAnyLocalMemory uses memory that no NIC takes.
 func TestAnyLocalMemory(t *testing.T) {
-	const n = 3 * maxPayload
+	const n = 3 * layout.MaxPayload
 	j := newJob(t, modes[1], 1, 2, 1<<16)
 	j.hold(false)
 	a, b := j.pes[0], j.pes[1]

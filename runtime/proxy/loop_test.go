@@ -55,7 +55,7 @@ func TestLoopServes(t *testing.T) {
 			r := new(Request)
 			data := make([]byte, 100<<10)
 			ptr := unsafe.Pointer(&data[0])
-			fetch := func() bool { return a.AMO(1, 8, OpFetchAdd, 8, 5, 0, nil, r) == Pending }
+			fetch := func() bool { return a.AMO(1, 8, fabric.OpFetchAdd, 8, 5, 0, nil, r) == Pending }
 			a.locked(func() {
 				if m.caps.MaxInject == 128 { // bare: no one-sided writes
 					a.Put(1, 64, ptr, 100, nil)
@@ -120,7 +120,7 @@ func TestLoopRetriesForPollers(t *testing.T) {
 		j.net.mode.again = percent
 		j.net.mu.Unlock()
 	}
-	a.post(func() Status { return a.AMO(1, 0, OpFetchAdd, 8, 1, 0, nil, &r) })
+	a.post(func() Status { return a.AMO(1, 0, fabric.OpFetchAdd, 8, 1, 0, nil, &r) })
 	for parked := 0; parked == 0; {
 		refuse(0)
 		a.poll()
@@ -145,7 +145,7 @@ func TestLoopStaysUpForParked(t *testing.T) {
 		j.net.mu.Unlock()
 	}
 	var r Request
-	a.post(func() Status { return a.AMO(1, 0, OpFetchAdd, 8, 1, 0, nil, &r) })
+	a.post(func() Status { return a.AMO(1, 0, fabric.OpFetchAdd, 8, 1, 0, nil, &r) })
 	a.poll()
 	refuse(100)
 	go b.Loop()
@@ -211,7 +211,7 @@ func TestWakeSleepers(t *testing.T) {
 	if *wakes != 0 || *sleepers != 1 {
 		t.Errorf("woke without completion: %d wakes, sleepers %d", *wakes, *sleepers)
 	}
-	a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) })
+	a.post(func() Status { return a.AMO(1, 0, fabric.OpAdd, 8, 1, 0, nil, nil) })
 	for b.heap[0] == 0 {
 		b.poll()
 	}
@@ -252,7 +252,7 @@ func TestLoopWithCallers(t *testing.T) {
 						for i := range each {
 							st := Again
 							for st == Again {
-								p.locked(func() { st = p.AMO(libshmem.PE(1-p.me), 0, OpFetchAdd, 8, 1, 0, nil, r) })
+								p.locked(func() { st = p.AMO(libshmem.PE(1-p.me), 0, fabric.OpFetchAdd, 8, 1, 0, nil, r) })
 							}
 							if i%4 == 0 { // as a caller that polls in C
 								atomic.AddUint32(&p.words[1], 1)
@@ -295,7 +295,7 @@ func TestStopBeforeSleep(t *testing.T) {
 func TestNewFails(t *testing.T) {
 	refuse := errors.New("no memory to pin")
 	for at, text := range []string{"register symmetric heap of 4096 bytes: ", "register message buffers: "} {
-		e := &refusing{end: newNetwork(t, modes[0], 1, 1).ends[0], at: at, err: refuse}
+		e := &refusing{end: newFakeNetwork(t, modes[0], 1, 1).ends[0], at: at, err: refuse}
 		heap := guarded(t, 4096)
 		_, err := New(e, 0, 1, mem.Segment{Base: unsafe.Pointer(&heap[0]), Size: 4096}, wake.Words{}, nil)
 		if err == nil || !strings.HasPrefix(err.Error(), text) || !errors.Is(err, refuse) {

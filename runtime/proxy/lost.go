@@ -8,9 +8,7 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/ops"
 )
 
 // A PE is lost when it has ended or the network cannot reach it any more. It never comes back: a
@@ -20,9 +18,6 @@ import (
 //
 // The provider keeps the memory of an operation, such as a write, until it completes the operation,
 // so a token may be held for longer than its operation.
-
-// LostError is the error of an operation on a lost PE.
-type LostError = endpoint.LostError
 
 // OnLost sets the function to call when the network cannot reach a PE any more. The lock is held,
 // and the PE is lost here already. Without the function such a loss ends the job. OnLost comes
@@ -49,11 +44,9 @@ func (e *Engine) Lose(pe libshmem.PE, reason string) {
 // loseOwn is the part of Lose that each context has.
 func (e *Engine) loseOwn(pe libshmem.PE, err error) {
 	p := &e.ops.Peers[pe]
-	p.Reachable = false // C leaves operations on it to Go
-	p.Behind = true     // and its messages
+	p.Lose()
 	e.out.Drop(pe, p)
 	e.in.Early.Drop(uint32(pe))
-	p.Early = 0
 	e.endOperations(pe, err)
 	e.ops.Quiets.LosePE(p, err)
 	if e.gpu != nil && e.ops.Number == 0 {
@@ -88,17 +81,17 @@ func disconnected(code int32) bool {
 
 // endOperations ends operations that callers and quiets wait for.
 func (e *Engine) endOperations(pe libshmem.PE, err error) {
-	for t := fabric.Token(receives); t < tokens; t++ {
+	for t := fabric.Token(layout.Receives); t < layout.Tokens; t++ {
 		s := &e.ops.Table.Records[t]
 		if s.Use == 0 || s.PE != pe || s.Ended || uint32(s.Stream) != e.ops.Number {
 			continue
 		}
 		switch s.Use {
-		case ops.UseWrite:
+		case useWrite:
 			e.rma.Uncount(s)
-		case ops.UseWaits, ops.UseDeparts, ops.UseQueued:
+		case useWaits, useDeparts, useQueued:
 			e.ops.Quiets.Pending[s.Lane]--
-		case ops.UseRead, ops.UseReply:
+		case useRead, useReply:
 			if s.Request == nil {
 				e.ops.Quiets.Pending[s.Lane]--
 			}
@@ -112,7 +105,7 @@ func (e *Engine) endOperations(pe libshmem.PE, err error) {
 		} else {
 			e.ops.Quiets.Fail(s.Lane, err)
 		}
-		if s.Use == ops.UseReply || s.Use == ops.UseWaits || s.Use == ops.UseDeparts || s.Use == ops.UseQueued {
+		if s.Use == useReply || s.Use == useWaits || s.Use == useDeparts || s.Use == useQueued {
 			e.ops.Give(t)
 		} else {
 			s.Ended = true
@@ -135,8 +128,8 @@ func (e *Engine) tookEnded(t fabric.Token) bool {
 	return true
 }
 
-// trouble handles an error that belongs to no operation. Where it names a PE, the provider has given
-// the PE up. A PE whose program has ended is not needed any more.
+// trouble handles an error that belongs to no operation. Where it names a PE, the provider has
+// given the PE up. A PE whose program has ended is not needed any more.
 func (e *Engine) trouble(c *fabric.Completion) {
 	text := e.ops.Net.Provider.ErrorText(c)
 	switch pe := c.From(); {

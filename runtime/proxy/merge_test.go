@@ -7,8 +7,8 @@ import (
 	"time"
 	"unsafe"
 
+	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/sender"
 )
 
 // A burst of small operations leaves in as few messages as possible, in its order. A single
@@ -27,12 +27,12 @@ func TestBurst(t *testing.T) {
 	}
 	a.post(func() Status { return a.Put(1, 128, unsafe.Pointer(&bytesOf[0]), 20, nil) })
 	a.post(func() Status {
-		return a.PutSignal(1, 200, unsafe.Pointer(&bytesOf[0]), 20, 72, 5, OpAdd, nil)
+		return a.PutSignal(1, 200, unsafe.Pointer(&bytesOf[0]), 20, 72, 5, fabric.OpAdd, nil)
 	})
-	a.post(func() Status { return a.AMO(1, 72, OpAdd, 8, 3, 0, nil, nil) })
+	a.post(func() Status { return a.AMO(1, 72, fabric.OpAdd, 8, 3, 0, nil, nil) })
 	a.fence()
-	a.post(func() Status { return a.AMO(1, 72, OpAdd, 4, 1, 0, nil, nil) })
-	if a.Held != 1 || sent() > 1+1000*(layout.RecordSize+8)/(messageSize-layout.HeaderSize)+2 {
+	a.post(func() Status { return a.AMO(1, 72, fabric.OpAdd, 4, 1, 0, nil, nil) })
+	if a.Held != 1 || sent() > 1+1000*(layout.RecordSize+8)/(layout.MessageSize-layout.HeaderSize)+2 {
 		t.Errorf("%d messages for 1004 operations, %d batches are held", sent(), a.Held)
 	}
 	a.quiet()
@@ -52,7 +52,7 @@ func TestBurstGivesWay(t *testing.T) {
 	at := unsafe.Pointer(&big[0])
 	var r Request
 	for what, post := range map[string]func(a *pe) Status{
-		"a fetch":            func(a *pe) Status { return a.AMO(1, 8, OpFetch, 8, 0, 0, nil, &r) },
+		"a fetch":            func(a *pe) Status { return a.AMO(1, 8, fabric.OpFetch, 8, 0, 0, nil, &r) },
 		"a put of 600 bytes": func(a *pe) Status { return a.Put(1, 64, at, 600, nil) },
 		"a write behind a fence": func(a *pe) Status {
 			a.fence()
@@ -130,11 +130,11 @@ func TestSignalsMerge(t *testing.T) {
 		big := make([]byte, 10000)
 		const n = 40
 		for range n {
-			if st := a.PutSignal(1, 64, unsafe.Pointer(&big[0]), 10000, 0, 1, OpAdd, nil); st != Pending {
+			if st := a.PutSignal(1, 64, unsafe.Pointer(&big[0]), 10000, 0, 1, fabric.OpAdd, nil); st != Pending {
 				t.Fatalf("put with signal: %d", st)
 			}
 		}
-		if sent := a.ops.Peers[1].Sent; sent < n/sender.MostSignals || sent > sender.ManyWrites+n/sender.MostSignals+1 {
+		if sent := a.ops.Peers[1].Sent; sent < n/mostSignals || sent > manyWrites+n/mostSignals+1 {
 			t.Errorf("mode %d: %d messages for %d signals", i, sent, n)
 		}
 		j.await("the signals", func() bool { return b.heap[0] == n })

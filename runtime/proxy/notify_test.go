@@ -30,7 +30,7 @@ func countingJob(t *testing.T, source bool) (j *job, number uint32, value func(i
 	buf := make([]byte, 10000)
 	notify = func(counter int) {
 		a.post(func() Status {
-			return a.PutSignal(1, 0, unsafe.Pointer(&buf[0]), 10000, libshmem.Offset(counterOffset+8*counter), 1, OpAdd, nil)
+			return a.PutSignal(1, 0, unsafe.Pointer(&buf[0]), 10000, libshmem.Offset(counterOffset+8*counter), 1, fabric.OpAdd, nil)
 		})
 	}
 	return j, number, value, notify
@@ -73,9 +73,9 @@ func TestOtherSignals(t *testing.T) {
 	for _, s := range []struct {
 		offset libshmem.Offset
 		value  uint64
-		op     Op
+		op     fabric.Op
 	}{
-		{counterOffset, 1, OpSet}, {counterOffset, 2, OpAdd}, {counterOffset - 8, 1, OpAdd}, {0, 1, OpAdd},
+		{counterOffset, 1, fabric.OpSet}, {counterOffset, 2, fabric.OpAdd}, {counterOffset - 8, 1, fabric.OpAdd}, {0, 1, fabric.OpAdd},
 	} {
 		a.post(func() Status { return a.PutSignal(1, 64, unsafe.Pointer(&buf[0]), 10000, s.offset, s.value, s.op, nil) })
 		a.quiet()

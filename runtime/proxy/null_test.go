@@ -18,7 +18,7 @@ import (
 // measurement with it has only the cost of an Engine.
 type null struct {
 	caps  fabric.Caps
-	recvs [receives]posted
+	recvs [layout.Receives]posted
 	given int // receive buffers so far
 	taken int
 	queue []fabric.Completion // with room for all operations that can be under way
@@ -45,7 +45,7 @@ func (n *null) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 func (n *null) Unregister(fabric.Region) error { return nil }
 
 func (n *null) Recv(buf unsafe.Pointer, size int, _ uintptr, t fabric.Token) error {
-	n.recvs[n.given%receives] = posted{buf, size, t}
+	n.recvs[n.given%layout.Receives] = posted{buf, size, t}
 	n.given++
 	return nil
 }
@@ -55,7 +55,7 @@ func (n *null) Send(op *fabric.Send) error {
 		if n.taken == n.given {
 			return fabric.ErrAgain
 		}
-		to := n.recvs[n.taken%receives]
+		to := n.recvs[n.taken%layout.Receives]
 		n.taken++
 		n.sent[op.To]++
 		*(*layout.Header)(to.buf) = layout.Header{Kind: layout.KindReply, Job: h.Job, From: uint32(op.To), Seq: n.sent[op.To], Token: h.Token}
@@ -136,7 +136,7 @@ func newNullOn(t testing.TB, prov fabric.Provider, npes int) *Engine {
 // their completions.
 func BenchmarkEngine(b *testing.B) {
 	const npes, batch = 9, 16
-	large := uint64(maxPayload + 1)
+	large := uint64(layout.MaxPayload + 1)
 	large = max(large, 4096)
 	for _, caps := range []struct {
 		name string
@@ -158,10 +158,10 @@ func BenchmarkEngine(b *testing.B) {
 			{"put1000", func(pe libshmem.PE) Status { return e.Put(pe, 64, at, 1000, nil) }},
 			{"put4096", func(pe libshmem.PE) Status { return e.Put(pe, 64, at, large, nil) }},
 			{"get4096", func(pe libshmem.PE) Status { return e.Get(pe, 64, at, large, nil) }},
-			{"add", func(pe libshmem.PE) Status { return e.AMO(pe, 64, OpAdd, 8, 1, 0, nil, nil) }},
-			{"fetch", func(pe libshmem.PE) Status { return e.AMO(pe, 64, OpFetchAdd, 8, 1, 0, nil, &r) }},
-			{"put8_signal", func(pe libshmem.PE) Status { return e.PutSignal(pe, 64, at, 8, 128, 1, OpAdd, nil) }},
-			{"put4096_signal", func(pe libshmem.PE) Status { return e.PutSignal(pe, 64, at, large, 128, 1, OpAdd, nil) }},
+			{"add", func(pe libshmem.PE) Status { return e.AMO(pe, 64, fabric.OpAdd, 8, 1, 0, nil, nil) }},
+			{"fetch", func(pe libshmem.PE) Status { return e.AMO(pe, 64, fabric.OpFetchAdd, 8, 1, 0, nil, &r) }},
+			{"put8_signal", func(pe libshmem.PE) Status { return e.PutSignal(pe, 64, at, 8, 128, 1, fabric.OpAdd, nil) }},
+			{"put4096_signal", func(pe libshmem.PE) Status { return e.PutSignal(pe, 64, at, large, 128, 1, fabric.OpAdd, nil) }},
 		} {
 			b.Run(caps.name+"/"+op.name, func(b *testing.B) {
 				b.ReportAllocs()

@@ -9,7 +9,6 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/rma"
 	flow "libshmem/runtime/sequence"
 )
 
@@ -52,7 +51,7 @@ func TestNeeds(t *testing.T) {
 			}
 			continue
 		case "signal":
-			if st := a.PutSignal(1, 0, at, 10000, 16384, 1, OpSet, nil); st != Pending || a.ops.Peers[1].Queued > 0 {
+			if st := a.PutSignal(1, 0, at, 10000, 16384, 1, fabric.OpSet, nil); st != Pending || a.ops.Peers[1].Queued > 0 {
 				t.Fatalf("signal: %d, %d queued", st, a.ops.Peers[1].Queued)
 			}
 		default:
@@ -76,7 +75,7 @@ func numberedJob(t *testing.T, source bool, report func(error)) (j *job, put fun
 	buf := make([]byte, 10000)
 	put = func() { a.post(func() Status { return a.Put(1, 0, unsafe.Pointer(&buf[0]), 10000, nil) }) }
 	put()
-	j.await("stream", func() bool { return a.ops.Peers[1].Stream == rma.SequenceGiven })
+	j.await("stream", func() bool { return a.ops.Peers[1].Stream == sequenceGiven })
 	put()
 	a.quiet()
 	edge = 1 // the first went before the answer with the sequence stream
@@ -203,7 +202,7 @@ func TestSequencesRunOut(t *testing.T) {
 		for i, a := range j.pes[1:] {
 			a.post(func() Status { return a.Put(0, libshmem.Offset(16384*(i+1)), at, 10000, nil) })
 			a.fence()
-			a.post(func() Status { return a.PutSignal(0, libshmem.Offset(16384*(i+1)), at, 10000, 0, 1, OpAdd, nil) })
+			a.post(func() Status { return a.PutSignal(0, libshmem.Offset(16384*(i+1)), at, 10000, 0, 1, fabric.OpAdd, nil) })
 		}
 		for _, a := range j.pes[1:] {
 			a.quiet()
@@ -211,9 +210,9 @@ func TestSequencesRunOut(t *testing.T) {
 	}
 	given := ""
 	for _, a := range j.pes[1:] {
-		given += fmt.Sprint(min(a.ops.Peers[0].Stream, rma.SequenceGiven), " ")
+		given += fmt.Sprint(min(a.ops.Peers[0].Stream, sequenceGiven), " ")
 	}
-	if want := fmt.Sprint(rma.SequenceGiven, " ", rma.SequenceGiven, " ", rma.SequenceRefused, " ", rma.SequenceRefused, " ", rma.SequenceRefused, " "); given != want || b.heap[0] != 20 {
+	if want := fmt.Sprint(sequenceGiven, " ", sequenceGiven, " ", sequenceRefused, " ", sequenceRefused, " ", sequenceRefused, " "); given != want || b.heap[0] != 20 {
 		t.Errorf("streams %s and %d signals, want %s and 20", given, b.heap[0], want)
 	}
 	j.close()

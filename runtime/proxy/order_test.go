@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 )
 
 // effect is the change by one operation in the memory of one PE: bytes where only zeros were.
@@ -90,7 +92,7 @@ type program struct {
 }
 
 const (
-	largest  = 3 * maxPayload
+	largest  = 3 * layout.MaxPayload
 	pairHeap = 256 << 10
 	shared   = 4096 // the first bytes of each heap: counters that all PEs change
 )
@@ -166,7 +168,7 @@ func (g *program) next() {
 		at, source := g.local(f.bytes)
 		g.step = g.posting(source, blocking, func(r *Request) Status { return g.Put(h.target, libshmem.Offset(f.at), at, uint64(n), r) })
 	}
-	large := maxPayload + 1 + g.rng.IntN(largest-maxPayload-1)
+	large := layout.MaxPayload + 1 + g.rng.IntN(largest-layout.MaxPayload-1)
 	if uint64(large) > g.PutMax() {
 		large = int(g.PutMax())
 	}
@@ -185,12 +187,12 @@ func (g *program) next() {
 		n := 1 << g.rng.IntN(4)
 		put("element", n, n)
 	case kind < 50:
-		put("small put", 1+g.rng.IntN(maxPayload), 1)
+		put("small put", 1+g.rng.IntN(layout.MaxPayload), 1)
 	case kind < 65:
 		put("large put", large, 1)
 	case kind < 72:
 		f := h.add(g.rng, "atomic", 8, 8)
-		op := []Op{OpSet, OpAdd, OpOr, OpXor}[g.rng.IntN(4)]
+		op := []fabric.Op{fabric.OpSet, fabric.OpAdd, fabric.OpOr, fabric.OpXor}[g.rng.IntN(4)]
 		g.step = g.posting(nil, false, func(*Request) Status {
 			return g.AMO(h.target, libshmem.Offset(f.at), op, 8, binary.NativeEndian.Uint64(f.bytes), 0, nil, nil)
 		})
@@ -201,19 +203,19 @@ func (g *program) next() {
 			h.fetches = append(h.fetches, value)
 		}
 		g.step = g.posting(nil, blocking, func(r *Request) Status {
-			return g.AMO(h.target, libshmem.Offset(f.at), OpFetchAdd, 8, binary.NativeEndian.Uint64(f.bytes), 0, unsafe.Pointer(value), r)
+			return g.AMO(h.target, libshmem.Offset(f.at), fabric.OpFetchAdd, 8, binary.NativeEndian.Uint64(f.bytes), 0, unsafe.Pointer(value), r)
 		})
 	case kind < 90:
 		n := large
 		if kind%2 == 0 {
-			n = g.rng.IntN(maxPayload + 1)
+			n = g.rng.IntN(layout.MaxPayload + 1)
 		}
 		f := h.add(g.rng, "bytes of put_signal", n, 1)
 		s := h.add(g.rng, "signal", 8, 8)
 		s.after = f
 		at, source := g.local(f.bytes)
 		g.step = g.posting(source, blocking, func(r *Request) Status {
-			return g.PutSignal(h.target, libshmem.Offset(f.at), at, uint64(n), libshmem.Offset(s.at), binary.NativeEndian.Uint64(s.bytes), OpSet, r)
+			return g.PutSignal(h.target, libshmem.Offset(f.at), at, uint64(n), libshmem.Offset(s.at), binary.NativeEndian.Uint64(s.bytes), fabric.OpSet, r)
 		})
 	case kind < 96:
 		n := 1 + g.rng.IntN(int(min(g.PutMax(), largest)))

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/monitor"
 )
 
 // A wait has overslept if it ends at its limit while the network has a completion, although a
@@ -30,7 +29,7 @@ func TestOverslept(t *testing.T) {
 			m := modes[0]
 			m.caps.WaitFD = c.descriptor
 			p := newJob(t, m, 1, 2, 1<<16).pes[0]
-			p.locked(func() { p.ArmedAt = p.Polls })
+			p.locked(func() { p.armedAt = p.Polls })
 			p.end.net.mu.Lock()
 			kept := p.end.queue
 			if c.ready {
@@ -39,9 +38,9 @@ func TestOverslept(t *testing.T) {
 			p.end.net.mu.Unlock()
 			limit := time.Now().Add(time.Hour) // the test itself may lose its processor
 			if c.late {
-				limit = time.Now().Add(-2 * monitor.Wakeup)
+				limit = time.Now().Add(-2 * wakeupTime)
 			}
-			p.SleepEnded(c.came, 2*monitor.LongSleep, limit)
+			p.SleepEnded(c.came, 2*longSleep, limit)
 			p.end.net.mu.Lock()
 			p.end.queue = kept
 			p.end.net.mu.Unlock()

@@ -4,9 +4,9 @@ import (
 	"unsafe"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
-	"libshmem/runtime/proxy/ops"
 )
 
 // PutMax returns the most bytes that Put and PutSignal take at once.
@@ -23,7 +23,7 @@ func (e *Engine) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Point
 			return st
 		}
 	}
-	if n <= maxPayload {
+	if n <= layout.MaxPayload {
 		return e.PutBytes(pe, offset, source, n)
 	}
 	return e.rma.Write(pe, offset, source, n, r, nil)
@@ -40,7 +40,7 @@ func (e *Engine) PutBytes(pe libshmem.PE, offset libshmem.Offset, source unsafe.
 			return st
 		}
 	}
-	h, st := e.out.Begin(pe, int(n))
+	h, st := e.out.begin(pe, int(n), true)
 	if h != nil {
 		h.Set(layout.KindPut, 0, 0, offset, 0, 0)
 		st = e.out.Send(h, source, int(n), true)
@@ -51,7 +51,7 @@ func (e *Engine) PutBytes(pe libshmem.PE, offset libshmem.Offset, source unsafe.
 // PutSignal is Put followed by an update of a signal, which is visible at the
 // target only after the bytes.
 func (e *Engine) PutSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64,
-	signalOffset libshmem.Offset, signal uint64, op Op, r *Request,
+	signalOffset libshmem.Offset, signal uint64, op fabric.Op, r *Request,
 ) Status {
 	if e.gpu != nil {
 		e.after = layout.Header{Kind: layout.KindAMO, Op: op, Width: 8, Offset: signalOffset, Operand: signal}
@@ -59,7 +59,7 @@ func (e *Engine) PutSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe
 			return st
 		}
 	}
-	if n <= maxPayload {
+	if n <= layout.MaxPayload {
 		return e.sendSignal(pe, offset, source, n, signalOffset, signal, op)
 	}
 	h := layout.Header{Kind: layout.KindAMO, Op: op, Width: 8, Offset: signalOffset, Operand: signal}
@@ -67,8 +67,8 @@ func (e *Engine) PutSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe
 }
 
 // sendSignal sends bytes and their signal as one message.
-func (e *Engine) sendSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, signalOffset libshmem.Offset, signal uint64, op Op) Status {
-	h, st := e.out.Begin(pe, int(n))
+func (e *Engine) sendSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, signalOffset libshmem.Offset, signal uint64, op fabric.Op) Status {
+	h, st := e.out.begin(pe, int(n), true)
 	if h != nil {
 		h.Set(layout.KindPutSignal, op, 8, offset, signal, uint64(signalOffset))
 		st = e.out.Send(h, source, int(n), true)
@@ -77,7 +77,7 @@ func (e *Engine) sendSignal(pe libshmem.PE, offset libshmem.Offset, source unsaf
 }
 
 // PutBytesSignal is to PutSignal what PutBytes is to Put.
-func (e *Engine) PutBytesSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, signalOffset libshmem.Offset, signal uint64, op Op) Status {
+func (e *Engine) PutBytesSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, signalOffset libshmem.Offset, signal uint64, op fabric.Op) Status {
 	if e.gpu != nil {
 		e.after = layout.Header{Kind: layout.KindAMO, Op: op, Width: 8, Offset: signalOffset, Operand: signal}
 		if st, ok := e.gpu.PutBytes(pe, offset, source, n, &e.after); ok {
@@ -102,7 +102,7 @@ func (e *Engine) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer
 
 // AMO applies op at an offset in the heap of pe. A fetching op with a request leaves the old value
 // there; without one, it stores the value at fetch before quiet returns.
-func (e *Engine) AMO(pe libshmem.PE, offset libshmem.Offset, op Op, width uint8, operand, compare uint64,
+func (e *Engine) AMO(pe libshmem.PE, offset libshmem.Offset, op fabric.Op, width uint8, operand, compare uint64,
 	fetch unsafe.Pointer, r *Request,
 ) Status {
 	if e.gpu != nil {
@@ -112,7 +112,7 @@ func (e *Engine) AMO(pe libshmem.PE, offset libshmem.Offset, op Op, width uint8,
 		}
 	}
 	if !op.Fetches() {
-		h, st := e.out.Begin(pe, 0)
+		h, st := e.out.begin(pe, 0, true)
 		if h != nil {
 			h.Set(layout.KindAMO, op, width, offset, operand, compare)
 			st = e.out.Send(h, nil, 0, true)
@@ -126,12 +126,12 @@ func (e *Engine) AMO(pe libshmem.PE, offset libshmem.Offset, op Op, width uint8,
 	if !e.ops.Room(pe, p, 0) {
 		return Again
 	}
-	t, s := e.ops.Take(ops.UseReply, p, pe)
+	t, s := e.ops.Take(useReply, p, pe)
 	if s == nil {
 		return Again
 	}
 	s.Request, s.Fetch, s.Width = r, fetch, width
-	h, st := e.out.Start(pe, 0, false)
+	h, st := e.out.begin(pe, 0, false)
 	if h != nil {
 		h.Set(layout.KindAMO, op, width, offset, operand, compare)
 		h.Fetch, h.Token = 1, e.ops.Table.Question(t)
@@ -154,7 +154,7 @@ func (e *Engine) Store(pe libshmem.PE, offset libshmem.Offset, width uint8, valu
 			return st
 		}
 	}
-	h, st := e.out.Begin(pe, 0)
+	h, st := e.out.begin(pe, 0, true)
 	if h != nil {
 		h.Set(layout.KindStore, 0, width, offset, value, 0)
 		st = e.out.Send(h, nil, 0, true)

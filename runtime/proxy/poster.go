@@ -31,8 +31,8 @@ func (e *Engine) PeerStatus(pe libshmem.PE) string {
 	return e.Report.PeerStatus(pe, true)
 }
 
-// Part returns how many of n bytes of a put or get can move as one operation, if Limits say that there
-// are parts.
+// Part returns how many of n bytes of a put or get can move as one operation, if Limits say that
+// there are parts.
 func (e *Engine) Part(pe libshmem.PE, offset libshmem.Offset, local unsafe.Pointer, n uint64) uint64 {
 	return e.gpu.Part(pe, offset, local, n)
 }

@@ -15,7 +15,7 @@ func (e *Engine) QuietBegin() Ticket {
 
 // QuietDone returns Done when all operations posted before the ticket's QuietBegin have taken
 // effect at their targets, and Pending before. It returns Failed if an operation that the ticket
-// covers failed and no caller was told: see quiet.Generations.Done.
+// covers failed and no caller was told: see generations.Done.
 func (e *Engine) QuietDone(t Ticket) Status {
 	st, err := e.ops.Quiets.Done(t)
 	if st == Failed {
@@ -24,24 +24,15 @@ func (e *Engine) QuietDone(t Ticket) Status {
 	return st
 }
 
-// upward is the engine as its quiets, its sender and its monitor see it.
-type upward struct{ e *Engine }
+// flush asks a PE to answer when it has applied all messages sent to it: see asker.
+func (e *Engine) flush(pe libshmem.PE) Status { return e.out.Flush(pe) }
 
-func (a *upward) Flush(pe libshmem.PE) Status { return a.e.out.Flush(pe) }
-func (a *upward) Err() error                  { return a.e.ops.Net.Err }
-func (a *upward) Stick()                      { a.e.stick() }
+// letGo sends batches: a batch belongs to the generation in which it was opened.
+func (e *Engine) letGo() { e.out.LetGoAll() }
 
-func (a *upward) NoRoom() bool { return a.e.NoRoom() }
-
-func (a *upward) Holds() bool { return a.e.holds() }
-
-func (a *upward) Unreachable(pe libshmem.PE, err error) { a.e.unreachable(pe, err) }
-
-// LetGo sends batches: a batch belongs to the generation in which it was opened.
-func (a *upward) LetGo() { a.e.out.LetGoAll() }
-
-func (a *upward) Closed(pes []libshmem.PE) {
-	e := a.e
+// touched adds the counts of a context for the PEs that its generation has touched to those of the
+// first context, which settles the generation (retryOthers).
+func (e *Engine) touched(pes []libshmem.PE) {
 	if e.ops.Number == 0 {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 )
 
 // traffic is a PE that never stops posting, to all others, whenever there is room. Each operation
@@ -29,14 +30,14 @@ func (g *traffic) post(t testing.TB) {
 	var st Status
 	switch g.n++; g.j.rng.IntN(5) {
 	case 0:
-		st = g.AMO(to, word, OpAdd, 8, 1, 0, nil, nil)
+		st = g.AMO(to, word, fabric.OpAdd, 8, 1, 0, nil, nil)
 	case 1:
-		st = g.PutSignal(to, 64, at, 100, word, 1, OpAdd, nil)
+		st = g.PutSignal(to, 64, at, 100, word, 1, fabric.OpAdd, nil)
 	case 2:
 		var fetched uint64
-		st = g.AMO(to, word, OpFetchAdd, 8, 1, 0, unsafe.Pointer(&fetched), nil)
+		st = g.AMO(to, word, fabric.OpFetchAdd, 8, 1, 0, unsafe.Pointer(&fetched), nil)
 	default:
-		st = g.PutSignal(to, 4096, at, min(uint64(len(g.source)), g.PutMax()), word, 1, OpAdd, nil)
+		st = g.PutSignal(to, 4096, at, min(uint64(len(g.source)), g.PutMax()), word, 1, fabric.OpAdd, nil)
 	}
 	switch st {
 	case Failed:
@@ -68,7 +69,7 @@ func TestPlayedQuietUnderTraffic(t *testing.T) {
 				j := newJob(t, m, seed, n, heap)
 				var gs []*traffic
 				for _, p := range j.pes {
-					gs = append(gs, &traffic{pe: p, source: make([]byte, 3*maxPayload), posted: make([]uint64, n)})
+					gs = append(gs, &traffic{pe: p, source: make([]byte, 3*layout.MaxPayload), posted: make([]uint64, n)})
 				}
 				var quiets []waiting
 				done, longest := 0, 0
@@ -117,7 +118,7 @@ func TestPlayedQuietUnderTraffic(t *testing.T) {
 func TestQuietsShare(t *testing.T) {
 	j := newJob(t, modes[0], 1, 2, 4096)
 	a, b := j.pes[0], j.pes[1]
-	count := func() { a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) }) }
+	count := func() { a.post(func() Status { return a.AMO(1, 0, fabric.OpAdd, 8, 1, 0, nil, nil) }) }
 	count()
 	first := a.QuietBegin()
 	count()
@@ -260,7 +261,7 @@ func TestQuietFlushRefused(t *testing.T) {
 	broken := &refusal{end: a.end}
 	a.ops.Net.Provider = broken
 	for pe := range libshmem.PE(2) {
-		a.post(func() Status { return a.AMO(1+pe, 0, OpAdd, 8, 1, 0, nil, nil) })
+		a.post(func() Status { return a.AMO(1+pe, 0, fabric.OpAdd, 8, 1, 0, nil, nil) })
 	}
 	broken.err = gone
 	t1 := a.QuietBegin()

@@ -86,7 +86,7 @@ func TestRecordRefused(t *testing.T) {
 	defer func() { stuck = false }()
 	a := j.pes[0]
 	for i := 0; a.Put(1, 0, unsafe.Pointer(&a.heap[0]), 8192, nil) == Pending; i++ {
-		if i == tokens {
+		if i == layout.Tokens {
 			t.Fatal("tokens have no end")
 		}
 	}
@@ -147,9 +147,9 @@ func TestRecordInC(t *testing.T) {
 		rig := j.rigs[0][0]
 		stamp(j.pes[0].heap[:24], 1)
 		rig.Push(&queue.Op{Code: queue.CodeP, PE: 1, Dest: at(0), Width: 3, Value: 3})
-		rig.Push(&queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpAdd), Width: 3, Value: 1})
+		rig.Push(&queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(fabric.OpAdd), Width: 3, Value: 1})
 		rig.Push(&queue.Op{Code: queue.CodePut, PE: 1, Dest: at(64), Local: address(j.pes[0].heap), Length: 24})
-		rig.Push(&queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(128), Local: address(j.pes[0].heap), Length: 16, Kind: uint8(OpSet), SignalAt: at(8)})
+		rig.Push(&queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(128), Local: address(j.pes[0].heap), Length: 16, Kind: uint8(fabric.OpSet), SignalAt: at(8)})
 		turn(0)
 		if inC := j.inLoop == 4; inC != m.native {
 			t.Errorf("%s: C took %d operations", m.name, j.inLoop)

@@ -67,7 +67,7 @@ func (e *end) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 }
 
 // see returns memory at an address of the network, as the test sees it.
-func (w *network) see(p unsafe.Pointer, n int) []byte {
+func (w *fakeNetwork) see(p unsafe.Pointer, n int) []byte {
 	for _, c := range w.cards {
 		if c != nil {
 			if _, b := c.seen(p, uint64(n)); b != nil {
@@ -79,7 +79,7 @@ func (w *network) see(p unsafe.Pointer, n int) []byte {
 }
 
 // lazy returns the GPU whose memory b is, if that GPU does not see at once what a NIC writes.
-func (w *network) lazy(b []byte) *testGPU {
+func (w *fakeNetwork) lazy(b []byte) *testGPU {
 	for _, c := range w.cards {
 		if c != nil && len(b) > 0 && c.g.lazy && uintptr(unsafe.Pointer(&b[0]))-uintptr(unsafe.Pointer(&c.memory[internal])) < uintptr(c.heap) {
 			return c
@@ -89,7 +89,7 @@ func (w *network) lazy(b []byte) *testGPU {
 }
 
 // write is a write of a NIC.
-func (w *network) write(to, data []byte) {
+func (w *fakeNetwork) write(to, data []byte) {
 	c := w.lazy(to)
 	if c == nil {
 		copy(to, data)
@@ -101,7 +101,7 @@ func (w *network) write(to, data []byte) {
 }
 
 // read is a read of a NIC, which sees what NICs have written.
-func (w *network) read(from []byte) []byte {
+func (w *fakeNetwork) read(from []byte) []byte {
 	c := w.lazy(from)
 	if c == nil {
 		return from

@@ -2,28 +2,24 @@ package proxy
 
 import (
 	"libshmem"
-	"libshmem/runtime/mrcache"
 	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/layout"
 )
 
-// forReports is an engine as its report.Endpoint sees it (report.Engine).
-type forReports struct{ e *Engine }
+// The engine answers its report by these methods: see reportEngine.
 
-func (r forReports) EachContext(f func(peers []layout.Peer)) {
-	r.e.all(func(s *Engine) { f(s.ops.Peers) })
+func (e *Engine) eachContext(f func(peers []layout.Peer)) {
+	e.all(func(s *Engine) { f(s.ops.Peers) })
 }
 
-func (r forReports) Registered() mrcache.Counts { return r.e.ops.Net.Locals.Counts() }
-
-func (r forReports) ShowWork(to *[backlog.Streams]backlog.Shown) {
-	if r.e.gpu != nil {
-		r.e.gpu.Show(to)
+func (e *Engine) showWork(to *[backlog.Streams]backlog.Shown) {
+	if e.gpu != nil {
+		e.gpu.Show(to)
 	}
 }
 
-func (r forReports) AskProgress(pe libshmem.PE) bool {
-	return r.e.out.Routed(&r.e.ops.Peers[pe], pe) && r.e.out.Flush(pe) == Pending
+func (e *Engine) askProgress(pe libshmem.PE) bool {
+	return e.out.Routed(&e.ops.Peers[pe], pe) && e.out.Flush(pe) == Pending
 }
 
-func (r forReports) Address(pe libshmem.PE) []byte { return r.e.ops.Net.Address(pe) }
+func (e *Engine) address(pe libshmem.PE) []byte { return e.ops.Net.Address(pe) }

@@ -9,7 +9,7 @@ import (
 	"unsafe"
 
 	"libshmem"
-	"libshmem/runtime/proxy/endpoint"
+	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -90,7 +90,7 @@ func TestPutNothing(t *testing.T) {
 	copy(b.heap, "untouched")
 	a.post(func() Status { return a.Put(1, 0, nil, 0, nil) })
 	a.post(func() Status { return a.Put(1, libshmem.Offset(len(b.heap)), nil, 0, nil) })
-	a.post(func() Status { return a.PutSignal(1, 8, nil, 0, 16, 5, OpAdd, nil) })
+	a.post(func() Status { return a.PutSignal(1, 8, nil, 0, 16, 5, fabric.OpAdd, nil) })
 	a.quiet()
 	if got := string(b.heap[:10]); got != "untouched\x00" || b.heap[16] != 5 {
 		t.Errorf("heap after puts of 0 bytes: %q, signal %d", got, b.heap[16])
@@ -99,19 +99,19 @@ func TestPutNothing(t *testing.T) {
 }
 
 // amoModel returns what op leaves behind.
-func amoModel(op Op, old, operand, compare uint64) uint64 {
+func amoModel(op fabric.Op, old, operand, compare uint64) uint64 {
 	switch op {
-	case OpSet, OpSwap:
+	case fabric.OpSet, fabric.OpSwap:
 		return operand
-	case OpAdd, OpFetchAdd:
+	case fabric.OpAdd, fabric.OpFetchAdd:
 		return old + operand
-	case OpAnd, OpFetchAnd:
+	case fabric.OpAnd, fabric.OpFetchAnd:
 		return old & operand
-	case OpOr, OpFetchOr:
+	case fabric.OpOr, fabric.OpFetchOr:
 		return old | operand
-	case OpXor, OpFetchXor:
+	case fabric.OpXor, fabric.OpFetchXor:
 		return old ^ operand
-	case OpCompareSwap:
+	case fabric.OpCompareSwap:
 		if old == compare {
 			return operand
 		}
@@ -126,7 +126,7 @@ func atomics(t *testing.T, m mode) {
 	a, b := j.pes[0], j.pes[1]
 	model := make([]byte, len(b.heap))
 	for i := range 400 {
-		op, width := OpSet+Op(i%int(OpFetchXor)), uint8(4+4*(i/12%2))
+		op, width := fabric.OpSet+fabric.Op(i%int(fabric.OpFetchXor)), uint8(4+4*(i/12%2))
 		at := j.rng.IntN(8) * 8
 		operand, compare := j.rng.Uint64(), j.rng.Uint64()
 		load := func(b []byte) uint64 {
@@ -189,7 +189,7 @@ func counter(t *testing.T, m mode) {
 	fetched := make([][each]uint64, n)
 	for i := range each {
 		for _, p := range j.pes[1:] {
-			p.post(func() Status { return p.AMO(0, 0, OpFetchAdd, 8, 1, 0, unsafe.Pointer(&fetched[p.me][i]), nil) })
+			p.post(func() Status { return p.AMO(0, 0, fabric.OpFetchAdd, 8, 1, 0, unsafe.Pointer(&fetched[p.me][i]), nil) })
 		}
 	}
 	seen := make([]int, each*(n-1))
@@ -233,13 +233,13 @@ func putSignal(t *testing.T, m mode) {
 	b.applied = check
 	j.net.landed = func(libshmem.PE) { check() }
 	for i, n := range sizes {
-		for _, op := range []Op{OpSet, OpAdd} {
-			if n == 1<<20 && op == OpAdd {
+		for _, op := range []fabric.Op{fabric.OpSet, fabric.OpAdd} {
+			if n == 1<<20 && op == fabric.OpAdd {
 				continue // slow, and no different
 			}
 			data, at, before = fill(j.rng, n), 64+j.rng.IntN(16), *signal
 			value := uint64(i)<<40 + 1 // not before + anything
-			if want = value; op == OpAdd {
+			if want = value; op == fabric.OpAdd {
 				want += before
 			}
 			a.putSignal(1, libshmem.Offset(at), data, 0, value, op, i%2 == 0)
@@ -260,12 +260,12 @@ func TestTokensForAnswers(t *testing.T) {
 		m.delay = 3
 		t.Run(m.name, func(t *testing.T) {
 			j := newJob(t, m, 5, 2, 4096)
-			var fetched [2][2 * tokens]uint64
+			var fetched [2][2 * layout.Tokens]uint64
 			var next [2]int
 			j.await("all fetches posted", func() bool {
 				for i, p := range j.pes {
 					for next[i] < len(fetched[i]) &&
-						p.AMO(libshmem.PE(1-i), 0, OpFetchAdd, 8, 1, 0, unsafe.Pointer(&fetched[i][next[i]]), nil) == Pending {
+						p.AMO(libshmem.PE(1-i), 0, fabric.OpFetchAdd, 8, 1, 0, unsafe.Pointer(&fetched[i][next[i]]), nil) == Pending {
 						next[i]++
 					}
 				}
@@ -289,12 +289,12 @@ func TestReceiveBuffersExhausted(t *testing.T) {
 		j := newJob(t, m, 6, 2, 4096)
 		a, b := j.pes[0], j.pes[1]
 		waited := 0
-		for range 5 * receives {
-			for a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) == Again {
+		for range 5 * layout.Receives {
+			for a.AMO(1, 0, fabric.OpAdd, 8, 1, 0, nil, nil) == Again {
 				a.poll() // the target does not poll
 			}
 		}
-		for range 100 * receives {
+		for range 100 * layout.Receives {
 			a.poll()
 			waited = max(waited, len(b.end.inbox))
 		}
@@ -302,8 +302,8 @@ func TestReceiveBuffersExhausted(t *testing.T) {
 			t.Error("no message waited for a buffer")
 		}
 		a.quiet()
-		if got := binary.NativeEndian.Uint64(b.heap); got != 5*receives {
-			t.Errorf("counter is %d, want %d", got, 5*receives)
+		if got := binary.NativeEndian.Uint64(b.heap); got != 5*layout.Receives {
+			t.Errorf("counter is %d, want %d", got, 5*layout.Receives)
 		}
 		j.close()
 	})
@@ -312,18 +312,18 @@ func TestReceiveBuffersExhausted(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	j := newJob(t, modes[0], 7, 2, 4096)
 	a := j.pes[0]
-	a.ops.Net.Routes[1].Base, a.ops.Peers[1].Reachable = endpoint.Nowhere, false
+	a.ops.Net.Routes[1].Base, a.ops.Peers[1].Reachable = nowhere, false
 	buf := make([]byte, 8192)
 	at := unsafe.Pointer(&buf[0])
 	for what, f := range map[string]func() Status{
 		"small put":  func() Status { return a.Put(1, 0, at, 8, nil) },
 		"large put":  func() Status { return a.Put(1, 0, at, 8192, nil) },
 		"get":        func() Status { return a.Get(1, 0, at, 8, nil) },
-		"atomic":     func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) },
-		"fetch":      func() Status { return a.AMO(1, 0, OpFetchAdd, 8, 1, 0, at, nil) },
-		"put_signal": func() Status { return a.PutSignal(1, 0, at, 8192, 8, 1, OpSet, nil) },
+		"atomic":     func() Status { return a.AMO(1, 0, fabric.OpAdd, 8, 1, 0, nil, nil) },
+		"fetch":      func() Status { return a.AMO(1, 0, fabric.OpFetchAdd, 8, 1, 0, at, nil) },
+		"put_signal": func() Status { return a.PutSignal(1, 0, at, 8192, 8, 1, fabric.OpSet, nil) },
 	} {
-		if st := f(); st != Failed || a.Err() != endpoint.ErrNoRoute {
+		if st := f(); st != Failed || a.Err() != errNoRoute {
 			t.Errorf("%s to a PE without address: %d, %v", what, st, a.Err())
 		}
 	}

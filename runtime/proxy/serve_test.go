@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem/fabric"
 	"libshmem/queue"
 	"libshmem/queue/queuetest"
 	"libshmem/runtime/proxy/loop"
@@ -66,7 +67,7 @@ func TestServe(t *testing.T) {
 					defer wg.Done()
 					g := j.rigs[0][id%2]
 					for i := range each {
-						pushAwake(j.pes[0].Engine, g, &queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(id * 8), Kind: uint8(OpAdd), Width: 3, Value: 1})
+						pushAwake(j.pes[0].Engine, g, &queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(id * 8), Kind: uint8(fabric.OpAdd), Width: 3, Value: 1})
 						if i%30 != 29 {
 							continue
 						}
@@ -102,7 +103,7 @@ func TestFinishCompletes(t *testing.T) {
 		j, c := served(t, m, 1, false, 0)
 		g := j.rigs[0][0]
 		for range 3 * testSlots {
-			pushAwake(j.pes[0].Engine, g, &queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpAdd), Width: 3, Value: 1})
+			pushAwake(j.pes[0].Engine, g, &queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(fabric.OpAdd), Width: 3, Value: 1})
 		}
 		c.Finish()
 		if got := binary.NativeEndian.Uint64(j.pes[1].heap); got != 3*testSlots {
@@ -159,8 +160,8 @@ func TestStalledRing(t *testing.T) {
 	})
 }
 
-// TestStuckPE has a PE that takes no operations: the report of those that wait names it and its NIC,
-// once, and operations on another PE go on.
+// TestStuckPE has a PE that takes no operations: the report of those that wait names it and its
+// NIC, once, and operations on another PE go on.
 func TestStuckPE(t *testing.T) {
 	eachConsumer(t, modes[1], func(t *testing.T, m mode) {
 		blocked := true
@@ -173,7 +174,7 @@ func TestStuckPE(t *testing.T) {
 		for range loop.WaitingMax / 2 {
 			j.push(0, 0, queue.Op{Code: queue.CodeGet, PE: 1, Dest: at(0), Local: address(into), Length: 8})
 		}
-		one := queue.Op{Code: queue.CodeAMOWide, PE: 2, Dest: at(8), Kind: uint8(OpFetchAdd), Width: 3, Value: 1}
+		one := queue.Op{Code: queue.CodeAMOWide, PE: 2, Dest: at(8), Kind: uint8(fabric.OpFetchAdd), Width: 3, Value: 1}
 		need.Eventually(t, "a report", func() bool {
 			j.ask(0, 1, one)
 			return len(j.reports[0]) > 0

@@ -1,4 +1,4 @@
-package proxy_test
+package proxy
 
 import (
 	"encoding/binary"
@@ -8,7 +8,7 @@ import (
 
 	"libshmem"
 	layout "libshmem/abi/table"
-	"libshmem/runtime/proxy"
+	"libshmem/fabric"
 	"libshmem/runtime/replay/collective"
 )
 
@@ -46,14 +46,14 @@ func (m *member) step() bool {
 }
 
 // post repeats an operation that finds no room.
-func (m *member) post(f func() proxy.Status) bool {
+func (m *member) post(f func() Status) bool {
 	for {
 		switch f() {
-		case proxy.Again:
+		case Again:
 			if !m.step() {
 				return false
 			}
-		case proxy.Failed:
+		case Failed:
 			m.w.fail("PE %d: post: %v", m.me, m.Err())
 			return false
 		default:
@@ -65,17 +65,17 @@ func (m *member) post(f func() proxy.Status) bool {
 // message adds to the inbox of a PE.
 func (m *member) message(pe int) bool {
 	m.sent[pe]++
-	return m.post(func() proxy.Status {
-		return m.AMO(libshmem.PE(pe), libshmem.Offset(m.inbox(m.me)), proxy.OpSet, 8, m.sent[pe], 0, nil, nil)
+	return m.post(func() Status {
+		return m.AMO(libshmem.PE(pe), libshmem.Offset(m.inbox(m.me)), fabric.OpSet, 8, m.sent[pe], 0, nil, nil)
 	})
 }
 
 // data does the same with bytes.
 func (m *member) data(pe, at int, from []byte) bool {
 	m.sent[pe]++
-	return m.post(func() proxy.Status {
+	return m.post(func() Status {
 		return m.PutSignal(libshmem.PE(pe), libshmem.Offset(at), unsafe.Pointer(&from[0]), uint64(len(from)),
-			libshmem.Offset(m.inbox(m.me)), m.sent[pe], proxy.OpSet, nil)
+			libshmem.Offset(m.inbox(m.me)), m.sent[pe], fabric.OpSet, nil)
 	})
 }
 

@@ -1,12 +1,13 @@
-package proxy_test
+package proxy
 
 import (
 	"testing"
 	"unsafe"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/fabric/sim"
-	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/layout"
 	"libshmem/tests/need"
 )
 
@@ -29,7 +30,7 @@ func TestSimContexts(t *testing.T) {
 				n := 2 + int(seed%2)
 				w := newWorld(t, vary(m, seed), seed, n, heapSizeOn(n, 2), mem)
 				w.others = 2
-				ops += runPrograms(w, true)
+				ops += runSimPrograms(w, true)
 				w.close(mem)
 				if *simSeed != 0 {
 					break
@@ -75,7 +76,7 @@ func TestSimQuietOfAContext(t *testing.T) {
 			for i := range source {
 				source[i] = 1
 			}
-			if st := a.PutSignal(1, large, at(source), large, signal, 7, proxy.OpSet, nil); st != proxy.Pending {
+			if st := a.PutSignal(1, large, simAt(source), large, signal, 7, fabric.OpSet, nil); st != Pending {
 				t.Fatalf("put with signal: %v", st)
 			}
 			first := a.QuietBegin()
@@ -84,10 +85,10 @@ func TestSimQuietOfAContext(t *testing.T) {
 			if to[small] != 5 {
 				t.Error("after its quiet the small put is not there")
 			}
-			if !m.Caps.SendAfterWrite && (to[signal] != 0 || a.QuietDone(first) != proxy.Pending) {
+			if !m.Caps.SendAfterWrite && (to[signal] != 0 || a.QuietDone(first) != Pending) {
 				t.Error("the quiet of one context waited for the other")
 			}
-			w.until("quiet of the large one", func() bool { return a.QuietDone(first) != proxy.Pending })
+			w.until("quiet of the large one", func() bool { return a.QuietDone(first) != Pending })
 			if to[signal] != 7 || to[2*large-1] != 1 {
 				t.Error("after its quiet the large put is not there")
 			}
@@ -100,7 +101,7 @@ func TestSimQuietOfAContext(t *testing.T) {
 func putByte(w *world, p *proc, offset libshmem.Offset, value byte) {
 	source := []byte{value}
 	w.until("room", func() bool {
-		return p.Put(1, offset, unsafe.Pointer(&source[0]), 1, nil) == proxy.Done
+		return p.Put(1, offset, unsafe.Pointer(&source[0]), 1, nil) == Done
 	})
 }
 
@@ -118,15 +119,15 @@ func TestSimContextOfASilentPE(t *testing.T) {
 			a, b := p.on(w, 1), p.on(w, 2)
 			value := []byte{3}
 			put := func(q *proc, pe libshmem.PE) {
-				if st := q.Put(pe, 64, at(value), 1, nil); st != proxy.Done {
+				if st := q.Put(pe, 64, simAt(value), 1, nil); st != Done {
 					t.Fatalf("put to PE %d: %v", pe, st)
 				}
 			}
 			put(a, 2)
 			put(b, 1)
 			a.Fence()
-			large := make([]byte, proxy.MaxPayload+1)
-			if st := a.Put(2, 128, at(large), uint64(len(large)), nil); st != proxy.Pending {
+			large := make([]byte, layout.MaxPayload+1)
+			if st := a.Put(2, 128, simAt(large), uint64(len(large)), nil); st != Pending {
 				t.Fatalf("write behind a fence: %v", st)
 			}
 			first, second := a.QuietBegin(), b.QuietBegin()
@@ -143,16 +144,16 @@ func TestSimContextOfASilentPE(t *testing.T) {
 					break
 				}
 			}
-			if b.Quieted < uint64(second) || b.QuietDone(second) != proxy.Done {
+			if b.Quieted < uint64(second) || b.QuietDone(second) != Done {
 				t.Error("the quiet of one context waits for a PE that only another has to do with")
 			}
 			for range 1000 {
 				polls()
 			}
-			if a.QuietDone(first) != proxy.Pending {
+			if a.QuietDone(first) != Pending {
 				t.Error("a quiet is over although a PE has not answered")
 			}
-			w.until("quiet of the other", func() bool { return a.QuietDone(first) == proxy.Done })
+			w.until("quiet of the other", func() bool { return a.QuietDone(first) == Done })
 			if w.pes[2].heap[64] != 3 {
 				t.Error("after its quiet a put is not there")
 			}
@@ -170,13 +171,13 @@ func TestSimContextOfALostPE(t *testing.T) {
 			w := newWorld(t, m, 1, 3, 1<<20, new(memories))
 			p := w.pes[0]
 			a, b := p.on(w, 1), p.on(w, 2)
-			large := make([]byte, 2*proxy.MaxPayload)
-			var r proxy.Request
-			for _, st := range []proxy.Status{
-				a.Put(2, 64, at(large), 8, nil), a.Put(2, 128, at(large), uint64(len(large)), nil),
-				a.Put(2, 128, at(large), uint64(len(large)), &r), b.Put(1, 64, at(large), 8, nil),
+			large := make([]byte, 2*layout.MaxPayload)
+			var r Request
+			for _, st := range []Status{
+				a.Put(2, 64, simAt(large), 8, nil), a.Put(2, 128, simAt(large), uint64(len(large)), nil),
+				a.Put(2, 128, simAt(large), uint64(len(large)), &r), b.Put(1, 64, simAt(large), 8, nil),
 			} {
-				if st != proxy.Done && st != proxy.Pending {
+				if st != Done && st != Pending {
 					t.Fatalf("put: %v", st)
 				}
 			}
@@ -186,15 +187,15 @@ func TestSimContextOfALostPE(t *testing.T) {
 			if r.Done == 0 || r.Status == 0 {
 				t.Error("a put on the lost PE goes on, or has succeeded")
 			}
-			if st := a.QuietDone(first); st != proxy.Failed {
+			if st := a.QuietDone(first); st != Failed {
 				t.Errorf("quiet of the context with operations on the lost PE: %v", st)
 			}
-			w.until("quiet of the other", func() bool { return b.QuietDone(second) != proxy.Pending })
-			if st := b.QuietDone(second); st != proxy.Done {
+			w.until("quiet of the other", func() bool { return b.QuietDone(second) != Pending })
+			if st := b.QuietDone(second); st != Done {
 				t.Errorf("quiet of the context without: %v, %v", st, b.Err())
 			}
 			for _, q := range []*proc{p, a, b} {
-				if st := q.Put(2, 64, at(large), 8, nil); st != proxy.Failed {
+				if st := q.Put(2, 64, simAt(large), 8, nil); st != Failed {
 					t.Errorf("put on the lost PE: %v", st)
 				}
 			}

@@ -1,4 +1,4 @@
-package proxy_test
+package proxy
 
 import (
 	"bytes"
@@ -8,7 +8,6 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/fabric/sim"
-	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/gpustage/stream"
 )
@@ -73,13 +72,13 @@ func gpuTokens(t *testing.T, m sim.Model, l tiling, n, count int, seed uint64) (
 		l.wrap(image, want, epoch)
 		for left := image; len(left) > 0; {
 			offset := libshmem.Offset(place + len(image) - len(left))
-			k := a.Part(1, offset, at(left), uint64(len(left)))
-			r := new(proxy.Request)
-			st := a.Put(1, offset, at(left), k, r)
-			for ; st == proxy.Again; st = a.Put(1, offset, at(left), k, r) {
+			k := a.Part(1, offset, simAt(left), uint64(len(left)))
+			r := new(Request)
+			st := a.Put(1, offset, simAt(left), k, r)
+			for ; st == Again; st = a.Put(1, offset, simAt(left), k, r) {
 				w.poll(a)
 			}
-			if st == proxy.Failed {
+			if st == Failed {
 				t.Fatal(a.Err())
 			}
 			left = left[k:]

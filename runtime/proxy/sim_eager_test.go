@@ -1,4 +1,4 @@
-package proxy_test
+package proxy
 
 import (
 	"bytes"
@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/fabric/sim"
-	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -75,9 +75,9 @@ const (
 	waysToSend
 )
 
-// polling lets time pass until ok holds. Both PEs poll after each event, as PEs that wait do, so that
-// nothing waits for a poll. In until, where a poll is an event, a completion would wait for the next
-// packet.
+// polling lets time pass until ok holds. Both PEs poll after each event, as PEs that wait do, so
+// that nothing waits for a poll. In until, where a poll is an event, a completion would wait for
+// the next packet.
 func (w *world) polling(what string, ok func() bool) {
 	for range 1_000_000 {
 		w.net.Manual(true)
@@ -93,9 +93,9 @@ func (w *world) polling(what string, ok func() bool) {
 	w.fail("%s: not so after many events", what)
 }
 
-// tokens sends tokens one by one to one slot. It returns the mean virtual time until one is ready,
-// how many were ready with old bytes, and how many notifications came with a write.
-func tokens(t *testing.T, m sim.Model, way int, l tiling, n, count int, seed uint64) (mean sim.Time, old int, with uint64) {
+// measureTokens sends tokens one by one to one slot. It returns the mean virtual time until one is
+// ready, how many were ready with old bytes, and how many notifications came with a write.
+func measureTokens(t *testing.T, m sim.Model, way int, l tiling, n, count int, seed uint64) (mean sim.Time, old int, with uint64) {
 	t.Helper()
 	const page = 4096
 	mem := new(memories)
@@ -103,11 +103,11 @@ func tokens(t *testing.T, m sim.Model, way int, l tiling, n, count int, seed uin
 	defer w.close(mem)
 	w.sleeps = false
 	a, b := w.pes[0], w.pes[1]
-	place := page - int(uintptr(at(b.heap))%page) // a slot begins at a page
+	place := page - int(uintptr(simAt(b.heap))%page) // a slot begins at a page
 	slot := b.heap[place : place+l.bytes(n)]
 	image, want, got := a.heap[4*page:], make([]byte, n), make([]byte, n)
 	signal := libshmem.Offset(place + l.signals(n)[0])
-	counter := b.memory[internal+counterOffset:]
+	counter := b.memory[simInternal+simCounterOffset:]
 	var took sim.Time
 	for epoch := uint64(1); epoch <= uint64(count) && !w.ended; epoch++ {
 		for i := range want {
@@ -115,30 +115,30 @@ func tokens(t *testing.T, m sim.Model, way int, l tiling, n, count int, seed uin
 		}
 		l.wrap(image, want, epoch)
 		start := w.net.Now()
-		r := new(proxy.Request)
-		send := func() proxy.Status {
+		r := new(Request)
+		send := func() Status {
 			switch way {
 			case inTiles:
-				return a.Put(1, libshmem.Offset(place), at(image), uint64(l.bytes(n)), r)
+				return a.Put(1, libshmem.Offset(place), simAt(image), uint64(l.bytes(n)), r)
 			case notified:
-				return a.PutSignal(1, libshmem.Offset(place), at(image), uint64(l.bytes(n)), counterOffset, 1, proxy.OpAdd, r)
+				return a.PutSignal(1, libshmem.Offset(place), simAt(image), uint64(l.bytes(n)), simCounterOffset, 1, fabric.OpAdd, r)
 			case signalled:
-				return a.PutSignal(1, libshmem.Offset(place), at(image), uint64(n), signal, epoch, proxy.OpSet, r)
+				return a.PutSignal(1, libshmem.Offset(place), simAt(image), uint64(n), signal, epoch, fabric.OpSet, r)
 			}
-			if st := a.Put(1, libshmem.Offset(place), at(image), uint64(n), r); st != proxy.Done && st != proxy.Pending {
+			if st := a.Put(1, libshmem.Offset(place), simAt(image), uint64(n), r); st != Done && st != Pending {
 				return st
 			}
 			a.Fence()
-			for a.Store(1, signal, 8, epoch) == proxy.Again {
+			for a.Store(1, signal, 8, epoch) == Again {
 				w.poll(a)
 			}
-			return proxy.Pending
+			return Pending
 		}
 		st := send()
-		for ; st == proxy.Again; st = send() {
+		for ; st == Again; st = send() {
 			w.poll(a)
 		}
-		if st == proxy.Failed {
+		if st == Failed {
 			t.Fatal(a.Err())
 		}
 		w.polling("a token", func() bool {
@@ -195,7 +195,7 @@ func TestSimEager(t *testing.T) {
 					continue
 				}
 			}
-			took, old, with := tokens(t, c.model, way, l, n, count, 1)
+			took, old, with := measureTokens(t, c.model, way, l, n, count, 1)
 			us[way] = float64(took) / float64(sim.Microsecond)
 			if old > 0 {
 				t.Errorf("%s: %d tokens with old bytes by way %d", kind(c.model), old, way)
@@ -223,7 +223,7 @@ func TestSimEager(t *testing.T) {
 	}{
 		{sim.EFADirect(), line}, {inOrder(sim.EFADirect()), block}, {without, block},
 	} {
-		if _, old, _ := tokens(t, c.model, inTiles, c.eager, n, count, 1); old == 0 {
+		if _, old, _ := measureTokens(t, c.model, inTiles, c.eager, n, count, 1); old == 0 {
 			t.Errorf("%s: no token in tiles of %d was ready too early", kind(c.model), c.eager.tile)
 		}
 	}

@@ -1,4 +1,4 @@
-package proxy_test
+package proxy
 
 import (
 	"flag"
@@ -10,7 +10,6 @@ import (
 
 	"libshmem"
 	"libshmem/fabric/sim"
-	"libshmem/runtime/proxy"
 	"libshmem/tests/need"
 	"libshmem/tests/part"
 )
@@ -90,7 +89,7 @@ var smallPrograms = []string{
 }
 
 // begin returns the step of one word of a small program.
-func (g *program) begin(word string) func() bool {
+func (g *simProgram) begin(word string) func() bool {
 	name := strings.TrimRight(word, "0123456789")
 	n, _ := strconv.Atoi(word[len(name):])
 	n = min(n, int(g.PutMax()))
@@ -99,8 +98,8 @@ func (g *program) begin(word string) func() bool {
 	case "put":
 		f := s.add(g.w.rng, word, n, 8)
 		source, offset := g.source(f.bytes()), libshmem.Offset(f.at)
-		return g.posting(source, false, func(r *proxy.Request) proxy.Status {
-			return g.Put(1, offset, at(source), uint64(n), r)
+		return g.posting(source, false, func(r *Request) Status {
+			return g.Put(1, offset, simAt(source), uint64(n), r)
 		}, nil)
 	case "sig":
 		g.putSignal(s, 1, n, false)
@@ -124,7 +123,7 @@ func (g *program) begin(word string) func() bool {
 
 // explore runs one path of a small program and returns how many events it has.
 func explore(t testing.TB, m sim.Model, text string, fences bool, c *chooser, mem *memories) (events int, failed bool) {
-	w := newWorld(t, m, 1, 2, shared+64<<10+staging, mem)
+	w := newWorld(t, m, 1, 2, simShared+64<<10+staging, mem)
 	w.net.Manual(true)
 	w.sleeps = false // when a PE polls is chosen
 	defer func() {

@@ -1,4 +1,4 @@
-package proxy_test
+package proxy
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/fabric/sim"
-	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wake"
@@ -29,17 +28,17 @@ type stranger struct {
 	buf    []byte
 }
 
-const frame = proxy.MaxPayload + frameHeader
+const frame = layout.MaxPayload + frameHeader
 
-// token is that of the victim's job.
-const token = 0x746f6b656e
+// simToken is that of the victim's job.
+const simToken = 0x746f6b656e
 
 // frameHeader is the number of bytes before the payload of a message.
 const frameHeader = 56
 
 // victim is PE 0 of two. The bytes around its memory must not change.
 type victim struct {
-	*proxy.Engine
+	*Engine
 	around []byte
 	memory []byte
 	fatal  error // the last
@@ -54,14 +53,14 @@ const (
 
 func newVictim(t testing.TB, n *sim.Network) (*victim, *stranger) {
 	t.Helper()
-	v := &victim{around: bytes.Repeat([]byte{fence}, internal+8192+2*apart)}
+	v := &victim{around: bytes.Repeat([]byte{fence}, simInternal+8192+2*apart)}
 	v.memory = v.around[apart : len(v.around)-apart]
 	clear(v.memory)
 	prov, err := n.Open(0, fabric.Config{Tokens: layout.Tokens, MaxRecv: layout.Receives})
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.Engine, err = proxy.New(prov, 0, 2, mem.Segment{Base: unsafe.Pointer(&v.memory[0]), Internal: internal, Size: uint64(len(v.memory))},
+	v.Engine, err = New(prov, 0, 2, mem.Segment{Base: unsafe.Pointer(&v.memory[0]), Internal: simInternal, Size: uint64(len(v.memory))},
 		wake.Words{Lock: &v.words[0], Pollers: &v.words[1], Napping: &v.words[2], Sleepers: &v.words[3], Wakes: &v.words[4]},
 		func(err error) { v.fatal = err })
 	if err != nil {
@@ -77,8 +76,8 @@ func newVictim(t testing.TB, n *sim.Network) (*victim, *stranger) {
 	}
 	// For PE 0 the stranger has the address of PE 1: only a frame could show that it is not PE 1.
 	me := v.Endpoint()
-	me.Job = token
-	if err := v.Connect([]proxy.Endpoint{me, {Addr: s.prov.Addr(), Window: me.Window}}); err != nil {
+	me.Job = simToken
+	if err := v.Connect([]Endpoint{me, {Addr: s.prov.Addr(), Window: me.Window}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.prov.Connect([][]byte{me.Addr}); err != nil {
@@ -135,7 +134,7 @@ func frames(b []byte) [][]byte {
 		n := min(int(binary.LittleEndian.Uint16(b))%(frame+8), len(b)-2)
 		one := bytes.Clone(b[2 : 2+n])
 		if n >= frameHeader && one[32] != 0 { // otherwise few inputs would get past the token
-			binary.NativeEndian.PutUint64(one[32:], token)
+			binary.NativeEndian.PutUint64(one[32:], simToken)
 		}
 		all = append(all, one)
 		b = b[2+n:]
@@ -150,7 +149,7 @@ func message(kind, op, width, fetch byte, seq uint32, offset libshmem.Offset, op
 	binary.NativeEndian.PutUint64(b[8:], uint64(offset))
 	binary.NativeEndian.PutUint64(b[16:], operand)
 	binary.NativeEndian.PutUint64(b[24:], extra)
-	binary.NativeEndian.PutUint64(b[32:], token)
+	binary.NativeEndian.PutUint64(b[32:], simToken)
 	binary.NativeEndian.PutUint32(b[40:], 1)
 	binary.NativeEndian.PutUint32(b[44:], seq)
 	return append(binary.LittleEndian.AppendUint16(nil, uint16(len(b))), b...)
@@ -165,8 +164,8 @@ func soundFrames() [][]byte {
 			message(kind, 2, 8, 0, 1, 64, 7, 128, 0),
 			message(kind, 9, 4, 1, 1, heap-4, 1, 0, 100),
 			message(kind, 2, 8, 1, 1, heap-8, 1<<63, ^uint64(0), 8),
-			message(kind, 1, 8, 0, 1, -internal, 1, heap-8, 4056),
-			message(kind, 1, 8, 0, 1, -internal-1, 1<<40, heap-7, 1),
+			message(kind, 1, 8, 0, 1, -simInternal, 1, heap-8, 4056),
+			message(kind, 1, 8, 0, 1, -simInternal-1, 1<<40, heap-7, 1),
 			append(message(kind, 2, 8, 0, 2, 0, 1, 0, 64), message(kind, 2, 8, 0, 1, 0, 1, 0, 0)...))
 	}
 	return append(all,
@@ -236,7 +235,7 @@ func TestStranger(t *testing.T) {
 		if c.what == "sound" || c.what == "repeated" {
 			want = 7
 		}
-		if word := binary.NativeEndian.Uint64(v.memory[internal+64:]); word != want {
+		if word := binary.NativeEndian.Uint64(v.memory[simInternal+64:]); word != want {
 			t.Errorf("%s: the word is %d, want %d", c.what, word, want)
 		}
 		// The job goes on: its next message is taken.
@@ -245,7 +244,7 @@ func TestStranger(t *testing.T) {
 			next = 2
 		}
 		s.send(t, v, message(1, 2, 8, 0, next, 72, 9, 0, 0)[2:])
-		if word := binary.NativeEndian.Uint64(v.memory[internal+72:]); word != 9 {
+		if word := binary.NativeEndian.Uint64(v.memory[simInternal+72:]); word != 9 {
 			t.Errorf("%s: the next message was not applied", c.what)
 		}
 	}
@@ -270,7 +269,7 @@ func batch(seq uint32, records ...[]byte) []byte {
 }
 
 // kindBatch is the engine's kind of a batch.
-const kindBatch = proxy.KindBatch
+const kindBatch = byte(layout.KindBatch)
 
 func with(b []byte, at int, value byte) []byte {
 	b = bytes.Clone(b)
@@ -324,7 +323,7 @@ func TestSimFrames(t *testing.T) {
 		}
 		v, s := newVictim(t, sim.New(m, 1))
 		for stop, last := min(most, sent+each), sent; sent < stop; sent++ {
-			due := v.Due(1)
+			due := v.ops.Peers[1].Received + 1
 			var b []byte
 			if rng.IntN(2) == 0 {
 				kind, offset := byte(rng.IntN(18)), libshmem.Offset(rng.IntN(3*8192)-8192)
@@ -336,7 +335,7 @@ func TestSimFrames(t *testing.T) {
 			} else {
 				b = changed(rng, seeds[rng.IntN(len(seeds))][2:])
 				if len(b) >= frameHeader && rng.IntN(8) > 0 {
-					binary.NativeEndian.PutUint64(b[32:], token)
+					binary.NativeEndian.PutUint64(b[32:], simToken)
 					binary.NativeEndian.PutUint32(b[40:], 1)
 					binary.NativeEndian.PutUint32(b[44:], due)
 				}
@@ -347,12 +346,12 @@ func TestSimFrames(t *testing.T) {
 			switch {
 			case v.Report.Refused() > before || v.fatal != nil:
 				refused++
-			case v.Due(1) != due:
+			case v.ops.Peers[1].Received+1 != due:
 				applied++
 			}
-			if v.Due(1) != due {
+			if v.ops.Peers[1].Received+1 != due {
 				last = sent
-			} else if n, _ := v.Kept(); n > 0 && sent-last > idle {
+			} else if n := v.in.Early.Len(); n > 0 && sent-last > idle {
 				stop = sent
 			}
 		}
@@ -392,7 +391,7 @@ func TestBatchFrames(t *testing.T) {
 		v, s := newVictim(t, sim.New(m, 1))
 		s.send(t, v, batch(1, c.records...)[2:])
 		v.check(t)
-		if word := binary.NativeEndian.Uint64(v.memory[internal+64:]); (v.fatal != nil) != c.fatal || word != c.word {
+		if word := binary.NativeEndian.Uint64(v.memory[simInternal+64:]); (v.fatal != nil) != c.fatal || word != c.word {
 			t.Errorf("%s: the word is %d, want %d; error %v", what, word, c.word, v.fatal)
 		}
 	}

@@ -1,4 +1,4 @@
-package proxy_test
+package proxy
 
 import (
 	"bytes"
@@ -8,7 +8,6 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/fabric/sim"
-	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wake"
@@ -23,7 +22,7 @@ func TestSimHeir(t *testing.T) {
 	for _, model := range []sim.Model{sim.TCP(), sim.Verbs(), sim.EFA(), sim.EFADirect()} {
 		model.Reconnects = true // at that address, whatever process has it
 		for seed := range uint64(25) {
-			l := &losing{world: newWorld(t, sockets(model, seed), seed, lossPEs, 1<<16, mem), requests: map[*proxy.Request]libshmem.PE{}, fill: 0xff}
+			l := &losing{world: newWorld(t, sockets(model, seed), seed, lossPEs, 1<<16, mem), requests: map[*Request]libshmem.PE{}, fill: 0xff}
 			met += l.inherit()
 			if t.Failed() {
 				return
@@ -67,16 +66,16 @@ func (l *losing) inherit() uint64 {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	heir := &proc{me: dying, prov: prov, memory: make([]byte, internal+1<<16)}
-	segment := mem.Segment{Base: unsafe.Pointer(&heir.memory[0]), Internal: internal, Size: uint64(len(heir.memory))}
-	heir.Engine, err = proxy.New(prov, dying, lossPEs, segment,
+	heir := &proc{me: dying, prov: prov, memory: make([]byte, simInternal+1<<16)}
+	segment := mem.Segment{Base: unsafe.Pointer(&heir.memory[0]), Internal: simInternal, Size: uint64(len(heir.memory))}
+	heir.Engine, err = New(prov, dying, lossPEs, segment,
 		wake.Words{Lock: &heir.words[0], Pollers: &heir.words[1], Napping: &heir.words[2], Sleepers: &heir.words[3], Wakes: &heir.words[4]},
 		func(err error) { l.fail("the heir: fatal: %v", err) })
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	// Its job has as many PEs, at the same addresses, and a token of its own.
-	ends := make([]proxy.Endpoint, lossPEs)
+	ends := make([]Endpoint, lossPEs)
 	for i, p := range l.pes {
 		if i == dying {
 			ends[i] = heir.Endpoint()

@@ -1,11 +1,11 @@
-package proxy_test
+package proxy
 
 import (
 	"encoding/binary"
 	"testing"
 
+	"libshmem/fabric"
 	"libshmem/fabric/sim"
-	"libshmem/runtime/proxy"
 	"libshmem/tests/need"
 )
 
@@ -34,7 +34,7 @@ func TestSimIncast(t *testing.T) {
 		w := newWorld(t, m, 1, c.pes, 4096, mem)
 		for range c.each {
 			for _, p := range w.pes[1:] {
-				if st := p.AMO(0, 0, proxy.OpAdd, 8, 1, 0, nil, nil); st == proxy.Failed || st == proxy.Again {
+				if st := p.AMO(0, 0, fabric.OpAdd, 8, 1, 0, nil, nil); st == Failed || st == Again {
 					w.fail("PE %d: add: status %d: %v", p.me, st, p.Err())
 				}
 			}

@@ -1,4 +1,4 @@
-package proxy_test
+package proxy
 
 import (
 	"bytes"
@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/fabric/sim"
-	"libshmem/runtime/proxy"
 )
 
 // The ways in which the last of many puts may say that all are there.
@@ -30,23 +30,23 @@ func missing(t *testing.T, m sim.Model, seed uint64, way, pages, n int, mem *mem
 		from[i] = 1
 	}
 	for i := range pages {
-		source, place := at(from[i*n:]), libshmem.Offset(4096+i*n)
-		post := func() proxy.Status { return a.Put(1, place, source, uint64(n), nil) }
+		source, place := simAt(from[i*n:]), libshmem.Offset(4096+i*n)
+		post := func() Status { return a.Put(1, place, source, uint64(n), nil) }
 		if i == pages-1 {
-			word, op := libshmem.Offset(0), proxy.OpSet
+			word, op := libshmem.Offset(0), fabric.OpSet
 			if way == lastNotification {
-				word, op = counterOffset, proxy.OpAdd
+				word, op = simCounterOffset, fabric.OpAdd
 			}
 			if way == fencedSignal {
 				a.Fence()
 			}
-			post = func() proxy.Status { return a.PutSignal(1, place, source, uint64(n), word, 1, op, nil) }
+			post = func() Status { return a.PutSignal(1, place, source, uint64(n), word, 1, op, nil) }
 		}
-		w.until("room", func() bool { return post() != proxy.Again })
+		w.until("room", func() bool { return post() != Again })
 	}
 	word := b.heap
 	if way == lastNotification {
-		word = b.memory[internal+counterOffset:]
+		word = b.memory[simInternal+simCounterOffset:]
 	}
 	w.until("the last page", func() bool { return binary.NativeEndian.Uint64(word) != 0 })
 	lost := 0

@@ -1,4 +1,4 @@
-package proxy_test
+package proxy
 
 import (
 	"bytes"
@@ -10,8 +10,8 @@ import (
 	"unsafe"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/fabric/sim"
-	"libshmem/runtime/proxy"
 )
 
 // lossPEs is the number of PEs, and dying the one that dies.
@@ -43,14 +43,14 @@ func TestSimLost(t *testing.T) {
 
 type losing struct {
 	*world
-	requests                                map[*proxy.Request]libshmem.PE
+	requests                                map[*Request]libshmem.PE
 	network, told, failedQuiets, endedEarly int
 	fill                                    byte // of what is put
 }
 
 // run: tells says that the survivors learn of the death before the network may report it.
 func (l *losing) run(tells bool) {
-	l.requests = map[*proxy.Request]libshmem.PE{}
+	l.requests = map[*Request]libshmem.PE{}
 	for _, p := range l.pes {
 		p.OnLost(func(pe libshmem.PE, err error) {
 			l.network++
@@ -59,7 +59,7 @@ func (l *losing) run(tells bool) {
 			}
 		})
 	}
-	var tickets []proxy.Ticket
+	var tickets []Ticket
 	survivors := append(append([]*proc{}, l.pes[:dying]...), l.pes[dying+1:]...)
 	for range 40 {
 		for _, p := range l.pes {
@@ -96,10 +96,10 @@ func (l *losing) run(tells bool) {
 	for i, p := range survivors {
 		l.until("the quiet of before", func() bool {
 			st := p.QuietDone(tickets[i])
-			if st == proxy.Failed {
+			if st == Failed {
 				l.failedQuiets++
 			}
-			return st != proxy.Pending
+			return st != Pending
 		})
 		l.settle(p)
 	}
@@ -115,7 +115,7 @@ func (l *losing) run(tells bool) {
 	l.refused(survivors[0])
 	l.goOn(survivors)
 	for _, p := range survivors {
-		l.until("rest", func() bool { return p.AtRest() })
+		l.until("rest", func() bool { return p.atRest() })
 	}
 	for _, p := range l.pes {
 		if err := p.Close(); err != nil && !p.dead {
@@ -127,9 +127,9 @@ func (l *losing) run(tells bool) {
 // settle ends the state that a failed quiet may leave: the next quiet has no failure to report.
 func (l *losing) settle(p *proc) {
 	for failed := 0; ; failed++ {
-		ticket, st := p.QuietBegin(), proxy.Pending
-		l.until("a quiet", func() bool { st = p.QuietDone(ticket); return st != proxy.Pending })
-		if st == proxy.Done || l.ended {
+		ticket, st := p.QuietBegin(), Pending
+		l.until("a quiet", func() bool { st = p.QuietDone(ticket); return st != Pending })
+		if st == Done || l.ended {
 			return
 		}
 		if failed == 2 {
@@ -148,8 +148,8 @@ func (l *losing) ask(p *proc, to libshmem.PE) {
 	}
 	source := bytes.Repeat([]byte{l.fill}, 20000)
 	at := unsafe.Pointer(&source[0])
-	r := new(proxy.Request)
-	st := proxy.Done
+	r := new(Request)
+	st := Done
 	kind := l.rng.IntN(6)
 	switch kind {
 	case 0:
@@ -159,16 +159,16 @@ func (l *losing) ask(p *proc, to libshmem.PE) {
 	case 2:
 		st = p.Get(to, 0, at, 9000, r)
 	case 3:
-		st = p.AMO(to, 40000, proxy.OpFetchAdd, 8, uint64(l.fill), 0, nil, r)
+		st = p.AMO(to, 40000, fabric.OpFetchAdd, 8, uint64(l.fill), 0, nil, r)
 	case 4:
-		st = p.PutSignal(to, 0, at, 16000, 41000, uint64(l.fill), proxy.OpAdd, r)
+		st = p.PutSignal(to, 0, at, 16000, 41000, uint64(l.fill), fabric.OpAdd, r)
 	case withoutRequest:
 		st = p.Put(to, 0, at, 20000, nil)
 	}
 	switch {
-	case st == proxy.Failed && to != dying:
+	case st == Failed && to != dying:
 		l.fail("PE %d: an operation on PE %d: %v", p.me, to, p.Err())
-	case st == proxy.Pending && p.me != dying && kind != withoutRequest:
+	case st == Pending && p.me != dying && kind != withoutRequest:
 		l.requests[r] = to
 	}
 }
@@ -177,17 +177,17 @@ func (l *losing) ask(p *proc, to libshmem.PE) {
 func (l *losing) refused(p *proc) {
 	b := make([]byte, 20000)
 	at := unsafe.Pointer(&b[0])
-	for name, st := range map[string]proxy.Status{
+	for name, st := range map[string]Status{
 		"a small put": p.Put(dying, 0, at, 8, nil), "a large put": p.Put(dying, 0, at, 20000, nil),
-		"a get": p.Get(dying, 0, at, 8, nil), "an atomic": p.AMO(dying, 0, proxy.OpAdd, 8, 1, 0, nil, nil),
-		"a fetching atomic": p.AMO(dying, 0, proxy.OpFetchAdd, 8, 1, 0, nil, new(proxy.Request)),
-		"a put with signal": p.PutSignal(dying, 0, at, 20000, 41000, 1, proxy.OpSet, nil),
+		"a get": p.Get(dying, 0, at, 8, nil), "an atomic": p.AMO(dying, 0, fabric.OpAdd, 8, 1, 0, nil, nil),
+		"a fetching atomic": p.AMO(dying, 0, fabric.OpFetchAdd, 8, 1, 0, nil, new(Request)),
+		"a put with signal": p.PutSignal(dying, 0, at, 20000, 41000, 1, fabric.OpSet, nil),
 	} {
-		if st != proxy.Failed {
+		if st != Failed {
 			l.fail("%s to a lost PE: %v", name, st)
 		}
 	}
-	var lost *proxy.LostError
+	var lost *LostError
 	if err := p.Err(); !errors.As(err, &lost) || lost.PE != dying || !strings.HasPrefix(err.Error(), "PE 2 ") {
 		l.fail("the reason is %v", err)
 	}
@@ -196,13 +196,13 @@ func (l *losing) refused(p *proc) {
 // goOn lets the survivors count, copy and signal among themselves.
 func (l *losing) goOn(survivors []*proc) {
 	const count, data, back, signal = 50000, 51000, 56000, 62000
-	post := func(p *proc, f func() proxy.Status) {
+	post := func(p *proc, f func() Status) {
 		l.until("room", func() bool {
 			st := f()
-			if st == proxy.Failed {
+			if st == Failed {
 				l.fail("PE %d: %v", p.me, p.Err())
 			}
-			return st != proxy.Again
+			return st != Again
 		})
 	}
 	n := len(survivors)
@@ -216,14 +216,14 @@ func (l *losing) goOn(survivors []*proc) {
 			put[j] = byte(7*p.me + j)
 		}
 		for range 100 {
-			post(p, func() proxy.Status { return p.AMO(libshmem.PE(to.me), count, proxy.OpAdd, 8, 3, 0, nil, nil) })
+			post(p, func() Status { return p.AMO(libshmem.PE(to.me), count, fabric.OpAdd, 8, 3, 0, nil, nil) })
 		}
 		got := make([]byte, 5000)
-		post(p, func() proxy.Status {
+		post(p, func() Status {
 			return p.Get(libshmem.PE(from.me), data, unsafe.Pointer(&got[0]), 5000, nil)
 		})
-		post(p, func() proxy.Status {
-			return p.PutSignal(libshmem.PE(to.me), back, unsafe.Pointer(&put[0]), 4500, signal, uint64(i)+1, proxy.OpSet, nil)
+		post(p, func() Status {
+			return p.PutSignal(libshmem.PE(to.me), back, unsafe.Pointer(&put[0]), 4500, signal, uint64(i)+1, fabric.OpSet, nil)
 		})
 		l.until("the signal", func() bool { return binary.LittleEndian.Uint64(to.heap[signal:]) == uint64(i)+1 })
 		for j := range put {

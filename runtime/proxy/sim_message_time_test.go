@@ -1,4 +1,4 @@
-package proxy_test
+package proxy
 
 import (
 	"encoding/binary"
@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/fabric/sim"
-	"libshmem/runtime/proxy"
 )
 
 // The ways of bytes from PE 0 to memory of PE 1, and when the test is over.
@@ -16,7 +16,7 @@ const (
 	byNotify = iota // PE 0 knows the place: a put with a notification
 	whole           // a record with the bytes
 	read            // a request, and PE 1 reads
-	asked           // a request, the answer of PE 1, and a put with a signal
+	asksBack        // a request, the answer of PE 1, and a put with a signal
 	waysOfMessages
 )
 
@@ -46,12 +46,12 @@ func messageTime(t *testing.T, m sim.Model, way, n int) sim.Time {
 			}
 		}
 	}
-	post := func(p *proc, f func() proxy.Status) {
-		until(p, func() bool { return f() != proxy.Again })
+	post := func(p *proc, f func() Status) {
+		until(p, func() bool { return f() != Again })
 	}
 	signal := func(p *proc, to libshmem.PE, dest, bytes, at_ int, value uint64) {
-		post(p, func() proxy.Status {
-			return p.PutSignal(to, libshmem.Offset(dest), at(p.heap[timeBytes:]), uint64(bytes), libshmem.Offset(at_), value, proxy.OpSet, nil)
+		post(p, func() Status {
+			return p.PutSignal(to, libshmem.Offset(dest), simAt(p.heap[timeBytes:]), uint64(bytes), libshmem.Offset(at_), value, fabric.OpSet, nil)
 		})
 	}
 	var took sim.Time
@@ -60,20 +60,20 @@ func messageTime(t *testing.T, m sim.Model, way, n int) sim.Time {
 		start := w.net.Now()
 		switch way {
 		case byNotify:
-			post(a, func() proxy.Status {
-				return a.PutSignal(1, timeBytes, at(a.heap[timeBytes:]), uint64(n), counterOffset, 1, proxy.OpAdd, nil)
+			post(a, func() Status {
+				return a.PutSignal(1, timeBytes, simAt(a.heap[timeBytes:]), uint64(n), simCounterOffset, 1, fabric.OpAdd, nil)
 			})
-			until(b, func() bool { return binary.NativeEndian.Uint64(b.memory[internal+counterOffset:]) == k })
+			until(b, func() bool { return binary.NativeEndian.Uint64(b.memory[simInternal+simCounterOffset:]) == k })
 		case whole:
 			signal(a, 1, timeRecord+8, 8+n, timeRecord, k)
 			until(b, func() bool { return word(b, timeRecord) == k })
 		case read:
 			signal(a, 1, timeRecord+8, 24, timeRecord, k)
 			until(b, func() bool { return word(b, timeRecord) == k })
-			r := new(proxy.Request)
-			post(b, func() proxy.Status { return b.Get(0, timeBytes, at(b.heap[timeBytes:]), uint64(n), r) })
+			r := new(Request)
+			post(b, func() Status { return b.Get(0, timeBytes, simAt(b.heap[timeBytes:]), uint64(n), r) })
 			until(b, func() bool { return r.Done != 0 })
-		case asked:
+		case asksBack:
 			signal(a, 1, timeRecord+8, 24, timeRecord, k)
 			until(b, func() bool { return word(b, timeRecord) == k })
 			signal(b, 0, timeAnswer+8, 32, timeAnswer, k)
@@ -115,9 +115,9 @@ func TestSimMessageTimes(t *testing.T) {
 			}
 			// 8 KiB with a signal take a latency more in the model of efa.
 			trip := us[byNotify] + 2*latency + 4*float64(post)/1e3
-			if us[read] > trip || us[asked] > trip+latency {
+			if us[read] > trip || us[asksBack] > trip+latency {
 				t.Errorf("%s: a message of %d bytes takes %.1f us read and %.1f asked for, a put with a notification %.1f and the latency is %.1f",
-					m.Name, n, us[read], us[asked], us[byNotify], latency)
+					m.Name, n, us[read], us[asksBack], us[byNotify], latency)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package proxy_test
+package proxy
 
 import (
 	"encoding/binary"
@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/fabric/rail"
 	"libshmem/fabric/sim"
-	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/mailboxtest"
 	"libshmem/tests/need"
 )
@@ -61,7 +61,7 @@ type reading struct {
 	from, size int
 	number     uint32
 	tag        int
-	request    *proxy.Request
+	request    *Request
 	answered   bool
 }
 
@@ -91,16 +91,16 @@ func word(from, to int, number uint32, i int) byte {
 
 // store stores bytes at PE to, and then the word at the offset of the mark, as a message.
 func (q *correspondent) store(to, offset int, bytes []byte, markAt int, mark uint64) bool {
-	st := q.p.PutSignal(libshmem.PE(to), libshmem.Offset(offset), at(bytes), uint64(len(bytes)), libshmem.Offset(markAt), mark, proxy.OpSet, nil)
+	st := q.p.PutSignal(libshmem.PE(to), libshmem.Offset(offset), simAt(bytes), uint64(len(bytes)), libshmem.Offset(markAt), mark, fabric.OpSet, nil)
 	return q.posted(st)
 }
 
 // posted reports whether an operation was taken.
-func (q *correspondent) posted(st proxy.Status) bool {
-	if q.failed = q.failed || st == proxy.Failed; q.failed && !q.lossy {
+func (q *correspondent) posted(st Status) bool {
+	if q.failed = q.failed || st == Failed; q.failed && !q.lossy {
 		q.w.fail("PE %d: %v", q.p.me, q.p.Err())
 	}
-	return st != proxy.Again
+	return st != Again
 }
 
 // send sends a message, if there is room, and reports whether it has done anything.
@@ -159,7 +159,7 @@ func (q *correspondent) serve() {
 	answer := q.p.heap[answersAt:]
 	switch binary.NativeEndian.Uint64(answer) {
 	case 1: // clear to send
-		if st := q.p.PutSignal(libshmem.PE(q.long.to), destAt, at(q.p.heap[sourceAt:]), uint64(q.long.size), wordAt, 1, proxy.OpSet, nil); !q.posted(st) {
+		if st := q.p.PutSignal(libshmem.PE(q.long.to), destAt, simAt(q.p.heap[sourceAt:]), uint64(q.long.size), wordAt, 1, fabric.OpSet, nil); !q.posted(st) {
 			return
 		}
 		binary.NativeEndian.PutUint64(answer, 3)
@@ -183,8 +183,8 @@ func (q *correspondent) receive() {
 	if m.Kind == mailboxtest.Request {
 		r := &reading{from: from, size: int(m.Size), number: uint32(binary.NativeEndian.Uint64(body[8:])), tag: m.Tag}
 		if binary.NativeEndian.Uint64(body) == 0 {
-			r.request = new(proxy.Request)
-			st := q.p.Get(libshmem.PE(from), sourceAt, at(q.p.heap[destAt:]), uint64(r.size), r.request)
+			r.request = new(Request)
+			st := q.p.Get(libshmem.PE(from), sourceAt, simAt(q.p.heap[destAt:]), uint64(r.size), r.request)
 			if !q.posted(st) {
 				return
 			}
@@ -206,7 +206,7 @@ func (q *correspondent) receive() {
 func (q *correspondent) finish() {
 	r := q.reading
 	if r.request != nil && r.request.Done != 0 && r.request.Status != 0 {
-		q.posted(proxy.Failed)
+		q.posted(Failed)
 		return
 	}
 	there := &r.answered
@@ -246,7 +246,7 @@ func (q *correspondent) step() {
 		q.receive()
 	}
 	for to, credit := range q.owed {
-		if credit > 0 && q.posted(q.p.AMO(libshmem.PE(to), libshmem.Offset(creditAt(q.p.me)), proxy.OpAdd, 8, credit, 0, nil, nil)) {
+		if credit > 0 && q.posted(q.p.AMO(libshmem.PE(to), libshmem.Offset(creditAt(q.p.me)), fabric.OpAdd, 8, credit, 0, nil, nil)) {
 			q.owed[to] = 0
 		}
 	}

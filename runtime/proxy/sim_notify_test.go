@@ -1,4 +1,4 @@
-package proxy_test
+package proxy
 
 import (
 	"bytes"
@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/fabric/rail"
 	"libshmem/fabric/sim"
-	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -38,7 +38,7 @@ func tellTime(t *testing.T, m sim.Model, way, pages, n int) (sim.Time, uint64) {
 	there := func() bool {
 		switch way {
 		case notifications:
-			return binary.NativeEndian.Uint64(b.memory[internal+counterOffset:]) == uint64(pages)
+			return binary.NativeEndian.Uint64(b.memory[simInternal+simCounterOffset:]) == uint64(pages)
 		case oneSignal:
 			return word(0) == 1
 		}
@@ -49,13 +49,13 @@ func tellTime(t *testing.T, m sim.Model, way, pages, n int) (sim.Time, uint64) {
 		}
 		return true
 	}
-	post := func(i int) proxy.Status {
-		at, to := at(source[i*n:]), libshmem.Offset(4096+i*n)
+	post := func(i int) Status {
+		at, to := simAt(source[i*n:]), libshmem.Offset(4096+i*n)
 		switch way {
 		case notifications:
-			return a.PutSignal(1, to, at, uint64(n), counterOffset, 1, proxy.OpAdd, nil)
+			return a.PutSignal(1, to, at, uint64(n), simCounterOffset, 1, fabric.OpAdd, nil)
 		case signals:
-			return a.PutSignal(1, to, at, uint64(n), libshmem.Offset(8*i), 1, proxy.OpSet, nil)
+			return a.PutSignal(1, to, at, uint64(n), libshmem.Offset(8*i), 1, fabric.OpSet, nil)
 		}
 		return a.Put(1, to, at, uint64(n), nil)
 	}
@@ -67,11 +67,11 @@ func tellTime(t *testing.T, m sim.Model, way, pages, n int) (sim.Time, uint64) {
 		}
 	}
 	for i := range pages {
-		step(func() bool { return post(i) != proxy.Again })
+		step(func() bool { return post(i) != Again })
 	}
 	if way == oneSignal {
 		a.Fence()
-		step(func() bool { return a.AMO(1, 0, proxy.OpSet, 8, 1, 0, nil, nil) != proxy.Again })
+		step(func() bool { return a.AMO(1, 0, fabric.OpSet, 8, 1, 0, nil, nil) != Again })
 	}
 	step(there)
 	took := w.net.Now() - start

@@ -1,4 +1,4 @@
-package proxy_test
+package proxy
 
 import (
 	"encoding/binary"
@@ -29,12 +29,12 @@ var (
 // a second, so that one that fails can be watched.
 const perSeed = 1500
 
-// runPrograms runs one seed, checks memory whenever it may have changed, and returns how many
+// runSimPrograms runs one seed, checks memory whenever it may have changed, and returns how many
 // operations there were.
-func runPrograms(w *world, fences bool) int { return runProgramsOf(w, fences, false) }
+func runSimPrograms(w *world, fences bool) int { return runProgramsOf(w, fences, false) }
 
 func runProgramsOf(w *world, fences, notifies bool) int {
-	var programs []*program
+	var programs []*simProgram
 	for _, p := range w.pes {
 		for context := range 1 + w.others {
 			g := newProgramOn(w, p, context, perSeed/(1+w.others))
@@ -126,8 +126,8 @@ func runSeed(t testing.TB, m sim.Model, seed uint64, fences bool, mem *memories)
 	return ops, trace
 }
 
-// ordered counts what kept the order in a program.
-type ordered struct {
+// orderedPuts counts what kept the order in a program.
+type orderedPuts struct {
 	numbered   uint64 // writes with a number
 	streamless uint64 // PEs that got no sequence stream
 	waited     uint64 // operations that waited at their sender
@@ -137,24 +137,24 @@ type ordered struct {
 	notified   uint64 // notifications that came with a write
 }
 
-func (o *ordered) add(p ordered) {
+func (o *orderedPuts) add(p orderedPuts) {
 	o.numbered, o.streamless, o.waited, o.held = o.numbered+p.numbered, o.streamless+p.streamless, o.waited+p.waited, o.held+p.held
 	o.merged, o.slept, o.notified = o.merged+p.merged, o.slept+p.slept, o.notified+p.notified
 }
 
-func runSeedCounted(t testing.TB, m sim.Model, seed uint64, fences bool, mem *memories) (ops int, trace uint64, o ordered) {
+func runSeedCounted(t testing.TB, m sim.Model, seed uint64, fences bool, mem *memories) (ops int, trace uint64, o orderedPuts) {
 	n := 2 + int(seed%3)
 	w := newWorld(t, vary(m, seed), seed, n, heapSize(n), mem)
 	if seed%2 == 0 {
 		for _, a := range w.pes {
 			for b := range w.pes {
-				a.NearWrap(b)
+				a.nearWrap(b)
 			}
 		}
 	}
-	ops = runPrograms(w, fences)
+	ops = runSimPrograms(w, fences)
 	for _, p := range w.pes {
-		o.add(ordered{p.Report.Count()[layout.Numbered], p.Streamless(), p.Report.Count()[layout.Waited], p.Report.Count()[layout.Held], p.Report.Count()[layout.Merged], 0, p.Report.Count()[layout.Notified]})
+		o.add(orderedPuts{p.Report.Count()[layout.Numbered], p.streamless(), p.Report.Count()[layout.Waited], p.Report.Count()[layout.Held], p.Report.Count()[layout.Merged], 0, p.Report.Count()[layout.Notified]})
 	}
 	o.slept += w.slept
 	w.close(mem)
@@ -212,7 +212,7 @@ func TestSimOrder(t *testing.T) {
 		t.Run(m.Name, func(t *testing.T) {
 			t.Parallel()
 			mem := new(memories)
-			start, ops, seeds, all := time.Now(), 0, 0, ordered{}
+			start, ops, seeds, all := time.Now(), 0, 0, orderedPuts{}
 			// The remainders of a seed decide some of its choices: each part has all remainders.
 			for seed := simPart.Seed(); ops < most && !t.Failed(); seed++ {
 				if *simSeed != 0 {

@@ -1,12 +1,12 @@
-package proxy_test
+package proxy
 
 import (
 	"encoding/binary"
 	"testing"
 	"unsafe"
 
+	"libshmem/fabric"
 	"libshmem/fabric/sim"
-	"libshmem/runtime/proxy"
 	"libshmem/tests/need"
 )
 
@@ -38,20 +38,20 @@ func (c *crowd) step() {
 	p := c.w.pes[pe]
 	source := p.heap[:large]
 	for c.left[pe] > 0 {
-		var st proxy.Status
+		var st Status
 		switch c.left[pe] % 3 {
 		case 0:
-			st = p.AMO(0, 0, proxy.OpAdd, 8, 1, 0, nil, nil)
+			st = p.AMO(0, 0, fabric.OpAdd, 8, 1, 0, nil, nil)
 		case 1:
 			st = p.Put(0, 64, unsafe.Pointer(&source[0]), [2]uint64{small, middle}[c.left[pe]%2], nil)
 		default:
 			st = p.Put(0, 192, unsafe.Pointer(&source[0]), large, nil)
 		}
-		if st == proxy.Failed {
+		if st == Failed {
 			c.w.fail("PE %d: post: %v", pe, p.Err())
 			return
 		}
-		if st == proxy.Again {
+		if st == Again {
 			c.refused++
 			break
 		}
@@ -65,7 +65,7 @@ func (c *crowd) step() {
 func (c *crowd) serve() {
 	c.w.poll(c.w.pes[0])
 	if c.serves++; c.serves%1024 == 0 {
-		messages, bytes := c.w.pes[0].Kept()
+		messages, bytes := c.w.pes[0].in.Early.Len(), c.w.pes[0].in.Early.Bytes()
 		c.keptMost[0], c.keptMost[1] = max(c.keptMost[0], messages), max(c.keptMost[1], bytes)
 	}
 }
@@ -108,7 +108,7 @@ func TestSimPressure(t *testing.T) {
 			if c.posted == senders*each {
 				t.Errorf("the senders were not stopped")
 			}
-			if most > proxy.AllBytes {
+			if most > allBytes {
 				t.Errorf("%d bytes wait for the target, more than the credits of %d senders", most, senders)
 			}
 			// It polls again.
@@ -138,7 +138,7 @@ func TestSimPressure(t *testing.T) {
 			if m.Caps.SendAfterSend && c.keptMost[0] > 0 {
 				t.Errorf("%d messages were kept, on a network that keeps their order", c.keptMost[0])
 			}
-			if c.keptMost[1] > proxy.AllBytes*8/5 {
+			if c.keptMost[1] > allBytes*8/5 {
 				t.Errorf("%d bytes were kept, more than 1.6 times the credits of %d senders", c.keptMost[1], senders)
 			}
 			w.close(new(memories))

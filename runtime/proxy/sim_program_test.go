@@ -1,4 +1,4 @@
-package proxy_test
+package proxy
 
 import (
 	"bytes"
@@ -7,7 +7,8 @@ import (
 	"unsafe"
 
 	"libshmem"
-	"libshmem/runtime/proxy"
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 )
 
 // The programs write bytes that are never 0 over zeros, so that memory shows for each operation
@@ -21,17 +22,17 @@ var table = func() []byte {
 	return b
 }()
 
-var zeros = make([]byte, largest)
+var zeros = make([]byte, simLargest)
 
 const (
-	largest = 3 * proxy.MaxPayload
-	region  = 192 << 10       // of each PE in the heap of each other PE
-	shared  = 4096            // in front of them: counters that all PEs change
-	pieces  = 1<<16 - largest // places in the table
+	simLargest = 3 * layout.MaxPayload
+	region     = 192 << 10          // of each PE in the heap of each other PE
+	simShared  = 4096               // in front of them: counters that all PEs change
+	pieces     = 1<<16 - simLargest // places in the table
 )
 
-// effect is the change by one operation in the memory of its target.
-type effect struct {
+// simEffect is the change by one operation in the memory of its target.
+type simEffect struct {
 	what  string
 	at, n int
 	from  int // of the table
@@ -42,12 +43,12 @@ type effect struct {
 	notified bool // a counter counts it
 }
 
-func (f *effect) bytes() []byte { return table[f.from : f.from+f.n] }
+func (f *simEffect) bytes() []byte { return table[f.from : f.from+f.n] }
 
 // programFlow is all effects of one PE on another, in the order of its program.
 type programFlow struct {
 	writer, target int
-	effects        []effect // the first may be visible; earlier ones are dropped
+	effects        []simEffect // the first may be visible; earlier ones are dropped
 	epoch          uint64
 	start, end     int       // the used part of the region
 	counter        int       // the notification counter of this flow alone
@@ -103,18 +104,18 @@ func (s *programFlow) look(w *world) {
 
 // counted returns the value of the flow's notification counter.
 func (s *programFlow) counted(w *world) uint64 {
-	return binary.NativeEndian.Uint64(w.pes[s.target].memory[internal+counterOffset+8*s.counter:])
+	return binary.NativeEndian.Uint64(w.pes[s.target].memory[simInternal+simCounterOffset+8*s.counter:])
 }
 
-func (s *programFlow) add(rng *rand.Rand, what string, n, align int) *effect {
+func (s *programFlow) add(rng *rand.Rand, what string, n, align int) *simEffect {
 	at := (s.end + align - 1) / align * align
 	s.end = at + n
-	s.effects = append(s.effects, effect{what: what, at: at, n: n, from: rng.IntN(pieces), epoch: s.epoch})
+	s.effects = append(s.effects, simEffect{what: what, at: at, n: n, from: rng.IntN(pieces), epoch: s.epoch})
 	return &s.effects[len(s.effects)-1]
 }
 
-// program is a random sequence of operations of one PE.
-type program struct {
+// simProgram is a random sequence of operations of one PE.
+type simProgram struct {
 	*proc
 	w      *world
 	left   int
@@ -132,34 +133,34 @@ type program struct {
 }
 
 // heapSize returns the size of the heap for n PEs.
-func heapSize(n int) int { return shared + n*region + staging }
+func heapSize(n int) int { return simShared + n*region + staging }
 
 // heapSizeOn returns the size with that many contexts beside the default one.
-func heapSizeOn(n, contexts int) int { return shared + (1+contexts)*(n*region+staging) }
+func heapSizeOn(n, contexts int) int { return simShared + (1+contexts)*(n*region+staging) }
 
 // staging is the part of a heap that its owner uses for sources.
 const staging = 64 << 10
 
-func newProgram(w *world, p *proc, length int) *program { return newProgramOn(w, p, 0, length) }
+func newProgram(w *world, p *proc, length int) *simProgram { return newProgramOn(w, p, 0, length) }
 
 // newProgramOn makes a program on a context of the PE, beside the programs on its other contexts.
 // Each has its own memory everywhere but for the counters.
-func newProgramOn(w *world, p *proc, context, length int) *program {
+func newProgramOn(w *world, p *proc, context, length int) *simProgram {
 	end := len(p.heap) - context*staging
-	g := &program{proc: p.on(w, context), w: w, left: length, fences: true, stage: p.heap[end-staging : end]}
+	g := &simProgram{proc: p.on(w, context), w: w, left: length, fences: true, stage: p.heap[end-staging : end]}
 	for t := range w.pes {
 		if t == p.me {
 			g.to = append(g.to, nil)
 			continue
 		}
-		start := shared + (context*len(w.pes)+p.me)*region
+		start := simShared + (context*len(w.pes)+p.me)*region
 		g.to = append(g.to, &programFlow{writer: p.me, target: t, start: start, end: start, counter: context*len(w.pes) + p.me})
 	}
 	return g
 }
 
 // source returns memory with the bytes of an effect: in the heap or not, aligned or not.
-func (g *program) source(b []byte) []byte {
+func (g *simProgram) source(b []byte) []byte {
 	if g.w.rng.IntN(3) == 0 && g.used+len(b) <= len(g.stage) {
 		s := g.stage[g.used : g.used+len(b) : g.used+len(b)] // spoil knows the others by their cap
 		g.used += len(b)
@@ -172,27 +173,27 @@ func (g *program) source(b []byte) []byte {
 		copy(s, b)
 		return s
 	}
-	s := make([]byte, len(b), largest)
+	s := make([]byte, len(b), simLargest)
 	copy(s, b)
 	return s
 }
 
 // spoil overwrites a source that may be reused: a late read of it gets zeros, which no effect has.
-func (g *program) spoil(b []byte) {
+func (g *simProgram) spoil(b []byte) {
 	clear(b)
-	if cap(b) == largest {
+	if cap(b) == simLargest {
 		g.pool = append(g.pool, b[:0])
 	}
 }
 
-func at(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }
+func simAt(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }
 
 // posting returns the step of an operation: it posts until there is room, then waits if the
 // operation blocks.
-func (g *program) posting(source []byte, blocking bool, post func(r *proxy.Request) proxy.Status, then func()) func() bool {
-	var r *proxy.Request
+func (g *simProgram) posting(source []byte, blocking bool, post func(r *Request) Status, then func()) func() bool {
+	var r *Request
 	if blocking {
-		r = new(proxy.Request)
+		r = new(Request)
 	}
 	waiting := false
 	finish := func() bool {
@@ -213,12 +214,12 @@ func (g *program) posting(source []byte, blocking bool, post func(r *proxy.Reque
 			return finish()
 		}
 		switch post(r) {
-		case proxy.Again:
+		case Again:
 			return false
-		case proxy.Failed:
+		case Failed:
 			g.w.fail("PE %d: post: %v", g.me, g.Err())
 			return true
-		case proxy.Done:
+		case Done:
 			return finish()
 		}
 		if waiting = true; r != nil {
@@ -232,10 +233,10 @@ func (g *program) posting(source []byte, blocking bool, post func(r *proxy.Reque
 }
 
 // room is the most that one operation may add to a region.
-const room = 2*largest + 64
+const room = 2*simLargest + 64
 
 // next begins a random operation.
-func (g *program) next() {
+func (g *simProgram) next() {
 	rng := g.w.rng
 	if g.left--; g.left < 0 {
 		g.step = g.quieting()
@@ -245,7 +246,7 @@ func (g *program) next() {
 	for s == nil {
 		s = g.to[rng.IntN(len(g.to))]
 	}
-	if s.end+room > s.start+region || g.used+largest > len(g.stage) {
+	if s.end+room > s.start+region || g.used+simLargest > len(g.stage) {
 		g.step = g.quieting()
 		g.left++
 		return
@@ -264,11 +265,11 @@ func (g *program) next() {
 	put := func(what string, n, align int) {
 		f := s.add(rng, what, n, align)
 		source, offset := g.source(f.bytes()), libshmem.Offset(f.at)
-		g.step = g.posting(source, blocking, func(r *proxy.Request) proxy.Status {
-			return g.Put(target, offset, at(source), uint64(n), r)
+		g.step = g.posting(source, blocking, func(r *Request) Status {
+			return g.Put(target, offset, simAt(source), uint64(n), r)
 		}, nil)
 	}
-	large := min(proxy.MaxPayload+1+rng.IntN(largest-proxy.MaxPayload-1), int(g.PutMax()))
+	large := min(layout.MaxPayload+1+rng.IntN(simLargest-layout.MaxPayload-1), int(g.PutMax()))
 	kind := rng.IntN(100)
 	if g.notifies && rng.IntN(8) > 0 {
 		kind = 82
@@ -289,7 +290,7 @@ func (g *program) next() {
 	case kind < 52:
 		put("a small put", 1+rng.IntN(256), 1)
 	case kind < 56:
-		put("a put", 1+rng.IntN(proxy.MaxPayload), 1)
+		put("a put", 1+rng.IntN(layout.MaxPayload), 1)
 	case kind < 62:
 		put("a large put", large, 1)
 	case kind < 70:
@@ -300,8 +301,8 @@ func (g *program) next() {
 		// Counters that all PEs change.
 		word := libshmem.Offset(8 * rng.IntN(8))
 		width := uint8(8)
-		g.step = g.posting(nil, false, func(*proxy.Request) proxy.Status {
-			return g.AMO(target, word, proxy.OpAdd, width, 1, 0, nil, nil)
+		g.step = g.posting(nil, false, func(*Request) Status {
+			return g.AMO(target, word, fabric.OpAdd, width, 1, 0, nil, nil)
 		}, func() { g.count++ })
 	case kind < 86:
 		n := rng.IntN(200)
@@ -315,7 +316,7 @@ func (g *program) next() {
 		case 0:
 			n = large
 		case 1:
-			n = rng.IntN(proxy.MaxPayload + 1)
+			n = rng.IntN(layout.MaxPayload + 1)
 		}
 		g.putSignal(s, target, n, blocking)
 	case kind < 97:
@@ -325,26 +326,26 @@ func (g *program) next() {
 	}
 }
 
-func (g *program) atomic(s *programFlow, target libshmem.PE) {
+func (g *simProgram) atomic(s *programFlow, target libshmem.PE) {
 	f := s.add(g.w.rng, "an atomic operation", 8, 8)
-	op := []proxy.Op{proxy.OpSet, proxy.OpAdd, proxy.OpOr, proxy.OpXor}[g.w.rng.IntN(4)]
+	op := []fabric.Op{fabric.OpSet, fabric.OpAdd, fabric.OpOr, fabric.OpXor}[g.w.rng.IntN(4)]
 	value, offset := binary.NativeEndian.Uint64(f.bytes()), libshmem.Offset(f.at)
-	g.step = g.posting(nil, false, func(*proxy.Request) proxy.Status {
+	g.step = g.posting(nil, false, func(*Request) Status {
 		return g.AMO(target, offset, op, 8, value, 0, nil, nil)
 	}, nil)
 }
 
-func (g *program) fetching(s *programFlow, target libshmem.PE, blocking bool) {
+func (g *simProgram) fetching(s *programFlow, target libshmem.PE, blocking bool) {
 	f := s.add(g.w.rng, "a fetching atomic operation", 8, 8)
-	op := []proxy.Op{proxy.OpFetchAdd, proxy.OpSwap, proxy.OpFetchXor, proxy.OpCompareSwap}[g.w.rng.IntN(4)]
+	op := []fabric.Op{fabric.OpFetchAdd, fabric.OpSwap, fabric.OpFetchXor, fabric.OpCompareSwap}[g.w.rng.IntN(4)]
 	value, offset := binary.NativeEndian.Uint64(f.bytes()), libshmem.Offset(f.at)
 	old := new(uint64)
 	*old = ^uint64(0)
 	if !blocking {
 		s.fetches = append(s.fetches, old)
 	}
-	var answer *proxy.Request
-	g.step = g.posting(nil, blocking, func(r *proxy.Request) proxy.Status {
+	var answer *Request
+	g.step = g.posting(nil, blocking, func(r *Request) Status {
 		answer = r
 		return g.AMO(target, offset, op, 8, value, 0, unsafe.Pointer(old), r)
 	}, func() {
@@ -354,35 +355,35 @@ func (g *program) fetching(s *programFlow, target libshmem.PE, blocking bool) {
 	})
 }
 
-func (g *program) putSignal(s *programFlow, target libshmem.PE, n int, blocking bool) {
+func (g *simProgram) putSignal(s *programFlow, target libshmem.PE, n int, blocking bool) {
 	data := *s.add(g.w.rng, "the bytes of put_signal", n, 1)
 	signal := s.add(g.w.rng, "the signal of put_signal", 8, 8)
 	signal.after = 1
-	op := proxy.OpSet
+	op := fabric.OpSet
 	if g.w.rng.IntN(2) == 0 {
-		op = proxy.OpAdd
+		op = fabric.OpAdd
 	}
 	source, value, offset := g.source(data.bytes()), binary.NativeEndian.Uint64(signal.bytes()), libshmem.Offset(signal.at)
-	g.step = g.posting(source, blocking, func(r *proxy.Request) proxy.Status {
-		return g.PutSignal(target, libshmem.Offset(data.at), at(source), uint64(n), offset, value, op, r)
+	g.step = g.posting(source, blocking, func(r *Request) Status {
+		return g.PutSignal(target, libshmem.Offset(data.at), simAt(source), uint64(n), offset, value, op, r)
 	}, nil)
 }
 
-func (g *program) putNotify(s *programFlow, target libshmem.PE, n int, blocking bool) {
+func (g *simProgram) putNotify(s *programFlow, target libshmem.PE, n int, blocking bool) {
 	f := s.add(g.w.rng, "a put with a notification", n, 1)
 	f.notified = true
 	s.notified++
-	source, offset, counter := g.source(f.bytes()), libshmem.Offset(f.at), counterOffset+8*libshmem.Offset(s.counter)
-	g.step = g.posting(source, blocking, func(r *proxy.Request) proxy.Status {
-		return g.PutSignal(target, offset, at(source), uint64(n), counter, 1, proxy.OpAdd, r)
+	source, offset, counter := g.source(f.bytes()), libshmem.Offset(f.at), simCounterOffset+8*libshmem.Offset(s.counter)
+	g.step = g.posting(source, blocking, func(r *Request) Status {
+		return g.PutSignal(target, offset, simAt(source), uint64(n), counter, 1, fabric.OpAdd, r)
 	}, nil)
 }
 
 // get reads bytes that an earlier operation has written. They must be there if they were seen
 // there.
-func (g *program) get(s *programFlow, target libshmem.PE) {
+func (g *simProgram) get(s *programFlow, target libshmem.PE) {
 	n := 1 + g.w.rng.IntN(2000)
-	var known *effect
+	var known *simEffect
 	for i := range s.effects {
 		if f := &s.effects[i]; f.seen && f.n > 0 {
 			known = f
@@ -394,8 +395,8 @@ func (g *program) get(s *programFlow, target libshmem.PE) {
 		offset, n, want = libshmem.Offset(known.at), known.n, known.bytes()
 	}
 	to := make([]byte, n)
-	g.step = g.posting(nil, true, func(r *proxy.Request) proxy.Status {
-		return g.Get(target, offset, at(to), uint64(n), r)
+	g.step = g.posting(nil, true, func(r *Request) Status {
+		return g.Get(target, offset, simAt(to), uint64(n), r)
 	}, func() {
 		if want != nil && !bytes.Equal(to, want) {
 			g.w.fail("PE %d gets other bytes from PE %d at %#x than were seen there", g.me, s.target, offset)
@@ -404,16 +405,16 @@ func (g *program) get(s *programFlow, target libshmem.PE) {
 }
 
 // quieting is a quiet. After it all effects must be there, and a full region begins anew.
-func (g *program) quieting() func() bool {
-	ticket := proxy.Ticket(0)
+func (g *simProgram) quieting() func() bool {
+	ticket := Ticket(0)
 	return func() bool {
 		if ticket == 0 {
 			ticket = g.QuietBegin()
 		}
 		switch g.QuietDone(ticket) {
-		case proxy.Pending:
+		case Pending:
 			return false
-		case proxy.Failed:
+		case Failed:
 			g.w.fail("PE %d: quiet: %v", g.me, g.Err())
 			return true
 		}

@@ -1,4 +1,4 @@
-package proxy_test
+package proxy
 
 import (
 	"fmt"
@@ -26,7 +26,7 @@ func TestSimLostNIC(t *testing.T) {
 			w := newWorld(t, sockets(m, seed), seed, n, heapSize(n), mem)
 			rng := rand.New(rand.NewPCG(seed, 11))
 			w.net.Plan(sim.Fault{At: sim.Time(rng.IntN(int(2 * sim.Millisecond))), Host: rng.IntN(n), NIC: rng.IntN(3)})
-			runPrograms(w, true)
+			runSimPrograms(w, true)
 			for _, p := range w.pes {
 				for _, c := range p.prov.(*rail.Provider).Rails() {
 					lost += c.Lost
@@ -59,8 +59,8 @@ func TestSimRailRates(t *testing.T) {
 		if m.Handshake > 0 { // at first each NIC waits for each NIC of the peer
 			count *= 2
 		}
-		took := transfer(t, m, size, count, 64, false)
-		signalled := transfer(t, m, size, count, 64, true)
+		took := timeTransfer(t, m, size, count, 64, false)
+		signalled := timeTransfer(t, m, size, count, 64, true)
 		rate := func(took sim.Time) float64 {
 			return float64(8*size*count) / float64(took) / (float64(m.Bandwidth) / 1e9) / float64(c.nics)
 		}

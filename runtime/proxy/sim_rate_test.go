@@ -1,51 +1,51 @@
-package proxy_test
+package proxy
 
 import (
 	"testing"
 
+	"libshmem/fabric"
 	"libshmem/fabric/sim"
-	"libshmem/runtime/proxy"
 )
 
 // post is the processor's time for an operation in the models of this file: at most 3.3 million
 // operations a second.
 const post = 300
 
-// transfer keeps that many puts of n bytes under way, with a signal or without, and returns the
+// timeTransfer keeps that many puts of n bytes under way, with a signal or without, and returns the
 // virtual time of all of them.
-func transfer(t *testing.T, m sim.Model, n, count, window int, signal bool) sim.Time {
+func timeTransfer(t *testing.T, m sim.Model, n, count, window int, signal bool) sim.Time {
 	t.Helper()
 	mem := new(memories)
 	w := newWorld(t, m, 1, 2, n*2+4096, mem)
 	defer w.close(mem)
 	a := w.pes[0]
-	free := make([]*proxy.Request, window)
+	free := make([]*Request, window)
 	for i := range free {
-		free[i] = new(proxy.Request)
+		free[i] = new(Request)
 	}
-	var busy []*proxy.Request
+	var busy []*Request
 	start := w.net.Now()
 	posted, ended := 0, 0
 	for ended < count && !w.ended {
 		for posted < count && len(free) > 0 {
 			r := free[len(free)-1]
-			*r = proxy.Request{}
-			var st proxy.Status
+			*r = Request{}
+			var st Status
 			if signal {
-				st = a.PutSignal(1, 4096, at(a.heap[:n]), uint64(n), 0, 1, proxy.OpAdd, r)
+				st = a.PutSignal(1, 4096, simAt(a.heap[:n]), uint64(n), 0, 1, fabric.OpAdd, r)
 			} else {
-				st = a.Put(1, 4096, at(a.heap[:n]), uint64(n), r)
+				st = a.Put(1, 4096, simAt(a.heap[:n]), uint64(n), r)
 			}
-			if st == proxy.Again {
+			if st == Again {
 				break
 			}
 			posted++
 			switch st {
-			case proxy.Failed:
+			case Failed:
 				t.Fatal(a.Err())
-			case proxy.Done: // the source is free, and quiet covers the rest
+			case Done: // the source is free, and quiet covers the rest
 				ended++
-			case proxy.Pending:
+			case Pending:
 				free = free[:len(free)-1]
 				busy = append(busy, r)
 			}
@@ -75,8 +75,8 @@ func TestSimRates(t *testing.T) {
 		model.Post = post
 		for _, n := range []int{8, 1024, 4000, 8192, 64 << 10, 1 << 20} {
 			count := min(4000, max(200, (64<<20)/n))
-			plain := transfer(t, model, n, count, window, false)
-			signalled := transfer(t, model, n, count, window, true)
+			plain := timeTransfer(t, model, n, count, window, false)
+			signalled := timeTransfer(t, model, n, count, window, true)
 			rate := func(took sim.Time) float64 {
 				return float64(8*n*count) / float64(took) / (float64(model.Bandwidth) / 1e9)
 			}

@@ -1,4 +1,4 @@
-package proxy_test
+package proxy
 
 import (
 	"flag"
@@ -68,7 +68,7 @@ func look(t *testing.T, w *world) crowdState {
 	var s crowdState
 	per := 1024 * float64(len(w.pes))
 	for _, p := range w.pes {
-		m := p.Mappings()
+		m := p.mappings()
 		s.buffers += float64(resident(t, m[0])) / per
 		s.peers += float64(resident(t, m[1])) / per
 		c := p.prov.(*counted)

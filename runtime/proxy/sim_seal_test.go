@@ -1,4 +1,4 @@
-package proxy_test
+package proxy
 
 import (
 	"bytes"
@@ -64,10 +64,10 @@ func TestSeal(t *testing.T) {
 // TestSealOfAnother: a message to one PE is refused by another, and under the key of another
 // endpoint.
 func TestSealOfAnother(t *testing.T) {
-	x := &layout.State{Job: token, Seal: [2]uint64{1, 2}}
+	x := &layout.State{Job: simToken, Seal: [2]uint64{1, 2}}
 	h := &layout.Header{Kind: layout.KindStore, Width: 8, From: 1, Seq: 1}
 	mine := x.TokenOf(h, 0, frameHeader)
-	if mine == x.TokenOf(h, 1, frameHeader) || mine == token {
+	if mine == x.TokenOf(h, 1, frameHeader) || mine == simToken {
 		t.Error("it has the seal of a message to PE 1, or none")
 	}
 	for _, key := range [][2]uint64{{1, 3}, {3, 2}, {2, 1}, {0, 2}, {1, 0}} {
@@ -75,7 +75,7 @@ func TestSealOfAnother(t *testing.T) {
 			t.Errorf("it has the seal of key %v", key)
 		}
 	}
-	if x.Seal = [2]uint64{}; x.TokenOf(h, 0, frameHeader) != token {
+	if x.Seal = [2]uint64{}; x.TokenOf(h, 0, frameHeader) != simToken {
 		t.Error("without a key it is not the token")
 	}
 }

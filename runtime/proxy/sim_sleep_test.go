@@ -1,4 +1,4 @@
-package proxy_test
+package proxy
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/fabric/sim"
-	"libshmem/runtime/proxy"
 	"libshmem/tests/need"
 )
 
@@ -84,14 +84,14 @@ func (l *loops) until(what string, ok func() bool) {
 }
 
 // posted repeats an operation until it finds room.
-func (l *loops) posted(p *proc, f func() proxy.Status) {
+func (l *loops) posted(p *proc, f func() Status) {
 	l.until("room", func() bool {
-		st := proxy.Again
+		st := Again
 		l.locked(p, func() { st = f() })
-		if st == proxy.Failed {
+		if st == Failed {
 			l.t.Fatalf("PE %d: %v", p.me, p.Err())
 		}
-		return st != proxy.Again
+		return st != Again
 	})
 }
 
@@ -104,7 +104,7 @@ const (
 
 // put lets each PE put to each other one, and then count there: the answer comes when the bytes
 // before it have been read.
-func (l *loops) put(round int, answers map[*proxy.Request]int) {
+func (l *loops) put(round int, answers map[*Request]int) {
 	n := len(l.pes)
 	for _, p := range l.pes {
 		source := bytes.Repeat([]byte{byte(16*round + p.me + 1)}, loopsPut)
@@ -113,11 +113,11 @@ func (l *loops) put(round int, answers map[*proxy.Request]int) {
 			pe := libshmem.PE((p.me + 1 + i) % n)
 			for k := range loopsPuts {
 				offset := libshmem.Offset(loopsBegin + (p.me*loopsPuts+k)*loopsPut)
-				l.posted(p, func() proxy.Status { return p.Put(pe, offset, at(source), loopsPut, nil) })
+				l.posted(p, func() Status { return p.Put(pe, offset, simAt(source), loopsPut, nil) })
 			}
-			r := new(proxy.Request)
-			l.posted(p, func() proxy.Status {
-				return p.AMO(pe, loopsWord, proxy.OpFetchAdd, 8, 1, 0, nil, r)
+			r := new(Request)
+			l.posted(p, func() Status {
+				return p.AMO(pe, loopsWord, fabric.OpFetchAdd, 8, 1, 0, nil, r)
 			})
 			answers[r] = p.me
 		}
@@ -131,7 +131,7 @@ func overslept(t *testing.T, m sim.Model, pes, rounds int) (waits uint64) {
 	mem := new(memories)
 	w := newWorld(t, m, 1, pes, loopsBegin+pes*loopsPuts*loopsPut, mem)
 	l := &loops{world: w, t: t}
-	answers := map[*proxy.Request]int{}
+	answers := map[*Request]int{}
 	l.put(0, answers)
 	for w.net.Step() {
 	}
@@ -155,12 +155,12 @@ func overslept(t *testing.T, m sim.Model, pes, rounds int) (waits uint64) {
 		l.put(round, answers)
 	}
 	for _, p := range w.pes {
-		var ticket proxy.Ticket
+		var ticket Ticket
 		l.locked(p, func() { ticket = p.QuietBegin() })
 		l.until("quiet", func() bool {
-			st := proxy.Pending
+			st := Pending
 			l.locked(p, func() { st = p.QuietDone(ticket) })
-			return st == proxy.Done
+			return st == Done
 		})
 	}
 	for _, p := range w.pes {

@@ -1,4 +1,4 @@
-package proxy_test
+package proxy
 
 import (
 	"encoding/binary"
@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/fabric/rail"
 	"libshmem/fabric/sim"
-	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/tests/need"
 )
@@ -23,11 +23,11 @@ type tokenRoute struct {
 
 // A tokenSlot is a slot of a flow, with what its sender and its reader know of it.
 type tokenSlot struct {
-	sent    uint64         // epoch of the last token
-	posting bool           // that token is laid out, and the engine has had no room for it
-	request *proxy.Request // of its write
-	read    uint64         // epoch of the last token that was read
-	telling bool           // its answer had no room yet
+	sent    uint64   // epoch of the last token
+	posting bool     // that token is laid out, and the engine has had no room for it
+	request *Request // of its write
+	read    uint64   // epoch of the last token that was read
+	telling bool     // its answer had no room yet
 }
 
 // A tokenFlow is the tokens of a PE to another: each to a slot that is free, whenever there is one.
@@ -80,23 +80,23 @@ func (f *tokenFlow) send(slot int) {
 		f.route.wrap(image, f.got[:f.n], s.sent)
 	}
 	pe, to := libshmem.PE(f.to.me), libshmem.Offset(f.place+slot*f.stride())
-	r := new(proxy.Request)
-	var st proxy.Status
+	r := new(Request)
+	var st Status
 	switch f.route.way {
 	case inTiles:
-		st = f.from.Put(pe, to, at(image), uint64(len(image)), r)
+		st = f.from.Put(pe, to, simAt(image), uint64(len(image)), r)
 	case notified:
-		st = f.from.PutSignal(pe, to, at(image), uint64(len(image)), counterOffset+libshmem.Offset(8*slot), 1, proxy.OpAdd, r)
+		st = f.from.PutSignal(pe, to, simAt(image), uint64(len(image)), simCounterOffset+libshmem.Offset(8*slot), 1, fabric.OpAdd, r)
 	default:
-		st = f.from.PutSignal(pe, to, at(image), uint64(f.n), to+libshmem.Offset(f.route.signals(f.n)[0]), s.sent, proxy.OpSet, r)
+		st = f.from.PutSignal(pe, to, simAt(image), uint64(f.n), to+libshmem.Offset(f.route.signals(f.n)[0]), s.sent, fabric.OpSet, r)
 	}
 	switch st {
-	case proxy.Failed:
+	case Failed:
 		f.w.fail("PE %d: slot %d, epoch %d: %v", f.from.me, slot, s.sent, f.from.Err())
-	case proxy.Pending:
+	case Pending:
 		s.request = r
 		fallthrough
-	case proxy.Done:
+	case Done:
 		s.posting = false
 	}
 }
@@ -110,7 +110,7 @@ func (f *tokenFlow) there(slot int, bytes []byte, epoch uint64) bool {
 		return seen == epoch
 	}
 	if f.route.way == notified {
-		if !look("the counter", binary.NativeEndian.Uint64(f.to.memory[internal+counterOffset+8*slot:])) {
+		if !look("the counter", binary.NativeEndian.Uint64(f.to.memory[simInternal+simCounterOffset+8*slot:])) {
 			return false
 		}
 		seen := binary.NativeEndian.Uint64(bytes[f.route.signals(f.n)[0]:])
@@ -147,9 +147,9 @@ func (f *tokenFlow) read(slot int) {
 		s.telling = true
 	}
 	switch f.to.Store(libshmem.PE(f.from.me), libshmem.Offset(8*slot), 8, s.read) {
-	case proxy.Failed:
+	case Failed:
 		f.w.fail("PE %d: answer for slot %d: %v", f.to.me, slot, f.to.Err())
-	case proxy.Done, proxy.Pending:
+	case Done, Pending:
 		s.telling = false
 	}
 }
@@ -160,7 +160,7 @@ func runTokens(w *world, r tokenRoute, n, each int) (tokens int, with uint64) {
 	var flows []*tokenFlow
 	for i, p := range w.pes {
 		to := w.pes[(i+1)%len(w.pes)]
-		place := 2*4096 - int(uintptr(at(to.heap))%4096) // a slot begins at a page
+		place := 2*4096 - int(uintptr(simAt(to.heap))%4096) // a slot begins at a page
 		f := &tokenFlow{w: w, route: r, from: p, to: to, n: n, left: each, unread: each, place: place, slots: make([]tokenSlot, tokenSlots), got: make([]byte, n)}
 		f.images = place + tokenSlots*f.stride()
 		flows = append(flows, f)
@@ -194,8 +194,8 @@ func runTokens(w *world, r tokenRoute, n, each int) (tokens int, with uint64) {
 	return tokens, with
 }
 
-// rails gives each host three NICs, of which one is lost.
-func rails(m sim.Model) sim.Model {
+// threeRails gives each host three NICs, of which one is lost.
+func threeRails(m sim.Model) sim.Model {
 	m.Name += ", a NIC is lost"
 	m.NICs, m.Rails, m.Detect = 3, 3, 200*sim.Microsecond
 	return m
@@ -264,7 +264,7 @@ func TestSimTokens(t *testing.T) {
 	}{
 		{"efa", []run{
 			{inOrder(sim.EFADirect()), line}, {inOrder(sim.EFA()), line}, {sim.EFADirect(), counted}, {sim.EFA(), counted},
-			{sim.EFA(), signal}, {rails(sim.EFA()), counted}, {rails(sim.EFADirect()), counted},
+			{sim.EFA(), signal}, {threeRails(sim.EFA()), counted}, {threeRails(sim.EFADirect()), counted},
 		}},
 		{"verbs", []run{{sim.VerbsPaths(), block}, {sim.VerbsPaths(), line}, {sim.VerbsPaths(), counted}, {sim.Verbs(), counted}}},
 		{"tcp", []run{{sim.TCP(), signal}, {sim.TCP(), counted}}},

@@ -1,4 +1,4 @@
-package proxy_test
+package proxy
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/fabric/sim"
-	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/tests/need"
 )
@@ -68,21 +68,21 @@ func TestSimWindowRates(t *testing.T) {
 // of puts under way, and returns the virtual time of all. Only those PEs poll.
 func row(w *world, targets, n, count, most int) sim.Time {
 	a := w.pes[0]
-	free := make([]*proxy.Request, most)
+	free := make([]*Request, most)
 	for i := range free {
-		free[i] = new(proxy.Request)
+		free[i] = new(Request)
 	}
-	var busy []*proxy.Request
+	var busy []*Request
 	start := w.net.Now()
 	for posted, ended := 0, 0; ended < count && !w.ended; {
 		for posted < count && len(free) > 0 {
 			r := free[len(free)-1]
-			*r = proxy.Request{}
-			st := a.PutSignal(libshmem.PE(1+posted%targets), 4096, at(a.heap[:n]), uint64(n), 0, 1, proxy.OpAdd, r)
-			if st == proxy.Again {
+			*r = Request{}
+			st := a.PutSignal(libshmem.PE(1+posted%targets), 4096, simAt(a.heap[:n]), uint64(n), 0, 1, fabric.OpAdd, r)
+			if st == Again {
 				break
 			}
-			if posted++; st != proxy.Pending {
+			if posted++; st != Pending {
 				w.fail("put: status %d: %v", st, a.Err())
 			}
 			free, busy = free[:len(free)-1], append(busy, r)

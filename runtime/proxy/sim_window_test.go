@@ -1,4 +1,4 @@
-package proxy_test
+package proxy
 
 import (
 	"bytes"
@@ -9,8 +9,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/fabric/rail"
 	"libshmem/fabric/sim"
-	"libshmem/runtime/proxy"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/tests/need"
 )
@@ -63,7 +61,7 @@ func TestWriteWindows(t *testing.T) {
 	} {
 		w := &world{t: t, net: sim.New(sim.EFADirect(), 1)}
 		w.net.LimitQueues(0, c.most)
-		config := credit.Config(c.pes)
+		config := ProviderConfig(c.pes)
 		if c.nics > 1 {
 			config = rail.Inner(config)
 		}
@@ -73,7 +71,7 @@ func TestWriteWindows(t *testing.T) {
 		}
 		caps := end.Caps()
 		caps.TurnsAway = c.nics == 1
-		got, receives := proxy.WriteWindowOf(c.pes, caps.Arrivals), proxy.ReceivesOf(c.pes, caps)
+		got, receives := int(writeWindow(c.pes, caps.Arrivals)), layout.Receives+moreReceives(c.pes, writeWindow(c.pes, caps.Arrivals), &caps)
 		if got != c.want || receives != c.receives {
 			t.Errorf("%+v: a window of %d, %d receive buffers", c, got, receives)
 		}
@@ -85,7 +83,7 @@ func TestWriteWindows(t *testing.T) {
 	}
 	n := sim.New(sim.EFA(), 1)
 	n.LimitQueues(0, layout.Tokens-1)
-	if _, err := n.Open(0, credit.Config(2)); err == nil {
+	if _, err := n.Open(0, ProviderConfig(2)); err == nil {
 		t.Error("a queue is granted that does not hold the operations of its end")
 	}
 }
@@ -117,7 +115,7 @@ func TestSimLeastWindow(t *testing.T) {
 				t.Errorf("%+v: PE %d takes a window of %d", c, p.me, got)
 			}
 		}
-		exchange(w, w.pes, 1, proxy.MaxPayload+1)
+		exchange(w, w.pes, 1, layout.MaxPayload+1)
 		checkQueues(w)
 		w.close(mem)
 	}
@@ -144,8 +142,8 @@ func exchange(w *world, pes []*proc, rounds, size int) {
 		for k := 1; k < len(pes); k++ {
 			for i, p := range pes {
 				to := pes[(i+k)%len(pes)]
-				repeat(w, pes, p, func() proxy.Status {
-					return p.PutSignal(libshmem.PE(to.me), libshmem.Offset(8*len(w.pes)+i*windowBytes), at(source[i]), uint64(size), libshmem.Offset(8*i), 1, proxy.OpAdd, nil)
+				repeat(w, pes, p, func() Status {
+					return p.PutSignal(libshmem.PE(to.me), libshmem.Offset(8*len(w.pes)+i*windowBytes), simAt(source[i]), uint64(size), libshmem.Offset(8*i), 1, fabric.OpAdd, nil)
 				})
 			}
 		}
@@ -162,7 +160,7 @@ func exchange(w *world, pes []*proc, rounds, size int) {
 		}
 		for _, p := range pes {
 			ticket := p.QuietBegin()
-			among(w, pes, "quiet", func() bool { return p.QuietDone(ticket) == proxy.Done })
+			among(w, pes, "quiet", func() bool { return p.QuietDone(ticket) == Done })
 		}
 	}
 }
@@ -178,10 +176,10 @@ func among(w *world, pes []*proc, what string, ok func() bool) {
 	w.fail("%s: not so after many polls", what)
 }
 
-func repeat(w *world, pes []*proc, p *proc, f func() proxy.Status) {
-	st := proxy.Again
-	among(w, pes, "put", func() bool { st = f(); return st != proxy.Again })
-	if st == proxy.Failed {
+func repeat(w *world, pes []*proc, p *proc, f func() Status) {
+	st := Again
+	among(w, pes, "put", func() bool { st = f(); return st != Again })
+	if st == Failed {
 		w.fail("PE %d: put: %v", p.me, p.Err())
 	}
 }
@@ -203,7 +201,7 @@ func checkQueues(w *world) (most int) {
 func flood(w *world, messages int) error {
 	last := w.pes[len(w.pes)-1]
 	rest := w.pes[:len(w.pes)-1]
-	source := make([]byte, proxy.MaxPayload+1)
+	source := make([]byte, layout.MaxPayload+1)
 	lost := func() (n int) {
 		for _, q := range w.net.Queues() {
 			n += q.Lost
@@ -212,19 +210,19 @@ func flood(w *world, messages int) error {
 	}
 	for i := range messages {
 		p := rest[i%len(rest)]
-		repeat(w, rest, p, func() proxy.Status {
-			return p.AMO(libshmem.PE(last.me), 8*libshmem.Offset(len(w.pes)), proxy.OpAdd, 8, 1, 0, nil, nil)
+		repeat(w, rest, p, func() Status {
+			return p.AMO(libshmem.PE(last.me), 8*libshmem.Offset(len(w.pes)), fabric.OpAdd, 8, 1, 0, nil, nil)
 		})
 		w.poll(p) // messages that share a batch leave
 	}
 	for full := 0; full < 3 && lost() == 0; full++ {
 		for _, p := range rest {
 			before := p.Report.CountOf(libshmem.PE(last.me))[layout.Numbered]
-			st := proxy.Pending
-			for st == proxy.Pending {
-				st = p.Put(libshmem.PE(last.me), libshmem.Offset(8*p.me), at(source), uint64(len(source)), nil)
+			st := Pending
+			for st == Pending {
+				st = p.Put(libshmem.PE(last.me), libshmem.Offset(8*p.me), simAt(source), uint64(len(source)), nil)
 			}
-			if st == proxy.Failed {
+			if st == Failed {
 				return p.Err()
 			}
 			for range 200 {
@@ -341,7 +339,7 @@ func TestSimOneWay(t *testing.T) {
 			}
 			a, source := w.pes[0], make([]byte, windowBytes)
 			for range count {
-				w.until("put", func() bool { return a.Put(1, 0, at(source), windowBytes, nil) == proxy.Pending })
+				w.until("put", func() bool { return a.Put(1, 0, simAt(source), windowBytes, nil) == Pending })
 			}
 			w.until("all to have left", func() bool { return a.Report.CountOf(1)[layout.Writes] == count })
 			if ended := w.net.Now(); ended > count/sim.Time(windows)*200*sim.Microsecond {

@@ -1,4 +1,4 @@
-package proxy_test
+package proxy
 
 import (
 	"fmt"
@@ -10,19 +10,19 @@ import (
 	"libshmem/fabric"
 	"libshmem/fabric/rail"
 	"libshmem/fabric/sim"
-	"libshmem/runtime/proxy"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/loop"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wake"
+	"libshmem/runtime/sequence"
 )
 
-// internal is the internal area of each PE, of which these programs use the notification counters.
+// simInternal is the internal area of each PE, of which these programs use the notification
+// counters.
 const (
-	internal      = 4096
-	counterOffset = -2048
-	counters      = 64
+	simInternal      = 4096
+	simCounterOffset = -2048
+	counters         = 64
 )
 
 // world is PEs with an engine each on a simulated network, all driven by one goroutine. The seed
@@ -68,7 +68,7 @@ func (p *tampered) Send(op *fabric.Send) error {
 
 // proc is one PE.
 type proc struct {
-	*proxy.Engine
+	*Engine
 	thread *loop.Loop
 	me     int
 	prov   fabric.Provider
@@ -142,7 +142,7 @@ func openWorld(t testing.TB, model sim.Model, seed uint64, n, heap, part int, fr
 	for host, entries := range limits {
 		w.net.LimitQueues(host, entries)
 	}
-	ends := make([]proxy.Endpoint, n)
+	ends := make([]Endpoint, n)
 	for i := range n {
 		prov, err := w.open(i, n, heap)
 		if err != nil {
@@ -154,34 +154,34 @@ func openWorld(t testing.TB, model sim.Model, seed uint64, n, heap, part int, fr
 		if tamper != nil {
 			prov = &tampered{prov}
 		}
-		p := &proc{me: i, prov: prov, memory: from.take(internal + heap)}
-		p.heap = p.memory[internal:]
-		segment := mem.Segment{Base: unsafe.Pointer(&p.memory[0]), Internal: internal, Size: uint64(len(p.memory))}
+		p := &proc{me: i, prov: prov, memory: from.take(simInternal + heap)}
+		p.heap = p.memory[simInternal:]
+		segment := mem.Segment{Base: unsafe.Pointer(&p.memory[0]), Internal: simInternal, Size: uint64(len(p.memory))}
 		if part > 0 {
 			p.heap = make([]byte, heap) // apart from the internal area
 			segment.Heap = unsafe.Pointer(&p.heap[0])
 		}
-		p.Engine, err = proxy.New(prov, i, n, segment,
+		p.Engine, err = New(prov, i, n, segment,
 			wake.Words{Lock: &p.words[0], Pollers: &p.words[1], Napping: &p.words[2], Sleepers: &p.words[3], Wakes: &p.words[4]},
 			func(err error) { w.fail("PE %d: fatal: %v", i, err) })
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.CountNotifications(counterOffset, counters)
+		p.CountNotifications(simCounterOffset, counters)
 		p.thread = loop.New(p.Engine)
 		p.Report.ReportTo(func(err error) { w.fail("PE %d: %v", i, err) })
 		if seed%5 == 4 && !prov.Caps().Repeats { // a repeated message must not be late by as many as there are numbers
-			if p.FewNumbers(3, 4); seed%2 == 0 {
-				p.Stay()
+			if p.rma.Numbers.Space = (sequence.Space{Bits: 3, Window: 4}); seed%2 == 0 {
+				p.rma.Numbers.Small = 0
 			}
 		}
 		if windows > 0 {
-			if p.FewNumbers(16, windows); stays {
-				p.Stay()
+			if p.rma.Numbers.Space = (sequence.Space{Bits: 16, Window: windows}); stays {
+				p.rma.Numbers.Small = 0
 			}
 		}
 		if seed%3 == 2 {
-			p.FewSequences(1)
+			p.mostSequences = 1
 		}
 		if part > 0 {
 			p.stage = w.useGPU(p, &gpuMemory{memory: p.heap}, part)
@@ -216,7 +216,7 @@ func sockets(m sim.Model, seed uint64) sim.Model {
 // open opens the network for a PE, with all of its NICs if the model has several. The seed
 // determines the policy that spreads operations over them.
 func (w *world) open(host, n, heap int) (fabric.Provider, error) {
-	c := credit.Config(n)
+	c := ProviderConfig(n)
 	nics := w.net.Model().NICs
 	if nics == 1 {
 		return w.net.Open(host, c)
@@ -256,7 +256,7 @@ func (w *world) poll(p *proc) {
 	if p.dead {
 		return
 	}
-	if p.asleep && !w.net.Woken(p.me) && !p.FoundNoRoom() {
+	if p.asleep && !w.net.Woken(p.me) && !p.foundNoRoom() {
 		if w.idle++; w.net.Step() {
 			w.idle = 0
 		}
@@ -275,7 +275,7 @@ func (w *world) poll(p *proc) {
 	}
 	if w.sleeps {
 		// As Loop does; in virtual time, so that a seed stays one run.
-		if p.asleep = p.Sleeps(n, &p.pace, time.Unix(0, int64(w.net.Now()))); p.asleep {
+		if p.asleep = p.sleeps(n, &p.pace, time.Unix(0, int64(w.net.Now()))); p.asleep {
 			w.slept++
 		}
 	}
@@ -307,9 +307,9 @@ func (w *world) quiet(p *proc) {
 	ticket := p.QuietBegin()
 	w.until("quiet", func() bool {
 		switch p.QuietDone(ticket) {
-		case proxy.Done:
+		case Done:
 			return true
-		case proxy.Failed:
+		case Failed:
 			w.fail("PE %d: quiet: %v", p.me, p.Err())
 		}
 		return false
@@ -324,7 +324,7 @@ func (w *world) close(to *memories) {
 		}
 		w.until("rest", func() bool {
 			for _, p := range w.pes {
-				if !p.AtRest() {
+				if !p.atRest() {
 					return false
 				}
 			}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem/fabric"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/mem"
@@ -59,7 +60,7 @@ type deed struct {
 	to, from unsafe.Pointer
 	n        uint64
 	half     uint64
-	op       Op
+	op       fabric.Op
 	width    uint8
 	operand  uint64
 	compare  uint64
@@ -193,7 +194,7 @@ func (c *testGPU) Copy(s stream.Stream, to, from unsafe.Pointer, n uint64) error
 }
 
 func (c *testGPU) Write(s stream.Stream, at unsafe.Pointer, width uint8, value uint64) error {
-	return c.word(s, deed{to: at, op: OpSet, width: width, operand: value}, "Write")
+	return c.word(s, deed{to: at, op: fabric.OpSet, width: width, operand: value}, "Write")
 }
 
 func (c *testGPU) Words() uint64 { return c.g.words }
@@ -208,7 +209,7 @@ func (c *testGPU) word(s stream.Stream, d deed, call string) error {
 
 func (c *testGPU) Atomics() uint64 { return c.g.atomics }
 
-func (c *testGPU) Atomic(s stream.Stream, at unsafe.Pointer, op Op, width uint8, operand, compare uint64, old unsafe.Pointer) error {
+func (c *testGPU) Atomic(s stream.Stream, at unsafe.Pointer, op fabric.Op, width uint8, operand, compare uint64, old unsafe.Pointer) error {
 	if c.g.atomics&stream.AtomicBit(op, width) == 0 || op.Fetches() != (old != nil) {
 		c.t.Errorf("memory misused: operation %d on %d bytes, value wanted: %v", op, width, old != nil)
 	}

@@ -9,7 +9,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/fastpath/fastpathtest"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/receiver"
 	"libshmem/tests/need"
 )
 
@@ -53,7 +52,7 @@ func (tw *twins) prepare(seed uint64) {
 			})
 			if seed%4 == 1 {
 				for pe := range p.ops.Peers {
-					p.NearWrap(pe)
+					p.nearWrap(pe)
 				}
 			}
 		}
@@ -116,7 +115,7 @@ func (tw *twins) size() int {
 	case 1:
 		return tw.rng.IntN(layout.MergeMost + 10)
 	case 2:
-		return maxPayload - 2 + tw.rng.IntN(5)
+		return layout.MaxPayload - 2 + tw.rng.IntN(5)
 	}
 	return 1 + tw.rng.IntN(40)
 }
@@ -130,7 +129,7 @@ func (tw *twins) post(i libshmem.PE, s uint32, to libshmem.PE, small bool) {
 		n, what = 1+rng.IntN(300), rng.IntN(10)
 	}
 	from := unsafe.Pointer(&tw.source[rng.IntN(len(tw.source)-n)])
-	op, width := Op(1+rng.IntN(5)), uint8(4<<rng.IntN(2))
+	op, width := fabric.Op(1+rng.IntN(5)), uint8(4<<rng.IntN(2))
 	word := tw.place(8, 8)
 	at := tw.place(n, 1)
 	var r asked
@@ -176,7 +175,7 @@ func (tw *twins) post(i libshmem.PE, s uint32, to libshmem.PE, small bool) {
 			return p.Context(s).PutSignal(to, at, from, uint64(n), word, value, op, r[side])
 		})
 	case 10:
-		op += OpSwap - OpSet
+		op += fabric.OpSwap - fabric.OpSet
 		tw.each(i, "fetch", func(side int, p *twin) any {
 			return p.Context(s).AMO(to, word, op, width, value, operand, unsafe.Pointer(&p.fetched[count]), r[side])
 		})
@@ -338,7 +337,7 @@ func (tw *twins) bad() {
 	case 0:
 		h.Kind = layout.Kind(rng.IntN(int(layout.KindTold) + 2))
 	case 1:
-		h.Op = Op(rng.IntN(16))
+		h.Op = fabric.Op(rng.IntN(16))
 	case 2:
 		h.Width = uint8(rng.IntN(18))
 	case 3:
@@ -395,11 +394,11 @@ func (tw *twins) stranger() {
 	case 3:
 		h.From |= (layout.ContextsOpen + rng.Uint32N(8)) << layout.ContextShift
 	case 4:
-		h.Seq += receiver.Furthest + rng.Uint32N(10)
+		h.Seq += furthest + rng.Uint32N(10)
 	case 5:
 		h.Seq -= 1 + rng.Uint32N(1000)
 	case 6:
-		n = []int{0, 1, layout.HeaderSize - 1, messageSize + 1}[rng.IntN(4)]
+		n = []int{0, 1, layout.HeaderSize - 1, layout.MessageSize + 1}[rng.IntN(4)]
 	}
 	if what != 1 && rng.IntN(2) == 0 { // else a message with seals has no other mistake than its seal
 		h.Job = tw.pes[0][0].TokenOf(h, to, len(m))

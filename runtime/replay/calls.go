@@ -2,6 +2,7 @@ package replay
 
 import (
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/replay/program"
@@ -76,7 +77,7 @@ func (t *thread) put(o *program.Op) {
 			case last && o.Flagged && n <= 8:
 				return e.Store(pe, word, 8, o.Seq)
 			case last && o.Flagged:
-				return e.PutSignal(pe, at, t.source(), n, word, o.Seq, proxy.OpSet, r)
+				return e.PutSignal(pe, at, t.source(), n, word, o.Seq, fabric.OpSet, r)
 			}
 			return e.Put(pe, at, t.source(), n, r)
 		})
@@ -104,7 +105,7 @@ func (t *thread) putSignal(o *program.Op) {
 			if !last {
 				return e.Put(pe, at, t.source(), n, r)
 			}
-			return e.PutSignal(pe, at, t.source(), n, t.pe.offset(t.m.flag(t.index, o.Seq)), o.Seq, proxy.OpSet, r)
+			return e.PutSignal(pe, at, t.source(), n, t.pe.offset(t.m.flag(t.index, o.Seq)), o.Seq, fabric.OpSet, r)
 		})
 		if !o.NBI {
 			t.finish(st, r)
@@ -145,12 +146,12 @@ func (t *thread) atomic(o *program.Op) {
 	e, pe := t.engine, libshmem.PE(o.Peer)
 	word := t.pe.offset(t.m.flag(t.index, o.Seq))
 	if o.Kind == program.Atomic {
-		t.post(func() proxy.Status { return e.AMO(pe, word, proxy.OpSet, 8, o.Seq, 0, nil, nil) })
+		t.post(func() proxy.Status { return e.AMO(pe, word, fabric.OpSet, 8, o.Seq, 0, nil, nil) })
 		t.pe.dirty[t.place] = true
 		return
 	}
 	r := new(proxy.Request)
-	st := t.post(func() proxy.Status { return e.AMO(pe, word, proxy.OpSwap, 8, o.Seq, 0, nil, r) })
+	st := t.post(func() proxy.Status { return e.AMO(pe, word, fabric.OpSwap, 8, o.Seq, 0, nil, r) })
 	if !o.NBI {
 		t.finish(st, r)
 		return

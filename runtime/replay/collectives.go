@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/job/area"
 	"libshmem/runtime/proxy"
@@ -75,9 +76,9 @@ func (g group) send(rank int, bytes uint64) bool {
 	}
 	st := g.post(func() proxy.Status {
 		if bytes == 0 {
-			return e.AMO(libshmem.PE(pe), p.offset(at), proxy.OpSet, 8, count, 0, nil, nil)
+			return e.AMO(libshmem.PE(pe), p.offset(at), fabric.OpSet, 8, count, 0, nil, nil)
 		}
-		return e.PutSignal(libshmem.PE(pe), p.offset(m.bytes()), g.source(), bytes, p.offset(at), count, proxy.OpSet, nil)
+		return e.PutSignal(libshmem.PE(pe), p.offset(m.bytes()), g.source(), bytes, p.offset(at), count, fabric.OpSet, nil)
 	})
 	p.dirty[g.place] = p.dirty[g.place] || st == proxy.Pending
 	return true

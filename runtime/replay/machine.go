@@ -10,7 +10,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wake"
 	"libshmem/runtime/replay/program"
@@ -211,7 +210,7 @@ func newMachine(job *program.Job, model Model, s Site) (*machine, error) {
 func (m *machine) open(i int) (*pe, error) {
 	n := m.job.PEs
 	p := &pe{m: m, me: i, host: i * m.hosts / n}
-	config := credit.Config(n)
+	config := proxy.ProviderConfig(n)
 	config.NICs = fmt.Sprintf("nic%d", i%m.model.NICs)
 	inner, err := m.net.Open(p.host, config)
 	if err != nil {

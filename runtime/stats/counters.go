@@ -7,8 +7,8 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/mrcache"
+	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/report"
 	"libshmem/runtime/statuspage"
 )
 
@@ -135,7 +135,7 @@ type PE struct {
 	NICs   []fabric.RailCount
 	Peers  []PeerCounters // peers that it had operations on
 
-	ends []*report.Shown
+	ends []*proxy.EndpointPage
 }
 
 // PeerCounters is a PE's counters for one peer.
@@ -166,7 +166,7 @@ func (l *PeerCounters) BytesIn() uint64 {
 }
 
 // Collect makes one account of the pages of a PE and of its engines.
-func Collect(page *statuspage.PE, ends []*report.Shown) PE {
+func Collect(page *statuspage.PE, ends []*proxy.EndpointPage) PE {
 	p := PE{Values: make([]uint64, len(Counters)), ends: ends}
 	if page != nil {
 		p.Values[Stalls], p.Values[StallNS] = page.Stalls, page.Stall

@@ -15,8 +15,8 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/mrcache"
+	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/report"
 	"libshmem/runtime/stats"
 	"libshmem/runtime/statuspage"
 )
@@ -87,8 +87,8 @@ func TestAmount(t *testing.T) {
 
 // some is a PE with engines that have counted this and that.
 func some(me int) stats.PE {
-	shown := func(provider string, nics ...fabric.RailCount) *report.Shown {
-		s := &report.Shown{Provider: provider, NICs: nics, Peers: make([]report.Peer, 4), Stalled: 1500 * time.Microsecond, Overslept: 2, Strangers: 3}
+	shown := func(provider string, nics ...fabric.RailCount) *proxy.EndpointPage {
+		s := &proxy.EndpointPage{Provider: provider, NICs: nics, Peers: make([]proxy.EndpointPeer, 4), Stalled: 1500 * time.Microsecond, Overslept: 2, Strangers: 3}
 		to := &s.Peers[(me+1)%4]
 		to.Count = [layout.Counted]uint64{
 			layout.MessageBytes: 4000, layout.Atomics: 5, layout.Elements: 7, layout.Puts: 20, layout.Control: 3, layout.Writes: 2, layout.WriteBytes: 100_000 << me,
@@ -100,7 +100,7 @@ func some(me int) stats.PE {
 		return s
 	}
 	rail := fabric.RailCount{NIC: "rail0", Ops: 10, Out: 500, In: 70}
-	return stats.Collect(&statuspage.PE{Stalls: 2, Stall: 3_000_000}, []*report.Shown{
+	return stats.Collect(&statuspage.PE{Stalls: 2, Stall: 3_000_000}, []*proxy.EndpointPage{
 		shown("tcp", rail, fabric.RailCount{NIC: "rail1", Ops: 1, Out: 400, Lost: 2}), shown("tcp", rail),
 	})
 }

@@ -4,7 +4,7 @@
 // is killed.
 //
 // It owns the files, the head of each page, how they are found again and the contents of the page
-// of a PE. The contents of an endpoint's page are those of runtime/proxy/report.
+// of a PE. The contents of an endpoint's page are in runtime/proxy/report_page_unsafe.go.
 //
 // # Threads and order
 //

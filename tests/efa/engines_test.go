@@ -13,7 +13,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/fabric/ofi"
 	"libshmem/runtime/proxy"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wake"
 )
@@ -41,7 +40,7 @@ func (p *place) engines(n, heap int, around func(fabric.Provider) fabric.Provide
 			e.close(p)
 		}
 	})
-	config := credit.Config(n)
+	config := proxy.ProviderConfig(n)
 	config.Library, config.Provider = p.library, p.provider()
 	addresses := make([]proxy.Endpoint, n)
 	for i := range n {
@@ -142,7 +141,7 @@ func allToAll(all []*engine, size int) error {
 		for i, e := range all {
 			to := (i + k) % n
 			if err := post(fmt.Sprintf("put of PE %d to PE %d", i, to), all, e, func() proxy.Status {
-				return e.PutSignal(libshmem.PE(to), libshmem.Offset(bytesAt+i*part), unsafe.Pointer(&source[i][0]), uint64(size), libshmem.Offset(signals+8*i), 1, proxy.OpSet, nil)
+				return e.PutSignal(libshmem.PE(to), libshmem.Offset(bytesAt+i*part), unsafe.Pointer(&source[i][0]), uint64(size), libshmem.Offset(signals+8*i), 1, fabric.OpSet, nil)
 			}); err != nil {
 				return err
 			}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"libshmem/fabric"
 	"libshmem/runtime/proxy"
 )
 
@@ -47,7 +48,7 @@ func gone(met bool) func(*place) error {
 		rest := all[:2]
 		if err := post("the operation on PE 2", rest, a, func() proxy.Status {
 			if met {
-				return a.AMO(2, 0, proxy.OpAdd, 8, 1, 0, nil, nil)
+				return a.AMO(2, 0, fabric.OpAdd, 8, 1, 0, nil, nil)
 			}
 			return a.Put(2, 0, unsafe.Pointer(&source[0]), size, nil)
 		}); err != nil {

@@ -57,7 +57,7 @@ func rush(n, window, buffers int) func(*place) error {
 		rest := all[1:]
 		for i := range buffers {
 			e := rest[i%len(rest)]
-			if err := post("add", rest, e, func() proxy.Status { return e.AMO(0, 0, proxy.OpAdd, 8, 1, 0, nil, nil) }); err != nil {
+			if err := post("add", rest, e, func() proxy.Status { return e.AMO(0, 0, fabric.OpAdd, 8, 1, 0, nil, nil) }); err != nil {
 				return err
 			}
 			if _, err := e.Poll(); err != nil { // sends the messages that operations share

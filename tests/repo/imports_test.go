@@ -41,7 +41,7 @@ capi/core: fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda ru
 
 cmd/shmemrun: cmd/internal/... fabric/chaos runtime/bootstrap/launch runtime/config runtime/shmerr
     # flags and printing; what a launch is belongs to the package
-cmd/shmem-info: . cmd/internal/... fabric runtime/statuspage runtime/mrcache/memmonitor runtime/proxy/credit runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/job/area runtime/job/place runtime/shmerr runtime/topo fabric/ofi fabric/rail runtime/proxy/report
+cmd/shmem-info: . cmd/internal/... fabric runtime/statuspage runtime/mrcache/memmonitor runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/job/area runtime/job/place runtime/shmerr runtime/topo fabric/ofi fabric/rail runtime/proxy
     # asks the packages what they are and prints it
 cmd/shmem-doctor: . cmd/internal/... fabric fabric/ofi fabric/selftest runtime/bootstrap runtime/config runtime/doctor runtime/gpu runtime/gpu/cuda runtime/job/choice runtime/job/place runtime/mrcache/memmonitor runtime/shmerr runtime/topo runtime/topo/hwloc
     # as shmem-info, for what is wrong
@@ -138,38 +138,14 @@ runtime/proxy/layout: fabric runtime/sequence
     # what C and Go of an engine share in memory, and rules that look at one of its structs alone
 runtime/proxy/wake: runtime/proxy/wait
     # words by which threads wait for each other, whatever for
-runtime/proxy/credit: fabric runtime/sequence runtime/proxy/layout
-    # bounds that follow from the size of a job and from what a provider granted
 runtime/proxy/early:
     # messages that are kept: bytes with a sender and a number
-runtime/proxy/local: fabric runtime/mrcache
-    # callers' memory for the time of an operation; its caller passes the function that registers
-runtime/proxy/quiet: fabric runtime/proxy/call runtime/proxy/layout
-    # which operations a quiet waits for; how a PE is asked is handed to it
-runtime/proxy/ops: fabric runtime/proxy/call runtime/proxy/credit runtime/proxy/endpoint runtime/proxy/flight runtime/proxy/layout runtime/proxy/local runtime/proxy/quiet
-    # records of operations: what one does is known to the engine alone
-runtime/proxy/ops/opstest: fabric runtime/proxy/credit runtime/proxy/endpoint runtime/proxy/flight runtime/proxy/layout runtime/proxy/mem runtime/proxy/ops
-    # operations over a network that carries nothing, for tests of the packages that share them
-runtime/proxy/rma: fabric runtime/sequence runtime/proxy/call runtime/proxy/credit runtime/proxy/endpoint runtime/proxy/layout runtime/proxy/ops runtime/proxy/quiet
-    # writes and reads, and when they may be posted: messages it asks by an interface of its own
-runtime/proxy/monitor: fabric runtime/proxy/call runtime/proxy/endpoint runtime/proxy/flight runtime/proxy/layout runtime/proxy/report runtime/proxy/wake
-    # sleeps of the thread that drives an engine, which it asks by an interface of its own
-runtime/proxy/sender: fabric runtime/sequence runtime/proxy/call runtime/proxy/endpoint runtime/proxy/flight runtime/proxy/layout runtime/proxy/mem runtime/proxy/ops runtime/proxy/quiet
-    # messages, queues and batches: how a write is posted, and what the engine does about a lost PE,
-    # it asks by interfaces of its own
-runtime/proxy/receiver: fabric runtime/sequence runtime/proxy/call runtime/proxy/early runtime/proxy/endpoint runtime/proxy/flight runtime/proxy/layout runtime/proxy/mem runtime/proxy/ops runtime/proxy/quiet runtime/proxy/report runtime/proxy/rma
-    # what messages do where they arrive: it answers by an interface of its own
-runtime/proxy/endpoint: fabric runtime/mrcache runtime/proxy/call runtime/proxy/layout runtime/proxy/local runtime/proxy/mem
-    # buffers, routes and losses of a provider that is handed to it: the meaning of a
-    # message is the engine's concern
 runtime/proxy/mem: fabric
     # bytes and elements of the symmetric segment, whoever asks for them
 runtime/proxy/flight: fabric runtime/statuspage runtime/proxy/clock runtime/proxy/layout
     # rings of events in a page that is handed to it
 runtime/proxy/backlog: fabric
     # names and texts for work that a GPU was given: whose streams have it is not its concern
-runtime/proxy/report: fabric runtime/statuspage runtime/proxy/flight runtime/proxy/backlog runtime/proxy/layout runtime/mrcache
-    # what an engine says of itself, asked by an interface; other processes read it, and need no engine
 runtime/proxy/call:
     # a request, its status and a ticket, below the packages that make requests and serve them
 runtime/proxy/loop: fabric queue runtime/procmaps runtime/proxy/call runtime/proxy/clock runtime/proxy/fastpath runtime/proxy/wait runtime/trace
@@ -196,16 +172,17 @@ runtime/proxy/gpustage/stream: fabric runtime/statuspage runtime/proxy/backlog r
 runtime/proxy/gpustage: fabric runtime/proxy/backlog runtime/proxy/call runtime/proxy/gpustage/... runtime/proxy/layout runtime/proxy/mem
     # moves GPU memory for an engine that it knows by interfaces of its own, by a Memory that is
     # handed to it: neither the protocol nor a driver is its concern
-runtime/proxy: fabric runtime/statuspage runtime/sequence runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/endpoint runtime/proxy/fastpath runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/monitor runtime/proxy/ops runtime/proxy/quiet runtime/proxy/receiver runtime/proxy/rma runtime/proxy/sender runtime/proxy/wake runtime/mrcache runtime/shmerr runtime/shmlog runtime/proxy/flight runtime/proxy/backlog runtime/proxy/report
-    # the protocol over the fabric. It gets its provider from runtime/job, so that a test can
-    # give it another; it knows neither its thread nor the producers of rings
-runtime/replay: . fabric fabric/sim runtime/job/area runtime/proxy runtime/proxy/credit runtime/proxy/layout runtime/proxy/mem runtime/proxy/wake runtime/replay/... runtime/shmerr
+runtime/proxy: fabric runtime/mrcache runtime/proxy/backlog runtime/proxy/call runtime/proxy/clock runtime/proxy/early runtime/proxy/fastpath runtime/proxy/flight runtime/proxy/layout runtime/proxy/mem runtime/proxy/wake runtime/sequence runtime/statuspage
+    # the protocol over the fabric, in one package: an operation is read in it from end to end. It gets
+    # its provider from runtime/job, so that a test can give it another; it knows neither its thread nor
+    # the producers of rings
+runtime/replay: . fabric fabric/sim runtime/job/area runtime/proxy runtime/proxy/layout runtime/proxy/mem runtime/proxy/wake runtime/replay/... runtime/shmerr
     # engines and a simulated network, as in the tests of runtime/proxy; files are its caller's
 runtime/replay/collective:
     # the order of messages between members that are numbers
 runtime/replay/program: runtime/shmerr
     # names and times of calls; how they travel is not its concern
-runtime/stats: fabric runtime/statuspage runtime/proxy/flight runtime/proxy/layout runtime/mrcache runtime/proxy/report
+runtime/stats: fabric runtime/statuspage runtime/proxy/flight runtime/proxy/layout runtime/mrcache runtime/proxy
     # names and tables of what others count
 runtime/pathmap: runtime/shmerr runtime/topo
     # letters and a table of what each PE says of itself
@@ -227,7 +204,7 @@ runtime/job/choice: runtime/bootstrap/... runtime/config runtime/shmerr runtime/
     # picks the bootstrap, for the job and for cmd/shmem-doctor
 runtime/job/codec:
     # values and bytes, whatever they mean
-runtime/job/counters: fabric runtime/proxy/layout runtime/proxy/report runtime/stats runtime/statuspage runtime/topo
+runtime/job/counters: fabric runtime/proxy/layout runtime/stats runtime/statuspage runtime/topo runtime/proxy
     # counts of engines, by functions
 runtime/job/driverwatch: queue runtime/gpu runtime/gpu/cuda runtime/guard runtime/proxy/backlog
     # texts on the driver's calls, which are handed to it as a list
@@ -235,7 +212,7 @@ runtime/job/graphics: fabric runtime/bootstrap/secret runtime/config runtime/gpu
     # the driver's GPU and the heaps in its reach; endpoints that learn of loans by an interface
 runtime/job/kernels: queue runtime/config runtime/gpu runtime/gpu/cuda runtime/guard runtime/job/area runtime/job/teams runtime/shmlog runtime/topo
     # memory of a GPU that is handed to it, and what kernels say in it
-runtime/job/network: fabric fabric/chaos fabric/ofi fabric/rail runtime/bootstrap runtime/config runtime/gpu/amo runtime/gpu/cuda runtime/guard runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/codec runtime/job/driverwatch runtime/job/graphics runtime/job/place runtime/job/reach runtime/job/registration runtime/job/rings runtime/mrcache runtime/mrcache/memmonitor runtime/nvtx runtime/proxy runtime/proxy/credit runtime/proxy/flight runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/loop runtime/proxy/mem runtime/proxy/report runtime/proxy/staging runtime/proxy/wake runtime/shmerr runtime/shmlog runtime/topo runtime/trace
+runtime/job/network: fabric fabric/chaos fabric/ofi fabric/rail runtime/bootstrap runtime/config runtime/gpu/amo runtime/gpu/cuda runtime/guard runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/codec runtime/job/driverwatch runtime/job/graphics runtime/job/place runtime/job/reach runtime/job/registration runtime/job/rings runtime/mrcache runtime/mrcache/memmonitor runtime/nvtx runtime/proxy runtime/proxy/flight runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/loop runtime/proxy/mem runtime/proxy/staging runtime/proxy/wake runtime/shmerr runtime/shmlog runtime/topo runtime/trace
     # picks the implementation of a network, and joins engines to the parts of a job; what hears of
     # losses is an interface of its own
 runtime/job/peerinfo: runtime/config runtime/job/place runtime/job/process runtime/job/statics runtime/topo

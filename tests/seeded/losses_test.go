@@ -17,18 +17,18 @@ var lossDefects = []defect{
 		by:   job("./tests/run", "^TestUnreached$/^one_address_for_both_tcp$"), says: `nothing matches .*have the same address`,
 	},
 	{
-		id: "losses/no-room-for-a-question", file: "runtime/proxy/report/peerstatus.go",
+		id: "losses/no-room-for-a-question", file: "runtime/proxy/report_peer.go",
 		was:  "		e.full[pe] = e.peers[pe].Sent\n",
 		is:   "",
 		user: "the report of a put whose connection is never made says that nothing is under way, and not what to do",
-		by:   unit("./runtime/proxy/report", "^TestStanding$"), says: `PE 1 "", want "cannot be asked`,
+		by:   unit("./runtime/proxy", "^TestStanding$"), says: `PE 1 "", want "cannot be asked`,
 	},
 	{
-		id: "losses/not-connected-yet", file: "runtime/proxy/report/peerstatus.go",
+		id: "losses/not-connected-yet", file: "runtime/proxy/report_peer.go",
 		was:  "	e.Probe(pe)\n	_, still",
 		is:   "	_, still",
 		user: "each PE that this one had not used before a report is said to be out of reach",
-		by:   unit("./runtime/proxy/report", "^TestStanding$"), says: `PE 1 "was never reached .*, want ""`,
+		by:   unit("./runtime/proxy", "^TestStanding$"), says: `PE 1 "was never reached .*, want ""`,
 	},
 	{
 		id: "losses/doctor-for-a-stopped-pe", file: "runtime/job/watch/explain.go",
@@ -115,7 +115,7 @@ var lossDefects = []defect{
 		by:   unit("./runtime/proxy", "^TestLeaveBehind$"), says: `it waits for PE 1`,
 	},
 	{
-		id: "losses/waits-for-the-gone", file: "runtime/proxy/quiet/quiet.go",
+		id: "losses/waits-for-the-gone", file: "runtime/proxy/generations.go",
 		was:  "\tif p.Left {\n\t\tg.LeavePE(p)\n",
 		is:   "\tif p.Left && p.Late {\n\t\tg.LeavePE(p)\n",
 		user: "a PE waits for ever in its last reduction for the answer of one whose program has ended",

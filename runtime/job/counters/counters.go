@@ -9,8 +9,8 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
+	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/report"
 	"libshmem/runtime/stats"
 	"libshmem/runtime/statuspage"
 )
@@ -19,7 +19,7 @@ import (
 type Counters struct {
 	PEs     int            // of the job
 	Live    *statuspage.PE // in the status page of this PE
-	Shown   func() []*report.Shown
+	Shown   func() []*proxy.EndpointPage
 	CountOf func(pe libshmem.PE) [layout.Counted]uint64 // what the engines count of their work with a PE
 }
 

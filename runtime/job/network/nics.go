@@ -14,7 +14,6 @@ import (
 	"libshmem/runtime/job/place"
 	"libshmem/runtime/nvtx"
 	"libshmem/runtime/proxy"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/trace"
 )
 
@@ -72,7 +71,7 @@ func (nw *Network) exchangeGPUs() error {
 
 // openProvider opens the network of an engine. It records the traffic if the settings ask for that.
 func (nw *Network) openProvider(n *nics, i int, track *trace.Track) (fabric.Provider, error) {
-	c := credit.Config(nw.NPEs)
+	c := proxy.ProviderConfig(nw.NPEs)
 	c.GPU, c.Blocks = nw.registers(), nw.Settings.Ordered == config.OrderedAuto
 	c.Key = nw.Boot.Secret().Key(fmt.Sprintf("connections of endpoint %d", i))
 	nw.askFor(&c)

@@ -13,7 +13,6 @@ import (
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/report"
 )
 
 // lockPatience bounds how long an explanation waits for the engine's lock. A thread that blocks in
@@ -109,7 +108,7 @@ func (nw *Network) Rings() (by []rings.By) {
 }
 
 // Shown returns what each engine shows of itself.
-func (nw *Network) Shown() (ends []*report.Shown) {
+func (nw *Network) Shown() (ends []*proxy.EndpointPage) {
 	if nw == nil {
 		return nil
 	}

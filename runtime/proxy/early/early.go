@@ -1,5 +1,6 @@
-// Package early keeps messages that came before their turn until it is their turn. The credits of the sender bound how many of its messages are kept here. The package knows
-// neither credits nor the contents of a message.
+// Package early keeps messages that came before their turn until it is their turn. The credits of
+// the sender bound how many of its messages are kept here. The package knows neither credits nor
+// the contents of a message.
 //
 // A message lies in a chain of small blocks, and the blocks of all messages come from one list. So
 // the memory follows the length of the messages, whatever sizes come one after the other. With one
@@ -10,8 +11,8 @@ package early
 import "unsafe"
 
 // BlockSize is the size of a block. The credit for a message covers its blocks, because no unit of
-// credit is smaller (package credit). All memory of a block, with its share of the index, is at most
-// 1.6 times as much.
+// credit is smaller (runtime/proxy/credit.go). All memory of a block, with its share of the index,
+// is at most 1.6 times as much.
 const BlockSize = 64
 
 const (

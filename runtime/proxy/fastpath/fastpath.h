@@ -2,9 +2,9 @@
  * fastpath.h: small messages in C, for callers in C (capi/core) and for the
  * proxy (innerloop.h).
  *
- * The rules are those of runtime/proxy/sender (Begin, Admit, Send) and runtime/proxy/receiver
- * (Receive, Apply), for the common case only: no message is parked, out of order or malformed. In
- * any other case these functions change nothing, and Go does the whole operation.
+ * The rules are those of runtime/proxy/sender.go (begin, Admit), message.go (Send), receiver.go
+ * (Receive) and apply.go (Apply) there, for the common case only: no message is parked, out of order
+ * or malformed. In any other case these functions change nothing, and Go does the whole operation.
  *
  * The structs are layout.State and layout.Peer of Go, in memory that both halves use under the
  * endpoint's lock (zz_fastpath.h). The functions are inline because the inner loop spends 15 ns on
@@ -88,7 +88,7 @@ static inline int shmemi_fastpath_flush(struct shmemi_fastpath *x, const struct 
     return 0;
 }
 
-/* Adds an operation to the batch that Go has opened for the PE (merge.go); false: it does not fit.
+/* Adds an operation to the batch that Go has opened for the PE (batch.go); false: it does not fit.
  * */
 SHMEMI_INLINE bool shmemi_fastpath_merge(struct shmemi_fastpath *x, struct shmemi_fastpath_peer *p,
                                          const struct shmemi_header *what, const void *payload,

@@ -2,5 +2,5 @@
 
 package fastpath
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xce347ef0e200049f
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x6f3d2ee2867e94ad
 import "C"

@@ -31,16 +31,16 @@ type Peer struct {
 	Parked     uint32   // messages that wait for room
 	Early      uint32   // messages from it that wait for their turn
 	FlushTurn  uint32   // flushes so far
-	Out        flow.Out // numbers of writes, on a network without order: see runtime/proxy/receiver/number.go
+	Out        flow.Out // numbers of writes, on a network without order: see runtime/proxy/arrived.go
 	Edge       uint32   // so many of its writes are in
 	Stream     uint32   // of those numbers
 	Bare       uint32   // writes in flight without a number, which messages may overtake
-	Queued     uint32   // operations that wait to be posted to it: see runtime/proxy/sender/queue.go
+	Queued     uint32   // operations that wait to be posted to it: see runtime/proxy/queue.go
 	First      uint32   // their first token
 	Last       uint32   // and the last
 	BatchUsed  uint32   // bytes of batch
 	_          [4]byte
-	Batch      unsafe.Pointer // the last of them, while it may grow: see runtime/proxy/sender/merge.go; C adds to it
+	Batch      unsafe.Pointer // the last of them, while it may grow: see runtime/proxy/batch.go; C adds to it
 	BatchEpoch uint64         // its epoch
 	Reachable  bool           // it was found so, and nothing was lost since
 	Dirty      bool           // in the dirty list: the open generation touched it
@@ -142,7 +142,7 @@ type State struct {
 	NDirty     uint32         // see dirty_list
 	NUnposted  uint32         // see unposted_list
 	Attention  uint32         // 1: the engine's thread is to come out of C; any thread sets it, without the lock
-	Burst      uint32         // operations of callers in a row, which C counts: see runtime/proxy/sender/merge.go
+	Burst      uint32         // operations of callers in a row, which C counts: see runtime/proxy/batch.go
 	Held       uint32         // batches of bursts that are held; a poller comes into Go for them
 	Staging    uint32         // 1: local buffers may be GPU memory, which only Go can move
 	Busy       uint32         // a poller comes into Go, for operations that end without a completion; 1: copies of the GPU's, 2: bytes that wait for room

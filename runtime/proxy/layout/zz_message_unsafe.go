@@ -43,7 +43,7 @@ const (
 	KindSequence      Kind = 13 // give my writes a stream: see giveSequence
 	KindSequenced     Kind = 14 // the answer: operand is the stream and 1, or 0
 	KindVoid          Kind = 15 // a write will not come: see voided
-	KindBatch         Kind = 16 // several operations: see runtime/proxy/sender/merge.go
+	KindBatch         Kind = 16 // several operations: see runtime/proxy/batch.go
 	KindAsk           Kind = 17 // report what your program does: see ask.go
 	KindTold          Kind = 18 // the answer: a text in the payload
 )
@@ -70,11 +70,11 @@ const (
 	NoTurn         Counter = 14 // times one was sent back because it had to follow what was on its way
 	Parked         Counter = 15 // messages of the library's own that had to wait for room
 	Early          Counter = 16 // messages that came before their turn
-	Numbered       Counter = 17 // one-sided writes that brought a number along, see runtime/proxy/receiver/number.go
+	Numbered       Counter = 17 // one-sided writes that brought a number along, see runtime/proxy/arrived.go
 	Notified       Counter = 18 // one-sided writes that brought a notification along
 	Held           Counter = 19 // messages that waited here for such writes
-	Waited         Counter = 20 // operations that waited in a queue, see runtime/proxy/sender/queue.go
-	Merged         Counter = 21 // operations that shared a message with others, see runtime/proxy/sender/merge.go
+	Waited         Counter = 20 // operations that waited in a queue, see runtime/proxy/queue.go
+	Merged         Counter = 21 // operations that shared a message with others, see runtime/proxy/batch.go
 	MostUnderWay   Counter = 22 // operations at a time that held a token
 	MostUnanswered Counter = 23 // units of messages at a time that the PE had not said it applied
 )

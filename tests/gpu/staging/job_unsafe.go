@@ -416,9 +416,9 @@ func (p *pe) get(o uint64, to unsafe.Pointer, n uint64) proxy.Status {
 }
 
 func (p *pe) add(to libshmem.PE, o, value uint64) proxy.Status {
-	return p.AMO(to, libshmem.Offset(o), proxy.OpAdd, 8, value, 0, nil, nil)
+	return p.AMO(to, libshmem.Offset(o), fabric.OpAdd, 8, value, 0, nil, nil)
 }
 
 func (p *pe) putSignal(o uint64, from unsafe.Pointer, n, at, signal uint64) proxy.Status {
-	return p.PutSignal(1-p.number, libshmem.Offset(o), from, n, libshmem.Offset(at), signal, proxy.OpSet, nil)
+	return p.PutSignal(1-p.number, libshmem.Offset(o), from, n, libshmem.Offset(at), signal, fabric.OpSet, nil)
 }

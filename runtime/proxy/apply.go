@@ -1,0 +1,206 @@
+package proxy
+
+import (
+	"fmt"
+	"unsafe"
+
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
+)
+
+// dispatch does what a message asks for, or makes it wait for bytes that were announced before.
+func (r *receiver) dispatch(h *layout.Header, payload unsafe.Pointer, n int) {
+	if h.Kind == layout.KindFlush && h.Operand != 0 {
+		p := &r.Peers[h.From]
+		p.Leave()
+		r.Quiets.LeavePE(p)
+	}
+	if r.GPU == nil || !r.GPU.Apply(h, payload, n) {
+		r.Apply(h, payload, n)
+	}
+}
+
+// Apply does it now, in main memory. A message that does not fit leaves the memory as it is.
+func (r *receiver) Apply(h *layout.Header, payload unsafe.Pointer, n int) {
+	switch h.Kind {
+	case layout.KindAMO, layout.KindStore, layout.KindPut, layout.KindPutSignal:
+		r.Change(h, payload, n)
+	case layout.KindFlush:
+		r.answer(h, 0)
+	case layout.KindReply:
+		r.answered(h)
+	case layout.KindPing:
+	case layout.KindVoid:
+	case layout.KindBatch:
+		r.applyBatch(h, payload, n)
+	case layout.KindAsk:
+		r.tellDoing(libshmem.PE(h.From))
+	case layout.KindTold:
+		r.hearDoing(h, payload, n)
+	case layout.KindSequence:
+		r.giveSequence(h)
+	case layout.KindSequenced:
+		if !r.numbers.Given(&r.Peers[h.From], h.Operand) {
+			r.Malformed(h)
+		}
+	default:
+		r.Malformed(h)
+	}
+}
+
+// Change is Apply for messages that change memory; false: the message was refused.
+func (r *receiver) Change(h *layout.Header, payload unsafe.Pointer, n int) bool {
+	switch h.Kind {
+	case layout.KindAMO:
+		at := r.Word(h, h.Offset, h.Width)
+		if at == nil {
+			return false
+		}
+		old := mem.Apply(h.Op, at, h.Width, h.Operand, h.Extra)
+		if h.Fetch != 0 {
+			r.answer(h, old)
+		}
+	case layout.KindStore:
+		w := h.Width
+		if w == 0 || w > 8 || w&(w-1) != 0 {
+			r.Malformed(h)
+			return false
+		}
+		at := r.Target(h, h.Offset, uint64(w))
+		if at == nil {
+			return false
+		}
+		mem.Store(at, w, h.Operand)
+	case layout.KindPut:
+		at := r.Target(h, h.Offset, uint64(n))
+		if at == nil {
+			return false
+		}
+		mem.Copy(at, payload, n)
+	case layout.KindPutSignal:
+		signal := r.Word(h, libshmem.Offset(h.Extra), 8)
+		if signal == nil {
+			return false
+		}
+		at := r.Target(h, h.Offset, uint64(n))
+		if at == nil {
+			return false
+		}
+		mem.Copy(at, payload, n)
+		mem.Apply(h.Op, signal, 8, h.Operand, 0)
+	}
+	return true
+}
+
+// Target returns n bytes at an offset, or nil if they are not in this PE's heap. The sender has
+// checked the offset against its own heap, so the two heaps differ: the job has mixed settings.
+func (r *receiver) Target(h *layout.Header, offset libshmem.Offset, n uint64) unsafe.Pointer {
+	at, ok := r.Net.Segment.At(offset, n)
+	if !ok {
+		r.Net.Fatal(fmt.Errorf("receive: PE %d sent a message of kind %d for %d bytes at heap offset %#x, outside this PE's heap of %#x bytes "+
+			"(set the same SHMEM_SYMMETRIC_SIZE on every PE)", h.From, h.Kind, n, offset, r.Net.Segment.Size-r.Net.Segment.Internal))
+		return nil
+	}
+	return at
+}
+
+// Word returns the word that the message's atomic operation changes, or nil.
+func (r *receiver) Word(h *layout.Header, offset libshmem.Offset, width uint8) unsafe.Pointer {
+	if width != 4 && width != 8 || h.Op < fabric.OpSet || h.Op > fabric.OpFetchXor {
+		r.Malformed(h)
+		return nil
+	}
+	at := r.Target(h, offset, uint64(width))
+	if uintptr(at)%uintptr(width) != 0 {
+		r.Net.Fatal(fmt.Errorf("receive: PE %d sent an atomic operation on %d bytes at heap offset %#x, which is not aligned "+
+			"(align the object to its size)", h.From, width, offset))
+		return nil
+	}
+	return at
+}
+
+// Malformed reports a message that no engine of this version sends.
+func (r *receiver) Malformed(h *layout.Header) {
+	r.Net.Fatal(fmt.Errorf("receive: PE %d sent a message of kind %d, operation %d, width %d, which is not one of this job",
+		h.From, h.Kind, h.Op, h.Width))
+}
+
+func (r *receiver) answer(h *layout.Header, value uint64) {
+	r.out.sendOwn(libshmem.PE(h.From), r.Epoch, noParity, layout.Header{Kind: layout.KindReply, Token: h.Token, Operand: value})
+}
+
+// answered completes the request that an answer names.
+func (r *receiver) answered(h *layout.Header) {
+	t := fabric.Token(h.Token & 0xffff)
+	if t == layout.FlushToken {
+		if !r.out.Flushed(h) {
+			r.Unasked(h)
+		}
+		return
+	}
+	if t >= layout.Tokens || r.Table.Question(t) != h.Token {
+		r.Unasked(h)
+		return
+	}
+	s := &r.Table.Records[t]
+	switch {
+	case s.Use != useReply || uint32(s.PE) != h.From || uint32(s.Stream) != r.Number:
+		r.Unasked(h)
+		return
+	case s.Request != nil:
+		r.Tell(s.Request, 0, h.Operand)
+	default:
+		if s.Width == 4 {
+			*(*uint32)(s.Fetch) = uint32(h.Operand)
+		} else {
+			*(*uint64)(s.Fetch) = h.Operand
+		}
+		r.Quiets.Pending[s.Lane]--
+	}
+	r.Give(t)
+}
+
+// Unasked reports an answer to a question that was not asked.
+func (r *receiver) Unasked(h *layout.Header) {
+	r.Net.Fatal(fmt.Errorf("receive: PE %d answered request %#x, which was not asked", h.From, h.Token))
+}
+
+// applyBatch applies the operations of a batch, up to the first that is refused.
+func (r *receiver) applyBatch(h *layout.Header, payload unsafe.Pointer, n int) {
+	if r.GPU != nil {
+		r.Malformed(h)
+		return
+	}
+	one := layout.Header{From: h.From, Seq: h.Seq}
+	for at := 0; at < n; {
+		if n-at < layout.RecordSize {
+			r.Malformed(h)
+			return
+		}
+		*(*[layout.RecordSize]byte)(unsafe.Pointer(&one)) = *(*[layout.RecordSize]byte)(unsafe.Add(payload, at))
+		size := uint32(0)
+		switch one.Kind {
+		case layout.KindPut, layout.KindPutSignal:
+			size, one.Token = one.Token, 0
+		case layout.KindStore, layout.KindAMO:
+		default:
+			r.Malformed(h)
+			return
+		}
+		step := layout.RecordSize + int(size+7)&^7
+		if size > layout.MergeMost || step > n-at || one.Fetch != 0 {
+			r.Malformed(h)
+			return
+		}
+		from := payload
+		if size > 0 { // so that no pointer lies behind the message
+			from = unsafe.Add(payload, at+layout.RecordSize)
+		}
+		if !r.isDropped(&one) && !r.Change(&one, from, int(size)) {
+			return
+		}
+		at += step
+	}
+}

@@ -1,0 +1,149 @@
+package proxy
+
+import (
+	"fmt"
+
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
+	flow "libshmem/runtime/sequence"
+)
+
+// On a network where messages overtake writes, the target keeps the order: writes bring numbers
+// along, messages say how many writes they follow, and the target keeps a message that is early
+// (package sequence). The sender keeps the order of a write without a number (queue.go). A
+// write has none if the provider has no immediate data, before the target has given the flow a
+// sequence stream, and when the target has none left to give.
+
+// mostSequences is how many sequence streams immediate data can distinguish.
+const mostSequences = 1 << (32 - 16)
+
+// giveSequence answers a PE that asks for a sequence stream.
+func (r *receiver) giveSequence(h *layout.Header) {
+	answer := layout.Header{Kind: layout.KindSequenced}
+	if r.Sequences == nil {
+		r.Malformed(h)
+		return
+	}
+	if n, ok := r.Sequences.Open(h.From); ok {
+		answer.Operand = uint64(n) + 1
+	}
+	r.out.sendOwn(libshmem.PE(h.From), r.Epoch, noParity, answer)
+}
+
+// Arrived takes the immediate data of a write whose bytes are in place. Data that makes no sense
+// comes from outside of the job, or comes twice: a PE's own numbers are always valid.
+func (r *receiver) Arrived(c *fabric.Completion) {
+	if r.Net.Receiving(c.Token) { // the provider used up a buffer for it
+		r.Net.Repost(c.Token)
+	}
+	if !r.numbers.On {
+		r.report.Refuse("write with data")
+		return
+	}
+	number, above := r.numbers.Split(c.Data)
+	if !r.Net.Caps.Source {
+		from, err := r.Sequences.Of(above)
+		if err != nil {
+			r.report.Refuse("write of sequence stream %d, which no PE has", above)
+			return
+		}
+		r.in(from, number, 0)
+		return
+	}
+	switch from := uint32(c.From()); {
+	case from >= uint32(len(r.Peers)):
+		r.report.Refuse("write of PE %d, which is not in this job", int32(from))
+	case above > r.numbers.Counters.Count:
+		r.report.Refuse("write of PE %d that notifies counter %d, there are %d", from, above-1, r.numbers.Counters.Count)
+	default:
+		r.in(from, number, above)
+	}
+}
+
+// in notes that a write of a PE has arrived, or never will. A write that brings a notification is
+// counted once, in counter notify-1; 0: it brings none. Messages behind the write find it counted.
+func (r *receiver) in(from, number, notify uint32) {
+	if r.Flows[from] == nil {
+		r.Flows[from] = flow.NewIn(r.numbers.Space)
+	}
+	f, p := r.Flows[from], &r.Peers[from]
+	if err := f.Arrive(number); err != nil {
+		if !r.Net.Caps.Repeats {
+			r.report.Refuse("write %d of PE %d, which has come before", number, from)
+		}
+		return
+	}
+	if notify != 0 {
+		r.count(notify - 1)
+	}
+	if edge := f.Ack(); edge != p.Edge {
+		p.Arrive(edge)
+		r.Recorder.Note(libshmem.PE(from), layout.EventArrived, 0, edge)
+		r.applyEarly(from, p)
+		r.out.Drive(libshmem.PE(from)) // an applied message may have been an answer
+	}
+}
+
+// count adds 1 to a notification counter of this PE.
+func (r *receiver) count(counter uint32) {
+	if at, ok := r.Net.Segment.At(r.numbers.Counters.Offset+8*libshmem.Offset(counter), 8); ok {
+		mem.Apply(fabric.OpAdd, at, 8, 1, 0)
+	}
+}
+
+// reached reports whether the writes that a message follows have arrived.
+func reached(h *layout.Header, p *layout.Peer) bool { return int32(h.Need-p.Edge) <= 0 }
+
+// follows refuses a message that follows more writes than may be under way: it would wait for ever.
+func (r *receiver) follows(h *layout.Header, p *layout.Peer) bool {
+	if !reached(h, p) && (!r.numbers.On || h.Need-p.Edge > r.numbers.Space.Window) {
+		r.Malformed(h)
+		return false
+	}
+	return true
+}
+
+// acknowledged takes a message's acknowledgement of writes to its sender; false: the message is
+// refused.
+func (r *receiver) acknowledged(h *layout.Header, p *layout.Peer) bool {
+	if h.Ack == p.Out.In {
+		return true
+	}
+	err := p.Out.Acked(h.Ack)
+	if err != nil {
+		r.Net.Fatal(fmt.Errorf("receive: PE %d: %w", h.From, err))
+	}
+	return err == nil
+}
+
+// voided handles the message that a write will not come, even before its turn; false: the message
+// is refused.
+func (r *receiver) voided(h *layout.Header) bool {
+	if !r.numbers.On || h.Operand >= 1<<r.numbers.Space.Bits {
+		r.Malformed(h)
+		return false
+	}
+	if h.Fetch != 0 {
+		if r.Dropped == nil {
+			r.Dropped = map[uint64]struct{}{}
+		}
+		r.Dropped[signalKey(h.From, uint32(h.Operand))] = struct{}{}
+	}
+	r.in(h.From, uint32(h.Operand), 0)
+	return true
+}
+
+func signalKey(from, number uint32) uint64 { return uint64(from)<<32 | uint64(number) }
+
+// isDropped reports whether an operation is the signal of a write that did not come.
+func (r *receiver) isDropped(h *layout.Header) bool {
+	if len(r.Dropped) == 0 || h.Kind != layout.KindAMO || h.Fetch != 0 || h.Token == 0 {
+		return false
+	}
+	key := signalKey(h.From, h.Token-1)
+	_, drop := r.Dropped[key]
+	delete(r.Dropped, key)
+	return drop
+}

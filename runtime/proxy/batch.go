@@ -1,0 +1,204 @@
+package proxy
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
+)
+
+// Small operations on one PE leave in one message when several are at hand: operations in the PE's
+// queue, the signals of consecutive writes, and the operations of a caller's burst. A batch is a
+// message of the queue (queue.go) that may still grow. The target applies its operations in the
+// order of posting. A batch belongs to one epoch and one generation, so fence and quiet need no
+// rule for it.
+//
+// A batch that could leave is held for a while, because more operations may come:
+//
+//   - a batch of signals behind many writes, until some of those are complete. Before that the
+//     bytes in front of the signals cannot have arrived;
+//   - a batch of a burst, until it is full, or a caller polls, or the loop finds that it has not
+//     changed since the last look.
+//
+// A quiet, or an operation that cannot be merged and has to follow, sends the batch at once. A
+// single operation is never held.
+
+// manyWrites is how many writes under way it takes to hold the signals behind them; mostSignals of
+// the signals leave at once.
+const manyWrites, mostSignals = 8, 8
+
+// recordOf returns the size of an operation's record in a batch.
+func recordOf(n int) uint32 { return layout.RecordSize + uint32(n+7)&^7 }
+
+// batches has the rules for batches: which operations join one, and how long it is held. A batch is
+// at the end of a queue, in the peer record and in the record of its token.
+type batches struct {
+	*operations
+	bursts *bursts
+	merges bool // no PE of this job has GPU memory
+}
+
+// bursts are the batches of bursts that all contexts hold.
+type bursts struct {
+	First *layout.State // its Held counts them
+	Turn  uint64        // how many were held so far
+	seen  uint64        // Turn at the loop's last look
+}
+
+// merging reports whether operations of n bytes of payload may be merged. They may not if the
+// target may have to keep some of them for a stream of its GPU.
+func (x *batches) merging(n int) bool { return n <= layout.MergeMost && x.merges }
+
+// bursting reports whether a caller is in the middle of a burst.
+func (x *batches) bursting(n int) bool { return x.Burst >= layout.BurstAfter && x.merging(n) }
+
+// grows reports whether the batch at the end of a queue has room for n bytes more of an operation
+// that is posted now.
+func (x *batches) grows(p *layout.Peer, n int) bool {
+	return p.Batch != nil && p.BatchEpoch == x.Epoch && x.merging(n) &&
+		p.BatchUsed+recordOf(n) <= layout.MessageSize && x.Table.Records[p.Last].Lane == x.Quiets.Parity()
+}
+
+// record ends what draftRecord began.
+func (x *batches) record(t fabric.Token, h *layout.Header, payload unsafe.Pointer, n int) call.Status {
+	p := &x.Peers[x.Table.Records[t].PE]
+	if h.Kind == layout.KindPut || h.Kind == layout.KindPutSignal {
+		h.Token = uint32(n)
+	}
+	if n > 0 {
+		mem.Copy(unsafe.Add(unsafe.Pointer(h), layout.RecordSize), payload, n)
+	}
+	p.GrowBatch(recordOf(n))
+	p.Count[h.Kind]++
+	p.Count[layout.Merged]++
+	return call.Done
+}
+
+// closeBatch ends the growth of a PE's batch.
+func (x *batches) closeBatch(p *layout.Peer) {
+	if p.Batch == nil {
+		return
+	}
+	s := &x.Table.Records[p.Last]
+	if s.Hold == forBurst {
+		atomic.AddUint32(&x.bursts.First.Held, ^uint32(0))
+	}
+	s.Hold, s.Length = notHeld, p.BatchUsed
+	p.CloseBatch()
+}
+
+// holdBurst begins to hold a batch that a burst opens.
+func (x *batches) holdBurst(p *layout.Peer) {
+	s := &x.Table.Records[p.Last]
+	if s.Hold != notHeld || p.Queued != 1 {
+		return
+	}
+	s.Hold = forBurst
+	x.bursts.Turn++
+	if atomic.AddUint32(&x.bursts.First.Held, 1) == 1 {
+		x.Net.Wake() // the loop must not sleep while a batch is held
+	}
+}
+
+// keepsBatch reports whether the batch is still to be held.
+func (x *batches) keepsBatch(p *layout.Peer, s *record) bool {
+	switch s.Hold {
+	case forSignals:
+		return p.BatchUsed < layout.HeaderSize+mostSignals*layout.RecordSize && p.Written() < s.Until && p.Writes > 0
+	case forBurst:
+		return p.BatchUsed+recordOf(8) <= layout.MessageSize
+	}
+	return false
+}
+
+// holdsOnly reports whether only a held batch of the present epoch waits for p: a write may pass
+// it.
+func (x *batches) holdsOnly(p *layout.Peer) bool {
+	return p.Queued == 1 && p.Batch != nil && p.BatchEpoch == x.Epoch && x.Table.Records[p.Last].Hold != notHeld
+}
+
+// Over reports whether the bursts that are held have not grown since the last call.
+func (b *bursts) Over() bool {
+	if b.Turn == b.seen {
+		return true
+	}
+	b.seen = b.Turn
+	return false
+}
+
+// draftRecord is draft for an operation that goes into a batch.
+func (x *sender) draftRecord(p *layout.Peer, pe libshmem.PE, n int) (*layout.Header, call.Status) {
+	if !x.grows(p, n) {
+		if st := x.openBatch(p, pe); st != call.Done {
+			return nil, st
+		}
+	}
+	x.Drafted, x.Recording = fabric.Token(p.Last), true
+	return (*layout.Header)(unsafe.Add(p.Batch, p.BatchUsed)), call.Done
+}
+
+// openBatch puts an empty batch at the end of a queue.
+func (x *sender) openBatch(p *layout.Peer, pe libshmem.PE) call.Status {
+	h, st := x.draftQueued(p, pe, 0)
+	if h == nil {
+		return st
+	}
+	t := x.Drafted
+	x.Drafted = 0
+	*h = layout.Header{Kind: layout.KindBatch}
+	s := &x.Table.Records[t]
+	s.Hold = notHeld
+	x.Enqueue(t, s)
+	p.OpenBatch(unsafe.Pointer(h), x.Epoch)
+	return call.Done
+}
+
+// holdSignal puts the signal of a write into a batch, if that write is one of many.
+func (x *sender) holdSignal(p *layout.Peer, s *record) bool {
+	if s.Epoch != x.Epoch || s.Lane != x.Quiets.Parity() || !x.merging(0) || p.Parked > 0 {
+		return false
+	}
+	if p.Queued > 0 && !x.grows(p, 0) || p.Queued == 0 && p.Writes < manyWrites {
+		return false
+	}
+	h, st := x.draftRecord(p, s.PE, 0)
+	if st != call.Done {
+		return false
+	}
+	batch := &x.Table.Records[p.Last]
+	if p.BatchUsed == layout.HeaderSize && p.Queued == 1 {
+		batch.Hold, batch.Until = forSignals, p.Written()+uint64(p.Writes)/4
+	}
+	*(*[layout.RecordSize]byte)(unsafe.Pointer(h)) = *(*[layout.RecordSize]byte)(unsafe.Pointer(&s.After))
+	x.keepRecord(h, nil, 0)
+	if p.BatchUsed >= layout.HeaderSize+mostSignals*layout.RecordSize {
+		x.Drive(s.PE)
+	}
+	return true
+}
+
+// LetGo sends the batch of a PE.
+func (x *sender) LetGo(pe libshmem.PE, p *layout.Peer) {
+	if p.Batch != nil {
+		x.closeBatch(p)
+		x.Drive(pe)
+	}
+}
+
+// keepRecord ends what draftRecord began.
+func (x *sender) keepRecord(h *layout.Header, payload unsafe.Pointer, n int) call.Status {
+	t := x.Drafted
+	x.Drafted, x.Recording = 0, false
+	return x.record(t, h, payload, n)
+}
+
+// LetGoAll sends the batches of all PEs.
+func (x *sender) LetGoAll() {
+	for _, pe := range x.Queues {
+		x.LetGo(pe, &x.Peers[pe])
+	}
+}

@@ -1,0 +1,94 @@
+package proxy
+
+import (
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
+)
+
+// smallMessage is the size of a second send buffer that each token has besides that of a whole
+// message. On a network that injects less than a header, each message waits in its buffer: 512
+// whole buffers would be 2 MiB of memory, a page for each.
+const smallMessage = 256
+
+// BufferBytes returns the bytes of all message buffers.
+func (e *network) BufferBytes() uintptr {
+	return uintptr(layout.Tokens+e.More+1)*layout.MessageSize + (layout.Tokens-layout.Receives)*smallMessage
+}
+
+// allocateBuffers maps the message buffers outside the Go heap, because the provider keeps their
+// addresses. Each token has one buffer, one more is scratch for injected messages, and the buffers
+// for small messages come after them.
+func (e *network) allocateBuffers() error {
+	n := e.BufferBytes()
+	p, err := unix.MmapPtr(-1, 0, nil, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return fmt.Errorf("map %d bytes of message buffers: %w", n, err)
+	}
+	e.Buffers = p
+	e.Scratch = unsafe.Add(p, uintptr(layout.Tokens+e.More)*layout.MessageSize)
+	if e.bufs, err = e.Provider.Register(p, uint64(n)); err != nil {
+		e.FreeBuffers()
+		return fmt.Errorf("register message buffers: %w", err)
+	}
+	e.Desc = e.bufs.Desc
+	return nil
+}
+
+func (e *network) FreeBuffers() {
+	if e.Buffers != nil {
+		// No other part unmaps this mapping, so unmapping it cannot fail.
+		_ = unix.MunmapPtr(e.Buffers, e.BufferBytes())
+		e.Buffers = nil
+	}
+}
+
+// Buffer returns the message buffer of a token.
+func (e *network) Buffer(t fabric.Token) unsafe.Pointer {
+	return unsafe.Add(e.Buffers, uintptr(t)*layout.MessageSize)
+}
+
+// SendBuffer returns the buffer that a message of n bytes leaves from.
+func (e *network) SendBuffer(t fabric.Token, n int) unsafe.Pointer {
+	if n > smallMessage {
+		return e.Buffer(t)
+	}
+	return unsafe.Add(e.Scratch, layout.MessageSize+uintptr(t-layout.Receives)*smallMessage)
+}
+
+// Receiving reports whether a token is that of a receive buffer. Further buffers have tokens behind
+// all others: their number is known when the network is open, and tables by token have a fixed
+// size.
+func (e *network) Receiving(t fabric.Token) bool {
+	return t < layout.Receives || t >= layout.Tokens && t < layout.Tokens+fabric.Token(e.More)
+}
+
+// PostReceive gives a receive buffer to the provider, or notes to try again.
+func (e *network) PostReceive(t fabric.Token) error {
+	err := e.Provider.Recv(e.Buffer(t), layout.MessageSize, e.Desc, t)
+	switch err {
+	case nil:
+		return nil
+	case fabric.ErrAgain:
+		e.Unposted[e.state.NUnposted] = t
+		e.state.NUnposted++
+		e.own.Count[layout.Retries]++
+		return nil
+	}
+	return fmt.Errorf("post receive buffer %d: %w", t, err)
+}
+
+// PostReceives tries the buffers again that found no room.
+func (e *network) PostReceives() {
+	work := e.Unposted[:e.state.NUnposted]
+	e.state.NUnposted = 0 // PostReceive writes behind the read position
+	for _, t := range work {
+		if err := e.PostReceive(t); err != nil {
+			e.Fatal(err)
+		}
+	}
+}

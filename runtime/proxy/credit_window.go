@@ -1,0 +1,61 @@
+package proxy
+
+import (
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
+	flow "libshmem/runtime/sequence"
+)
+
+// The completion queue of a PE has an entry for each write with a number that has come and
+// has not been read. A full queue loses entries, on EFA without an error, and a write whose
+// entry is lost never arrives. So each PE has a window: the number of such writes that it may
+// have under way to another PE. The windows of all other PEs, and the entries of the PE's own
+// operations, fit its queue. Each PE tells the window that its queue has room for with its
+// address, and all take the least of them before the first write. Where a queue has no room
+// for one write of each PE, writes have no numbers.
+
+// queueEntries bounds the entries of a completion queue: on EFA a device grants no more, and
+// NVSHMEM asks for as many. If a device grants fewer, Caps.Arrivals says so.
+const queueEntries = 32768
+
+// ProviderConfig returns the provider configuration for an engine of a job of n PEs, without the
+// members that name the provider.
+func ProviderConfig(n int) fabric.Config {
+	arrivals := (n - 1) * int(writeWindow(n, queueEntries-layout.Tokens))
+	return fabric.Config{
+		Tokens: layout.Tokens, MaxRecv: layout.Receives, Data: true, Fence: true, IfUnordered: true,
+		Arrivals: arrivals, MoreRecv: min(mostReceives-layout.Receives, queueEntries-layout.Tokens-arrivals),
+	}
+}
+
+// mostReceives is the number of receive buffers of an engine on a network that turns away messages
+// that find no buffer, as efa-direct does. The windows have to leave that many entries of the
+// queue, because each buffer may become one. Of 1,020 messages at once 956 are turned away by 64
+// buffers, and all have arrived after 331 us instead of 6 (TestSimIncast).
+const mostReceives = 1024
+
+// moreReceives returns how many of these buffers come in addition to the first ones, for n PEs with
+// such a window.
+func moreReceives(n int, window uint32, c *fabric.Caps) int {
+	if !c.TurnsAway {
+		return 0
+	}
+	more := min(mostReceives-layout.Receives, c.Arrivals-(n-1)*int(window))
+	if c.RecvQueue > 0 {
+		more = min(more, c.RecvQueue-layout.Receives)
+	}
+	return max(0, more)
+}
+
+// writeWindow returns how many writes with numbers each of n PEs may have under way to one PE whose
+// queue has room for that many arrivals: a power of two, or 0.
+func writeWindow(n, arrivals int) uint32 {
+	w := int(flow.Default.Window)
+	if n > 1 {
+		w = min(w, arrivals/(n-1))
+	}
+	if w < 1 {
+		return 0
+	}
+	return uint32(floor2(w))
+}

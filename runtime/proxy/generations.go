@@ -1,0 +1,262 @@
+package proxy
+
+import (
+	"libshmem"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/layout"
+)
+
+// asker asks PEs for answers. The engine implements it.
+type asker interface {
+	// flush asks a PE to answer when it has applied all messages sent to it. Pending: it has been
+	// asked, now or before; Again: there is no room; Failed: Err says why.
+	flush(pe libshmem.PE) call.Status
+	Err() error
+	// stick notes that a flush waits for room: CoverLate is called when there may be room.
+	stick()
+	// letGo comes before the open generation is closed: from then on no operation may join it.
+	letGo()
+	// touched gets the PEs that a generation has touched, when it is closed and before they are
+	// asked. It must not keep the slice.
+	touched(pes []libshmem.PE)
+}
+
+// generations count the operations of one context, so that a quiet ends when all operations
+// posted before it have taken effect, however many are posted later. They know which PEs owe an
+// answer, and ask for answers by the interface asker. They know no message.
+//
+// The open one takes the operations that are posted now. Begin closes it, unless the one before
+// is not complete yet. Then the open one is closed as soon as the one before is complete, and
+// all quiets that begin until then share it. So at most two generations have operations under
+// way. Two counters tell them apart by the last bit of the generation's number. A quiet ends
+// however many operations are posted after it: it waits for two generations at most, and neither
+// grows once it is closed.
+type generations struct {
+	Open    call.Ticket   // takes new operations; State.Quieted is the last complete one
+	Pending [3]int        // operations and parked messages under way, by parity
+	Late    []libshmem.PE // PEs whose flush found no room
+	Wanted  bool          // close the open generation as soon as the one before is complete
+	Unmet   int           // PEs of the closed generation that owe an answer
+
+	asker     asker
+	state     *layout.State
+	peers     []layout.Peer
+	dirty     []libshmem.PE // PEs that the open generation has touched; State.Dirty counts them
+	lost      [2]error
+	failed    [8]failure // the last generations that failed, newest last
+	nFailed   int
+	forgotten failure // the newest failure that no longer fits
+}
+
+type failure struct {
+	ticket call.Ticket
+	err    error
+}
+
+// parity is the last bit of a generation, or noParity for messages that no quiet waits for.
+type parity uint8
+
+// noParity is the parity of messages that no quiet waits for.
+const noParity parity = 2
+
+// newGenerations returns the generations of a context whose state and peers C works on too. dirty
+// is the memory that State.Dirty counts, with a place for each PE.
+func newGenerations(a asker, state *layout.State, peers []layout.Peer, dirty []libshmem.PE) generations {
+	return generations{Open: 1, asker: a, state: state, peers: peers, dirty: dirty}
+}
+
+// Parity returns the parity of the open generation.
+func (g *generations) Parity() parity { return parity(g.Open & 1) }
+
+// closed returns the parity of the generation before the open one.
+func (g *generations) closed() parity { return parity((g.Open - 1) & 1) }
+
+// Begin begins a quiet: it asks for the completion of all operations posted before. It waits for
+// nothing and allocates nothing.
+func (g *generations) Begin() call.Ticket {
+	if !g.Closing() {
+		g.close()
+		t := g.Open - 1
+		g.Settle()
+		return t
+	}
+	g.Wanted = true
+	return g.Open
+}
+
+// Done returns call.Done when all operations posted before the ticket's Begin have taken effect at
+// their targets, and Pending before. It returns Failed with a reason if an operation that the
+// ticket covers failed and no caller was told. Each failure is in one generation: all quiets that
+// share the generation get it, and no later ones. If a ticket is asked for only after eight later
+// generations failed, the answer is Failed too, because the ticket's result is no longer known.
+func (g *generations) Done(t call.Ticket) (call.Status, error) {
+	if g.Settle(); uint64(t) > g.state.Quieted {
+		return call.Pending, nil
+	}
+	for i := range g.failed[:g.nFailed] {
+		if f := &g.failed[i]; f.ticket == t {
+			return call.Failed, f.err
+		}
+	}
+	if t <= g.forgotten.ticket {
+		return call.Failed, g.forgotten.err
+	}
+	return call.Done, nil
+}
+
+// Closing reports whether a closed generation is not complete.
+func (g *generations) Closing() bool { return uint64(g.Open) > g.state.Quieted+1 }
+
+// close notes which messages each touched PE has to apply.
+func (g *generations) close() {
+	g.asker.letGo()
+	g.Open++
+	work := g.dirty[:g.state.NDirty]
+	for _, pe := range work {
+		p := &g.peers[pe]
+		if p.CloseGeneration() {
+			g.Unmet++
+		}
+	}
+	g.state.NDirty = 0
+	g.asker.touched(work)
+	for _, pe := range work {
+		// A flush that cannot be sent puts its PE into dirty again, behind the read position.
+		if g.peers[pe].Unmet {
+			g.cover(pe)
+		}
+	}
+}
+
+// Settle ends the closed generation if it is complete.
+func (g *generations) Settle() {
+	for g.Closing() && g.Unmet == 0 && g.Pending[g.closed()] == 0 {
+		t := g.Open - 1
+		if lost := &g.lost[g.closed()]; *lost != nil {
+			g.remember(t, *lost)
+			*lost = nil
+		}
+		g.state.Quieted = uint64(t)
+		if !g.Wanted {
+			return
+		}
+		g.Wanted = false
+		g.close()
+	}
+}
+
+func (g *generations) remember(t call.Ticket, err error) {
+	if g.nFailed == len(g.failed) {
+		g.forgotten = g.failed[0]
+		copy(g.failed[:], g.failed[1:])
+		g.nFailed--
+	}
+	g.failed[g.nFailed] = failure{t, err}
+	g.nFailed++
+	g.state.Failures = 1
+}
+
+// Fail notes a failed operation that has no caller to tell.
+func (g *generations) Fail(l parity, err error) { g.lost[l] = err }
+
+// cover makes sure that an answer of a PE will cover its goal. The answer to a flush under way may
+// cover it, and is checked when it comes.
+func (g *generations) cover(pe libshmem.PE) {
+	p := &g.peers[pe]
+	if p.Left {
+		g.LeavePE(p)
+		return
+	}
+	switch g.asker.flush(pe) {
+	case call.Again:
+		if p.MarkLate() {
+			g.Late = append(g.Late, pe)
+			g.asker.stick()
+		}
+	case call.Failed:
+		// The next quiet tries again.
+		g.Fail(g.closed(), g.asker.Err())
+		p.Settle()
+		g.Unmet--
+		g.Touch(p, pe)
+	}
+}
+
+// CoverLate retries the flushes that found no room.
+func (g *generations) CoverLate() {
+	work := g.Late
+	g.Late = g.Late[:0] // cover writes behind the read position
+	for _, pe := range work {
+		p := &g.peers[pe]
+		if p.ClearLate(); p.Unmet {
+			g.cover(pe)
+		}
+	}
+}
+
+// Account makes the generation of a parity wait for a message that was just sent to a PE. A signal
+// that had to wait for its bytes may belong to the closed generation.
+func (g *generations) Account(pe libshmem.PE, l parity) {
+	p := &g.peers[pe]
+	if l == g.Parity() {
+		g.Touch(p, pe)
+		return
+	}
+	if p.RaiseGoal() {
+		g.Unmet++
+	}
+	g.cover(pe)
+}
+
+// Touch notes that the open generation has to ask a PE.
+func (g *generations) Touch(p *layout.Peer, pe libshmem.PE) {
+	if p.Touch() {
+		g.dirty[g.state.NDirty] = pe
+		g.state.NDirty++
+	}
+}
+
+// Answered handles an answer of a PE.
+func (g *generations) Answered(p *layout.Peer, pe libshmem.PE) {
+	if !p.Unmet {
+		return
+	}
+	if p.Met() {
+		p.Settle()
+		g.Unmet--
+	} else {
+		g.cover(pe)
+	}
+}
+
+// LeavePE makes quiets stop waiting for a PE whose program has ended: nothing there needs the
+// messages any more, and soon nothing answers.
+func (g *generations) LeavePE(p *layout.Peer) {
+	if p.Settle() {
+		g.Unmet--
+	}
+	p.Excuse()
+}
+
+// LosePE makes quiets stop waiting for a lost PE. Quiets that cover messages that it has not
+// applied fail.
+func (g *generations) LosePE(p *layout.Peer, err error) {
+	if p.Settle() {
+		g.Unmet--
+		g.Fail(g.closed(), err)
+	}
+	if p.Dirty && (p.Asked > max(p.Acked, p.Goal) || p.Wrote > max(p.WroteAcked, p.GoalWrote)) {
+		g.Fail(g.Parity(), err)
+	}
+	p.Excuse()
+	p.AbandonFlush()
+}
+
+// Dirty names the PEs that the open generation has touched.
+func (g *generations) Dirty() []libshmem.PE { return g.dirty[:g.state.NDirty] }
+
+// Failed returns how many generations failed whose tickets are still known.
+func (g *generations) Failed() int { return g.nFailed }
+
+// Lost says why operations of each parity's generation failed.
+func (g *generations) Lost() [2]error { return g.lost }

@@ -1,0 +1,162 @@
+package layout
+
+import "unsafe"
+
+// These methods change the record of a PE. In Go no other code does, but for the members that
+// TestWriters lists: the counters, those of the flight recorder, and those of GPU staging. C changes
+// some members by the same rules, in runtime/proxy/fastpath/fastpath.h. The engine's lock is held.
+
+// Reachability: Reachable is true only while operations on the PE may be posted without a question
+// to the network. A lost PE never becomes reachable again.
+
+// SetReachable notes whether operations on the PE may be posted.
+func (p *Peer) SetReachable(reachable bool) { p.Reachable = reachable }
+
+// Lose leaves all operations on the PE and all its messages to Go, which refuses them. Its early
+// messages are forgotten.
+func (p *Peer) Lose() {
+	p.Reachable, p.Behind = false, true
+	p.Early = 0
+}
+
+// Leave notes that the PE's program has said that it ends.
+func (p *Peer) Leave() { p.Left = true }
+
+// Operations under way: Tokens counts the operation records of the PE, and Bytes the one-sided bytes
+// of those records.
+
+// TakeToken counts one more operation.
+func (p *Peer) TakeToken() { p.Tokens++ }
+
+// HoldBytes counts n one-sided bytes of an operation that holds a token.
+func (p *Peer) HoldBytes(n uint64) { p.Bytes += n }
+
+// GiveToken ends an operation that held n bytes. The number under way falls only here, so its
+// maximum is updated here.
+func (p *Peer) GiveToken(n uint64) {
+	p.Count[MostUnderWay] = max(p.Count[MostUnderWay], uint64(p.Tokens))
+	p.Tokens--
+	p.Bytes -= n
+}
+
+// Messages to the PE: Sent is the sequence number of the last one that the provider has taken.
+// Parked counts the engine's own messages that found no room; while it is not 0, no other message
+// may go to the PE.
+
+// SendMessage counts a message that the provider has taken.
+func (p *Peer) SendMessage(k Kind, n int) {
+	p.Sent++
+	p.CountMessage(k, n)
+}
+
+// Park counts one more message that found no room.
+func (p *Peer) Park() { p.Parked++ }
+
+// Unpark says that no message waits for room: those that did are sent again, or were dropped.
+func (p *Peer) Unpark() { p.Parked = 0 }
+
+// Flushes: at most one is under way, while Flushing. Its answer covers FlushAsked of Asked, and
+// FlushWrote of Wrote. Acked and WroteAcked never exceed Asked and Wrote.
+
+// NextQuestion returns the number that the answer to the next flush has to name.
+func (p *Peer) NextQuestion() uint32 { return (p.FlushTurn+1)<<16 | FlushToken }
+
+// BeginFlush notes that a flush with the number of NextQuestion was sent.
+func (p *Peer) BeginFlush() {
+	p.FlushTurn++
+	p.FlushAsked, p.FlushWrote = p.Asked, p.Wrote
+	p.Flushing = true
+}
+
+// EndFlush takes the answer to the flush under way. The number of unanswered units falls only here,
+// so its maximum is updated here.
+func (p *Peer) EndFlush() {
+	p.Count[MostUnanswered] = max(p.Count[MostUnanswered], p.Asked-p.Acked)
+	p.Acked, p.WroteAcked = p.FlushAsked, p.FlushWrote
+	p.Flushing = false
+}
+
+// Excuse makes the PE owe no answer: it has left, or it is lost.
+func (p *Peer) Excuse() { p.Acked, p.WroteAcked = p.Asked, p.Wrote }
+
+// AbandonFlush says that the flush under way gets no answer.
+func (p *Peer) AbandonFlush() { p.Flushing = false }
+
+// One-sided writes: Writes counts those in flight, Bare those of them that have no number and that
+// messages may therefore overtake. Wrote grows by the bytes whose arrival no completion confirms.
+
+// BeginWrite counts a write of an epoch.
+func (p *Peer) BeginWrite(epoch uint64) {
+	p.Writes++
+	p.WriteEpoch = epoch
+}
+
+// EndWrite ends a write, complete or failed.
+func (p *Peer) EndWrite() { p.Writes-- }
+
+// BeginBare says that the write which was just begun has no number.
+func (p *Peer) BeginBare() { p.Bare++ }
+
+// EndBare says the same of a write that ends.
+func (p *Peer) EndBare() { p.Bare-- }
+
+// Unconfirmed counts n bytes that only an answer of the PE confirms.
+func (p *Peer) Unconfirmed(n uint64) { p.Wrote += n }
+
+// SetStream notes the state of the sequence stream of writes to the PE.
+func (p *Peer) SetStream(state uint32) { p.Stream = state }
+
+// The queue: Queued operations wait to be posted, in order, from token First to token Last. Listed
+// says that the sender's list of queues has the PE.
+
+// Enqueue puts the operation of a token behind the others. It reports whether the list of queues has
+// to take up the PE.
+func (p *Peer) Enqueue(token uint32) (list bool) {
+	if p.Queued++; p.Queued == 1 {
+		p.First = token
+		list, p.Listed = !p.Listed, true
+	}
+	p.Last = token
+	return list
+}
+
+// Dequeue takes the first operation out of the queue; next is the one behind it.
+func (p *Peer) Dequeue(next uint32) {
+	p.First = next
+	p.Queued--
+}
+
+// DropQueue empties the queue of a lost PE.
+func (p *Peer) DropQueue() { p.Queued = 0 }
+
+// Unlist says that the list of queues has dropped the PE.
+func (p *Peer) Unlist() { p.Listed = false }
+
+// The batch: Batch is the last message of the queue while it may grow, or nil. It has BatchUsed bytes
+// of one epoch.
+
+// OpenBatch begins an empty batch, whose header is in place.
+func (p *Peer) OpenBatch(message unsafe.Pointer, epoch uint64) {
+	p.Batch, p.BatchUsed, p.BatchEpoch = message, HeaderSize, epoch
+}
+
+// GrowBatch adds n bytes.
+func (p *Peer) GrowBatch(n uint32) { p.BatchUsed += n }
+
+// CloseBatch ends the growth.
+func (p *Peer) CloseBatch() { p.Batch = nil }
+
+// Messages from the PE: Received is the sequence number of the last one that was applied, Early the
+// number of those kept behind it, and Edge how many of the PE's numbered writes are in without a gap.
+
+// Receive counts the message whose turn it is.
+func (p *Peer) Receive() { p.Received++ }
+
+// KeepEarly counts a message that is kept until its turn, and TakeEarly one whose turn has come.
+func (p *Peer) KeepEarly() { p.Early++ }
+
+// TakeEarly is described at KeepEarly.
+func (p *Peer) TakeEarly() { p.Early-- }
+
+// Arrive notes that all of the PE's writes below a number are in.
+func (p *Peer) Arrive(edge uint32) { p.Edge = edge }

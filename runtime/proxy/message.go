@@ -1,0 +1,217 @@
+package proxy
+
+import (
+	"fmt"
+	"unsafe"
+
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
+)
+
+// sendOwn is sendOrPark for a header by value: a header that goes through an interface by its
+// address is allocated.
+func (x *sender) sendOwn(pe libshmem.PE, epoch uint64, l parity, h layout.Header) {
+	x.sendOrPark(pe, epoch, l, &h)
+}
+
+// sendOrPark sends a message that has no caller to try again, or parks it. Its turn has come: it is
+// an answer, or a signal whose bytes are on their way.
+func (x *sender) sendOrPark(pe libshmem.PE, epoch uint64, l parity, h *layout.Header) {
+	if x.Net.IsLost(pe) {
+		return
+	}
+	p := &x.Peers[pe]
+	if p.Parked == 0 {
+		switch x.sendCopy(pe, h) {
+		case call.Done:
+			if l != noParity {
+				p.Ask(1, epoch)
+				x.Quiets.Account(pe, l)
+			}
+			return
+		case call.Failed:
+			x.engine.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, x.Net.Err))
+			return
+		}
+	}
+	x.Unsent = append(x.Unsent, unsent{pe, l, epoch, *h})
+	x.Quiets.Pending[l]++
+	x.engine.stick()
+	p.Park()
+	x.Recorder.Note(pe, layout.EventParked, uint32(h.Kind), 0)
+	p.Count[layout.Parked]++
+}
+
+// sendCopy sends a message without payload that was made elsewhere.
+func (x *sender) sendCopy(pe libshmem.PE, h *layout.Header) call.Status {
+	p := &x.Peers[pe]
+	if !x.Routed(p, pe) {
+		return x.Net.Fail(x.Net.NoRoute(pe))
+	}
+	to := x.draft(p, pe, 0)
+	if to == nil {
+		return call.Again
+	}
+	*to = *h
+	return x.Send(to, nil, 0, false)
+}
+
+// SendBytes sends one of the engine's own messages with a payload. After Again its caller tries
+// again.
+func (x *sender) SendBytes(pe libshmem.PE, epoch uint64, l parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status {
+	p := &x.Peers[pe]
+	if x.Parked(p) {
+		return call.Again
+	}
+	to := x.draft(p, pe, n)
+	if to == nil {
+		return call.Again
+	}
+	*to = *h
+	st := x.Send(to, payload, n, false)
+	if st == call.Done && l != noParity {
+		p.Ask(x.Cost(layout.HeaderSize+n), epoch)
+		x.Quiets.Account(pe, l)
+	}
+	return st
+}
+
+// draft puts the next message to pe, of n bytes of payload, into x.sending. It returns where to
+// fill the header; nil: there is no room. Only send may follow.
+func (x *sender) draft(p *layout.Peer, pe libshmem.PE, n int) *layout.Header {
+	op := &x.sending
+	op.To, op.Len, op.Fence = pe, layout.HeaderSize+n, x.fenced(p)
+	if op.Inject = op.Len <= x.Net.Caps.MaxInject && !op.Fence; !op.Inject {
+		return x.draftBuffer(p)
+	}
+	op.Buf = x.Net.Scratch
+	return (*layout.Header)(x.Net.Scratch)
+}
+
+// draftBuffer drafts a message that is too large to be injected.
+func (x *sender) draftBuffer(p *layout.Peer) *layout.Header {
+	op := &x.sending
+	t, s := x.Take(useSend, p, op.To)
+	if s == nil {
+		return nil
+	}
+	op.Token, op.Buf = t, x.Net.SendBuffer(t, op.Len)
+	return (*layout.Header)(op.Buf)
+}
+
+// Send gives the draft to the provider, with its payload. If the message asks the PE for something,
+// it counts in the present epoch and for the next quiet.
+func (x *sender) Send(h *layout.Header, payload unsafe.Pointer, n int, asks bool) call.Status {
+	if x.Drafted != 0 {
+		return x.keep(h, payload, n)
+	}
+	op := &x.sending
+	p := &x.Peers[op.To]
+	if n > 0 {
+		mem.Copy(unsafe.Add(unsafe.Pointer(h), layout.HeaderSize), payload, n)
+	}
+	switch err := x.stampAndSend(op, p); {
+	case err == nil:
+	case !op.Inject:
+		x.Give(op.Token)
+		fallthrough
+	default:
+		return x.Refused(op.To, p, err)
+	}
+	if asks {
+		p.Ask(x.Cost(op.Len), x.Epoch)
+		x.Quiets.Touch(p, op.To)
+	}
+	return call.Done
+}
+
+// stampAndSend completes the header of a message and gives it to the provider.
+func (x *sender) stampAndSend(op *fabric.Send, p *layout.Peer) error {
+	h := (*layout.Header)(op.Buf)
+	if p.WriteEpoch != x.Epoch {
+		p.Out.Follow()
+	}
+	h.From, h.Seq, h.Need, h.Ack = x.Me, p.Sent+1, p.Out.Need(), p.Edge
+	if h.Kind == layout.KindFlush {
+		h.Need = p.Out.All()
+	}
+	h.Job = x.TokenOf(h, op.To, op.Len)
+	if err := x.Net.Provider.Send(op); err != nil {
+		return err
+	}
+	p.SendMessage(h.Kind, op.Len)
+	x.Recorder.NoteMessage(op.To, layout.EventSent, h.Kind, op.Len, p.Sent)
+	return nil
+}
+
+// unpark sends parked messages, in order for each PE.
+func (x *sender) unpark() {
+	if len(x.Unsent) == 0 {
+		return
+	}
+	work := x.Unsent
+	x.Unsent, x.spare = x.spare[:0], work
+	for i := range work {
+		x.Peers[work[i].pe].Unpark()
+	}
+	for i := range work {
+		m := &work[i]
+		x.Quiets.Pending[m.lane]--
+		x.sendOrPark(m.pe, m.epoch, m.lane, &m.h)
+	}
+}
+
+// SendWatched sends a message without payload and does not inject it: an injected message has no
+// completion, and so reports no error.
+func (x *sender) SendWatched(pe libshmem.PE, p *layout.Peer, k layout.Kind) call.Status {
+	if x.Parked(p) {
+		return call.Again
+	}
+	op := &x.sending
+	op.To, op.Len, op.Inject, op.Fence = pe, layout.HeaderSize, false, false
+	h := x.draftBuffer(p)
+	if h == nil {
+		return call.Again
+	}
+	*h = layout.Header{Kind: k}
+	st := x.Send(h, nil, 0, false)
+	if st == call.Failed {
+		x.engine.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, x.Net.Err))
+	}
+	return st
+}
+
+// Flush asks pe to answer when it has applied all messages sent so far. On a fabric that orders
+// messages behind writes, the answer also covers writes whose completions say only that the source
+// may be reused.
+func (x *sender) Flush(pe libshmem.PE) call.Status { return x.sendFlush(pe, 0) }
+
+// Leave is Flush by a PE whose program ends. No other flush may be under way.
+func (x *sender) Leave(pe libshmem.PE) call.Status { return x.sendFlush(pe, 1) }
+
+func (x *sender) sendFlush(pe libshmem.PE, leaves uint64) call.Status {
+	p := &x.Peers[pe]
+	if p.Flushing {
+		return call.Pending
+	}
+	if st := x.sendCopy(pe, &layout.Header{Kind: layout.KindFlush, Token: p.NextQuestion(), Operand: leaves}); st != call.Done {
+		return st
+	}
+	p.BeginFlush()
+	return call.Pending
+}
+
+// Flushed takes the answer to a flush; false: it was not asked for.
+func (x *sender) Flushed(h *layout.Header) bool {
+	p := &x.Peers[h.From]
+	if !p.Flushing || h.Token != p.Question() {
+		return false
+	}
+	p.EndFlush()
+	x.Recorder.Note(libshmem.PE(h.From), layout.EventAcked, uint32(min(p.Asked-p.Acked, 1<<24-1)), uint32(p.Acked))
+	x.Quiets.Answered(p, libshmem.PE(h.From))
+	return true
+}

@@ -1,0 +1,159 @@
+package proxy
+
+import (
+	"sync/atomic"
+	"time"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/layout"
+)
+
+// These methods are for the thread that drives an engine (loop.Monitor), besides polling: the next
+// step after a poll, whether the thread may sleep, and how a sleep has ended. The engine knows only
+// whether that thread sleeps (Network.Armed), so that work that must not wait for the thread's next
+// look can wake it. Only the first context is driven.
+//
+// Methods whose comments do not say otherwise are called without the lock.
+
+// Next returns the step after a Poll with n completions. The lock is held.
+func (e *Engine) Next(n int, pace *fabric.Pace) call.Step {
+	if n > 0 {
+		pace.Found()
+		if n == int(e.first.State.Busy&layout.BusyCopies) {
+			return e.lookAgain()
+		}
+		return call.PollAgain
+	}
+	if pace.Nothing() {
+		return call.PollAgain
+	}
+	e.Report.Publish(time.Now())
+	switch {
+	case !e.ops.Net.Provider.Arm():
+		return call.PollUnread
+	case e.first.NoRoom():
+		return call.SleepStuck
+	case e.first.holds():
+		return call.SleepHolding
+	}
+	e.ops.Net.Armed, e.armedAt = true, e.first.State.Polls
+	return call.WaitArmed
+}
+
+const (
+	// looksEach is how many looks at the streams of a GPU come for one look at the clock.
+	looksEach = 1 << 10
+	// looksAwake is how many looks come in a row, some milliseconds. A longer wait is for work of
+	// the program.
+	looksAwake = 1 << 13
+)
+
+// lookAgain returns the step of a loop that has found only streams with work.
+func (e *Engine) lookAgain() call.Step {
+	looks := e.gpu.Looks()
+	if looks%looksEach == 0 {
+		e.Report.Publish(time.Now())
+	}
+	if looks < looksAwake {
+		return call.PollAgain
+	}
+	return call.SleepCopying
+}
+
+// Arm is Provider.Arm, and notes that the loop is going to sleep.
+func (e *Engine) Arm() bool {
+	e.ops.Net.Armed, e.armedAt = !e.first.holds() && e.ops.Net.Provider.Arm(), e.first.State.Polls
+	return e.ops.Net.Armed
+}
+
+// Wait is Provider.Wait, and counts a wait that has overslept.
+func (e *Engine) Wait(d time.Duration) (bool, error) {
+	limit := e.SleepBegins(d)
+	came, err := e.ops.Net.Provider.Wait(d)
+	e.SleepEnded(came, d, limit)
+	return came, err
+}
+
+// SleepBegins records that a sleep of d begins, and returns when it has to end.
+func (e *Engine) SleepBegins(d time.Duration) time.Time {
+	e.first.ops.Recorder.NoteOwn(layout.EventSleep)
+	return time.Now().Add(d)
+}
+
+// SleepEnded records how a sleep has ended.
+func (e *Engine) SleepEnded(came bool, d time.Duration, limit time.Time) {
+	if came {
+		e.first.ops.Recorder.NoteOwn(layout.EventWoken)
+		return
+	}
+	e.first.ops.Recorder.NoteOwn(layout.EventLimit)
+	e.watchSleep(d, limit)
+}
+
+// StayUp records that the loop does not sleep because an operation finds no room.
+func (e *Engine) StayUp() { e.first.ops.Recorder.NoteOwn(layout.EventNoSleep) }
+
+// watchSleep follows a Wait of d that nothing ended before its limit. If the network has a
+// completion then, and no caller has polled meanwhile, the Wait should have ended before. A
+// completion that came while this thread waited for a processor does not count.
+func (e *Engine) watchSleep(d time.Duration, limit time.Time) {
+	if !e.ops.Net.Caps.WaitFD || d < longSleep || time.Since(limit) > wakeupTime || !e.TryLock() {
+		return
+	}
+	if e.first.State.Polls == e.armedAt && e.ops.Net.Provider.Ready() {
+		e.Report.Oversleep()
+	}
+	e.Unlock()
+}
+
+const (
+	// longSleep is how long a Wait has to be for this check: in a shorter one a completion may well
+	// come just as it ends. An idle loop asks for twice as much.
+	longSleep = 125 * time.Millisecond
+	// wakeupTime is how long a thread takes to run after its sleep is over, on a machine with a free
+	// processor.
+	wakeupTime = time.Millisecond
+)
+
+// NapWhilePolled leaves the network to callers that poll; false: there are none.
+func (e *Engine) NapWhilePolled() bool {
+	if !e.Polled() {
+		return false
+	}
+	e.first.ops.Recorder.NoteOwn(layout.EventNap)
+	e.Nap()
+	return true
+}
+
+// Rouse ends the sleep or nap of the engine's thread, or its stay in C. Any thread may call it.
+func (e *Engine) Rouse() {
+	atomic.StoreUint32(&e.first.State.Attention, 1)
+	e.EndNap()
+	e.ops.Net.Provider.Wake()
+}
+
+// MarkCopies puts marks behind the work of the GPU, if there is one.
+func (e *Engine) MarkCopies() {
+	if e.gpu != nil {
+		e.gpu.Mark()
+	}
+}
+
+// Publish updates what other processes see. stuck says whether an operation waits for room. The
+// lock is held.
+func (e *Engine) Publish(now time.Time, stuck bool) {
+	e.Report.Stalls(now, stuck)
+	e.Report.Publish(now)
+}
+
+// ClearAttention says that the thread has left C. It comes before the thread looks for the work
+// that Attention announces, because Attention is set after that work.
+func (e *Engine) ClearAttention() {
+	if atomic.LoadUint32(&e.first.State.Attention) != 0 {
+		atomic.StoreUint32(&e.first.State.Attention, 0)
+	}
+}
+
+// Fatal says that the job cannot go on.
+func (e *Engine) Fatal(err error) { e.ops.Net.Fatal(err) }

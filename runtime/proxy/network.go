@@ -1,0 +1,156 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/mrcache"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
+)
+
+// network is this PE's end of one network: the provider, the registration of the symmetric segment
+// and of callers' memory, the message buffers, the routes to the memory of other PEs, and the list
+// of lost PEs. It knows neither the meaning of a message nor the operations under way. Memory order
+// is the provider's. All contexts of an engine share it.
+type network struct {
+	Provider  fabric.Provider
+	Caps      fabric.Caps // what the provider granted
+	Segment   mem.Segment
+	Region    fabric.Region // of the segment
+	Unordered bool          // messages may overtake writes
+	Armed     bool          // the loop sleeps, or is about to, until something comes from the network
+	Locals    localMemory   // of callers
+	Err       error         // of the last Failed, or of the last request that ended badly
+	Fatal     func(error)   // the job cannot go on, and no operation is there to fail
+
+	Buffers unsafe.Pointer // receive buffers, then one send buffer for each token, then further receive buffers, then scratch
+	Scratch unsafe.Pointer // for injected messages
+	Desc    uintptr        // of the buffers
+	More    int            // number of further receive buffers
+	bufs    fabric.Region
+
+	state    *layout.State  // of the first context
+	own      *layout.Peer   // its record of this PE
+	Unposted []fabric.Token // all of State.Unposted
+
+	Routes []route
+	addrs  [][]byte // of all PEs
+
+	OnLost      func(pe libshmem.PE, err error)
+	losses      []*LostError // by PE; nil: none is lost
+	badReceives int
+	suspects    []libshmem.PE // PEs that get a message to find out whether they are gone
+}
+
+// errNoRoute is the error of an operation on an unreachable PE.
+var errNoRoute = errors.New("no route to the PE: it gave no fabric address (start every PE with the same SHMEM_PROVIDER)")
+
+// newNetwork returns the endpoint of an open provider.
+func newNetwork(prov fabric.Provider, segment mem.Segment, fatal func(error)) *network {
+	e := &network{Provider: prov, Caps: prov.Caps(), Segment: segment, Fatal: fatal}
+	e.Unordered = !e.Caps.SendAfterWrite
+	e.KeepRegistered(nil, mrcache.Limits{})
+	return e
+}
+
+// Open registers the segment and maps the message buffers. state is that of the first context, own
+// its record of this PE, and unposted the list for receive tokens without room.
+func (e *network) Open(state *layout.State, own *layout.Peer, unposted []fabric.Token) error {
+	e.state, e.own, e.Unposted = state, own, unposted
+	var err error
+	if e.Region, err = e.Provider.Register(e.Segment.Base, e.Segment.Registered()); err != nil {
+		return fmt.Errorf("register symmetric heap of %d bytes: %w", e.Segment.Registered(), err)
+	}
+	return e.allocateBuffers()
+}
+
+// Base returns the remote address of the start of this PE's user heap.
+func (e *network) Base() uint64 {
+	base := e.Segment.Internal
+	if e.Caps.VirtualAddress {
+		base += uint64(uintptr(e.Segment.Base))
+	}
+	return base
+}
+
+// Connect connects the provider with all PEs, and posts the receive buffers. Each PE has an address
+// and a route.
+func (e *network) Connect(addrs [][]byte, routes []route) error {
+	e.addrs, e.Routes = addrs, routes
+	if err := e.Provider.Connect(addrs); err != nil {
+		return fmt.Errorf("connect %d PEs: %w", len(addrs), err)
+	}
+	for i := range layout.Receives + e.More {
+		t := fabric.Token(i)
+		if i >= layout.Receives {
+			t += layout.Tokens - layout.Receives
+		}
+		if err := e.PostReceive(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close ends the registrations and closes the provider.
+func (e *network) Close() error {
+	err := errors.Join(e.Locals.Close(), e.Provider.Unregister(e.Region))
+	if err2 := e.Provider.Unregister(e.bufs); err == nil {
+		err = err2
+	}
+	if err2 := e.Provider.Close(); err == nil {
+		err = err2
+	}
+	e.FreeBuffers()
+	return err
+}
+
+// KeepRegistered makes the endpoint keep callers' memory registered from one operation to the next,
+// if the provider needs registered memory. With a nil watch it keeps none. The endpoint closes the
+// watch.
+func (e *network) KeepRegistered(watch mrcache.Watch, limits mrcache.Limits) {
+	e.Locals = newLocalMemory(e.Provider, watch, limits)
+}
+
+// Fail notes the reason of a Failed, and returns that status.
+func (e *network) Fail(err error) call.Status {
+	e.Err = err
+	return call.Failed
+}
+
+// Wake ends the sleep of the loop.
+func (e *network) Wake() {
+	if e.Armed {
+		e.Armed = false
+		e.Provider.Wake()
+	}
+}
+
+// route is the address of a PE's memory. It is kept apart from the peer, which is twenty times as
+// large: a PE of a large job works with few others, and the memory for the rest is never touched.
+type route struct {
+	Base uint64 // remote address of the start of its user heap, or Nowhere
+	Key  uint64
+}
+
+// nowhere is the base of a PE that gave no address.
+const nowhere = ^uint64(0)
+
+// Reachable reports whether there is a path to a PE.
+func (e *network) Reachable(pe libshmem.PE) bool {
+	return int(pe) < len(e.Routes) && e.Routes[pe].Base != nowhere && !e.IsLost(pe)
+}
+
+// Route returns the remote address and the key of an offset in a PE's heap.
+func (e *network) Route(pe libshmem.PE, offset libshmem.Offset) (remote, key uint64) {
+	r := &e.Routes[pe]
+	return r.Base + uint64(offset), r.Key
+}
+
+// Address returns the address of a PE's endpoint.
+func (e *network) Address(pe libshmem.PE) []byte { return e.addrs[pe] }

@@ -1,0 +1,90 @@
+package proxy
+
+import (
+	"fmt"
+	"slices"
+
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/layout"
+)
+
+// LostError is the error of an operation on a lost PE.
+type LostError struct {
+	PE     libshmem.PE
+	Reason string // continues a sentence that begins with the PE
+}
+
+func (e *LostError) Error() string { return fmt.Sprintf("PE %d %s", e.PE, e.Reason) }
+
+// MarkLost notes that one of npes PEs is lost, and returns the error of operations on it.
+func (e *network) MarkLost(pe libshmem.PE, npes int, reason string) *LostError {
+	if e.losses == nil {
+		e.losses = make([]*LostError, npes)
+	}
+	e.losses[pe] = &LostError{pe, reason}
+	return e.losses[pe]
+}
+
+// IsLost reports whether a PE is lost.
+func (e *network) IsLost(pe libshmem.PE) bool { return e.losses != nil && e.losses[pe] != nil }
+
+// Lost returns why a PE is lost; nil: it is not.
+func (e *network) Lost(pe libshmem.PE) error {
+	if e.IsLost(pe) {
+		return e.losses[pe]
+	}
+	return nil
+}
+
+// NoRoute returns why no message can be sent to a PE.
+func (e *network) NoRoute(pe libshmem.PE) error {
+	if e.IsLost(pe) {
+		return e.losses[pe]
+	}
+	return errNoRoute
+}
+
+// truncated is libfabric's error of a receive whose message was larger than its buffer.
+const truncated = 265
+
+// ReceiveFailed posts a buffer again whose message broke off, as happens when its sender ends. The
+// provider does not name the sender; other errors do. A job of npes PEs has only so many senders:
+// more failures end it.
+func (e *network) ReceiveFailed(t fabric.Token, npes int, text string) {
+	e.badReceives++
+	if e.OnLost == nil || e.badReceives > layout.Receives*npes {
+		e.Fatal(fmt.Errorf("receive: %s", text))
+		return
+	}
+	e.Repost(t)
+}
+
+// Repost gives the provider a receive buffer again. If that fails, the job has failed.
+func (e *network) Repost(t fabric.Token) {
+	if err := e.PostReceive(t); err != nil {
+		e.Fatal(err)
+	}
+}
+
+// Suspect notes that a PE may be gone.
+func (e *network) Suspect(pe libshmem.PE) {
+	if !e.IsLost(pe) && !slices.Contains(e.suspects, pe) {
+		e.suspects = append(e.suspects, pe)
+	}
+}
+
+// Suspects reports whether some PE may be gone.
+func (e *network) Suspects() bool { return len(e.suspects) > 0 }
+
+// FindLost calls ping for each PE that may be gone. It keeps the PEs for which there is no room.
+func (e *network) FindLost(ping func(libshmem.PE) call.Status) {
+	kept := e.suspects[:0]
+	for _, pe := range e.suspects {
+		if !e.IsLost(pe) && ping(pe) == call.Again {
+			kept = append(kept, pe)
+		}
+	}
+	e.suspects = kept
+}

@@ -1,0 +1,79 @@
+package proxy
+
+import (
+	"sync/atomic"
+
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/flight"
+	"libshmem/runtime/proxy/layout"
+)
+
+// operations has the state that all operations of a context share: records by token, peers, quiets
+// and the network. It decides whether a caller may have another token (tokens.go). The sender, the
+// transfers and the receiver of a context have a pointer to it; they know what an operation does,
+// and when it ends. All contexts of an engine share Net and Table.
+type operations struct {
+	*layout.State
+	Net      *network
+	Table    *tokenTable
+	Recorder flight.Recorder
+	Peers    []layout.Peer
+	Quiets   generations
+	Number   uint32 // of the context; 0: the first
+}
+
+// Take gives out a token and its record, for an operation of the open generation; nil if all are in
+// flight.
+func (o *operations) Take(u use, p *layout.Peer, pe libshmem.PE) (fabric.Token, *record) {
+	t, r := o.Table.Take(u, p, pe)
+	if r == nil {
+		o.NoCredit(pe, p)
+		return 0, nil
+	}
+	r.Lane, r.Stream = o.Quiets.Parity(), uint16(o.Number)
+	return t, r
+}
+
+// Give takes a token back.
+func (o *operations) Give(t fabric.Token) { o.Table.Give(t, &o.Peers[o.Table.Records[t].PE]) }
+
+// Room reports whether a caller may have a token for a PE, and n bytes under way.
+func (o *operations) Room(pe libshmem.PE, p *layout.Peer, n uint64) bool {
+	if !o.Table.Room(p, n) {
+		o.NoCredit(pe, p)
+		return false
+	}
+	return true
+}
+
+// NoCredit counts an operation that is refused for want of credit for a PE, or of a token.
+func (o *operations) NoCredit(pe libshmem.PE, p *layout.Peer) {
+	p.Count[layout.NoCredit]++
+	o.Recorder.NoteAgain(pe, layout.EventNoCredit)
+}
+
+// NoTurn counts an operation that is refused because earlier messages to a PE still wait.
+func (o *operations) NoTurn(pe libshmem.PE, p *layout.Peer) call.Status {
+	p.Count[layout.NoTurn]++
+	o.Recorder.NoteAgain(pe, layout.EventNoTurn)
+	return call.Again
+}
+
+// Refused returns the status of an operation that the provider did not take.
+func (o *operations) Refused(pe libshmem.PE, p *layout.Peer, err error) call.Status {
+	if err == fabric.ErrAgain {
+		p.Count[layout.Retries]++
+		o.Recorder.NoteAgain(pe, layout.EventNoRoom)
+		return call.Again
+	}
+	return o.Net.Fail(err)
+}
+
+// Tell tells the caller of an operation that it is done.
+func (o *operations) Tell(r *call.Request, status int32, value uint64) {
+	o.Finished++
+	r.Status, r.Value = status, value
+	atomic.StoreUint32(&r.Done, 1)
+}

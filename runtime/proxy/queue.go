@@ -1,0 +1,259 @@
+package proxy
+
+import (
+	"unsafe"
+
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
+)
+
+// An operation that a fence orders behind something under way waits here, not in its caller. Any
+// operation waits behind bytes that are still to be copied out of GPU memory. Writes wait behind
+// messages that have not been applied, and behind writes if the provider does not keep their order
+// and has no fence of its own. On a network where messages overtake writes, messages wait behind
+// writes without a number. Later operations on the same PE wait behind it, so a queue is in the
+// order of posting. The head of a queue waits only for operations that were posted before all of
+// the queue, and never for the queue of another PE: answers and flushes pass.
+//
+// An operation here holds a token, so tokens bound the queues.
+
+// behindWrites reports whether a message of an epoch would overtake writes from before a fence that
+// the target does not know of. The provider's own fence is better than a wait.
+func (x *sender) behindWrites(p *layout.Peer, epoch uint64) bool {
+	return p.Bare > 0 && p.WriteEpoch != epoch && !x.Net.Caps.Fence
+}
+
+// behindBytes reports whether an operation of an epoch would overtake bytes from before a fence
+// that are still to be copied out of GPU memory, or onto a mapped heap.
+func (x *sender) behindBytes(pe libshmem.PE, p *layout.Peer, epoch uint64) bool {
+	return p.Staged && x.gpu.MustFollow(pe, epoch)
+}
+
+// Overtakes reports whether a message of an epoch would overtake operations that it has to follow
+// and that the target does not know of. It is inlined, because two bytes rule that out in most
+// cases.
+func (x *sender) Overtakes(pe libshmem.PE, p *layout.Peer, epoch uint64) bool {
+	return (p.Bare > 0 || p.Staged) && x.overtakesThese(pe, p, epoch)
+}
+
+func (x *sender) overtakesThese(pe libshmem.PE, p *layout.Peer, epoch uint64) bool {
+	return x.behindWrites(p, epoch) || x.behindBytes(pe, p, epoch)
+}
+
+// fenced reports whether messages to p ask the provider to keep them behind writes.
+func (x *sender) fenced(p *layout.Peer) bool { return p.Bare > 0 && x.Net.Caps.Fence }
+
+// Jam notes that a queue waits for room, which may come without a completion.
+func (x *sender) Jam() {
+	x.Jammed = true
+	x.engine.stick()
+}
+
+// Enqueue puts an operation, whose record is filled, behind the others of its PE.
+func (x *sender) Enqueue(t fabric.Token, s *record) {
+	p := &x.Peers[s.PE]
+	x.closeBatch(p) // another operation follows it now
+	s.Epoch, s.Next = x.Epoch, 0
+	x.Recorder.Note(s.PE, layout.EventQueued, uint32(t), 0)
+	p.Count[layout.Waited]++
+	if p.Queued > 0 {
+		x.Table.Records[p.Last].Next = t
+	}
+	if p.Enqueue(uint32(t)) {
+		x.Queues = append(x.Queues, s.PE)
+	}
+	x.Quiets.Pending[s.Lane]++
+}
+
+// beginLater is begin for an operation that may have to wait, or may leave with others. It returns
+// Done and no header if neither is the case.
+func (x *sender) beginLater(p *layout.Peer, pe libshmem.PE, n int, merges bool) (*layout.Header, call.Status) {
+	merges = merges && x.merging(n)
+	if p.Queued > 0 && !(merges && x.grows(p, n)) {
+		x.LetGo(pe, p)
+	}
+	if p.Queued > 0 || x.Overtakes(pe, p, x.Epoch) {
+		if merges {
+			return x.draftRecord(p, pe, n)
+		}
+		return x.draftQueued(p, pe, n)
+	}
+	if !merges || !x.bursting(n) {
+		return nil, call.Done
+	}
+	h, st := x.draftRecord(p, pe, n)
+	if h != nil {
+		x.holdBurst(p)
+	}
+	return h, st
+}
+
+// draftQueued is draft for a message that has to wait.
+func (x *sender) draftQueued(p *layout.Peer, pe libshmem.PE, n int) (*layout.Header, call.Status) {
+	if !x.Routed(p, pe) {
+		return nil, x.Net.Fail(x.Net.NoRoute(pe))
+	}
+	if !x.Room(pe, p, 0) {
+		return nil, call.Again
+	}
+	t, s := x.Take(useQueued, p, pe)
+	if s == nil {
+		return nil, call.Again
+	}
+	s.Length = uint32(layout.HeaderSize + n)
+	x.sending.To, x.Drafted = pe, t
+	return (*layout.Header)(x.Net.Buffer(t)), call.Done
+}
+
+// keep puts the draft into the queue.
+func (x *sender) keep(h *layout.Header, payload unsafe.Pointer, n int) call.Status {
+	if x.Recording {
+		return x.keepRecord(h, payload, n)
+	}
+	t := x.Drafted
+	x.Drafted = 0
+	if n > 0 {
+		mem.Copy(unsafe.Add(unsafe.Pointer(h), layout.HeaderSize), payload, n)
+	}
+	x.Enqueue(t, &x.Table.Records[t])
+	return call.Done
+}
+
+// driveAll posts queued operations as far as order and room allow.
+func (x *sender) driveAll() {
+	x.Jammed = false
+	still := x.Queues[:0]
+	for _, pe := range x.Queues {
+		if x.Drive(pe); x.Peers[pe].Queued > 0 {
+			still = append(still, pe)
+		} else {
+			x.Peers[pe].Unlist()
+		}
+	}
+	x.Queues = still
+}
+
+// Drive posts the operations in the queue of a PE, from its head on.
+func (x *sender) Drive(pe libshmem.PE) {
+	p := &x.Peers[pe]
+	if x.driving {
+		return // the call under way comes to it
+	}
+	x.driving = true
+	defer func() { x.driving = false }()
+	for p.Queued > 0 && p.Parked == 0 {
+		t := fabric.Token(p.First)
+		s := &x.Table.Records[t]
+		next := s.Next
+		var st call.Status
+		switch s.Use {
+		case useWaits:
+			st = x.driveWrite(t, s, p)
+		case useDeparts:
+			st = x.driveDeparture(t, s, p)
+		default:
+			st = x.driveMessage(t, s, p)
+		}
+		if st == call.Again || x.Net.IsLost(pe) {
+			return
+		}
+		p.Dequeue(uint32(next))
+		if st == call.Failed {
+			x.driveFailed(t, s)
+		}
+	}
+}
+
+// driveDeparture posts a put that waited and has GPU memory at one side.
+func (x *sender) driveDeparture(t fabric.Token, s *record, p *layout.Peer) call.Status {
+	if x.Overtakes(s.PE, p, s.Epoch) {
+		return call.Again
+	}
+	if st := x.Admit(s.PE, p, layout.HeaderSize); st != call.Done {
+		return x.jamUnless(p.Flushing, st)
+	}
+	s.Use = usePut
+	st := x.gpu.Leave(t)
+	if st == call.Done {
+		return call.Done
+	}
+	s.Use = useDeparts
+	return x.jamUnless(false, st)
+}
+
+func (x *sender) driveWrite(t fabric.Token, s *record, p *layout.Peer) call.Status {
+	if x.behindBytes(s.PE, p, s.Epoch) {
+		return call.Again
+	}
+	return x.writes.Resume(t, s, p)
+}
+
+func (x *sender) jamUnless(comes bool, st call.Status) call.Status {
+	if st == call.Again && !comes {
+		x.Jam()
+	}
+	return st
+}
+
+func (x *sender) driveMessage(t fabric.Token, s *record, p *layout.Peer) call.Status {
+	if x.Overtakes(s.PE, p, s.Epoch) {
+		return call.Again
+	}
+	if s.Hold != notHeld && x.keepsBatch(p, s) {
+		return call.Again
+	}
+	if fabric.Token(p.Last) == t {
+		x.closeBatch(p)
+	}
+	n := int(s.Length)
+	if st := x.Admit(s.PE, p, n); st != call.Done {
+		return x.jamUnless(p.Flushing, st)
+	}
+	op, lane, epoch, pe := &x.sending, s.Lane, s.Epoch, s.PE
+	op.To, op.Len, op.Buf, op.Token = pe, n, x.Net.Buffer(t), t
+	op.Fence = x.fenced(p)
+	op.Inject = n <= x.Net.Caps.MaxInject && !op.Fence
+	injected := op.Inject
+	s.Use = useSend
+	if err := x.stampAndSend(op, p); err != nil {
+		s.Use = useQueued
+		return x.jamUnless(false, x.Refused(pe, p, err))
+	}
+	x.Quiets.Pending[lane]--
+	p.Ask(x.Cost(n), epoch)
+	if injected {
+		x.Give(t)
+	}
+	x.Quiets.Account(pe, lane)
+	return call.Done
+}
+
+// driveFailed ends an operation that waited and that the provider then refused for good.
+func (x *sender) driveFailed(t fabric.Token, s *record) {
+	x.Quiets.Pending[s.Lane]--
+	if s.Request != nil {
+		x.Tell(s.Request, -1, 0)
+	} else {
+		x.Quiets.Fail(s.Lane, x.Net.Err)
+	}
+	x.Give(t)
+}
+
+// Behind reports whether a write has to wait behind operations on its PE. It first sends the batch
+// of the PE, unless the write may pass it.
+func (x *sender) Behind(pe libshmem.PE, p *layout.Peer) bool {
+	if p.Batch != nil && !x.holdsOnly(p) {
+		x.LetGo(pe, p)
+	}
+	return p.Queued > 0 && !x.holdsOnly(p) || x.behindBytes(pe, p, x.Epoch)
+}
+
+// Follow sends the message of a write that has been posted, or adds it to a batch.
+func (x *sender) Follow(s *record, p *layout.Peer) {
+	if !x.holdSignal(p, s) {
+		x.sendOrPark(s.PE, s.Epoch, s.Lane, &s.After)
+	}
+}

@@ -1,0 +1,83 @@
+package proxy
+
+import (
+	"unsafe"
+
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/layout"
+)
+
+// Read posts a one-sided read of n bytes at an offset in the heap of a PE.
+func (x *transfers) Read(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, r *call.Request) call.Status {
+	p := &x.Peers[pe]
+	switch {
+	case !p.Reachable && !x.Messages.prepare(pe, p):
+		return x.Net.Fail(x.Net.NoRoute(pe))
+	case !x.Room(pe, p, n):
+		return call.Again
+	}
+	t, s := x.Take(useRead, p, pe)
+	if s == nil {
+		return call.Again
+	}
+	s.Request = r
+	op := x.move(p, pe, offset, dest, n, t)
+	if x.Net.Segment.Contains(dest, n) {
+		op.Desc = x.Net.Region.Desc
+	} else if st := x.localRegion(s, op); st != call.Done {
+		x.Give(t)
+		return st
+	}
+	if err := x.Net.Provider.Read(op); err != nil {
+		if s.Registered {
+			x.Deregister(s, false)
+		}
+		x.Give(t)
+		return x.Refused(pe, p, err)
+	}
+	x.Table.Hold(s, p, n)
+	x.Recorder.Note(pe, layout.EventRead, uint32(t), uint32(n))
+	p.Count[layout.Reads]++
+	p.Count[layout.ReadBytes] += n
+	if r == nil {
+		x.Quiets.Pending[s.Lane]++
+	}
+	return call.Pending
+}
+
+// Came ends a read. Its token is left to the caller.
+func (x *transfers) Came(s *record) {
+	var status int32
+	if s.Registered {
+		status = x.Deregister(s, true)
+	}
+	if s.Flush {
+		x.GPU.Flush()
+	}
+	if s.Request != nil {
+		x.Tell(s.Request, status, 0)
+	} else {
+		x.Quiets.Pending[s.Lane]--
+	}
+}
+
+// Pull posts a read for the GPU, which has registered the memory and knows its remote address.
+func (x *transfers) Pull(pe libshmem.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, call.Status) {
+	p := &x.Peers[pe]
+	t, s := x.Take(usePull, p, pe)
+	if s == nil {
+		return 0, call.Again
+	}
+	op := &x.moving
+	op.PE, op.Token, op.Local, op.Len, op.Desc = pe, t, to, n, desc
+	op.Remote, op.Key = remote, key
+	if err := x.Net.Provider.Read(op); err != nil {
+		x.Give(t)
+		return 0, x.Refused(pe, p, err)
+	}
+	p.Count[layout.Reads]++
+	p.Count[layout.ReadBytes] += n
+	return t, call.Done
+}

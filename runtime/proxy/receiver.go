@@ -1,0 +1,158 @@
+package proxy
+
+import (
+	"fmt"
+	"unsafe"
+
+	"libshmem"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/early"
+	"libshmem/runtime/proxy/layout"
+	flow "libshmem/runtime/sequence"
+)
+
+// receiver takes the messages of other PEs to one context. It drops messages of other jobs and
+// messages that have come before, keeps early ones, and applies the others in the order of posting.
+// It counts the numbers of writes that have arrived (arrived.go); the effect of each kind of
+// message on main memory is in apply.go. Answers leave through the sender.
+//
+// Elements change by the CPU's atomic instructions (package mem), as operations of the same node
+// change them.
+type receiver struct {
+	*operations
+	out     answerSender
+	numbers *writeNumbers
+	GPU     GPU // nil: no PE of this job has GPU memory
+	report  *Report
+	shown   []layout.Peer // of the first context, whose counters other processes see
+	Early   *early.Messages
+
+	Sequences *flow.Streams[uint32] // sequence streams; nil: the provider names the writer
+	Flows     []*flow.In            // by PE; nil: the PE has written nothing with a number
+	Dropped   map[uint64]struct{}   // messages that must not be applied when their turn comes
+}
+
+// newReceiver returns the receiver of a context, which answers by its sender.
+func newReceiver(o *operations, out answerSender, numbers *writeNumbers) receiver {
+	return receiver{operations: o, out: out, numbers: numbers, Early: early.New(layout.MessageSize)}
+}
+
+// Open is called when the report is open. shown are the peers of the first context.
+func (r *receiver) Open(to *Report, shown []layout.Peer) { r.report, r.shown = to, shown }
+
+// OpenNumbers prepares for writes with numbers, of that many PEs if the provider does not name the
+// writer.
+func (r *receiver) OpenNumbers(most uint32) {
+	r.Flows = make([]*flow.In, len(r.Peers))
+	if !r.Net.Caps.Source {
+		r.Sequences = flow.NewStreams[uint32](most)
+	}
+}
+
+// routed reports whether there is a path to a PE. Its first message finds it out.
+func (r *receiver) routed(pe libshmem.PE) bool {
+	p := &r.Peers[pe]
+	return p.Reachable || r.out.prepare(pe, p)
+}
+
+// furthest bounds how many messages of one PE may come before their turn. It is more than any
+// provider has under way between two endpoints.
+const furthest = 1 << 16
+
+// Receive applies a message, or keeps it until the messages before it have come.
+func (r *receiver) Receive(h *layout.Header, m unsafe.Pointer, n int) {
+	if h.From < uint32(len(r.Peers)) && r.Net.IsLost(libshmem.PE(h.From)) {
+		return
+	}
+	if h.From >= uint32(len(r.Peers)) || !r.routed(libshmem.PE(h.From)) {
+		r.report.Refuse("message from PE %d, which is not in this job", h.From)
+		return
+	}
+	p := &r.Peers[h.From]
+	if due := p.Received + 1; h.Seq != due || p.Early > 0 {
+		if int32(h.Seq-due) < 0 || r.Early.Has(h.From, h.Seq) {
+			if !r.Net.Caps.Repeats { // else its sender lost a NIC and could not know that it had arrived
+				r.report.Refuse("message %d of PE %d, which has come before", h.Seq, h.From)
+			}
+			return
+		}
+		if h.Seq-due >= furthest {
+			r.Net.Fatal(fmt.Errorf("receive: message %d of PE %d came when %d was due: provider %s lost messages "+
+				"(name another by SHMEM_PROVIDER)", h.Seq, h.From, due, r.Net.Caps.Provider))
+			return
+		}
+	}
+	if !r.follows(h, p) || !r.acknowledged(h, p) || h.Kind == layout.KindVoid && !r.voided(h) {
+		return
+	}
+	shown := &r.shown[h.From].Count
+	shown[layout.Received]++
+	shown[layout.ReceivedBytes] += uint64(n)
+	if h.Seq == p.Received+1 && reached(h, p) {
+		r.applyNext(h, p, unsafe.Add(m, layout.HeaderSize), n-layout.HeaderSize)
+		r.applyEarly(h.From, p)
+	} else {
+		if !reached(h, p) {
+			p.Count[layout.Held]++
+		}
+		r.Early.Keep(h.From, h.Seq, unsafe.Slice((*byte)(m), n))
+		p.KeepEarly()
+		r.Recorder.NoteMessage(libshmem.PE(h.From), layout.EventKept, h.Kind, n, h.Seq)
+		p.Count[layout.Early]++
+	}
+	r.out.Drive(libshmem.PE(h.From))
+}
+
+// applyNext applies the message whose turn it is.
+func (r *receiver) applyNext(h *layout.Header, p *layout.Peer, payload unsafe.Pointer, n int) {
+	p.Receive()
+	if !r.isDropped(h) {
+		r.dispatch(h, payload, n)
+	}
+	r.Recorder.NoteMessage(libshmem.PE(h.From), layout.EventApplied, h.Kind, layout.HeaderSize+n, h.Seq)
+}
+
+var _ [early.BlockSize - layout.HeaderSize]struct{} // the beginning of a kept message has its header
+
+// applyEarly applies the kept messages whose turn has come.
+func (r *receiver) applyEarly(from uint32, p *layout.Peer) {
+	for p.Early > 0 {
+		seq := p.Received + 1
+		begin := r.Early.Begin(from, seq)
+		if begin == nil || !reached((*layout.Header)(unsafe.Pointer(unsafe.SliceData(begin))), p) {
+			return
+		}
+		kept := r.Early.Take(from, seq)
+		m := unsafe.Pointer(unsafe.SliceData(kept))
+		p.TakeEarly()
+		r.applyNext((*layout.Header)(m), p, unsafe.Add(m, layout.HeaderSize), len(kept)-layout.HeaderSize)
+		r.Early.Reuse(kept)
+	}
+}
+
+// tellDoing answers Ask. If there is no room, it sends nothing: the PE asks again with its next
+// report.
+func (r *receiver) tellDoing(pe libshmem.PE) {
+	text := []byte(r.report.Doing())
+	if n := min(len(text), layout.MaxPayload); n > 0 {
+		r.out.SendBytes(pe, r.Epoch, noParity, &layout.Header{Kind: layout.KindTold}, unsafe.Pointer(&text[0]), n)
+	}
+}
+
+func (r *receiver) hearDoing(h *layout.Header, payload unsafe.Pointer, n int) {
+	r.report.HearDoing(libshmem.PE(h.From), string(unsafe.Slice((*byte)(payload), n)))
+}
+
+// answerSender has the messages of the same context to other PEs.
+type answerSender interface {
+	// prepare prepares for the first message of a PE, and reports whether there is a path to the PE.
+	prepare(pe libshmem.PE, p *layout.Peer) bool
+	// sendOwn sends an answer, or parks it. SendBytes sends a message with a payload of n bytes if
+	// there is room.
+	sendOwn(pe libshmem.PE, epoch uint64, l parity, h layout.Header)
+	SendBytes(pe libshmem.PE, epoch uint64, l parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status
+	// Flushed takes the answer to a flush; false: it was not asked for.
+	Flushed(h *layout.Header) bool
+	// Drive posts what waits for a PE, if a message of that PE was an answer that it waits for.
+	Drive(pe libshmem.PE)
+}

@@ -1,0 +1,55 @@
+package proxy
+
+import (
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
+)
+
+// localRegion provides the registration of op's local buffer, which is not in the symmetric
+// segment. The buffer may lie in a heap of GPU memory, which is registered; otherwise it is
+// registered if the provider needs that.
+func (x *transfers) localRegion(s *record, op *fabric.RMA) call.Status {
+	if x.GPU != nil {
+		if r, flush := x.GPU.Region(op.Local, op.Len); r != nil {
+			op.Desc, s.Flush = r.Desc, s.Use == useRead && flush
+			return call.Done
+		}
+	}
+	if !x.Net.Caps.LocalMR {
+		return call.Done
+	}
+	at, err := x.RegisterLocal(s, op.Local, op.Len, s.Use != useWrite)
+	if err != nil {
+		return x.Net.Fail(err)
+	}
+	op.Local, op.Desc = at, s.Memory.Region.Desc
+	return call.Done
+}
+
+// RegisterLocal registers n bytes for the operation of s, or a copy of them. It returns where the
+// operation finds its bytes.
+func (x *transfers) RegisterLocal(s *record, at unsafe.Pointer, n uint64, into bool) (unsafe.Pointer, error) {
+	at, err := x.Net.Locals.Get(&s.Memory, at, n, into)
+	s.Registered = err == nil
+	return at, err
+}
+
+// Deregister ends the registration when the operation has ended; came says that the bytes of a get
+// have arrived. It returns the status for the operation's request, if it has one.
+func (x *transfers) Deregister(s *record, came bool) (status int32) {
+	err := x.Net.Locals.Put(&s.Memory, came)
+	s.Registered = false
+	switch {
+	case err != nil && s.Request != nil:
+		x.Net.Err = fmt.Errorf("PE %d: %s: %w", s.PE, s.Use, err)
+		return int32(unix.EFAULT)
+	case err != nil:
+		x.Quiets.Fail(s.Lane, err)
+	}
+	return 0
+}

@@ -1,0 +1,100 @@
+package proxy
+
+import (
+	"time"
+
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/mrcache"
+	"libshmem/runtime/proxy/backlog"
+	"libshmem/runtime/proxy/flight"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/statuspage"
+)
+
+// reportEngine is an engine as its endpoint asks it. Its lock is held in each call.
+type reportEngine interface {
+	// eachContext calls f with the peers of each context.
+	eachContext(f func(peers []layout.Peer))
+	// Registered returns the counts of registrations of callers' memory.
+	Registered() mrcache.Counts
+	// showWork fills in the work that each stream of a GPU has not carried out.
+	showWork(to *[backlog.Streams]backlog.Shown)
+	// askProgress asks a PE how many messages it has applied. False: the question found no room, or
+	// the PE is out of reach.
+	askProgress(pe libshmem.PE) bool
+	// address returns the fabric address of a PE.
+	address(pe libshmem.PE) []byte
+}
+
+// Report describes an endpoint of the network. Other processes read its page: counters, NICs,
+// registrations, work that a GPU has not carried out, and the events of the flight recorder. People
+// read sentences about its work with a PE, and about messages that it has dropped.
+//
+// It owns the page: its head, and the places of the engine's state and of the recorder's
+// rings. It does not own the contents of the state, nor the choice of events to note.
+//
+// The engine's lock is held in each method of Report. A reader of the page is another process
+// without a lock: it may see words of different moments, each word whole.
+type Report struct {
+	engine   reportEngine
+	prov     fabric.Provider
+	caps     fabric.Caps
+	page     *statuspage.Page
+	head     *pageHead       // the beginning of the page
+	rings    uintptr         // offset of the recorder's rings in the page
+	peers    []layout.Peer   // of the first context
+	recorder flight.Recorder // of the first context
+
+	shownAt  time.Time
+	stuckAt  time.Time // the time of the last call of Stalls, and its stuck
+	wasStuck bool
+
+	named  string                             // the name of the provider for people; "": that of caps
+	probed map[libshmem.PE]time.Time          // the last Probe of each PE
+	full   map[libshmem.PE]uint32             // where the last Probe found no room: messages sent until then
+	says   func() string                      // returns what this PE's program does; nil: not known
+	hears  func(pe libshmem.PE, doing string) // takes an answer; nil: answers are dropped
+
+	tell    func(error) // takes errors that end nothing; nil: they are dropped
+	strange uint64      // messages from outside of the job
+	told    uint64      // completions that the provider had dropped at the last report of them
+}
+
+// OnAsked sets the functions of questions between PEs. When another PE asks, says returns what this
+// PE's program does, as the end of a sentence. When a PE answers, hears takes its answer. Both are
+// called with the lock held, and take no lock of an engine. OnAsked is called before Connect.
+func (e *Report) OnAsked(says func() string, hears func(pe libshmem.PE, doing string)) {
+	e.says, e.hears = says, hears
+}
+
+// Doing returns what this PE's program does; "": not known.
+func (e *Report) Doing() string {
+	if e.says == nil {
+		return ""
+	}
+	return e.says()
+}
+
+// HearDoing takes the answer of a PE.
+func (e *Report) HearDoing(pe libshmem.PE, doing string) {
+	if e.hears != nil {
+		e.hears(pe, doing)
+	}
+}
+
+// Events lists the last events with a PE and the proxy thread's events of that time, oldest first.
+func (e *Report) Events(pe libshmem.PE) []flight.Recorded { return e.recorder.Events(pe) }
+
+// Latest returns at most n PEs, whose events a report shows: first PEs with something under way,
+// then the others, both by the time of their last events, the latest first.
+func (e *Report) Latest(n int) []libshmem.PE { return e.recorder.Latest(n, e.busyWith) }
+
+// busyWith reports whether something is under way with a PE.
+func (e *Report) busyWith(pe libshmem.PE) (busy bool) {
+	e.engine.eachContext(func(peers []layout.Peer) {
+		p := &peers[pe]
+		busy = busy || p.Tokens > 0 || p.Parked > 0 || p.Early > 0 || p.Queued > 0 || p.Flushing
+	})
+	return busy
+}

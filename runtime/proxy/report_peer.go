@@ -1,0 +1,122 @@
+package proxy
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"libshmem"
+	"libshmem/runtime/proxy/layout"
+)
+
+// Probe asks a PE for a sign of life, for PeerStatus. The PE's proxy answers, whatever its program
+// does.
+func (e *Report) Probe(pe libshmem.PE) {
+	if !e.engine.askProgress(pe) {
+		if e.full == nil {
+			e.full = map[libshmem.PE]uint32{}
+		}
+		e.full[pe] = e.peers[pe].Sent
+		return
+	}
+	delete(e.full, pe)
+	if e.probed == nil {
+		e.probed = map[libshmem.PE]time.Time{}
+	}
+	e.probed[pe] = time.Now()
+}
+
+// Socket returns the address of a PE if its fabric address is that of an IP socket.
+func (e *Report) Socket(pe libshmem.PE) (at netip.AddrPort, ok bool) {
+	return socketOf(e.engine.address(pe))
+}
+
+// AddressText returns the fabric address of a PE for people.
+func (e *Report) AddressText(pe libshmem.PE) string { return addressText(e.engine.address(pe)) }
+
+// NameProvider sets the name that reports give the provider. It is called before a loop runs.
+func (e *Report) NameProvider(name string) { e.named = name }
+
+// answerTime is the longest time to an answer that PeerStatus leaves out.
+const answerTime = 40 * time.Millisecond
+
+// unanswered returns how long a PE has not answered the last Probe; false: it has, or there was no
+// room for the question.
+func (e *Report) unanswered(pe libshmem.PE) (time.Duration, bool) {
+	since, ok := e.probed[pe]
+	d := time.Since(since)
+	return d, ok && e.peers[pe].Flushing && d > answerTime
+}
+
+// noRoom reports whether the last Probe of a PE found no room, no message has left since, and there
+// is still no room. Most providers have none for the first message to a PE, and connect meanwhile.
+func (e *Report) noRoom(pe libshmem.PE) bool {
+	if sent, tried := e.full[pe]; !tried || sent != e.peers[pe].Sent {
+		return false
+	}
+	e.Probe(pe)
+	_, still := e.full[pe]
+	return still
+}
+
+// Silent reports whether the last Probe of a PE has no answer, or found no room.
+func (e *Report) Silent(pe libshmem.PE) bool {
+	_, waits := e.unanswered(pe)
+	return waits || e.noRoom(pe)
+}
+
+// PeerStatus describes the state of the engine's work with a PE, as the end of a sentence. It is ""
+// if nothing is remarkable and the caller did not ask about this PE.
+func (e *Report) PeerStatus(pe libshmem.PE, asked bool) string {
+	p := &e.peers[pe]
+	var what []string
+	if d, waits := e.unanswered(pe); waits {
+		what = append(what, fmt.Sprintf("has not answered for %.1f s", d.Seconds()))
+	}
+	full := e.noRoom(pe)
+	switch {
+	case !full:
+	case p.Sent == 0 && p.Received == 0:
+		what = append(what, "was never reached (the provider has no room for a first message to it)")
+	default:
+		what = append(what, "cannot be asked (the provider has no room for a message to it)")
+	}
+	var tokens, bytes uint64
+	e.engine.eachContext(func(peers []layout.Peer) {
+		tokens, bytes = tokens+uint64(peers[pe].Tokens), bytes+peers[pe].Bytes
+	})
+	if tokens > 0 || asked {
+		what = append(what, fmt.Sprintf("has %d operations of %d bytes under way", tokens, bytes))
+	}
+	if len(what) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s, %d messages posted and %d received, %d of %d units completed, at %s over %s on %s", strings.Join(what, ", "),
+		p.Sent, p.Received, p.Acked, p.Asked, addressText(e.engine.address(pe)), cmp.Or(e.named, e.caps.Provider), e.caps.Domain)
+}
+
+// addressText formats a fabric address for people: an IP socket as such, any other in hexadecimal.
+func addressText(a []byte) string {
+	if at, ok := socketOf(a); ok {
+		return at.String()
+	}
+	return fmt.Sprintf("%x", a)
+}
+
+func socketOf(a []byte) (at netip.AddrPort, ok bool) {
+	const inet, inet6, id = 2, 10, 16 // the ID of an endpoint may follow, see fabric/ofi/connected.go
+	if len(a) < 16 {
+		return at, false
+	}
+	port := binary.BigEndian.Uint16(a[2:])
+	switch family := binary.NativeEndian.Uint16(a); {
+	case family == inet && (len(a) == 16 || len(a) == 16+id):
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte(a[4:8])), port), true
+	case family == inet6 && (len(a) == 28 || len(a) == 28+id):
+		return netip.AddrPortFrom(netip.AddrFrom16([16]byte(a[8:24])), port), true
+	}
+	return at, false
+}

@@ -1,0 +1,122 @@
+package proxy
+
+import (
+	"fmt"
+	"io"
+	"time"
+	"unsafe"
+
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/mrcache"
+	"libshmem/runtime/proxy/backlog"
+	"libshmem/runtime/proxy/flight"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/statuspage"
+)
+
+// EndpointPage is the state of an endpoint of another process.
+type EndpointPage struct {
+	Provider, Domain string
+	NICs             []fabric.RailCount
+	Registered       mrcache.Counts
+	Stalled          time.Duration
+	Overslept        uint64
+	Strangers        uint64
+	Undone           []backlog.Work
+	Peers            []EndpointPeer
+
+	flight flight.Page
+}
+
+// EndpointPeer is the state of that endpoint for one PE.
+type EndpointPeer struct {
+	Count      [layout.Counted]uint64
+	UnderWay   uint32 // operations that hold a token
+	Bytes      uint64 // of one-sided operations under way
+	Unanswered uint64 // units of messages without an answer
+	Parked     uint32 // messages that wait for room
+	Early      uint32 // messages that wait for earlier ones
+	Flushing   bool   // the PE was asked how many messages it has applied, and has not answered
+
+	ring, recorded uint32
+}
+
+// Events lists the last events with a PE, as Report.Events does.
+func (s *EndpointPage) Events(pe libshmem.PE) ([]flight.Recorded, error) {
+	return s.flight.Events(pe, s.Peers[pe].ring)
+}
+
+// LookAt reads the page of an endpoint. It leaves the rings of the flight recorder to later calls
+// of Events.
+func ReadEndpointPage(page io.ReaderAt) (*EndpointPage, error) {
+	var s pageHead
+	if err := readPage(page, unsafe.Slice((*byte)(unsafe.Pointer(&s)), pageHeadSize)); err != nil {
+		return nil, err
+	}
+	if s.peerSize != uint32(unsafe.Sizeof(layout.Peer{})) {
+		return nil, &statuspage.VersionError{Version: "the same, of another build"}
+	}
+	b := make([]byte, s.flight.Rings)
+	if err := readPage(page, b); err != nil {
+		return nil, err
+	}
+	view, err := lookAt(b)
+	if err == nil {
+		view.flight = s.flight.Look(page, unsafe.Offsetof(s.flight), fixed)
+	}
+	return view, err
+}
+
+// readPage fills b from the beginning of a page.
+func readPage(page io.ReaderAt, b []byte) error {
+	if _, err := page.ReadAt(b, 0); err != nil {
+		return fmt.Errorf("read the page of an endpoint: %w", err)
+	}
+	return nil
+}
+
+func lookAt(page []byte) (*EndpointPage, error) {
+	if uintptr(len(page)) < fixed {
+		return nil, fmt.Errorf("an endpoint's page has %d bytes", len(page))
+	}
+	s := (*pageHead)(unsafe.Pointer(&page[0]))
+	if s.peerSize != uint32(unsafe.Sizeof(layout.Peer{})) || (uintptr(len(page))-fixed)/unsafe.Sizeof(layout.Peer{}) < uintptr(s.npes) {
+		return nil, &statuspage.VersionError{Version: "the same, of another build"}
+	}
+	view := &EndpointPage{
+		Provider: statuspage.Text(s.provider[:]), Domain: statuspage.Text(s.domain[:]), Registered: s.registered, Stalled: time.Duration(s.stalled), Overslept: s.overslept, Strangers: s.strangers,
+	}
+	for i := range s.undone {
+		if u, ok := s.undone[i].Work(backlog.Stream(i), statuspage.Now()); ok {
+			view.Undone = append(view.Undone, u)
+		}
+	}
+	var all [layout.Counted]uint64
+	for i := range s.npes {
+		p := (*layout.Peer)(unsafe.Pointer(&page[fixed+uintptr(i)*unsafe.Sizeof(layout.Peer{})]))
+		c := p.Counts()
+		layout.AddCounts(&all, &c)
+		view.Peers = append(view.Peers, EndpointPeer{
+			Count: c, UnderWay: p.Tokens, Bytes: p.Bytes, Unanswered: p.Asked - p.Acked, Parked: p.Parked, Early: p.Early, Flushing: p.Flushing, ring: p.Ring, recorded: p.Recorded,
+		})
+	}
+	for i := range min(s.nics, shownNICs) {
+		n := &s.nic[i]
+		view.NICs = append(view.NICs, fabric.RailCount{NIC: statuspage.Text(n.name[:]), Ops: n.ops, Out: n.out, In: n.in, Lost: n.lost})
+	}
+	if s.nics == 0 {
+		view.NICs = []fabric.RailCount{nicOf(view.Domain, &all)}
+	}
+	return view, nil
+}
+
+func nicOf(name string, c *[layout.Counted]uint64) fabric.RailCount {
+	n := fabric.RailCount{
+		NIC: name, Out: c[layout.MessageBytes] + c[layout.WriteBytes], In: c[layout.ReceivedBytes] + c[layout.ReadBytes], Ops: c[layout.Writes] + c[layout.Reads],
+	}
+	for i := layout.Atomics; i <= layout.Control; i++ {
+		n.Ops += c[i]
+	}
+	return n
+}

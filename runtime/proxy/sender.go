@@ -1,0 +1,178 @@
+package proxy
+
+import (
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/layout"
+)
+
+// sender sends the messages of a context, and keeps the order of its operations on each PE. It
+// owns credits for messages (Admit), the engine's own messages that found no room (Unsent), the
+// queues of operations that a fence orders behind others (queue.go), and batches of small
+// operations (batch.go). It knows neither the effect of a message at its target nor how writes are
+// posted.
+//
+// The thread that drives the engine reads one of its words without the lock, State.Held.
+type sender struct {
+	// As in the operations, from which each message would take 1 ns more to read them.
+	*layout.State
+	Net   *network
+	Peers []layout.Peer
+
+	batches
+	writes queuedWrites
+	gpu    GPU // nil: no PE of this job has GPU memory
+	engine *Engine
+
+	Queues    []libshmem.PE // PEs whose operations wait, see queue.go; some may have none left
+	Unsent    []unsent      // the engine's own messages that found no room
+	Drafted   fabric.Token  // of the message that draftQueued has drafted; 0: none
+	Recording bool          // the draft is a record of a batch
+	Jammed    bool          // the head of some queue found no room
+
+	spare   []unsent
+	driving bool        // the head of a queue is being posted
+	sending fabric.Send // operand of calls through Provider: on the stack it would be allocated
+}
+
+// newSender returns the sender of a context. writes are the writes of the same context, and bursts
+// are shared by all contexts.
+func newSender(o *operations, writes queuedWrites, bursts *bursts, e *Engine) sender {
+	x := sender{batches: batches{o, bursts, true}, writes: writes, engine: e}
+	x.share()
+	if o.Number == 0 {
+		x.Unsent, x.spare = make([]unsent, 0, 64), make([]unsent, 0, 64)
+	}
+	return x
+}
+
+// Open is called when the state of the operations is mapped and the endpoint is open.
+func (x *sender) Open() {
+	x.share()
+	x.sending.Desc = x.Net.Desc
+}
+
+func (x *sender) share() {
+	x.State, x.Net, x.Peers = x.operations.State, x.operations.Net, x.operations.Peers
+}
+
+// Use gives the sender the engine's GPU.
+func (x *sender) Use(g GPU) { x.gpu, x.merges = g, false }
+
+// unsent is one of the engine's own messages that found no room. Callers' messages are never
+// parked: they get Again.
+type unsent struct {
+	pe    libshmem.PE
+	lane  parity
+	epoch uint64 // of the message
+	h     layout.Header
+}
+
+// Retry tries again what found no room, and reports whether something still waits.
+func (x *sender) Retry() bool {
+	x.unpark()
+	x.Quiets.CoverLate()
+	x.driveAll()
+	return x.NoRoom()
+}
+
+// NoRoom reports whether something waits for room.
+func (x *sender) NoRoom() bool { return len(x.Unsent)+len(x.Quiets.Late) > 0 || x.Jammed }
+
+// Drop forgets what waits to go to a PE that is lost. Its operations are ended by the caller.
+func (x *sender) Drop(pe libshmem.PE, p *layout.Peer) {
+	kept := x.Unsent[:0]
+	for _, m := range x.Unsent {
+		if m.pe == pe {
+			x.Quiets.Pending[m.lane]--
+			continue
+		}
+		kept = append(kept, m)
+	}
+	x.Unsent = kept
+	p.Unpark()
+	x.closeBatch(p)
+	p.DropQueue()
+}
+
+// Routed reports whether operations on a PE may be posted. The first operation finds it out.
+func (x *sender) Routed(p *layout.Peer, pe libshmem.PE) bool { return p.Reachable || x.prepare(pe, p) }
+
+// prepare prepares for the first operation on a PE, and reports whether operations on it may be
+// posted.
+func (x *sender) prepare(pe libshmem.PE, p *layout.Peer) bool {
+	if p.SetReachable(x.Net.Reachable(pe)); p.Reachable {
+		x.writes.prepare(p)
+		x.Recorder.Deal(pe)
+	}
+	return p.Reachable
+}
+
+// begin gives a caller's operation a header to fill, for Send. merges says that the operation may
+// share its message with others. If the operation has to wait its turn, begin returns no header,
+// and a status. The header is filled where the provider reads it. If it were filled elsewhere and
+// copied at once, its narrow stores would still be under way when the wide loads of the copy come,
+// which takes 8 ns more.
+func (x *sender) begin(pe libshmem.PE, n int, merges bool) (*layout.Header, call.Status) {
+	p := &x.Peers[pe]
+	if !x.Routed(p, pe) {
+		return nil, x.Net.Fail(x.Net.NoRoute(pe))
+	}
+	if x.Parked(p) {
+		return nil, x.NoTurn(pe, p)
+	}
+	if p.Queued > 0 || x.Burst >= layout.BurstAfter || x.Overtakes(pe, p, x.Epoch) {
+		if h, st := x.beginLater(p, pe, n, merges); h != nil || st != call.Done {
+			return h, st
+		}
+	}
+	if layout.HeaderSize+n > x.Net.Caps.MaxInject && !x.Room(pe, p, 0) {
+		return nil, call.Again
+	}
+	if st := x.Admit(pe, p, layout.HeaderSize+n); st != call.Done {
+		return nil, st
+	}
+	if h := x.draft(p, pe, n); h != nil {
+		return h, call.Done
+	}
+	return nil, call.Again
+}
+
+// Parked reports whether messages to p are parked: a caller's message would overtake them. It
+// tries to send them first, because injected messages make room without a completion, and so
+// without a call of Complete.
+func (x *sender) Parked(p *layout.Peer) bool {
+	if p.Parked > 0 {
+		x.unpark()
+	}
+	return p.Parked > 0
+}
+
+// Admit returns whether a caller may send p a message of n bytes. It asks for an answer when p owes
+// answers for half of its units.
+func (x *sender) Admit(pe libshmem.PE, p *layout.Peer, n int) call.Status {
+	if p.Asked-p.Acked < uint64(x.Calm) {
+		return call.Done
+	}
+	return x.admitLate(pe, p, n)
+}
+
+func (x *sender) admitLate(pe libshmem.PE, p *layout.Peer, n int) call.Status {
+	switch st := x.Flush(pe); {
+	case st == call.Failed:
+		return call.Failed
+	case p.Asked-p.Acked+x.Cost(n) > uint64(x.Window):
+		x.NoCredit(pe, p)
+		return call.Again
+	}
+	return call.Done
+}
+
+// queuedWrites are the one-sided writes of the same context.
+type queuedWrites interface {
+	// prepare prepares for a PE before the first operation on it.
+	prepare(p *layout.Peer)
+	// Resume posts a write that has waited in a queue; call.Again: it still has to wait.
+	Resume(t fabric.Token, s *record, p *layout.Peer) call.Status
+}

@@ -1,0 +1,50 @@
+package proxy
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// A message need not come from a PE of the job: the listener of a provider takes connections from
+// any process that knows its address, and no process outside of the job may end the job. So the
+// engine drops a message that lacks the job's token or a PE's number, that is incomplete, or that
+// has come before. A message with the token is a PE's, and a mistake in it is a mistake of the job.
+
+// ReportTo sets the function that takes reports of dropped messages: of the first one, and then
+// each time that their number has doubled. f is called with the lock held, and must not call the
+// engine.
+func (e *Report) ReportTo(f func(error)) { e.tell = f }
+
+// Tell reports an error that ends nothing.
+func (e *Report) Tell(err error) {
+	if e.tell != nil {
+		e.tell(err)
+	}
+}
+
+// Refused returns the number of messages and completions that were dropped.
+func (e *Report) Refused() uint64 { return e.strange + e.prov.Strangers() }
+
+// Refuse counts a message that the engine drops, which format describes.
+func (e *Report) Refuse(format string, args ...any) {
+	e.strange++
+	if n := e.strange; e.tell != nil && bits.OnesCount64(n) == 1 {
+		e.tell(fmt.Errorf("receive: dropped a "+format+", %d dropped so far (keep strangers off the network of %s)",
+			append(args, n, e.caps.Domain)...))
+	}
+}
+
+// TellDropped reports completions that the provider has dropped, as often as Refuse reports
+// messages. Publish calls it, and whoever is about to close the provider: a job may end before the
+// next Publish is due.
+func (e *Report) TellDropped() {
+	n := e.prov.Strangers()
+	if n < max(1, 2*e.told) {
+		return
+	}
+	e.told = n
+	if e.tell != nil {
+		e.tell(fmt.Errorf("poll: refused what came from outside of the job, %d so far (keep strangers off the network of %s)",
+			n, e.caps.Domain))
+	}
+}

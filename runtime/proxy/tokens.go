@@ -1,0 +1,76 @@
+package proxy
+
+import (
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
+)
+
+// tokenTable has the records of an endpoint by token. Tokens below layout.Receives are those of
+// receive buffers and have no operation. The caller holds the engine's lock.
+type tokenTable struct {
+	Records   []record
+	Free      []fabric.Token
+	Bytes     uint64 // of one-sided operations under way
+	MostBytes int64  // bound for these bytes
+}
+
+// newTokenTable returns a table whose tokens are all free.
+func newTokenTable(mostBytes int64) tokenTable {
+	t := tokenTable{Records: make([]record, layout.Tokens), Free: make([]fabric.Token, 0, layout.Tokens), MostBytes: mostBytes}
+	for token := fabric.Token(layout.Tokens - 1); token >= layout.Receives; token-- {
+		t.Free = append(t.Free, token)
+	}
+	return t
+}
+
+// Take gives out a token for an operation on a PE, and its record; nil if all are in flight. In the
+// record Bytes and Registered are zero, and the rest is of an earlier operation: the caller sets
+// what the operation needs.
+func (t *tokenTable) Take(u use, p *layout.Peer, pe libshmem.PE) (fabric.Token, *record) {
+	last := len(t.Free) - 1
+	if last < 0 {
+		return 0, nil
+	}
+	token := t.Free[last]
+	t.Free = t.Free[:last]
+	r := &t.Records[token]
+	p.TakeToken()
+	r.Use, r.PE, r.Turn = u, pe, r.Turn+1
+	r.Then, r.Flush, r.Request = false, false, nil
+	return token, r
+}
+
+// Give takes a token back, with the bytes that Hold counted.
+func (t *tokenTable) Give(token fabric.Token, p *layout.Peer) {
+	r := &t.Records[token]
+	r.Use = 0
+	p.GiveToken(r.Bytes)
+	t.Bytes -= r.Bytes
+	r.Bytes = 0
+	t.Free = append(t.Free, token)
+}
+
+// Hold counts bytes that are under way until the token is given back.
+func (t *tokenTable) Hold(r *record, p *layout.Peer, n uint64) {
+	r.Bytes = n
+	t.Bytes += n
+	p.HoldBytes(n)
+}
+
+// Room reports whether a caller may have a token for an operation on a PE, with n bytes under way:
+// see the bounds in credit.go.
+func (t *tokenTable) Room(p *layout.Peer, n uint64) bool {
+	free := len(t.Free) - reservedTokens
+	return !(free <= 0 || 3*int(p.Tokens) >= free && p.Tokens > 0 ||
+		p.Bytes != 0 && 3*int64(p.Bytes+n) > t.MostBytes-int64(t.Bytes))
+}
+
+// Full reports whether callers can have no token for any PE.
+func (t *tokenTable) Full() bool { return len(t.Free) <= reservedTokens }
+
+// Question returns the number that the answer to a request has to name: the token and how often it
+// was given out, so that a repeated answer does not end the next operation of that token.
+func (t *tokenTable) Question(token fabric.Token) uint32 {
+	return uint32(t.Records[token].Turn)<<16 | uint32(token)
+}

@@ -1,0 +1,49 @@
+package proxy
+
+import (
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/layout"
+)
+
+// transfers are the one-sided writes and reads of a context: puts that do not fit a message,
+// and gets. The rules for when a write may be posted are in write_order.go, the numbers that writes
+// have on a network where messages overtake them in numbers.go, and the registration of callers'
+// memory for the time of an operation in register_local.go. Messages and the queues of operations
+// that wait are the sender's. Memory order is that of the provider's completions.
+type transfers struct {
+	*operations
+	Messages   transferMessages
+	GPU        GPU // nil: no PE of this job has GPU memory
+	Numbers    writeNumbers
+	MostUnread uint64 // bytes of writes to one PE that it may not have acknowledged
+
+	moving fabric.RMA // operand of calls through Provider and GPU: on the stack it would be allocated
+}
+
+// transferMessages has the messages of the same context, and the order of its operations on each
+// PE.
+type transferMessages interface {
+	// prepare reports whether operations on a PE may be posted. It comes before the first one.
+	prepare(pe libshmem.PE, p *layout.Peer) bool
+	// Parked reports whether earlier messages to a PE wait for room, which a write would overtake.
+	Parked(p *layout.Peer) bool
+	// Behind reports whether a write has to wait behind operations on its PE that wait themselves.
+	Behind(pe libshmem.PE, p *layout.Peer) bool
+	// Enqueue puts a write behind these, until Resume.
+	Enqueue(t fabric.Token, s *record)
+	// Drive calls Resume for the writes to a PE that need not wait any longer. Jam asks for it
+	// again when there may be room.
+	Drive(pe libshmem.PE)
+	Jam()
+
+	// Flush asks a PE to answer when it has applied all messages sent so far. Admit returns whether
+	// a PE has credit for a message of n bytes.
+	Flush(pe libshmem.PE) call.Status
+	Admit(pe libshmem.PE, p *layout.Peer, n int) call.Status
+	// Follow sends the message in the record of a write that has been posted. sendOwn sends a message,
+	// or parks it.
+	Follow(s *record, p *layout.Peer)
+	sendOwn(pe libshmem.PE, epoch uint64, l parity, h layout.Header)
+}

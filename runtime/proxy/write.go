@@ -1,0 +1,234 @@
+package proxy
+
+import (
+	"unsafe"
+
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/layout"
+)
+
+// PutMax returns the most bytes that a put takes at once. If neither order nor delivery of writes
+// is available, nor a number for each, all puts travel as messages.
+func (x *transfers) PutMax() uint64 {
+	c := &x.Net.Caps
+	ordered := !x.Net.Unordered && c.WriteAfterWrite
+	if !ordered && !(x.Numbers.On && c.Source) && !c.DeliveryComplete {
+		return layout.MaxPayload
+	}
+	return min(c.MaxMessage, mostTransfer)
+}
+
+// mostTransfer bounds an operation so that its progress is visible.
+const mostTransfer = 64 << 20
+
+// Write posts a one-sided write, and the message after it as soon as it may follow. If other
+// operations come first, both wait behind them.
+func (x *transfers) Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) call.Status {
+	p := &x.Peers[pe]
+	switch {
+	case !p.Reachable && !x.Messages.prepare(pe, p):
+		return x.Net.Fail(x.Net.NoRoute(pe))
+	case p.Parked > 0 && x.Messages.Parked(p):
+		return x.NoTurn(pe, p)
+	case !x.Room(pe, p, n):
+		return call.Again
+	}
+	waits := (p.Queued > 0 || p.Staged) && x.Messages.Behind(pe, p)
+	if !waits {
+		st := x.mayWrite(pe, p, x.Epoch)
+		if st == call.Done && after != nil {
+			if st := x.Messages.Admit(pe, p, layout.HeaderSize); st != call.Done {
+				return st
+			}
+		}
+		if waits = st == call.Again; st == call.Failed {
+			return call.Failed
+		}
+	}
+	t, s := x.Take(useWrite, p, pe)
+	if s == nil {
+		return call.Again
+	}
+	s.Request, s.Epoch = r, x.Epoch
+	if after != nil {
+		s.Then, s.After = true, *after
+	}
+	if waits {
+		s.Use, s.Local, s.Offset = useWaits, source, offset
+		x.Table.Hold(s, p, n)
+		x.Messages.Enqueue(t, s)
+		return call.Pending
+	}
+	if st := x.post(t, s, p, offset, source, n); st != call.Done {
+		x.Give(t)
+		return st
+	}
+	x.Table.Hold(s, p, n)
+	x.Quiets.Pending[s.Lane]++
+	return call.Pending
+}
+
+// Resume posts a write that has waited; Again: it still has to wait.
+func (x *transfers) Resume(t fabric.Token, s *record, p *layout.Peer) call.Status {
+	if st := x.mayWrite(s.PE, p, s.Epoch); st != call.Done {
+		return st
+	}
+	if s.Then {
+		if st := x.Messages.Admit(s.PE, p, layout.HeaderSize); st != call.Done {
+			if st == call.Again && !p.Flushing {
+				x.Messages.Jam()
+			}
+			return st
+		}
+	}
+	s.Use = useWrite
+	st := x.post(t, s, p, s.Offset, s.Local, s.Bytes)
+	if st == call.Done {
+		return call.Done
+	}
+	s.Use = useWaits
+	if st == call.Again {
+		x.Messages.Jam()
+	}
+	return st
+}
+
+// post gives the provider a write that may be posted now.
+func (x *transfers) post(t fabric.Token, s *record, p *layout.Peer, offset libshmem.Offset, source unsafe.Pointer, n uint64) call.Status {
+	numbered := x.numbered(s.PE, p, n)
+	op := x.move(p, s.PE, offset, source, n, t)
+	if x.Net.Segment.Contains(source, n) {
+		op.Desc = x.Net.Region.Desc
+	} else if st := x.localRegion(s, op); st != call.Done {
+		return st
+	}
+	older := p.WriteEpoch != s.Epoch
+	op.Fence = x.Net.Caps.Fence && !x.Net.Caps.WriteAfterWrite && older && (p.Writes > 0 || p.Wrote != p.WroteAcked)
+	s.Number, s.Signalled = noNumber, false
+	notified := uint32(0)
+	if op.Notify = numbered; numbered {
+		if older {
+			p.Out.Follow() // before the write is counted: messages of its epoch do not wait for it
+		}
+		s.Number = p.Out.Write()
+		notified = x.notified(s)
+		op.Data = x.Numbers.data(p, s.Number) | notified<<x.Numbers.Space.Bits
+	}
+	if err := x.Net.Provider.Write(op); err != nil {
+		if numbered {
+			p.Out.Unwrite()
+		}
+		if s.Registered {
+			x.Deregister(s, false)
+		}
+		return x.Refused(s.PE, p, err)
+	}
+	x.Recorder.Note(s.PE, layout.EventWrite, uint32(t), uint32(n))
+	p.Count[layout.Writes]++
+	p.Count[layout.WriteBytes] += n
+	p.BeginWrite(s.Epoch)
+	if numbered {
+		p.Count[layout.Numbered]++
+		if notified != 0 {
+			s.Then = false // no message follows
+			p.Count[layout.Notified]++
+		}
+	} else if x.Net.Unordered {
+		p.BeginBare()
+	}
+	if !x.Net.Caps.DeliveryComplete {
+		p.Unconfirmed(n)
+		if half, _ := x.unanswered(p); half { // if there is no room for the question, the next write asks it
+			x.Messages.Flush(s.PE)
+		}
+	} else if notified != 0 {
+		p.Unconfirmed(1) // delivered is not counted: an answer says that it is
+	} else if x.GPU != nil && x.GPU.Flushes(s.PE, offset) {
+		s.Flush = true
+	}
+	if s.Lane == x.Quiets.Parity() {
+		x.Quiets.Touch(p, s.PE)
+	} else if !x.Net.Caps.DeliveryComplete || notified != 0 {
+		x.Quiets.Account(s.PE, s.Lane)
+	}
+	if s.Then && (numbered || !x.Net.Unordered || x.Net.Caps.Fence) {
+		if numbered {
+			p.Out.Follow()
+		}
+		x.follow(s, p)
+	}
+	return call.Done
+}
+
+// move describes the bytes of a one-sided operation to the provider. It stores one field at a time:
+// a literal is made on the stack and then copied by loads that are wider than the stores before
+// them, which takes 7 ns more.
+func (x *transfers) move(p *layout.Peer, pe libshmem.PE, offset libshmem.Offset, local unsafe.Pointer, n uint64, t fabric.Token) *fabric.RMA {
+	op := &x.moving // Inject stays false
+	op.PE, op.Token, op.Notify, op.Fence = pe, t, false, false
+	op.Local, op.Len, op.Desc = local, n, 0
+	op.Remote, op.Key = x.Net.Route(pe, offset)
+	if x.GPU != nil {
+		x.GPU.Aim(op, offset)
+	}
+	return op
+}
+
+// follow lets the message after a write go to its PE.
+func (x *transfers) follow(s *record, p *layout.Peer) {
+	s.Then = false
+	if s.Number != noNumber {
+		s.Signalled, s.After.Token = true, s.Number+1
+	}
+	x.Messages.Follow(s, p)
+}
+
+// Written ends a write.
+func (x *transfers) Written(t fabric.Token, s *record) {
+	x.Uncount(s)
+	p := &x.Peers[s.PE]
+	var status int32
+	if s.Registered {
+		status = x.Deregister(s, false)
+	}
+	if s.Then {
+		x.Messages.sendOwn(s.PE, s.Epoch, s.Lane, s.After)
+	} else if s.Flush {
+		p.Ask(1, s.Epoch)
+		x.Quiets.Account(s.PE, s.Lane)
+	}
+	if s.Request != nil {
+		x.Tell(s.Request, status, 0)
+	}
+	x.Give(t)
+	x.Messages.Drive(s.PE)
+}
+
+// Broke removes a write or read that has failed from what is under way. Its token and its request
+// are left to the caller.
+func (x *transfers) Broke(s *record) {
+	switch {
+	case s.Use == useWrite:
+		x.Uncount(s)
+		if s.Number != noNumber {
+			x.void(s)
+		}
+	case s.Request == nil:
+		x.Quiets.Pending[s.Lane]--
+	}
+	if s.Registered {
+		x.Deregister(s, false)
+	}
+}
+
+// Uncount removes a write, complete or failed, from the counts of what is under way.
+func (x *transfers) Uncount(s *record) {
+	x.Quiets.Pending[s.Lane]--
+	p := &x.Peers[s.PE]
+	p.EndWrite()
+	if x.Net.Unordered && s.Number == noNumber {
+		p.EndBare()
+	}
+}

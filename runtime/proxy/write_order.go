@@ -1,0 +1,70 @@
+package proxy
+
+import (
+	"libshmem"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/layout"
+)
+
+// Two limits bound the one-sided writes that a PE has not answered. One is for their bytes, if
+// completions do not say that the bytes have arrived. The other is for their number, if they have
+// numbers (numbers.go). At half of either limit the engine asks for an answer. At the whole, writes
+// wait for it in the queue of the PE, or go without a number.
+
+// mayWrite returns whether a write of an epoch may be posted now; Again: an answer or a completion
+// has to come first, and the answer has been asked for.
+func (x *transfers) mayWrite(pe libshmem.PE, p *layout.Peer, epoch uint64) call.Status {
+	if p.MustFollow(epoch) {
+		return x.awaitFlush(pe, p)
+	}
+	if p.WriteEpoch != epoch && (p.Writes > 0 || p.Wrote != p.WroteAcked) && !x.keepsWrites(p) {
+		if p.Writes == 0 || !x.Net.Caps.DeliveryComplete {
+			return x.awaitFlush(pe, p)
+		}
+		return call.Again
+	}
+	return x.takes(pe, p)
+}
+
+// keepsWrites reports whether writes to p stay behind writes from before a fence. If the sender
+// holds signals back, the signals have to stay behind, too.
+func (x *transfers) keepsWrites(p *layout.Peer) bool {
+	if x.Net.Caps.Fence {
+		return true
+	}
+	return x.Net.Caps.WriteAfterWrite && p.Bare == 0
+}
+
+// awaitFlush asks a PE for an answer, and returns Again: the answer has to come first.
+func (x *transfers) awaitFlush(pe libshmem.PE, p *layout.Peer) call.Status {
+	if x.Messages.Flush(pe) == call.Failed {
+		return call.Failed
+	}
+	if !p.Flushing {
+		x.Messages.Jam()
+	}
+	return call.Again
+}
+
+// unanswered reports whether half of either limit is used up, and whether all of it is. Half of a
+// window of one is one.
+func (x *transfers) unanswered(p *layout.Peer) (half, full bool) {
+	bytes, most := p.Wrote-p.WroteAcked, x.MostUnread
+	half, full = bytes >= most/2, bytes >= most
+	if p.Stream >= sequenceGiven && p.Bare == 0 { // the next write may have a number
+		writes, window := p.Out.Unacknowledged(), x.Numbers.Space.Window
+		half, full = half || writes >= (window+1)/2, full || writes >= window && !x.Numbers.Spares
+	}
+	return half, full
+}
+
+// takes reports whether a PE takes another one-sided write. Again: it owes an answer first.
+func (x *transfers) takes(pe libshmem.PE, p *layout.Peer) call.Status {
+	switch half, full := x.unanswered(p); {
+	case full:
+		return x.awaitFlush(pe, p)
+	case half && x.Messages.Flush(pe) == call.Failed:
+		return call.Failed
+	}
+	return call.Done
+}
