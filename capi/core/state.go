@@ -31,7 +31,7 @@ func fill(s *State, j *job.Job) {
 		s.mappedBase = bases(j, peers, j.Heaps.Mapped)
 		moveBy(j)
 	}
-	if j.GPU != nil && j.GPU.CopiesApart {
+	if j.Network.CopiesApart() {
 		s.copiesApart = 1
 	}
 	if j.GPU != nil && !j.Config.DisableP2P {

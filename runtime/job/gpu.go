@@ -10,6 +10,7 @@ import (
 	"libshmem/runtime/job/driverwatch"
 	"libshmem/runtime/job/graphics"
 	"libshmem/runtime/job/peerinfo"
+	"libshmem/runtime/job/registration"
 )
 
 // growingHeap is the address space reserved for the heap of a program whose heap grows to the size
@@ -57,6 +58,28 @@ func (j *Job) openGPU(listener *devmem.Listener, infos []peerinfo.Info) error {
 	j.Heaps.GPU = j.GPU
 	j.Place.GPU = j.GPU.Device().Facts().PCI
 	return nil
+}
+
+// flusher names the proxy in reports about flushes of what NICs have written.
+const flusher = "a proxy that acts on what a NIC wrote"
+
+// nics returns what lets NICs reach this PE's heap; nil: none may.
+func (j *Job) nics() *registration.Registry {
+	if j.heap != config.HeapDevice || !j.Config.GPUNet.Reaches() {
+		return nil
+	}
+	neighbours := 0
+	for _, pe := range j.Nodes.Peers(j.Me) {
+		if j.Heaps.Kinds[pe] == config.HeapDevice {
+			neighbours++
+		}
+	}
+	dev := j.GPU.Device()
+	return registration.New(registration.Config{
+		GPU: dev, Flush: dev.For(flusher).FlushWrites, Heap: j.GPU.Address(j.Nodes.Rank(j.Me)), Want: j.Config.GPUNet,
+		VMM: j.GPU.Heap().Path() == devmem.VMM, All: neighbours > 1 && !j.Config.DisableP2P,
+		Log: func(level config.LogLevel, format string, args ...any) { j.log.Printf("gpu", level, format, args...) },
+	})
 }
 
 // watchDriver watches the driver calls, if this PE has a GPU.

@@ -42,10 +42,6 @@ type GPU struct {
 
 	// NICs is nil if no NIC is to reach the heap.
 	NICs *registration.Registry
-	// CopiesApart reports whether the proxies' copies for this PE wait for no kernel of the
-	// program: the proxies have a context of their own, and calls on CUDA streams use bounce
-	// buffers for operands that are tied to the program's context.
-	CopiesApart bool
 
 	loans    map[libshmem.Offset]gpustage.Loan // by the start of the block
 	lastLoan gpustage.Loan

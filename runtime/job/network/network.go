@@ -26,9 +26,9 @@ import (
 	"libshmem/runtime/job/area"
 	"libshmem/runtime/job/codec"
 	"libshmem/runtime/job/driverwatch"
-	"libshmem/runtime/job/graphics"
 	"libshmem/runtime/job/place"
 	"libshmem/runtime/job/reach"
+	"libshmem/runtime/job/registration"
 	"libshmem/runtime/nvtx"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/gpustage"
@@ -54,8 +54,14 @@ type Config struct {
 	Plan     hostmem.Plan    // of the memory of the node
 	Notify   libshmem.Offset // of the notification counters
 	Heaps    *reach.Heaps
-	GPU      *graphics.GPU // nil: this PE uses none
 	Place    *place.Place
+	// Device is this PE's GPU; nil: this PE uses none. GPUHeap is its heap there; nil: it is in
+	// main memory. NICs lets NICs reach that heap; nil: none may. Unit returns the unit for atomic
+	// operations in the context of a device.
+	Device  *cuda.Device
+	GPUHeap *devmem.Segment
+	NICs    *registration.Registry
+	Unit    func(*cuda.Device) (*amo.Unit, error)
 	// Front has the lock and the words of the front, around the first engine. The control page of
 	// this PE has the others.
 	Front wake.Words
@@ -95,6 +101,7 @@ type Network struct {
 	notes  []string          // what the NICs were told while they were opened, and what was refused
 	tiles  []int             // for each PE, see Tile
 	fabric string            // of the NICs; "": the provider has no names for fabrics
+	apart  bool              // see CopiesApart
 }
 
 // New returns a network without engines.
@@ -231,30 +238,30 @@ func (nw *Network) openEngine(nics *nics, i int) error {
 	nw.keepRegistered(e)
 	e.OnLost(nw.Watch.Unreachable)
 	e.Report.OnAsked(nw.Watch.Says, nw.Watch.Hears)
-	if err := nw.stage(e); err != nil || !nw.registers() {
+	if err := nw.stage(e); err != nil || nw.NICs == nil {
 		return err
 	}
-	return nw.register(&nicEnd{e, nw.stages[i]})
+	return nw.NICs.Open(&nicEnd{e, nw.stages[i]}, nw.GPUHeap.Extents())
 }
 
 // stage gives an engine its GPU stage, if this PE has a GPU.
 func (nw *Network) stage(e *proxy.Engine) error {
-	if nw.GPU == nil {
+	if nw.Device == nil {
 		return nil
 	}
 	name := fmt.Sprintf("the proxy of endpoint %d", len(nw.Engines)-1)
-	dev := nw.GPU.Device().For(name)
+	dev := nw.Device.For(name)
 	var quick *staging.Quick
 	apart := nw.needsApart(e.Caps())
 	// NICs of one job may differ: all or none.
-	nw.GPU.CopiesApart = apart && (len(nw.Engines) == 1 || nw.GPU.CopiesApart)
+	nw.apart = apart && (len(nw.Engines) == 1 || nw.apart)
 	if apart {
-		own, err := nw.atomicsOf(nw.GPU.Device().For(name))
+		own, err := nw.atomicsOf(nw.Device.For(name))
 		if err != nil {
 			return err
 		}
 		quick = &staging.Quick{Dev: own.Dev, Kernels: own}
-		if dev, err = nw.GPU.Device().Apart(name); err != nil {
+		if dev, err = nw.Device.Apart(name); err != nil {
 			return err
 		}
 	}
@@ -278,7 +285,7 @@ func (nw *Network) stage(e *proxy.Engine) error {
 
 // atomicsOf returns the unit for atomic operations in the context of a device.
 func (nw *Network) atomicsOf(dev *cuda.Device) (amo.By, error) {
-	u, err := nw.GPU.Unit(dev)
+	u, err := nw.Unit(dev)
 	return amo.By{Unit: u, Dev: dev}, err
 }
 
@@ -288,8 +295,13 @@ func (nw *Network) atomicsOf(dev *cuda.Device) (amo.By, error) {
 // messages use streams, and where the heap belongs to the program's context, to which the driver
 // ties copies of its memory (SHMEM_GPU_SHARE=ipc).
 func (nw *Network) needsApart(c fabric.Caps) bool {
-	return nw.inGPU() && nw.GPU.Heap().Path() == devmem.VMM && !(nw.registers() && c.GPU)
+	return nw.inGPU() && nw.GPUHeap.Path() == devmem.VMM && !(nw.NICs != nil && c.GPU)
 }
+
+// CopiesApart reports whether the proxies' copies for this PE wait for no kernel of the program:
+// the proxies have a context of their own, and calls on CUDA streams use bounce buffers for
+// operands that are tied to the program's context. A nil network has no proxies.
+func (nw *Network) CopiesApart() bool { return nw != nil && nw.apart }
 
 // providerName returns the name of an open provider for messages. SHMEM_PROVIDER may have asked for
 // a family, which can have another name: libfabric up to 1.17 calls tcp net.

@@ -9,6 +9,7 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
+	"libshmem/runtime/config"
 	"libshmem/runtime/job/rings"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/gpustage"
@@ -174,4 +175,17 @@ func (nw *Network) Text() string {
 		text += ", " + nw.cache
 	}
 	return text
+}
+
+// GPUPath returns how the network reaches this PE's GPU memory; "" if its heap is in main memory.
+func (nw *Network) GPUPath() string {
+	switch {
+	case !nw.inGPU():
+		return ""
+	case nw.NICs.Path() != "":
+		return "by " + nw.NICs.Path()
+	case nw.Settings.GPUNet == config.GPUNetCopy:
+		return "staged, and copied within hosts"
+	}
+	return "staged"
 }

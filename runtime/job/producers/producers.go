@@ -229,7 +229,7 @@ func (p *Producers) OpenStreams(file string) error {
 		c.Direct = append(c.Direct, p.Heaps.Direct(pe))
 	}
 	var err error
-	if p.Streams, err = streams.Open(p.GPU.Device(), c, p.GPU.CopiesApart, file); err != nil {
+	if p.Streams, err = streams.Open(p.GPU.Device(), c, p.Network.CopiesApart(), file); err != nil {
 		return err
 	}
 	if err := p.Streams.Missing(); err != nil {
