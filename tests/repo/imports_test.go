@@ -235,10 +235,10 @@ runtime/job/graphics: fabric runtime/bootstrap/secret runtime/config runtime/gpu
     # the driver's GPU and the heaps in its reach; endpoints that learn of loans by an interface
 runtime/job/kernels: queue runtime/config runtime/gpu runtime/gpu/cuda runtime/guard runtime/job/area runtime/job/teams runtime/shmlog runtime/topo
     # memory of a GPU that is handed to it, and what kernels say in it
-runtime/job/network: fabric fabric/chaos fabric/ofi fabric/rail runtime/bootstrap runtime/config runtime/gpu/amo runtime/gpu/cuda runtime/guard runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/codec runtime/job/driverwatch runtime/job/graphics runtime/job/place runtime/job/reach runtime/job/registration runtime/job/rings runtime/mrcache runtime/mrcache/memmonitor runtime/nvtx runtime/proxy runtime/proxy/credit runtime/proxy/flight runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/loop runtime/proxy/mem runtime/proxy/report runtime/proxy/staging runtime/proxy/wake runtime/shmerr runtime/shmlog runtime/topo runtime/trace
+runtime/job/network: fabric fabric/chaos fabric/ofi fabric/rail runtime/bootstrap runtime/config runtime/gpu/amo runtime/gpu/cuda runtime/guard runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/codec runtime/job/driverwatch runtime/job/peerinfo runtime/job/place runtime/job/reach runtime/job/registration runtime/job/rings runtime/mrcache runtime/mrcache/memmonitor runtime/nvtx runtime/proxy runtime/proxy/credit runtime/proxy/flight runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/loop runtime/proxy/mem runtime/proxy/report runtime/proxy/staging runtime/proxy/wake runtime/shmerr runtime/shmlog runtime/topo runtime/trace
     # picks the implementation of a network, and joins engines to the parts of a job; what hears of
     # losses is an interface of its own
-runtime/job/peerinfo: runtime/config runtime/job/place runtime/job/process runtime/job/statics runtime/topo
+runtime/job/peerinfo: runtime/config runtime/job/place runtime/job/process runtime/job/statics runtime/proxy/gpustage runtime/topo
     # values of other packages, and what follows from them; how they travel is its caller's
 runtime/job/place: fabric/ofi runtime/config runtime/shmlog runtime/topo runtime/topo/hwloc
     # a question to the topology, and threads; the exchange between PEs is its caller's

@@ -26,6 +26,7 @@ import (
 	"libshmem/runtime/job/area"
 	"libshmem/runtime/job/codec"
 	"libshmem/runtime/job/driverwatch"
+	"libshmem/runtime/job/peerinfo"
 	"libshmem/runtime/job/place"
 	"libshmem/runtime/job/reach"
 	"libshmem/runtime/job/registration"
@@ -314,11 +315,11 @@ func providerName(asked, opened string) string {
 }
 
 // exchangeEndpoints sends this PE's endpoints to every PE, and returns those of all.
-func (nw *Network) exchangeEndpoints() ([][]EndpointInfo, error) {
-	var mine []EndpointInfo
+func (nw *Network) exchangeEndpoints() ([][]peerinfo.EndpointInfo, error) {
+	var mine []peerinfo.EndpointInfo
 	for i, e := range nw.Engines {
 		end := e.Endpoint()
-		c := EndpointInfo{Addr: end.Addr, Base: end.Base, Key: end.Key, Window: end.Window, Provider: e.Caps().Provider, Tile: nw.ownTile(i)}
+		c := peerinfo.EndpointInfo{Addr: end.Addr, Base: end.Base, Key: end.Key, Window: end.Window, Provider: e.Caps().Provider, Tile: nw.ownTile(i)}
 		if s := nw.stages[i]; s != nil {
 			gpu := s.Endpoint()
 			c.Device, c.Atomics, c.Extents, c.Flushes = gpu.Device, gpu.Atomics, gpu.Extents, gpu.Flushes
@@ -336,25 +337,9 @@ func (nw *Network) exchangeEndpoints() ([][]EndpointInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := codec.DecodeAll[[]EndpointInfo](everybody)
+	all, err := codec.DecodeAll[[]peerinfo.EndpointInfo](everybody)
 	if err != nil {
 		return nil, err
 	}
-	return all, Match(all, len(mine))
-}
-
-// Match refuses endpoints that cannot talk to each other.
-func Match(all [][]EndpointInfo, n int) error {
-	for pe, infos := range all {
-		if len(infos) != n {
-			return fmt.Errorf("PE %d opened %d endpoints and another %d (start every PE with the same version of the library)", pe, len(infos), n)
-		}
-		for _, c := range infos {
-			if first := all[0][0]; c.Provider != first.Provider {
-				return fmt.Errorf("PE 0 has provider %s and PE %d has %s (name one that all have by SHMEM_PROVIDER)",
-					first.Provider, pe, c.Provider)
-			}
-		}
-	}
-	return nil
+	return all, peerinfo.MatchEndpoints(all, len(mine))
 }

@@ -7,25 +7,11 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
+	"libshmem/runtime/job/peerinfo"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/gpustage/stream"
 )
-
-// EndpointInfo is what every PE tells every other about each of its open endpoints.
-type EndpointInfo struct {
-	Addr     []byte
-	Base     uint64
-	Key      uint64
-	Window   uint32 // see proxy.Endpoint
-	Device   bool   // the heap is GPU memory
-	Atomics  uint64 // operations on it, see gpustage.Endpoint
-	Extents  []gpustage.Extent
-	Flushes  bool
-	Tile     int // see ownTile
-	Provider string
-	Host     string // its name for people; "" except of the first PE of a node
-}
 
 // nicEnd is an endpoint whose NIC may reach the user heap in GPU memory.
 type nicEnd struct {
@@ -56,7 +42,7 @@ func (nw *Network) useStage(i int, m stream.Memory) error {
 }
 
 // connect gives an engine, and its GPU stage, the endpoints of all PEs.
-func (nw *Network) connect(i int, infos [][]EndpointInfo) ([]proxy.Endpoint, error) {
+func (nw *Network) connect(i int, infos [][]peerinfo.EndpointInfo) ([]proxy.Endpoint, error) {
 	job := nw.Boot.Secret().Number(fmt.Sprintf("messages of endpoint %d", i))
 	seal := nw.sealKey(i)
 	ends, stages := make([]proxy.Endpoint, len(infos)), make([]gpustage.Endpoint, len(infos))

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"libshmem/runtime/job/codec"
-	"libshmem/runtime/job/network"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/tests/mutate"
 )
@@ -28,12 +27,12 @@ func TestPeerInfo(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("decoded %+v, %v, want %+v", got, err, want)
 	}
-	end := network.EndpointInfo{Addr: []byte{0, 255, '"'}, Base: 1<<64 - 1, Key: 1 << 63, Provider: "tcp"}
+	end := EndpointInfo{Addr: []byte{0, 255, '"'}, Base: 1<<64 - 1, Key: 1 << 63, Provider: "tcp"}
 	b, err := codec.Encode(end)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ends, err := codec.DecodeAll[network.EndpointInfo]([][]byte{b})
+	ends, err := codec.DecodeAll[EndpointInfo]([][]byte{b})
 	if err != nil || !reflect.DeepEqual(ends[0], end) {
 		t.Errorf("decoded %+v, %v, want %+v", ends, err, end)
 	}
@@ -64,7 +63,7 @@ func TestMutations(t *testing.T) {
 func soundInfos(t testing.TB) [][]byte {
 	return [][]byte{
 		mustEncode(t, Info{Version: "1", Host: "h", Socket: "s", Proxies: 3}),
-		mustEncode(t, []network.EndpointInfo{{Addr: []byte{1}, Extents: []gpustage.Extent{{Offset: 1, Size: 2, Key: 3}}, Provider: "tcp"}}),
+		mustEncode(t, []EndpointInfo{{Addr: []byte{1}, Extents: []gpustage.Extent{{Offset: 1, Size: 2, Key: 3}}, Provider: "tcp"}}),
 	}
 }
 
@@ -75,7 +74,7 @@ func decodeChanged(t *testing.T, in []byte) {
 			t.Fatalf("% x: %+v came back as %+v, %v", in, infos, again, err)
 		}
 	}
-	if ends, err := codec.DecodeAll[[]network.EndpointInfo]([][]byte{in}); err == nil && len(ends[0]) > len(in) {
+	if ends, err := codec.DecodeAll[[]EndpointInfo]([][]byte{in}); err == nil && len(ends[0]) > len(in) {
 		t.Fatalf("% x: %d endpoints", in, len(ends[0]))
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"libshmem"
 	"libshmem/runtime/bootstrap/wire"
 	"libshmem/runtime/job/codec"
-	"libshmem/runtime/job/network"
 	"libshmem/runtime/topo"
 )
 
@@ -69,7 +68,7 @@ func TestBootstrapScale(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			if ends[pe], err = codec.Encode([]network.EndpointInfo{{
+			if ends[pe], err = codec.Encode([]EndpointInfo{{
 				Addr: append([]byte{2, 0}, bytes.Repeat([]byte{byte(pe >> 8), byte(pe)}, 7)...),
 				Base: uint64(0x7f0000000000 + pe<<21), Key: uint64(pe) * 0x9e3779b97f4a7c15, Provider: "tcp;ofi_rxm",
 			}}); err != nil {
@@ -94,11 +93,11 @@ func TestBootstrapScale(t *testing.T) {
 				hosts[i] = c.Host
 			}
 			nodes = topo.NewNodes(hosts)
-			all, err := codec.DecodeAll[[]network.EndpointInfo](gathered(t, second))
+			all, err := codec.DecodeAll[[]EndpointInfo](gathered(t, second))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := network.Match(all, 1); err != nil {
+			if err := MatchEndpoints(all, 1); err != nil {
 				t.Fatal(err)
 			}
 		})

@@ -1,8 +1,8 @@
-package network
+package peerinfo
 
 import "testing"
 
-func TestMatch(t *testing.T) {
+func TestMatchEndpoints(t *testing.T) {
 	tcp, efa := EndpointInfo{Provider: "tcp"}, EndpointInfo{Provider: "efa"}
 	for what, test := range map[string]struct {
 		all  [][]EndpointInfo
@@ -16,7 +16,7 @@ func TestMatch(t *testing.T) {
 		"two of one and it": {[][]EndpointInfo{{tcp, tcp}, {tcp, efa}}, "PE 0 has provider tcp and PE 1 has efa (name one that all have by SHMEM_PROVIDER)"},
 	} {
 		text := ""
-		if err := Match(test.all, len(test.all[0])); err != nil {
+		if err := MatchEndpoints(test.all, len(test.all[0])); err != nil {
 			text = err.Error()
 		}
 		if text != test.text {
