@@ -14,7 +14,6 @@ import (
 	"libshmem/runtime/heap/devmem"
 	"libshmem/runtime/heap/hostmem"
 	"libshmem/runtime/job/area"
-	"libshmem/runtime/job/choice"
 	"libshmem/runtime/job/codec"
 	"libshmem/runtime/job/counters"
 	"libshmem/runtime/job/driverwatch"
@@ -44,7 +43,7 @@ type Options struct {
 	Wanted  *uint32         // threads that found the lock taken
 	Kernels bool            // the program has kernels that use the library
 	Statics statics.Statics // the program's, as the front has found them
-	Given   choice.Given    // what shmemx_init_attr was given
+	Given   place.Given     // what shmemx_init_attr was given
 	// Nvshmem reports that the program has used the names of NVSHMEM to initialise. NVSHMEM's
 	// variables are settings, too, the program has kernels of its own, and its heap grows to the
 	// size of the GPU's memory.
@@ -147,11 +146,11 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	if j.Config.Ranges != 0 && j.Ranges.live == 0 {
 		j.log.Printf("pe", config.LogInfo, "SHMEM_NVTX: no profiler listens, nothing is shown (one sets NVTX_INJECTION64_PATH)")
 	}
-	if choice.SeveralHosts(j.Config, o.Environ, o.Given) {
+	if place.SeveralHosts(j.Config, o.Environ, o.Given) {
 		j.loadNetwork()
 	}
 	defer func() { j.networkLoaded() }() // before the program, or release, goes on
-	if j.boot, err = choice.Join(j.Config, o.Environ, o.Given, j.log); err != nil {
+	if j.boot, err = place.OpenBootstrap(j.Config, o.Environ, o.Given, j.log); err != nil {
 		return err
 	}
 	j.Me, j.NPEs = j.boot.Rank(), j.boot.Size()

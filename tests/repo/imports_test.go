@@ -34,7 +34,7 @@ capi/gen: capi/spec internal/generated
 capi/core/library: capi/core
     # what is linked; package core has C in it, and a package with C that is
     # linked as a library is slow to link
-capi/core: fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/guard runtime/heap runtime/statuspage runtime/nvtx runtime/onstream runtime/job runtime/job/area runtime/job/choice runtime/job/kernels runtime/job/producers runtime/job/statics runtime/job/watch runtime/proxy runtime/proxy/fastpath runtime/shmerr runtime/stats runtime/topo
+capi/core: fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/guard runtime/heap runtime/statuspage runtime/nvtx runtime/onstream runtime/job runtime/job/area runtime/job/place runtime/job/kernels runtime/job/producers runtime/job/statics runtime/job/watch runtime/proxy runtime/proxy/fastpath runtime/shmerr runtime/stats runtime/topo
     # translates the C function table into calls and decides nothing, so that
     # the runtime can be tested without C. It names the types of those calls;
     # what is behind them is picked in runtime/job. It marks its own calls of the driver
@@ -43,7 +43,7 @@ cmd/shmemrun: cmd/internal/... fabric/chaos runtime/bootstrap/launch runtime/con
     # flags and printing; what a launch is belongs to the package
 cmd/shmem-info: . cmd/internal/... fabric runtime/statuspage runtime/mrcache/memmonitor runtime/proxy/credit runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/job/area runtime/job/place runtime/shmerr runtime/topo fabric/ofi fabric/rail runtime/proxy/report
     # asks the packages what they are and prints it
-cmd/shmem-doctor: . cmd/internal/... fabric fabric/ofi fabric/selftest runtime/bootstrap runtime/config runtime/doctor runtime/gpu runtime/gpu/cuda runtime/job/choice runtime/job/place runtime/mrcache/memmonitor runtime/shmerr runtime/topo runtime/topo/hwloc
+cmd/shmem-doctor: . cmd/internal/... fabric fabric/ofi fabric/selftest runtime/bootstrap runtime/config runtime/doctor runtime/gpu runtime/gpu/cuda runtime/job/place runtime/mrcache/memmonitor runtime/shmerr runtime/topo runtime/topo/hwloc
     # as shmem-info, for what is wrong
 cmd/internal/options:
     # words about command lines; of what the options mean it knows nothing
@@ -223,8 +223,6 @@ runtime/proxy/staging: fabric runtime/gpu runtime/guard runtime/proxy/fifo runti
     # it could not be tested without one
 runtime/job/area: queue
     # offsets and sizes, and the numbers that kernels know, too
-runtime/job/choice: runtime/bootstrap/... runtime/config runtime/shmerr runtime/shmlog
-    # picks the bootstrap, for the job and for cmd/shmem-doctor
 runtime/job/codec:
     # values and bytes, whatever they mean
 runtime/job/counters: fabric runtime/proxy/layout runtime/proxy/report runtime/stats runtime/statuspage runtime/topo
@@ -240,8 +238,8 @@ runtime/job/network: fabric fabric/chaos fabric/ofi fabric/rail runtime/bootstra
     # losses is an interface of its own
 runtime/job/peerinfo: runtime/config runtime/job/place runtime/job/process runtime/job/statics runtime/proxy/gpustage runtime/topo
     # values of other packages, and what follows from them; how they travel is its caller's
-runtime/job/place: fabric/ofi runtime/config runtime/shmlog runtime/topo runtime/topo/hwloc
-    # a question to the topology, and threads; the exchange between PEs is its caller's
+runtime/job/place: fabric/ofi runtime/config runtime/shmlog runtime/topo runtime/topo/hwloc runtime/bootstrap/... runtime/shmerr
+    # questions to the launcher and to the topology, and threads; the exchange between PEs is its caller's
 runtime/job/process:
     # files and calls of the kernel
 runtime/job/producers: queue runtime/config runtime/gpu runtime/heap runtime/job/area runtime/job/driverwatch runtime/job/graphics runtime/job/kernels runtime/job/network runtime/job/reach runtime/job/rings runtime/job/streams runtime/job/teams runtime/onstream runtime/proxy runtime/proxy/call runtime/shmlog runtime/topo

@@ -1,7 +1,8 @@
-// Package choice finds the bootstrap by which this process meets the other PEs of its job, and
-// opens it. What the program gives comes first, then the variables and files that launchers leave.
-// The bootstraps themselves are the packages below runtime/bootstrap. One thread calls it.
-package choice
+package place
+
+// The bootstrap is the way in which this process meets the other PEs of its job. What the program
+// gives comes first, then the variables and files that launchers leave. The bootstraps themselves
+// are the packages below runtime/bootstrap. One thread opens one.
 
 import (
 	"errors"
@@ -128,9 +129,9 @@ func choose(s *surroundings) (*candidate, string, error) {
 	return nil, "", fmt.Errorf("join job: there is no bootstrap %q", forced)
 }
 
-// Join chooses the bootstrap, and opens it. environ has "NAME=value" entries. A nil log logs
+// OpenBootstrap chooses the bootstrap, and opens it. environ has "NAME=value" entries. A nil log logs
 // nothing.
-func Join(cfg *config.Config, environ []string, given Given, log *shmlog.Log) (bootstrap.Bootstrap, error) {
+func OpenBootstrap(cfg *config.Config, environ []string, given Given, log *shmlog.Log) (bootstrap.Bootstrap, error) {
 	// A problem while the PEs come together, such as a connection from a process that is no PE.
 	warn := func(text string) { log.Printf("bootstrap", config.LogWarn, "%s", text) }
 	s := &surroundings{config: cfg, env: environment(environ), given: given, warn: warn}
