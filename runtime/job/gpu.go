@@ -7,10 +7,10 @@ import (
 	"libshmem"
 	"libshmem/runtime/config"
 	"libshmem/runtime/heap/devmem"
-	"libshmem/runtime/job/driverwatch"
 	"libshmem/runtime/job/graphics"
 	"libshmem/runtime/job/peerinfo"
 	"libshmem/runtime/job/registration"
+	"libshmem/runtime/job/watch"
 )
 
 // growingHeap is the address space reserved for the heap of a program whose heap grows to the size
@@ -85,7 +85,7 @@ func (j *Job) nics() *registration.Registry {
 // watchDriver watches the driver calls, if this PE has a GPU.
 func (j *Job) watchDriver(asked func() uint32) {
 	if dev := j.GPU.Device(); dev != nil {
-		j.driverWatch.Begin(driverwatch.Config{Facts: dev.Facts(), Limit: j.Config.Timeout, Say: j.Report, Asked: asked, Calls: dev.Calls})
+		j.driverWatch.Begin(watch.DriverConfig{Facts: dev.Facts(), Limit: j.Config.Timeout, Say: j.Report, Asked: asked, Calls: dev.Calls})
 	}
 }
 

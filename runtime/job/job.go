@@ -16,7 +16,6 @@ import (
 	"libshmem/runtime/job/area"
 	"libshmem/runtime/job/codec"
 	"libshmem/runtime/job/counters"
-	"libshmem/runtime/job/driverwatch"
 	"libshmem/runtime/job/graphics"
 	"libshmem/runtime/job/network"
 	"libshmem/runtime/job/peerinfo"
@@ -89,7 +88,7 @@ type Job struct {
 
 	// Watch knows the other PEs and watches them.
 	Watch       *watch.Watch
-	driverWatch driverwatch.Watch
+	driverWatch watch.DriverWatch
 	finalized   func()
 	leaving     leaving
 

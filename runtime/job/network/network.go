@@ -25,11 +25,11 @@ import (
 	"libshmem/runtime/heap/hostmem"
 	"libshmem/runtime/job/area"
 	"libshmem/runtime/job/codec"
-	"libshmem/runtime/job/driverwatch"
 	"libshmem/runtime/job/peerinfo"
 	"libshmem/runtime/job/place"
 	"libshmem/runtime/job/reach"
 	"libshmem/runtime/job/registration"
+	"libshmem/runtime/job/watch"
 	"libshmem/runtime/nvtx"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/gpustage"
@@ -71,7 +71,7 @@ type Config struct {
 	Trace       *trace.File // nil: nothing is traced
 	Show        nvtx.Show   // ranges of proxies; nil: they are not shown
 	Watch       Watch
-	DriverWatch *driverwatch.Watch
+	DriverWatch *watch.DriverWatch
 	Log         *shmlog.Log
 	Report      func(text string)
 	Fatal       func(error)

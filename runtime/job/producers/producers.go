@@ -15,7 +15,6 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/heap"
-	"libshmem/runtime/job/driverwatch"
 	"libshmem/runtime/job/graphics"
 	"libshmem/runtime/job/kernels"
 	"libshmem/runtime/job/network"
@@ -23,6 +22,7 @@ import (
 	"libshmem/runtime/job/rings"
 	"libshmem/runtime/job/streams"
 	"libshmem/runtime/job/teams"
+	"libshmem/runtime/job/watch"
 	"libshmem/runtime/onstream"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/call"
@@ -47,7 +47,7 @@ type Config struct {
 	Heaps       *reach.Heaps
 	GPU         *graphics.GPU // nil: this PE uses none
 	Staged      func() bool   // bytes of this PE's heap reach the network through main memory
-	DriverWatch *driverwatch.Watch
+	DriverWatch *watch.DriverWatch
 
 	Fatal func(error)
 	Over  func() bool // the job has ended for another reason

@@ -6,9 +6,9 @@ import (
 
 	"libshmem"
 	"libshmem/runtime/config"
-	"libshmem/runtime/job/driverwatch"
 	"libshmem/runtime/job/kernels"
 	"libshmem/runtime/job/reach"
+	"libshmem/runtime/job/watch"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/topo"
@@ -28,7 +28,7 @@ func TestAlone(t *testing.T) {
 	}
 	heaps := &reach.Heaps{Nodes: topo.NewNodes([]string{"a"}), Kinds: []config.HeapKind{config.HeapHost}, Segment: new(pages)}
 	p := New(Config{
-		NPEs: 1, Peers: []libshmem.PE{0}, Settings: cfg, Internal: 4096, Size: 1 << 20, Heaps: heaps, DriverWatch: new(driverwatch.Watch),
+		NPEs: 1, Peers: []libshmem.PE{0}, Settings: cfg, Internal: 4096, Size: 1 << 20, Heaps: heaps, DriverWatch: new(watch.DriverWatch),
 	})
 	if err := p.Reserve(); err != nil {
 		t.Errorf("without a GPU memory is reserved: %v", err)

@@ -1,8 +1,9 @@
 // Package watch knows the state of the other PEs of a job from the launcher, the kernel, their
 // control pages and the network. It reports the loss of a PE, and explains waits. Its caller acts
-// on a loss.
+// on a loss. It also watches the calls of the GPU driver (driver.go).
 //
-// One thread of its own waits for news. Any goroutine may ask what is known of a PE.
+// One thread of its own waits for news, and one looks at driver calls. Any goroutine may ask what
+// is known of a PE.
 package watch
 
 import (

@@ -1,4 +1,6 @@
-// Package driverwatch reports calls of the GPU driver that do not return, and work that the driver
+package watch
+
+// A DriverWatch reports calls of the GPU driver that do not return, and work that the driver
 // has accepted and does not execute. The driver may let a call of the program block a call of a
 // proxy until a stream is done. If that stream waits for the proxy, both hang
 // (docs/guides/gpu-network.md). The proxy cannot report it: its thread is inside the call and holds
@@ -7,7 +9,6 @@
 // A goroutine looks at the calls under way a few times a second. It calls no driver. It takes mu
 // only for a look or a report, and no thread holds mu during a driver call. A thread that blocks in
 // the driver is in C, and takes no processor from Go.
-package driverwatch
 
 import (
 	"fmt"
@@ -23,10 +24,10 @@ import (
 	"libshmem/runtime/proxy/backlog"
 )
 
-// Watch reports calls of the GPU driver that do not return, and work that the driver does not carry
+// DriverWatch reports calls of the GPU driver that do not return, and work that the driver does not carry
 // out. The zero value does so after Begin. Any goroutine may call its methods.
-type Watch struct {
-	Config
+type DriverWatch struct {
+	DriverConfig
 	over chan struct{}
 	gone chan struct{} // nil: no goroutine looks
 
@@ -40,8 +41,8 @@ type Watch struct {
 	undone      undone
 }
 
-// Config is what a driver watch looks at, and how it reports.
-type Config struct {
+// DriverConfig is what a driver watch looks at, and how it reports.
+type DriverConfig struct {
 	Facts gpu.Facts
 	Limit time.Duration // after which a call is reported; 0: only when a report is asked for
 	Say   func(text string)
@@ -66,7 +67,7 @@ const (
 
 // Streams adds a source of the work that a proxy has given the GPU. apart: in a context of the
 // library's own.
-func (h *Watch) Streams(proxy string, apart bool, what func(to []backlog.Work) []backlog.Work) {
+func (h *DriverWatch) Streams(proxy string, apart bool, what func(to []backlog.Work) []backlog.Work) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	// Work points into the list of sources, so the list is made anew.
@@ -74,7 +75,7 @@ func (h *Watch) Streams(proxy string, apart bool, what func(to []backlog.Work) [
 }
 
 // DriverCall adds a function that returns the purpose of a caller's driver call.
-func (h *Watch) DriverCall(caller string, what func() string) {
+func (h *DriverWatch) DriverCall(caller string, what func() string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.driverCalls == nil {
@@ -85,22 +86,22 @@ func (h *Watch) DriverCall(caller string, what func() string) {
 
 // Serve sets the rings whose operations wait while a proxy is blocked. It is called with none
 // before the memory of the rings is given back.
-func (h *Watch) Serve(rings []*queue.Ring) {
+func (h *DriverWatch) Serve(rings []*queue.Ring) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.rings = rings
 }
 
 // Begin starts the goroutine that looks. It runs until End.
-func (h *Watch) Begin(c Config) {
-	h.Config = c
+func (h *DriverWatch) Begin(c DriverConfig) {
+	h.DriverConfig = c
 	h.over, h.gone = make(chan struct{}), make(chan struct{})
 	h.told = h.Asked()
 	guard.Go("the watch of driver calls", h.run)
 }
 
 // End stops the goroutine. It comes before the device that calls asks is closed.
-func (h *Watch) End() {
+func (h *DriverWatch) End() {
 	if h.gone != nil {
 		close(h.over)
 		<-h.gone
@@ -109,9 +110,9 @@ func (h *Watch) End() {
 }
 
 // Running reports whether the goroutine runs.
-func (h *Watch) Running() bool { return h.gone != nil }
+func (h *DriverWatch) Running() bool { return h.gone != nil }
 
-func (h *Watch) run() {
+func (h *DriverWatch) run() {
 	defer close(h.gone)
 	every := watchInterval
 	if h.Limit > 0 {
@@ -132,7 +133,7 @@ func (h *Watch) run() {
 }
 
 // look returns what to report now: each call once, and all of them when a report was asked for.
-func (h *Watch) look(now time.Time) (tell []string) {
+func (h *DriverWatch) look(now time.Time) (tell []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.seen = h.Calls(h.seen[:0])
@@ -171,7 +172,7 @@ func (h *Watch) look(now time.Time) (tell []string) {
 
 // Explain returns what the report of a wait needs: the calls that have been under way for long and
 // the work that is not carried out, or "".
-func (h *Watch) Explain(now time.Time) string {
+func (h *DriverWatch) Explain(now time.Time) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var all []string
@@ -188,7 +189,7 @@ func (h *Watch) Explain(now time.Time) string {
 	return strings.Join(all, "; ")
 }
 
-func (h *Watch) text(c *watchedCall, now time.Time) string {
+func (h *DriverWatch) text(c *watchedCall, now time.Time) string {
 	by := c.By
 	if by == "" {
 		by = "a thread of the program"
@@ -202,7 +203,7 @@ func (h *Watch) text(c *watchedCall, now time.Time) string {
 }
 
 // waiting returns how much has piled up in the rings.
-func (h *Watch) waiting() string {
+func (h *DriverWatch) waiting() string {
 	n := 0
 	for _, r := range h.rings {
 		n += r.Waiting()
@@ -214,7 +215,7 @@ func (h *Watch) waiting() string {
 }
 
 // why returns a likely cause for a call that does not return, and the remedy.
-func (h *Watch) why(c *watchedCall) string {
+func (h *DriverWatch) why(c *watchedCall) string {
 	if waitsForKernels(c.Name) {
 		return ": it may wait for all kernels that run (allocate and free while none waits for another PE)"
 	}

@@ -1,4 +1,4 @@
-package driverwatch
+package watch
 
 import (
 	"slices"
@@ -14,8 +14,8 @@ import (
 )
 
 // fakeDriverWatch returns a driver watch with simulated calls. The test passes the time by hand.
-func fakeDriverWatch(limit time.Duration, calls *[]cuda.Call, asked *uint32) *Watch {
-	return &Watch{Config: Config{
+func fakeDriverWatch(limit time.Duration, calls *[]cuda.Call, asked *uint32) *DriverWatch {
+	return &DriverWatch{DriverConfig: DriverConfig{
 		Facts: gpu.Facts{Lazy: true}, Limit: limit, Asked: func() uint32 { return atomic.LoadUint32(asked) },
 		Calls: func(to []cuda.Call) []cuda.Call { return append(to, *calls...) },
 	}}
@@ -143,7 +143,7 @@ func TestDriverWatchLooks(t *testing.T) {
 	h := fakeDriverWatch(10*time.Millisecond, &calls, &asked)
 	said := make(chan string, 8)
 	h.Say = func(text string) { said <- text }
-	h.Begin(h.Config)
+	h.Begin(h.DriverConfig)
 	if text := <-said; !strings.Contains(text, "cuMemcpyAsync") {
 		t.Errorf("it says %s", text)
 	}

@@ -1,4 +1,4 @@
-package driverwatch
+package watch
 
 import (
 	"fmt"
