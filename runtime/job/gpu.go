@@ -8,7 +8,7 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/heap/devmem"
 	"libshmem/runtime/job/graphics"
-	"libshmem/runtime/job/peerinfo"
+	"libshmem/runtime/job/meet"
 	"libshmem/runtime/job/registration"
 	"libshmem/runtime/job/watch"
 )
@@ -43,7 +43,7 @@ func (j *Job) chooseHeap(kernels bool) error {
 }
 
 // openGPU takes this PE's GPU and maps the heaps of the node for it.
-func (j *Job) openGPU(listener *devmem.Listener, infos []peerinfo.Info) error {
+func (j *Job) openGPU(listener *devmem.Listener, infos []meet.Info) error {
 	plan := j.segment.Plan()
 	c := graphics.Config{
 		Rank: j.Nodes.Rank(j.Me), Listener: listener, Size: plan.Heap, Align: plan.Align,

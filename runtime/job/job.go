@@ -14,16 +14,12 @@ import (
 	"libshmem/runtime/heap/devmem"
 	"libshmem/runtime/heap/hostmem"
 	"libshmem/runtime/job/area"
-	"libshmem/runtime/job/codec"
 	"libshmem/runtime/job/counters"
 	"libshmem/runtime/job/graphics"
+	"libshmem/runtime/job/meet"
 	"libshmem/runtime/job/network"
-	"libshmem/runtime/job/peerinfo"
 	"libshmem/runtime/job/place"
-	"libshmem/runtime/job/process"
 	"libshmem/runtime/job/producers"
-	"libshmem/runtime/job/reach"
-	"libshmem/runtime/job/statics"
 	"libshmem/runtime/job/watch"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/shmerr"
@@ -35,14 +31,14 @@ import (
 
 // Options is what the C code passes to Start.
 type Options struct {
-	Environ []string        // "NAME=value", the environment of C at this moment
-	Lock    *uint32         // around the network endpoint
-	Pollers *uint32         // callers that poll by themselves
-	Napping *uint32         // the proxy thread naps because of them
-	Wanted  *uint32         // threads that found the lock taken
-	Kernels bool            // the program has kernels that use the library
-	Statics statics.Statics // the program's, as the front has found them
-	Given   place.Given     // what shmemx_init_attr was given
+	Environ []string     // "NAME=value", the environment of C at this moment
+	Lock    *uint32      // around the network endpoint
+	Pollers *uint32      // callers that poll by themselves
+	Napping *uint32      // the proxy thread naps because of them
+	Wanted  *uint32      // threads that found the lock taken
+	Kernels bool         // the program has kernels that use the library
+	Statics meet.Statics // the program's, as the front has found them
+	Given   place.Given  // what shmemx_init_attr was given
 	// Nvshmem reports that the program has used the names of NVSHMEM to initialise. NVSHMEM's
 	// variables are settings, too, the program has kernels of its own, and its heap grows to the
 	// size of the GPU's memory.
@@ -64,7 +60,7 @@ type Job struct {
 	Me     libshmem.PE
 	NPEs   int
 	Heap   *heap.Heap
-	Heaps  reach.Heaps // of every PE, as this one reaches them
+	Heaps  meet.Heaps // of every PE, as this one reaches them
 	// Network is nil if all PEs share memory.
 	Network *network.Network
 	// Engine serves the callers in C; it is nil if all PEs share memory. Engines begins with it,
@@ -80,7 +76,7 @@ type Job struct {
 	heap config.HeapKind // of this PE
 	// Producers are the kernels, threads with rings and CUDA streams of this PE.
 	Producers *producers.Producers
-	Met       *peerinfo.Met // what follows from the peer info of all PEs
+	Met       *meet.Met // what follows from the peer info of all PEs
 
 	fatal func(error)
 
@@ -238,7 +234,7 @@ func inform(cfg *config.Config, w io.Writer) error {
 }
 
 // shareMemory learns where each PE runs, and maps the symmetric memory of this node.
-func (j *Job) shareMemory(o *Options, found statics.Statics) error {
+func (j *Job) shareMemory(o *Options, found meet.Statics) error {
 	host, err := topo.HostID(j.Config.HostID)
 	if err != nil {
 		return err
@@ -258,13 +254,13 @@ func (j *Job) shareMemory(o *Options, found statics.Statics) error {
 	}
 	defer listener.Close()
 	listener.Guard(j.boot.Secret(), j.warn)
-	own := peerinfo.Info{
+	own := meet.Info{
 		Version: libshmem.Version, Host: host, Machine: topo.MachineID(), Network: network,
 		Heap: j.Config.SymmetricSize, Kind: j.heap, Socket: listener.Name(), Proxies: j.Config.ProxyThreads,
 		Counters:  j.Config.NotifyCount,
 		Messages:  j.Config.MessageMemory,
 		Statics:   found,
-		OnFailure: j.Config.OnFailure, Process: process.Own(),
+		OnFailure: j.Config.OnFailure, Process: meet.OwnProcess(),
 		Stats: j.Config.Stats != config.StatsOff, Map: j.wantsMap(), CPUs: topo.Allowed(),
 	}
 	var deviceListener *devmem.Listener
@@ -276,7 +272,7 @@ func (j *Job) shareMemory(o *Options, found statics.Statics) error {
 		deviceListener.Guard(j.boot.Secret(), j.warn)
 		own.Device = deviceListener.Name()
 	}
-	mine, err := codec.Encode(own)
+	mine, err := meet.Encode(own)
 	if err != nil {
 		return err
 	}
@@ -284,11 +280,11 @@ func (j *Job) shareMemory(o *Options, found statics.Statics) error {
 	if err != nil {
 		return err
 	}
-	infos, err := codec.DecodeAll[peerinfo.Info](all)
+	infos, err := meet.DecodeAll[meet.Info](all)
 	if err != nil {
 		return err
 	}
-	if j.Met, err = peerinfo.Meet(infos, j.Me, j.Config.Statics); err != nil {
+	if j.Met, err = meet.Meet(infos, j.Me, j.Config.Statics); err != nil {
 		return err
 	}
 	j.Layout, j.Nodes = area.New(j.NPEs, j.Met.Statics.Size, j.Config.NotifyCount, j.Config.MessageMemory), j.Met.Nodes
@@ -300,7 +296,7 @@ func (j *Job) shareMemory(o *Options, found statics.Statics) error {
 	if err := j.mapSegment(listener, infos); err != nil {
 		return err
 	}
-	j.Heaps = reach.Heaps{
+	j.Heaps = meet.Heaps{
 		Me: j.Me, Nodes: j.Nodes, Kinds: j.Met.Kinds, Segment: j.segment, DisableP2P: j.Config.DisableP2P, Copy: j.Config.GPUNet == config.GPUNetCopy,
 	}
 	if j.GPU != nil {
@@ -333,7 +329,7 @@ func (j *Job) newProducers() *producers.Producers {
 // process that is no PE.
 func (j *Job) warn(text string) { j.log.Printf("bootstrap", config.LogWarn, "%s", text) }
 
-func (j *Job) mapSegment(listener *hostmem.Listener, infos []peerinfo.Info) error {
+func (j *Job) mapSegment(listener *hostmem.Listener, infos []meet.Info) error {
 	peers := j.Nodes.Peers(j.Me)
 	plan := hostmem.NewPlan(j.Layout.Internal, j.Config.SymmetricSize, len(peers))
 	plan.Sparse = area.RoundUp(j.Met.Statics.Size, area.Page)
@@ -373,12 +369,12 @@ func (j *Job) Explain(err error) { j.log.Printf("heap", config.LogInfo, "%v", er
 
 // Statics returns the place of the program's statics. It returns false if they stay where they are;
 // the first result has the reason.
-func (j *Job) Statics() (statics.Statics, statics.Place, bool) {
+func (j *Job) Statics() (meet.Statics, meet.StaticsPlace, bool) {
 	if j.Met.Statics.Size == 0 {
-		return j.Met.Statics, statics.Place{}, false
+		return j.Met.Statics, meet.StaticsPlace{}, false
 	}
 	fd, heap := j.segment.Place(j.Nodes.Rank(j.Me))
-	return j.Met.Statics, statics.Place{File: fd, At: heap - j.Layout.StaticsOffset, Offset: -libshmem.Offset(j.Layout.StaticsOffset)}, true
+	return j.Met.Statics, meet.StaticsPlace{File: fd, At: heap - j.Layout.StaticsOffset, Offset: -libshmem.Offset(j.Layout.StaticsOffset)}, true
 }
 
 // Commit provides memory behind all live blocks of the heap. It is collective among the PEs of the

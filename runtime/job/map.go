@@ -7,8 +7,7 @@ import (
 	"strings"
 
 	"libshmem/runtime/config"
-	"libshmem/runtime/job/codec"
-	"libshmem/runtime/job/peerinfo"
+	"libshmem/runtime/job/meet"
 	"libshmem/runtime/pathmap"
 )
 
@@ -19,7 +18,7 @@ func (j *Job) wantsMap() bool { return j.log.Enabled("pe", config.LogDebug) }
 // Map gathers the path by which each PE reaches each other one. It is collective, and is called
 // when the job is open.
 func (j *Job) Map() (*pathmap.Map, error) {
-	mine, err := codec.Encode(j.paths())
+	mine, err := meet.Encode(j.paths())
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +26,7 @@ func (j *Job) Map() (*pathmap.Map, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := codec.DecodeAll[pathmap.Row](all)
+	rows, err := meet.DecodeAll[pathmap.Row](all)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +35,7 @@ func (j *Job) Map() (*pathmap.Map, error) {
 
 // printMap prints the map, if a PE asks for it.
 func (j *Job) printMap() error {
-	if j.Met.Mapper == peerinfo.NoCartographer {
+	if j.Met.Mapper == meet.NoCartographer {
 		return nil
 	}
 	m, err := j.Map()

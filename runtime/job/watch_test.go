@@ -15,8 +15,7 @@ import (
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/bootstraptest"
 	"libshmem/runtime/config"
-	"libshmem/runtime/job/peerinfo"
-	"libshmem/runtime/job/process"
+	"libshmem/runtime/job/meet"
 	"libshmem/runtime/job/producers"
 	"libshmem/runtime/shmlog"
 	"libshmem/runtime/topo"
@@ -33,14 +32,14 @@ func TestWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := &Job{Config: cfg, NPEs: 4, boot: b, log: log, Nodes: topo.NewNodes([]string{"a", "a", "a", "a"})}
-	j.Met = &peerinfo.Met{Processes: make([]process.Process, 4)}
+	j.Met = &meet.Met{Processes: make([]meet.Process, 4)}
 	j.Watch = j.newWatch(&Options{})
 	t.Cleanup(j.Watch.Stop)
 	child := exec.Command("sleep", "60")
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	j.Watch.Processes[3] = process.Of(child.Process.Pid)
+	j.Watch.Processes[3] = meet.ProcessOf(child.Process.Pid)
 	h, err := queue.NewHost(1, 256, 4)
 	if err != nil {
 		t.Fatal(err)

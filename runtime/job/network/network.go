@@ -24,10 +24,8 @@ import (
 	"libshmem/runtime/heap/devmem"
 	"libshmem/runtime/heap/hostmem"
 	"libshmem/runtime/job/area"
-	"libshmem/runtime/job/codec"
-	"libshmem/runtime/job/peerinfo"
+	"libshmem/runtime/job/meet"
 	"libshmem/runtime/job/place"
-	"libshmem/runtime/job/reach"
 	"libshmem/runtime/job/registration"
 	"libshmem/runtime/job/watch"
 	"libshmem/runtime/nvtx"
@@ -54,7 +52,7 @@ type Config struct {
 	First    []libshmem.PE   // for each PE, the first PE that it reaches by loopback
 	Plan     hostmem.Plan    // of the memory of the node
 	Notify   libshmem.Offset // of the notification counters
-	Heaps    *reach.Heaps
+	Heaps    *meet.Heaps
 	Place    *place.Place
 	// Device is this PE's GPU; nil: this PE uses none. GPUHeap is its heap there; nil: it is in
 	// main memory. NICs lets NICs reach that heap; nil: none may. Unit returns the unit for atomic
@@ -315,11 +313,11 @@ func providerName(asked, opened string) string {
 }
 
 // exchangeEndpoints sends this PE's endpoints to every PE, and returns those of all.
-func (nw *Network) exchangeEndpoints() ([][]peerinfo.EndpointInfo, error) {
-	var mine []peerinfo.EndpointInfo
+func (nw *Network) exchangeEndpoints() ([][]meet.EndpointInfo, error) {
+	var mine []meet.EndpointInfo
 	for i, e := range nw.Engines {
 		end := e.Endpoint()
-		c := peerinfo.EndpointInfo{Addr: end.Addr, Base: end.Base, Key: end.Key, Window: end.Window, Provider: e.Caps().Provider, Tile: nw.ownTile(i)}
+		c := meet.EndpointInfo{Addr: end.Addr, Base: end.Base, Key: end.Key, Window: end.Window, Provider: e.Caps().Provider, Tile: nw.ownTile(i)}
 		if s := nw.stages[i]; s != nil {
 			gpu := s.Endpoint()
 			c.Device, c.Atomics, c.Extents, c.Flushes = gpu.Device, gpu.Atomics, gpu.Extents, gpu.Flushes
@@ -329,7 +327,7 @@ func (nw *Network) exchangeEndpoints() ([][]peerinfo.EndpointInfo, error) {
 		}
 		mine = append(mine, c)
 	}
-	b, err := codec.Encode(mine)
+	b, err := meet.Encode(mine)
 	if err != nil {
 		return nil, err
 	}
@@ -337,9 +335,9 @@ func (nw *Network) exchangeEndpoints() ([][]peerinfo.EndpointInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := codec.DecodeAll[[]peerinfo.EndpointInfo](everybody)
+	all, err := meet.DecodeAll[[]meet.EndpointInfo](everybody)
 	if err != nil {
 		return nil, err
 	}
-	return all, peerinfo.MatchEndpoints(all, len(mine))
+	return all, meet.MatchEndpoints(all, len(mine))
 }

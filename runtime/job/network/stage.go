@@ -7,7 +7,7 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
-	"libshmem/runtime/job/peerinfo"
+	"libshmem/runtime/job/meet"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/gpustage/stream"
@@ -42,7 +42,7 @@ func (nw *Network) useStage(i int, m stream.Memory) error {
 }
 
 // connect gives an engine, and its GPU stage, the endpoints of all PEs.
-func (nw *Network) connect(i int, infos [][]peerinfo.EndpointInfo) ([]proxy.Endpoint, error) {
+func (nw *Network) connect(i int, infos [][]meet.EndpointInfo) ([]proxy.Endpoint, error) {
 	job := nw.Boot.Secret().Number(fmt.Sprintf("messages of endpoint %d", i))
 	seal := nw.sealKey(i)
 	ends, stages := make([]proxy.Endpoint, len(infos)), make([]gpustage.Endpoint, len(infos))

@@ -2,7 +2,7 @@ package network
 
 import (
 	"libshmem"
-	"libshmem/runtime/job/peerinfo"
+	"libshmem/runtime/job/meet"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -38,7 +38,7 @@ func (nw *Network) ownTile(i int) int {
 // agreeTiles notes the largest tile for each PE, once the endpoints of all PEs are known. Both ends
 // of a write have a part in it. From main memory to the memory of a GPU, and back, it keeps none: the
 // buffers that tokens leave from are those of hosts or of kernels.
-func (nw *Network) agreeTiles(all [][]peerinfo.EndpointInfo) {
+func (nw *Network) agreeTiles(all [][]meet.EndpointInfo) {
 	nw.tiles = make([]int, len(all))
 	mine := all[nw.Me]
 	for pe, theirs := range all {

@@ -17,8 +17,8 @@ import (
 	"libshmem/runtime/heap"
 	"libshmem/runtime/job/graphics"
 	"libshmem/runtime/job/kernels"
+	"libshmem/runtime/job/meet"
 	"libshmem/runtime/job/network"
-	"libshmem/runtime/job/reach"
 	"libshmem/runtime/job/rings"
 	"libshmem/runtime/job/streams"
 	"libshmem/runtime/job/teams"
@@ -44,7 +44,7 @@ type Config struct {
 
 	Heap        *heap.Heap
 	Commit      func() error // provides memory behind its blocks
-	Heaps       *reach.Heaps
+	Heaps       *meet.Heaps
 	GPU         *graphics.GPU // nil: this PE uses none
 	Staged      func() bool   // bytes of this PE's heap reach the network through main memory
 	DriverWatch *watch.DriverWatch

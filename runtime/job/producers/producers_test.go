@@ -7,7 +7,7 @@ import (
 	"libshmem"
 	"libshmem/runtime/config"
 	"libshmem/runtime/job/kernels"
-	"libshmem/runtime/job/reach"
+	"libshmem/runtime/job/meet"
 	"libshmem/runtime/job/watch"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/call"
@@ -26,7 +26,7 @@ func TestAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	heaps := &reach.Heaps{Nodes: topo.NewNodes([]string{"a"}), Kinds: []config.HeapKind{config.HeapHost}, Segment: new(pages)}
+	heaps := &meet.Heaps{Nodes: topo.NewNodes([]string{"a"}), Kinds: []config.HeapKind{config.HeapHost}, Segment: new(pages)}
 	p := New(Config{
 		NPEs: 1, Peers: []libshmem.PE{0}, Settings: cfg, Internal: 4096, Size: 1 << 20, Heaps: heaps, DriverWatch: new(watch.DriverWatch),
 	})

@@ -12,7 +12,7 @@ import (
 	"libshmem"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/job/area"
-	"libshmem/runtime/job/process"
+	"libshmem/runtime/job/meet"
 	"libshmem/runtime/topo"
 )
 
@@ -20,7 +20,7 @@ import (
 type Peers struct {
 	Me        libshmem.PE
 	Nodes     *topo.Nodes
-	Processes []process.Process // of every PE
+	Processes []meet.Process // of every PE
 	Boot      bootstrap.Bootstrap
 	// Doing returns what a PE of this node does, as the PE has noted it, or "". nil: nothing is
 	// known.

@@ -23,7 +23,7 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/guard"
 	"libshmem/runtime/job/area"
-	"libshmem/runtime/job/process"
+	"libshmem/runtime/job/meet"
 	"libshmem/runtime/shmlog"
 )
 
@@ -375,7 +375,7 @@ func (w *Watch) GiveUp(pe libshmem.PE) {
 
 // pinging reports whether PEs have to be asked for signs of life.
 func (w *Watch) pinging() bool {
-	return w.Network != nil && (w.Looks() || w.orphaned) && slices.ContainsFunc(w.Processes, func(p process.Process) bool { return !p.Visible() })
+	return w.Network != nil && (w.Looks() || w.orphaned) && slices.ContainsFunc(w.Processes, func(p meet.Process) bool { return !p.Visible() })
 }
 
 // ping asks some of the PEs that only the network can watch.

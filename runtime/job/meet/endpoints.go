@@ -1,4 +1,4 @@
-package peerinfo
+package meet
 
 import (
 	"fmt"

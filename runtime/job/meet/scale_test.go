@@ -1,4 +1,4 @@
-package peerinfo
+package meet
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 
 	"libshmem"
 	"libshmem/runtime/bootstrap/wire"
-	"libshmem/runtime/job/codec"
 	"libshmem/runtime/topo"
 )
 
@@ -62,13 +61,13 @@ func TestBootstrapScale(t *testing.T) {
 		for pe := range n {
 			host := fmt.Sprintf("9f86d081884c7d659a2feaa0c55ad015/node%05d", pe/64)
 			var err error
-			if met[pe], err = codec.Encode(Info{
+			if met[pe], err = Encode(Info{
 				Version: libshmem.Version, Host: host, Machine: host, Network: host, Heap: 1 << 30,
 				Socket: fmt.Sprintf("@shmem-%d-%d", 10_000+pe, pe), Proxies: 1,
 			}); err != nil {
 				t.Fatal(err)
 			}
-			if ends[pe], err = codec.Encode([]EndpointInfo{{
+			if ends[pe], err = Encode([]EndpointInfo{{
 				Addr: append([]byte{2, 0}, bytes.Repeat([]byte{byte(pe >> 8), byte(pe)}, 7)...),
 				Base: uint64(0x7f0000000000 + pe<<21), Key: uint64(pe) * 0x9e3779b97f4a7c15, Provider: "tcp;ofi_rxm",
 			}}); err != nil {
@@ -81,7 +80,7 @@ func TestBootstrapScale(t *testing.T) {
 		var nodes *topo.Nodes
 		start := time.Now()
 		passing := allocated(func() {
-			infos, err := codec.DecodeAll[Info](gathered(t, first))
+			infos, err := DecodeAll[Info](gathered(t, first))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,7 +92,7 @@ func TestBootstrapScale(t *testing.T) {
 				hosts[i] = c.Host
 			}
 			nodes = topo.NewNodes(hosts)
-			all, err := codec.DecodeAll[[]EndpointInfo](gathered(t, second))
+			all, err := DecodeAll[[]EndpointInfo](gathered(t, second))
 			if err != nil {
 				t.Fatal(err)
 			}

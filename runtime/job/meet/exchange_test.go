@@ -1,10 +1,9 @@
-package peerinfo
+package meet
 
 import (
 	"reflect"
 	"testing"
 
-	"libshmem/runtime/job/codec"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/tests/mutate"
 )
@@ -17,22 +16,22 @@ func TestPeerInfo(t *testing.T) {
 	}
 	var all [][]byte
 	for _, c := range want {
-		b, err := codec.Encode(c)
+		b, err := Encode(c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, b)
 	}
-	got, err := codec.DecodeAll[Info](all)
+	got, err := DecodeAll[Info](all)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("decoded %+v, %v, want %+v", got, err, want)
 	}
 	end := EndpointInfo{Addr: []byte{0, 255, '"'}, Base: 1<<64 - 1, Key: 1 << 63, Provider: "tcp"}
-	b, err := codec.Encode(end)
+	b, err := Encode(end)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ends, err := codec.DecodeAll[EndpointInfo]([][]byte{b})
+	ends, err := DecodeAll[EndpointInfo]([][]byte{b})
 	if err != nil || !reflect.DeepEqual(ends[0], end) {
 		t.Errorf("decoded %+v, %v, want %+v", ends, err, end)
 	}
@@ -40,7 +39,7 @@ func TestPeerInfo(t *testing.T) {
 
 func mustEncode(t testing.TB, v any) []byte {
 	t.Helper()
-	b, err := codec.Encode(v)
+	b, err := Encode(v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,13 +67,13 @@ func soundInfos(t testing.TB) [][]byte {
 }
 
 func decodeChanged(t *testing.T, in []byte) {
-	if infos, err := codec.DecodeAll[Info]([][]byte{in}); err == nil {
-		again, err := codec.DecodeAll[Info]([][]byte{mustEncode(t, infos[0])})
+	if infos, err := DecodeAll[Info]([][]byte{in}); err == nil {
+		again, err := DecodeAll[Info]([][]byte{mustEncode(t, infos[0])})
 		if err != nil || !reflect.DeepEqual(again, infos) {
 			t.Fatalf("% x: %+v came back as %+v, %v", in, infos, again, err)
 		}
 	}
-	if ends, err := codec.DecodeAll[[]EndpointInfo]([][]byte{in}); err == nil && len(ends[0]) > len(in) {
+	if ends, err := DecodeAll[[]EndpointInfo]([][]byte{in}); err == nil && len(ends[0]) > len(in) {
 		t.Fatalf("% x: %d endpoints", in, len(ends[0]))
 	}
 }

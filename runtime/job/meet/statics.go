@@ -1,6 +1,7 @@
-// Package statics lets the PEs of a job agree whether the globals and statics of their program are
+package meet
+
+// The PEs of a job agree whether the globals and statics of their program are
 // symmetric. The front finds and moves them, and the job gives them a place. It keeps no state.
-package statics
 
 import (
 	"fmt"
@@ -18,9 +19,9 @@ type Statics struct {
 	Remedy string
 }
 
-// Place is the place of the statics: an area of the memory file, which every PE has at the
+// StaticsPlace is the place of the statics: an area of the memory file, which every PE has at the
 // same offset from its user heap.
-type Place struct {
+type StaticsPlace struct {
 	File   int
 	At     uint64          // of the area in the file
 	Offset libshmem.Offset // of the area from the user heap: below 0
@@ -36,10 +37,10 @@ func (s Statics) Allowed(want config.Statics) Statics {
 	return s
 }
 
-// Agree makes the statics of all PEs symmetric, or none. Two programs in one job are no
+// agreeStatics makes the statics of all PEs symmetric, or none. Two programs in one job are no
 // mistake as long as they use only the heap, so different statics are an error only if the user has
 // asked for statics.
-func Agree(of []Statics, me int, want config.Statics) (Statics, error) {
+func agreeStatics(of []Statics, me int, want config.Statics) (Statics, error) {
 	all := of[me]
 	for pe, s := range of {
 		switch {

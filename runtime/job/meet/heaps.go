@@ -1,7 +1,8 @@
-// Package reach knows the path from this PE to the user heap of each other PE, for the host and for
-// kernels: loads and stores, copies, or the network. It owns no memory, and its facts do not change
+package meet
+
+// The paths from this PE to the user heap of each other PE, for the host and for
+// kernels: loads and stores, copies, or the network. These facts do not change
 // after the job has begun, so any goroutine may ask.
-package reach
 
 import (
 	"fmt"
@@ -20,14 +21,14 @@ type Heaps struct {
 	Me         libshmem.PE
 	Nodes      *topo.Nodes
 	Kinds      []config.HeapKind // of every PE
-	Segment    Memory
+	Segment    MemoryFile
 	GPU        GPU  // nil: this PE uses none
 	DisableP2P bool // kernels do not reach the GPUs of other PEs
 	Copy       bool // engines copy to and from heaps of this host
 }
 
-// Memory is the memory file of the node.
-type Memory interface {
+// MemoryFile is the memory file of the node.
+type MemoryFile interface {
 	Heap(rank int) unsafe.Pointer       // the end of the internal area of a PE
 	Place(rank int) (fd int, at uint64) // of its user heap in the file
 }

@@ -1,4 +1,4 @@
-package reach
+package meet
 
 import (
 	"testing"

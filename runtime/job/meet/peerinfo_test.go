@@ -1,4 +1,4 @@
-package peerinfo
+package meet
 
 import (
 	"slices"
@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"libshmem/runtime/config"
-	"libshmem/runtime/job/process"
-	"libshmem/runtime/job/statics"
 	"libshmem/runtime/topo"
 )
 
@@ -78,7 +76,7 @@ func TestMeet(t *testing.T) {
 	info := func(host, machine, network, space string) Info {
 		return Info{
 			Version: "1", Host: host, Machine: machine, Network: network, Proxies: 2, Kind: config.HeapHost,
-			Process: process.Process{ID: 7, Start: 9, Space: space}, Statics: statics.Statics{Cause: "there are none", Remedy: "leave it"},
+			Process: Process{ID: 7, Start: 9, Space: space}, Statics: Statics{Cause: "there are none", Remedy: "leave it"},
 		}
 	}
 	infos := []Info{info("a", "m", "n", "s"), info("b", "m", "n", "s"), info("c", "other", "n", "s"), info("d", "m", "far", "apart")}

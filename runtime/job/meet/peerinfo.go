@@ -1,7 +1,8 @@
-// Package peerinfo has the values that PEs exchange when they meet, and the conclusions that all of
-// them draw: nodes, neighbours, visible processes, and settings that have to be equal. It refuses a
-// job whose PEs cannot work together. It computes from values, and keeps no state.
-package peerinfo
+// Package meet has the values that PEs exchange when they meet, and the conclusions that all of
+// them draw: nodes, neighbours, visible processes, symmetric statics, the path to each heap, and
+// settings that have to be equal. It refuses a job whose PEs cannot work together. It computes from
+// values, and keeps no state.
+package meet
 
 import (
 	"fmt"
@@ -10,8 +11,6 @@ import (
 	"libshmem"
 	"libshmem/runtime/config"
 	"libshmem/runtime/job/place"
-	"libshmem/runtime/job/process"
-	"libshmem/runtime/job/statics"
 	"libshmem/runtime/topo"
 )
 
@@ -27,11 +26,11 @@ type Info struct {
 	Device  string // where this PE hands out its heap in GPU memory; "": it has none
 	Proxies int    // endpoints that it would open
 
-	Counters  int             // notification counters
-	Messages  uint64          // bytes for short messages that wait
-	Statics   statics.Statics // the program's statics that could be symmetric
+	Counters  int     // notification counters
+	Messages  uint64  // bytes for short messages that wait
+	Statics   Statics // the program's statics that could be symmetric
 	OnFailure config.OnFailure
-	Process   process.Process
+	Process   Process
 	CPUs      topo.Set // that it may use
 	Stats     bool     // the counts are to be printed at the end
 	Map       bool     // the paths between PEs are to be printed at the start
@@ -80,19 +79,19 @@ func cartographer(infos []Info) int {
 type Met struct {
 	Nodes      *topo.Nodes
 	Kinds      []config.HeapKind // of every PE
-	Processes  []process.Process // of every PE; the zero value is out of sight
+	Processes  []Process         // of every PE; the zero value is out of sight
 	Neighbours []place.Neighbour // PEs that see the same NICs as this one
 	// Sharing is the number of PEs on this machine, this one included.
 	Sharing int
 	// Crowded reports that this PE may have to share a processor with another PE, NodeCrowded that
 	// some PE of its node may. All PEs of a node have the same NodeCrowded.
 	Crowded, NodeCrowded bool
-	processors           topo.Set        // of the PEs of this machine; empty if those of a PE are not known
-	Statics              statics.Statics // that are symmetric, or why there are none
-	Proxies              int             // engines of each PE
-	Mapper               int             // PE that prints the map of the job, or noCartographer
-	Stats                bool            // some PE wants the counts printed at the end
-	Apart                bool            // loopback does not reach all PEs
+	processors           topo.Set // of the PEs of this machine; empty if those of a PE are not known
+	Statics              Statics  // that are symmetric, or why there are none
+	Proxies              int      // engines of each PE
+	Mapper               int      // PE that prints the map of the job, or noCartographer
+	Stats                bool     // some PE wants the counts printed at the end
+	Apart                bool     // loopback does not reach all PEs
 	// NetworkFirst has, for each PE, the first PE that it reaches by loopback.
 	NetworkFirst []libshmem.PE
 }
@@ -103,7 +102,7 @@ func Meet(infos []Info, me libshmem.PE, want config.Statics) (*Met, error) {
 		return nil, err
 	}
 	m := &Met{Proxies: fewest(infos), Mapper: cartographer(infos)}
-	of := make([]statics.Statics, len(infos))
+	of := make([]Statics, len(infos))
 	hosts := make([]string, len(infos))
 	own := &infos[me]
 	var sets []topo.Set // of the PEs of this machine
@@ -125,7 +124,7 @@ func Meet(infos []Info, me libshmem.PE, want config.Statics) (*Met, error) {
 		}
 		m.Kinds = append(m.Kinds, c.Kind)
 		if c.Machine != own.Machine || c.Process.Space != own.Process.Space {
-			c.Process = process.Process{} // out of sight
+			c.Process = Process{} // out of sight
 		}
 		m.Processes = append(m.Processes, c.Process)
 	}
@@ -137,6 +136,6 @@ func Meet(infos []Info, me libshmem.PE, want config.Statics) (*Met, error) {
 	m.Apart = len(first) > 1
 	m.Nodes = topo.NewNodes(hosts)
 	var err error
-	m.Statics, err = statics.Agree(of, int(me), want)
+	m.Statics, err = agreeStatics(of, int(me), want)
 	return m, err
 }

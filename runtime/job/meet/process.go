@@ -1,6 +1,7 @@
-// Package process finds the processes of other PEs on the same machine, and reports whether they
-// live. It asks only the kernel and keeps no state. Any goroutine may call it.
-package process
+package meet
+
+// The processes of other PEs on the same machine, and whether they
+// live. The functions ask only the kernel and keep no state. Any goroutine may call them.
 
 import (
 	"errors"
@@ -19,13 +20,13 @@ type Process struct {
 	Space string // the namespace of process numbers
 }
 
-// Own returns this process.
-func Own() Process { return Of(os.Getpid()) }
+// OwnProcess returns this process.
+func OwnProcess() Process { return ProcessOf(os.Getpid()) }
 
-// Of returns the process of a number, as this process sees it.
-func Of(id int) Process {
+// ProcessOf returns the process of a number, as this process sees it.
+func ProcessOf(id int) Process {
 	p := Process{ID: id}
-	_, p.Start, _ = stat(p.ID)
+	_, p.Start, _ = processStat(p.ID)
 	p.Space, _ = os.Readlink("/proc/self/ns/pid")
 	return p
 }
@@ -42,7 +43,7 @@ func (p *Process) Open() (int, error) {
 	case err != nil:
 		return -1, err
 	}
-	if state, start, ok := stat(p.ID); !ok || start != p.Start || state == 'Z' {
+	if state, start, ok := processStat(p.ID); !ok || start != p.Start || state == 'Z' {
 		return -1, unix.Close(fd) // another process has its number now
 	}
 	return fd, nil
@@ -51,15 +52,15 @@ func (p *Process) Open() (int, error) {
 // Condition reports whether the process has ended, and whether a signal or a debugger has stopped
 // it. The process is visible.
 func (p *Process) Condition() (gone, stopped bool) {
-	state, start, ok := stat(p.ID)
+	state, start, ok := processStat(p.ID)
 	if !ok || start != p.Start || state == 'Z' || state == 'X' {
 		return true, false
 	}
 	return false, state == 'T' || state == 't'
 }
 
-// stat reads the state and the start time of a process.
-func stat(id int) (state byte, start uint64, ok bool) {
+// processStat reads the state and the start time of a process.
+func processStat(id int) (state byte, start uint64, ok bool) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(id) + "/stat")
 	if err != nil {
 		return 0, 0, false

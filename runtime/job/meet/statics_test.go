@@ -1,4 +1,4 @@
-package statics
+package meet
 
 import (
 	"strings"
@@ -25,7 +25,7 @@ func TestAgreeStatics(t *testing.T) {
 		{"switched off on one", []Statics{one, one.Allowed(config.StaticsOff)}, "PE 1 has none: SHMEM_STATICS is off"},
 	} {
 		for me := range tt.all {
-			got, err := Agree(tt.all, me, config.StaticsAuto)
+			got, err := agreeStatics(tt.all, me, config.StaticsAuto)
 			if err != nil {
 				t.Errorf("%s, PE %d: %v", tt.name, me, err)
 			}
@@ -38,7 +38,7 @@ func TestAgreeStatics(t *testing.T) {
 			if got.Size == 0 && got.Remedy == "" {
 				t.Errorf("%s, PE %d: no remedy", tt.name, me)
 			}
-			if _, err := Agree(tt.all, me, config.StaticsOn); (err != nil) != (tt.cause != "") {
+			if _, err := agreeStatics(tt.all, me, config.StaticsOn); (err != nil) != (tt.cause != "") {
 				t.Errorf("%s, PE %d, SHMEM_STATICS=on: %v", tt.name, me, err)
 			}
 		}

@@ -1,4 +1,4 @@
-package process
+package meet
 
 import (
 	"os/exec"
@@ -9,7 +9,7 @@ import (
 
 // TestOwn: this process is seen, lives, and is not stopped.
 func TestOwn(t *testing.T) {
-	p := Own()
+	p := OwnProcess()
 	if !p.Visible() {
 		t.Fatalf("%+v is out of sight", p)
 	}
@@ -37,7 +37,7 @@ func TestChild(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p := Of(child.Process.Pid)
+	p := ProcessOf(child.Process.Pid)
 	fd, err := p.Open()
 	if err != nil || fd < 0 {
 		t.Fatalf("descriptor %d, %v", fd, err)
