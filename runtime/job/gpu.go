@@ -9,7 +9,7 @@ import (
 	"libshmem/runtime/heap/devmem"
 	"libshmem/runtime/job/graphics"
 	"libshmem/runtime/job/meet"
-	"libshmem/runtime/job/registration"
+	"libshmem/runtime/job/network"
 	"libshmem/runtime/job/watch"
 )
 
@@ -64,7 +64,7 @@ func (j *Job) openGPU(listener *devmem.Listener, infos []meet.Info) error {
 const flusher = "a proxy that acts on what a NIC wrote"
 
 // nics returns what lets NICs reach this PE's heap; nil: none may.
-func (j *Job) nics() *registration.Registry {
+func (j *Job) nics() *network.Registry {
 	if j.heap != config.HeapDevice || !j.Config.GPUNet.Reaches() {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (j *Job) nics() *registration.Registry {
 		}
 	}
 	dev := j.GPU.Device()
-	return registration.New(registration.Config{
+	return network.NewRegistry(network.RegistryConfig{
 		GPU: dev, Flush: dev.For(flusher).FlushWrites, Heap: j.GPU.Address(j.Nodes.Rank(j.Me)), Want: j.Config.GPUNet,
 		VMM: j.GPU.Heap().Path() == devmem.VMM, All: neighbours > 1 && !j.Config.DisableP2P,
 		Log: func(level config.LogLevel, format string, args ...any) { j.log.Printf("gpu", level, format, args...) },

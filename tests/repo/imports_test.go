@@ -225,11 +225,11 @@ runtime/job/area: queue
     # offsets and sizes, and the numbers that kernels know, too
 runtime/job/counters: fabric runtime/proxy/layout runtime/proxy/report runtime/stats runtime/statuspage runtime/topo
     # counts of engines, by functions
-runtime/job/graphics: fabric runtime/bootstrap/secret runtime/config runtime/gpu runtime/gpu/amo runtime/gpu/cuda runtime/heap runtime/heap/devmem runtime/job/registration runtime/proxy/gpustage runtime/shmerr runtime/shmlog
+runtime/job/graphics: fabric runtime/bootstrap/secret runtime/config runtime/gpu runtime/gpu/amo runtime/gpu/cuda runtime/heap runtime/heap/devmem runtime/job/network runtime/proxy/gpustage runtime/shmerr runtime/shmlog
     # the driver's GPU and the heaps in its reach; endpoints that learn of loans by an interface
 runtime/job/kernels: queue runtime/config runtime/gpu runtime/gpu/cuda runtime/guard runtime/job/area runtime/job/teams runtime/shmlog runtime/topo
     # memory of a GPU that is handed to it, and what kernels say in it
-runtime/job/network: fabric fabric/chaos fabric/ofi fabric/rail runtime/bootstrap runtime/config runtime/gpu/amo runtime/gpu/cuda runtime/guard runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/meet runtime/job/watch runtime/job/place runtime/job/registration runtime/job/rings runtime/mrcache runtime/mrcache/memmonitor runtime/nvtx runtime/proxy runtime/proxy/credit runtime/proxy/flight runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/loop runtime/proxy/mem runtime/proxy/report runtime/proxy/staging runtime/proxy/wake runtime/shmerr runtime/shmlog runtime/topo runtime/trace
+runtime/job/network: fabric fabric/chaos fabric/ofi fabric/rail runtime/bootstrap runtime/config runtime/gpu/amo runtime/gpu/cuda runtime/guard runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/meet runtime/job/watch runtime/job/place runtime/mrcache runtime/mrcache/memmonitor runtime/nvtx runtime/proxy runtime/proxy/credit runtime/proxy/flight runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/loop runtime/proxy/mem runtime/proxy/report runtime/proxy/staging runtime/proxy/wake runtime/shmerr runtime/shmlog runtime/topo runtime/trace queue runtime/proxy/call runtime/gpu
     # picks the implementation of a network, and joins engines to the parts of a job; what hears of
     # losses is an interface of its own
 runtime/job/meet: runtime/config runtime/job/place runtime/proxy/gpustage runtime/topo runtime/gpu runtime/pathmap
@@ -237,12 +237,8 @@ runtime/job/meet: runtime/config runtime/job/place runtime/proxy/gpustage runtim
     # knows by interfaces
 runtime/job/place: fabric/ofi runtime/config runtime/shmlog runtime/topo runtime/topo/hwloc runtime/bootstrap/... runtime/shmerr
     # questions to the launcher and to the topology, and threads; the exchange between PEs is its caller's
-runtime/job/producers: queue runtime/config runtime/gpu runtime/heap runtime/job/area runtime/job/watch runtime/job/graphics runtime/job/kernels runtime/job/network runtime/job/meet runtime/job/rings runtime/job/streams runtime/job/teams runtime/onstream runtime/proxy runtime/proxy/call runtime/shmlog runtime/topo
+runtime/job/producers: queue runtime/config runtime/gpu runtime/heap runtime/job/area runtime/job/watch runtime/job/graphics runtime/job/kernels runtime/job/network runtime/job/meet runtime/job/streams runtime/job/teams runtime/onstream runtime/proxy runtime/proxy/call runtime/shmlog runtime/topo
     # joins kernels, rings and streams with the GPU and the network that it is given
-runtime/job/registration: fabric runtime/config runtime/gpu runtime/heap/devmem runtime/proxy/gpustage runtime/shmerr
-    # the heap of a GPU and an endpoint, both by interfaces of its own
-runtime/job/rings: queue runtime/config runtime/proxy/call runtime/proxy/loop runtime/shmlog runtime/trace
-    # consumers of rings; an engine by the interface of the loop
 runtime/job/streams: queue runtime/gpu runtime/gpu/cuda runtime/onstream
     # the driver's GPU as package onstream needs it
 runtime/job/teams: queue runtime/gpu

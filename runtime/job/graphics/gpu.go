@@ -22,7 +22,7 @@ import (
 	"libshmem/runtime/gpu/amo"
 	"libshmem/runtime/gpu/cuda"
 	"libshmem/runtime/heap/devmem"
-	"libshmem/runtime/job/registration"
+	"libshmem/runtime/job/network"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/shmerr"
 	"libshmem/runtime/shmlog"
@@ -41,7 +41,7 @@ type GPU struct {
 	chosen bool            // by the program, before init
 
 	// NICs is nil if no NIC is to reach the heap.
-	NICs *registration.Registry
+	NICs *network.Registry
 
 	loans    map[libshmem.Offset]gpustage.Loan // by the start of the block
 	lastLoan gpustage.Loan

@@ -1,7 +1,7 @@
 // Package network owns the engines of a PE and their loops. It chooses the NICs and their fabric
 // with the other PEs, opens a provider for each endpoint, gives engines their GPU stage and their
-// registration cache, connects them, and starts and ends the loops. The engines' work is in
-// runtime/proxy.
+// registration cache, connects them, and starts and ends the loops. It lets NICs reach a heap in GPU
+// memory, and spreads rings over the engines. The engines' work is in runtime/proxy.
 //
 // One thread opens and closes it. Any goroutine may ask it about other PEs: it takes the lock of an
 // engine, and gives up after lockPatience where that is said.
@@ -26,7 +26,6 @@ import (
 	"libshmem/runtime/job/area"
 	"libshmem/runtime/job/meet"
 	"libshmem/runtime/job/place"
-	"libshmem/runtime/job/registration"
 	"libshmem/runtime/job/watch"
 	"libshmem/runtime/nvtx"
 	"libshmem/runtime/proxy"
@@ -59,7 +58,7 @@ type Config struct {
 	// operations in the context of a device.
 	Device  *cuda.Device
 	GPUHeap *devmem.Segment
-	NICs    *registration.Registry
+	NICs    *Registry
 	Unit    func(*cuda.Device) (*amo.Unit, error)
 	// Front has the lock and the words of the front, around the first engine. The control page of
 	// this PE has the others.

@@ -10,7 +10,6 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/config"
-	"libshmem/runtime/job/rings"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/layout"
@@ -99,12 +98,12 @@ func (l *Loans) EndLoan(loan gpustage.Loan) (err error) {
 }
 
 // Rings returns the engines with their loops, for rings.
-func (nw *Network) Rings() (by []rings.By) {
+func (nw *Network) Rings() (by []RingServer) {
 	if nw == nil {
 		return nil
 	}
 	for i, e := range nw.Engines {
-		by = append(by, rings.By{Engine: e, Loop: nw.loops[i], Track: nw.tracks[i]})
+		by = append(by, RingServer{Engine: e, Loop: nw.loops[i], Track: nw.tracks[i]})
 	}
 	return by
 }

@@ -19,7 +19,6 @@ import (
 	"libshmem/runtime/job/kernels"
 	"libshmem/runtime/job/meet"
 	"libshmem/runtime/job/network"
-	"libshmem/runtime/job/rings"
 	"libshmem/runtime/job/streams"
 	"libshmem/runtime/job/teams"
 	"libshmem/runtime/job/watch"
@@ -71,7 +70,7 @@ type Producers struct {
 
 	kernels *kernels.Kernels                     // nil until they are asked for
 	rings   *queue.Host                          // nil until they are asked for
-	served  *rings.Served                        // nil: no rings are served
+	served  *network.Rings                       // nil: no rings are served
 	work    struct{ offset, size, teams uint64 } // teams: the number of teams that have a part
 	counts  counters
 }
@@ -146,11 +145,11 @@ func (p *Producers) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Poin
 
 // serve lets the proxies serve rings. device: kernels are the producers.
 func (p *Producers) serve(all []*queue.Ring, device bool) {
-	c := rings.Config{By: p.Network.Rings(), Settings: p.Settings, Crowded: p.Crowded, Say: p.Say, Note: p.Note, Log: p.Log}
+	c := network.RingsConfig{By: p.Network.Rings(), Settings: p.Settings, Crowded: p.Crowded, Say: p.Say, Note: p.Note, Log: p.Log}
 	if len(c.By) > 0 {
 		p.DriverWatch.Serve(all)
 	}
-	p.served = rings.Serve(c, all, device)
+	p.served = network.ServeRings(c, all, device)
 }
 
 // Quiet waits for operations pushed by kernels that have ended, see rings.Served.

@@ -1,8 +1,9 @@
-// Package registration lets NICs reach the user heap of this PE in GPU memory. It chooses the path,
+package network
+
+// A Registry lets NICs reach the user heap of this PE in GPU memory. It chooses the path,
 // registers each part of the heap with each endpoint, and knows which flush has to come before this
 // PE uses bytes that a NIC has written. It owns neither the heap nor the endpoints. One thread
 // calls it at a time.
-package registration
 
 import (
 	"errors"
@@ -28,8 +29,8 @@ type exporter interface {
 	SyncMemops(a gpu.Address) error
 }
 
-// Registrant is the endpoint that a heap is registered with: a nicEnd.
-type Registrant interface {
+// registrant is the endpoint that a heap is registered with: a nicEnd.
+type registrant interface {
 	Caps() fabric.Caps
 	FlushBy(f func() error)
 	RegisterHeap(offset uint64, loan gpustage.Loan, m fabric.GPUMemory) error
@@ -37,8 +38,8 @@ type Registrant interface {
 	Locked(f func())
 }
 
-// Config is the heap and what is known of it.
-type Config struct {
+// RegistryConfig is the heap and what is known of it.
+type RegistryConfig struct {
 	GPU exporter
 	// Flush completes what NICs have written, for the GPU alone or for all readers.
 	Flush func(all bool) error
@@ -49,12 +50,12 @@ type Config struct {
 	Log   func(level config.LogLevel, format string, args ...any)
 }
 
-// New returns a registry without endpoints.
-func New(c Config) *Registry { return &Registry{Config: c} }
+// NewRegistry returns a registry without endpoints.
+func NewRegistry(c RegistryConfig) *Registry { return &Registry{RegistryConfig: c} }
 
 // Registry lets NICs reach the user heap of this PE in GPU memory.
 type Registry struct {
-	Config
+	RegistryConfig
 
 	ends     []registration
 	unsynced bool // the log says that copies are not made synchronous
@@ -62,7 +63,7 @@ type Registry struct {
 
 // registration is the registration with one endpoint.
 type registration struct {
-	with Registrant
+	with registrant
 	way  config.GPUNet // stage: none
 	done int           // parts of the heap that are registered, or will not be
 }
@@ -76,7 +77,7 @@ var nicPathNames = map[config.GPUNet]string{config.GPUNetDMABuf: "dma-buf", conf
 
 // Open registers all of the heap so far with an endpoint before it is connected, by the first path
 // that works.
-func (r *Registry) Open(with Registrant, parts []devmem.Extent) error {
+func (r *Registry) Open(with registrant, parts []devmem.Extent) error {
 	way := config.GPUNetStage
 	for _, w := range nicPaths {
 		if r.Want != config.GPUNetAuto && r.Want != w {
@@ -98,7 +99,7 @@ func (r *Registry) Open(with Registrant, parts []devmem.Extent) error {
 }
 
 // try undoes everything if it fails.
-func (r *Registry) try(with Registrant, way config.GPUNet, parts []devmem.Extent) error {
+func (r *Registry) try(with registrant, way config.GPUNet, parts []devmem.Extent) error {
 	if err := r.allows(way, with.Caps()); err != nil {
 		return err
 	}
@@ -163,7 +164,7 @@ func (r *Registry) allows(way config.GPUNet, c fabric.Caps) error {
 }
 
 // register registers one part of the heap, which may belong to a loan.
-func (r *Registry) register(with Registrant, way config.GPUNet, loan gpustage.Loan, x devmem.Extent) error {
+func (r *Registry) register(with registrant, way config.GPUNet, loan gpustage.Loan, x devmem.Extent) error {
 	at := r.Heap + gpu.Address(x.Offset)
 	m := fabric.GPUMemory{Base: at.Pointer(), Len: x.Size, Device: r.GPU.Number(), File: -1, Live: loan != 0}
 	if way == config.GPUNetDMABuf {

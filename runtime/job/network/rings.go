@@ -1,8 +1,9 @@
-// Package rings spreads the rings of a PE over its engines, and knows which operations have been
-// taken from them and which are complete. It reports operations that failed, the first few in full.
+package network
+
+// The rings of a PE are spread over its engines. This file knows which operations have been
+// taken from them and which are complete, and reports operations that failed, the first few in full.
 // Its caller owns the memory of the rings; runtime/proxy/loop empties them. Reports come from the
 // threads of the loops, and any goroutine may call Quiet.
-package rings
 
 import (
 	"time"
@@ -14,22 +15,22 @@ import (
 	"libshmem/runtime/trace"
 )
 
-// Engine is an engine, which can be woken.
-type Engine interface {
+// ringEngine is an engine, which can be woken.
+type ringEngine interface {
 	loop.Poster
 	Rouse()
 }
 
-// By is an engine with its loop.
-type By struct {
-	Engine Engine
+// RingServer is an engine with its loop.
+type RingServer struct {
+	Engine ringEngine
 	Loop   *loop.Loop
 	Track  *trace.Track // nil: nothing is traced
 }
 
-// Config is how rings are served, and where failures are reported.
-type Config struct {
-	By       []By
+// RingsConfig is how rings are served, and where failures are reported.
+type RingsConfig struct {
+	By       []RingServer
 	Settings *config.Config
 	Crowded  bool // PEs and proxies are more than the processors that they have
 	Say      func(text string)
@@ -37,16 +38,16 @@ type Config struct {
 	Log      *shmlog.Log
 }
 
-// Served are rings that proxies serve.
-type Served struct {
+// Rings are rings that proxies serve.
+type Rings struct {
 	rings     []*queue.Ring
 	consumers []*loop.Consumer
-	reports   *reports
+	reports   *ringReports
 	quiets    ringQuiets
 }
 
-// Serve spreads rings over the engines. device: kernels are the producers.
-func Serve(c Config, rings []*queue.Ring, device bool) *Served {
+// ServeRings spreads rings over the engines. device: kernels are the producers.
+func ServeRings(c RingsConfig, rings []*queue.Ring, device bool) *Rings {
 	if len(c.By) == 0 || len(rings) == 0 {
 		return nil
 	}
@@ -57,7 +58,7 @@ func Serve(c Config, rings []*queue.Ring, device bool) *Served {
 	}
 	locals := loop.NewLocals()
 	// The producer may never ask about an operation that failed.
-	s := &Served{rings: rings, reports: &reports{say: c.Say, note: c.Note, now: time.Now}}
+	s := &Rings{rings: rings, reports: &ringReports{say: c.Say, note: c.Note, now: time.Now}}
 	var wakes []func()
 	for i, by := range c.By {
 		s.consumers = append(s.consumers, loop.NewConsumer(by.Engine, mine[i], locals, s.reports.add))
@@ -82,7 +83,7 @@ func Serve(c Config, rings []*queue.Ring, device bool) *Served {
 }
 
 // Finish completes the pushed operations. Nothing of a nil served is under way.
-func (s *Served) Finish() {
+func (s *Rings) Finish() {
 	if s == nil {
 		return
 	}
@@ -92,7 +93,7 @@ func (s *Served) Finish() {
 }
 
 // Close prints what was only counted.
-func (s *Served) Close() {
+func (s *Rings) Close() {
 	if s != nil {
 		s.reports.close()
 	}

@@ -1,4 +1,4 @@
-package rings
+package network
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"libshmem/runtime/proxy/loop"
 )
 
-// reports prints errors of rings. One mistake in a kernel can repeat a million times a second, so
+// ringReports prints errors of rings. One mistake in a kernel can repeat a million times a second, so
 // it prints the first few in full and then how many there were.
-type reports struct {
+type ringReports struct {
 	mu    sync.Mutex
 	say   func(text string)
 	note  func(text string) // for texts that a user need not see
@@ -27,7 +27,7 @@ const (
 	reportMost  = 8
 )
 
-func (r *reports) add(err error) {
+func (r *ringReports) add(err error) {
 	var late *loop.LateError
 	if errors.As(err, &late) && !late.Grave {
 		r.note(err.Error())
@@ -51,7 +51,7 @@ func (r *reports) add(err error) {
 }
 
 // flush prints how many were only counted.
-func (r *reports) flush() {
+func (r *ringReports) flush() {
 	if r.kept > 0 {
 		r.say(fmt.Sprintf("%d more operations of rings failed", r.kept))
 		r.kept = 0
@@ -59,7 +59,7 @@ func (r *reports) flush() {
 }
 
 // close prints the rest.
-func (r *reports) close() {
+func (r *ringReports) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.flush()

@@ -1,4 +1,4 @@
-package rings
+package network
 
 import (
 	"errors"
@@ -10,10 +10,10 @@ import (
 	"libshmem/runtime/proxy/loop"
 )
 
-func TestReports(t *testing.T) {
+func TestRingReports(t *testing.T) {
 	var out strings.Builder
 	now := time.Unix(1000, 0)
-	r := reports{say: func(text string) { fmt.Fprintf(&out, "shmem: PE 3: %s\n", text) }, now: func() time.Time { return now }}
+	r := ringReports{say: func(text string) { fmt.Fprintf(&out, "shmem: PE 3: %s\n", text) }, now: func() time.Time { return now }}
 	for range 1000 {
 		r.add(errors.New("bad address"))
 	}
@@ -34,11 +34,11 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestReportLate: if a proxy was off its processor for a moment, that is no warning, and does not
+// TestRingReportLate: if a proxy was off its processor for a moment, that is no warning, and does not
 // count as one.
-func TestReportLate(t *testing.T) {
+func TestRingReportLate(t *testing.T) {
 	var said, noted []string
-	r := reports{
+	r := ringReports{
 		say: func(text string) { said = append(said, text) }, note: func(text string) { noted = append(noted, text) },
 		now: func() time.Time { return time.Unix(1000, 0) },
 	}

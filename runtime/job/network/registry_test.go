@@ -1,4 +1,4 @@
-package registration
+package network
 
 import (
 	"errors"
@@ -122,7 +122,7 @@ var (
 
 func fakeRegistry(t *testing.T, want config.GPUNet, f gpu.Facts, c fabric.Caps) (*Registry, *recorder) {
 	r := &recorder{t: t, facts: f, caps: c, fail: map[string]error{}}
-	return New(Config{GPU: r, Flush: r.FlushWrites, Heap: heapAt, Want: want, VMM: true, Log: r.log}), r
+	return NewRegistry(RegistryConfig{GPU: r, Flush: r.FlushWrites, Heap: heapAt, Want: want, VMM: true, Log: r.log}), r
 }
 
 func same(t *testing.T, what string, got, want []string) {

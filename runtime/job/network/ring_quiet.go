@@ -1,4 +1,4 @@
-package rings
+package network
 
 import (
 	"sync"
@@ -24,7 +24,7 @@ type ringQuiet struct {
 // Quiet waits for operations pushed by kernels that have ended: a host that has waited for its
 // kernels expects its quiet to cover them. The first call has a ticket of 0 and sets it; the caller
 // repeats the call until it is done.
-func (s *Served) Quiet(ticket *uint64) call.Status {
+func (s *Rings) Quiet(ticket *uint64) call.Status {
 	if s == nil {
 		return call.Done
 	}
