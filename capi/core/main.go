@@ -34,7 +34,7 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/guard"
 	"libshmem/runtime/job"
-	"libshmem/runtime/job/kernels"
+	"libshmem/runtime/job/device"
 	"libshmem/runtime/job/place"
 	"libshmem/runtime/job/watch"
 	"libshmem/runtime/nvtx"
@@ -180,11 +180,11 @@ func fatal(err error) {
 		broken.Store(true)
 		return
 	}
-	var k *kernels.Fault
+	var k *device.KernelFault
 	if errors.As(err, &k) {
 		C.shmemi_core_kernel_fatal(text(C.shmemi_core_text[:], k.Cause), text(C.shmemi_core_remedy[:], k.Remedy))
 	}
-	var exit *kernels.Exit
+	var exit *device.KernelExit
 	if errors.As(err, &exit) {
 		// The kernel and the threads that wait for it go on as soon as the job is ended: the
 		// process ends at once.

@@ -7,7 +7,7 @@ import (
 	"libshmem"
 	"libshmem/runtime/config"
 	"libshmem/runtime/heap/devmem"
-	"libshmem/runtime/job/graphics"
+	"libshmem/runtime/job/device"
 	"libshmem/runtime/job/meet"
 	"libshmem/runtime/job/network"
 	"libshmem/runtime/job/watch"
@@ -26,7 +26,7 @@ func (j *Job) chooseHeap(kernels bool) error {
 		j.heap = config.HeapHost
 		return nil
 	}
-	g, err := graphics.New()
+	g, err := device.NewGPU()
 	switch {
 	case err == nil:
 		j.GPU = g
@@ -45,12 +45,12 @@ func (j *Job) chooseHeap(kernels bool) error {
 // openGPU takes this PE's GPU and maps the heaps of the node for it.
 func (j *Job) openGPU(listener *devmem.Listener, infos []meet.Info) error {
 	plan := j.segment.Plan()
-	c := graphics.Config{
+	c := device.GPUConfig{
 		Rank: j.Nodes.Rank(j.Me), Listener: listener, Size: plan.Heap, Align: plan.Align,
 		Share: j.Config.GPUShare, Timeout: j.Config.BootstrapTimeout, Secret: j.boot.Secret(), Ahead: j.segment.Commit, Log: j.log,
 	}
 	for _, pe := range j.Nodes.Peers(j.Me) {
-		c.Members = append(c.Members, graphics.Member{PE: pe, Kind: infos[pe].Kind, Socket: infos[pe].Device, Main: j.Heaps.Of(pe)})
+		c.Members = append(c.Members, device.Member{PE: pe, Kind: infos[pe].Kind, Socket: infos[pe].Device, Main: j.Heaps.Of(pe)})
 	}
 	if err := j.GPU.Open(c); err != nil {
 		return err

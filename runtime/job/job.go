@@ -15,11 +15,10 @@ import (
 	"libshmem/runtime/heap/hostmem"
 	"libshmem/runtime/job/area"
 	"libshmem/runtime/job/counters"
-	"libshmem/runtime/job/graphics"
+	"libshmem/runtime/job/device"
 	"libshmem/runtime/job/meet"
 	"libshmem/runtime/job/network"
 	"libshmem/runtime/job/place"
-	"libshmem/runtime/job/producers"
 	"libshmem/runtime/job/watch"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/shmerr"
@@ -71,11 +70,11 @@ type Job struct {
 	// GPUFirst has, for each PE, the first PE with the same GPU.
 	GPUFirst []libshmem.PE
 	// GPU is nil if this PE needs none, or has none.
-	GPU *graphics.GPU
+	GPU *device.GPU
 
 	heap config.HeapKind // of this PE
 	// Producers are the kernels, threads with rings and CUDA streams of this PE.
-	Producers *producers.Producers
+	Producers *device.Producers
 	Met       *meet.Met // what follows from the peer info of all PEs
 
 	fatal func(error)
@@ -315,8 +314,8 @@ func (j *Job) shareMemory(o *Options, found meet.Statics) error {
 	return nil
 }
 
-func (j *Job) newProducers() *producers.Producers {
-	return producers.New(producers.Config{
+func (j *Job) newProducers() *device.Producers {
+	return device.NewProducers(device.ProducersConfig{
 		Me: j.Me, NPEs: j.NPEs, Rank: j.Nodes.Rank(j.Me), Peers: j.Nodes.Peers(j.Me), Settings: j.Config,
 		Internal: j.segment.Plan().Internal, Size: j.segment.Plan().Heap, Areas: j.Layout.Teams, Notify: j.Layout.NotifyOffset,
 		Heap: j.Heap, Commit: j.Commit, Heaps: &j.Heaps, GPU: j.GPU, Staged: j.staged, DriverWatch: &j.driverWatch,

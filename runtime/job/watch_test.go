@@ -15,8 +15,8 @@ import (
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/bootstraptest"
 	"libshmem/runtime/config"
+	"libshmem/runtime/job/device"
 	"libshmem/runtime/job/meet"
-	"libshmem/runtime/job/producers"
 	"libshmem/runtime/shmlog"
 	"libshmem/runtime/topo"
 	"libshmem/tests/need"
@@ -46,7 +46,7 @@ func TestWatch(t *testing.T) {
 	}
 	defer h.Close()
 	var words [2]atomic.Uint32
-	j.Producers = new(producers.Producers)
+	j.Producers = new(device.Producers)
 	j.Producers.Stopper.Begin(&words, h.Rings)
 	var mu sync.Mutex
 	var lost []libshmem.PE

@@ -34,7 +34,7 @@ capi/gen: capi/spec internal/generated
 capi/core/library: capi/core
     # what is linked; package core has C in it, and a package with C that is
     # linked as a library is slow to link
-capi/core: fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/guard runtime/heap runtime/statuspage runtime/nvtx runtime/onstream runtime/job runtime/job/area runtime/job/place runtime/job/kernels runtime/job/producers runtime/job/meet runtime/job/watch runtime/proxy runtime/proxy/fastpath runtime/shmerr runtime/stats runtime/topo
+capi/core: fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/guard runtime/heap runtime/statuspage runtime/nvtx runtime/onstream runtime/job runtime/job/area runtime/job/place runtime/job/device runtime/job/meet runtime/job/watch runtime/proxy runtime/proxy/fastpath runtime/shmerr runtime/stats runtime/topo
     # translates the C function table into calls and decides nothing, so that
     # the runtime can be tested without C. It names the types of those calls;
     # what is behind them is picked in runtime/job. It marks its own calls of the driver
@@ -225,10 +225,9 @@ runtime/job/area: queue
     # offsets and sizes, and the numbers that kernels know, too
 runtime/job/counters: fabric runtime/proxy/layout runtime/proxy/report runtime/stats runtime/statuspage runtime/topo
     # counts of engines, by functions
-runtime/job/graphics: fabric runtime/bootstrap/secret runtime/config runtime/gpu runtime/gpu/amo runtime/gpu/cuda runtime/heap runtime/heap/devmem runtime/job/network runtime/proxy/gpustage runtime/shmerr runtime/shmlog
-    # the driver's GPU and the heaps in its reach; endpoints that learn of loans by an interface
-runtime/job/kernels: queue runtime/config runtime/gpu runtime/gpu/cuda runtime/guard runtime/job/area runtime/job/teams runtime/shmlog runtime/topo
-    # memory of a GPU that is handed to it, and what kernels say in it
+runtime/job/device: fabric runtime/bootstrap/secret runtime/config runtime/gpu runtime/gpu/amo runtime/gpu/cuda runtime/heap runtime/heap/devmem runtime/job/network runtime/proxy/gpustage runtime/shmerr runtime/shmlog queue runtime/guard runtime/job/area runtime/topo runtime/onstream runtime/job/meet runtime/job/watch runtime/proxy runtime/proxy/call
+    # the driver's GPU and the heaps in its reach, and what runs there: it joins kernels, rings and
+    # streams with the network that it is given. What learns of loans is an interface of its own
 runtime/job/network: fabric fabric/chaos fabric/ofi fabric/rail runtime/bootstrap runtime/config runtime/gpu/amo runtime/gpu/cuda runtime/guard runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/meet runtime/job/watch runtime/job/place runtime/mrcache runtime/mrcache/memmonitor runtime/nvtx runtime/proxy runtime/proxy/credit runtime/proxy/flight runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/loop runtime/proxy/mem runtime/proxy/report runtime/proxy/staging runtime/proxy/wake runtime/shmerr runtime/shmlog runtime/topo runtime/trace queue runtime/proxy/call runtime/gpu
     # picks the implementation of a network, and joins engines to the parts of a job; what hears of
     # losses is an interface of its own
@@ -237,12 +236,6 @@ runtime/job/meet: runtime/config runtime/job/place runtime/proxy/gpustage runtim
     # knows by interfaces
 runtime/job/place: fabric/ofi runtime/config runtime/shmlog runtime/topo runtime/topo/hwloc runtime/bootstrap/... runtime/shmerr
     # questions to the launcher and to the topology, and threads; the exchange between PEs is its caller's
-runtime/job/producers: queue runtime/config runtime/gpu runtime/heap runtime/job/area runtime/job/watch runtime/job/graphics runtime/job/kernels runtime/job/network runtime/job/meet runtime/job/streams runtime/job/teams runtime/onstream runtime/proxy runtime/proxy/call runtime/shmlog runtime/topo
-    # joins kernels, rings and streams with the GPU and the network that it is given
-runtime/job/streams: queue runtime/gpu runtime/gpu/cuda runtime/onstream
-    # the driver's GPU as package onstream needs it
-runtime/job/teams: queue runtime/gpu
-    # entries in memory that it is given functions to write
 runtime/job/watch: fabric runtime/bootstrap runtime/config runtime/guard runtime/job/area runtime/job/meet runtime/shmlog runtime/topo queue runtime/gpu runtime/gpu/cuda runtime/proxy/backlog
     # the network by an interface of its own, and what to do about a loss by functions
 runtime/job: fabric fabric/chaos queue runtime/bootstrap runtime/config runtime/gpu runtime/heap/... runtime/job/... runtime/nvtx runtime/onstream runtime/pathmap runtime/proxy runtime/proxy/wake runtime/shmerr runtime/shmlog runtime/stats runtime/statuspage runtime/topo runtime/trace

@@ -157,11 +157,11 @@ var proxyDefects = []defect{
 		by:   unit("./runtime/proxy", "^TestLoopStaysUpForParked$"), says: `the loop sleeps on a parked answer`,
 	},
 	{
-		id: "proxy/kernels-end-at-once", file: "runtime/job/kernels/faults.go",
+		id: "proxy/kernels-end-at-once", file: "runtime/job/device/kernel_faults.go",
 		was:  "if !ended && over() {",
 		is:   "if over(); !ended {",
 		user: "waits of kernels end while the job goes on",
-		by:   unit("./runtime/job/kernels", "^TestWaitsEndWithTheJob$"), says: `waits are ended while the job goes on`,
+		by:   unit("./runtime/job/device", "^TestWaitsEndWithTheJob$"), says: `waits are ended while the job goes on`,
 	},
 	{
 		id: "proxy/seal-without-kind-in-c", file: "runtime/proxy/fastpath/seal.h",

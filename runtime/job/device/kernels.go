@@ -1,9 +1,10 @@
-// Package kernels owns the memory that the kernels of this PE work with: their image of the job,
-// the report of a wrong call, and the rings. It ends their waits when the job ends or a PE is lost.
-// Its caller decides which engine empties the rings. A goroutine reads the report; any goroutine
+package device
+
+// Kernels owns the memory that the kernels of this PE work with: their image of the job, the report
+// of a wrong call, and the rings. It ends their waits when the job ends or a PE is lost. Its caller
+// decides which engine empties the rings. A goroutine reads the report; any goroutine
 // may use a Stopper, also when there are no kernels. Kernels read the state that was copied to the
 // GPU before the first of them ran, and the words of a Stopper.
-package kernels
 
 import (
 	"errors"
@@ -18,7 +19,6 @@ import (
 	"libshmem/runtime/gpu/cuda"
 	"libshmem/runtime/guard"
 	"libshmem/runtime/job/area"
-	"libshmem/runtime/job/teams"
 	"libshmem/runtime/shmlog"
 )
 
@@ -36,11 +36,11 @@ type Kernels struct {
 	gone   chan struct{} // closed when it has ended
 
 	stopper *Stopper // the job's
-	teams   *teams.Table
+	teams   *TeamTable
 }
 
-// Config is what kernels have to know, and the GPU that they run on.
-type Config struct {
+// KernelsConfig is what kernels have to know, and the GPU that they run on.
+type KernelsConfig struct {
 	Me       libshmem.PE
 	NPEs     int
 	Settings *config.Config
@@ -52,15 +52,15 @@ type Config struct {
 	Direct   func(pe libshmem.PE) gpu.Address // where they reach a heap, or 0
 	Tile     func(pe libshmem.PE) int         // the largest tile of eager transfers that the network keeps on its way to a heap, or 0
 	Work     struct{ Offset, Size uint64 }    // of the memory for collectives in each heap
-	Counters Counters
-	Teams    *teams.Table
+	Counters KernelCounters
+	Teams    *TeamTable
 	Areas    uint64 // number of teams that can exist
 	Stopper  *Stopper
 	Log      *shmlog.Log
 }
 
-// Counters are the notification counters of each PE.
-type Counters struct {
+// KernelCounters are the notification counters of each PE.
+type KernelCounters struct {
 	Offset uint64      // of the counters that stores reach, in each heap
 	Main   gpu.Address // of this PE, in main memory; 0: kernels do not reach them, and have no counters
 	At     uint64      // where these begin in each segment
@@ -73,10 +73,10 @@ const ImageBytes = uint64(unsafe.Sizeof(queue.State{}) + 8*queue.ImagePEs)
 // lines of 128 bytes.
 const apart = 128
 
-// plan gives out consecutive parts of a block of memory.
-type plan struct{ size uint64 }
+// kernelPlan gives out consecutive parts of a block of memory.
+type kernelPlan struct{ size uint64 }
 
-func (p *plan) part(n uintptr) uint64 {
+func (p *kernelPlan) part(n uintptr) uint64 {
 	at := p.size
 	p.size += area.RoundUp(uint64(n), apart)
 	return at
@@ -86,10 +86,10 @@ func (p *plan) part(n uintptr) uint64 {
 // block.
 type ringPlaces struct{ line, replies, slots, cells, near uint64 }
 
-// New makes the memory and the rings.
-func New(c Config) (_ *Kernels, err error) {
+// NewKernels makes the memory and the rings.
+func NewKernels(c KernelsConfig) (_ *Kernels, err error) {
 	count, size := c.Rings, c.Settings.RingSize
-	var shared, near plan
+	var shared, near kernelPlan
 	image, queues := shared.part(uintptr(ImageBytes)), shared.part(uintptr(count)*uintptr(ImageBytes))
 	heaps := shared.part(uintptr(c.NPEs) * 8)
 	peers := shared.part(uintptr(c.NPEs) * unsafe.Sizeof(queue.Peer{}))
@@ -97,7 +97,7 @@ func New(c Config) (_ *Kernels, err error) {
 	copied := shared.size
 	report, stop := shared.part(unsafe.Sizeof(queue.Report{})), shared.part(8)
 	near.part(uintptr(copied))
-	entries, lists := near.part(uintptr(c.Areas*teams.EntryBytes)), near.part(uintptr(c.Areas*c.Teams.ListBytes()))
+	entries, lists := near.part(uintptr(c.Areas*teamEntryBytes)), near.part(uintptr(c.Areas*c.Teams.ListBytes()))
 	places := make([]ringPlaces, count)
 	for i := range places {
 		places[i] = ringPlaces{
@@ -188,7 +188,7 @@ func New(c Config) (_ *Kernels, err error) {
 }
 
 // sharedMemory allocates memory that both the proxy and kernels access.
-func (c *Config) sharedMemory(n uint64) (*gpu.Memory, error) {
+func (c *KernelsConfig) sharedMemory(n uint64) (*gpu.Memory, error) {
 	kind, err := gpu.ParseKind(c.Settings.RingMemory.String())
 	if err != nil {
 		return nil, err

@@ -1,8 +1,9 @@
-// Package teams shows the kernels of this PE which teams there are. It owns the entries of the
+package device
+
+// A TeamTable shows the kernels of this PE which teams there are. It owns the entries of the
 // table that a handle indexes, in GPU memory that its caller provides. The front makes the teams.
 // Any goroutine may call it. An entry is written after its list of PEs, and a handle is given to a
 // kernel after both.
-package teams
 
 import (
 	"fmt"
@@ -13,47 +14,47 @@ import (
 	"libshmem/runtime/gpu"
 )
 
-// Table has what kernels of this PE know of teams: a table, which the handle of a team indexes, and
+// TeamTable has what kernels of this PE know of teams: a table, which the handle of a team indexes, and
 // lists of PEs for teams without a stride. The host keeps a copy, because teams may exist before
 // kernels do.
-type Table struct {
+type TeamTable struct {
 	pes   int // of the job
-	areas Areas
+	areas TeamAreas
 	put   func(to gpu.Address, from []byte) error
 	clear func(offset, n uint64) error // of this PE's user heap
 
 	mu    sync.Mutex
-	known map[int]known // by slot
-	worn  map[int]bool  // slots whose memory a team has used
-	table gpu.Address   // for kernels; 0: there are none yet
+	known map[int]knownTeam // by slot
+	worn  map[int]bool      // slots whose memory a team has used
+	table gpu.Address       // for kernels; 0: there are none yet
 	lists gpu.Address
 }
 
-// Areas is where teams have their memory in the user heap.
-type Areas struct {
+// TeamAreas is where teams have their memory in the user heap.
+type TeamAreas struct {
 	Heap         gpu.Address // as kernels of this PE address it
 	Offset, Size uint64      // of the first one, and of each
 	Count        uint64
 }
 
-type known struct {
+type knownTeam struct {
 	entry queue.Team
 	pes   []int32 // for teams without a stride
 }
 
-// New returns the teams of a job of so many PEs: none yet. put writes to memory of the GPU, and
+// NewTeamTable returns the teams of a job of so many PEs: none yet. put writes to memory of the GPU, and
 // clear zeroes a part of this PE's user heap.
-func New(pes int, a Areas, put func(to gpu.Address, from []byte) error, clear func(offset, n uint64) error) *Table {
-	return &Table{pes: pes, areas: a, put: put, clear: clear, known: map[int]known{}, worn: map[int]bool{}}
+func NewTeamTable(pes int, a TeamAreas, put func(to gpu.Address, from []byte) error, clear func(offset, n uint64) error) *TeamTable {
+	return &TeamTable{pes: pes, areas: a, put: put, clear: clear, known: map[int]knownTeam{}, worn: map[int]bool{}}
 }
 
-const EntryBytes = uint64(unsafe.Sizeof(queue.Team{}))
+const teamEntryBytes = uint64(unsafe.Sizeof(queue.Team{}))
 
 // ListBytes is the most that the list of one team's PEs takes.
-func (t *Table) ListBytes() uint64 { return 4 * uint64(t.pes) }
+func (t *TeamTable) ListBytes() uint64 { return 4 * uint64(t.pes) }
 
 // Show tells kernels of a team. pes are the PEs of a team without a stride.
-func (t *Table) Show(slot int, entry queue.Team, pes []int32) error {
+func (t *TeamTable) Show(slot int, entry queue.Team, pes []int32) error {
 	if t == nil {
 		return nil
 	}
@@ -62,25 +63,25 @@ func (t *Table) Show(slot int, entry queue.Team, pes []int32) error {
 	if a := t.areas; uint64(slot) < a.Count {
 		entry.Work, entry.WorkSize = uint64(a.Heap)+a.Offset+uint64(slot)*a.Size, a.Size
 	}
-	k := known{entry, append([]int32(nil), pes...)}
+	k := knownTeam{entry, append([]int32(nil), pes...)}
 	t.known[slot], t.worn[slot] = k, true
 	return t.write(slot, k)
 }
 
 // Hide makes kernels forget a team.
-func (t *Table) Hide(slot int) error {
+func (t *TeamTable) Hide(slot int) error {
 	if t == nil {
 		return nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.known, slot)
-	return t.write(slot, known{})
+	return t.write(slot, knownTeam{})
 }
 
 // Renew resets the counters and flags of a slot that a team has used. All PEs of the next team do
 // it before any of them has its handle, and when nothing of the last team is under way.
-func (t *Table) Renew(slot int) error {
+func (t *TeamTable) Renew(slot int) error {
 	if t == nil {
 		return nil
 	}
@@ -93,7 +94,7 @@ func (t *Table) Renew(slot int) error {
 }
 
 // Begin makes the table and the lists for new kernels.
-func (t *Table) Begin(table, lists gpu.Address) error {
+func (t *TeamTable) Begin(table, lists gpu.Address) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.table, t.lists = table, lists
@@ -106,14 +107,14 @@ func (t *Table) Begin(table, lists gpu.Address) error {
 }
 
 // End releases the table when the kernels end.
-func (t *Table) End() {
+func (t *TeamTable) End() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.table, t.lists = 0, 0
 }
 
 // write puts an entry into the table, behind its list.
-func (t *Table) write(slot int, k known) error {
+func (t *TeamTable) write(slot int, k knownTeam) error {
 	if t.table == 0 {
 		return nil
 	}
@@ -124,7 +125,7 @@ func (t *Table) write(slot int, k known) error {
 		}
 		k.entry.PEs = list.Pointer()
 	}
-	if err := t.put(t.table+gpu.Address(uint64(slot)*EntryBytes), (*[EntryBytes]byte)(unsafe.Pointer(&k.entry))[:]); err != nil {
+	if err := t.put(t.table+gpu.Address(uint64(slot)*teamEntryBytes), (*[teamEntryBytes]byte)(unsafe.Pointer(&k.entry))[:]); err != nil {
 		return fmt.Errorf("tell kernels of a team: %w", err)
 	}
 	return nil

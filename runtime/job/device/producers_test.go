@@ -1,4 +1,4 @@
-package producers
+package device
 
 import (
 	"testing"
@@ -6,7 +6,6 @@ import (
 
 	"libshmem"
 	"libshmem/runtime/config"
-	"libshmem/runtime/job/kernels"
 	"libshmem/runtime/job/meet"
 	"libshmem/runtime/job/watch"
 	"libshmem/runtime/proxy"
@@ -27,7 +26,7 @@ func TestAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	heaps := &meet.Heaps{Nodes: topo.NewNodes([]string{"a"}), Kinds: []config.HeapKind{config.HeapHost}, Segment: new(pages)}
-	p := New(Config{
+	p := NewProducers(ProducersConfig{
 		NPEs: 1, Peers: []libshmem.PE{0}, Settings: cfg, Internal: 4096, Size: 1 << 20, Heaps: heaps, DriverWatch: new(watch.DriverWatch),
 	})
 	if err := p.Reserve(); err != nil {
@@ -36,7 +35,7 @@ func TestAlone(t *testing.T) {
 	if p.OpenTeams(); p.Teams != nil {
 		t.Error("without a GPU kernels know of teams")
 	}
-	var k *kernels.Kernels
+	var k *Kernels
 	if k, err = p.Kernels(); k != nil || err != nil {
 		t.Errorf("kernels %v, error %v", k, err)
 	}

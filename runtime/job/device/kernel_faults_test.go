@@ -1,4 +1,4 @@
-package kernels
+package device
 
 import (
 	"errors"
@@ -152,7 +152,7 @@ func TestKernelExits(t *testing.T) {
 	minus := int32(-3)
 	*k.report = queue.Report{Claimed: 1, Fault: queue.FaultExit, Length: uint64(uint32(minus))}
 	atomic.StoreUint32(&k.report.Ready, 1)
-	var exit *Exit
+	var exit *KernelExit
 	if err := <-told; !errors.As(err, &exit) || exit.Status != -3 {
 		t.Error(err)
 	}
@@ -168,7 +168,7 @@ func TestFaultsAreExplained(t *testing.T) {
 			continue
 		}
 		k.report.Fault = fault
-		text, remedy := explain(k.report, k.State)
+		text, remedy := explainFault(k.report, k.State)
 		if other, ok := seen[text]; ok {
 			t.Errorf("faults %d and %d have the same text", fault, other)
 		}

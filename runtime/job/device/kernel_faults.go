@@ -1,4 +1,4 @@
-package kernels
+package device
 
 import (
 	"fmt"
@@ -110,17 +110,17 @@ func (s *Stopper) finish() {
 	s.words, s.rings = nil, nil
 }
 
-// Fault is a wrong call of a kernel, which ended the kernel.
-type Fault struct{ Cause, Remedy string }
+// KernelFault is a wrong call of a kernel, which ended the kernel.
+type KernelFault struct{ Cause, Remedy string }
 
-func (e *Fault) Error() string {
+func (e *KernelFault) Error() string {
 	return fmt.Sprintf("a kernel stopped: %s (%s)", e.Cause, e.Remedy)
 }
 
-// Exit is a kernel's request to end the job.
-type Exit struct{ Status int }
+// KernelExit is a kernel's request to end the job.
+type KernelExit struct{ Status int }
 
-func (e *Exit) Error() string {
+func (e *KernelExit) Error() string {
 	return fmt.Sprintf("a kernel ends the job with status %d", e.Status)
 }
 
@@ -131,10 +131,10 @@ func (k *Kernels) fault() error {
 		return nil
 	}
 	if r.Fault == queue.FaultExit {
-		return &Exit{Status: int(int32(r.Length))}
+		return &KernelExit{Status: int(int32(r.Length))}
 	}
-	cause, remedy := explain(r, k.State)
-	return &Fault{
+	cause, remedy := explainFault(r, k.State)
+	return &KernelFault{
 		Cause: fmt.Sprintf("%s in block (%d,%d,%d), thread (%d,%d,%d): %s",
 			callName(r.Call), r.BlockX, r.BlockY, r.BlockZ, r.ThreadX, r.ThreadY, r.ThreadZ, cause),
 		Remedy: remedy,
@@ -149,8 +149,8 @@ func callName(n uint32) string {
 	return fmt.Sprintf("call %d", n)
 }
 
-// explain says what was wrong and gives the remedy.
-func explain(r *queue.Report, s *queue.State) (cause, remedy string) {
+// explainFault says what was wrong and gives the remedy.
+func explainFault(r *queue.Report, s *queue.State) (cause, remedy string) {
 	switch r.Fault {
 	case queue.FaultInit:
 		return "the library is not initialised", "launch kernels between shmem_init and shmem_finalize"

@@ -1,4 +1,4 @@
-package producers
+package device
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 	"libshmem/queue"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/job/area"
-	"libshmem/runtime/job/teams"
 )
 
 const (
@@ -59,7 +58,7 @@ func (p *Producers) OpenTeams() {
 	if p.GPU == nil {
 		return
 	}
-	p.Teams = teams.New(p.NPEs, teams.Areas{
+	p.Teams = NewTeamTable(p.NPEs, TeamAreas{
 		Heap: p.GPU.Address(p.Rank), Offset: p.work.offset + queue.WorkSize(p.NPEs), Size: queue.WorkTeamSize(p.NPEs), Count: p.work.teams,
 	}, p.GPU.Device().CopyIn, p.clearHeap)
 }

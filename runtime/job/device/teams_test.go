@@ -1,4 +1,4 @@
-package teams
+package device
 
 import (
 	"bytes"
@@ -40,17 +40,17 @@ func (m *gpuMemory) zero(offset, n uint64) error {
 
 func (m *gpuMemory) entry(slot int) queue.Team {
 	var e queue.Team
-	copy((*[EntryBytes]byte)(unsafe.Pointer(&e))[:], m.bytes[uint64(slot)*EntryBytes:])
+	copy((*[teamEntryBytes]byte)(unsafe.Pointer(&e))[:], m.bytes[uint64(slot)*teamEntryBytes:])
 	return e
 }
 
-func fakeTeams(m *gpuMemory) *Table {
+func fakeTeams(m *gpuMemory) *TeamTable {
 	m.bytes = make([]byte, 4096)
-	return New(8, Areas{Heap: 0x10000, Offset: 0x100, Size: 0x80, Count: 3}, m.put, m.zero)
+	return NewTeamTable(8, TeamAreas{Heap: 0x10000, Offset: 0x100, Size: 0x80, Count: 3}, m.put, m.zero)
 }
 
-// begun makes a table at the address 64; the address 0 means that there is none.
-func begun(t *testing.T, m *gpuMemory) *Table {
+// begunTeams makes a table at the address 64; the address 0 means that there is none.
+func begunTeams(t *testing.T, m *gpuMemory) *TeamTable {
 	t.Helper()
 	all := fakeTeams(m)
 	all.put = func(to gpu.Address, from []byte) error { return m.put(to-64, from) }
@@ -62,7 +62,7 @@ func begun(t *testing.T, m *gpuMemory) *Table {
 
 func TestTeamTable(t *testing.T) {
 	var m gpuMemory
-	all := begun(t, &m)
+	all := begunTeams(t, &m)
 	regular := queue.Team{Handle: 0x401, NPEs: 3, Me: 1, Start: 5, Stride: -2}
 	if err := all.Show(1, regular, nil); err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func TestTeamTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := testLists + gpu.Address(2*all.ListBytes())
-	if !slices.Equal(m.order, []gpu.Address{list, gpu.Address(2 * EntryBytes)}) {
+	if !slices.Equal(m.order, []gpu.Address{list, gpu.Address(2 * teamEntryBytes)}) {
 		t.Errorf("written at %v, want %v and then the entry", m.order, list)
 	}
 	if got := m.entry(2); got.PEs != (list+64).Pointer() || got.NPEs != 3 {
@@ -127,7 +127,7 @@ func TestTeamsBeforeKernels(t *testing.T) {
 // TestTeamsRenew: what a team has left is cleared before the next team, and only then.
 func TestTeamsRenew(t *testing.T) {
 	var m gpuMemory
-	all := begun(t, &m)
+	all := begunTeams(t, &m)
 	for _, slot := range []int{1, 3} {
 		if err := all.Renew(slot); err != nil || m.cleared != nil {
 			t.Fatalf("slot %d, which no team has had: cleared %v, error %v", slot, m.cleared, err)

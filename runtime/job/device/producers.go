@@ -1,10 +1,11 @@
-// Package producers joins the producers of operations other than the calls of the program: kernels,
-// threads with rings, and CUDA streams. It reserves the memory for collectives of kernels, and
-// decides which producers the proxies serve. Its parts are packages of their own.
+package device
+
+// Producers joins the producers of operations other than the calls of the program: kernels, threads
+// with rings, and CUDA streams. It reserves the memory for collectives of kernels, and decides which
+// producers the proxies serve.
 //
 // One thread at a time makes and closes them. Any goroutine may end waits by the Stopper, use Teams
 // and ask for a Quiet.
-package producers
 
 import (
 	"errors"
@@ -15,12 +16,8 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/heap"
-	"libshmem/runtime/job/graphics"
-	"libshmem/runtime/job/kernels"
 	"libshmem/runtime/job/meet"
 	"libshmem/runtime/job/network"
-	"libshmem/runtime/job/streams"
-	"libshmem/runtime/job/teams"
 	"libshmem/runtime/job/watch"
 	"libshmem/runtime/onstream"
 	"libshmem/runtime/proxy"
@@ -28,8 +25,8 @@ import (
 	"libshmem/runtime/shmlog"
 )
 
-// Config is what producers have to know, and the parts of the PE that they use.
-type Config struct {
+// ProducersConfig is what producers have to know, and the parts of the PE that they use.
+type ProducersConfig struct {
 	Me       libshmem.PE
 	NPEs     int
 	Rank     int           // of this PE on its node
@@ -44,8 +41,8 @@ type Config struct {
 	Heap        *heap.Heap
 	Commit      func() error // provides memory behind its blocks
 	Heaps       *meet.Heaps
-	GPU         *graphics.GPU // nil: this PE uses none
-	Staged      func() bool   // bytes of this PE's heap reach the network through main memory
+	GPU         *GPU        // nil: this PE uses none
+	Staged      func() bool // bytes of this PE's heap reach the network through main memory
 	DriverWatch *watch.DriverWatch
 
 	Fatal func(error)
@@ -57,26 +54,26 @@ type Config struct {
 
 // Producers are the kernels, threads with rings and CUDA streams of this PE.
 type Producers struct {
-	Config
+	ProducersConfig
 
 	// Network is nil if all PEs share memory. It is set when it is open, before any other use.
 	Network *network.Network
 	// Stopper ends the waits of kernels.
-	Stopper kernels.Stopper
+	Stopper Stopper
 	// Streams has the calls on CUDA streams; it is made with the kernels.
-	Streams *streams.Calls
+	Streams *StreamCalls
 	// Teams is what kernels know of teams; nil: no kernels will run.
-	Teams *teams.Table
+	Teams *TeamTable
 
-	kernels *kernels.Kernels                     // nil until they are asked for
+	kernels *Kernels                             // nil until they are asked for
 	rings   *queue.Host                          // nil until they are asked for
 	served  *network.Rings                       // nil: no rings are served
 	work    struct{ offset, size, teams uint64 } // teams: the number of teams that have a part
-	counts  counters
+	counts  notifyCounters
 }
 
-// New returns producers that have nothing yet.
-func New(c Config) *Producers { return &Producers{Config: c} }
+// NewProducers returns producers that have nothing yet.
+func NewProducers(c ProducersConfig) *Producers { return &Producers{ProducersConfig: c} }
 
 // inGPU reports whether this PE's heap is in GPU memory.
 func (p *Producers) inGPU() bool { return p.Heaps.Kinds[p.Me] == config.HeapDevice }
@@ -152,7 +149,7 @@ func (p *Producers) serve(all []*queue.Ring, device bool) {
 	p.served = network.ServeRings(c, all, device)
 }
 
-// Quiet waits for operations pushed by kernels that have ended, see rings.Served.
+// Quiet waits for operations pushed by kernels that have ended, see network.Rings.
 func (p *Producers) Quiet(ticket *uint64) call.Status { return p.served.Quiet(ticket) }
 
 // CloseRings completes the pushed operations and takes the rings away.
@@ -171,7 +168,7 @@ func (p *Producers) CloseRings() error {
 
 // Kernels returns the memory for kernels of this process, or nil if this PE has no GPU. The first
 // call makes the rings and lets the proxies serve them; it is not safe for concurrent use.
-func (p *Producers) Kernels() (*kernels.Kernels, error) {
+func (p *Producers) Kernels() (*Kernels, error) {
 	switch {
 	case p.GPU == nil || p.kernels != nil:
 		return p.kernels, nil
@@ -179,7 +176,7 @@ func (p *Producers) Kernels() (*kernels.Kernels, error) {
 		return nil, errors.New("make rings of kernels: the proxies serve rings of this process's threads already (use one of the two)")
 	}
 	p.openCounters()
-	k, err := kernels.New(p.kernelsConfig())
+	k, err := NewKernels(p.kernelsConfig())
 	if err != nil {
 		return nil, err
 	}
@@ -198,8 +195,8 @@ func (p *Producers) ringsOfKernels() int {
 	return max(p.Settings.RingCount, len(p.engines()))
 }
 
-func (p *Producers) kernelsConfig() kernels.Config {
-	c := kernels.Config{
+func (p *Producers) kernelsConfig() KernelsConfig {
+	c := KernelsConfig{
 		Me: p.Me, NPEs: p.NPEs, Settings: p.Settings, Device: p.GPU.Device(), Rings: p.ringsOfKernels(), Cells: p.Staged(),
 		Internal: p.Internal, Heap: p.GPU.Address(p.Rank), Direct: p.Heaps.Direct, Tile: p.Network.Tile,
 		Teams: p.Teams, Areas: p.Areas, Stopper: &p.Stopper, Log: p.Log,
@@ -222,13 +219,13 @@ func (p *Producers) OpenStreams(file string) error {
 	s := p.kernels.State
 	c := onstream.Job{
 		NPEs: p.NPEs, User: uint64(uintptr(p.Heaps.Own())), Heap: gpu.Address(s.Heap),
-		Rings: s.RingCount != 0, Survives: p.Settings.OnFailure == config.ReturnOnFailure, Image: p.kernels.At, Bytes: kernels.ImageBytes,
+		Rings: s.RingCount != 0, Survives: p.Settings.OnFailure == config.ReturnOnFailure, Image: p.kernels.At, Bytes: ImageBytes,
 	}
 	for pe := range libshmem.PE(p.NPEs) {
 		c.Direct = append(c.Direct, p.Heaps.Direct(pe))
 	}
 	var err error
-	if p.Streams, err = streams.Open(p.GPU.Device(), c, p.Network.CopiesApart(), file); err != nil {
+	if p.Streams, err = OpenStreams(p.GPU.Device(), c, p.Network.CopiesApart(), file); err != nil {
 		return err
 	}
 	if err := p.Streams.Missing(); err != nil {

@@ -1,4 +1,4 @@
-package producers
+package device
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"libshmem/runtime/job/area"
 )
 
-// counters are the notification counters of this PE that kernels use.
-type counters struct {
+// notifyCounters are the notification counters of this PE that kernels use.
+type notifyCounters struct {
 	offset uint64         // in each user heap, of the counters that stores of kernels add to
 	main   gpu.Address    // of those in main memory, on the GPU; 0: it does not reach them
 	pages  unsafe.Pointer // registered for that; nil: none

@@ -1,7 +1,8 @@
-// Package streams joins package onstream with the driver's GPU: it loads the library's kernels for
-// calls on CUDA streams, and owns the bounce memory of their operands. Threads of the program call
-// it; the order of their work is that of their streams.
-package streams
+package device
+
+// StreamCalls joins package onstream with the driver's GPU: it loads the library's kernels for calls
+// on CUDA streams, and owns the bounce memory of their operands. Threads of the program call it; the
+// order of their work is that of their streams.
 
 import (
 	"errors"
@@ -13,16 +14,16 @@ import (
 	"libshmem/runtime/onstream"
 )
 
-// Calls are the calls on CUDA streams of this PE's GPU.
-type Calls struct {
+// StreamCalls are the calls on CUDA streams of this PE's GPU.
+type StreamCalls struct {
 	calls  *onstream.Calls
 	bounce *bounce // nil if proxies copy in the program's context
 }
 
-// Open makes the calls ready, with the library's kernels from a file. apart: proxies copy in a
+// OpenStreams makes the calls ready, with the library's kernels from a file. apart: proxies copy in a
 // context of their own, so that operands need bounce buffers.
-func Open(dev *cuda.Device, job onstream.Job, apart bool, file string) (*Calls, error) {
-	s := &Calls{}
+func OpenStreams(dev *cuda.Device, job onstream.Job, apart bool, file string) (*StreamCalls, error) {
+	s := &StreamCalls{}
 	if apart {
 		room, err := newBounce(dev)
 		if err != nil {
@@ -35,15 +36,15 @@ func Open(dev *cuda.Device, job onstream.Job, apart bool, file string) (*Calls, 
 }
 
 // Missing returns why the calls that need a kernel of the library do not work.
-func (s *Calls) Missing() error { return s.calls.Missing() }
+func (s *StreamCalls) Missing() error { return s.calls.Missing() }
 
 // Queue runs a call on a stream of the program.
-func (s *Calls) Queue(what onstream.What, c *queue.StreamCall, stream uintptr) error {
+func (s *StreamCalls) Queue(what onstream.What, c *queue.StreamCall, stream uintptr) error {
 	return s.calls.Queue(what, c, gpu.Stream(stream))
 }
 
 // Close waits for the calls. A nil streams has none.
-func (s *Calls) Close() error {
+func (s *StreamCalls) Close() error {
 	if s == nil {
 		return nil
 	}

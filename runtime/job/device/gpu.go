@@ -1,10 +1,12 @@
-// Package graphics owns this PE's GPU: the addresses at which it reaches the user heaps of the
-// node, the copies and atomic operations that the host asks of it, and memory of the program that
-// is lent to the heap. Its caller decides which GPU it is, and for what the heap is used.
+// Package device owns this PE's GPU and what runs on it: the addresses at which the GPU reaches the
+// user heaps of the node, the copies and atomic operations that the host asks of it, memory of the
+// program that is lent to the heap, kernels with the teams that they know, and calls on CUDA
+// streams. It joins the producers of operations: kernels, streams, and threads with rings. Its
+// caller decides for what the heap is used.
 //
-// Any goroutine may call the methods that move or change bytes. One thread at a time opens, grows,
-// lends and closes.
-package graphics
+// Any goroutine may call the methods that move or change bytes, or that end waits of kernels. One
+// thread at a time opens, grows, lends and closes.
+package device
 
 import (
 	"encoding/binary"
@@ -56,7 +58,7 @@ type gpuHeap struct {
 	number int
 }
 
-// Member is a PE of the node, as graphics learns of its heap.
+// Member is a PE of the node, as the GPU learns of its heap.
 type Member struct {
 	PE     libshmem.PE
 	Kind   config.HeapKind
@@ -64,8 +66,8 @@ type Member struct {
 	Main   unsafe.Pointer // a heap in main memory
 }
 
-// Config is what open needs.
-type Config struct {
+// GPUConfig is what open needs.
+type GPUConfig struct {
 	Rank        int // of this PE on its node
 	Members     []Member
 	Listener    *devmem.Listener // nil if this PE's heap is in main memory
@@ -77,8 +79,8 @@ type Config struct {
 	Log         *shmlog.Log
 }
 
-// New opens the driver.
-func New() (*GPU, error) {
+// NewGPU opens the driver.
+func NewGPU() (*GPU, error) {
 	driver, err := cuda.Open()
 	if err != nil {
 		return nil, err
@@ -107,7 +109,7 @@ func (g *GPU) Heap() *devmem.Segment { return g.device }
 // Open takes the GPU that the calling thread uses already. If the thread uses none, it takes one by
 // the PE's rank on its node, and the thread uses it from then on. It maps the heaps of the node for
 // that GPU.
-func (g *GPU) Open(c Config) error {
+func (g *GPU) Open(c GPUConfig) error {
 	number, current, err := g.driver.Choose(c.Rank)
 	if err != nil {
 		return err
