@@ -14,7 +14,6 @@ import (
 	"libshmem/runtime/heap/devmem"
 	"libshmem/runtime/heap/hostmem"
 	"libshmem/runtime/job/area"
-	"libshmem/runtime/job/counters"
 	"libshmem/runtime/job/device"
 	"libshmem/runtime/job/meet"
 	"libshmem/runtime/job/network"
@@ -92,7 +91,7 @@ type Job struct {
 	trace    *trace.File // nil: nothing is traced
 	boot     bootstrap.Bootstrap
 	segment  *hostmem.Segment
-	Counters counters.Counters
+	Counters Counters
 	// Live is the part of the status page that shows this PE to other processes.
 	Live *statuspage.PE
 	page *statuspage.Page // the page that contains Live
@@ -191,7 +190,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 			return err
 		}
 	}
-	j.Counters = counters.Counters{PEs: j.NPEs, Live: j.Live, Shown: j.Network.Shown, CountOf: j.Network.CountOf}
+	j.Counters = Counters{PEs: j.NPEs, Live: j.Live, Shown: j.Network.Shown, CountOf: j.Network.CountOf}
 	if err := require(j.Config.Require, j.facts()); err != nil {
 		return err
 	}

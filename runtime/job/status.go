@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"libshmem/runtime/config"
-	"libshmem/runtime/job/counters"
 	"libshmem/runtime/statuspage"
 )
 
@@ -25,7 +24,7 @@ func (j *Job) tell() error {
 	if !j.Met.Stats {
 		return nil
 	}
-	p := counters.Printing{Me: j.Me, All: j.Config.Stats == config.StatsAll, Hosts: len(j.Nodes.Members), Gather: j.boot.Allgather}
+	p := countsPrinting{Me: j.Me, All: j.Config.Stats == config.StatsAll, Hosts: len(j.Nodes.Members), Gather: j.boot.Allgather}
 	if j.Network != nil {
 		p.Provider = j.Network.Provider()
 	}

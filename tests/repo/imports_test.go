@@ -223,8 +223,6 @@ runtime/proxy/staging: fabric runtime/gpu runtime/guard runtime/proxy/fifo runti
     # it could not be tested without one
 runtime/job/area: queue
     # offsets and sizes, and the numbers that kernels know, too
-runtime/job/counters: fabric runtime/proxy/layout runtime/proxy/report runtime/stats runtime/statuspage runtime/topo
-    # counts of engines, by functions
 runtime/job/device: fabric runtime/bootstrap/secret runtime/config runtime/gpu runtime/gpu/amo runtime/gpu/cuda runtime/heap runtime/heap/devmem runtime/job/network runtime/proxy/gpustage runtime/shmerr runtime/shmlog queue runtime/guard runtime/job/area runtime/topo runtime/onstream runtime/job/meet runtime/job/watch runtime/proxy runtime/proxy/call
     # the driver's GPU and the heaps in its reach, and what runs there: it joins kernels, rings and
     # streams with the network that it is given. What learns of loans is an interface of its own
@@ -238,7 +236,7 @@ runtime/job/place: fabric/ofi runtime/config runtime/shmlog runtime/topo runtime
     # questions to the launcher and to the topology, and threads; the exchange between PEs is its caller's
 runtime/job/watch: fabric runtime/bootstrap runtime/config runtime/guard runtime/job/area runtime/job/meet runtime/shmlog runtime/topo queue runtime/gpu runtime/gpu/cuda runtime/proxy/backlog
     # the network by an interface of its own, and what to do about a loss by functions
-runtime/job: fabric fabric/chaos queue runtime/bootstrap runtime/config runtime/gpu runtime/heap/... runtime/job/... runtime/nvtx runtime/onstream runtime/pathmap runtime/proxy runtime/proxy/wake runtime/shmerr runtime/shmlog runtime/stats runtime/statuspage runtime/topo runtime/trace
+runtime/job: fabric fabric/chaos queue runtime/bootstrap runtime/config runtime/gpu runtime/heap/... runtime/job/... runtime/nvtx runtime/onstream runtime/pathmap runtime/proxy runtime/proxy/wake runtime/shmerr runtime/shmlog runtime/stats runtime/statuspage runtime/topo runtime/trace runtime/proxy/layout runtime/proxy/report
     # the composition root: nothing else picks an implementation
 
 queue:

@@ -1,7 +1,8 @@
-// Package counters adds up the counts of a PE and its engines, and prints them at the end of a job.
-// The counts themselves are in the status page and in the engines, their names in runtime/stats.
-// Any goroutine may ask for them.
-package counters
+package job
+
+// The counts of a PE and its engines are added up here, and printed at the end of a job. The counts
+// themselves are in the status page and in the engines, their names in runtime/stats. Any goroutine
+// may ask for them.
 
 import (
 	"fmt"
@@ -50,8 +51,8 @@ func (c *Counters) One(number int, pe libshmem.PE) (value uint64, ok bool) {
 // NICs returns what each NIC of this PE has carried.
 func (c *Counters) NICs() []fabric.RailCount { return c.All().NICs }
 
-// Printing is how the counts of a job are printed.
-type Printing struct {
+// countsPrinting is how the counts of a job are printed.
+type countsPrinting struct {
 	Me       libshmem.PE
 	All      bool   // each PE's counts, and not only the table of the job
 	Hosts    int    // of the job
@@ -62,7 +63,7 @@ type Printing struct {
 
 // Print returns the counts of this PE, if all are to be printed, and on PE 0 the table of the job.
 // It is collective. After an error the text has what could be had.
-func (c *Counters) Print(p Printing) (string, error) {
+func (c *Counters) Print(p countsPrinting) (string, error) {
 	mine := c.All()
 	var b strings.Builder
 	if p.All {
@@ -77,7 +78,7 @@ func (c *Counters) Print(p Printing) (string, error) {
 	return b.String(), err
 }
 
-func (c *Counters) table(b *strings.Builder, p *Printing, all [][]byte) error {
+func (c *Counters) table(b *strings.Builder, p *countsPrinting, all [][]byte) error {
 	var rows []stats.Row
 	for pe, encoded := range all {
 		r, err := stats.Decode(encoded)

@@ -1,4 +1,4 @@
-package counters
+package job
 
 import (
 	"errors"
@@ -45,15 +45,15 @@ func TestCounters(t *testing.T) {
 	}
 
 	gather := func(mine []byte) ([][]byte, error) { return [][]byte{mine, mine, mine}, nil }
-	text, err := c.Print(Printing{Hosts: 2, Provider: "tcp", Gather: gather})
+	text, err := c.Print(countsPrinting{Hosts: 2, Provider: "tcp", Gather: gather})
 	if err != nil || !strings.Contains(text, "3 PEs on 2 hosts counted, over tcp (SHMEM_STATS=all prints each PE's)") {
 		t.Errorf("PE 0 prints %q, error %v", text, err)
 	}
-	if text, err := c.Print(Printing{Me: 1, Hosts: 1, Gather: gather}); err != nil || text != "" {
+	if text, err := c.Print(countsPrinting{Me: 1, Hosts: 1, Gather: gather}); err != nil || text != "" {
 		t.Errorf("PE 1 prints %q, error %v", text, err)
 	}
 	lost := errors.New("lost")
-	text, err = c.Print(Printing{Me: 1, All: true, Gather: func([]byte) ([][]byte, error) { return nil, lost }})
+	text, err = c.Print(countsPrinting{Me: 1, All: true, Gather: func([]byte) ([][]byte, error) { return nil, lost }})
 	if !errors.Is(err, lost) || !strings.Contains(text, "PE 1 counted") {
 		t.Errorf("after an error: %q, %v", text, err)
 	}
