@@ -59,11 +59,11 @@ var proxyDefects = []defect{
 		by:   unit("./runtime/proxy/early", "^TestBytes$"), says: `and Bytes tells \d+ KiB`,
 	},
 	{
-		id: "proxy/waiting-message-in-whole", file: "runtime/proxy/gpustage/arrival/apply.go",
+		id: "proxy/waiting-message-in-whole", file: "runtime/proxy/gpustage.go",
 		was:  "	a.kept.Keep(h.From, number, m)\n",
 		is:   "	a.kept.Keep(h.From, number, a.joined)\n",
 		user: "messages for GPU memory that wait take a multiple of the memory that their credits allow",
-		by:   unit("./runtime/proxy/gpustage/arrival", "^TestMemoryOfWaiting$"), says: `2000 messages wait in \d+ KiB, for a credit of \d+ KiB`,
+		by:   unit("./runtime/proxy/gpustage", "^TestArrivalsMemory$"), says: `2000 messages wait in \d+ KiB, for a credit of \d+ KiB`,
 	},
 	{
 		id: "proxy/one-pe-takes-all-tokens", file: "runtime/proxy/ops/table.go",

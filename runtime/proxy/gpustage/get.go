@@ -10,7 +10,6 @@ import (
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/gpustage/extent"
 	"libshmem/runtime/proxy/gpustage/pool"
-	"libshmem/runtime/proxy/gpustage/pull"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
@@ -24,7 +23,7 @@ type gets struct {
 	streams *stream.Set
 	slots   *pool.Pool
 	heaps   *extent.Heaps
-	pulls   *pull.Pulls
+	pulls   *pulls
 	segment mem.Segment
 	desc    uintptr // of the part of the segment that the fabric reaches
 	localMR bool    // local buffers have to be registered
@@ -84,7 +83,7 @@ func (g *gets) ask(t fabric.Token, offset libshmem.Offset, far bool) call.Status
 		op := fabric.RMA{PE: o.pe, Len: o.n}
 		op.Remote, op.Key = g.engine.Route(o.pe, offset)
 		g.heaps.Aim(&op, offset)
-		g.pulls.Get(pull.Bytes{PE: o.pe, Remote: op.Remote, Key: op.Key, N: o.n, Dest: o.dest, GPU: true, Get: g.engine.Question(t)})
+		g.pulls.Get(pullBytes{PE: o.pe, Remote: op.Remote, Key: op.Key, N: o.n, Dest: o.dest, GPU: true, Get: g.engine.Question(t)})
 		return call.Done
 	}
 	if !o.gpu && g.localMR && !g.segment.Contains(o.dest, o.n) {
@@ -123,7 +122,7 @@ func (g *gets) takeRequest(h *layout.Header, r *layout.RequestToSend) {
 	if o == nil {
 		return
 	}
-	g.pulls.Get(pull.Bytes{
+	g.pulls.Get(pullBytes{
 		PE: o.pe, Remote: h.Operand, Key: h.Extra, N: r.N, Dest: unsafe.Add(o.dest, h.Offset), Desc: o.desc, GPU: o.gpu, Token: h.Token, Get: r.Get,
 	})
 	g.pulls.Start()

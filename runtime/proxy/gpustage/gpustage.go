@@ -7,12 +7,8 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/gpustage/arrival"
-	"libshmem/runtime/proxy/gpustage/copies"
-	"libshmem/runtime/proxy/gpustage/departure"
 	"libshmem/runtime/proxy/gpustage/extent"
 	"libshmem/runtime/proxy/gpustage/progress"
-	"libshmem/runtime/proxy/gpustage/pull"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
@@ -21,12 +17,6 @@ import (
 // StreamQueue bounds the operations, besides marks, that an engine has in one stream. A driver
 // blocks a caller that gives a stream more than its queue holds, which is some thousand.
 const StreamQueue = 512
-
-// Alone is shared by the engines of a PE. It makes their atomic operations on its GPU memory, done
-// by reading, computing and writing, atomic together. It may only be given if only these engines
-// change words atomically: no kernel, and no PE that loads and stores there. Engines that copy to
-// the heap (Map) leave such operations to the owner.
-type Alone = arrival.Alone
 
 // Config configures a Stage. The zero value is usable.
 type Config struct {
@@ -57,12 +47,12 @@ type Stage struct {
 	pinned   pinned
 	streams  *stream.Set
 	heaps    *extent.Heaps
-	arrivals *arrival.Arrivals
-	pulls    *pull.Pulls
+	arrivals *arrivals
+	pulls    *pulls
 	gets     *gets
-	departs  *departure.Departures
+	departs  *departures
 	puts     *puts
-	copies   *copies.Copies
+	copies   *copies
 }
 
 // New makes a Stage for an engine. It moves this PE's GPU memory by m, and closes m in the end,
@@ -81,14 +71,14 @@ func New(e Engine, m stream.Memory, c Config) (*Stage, error) {
 	s.segment = segment
 	s.streams = stream.New(e, m, StreamQueue-queueSlack)
 	s.heaps = extent.New(e)
-	s.arrivals = arrival.New(e, s.streams, s.heaps, segment.Heap != nil, &p.coming, c.Alone)
+	s.arrivals = newArrivals(e, s.streams, s.heaps, segment.Heap != nil, &p.coming, c.Alone)
 	s.gets = &gets{engine: e, streams: s.streams, slots: &p.coming, heaps: s.heaps, segment: segment, desc: heap.Desc, localMR: e.Caps().LocalMR}
-	s.pulls = pull.New(e, s.streams, &p.landing, p.region.Desc, e.Caps().MaxMessage, s.gets)
+	s.pulls = newPulls(e, s.streams, &p.landing, p.region.Desc, e.Caps().MaxMessage, s.gets)
 	s.gets.pulls = s.pulls
-	out := departure.Memory{Chunks: &p.leaving, Slots: &p.going, Key: p.region.Key, Remote: s.heaps.Remote(&p.region, p.leaving.At(0))}
-	s.departs = departure.New(e, s.streams, out, func(t fabric.Token) { s.copies.Begun(t) })
+	out := departureMemory{Chunks: &p.leaving, Slots: &p.going, Key: p.region.Key, Remote: s.heaps.Remote(&p.region, p.leaving.At(0))}
+	s.departs = newDepartures(e, s.streams, out, func(t fabric.Token) { s.copies.Begun(t) })
 	s.puts = &puts{engine: e, state: s.state, heaps: s.heaps, departs: s.departs, segment: segment, heap: heap}
-	s.copies = copies.New(e, s.streams, &p.going, s.departs)
+	s.copies = newCopies(e, s.streams, &p.going, s.departs)
 	return s, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/gpustage/arrival"
 	"libshmem/runtime/proxy/gpustage/pool"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
@@ -28,7 +27,7 @@ const Chunks = 8
 
 // queueSlack is room for work that cannot wait: the second halves of operations, and work that
 // pools bound.
-const queueSlack = MaxChunks + arrival.MaxWords + smallSlots
+const queueSlack = MaxChunks + maxWords + smallSlots
 
 // pinned is the pinned memory of a Stage, which the fabric reaches, too. The zero value has none.
 type pinned struct {

@@ -6,7 +6,6 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
-	"libshmem/runtime/proxy/gpustage/departure"
 	"libshmem/runtime/proxy/gpustage/extent"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
@@ -19,7 +18,7 @@ type puts struct {
 	engine  Engine
 	state   *layout.State
 	heaps   *extent.Heaps
-	departs *departure.Departures
+	departs *departures
 	segment mem.Segment
 	heap    fabric.Region // the part of the segment that the fabric reaches
 	request layout.RequestToSend
@@ -86,7 +85,7 @@ func (p *puts) leave(t fabric.Token, gpu bool) call.Status {
 		}
 		return st
 	}
-	x := departure.Put{PE: o.pe, Token: t, Epoch: o.epoch, Local: o.local, Offset: o.offset, N: o.n}
+	x := departingPut{PE: o.pe, Token: t, Epoch: o.epoch, Local: o.local, Offset: o.offset, N: o.n}
 	if o.then {
 		x.After = &o.after
 	}
@@ -123,7 +122,7 @@ func (p *puts) finished(h *layout.Header) {
 	p.engine.Deregister(t, false)
 	var err error
 	if h.Operand != 0 {
-		err = departure.ReadError(h)
+		err = readError(h)
 	}
 	p.engine.Conclude(t, int32(h.Operand), err)
 	p.ops[t].asked = false
@@ -135,6 +134,6 @@ func (p *puts) drop(t fabric.Token, pe libshmem.PE) {
 	if o := &p.ops[t]; o.pe == pe && o.asked {
 		p.engine.Deregister(t, false)
 		o.asked = false
-		departure.Conclude(p.engine, t, pe)
+		conclude(p.engine, t, pe)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
-	"libshmem/runtime/proxy/gpustage/pull"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 )
@@ -154,7 +153,7 @@ func (s *Stage) takeRequestToSend(h *layout.Header, payload unsafe.Pointer, n in
 		return
 	}
 	s.heaps.Flush()
-	s.pulls.Put(pull.Bytes{
+	s.pulls.Put(pullBytes{
 		PE: libshmem.PE(h.From), Remote: h.Operand, Key: h.Extra, N: r.N, Dest: at, Desc: s.gets.desc,
 		GPU: s.segment.Heap != nil && h.Offset >= 0, Token: h.Token,
 	}, r.Fence)

@@ -1,4 +1,4 @@
-package copies
+package gpustage
 
 import (
 	"testing"
@@ -13,8 +13,8 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// engine counts what copies ask of it.
-type engine struct {
+// copiesTestEngine counts what copies ask of it.
+type copiesTestEngine struct {
 	streamtest.Engine
 	peers   [2]layout.Peer
 	parked  bool
@@ -28,43 +28,43 @@ type engine struct {
 	moved   int
 }
 
-func (e *engine) Peers() []layout.Peer                      { return e.peers[:] }
-func (e *engine) Room(libshmem.PE, uint64) bool             { return true }
-func (e *engine) Parked(libshmem.PE) bool                   { return e.parked }
-func (e *engine) Admit(libshmem.PE) call.Status             { return e.admit }
-func (e *engine) Flush(libshmem.PE) call.Status             { e.flushes++; return call.Done }
-func (e *engine) OwnFor(_ fabric.Token, h layout.Header)    { e.owned = append(e.owned, h) }
-func (e *engine) Moved(libshmem.PE)                         { e.moved++ }
-func (e *engine) Await(fabric.Token)                        { e.waited++ }
-func (e *engine) Conclude(t fabric.Token, _ int32, _ error) { e.ended = append(e.ended, t) }
-func (e *engine) End(fabric.Token)                          {}
-func (e *engine) Pend() uint8                               { e.pending++; return 1 }
-func (e *engine) Unpend(uint8)                              { e.pending-- }
-func (e *engine) BeginPut(libshmem.PE, *call.Request, uint64) (fabric.Token, bool) {
+func (e *copiesTestEngine) Peers() []layout.Peer                      { return e.peers[:] }
+func (e *copiesTestEngine) Room(libshmem.PE, uint64) bool             { return true }
+func (e *copiesTestEngine) Parked(libshmem.PE) bool                   { return e.parked }
+func (e *copiesTestEngine) Admit(libshmem.PE) call.Status             { return e.admit }
+func (e *copiesTestEngine) Flush(libshmem.PE) call.Status             { e.flushes++; return call.Done }
+func (e *copiesTestEngine) OwnFor(_ fabric.Token, h layout.Header)    { e.owned = append(e.owned, h) }
+func (e *copiesTestEngine) Moved(libshmem.PE)                         { e.moved++ }
+func (e *copiesTestEngine) Await(fabric.Token)                        { e.waited++ }
+func (e *copiesTestEngine) Conclude(t fabric.Token, _ int32, _ error) { e.ended = append(e.ended, t) }
+func (e *copiesTestEngine) End(fabric.Token)                          {}
+func (e *copiesTestEngine) Pend() uint8                               { e.pending++; return 1 }
+func (e *copiesTestEngine) Unpend(uint8)                              { e.pending-- }
+func (e *copiesTestEngine) BeginPut(libshmem.PE, *call.Request, uint64) (fabric.Token, bool) {
 	e.tokens++
 	return layout.Receives + e.tokens, true
 }
 
-// departures keeps what it is asked for.
-type departures struct {
+// testDepartures keeps what it is asked for.
+type testDepartures struct {
 	before bool
 	asked  []fabric.Token
 	now    bool
 }
 
-func (d *departures) CopyTo(_ libshmem.PE, t fabric.Token, _ uint64, _, _ unsafe.Pointer, _ uint64, now bool) {
+func (d *testDepartures) CopyTo(_ libshmem.PE, t fabric.Token, _ uint64, _, _ unsafe.Pointer, _ uint64, now bool) {
 	d.asked, d.now = append(d.asked, t), now
 }
-func (d *departures) CopyFrom(_ libshmem.PE, t fabric.Token, _, _ unsafe.Pointer, _ uint64) {
+func (d *testDepartures) CopyFrom(_ libshmem.PE, t fabric.Token, _, _ unsafe.Pointer, _ uint64) {
 	d.asked = append(d.asked, t)
 }
-func (d *departures) Before(libshmem.PE, uint64) bool { return d.before }
+func (d *testDepartures) Before(libshmem.PE, uint64) bool { return d.before }
 
-// pe is a PE that has mapped the heap of PE 1.
-type pe struct {
-	*Copies
-	engine  *engine
-	departs departures
+// copiesPE is a PE that has mapped the heap of PE 1.
+type copiesPE struct {
+	*copies
+	engine  *copiesTestEngine
+	departs testDepartures
 	memory  *streamtest.Memory
 	streams *stream.Set
 	slots   pool.Pool
@@ -72,12 +72,12 @@ type pe struct {
 	local   [4096]uint64
 }
 
-func newPE(sets bool) *pe {
-	p := &pe{engine: &engine{admit: call.Done}, memory: &streamtest.Memory{Stores: 2}}
+func newCopiesPE(sets bool) *copiesPE {
+	p := &copiesPE{engine: &copiesTestEngine{admit: call.Done}, memory: &streamtest.Memory{Stores: 2}}
 	p.slots = pool.New(unsafe.Pointer(unsafe.SliceData(make([]byte, 4*layout.MessageSize))), layout.MessageSize, 4)
 	p.slots.Connect(2)
 	p.streams = stream.New(p.engine, p.memory, 100)
-	p.Copies = New(p.engine, p.streams, &p.slots, &p.departs)
+	p.copies = newCopies(p.engine, p.streams, &p.slots, &p.departs)
 	p.Connect(2)
 	p.Map(1, unsafe.Pointer(&p.heap[0]), sets)
 	for i := range p.local {
@@ -86,18 +86,18 @@ func newPE(sets bool) *pe {
 	return p
 }
 
-func (p *pe) put(n uint64, gpu bool, after *layout.Header) call.Status {
+func (p *copiesPE) put(n uint64, gpu bool, after *layout.Header) call.Status {
 	return p.Put(1, 0, unsafe.Pointer(&p.local[0]), n, gpu, nil, after)
 }
 
 // goOn lets the streams do their work.
-func (p *pe) goOn() {
+func (p *copiesPE) goOn() {
 	p.streams.Mark()
 	p.memory.Run()
 	p.streams.Follow()
 }
 
-func (p *pe) rest(t *testing.T) {
+func (p *copiesPE) rest(t *testing.T) {
 	t.Helper()
 	if err := p.Rest(); err != nil || !p.slots.Free() || p.engine.pending != 0 || p.streams.Rest() != nil {
 		t.Errorf("rest: %v, slots free %v, %d pending", err, p.slots.Free(), p.engine.pending)
@@ -109,8 +109,8 @@ func signal(offset libshmem.Offset) *layout.Header {
 }
 
 // Small puts, stores and signals are in the stream when the call returns, and take no token.
-func TestSmall(t *testing.T) {
-	p := newPE(true)
+func TestCopiesSmall(t *testing.T) {
+	p := newCopiesPE(true)
 	if st := p.put(16, false, nil); st != call.Done || p.memory.Given[stream.Peer] != 2 {
 		t.Errorf("status %d, work %v, of words that a stream stores", st, p.memory.Given)
 	}
@@ -136,8 +136,8 @@ func TestSmall(t *testing.T) {
 
 // A put from GPU memory is one copy, and its signal follows: in the stream, or, if only the owner
 // can do it, in a message when the bytes are in place.
-func TestSignals(t *testing.T) {
-	p := newPE(true)
+func TestCopiesSignals(t *testing.T) {
+	p := newCopiesPE(true)
 	if st := p.put(8192, true, signal(16384)); st != call.Pending || p.engine.waited != 1 {
 		t.Errorf("status %d, quiets wait for %d", st, p.engine.waited)
 	}
@@ -145,7 +145,7 @@ func TestSignals(t *testing.T) {
 		t.Errorf("signal %d, messages %v, ended %v", p.heap[2048], p.engine.owned, p.engine.ended)
 	}
 	p.rest(t)
-	p = newPE(false)
+	p = newCopiesPE(false)
 	if st := p.put(8, false, signal(16384)); st != call.Pending || len(p.departs.asked) != 1 || !p.departs.now {
 		t.Errorf("status %d, %d pieces, now %v", st, len(p.departs.asked), p.departs.now)
 	}
@@ -164,8 +164,8 @@ func TestSignals(t *testing.T) {
 }
 
 // Operations of a later epoch wait for what is not complete, each kind in its way.
-func TestEpochs(t *testing.T) {
-	p := newPE(true)
+func TestCopiesEpochs(t *testing.T) {
+	p := newCopiesPE(true)
 	p.put(8, false, nil)
 	p.engine.Words.Epoch++
 	if p.MustFollow(1, 0) || !p.MustFollow(1, 1) {
@@ -192,8 +192,8 @@ func TestEpochs(t *testing.T) {
 }
 
 // The stream sets words, and the owner does other operations, in order.
-func TestAMO(t *testing.T) {
-	p := newPE(true)
+func TestCopiesAMO(t *testing.T) {
+	p := newCopiesPE(true)
 	if _, ok := p.AMO(1, &layout.Header{Op: fabric.OpAdd, Width: 8}); ok {
 		t.Error("an addition was taken")
 	}
@@ -208,15 +208,15 @@ func TestAMO(t *testing.T) {
 	if st, ok := p.AMO(1, signal(8)); !ok || st != call.Again || p.engine.flushes != 1 {
 		t.Errorf("a set behind a message: status %d, taken %v, %d flushes", st, ok, p.engine.flushes)
 	}
-	if _, ok := newPE(false).AMO(1, signal(8)); ok {
+	if _, ok := newCopiesPE(false).AMO(1, signal(8)); ok {
 		t.Error("a set was taken of a word that the owner changes in steps")
 	}
 	p.rest(t)
 }
 
 // A get is one copy to GPU memory, and goes in pieces to main memory.
-func TestGet(t *testing.T) {
-	p := newPE(true)
+func TestCopiesGet(t *testing.T) {
+	p := newCopiesPE(true)
 	p.heap[3] = 7
 	if st := p.Get(1, 24, unsafe.Pointer(&p.local[0]), 8, true, nil); st != call.Pending {
 		t.Errorf("status %d", st)

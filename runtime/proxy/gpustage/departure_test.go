@@ -1,4 +1,4 @@
-package departure
+package gpustage
 
 import (
 	"errors"
@@ -15,22 +15,22 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-const chunk = 2 * layout.MessageSize
+const testChunk = 2 * layout.MessageSize
 
-// message is a message that was sent, with its payload.
-type message struct {
+// sentMessage is a message that was sent, with its payload.
+type sentMessage struct {
 	pe      libshmem.PE
 	header  layout.Header
 	payload []byte
 }
 
-// engine sends into a list while there is room.
-type engine struct {
+// departuresTestEngine sends into a list while there is room.
+type departuresTestEngine struct {
 	streamtest.Engine
 	peers    [3]layout.Peer
 	room     int
 	failed   []libshmem.PE
-	sent     []message
+	sent     []sentMessage
 	owned    []layout.Header
 	moved    int
 	finished []fabric.Token
@@ -40,8 +40,8 @@ type engine struct {
 	lost     map[libshmem.PE]error
 }
 
-func (e *engine) Peers() []layout.Peer { return e.peers[:] }
-func (e *engine) Send(_ fabric.Token, pe libshmem.PE, h layout.Header, payload unsafe.Pointer, n int) call.Status {
+func (e *departuresTestEngine) Peers() []layout.Peer { return e.peers[:] }
+func (e *departuresTestEngine) Send(_ fabric.Token, pe libshmem.PE, h layout.Header, payload unsafe.Pointer, n int) call.Status {
 	if e.room == 0 {
 		return call.Again
 	}
@@ -51,23 +51,23 @@ func (e *engine) Send(_ fabric.Token, pe libshmem.PE, h layout.Header, payload u
 		mem.Copy(unsafe.Pointer(&b[0]), payload, n)
 	}
 	h.From = 0
-	e.sent = append(e.sent, message{pe, h, b})
+	e.sent = append(e.sent, sentMessage{pe, h, b})
 	return call.Done
 }
-func (e *engine) SendFailed(pe libshmem.PE)                      { e.failed = append(e.failed, pe) }
-func (e *engine) OwnFor(_ fabric.Token, h layout.Header)         { e.owned = append(e.owned, h) }
-func (e *engine) Moved(libshmem.PE)                              { e.moved++ }
-func (e *engine) Lost(pe libshmem.PE) error                      { return e.lost[pe] }
-func (e *engine) Unasked(*layout.Header)                         { e.unasked++ }
-func (e *engine) Finish(t fabric.Token)                          { e.finished = append(e.finished, t) }
-func (e *engine) Spoil(_ fabric.Token, err error)                { e.spoiled = err }
-func (e *engine) Conclude(t fabric.Token, status int32, _ error) { e.ended[t] = status }
-func (e *engine) End(fabric.Token)                               {}
+func (e *departuresTestEngine) SendFailed(pe libshmem.PE)                      { e.failed = append(e.failed, pe) }
+func (e *departuresTestEngine) OwnFor(_ fabric.Token, h layout.Header)         { e.owned = append(e.owned, h) }
+func (e *departuresTestEngine) Moved(libshmem.PE)                              { e.moved++ }
+func (e *departuresTestEngine) Lost(pe libshmem.PE) error                      { return e.lost[pe] }
+func (e *departuresTestEngine) Unasked(*layout.Header)                         { e.unasked++ }
+func (e *departuresTestEngine) Finish(t fabric.Token)                          { e.finished = append(e.finished, t) }
+func (e *departuresTestEngine) Spoil(_ fabric.Token, err error)                { e.spoiled = err }
+func (e *departuresTestEngine) Conclude(t fabric.Token, status int32, _ error) { e.ended[t] = status }
+func (e *departuresTestEngine) End(fabric.Token)                               {}
 
-// pe is a PE with two chunks and four slots.
-type pe struct {
-	*Departures
-	engine  *engine
+// departuresPE is a PE with two chunks and four slots.
+type departuresPE struct {
+	*departures
+	engine  *departuresTestEngine
 	memory  *streamtest.Memory
 	streams *stream.Set
 	chunks  pool.Pool
@@ -76,17 +76,17 @@ type pe struct {
 	copied  []fabric.Token
 }
 
-func newPE() *pe {
-	p := &pe{engine: &engine{room: 100, ended: map[fabric.Token]int32{}, lost: map[libshmem.PE]error{}}, memory: new(streamtest.Memory)}
-	block := make([]byte, 2*chunk+4*layout.MessageSize)
-	p.chunks = pool.New(unsafe.Pointer(&block[0]), chunk, 2)
-	p.slots = pool.New(unsafe.Pointer(&block[2*chunk]), layout.MessageSize, 4)
+func newDeparturesPE() *departuresPE {
+	p := &departuresPE{engine: &departuresTestEngine{room: 100, ended: map[fabric.Token]int32{}, lost: map[libshmem.PE]error{}}, memory: new(streamtest.Memory)}
+	block := make([]byte, 2*testChunk+4*layout.MessageSize)
+	p.chunks = pool.New(unsafe.Pointer(&block[0]), testChunk, 2)
+	p.slots = pool.New(unsafe.Pointer(&block[2*testChunk]), layout.MessageSize, 4)
 	p.chunks.Connect(3)
 	p.slots.Connect(3)
 	p.streams = stream.New(p.engine, p.memory, 100)
-	p.Departures = New(p.engine, p.streams, Memory{&p.chunks, &p.slots, 1 << 20, 9}, func(t fabric.Token) { p.copied = append(p.copied, t) })
+	p.departures = newDepartures(p.engine, p.streams, departureMemory{&p.chunks, &p.slots, 1 << 20, 9}, func(t fabric.Token) { p.copied = append(p.copied, t) })
 	p.Connect(3)
-	p.bytes = make([]byte, 5*chunk)
+	p.bytes = make([]byte, 5*testChunk)
 	for i := range p.bytes {
 		p.bytes[i] = byte(i * 7)
 	}
@@ -94,7 +94,7 @@ func newPE() *pe {
 }
 
 // goOn lets the streams do their work, and then sends.
-func (p *pe) goOn() {
+func (p *departuresPE) goOn() {
 	p.streams.Mark()
 	p.memory.Run()
 	p.NewTurn()
@@ -102,17 +102,17 @@ func (p *pe) goOn() {
 	p.Advance()
 }
 
-func (p *pe) put(to libshmem.PE, t fabric.Token, epoch uint64, n int, after *layout.Header) {
-	p.Put(Put{PE: to, Token: t, Epoch: epoch, Local: unsafe.Pointer(&p.bytes[0]), Offset: 64, N: uint64(n), After: after})
+func (p *departuresPE) put(to libshmem.PE, t fabric.Token, epoch uint64, n int, after *layout.Header) {
+	p.Put(departingPut{PE: to, Token: t, Epoch: epoch, Local: unsafe.Pointer(&p.bytes[0]), Offset: 64, N: uint64(n), After: after})
 }
 
 // answer ends the read of the i-th message.
-func (p *pe) answer(i int, status uint64) {
+func (p *departuresPE) answer(i int, status uint64) {
 	m := p.engine.sent[i]
 	p.Finished(&layout.Header{Kind: layout.KindFinished, From: uint32(m.pe), Token: m.header.Token, Operand: status})
 }
 
-func (p *pe) rest(t *testing.T) {
+func (p *departuresPE) rest(t *testing.T) {
 	t.Helper()
 	if err := p.Rest(); err != nil || !p.chunks.Free() || !p.slots.Free() {
 		t.Errorf("rest: %v, free chunks %v and slots %v", err, p.chunks.Free(), p.slots.Free())
@@ -120,8 +120,8 @@ func (p *pe) rest(t *testing.T) {
 }
 
 // A small put is a message, with its signal in it, and frees its slot at once.
-func TestSmall(t *testing.T) {
-	p := newPE()
+func TestDeparturesSmall(t *testing.T) {
+	p := newDeparturesPE()
 	p.put(1, 5, 1, 100, &layout.Header{Op: fabric.OpSet, Operand: 3, Offset: 8})
 	if p.Advance(); len(p.engine.sent) != 0 || p.Before(1, 1) || !p.Before(1, 2) || !p.engine.peers[1].Staged {
 		t.Errorf("%d messages before the copy, staged %v", len(p.engine.sent), p.engine.peers[1].Staged)
@@ -147,9 +147,9 @@ func TestSmall(t *testing.T) {
 
 // A large put sends requests for its chunks, and ends when the target has read all of them. The
 // last piece fits a message, and carries the signal.
-func TestLarge(t *testing.T) {
-	p := newPE()
-	p.put(1, 5, 7, 2*chunk+8, &layout.Header{Op: fabric.OpSet, Offset: -8})
+func TestDeparturesLarge(t *testing.T) {
+	p := newDeparturesPE()
+	p.put(1, 5, 7, 2*testChunk+8, &layout.Header{Op: fabric.OpSet, Offset: -8})
 	for range 3 {
 		p.goOn()
 	}
@@ -159,7 +159,7 @@ func TestLarge(t *testing.T) {
 	m := p.engine.sent[0]
 	var r layout.RequestToSend
 	mem.Copy(unsafe.Pointer(&r), unsafe.Pointer(&m.payload[0]), len(m.payload))
-	if at := m.header.Operand - 1<<20; m.header.Kind != layout.KindRequestToSend || m.header.Extra != 9 || at != 0 && at != chunk || r.N != chunk || r.Fence != 7 || m.header.Offset != 64 {
+	if at := m.header.Operand - 1<<20; m.header.Kind != layout.KindRequestToSend || m.header.Extra != 9 || at != 0 && at != testChunk || r.N != testChunk || r.Fence != 7 || m.header.Offset != 64 {
 		t.Errorf("message %+v, request %+v", m.header, r)
 	}
 	for i := 0; i < 2; i++ {
@@ -170,7 +170,7 @@ func TestLarge(t *testing.T) {
 	if len(p.engine.sent) != 3 || len(p.engine.owned) != 0 || len(p.engine.finished) != 1 {
 		t.Fatalf("%d messages, finished %v", len(p.engine.sent), p.engine.finished)
 	}
-	if last := p.engine.sent[2].header; last.Kind != layout.KindPutSignal || last.Offset != 64+2*chunk {
+	if last := p.engine.sent[2].header; last.Kind != layout.KindPutSignal || last.Offset != 64+2*testChunk {
 		t.Errorf("last message %+v", last)
 	}
 	if _, ok := p.engine.ended[5]; !ok {
@@ -184,9 +184,9 @@ func TestLarge(t *testing.T) {
 }
 
 // A signal follows the request for the last bytes. An error of the target's read fails the quiet.
-func TestReadFails(t *testing.T) {
-	p := newPE()
-	p.put(1, 5, 1, chunk, &layout.Header{Op: fabric.OpSet, Operand: 3})
+func TestDeparturesReadFails(t *testing.T) {
+	p := newDeparturesPE()
+	p.put(1, 5, 1, testChunk, &layout.Header{Op: fabric.OpSet, Operand: 3})
 	p.Advance()
 	p.goOn()
 	if len(p.engine.owned) != 1 || p.engine.owned[0].Operand != 3 {
@@ -200,8 +200,8 @@ func TestReadFails(t *testing.T) {
 }
 
 // The bytes of a get are data for its question, and no operation of this PE ends.
-func TestServe(t *testing.T) {
-	p := newPE()
+func TestDeparturesServe(t *testing.T) {
+	p := newDeparturesPE()
 	p.Serve(2, 77, unsafe.Pointer(&p.bytes[0]), 100)
 	p.Advance()
 	p.goOn()
@@ -215,8 +215,8 @@ func TestServe(t *testing.T) {
 }
 
 // A PE without room keeps its order, and the others go on.
-func TestNoRoom(t *testing.T) {
-	p := newPE()
+func TestDeparturesNoRoom(t *testing.T) {
+	p := newDeparturesPE()
 	p.engine.room = 0
 	p.put(1, 5, 1, 100, nil)
 	p.put(1, 6, 1, 100, nil)
@@ -236,33 +236,33 @@ func TestNoRoom(t *testing.T) {
 }
 
 // Copies to and from mapped heaps go through the same pieces, in stream.Peer.
-func TestCopies(t *testing.T) {
-	p := newPE()
-	heap, back := make([]byte, chunk), make([]byte, chunk)
+func TestDeparturesCopies(t *testing.T) {
+	p := newDeparturesPE()
+	heap, back := make([]byte, testChunk), make([]byte, testChunk)
 	p.Keep(1)
 	p.CopyTo(1, 5, 3, unsafe.Pointer(&p.bytes[0]), unsafe.Pointer(&heap[0]), 100, true)
 	if len(p.copied) != 1 || p.Before(1, 4) {
 		t.Errorf("in the stream: %v", p.copied)
 	}
-	p.CopyTo(1, 6, 3, unsafe.Pointer(&p.bytes[0]), unsafe.Pointer(&heap[0]), chunk, false)
+	p.CopyTo(1, 6, 3, unsafe.Pointer(&p.bytes[0]), unsafe.Pointer(&heap[0]), testChunk, false)
 	if len(p.copied) != 1 || !p.Before(1, 4) {
 		t.Errorf("in the stream: %v", p.copied)
 	}
 	p.Advance()
 	p.goOn()
-	p.CopyFrom(1, 7, unsafe.Pointer(&back[0]), unsafe.Pointer(&heap[0]), chunk)
+	p.CopyFrom(1, 7, unsafe.Pointer(&back[0]), unsafe.Pointer(&heap[0]), testChunk)
 	p.Advance()
 	p.goOn()
-	if string(back) != string(p.bytes[:chunk]) || len(p.copied) != 3 || p.memory.Given[stream.Out] != 0 || !p.engine.peers[1].Staged {
+	if string(back) != string(p.bytes[:testChunk]) || len(p.copied) != 3 || p.memory.Given[stream.Out] != 0 || !p.engine.peers[1].Staged {
 		t.Errorf("in the stream: %v, work %v", p.copied, p.memory.Given)
 	}
 	p.rest(t)
 }
 
 // Of a lost PE pieces are dropped wherever they are, and its puts fail.
-func TestDrop(t *testing.T) {
-	p := newPE()
-	p.put(1, 5, 1, chunk, nil) // a request for it will be out
+func TestDeparturesDrop(t *testing.T) {
+	p := newDeparturesPE()
+	p.put(1, 5, 1, testChunk, nil) // a request for it will be out
 	p.Advance()
 	p.goOn()
 	p.engine.room = 0

@@ -1,4 +1,4 @@
-package departure
+package gpustage
 
 import (
 	"unsafe"
@@ -18,15 +18,15 @@ type piece struct {
 	index uint16
 }
 
-// request is the use of a chunk that a request to send has named, while another PE may read it.
-type request struct {
+// chunkRequest is the use of a chunk that a request to send has named, while another PE may read it.
+type chunkRequest struct {
 	piece piece
 	turn  uint16
 }
 
 func (p *piece) small() bool { return p.n <= layout.MaxPayload }
 
-func (d *Departures) poolOf(p *piece) *pool.Pool {
+func (d *departures) poolOf(p *piece) *pool.Pool {
 	if p.small() {
 		return d.memory.Slots
 	}
@@ -34,12 +34,12 @@ func (d *Departures) poolOf(p *piece) *pool.Pool {
 }
 
 // place returns the memory of a piece.
-func (d *Departures) place(p *piece) unsafe.Pointer { return d.poolOf(p).At(p.index) }
+func (d *departures) place(p *piece) unsafe.Pointer { return d.poolOf(p).At(p.index) }
 
-func (d *Departures) giveBack(p *piece) { d.poolOf(p).GiveFor(p.of.pe, p.index) }
+func (d *departures) giveBack(p *piece) { d.poolOf(p).GiveFor(p.of.pe, p.index) }
 
 // sendReady sends the pieces in main memory, or requests to send for them, in order for each PE.
-func (d *Departures) sendReady() {
+func (d *departures) sendReady() {
 	d.pass++
 	for range d.ready.Len() {
 		p := d.ready.Pop()
@@ -52,7 +52,7 @@ func (d *Departures) sendReady() {
 }
 
 // sendPiece sends a piece in a message if it fits one, else a request to send. False: no room.
-func (d *Departures) sendPiece(p *piece) bool {
+func (d *departures) sendPiece(p *piece) bool {
 	x := p.of
 	if d.engine.Lost(x.pe) != nil {
 		x.n = x.begun
@@ -104,7 +104,7 @@ func (d *Departures) sendPiece(p *piece) bool {
 }
 
 // Finished frees the chunk that a request to send named, when the other side has read it.
-func (d *Departures) Finished(h *layout.Header) {
+func (d *departures) Finished(h *layout.Header) {
 	turn, i := uint16(h.Token>>16), int(h.Token&0xffff&^layout.ChunkToken)
 	if i >= len(d.requests) || d.requests[i].piece.of == nil || d.requests[i].turn != turn || uint32(d.requests[i].piece.of.pe) != h.From {
 		d.engine.Unasked(h)
@@ -112,13 +112,13 @@ func (d *Departures) Finished(h *layout.Header) {
 	}
 	x := d.requests[i].piece.of
 	if h.Operand != 0 && x.kind == toHeap {
-		d.engine.Spoil(x.token, ReadError(h))
+		d.engine.Spoil(x.token, readError(h))
 	}
 	d.freeChunk(i)
 }
 
 // freeChunk frees a chunk that no PE reads any more.
-func (d *Departures) freeChunk(i int) {
+func (d *departures) freeChunk(i int) {
 	p := d.requests[i].piece
 	d.requests[i].piece = piece{}
 	d.giveBack(&p)
@@ -129,7 +129,7 @@ func (d *Departures) freeChunk(i int) {
 // Drop ends the departures for a lost PE that use the fabric. It leaves the pieces that are in
 // streams, which Follow drops. A chunk in a request to send to the PE is free at once, because only
 // that PE reads it.
-func (d *Departures) Drop(pe libshmem.PE) {
+func (d *departures) Drop(pe libshmem.PE) {
 	for range d.waiting.Len() {
 		x := d.waiting.Pop()
 		if x.pe != pe || x.kind.copies() {
@@ -155,7 +155,7 @@ func (d *Departures) Drop(pe libshmem.PE) {
 }
 
 // dropPiece gives up a piece that is in main memory and was not sent.
-func (d *Departures) dropPiece(p *piece) {
+func (d *departures) dropPiece(p *piece) {
 	x := p.of
 	d.giveBack(p)
 	x.unsent--

@@ -1,4 +1,14 @@
-package pull
+package gpustage
+
+// Pulls read bytes that other PEs have announced, or that this PE gets, from their memory.
+//
+// The PE that has the bytes holds them in memory that the fabric reaches, and sends a request to
+// send. This side reads them: into place if that is main memory, else into a chunk of pinned
+// memory, which a copy engine empties. Then it answers that it has finished.
+//
+// Pulls owns the requests and the reads that are under way, and the chunks that are read into. It
+// does not own the gets, which learn of their bytes by Gets, and the order of other messages, whose
+// progress it looks at. All methods are called with the engine's lock held, and none waits.
 
 import (
 	"fmt"
@@ -16,16 +26,16 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Engine reads the memory of other PEs.
-type Engine interface {
+// pullsEngine reads the memory of other PEs.
+type pullsEngine interface {
 	// Read posts a one-sided read. Pulls.Landed is called at its end.
 	Read(pe libshmem.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, call.Status)
 	// Own sends a message that no quiet waits for, as soon as there is room.
 	Own(pe libshmem.PE, h layout.Header)
 }
 
-// Gets are the gets of this PE. A get is named by the number that an answer to it has.
-type Gets interface {
+// pullGets are the gets of this PE. A get is named by the number that an answer to it has.
+type pullGets interface {
 	// Got counts bytes of a get that are in place, or will not come: then status is not 0. GotLater
 	// counts bytes that are in place when the work that is in stream.In now is done.
 	Got(get uint32, n uint64, status int32)
@@ -34,8 +44,8 @@ type Gets interface {
 	LostRead(get uint32)
 }
 
-// Bytes are bytes to read.
-type Bytes struct {
+// pullBytes are bytes to read.
+type pullBytes struct {
 	PE     libshmem.PE
 	Remote uint64
 	Key    uint64
@@ -49,46 +59,46 @@ type Bytes struct {
 
 // pull is bytes on their way here.
 type pull struct {
-	Bytes
+	pullBytes
 	n      uint64 // bytes to read; less than N after a failure
 	begun  uint64
 	landed uint64 // bytes in place, or in stream.In
 	err    int32
 	done   bool
-	lost   bool  // the PE is lost, and the provider has reads of the pull
-	after  epoch // has to be done first
+	lost   bool      // the PE is lost, and the provider has reads of the pull
+	after  pullEpoch // has to be done first
 }
 
-// epoch counts the pulls and the kept messages of a PE before its last fence.
-type epoch struct{ pulls, kept uint64 }
+// pullEpoch counts the pulls and the kept messages of a PE before its last fence.
+type pullEpoch struct{ pulls, kept uint64 }
 
-// read is one read of a pull, by token.
-type read struct {
+// pullRead is one read of a pull, by token.
+type pullRead struct {
 	of    *pull
 	at    uint64
 	n     uint64
 	chunk uint16
 }
 
-// peer is the requests of one PE to put bytes.
-type peer struct {
+// pullPeer is the requests of one PE to put bytes.
+type pullPeer struct {
 	*progress.PE
 	pulls   fifo.Queue[*pull] // in order
 	fence   uint32            // epoch of the last request
-	behind  epoch
+	behind  pullEpoch
 	blocked uint32 // pass in which the PE had no room
 }
 
-// Pulls are the bytes on their way here, from all PEs.
-type Pulls struct {
-	engine  Engine
+// pulls are the bytes on their way here, from all PEs.
+type pulls struct {
+	engine  pullsEngine
 	streams *stream.Set
 	chunks  *pool.Pool
 	desc    uintptr // of the chunks
 	most    uint64  // bytes of one read
-	gets    Gets
-	from    []peer
-	reads   [layout.Tokens]read
+	gets    pullGets
+	from    []pullPeer
+	reads   [layout.Tokens]pullRead
 	waiting []*pull // with bytes that no read has begun for
 	pass    uint32
 	under   int // pulls that are not complete
@@ -96,32 +106,32 @@ type Pulls struct {
 	noRoom  bool // in this turn
 }
 
-// New returns pulls through chunks, whose local descriptor is desc. A read has at most that many
+// newPulls returns pulls through chunks, whose local descriptor is desc. A read has at most that many
 // bytes.
-func New(e Engine, s *stream.Set, chunks *pool.Pool, desc uintptr, most uint64, gets Gets) *Pulls {
-	return &Pulls{engine: e, streams: s, chunks: chunks, desc: desc, most: most, gets: gets}
+func newPulls(e pullsEngine, s *stream.Set, chunks *pool.Pool, desc uintptr, most uint64, gets pullGets) *pulls {
+	return &pulls{engine: e, streams: s, chunks: chunks, desc: desc, most: most, gets: gets}
 }
 
 // Connect takes the progress for each PE.
-func (p *Pulls) Connect(all []progress.PE) {
-	p.from = make([]peer, len(all))
+func (p *pulls) Connect(all []progress.PE) {
+	p.from = make([]pullPeer, len(all))
 	for i := range all {
 		p.from[i].PE = &all[i]
 	}
 }
 
 // NewTurn begins a turn of the engine.
-func (p *Pulls) NewTurn() { p.noRoom = false }
+func (p *pulls) NewTurn() { p.noRoom = false }
 
 // NoRoom reports whether a read of this turn waits for room, which may come without a completion.
-func (p *Pulls) NoRoom() bool { return p.noRoom }
+func (p *pulls) NoRoom() bool { return p.noRoom }
 
 // Put notes a request of a PE to put bytes. All work from before its fence is done first.
-func (p *Pulls) Put(b Bytes, fence uint32) {
+func (p *pulls) Put(b pullBytes, fence uint32) {
 	l := &p.from[b.PE]
 	if fence != l.fence || l.Pulls.All == 0 {
 		l.fence = fence
-		l.behind = epoch{l.Pulls.All, l.Kept.All}
+		l.behind = pullEpoch{l.Pulls.All, l.Kept.All}
 	}
 	q := p.add(b)
 	q.after = l.behind
@@ -130,23 +140,23 @@ func (p *Pulls) Put(b Bytes, fence uint32) {
 }
 
 // Get notes bytes of a get.
-func (p *Pulls) Get(b Bytes) { p.add(b) }
+func (p *pulls) Get(b pullBytes) { p.add(b) }
 
-func (p *Pulls) add(b Bytes) *pull {
+func (p *pulls) add(b pullBytes) *pull {
 	var q *pull
 	if last := len(p.spare) - 1; last >= 0 {
 		q, p.spare = p.spare[last], p.spare[:last]
 	} else {
 		q = new(pull)
 	}
-	*q = pull{Bytes: b, n: b.N}
+	*q = pull{pullBytes: b, n: b.N}
 	p.waiting = append(p.waiting, q)
 	p.under++
 	return q
 }
 
 // Start posts reads while there is room. A PE without room does not keep the others from theirs.
-func (p *Pulls) Start() {
+func (p *pulls) Start() {
 	if len(p.waiting) == 0 {
 		return
 	}
@@ -164,7 +174,7 @@ func (p *Pulls) Start() {
 }
 
 // now reports whether the work that a fence orders before the pull is done.
-func (p *Pulls) now(l *peer, q *pull) bool {
+func (p *pulls) now(l *pullPeer, q *pull) bool {
 	if q.Get != 0 || q.Token == 0 {
 		return true
 	}
@@ -175,9 +185,9 @@ func (p *Pulls) now(l *peer, q *pull) bool {
 }
 
 // start posts as many reads of a pull as it can; true: all.
-func (p *Pulls) start(l *peer, q *pull) bool {
+func (p *pulls) start(l *pullPeer, q *pull) bool {
 	for q.begun < q.n && q.err == 0 {
-		r := read{of: q, at: q.begun, n: min(q.n-q.begun, p.most)}
+		r := pullRead{of: q, at: q.begun, n: min(q.n-q.begun, p.most)}
 		to, desc := unsafe.Add(q.Dest, r.at), q.Desc
 		if q.GPU {
 			i, ok := p.chunks.TakeFor(q.PE)
@@ -206,7 +216,7 @@ func (p *Pulls) start(l *peer, q *pull) bool {
 	return true
 }
 
-func (p *Pulls) post(q *pull, to unsafe.Pointer, desc uintptr, r *read) bool {
+func (p *pulls) post(q *pull, to unsafe.Pointer, desc uintptr, r *pullRead) bool {
 	t, st := p.engine.Read(q.PE, q.Remote+r.at, q.Key, to, r.n, desc)
 	if st != call.Done {
 		if st == call.Failed {
@@ -219,7 +229,7 @@ func (p *Pulls) post(q *pull, to unsafe.Pointer, desc uintptr, r *read) bool {
 }
 
 // Landed comes when a read is complete, or has failed.
-func (p *Pulls) Landed(t fabric.Token, failed int32) {
+func (p *pulls) Landed(t fabric.Token, failed int32) {
 	r := p.reads[t]
 	p.reads[t].of = nil
 	q := r.of
@@ -253,10 +263,10 @@ func (q *pull) driverCall() backlog.Call {
 }
 
 // Follow does the one chore of pulls: a chunk has been copied, and is free.
-func (p *Pulls) Follow(c *stream.Chore) { p.chunks.GiveFor(libshmem.PE(c.PE), c.Index) }
+func (p *pulls) Follow(c *stream.Chore) { p.chunks.GiveFor(libshmem.PE(c.PE), c.Index) }
 
 // came counts n bytes more, and ends the pull when all of it has arrived.
-func (p *Pulls) came(q *pull, n uint64) {
+func (p *pulls) came(q *pull, n uint64) {
 	if q.landed += n; q.landed < q.n && q.err == 0 || q.landed < q.begun {
 		return
 	}
@@ -288,10 +298,10 @@ func (p *Pulls) came(q *pull, n uint64) {
 }
 
 // Under returns how many pulls are not complete.
-func (p *Pulls) Under() int { return p.under }
+func (p *pulls) Under() int { return p.under }
 
 // Rest returns an error that names the pulls under way; nil: none.
-func (p *Pulls) Rest() error {
+func (p *pulls) Rest() error {
 	if len(p.waiting) != 0 || p.under != 0 || p.noRoom {
 		return fmt.Errorf("%d pulls, %d of them not begun, no room %v", p.under, len(p.waiting), p.noRoom)
 	}

@@ -1,4 +1,17 @@
-package arrival
+package gpustage
+
+// Arrivals are the messages that change GPU memory, or that have to follow one that does. They are
+// applied in the order of the PE that sent them.
+//
+// Messages of one PE take effect in their order, as they do on main memory. On GPU memory that is
+// the order of one stream: bytes, signals and elements are put into it as their messages come,
+// without a wait. A message waits only for bytes of earlier requests to send that have not come
+// yet, for an atomic operation that takes more than one step, and, if the CPU has to apply it, for
+// the stream.
+//
+// Arrivals owns the messages that wait, and the atomic operations that are under way. It does not
+// own the streams, the slots for bytes, and the reads of announced bytes, whose progress it looks
+// at. All methods are called with the engine's lock held, and none waits for a GPU.
 
 import (
 	"fmt"
@@ -14,15 +27,15 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// Arrivals are the messages of all PEs.
-type Arrivals struct {
-	engine  Engine
+// arrivals are the messages of all PEs.
+type arrivals struct {
+	engine  arrivalsEngine
 	streams *stream.Set
 	slots   *pool.Pool // for bytes of messages, and for old values
-	flusher Flusher
+	flusher flusher
 	gpu     bool // this PE's user heap is GPU memory
 	peers   []layout.Peer
-	in      []peer
+	in      []arrivalPeer
 	busy    []libshmem.PE   // PEs whose messages wait, or may have to
 	kept    *early.Messages // the waiting messages, by PE and number
 	joined  []byte          // header and payload of one message
@@ -30,31 +43,31 @@ type Arrivals struct {
 	words   words
 }
 
-// peer is the messages of one PE. Each waits for the bytes of all earlier requests to send.
-type peer struct {
+// arrivalPeer is the messages of one PE. Each waits for the bytes of all earlier requests to send.
+type arrivalPeer struct {
 	*progress.PE
-	held     fifo.Queue[waiting]
+	held     fifo.Queue[waitingMessage]
 	changing bool // the first waiting message is an atomic operation in steps, under way
 	underway int  // the first waiting messages, so many of them, are atomic operations in stream.Word
 	listed   bool // the PE is in busy
 }
 
-// waiting is a message that waits.
-type waiting struct {
+// waitingMessage is a message that waits.
+type waitingMessage struct {
 	pulls  uint64 // pulls that have to be done first
 	number uint32 // of the PE's messages that had to wait
 	n      uint32 // bytes of payload
 }
 
-// New returns the arrivals of an engine. gpu says that the user heap is GPU memory. Then slots are
+// newArrivals returns the arrivals of an engine. gpu says that the user heap is GPU memory. Then slots are
 // pinned memory, and alone may be given.
-func New(e Engine, s *stream.Set, f Flusher, gpu bool, slots *pool.Pool, alone *Alone) *Arrivals {
-	return &Arrivals{engine: e, streams: s, flusher: f, gpu: gpu, peers: e.Peers(), slots: slots, kept: early.New(layout.MessageSize), words: words{alone: alone}}
+func newArrivals(e arrivalsEngine, s *stream.Set, f flusher, gpu bool, slots *pool.Pool, alone *Alone) *arrivals {
+	return &arrivals{engine: e, streams: s, flusher: f, gpu: gpu, peers: e.Peers(), slots: slots, kept: early.New(layout.MessageSize), words: words{alone: alone}}
 }
 
 // Connect takes the progress for each PE.
-func (a *Arrivals) Connect(all []progress.PE) {
-	a.in = make([]peer, len(all))
+func (a *arrivals) Connect(all []progress.PE) {
+	a.in = make([]arrivalPeer, len(all))
 	for i := range all {
 		a.in[i].PE = &all[i]
 	}
@@ -70,7 +83,7 @@ const (
 )
 
 // Follow does a chore.
-func (a *Arrivals) Follow(c *stream.Chore) {
+func (a *arrivals) Follow(c *stream.Chore) {
 	switch c.What {
 	case giveSlot:
 		a.slots.Give(c.Index)
@@ -90,7 +103,7 @@ func (a *Arrivals) Follow(c *stream.Chore) {
 }
 
 // answerFrom answers with the value in a slot.
-func (a *Arrivals) answerFrom(c *stream.Chore) {
+func (a *arrivals) answerFrom(c *stream.Chore) {
 	value := mem.Load(a.slots.At(c.Index), int(c.Width))
 	a.slots.Give(c.Index)
 	a.engine.Answer(libshmem.PE(c.PE), c.Token, value)
@@ -98,7 +111,7 @@ func (a *Arrivals) answerFrom(c *stream.Chore) {
 
 // Apply applies a message or keeps it. It returns false for a message that neither changes GPU
 // memory nor has to follow one that does.
-func (a *Arrivals) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
+func (a *arrivals) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	if !a.gpu && !a.peers[h.From].Behind {
 		return false
 	}
@@ -112,7 +125,7 @@ func (a *Arrivals) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 }
 
 // hold keeps a message until its time has come.
-func (a *Arrivals) hold(l *peer, h *layout.Header, payload unsafe.Pointer, n int) {
+func (a *arrivals) hold(l *arrivalPeer, h *layout.Header, payload unsafe.Pointer, n int) {
 	if a.joined == nil {
 		a.joined = make([]byte, layout.MessageSize)
 	}
@@ -123,19 +136,19 @@ func (a *Arrivals) hold(l *peer, h *layout.Header, payload unsafe.Pointer, n int
 	}
 	number := uint32(l.Kept.All)
 	a.kept.Keep(h.From, number, m)
-	l.held.Push(waiting{l.Pulls.All, number, uint32(n)})
+	l.held.Push(waitingMessage{l.Pulls.All, number, uint32(n)})
 	l.Kept.All++
 }
 
 var _ [early.BlockSize - layout.HeaderSize]struct{} // the beginning of a kept message has its header
 
 // header returns the header of a waiting message, which may be changed.
-func (a *Arrivals) header(pe libshmem.PE, m *waiting) *layout.Header {
+func (a *arrivals) header(pe libshmem.PE, m *waitingMessage) *layout.Header {
 	return (*layout.Header)(unsafe.Pointer(unsafe.SliceData(a.kept.Begin(uint32(pe), m.number))))
 }
 
 // performWaiting is perform for a waiting message.
-func (a *Arrivals) performWaiting(l *peer, pe libshmem.PE, m *waiting) bool {
+func (a *arrivals) performWaiting(l *arrivalPeer, pe libshmem.PE, m *waitingMessage) bool {
 	h := a.header(pe, m)
 	if layout.HeaderSize+m.n <= early.BlockSize {
 		return a.perform(l, h, unsafe.Add(unsafe.Pointer(h), layout.HeaderSize), int(m.n), true)
@@ -147,7 +160,7 @@ func (a *Arrivals) performWaiting(l *peer, pe libshmem.PE, m *waiting) bool {
 
 // Listen adds a PE to those that each turn looks at, if work for it is not finished, until none of
 // its messages waits. Until then C leaves its messages to Go.
-func (a *Arrivals) Listen(pe libshmem.PE) {
+func (a *arrivals) Listen(pe libshmem.PE) {
 	if l := &a.in[pe]; !l.listed && a.unfinished(l) {
 		l.listed = true
 		a.peers[pe].Behind = true
@@ -156,12 +169,12 @@ func (a *Arrivals) Listen(pe libshmem.PE) {
 }
 
 // unfinished reports whether work for messages of a PE is not finished.
-func (a *Arrivals) unfinished(l *peer) bool {
+func (a *arrivals) unfinished(l *arrivalPeer) bool {
 	return l.held.Len() > 0 || l.Pulls.Open() || l.Issued > a.streams.Passed(stream.In)
 }
 
 // Advance applies the waiting messages whose time has come.
-func (a *Arrivals) Advance() {
+func (a *arrivals) Advance() {
 	if len(a.busy) > 0 {
 		a.words.begin()
 	}
@@ -196,13 +209,13 @@ func (a *Arrivals) Advance() {
 }
 
 // Wants reports whether an operation waits for Alone, which another engine has.
-func (a *Arrivals) Wants() bool { return a.words.wants }
+func (a *arrivals) Wants() bool { return a.words.wants }
 
 // Busy returns how many PEs have waiting messages.
-func (a *Arrivals) Busy() int { return len(a.busy) }
+func (a *arrivals) Busy() int { return len(a.busy) }
 
 // Atomics returns the atomic operations that this PE does for others on its GPU memory.
-func (a *Arrivals) Atomics() uint64 {
+func (a *arrivals) Atomics() uint64 {
 	if a.words.alone != nil {
 		return stream.AllAtomics | stream.OwnerAlone
 	}
@@ -211,7 +224,7 @@ func (a *Arrivals) Atomics() uint64 {
 
 // Drop forgets the waiting messages of a lost PE. Messages that are in a stream stay until the
 // stream is done with them.
-func (a *Arrivals) Drop(pe libshmem.PE) {
+func (a *arrivals) Drop(pe libshmem.PE) {
 	l := &a.in[pe]
 	keep := l.underway
 	if l.changing {
@@ -224,7 +237,7 @@ func (a *Arrivals) Drop(pe libshmem.PE) {
 }
 
 // Rest returns an error that names the messages that wait; nil: none.
-func (a *Arrivals) Rest() error {
+func (a *arrivals) Rest() error {
 	if len(a.busy) != 0 || a.words.mine || a.kept.Len() != 0 {
 		return fmt.Errorf("%d PEs busy, alone %v, %d messages kept", len(a.busy), a.words.mine, a.kept.Len())
 	}
@@ -236,7 +249,7 @@ func (a *Arrivals) Rest() error {
 	return nil
 }
 
-func (a *Arrivals) letThrough(pe libshmem.PE) {
+func (a *arrivals) letThrough(pe libshmem.PE) {
 	l := &a.in[pe]
 	a.kept.Forget(uint32(pe), l.held.Pop().number)
 	l.Kept.Done++

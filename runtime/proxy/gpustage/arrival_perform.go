@@ -1,4 +1,4 @@
-package arrival
+package gpustage
 
 import (
 	"unsafe"
@@ -13,7 +13,7 @@ import (
 
 // perform carries out a message, or puts its work into a stream. False: not now. It may reduce the
 // message to the part that is left.
-func (a *Arrivals) perform(l *peer, h *layout.Header, payload unsafe.Pointer, n int, waits bool) bool {
+func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Pointer, n int, waits bool) bool {
 	a.streams.Runs(backlog.CallCame, libshmem.PE(h.From))
 	if h.Kind == layout.KindFlush {
 		if a.streams.Passed(stream.In) < l.Issued {
@@ -73,13 +73,13 @@ func signalOnly(h *layout.Header) {
 }
 
 // did notes that work for a PE is in stream.In.
-func (a *Arrivals) did(l *peer) {
+func (a *arrivals) did(l *arrivalPeer) {
 	l.Issued = a.streams.Last(stream.In)
 }
 
 // copyPayload puts the bytes of a message into place, through a slot, because the next message
 // needs the receive buffer.
-func (a *Arrivals) copyPayload(l *peer, h *layout.Header, payload unsafe.Pointer, n int) bool {
+func (a *arrivals) copyPayload(l *arrivalPeer, h *layout.Header, payload unsafe.Pointer, n int) bool {
 	at := a.engine.Target(h, h.Offset, uint64(n))
 	if at == nil {
 		return true
@@ -102,7 +102,7 @@ func (a *Arrivals) copyPayload(l *peer, h *layout.Header, payload unsafe.Pointer
 }
 
 // storeGPU stores an element. If it is aligned, readers see all of it at once.
-func (a *Arrivals) storeGPU(l *peer, h *layout.Header) bool {
+func (a *arrivals) storeGPU(l *arrivalPeer, h *layout.Header) bool {
 	w := h.Width
 	if w == 0 || w > 8 || w&(w-1) != 0 {
 		a.engine.Malformed(h)
@@ -120,7 +120,7 @@ func (a *Arrivals) storeGPU(l *peer, h *layout.Header) bool {
 }
 
 // changeWord does an atomic operation, in one step if a stream can do that.
-func (a *Arrivals) changeWord(l *peer, h *layout.Header, waits bool) bool {
+func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, waits bool) bool {
 	at := a.engine.Word(h, h.Offset, h.Width)
 	if at == nil {
 		return true

@@ -1,4 +1,14 @@
-package departure
+package gpustage
+
+// Bytes that leave GPU memory are copied to pinned memory, and sent from there.
+//
+// A departure is a put of this PE, or the get of another PE. Small pieces go in messages. For a
+// larger one a request to send goes out, and its chunk is free when the other PE has read it. The
+// same pieces carry copies between main memory and heaps that are mapped here.
+//
+// Departures owns the pieces that wait for a copy, the pieces that wait to be sent, and the chunks
+// that another PE may read. It does not own the puts of callers before they depart, nor the order
+// of copies to mapped heaps. All methods are called with the engine's lock held, and none waits.
 
 import (
 	"fmt"
@@ -16,8 +26,8 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// Engine sends messages, and ends the operations of callers.
-type Engine interface {
+// departuresEngine sends messages, and ends the operations of callers.
+type departuresEngine interface {
 	// Peers returns the records of PEs that C and Go share.
 	Peers() []layout.Peer
 	// Send sends a message with a payload of n bytes, for an operation or, with token 0, for none.
@@ -37,11 +47,11 @@ type Engine interface {
 	// that waits for an operation.
 	Finish(t fabric.Token)
 	Spoil(t fabric.Token, err error)
-	Ends
+	endsOperations
 }
 
-// Ends ends operations of callers.
-type Ends interface {
+// endsOperations ends operations of callers.
+type endsOperations interface {
 	// Conclude ends an operation for its request, if that has not ended, and for quiets. With an
 	// error it fails the request or, without one, the quiets.
 	Conclude(t fabric.Token, status int32, err error)
@@ -50,8 +60,8 @@ type Ends interface {
 	Lost(pe libshmem.PE) error
 }
 
-// Conclude ends an operation on a PE, with the reason if the PE was lost.
-func Conclude(e Ends, t fabric.Token, pe libshmem.PE) {
+// conclude ends an operation on a PE, with the reason if the PE was lost.
+func conclude(e endsOperations, t fabric.Token, pe libshmem.PE) {
 	if err := e.Lost(pe); err != nil {
 		e.Conclude(t, int32(call.Failed), err)
 	} else {
@@ -60,8 +70,8 @@ func Conclude(e Ends, t fabric.Token, pe libshmem.PE) {
 	e.End(t)
 }
 
-// ReadError is the error of a put whose bytes the target could not read.
-func ReadError(h *layout.Header) error {
+// readError is the error of a put whose bytes the target could not read.
+func readError(h *layout.Header) error {
 	return fmt.Errorf("PE %d: read the bytes of a put: error %d", h.From, int32(h.Operand))
 }
 
@@ -69,7 +79,7 @@ func ReadError(h *layout.Header) error {
 // it is a copy through main memory.
 type departure struct {
 	id       uint32 // its place in all, by which chores name it
-	kind     kind
+	kind     departureKind
 	pe       libshmem.PE
 	epoch    uint64
 	token    fabric.Token // of a put
@@ -87,21 +97,21 @@ type departure struct {
 	after    layout.Header
 }
 
-// kind is the kind of a departure.
-type kind uint8
+// departureKind is the kind of a departure.
+type departureKind uint8
 
 const (
-	none     kind = iota // it is over
-	toHeap               // GPU memory to the heap of pe, by request or message
-	toGet                // GPU memory to a get of pe
-	copyTo               // main memory to the mapped heap of pe
-	copyFrom             // the mapped heap of pe to main memory
+	none     departureKind = iota // it is over
+	toHeap                        // GPU memory to the heap of pe, by request or message
+	toGet                         // GPU memory to a get of pe
+	copyTo                        // main memory to the mapped heap of pe
+	copyFrom                      // the mapped heap of pe to main memory
 )
 
 // copies reports whether a departure does not use the fabric.
-func (k kind) copies() bool { return k >= copyTo }
+func (k departureKind) copies() bool { return k >= copyTo }
 
-func (k kind) driverCall() backlog.Call {
+func (k departureKind) driverCall() backlog.Call {
 	switch k {
 	case toGet:
 		return backlog.CallServe
@@ -111,23 +121,23 @@ func (k kind) driverCall() backlog.Call {
 	return backlog.CallPut
 }
 
-// Memory is the pinned memory for pieces.
-type Memory struct {
+// departureMemory is the pinned memory for pieces.
+type departureMemory struct {
 	Chunks, Slots *pool.Pool // for large and for small pieces
 	Remote, Key   uint64     // how other PEs reach the first chunk
 }
 
-// Departures are the bytes that leave GPU memory, for all PEs.
-type Departures struct {
-	engine   Engine
+// departures are the bytes that leave GPU memory, for all PEs.
+type departures struct {
+	engine   departuresEngine
 	streams  *stream.Set
-	memory   Memory
+	memory   departureMemory
 	copied   func(t fabric.Token) // all of a copy is in stream.Peer
 	peers    []layout.Peer
-	to       []peer
+	to       []departurePeer
 	waiting  fifo.Queue[*departure] // with bytes that no copy has begun for
 	ready    fifo.Queue[piece]      // copied out and not sent
-	requests []request              // for chunks
+	requests []chunkRequest         // for chunks
 	payload  layout.RequestToSend   // payload of the message that is being sent
 	pass     uint32
 	all      []*departure
@@ -135,49 +145,49 @@ type Departures struct {
 	noRoom   bool // in this turn
 }
 
-// peer has the departures for one PE.
-type peer struct {
+// departurePeer has the departures for one PE.
+type departurePeer struct {
 	unsent  int    // puts, and copies from main memory, that have bytes to send
 	epoch   uint64 // of the last one
 	blocked uint32 // pass in which the PE had no room
 	kept    bool   // see Keep
 }
 
-// New returns departures through m. copied is called with the token of a copy when all of it is in
+// newDepartures returns departures through m. copied is called with the token of a copy when all of it is in
 // stream.Peer.
-func New(e Engine, s *stream.Set, m Memory, copied func(t fabric.Token)) *Departures {
-	return &Departures{engine: e, streams: s, memory: m, copied: copied, peers: e.Peers(), requests: make([]request, m.Chunks.Len())}
+func newDepartures(e departuresEngine, s *stream.Set, m departureMemory, copied func(t fabric.Token)) *departures {
+	return &departures{engine: e, streams: s, memory: m, copied: copied, peers: e.Peers(), requests: make([]chunkRequest, m.Chunks.Len())}
 }
 
 // Connect sets the number of PEs.
-func (d *Departures) Connect(pes int) { d.to = make([]peer, pes) }
+func (d *departures) Connect(pes int) { d.to = make([]departurePeer, pes) }
 
 // Keep makes all operations on a PE come here first, not only while bytes leave for it.
-func (d *Departures) Keep(pe libshmem.PE) {
+func (d *departures) Keep(pe libshmem.PE) {
 	d.to[pe].kept = true
 	d.peers[pe].Staged = true
 }
 
 // NewTurn begins a turn of the engine.
-func (d *Departures) NewTurn() { d.noRoom = false }
+func (d *departures) NewTurn() { d.noRoom = false }
 
 // NoRoom reports whether a piece of this turn waits for room, which may come without a completion.
-func (d *Departures) NoRoom() bool { return d.noRoom }
+func (d *departures) NoRoom() bool { return d.noRoom }
 
 // Before reports whether bytes for a PE of another epoch than this one have not been sent.
-func (d *Departures) Before(pe libshmem.PE, epoch uint64) bool {
+func (d *departures) Before(pe libshmem.PE, epoch uint64) bool {
 	l := &d.to[pe]
 	return l.unsent > 0 && l.epoch != epoch
 }
 
-func (d *Departures) count(pe libshmem.PE, epoch uint64) {
+func (d *departures) count(pe libshmem.PE, epoch uint64) {
 	l := &d.to[pe]
 	l.unsent++
 	l.epoch = epoch
 }
 
-// Put is a put that departs.
-type Put struct {
+// departingPut is a put that departs.
+type departingPut struct {
 	PE     libshmem.PE
 	Token  fabric.Token
 	Epoch  uint64
@@ -188,7 +198,7 @@ type Put struct {
 }
 
 // Put begins a put.
-func (d *Departures) Put(p Put) {
+func (d *departures) Put(p departingPut) {
 	x := d.add(toHeap, p.PE, p.Local, p.N)
 	x.epoch, x.token, x.offset = p.Epoch, p.Token, libshmem.Offset(p.Offset)
 	if p.After != nil {
@@ -201,7 +211,7 @@ func (d *Departures) Put(p Put) {
 }
 
 // Serve begins to copy out the bytes that a PE gets, for its question.
-func (d *Departures) Serve(pe libshmem.PE, question uint32, local unsafe.Pointer, n uint64) {
+func (d *departures) Serve(pe libshmem.PE, question uint32, local unsafe.Pointer, n uint64) {
 	x := d.add(toGet, pe, local, n)
 	x.question = question
 	d.waiting.Push(x)
@@ -210,7 +220,7 @@ func (d *Departures) Serve(pe libshmem.PE, question uint32, local unsafe.Pointer
 
 // CopyTo begins a copy from main memory to a mapped heap. If now, it tries to copy at once, ahead
 // of departures that wait.
-func (d *Departures) CopyTo(pe libshmem.PE, t fabric.Token, epoch uint64, local, mapped unsafe.Pointer, n uint64, now bool) {
+func (d *departures) CopyTo(pe libshmem.PE, t fabric.Token, epoch uint64, local, mapped unsafe.Pointer, n uint64, now bool) {
 	x := d.add(copyTo, pe, local, n)
 	x.token, x.mapped = t, mapped
 	d.count(pe, epoch)
@@ -220,13 +230,13 @@ func (d *Departures) CopyTo(pe libshmem.PE, t fabric.Token, epoch uint64, local,
 }
 
 // CopyFrom begins a copy from a mapped heap to main memory.
-func (d *Departures) CopyFrom(pe libshmem.PE, t fabric.Token, local, mapped unsafe.Pointer, n uint64) {
+func (d *departures) CopyFrom(pe libshmem.PE, t fabric.Token, local, mapped unsafe.Pointer, n uint64) {
 	x := d.add(copyFrom, pe, local, n)
 	x.token, x.mapped = t, mapped
 	d.waiting.Push(x)
 }
 
-func (d *Departures) add(k kind, pe libshmem.PE, local unsafe.Pointer, n uint64) *departure {
+func (d *departures) add(k departureKind, pe libshmem.PE, local unsafe.Pointer, n uint64) *departure {
 	var x *departure
 	if last := len(d.spare) - 1; last >= 0 {
 		x, d.spare = d.spare[last], d.spare[:last]
@@ -240,7 +250,7 @@ func (d *Departures) add(k kind, pe libshmem.PE, local unsafe.Pointer, n uint64)
 
 // Advance gives streams copies to do while there are chunks, and sends the pieces that have been
 // copied. Bytes for one PE keep their order.
-func (d *Departures) Advance() {
+func (d *departures) Advance() {
 	d.pass++
 	for range d.waiting.Len() {
 		x := d.waiting.Pop()
@@ -253,7 +263,7 @@ func (d *Departures) Advance() {
 }
 
 // start begins as much of a departure as it can; true: all.
-func (d *Departures) start(x *departure) bool {
+func (d *departures) start(x *departure) bool {
 	on := stream.Out
 	if x.kind.copies() {
 		on = stream.Peer
@@ -294,7 +304,7 @@ func (d *Departures) start(x *departure) bool {
 }
 
 // Follow does the one chore of departures: a piece has arrived in main memory, or on a mapped heap.
-func (d *Departures) Follow(c *stream.Chore) {
+func (d *departures) Follow(c *stream.Chore) {
 	x := d.all[c.Token]
 	p := piece{x, c.Value, c.N, c.Index}
 	x.uncopied--
@@ -320,7 +330,7 @@ func (d *Departures) Follow(c *stream.Chore) {
 }
 
 // sentAll ends a departure when all of it has been sent and taken.
-func (d *Departures) sentAll(x *departure) {
+func (d *departures) sentAll(x *departure) {
 	if x.begun < x.n || x.unsent > 0 {
 		return
 	}
@@ -338,23 +348,23 @@ func (d *Departures) sentAll(x *departure) {
 		return
 	}
 	if x.kind == toHeap {
-		Conclude(d.engine, x.token, x.pe)
+		conclude(d.engine, x.token, x.pe)
 	}
 	d.end(x)
 }
 
-func (d *Departures) end(x *departure) {
+func (d *departures) end(x *departure) {
 	x.kind = none
 	d.spare = append(d.spare, x)
 }
 
 // Under reports whether departures are under way, but for those for PEs whose programs have ended.
-func (d *Departures) Under() bool {
+func (d *departures) Under() bool {
 	return len(d.spare) != len(d.all) && slices.ContainsFunc(d.all, func(x *departure) bool { return x.kind != none && !d.peers[x.pe].Left })
 }
 
 // Rest returns an error that names the departures under way; nil: none.
-func (d *Departures) Rest() error {
+func (d *departures) Rest() error {
 	if d.waiting.Len() != 0 || d.ready.Len() != 0 || len(d.spare) != len(d.all) || d.noRoom {
 		return fmt.Errorf("%d of %d departures, %d of them not begun, %d pieces ready, no room %v",
 			len(d.all)-len(d.spare), len(d.all), d.waiting.Len(), d.ready.Len(), d.noRoom)

@@ -1,4 +1,4 @@
-package arrival
+package gpustage
 
 import (
 	"unsafe"
@@ -7,8 +7,8 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Engine applies messages to main memory, and finds addresses.
-type Engine interface {
+// arrivalsEngine applies messages to main memory, and finds addresses.
+type arrivalsEngine interface {
 	// Peers returns the records of PEs that C and Go share.
 	Peers() []layout.Peer
 	// Apply carries out a message in main memory, and Change does the same for messages that change
@@ -27,8 +27,8 @@ type Engine interface {
 	Lost(pe libshmem.PE) error
 }
 
-// Flusher makes the GPU see the bytes that NICs have written.
-type Flusher interface {
+// flusher makes the GPU see the bytes that NICs have written.
+type flusher interface {
 	// Flushing reports whether the GPU needs that.
 	Flushing() bool
 	Flush()

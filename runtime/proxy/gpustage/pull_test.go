@@ -1,4 +1,4 @@
-package pull
+package gpustage
 
 import (
 	"slices"
@@ -16,21 +16,21 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// reading is a read that the provider has.
-type reading struct {
+// testRead is a read that the provider has.
+type testRead struct {
 	token  fabric.Token
 	remote uint64
 	to     unsafe.Pointer
 	n      uint64
 }
 
-// engine reads from one buffer, and is the gets, too.
-type engine struct {
+// pullsTestEngine reads from one buffer, and is the gets, too.
+type pullsTestEngine struct {
 	streamtest.Engine
 	remote   [64]byte
 	room     int         // for so many reads
 	refuse   call.Status // of a read without room
-	reads    []reading
+	reads    []testRead
 	next     fabric.Token
 	finished []layout.Header
 	got      map[uint32]uint64
@@ -39,24 +39,24 @@ type engine struct {
 	lost     int
 }
 
-func (e *engine) Read(_ libshmem.PE, remote, _ uint64, to unsafe.Pointer, n uint64, _ uintptr) (fabric.Token, call.Status) {
+func (e *pullsTestEngine) Read(_ libshmem.PE, remote, _ uint64, to unsafe.Pointer, n uint64, _ uintptr) (fabric.Token, call.Status) {
 	if len(e.reads) >= e.room {
 		return 0, e.refuse
 	}
 	e.next++
-	r := reading{layout.Receives + e.next, remote, to, n}
+	r := testRead{layout.Receives + e.next, remote, to, n}
 	e.reads = append(e.reads, r)
 	return r.token, call.Done
 }
-func (e *engine) Own(_ libshmem.PE, h layout.Header)     { e.finished = append(e.finished, h) }
-func (e *engine) Got(get uint32, n uint64, status int32) { e.got[get] += n; e.status = status }
-func (e *engine) GotLater(get uint32, n uint64)          { e.later[get] += n }
-func (e *engine) LostRead(uint32)                        { e.lost++ }
+func (e *pullsTestEngine) Own(_ libshmem.PE, h layout.Header)     { e.finished = append(e.finished, h) }
+func (e *pullsTestEngine) Got(get uint32, n uint64, status int32) { e.got[get] += n; e.status = status }
+func (e *pullsTestEngine) GotLater(get uint32, n uint64)          { e.later[get] += n }
+func (e *pullsTestEngine) LostRead(uint32)                        { e.lost++ }
 
-// pe is a PE with two chunks of 16 bytes.
-type pe struct {
-	*Pulls
-	engine   *engine
+// pullsPE is a PE with two chunks of 16 bytes.
+type pullsPE struct {
+	*pulls
+	engine   *pullsTestEngine
 	memory   *streamtest.Memory
 	streams  *stream.Set
 	chunks   pool.Pool
@@ -64,25 +64,25 @@ type pe struct {
 	heap     [64]byte
 }
 
-func newPE(most uint64) *pe {
-	p := &pe{engine: &engine{room: 10, refuse: call.Again, got: map[uint32]uint64{}, later: map[uint32]uint64{}}, memory: new(streamtest.Memory)}
+func newPullsPE(most uint64) *pullsPE {
+	p := &pullsPE{engine: &pullsTestEngine{room: 10, refuse: call.Again, got: map[uint32]uint64{}, later: map[uint32]uint64{}}, memory: new(streamtest.Memory)}
 	for i := range p.engine.remote {
 		p.engine.remote[i] = byte(i + 1)
 	}
 	p.chunks = pool.New(unsafe.Pointer(unsafe.SliceData(make([]byte, 32))), 16, 2)
 	p.chunks.Connect(3)
 	p.streams = stream.New(p.engine, p.memory, 100)
-	p.Pulls = New(p.engine, p.streams, &p.chunks, 7, most, p.engine)
+	p.pulls = newPulls(p.engine, p.streams, &p.chunks, 7, most, p.engine)
 	p.Connect(p.progress[:])
 	return p
 }
 
-func (p *pe) bytes(from libshmem.PE, n uint64, gpu bool, token, get uint32) Bytes {
-	return Bytes{PE: from, N: n, Dest: unsafe.Pointer(&p.heap[0]), GPU: gpu, Token: token, Get: get}
+func (p *pullsPE) bytes(from libshmem.PE, n uint64, gpu bool, token, get uint32) pullBytes {
+	return pullBytes{PE: from, N: n, Dest: unsafe.Pointer(&p.heap[0]), GPU: gpu, Token: token, Get: get}
 }
 
 // land completes all reads, then the copies, and goes on.
-func (p *pe) land(failed int32) {
+func (p *pullsPE) land(failed int32) {
 	reads := p.engine.reads
 	p.engine.reads = nil
 	for _, r := range reads {
@@ -98,7 +98,7 @@ func (p *pe) land(failed int32) {
 	p.Start()
 }
 
-func (p *pe) rest(t *testing.T) {
+func (p *pullsPE) rest(t *testing.T) {
 	t.Helper()
 	if err := p.Rest(); err != nil || !p.chunks.Free() || p.Under() != 0 {
 		t.Errorf("rest: %v, chunks free %v", err, p.chunks.Free())
@@ -107,8 +107,8 @@ func (p *pe) rest(t *testing.T) {
 
 // Bytes for GPU memory go through chunks, as many at a time as there are, and the sender learns of
 // the end once.
-func TestThroughChunks(t *testing.T) {
-	p := newPE(100)
+func TestPullsThroughChunks(t *testing.T) {
+	p := newPullsPE(100)
 	p.Put(p.bytes(1, 40, true, 5, 0), 1)
 	if p.Start(); len(p.engine.reads) != 1 {
 		t.Fatalf("%d reads, of a PE that leaves half of the chunks to others", len(p.engine.reads))
@@ -129,8 +129,8 @@ func TestThroughChunks(t *testing.T) {
 }
 
 // Bytes for main memory are read into place, in pieces that the provider takes.
-func TestIntoPlace(t *testing.T) {
-	p := newPE(16)
+func TestPullsIntoPlace(t *testing.T) {
+	p := newPullsPE(16)
 	p.Put(p.bytes(1, 40, false, 5, 0), 1)
 	if p.Start(); len(p.engine.reads) != 3 {
 		t.Fatalf("%d reads", len(p.engine.reads))
@@ -143,8 +143,8 @@ func TestIntoPlace(t *testing.T) {
 }
 
 // A pull waits for what came before its fence: pulls, kept messages, and work in the stream.
-func TestFence(t *testing.T) {
-	p := newPE(100)
+func TestPullsFence(t *testing.T) {
+	p := newPullsPE(100)
 	p.Put(p.bytes(1, 8, true, 5, 0), 1)
 	p.Put(p.bytes(1, 8, false, 6, 0), 1) // of the same epoch
 	p.progress[1].Kept.All = 1
@@ -170,8 +170,8 @@ func TestFence(t *testing.T) {
 }
 
 // A PE for which there is no room waits, and is reported.
-func TestNoRoom(t *testing.T) {
-	p := newPE(100)
+func TestPullsNoRoom(t *testing.T) {
+	p := newPullsPE(100)
 	p.engine.room = 0
 	p.Put(p.bytes(1, 8, true, 5, 0), 1)
 	if p.Start(); !p.NoRoom() || !p.chunks.Free() {
@@ -186,8 +186,8 @@ func TestNoRoom(t *testing.T) {
 }
 
 // Gets learn of bytes in place, of copies that are to be waited for, and of errors.
-func TestGets(t *testing.T) {
-	p := newPE(100)
+func TestPullsOfGets(t *testing.T) {
+	p := newPullsPE(100)
 	p.Get(p.bytes(1, 8, false, 0, 21))
 	p.Get(p.bytes(1, 8, true, 6, 22))
 	p.Start()
@@ -210,8 +210,8 @@ func TestGets(t *testing.T) {
 }
 
 // Of a lost PE only the reads stay that the provider has, with their chunks.
-func TestDrop(t *testing.T) {
-	p := newPE(100)
+func TestPullsDrop(t *testing.T) {
+	p := newPullsPE(100)
 	p.Put(p.bytes(1, 40, true, 5, 0), 1)
 	p.Put(p.bytes(1, 8, true, 6, 0), 2)
 	p.Get(p.bytes(1, 8, true, 7, 25))

@@ -1,4 +1,4 @@
-package pull
+package gpustage
 
 import (
 	"libshmem"
@@ -11,7 +11,7 @@ import (
 
 // Drop forgets the requests to send of a lost PE. Reads that the provider has end later, in
 // landedLost.
-func (p *Pulls) Drop(pe libshmem.PE) {
+func (p *pulls) Drop(pe libshmem.PE) {
 	for t := fabric.Token(layout.Receives); t < layout.Tokens; t++ {
 		if q := p.reads[t].of; q != nil && q.PE == pe {
 			q.lost = true
@@ -40,7 +40,7 @@ func (p *Pulls) Drop(pe libshmem.PE) {
 }
 
 // Reads returns how many reads of a get the provider has.
-func (p *Pulls) Reads(get uint32) (n int) {
+func (p *pulls) Reads(get uint32) (n int) {
 	for t := fabric.Token(layout.Receives); t < layout.Tokens; t++ {
 		if q := p.reads[t].of; q != nil && q.Get == get {
 			n++
@@ -49,13 +49,13 @@ func (p *Pulls) Reads(get uint32) (n int) {
 	return n
 }
 
-func (p *Pulls) forget(q *pull) {
+func (p *pulls) forget(q *pull) {
 	p.under--
 	p.spare = append(p.spare, q)
 }
 
 // landedLost ends a read from a lost PE.
-func (p *Pulls) landedLost(r *read) {
+func (p *pulls) landedLost(r *pullRead) {
 	q := r.of
 	if q.GPU {
 		p.chunks.GiveFor(q.PE, r.chunk)

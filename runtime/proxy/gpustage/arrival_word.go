@@ -1,4 +1,4 @@
-package arrival
+package gpustage
 
 import (
 	"sync/atomic"
@@ -24,14 +24,14 @@ import (
 // (Alone). All operations that wait for the same word are done on one copy of it.
 
 // takesPlace reports whether a message is an operation for stream.Word.
-func (a *Arrivals) takesPlace(h *layout.Header) bool {
+func (a *arrivals) takesPlace(h *layout.Header) bool {
 	return h.Kind == layout.KindAMO && h.Offset >= 0 && a.gpu && h.Op <= fabric.OpFetchXor &&
 		a.streams.Atomics()&stream.AtomicBit(h.Op, h.Width) != 0
 }
 
 // changeByStream puts the first waiting message of a PE that is not under way into stream.Word.
 // False: not now.
-func (a *Arrivals) changeByStream(l *peer, h *layout.Header) bool {
+func (a *arrivals) changeByStream(l *arrivalPeer, h *layout.Header) bool {
 	if a.streams.Full(stream.Word) || a.streams.Passed(stream.In) < l.Issued {
 		return false
 	}
@@ -61,8 +61,8 @@ func (a *Arrivals) changeByStream(l *peer, h *layout.Header) bool {
 // the heap leave such operations to the owner.
 type Alone struct{ taken atomic.Bool }
 
-// MaxWords bounds the words that are being changed.
-const MaxWords = 32
+// maxWords bounds the words that are being changed.
+const maxWords = 32
 
 // words are the words that are being changed in steps.
 type words struct {
@@ -97,7 +97,7 @@ func (w *words) may(at unsafe.Pointer, width uint8) bool {
 	}
 	// Later messages have to wait for the next turn with Alone, or other engines would never have
 	// their turn.
-	if !w.mine || !w.fresh || len(w.all) == MaxWords {
+	if !w.mine || !w.fresh || len(w.all) == maxWords {
 		return false
 	}
 	for i := range w.all {
@@ -129,7 +129,7 @@ func (w *words) end(passed uint64) {
 }
 
 // beginWord begins the first waiting message of a PE, if that is possible now.
-func (a *Arrivals) beginWord(l *peer, h *layout.Header, at unsafe.Pointer) {
+func (a *arrivals) beginWord(l *arrivalPeer, h *layout.Header, at unsafe.Pointer) {
 	w := &a.words
 	if !w.may(at, h.Width) {
 		return
@@ -147,7 +147,7 @@ func (a *Arrivals) beginWord(l *peer, h *layout.Header, at unsafe.Pointer) {
 
 // endWord is called when the value of a word has been read. It does the PE's operation, and other
 // waiting operations that are first for their PEs and change the same word.
-func (a *Arrivals) endWord(c *stream.Chore) {
+func (a *arrivals) endWord(c *stream.Chore) {
 	w := &a.words.all[c.Index]
 	var old uint64
 	mem.Copy(unsafe.Pointer(&old), a.slots.At(w.slot), int(w.width))

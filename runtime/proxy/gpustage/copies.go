@@ -1,4 +1,11 @@
-package copies
+package gpustage
+
+// Copies read and write heaps of other PEs that are mapped in this process, between GPUs: all in one
+// stream, in the order of posting, with the signal behind its bytes.
+//
+// Copies owns the order of these operations, and the signals that wait for their bytes. It does not
+// own the pinned memory for bytes of main memory, which go in pieces, by Departures. All methods
+// are called with the engine's lock held, and none waits for a GPU.
 
 import (
 	"fmt"
@@ -14,8 +21,8 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// Engine begins and ends the operations of callers, and sends messages.
-type Engine interface {
+// copiesEngine begins and ends the operations of callers, and sends messages.
+type copiesEngine interface {
 	State() *layout.State
 	Peers() []layout.Peer
 	// Room reports whether an operation of n bytes on a PE may begin, and Parked whether earlier
@@ -43,29 +50,29 @@ type Engine interface {
 	Unpend(lane uint8)
 }
 
-// Departures copy between main memory and mapped heaps, in pieces. Begun is called when all of an
+// copiesDepartures copy between main memory and mapped heaps, in pieces. Begun is called when all of an
 // operation is in stream.Peer.
-type Departures interface {
+type copiesDepartures interface {
 	CopyTo(pe libshmem.PE, t fabric.Token, epoch uint64, local, mapped unsafe.Pointer, n uint64, now bool)
 	CopyFrom(pe libshmem.PE, t fabric.Token, local, mapped unsafe.Pointer, n uint64)
 	// Before reports whether bytes for a PE of another epoch than this one have not been sent.
 	Before(pe libshmem.PE, epoch uint64) bool
 }
 
-// Copies are the operations on mapped heaps, of all PEs.
-type Copies struct {
-	engine  Engine
+// copies are the operations on mapped heaps, of all PEs.
+type copies struct {
+	engine  copiesEngine
 	state   *layout.State
 	peers   []layout.Peer
 	streams *stream.Set
 	slots   *pool.Pool
-	departs Departures
-	to      []peer
-	ops     [layout.Tokens]operation
+	departs copiesDepartures
+	to      []copiesPeer
+	ops     [layout.Tokens]copyOperation
 }
 
-// peer has the copies to one PE.
-type peer struct {
+// copiesPeer has the copies to one PE.
+type copiesPeer struct {
 	mapped    unsafe.Pointer // its user heap in this process
 	sets      bool           // a stream may set words there
 	begun     uint64         // operations so far
@@ -76,33 +83,33 @@ type peer struct {
 	owedEpoch uint64
 }
 
-// operation is an operation with a token.
-type operation struct {
+// copyOperation is an operation with a token.
+type copyOperation struct {
 	pe    libshmem.PE
 	put   bool
 	then  bool
 	after layout.Header // the signal
 }
 
-// New returns copies that pass small bytes of main memory through slots.
-func New(e Engine, s *stream.Set, slots *pool.Pool, d Departures) *Copies {
-	return &Copies{engine: e, state: e.State(), peers: e.Peers(), streams: s, slots: slots, departs: d}
+// newCopies returns copies that pass small bytes of main memory through slots.
+func newCopies(e copiesEngine, s *stream.Set, slots *pool.Pool, d copiesDepartures) *copies {
+	return &copies{engine: e, state: e.State(), peers: e.Peers(), streams: s, slots: slots, departs: d}
 }
 
 // Connect sets the number of PEs.
-func (c *Copies) Connect(pes int) { c.to = make([]peer, pes) }
+func (c *copies) Connect(pes int) { c.to = make([]copiesPeer, pes) }
 
 // Map says where the user heap of a PE is mapped. sets says that a stream may set words there,
 // because the owner does not change words in several steps.
-func (c *Copies) Map(pe libshmem.PE, heap unsafe.Pointer, sets bool) {
+func (c *copies) Map(pe libshmem.PE, heap unsafe.Pointer, sets bool) {
 	c.to[pe].mapped, c.to[pe].sets = heap, sets
 }
 
 // Mapped reports whether the user heap of a PE is mapped.
-func (c *Copies) Mapped(pe libshmem.PE) bool { return c.to[pe].mapped != nil }
+func (c *copies) Mapped(pe libshmem.PE) bool { return c.to[pe].mapped != nil }
 
 // MustFollow reports whether operations on a PE from before an epoch are not complete.
-func (c *Copies) MustFollow(pe libshmem.PE, epoch uint64) bool {
+func (c *copies) MustFollow(pe libshmem.PE, epoch uint64) bool {
 	l := &c.to[pe]
 	before := l.begun
 	if l.epoch == epoch {
@@ -112,7 +119,7 @@ func (c *Copies) MustFollow(pe libshmem.PE, epoch uint64) bool {
 }
 
 // may reports whether an operation of n bytes may begin.
-func (c *Copies) may(pe libshmem.PE, n uint64) call.Status {
+func (c *copies) may(pe libshmem.PE, n uint64) call.Status {
 	l, p := &c.to[pe], &c.peers[pe]
 	switch {
 	case c.engine.Parked(pe), p.Queued > 0, c.streams.Full(stream.Peer), c.departs.Before(pe, c.state.Epoch), l.owed > 0 && l.owedEpoch != c.state.Epoch, !c.engine.Room(pe, n):
@@ -128,7 +135,7 @@ func (c *Copies) may(pe libshmem.PE, n uint64) call.Status {
 
 // begin counts an operation that the stream has, or will have. The operations of one epoch are
 // complete before any of a later one.
-func (c *Copies) begin(l *peer) {
+func (c *copies) begin(l *copiesPeer) {
 	if l.epoch != c.state.Epoch {
 		l.epoch, l.before = c.state.Epoch, l.begun
 	}
@@ -137,15 +144,15 @@ func (c *Copies) begin(l *peer) {
 }
 
 // inStream reports whether an atomic operation can be put into the stream.
-func (l *peer) inStream(op fabric.Op) bool { return l.sets && op == fabric.OpSet }
+func (l *copiesPeer) inStream(op fabric.Op) bool { return l.sets && op == fabric.OpSet }
 
 // set puts a set into the stream.
-func (c *Copies) set(l *peer, h *layout.Header) {
+func (c *copies) set(l *copiesPeer, h *layout.Header) {
 	c.streams.Write(stream.Peer, unsafe.Add(l.mapped, h.Offset), h.Width, h.Operand)
 }
 
 // Store stores an element.
-func (c *Copies) Store(pe libshmem.PE, offset libshmem.Offset, width uint8, value uint64) call.Status {
+func (c *copies) Store(pe libshmem.PE, offset libshmem.Offset, width uint8, value uint64) call.Status {
 	if width < 4 || offset&libshmem.Offset(width-1) != 0 {
 		return c.Put(pe, offset, unsafe.Pointer(&value), uint64(width), false, nil, nil)
 	}
@@ -154,7 +161,7 @@ func (c *Copies) Store(pe libshmem.PE, offset libshmem.Offset, width uint8, valu
 
 // AMO lets the stream do an operation that it can do. Not ok: the owner does it. Operations on one
 // PE are done in order, by the stream or by the owner.
-func (c *Copies) AMO(pe libshmem.PE, h *layout.Header) (st call.Status, ok bool) {
+func (c *copies) AMO(pe libshmem.PE, h *layout.Header) (st call.Status, ok bool) {
 	l, p := &c.to[pe], &c.peers[pe]
 	if !l.inStream(h.Op) {
 		return call.Again, l.done < l.begun
@@ -169,7 +176,7 @@ func (c *Copies) AMO(pe libshmem.PE, h *layout.Header) (st call.Status, ok bool)
 }
 
 // setWord puts a set, or a store, into the stream.
-func (c *Copies) setWord(pe libshmem.PE, h *layout.Header) call.Status {
+func (c *copies) setWord(pe libshmem.PE, h *layout.Header) call.Status {
 	if st := c.may(pe, 0); st != call.Done {
 		return st
 	}
@@ -188,7 +195,7 @@ const (
 )
 
 // Follow does a chore.
-func (c *Copies) Follow(x *stream.Chore) {
+func (c *copies) Follow(x *stream.Chore) {
 	if x.What == copied {
 		c.end(fabric.Token(x.Token))
 		return
@@ -202,14 +209,14 @@ func (c *Copies) Follow(x *stream.Chore) {
 }
 
 // storedLater ends work without a token when the stream has done it.
-func (c *Copies) storedLater(pe libshmem.PE, slot uint16) {
+func (c *copies) storedLater(pe libshmem.PE, slot uint16) {
 	c.streams.Later(stream.Peer, stream.Chore{For: c, What: stored, Lane: c.engine.Pend(), PE: uint32(pe), Index: slot})
 }
 
 // Put writes n bytes, and then the signal in after, if there is one. gpu says that the source is
 // GPU memory. If it is not, and a message could hold the bytes, the source may be reused when Put
 // returns.
-func (c *Copies) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, gpu bool, r *call.Request, after *layout.Header) call.Status {
+func (c *copies) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, gpu bool, r *call.Request, after *layout.Header) call.Status {
 	if st := c.may(pe, n); st != call.Done {
 		return st
 	}
@@ -254,7 +261,7 @@ func (c *Copies) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Point
 }
 
 // putSmall puts bytes of main memory and their signal into the stream, by stores or from a slot.
-func (c *Copies) putSmall(pe libshmem.PE, at, source unsafe.Pointer, n int, after *layout.Header) call.Status {
+func (c *copies) putSmall(pe libshmem.PE, at, source unsafe.Pointer, n int, after *layout.Header) call.Status {
 	l, i := &c.to[pe], uint16(pool.None)
 	if c.streams.Storable(at, n) {
 		c.begin(l)
@@ -276,10 +283,10 @@ func (c *Copies) putSmall(pe libshmem.PE, at, source unsafe.Pointer, n int, afte
 }
 
 // take takes a token for an operation. Quiets wait for it.
-func (c *Copies) take(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool) {
+func (c *copies) take(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool) {
 	t, ok := c.engine.BeginPut(pe, r, n)
 	if ok {
-		c.ops[t] = operation{pe: pe}
+		c.ops[t] = copyOperation{pe: pe}
 		c.engine.Await(t)
 	}
 	return t, ok
@@ -287,7 +294,7 @@ func (c *Copies) take(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, 
 
 // Get reads n bytes. No other operation is ordered with it. gpu says that the bytes go to GPU
 // memory.
-func (c *Copies) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, gpu bool, r *call.Request) call.Status {
+func (c *copies) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, gpu bool, r *call.Request) call.Status {
 	if !c.engine.Room(pe, n) || c.streams.Full(stream.Peer) {
 		return call.Again
 	}
@@ -309,7 +316,7 @@ func (c *Copies) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer
 
 // Begun is called when all of an operation is in the stream. The signal follows its bytes there, or
 // is sent when the bytes are done.
-func (c *Copies) Begun(t fabric.Token) {
+func (c *copies) Begun(t fabric.Token) {
 	o := &c.ops[t]
 	if l, h := &c.to[o.pe], &o.after; o.then && h.Offset >= 0 && l.inStream(h.Op) {
 		c.set(l, h)
@@ -320,7 +327,7 @@ func (c *Copies) Begun(t fabric.Token) {
 }
 
 // end is called when the stream has done an operation.
-func (c *Copies) end(t fabric.Token) {
+func (c *copies) end(t fabric.Token) {
 	o := &c.ops[t]
 	l := &c.to[o.pe]
 	if o.then {
@@ -336,7 +343,7 @@ func (c *Copies) end(t fabric.Token) {
 }
 
 // Rest returns an error that names the operations under way; nil: none.
-func (c *Copies) Rest() error {
+func (c *copies) Rest() error {
 	for i := range c.to {
 		if l := &c.to[i]; l.begun != l.done || l.owed != 0 {
 			return fmt.Errorf("copies to PE %d: %d of %d are complete, %d signals wait", i, l.done, l.begun, l.owed)

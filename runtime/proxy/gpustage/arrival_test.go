@@ -1,4 +1,4 @@
-package arrival
+package gpustage
 
 import (
 	"testing"
@@ -14,8 +14,8 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// engine has a heap of words, and main memory at negative offsets.
-type engine struct {
+// arrivalsTestEngine has a heap of words, and main memory at negative offsets.
+type arrivalsTestEngine struct {
 	streamtest.Engine
 	peers     [3]layout.Peer
 	heap      [512]uint64
@@ -27,50 +27,52 @@ type engine struct {
 	flushes   int
 }
 
-func (e *engine) Peers() []layout.Peer { return e.peers[:] }
-func (e *engine) Apply(h *layout.Header, _ unsafe.Pointer, _ int) {
+func (e *arrivalsTestEngine) Peers() []layout.Peer { return e.peers[:] }
+func (e *arrivalsTestEngine) Apply(h *layout.Header, _ unsafe.Pointer, _ int) {
 	e.applied = append(e.applied, h.Kind)
 }
-func (e *engine) Change(h *layout.Header, _ unsafe.Pointer, _ int) bool {
+func (e *arrivalsTestEngine) Change(h *layout.Header, _ unsafe.Pointer, _ int) bool {
 	e.applied = append(e.applied, h.Kind)
 	return true
 }
-func (e *engine) Target(_ *layout.Header, offset libshmem.Offset, n uint64) unsafe.Pointer {
+func (e *arrivalsTestEngine) Target(_ *layout.Header, offset libshmem.Offset, n uint64) unsafe.Pointer {
 	if offset < 0 {
 		return unsafe.Add(unsafe.Pointer(&e.main[0]), -offset)
 	}
 	return unsafe.Add(unsafe.Pointer(&e.heap[0]), offset)
 }
-func (e *engine) Word(h *layout.Header, offset libshmem.Offset, width uint8) unsafe.Pointer {
+func (e *arrivalsTestEngine) Word(h *layout.Header, offset libshmem.Offset, width uint8) unsafe.Pointer {
 	return e.Target(h, offset, uint64(width))
 }
-func (e *engine) Answer(_ libshmem.PE, _ uint32, value uint64) { e.answers = append(e.answers, value) }
-func (e *engine) Malformed(*layout.Header)                     { e.malformed++ }
-func (e *engine) Lost(libshmem.PE) error                       { return e.lost }
-func (e *engine) Flushing() bool                               { return false }
-func (e *engine) Flush()                                       { e.flushes++ }
+func (e *arrivalsTestEngine) Answer(_ libshmem.PE, _ uint32, value uint64) {
+	e.answers = append(e.answers, value)
+}
+func (e *arrivalsTestEngine) Malformed(*layout.Header) { e.malformed++ }
+func (e *arrivalsTestEngine) Lost(libshmem.PE) error   { return e.lost }
+func (e *arrivalsTestEngine) Flushing() bool           { return false }
+func (e *arrivalsTestEngine) Flush()                   { e.flushes++ }
 
-// pe is a PE with GPU memory.
-type pe struct {
-	*Arrivals
-	engine   *engine
+// arrivalsPE is a PE with GPU memory.
+type arrivalsPE struct {
+	*arrivals
+	engine   *arrivalsTestEngine
 	memory   *streamtest.Memory
 	streams  *stream.Set
 	progress [3]progress.PE
 	slots    pool.Pool
 }
 
-func newPE(ops uint64, alone *Alone) *pe {
-	p := &pe{engine: new(engine), memory: &streamtest.Memory{Ops: ops}}
+func newArrivalsPE(ops uint64, alone *Alone) *arrivalsPE {
+	p := &arrivalsPE{engine: new(arrivalsTestEngine), memory: &streamtest.Memory{Ops: ops}}
 	p.slots = pool.New(unsafe.Pointer(unsafe.SliceData(make([]byte, 4*layout.MessageSize))), layout.MessageSize, 4)
 	p.streams = stream.New(p.engine, p.memory, 100)
-	p.Arrivals = New(p.engine, p.streams, p.engine, true, &p.slots, alone)
+	p.arrivals = newArrivals(p.engine, p.streams, p.engine, true, &p.slots, alone)
 	p.Connect(p.progress[:])
 	return p
 }
 
 // goOn lets the streams do their work, and then goes on with the messages.
-func (p *pe) goOn() {
+func (p *arrivalsPE) goOn() {
 	p.streams.Mark()
 	p.memory.Run()
 	p.streams.Follow()
@@ -78,11 +80,11 @@ func (p *pe) goOn() {
 	p.streams.Mark()
 }
 
-func (p *pe) put(from uint32, offset libshmem.Offset, value uint64) {
+func (p *arrivalsPE) put(from uint32, offset libshmem.Offset, value uint64) {
 	p.Apply(&layout.Header{Kind: layout.KindPut, From: from, Offset: offset}, unsafe.Pointer(&value), 8)
 }
 
-func (p *pe) amo(from uint32, op fabric.Op, offset libshmem.Offset, operand uint64) {
+func (p *arrivalsPE) amo(from uint32, op fabric.Op, offset libshmem.Offset, operand uint64) {
 	h := layout.Header{Kind: layout.KindAMO, From: from, Op: op, Width: 8, Offset: offset, Operand: operand}
 	if op.Fetches() {
 		h.Fetch = 1
@@ -90,7 +92,7 @@ func (p *pe) amo(from uint32, op fabric.Op, offset libshmem.Offset, operand uint
 	p.Apply(&h, nil, 0)
 }
 
-func (p *pe) rest(t *testing.T) {
+func (p *arrivalsPE) rest(t *testing.T) {
 	t.Helper()
 	if err := p.Rest(); err != nil {
 		t.Error(err)
@@ -101,8 +103,8 @@ func (p *pe) rest(t *testing.T) {
 }
 
 // Bytes and signals are in the stream at once, and an answer to a flush follows them.
-func TestInOrder(t *testing.T) {
-	p := newPE(0, nil)
+func TestArrivalsInOrder(t *testing.T) {
+	p := newArrivalsPE(0, nil)
 	p.put(1, 0, 5)
 	h := layout.Header{Kind: layout.KindPutSignal, From: 1, Offset: 8, Op: fabric.OpSet, Operand: 7, Extra: 16}
 	value := uint64(6)
@@ -121,8 +123,8 @@ func TestInOrder(t *testing.T) {
 }
 
 // A message waits for bytes that are being read, and one for main memory waits for the stream.
-func TestWaits(t *testing.T) {
-	p := newPE(0, nil)
+func TestArrivalsWait(t *testing.T) {
+	p := newArrivalsPE(0, nil)
 	p.progress[1].Pulls.All = 1
 	p.put(1, 0, 5)
 	p.put(2, 8, 6)
@@ -142,8 +144,8 @@ func TestWaits(t *testing.T) {
 }
 
 // A PE that has to wait for a slot keeps its messages in order.
-func TestSlots(t *testing.T) {
-	p := newPE(0, nil)
+func TestArrivalsSlots(t *testing.T) {
+	p := newArrivalsPE(0, nil)
 	for i := range uint64(7) {
 		p.put(1, 0, i+1)
 	}
@@ -159,8 +161,8 @@ func TestSlots(t *testing.T) {
 
 // Messages of all sizes that wait keep their bytes, and take no more memory than their credit and a
 // little more than half as much again.
-func TestMemoryOfWaiting(t *testing.T) {
-	p := newPE(0, nil)
+func TestArrivalsMemory(t *testing.T) {
+	p := newArrivalsPE(0, nil)
 	p.progress[1].Pulls.All = 1
 	var want [512]uint64
 	credit := 0
@@ -189,8 +191,8 @@ func TestMemoryOfWaiting(t *testing.T) {
 }
 
 // An operation that a stream can do waits for earlier work, and later work waits for it.
-func TestStreamWord(t *testing.T) {
-	p := newPE(stream.AllAtomics, nil)
+func TestArrivalsStreamWord(t *testing.T) {
+	p := newArrivalsPE(stream.AllAtomics, nil)
 	p.put(1, 0, 5)
 	p.amo(1, fabric.OpFetchAdd, 0, 1)
 	p.amo(1, fabric.OpFetchAdd, 0, 1)
@@ -206,9 +208,9 @@ func TestStreamWord(t *testing.T) {
 }
 
 // An operation in steps needs Alone. All operations on a word are done on one copy of it.
-func TestAlone(t *testing.T) {
+func TestArrivalsAlone(t *testing.T) {
 	alone := new(Alone)
-	p := newPE(0, alone)
+	p := newArrivalsPE(0, alone)
 	alone.taken.Store(true)
 	p.amo(1, fabric.OpFetchAdd, 0, 2)
 	p.amo(2, fabric.OpFetchAdd, 0, 3)
@@ -227,14 +229,14 @@ func TestAlone(t *testing.T) {
 		t.Error("alone was not given back")
 	}
 	p.rest(t)
-	if p.Atomics()&stream.OwnerAlone == 0 || newPE(0, nil).Atomics() != stream.PlainAtomics {
-		t.Errorf("operations %#x, and %#x without alone", p.Atomics(), newPE(0, nil).Atomics())
+	if p.Atomics()&stream.OwnerAlone == 0 || newArrivalsPE(0, nil).Atomics() != stream.PlainAtomics {
+		t.Errorf("operations %#x, and %#x without alone", p.Atomics(), newArrivalsPE(0, nil).Atomics())
 	}
 }
 
 // What a lost PE has sent is forgotten, but for what a stream has.
-func TestDrop(t *testing.T) {
-	p := newPE(stream.AllAtomics, nil)
+func TestArrivalsDrop(t *testing.T) {
+	p := newArrivalsPE(stream.AllAtomics, nil)
 	p.amo(1, fabric.OpAdd, 0, 1)
 	p.put(1, 8, 9)
 	p.Advance() // the operation is in the stream, and the put behind it
@@ -247,8 +249,8 @@ func TestDrop(t *testing.T) {
 }
 
 // Messages that no engine sends are refused.
-func TestMalformed(t *testing.T) {
-	p := newPE(0, nil)
+func TestArrivalsMalformed(t *testing.T) {
+	p := newArrivalsPE(0, nil)
 	p.Apply(&layout.Header{Kind: layout.KindStore, From: 1, Width: 3}, nil, 0)
 	p.amo(1, fabric.OpAdd, 0, 1)
 	if p.engine.malformed != 2 {
