@@ -175,17 +175,11 @@ runtime/proxy/call:
 runtime/proxy/loop: fabric queue runtime/procmaps runtime/proxy/call runtime/proxy/clock runtime/proxy/fastpath runtime/proxy/wait runtime/trace
     # drives an engine that it knows by two interfaces of its own: what the engine does with an
     # operation is not its concern
-runtime/proxy/gpustage/extent: fabric runtime/proxy/layout
-    # ranges of heaps and their keys; which bytes move there is not its concern
-runtime/proxy/gpustage/progress:
-    # numbers that two parts keep for each other, and so below both
 runtime/proxy/gpustage/stream/streamtest: fabric runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/mem
     # a GPU for tests of the parts above, without a driver
-runtime/proxy/gpustage/pool:
-    # numbers of pieces: what is in a piece is not its concern
 runtime/proxy/gpustage/stream: fabric runtime/statuspage runtime/proxy/backlog runtime/proxy/fifo runtime/proxy/layout runtime/proxy/mem
     # queues of a GPU and marks in them; what follows a mark is done by its caller
-runtime/proxy/gpustage: fabric runtime/proxy/backlog runtime/proxy/call runtime/proxy/gpustage/... runtime/proxy/layout runtime/proxy/mem runtime/proxy/early runtime/proxy/fifo runtime/proxy/gpustage/pool runtime/proxy/gpustage/progress runtime/proxy/gpustage/stream
+runtime/proxy/gpustage: fabric runtime/proxy/backlog runtime/proxy/call runtime/proxy/gpustage/... runtime/proxy/layout runtime/proxy/mem runtime/proxy/early runtime/proxy/fifo runtime/proxy/gpustage/stream
     # moves GPU memory for an engine that it knows by interfaces of its own, by a Memory that is
     # handed to it: neither the protocol nor a driver is its concern
 runtime/proxy: fabric runtime/statuspage runtime/sequence runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/endpoint runtime/proxy/fastpath runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/monitor runtime/proxy/ops runtime/proxy/quiet runtime/proxy/receiver runtime/proxy/rma runtime/proxy/sender runtime/proxy/wake runtime/mrcache runtime/shmerr runtime/shmlog runtime/proxy/flight runtime/proxy/backlog runtime/proxy/report

@@ -20,8 +20,6 @@ import (
 	"libshmem"
 	"libshmem/runtime/proxy/early"
 	"libshmem/runtime/proxy/fifo"
-	"libshmem/runtime/proxy/gpustage/pool"
-	"libshmem/runtime/proxy/gpustage/progress"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
@@ -31,7 +29,7 @@ import (
 type arrivals struct {
 	engine  arrivalsEngine
 	streams *stream.Set
-	slots   *pool.Pool // for bytes of messages, and for old values
+	slots   *pool // for bytes of messages, and for old values
 	flusher flusher
 	gpu     bool // this PE's user heap is GPU memory
 	peers   []layout.Peer
@@ -45,7 +43,7 @@ type arrivals struct {
 
 // arrivalPeer is the messages of one PE. Each waits for the bytes of all earlier requests to send.
 type arrivalPeer struct {
-	*progress.PE
+	*progress
 	held     fifo.Queue[waitingMessage]
 	changing bool // the first waiting message is an atomic operation in steps, under way
 	underway int  // the first waiting messages, so many of them, are atomic operations in stream.Word
@@ -61,15 +59,15 @@ type waitingMessage struct {
 
 // newArrivals returns the arrivals of an engine. gpu says that the user heap is GPU memory. Then slots are
 // pinned memory, and alone may be given.
-func newArrivals(e arrivalsEngine, s *stream.Set, f flusher, gpu bool, slots *pool.Pool, alone *Alone) *arrivals {
+func newArrivals(e arrivalsEngine, s *stream.Set, f flusher, gpu bool, slots *pool, alone *Alone) *arrivals {
 	return &arrivals{engine: e, streams: s, flusher: f, gpu: gpu, peers: e.Peers(), slots: slots, kept: early.New(layout.MessageSize), words: words{alone: alone}}
 }
 
 // Connect takes the progress for each PE.
-func (a *arrivals) Connect(all []progress.PE) {
+func (a *arrivals) Connect(all []progress) {
 	a.in = make([]arrivalPeer, len(all))
 	for i := range all {
-		a.in[i].PE = &all[i]
+		a.in[i].progress = &all[i]
 	}
 }
 
@@ -94,7 +92,7 @@ func (a *arrivals) Follow(c *stream.Chore) {
 	case wordRead:
 		a.endWord(c)
 	case changed:
-		if c.Index != pool.None {
+		if c.Index != noPiece {
 			a.answerFrom(c)
 		}
 		a.in[c.PE].underway--
@@ -243,7 +241,7 @@ func (a *arrivals) Rest() error {
 	}
 	for i := range a.in {
 		if l := &a.in[i]; l.held.Len() != 0 || l.Kept.Open() || l.Pulls.Open() || l.changing || l.underway != 0 || l.listed {
-			return fmt.Errorf("messages of PE %d: %+v, %+v", i, l, *l.PE)
+			return fmt.Errorf("messages of PE %d: %+v, %+v", i, l, *l.progress)
 		}
 	}
 	return nil

@@ -7,8 +7,6 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/early"
-	"libshmem/runtime/proxy/gpustage/pool"
-	"libshmem/runtime/proxy/gpustage/progress"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/gpustage/stream/streamtest"
 	"libshmem/runtime/proxy/layout"
@@ -58,13 +56,13 @@ type arrivalsPE struct {
 	engine   *arrivalsTestEngine
 	memory   *streamtest.Memory
 	streams  *stream.Set
-	progress [3]progress.PE
-	slots    pool.Pool
+	progress [3]progress
+	slots    pool
 }
 
 func newArrivalsPE(ops uint64, alone *Alone) *arrivalsPE {
 	p := &arrivalsPE{engine: new(arrivalsTestEngine), memory: &streamtest.Memory{Ops: ops}}
-	p.slots = pool.New(unsafe.Pointer(unsafe.SliceData(make([]byte, 4*layout.MessageSize))), layout.MessageSize, 4)
+	p.slots = newPool(unsafe.Pointer(unsafe.SliceData(make([]byte, 4*layout.MessageSize))), layout.MessageSize, 4)
 	p.streams = stream.New(p.engine, p.memory, 100)
 	p.arrivals = newArrivals(p.engine, p.streams, p.engine, true, &p.slots, alone)
 	p.Connect(p.progress[:])

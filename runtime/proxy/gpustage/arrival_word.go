@@ -7,7 +7,6 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/backlog"
-	"libshmem/runtime/proxy/gpustage/pool"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
@@ -39,7 +38,7 @@ func (a *arrivals) changeByStream(l *arrivalPeer, h *layout.Header) bool {
 	if at == nil { // the job has failed
 		return false
 	}
-	c := stream.Chore{For: a, What: changed, PE: h.From, Token: h.Token, Index: pool.None, Width: h.Width}
+	c := stream.Chore{For: a, What: changed, PE: h.From, Token: h.Token, Index: noPiece, Width: h.Width}
 	var old unsafe.Pointer
 	if h.Fetch != 0 {
 		i, ok := a.slots.Take()

@@ -15,7 +15,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/call"
-	"libshmem/runtime/proxy/gpustage/pool"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
@@ -65,7 +64,7 @@ type copies struct {
 	state   *layout.State
 	peers   []layout.Peer
 	streams *stream.Set
-	slots   *pool.Pool
+	slots   *pool
 	departs copiesDepartures
 	to      []copiesPeer
 	ops     [layout.Tokens]copyOperation
@@ -92,7 +91,7 @@ type copyOperation struct {
 }
 
 // newCopies returns copies that pass small bytes of main memory through slots.
-func newCopies(e copiesEngine, s *stream.Set, slots *pool.Pool, d copiesDepartures) *copies {
+func newCopies(e copiesEngine, s *stream.Set, slots *pool, d copiesDepartures) *copies {
 	return &copies{engine: e, state: e.State(), peers: e.Peers(), streams: s, slots: slots, departs: d}
 }
 
@@ -184,7 +183,7 @@ func (c *copies) setWord(pe libshmem.PE, h *layout.Header) call.Status {
 	c.begin(l)
 	c.streams.Runs(backlog.CallPut, pe)
 	c.set(l, h)
-	c.storedLater(pe, pool.None)
+	c.storedLater(pe, noPiece)
 	return call.Done
 }
 
@@ -200,7 +199,7 @@ func (c *copies) Follow(x *stream.Chore) {
 		c.end(fabric.Token(x.Token))
 		return
 	}
-	if x.Index != pool.None {
+	if x.Index != noPiece {
 		c.slots.GiveFor(libshmem.PE(x.PE), x.Index)
 	}
 	c.to[x.PE].done++
@@ -262,7 +261,7 @@ func (c *copies) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Point
 
 // putSmall puts bytes of main memory and their signal into the stream, by stores or from a slot.
 func (c *copies) putSmall(pe libshmem.PE, at, source unsafe.Pointer, n int, after *layout.Header) call.Status {
-	l, i := &c.to[pe], uint16(pool.None)
+	l, i := &c.to[pe], uint16(noPiece)
 	if c.streams.Storable(at, n) {
 		c.begin(l)
 		c.streams.StoreWords(stream.Peer, at, source, n)

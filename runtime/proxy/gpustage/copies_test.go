@@ -7,7 +7,6 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
-	"libshmem/runtime/proxy/gpustage/pool"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/gpustage/stream/streamtest"
 	"libshmem/runtime/proxy/layout"
@@ -67,14 +66,14 @@ type copiesPE struct {
 	departs testDepartures
 	memory  *streamtest.Memory
 	streams *stream.Set
-	slots   pool.Pool
+	slots   pool
 	heap    [4096]uint64
 	local   [4096]uint64
 }
 
 func newCopiesPE(sets bool) *copiesPE {
 	p := &copiesPE{engine: &copiesTestEngine{admit: call.Done}, memory: &streamtest.Memory{Stores: 2}}
-	p.slots = pool.New(unsafe.Pointer(unsafe.SliceData(make([]byte, 4*layout.MessageSize))), layout.MessageSize, 4)
+	p.slots = newPool(unsafe.Pointer(unsafe.SliceData(make([]byte, 4*layout.MessageSize))), layout.MessageSize, 4)
 	p.slots.Connect(2)
 	p.streams = stream.New(p.engine, p.memory, 100)
 	p.copies = newCopies(p.engine, p.streams, &p.slots, &p.departs)

@@ -20,7 +20,6 @@ import (
 	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/fifo"
-	"libshmem/runtime/proxy/gpustage/pool"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
@@ -123,8 +122,8 @@ func (k departureKind) driverCall() backlog.Call {
 
 // departureMemory is the pinned memory for pieces.
 type departureMemory struct {
-	Chunks, Slots *pool.Pool // for large and for small pieces
-	Remote, Key   uint64     // how other PEs reach the first chunk
+	Chunks, Slots *pool  // for large and for small pieces
+	Remote, Key   uint64 // how other PEs reach the first chunk
 }
 
 // departures are the bytes that leave GPU memory, for all PEs.

@@ -5,7 +5,6 @@ import (
 
 	"libshmem"
 	"libshmem/runtime/proxy/call"
-	"libshmem/runtime/proxy/gpustage/pool"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 )
@@ -26,7 +25,7 @@ type chunkRequest struct {
 
 func (p *piece) small() bool { return p.n <= layout.MaxPayload }
 
-func (d *departures) poolOf(p *piece) *pool.Pool {
+func (d *departures) poolOf(p *piece) *pool {
 	if p.small() {
 		return d.memory.Slots
 	}

@@ -8,7 +8,6 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
-	"libshmem/runtime/proxy/gpustage/pool"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/gpustage/stream/streamtest"
 	"libshmem/runtime/proxy/layout"
@@ -70,8 +69,8 @@ type departuresPE struct {
 	engine  *departuresTestEngine
 	memory  *streamtest.Memory
 	streams *stream.Set
-	chunks  pool.Pool
-	slots   pool.Pool
+	chunks  pool
+	slots   pool
 	bytes   []byte
 	copied  []fabric.Token
 }
@@ -79,8 +78,8 @@ type departuresPE struct {
 func newDeparturesPE() *departuresPE {
 	p := &departuresPE{engine: &departuresTestEngine{room: 100, ended: map[fabric.Token]int32{}, lost: map[libshmem.PE]error{}}, memory: new(streamtest.Memory)}
 	block := make([]byte, 2*testChunk+4*layout.MessageSize)
-	p.chunks = pool.New(unsafe.Pointer(&block[0]), testChunk, 2)
-	p.slots = pool.New(unsafe.Pointer(&block[2*testChunk]), layout.MessageSize, 4)
+	p.chunks = newPool(unsafe.Pointer(&block[0]), testChunk, 2)
+	p.slots = newPool(unsafe.Pointer(&block[2*testChunk]), layout.MessageSize, 4)
 	p.chunks.Connect(3)
 	p.slots.Connect(3)
 	p.streams = stream.New(p.engine, p.memory, 100)

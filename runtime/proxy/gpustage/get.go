@@ -8,8 +8,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/call"
-	"libshmem/runtime/proxy/gpustage/extent"
-	"libshmem/runtime/proxy/gpustage/pool"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
@@ -21,8 +19,8 @@ import (
 type gets struct {
 	engine  Engine
 	streams *stream.Set
-	slots   *pool.Pool
-	heaps   *extent.Heaps
+	slots   *pool
+	heaps   *heaps
 	pulls   *pulls
 	segment mem.Segment
 	desc    uintptr // of the part of the segment that the fabric reaches

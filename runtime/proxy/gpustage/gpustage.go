@@ -7,8 +7,6 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/gpustage/extent"
-	"libshmem/runtime/proxy/gpustage/progress"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
@@ -46,7 +44,7 @@ type Stage struct {
 	memory   stream.Memory // nil: this PE has no GPU
 	pinned   pinned
 	streams  *stream.Set
-	heaps    *extent.Heaps
+	heaps    *heaps
 	arrivals *arrivals
 	pulls    *pulls
 	gets     *gets
@@ -70,7 +68,7 @@ func New(e Engine, m stream.Memory, c Config) (*Stage, error) {
 	segment, heap := e.Segment()
 	s.segment = segment
 	s.streams = stream.New(e, m, StreamQueue-queueSlack)
-	s.heaps = extent.New(e)
+	s.heaps = newHeaps(e)
 	s.arrivals = newArrivals(e, s.streams, s.heaps, segment.Heap != nil, &p.coming, c.Alone)
 	s.gets = &gets{engine: e, streams: s.streams, slots: &p.coming, heaps: s.heaps, segment: segment, desc: heap.Desc, localMR: e.Caps().LocalMR}
 	s.pulls = newPulls(e, s.streams, &p.landing, p.region.Desc, e.Caps().MaxMessage, s.gets)
@@ -101,7 +99,7 @@ func (s *Stage) Endpoint() Endpoint {
 // Connect takes the endpoints of all PEs, in order. It comes after the engine's Connect.
 func (s *Stage) Connect(all []Endpoint) {
 	s.writes = s.engine.PutMax() > layout.MaxPayload
-	far := make([]progress.PE, len(all))
+	far := make([]progress, len(all))
 	s.arrivals.Connect(far)
 	s.pulls.Connect(far)
 	s.departs.Connect(len(all))

@@ -5,14 +5,7 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/gpustage/extent"
 )
-
-// Extent is a part of a user heap in GPU memory that the fabric reaches.
-type Extent = extent.Extent
-
-// Loan is the number of a loan to the heap; 0 is none.
-type Loan = extent.Loan
 
 // FlushBy sets the function to call before anything acts on bytes that a NIC has written to the
 // user heap. It comes before Connect, if the GPU needs flushes.

@@ -20,8 +20,6 @@ import (
 	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/fifo"
-	"libshmem/runtime/proxy/gpustage/pool"
-	"libshmem/runtime/proxy/gpustage/progress"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 )
@@ -82,7 +80,7 @@ type pullRead struct {
 
 // pullPeer is the requests of one PE to put bytes.
 type pullPeer struct {
-	*progress.PE
+	*progress
 	pulls   fifo.Queue[*pull] // in order
 	fence   uint32            // epoch of the last request
 	behind  pullEpoch
@@ -93,7 +91,7 @@ type pullPeer struct {
 type pulls struct {
 	engine  pullsEngine
 	streams *stream.Set
-	chunks  *pool.Pool
+	chunks  *pool
 	desc    uintptr // of the chunks
 	most    uint64  // bytes of one read
 	gets    pullGets
@@ -108,15 +106,15 @@ type pulls struct {
 
 // newPulls returns pulls through chunks, whose local descriptor is desc. A read has at most that many
 // bytes.
-func newPulls(e pullsEngine, s *stream.Set, chunks *pool.Pool, desc uintptr, most uint64, gets pullGets) *pulls {
+func newPulls(e pullsEngine, s *stream.Set, chunks *pool, desc uintptr, most uint64, gets pullGets) *pulls {
 	return &pulls{engine: e, streams: s, chunks: chunks, desc: desc, most: most, gets: gets}
 }
 
 // Connect takes the progress for each PE.
-func (p *pulls) Connect(all []progress.PE) {
+func (p *pulls) Connect(all []progress) {
 	p.from = make([]pullPeer, len(all))
 	for i := range all {
-		p.from[i].PE = &all[i]
+		p.from[i].progress = &all[i]
 	}
 }
 

@@ -8,8 +8,6 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
-	"libshmem/runtime/proxy/gpustage/pool"
-	"libshmem/runtime/proxy/gpustage/progress"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/gpustage/stream/streamtest"
 	"libshmem/runtime/proxy/layout"
@@ -59,8 +57,8 @@ type pullsPE struct {
 	engine   *pullsTestEngine
 	memory   *streamtest.Memory
 	streams  *stream.Set
-	chunks   pool.Pool
-	progress [3]progress.PE
+	chunks   pool
+	progress [3]progress
 	heap     [64]byte
 }
 
@@ -69,7 +67,7 @@ func newPullsPE(most uint64) *pullsPE {
 	for i := range p.engine.remote {
 		p.engine.remote[i] = byte(i + 1)
 	}
-	p.chunks = pool.New(unsafe.Pointer(unsafe.SliceData(make([]byte, 32))), 16, 2)
+	p.chunks = newPool(unsafe.Pointer(unsafe.SliceData(make([]byte, 32))), 16, 2)
 	p.chunks.Connect(3)
 	p.streams = stream.New(p.engine, p.memory, 100)
 	p.pulls = newPulls(p.engine, p.streams, &p.chunks, 7, most, p.engine)
@@ -113,7 +111,7 @@ func TestPullsThroughChunks(t *testing.T) {
 	if p.Start(); len(p.engine.reads) != 1 {
 		t.Fatalf("%d reads, of a PE that leaves half of the chunks to others", len(p.engine.reads))
 	}
-	if p.progress[1].Pulls != (progress.Count{All: 1}) {
+	if p.progress[1].Pulls != (progressCount{All: 1}) {
 		t.Errorf("progress %+v", p.progress[1])
 	}
 	for range 3 {

@@ -6,7 +6,6 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
-	"libshmem/runtime/proxy/gpustage/extent"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 )
@@ -17,7 +16,7 @@ import (
 type puts struct {
 	engine  Engine
 	state   *layout.State
-	heaps   *extent.Heaps
+	heaps   *heaps
 	departs *departures
 	segment mem.Segment
 	heap    fabric.Region // the part of the segment that the fabric reaches

@@ -1,4 +1,4 @@
-package pool
+package gpustage
 
 import (
 	"testing"
@@ -8,9 +8,9 @@ import (
 )
 
 // Each piece is given out once, and lies in the block at its place.
-func TestTake(t *testing.T) {
+func TestPoolTake(t *testing.T) {
 	block := make([]byte, 4*16)
-	p := New(unsafe.Pointer(&block[0]), 16, 4)
+	p := newPool(unsafe.Pointer(&block[0]), 16, 4)
 	seen := map[uint16]bool{}
 	for range 4 {
 		i, ok := p.Take()
@@ -31,9 +31,9 @@ func TestTake(t *testing.T) {
 }
 
 // A PE may always have a first piece, and then only as long as it leaves as many to the others.
-func TestTakeForLeavesHalf(t *testing.T) {
+func TestPoolLeavesHalf(t *testing.T) {
 	block := make([]byte, 8)
-	p := New(unsafe.Pointer(&block[0]), 1, 8)
+	p := newPool(unsafe.Pointer(&block[0]), 1, 8)
 	p.Connect(3)
 	takes := func(pe uint32) (pieces []uint16) {
 		for {
@@ -62,8 +62,8 @@ func TestTakeForLeavesHalf(t *testing.T) {
 }
 
 // The zero pool, of a PE without a GPU, has no piece.
-func TestNoPool(t *testing.T) {
-	var p Pool
+func TestPoolWithout(t *testing.T) {
+	var p pool
 	p.Connect(1)
 	if _, ok := p.TakeFor(0); ok || !p.Free() {
 		t.Errorf("a piece: %v, free %v", ok, p.Free())

@@ -1,4 +1,29 @@
-package extent
+package gpustage
+
+// NICs reach parts of user heaps in GPU memory, on this PE and on the others.
+//
+// If a NIC reaches a user heap in GPU memory, larger puts and gets are one-sided operations on it,
+// as on main memory. All other operations stay with the owner's streams, in their order: puts and
+// gets that fit a message, signals and atomic operations.
+//
+// A heap is registered part by part, as it grows. The other PEs learn of each part by a message.
+// Until the message comes, and for bytes that lie in two parts, operations take the path of memory
+// that no NIC reaches, so no PE waits for another.
+//
+// Memory that the program lends to the heap (docs/decisions/0038) goes away again, by a collective
+// call. No PE uses the memory any more when the call begins. Each PE then forgets the extents that
+// others have announced for that loan, so there is no message for that. Messages about the loan may
+// come later, or before this PE has begun it. Loans have the same numbers on all PEs, so a PE knows
+// when such a message is too late.
+//
+// A GPU may see the bytes that a NIC has written later than the CPU sees that they have been
+// written. Then the owner flushes before it carries out a message, because the message may follow
+// such bytes, and before it says that a read into its own memory is complete. One flush serves all
+// that has come in one turn. A PE that writes there asks for an answer even if completions say that
+// bytes have arrived, because the GPU may not see the bytes yet.
+//
+// Heaps owns the registration of this PE's heap, the messages about it, and the extents that other
+// PEs have announced. It does not move bytes. All methods are called with the engine's lock held.
 
 import (
 	"errors"
@@ -11,8 +36,8 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Network is this PE's endpoint, and the paths to others.
-type Network interface {
+// heapsEngine is this PE's endpoint, and the paths to others.
+type heapsEngine interface {
 	State() *layout.State
 	Peers() []layout.Peer
 	Caps() fabric.Caps
@@ -29,40 +54,40 @@ type Network interface {
 	Fatal(err error)
 }
 
-// Heaps are the parts of all user heaps that NICs reach.
-type Heaps struct {
-	network  Network
+// heaps are the parts of all user heaps that NICs reach.
+type heaps struct {
+	network  heapsEngine
 	me       libshmem.PE
 	peers    []layout.Peer
 	virtual  bool // remote addresses are those of the PE
 	own      extents
-	regions  []region
-	loans    []Loan // begun and not ended
-	lastLoan Loan   // the last one that has begun
-	flush    func() // nil: no flush is needed
-	flushed  bool   // a flush was done in this turn
-	heaps    []heap // nil before Connect
+	regions  []heapRegion
+	loans    []Loan        // begun and not ended
+	lastLoan Loan          // the last one that has begun
+	flush    func()        // nil: no flush is needed
+	flushed  bool          // a flush was done in this turn
+	heaps    []reachedHeap // nil before Connect
 }
 
-// region is a part of this PE's heap that is registered with the fabric.
-type region struct {
+// heapRegion is a part of this PE's heap that is registered with the fabric.
+type heapRegion struct {
 	fabric.Region
 	loan Loan
 }
 
-// heap is the user heap of a PE, as far as that PE has announced it.
-type heap struct {
+// reachedHeap is the user heap of a PE, as far as that PE has announced it.
+type reachedHeap struct {
 	extents extents
 	flushes bool // the PE has to flush writes of NICs there
 }
 
-// New returns the heaps of the network's PEs, of which no part is known.
-func New(n Network) *Heaps {
-	return &Heaps{network: n, me: libshmem.PE(n.State().Me), peers: n.Peers(), virtual: n.Caps().VirtualAddress}
+// newHeaps returns the heaps of the network's PEs, of which no part is known.
+func newHeaps(n heapsEngine) *heaps {
+	return &heaps{network: n, me: libshmem.PE(n.State().Me), peers: n.Peers(), virtual: n.Caps().VirtualAddress}
 }
 
 // Remote returns the address by which other PEs reach an address of a region.
-func (x *Heaps) Remote(r *fabric.Region, at unsafe.Pointer) uint64 {
+func (x *heaps) Remote(r *fabric.Region, at unsafe.Pointer) uint64 {
 	if x.virtual {
 		return uint64(uintptr(at))
 	}
@@ -71,7 +96,7 @@ func (x *Heaps) Remote(r *fabric.Region, at unsafe.Pointer) uint64 {
 
 // FlushBy sets the function to call before anything acts on bytes that a NIC has written to the
 // user heap. It comes before Connect, if the GPU needs flushes.
-func (x *Heaps) FlushBy(f func()) {
+func (x *heaps) FlushBy(f func()) {
 	x.flush = f
 	for i := range x.peers {
 		x.peers[i].Behind = true // C does not flush, so Go takes all messages
@@ -79,10 +104,10 @@ func (x *Heaps) FlushBy(f func()) {
 }
 
 // Flushing reports whether this PE has to flush writes of NICs to its heap.
-func (x *Heaps) Flushing() bool { return x.flush != nil }
+func (x *heaps) Flushing() bool { return x.flush != nil }
 
 // Flush makes the GPU see the bytes that NICs have written before the completions of this turn.
-func (x *Heaps) Flush() {
+func (x *heaps) Flush() {
 	if x.flush != nil && !x.flushed {
 		x.flush()
 		x.flushed = true
@@ -90,19 +115,19 @@ func (x *Heaps) Flush() {
 }
 
 // NewTurn begins a turn of the engine: further completions may have come.
-func (x *Heaps) NewTurn() { x.flushed = false }
+func (x *heaps) NewTurn() { x.flushed = false }
 
 // Connect sets the number of PEs.
-func (x *Heaps) Connect(n int) { x.heaps = make([]heap, n) }
+func (x *heaps) Connect(n int) { x.heaps = make([]reachedHeap, n) }
 
 // Tell takes the parts of a PE's heap that are known at the start.
-func (x *Heaps) Tell(pe libshmem.PE, known []Extent, flushes bool) {
-	x.heaps[pe] = heap{slices.Clone(known), flushes}
+func (x *heaps) Tell(pe libshmem.PE, known []Extent, flushes bool) {
+	x.heaps[pe] = reachedHeap{slices.Clone(known), flushes}
 }
 
 // Register lets the fabric of other PEs reach a part of the user heap, from an offset on. After
 // Connect it tells the other PEs. A part of a loan comes between its BeginLoan and its EndLoan.
-func (x *Heaps) Register(offset uint64, loan Loan, m fabric.GPUMemory) error {
+func (x *heaps) Register(offset uint64, loan Loan, m fabric.GPUMemory) error {
 	r, err := x.network.RegisterGPU(m)
 	if err != nil {
 		return err
@@ -112,7 +137,7 @@ func (x *Heaps) Register(offset uint64, loan Loan, m fabric.GPUMemory) error {
 		_ = x.network.Unregister(r) // the caller gets the first error
 		return err
 	}
-	x.regions = append(x.regions, region{r, loan})
+	x.regions = append(x.regions, heapRegion{r, loan})
 	if x.heaps == nil || f.Size < extentUnit {
 		return nil
 	}
@@ -125,14 +150,14 @@ func (x *Heaps) Register(offset uint64, loan Loan, m fabric.GPUMemory) error {
 }
 
 // Unregister undoes all calls of Register, before Connect.
-func (x *Heaps) Unregister() error {
-	err := x.unregister(func(region) bool { return true })
+func (x *heaps) Unregister() error {
+	err := x.unregister(func(heapRegion) bool { return true })
 	x.own = nil
 	return err
 }
 
-func (x *Heaps) unregister(which func(region) bool) (err error) {
-	x.regions = slices.DeleteFunc(x.regions, func(r region) bool {
+func (x *heaps) unregister(which func(heapRegion) bool) (err error) {
+	x.regions = slices.DeleteFunc(x.regions, func(r heapRegion) bool {
 		gone := which(r)
 		if gone {
 			err = errors.Join(err, x.network.Unregister(r.Region))
@@ -144,24 +169,24 @@ func (x *Heaps) unregister(which func(region) bool) (err error) {
 
 // BeginLoan says that parts of the heap may be registered that belong to a loan, here and by other
 // PEs. Each PE has the same loans in the same order.
-func (x *Heaps) BeginLoan(loan Loan) {
+func (x *heaps) BeginLoan(loan Loan) {
 	x.lastLoan = loan
 	x.loans = append(x.loans, loan)
 }
 
 // EndLoan undoes Register for a loan, and forgets the extents of the other PEs. They must not use
 // the loan any more, and they end it, too.
-func (x *Heaps) EndLoan(loan Loan) error {
+func (x *heaps) EndLoan(loan Loan) error {
 	x.loans = slices.DeleteFunc(x.loans, func(l Loan) bool { return l == loan })
 	x.own.forget(loan)
 	for i := range x.heaps {
 		x.heaps[i].extents.forget(loan)
 	}
-	return x.unregister(func(r region) bool { return r.loan == loan })
+	return x.unregister(func(r heapRegion) bool { return r.loan == loan })
 }
 
 // over reports whether this PE has ended a loan.
-func (x *Heaps) over(loan Loan) bool {
+func (x *heaps) over(loan Loan) bool {
 	return loan != 0 && !loan.after(x.lastLoan) && !slices.Contains(x.loans, loan)
 }
 
@@ -170,7 +195,7 @@ func (x *Heaps) over(loan Loan) bool {
 const extentUnit = 4096
 
 // announce returns the message about an extent.
-func (x *Heaps) announce(f *Extent) layout.Header {
+func (x *heaps) announce(f *Extent) layout.Header {
 	h := layout.Header{
 		Kind: layout.KindExtent, Op: fabric.Op(f.Loan >> 8), Width: uint8(f.Loan), Offset: libshmem.Offset(f.Offset),
 		Operand: f.Remote, Extra: f.Key, Token: uint32(min(f.Size/extentUnit, 1<<32-1)),
@@ -182,7 +207,7 @@ func (x *Heaps) announce(f *Extent) layout.Header {
 }
 
 // Take notes an extent of another PE's heap, which a message announces.
-func (x *Heaps) Take(h *layout.Header) {
+func (x *heaps) Take(h *layout.Header) {
 	if h.Offset < 0 || h.Token == 0 {
 		x.network.Malformed(h)
 		return
@@ -199,7 +224,7 @@ func (x *Heaps) Take(h *layout.Header) {
 }
 
 // Region returns the region that contains n bytes at p of this PE's heap, or nil.
-func (x *Heaps) Region(p unsafe.Pointer, n uint64) *fabric.Region {
+func (x *heaps) Region(p unsafe.Pointer, n uint64) *fabric.Region {
 	for i := range x.regions {
 		r := &x.regions[i].Region
 		if at := uint64(uintptr(p) - uintptr(r.Base)); at < r.Len && n <= r.Len-at {
@@ -210,27 +235,27 @@ func (x *Heaps) Region(p unsafe.Pointer, n uint64) *fabric.Region {
 }
 
 // Regions returns how many parts of this PE's heap are registered.
-func (x *Heaps) Regions() int { return len(x.regions) }
+func (x *heaps) Regions() int { return len(x.regions) }
 
 // Own returns the registered parts of this PE's heap.
-func (x *Heaps) Own() []Extent { return slices.Clone(x.own) }
+func (x *heaps) Own() []Extent { return slices.Clone(x.own) }
 
 // Of returns the known parts of a PE's heap.
-func (x *Heaps) Of(pe libshmem.PE) []Extent { return x.heaps[pe].extents }
+func (x *heaps) Of(pe libshmem.PE) []Extent { return x.heaps[pe].extents }
 
 // Find returns the part of a PE's heap that contains n bytes at an offset, or nil.
-func (x *Heaps) Find(pe libshmem.PE, offset libshmem.Offset, n uint64) *Extent {
+func (x *heaps) Find(pe libshmem.PE, offset libshmem.Offset, n uint64) *Extent {
 	return x.heaps[pe].extents.find(offset, n)
 }
 
 // Covers reports whether all of n bytes at an offset of a PE's heap are in known parts of it.
-func (x *Heaps) Covers(pe libshmem.PE, offset libshmem.Offset, n uint64) bool {
+func (x *heaps) Covers(pe libshmem.PE, offset libshmem.Offset, n uint64) bool {
 	return x.heaps[pe].extents.covers(offset, n)
 }
 
 // Part returns how many of n bytes, from an offset of a PE's heap and from a local address on, lie in
 // one part of each, where that is a part of a heap that NICs reach.
-func (x *Heaps) Part(pe libshmem.PE, offset libshmem.Offset, local unsafe.Pointer, n uint64) uint64 {
+func (x *heaps) Part(pe libshmem.PE, offset libshmem.Offset, local unsafe.Pointer, n uint64) uint64 {
 	if rest := x.heaps[pe].extents.rest(offset); rest > 0 {
 		n = min(n, rest)
 	}
@@ -241,12 +266,12 @@ func (x *Heaps) Part(pe libshmem.PE, offset libshmem.Offset, local unsafe.Pointe
 }
 
 // Flushes reports whether a PE has to flush writes of NICs at an offset of its heap.
-func (x *Heaps) Flushes(pe libshmem.PE, offset libshmem.Offset) bool {
+func (x *heaps) Flushes(pe libshmem.PE, offset libshmem.Offset) bool {
 	return offset >= 0 && x.heaps[pe].flushes
 }
 
 // Aim names the remote side of an operation where it is GPU memory.
-func (x *Heaps) Aim(op *fabric.RMA, offset libshmem.Offset) {
+func (x *heaps) Aim(op *fabric.RMA, offset libshmem.Offset) {
 	if offset < 0 {
 		return
 	}

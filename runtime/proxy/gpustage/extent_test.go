@@ -1,4 +1,4 @@
-package extent
+package gpustage
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package extent
+package gpustage
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// network keeps what heaps send and register. PE 3 cannot be reached.
-type network struct {
+// heapsTestEngine keeps what heaps send and register. PE 3 cannot be reached.
+type heapsTestEngine struct {
 	state     layout.State
 	peers     [4]layout.Peer
 	caps      fabric.Caps
@@ -24,17 +24,17 @@ type network struct {
 	fatal     error
 }
 
-func (n *network) State() *layout.State          { return &n.state }
-func (n *network) Peers() []layout.Peer          { return n.peers[:] }
-func (n *network) Caps() fabric.Caps             { return n.caps }
-func (n *network) Fatal(err error)               { n.fatal = err }
-func (n *network) Malformed(*layout.Header)      { n.malformed++ }
-func (n *network) Reachable(pe libshmem.PE) bool { return pe != 3 }
-func (n *network) Own(pe libshmem.PE, h layout.Header) {
+func (n *heapsTestEngine) State() *layout.State          { return &n.state }
+func (n *heapsTestEngine) Peers() []layout.Peer          { return n.peers[:] }
+func (n *heapsTestEngine) Caps() fabric.Caps             { return n.caps }
+func (n *heapsTestEngine) Fatal(err error)               { n.fatal = err }
+func (n *heapsTestEngine) Malformed(*layout.Header)      { n.malformed++ }
+func (n *heapsTestEngine) Reachable(pe libshmem.PE) bool { return pe != 3 }
+func (n *heapsTestEngine) Own(pe libshmem.PE, h layout.Header) {
 	h.From = n.state.Me
 	n.sent[pe] = append(n.sent[pe], h)
 }
-func (n *network) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
+func (n *heapsTestEngine) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 	if n.refuse != nil {
 		return fabric.Region{}, n.refuse
 	}
@@ -42,28 +42,28 @@ func (n *network) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 	n.key++
 	return fabric.Region{Base: m.Base, Len: m.Len, Key: n.key}, nil
 }
-func (n *network) Unregister(fabric.Region) error { n.regions--; return n.refuse }
+func (n *heapsTestEngine) Unregister(fabric.Region) error { n.regions--; return n.refuse }
 
-func of(me int) (*Heaps, *network) {
-	n := &network{sent: map[libshmem.PE][]layout.Header{}}
+func heapsOf(me int) (*heaps, *heapsTestEngine) {
+	n := &heapsTestEngine{sent: map[libshmem.PE][]layout.Header{}}
 	n.state.Me = uint32(me)
-	return New(n), n
+	return newHeaps(n), n
 }
 
 // What a PE registers before Connect is in its endpoint, and what comes later is in messages to the
 // PEs that it reaches.
-func TestOthersLearn(t *testing.T) {
+func TestHeapsOthersLearn(t *testing.T) {
 	block := make([]byte, 4*extentUnit)
 	part := func(i, units int) fabric.GPUMemory {
 		return fabric.GPUMemory{Base: unsafe.Pointer(&block[i*extentUnit]), Len: uint64(units) * extentUnit}
 	}
-	a, an := of(0)
-	b, bn := of(1)
+	a, an := heapsOf(0)
+	b, bn := heapsOf(1)
 	a.FlushBy(func() {})
 	if err := a.Register(0, 0, part(0, 1)); err != nil || len(an.sent) != 0 {
 		t.Fatalf("before Connect: error %v, sent %v", err, an.sent)
 	}
-	for _, x := range []*Heaps{a, b} {
+	for _, x := range []*heaps{a, b} {
 		x.Connect(4)
 		x.Tell(0, a.Own(), a.Flushing())
 		x.Tell(1, b.Own(), b.Flushing())
@@ -100,8 +100,8 @@ func TestOthersLearn(t *testing.T) {
 }
 
 // A message about a loan counts from the time before its start to its end, and no longer.
-func TestLoans(t *testing.T) {
-	x, n := of(0)
+func TestHeapsLoans(t *testing.T) {
+	x, n := heapsOf(0)
 	x.Connect(2)
 	h := layout.Header{From: 1, Width: 1, Token: 1}
 	x.Take(&h)
@@ -122,8 +122,8 @@ func TestLoans(t *testing.T) {
 }
 
 // One flush serves a turn.
-func TestFlush(t *testing.T) {
-	x, n := of(0)
+func TestHeapsFlush(t *testing.T) {
+	x, n := heapsOf(0)
 	x.Flush()
 	flushes := 0
 	x.FlushBy(func() { flushes++ })
@@ -138,8 +138,8 @@ func TestFlush(t *testing.T) {
 }
 
 // An error of the network leaves no part behind, and addresses are as the network has them.
-func TestRegisterFails(t *testing.T) {
-	x, n := of(0)
+func TestHeapsRegisterFails(t *testing.T) {
+	x, n := heapsOf(0)
 	block := make([]byte, 8)
 	n.refuse = errors.New("no")
 	m := fabric.GPUMemory{Base: unsafe.Pointer(&block[0]), Len: 8}
@@ -158,7 +158,7 @@ func TestRegisterFails(t *testing.T) {
 		t.Errorf("remote address %d", at)
 	}
 	n.caps.VirtualAddress = true
-	if at := New(n).Remote(&r, m.Base); at != uint64(uintptr(m.Base)) {
+	if at := newHeaps(n).Remote(&r, m.Base); at != uint64(uintptr(m.Base)) {
 		t.Errorf("remote address %#x", at)
 	}
 	if err := x.Unregister(); err != nil || n.regions != 0 || len(x.Own()) != 0 {
