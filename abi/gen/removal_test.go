@@ -48,7 +48,7 @@ var readersOf = map[string]struct{ c, packages []string }{
 	"statuspage": {[]string{"capi/front/caller.c", "capi/front/notify.c", "capi/front/processor.c", "capi/front/report.c", "capi/front/sleep.c", "capi/front/wait.c"},
 		[]string{"cmd/shmem-info", "runtime/stats"}},
 	"request": {[]string{"capi/front/remote.c"}, []string{"runtime/proxy", "runtime/proxy/ops"}},
-	"store":   {[]string{"runtime/gpu/cuda/load.c"}, []string{"runtime/proxy/staging"}},
+	"store":   {[]string{"runtime/gpu/cuda/load.c"}, []string{"runtime/proxy/gpustage"}},
 	"peek":    {[]string{"fabric/rail/peek/peek.c"}, []string{"fabric/rail"}},
 	"control": {c: []string{"capi/front/activity.c", "capi/front/barrier.c", "capi/front/processor.c", "capi/front/sleep.c"}},
 	"state":   {c: []string{"capi/front/address.c", "capi/front/lifecycle.c", "capi/front/processor.c", "capi/front/statics.c"}},

@@ -179,9 +179,9 @@ runtime/proxy/gpustage/stream/streamtest: fabric runtime/proxy/gpustage/stream r
     # a GPU for tests of the parts above, without a driver
 runtime/proxy/gpustage/stream: fabric runtime/statuspage runtime/proxy/backlog runtime/proxy/fifo runtime/proxy/layout runtime/proxy/mem
     # queues of a GPU and marks in them; what follows a mark is done by its caller
-runtime/proxy/gpustage: fabric runtime/proxy/backlog runtime/proxy/call runtime/proxy/gpustage/... runtime/proxy/layout runtime/proxy/mem runtime/proxy/early runtime/proxy/fifo runtime/proxy/gpustage/stream
-    # moves GPU memory for an engine that it knows by interfaces of its own, by a Memory that is
-    # handed to it: neither the protocol nor a driver is its concern
+runtime/proxy/gpustage: fabric runtime/proxy/backlog runtime/proxy/call runtime/proxy/gpustage/... runtime/proxy/layout runtime/proxy/mem runtime/proxy/early runtime/proxy/fifo runtime/proxy/gpustage/stream runtime/gpu runtime/guard runtime/shmerr
+    # moves GPU memory for an engine that it knows by an interface of its own, on a GPU that is
+    # handed to it, so that a test needs neither: the protocol is not its concern
 runtime/proxy: fabric runtime/statuspage runtime/sequence runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/endpoint runtime/proxy/fastpath runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/monitor runtime/proxy/ops runtime/proxy/quiet runtime/proxy/receiver runtime/proxy/rma runtime/proxy/sender runtime/proxy/wake runtime/mrcache runtime/shmerr runtime/shmlog runtime/proxy/flight runtime/proxy/backlog runtime/proxy/report
     # the protocol over the fabric. It gets its provider from runtime/job, so that a test can
     # give it another; it knows neither its thread nor the producers of rings
@@ -204,15 +204,12 @@ runtime/trace: fabric runtime/shmerr
 runtime/statuspage: runtime/shmerr
     # pages and how they are found; what an endpoint shows in its own is the
     # proxy's concern
-runtime/proxy/staging: fabric runtime/gpu runtime/guard runtime/proxy/fifo runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/shmerr
-    # the proxy's streams on a GPU that is handed to it; with the driver itself
-    # it could not be tested without one
 runtime/job/area: queue
     # offsets and sizes, and the numbers that kernels know, too
 runtime/job/device: fabric runtime/bootstrap/secret runtime/config runtime/gpu runtime/gpu/amo runtime/gpu/cuda runtime/heap runtime/heap/devmem runtime/job/network runtime/proxy/gpustage runtime/shmerr runtime/shmlog queue runtime/guard runtime/job/area runtime/topo runtime/onstream runtime/job/meet runtime/job/watch runtime/proxy runtime/proxy/call
     # the driver's GPU and the heaps in its reach, and what runs there: it joins kernels, rings and
     # streams with the network that it is given. What learns of loans is an interface of its own
-runtime/job/network: fabric fabric/chaos fabric/ofi fabric/rail runtime/bootstrap runtime/config runtime/gpu/amo runtime/gpu/cuda runtime/guard runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/meet runtime/job/watch runtime/job/place runtime/mrcache runtime/mrcache/memmonitor runtime/nvtx runtime/proxy runtime/proxy/credit runtime/proxy/flight runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/loop runtime/proxy/mem runtime/proxy/report runtime/proxy/staging runtime/proxy/wake runtime/shmerr runtime/shmlog runtime/topo runtime/trace queue runtime/proxy/call runtime/gpu
+runtime/job/network: fabric fabric/chaos fabric/ofi fabric/rail runtime/bootstrap runtime/config runtime/gpu/amo runtime/gpu/cuda runtime/guard runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/meet runtime/job/watch runtime/job/place runtime/mrcache runtime/mrcache/memmonitor runtime/nvtx runtime/proxy runtime/proxy/credit runtime/proxy/flight runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/loop runtime/proxy/mem runtime/proxy/report runtime/proxy/wake runtime/shmerr runtime/shmlog runtime/topo runtime/trace queue runtime/proxy/call runtime/gpu
     # picks the implementation of a network, and joins engines to the parts of a job; what hears of
     # losses is an interface of its own
 runtime/job/meet: runtime/config runtime/job/place runtime/proxy/gpustage runtime/topo runtime/gpu runtime/pathmap
@@ -259,7 +256,7 @@ fabric/ofi/stub: tests/cc tests/need
 fabric/ofi/stub/gen:
     # a table into a header, and into constants of the simulated networks
 
-tests/gpu/staging: fabric fabric/ofi runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/layout runtime/proxy/gpustage runtime/proxy/mem runtime/proxy/wake runtime/proxy/staging
+tests/gpu/staging: fabric fabric/ofi runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/layout runtime/proxy/gpustage runtime/proxy/mem runtime/proxy/wake
     # the proxy on a real GPU and a real network, without the rest of the library
 tests/gpu/memory: runtime/gpu runtime/gpu/cuda
     # a test of these packages for a machine that cannot build it

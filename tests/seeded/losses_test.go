@@ -108,7 +108,7 @@ var lossDefects = []defect{
 		by:   unit("./runtime/proxy", "^TestPlayedStagedLeave$"), says: `\d of 3 PEs have ended`,
 	},
 	{
-		id: "losses/waits-for-a-gone-reader", file: "runtime/proxy/gpustage.go",
+		id: "losses/waits-for-a-gone-reader", file: "runtime/proxy/gpustage/departure.go",
 		was:  "x.kind != none && !d.peers[x.pe].Left",
 		is:   "x.kind != none",
 		user: "a PE that ends waits 2 s for one that has ended before, to take bytes that it does not need",

@@ -59,7 +59,7 @@ var proxyDefects = []defect{
 		by:   unit("./runtime/proxy/early", "^TestBytes$"), says: `and Bytes tells \d+ KiB`,
 	},
 	{
-		id: "proxy/waiting-message-in-whole", file: "runtime/proxy/gpustage.go",
+		id: "proxy/waiting-message-in-whole", file: "runtime/proxy/gpustage/arrival.go",
 		was:  "	a.kept.Keep(h.From, number, m)\n",
 		is:   "	a.kept.Keep(h.From, number, a.joined)\n",
 		user: "messages for GPU memory that wait take a multiple of the memory that their credits allow",

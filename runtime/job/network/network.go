@@ -32,7 +32,6 @@ import (
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/loop"
 	"libshmem/runtime/proxy/mem"
-	"libshmem/runtime/proxy/staging"
 	"libshmem/runtime/proxy/wake"
 	"libshmem/runtime/shmlog"
 	"libshmem/runtime/topo"
@@ -249,7 +248,7 @@ func (nw *Network) stage(e *proxy.Engine) error {
 	}
 	name := fmt.Sprintf("the proxy of endpoint %d", len(nw.Engines)-1)
 	dev := nw.Device.For(name)
-	var quick *staging.Quick
+	var quick *gpustage.Quick
 	apart := nw.needsApart(e.Caps())
 	// NICs of one job may differ: all or none.
 	nw.apart = apart && (len(nw.Engines) == 1 || nw.apart)
@@ -258,7 +257,7 @@ func (nw *Network) stage(e *proxy.Engine) error {
 		if err != nil {
 			return err
 		}
-		quick = &staging.Quick{Dev: own.Dev, Kernels: own}
+		quick = &gpustage.Quick{Dev: own.Dev, Kernels: own}
 		if dev, err = nw.Device.Apart(name); err != nil {
 			return err
 		}
@@ -268,7 +267,7 @@ func (nw *Network) stage(e *proxy.Engine) error {
 		return err
 	}
 	last := len(nw.Engines) - 1
-	m, err := staging.New(dev, by, quick)
+	m, err := gpustage.NewMemory(dev, by, quick)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package staging
+package gpustage
 
 import (
 	"fmt"
@@ -13,17 +13,17 @@ import (
 	"libshmem/runtime/proxy/gpustage/stream"
 )
 
-// context is one of two contexts of a GPU whose memory is main memory. All of its work goes into
+// raceContext is one of two contexts of a GPU whose memory is main memory. All of its work goes into
 // one stream, which does a piece of it when the test says so.
-type context struct {
-	*fake
+type raceContext struct {
+	*fakeDevice
 	mu   *sync.Mutex // shared by both
 	work []func()
 	held sync.Mutex // while it is taken, no call returns
 	fail string
 }
 
-func (c *context) put(name string, f func()) error {
+func (c *raceContext) put(name string, f func()) error {
 	c.held.Lock()
 	defer c.held.Unlock()
 	c.mu.Lock()
@@ -36,7 +36,7 @@ func (c *context) put(name string, f func()) error {
 }
 
 // step does a piece of the work, and reports whether there was one.
-func (c *context) step() bool {
+func (c *raceContext) step() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.work) == 0 {
@@ -47,27 +47,27 @@ func (c *context) step() bool {
 	return true
 }
 
-func (c *context) SyncStream(gpu.Stream) error {
+func (c *raceContext) SyncStream(gpu.Stream) error {
 	for c.step() {
 	}
 	return nil
 }
 
-func (c *context) NewStream() (gpu.Stream, error) {
+func (c *raceContext) NewStream() (gpu.Stream, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.fake.NewStream()
+	return c.fakeDevice.NewStream()
 }
 
-func (c *context) CopyAsync(_ gpu.Stream, to, from gpu.Address, n uint64) error {
+func (c *raceContext) CopyAsync(_ gpu.Stream, to, from gpu.Address, n uint64) error {
 	return c.put("CopyAsync", func() { copy(c.At(to, n), c.At(from, n)) })
 }
 
-func (c *context) CopyInAsync(s gpu.Stream, to, from gpu.Address, n uint64) error {
+func (c *raceContext) CopyInAsync(s gpu.Stream, to, from gpu.Address, n uint64) error {
 	return c.CopyAsync(s, to, from, n)
 }
 
-func (c *context) Stores(_ gpu.Stream, stores []gpu.Store) error {
+func (c *raceContext) Stores(_ gpu.Stream, stores []gpu.Store) error {
 	stores = append([]gpu.Store(nil), stores...)
 	return c.put("Stores", func() {
 		for _, w := range stores {
@@ -76,7 +76,7 @@ func (c *context) Stores(_ gpu.Stream, stores []gpu.Store) error {
 	})
 }
 
-func (c *context) Put(_ gpu.Stream, o gpu.Atomic) error {
+func (c *raceContext) Put(_ gpu.Stream, o gpu.Atomic) error {
 	return c.put("Put", func() {
 		word := func(a gpu.Address) *uint64 { return (*uint64)(unsafe.Pointer(&c.At(a, 8)[0])) }
 		if o.Claim != 0 {
@@ -94,21 +94,21 @@ func (c *context) Put(_ gpu.Stream, o gpu.Atomic) error {
 	})
 }
 
-func (c *context) Change(_ gpu.Stream, o gpu.Atomic) error {
+func (c *raceContext) Change(_ gpu.Stream, o gpu.Atomic) error {
 	c.MayChange(o)
 	return c.put("Change", func() { *(*uint64)(unsafe.Pointer(&c.At(o.At, 8)[0])) += o.Operand })
 }
 
-// contexts returns the program's context and the one apart.
-func contexts(t *testing.T) (quick, apart *context) {
-	f, mu := newFake(t), new(sync.Mutex)
-	return &context{fake: f, mu: mu}, &context{fake: f, mu: mu}
+// raceContexts returns the program's context and the one apart.
+func raceContexts(t *testing.T) (quick, apart *raceContext) {
+	f, mu := newFakeDevice(t), new(sync.Mutex)
+	return &raceContext{fakeDevice: f, mu: mu}, &raceContext{fakeDevice: f, mu: mu}
 }
 
 // raced returns a Memory of both, with words of the GPU.
-func raced(t *testing.T, words uint64) (quick, apart *context, m *Memory, at gpu.Address) {
-	quick, apart = contexts(t)
-	m, err := New(apart, apart, &Quick{quick, quick})
+func raced(t *testing.T, words uint64) (quick, apart *raceContext, m *Memory, at gpu.Address) {
+	quick, apart = raceContexts(t)
+	m, err := NewMemory(apart, apart, &Quick{quick, quick})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func TestRace(t *testing.T) {
 			if err := m.Unpin(fetched); err != nil {
 				t.Error(err)
 			}
-			shut(t, m)
+			closeDevice(t, m)
 			for w, sum := range sums {
 				if got := quick.words(at, words)[w]; got != sum {
 					t.Errorf("word %d is %d, want %d", w, got, sum)
@@ -249,7 +249,7 @@ func TestRaceIsQuick(t *testing.T) {
 	if got := quick.words(at, 1)[0]; got != 5*raceClaims {
 		t.Errorf("the word is %d", got)
 	}
-	shut(t, m)
+	closeDevice(t, m)
 	if err := apart.Free(at); err != nil {
 		t.Error(err)
 	}
@@ -268,7 +268,7 @@ func TestRaceFails(t *testing.T) {
 	if err == nil || err.Error() != "Put fails" {
 		t.Errorf("error %v", err)
 	}
-	shut(t, m)
+	closeDevice(t, m)
 	if err := apart.Free(at); err != nil {
 		t.Error(err)
 	}

@@ -1,4 +1,16 @@
-package staging
+package gpustage
+
+// A Memory is a stream.Memory on the streams of a driver: it gives the proxy its access to GPU
+// memory. It owns four streams and some pinned memory for each engine. The engine decides about
+// copies and their order. The caller chooses the driver.
+//
+// Nothing here starts a kernel, unless Kernels are given for atomic operations, and nothing between
+// NewMemory and Close waits for the GPU. One thread at a time calls the methods, and another may call
+// them next.
+//
+// Memory order: a mark is a store of its stream to pinned memory, behind a barrier of the stream: a thread that
+// reads it with acquire sees the bytes that were copied before. If a driver has no such stores, a
+// mark is an event. A look at a store takes a few instructions, a look at an event a microsecond.
 
 import (
 	"errors"
@@ -8,7 +20,6 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/gpu"
-	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/shmerr"
 )
@@ -60,28 +71,28 @@ var _ stream.Memory = (*Memory)(nil)
 // cudaStream is one stream of the GPU with its memory.
 type cudaStream struct {
 	handle gpu.Stream
-	mark   *uint64      // where the stream stores its marks
-	words  *[words]word // values of stores that are done as copies
-	next   uint         // of words
-	kept   []gpu.Store  // stores that the driver has not been given yet; only with store
-	asked  uint64       // marks
+	mark   *uint64                    // where the stream stores its marks
+	words  *[wordsOfStream]streamWord // values of stores that are done as copies
+	next   uint                       // of words
+	kept   []gpu.Store                // stores that the driver has not been given yet; only with store
+	asked  uint64                     // marks
 	passed uint64
 	events []gpu.Event // of marks that have not passed, in order; only without store
 	idle   []gpu.Event
 }
 
-type word struct{ value, old uint64 }
+type streamWord struct{ value, old uint64 }
 
-// words is more than the number of operations that a stream has at once.
-const words = 2 * gpustage.StreamQueue
+// wordsOfStream is more than the number of operations that a stream has at once.
+const wordsOfStream = 2 * StreamQueue
 
-// area is the pinned memory of a stream. Its mark has a cache line to itself.
-const area = 64 + words*unsafe.Sizeof(word{})
+// streamArea is the pinned memory of a stream. Its mark has a cache line to itself.
+const streamArea = 64 + wordsOfStream*unsafe.Sizeof(streamWord{})
 
-// New makes streams and uses each once, which may take a millisecond each and would otherwise delay
+// NewMemory makes streams and uses each once, which may take a millisecond each and would otherwise delay
 // the first operation. kernels may be nil. If dev is a context apart from the program's, quick is
 // the program's context; otherwise it is nil.
-func New(dev Device, kernels Kernels, quick *Quick) (_ *Memory, err error) {
+func NewMemory(dev Device, kernels Kernels, quick *Quick) (_ *Memory, err error) {
 	f := dev.Facts()
 	if !f.Unified {
 		return nil, &shmerr.Error{
@@ -96,14 +107,14 @@ func New(dev Device, kernels Kernels, quick *Quick) (_ *Memory, err error) {
 			err = errors.Join(err, m.Close())
 		}
 	}()
-	if m.block, err = m.Pin(uint64(stream.Streams) * uint64(area)); err != nil {
+	if m.block, err = m.Pin(uint64(stream.Streams) * uint64(streamArea)); err != nil {
 		return nil, err
 	}
 	for i := range m.streams {
-		at := unsafe.Add(m.block, uintptr(i)*area)
+		at := unsafe.Add(m.block, uintptr(i)*streamArea)
 		s := &m.streams[i]
 		s.kept = make([]gpu.Store, 0, gpu.MaxStores)
-		s.mark, s.words = (*uint64)(at), (*[words]word)(unsafe.Add(at, 64))
+		s.mark, s.words = (*uint64)(at), (*[wordsOfStream]streamWord)(unsafe.Add(at, 64))
 		if s.handle, err = dev.NewStream(); err != nil {
 			return nil, err
 		}
@@ -117,7 +128,7 @@ func New(dev Device, kernels Kernels, quick *Quick) (_ *Memory, err error) {
 // warm lets each stream do one operation of each kind. The driver may do a copy within the GPU with
 // a kernel that it loads at the first use. Kernels for atomic operations are loaded then, too.
 func (m *Memory) warm() error {
-	n := uint64(unsafe.Sizeof(word{}))
+	n := uint64(unsafe.Sizeof(streamWord{}))
 	a, err := m.dev.Alloc(2 * n)
 	if err != nil {
 		return err
@@ -209,8 +220,8 @@ func (m *Memory) give(s *cudaStream) error {
 
 // word returns the next word. The stream is done with it, because it never has as many operations
 // as there are words.
-func (s *cudaStream) word() *word {
-	w := &s.words[s.next%words]
+func (s *cudaStream) word() *streamWord {
+	w := &s.words[s.next%wordsOfStream]
 	s.next++
 	return w
 }

@@ -1,4 +1,4 @@
-package staging
+package gpustage
 
 import (
 	"fmt"
@@ -9,16 +9,16 @@ import (
 	"libshmem/runtime/gpu/gputest"
 )
 
-// fake is a GPU on which one call fails.
-type fake struct {
+// fakeDevice is a GPU on which one call fails.
+type fakeDevice struct {
 	*gputest.Driver
 	calls   int
 	failing int // number of the call that fails; 0: none fails
 	failed  string
 }
 
-func newFake(t testing.TB) *fake {
-	f := &fake{Driver: gputest.New(t, "GPU 7", gpu.Facts{Unified: true, StreamOps: true})}
+func newFakeDevice(t testing.TB) *fakeDevice {
+	f := &fakeDevice{Driver: gputest.New(t, "GPU 7", gpu.Facts{Unified: true, StreamOps: true})}
 	f.Fail = func(call string, _ int) error {
 		if f.calls++; f.calls != f.failing {
 			return nil
@@ -30,6 +30,6 @@ func newFake(t testing.TB) *fake {
 }
 
 // words returns n words at an address of the GPU.
-func (f *fake) words(a gpu.Address, n uint64) []uint64 {
+func (f *fakeDevice) words(a gpu.Address, n uint64) []uint64 {
 	return unsafe.Slice((*uint64)(unsafe.Pointer(&f.At(a, 8*n)[0])), n)
 }

@@ -1,4 +1,4 @@
-package staging
+package gpustage
 
 import (
 	"errors"
@@ -11,7 +11,6 @@ import (
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/guard"
 	"libshmem/runtime/proxy/fifo"
-	"libshmem/runtime/proxy/gpustage"
 )
 
 // Quick is the program's own context of the GPU, in which kernels start at once.
@@ -51,7 +50,7 @@ type race struct {
 	gaveQ   uint64            // operations that quick was given
 	gaveA   uint64
 	markedA uint64 // of gaveA, those with a mark behind them
-	ends    fifo.Queue[end]
+	ends    fifo.Queue[raceEnd]
 	asked   uint64 // marks
 	passed  uint64
 	done    uint64    // operations done so far
@@ -79,21 +78,21 @@ type racer struct {
 	changes bool // done without a kernel
 }
 
-// end is a mark behind that many operations.
-type end struct{ mark, ops uint64 }
+// raceEnd is a mark behind that many operations.
+type raceEnd struct{ mark, ops uint64 }
 
 const (
 	// patience is how long quick may stand still: many times the start of a kernel.
 	patience = time.Millisecond
 	// quickMost bounds the operations in quick, which may stand still for long: the driver blocks a
 	// caller that gives it more.
-	quickMost = gpustage.StreamQueue
+	quickMost = StreamQueue
 	// markEach is how many operations quick may do in a row before its mark shows it.
 	markEach  = 16
-	apartMost = gpustage.StreamQueue
+	apartMost = StreamQueue
 	// raceClaims is enough for the operations that are under way, that are done and in quick,
 	// and that are done and in apart.
-	raceClaims = 4 * gpustage.StreamQueue
+	raceClaims = 4 * StreamQueue
 	claimBytes = 8 * (raceClaims + 1) // with a word for the first use of the kernels
 )
 
@@ -290,7 +289,7 @@ func (r *race) put(o gpu.Atomic, changes bool) error {
 // mark returns a mark behind all operations so far.
 func (r *race) mark() (uint64, error) {
 	r.asked++
-	r.ends.Push(end{r.asked, r.ever})
+	r.ends.Push(raceEnd{r.asked, r.ever})
 	return r.asked, nil
 }
 

@@ -1,4 +1,4 @@
-package staging
+package gpustage
 
 import (
 	"fmt"
@@ -10,11 +10,11 @@ import (
 	"libshmem/runtime/proxy/gpustage/stream"
 )
 
-// drivers are drivers with and without streams that store words.
-func drivers(t *testing.T, f func(t *testing.T, dev *fake)) {
+// fakeDrivers are drivers with and without streams that store words.
+func fakeDrivers(t *testing.T, f func(t *testing.T, dev *fakeDevice)) {
 	for name, ops := range map[string]bool{"stores": true, "copies": false} {
 		t.Run(name, func(t *testing.T) {
-			dev := newFake(t)
+			dev := newFakeDevice(t)
 			dev.Can.StreamOps = ops
 			f(t, dev)
 			dev.Empty()
@@ -22,28 +22,28 @@ func drivers(t *testing.T, f func(t *testing.T, dev *fake)) {
 	}
 }
 
-func open(t *testing.T, dev *fake) *Memory {
+func openDevice(t *testing.T, dev *fakeDevice) *Memory {
 	t.Helper()
-	m, err := New(dev, dev, nil)
+	m, err := NewMemory(dev, dev, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
 }
 
-func shut(t *testing.T, m *Memory) {
+func closeDevice(t *testing.T, m *Memory) {
 	t.Helper()
 	if err := m.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
-func at(a uint64) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
+func wordOfDevice(a uint64) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
 
 // Marks come when all work before them is done, and streams go on by themselves.
-func TestMarks(t *testing.T) {
-	drivers(t, func(t *testing.T, dev *fake) {
-		m := open(t, dev)
+func TestDeviceMarks(t *testing.T) {
+	fakeDrivers(t, func(t *testing.T, dev *fakeDevice) {
+		m := openDevice(t, dev)
 		a, err := dev.Alloc(4096)
 		if err != nil {
 			t.Fatal(err)
@@ -68,15 +68,15 @@ func TestMarks(t *testing.T) {
 		if first != [stream.Streams]uint64{} {
 			t.Errorf("marks %v have passed before one was asked for", first)
 		}
-		for round := range uint64(3 * words) {
+		for round := range uint64(3 * wordsOfStream) {
 			host[0] = round
-			if err := m.Copy(stream.In, at(uint64(a)), pinned, 8); err != nil {
+			if err := m.Copy(stream.In, wordOfDevice(uint64(a)), pinned, 8); err != nil {
 				t.Fatal(err)
 			}
-			if err := m.Write(stream.In, at(uint64(a)+8), 8, round<<32+1); err != nil {
+			if err := m.Write(stream.In, wordOfDevice(uint64(a)+8), 8, round<<32+1); err != nil {
 				t.Fatal(err)
 			}
-			if err := m.Write(stream.In, at(uint64(a)+16), 4, round+2); err != nil {
+			if err := m.Write(stream.In, wordOfDevice(uint64(a)+16), 4, round+2); err != nil {
 				t.Fatal(err)
 			}
 			n, err := m.Mark(stream.In)
@@ -101,16 +101,16 @@ func TestMarks(t *testing.T) {
 		if err := m.Unpin(pinned); err != nil {
 			t.Error(err)
 		}
-		shut(t, m)
+		closeDevice(t, m)
 		if err := dev.Free(a); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-func TestHolds(t *testing.T) {
-	dev := newFake(t)
-	m := open(t, dev)
+func TestDeviceHolds(t *testing.T) {
+	dev := newFakeDevice(t)
+	m := openDevice(t, dev)
 	a, err := dev.Alloc(64)
 	if err != nil {
 		t.Fatal(err)
@@ -121,11 +121,11 @@ func TestHolds(t *testing.T) {
 		n    uint64
 		want bool
 	}{
-		{at(uint64(a)), 64, true},
-		{at(uint64(a)), 65, false},
-		{at(uint64(a) + 60), 4, true},
-		{at(uint64(a) + 60), 5, false},
-		{at(uint64(a) - 8), 8, false},
+		{wordOfDevice(uint64(a)), 64, true},
+		{wordOfDevice(uint64(a)), 65, false},
+		{wordOfDevice(uint64(a) + 60), 4, true},
+		{wordOfDevice(uint64(a) + 60), 5, false},
+		{wordOfDevice(uint64(a) - 8), 8, false},
 		{unsafe.Pointer(&mine), 8, false},
 		{m.block, 8, false},
 	} {
@@ -136,23 +136,23 @@ func TestHolds(t *testing.T) {
 	if err := dev.Free(a); err != nil {
 		t.Error(err)
 	}
-	if m.Holds(at(uint64(a)), 8) {
+	if m.Holds(wordOfDevice(uint64(a)), 8) {
 		t.Error("freed memory is still the GPU's")
 	}
-	shut(t, m)
+	closeDevice(t, m)
 	dev.Empty()
 }
 
-func TestAtomics(t *testing.T) {
+func TestDeviceAtomics(t *testing.T) {
 	for _, changes := range []bool{false, true} {
 		t.Run(fmt.Sprintf("streams do them %v", changes), func(t *testing.T) { testAtomics(t, changes) })
 	}
 }
 
 func testAtomics(t *testing.T, changes bool) {
-	dev := newFake(t)
+	dev := newFakeDevice(t)
 	dev.Can.StreamChange = changes
-	m := open(t, dev)
+	m := openDevice(t, dev)
 	if set := m.Atomics(); set&stream.AtomicBit(fabric.OpFetchAdd, 8) == 0 || set&stream.AtomicBit(fabric.OpXor, 4) == 0 || set&stream.AtomicBit(fabric.OpSet, 8) != 0 {
 		t.Errorf("set of operations is %#x", set)
 	}
@@ -164,10 +164,10 @@ func testAtomics(t *testing.T, changes bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Atomic(stream.In, at(uint64(a)), fabric.OpAdd, 8, 5, 0, nil); err != nil {
+	if err := m.Atomic(stream.In, wordOfDevice(uint64(a)), fabric.OpAdd, 8, 5, 0, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Atomic(stream.In, at(uint64(a)), fabric.OpFetchAdd, 8, 7, 0, old); err != nil {
+	if err := m.Atomic(stream.In, wordOfDevice(uint64(a)), fabric.OpFetchAdd, 8, 7, 0, old); err != nil {
 		t.Fatal(err)
 	}
 	s := m.streams[stream.In].handle
@@ -178,31 +178,31 @@ func testAtomics(t *testing.T, changes bool) {
 	if err := m.Unpin(old); err != nil {
 		t.Error(err)
 	}
-	shut(t, m)
+	closeDevice(t, m)
 	if err := dev.Free(a); err != nil {
 		t.Error(err)
 	}
 	dev.Empty()
-	if m, err := New(dev, nil, nil); err != nil || m.Atomics() != 0 {
+	if m, err := NewMemory(dev, nil, nil); err != nil || m.Atomics() != 0 {
 		t.Errorf("without kernels: %v", err)
 	} else {
-		shut(t, m)
+		closeDevice(t, m)
 	}
 }
 
 // After any failure all memory is given back, and the error names the call.
-func TestFailures(t *testing.T) {
-	drivers(t, func(t *testing.T, dev *fake) {
-		m := open(t, dev)
+func TestDeviceFailures(t *testing.T) {
+	fakeDrivers(t, func(t *testing.T, dev *fakeDevice) {
+		m := openDevice(t, dev)
 		calls := dev.calls
-		shut(t, m)
+		closeDevice(t, m)
 		all := dev.calls
 		for i := 1; i <= calls; i++ {
 			dev.calls, dev.failing = 0, i
-			m, err := New(dev, dev, nil)
+			m, err := NewMemory(dev, dev, nil)
 			if err == nil {
 				t.Errorf("call %d, %s, failed and New did not", i, dev.failed)
-				shut(t, m)
+				closeDevice(t, m)
 			} else if !strings.Contains(err.Error(), dev.failed+" fails") {
 				t.Errorf("call %d, %s, failed: %v", i, dev.failed, err)
 			}
@@ -210,13 +210,13 @@ func TestFailures(t *testing.T) {
 		}
 		for i := calls + 1; i <= all; i++ {
 			dev.calls, dev.failing = 0, i
-			if err := open(t, dev).Close(); err == nil || !strings.Contains(err.Error(), dev.failed+" fails") {
+			if err := openDevice(t, dev).Close(); err == nil || !strings.Contains(err.Error(), dev.failed+" fails") {
 				t.Errorf("call %d, %s, failed: %v", i, dev.failed, err)
 			}
 			dev.Empty()
 		}
 		dev.failing = 0
-		m = open(t, dev)
+		m = openDevice(t, dev)
 		dev.Apart = true
 		if _, err := m.Pin(4096); err == nil || !strings.Contains(err.Error(), "pin 4096 bytes for GPU 7: the GPU has them at") {
 			t.Errorf("pinned memory at two addresses: %v", err)
@@ -249,11 +249,11 @@ func TestFailures(t *testing.T) {
 			s := m.streams[stream.Out].handle
 			dev.Run(s, dev.Waiting(s))
 		}
-		shut(t, m)
+		closeDevice(t, m)
 	})
-	dev := newFake(t)
+	dev := newFakeDevice(t)
 	dev.Can.Unified = false
-	if _, err := New(dev, nil, nil); err == nil || err.Error() != "open staging for GPU 7: the GPU and the CPU have different addresses for pinned memory (set SHMEM_HEAP=host)" {
+	if _, err := NewMemory(dev, nil, nil); err == nil || err.Error() != "open staging for GPU 7: the GPU and the CPU have different addresses for pinned memory (set SHMEM_HEAP=host)" {
 		t.Errorf("addresses apart: %v", err)
 	}
 }
