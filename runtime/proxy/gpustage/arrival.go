@@ -25,9 +25,16 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
+// flusher makes the GPU see the bytes that NICs have written.
+type flusher interface {
+	// Flushing reports whether the GPU needs that.
+	Flushing() bool
+	Flush()
+}
+
 // arrivals are the messages of all PEs.
 type arrivals struct {
-	engine  arrivalsEngine
+	engine  Engine
 	streams *stream.Set
 	slots   *pool // for bytes of messages, and for old values
 	flusher flusher
@@ -59,8 +66,8 @@ type waitingMessage struct {
 
 // newArrivals returns the arrivals of an engine. gpu says that the user heap is GPU memory. Then slots are
 // pinned memory, and alone may be given.
-func newArrivals(e arrivalsEngine, s *stream.Set, f flusher, gpu bool, slots *pool, alone *Alone) *arrivals {
-	return &arrivals{engine: e, streams: s, flusher: f, gpu: gpu, peers: e.Peers(), slots: slots, kept: early.New(layout.MessageSize), words: words{alone: alone}}
+func newArrivals(e Engine, s *stream.Set, f flusher, gpu bool, slots *pool, alone *Alone) *arrivals {
+	return &arrivals{engine: e, streams: s, flusher: f, gpu: gpu, peers: e.Shared().Peers, slots: slots, kept: early.New(layout.MessageSize), words: words{alone: alone}}
 }
 
 // Connect takes the progress for each PE.
@@ -86,7 +93,7 @@ func (a *arrivals) Follow(c *stream.Chore) {
 	case giveSlot:
 		a.slots.Give(c.Index)
 	case sendReply:
-		a.engine.Answer(libshmem.PE(c.PE), c.Token, c.Value)
+		a.answer(libshmem.PE(c.PE), c.Token, c.Value)
 	case sendValue:
 		a.answerFrom(c)
 	case wordRead:
@@ -100,11 +107,16 @@ func (a *arrivals) Follow(c *stream.Chore) {
 	}
 }
 
+// answer sends the answer that a PE has asked for by a token.
+func (a *arrivals) answer(pe libshmem.PE, token uint32, value uint64) {
+	a.engine.Own(0, pe, layout.Header{Kind: layout.KindReply, Token: token, Operand: value})
+}
+
 // answerFrom answers with the value in a slot.
 func (a *arrivals) answerFrom(c *stream.Chore) {
 	value := mem.Load(a.slots.At(c.Index), int(c.Width))
 	a.slots.Give(c.Index)
-	a.engine.Answer(libshmem.PE(c.PE), c.Token, value)
+	a.answer(libshmem.PE(c.PE), c.Token, value)
 }
 
 // Apply applies a message or keeps it. It returns false for a message that neither changes GPU

@@ -19,7 +19,7 @@ func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Poin
 		if a.streams.Passed(stream.In) < l.Issued {
 			a.streams.Later(stream.In, stream.Chore{For: a, What: sendReply, PE: h.From, Token: h.Token})
 		} else {
-			a.engine.Answer(libshmem.PE(h.From), h.Token, 0)
+			a.answer(libshmem.PE(h.From), h.Token, 0)
 		}
 		return true
 	}
@@ -29,7 +29,7 @@ func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Poin
 		}
 		if h.Kind == layout.KindPutSignal && int64(h.Extra) >= 0 && a.gpu {
 			a.part = layout.Header{Kind: layout.KindPut, From: h.From, Offset: h.Offset}
-			if a.engine.Word(h, libshmem.Offset(h.Extra), 8) == nil || !a.engine.Change(&a.part, payload, n) {
+			if a.engine.Word(h, libshmem.Offset(h.Extra), 8) == nil || !a.engine.Apply(&a.part, payload, n) {
 				return true
 			}
 			signalOnly(h)
@@ -105,7 +105,7 @@ func (a *arrivals) copyPayload(l *arrivalPeer, h *layout.Header, payload unsafe.
 func (a *arrivals) storeGPU(l *arrivalPeer, h *layout.Header) bool {
 	w := h.Width
 	if w == 0 || w > 8 || w&(w-1) != 0 {
-		a.engine.Malformed(h)
+		a.engine.Refuse(h, false)
 		return true
 	}
 	if w >= 4 && h.Offset&libshmem.Offset(w-1) == 0 {
@@ -150,7 +150,7 @@ func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, waits bool) bool
 			a.streams.Later(stream.In, stream.Chore{For: a, What: sendReply, PE: h.From, Token: h.Token})
 		}
 	default:
-		a.engine.Malformed(h) // the sender knows which operations this PE can do
+		a.engine.Refuse(h, false) // the sender knows which operations this PE can do
 	}
 	return true
 }

@@ -14,7 +14,8 @@ import (
 
 // arrivalsTestEngine has a heap of words, and main memory at negative offsets.
 type arrivalsTestEngine struct {
-	streamtest.Engine
+	Engine    // the rest of it is not called
+	streams   streamtest.Engine
 	peers     [3]layout.Peer
 	heap      [512]uint64
 	main      [8]uint64
@@ -25,11 +26,10 @@ type arrivalsTestEngine struct {
 	flushes   int
 }
 
-func (e *arrivalsTestEngine) Peers() []layout.Peer { return e.peers[:] }
-func (e *arrivalsTestEngine) Apply(h *layout.Header, _ unsafe.Pointer, _ int) {
-	e.applied = append(e.applied, h.Kind)
+func (e *arrivalsTestEngine) Shared() Shared {
+	return Shared{Engine: e.streams.Shared(), Peers: e.peers[:]}
 }
-func (e *arrivalsTestEngine) Change(h *layout.Header, _ unsafe.Pointer, _ int) bool {
+func (e *arrivalsTestEngine) Apply(h *layout.Header, _ unsafe.Pointer, _ int) bool {
 	e.applied = append(e.applied, h.Kind)
 	return true
 }
@@ -42,13 +42,17 @@ func (e *arrivalsTestEngine) Target(_ *layout.Header, offset libshmem.Offset, n 
 func (e *arrivalsTestEngine) Word(h *layout.Header, offset libshmem.Offset, width uint8) unsafe.Pointer {
 	return e.Target(h, offset, uint64(width))
 }
-func (e *arrivalsTestEngine) Answer(_ libshmem.PE, _ uint32, value uint64) {
-	e.answers = append(e.answers, value)
+func (e *arrivalsTestEngine) Own(_ fabric.Token, _ libshmem.PE, h layout.Header) {
+	e.answers = append(e.answers, h.Operand)
 }
-func (e *arrivalsTestEngine) Malformed(*layout.Header) { e.malformed++ }
-func (e *arrivalsTestEngine) Lost(libshmem.PE) error   { return e.lost }
-func (e *arrivalsTestEngine) Flushing() bool           { return false }
-func (e *arrivalsTestEngine) Flush()                   { e.flushes++ }
+func (e *arrivalsTestEngine) Refuse(*layout.Header, bool) { e.malformed++ }
+func (e *arrivalsTestEngine) Lost(libshmem.PE) error      { return e.lost }
+
+// arrivalsFlusher counts flushes.
+type arrivalsFlusher struct{ e *arrivalsTestEngine }
+
+func (f arrivalsFlusher) Flushing() bool { return false }
+func (f arrivalsFlusher) Flush()         { f.e.flushes++ }
 
 // arrivalsPE is a PE with GPU memory.
 type arrivalsPE struct {
@@ -63,8 +67,8 @@ type arrivalsPE struct {
 func newArrivalsPE(ops uint64, alone *Alone) *arrivalsPE {
 	p := &arrivalsPE{engine: new(arrivalsTestEngine), memory: &streamtest.Memory{Ops: ops}}
 	p.slots = newPool(unsafe.Pointer(unsafe.SliceData(make([]byte, 4*layout.MessageSize))), layout.MessageSize, 4)
-	p.streams = stream.New(p.engine, p.memory, 100)
-	p.arrivals = newArrivals(p.engine, p.streams, p.engine, true, &p.slots, alone)
+	p.streams = stream.New(p.engine.streams.Shared(), p.memory, 100)
+	p.arrivals = newArrivals(p.engine, p.streams, arrivalsFlusher{p.engine}, true, &p.slots, alone)
 	p.Connect(p.progress[:])
 	return p
 }

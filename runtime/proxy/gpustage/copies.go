@@ -20,35 +20,6 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// copiesEngine begins and ends the operations of callers, and sends messages.
-type copiesEngine interface {
-	State() *layout.State
-	Peers() []layout.Peer
-	// Room reports whether an operation of n bytes on a PE may begin, and Parked whether earlier
-	// messages to the PE still wait.
-	Room(pe libshmem.PE, n uint64) bool
-	Parked(pe libshmem.PE) bool
-	// Admit reports whether a message may be sent to a PE now, if no operation comes first.
-	Admit(pe libshmem.PE) call.Status
-	// Flush asks a PE to answer when it has applied all messages sent so far.
-	Flush(pe libshmem.PE) call.Status
-	// OwnFor sends a message that belongs to an operation, to its PE, as soon as there is room.
-	OwnFor(t fabric.Token, h layout.Header)
-	// Moved says that bytes for a PE have left. An operation may have waited for that.
-	Moved(pe libshmem.PE)
-
-	// BeginPut takes a token for an operation of n bytes on a PE. The request, or quiets if the
-	// request is nil, wait for the operation. False: no token is free.
-	BeginPut(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool)
-	// Await makes quiets wait for an operation, Conclude ends it, and End gives its token back.
-	Await(t fabric.Token)
-	Conclude(t fabric.Token, status int32, err error)
-	End(t fabric.Token)
-	// Pend makes quiets wait for work without a token, until Unpend with its result.
-	Pend() uint8
-	Unpend(lane uint8)
-}
-
 // copiesDepartures copy between main memory and mapped heaps, in pieces. Begun is called when all of an
 // operation is in stream.Peer.
 type copiesDepartures interface {
@@ -60,7 +31,7 @@ type copiesDepartures interface {
 
 // copies are the operations on mapped heaps, of all PEs.
 type copies struct {
-	engine  copiesEngine
+	engine  Engine
 	state   *layout.State
 	peers   []layout.Peer
 	streams *stream.Set
@@ -91,8 +62,9 @@ type copyOperation struct {
 }
 
 // newCopies returns copies that pass small bytes of main memory through slots.
-func newCopies(e copiesEngine, s *stream.Set, slots *pool, d copiesDepartures) *copies {
-	return &copies{engine: e, state: e.State(), peers: e.Peers(), streams: s, slots: slots, departs: d}
+func newCopies(e Engine, s *stream.Set, slots *pool, d copiesDepartures) *copies {
+	x := e.Shared()
+	return &copies{engine: e, state: x.State, peers: x.Peers, streams: s, slots: slots, departs: d}
 }
 
 // Connect sets the number of PEs.
@@ -121,7 +93,7 @@ func (c *copies) MustFollow(pe libshmem.PE, epoch uint64) bool {
 func (c *copies) may(pe libshmem.PE, n uint64) call.Status {
 	l, p := &c.to[pe], &c.peers[pe]
 	switch {
-	case c.engine.Parked(pe), p.Queued > 0, c.streams.Full(stream.Peer), c.departs.Before(pe, c.state.Epoch), l.owed > 0 && l.owedEpoch != c.state.Epoch, !c.engine.Room(pe, n):
+	case p.Queued > 0, c.streams.Full(stream.Peer), c.departs.Before(pe, c.state.Epoch), l.owed > 0 && l.owedEpoch != c.state.Epoch, !c.engine.Room(pe, n, true):
 		return call.Again
 	case p.MustFollow(c.state.Epoch):
 		if c.engine.Flush(pe) == call.Failed {
@@ -283,18 +255,18 @@ func (c *copies) putSmall(pe libshmem.PE, at, source unsafe.Pointer, n int, afte
 
 // take takes a token for an operation. Quiets wait for it.
 func (c *copies) take(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool) {
-	t, ok := c.engine.BeginPut(pe, r, n)
-	if ok {
-		c.ops[t] = copyOperation{pe: pe}
-		c.engine.Await(t)
+	t, _, st := c.engine.Begin(UseCopy, pe, r, n)
+	if st != call.Done {
+		return 0, false
 	}
-	return t, ok
+	c.ops[t] = copyOperation{pe: pe}
+	return t, true
 }
 
 // Get reads n bytes. No other operation is ordered with it. gpu says that the bytes go to GPU
 // memory.
 func (c *copies) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, gpu bool, r *call.Request) call.Status {
-	if !c.engine.Room(pe, n) || c.streams.Full(stream.Peer) {
+	if !c.engine.Room(pe, n, false) || c.streams.Full(stream.Peer) {
 		return call.Again
 	}
 	t, ok := c.take(pe, r, n)
@@ -330,7 +302,7 @@ func (c *copies) end(t fabric.Token) {
 	o := &c.ops[t]
 	l := &c.to[o.pe]
 	if o.then {
-		c.engine.OwnFor(t, o.after)
+		c.engine.Own(t, o.pe, o.after)
 		l.owed--
 	}
 	if o.put {

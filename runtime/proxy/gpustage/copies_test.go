@@ -14,7 +14,8 @@ import (
 
 // copiesTestEngine counts what copies ask of it.
 type copiesTestEngine struct {
-	streamtest.Engine
+	Engine  // the rest of it is not called
+	streams streamtest.Engine
 	peers   [2]layout.Peer
 	parked  bool
 	flushes int
@@ -27,21 +28,24 @@ type copiesTestEngine struct {
 	moved   int
 }
 
-func (e *copiesTestEngine) Peers() []layout.Peer                      { return e.peers[:] }
-func (e *copiesTestEngine) Room(libshmem.PE, uint64) bool             { return true }
-func (e *copiesTestEngine) Parked(libshmem.PE) bool                   { return e.parked }
-func (e *copiesTestEngine) Admit(libshmem.PE) call.Status             { return e.admit }
-func (e *copiesTestEngine) Flush(libshmem.PE) call.Status             { e.flushes++; return call.Done }
-func (e *copiesTestEngine) OwnFor(_ fabric.Token, h layout.Header)    { e.owned = append(e.owned, h) }
+func (e *copiesTestEngine) Shared() Shared {
+	return Shared{Engine: e.streams.Shared(), Peers: e.peers[:]}
+}
+func (e *copiesTestEngine) Room(_ libshmem.PE, _ uint64, put bool) bool { return !put || !e.parked }
+func (e *copiesTestEngine) Admit(libshmem.PE) call.Status               { return e.admit }
+func (e *copiesTestEngine) Flush(libshmem.PE) call.Status               { e.flushes++; return call.Done }
+func (e *copiesTestEngine) Own(_ fabric.Token, _ libshmem.PE, h layout.Header) {
+	e.owned = append(e.owned, h)
+}
 func (e *copiesTestEngine) Moved(libshmem.PE)                         { e.moved++ }
-func (e *copiesTestEngine) Await(fabric.Token)                        { e.waited++ }
 func (e *copiesTestEngine) Conclude(t fabric.Token, _ int32, _ error) { e.ended = append(e.ended, t) }
 func (e *copiesTestEngine) End(fabric.Token)                          {}
 func (e *copiesTestEngine) Pend() uint8                               { e.pending++; return 1 }
 func (e *copiesTestEngine) Unpend(uint8)                              { e.pending-- }
-func (e *copiesTestEngine) BeginPut(libshmem.PE, *call.Request, uint64) (fabric.Token, bool) {
+func (e *copiesTestEngine) Begin(Use, libshmem.PE, *call.Request, uint64) (fabric.Token, uint32, call.Status) {
 	e.tokens++
-	return layout.Receives + e.tokens, true
+	e.waited++
+	return layout.Receives + e.tokens, 0, call.Done
 }
 
 // testDepartures keeps what it is asked for.
@@ -75,7 +79,7 @@ func newCopiesPE(sets bool) *copiesPE {
 	p := &copiesPE{engine: &copiesTestEngine{admit: call.Done}, memory: &streamtest.Memory{Stores: 2}}
 	p.slots = newPool(unsafe.Pointer(unsafe.SliceData(make([]byte, 4*layout.MessageSize))), layout.MessageSize, 4)
 	p.slots.Connect(2)
-	p.streams = stream.New(p.engine, p.memory, 100)
+	p.streams = stream.New(p.engine.streams.Shared(), p.memory, 100)
 	p.copies = newCopies(p.engine, p.streams, &p.slots, &p.departs)
 	p.Connect(2)
 	p.Map(1, unsafe.Pointer(&p.heap[0]), sets)
@@ -148,7 +152,7 @@ func TestCopiesSignals(t *testing.T) {
 	if st := p.put(8, false, signal(16384)); st != call.Pending || len(p.departs.asked) != 1 || !p.departs.now {
 		t.Errorf("status %d, %d pieces, now %v", st, len(p.departs.asked), p.departs.now)
 	}
-	p.engine.Words.Epoch++
+	p.engine.streams.Words.Epoch++
 	if st := p.put(8, false, nil); st != call.Again {
 		t.Errorf("status %d while a signal of an earlier epoch waits", st)
 	}
@@ -166,7 +170,7 @@ func TestCopiesSignals(t *testing.T) {
 func TestCopiesEpochs(t *testing.T) {
 	p := newCopiesPE(true)
 	p.put(8, false, nil)
-	p.engine.Words.Epoch++
+	p.engine.streams.Words.Epoch++
 	if p.MustFollow(1, 0) || !p.MustFollow(1, 1) {
 		t.Errorf("must follow: %v in the epoch, %v after it", p.MustFollow(1, 0), p.MustFollow(1, 1))
 	}

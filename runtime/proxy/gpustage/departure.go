@@ -25,42 +25,8 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// departuresEngine sends messages, and ends the operations of callers.
-type departuresEngine interface {
-	// Peers returns the records of PEs that C and Go share.
-	Peers() []layout.Peer
-	// Send sends a message with a payload of n bytes, for an operation or, with token 0, for none.
-	// After Again it is called once more later. After Failed SendFailed gives up the PE.
-	Send(t fabric.Token, pe libshmem.PE, h layout.Header, payload unsafe.Pointer, n int) call.Status
-	SendFailed(pe libshmem.PE)
-	// OwnFor sends a message that belongs to an operation, to its PE, as soon as there is room.
-	OwnFor(t fabric.Token, h layout.Header)
-	// Moved says that bytes for a PE have left. An operation may have waited for that.
-	Moved(pe libshmem.PE)
-	// Lost returns why there is no path to a PE any more; nil: the PE was not lost.
-	Lost(pe libshmem.PE) error
-	// Unasked fails the job because of an answer to no question.
-	Unasked(h *layout.Header)
-
-	// Finish ends the request of an operation, whose source may be reused. Spoil fails the quiet
-	// that waits for an operation.
-	Finish(t fabric.Token)
-	Spoil(t fabric.Token, err error)
-	endsOperations
-}
-
-// endsOperations ends operations of callers.
-type endsOperations interface {
-	// Conclude ends an operation for its request, if that has not ended, and for quiets. With an
-	// error it fails the request or, without one, the quiets.
-	Conclude(t fabric.Token, status int32, err error)
-	// End gives a token back.
-	End(t fabric.Token)
-	Lost(pe libshmem.PE) error
-}
-
 // conclude ends an operation on a PE, with the reason if the PE was lost.
-func conclude(e endsOperations, t fabric.Token, pe libshmem.PE) {
+func conclude(e Engine, t fabric.Token, pe libshmem.PE) {
 	if err := e.Lost(pe); err != nil {
 		e.Conclude(t, int32(call.Failed), err)
 	} else {
@@ -128,7 +94,7 @@ type departureMemory struct {
 
 // departures are the bytes that leave GPU memory, for all PEs.
 type departures struct {
-	engine   departuresEngine
+	engine   Engine
 	streams  *stream.Set
 	memory   departureMemory
 	copied   func(t fabric.Token) // all of a copy is in stream.Peer
@@ -154,8 +120,8 @@ type departurePeer struct {
 
 // newDepartures returns departures through m. copied is called with the token of a copy when all of it is in
 // stream.Peer.
-func newDepartures(e departuresEngine, s *stream.Set, m departureMemory, copied func(t fabric.Token)) *departures {
-	return &departures{engine: e, streams: s, memory: m, copied: copied, peers: e.Peers(), requests: make([]chunkRequest, m.Chunks.Len())}
+func newDepartures(e Engine, s *stream.Set, m departureMemory, copied func(t fabric.Token)) *departures {
+	return &departures{engine: e, streams: s, memory: m, copied: copied, peers: e.Shared().Peers, requests: make([]chunkRequest, m.Chunks.Len())}
 }
 
 // Connect sets the number of PEs.
@@ -336,7 +302,7 @@ func (d *departures) sentAll(x *departure) {
 	if !x.sent && x.kind == toHeap {
 		l := &d.to[x.pe]
 		if x.then {
-			d.engine.OwnFor(x.token, x.after)
+			d.engine.Own(x.token, x.pe, x.after)
 		}
 		if l.unsent--; l.unsent == 0 && !l.kept {
 			d.peers[x.pe].Staged = false

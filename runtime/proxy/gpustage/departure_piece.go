@@ -106,7 +106,7 @@ func (d *departures) sendPiece(p *piece) bool {
 func (d *departures) Finished(h *layout.Header) {
 	turn, i := uint16(h.Token>>16), int(h.Token&0xffff&^layout.ChunkToken)
 	if i >= len(d.requests) || d.requests[i].piece.of == nil || d.requests[i].turn != turn || uint32(d.requests[i].piece.of.pe) != h.From {
-		d.engine.Unasked(h)
+		d.engine.Refuse(h, true)
 		return
 	}
 	x := d.requests[i].piece.of

@@ -25,7 +25,8 @@ type sentMessage struct {
 
 // departuresTestEngine sends into a list while there is room.
 type departuresTestEngine struct {
-	streamtest.Engine
+	Engine   // the rest of it is not called
+	streams  streamtest.Engine
 	peers    [3]layout.Peer
 	room     int
 	failed   []libshmem.PE
@@ -39,7 +40,9 @@ type departuresTestEngine struct {
 	lost     map[libshmem.PE]error
 }
 
-func (e *departuresTestEngine) Peers() []layout.Peer { return e.peers[:] }
+func (e *departuresTestEngine) Shared() Shared {
+	return Shared{Engine: e.streams.Shared(), Peers: e.peers[:]}
+}
 func (e *departuresTestEngine) Send(_ fabric.Token, pe libshmem.PE, h layout.Header, payload unsafe.Pointer, n int) call.Status {
 	if e.room == 0 {
 		return call.Again
@@ -53,11 +56,13 @@ func (e *departuresTestEngine) Send(_ fabric.Token, pe libshmem.PE, h layout.Hea
 	e.sent = append(e.sent, sentMessage{pe, h, b})
 	return call.Done
 }
-func (e *departuresTestEngine) SendFailed(pe libshmem.PE)                      { e.failed = append(e.failed, pe) }
-func (e *departuresTestEngine) OwnFor(_ fabric.Token, h layout.Header)         { e.owned = append(e.owned, h) }
+func (e *departuresTestEngine) SendFailed(pe libshmem.PE) { e.failed = append(e.failed, pe) }
+func (e *departuresTestEngine) Own(_ fabric.Token, _ libshmem.PE, h layout.Header) {
+	e.owned = append(e.owned, h)
+}
 func (e *departuresTestEngine) Moved(libshmem.PE)                              { e.moved++ }
 func (e *departuresTestEngine) Lost(pe libshmem.PE) error                      { return e.lost[pe] }
-func (e *departuresTestEngine) Unasked(*layout.Header)                         { e.unasked++ }
+func (e *departuresTestEngine) Refuse(*layout.Header, bool)                    { e.unasked++ }
 func (e *departuresTestEngine) Finish(t fabric.Token)                          { e.finished = append(e.finished, t) }
 func (e *departuresTestEngine) Spoil(_ fabric.Token, err error)                { e.spoiled = err }
 func (e *departuresTestEngine) Conclude(t fabric.Token, status int32, _ error) { e.ended[t] = status }
@@ -82,7 +87,7 @@ func newDeparturesPE() *departuresPE {
 	p.slots = newPool(unsafe.Pointer(&block[2*testChunk]), layout.MessageSize, 4)
 	p.chunks.Connect(3)
 	p.slots.Connect(3)
-	p.streams = stream.New(p.engine, p.memory, 100)
+	p.streams = stream.New(p.engine.streams.Shared(), p.memory, 100)
 	p.departures = newDepartures(p.engine, p.streams, departureMemory{&p.chunks, &p.slots, 1 << 20, 9}, func(t fabric.Token) { p.copied = append(p.copied, t) })
 	p.Connect(3)
 	p.bytes = make([]byte, 5*testChunk)

@@ -33,13 +33,14 @@ type Config struct {
 // So neither side reserves room for the other, the provider need not order writes and messages, and
 // a chunk that was read into becomes free without the other side.
 type Stage struct {
-	engine  Engine
-	state   *layout.State
-	peers   []layout.Peer
-	segment mem.Segment
-	owners  owners
-	writes  bool          // one-sided writes are usable
-	lost    []libshmem.PE // PEs to give up in the next turn
+	engine   Engine
+	state    *layout.State
+	peers    []layout.Peer
+	provider fabric.Provider
+	segment  mem.Segment
+	owners   owners
+	writes   bool          // one-sided writes are usable
+	lost     []libshmem.PE // PEs to give up in the next turn
 
 	memory   stream.Memory // nil: this PE has no GPU
 	pinned   pinned
@@ -56,22 +57,23 @@ type Stage struct {
 // New makes a Stage for an engine. It moves this PE's GPU memory by m, and closes m in the end,
 // even if New fails. Without m it moves only GPU memory of other PEs.
 func New(e Engine, m stream.Memory, c Config) (*Stage, error) {
-	s := &Stage{engine: e, state: e.State(), peers: e.Peers(), memory: m}
+	x := e.Shared()
+	s := &Stage{engine: e, state: x.State, peers: x.Peers, provider: x.Provider, memory: m}
 	p := &s.pinned
 	if m == nil {
 		c.Alone = nil
-	} else if err := p.open(e, m, c); err != nil {
+	} else if err := p.open(x.Provider, m, c); err != nil {
 		return nil, errors.Join(fmt.Errorf("stage GPU memory: %w", err), m.Close())
 	} else {
 		s.state.Staging = 1
 	}
-	segment, heap := e.Segment()
+	segment, heap := x.Segment, x.Region
 	s.segment = segment
-	s.streams = stream.New(e, m, StreamQueue-queueSlack)
+	s.streams = stream.New(x.Engine, m, StreamQueue-queueSlack)
 	s.heaps = newHeaps(e)
 	s.arrivals = newArrivals(e, s.streams, s.heaps, segment.Heap != nil, &p.coming, c.Alone)
-	s.gets = &gets{engine: e, streams: s.streams, slots: &p.coming, heaps: s.heaps, segment: segment, desc: heap.Desc, localMR: e.Caps().LocalMR}
-	s.pulls = newPulls(e, s.streams, &p.landing, p.region.Desc, e.Caps().MaxMessage, s.gets)
+	s.gets = &gets{engine: e, streams: s.streams, slots: &p.coming, heaps: s.heaps, segment: segment, desc: heap.Desc, localMR: x.Caps.LocalMR}
+	s.pulls = newPulls(e, s.streams, &p.landing, p.region.Desc, x.Caps.MaxMessage, s.gets)
 	s.gets.pulls = s.pulls
 	out := departureMemory{Chunks: &p.leaving, Slots: &p.going, Key: p.region.Key, Remote: s.heaps.Remote(&p.region, p.leaving.At(0))}
 	s.departs = newDepartures(e, s.streams, out, func(t fabric.Token) { s.copies.Begun(t) })
@@ -126,7 +128,7 @@ func (s *Stage) Close() error {
 	if s.memory == nil {
 		return nil
 	}
-	err := errors.Join(s.UnregisterHeap(), s.engine.Unregister(s.pinned.region), s.streams.Close(), s.memory.Unpin(s.pinned.block))
+	err := errors.Join(s.UnregisterHeap(), s.provider.Unregister(s.pinned.region), s.streams.Close(), s.memory.Unpin(s.pinned.block))
 	s.memory = nil
 	return err
 }

@@ -36,27 +36,11 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// heapsEngine is this PE's endpoint, and the paths to others.
-type heapsEngine interface {
-	State() *layout.State
-	Peers() []layout.Peer
-	Caps() fabric.Caps
-
-	RegisterGPU(m fabric.GPUMemory) (fabric.Region, error)
-	Unregister(r fabric.Region) error
-	// Reachable reports whether there is a path to a PE.
-	Reachable(pe libshmem.PE) bool
-	// Own sends a message that no quiet waits for, as soon as there is room.
-	Own(pe libshmem.PE, h layout.Header)
-	// Malformed fails the job because of a message that no engine sends.
-	Malformed(h *layout.Header)
-	// Fatal says that the job cannot go on.
-	Fatal(err error)
-}
-
 // heaps are the parts of all user heaps that NICs reach.
 type heaps struct {
-	network  heapsEngine
+	engine   Engine
+	provider fabric.Provider
+	fatal    func(error)
 	me       libshmem.PE
 	peers    []layout.Peer
 	virtual  bool // remote addresses are those of the PE
@@ -82,8 +66,9 @@ type reachedHeap struct {
 }
 
 // newHeaps returns the heaps of the network's PEs, of which no part is known.
-func newHeaps(n heapsEngine) *heaps {
-	return &heaps{network: n, me: libshmem.PE(n.State().Me), peers: n.Peers(), virtual: n.Caps().VirtualAddress}
+func newHeaps(e Engine) *heaps {
+	x := e.Shared()
+	return &heaps{engine: e, provider: x.Provider, fatal: x.Fatal, me: libshmem.PE(x.State.Me), peers: x.Peers, virtual: x.Caps.VirtualAddress}
 }
 
 // Remote returns the address by which other PEs reach an address of a region.
@@ -128,13 +113,13 @@ func (x *heaps) Tell(pe libshmem.PE, known []Extent, flushes bool) {
 // Register lets the fabric of other PEs reach a part of the user heap, from an offset on. After
 // Connect it tells the other PEs. A part of a loan comes between its BeginLoan and its EndLoan.
 func (x *heaps) Register(offset uint64, loan Loan, m fabric.GPUMemory) error {
-	r, err := x.network.RegisterGPU(m)
+	r, err := x.provider.RegisterGPU(m)
 	if err != nil {
 		return err
 	}
 	f := Extent{Offset: offset, Size: m.Len, Remote: x.Remote(&r, m.Base), Key: r.Key, Loan: loan}
 	if err := x.own.add(f); err != nil {
-		_ = x.network.Unregister(r) // the caller gets the first error
+		_ = x.provider.Unregister(r) // the caller gets the first error
 		return err
 	}
 	x.regions = append(x.regions, heapRegion{r, loan})
@@ -142,8 +127,8 @@ func (x *heaps) Register(offset uint64, loan Loan, m fabric.GPUMemory) error {
 		return nil
 	}
 	for i := range x.peers {
-		if pe := libshmem.PE(i); x.network.Reachable(pe) && pe != x.me {
-			x.network.Own(pe, x.announce(&f))
+		if pe := libshmem.PE(i); x.engine.Reachable(pe) && pe != x.me {
+			x.engine.Own(0, pe, x.announce(&f))
 		}
 	}
 	return x.heaps[x.me].extents.add(f)
@@ -160,7 +145,7 @@ func (x *heaps) unregister(which func(heapRegion) bool) (err error) {
 	x.regions = slices.DeleteFunc(x.regions, func(r heapRegion) bool {
 		gone := which(r)
 		if gone {
-			err = errors.Join(err, x.network.Unregister(r.Region))
+			err = errors.Join(err, x.provider.Unregister(r.Region))
 		}
 		return gone
 	})
@@ -209,7 +194,7 @@ func (x *heaps) announce(f *Extent) layout.Header {
 // Take notes an extent of another PE's heap, which a message announces.
 func (x *heaps) Take(h *layout.Header) {
 	if h.Offset < 0 || h.Token == 0 {
-		x.network.Malformed(h)
+		x.engine.Refuse(h, false)
 		return
 	}
 	o := &x.heaps[h.From]
@@ -219,7 +204,7 @@ func (x *heaps) Take(h *layout.Header) {
 		return
 	}
 	if err := o.extents.add(Extent{uint64(h.Offset), uint64(h.Token) * extentUnit, h.Operand, h.Extra, loan}); err != nil {
-		x.network.Fatal(fmt.Errorf("receive: PE %d: %w", h.From, err))
+		x.fatal(fmt.Errorf("receive: PE %d: %w", h.From, err))
 	}
 }
 

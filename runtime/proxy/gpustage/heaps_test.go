@@ -8,11 +8,13 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 )
 
 // heapsTestEngine keeps what heaps send and register. PE 3 cannot be reached.
 type heapsTestEngine struct {
+	Engine    // the rest of it is not called
 	state     layout.State
 	peers     [4]layout.Peer
 	caps      fabric.Caps
@@ -24,17 +26,24 @@ type heapsTestEngine struct {
 	fatal     error
 }
 
-func (n *heapsTestEngine) State() *layout.State          { return &n.state }
-func (n *heapsTestEngine) Peers() []layout.Peer          { return n.peers[:] }
-func (n *heapsTestEngine) Caps() fabric.Caps             { return n.caps }
-func (n *heapsTestEngine) Fatal(err error)               { n.fatal = err }
-func (n *heapsTestEngine) Malformed(*layout.Header)      { n.malformed++ }
+func (n *heapsTestEngine) Shared() Shared {
+	return Shared{Engine: stream.Engine{State: &n.state, Fatal: func(err error) { n.fatal = err }}, Peers: n.peers[:], Provider: heapsProvider{n: n}, Caps: n.caps}
+}
+func (n *heapsTestEngine) Refuse(*layout.Header, bool)   { n.malformed++ }
 func (n *heapsTestEngine) Reachable(pe libshmem.PE) bool { return pe != 3 }
-func (n *heapsTestEngine) Own(pe libshmem.PE, h layout.Header) {
+func (n *heapsTestEngine) Own(_ fabric.Token, pe libshmem.PE, h layout.Header) {
 	h.From = n.state.Me
 	n.sent[pe] = append(n.sent[pe], h)
 }
-func (n *heapsTestEngine) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
+
+// heapsProvider registers memory for it.
+type heapsProvider struct {
+	fabric.Provider // the rest of it is not called
+	n               *heapsTestEngine
+}
+
+func (p heapsProvider) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
+	n := p.n
 	if n.refuse != nil {
 		return fabric.Region{}, n.refuse
 	}
@@ -42,7 +51,7 @@ func (n *heapsTestEngine) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error)
 	n.key++
 	return fabric.Region{Base: m.Base, Len: m.Len, Key: n.key}, nil
 }
-func (n *heapsTestEngine) Unregister(fabric.Region) error { n.regions--; return n.refuse }
+func (p heapsProvider) Unregister(fabric.Region) error { p.n.regions--; return p.n.refuse }
 
 func heapsOf(me int) (*heaps, *heapsTestEngine) {
 	n := &heapsTestEngine{sent: map[libshmem.PE][]layout.Header{}}

@@ -39,7 +39,7 @@ type pinned struct {
 }
 
 // open takes memory of m, and registers it.
-func (p *pinned) open(e Network, m stream.Memory, c Config) error {
+func (p *pinned) open(prov fabric.Provider, m stream.Memory, c Config) error {
 	if c.Chunk == 0 {
 		c.Chunk = defaultChunk
 	}
@@ -55,7 +55,7 @@ func (p *pinned) open(e Network, m stream.Memory, c Config) error {
 	if err != nil {
 		return fmt.Errorf("pin %d bytes: %w", n, err)
 	}
-	if p.region, err = e.Register(block, n); err != nil {
+	if p.region, err = prov.Register(block, n); err != nil {
 		return errors.Join(fmt.Errorf("register %d bytes: %w", n, err), m.Unpin(block))
 	}
 	p.block = block

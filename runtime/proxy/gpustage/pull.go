@@ -24,14 +24,6 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// pullsEngine reads the memory of other PEs.
-type pullsEngine interface {
-	// Read posts a one-sided read. Pulls.Landed is called at its end.
-	Read(pe libshmem.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, call.Status)
-	// Own sends a message that no quiet waits for, as soon as there is room.
-	Own(pe libshmem.PE, h layout.Header)
-}
-
 // pullGets are the gets of this PE. A get is named by the number that an answer to it has.
 type pullGets interface {
 	// Got counts bytes of a get that are in place, or will not come: then status is not 0. GotLater
@@ -89,7 +81,7 @@ type pullPeer struct {
 
 // pulls are the bytes on their way here, from all PEs.
 type pulls struct {
-	engine  pullsEngine
+	engine  Engine
 	streams *stream.Set
 	chunks  *pool
 	desc    uintptr // of the chunks
@@ -106,7 +98,7 @@ type pulls struct {
 
 // newPulls returns pulls through chunks, whose local descriptor is desc. A read has at most that many
 // bytes.
-func newPulls(e pullsEngine, s *stream.Set, chunks *pool, desc uintptr, most uint64, gets pullGets) *pulls {
+func newPulls(e Engine, s *stream.Set, chunks *pool, desc uintptr, most uint64, gets pullGets) *pulls {
 	return &pulls{engine: e, streams: s, chunks: chunks, desc: desc, most: most, gets: gets}
 }
 
@@ -275,7 +267,7 @@ func (p *pulls) came(q *pull, n uint64) {
 		}
 	}
 	if q.Token != 0 {
-		p.engine.Own(q.PE, layout.Header{Kind: layout.KindFinished, Token: q.Token, Operand: uint64(uint32(q.err))})
+		p.engine.Own(0, q.PE, layout.Header{Kind: layout.KindFinished, Token: q.Token, Operand: uint64(uint32(q.err))})
 	}
 	p.under--
 	if q.Get != 0 {

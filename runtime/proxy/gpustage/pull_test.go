@@ -24,7 +24,8 @@ type testRead struct {
 
 // pullsTestEngine reads from one buffer, and is the gets, too.
 type pullsTestEngine struct {
-	streamtest.Engine
+	Engine   // the rest of it is not called
+	streams  streamtest.Engine
 	remote   [64]byte
 	room     int         // for so many reads
 	refuse   call.Status // of a read without room
@@ -46,7 +47,9 @@ func (e *pullsTestEngine) Read(_ libshmem.PE, remote, _ uint64, to unsafe.Pointe
 	e.reads = append(e.reads, r)
 	return r.token, call.Done
 }
-func (e *pullsTestEngine) Own(_ libshmem.PE, h layout.Header)     { e.finished = append(e.finished, h) }
+func (e *pullsTestEngine) Own(_ fabric.Token, _ libshmem.PE, h layout.Header) {
+	e.finished = append(e.finished, h)
+}
 func (e *pullsTestEngine) Got(get uint32, n uint64, status int32) { e.got[get] += n; e.status = status }
 func (e *pullsTestEngine) GotLater(get uint32, n uint64)          { e.later[get] += n }
 func (e *pullsTestEngine) LostRead(uint32)                        { e.lost++ }
@@ -69,7 +72,7 @@ func newPullsPE(most uint64) *pullsPE {
 	}
 	p.chunks = newPool(unsafe.Pointer(unsafe.SliceData(make([]byte, 32))), 16, 2)
 	p.chunks.Connect(3)
-	p.streams = stream.New(p.engine, p.memory, 100)
+	p.streams = stream.New(p.engine.streams.Shared(), p.memory, 100)
 	p.pulls = newPulls(p.engine, p.streams, &p.chunks, 7, most, p.engine)
 	p.Connect(p.progress[:])
 	return p

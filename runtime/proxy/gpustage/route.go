@@ -95,9 +95,6 @@ func (s *Stage) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer,
 	if s.reaches(pe, offset, far, dest, n, gpu) {
 		return 0, false
 	}
-	if st := s.engine.Ready(pe, n); st != call.Done {
-		return st, true
-	}
 	return s.gets.begin(pe, offset, dest, n, gpu, far && s.heaps.Find(pe, offset, n) == nil, r), true
 }
 
@@ -139,7 +136,7 @@ func (s *Stage) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 // takeRequestToSend begins to pull the bytes of a request to send.
 func (s *Stage) takeRequestToSend(h *layout.Header, payload unsafe.Pointer, n int) {
 	if n != layout.RequestToSendSize {
-		s.engine.Malformed(h)
+		s.engine.Refuse(h, false)
 		return
 	}
 	var r layout.RequestToSend
@@ -176,7 +173,7 @@ func (s *Stage) finished(h *layout.Header) {
 // takeFetch begins to copy out the bytes that a PE gets.
 func (s *Stage) takeFetch(h *layout.Header) {
 	if s.segment.Heap == nil || h.Offset < 0 {
-		s.engine.Malformed(h)
+		s.engine.Refuse(h, false)
 		return
 	}
 	if at := s.engine.Target(h, h.Offset, h.Operand); at != nil {
