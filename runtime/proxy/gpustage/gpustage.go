@@ -33,6 +33,8 @@ type Config struct {
 // So neither side reserves room for the other, the provider need not order writes and messages, and
 // a chunk that was read into becomes free without the other side.
 type Stage struct {
+	*heaps
+
 	engine   Engine
 	state    *layout.State
 	peers    []layout.Peer
@@ -45,7 +47,6 @@ type Stage struct {
 	memory   stream.Memory // nil: this PE has no GPU
 	pinned   pinned
 	streams  *stream.Set
-	heaps    *heaps
 	arrivals *arrivals
 	pulls    *pulls
 	gets     *gets
@@ -75,11 +76,21 @@ func New(e Engine, m stream.Memory, c Config) (*Stage, error) {
 	s.gets = &gets{engine: e, streams: s.streams, slots: &p.coming, heaps: s.heaps, segment: segment, desc: heap.Desc, localMR: x.Caps.LocalMR}
 	s.pulls = newPulls(e, s.streams, &p.landing, p.region.Desc, x.Caps.MaxMessage, s.gets)
 	s.gets.pulls = s.pulls
-	out := departureMemory{Chunks: &p.leaving, Slots: &p.going, Key: p.region.Key, Remote: s.heaps.Remote(&p.region, p.leaving.At(0))}
+	out := departureMemory{Chunks: &p.leaving, Slots: &p.going, Key: p.region.Key, Remote: s.heaps.remote(&p.region, p.leaving.At(0))}
 	s.departs = newDepartures(e, s.streams, out, func(t fabric.Token) { s.copies.Begun(t) })
 	s.puts = &puts{engine: e, state: s.state, heaps: s.heaps, departs: s.departs, segment: segment, heap: heap}
 	s.copies = newCopies(e, s.streams, &p.going, s.departs)
 	return s, nil
+}
+
+// FlushBy sets the function to call before anything acts on bytes that a NIC has written to the
+// user heap. It comes before Connect, if the GPU needs flushes.
+func (s *Stage) FlushBy(f func() error) { s.flushBy(func() { s.streams.Check(f()) }) }
+
+// Region returns the region of n bytes at p of this PE's heap. flush says that the GPU sees bytes
+// that a NIC writes there only after a flush.
+func (s *Stage) Region(p unsafe.Pointer, n uint64) (r *fabric.Region, flush bool) {
+	return s.region(p, n), s.Flushing()
 }
 
 // Endpoint describes a PE's GPU memory to the others.
@@ -95,7 +106,7 @@ func (s *Stage) Endpoint() Endpoint {
 	if s.segment.Heap == nil {
 		return Endpoint{}
 	}
-	return Endpoint{Device: true, Atomics: s.arrivals.Atomics(), Extents: s.heaps.Own(), Flushes: s.heaps.Flushing()}
+	return Endpoint{Device: true, Atomics: s.arrivals.Atomics(), Extents: s.heaps.ownExtents(), Flushes: s.heaps.Flushing()}
 }
 
 // Connect takes the endpoints of all PEs, in order. It comes after the engine's Connect.
@@ -108,11 +119,11 @@ func (s *Stage) Connect(all []Endpoint) {
 	s.copies.Connect(len(all))
 	s.pinned.connect(len(all))
 	s.owners = make(owners, len(all))
-	s.heaps.Connect(len(all))
+	s.heaps.connect(len(all))
 	for i := range all {
 		s.owners[i] = owner{all[i].Device, all[i].Atomics}
 		s.peers[i].Fewer = all[i].Device && all[i].Atomics&stream.AllAtomics != stream.AllAtomics
-		s.heaps.Tell(libshmem.PE(i), all[i].Extents, all[i].Flushes)
+		s.heaps.tell(libshmem.PE(i), all[i].Extents, all[i].Flushes)
 	}
 }
 

@@ -71,17 +71,17 @@ func newHeaps(e Engine) *heaps {
 	return &heaps{engine: e, provider: x.Provider, fatal: x.Fatal, me: libshmem.PE(x.State.Me), peers: x.Peers, virtual: x.Caps.VirtualAddress}
 }
 
-// Remote returns the address by which other PEs reach an address of a region.
-func (x *heaps) Remote(r *fabric.Region, at unsafe.Pointer) uint64 {
+// remote returns the address by which other PEs reach an address of a region.
+func (x *heaps) remote(r *fabric.Region, at unsafe.Pointer) uint64 {
 	if x.virtual {
 		return uint64(uintptr(at))
 	}
 	return uint64(uintptr(at) - uintptr(r.Base))
 }
 
-// FlushBy sets the function to call before anything acts on bytes that a NIC has written to the
+// flushBy sets the function to call before anything acts on bytes that a NIC has written to the
 // user heap. It comes before Connect, if the GPU needs flushes.
-func (x *heaps) FlushBy(f func()) {
+func (x *heaps) flushBy(f func()) {
 	x.flush = f
 	for i := range x.peers {
 		x.peers[i].Behind = true // C does not flush, so Go takes all messages
@@ -99,25 +99,25 @@ func (x *heaps) Flush() {
 	}
 }
 
-// NewTurn begins a turn of the engine: further completions may have come.
-func (x *heaps) NewTurn() { x.flushed = false }
+// newTurn begins a turn of the engine: further completions may have come.
+func (x *heaps) newTurn() { x.flushed = false }
 
-// Connect sets the number of PEs.
-func (x *heaps) Connect(n int) { x.heaps = make([]reachedHeap, n) }
+// connect sets the number of PEs.
+func (x *heaps) connect(n int) { x.heaps = make([]reachedHeap, n) }
 
-// Tell takes the parts of a PE's heap that are known at the start.
-func (x *heaps) Tell(pe libshmem.PE, known []Extent, flushes bool) {
+// tell takes the parts of a PE's heap that are known at the start.
+func (x *heaps) tell(pe libshmem.PE, known []Extent, flushes bool) {
 	x.heaps[pe] = reachedHeap{slices.Clone(known), flushes}
 }
 
-// Register lets the fabric of other PEs reach a part of the user heap, from an offset on. After
+// RegisterHeap lets the fabric of other PEs reach a part of the user heap, from an offset on. After
 // Connect it tells the other PEs. A part of a loan comes between its BeginLoan and its EndLoan.
-func (x *heaps) Register(offset uint64, loan Loan, m fabric.GPUMemory) error {
+func (x *heaps) RegisterHeap(offset uint64, loan Loan, m fabric.GPUMemory) error {
 	r, err := x.provider.RegisterGPU(m)
 	if err != nil {
 		return err
 	}
-	f := Extent{Offset: offset, Size: m.Len, Remote: x.Remote(&r, m.Base), Key: r.Key, Loan: loan}
+	f := Extent{Offset: offset, Size: m.Len, Remote: x.remote(&r, m.Base), Key: r.Key, Loan: loan}
 	if err := x.own.add(f); err != nil {
 		_ = x.provider.Unregister(r) // the caller gets the first error
 		return err
@@ -134,8 +134,8 @@ func (x *heaps) Register(offset uint64, loan Loan, m fabric.GPUMemory) error {
 	return x.heaps[x.me].extents.add(f)
 }
 
-// Unregister undoes all calls of Register, before Connect.
-func (x *heaps) Unregister() error {
+// UnregisterHeap undoes all calls of RegisterHeap, before Connect.
+func (x *heaps) UnregisterHeap() error {
 	err := x.unregister(func(heapRegion) bool { return true })
 	x.own = nil
 	return err
@@ -159,7 +159,7 @@ func (x *heaps) BeginLoan(loan Loan) {
 	x.loans = append(x.loans, loan)
 }
 
-// EndLoan undoes Register for a loan, and forgets the extents of the other PEs. They must not use
+// EndLoan undoes RegisterHeap for a loan, and forgets the extents of the other PEs. They must not use
 // the loan any more, and they end it, too.
 func (x *heaps) EndLoan(loan Loan) error {
 	x.loans = slices.DeleteFunc(x.loans, func(l Loan) bool { return l == loan })
@@ -191,8 +191,8 @@ func (x *heaps) announce(f *Extent) layout.Header {
 	return h
 }
 
-// Take notes an extent of another PE's heap, which a message announces.
-func (x *heaps) Take(h *layout.Header) {
+// learn notes an extent of another PE's heap, which a message announces.
+func (x *heaps) learn(h *layout.Header) {
 	if h.Offset < 0 || h.Token == 0 {
 		x.engine.Refuse(h, false)
 		return
@@ -208,8 +208,8 @@ func (x *heaps) Take(h *layout.Header) {
 	}
 }
 
-// Region returns the region that contains n bytes at p of this PE's heap, or nil.
-func (x *heaps) Region(p unsafe.Pointer, n uint64) *fabric.Region {
+// region returns the region that contains n bytes at p of this PE's heap, or nil.
+func (x *heaps) region(p unsafe.Pointer, n uint64) *fabric.Region {
 	for i := range x.regions {
 		r := &x.regions[i].Region
 		if at := uint64(uintptr(p) - uintptr(r.Base)); at < r.Len && n <= r.Len-at {
@@ -222,14 +222,14 @@ func (x *heaps) Region(p unsafe.Pointer, n uint64) *fabric.Region {
 // Regions returns how many parts of this PE's heap are registered.
 func (x *heaps) Regions() int { return len(x.regions) }
 
-// Own returns the registered parts of this PE's heap.
-func (x *heaps) Own() []Extent { return slices.Clone(x.own) }
+// ownExtents returns the registered parts of this PE's heap.
+func (x *heaps) ownExtents() []Extent { return slices.Clone(x.own) }
 
-// Of returns the known parts of a PE's heap.
-func (x *heaps) Of(pe libshmem.PE) []Extent { return x.heaps[pe].extents }
+// Extents returns the known parts of a PE's heap.
+func (x *heaps) Extents(pe libshmem.PE) []Extent { return x.heaps[pe].extents }
 
-// Find returns the part of a PE's heap that contains n bytes at an offset, or nil.
-func (x *heaps) Find(pe libshmem.PE, offset libshmem.Offset, n uint64) *Extent {
+// find returns the part of a PE's heap that contains n bytes at an offset, or nil.
+func (x *heaps) find(pe libshmem.PE, offset libshmem.Offset, n uint64) *Extent {
 	return x.heaps[pe].extents.find(offset, n)
 }
 
@@ -244,7 +244,7 @@ func (x *heaps) Part(pe libshmem.PE, offset libshmem.Offset, local unsafe.Pointe
 	if rest := x.heaps[pe].extents.rest(offset); rest > 0 {
 		n = min(n, rest)
 	}
-	if r := x.Region(local, 1); r != nil {
+	if r := x.region(local, 1); r != nil {
 		n = min(n, r.Len-uint64(uintptr(local)-uintptr(r.Base)))
 	}
 	return n
@@ -260,7 +260,7 @@ func (x *heaps) Aim(op *fabric.RMA, offset libshmem.Offset) {
 	if offset < 0 {
 		return
 	}
-	if f := x.Find(op.PE, offset, op.Len); f != nil {
+	if f := x.find(op.PE, offset, op.Len); f != nil {
 		op.Remote, op.Key = f.Remote+uint64(offset)-f.Offset, f.Key
 	}
 }

@@ -68,42 +68,42 @@ func TestHeapsOthersLearn(t *testing.T) {
 	}
 	a, an := heapsOf(0)
 	b, bn := heapsOf(1)
-	a.FlushBy(func() {})
-	if err := a.Register(0, 0, part(0, 1)); err != nil || len(an.sent) != 0 {
+	a.flushBy(func() {})
+	if err := a.RegisterHeap(0, 0, part(0, 1)); err != nil || len(an.sent) != 0 {
 		t.Fatalf("before Connect: error %v, sent %v", err, an.sent)
 	}
 	for _, x := range []*heaps{a, b} {
-		x.Connect(4)
-		x.Tell(0, a.Own(), a.Flushing())
-		x.Tell(1, b.Own(), b.Flushing())
+		x.connect(4)
+		x.tell(0, a.ownExtents(), a.Flushing())
+		x.tell(1, b.ownExtents(), b.Flushing())
 	}
-	if b.Find(0, 0, extentUnit) == nil || !b.Flushes(0, 0) || b.Flushes(0, -8) || b.Flushes(1, 0) {
-		t.Errorf("PE 1 knows of %+v, and flushes %v", b.Of(0), b.Flushes(0, 0))
+	if b.find(0, 0, extentUnit) == nil || !b.Flushes(0, 0) || b.Flushes(0, -8) || b.Flushes(1, 0) {
+		t.Errorf("PE 1 knows of %+v, and flushes %v", b.Extents(0), b.Flushes(0, 0))
 	}
-	if err := a.Register(extentUnit, 0, part(1, 2)); err != nil {
+	if err := a.RegisterHeap(extentUnit, 0, part(1, 2)); err != nil {
 		t.Fatal(err)
 	}
-	if len(an.sent[0]) != 0 || len(an.sent[1]) != 1 || len(an.sent[2]) != 1 || len(an.sent[3]) != 0 || a.Find(0, extentUnit, 1) == nil {
+	if len(an.sent[0]) != 0 || len(an.sent[1]) != 1 || len(an.sent[2]) != 1 || len(an.sent[3]) != 0 || a.find(0, extentUnit, 1) == nil {
 		t.Fatalf("sent %v", an.sent)
 	}
 	op := fabric.RMA{PE: 0, Len: 8, Remote: 7, Key: 7}
 	if b.Aim(&op, extentUnit+16); op.Remote != 7 || op.Key != 7 {
 		t.Errorf("aimed at %+v, which no message has announced", op)
 	}
-	b.Take(&an.sent[1][0])
+	b.learn(&an.sent[1][0])
 	if b.Aim(&op, extentUnit+16); op.Remote != 16 || op.Key != 2 || bn.fatal != nil {
 		t.Errorf("aimed at %+v, error %v", op, bn.fatal)
 	}
 	if b.Aim(&op, -8); op.Remote != 16 {
 		t.Error("aimed at main memory")
 	}
-	if b.Take(&an.sent[1][0]); bn.fatal == nil || !strings.Contains(bn.fatal.Error(), "receive: PE 0: a part of the heap from 0x1000 on overlaps") {
+	if b.learn(&an.sent[1][0]); bn.fatal == nil || !strings.Contains(bn.fatal.Error(), "receive: PE 0: a part of the heap from 0x1000 on overlaps") {
 		t.Errorf("the same part once more: error %v", bn.fatal)
 	}
-	if b.Take(&layout.Header{Offset: -1, Token: 1}); bn.malformed != 1 {
+	if b.learn(&layout.Header{Offset: -1, Token: 1}); bn.malformed != 1 {
 		t.Error("a part of main memory was taken")
 	}
-	if r := a.Region(unsafe.Pointer(&block[extentUnit+5]), 2*extentUnit-5); r == nil || r.Key != 2 || a.Region(unsafe.Pointer(&block[5]), extentUnit) != nil {
+	if r := a.region(unsafe.Pointer(&block[extentUnit+5]), 2*extentUnit-5); r == nil || r.Key != 2 || a.region(unsafe.Pointer(&block[5]), extentUnit) != nil {
 		t.Errorf("region %+v", r)
 	}
 }
@@ -111,21 +111,21 @@ func TestHeapsOthersLearn(t *testing.T) {
 // A message about a loan counts from the time before its start to its end, and no longer.
 func TestHeapsLoans(t *testing.T) {
 	x, n := heapsOf(0)
-	x.Connect(2)
+	x.connect(2)
 	h := layout.Header{From: 1, Width: 1, Token: 1}
-	x.Take(&h)
+	x.learn(&h)
 	x.BeginLoan(1)
-	if x.Find(1, 0, 8) == nil {
+	if x.find(1, 0, 8) == nil {
 		t.Error("a message that came before the loan is lost")
 	}
 	block := make([]byte, 8)
-	if err := x.Register(0, 1, fabric.GPUMemory{Base: unsafe.Pointer(&block[0]), Len: 8}); err != nil {
+	if err := x.RegisterHeap(0, 1, fabric.GPUMemory{Base: unsafe.Pointer(&block[0]), Len: 8}); err != nil {
 		t.Fatal(err)
 	}
-	if err := x.EndLoan(1); err != nil || x.Find(1, 0, 8) != nil || x.Regions() != 0 || n.regions != 0 || len(x.Own()) != 0 {
-		t.Errorf("after the loan: error %v, %+v, %d regions", err, x.Of(1), n.regions)
+	if err := x.EndLoan(1); err != nil || x.find(1, 0, 8) != nil || x.Regions() != 0 || n.regions != 0 || len(x.ownExtents()) != 0 {
+		t.Errorf("after the loan: error %v, %+v, %d regions", err, x.Extents(1), n.regions)
 	}
-	if x.Take(&h); x.Find(1, 0, 8) != nil {
+	if x.learn(&h); x.find(1, 0, 8) != nil {
 		t.Error("a message that came after the loan counts")
 	}
 }
@@ -135,9 +135,9 @@ func TestHeapsFlush(t *testing.T) {
 	x, n := heapsOf(0)
 	x.Flush()
 	flushes := 0
-	x.FlushBy(func() { flushes++ })
+	x.flushBy(func() { flushes++ })
 	for range 2 {
-		x.NewTurn()
+		x.newTurn()
 		x.Flush()
 		x.Flush()
 	}
@@ -152,25 +152,25 @@ func TestHeapsRegisterFails(t *testing.T) {
 	block := make([]byte, 8)
 	n.refuse = errors.New("no")
 	m := fabric.GPUMemory{Base: unsafe.Pointer(&block[0]), Len: 8}
-	if err := x.Register(0, 0, m); !errors.Is(err, n.refuse) || x.Regions() != 0 {
+	if err := x.RegisterHeap(0, 0, m); !errors.Is(err, n.refuse) || x.Regions() != 0 {
 		t.Errorf("error %v, %d regions", err, x.Regions())
 	}
 	n.refuse = nil
-	if err := x.Register(0, 0, m); err != nil {
+	if err := x.RegisterHeap(0, 0, m); err != nil {
 		t.Fatal(err)
 	}
-	if err := x.Register(4, 0, m); err == nil || x.Regions() != 1 || n.regions != 1 {
+	if err := x.RegisterHeap(4, 0, m); err == nil || x.Regions() != 1 || n.regions != 1 {
 		t.Errorf("parts that overlap: error %v, %d regions", err, n.regions)
 	}
 	r := fabric.Region{Base: m.Base}
-	if at := x.Remote(&r, unsafe.Add(m.Base, 3)); at != 3 {
+	if at := x.remote(&r, unsafe.Add(m.Base, 3)); at != 3 {
 		t.Errorf("remote address %d", at)
 	}
 	n.caps.VirtualAddress = true
-	if at := newHeaps(n).Remote(&r, m.Base); at != uint64(uintptr(m.Base)) {
+	if at := newHeaps(n).remote(&r, m.Base); at != uint64(uintptr(m.Base)) {
 		t.Errorf("remote address %#x", at)
 	}
-	if err := x.Unregister(); err != nil || n.regions != 0 || len(x.Own()) != 0 {
+	if err := x.UnregisterHeap(); err != nil || n.regions != 0 || len(x.ownExtents()) != 0 {
 		t.Errorf("error %v, %d regions", err, n.regions)
 	}
 }

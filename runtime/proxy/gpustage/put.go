@@ -94,7 +94,7 @@ func (p *puts) ask(t fabric.Token) call.Status {
 			return p.engine.Fail(err)
 		}
 	}
-	h := layout.Header{Kind: layout.KindRequestToSend, Token: o.question, Offset: o.offset, Operand: p.heaps.Remote(&region, source), Extra: region.Key}
+	h := layout.Header{Kind: layout.KindRequestToSend, Token: o.question, Offset: o.offset, Operand: p.heaps.remote(&region, source), Extra: region.Key}
 	p.request = layout.RequestToSend{N: o.n, Fence: uint32(o.epoch)}
 	st := p.engine.Send(t, o.pe, h, unsafe.Pointer(&p.request), layout.RequestToSendSize)
 	if st != call.Done {

@@ -95,7 +95,7 @@ func (s *Stage) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer,
 	if s.reaches(pe, offset, far, dest, n, gpu) {
 		return 0, false
 	}
-	return s.gets.begin(pe, offset, dest, n, gpu, far && s.heaps.Find(pe, offset, n) == nil, r), true
+	return s.gets.begin(pe, offset, dest, n, gpu, far && s.heaps.find(pe, offset, n) == nil, r), true
 }
 
 // Holds reports whether n bytes at a local address are GPU memory.
@@ -106,7 +106,7 @@ func (s *Stage) Holds(p unsafe.Pointer, n uint64) bool {
 // reaches reports whether the fabric can move bytes between an offset of a PE's heap and a local
 // buffer; gpu and far say which of them are GPU memory.
 func (s *Stage) reaches(pe libshmem.PE, offset libshmem.Offset, far bool, local unsafe.Pointer, n uint64, gpu bool) bool {
-	return (!far || s.heaps.Find(pe, offset, n) != nil) && (!gpu || s.heaps.Region(local, n) != nil)
+	return (!far || s.heaps.find(pe, offset, n) != nil) && (!gpu || s.heaps.region(local, n) != nil)
 }
 
 // The messages of other PEs.
@@ -126,7 +126,7 @@ func (s *Stage) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	case h.Kind == layout.KindData:
 		s.gets.takeData(h, payload, n)
 	case h.Kind == layout.KindExtent:
-		s.heaps.Take(h)
+		s.heaps.learn(h)
 	default:
 		return false
 	}
