@@ -54,9 +54,9 @@ func seated(t *testing.T, hosts string, environ string, mapper int) ([]*Job, []*
 	nodes := topo.NewNodes(strings.Split(hosts, ""))
 	for pe := range jobs {
 		said[pe] = new(bytes.Buffer)
-		j := &Job{Config: cfg, Nodes: nodes, Me: libshmem.PE(pe), NPEs: n, heap: config.HeapHost, boot: &guest{at: at, me: pe}, Met: &meet.Met{Mapper: mapper}}
+		j := &Job{Self: meet.Self{Settings: cfg, Nodes: nodes, Me: libshmem.PE(pe), NPEs: n, Boot: &guest{at: at, me: pe}}, heap: config.HeapHost, Met: &meet.Met{Mapper: mapper}}
 		j.Heaps = meet.Heaps{Me: j.Me, Nodes: nodes, Kinds: slices.Repeat([]config.HeapKind{config.HeapHost}, n)}
-		if j.log, err = shmlog.Open(cfg, said[pe]); err != nil {
+		if j.Log, err = shmlog.Open(cfg, said[pe]); err != nil {
 			t.Fatal(err)
 		}
 		if j.segment, err = hostmem.Create(hostmem.NewPlan(4096, 1<<20, len(nodes.Peers(j.Me)))); err == nil {
@@ -117,7 +117,7 @@ func TestWhoPrintsMap(t *testing.T) {
 			}
 		})
 		for pe, j := range jobs {
-			if came := j.boot.(*guest).came; (came == 1) != (mapper != meet.NoCartographer) || came > 1 {
+			if came := j.Boot.(*guest).came; (came == 1) != (mapper != meet.NoCartographer) || came > 1 {
 				t.Errorf("PE %d asks for a map: PE %d comes %d times", mapper, pe, came)
 			}
 			if printed := strings.HasPrefix(said[pe].String(), "shmem: map of 3 PEs on 2 hosts: "); printed != (pe == mapper) {
@@ -150,7 +150,7 @@ func TestMapOfOthers(t *testing.T) {
 	for _, bad := range [][]byte{strange, {1}, nil} {
 		at := &table{all: [][]byte{nil, bad}}
 		at.come.Add(1)
-		jobs[0].boot = &guest{at: at}
+		jobs[0].Boot = &guest{at: at}
 		if m, err := jobs[0].Map(); m != nil || err == nil || !strings.Contains(err.Error(), "start every PE with ") || !strings.Contains(err.Error(), "PE 1") {
 			t.Errorf("%s: %v, %v", fmt.Sprintf("%x", bad), m, err)
 		}

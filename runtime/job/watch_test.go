@@ -31,7 +31,7 @@ func TestWatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &Job{Config: cfg, NPEs: 4, boot: b, log: log, Nodes: topo.NewNodes([]string{"a", "a", "a", "a"})}
+	j := &Job{Self: meet.Self{Settings: cfg, NPEs: 4, Boot: b, Log: log, Nodes: topo.NewNodes([]string{"a", "a", "a", "a"})}}
 	j.Met = &meet.Met{Processes: make([]meet.Process, 4)}
 	j.Watch = j.newWatch(&Options{})
 	t.Cleanup(j.Watch.Stop)

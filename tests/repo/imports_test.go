@@ -177,9 +177,9 @@ runtime/proxy/loop: fabric queue runtime/procmaps runtime/proxy/call runtime/pro
     # operation is not its concern
 runtime/proxy/gpustage/stream/streamtest: fabric runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/mem
     # a GPU for tests of the parts above, without a driver
-runtime/proxy/gpustage/stream: fabric runtime/statuspage runtime/proxy/backlog runtime/proxy/fifo runtime/proxy/layout runtime/proxy/mem
+runtime/proxy/gpustage/stream: fabric runtime/proxy/backlog runtime/proxy/fifo runtime/proxy/layout runtime/proxy/mem runtime/statuspage
     # queues of a GPU and marks in them; what follows a mark is done by its caller
-runtime/proxy/gpustage: fabric runtime/proxy/backlog runtime/proxy/call runtime/proxy/gpustage/... runtime/proxy/layout runtime/proxy/mem runtime/proxy/early runtime/proxy/fifo runtime/proxy/gpustage/stream runtime/gpu runtime/guard runtime/shmerr
+runtime/proxy/gpustage: fabric runtime/gpu runtime/guard runtime/proxy/backlog runtime/proxy/call runtime/proxy/early runtime/proxy/fifo runtime/proxy/gpustage/... runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/mem runtime/shmerr
     # moves GPU memory for an engine that it knows by an interface of its own, on a GPU that is
     # handed to it, so that a test needs neither: the protocol is not its concern
 runtime/proxy: fabric runtime/statuspage runtime/sequence runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/endpoint runtime/proxy/fastpath runtime/proxy/fifo runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/monitor runtime/proxy/ops runtime/proxy/quiet runtime/proxy/receiver runtime/proxy/rma runtime/proxy/sender runtime/proxy/wake runtime/mrcache runtime/shmerr runtime/shmlog runtime/proxy/flight runtime/proxy/backlog runtime/proxy/report
@@ -206,20 +206,19 @@ runtime/statuspage: runtime/shmerr
     # proxy's concern
 runtime/job/area: queue
     # offsets and sizes, and the numbers that kernels know, too
-runtime/job/device: fabric runtime/bootstrap/secret runtime/config runtime/gpu runtime/gpu/amo runtime/gpu/cuda runtime/heap runtime/heap/devmem runtime/job/network runtime/proxy/gpustage runtime/shmerr runtime/shmlog queue runtime/guard runtime/job/area runtime/topo runtime/onstream runtime/job/meet runtime/job/watch runtime/proxy runtime/proxy/call
+runtime/job/device: fabric queue runtime/config runtime/gpu runtime/gpu/amo runtime/gpu/cuda runtime/guard runtime/heap runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/meet runtime/job/network runtime/job/watch runtime/onstream runtime/proxy runtime/proxy/call runtime/proxy/gpustage runtime/shmerr
     # the driver's GPU and the heaps in its reach, and what runs there: it joins kernels, rings and
     # streams with the network that it is given. What learns of loans is an interface of its own
-runtime/job/network: fabric fabric/chaos fabric/ofi fabric/rail runtime/bootstrap runtime/config runtime/gpu/amo runtime/gpu/cuda runtime/guard runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/meet runtime/job/watch runtime/job/place runtime/mrcache runtime/mrcache/memmonitor runtime/nvtx runtime/proxy runtime/proxy/credit runtime/proxy/flight runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/loop runtime/proxy/mem runtime/proxy/report runtime/proxy/wake runtime/shmerr runtime/shmlog runtime/topo runtime/trace queue runtime/proxy/call runtime/gpu
-    # picks the implementation of a network, and joins engines to the parts of a job; what hears of
-    # losses is an interface of its own
-runtime/job/meet: runtime/config runtime/job/place runtime/proxy/gpustage runtime/topo runtime/gpu runtime/pathmap
+runtime/job/network: fabric fabric/chaos fabric/ofi fabric/rail queue runtime/config runtime/gpu runtime/gpu/amo runtime/gpu/cuda runtime/guard runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/meet runtime/job/place runtime/job/watch runtime/mrcache runtime/mrcache/memmonitor runtime/nvtx runtime/proxy runtime/proxy/call runtime/proxy/credit runtime/proxy/flight runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/loop runtime/proxy/mem runtime/proxy/report runtime/proxy/wake runtime/shmerr runtime/trace
+    # picks the implementation of a network, and joins engines to the parts of a job
+runtime/job/meet: runtime/bootstrap runtime/config runtime/gpu runtime/job/place runtime/pathmap runtime/proxy/gpustage runtime/shmlog runtime/topo
     # values, and what follows from them; how they travel is its caller's. A GPU and a memory file it
     # knows by interfaces
-runtime/job/place: fabric/ofi runtime/config runtime/shmlog runtime/topo runtime/topo/hwloc runtime/bootstrap/... runtime/shmerr
+runtime/job/place: fabric/ofi runtime/bootstrap/... runtime/config runtime/shmerr runtime/shmlog runtime/topo runtime/topo/hwloc
     # questions to the launcher and to the topology, and threads; the exchange between PEs is its caller's
-runtime/job/watch: fabric runtime/bootstrap runtime/config runtime/guard runtime/job/area runtime/job/meet runtime/shmlog runtime/topo queue runtime/gpu runtime/gpu/cuda runtime/proxy/backlog
+runtime/job/watch: queue runtime/bootstrap runtime/config runtime/gpu runtime/gpu/cuda runtime/guard runtime/job/area runtime/job/meet runtime/proxy/backlog
     # the network by an interface of its own, and what to do about a loss by functions
-runtime/job: fabric fabric/chaos queue runtime/bootstrap runtime/config runtime/gpu runtime/heap/... runtime/job/... runtime/nvtx runtime/onstream runtime/pathmap runtime/proxy runtime/proxy/wake runtime/shmerr runtime/shmlog runtime/stats runtime/statuspage runtime/topo runtime/trace runtime/proxy/layout runtime/proxy/report
+runtime/job: fabric fabric/chaos runtime/bootstrap runtime/config runtime/heap/... runtime/job/... runtime/nvtx runtime/pathmap runtime/proxy runtime/proxy/layout runtime/proxy/report runtime/proxy/wake runtime/shmerr runtime/shmlog runtime/stats runtime/statuspage runtime/topo runtime/trace
     # the composition root: nothing else picks an implementation
 
 queue:

@@ -11,8 +11,8 @@ var launchDefects = []defect{
 	},
 	{
 		id: "launch/loads-after-the-meeting", file: "runtime/job/job.go",
-		was:  "	if place.SeveralHosts(j.Config, o.Environ, o.Given) {",
-		is:   "	if len(j.Config.Provider) > 99 && place.SeveralHosts(j.Config, o.Environ, o.Given) {",
+		was:  "	if place.SeveralHosts(j.Settings, o.Environ, o.Given) {",
+		is:   "	if len(j.Settings.Provider) > 99 && place.SeveralHosts(j.Settings, o.Environ, o.Given) {",
 		user: "PEs of several hosts begin to load libfabric when the last PE has come",
 		by:   job("./tests/run", "^TestLoad$"), says: `PE 0 did not come within 20s`,
 	},

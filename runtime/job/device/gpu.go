@@ -13,21 +13,20 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 	"unsafe"
 
 	"libshmem"
 	"libshmem/fabric"
-	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/gpu/amo"
 	"libshmem/runtime/gpu/cuda"
 	"libshmem/runtime/heap/devmem"
+	"libshmem/runtime/heap/hostmem"
+	"libshmem/runtime/job/meet"
 	"libshmem/runtime/job/network"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/shmerr"
-	"libshmem/runtime/shmlog"
 )
 
 // GPU is this PE's GPU, with the addresses at which that GPU reaches the user heaps of the
@@ -56,27 +55,6 @@ type GPU struct {
 type gpuHeap struct {
 	kind   config.HeapKind
 	number int
-}
-
-// Member is a PE of the node, as the GPU learns of its heap.
-type Member struct {
-	PE     libshmem.PE
-	Kind   config.HeapKind
-	Socket string         // of a heap in GPU memory
-	Main   unsafe.Pointer // a heap in main memory
-}
-
-// GPUConfig is what open needs.
-type GPUConfig struct {
-	Rank        int // of this PE on its node
-	Members     []Member
-	Listener    *devmem.Listener // nil if this PE's heap is in main memory
-	Size, Align uint64           // of a user heap
-	Share       config.GPUShare
-	Timeout     time.Duration
-	Secret      *secret.Secret
-	Ahead       func(end uint64) error // provides main memory behind the heaps
-	Log         *shmlog.Log
 }
 
 // NewGPU opens the driver.
@@ -109,15 +87,18 @@ func (g *GPU) Heap() *devmem.Segment { return g.device }
 // Open takes the GPU that the calling thread uses already. If the thread uses none, it takes one by
 // the PE's rank on its node, and the thread uses it from then on. It maps the heaps of the node for
 // that GPU.
-func (g *GPU) Open(c GPUConfig) error {
-	number, current, err := g.driver.Choose(c.Rank)
+//
+// listener is nil if this PE's heap is in main memory.
+func (g *GPU) Open(self *meet.Self, infos []meet.Info, main *hostmem.Segment, listener *devmem.Listener) error {
+	rank := self.Nodes.Rank(self.Me)
+	number, current, err := g.driver.Choose(rank)
 	if err != nil {
 		return err
 	}
 	if g.dev, err = g.driver.Device(number); err != nil {
 		return err
 	}
-	c.Log.SetGPU(number)
+	self.Log.SetGPU(number)
 	if g.chosen = current; !current {
 		if err := g.dev.Use(); err != nil {
 			return err
@@ -127,32 +108,33 @@ func (g *GPU) Open(c GPUConfig) error {
 		return err
 	}
 	f := g.dev.Facts()
-	c.Log.Printf("gpu", config.LogDebug, "%s at %s, driver of CUDA %s", g.dev.Name(), f.PCI, f.Driver)
+	self.Log.Printf("gpu", config.LogDebug, "%s at %s, driver of CUDA %s", g.dev.Name(), f.PCI, f.Driver)
+	plan := main.Plan()
 	var members []devmem.Peer
-	var main []unsafe.Pointer
-	for _, m := range c.Members {
-		h := gpuHeap{kind: m.Kind}
+	var inMain []unsafe.Pointer
+	for _, pe := range self.Nodes.Peers(self.Me) {
+		h := gpuHeap{kind: infos[pe].Kind}
 		if h.kind == config.HeapDevice {
 			h.number = len(members)
-			members = append(members, devmem.Peer{PE: m.PE, Socket: m.Socket})
+			members = append(members, devmem.Peer{PE: pe, Socket: infos[pe].Device})
 		} else {
-			h.number = len(main)
-			main = append(main, m.Main)
+			h.number = len(inMain)
+			inMain = append(inMain, main.Heap(self.Nodes.Rank(pe)))
 		}
 		g.heaps = append(g.heaps, h)
 	}
-	if own := g.heaps[c.Rank]; own.kind == config.HeapDevice {
-		g.device, err = devmem.Open(g.dev, c.Listener, devmem.Plan{
-			Size: c.Size, Align: c.Align, Me: own.number, PEs: members,
-			Way: devmem.Path(c.Share), Timeout: c.Timeout, Secret: c.Secret,
+	if own := g.heaps[rank]; own.kind == config.HeapDevice {
+		g.device, err = devmem.Open(g.dev, listener, devmem.Plan{
+			Size: plan.Heap, Align: plan.Align, Me: own.number, PEs: members, Way: devmem.Path(self.Settings.GPUShare),
+			Timeout: self.Settings.BootstrapTimeout, Secret: self.Boot.Secret(),
 		})
 		if err != nil {
 			return err
 		}
 	}
-	if len(main) > 0 {
-		if g.pinned, err = devmem.Pin(g.dev, main, c.Size); err == nil {
-			g.pinned.Ahead(c.Ahead)
+	if len(inMain) > 0 {
+		if g.pinned, err = devmem.Pin(g.dev, inMain, plan.Heap); err == nil {
+			g.pinned.Ahead(main.Commit)
 		}
 	}
 	return err

@@ -59,7 +59,7 @@ func (p *Producers) OpenTeams() {
 		return
 	}
 	p.Teams = NewTeamTable(p.NPEs, TeamAreas{
-		Heap: p.GPU.Address(p.Rank), Offset: p.work.offset + queue.WorkSize(p.NPEs), Size: queue.WorkTeamSize(p.NPEs), Count: p.work.teams,
+		Heap: p.heap(), Offset: p.work.offset + queue.WorkSize(p.NPEs), Size: queue.WorkTeamSize(p.NPEs), Count: p.work.teams,
 	}, p.GPU.Device().CopyIn, p.clearHeap)
 }
 
@@ -67,7 +67,7 @@ func (p *Producers) OpenTeams() {
 // kernels of the program may fill the GPU.
 func (p *Producers) clearHeap(offset, n uint64) error {
 	if p.inGPU() {
-		return p.GPU.Device().CopyIn(p.GPU.Address(p.Rank)+gpu.Address(offset), make([]byte, n))
+		return p.GPU.Device().CopyIn(p.heap()+gpu.Address(offset), make([]byte, n))
 	}
 	clear(unsafe.Slice((*byte)(unsafe.Add(p.Heaps.Own(), offset)), n))
 	return nil

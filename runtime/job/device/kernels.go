@@ -16,10 +16,8 @@ import (
 	"libshmem/queue"
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
-	"libshmem/runtime/gpu/cuda"
 	"libshmem/runtime/guard"
 	"libshmem/runtime/job/area"
-	"libshmem/runtime/shmlog"
 )
 
 // Kernels is the memory that the kernels of this PE work with. It is made before the first of them
@@ -37,33 +35,6 @@ type Kernels struct {
 
 	stopper *Stopper // the job's
 	teams   *TeamTable
-}
-
-// KernelsConfig is what kernels have to know, and the GPU that they run on.
-type KernelsConfig struct {
-	Me       libshmem.PE
-	NPEs     int
-	Settings *config.Config
-	Device   *cuda.Device
-	Rings    int                              // how many they need
-	Cells    bool                             // rings have cells for bytes that would be staged
-	Internal uint64                           // bytes of the internal area below each heap
-	Heap     gpu.Address                      // of this PE
-	Direct   func(pe libshmem.PE) gpu.Address // where they reach a heap, or 0
-	Tile     func(pe libshmem.PE) int         // the largest tile of eager transfers that the network keeps on its way to a heap, or 0
-	Work     struct{ Offset, Size uint64 }    // of the memory for collectives in each heap
-	Counters KernelCounters
-	Teams    *TeamTable
-	Areas    uint64 // number of teams that can exist
-	Stopper  *Stopper
-	Log      *shmlog.Log
-}
-
-// KernelCounters are the notification counters of each PE.
-type KernelCounters struct {
-	Offset uint64      // of the counters that stores reach, in each heap
-	Main   gpu.Address // of this PE, in main memory; 0: kernels do not reach them, and have no counters
-	At     uint64      // where these begin in each segment
 }
 
 // ImageBytes is the size of the state for kernels: struct shmemi_device_image.
@@ -86,38 +57,42 @@ func (p *kernelPlan) part(n uintptr) uint64 {
 // block.
 type ringPlaces struct{ line, replies, slots, cells, near uint64 }
 
-// NewKernels makes the memory and the rings.
-func NewKernels(c KernelsConfig) (_ *Kernels, err error) {
-	count, size := c.Rings, c.Settings.RingSize
+// heap returns where kernels reach this PE's heap.
+func (p *Producers) heap() gpu.Address { return p.GPU.Address(p.Nodes.Rank(p.Me)) }
+
+// newKernels makes the memory of kernels and their rings.
+func (p *Producers) newKernels() (_ *Kernels, err error) {
+	count, size := p.ringsOfKernels(), p.Settings.RingSize
+	dev, heap := p.GPU.Device(), p.heap()
 	var shared, near kernelPlan
 	image, queues := shared.part(uintptr(ImageBytes)), shared.part(uintptr(count)*uintptr(ImageBytes))
-	heaps := shared.part(uintptr(c.NPEs) * 8)
-	peers := shared.part(uintptr(c.NPEs) * unsafe.Sizeof(queue.Peer{}))
+	heaps := shared.part(uintptr(p.NPEs) * 8)
+	peers := shared.part(uintptr(p.NPEs) * unsafe.Sizeof(queue.Peer{}))
 	descs := shared.part(uintptr(count) * unsafe.Sizeof(queue.Desc{}))
 	copied := shared.size
 	report, stop := shared.part(unsafe.Sizeof(queue.Report{})), shared.part(8)
 	near.part(uintptr(copied))
-	entries, lists := near.part(uintptr(c.Areas*teamEntryBytes)), near.part(uintptr(c.Areas*c.Teams.ListBytes()))
+	entries, lists := near.part(uintptr(p.Areas*teamEntryBytes)), near.part(uintptr(p.Areas*p.Teams.ListBytes()))
 	places := make([]ringPlaces, count)
 	for i := range places {
 		places[i] = ringPlaces{
 			line: shared.part(unsafe.Sizeof(queue.Progress{})), replies: shared.part(uintptr(queue.ReplyBytes)),
 			slots: shared.part(uintptr(queue.SlotBytes(size))), near: near.part(uintptr(queue.NearBytes)),
 		}
-		if c.Cells {
+		if p.Staged() {
 			places[i].cells = shared.part(uintptr(queue.CellsBytes))
 		}
 	}
-	k := &Kernels{stopper: c.Stopper, teams: c.Teams}
+	k := &Kernels{stopper: &p.Stopper, teams: p.Teams}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, k.close())
 		}
 	}()
-	if k.shared, err = c.sharedMemory(shared.size); err != nil {
+	if k.shared, err = p.sharedMemory(shared.size); err != nil {
 		return nil, err
 	}
-	if k.near, err = gpu.Near(c.Device, near.size); err != nil {
+	if k.near, err = gpu.Near(dev, near.size); err != nil {
 		return nil, err
 	}
 	here := func(at uint64) unsafe.Pointer { return unsafe.Add(k.shared.Host, at) }
@@ -126,25 +101,25 @@ func NewKernels(c KernelsConfig) (_ *Kernels, err error) {
 	k.State, k.At = (*queue.State)(here(image)), k.near.Device+gpu.Address(image)
 	k.report = (*queue.Report)(here(report))
 
-	internal := c.Internal
+	internal := p.Internal
 	first := (*[queue.ImagePEs]uint64)(here(image + uint64(unsafe.Sizeof(queue.State{}))))
-	table := unsafe.Slice((*queue.Peer)(here(peers)), c.NPEs)
-	users := unsafe.Slice((*uint64)(here(heaps)), c.NPEs)
+	table := unsafe.Slice((*queue.Peer)(here(peers)), p.NPEs)
+	users := unsafe.Slice((*uint64)(here(heaps)), p.NPEs)
 	for pe := range table {
-		if a := c.Direct(libshmem.PE(pe)); a != 0 {
+		if a := p.Heaps.Direct(libshmem.PE(pe)); a != 0 {
 			users[pe] = uint64(a)
 			table[pe].Direct = (a - gpu.Address(internal)).Pointer()
 		}
-		table[pe].Tile = uint32(c.Tile(libshmem.PE(pe)))
-		if pe < len(first) && c.Settings.Checks != config.ChecksFull {
+		table[pe].Tile = uint32(p.Network.Tile(libshmem.PE(pe)))
+		if pe < len(first) && p.Settings.Checks != config.ChecksFull {
 			first[pe] = uint64(uintptr(table[pe].Direct))
 		}
 	}
-	for i, p := range places {
-		m := queue.Memory{Slots: here(p.slots), Line: (*queue.Progress)(here(p.line)), Replies: here(p.replies)}
+	for i, at := range places {
+		m := queue.Memory{Slots: here(at.slots), Line: (*queue.Progress)(here(at.line)), Replies: here(at.replies)}
 		// The proxy gets the address at which the CPU reaches it.
-		if p.cells != 0 && here(p.cells) == there(p.cells) {
-			m.Cells = here(p.cells)
+		if at.cells != 0 && here(at.cells) == there(at.cells) {
+			m.Cells = here(at.cells)
 		}
 		r, err := queue.New(m, size)
 		if err != nil {
@@ -152,21 +127,21 @@ func NewKernels(c KernelsConfig) (_ *Kernels, err error) {
 		}
 		k.rings = append(k.rings, r)
 		unsafe.Slice((*queue.Desc)(here(descs)), count)[i] = queue.Desc{
-			Slots: there(p.slots), Line: there(p.line), Replies: there(p.replies), Near: nearby(p.near), Cells: m.Cells,
+			Slots: there(at.slots), Line: there(at.line), Replies: there(at.replies), Near: nearby(at.near), Cells: m.Cells,
 			Log2Slots: uint32(bits.TrailingZeros(uint(size))), Log2Replies: uint32(bits.TrailingZeros(queue.Replies)),
 		}
 	}
 	*k.State = queue.State{
-		Version: queue.Version, Size: uint32(unsafe.Sizeof(queue.State{})), Me: int32(c.Me), NPEs: int32(c.NPEs),
-		Segment: uint64(c.Heap) - internal, Heap: uint64(c.Heap), HeapSize: c.Settings.SymmetricSize,
-		Peers: nearby(peers), Rings: nearby(descs), RingCount: uint32(count), RingMap: uint32(c.Settings.RingMapBy),
-		Stop: there(stop), Work: uint64(c.Heap) + c.Work.Offset, WorkSize: c.Work.Size,
-		Report: there(report), Checks: uint32(c.Settings.Checks), Device: int32(c.Device.Number()),
-		Teams: nearby(entries), TeamCount: uint32(c.Areas), Heaps: nearby(heaps),
+		Version: queue.Version, Size: uint32(unsafe.Sizeof(queue.State{})), Me: int32(p.Me), NPEs: int32(p.NPEs),
+		Segment: uint64(heap) - internal, Heap: uint64(heap), HeapSize: p.Settings.SymmetricSize,
+		Peers: nearby(peers), Rings: nearby(descs), RingCount: uint32(count), RingMap: uint32(p.Settings.RingMapBy),
+		Stop: there(stop), Work: uint64(heap) + p.work.offset, WorkSize: p.work.size,
+		Report: there(report), Checks: uint32(p.Settings.Checks), Device: int32(dev.Number()),
+		Teams: nearby(entries), TeamCount: uint32(p.Areas), Heaps: nearby(heaps),
 	}
-	if c.Counters.Main != 0 {
-		k.State.NotifyCount, k.State.NotifyMain = uint32(c.Settings.NotifyCount), c.Counters.Main.Pointer()
-		k.State.Notify, k.State.NotifyAt = uint64(c.Heap)+c.Counters.Offset, c.Counters.At
+	if p.counts.main != 0 {
+		k.State.NotifyCount, k.State.NotifyMain = uint32(p.Settings.NotifyCount), p.counts.main.Pointer()
+		k.State.Notify, k.State.NotifyAt = uint64(heap)+p.counts.offset, p.Internal-p.Notify
 	}
 	for i := range uint64(count) {
 		to := here(queues + i*ImageBytes)
@@ -177,10 +152,10 @@ func NewKernels(c KernelsConfig) (_ *Kernels, err error) {
 	if count > 0 {
 		k.State.Queues = nearby(queues)
 	}
-	if err := c.Device.Copy(k.near.Device, k.shared.Device, copied); err != nil {
+	if err := dev.Copy(k.near.Device, k.shared.Device, copied); err != nil {
 		return nil, err
 	}
-	if err := c.Teams.Begin(k.near.Device+gpu.Address(entries), k.near.Device+gpu.Address(lists)); err != nil {
+	if err := p.Teams.Begin(k.near.Device+gpu.Address(entries), k.near.Device+gpu.Address(lists)); err != nil {
 		return nil, err
 	}
 	k.stopper.Begin((*[2]atomic.Uint32)(here(stop)), k.rings)
@@ -188,14 +163,14 @@ func NewKernels(c KernelsConfig) (_ *Kernels, err error) {
 }
 
 // sharedMemory allocates memory that both the proxy and kernels access.
-func (c *KernelsConfig) sharedMemory(n uint64) (*gpu.Memory, error) {
-	kind, err := gpu.ParseKind(c.Settings.RingMemory.String())
+func (p *Producers) sharedMemory(n uint64) (*gpu.Memory, error) {
+	kind, err := gpu.ParseKind(p.Settings.RingMemory.String())
 	if err != nil {
 		return nil, err
 	}
-	m, reports, err := gpu.Ring(c.Device, kind, n)
+	m, reports, err := gpu.Ring(p.GPU.Device(), kind, n)
 	for _, r := range reports {
-		c.Log.Printf("gpu", config.LogDebug, "memory of rings, %v", r)
+		p.Log.Printf("gpu", config.LogDebug, "memory of rings, %v", r)
 	}
 	return m, err
 }

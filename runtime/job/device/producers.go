@@ -22,20 +22,14 @@ import (
 	"libshmem/runtime/onstream"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/call"
-	"libshmem/runtime/shmlog"
 )
 
 // ProducersConfig is what producers have to know, and the parts of the PE that they use.
 type ProducersConfig struct {
-	Me       libshmem.PE
-	NPEs     int
-	Rank     int           // of this PE on its node
-	Peers    []libshmem.PE // of its node
-	Settings *config.Config
+	*meet.Self
 	Internal uint64 // bytes of the internal area below each heap
 	Size     uint64 // of a user heap
 	Areas    uint64 // number of teams that can exist
-	Crowded  bool   // PEs and proxies are more than the processors that they have
 	Notify   uint64 // bytes from the notification counters in main memory to the user heap
 
 	Heap        *heap.Heap
@@ -44,12 +38,6 @@ type ProducersConfig struct {
 	GPU         *GPU        // nil: this PE uses none
 	Staged      func() bool // bytes of this PE's heap reach the network through main memory
 	DriverWatch *watch.DriverWatch
-
-	Fatal func(error)
-	Over  func() bool // the job has ended for another reason
-	Say   func(text string)
-	Note  func(text string) // for texts that a user need not see
-	Log   *shmlog.Log
 }
 
 // Producers are the kernels, threads with rings and CUDA streams of this PE.
@@ -124,7 +112,7 @@ func (p *Producers) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Poin
 	// Threads of the host add to the counters in main memory.
 	s.NotifyCount = uint32(p.Settings.NotifyCount)
 	s.Notify, s.NotifyAt = uint64(uintptr(p.mainCounters())), p.Internal-p.Notify
-	for _, pe := range p.Peers {
+	for _, pe := range p.Nodes.Peers(p.Me) {
 		if at := p.Heaps.Near(pe); at != nil {
 			h.Peers[pe].Direct = unsafe.Add(at, -int(p.Internal))
 		}
@@ -136,17 +124,8 @@ func (p *Producers) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Poin
 			h.Wake(i, w.Function, w.Argument)
 		}
 	}
-	p.serve(h.Rings, false)
+	p.served = p.Network.Serve(h.Rings, false)
 	return unsafe.Pointer(s), nil
-}
-
-// serve lets the proxies serve rings. device: kernels are the producers.
-func (p *Producers) serve(all []*queue.Ring, device bool) {
-	c := network.RingsConfig{By: p.Network.Rings(), Settings: p.Settings, Crowded: p.Crowded, Say: p.Say, Note: p.Note, Log: p.Log}
-	if len(c.By) > 0 {
-		p.DriverWatch.Serve(all)
-	}
-	p.served = network.ServeRings(c, all, device)
 }
 
 // Quiet waits for operations pushed by kernels that have ended, see network.Rings.
@@ -176,13 +155,13 @@ func (p *Producers) Kernels() (*Kernels, error) {
 		return nil, errors.New("make rings of kernels: the proxies serve rings of this process's threads already (use one of the two)")
 	}
 	p.openCounters()
-	k, err := NewKernels(p.kernelsConfig())
+	k, err := p.newKernels()
 	if err != nil {
 		return nil, err
 	}
 	p.kernels = k
-	k.Watch(p.Fatal, p.Over)
-	p.serve(k.Rings(), true)
+	k.Watch(p.Fatal, p.Boot.Over)
+	p.served = p.Network.Serve(k.Rings(), true)
 	p.Log.Printf("gpu", config.LogDebug, "kernels reach %d PEs by loads and stores, %d by ring", p.NPEs-p.Heaps.ByRing(), p.Heaps.ByRing())
 	return k, nil
 }
@@ -193,17 +172,6 @@ func (p *Producers) ringsOfKernels() int {
 		return 0
 	}
 	return max(p.Settings.RingCount, len(p.engines()))
-}
-
-func (p *Producers) kernelsConfig() KernelsConfig {
-	c := KernelsConfig{
-		Me: p.Me, NPEs: p.NPEs, Settings: p.Settings, Device: p.GPU.Device(), Rings: p.ringsOfKernels(), Cells: p.Staged(),
-		Internal: p.Internal, Heap: p.GPU.Address(p.Rank), Direct: p.Heaps.Direct, Tile: p.Network.Tile,
-		Teams: p.Teams, Areas: p.Areas, Stopper: &p.Stopper, Log: p.Log,
-	}
-	c.Work.Offset, c.Work.Size = p.work.offset, p.work.size
-	c.Counters.Offset, c.Counters.Main, c.Counters.At = p.counts.offset, p.counts.main, p.Internal-p.Notify
-	return c
 }
 
 // OpenStreams makes calls on streams ready, with the library's kernels from a file. It comes after

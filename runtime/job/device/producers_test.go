@@ -4,7 +4,6 @@ import (
 	"testing"
 	"unsafe"
 
-	"libshmem"
 	"libshmem/runtime/config"
 	"libshmem/runtime/job/meet"
 	"libshmem/runtime/job/watch"
@@ -27,7 +26,7 @@ func TestAlone(t *testing.T) {
 	}
 	heaps := &meet.Heaps{Nodes: topo.NewNodes([]string{"a"}), Kinds: []config.HeapKind{config.HeapHost}, Segment: new(pages)}
 	p := NewProducers(ProducersConfig{
-		NPEs: 1, Peers: []libshmem.PE{0}, Settings: cfg, Internal: 4096, Size: 1 << 20, Heaps: heaps, DriverWatch: new(watch.DriverWatch),
+		Self: &meet.Self{NPEs: 1, Nodes: heaps.Nodes, Settings: cfg}, Internal: 4096, Size: 1 << 20, Heaps: heaps, DriverWatch: new(watch.DriverWatch),
 	})
 	if err := p.Reserve(); err != nil {
 		t.Errorf("without a GPU memory is reserved: %v", err)

@@ -16,7 +16,6 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/fabric/chaos"
-	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu/amo"
 	"libshmem/runtime/gpu/cuda"
@@ -33,25 +32,19 @@ import (
 	"libshmem/runtime/proxy/loop"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wake"
-	"libshmem/runtime/shmlog"
-	"libshmem/runtime/topo"
 	"libshmem/runtime/trace"
 )
 
 // Config is what a network has to know, and the parts that it joins.
 type Config struct {
-	Me       libshmem.PE
-	NPEs     int
-	Nodes    *topo.Nodes
-	Settings *config.Config
-	Boot     bootstrap.Bootstrap
-	Proxies  int             // engines of each PE
-	Apart    bool            // loopback does not reach all PEs
-	First    []libshmem.PE   // for each PE, the first PE that it reaches by loopback
-	Plan     hostmem.Plan    // of the memory of the node
-	Notify   libshmem.Offset // of the notification counters
-	Heaps    *meet.Heaps
-	Place    *place.Place
+	*meet.Self
+	Proxies int             // engines of each PE
+	Apart   bool            // loopback does not reach all PEs
+	First   []libshmem.PE   // for each PE, the first PE that it reaches by loopback
+	Plan    hostmem.Plan    // of the memory of the node
+	Notify  libshmem.Offset // of the notification counters
+	Heaps   *meet.Heaps
+	Place   *place.Place
 	// Device is this PE's GPU; nil: this PE uses none. GPUHeap is its heap there; nil: it is in
 	// main memory. NICs lets NICs reach that heap; nil: none may. Unit returns the unit for atomic
 	// operations in the context of a device.
@@ -63,21 +56,12 @@ type Config struct {
 	// this PE has the others.
 	Front wake.Words
 
-	Chaos       *chaos.Plan // nil: the network is as it is
-	Trace       *trace.File // nil: nothing is traced
-	Show        nvtx.Show   // ranges of proxies; nil: they are not shown
-	Watch       Watch
+	Chaos       *chaos.Plan  // nil: the network is as it is
+	Trace       *trace.File  // nil: nothing is traced
+	Show        nvtx.Show    // ranges of proxies; nil: they are not shown
+	Watch       *watch.Watch // hears of other PEs from engines, which hold their locks
 	DriverWatch *watch.DriverWatch
-	Log         *shmlog.Log
-	Report      func(text string)
-	Fatal       func(error)
-}
-
-// Watch hears of other PEs from engines, which hold their locks.
-type Watch interface {
-	Unreachable(pe libshmem.PE, err error)
-	Says() string
-	Hears(pe libshmem.PE, text string)
+	Crowded     bool // PEs and proxies are more than the processors that they have
 }
 
 // Network has the engines of this PE, with their loops.

@@ -97,17 +97,6 @@ func (l *Loans) EndLoan(loan gpustage.Loan) (err error) {
 	return err
 }
 
-// Rings returns the engines with their loops, for rings.
-func (nw *Network) Rings() (by []RingServer) {
-	if nw == nil {
-		return nil
-	}
-	for i, e := range nw.Engines {
-		by = append(by, RingServer{Engine: e, Loop: nw.loops[i], Track: nw.tracks[i]})
-	}
-	return by
-}
-
 // Shown returns what each engine shows of itself.
 func (nw *Network) Shown() (ends []*report.Shown) {
 	if nw == nil {

@@ -11,32 +11,7 @@ import (
 	"libshmem/queue"
 	"libshmem/runtime/config"
 	"libshmem/runtime/proxy/loop"
-	"libshmem/runtime/shmlog"
-	"libshmem/runtime/trace"
 )
-
-// ringEngine is an engine, which can be woken.
-type ringEngine interface {
-	loop.Poster
-	Rouse()
-}
-
-// RingServer is an engine with its loop.
-type RingServer struct {
-	Engine ringEngine
-	Loop   *loop.Loop
-	Track  *trace.Track // nil: nothing is traced
-}
-
-// RingsConfig is how rings are served, and where failures are reported.
-type RingsConfig struct {
-	By       []RingServer
-	Settings *config.Config
-	Crowded  bool // PEs and proxies are more than the processors that they have
-	Say      func(text string)
-	Note     func(text string) // for texts that a user need not see
-	Log      *shmlog.Log
-}
 
 // Rings are rings that proxies serve.
 type Rings struct {
@@ -46,39 +21,43 @@ type Rings struct {
 	quiets    ringQuiets
 }
 
-// ServeRings spreads rings over the engines. device: kernels are the producers.
-func ServeRings(c RingsConfig, rings []*queue.Ring, device bool) *Rings {
-	if len(c.By) == 0 || len(rings) == 0 {
+// Serve spreads rings over the engines. device: kernels are the producers. A nil network serves
+// none.
+func (nw *Network) Serve(rings []*queue.Ring, device bool) *Rings {
+	if nw == nil {
 		return nil
 	}
-	mine := make([][]*queue.Ring, len(c.By))
+	nw.DriverWatch.Serve(rings)
+	if len(rings) == 0 {
+		return nil
+	}
+	mine := make([][]*queue.Ring, len(nw.Engines))
 	for i, r := range rings {
-		e := i % len(c.By)
+		e := i % len(nw.Engines)
 		mine[e] = append(mine[e], r)
 	}
 	locals := loop.NewLocals()
 	// The producer may never ask about an operation that failed.
-	s := &Rings{rings: rings, reports: &ringReports{say: c.Say, note: c.Note, now: time.Now}}
+	s := &Rings{rings: rings, reports: &ringReports{say: nw.Report, note: nw.Note, now: time.Now}}
 	var wakes []func()
-	for i, by := range c.By {
-		s.consumers = append(s.consumers, loop.NewConsumer(by.Engine, mine[i], locals, s.reports.add))
-		wakes = append(wakes, by.Engine.Rouse)
-	}
-	for i, t := range s.consumers {
-		t.Stall(c.Settings.Timeout)
-		t.Crowded(c.Crowded)
-		t.TraceTo(c.By[i].Track)
+	for i, e := range nw.Engines {
+		c := loop.NewConsumer(e, mine[i], locals, s.reports.add)
+		c.Stall(nw.Settings.Timeout)
+		c.Crowded(nw.Crowded)
+		c.TraceTo(nw.tracks[i])
+		s.consumers = append(s.consumers, c)
+		wakes = append(wakes, e.Rouse)
 	}
 	loop.Join(s.consumers, wakes)
-	for i, by := range c.By {
-		by.Loop.Attach(s.consumers[i], device)
+	for i, l := range nw.loops {
+		l.Attach(s.consumers[i], device)
 	}
 	whose := "threads"
 	if device {
 		whose = "kernels"
 	}
-	c.Log.Printf("ring", config.LogDebug, "%d rings of %d slots by %s for %s of this process, %d proxy threads",
-		len(rings), c.Settings.RingSize, c.Settings.RingMapBy, whose, len(c.By))
+	nw.Log.Printf("ring", config.LogDebug, "%d rings of %d slots by %s for %s of this process, %d proxy threads",
+		len(rings), nw.Settings.RingSize, nw.Settings.RingMapBy, whose, len(nw.Engines))
 	return s
 }
 

@@ -24,9 +24,9 @@ func watchOfFour(t *testing.T, on config.OnFailure) (*Watch, *bootstraptest.Tell
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := New(Config{
-		Peers:    Peers{Nodes: topo.NewNodes([]string{"a", "a", "a", "a"}), Processes: make([]meet.Process, 4), Boot: b},
-		Survives: on == config.ReturnOnFailure, Log: log,
+	w := New(Peers{
+		Self:      &meet.Self{Nodes: topo.NewNodes([]string{"a", "a", "a", "a"}), Settings: &config.Config{OnFailure: on}, Boot: b, Log: log},
+		Processes: make([]meet.Process, 4),
 	})
 	t.Cleanup(w.Stop)
 	return w, b
