@@ -29,16 +29,16 @@ func (c *Counters) All() stats.PE {
 	return stats.Collect(c.Live, c.Shown())
 }
 
-// AllPEs asks for a counter of all PEs together.
-const AllPEs = -1
+// allPEs asks for a counter of all PEs together.
+const allPEs = -1
 
 // One returns one counter of this PE, for its work with one other PE or with all of them. It
 // returns false if there is no such counter, or if it is not kept for each PE.
 func (c *Counters) One(number int, pe libshmem.PE) (value uint64, ok bool) {
-	if number < 0 || number >= len(stats.Counters) || pe < AllPEs || int(pe) >= c.PEs {
+	if number < 0 || number >= len(stats.Counters) || pe < allPEs || int(pe) >= c.PEs {
 		return 0, false
 	}
-	if pe == AllPEs {
+	if pe == allPEs {
 		all := c.All()
 		return all.Values[number], true
 	}

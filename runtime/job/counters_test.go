@@ -25,7 +25,7 @@ func TestCounters(t *testing.T) {
 	}
 	scopes := map[bool]int{}
 	for n := range stats.Counters {
-		if _, ok := c.One(n, AllPEs); !ok {
+		if _, ok := c.One(n, allPEs); !ok {
 			t.Errorf("%s of all PEs is not there", stats.Counters[n].Name)
 		}
 		asked = -2
@@ -38,7 +38,7 @@ func TestCounters(t *testing.T) {
 	if scopes[true] == 0 || scopes[false] == 0 {
 		t.Errorf("counters are of one scope: %v", scopes)
 	}
-	for _, bad := range [][2]int{{-1, AllPEs}, {len(stats.Counters), AllPEs}, {0, -2}, {0, 3}} {
+	for _, bad := range [][2]int{{-1, allPEs}, {len(stats.Counters), allPEs}, {0, -2}, {0, 3}} {
 		if _, ok := c.One(bad[0], libshmem.PE(bad[1])); ok {
 			t.Errorf("counter %d of PE %d is there", bad[0], bad[1])
 		}

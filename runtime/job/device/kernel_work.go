@@ -58,7 +58,7 @@ func (p *Producers) OpenTeams() {
 	if p.GPU == nil {
 		return
 	}
-	p.Teams = NewTeamTable(p.NPEs, TeamAreas{
+	p.Teams = newTeamTable(p.NPEs, TeamAreas{
 		Heap: p.heap(), Offset: p.work.offset + queue.WorkSize(p.NPEs), Size: queue.WorkTeamSize(p.NPEs), Count: p.work.teams,
 	}, p.GPU.Device().CopyIn, p.clearHeap)
 }

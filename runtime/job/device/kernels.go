@@ -37,8 +37,8 @@ type Kernels struct {
 	teams   *TeamTable
 }
 
-// ImageBytes is the size of the state for kernels: struct shmemi_device_image.
-const ImageBytes = uint64(unsafe.Sizeof(queue.State{}) + 8*queue.ImagePEs)
+// imageBytes is the size of the state for kernels: struct shmemi_device_image.
+const imageBytes = uint64(unsafe.Sizeof(queue.State{}) + 8*queue.ImagePEs)
 
 // apart is the distance that keeps words of different writers in different cache lines. GPUs have
 // lines of 128 bytes.
@@ -65,7 +65,7 @@ func (p *Producers) newKernels() (_ *Kernels, err error) {
 	count, size := p.ringsOfKernels(), p.Settings.RingSize
 	dev, heap := p.GPU.Device(), p.heap()
 	var shared, near kernelPlan
-	image, queues := shared.part(uintptr(ImageBytes)), shared.part(uintptr(count)*uintptr(ImageBytes))
+	image, queues := shared.part(uintptr(imageBytes)), shared.part(uintptr(count)*uintptr(imageBytes))
 	heaps := shared.part(uintptr(p.NPEs) * 8)
 	peers := shared.part(uintptr(p.NPEs) * unsafe.Sizeof(queue.Peer{}))
 	descs := shared.part(uintptr(count) * unsafe.Sizeof(queue.Desc{}))
@@ -144,8 +144,8 @@ func (p *Producers) newKernels() (_ *Kernels, err error) {
 		k.State.Notify, k.State.NotifyAt = uint64(heap)+p.counts.offset, p.Internal-p.Notify
 	}
 	for i := range uint64(count) {
-		to := here(queues + i*ImageBytes)
-		copy(unsafe.Slice((*byte)(to), ImageBytes), unsafe.Slice((*byte)(here(image)), ImageBytes))
+		to := here(queues + i*imageBytes)
+		copy(unsafe.Slice((*byte)(to), imageBytes), unsafe.Slice((*byte)(here(image)), imageBytes))
 		one := (*queue.State)(to)
 		one.Rings, one.RingCount = unsafe.Add(one.Rings, i*uint64(unsafe.Sizeof(queue.Desc{}))), 1
 	}

@@ -187,13 +187,13 @@ func (p *Producers) OpenStreams(file string) error {
 	s := p.kernels.State
 	c := onstream.Job{
 		NPEs: p.NPEs, User: uint64(uintptr(p.Heaps.Own())), Heap: gpu.Address(s.Heap),
-		Rings: s.RingCount != 0, Survives: p.Settings.OnFailure == config.ReturnOnFailure, Image: p.kernels.At, Bytes: ImageBytes,
+		Rings: s.RingCount != 0, Survives: p.Settings.OnFailure == config.ReturnOnFailure, Image: p.kernels.At, Bytes: imageBytes,
 	}
 	for pe := range libshmem.PE(p.NPEs) {
 		c.Direct = append(c.Direct, p.Heaps.Direct(pe))
 	}
 	var err error
-	if p.Streams, err = OpenStreams(p.GPU.Device(), c, p.Network.CopiesApart(), file); err != nil {
+	if p.Streams, err = openStreams(p.GPU.Device(), c, p.Network.CopiesApart(), file); err != nil {
 		return err
 	}
 	if err := p.Streams.Missing(); err != nil {

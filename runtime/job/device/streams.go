@@ -20,9 +20,9 @@ type StreamCalls struct {
 	bounce *bounce // nil if proxies copy in the program's context
 }
 
-// OpenStreams makes the calls ready, with the library's kernels from a file. apart: proxies copy in a
+// openStreams makes the calls ready, with the library's kernels from a file. apart: proxies copy in a
 // context of their own, so that operands need bounce buffers.
-func OpenStreams(dev *cuda.Device, job onstream.Job, apart bool, file string) (*StreamCalls, error) {
+func openStreams(dev *cuda.Device, job onstream.Job, apart bool, file string) (*StreamCalls, error) {
 	s := &StreamCalls{}
 	if apart {
 		room, err := newBounce(dev)

@@ -42,9 +42,9 @@ type knownTeam struct {
 	pes   []int32 // for teams without a stride
 }
 
-// NewTeamTable returns the teams of a job of so many PEs: none yet. put writes to memory of the GPU, and
+// newTeamTable returns the teams of a job of so many PEs: none yet. put writes to memory of the GPU, and
 // clear zeroes a part of this PE's user heap.
-func NewTeamTable(pes int, a TeamAreas, put func(to gpu.Address, from []byte) error, clear func(offset, n uint64) error) *TeamTable {
+func newTeamTable(pes int, a TeamAreas, put func(to gpu.Address, from []byte) error, clear func(offset, n uint64) error) *TeamTable {
 	return &TeamTable{pes: pes, areas: a, put: put, clear: clear, known: map[int]knownTeam{}, worn: map[int]bool{}}
 }
 

@@ -46,7 +46,7 @@ func (m *gpuMemory) entry(slot int) queue.Team {
 
 func fakeTeams(m *gpuMemory) *TeamTable {
 	m.bytes = make([]byte, 4096)
-	return NewTeamTable(8, TeamAreas{Heap: 0x10000, Offset: 0x100, Size: 0x80, Count: 3}, m.put, m.zero)
+	return newTeamTable(8, TeamAreas{Heap: 0x10000, Offset: 0x100, Size: 0x80, Count: 3}, m.put, m.zero)
 }
 
 // begunTeams makes a table at the address 64; the address 0 means that there is none.
