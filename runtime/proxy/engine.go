@@ -11,6 +11,7 @@ import (
 	"libshmem/runtime/mrcache"
 	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/endpoint"
+	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/monitor"
@@ -39,7 +40,7 @@ type Engine struct {
 
 // port is this PE's end of the network.
 type port struct {
-	gpu GPU // nil: no PE of this job has GPU memory
+	gpu *gpustage.Stage // nil: no PE of this job has GPU memory
 
 	// Operands of calls through Provider and GPU. On the stack each of them would be allocated.
 	comps [pollBatch]fabric.Completion

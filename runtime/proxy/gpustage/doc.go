@@ -1,8 +1,8 @@
 // Package gpustage moves bytes of GPU memory between PEs if the fabric does not reach them. It also
 // applies messages that change GPU memory, in their order.
 //
-// A Stage belongs to one engine, which asks it first about each operation and each message
-// (proxy.GPU). The way of an operation, by files:
+// A Stage belongs to one engine, which asks it first about each operation and each message. The way
+// of an operation, by files:
 //
 //   - route.go: which part does an operation, and which one takes a message
 //   - put.go, departure.go: puts of this PE, and bytes that leave GPU memory in pieces
