@@ -2,9 +2,9 @@ package device
 
 // Kernels owns the memory that the kernels of this PE work with: their image of the job, the report
 // of a wrong call, and the rings. It ends their waits when the job ends or a PE is lost. Its caller
-// decides which engine empties the rings. A goroutine reads the report; any goroutine
-// may use a Stopper, also when there are no kernels. Kernels read the state that was copied to the
-// GPU before the first of them ran, and the words of a Stopper.
+// decides which engine empties the rings. A goroutine reads the report; any goroutine may use a
+// Stopper, also when there are no kernels. Kernels read the state that was copied to the GPU before
+// the first of them ran, and the words of a Stopper.
 
 import (
 	"errors"

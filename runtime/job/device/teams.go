@@ -1,8 +1,8 @@
 package device
 
-// A TeamTable shows the kernels of this PE which teams there are. It owns the entries of the
-// table that a handle indexes, in GPU memory that its caller provides. The front makes the teams.
-// Any goroutine may call it. An entry is written after its list of PEs, and a handle is given to a
+// A TeamTable shows the kernels of this PE which teams there are. It owns the entries of the table
+// that a handle indexes, in GPU memory that its caller provides. The front makes the teams. Any
+// goroutine may call it. An entry is written after its list of PEs, and a handle is given to a
 // kernel after both.
 
 import (

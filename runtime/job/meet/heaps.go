@@ -1,8 +1,8 @@
 package meet
 
-// The paths from this PE to the user heap of each other PE, for the host and for
-// kernels: loads and stores, copies, or the network. These facts do not change
-// after the job has begun, so any goroutine may ask.
+// The paths from this PE to the user heap of each other PE, for the host and for kernels: loads and
+// stores, copies, or the network. These facts do not change after the job has begun, so any
+// goroutine may ask.
 
 import (
 	"fmt"

@@ -1,7 +1,7 @@
 package meet
 
-// The processes of other PEs on the same machine, and whether they
-// live. The functions ask only the kernel and keep no state. Any goroutine may call them.
+// The processes of other PEs on the same machine, and whether they live. The functions ask only the
+// kernel and keep no state. Any goroutine may call them.
 
 import (
 	"errors"

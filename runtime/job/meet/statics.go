@@ -1,7 +1,7 @@
 package meet
 
-// The PEs of a job agree whether the globals and statics of their program are
-// symmetric. The front finds and moves them, and the job gives them a place. It keeps no state.
+// The PEs of a job agree whether the globals and statics of their program are symmetric. The front
+// finds and moves them, and the job gives them a place. It keeps no state.
 
 import (
 	"fmt"

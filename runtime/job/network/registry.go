@@ -1,9 +1,9 @@
 package network
 
-// A Registry lets NICs reach the user heap of this PE in GPU memory. It chooses the path,
-// registers each part of the heap with each endpoint, and knows which flush has to come before this
-// PE uses bytes that a NIC has written. It owns neither the heap nor the endpoints. One thread
-// calls it at a time.
+// A Registry lets NICs reach the user heap of this PE in GPU memory. It chooses the path, registers
+// each part of the heap with each endpoint, and knows which flush has to come before this PE uses
+// bytes that a NIC has written. It owns neither the heap nor the endpoints. One thread calls it at
+// a time.
 
 import (
 	"errors"

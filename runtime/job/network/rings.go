@@ -1,8 +1,8 @@
 package network
 
-// The rings of a PE are spread over its engines. This file knows which operations have been
-// taken from them and which are complete, and reports operations that failed, the first few in full.
-// Its caller owns the memory of the rings; runtime/proxy/loop empties them. Reports come from the
+// The rings of a PE are spread over its engines. This file knows which operations have been taken
+// from them and which are complete, and reports operations that failed, the first few in full. Its
+// caller owns the memory of the rings; runtime/proxy/loop empties them. Reports come from the
 // threads of the loops, and any goroutine may call Quiet.
 
 import (

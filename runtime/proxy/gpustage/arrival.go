@@ -9,9 +9,8 @@ package gpustage
 // yet, for an atomic operation that takes more than one step, and, if the CPU has to apply it, for
 // the stream.
 //
-// Arrivals owns the messages that wait, and the atomic operations that are under way. It does not
-// own the streams, the slots for bytes, and the reads of announced bytes, whose progress it looks
-// at. All methods are called with the engine's lock held, and none waits for a GPU.
+// arrivals owns the messages that wait, and the atomic operations that are under way. It does not
+// own the streams, the slots for bytes, and the reads of announced bytes, whose progress it reads.
 
 import (
 	"fmt"

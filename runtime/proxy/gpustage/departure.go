@@ -6,9 +6,9 @@ package gpustage
 // larger one a request to send goes out, and its chunk is free when the other PE has read it. The
 // same pieces carry copies between main memory and heaps that are mapped here.
 //
-// Departures owns the pieces that wait for a copy, the pieces that wait to be sent, and the chunks
+// departures owns the pieces that wait for a copy, the pieces that wait to be sent, and the chunks
 // that another PE may read. It does not own the puts of callers before they depart, nor the order
-// of copies to mapped heaps. All methods are called with the engine's lock held, and none waits.
+// of copies to mapped heaps.
 
 import (
 	"fmt"

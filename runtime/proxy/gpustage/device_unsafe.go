@@ -5,12 +5,13 @@ package gpustage
 // copies and their order. The caller chooses the driver.
 //
 // Nothing here starts a kernel, unless Kernels are given for atomic operations, and nothing between
-// NewMemory and Close waits for the GPU. One thread at a time calls the methods, and another may call
-// them next.
+// NewMemory and Close waits for the GPU. One thread at a time calls the methods, and another may
+// call them next.
 //
-// Memory order: a mark is a store of its stream to pinned memory, behind a barrier of the stream: a thread that
-// reads it with acquire sees the bytes that were copied before. If a driver has no such stores, a
-// mark is an event. A look at a store takes a few instructions, a look at an event a microsecond.
+// Memory order: a mark is a store of its stream to pinned memory, behind a barrier of the stream. A
+// thread that reads it with acquire sees the bytes that were copied before. If a driver has no such
+// stores, a mark is an event. A look at a store takes a few instructions, a look at an event a
+// microsecond.
 
 import (
 	"errors"
@@ -60,7 +61,7 @@ type Kernels interface {
 type Memory struct {
 	dev     Device
 	kernels Kernels
-	race    *race // nil: StreamWord does the atomic operations
+	race    *race // nil: stream.Word does the atomic operations
 	store   bool  // streams store words by themselves
 	streams [stream.Streams]cudaStream
 	block   unsafe.Pointer // words of all streams

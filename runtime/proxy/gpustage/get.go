@@ -36,7 +36,7 @@ type get struct {
 	dest     unsafe.Pointer
 	n        uint64
 	left     uint64
-	copied   uint64 // of left, in StreamIn
+	copied   uint64 // of left, in stream.In
 	desc     uintptr
 	reads    int    // reads from a lost PE that the provider has
 	ended    bool   // the PE was lost and the caller told, but the provider still has reads
@@ -142,7 +142,7 @@ func (g *gets) takeData(h *layout.Header, payload unsafe.Pointer, n int) {
 	g.GotLater(h.Token, uint64(n))
 }
 
-// GotLater counts bytes of a get when the work that is in StreamIn now is done.
+// GotLater counts bytes of a get when the work that is in stream.In now is done.
 func (g *gets) GotLater(question uint32, n uint64) {
 	g.ops[question&0xffff].copied += n
 	g.streams.Later(stream.In, stream.Chore{For: g, Token: question, Value: n})

@@ -22,7 +22,7 @@ package gpustage
 // that has come in one turn. A PE that writes there asks for an answer even if completions say that
 // bytes have arrived, because the GPU may not see the bytes yet.
 //
-// Heaps owns the registration of this PE's heap, the messages about it, and the extents that other
+// heaps owns the registration of this PE's heap, the messages about it, and the extents that other
 // PEs have announced. It does not move bytes. All methods are called with the engine's lock held.
 
 import (

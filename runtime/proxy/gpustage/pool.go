@@ -2,8 +2,8 @@ package gpustage
 
 // A pool gives out main memory in pieces of one size, for copies to and from a GPU.
 //
-// It owns which pieces are free, and how many pieces each PE holds. It does not own the memory.
-// It has no lock: the thread that holds the engine's lock uses it.
+// It owns which pieces are free, and how many pieces each PE holds. It does not own the memory. It
+// has no lock: the thread that holds the engine's lock uses it.
 
 import (
 	"unsafe"
