@@ -42,11 +42,10 @@ func (j *Job) networkLoaded() {
 // openNetwork opens the network of this PE. It is collective.
 func (j *Job) openNetwork(o *Options, plan *chaos.Plan) error {
 	c := network.Config{
-		Self: &j.Self, Proxies: j.Met.Proxies, Apart: j.Met.Apart, First: j.Met.NetworkFirst,
-		Plan: j.segment.Plan(), Notify: -libshmem.Offset(j.Layout.NotifyOffset), Heaps: &j.Heaps, Place: &j.Place,
+		Self: &j.Self, Met: j.Met, Plan: j.segment.Plan(), Notify: -libshmem.Offset(j.Layout.NotifyOffset), Heaps: &j.Heaps, Place: &j.Place,
 		Front: wake.Words{Lock: o.Lock, Pollers: o.Pollers, Napping: o.Napping, Wanted: o.Wanted},
 		Chaos: plan, Trace: j.trace, Show: j.Ranges.proxy(),
-		Watch: j.Watch, DriverWatch: &j.driverWatch, Crowded: j.Met.ProxiesCrowded(j.Place.Launched.Helpers),
+		Watch: j.Watch, DriverWatch: &j.driverWatch,
 	}
 	if j.GPU != nil {
 		j.GPU.NICs = j.nics()

@@ -11,8 +11,8 @@ var lossDefects = []defect{
 	},
 	{
 		id: "losses/one-address-for-two-hosts", file: "runtime/job/network/contact.go",
-		was:  "		if nw.First[first] != nw.First[pe] {\n",
-		is:   "		if nw.First[first] != nw.First[pe] && first == pe {\n",
+		was:  "		if nw.Met.NetworkFirst[first] != nw.Met.NetworkFirst[pe] {\n",
+		is:   "		if nw.Met.NetworkFirst[first] != nw.Met.NetworkFirst[pe] && first == pe {\n",
 		user: "PEs that are forced onto the bridge of a container engine try to reach themselves for a minute",
 		by:   job("./tests/run", "^TestUnreached$/^one_address_for_both_tcp$"), says: `nothing matches .*have the same address`,
 	},

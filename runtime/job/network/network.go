@@ -38,13 +38,11 @@ import (
 // Config is what a network has to know, and the parts that it joins.
 type Config struct {
 	*meet.Self
-	Proxies int             // engines of each PE
-	Apart   bool            // loopback does not reach all PEs
-	First   []libshmem.PE   // for each PE, the first PE that it reaches by loopback
-	Plan    hostmem.Plan    // of the memory of the node
-	Notify  libshmem.Offset // of the notification counters
-	Heaps   *meet.Heaps
-	Place   *place.Place
+	Met    *meet.Met
+	Plan   hostmem.Plan    // of the memory of the node
+	Notify libshmem.Offset // of the notification counters
+	Heaps  *meet.Heaps
+	Place  *place.Place
 	// Device is this PE's GPU; nil: this PE uses none. GPUHeap is its heap there; nil: it is in
 	// main memory. NICs lets NICs reach that heap; nil: none may. Unit returns the unit for atomic
 	// operations in the context of a device.
@@ -61,7 +59,6 @@ type Config struct {
 	Show        nvtx.Show    // ranges of proxies; nil: they are not shown
 	Watch       *watch.Watch // hears of other PEs from engines, which hold their locks
 	DriverWatch *watch.DriverWatch
-	Crowded     bool // PEs and proxies are more than the processors that they have
 }
 
 // Network has the engines of this PE, with their loops.
@@ -126,7 +123,7 @@ func (nw *Network) Open() error {
 		return err
 	}
 	nw.warnOfFiles(files, len(nics.NICs()))
-	for i := range nw.Proxies {
+	for i := range nw.Met.Proxies {
 		if err := nw.openEngine(nics, i); err != nil {
 			return err
 		}
@@ -187,7 +184,7 @@ func (nw *Network) openEngine(nics *nics, i int) error {
 		return err
 	}
 	nw.Log.Printf("fabric", config.LogDebug, "endpoint %d: %+v", i, prov.Caps())
-	if c := prov.Caps(); nw.Apart && c.Domain == "lo" {
+	if c := prov.Caps(); nw.Met.Apart && c.Domain == "lo" {
 		return errors.Join(fmt.Errorf("open network %s on lo: PEs of other hosts cannot reach it (bring a network interface up, or name one by SHMEM_NIC_LIST)",
 			providerName(nw.Settings.Provider, c.Provider)), prov.Close())
 	}

@@ -39,11 +39,12 @@ func (nw *Network) Serve(rings []*queue.Ring, device bool) *Rings {
 	locals := loop.NewLocals()
 	// The producer may never ask about an operation that failed.
 	s := &Rings{rings: rings, reports: &ringReports{say: nw.Report, note: nw.Note, now: time.Now}}
+	crowded := nw.Met.ProxiesCrowded(nw.Place.Launched.Helpers)
 	var wakes []func()
 	for i, e := range nw.Engines {
 		c := loop.NewConsumer(e, mine[i], locals, s.reports.add)
 		c.Stall(nw.Settings.Timeout)
-		c.Crowded(nw.Crowded)
+		c.Crowded(crowded)
 		c.TraceTo(nw.tracks[i])
 		s.consumers = append(s.consumers, c)
 		wakes = append(wakes, e.Rouse)

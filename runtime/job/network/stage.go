@@ -32,7 +32,7 @@ func (n *nicEnd) RegisterHeap(offset uint64, loan gpustage.Loan, m fabric.GPUMem
 func (nw *Network) useStage(i int, m stream.Memory) error {
 	e := nw.Engines[i]
 	// All engines together pin as much memory as one would.
-	s, err := gpustage.New(e.Host(), m, gpustage.Config{Chunks: max(2, gpustage.Chunks/nw.Proxies)})
+	s, err := gpustage.New(e.Host(), m, gpustage.Config{Chunks: max(2, gpustage.Chunks/nw.Met.Proxies)})
 	if err != nil {
 		return err
 	}
