@@ -35,7 +35,7 @@ const (
 var readersOf = map[string]struct{ c, packages []string }{
 	wire: {
 		[]string{"capi/front/device.c", "capi/front/gpu.c", "capi/front/stream.c", "tests/gpu/colls.cu"},
-		[]string{"queue", "runtime/job", "runtime/job/device", "runtime/job/device", "runtime/onstream"},
+		[]string{"queue", "runtime/job", "runtime/job/device", "runtime/onstream"},
 	},
 	"message":  {[]string{"capi/front/exchange.c", "runtime/proxy/fastpath/innerloop.c"}, []string{"runtime/proxy"}},
 	"sequence": {[]string{"runtime/proxy/fastpath/innerloop.c"}, []string{"runtime/proxy"}},
