@@ -35,7 +35,7 @@ const (
 var readersOf = map[string]struct{ c, packages []string }{
 	wire: {
 		[]string{"capi/front/device.c", "capi/front/gpu.c", "capi/front/stream.c", "tests/gpu/colls.cu"},
-		[]string{"queue", "runtime/job", "runtime/job/kernels", "runtime/job/teams", "runtime/onstream"},
+		[]string{"queue", "runtime/job", "runtime/job/device", "runtime/onstream"},
 	},
 	"message":   {[]string{"capi/front/exchange.c", "runtime/proxy/fastpath/innerloop.c"}, []string{"runtime/proxy"}},
 	"sequence":  {[]string{"runtime/proxy/fastpath/innerloop.c"}, []string{"runtime/proxy"}},
@@ -47,7 +47,7 @@ var readersOf = map[string]struct{ c, packages []string }{
 	"statuspage": {[]string{"capi/front/caller.c", "capi/front/notify.c", "capi/front/processor.c", "capi/front/report.c", "capi/front/sleep.c", "capi/front/wait.c"},
 		[]string{"cmd/shmem-info", "runtime/stats"}},
 	"request": {[]string{"capi/front/remote.c"}, []string{"runtime/proxy"}},
-	"store":   {[]string{"runtime/gpu/cuda/load.c"}, []string{"runtime/proxy/staging"}},
+	"store":   {[]string{"runtime/gpu/cuda/load.c"}, []string{"runtime/proxy/gpustage"}},
 	"peek":    {[]string{"fabric/rail/peek/peek.c"}, []string{"fabric/rail"}},
 	"control": {c: []string{"capi/front/activity.c", "capi/front/barrier.c", "capi/front/processor.c", "capi/front/sleep.c"}},
 	"state":   {c: []string{"capi/front/address.c", "capi/front/lifecycle.c", "capi/front/processor.c", "capi/front/statics.c"}},

@@ -24,7 +24,7 @@ func fillLost(s *State, j *job.Job) {
 	s.nLost = 0
 	s.lost = (*uint8)(C.calloc(C.size_t(j.NPEs), 1))
 	s.losses = (*int32)(C.calloc(C.size_t(j.NPEs), 4))
-	if j.Config.OnFailure == config.ReturnOnFailure {
+	if j.Settings.OnFailure == config.ReturnOnFailure {
 		s.survives = 1
 		if s.fastBase == s.nearBase { // lose changes one of them
 			s.fastBase = bases(j, j.Nodes.Peers(j.Me), j.Heaps.Near)

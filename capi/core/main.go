@@ -34,8 +34,8 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/guard"
 	"libshmem/runtime/job"
-	"libshmem/runtime/job/choice"
-	"libshmem/runtime/job/kernels"
+	"libshmem/runtime/job/device"
+	"libshmem/runtime/job/place"
 	"libshmem/runtime/job/watch"
 	"libshmem/runtime/nvtx"
 	"libshmem/runtime/proxy"
@@ -49,7 +49,7 @@ func init() { guard.End(panicked) }
 //export shmemgoDepart
 func shmemgoDepart() {
 	defer guard.Drop() // there is no caller left for an error
-	choice.Depart()
+	place.Depart()
 }
 
 var (
@@ -115,11 +115,11 @@ var ranges = job.Ranges{
 }
 
 // given is the program's argument to shmemx_init_attr.
-func given(args *C.struct_shmemi_init_args) (g choice.Given) {
+func given(args *C.struct_shmemi_init_args) (g place.Given) {
 	g.MPIComm = unsafe.Pointer(args.mpi_comm)
 	if args.uid != nil {
 		id := *(*uid.ID)(args.uid)
-		g = choice.Given{UID: &id, PE: libshmem.PE(args.uid_pe), NPEs: int(args.uid_n_pes)}
+		g = place.Given{UID: &id, PE: libshmem.PE(args.uid_pe), NPEs: int(args.uid_n_pes)}
 	}
 	return g
 }
@@ -132,7 +132,7 @@ func shmemgoUniqueID(environment **C.char, id unsafe.Pointer, to *C.char, size C
 		return -1
 	}
 	quietCollector()
-	made, err := choice.UniqueID(environ(environment))
+	made, err := place.UniqueID(environ(environment))
 	if err != nil {
 		return fail(err)
 	}
@@ -180,11 +180,11 @@ func fatal(err error) {
 		broken.Store(true)
 		return
 	}
-	var k *kernels.Fault
+	var k *device.KernelFault
 	if errors.As(err, &k) {
 		C.shmemi_core_kernel_fatal(text(C.shmemi_core_text[:], k.Cause), text(C.shmemi_core_remedy[:], k.Remedy))
 	}
-	var exit *kernels.Exit
+	var exit *device.KernelExit
 	if errors.As(err, &exit) {
 		// The kernel and the threads that wait for it go on as soon as the job is ended: the
 		// process ends at once.

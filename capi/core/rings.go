@@ -10,7 +10,7 @@ import (
 	"unsafe"
 
 	"libshmem/runtime/guard"
-	"libshmem/runtime/job/producers"
+	"libshmem/runtime/job/device"
 	"libshmem/runtime/proxy"
 )
 
@@ -28,7 +28,7 @@ func shmemgoRings() unsafe.Pointer {
 	return state
 }
 
-func waker(i int, e *proxy.Engine) producers.Waker {
+func waker(i int, e *proxy.Engine) device.Waker {
 	for len(wakers) <= i {
 		wakers = append(wakers, nil)
 	}
@@ -39,7 +39,7 @@ func waker(i int, e *proxy.Engine) producers.Waker {
 		w.engine = C.int(i)
 		wakers[i] = w
 	}
-	return producers.Waker{Function: unsafe.Pointer(C.shmemi_core_rouse), Argument: unsafe.Pointer(wakers[i])}
+	return device.Waker{Function: unsafe.Pointer(C.shmemi_core_rouse), Argument: unsafe.Pointer(wakers[i])}
 }
 
 // shmemgoWake ends the sleep of a proxy whose network is in Go.

@@ -22,7 +22,7 @@ func fill(s *State, j *job.Job) {
 
 	s.myPE = int32(j.Me)
 	s.heapBase = uintptr(j.Heaps.Own())
-	s.heapSize = uint64(j.Config.SymmetricSize)
+	s.heapSize = uint64(j.Settings.SymmetricSize)
 	s.peerBase = bases(j, peers, j.Heaps.Of)
 	s.nearBase = bases(j, peers, j.Heaps.Near)
 	s.fastBase = s.nearBase
@@ -31,13 +31,13 @@ func fill(s *State, j *job.Job) {
 		s.mappedBase = bases(j, peers, j.Heaps.Mapped)
 		moveBy(j)
 	}
-	if j.GPU != nil && j.GPU.CopiesApart {
+	if j.Network.CopiesApart() {
 		s.copiesApart = 1
 	}
-	if j.GPU != nil && !j.Config.DisableP2P {
+	if j.GPU != nil && !j.Settings.DisableP2P {
 		s.p2p = 1
 	}
-	if j.GPU != nil || j.Config.Checks == config.ChecksFull || !j.Ranges.FastPath() {
+	if j.GPU != nil || j.Settings.Checks == config.ChecksFull || !j.Ranges.FastPath() {
 		s.fastBase = bases(j, nil, nil)
 	}
 	if j.Ranges.FastOrder() {
@@ -52,10 +52,10 @@ func fill(s *State, j *job.Job) {
 	if j.Met.NodeCrowded {
 		s.nodeCrowded = 1
 	}
-	if j.Config.Bind != config.BindOff {
+	if j.Settings.Bind != config.BindOff {
 		s.moves = 1
 	}
-	s.checks = uint32(j.Config.Checks)
+	s.checks = uint32(j.Settings.Checks)
 	s.live = j.Live
 	s.nodePEs = uint32(len(peers))
 	s.nodeRank = uint32(j.Nodes.Rank(j.Me))
@@ -70,7 +70,7 @@ func fill(s *State, j *job.Job) {
 	s.teamSize = j.Layout.TeamSize
 	s.agreeSize = j.Layout.AgreeSize
 	s.notifyOffset = j.Layout.NotifyOffset
-	s.notifyCount = uint32(j.Config.NotifyCount)
+	s.notifyCount = uint32(j.Settings.NotifyCount)
 	s.eagerCounters = uint32(j.Layout.EagerCounters)
 	s.notifyStores = (*uint64)(j.Producers.Counters())
 	s.deskOffset = j.Layout.DeskOffset
@@ -78,7 +78,7 @@ func fill(s *State, j *job.Job) {
 	s.activeOffset, s.creditsOffset, s.sendsOffset = mail.Active, mail.Credits, mail.Sends
 	s.landingsOffset, s.mailboxesOffset, s.mailboxSize = mail.Landings, mail.Boxes, uint32(mail.Ring)
 	s.maxTeams = uint32(j.Layout.Teams)
-	s.timeoutNs = uint64(j.Config.Timeout)
+	s.timeoutNs = uint64(j.Settings.Timeout)
 	s.inboxOffset = j.Layout.InboxOffset
 	s.inbox = unsafe.Add(control, -int(j.Layout.InboxOffset))
 	s.scratch = unsafe.Add(control, -int(j.Layout.ScratchOffset))

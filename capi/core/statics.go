@@ -9,15 +9,15 @@ import (
 	"unsafe"
 
 	"libshmem/runtime/job"
-	"libshmem/runtime/job/statics"
+	"libshmem/runtime/job/meet"
 )
 
 // staticsOf returns the program's globals as the front has found them.
-func staticsOf(args *C.struct_shmemi_init_args) statics.Statics {
+func staticsOf(args *C.struct_shmemi_init_args) meet.Statics {
 	if args.statics_cause != nil {
-		return statics.Statics{Cause: C.GoString(args.statics_cause), Remedy: C.GoString(args.statics_remedy)}
+		return meet.Statics{Cause: C.GoString(args.statics_cause), Remedy: C.GoString(args.statics_remedy)}
 	}
-	return statics.Statics{Size: uint64(args.statics_size), Like: C.GoString(args.statics_like)}
+	return meet.Statics{Size: uint64(args.statics_size), Like: C.GoString(args.statics_like)}
 }
 
 // fillFile gives the front the memory file that its heap is a part of.

@@ -20,7 +20,7 @@ import (
 	"libshmem/cmd/internal/poller"
 	"libshmem/runtime/config"
 	"libshmem/runtime/doctor"
-	"libshmem/runtime/job/choice"
+	"libshmem/runtime/job/place"
 )
 
 const usage = `Usage: shmem-doctor [option]
@@ -84,8 +84,8 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	if *net {
 		return testFabric(cfg, findings, environ, stdout, stderr)
 	}
-	boot, err := choice.Join(cfg, environ, choice.Given{}, nil)
-	defer choice.Depart()
+	boot, err := place.OpenBootstrap(cfg, environ, place.Given{}, nil)
+	defer place.Depart()
 	if err != nil {
 		findings = append(findings, doctor.Failed(doctor.Wrong, "bootstrap", "correct how the job was started, or set SHMEM_BOOTSTRAP", err))
 	}

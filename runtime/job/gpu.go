@@ -7,9 +7,10 @@ import (
 	"libshmem"
 	"libshmem/runtime/config"
 	"libshmem/runtime/heap/devmem"
-	"libshmem/runtime/job/driverwatch"
-	"libshmem/runtime/job/graphics"
-	"libshmem/runtime/job/peerinfo"
+	"libshmem/runtime/job/device"
+	"libshmem/runtime/job/meet"
+	"libshmem/runtime/job/network"
+	"libshmem/runtime/job/watch"
 )
 
 // growingHeap is the address space reserved for the heap of a program whose heap grows to the size
@@ -20,12 +21,12 @@ const growingHeap = 256 << 30
 // chooseHeap settles which kind of heap this PE has. kernels says that the program has kernels that
 // use the library.
 func (j *Job) chooseHeap(kernels bool) error {
-	want := j.Config.Heap
+	want := j.Settings.Heap
 	if want == config.HeapHost || want == config.HeapAuto && !kernels {
 		j.heap = config.HeapHost
 		return nil
 	}
-	g, err := graphics.New()
+	g, err := device.NewGPU()
 	switch {
 	case err == nil:
 		j.GPU = g
@@ -36,22 +37,14 @@ func (j *Job) chooseHeap(kernels bool) error {
 		return fmt.Errorf("SHMEM_HEAP=%s: %w", want, err)
 	default:
 		j.heap = config.HeapHost
-		j.log.Printf("gpu", config.LogInfo, "the heap is in main memory and kernels cannot run: %v", err)
+		j.Log.Printf("gpu", config.LogInfo, "the heap is in main memory and kernels cannot run: %v", err)
 	}
 	return nil
 }
 
 // openGPU takes this PE's GPU and maps the heaps of the node for it.
-func (j *Job) openGPU(listener *devmem.Listener, infos []peerinfo.Info) error {
-	plan := j.segment.Plan()
-	c := graphics.Config{
-		Rank: j.Nodes.Rank(j.Me), Listener: listener, Size: plan.Heap, Align: plan.Align,
-		Share: j.Config.GPUShare, Timeout: j.Config.BootstrapTimeout, Secret: j.boot.Secret(), Ahead: j.segment.Commit, Log: j.log,
-	}
-	for _, pe := range j.Nodes.Peers(j.Me) {
-		c.Members = append(c.Members, graphics.Member{PE: pe, Kind: infos[pe].Kind, Socket: infos[pe].Device, Main: j.Heaps.Of(pe)})
-	}
-	if err := j.GPU.Open(c); err != nil {
+func (j *Job) openGPU(listener *devmem.Listener, infos []meet.Info) error {
+	if err := j.GPU.Open(&j.Self, infos, j.segment, listener); err != nil {
 		return err
 	}
 	j.Heaps.GPU = j.GPU
@@ -59,10 +52,32 @@ func (j *Job) openGPU(listener *devmem.Listener, infos []peerinfo.Info) error {
 	return nil
 }
 
+// flusher names the proxy in reports about flushes of what NICs have written.
+const flusher = "a proxy that acts on what a NIC wrote"
+
+// nics returns what lets NICs reach this PE's heap; nil: none may.
+func (j *Job) nics() *network.Registry {
+	if j.heap != config.HeapDevice || !j.Settings.GPUNet.Reaches() {
+		return nil
+	}
+	neighbours := 0
+	for _, pe := range j.Nodes.Peers(j.Me) {
+		if j.Heaps.Kinds[pe] == config.HeapDevice {
+			neighbours++
+		}
+	}
+	dev := j.GPU.Device()
+	return network.NewRegistry(network.RegistryConfig{
+		GPU: dev, Flush: dev.For(flusher).FlushWrites, Heap: j.GPU.Address(j.Nodes.Rank(j.Me)), Want: j.Settings.GPUNet,
+		VMM: j.GPU.Heap().Path() == devmem.VMM, All: neighbours > 1 && !j.Settings.DisableP2P,
+		Log: func(level config.LogLevel, format string, args ...any) { j.Log.Printf("gpu", level, format, args...) },
+	})
+}
+
 // watchDriver watches the driver calls, if this PE has a GPU.
 func (j *Job) watchDriver(asked func() uint32) {
 	if dev := j.GPU.Device(); dev != nil {
-		j.driverWatch.Begin(driverwatch.Config{Facts: dev.Facts(), Limit: j.Config.Timeout, Say: j.Report, Asked: asked, Calls: dev.Calls})
+		j.driverWatch.Begin(watch.DriverConfig{Facts: dev.Facts(), Limit: j.Settings.Timeout, Say: j.Report, Asked: asked, Calls: dev.Calls})
 	}
 }
 
@@ -100,7 +115,7 @@ func (j *Job) someApart() (bool, error) {
 			mine[0] = 1
 		}
 	}
-	all, err := j.boot.Allgather(mine)
+	all, err := j.Boot.Allgather(mine)
 	for _, b := range all {
 		if len(b) == 1 && b[0] == 1 {
 			return true, err
@@ -123,5 +138,5 @@ func (j *Job) TakeBack(off libshmem.Offset) error {
 // staged reports whether bytes of this PE's heap reach the network through main memory. If NICs or
 // copies between GPUs take them from where they are, that is sooner than through a cell of a ring.
 func (j *Job) staged() bool {
-	return j.heap == config.HeapDevice && j.Config.GPUNet != config.GPUNetCopy && !j.GPU.NICs.Direct()
+	return j.heap == config.HeapDevice && j.Settings.GPUNet != config.GPUNetCopy && !j.GPU.NICs.Direct()
 }

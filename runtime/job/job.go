@@ -14,18 +14,10 @@ import (
 	"libshmem/runtime/heap/devmem"
 	"libshmem/runtime/heap/hostmem"
 	"libshmem/runtime/job/area"
-	"libshmem/runtime/job/choice"
-	"libshmem/runtime/job/codec"
-	"libshmem/runtime/job/counters"
-	"libshmem/runtime/job/driverwatch"
-	"libshmem/runtime/job/graphics"
+	"libshmem/runtime/job/device"
+	"libshmem/runtime/job/meet"
 	"libshmem/runtime/job/network"
-	"libshmem/runtime/job/peerinfo"
 	"libshmem/runtime/job/place"
-	"libshmem/runtime/job/process"
-	"libshmem/runtime/job/producers"
-	"libshmem/runtime/job/reach"
-	"libshmem/runtime/job/statics"
 	"libshmem/runtime/job/watch"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/shmerr"
@@ -37,14 +29,14 @@ import (
 
 // Options is what the C code passes to Start.
 type Options struct {
-	Environ []string        // "NAME=value", the environment of C at this moment
-	Lock    *uint32         // around the network endpoint
-	Pollers *uint32         // callers that poll by themselves
-	Napping *uint32         // the proxy thread naps because of them
-	Wanted  *uint32         // threads that found the lock taken
-	Kernels bool            // the program has kernels that use the library
-	Statics statics.Statics // the program's, as the front has found them
-	Given   choice.Given    // what shmemx_init_attr was given
+	Environ []string     // "NAME=value", the environment of C at this moment
+	Lock    *uint32      // around the network endpoint
+	Pollers *uint32      // callers that poll by themselves
+	Napping *uint32      // the proxy thread naps because of them
+	Wanted  *uint32      // threads that found the lock taken
+	Kernels bool         // the program has kernels that use the library
+	Statics meet.Statics // the program's, as the front has found them
+	Given   place.Given  // what shmemx_init_attr was given
 	// Nvshmem reports that the program has used the names of NVSHMEM to initialise. NVSHMEM's
 	// variables are settings, too, the program has kernels of its own, and its heap grows to the
 	// size of the GPU's memory.
@@ -60,13 +52,10 @@ type Options struct {
 
 // Job is this PE's part in a running job.
 type Job struct {
-	Config *config.Config
+	meet.Self
 	Layout area.Layout
-	Nodes  *topo.Nodes
-	Me     libshmem.PE
-	NPEs   int
 	Heap   *heap.Heap
-	Heaps  reach.Heaps // of every PE, as this one reaches them
+	Heaps  meet.Heaps // of every PE, as this one reaches them
 	// Network is nil if all PEs share memory.
 	Network *network.Network
 	// Engine serves the callers in C; it is nil if all PEs share memory. Engines begins with it,
@@ -77,29 +66,25 @@ type Job struct {
 	// GPUFirst has, for each PE, the first PE with the same GPU.
 	GPUFirst []libshmem.PE
 	// GPU is nil if this PE needs none, or has none.
-	GPU *graphics.GPU
+	GPU *device.GPU
 
 	heap config.HeapKind // of this PE
 	// Producers are the kernels, threads with rings and CUDA streams of this PE.
-	Producers *producers.Producers
-	Met       *peerinfo.Met // what follows from the peer info of all PEs
-
-	fatal func(error)
+	Producers *device.Producers
+	Met       *meet.Met // what follows from the peer info of all PEs
 
 	loaded func() // waits until libfabric is loaded; nil: it is not being loaded
 
 	// Watch knows the other PEs and watches them.
 	Watch       *watch.Watch
-	driverWatch driverwatch.Watch
+	driverWatch watch.DriverWatch
 	finalized   func()
 	leaving     leaving
 
-	Ranges   Ranges // shown to a profiler
-	log      *shmlog.Log
+	Ranges   Ranges      // shown to a profiler
 	trace    *trace.File // nil: nothing is traced
-	boot     bootstrap.Bootstrap
 	segment  *hostmem.Segment
-	Counters counters.Counters
+	Counters Counters
 	// Live is the part of the status page that shows this PE to other processes.
 	Live *statuspage.PE
 	page *statuspage.Page // the page that contains Live
@@ -123,7 +108,7 @@ func Start(o Options) (*Job, error) {
 	if _, err := place.ReadSettings(cfg); err != nil {
 		return nil, err // even if no network is needed
 	}
-	j := &Job{Config: cfg, fatal: o.Fatal, Ranges: o.Ranges, finalized: o.Finalized}
+	j := &Job{Self: meet.Self{Settings: cfg, Fatal: o.Fatal}, Ranges: o.Ranges, finalized: o.Finalized}
 	if err := j.Ranges.open(cfg.Ranges); err != nil {
 		return nil, err
 	}
@@ -131,7 +116,7 @@ func Start(o Options) (*Job, error) {
 		if errors.Is(err, shmerr.ErrPeerLost) {
 			time.Sleep(otherFirst)
 		}
-		if f, ok := j.boot.(bootstrap.Failer); ok {
+		if f, ok := j.Boot.(bootstrap.Failer); ok {
 			f.Fail()
 		}
 		return nil, errors.Join(err, j.release())
@@ -141,48 +126,48 @@ func Start(o Options) (*Job, error) {
 
 func (j *Job) start(o Options, warnings []config.Warning) error {
 	var err error
-	if j.log, err = shmlog.Open(j.Config, o.Stderr); err != nil {
+	if j.Log, err = shmlog.Open(j.Settings, o.Stderr); err != nil {
 		return err
 	}
-	if j.Config.Ranges != 0 && j.Ranges.live == 0 {
-		j.log.Printf("pe", config.LogInfo, "SHMEM_NVTX: no profiler listens, nothing is shown (one sets NVTX_INJECTION64_PATH)")
+	if j.Settings.Ranges != 0 && j.Ranges.live == 0 {
+		j.Log.Printf("pe", config.LogInfo, "SHMEM_NVTX: no profiler listens, nothing is shown (one sets NVTX_INJECTION64_PATH)")
 	}
-	if choice.SeveralHosts(j.Config, o.Environ, o.Given) {
+	if place.SeveralHosts(j.Settings, o.Environ, o.Given) {
 		j.loadNetwork()
 	}
 	defer func() { j.networkLoaded() }() // before the program, or release, goes on
-	if j.boot, err = choice.Join(j.Config, o.Environ, o.Given, j.log); err != nil {
+	if j.Boot, err = place.OpenBootstrap(j.Settings, o.Environ, o.Given, j.Log); err != nil {
 		return err
 	}
-	j.Me, j.NPEs = j.boot.Rank(), j.boot.Size()
-	j.log.SetPE(j.Me)
-	launched, err := place.ReadLaunched(&j.Config.Launcher)
+	j.Me, j.NPEs = j.Boot.Rank(), j.Boot.Size()
+	j.Log.SetPE(j.Me)
+	launched, err := place.ReadLaunched(&j.Settings.Launcher)
 	if err != nil {
 		return err
 	}
-	j.Place = place.Place{Me: j.Me, Bind: j.Config.Bind, Launched: launched, Log: j.log}
-	plan, err := planChaos(j.Config.Chaos, j.NPEs)
+	j.Place = place.Place{Me: j.Me, Bind: j.Settings.Bind, Launched: launched, Log: j.Log}
+	plan, err := planChaos(j.Settings.Chaos, j.NPEs)
 	if err != nil {
 		return err
 	}
-	if j.trace, err = openTrace(j.Config.Trace, j.Me); err != nil {
+	if j.trace, err = openTrace(j.Settings.Trace, j.Me); err != nil {
 		return err
 	}
 	if err := j.chooseHeap(o.Kernels || o.Nvshmem); err != nil {
 		return err
 	}
-	if o.Nvshmem && j.heap == config.HeapDevice && j.Config.GPUShare != config.GPUShareIPC && j.GPU.Maps() {
-		j.Config.Reserve(growingHeap)
+	if o.Nvshmem && j.heap == config.HeapDevice && j.Settings.GPUShare != config.GPUShareIPC && j.GPU.Maps() {
+		j.Settings.Reserve(growingHeap)
 	}
 	if j.Me == 0 {
 		for _, w := range warnings {
-			j.log.Say("config", config.LogWarn, w.String())
+			j.Log.Say("config", config.LogWarn, w.String())
 		}
-		if err := inform(j.Config, o.Stderr); err != nil {
+		if err := inform(j.Settings, o.Stderr); err != nil {
 			return err
 		}
 	}
-	if err := j.shareMemory(&o, o.Statics.Allowed(j.Config.Statics)); err != nil {
+	if err := j.shareMemory(&o, o.Statics.Allowed(j.Settings.Statics)); err != nil {
 		return err
 	}
 	if err := j.openPage(); err != nil {
@@ -198,22 +183,22 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 			return err
 		}
 	}
-	j.Counters = counters.Counters{PEs: j.NPEs, Live: j.Live, Shown: j.Network.Shown, CountOf: j.Network.CountOf}
-	if err := require(j.Config.Require, j.facts()); err != nil {
+	j.Counters = Counters{PEs: j.NPEs, Live: j.Live, Shown: j.Network.Shown, CountOf: j.Network.CountOf}
+	if err := require(j.Settings.Require, j.facts()); err != nil {
 		return err
 	}
 	j.Place.BindHelpers()
 	j.Place.BindPE(j.Network.FirstNIC())
 	if j.Me == 0 && j.Network != nil && j.Network.ForTests() {
-		j.log.Say("fabric", config.LogWarn, j.Network.Warning())
+		j.Log.Say("fabric", config.LogWarn, j.Network.Warning())
 	}
-	if j.Me == 0 && j.Config.Banner() {
-		j.log.Say("pe", config.LogInfo, j.banner())
+	if j.Me == 0 && j.Settings.Banner() {
+		j.Log.Say("pe", config.LogInfo, j.banner())
 		if names := nvshmemLibraries(); o.Nvshmem && names != "" {
-			j.log.Say("pe", config.LogInfo, names)
+			j.Log.Say("pe", config.LogInfo, names)
 		}
-		if how := j.Config.Launcher.Binding; how != "" {
-			j.log.Say("pe", config.LogInfo, "PEs are "+how)
+		if how := j.Settings.Launcher.Binding; how != "" {
+			j.Log.Say("pe", config.LogInfo, "PEs are "+how)
 		}
 	}
 	return j.printMap()
@@ -240,13 +225,13 @@ func inform(cfg *config.Config, w io.Writer) error {
 }
 
 // shareMemory learns where each PE runs, and maps the symmetric memory of this node.
-func (j *Job) shareMemory(o *Options, found statics.Statics) error {
-	host, err := topo.HostID(j.Config.HostID)
+func (j *Job) shareMemory(o *Options, found meet.Statics) error {
+	host, err := topo.HostID(j.Settings.HostID)
 	if err != nil {
 		return err
 	}
-	if j.Config.Chaos != "" {
-		host = fmt.Sprintf("%s, PE %d alone", host, j.boot.Rank())
+	if j.Settings.Chaos != "" {
+		host = fmt.Sprintf("%s, PE %d alone", host, j.Boot.Rank())
 	}
 	network, err := topo.HostID("")
 	if err != nil {
@@ -259,15 +244,15 @@ func (j *Job) shareMemory(o *Options, found statics.Statics) error {
 		return err
 	}
 	defer listener.Close()
-	listener.Guard(j.boot.Secret(), j.warn)
-	own := peerinfo.Info{
+	listener.Guard(j.Boot.Secret(), j.warn)
+	own := meet.Info{
 		Version: libshmem.Version, Host: host, Machine: topo.MachineID(), Network: network,
-		Heap: j.Config.SymmetricSize, Kind: j.heap, Socket: listener.Name(), Proxies: j.Config.ProxyThreads,
-		Counters:  j.Config.NotifyCount,
-		Messages:  j.Config.MessageMemory,
+		Heap: j.Settings.SymmetricSize, Kind: j.heap, Socket: listener.Name(), Proxies: j.Settings.ProxyThreads,
+		Counters:  j.Settings.NotifyCount,
+		Messages:  j.Settings.MessageMemory,
 		Statics:   found,
-		OnFailure: j.Config.OnFailure, Process: process.Own(),
-		Stats: j.Config.Stats != config.StatsOff, Map: j.wantsMap(), CPUs: topo.Allowed(),
+		OnFailure: j.Settings.OnFailure, Process: meet.OwnProcess(),
+		Stats: j.Settings.Stats != config.StatsOff, Map: j.wantsMap(), CPUs: topo.Allowed(),
 	}
 	var deviceListener *devmem.Listener
 	if j.heap == config.HeapDevice {
@@ -275,25 +260,25 @@ func (j *Job) shareMemory(o *Options, found statics.Statics) error {
 			return err
 		}
 		defer deviceListener.Close()
-		deviceListener.Guard(j.boot.Secret(), j.warn)
+		deviceListener.Guard(j.Boot.Secret(), j.warn)
 		own.Device = deviceListener.Name()
 	}
-	mine, err := codec.Encode(own)
+	mine, err := meet.Encode(own)
 	if err != nil {
 		return err
 	}
-	all, err := j.boot.Allgather(mine)
+	all, err := j.Boot.Allgather(mine)
 	if err != nil {
 		return err
 	}
-	infos, err := codec.DecodeAll[peerinfo.Info](all)
+	infos, err := meet.DecodeAll[meet.Info](all)
 	if err != nil {
 		return err
 	}
-	if j.Met, err = peerinfo.Meet(infos, j.Me, j.Config.Statics); err != nil {
+	if j.Met, err = meet.Meet(infos, j.Me, j.Settings.Statics); err != nil {
 		return err
 	}
-	j.Layout, j.Nodes = area.New(j.NPEs, j.Met.Statics.Size, j.Config.NotifyCount, j.Config.MessageMemory), j.Met.Nodes
+	j.Layout, j.Nodes = area.New(j.NPEs, j.Met.Statics.Size, j.Settings.NotifyCount, j.Settings.MessageMemory), j.Met.Nodes
 	if len(j.Nodes.Members) > 1 {
 		j.loadNetwork()
 	}
@@ -302,8 +287,8 @@ func (j *Job) shareMemory(o *Options, found statics.Statics) error {
 	if err := j.mapSegment(listener, infos); err != nil {
 		return err
 	}
-	j.Heaps = reach.Heaps{
-		Me: j.Me, Nodes: j.Nodes, Kinds: j.Met.Kinds, Segment: j.segment, DisableP2P: j.Config.DisableP2P, Copy: j.Config.GPUNet == config.GPUNetCopy,
+	j.Heaps = meet.Heaps{
+		Me: j.Me, Nodes: j.Nodes, Kinds: j.Met.Kinds, Segment: j.segment, DisableP2P: j.Settings.DisableP2P, Copy: j.Settings.GPUNet == config.GPUNetCopy,
 	}
 	if j.GPU != nil {
 		if err := j.openGPU(deviceListener, infos); err != nil {
@@ -321,23 +306,21 @@ func (j *Job) shareMemory(o *Options, found statics.Statics) error {
 	return nil
 }
 
-func (j *Job) newProducers() *producers.Producers {
-	return producers.New(producers.Config{
-		Me: j.Me, NPEs: j.NPEs, Rank: j.Nodes.Rank(j.Me), Peers: j.Nodes.Peers(j.Me), Settings: j.Config,
+func (j *Job) newProducers() *device.Producers {
+	return device.NewProducers(device.ProducersConfig{
+		Self:     &j.Self,
 		Internal: j.segment.Plan().Internal, Size: j.segment.Plan().Heap, Areas: j.Layout.Teams, Notify: j.Layout.NotifyOffset,
 		Heap: j.Heap, Commit: j.Commit, Heaps: &j.Heaps, GPU: j.GPU, Staged: j.staged, DriverWatch: &j.driverWatch,
-		Crowded: j.Met.ProxiesCrowded(j.Place.Launched.Helpers),
-		Fatal:   j.fatal, Over: j.boot.Over, Say: j.Report, Note: j.note, Log: j.log,
 	})
 }
 
 // warn logs a problem of the bootstrap while the PEs come together, such as a connection from a
 // process that is no PE.
-func (j *Job) warn(text string) { j.log.Printf("bootstrap", config.LogWarn, "%s", text) }
+func (j *Job) warn(text string) { j.Log.Printf("bootstrap", config.LogWarn, "%s", text) }
 
-func (j *Job) mapSegment(listener *hostmem.Listener, infos []peerinfo.Info) error {
+func (j *Job) mapSegment(listener *hostmem.Listener, infos []meet.Info) error {
 	peers := j.Nodes.Peers(j.Me)
-	plan := hostmem.NewPlan(j.Layout.Internal, j.Config.SymmetricSize, len(peers))
+	plan := hostmem.NewPlan(j.Layout.Internal, j.Settings.SymmetricSize, len(peers))
 	plan.Sparse = area.RoundUp(j.Met.Statics.Size, area.Page)
 	var err error
 	if leader := j.Nodes.Leader(j.Me); leader == j.Me {
@@ -349,11 +332,11 @@ func (j *Job) mapSegment(listener *hostmem.Listener, infos []peerinfo.Info) erro
 					others = append(others, pe)
 				}
 			}
-			err = listener.Serve(j.segment, others, j.Config.BootstrapTimeout)
+			err = listener.Serve(j.segment, others, j.Settings.BootstrapTimeout)
 		}
 	} else {
-		from := hostmem.Source{Name: infos[leader].Socket, Owner: leader, Me: j.Me, Secret: j.boot.Secret()}
-		j.segment, err = hostmem.Receive(from, plan, j.Config.BootstrapTimeout)
+		from := hostmem.Source{Name: infos[leader].Socket, Owner: leader, Me: j.Me, Secret: j.Boot.Secret()}
+		j.segment, err = hostmem.Receive(from, plan, j.Settings.BootstrapTimeout)
 	}
 	if err == nil {
 		err = j.segment.Map()
@@ -362,25 +345,25 @@ func (j *Job) mapSegment(listener *hostmem.Listener, infos []peerinfo.Info) erro
 		return err
 	}
 	if j.Met.Statics.Size == 0 {
-		j.log.Printf("heap", config.LogInfo, "the program's globals and statics are not symmetric: %s", j.Met.Statics.Cause)
+		j.Log.Printf("heap", config.LogInfo, "the program's globals and statics are not symmetric: %s", j.Met.Statics.Cause)
 	}
-	j.log.Printf("heap", config.LogDebug, "%d PEs of host %d share %s of address space, %d bytes of each PE are the library's own",
+	j.Log.Printf("heap", config.LogDebug, "%d PEs of host %d share %s of address space, %d bytes of each PE are the library's own",
 		len(peers), j.Nodes.Node(j.Me), config.FormatSize(plan.Total()), plan.Internal-plan.Sparse)
 	j.Heap, err = heap.New(plan.Heap, plan.Align)
 	return err
 }
 
 // Explain logs why a call of the program returns NULL.
-func (j *Job) Explain(err error) { j.log.Printf("heap", config.LogInfo, "%v", err) }
+func (j *Job) Explain(err error) { j.Log.Printf("heap", config.LogInfo, "%v", err) }
 
 // Statics returns the place of the program's statics. It returns false if they stay where they are;
 // the first result has the reason.
-func (j *Job) Statics() (statics.Statics, statics.Place, bool) {
+func (j *Job) Statics() (meet.Statics, meet.StaticsPlace, bool) {
 	if j.Met.Statics.Size == 0 {
-		return j.Met.Statics, statics.Place{}, false
+		return j.Met.Statics, meet.StaticsPlace{}, false
 	}
 	fd, heap := j.segment.Place(j.Nodes.Rank(j.Me))
-	return j.Met.Statics, statics.Place{File: fd, At: heap - j.Layout.StaticsOffset, Offset: -libshmem.Offset(j.Layout.StaticsOffset)}, true
+	return j.Met.Statics, meet.StaticsPlace{File: fd, At: heap - j.Layout.StaticsOffset, Offset: -libshmem.Offset(j.Layout.StaticsOffset)}, true
 }
 
 // Commit provides memory behind all live blocks of the heap. It is collective among the PEs of the
@@ -400,14 +383,14 @@ func (j *Job) Commit() error {
 // Abort asks the launcher to end the job, and ends the waits of this PE's kernels.
 func (j *Job) Abort(status int, reason string) {
 	j.Producers.Stopper.End()
-	j.boot.Abort(status, reason)
+	j.Boot.Abort(status, reason)
 }
 
 // Exit asks the launcher to end every PE with the status, and ends the waits of
 // this PE's kernels.
 func (j *Job) Exit(status int) {
 	j.Producers.Stopper.End()
-	j.boot.Exit(status)
+	j.Boot.Exit(status)
 }
 
 // Close leaves the job in good order. All PEs have come to a barrier. This PE serves the network
@@ -442,10 +425,10 @@ func (j *Job) release() error {
 		errs = append(errs, j.page.Close())
 		j.page, j.Live = nil, nil
 	}
-	if j.boot != nil {
-		errs = append(errs, j.boot.Close())
+	if j.Boot != nil {
+		errs = append(errs, j.Boot.Close())
 	}
-	errs = append(errs, j.trace.Close(), j.log.Close())
+	errs = append(errs, j.trace.Close(), j.Log.Close())
 	return errors.Join(errs...)
 }
 
@@ -464,5 +447,5 @@ func (j *Job) banner() string {
 		network = j.Network.Text()
 	}
 	return fmt.Sprintf("libshmem %s: %s on %s, PE 0 on %s; bootstrap %s; heap %s; network %s",
-		libshmem.Version, plural(j.NPEs, "PE"), plural(len(j.Nodes.Members), "host"), host, j.boot.Name(), j.Heaps.Text(j.Config.SymmetricSize), network)
+		libshmem.Version, plural(j.NPEs, "PE"), plural(len(j.Nodes.Members), "host"), host, j.Boot.Name(), j.Heaps.Text(j.Settings.SymmetricSize), network)
 }

@@ -7,27 +7,26 @@ import (
 	"strings"
 
 	"libshmem/runtime/config"
-	"libshmem/runtime/job/codec"
-	"libshmem/runtime/job/peerinfo"
+	"libshmem/runtime/job/meet"
 	"libshmem/runtime/pathmap"
 )
 
 // wantsMap reports whether this PE's settings ask for the map of the job. The peer info of each PE
 // has the answer, so that all PEs take part if one asks.
-func (j *Job) wantsMap() bool { return j.log.Enabled("pe", config.LogDebug) }
+func (j *Job) wantsMap() bool { return j.Log.Enabled("pe", config.LogDebug) }
 
 // Map gathers the path by which each PE reaches each other one. It is collective, and is called
 // when the job is open.
 func (j *Job) Map() (*pathmap.Map, error) {
-	mine, err := codec.Encode(j.paths())
+	mine, err := meet.Encode(j.paths())
 	if err != nil {
 		return nil, err
 	}
-	all, err := j.boot.Allgather(mine)
+	all, err := j.Boot.Allgather(mine)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := codec.DecodeAll[pathmap.Row](all)
+	rows, err := meet.DecodeAll[pathmap.Row](all)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +35,7 @@ func (j *Job) Map() (*pathmap.Map, error) {
 
 // printMap prints the map, if a PE asks for it.
 func (j *Job) printMap() error {
-	if j.Met.Mapper == peerinfo.NoCartographer {
+	if j.Met.Mapper == meet.NoCartographer {
 		return nil
 	}
 	m, err := j.Map()
@@ -47,7 +46,7 @@ func (j *Job) printMap() error {
 	if err := m.Print(&b); err != nil {
 		return err
 	}
-	return j.log.Print(b.String())
+	return j.Log.Print(b.String())
 }
 
 // paths returns the paths of this PE, from what C and kernels are told about each heap.

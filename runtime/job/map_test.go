@@ -12,9 +12,7 @@ import (
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/config"
 	"libshmem/runtime/heap/hostmem"
-	"libshmem/runtime/job/codec"
-	"libshmem/runtime/job/peerinfo"
-	"libshmem/runtime/job/reach"
+	"libshmem/runtime/job/meet"
 	"libshmem/runtime/pathmap"
 	"libshmem/runtime/shmlog"
 	"libshmem/runtime/topo"
@@ -56,9 +54,9 @@ func seated(t *testing.T, hosts string, environ string, mapper int) ([]*Job, []*
 	nodes := topo.NewNodes(strings.Split(hosts, ""))
 	for pe := range jobs {
 		said[pe] = new(bytes.Buffer)
-		j := &Job{Config: cfg, Nodes: nodes, Me: libshmem.PE(pe), NPEs: n, heap: config.HeapHost, boot: &guest{at: at, me: pe}, Met: &peerinfo.Met{Mapper: mapper}}
-		j.Heaps = reach.Heaps{Me: j.Me, Nodes: nodes, Kinds: slices.Repeat([]config.HeapKind{config.HeapHost}, n)}
-		if j.log, err = shmlog.Open(cfg, said[pe]); err != nil {
+		j := &Job{Self: meet.Self{Settings: cfg, Nodes: nodes, Me: libshmem.PE(pe), NPEs: n, Boot: &guest{at: at, me: pe}}, heap: config.HeapHost, Met: &meet.Met{Mapper: mapper}}
+		j.Heaps = meet.Heaps{Me: j.Me, Nodes: nodes, Kinds: slices.Repeat([]config.HeapKind{config.HeapHost}, n)}
+		if j.Log, err = shmlog.Open(cfg, said[pe]); err != nil {
 			t.Fatal(err)
 		}
 		if j.segment, err = hostmem.Create(hostmem.NewPlan(4096, 1<<20, len(nodes.Peers(j.Me)))); err == nil {
@@ -111,7 +109,7 @@ func TestMapOfAll(t *testing.T) {
 // TestWhoPrintsMap: PEs do not meet for a map that no PE has asked for. If one has, all meet and
 // only that PE prints the map.
 func TestWhoPrintsMap(t *testing.T) {
-	for _, mapper := range []int{peerinfo.NoCartographer, 0, 2} {
+	for _, mapper := range []int{meet.NoCartographer, 0, 2} {
 		jobs, said := seated(t, "aab", "", mapper)
 		together(jobs, func(j *Job) {
 			if err := j.printMap(); err != nil {
@@ -119,7 +117,7 @@ func TestWhoPrintsMap(t *testing.T) {
 			}
 		})
 		for pe, j := range jobs {
-			if came := j.boot.(*guest).came; (came == 1) != (mapper != peerinfo.NoCartographer) || came > 1 {
+			if came := j.Boot.(*guest).came; (came == 1) != (mapper != meet.NoCartographer) || came > 1 {
 				t.Errorf("PE %d asks for a map: PE %d comes %d times", mapper, pe, came)
 			}
 			if printed := strings.HasPrefix(said[pe].String(), "shmem: map of 3 PEs on 2 hosts: "); printed != (pe == mapper) {
@@ -135,7 +133,7 @@ func TestWantsMap(t *testing.T) {
 		"": false, "SHMEM_LOG_LEVEL=info": false, "SHMEM_LOG_LEVEL=debug": true, "NVSHMEM_DEBUG=TRACE": true, "SHMEM_DEBUG=1": true,
 		"SHMEM_DEBUG=1 SHMEM_LOG_LEVEL=info": false, "SHMEM_LOG_LEVEL=debug SHMEM_LOG_SUBSYS=heap": false, "SHMEM_LOG_LEVEL=debug SHMEM_LOG_SUBSYS=pe": true,
 	} {
-		jobs, _ := seated(t, "a", environ, peerinfo.NoCartographer)
+		jobs, _ := seated(t, "a", environ, meet.NoCartographer)
 		if got := jobs[0].wantsMap(); got != want {
 			t.Errorf("%q asks for a map: %v", environ, got)
 		}
@@ -145,14 +143,14 @@ func TestWantsMap(t *testing.T) {
 // TestMapOfOthers: a row that no PE of this version would send is refused.
 func TestMapOfOthers(t *testing.T) {
 	jobs, _ := seated(t, "aa", "", 0)
-	strange, err := codec.Encode(pathmap.Row{Host: "..."})
+	strange, err := meet.Encode(pathmap.Row{Host: "..."})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, bad := range [][]byte{strange, {1}, nil} {
 		at := &table{all: [][]byte{nil, bad}}
 		at.come.Add(1)
-		jobs[0].boot = &guest{at: at}
+		jobs[0].Boot = &guest{at: at}
 		if m, err := jobs[0].Map(); m != nil || err == nil || !strings.Contains(err.Error(), "start every PE with ") || !strings.Contains(err.Error(), "PE 1") {
 			t.Errorf("%s: %v, %v", fmt.Sprintf("%x", bad), m, err)
 		}

@@ -28,7 +28,7 @@ func planChaos(text string, npes int) (*chaos.Plan, error) {
 // loadNetwork begins to load libfabric, once it is known that PEs will need the network.
 func (j *Job) loadNetwork() {
 	if j.loaded == nil {
-		j.loaded = network.Load(j.Config)
+		j.loaded = network.Load(j.Settings)
 	}
 }
 
@@ -41,13 +41,17 @@ func (j *Job) networkLoaded() {
 
 // openNetwork opens the network of this PE. It is collective.
 func (j *Job) openNetwork(o *Options, plan *chaos.Plan) error {
-	j.Network = network.New(network.Config{
-		Me: j.Me, NPEs: j.NPEs, Nodes: j.Nodes, Settings: j.Config, Boot: j.boot, Proxies: j.Met.Proxies, Apart: j.Met.Apart, First: j.Met.NetworkFirst,
-		Plan: j.segment.Plan(), Notify: -libshmem.Offset(j.Layout.NotifyOffset), Heaps: &j.Heaps, GPU: j.GPU, Place: &j.Place,
+	c := network.Config{
+		Self: &j.Self, Met: j.Met, Plan: j.segment.Plan(), Notify: -libshmem.Offset(j.Layout.NotifyOffset), Heaps: &j.Heaps, Place: &j.Place,
 		Front: wake.Words{Lock: o.Lock, Pollers: o.Pollers, Napping: o.Napping, Wanted: o.Wanted},
 		Chaos: plan, Trace: j.trace, Show: j.Ranges.proxy(),
-		Watch: j.Watch, DriverWatch: &j.driverWatch, Log: j.log, Report: j.Report, Fatal: o.Fatal,
-	})
+		Watch: j.Watch, DriverWatch: &j.driverWatch,
+	}
+	if j.GPU != nil {
+		j.GPU.NICs = j.nics()
+		c.Device, c.GPUHeap, c.NICs, c.Unit = j.GPU.Device(), j.GPU.Heap(), j.GPU.NICs, j.GPU.Unit
+	}
+	j.Network = network.New(c)
 	if err := j.Network.Open(); err != nil {
 		return err
 	}

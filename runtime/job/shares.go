@@ -15,7 +15,7 @@ func (j *Job) sharers() ([]libshmem.PE, error) {
 	if j.GPU != nil {
 		own = j.GPU.Device().Facts().UUID
 	}
-	all, err := j.boot.Allgather([]byte(own))
+	all, err := j.Boot.Allgather([]byte(own))
 	if err != nil {
 		return nil, err
 	}

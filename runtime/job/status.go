@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"libshmem/runtime/config"
-	"libshmem/runtime/job/counters"
 	"libshmem/runtime/statuspage"
 )
 
@@ -25,13 +24,13 @@ func (j *Job) tell() error {
 	if !j.Met.Stats {
 		return nil
 	}
-	p := counters.Printing{Me: j.Me, All: j.Config.Stats == config.StatsAll, Hosts: len(j.Nodes.Members), Gather: j.boot.Allgather}
+	p := countsPrinting{Me: j.Me, All: j.Settings.Stats == config.StatsAll, Hosts: len(j.Nodes.Members), Gather: j.Boot.Allgather}
 	if j.Network != nil {
 		p.Provider = j.Network.Provider()
 	}
 	text, err := j.Counters.Print(p)
 	if text != "" {
-		err = errors.Join(err, j.log.Print(text))
+		err = errors.Join(err, j.Log.Print(text))
 	}
 	if err != nil {
 		return fmt.Errorf("print the counters of the job: %w", err)

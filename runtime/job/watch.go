@@ -2,17 +2,15 @@ package job
 
 import (
 	"libshmem"
-	"libshmem/runtime/config"
 	"libshmem/runtime/job/watch"
 	"libshmem/runtime/proxy"
 )
 
 // newWatch returns what this PE knows of the others, before there is a network.
 func (j *Job) newWatch(o *Options) *watch.Watch {
-	return watch.New(watch.Config{
-		Peers:    watch.Peers{Me: j.Me, Nodes: j.Nodes, Processes: j.Met.Processes, Boot: j.boot, Doing: o.Doing, Driver: j.driverWatch.Explain},
-		Survives: j.Config.OnFailure == config.ReturnOnFailure, Timeout: j.Config.Timeout, Log: j.log, Report: j.Report, Fatal: j.fatal,
-		Fails: func(pe libshmem.PE, fate string) { j.fatal(&proxy.LostError{PE: libshmem.PE(pe), Reason: fate}) },
+	return watch.New(watch.Peers{
+		Self: &j.Self, Processes: j.Met.Processes, Doing: o.Doing, Driver: j.driverWatch.Explain,
+		Fails: func(pe libshmem.PE, fate string) { j.Fatal(&proxy.LostError{PE: libshmem.PE(pe), Reason: fate}) },
 	})
 }
 

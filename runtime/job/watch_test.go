@@ -15,9 +15,8 @@ import (
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/bootstraptest"
 	"libshmem/runtime/config"
-	"libshmem/runtime/job/peerinfo"
-	"libshmem/runtime/job/process"
-	"libshmem/runtime/job/producers"
+	"libshmem/runtime/job/device"
+	"libshmem/runtime/job/meet"
 	"libshmem/runtime/shmlog"
 	"libshmem/runtime/topo"
 	"libshmem/tests/need"
@@ -32,22 +31,22 @@ func TestWatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &Job{Config: cfg, NPEs: 4, boot: b, log: log, Nodes: topo.NewNodes([]string{"a", "a", "a", "a"})}
-	j.Met = &peerinfo.Met{Processes: make([]process.Process, 4)}
+	j := &Job{Self: meet.Self{Settings: cfg, NPEs: 4, Boot: b, Log: log, Nodes: topo.NewNodes([]string{"a", "a", "a", "a"})}}
+	j.Met = &meet.Met{Processes: make([]meet.Process, 4)}
 	j.Watch = j.newWatch(&Options{})
 	t.Cleanup(j.Watch.Stop)
 	child := exec.Command("sleep", "60")
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	j.Watch.Processes[3] = process.Of(child.Process.Pid)
+	j.Watch.Processes[3] = meet.ProcessOf(child.Process.Pid)
 	h, err := queue.NewHost(1, 256, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer h.Close()
 	var words [2]atomic.Uint32
-	j.Producers = new(producers.Producers)
+	j.Producers = new(device.Producers)
 	j.Producers.Stopper.Begin(&words, h.Rings)
 	var mu sync.Mutex
 	var lost []libshmem.PE

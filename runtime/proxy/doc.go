@@ -61,7 +61,7 @@
 //   - backlog: the work that a GPU was given and has not carried out
 //   - fastpath: small messages and the inner loop in C, without Go
 //   - loop: the thread that polls and sleeps, and the consumer of rings
-//   - gpustage: bytes of GPU memory; staging is its memory on the streams of a driver
+//   - gpustage: bytes of GPU memory, on the streams of a driver
 //
 // Package wait has the sleep of an idle proxy in C, clock the time of events, and fifo a queue.
 // Package runtime/job gives an engine its loop and its GPU.

@@ -9,6 +9,7 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/mrcache"
+	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wake"
@@ -31,7 +32,7 @@ type Engine struct {
 
 // port is this PE's end of the network.
 type port struct {
-	gpu GPU // nil: no PE of this job has GPU memory
+	gpu *gpustage.Stage // nil: no PE of this job has GPU memory
 
 	// Operands of calls through Provider and GPU. On the stack each of them would be allocated.
 	comps [pollBatch]fabric.Completion

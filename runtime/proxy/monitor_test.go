@@ -44,7 +44,7 @@ func (b *monitorBench) hold(on bool) {
 
 // lookedAt is the GPU of a bench.
 type lookedAt struct {
-	GPU
+	gpu
 	b *monitorBench
 }
 
@@ -98,7 +98,7 @@ func TestArm(t *testing.T) {
 func TestCopies(t *testing.T) {
 	b := openMonitor(t)
 	b.MarkCopies()
-	b.Use(lookedAt{b: b})
+	b.out.Use(lookedAt{b: b})
 	b.MarkCopies()
 	b.State.Busy = layout.BusyCopies
 	pace := new(fabric.Pace)

@@ -22,7 +22,7 @@ type receiver struct {
 	*operations
 	out     answerSender
 	numbers *writeNumbers
-	GPU     GPU // nil: no PE of this job has GPU memory
+	GPU     gpu // nil: no PE of this job has GPU memory
 	report  *Report
 	shown   []layout.Peer // of the first context, whose counters other processes see
 	Early   *early.Messages

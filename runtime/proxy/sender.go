@@ -22,7 +22,7 @@ type sender struct {
 
 	batches
 	writes queuedWrites
-	gpu    GPU // nil: no PE of this job has GPU memory
+	gpu    gpu // nil: no PE of this job has GPU memory
 	engine *Engine
 
 	Queues    []libshmem.PE // PEs whose operations wait, see queue.go; some may have none left
@@ -58,7 +58,7 @@ func (x *sender) share() {
 }
 
 // Use gives the sender the engine's GPU.
-func (x *sender) Use(g GPU) { x.gpu, x.merges = g, false }
+func (x *sender) Use(g gpu) { x.gpu, x.merges = g, false }
 
 // unsent is one of the engine's own messages that found no room. Callers' messages are never
 // parked: they get Again.

@@ -15,7 +15,7 @@ import (
 type transfers struct {
 	*operations
 	Messages   transferMessages
-	GPU        GPU // nil: no PE of this job has GPU memory
+	GPU        gpu // nil: no PE of this job has GPU memory
 	Numbers    writeNumbers
 	MostUnread uint64 // bytes of writes to one PE that it may not have acknowledged
 

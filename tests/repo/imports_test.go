@@ -34,7 +34,7 @@ capi/gen: capi/spec internal/generated
 capi/core/library: capi/core
     # what is linked; package core has C in it, and a package with C that is
     # linked as a library is slow to link
-capi/core: fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/guard runtime/heap runtime/statuspage runtime/nvtx runtime/onstream runtime/job runtime/job/area runtime/job/choice runtime/job/kernels runtime/job/producers runtime/job/statics runtime/job/watch runtime/proxy runtime/proxy/fastpath runtime/shmerr runtime/stats runtime/topo
+capi/core: fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/guard runtime/heap runtime/statuspage runtime/nvtx runtime/onstream runtime/job runtime/job/area runtime/job/place runtime/job/device runtime/job/meet runtime/job/watch runtime/proxy runtime/proxy/fastpath runtime/shmerr runtime/stats runtime/topo
     # translates the C function table into calls and decides nothing, so that
     # the runtime can be tested without C. It names the types of those calls;
     # what is behind them is picked in runtime/job. It marks its own calls of the driver
@@ -43,7 +43,7 @@ cmd/shmemrun: cmd/internal/... fabric/chaos runtime/bootstrap/launch runtime/con
     # flags and printing; what a launch is belongs to the package
 cmd/shmem-info: . cmd/internal/... fabric runtime/statuspage runtime/mrcache/memmonitor runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/job/area runtime/job/place runtime/shmerr runtime/topo fabric/ofi fabric/rail runtime/proxy
     # asks the packages what they are and prints it
-cmd/shmem-doctor: . cmd/internal/... fabric fabric/ofi fabric/selftest runtime/bootstrap runtime/config runtime/doctor runtime/gpu runtime/gpu/cuda runtime/job/choice runtime/job/place runtime/mrcache/memmonitor runtime/shmerr runtime/topo runtime/topo/hwloc
+cmd/shmem-doctor: . cmd/internal/... fabric fabric/ofi fabric/selftest runtime/bootstrap runtime/config runtime/doctor runtime/gpu runtime/gpu/cuda runtime/job/place runtime/mrcache/memmonitor runtime/shmerr runtime/topo runtime/topo/hwloc
     # as shmem-info, for what is wrong
 cmd/internal/options:
     # words about command lines; of what the options mean it knows nothing
@@ -151,28 +151,14 @@ runtime/proxy/call:
 runtime/proxy/loop: fabric queue runtime/procmaps runtime/proxy/call runtime/proxy/clock runtime/proxy/fastpath runtime/proxy/wait runtime/trace
     # drives an engine that it knows by two interfaces of its own: what the engine does with an
     # operation is not its concern
-runtime/proxy/gpustage/extent: fabric runtime/proxy/layout
-    # ranges of heaps and their keys; which bytes move there is not its concern
-runtime/proxy/gpustage/progress:
-    # numbers that two parts keep for each other, and so below both
-runtime/proxy/gpustage/arrival: fabric runtime/proxy/backlog runtime/proxy/early runtime/proxy/fifo runtime/proxy/gpustage/pool runtime/proxy/gpustage/progress runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/mem
-    # the order of messages on streams; how announced bytes come in is not its concern
-runtime/proxy/gpustage/pull: fabric runtime/proxy/backlog runtime/proxy/call runtime/proxy/fifo runtime/proxy/gpustage/pool runtime/proxy/gpustage/progress runtime/proxy/gpustage/stream runtime/proxy/layout
-    # reads of announced bytes; the order of other messages, and the gets, are not its concern
-runtime/proxy/gpustage/departure: fabric runtime/proxy/backlog runtime/proxy/call runtime/proxy/fifo runtime/proxy/gpustage/pool runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/mem
-    # pieces of bytes on their way out; when an operation may begin is not its concern
-runtime/proxy/gpustage/copies: fabric runtime/proxy/backlog runtime/proxy/call runtime/proxy/gpustage/pool runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/mem
-    # the order of copies between GPUs; bytes of main memory go by an interface of its own
 runtime/proxy/gpustage/stream/streamtest: fabric runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/mem
     # a GPU for tests of the parts above, without a driver
-runtime/proxy/gpustage/pool:
-    # numbers of pieces: what is in a piece is not its concern
-runtime/proxy/gpustage/stream: fabric runtime/statuspage runtime/proxy/backlog runtime/proxy/fifo runtime/proxy/layout runtime/proxy/mem
+runtime/proxy/gpustage/stream: fabric runtime/proxy/backlog runtime/proxy/fifo runtime/proxy/layout runtime/proxy/mem runtime/statuspage
     # queues of a GPU and marks in them; what follows a mark is done by its caller
-runtime/proxy/gpustage: fabric runtime/proxy/backlog runtime/proxy/call runtime/proxy/gpustage/... runtime/proxy/layout runtime/proxy/mem
-    # moves GPU memory for an engine that it knows by interfaces of its own, by a Memory that is
-    # handed to it: neither the protocol nor a driver is its concern
-runtime/proxy: fabric runtime/mrcache runtime/proxy/backlog runtime/proxy/call runtime/proxy/clock runtime/proxy/early runtime/proxy/fastpath runtime/proxy/flight runtime/proxy/layout runtime/proxy/mem runtime/proxy/wake runtime/sequence runtime/statuspage
+runtime/proxy/gpustage: fabric runtime/gpu runtime/guard runtime/proxy/backlog runtime/proxy/call runtime/proxy/early runtime/proxy/fifo runtime/proxy/gpustage/... runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/mem runtime/shmerr
+    # moves GPU memory for an engine that it knows by an interface of its own, on a GPU that is
+    # handed to it, so that a test needs neither: the protocol is not its concern
+runtime/proxy: fabric runtime/mrcache runtime/proxy/backlog runtime/proxy/call runtime/proxy/clock runtime/proxy/early runtime/proxy/fastpath runtime/proxy/flight runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/mem runtime/proxy/wake runtime/sequence runtime/statuspage
     # the protocol over the fabric, in one package: an operation is read in it from end to end. It gets
     # its provider from runtime/job, so that a test can give it another; it knows neither its thread nor
     # the producers of rings
@@ -195,49 +181,21 @@ runtime/trace: fabric runtime/shmerr
 runtime/statuspage: runtime/shmerr
     # pages and how they are found; what an endpoint shows in its own is the
     # proxy's concern
-runtime/proxy/staging: fabric runtime/gpu runtime/guard runtime/proxy/fifo runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/shmerr
-    # the proxy's streams on a GPU that is handed to it; with the driver itself
-    # it could not be tested without one
 runtime/job/area: queue
     # offsets and sizes, and the numbers that kernels know, too
-runtime/job/choice: runtime/bootstrap/... runtime/config runtime/shmerr runtime/shmlog
-    # picks the bootstrap, for the job and for cmd/shmem-doctor
-runtime/job/codec:
-    # values and bytes, whatever they mean
-runtime/job/counters: fabric runtime/proxy/layout runtime/stats runtime/statuspage runtime/topo runtime/proxy
-    # counts of engines, by functions
-runtime/job/driverwatch: queue runtime/gpu runtime/gpu/cuda runtime/guard runtime/proxy/backlog
-    # texts on the driver's calls, which are handed to it as a list
-runtime/job/graphics: fabric runtime/bootstrap/secret runtime/config runtime/gpu runtime/gpu/amo runtime/gpu/cuda runtime/heap runtime/heap/devmem runtime/job/registration runtime/proxy/gpustage runtime/shmerr runtime/shmlog
-    # the driver's GPU and the heaps in its reach; endpoints that learn of loans by an interface
-runtime/job/kernels: queue runtime/config runtime/gpu runtime/gpu/cuda runtime/guard runtime/job/area runtime/job/teams runtime/shmlog runtime/topo
-    # memory of a GPU that is handed to it, and what kernels say in it
-runtime/job/network: fabric fabric/chaos fabric/ofi fabric/rail runtime/bootstrap runtime/config runtime/gpu/amo runtime/gpu/cuda runtime/guard runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/codec runtime/job/driverwatch runtime/job/graphics runtime/job/place runtime/job/reach runtime/job/registration runtime/job/rings runtime/mrcache runtime/mrcache/memmonitor runtime/nvtx runtime/proxy runtime/proxy/flight runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/loop runtime/proxy/mem runtime/proxy/staging runtime/proxy/wake runtime/shmerr runtime/shmlog runtime/topo runtime/trace
-    # picks the implementation of a network, and joins engines to the parts of a job; what hears of
-    # losses is an interface of its own
-runtime/job/peerinfo: runtime/config runtime/job/place runtime/job/process runtime/job/statics runtime/topo
-    # values of other packages, and what follows from them; how they travel is its caller's
-runtime/job/place: fabric/ofi runtime/config runtime/shmlog runtime/topo runtime/topo/hwloc
-    # a question to the topology, and threads; the exchange between PEs is its caller's
-runtime/job/process:
-    # files and calls of the kernel
-runtime/job/producers: queue runtime/config runtime/gpu runtime/heap runtime/job/area runtime/job/driverwatch runtime/job/graphics runtime/job/kernels runtime/job/network runtime/job/reach runtime/job/rings runtime/job/streams runtime/job/teams runtime/onstream runtime/proxy runtime/proxy/call runtime/shmlog runtime/topo
-    # joins kernels, rings and streams with the GPU and the network that it is given
-runtime/job/reach: runtime/config runtime/gpu runtime/pathmap runtime/topo
-    # addresses, from a GPU and a memory file that it knows by interfaces
-runtime/job/registration: fabric runtime/config runtime/gpu runtime/heap/devmem runtime/proxy/gpustage runtime/shmerr
-    # the heap of a GPU and an endpoint, both by interfaces of its own
-runtime/job/rings: queue runtime/config runtime/proxy/call runtime/proxy/loop runtime/shmlog runtime/trace
-    # consumers of rings; an engine by the interface of the loop
-runtime/job/statics: runtime/config
-    # what the PEs say of their programs
-runtime/job/streams: queue runtime/gpu runtime/gpu/cuda runtime/onstream
-    # the driver's GPU as package onstream needs it
-runtime/job/teams: queue runtime/gpu
-    # entries in memory that it is given functions to write
-runtime/job/watch: fabric runtime/bootstrap runtime/config runtime/guard runtime/job/area runtime/job/process runtime/shmlog runtime/topo
+runtime/job/device: fabric queue runtime/config runtime/gpu runtime/gpu/amo runtime/gpu/cuda runtime/guard runtime/heap runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/meet runtime/job/network runtime/job/watch runtime/onstream runtime/proxy runtime/proxy/call runtime/proxy/gpustage runtime/shmerr
+    # the driver's GPU and the heaps in its reach, and what runs there: it joins kernels, rings and
+    # streams with the network that it is given. What learns of loans is an interface of its own
+runtime/job/network: fabric fabric/chaos fabric/ofi fabric/rail queue runtime/config runtime/gpu runtime/gpu/amo runtime/gpu/cuda runtime/guard runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/meet runtime/job/place runtime/job/watch runtime/mrcache runtime/mrcache/memmonitor runtime/nvtx runtime/proxy runtime/proxy/call runtime/proxy/flight runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/loop runtime/proxy/mem runtime/proxy/wake runtime/shmerr runtime/trace
+    # picks the implementation of a network, and joins engines to the parts of a job
+runtime/job/meet: runtime/bootstrap runtime/config runtime/gpu runtime/job/place runtime/pathmap runtime/proxy/gpustage runtime/shmlog runtime/topo
+    # values, and what follows from them; how they travel is its caller's. A GPU and a memory file it
+    # knows by interfaces
+runtime/job/place: fabric/ofi runtime/bootstrap/... runtime/config runtime/shmerr runtime/shmlog runtime/topo runtime/topo/hwloc
+    # questions to the launcher and to the topology, and threads; the exchange between PEs is its caller's
+runtime/job/watch: queue runtime/bootstrap runtime/config runtime/gpu runtime/gpu/cuda runtime/guard runtime/job/area runtime/job/meet runtime/proxy/backlog
     # the network by an interface of its own, and what to do about a loss by functions
-runtime/job: fabric fabric/chaos queue runtime/bootstrap runtime/config runtime/gpu runtime/heap/... runtime/job/... runtime/nvtx runtime/onstream runtime/pathmap runtime/proxy runtime/proxy/wake runtime/shmerr runtime/shmlog runtime/stats runtime/statuspage runtime/topo runtime/trace
+runtime/job: fabric fabric/chaos runtime/bootstrap runtime/config runtime/heap/... runtime/job/... runtime/nvtx runtime/pathmap runtime/proxy runtime/proxy/layout runtime/proxy/wake runtime/shmerr runtime/shmlog runtime/stats runtime/statuspage runtime/topo runtime/trace
     # the composition root: nothing else picks an implementation
 
 queue:
@@ -274,7 +232,7 @@ fabric/ofi/stub: tests/cc tests/need
 fabric/ofi/stub/gen:
     # a table into a header, and into constants of the simulated networks
 
-tests/gpu/staging: fabric fabric/ofi runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/layout runtime/proxy/gpustage runtime/proxy/mem runtime/proxy/wake runtime/proxy/staging
+tests/gpu/staging: fabric fabric/ofi runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/layout runtime/proxy/gpustage runtime/proxy/mem runtime/proxy/wake
     # the proxy on a real GPU and a real network, without the rest of the library
 tests/gpu/memory: runtime/gpu runtime/gpu/cuda
     # a test of these packages for a machine that cannot build it

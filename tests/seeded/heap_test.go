@@ -52,18 +52,18 @@ var heapDefects = []defect{
 		by:   unit("./runtime/heap", "^TestProduct$"), says: `2\^64 bytes are no product`,
 	},
 	{
-		id: "heap/loan-number-wraps", file: "runtime/proxy/gpustage/extent/extent.go",
+		id: "heap/loan-number-wraps", file: "runtime/proxy/gpustage/extent.go",
 		was:  "func (l Loan) Next() Loan { return max(l+1, 1) }",
 		is:   "func (l Loan) Next() Loan { return l + 1 }",
 		user: "the 65536th registered buffer is never forgotten by the other PEs",
-		by:   unit("./runtime/proxy/gpustage/extent", "^TestLoanNumbers$"), says: `after loan 65535 comes 0, want 1`,
+		by:   unit("./runtime/proxy/gpustage", "^TestLoanNumbers$"), says: `after loan 65535 comes 0, want 1`,
 	},
 	{
-		id: "heap/past-its-part", file: "runtime/proxy/gpustage/extent/extent.go",
+		id: "heap/past-its-part", file: "runtime/proxy/gpustage/extent.go",
 		was:  "if o := uint64(offset) - f.Offset; o < f.Size && n <= f.Size-o {",
 		is:   "if o := uint64(offset) - f.Offset; o < f.Size && n <= f.Size {",
 		user: "a put to GPU memory runs past the part that its key is for, and the NIC refuses it",
-		by:   unit("./runtime/proxy/gpustage/extent", "^TestExtents$"), says: `2 bytes at 149 are in .*, want -1`,
+		by:   unit("./runtime/proxy/gpustage", "^TestExtents$"), says: `2 bytes at 149 are in .*, want -1`,
 	},
 	{
 		id: "heap/stale-registration", file: "runtime/mrcache/cache.go",

@@ -11,13 +11,13 @@ var launchDefects = []defect{
 	},
 	{
 		id: "launch/loads-after-the-meeting", file: "runtime/job/job.go",
-		was:  "	if choice.SeveralHosts(j.Config, o.Environ, o.Given) {",
-		is:   "	if len(j.Config.Provider) > 99 && choice.SeveralHosts(j.Config, o.Environ, o.Given) {",
+		was:  "	if place.SeveralHosts(j.Settings, o.Environ, o.Given) {",
+		is:   "	if len(j.Settings.Provider) > 99 && place.SeveralHosts(j.Settings, o.Environ, o.Given) {",
 		user: "PEs of several hosts begin to load libfabric when the last PE has come",
 		by:   job("./tests/run", "^TestLoad$"), says: `PE 0 did not come within 20s`,
 	},
 	{
-		id: "launch/loads-on-one-host", file: "runtime/job/choice/hosts.go",
+		id: "launch/loads-on-one-host", file: "runtime/job/place/hosts.go",
 		was:  "		return s.config.Launcher.Hosts > 1\n",
 		is:   "		return s.config.Launcher.Hosts > 0\n",
 		user: "a job on one simulated host starts 0.2 s later, because it loads libfabric",

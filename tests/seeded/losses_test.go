@@ -11,8 +11,8 @@ var lossDefects = []defect{
 	},
 	{
 		id: "losses/one-address-for-two-hosts", file: "runtime/job/network/contact.go",
-		was:  "		if nw.First[first] != nw.First[pe] {\n",
-		is:   "		if nw.First[first] != nw.First[pe] && first == pe {\n",
+		was:  "		if nw.Met.NetworkFirst[first] != nw.Met.NetworkFirst[pe] {\n",
+		is:   "		if nw.Met.NetworkFirst[first] != nw.Met.NetworkFirst[pe] && first == pe {\n",
 		user: "PEs that are forced onto the bridge of a container engine try to reach themselves for a minute",
 		by:   job("./tests/run", "^TestUnreached$/^one_address_for_both_tcp$"), says: `nothing matches .*have the same address`,
 	},
@@ -108,7 +108,7 @@ var lossDefects = []defect{
 		by:   unit("./runtime/proxy", "^TestPlayedStagedLeave$"), says: `\d of 3 PEs have ended`,
 	},
 	{
-		id: "losses/waits-for-a-gone-reader", file: "runtime/proxy/gpustage/departure/departure.go",
+		id: "losses/waits-for-a-gone-reader", file: "runtime/proxy/gpustage/departure.go",
 		was:  "x.kind != none && !d.peers[x.pe].Left",
 		is:   "x.kind != none",
 		user: "a PE that ends waits 2 s for one that has ended before, to take bytes that it does not need",

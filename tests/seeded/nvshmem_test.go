@@ -164,7 +164,7 @@ var nvshmemDefects = []defect{
 		by:   job("./tests/nvshmem", "^TestKernels$"), says: `PE \d, line \d+: i != q % rings`,
 	},
 	{
-		id: "nvshmem/heaps-by-segment", file: "runtime/job/kernels/kernels.go",
+		id: "nvshmem/heaps-by-segment", file: "runtime/job/device/kernels.go",
 		was:  "users[pe] = uint64(a)\n",
 		is:   "users[pe] = uint64(a) - internal\n",
 		user: "kernels that read where heaps are write beside them",

@@ -17,7 +17,7 @@ var panicDefects = []defect{
 		by:   job("./tests/failure", "^TestPanics$/^a_goroutine$"), says: `Go ended the process`,
 	},
 	{
-		id: "panics/goroutine-by-go", file: "runtime/job/kernels/kernels.go",
+		id: "panics/goroutine-by-go", file: "runtime/job/device/kernels.go",
 		was:  "	guard.Go(\"the watch of kernels\", func() { k.watch(fatal, over) })\n",
 		is:   "	go k.watch(fatal, over)\n	_ = guard.Go\n",
 		user: "a mistake of the library in what reads reports of kernels ends a PE by a traceback of Go",

@@ -66,11 +66,11 @@ var proxyDefects = []defect{
 		by:   unit("./runtime/proxy/early", "^TestBytes$"), says: `and Bytes tells \d+ KiB`,
 	},
 	{
-		id: "proxy/waiting-message-in-whole", file: "runtime/proxy/gpustage/arrival/apply.go",
+		id: "proxy/waiting-message-in-whole", file: "runtime/proxy/gpustage/arrival.go",
 		was:  "	a.kept.Keep(h.From, number, m)\n",
 		is:   "	a.kept.Keep(h.From, number, a.joined)\n",
 		user: "messages for GPU memory that wait take a multiple of the memory that their credits allow",
-		by:   unit("./runtime/proxy/gpustage/arrival", "^TestMemoryOfWaiting$"), says: `2000 messages wait in \d+ KiB, for a credit of \d+ KiB`,
+		by:   unit("./runtime/proxy/gpustage", "^TestArrivalsMemory$"), says: `2000 messages wait in \d+ KiB, for a credit of \d+ KiB`,
 	},
 	{
 		id: "proxy/one-pe-takes-all-tokens", file: "runtime/proxy/tokens.go",
@@ -164,11 +164,11 @@ var proxyDefects = []defect{
 		by:   unit("./runtime/proxy", "^TestLoopStaysUpForParked$"), says: `the loop sleeps on a parked answer`,
 	},
 	{
-		id: "proxy/kernels-end-at-once", file: "runtime/job/kernels/faults.go",
+		id: "proxy/kernels-end-at-once", file: "runtime/job/device/kernel_faults.go",
 		was:  "if !ended && over() {",
 		is:   "if over(); !ended {",
 		user: "waits of kernels end while the job goes on",
-		by:   unit("./runtime/job/kernels", "^TestWaitsEndWithTheJob$"), says: `waits are ended while the job goes on`,
+		by:   unit("./runtime/job/device", "^TestWaitsEndWithTheJob$"), says: `waits are ended while the job goes on`,
 	},
 	{
 		id: "proxy/seal-without-kind-in-c", file: "runtime/proxy/fastpath/seal.h",

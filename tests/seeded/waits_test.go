@@ -95,11 +95,11 @@ var waitDefects = []defect{
 		by:   unit("./tests/front", "^TestSlices$"), says: `not quick again within 10 ms`,
 	},
 	{
-		id: "waits/all-pes-compete", file: "runtime/job/peerinfo/processors.go",
+		id: "waits/all-pes-compete", file: "runtime/job/meet/processors.go",
 		was:  "if s.Within(set) {\n				confined[set]++",
 		is:   "if true || s.Within(set) {\n				confined[set]++",
 		user: "PEs that mpirun binds to a core each wait as if they shared it",
-		by:   unit("./runtime/job/peerinfo", "^TestCrowded$"), says: `each bound to its own: \[true true true true\]`,
+		by:   unit("./runtime/job/meet", "^TestCrowded$"), says: `each bound to its own: \[true true true true\]`,
 	},
 	{
 		id: "waits/call-in-a-handler", file: "capi/front/netcall.c",
@@ -116,10 +116,10 @@ var waitDefects = []defect{
 		by:   unit("./runtime/proxy", "^TestServeCrowded$"), says: `50 turns of another thread took`,
 	},
 	{
-		id: "waits/proxies-without-processors", file: "runtime/job/peerinfo/processors.go",
+		id: "waits/proxies-without-processors", file: "runtime/job/meet/processors.go",
 		was:  "m.Sharing*(1+m.Proxies)",
 		is:   "m.Sharing",
 		user: "on a machine with fewer processors than PEs and proxies, a kernel's messages take milliseconds each",
-		by:   unit("./runtime/job/peerinfo", "^TestProxiesCrowded$"), says: `a PE more: false, want true`,
+		by:   unit("./runtime/job/meet", "^TestProxiesCrowded$"), says: `a PE more: false, want true`,
 	},
 }

@@ -17,7 +17,7 @@ import (
 
 var members = flag.Int("members", need.Load("members"), "the most simulated members in TestRootMemory")
 
-// contribution is the size of what a PE gives to an allgather of init (runtime/job/peerinfo,
+// contribution is the size of what a PE gives to an allgather of init (runtime/job/meet,
 // TestBootstrapScale).
 const contribution = 230
 

@@ -1,6 +1,6 @@
 /*
  * marks.h: which calls of the driver are under way. The driver may hold a call for ever, and a
- * report has to name that call (runtime/job/driverwatch.go): a caller stores the name here
+ * report has to name that call (runtime/job/watch.go): a caller stores the name here
  * meanwhile, and takes it back.
  *
  * The two take 2.4 ns together, of calls of 1 to 6 us. No clock is read: a watcher remembers what

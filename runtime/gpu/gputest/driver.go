@@ -1,5 +1,5 @@
 // Package gputest has a fake GPU with its driver, for tests. A Driver implements gpu.Device, the
-// devices of runtime/heap/devmem and runtime/proxy/staging, and staging's Kernels. It records what
+// devices of runtime/heap/devmem and runtime/proxy/gpustage, and staging's Kernels. It records what
 // it hands out, and reports misuse and leaks.
 //
 // GPU memory is at addresses of this process. Each chunk and each block is a file without a name

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"libshmem"
+	"libshmem/runtime/job/meet"
 	"libshmem/runtime/proxy"
 )
 
@@ -28,14 +29,14 @@ func (nw *Network) hostName() string {
 }
 
 // place names a PE by its host and address, for errors.
-func (nw *Network) place(pe libshmem.PE, all [][]EndpointInfo) string {
+func (nw *Network) place(pe libshmem.PE, all [][]meet.EndpointInfo) string {
 	return fmt.Sprintf("PE %d on host %s, at %s", pe, all[nw.Nodes.Leader(pe)][0].Host, nw.Engine.Report.AddressText(pe))
 }
 
 // contact asks PEs of other hosts for an answer, and waits until all have answered. The first PEs
 // of the hosts ask those that their first barrier sends to, log2 of the hosts: for these pairs a
 // connection is made in any case.
-func (nw *Network) contact(all [][]EndpointInfo) error {
+func (nw *Network) contact(all [][]meet.EndpointInfo) error {
 	if nw.Nodes.Leader(nw.Me) != nw.Me {
 		return nil
 	}
@@ -87,7 +88,7 @@ func (nw *Network) unanswered(open []*proxy.Contact) (still []*proxy.Contact, er
 
 // noContact says which hosts do not reach each other, and by which addresses they have tried. A nil
 // cause: the time is over.
-func (nw *Network) noContact(all [][]EndpointInfo, open []*proxy.Contact, cause error) error {
+func (nw *Network) noContact(all [][]meet.EndpointInfo, open []*proxy.Contact, cause error) error {
 	what, remedy := "", ""
 	if cause != nil {
 		what = cause.Error()
@@ -112,8 +113,8 @@ func (nw *Network) nicName() string { return nw.Provider() + " on " + nw.Engine.
 
 // twin refuses PEs of different networks that have the same IP address, such as that of the bridge
 // of a container engine: each would find itself there, and never the other.
-func (nw *Network) twin(all [][]EndpointInfo) error {
-	if !nw.Apart {
+func (nw *Network) twin(all [][]meet.EndpointInfo) error {
+	if !nw.Met.Apart {
 		return nil
 	}
 	of := map[netip.Addr]libshmem.PE{}
@@ -127,7 +128,7 @@ func (nw *Network) twin(all [][]EndpointInfo) error {
 			of[at.Addr()] = pe
 			continue
 		}
-		if nw.First[first] != nw.First[pe] {
+		if nw.Met.NetworkFirst[first] != nw.Met.NetworkFirst[pe] {
 			return fmt.Errorf("reach other hosts over %s: %s, and %s, have the same address, which leads each to itself (name interfaces "+
 				"with an address of each host in SHMEM_NIC_LIST; run shmem-doctor on both hosts)", nw.nicName(), nw.place(first, all), nw.place(pe, all))
 		}

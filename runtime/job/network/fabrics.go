@@ -7,7 +7,7 @@ import (
 
 	"libshmem"
 	"libshmem/runtime/config"
-	"libshmem/runtime/job/codec"
+	"libshmem/runtime/job/meet"
 )
 
 // nicInfo describes a PE's NICs to all other PEs before it opens them.
@@ -24,7 +24,7 @@ func (nw *Network) nicInfos(n *nics) ([]nicInfo, error) {
 	if mine.Fabric != "" {
 		mine.Fabrics, mine.Version = n.Fabrics(), n.Version()
 	}
-	b, err := codec.Encode(mine)
+	b, err := meet.Encode(mine)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func (nw *Network) nicInfos(n *nics) ([]nicInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	return codec.DecodeAll[nicInfo](all)
+	return meet.DecodeAll[nicInfo](all)
 }
 
 // agreeOnFabric moves this PE's NICs to the fabric that the job takes.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"libshmem/runtime/job/codec"
+	"libshmem/runtime/job/meet"
 )
 
 func TestCommonFabric(t *testing.T) {
@@ -42,7 +42,7 @@ func TestCommonFabric(t *testing.T) {
 		}
 	}
 	// A nicInfo is small: a large job gathers one from each PE.
-	b, err := codec.Encode(newer)
+	b, err := meet.Encode(newer)
 	if err != nil || len(b) > 40 || strings.Contains(string(b), "NICs") {
 		t.Errorf("a nicInfo has %d bytes, error %v", len(b), err)
 	}

@@ -1,7 +1,7 @@
 // Package network owns the engines of a PE and their loops. It chooses the NICs and their fabric
 // with the other PEs, opens a provider for each endpoint, gives engines their GPU stage and their
-// registration cache, connects them, and starts and ends the loops. The engines' work is in
-// runtime/proxy.
+// registration cache, connects them, and starts and ends the loops. It lets NICs reach a heap in GPU
+// memory, and spreads rings over the engines. The engines' work is in runtime/proxy.
 //
 // One thread opens and closes it. Any goroutine may ask it about other PEs: it takes the lock of an
 // engine, and gives up after lockPatience where that is said.
@@ -16,7 +16,6 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/fabric/chaos"
-	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu/amo"
 	"libshmem/runtime/gpu/cuda"
@@ -24,57 +23,42 @@ import (
 	"libshmem/runtime/heap/devmem"
 	"libshmem/runtime/heap/hostmem"
 	"libshmem/runtime/job/area"
-	"libshmem/runtime/job/codec"
-	"libshmem/runtime/job/driverwatch"
-	"libshmem/runtime/job/graphics"
+	"libshmem/runtime/job/meet"
 	"libshmem/runtime/job/place"
-	"libshmem/runtime/job/reach"
+	"libshmem/runtime/job/watch"
 	"libshmem/runtime/nvtx"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/loop"
 	"libshmem/runtime/proxy/mem"
-	"libshmem/runtime/proxy/staging"
 	"libshmem/runtime/proxy/wake"
-	"libshmem/runtime/shmlog"
-	"libshmem/runtime/topo"
 	"libshmem/runtime/trace"
 )
 
 // Config is what a network has to know, and the parts that it joins.
 type Config struct {
-	Me       libshmem.PE
-	NPEs     int
-	Nodes    *topo.Nodes
-	Settings *config.Config
-	Boot     bootstrap.Bootstrap
-	Proxies  int             // engines of each PE
-	Apart    bool            // loopback does not reach all PEs
-	First    []libshmem.PE   // for each PE, the first PE that it reaches by loopback
-	Plan     hostmem.Plan    // of the memory of the node
-	Notify   libshmem.Offset // of the notification counters
-	Heaps    *reach.Heaps
-	GPU      *graphics.GPU // nil: this PE uses none
-	Place    *place.Place
+	*meet.Self
+	Met    *meet.Met
+	Plan   hostmem.Plan    // of the memory of the node
+	Notify libshmem.Offset // of the notification counters
+	Heaps  *meet.Heaps
+	Place  *place.Place
+	// Device is this PE's GPU; nil: this PE uses none. GPUHeap is its heap there; nil: it is in
+	// main memory. NICs lets NICs reach that heap; nil: none may. Unit returns the unit for atomic
+	// operations in the context of a device.
+	Device  *cuda.Device
+	GPUHeap *devmem.Segment
+	NICs    *Registry
+	Unit    func(*cuda.Device) (*amo.Unit, error)
 	// Front has the lock and the words of the front, around the first engine. The control page of
 	// this PE has the others.
 	Front wake.Words
 
-	Chaos       *chaos.Plan // nil: the network is as it is
-	Trace       *trace.File // nil: nothing is traced
-	Show        nvtx.Show   // ranges of proxies; nil: they are not shown
-	Watch       Watch
-	DriverWatch *driverwatch.Watch
-	Log         *shmlog.Log
-	Report      func(text string)
-	Fatal       func(error)
-}
-
-// Watch hears of other PEs from engines, which hold their locks.
-type Watch interface {
-	Unreachable(pe libshmem.PE, err error)
-	Says() string
-	Hears(pe libshmem.PE, text string)
+	Chaos       *chaos.Plan  // nil: the network is as it is
+	Trace       *trace.File  // nil: nothing is traced
+	Show        nvtx.Show    // ranges of proxies; nil: they are not shown
+	Watch       *watch.Watch // hears of other PEs from engines, which hold their locks
+	DriverWatch *watch.DriverWatch
 }
 
 // Network has the engines of this PE, with their loops.
@@ -95,6 +79,7 @@ type Network struct {
 	notes  []string          // what the NICs were told while they were opened, and what was refused
 	tiles  []int             // for each PE, see Tile
 	fabric string            // of the NICs; "": the provider has no names for fabrics
+	apart  bool              // see CopiesApart
 }
 
 // New returns a network without engines.
@@ -138,7 +123,7 @@ func (nw *Network) Open() error {
 		return err
 	}
 	nw.warnOfFiles(files, len(nics.NICs()))
-	for i := range nw.Proxies {
+	for i := range nw.Met.Proxies {
 		if err := nw.openEngine(nics, i); err != nil {
 			return err
 		}
@@ -199,7 +184,7 @@ func (nw *Network) openEngine(nics *nics, i int) error {
 		return err
 	}
 	nw.Log.Printf("fabric", config.LogDebug, "endpoint %d: %+v", i, prov.Caps())
-	if c := prov.Caps(); nw.Apart && c.Domain == "lo" {
+	if c := prov.Caps(); nw.Met.Apart && c.Domain == "lo" {
 		return errors.Join(fmt.Errorf("open network %s on lo: PEs of other hosts cannot reach it (bring a network interface up, or name one by SHMEM_NIC_LIST)",
 			providerName(nw.Settings.Provider, c.Provider)), prov.Close())
 	}
@@ -231,30 +216,30 @@ func (nw *Network) openEngine(nics *nics, i int) error {
 	nw.keepRegistered(e)
 	e.OnLost(nw.Watch.Unreachable)
 	e.Report.OnAsked(nw.Watch.Says, nw.Watch.Hears)
-	if err := nw.stage(e); err != nil || !nw.registers() {
+	if err := nw.stage(e); err != nil || nw.NICs == nil {
 		return err
 	}
-	return nw.register(&nicEnd{e, nw.stages[i]})
+	return nw.NICs.Open(&nicEnd{e, nw.stages[i]}, nw.GPUHeap.Extents())
 }
 
 // stage gives an engine its GPU stage, if this PE has a GPU.
 func (nw *Network) stage(e *proxy.Engine) error {
-	if nw.GPU == nil {
+	if nw.Device == nil {
 		return nil
 	}
 	name := fmt.Sprintf("the proxy of endpoint %d", len(nw.Engines)-1)
-	dev := nw.GPU.Device().For(name)
-	var quick *staging.Quick
+	dev := nw.Device.For(name)
+	var quick *gpustage.Quick
 	apart := nw.needsApart(e.Caps())
 	// NICs of one job may differ: all or none.
-	nw.GPU.CopiesApart = apart && (len(nw.Engines) == 1 || nw.GPU.CopiesApart)
+	nw.apart = apart && (len(nw.Engines) == 1 || nw.apart)
 	if apart {
-		own, err := nw.atomicsOf(nw.GPU.Device().For(name))
+		own, err := nw.atomicsOf(nw.Device.For(name))
 		if err != nil {
 			return err
 		}
-		quick = &staging.Quick{Dev: own.Dev, Kernels: own}
-		if dev, err = nw.GPU.Device().Apart(name); err != nil {
+		quick = &gpustage.Quick{Dev: own.Dev, Kernels: own}
+		if dev, err = nw.Device.Apart(name); err != nil {
 			return err
 		}
 	}
@@ -263,7 +248,7 @@ func (nw *Network) stage(e *proxy.Engine) error {
 		return err
 	}
 	last := len(nw.Engines) - 1
-	m, err := staging.New(dev, by, quick)
+	m, err := gpustage.NewMemory(dev, by, quick)
 	if err != nil {
 		return err
 	}
@@ -278,7 +263,7 @@ func (nw *Network) stage(e *proxy.Engine) error {
 
 // atomicsOf returns the unit for atomic operations in the context of a device.
 func (nw *Network) atomicsOf(dev *cuda.Device) (amo.By, error) {
-	u, err := nw.GPU.Unit(dev)
+	u, err := nw.Unit(dev)
 	return amo.By{Unit: u, Dev: dev}, err
 }
 
@@ -288,8 +273,13 @@ func (nw *Network) atomicsOf(dev *cuda.Device) (amo.By, error) {
 // messages use streams, and where the heap belongs to the program's context, to which the driver
 // ties copies of its memory (SHMEM_GPU_SHARE=ipc).
 func (nw *Network) needsApart(c fabric.Caps) bool {
-	return nw.inGPU() && nw.GPU.Heap().Path() == devmem.VMM && !(nw.registers() && c.GPU)
+	return nw.inGPU() && nw.GPUHeap.Path() == devmem.VMM && !(nw.NICs != nil && c.GPU)
 }
+
+// CopiesApart reports whether the proxies' copies for this PE wait for no kernel of the program:
+// the proxies have a context of their own, and calls on CUDA streams use bounce buffers for
+// operands that are tied to the program's context. A nil network has no proxies.
+func (nw *Network) CopiesApart() bool { return nw != nil && nw.apart }
 
 // providerName returns the name of an open provider for messages. SHMEM_PROVIDER may have asked for
 // a family, which can have another name: libfabric up to 1.17 calls tcp net.
@@ -302,11 +292,11 @@ func providerName(asked, opened string) string {
 }
 
 // exchangeEndpoints sends this PE's endpoints to every PE, and returns those of all.
-func (nw *Network) exchangeEndpoints() ([][]EndpointInfo, error) {
-	var mine []EndpointInfo
+func (nw *Network) exchangeEndpoints() ([][]meet.EndpointInfo, error) {
+	var mine []meet.EndpointInfo
 	for i, e := range nw.Engines {
 		end := e.Endpoint()
-		c := EndpointInfo{Addr: end.Addr, Base: end.Base, Key: end.Key, Window: end.Window, Provider: e.Caps().Provider, Tile: nw.ownTile(i)}
+		c := meet.EndpointInfo{Addr: end.Addr, Base: end.Base, Key: end.Key, Window: end.Window, Provider: e.Caps().Provider, Tile: nw.ownTile(i)}
 		if s := nw.stages[i]; s != nil {
 			gpu := s.Endpoint()
 			c.Device, c.Atomics, c.Extents, c.Flushes = gpu.Device, gpu.Atomics, gpu.Extents, gpu.Flushes
@@ -316,7 +306,7 @@ func (nw *Network) exchangeEndpoints() ([][]EndpointInfo, error) {
 		}
 		mine = append(mine, c)
 	}
-	b, err := codec.Encode(mine)
+	b, err := meet.Encode(mine)
 	if err != nil {
 		return nil, err
 	}
@@ -324,25 +314,9 @@ func (nw *Network) exchangeEndpoints() ([][]EndpointInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := codec.DecodeAll[[]EndpointInfo](everybody)
+	all, err := meet.DecodeAll[[]meet.EndpointInfo](everybody)
 	if err != nil {
 		return nil, err
 	}
-	return all, Match(all, len(mine))
-}
-
-// Match refuses endpoints that cannot talk to each other.
-func Match(all [][]EndpointInfo, n int) error {
-	for pe, infos := range all {
-		if len(infos) != n {
-			return fmt.Errorf("PE %d opened %d endpoints and another %d (start every PE with the same version of the library)", pe, len(infos), n)
-		}
-		for _, c := range infos {
-			if first := all[0][0]; c.Provider != first.Provider {
-				return fmt.Errorf("PE 0 has provider %s and PE %d has %s (name one that all have by SHMEM_PROVIDER)",
-					first.Provider, pe, c.Provider)
-			}
-		}
-	}
-	return nil
+	return all, meet.MatchEndpoints(all, len(mine))
 }

@@ -9,7 +9,7 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
-	"libshmem/runtime/job/rings"
+	"libshmem/runtime/config"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/layout"
@@ -96,17 +96,6 @@ func (l *Loans) EndLoan(loan gpustage.Loan) (err error) {
 	return err
 }
 
-// Rings returns the engines with their loops, for rings.
-func (nw *Network) Rings() (by []rings.By) {
-	if nw == nil {
-		return nil
-	}
-	for i, e := range nw.Engines {
-		by = append(by, rings.By{Engine: e, Loop: nw.loops[i], Track: nw.tracks[i]})
-	}
-	return by
-}
-
 // Shown returns what each engine shows of itself.
 func (nw *Network) Shown() (ends []*proxy.EndpointPage) {
 	if nw == nil {
@@ -173,4 +162,17 @@ func (nw *Network) Text() string {
 		text += ", " + nw.cache
 	}
 	return text
+}
+
+// GPUPath returns how the network reaches this PE's GPU memory; "" if its heap is in main memory.
+func (nw *Network) GPUPath() string {
+	switch {
+	case !nw.inGPU():
+		return ""
+	case nw.NICs.Path() != "":
+		return "by " + nw.NICs.Path()
+	case nw.Settings.GPUNet == config.GPUNetCopy:
+		return "staged, and copied within hosts"
+	}
+	return "staged"
 }

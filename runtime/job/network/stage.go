@@ -7,25 +7,11 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
+	"libshmem/runtime/job/meet"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/gpustage/stream"
 )
-
-// EndpointInfo is what every PE tells every other about each of its open endpoints.
-type EndpointInfo struct {
-	Addr     []byte
-	Base     uint64
-	Key      uint64
-	Window   uint32 // see proxy.Endpoint
-	Device   bool   // the heap is GPU memory
-	Atomics  uint64 // operations on it, see gpustage.Endpoint
-	Extents  []gpustage.Extent
-	Flushes  bool
-	Tile     int // see ownTile
-	Provider string
-	Host     string // its name for people; "" except of the first PE of a node
-}
 
 // nicEnd is an endpoint whose NIC may reach the user heap in GPU memory.
 type nicEnd struct {
@@ -46,7 +32,7 @@ func (n *nicEnd) RegisterHeap(offset uint64, loan gpustage.Loan, m fabric.GPUMem
 func (nw *Network) useStage(i int, m stream.Memory) error {
 	e := nw.Engines[i]
 	// All engines together pin as much memory as one would.
-	s, err := gpustage.New(e.Host(), m, gpustage.Config{Chunks: max(2, gpustage.Chunks/nw.Proxies)})
+	s, err := gpustage.New(e.Host(), m, gpustage.Config{Chunks: max(2, gpustage.Chunks/nw.Met.Proxies)})
 	if err != nil {
 		return err
 	}
@@ -56,7 +42,7 @@ func (nw *Network) useStage(i int, m stream.Memory) error {
 }
 
 // connect gives an engine, and its GPU stage, the endpoints of all PEs.
-func (nw *Network) connect(i int, infos [][]EndpointInfo) ([]proxy.Endpoint, error) {
+func (nw *Network) connect(i int, infos [][]meet.EndpointInfo) ([]proxy.Endpoint, error) {
 	job := nw.Boot.Secret().Number(fmt.Sprintf("messages of endpoint %d", i))
 	seal := nw.sealKey(i)
 	ends, stages := make([]proxy.Endpoint, len(infos)), make([]gpustage.Endpoint, len(infos))

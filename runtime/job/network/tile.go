@@ -2,6 +2,7 @@ package network
 
 import (
 	"libshmem"
+	"libshmem/runtime/job/meet"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -14,7 +15,7 @@ type Eager struct {
 // Eager returns it. With a GPU notifications are messages.
 func (nw *Network) Eager() Eager {
 	e := Eager{Message: layout.MaxPayload}
-	if nw.GPU == nil && nw.Engine.WriteWindow() > 0 { // else writes have no numbers
+	if nw.Device == nil && nw.Engine.WriteWindow() > 0 { // else writes have no numbers
 		c := nw.Engine.Caps()
 		e.Notified = c.Notified()
 	}
@@ -26,9 +27,9 @@ func (nw *Network) Eager() Eager {
 func (nw *Network) ownTile(i int) int {
 	c, vouched := nw.Engines[i].Caps(), nw.Settings.Ordered.Bytes()
 	switch {
-	case nw.GPU == nil:
+	case nw.Device == nil:
 		return c.Tile(vouched)
-	case nw.inGPU() && nw.GPU.NICs.InOrder(i):
+	case nw.inGPU() && nw.NICs.InOrder(i):
 		return c.GPUTile(vouched)
 	}
 	return 0
@@ -37,7 +38,7 @@ func (nw *Network) ownTile(i int) int {
 // agreeTiles notes the largest tile for each PE, once the endpoints of all PEs are known. Both ends
 // of a write have a part in it. From main memory to the memory of a GPU, and back, it keeps none: the
 // buffers that tokens leave from are those of hosts or of kernels.
-func (nw *Network) agreeTiles(all [][]EndpointInfo) {
+func (nw *Network) agreeTiles(all [][]meet.EndpointInfo) {
 	nw.tiles = make([]int, len(all))
 	mine := all[nw.Me]
 	for pe, theirs := range all {

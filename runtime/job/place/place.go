@@ -1,6 +1,7 @@
-// Package place finds where this PE runs and what is near to it: its NICs, and the processors of
-// its threads. It reads the machine once, and only if there is something to decide. The topology
-// itself is in runtime/topo. One thread uses a Place at a time.
+// Package place finds how this process was started and where it runs: the bootstrap to its job, its
+// NICs, and the processors of its threads. It reads the machine once, and only if there is
+// something to decide. The topology itself is in runtime/topo, the bootstraps are below
+// runtime/bootstrap. One thread uses a Place at a time.
 package place
 
 import (

@@ -14,7 +14,7 @@ const partLook = 10 * time.Millisecond
 // waits in C.
 func (w *Watch) Part() error {
 	over, gone := make(chan struct{}), make(chan struct{})
-	p := &parting{began: time.Now(), limit: w.Timeout, asked: w.asked}
+	p := &parting{began: time.Now(), limit: w.Settings.Timeout, asked: w.asked}
 	p.reported = p.began
 	if p.asked != nil {
 		p.told = p.asked()

@@ -12,21 +12,19 @@ import (
 	"libshmem"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/job/area"
-	"libshmem/runtime/job/process"
-	"libshmem/runtime/topo"
+	"libshmem/runtime/job/meet"
 )
 
 // Peers is what is asked about the other PEs.
 type Peers struct {
-	Me        libshmem.PE
-	Nodes     *topo.Nodes
-	Processes []process.Process // of every PE
-	Boot      bootstrap.Bootstrap
+	*meet.Self
+	Processes []meet.Process // of every PE
 	// Doing returns what a PE of this node does, as the PE has noted it, or "". nil: nothing is
 	// known.
 	Doing   func(libshmem.PE, area.How) string
-	Driver  func(now time.Time) string // what the GPU's driver does not do, or "". nil: there is none
-	Network Network                    // nil if all PEs share memory
+	Driver  func(now time.Time) string        // what the GPU's driver does not do, or "". nil: there is none
+	Network Network                           // nil if all PEs share memory
+	Fails   func(pe libshmem.PE, fate string) // a PE has ended, and the job ends with it
 }
 
 // Network is what the network knows of PEs. had is false if another thread kept its lock for

@@ -9,7 +9,7 @@ import (
 	"libshmem/runtime/bootstrap/bootstraptest"
 	"libshmem/runtime/config"
 	"libshmem/runtime/job/area"
-	"libshmem/runtime/job/process"
+	"libshmem/runtime/job/meet"
 	"libshmem/runtime/topo"
 )
 
@@ -66,7 +66,7 @@ func TestLate(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	w.Processes[2] = process.Of(child.Process.Pid)
+	w.Processes[2] = meet.ProcessOf(child.Process.Pid)
 	late("PE 2 is in shmem_quiet for 1.0 s; ", 2)
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)

@@ -1,8 +1,9 @@
 // Package watch knows the state of the other PEs of a job from the launcher, the kernel, their
 // control pages and the network. It reports the loss of a PE, and explains waits. Its caller acts
-// on a loss.
+// on a loss. It also watches the calls of the GPU driver (driver.go).
 //
-// One thread of its own waits for news. Any goroutine may ask what is known of a PE.
+// One thread of its own waits for news, and one looks at driver calls. Any goroutine may ask what
+// is known of a PE.
 package watch
 
 import (
@@ -22,8 +23,7 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/guard"
 	"libshmem/runtime/job/area"
-	"libshmem/runtime/job/process"
-	"libshmem/runtime/shmlog"
+	"libshmem/runtime/job/meet"
 )
 
 // Three sources report that a PE has ended: the launcher, whose child it is; the kernel, for
@@ -44,21 +44,9 @@ const (
 	pings, pinged = time.Second, 16
 )
 
-// Config is how a watch reports, and how it ends the job.
-type Config struct {
-	Peers    Peers
-	Survives bool          // the job goes on without a PE that is lost
-	Timeout  time.Duration // SHMEM_TIMEOUT; 0: there is none
-	Log      *shmlog.Log
-	Report   func(text string)
-	Fails    func(pe libshmem.PE, fate string) // a PE has ended, and the job ends with it
-	Fatal    func(error)                       // an *OrphanError or an *EndedError
-}
-
 // Watch knows the other PEs, and has the thread that waits for news of them.
 type Watch struct {
 	peers
-	Config
 
 	mu      sync.Mutex
 	kick    int // an eventfd; 0: there is no thread
@@ -77,6 +65,9 @@ type Watch struct {
 	pinged   time.Time
 }
 
+// survives reports whether the job goes on without a PE that is lost.
+func (w *Watch) survives() bool { return w.Settings.OnFailure == config.ReturnOnFailure }
+
 // suspicion is a PE that seems to have ended.
 type suspicion struct {
 	fate  string
@@ -84,8 +75,8 @@ type suspicion struct {
 }
 
 // New returns a watch without a thread.
-func New(c Config) *Watch {
-	return &Watch{peers: peers{Peers: c.Peers}, Config: c}
+func New(p Peers) *Watch {
+	return &Watch{peers: peers{Peers: p}}
 }
 
 // Begin begins to watch the other PEs. It calls lose for each PE that is lost, from one thread, if
@@ -118,7 +109,7 @@ func (w *Watch) Begin(lose func(pe libshmem.PE, fate string), asked func() uint3
 // them, or because no launcher would end it with them.
 func (w *Watch) Looks() bool {
 	e, ok := w.Boot.(bootstrap.Ender)
-	return w.Survives || !ok || !e.EndsJob()
+	return w.survives() || !ok || !e.EndsJob()
 }
 
 // Unreachable handles an engine's report on a PE. The engine's lock is held.
@@ -358,7 +349,7 @@ func (w *Watch) giveUp(pe libshmem.PE, fate string) {
 	if !first || pe == w.Me {
 		return
 	}
-	if !w.Survives {
+	if !w.survives() {
 		w.Fails(pe, fate)
 		return
 	}
@@ -374,7 +365,7 @@ func (w *Watch) GiveUp(pe libshmem.PE) {
 
 // pinging reports whether PEs have to be asked for signs of life.
 func (w *Watch) pinging() bool {
-	return w.Network != nil && (w.Looks() || w.orphaned) && slices.ContainsFunc(w.Processes, func(p process.Process) bool { return !p.Visible() })
+	return w.Network != nil && (w.Looks() || w.orphaned) && slices.ContainsFunc(w.Processes, func(p meet.Process) bool { return !p.Visible() })
 }
 
 // ping asks some of the PEs that only the network can watch.

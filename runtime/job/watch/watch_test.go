@@ -10,7 +10,7 @@ import (
 	"libshmem"
 	"libshmem/runtime/bootstrap/bootstraptest"
 	"libshmem/runtime/config"
-	"libshmem/runtime/job/process"
+	"libshmem/runtime/job/meet"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/shmlog"
 	"libshmem/runtime/topo"
@@ -24,9 +24,9 @@ func watchOfFour(t *testing.T, on config.OnFailure) (*Watch, *bootstraptest.Tell
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := New(Config{
-		Peers:    Peers{Nodes: topo.NewNodes([]string{"a", "a", "a", "a"}), Processes: make([]process.Process, 4), Boot: b},
-		Survives: on == config.ReturnOnFailure, Log: log,
+	w := New(Peers{
+		Self:      &meet.Self{Nodes: topo.NewNodes([]string{"a", "a", "a", "a"}), Settings: &config.Config{OnFailure: on}, Boot: b, Log: log},
+		Processes: make([]meet.Process, 4),
 	})
 	t.Cleanup(w.Stop)
 	return w, b
@@ -44,7 +44,7 @@ func TestWatchAlone(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	w.Processes[1] = process.Of(child.Process.Pid)
+	w.Processes[1] = meet.ProcessOf(child.Process.Pid)
 	w.Begin(func(libshmem.PE, string) { t.Error("a job that ends goes on") }, none)
 	b.Disappear(t)
 	_ = child.Process.Kill()

@@ -8,7 +8,7 @@ import (
 
 // Advance goes on with the work as far as streams and room allow, at each poll.
 func (s *Stage) Advance() {
-	s.heaps.NewTurn()
+	s.heaps.newTurn()
 	s.pulls.NewTurn()
 	s.departs.NewTurn()
 	s.giveUpLost()

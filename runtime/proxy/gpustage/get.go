@@ -8,9 +8,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/call"
-	"libshmem/runtime/proxy/gpustage/extent"
-	"libshmem/runtime/proxy/gpustage/pool"
-	"libshmem/runtime/proxy/gpustage/pull"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
@@ -22,9 +19,9 @@ import (
 type gets struct {
 	engine  Engine
 	streams *stream.Set
-	slots   *pool.Pool
-	heaps   *extent.Heaps
-	pulls   *pull.Pulls
+	slots   *pool
+	heaps   *heaps
+	pulls   *pulls
 	segment mem.Segment
 	desc    uintptr // of the part of the segment that the fabric reaches
 	localMR bool    // local buffers have to be registered
@@ -33,19 +30,20 @@ type gets struct {
 
 // get is a get under way.
 type get struct {
-	used   bool
-	pe     libshmem.PE
-	dest   unsafe.Pointer
-	n      uint64
-	left   uint64
-	copied uint64 // of left, in StreamIn
-	desc   uintptr
-	reads  int    // reads from a lost PE that the provider has
-	ended  bool   // the PE was lost and the caller told, but the provider still has reads
-	slot   uint16 // for bytes that come in a message; only with GPU memory
-	gpu    bool
-	status int32
-	err    error
+	used     bool
+	question uint32 // names it in answers
+	pe       libshmem.PE
+	dest     unsafe.Pointer
+	n        uint64
+	left     uint64
+	copied   uint64 // of left, in stream.In
+	desc     uintptr
+	reads    int    // reads from a lost PE that the provider has
+	ended    bool   // the PE was lost and the caller told, but the provider still has reads
+	slot     uint16 // for bytes that come in a message; only with GPU memory
+	gpu      bool
+	status   int32
+	err      error
 }
 
 // begin begins a get into a buffer, which is GPU memory if gpu. far says that the owner has to copy
@@ -58,10 +56,9 @@ func (g *gets) begin(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer
 			return call.Again
 		}
 	}
-	st := call.Again
-	t, ok := g.engine.BeginGet(pe, r, n)
-	if ok {
-		g.ops[t] = get{used: true, pe: pe, dest: dest, n: n, left: n, desc: g.desc, slot: small, gpu: gpu}
+	t, question, st := g.engine.Begin(UseGet, pe, r, n)
+	if st == call.Done {
+		g.ops[t] = get{used: true, pe: pe, question: question, dest: dest, n: n, left: n, desc: g.desc, slot: small, gpu: gpu}
 		st = g.ask(t, offset, far)
 	}
 	if st != call.Done {
@@ -69,9 +66,6 @@ func (g *gets) begin(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer
 			g.slots.GiveFor(pe, small)
 		}
 		return st
-	}
-	if r == nil {
-		g.engine.Await(t)
 	}
 	g.pulls.Start()
 	return call.Pending
@@ -84,7 +78,7 @@ func (g *gets) ask(t fabric.Token, offset libshmem.Offset, far bool) call.Status
 		op := fabric.RMA{PE: o.pe, Len: o.n}
 		op.Remote, op.Key = g.engine.Route(o.pe, offset)
 		g.heaps.Aim(&op, offset)
-		g.pulls.Get(pull.Bytes{PE: o.pe, Remote: op.Remote, Key: op.Key, N: o.n, Dest: o.dest, GPU: true, Get: g.engine.Question(t)})
+		g.pulls.Get(pullBytes{PE: o.pe, Remote: op.Remote, Key: op.Key, N: o.n, Dest: o.dest, GPU: true, Get: o.question})
 		return call.Done
 	}
 	if !o.gpu && g.localMR && !g.segment.Contains(o.dest, o.n) {
@@ -95,7 +89,7 @@ func (g *gets) ask(t fabric.Token, offset libshmem.Offset, far bool) call.Status
 		}
 		o.dest, o.desc = at, region.Desc
 	}
-	st := g.engine.Send(0, o.pe, layout.Header{Kind: layout.KindFetch, Token: g.engine.Question(t), Offset: offset, Operand: o.n}, nil, 0)
+	st := g.engine.Send(0, o.pe, layout.Header{Kind: layout.KindFetch, Token: o.question, Offset: offset, Operand: o.n}, nil, 0)
 	if st != call.Done {
 		g.free(t)
 	}
@@ -105,13 +99,13 @@ func (g *gets) ask(t fabric.Token, offset libshmem.Offset, far bool) call.Status
 // find finds the get that an answer belongs to, for n bytes at the offset of the answer.
 func (g *gets) find(h *layout.Header, question uint32, n uint64) *get {
 	t := fabric.Token(question & 0xffff)
-	if t >= layout.Tokens || g.engine.Question(t) != question || uint32(g.ops[t].pe) != h.From || !g.ops[t].used {
-		g.engine.Unasked(h)
+	if t >= layout.Tokens || !g.ops[t].used || g.ops[t].question != question || uint32(g.ops[t].pe) != h.From {
+		g.engine.Refuse(h, true)
 		return nil
 	}
 	o := &g.ops[t]
 	if uint64(h.Offset) > o.n || n > o.n-uint64(h.Offset) {
-		g.engine.Malformed(h)
+		g.engine.Refuse(h, false)
 		return nil
 	}
 	return o
@@ -123,7 +117,7 @@ func (g *gets) takeRequest(h *layout.Header, r *layout.RequestToSend) {
 	if o == nil {
 		return
 	}
-	g.pulls.Get(pull.Bytes{
+	g.pulls.Get(pullBytes{
 		PE: o.pe, Remote: h.Operand, Key: h.Extra, N: r.N, Dest: unsafe.Add(o.dest, h.Offset), Desc: o.desc, GPU: o.gpu, Token: h.Token, Get: r.Get,
 	})
 	g.pulls.Start()
@@ -148,7 +142,7 @@ func (g *gets) takeData(h *layout.Header, payload unsafe.Pointer, n int) {
 	g.GotLater(h.Token, uint64(n))
 }
 
-// GotLater counts bytes of a get when the work that is in StreamIn now is done.
+// GotLater counts bytes of a get when the work that is in stream.In now is done.
 func (g *gets) GotLater(question uint32, n uint64) {
 	g.ops[question&0xffff].copied += n
 	g.streams.Later(stream.In, stream.Chore{For: g, Token: question, Value: n})
@@ -204,7 +198,7 @@ func (g *gets) drop(t fabric.Token, pe libshmem.PE) {
 	if !o.used || o.pe != pe || o.ended {
 		return
 	}
-	o.left, o.reads, o.status = o.copied, g.pulls.Reads(g.engine.Question(t)), int32(call.Failed)
+	o.left, o.reads, o.status = o.copied, g.pulls.Reads(o.question), int32(call.Failed)
 	if o.left == 0 {
 		g.end(t)
 	}

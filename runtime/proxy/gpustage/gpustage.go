@@ -7,12 +7,6 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/gpustage/arrival"
-	"libshmem/runtime/proxy/gpustage/copies"
-	"libshmem/runtime/proxy/gpustage/departure"
-	"libshmem/runtime/proxy/gpustage/extent"
-	"libshmem/runtime/proxy/gpustage/progress"
-	"libshmem/runtime/proxy/gpustage/pull"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
@@ -21,12 +15,6 @@ import (
 // StreamQueue bounds the operations, besides marks, that an engine has in one stream. A driver
 // blocks a caller that gives a stream more than its queue holds, which is some thousand.
 const StreamQueue = 512
-
-// Alone is shared by the engines of a PE. It makes their atomic operations on its GPU memory, done
-// by reading, computing and writing, atomic together. It may only be given if only these engines
-// change words atomically: no kernel, and no PE that loads and stores there. Engines that copy to
-// the heap (Map) leave such operations to the owner.
-type Alone = arrival.Alone
 
 // Config configures a Stage. The zero value is usable.
 type Config struct {
@@ -45,51 +33,64 @@ type Config struct {
 // So neither side reserves room for the other, the provider need not order writes and messages, and
 // a chunk that was read into becomes free without the other side.
 type Stage struct {
-	engine  Engine
-	state   *layout.State
-	peers   []layout.Peer
-	segment mem.Segment
-	owners  owners
-	writes  bool          // one-sided writes are usable
-	lost    []libshmem.PE // PEs to give up in the next turn
+	*heaps
+
+	engine   Engine
+	state    *layout.State
+	peers    []layout.Peer
+	provider fabric.Provider
+	segment  mem.Segment
+	owners   owners
+	writes   bool          // one-sided writes are usable
+	lost     []libshmem.PE // PEs to give up in the next turn
 
 	memory   stream.Memory // nil: this PE has no GPU
 	pinned   pinned
 	streams  *stream.Set
-	heaps    *extent.Heaps
-	arrivals *arrival.Arrivals
-	pulls    *pull.Pulls
+	arrivals *arrivals
+	pulls    *pulls
 	gets     *gets
-	departs  *departure.Departures
+	departs  *departures
 	puts     *puts
-	copies   *copies.Copies
+	copies   *copies
 }
 
 // New makes a Stage for an engine. It moves this PE's GPU memory by m, and closes m in the end,
 // even if New fails. Without m it moves only GPU memory of other PEs.
 func New(e Engine, m stream.Memory, c Config) (*Stage, error) {
-	s := &Stage{engine: e, state: e.State(), peers: e.Peers(), memory: m}
+	x := e.Shared()
+	s := &Stage{engine: e, state: x.State, peers: x.Peers, provider: x.Provider, memory: m}
 	p := &s.pinned
 	if m == nil {
 		c.Alone = nil
-	} else if err := p.open(e, m, c); err != nil {
+	} else if err := p.open(x.Provider, m, c); err != nil {
 		return nil, errors.Join(fmt.Errorf("stage GPU memory: %w", err), m.Close())
 	} else {
 		s.state.Staging = 1
 	}
-	segment, heap := e.Segment()
+	segment, heap := x.Segment, x.Region
 	s.segment = segment
-	s.streams = stream.New(e, m, StreamQueue-queueSlack)
-	s.heaps = extent.New(e)
-	s.arrivals = arrival.New(e, s.streams, s.heaps, segment.Heap != nil, &p.coming, c.Alone)
-	s.gets = &gets{engine: e, streams: s.streams, slots: &p.coming, heaps: s.heaps, segment: segment, desc: heap.Desc, localMR: e.Caps().LocalMR}
-	s.pulls = pull.New(e, s.streams, &p.landing, p.region.Desc, e.Caps().MaxMessage, s.gets)
+	s.streams = stream.New(x.Engine, m, StreamQueue-queueSlack)
+	s.heaps = newHeaps(e)
+	s.arrivals = newArrivals(e, s.streams, s.heaps, segment.Heap != nil, &p.coming, c.Alone)
+	s.gets = &gets{engine: e, streams: s.streams, slots: &p.coming, heaps: s.heaps, segment: segment, desc: heap.Desc, localMR: x.Caps.LocalMR}
+	s.pulls = newPulls(e, s.streams, &p.landing, p.region.Desc, x.Caps.MaxMessage, s.gets)
 	s.gets.pulls = s.pulls
-	out := departure.Memory{Chunks: &p.leaving, Slots: &p.going, Key: p.region.Key, Remote: s.heaps.Remote(&p.region, p.leaving.At(0))}
-	s.departs = departure.New(e, s.streams, out, func(t fabric.Token) { s.copies.Begun(t) })
+	out := departureMemory{Chunks: &p.leaving, Slots: &p.going, Key: p.region.Key, Remote: s.heaps.remote(&p.region, p.leaving.At(0))}
+	s.departs = newDepartures(e, s.streams, out, func(t fabric.Token) { s.copies.Begun(t) })
 	s.puts = &puts{engine: e, state: s.state, heaps: s.heaps, departs: s.departs, segment: segment, heap: heap}
-	s.copies = copies.New(e, s.streams, &p.going, s.departs)
+	s.copies = newCopies(e, s.streams, &p.going, s.departs)
 	return s, nil
+}
+
+// FlushBy sets the function to call before anything acts on bytes that a NIC has written to the
+// user heap. It comes before Connect, if the GPU needs flushes.
+func (s *Stage) FlushBy(f func() error) { s.flushBy(func() { s.streams.Check(f()) }) }
+
+// Region returns the region of n bytes at p of this PE's heap. flush says that the GPU sees bytes
+// that a NIC writes there only after a flush.
+func (s *Stage) Region(p unsafe.Pointer, n uint64) (r *fabric.Region, flush bool) {
+	return s.region(p, n), s.Flushing()
 }
 
 // Endpoint describes a PE's GPU memory to the others.
@@ -105,24 +106,24 @@ func (s *Stage) Endpoint() Endpoint {
 	if s.segment.Heap == nil {
 		return Endpoint{}
 	}
-	return Endpoint{Device: true, Atomics: s.arrivals.Atomics(), Extents: s.heaps.Own(), Flushes: s.heaps.Flushing()}
+	return Endpoint{Device: true, Atomics: s.arrivals.Atomics(), Extents: s.heaps.ownExtents(), Flushes: s.heaps.Flushing()}
 }
 
 // Connect takes the endpoints of all PEs, in order. It comes after the engine's Connect.
 func (s *Stage) Connect(all []Endpoint) {
 	s.writes = s.engine.PutMax() > layout.MaxPayload
-	far := make([]progress.PE, len(all))
+	far := make([]progress, len(all))
 	s.arrivals.Connect(far)
 	s.pulls.Connect(far)
 	s.departs.Connect(len(all))
 	s.copies.Connect(len(all))
 	s.pinned.connect(len(all))
 	s.owners = make(owners, len(all))
-	s.heaps.Connect(len(all))
+	s.heaps.connect(len(all))
 	for i := range all {
 		s.owners[i] = owner{all[i].Device, all[i].Atomics}
 		s.peers[i].Fewer = all[i].Device && all[i].Atomics&stream.AllAtomics != stream.AllAtomics
-		s.heaps.Tell(libshmem.PE(i), all[i].Extents, all[i].Flushes)
+		s.heaps.tell(libshmem.PE(i), all[i].Extents, all[i].Flushes)
 	}
 }
 
@@ -138,7 +139,7 @@ func (s *Stage) Close() error {
 	if s.memory == nil {
 		return nil
 	}
-	err := errors.Join(s.UnregisterHeap(), s.engine.Unregister(s.pinned.region), s.streams.Close(), s.memory.Unpin(s.pinned.block))
+	err := errors.Join(s.UnregisterHeap(), s.provider.Unregister(s.pinned.region), s.streams.Close(), s.memory.Unpin(s.pinned.block))
 	s.memory = nil
 	return err
 }

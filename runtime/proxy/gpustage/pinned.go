@@ -6,8 +6,6 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/gpustage/arrival"
-	"libshmem/runtime/proxy/gpustage/pool"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 )
@@ -28,20 +26,20 @@ const Chunks = 8
 
 // queueSlack is room for work that cannot wait: the second halves of operations, and work that
 // pools bound.
-const queueSlack = MaxChunks + arrival.MaxWords + smallSlots
+const queueSlack = MaxChunks + maxWords + smallSlots
 
 // pinned is the pinned memory of a Stage, which the fabric reaches, too. The zero value has none.
 type pinned struct {
 	block   unsafe.Pointer
 	region  fabric.Region
-	landing pool.Pool // chunks that are read into
-	leaving pool.Pool // chunks that are copied out to
-	coming  pool.Pool // slots for messages
-	going   pool.Pool
+	landing pool // chunks that are read into
+	leaving pool // chunks that are copied out to
+	coming  pool // slots for messages
+	going   pool
 }
 
 // open takes memory of m, and registers it.
-func (p *pinned) open(e Network, m stream.Memory, c Config) error {
+func (p *pinned) open(prov fabric.Provider, m stream.Memory, c Config) error {
 	if c.Chunk == 0 {
 		c.Chunk = defaultChunk
 	}
@@ -57,19 +55,19 @@ func (p *pinned) open(e Network, m stream.Memory, c Config) error {
 	if err != nil {
 		return fmt.Errorf("pin %d bytes: %w", n, err)
 	}
-	if p.region, err = e.Register(block, n); err != nil {
+	if p.region, err = prov.Register(block, n); err != nil {
 		return errors.Join(fmt.Errorf("register %d bytes: %w", n, err), m.Unpin(block))
 	}
 	p.block = block
-	p.landing = pool.New(block, c.Chunk, c.Chunks)
-	p.leaving = pool.New(unsafe.Add(block, chunks), c.Chunk, c.Chunks)
-	p.coming = pool.New(unsafe.Add(block, 2*chunks), layout.MessageSize, smallSlots)
-	p.going = pool.New(unsafe.Add(block, 2*chunks+slots), layout.MessageSize, smallSlots)
+	p.landing = newPool(block, c.Chunk, c.Chunks)
+	p.leaving = newPool(unsafe.Add(block, chunks), c.Chunk, c.Chunks)
+	p.coming = newPool(unsafe.Add(block, 2*chunks), layout.MessageSize, smallSlots)
+	p.going = newPool(unsafe.Add(block, 2*chunks+slots), layout.MessageSize, smallSlots)
 	return nil
 }
 
-func (p *pinned) pools() []*pool.Pool {
-	return []*pool.Pool{&p.landing, &p.leaving, &p.coming, &p.going}
+func (p *pinned) pools() []*pool {
+	return []*pool{&p.landing, &p.leaving, &p.coming, &p.going}
 }
 
 // connect sets the number of PEs.

@@ -6,8 +6,6 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
-	"libshmem/runtime/proxy/gpustage/departure"
-	"libshmem/runtime/proxy/gpustage/extent"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 )
@@ -18,8 +16,8 @@ import (
 type puts struct {
 	engine  Engine
 	state   *layout.State
-	heaps   *extent.Heaps
-	departs *departure.Departures
+	heaps   *heaps
+	departs *departures
 	segment mem.Segment
 	heap    fabric.Region // the part of the segment that the fabric reaches
 	request layout.RequestToSend
@@ -28,45 +26,37 @@ type puts struct {
 
 // put is a put under way, or one that is queued.
 type put struct {
-	asked  bool // the target reads the bytes
-	pe     libshmem.PE
-	epoch  uint64
-	local  unsafe.Pointer
-	offset libshmem.Offset
-	n      uint64
-	then   bool
-	after  layout.Header // the signal
+	question uint32 // names it in answers
+	asked    bool   // the target reads the bytes
+	pe       libshmem.PE
+	epoch    uint64
+	local    unsafe.Pointer
+	offset   libshmem.Offset
+	n        uint64
+	then     bool
+	after    layout.Header // the signal
 }
 
 // begin begins a put, of which gpu says that the source is GPU memory, or queues it. after is its
 // signal, or nil.
 func (p *puts) begin(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, gpu bool, r *call.Request, after *layout.Header) call.Status {
-	if st := p.engine.Ready(pe, n); st != call.Done {
-		return st
-	}
-	turn := p.engine.MaySend(pe)
+	t, question, turn := p.engine.Begin(UsePut, pe, r, n)
 	if turn != call.Done && turn != call.Pending {
 		return turn
 	}
-	t, ok := p.engine.BeginPut(pe, r, n)
-	if !ok {
-		return call.Again
-	}
 	o := &p.ops[t]
+	o.question = question
 	o.pe, o.epoch, o.local, o.offset, o.n = pe, p.state.Epoch, source, offset, n
 	if o.then = after != nil; o.then {
 		o.after = *after
 	}
 	if turn == call.Pending {
-		p.engine.Enqueue(t)
 		return call.Pending
 	}
 	if st := p.leave(t, gpu); st != call.Done {
 		p.engine.End(t)
 		return st
 	}
-	p.engine.Await(t)
-	p.engine.Touch(pe)
 	return call.Pending
 }
 
@@ -82,11 +72,11 @@ func (p *puts) leave(t fabric.Token, gpu bool) call.Status {
 	if !gpu {
 		st := p.ask(t)
 		if o.asked = st == call.Done; o.asked && o.then {
-			p.engine.OwnFor(t, o.after)
+			p.engine.Own(t, o.pe, o.after)
 		}
 		return st
 	}
-	x := departure.Put{PE: o.pe, Token: t, Epoch: o.epoch, Local: o.local, Offset: o.offset, N: o.n}
+	x := departingPut{PE: o.pe, Token: t, Epoch: o.epoch, Local: o.local, Offset: o.offset, N: o.n}
 	if o.then {
 		x.After = &o.after
 	}
@@ -104,7 +94,7 @@ func (p *puts) ask(t fabric.Token) call.Status {
 			return p.engine.Fail(err)
 		}
 	}
-	h := layout.Header{Kind: layout.KindRequestToSend, Token: p.engine.Question(t), Offset: o.offset, Operand: p.heaps.Remote(&region, source), Extra: region.Key}
+	h := layout.Header{Kind: layout.KindRequestToSend, Token: o.question, Offset: o.offset, Operand: p.heaps.remote(&region, source), Extra: region.Key}
 	p.request = layout.RequestToSend{N: o.n, Fence: uint32(o.epoch)}
 	st := p.engine.Send(t, o.pe, h, unsafe.Pointer(&p.request), layout.RequestToSendSize)
 	if st != call.Done {
@@ -116,14 +106,14 @@ func (p *puts) ask(t fabric.Token) call.Status {
 // finished ends a put whose bytes the target has read.
 func (p *puts) finished(h *layout.Header) {
 	t := fabric.Token(h.Token & 0xffff)
-	if t >= layout.Tokens || p.engine.Question(t) != h.Token || !p.ops[t].asked || uint32(p.ops[t].pe) != h.From {
-		p.engine.Unasked(h)
+	if t >= layout.Tokens || !p.ops[t].asked || p.ops[t].question != h.Token || uint32(p.ops[t].pe) != h.From {
+		p.engine.Refuse(h, true)
 		return
 	}
 	p.engine.Deregister(t, false)
 	var err error
 	if h.Operand != 0 {
-		err = departure.ReadError(h)
+		err = readError(h)
 	}
 	p.engine.Conclude(t, int32(h.Operand), err)
 	p.ops[t].asked = false
@@ -135,6 +125,6 @@ func (p *puts) drop(t fabric.Token, pe libshmem.PE) {
 	if o := &p.ops[t]; o.pe == pe && o.asked {
 		p.engine.Deregister(t, false)
 		o.asked = false
-		departure.Conclude(p.engine, t, pe)
+		conclude(p.engine, t, pe)
 	}
 }

@@ -1,19 +1,9 @@
 package gpustage
 
-import (
-	"libshmem"
-)
-
 // Views for tests.
 
 // Working returns how many pulls are not complete, and how many PEs have waiting messages.
 func (s *Stage) Working() (pulls, pes int) { return s.pulls.Under(), s.arrivals.Busy() }
-
-// Regions returns how many parts of the heap are registered.
-func (s *Stage) Regions() int { return s.heaps.Regions() }
-
-// Extents returns the parts of a PE's heap that the fabric is known to reach.
-func (s *Stage) Extents(pe libshmem.PE) []Extent { return s.heaps.Of(pe) }
 
 // Rest returns an error that names the work under way, or the memory in use; nil: none.
 func (s *Stage) Rest() error {

@@ -6,7 +6,6 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
-	"libshmem/runtime/proxy/gpustage/pull"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 )
@@ -96,10 +95,7 @@ func (s *Stage) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer,
 	if s.reaches(pe, offset, far, dest, n, gpu) {
 		return 0, false
 	}
-	if st := s.engine.Ready(pe, n); st != call.Done {
-		return st, true
-	}
-	return s.gets.begin(pe, offset, dest, n, gpu, far && s.heaps.Find(pe, offset, n) == nil, r), true
+	return s.gets.begin(pe, offset, dest, n, gpu, far && s.heaps.find(pe, offset, n) == nil, r), true
 }
 
 // Holds reports whether n bytes at a local address are GPU memory.
@@ -110,7 +106,7 @@ func (s *Stage) Holds(p unsafe.Pointer, n uint64) bool {
 // reaches reports whether the fabric can move bytes between an offset of a PE's heap and a local
 // buffer; gpu and far say which of them are GPU memory.
 func (s *Stage) reaches(pe libshmem.PE, offset libshmem.Offset, far bool, local unsafe.Pointer, n uint64, gpu bool) bool {
-	return (!far || s.heaps.Find(pe, offset, n) != nil) && (!gpu || s.heaps.Region(local, n) != nil)
+	return (!far || s.heaps.find(pe, offset, n) != nil) && (!gpu || s.heaps.region(local, n) != nil)
 }
 
 // The messages of other PEs.
@@ -130,7 +126,7 @@ func (s *Stage) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	case h.Kind == layout.KindData:
 		s.gets.takeData(h, payload, n)
 	case h.Kind == layout.KindExtent:
-		s.heaps.Take(h)
+		s.heaps.learn(h)
 	default:
 		return false
 	}
@@ -140,7 +136,7 @@ func (s *Stage) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 // takeRequestToSend begins to pull the bytes of a request to send.
 func (s *Stage) takeRequestToSend(h *layout.Header, payload unsafe.Pointer, n int) {
 	if n != layout.RequestToSendSize {
-		s.engine.Malformed(h)
+		s.engine.Refuse(h, false)
 		return
 	}
 	var r layout.RequestToSend
@@ -154,7 +150,7 @@ func (s *Stage) takeRequestToSend(h *layout.Header, payload unsafe.Pointer, n in
 		return
 	}
 	s.heaps.Flush()
-	s.pulls.Put(pull.Bytes{
+	s.pulls.Put(pullBytes{
 		PE: libshmem.PE(h.From), Remote: h.Operand, Key: h.Extra, N: r.N, Dest: at, Desc: s.gets.desc,
 		GPU: s.segment.Heap != nil && h.Offset >= 0, Token: h.Token,
 	}, r.Fence)
@@ -177,7 +173,7 @@ func (s *Stage) finished(h *layout.Header) {
 // takeFetch begins to copy out the bytes that a PE gets.
 func (s *Stage) takeFetch(h *layout.Header) {
 	if s.segment.Heap == nil || h.Offset < 0 {
-		s.engine.Malformed(h)
+		s.engine.Refuse(h, false)
 		return
 	}
 	if at := s.engine.Target(h, h.Offset, h.Operand); at != nil {

@@ -20,8 +20,8 @@ var writers = map[string][]string{
 	"Ring":     {"flight/recorder_unsafe.go"},
 	"Recorded": {"flight/recorder_unsafe.go"},
 	"Out":      {"numbers.go"}, // its numbers change by the methods of sequence.Out
-	"Staged":   {"gpustage/departure/departure.go"},
-	"Behind":   {"gpustage/arrival/apply.go", "gpustage/extent/heaps.go"},
+	"Staged":   {"gpustage/departure.go"},
+	"Behind":   {"gpustage/arrival.go", "gpustage/heaps.go"},
 	"Fewer":    {"gpustage/gpustage.go"},
 }
 

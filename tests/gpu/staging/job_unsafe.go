@@ -17,7 +17,6 @@ import (
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
-	"libshmem/runtime/proxy/staging"
 	"libshmem/runtime/proxy/wake"
 )
 
@@ -314,7 +313,7 @@ func (j *job) open(number libshmem.PE) (*pe, error) {
 		return nil, err
 	}
 	j.undo = append(j.undo, p.Close)
-	m, err := staging.New(p.dev, nil, nil)
+	m, err := gpustage.NewMemory(p.dev, nil, nil)
 	if err != nil {
 		return nil, err
 	}

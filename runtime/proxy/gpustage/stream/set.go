@@ -12,13 +12,11 @@ import (
 	"libshmem/runtime/statuspage"
 )
 
-// Engine is the engine of a Set.
-type Engine interface {
-	State() *layout.State
-	// Fatal says that the job cannot go on.
-	Fatal(err error)
-	// Wake ends the sleep of the engine's thread.
-	Wake()
+// Engine is what a Set shares with its engine.
+type Engine struct {
+	State *layout.State
+	Fatal func(error) // says that the job cannot go on
+	Wake  func()      // ends the sleep of the engine's thread
 }
 
 // Set is the streams of this PE's GPU, and the work that they were given.
@@ -38,7 +36,7 @@ type Set struct {
 // New returns the streams of m, or none for nil. most is the number of operations, besides marks,
 // of which a stream is full.
 func New(e Engine, m Memory, most uint64) *Set {
-	s := &Set{engine: e, state: e.State(), memory: m, most: most}
+	s := &Set{engine: e, state: e.State, memory: m, most: most}
 	for i := range s.tracks {
 		s.tracks[i].stream = Stream(i)
 	}

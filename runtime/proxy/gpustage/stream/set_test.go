@@ -23,7 +23,7 @@ var at = unsafe.Pointer(&[16]uint64{})
 
 func fakes(most uint64) (*stream.Set, *streamtest.Engine, *streamtest.Memory) {
 	e, m := new(streamtest.Engine), &streamtest.Memory{Stores: 2}
-	return stream.New(e, m, most), e, m
+	return stream.New(e.Shared(), m, most), e, m
 }
 
 // A chore waits for the work before it, in its own stream, and chores keep their order.
@@ -178,7 +178,7 @@ func TestErrors(t *testing.T) {
 // A PE without a GPU has no streams, and nothing to do.
 func TestNoMemory(t *testing.T) {
 	e := new(streamtest.Engine)
-	s := stream.New(e, nil, 10)
+	s := stream.New(e.Shared(), nil, 10)
 	s.Follow()
 	if s.Mark(); e.Err != nil || s.Rest() != nil || s.Atomics() != 0 || e.Words.Busy != 0 {
 		t.Errorf("error %v, rest %v, atomics %#x, busy %d", e.Err, s.Rest(), s.Atomics(), e.Words.Busy)

@@ -93,11 +93,7 @@ type Engine struct {
 	Wakes int
 }
 
-// State returns Words.
-func (e *Engine) State() *layout.State { return &e.Words }
-
-// Fatal notes an error.
-func (e *Engine) Fatal(err error) { e.Err = err }
-
-// Wake counts a wake.
-func (e *Engine) Wake() { e.Wakes++ }
+// Shared returns what streams share with it.
+func (e *Engine) Shared() stream.Engine {
+	return stream.Engine{State: &e.Words, Fatal: func(err error) { e.Err = err }, Wake: func() { e.Wakes++ }}
+}

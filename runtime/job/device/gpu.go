@@ -1,0 +1,338 @@
+// Package device owns this PE's GPU and what runs on it: the addresses at which the GPU reaches the
+// user heaps of the node, the copies and atomic operations that the host asks of it, memory of the
+// program that is lent to the heap, kernels with the teams that they know, and calls on CUDA
+// streams. It joins the producers of operations: kernels, streams, and threads with rings. Its
+// caller decides for what the heap is used.
+//
+// Any goroutine may call the methods that move or change bytes, or that end waits of kernels. One
+// thread at a time opens, grows, lends and closes.
+package device
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/config"
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/gpu/amo"
+	"libshmem/runtime/gpu/cuda"
+	"libshmem/runtime/heap/devmem"
+	"libshmem/runtime/heap/hostmem"
+	"libshmem/runtime/job/meet"
+	"libshmem/runtime/job/network"
+	"libshmem/runtime/proxy/gpustage"
+	"libshmem/runtime/shmerr"
+)
+
+// GPU is this PE's GPU, with the addresses at which that GPU reaches the user heaps of the
+// node. The methods that C calls may be called by any goroutine, but for those of loans.
+type GPU struct {
+	driver *cuda.Driver
+	dev    *cuda.Device
+	moves  gpu.Stream      // the stream of Move
+	heaps  []gpuHeap       // by rank on the node
+	device *devmem.Segment // nil where this PE's heap is in main memory
+	pinned *devmem.Pinned  // nil where every heap of the node is in a GPU's
+	loan   *devmem.Loan    // between Look and Lend
+	chosen bool            // by the program, before init
+
+	// NICs is nil if no NIC is to reach the heap.
+	NICs *network.Registry
+
+	loans    map[libshmem.Offset]gpustage.Loan // by the start of the block
+	lastLoan gpustage.Loan
+
+	mu    sync.Mutex
+	units map[unsafe.Pointer]*amo.Unit // by their context
+}
+
+// gpuHeap is one user heap, with its number among those of its kind.
+type gpuHeap struct {
+	kind   config.HeapKind
+	number int
+}
+
+// NewGPU opens the driver.
+func NewGPU() (*GPU, error) {
+	driver, err := cuda.Open()
+	if err != nil {
+		return nil, err
+	}
+	return &GPU{driver: driver, loans: map[libshmem.Offset]gpustage.Loan{}}, nil
+}
+
+// Maps reports whether the driver maps memory chunk by chunk.
+func (g *GPU) Maps() bool { return g.driver.Maps() }
+
+// Device returns the GPU; nil if there is none, or before Open.
+func (g *GPU) Device() *cuda.Device {
+	if g == nil {
+		return nil
+	}
+	return g.dev
+}
+
+// HostAtomics reports whether the GPU's atomic operations on main memory are atomic with those of
+// the CPU.
+func (g *GPU) HostAtomics() bool { return g.dev.Facts().HostAtomics }
+
+// Heap returns this PE's heap in GPU memory; nil if it is in main memory.
+func (g *GPU) Heap() *devmem.Segment { return g.device }
+
+// Open takes the GPU that the calling thread uses already. If the thread uses none, it takes one by
+// the PE's rank on its node, and the thread uses it from then on. It maps the heaps of the node for
+// that GPU.
+//
+// listener is nil if this PE's heap is in main memory.
+func (g *GPU) Open(self *meet.Self, infos []meet.Info, main *hostmem.Segment, listener *devmem.Listener) error {
+	rank := self.Nodes.Rank(self.Me)
+	number, current, err := g.driver.Choose(rank)
+	if err != nil {
+		return err
+	}
+	if g.dev, err = g.driver.Device(number); err != nil {
+		return err
+	}
+	self.Log.SetGPU(number)
+	if g.chosen = current; !current {
+		if err := g.dev.Use(); err != nil {
+			return err
+		}
+	}
+	if g.moves, err = g.dev.NewStream(); err != nil {
+		return err
+	}
+	f := g.dev.Facts()
+	self.Log.Printf("gpu", config.LogDebug, "%s at %s, driver of CUDA %s", g.dev.Name(), f.PCI, f.Driver)
+	plan := main.Plan()
+	var members []devmem.Peer
+	var inMain []unsafe.Pointer
+	for _, pe := range self.Nodes.Peers(self.Me) {
+		h := gpuHeap{kind: infos[pe].Kind}
+		if h.kind == config.HeapDevice {
+			h.number = len(members)
+			members = append(members, devmem.Peer{PE: pe, Socket: infos[pe].Device})
+		} else {
+			h.number = len(inMain)
+			inMain = append(inMain, main.Heap(self.Nodes.Rank(pe)))
+		}
+		g.heaps = append(g.heaps, h)
+	}
+	if own := g.heaps[rank]; own.kind == config.HeapDevice {
+		g.device, err = devmem.Open(g.dev, listener, devmem.Plan{
+			Size: plan.Heap, Align: plan.Align, Me: own.number, PEs: members, Way: devmem.Path(self.Settings.GPUShare),
+			Timeout: self.Settings.BootstrapTimeout, Secret: self.Boot.Secret(),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(inMain) > 0 {
+		if g.pinned, err = devmem.Pin(g.dev, inMain, plan.Heap); err == nil {
+			g.pinned.Ahead(main.Commit)
+		}
+	}
+	return err
+}
+
+// Address returns where this PE's GPU and its copy engine reach the user heap of the PE with this
+// rank on the node, or 0.
+func (g *GPU) Address(rank int) gpu.Address {
+	switch h := g.heaps[rank]; {
+	case h.kind != config.HeapDevice:
+		return g.pinned.Heap(h.number)
+	case g.device != nil:
+		return g.device.Heap(h.number)
+	}
+	return 0
+}
+
+// Unmapped says why this PE's GPU has no address for the heap of the PE with this rank
+// on the node.
+func (g *GPU) Unmapped(rank int) string {
+	if g.device == nil {
+		return "its own heap is not in GPU memory, and others are"
+	}
+	err := g.device.Why(g.heaps[rank].number)
+	if e, ok := errors.AsType[*shmerr.Error](err); ok {
+		err = e.Cause // the object is in the map
+	}
+	return fmt.Sprint(err)
+}
+
+// Commit provides GPU memory behind the heaps of the node. It is collective among the PEs of the
+// node with heaps in GPU memory, so nothing that can fail on one PE alone comes before it.
+func (g *GPU) Commit(end uint64) error {
+	if g == nil || g.device == nil {
+		return nil
+	}
+	return g.device.Commit(end)
+}
+
+// Reach makes new memory of the heaps known to the GPU, and to NICs. It comes after Commit, and
+// after main memory is provided.
+func (g *GPU) Reach(end uint64) error {
+	if g == nil {
+		return nil
+	}
+	if g.pinned != nil {
+		if err := g.pinned.Commit(end); err != nil {
+			return err
+		}
+	}
+	if g.NICs != nil {
+		return g.NICs.Grow(g.device.Extents())
+	}
+	return nil
+}
+
+// Release gives back what Open took, but for the GPU itself.
+func (g *GPU) Release() error {
+	if g == nil {
+		return nil
+	}
+	var errs []error
+	if g.pinned != nil {
+		errs = append(errs, g.pinned.Close())
+	}
+	if g.device != nil {
+		errs = append(errs, g.device.Close())
+	}
+	for _, u := range g.units {
+		errs = append(errs, u.Close())
+	}
+	if g.moves != 0 {
+		errs = append(errs, g.dev.CloseStream(g.moves))
+	}
+	return errors.Join(errs...)
+}
+
+// Close gives the GPU back. It comes after Release.
+func (g *GPU) Close() error {
+	if g == nil || g.dev == nil {
+		return nil
+	}
+	return g.dev.Close()
+}
+
+// Chosen reports whether the thread that joined the job used a GPU before, which is then this PE's.
+func (g *GPU) Chosen() bool { return g != nil && g.chosen }
+
+// Moved reports whether the calling thread of the operating system uses another GPU than this
+// PE's. It is false if the thread uses no GPU, or if the driver does not say which.
+func (g *GPU) Moved() bool {
+	if g.Device() == nil {
+		return false
+	}
+	number, ok, err := g.driver.Current()
+	return err == nil && ok && number != g.dev.Number()
+}
+
+// Move copies n bytes from one place of this process to another, each in main or in GPU memory, and
+// returns when the copy is done.
+func (g *GPU) Move(to, from unsafe.Pointer, n uint64) error {
+	if err := g.dev.CopyAsync(g.moves, gpu.Address(uintptr(to)), gpu.Address(uintptr(from)), n); err != nil {
+		return err
+	}
+	return g.dev.SyncStream(g.moves)
+}
+
+// Settle waits for the copies that callers in C have begun.
+func (g *GPU) Settle() error { return g.dev.SyncStream(g.moves) }
+
+// Settled reports whether these copies are done, without waiting.
+func (g *GPU) Settled() (bool, error) {
+	if g.Device() == nil {
+		return true, nil
+	}
+	return g.dev.StreamDone(g.moves)
+}
+
+// Mover returns what callers in C copy with: the driver and the stream of Move. It is empty without
+// a GPU.
+func (g *GPU) Mover() (cuda.Native, unsafe.Pointer) {
+	if g == nil {
+		return cuda.Native{}, nil
+	}
+	return g.dev.Native(), *(*unsafe.Pointer)(unsafe.Pointer(&g.moves))
+}
+
+// Clear zeroes GPU memory.
+func (g *GPU) Clear(at unsafe.Pointer, n uint64) error {
+	return g.dev.Zero(gpu.Address(uintptr(at)), n)
+}
+
+// Atomic applies an operation to a word of GPU memory of 4 or 8 bytes and returns the old value. A
+// store and a load need no kernel: they are done even while kernels of the program fill the GPU and
+// wait for them.
+func (g *GPU) Atomic(at unsafe.Pointer, op fabric.Op, width int, operand, compare uint64) (uint64, error) {
+	a := gpu.Address(uintptr(at))
+	switch {
+	case op == fabric.OpFetch:
+		word := make([]byte, 8)
+		err := g.dev.CopyOut(word[:width], a)
+		return binary.NativeEndian.Uint64(word), err
+	case op == fabric.OpSet && g.dev.Facts().StreamOps:
+		return 0, g.store(a, width, operand)
+	}
+	u, err := g.Unit(g.dev)
+	if err != nil {
+		return 0, err
+	}
+	return u.Do(a, int(op), width, operand, compare)
+}
+
+// store writes one word on the copy stream and waits.
+func (g *GPU) store(at gpu.Address, width int, value uint64) error {
+	var err error
+	if width == 4 {
+		err = g.dev.Write32(g.moves, at, uint32(value))
+	} else {
+		err = g.dev.Write64(g.moves, at, value)
+	}
+	if err != nil {
+		return err
+	}
+	return g.dev.SyncStream(g.moves)
+}
+
+// Unit returns the unit for atomic operations in a context, and makes it at the first call.
+func (g *GPU) Unit(dev *cuda.Device) (*amo.Unit, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if u := g.units[dev.Context()]; u != nil {
+		return u, nil
+	}
+	u, err := amo.New(dev)
+	if err != nil {
+		return nil, err
+	}
+	if g.units == nil {
+		g.units = map[unsafe.Pointer]*amo.Unit{}
+	}
+	g.units[dev.Context()] = u
+	return u, nil
+}
+
+// Holds reports whether an address of this process is in memory of a GPU.
+func (g *GPU) Holds(at unsafe.Pointer) bool {
+	p, err := g.dev.Pointer(gpu.Address(uintptr(at)))
+	return err == nil && p.Place == gpu.OnDevice
+}
+
+// Module returns where device code of the program keeps the job's state, and its bytes. library:
+// the handle is a CUlibrary, else a CUmodule.
+func (g *GPU) Module(library bool, handle unsafe.Pointer) (unsafe.Pointer, uint64, error) {
+	const name = "shmemi_here"
+	find := g.dev.ModuleGlobal
+	if library {
+		find = g.dev.LibraryGlobal
+	}
+	at, n, err := find(handle, name)
+	return at.Pointer(), n, err
+}

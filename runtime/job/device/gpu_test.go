@@ -1,0 +1,52 @@
+package device
+
+import (
+	"testing"
+
+	"libshmem/runtime/heap"
+	"libshmem/runtime/proxy/gpustage"
+)
+
+// lenders counts loans that are begun and not ended.
+type lenders struct{ open int }
+
+func (l *lenders) BeginLoan(gpustage.Loan) { l.open++ }
+func (l *lenders) EndLoan(gpustage.Loan) error {
+	l.open--
+	return nil
+}
+
+// TestNoGPU: without a GPU there is nothing to provide, to give back or to report.
+func TestNoGPU(t *testing.T) {
+	var g *GPU
+	if g.Device() != nil || g.Chosen() || g.Moved() {
+		t.Error("a PE without a GPU has one")
+	}
+	if native, stream := g.Mover(); native.Driver != nil || stream != nil {
+		t.Errorf("copies by %+v, stream %v", native, stream)
+	}
+	for what, err := range map[string]error{"commit": g.Commit(1), "reach": g.Reach(1), "release": g.Release(), "close": g.Close()} {
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// TestNothingLent: a loan needs a Look before, and ends only where one began.
+func TestNothingLent(t *testing.T) {
+	var g GPU
+	var l lenders
+	h, err := heap.New(1<<20, 4096)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if off, err := g.Lend(h, &l, 4096, 0); err == nil || l.open != 0 {
+		t.Errorf("lent at %d without a Look, error %v, %d loans begun", off, err, l.open)
+	}
+	if err := g.TakeBack(h, &l, 0); err == nil || l.open != 0 {
+		t.Errorf("taken back: error %v, %d loans", err, l.open)
+	}
+	if err := g.Forget(); err != nil {
+		t.Errorf("forget nothing: %v", err)
+	}
+}

@@ -1,0 +1,194 @@
+package device
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"libshmem/queue"
+)
+
+// watching is the interval at which the report of kernels is read. A kernel that traps makes the
+// program's next call of the CUDA runtime fail, and the reason should be on the screen by then or
+// soon after.
+const watching = 20 * time.Millisecond
+
+// watch ends the job with a message when a kernel stops because of a wrong call, or with a status
+// when a kernel asks for that. It ends the waits of kernels when over reports that the job has
+// ended for another reason.
+func (k *Kernels) watch(fatal func(error), over func() bool) {
+	defer close(k.gone)
+	tick := time.NewTicker(watching)
+	defer tick.Stop()
+	for ended := false; ; {
+		select {
+		case <-k.over:
+			return
+		case <-tick.C:
+			if err := k.fault(); err != nil {
+				fatal(err)
+				return
+			}
+			if !ended && over() {
+				ended = true
+				k.stopper.End()
+			}
+		}
+	}
+}
+
+// Stopper ends the waits of kernels: waits for a word of memory, which look at the stopper's own
+// words from time to time, and waits for a proxy, which look at a word of their ring. The event
+// that they wait for may never come. A process whose kernels run on cannot free their memory, and
+// in many cases cannot end.
+//
+// Any goroutine may call its methods, also after the memory is gone.
+type Stopper struct {
+	mu     sync.Mutex
+	losses uint32
+	heard  uint32            // losses that the program has acknowledged
+	words  *[2]atomic.Uint32 // losses (or ended) and heard; nil: there are no kernels
+	rings  []*queue.Ring
+}
+
+// ended takes the place of losses when the job ends.
+const ended = ^uint32(0)
+
+// Begin sets the words for new kernels.
+func (s *Stopper) Begin(words *[2]atomic.Uint32, rings []*queue.Ring) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// No kernel waits yet.
+	s.heard = s.losses
+	s.words, s.rings = words, rings
+	words[1].Store(s.heard)
+	words[0].Store(s.losses)
+}
+
+// Lost ends the waits for memory, until the loss is acknowledged. Waits for a ring end by
+// themselves: proxies go on, and operations on the lost PE fail. A stopped ring has slots that are
+// never filled, so the next kernel could not use it.
+func (s *Stopper) Lost() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.losses++
+	if s.words != nil && s.words[0].Load() != ended {
+		s.words[0].Store(s.losses)
+	}
+}
+
+// Acknowledge lets later waits run. It returns how many losses there were.
+func (s *Stopper) Acknowledge() uint32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heard = s.losses
+	if s.words != nil {
+		s.words[1].Store(s.heard)
+	}
+	return s.heard
+}
+
+// End ends all waits for good.
+func (s *Stopper) End() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.words == nil {
+		return
+	}
+	s.words[0].Store(ended)
+	for _, r := range s.rings {
+		r.Stop()
+	}
+}
+
+// finish ends the waits and forgets the memory.
+func (s *Stopper) finish() {
+	s.End()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.words, s.rings = nil, nil
+}
+
+// KernelFault is a wrong call of a kernel, which ended the kernel.
+type KernelFault struct{ Cause, Remedy string }
+
+func (e *KernelFault) Error() string {
+	return fmt.Sprintf("a kernel stopped: %s (%s)", e.Cause, e.Remedy)
+}
+
+// KernelExit is a kernel's request to end the job.
+type KernelExit struct{ Status int }
+
+func (e *KernelExit) Error() string {
+	return fmt.Sprintf("a kernel ends the job with status %d", e.Status)
+}
+
+// fault decodes the report of a kernel: nil, a Fault or a Exit.
+func (k *Kernels) fault() error {
+	r := k.report
+	if atomic.LoadUint32(&r.Ready) == 0 {
+		return nil
+	}
+	if r.Fault == queue.FaultExit {
+		return &KernelExit{Status: int(int32(r.Length))}
+	}
+	cause, remedy := explainFault(r, k.State)
+	return &KernelFault{
+		Cause: fmt.Sprintf("%s in block (%d,%d,%d), thread (%d,%d,%d): %s",
+			callName(r.Call), r.BlockX, r.BlockY, r.BlockZ, r.ThreadX, r.ThreadY, r.ThreadZ, cause),
+		Remedy: remedy,
+	}
+}
+
+// callName returns the public name for a number of device code.
+func callName(n uint32) string {
+	if name := queue.CallName(n); name != "" {
+		return name
+	}
+	return fmt.Sprintf("call %d", n)
+}
+
+// explainFault says what was wrong and gives the remedy.
+func explainFault(r *queue.Report, s *queue.State) (cause, remedy string) {
+	switch r.Fault {
+	case queue.FaultInit:
+		return "the library is not initialised", "launch kernels between shmem_init and shmem_finalize"
+	case queue.FaultPE:
+		return fmt.Sprintf("PE %d does not exist, there are %d", r.PE, s.NPEs), "use 0 to shmem_n_pes() - 1"
+	case queue.FaultRange:
+		return fmt.Sprintf("%d bytes at %#x are not within the symmetric heap of %d bytes at %#x", r.Length, r.Address, s.HeapSize, s.Heap), "pass memory from shmem_malloc"
+	case queue.FaultTeam:
+		return fmt.Sprintf("team %d does not exist", r.PE), "pass SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or a team that a split has made"
+	case queue.FaultRoot:
+		return fmt.Sprintf("PE_root %d does not exist, the team has %d PEs", r.PE, r.Length), "use 0 to shmem_team_n_pes(team) - 1"
+	case queue.FaultTile:
+		return fmt.Sprintf("the destination has %d elements, the source needs %d", r.Address, r.Length), "give both tensors the same shape, or, for allgather, the destination a whole number of the source's along each dimension, one for each PE"
+	case queue.FaultFlag:
+		return fmt.Sprintf("flag %d means nothing", r.Length), "pass 0"
+	case queue.FaultSlot:
+		return fmt.Sprintf("slot %d does not exist, there are %d", r.Address, r.Length), "use 0 to count - 1 of the slots that shmemx_eager_create has made"
+	case queue.FaultKeep:
+		return fmt.Sprintf("the kernels' route to PE %d keeps no tile of %d bytes", r.PE, int32(r.Length)), "see shmemx_eager_tile, and make the slots with SHMEMX_EAGER_BEST"
+	case queue.FaultEpoch:
+		return fmt.Sprintf("a slot is at epoch %d, and epoch %d is expected", r.Address, r.Length), "count the tokens of each slot by one, and send the next when the last was taken"
+	case queue.FaultToken:
+		return fmt.Sprintf("a token has %d bytes, and %d are expected", r.Address, r.Length), "pass the slots of the same shmemx_eager_create on both sides"
+	case queue.FaultCounter:
+		if r.Length == 0 {
+			return "the kernels of this PE have no notification counters", "see the log of SHMEM_LOG_LEVEL=info for the cause, or use signals"
+		}
+		return fmt.Sprintf("notification counter %d does not exist, there are %d", int32(r.Address), r.Length), "use 0 to SHMEM_NOTIFY_COUNT - 1, or set that higher"
+	case queue.FaultCount:
+		return fmt.Sprintf("%d is beyond the range of a notification counter", r.Length), "use 0 to 2^63 - 1"
+	case queue.FaultContext:
+		return fmt.Sprintf("the context was made for the heap at %#x, the job's is at %#x", r.Address, s.Heap), "call shmem_ctx again after each shmem_init"
+	case queue.FaultComparison:
+		return fmt.Sprintf("comparison %d does not exist", r.Length), "use SHMEM_CMP_EQ, NE, GT, GE, LT or LE"
+	case queue.FaultSignalOp:
+		return fmt.Sprintf("signal operation %d does not exist", r.Length), "use SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD"
+	case queue.FaultWork:
+		return fmt.Sprintf("team %d needs %d bytes of the heap for collectives of kernels, and none are left", r.PE, r.Length), "raise SHMEM_SYMMETRIC_SIZE, or destroy other teams before it is made"
+	}
+	return fmt.Sprintf("fault %d", r.Fault), "please report it"
+}

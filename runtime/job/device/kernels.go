@@ -1,0 +1,218 @@
+package device
+
+// Kernels owns the memory that the kernels of this PE work with: their image of the job, the report
+// of a wrong call, and the rings. It ends their waits when the job ends or a PE is lost. Its caller
+// decides which engine empties the rings. A goroutine reads the report; any goroutine may use a
+// Stopper, also when there are no kernels. Kernels read the state that was copied to the GPU before
+// the first of them ran, and the words of a Stopper.
+
+import (
+	"errors"
+	"math/bits"
+	"sync/atomic"
+	"unsafe"
+
+	"libshmem"
+	"libshmem/queue"
+	"libshmem/runtime/config"
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/guard"
+	"libshmem/runtime/job/area"
+)
+
+// Kernels is the memory that the kernels of this PE work with. It is made before the first of them
+// runs and released after the last.
+type Kernels struct {
+	State *queue.State // the start of the memory of each unit of kernels, outside Go's memory
+	At    gpu.Address  // the same, for kernels
+
+	shared *gpu.Memory // the CPU and the GPU reach it
+	near   *gpu.Memory // of the GPU
+	report *queue.Report
+	rings  []*queue.Ring
+	over   chan struct{} // closed to end the reading of the report
+	gone   chan struct{} // closed when it has ended
+
+	stopper *Stopper // the job's
+	teams   *TeamTable
+}
+
+// imageBytes is the size of the state for kernels: struct shmemi_device_image.
+const imageBytes = uint64(unsafe.Sizeof(queue.State{}) + 8*queue.ImagePEs)
+
+// apart is the distance that keeps words of different writers in different cache lines. GPUs have
+// lines of 128 bytes.
+const apart = 128
+
+// kernelPlan gives out consecutive parts of a block of memory.
+type kernelPlan struct{ size uint64 }
+
+func (p *kernelPlan) part(n uintptr) uint64 {
+	at := p.size
+	p.size += area.RoundUp(uint64(n), apart)
+	return at
+}
+
+// ringPlaces is where the parts of a ring are: near in the GPU's block, the others in the shared
+// block.
+type ringPlaces struct{ line, replies, slots, cells, near uint64 }
+
+// heap returns where kernels reach this PE's heap.
+func (p *Producers) heap() gpu.Address { return p.GPU.Address(p.Nodes.Rank(p.Me)) }
+
+// newKernels makes the memory of kernels and their rings.
+func (p *Producers) newKernels() (_ *Kernels, err error) {
+	count, size := p.ringsOfKernels(), p.Settings.RingSize
+	dev, heap := p.GPU.Device(), p.heap()
+	var shared, near kernelPlan
+	image, queues := shared.part(uintptr(imageBytes)), shared.part(uintptr(count)*uintptr(imageBytes))
+	heaps := shared.part(uintptr(p.NPEs) * 8)
+	peers := shared.part(uintptr(p.NPEs) * unsafe.Sizeof(queue.Peer{}))
+	descs := shared.part(uintptr(count) * unsafe.Sizeof(queue.Desc{}))
+	copied := shared.size
+	report, stop := shared.part(unsafe.Sizeof(queue.Report{})), shared.part(8)
+	near.part(uintptr(copied))
+	entries, lists := near.part(uintptr(p.Areas*teamEntryBytes)), near.part(uintptr(p.Areas*p.Teams.ListBytes()))
+	places := make([]ringPlaces, count)
+	for i := range places {
+		places[i] = ringPlaces{
+			line: shared.part(unsafe.Sizeof(queue.Progress{})), replies: shared.part(uintptr(queue.ReplyBytes)),
+			slots: shared.part(uintptr(queue.SlotBytes(size))), near: near.part(uintptr(queue.NearBytes)),
+		}
+		if p.Staged() {
+			places[i].cells = shared.part(uintptr(queue.CellsBytes))
+		}
+	}
+	k := &Kernels{stopper: &p.Stopper, teams: p.Teams}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, k.close())
+		}
+	}()
+	if k.shared, err = p.sharedMemory(shared.size); err != nil {
+		return nil, err
+	}
+	if k.near, err = gpu.Near(dev, near.size); err != nil {
+		return nil, err
+	}
+	here := func(at uint64) unsafe.Pointer { return unsafe.Add(k.shared.Host, at) }
+	there := func(at uint64) unsafe.Pointer { return (k.shared.Device + gpu.Address(at)).Pointer() }
+	nearby := func(at uint64) unsafe.Pointer { return (k.near.Device + gpu.Address(at)).Pointer() }
+	k.State, k.At = (*queue.State)(here(image)), k.near.Device+gpu.Address(image)
+	k.report = (*queue.Report)(here(report))
+
+	internal := p.Internal
+	first := (*[queue.ImagePEs]uint64)(here(image + uint64(unsafe.Sizeof(queue.State{}))))
+	table := unsafe.Slice((*queue.Peer)(here(peers)), p.NPEs)
+	users := unsafe.Slice((*uint64)(here(heaps)), p.NPEs)
+	for pe := range table {
+		if a := p.Heaps.Direct(libshmem.PE(pe)); a != 0 {
+			users[pe] = uint64(a)
+			table[pe].Direct = (a - gpu.Address(internal)).Pointer()
+		}
+		table[pe].Tile = uint32(p.Network.Tile(libshmem.PE(pe)))
+		if pe < len(first) && p.Settings.Checks != config.ChecksFull {
+			first[pe] = uint64(uintptr(table[pe].Direct))
+		}
+	}
+	for i, at := range places {
+		m := queue.Memory{Slots: here(at.slots), Line: (*queue.Progress)(here(at.line)), Replies: here(at.replies)}
+		// The proxy gets the address at which the CPU reaches it.
+		if at.cells != 0 && here(at.cells) == there(at.cells) {
+			m.Cells = here(at.cells)
+		}
+		r, err := queue.New(m, size)
+		if err != nil {
+			return nil, err
+		}
+		k.rings = append(k.rings, r)
+		unsafe.Slice((*queue.Desc)(here(descs)), count)[i] = queue.Desc{
+			Slots: there(at.slots), Line: there(at.line), Replies: there(at.replies), Near: nearby(at.near), Cells: m.Cells,
+			Log2Slots: uint32(bits.TrailingZeros(uint(size))), Log2Replies: uint32(bits.TrailingZeros(queue.Replies)),
+		}
+	}
+	*k.State = queue.State{
+		Version: queue.Version, Size: uint32(unsafe.Sizeof(queue.State{})), Me: int32(p.Me), NPEs: int32(p.NPEs),
+		Segment: uint64(heap) - internal, Heap: uint64(heap), HeapSize: p.Settings.SymmetricSize,
+		Peers: nearby(peers), Rings: nearby(descs), RingCount: uint32(count), RingMap: uint32(p.Settings.RingMapBy),
+		Stop: there(stop), Work: uint64(heap) + p.work.offset, WorkSize: p.work.size,
+		Report: there(report), Checks: uint32(p.Settings.Checks), Device: int32(dev.Number()),
+		Teams: nearby(entries), TeamCount: uint32(p.Areas), Heaps: nearby(heaps),
+	}
+	if p.counts.main != 0 {
+		k.State.NotifyCount, k.State.NotifyMain = uint32(p.Settings.NotifyCount), p.counts.main.Pointer()
+		k.State.Notify, k.State.NotifyAt = uint64(heap)+p.counts.offset, p.Internal-p.Notify
+	}
+	for i := range uint64(count) {
+		to := here(queues + i*imageBytes)
+		copy(unsafe.Slice((*byte)(to), imageBytes), unsafe.Slice((*byte)(here(image)), imageBytes))
+		one := (*queue.State)(to)
+		one.Rings, one.RingCount = unsafe.Add(one.Rings, i*uint64(unsafe.Sizeof(queue.Desc{}))), 1
+	}
+	if count > 0 {
+		k.State.Queues = nearby(queues)
+	}
+	if err := dev.Copy(k.near.Device, k.shared.Device, copied); err != nil {
+		return nil, err
+	}
+	if err := p.Teams.Begin(k.near.Device+gpu.Address(entries), k.near.Device+gpu.Address(lists)); err != nil {
+		return nil, err
+	}
+	k.stopper.Begin((*[2]atomic.Uint32)(here(stop)), k.rings)
+	return k, nil
+}
+
+// sharedMemory allocates memory that both the proxy and kernels access.
+func (p *Producers) sharedMemory(n uint64) (*gpu.Memory, error) {
+	kind, err := gpu.ParseKind(p.Settings.RingMemory.String())
+	if err != nil {
+		return nil, err
+	}
+	m, reports, err := gpu.Ring(p.GPU.Device(), kind, n)
+	for _, r := range reports {
+		p.Log.Printf("gpu", config.LogDebug, "memory of rings, %v", r)
+	}
+	return m, err
+}
+
+// Watch starts to read the report of kernels. It ends the job by fatal when a kernel stops because
+// of a wrong call or asks for the end, and ends the waits of kernels when over reports that the job
+// has ended for another reason.
+func (k *Kernels) Watch(fatal func(error), over func() bool) {
+	k.over, k.gone = make(chan struct{}), make(chan struct{})
+	guard.Go("the watch of kernels", func() { k.watch(fatal, over) })
+}
+
+// Rings returns the rings that proxies have to serve.
+func (k *Kernels) Rings() []*queue.Ring { return k.rings }
+
+// HasRings reports whether the kernels push operations into rings. Those of a nil Kernels do not.
+func (k *Kernels) HasRings() bool { return k != nil && len(k.rings) > 0 }
+
+// Close is called when no kernel uses the library any more. If the program breaks this rule, its
+// kernels are told to end: giving their memory back waits for them.
+func (k *Kernels) Close(fatal func(error)) error {
+	if k == nil {
+		return nil
+	}
+	k.teams.End()
+	close(k.over)
+	<-k.gone
+	// The last kernel may have ended since the last look.
+	if err := k.fault(); err != nil {
+		fatal(err)
+	}
+	return k.close()
+}
+
+func (k *Kernels) close() error {
+	var errs []error
+	k.stopper.finish()
+	if k.near != nil {
+		errs = append(errs, k.near.Close())
+	}
+	if k.shared != nil {
+		errs = append(errs, k.shared.Close())
+	}
+	return errors.Join(errs...)
+}

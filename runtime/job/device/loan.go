@@ -1,0 +1,81 @@
+package device
+
+import (
+	"errors"
+	"unsafe"
+
+	"libshmem"
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/heap"
+	"libshmem/runtime/heap/devmem"
+	"libshmem/runtime/proxy/gpustage"
+	"libshmem/runtime/shmerr"
+)
+
+// lender is the endpoints whose NICs may reach what is lent.
+type lender interface {
+	BeginLoan(gpustage.Loan)
+	EndLoan(gpustage.Loan) error // makes NICs release a loan
+}
+
+// Look finds the driver's chunks that contain memory of the program on this PE's GPU, and the unit
+// of such chunks. Lend or Forget comes next.
+func (g *GPU) Look(at unsafe.Pointer, n uint64) (*devmem.Loan, uint64, error) {
+	l, err := g.device.Look(gpu.Address(uintptr(at)), n)
+	if err != nil {
+		return nil, 0, err
+	}
+	g.loan = l
+	return l, g.device.Granule(), nil
+}
+
+// Forget gives up what Look has found.
+func (g *GPU) Forget() error {
+	l := g.loan
+	if l == nil {
+		return nil
+	}
+	g.loan = nil
+	return g.device.Return(l)
+}
+
+// Lend takes a block of the heap that has no memory behind it, and maps the chunks that Look has
+// found into the block, from an offset on. The other PEs of the node do so at the same time; if one
+// of them fails, all do. NICs that reach the heap are told of it.
+func (g *GPU) Lend(h *heap.Heap, loans lender, size, offset uint64) (libshmem.Offset, error) {
+	l := g.loan
+	if l == nil {
+		return 0, shmerr.Causef(shmerr.ErrInternal, "nothing was found to be lent")
+	}
+	g.loan = nil
+	g.lastLoan = g.lastLoan.Next() // also after an error, so that all PEs have the same numbers
+	loans.BeginLoan(g.lastLoan)
+	off, noRoom := h.AllocUpper(size, g.device.Granule(), g.device.Committed())
+	block := devmem.Extent{Offset: uint64(off), Size: size}
+	if err := g.device.Lend(l, block, block.Offset+offset, noRoom); err != nil {
+		err = errors.Join(err, loans.EndLoan(g.lastLoan))
+		if noRoom == nil {
+			err = errors.Join(err, h.FreeUpper(off))
+		}
+		return 0, err
+	}
+	g.loans[off] = g.lastLoan
+	if g.NICs != nil {
+		if err := g.NICs.Lend(g.lastLoan, g.device.Lent(block)); err != nil {
+			return 0, errors.Join(err, g.TakeBack(h, loans, off))
+		}
+	}
+	return off, nil
+}
+
+// TakeBack ends the loan of the block that contains an offset. Neither this PE nor another one uses
+// the block any more.
+func (g *GPU) TakeBack(h *heap.Heap, loans lender, off libshmem.Offset) error {
+	start, size, ok := h.Block(off)
+	if !ok {
+		return shmerr.Causef(shmerr.ErrInternal, "nothing is lent at heap offset %#x", uint64(off))
+	}
+	err := loans.EndLoan(g.loans[start])
+	delete(g.loans, start)
+	return errors.Join(err, g.device.TakeBack(devmem.Extent{Offset: uint64(start), Size: size}), h.FreeUpper(start))
+}

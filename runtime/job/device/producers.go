@@ -1,0 +1,203 @@
+package device
+
+// Producers joins the producers of operations other than the calls of the program: kernels, threads
+// with rings, and CUDA streams. It reserves the memory for collectives of kernels, and decides which
+// producers the proxies serve.
+//
+// One thread at a time makes and closes them. Any goroutine may end waits by the Stopper, use Teams
+// and ask for a Quiet.
+
+import (
+	"errors"
+	"unsafe"
+
+	"libshmem"
+	"libshmem/queue"
+	"libshmem/runtime/config"
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/heap"
+	"libshmem/runtime/job/meet"
+	"libshmem/runtime/job/network"
+	"libshmem/runtime/job/watch"
+	"libshmem/runtime/onstream"
+	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/call"
+)
+
+// ProducersConfig is what producers have to know, and the parts of the PE that they use.
+type ProducersConfig struct {
+	*meet.Self
+	Internal uint64 // bytes of the internal area below each heap
+	Size     uint64 // of a user heap
+	Areas    uint64 // number of teams that can exist
+	Notify   uint64 // bytes from the notification counters in main memory to the user heap
+
+	Heap        *heap.Heap
+	Commit      func() error // provides memory behind its blocks
+	Heaps       *meet.Heaps
+	GPU         *GPU        // nil: this PE uses none
+	Staged      func() bool // bytes of this PE's heap reach the network through main memory
+	DriverWatch *watch.DriverWatch
+}
+
+// Producers are the kernels, threads with rings and CUDA streams of this PE.
+type Producers struct {
+	ProducersConfig
+
+	// Network is nil if all PEs share memory. It is set when it is open, before any other use.
+	Network *network.Network
+	// Stopper ends the waits of kernels.
+	Stopper Stopper
+	// Streams has the calls on CUDA streams; it is made with the kernels.
+	Streams *StreamCalls
+	// Teams is what kernels know of teams; nil: no kernels will run.
+	Teams *TeamTable
+
+	kernels *Kernels                             // nil until they are asked for
+	rings   *queue.Host                          // nil until they are asked for
+	served  *network.Rings                       // nil: no rings are served
+	work    struct{ offset, size, teams uint64 } // teams: the number of teams that have a part
+	counts  notifyCounters
+}
+
+// NewProducers returns producers that have nothing yet.
+func NewProducers(c ProducersConfig) *Producers { return &Producers{ProducersConfig: c} }
+
+// inGPU reports whether this PE's heap is in GPU memory.
+func (p *Producers) inGPU() bool { return p.Heaps.Kinds[p.Me] == config.HeapDevice }
+
+func (p *Producers) engines() []*proxy.Engine {
+	if p.Network == nil {
+		return nil
+	}
+	return p.Network.Engines
+}
+
+// Close ends streams and kernels. It comes after CloseRings. A nil producers has none.
+func (p *Producers) Close() error {
+	if p == nil {
+		return nil
+	}
+	return errors.Join(p.Streams.Close(), p.kernels.Close(p.Fatal), p.closeCounters())
+}
+
+// Waker is a C function that ends the sleep of a proxy, and its argument.
+type Waker struct{ Function, Argument unsafe.Pointer }
+
+// Rings returns the state by which threads of this process find the rings and the other PEs, a
+// struct shmemi_device_state in C's memory. The first call makes the rings and lets the proxies
+// serve them; it is not safe for concurrent use. waker returns what producers call when the proxy
+// of the i-th engine sleeps.
+func (p *Producers) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Pointer, error) {
+	if p.rings != nil {
+		return unsafe.Pointer(p.rings.State), nil
+	}
+	if p.kernels.HasRings() {
+		return nil, errors.New("make rings of threads: the proxies serve rings of this process's kernels already (use one of the two)")
+	}
+	count := p.Settings.RingCount
+	if len(p.engines()) == 0 {
+		count = 0 // every PE is reached directly
+	}
+	h, err := queue.NewHost(max(count, len(p.engines())), p.Settings.RingSize, p.NPEs)
+	if err != nil {
+		return nil, err
+	}
+	user := p.Heaps.Own()
+	s := h.State
+	s.Me = int32(p.Me)
+	s.Segment = uint64(uintptr(user)) - p.Internal
+	s.Heap, s.HeapSize = uint64(uintptr(user)), p.Size
+	s.RingMap = uint32(p.Settings.RingMapBy)
+	// Threads of the host add to the counters in main memory.
+	s.NotifyCount = uint32(p.Settings.NotifyCount)
+	s.Notify, s.NotifyAt = uint64(uintptr(p.mainCounters())), p.Internal-p.Notify
+	for _, pe := range p.Nodes.Peers(p.Me) {
+		if at := p.Heaps.Near(pe); at != nil {
+			h.Peers[pe].Direct = unsafe.Add(at, -int(p.Internal))
+		}
+	}
+	p.rings = h
+	for i := range h.Rings {
+		if e := len(p.engines()); e > 0 {
+			w := waker(i%e, p.engines()[i%e])
+			h.Wake(i, w.Function, w.Argument)
+		}
+	}
+	p.served = p.Network.Serve(h.Rings, false)
+	return unsafe.Pointer(s), nil
+}
+
+// Quiet waits for operations pushed by kernels that have ended, see network.Rings.
+func (p *Producers) Quiet(ticket *uint64) call.Status { return p.served.Quiet(ticket) }
+
+// CloseRings completes the pushed operations and takes the rings away.
+func (p *Producers) CloseRings() error {
+	p.served.Finish()
+	p.DriverWatch.Serve(nil)
+	p.served.Close()
+	p.served = nil
+	if p.rings == nil {
+		return nil
+	}
+	err := p.rings.Close()
+	p.rings = nil
+	return err
+}
+
+// Kernels returns the memory for kernels of this process, or nil if this PE has no GPU. The first
+// call makes the rings and lets the proxies serve them; it is not safe for concurrent use.
+func (p *Producers) Kernels() (*Kernels, error) {
+	switch {
+	case p.GPU == nil || p.kernels != nil:
+		return p.kernels, nil
+	case p.rings != nil && p.served != nil:
+		return nil, errors.New("make rings of kernels: the proxies serve rings of this process's threads already (use one of the two)")
+	}
+	p.openCounters()
+	k, err := p.newKernels()
+	if err != nil {
+		return nil, err
+	}
+	p.kernels = k
+	k.Watch(p.Fatal, p.Boot.Over)
+	p.served = p.Network.Serve(k.Rings(), true)
+	p.Log.Printf("gpu", config.LogDebug, "kernels reach %d PEs by loads and stores, %d by ring", p.NPEs-p.Heaps.ByRing(), p.Heaps.ByRing())
+	return k, nil
+}
+
+// ringsOfKernels returns how many rings kernels need.
+func (p *Producers) ringsOfKernels() int {
+	if len(p.engines()) == 0 || p.Heaps.ByRing() == 0 {
+		return 0
+	}
+	return max(p.Settings.RingCount, len(p.engines()))
+}
+
+// OpenStreams makes calls on streams ready, with the library's kernels from a file. It comes after
+// Kernels and is not safe for concurrent use. If the file is missing or of no use, the calls that
+// need it report that.
+func (p *Producers) OpenStreams(file string) error {
+	switch {
+	case p.Streams != nil:
+		return nil
+	case p.kernels == nil:
+		return errors.New("queue work on a stream: this PE runs no kernels")
+	}
+	s := p.kernels.State
+	c := onstream.Job{
+		NPEs: p.NPEs, User: uint64(uintptr(p.Heaps.Own())), Heap: gpu.Address(s.Heap),
+		Rings: s.RingCount != 0, Survives: p.Settings.OnFailure == config.ReturnOnFailure, Image: p.kernels.At, Bytes: imageBytes,
+	}
+	for pe := range libshmem.PE(p.NPEs) {
+		c.Direct = append(c.Direct, p.Heaps.Direct(pe))
+	}
+	var err error
+	if p.Streams, err = openStreams(p.GPU.Device(), c, p.Network.CopiesApart(), file); err != nil {
+		return err
+	}
+	if err := p.Streams.Missing(); err != nil {
+		p.Log.Printf("gpu", config.LogInfo, "calls on streams that need a kernel of the library do not work: %v", err)
+	}
+	return nil
+}

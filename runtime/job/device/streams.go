@@ -1,0 +1,111 @@
+package device
+
+// StreamCalls joins package onstream with the driver's GPU: it loads the library's kernels for calls
+// on CUDA streams, and owns the bounce memory of their operands. Threads of the program call it; the
+// order of their work is that of their streams.
+
+import (
+	"errors"
+	"unsafe"
+
+	"libshmem/queue"
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/gpu/cuda"
+	"libshmem/runtime/onstream"
+)
+
+// StreamCalls are the calls on CUDA streams of this PE's GPU.
+type StreamCalls struct {
+	calls  *onstream.Calls
+	bounce *bounce // nil if proxies copy in the program's context
+}
+
+// openStreams makes the calls ready, with the library's kernels from a file. apart: proxies copy in a
+// context of their own, so that operands need bounce buffers.
+func openStreams(dev *cuda.Device, job onstream.Job, apart bool, file string) (*StreamCalls, error) {
+	s := &StreamCalls{}
+	if apart {
+		room, err := newBounce(dev)
+		if err != nil {
+			return nil, err
+		}
+		s.bounce, job.Bounce, job.GPU = room, room.at, dev.Number()
+	}
+	s.calls = onstream.Open(&streamDevice{dev}, job, file)
+	return s, nil
+}
+
+// Missing returns why the calls that need a kernel of the library do not work.
+func (s *StreamCalls) Missing() error { return s.calls.Missing() }
+
+// Queue runs a call on a stream of the program.
+func (s *StreamCalls) Queue(what onstream.What, c *queue.StreamCall, stream uintptr) error {
+	return s.calls.Queue(what, c, gpu.Stream(stream))
+}
+
+// Close waits for the calls. A nil streams has none.
+func (s *StreamCalls) Close() error {
+	if s == nil {
+		return nil
+	}
+	return errors.Join(s.calls.Close(), s.bounce.close())
+}
+
+// streamDevice is a GPU for package onstream.
+type streamDevice struct{ dev *cuda.Device }
+
+func (d *streamDevice) Facts() gpu.Facts                           { return d.dev.Facts() }
+func (d *streamDevice) SyncStream(s gpu.Stream) error              { return d.dev.SyncStream(s) }
+func (d *streamDevice) Pointer(a gpu.Address) (gpu.Pointer, error) { return d.dev.Pointer(a) }
+
+func (d *streamDevice) CopyAsync(s gpu.Stream, to, from gpu.Address, n uint64) error {
+	return d.dev.CopyAsync(s, to, from, n)
+}
+
+func (d *streamDevice) Write64(s gpu.Stream, a gpu.Address, value uint64) error {
+	return d.dev.Write64(s, a, value)
+}
+
+func (d *streamDevice) Write32(s gpu.Stream, a gpu.Address, value uint32) error {
+	return d.dev.Write32(s, a, value)
+}
+
+func (d *streamDevice) Wait64(s gpu.Stream, a gpu.Address, value uint64, until gpu.Condition) error {
+	return d.dev.Wait64(s, a, value, until)
+}
+
+func (d *streamDevice) Load(image []byte) (onstream.Code, error) {
+	m, err := d.dev.LoadModule(image)
+	if err != nil {
+		return nil, err
+	}
+	return &streamCode{m, d.dev}, nil
+}
+
+type streamCode struct {
+	m   *cuda.Module
+	dev *cuda.Device
+}
+
+func (c *streamCode) Close() error { return c.m.Close() }
+
+// Give fails if the file is of another release than the library.
+func (c *streamCode) Give(job gpu.Address, n uint64) error {
+	at, have, err := c.m.Global("shmemi_job")
+	if err == nil && have != n {
+		err = errors.New("its state has another size (install it with the library, from one build)")
+	}
+	if err != nil {
+		return err
+	}
+	return c.dev.Copy(at, job, n)
+}
+
+func (c *streamCode) Kernel(name string) (onstream.Kernel, error) {
+	f, err := c.m.Function(name)
+	return onstream.Kernel(f), err
+}
+
+func (c *streamCode) Launch(k onstream.Kernel, blocks, threads uint32, s gpu.Stream, call *queue.StreamCall) error {
+	return c.dev.LaunchOne(cuda.Function(k), blocks, threads, s, unsafe.Pointer(call))
+}

@@ -1,0 +1,132 @@
+package device
+
+// A TeamTable shows the kernels of this PE which teams there are. It owns the entries of the table
+// that a handle indexes, in GPU memory that its caller provides. The front makes the teams. Any
+// goroutine may call it. An entry is written after its list of PEs, and a handle is given to a
+// kernel after both.
+
+import (
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"libshmem/queue"
+	"libshmem/runtime/gpu"
+)
+
+// TeamTable has what kernels of this PE know of teams: a table, which the handle of a team indexes, and
+// lists of PEs for teams without a stride. The host keeps a copy, because teams may exist before
+// kernels do.
+type TeamTable struct {
+	pes   int // of the job
+	areas TeamAreas
+	put   func(to gpu.Address, from []byte) error
+	clear func(offset, n uint64) error // of this PE's user heap
+
+	mu    sync.Mutex
+	known map[int]knownTeam // by slot
+	worn  map[int]bool      // slots whose memory a team has used
+	table gpu.Address       // for kernels; 0: there are none yet
+	lists gpu.Address
+}
+
+// TeamAreas is where teams have their memory in the user heap.
+type TeamAreas struct {
+	Heap         gpu.Address // as kernels of this PE address it
+	Offset, Size uint64      // of the first one, and of each
+	Count        uint64
+}
+
+type knownTeam struct {
+	entry queue.Team
+	pes   []int32 // for teams without a stride
+}
+
+// newTeamTable returns the teams of a job of so many PEs: none yet. put writes to memory of the GPU, and
+// clear zeroes a part of this PE's user heap.
+func newTeamTable(pes int, a TeamAreas, put func(to gpu.Address, from []byte) error, clear func(offset, n uint64) error) *TeamTable {
+	return &TeamTable{pes: pes, areas: a, put: put, clear: clear, known: map[int]knownTeam{}, worn: map[int]bool{}}
+}
+
+const teamEntryBytes = uint64(unsafe.Sizeof(queue.Team{}))
+
+// ListBytes is the most that the list of one team's PEs takes.
+func (t *TeamTable) ListBytes() uint64 { return 4 * uint64(t.pes) }
+
+// Show tells kernels of a team. pes are the PEs of a team without a stride.
+func (t *TeamTable) Show(slot int, entry queue.Team, pes []int32) error {
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if a := t.areas; uint64(slot) < a.Count {
+		entry.Work, entry.WorkSize = uint64(a.Heap)+a.Offset+uint64(slot)*a.Size, a.Size
+	}
+	k := knownTeam{entry, append([]int32(nil), pes...)}
+	t.known[slot], t.worn[slot] = k, true
+	return t.write(slot, k)
+}
+
+// Hide makes kernels forget a team.
+func (t *TeamTable) Hide(slot int) error {
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.known, slot)
+	return t.write(slot, knownTeam{})
+}
+
+// Renew resets the counters and flags of a slot that a team has used. All PEs of the next team do
+// it before any of them has its handle, and when nothing of the last team is under way.
+func (t *TeamTable) Renew(slot int) error {
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.worn[slot] || uint64(slot) >= t.areas.Count {
+		return nil
+	}
+	return t.clear(t.areas.Offset+uint64(slot)*t.areas.Size, queue.WorkBuffers(t.pes))
+}
+
+// Begin makes the table and the lists for new kernels.
+func (t *TeamTable) Begin(table, lists gpu.Address) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.table, t.lists = table, lists
+	for slot, k := range t.known {
+		if err := t.write(slot, k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// End releases the table when the kernels end.
+func (t *TeamTable) End() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.table, t.lists = 0, 0
+}
+
+// write puts an entry into the table, behind its list.
+func (t *TeamTable) write(slot int, k knownTeam) error {
+	if t.table == 0 {
+		return nil
+	}
+	if k.pes != nil {
+		list := t.lists + gpu.Address(uint64(slot)*t.ListBytes())
+		if err := t.put(list, unsafe.Slice((*byte)(unsafe.Pointer(&k.pes[0])), 4*len(k.pes))); err != nil {
+			return fmt.Errorf("tell kernels the PEs of a team: %w", err)
+		}
+		k.entry.PEs = list.Pointer()
+	}
+	if err := t.put(t.table+gpu.Address(uint64(slot)*teamEntryBytes), (*[teamEntryBytes]byte)(unsafe.Pointer(&k.entry))[:]); err != nil {
+		return fmt.Errorf("tell kernels of a team: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,38 @@
+package meet
+
+import (
+	"fmt"
+
+	"libshmem/runtime/proxy/gpustage"
+)
+
+// EndpointInfo is what every PE tells every other about each of its open endpoints.
+type EndpointInfo struct {
+	Addr     []byte
+	Base     uint64
+	Key      uint64
+	Window   uint32 // see proxy.Endpoint
+	Device   bool   // the heap is GPU memory
+	Atomics  uint64 // operations on it, see gpustage.Endpoint
+	Extents  []gpustage.Extent
+	Flushes  bool
+	Tile     int // see ownTile
+	Provider string
+	Host     string // its name for people; "" except of the first PE of a node
+}
+
+// MatchEndpoints refuses endpoints that cannot talk to each other.
+func MatchEndpoints(all [][]EndpointInfo, n int) error {
+	for pe, infos := range all {
+		if len(infos) != n {
+			return fmt.Errorf("PE %d opened %d endpoints and another %d (start every PE with the same version of the library)", pe, len(infos), n)
+		}
+		for _, c := range infos {
+			if first := all[0][0]; c.Provider != first.Provider {
+				return fmt.Errorf("PE 0 has provider %s and PE %d has %s (name one that all have by SHMEM_PROVIDER)",
+					first.Provider, pe, c.Provider)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package meet
+
+import "libshmem/runtime/topo"
+
+// crowded returns, for each PE of a machine, whether it may have to share a processor with another
+// PE of the job: it is confined to some processors to which more PEs are confined than there are. A
+// PE that is bound to a processor of its own competes with none of those that are bound elsewhere.
+//
+// Launchers give processor sets that are the same, apart, or one within the other, and for those
+// the answer is exact. A PE whose processors are not known is crowded unless it is alone.
+func crowded(sets []topo.Set) []bool {
+	confined := make(map[topo.Set]int) // PEs that may use nothing outside a set
+	for _, s := range sets {
+		confined[s] = 0
+	}
+	var full []topo.Set
+	for set := range confined {
+		for _, s := range sets {
+			if s.Within(set) {
+				confined[set]++
+			}
+		}
+		if confined[set] > max(set.Count(), 1) {
+			full = append(full, set)
+		}
+	}
+	of := make([]bool, len(sets))
+	for i, s := range sets {
+		if s == "" {
+			of[i] = len(sets) > 1
+		}
+		for _, set := range full {
+			of[i] = of[i] || s.Within(set)
+		}
+	}
+	return of
+}
+
+// together returns all processors of sets; none if a set is not known.
+func together(sets []topo.Set) (all topo.Set) {
+	for _, s := range sets {
+		if s == "" {
+			return ""
+		}
+		all = all.Or(s)
+	}
+	return all
+}
+
+// ProxiesCrowded reports whether the PEs of this machine and their proxies are more than the
+// processors that they may use. helpers are those that the launcher has bound no PE to.
+func (m *Met) ProxiesCrowded(helpers topo.Set) bool {
+	return m.processors.Or(helpers).Count() < m.Sharing*(1+m.Proxies)
+}

@@ -1,0 +1,58 @@
+package meet
+
+// The PEs of a job agree whether the globals and statics of their program are symmetric. The front
+// finds and moves them, and the job gives them a place. It keeps no state.
+
+import (
+	"fmt"
+
+	"libshmem"
+	"libshmem/runtime/config"
+)
+
+// Statics are the program's globals and statics, as the front finds them. The front also moves
+// them; this file makes the PEs agree on them and gives them a place.
+type Statics struct {
+	Size   uint64 // bytes, whole pages; 0: there are none to be symmetric
+	Like   string // the same on PEs that run the same program
+	Cause  string // why there are none
+	Remedy string
+}
+
+// StaticsPlace is the place of the statics: an area of the memory file, which every PE has at the
+// same offset from its user heap.
+type StaticsPlace struct {
+	File   int
+	At     uint64          // of the area in the file
+	Offset libshmem.Offset // of the area from the user heap: below 0
+}
+
+const passHeap = "pass memory from shmem_malloc"
+
+// Allowed returns the statics that the setting allows.
+func (s Statics) Allowed(want config.Statics) Statics {
+	if want == config.StaticsOff {
+		return Statics{Cause: "SHMEM_STATICS is off", Remedy: "unset SHMEM_STATICS, or " + passHeap}
+	}
+	return s
+}
+
+// agreeStatics makes the statics of all PEs symmetric, or none. Two programs in one job are no
+// mistake as long as they use only the heap, so different statics are an error only if the user has
+// asked for statics.
+func agreeStatics(of []Statics, me int, want config.Statics) (Statics, error) {
+	all := of[me]
+	for pe, s := range of {
+		switch {
+		case all.Size == 0: // with its own cause
+		case s.Size == 0:
+			all = Statics{Cause: fmt.Sprintf("PE %d has none: %s", pe, s.Cause), Remedy: s.Remedy}
+		case s != of[0]:
+			all = Statics{Cause: fmt.Sprintf("PE %d runs another program than PE 0", pe), Remedy: "start the same file on every PE, or " + passHeap}
+		}
+	}
+	if all.Size == 0 && want == config.StaticsOn {
+		return all, fmt.Errorf("SHMEM_STATICS=on: the program's globals and statics cannot be symmetric: %s (%s)", all.Cause, all.Remedy)
+	}
+	return all, nil
+}

@@ -1,0 +1,264 @@
+package network
+
+// A Registry lets NICs reach the user heap of this PE in GPU memory. It chooses the path, registers
+// each part of the heap with each endpoint, and knows which flush has to come before this PE uses
+// bytes that a NIC has written. It owns neither the heap nor the endpoints. One thread calls it at
+// a time.
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/fabric"
+	"libshmem/runtime/config"
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/heap/devmem"
+	"libshmem/runtime/proxy/gpustage"
+	"libshmem/runtime/shmerr"
+)
+
+// exporter is the GPU that the heap is on: a *cuda.Device.
+type exporter interface {
+	Name() string
+	Number() int
+	Facts() gpu.Facts
+	ExportDMABuf(a gpu.Address, n uint64) (fd int, err error)
+	SyncMemops(a gpu.Address) error
+}
+
+// registrant is the endpoint that a heap is registered with: a nicEnd.
+type registrant interface {
+	Caps() fabric.Caps
+	FlushBy(f func() error)
+	RegisterHeap(offset uint64, loan gpustage.Loan, m fabric.GPUMemory) error
+	UnregisterHeap() error
+	Locked(f func())
+}
+
+// RegistryConfig is the heap and what is known of it.
+type RegistryConfig struct {
+	GPU exporter
+	// Flush completes what NICs have written, for the GPU alone or for all readers.
+	Flush func(all bool) error
+	Heap  gpu.Address
+	Want  config.GPUNet // auto, or one path
+	VMM   bool          // the heap grows
+	All   bool          // other GPUs load from it, too
+	Log   func(level config.LogLevel, format string, args ...any)
+}
+
+// NewRegistry returns a registry without endpoints.
+func NewRegistry(c RegistryConfig) *Registry { return &Registry{RegistryConfig: c} }
+
+// Registry lets NICs reach the user heap of this PE in GPU memory.
+type Registry struct {
+	RegistryConfig
+
+	ends     []registration
+	unsynced bool // the log says that copies are not made synchronous
+}
+
+// registration is the registration with one endpoint.
+type registration struct {
+	with registrant
+	way  config.GPUNet // stage: none
+	done int           // parts of the heap that are registered, or will not be
+}
+
+// nicPaths are the paths by which a NIC may reach GPU memory, the best first: a dma-buf needs no
+// kernel module besides the driver's own.
+var nicPaths = []config.GPUNet{config.GPUNetDMABuf, config.GPUNetPeerMem}
+
+// nicPathNames has their names for messages.
+var nicPathNames = map[config.GPUNet]string{config.GPUNetDMABuf: "dma-buf", config.GPUNetPeerMem: "peer memory"}
+
+// Open registers all of the heap so far with an endpoint before it is connected, by the first path
+// that works.
+func (r *Registry) Open(with registrant, parts []devmem.Extent) error {
+	way := config.GPUNetStage
+	for _, w := range nicPaths {
+		if r.Want != config.GPUNetAuto && r.Want != w {
+			continue
+		}
+		err := r.try(with, w, parts)
+		if err == nil {
+			r.Log(config.LogInfo, "the NIC reaches the heap by %s, flushes: %v", nicPathNames[w], r.flush() != nil)
+			way = w
+			break
+		}
+		if r.Want == w {
+			return fmt.Errorf("SHMEM_GPU_NET=%s: %w (set it to auto to take what works)", w, err)
+		}
+		r.Log(config.LogInfo, "the NIC does not reach the heap by %s: %v", nicPathNames[w], err)
+	}
+	r.ends = append(r.ends, registration{with, way, len(parts)})
+	return nil
+}
+
+// try undoes everything if it fails.
+func (r *Registry) try(with registrant, way config.GPUNet, parts []devmem.Extent) error {
+	if err := r.allows(way, with.Caps()); err != nil {
+		return err
+	}
+	for _, x := range parts {
+		if err := r.register(with, way, 0, x); err != nil {
+			return errors.Join(err, with.UnregisterHeap())
+		}
+	}
+	if f := r.flush(); f != nil {
+		with.FlushBy(f)
+	}
+	return nil
+}
+
+// Values of gpu.Facts.WritesOrdering: the readers for which a NIC's writes are in order.
+const (
+	orderedForOwner = 100
+	orderedForAll   = 200
+)
+
+// flush returns the function that has to be called before anything acts on what a NIC has written,
+// or nil.
+func (r *Registry) flush() func() error {
+	order := r.GPU.Facts().WritesOrdering
+	if order >= orderedForAll || order >= orderedForOwner && !r.All {
+		return nil
+	}
+	return func() error { return r.Flush(r.All) }
+}
+
+// firstInOrder is the first major compute capability whose memory shows what a NIC writes in order to
+// a kernel that runs.
+const firstInOrder = 9
+
+// InOrder reports whether kernels of this PE see what the NIC of endpoint i writes to the heap in the
+// order in which it comes there, without a flush. A nil registry has no endpoints.
+func (r *Registry) InOrder(i int) bool {
+	if r == nil || r.ends[i].way == config.GPUNetStage || r.unsynced {
+		return false
+	}
+	f := r.GPU.Facts()
+	return f.Major >= firstInOrder && f.WritesOrdering >= orderedForOwner
+}
+
+// allows says why a path cannot be used, as far as that is known before a try.
+func (r *Registry) allows(way config.GPUNet, c fabric.Caps) error {
+	f := r.GPU.Facts()
+	no := func(format string, args ...any) error {
+		return &shmerr.Error{Op: "register", Object: "memory of " + r.GPU.Name(), Cause: shmerr.Causef(shmerr.ErrUnsupported, format, args...)}
+	}
+	switch {
+	case r.flush() != nil && f.FlushWrites&1 == 0:
+		return no("what a NIC writes there is not in order, and the driver, of CUDA %s, has no call to flush it", f.Driver)
+	case way == config.GPUNetDMABuf && !f.DMABuf:
+		return no("the driver, of CUDA %s, exports no dma-buf of it", f.Driver)
+	case way == config.GPUNetDMABuf && c.GPU && !c.DMABuf:
+		return no("the provider takes no dma-bufs (efa and verbs do, of libfabric 1.20 and later)")
+	case way == config.GPUNetPeerMem && (!f.RDMA || r.VMM && !f.RDMAVMM):
+		return no("the driver gives NICs no access to it")
+	}
+	return nil // only the provider knows whether it takes it
+}
+
+// register registers one part of the heap, which may belong to a loan.
+func (r *Registry) register(with registrant, way config.GPUNet, loan gpustage.Loan, x devmem.Extent) error {
+	at := r.Heap + gpu.Address(x.Offset)
+	m := fabric.GPUMemory{Base: at.Pointer(), Len: x.Size, Device: r.GPU.Number(), File: -1, Live: loan != 0}
+	if way == config.GPUNetDMABuf {
+		fd, err := r.GPU.ExportDMABuf(at, x.Size)
+		if err != nil {
+			return err
+		}
+		// The registration holds the memory.
+		defer func() {
+			if err := unix.Close(fd); err != nil {
+				r.Log(config.LogError, "close a dma-buf: %v", err)
+			}
+		}()
+		m.File = fd
+	}
+	if err := with.RegisterHeap(x.Offset, loan, m); err != nil {
+		return err
+	}
+	if err := r.GPU.SyncMemops(at); err != nil && !r.unsynced {
+		r.unsynced = true
+		r.Log(config.LogInfo, "a NIC may read before a synchronous copy of the program's has arrived: %v", err)
+	}
+	return nil
+}
+
+// Grow registers the new part of the heap.
+func (r *Registry) Grow(parts []devmem.Extent) error {
+	for i := range r.ends {
+		e := &r.ends[i]
+		for ; e.way != config.GPUNetStage && e.done < len(parts); e.done++ {
+			if err := r.judge(e, parts[e.done], r.add(e, 0, parts[e.done])); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Lend registers consecutive chunks that are lent to the heap: together, or one by one if the
+// driver or the provider does not take them together.
+func (r *Registry) Lend(loan gpustage.Loan, chunks []devmem.Extent) error {
+	last := chunks[len(chunks)-1]
+	all := devmem.Extent{Offset: chunks[0].Offset, Size: last.Offset + last.Size - chunks[0].Offset}
+	for i := range r.ends {
+		e := &r.ends[i]
+		if e.way == config.GPUNetStage {
+			continue
+		}
+		err := r.add(e, loan, all)
+		if err == nil || len(chunks) == 1 {
+			if err := r.judge(e, all, err); err != nil {
+				return err
+			}
+			continue
+		}
+		r.Log(config.LogInfo, "%d bytes that are lent to the heap are registered in %d parts: %v", all.Size, len(chunks), err)
+		for _, x := range chunks {
+			if err := r.judge(e, x, r.add(e, loan, x)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// add registers a part of the heap with a connected endpoint.
+func (r *Registry) add(e *registration, loan gpustage.Loan, x devmem.Extent) (err error) {
+	e.with.Locked(func() { err = r.register(e.with, e.way, loan, x) })
+	return err
+}
+
+// judge handles a part that could not be registered: it is staged, unless the user has named the
+// path.
+func (r *Registry) judge(e *registration, x devmem.Extent, err error) error {
+	switch {
+	case err == nil:
+	case r.Want == e.way:
+		return fmt.Errorf("SHMEM_GPU_NET=%s: %w", e.way, err)
+	default:
+		r.Log(config.LogWarn, "%d bytes of the heap at offset %#x are staged: %v", x.Size, x.Offset, err)
+	}
+	return nil
+}
+
+// Direct reports whether some NIC reaches the heap. A nil registry has none.
+func (r *Registry) Direct() bool {
+	return r != nil && slices.ContainsFunc(r.ends, func(e registration) bool { return e.way != config.GPUNetStage })
+}
+
+// Path returns the name of the path by which the first endpoint reaches the heap; "" if it does
+// not.
+func (r *Registry) Path() string {
+	if r == nil {
+		return ""
+	}
+	return nicPathNames[r.ends[0].way]
+}

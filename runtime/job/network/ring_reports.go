@@ -1,0 +1,66 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"libshmem/runtime/proxy/loop"
+)
+
+// ringReports prints errors of rings. One mistake in a kernel can repeat a million times a second, so
+// it prints the first few in full and then how many there were.
+type ringReports struct {
+	mu    sync.Mutex
+	say   func(text string)
+	note  func(text string) // for texts that a user need not see
+	now   func() time.Time
+	since time.Time
+	told  int
+	kept  int // counted, and not printed yet
+}
+
+// In each period of reportEvery, reportMost are printed.
+const (
+	reportEvery = 10 * time.Second
+	reportMost  = 8
+)
+
+func (r *ringReports) add(err error) {
+	var late *loop.LateError
+	if errors.As(err, &late) && !late.Grave {
+		r.note(err.Error())
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now := r.now(); now.Sub(r.since) >= reportEvery {
+		r.flush()
+		r.since, r.told = now, 0
+	}
+	if r.told == reportMost {
+		r.kept++
+		return
+	}
+	r.told++
+	r.say(err.Error())
+	if r.told == reportMost {
+		r.say(fmt.Sprintf("more of these within %v are counted only", reportEvery))
+	}
+}
+
+// flush prints how many were only counted.
+func (r *ringReports) flush() {
+	if r.kept > 0 {
+		r.say(fmt.Sprintf("%d more operations of rings failed", r.kept))
+		r.kept = 0
+	}
+}
+
+// close prints the rest.
+func (r *ringReports) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.flush()
+}

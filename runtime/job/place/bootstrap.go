@@ -1,0 +1,288 @@
+package place
+
+// The bootstrap is the way in which this process meets the other PEs of its job. What the program
+// gives comes first, then the variables and files that launchers leave. The bootstraps themselves
+// are the packages below runtime/bootstrap. One thread opens one.
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem"
+	"libshmem/runtime/bootstrap"
+	"libshmem/runtime/bootstrap/file"
+	"libshmem/runtime/bootstrap/launcher"
+	"libshmem/runtime/bootstrap/mpi"
+	"libshmem/runtime/bootstrap/plugin"
+	"libshmem/runtime/bootstrap/pmi"
+	"libshmem/runtime/bootstrap/pmix"
+	"libshmem/runtime/bootstrap/singleton"
+	"libshmem/runtime/bootstrap/slurm"
+	"libshmem/runtime/bootstrap/uid"
+	"libshmem/runtime/config"
+	"libshmem/runtime/shmerr"
+	"libshmem/runtime/shmlog"
+)
+
+// A candidate is one bootstrap: the sign that the process was started for it, and the
+// function that opens it.
+type candidate struct {
+	name config.Bootstrap
+	// sign returns the sign, for the log; "" if there is none.
+	sign func(s *surroundings) string
+	// needs says what SHMEM_BOOTSTRAP needs to force this bootstrap without a sign. "": nothing.
+	needs string
+	open  func(s *surroundings) (bootstrap.Bootstrap, error)
+	// place has the variables that name one place in a job. Programs that a PE starts inherit them.
+	// Without the last one there is no sign.
+	place []string
+}
+
+// bootstraps lists all of them; the first with a sign wins. What the program gives comes before
+// what it was started with.
+var bootstraps = []candidate{
+	{"uid", func(s *surroundings) string { return s.given.sign() }, "give shmemx_init_attr a unique id", openUID, nil},
+	{"mpi", signOfMPI, "call MPI_Init before", openMPI, nil},
+	{"launcher", func(s *surroundings) string { return s.set(launcher.EnvFD) }, "start the program with shmemrun", openLauncher, nil},
+	{"file", func(s *surroundings) string { return s.set(file.Env) }, "set SHMEM_BOOTSTRAP_FILE, SHMEM_BOOTSTRAP_PE and SHMEM_BOOTSTRAP_NPES", openFile, []string{"SHMEM_BOOTSTRAP_PE", file.Env}},
+	{"plugin", func(s *surroundings) string { return s.set(plugin.Env) }, "set SHMEM_BOOTSTRAP_PLUGIN", openPlugin, nil},
+	{"pmix", func(s *surroundings) string { return s.set(pmix.EnvNamespace, pmix.EnvRank) }, "start the program with mpirun of Open MPI or srun --mpi=pmix", openPMIx, []string{pmix.EnvNamespace, pmix.EnvRank}},
+	{"pmi", signOfPMI, "start the program with mpiexec.hydra or srun --mpi=pmi2", openPMI, []string{pmi.EnvFD, pmi.EnvRank, pmi.EnvPort, pmi.EnvID}},
+	{"slurm", func(s *surroundings) string { return slurm.Sign(s.env) }, "start the program with srun", openSlurm, []string{slurm.EnvJob, slurm.EnvStep, slurm.EnvPE}},
+	{"singleton", func(*surroundings) string { return "no launcher" }, "", openSingleton, nil},
+}
+
+// surroundings are the facts that the choice rests on.
+type surroundings struct {
+	config *config.Config
+	env    map[string]string
+	given  Given
+	warn   func(text string)
+}
+
+// Given is what the program hands to shmemx_init_attr.
+type Given struct {
+	UID     *uid.ID        // nil: none
+	PE      libshmem.PE    // with it
+	NPEs    int            // with it
+	MPIComm unsafe.Pointer // to an MPI_Comm; nil: none
+}
+
+func (g Given) sign() string {
+	if g.UID == nil {
+		return ""
+	}
+	return "a unique id"
+}
+
+// set returns the name of a variable that is set and not empty, or "". Given several, it takes all
+// or none: "A, B".
+func (s *surroundings) set(names ...string) string {
+	for _, name := range names {
+		if s.env[name] == "" {
+			return ""
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// environment makes a map of "NAME=value" entries. The first entry of a name counts, as in getenv.
+func environment(environ []string) map[string]string {
+	env := make(map[string]string, len(environ))
+	for _, kv := range environ {
+		if name, value, ok := strings.Cut(kv, "="); ok {
+			if _, seen := env[name]; !seen {
+				env[name] = value
+			}
+		}
+	}
+	return env
+}
+
+// choose returns the bootstrap that SHMEM_BOOTSTRAP forces, or the first with a sign, and the
+// reason.
+func choose(s *surroundings) (*candidate, string, error) {
+	forced := s.config.Bootstrap
+	for i := range bootstraps {
+		w := &bootstraps[i]
+		if forced != config.BootstrapAuto && forced != w.name {
+			continue
+		}
+		sign := w.sign(s)
+		switch {
+		case forced == w.name && sign == "" && w.needs != "":
+			return nil, "", &shmerr.Error{
+				Op: "join job", Object: fmt.Sprintf("SHMEM_BOOTSTRAP=%s", forced),
+				Cause:  shmerr.Causef(shmerr.ErrSetting, "nothing shows that this process was started for it"),
+				Remedy: w.needs + ", or unset SHMEM_BOOTSTRAP",
+			}
+		case forced == w.name:
+			return w, "SHMEM_BOOTSTRAP", nil
+		case sign != "":
+			return w, sign, nil
+		}
+	}
+	return nil, "", fmt.Errorf("join job: there is no bootstrap %q", forced)
+}
+
+// OpenBootstrap chooses the bootstrap, and opens it. environ has "NAME=value" entries. A nil log logs
+// nothing.
+func OpenBootstrap(cfg *config.Config, environ []string, given Given, log *shmlog.Log) (bootstrap.Bootstrap, error) {
+	// A problem while the PEs come together, such as a connection from a process that is no PE.
+	warn := func(text string) { log.Printf("bootstrap", config.LogWarn, "%s", text) }
+	s := &surroundings{config: cfg, env: environment(environ), given: given, warn: warn}
+	w, why, err := choose(s)
+	if err != nil {
+		return nil, err
+	}
+	log.Printf("bootstrap", config.LogDebug, "%s, because of %s", w.name, why)
+	place := w.place
+	if w.name == "slurm" && s.env[slurm.EnvSize] == "1" {
+		place = nil // in a step of one task every process is alone
+	}
+	if err := vacant(s.env, place); err != nil {
+		return nil, err
+	}
+	return w.open(s)
+}
+
+// opened returns a nil Bootstrap beside an error. Without it the interface would hold a nil pointer
+// of some type, which is not nil.
+func opened(b bootstrap.Bootstrap, err error) (bootstrap.Bootstrap, error) {
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+func openUID(s *surroundings) (bootstrap.Bootstrap, error) {
+	goesOn := s.config.OnFailure == config.ReturnOnFailure
+	m, err := uid.Join(uid.Options{
+		ID: *s.given.UID, PE: s.given.PE, Size: s.given.NPEs, Timeout: s.config.BootstrapTimeout, GoesOn: goesOn,
+	})
+	if err == nil && goesOn && s.set(launcher.EnvFD) != "" {
+		// shmemrun may have started some of the PEs. It would end these when one of them is lost.
+		if err := launcher.Apart(s.config.Launcher.FD); err != nil {
+			s.warn(err.Error())
+		}
+	}
+	return opened(m, err)
+}
+
+// signOfMPI: what the program gives comes first. MPI counts only as far as it has brought the
+// processes of this launch together: if MPI and the launcher do not know each other, each process
+// may be a world of its own.
+func signOfMPI(s *surroundings) string {
+	if s.given.MPIComm != nil {
+		return "an MPI communicator"
+	}
+	world, up := mpi.World()
+	if !up || s.set(launcher.EnvFD) != "" {
+		return ""
+	}
+	_, size, err := world.Who()
+	alone := size == 1 && s.env["PMI_SIZE"] != "1"
+	if err != nil || alone && signOfPMI(s)+s.set(pmix.EnvNamespace, pmix.EnvRank)+slurm.Sign(s.env) != "" {
+		return ""
+	}
+	return "MPI, which is up"
+}
+
+func openMPI(s *surroundings) (bootstrap.Bootstrap, error) {
+	comm, err := mpi.At(s.given.MPIComm)
+	if err != nil {
+		return nil, err
+	}
+	m, err := mpi.Join(mpi.Options{
+		Comm: comm, Filter: filter(s.config),
+		Timeout: s.config.BootstrapTimeout, GoesOn: s.config.OnFailure == config.ReturnOnFailure,
+	})
+	return opened(m, err)
+}
+
+func openFile(s *surroundings) (bootstrap.Bootstrap, error) {
+	f := s.config.BootstrapFile
+	m, err := file.Join(file.Options{
+		Path: f.Path, PE: f.PE, Size: f.NPEs, Filter: filter(s.config),
+		Timeout: s.config.BootstrapTimeout, GoesOn: s.config.OnFailure == config.ReturnOnFailure,
+	})
+	return opened(m, err)
+}
+
+func openPlugin(s *surroundings) (bootstrap.Bootstrap, error) {
+	p, err := plugin.Join(s.config.BootstrapPlugin, s.config.BootstrapTimeout, s.warn)
+	return opened(p, err)
+}
+
+// filter returns which addresses an id carries.
+func filter(cfg *config.Config) uid.Filter {
+	families := map[config.BootstrapFamily]uid.Family{config.BootstrapIPv4: uid.IPv4, config.BootstrapIPv6: uid.IPv6}
+	return uid.Filter{Interfaces: cfg.BootstrapInterface, Family: families[cfg.BootstrapFamily]}
+}
+
+// UniqueID makes an id. Its root lives in this process until the job is over, or it is the root of
+// the session that the environment names.
+func UniqueID(environ []string) (uid.ID, error) {
+	cfg, _, err := config.Parse(environ)
+	if err != nil {
+		return uid.ID{}, err
+	}
+	if cfg.BootstrapSession != "" {
+		return uid.Session(cfg.BootstrapSession)
+	}
+	_, id, err := uid.NewRoot(filter(cfg))
+	return id, err
+}
+
+func openSingleton(*surroundings) (bootstrap.Bootstrap, error) { return singleton.New(), nil }
+
+// openLauncher gives the client a descriptor of its own, which the client closes when this PE
+// finalizes: the program may initialise again.
+func openLauncher(s *surroundings) (bootstrap.Bootstrap, error) {
+	l := s.config.Launcher
+	fd, err := unix.FcntlInt(uintptr(l.FD), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("join job: descriptor %d of shmemrun: %w (start the program with shmemrun, or unset %s)", l.FD, err, launcher.EnvFD)
+	}
+	unix.CloseOnExec(l.FD)
+	client, err := launcher.New(fd, l.PE, l.NPEs, s.config.BootstrapTimeout, s.config.OnFailure == config.ReturnOnFailure, s.warn)
+	if err != nil {
+		return nil, errors.Join(err, unix.Close(fd)) // a nil *Client would not be a nil Bootstrap
+	}
+	return client, nil
+}
+
+func signOfPMI(s *surroundings) string {
+	if sign := s.set(pmi.EnvFD, pmi.EnvRank, pmi.EnvSize); sign != "" {
+		return sign
+	}
+	return s.set(pmi.EnvPort, pmi.EnvID)
+}
+
+func openPMI(s *surroundings) (bootstrap.Bootstrap, error) {
+	c, err := pmi.New(s.env, s.config.BootstrapTimeout)
+	return opened(c, err)
+}
+
+func openPMIx(s *surroundings) (bootstrap.Bootstrap, error) {
+	c, err := pmix.New(s.config.BootstrapTimeout)
+	return opened(c, err)
+}
+
+func openSlurm(s *surroundings) (bootstrap.Bootstrap, error) {
+	return slurm.Join(slurm.Options{
+		Env: s.env, Folder: s.config.BootstrapDir, Filter: filter(s.config),
+		Timeout: s.config.BootstrapTimeout, GoesOn: s.config.OnFailure == config.ReturnOnFailure,
+	})
+}
+
+// Depart tells the launcher that the process ends in good order, if the launcher needs to know and
+// no job is open. It is called at the end of the process.
+func Depart() {
+	pmix.Depart()
+	pmi.Depart()
+}

@@ -1,0 +1,53 @@
+package place
+
+import (
+	"strconv"
+
+	"libshmem/runtime/config"
+)
+
+// shares are variables of launchers: how many processes of a launch are on this host, and how many
+// there are in all.
+var shares = [][2]string{
+	{"OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE"}, // Open MPI
+	{"MPI_LOCALNRANKS", "PMI_SIZE"},                        // Hydra
+	{"LOCAL_WORLD_SIZE", "WORLD_SIZE"},                     // torchrun
+}
+
+// stepNodes is Slurm's number of hosts of a step.
+const stepNodes = "SLURM_STEP_NUM_NODES"
+
+// SeveralHosts reports whether the launcher says, before any PE has met another, that the job is on
+// several hosts. A false result says nothing: few launchers tell, and only the meeting is certain.
+func SeveralHosts(cfg *config.Config, environ []string, given Given) bool {
+	s := &surroundings{config: cfg, env: environment(environ), given: given}
+	w, _, err := choose(s)
+	if err != nil {
+		return false // Join reports it
+	}
+	return s.severalHosts(w.name)
+}
+
+func (s *surroundings) severalHosts(by config.Bootstrap) bool {
+	switch by {
+	case "launcher":
+		return s.config.Launcher.Hosts > 1
+	case "singleton", "file", "plugin": // variables of a launcher are of another job
+		return false
+	}
+	for _, share := range shares {
+		if here := s.number(share[0]); here > 0 && here < s.number(share[1]) {
+			return true
+		}
+	}
+	return s.number(stepNodes) > 1
+}
+
+// number returns the value of a variable; 0: it has none.
+func (s *surroundings) number(name string) int {
+	n, err := strconv.Atoi(s.env[name])
+	if err != nil {
+		return 0
+	}
+	return n
+}

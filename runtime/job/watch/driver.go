@@ -1,0 +1,238 @@
+package watch
+
+// A DriverWatch reports calls of the GPU driver that do not return, and work that the driver has
+// accepted and does not execute. The driver may let a call of the program block a call of a proxy
+// until a stream is done. If that stream waits for the proxy, both hang
+// (docs/guides/gpu-network.md). The proxy cannot report it: its thread is inside the call and holds
+// the engine's lock.
+//
+// A goroutine looks at the calls under way a few times a second. It calls no driver. It takes mu
+// only for a look or a report, and no thread holds mu during a driver call. A thread that blocks in
+// the driver is in C, and takes no processor from Go.
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"libshmem/queue"
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/gpu/cuda"
+	"libshmem/runtime/guard"
+	"libshmem/runtime/proxy/backlog"
+)
+
+// DriverWatch reports calls of the GPU driver that do not return, and work that the driver does not carry
+// out. The zero value does so after Begin. Any goroutine may call its methods.
+type DriverWatch struct {
+	DriverConfig
+	over chan struct{}
+	gone chan struct{} // nil: no goroutine looks
+
+	mu          sync.Mutex
+	driverCalls map[string]func() string // by the caller's name: the purpose of its driver call
+	rings       []*queue.Ring            // their operations wait for the proxies
+	under       []watchedCall            // at the last look
+	before      []watchedCall
+	seen        []cuda.Call
+	told        uint32 // the value of asked at the last report
+	undone      undone
+}
+
+// DriverConfig is what a driver watch looks at, and how it reports.
+type DriverConfig struct {
+	Facts gpu.Facts
+	Limit time.Duration // after which a call is reported; 0: only when a report is asked for
+	Say   func(text string)
+	Asked func() uint32 // counts the reports that have been asked for
+	Calls func(to []cuda.Call) []cuda.Call
+}
+
+// watchedCall is a call under way, with the time at which it was first seen.
+type watchedCall struct {
+	cuda.Call
+	since time.Time
+	told  bool
+}
+
+const (
+	// watchInterval is the time between two looks. A look takes less than a microsecond.
+	watchInterval = 100 * time.Millisecond
+	// watchLong is when a call is long enough for a report that was asked for. Copies, looks and
+	// launches take some microseconds.
+	watchLong = 2 * watchInterval
+)
+
+// Streams adds a source of the work that a proxy has given the GPU. apart: in a context of the
+// library's own.
+func (h *DriverWatch) Streams(proxy string, apart bool, what func(to []backlog.Work) []backlog.Work) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	// Work points into the list of sources, so the list is made anew.
+	h.undone = undone{of: append(slices.Clone(h.undone.of), undoneBy{proxy, apart, what})}
+}
+
+// DriverCall adds a function that returns the purpose of a caller's driver call.
+func (h *DriverWatch) DriverCall(caller string, what func() string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.driverCalls == nil {
+		h.driverCalls = map[string]func() string{}
+	}
+	h.driverCalls[caller] = what
+}
+
+// Serve sets the rings whose operations wait while a proxy is blocked. It is called with none
+// before the memory of the rings is given back.
+func (h *DriverWatch) Serve(rings []*queue.Ring) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.rings = rings
+}
+
+// Begin starts the goroutine that looks. It runs until End.
+func (h *DriverWatch) Begin(c DriverConfig) {
+	h.DriverConfig = c
+	h.over, h.gone = make(chan struct{}), make(chan struct{})
+	h.told = h.Asked()
+	guard.Go("the watch of driver calls", h.run)
+}
+
+// End stops the goroutine. It comes before the device that calls asks is closed.
+func (h *DriverWatch) End() {
+	if h.gone != nil {
+		close(h.over)
+		<-h.gone
+		h.gone = nil
+	}
+}
+
+// Running reports whether the goroutine runs.
+func (h *DriverWatch) Running() bool { return h.gone != nil }
+
+func (h *DriverWatch) run() {
+	defer close(h.gone)
+	every := watchInterval
+	if h.Limit > 0 {
+		every = max(min(every, h.Limit/8), time.Millisecond)
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-h.over:
+			return
+		case now := <-tick.C:
+			for _, text := range h.look(now) {
+				h.Say(text)
+			}
+		}
+	}
+}
+
+// look returns what to report now: each call once, and all of them when a report was asked for.
+func (h *DriverWatch) look(now time.Time) (tell []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.seen = h.Calls(h.seen[:0])
+	h.before, h.under = h.under, h.before[:0]
+	for _, c := range h.seen {
+		i := slices.IndexFunc(h.before, func(o watchedCall) bool { return o.Call == c })
+		if i < 0 {
+			h.under = append(h.under, watchedCall{Call: c, since: now})
+		} else {
+			h.under = append(h.under, h.before[i])
+		}
+	}
+	count := h.Asked()
+	asked := count != h.told
+	h.told = count
+	const goesOn = " (the wait goes on)"
+	tells := func(since time.Time, told *bool) bool {
+		age := now.Sub(since)
+		late := h.Limit > 0 && age >= h.Limit && !*told
+		*told = *told || late
+		return late || asked && age >= watchLong
+	}
+	for i := range h.under {
+		if c := &h.under[i]; tells(c.since, &c.told) {
+			tell = append(tell, h.text(c, now)+h.waiting()+h.why(c)+goesOn)
+		}
+	}
+	h.undone.look(now)
+	for i := range h.undone.under {
+		if w := &h.undone.under[i]; tells(w.since, &w.told) {
+			tell = append(tell, w.text(now)+h.waiting()+w.why(h.Facts)+goesOn)
+		}
+	}
+	return tell
+}
+
+// Explain returns what the report of a wait needs: the calls that have been under way for long and
+// the work that is not carried out, or "".
+func (h *DriverWatch) Explain(now time.Time) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var all []string
+	for i := range h.under {
+		if c := &h.under[i]; now.Sub(c.since) >= watchLong {
+			all = append(all, h.text(c, now)+" (docs/guides/gpu-network.md)")
+		}
+	}
+	for i := range h.undone.under {
+		if w := &h.undone.under[i]; now.Sub(w.since) >= watchLong {
+			all = append(all, w.text(now)+" (docs/guides/gpu-network.md)")
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+func (h *DriverWatch) text(c *watchedCall, now time.Time) string {
+	by := c.By
+	if by == "" {
+		by = "a thread of the program"
+	}
+	if what := h.driverCalls[c.By]; what != nil {
+		if purpose := what(); purpose != "" {
+			by += " " + purpose
+		}
+	}
+	return fmt.Sprintf("the GPU's driver has not returned from %s for %.1f s, called by %s", c.Name, now.Sub(c.since).Seconds(), by)
+}
+
+// waiting returns how much has piled up in the rings.
+func (h *DriverWatch) waiting() string {
+	n := 0
+	for _, r := range h.rings {
+		n += r.Waiting()
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d operations in rings wait to be taken", n)
+}
+
+// why returns a likely cause for a call that does not return, and the remedy.
+func (h *DriverWatch) why(c *watchedCall) string {
+	if waitsForKernels(c.Name) {
+		return ": it may wait for all kernels that run (allocate and free while none waits for another PE)"
+	}
+	cause, remedy := "the program copies to pageable memory behind a stream that waits for another PE",
+		"synchronize the stream before such a copy or copy to pinned memory; docs/guides/gpu-network.md"
+	if !h.Facts.Eager {
+		cause = "the program loads a kernel, by its first launch, beside one that runs, or " + strings.TrimPrefix(cause, "the program ")
+		remedy = "launch each kernel once before, and " + remedy
+	}
+	if strings.HasSuffix(c.Name, "Synchronize") {
+		cause += ", or kernels that fill the GPU leave no place for what is waited for"
+	}
+	return ": it may be that " + cause + " (" + remedy + ")"
+}
+
+// waitsForKernels reports whether the driver may let a call of this kind wait for kernels.
+func waitsForKernels(call string) bool {
+	return slices.ContainsFunc([]string{"cuMemAlloc", "cuMemFree", "cuMemHost", "cuMemMap", "cuMemUnmap", "cuMemSetAccess", "cuMemRelease", "cuMemAddress", "cuIpc"},
+		func(prefix string) bool { return strings.HasPrefix(call, prefix) })
+}

@@ -1,0 +1,76 @@
+package watch
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/proxy/backlog"
+)
+
+// undone reports work that the GPU driver has taken from a proxy and does not carry out. No call is
+// blocked then: the proxy serves all other operations, and only the operations that need these
+// bytes wait (docs/guides/gpu-network.md).
+type undone struct {
+	of     []undoneBy // one for each proxy
+	under  []undoneWork
+	before []undoneWork
+	seen   []backlog.Work
+}
+
+// undoneBy is a proxy that gives the GPU work.
+type undoneBy struct {
+	name  string
+	apart bool // in a context of the library's own
+	what  func(to []backlog.Work) []backlog.Work
+}
+
+// undoneWork is the work of a stream that has not moved since the given time.
+type undoneWork struct {
+	backlog.Work
+	by    *undoneBy
+	since time.Time
+	told  bool
+}
+
+// look notes the work that there is now, and since when it has not moved.
+func (u *undone) look(now time.Time) {
+	u.before, u.under = u.under, u.before[:0]
+	for i := range u.of {
+		by := &u.of[i]
+		u.seen = by.what(u.seen[:0])
+		for _, w := range u.seen {
+			work := undoneWork{Work: w, by: by, since: now}
+			at := slices.IndexFunc(u.before, func(o undoneWork) bool {
+				return o.by == by && o.Stream == w.Stream && o.Passed == w.Passed
+			})
+			if at >= 0 {
+				work.since, work.told = u.before[at].since, u.before[at].told
+			}
+			u.under = append(u.under, work)
+		}
+	}
+}
+
+func (w *undoneWork) text(now time.Time) string {
+	return fmt.Sprintf("the GPU has carried out none of %s, for %.1f s, asked by %s", &w.Work, now.Sub(w.since).Seconds(), w.by.name)
+}
+
+// why returns a likely cause for a stream that does not move, and the remedy.
+func (w *undoneWork) why(f gpu.Facts) string {
+	const loads, remedy = "the program loads a kernel, by its first launch, beside one that runs", "launch each kernel once before"
+	cause, help := "kernels fill the GPU and leave no place for an atomic operation", "leave one multiprocessor free where kernels wait"
+	switch {
+	case w.Stream == backlog.StreamWord && w.by.apart:
+	case w.by.apart:
+		cause, help = "memory that is no part of the heap is copied, as of cudaMalloc, while "+loads, "have buffers in the heap, or "+remedy
+	case w.Stream == backlog.StreamWord && !f.Eager:
+		cause, help = loads+", or "+cause, remedy+", and "+help
+	case !f.Eager:
+		cause, help = loads, remedy
+	default:
+		cause, help = "the program's own work is in its way", "synchronize the streams of the program"
+	}
+	return ": it may be that " + cause + " (" + help + "; docs/guides/gpu-network.md)"
+}

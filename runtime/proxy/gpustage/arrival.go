@@ -1,0 +1,265 @@
+package gpustage
+
+// Arrivals are the messages that change GPU memory, or that have to follow one that does. They are
+// applied in the order of the PE that sent them.
+//
+// Messages of one PE take effect in their order, as they do on main memory. On GPU memory that is
+// the order of one stream: bytes, signals and elements are put into it as their messages come,
+// without a wait. A message waits only for bytes of earlier requests to send that have not come
+// yet, for an atomic operation that takes more than one step, and, if the CPU has to apply it, for
+// the stream.
+//
+// arrivals owns the messages that wait, and the atomic operations that are under way. It does not
+// own the streams, the slots for bytes, and the reads of announced bytes, whose progress it reads.
+
+import (
+	"fmt"
+	"unsafe"
+
+	"libshmem"
+	"libshmem/runtime/proxy/early"
+	"libshmem/runtime/proxy/fifo"
+	"libshmem/runtime/proxy/gpustage/stream"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
+)
+
+// flusher makes the GPU see the bytes that NICs have written.
+type flusher interface {
+	// Flushing reports whether the GPU needs that.
+	Flushing() bool
+	Flush()
+}
+
+// arrivals are the messages of all PEs.
+type arrivals struct {
+	engine  Engine
+	streams *stream.Set
+	slots   *pool // for bytes of messages, and for old values
+	flusher flusher
+	gpu     bool // this PE's user heap is GPU memory
+	peers   []layout.Peer
+	in      []arrivalPeer
+	busy    []libshmem.PE   // PEs whose messages wait, or may have to
+	kept    *early.Messages // the waiting messages, by PE and number
+	joined  []byte          // header and payload of one message
+	part    layout.Header   // the part of a message that is applied to main memory
+	words   words
+}
+
+// arrivalPeer is the messages of one PE. Each waits for the bytes of all earlier requests to send.
+type arrivalPeer struct {
+	*progress
+	held     fifo.Queue[waitingMessage]
+	changing bool // the first waiting message is an atomic operation in steps, under way
+	underway int  // the first waiting messages, so many of them, are atomic operations in stream.Word
+	listed   bool // the PE is in busy
+}
+
+// waitingMessage is a message that waits.
+type waitingMessage struct {
+	pulls  uint64 // pulls that have to be done first
+	number uint32 // of the PE's messages that had to wait
+	n      uint32 // bytes of payload
+}
+
+// newArrivals returns the arrivals of an engine. gpu says that the user heap is GPU memory. Then slots are
+// pinned memory, and alone may be given.
+func newArrivals(e Engine, s *stream.Set, f flusher, gpu bool, slots *pool, alone *Alone) *arrivals {
+	return &arrivals{engine: e, streams: s, flusher: f, gpu: gpu, peers: e.Shared().Peers, slots: slots, kept: early.New(layout.MessageSize), words: words{alone: alone}}
+}
+
+// Connect takes the progress for each PE.
+func (a *arrivals) Connect(all []progress) {
+	a.in = make([]arrivalPeer, len(all))
+	for i := range all {
+		a.in[i].progress = &all[i]
+	}
+}
+
+// The chores of arrivals.
+const (
+	giveSlot  = iota + 1 // bytes are in place
+	sendReply            // an operation with an answer is done
+	sendValue            // a value is in a slot, and is the answer
+	wordRead             // a word has been read, to be changed
+	changed              // a stream has done an atomic operation
+)
+
+// Follow does a chore.
+func (a *arrivals) Follow(c *stream.Chore) {
+	switch c.What {
+	case giveSlot:
+		a.slots.Give(c.Index)
+	case sendReply:
+		a.answer(libshmem.PE(c.PE), c.Token, c.Value)
+	case sendValue:
+		a.answerFrom(c)
+	case wordRead:
+		a.endWord(c)
+	case changed:
+		if c.Index != noPiece {
+			a.answerFrom(c)
+		}
+		a.in[c.PE].underway--
+		a.letThrough(libshmem.PE(c.PE))
+	}
+}
+
+// answer sends the answer that a PE has asked for by a token.
+func (a *arrivals) answer(pe libshmem.PE, token uint32, value uint64) {
+	a.engine.Own(0, pe, layout.Header{Kind: layout.KindReply, Token: token, Operand: value})
+}
+
+// answerFrom answers with the value in a slot.
+func (a *arrivals) answerFrom(c *stream.Chore) {
+	value := mem.Load(a.slots.At(c.Index), int(c.Width))
+	a.slots.Give(c.Index)
+	a.answer(libshmem.PE(c.PE), c.Token, value)
+}
+
+// Apply applies a message or keeps it. It returns false for a message that neither changes GPU
+// memory nor has to follow one that does.
+func (a *arrivals) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
+	if !a.gpu && !a.peers[h.From].Behind {
+		return false
+	}
+	a.flusher.Flush()
+	l := &a.in[h.From]
+	if l.held.Len() > 0 || l.Pulls.Open() || !a.perform(l, h, payload, n, false) {
+		a.hold(l, h, payload, n)
+	}
+	a.Listen(libshmem.PE(h.From))
+	return true
+}
+
+// hold keeps a message until its time has come.
+func (a *arrivals) hold(l *arrivalPeer, h *layout.Header, payload unsafe.Pointer, n int) {
+	if a.joined == nil {
+		a.joined = make([]byte, layout.MessageSize)
+	}
+	m := a.joined[:layout.HeaderSize+n]
+	*(*layout.Header)(unsafe.Pointer(&m[0])) = *h
+	if n > 0 {
+		mem.Copy(unsafe.Pointer(&m[layout.HeaderSize]), payload, n)
+	}
+	number := uint32(l.Kept.All)
+	a.kept.Keep(h.From, number, m)
+	l.held.Push(waitingMessage{l.Pulls.All, number, uint32(n)})
+	l.Kept.All++
+}
+
+var _ [early.BlockSize - layout.HeaderSize]struct{} // the beginning of a kept message has its header
+
+// header returns the header of a waiting message, which may be changed.
+func (a *arrivals) header(pe libshmem.PE, m *waitingMessage) *layout.Header {
+	return (*layout.Header)(unsafe.Pointer(unsafe.SliceData(a.kept.Begin(uint32(pe), m.number))))
+}
+
+// performWaiting is perform for a waiting message.
+func (a *arrivals) performWaiting(l *arrivalPeer, pe libshmem.PE, m *waitingMessage) bool {
+	h := a.header(pe, m)
+	if layout.HeaderSize+m.n <= early.BlockSize {
+		return a.perform(l, h, unsafe.Add(unsafe.Pointer(h), layout.HeaderSize), int(m.n), true)
+	}
+	message := a.kept.Copy(uint32(pe), m.number)
+	defer a.kept.Reuse(message)
+	return a.perform(l, h, unsafe.Pointer(&message[layout.HeaderSize]), int(m.n), true)
+}
+
+// Listen adds a PE to those that each turn looks at, if work for it is not finished, until none of
+// its messages waits. Until then C leaves its messages to Go.
+func (a *arrivals) Listen(pe libshmem.PE) {
+	if l := &a.in[pe]; !l.listed && a.unfinished(l) {
+		l.listed = true
+		a.peers[pe].Behind = true
+		a.busy = append(a.busy, libshmem.PE(pe))
+	}
+}
+
+// unfinished reports whether work for messages of a PE is not finished.
+func (a *arrivals) unfinished(l *arrivalPeer) bool {
+	return l.held.Len() > 0 || l.Pulls.Open() || l.Issued > a.streams.Passed(stream.In)
+}
+
+// Advance applies the waiting messages whose time has come.
+func (a *arrivals) Advance() {
+	if len(a.busy) > 0 {
+		a.words.begin()
+	}
+	still := a.busy[:0]
+	for _, pe := range a.busy {
+		l := &a.in[pe]
+		for l.held.Len() > l.underway && !l.changing {
+			m := l.held.At(l.underway)
+			if l.Pulls.Done < m.pulls {
+				break
+			}
+			if h := a.header(pe, m); a.takesPlace(h) {
+				if !a.changeByStream(l, h) {
+					break
+				}
+				continue
+			}
+			if l.underway > 0 || !a.performWaiting(l, pe, m) {
+				break
+			}
+			a.letThrough(pe)
+		}
+		if a.unfinished(l) {
+			still = append(still, pe)
+			continue
+		}
+		l.listed = false
+		a.peers[pe].Behind = a.flusher.Flushing() || a.engine.Lost(pe) != nil
+	}
+	a.busy = still
+	a.words.end(a.streams.Passed(stream.In))
+}
+
+// Wants reports whether an operation waits for Alone, which another engine has.
+func (a *arrivals) Wants() bool { return a.words.wants }
+
+// Busy returns how many PEs have waiting messages.
+func (a *arrivals) Busy() int { return len(a.busy) }
+
+// Atomics returns the atomic operations that this PE does for others on its GPU memory.
+func (a *arrivals) Atomics() uint64 {
+	if a.words.alone != nil {
+		return stream.AllAtomics | stream.OwnerAlone
+	}
+	return a.streams.Atomics() | stream.PlainAtomics
+}
+
+// Drop forgets the waiting messages of a lost PE. Messages that are in a stream stay until the
+// stream is done with them.
+func (a *arrivals) Drop(pe libshmem.PE) {
+	l := &a.in[pe]
+	keep := l.underway
+	if l.changing {
+		keep = max(keep, 1)
+	}
+	for l.held.Len() > keep {
+		a.kept.Forget(uint32(pe), l.held.PopLast().number)
+		l.Kept.Done++
+	}
+}
+
+// Rest returns an error that names the messages that wait; nil: none.
+func (a *arrivals) Rest() error {
+	if len(a.busy) != 0 || a.words.mine || a.kept.Len() != 0 {
+		return fmt.Errorf("%d PEs busy, alone %v, %d messages kept", len(a.busy), a.words.mine, a.kept.Len())
+	}
+	for i := range a.in {
+		if l := &a.in[i]; l.held.Len() != 0 || l.Kept.Open() || l.Pulls.Open() || l.changing || l.underway != 0 || l.listed {
+			return fmt.Errorf("messages of PE %d: %+v, %+v", i, l, *l.progress)
+		}
+	}
+	return nil
+}
+
+func (a *arrivals) letThrough(pe libshmem.PE) {
+	l := &a.in[pe]
+	a.kept.Forget(uint32(pe), l.held.Pop().number)
+	l.Kept.Done++
+}

@@ -1,0 +1,156 @@
+package gpustage
+
+import (
+	"unsafe"
+
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/backlog"
+	"libshmem/runtime/proxy/gpustage/stream"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
+)
+
+// perform carries out a message, or puts its work into a stream. False: not now. It may reduce the
+// message to the part that is left.
+func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Pointer, n int, waits bool) bool {
+	a.streams.Runs(backlog.CallCame, libshmem.PE(h.From))
+	if h.Kind == layout.KindFlush {
+		if a.streams.Passed(stream.In) < l.Issued {
+			a.streams.Later(stream.In, stream.Chore{For: a, What: sendReply, PE: h.From, Token: h.Token})
+		} else {
+			a.answer(libshmem.PE(h.From), h.Token, 0)
+		}
+		return true
+	}
+	if !a.gpu || h.Offset < 0 {
+		if a.streams.Passed(stream.In) < l.Issued {
+			return false
+		}
+		if h.Kind == layout.KindPutSignal && int64(h.Extra) >= 0 && a.gpu {
+			a.part = layout.Header{Kind: layout.KindPut, From: h.From, Offset: h.Offset}
+			if a.engine.Word(h, libshmem.Offset(h.Extra), 8) == nil || !a.engine.Apply(&a.part, payload, n) {
+				return true
+			}
+			signalOnly(h)
+			return a.changeWord(l, h, waits)
+		}
+		a.engine.Apply(h, payload, n)
+		return true
+	}
+	if a.streams.Full(stream.In) {
+		return false
+	}
+	switch h.Kind {
+	case layout.KindAMO:
+		return a.changeWord(l, h, waits)
+	case layout.KindStore:
+		return a.storeGPU(l, h)
+	}
+	if h.Kind == layout.KindPutSignal && a.engine.Word(h, libshmem.Offset(h.Extra), 8) == nil {
+		return true
+	}
+	if n > 0 && a.engine.Target(h, h.Offset, uint64(n)) == nil {
+		return true // and its signal is dropped, too
+	}
+	if n > 0 && !a.copyPayload(l, h, payload, n) {
+		return false
+	}
+	if h.Kind == layout.KindPut {
+		return true
+	}
+	signalOnly(h)
+	if h.Offset < 0 {
+		return a.perform(l, h, nil, 0, waits)
+	}
+	return a.changeWord(l, h, waits)
+}
+
+// signalOnly reduces a put with signal to its signal.
+func signalOnly(h *layout.Header) {
+	h.Kind, h.Width, h.Fetch = layout.KindAMO, 8, 0
+	h.Offset, h.Extra = libshmem.Offset(h.Extra), 0
+}
+
+// did notes that work for a PE is in stream.In.
+func (a *arrivals) did(l *arrivalPeer) {
+	l.Issued = a.streams.Last(stream.In)
+}
+
+// copyPayload puts the bytes of a message into place, through a slot, because the next message
+// needs the receive buffer.
+func (a *arrivals) copyPayload(l *arrivalPeer, h *layout.Header, payload unsafe.Pointer, n int) bool {
+	at := a.engine.Target(h, h.Offset, uint64(n))
+	if at == nil {
+		return true
+	}
+	if a.streams.Storable(at, n) {
+		a.streams.StoreWords(stream.In, at, payload, n)
+		a.did(l)
+		return true
+	}
+	i, ok := a.slots.Take()
+	if !ok {
+		return false
+	}
+	slot := a.slots.At(i)
+	mem.Copy(slot, payload, n)
+	a.streams.Copy(stream.In, at, slot, uint64(n))
+	a.did(l)
+	a.streams.Later(stream.In, stream.Chore{For: a, What: giveSlot, Index: i})
+	return true
+}
+
+// storeGPU stores an element. If it is aligned, readers see all of it at once.
+func (a *arrivals) storeGPU(l *arrivalPeer, h *layout.Header) bool {
+	w := h.Width
+	if w == 0 || w > 8 || w&(w-1) != 0 {
+		a.engine.Refuse(h, false)
+		return true
+	}
+	if w >= 4 && h.Offset&libshmem.Offset(w-1) == 0 {
+		if at := a.engine.Target(h, h.Offset, uint64(w)); at != nil {
+			a.streams.Write(stream.In, at, w, h.Operand)
+			a.did(l)
+		}
+		return true
+	}
+	value := h.Operand
+	return a.copyPayload(l, h, unsafe.Pointer(&value), int(w))
+}
+
+// changeWord does an atomic operation, in one step if a stream can do that.
+func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, waits bool) bool {
+	at := a.engine.Word(h, h.Offset, h.Width)
+	if at == nil {
+		return true
+	}
+	bit := stream.AtomicBit(h.Op, h.Width)
+	switch {
+	case a.streams.Atomics()&bit != 0:
+		return false // it is kept first: see changeByStream
+	case h.Op == fabric.OpFetch:
+		i, ok := a.slots.Take()
+		if !ok {
+			return false
+		}
+		a.streams.Copy(stream.In, a.slots.At(i), at, uint64(h.Width))
+		a.did(l)
+		a.streams.Later(stream.In, stream.Chore{For: a, What: sendValue, Index: i, Width: h.Width, PE: h.From, Token: h.Token})
+	case a.words.alone != nil:
+		// Only for the first waiting message, because the end of the word looks for it there.
+		if waits {
+			a.beginWord(l, h, at)
+		}
+		return false
+	case h.Op == fabric.OpSet:
+		a.streams.Write(stream.In, at, h.Width, h.Operand)
+		a.did(l)
+		if h.Fetch != 0 {
+			a.streams.Later(stream.In, stream.Chore{For: a, What: sendReply, PE: h.From, Token: h.Token})
+		}
+	default:
+		a.engine.Refuse(h, false) // the sender knows which operations this PE can do
+	}
+	return true
+}

@@ -1,0 +1,323 @@
+package gpustage
+
+// Copies read and write heaps of other PEs that are mapped in this process, between GPUs: all in
+// one stream, in the order of posting, with the signal behind its bytes.
+//
+// copies owns the order of these operations, and the signals that wait for their bytes. It does not
+// own the pinned memory for bytes of main memory, which departures copy in pieces.
+
+import (
+	"fmt"
+	"unsafe"
+
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/backlog"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/gpustage/stream"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
+)
+
+// copiesDepartures copy between main memory and mapped heaps, in pieces. Begun is called when all of an
+// operation is in stream.Peer.
+type copiesDepartures interface {
+	CopyTo(pe libshmem.PE, t fabric.Token, epoch uint64, local, mapped unsafe.Pointer, n uint64, now bool)
+	CopyFrom(pe libshmem.PE, t fabric.Token, local, mapped unsafe.Pointer, n uint64)
+	// Before reports whether bytes for a PE of another epoch than this one have not been sent.
+	Before(pe libshmem.PE, epoch uint64) bool
+}
+
+// copies are the operations on mapped heaps, of all PEs.
+type copies struct {
+	engine  Engine
+	state   *layout.State
+	peers   []layout.Peer
+	streams *stream.Set
+	slots   *pool
+	departs copiesDepartures
+	to      []copiesPeer
+	ops     [layout.Tokens]copyOperation
+}
+
+// copiesPeer has the copies to one PE.
+type copiesPeer struct {
+	mapped    unsafe.Pointer // its user heap in this process
+	sets      bool           // a stream may set words there
+	begun     uint64         // operations so far
+	done      uint64         // complete ones of them
+	epoch     uint64         // of the last one
+	before    uint64         // operations before the first of that epoch
+	owed      int            // signals to send when their bytes have been copied
+	owedEpoch uint64
+}
+
+// copyOperation is an operation with a token.
+type copyOperation struct {
+	pe    libshmem.PE
+	put   bool
+	then  bool
+	after layout.Header // the signal
+}
+
+// newCopies returns copies that pass small bytes of main memory through slots.
+func newCopies(e Engine, s *stream.Set, slots *pool, d copiesDepartures) *copies {
+	x := e.Shared()
+	return &copies{engine: e, state: x.State, peers: x.Peers, streams: s, slots: slots, departs: d}
+}
+
+// Connect sets the number of PEs.
+func (c *copies) Connect(pes int) { c.to = make([]copiesPeer, pes) }
+
+// Map says where the user heap of a PE is mapped. sets says that a stream may set words there,
+// because the owner does not change words in several steps.
+func (c *copies) Map(pe libshmem.PE, heap unsafe.Pointer, sets bool) {
+	c.to[pe].mapped, c.to[pe].sets = heap, sets
+}
+
+// Mapped reports whether the user heap of a PE is mapped.
+func (c *copies) Mapped(pe libshmem.PE) bool { return c.to[pe].mapped != nil }
+
+// MustFollow reports whether operations on a PE from before an epoch are not complete.
+func (c *copies) MustFollow(pe libshmem.PE, epoch uint64) bool {
+	l := &c.to[pe]
+	before := l.begun
+	if l.epoch == epoch {
+		before = l.before
+	}
+	return l.done < before
+}
+
+// may reports whether an operation of n bytes may begin.
+func (c *copies) may(pe libshmem.PE, n uint64) call.Status {
+	l, p := &c.to[pe], &c.peers[pe]
+	switch {
+	case p.Queued > 0, c.streams.Full(stream.Peer), c.departs.Before(pe, c.state.Epoch), l.owed > 0 && l.owedEpoch != c.state.Epoch, !c.engine.Room(pe, n, true):
+		return call.Again
+	case p.MustFollow(c.state.Epoch):
+		if c.engine.Flush(pe) == call.Failed {
+			return call.Failed
+		}
+		return call.Again
+	}
+	return call.Done
+}
+
+// begin counts an operation that the stream has, or will have. The operations of one epoch are
+// complete before any of a later one.
+func (c *copies) begin(l *copiesPeer) {
+	if l.epoch != c.state.Epoch {
+		l.epoch, l.before = c.state.Epoch, l.begun
+	}
+	l.begun++
+	c.streams.Busy()
+}
+
+// inStream reports whether an atomic operation can be put into the stream.
+func (l *copiesPeer) inStream(op fabric.Op) bool { return l.sets && op == fabric.OpSet }
+
+// set puts a set into the stream.
+func (c *copies) set(l *copiesPeer, h *layout.Header) {
+	c.streams.Write(stream.Peer, unsafe.Add(l.mapped, h.Offset), h.Width, h.Operand)
+}
+
+// Store stores an element.
+func (c *copies) Store(pe libshmem.PE, offset libshmem.Offset, width uint8, value uint64) call.Status {
+	if width < 4 || offset&libshmem.Offset(width-1) != 0 {
+		return c.Put(pe, offset, unsafe.Pointer(&value), uint64(width), false, nil, nil)
+	}
+	return c.setWord(pe, &layout.Header{Op: fabric.OpSet, Width: width, Offset: offset, Operand: value})
+}
+
+// AMO lets the stream do an operation that it can do. Not ok: the owner does it. Operations on one
+// PE are done in order, by the stream or by the owner.
+func (c *copies) AMO(pe libshmem.PE, h *layout.Header) (st call.Status, ok bool) {
+	l, p := &c.to[pe], &c.peers[pe]
+	if !l.inStream(h.Op) {
+		return call.Again, l.done < l.begun
+	}
+	if p.Asked > p.Acked {
+		if c.engine.Flush(pe) == call.Failed {
+			return call.Failed, true
+		}
+		return call.Again, true
+	}
+	return c.setWord(pe, h), true
+}
+
+// setWord puts a set, or a store, into the stream.
+func (c *copies) setWord(pe libshmem.PE, h *layout.Header) call.Status {
+	if st := c.may(pe, 0); st != call.Done {
+		return st
+	}
+	l := &c.to[pe]
+	c.begin(l)
+	c.streams.Runs(backlog.CallPut, pe)
+	c.set(l, h)
+	c.storedLater(pe, noPiece)
+	return call.Done
+}
+
+// The chores of copies.
+const (
+	stored = iota + 1 // work without a token is done; a slot may be given back
+	copied            // an operation with a token is complete
+)
+
+// Follow does a chore.
+func (c *copies) Follow(x *stream.Chore) {
+	if x.What == copied {
+		c.end(fabric.Token(x.Token))
+		return
+	}
+	if x.Index != noPiece {
+		c.slots.GiveFor(libshmem.PE(x.PE), x.Index)
+	}
+	c.to[x.PE].done++
+	c.engine.Unpend(x.Lane)
+	c.engine.Moved(libshmem.PE(x.PE))
+}
+
+// storedLater ends work without a token when the stream has done it.
+func (c *copies) storedLater(pe libshmem.PE, slot uint16) {
+	c.streams.Later(stream.Peer, stream.Chore{For: c, What: stored, Lane: c.engine.Pend(), PE: uint32(pe), Index: slot})
+}
+
+// Put writes n bytes, and then the signal in after, if there is one. gpu says that the source is
+// GPU memory. If it is not, and a message could hold the bytes, the source may be reused when Put
+// returns.
+func (c *copies) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, gpu bool, r *call.Request, after *layout.Header) call.Status {
+	if st := c.may(pe, n); st != call.Done {
+		return st
+	}
+	l := &c.to[pe]
+	at := unsafe.Add(l.mapped, offset)
+	c.streams.Runs(backlog.CallPut, pe)
+	small := !gpu && n > 0 && n <= layout.MaxPayload
+	if small && (after == nil || after.Offset >= 0 && l.inStream(after.Op)) {
+		return c.putSmall(pe, at, source, int(n), after)
+	}
+	if small && !c.slots.MayTakeFor(pe) {
+		return call.Again
+	}
+	if after != nil {
+		if st := c.engine.Admit(pe); st != call.Done {
+			return st
+		}
+	}
+	t, ok := c.take(pe, r, n)
+	if !ok {
+		return call.Again
+	}
+	c.begin(l)
+	o := &c.ops[t]
+	o.put = true
+	if after != nil {
+		o.then, o.after = true, *after
+		if after.Offset < 0 || !l.inStream(after.Op) {
+			l.owed++
+			l.owedEpoch = c.state.Epoch
+		}
+	}
+	if !gpu && n > 0 {
+		c.departs.CopyTo(pe, t, c.state.Epoch, source, at, n, small)
+		return call.Pending
+	}
+	if n > 0 {
+		c.streams.Copy(stream.Peer, at, source, n)
+	}
+	c.Begun(t)
+	return call.Pending
+}
+
+// putSmall puts bytes of main memory and their signal into the stream, by stores or from a slot.
+func (c *copies) putSmall(pe libshmem.PE, at, source unsafe.Pointer, n int, after *layout.Header) call.Status {
+	l, i := &c.to[pe], uint16(noPiece)
+	if c.streams.Storable(at, n) {
+		c.begin(l)
+		c.streams.StoreWords(stream.Peer, at, source, n)
+	} else {
+		var ok bool
+		if i, ok = c.slots.TakeFor(pe); !ok {
+			return call.Again
+		}
+		mem.Copy(c.slots.At(i), source, n)
+		c.begin(l)
+		c.streams.Copy(stream.Peer, at, c.slots.At(i), uint64(n))
+	}
+	if after != nil {
+		c.set(l, after)
+	}
+	c.storedLater(pe, i)
+	return call.Done
+}
+
+// take takes a token for an operation. Quiets wait for it.
+func (c *copies) take(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool) {
+	t, _, st := c.engine.Begin(UseCopy, pe, r, n)
+	if st != call.Done {
+		return 0, false
+	}
+	c.ops[t] = copyOperation{pe: pe}
+	return t, true
+}
+
+// Get reads n bytes. No other operation is ordered with it. gpu says that the bytes go to GPU
+// memory.
+func (c *copies) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, gpu bool, r *call.Request) call.Status {
+	if !c.engine.Room(pe, n, false) || c.streams.Full(stream.Peer) {
+		return call.Again
+	}
+	t, ok := c.take(pe, r, n)
+	if !ok {
+		return call.Again
+	}
+	c.streams.Busy()
+	at := unsafe.Add(c.to[pe].mapped, offset)
+	if !gpu {
+		c.departs.CopyFrom(pe, t, dest, at, n)
+		return call.Pending
+	}
+	c.streams.Runs(backlog.CallGet, pe)
+	c.streams.Copy(stream.Peer, dest, at, n)
+	c.Begun(t)
+	return call.Pending
+}
+
+// Begun is called when all of an operation is in the stream. The signal follows its bytes there, or
+// is sent when the bytes are done.
+func (c *copies) Begun(t fabric.Token) {
+	o := &c.ops[t]
+	if l, h := &c.to[o.pe], &o.after; o.then && h.Offset >= 0 && l.inStream(h.Op) {
+		c.set(l, h)
+		o.then = false
+	}
+	c.streams.Fresh(stream.Peer)
+	c.streams.Later(stream.Peer, stream.Chore{For: c, What: copied, Token: uint32(t)})
+}
+
+// end is called when the stream has done an operation.
+func (c *copies) end(t fabric.Token) {
+	o := &c.ops[t]
+	l := &c.to[o.pe]
+	if o.then {
+		c.engine.Own(t, o.pe, o.after)
+		l.owed--
+	}
+	if o.put {
+		l.done++
+		c.engine.Moved(o.pe)
+	}
+	c.engine.Conclude(t, 0, nil)
+	c.engine.End(t)
+}
+
+// Rest returns an error that names the operations under way; nil: none.
+func (c *copies) Rest() error {
+	for i := range c.to {
+		if l := &c.to[i]; l.begun != l.done || l.owed != 0 {
+			return fmt.Errorf("copies to PE %d: %d of %d are complete, %d signals wait", i, l.done, l.begun, l.owed)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,343 @@
+package gpustage
+
+// Bytes that leave GPU memory are copied to pinned memory, and sent from there.
+//
+// A departure is a put of this PE, or the get of another PE. Small pieces go in messages. For a
+// larger one a request to send goes out, and its chunk is free when the other PE has read it. The
+// same pieces carry copies between main memory and heaps that are mapped here.
+//
+// departures owns the pieces that wait for a copy, the pieces that wait to be sent, and the chunks
+// that another PE may read. It does not own the puts of callers before they depart, nor the order
+// of copies to mapped heaps.
+
+import (
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/backlog"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/fifo"
+	"libshmem/runtime/proxy/gpustage/stream"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
+)
+
+// conclude ends an operation on a PE, with the reason if the PE was lost.
+func conclude(e Engine, t fabric.Token, pe libshmem.PE) {
+	if err := e.Lost(pe); err != nil {
+		e.Conclude(t, int32(call.Failed), err)
+	} else {
+		e.Conclude(t, 0, nil)
+	}
+	e.End(t)
+}
+
+// readError is the error of a put whose bytes the target could not read.
+func readError(h *layout.Header) error {
+	return fmt.Errorf("PE %d: read the bytes of a put: error %d", h.From, int32(h.Operand))
+}
+
+// departure is an operation whose bytes have to be copied before they can be sent. On mapped heaps
+// it is a copy through main memory.
+type departure struct {
+	id       uint32 // its place in all, by which chores name it
+	kind     departureKind
+	pe       libshmem.PE
+	epoch    uint64
+	token    fabric.Token // of a put
+	question uint32       // of a get
+	local    unsafe.Pointer
+	mapped   unsafe.Pointer  // the other side of a copy
+	offset   libshmem.Offset // in the heap of pe, of a put
+	n        uint64
+	begun    uint64
+	uncopied int // pieces that are in a stream
+	unsent   int // pieces that are begun and not sent
+	open     int // pieces that are begun and not finished
+	sent     bool
+	then     bool
+	after    layout.Header
+}
+
+// departureKind is the kind of a departure.
+type departureKind uint8
+
+const (
+	none     departureKind = iota // it is over
+	toHeap                        // GPU memory to the heap of pe, by request or message
+	toGet                         // GPU memory to a get of pe
+	copyTo                        // main memory to the mapped heap of pe
+	copyFrom                      // the mapped heap of pe to main memory
+)
+
+// copies reports whether a departure does not use the fabric.
+func (k departureKind) copies() bool { return k >= copyTo }
+
+func (k departureKind) driverCall() backlog.Call {
+	switch k {
+	case toGet:
+		return backlog.CallServe
+	case copyFrom:
+		return backlog.CallGet
+	}
+	return backlog.CallPut
+}
+
+// departureMemory is the pinned memory for pieces.
+type departureMemory struct {
+	Chunks, Slots *pool  // for large and for small pieces
+	Remote, Key   uint64 // how other PEs reach the first chunk
+}
+
+// departures are the bytes that leave GPU memory, for all PEs.
+type departures struct {
+	engine   Engine
+	streams  *stream.Set
+	memory   departureMemory
+	copied   func(t fabric.Token) // all of a copy is in stream.Peer
+	peers    []layout.Peer
+	to       []departurePeer
+	waiting  fifo.Queue[*departure] // with bytes that no copy has begun for
+	ready    fifo.Queue[piece]      // copied out and not sent
+	requests []chunkRequest         // for chunks
+	payload  layout.RequestToSend   // payload of the message that is being sent
+	pass     uint32
+	all      []*departure
+	spare    []*departure
+	noRoom   bool // in this turn
+}
+
+// departurePeer has the departures for one PE.
+type departurePeer struct {
+	unsent  int    // puts, and copies from main memory, that have bytes to send
+	epoch   uint64 // of the last one
+	blocked uint32 // pass in which the PE had no room
+	kept    bool   // see Keep
+}
+
+// newDepartures returns departures through m. copied is called with the token of a copy when all of it is in
+// stream.Peer.
+func newDepartures(e Engine, s *stream.Set, m departureMemory, copied func(t fabric.Token)) *departures {
+	return &departures{engine: e, streams: s, memory: m, copied: copied, peers: e.Shared().Peers, requests: make([]chunkRequest, m.Chunks.Len())}
+}
+
+// Connect sets the number of PEs.
+func (d *departures) Connect(pes int) { d.to = make([]departurePeer, pes) }
+
+// Keep makes all operations on a PE come here first, not only while bytes leave for it.
+func (d *departures) Keep(pe libshmem.PE) {
+	d.to[pe].kept = true
+	d.peers[pe].Staged = true
+}
+
+// NewTurn begins a turn of the engine.
+func (d *departures) NewTurn() { d.noRoom = false }
+
+// NoRoom reports whether a piece of this turn waits for room, which may come without a completion.
+func (d *departures) NoRoom() bool { return d.noRoom }
+
+// Before reports whether bytes for a PE of another epoch than this one have not been sent.
+func (d *departures) Before(pe libshmem.PE, epoch uint64) bool {
+	l := &d.to[pe]
+	return l.unsent > 0 && l.epoch != epoch
+}
+
+func (d *departures) count(pe libshmem.PE, epoch uint64) {
+	l := &d.to[pe]
+	l.unsent++
+	l.epoch = epoch
+}
+
+// departingPut is a put that departs.
+type departingPut struct {
+	PE     libshmem.PE
+	Token  fabric.Token
+	Epoch  uint64
+	Local  unsafe.Pointer
+	Offset libshmem.Offset
+	N      uint64
+	After  *layout.Header // its signal, or nil
+}
+
+// Put begins a put.
+func (d *departures) Put(p departingPut) {
+	x := d.add(toHeap, p.PE, p.Local, p.N)
+	x.epoch, x.token, x.offset = p.Epoch, p.Token, libshmem.Offset(p.Offset)
+	if p.After != nil {
+		x.then, x.after = true, *p.After
+	}
+	d.waiting.Push(x)
+	d.count(p.PE, p.Epoch)
+	d.peers[p.PE].Staged = true
+	d.streams.Busy()
+}
+
+// Serve begins to copy out the bytes that a PE gets, for its question.
+func (d *departures) Serve(pe libshmem.PE, question uint32, local unsafe.Pointer, n uint64) {
+	x := d.add(toGet, pe, local, n)
+	x.question = question
+	d.waiting.Push(x)
+	d.streams.Busy()
+}
+
+// CopyTo begins a copy from main memory to a mapped heap. If now, it tries to copy at once, ahead
+// of departures that wait.
+func (d *departures) CopyTo(pe libshmem.PE, t fabric.Token, epoch uint64, local, mapped unsafe.Pointer, n uint64, now bool) {
+	x := d.add(copyTo, pe, local, n)
+	x.token, x.mapped = t, mapped
+	d.count(pe, epoch)
+	if !now || !d.start(x) {
+		d.waiting.Push(x)
+	}
+}
+
+// CopyFrom begins a copy from a mapped heap to main memory.
+func (d *departures) CopyFrom(pe libshmem.PE, t fabric.Token, local, mapped unsafe.Pointer, n uint64) {
+	x := d.add(copyFrom, pe, local, n)
+	x.token, x.mapped = t, mapped
+	d.waiting.Push(x)
+}
+
+func (d *departures) add(k departureKind, pe libshmem.PE, local unsafe.Pointer, n uint64) *departure {
+	var x *departure
+	if last := len(d.spare) - 1; last >= 0 {
+		x, d.spare = d.spare[last], d.spare[:last]
+	} else {
+		x = &departure{id: uint32(len(d.all))}
+		d.all = append(d.all, x)
+	}
+	*x = departure{id: x.id, kind: k, pe: pe, local: local, n: n}
+	return x
+}
+
+// Advance gives streams copies to do while there are chunks, and sends the pieces that have been
+// copied. Bytes for one PE keep their order.
+func (d *departures) Advance() {
+	d.pass++
+	for range d.waiting.Len() {
+		x := d.waiting.Pop()
+		if l := &d.to[x.pe]; l.blocked == d.pass || !d.start(x) {
+			l.blocked = d.pass
+			d.waiting.Push(x)
+		}
+	}
+	d.sendReady()
+}
+
+// start begins as much of a departure as it can; true: all.
+func (d *departures) start(x *departure) bool {
+	on := stream.Out
+	if x.kind.copies() {
+		on = stream.Peer
+	}
+	for x.begun < x.n {
+		if d.streams.Full(on) {
+			return false
+		}
+		p := piece{of: x, at: x.begun, n: min(x.n-x.begun, d.memory.Chunks.Size())}
+		var ok bool
+		if p.index, ok = d.poolOf(&p).TakeFor(x.pe); !ok {
+			return false
+		}
+		to, from := d.place(&p), unsafe.Add(x.local, p.at)
+		d.streams.Runs(x.kind.driverCall(), x.pe)
+		switch x.kind {
+		case copyTo:
+			mem.Copy(to, from, int(p.n))
+			to, from = unsafe.Add(x.mapped, p.at), to
+		case copyFrom:
+			from = unsafe.Add(x.mapped, p.at)
+		}
+		d.streams.Copy(on, to, from, p.n)
+		x.begun += p.n
+		x.uncopied++
+		x.unsent++
+		x.open++
+		d.streams.Later(on, stream.Chore{For: d, Index: p.index, Value: p.at, N: p.n, Token: x.id})
+	}
+	switch x.kind {
+	case copyTo:
+		d.to[x.pe].unsent--
+		d.copied(x.token)
+	case copyFrom:
+		d.copied(x.token)
+	}
+	return true
+}
+
+// Follow does the one chore of departures: a piece has arrived in main memory, or on a mapped heap.
+func (d *departures) Follow(c *stream.Chore) {
+	x := d.all[c.Token]
+	p := piece{x, c.Value, c.N, c.Index}
+	x.uncopied--
+	if x.kind.copies() {
+		if x.kind == copyFrom {
+			mem.Copy(unsafe.Add(x.local, p.at), d.place(&p), int(p.n))
+		}
+		d.giveBack(&p)
+		if x.begun == x.n && x.uncopied == 0 {
+			d.end(x)
+		}
+		return
+	}
+	if d.engine.Lost(x.pe) != nil {
+		x.n = x.begun
+		d.dropPiece(&p)
+		return
+	}
+	d.ready.Push(p)
+	if x.kind == toHeap && x.begun == x.n && x.uncopied == 0 {
+		d.engine.Finish(x.token)
+	}
+}
+
+// sentAll ends a departure when all of it has been sent and taken.
+func (d *departures) sentAll(x *departure) {
+	if x.begun < x.n || x.unsent > 0 {
+		return
+	}
+	if !x.sent && x.kind == toHeap {
+		l := &d.to[x.pe]
+		if x.then {
+			d.engine.Own(x.token, x.pe, x.after)
+		}
+		if l.unsent--; l.unsent == 0 && !l.kept {
+			d.peers[x.pe].Staged = false
+		}
+		d.engine.Moved(x.pe)
+	}
+	if x.sent = true; x.open > 0 {
+		return
+	}
+	if x.kind == toHeap {
+		conclude(d.engine, x.token, x.pe)
+	}
+	d.end(x)
+}
+
+func (d *departures) end(x *departure) {
+	x.kind = none
+	d.spare = append(d.spare, x)
+}
+
+// Under reports whether departures are under way, but for those for PEs whose programs have ended.
+func (d *departures) Under() bool {
+	return len(d.spare) != len(d.all) && slices.ContainsFunc(d.all, func(x *departure) bool { return x.kind != none && !d.peers[x.pe].Left })
+}
+
+// Rest returns an error that names the departures under way; nil: none.
+func (d *departures) Rest() error {
+	if d.waiting.Len() != 0 || d.ready.Len() != 0 || len(d.spare) != len(d.all) || d.noRoom {
+		return fmt.Errorf("%d of %d departures, %d of them not begun, %d pieces ready, no room %v",
+			len(d.all)-len(d.spare), len(d.all), d.waiting.Len(), d.ready.Len(), d.noRoom)
+	}
+	for i := range d.to {
+		if n := d.to[i].unsent; n != 0 {
+			return fmt.Errorf("%d departures for PE %d", n, i)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,316 @@
+package gpustage
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/guard"
+	"libshmem/runtime/proxy/fifo"
+)
+
+// Quick is the program's own context of the GPU, in which kernels start at once.
+type Quick struct {
+	Dev     Device
+	Kernels Kernels
+}
+
+// race does each atomic operation in whichever of two contexts can do it. The operations are
+// kernels of one thread. In the program's context such a kernel starts within 10 us beside those of
+// the program. But while the program loads a kernel, or its kernels fill the GPU, none starts, and
+// the driver may even block the call. In the context apart a kernel always starts, and takes a time
+// slice of 2.4 ms while a kernel of the program runs (H200).
+//
+// So each operation is first given to the program's context, by a goroutine that may be blocked,
+// and to the other context when the first stands still. A claim, a word of the GPU, lets one of the
+// two kernels do the operation and makes the other wait until it is done. So operations are done in
+// their order.
+//
+// An operation that a stream does without a kernel waits for nothing in the context apart, and is
+// given to that context alone. It has no claim. So earlier operations are done before it is given,
+// and it is done before later ones are given.
+type race struct {
+	quick  gpu.Stream
+	in     Quick
+	apart  *cudaStream
+	dev    Device
+	kernel Kernels
+	block  unsafe.Pointer // pinned: how far the two streams are
+	marks  *[2]uint64     // numbers of operations: of quick, of apart
+	claims gpu.Address
+	idle   fifo.Queue[claim]
+
+	ops     fifo.Queue[racer] // done by neither
+	late    fifo.Queue[racer] // done by apart, and still in quick
+	slow    fifo.Queue[racer] // done, gone from quick, and still in apart
+	gaveQ   uint64            // operations that quick was given
+	gaveA   uint64
+	markedA uint64 // of gaveA, those with a mark behind them
+	ends    fifo.Queue[raceEnd]
+	asked   uint64 // marks
+	passed  uint64
+	done    uint64    // operations done so far
+	ever    uint64    // operations that came so far
+	seen    uint64    // quick's mark at the last look
+	moved   time.Time // when quick last moved, or got work again
+
+	patience time.Duration // the constant, except in tests
+
+	give   chan gpu.Atomic
+	over   chan struct{}
+	failed atomic.Pointer[error]
+}
+
+// claim is a claim word that no operation in a stream uses.
+type claim struct {
+	at   gpu.Address
+	free uint64
+}
+
+// racer is an operation with its numbers in the two streams; 0: that stream was not given it.
+type racer struct {
+	gpu.Atomic
+	q, a    uint64
+	changes bool // done without a kernel
+}
+
+// raceEnd is a mark behind that many operations.
+type raceEnd struct{ mark, ops uint64 }
+
+const (
+	// patience is how long quick may stand still: many times the start of a kernel.
+	patience = time.Millisecond
+	// quickMost bounds the operations in quick, which may stand still for long: the driver blocks a
+	// caller that gives it more.
+	quickMost = StreamQueue
+	// markEach is how many operations quick may do in a row before its mark shows it.
+	markEach  = 16
+	apartMost = StreamQueue
+	// raceClaims is enough for the operations that are under way, that are done and in quick,
+	// and that are done and in apart.
+	raceClaims = 4 * StreamQueue
+	claimBytes = 8 * (raceClaims + 1) // with a word for the first use of the kernels
+)
+
+// newRace uses each kernel of quick once, which loads it.
+func newRace(dev Device, kernels Kernels, apart *cudaStream, in Quick) (_ *race, err error) {
+	r := &race{patience: patience, in: in, apart: apart, dev: dev, kernel: kernels, give: make(chan gpu.Atomic, quickMost), over: make(chan struct{})}
+	guard.Go("quick atomic operations of the GPU", r.run)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.close())
+		}
+	}()
+	block, _, err := dev.HostAlloc(64 + claimBytes)
+	if err != nil {
+		return nil, err
+	}
+	r.block, r.marks = block, (*[2]uint64)(block)
+	clear(unsafe.Slice((*byte)(block), 64+claimBytes))
+	// From the program's context, which has such memory already: the first block of the other
+	// context would take 2 MiB more.
+	if r.claims, err = in.Dev.Alloc(claimBytes); err != nil {
+		return nil, err
+	}
+	if r.quick, err = in.Dev.NewStream(); err != nil {
+		return nil, err
+	}
+	if err = r.warm(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// warm clears the claims, and lets quick do an operation of each width; apart has done them
+// (Memory.warm).
+func (r *race) warm() error {
+	zeros := unsafe.Add(r.block, 64)
+	for i := range gpu.Address(raceClaims) {
+		r.idle.Push(claim{r.claims + 8*i, 0})
+	}
+	err := r.in.Dev.CopyInAsync(r.quick, r.claims, address(zeros), claimBytes)
+	if err = errors.Join(err, r.in.Dev.SyncStream(r.quick)); err != nil {
+		return err
+	}
+	for _, width := range []int{4, 8} {
+		err = errors.Join(err, r.in.Kernels.Put(r.quick, gpu.Atomic{
+			At: r.claims + 8*raceClaims, Op: int(fabric.OpAdd), Width: width, Fetched: address(zeros),
+		}))
+	}
+	return errors.Join(err, r.in.Dev.SyncStream(r.quick))
+}
+
+// run gives quick its operations. It ends when give is closed.
+func (r *race) run() {
+	defer close(r.over)
+	var n uint64
+	for o := range r.give {
+		if r.failed.Load() != nil {
+			continue
+		}
+		err := r.in.Kernels.Put(r.quick, o)
+		if n++; err == nil && (len(r.give) == 0 || n%markEach == 0) {
+			err = r.in.Dev.Stores(r.quick, []gpu.Store{{At: address(unsafe.Pointer(&r.marks[0])), Value: n, Width: 8}})
+		}
+		if err != nil {
+			r.failed.Store(&err)
+		}
+	}
+}
+
+// look reads how far the streams are. It gives apart the operations with which quick stands still.
+func (r *race) look(now time.Time) error {
+	q, a := atomic.LoadUint64(&r.marks[0]), atomic.LoadUint64(&r.marks[1])
+	if q != r.seen {
+		r.seen, r.moved = q, now
+	}
+	for r.ops.Len() > 0 {
+		o := r.ops.At(0)
+		if (o.q == 0 || o.q > q) && (o.a == 0 || o.a > a) {
+			break
+		}
+		if o.q > q {
+			r.late.Push(*o)
+		} else {
+			r.slow.Push(*o)
+		}
+		r.ops.Pop()
+		r.done++
+	}
+	for r.late.Len() > 0 && r.late.At(0).q <= q {
+		r.slow.Push(r.late.Pop())
+	}
+	for r.slow.Len() > 0 && r.slow.At(0).a <= a {
+		if o := r.slow.Pop(); !o.changes {
+			r.idle.Push(claim{o.Claim, o.Free + 2})
+		}
+	}
+	for r.ends.Len() > 0 && r.ends.At(0).ops <= r.done {
+		r.passed = r.ends.Pop().mark
+	}
+	if p := r.failed.Load(); p != nil {
+		return *p
+	}
+	return r.release(now, a)
+}
+
+// release gives undone operations of one kind to the context that has to do them now; a is apart's
+// mark.
+func (r *race) release(now time.Time, a uint64) error {
+	if r.ops.Len() == 0 {
+		return nil
+	}
+	changes, n := r.ops.At(0).changes, 1
+	for n < r.ops.Len() && r.ops.At(n).changes == changes {
+		n++
+	}
+	switch {
+	case changes || r.stands(now) || r.gaveQ-r.seen+uint64(n) > quickMost:
+		return r.giveApart(a, n)
+	case r.ops.At(n-1).q == 0:
+		r.giveQuick(now, n)
+	}
+	return nil
+}
+
+// stands reports whether quick has work and does not go on.
+func (r *race) stands(now time.Time) bool { return r.seen < r.gaveQ && now.Sub(r.moved) >= r.patience }
+
+// giveApart gives the other context the first n undone operations, as long as that context goes on
+// itself: if it did not, the claims would run out.
+func (r *race) giveApart(a uint64, n int) error {
+	if r.ops.At(n-1).a != 0 {
+		return nil
+	}
+	for i := range n {
+		o := r.ops.At(i)
+		if o.a != 0 {
+			continue
+		}
+		if r.gaveA-a >= apartMost {
+			break
+		}
+		put := r.kernel.Put
+		if o.changes {
+			put = r.dev.Change
+		}
+		if err := put(r.apart.handle, o.Atomic); err != nil {
+			return err
+		}
+		r.gaveA++
+		o.a = r.gaveA
+	}
+	if r.gaveA == r.markedA {
+		return nil
+	}
+	err := r.dev.Stores(r.apart.handle, []gpu.Store{{At: address(unsafe.Pointer(&r.marks[1])), Value: r.gaveA, Width: 8}})
+	if err == nil {
+		r.markedA = r.gaveA
+	}
+	return err
+}
+
+// giveQuick gives quick the first n undone operations, in the order in which they came.
+func (r *race) giveQuick(now time.Time, n int) {
+	for i := range n {
+		if o := r.ops.At(i); o.q == 0 {
+			if r.seen == r.gaveQ {
+				r.moved = now
+			}
+			r.gaveQ++
+			o.q = r.gaveQ
+			r.give <- o.Atomic // it has room for all operations that quick may have
+		}
+	}
+}
+
+// put begins an operation. changes says that the stream does it without a kernel.
+func (r *race) put(o gpu.Atomic, changes bool) error {
+	now := time.Now()
+	if err := r.look(now); err != nil {
+		return err
+	}
+	if !changes {
+		if r.idle.Len() == 0 { // a mistake of this file
+			return fmt.Errorf("atomic operation on %s: all of %d are under way", r.dev.Name(), raceClaims)
+		}
+		c := r.idle.Pop()
+		o.Claim, o.Free = c.at, c.free
+	}
+	r.ops.Push(racer{Atomic: o, changes: changes})
+	r.ever++
+	return r.release(now, atomic.LoadUint64(&r.marks[1]))
+}
+
+// mark returns a mark behind all operations so far.
+func (r *race) mark() (uint64, error) {
+	r.asked++
+	r.ends.Push(raceEnd{r.asked, r.ever})
+	return r.asked, nil
+}
+
+func (r *race) marked() (uint64, error) {
+	err := r.look(time.Now())
+	return r.passed, err
+}
+
+// close waits for the operations in both streams, which use the claims.
+func (r *race) close() error {
+	close(r.give)
+	<-r.over
+	errs := []error{r.dev.FinishStream(r.apart.handle)}
+	if r.quick != 0 {
+		errs = append(errs, r.in.Dev.FinishStream(r.quick), r.in.Dev.CloseStream(r.quick))
+	}
+	if r.claims != 0 {
+		errs = append(errs, r.in.Dev.Free(r.claims))
+	}
+	if r.block != nil {
+		errs = append(errs, r.dev.HostFree(r.block))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,266 @@
+package gpustage
+
+// NICs reach parts of user heaps in GPU memory, on this PE and on the others.
+//
+// If a NIC reaches a user heap in GPU memory, larger puts and gets are one-sided operations on it,
+// as on main memory. All other operations stay with the owner's streams, in their order: puts and
+// gets that fit a message, signals and atomic operations.
+//
+// A heap is registered part by part, as it grows. The other PEs learn of each part by a message.
+// Until the message comes, and for bytes that lie in two parts, operations take the path of memory
+// that no NIC reaches, so no PE waits for another.
+//
+// Memory that the program lends to the heap (docs/decisions/0038) goes away again, by a collective
+// call. No PE uses the memory any more when the call begins. Each PE then forgets the extents that
+// others have announced for that loan, so there is no message for that. Messages about the loan may
+// come later, or before this PE has begun it. Loans have the same numbers on all PEs, so a PE knows
+// when such a message is too late.
+//
+// A GPU may see the bytes that a NIC has written later than the CPU sees that they have been
+// written. Then the owner flushes before it carries out a message, because the message may follow
+// such bytes, and before it says that a read into its own memory is complete. One flush serves all
+// that has come in one turn. A PE that writes there asks for an answer even if completions say that
+// bytes have arrived, because the GPU may not see the bytes yet.
+//
+// heaps owns the registration of this PE's heap, the messages about it, and the extents that other
+// PEs have announced. It does not move bytes. All methods are called with the engine's lock held.
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
+)
+
+// heaps are the parts of all user heaps that NICs reach.
+type heaps struct {
+	engine   Engine
+	provider fabric.Provider
+	fatal    func(error)
+	me       libshmem.PE
+	peers    []layout.Peer
+	virtual  bool // remote addresses are those of the PE
+	own      extents
+	regions  []heapRegion
+	loans    []Loan        // begun and not ended
+	lastLoan Loan          // the last one that has begun
+	flush    func()        // nil: no flush is needed
+	flushed  bool          // a flush was done in this turn
+	heaps    []reachedHeap // nil before Connect
+}
+
+// heapRegion is a part of this PE's heap that is registered with the fabric.
+type heapRegion struct {
+	fabric.Region
+	loan Loan
+}
+
+// reachedHeap is the user heap of a PE, as far as that PE has announced it.
+type reachedHeap struct {
+	extents extents
+	flushes bool // the PE has to flush writes of NICs there
+}
+
+// newHeaps returns the heaps of the network's PEs, of which no part is known.
+func newHeaps(e Engine) *heaps {
+	x := e.Shared()
+	return &heaps{engine: e, provider: x.Provider, fatal: x.Fatal, me: libshmem.PE(x.State.Me), peers: x.Peers, virtual: x.Caps.VirtualAddress}
+}
+
+// remote returns the address by which other PEs reach an address of a region.
+func (x *heaps) remote(r *fabric.Region, at unsafe.Pointer) uint64 {
+	if x.virtual {
+		return uint64(uintptr(at))
+	}
+	return uint64(uintptr(at) - uintptr(r.Base))
+}
+
+// flushBy sets the function to call before anything acts on bytes that a NIC has written to the
+// user heap. It comes before Connect, if the GPU needs flushes.
+func (x *heaps) flushBy(f func()) {
+	x.flush = f
+	for i := range x.peers {
+		x.peers[i].Behind = true // C does not flush, so Go takes all messages
+	}
+}
+
+// Flushing reports whether this PE has to flush writes of NICs to its heap.
+func (x *heaps) Flushing() bool { return x.flush != nil }
+
+// Flush makes the GPU see the bytes that NICs have written before the completions of this turn.
+func (x *heaps) Flush() {
+	if x.flush != nil && !x.flushed {
+		x.flush()
+		x.flushed = true
+	}
+}
+
+// newTurn begins a turn of the engine: further completions may have come.
+func (x *heaps) newTurn() { x.flushed = false }
+
+// connect sets the number of PEs.
+func (x *heaps) connect(n int) { x.heaps = make([]reachedHeap, n) }
+
+// tell takes the parts of a PE's heap that are known at the start.
+func (x *heaps) tell(pe libshmem.PE, known []Extent, flushes bool) {
+	x.heaps[pe] = reachedHeap{slices.Clone(known), flushes}
+}
+
+// RegisterHeap lets the fabric of other PEs reach a part of the user heap, from an offset on. After
+// Connect it tells the other PEs. A part of a loan comes between its BeginLoan and its EndLoan.
+func (x *heaps) RegisterHeap(offset uint64, loan Loan, m fabric.GPUMemory) error {
+	r, err := x.provider.RegisterGPU(m)
+	if err != nil {
+		return err
+	}
+	f := Extent{Offset: offset, Size: m.Len, Remote: x.remote(&r, m.Base), Key: r.Key, Loan: loan}
+	if err := x.own.add(f); err != nil {
+		_ = x.provider.Unregister(r) // the caller gets the first error
+		return err
+	}
+	x.regions = append(x.regions, heapRegion{r, loan})
+	if x.heaps == nil || f.Size < extentUnit {
+		return nil
+	}
+	for i := range x.peers {
+		if pe := libshmem.PE(i); x.engine.Reachable(pe) && pe != x.me {
+			x.engine.Own(0, pe, x.announce(&f))
+		}
+	}
+	return x.heaps[x.me].extents.add(f)
+}
+
+// UnregisterHeap undoes all calls of RegisterHeap, before Connect.
+func (x *heaps) UnregisterHeap() error {
+	err := x.unregister(func(heapRegion) bool { return true })
+	x.own = nil
+	return err
+}
+
+func (x *heaps) unregister(which func(heapRegion) bool) (err error) {
+	x.regions = slices.DeleteFunc(x.regions, func(r heapRegion) bool {
+		gone := which(r)
+		if gone {
+			err = errors.Join(err, x.provider.Unregister(r.Region))
+		}
+		return gone
+	})
+	return err
+}
+
+// BeginLoan says that parts of the heap may be registered that belong to a loan, here and by other
+// PEs. Each PE has the same loans in the same order.
+func (x *heaps) BeginLoan(loan Loan) {
+	x.lastLoan = loan
+	x.loans = append(x.loans, loan)
+}
+
+// EndLoan undoes RegisterHeap for a loan, and forgets the extents of the other PEs. They must not use
+// the loan any more, and they end it, too.
+func (x *heaps) EndLoan(loan Loan) error {
+	x.loans = slices.DeleteFunc(x.loans, func(l Loan) bool { return l == loan })
+	x.own.forget(loan)
+	for i := range x.heaps {
+		x.heaps[i].extents.forget(loan)
+	}
+	return x.unregister(func(r heapRegion) bool { return r.loan == loan })
+}
+
+// over reports whether this PE has ended a loan.
+func (x *heaps) over(loan Loan) bool {
+	return loan != 0 && !loan.after(x.lastLoan) && !slices.Contains(x.loans, loan)
+}
+
+// extentUnit is the unit of an extent's size in a message. The rest of an extent that is no
+// multiple takes the other path.
+const extentUnit = 4096
+
+// announce returns the message about an extent.
+func (x *heaps) announce(f *Extent) layout.Header {
+	h := layout.Header{
+		Kind: layout.KindExtent, Op: fabric.Op(f.Loan >> 8), Width: uint8(f.Loan), Offset: libshmem.Offset(f.Offset),
+		Operand: f.Remote, Extra: f.Key, Token: uint32(min(f.Size/extentUnit, 1<<32-1)),
+	}
+	if x.flush != nil {
+		h.Fetch = 1
+	}
+	return h
+}
+
+// learn notes an extent of another PE's heap, which a message announces.
+func (x *heaps) learn(h *layout.Header) {
+	if h.Offset < 0 || h.Token == 0 {
+		x.engine.Refuse(h, false)
+		return
+	}
+	o := &x.heaps[h.From]
+	o.flushes = h.Fetch != 0
+	loan := Loan(h.Op)<<8 | Loan(h.Width)
+	if x.over(loan) {
+		return
+	}
+	if err := o.extents.add(Extent{uint64(h.Offset), uint64(h.Token) * extentUnit, h.Operand, h.Extra, loan}); err != nil {
+		x.fatal(fmt.Errorf("receive: PE %d: %w", h.From, err))
+	}
+}
+
+// region returns the region that contains n bytes at p of this PE's heap, or nil.
+func (x *heaps) region(p unsafe.Pointer, n uint64) *fabric.Region {
+	for i := range x.regions {
+		r := &x.regions[i].Region
+		if at := uint64(uintptr(p) - uintptr(r.Base)); at < r.Len && n <= r.Len-at {
+			return r
+		}
+	}
+	return nil
+}
+
+// Regions returns how many parts of this PE's heap are registered.
+func (x *heaps) Regions() int { return len(x.regions) }
+
+// ownExtents returns the registered parts of this PE's heap.
+func (x *heaps) ownExtents() []Extent { return slices.Clone(x.own) }
+
+// Extents returns the known parts of a PE's heap.
+func (x *heaps) Extents(pe libshmem.PE) []Extent { return x.heaps[pe].extents }
+
+// find returns the part of a PE's heap that contains n bytes at an offset, or nil.
+func (x *heaps) find(pe libshmem.PE, offset libshmem.Offset, n uint64) *Extent {
+	return x.heaps[pe].extents.find(offset, n)
+}
+
+// Covers reports whether all of n bytes at an offset of a PE's heap are in known parts of it.
+func (x *heaps) Covers(pe libshmem.PE, offset libshmem.Offset, n uint64) bool {
+	return x.heaps[pe].extents.covers(offset, n)
+}
+
+// Part returns how many of n bytes, from an offset of a PE's heap and from a local address on, lie in
+// one part of each, where that is a part of a heap that NICs reach.
+func (x *heaps) Part(pe libshmem.PE, offset libshmem.Offset, local unsafe.Pointer, n uint64) uint64 {
+	if rest := x.heaps[pe].extents.rest(offset); rest > 0 {
+		n = min(n, rest)
+	}
+	if r := x.region(local, 1); r != nil {
+		n = min(n, r.Len-uint64(uintptr(local)-uintptr(r.Base)))
+	}
+	return n
+}
+
+// Flushes reports whether a PE has to flush writes of NICs at an offset of its heap.
+func (x *heaps) Flushes(pe libshmem.PE, offset libshmem.Offset) bool {
+	return offset >= 0 && x.heaps[pe].flushes
+}
+
+// Aim names the remote side of an operation where it is GPU memory.
+func (x *heaps) Aim(op *fabric.RMA, offset libshmem.Offset) {
+	if offset < 0 {
+		return
+	}
+	if f := x.find(op.PE, offset, op.Len); f != nil {
+		op.Remote, op.Key = f.Remote+uint64(offset)-f.Offset, f.Key
+	}
+}

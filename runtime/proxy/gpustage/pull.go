@@ -1,0 +1,304 @@
+package gpustage
+
+// Pulls read bytes that other PEs have announced, or that this PE gets, from their memory.
+//
+// The PE that has the bytes holds them in memory that the fabric reaches, and sends a request to
+// send. This side reads them: into place if that is main memory, else into a chunk of pinned
+// memory, which a copy engine empties. Then it answers that it has finished.
+//
+// pulls owns the requests and the reads that are under way, and the chunks that are read into. It
+// does not own the gets, which learn of their bytes by pullGets, and the order of other messages,
+// whose progress it looks at. All methods are called with the engine's lock held, and none waits.
+
+import (
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/backlog"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/fifo"
+	"libshmem/runtime/proxy/gpustage/stream"
+	"libshmem/runtime/proxy/layout"
+)
+
+// pullGets are the gets of this PE. A get is named by the number that an answer to it has.
+type pullGets interface {
+	// Got counts bytes of a get that are in place, or will not come: then status is not 0. GotLater
+	// counts bytes that are in place when the work that is in stream.In now is done.
+	Got(get uint32, n uint64, status int32)
+	GotLater(get uint32, n uint64)
+	// LostRead says that the provider has ended a read of a get from a lost PE.
+	LostRead(get uint32)
+}
+
+// pullBytes are bytes to read.
+type pullBytes struct {
+	PE     libshmem.PE
+	Remote uint64
+	Key    uint64
+	N      uint64
+	Dest   unsafe.Pointer
+	Desc   uintptr // of Dest in main memory
+	GPU    bool    // Dest is GPU memory
+	Token  uint32  // of the request to send; 0: its PE waits for no answer
+	Get    uint32  // the get that they belong to; 0: a put
+}
+
+// pull is bytes on their way here.
+type pull struct {
+	pullBytes
+	n      uint64 // bytes to read; less than N after a failure
+	begun  uint64
+	landed uint64 // bytes in place, or in stream.In
+	err    int32
+	done   bool
+	lost   bool      // the PE is lost, and the provider has reads of the pull
+	after  pullEpoch // has to be done first
+}
+
+// pullEpoch counts the pulls and the kept messages of a PE before its last fence.
+type pullEpoch struct{ pulls, kept uint64 }
+
+// pullRead is one read of a pull, by token.
+type pullRead struct {
+	of    *pull
+	at    uint64
+	n     uint64
+	chunk uint16
+}
+
+// pullPeer is the requests of one PE to put bytes.
+type pullPeer struct {
+	*progress
+	pulls   fifo.Queue[*pull] // in order
+	fence   uint32            // epoch of the last request
+	behind  pullEpoch
+	blocked uint32 // pass in which the PE had no room
+}
+
+// pulls are the bytes on their way here, from all PEs.
+type pulls struct {
+	engine  Engine
+	streams *stream.Set
+	chunks  *pool
+	desc    uintptr // of the chunks
+	most    uint64  // bytes of one read
+	gets    pullGets
+	from    []pullPeer
+	reads   [layout.Tokens]pullRead
+	waiting []*pull // with bytes that no read has begun for
+	pass    uint32
+	under   int // pulls that are not complete
+	spare   []*pull
+	noRoom  bool // in this turn
+}
+
+// newPulls returns pulls through chunks, whose local descriptor is desc. A read has at most that many
+// bytes.
+func newPulls(e Engine, s *stream.Set, chunks *pool, desc uintptr, most uint64, gets pullGets) *pulls {
+	return &pulls{engine: e, streams: s, chunks: chunks, desc: desc, most: most, gets: gets}
+}
+
+// Connect takes the progress for each PE.
+func (p *pulls) Connect(all []progress) {
+	p.from = make([]pullPeer, len(all))
+	for i := range all {
+		p.from[i].progress = &all[i]
+	}
+}
+
+// NewTurn begins a turn of the engine.
+func (p *pulls) NewTurn() { p.noRoom = false }
+
+// NoRoom reports whether a read of this turn waits for room, which may come without a completion.
+func (p *pulls) NoRoom() bool { return p.noRoom }
+
+// Put notes a request of a PE to put bytes. All work from before its fence is done first.
+func (p *pulls) Put(b pullBytes, fence uint32) {
+	l := &p.from[b.PE]
+	if fence != l.fence || l.Pulls.All == 0 {
+		l.fence = fence
+		l.behind = pullEpoch{l.Pulls.All, l.Kept.All}
+	}
+	q := p.add(b)
+	q.after = l.behind
+	l.pulls.Push(q)
+	l.Pulls.All++
+}
+
+// Get notes bytes of a get.
+func (p *pulls) Get(b pullBytes) { p.add(b) }
+
+func (p *pulls) add(b pullBytes) *pull {
+	var q *pull
+	if last := len(p.spare) - 1; last >= 0 {
+		q, p.spare = p.spare[last], p.spare[:last]
+	} else {
+		q = new(pull)
+	}
+	*q = pull{pullBytes: b, n: b.N}
+	p.waiting = append(p.waiting, q)
+	p.under++
+	return q
+}
+
+// Start posts reads while there is room. A PE without room does not keep the others from theirs.
+func (p *pulls) Start() {
+	if len(p.waiting) == 0 {
+		return
+	}
+	p.pass++
+	work := p.waiting
+	still := work[:0]
+	for _, q := range work {
+		l := &p.from[q.PE]
+		if l.blocked == p.pass || !p.now(l, q) || !p.start(l, q) {
+			still = append(still, q)
+		}
+	}
+	clear(work[len(still):])
+	p.waiting = still
+}
+
+// now reports whether the work that a fence orders before the pull is done.
+func (p *pulls) now(l *pullPeer, q *pull) bool {
+	if q.Get != 0 || q.Token == 0 {
+		return true
+	}
+	if l.Pulls.Done < q.after.pulls || l.Kept.Done < q.after.kept {
+		return false
+	}
+	return q.GPU || l.Issued <= p.streams.Passed(stream.In)
+}
+
+// start posts as many reads of a pull as it can; true: all.
+func (p *pulls) start(l *pullPeer, q *pull) bool {
+	for q.begun < q.n && q.err == 0 {
+		r := pullRead{of: q, at: q.begun, n: min(q.n-q.begun, p.most)}
+		to, desc := unsafe.Add(q.Dest, r.at), q.Desc
+		if q.GPU {
+			i, ok := p.chunks.TakeFor(q.PE)
+			if !ok {
+				return false // a chunk that becomes free calls for the next turn
+			}
+			r.chunk, r.n = i, min(r.n, p.chunks.Size())
+			to, desc = p.chunks.At(i), p.desc
+		}
+		if !p.post(q, to, desc, &r) {
+			if q.GPU {
+				p.chunks.GiveFor(q.PE, r.chunk)
+			}
+			if q.err == 0 {
+				l.blocked, p.noRoom = p.pass, true
+				return false
+			}
+			break
+		}
+		q.begun += r.n
+	}
+	if q.err != 0 {
+		q.n = q.begun // the rest is given up
+		p.came(q, 0)
+	}
+	return true
+}
+
+func (p *pulls) post(q *pull, to unsafe.Pointer, desc uintptr, r *pullRead) bool {
+	t, st := p.engine.Read(q.PE, q.Remote+r.at, q.Key, to, r.n, desc)
+	if st != call.Done {
+		if st == call.Failed {
+			q.err = -1
+		}
+		return false
+	}
+	p.reads[t] = *r
+	return true
+}
+
+// Landed comes when a read is complete, or has failed.
+func (p *pulls) Landed(t fabric.Token, failed int32) {
+	r := p.reads[t]
+	p.reads[t].of = nil
+	q := r.of
+	if q.lost {
+		p.landedLost(&r)
+		return
+	}
+	if failed != 0 {
+		q.err = failed
+	}
+	switch {
+	case !q.GPU:
+	case failed != 0:
+		p.chunks.GiveFor(q.PE, r.chunk)
+	default:
+		p.streams.Runs(q.driverCall(), q.PE)
+		p.streams.Copy(stream.In, unsafe.Add(q.Dest, r.at), p.chunks.At(r.chunk), r.n)
+		if q.Get == 0 {
+			p.from[q.PE].Issued = p.streams.Last(stream.In)
+		}
+		p.streams.Later(stream.In, stream.Chore{For: p, Index: r.chunk, PE: uint32(q.PE)})
+	}
+	p.came(q, r.n)
+}
+
+func (q *pull) driverCall() backlog.Call {
+	if q.Get != 0 {
+		return backlog.CallGet
+	}
+	return backlog.CallCame
+}
+
+// Follow does the one chore of pulls: a chunk has been copied, and is free.
+func (p *pulls) Follow(c *stream.Chore) { p.chunks.GiveFor(libshmem.PE(c.PE), c.Index) }
+
+// came counts n bytes more, and ends the pull when all of it has arrived.
+func (p *pulls) came(q *pull, n uint64) {
+	if q.landed += n; q.landed < q.n && q.err == 0 || q.landed < q.begun {
+		return
+	}
+	if q.begun < q.n { // it failed, and the rest was not begun
+		q.n = q.begun
+		if i := slices.Index(p.waiting, q); i >= 0 {
+			p.waiting = slices.Delete(p.waiting, i, i+1)
+		}
+	}
+	if q.Token != 0 {
+		p.engine.Own(0, q.PE, layout.Header{Kind: layout.KindFinished, Token: q.Token, Operand: uint64(uint32(q.err))})
+	}
+	p.under--
+	if q.Get != 0 {
+		if q.GPU && q.err == 0 {
+			p.gets.GotLater(q.Get, q.N)
+		} else {
+			p.gets.Got(q.Get, q.N, q.err)
+		}
+		p.spare = append(p.spare, q)
+		return
+	}
+	q.done = true
+	l := &p.from[q.PE]
+	for l.pulls.Len() > 0 && (*l.pulls.At(0)).done {
+		p.spare = append(p.spare, l.pulls.Pop())
+		l.Pulls.Done++
+	}
+}
+
+// Under returns how many pulls are not complete.
+func (p *pulls) Under() int { return p.under }
+
+// Rest returns an error that names the pulls under way; nil: none.
+func (p *pulls) Rest() error {
+	if len(p.waiting) != 0 || p.under != 0 || p.noRoom {
+		return fmt.Errorf("%d pulls, %d of them not begun, no room %v", p.under, len(p.waiting), p.noRoom)
+	}
+	for i := range p.from {
+		if n := p.from[i].pulls.Len(); n != 0 {
+			return fmt.Errorf("%d pulls of PE %d", n, i)
+		}
+	}
+	return nil
+}
