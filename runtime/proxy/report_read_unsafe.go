@@ -47,8 +47,8 @@ func (s *EndpointPage) Events(pe libshmem.PE) ([]flight.Recorded, error) {
 	return s.flight.Events(pe, s.Peers[pe].ring)
 }
 
-// LookAt reads the page of an endpoint. It leaves the rings of the flight recorder to later calls
-// of Events.
+// ReadEndpointPage reads the page of an endpoint. It leaves the rings of the flight recorder to
+// later calls of Events.
 func ReadEndpointPage(page io.ReaderAt) (*EndpointPage, error) {
 	var s pageHead
 	if err := readPage(page, unsafe.Slice((*byte)(unsafe.Pointer(&s)), pageHeadSize)); err != nil {

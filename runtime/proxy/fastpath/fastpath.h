@@ -2,8 +2,8 @@
  * fastpath.h: small messages in C, for callers in C (capi/core) and for the
  * proxy (innerloop.h).
  *
- * The rules are those of runtime/proxy/sender.go (begin, Admit), message.go (Send), receiver.go
- * (Receive) and apply.go (Apply) there, for the common case only: no message is parked, out of order
+ * The rules are those of sender.go (begin, Admit), message.go (Send), receiver.go (Receive) and
+ * apply.go (Apply) in runtime/proxy, for the common case only: no message is parked, out of order
  * or malformed. In any other case these functions change nothing, and Go does the whole operation.
  *
  * The structs are layout.State and layout.Peer of Go, in memory that both halves use under the
