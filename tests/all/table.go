@@ -41,8 +41,11 @@ func table(full bool) ([]stage, error) {
 	// uses much memory. Builds with the race detector need no debug information.
 	race := "GOGC=400 " + goTest + " -race -buildmode=exe -gcflags=all=-dwarf=false "
 	plain := "GOGC=400 " + goTest + " "
-	// Without the race detector, but with its checks of pointers.
-	pointers := plain + "-gcflags=-d=checkptr "
+	// In full also with the detector's checks of pointers, for which packages are compiled anew.
+	pointers := plain
+	if full {
+		pointers += "-gcflags=-d=checkptr "
+	}
 	// Tests with stages of their own.
 	const leaves = "-skip '^Test(Sim|Played)[A-Z]' "
 	noThreads := plain + strings.Join(tested.others, " ")
