@@ -67,15 +67,17 @@ func TestEmulated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ran++
 			program := emulate(t, build, name)
+			var more []string
 			ways := [][]string{
 				{"-n", "2"},
 				{"-n", "2", "--hosts", "2", "-x", "SHMEM_PROVIDER=tcp"},
 			}
 			if name == "eager" && need.Left("eager") {
 				ways = ways[:1] // TestEager goes between hosts
+				more = []string{"few"}
 			}
 			for _, way := range ways {
-				runEmulated(t, build, append(way, program)...)
+				runEmulated(t, build, slices.Concat(way, []string{program}, more)...)
 			}
 		})
 	}

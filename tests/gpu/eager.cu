@@ -3,7 +3,8 @@
  * for tokens of many sizes over slots that are used again, and each byte is compared. Tokens with a
  * notification and with a signal pass between kernels and hosts, too.
  *
- * shmemrun -n 2 eager [counted]           all of it, or tokens with a notification alone
+ * shmemrun -n 2 eager [counted | few]     all of it, or tokens with a notification alone, or every
+ *                                         third size
  * shmemrun -n 2 eager kept TILE [LARGE]   tokens in tiles alone, by blocks: networks keep
  *                                         one between GPUs, and for 2 MiB another one
  * shmemrun -n 2 eager kept-all TILE       the same by all scopes
@@ -28,10 +29,19 @@ const int tiles[] = {SHMEMX_EAGER_NONE, SHMEMX_EAGER_NOTIFY, SHMEMX_EAGER_PACKET
                      SHMEMX_EAGER_BLOCK};
 
 bool counted; /* only tokens with a notification are tried */
+bool few;     /* every third size is tried */
 bool all_scopes = true;
 /* The tiles that networks keep between GPUs, and for slots that lie in several parts of the heap.
  */
 int net_tile = SHMEMX_EAGER_NONE, net_tile_large = SHMEMX_EAGER_NONE;
+
+/* The sizes that are tried, of all of a list. */
+std::vector<uint32_t> tried(std::vector<uint32_t> all)
+{
+    for (size_t i = 1; few && i < all.size(); i++)
+        all.erase(all.begin() + (long)i, all.begin() + (long)std::min(i + 2, all.size()));
+    return all;
+}
 
 /* Reports whether slots can have a tile: those without one need nothing of a route. */
 bool serves(int tile, int kept)
@@ -261,7 +271,7 @@ void try_parts(int kept, uint32_t nbytes, const std::string &how, SEND send_by)
 
 template <int SCOPE, class T> void try_words(int kept)
 {
-    for (uint32_t nbytes : {8, 120, 128, 4080, 4088, 7168})
+    for (uint32_t nbytes : tried({8, 120, 128, 4080, 4088, 7168}))
         try_parts(kept, nbytes, "words", [](const shmemx_eager_t &e, uint32_t epoch) {
             auto kernel = words<SCOPE, T>;
             LAUNCH(threads_of(SCOPE), kernel, e, (const T *)(const void *)source, (T *)(void *)dest,
@@ -303,12 +313,12 @@ template <int SCOPE> void try_scope(int kept)
     if (SCOPE != thread)
         try_change<SCOPE == thread ? warp : SCOPE>();
     if (SCOPE == block)
-        for (uint32_t nbytes : {1, 16, 100, 4080, 4081, 7168, 8999})
+        for (uint32_t nbytes : tried({1, 16, 100, 4080, 4081, 7168, 8999}))
             for (uint32_t shift : {0, 8}) /* bulk copies, and others */
                 try_parts(kept, nbytes, "shared", [=](const shmemx_eager_t &e, uint32_t epoch) {
                     LAUNCH(threads_of(block), staged, e, source, dest, shift, epoch, next_pe);
                 });
-    std::vector<uint32_t> sizes = {1, 5, 16, 120, 121, 1000, 4080, 4081, 7168, 8999};
+    std::vector<uint32_t> sizes = tried({1, 5, 16, 120, 121, 1000, 4080, 4081, 7168, 8999});
     if (counted)
         sizes = {5, 4081};
     for (int tile : tiles)
@@ -579,6 +589,7 @@ int main(int argc, char **argv)
         return end();
     }
     kernels::counted = argc > 1 && strcmp(argv[1], "counted") == 0;
+    kernels::few = argc > 1 && strcmp(argv[1], "few") == 0;
     if (argc > 2 && strncmp(argv[1], "kept", 4) == 0) {
         kernels::all_scopes = strcmp(argv[1], "kept-all") == 0;
         kernels::net_tile = atoi(argv[2]);
