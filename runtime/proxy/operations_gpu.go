@@ -6,7 +6,7 @@ import (
 )
 
 // These methods are for operations that another package carries out by itself. It names them by
-// their tokens (gpustage.Operations).
+// their tokens (gpustage.Engine).
 
 // Await makes quiets wait for an operation.
 func (o *operations) Await(t fabric.Token) {
