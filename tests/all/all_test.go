@@ -81,7 +81,7 @@ func TestDivision(t *testing.T) {
 		}
 		for name, p := range all {
 			n := 0
-			for _, kind := range [][]string{d.threads, d.memory, d.others} {
+			for _, kind := range [][]string{d.threads, d.others} {
 				if slices.Contains(kind, name) {
 					n++
 				}

@@ -15,12 +15,8 @@ import (
 // startsThreads matches sources of packages that start goroutines themselves, or threads of C.
 var startsThreads = regexp.MustCompile(`\bgo (func|[A-Za-z_.]+)\(|\.Go\(|AfterFunc|pthread_create|\bguard\.|\.Parallel\(`)
 
-// sharesMemory matches imports by which goroutines of other packages share a package's memory, and
-// makesPointers those by which it may make a wrong pointer.
-var (
-	sharesMemory  = regexp.MustCompile(`[\[ ](sync|sync/atomic|unsafe|C|net|libshmem/fabric/fabrictest)[\] ]`)
-	makesPointers = regexp.MustCompile(`[\[ ](unsafe|C)[\] ]`)
-)
+// sharesMemory matches imports by which goroutines of other packages share a package's memory.
+var sharesMemory = regexp.MustCompile(`[\[ ](sync|sync/atomic|unsafe|C|net|libshmem/fabric/fabrictest)[\] ]`)
 
 // belowTests matches packages with stages of their own: programs in C, generators, what spins.
 var belowTests = regexp.MustCompile(`^libshmem/(tests|bench|abi/gen|capi/gen|fabric/ofi/stub)(/|$)`)
@@ -40,9 +36,8 @@ type source struct {
 	tested, starts, own bool // own: its tests start goroutines, or it does
 }
 
-// A division is the packages with tests: threads run with the race detector, memory with its checks
-// of pointers, others without.
-type division struct{ threads, memory, others []string }
+// A division is the packages with tests: threads run with the race detector, others without.
+type division struct{ threads, others []string }
 
 // packages divides the packages with tests. On each push the detector has the engine and packages
 // that start goroutines themselves: compiling all for it takes 200 s of a processor. In full it has
@@ -55,18 +50,17 @@ func packages(goCommand string, full bool) (division, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		p := all[name]
-		single := apart.MatchString(p.name)
-		if !p.tested || belowTests.MatchString(p.name) || single && !full {
+		if !p.tested || belowTests.MatchString(name) || apart.MatchString(name) && !full {
 			continue
 		}
-		imports := fmt.Sprint(p.imports, p.forTests)
-		switch {
-		case full && (p.own || sharesMemory.MatchString(imports)), !full && (p.starts || p.name == engine):
-			d.threads = append(d.threads, p.name)
-		case makesPointers.MatchString(imports):
-			d.memory = append(d.memory, p.name)
-		default:
-			d.others = append(d.others, p.name)
+		threads := p.starts || name == engine
+		if full {
+			threads = p.own || sharesMemory.MatchString(fmt.Sprint(p.imports, p.forTests))
+		}
+		if threads {
+			d.threads = append(d.threads, name)
+		} else {
+			d.others = append(d.others, name)
 		}
 	}
 	return d, nil

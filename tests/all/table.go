@@ -48,31 +48,27 @@ func table(full bool) ([]stage, error) {
 	}
 	// Tests with stages of their own.
 	const leaves = "-skip '^Test(Sim|Played)[A-Z]' "
-	noThreads := plain + strings.Join(tested.others, " ")
-	if len(tested.memory) > 0 { // none in full
-		noThreads += " && " + pointers + leaves + strings.Join(tested.memory, " ")
-	}
 	// Go's cache does not know the programs under test.
 	programs := goTest + " -count=1 -p 1 "
 	// PEs that wait for each other come before compilers.
 	pes := programs + "-exec $PWD/scripts/prompt "
 
-	elsewhere := "|^TestIdle$"
-	if !full {
-		elsewhere += "|^Test(" + forFull["./tests/run"] + ")$"
-	}
-	in := func(folder string) string {
-		if full || forFull[folder] == "" {
+	// in is the tests of a folder but for those that are for make test-full or have another stage.
+	in := func(folder string, elsewhere ...string) string {
+		if names := forFull[folder]; names != "" && !full {
+			elsewhere = append(elsewhere, "^Test("+names+")$")
+		}
+		if len(elsewhere) == 0 {
 			return folder
 		}
-		return "-skip '^Test(" + forFull[folder] + ")$' " + folder
+		return "-skip '" + strings.Join(elsewhere, "|") + "' " + folder
 	}
 
 	rows := []stage{
 		{"build", "", 2, minutes(10), "make --no-print-directory -s -j$(nproc) build examples tests " + sanitized(full)},
 
 		{"device code", "build", 1, minutes(25), programs + in("./tests/device")},
-		{"programs", "build", 1, minutes(25), pes + "-parallel 1 -skip '" + counted + elsewhere + "' ./tests/run"},
+		{"programs", "build", 1, minutes(25), pes + "-parallel 1 " + in("./tests/run", counted, "^TestIdle$")},
 		{"race detector", "build", 1, minutes(25), race + "-p 2 " + leaves + strings.Join(tested.threads, " ")},
 		{"surface of NVSHMEM", "build", 1, minutes(15), programs + in("./tests/nvshmem")},
 		{"python", "build", .5, minutes(15), python(full)},
@@ -86,7 +82,7 @@ func table(full bool) ([]stage, error) {
 		{"rules of networks", "build", 1, minutes(15), pointers + "./fabric/ofi"},
 		{"networks", "build", 1, minutes(15), plain + "./fabric/chaos ./fabric/sim"},
 		{"replay", "build", 1, minutes(15), pointers + "./runtime/replay"},
-		{"no threads", "build", 1, minutes(15), noThreads},
+		{"no threads", "build", 1, minutes(15), plain + leaves + strings.Join(tested.others, " ")},
 		{"generators", "build", 1, minutes(15), plain + in("./abi/gen") + " && " + plain + "./capi/gen"},
 		{"simulated libfabric", "build", 1, minutes(15), plain + in("./fabric/ofi/stub/...")},
 		{"bench", "build", 1, minutes(15), plain + "./bench/... && timeout 1m python3 -m unittest discover -q -s bench"},
