@@ -10,7 +10,8 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// gpu is what the engine's parts ask of a gpustage.Stage. Tests of the parts have one of their own.
+// gpu is what the engine's parts and its monitor ask of a gpustage.Stage. Their tests have one of
+// their own.
 type gpu interface {
 	// MustFollow reports whether an operation of an epoch on a PE has to wait for bytes that were
 	// posted before a fence.
