@@ -13,6 +13,10 @@ import (
 // TestSleep: threads that fall asleep together, one step at a time.
 func TestSleep(t *testing.T) { run(t, "asleep") }
 
+// TestCrowded: where there are more PEs than processors, waits leave the processor to PEs that
+// compute, and stay awake for one that is late.
+func TestCrowded(t *testing.T) { run(t, "crowded") }
+
 // TestMoving: a thread that shares its processor moves to the one with the fewest PEs.
 func TestMoving(t *testing.T) { run(t, "moving") }
 

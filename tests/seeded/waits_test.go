@@ -18,6 +18,20 @@ var waitDefects = []defect{
 		by:   unit("./tests/front", "^TestModel$"), says: `\d+ PEs, one late by 20ms: quick again after`,
 	},
 	{
+		id: "waits/asleep-for-one-late-pe", file: "capi/front/wait.c",
+		was:  "if (prompt < PROMPT_WAITS || w->woken)",
+		is:   "",
+		user: "with two PEs for each processor, barriers take milliseconds for up to 110 ms after one PE was late",
+		by:   unit("./tests/front", "^TestCrowded$"), says: `line \d+: wait_us\(LATE\) == LATE && !falls_asleep does not hold`,
+	},
+	{
+		id: "waits/awake-beside-computing-pes", file: "capi/front/wait.c",
+		was:  "    if (w->turns >= CROWDED_TURNS || w->woken)\n        prompt = 0;",
+		is:   "    if (w->turns >= CROWDED_TURNS || w->woken)\n        prompt++;",
+		user: "with two PEs for each processor, PEs that compute keep sharing one while others wait",
+		by:   unit("./tests/front", "^TestCrowded$"), says: `line \d+: wait_us\(LATE\) < 2000 && falls_asleep does not hold`,
+	},
+	{
 		id: "waits/membarrier-under-way", file: "capi/front/sleep.c",
 		was:  "&shmemi_node_ctl()->membarriers_begun, __ATOMIC_SEQ_CST) + 1;",
 		is:   "&shmemi_node_ctl()->membarriers_begun, __ATOMIC_SEQ_CST);",
