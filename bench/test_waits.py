@@ -33,6 +33,11 @@ class Waits(unittest.TestCase):
         met = [m for _, m in waits.bounds(rows, 8)]
         self.assertEqual(met, [True, False, False, True, False])
 
+    def test_bounds_of_two(self):
+        rows = [row(2, "shmemrun", "sum", 1, 1), row(16, "shmemrun", "sum", 4.1, 5)]
+        self.assertEqual([m for _, m in waits.bounds(rows, 16)], [True, False])
+        self.assertEqual(list(waits.bounds(rows, 8)), [])
+
     def test_table(self):
         text = waits.table([row(2, "shmemrun", "sum", 1, 3, 2)], "sum", "us")
         self.assertIn("| 2 | 2 (3) |", text)

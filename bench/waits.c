@@ -4,12 +4,13 @@
  *
  *   waits [milliseconds a figure [delays]]       by default 100 and 10
  *
- * First barrier_all, a sum and a broadcast of 8 bytes, each for that time: the median of batches of
- * calls, and the mean of the slowest tenth of them. Then, as often as `delays` says, the last PE
- * sleeps for 20 ms while the others wait for it in a barrier, and all go on with barriers: recovery
- * is the time from the end of its sleep to the first 20 barriers in a row that took no longer, on
- * average, than four times the median (or 4 us, if the median is below 1), the longest of all
- * delays. A node that does not come back within half a second has that as its recovery.
+ * First barrier_all, and a sum, a broadcast, an fcollect and a collect of 8 bytes, each for that
+ * time: the median of batches of calls, and the mean of the slowest tenth of them. Then, as often
+ * as `delays` says, the last PE sleeps for 20 ms while the others wait for it in a barrier, and all
+ * go on with barriers: recovery is the time from the end of its sleep to the first 20 barriers in a
+ * row that took no longer, on average, than four times the median (or 4 us, if the median is below
+ * 1), the longest of all delays. A node that does not come back within half a second has that as
+ * its recovery.
  *
  * Output, from PE 0, tab-separated:   metric  size  value  unit
  * switches, waited and stolen say what the figures were taken beside: voluntary context switches a
@@ -45,11 +46,12 @@ static const char *const counters[] = {"wait_yields", "wait_sleeps",      "wait_
 enum { COUNTERS = sizeof counters / sizeof *counters };
 
 static int me, npes;
-static long *number, *sum, *agreed;
+static long *number, *sum, *agreed, *all;
 static double *report;
 #if !HAVE_15
 static long *pwrk;
 static long (*psync)[SHMEM_REDUCE_SYNC_SIZE];
+static long (*collect_psync)[SHMEM_COLLECT_SYNC_SIZE];
 #endif
 
 static double now_us(void)
@@ -119,6 +121,30 @@ static void broadcasts(long n)
         shmem_long_broadcast(SHMEM_TEAM_WORLD, sum, number, 1, root);
 #else
         shmem_broadcast64(sum, number, 1, root, 0, 0, npes, psync[i % NSYNC]);
+#endif
+        next_sync(i);
+    }
+}
+
+static void fcollects(long n)
+{
+    for (long i = 0; i < n; i++) {
+#if HAVE_15
+        shmem_long_fcollect(SHMEM_TEAM_WORLD, all, number, 1);
+#else
+        shmem_fcollect64(all, number, 1, 0, 0, npes, collect_psync[i % NSYNC]);
+#endif
+        next_sync(i);
+    }
+}
+
+static void collects(long n)
+{
+    for (long i = 0; i < n; i++) {
+#if HAVE_15
+        shmem_long_collect(SHMEM_TEAM_WORLD, all, number, 1);
+#else
+        shmem_collect64(all, number, 1, 0, 0, npes, collect_psync[i % NSYNC]);
 #endif
         next_sync(i);
     }
@@ -257,8 +283,9 @@ int main(int argc, char **argv)
     number = shmem_malloc(sizeof *number);
     sum = shmem_malloc(sizeof *sum);
     agreed = shmem_malloc(sizeof *agreed);
+    all = shmem_calloc((size_t)npes, sizeof *all);
     report = shmem_malloc(sizeof *report);
-    if (number == NULL || sum == NULL || agreed == NULL || report == NULL)
+    if (number == NULL || sum == NULL || agreed == NULL || all == NULL || report == NULL)
         shmem_global_exit(2);
 #if !HAVE_15
     pwrk = shmem_malloc(SHMEM_REDUCE_MIN_WRKDATA_SIZE * sizeof *pwrk);
@@ -266,6 +293,10 @@ int main(int argc, char **argv)
     for (int i = 0; i < NSYNC; i++)
         for (int k = 0; k < SHMEM_REDUCE_SYNC_SIZE; k++)
             psync[i][k] = SHMEM_SYNC_VALUE;
+    collect_psync = shmem_malloc(NSYNC * sizeof *collect_psync);
+    for (int i = 0; i < NSYNC; i++)
+        for (int k = 0; k < SHMEM_COLLECT_SYNC_SIZE; k++)
+            collect_psync[i][k] = SHMEM_SYNC_VALUE;
 #endif
     *number = me;
     *sum = 0;
@@ -276,6 +307,10 @@ int main(int argc, char **argv)
     figure("sum", 8, sums, budget_us);
     long expected = (long)npes * (npes - 1) / 2, wrong = *sum != expected;
     figure("broadcast", 8, broadcasts, budget_us);
+    figure("fcollect", 8, fcollects, budget_us);
+    figure("collect", 8, collects, budget_us);
+    for (int pe = 0; pe < npes; pe++)
+        wrong += all[pe] != pe;
     beside_rows("quick", &start);
 
     struct beside later = beside();
@@ -290,7 +325,8 @@ int main(int argc, char **argv)
         figure("barrier_all_behind", 0, barriers, budget_us);
     }
     if (largest((double)wrong) > 0) {
-        fprintf(stderr, "waits: PE %d: a sum is %ld, not %ld\n", me, *sum, expected);
+        fprintf(stderr, "waits: PE %d: %ld wrong results, and a sum should be %ld\n", me, wrong,
+                expected);
         return 1;
     }
     shmem_finalize();

@@ -21,9 +21,17 @@ import machine
 import output
 import systems
 
-FIGURES = {"barrier_all": "barrier_all", "sum": "sum of 8 B", "broadcast": "broadcast of 8 B"}
+FIGURES = {
+    "barrier_all": "barrier_all",
+    "sum": "sum of 8 B",
+    "broadcast": "broadcast of 8 B",
+    "fcollect": "fcollect of 8 B",
+    "collect": "collect of 8 B",
+}
 # The bounds at as many PEs as processors, and of every recovery.
 OF_OSHMEM, WORST, RECOVERY_MS = 0.35, 3, 10
+# How many times as long as with 2 PEs a call may take, by the number of PEs.
+OF_TWO = {16: 4, 64: 6}
 LIMIT = 60
 # A metric: 1 for a run that did not end well, else 0. Its row has the sum.
 FAILED = "failed"
@@ -99,6 +107,12 @@ def bounds(rows, processors):
                 yield f"{text}{ratio:.2f} of OSHMEM, at most {OF_OSHMEM}", ratio <= OF_OSHMEM
             spread = mine.worst / mine.median
             yield f"{text}worst run {spread:.1f} of the median, at most {WORST}", spread <= WORST
+    for r in rows:
+        two = at.get((2, r.way, r.metric))
+        if r.metric in FIGURES and r.pes in OF_TWO and r.pes <= processors and r.way != OSHMEM:
+            ratio, most = r.median / two.median, OF_TWO[r.pes]
+            text = f"{FIGURES[r.metric]}, {r.pes} PEs, {r.way}: "
+            yield f"{text}{ratio:.1f} of 2 PEs, at most {most}", ratio <= most
     for r in rows:
         if r.metric == "recovery" and r.way != OSHMEM:
             text = f"recovery, {r.pes} PEs, {r.way}: {r.worst:.2g} ms, at most {RECOVERY_MS}"

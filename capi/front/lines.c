@@ -26,7 +26,8 @@ _Static_assert(sizeof(struct line) == SHMEMI_CACHE_LINE, "a line is one cache li
 
 struct exchange {
     struct shmemi_team *t;
-    size_t nelems, bytes;
+    size_t nelems, bytes; /* of a contribution that is combined */
+    int64_t dest;         /* the offset of the blocks that are collected */
     const struct shmemi_reducer *reducer;
     const struct shmemi_lines_report *everyone;
     const char *call;
@@ -39,13 +40,25 @@ static int pe_of(const struct shmemi_team *t, uint32_t i)
     return t->pes[t->near[i]];
 }
 
+/* Begins the next exchange of a team. */
+static struct exchange begin(struct shmemi_team *t, const char *call)
+{
+    struct exchange e = {.t = t, .call = call};
+    t->line_exchanges++;
+    e.set = t->lines + (int64_t)(t->line_exchanges % SHMEMI_LINE_SETS) * SHMEMI_LINES *
+                           (int64_t)sizeof(struct line);
+    e.mine = (struct line *)(void *)(shmemi_state.peer_base[shmemi_state.my_pe] + e.set);
+    return e;
+}
+
 /* Writes a line of the member of number i on this node. */
-static void give(const struct exchange *e, uint32_t i, uint32_t number, const void *data)
+static void give(const struct exchange *e, uint32_t i, uint32_t number, const void *data,
+                 size_t bytes)
 {
     int pe = pe_of(e->t, i);
     struct line *to = (struct line *)(void *)(shmemi_state.peer_base[pe] + e->set) + number;
-    if (e->bytes > 0)
-        memcpy(to->data, data, e->bytes);
+    if (bytes > 0)
+        memcpy(to->data, data, bytes);
     __atomic_store_n(&to->exchange, e->t->line_exchanges, __ATOMIC_RELEASE);
     shmemi_notify(pe);
 }
@@ -117,23 +130,37 @@ static void take(const struct exchange *e, void *acc, const void *in)
         e->reducer->combine(acc, in, e->nelems);
 }
 
+/* The line of another PE of a group. */
+static uint32_t line_of(const struct shmemi_step *step, uint32_t to, uint32_t from)
+{
+    return step->line + (from < to ? from : from - 1);
+}
+
+/* Waits for the lines of all other PEs of a group. */
+static void await_group(const struct exchange *e, const struct shmemi_step *step)
+{
+    struct awaited a = {
+        e,           e->mine + step->line, e->t->line_exchanges, step->size - 1u,
+        step->first, step->stride,         step->digit,
+    };
+    await(&a);
+}
+
 /* All of a group combine the same operands in the same order. */
 static void meet_group(const struct exchange *e, void *acc, const struct shmemi_step *step)
 {
-    uint32_t size = step->size, digit = step->digit, line = step->line;
+    uint32_t size = step->size, digit = step->digit;
     for (uint32_t k = 1, to = digit; k < size; k++) {
         to = to + 1 < size ? to + 1 : 0;
-        give(e, step->first + to * step->stride, line + (digit < to ? digit : digit - 1), acc);
+        give(e, step->first + to * step->stride, line_of(step, to, digit), acc, e->bytes);
     }
-    const struct line *from = e->mine + line;
-    struct awaited a = {e, from, e->t->line_exchanges, size - 1, step->first, step->stride, digit};
-    await(&a);
+    await_group(e, step);
     if (e->bytes == 0)
         return;
     _Alignas(SHMEMI_CACHE_LINE) char own[SHMEMI_LINE_DATA];
     memcpy(own, acc, e->bytes);
     for (uint32_t d = 0; d < size; d++) {
-        const void *in = d == digit ? own : (from++)->data;
+        const void *in = d == digit ? own : e->mine[line_of(step, digit, d)].data;
         if (d == 0)
             memcpy(acc, in, e->bytes);
         else
@@ -149,18 +176,13 @@ void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
     uint32_t me = t->near_rank, whole = steps->whole, beyond = me + whole;
     if (SHMEMI_UNLIKELY(!shmemi_collective_holds()))
         return;
-    t->line_exchanges++;
-    struct exchange e = {.t = t,
-                         .nelems = nelems,
-                         .bytes = nelems > 0 ? nelems * reducer->size : 0,
-                         .reducer = reducer,
-                         .everyone = everyone,
-                         .call = call};
-    e.set = t->lines + (int64_t)(t->line_exchanges % SHMEMI_LINE_SETS) * SHMEMI_LINES *
-                           (int64_t)sizeof(struct line);
-    e.mine = (struct line *)(void *)(shmemi_state.peer_base[shmemi_state.my_pe] + e.set);
+    struct exchange e = begin(t, call);
+    e.nelems = nelems;
+    e.bytes = nelems > 0 ? nelems * reducer->size : 0;
+    e.reducer = reducer;
+    e.everyone = everyone;
     if (me >= whole) {
-        give(&e, me - whole, SHMEMI_LINE_GIVEN, acc);
+        give(&e, me - whole, SHMEMI_LINE_GIVEN, acc, e.bytes);
         memcpy(acc, await_one(&e, me - whole, SHMEMI_LINE_RESULT), e.bytes);
         return;
     }
@@ -169,5 +191,117 @@ void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
     for (uint32_t i = 0; i < steps->n && shmemi_collective_holds(); i++)
         meet_group(&e, acc, steps->step + i);
     if (beyond < t->n_near && shmemi_collective_holds())
-        give(&e, beyond, SHMEMI_LINE_RESULT, acc);
+        give(&e, beyond, SHMEMI_LINE_RESULT, acc, e.bytes);
+}
+
+/* ------------------------------------------------------------------ collect */
+
+/* Blocks of members in dest, one after the other. */
+struct part {
+    size_t at, bytes;
+};
+
+static struct part blocks(const struct shmemi_blocks *b, uint32_t first, uint32_t end)
+{
+    if (b->at == NULL)
+        return (struct part){first * b->size, (end - first) * b->size};
+    return (struct part){b->at[first], b->at[end] - b->at[first]};
+}
+
+/* What a member has before a step: the blocks of `stride` members, of which it is one, and of those
+ * beyond the steps that gave theirs to them. */
+static void parts_before(const struct exchange *e, const struct shmemi_blocks *b, uint32_t member,
+                         uint32_t stride, struct part has[2])
+{
+    uint32_t n = e->t->n_near, first = member - member % stride;
+    uint32_t beyond = e->t->steps.whole + first, end = beyond + stride;
+    has[0] = blocks(b, first, first + stride);
+    has[1] = blocks(b, beyond < n ? beyond : n, end < n ? end : n);
+}
+
+/* Reports whether they are in the line, and not in dest of the member. */
+static bool in_line(const struct part p[2])
+{
+    return p[0].bytes + p[1].bytes <= SHMEMI_LINE_DATA;
+}
+
+static char *dest_of(const struct exchange *e, int pe)
+{
+    return shmemi_state.peer_base[pe] + e->dest;
+}
+
+static void give_parts(const struct exchange *e, uint32_t i, uint32_t number,
+                       const struct part p[2])
+{
+    const char *dest = dest_of(e, shmemi_state.my_pe);
+    if (in_line(p)) {
+        char data[SHMEMI_LINE_DATA];
+        memcpy(data, dest + p[0].at, p[0].bytes);
+        memcpy(data + p[0].bytes, dest + p[1].at, p[1].bytes);
+        give(e, i, number, data, p[0].bytes + p[1].bytes);
+        return;
+    }
+    char *to = dest_of(e, pe_of(e->t, i));
+    memcpy(to + p[0].at, dest + p[0].at, p[0].bytes);
+    memcpy(to + p[1].at, dest + p[1].at, p[1].bytes);
+    give(e, i, number, NULL, 0);
+}
+
+static void take_parts(const struct exchange *e, uint32_t number, const struct part p[2])
+{
+    if (!in_line(p))
+        return;
+    char *dest = dest_of(e, shmemi_state.my_pe);
+    const char *data = e->mine[number].data;
+    memcpy(dest + p[0].at, data, p[0].bytes);
+    memcpy(dest + p[1].at, data + p[0].bytes, p[1].bytes);
+}
+
+static void collect_group(const struct exchange *e, const struct shmemi_blocks *b,
+                          const struct shmemi_step *step)
+{
+    uint32_t size = step->size, digit = step->digit;
+    struct part p[2];
+    parts_before(e, b, e->t->near_rank, step->stride, p);
+    for (uint32_t k = 1, to = digit; k < size; k++) {
+        to = to + 1 < size ? to + 1 : 0;
+        give_parts(e, step->first + to * step->stride, line_of(step, to, digit), p);
+    }
+    await_group(e, step);
+    for (uint32_t d = 0; d < size; d++) {
+        if (d == digit)
+            continue;
+        parts_before(e, b, step->first + d * step->stride, step->stride, p);
+        take_parts(e, line_of(step, digit, d), p);
+    }
+}
+
+void shmemi_lines_collect(struct shmemi_team *t, int64_t dest, const struct shmemi_blocks *b,
+                          const char *call)
+{
+    const struct shmemi_steps *steps = &t->steps;
+    uint32_t me = t->near_rank, n = t->n_near, whole = steps->whole, beyond = me + whole;
+    if (SHMEMI_UNLIKELY(!shmemi_collective_holds()))
+        return;
+    struct exchange e = begin(t, call);
+    e.dest = dest;
+    if (me >= whole) {
+        const struct part own[2] = {blocks(b, me, me + 1)};
+        const struct part others[2] = {blocks(b, 0, me), blocks(b, me + 1, n)};
+        give_parts(&e, me - whole, SHMEMI_LINE_GIVEN, own);
+        await_one(&e, me - whole, SHMEMI_LINE_RESULT);
+        take_parts(&e, SHMEMI_LINE_RESULT, others);
+        return;
+    }
+    if (beyond < n) {
+        const struct part given[2] = {blocks(b, beyond, beyond + 1)};
+        await_one(&e, beyond, SHMEMI_LINE_GIVEN);
+        take_parts(&e, SHMEMI_LINE_GIVEN, given);
+    }
+    for (uint32_t i = 0; i < steps->n && shmemi_collective_holds(); i++)
+        collect_group(&e, b, steps->step + i);
+    if (beyond < n && shmemi_collective_holds()) {
+        const struct part others[2] = {blocks(b, 0, beyond), blocks(b, beyond + 1, n)};
+        give_parts(&e, beyond, SHMEMI_LINE_RESULT, others);
+    }
 }

@@ -33,6 +33,20 @@ void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
                           const struct shmemi_reducer *reducer,
                           const struct shmemi_lines_report *everyone, const char *call);
 
+/* The blocks of the members of a team, one after the other. */
+struct shmemi_blocks {
+    const uint64_t *at; /* where each begins, and where the last one ends; NULL: all are of size */
+    size_t size;
+};
+
+/*
+ * Gives each PE of a team the blocks of all. Before, each has its own in dest, an offset from the
+ * user heap that is in main memory on all of them. In each step a PE passes on all blocks that it
+ * has: in the line if they fit, else straight to dest with the line behind.
+ */
+void shmemi_lines_collect(struct shmemi_team *t, int64_t dest, const struct shmemi_blocks *blocks,
+                          const char *call);
+
 #pragma GCC visibility pop
 
 #endif

@@ -45,6 +45,7 @@ int shmemi_team_place(struct shmemi_team *t)
     }
     find_rule(t);
     t->me = -1;
+    t->in_memory = true;
     for (int rank = 0; rank < t->n; rank++) {
         int32_t pe = t->pes[rank];
         uint32_t node = (uint32_t)s->node_of[pe];
@@ -54,6 +55,7 @@ int shmemi_team_place(struct shmemi_team *t)
         }
         if (node == s->node)
             t->near[t->n_near++] = rank;
+        t->in_memory &= s->near_base[pe] != NULL;
         if (seen[node])
             continue;
         seen[node] = true;

@@ -25,6 +25,7 @@ struct shmemi_team {
     int32_t *near, *leaders;
     uint32_t n_near, near_rank;
     uint32_t n_nodes, node;
+    bool in_memory; /* all are on this PE's node, with their heaps in main memory */
     /* Messages: how many were sent to and received from each member, and the offset of their words,
      * below the user heap. */
     uint64_t *sent, *seen;

@@ -6,13 +6,15 @@
 
 #include <unistd.h>
 
-enum { SYNC, SUM, ORDER, MANY, AGAIN, TESTS };
-enum { ROUNDS = 20, MOST = 32 };
+enum { SYNC, SUM, ORDER, MANY, FCOLLECT, COLLECT, AGAIN, TESTS };
+enum { ROUNDS = 20, MOST = 32, BLOCK = 80 };
 
 static uint64_t *came; /* the team and the round whose sync this PE has begun */
 static long *sum, *number;
 static double *total, *part;
 static uint64_t *same;
+static long *blocks;
+static long in_static[MOST * BLOCK];
 
 /* Behind a sync each PE of the team has begun it. */
 static void test_sync(shmem_team_t team, int n)
@@ -74,6 +76,50 @@ static void test_many(shmem_team_t team, int n)
     }
 }
 
+/* Blocks of all PEs together in one line, of some, of none; and more than go in steps. */
+static void test_fcollect(shmem_team_t team, int n, long *dest)
+{
+    static const size_t sizes[] = {1, 3, 8, BLOCK};
+    check_start(FCOLLECT, "shmem_long_fcollect");
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        size_t nelems = sizes[k];
+        for (size_t i = 0; i < nelems; i++)
+            number[i] = (long)(k * 1000 + i) + check.me * 10000;
+        for (int i = 0; i < n * BLOCK; i++)
+            dest[i] = -1;
+        shmem_team_sync(team);
+        shmem_long_fcollect(team, dest, number, nelems);
+        for (size_t i = 0; i < nelems * (size_t)n; i++) {
+            long want = (long)(k * 1000 + i % nelems) + (long)(i / nelems) * 10000;
+            CHECK(dest[i] == want, "%d PEs, element %zu of %zu of each: %ld, not %ld", n, i, nelems,
+                  dest[i], want);
+        }
+        CHECK(n * nelems == (size_t)n * BLOCK || dest[n * nelems] == -1, "%d PEs, %zu: it goes on",
+              n, nelems);
+        shmem_team_sync(team);
+    }
+}
+
+/* Each PE has another number of elements, and some none. Two in a row, without a sync. */
+static void test_collect(shmem_team_t team, int n)
+{
+    check_start(COLLECT, "shmem_long_collect");
+    for (size_t round = 0; round < 4; round++) {
+        size_t mine = (size_t)check.me * (round + 1) % 5, at = 0;
+        long *dest = blocks + round * MOST * 4;
+        for (size_t i = 0; i < mine; i++)
+            number[i] = (long)(round * 1000 + i) + check.me * 10000;
+        shmem_long_collect(team, dest, number, mine);
+        for (int pe = 0; pe < n; pe++)
+            for (size_t i = 0; i < (size_t)pe * (round + 1) % 5; i++, at++) {
+                long want = (long)(round * 1000 + i) + pe * 10000;
+                CHECK(dest[at] == want, "%d PEs, round %zu, element %zu of PE %d: %ld, not %ld", n,
+                      round, i, pe, dest[at], want);
+            }
+    }
+    shmem_team_sync(team);
+}
+
 /* Two teams one after the other, which take the same memory. In the second one a PE is late, and
  * the others may not take what the first team has left. */
 static void test_again(void)
@@ -103,7 +149,8 @@ int main(void)
     check_open("steps", TESTS);
     came = check_alloc(sizeof *came);
     sum = check_alloc(MOST * sizeof *sum);
-    number = check_alloc(MOST * sizeof *number);
+    number = check_alloc((MOST > BLOCK ? MOST : BLOCK) * sizeof *number);
+    blocks = check_alloc(MOST * BLOCK * sizeof *blocks);
     total = check_alloc(MOST * sizeof *total);
     part = check_alloc(MOST * sizeof *part);
     same = check_alloc(sizeof *same);
@@ -118,6 +165,8 @@ int main(void)
         test_sum(team, n);
         test_order(team, n);
         test_many(team, n);
+        test_fcollect(team, n, n % 2 ? blocks : in_static);
+        test_collect(team, n);
         shmem_team_destroy(team);
     }
     test_sum(SHMEM_TEAM_WORLD, check.n);

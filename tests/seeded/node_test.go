@@ -122,6 +122,20 @@ var nodeDefects = []defect{
 		by:   program("steps", "node-19"), says: `shmem_long_sum_reduce: PE \d+: (11|13|17|19) PEs, round \d: the sum is`,
 	},
 	{
+		id: "node/block-beyond-the-steps", file: "capi/front/lines.c",
+		was:  "        take_parts(&e, SHMEMI_LINE_GIVEN, given);\n",
+		is:   "        (void)given;\n",
+		user: "fcollect of 11 PEs on a node leaves out the last one's block",
+		by:   program("steps", "node-19"), says: `shmem_long_f?collect: PE \d+: (11|13|17|19) PEs`,
+	},
+	{
+		id: "node/blocks-passed-on", file: "capi/front/lines.c",
+		was:  "    memcpy(to + p[1].at, dest + p[1].at, p[1].bytes);\n",
+		is:   "",
+		user: "fcollect of 19 PEs on a node leaves out blocks of the last three",
+		by:   program("steps", "node-19"), says: `shmem_long_f?collect: PE \d+: (11|13|17|19) PEs`,
+	},
+	{
 		id: "node/own-operand-first", file: "capi/front/lines.c",
 		was:  "const void *in = d == digit ? own :",
 		is:   "const void *in = d == 0 ? own :",
