@@ -52,6 +52,13 @@ var bootstrapDefects = []defect{
 		by:   unit("./runtime/bootstrap/uid", "^TestFaultProxy$"), says: `PE 0: allgather \d+: PE \d did not come within 30s`,
 	},
 	{
+		id: "bootstrap/next-job-of-a-session", file: "runtime/bootstrap/uid/root.go",
+		was:  "who.fresh && r.left > 0 {",
+		is:   "who.fresh && r.left > 1 {",
+		user: "a PE that begins the next job of a session early joins the last one, and both hang",
+		by:   unit("./runtime/bootstrap/uid", "^TestSessionAgain$"), says: `PE 1: the root of the last job admits PE 1`,
+	},
+	{
 		id: "bootstrap/second-life", file: "runtime/bootstrap/rendezvous/rendezvous.go",
 		was:  "s.joined[pe] || !m.ended && m.life <= key.life ||",
 		is:   "s.joined[pe] || !m.ended ||",

@@ -1,9 +1,12 @@
 package uid
 
 import (
+	"context"
+	"errors"
 	"net"
+	"net/netip"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"libshmem"
 )
@@ -22,18 +25,32 @@ func TestSessionAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	const jobs = 5
+	came := make(chan struct{}, jobs) // PE 1 sends when a root has turned it away, once in each job but the first
 	all(t, 3, func(pe libshmem.PE) error {
+		if pe == 1 {
+			defer close(came)
+		}
 		for job := range jobs {
-			m, err := Join(Options{ID: id, PE: pe, Size: 3, Timeout: patient})
+			var tries atomic.Int32
+			m, err := join(Options{ID: id, PE: pe, Size: 3, Timeout: patient}, func(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+				// A second try means that the root has refused the first.
+				if tries.Add(1) == 2 && pe == 1 && job > 0 {
+					came <- struct{}{}
+				}
+				return dialTCP(ctx, to)
+			})
 			if err != nil {
 				return err
+			}
+			if pe == 1 && job > 0 && tries.Load() == 1 {
+				return errors.Join(errors.New("the root of the last job admits PE 1"), m.Close())
 			}
 			if err := m.Barrier(); err != nil {
 				return err
 			}
-			// PE 2 is late to leave, so that PE 1 comes for the next job before.
+			// PE 2 leaves only when PE 1 has come for the next job.
 			if pe == 2 && job < jobs-1 {
-				time.Sleep(50 * time.Millisecond)
+				<-came
 			}
 			if err := m.Close(); err != nil {
 				return err
