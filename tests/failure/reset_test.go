@@ -9,7 +9,7 @@ import (
 // In TestReset each PE resets its GPU before it finalizes. The job ends normally and each PE
 // reports the reset, once; a later use of the GPU fails with the reason.
 func TestReset(t *testing.T) {
-	shmemrun, program := compile(t, "reset")
+	shmemrun, program := compile(t, "reset", "-I../../device")
 	const text = `the program has reset GPU 0 \(cudaDeviceReset\) while the job used it \(call it before shmem_init or after shmem_finalize\)`
 	for way, more := range map[string][]string{
 		"node":  nil,

@@ -135,4 +135,11 @@ var lossDefects = []defect{
 		user: "a job stays for ever whose PE returned from main before a barrier of the others",
 		by:   job("./tests/failure", "^TestLate$/^exit_node$"), says: `nothing says .*the job ends`,
 	},
+	{
+		id: "losses/rings-of-the-driver", file: "runtime/gpu/cuda/facts.go",
+		was:  "has(C.SHMEMI_CUDA_HOST_REGISTER_SUPPORTED)",
+		is:   "!has(C.SHMEMI_CUDA_HOST_REGISTER_SUPPORTED)",
+		user: "a program that resets its GPU before it finalizes dies of a signal: its proxies read rings that are unmapped",
+		by:   job("./tests/failure", "^TestReset$/^ring$/^end$"), says: `was killed by signal 11`,
+	},
 }
