@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // Sources are the names and the texts of all files.
@@ -54,23 +56,36 @@ func Made(t testing.TB, name string, of []byte, build func(dir string)) string {
 	}
 	sum := sha256.Sum256(of)
 	final := filepath.Join(shared, name+"-"+hex.EncodeToString(sum[:8]))
-	if _, err := os.Stat(final); err == nil {
-		return final
-	}
-	err := os.MkdirAll(shared, 0o755)
-	if err == nil {
-		var dir string
-		if dir, err = os.MkdirTemp(shared, "."+name); err == nil {
-			build(dir)
-			// Another package may have come first.
-			if err = os.Rename(dir, final); err != nil {
-				os.RemoveAll(dir)
-				_, err = os.Stat(final)
-			}
-		}
-	}
-	if err != nil {
+	if err := once(final, build); err != nil {
 		t.Fatal(fmt.Errorf("make %s: %w", name, err))
 	}
 	return final
+}
+
+// once has build fill a folder that is not there. Packages that begin together need the same ones:
+// the others wait for the first, as each build is the work of some seconds.
+func once(final string, build func(dir string)) error {
+	if _, err := os.Stat(final); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(final), 0o755); err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(final+".lock", os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return err
+	}
+	defer lock.Close() // it ends the lock
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		return fmt.Errorf("lock %s: %w", lock.Name(), err)
+	}
+	if _, err := os.Stat(final); err == nil {
+		return nil
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(final), "."+filepath.Base(final))
+	if err != nil {
+		return err
+	}
+	build(dir)
+	return os.Rename(dir, final)
 }
