@@ -91,7 +91,9 @@ func ask(t *testing.T, lines [][]uint64) [][]uint64 {
 		}
 		in.WriteByte('\n')
 	}
-	cmd := command(t, compileFile(t, source))
+	program := filepath.Join(t.TempDir(), "program")
+	compileFile(t, source, program)
+	cmd := command(t, program)
 	cmd.Stdin = &in
 	out, err := cmd.Output()
 	if err != nil {

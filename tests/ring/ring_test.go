@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,26 +16,43 @@ import (
 	"libshmem/tests/need"
 )
 
+// folder has the programs that compile has built, each once for all tests: one for ThreadSanitizer
+// takes gcc two seconds.
+var folder string
+
+func TestMain(m *testing.M) {
+	var err error
+	if folder, err = os.MkdirTemp("", "ring"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(folder)
+	os.Exit(code)
+}
+
 // compile builds testdata/NAME.c and returns the program.
 func compile(t *testing.T, name string, flags ...string) string {
 	t.Helper()
-	return compileFile(t, filepath.Join("testdata", name+".c"), flags...)
+	program := filepath.Join(folder, strings.Join(append([]string{name}, flags...), " "))
+	if _, err := os.Stat(program); err != nil {
+		compileFile(t, filepath.Join("testdata", name+".c"), program, flags...)
+	}
+	return program
 }
 
-func compileFile(t *testing.T, source string, flags ...string) string {
+func compileFile(t *testing.T, source, program string, flags ...string) {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "program")
 	args := append([]string{"-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-pthread", "-Itestdata", "-o", program, source}, flags...)
 	gcc := exec.CommandContext(t.Context(), "gcc", args...)
 	if out, err := gcc.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", gcc, err, out)
 	}
-	return program
 }
 
 // tsan compiles for ThreadSanitizer, which does not understand fences and warns about each;
 // memory.h replaces them.
-var tsan = []string{"-O1", "-g1", "-fsanitize=thread", "-Wno-tsan", "-DSHMEMI_TSAN"}
+var tsan = []string{"-O1", "-g1", "-fsanitize=thread", "-Wno-tsan", "-DSHMEMI_TSAN", "-DSEEDED_BUGS"}
 
 // command is a program that does not outlive the test. Each has an alarm of its
 // own as well.
@@ -108,6 +127,7 @@ func TestThreadSanitizer(t *testing.T) {
 
 // TestSeededBugs checks that the run above would notice them.
 func TestSeededBugs(t *testing.T) {
+	program := compile(t, "threads", tsan...)
 	for bug, row := range []struct{ what, args string }{
 		1: {"slots before their source", "8 2 8 3000 mixed"},
 		2: {"no fence", "8 2 8 3000 mixed"},
@@ -118,7 +138,7 @@ func TestSeededBugs(t *testing.T) {
 		if bug == 0 {
 			continue
 		}
-		program := compile(t, "threads", append([]string{fmt.Sprintf("-DSEEDED_BUG=%d", bug)}, tsan...)...)
+		t.Setenv("SEEDED_BUG", strconv.Itoa(bug))
 		// The scheduler decides which threads run at the same time: on a busy machine a few runs
 		// notice nothing.
 		var out string

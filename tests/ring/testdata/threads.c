@@ -7,7 +7,8 @@
  * consumer has read it. So both orders are needed at every operation, and ThreadSanitizer or the
  * values show a missing one. WHAT is puts, or mixed for every kind of operation.
  *
- * SEEDED_BUG, for the proof that this is found:
+ * A program with SEEDED_BUGS makes the mistake that the variable SEEDED_BUG numbers, for the proof
+ * that this is found:
  *   1  slots are stored before what they name is written
  *   2  nothing is between what is written and the slots
  *   3  the consumer gives slots back before it has read what they name
@@ -15,8 +16,12 @@
  *   5  the consumer tells that a quiet is complete before it has done the last
  */
 #include "../../../device/shmem/memory.h"
-#if SEEDED_BUG == 4
-#define shmemi_acquire_far32 shmemi_load_far32
+#ifdef SEEDED_BUGS
+static int seeded_bug;
+#define shmemi_acquire_far32(word)                                                                 \
+    (seeded_bug == 4 ? shmemi_load_far32(word) : shmemi_acquire_far32(word))
+#else
+enum { seeded_bug = 0 };
 #endif
 #include "consumer.h"
 
@@ -91,9 +96,8 @@ static void write_source(const struct producer *p, uint32_t ring, uint64_t seque
 static void before_slots(struct producer *p, uint32_t ring, uint32_t count)
 {
     p->fenced[ring] += count;
-#if SEEDED_BUG != 2
-    shmemi_before_slots();
-#endif
+    if (seeded_bug != 2)
+        shmemi_before_slots();
 }
 
 static struct shmemi_words put_words(const struct producer *p, uint32_t ring, uint64_t sequence)
@@ -107,15 +111,12 @@ static void put(struct producer *p, uint32_t ring)
 {
     uint64_t sequence = p->sent[ring]++;
     struct shmemi_words words = put_words(p, ring, sequence);
-#if SEEDED_BUG == 1
+    if (seeded_bug != 1)
+        write_source(p, ring, sequence);
     before_slots(p, ring, 1);
     shmemi_push(&rings[ring], &words, SHMEMI_SLOTS_PUT);
-    write_source(p, ring, sequence);
-#else
-    write_source(p, ring, sequence);
-    before_slots(p, ring, 1);
-    shmemi_push(&rings[ring], &words, SHMEMI_SLOTS_PUT);
-#endif
+    if (seeded_bug == 1)
+        write_source(p, ring, sequence);
 }
 
 static void put_signal(struct producer *p, uint32_t ring)
@@ -276,15 +277,14 @@ static void serve(struct consumer *c, uint32_t ring, const uint64_t *w)
     if (producer >= n_producers || sequence != *had)
         FAIL("ring %u: operation %" PRIu64 " of producer %" PRIu64 " came after %" PRIu64 " others",
              ring, sequence, producer, *had);
-#if SEEDED_BUG == 3
-    consumer_publish(c);
-    sched_yield(); /* so that the ring fills */
-#endif
-#if SEEDED_BUG == 5
+    if (seeded_bug == 3) {
+        consumer_publish(c);
+        sched_yield(); /* so that the ring fills */
+    }
     uint64_t next[2];
-    if (consumer_slot(c, c->position, next) && shmemi_get_op(next) == SHMEMI_OP_QUIET)
+    if (seeded_bug == 5 && consumer_slot(c, c->position, next) &&
+        shmemi_get_op(next) == SHMEMI_OP_QUIET)
         consumer_done(c, c->position + 1);
-#endif
     ++*had;
     if (op != SHMEMI_OP_P && op != SHMEMI_OP_AMO_WIDE)
         seen[ring].fenced[producer]++;
@@ -344,6 +344,9 @@ int main(int argc, char **argv)
     pthread_t consumers[MAX_RINGS];
     if (argc != 6)
         return 2;
+#ifdef SEEDED_BUGS
+    seeded_bug = getenv("SEEDED_BUG") != NULL ? atoi(getenv("SEEDED_BUG")) : 0;
+#endif
     alarm(100);
     n_producers = (uint32_t)atoi(argv[1]);
     n_rings = (uint32_t)atoi(argv[2]);

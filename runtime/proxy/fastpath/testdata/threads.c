@@ -6,7 +6,7 @@
  * In each round a thread puts a block with a signal and adds 1 to a counter. The target reads a
  * block without the lock after its signal has arrived.
  *
- * SEEDED_BUG compiles one of these mistakes, which the sanitizer has to report:
+ * SEEDED_BUG is the number of one of these mistakes, which the sanitizer has to report:
  *   1  the caller does not take the lock
  *   2  the target loads a signal without acquire
  */
@@ -17,6 +17,8 @@
 
 enum { PES = 2, WAYS = 2, WORDS = 3, MOST = 100000, RECEIVES = 64, MESSAGE = 256, QUEUE = 128 };
 enum { BY_LANE, BY_CALLER };
+
+static int seeded_bug;
 
 /* The symmetric memory of a PE. */
 struct heap {
@@ -198,12 +200,8 @@ static void *run_inner_loop(void *arg)
 
 static void lock(struct end *e)
 {
-#if SEEDED_BUG != 1
-    while (__atomic_exchange_n(&e->lock, 1, __ATOMIC_ACQUIRE))
+    while (seeded_bug != 1 && __atomic_exchange_n(&e->lock, 1, __ATOMIC_ACQUIRE))
         sched_yield();
-#else
-    (void)e;
-#endif
 }
 
 /* Posts the caller's next operation, if any, and polls. */
@@ -232,11 +230,9 @@ static void turn_of_caller(struct end *e, uint64_t *posted)
 /* Checks the blocks whose signals have arrived since the last check. */
 static void check(struct end *e, int way, uint64_t *seen)
 {
-#if SEEDED_BUG == 2
-    uint64_t signal = __atomic_load_n(&e->heap->signal[way], __ATOMIC_RELAXED);
-#else
-    uint64_t signal = __atomic_load_n(&e->heap->signal[way], __ATOMIC_ACQUIRE);
-#endif
+    const uint64_t *at = &e->heap->signal[way];
+    uint64_t signal = seeded_bug == 2 ? __atomic_load_n(at, __ATOMIC_RELAXED)
+                                      : __atomic_load_n(at, __ATOMIC_ACQUIRE);
     for (; *seen < signal; ++*seen)
         for (int i = 0; i < WORDS; i++)
             if (e->heap->block[way][*seen][i] != word(!e->x.me, way, *seen, i))
@@ -275,6 +271,7 @@ int main(int argc, char **argv)
     rounds = argc == 2 ? strtoull(argv[1], NULL, 0) : 0;
     if (rounds == 0 || rounds > MOST)
         return 2;
+    seeded_bug = getenv("SEEDED_BUG") != NULL ? atoi(getenv("SEEDED_BUG")) : 0;
     alarm(100);
     for (uint32_t i = 0; i < PES; i++)
         begin(i);
