@@ -26,6 +26,11 @@ var belowTests = regexp.MustCompile(`^libshmem/(tests|bench|abi/gen|capi/gen|fab
 // with the detector.
 var apart = regexp.MustCompile(`^libshmem/(fabric/(chaos|rail|sim|ofi)|runtime/replay)$`)
 
+// loneTests matches packages that start goroutines, and whose tests run in one goroutine or beside
+// one watch. Only make test-full runs them with the detector: compiling what they import for it took
+// 26 s of a processor, and without it all four take 11.
+var loneTests = regexp.MustCompile(`^libshmem/(capi/core|runtime/job/(device|network|watch))$`)
+
 // engine is the package whose tests call it from several threads, as programs do.
 const engine = "libshmem/runtime/proxy"
 
@@ -53,7 +58,7 @@ func packages(goCommand string, full bool) (division, error) {
 		if !p.tested || belowTests.MatchString(name) || apart.MatchString(name) && !full {
 			continue
 		}
-		threads := p.starts || name == engine
+		threads := p.starts && !loneTests.MatchString(name) || name == engine
 		if full {
 			threads = p.own || sharesMemory.MatchString(fmt.Sprint(p.imports, p.forTests))
 		}
