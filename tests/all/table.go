@@ -36,9 +36,12 @@ func table(full bool) ([]stage, error) {
 	if full {
 		limit = "60m"
 	}
-	goTest := goCommand + " test -vet=off -timeout " + limit // make check runs vet
-	// Collecting garbage less often saves a tenth of the time of compilers and tests, none of which
-	// uses much memory. Builds with the race detector need no debug information.
+	// Go's compilers end before their garbage matters: without collecting it they take a quarter less,
+	// and 0.9 GB at most.
+	const compilers = "GOGC=off GOMEMLIMIT=1GiB"
+	goTest := goCommand + " test -vet=off -toolexec 'env " + compilers + "' -timeout " + limit // make check runs vet
+	// Collecting garbage less often saves a tenth of the time of tests, none of which uses much memory.
+	// Builds with the race detector need no debug information.
 	race := "GOGC=400 " + goTest + " -race -buildmode=exe -gcflags=all=-dwarf=false "
 	plain := "GOGC=400 " + goTest + " "
 	// In full also with the detector's checks of pointers, for which packages are compiled anew.
@@ -65,7 +68,7 @@ func table(full bool) ([]stage, error) {
 	}
 
 	rows := []stage{
-		{"build", "", 2, minutes(10), "make --no-print-directory -s -j$(nproc) build examples tests " + sanitized(full)},
+		{"build", "", 2, minutes(10), compilers + " make --no-print-directory -s -j$(nproc) build examples tests " + sanitized(full)},
 
 		{"device code", "build", 1, minutes(25), programs + in("./tests/device")},
 		{"programs", "build", 1, minutes(25), pes + "-parallel 1 " + in("./tests/run", counted, "^TestIdle$")},
