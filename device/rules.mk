@@ -180,10 +180,6 @@ $(GPU)/examples/mpi: $(MPI_DEPS) | $(BUILD)/lib/libnvshmem_host.so
 	$(NVCC) $(NVCCFLAGS) -Iinclude/nvshmem $$($(MPICC) --showme:compile) -cudart static $(GPU_CODE) -o $@ $< \
 	    -L$(BUILD)/lib -lnvshmem_host $$($(MPICC) --showme:link)
 
-$(GPU)/examples/mpi.ptx: $(MPI_DEPS)
-	@mkdir -p $(@D)
-	$(NVCC) $(NVCCFLAGS) -Iinclude/nvshmem $$($(MPICC) --showme:compile) -arch=compute_$(GPU_ARCH) -ptx -o $@ $<
-
 # For architectures that are not tested; the program tests exactly that.
 $(GPU)/cuda/foreign $(GPU)/cuda/foreign.ptx: GPU_ARCH := 120
 
@@ -197,7 +193,7 @@ GPU_TRIED := $(notdir $(basename $(shell grep -l '"try.h"' tests/gpu/*.cu)))
 GPU_OWN   := $(filter-out $(GPU_ALONE) $(GPU_LINKED) $(GPU_TRIED) nvshmem,$(GPU_PROGRAMS))
 TOGETHER  := $(GPU)/cuda/own.ptx $(GPU)/cuda/tried.ptx $(GPU)/cuda/nvshmem-tried.ptx $(GPU)/examples/together.ptx
 .PHONY: gpu-ptx
-gpu-ptx: $(TOGETHER) $(GPU_ALONE:%=$(GPU)/cuda/%.ptx) $(GPU)/examples/dispatch.ptx $(GPU)/examples/settle.fatbin $(GPU)/examples/ring.ptx $(GPU_MPI:%=%.ptx) $(GPU)/cuda/module.fatbin $(GPU_LINKED:%=$(GPU)/cuda/%)
+gpu-ptx: $(TOGETHER) $(GPU_ALONE:%=$(GPU)/cuda/%.ptx) $(GPU)/examples/settle.fatbin $(GPU)/examples/ring.ptx $(GPU)/cuda/module.fatbin $(GPU_LINKED:%=$(GPU)/cuda/%)
 
 $(GPU)/cuda/own.ptx: $(GPU_OWN:%=tests/gpu/%.cu)
 $(GPU)/cuda/tried.ptx: $(GPU_TRIED:%=tests/gpu/%.cu)
@@ -206,8 +202,9 @@ $(GPU)/cuda/own.ptx $(GPU)/cuda/tried.ptx: NVCCFLAGS += -I$(GEN)/gpu
 $(GPU)/cuda/tried.ptx $(GPU)/cuda/nvshmem-tried.ptx: NVCCFLAGS += -DFEWER_TYPES
 $(GPU)/cuda/nvshmem-tried.ptx: $(GPU_NAMES:%=tests/gpu/%.cu) $(GEN)/nvshmem/gpu/zz_functions.h
 $(GPU)/cuda/nvshmem-tried.ptx: NVCCFLAGS += -DNVSHMEM_NAMES -Iinclude/nvshmem -I$(GEN)/nvshmem/gpu
-$(GPU)/examples/together.ptx: $(GPU_EXAMPLES:%=examples/nvshmem/%.cu) tests/gpu/nvshmem.cu $(wildcard examples/nvshmem/*.h)
-$(GPU)/examples/together.ptx: NVCCFLAGS += -Iexamples/nvshmem -Iinclude/nvshmem
+$(GPU)/examples/together.ptx: $(GPU_EXAMPLES:%=examples/nvshmem/%.cu) $(GPU_MPI:%=examples/nvshmem/mpi.cu) examples/deepep/dispatch.cu \
+    tests/gpu/nvshmem.cu $(wildcard examples/nvshmem/*.h examples/deepep/*.cuh)
+$(GPU)/examples/together.ptx: NVCCFLAGS += -Iexamples/nvshmem -Iexamples/deepep -Iinclude/nvshmem $(GPU_MPI:%=$$($(MPICC) --showme:compile))
 
 $(TOGETHER): scripts/together $(wildcard tests/gpu/*.h) $(GEN)/gpu/zz_functions.h $(DEVICE_HEADERS) $(HEADERS) device/rules.mk
 	@mkdir -p $(@D)
@@ -217,10 +214,6 @@ $(TOGETHER): scripts/together $(wildcard tests/gpu/*.h) $(GEN)/gpu/zz_functions.
 $(GPU_ALONE:%=$(GPU)/cuda/%.ptx): $(GPU)/cuda/%.ptx: tests/gpu/%.cu $(wildcard tests/gpu/*.h) $(DEVICE_HEADERS) $(HEADERS) device/rules.mk
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) -arch=compute_$(GPU_ARCH) -ptx -o $@ $<
-
-$(GPU)/examples/dispatch.ptx: examples/deepep/dispatch.cu $(DEEPEP_DEPS)
-	@mkdir -p $(@D)
-	$(NVCC) $(NVCCFLAGS) -Iinclude/nvshmem -arch=compute_$(GPU_ARCH) -ptx -o $@ $<
 
 $(GPU)/examples/ring.ptx: examples/ring/ring.cu $(DEVICE_HEADERS) $(HEADERS) device/rules.mk
 	@mkdir -p $(@D)

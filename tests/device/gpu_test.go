@@ -85,6 +85,9 @@ func TestGPUPrograms(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"dispatch", "ring"} {
+		if need.Left("programs") && !hasPTX(examples, name, "together") {
+			t.Errorf("the example %s has no PTX", name)
+		}
 		if !bytes.Contains(runner, []byte("$base/examples/"+name+"\"")) {
 			t.Errorf("tests/gpu/run.sh does not run the example %s", name)
 		}
