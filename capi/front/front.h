@@ -3,7 +3,7 @@
  *
  * The public functions are generated (zz_*.c): each is one line over a size-erased function. What
  * costs less than a microsecond on the node is here: one range check, one load of the peer's base,
- * the access. Everything else, errors included, is behind a call: in remote.c and order.c.
+ * the access. Everything else, errors included, is behind a call: in remote.c and quiet.c.
  *
  * `call` is the public name that the program used; it is read only when
  * something has to be reported.
@@ -13,7 +13,7 @@
 
 #include "context.h"
 #include "notify.h"
-#include "order.h"
+#include "quiet.h"
 #include "ranges.h"
 #include "remote.h"
 

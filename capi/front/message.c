@@ -8,7 +8,7 @@
 #include "failure.h"
 #include "gpu.h"
 #include "notify.h"
-#include "order.h"
+#include "quiet.h"
 #include "remote.h"
 #include "team.h"
 #include "wait.h"

@@ -7,7 +7,7 @@
  */
 #include "ranges.h"
 
-#include "order.h"
+#include "quiet.h"
 #include "remote.h"
 
 #if defined __has_include

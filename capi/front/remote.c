@@ -16,7 +16,7 @@
 #include "gpu.h"
 #include "netlock.h"
 #include "notify.h"
-#include "order.h"
+#include "quiet.h"
 #include "wait.h"
 #include "waiter.h"
 

@@ -15,7 +15,7 @@
 #include "failure.h"
 #include "gpu.h"
 #include "notify.h"
-#include "order.h"
+#include "quiet.h"
 #include "remote.h"
 #include "wait.h"
 

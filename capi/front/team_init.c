@@ -13,7 +13,7 @@
 #include "below.h"
 #include "error.h"
 #include "notify.h"
-#include "order.h"
+#include "quiet.h"
 #include "remote.h"
 #include "team_ids.h"
 #include "team.h"

@@ -38,7 +38,7 @@ func run(t *testing.T, name string, units ...string) {
 
 // TestSettle: quiet and fence of a thread cover the copies of a GPU that were started before,
 // whatever another thread settles meanwhile.
-func TestSettle(t *testing.T) { run(t, "settle", "gpu", "order") }
+func TestSettle(t *testing.T) { run(t, "settle", "gpu", "quiet") }
 
 // TestLooks: notification counters never go back by an older look, and what is fetched, set and
 // waited for is a value that the counter has had.

@@ -1,5 +1,5 @@
 /*
- * settle.c: two threads start copies of a GPU and wait for them (capi/front/gpu.c, order.c). The
+ * settle.c: two threads start copies of a GPU and wait for them (capi/front/gpu.c, quiet.c). The
  * core here counts the copies.
  */
 #define _GNU_SOURCE

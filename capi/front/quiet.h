@@ -1,8 +1,8 @@
 /*
- * order.h: the slow halves of fence and quiet; front.h looks whether they are needed.
+ * quiet.h: the slow halves of fence and quiet; front.h looks whether they are needed.
  */
-#ifndef SHMEMI_ORDER_H
-#define SHMEMI_ORDER_H
+#ifndef SHMEMI_QUIET_H
+#define SHMEMI_QUIET_H
 
 #include "base.h"
 

@@ -1,8 +1,8 @@
 /*
- * order.c: fence and quiet for operations that the order of this processor's stores does not cover:
+ * quiet.c: fence and quiet for operations that the order of this processor's stores does not cover:
  * copies of a GPU, operations of kernels, and the network, which each context has for itself.
  */
-#include "order.h"
+#include "quiet.h"
 
 #include "context.h"
 #include "error.h"
