@@ -29,7 +29,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static const struct entry *find(int start, int log_stride, int size)
 {
-    const struct entry *e = __atomic_load_n(&entries, __ATOMIC_ACQUIRE);
+    const struct entry *e = shmemi_observe(&entries);
     while (e != NULL && (e->start != start || e->log_stride != log_stride || e->size != size))
         e = e->next;
     return e;
@@ -59,7 +59,7 @@ static const struct shmemi_team *members(int start, int log_stride, int size, co
     if (e == NULL) {
         struct entry *made = make(start, log_stride, size, call);
         made->next = entries;
-        __atomic_store_n(&entries, made, __ATOMIC_RELEASE);
+        shmemi_publish(&entries, made);
         e = made;
     }
     pthread_mutex_unlock(&mutex);
@@ -81,7 +81,7 @@ void shmemi_activesets_close(void)
 static uint64_t word_now(const long *word, const char *call)
 {
     return shmemi_on_gpu(word) ? shmemi_read_gpu(word, sizeof *word, call)
-                               : (uint64_t)__atomic_load_n(word, __ATOMIC_ACQUIRE);
+                               : (uint64_t)shmemi_observe(word);
 }
 
 /*

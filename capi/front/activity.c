@@ -45,13 +45,13 @@ static void note_exit(int status, void *unused)
     struct shmemi_activity *a = mine();
     a->status = status & 0xff;
     a->exit_since = shmemi_now();
-    __atomic_store_n(&a->exits, 1, __ATOMIC_RELEASE);
+    shmemi_publish(&a->exits, 1);
 }
 
 static void enter(uint32_t stage)
 {
     mine()->stage_since = shmemi_now();
-    __atomic_store_n(&mine()->stage, stage, __ATOMIC_RELEASE);
+    shmemi_publish(&mine()->stage, stage);
 }
 
 void shmemi_activity_open(void)
@@ -87,17 +87,6 @@ int shmemi_activity_late(const struct shmemi_waiter *w, int32_t pes[SHMEMI_LATE]
     return *all < SHMEMI_LATE ? *all : SHMEMI_LATE;
 }
 
-static void begin_write(struct shmemi_long_wait *e)
-{
-    __atomic_store_n(&e->turn, e->turn + 1, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
-}
-
-static void end_write(struct shmemi_long_wait *e)
-{
-    __atomic_store_n(&e->turn, e->turn + 1, __ATOMIC_RELEASE);
-}
-
 static struct shmemi_long_wait *entry_of(const struct shmemi_waiter *w)
 {
     return &mine()->waits[w->entry - 1];
@@ -108,17 +97,16 @@ static void take_entry(struct shmemi_waiter *w)
     for (int i = 0; i < SHMEMI_LONG_WAITS; i++) {
         struct shmemi_long_wait *e = &mine()->waits[i];
         uint32_t free = 0;
-        if (!__atomic_compare_exchange_n(&e->taken, &free, 1, false, __ATOMIC_ACQUIRE,
-                                         __ATOMIC_RELAXED))
+        if (!shmemi_acquire_if(&e->taken, &free, 1))
             continue;
-        begin_write(e);
+        shmemi_seqcount_write_begin(&e->turn);
         snprintf(e->call, sizeof e->call, "%s", w->call);
         shmemi_spell(e->call, sizeof e->call);
         e->what[0] = e->why[0] = 0;
         if (w->describe)
             w->describe(w->subject, e->what, sizeof e->what);
         e->since = w->clock.since;
-        end_write(e);
+        shmemi_seqcount_write_end(&e->turn);
         w->entry = (uint8_t)(i + 1);
         return;
     }
@@ -157,10 +145,10 @@ static void refresh(const struct shmemi_waiter *w, uint64_t now)
     }
     if (w->entry) {
         struct shmemi_long_wait *e = entry_of(w);
-        begin_write(e);
+        shmemi_seqcount_write_begin(&e->turn);
         memcpy(e->what, what, sizeof what);
         memcpy(e->why, why, sizeof why);
-        end_write(e);
+        shmemi_seqcount_write_end(&e->turn);
     }
     if (w->shown) {
         struct shmemi_statuspage_wait *l = &shmemi_state.live->waits[w->shown - 1];
@@ -193,19 +181,16 @@ void shmemi_activity_unshow(struct shmemi_waiter *w)
 {
     struct shmemi_activity *a = mine();
     struct shmemi_long_wait *e = entry_of(w);
-    begin_write(e);
+    shmemi_seqcount_write_begin(&e->turn);
     e->since = 0;
-    end_write(e);
+    shmemi_seqcount_write_end(&e->turn);
     /* The last long wait of all threads: of two that end at the same time, either will do. */
-    uint32_t turn = __atomic_load_n(&a->left_turn, __ATOMIC_RELAXED);
-    if (!(turn & 1) && __atomic_compare_exchange_n(&a->left_turn, &turn, turn + 1, false,
-                                                   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-        __atomic_thread_fence(__ATOMIC_RELEASE);
+    if (shmemi_seqcount_write_try_begin(&a->left_turn)) {
         memcpy(a->left_call, e->call, sizeof a->left_call);
         a->left = shmemi_now();
-        __atomic_store_n(&a->left_turn, turn + 2, __ATOMIC_RELEASE);
+        shmemi_seqcount_write_end(&a->left_turn);
     }
-    __atomic_store_n(&e->taken, 0, __ATOMIC_RELEASE);
+    shmemi_release(&e->taken, 0);
     w->entry = 0;
 }
 
@@ -216,10 +201,9 @@ void shmemi_activity_unshow(struct shmemi_waiter *w)
 static bool copy_whole(void *to, const void *from, size_t n, const uint32_t *turn)
 {
     for (int tries = 0; tries < 1000; tries++) {
-        uint32_t before = __atomic_load_n(turn, __ATOMIC_ACQUIRE);
+        uint32_t began = shmemi_seqcount_read_begin(turn);
         memcpy(to, from, n);
-        __atomic_thread_fence(__ATOMIC_ACQUIRE);
-        if (!(before & 1) && __atomic_load_n(turn, __ATOMIC_RELAXED) == before)
+        if (!shmemi_seqcount_read_retry(turn, began))
             return true;
     }
     return false;
@@ -284,11 +268,11 @@ static void say_last_wait(struct text *t, const struct shmemi_activity *a, uint6
 /* The end of a process; "" where how it ended is not known here. */
 static void say_end(struct text *t, const struct shmemi_activity *a, uint64_t now)
 {
-    bool left = __atomic_load_n(&a->stage, __ATOMIC_ACQUIRE) == SHMEMI_STAGE_FINALIZED;
+    bool left = shmemi_observe(&a->stage) == SHMEMI_STAGE_FINALIZED;
     if (left)
         say(t, "has finalized, %.1f s ago, and its process has ended",
             seconds(a->stage_since, now));
-    else if (__atomic_load_n(&a->exits, __ATOMIC_ACQUIRE))
+    else if (shmemi_observe(&a->exits))
         say(t, "ended with status %d, %.1f s ago, without shmem_finalize", a->status,
             seconds(a->exit_since, now));
 }
@@ -310,7 +294,7 @@ void shmemi_activity_doing(int pe, unsigned how, char *text, size_t size)
         say_end(&t, a, now);
         return;
     }
-    switch (__atomic_load_n(&a->stage, __ATOMIC_ACQUIRE)) {
+    switch (shmemi_observe(&a->stage)) {
     case SHMEMI_STAGE_NONE:
         say(&t, "is in shmem_init");
         return;
@@ -323,7 +307,7 @@ void shmemi_activity_doing(int pe, unsigned how, char *text, size_t size)
         return;
     }
     bool waits = say_waits(&t, a, now, how & SHMEMI_DOING_DEEP);
-    if (__atomic_load_n(&a->exits, __ATOMIC_ACQUIRE))
+    if (shmemi_observe(&a->exits))
         say(&t, "%s in exit() with status %d, for %.1f s", waits ? "," : "is", a->status,
             seconds(a->exit_since, now));
     else if (!waits)

@@ -119,7 +119,7 @@ static bool stamp_of(const struct agreement *a, int rank, uint64_t *to)
     const char *base = shmemi_state.peer_base[a->t->pes[rank]];
     if (base == NULL)
         return read_of(a, rank, record_at(a), to, sizeof *to);
-    *to = __atomic_load_n((const uint64_t *)(base + record_at(a)), __ATOMIC_ACQUIRE);
+    *to = shmemi_observe((const uint64_t *)(base + record_at(a)));
     return true;
 }
 
@@ -127,8 +127,7 @@ static void accept(const struct agreement *a, const struct shmemi_common *c, int
                    bool committed)
 {
     memcpy(mine(accepted_at(a)), c, a->size);
-    __atomic_store_n((uint64_t *)mine(record_at(a)), stamp(a->number, coordinator, committed),
-                     __ATOMIC_RELEASE);
+    shmemi_publish((uint64_t *)mine(record_at(a)), stamp(a->number, coordinator, committed));
 }
 
 static void tell(const struct agreement *a, int rank, int coordinator, enum step step)
@@ -141,7 +140,7 @@ static void tell(const struct agreement *a, int rank, int coordinator, enum step
         shmemi_net_put(SHMEM_CTX_DEFAULT, pe, at, &what, sizeof what, false, a->call);
         return;
     }
-    __atomic_store_n((uint64_t *)(base + at), what, __ATOMIC_RELEASE);
+    shmemi_publish((uint64_t *)(base + at), what);
     shmemi_notify(pe);
 }
 
@@ -160,8 +159,7 @@ static void look(struct agreement *a)
 
 static bool has_said(const struct agreement *a)
 {
-    return __atomic_load_n((const uint64_t *)mine(word_of(a, a->about)), __ATOMIC_ACQUIRE) >=
-           a->want;
+    return shmemi_observe((const uint64_t *)mine(word_of(a, a->about))) >= a->want;
 }
 
 static void describe(const void *subject, char *text, size_t size)
@@ -279,9 +277,9 @@ void shmemi_agree(struct shmemi_team *t, struct shmemi_common *c, const char *ca
         .t = t, .number = ++t->agreed, .call = call, .size = shmemi_common_size(t)};
     char *memory = t->agreeing;
     /* Until the stamp is written, the record holds an older agreement. */
-    __atomic_store_n((uint64_t *)mine(record_at(&a)), 0, __ATOMIC_RELEASE);
+    shmemi_publish((uint64_t *)mine(record_at(&a)), 0);
     memcpy(mine(given_at(&a)), c, a.size);
-    __atomic_store_n((uint64_t *)mine(record_at(&a)), stamp(a.number, -1, false), __ATOMIC_RELEASE);
+    shmemi_publish((uint64_t *)mine(record_at(&a)), stamp(a.number, -1, false));
     shmemi_mute(true);
     for (int rank = 0; rank < t->me; rank++) {
         if (is_lost(&a, rank))

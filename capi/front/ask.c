@@ -29,15 +29,15 @@ static void on_signal(int number)
         return;
     int kept = errno;
     uint64_t one = 1;
-    __atomic_fetch_add(&running, 1, __ATOMIC_SEQ_CST);
+    shmemi_announce_add(&running, 1);
     /* Waiting threads look at the count, and the core's thread at the descriptor. */
-    __atomic_fetch_add(&shmemi_state.asked, 1, __ATOMIC_RELAXED);
-    int fd = __atomic_load_n(&shmemi_state.ask_fd, __ATOMIC_SEQ_CST);
+    shmemi_count(&shmemi_state.asked, 1);
+    int fd = shmemi_load_announced(&shmemi_state.ask_fd);
     if (fd > 0) {
         ssize_t ignored = write(fd, &one, sizeof one);
         (void)ignored;
     }
-    __atomic_fetch_sub(&running, 1, __ATOMIC_SEQ_CST);
+    shmemi_announce_add(&running, -1);
     errno = kept;
 }
 
@@ -56,8 +56,8 @@ void shmemi_ask_open(void)
 
 void shmemi_ask_close(void)
 {
-    __atomic_store_n(&shmemi_state.ask_fd, 0, __ATOMIC_SEQ_CST);
-    while (__atomic_load_n(&running, __ATOMIC_SEQ_CST) != 0)
+    shmemi_announce(&shmemi_state.ask_fd, 0);
+    while (shmemi_load_announced(&running) != 0)
         sched_yield();
 }
 

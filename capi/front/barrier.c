@@ -21,7 +21,7 @@ static uint32_t epoch;
 
 static bool reached(const uint32_t *word, uint32_t want)
 {
-    return (int32_t)(__atomic_load_n(word, __ATOMIC_ACQUIRE) - want) >= 0;
+    return (int32_t)(shmemi_observe(word) - want) >= 0;
 }
 
 static void describe_barrier(const void *subject, char *text, size_t size)
@@ -83,7 +83,7 @@ static void sync_by_counter(const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
     struct shmemi_ctl *c = shmemi_node_ctl();
-    bool last = __atomic_add_fetch(&c->arrived, 1, __ATOMIC_ACQ_REL) == s->node_pes;
+    bool last = shmemi_arrive(&c->arrived) == s->node_pes;
     if (s->n_nodes == 1 ? !last : s->node_rank != 0) {
         if (last)
             shmemi_notify_at(c);
@@ -96,8 +96,8 @@ static void sync_by_counter(const char *call)
         if (!shmemi_collective_holds())
             return;
     }
-    __atomic_store_n(&c->arrived, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&c->released, epoch, __ATOMIC_RELEASE);
+    shmemi_write_once(&c->arrived, 0);
+    shmemi_publish(&c->released, epoch);
     for (uint32_t i = 0; i < s->node_pes; i++)
         shmemi_notify(s->node_members[i]);
 }
@@ -111,7 +111,7 @@ void shmemi_meet_all(const char *call)
     if (!shmemi_collective_begin(&shmemi_world, call))
         return;
     epoch++;
-    __atomic_store_n(&shmemi_my_ctl()->epoch, epoch, __ATOMIC_RELEASE);
+    shmemi_publish(&shmemi_my_ctl()->epoch, epoch);
     if (s->n_nodes > 1 || (s->node_crowded && s->node_pes > 2))
         sync_by_counter(call);
     else if (s->node_pes > 1)
@@ -141,7 +141,7 @@ static void meet_by_messages(struct shmemi_team *t, const char *call)
 
 void shmemi_team_meet(struct shmemi_team *t, const char *call)
 {
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    shmemi_fence_all();
     if (t == &shmemi_world)
         shmemi_meet_all(call);
     else if (t->psync != NULL)

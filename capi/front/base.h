@@ -6,6 +6,7 @@
 
 #include "amo.h"
 #include "functions.h"
+#include "order.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -42,12 +43,6 @@ SHMEMI_INLINE struct shmemi_ctl *shmemi_node_ctl(void)
     return shmemi_ctl_of(shmemi_state.peer_base[shmemi_state.node_members[0]]);
 }
 
-/* Adds to a counter of this process, which others read. */
-SHMEMI_INLINE void shmemi_count(uint64_t *counter, uint64_t n)
-{
-    __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
-}
-
 /* nelems elements of the given size in bytes; SIZE_MAX, which no segment
  * holds, when the product does not fit. */
 SHMEMI_INLINE size_t shmemi_bytes(size_t nelems, size_t size)
@@ -68,7 +63,7 @@ SHMEMI_INLINE bool shmemi_in_heap(const void *addr, size_t n)
  * sees its own mark. */
 SHMEMI_INLINE bool shmemi_marked(const uint32_t *mark)
 {
-    return __atomic_load_n(mark, __ATOMIC_RELAXED) != 0;
+    return shmemi_read_once(mark) != 0;
 }
 
 /* Reports whether a copy of a GPU may be under way. A thread sees the count of each copy that it
@@ -76,8 +71,8 @@ SHMEMI_INLINE bool shmemi_marked(const uint32_t *mark)
  * that it counts, so equal counts mean that all are complete; acquire, for the bytes. */
 SHMEMI_INLINE bool shmemi_gpu_moving(void)
 {
-    uint64_t settled = __atomic_load_n(&shmemi_state.gpu_settled, __ATOMIC_ACQUIRE);
-    return __atomic_load_n(&shmemi_state.gpu_started, __ATOMIC_RELAXED) != settled;
+    uint64_t settled = shmemi_observe(&shmemi_state.gpu_settled);
+    return shmemi_read_once(&shmemi_state.gpu_started) != settled;
 }
 
 #pragma GCC visibility pop

@@ -5,8 +5,7 @@
 
 /*
  * Sorted by start. The thread that makes the collective call changes it, while others look up
- * addresses: those look again when turn was odd, or is another one after. Each store of an entry is
- * a release behind the odd turn, each load an acquire before the second look.
+ * addresses under the count in turn. They compare what they read before they know that it is whole.
  */
 static struct {
     uint32_t turn;
@@ -16,21 +15,21 @@ static struct {
 
 static struct shmemi_static entry(uint32_t i)
 {
-    return (struct shmemi_static){__atomic_load_n(&table.at[i].start, __ATOMIC_ACQUIRE),
-                                  __atomic_load_n(&table.at[i].size, __ATOMIC_ACQUIRE),
-                                  __atomic_load_n(&table.at[i].offset, __ATOMIC_ACQUIRE)};
+    return (struct shmemi_static){shmemi_read_once(&table.at[i].start),
+                                  shmemi_read_once(&table.at[i].size),
+                                  shmemi_read_once(&table.at[i].offset)};
 }
 
 static void set_entry(uint32_t i, struct shmemi_static e)
 {
-    __atomic_store_n(&table.at[i].start, e.start, __ATOMIC_RELEASE);
-    __atomic_store_n(&table.at[i].size, e.size, __ATOMIC_RELEASE);
-    __atomic_store_n(&table.at[i].offset, e.offset, __ATOMIC_RELEASE);
+    shmemi_write_once(&table.at[i].start, e.start);
+    shmemi_write_once(&table.at[i].size, e.size);
+    shmemi_write_once(&table.at[i].offset, e.offset);
 }
 
 static int64_t look(uintptr_t addr, size_t n)
 {
-    uint32_t low = 0, high = __atomic_load_n(&table.n, __ATOMIC_ACQUIRE);
+    uint32_t low = 0, high = shmemi_read_once(&table.n);
     while (low < high) {
         uint32_t middle = (low + high) / 2;
         struct shmemi_static e = entry(middle);
@@ -50,22 +49,22 @@ static int64_t look(uintptr_t addr, size_t n)
 int64_t shmemi_buffer_offset(const void *addr, size_t n)
 {
     for (;;) {
-        uint32_t turn = __atomic_load_n(&table.turn, __ATOMIC_ACQUIRE);
+        uint32_t turn = shmemi_seqcount_read_begin(&table.turn);
         int64_t offset = look((uintptr_t)addr, n);
-        if ((turn & 1) == 0 && __atomic_load_n(&table.turn, __ATOMIC_RELAXED) == turn)
+        if (!shmemi_seqcount_read_retry(&table.turn, turn))
             return offset;
     }
 }
 
 static void begin_change(void)
 {
-    __atomic_store_n(&table.turn, table.turn + 1, __ATOMIC_RELAXED);
+    shmemi_seqcount_write_begin(&table.turn);
 }
 
 static void end_change(uint32_t n)
 {
-    __atomic_store_n(&table.n, n, __ATOMIC_RELEASE);
-    __atomic_store_n(&table.turn, table.turn + 1, __ATOMIC_RELEASE);
+    shmemi_write_once(&table.n, n);
+    shmemi_seqcount_write_end(&table.turn);
 }
 
 void shmemi_buffer_add(struct shmemi_static e)

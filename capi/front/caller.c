@@ -32,12 +32,12 @@ static shmemi_namer namer;
 /* NULL: the interpreter ends, and nothing can be asked any more. */
 void shmemi_set_caller(shmemi_namer name)
 {
-    __atomic_store_n(&namer, name, __ATOMIC_RELEASE);
+    shmemi_publish(&namer, name);
 }
 
 bool shmemi_host_language_raises(void)
 {
-    return __atomic_load_n(&namer, __ATOMIC_ACQUIRE) != NULL;
+    return shmemi_observe(&namer) != NULL;
 }
 
 /* The asking and the reporting thread share a question; the later of the two frees it. */
@@ -111,7 +111,7 @@ static void take_answer(struct question *q, char *text)
 
 const char *shmemi_caller(char text[SHMEMI_CALLER])
 {
-    shmemi_namer name = __atomic_load_n(&namer, __ATOMIC_ACQUIRE);
+    shmemi_namer name = shmemi_observe(&namer);
     text[0] = 0;
     struct question *q = name ? calloc(1, sizeof *q) : NULL;
     if (q == NULL)
@@ -132,8 +132,8 @@ int shmemi_heap_use(uint64_t use[3])
     const struct shmemi_statuspage *l = shmemi_state.live;
     if (shmemi_state.n_pes == 0)
         return -1;
-    use[0] = __atomic_load_n(&l->heap.size, __ATOMIC_RELAXED);
-    use[1] = use[0] - __atomic_load_n(&l->heap.used, __ATOMIC_RELAXED);
-    use[2] = __atomic_load_n(&l->heap.largest, __ATOMIC_RELAXED);
+    use[0] = shmemi_read_once(&l->heap.size);
+    use[1] = use[0] - shmemi_read_once(&l->heap.used);
+    use[2] = shmemi_read_once(&l->heap.largest);
     return 0;
 }

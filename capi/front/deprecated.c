@@ -24,5 +24,5 @@ void shmemi_coherent(const char *call)
 {
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    shmemi_fence_all();
 }

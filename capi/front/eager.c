@@ -296,7 +296,7 @@ static bool take_packets(struct reading *r)
     const uint64_t *from = (const uint64_t *)r->slot;
     for (; r->next < r->tiles; r->next++) {
         uint32_t at = r->next * SHMEMI_EAGER_PACKET_SIGNAL, rest = r->eager->nbytes - at, halves[2];
-        uint64_t whole = __atomic_load_n(from + r->next, __ATOMIC_RELAXED);
+        uint64_t whole = shmemi_read_once(from + r->next);
         memcpy(halves, &whole, sizeof halves);
         enum shmemi_eager_found found = shmemi_eager_look_epoch(halves[1], r->epoch);
         if (found == SHMEMI_EAGER_NOT_YET)
@@ -318,8 +318,8 @@ static bool take_tile(struct reading *r)
     uint32_t data = shmemi_eager_data(e->nbytes, e->tile), at = r->next * data;
     const uint64_t *word =
         (const uint64_t *)(r->slot + shmemi_eager_signal_at(r->next, e->nbytes, e->tile));
-    uint64_t seen = shmemi_on_gpu(word) ? shmemi_read_gpu(word, sizeof *word, r->call)
-                                        : __atomic_load_n(word, __ATOMIC_ACQUIRE);
+    uint64_t seen =
+        shmemi_on_gpu(word) ? shmemi_read_gpu(word, sizeof *word, r->call) : shmemi_observe(word);
     enum shmemi_eager_found found = shmemi_eager_look(seen, e->nbytes, r->epoch);
     if (found == SHMEMI_EAGER_NOT_YET && e->tile != SHMEMI_EAGER_NOTIFY)
         return false;

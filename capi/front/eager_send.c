@@ -41,13 +41,13 @@ static void send_packets(char *to, const char *source, uint32_t nbytes, uint32_t
     uint32_t i = 0, data;
     for (; i + sizeof data <= nbytes; i += sizeof data) {
         memcpy(&data, source + i, sizeof data);
-        __atomic_store_n((uint64_t *)(to + 2 * (size_t)i), packet(data, epoch), __ATOMIC_RELAXED);
+        shmemi_write_once((uint64_t *)(to + 2 * (size_t)i), packet(data, epoch));
     }
     if (i == nbytes)
         return;
     data = 0;
     memcpy(&data, source + i, nbytes - i);
-    __atomic_store_n((uint64_t *)(to + 2 * (size_t)i), packet(data, epoch), __ATOMIC_RELAXED);
+    shmemi_write_once((uint64_t *)(to + 2 * (size_t)i), packet(data, epoch));
 }
 
 static void send_tiles(char *to, const char *source, const shmemx_eager_t *e, uint32_t epoch)
@@ -56,8 +56,8 @@ static void send_tiles(char *to, const char *source, const shmemx_eager_t *e, ui
     for (uint32_t k = 0, at = 0; at < e->nbytes; k++, at += data) {
         memcpy(to + (size_t)k * e->tile, source + at,
                e->nbytes - at < data ? e->nbytes - at : data);
-        __atomic_store_n((uint64_t *)(to + shmemi_eager_signal_at(k, e->nbytes, e->tile)),
-                         shmemi_eager_signal(e->nbytes, epoch), __ATOMIC_RELEASE);
+        shmemi_publish((uint64_t *)(to + shmemi_eager_signal_at(k, e->nbytes, e->tile)),
+                       shmemi_eager_signal(e->nbytes, epoch));
     }
 }
 
@@ -131,14 +131,13 @@ static struct box *box_at(const shmemx_eager_t *e, int i)
  */
 static bool take(struct box *box, const char *call)
 {
-    uint32_t state = __atomic_load_n(&box->state, __ATOMIC_RELAXED);
-    if (state == TAKEN || !__atomic_compare_exchange_n(&box->state, &state, TAKEN, false,
-                                                       __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+    uint32_t state = shmemi_read_once(&box->state);
+    if (state == TAKEN || !shmemi_acquire_if(&box->state, &state, TAKEN))
         return false;
     if (state == FREE)
         return true;
-    if (!__atomic_load_n(&box->request.done, __ATOMIC_ACQUIRE)) {
-        __atomic_store_n(&box->state, UNDER_WAY, __ATOMIC_RELEASE);
+    if (!shmemi_observe(&box->request.done)) {
+        shmemi_release(&box->state, UNDER_WAY);
         return false;
     }
     if (box->request.status != 0) /* no quiet reports what has a request */
@@ -193,13 +192,12 @@ static bool is_over(const struct same_slot *s)
 {
     for (int i = 0; i < s->boxes; i++) {
         struct box *box = box_at(s->eager, i);
-        if (__atomic_load_n(&box->state, __ATOMIC_ACQUIRE) == FREE ||
-            __atomic_load_n(&box->pe, __ATOMIC_RELAXED) != s->pe ||
-            __atomic_load_n(&box->slot, __ATOMIC_RELAXED) != s->slot)
+        if (shmemi_observe(&box->state) == FREE || shmemi_read_once(&box->pe) != s->pe ||
+            shmemi_read_once(&box->slot) != s->slot)
             continue;
         if (!take(box, s->call))
             return false;
-        __atomic_store_n(&box->state, FREE, __ATOMIC_RELEASE);
+        shmemi_release(&box->state, FREE);
     }
     return true;
 }
@@ -224,8 +222,7 @@ static void await_slot(const shmemx_eager_t *e, uint32_t slot, int pe, const cha
 
 static bool has_ended(const struct box *box)
 {
-    return __atomic_load_n(&box->state, __ATOMIC_ACQUIRE) != UNDER_WAY ||
-           __atomic_load_n(&box->request.done, __ATOMIC_ACQUIRE);
+    return shmemi_observe(&box->state) != UNDER_WAY || shmemi_observe(&box->request.done);
 }
 
 /* It changes nothing: the slots may be those of a copy that the program has destroyed before. */
@@ -236,7 +233,7 @@ void shmemi_eager_boxes_close(const shmemx_eager_t *e, const char *call)
         const struct box *box = box_at(e, i);
         SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_search, &s, has_ended(box),
                         .whom = SHMEMI_NOBODY);
-        if (__atomic_load_n(&box->state, __ATOMIC_RELAXED) == UNDER_WAY && box->request.status != 0)
+        if (shmemi_read_once(&box->state) == UNDER_WAY && box->request.status != 0)
             shmemi_net_failed(box->pe, call);
     }
 }
@@ -285,15 +282,15 @@ static void send_far(const shmemx_eager_t *e, uint32_t slot, int64_t offset, con
 {
     await_slot(e, slot, pe, call);
     struct box *box = take_box(e, call);
-    __atomic_store_n(&box->pe, pe, __ATOMIC_RELAXED);
-    __atomic_store_n(&box->slot, slot, __ATOMIC_RELAXED);
+    shmemi_write_once(&box->pe, pe);
+    shmemi_write_once(&box->slot, slot);
     fill(bytes_in(box, e), source, e, epoch);
     bool under_way = post(e, slot, offset, epoch, box, pe, call);
     if (under_way && !nbi) {
         shmemi_net_finish(&box->request, pe, call);
         under_way = false;
     }
-    __atomic_store_n(&box->state, under_way ? UNDER_WAY : FREE, __ATOMIC_RELEASE);
+    shmemi_release(&box->state, under_way ? UNDER_WAY : FREE);
 }
 
 /* A token whose signal follows it. With a GPU its source may be in the memory of that, where it is
@@ -338,8 +335,7 @@ static void send_near(const shmemx_eager_t *e, char *to, const void *source, uin
 /* One more token in the slot of a PE of this node. */
 static void count(const shmemx_eager_t *e, uint32_t slot, int pe)
 {
-    __atomic_fetch_add(shmemi_notification_of(pe, shmemi_eager_counter(e, slot)), 1,
-                       __ATOMIC_RELEASE);
+    shmemi_publish_add(shmemi_notification_of(pe, shmemi_eager_counter(e, slot)), 1);
     shmemi_notify(pe);
 }
 

@@ -140,7 +140,7 @@ void shmemi_net_failed(int pe, const char *call)
 /* A lost PE of the team, or -1. */
 static int lost_member(const struct shmemi_team *t)
 {
-    uint32_t n = __atomic_load_n(&shmemi_state.n_lost, __ATOMIC_ACQUIRE);
+    uint32_t n = shmemi_observe(&shmemi_state.n_lost);
     for (uint32_t i = 0; i < n; i++)
         if (shmemi_team_rank(t, shmemi_state.losses[i]) >= 0)
             return shmemi_state.losses[i];
@@ -155,7 +155,7 @@ void shmemi_mute(bool on)
 void shmemi_heard(const struct shmemi_team *all, const struct shmemi_team *left)
 {
     uint32_t n = 0;
-    for (; n < __atomic_load_n(&shmemi_state.n_lost, __ATOMIC_ACQUIRE); n++) {
+    for (; n < shmemi_observe(&shmemi_state.n_lost); n++) {
         int pe = shmemi_state.losses[n];
         if (shmemi_team_rank(all, pe) < 0 || shmemi_team_rank(left, pe) >= 0)
             break;
@@ -172,7 +172,7 @@ int shmemi_breaks(enum shmemi_whom whom)
     case SHMEMI_MEMBERS:
         return lost_member(mine.depth > 0 ? mine.team : &shmemi_world);
     default:
-        if (mine.ended[whom] == __atomic_load_n(&shmemi_state.n_lost, __ATOMIC_ACQUIRE))
+        if (mine.ended[whom] == shmemi_observe(&shmemi_state.n_lost))
             return -1;
         return shmemi_state.losses[mine.ended[whom]++];
     }

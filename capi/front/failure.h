@@ -28,7 +28,7 @@ void shmemi_failure_open(void);
 
 SHMEMI_INLINE bool shmemi_some_lost(void)
 {
-    return __atomic_load_n(&shmemi_state.n_lost, __ATOMIC_ACQUIRE) != 0;
+    return shmemi_observe(&shmemi_state.n_lost) != 0;
 }
 
 /* Reports whether a PE of the job is lost. */

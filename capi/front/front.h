@@ -124,7 +124,7 @@ SHMEMI_INLINE void shmemi_g(shmem_ctx_t ctx, void *value, const void *source, si
                             const char *call)
 {
     const void *from = shmemi_reach(source, n, pe);
-    __asm__ volatile("" ::: "memory");
+    shmemi_fence_compiler();
     if (SHMEMI_LIKELY(from != NULL)) {
         __builtin_memcpy(value, from, n);
     } else {
@@ -239,20 +239,18 @@ SHMEMI_INLINE void shmemi_put_signal(shmem_ctx_t ctx, void *dest, const void *so
     }
     shmemi_copy(to, source, n);
     if (sig_op == SHMEM_SIGNAL_SET)
-        __atomic_store_n(sig, signal, __ATOMIC_RELEASE);
+        shmemi_publish(sig, signal);
     else
-        __atomic_fetch_add(sig, signal, __ATOMIC_RELEASE);
+        shmemi_publish_add(sig, signal);
     shmemi_notify(pe);
 }
 
 /* ----------------------------------------------------------------- ordering */
 
-/* x86 keeps stores in order, so on the node a fence is for the compiler only;
- * copies that bypass the cache end with their own sfence (glibc's memcpy). */
 SHMEMI_INLINE void shmemi_fence(shmem_ctx_t ctx, const char *call)
 {
     const struct shmemi_context *c = shmemi_context_at(ctx);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
+    shmemi_fence_stores();
     if (SHMEMI_UNLIKELY(shmemi_marked(&c->unfenced) || shmemi_gpu_moving() || c->handle != ctx ||
                         shmemi_state.unseen == 0))
         SHMEMI_SLOW(fence)(ctx, call);
@@ -261,7 +259,7 @@ SHMEMI_INLINE void shmemi_fence(shmem_ctx_t ctx, const char *call)
 SHMEMI_INLINE void shmemi_quiet(shmem_ctx_t ctx, const char *call)
 {
     const struct shmemi_context *c = shmemi_context_at(ctx);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    shmemi_fence_all();
     if (SHMEMI_UNLIKELY(shmemi_marked(&c->dirty) || shmemi_gpu_moving() ||
                         shmemi_state.kernel_rings || c->handle != ctx || shmemi_state.unseen == 0))
         SHMEMI_SLOW(quiet)(ctx, call);

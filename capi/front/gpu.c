@@ -53,7 +53,7 @@ void shmemi_move_nbi_gpu(void *to, const void *from, size_t n, const char *call)
     }
     done(shmemi_state.core->gpu_start(to, from, n), call);
     /* Last: a thread that settles this count waits for a stream that has the copy. */
-    __atomic_fetch_add(&shmemi_state.gpu_started, 1, __ATOMIC_RELEASE);
+    shmemi_publish_add(&shmemi_state.gpu_started, 1);
 }
 
 /* Another thread may settle the same copies. This one returns when they are complete, not when the
@@ -63,12 +63,10 @@ void shmemi_settle(const char *call)
     struct shmemi_state *s = &shmemi_state;
     if (!shmemi_gpu_moving())
         return;
-    uint64_t started = __atomic_load_n(&s->gpu_started, __ATOMIC_ACQUIRE);
+    uint64_t started = shmemi_observe(&s->gpu_started);
     done(s->core->gpu_settle(), call);
-    uint64_t settled = __atomic_load_n(&s->gpu_settled, __ATOMIC_RELAXED);
-    while (settled < started &&
-           !__atomic_compare_exchange_n(&s->gpu_settled, &settled, started, true, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_RELAXED))
+    uint64_t settled = shmemi_read_once(&s->gpu_settled);
+    while (settled < started && !shmemi_advance(&s->gpu_settled, &settled, started))
         ;
 }
 

@@ -59,7 +59,7 @@ static void give(const struct exchange *e, uint32_t i, uint32_t number, const vo
     struct line *to = (struct line *)(void *)(shmemi_state.peer_base[pe] + e->set) + number;
     if (bytes > 0)
         memcpy(to->data, data, bytes);
-    __atomic_store_n(&to->exchange, e->t->line_exchanges, __ATOMIC_RELEASE);
+    shmemi_publish(&to->exchange, e->t->line_exchanges);
     shmemi_notify(pe);
 }
 
@@ -74,7 +74,7 @@ struct awaited {
 
 static bool is_given(const struct awaited *a, uint32_t k)
 {
-    return __atomic_load_n(&a->lines[k].exchange, __ATOMIC_ACQUIRE) == a->exchange;
+    return shmemi_observe(&a->lines[k].exchange) == a->exchange;
 }
 
 /* It looks at all of them, so that the processor fetches the lines side by side. */

@@ -88,7 +88,7 @@ static void known_by(int pe, uint64_t *words, const char *call)
     }
     const uint64_t *there = (const uint64_t *)(const void *)(s->peer_base[pe] + at);
     for (uint32_t i = 0; i < s->n_pes; i++)
-        words[i] = __atomic_load_n(&there[i], __ATOMIC_ACQUIRE);
+        words[i] = shmemi_observe(&there[i]);
 }
 
 /* Reports whether every PE that is alive knows of all the losses that this one knows of. */
@@ -96,8 +96,8 @@ static bool all_know(const char *call)
 {
     static uint32_t known;
     const struct shmemi_state *s = &shmemi_state;
-    uint32_t lost = __atomic_load_n(&s->n_lost, __ATOMIC_ACQUIRE);
-    if (__atomic_load_n(&known, __ATOMIC_ACQUIRE) >= lost)
+    uint32_t lost = shmemi_observe(&s->n_lost);
+    if (shmemi_observe(&known) >= lost)
         return true;
     uint64_t *words = malloc(s->n_pes * sizeof *words);
     bool all = words != NULL;
@@ -111,7 +111,7 @@ static bool all_know(const char *call)
     }
     free(words);
     if (all)
-        __atomic_store_n(&known, lost, __ATOMIC_RELEASE);
+        shmemi_publish(&known, lost);
     return all;
 }
 

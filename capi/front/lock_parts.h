@@ -41,7 +41,7 @@ SHMEMI_INLINE uint32_t at_place(const struct lock *l, enum shmemi_amo op, uint32
 SHMEMI_INLINE uint32_t my_place(const struct lock *l)
 {
     return shmemi_on_gpu(l->place) ? (uint32_t)shmemi_read_gpu(l->place, sizeof *l->place, l->call)
-                                   : __atomic_load_n(l->place, __ATOMIC_ACQUIRE);
+                                   : shmemi_observe(l->place);
 }
 
 #pragma GCC visibility pop

@@ -15,7 +15,7 @@ void shmemi_mail_store(int pe, int64_t offset, const void *source, size_t n, int
         return;
     }
     memcpy(base + offset, source, n);
-    __atomic_store_n((uint64_t *)(void *)(base + mark_at), mark, __ATOMIC_RELEASE);
+    shmemi_publish((uint64_t *)(void *)(base + mark_at), mark);
     shmemi_notify(pe);
 }
 

@@ -35,7 +35,7 @@ void shmemi_message(struct shmemi_team *t, int rank, const char *call)
         shmemi_net_set(pe, inbox_word(t), count, call);
         return;
     }
-    __atomic_store_n((uint64_t *)(base + inbox_word(t)), count, __ATOMIC_RELEASE);
+    shmemi_publish((uint64_t *)(base + inbox_word(t)), count);
     shmemi_notify(pe);
 }
 
@@ -82,7 +82,7 @@ static void describe_await(const void *subject, char *text, size_t size)
     const struct awaited *a = subject;
     snprintf(text, size, "for message %llu of PE %d, has %llu",
              (unsigned long long)a->t->seen[a->rank], a->t->pes[a->rank],
-             (unsigned long long)__atomic_load_n(a->count, __ATOMIC_RELAXED));
+             (unsigned long long)shmemi_read_once(a->count));
 }
 
 void shmemi_await(struct shmemi_team *t, int rank, const char *call)
@@ -91,7 +91,6 @@ void shmemi_await(struct shmemi_team *t, int rank, const char *call)
         (const uint64_t *)(shmemi_state.peer_base[shmemi_state.my_pe] + t->inbox);
     struct awaited a = {t, &inbox[rank], rank};
     uint64_t want = ++t->seen[rank];
-    SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_await, &a,
-                    __atomic_load_n(a.count, __ATOMIC_ACQUIRE) >= want, .whom = SHMEMI_MEMBERS,
-                    .pe = t->pes[rank], .about = true);
+    SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_await, &a, shmemi_observe(a.count) >= want,
+                    .whom = SHMEMI_MEMBERS, .pe = t->pes[rank], .about = true);
 }

@@ -23,12 +23,12 @@ SHMEMI_INLINE void shmemi_netcall_begin(const char *call)
     if (SHMEMI_UNLIKELY(shmemi_netcall != NULL))
         shmemi_netcall_refuse(call);
     shmemi_netcall = call;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    shmemi_fence_handler();
 }
 
 SHMEMI_INLINE void shmemi_netcall_end(void)
 {
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    shmemi_fence_handler();
     shmemi_netcall = NULL;
 }
 

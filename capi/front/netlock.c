@@ -19,7 +19,7 @@ static void describe_text(const void *subject, char *text, size_t size)
 static bool try_lock(const char *call)
 {
     shmemi_netcall_begin(call);
-    if (!__atomic_exchange_n(&shmemi_state.net_lock, 1, __ATOMIC_ACQUIRE))
+    if (!shmemi_acquire_flag(&shmemi_state.net_lock))
         return true;
     shmemi_netcall_end();
     return false;
@@ -41,11 +41,11 @@ void shmemi_net_lock(const char *call)
 {
     /* A thread that posts without a pause takes the lock again before another thread sees that it
      * is free. */
-    if (__atomic_load_n(&shmemi_state.net_wanted, __ATOMIC_RELAXED))
+    if (shmemi_read_once(&shmemi_state.net_wanted))
         sched_yield();
     if (try_lock(call))
         return;
-    __atomic_fetch_add(&shmemi_state.net_wanted, 1, __ATOMIC_RELAXED);
+    shmemi_count(&shmemi_state.net_wanted, 1);
     uint32_t tries = 0;
     while (!try_lock(call)) {
         /* The holder may be off the processor, or copying a large message. */
@@ -56,11 +56,11 @@ void shmemi_net_lock(const char *call)
             break;
         }
     }
-    __atomic_fetch_sub(&shmemi_state.net_wanted, 1, __ATOMIC_RELAXED);
+    shmemi_count(&shmemi_state.net_wanted, -1);
 }
 
 void shmemi_net_unlock(void)
 {
-    __atomic_store_n(&shmemi_state.net_lock, 0, __ATOMIC_RELEASE);
+    shmemi_release(&shmemi_state.net_lock, 0);
     shmemi_netcall_end();
 }

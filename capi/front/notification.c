@@ -36,10 +36,8 @@ static uint64_t *main_of(int notify)
  * stores first. Release: what the found additions count is visible to who loads the word. */
 static void raise_stored(int notify, uint64_t found)
 {
-    uint64_t last = __atomic_load_n(&stored[notify], __ATOMIC_RELAXED);
-    while ((int64_t)(found - last) > 0 &&
-           !__atomic_compare_exchange_n(&stored[notify], &last, found, true, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_RELAXED))
+    uint64_t last = shmemi_read_once(&stored[notify]);
+    while ((int64_t)(found - last) > 0 && !shmemi_advance(&stored[notify], &last, found))
         ;
 }
 
@@ -50,15 +48,14 @@ static void look(int first, int n, const char *call)
     uint64_t copy[64];
     if (words == NULL)
         return;
-    __atomic_store_n(&looked, true, __ATOMIC_RELAXED);
+    shmemi_write_once(&looked, true);
     for (int some; n > 0; first += some, n -= some) {
         some = n < 64 ? n : 64;
         if (shmemi_on_gpu(words))
             shmemi_move(copy, words + first, (size_t)some * sizeof *copy, call);
         for (int i = 0; i < some; i++)
-            raise_stored(first + i, shmemi_on_gpu(words)
-                                        ? copy[i]
-                                        : __atomic_load_n(&words[first + i], __ATOMIC_ACQUIRE));
+            raise_stored(first + i,
+                         shmemi_on_gpu(words) ? copy[i] : shmemi_observe(&words[first + i]));
     }
 }
 
@@ -69,11 +66,11 @@ static void look(int first, int n, const char *call)
  */
 static uint64_t known(int notify)
 {
-    uint64_t again = __atomic_load_n(&stored[notify], __ATOMIC_ACQUIRE), stores, value;
+    uint64_t again = shmemi_observe(&stored[notify]), stores, value;
     do {
         stores = again;
-        value = __atomic_load_n(main_of(notify), __ATOMIC_ACQUIRE) + stores;
-        again = __atomic_load_n(&stored[notify], __ATOMIC_ACQUIRE);
+        value = shmemi_observe(main_of(notify)) + stores;
+        again = shmemi_observe(&stored[notify]);
     } while (again != stores);
     return value;
 }
@@ -108,11 +105,10 @@ static bool reached(int notify, uint64_t count, uint64_t *value, const char *cal
  * of two additions would be neither value. */
 static void set_counter(int notify, uint64_t value)
 {
-    uint64_t *main = main_of(notify), old = __atomic_load_n(main, __ATOMIC_ACQUIRE), stores;
+    uint64_t *main = main_of(notify), old = shmemi_observe(main), stores;
     do
-        stores = __atomic_load_n(&stored[notify], __ATOMIC_ACQUIRE);
-    while (!__atomic_compare_exchange_n(main, &old, value - stores, true, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_ACQUIRE));
+        stores = shmemi_observe(&stored[notify]);
+    while (!shmemi_advance(main, &old, value - stores));
 }
 
 void shmemi_notification_zero(int first, int n, const char *call)
@@ -272,7 +268,7 @@ void shmemi_put_notify_slow(shmem_ctx_t ctx, void *dest, const void *source, siz
     if (shmemi_state.peer_base[pe] != NULL && (base != NULL || n == 0)) {
         if (n > 0)
             shmemi_move(base + offset, source, n, call);
-        __atomic_fetch_add(shmemi_notification_of(pe, notify), 1, __ATOMIC_RELEASE);
+        shmemi_publish_add(shmemi_notification_of(pe, notify), 1);
         shmemi_notify(pe);
     } else {
         shmemi_net_put_signal(ctx, pe, offset, source, n, shmemi_notification_offset(notify), 1,

@@ -68,7 +68,7 @@ SHMEMI_INLINE void shmemi_put_notify(shmem_ctx_t ctx, void *dest, const void *so
         return;
     }
     shmemi_copy(to, source, n);
-    __atomic_fetch_add(shmemi_notification_of(pe, notify), 1, __ATOMIC_RELEASE);
+    shmemi_publish_add(shmemi_notification_of(pe, notify), 1);
     shmemi_notify(pe);
 }
 

@@ -9,15 +9,13 @@
 void shmemi_wake(struct shmemi_ctl *ctl);
 
 /*
- * Wakes the threads that sleep on a control page. Called after each store that they may wait for.
- * The load is plain: a sleeper announces itself and then runs a membarrier on every process of the
- * node, so either it sees the store or this load sees it (wait.c). The membarrier orders what the
- * processor does; the empty asm keeps the compiler from moving the caller's stores behind the load.
+ * Wakes the threads that sleep on a control page. Called after each store that they may wait for:
+ * the cheap side of their membarrier (order.h, sleep.c).
  */
 SHMEMI_INLINE void shmemi_notify_at(struct shmemi_ctl *ctl)
 {
-    __asm__ volatile("" ::: "memory");
-    if (SHMEMI_UNLIKELY(__atomic_load_n(&ctl->sleepers, __ATOMIC_RELAXED)))
+    shmemi_fence_light();
+    if (SHMEMI_UNLIKELY(shmemi_read_once(&ctl->sleepers)))
         shmemi_wake(ctl);
 }
 

@@ -125,8 +125,8 @@ static long switches(void)
 static void show(int cpu)
 {
     uint32_t *shown = &shmemi_my_ctl()->processor;
-    if (cpu >= 0 && __atomic_load_n(shown, __ATOMIC_RELAXED) != (uint32_t)cpu + 1)
-        __atomic_store_n(shown, (uint32_t)cpu + 1, __ATOMIC_RELAXED);
+    if (cpu >= 0 && shmemi_read_once(shown) != (uint32_t)cpu + 1)
+        shmemi_write_once(shown, (uint32_t)cpu + 1);
 }
 
 void shmemi_processor_show(void)
@@ -170,7 +170,7 @@ static void count_pes(uint16_t on[CPU_SETSIZE])
     memset(on, 0, CPU_SETSIZE * sizeof *on);
     for (uint32_t i = 0; i < s->node_pes; i++) {
         struct shmemi_ctl *ctl = shmemi_ctl_of(s->peer_base[s->node_members[i]]);
-        uint32_t shown = __atomic_load_n(&ctl->processor, __ATOMIC_RELAXED);
+        uint32_t shown = shmemi_read_once(&ctl->processor);
         if (shown > 0 && shown <= CPU_SETSIZE)
             on[shown - 1]++;
     }

@@ -36,7 +36,7 @@ void shmemi_fence_slow(shmem_ctx_t ctx, const char *call)
         return;
     shmemi_net_lock(call);
     int rc = shmemi_state.core->fence(c->stream);
-    __atomic_store_n(&c->unfenced, 0, __ATOMIC_RELAXED);
+    shmemi_write_once(&c->unfenced, 0);
     shmemi_net_unlock();
     if (rc == SHMEMI_FAILED)
         shmemi_net_failed(-1, call);
@@ -77,12 +77,12 @@ static void quiet_network(struct shmemi_context *c, const char *call)
         rc = shmemi_state.core->quiet(c->stream, &ticket);
         if (begins) {
             c->last_quiet = ticket;
-            __atomic_store_n(&c->dirty, SHMEMI_QUIETING, __ATOMIC_RELAXED);
+            shmemi_write_once(&c->dirty, SHMEMI_QUIETING);
         }
         /* It stays marked when another thread has posted since, or has begun a later quiet, which
          * covers its posts. */
         if (rc == SHMEMI_DONE && c->dirty == SHMEMI_QUIETING && c->last_quiet == ticket)
-            __atomic_store_n(&c->dirty, SHMEMI_CLEAN, __ATOMIC_RELAXED);
+            shmemi_write_once(&c->dirty, SHMEMI_CLEAN);
         shmemi_net_unlock();
         if (rc != SHMEMI_PENDING && rc != SHMEMI_AGAIN)
             break;
@@ -114,6 +114,6 @@ void shmemi_pe_quiet(shmem_ctx_t ctx, int pe, const char *call)
         return;
     pe = shmemi_ctx_pe(ctx, pe, call);
     shmemi_check_pe(pe, call);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* as shmemi_quiet in front.h */
+    shmemi_fence_all();
     shmemi_quiet_slow(ctx, call);
 }

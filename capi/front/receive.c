@@ -119,7 +119,7 @@ static bool look_at_all(struct receipt *r)
     uint32_t n = shmemi_state.n_pes;
     const uint64_t *active = shmemi_mail_here(-(int64_t)shmemi_state.active_offset);
     for (uint32_t k = 0, pe = first; k < n; k++, pe = pe + 1 < n ? pe + 1 : 0) {
-        uint64_t bits = __atomic_load_n(&active[pe / 64], __ATOMIC_RELAXED) >> (pe % 64);
+        uint64_t bits = shmemi_read_once(&active[pe / 64]) >> (pe % 64);
         if (bits == 0) { /* none of the next ones of this word has ever sent */
             uint32_t skip = 63 - pe % 64;
             if (pe + skip >= n)
@@ -176,7 +176,7 @@ static bool take_landing(void *subject)
 {
     struct writing *w = subject;
     for (int i = 0; i < SHMEMI_LANDINGS; i++)
-        if (!(__atomic_fetch_or(&landed.used, 1u << i, __ATOMIC_ACQUIRE) & 1u << i)) {
+        if (!(shmemi_acquire_bits(&landed.used, 1u << i) & 1u << i)) {
             w->landing = i;
             return true;
         }
@@ -185,7 +185,7 @@ static bool take_landing(void *subject)
 
 static void leave_landing(int l)
 {
-    __atomic_fetch_and(&landed.used, ~(1u << l), __ATOMIC_RELEASE);
+    shmemi_release_bits(&landed.used, 1u << l);
     shmemi_notify(shmemi_state.my_pe); /* another thread may wait for it */
 }
 
@@ -248,7 +248,7 @@ static bool part_is_there(void *subject)
 {
     const struct writing *w = subject;
     const struct words *words = shmemi_mail_here(words_of(w->landing));
-    return __atomic_load_n(&words->there[w->k & 1], __ATOMIC_ACQUIRE) == w->number + w->k;
+    return shmemi_observe(&words->there[w->k & 1]) == w->number + w->k;
 }
 
 /* Two parts are under way at a time. */
@@ -256,7 +256,7 @@ static bool have_written(struct writing *w)
 {
     struct receipt *r = w->r;
     uint64_t parts = (r->size + w->part - 1) / w->part;
-    w->number = __atomic_add_fetch(&landed.number, parts, __ATOMIC_RELAXED) - parts + 1;
+    w->number = shmemi_count(&landed.number, parts) - parts + 1;
     ask_for(w, 0);
     if (parts > 1)
         ask_for(w, 1);

@@ -97,8 +97,8 @@ static void describe_posting(const void *subject, char *text, size_t size)
 
 static void mark_operations(struct shmemi_context *c)
 {
-    __atomic_store_n(&c->dirty, SHMEMI_POSTED, __ATOMIC_RELAXED);
-    __atomic_store_n(&c->unfenced, 1, __ATOMIC_RELAXED);
+    shmemi_write_once(&c->dirty, SHMEMI_POSTED);
+    shmemi_write_once(&c->unfenced, 1);
 }
 
 /* Whether a later quiet has to wait for an operation. */
@@ -173,9 +173,8 @@ SHMEMI_INLINE bool posting(struct post *p)
 static bool await(struct shmemi_request *r, int pe, const char *call)
 {
     struct posting p = {pe, "for the completion at"};
-    SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_posting, &p,
-                    __atomic_load_n(&r->done, __ATOMIC_ACQUIRE), .whom = SHMEMI_NOBODY, .pe = pe,
-                    .about = true);
+    SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_posting, &p, shmemi_observe(&r->done),
+                    .whom = SHMEMI_NOBODY, .pe = pe, .about = true);
     if (r->status != 0)
         shmemi_net_failed(pe, call);
     return r->status == 0;

@@ -65,7 +65,7 @@ static void probe(const struct shmemi_waiter *w)
 static void report_if_asked(struct shmemi_waiter *w, uint64_t now)
 {
     struct shmemi_wait_clock *c = &w->clock;
-    uint32_t asked = __atomic_load_n(&shmemi_state.asked, __ATOMIC_RELAXED);
+    uint32_t asked = shmemi_read_once(&shmemi_state.asked);
     bool is_due = due.at != 0 && due.since == c->since;
     if (asked != c->asked) {
         c->asked = asked;
@@ -105,15 +105,14 @@ void shmemi_show(struct shmemi_waiter *w)
         char free = 0;
         /* The first character of call says whether the place is taken; since, whether it can be
          * read. */
-        if (!__atomic_compare_exchange_n(&l->call[0], &free, '?', false, __ATOMIC_ACQUIRE,
-                                         __ATOMIC_RELAXED))
+        if (!shmemi_acquire_if(&l->call[0], &free, '?'))
             continue;
         l->what[0] = 0;
         if (w->describe)
             w->describe(w->subject, l->what, sizeof l->what);
         snprintf(l->call + 1, sizeof l->call - 1, "%s", w->call[0] ? w->call + 1 : "");
-        __atomic_store_n(&l->call[0], w->call[0] ? w->call[0] : '?', __ATOMIC_RELAXED);
-        __atomic_store_n(&l->since, w->clock.since, __ATOMIC_RELEASE);
+        shmemi_write_once(&l->call[0], w->call[0] ? w->call[0] : '?');
+        shmemi_publish(&l->since, w->clock.since);
         w->shown = (uint8_t)(i + 1);
     }
 }
@@ -121,7 +120,7 @@ void shmemi_show(struct shmemi_waiter *w)
 void shmemi_unshow(struct shmemi_waiter *w)
 {
     struct shmemi_statuspage_wait *l = &shmemi_state.live->waits[w->shown - 1];
-    __atomic_store_n(&l->since, 0, __ATOMIC_RELEASE);
-    __atomic_store_n(&l->call[0], 0, __ATOMIC_RELEASE);
+    shmemi_publish(&l->since, 0);
+    shmemi_release(&l->call[0], 0);
     w->shown = 0;
 }

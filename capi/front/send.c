@@ -67,7 +67,7 @@ static struct shmemi_mail_clear *answer_of(const struct outgoing *o)
 
 static bool has_answer(const struct outgoing *o)
 {
-    return __atomic_load_n(&answer_of(o)->number, __ATOMIC_ACQUIRE) == o->next;
+    return shmemi_observe(&answer_of(o)->number) == o->next;
 }
 
 /* Copies bytes to where the receiver wants them, and then sets its word. */
@@ -84,7 +84,7 @@ static bool put(int pe, const struct shmemi_mail_clear *c, const char *bytes, co
             return false;
         shmemi_quiet_slow(SHMEM_CTX_DEFAULT, call);
     }
-    __atomic_store_n((uint64_t *)(void *)(control + c->signal), c->value, __ATOMIC_RELEASE);
+    shmemi_publish((uint64_t *)(void *)(control + c->signal), c->value);
     shmemi_notify(pe);
     return true;
 }
@@ -120,7 +120,7 @@ static struct outgoing *first_due(void)
 
 static bool is_due(void)
 {
-    if (SHMEMI_LIKELY(__atomic_load_n(&left, __ATOMIC_RELAXED) == 0))
+    if (SHMEMI_LIKELY(shmemi_read_once(&left) == 0))
         return false;
     pthread_mutex_lock(&lock);
     bool due = first_due() != NULL;
@@ -233,12 +233,11 @@ static bool has_room(void *subject)
     uint32_t ring = shmemi_state.mailbox_size, span = shmemi_mail_span(s->mark, ring);
     const uint64_t *credit = shmemi_mail_here(shmemi_mail_credit(s->pe));
     uint64_t *bytes = &sent[s->pe];
-    s->at = __atomic_load_n(bytes, __ATOMIC_RELAXED);
+    s->at = shmemi_read_once(bytes);
     do {
-        if (!shmemi_mail_fits(s->at, __atomic_load_n(credit, __ATOMIC_ACQUIRE), span, ring))
+        if (!shmemi_mail_fits(s->at, shmemi_observe(credit), span, ring))
             return false;
-    } while (!__atomic_compare_exchange_n(bytes, &s->at, s->at + span, false, __ATOMIC_RELAXED,
-                                          __ATOMIC_RELAXED));
+    } while (!shmemi_reserve(bytes, &s->at, s->at + span));
     return true;
 }
 
@@ -265,7 +264,7 @@ static void post_record(const struct sending *s, uint32_t send, const void *byte
     if (n > 0)
         shmemi_move(m->bytes, bytes, n, s->call);
     if (base != NULL) {
-        __atomic_store_n(&m->mark, s->mark, __ATOMIC_RELEASE);
+        shmemi_publish(&m->mark, s->mark);
         shmemi_notify(s->pe);
     } else {
         size_t head = sizeof m->mark;
@@ -299,7 +298,7 @@ static bool claim(void *subject)
             o = one;
     }
     if (o != NULL && o->used)
-        __atomic_sub_fetch(&left, 1, __ATOMIC_RELAXED);
+        shmemi_count(&left, -1);
     else if (o != NULL)
         *o = (struct outgoing){.used = true,
                                .tag = s->tag,
@@ -320,7 +319,7 @@ static void leave(struct outgoing *o, bool ends)
     o->driven = false;
     o->used = !ends;
     if (!ends)
-        __atomic_add_fetch(&left, 1, __ATOMIC_RELAXED);
+        shmemi_count(&left, 1);
     pthread_mutex_unlock(&lock);
     if (ends)
         shmemi_notify(shmemi_state.my_pe); /* another thread may wait for the record */

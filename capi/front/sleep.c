@@ -48,28 +48,27 @@ static void membarrier(void)
 
 static void announce(struct shmemi_waiter *w)
 {
-    w->wakes = __atomic_load_n(&w->ctl->wakes, __ATOMIC_ACQUIRE);
-    __atomic_store_n(&w->ctl->sleepers, 1, __ATOMIC_SEQ_CST);
+    w->wakes = shmemi_observe(&w->ctl->wakes);
+    shmemi_announce(&w->ctl->sleepers, 1);
     w->stage = SHMEMI_ANNOUNCED;
     w->announced = shmemi_now();
-    w->membarrier = __atomic_load_n(&shmemi_node_ctl()->membarriers_begun, __ATOMIC_SEQ_CST) + 1;
+    w->membarrier = shmemi_load_announced(&shmemi_node_ctl()->membarriers_begun) + 1;
 }
 
 /* Makes the next membarrier, if none is under way. */
 static bool make(struct shmemi_ctl *first)
 {
-    uint32_t done = __atomic_load_n(&first->membarriers_done, __ATOMIC_SEQ_CST), begun = done;
-    if (!__atomic_compare_exchange_n(&first->membarriers_begun, &begun, done + 1, false,
-                                     __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+    uint32_t done = shmemi_load_announced(&first->membarriers_done), begun = done;
+    if (!shmemi_announce_if(&first->membarriers_begun, &begun, done + 1))
         return false;
     membarrier();
-    __atomic_store_n(&first->membarriers_done, done + 1, __ATOMIC_RELEASE);
+    shmemi_publish(&first->membarriers_done, done + 1);
     return true;
 }
 
 static bool is_done(const struct shmemi_ctl *first, uint32_t number)
 {
-    return (int32_t)(__atomic_load_n(&first->membarriers_done, __ATOMIC_ACQUIRE) - number) >= 0;
+    return (int32_t)(shmemi_observe(&first->membarriers_done) - number) >= 0;
 }
 
 bool shmemi_prepare_sleep(struct shmemi_waiter *w)
@@ -101,7 +100,7 @@ enum shmemi_sleep_end shmemi_sleep(struct shmemi_waiter *w, uint64_t ns)
     long r = syscall(SYS_futex, &w->ctl->wakes, FUTEX_WAIT, w->wakes, &bound, NULL, 0);
     int error = r < 0 ? errno : 0;
     /* If no writer has cleared the announcement, it needs no new membarrier. */
-    if (error != ETIMEDOUT || __atomic_load_n(&w->ctl->sleepers, __ATOMIC_RELAXED) == 0)
+    if (error != ETIMEDOUT || shmemi_read_once(&w->ctl->sleepers) == 0)
         w->stage = SHMEMI_AWAKE;
     return error == ETIMEDOUT ? SHMEMI_OVERSLEPT
            : error == EINTR   ? SHMEMI_INTERRUPTED

@@ -15,12 +15,12 @@ static int nvshmem;
 
 void shmemi_as_nvshmem(void)
 {
-    __atomic_store_n(&nvshmem, 1, __ATOMIC_RELAXED);
+    shmemi_write_once(&nvshmem, 1);
 }
 
 bool shmemi_is_nvshmem(void)
 {
-    return __atomic_load_n(&nvshmem, __ATOMIC_RELAXED) != 0;
+    return shmemi_read_once(&nvshmem) != 0;
 }
 
 static const struct {

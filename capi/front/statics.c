@@ -73,7 +73,7 @@ __attribute__((no_sanitize("address", "thread"))) void shmemi_copy_pages(void *t
     for (; n > 0; n -= 4 * sizeof *t, t += 4, f += 4) {
         word a = f[0], b = f[1], c = f[2], d = f[3];
         t[0] = a, t[1] = b, t[2] = c, t[3] = d;
-        __asm__ volatile("" ::: "memory");
+        shmemi_fence_compiler();
     }
 }
 

@@ -42,7 +42,7 @@ int shmemi_streams_begin(char *error, size_t size)
             snprintf(error, size, "%s", shmemi_state.core->error());
             rc = -1;
         } else {
-            __atomic_store_n(&ready, true, __ATOMIC_RELEASE);
+            shmemi_publish(&ready, true);
         }
     }
     pthread_mutex_unlock(&mutex);
@@ -52,7 +52,7 @@ int shmemi_streams_begin(char *error, size_t size)
 void shmemi_streams_end(void)
 {
     pthread_mutex_lock(&mutex);
-    __atomic_store_n(&ready, false, __ATOMIC_RELEASE);
+    shmemi_publish(&ready, false);
     pthread_mutex_unlock(&mutex);
 }
 
@@ -60,7 +60,7 @@ void shmemi_streams_end(void)
 static void begin(const char *call)
 {
     char error[1024] = "";
-    if (SHMEMI_LIKELY(shmemi_state.n_pes > 0 && __atomic_load_n(&ready, __ATOMIC_ACQUIRE)))
+    if (SHMEMI_LIKELY(shmemi_state.n_pes > 0 && shmemi_observe(&ready)))
         return;
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);

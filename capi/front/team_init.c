@@ -99,7 +99,7 @@ static void tell(const struct meeting *m, int pe, int64_t offset, const void *so
         return;
     }
     memcpy(base + offset, source, n);
-    __atomic_store_n((uint64_t *)(base + word_offset), word_of(m), __ATOMIC_RELEASE);
+    shmemi_publish((uint64_t *)(base + word_offset), word_of(m));
     shmemi_notify(pe);
 }
 
@@ -119,7 +119,7 @@ static bool is_here(const struct meeting *m, int pe)
     char *base = shmemi_state.peer_base[m->root];
     if (base == NULL)
         return m->words[pe] == word_of(m);
-    return __atomic_load_n((uint64_t *)(base + word_at(pe)), __ATOMIC_ACQUIRE) == word_of(m);
+    return shmemi_observe((uint64_t *)(base + word_at(pe))) == word_of(m);
 }
 
 /* How many have come in this round. In the first round it counts all PEs with the id, later only
@@ -251,12 +251,11 @@ static const struct answer *ask(struct meeting *m, const struct said *said, stru
         return NULL;
     bool lost = false;
     SHMEMI_WAIT_FOR(shmemi_my_ctl(), m->call, describe_answer, m,
-                    __atomic_load_n(&a->word, __ATOMIC_ACQUIRE) == word_of(m) ||
-                        (lost = shmemi_is_lost(m->root)),
+                    shmemi_observe(&a->word) == word_of(m) || (lost = shmemi_is_lost(m->root)),
                     .whom = SHMEMI_ANY_MATE);
     if (lost)
         shmemi_tell_lost(m->root, m->call);
-    return __atomic_load_n(&a->word, __ATOMIC_ACQUIRE) == word_of(m) ? a : NULL;
+    return shmemi_observe(&a->word) == word_of(m) ? a : NULL;
 }
 
 __attribute__((format(printf, 2, 3))) static void say(const char *call, const char *format, ...)
@@ -356,7 +355,7 @@ int shmemi_team_uniqueid(uint64_t *id, const char *call)
 {
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
-    uint64_t number = __atomic_add_fetch(&made, 1, __ATOMIC_RELAXED);
+    uint64_t number = shmemi_count(&made, 1);
     *id = number << PE_BITS | (uint64_t)shmemi_state.my_pe;
     return 0;
 }

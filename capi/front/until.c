@@ -37,11 +37,11 @@ static uint64_t bits_now(const struct comparison *c)
         return shmemi_read_gpu(c->ivar, (size_t)c->width, "shmem_wait_until");
     switch (c->width) {
     case 2:
-        return __atomic_load_n((const uint16_t *)c->ivar, __ATOMIC_RELAXED);
+        return shmemi_read_once((const uint16_t *)c->ivar);
     case 4:
-        return __atomic_load_n((const uint32_t *)c->ivar, __ATOMIC_RELAXED);
+        return shmemi_read_once((const uint32_t *)c->ivar);
     default:
-        return __atomic_load_n((const uint64_t *)c->ivar, __ATOMIC_RELAXED);
+        return shmemi_read_once((const uint64_t *)c->ivar);
     }
 }
 
@@ -99,7 +99,7 @@ SHMEMI_INLINE void check(const void *ivar, int cmp, size_t size, const char *cal
                                       const char *call)                                            \
     {                                                                                              \
         *now = shmemi_on_gpu(ivar) ? (T)shmemi_read_gpu(ivar, sizeof(T), call)                     \
-                                   : __atomic_load_n((const T *)ivar, __ATOMIC_ACQUIRE);           \
+                                   : shmemi_observe((const T *)ivar);                              \
         switch (cmp) {                                                                             \
         case SHMEM_CMP_EQ:                                                                         \
             return *now == value;                                                                  \
@@ -149,7 +149,7 @@ uint64_t shmemi_signal_fetch(const uint64_t *sig_addr, const char *call)
     if (shmemi_state.networked)
         shmemi_state.core->poll();
     return shmemi_on_gpu(sig_addr) ? shmemi_read_gpu(sig_addr, sizeof *sig_addr, call)
-                                   : __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
+                                   : shmemi_observe(sig_addr);
 }
 
 uint64_t shmemi_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t value, const char *call)

@@ -105,7 +105,7 @@ static void relax(void)
 static void start_polling(struct shmemi_waiter *w)
 {
     if (!w->polling) {
-        __atomic_fetch_add(&shmemi_state.pollers, 1, __ATOMIC_RELAXED);
+        shmemi_count(&shmemi_state.pollers, 1);
         w->polling = true;
     }
 }
@@ -113,7 +113,7 @@ static void start_polling(struct shmemi_waiter *w)
 static void stop_polling(struct shmemi_waiter *w)
 {
     if (w->polling) {
-        __atomic_fetch_sub(&shmemi_state.pollers, 1, __ATOMIC_SEQ_CST);
+        shmemi_announce_add(&shmemi_state.pollers, -1);
         w->polling = false;
     }
 }
@@ -171,7 +171,7 @@ static void begin(struct shmemi_waiter *w, uint64_t now)
         limit.clock.since = 0;
     } else if (w->clock.since == 0) {
         w->clock.since = w->clock.reported = now;
-        w->clock.asked = __atomic_load_n(&shmemi_state.asked, __ATOMIC_RELAXED);
+        w->clock.asked = shmemi_read_once(&shmemi_state.asked);
     }
 }
 

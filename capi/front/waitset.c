@@ -68,7 +68,7 @@ SHMEMI_INLINE bool included(const struct set *q, size_t i)
             for (size_t i = from; i < end; i++) {                                                  \
                 if (!included(q, i))                                                               \
                     continue;                                                                      \
-                T now = __atomic_load_n(&at[i - from], __ATOMIC_ACQUIRE);                          \
+                T now = shmemi_observe(&at[i - from]);                                             \
                 T value = values[q->each ? i : 0];                                                 \
                 bool holds;                                                                        \
                 switch (q->cmp) {                                                                  \
@@ -269,7 +269,7 @@ static size_t *cursor(const struct set *q)
 
 static size_t any(const struct set *q)
 {
-    size_t *next = cursor(q), start = __atomic_load_n(next, __ATOMIC_RELAXED);
+    size_t *next = cursor(q), start = shmemi_read_once(next);
     if (start >= q->nelems)
         start = 0;
     size_t i = find(q, start, q->nelems, true);
@@ -278,7 +278,7 @@ static size_t any(const struct set *q)
         if (i == start)
             return SIZE_MAX;
     }
-    __atomic_store_n(next, i + 1, __ATOMIC_RELAXED);
+    shmemi_write_once(next, i + 1);
     return i;
 }
 

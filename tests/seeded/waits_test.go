@@ -33,8 +33,8 @@ var waitDefects = []defect{
 	},
 	{
 		id: "waits/membarrier-under-way", file: "capi/front/sleep.c",
-		was:  "&shmemi_node_ctl()->membarriers_begun, __ATOMIC_SEQ_CST) + 1;",
-		is:   "&shmemi_node_ctl()->membarriers_begun, __ATOMIC_SEQ_CST);",
+		was:  "shmemi_load_announced(&shmemi_node_ctl()->membarriers_begun) + 1;",
+		is:   "shmemi_load_announced(&shmemi_node_ctl()->membarriers_begun);",
 		user: "now and then a put does not wake the PE that waits for it, for up to 10 ms",
 		by:   unit("./tests/front", "^TestSleep$"), says: `line \d+: .* does not hold`,
 	},

@@ -1,0 +1,186 @@
+/*
+ * order.h: the memory orders of the host, by purpose.
+ *
+ * Each macro says what the access is for, who is on its other side, and what it becomes on x86-64
+ * and on aarch64. No other file of the front has an atomic access or a barrier of its own
+ * (tests/repo). What C shares with Go has the same orders (abi/amo.h, mailbox.h, wake.h), and
+ * device code has its own (device/shmem/order.h).
+ *
+ * x86-64 shows the stores of a thread to others in program order, and does not move a load before
+ * another load, or a store before a load. Only a load may pass an earlier store to another address.
+ * So there most orders bind the compiler alone, and only a full barrier holds that load back.
+ * Copies that bypass the cache are weaker, and end with their own sfence (glibc's memcpy). aarch64
+ * promises none of this and has an instruction for each order. Below, its atomic instructions are
+ * those of Armv8.1 (LSE); older processors have a loop of exclusive loads and stores instead.
+ *
+ *     macros                                     x86-64            aarch64
+ *     read_once, write_once                      mov               ldr, str
+ *     count, reserve                             lock add, cmpxchg ldadd, cas
+ *     observe, publish, release                  mov               ldar, stlr
+ *     publish_add, release_bits                  lock add, and     ldaddl, ldclrl
+ *     acquire_if, acquire_flag, acquire_bits     lock cmpxchg, ... casa, swpa, ldseta
+ *     arrive, advance                            lock xadd, ...    ldaddal, casal
+ *     announce                                   xchg              stlr
+ *     announce_add, announce_if                  lock xadd, ...    ldaddal, casal
+ *     load_announced                             mov               ldar
+ *     fence_light, _compiler, _handler           no instruction    no instruction
+ *     fence_stores                               no instruction    dmb ish
+ *     fence_all                                  lock or, mfence   dmb ish
+ *     seqcount_*                                 mov               ldar, dmb ishld, stlr, dmb ish
+ *
+ * The name of a macro has shmemi_ before it. `at` points to a word of up to 8 bytes, aligned to its
+ * size, which other threads, other PEs of the node, or NICs may access at the same time.
+ */
+#ifndef SHMEMI_ORDER_H
+#define SHMEMI_ORDER_H
+
+#include "amo.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---------------------------------------------------------------- no order */
+
+/* Whole words, in no order with other accesses: a figure or a hint, a word that a lock guards and
+ * that is also read without it, or one whose order another access of the caller makes. Other side:
+ * the same macros. */
+#define shmemi_read_once(at) __atomic_load_n((at), __ATOMIC_RELAXED)
+#define shmemi_write_once(at, value) __atomic_store_n((at), (value), __ATOMIC_RELAXED)
+
+/* Adds to a count, and returns the new one. Other side: shmemi_read_once. */
+#define shmemi_count(at, n) __atomic_add_fetch((at), (n), __ATOMIC_RELAXED)
+
+/* Takes a part of a range that a count divides: true if *at was *seen and is `to` now, else *seen
+ * is what it was. Who gets the part writes there before another thread can read it by an order of
+ * its own. Other side: the same macro. */
+#define shmemi_reserve(at, seen, to)                                                               \
+    __atomic_compare_exchange_n((at), (seen), (to), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
+
+/* ---------------------------------------------------- publish and observe */
+
+/* Stores a word that says that what the caller stored before is there: signals, marks, epochs,
+ * table entries. Other side: shmemi_observe, a load of abi/mailbox.h or of Go, or a wait of device
+ * code, which then see those stores. */
+#define shmemi_publish(at, value) __atomic_store_n((at), (value), __ATOMIC_RELEASE)
+
+/* Loads such a word: what was stored before it is visible to the caller's later loads. The word may
+ * also come from a NIC or a GPU; those write it behind the data, and this keeps the loads of the
+ * data behind it. Other side: shmemi_publish and its kin, the completions of a provider. */
+#define shmemi_observe(at) __atomic_load_n((at), __ATOMIC_ACQUIRE)
+
+/* Adds to such a word, and returns the value before. Other side: shmemi_observe; PEs that add
+ * meanwhile need no order with each other. */
+#define shmemi_publish_add(at, n) __atomic_fetch_add((at), (n), __ATOMIC_RELEASE)
+
+/* Counts the caller into a meeting, and returns how many have come: each shows what it stored
+ * before, and the last sees what all of them stored. Other side: the same macro, and shmemi_observe
+ * of those that wait for the count. */
+#define shmemi_arrive(at) __atomic_add_fetch((at), 1, __ATOMIC_ACQ_REL)
+
+/* Raises a word that several threads raise, if it is *seen; else *seen is what it is. It may fail
+ * without cause, so callers loop. Who raises it shows what the new value covers, and sees what the
+ * old one covered. Other side: the same macro and shmemi_observe. */
+#define shmemi_advance(at, seen, to)                                                               \
+    __atomic_compare_exchange_n((at), (seen), (to), true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+
+/* --------------------------------------------------------------- ownership */
+
+/* Takes what a word guards: a lock, a box, an entry, a bit of a set. The owner sees what the owner
+ * before it stored. Other side: shmemi_release, shmemi_release_bits; for the endpoint's lock also
+ * Go (runtime/proxy/wake).
+ * _if: true if the word was *seen and is `to` now. _flag: the value before, 0 if it was free.
+ * _bits: the word before. */
+#define shmemi_acquire_if(at, seen, to)                                                            \
+    __atomic_compare_exchange_n((at), (seen), (to), false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
+#define shmemi_acquire_flag(at) __atomic_exchange_n((at), 1, __ATOMIC_ACQUIRE)
+#define shmemi_acquire_bits(at, bits) __atomic_fetch_or((at), (bits), __ATOMIC_ACQUIRE)
+
+/* Gives it back, with what the owner stored. Other side: the shmemi_acquire macros. */
+#define shmemi_release(at, value) __atomic_store_n((at), (value), __ATOMIC_RELEASE)
+#define shmemi_release_bits(at, bits) __atomic_fetch_and((at), ~(bits), __ATOMIC_RELEASE)
+
+/* ------------------------------------------------- announce, and then look */
+
+/*
+ * Two sides each write their own word and then read the other's: a handler its count and the
+ * closer's descriptor, a thread that stops polling its count and the proxy its nap, a sleeper its
+ * number and the membarrier that is under way. At least one of them sees the other. Only one order
+ * of all these accesses gives that; publish and observe would let both loads pass both stores.
+ * Other side: the same macros in the other order, or sequentially consistent atomics of Go.
+ */
+#define shmemi_announce(at, value) __atomic_store_n((at), (value), __ATOMIC_SEQ_CST)
+#define shmemi_announce_add(at, n) __atomic_fetch_add((at), (n), __ATOMIC_SEQ_CST)
+#define shmemi_announce_if(at, seen, to)                                                           \
+    __atomic_compare_exchange_n((at), (seen), (to), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
+#define shmemi_load_announced(at) __atomic_load_n((at), __ATOMIC_SEQ_CST)
+
+/* ---------------------------------------------------------------- barriers */
+
+/*
+ * The cheap side of a membarrier, between a store that a PE may sleep for and the load of its word
+ * `sleepers`. A sleeper announces itself and then has the kernel run a full barrier in every
+ * process of the node. So either it sees the store, or this load sees it; the processor needs no
+ * barrier here, on any architecture, and the compiler must not move the store behind the load.
+ * Other side: membarrier() of sleep.c.
+ */
+#define shmemi_fence_light() __asm__ volatile("" ::: "memory")
+
+/* For the compiler alone: a loop of shmem_g loads anew in each turn, and the copying loop of
+ * statics.c stays a loop. Other side: any writer, since a store becomes visible in time without
+ * help. */
+#define shmemi_fence_compiler() __asm__ volatile("" ::: "memory")
+
+/* Between accesses of a thread that a signal handler in the same thread also makes: a processor
+ * shows a thread its own accesses in order. Other side: the handler. */
+#define shmemi_fence_handler() __atomic_signal_fence(__ATOMIC_SEQ_CST)
+
+/* shmem_fence: the stores before it are visible before those behind it. Other side: shmemi_observe
+ * of a PE that reads a later one. */
+#define shmemi_fence_stores() __atomic_thread_fence(__ATOMIC_RELEASE)
+
+/* shmem_quiet, and the beginning of a barrier: the stores before it are visible before any access
+ * behind it. A PE that stores, is quiet and then loads must not load what was there before its
+ * store was visible, which x86-64 alone would allow. Other side: the same macro in another PE. */
+#define shmemi_fence_all() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+
+/* --------------------------------------------------- records under a count */
+
+/*
+ * A record that one thread changes and others copy without a lock. The count is odd while it
+ * changes; a reader whose count was odd, or is another one behind the copy, copies again. Writers:
+ * begin, or try_begin where several may write, which fails if another one does; then end. Readers:
+ * begin, the copy, and retry, which reports whether the copy is not usable. What a reader compares
+ * before it knows that must be read by shmemi_read_once.
+ */
+SHMEMI_INLINE void shmemi_seqcount_write_begin(uint32_t *at)
+{
+    shmemi_write_once(at, *at + 1);
+    shmemi_fence_stores(); /* the record does not change before the count is odd */
+}
+
+SHMEMI_INLINE bool shmemi_seqcount_write_try_begin(uint32_t *at)
+{
+    uint32_t even = shmemi_read_once(at);
+    if (even & 1 || !shmemi_acquire_if(at, &even, even + 1))
+        return false;
+    shmemi_fence_stores();
+    return true;
+}
+
+SHMEMI_INLINE void shmemi_seqcount_write_end(uint32_t *at)
+{
+    shmemi_publish(at, *at + 1);
+}
+
+SHMEMI_INLINE uint32_t shmemi_seqcount_read_begin(const uint32_t *at)
+{
+    return shmemi_observe(at);
+}
+
+SHMEMI_INLINE bool shmemi_seqcount_read_retry(const uint32_t *at, uint32_t began)
+{
+    __atomic_thread_fence(__ATOMIC_ACQUIRE); /* the copy is complete before the second look */
+    return began & 1 || shmemi_read_once(at) != began;
+}
+
+#endif
