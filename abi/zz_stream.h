@@ -13,22 +13,22 @@
 /* The work of a stream. */
 enum shmemi_stream_what {
     SHMEMI_STREAM_PUT = 0, /* dest, source, count, pe, nbi */
-    SHMEMI_STREAM_GET = 1, /* the same */
+    SHMEMI_STREAM_GET = 1, /* dest, source, count, pe, nbi */
     SHMEMI_STREAM_P = 2, /* dest, value, width, pe */
-    SHMEMI_STREAM_PUT_SIGNAL = 3, /* as put, and signal, value, op */
+    SHMEMI_STREAM_PUT_SIGNAL = 3, /* dest, source, count, signal, value, op, pe, nbi */
     SHMEMI_STREAM_SIGNAL = 4, /* signal, value, op, pe */
-    SHMEMI_STREAM_WAIT = 5, /* dest, source or value, count, signal, op, width */
-    SHMEMI_STREAM_COUNT = 6, /* as wait, for one word of 64 bits that counts */
-    SHMEMI_STREAM_QUIET = 7, /* nothing */
-    SHMEMI_STREAM_SYNC = 8, /* team and team_pes, as all that follow */
-    SHMEMI_STREAM_BARRIER = 9, /* nothing more */
-    SHMEMI_STREAM_BROADCAST = 10, /* dest, source, count, pe */
-    SHMEMI_STREAM_FCOLLECT = 11, /* dest, source, count */
-    SHMEMI_STREAM_ALLTOALL = 12, /* the same */
-    SHMEMI_STREAM_REDUCE = 13, /* dest, source, count, op, width */
+    SHMEMI_STREAM_WAIT = 5, /* dest, source, count, signal, value, op, width; source: the words to compare with, or NULL */
+    SHMEMI_STREAM_COUNT = 6, /* dest, count, value, op, width; as WAIT, for one word of 64 bits that counts */
+    SHMEMI_STREAM_QUIET = 7,
+    SHMEMI_STREAM_SYNC = 8, /* team, team_pes */
+    SHMEMI_STREAM_BARRIER = 9, /* team, team_pes */
+    SHMEMI_STREAM_BROADCAST = 10, /* dest, source, count, pe, team, team_pes */
+    SHMEMI_STREAM_FCOLLECT = 11, /* dest, source, count, team, team_pes */
+    SHMEMI_STREAM_ALLTOALL = 12, /* dest, source, count, team, team_pes */
+    SHMEMI_STREAM_REDUCE = 13, /* dest, source, count, op, width, team, team_pes */
     SHMEMI_STREAM_DRAIN = 14, /* returns when the stream has done all */
-    SHMEMI_STREAM_REDUCESCATTER = 15, /* as reduce, of count for each PE */
-    SHMEMI_STREAM_PUT_NOTIFY = 16, /* as put, and op: a notification counter */
+    SHMEMI_STREAM_REDUCESCATTER = 15, /* dest, source, count, op, width, team, team_pes; count: for each PE */
+    SHMEMI_STREAM_PUT_NOTIFY = 16, /* dest, source, count, op, pe, nbi; op: a notification counter */
     SHMEMI_STREAM_NOTIFY_WAIT = 17, /* op, value */
     SHMEMI_STREAM_NOTIFY_RESET = 18, /* op, value */
 };

@@ -31,7 +31,9 @@ func outputs(root string) ([]generated.File, error) {
 	files = append(files, sums...)
 	files = append(files,
 		generated.File{Path: "queue/zz_wire.go", Text: wireGo()},
-		generated.File{Path: "docs/reference/wire.md", Text: wirePage()})
+		generated.File{Path: "docs/reference/wire.md", Text: wirePage()},
+		generated.File{Path: streamKernels, Text: kernelHeader()},
+		generated.File{Path: streamQueue, Text: queueGo()})
 	files = append(files, pictures()...)
 	for _, u := range table.Units() {
 		if u.GoFile != "" {
@@ -43,7 +45,7 @@ func outputs(root string) ([]generated.File, error) {
 
 // headers are the C of it.
 func headers() []generated.File {
-	files := []generated.File{{Path: "device/shmem/zz_wire.h", Text: wireHeader()}}
+	files := []generated.File{{Path: "device/shmem/zz_wire.h", Text: wireHeader()}, {Path: streamWork, Text: workHeader()}}
 	for _, u := range table.Units() {
 		files = append(files, generated.File{Path: "abi/zz_" + u.Name + ".h", Text: unitHeader(u)})
 	}

@@ -22,40 +22,6 @@ var request = Unit{
 	},
 }
 
-// The work that the front has the core queue at a stream of the program's.
-var stream = Unit{
-	Name:   "stream",
-	Doc:    "the work that the front has the core queue at a stream. The arguments travel in a struct shmemi_stream_call, of which each call sets its own.",
-	GoFile: "runtime/onstream/zz_stream.go",
-	Enums: []Enum{
-		{Name: "stream_what", Prefix: "STREAM_", Go: "What", Base: "int", Kind: "-", Doc: "the work of a stream.", Values: []Value{
-			{Name: "PUT", Doc: "dest, source, count, pe, nbi"},
-			{Name: "GET", Doc: "the same"},
-			{Name: "P", Doc: "dest, value, width, pe"},
-			{Name: "PUT_SIGNAL", Doc: "as put, and signal, value, op"},
-			{Name: "SIGNAL", Doc: "signal, value, op, pe"},
-			{Name: "WAIT", Doc: "dest, source or value, count, signal, op, width"},
-			{Name: "COUNT", Doc: "as wait, for one word of 64 bits that counts"},
-			{Name: "QUIET", Doc: "nothing"},
-			{Name: "SYNC", Doc: "team and team_pes, as all that follow"},
-			{Name: "BARRIER", Doc: "nothing more"},
-			{Name: "BROADCAST", Doc: "dest, source, count, pe"},
-			{Name: "FCOLLECT", Doc: "dest, source, count"},
-			{Name: "ALLTOALL", Doc: "the same"},
-			{Name: "REDUCE", Doc: "dest, source, count, op, width"},
-			{Name: "DRAIN", Doc: "returns when the stream has done all"},
-			{Name: "REDUCESCATTER", Doc: "as reduce, of count for each PE"},
-			{Name: "PUT_NOTIFY", Doc: "as put, and op: a notification counter"},
-			{Name: "NOTIFY_WAIT", Doc: "op, value"},
-			{Name: "NOTIFY_RESET", Doc: "op, value"},
-		}},
-		{Name: "module_what", Doc: "code that the program has loaded. Go sees these through cgo.", Values: []Value{
-			{Name: "MODULE", Doc: "CUmodule"},
-			{Name: "LIBRARY", Doc: "CUlibrary"},
-		}},
-	},
-}
-
 // Stores of a stream, as a driver gets them.
 var store = Unit{
 	Name:   "store",

@@ -72,10 +72,9 @@ static void begin(const char *call)
         shmemi_abort(call, NULL, "%s", error);
 }
 
-static void queue(enum shmemi_stream_what what, const struct shmemi_stream_call *c,
-                  struct CUstream_st *stream, const char *call)
+static void queue(struct shmemi_stream_work w, struct CUstream_st *stream, const char *call)
 {
-    if (SHMEMI_UNLIKELY(shmemi_state.core->stream_call(what, c, stream) != SHMEMI_DONE))
+    if (SHMEMI_UNLIKELY(shmemi_state.core->stream_call(w.what, &w.call, stream) != SHMEMI_DONE))
         shmemi_abort(call, NULL, "%s", shmemi_state.core->error());
 }
 
@@ -100,6 +99,14 @@ static void check_local(const char *name, const void *p, const char *call)
         shmemi_abort(call, "pass memory of this PE", "the local %s is NULL", name);
 }
 
+/* The bits of a value of up to 8 bytes. */
+static uint64_t word(const void *value, size_t n)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, value, n);
+    return bits;
+}
+
 static void check_signal_op(int op, const char *call)
 {
     if (SHMEMI_UNLIKELY(op != SHMEM_SIGNAL_SET && op != SHMEM_SIGNAL_ADD))
@@ -118,9 +125,7 @@ static void put(void *dest, const void *source, size_t n, int pe, uint32_t nbi,
         return;
     dest = symmetric("dest", dest, n, 1, call);
     check_local("source", source, call);
-    struct shmemi_stream_call c = {
-        .dest = (uintptr_t)dest, .source = (uintptr_t)source, .count = n, .pe = pe, .nbi = nbi};
-    queue(SHMEMI_STREAM_PUT, &c, stream, call);
+    queue(shmemi_work_put(dest, source, n, pe, nbi), stream, call);
 }
 
 void shmemi_stream_put(void *dest, const void *source, size_t n, int pe, struct CUstream_st *stream,
@@ -144,9 +149,7 @@ static void get(void *dest, const void *source, size_t n, int pe, uint32_t nbi,
         return;
     source = symmetric("source", source, n, 1, call);
     check_local("dest", dest, call);
-    struct shmemi_stream_call c = {
-        .dest = (uintptr_t)dest, .source = (uintptr_t)source, .count = n, .pe = pe, .nbi = nbi};
-    queue(SHMEMI_STREAM_GET, &c, stream, call);
+    queue(shmemi_work_get(dest, source, n, pe, nbi), stream, call);
 }
 
 void shmemi_stream_get(void *dest, const void *source, size_t n, int pe, struct CUstream_st *stream,
@@ -167,19 +170,16 @@ void shmemi_stream_p(void *dest, const void *value, size_t width, int pe,
     begin(call);
     shmemi_check_pe(pe, call);
     dest = symmetric("dest", dest, width, width, call);
-    struct shmemi_stream_call c = {.dest = (uintptr_t)dest, .pe = pe, .width = (uint32_t)width};
-    memcpy(&c.value, value, width);
-    queue(SHMEMI_STREAM_P, &c, stream, call);
+    queue(shmemi_work_p(dest, word(value, width), (uint32_t)width, pe), stream, call);
 }
 
 void shmemi_stream_g(void *value, const void *source, size_t width, int pe,
                      struct CUstream_st *stream, const char *call)
 {
-    static const struct shmemi_stream_call nothing;
     begin(call);
     shmemi_check_pe(pe, call);
     source = symmetric("source", source, width, width, call);
-    queue(SHMEMI_STREAM_DRAIN, &nothing, stream, call);
+    queue(shmemi_work_drain(), stream, call);
     shmemi_g(SHMEM_CTX_DEFAULT, value, source, width, pe, call);
 }
 
@@ -195,15 +195,9 @@ static void put_signal(void *dest, const void *source, size_t n, uint64_t *sig_a
         dest = symmetric("dest", dest, n, 1, call);
         check_local("source", source, call);
     }
-    struct shmemi_stream_call c = {.dest = (uintptr_t)dest,
-                                   .source = (uintptr_t)source,
-                                   .count = n,
-                                   .signal = (uintptr_t)sig_addr,
-                                   .value = signal,
-                                   .op = sig_op,
-                                   .pe = pe,
-                                   .nbi = nbi};
-    queue(n > 0 ? SHMEMI_STREAM_PUT_SIGNAL : SHMEMI_STREAM_SIGNAL, &c, stream, call);
+    queue(n > 0 ? shmemi_work_put_signal(dest, source, n, sig_addr, signal, sig_op, pe, nbi)
+                : shmemi_work_signal(sig_addr, signal, sig_op, pe),
+          stream, call);
 }
 
 void shmemi_stream_put_signal(void *dest, const void *source, size_t n, uint64_t *sig_addr,
@@ -238,13 +232,7 @@ static void put_notify(void *dest, const void *source, size_t n, int notify, int
     } else {
         dest = (void *)shmemi_state.heap_base; /* the program's need not be an address */
     }
-    struct shmemi_stream_call c = {.dest = (uintptr_t)dest,
-                                   .source = (uintptr_t)source,
-                                   .count = n,
-                                   .op = notify,
-                                   .pe = pe,
-                                   .nbi = nbi};
-    queue(SHMEMI_STREAM_PUT_NOTIFY, &c, stream, call);
+    queue(shmemi_work_put_notify(dest, source, n, notify, pe, nbi), stream, call);
 }
 
 void shmemi_stream_put_notify(void *dest, const void *source, size_t n, int notify, int pe,
@@ -259,26 +247,25 @@ void shmemi_stream_put_notify_nbi(void *dest, const void *source, size_t n, int 
     put_notify(dest, source, n, notify, pe, 1, stream, call);
 }
 
-static void with_counter(enum shmemi_stream_what what, int notify, uint64_t value, const char *name,
-                         struct CUstream_st *stream, const char *call)
+static void check_counter(int notify, uint64_t value, const char *name, const char *call)
 {
     begin(call);
     shmemi_notification_check(notify, call);
     shmemi_notification_check_value(value, name, call);
-    struct shmemi_stream_call c = {.op = notify, .value = value};
-    queue(what, &c, stream, call);
 }
 
 void shmemi_stream_notify_wait(int notify, uint64_t count, struct CUstream_st *stream,
                                const char *call)
 {
-    with_counter(SHMEMI_STREAM_NOTIFY_WAIT, notify, count, "the count", stream, call);
+    check_counter(notify, count, "the count", call);
+    queue(shmemi_work_notify_wait(notify, count), stream, call);
 }
 
 void shmemi_stream_notify_reset(int notify, uint64_t value, struct CUstream_st *stream,
                                 const char *call)
 {
-    with_counter(SHMEMI_STREAM_NOTIFY_RESET, notify, value, "the value", stream, call);
+    check_counter(notify, value, "the value", call);
+    queue(shmemi_work_notify_reset(notify, value), stream, call);
 }
 
 /* ------------------------------------------------------------------ waiting */
@@ -296,9 +283,7 @@ void shmemi_stream_signal_wait(uint64_t *sig_addr, int cmp, uint64_t value,
     begin(call);
     check_comparison(cmp, call);
     sig_addr = symmetric("sig_addr", sig_addr, sizeof *sig_addr, sizeof *sig_addr, call);
-    struct shmemi_stream_call c = {
-        .dest = (uintptr_t)sig_addr, .count = 1, .value = value, .op = cmp, .width = 8};
-    queue(SHMEMI_STREAM_COUNT, &c, stream, call);
+    queue(shmemi_work_count(sig_addr, 1, value, cmp, 8), stream, call);
 }
 
 void shmemi_stream_wait(const void *ivars, size_t n, const int *status, int cmp, const void *value,
@@ -311,24 +296,17 @@ void shmemi_stream_wait(const void *ivars, size_t n, const int *status, int cmp,
     if (n == 0)
         return;
     ivars = symmetric("ivars", ivars, shmemi_bytes(n, bytes), bytes, call);
-    struct shmemi_stream_call c = {.dest = (uintptr_t)ivars,
-                                   .source = (uintptr_t)values,
-                                   .count = n,
-                                   .signal = (uintptr_t)status,
-                                   .op = cmp,
-                                   .width = width};
-    if (value != NULL)
-        memcpy(&c.value, value, bytes);
-    else
+    if (value == NULL)
         check_local("cmp_values", values, call);
-    queue(SHMEMI_STREAM_WAIT, &c, stream, call);
+    queue(shmemi_work_wait(ivars, values, n, status, value == NULL ? 0 : word(value, bytes), cmp,
+                           width),
+          stream, call);
 }
 
 void shmemi_stream_quiet(struct CUstream_st *stream, const char *call)
 {
-    static const struct shmemi_stream_call nothing;
     begin(call);
-    queue(SHMEMI_STREAM_QUIET, &nothing, stream, call);
+    queue(shmemi_work_quiet(), stream, call);
 }
 
 /* ------------------------------------------------------------------ all PEs */
@@ -341,25 +319,22 @@ static int check_team(shmem_team_t team, const char *call)
     return t == NULL ? -1 : t->n;
 }
 
-static int meet(enum shmemi_stream_what what, shmem_team_t team, struct CUstream_st *stream,
-                const char *call)
-{
-    int n = check_team(team, call);
-    if (n < 0)
-        return -1;
-    struct shmemi_stream_call c = {.team = team, .team_pes = n};
-    queue(what, &c, stream, call);
-    return 0;
-}
-
 int shmemi_stream_sync(shmem_team_t team, struct CUstream_st *stream, const char *call)
 {
-    return meet(SHMEMI_STREAM_SYNC, team, stream, call);
+    int n_pes = check_team(team, call);
+    if (n_pes < 0)
+        return -1;
+    queue(shmemi_work_sync(team, n_pes), stream, call);
+    return 0;
 }
 
 int shmemi_stream_barrier(shmem_team_t team, struct CUstream_st *stream, const char *call)
 {
-    return meet(SHMEMI_STREAM_BARRIER, team, stream, call);
+    int n_pes = check_team(team, call);
+    if (n_pes < 0)
+        return -1;
+    queue(shmemi_work_barrier(team, n_pes), stream, call);
+    return 0;
 }
 
 int shmemi_stream_broadcast(shmem_team_t team, void *dest, const void *source, size_t n, int root,
@@ -375,19 +350,13 @@ int shmemi_stream_broadcast(shmem_team_t team, void *dest, const void *source, s
         return 0;
     dest = symmetric("dest", dest, n, 1, call);
     source = symmetric("source", source, n, 1, call);
-    struct shmemi_stream_call c = {.dest = (uintptr_t)dest,
-                                   .source = (uintptr_t)source,
-                                   .count = n,
-                                   .pe = root,
-                                   .team = team,
-                                   .team_pes = n_pes};
-    queue(SHMEMI_STREAM_BROADCAST, &c, stream, call);
+    queue(shmemi_work_broadcast(dest, source, n, root, team, n_pes), stream, call);
     return 0;
 }
 
-/* blocks: each PE takes another part of source. */
-static int exchange(enum shmemi_stream_what what, shmem_team_t team, void *dest, const void *source,
-                    size_t n, bool blocks, struct CUstream_st *stream, const char *call)
+/* blocks: each PE takes another part of source, as in alltoall; else all of it, as in fcollect. */
+static int exchange(bool blocks, shmem_team_t team, void *dest, const void *source, size_t n,
+                    struct CUstream_st *stream, const char *call)
 {
     int n_pes = check_team(team, call);
     if (n_pes < 0)
@@ -396,25 +365,22 @@ static int exchange(enum shmemi_stream_what what, shmem_team_t team, void *dest,
         return 0;
     dest = symmetric("dest", dest, shmemi_bytes((size_t)n_pes, n), 1, call);
     source = symmetric("source", source, blocks ? shmemi_bytes((size_t)n_pes, n) : n, 1, call);
-    struct shmemi_stream_call c = {.dest = (uintptr_t)dest,
-                                   .source = (uintptr_t)source,
-                                   .count = n,
-                                   .team = team,
-                                   .team_pes = n_pes};
-    queue(what, &c, stream, call);
+    queue(blocks ? shmemi_work_alltoall(dest, source, n, team, n_pes)
+                 : shmemi_work_fcollect(dest, source, n, team, n_pes),
+          stream, call);
     return 0;
 }
 
 int shmemi_stream_fcollect(shmem_team_t team, void *dest, const void *source, size_t n,
                            struct CUstream_st *stream, const char *call)
 {
-    return exchange(SHMEMI_STREAM_FCOLLECT, team, dest, source, n, false, stream, call);
+    return exchange(false, team, dest, source, n, stream, call);
 }
 
 int shmemi_stream_alltoall(shmem_team_t team, void *dest, const void *source, size_t n,
                            struct CUstream_st *stream, const char *call)
 {
-    return exchange(SHMEMI_STREAM_ALLTOALL, team, dest, source, n, true, stream, call);
+    return exchange(true, team, dest, source, n, stream, call);
 }
 
 /* scatter: source has a part of n elements for each PE, and each gets one. */
@@ -431,14 +397,9 @@ static int combine(bool scatter, shmem_team_t team, void *dest, const void *sour
     dest = symmetric("dest", dest, whole, bytes, call);
     source = symmetric("source", source, scatter ? shmemi_bytes((size_t)n_pes, whole) : whole,
                        bytes, call);
-    struct shmemi_stream_call c = {.dest = (uintptr_t)dest,
-                                   .source = (uintptr_t)source,
-                                   .count = n,
-                                   .op = op,
-                                   .width = width,
-                                   .team = team,
-                                   .team_pes = n_pes};
-    queue(scatter ? SHMEMI_STREAM_REDUCESCATTER : SHMEMI_STREAM_REDUCE, &c, stream, call);
+    queue(scatter ? shmemi_work_reducescatter(dest, source, n, op, width, team, n_pes)
+                  : shmemi_work_reduce(dest, source, n, op, width, team, n_pes),
+          stream, call);
     return 0;
 }
 

@@ -7,9 +7,7 @@
 
 #include "base.h"
 
-#include "zz_stream.h"
-
-#include <shmem/zz_wire.h>
+#include "zz_stream_work.h"
 
 struct CUstream_st;
 

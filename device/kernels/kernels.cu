@@ -7,13 +7,22 @@
 
 #include "bounce.h"
 #include "reduce.h"
+#include "zz_kernels.h"
 
 #include <shmem/coll.h>
 #include <shmem/notify.h>
 
-#define KERNEL extern "C" __global__ void __launch_bounds__(SHMEMI_THREADS)
-
 typedef const struct shmemi_stream_call call_t;
+
+/* A kernel has a row in abi/table, or this does not compile; so does the end of the file if a row
+ * has no kernel. */
+#define IS_IN_THE_TABLE(name) KERNEL_##name,
+enum { SHMEMI_STREAM_KERNELS(IS_IN_THE_TABLE) };
+
+#define KERNEL(name)                                                                               \
+    static_assert(KERNEL_##name >= 0, "");                                                         \
+    extern "C" __global__ void __launch_bounds__(SHMEMI_THREADS)                                   \
+        shmemi_stream_##name(__grid_constant__ call_t c)
 
 SHMEMI_D void *address(uint64_t at)
 {
@@ -22,7 +31,7 @@ SHMEMI_D void *address(uint64_t at)
 
 /* ------------------------------------------------- one PE with another */
 
-KERNEL shmemi_stream_put(__grid_constant__ call_t c)
+KERNEL(put)
 {
     if (c.nbi)
         shmemi_put<shmemi_by_block, 1>(&shmemi_job, c.call, address(c.dest), address(c.source),
@@ -32,7 +41,7 @@ KERNEL shmemi_stream_put(__grid_constant__ call_t c)
                                        c.count, c.pe);
 }
 
-KERNEL shmemi_stream_get(__grid_constant__ call_t c)
+KERNEL(get)
 {
     if (c.nbi)
         shmemi_get<shmemi_by_block, 1>(&shmemi_job, c.call, address(c.dest), address(c.source),
@@ -42,7 +51,7 @@ KERNEL shmemi_stream_get(__grid_constant__ call_t c)
                                        c.count, c.pe);
 }
 
-KERNEL shmemi_stream_put_signal(__grid_constant__ call_t c)
+KERNEL(put_signal)
 {
     uint64_t *signal = (uint64_t *)address(c.signal);
     if (c.nbi)
@@ -57,7 +66,7 @@ KERNEL shmemi_stream_put_signal(__grid_constant__ call_t c)
 
 /* The fence makes earlier work of the stream, such as the copy before a notification alone, visible
  * to a reader that sees the sum. */
-KERNEL shmemi_stream_put_notify(__grid_constant__ call_t c)
+KERNEL(put_notify)
 {
     shmemi_fence_system();
     if (c.nbi)
@@ -68,27 +77,27 @@ KERNEL shmemi_stream_put_notify(__grid_constant__ call_t c)
                                               address(c.source), c.count, c.op, c.pe);
 }
 
-KERNEL shmemi_stream_put_bounced(__grid_constant__ call_t c)
+KERNEL(put_bounced)
 {
     shmemi_bounce<SHMEMI_BOUNCED_PUT>(&c);
 }
 
-KERNEL shmemi_stream_get_bounced(__grid_constant__ call_t c)
+KERNEL(get_bounced)
 {
     shmemi_bounce<SHMEMI_BOUNCED_GET>(&c);
 }
 
-KERNEL shmemi_stream_put_signal_bounced(__grid_constant__ call_t c)
+KERNEL(put_signal_bounced)
 {
     shmemi_bounce<SHMEMI_BOUNCED_PUT_SIGNAL>(&c);
 }
 
-KERNEL shmemi_stream_put_notify_bounced(__grid_constant__ call_t c)
+KERNEL(put_notify_bounced)
 {
     shmemi_bounce<SHMEMI_BOUNCED_PUT_NOTIFY>(&c);
 }
 
-KERNEL shmemi_stream_p(__grid_constant__ call_t c)
+KERNEL(p)
 {
     void *dest = address(c.dest);
     switch (c.width) {
@@ -107,7 +116,7 @@ KERNEL shmemi_stream_p(__grid_constant__ call_t c)
 }
 
 /* The fence makes earlier work of the stream visible to a reader that sees the signal. */
-KERNEL shmemi_stream_signal(__grid_constant__ call_t c)
+KERNEL(signal)
 {
     shmemi_fence_system();
     shmemi_signal(&shmemi_job, c.call, (uint64_t *)address(c.signal), c.value, c.op, c.pe);
@@ -129,7 +138,7 @@ template <class T> SHMEMI_D void wait_words(call_t *c)
                                  values != NULL ? values[i] : (T)c->value);
 }
 
-KERNEL shmemi_stream_wait(__grid_constant__ call_t c)
+KERNEL(wait)
 {
     switch (c.width) {
     case 2:
@@ -152,35 +161,35 @@ KERNEL shmemi_stream_wait(__grid_constant__ call_t c)
     }
 }
 
-KERNEL shmemi_stream_notify_wait(__grid_constant__ call_t c)
+KERNEL(notify_wait)
 {
     (void)shmemi_notify_wait(&shmemi_job, c.call, c.op, c.value);
 }
 
-KERNEL shmemi_stream_notify_reset(__grid_constant__ call_t c)
+KERNEL(notify_reset)
 {
     shmemi_notify_reset(&shmemi_job, c.call, c.op, c.value);
 }
 
-KERNEL shmemi_stream_quiet(__grid_constant__ call_t c)
+KERNEL(quiet)
 {
     shmemi_quiet(&shmemi_job, c.call);
 }
 
 /* ------------------------------------------------ all PEs of a team */
 
-KERNEL shmemi_stream_sync(__grid_constant__ call_t c)
+KERNEL(sync)
 {
     (void)shmemi_sync<shmemi_by_block, 0>(&shmemi_job, c.call, c.team);
 }
 
-KERNEL shmemi_stream_barrier(__grid_constant__ call_t c)
+KERNEL(barrier)
 {
     (void)shmemi_sync<shmemi_by_block, 1>(&shmemi_job, c.call, c.team);
 }
 
 /* c.pe is a rank. */
-KERNEL shmemi_stream_broadcast(__grid_constant__ call_t c)
+KERNEL(broadcast)
 {
     struct shmemi_members m;
     if (c.way != SHMEMI_WAY_SPREAD) {
@@ -218,12 +227,12 @@ template <int BLOCKS> SHMEMI_D void exchange(call_t *c)
     shmemi_meet_last(&m);
 }
 
-KERNEL shmemi_stream_fcollect(__grid_constant__ call_t c)
+KERNEL(fcollect)
 {
     exchange<0>(&c);
 }
 
-KERNEL shmemi_stream_alltoall(__grid_constant__ call_t c)
+KERNEL(alltoall)
 {
     exchange<1>(&c);
 }
@@ -314,30 +323,27 @@ template <class WAY> SHMEMI_D void reduce(call_t *c, uint32_t op)
  * A kernel for each algorithm and operation. One kernel for all would take the assembler four times
  * as long; one kernel for each type would hold the shared code 100 times.
  */
-KERNEL shmemi_stream_reduce(__grid_constant__ call_t c)
+KERNEL(reduce)
 {
     reduce<shmemi_any>(&c, (uint32_t)c.op);
 }
 
-KERNEL shmemi_stream_reducescatter(__grid_constant__ call_t c)
+KERNEL(reducescatter)
 {
     reduce<shmemi_parts>(&c, (uint32_t)c.op);
 }
 
 #define REDUCE(name, op)                                                                           \
-    KERNEL shmemi_stream_packed_##name(__grid_constant__ call_t c)                                 \
+    KERNEL(packed_##name)                                                                          \
     {                                                                                              \
         reduce<shmemi_packed>(&c, op);                                                             \
     }                                                                                              \
-    KERNEL shmemi_stream_spread_##name(__grid_constant__ call_t c)                                 \
+    KERNEL(spread_##name)                                                                          \
     {                                                                                              \
         reduce<shmemi_spread>(&c, op);                                                             \
     }
 
-REDUCE(sum, SHMEMI_REDUCE_SUM)
-REDUCE(prod, SHMEMI_REDUCE_PROD)
-REDUCE(min, SHMEMI_REDUCE_MIN)
-REDUCE(max, SHMEMI_REDUCE_MAX)
-REDUCE(and, SHMEMI_REDUCE_AND)
-REDUCE(or, SHMEMI_REDUCE_OR)
-REDUCE(xor, SHMEMI_REDUCE_XOR)
+SHMEMI_REDUCTIONS(REDUCE)
+
+#define IS_DEFINED(name) static_assert(sizeof &shmemi_stream_##name > 0, "");
+SHMEMI_STREAM_KERNELS(IS_DEFINED)

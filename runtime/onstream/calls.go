@@ -72,49 +72,6 @@ func Open(dev Device, job Job, file string) *Calls {
 	return c
 }
 
-// Queue has a stream do one call.
-func (c *Calls) Queue(what What, call *queue.StreamCall, s gpu.Stream) error {
-	switch what {
-	case Put:
-		return c.put(call, s)
-	case Get:
-		return c.get(call, s)
-	case P:
-		return c.p(call, s)
-	case PutSignal:
-		return c.putSignal(call, s)
-	case Signal:
-		return c.signal(call, s)
-	case PutNotify:
-		return c.putNotify(call, s)
-	case NotifyWait:
-		return c.launch(kernelNotifyWait, 1, 1, s, call)
-	case NotifyReset:
-		return c.launch(kernelNotifyReset, 1, 1, s, call)
-	case Wait:
-		return c.wait(call, s)
-	case Count:
-		return c.count(call, s)
-	case Quiet:
-		return c.quiet(call, s)
-	case Sync:
-		return c.meet(kernelSync, call, s)
-	case Barrier:
-		return c.barrier(call, s)
-	case Broadcast:
-		return c.move(kernelBroadcast, call, s)
-	case Fcollect:
-		return c.move(kernelFcollect, call, s)
-	case Alltoall:
-		return c.move(kernelAlltoall, call, s)
-	case Reduce:
-		return c.reduce(call, s)
-	case Reducescatter:
-		return c.reducescatter(call, s)
-	}
-	return c.dev.SyncStream(s)
-}
-
 // symmetric is where this GPU has a symmetric address of the program's.
 func (c *Calls) symmetric(a uint64) gpu.Address { return c.job.Heap + gpu.Address(a-c.job.User) }
 
@@ -244,3 +201,11 @@ func (c *Calls) meet(k kernel, call *queue.StreamCall, s gpu.Stream) error {
 	}
 	return c.launch(k, 1, threadsFor(uint64(call.TeamPEs)), s, call)
 }
+
+// once launches a kernel of one thread.
+func (c *Calls) once(k kernel, call *queue.StreamCall, s gpu.Stream) error {
+	return c.launch(k, 1, 1, s, call)
+}
+
+// drain returns when the stream has done all.
+func (c *Calls) drain(_ *queue.StreamCall, s gpu.Stream) error { return c.dev.SyncStream(s) }

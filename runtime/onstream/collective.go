@@ -102,8 +102,8 @@ func (c *Calls) reduce(call *queue.StreamCall, s gpu.Stream) error {
 		return c.launch(kernelReduce, 1, block, s, &k)
 	case call.Team == teamWorld && bytes <= packedBytes && bytes <= c.packedRoom():
 		words := (bytes + 7) / 8
-		return c.launch(kernelPacked+op, blocksFor(words, block, bytes), threadsFor(words), s, &k)
+		return c.launch(kernelPackedSum+op, blocksFor(words, block, bytes), threadsFor(words), s, &k)
 	}
 	part := bytes / uint64(call.TeamPEs)
-	return c.launch(kernelSpread+op, blocksFor(part, spreadBytes, spreadBlocks), block, s, &k)
+	return c.launch(kernelSpreadSum+op, blocksFor(part, spreadBytes, spreadBlocks), block, s, &k)
 }

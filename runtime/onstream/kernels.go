@@ -14,54 +14,8 @@ import (
 // kernel is a kernel of device/kernels.
 type kernel int
 
-const (
-	kernelPut kernel = iota
-	kernelGet
-	kernelPutSignal
-	kernelPutBounced
-	kernelGetBounced
-	kernelPutSignalBounced
-	kernelPutNotify
-	kernelPutNotifyBounced
-	kernelNotifyWait
-	kernelNotifyReset
-	kernelP
-	kernelSignal
-	kernelWait
-	kernelQuiet
-	kernelSync
-	kernelBarrier
-	kernelBroadcast
-	kernelFcollect
-	kernelAlltoall
-	kernelReduce
-	kernelReducescatter
-	kernelPacked // and one for each further operation
-	kernelSpread = kernelPacked + operations
-
-	kernelCount = kernelSpread + operations
-	operations  = queue.ReduceXor - queue.ReduceSum + 1
-)
-
-// names are theirs in the file, behind prefix.
-var names = [kernelCount]string{
-	kernelPut: "put", kernelGet: "get", kernelPutSignal: "put_signal",
-	kernelPutBounced: "put_bounced", kernelGetBounced: "get_bounced", kernelPutSignalBounced: "put_signal_bounced",
-	kernelPutNotify: "put_notify", kernelPutNotifyBounced: "put_notify_bounced", kernelNotifyWait: "notify_wait", kernelNotifyReset: "notify_reset",
-	kernelP: "p", kernelSignal: "signal",
-	kernelWait: "wait", kernelQuiet: "quiet", kernelSync: "sync", kernelBarrier: "barrier",
-	kernelBroadcast: "broadcast", kernelFcollect: "fcollect", kernelAlltoall: "alltoall", kernelReduce: "reduce",
-	kernelReducescatter: "reducescatter",
-}
-
+// prefix is what the names of all of them begin with.
 const prefix = "shmemi_stream_"
-
-func init() {
-	for i, op := range [operations]string{"sum", "prod", "min", "max", "and", "or", "xor"} {
-		names[kernelPacked+kernel(i)] = "packed_" + op
-		names[kernelSpread+kernel(i)] = "spread_" + op
-	}
-}
 
 // kernels are the library's kernels, or the reason why there are none.
 type kernels struct {

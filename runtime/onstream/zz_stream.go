@@ -7,23 +7,23 @@ type What int
 
 // The values of What.
 const (
-	Put           What = 0  // dest, source, count, pe, nbi
-	Get           What = 1  // the same
-	P             What = 2  // dest, value, width, pe
-	PutSignal     What = 3  // as put, and signal, value, op
-	Signal        What = 4  // signal, value, op, pe
-	Wait          What = 5  // dest, source or value, count, signal, op, width
-	Count         What = 6  // as wait, for one word of 64 bits that counts
-	Quiet         What = 7  // nothing
-	Sync          What = 8  // team and team_pes, as all that follow
-	Barrier       What = 9  // nothing more
-	Broadcast     What = 10 // dest, source, count, pe
-	Fcollect      What = 11 // dest, source, count
-	Alltoall      What = 12 // the same
-	Reduce        What = 13 // dest, source, count, op, width
+	Put           What = 0 // dest, source, count, pe, nbi
+	Get           What = 1 // dest, source, count, pe, nbi
+	P             What = 2 // dest, value, width, pe
+	PutSignal     What = 3 // dest, source, count, signal, value, op, pe, nbi
+	Signal        What = 4 // signal, value, op, pe
+	Wait          What = 5 // dest, source, count, signal, value, op, width; source: the words to compare with, or NULL
+	Count         What = 6 // dest, count, value, op, width; as WAIT, for one word of 64 bits that counts
+	Quiet         What = 7
+	Sync          What = 8  // team, team_pes
+	Barrier       What = 9  // team, team_pes
+	Broadcast     What = 10 // dest, source, count, pe, team, team_pes
+	Fcollect      What = 11 // dest, source, count, team, team_pes
+	Alltoall      What = 12 // dest, source, count, team, team_pes
+	Reduce        What = 13 // dest, source, count, op, width, team, team_pes
 	Drain         What = 14 // returns when the stream has done all
-	Reducescatter What = 15 // as reduce, of count for each PE
-	PutNotify     What = 16 // as put, and op: a notification counter
+	Reducescatter What = 15 // dest, source, count, op, width, team, team_pes; count: for each PE
+	PutNotify     What = 16 // dest, source, count, op, pe, nbi; op: a notification counter
 	NotifyWait    What = 17 // op, value
 	NotifyReset   What = 18 // op, value
 )

@@ -47,6 +47,9 @@ func TestLooks(t *testing.T) { run(t, "looks") }
 // TestUntil: a wait that returns a value returns the one that ended it.
 func TestUntil(t *testing.T) { run(t, "until", "until") }
 
+// TestStreams: each call on a stream has the core queue its operation, with its arguments.
+func TestStreams(t *testing.T) { run(t, "streams", "stream") }
+
 // TestWriters: between a store and the look for sleepers behind it, each writer has a barrier for
 // the compiler. It reads what the last passes over trees leave, because a compiler that moves the
 // store is rare, and the barrier leaves no instruction.

@@ -2,5 +2,5 @@
 
 package mailboxtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x6f3d2ee2867e94ad
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x6e3659ba5c69e7d8
 import "C"
