@@ -89,18 +89,9 @@ struct shmemi_core {
      * where no block is allocated. */
     size_t (*heap_room)(int64_t offset);
 
-    /* Network. stream: ordered and completed by itself; that of the default context is
-     * 0. offset: in the target's user heap. */
-    int (*put)(uint32_t stream, int pe, int64_t offset, const void *source, size_t n,
-               struct shmemi_request *r); /* (locked) */
-    int (*get)(uint32_t stream, int pe, int64_t offset, void *dest, size_t n,
-               struct shmemi_request *r); /* (locked) */
-    int (*amo)(uint32_t stream, int pe, int64_t offset, int op, int width, uint64_t operand,
-               uint64_t compare, void *fetch, struct shmemi_request *r); /* (locked) */
-    int (*put_signal)(uint32_t stream, int pe, int64_t offset, const void *source, size_t n,
-                      int64_t signal_offset, uint64_t signal, int op,
-                      struct shmemi_request *r); /* (locked) */
-    int (*fence)(uint32_t stream);               /* (locked) */
+    /* Network. stream: ordered and completed by itself; that of the default context is 0. */
+    int (*post)(const struct shmemi_host_operation *o); /* (locked) */
+    int (*fence)(uint32_t stream);                      /* (locked) */
     /* (locked) A call with *ticket 0 begins a quiet for all operations posted before, and sets it;
      * PENDING: poll and call again with the same ticket. */
     int (*quiet)(uint32_t stream, uint64_t *ticket);

@@ -1,9 +1,9 @@
 package table
 
-// The answers of the engine to callers in C.
+// Operations of callers in C, and the answers of the engine.
 var request = Unit{
 	Name:   "request",
-	Doc:    "the answers of the core's operations, and the words that a caller waits for.",
+	Doc:    "an operation on another PE, as it goes from the front through the core to the engine, the answers to it, and the words that a caller waits for.",
 	GoFile: "runtime/proxy/call/zz_request_unsafe.go",
 	Enums: []Enum{
 		{Go: "Status", Base: "int32", Kind: "-", First: -1, Doc: "the answer of an operation.", Values: []Value{
@@ -12,12 +12,36 @@ var request = Unit{
 			{Name: "PENDING", Doc: "posted: wait for the request, or for quiet"},
 			{Name: "AGAIN", Doc: "not posted: poll, then call again"},
 		}},
+		{Name: "operation_kind", Prefix: "OPERATION_", Go: "Kind", Base: "uint32", Kind: "Kind", First: 1, Doc: "what an operation does.", Values: []Value{
+			{Name: "PUT", Doc: "source, nbytes"},
+			{Name: "GET", Doc: "dest, nbytes"},
+			{Name: "PUT_SIGNAL", Doc: "as PUT, then op with operand at signal_offset"},
+			{Name: "AMO", Doc: "op, width, operand, compare; dest, if it fetches without a request"},
+		}},
 	},
 	Structs: []Struct{
 		{Name: "request", Go: "Request", Doc: "An operation that a caller waits for. It lives on the caller's stack, in C.", Members: []Member{
 			{Name: "done", Type: "u32", Doc: "set last, with release"},
 			{Name: "status", Type: "i32", Doc: "of the operation"},
 			{Name: "value", Type: "u64", Doc: "what a fetching atomic fetched"},
+		}},
+		{Name: "host_operation", Go: "Operation", Doc: "One operation of the host on another PE, or the part of one that is posted at once. The caller fills it in; the core and the engine read it during the call.", Members: []Member{
+			{Name: "kind", Type: "u32", GoType: "Kind", Doc: "SHMEMI_OPERATION_..."},
+			{Name: "ctx", Type: "i32", Go: "_", Doc: "the program's context; 0: the default one"},
+			{Name: "stream", Type: "u32", Doc: "the core's number of that context"},
+			{Name: "pe", Type: "i32", Doc: "number in the job"},
+			{Name: "op", Type: "i32", Doc: "SHMEMI_AMO_..., of the signal or the atomic"},
+			{Name: "width", Type: "u32", Doc: "bytes of the atomic's word"},
+			{Name: "nbi", Type: "u32", Go: "_", Doc: "1: there is no request, and a quiet completes it"},
+			{Name: "offset", Type: "i64", Doc: "where, in the PE's user heap", At: 32},
+			{Name: "nbytes", Type: "u64", Doc: "of source or dest"},
+			{Name: "source", Type: "ptr", C: "const void *", Doc: "the bytes of a put"},
+			{Name: "dest", Type: "ptr", Doc: "where a get or a fetched value goes"},
+			{Name: "signal_offset", Type: "i64", Doc: "where the signal is, as offset"},
+			{Name: "operand", Type: "u64", Doc: "of op: also the value of the signal"},
+			{Name: "compare", Type: "u64", Doc: "what a conditional swap compares with"},
+			{Name: "request", Type: "ptr", C: "struct shmemi_request *", GoType: "*Request", Doc: "done when the operation is; NULL: a quiet completes it"},
+			{Name: "call", Type: "ptr", C: "const char *", Go: "_", Doc: "the public name that the program used, for reports"},
 		}},
 	},
 }

@@ -305,40 +305,14 @@ static inline int burst_after(struct shmemi_fastpath *x, int rc)
     return rc;
 }
 
-static int put(uint32_t stream, int pe, int64_t offset, const void *source, size_t n,
-               struct shmemi_request *r)
+static int post(const struct shmemi_host_operation *o)
 {
-    struct shmemi_fastpath *x = of(stream);
-    int rc = burst_before(x, pe) ? shmemi_fastpath_put(x, &native, (uint32_t)pe, offset, source, n)
-                                 : SHMEMI_NOT_EXPRESS;
-    return burst_after(
-        x, rc == SHMEMI_NOT_EXPRESS ? shmemgoPut(stream, pe, offset, (void *)source, n, r) : rc);
-}
-
-static int amo(uint32_t stream, int pe, int64_t offset, int op, int width, uint64_t operand,
-               uint64_t compare, void *fetch, struct shmemi_request *r)
-{
-    struct shmemi_fastpath *x = of(stream);
-    int rc =
-        !burst_before(x, pe) || op >= SHMEMI_AMO_SWAP
-            ? SHMEMI_NOT_EXPRESS
-            : shmemi_fastpath_amo(x, &native, (uint32_t)pe, offset, op, width, operand, compare);
-    return burst_after(x, rc == SHMEMI_NOT_EXPRESS ? shmemgoAMO(stream, pe, offset, op, width,
-                                                                operand, compare, fetch, r)
+    struct shmemi_fastpath *x = of(o->stream);
+    if (o->kind == SHMEMI_OPERATION_GET)
+        return shmemgoPost((struct shmemi_host_operation *)o);
+    int rc = burst_before(x, o->pe) ? shmemi_fastpath_post(x, &native, o) : SHMEMI_NOT_EXPRESS;
+    return burst_after(x, rc == SHMEMI_NOT_EXPRESS ? shmemgoPost((struct shmemi_host_operation *)o)
                                                    : rc);
-}
-
-static int put_signal(uint32_t stream, int pe, int64_t offset, const void *source, size_t n,
-                      int64_t signal_offset, uint64_t signal, int op, struct shmemi_request *r)
-{
-    struct shmemi_fastpath *x = of(stream);
-    int rc = burst_before(x, pe) ? shmemi_fastpath_put_signal(x, &native, (uint32_t)pe, offset,
-                                                              source, n, signal_offset, signal, op)
-                                 : SHMEMI_NOT_EXPRESS;
-    return burst_after(x, rc == SHMEMI_NOT_EXPRESS
-                              ? shmemgoPutSignal(stream, pe, offset, (void *)source, n,
-                                                 signal_offset, signal, op, r)
-                              : rc);
 }
 
 /* A waiting thread asks often, and crosses into Go only at the beginning, when an operation of the
@@ -377,10 +351,7 @@ const struct shmemi_core *shmemi_core_table(shmemi_abort_fn *abort_)
         .heap_free = shmemgoHeapFree,
         .heap_realloc = shmemgoHeapRealloc,
         .heap_room = shmemgoHeapRoom,
-        .put = put,
-        .get = shmemgoGetRemote,
-        .amo = amo,
-        .put_signal = put_signal,
+        .post = post,
         .fence = shmemgoFence,
         .quiet = quiet,
         .context_open = shmemgoContextOpen,

@@ -21,7 +21,6 @@ import (
 
 // exports are the functions that C calls.
 var exports = map[string]any{
-	"shmemgoAMO":         shmemgoAMO,
 	"shmemgoAbort":       shmemgoAbort,
 	"shmemgoAcknowledge": shmemgoAcknowledge,
 	"shmemgoComplete":    shmemgoComplete,
@@ -48,7 +47,6 @@ var exports = map[string]any{
 	"shmemgoGPUReset":    shmemgoGPUReset,
 	"shmemgoGPUSettle":   shmemgoGPUSettle,
 	"shmemgoGPUTakeBack": shmemgoGPUTakeBack,
-	"shmemgoGetRemote":   shmemgoGetRemote,
 	"shmemgoGiveUp":      shmemgoGiveUp,
 	"shmemgoGlobalExit":  shmemgoGlobalExit,
 	"shmemgoHeapAlloc":   shmemgoHeapAlloc,
@@ -63,8 +61,7 @@ var exports = map[string]any{
 	"shmemgoNICName":     shmemgoNICName,
 	"shmemgoPoll":        shmemgoPoll,
 	"shmemgoProbe":       shmemgoProbe,
-	"shmemgoPut":         shmemgoPut,
-	"shmemgoPutSignal":   shmemgoPutSignal,
+	"shmemgoPost":        shmemgoPost,
 	"shmemgoQuiet":       shmemgoQuiet,
 	"shmemgoQuietRings":  shmemgoQuietRings,
 	"shmemgoReaches":     shmemgoReaches,

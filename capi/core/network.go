@@ -10,41 +10,16 @@ import (
 	"unsafe"
 
 	"libshmem"
-	"libshmem/fabric"
 	"libshmem/runtime/guard"
 	"libshmem/runtime/proxy"
 )
 
 // The front calls these with the endpoint's lock held.
 
-//export shmemgoPut
-func shmemgoPut(stream C.uint32_t, pe C.int, offset C.int64_t, source unsafe.Pointer, n C.size_t, r *C.struct_shmemi_request) C.int {
-	defer guard.Catch("put")
-	return C.int(current.Engine.Context(uint32(stream)).Put(libshmem.PE(pe), libshmem.Offset(offset), source, uint64(n), request(r)))
-}
-
-//export shmemgoPutSignal
-func shmemgoPutSignal(stream C.uint32_t, pe C.int, offset C.int64_t, source unsafe.Pointer, n C.size_t,
-	signalOffset C.int64_t, signal C.uint64_t, op C.int, r *C.struct_shmemi_request,
-) C.int {
-	defer guard.Catch("put_signal")
-	return C.int(current.Engine.Context(uint32(stream)).PutSignal(libshmem.PE(pe), libshmem.Offset(offset), source, uint64(n),
-		libshmem.Offset(signalOffset), uint64(signal), fabric.Op(op), request(r)))
-}
-
-//export shmemgoGetRemote
-func shmemgoGetRemote(stream C.uint32_t, pe C.int, offset C.int64_t, dest unsafe.Pointer, n C.size_t, r *C.struct_shmemi_request) C.int {
-	defer guard.Catch("get")
-	return C.int(current.Engine.Context(uint32(stream)).Get(libshmem.PE(pe), libshmem.Offset(offset), dest, uint64(n), request(r)))
-}
-
-//export shmemgoAMO
-func shmemgoAMO(stream C.uint32_t, pe C.int, offset C.int64_t, op, width C.int, operand, compare C.uint64_t,
-	fetch unsafe.Pointer, r *C.struct_shmemi_request,
-) C.int {
-	defer guard.Catch("amo")
-	return C.int(current.Engine.Context(uint32(stream)).AMO(libshmem.PE(pe), libshmem.Offset(offset), fabric.Op(op), uint8(width),
-		uint64(operand), uint64(compare), fetch, request(r)))
+//export shmemgoPost
+func shmemgoPost(o *C.struct_shmemi_host_operation) C.int {
+	defer guard.Catch("post")
+	return C.int(current.Engine.Context(uint32(o.stream)).Post((*proxy.Operation)(unsafe.Pointer(o))))
 }
 
 //export shmemgoRelease
@@ -104,8 +79,4 @@ func shmemgoError() *C.char {
 		}
 	}
 	return text(C.shmemi_core_text[:], reason)
-}
-
-func request(r *C.struct_shmemi_request) *proxy.Request {
-	return (*proxy.Request)(unsafe.Pointer(r))
 }

@@ -110,7 +110,12 @@ static bool read_of(const struct agreement *a, int rank, int64_t offset, void *t
         memcpy(to, base + offset, n);
         return true;
     }
-    shmemi_net_get(SHMEM_CTX_DEFAULT, pe, offset, to, n, false, a->call);
+    shmemi_net_do(&(struct shmemi_host_operation){.kind = SHMEMI_OPERATION_GET,
+                                                  .pe = pe,
+                                                  .offset = offset,
+                                                  .nbytes = n,
+                                                  .dest = to,
+                                                  .call = a->call});
     return !is_lost(a, rank);
 }
 
@@ -137,7 +142,12 @@ static void tell(const struct agreement *a, int rank, int coordinator, enum step
     uint64_t what = word(a->number, coordinator, step);
     int64_t at = word_of(a, a->t->me);
     if (base == NULL) {
-        shmemi_net_put(SHMEM_CTX_DEFAULT, pe, at, &what, sizeof what, false, a->call);
+        shmemi_net_do(&(struct shmemi_host_operation){.kind = SHMEMI_OPERATION_PUT,
+                                                      .pe = pe,
+                                                      .offset = at,
+                                                      .nbytes = sizeof what,
+                                                      .source = &what,
+                                                      .call = a->call});
         return;
     }
     shmemi_publish((uint64_t *)(base + at), what);
@@ -319,8 +329,13 @@ void shmemi_team_settle(struct shmemi_team *t, const char *call)
         int pe = t->pes[rank];
         if (shmemi_state.peer_base[pe] != NULL || shmemi_is_lost(pe))
             continue;
-        shmemi_net_put(SHMEM_CTX_DEFAULT, pe, t->agreements + (int64_t)sizeof(uint64_t) * t->me,
-                       &word, sizeof word, false, call);
+        shmemi_net_do(
+            &(struct shmemi_host_operation){.kind = SHMEMI_OPERATION_PUT,
+                                            .pe = pe,
+                                            .offset = t->agreements + (int64_t)sizeof word * t->me,
+                                            .nbytes = sizeof word,
+                                            .source = &word,
+                                            .call = call});
         break;
     }
     for (int i = 0; i < QUIETS; i++)

@@ -244,35 +244,32 @@ void shmemi_eager_boxes_close(const shmemx_eager_t *e, const char *call)
 static bool post(const shmemx_eager_t *e, uint32_t slot, int64_t offset, uint32_t epoch,
                  struct box *box, int pe, const char *call)
 {
-    const shmem_ctx_t ctx = SHMEM_CTX_DEFAULT;
-    const char *bytes = bytes_in(box, e);
-    size_t n = shmemi_eager_bytes(e->nbytes, e->tile);
-    bool whole = n <= shmemi_state.net_chunk;
-    int64_t word; /* that says that the token is there, where its tiles do not */
-    uint64_t value;
-    int op;
+    struct shmemi_host_operation o = {.kind = SHMEMI_OPERATION_PUT_SIGNAL,
+                                      .pe = pe,
+                                      .offset = offset,
+                                      .nbytes = shmemi_eager_bytes(e->nbytes, e->tile),
+                                      .source = bytes_in(box, e),
+                                      .request = &box->request,
+                                      .call = call};
+    /* The word that says that the token is there, where its tiles do not. */
     switch (e->tile) {
     case SHMEMI_EAGER_NONE:
-        n = e->nbytes;
-        word = offset + shmemi_eager_signal_at(0, e->nbytes, e->tile);
-        value = shmemi_eager_signal(e->nbytes, epoch);
-        op = SHMEMI_AMO_SET;
+        o.nbytes = e->nbytes;
+        o.signal_offset = offset + shmemi_eager_signal_at(0, e->nbytes, e->tile);
+        o.operand = shmemi_eager_signal(e->nbytes, epoch);
+        o.op = SHMEMI_AMO_SET;
         break;
     case SHMEMI_EAGER_NOTIFY:
-        word = shmemi_notification_offset(shmemi_eager_counter(e, slot));
-        value = 1;
-        op = SHMEMI_AMO_ADD;
+        o.signal_offset = shmemi_notification_offset(shmemi_eager_counter(e, slot));
+        o.operand = 1;
+        o.op = SHMEMI_AMO_ADD;
         break;
     default:
-        if (whole)
-            return shmemi_net_put_start(ctx, pe, offset, bytes, n, &box->request, call);
-        shmemi_net_put(ctx, pe, offset, bytes, n, false, call);
-        return false;
+        o.kind = SHMEMI_OPERATION_PUT;
     }
-    if (whole)
-        return shmemi_net_put_signal_start(ctx, pe, offset, bytes, n, word, value, op,
-                                           &box->request, call);
-    shmemi_net_put_signal(ctx, pe, offset, bytes, n, word, value, op, false, call);
+    if (shmemi_eager_bytes(e->nbytes, e->tile) <= shmemi_state.net_chunk)
+        return shmemi_net_start(&o);
+    shmemi_net_do(&o);
     return false;
 }
 
@@ -357,9 +354,16 @@ static void send_copied(const shmemx_eager_t *e, uint32_t slot, int64_t offset, 
     char *room = shmemi_eager_room(n, call);
     shmemi_move(room, source, e->nbytes, call);
     memcpy(room + at, &signal, sizeof signal);
-    shmemi_net_put_signal(SHMEM_CTX_DEFAULT, pe, offset, room, n,
-                          shmemi_notification_offset(shmemi_eager_counter(e, slot)), 1,
-                          SHMEMI_AMO_ADD, false, call);
+    shmemi_net_do(&(struct shmemi_host_operation){
+        .kind = SHMEMI_OPERATION_PUT_SIGNAL,
+        .pe = pe,
+        .offset = offset,
+        .nbytes = n,
+        .source = room,
+        .signal_offset = shmemi_notification_offset(shmemi_eager_counter(e, slot)),
+        .operand = 1,
+        .op = SHMEMI_AMO_ADD,
+        .call = call});
     free(room);
 }
 

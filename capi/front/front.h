@@ -40,7 +40,7 @@ SHMEMI_INLINE void *shmemi_reach(const void *addr, size_t n, int pe)
 /* ------------------------------------------------------------- put and get */
 
 /* The slow halves of the functions here. Files of public functions define SHMEMI_PUBLIC and get
- * halves that show the call to a profiler (ranges.c); other files get halves that do not. So the
+ * halves that show the call to a profiler; other files get halves that do not. So the
  * fast path pays nothing for ranges, and calls of the library within a call show none. */
 #ifdef SHMEMI_PUBLIC
 #define SHMEMI_SLOW(operation) shmemi_##operation##_ranged

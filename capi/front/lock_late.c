@@ -83,7 +83,12 @@ static void known_by(int pe, uint64_t *words, const char *call)
     int64_t at = (int64_t)(s->team_size * s->max_teams) - (int64_t)s->teams_offset;
     if (s->peer_base[pe] == NULL) {
         memset(words, 0, s->n_pes * sizeof *words);
-        shmemi_net_get(SHMEM_CTX_DEFAULT, pe, at, words, s->n_pes * sizeof *words, false, call);
+        shmemi_net_do(&(struct shmemi_host_operation){.kind = SHMEMI_OPERATION_GET,
+                                                      .pe = pe,
+                                                      .offset = at,
+                                                      .nbytes = s->n_pes * sizeof *words,
+                                                      .dest = words,
+                                                      .call = call});
         return;
     }
     const uint64_t *there = (const uint64_t *)(const void *)(s->peer_base[pe] + at);

@@ -11,7 +11,15 @@ void shmemi_mail_store(int pe, int64_t offset, const void *source, size_t n, int
 {
     char *base = shmemi_state.peer_base[pe];
     if (base == NULL) {
-        shmemi_net_set_with(pe, offset, source, n, mark_at, mark, call);
+        shmemi_net_message(&(struct shmemi_host_operation){.kind = SHMEMI_OPERATION_PUT_SIGNAL,
+                                                           .pe = pe,
+                                                           .offset = offset,
+                                                           .nbytes = n,
+                                                           .source = source,
+                                                           .signal_offset = mark_at,
+                                                           .operand = mark,
+                                                           .op = SHMEMI_AMO_SET,
+                                                           .call = call});
         return;
     }
     memcpy(base + offset, source, n);
@@ -23,7 +31,13 @@ void shmemi_mail_apply(int pe, int64_t offset, enum shmemi_amo op, uint64_t valu
 {
     char *base = shmemi_state.peer_base[pe];
     if (base == NULL) {
-        shmemi_net_apply(pe, offset, op, value, call);
+        shmemi_net_message(&(struct shmemi_host_operation){.kind = SHMEMI_OPERATION_AMO,
+                                                           .pe = pe,
+                                                           .offset = offset,
+                                                           .op = (int)op,
+                                                           .width = 8,
+                                                           .operand = value,
+                                                           .call = call});
         return;
     }
     (void)shmemi_amo_at64(op, (uint64_t *)(void *)(base + offset), value, 0);

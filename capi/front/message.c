@@ -32,7 +32,13 @@ void shmemi_message(struct shmemi_team *t, int rank, const char *call)
     if (base == NULL) {
         if (shmemi_marked(&shmemi_contexts[0].unfenced))
             shmemi_fence_slow(SHMEM_CTX_DEFAULT, call);
-        shmemi_net_set(pe, inbox_word(t), count, call);
+        shmemi_net_message(&(struct shmemi_host_operation){.kind = SHMEMI_OPERATION_AMO,
+                                                           .pe = pe,
+                                                           .offset = inbox_word(t),
+                                                           .op = SHMEMI_AMO_SET,
+                                                           .width = sizeof count,
+                                                           .operand = count,
+                                                           .call = call});
         return;
     }
     shmemi_publish((uint64_t *)(base + inbox_word(t)), count);
@@ -53,13 +59,25 @@ void shmemi_message_at(struct shmemi_team *t, int rank, int64_t offset, const vo
         return;
     }
     if (control == NULL) {
-        uint64_t count = ++t->sent[rank];
-        shmemi_net_set_with(pe, offset, source, n, inbox_word(t), count, call);
+        shmemi_net_message(&(struct shmemi_host_operation){.kind = SHMEMI_OPERATION_PUT_SIGNAL,
+                                                           .pe = pe,
+                                                           .offset = offset,
+                                                           .nbytes = n,
+                                                           .source = source,
+                                                           .signal_offset = inbox_word(t),
+                                                           .operand = ++t->sent[rank],
+                                                           .op = SHMEMI_AMO_SET,
+                                                           .call = call});
         return;
     }
     /* A heap in GPU memory that this process cannot map. All counts go to that PE on one path,
      * since a count that comes late would undo a later one. */
-    shmemi_net_put(SHMEM_CTX_DEFAULT, pe, offset, source, n, false, call);
+    shmemi_net_do(&(struct shmemi_host_operation){.kind = SHMEMI_OPERATION_PUT,
+                                                  .pe = pe,
+                                                  .offset = offset,
+                                                  .nbytes = n,
+                                                  .source = source,
+                                                  .call = call});
     shmemi_quiet_slow(SHMEM_CTX_DEFAULT, call);
     shmemi_message(t, rank, call);
 }

@@ -271,8 +271,18 @@ void shmemi_put_notify_slow(shmem_ctx_t ctx, void *dest, const void *source, siz
         shmemi_publish_add(shmemi_notification_of(pe, notify), 1);
         shmemi_notify(pe);
     } else {
-        shmemi_net_put_signal(ctx, pe, offset, source, n, shmemi_notification_offset(notify), 1,
-                              SHMEMI_AMO_ADD, nbi, call);
+        shmemi_net_do(
+            &(struct shmemi_host_operation){.kind = SHMEMI_OPERATION_PUT_SIGNAL,
+                                            .ctx = ctx,
+                                            .pe = pe,
+                                            .nbi = nbi,
+                                            .offset = offset,
+                                            .nbytes = n,
+                                            .source = source,
+                                            .signal_offset = shmemi_notification_offset(notify),
+                                            .operand = 1,
+                                            .op = SHMEMI_AMO_ADD,
+                                            .call = call});
     }
 }
 

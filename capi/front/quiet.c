@@ -9,6 +9,7 @@
 #include "failure.h"
 #include "gpu.h"
 #include "netlock.h"
+#include "ranges.h"
 #include "wait.h"
 #include "waiter.h"
 
@@ -115,5 +116,17 @@ void shmemi_pe_quiet(shmem_ctx_t ctx, int pe, const char *call)
     pe = shmemi_ctx_pe(ctx, pe, call);
     shmemi_check_pe(pe, call);
     shmemi_fence_all();
+    shmemi_quiet_slow(ctx, call);
+}
+
+void shmemi_fence_ranged(shmem_ctx_t ctx, const char *call)
+{
+    SHMEMI_RANGE(MEMORDER, call);
+    shmemi_fence_slow(ctx, call);
+}
+
+void shmemi_quiet_ranged(shmem_ctx_t ctx, const char *call)
+{
+    SHMEMI_RANGE(MEMORDER, call);
     shmemi_quiet_slow(ctx, call);
 }

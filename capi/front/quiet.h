@@ -10,6 +10,9 @@
 
 void shmemi_fence_slow(shmem_ctx_t ctx, const char *call);
 void shmemi_quiet_slow(shmem_ctx_t ctx, const char *call);
+/* The same, shown to a profiler. */
+void shmemi_fence_ranged(shmem_ctx_t ctx, const char *call);
+void shmemi_quiet_ranged(shmem_ctx_t ctx, const char *call);
 void shmemi_pe_quiet(shmem_ctx_t ctx, int pe, const char *call);
 
 #pragma GCC visibility pop

@@ -7,9 +7,6 @@
  */
 #include "ranges.h"
 
-#include "quiet.h"
-#include "remote.h"
-
 #if defined __has_include
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
@@ -132,73 +129,4 @@ void shmemi_ranges_settle(bool joined)
     shmemi_range_end(&shown);
     if (!joined)
         shmemi_state.ranges = 0;
-}
-
-/* ------------------------------------------- what is inline without a range */
-
-void shmemi_put_ranged(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
-                       const char *call)
-{
-    SHMEMI_RANGE(RMA_BLOCKING, call);
-    shmemi_put_slow(ctx, dest, source, n, pe, call);
-}
-
-void shmemi_put_nbi_ranged(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
-                           const char *call)
-{
-    SHMEMI_RANGE(RMA_NONBLOCKING, call);
-    shmemi_put_nbi_slow(ctx, dest, source, n, pe, call);
-}
-
-void shmemi_get_ranged(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
-                       const char *call)
-{
-    SHMEMI_RANGE(RMA_BLOCKING, call);
-    shmemi_get_slow(ctx, dest, source, n, pe, call);
-}
-
-void shmemi_get_nbi_ranged(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
-                           const char *call)
-{
-    SHMEMI_RANGE(RMA_NONBLOCKING, call);
-    shmemi_get_nbi_slow(ctx, dest, source, n, pe, call);
-}
-
-void shmemi_put_signal_ranged(shmem_ctx_t ctx, void *dest, const void *source, size_t n,
-                              uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, bool nbi,
-                              const char *call)
-{
-    SHMEMI_RANGE_IF(nbi ? SHMEMI_RANGE_RMA_NONBLOCKING : SHMEMI_RANGE_RMA_BLOCKING, call);
-    shmemi_put_signal_slow(ctx, dest, source, n, sig_addr, signal, sig_op, pe, nbi, call);
-}
-
-static uint32_t group_of(enum shmemi_amo op)
-{
-    return op >= SHMEMI_AMO_SWAP ? SHMEMI_RANGE_ATOMIC_FETCH : SHMEMI_RANGE_ATOMIC_SET;
-}
-
-uint64_t shmemi_amo_ranged(shmem_ctx_t ctx, enum shmemi_amo op, int width, void *dest,
-                           uint64_t operand, uint64_t compare, int pe, const char *call)
-{
-    SHMEMI_RANGE_IF(group_of(op), call);
-    return shmemi_amo_slow(ctx, op, width, dest, operand, compare, pe, call);
-}
-
-void shmemi_amo_nbi_ranged(shmem_ctx_t ctx, enum shmemi_amo op, int width, void *fetch, void *dest,
-                           uint64_t operand, uint64_t compare, int pe, const char *call)
-{
-    SHMEMI_RANGE_IF(group_of(op), call);
-    shmemi_amo_nbi_slow(ctx, op, width, fetch, dest, operand, compare, pe, call);
-}
-
-void shmemi_fence_ranged(shmem_ctx_t ctx, const char *call)
-{
-    SHMEMI_RANGE(MEMORDER, call);
-    shmemi_fence_slow(ctx, call);
-}
-
-void shmemi_quiet_ranged(shmem_ctx_t ctx, const char *call)
-{
-    SHMEMI_RANGE(MEMORDER, call);
-    shmemi_quiet_slow(ctx, call);
 }

@@ -21,25 +21,6 @@
 bool shmemi_range_begin(uint32_t group, const char *call);
 void shmemi_range_end(const bool *begun);
 
-/* The slow halves of front.h, with a range. */
-void shmemi_put_ranged(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
-                       const char *call);
-void shmemi_put_nbi_ranged(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
-                           const char *call);
-void shmemi_get_ranged(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
-                       const char *call);
-void shmemi_get_nbi_ranged(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
-                           const char *call);
-void shmemi_put_signal_ranged(shmem_ctx_t ctx, void *dest, const void *source, size_t n,
-                              uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, bool nbi,
-                              const char *call);
-uint64_t shmemi_amo_ranged(shmem_ctx_t ctx, enum shmemi_amo op, int width, void *dest,
-                           uint64_t operand, uint64_t compare, int pe, const char *call);
-void shmemi_amo_nbi_ranged(shmem_ctx_t ctx, enum shmemi_amo op, int width, void *fetch, void *dest,
-                           uint64_t operand, uint64_t compare, int pe, const char *call);
-void shmemi_fence_ranged(shmem_ctx_t ctx, const char *call);
-void shmemi_quiet_ranged(shmem_ctx_t ctx, const char *call);
-
 /* For the core, as struct shmemi_init_args describes them. */
 int shmemi_ranges_open(uint32_t groups);
 void shmemi_range_enter(int of, uint32_t group, const char *name);

@@ -214,7 +214,12 @@ static bool read_bytes(struct receipt *r)
     const char *base = shmemi_reachable(r->from, source);
     if (base != NULL)
         shmemi_move(r->buf, base + source, r->size, r->call);
-    else if (!shmemi_net_get(SHMEM_CTX_DEFAULT, r->from, source, r->buf, r->size, false, r->call))
+    else if (!shmemi_net_do(&(struct shmemi_host_operation){.kind = SHMEMI_OPERATION_GET,
+                                                            .pe = r->from,
+                                                            .offset = source,
+                                                            .nbytes = r->size,
+                                                            .dest = r->buf,
+                                                            .call = r->call}))
         return false;
     struct shmemi_mail_clear c = {.number = r->request.number, .dest = SHMEMI_MAIL_PRIVATE};
     answer(r, &c);

@@ -17,6 +17,7 @@
 #include "netlock.h"
 #include "notify.h"
 #include "quiet.h"
+#include "ranges.h"
 #include "wait.h"
 #include "waiter.h"
 
@@ -84,6 +85,11 @@ int64_t shmemi_check_target(const void *addr, size_t n, const void *local, int p
 
 /* ------------------------------------------------------------ the endpoint */
 
+static bool fetches(const struct shmemi_host_operation *o)
+{
+    return o->kind == SHMEMI_OPERATION_AMO && o->op >= SHMEMI_AMO_SWAP;
+}
+
 struct posting {
     int pe;
     const char *what;
@@ -104,73 +110,63 @@ static void mark_operations(struct shmemi_context *c)
 /* Whether a later quiet has to wait for an operation. */
 enum mark { UNMARKED, MARKED, MARKED_WHEN_PENDING };
 
-/*
- * One operation that is posted, again and again while the core has no room:
- *
- *     struct post p;
- *     post_begin(&p, ctx, call, pe, MARKED);
- *     while (posting(&p))
- *         p.rc = core->put(p.stream, ...);
- */
-struct post {
-    int rc;
-    uint32_t stream;
-    enum mark mark;
-    bool tried;
-    int pe;
-    const char *call;
-    struct shmemi_context *context;
-    struct posting subject;
-    struct shmemi_waiter waiter;
-};
-
-SHMEMI_INLINE void post_begin(struct post *p, shmem_ctx_t ctx, const char *call, int pe,
-                              enum mark mark)
+/* A blocking get and a blocking fetch are over when the call returns. */
+SHMEMI_INLINE enum mark mark_of(const struct shmemi_host_operation *o)
 {
-    p->context = shmemi_context_at(ctx);
-    p->stream = p->context->stream;
-    p->rc = SHMEMI_AGAIN;
-    p->mark = mark;
-    p->tried = false;
-    p->pe = pe;
-    p->call = call;
-    p->subject = (struct posting){pe, "for room to post to"};
-    p->waiter = (struct shmemi_waiter){.ctl = shmemi_my_ctl(),
-                                       .call = call,
-                                       .describe = describe_posting,
-                                       .subject = &p->subject,
-                                       .whom = SHMEMI_NOBODY,
-                                       .pe = pe,
-                                       .about = true,
-                                       .stalls = true};
+    return !o->nbi && (o->kind == SHMEMI_OPERATION_GET || fetches(o)) ? UNMARKED : MARKED;
 }
 
-/*
- * Reports whether to post now, under the lock. The marks change under the lock only, so that a
- * quiet of one thread never hides the posts of another.
- */
-SHMEMI_INLINE bool posting(struct post *p)
+/* The marks change under the lock only, so that a quiet of one thread never hides the posts of
+ * another. */
+SHMEMI_INLINE int try_post(const struct shmemi_host_operation *o, struct shmemi_context *c,
+                           enum mark mark)
 {
-    if (p->tried) {
-        if (p->mark == MARKED || (p->mark == MARKED_WHEN_PENDING && p->rc == SHMEMI_PENDING))
-            mark_operations(p->context);
-        shmemi_net_unlock();
-        if (p->rc != SHMEMI_AGAIN) {
-            shmemi_wait_over(&p->waiter);
-            if (p->rc == SHMEMI_FAILED)
-                shmemi_net_failed(p->pe, p->call);
-            return false;
-        }
-        shmemi_wait_step(&p->waiter);
-    }
-    p->tried = true;
-    shmemi_net_lock(p->call);
-    return true;
+    shmemi_net_lock(o->call);
+    int rc = shmemi_state.core->post(o);
+    if (mark == MARKED || (mark == MARKED_WHEN_PENDING && rc == SHMEMI_PENDING))
+        mark_operations(c);
+    shmemi_net_unlock();
+    return rc;
+}
+
+/* Posts an operation for which the core had no room, again and again. */
+static SHMEMI_COLD int wait_for_room(const struct shmemi_host_operation *o,
+                                     struct shmemi_context *c, enum mark mark)
+{
+    struct posting p = {o->pe, "for room to post to"};
+    struct shmemi_waiter w = {.ctl = shmemi_my_ctl(),
+                              .call = o->call,
+                              .describe = describe_posting,
+                              .subject = &p,
+                              .whom = SHMEMI_NOBODY,
+                              .pe = o->pe,
+                              .about = true,
+                              .stalls = true};
+    int rc;
+    do {
+        shmemi_wait_step(&w);
+        rc = try_post(o, c, mark);
+    } while (rc == SHMEMI_AGAIN);
+    shmemi_wait_over(&w);
+    return rc;
+}
+
+/* Returns the core's answer, but never AGAIN. When it is FAILED the thread has been told. */
+SHMEMI_INLINE int post(struct shmemi_host_operation *o, enum mark mark)
+{
+    struct shmemi_context *c = shmemi_context_at(o->ctx);
+    o->stream = c->stream;
+    int rc = try_post(o, c, mark);
+    if (SHMEMI_UNLIKELY(rc == SHMEMI_AGAIN))
+        rc = wait_for_room(o, c, mark);
+    if (SHMEMI_UNLIKELY(rc == SHMEMI_FAILED))
+        shmemi_net_failed(o->pe, o->call);
+    return rc;
 }
 
 /* False: it failed, and the thread has been told. The core holds the request until it is done, so
  * that the core ends this wait and a loss does not. */
-static bool await(struct shmemi_request *r, int pe, const char *call)
+static bool await(const struct shmemi_request *r, int pe, const char *call)
 {
     struct posting p = {pe, "for the completion at"};
     SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_posting, &p, shmemi_observe(&r->done),
@@ -182,300 +178,252 @@ static bool await(struct shmemi_request *r, int pe, const char *call)
 
 /* --------------------------------------------------------------- operations */
 
-bool shmemi_net_put_start(shmem_ctx_t ctx, int pe, int64_t offset, const void *source, size_t n,
-                          struct shmemi_request *r, const char *call)
+void shmemi_net_advance(struct shmemi_host_operation *o)
 {
-    *r = (struct shmemi_request){0};
-    struct post p;
-    post_begin(&p, ctx, call, pe, MARKED);
-    while (posting(&p))
-        p.rc = shmemi_state.core->put(p.stream, pe, offset, source, n, r);
-    return p.rc == SHMEMI_PENDING;
+    if (o->kind == SHMEMI_OPERATION_GET)
+        o->dest = (char *)o->dest + o->nbytes;
+    else
+        o->source = (const char *)o->source + o->nbytes;
+    o->offset += (int64_t)o->nbytes;
 }
 
-bool shmemi_net_put_signal_start(shmem_ctx_t ctx, int pe, int64_t offset, const void *source,
-                                 size_t n, int64_t signal_offset, uint64_t signal, int op,
-                                 struct shmemi_request *r, const char *call)
+bool shmemi_net_start(struct shmemi_host_operation *o)
 {
-    *r = (struct shmemi_request){0};
-    struct post p;
-    post_begin(&p, ctx, call, pe, MARKED);
-    while (posting(&p))
-        p.rc = shmemi_state.core->put_signal(p.stream, pe, offset, source, n, signal_offset, signal,
-                                             op, r);
-    return p.rc == SHMEMI_PENDING;
+    *o->request = (struct shmemi_request){0};
+    return post(o, mark_of(o)) == SHMEMI_PENDING;
 }
 
-bool shmemi_net_get_start(shmem_ctx_t ctx, int pe, int64_t offset, void *dest, size_t n,
-                          struct shmemi_request *r, const char *call)
-{
-    *r = (struct shmemi_request){0};
-    struct post p;
-    post_begin(&p, ctx, call, pe, UNMARKED);
-    while (posting(&p))
-        p.rc = shmemi_state.core->get(p.stream, pe, offset, dest, n, r);
-    return p.rc == SHMEMI_PENDING;
-}
-
-void shmemi_net_finish(struct shmemi_request *r, int pe, const char *call)
+void shmemi_net_finish(const struct shmemi_request *r, int pe, const char *call)
 {
     await(r, pe, call);
 }
 
-bool shmemi_net_put(shmem_ctx_t ctx, int pe, int64_t offset, const void *source, size_t n, bool nbi,
-                    const char *call)
+/* At most net_chunk bytes. */
+static bool do_part(struct shmemi_host_operation *o)
 {
-    const struct shmemi_core *core = shmemi_state.core;
-    const char *from = source;
-    while (n > 0) {
-        size_t part = n < shmemi_state.net_chunk ? n : shmemi_state.net_chunk;
-        struct shmemi_request r = {0};
-        struct post p;
-        post_begin(&p, ctx, call, pe, MARKED);
-        while (posting(&p))
-            p.rc = core->put(p.stream, pe, offset, from, part, nbi ? NULL : &r);
-        if (p.rc == SHMEMI_FAILED || (p.rc == SHMEMI_PENDING && !nbi && !await(&r, pe, call)))
-            return false;
-        from += part;
-        offset += (int64_t)part;
-        n -= part;
-    }
-    return true;
-}
-
-bool shmemi_net_get(shmem_ctx_t ctx, int pe, int64_t offset, void *dest, size_t n, bool nbi,
-                    const char *call)
-{
-    const struct shmemi_core *core = shmemi_state.core;
-    char *to = dest;
-    while (n > 0) {
-        size_t part = n < shmemi_state.net_chunk ? n : shmemi_state.net_chunk;
-        struct shmemi_request r = {0};
-        struct post p;
-        post_begin(&p, ctx, call, pe, nbi ? MARKED : UNMARKED);
-        while (posting(&p))
-            p.rc = core->get(p.stream, pe, offset, to, part, nbi ? NULL : &r);
-        if (p.rc == SHMEMI_FAILED || (p.rc == SHMEMI_PENDING && !nbi && !await(&r, pe, call)))
-            return false;
-        to += part;
-        offset += (int64_t)part;
-        n -= part;
-    }
-    return true;
-}
-
-bool shmemi_net_put_signal(shmem_ctx_t ctx, int pe, int64_t offset, const void *source, size_t n,
-                           int64_t signal_offset, uint64_t signal, int op, bool nbi,
-                           const char *call)
-{
-    const struct shmemi_core *core = shmemi_state.core;
-    const char *from = source;
-    if (n > shmemi_state.net_chunk) {
-        size_t head = n - shmemi_state.net_chunk;
-        if (!shmemi_net_put(ctx, pe, offset, from, head, nbi, call))
-            return false;
-        from += head;
-        offset += (int64_t)head;
-        n = shmemi_state.net_chunk;
-        shmemi_fence_slow(ctx, call);
-    }
     struct shmemi_request r = {0};
-    struct post p;
-    post_begin(&p, ctx, call, pe, MARKED);
-    while (posting(&p))
-        p.rc = core->put_signal(p.stream, pe, offset, from, n, signal_offset, signal, op,
-                                nbi ? NULL : &r);
-    return p.rc != SHMEMI_FAILED && (p.rc != SHMEMI_PENDING || nbi || await(&r, pe, call));
+    o->request = o->nbi ? NULL : &r;
+    int rc = post(o, mark_of(o));
+    return rc != SHMEMI_FAILED && (rc != SHMEMI_PENDING || o->nbi || await(&r, o->pe, o->call));
 }
 
-static uint64_t net_amo(shmem_ctx_t ctx, enum shmemi_amo op, int width, int64_t offset,
-                        uint64_t operand, uint64_t compare, int pe, bool mark, const char *call)
+/* A signal goes with the last net_chunk bytes. */
+static SHMEMI_COLD bool do_parts(const struct shmemi_host_operation *o)
 {
-    const struct shmemi_core *core = shmemi_state.core;
-    bool fetching = op >= SHMEMI_AMO_SWAP;
+    struct shmemi_host_operation part = *o;
+    bool signals = o->kind == SHMEMI_OPERATION_PUT_SIGNAL;
+    size_t chunk = shmemi_state.net_chunk, left = o->nbytes - (signals ? chunk : 0);
+    if (signals)
+        part.kind = SHMEMI_OPERATION_PUT;
+    while (left > 0) {
+        part.nbytes = left < chunk ? left : chunk;
+        if (!do_part(&part))
+            return false;
+        left -= part.nbytes;
+        shmemi_net_advance(&part);
+    }
+    if (!signals)
+        return true;
+    shmemi_fence_slow(o->ctx, o->call);
+    part.kind = SHMEMI_OPERATION_PUT_SIGNAL;
+    part.nbytes = chunk;
+    return do_part(&part);
+}
+
+bool shmemi_net_do(struct shmemi_host_operation *o)
+{
+    if (SHMEMI_UNLIKELY(o->nbytes > shmemi_state.net_chunk))
+        return do_parts(o);
+    return (o->nbytes == 0 && o->kind != SHMEMI_OPERATION_PUT_SIGNAL) || do_part(o);
+}
+
+/* Returns what a blocking operation has fetched. */
+static uint64_t net_amo(struct shmemi_host_operation *o)
+{
     struct shmemi_request r = {0};
-    struct post p;
-    post_begin(&p, ctx, call, pe, mark && !fetching ? MARKED : UNMARKED);
-    while (posting(&p))
-        p.rc = core->amo(p.stream, pe, offset, op, width, operand, compare, NULL,
-                         fetching ? &r : NULL);
-    if (p.rc == SHMEMI_PENDING && fetching)
-        await(&r, pe, call);
+    bool answered = fetches(o) && !o->nbi;
+    o->request = answered ? &r : NULL;
+    if (post(o, mark_of(o)) == SHMEMI_PENDING && answered)
+        await(&r, o->pe, o->call);
     return r.value;
 }
 
 /* The library's own messages are no operations of the program: quiet need not wait for them, and a
- * barrier that follows another has nothing to flush (36 us over tcp with it, 8.5 without). */
-void shmemi_net_set(int pe, int64_t offset, uint64_t value, const char *call)
+ * barrier that follows another has nothing to flush (36 us over tcp with it, 8.5 without). Data
+ * that is copied when it is posted needs no quiet either: with one, an all-to-all of small blocks
+ * took three messages for each pair, not one. */
+void shmemi_net_message(struct shmemi_host_operation *o)
 {
-    net_amo(SHMEM_CTX_DEFAULT, SHMEMI_AMO_SET, 8, offset, value, 0, pe, false, call);
-}
-
-void shmemi_net_apply(int pe, int64_t offset, enum shmemi_amo op, uint64_t value, const char *call)
-{
-    net_amo(SHMEM_CTX_DEFAULT, op, 8, offset, value, 0, pe, false, call);
-}
-
-/* The same with data. Data that is copied when it is posted needs no quiet either: with one, an
- * all-to-all of small blocks took three messages for each pair, not one. */
-void shmemi_net_set_with(int pe, int64_t offset, const void *source, size_t n, int64_t count_offset,
-                         uint64_t count, const char *call)
-{
-    if (n > shmemi_state.net_chunk) {
-        shmemi_net_put_signal(SHMEM_CTX_DEFAULT, pe, offset, source, n, count_offset, count,
-                              SHMEMI_AMO_SET, true, call);
-        return;
-    }
-    struct post p;
-    post_begin(&p, SHMEM_CTX_DEFAULT, call, pe, MARKED_WHEN_PENDING);
-    while (posting(&p))
-        p.rc = shmemi_state.core->put_signal(p.stream, pe, offset, source, n, count_offset, count,
-                                             SHMEMI_AMO_SET, NULL);
+    o->nbi = 1;
+    if (o->nbytes > shmemi_state.net_chunk)
+        shmemi_net_do(o);
+    else
+        post(o, o->kind == SHMEMI_OPERATION_AMO ? UNMARKED : MARKED_WHEN_PENDING);
 }
 
 /* ------------------------------------------------- the slow halves of front.h */
 
 /* The peer can be reached here under SHMEM_CHECKS=full, and with a GPU. */
 
-static void put(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe, bool nbi,
-                const char *call)
+static void rma(struct shmemi_host_operation *o, const void *at)
 {
-    int64_t offset = offset_of(dest, n, pe, call);
-    check_thread(ctx, call);
-    need_local(source, n, "source", call);
-    if (shmemi_refuse_lost(pe, call) || n == 0)
+    bool puts = o->kind == SHMEMI_OPERATION_PUT;
+    o->offset = offset_of(at, o->nbytes, o->pe, o->call);
+    check_thread(o->ctx, o->call);
+    need_local(puts ? o->source : o->dest, o->nbytes, puts ? "source" : "dest", o->call);
+    if (shmemi_refuse_lost(o->pe, o->call) || o->nbytes == 0)
         return;
-    char *base = shmemi_reachable(pe, offset);
-    if (base && nbi) {
-        shmemi_move_nbi(base + offset, source, n, call);
-        shmemi_notify(pe);
-    } else if (base) {
-        shmemi_move(base + offset, source, n, call);
-        shmemi_notify(pe);
-    } else {
-        shmemi_net_put(ctx, pe, offset, source, n, nbi, call);
+    char *base = shmemi_reachable(o->pe, o->offset);
+    if (base == NULL) {
+        shmemi_net_do(o);
+        return;
     }
-}
-
-static void get(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe, bool nbi,
-                const char *call)
-{
-    int64_t offset = offset_of(source, n, pe, call);
-    check_thread(ctx, call);
-    need_local(dest, n, "dest", call);
-    if (shmemi_refuse_lost(pe, call) || n == 0)
-        return;
-    const char *base = shmemi_reachable(pe, offset);
-    if (base && nbi)
-        shmemi_move_nbi(dest, base + offset, n, call);
-    else if (base)
-        shmemi_move(dest, base + offset, n, call);
+    void *to = puts ? base + o->offset : o->dest;
+    const void *from = puts ? o->source : base + o->offset;
+    if (o->nbi)
+        shmemi_move_nbi(to, from, o->nbytes, o->call);
     else
-        shmemi_net_get(ctx, pe, offset, dest, n, nbi, call);
+        shmemi_move(to, from, o->nbytes, o->call);
+    if (puts)
+        shmemi_notify(o->pe);
 }
 
-void shmemi_put_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
-                     const char *call)
+/* Applies an atomic operation to a word that this process reaches. */
+static uint64_t apply(const struct shmemi_host_operation *o, enum shmemi_amo op, int width,
+                      int64_t offset)
 {
-    put(ctx, dest, source, n, pe, false, call);
-}
-
-void shmemi_put_nbi_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
-                         const char *call)
-{
-    put(ctx, dest, source, n, pe, true, call);
-}
-
-void shmemi_get_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
-                     const char *call)
-{
-    get(ctx, dest, source, n, pe, false, call);
-}
-
-void shmemi_get_nbi_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
-                         const char *call)
-{
-    get(ctx, dest, source, n, pe, true, call);
-}
-
-static uint64_t apply(enum shmemi_amo op, int width, int64_t offset, uint64_t operand,
-                      uint64_t compare, int pe, const char *call)
-{
-    char *base = offset < 0 ? shmemi_state.peer_base[pe] : shmemi_state.near_base[pe];
+    char *base = offset < 0 ? shmemi_state.peer_base[o->pe] : shmemi_state.near_base[o->pe];
     uint64_t old;
     if (base == NULL)
-        old = shmemi_amo_gpu(op, width, shmemi_reachable(pe, offset) + offset, operand, compare,
-                             call);
+        old = shmemi_amo_gpu(op, width, shmemi_reachable(o->pe, offset) + offset, o->operand,
+                             o->compare, o->call);
     else if (width == 4)
-        old = shmemi_amo_at32(op, (uint32_t *)(void *)(base + offset), (uint32_t)operand,
-                              (uint32_t)compare);
+        old = shmemi_amo_at32(op, (uint32_t *)(void *)(base + offset), (uint32_t)o->operand,
+                              (uint32_t)o->compare);
     else
-        old = shmemi_amo_at64(op, (uint64_t *)(void *)(base + offset), operand, compare);
+        old = shmemi_amo_at64(op, (uint64_t *)(void *)(base + offset), o->operand, o->compare);
     if (shmemi_amo_writes(op))
-        shmemi_notify(pe);
+        shmemi_notify(o->pe);
     return old;
 }
 
-void shmemi_put_signal_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n,
-                            uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, bool nbi,
-                            const char *call)
+/* o->op is that of the program: SHMEM_SIGNAL_... */
+static void put_signal(struct shmemi_host_operation *o, const void *dest, const uint64_t *sig_addr)
 {
-    int64_t offset = offset_of(dest, n, pe, call);
-    int64_t signal_offset = offset_of(sig_addr, sizeof *sig_addr, pe, call);
-    check_thread(ctx, call);
-    if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD)
-        shmemi_abort(call, "use SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD",
-                     "signal operation %d does not exist", sig_op);
-    need_local(source, n, "source", call);
-    shmemi_need_aligned(sig_addr, sizeof *sig_addr, call);
-    if (shmemi_state.checks == SHMEMI_CHECKS_FULL && signal_offset - offset < (int64_t)n &&
-        offset - signal_offset < (int64_t)sizeof *sig_addr && n > 0)
-        shmemi_abort(call, "pass a signal word outside of dest",
-                     "dest %p with %zu bytes and sig_addr %p overlap", dest, n, (void *)sig_addr);
-    if (shmemi_refuse_lost(pe, call))
+    o->offset = offset_of(dest, o->nbytes, o->pe, o->call);
+    o->signal_offset = offset_of(sig_addr, sizeof *sig_addr, o->pe, o->call);
+    check_thread(o->ctx, o->call);
+    if (o->op != SHMEM_SIGNAL_SET && o->op != SHMEM_SIGNAL_ADD)
+        shmemi_abort(o->call, "use SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD",
+                     "signal operation %d does not exist", o->op);
+    need_local(o->source, o->nbytes, "source", o->call);
+    shmemi_need_aligned(sig_addr, sizeof *sig_addr, o->call);
+    if (shmemi_state.checks == SHMEMI_CHECKS_FULL && o->nbytes > 0 &&
+        o->signal_offset - o->offset < (int64_t)o->nbytes &&
+        o->offset - o->signal_offset < (int64_t)sizeof *sig_addr)
+        shmemi_abort(o->call, "pass a signal word outside of dest",
+                     "dest %p with %zu bytes and sig_addr %p overlap", dest, (size_t)o->nbytes,
+                     (const void *)sig_addr);
+    if (shmemi_refuse_lost(o->pe, o->call))
         return;
-    enum shmemi_amo op = sig_op == SHMEM_SIGNAL_SET ? SHMEMI_AMO_SET : SHMEMI_AMO_ADD;
-    char *base = shmemi_reachable(pe, offset);
-    if (base && shmemi_reachable(pe, signal_offset)) {
-        if (n > 0)
-            shmemi_move(base + offset, source, n, call);
-        apply(op, 8, signal_offset, signal, 0, pe, call);
+    o->op = o->op == SHMEM_SIGNAL_SET ? SHMEMI_AMO_SET : SHMEMI_AMO_ADD;
+    char *base = shmemi_reachable(o->pe, o->offset);
+    if (base && shmemi_reachable(o->pe, o->signal_offset)) {
+        if (o->nbytes > 0)
+            shmemi_move(base + o->offset, o->source, o->nbytes, o->call);
+        apply(o, (enum shmemi_amo)o->op, 8, o->signal_offset);
     } else {
-        shmemi_net_put_signal(ctx, pe, offset, source, n, signal_offset, signal, op, nbi, call);
+        shmemi_net_do(o);
     }
 }
 
-uint64_t shmemi_amo_slow(shmem_ctx_t ctx, enum shmemi_amo op, int width, void *dest,
-                         uint64_t operand, uint64_t compare, int pe, const char *call)
+static uint64_t amo(struct shmemi_host_operation *o, const void *at)
 {
-    int64_t offset = offset_of(dest, (size_t)width, pe, call);
-    check_thread(ctx, call);
-    shmemi_need_aligned(dest, (size_t)width, call);
-    if (shmemi_refuse_lost(pe, call))
+    o->offset = offset_of(at, o->width, o->pe, o->call);
+    check_thread(o->ctx, o->call);
+    if (o->nbi)
+        need_local(o->dest, o->width, "fetch", o->call);
+    shmemi_need_aligned(at, o->width, o->call);
+    uint64_t old = 0; /* what is fetched from a lost PE */
+    if (!shmemi_refuse_lost(o->pe, o->call)) {
+        if (!shmemi_reachable(o->pe, o->offset))
+            return net_amo(o);
+        old = apply(o, (enum shmemi_amo)o->op, (int)o->width, o->offset);
+    }
+    if (o->nbi)
+        shmemi_move(o->dest, &old, o->width, o->call);
+    return old;
+}
+
+SHMEMI_INLINE uint32_t group_of(const struct shmemi_host_operation *o)
+{
+    if (o->kind == SHMEMI_OPERATION_AMO)
+        return fetches(o) ? SHMEMI_RANGE_ATOMIC_FETCH : SHMEMI_RANGE_ATOMIC_SET;
+    return o->nbi ? SHMEMI_RANGE_RMA_NONBLOCKING : SHMEMI_RANGE_RMA_BLOCKING;
+}
+
+/* at and sig_addr: where the operation and its signal go. Returns what a blocking atomic has
+ * fetched. */
+SHMEMI_INLINE uint64_t serve(struct shmemi_host_operation *o, const void *at,
+                             const uint64_t *sig_addr, bool shown)
+{
+    SHMEMI_RANGE_IF(shown ? group_of(o) : 0, o->call);
+    switch (o->kind) {
+    case SHMEMI_OPERATION_PUT_SIGNAL:
+        put_signal(o, at, sig_addr);
         return 0;
-    return shmemi_reachable(pe, offset)
-               ? apply(op, width, offset, operand, compare, pe, call)
-               : net_amo(ctx, op, width, offset, operand, compare, pe, true, call);
-}
-
-void shmemi_amo_nbi_slow(shmem_ctx_t ctx, enum shmemi_amo op, int width, void *fetch, void *dest,
-                         uint64_t operand, uint64_t compare, int pe, const char *call)
-{
-    const struct shmemi_core *core = shmemi_state.core;
-    int64_t offset = offset_of(dest, (size_t)width, pe, call);
-    check_thread(ctx, call);
-    need_local(fetch, (size_t)width, "fetch", call);
-    shmemi_need_aligned(dest, (size_t)width, call);
-    if (shmemi_refuse_lost(pe, call)) {
-        uint64_t none = 0;
-        shmemi_move(fetch, &none, (size_t)width, call);
-    } else if (shmemi_reachable(pe, offset)) {
-        uint64_t old = apply(op, width, offset, operand, compare, pe, call);
-        shmemi_move(fetch, &old, (size_t)width, call);
-    } else {
-        struct post p;
-        post_begin(&p, ctx, call, pe, MARKED);
-        while (posting(&p))
-            p.rc = core->amo(p.stream, pe, offset, op, width, operand, compare, fetch, NULL);
+    case SHMEMI_OPERATION_AMO:
+        return amo(o, at);
+    default:
+        rma(o, at);
+        return 0;
     }
 }
+
+/* Each slow half makes the record of its operation. There are two of each: one for files of public
+ * functions, which shows the call to a profiler, and one for the library's calls within a call. */
+#define HALVES(type, name, params, at, sig_addr, ...)                                              \
+    type shmemi_##name##_slow params                                                               \
+    {                                                                                              \
+        struct shmemi_host_operation o = {.ctx = ctx, .pe = pe, .call = call, __VA_ARGS__};        \
+        return (type)serve(&o, at, sig_addr, false);                                               \
+    }                                                                                              \
+    type shmemi_##name##_ranged params                                                             \
+    {                                                                                              \
+        struct shmemi_host_operation o = {.ctx = ctx, .pe = pe, .call = call, __VA_ARGS__};        \
+        return (type)serve(&o, at, sig_addr, true);                                                \
+    }
+
+HALVES(void, put,
+       (shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe, const char *call), dest,
+       NULL, .kind = SHMEMI_OPERATION_PUT, .nbytes = n, .source = source)
+
+HALVES(void, put_nbi,
+       (shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe, const char *call), dest,
+       NULL, .kind = SHMEMI_OPERATION_PUT, .nbi = 1, .nbytes = n, .source = source)
+
+HALVES(void, get,
+       (shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe, const char *call),
+       source, NULL, .kind = SHMEMI_OPERATION_GET, .nbytes = n, .dest = dest)
+
+HALVES(void, get_nbi,
+       (shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe, const char *call),
+       source, NULL, .kind = SHMEMI_OPERATION_GET, .nbi = 1, .nbytes = n, .dest = dest)
+
+HALVES(void, put_signal,
+       (shmem_ctx_t ctx, void *dest, const void *source, size_t n, uint64_t *sig_addr,
+        uint64_t signal, int sig_op, int pe, bool nbi, const char *call),
+       dest, sig_addr, .kind = SHMEMI_OPERATION_PUT_SIGNAL, .op = sig_op, .nbi = nbi, .nbytes = n,
+       .source = source, .operand = signal)
+
+HALVES(uint64_t, amo,
+       (shmem_ctx_t ctx, enum shmemi_amo op, int width, void *dest, uint64_t operand,
+        uint64_t compare, int pe, const char *call),
+       dest, NULL, .kind = SHMEMI_OPERATION_AMO, .op = (int)op, .width = (uint32_t)width,
+       .operand = operand, .compare = compare)
+
+HALVES(void, amo_nbi,
+       (shmem_ctx_t ctx, enum shmemi_amo op, int width, void *fetch, void *dest, uint64_t operand,
+        uint64_t compare, int pe, const char *call),
+       dest, NULL, .kind = SHMEMI_OPERATION_AMO, .op = (int)op, .width = (uint32_t)width, .nbi = 1,
+       .dest = fetch, .operand = operand, .compare = compare)

@@ -74,13 +74,22 @@ static bool has_answer(const struct outgoing *o)
 static bool put(int pe, const struct shmemi_mail_clear *c, const char *bytes, const char *call)
 {
     char *control = shmemi_state.peer_base[pe], *base = shmemi_reachable(pe, c->dest);
+    struct shmemi_host_operation o = {.kind = SHMEMI_OPERATION_PUT_SIGNAL,
+                                      .pe = pe,
+                                      .offset = c->dest,
+                                      .nbytes = c->nbytes,
+                                      .source = bytes,
+                                      .signal_offset = c->signal,
+                                      .operand = c->value,
+                                      .op = SHMEMI_AMO_SET,
+                                      .call = call};
     if (control == NULL)
-        return shmemi_net_put_signal(SHMEM_CTX_DEFAULT, pe, c->dest, bytes, c->nbytes, c->signal,
-                                     c->value, SHMEMI_AMO_SET, false, call);
+        return shmemi_net_do(&o);
     if (base != NULL) {
         shmemi_move(base + c->dest, bytes, c->nbytes, call);
     } else { /* memory of a GPU that this process does not map */
-        if (!shmemi_net_put(SHMEM_CTX_DEFAULT, pe, c->dest, bytes, c->nbytes, false, call))
+        o.kind = SHMEMI_OPERATION_PUT;
+        if (!shmemi_net_do(&o))
             return false;
         shmemi_quiet_slow(SHMEM_CTX_DEFAULT, call);
     }

@@ -109,26 +109,32 @@ static void land_all(struct flights *f)
         land(f, i);
 }
 
+/* Posts a put or a get of any length in parts. */
+static void fly(struct flights *f, struct shmemi_host_operation o)
+{
+    size_t n = o.nbytes;
+    o.ctx = f->ctx;
+    o.pe = f->pe;
+    o.call = f->call;
+    for (; n > 0; n -= o.nbytes, shmemi_net_advance(&o)) {
+        uint32_t slot = f->begun++ % FLIGHTS;
+        o.nbytes = n < shmemi_state.net_chunk ? n : shmemi_state.net_chunk;
+        o.request = &f->requests[slot];
+        land(f, slot);
+        f->pending[slot] = shmemi_net_start(&o);
+    }
+}
+
 static void fly_put(struct flights *f, int64_t offset, const char *from, size_t n)
 {
-    for (size_t part; n > 0; n -= part, from += part, offset += (int64_t)part) {
-        uint32_t slot = f->begun++ % FLIGHTS;
-        part = n < shmemi_state.net_chunk ? n : shmemi_state.net_chunk;
-        land(f, slot);
-        f->pending[slot] =
-            shmemi_net_put_start(f->ctx, f->pe, offset, from, part, &f->requests[slot], f->call);
-    }
+    fly(f, (struct shmemi_host_operation){
+               .kind = SHMEMI_OPERATION_PUT, .offset = offset, .nbytes = n, .source = from});
 }
 
 static void fly_get(struct flights *f, int64_t offset, char *to, size_t n)
 {
-    for (size_t part; n > 0; n -= part, to += part, offset += (int64_t)part) {
-        uint32_t slot = f->begun++ % FLIGHTS;
-        part = n < shmemi_state.net_chunk ? n : shmemi_state.net_chunk;
-        land(f, slot);
-        f->pending[slot] =
-            shmemi_net_get_start(f->ctx, f->pe, offset, to, part, &f->requests[slot], f->call);
-    }
+    fly(f, (struct shmemi_host_operation){
+               .kind = SHMEMI_OPERATION_GET, .offset = offset, .nbytes = n, .dest = to});
 }
 
 /* Blocks that are side by side at the other end travel together. */

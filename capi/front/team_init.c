@@ -94,7 +94,15 @@ static void tell(const struct meeting *m, int pe, int64_t offset, const void *so
 {
     char *base = shmemi_state.peer_base[pe];
     if (base == NULL) {
-        shmemi_net_set_with(pe, offset, source, n, word_offset, word_of(m), m->call);
+        shmemi_net_message(&(struct shmemi_host_operation){.kind = SHMEMI_OPERATION_PUT_SIGNAL,
+                                                           .pe = pe,
+                                                           .offset = offset,
+                                                           .nbytes = n,
+                                                           .source = source,
+                                                           .signal_offset = word_offset,
+                                                           .operand = word_of(m),
+                                                           .op = SHMEMI_AMO_SET,
+                                                           .call = m->call});
         shmemi_quiet_slow(SHMEM_CTX_DEFAULT, m->call);
         return;
     }
@@ -109,7 +117,12 @@ static void read(const struct meeting *m, int64_t offset, void *dest, size_t n)
     if (base != NULL)
         memcpy(dest, base + offset, n);
     else
-        shmemi_net_get(SHMEM_CTX_DEFAULT, m->root, offset, dest, n, false, m->call);
+        shmemi_net_do(&(struct shmemi_host_operation){.kind = SHMEMI_OPERATION_GET,
+                                                      .pe = m->root,
+                                                      .offset = offset,
+                                                      .nbytes = n,
+                                                      .dest = dest,
+                                                      .call = m->call});
 }
 
 /* ------------------------------------------------------------------- rank 0 */

@@ -4,9 +4,10 @@ import "libshmem/runtime/proxy/call"
 
 // Types that callers and engines exchange: see package call.
 type (
-	Status  = call.Status
-	Request = call.Request
-	Ticket  = call.Ticket
+	Status    = call.Status
+	Request   = call.Request
+	Operation = call.Operation
+	Ticket    = call.Ticket
 )
 
 // The values of Status.

@@ -5,12 +5,29 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 )
 
 // PutMax returns the most bytes that Put and PutSignal take at once.
 func (e *Engine) PutMax() uint64 { return e.first.rma.PutMax() }
+
+// Post does an operation of a caller in C.
+func (e *Engine) Post(o *Operation) Status {
+	pe, offset := libshmem.PE(o.PE), libshmem.Offset(o.Offset)
+	switch o.Kind {
+	case call.KindPut:
+		return e.Put(pe, offset, o.Source, o.Nbytes, o.Request)
+	case call.KindGet:
+		return e.Get(pe, offset, o.Dest, o.Nbytes, o.Request)
+	case call.KindPutSignal:
+		return e.PutSignal(pe, offset, o.Source, o.Nbytes, libshmem.Offset(o.SignalOffset), o.Operand, fabric.Op(o.Op), o.Request)
+	case call.KindAMO:
+		return e.AMO(pe, offset, fabric.Op(o.Op), uint8(o.Width), o.Operand, o.Compare, o.Dest, o.Request)
+	}
+	panic("post: an operation of no kind")
+}
 
 // Put copies n bytes to an offset in the heap of pe. Done: the source may be reused. Pending with a
 // request: it may be reused when the request is done. Pending without a request: after a quiet.

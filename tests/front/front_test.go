@@ -47,6 +47,10 @@ func TestLooks(t *testing.T) { run(t, "looks") }
 // TestUntil: a wait that returns a value returns the one that ended it.
 func TestUntil(t *testing.T) { run(t, "until", "until") }
 
+// TestFar: the core gets each operation on a PE of another node whole, and as often as it answers
+// that it has no room.
+func TestFar(t *testing.T) { run(t, "far", "remote") }
+
 // TestStreams: each call on a stream has the core queue its operation, with its arguments.
 func TestStreams(t *testing.T) { run(t, "streams", "stream") }
 

@@ -18,6 +18,17 @@ const (
 	Again   Status = 2  // not posted: poll, then call again
 )
 
+// Kind is what an operation does.
+type Kind uint32
+
+// The values of Kind.
+const (
+	KindPut       Kind = 1 // source, nbytes
+	KindGet       Kind = 2 // dest, nbytes
+	KindPutSignal Kind = 3 // as PUT, then op with operand at signal_offset
+	KindAMO       Kind = 4 // op, width, operand, compare; dest, if it fetches without a request
+)
+
 // Request is struct shmemi_request. An operation that a caller waits for. It lives on the caller's stack, in C.
 type Request struct {
 	_      structs.HostLayout
@@ -33,9 +44,52 @@ var (
 	_ [8]byte  = [unsafe.Offsetof(Request{}.Value)]byte{}
 )
 
+// Operation is struct shmemi_host_operation. One operation of the host on another PE, or the part of one that is posted at once. The caller fills it in; the core and the engine read it during the call.
+type Operation struct {
+	_            structs.HostLayout
+	Kind         Kind   // SHMEMI_OPERATION_...
+	_            int32  // the program's context; 0: the default one
+	Stream       uint32 // the core's number of that context
+	PE           int32  // number in the job
+	Op           int32  // SHMEMI_AMO_..., of the signal or the atomic
+	Width        uint32 // bytes of the atomic's word
+	_            uint32 // 1: there is no request, and a quiet completes it
+	_            [4]byte
+	Offset       int64          // where, in the PE's user heap
+	Nbytes       uint64         // of source or dest
+	Source       unsafe.Pointer // the bytes of a put
+	Dest         unsafe.Pointer // where a get or a fetched value goes
+	SignalOffset int64          // where the signal is, as offset
+	Operand      uint64         // of op: also the value of the signal
+	Compare      uint64         // what a conditional swap compares with
+	Request      *Request       // done when the operation is; NULL: a quiet completes it
+	_            unsafe.Pointer // the public name that the program used, for reports
+}
+
+var (
+	_ [104]byte = [unsafe.Sizeof(Operation{})]byte{}
+	_ [0]byte   = [unsafe.Offsetof(Operation{}.Kind)]byte{}
+	_ [8]byte   = [unsafe.Offsetof(Operation{}.Stream)]byte{}
+	_ [12]byte  = [unsafe.Offsetof(Operation{}.PE)]byte{}
+	_ [16]byte  = [unsafe.Offsetof(Operation{}.Op)]byte{}
+	_ [20]byte  = [unsafe.Offsetof(Operation{}.Width)]byte{}
+	_ [32]byte  = [unsafe.Offsetof(Operation{}.Offset)]byte{}
+	_ [40]byte  = [unsafe.Offsetof(Operation{}.Nbytes)]byte{}
+	_ [48]byte  = [unsafe.Offsetof(Operation{}.Source)]byte{}
+	_ [56]byte  = [unsafe.Offsetof(Operation{}.Dest)]byte{}
+	_ [64]byte  = [unsafe.Offsetof(Operation{}.SignalOffset)]byte{}
+	_ [72]byte  = [unsafe.Offsetof(Operation{}.Operand)]byte{}
+	_ [80]byte  = [unsafe.Offsetof(Operation{}.Compare)]byte{}
+	_ [88]byte  = [unsafe.Offsetof(Operation{}.Request)]byte{}
+)
+
 var (
 	_ = [1]struct{}{}[Failed-(-1)]
 	_ = [1]struct{}{}[Done-(0)]
 	_ = [1]struct{}{}[Pending-(1)]
 	_ = [1]struct{}{}[Again-(2)]
+	_ = [1]struct{}{}[KindPut-(1)]
+	_ = [1]struct{}{}[KindGet-(2)]
+	_ = [1]struct{}{}[KindPutSignal-(3)]
+	_ = [1]struct{}{}[KindAMO-(4)]
 )

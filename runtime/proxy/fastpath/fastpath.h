@@ -169,14 +169,6 @@ SHMEMI_INLINE int shmemi_fastpath_bytes(struct shmemi_fastpath *x, const struct 
     }
 }
 
-SHMEMI_INLINE int shmemi_fastpath_put(struct shmemi_fastpath *x, const struct shmemi_native *n,
-                                      uint32_t pe, int64_t offset, const void *source, size_t size)
-{
-    if (x->staging)
-        return SHMEMI_NOT_EXPRESS; /* the source may be GPU memory */
-    return shmemi_fastpath_bytes(x, n, pe, offset, source, size);
-}
-
 /* Reports whether Go may have to refuse an operation on a word of a PE. */
 static inline bool shmemi_fastpath_refused(const struct shmemi_fastpath *x, uint32_t pe, int op)
 {
@@ -216,14 +208,28 @@ SHMEMI_INLINE int shmemi_fastpath_bytes_signal(struct shmemi_fastpath *x,
     return shmemi_fastpath_inject(x, n, pe, &h, source, size);
 }
 
-SHMEMI_INLINE int shmemi_fastpath_put_signal(struct shmemi_fastpath *x,
-                                             const struct shmemi_native *n, uint32_t pe,
-                                             int64_t offset, const void *source, size_t size,
-                                             int64_t signal_offset, uint64_t signal, int op)
+/* An operation of a caller in C. With staging its source may be GPU memory. */
+SHMEMI_INLINE int shmemi_fastpath_post(struct shmemi_fastpath *x, const struct shmemi_native *n,
+                                       const struct shmemi_host_operation *o)
 {
-    if (x->staging)
-        return SHMEMI_NOT_EXPRESS; /* as above */
-    return shmemi_fastpath_bytes_signal(x, n, pe, offset, source, size, signal_offset, signal, op);
+    uint32_t pe = (uint32_t)o->pe;
+    switch (o->kind) {
+    case SHMEMI_OPERATION_PUT:
+        if (x->staging)
+            return SHMEMI_NOT_EXPRESS;
+        return shmemi_fastpath_bytes(x, n, pe, o->offset, o->source, o->nbytes);
+    case SHMEMI_OPERATION_PUT_SIGNAL:
+        if (x->staging)
+            return SHMEMI_NOT_EXPRESS;
+        return shmemi_fastpath_bytes_signal(x, n, pe, o->offset, o->source, o->nbytes,
+                                            o->signal_offset, o->operand, o->op);
+    case SHMEMI_OPERATION_AMO:
+        if (o->op >= SHMEMI_AMO_SWAP)
+            return SHMEMI_NOT_EXPRESS;
+        return shmemi_fastpath_amo(x, n, pe, o->offset, o->op, (int)o->width, o->operand,
+                                   o->compare);
+    }
+    return SHMEMI_NOT_EXPRESS;
 }
 
 /* Returns n bytes at an offset, or NULL if they are not in this PE's heap, or are GPU memory. */

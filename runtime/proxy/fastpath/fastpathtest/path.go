@@ -20,21 +20,27 @@ static struct shmemi_fastpath *path_of(struct shmemi_fastpath *x, uint32_t strea
 static int path_put(struct shmemi_fastpath *x, struct shmemi_native *n, uint32_t stream,
                     uint32_t pe, int64_t offset, const void *source, size_t size)
 {
-    return shmemi_fastpath_put(path_of(x, stream), n, pe, offset, source, size) == SHMEMI_DONE;
+    const struct shmemi_host_operation o = {.kind = SHMEMI_OPERATION_PUT, .pe = (int)pe, .offset = offset,
+                                       .source = source, .nbytes = size};
+    return shmemi_fastpath_post(path_of(x, stream), n, &o) == SHMEMI_DONE;
 }
 static int path_signal(struct shmemi_fastpath *x, struct shmemi_native *n, uint32_t stream,
                        uint32_t pe, int64_t offset, const void *source, size_t size,
                        int64_t at, uint64_t signal, int op)
 {
-    return shmemi_fastpath_put_signal(path_of(x, stream), n, pe, offset, source, size, at, signal,
-                                     op) == SHMEMI_DONE;
+    const struct shmemi_host_operation o = {.kind = SHMEMI_OPERATION_PUT_SIGNAL, .pe = (int)pe,
+                                       .offset = offset, .source = source, .nbytes = size,
+                                       .signal_offset = at, .operand = signal, .op = op};
+    return shmemi_fastpath_post(path_of(x, stream), n, &o) == SHMEMI_DONE;
 }
 static int path_amo(struct shmemi_fastpath *x, struct shmemi_native *n, uint32_t stream,
                     uint32_t pe, int64_t offset, int op, int width, uint64_t operand,
                     uint64_t compare)
 {
-    return shmemi_fastpath_amo(path_of(x, stream), n, pe, offset, op, width, operand, compare) ==
-           SHMEMI_DONE;
+    const struct shmemi_host_operation o = {.kind = SHMEMI_OPERATION_AMO, .pe = (int)pe, .offset = offset,
+                                       .op = op, .width = (uint32_t)width, .operand = operand,
+                                       .compare = compare};
+    return shmemi_fastpath_post(path_of(x, stream), n, &o) == SHMEMI_DONE;
 }
 static int path_store(struct shmemi_fastpath *x, struct shmemi_native *n, uint32_t stream,
                       uint32_t pe, int64_t offset, int width, uint64_t value)

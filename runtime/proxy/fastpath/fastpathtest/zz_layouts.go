@@ -2,5 +2,5 @@
 
 package fastpathtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x6e3659ba5c69e7d8
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x19cfadd86bf2ce53
 import "C"

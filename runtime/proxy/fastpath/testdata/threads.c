@@ -213,12 +213,24 @@ static void turn_of_caller(struct end *e, uint64_t *posted)
     int rc = SHMEMI_NOT_EXPRESS;
     lock(e);
     if (n < rounds && *posted % 2 == 0)
-        rc = shmemi_fastpath_put_signal(x, &e->native, !x->me, (int64_t)BLOCK(BY_CALLER, n),
-                                        e->heap->source[BY_CALLER][n], sizeof(uint64_t[WORDS]),
-                                        (int64_t)SIGNAL(BY_CALLER), n + 1, SHMEMI_AMO_SET);
+        rc = shmemi_fastpath_post(
+            x, &e->native,
+            &(struct shmemi_host_operation){.kind = SHMEMI_OPERATION_PUT_SIGNAL,
+                                            .pe = !x->me,
+                                            .offset = (int64_t)BLOCK(BY_CALLER, n),
+                                            .source = e->heap->source[BY_CALLER][n],
+                                            .nbytes = sizeof(uint64_t[WORDS]),
+                                            .signal_offset = (int64_t)SIGNAL(BY_CALLER),
+                                            .operand = n + 1,
+                                            .op = SHMEMI_AMO_SET});
     else if (n < rounds)
-        rc = shmemi_fastpath_amo(x, &e->native, !x->me, (int64_t)AT(counter), SHMEMI_AMO_ADD, 8, 1,
-                                 0);
+        rc = shmemi_fastpath_post(x, &e->native,
+                                  &(struct shmemi_host_operation){.kind = SHMEMI_OPERATION_AMO,
+                                                                  .pe = !x->me,
+                                                                  .offset = (int64_t)AT(counter),
+                                                                  .op = SHMEMI_AMO_ADD,
+                                                                  .width = 8,
+                                                                  .operand = 1});
     *posted += rc == SHMEMI_DONE;
     int came = poll(e, c, 4);
     for (int i = 0; i < came; i++)
