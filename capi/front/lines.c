@@ -1,5 +1,5 @@
 /*
- * lines.c: small collectives of PEs that are all on one node.
+ * lines.c: small collectives of the PEs of a team that are on one node.
  *
  * A PE may begin an exchange when another has yet to read its line of the last one, but not of the
  * one before, so there are two sets of lines.
@@ -40,15 +40,20 @@ static int pe_of(const struct shmemi_team *t, uint32_t i)
     return t->pes[t->near[i]];
 }
 
-/* Begins the next exchange of a team. */
-static struct exchange begin(struct shmemi_team *t, const char *call)
+/* The exchange that a team has begun last. */
+static struct exchange present(struct shmemi_team *t, const char *call)
 {
     struct exchange e = {.t = t, .call = call};
-    t->line_exchanges++;
     e.set = t->lines + (int64_t)(t->line_exchanges % SHMEMI_LINE_SETS) * SHMEMI_LINES *
                            (int64_t)sizeof(struct line);
     e.mine = (struct line *)(void *)(shmemi_state.peer_base[shmemi_state.my_pe] + e.set);
     return e;
+}
+
+static struct exchange begin(struct shmemi_team *t, const char *call)
+{
+    t->line_exchanges++;
+    return present(t, call);
 }
 
 /* Writes a line of the member of number i on this node. */
@@ -192,6 +197,30 @@ void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
         meet_group(&e, acc, steps->step + i);
     if (beyond < t->n_near && shmemi_collective_holds())
         give(&e, beyond, SHMEMI_LINE_RESULT, acc, e.bytes);
+}
+
+/* The steps of the combination backwards. At each one a PE whose digits below are 0 takes part: it
+ * gets the data from the first of its group, or is the first and has them. */
+void shmemi_lines_spread(struct shmemi_team *t, void *data, size_t bytes, const char *call)
+{
+    const struct shmemi_steps *steps = &t->steps;
+    const struct exchange e = present(t, call);
+    uint32_t me = t->near_rank, beyond = me + steps->whole;
+    if (SHMEMI_UNLIKELY(!shmemi_collective_holds()))
+        return;
+    if (me >= steps->whole)
+        memcpy(data, await_one(&e, me - steps->whole, SHMEMI_LINE_SPREAD), bytes);
+    for (uint32_t i = me < steps->whole ? steps->n : 0; i-- > 0;) {
+        const struct shmemi_step *step = steps->step + i;
+        if (me % step->stride != 0)
+            continue;
+        if (step->digit != 0)
+            memcpy(data, await_one(&e, step->first, SHMEMI_LINE_SPREAD), bytes);
+        for (uint32_t to = 1; step->digit == 0 && to < step->size; to++)
+            give(&e, step->first + to * step->stride, SHMEMI_LINE_SPREAD, data, bytes);
+    }
+    if (beyond < t->n_near && shmemi_collective_holds())
+        give(&e, beyond, SHMEMI_LINE_SPREAD, data, bytes);
 }
 
 /* ------------------------------------------------------------------ collect */

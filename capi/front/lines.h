@@ -1,5 +1,5 @@
 /*
- * lines.h: small collectives of PEs that are all on one node.
+ * lines.h: small collectives of the PEs of a team that are on one node.
  *
  * The PEs meet in steps, in groups of two to seven: each PE of a group writes its contribution to
  * each other one and combines what they have written. Then it is in a group with PEs of other
@@ -21,9 +21,10 @@ struct shmemi_team;
 /* The most bytes of a contribution. */
 enum { SHMEMI_LINE_DATA = SHMEMI_CACHE_LINE - sizeof(uint64_t) };
 
-/* Combines acc of all PEs of a team, which is in main memory. Each gets the same result there, bit
- * for bit. Without elements it is a barrier, and reducer may be NULL. everyone: how waits are
- * reported that are for any member; NULL: as waits for the PE whose line is awaited. */
+/* Combines acc, which is in main memory, of all PEs of a team that are on this node. Each gets the
+ * same result there, bit for bit. Without elements it is a barrier, and reducer may be NULL.
+ * everyone: how waits are reported that are for any member; NULL: as waits for the PE whose line is
+ * awaited. */
 struct shmemi_lines_report {
     shmemi_describe describe;
     const void *subject;
@@ -32,6 +33,10 @@ struct shmemi_lines_report {
 void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
                           const struct shmemi_reducer *reducer,
                           const struct shmemi_lines_report *everyone, const char *call);
+
+/* Behind a combination: gives the data of the first PE of the node to the others there. It is a
+ * part of the same exchange, since the first PE goes on before the others have read their lines. */
+void shmemi_lines_spread(struct shmemi_team *t, void *data, size_t bytes, const char *call);
 
 /* The blocks of the members of a team, one after the other. */
 struct shmemi_blocks {

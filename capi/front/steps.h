@@ -12,9 +12,10 @@ enum {
     SHMEMI_LINES = SHMEMI_LINES_BYTES / SHMEMI_CACHE_LINE / SHMEMI_LINE_SETS,
 };
 
-/* The first lines of a set: the contribution of a PE that takes no part in the steps, and the
- * result for it. Those of the steps follow: for each one a line from each other PE of the group. */
-enum { SHMEMI_LINE_GIVEN, SHMEMI_LINE_RESULT, SHMEMI_LINES_OF_STEPS };
+/* The first lines of a set: the contribution of a PE that takes no part in the steps, the result
+ * for it, and what the first PE of the node gives to all. Those of the steps follow: for each one a
+ * line from each other PE of the group. */
+enum { SHMEMI_LINE_GIVEN, SHMEMI_LINE_RESULT, SHMEMI_LINE_SPREAD, SHMEMI_LINES_OF_STEPS };
 
 /* A step of one PE: the members of its group are first, first + stride, and so on, and it is the
  * digit-th of them. */

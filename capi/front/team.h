@@ -45,7 +45,6 @@ struct shmemi_team {
     uint64_t agreed;
     int64_t agreements;
     char *agreeing;
-    bool direct; /* small reductions take one step: each PE to each other one */
     int slot;
     int num_contexts;
 };

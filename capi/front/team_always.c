@@ -111,7 +111,6 @@ int shmemi_teams_open(void)
     w->scratch = s->scratch;
     w->round_size = s->scratch_size / 2;
     w->slot_size = SHMEMI_SLOT;
-    w->direct = s->n_pes <= SHMEMI_DIRECT_PES;
     return 0;
 }
 

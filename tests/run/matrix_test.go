@@ -94,7 +94,7 @@ var onPush = map[string][]string{
 	"sizes":          {"hosts-2", "gpu-nic-4"},
 	"standstill":     {"node-2", "proxies-2", "asan-hosts-2"},
 	"statics":        {"node-2", "hosts-3-1", "netns-2", "gpu-node-3", "gpu-nic-4", "asan-hosts-2"},
-	"steps":          {"node-8", "node-19"},
+	"steps":          {"node-8", "node-19", "hosts-3-1"},
 	"sync":           {"node-2", "hosts-3-1", "gpu-node-3", "asan-hosts-2"},
 	"teams":          {"node-3", "node-4", "hosts-3-1", "gpu-node-3", "asan-node-2"},
 	"threads":        {"node-2", "hosts-3-1", "chaos-3", "gpu-node-3", "asan-hosts-2"},

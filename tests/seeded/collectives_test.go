@@ -46,8 +46,8 @@ var collectiveDefects = []defect{
 	},
 	{
 		id: "collectives/beyond-the-power-of-two", file: "capi/front/exchange.c",
-		was:  "    if (me < beyond) {\n        shmemi_await(t, (int)(me + power), call);\n        reducer->combine(acc, folded, nelems);\n    }\n",
-		is:   "    if (me < beyond)\n        shmemi_await(t, (int)(me + power), call);\n",
+		was:  "    if (me < beyond) {\n        shmemi_await(t, rank_of(g, me + power), call);\n        reducer->combine(acc, folded, nelems);\n    }\n",
+		is:   "    if (me < beyond)\n        shmemi_await(t, rank_of(g, me + power), call);\n",
 		user: "in a job of 19 PEs reductions leave out three of them",
 		by:   program("zz_reduce", "node-19"), says: `shmem_\w+_sum_to_all: PE \d+: alone, 19 PEs .* expected`,
 	},
