@@ -61,6 +61,7 @@ int main(int argc, char **argv)
     unsigned char *memory = shmem_malloc(REACH);
     if (memory == NULL)
         return 2;
+    (void)shmem_long_g(word, late); /* each PE is connected to that PE before it stops */
     shmem_barrier_all();
     printf("PE %d is process %d\n", me, getpid());
     fflush(stdout);
