@@ -286,8 +286,8 @@ void shmemi_agree(struct shmemi_team *t, struct shmemi_common *c, const char *ca
     struct agreement a = {
         .t = t, .number = ++t->agreed, .call = call, .size = shmemi_common_size(t)};
     char *memory = t->agreeing;
-    /* Until the stamp is written, the record holds an older agreement. */
-    shmemi_publish((uint64_t *)mine(record_at(&a)), 0);
+    shmemi_write_once((uint64_t *)mine(record_at(&a)), 0);
+    shmemi_fence_stores(); /* the record of an older agreement does not change under its stamp */
     memcpy(mine(given_at(&a)), c, a.size);
     shmemi_publish((uint64_t *)mine(record_at(&a)), stamp(a.number, -1, false));
     shmemi_mute(true);
