@@ -92,7 +92,7 @@ func kills(words []string) ([]Kill, error) {
 
 func killsOf(faults []sim.Fault) (all []Kill) {
 	for _, f := range faults {
-		all = append(all, Kill{libshmem.PE(f.Host), time.Duration(f.At)})
+		all = append(all, Kill{libshmem.PE(f.Host), f.At})
 	}
 	return all
 }

@@ -3,18 +3,19 @@ package sim
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"libshmem/fabric"
 )
 
-// Time is virtual: nanoseconds since the network began, or between two events.
-type Time int64
+// Time is virtual: since the network began, or between two events.
+type Time = time.Duration
 
 // Units of Time.
 const (
-	Microsecond Time = 1000
-	Millisecond      = 1000 * Microsecond
-	Second           = 1000 * Millisecond
+	Microsecond = time.Microsecond
+	Millisecond = time.Millisecond
+	Second      = time.Second
 )
 
 // Model is a kind of network.

@@ -177,7 +177,7 @@ func parseTime(text string) (Time, error) {
 	if err != nil || d < 0 {
 		return 0, fmt.Errorf("%q is no time (write 20us or 5ms)", text)
 	}
-	return Time(d), nil
+	return d, nil
 }
 
 // parseFault reads the words of things that go wrong at a time.
@@ -232,7 +232,7 @@ func format(v any) string {
 	case *float64:
 		return strconv.FormatFloat(*v, 'g', -1, 64)
 	case *Time:
-		return time.Duration(*v).String()
+		return v.String()
 	case *uint64:
 		if *v%1e9 == 0 && *v > 0 {
 			return strconv.FormatUint(*v/1e9, 10) + "G"
