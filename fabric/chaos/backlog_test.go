@@ -7,6 +7,7 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
+	"libshmem/fabric/faults"
 	"libshmem/fabric/sim"
 )
 
@@ -49,7 +50,7 @@ func TestLine(t *testing.T) {
 		}
 		if i == 0 {
 			wall.Provider = p
-			if p, err = New(wall, c, Plan{Seed: 3, Faults: sim.Faults{Reorder: 1, Delay: sim.Millisecond}}, false); err != nil {
+			if p, err = New(wall, c, Plan{Seed: 3, Faults: faults.Faults{Reorder: 1, Delay: time.Millisecond}}, false); err != nil {
 				t.Fatal(err)
 			}
 		}

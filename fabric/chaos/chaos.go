@@ -14,7 +14,7 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
-	"libshmem/fabric/sim"
+	"libshmem/fabric/faults"
 	"libshmem/runtime/guard"
 )
 
@@ -63,14 +63,14 @@ type write struct {
 	left   int
 	silent bool // the caller gets no completion
 	copy   int  // number of the copy of its bytes, or noCopy
-	late   sim.Time
+	late   time.Duration
 	err    int32
 	text   string
 	last   fabric.RMA // a byte of it is read to confirm all pieces
 
 	notes     bool // the target gets the note
 	note      delayed
-	noteDelay sim.Time
+	noteDelay time.Duration
 }
 
 // Inner is the configuration of the provider to go beneath one of c.
@@ -139,13 +139,13 @@ func (p *Provider) Connect(addrs [][]byte) error {
 		}
 	}
 	for _, k := range p.plan.Kills {
-		if p.kills && k.PE == p.me {
-			time.AfterFunc(k.After, guard.Func("chaos", func() { _ = unix.Kill(os.Getpid(), unix.SIGKILL) }))
+		if p.kills && libshmem.PE(k.Host) == p.me {
+			time.AfterFunc(k.At, guard.Func("chaos", func() { _ = unix.Kill(os.Getpid(), unix.SIGKILL) }))
 		}
 	}
 	for _, k := range p.plan.Panics {
-		if p.kills && k.PE == p.me {
-			time.AfterFunc(k.After, guard.Func("chaos", func() { p.panics.Store(true); p.inner.Wake() }))
+		if p.kills && libshmem.PE(k.Host) == p.me {
+			time.AfterFunc(k.At, guard.Func("chaos", func() { p.panics.Store(true); p.inner.Wake() }))
 		}
 	}
 	return nil
@@ -165,7 +165,7 @@ func (p *Provider) token(t fabric.Token, unused bool) error {
 }
 
 // fate is the fate of the next packet to a PE; sure counts a packet that was taken.
-func (p *Provider) fate(to libshmem.PE) sim.Fate {
+func (p *Provider) fate(to libshmem.PE) faults.Fate {
 	return p.plan.Faults.FateOf(p.plan.Seed, uint64(p.me), uint64(to), p.sent[to])
 }
 
@@ -174,12 +174,12 @@ func (p *Provider) sure(to libshmem.PE) { p.sent[to]++ }
 // refuses reports whether a call finds no room, by chance or because too much is held.
 func (p *Provider) refuses() bool {
 	p.calls++
-	chance := sim.Faults{Reorder: p.plan.Faults.Again, Delay: 1}
+	chance := faults.Faults{Reorder: p.plan.Faults.Again, Delay: 1}
 	return chance.FateOf(p.plan.Seed, uint64(p.me), math.MaxUint64, p.calls).Delay > 0 || p.held.Len()+p.waiting.count >= room
 }
 
 // hold keeps something until its time.
-func (p *Provider) hold(delay sim.Time, h delayed) {
+func (p *Provider) hold(delay time.Duration, h delayed) {
 	h.due = p.clock() + int64(delay)
 	p.held.add(h)
 	if before := p.next.Swap(p.earliest()); p.next.Load() < before {

@@ -7,6 +7,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/fabric/fabrictest"
+	"libshmem/fabric/faults"
 	"libshmem/fabric/ofi"
 	"libshmem/fabric/sim"
 	"libshmem/tests/need"
@@ -15,8 +16,8 @@ import (
 // plans are as bad as a test can wait for.
 var plans = []Plan{
 	{Seed: 1},
-	{Seed: 2, Faults: sim.Faults{Reorder: 0.7, Delay: 200 * sim.Microsecond, Late: 0.5, Again: 0.2}},
-	{Seed: 3, Faults: sim.Faults{Reorder: 0.2, Delay: 2 * sim.Millisecond, Late: 0.1, Drop: 0.1}},
+	{Seed: 2, Faults: faults.Faults{Reorder: 0.7, Delay: 200 * time.Microsecond, Late: 0.5, Again: 0.2}},
+	{Seed: 3, Faults: faults.Faults{Reorder: 0.2, Delay: 2 * time.Millisecond, Late: 0.1, Drop: 0.1}},
 }
 
 // around opens the endpoints of open, in chaos.
@@ -67,9 +68,9 @@ func TestParse(t *testing.T) {
 	for text, want := range map[string]Plan{
 		"7":          {Seed: 7, Faults: Usual},
 		"0x10":       {Seed: 16, Faults: Usual},
-		"1,late=0":   {Seed: 1, Faults: sim.Faults{Reorder: Usual.Reorder, Delay: Usual.Delay, Again: Usual.Again}},
-		"1,drop=0.5": {Seed: 1, Faults: sim.Faults{Reorder: Usual.Reorder, Delay: Usual.Delay, Late: Usual.Late, Again: Usual.Again, Drop: 0.5}},
-		"9,reorder=1,delay=5ms,again=0,late=0.25": {Seed: 9, Faults: sim.Faults{Reorder: 1, Delay: 5 * sim.Millisecond, Late: 0.25}},
+		"1,late=0":   {Seed: 1, Faults: faults.Faults{Reorder: Usual.Reorder, Delay: Usual.Delay, Again: Usual.Again}},
+		"1,drop=0.5": {Seed: 1, Faults: faults.Faults{Reorder: Usual.Reorder, Delay: Usual.Delay, Late: Usual.Late, Again: Usual.Again, Drop: 0.5}},
+		"9,reorder=1,delay=5ms,again=0,late=0.25": {Seed: 9, Faults: faults.Faults{Reorder: 1, Delay: 5 * time.Millisecond, Late: 0.25}},
 	} {
 		p, err := Parse(text)
 		if err != nil || p.Seed != want.Seed || p.Faults != want.Faults || p.Kills != nil {
@@ -77,10 +78,10 @@ func TestParse(t *testing.T) {
 		}
 	}
 	p, err := Parse("3,drop-peer=2@40ms,drop-peer=1")
-	if err != nil || len(p.Kills) != 2 || p.Kills[0] != (Kill{2, 40 * time.Millisecond}) || p.Kills[1] != (Kill{PE: 1}) {
+	if err != nil || len(p.Kills) != 2 || p.Kills[0] != (faults.Fault{At: 40 * time.Millisecond, Host: 2, NIC: -1}) || p.Kills[1] != (faults.Fault{Host: 1, NIC: -1}) {
 		t.Errorf("kills %v, error %v", p.Kills, err)
 	}
-	if p, err := Parse("3,panic=2@40ms,late=0,panic=1"); err != nil || len(p.Panics) != 2 || p.Panics[0] != (Kill{2, 40 * time.Millisecond}) || p.Kills != nil || p.Check(2) == nil {
+	if p, err := Parse("3,panic=2@40ms,late=0,panic=1"); err != nil || len(p.Panics) != 2 || p.Panics[0] != (faults.Fault{At: 40 * time.Millisecond, Host: 2, NIC: -1}) || p.Kills != nil || p.Check(2) == nil {
 		t.Errorf("panics %v, kills %v, error %v", p.Panics, p.Kills, err)
 	}
 	if err := p.Check(3); err != nil {

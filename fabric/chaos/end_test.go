@@ -3,10 +3,12 @@ package chaos
 import (
 	"errors"
 	"testing"
+	"time"
 	"unsafe"
 
 	"libshmem"
 	"libshmem/fabric"
+	"libshmem/fabric/faults"
 	"libshmem/fabric/sim"
 )
 
@@ -33,7 +35,7 @@ func TestRefusedLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := New(closed{inner, 1}, c, Plan{Seed: 3, Faults: sim.Faults{Reorder: 1, Delay: sim.Millisecond}}, false)
+	p, err := New(closed{inner, 1}, c, Plan{Seed: 3, Faults: faults.Faults{Reorder: 1, Delay: time.Millisecond}}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,36 +2,24 @@ package chaos
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"libshmem"
-	"libshmem/fabric/sim"
+	"libshmem/fabric/faults"
 )
 
 // Plan lists the faults of a job.
 type Plan struct {
 	Seed   uint64
-	Faults sim.Faults
-	Kills  []Kill
-	Panics []Kill // the library panics there instead, as by a mistake of its own
-}
-
-// Kill ends the process of a PE, as kill -9 would.
-type Kill struct {
-	PE    libshmem.PE
-	After time.Duration // since its endpoint was connected
+	Faults faults.Faults
+	Kills  []faults.Fault // of PEs, since their endpoints were connected: their processes end, as by kill -9
+	Panics []faults.Fault // the library panics there instead, as by a mistake of its own
 }
 
 // Usual are the faults that a text without words stands for: half of all packets are late by up to
 // a millisecond, so that an order that was only luck does not last.
-var Usual = sim.Faults{Reorder: 0.5, Delay: sim.Millisecond, Late: 0.1, Again: 0.02}
-
-// known are the words; a simulated network has more, for faults that a real one cannot be made to
-// have.
-var known = []string{"reorder", "delay", "late", "again", "drop", "drop-peer", "panic"}
+var Usual = faults.Faults{Reorder: 0.5, Delay: time.Millisecond, Late: 0.1, Again: 0.02}
 
 // Parse reads a seed and the words that change Usual, as in
 //
@@ -47,62 +35,29 @@ func Parse(text string) (Plan, error) {
 	if err != nil {
 		return Plan{}, fmt.Errorf("%q is no seed (write a number from 0 to 2^64-1, then words as reorder=0.5,delay=1ms)", number)
 	}
-	var others, panics []string
-	for _, word := range strings.Split(words, ",") {
-		name, value, _ := strings.Cut(word, "=")
-		if word != "" && !slices.Contains(known, name) {
-			return Plan{}, fmt.Errorf("%s: there is no such word (there are %s)", word, strings.Join(known, ", "))
-		}
-		if name == "panic" {
-			panics = append(panics, "drop-peer="+value) // no simulated network has it
-		} else {
-			others = append(others, word)
-		}
-	}
 	p := Plan{Seed: seed, Faults: Usual}
-	named, faults, err := sim.ParseFaults(strings.Join(others, ","))
+	// A simulated network has more words, for faults that a real one cannot be made to have.
+	err = faults.Read(words, []faults.Word{
+		{Name: "reorder", To: &p.Faults.Reorder},
+		{Name: "delay", To: &p.Faults.Delay},
+		{Name: "late", To: &p.Faults.Late},
+		{Name: "again", To: &p.Faults.Again},
+		{Name: "drop", To: &p.Faults.Drop},
+		{Name: "drop-peer", To: faults.Peer(&p.Kills)},
+		{Name: "panic", To: faults.Peer(&p.Panics)},
+	})
 	if err != nil {
 		return Plan{}, err
 	}
-	if p.Panics, err = kills(panics); err != nil {
-		return Plan{}, fmt.Errorf("panic: %w", err)
-	}
-	for _, word := range strings.Split(words, ",") {
-		switch name, _, _ := strings.Cut(word, "="); name {
-		case "reorder":
-			p.Faults.Reorder = named.Reorder
-		case "delay":
-			p.Faults.Delay = named.Delay
-		case "late":
-			p.Faults.Late = named.Late
-		case "again":
-			p.Faults.Again = named.Again
-		case "drop":
-			p.Faults.Drop = named.Drop
-		}
-	}
-	p.Kills = killsOf(faults)
 	return p, nil
-}
-
-func kills(words []string) ([]Kill, error) {
-	_, faults, err := sim.ParseFaults(strings.Join(words, ","))
-	return killsOf(faults), err
-}
-
-func killsOf(faults []sim.Fault) (all []Kill) {
-	for _, f := range faults {
-		all = append(all, Kill{libshmem.PE(f.Host), f.At})
-	}
-	return all
 }
 
 // Check refuses a plan that a job of this many PEs cannot carry out.
 func (p *Plan) Check(pes int) error {
-	for word, kills := range map[string][]Kill{"drop-peer": p.Kills, "panic": p.Panics} {
+	for word, kills := range map[string][]faults.Fault{"drop-peer": p.Kills, "panic": p.Panics} {
 		for _, k := range kills {
-			if !k.PE.In(pes) {
-				return fmt.Errorf("%s=%d: there is no PE %d, the job has %d (use 0 to %d)", word, k.PE, k.PE, pes, pes-1)
+			if k.Host >= pes {
+				return fmt.Errorf("%s=%d: there is no PE %d, the job has %d (use 0 to %d)", word, k.Host, k.Host, pes, pes-1)
 			}
 		}
 	}

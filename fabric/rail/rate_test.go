@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"libshmem/fabric"
+	"libshmem/fabric/faults"
 	"libshmem/fabric/rail"
 	"libshmem/fabric/sim"
 	"libshmem/tests/need"
@@ -73,7 +74,7 @@ func acquaint(t *testing.T, net *sim.Network, sites ...*site) {
 
 // calm is a model of several NICs without faults.
 func calm(m sim.Model, nics int) sim.Model {
-	m.Faults = sim.Faults{}
+	m.Faults = faults.Faults{}
 	m.NICs, m.Rails, m.Cross, m.Post = nics, nics, sim.Microsecond, post
 	return m
 }

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/fabric/faults"
 	"libshmem/runtime/shmerr"
 )
 
@@ -99,8 +100,8 @@ func (e *end) Connect(addrs [][]byte) error {
 func (e *end) refuse() bool {
 	n, m := e.net, &e.net.model
 	e.calls++
-	storm := throw(n.seed, uint64(e.id), forStorm, uint64(n.now/stormLength)).hits(forStorm, m.Storm)
-	if !storm && !throw(n.seed, uint64(e.id), forCall, e.calls).hits(forCall, m.Again) {
+	storm := faults.Throw(n.seed, uint64(e.id), faults.ForStorm, uint64(n.now/stormLength)).Hits(faults.ForStorm, m.Storm)
+	if !storm && !faults.Throw(n.seed, uint64(e.id), faults.ForCall, e.calls).Hits(faults.ForCall, m.Again) {
 		return false
 	}
 	n.note(didRefuse, e, nil, e.calls, 0)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"libshmem/fabric"
+	"libshmem/fabric/faults"
 	"libshmem/runtime/shmerr"
 )
 
@@ -26,16 +27,8 @@ var errorText = map[int32]string{
 	errUnreachable: "No route to host", errTruncated: "Truncation error", errOverrun: "Queue has been overrun",
 }
 
-// Fault is something that goes wrong at a time.
-type Fault struct {
-	At   Time
-	Host int
-	NIC  int  // all endpoints of the host where it is negative
-	Up   bool // the NIC comes back
-}
-
 // Plan adds a fault.
-func (n *Network) Plan(f Fault) {
+func (n *Network) Plan(f faults.Fault) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.faults = append(n.faults, f)

@@ -1,6 +1,9 @@
 package sim
 
-import "libshmem/fabric"
+import (
+	"libshmem/fabric"
+	"libshmem/fabric/faults"
+)
 
 // With Model.Handshake an endpoint has to know a peer before it writes to it or reads from it. The
 // first such operation asks, the peer's next Poll answers, and a Poll of the endpoint itself takes
@@ -64,7 +67,7 @@ func (p *pair) control(answer bool) {
 	}
 	n.note(didHandshake, from, to, about, 0)
 	p.controls++
-	fate := n.model.FateOf(n.seed, from.addr.number(), to.addr.number(), forHandshake<<32|p.controls)
+	fate := n.model.FateOf(n.seed, from.addr.number(), to.addr.number(), faults.ForHandshake<<32|p.controls)
 	n.add(event{at: n.now + n.latency(from, to) + fate.Delay, do: actHandshake, letter: letter{p, answer}})
 }
 

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/fabric/faults"
 	"libshmem/runtime/shmerr"
 )
 
@@ -21,7 +22,7 @@ func (e *end) Register(base unsafe.Pointer, n uint64) (fabric.Region, error) {
 		return fabric.Region{}, &shmerr.Error{Op: "register", Object: e.caps.Provider, Cause: shmerr.Causef(shmerr.ErrArgument, "%d bytes, endpoint closed %v", n, e.closed)}
 	}
 	e.keys++
-	r := region{fabric.Region{Base: base, Len: n, Key: throw(e.net.seed, uint64(e.id), forKey, e.keys).number(forKey)}, true}
+	r := region{fabric.Region{Base: base, Len: n, Key: faults.Throw(e.net.seed, uint64(e.id), faults.ForKey, e.keys).Number(faults.ForKey)}, true}
 	id := 0
 	for id < len(e.regions) && e.regions[id].live {
 		id++

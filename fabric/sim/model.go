@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"libshmem/fabric"
+	"libshmem/fabric/faults"
 )
 
 // Time is virtual: since the network began, or between two events.
@@ -51,20 +52,8 @@ type Model struct {
 	// sockets, and bytes go to memory as they arrive.
 	PollBytes int
 
-	Faults
+	faults.Faults
 	Broken Defect // for tests that are to notice
-}
-
-// Faults are the chances of faults. Shares are from 0 to 1.
-type Faults struct {
-	Reorder   float64 // share of packets that are late by up to Delay, so that others overtake them
-	Delay     Time
-	Duplicate float64 // share of packets that arrive again
-	Drop      float64 // share of packets that are lost, and sent again after Delay
-	Late      float64 // share of completions that come up to Delay after the fact
-	Split     float64 // share of packets whose bytes become visible in two steps
-	Again     float64 // share of calls that are refused by ErrAgain
-	Storm     float64 // share of the time in which all calls of an endpoint are refused
 }
 
 // Defect is a promise that a network breaks. Tests use defects to check that a test notices them.
@@ -125,7 +114,7 @@ func TCP() Model {
 		},
 		MTU: 1448, Header: 78, Bandwidth: 10e9, Latency: 10 * Microsecond, Depth: 1024, Detect: Millisecond,
 		Strangers: true, Delivers: true, Reconnects: true, Backlog: true,
-		Faults: Faults{Reorder: 0.2, Delay: 30 * Microsecond, Late: 0.1, Split: 0.2},
+		Faults: faults.Faults{Reorder: 0.2, Delay: 30 * Microsecond, Late: 0.1, Split: 0.2},
 	}
 }
 
@@ -139,7 +128,7 @@ func Worst() Model {
 		},
 		MTU: 1024, Header: 64, Bandwidth: 50e9, Latency: 2 * Microsecond, Depth: 96, Detect: Millisecond,
 		Strangers: true,
-		Faults: Faults{
+		Faults: faults.Faults{
 			Reorder: 0.7, Delay: 50 * Microsecond, Duplicate: 0.05, Drop: 0.02, Late: 0.4, Split: 0.5, Again: 0.15, Storm: 0.05,
 		},
 	}

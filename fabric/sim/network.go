@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/fabric/faults"
 	"libshmem/runtime/shmerr"
 )
 
@@ -26,7 +27,7 @@ type Network struct {
 
 	hosts  []*host
 	ends   []*end // all that were opened, gone ones too
-	faults []Fault
+	faults []faults.Fault
 	queues map[int]int // by host; Model.Queue for the other hosts
 
 	messages []*message // to be used again
@@ -344,7 +345,7 @@ type packet struct {
 	n      int
 	data   []byte
 	answer bool
-	fate   Fate
+	fate   faults.Fate
 	again  bool // it came before
 	queued bool // it has been in a socket
 	held   int  // its part of Network.held

@@ -1,6 +1,9 @@
 package sim
 
-import "libshmem/fabric"
+import (
+	"libshmem/fabric"
+	"libshmem/fabric/faults"
+)
 
 // Models of NICs are as libfabric's providers of them: their figures are those of
 // fabric/ofi/stub/rules.tsv (zz_rules.go), and TestTable compares their behaviour with it. Facts
@@ -23,7 +26,7 @@ func Verbs() Model {
 		},
 		MTU: 4096, Header: 58, Bandwidth: 200e9, Latency: Microsecond, Depth: ruleG66, Detect: 2 * Millisecond,
 		Strangers: true,
-		Faults:    Faults{Reorder: 0.05, Delay: 5 * Microsecond, Late: 0.2, Split: 0.2},
+		Faults:    faults.Faults{Reorder: 0.05, Delay: 5 * Microsecond, Late: 0.2, Split: 0.2},
 	}
 }
 
@@ -33,7 +36,7 @@ func VerbsPaths() Model {
 	m := Verbs()
 	m.Name = "verbs-paths"
 	m.Caps.WriteAfterWrite, m.Caps.SendAfterSend, m.Caps.Block = false, false, 4096
-	m.Faults = Faults{Reorder: 0.5, Delay: 5 * Microsecond, Late: 0.2, Split: 0.3}
+	m.Faults = faults.Faults{Reorder: 0.5, Delay: 5 * Microsecond, Late: 0.2, Split: 0.3}
 	return m
 }
 
@@ -47,7 +50,7 @@ func srd() Model {
 			Data: ruleG7, Source: true, RemoteSegments: ruleG6d, RecvQueue: ruleR16c,
 		},
 		MTU: 8192, Header: 100, Bandwidth: 200e9, Latency: 8 * Microsecond, Depth: ruleR16b, Queue: ruleR3b, Detect: 5 * Millisecond,
-		Faults: Faults{Reorder: 0.5, Delay: 20 * Microsecond, Duplicate: 0.002, Late: 0.2, Split: 0.3},
+		Faults: faults.Faults{Reorder: 0.5, Delay: 20 * Microsecond, Duplicate: 0.002, Late: 0.2, Split: 0.3},
 	}
 }
 

@@ -1,6 +1,9 @@
 package sim
 
-import "libshmem/fabric"
+import (
+	"libshmem/fabric"
+	"libshmem/fabric/faults"
+)
 
 // pair is the way from one endpoint to another, from the first operation until
 // the other is found to be gone. It keeps the order that was promised: packets
@@ -88,7 +91,7 @@ func (p *pair) post(m *message) {
 
 // defect reports whether the network's defect strikes a message.
 func (n *Network) defect(d Defect, m *message) bool {
-	return n.model.Broken == d && throw(n.seed, m.from.addr.number(), m.number, uint64(m.kind)).hits(forDefect, defectShare)
+	return n.model.Broken == d && faults.Throw(n.seed, m.from.addr.number(), m.number, uint64(m.kind)).Hits(faults.ForDefect, defectShare)
 }
 
 // launch puts an operation on its way.

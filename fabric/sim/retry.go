@@ -1,5 +1,7 @@
 package sim
 
+import "libshmem/fabric/faults"
+
 // With Model.Retries the receive buffers are the caller's alone: a message that finds none goes
 // back to its sender, which tries again after a while, for as long as it takes. Which of several is
 // the first to find a buffer is chance.
@@ -19,13 +21,13 @@ func (e *end) retry() {
 	n := e.net
 	for e.retrying < len(e.recvs) && len(e.away) > 0 {
 		e.turns++
-		d := throw(n.seed, e.addr.number(), forRetry, e.turns)
-		i := int(d.number(forRetry) % uint64(len(e.away)))
+		d := faults.Throw(n.seed, e.addr.number(), faults.ForRetry, e.turns)
+		i := int(d.Number(faults.ForRetry) % uint64(len(e.away)))
 		m := e.away[i]
 		e.away = append(e.away[:i], e.away[i+1:]...)
 		e.retrying++
 		m.again = true
-		n.plan(actRetry, n.now+n.latency(m.from, e)+d.upTo(forDelay, n.model.Delay), m, nil)
+		n.plan(actRetry, n.now+n.latency(m.from, e)+d.UpTo(faults.ForDelay, n.model.Delay), m, nil)
 	}
 }
 

@@ -4,12 +4,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"libshmem/fabric/faults"
 )
 
 func TestText(t *testing.T) {
 	for _, c := range []struct {
 		text, again string // again is "" where it is the text
-		faults      []Fault
+		faults      []faults.Fault
 	}{
 		{"efa", "", nil},
 		{"tcp-rough", "", nil},
@@ -21,13 +23,13 @@ func TestText(t *testing.T) {
 		{"verbs,nics=4,rails=2,cross=1.5us,depth=7", "verbs,rails=2,cross=1.5µs,nics=4,depth=7", nil},
 		{"tcp,reorder=0.2", "tcp", nil},
 		{"worst-rough,pollbytes=4096", "", nil},
-		{"tcp,drop-peer=3@5ms,lose-nic=1/2@1us,restore-nic=1/2@2us,drop-peer=0,nics=3", "tcp,nics=3", []Fault{
+		{"tcp,drop-peer=3@5ms,lose-nic=1/2@1us,restore-nic=1/2@2us,drop-peer=0,nics=3", "tcp,nics=3", []faults.Fault{
 			{At: 5 * Millisecond, Host: 3, NIC: -1}, {At: Microsecond, Host: 1, NIC: 2}, {At: 2 * Microsecond, Host: 1, NIC: 2, Up: true}, {NIC: -1},
 		}},
 	} {
-		m, faults, err := Parse(c.text)
-		if err != nil || !slices.Equal(faults, c.faults) {
-			t.Errorf("%s: faults %v, error %v", c.text, faults, err)
+		m, planned, err := Parse(c.text)
+		if err != nil || !slices.Equal(planned, c.faults) {
+			t.Errorf("%s: faults %v, error %v", c.text, planned, err)
 			continue
 		}
 		if c.again == "" {
@@ -66,12 +68,6 @@ func TestTextRefused(t *testing.T) {
 		if _, _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
-	}
-	if f, faults, err := ParseFaults("reorder=0.5,delay=20us,drop-peer=3@1ms"); err != nil || len(faults) != 1 || f != (Faults{Reorder: 0.5, Delay: 20 * Microsecond}) {
-		t.Errorf("%+v, %v, %v", f, faults, err)
-	}
-	if _, _, err := ParseFaults("mtu=3"); err == nil {
-		t.Error("the size of packets is no fault")
 	}
 }
 

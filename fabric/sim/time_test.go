@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"libshmem/fabric"
+	"libshmem/fabric/faults"
 )
 
 // writeAll writes count times n bytes by each pair of sites, as much at a time as there is room
@@ -50,7 +51,7 @@ func writeAll(t *testing.T, n *Network, pairs [][2]*site, bytes, count int) Time
 
 // calm is a model without faults.
 func calm(m Model) Model {
-	m.Faults = Faults{}
+	m.Faults = faults.Faults{}
 	return m
 }
 
@@ -135,53 +136,6 @@ func latency(t *testing.T, m Model) {
 	if took := writeAll(t, n, [][2]*site{{a, b}}, 8, ops); took < ops*m.Post {
 		t.Errorf("%d operations took %d ns, with a processor that needs %d for each", ops, took, m.Post)
 	}
-}
-
-// The fate of a packet is a function of its numbers, has the shares that were
-// asked for, and differs between seeds, pairs and packets.
-func TestFate(t *testing.T) {
-	f := Worst().Faults
-	const n = 100_000
-	var again, split, reordered, lost int
-	for i := range uint64(n) {
-		w := f.FateOf(1, 2, 3, i)
-		if w != f.FateOf(1, 2, 3, i) {
-			t.Fatal("two fates of one packet")
-		}
-		again += one(w.Again > 0)
-		split += one(w.Second > 0)
-		reordered += one(w.Delay > 0)
-		lost += one(w.Delay > f.Delay)
-	}
-	for _, c := range []struct {
-		what string
-		got  int
-		want float64
-	}{
-		{"duplicates", again, f.Duplicate},
-		{"splits", split, f.Split},
-		{"delays", reordered, f.Reorder + (1-f.Reorder)*f.Drop},
-		{"losses", lost, f.Drop * f.Reorder}, // only a lost packet that is late, too, exceeds the delay
-	} {
-		if got := float64(c.got) / n; got < 0.95*c.want || got > 1.1*c.want {
-			t.Errorf("%s: %.4f of the packets, want %.4f", c.what, got, c.want)
-		}
-	}
-	same := 0
-	for i := range uint64(1000) {
-		w := f.FateOf(1, 2, 3, i)
-		same += one(w == f.FateOf(2, 2, 3, i)) + one(w == f.FateOf(1, 3, 2, i)) + one(w == f.FateOf(1, 2, 3, i+1))
-	}
-	if same > 600 { // packets without any fault are alike
-		t.Errorf("%d of 3000 fates are those of others", same)
-	}
-}
-
-func one(yes bool) int {
-	if yes {
-		return 1
-	}
-	return 0
 }
 
 const traceVariable = "SIM_TEST_TRACE"

@@ -3,6 +3,8 @@ package sim
 import (
 	"fmt"
 	"strings"
+
+	"libshmem/fabric/faults"
 )
 
 // record is one thing that happened. It has no addresses of memory, which differ
@@ -54,9 +56,9 @@ type trace struct {
 
 func (t *trace) add(r record) {
 	h := t.hash
-	h = mix(h ^ uint64(r.at))
-	h = mix(h ^ uint64(r.what)<<56 ^ uint64(uint32(r.from))<<28 ^ uint64(uint32(r.to)))
-	t.hash = mix(h^r.a) ^ mix(r.b+0x9e37_79b9_7f4a_7c15)
+	h = faults.Mix(h ^ uint64(r.at))
+	h = faults.Mix(h ^ uint64(r.what)<<56 ^ uint64(uint32(r.from))<<28 ^ uint64(uint32(r.to)))
+	t.hash = faults.Mix(h^r.a) ^ faults.Mix(r.b+0x9e37_79b9_7f4a_7c15)
 	t.count++
 	if len(t.last) < kept {
 		t.last = append(t.last, r)

@@ -6,6 +6,7 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
+	"libshmem/fabric/faults"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/tests/need"
@@ -51,7 +52,7 @@ func own(t *testing.T, p *proc) bool {
 
 // slow is a network on which a large write takes long.
 func slow(m sim.Model) sim.Model {
-	m.Bandwidth, m.Faults = 1e8, sim.Faults{}
+	m.Bandwidth, m.Faults = 1e8, faults.Faults{}
 	return m
 }
 
@@ -113,7 +114,7 @@ func TestSimContextOfASilentPE(t *testing.T) {
 	} {
 		t.Run(m.String(), func(t *testing.T) {
 			mem := new(memories)
-			m.Faults = sim.Faults{}
+			m.Faults = faults.Faults{}
 			w := newWorld(t, m, 1, 3, 1<<20, mem)
 			p := w.pes[0]
 			a, b := p.on(w, 1), p.on(w, 2)
@@ -167,7 +168,7 @@ func TestSimContextOfASilentPE(t *testing.T) {
 func TestSimContextOfALostPE(t *testing.T) {
 	for _, m := range []sim.Model{sim.EFA(), sim.EFADirect(), sim.TCP(), sim.Unread(sim.TCP(), 1)} {
 		t.Run(m.String(), func(t *testing.T) {
-			m.Faults = sim.Faults{}
+			m.Faults = faults.Faults{}
 			w := newWorld(t, m, 1, 3, 1<<20, new(memories))
 			p := w.pes[0]
 			a, b := p.on(w, 1), p.on(w, 2)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"libshmem"
+	"libshmem/fabric/faults"
 	"libshmem/fabric/sim"
 	"libshmem/tests/need"
 	"libshmem/tests/part"
@@ -185,7 +186,7 @@ func explore(t testing.TB, m sim.Model, text string, fences bool, c *chooser, me
 // still is a network without chance: the test chooses what happens to a packet. Small messages are
 // injected, which saves the events of their completions.
 func still(m sim.Model, split float64) sim.Model {
-	m.Faults = sim.Faults{Split: split}
+	m.Faults = faults.Faults{Split: split}
 	m.Bandwidth, m.MTU, m.Caps.MaxInject = 0, 8192, 128
 	return m
 }

@@ -10,6 +10,7 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
+	"libshmem/fabric/faults"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
@@ -183,7 +184,7 @@ func FuzzFrames(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, input []byte) {
 		m := sim.Bare()
-		m.Faults, m.MTU = sim.Faults{}, 1<<16
+		m.Faults, m.MTU = faults.Faults{}, 1<<16
 		n := sim.New(m, 1)
 		v, s := newVictim(t, n)
 		for _, b := range frames(input) {
@@ -215,7 +216,7 @@ func TestStranger(t *testing.T) {
 		{"of another job", func(b []byte) [][]byte { return [][]byte{with(b, 34, b[34]^1)} }, "token of another job"},
 	} {
 		m := sim.Bare()
-		m.Faults, m.MTU = sim.Faults{}, 1<<16
+		m.Faults, m.MTU = faults.Faults{}, 1<<16
 		v, s := newVictim(t, sim.New(m, 1))
 		for _, b := range c.bytes(message(1, 2, 8, 0, 1, 64, 7, 0, 0)[2:]) {
 			s.send(t, v, b)
@@ -314,7 +315,7 @@ func TestSimFrames(t *testing.T) {
 	)
 	rng := rand.New(rand.NewPCG(simPart.Seed(), 2))
 	m := sim.Bare()
-	m.Faults, m.MTU = sim.Faults{}, 1<<16
+	m.Faults, m.MTU = faults.Faults{}, 1<<16
 	seeds := soundFrames()
 	most, sent, victims, refused, applied := simPart.Share(*simFrames), 0, 0, 0, 0
 	for ; sent < most; victims++ {
@@ -387,7 +388,7 @@ func TestBatchFrames(t *testing.T) {
 		"a fetch":           {[][]byte{with(sound(1, 0, 64, 0), 3, 1)}, true, 0},
 	} {
 		m := sim.Bare()
-		m.Faults, m.MTU = sim.Faults{}, 1<<16
+		m.Faults, m.MTU = faults.Faults{}, 1<<16
 		v, s := newVictim(t, sim.New(m, 1))
 		s.send(t, v, batch(1, c.records...)[2:])
 		v.check(t)

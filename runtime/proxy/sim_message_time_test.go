@@ -8,6 +8,7 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
+	"libshmem/fabric/faults"
 	"libshmem/fabric/sim"
 )
 
@@ -97,7 +98,7 @@ func TestSimMessageTimes(t *testing.T) {
 	sizes := []int{64, 4016, 8192, 65536, 1 << 20}
 	t.Logf("| model | bytes | notification | whole | read | asked |")
 	for _, m := range []sim.Model{sim.EFA(), sim.EFADirect(), sim.Verbs(), sim.TCP()} {
-		m.Post, m.Faults = post, sim.Faults{}
+		m.Post, m.Faults = post, faults.Faults{}
 		latency := float64(m.Latency) / 1e3
 		for _, n := range sizes {
 			var us [waysOfMessages]float64

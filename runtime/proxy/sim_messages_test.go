@@ -8,6 +8,7 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
+	"libshmem/fabric/faults"
 	"libshmem/fabric/rail"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy/mailboxtest"
@@ -275,7 +276,7 @@ func TestSimMessages(t *testing.T) {
 			n := 2 + int(seed%3)
 			w := newWorld(t, m, seed+uint64(i)*1000, n, postHeap, mem)
 			rng := rand.New(rand.NewPCG(seed, 13))
-			w.net.Plan(sim.Fault{At: sim.Time(rng.IntN(int(sim.Millisecond))), Host: rng.IntN(n), NIC: rng.IntN(3)})
+			w.net.Plan(faults.Fault{At: sim.Time(rng.IntN(int(sim.Millisecond))), Host: rng.IntN(n), NIC: rng.IntN(3)})
 			var posts []*correspondent
 			for _, p := range w.pes {
 				posts = append(posts, newCorrespondent(w, p, seed, each))

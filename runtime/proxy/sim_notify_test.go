@@ -8,6 +8,7 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
+	"libshmem/fabric/faults"
 	"libshmem/fabric/rail"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy/layout"
@@ -85,7 +86,7 @@ func TestSimNotifications(t *testing.T) {
 	const pages, n = 64, 8192
 	t.Log("| model | bytes alone | notifications | put_signal each | put + fence + signal |")
 	for _, m := range []sim.Model{sim.EFA(), sim.EFADirect(), sim.TCP(), sim.Verbs()} {
-		m.Post, m.Faults = post, sim.Faults{}
+		m.Post, m.Faults = post, faults.Faults{}
 		var us [waysToTell]float64
 		for way := range waysToTell {
 			took, with := tellTime(t, m, way, pages, n)
@@ -117,7 +118,7 @@ func TestSimCountsExactly(t *testing.T) {
 			n := 2 + int(seed%3)
 			w := newWorld(t, sockets(m, seed), seed, n, heapSize(n), mem)
 			rng := rand.New(rand.NewPCG(seed, 12))
-			w.net.Plan(sim.Fault{At: sim.Time(rng.IntN(int(sim.Millisecond))), Host: rng.IntN(n), NIC: rng.IntN(3)})
+			w.net.Plan(faults.Fault{At: sim.Time(rng.IntN(int(sim.Millisecond))), Host: rng.IntN(n), NIC: rng.IntN(3)})
 			ops += runProgramsOf(w, true, true)
 			for _, p := range w.pes {
 				notified += p.Report.Count()[layout.Notified]

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"libshmem/fabric/faults"
 	"libshmem/fabric/rail"
 	"libshmem/fabric/sim"
 	"libshmem/tests/need"
@@ -25,7 +26,7 @@ func TestSimLostNIC(t *testing.T) {
 			n := 2 + int(seed%3)
 			w := newWorld(t, sockets(m, seed), seed, n, heapSize(n), mem)
 			rng := rand.New(rand.NewPCG(seed, 11))
-			w.net.Plan(sim.Fault{At: sim.Time(rng.IntN(int(2 * sim.Millisecond))), Host: rng.IntN(n), NIC: rng.IntN(3)})
+			w.net.Plan(faults.Fault{At: sim.Time(rng.IntN(int(2 * sim.Millisecond))), Host: rng.IntN(n), NIC: rng.IntN(3)})
 			runSimPrograms(w, true)
 			for _, p := range w.pes {
 				for _, c := range p.prov.(*rail.Provider).Rails() {

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/fabric/faults"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy/layout"
 )
@@ -29,7 +30,7 @@ func TestSeal(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			m := sim.Bare()
-			m.Faults, m.MTU = sim.Faults{}, 1<<16
+			m.Faults, m.MTU = faults.Faults{}, 1<<16
 			v, s := newVictim(t, sim.New(m, 1))
 			v.Seal = [2]uint64{0x1234, 0x5678}
 			b := bytes.Clone(c.frame)

@@ -8,6 +8,7 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
+	"libshmem/fabric/faults"
 	"libshmem/fabric/rail"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy/layout"
@@ -222,7 +223,7 @@ func tokensOf(t *testing.T, model sim.Model, r tokenRoute, most int) {
 		pes := 2 + rng.IntN(2)
 		w := newWorld(t, sockets(m, seed), seed, pes, tokenHeap(r.tiling, n), mem)
 		if m.NICs > 1 {
-			w.net.Plan(sim.Fault{At: sim.Time(rng.IntN(int(2 * sim.Millisecond))), Host: rng.IntN(pes), NIC: rng.IntN(3)})
+			w.net.Plan(faults.Fault{At: sim.Time(rng.IntN(int(2 * sim.Millisecond))), Host: rng.IntN(pes), NIC: rng.IntN(3)})
 		}
 		k, k2 := runTokens(w, r, n, min(400, max(most/pes/8, 50)))
 		tokens, with = tokens+k, with+k2

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"libshmem/fabric/faults"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/shmerr"
 )
@@ -61,7 +62,7 @@ func Named(name string) (Model, error) {
 		return Model{}, shmerr.Causef(shmerr.ErrArgument, "there is no model %q (there are %s)", name, strings.Join(Names(), ", "))
 	}
 	m := Model{Model: f(), Call: 30, Message: 300, OneSided: 300, Completed: 200, Wake: 50 * sim.Microsecond}
-	m.Faults = sim.Faults{}
+	m.Faults = faults.Faults{}
 	if name == "tcp" {
 		m.Message, m.OneSided, m.Completed = 2500, 2500, 1500
 		m.Byte = 0.2

@@ -162,7 +162,7 @@ runtime/proxy: fabric runtime/mrcache runtime/proxy/backlog runtime/proxy/call r
     # the protocol over the fabric, in one package: an operation is read in it from end to end. It gets
     # its provider from runtime/job, so that a test can give it another; it knows neither its thread nor
     # the producers of rings
-runtime/replay: . fabric fabric/sim runtime/job/area runtime/proxy runtime/proxy/layout runtime/proxy/mem runtime/proxy/wake runtime/replay/... runtime/shmerr
+runtime/replay: . fabric fabric/faults fabric/sim runtime/job/area runtime/proxy runtime/proxy/layout runtime/proxy/mem runtime/proxy/wake runtime/replay/... runtime/shmerr
     # engines and a simulated network, as in the tests of runtime/proxy; files are its caller's
 runtime/replay/collective:
     # the order of messages between members that are numbers
@@ -216,16 +216,18 @@ fabric/ofi: . fabric fabric/ofi/handshake fabric/ofi/pair runtime/shmerr
     # one network library, ignorant of PEs' heaps and of OpenSHMEM's ordering
 fabric/fabrictest: fabric tests/need
     # the suite for any provider, so it may prefer none
-fabric/sim: fabric runtime/shmerr
+fabric/faults:
+    # chances, numbers and words: what a fault does is the network's
+fabric/sim: fabric fabric/faults runtime/shmerr
     # a network of its own, ignorant of senders and messages, as fabric/ofi
 fabric/rail/peek: fabric
     # C for threads that wait: completion queues, whose entries it does not interpret
 fabric/rail: fabric fabric/rail/peek runtime/shmerr
     # several providers as one: its caller names them, so that a test can
     # give it a simulated network
-fabric/chaos: fabric fabric/sim runtime/guard
-    # around another provider, which its caller passes; the simulated network
-    # decides what happens to a packet
+fabric/chaos: fabric fabric/faults runtime/guard
+    # around another provider, which its caller passes. The library links it, so the simulated
+    # network is not behind it; both ask fabric/faults what happens to a packet
 fabric/ofi/stub: tests/cc tests/need
     # a libfabric for tests of the packages above it: a file, and no code of
     # the project behind it

@@ -171,6 +171,20 @@ var fabricDefects = []defect{
 		by:   unit("./fabric/sim", "^TestSuite$"), says: `write: byte 5 of 11 is`,
 	},
 	{
+		id: "fabric/seed-of-other-faults", file: "fabric/faults/dice.go",
+		was:  "	forCut\n	forSecond\n",
+		is:   "	forSecond\n	forCut\n",
+		user: "a seed that shows a mistake shows nothing in the version that mends another one",
+		by:   unit("./fabric/faults", "^TestSeeds$"), says: `the fates of ten seeds are 0x`,
+	},
+	{
+		id: "fabric/word-of-another-fault", file: "fabric/chaos/parse.go",
+		was:  `{Name: "late", To: &p.Faults.Late},`,
+		is:   `{Name: "late", To: &p.Faults.Again},`,
+		user: "SHMEM_CHAOS=1,late=1 makes the network refuse every call",
+		by:   unit("./fabric/chaos", "^TestParse$"), says: `"1,late=0": \{Seed:1`,
+	},
+	{
 		id: "fabric/closed-in-a-read", file: "fabric/ofi/pair/pair.go",
 		was:  "	if p.state == open && !p.unsaid {\n",
 		is:   "	if false {\n",

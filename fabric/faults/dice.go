@@ -1,0 +1,55 @@
+package faults
+
+import "time"
+
+// Purposes of numbers, so that two questions about one packet have nothing to do with each other.
+// A seed keeps its meaning as long as each purpose keeps its number.
+const (
+	forReorder = iota + 1
+	ForDelay
+	forDrop
+	forDuplicate
+	forAgain
+	forLate
+	forLateBy
+	forSplit
+	forCut
+	forSecond
+	ForCall
+	ForStorm
+	ForKey
+	ForDefect
+	ForHandshake
+	ForRetry
+)
+
+// Mix is a good mixture of a number: each bit of the result depends on all.
+func Mix(x uint64) uint64 {
+	x ^= x >> 32
+	x *= 0xd6e8_feb8_6659_fd93
+	x ^= x >> 29
+	x *= 0xa076_1d64_78bd_642f
+	x ^= x >> 32
+	return x
+}
+
+// Dice are the numbers of one thing that happens.
+type Dice uint64
+
+// Throw gives the dice of thing number n between two parties.
+func Throw(seed, from, to, n uint64) Dice {
+	return Dice(Mix(Mix(Mix(Mix(seed+0x9e37_79b9_7f4a_7c15)^from)+to) ^ n*0x9e37_79b9_7f4a_7c15))
+}
+
+// Number is any number.
+func (d Dice) Number(purpose uint64) uint64 { return Mix(uint64(d) + purpose*0x9e37_79b9_7f4a_7c15) }
+
+// Hits reports whether something with this probability happens.
+func (d Dice) Hits(purpose uint64, share float64) bool {
+	return share > 0 && float64(d.Number(purpose)>>11)*0x1p-53 < share
+}
+
+// UpTo returns a time from 1 to most.
+func (d Dice) UpTo(purpose uint64, most time.Duration) time.Duration {
+	return 1 + time.Duration(d.Number(purpose)%uint64(max(most, 1)))
+}

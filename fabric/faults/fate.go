@@ -1,0 +1,37 @@
+package faults
+
+import "time"
+
+// Fate is one packet's share of faults.
+type Fate struct {
+	Delay  time.Duration // beyond the latency
+	Again  time.Duration // how long after the first time it arrives again; 0: it does not
+	Late   time.Duration // of the completion that it brings
+	Cut    uint64        // where its bytes are split, if they are: a number to reduce
+	Second time.Duration // when the second piece becomes visible; 0: they are not split
+	Upper  bool          // the piece behind the cut is the first
+}
+
+// FateOf is the fate of packet number n from one address to another. It depends
+// on nothing else, so that a network of processes can have the same.
+func (f *Faults) FateOf(seed, from, to, n uint64) Fate {
+	var w Fate
+	d := Throw(seed, from, to, n)
+	if d.Hits(forReorder, f.Reorder) {
+		w.Delay = d.UpTo(ForDelay, f.Delay)
+	}
+	for lost := uint64(0); lost < 4 && d.Hits(forDrop+16*(lost+1), f.Drop); lost++ {
+		w.Delay += f.Delay
+	}
+	if d.Hits(forDuplicate, f.Duplicate) {
+		w.Again = d.UpTo(forAgain, f.Delay)
+	}
+	if d.Hits(forLate, f.Late) {
+		w.Late = d.UpTo(forLateBy, f.Delay)
+	}
+	if d.Hits(forSplit, f.Split) {
+		w.Cut, w.Second = d.Number(forCut), d.UpTo(forSecond, time.Microsecond)
+		w.Upper = w.Cut>>63 != 0
+	}
+	return w
+}

@@ -1,0 +1,29 @@
+// Package faults says what goes wrong in a network that is bad on purpose: which packets are late,
+// lost or repeated, which calls are refused, and when a peer or a NIC is lost.
+//
+// It owns the chances and the numbers drawn for them, which depend only on a seed and on what they
+// are for, and the words for both. It neither delays nor loses anything: a simulated network
+// (fabric/sim) and a provider around a real one (fabric/chaos) do. No thread runs in it.
+package faults
+
+import "time"
+
+// Faults are the chances of faults. Shares are from 0 to 1.
+type Faults struct {
+	Reorder   float64 // share of packets that are late by up to Delay, so that others overtake them
+	Delay     time.Duration
+	Duplicate float64 // share of packets that arrive again
+	Drop      float64 // share of packets that are lost, and sent again after Delay
+	Late      float64 // share of completions that come up to Delay after the fact
+	Split     float64 // share of packets whose bytes become visible in two steps
+	Again     float64 // share of calls that are refused by ErrAgain
+	Storm     float64 // share of the time in which all calls of an endpoint are refused
+}
+
+// Fault is something that goes wrong at a time.
+type Fault struct {
+	At   time.Duration
+	Host int  // or the PE
+	NIC  int  // all endpoints of the host where it is negative
+	Up   bool // the NIC comes back
+}

@@ -1,0 +1,151 @@
+package faults
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Word is a word of a text, as reorder in reorder=0.5. Shares are from 0 to 1, times as Go writes
+// them, speeds in bits a second with k, M or G behind.
+type Word struct {
+	Name string
+	To   any // *float64, *time.Duration, *int, *uint64, *bool, or a function that reads the value
+}
+
+// Read reads words with values, separated by commas.
+func Read(text string, words []Word) error {
+	for _, word := range strings.Split(text, ",") {
+		if word == "" {
+			continue
+		}
+		name, value, valued := strings.Cut(word, "=")
+		w, err := find(name, words)
+		if err == nil && !valued {
+			return fmt.Errorf("%q has no value (write it as %s=VALUE)", word, word)
+		}
+		if err == nil {
+			err = w.read(value)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", word, err)
+		}
+	}
+	return nil
+}
+
+func find(name string, words []Word) (Word, error) {
+	var names []string
+	for _, w := range words {
+		if w.Name == name {
+			return w, nil
+		}
+		names = append(names, w.Name)
+	}
+	return Word{}, fmt.Errorf("there is no such word (there are %s)", strings.Join(names, ", "))
+}
+
+func (w Word) read(text string) (err error) {
+	switch to := w.To.(type) {
+	case func(string) error:
+		return to(text)
+	case *float64:
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(v >= 0 && v <= 1) {
+			return fmt.Errorf("%q is no share from 0 to 1", text)
+		}
+		*to = v
+	case *time.Duration:
+		*to, err = readTime(text)
+	case *bool:
+		if text != "0" && text != "1" {
+			return fmt.Errorf("%q is neither 0 nor 1", text)
+		}
+		*to = text == "1"
+	case *int:
+		*to, err = readNumber(text)
+	case *uint64:
+		digits, scale := text, uint64(1)
+		if i := strings.IndexAny(text, "kMG"); i >= 0 && i == len(text)-1 {
+			digits, scale = text[:i], map[byte]uint64{'k': 1e3, 'M': 1e6, 'G': 1e9}[text[i]]
+		}
+		v, err := strconv.ParseUint(digits, 10, 32)
+		if err != nil {
+			return fmt.Errorf("%q is no speed (write 200G, 100M or a number below 2^32)", text)
+		}
+		*to = v * scale
+	}
+	return err
+}
+
+// Value writes the value as Read reads it; "" for one that a function reads.
+func (w Word) Value() string {
+	switch v := w.To.(type) {
+	case *float64:
+		return strconv.FormatFloat(*v, 'g', -1, 64)
+	case *time.Duration:
+		return v.String()
+	case *uint64:
+		if *v%1e9 == 0 && *v > 0 {
+			return strconv.FormatUint(*v/1e9, 10) + "G"
+		}
+		return strconv.FormatUint(*v, 10)
+	case *int:
+		return strconv.Itoa(*v)
+	case *bool:
+		if *v {
+			return "1"
+		}
+		return "0"
+	}
+	return ""
+}
+
+func readNumber(text string) (int, error) {
+	v, err := strconv.Atoi(text)
+	if err != nil || v < 0 || v > math.MaxInt32 {
+		return 0, fmt.Errorf("%q is no number from 0 to %d", text, math.MaxInt32)
+	}
+	return v, nil
+}
+
+func readTime(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%q is no time (write 20us or 5ms)", text)
+	}
+	return d, nil
+}
+
+// Peer reads HOST[@TIME], the loss of a host, and adds it to list.
+func Peer(list *[]Fault) func(string) error {
+	return func(text string) error { return readFault(list, Fault{NIC: -1}, text) }
+}
+
+// NIC reads HOST/NIC[@TIME], the loss or the return of a NIC, and adds it to list.
+func NIC(list *[]Fault, up bool) func(string) error {
+	return func(text string) error { return readFault(list, Fault{Up: up}, text) }
+}
+
+func readFault(list *[]Fault, f Fault, text string) (err error) {
+	host, at, timed := strings.Cut(text, "@")
+	if timed {
+		if f.At, err = readTime(at); err != nil {
+			return err
+		}
+	}
+	if f.NIC >= 0 {
+		var nic string
+		host, nic, _ = strings.Cut(host, "/")
+		if f.NIC, err = readNumber(nic); err != nil {
+			return fmt.Errorf("NIC: %w", err)
+		}
+	}
+	if f.Host, err = readNumber(host); err != nil {
+		return fmt.Errorf("host: %w", err)
+	}
+	*list = append(*list, f)
+	return nil
+}
