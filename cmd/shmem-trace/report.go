@@ -8,7 +8,7 @@ import (
 	"libshmem/cmd/internal/tracereport"
 )
 
-const reportUsage = `Usage: shmem-trace report FILE... [--json FILE] [--html FILE] [--png FILE]
+const reportUsage = `Usage: shmem-trace report FILE... [--json FILE] [--html FILE]
 
 Says what took the time, who waited for whom, and where the bytes went: as text
 on standard output, and in the files that the options name.
@@ -19,7 +19,6 @@ func report(args []string, stdout, stderr io.Writer) int {
 	fs := pflag.NewFlagSet("shmem-trace report", pflag.ContinueOnError)
 	asJSON := fs.String("json", "", "write the report to `file` as JSON, times in nanoseconds")
 	asHTML := fs.String("html", "", "write the report to `file` as one page that a browser shows without a network")
-	asPNG := fs.String("png", "", "write the bytes between PEs to `file` as a heat map")
 	quiet := fs.BoolP("quiet", "q", false, "no text on standard output")
 	if done := parse(fs, args, reportUsage, stdout, stderr); done >= 0 {
 		return done
@@ -31,7 +30,7 @@ func report(args []string, stdout, stderr io.Writer) int {
 	for _, form := range []struct {
 		name  string
 		write func(io.Writer) error
-	}{{*asJSON, writeJSON(r)}, {*asHTML, r.HTML}, {*asPNG, r.PNG}} {
+	}{{*asJSON, writeJSON(r)}, {*asHTML, r.HTML}} {
 		if form.name == "" {
 			continue
 		}

@@ -177,35 +177,6 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestPicture looks at the heat map as a file.
-func TestPicture(t *testing.T) {
-	var b bytes.Buffer
-	if err := job(t).PNG(&b); err != nil {
-		t.Fatal(err)
-	}
-	m, err := png.Decode(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cells := boxes(m, heatColours[shades], 20)
-	if len(cells) != 3 {
-		t.Fatalf("the cells with most bytes are %v, want three", cells)
-	}
-	for i, want := range []image.Point{{X: 3, Y: 2}, {X: 6, Y: 5}, {X: 0, Y: 7}} {
-		if got := cells[i].Min.Sub(cells[2].Min).Div(64).Add(image.Pt(0, 7)); got != want || cells[i].Dx() != 63 {
-			t.Errorf("cell %d of %v is at %v, want %v", i, cells, got, want)
-		}
-	}
-	if n := len(boxes(m, inkColour, 4)); n < 100 {
-		t.Errorf("%d strokes of letters", n)
-	}
-	for i := 1; i < shades; i++ {
-		if len(boxes(m, heatColours[i], 10)) == 0 {
-			t.Errorf("the key lacks colour %d", i)
-		}
-	}
-}
-
 // TestScale has a heat map in which all pairs are equal, one without bytes, and many PEs.
 func TestScale(t *testing.T) {
 	s := newScale([][]int64{{0, 7}, {7, 7}})
@@ -230,9 +201,5 @@ func TestScale(t *testing.T) {
 	g := r.Matrix.grouped(textGroups)
 	if len(g.Bytes) != 12 || g.Bytes[11][0] != 9 || g.label(11, 3000) != "2772-2999" {
 		t.Errorf("%d rows, the last %s", len(g.Bytes), g.label(11, 3000))
-	}
-	var b bytes.Buffer
-	if err := r.PNG(&b); err != nil || b.Len() > 100_000 {
-		t.Errorf("%d bytes, %v", b.Len(), err)
 	}
 }

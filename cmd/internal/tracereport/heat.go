@@ -68,3 +68,12 @@ func (s *scale) key() []shade {
 	}
 	return list
 }
+
+// labelEvery is how many cells apart labels of a size have room.
+func labelEvery(n, cell, size int) int {
+	every := 1
+	for every*cell < size && every < n {
+		every *= 2
+	}
+	return every
+}
