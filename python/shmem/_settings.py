@@ -21,7 +21,6 @@ SETTINGS = frozenset(
         "SHMEM_MESSAGE_MEMORY",
         "SHMEM_NOTIFY_COUNT",
         "SHMEM_STATICS",
-        "SHMEM_DISABLE_NCCL",
         "SHMEM_DISABLE_P2P",
         "SHMEM_GPU_NET",
         "SHMEM_GPU_SHARE",

@@ -30,10 +30,9 @@ type Config struct {
 	NotifyCount   int    // notification counters of each PE
 	Statics       Statics
 
-	DisableP2P  bool
-	DisableNCCL bool // read by nothing: NCCL is never used
-	GPUNet      GPUNet
-	GPUShare    GPUShare
+	DisableP2P bool
+	GPUNet     GPUNet
+	GPUShare   GPUShare
 
 	Libfabric string
 	NICs      []string

@@ -75,7 +75,7 @@ var Nvshmem = []Theirs{
 	none("DISABLE_IB_NATIVE_ATOMICS", noInfiniBand),
 	none("DISABLE_LOCAL_ONLY_PROXY", "a proxy that has nothing to do sleeps"),
 	none("DISABLE_MNNVL", "NVLink between machines is not used"),
-	alias("DISABLE_NCCL", "SHMEM_DISABLE_NCCL"),
+	none("DISABLE_NCCL", "NCCL is not used"),
 	none("DISABLE_NVLS", noMulticast),
 	none("DISABLE_NVLS_SHARING", noMulticast),
 	alias("DISABLE_P2P", "SHMEM_DISABLE_P2P"),

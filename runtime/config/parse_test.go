@@ -44,7 +44,7 @@ func TestValues(t *testing.T) {
 		"SHMEM_BOOTSTRAP_TIMEOUT=2s", "SHMEM_LOG_SUBSYS= Heap,,proxy ", "SHMEM_NIC_LIST=eth0,mlx5_0",
 		"SHMEM_LAUNCHER_FD=5", "SHMEM_LAUNCHER_PE=3", "SHMEM_LAUNCHER_NPES=4", "SHMEM_LAUNCHER_HOSTS=2", "SHMEM_DEBUG=0",
 		"SHMEM_PROXY_THREADS=4", "SHMEM_RING_COUNT=64", "SHMEM_RING_SIZE=256", "SHMEM_RING_MAP_BY=warp", "SHMEM_RING_MEMORY=managed",
-		"SHMEM_HEAP=pinned", "NVSHMEM_DISABLE_P2P=1", "SHMEM_DISABLE_NCCL=1", "SHMEM_GPU_SHARE=ipc", "SHMEM_GPU_NET=copy",
+		"SHMEM_HEAP=pinned", "NVSHMEM_DISABLE_P2P=1", "SHMEM_GPU_SHARE=ipc", "SHMEM_GPU_NET=copy",
 		"SHMEM_HOST_ID=a=b", "SHMEM_PROVIDER=tcp;ofi_rxm", "SHMEM_REGISTRATION_CACHE=0", "SHMEM_STATS=all", "SHMEM_BOOTSTRAP=launcher", "SHMEM_LOG_LEVEL=",
 	})
 	if err != nil || len(warnings) != 0 {
@@ -56,7 +56,7 @@ func TestValues(t *testing.T) {
 		Timeout: 500 * time.Millisecond, BootstrapTimeout: 2 * time.Second, NICs: []string{"eth0", "mlx5_0"},
 		Stats: StatsAll, HostID: "a=b", Provider: "tcp;ofi_rxm", Bootstrap: "launcher", BootstrapFile: FileConfig{PE: -1},
 		ProxyThreads: 4, RingCount: 64, RingSize: 256, RingMapBy: RingByWarp, RingMemory: RingManaged,
-		Heap: HeapPinned, MessageMemory: 4 << 20, NotifyCount: 4096, DisableP2P: true, DisableNCCL: true, GPUShare: GPUShareIPC, GPUNet: GPUNetCopy,
+		Heap: HeapPinned, MessageMemory: 4 << 20, NotifyCount: 4096, DisableP2P: true, GPUShare: GPUShareIPC, GPUNet: GPUNetCopy,
 		Launcher: LauncherConfig{FD: 5, PE: 3, NPEs: 4, Hosts: 2},
 	}
 	if !reflect.DeepEqual(c, want) {

@@ -186,11 +186,6 @@ var Table = []Setting{
 	},
 
 	{
-		Name: "SHMEM_DISABLE_NCCL", Aliases: []string{"NVSHMEM_DISABLE_NCCL"}, Kind: Flag, Category: GPUs, Since: "0.1",
-		Text: "Collectives on streams do not use NCCL. In this release they never do, so the setting has no effect.",
-		set:  func(c *Config, v parsed) { c.DisableNCCL = v.on },
-	},
-	{
 		Name: "SHMEM_DISABLE_P2P", Aliases: []string{"NVSHMEM_DISABLE_P2P"}, Kind: Flag, Category: GPUs, Since: "0.1",
 		Text: "Kernels do not access other PEs' memory by loads and stores, even where they could: every operation goes through ring and proxy.",
 		set:  func(c *Config, v parsed) { c.DisableP2P = v.on },

@@ -31,6 +31,13 @@ var configDefects = []defect{
 		by:   unit("./runtime/config", "^TestErrors$"), says: `SHMEM_RING_SIZE=4098: the error is not of the kind ErrSetting`,
 	},
 	{
+		id: "config/setting-without-effect", file: "runtime/job/place/place.go",
+		was:  "s.InTurn = cfg.NICInTurn",
+		is:   "s.InTurn = false",
+		user: "SHMEM_ENABLE_NIC_PE_MAPPING is accepted and changes nothing",
+		by:   unit("./tests/repo", "^TestSettingsAreRead$"), says: `nothing reads config.Config.NICInTurn`,
+	},
+	{
 		id: "config/bad-value-counts", file: "runtime/config/parse.go",
 		was:  "			v = Value{Setting: s, Text: s.Default}\n		}\n		s.set",
 		is:   "		}\n		s.set",
