@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { GAP = 500 }; /* microseconds, as runtime/replay has it */
+enum { GAP = 500 }; /* microseconds, as cmd/internal/replay has it */
 
 static double microseconds(clockid_t clock)
 {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"libshmem/cmd/internal/replay"
 	"libshmem/cmd/internal/tracereplay"
-	"libshmem/runtime/replay"
 	"libshmem/runtime/shmerr"
 )
 

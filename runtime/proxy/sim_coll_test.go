@@ -9,7 +9,7 @@ import (
 	"libshmem"
 	layout "libshmem/abi/table"
 	"libshmem/fabric"
-	"libshmem/runtime/replay/collective"
+	"libshmem/runtime/proxy/collective"
 )
 
 // member is a PE that takes part in collectives, each PE on a node of its own. The messages are

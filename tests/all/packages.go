@@ -24,7 +24,7 @@ var belowTests = regexp.MustCompile(`^libshmem/(tests|bench|abi/gen|capi/gen|fab
 // apart matches packages that have stages of their own on each push: networks that are simulated, and
 // replays, whose tests are for one goroutine at a time, and libfabric. They take ten times as long
 // with the detector.
-var apart = regexp.MustCompile(`^libshmem/(fabric/(chaos|rail|sim|ofi)|runtime/replay)$`)
+var apart = regexp.MustCompile(`^libshmem/(fabric/(chaos|rail|sim|ofi)|cmd/internal/replay)$`)
 
 // loneTests matches packages that start goroutines, and whose tests run in one goroutine or beside
 // one watch. Only make test-full runs them with the detector: compiling what they import for it took

@@ -84,7 +84,7 @@ func table(full bool) ([]stage, error) {
 		{"rails", "build", 1, minutes(15), pointers + in("./fabric/rail")},
 		{"rules of networks", "build", 1, minutes(15), pointers + "./fabric/ofi"},
 		{"networks", "build", 1, minutes(15), plain + "./fabric/chaos ./fabric/sim"},
-		{"replay", "build", 1, minutes(15), pointers + "./runtime/replay"},
+		{"replay", "build", 1, minutes(15), pointers + "./cmd/internal/replay"},
 		{"no threads", "build", 1, minutes(15), plain + leaves + strings.Join(tested.others, " ")},
 		{"generators", "build", 1, minutes(15), plain + in("./abi/gen") + " && " + plain + "./capi/gen"},
 		{"simulated libfabric", "build", 1, minutes(15), plain + in("./fabric/ofi/stub/...")},

@@ -54,10 +54,14 @@ cmd/internal/tracefile/sample:
     # reader, tests of the reader could not find wrong
 cmd/internal/tracereport: cmd/internal/tracefile runtime/shmerr
     # adds up events and draws; how files are read is below it
-cmd/shmem-trace: . cmd/internal/... runtime/replay runtime/shmerr
+cmd/shmem-trace: . cmd/internal/... runtime/shmerr
     # flags and files; it needs no library, and no network but a simulated one
-cmd/internal/tracereplay: cmd/internal/tracefile fabric/sim runtime/replay runtime/replay/program runtime/shmerr
+cmd/internal/tracereplay: cmd/internal/replay cmd/internal/replay/program cmd/internal/tracefile fabric/sim runtime/shmerr
     # from files to programs of PEs, and words; what a network does is the replay's concern
+cmd/internal/replay: . cmd/internal/replay/program fabric fabric/faults fabric/sim runtime/job/area runtime/proxy runtime/proxy/collective runtime/proxy/layout runtime/proxy/mem runtime/proxy/wake runtime/shmerr
+    # engines and a simulated network, as in the tests of runtime/proxy; files are its caller's
+cmd/internal/replay/program: runtime/shmerr
+    # names and times of calls; how they travel is not its concern
 cmd/internal/poller: runtime/shmerr
     # asks the kernel alone, before anything else runs
 
@@ -162,12 +166,8 @@ runtime/proxy: fabric runtime/mrcache runtime/proxy/backlog runtime/proxy/call r
     # the protocol over the fabric, in one package: an operation is read in it from end to end. It gets
     # its provider from runtime/job, so that a test can give it another; it knows neither its thread nor
     # the producers of rings
-runtime/replay: . fabric fabric/faults fabric/sim runtime/job/area runtime/proxy runtime/proxy/layout runtime/proxy/mem runtime/proxy/wake runtime/replay/... runtime/shmerr
-    # engines and a simulated network, as in the tests of runtime/proxy; files are its caller's
-runtime/replay/collective:
+runtime/proxy/collective:
     # the order of messages between members that are numbers
-runtime/replay/program: runtime/shmerr
-    # names and times of calls; how they travel is not its concern
 runtime/stats: fabric runtime/statuspage runtime/proxy/flight runtime/proxy/layout runtime/mrcache runtime/proxy
     # names and tables of what others count
 runtime/pathmap: runtime/shmerr runtime/topo

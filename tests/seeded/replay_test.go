@@ -3,32 +3,32 @@ package seeded
 // Replays of traces on other networks.
 var replayDefects = []defect{
 	{
-		id: "replay/flag-after-the-wait", file: "runtime/replay/program/match.go",
+		id: "replay/flag-after-the-wait", file: "cmd/internal/replay/program/match.go",
 		was:  "u, found := last(by[p], end, o.Signals)",
 		is:   "u, found := last(by[p], end+o.Took, o.Signals)",
 		user: "a replay waits for updates that came after the recorded wait, and predicts too long a time",
-		by:   unit("./runtime/replay/program", "^TestMatch$"), says: `program_test.go:\d+: needs`,
+		by:   unit("./cmd/internal/replay/program", "^TestMatch$"), says: `program_test.go:\d+: needs`,
 	},
 	{
-		id: "replay/proxy-without-rest", file: "runtime/replay/machine.go",
+		id: "replay/proxy-without-rest", file: "cmd/internal/replay/machine.go",
 		was:  "		at += proxyRests\n",
 		is:   "		at += 0 * proxyRests\n",
 		user: "a program of small operations is predicted several times too slow",
-		by:   unit("./runtime/replay", "^TestBursts$"), says: `operations went in \d{4,} messages`,
+		by:   unit("./cmd/internal/replay", "^TestBursts$"), says: `operations went in \d{4,} messages`,
 	},
 	{
-		id: "replay/copies-of-one-end", file: "runtime/replay/machine.go",
+		id: "replay/copies-of-one-end", file: "cmd/internal/replay/machine.go",
 		was:  "c.p.copies(int(r.PE), r.Len, 1)\n	}\n	return err\n}\n\n// Read",
 		is:   "c.p.copies(int(r.PE), 0, 1)\n	}\n	return err\n}\n\n// Read",
 		user: "a program whose PEs send to each other over tcp is predicted nearly twice too fast",
-		by:   unit("./runtime/replay", "^TestCopies$"), says: `both ways by copies: 1\.\d+ times as long`,
+		by:   unit("./cmd/internal/replay", "^TestCopies$"), says: `both ways by copies: 1\.\d+ times as long`,
 	},
 	{
-		id: "replay/late-member", file: "runtime/replay/collectives.go",
+		id: "replay/late-member", file: "cmd/internal/replay/collectives.go",
 		was:  "came.at > g.last.at",
 		is:   "came.at < g.last.at",
 		user: "the report of a replay blames PEs that only waited, too",
-		by:   unit("./runtime/replay", "^TestLate$"), says: `others waited \d+ ns for it`,
+		by:   unit("./cmd/internal/replay", "^TestLate$"), says: `others waited \d+ ns for it`,
 	},
 	{
 		id: "replay/lost-calls", file: "cmd/internal/tracereplay/load.go",

@@ -59,11 +59,11 @@ var traceDefects = []defect{
 		by:   unit("./cmd/internal/tracereport", "^TestJob$"), says: `PE 0 and PE 1: 0 calls, 0 bytes; want 20, 20480`,
 	},
 	{
-		id: "trace/calls-before-zero", file: "runtime/replay/program/program.go",
+		id: "trace/calls-before-zero", file: "cmd/internal/replay/program/program.go",
 		was:  "	kept, end := t.Ops[:0], int64(never)\n",
 		is:   "	kept, end := t.Ops[:0], int64(-1)\n",
 		user: "shmem-trace replay panics on a trace whose clocks put calls before zero",
-		by:   unit("./runtime/replay/program", "^TestGaps$"), says: `from -10000 on: gaps \[\], want`,
+		by:   unit("./cmd/internal/replay/program", "^TestGaps$"), says: `from -10000 on: gaps \[\], want`,
 	},
 	{
 		id: "trace/changed", file: "cmd/internal/tracereplay/load.go",
@@ -73,10 +73,10 @@ var traceDefects = []defect{
 		by:   unit("./cmd/shmem-trace", "^TestMutations$"), says: `replay: status 1, ".*PE -?\d+, in a job of 2 PEs`,
 	},
 	{
-		id: "trace/endless-call", file: "runtime/replay/program/program.go",
+		id: "trace/endless-call", file: "cmd/internal/replay/program/program.go",
 		was:  "	case c.Bytes > mostBytes || m.Strided",
 		is:   "	case m.Strided",
 		user: "shmem-trace replay never ends for a damaged trace",
-		by:   unit("./runtime/replay/program", "^TestSizes$"), says: `shmem_broadcastmem of 4611686018427387904 bytes: <nil>`,
+		by:   unit("./cmd/internal/replay/program", "^TestSizes$"), says: `shmem_broadcastmem of 4611686018427387904 bytes: <nil>`,
 	},
 }

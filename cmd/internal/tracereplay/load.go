@@ -1,6 +1,6 @@
 // Package tracereplay replays the traces of a job on a network that the user does not have, and
 // prints what to expect there. It owns the step from files to programs of PEs, the refusal of
-// traces that are not whole, and the words of the report. The replay itself is runtime/replay.
+// traces that are not whole, and the words of the report. The replay itself is cmd/internal/replay.
 //
 // It starts no goroutines.
 package tracereplay
@@ -13,8 +13,8 @@ import (
 	"slices"
 	"strings"
 
+	"libshmem/cmd/internal/replay/program"
 	"libshmem/cmd/internal/tracefile"
-	"libshmem/runtime/replay/program"
 	"libshmem/runtime/shmerr"
 )
 

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"libshmem/cmd/internal/replay"
+	"libshmem/cmd/internal/replay/program"
 	"libshmem/cmd/internal/tracefile/sample"
-	"libshmem/runtime/replay"
-	"libshmem/runtime/replay/program"
 )
 
 // The job of package sample, on two hosts whose clocks differ: its PE 5 is late by 10 ms once.

@@ -1,8 +1,8 @@
 package tracereplay
 
 import (
+	"libshmem/cmd/internal/replay"
 	"libshmem/fabric/sim"
-	"libshmem/runtime/replay"
 )
 
 // Prediction is what --json writes. Times are nanoseconds.

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"libshmem/cmd/internal/replay"
 	"libshmem/cmd/internal/tracefile"
 	"libshmem/fabric/sim"
-	"libshmem/runtime/replay"
 )
 
 // Setup is the hardware of a replay.

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"libshmem/cmd/internal/replay/program"
 	"libshmem/fabric/sim"
-	"libshmem/runtime/replay/program"
 	"libshmem/runtime/shmerr"
 )
 

@@ -1,8 +1,8 @@
 package replay
 
 import (
+	"libshmem/cmd/internal/replay/program"
 	"libshmem/fabric/sim"
-	"libshmem/runtime/replay/program"
 )
 
 // Cause is one thing that may bound a job.

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"libshmem/cmd/internal/replay/program"
 	"libshmem/fabric/sim"
-	"libshmem/runtime/replay/program"
 	"libshmem/runtime/shmerr"
 )
 

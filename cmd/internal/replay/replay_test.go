@@ -3,8 +3,8 @@ package replay
 import (
 	"testing"
 
+	"libshmem/cmd/internal/replay/program"
 	"libshmem/fabric/sim"
-	"libshmem/runtime/replay/program"
 )
 
 // script is the recorded calls of one PE, with durations in microseconds.

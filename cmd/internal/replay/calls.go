@@ -2,10 +2,10 @@ package replay
 
 import (
 	"libshmem"
+	"libshmem/cmd/internal/replay/program"
 	"libshmem/fabric"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
-	"libshmem/runtime/replay/program"
 )
 
 // call replays one call, as capi/front makes it of the engine.

@@ -5,10 +5,10 @@ import (
 	"iter"
 	"unsafe"
 
+	"libshmem/cmd/internal/replay/program"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/replay/program"
 )
 
 // thread is a thread of a PE. It is a coroutine: it runs until it sleeps or waits, and the machine

@@ -28,7 +28,7 @@ package replay
 import (
 	"slices"
 
-	"libshmem/runtime/replay/program"
+	"libshmem/cmd/internal/replay/program"
 )
 
 // Site is the hosts of a replay. PEs side by side share a host.

@@ -7,12 +7,12 @@ import (
 	"unsafe"
 
 	"libshmem"
+	"libshmem/cmd/internal/replay/program"
 	"libshmem/fabric"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wake"
-	"libshmem/runtime/replay/program"
 )
 
 // machine is PEs with an engine each on a simulated network, in virtual time.

@@ -4,12 +4,12 @@ import (
 	"slices"
 
 	"libshmem"
+	"libshmem/cmd/internal/replay/program"
 	"libshmem/fabric"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/job/area"
 	"libshmem/runtime/proxy"
-	"libshmem/runtime/replay/collective"
-	"libshmem/runtime/replay/program"
+	"libshmem/runtime/proxy/collective"
 )
 
 // message is one of a collective: its team, its sender, its target, and its number.

@@ -58,7 +58,7 @@ func TestHeaders(t *testing.T) {
 	asks := regexp.MustCompile(`_ptr$|_accessible$|translate_pe|pe_quiet|_lock$|on_stream|eager|pcntr|signal_fetch|error|survivors|put_ordered|send|recv|unsupported`)
 	functions := 0
 	for _, header := range []string{"shmem.h", "shmemx.h"} {
-		text, err := os.ReadFile("../../../include/" + header)
+		text, err := os.ReadFile("../../../../include/" + header)
 		if err != nil {
 			t.Fatal(err)
 		}

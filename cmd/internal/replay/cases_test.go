@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"libshmem/cmd/internal/replay/program"
 	"libshmem/fabric/sim"
-	"libshmem/runtime/replay/program"
 )
 
 // everything is calls of each kind that is replayed, on 6 PEs: values must agree at the end, and no
