@@ -143,6 +143,24 @@ func aPart(text string) []string {
 	return nil
 }
 
+// unsignedIn are the arguments of a generated program that has the calls of unsigned types alone in
+// some configurations on each push: uint8 to uint64 have elements of 1 to 8 bytes.
+func unsignedIn(names ...string) map[string][]string {
+	out := map[string][]string{}
+	for _, name := range names {
+		out[name] = aPart("uint")
+	}
+	return out
+}
+
+// onOneNIC are the sizes on one NIC of the stub: on each push to 1 MiB, since four NICs have more.
+func onOneNIC() []string {
+	if need.Left("configurations") {
+		return []string{"1048576", "7"}
+	}
+	return someTo64M
+}
+
 // A program differs from the rule by the fields here. The rule: a program runs without arguments in
 // every configuration, ends with status 0, and prints a line with the number of its checks.
 type program struct {
@@ -210,21 +228,24 @@ var programs = map[string]program{
 		args:   []string{"600"},
 		limit:  10 * time.Minute,
 	},
-	"edges":          {only: onHeapEdges, whole: asItIs},
-	"zz_rma":         {whole: whole},
-	"zz_atomics":     {whole: whole},
-	"zz_signal":      {whole: whole},
-	"zz_collectives": {whole: whole},
-	"zz_wait":        {whole: whole},
+	"edges": {only: onHeapEdges, whole: asItIs},
+	// A call of each type is tested on the node; the network sees the sizes of elements alone.
+	"zz_rma":         {whole: whole, argsIn: unsignedIn("chaos-3")},
+	"zz_atomics":     {whole: whole, argsIn: unsignedIn("hosts-2")},
+	"zz_signal":      {whole: whole, argsIn: unsignedIn("hosts-3-1")},
+	"zz_collectives": {whole: whole, argsIn: unsignedIn("hosts-3-1", "chaos-3")},
+	"zz_wait":        {whole: whole, argsIn: unsignedIn("hosts-2")},
 	// Types differ in what combines two elements, and not in the steps of many PEs.
-	"zz_reduce": {many: true, limit: 5 * time.Minute, whole: whole, argsIn: map[string][]string{"node-19": aPart("sum_to_all")}},
+	"zz_reduce": {many: true, limit: 5 * time.Minute, whole: whole, argsIn: map[string][]string{
+		"node-19": aPart("sum_to_all"), "hosts-3-1": aPart("uint"),
+	}},
 	// Teams of one to 19 PEs on a node; elsewhere other programs have these calls.
 	"steps": {only: []string{"node-8", "node-19", "hosts-3-1", "gpu-node-3"}, many: true},
 	// Up to 64 MiB over tcp and over NICs of the stub; elsewhere to 1 MiB, and in the memory of a
 	// GPU, where 32,000 puts take 7 s, one size of seven.
 	"sizes": {
 		only:   []string{"node-2", "hosts-2", "links-3", "gpu-nic-4", "asan-hosts-2"},
-		argsIn: map[string][]string{"hosts-2": to64M, stub.Newest: someTo64M, stub.Newest + "-nics-4": someTo64M, "gpu-nic-4": {"1048576", "7"}},
+		argsIn: map[string][]string{"hosts-2": to64M, stub.Newest: onOneNIC(), stub.Newest + "-nics-4": someTo64M, "gpu-nic-4": {"1048576", "7"}},
 	},
 	// The routes are within the node, by a network with and without order, and to a GPU.
 	"eager": {
@@ -239,7 +260,7 @@ var programs = map[string]program{
 	"large": {only: []string{"node-2", "hosts-2", "chaos-3"}, hostOnly: true},
 	// Copies of single elements to GPU memory are slow, and slower still with the fake driver; one
 	// configuration of the network has them.
-	"zz_strided": {whole: whole, only: []string{
+	"zz_strided": {whole: whole, argsIn: unsignedIn("hosts-2", stub.Newest), only: []string{
 		"node-1", "node-2", "node-3", "node-8", "hosts-2", "hosts-4", "hosts-3-1", "chaos-3", "netns-2",
 		"gpu-node-3", "gpu-hosts-4", "asan-hosts-2", "tsan-hosts-2",
 	}},
@@ -251,7 +272,7 @@ var programs = map[string]program{
 	"zz_activesets": {whole: whole, only: []string{"node-1", "node-3", "node-8", "hosts-4", "hosts-3-1", "chaos-3", "gpu-hosts-4", "asan-hosts-2"}},
 	// Other names of functions that other programs test everywhere.
 	"deprecated":    {only: []string{"node-1", "node-3", "hosts-4", "gpu-node-3", "asan-node-2"}},
-	"zz_deprecated": {only: []string{"node-1", "node-3", "hosts-2", "gpu-node-3", "asan-node-2"}},
+	"zz_deprecated": {only: []string{"node-1", "node-3", "hosts-2", "gpu-node-3", "asan-node-2"}, argsIn: unsignedIn(stub.Newest)},
 	// The program stops a PE that another reaches over the network, beside a second one. With a
 	// GPU's copies in between all contexts wait for each other.
 	"contexts_apart": {only: []string{"hosts-4", "chaos-3", "links-3"}},
