@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-from launch import pes
+from launch import full, pes
 
 
-@pytest.mark.parametrize("hosts", ["1", "2"])
-@pytest.mark.parametrize("inits", [1, 2])
-def test_the_first_to_end_waits(hosts: str, inits: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("job", ["1 2", "2 1", *full("python", "1 1", "2 2")])
+def test_the_first_to_end_waits(job: str, tmp_path: Path) -> None:
     """PE 0 ends long before the others, which still get the data that it has put."""
+    hosts, inits = job.split()
     program = f"""
 import os, time, shmem
 for _ in range({inits}):
