@@ -2,8 +2,8 @@
  * stand.c: PEs that wait for one that does not act.
  *
  * The first argument is the wait: barrier, get, wait, reach or nothing. The second is the awaited
- * PE, which prints its process number and acts when the file of the third argument exists. With a
- * fourth, the program has its own handler for USR2.
+ * PE, or -1, which acts when the file of the third argument exists. With a fourth, the program has
+ * its own handler for USR2.
  *
  * reach: PE 0 writes and reads the memory of that PE as soon as there is a file with .stopped
  * behind its name, reports that it has, and then needs that PE's processor.
@@ -61,7 +61,8 @@ int main(int argc, char **argv)
     unsigned char *memory = shmem_malloc(REACH);
     if (memory == NULL)
         return 2;
-    (void)shmem_long_g(word, late); /* each PE is connected to that PE before it stops */
+    if (late >= 0)
+        (void)shmem_long_g(word, late); /* each PE is connected to it before it stops */
     shmem_barrier_all();
     printf("PE %d is process %d\n", me, getpid());
     fflush(stdout);
