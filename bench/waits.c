@@ -50,8 +50,11 @@ static long *number, *sum, *agreed, *all;
 static double *report;
 #if !HAVE_15
 static long *pwrk;
-static long (*psync)[SHMEM_REDUCE_SYNC_SIZE];
-static long (*collect_psync)[SHMEM_COLLECT_SYNC_SIZE];
+enum {
+    PSYNC = SHMEM_REDUCE_SYNC_SIZE > SHMEM_COLLECT_SYNC_SIZE ? SHMEM_REDUCE_SYNC_SIZE
+                                                             : SHMEM_COLLECT_SYNC_SIZE
+};
+static long (*psync)[PSYNC];
 #endif
 
 static double now_us(void)
@@ -132,7 +135,7 @@ static void fcollects(long n)
 #if HAVE_15
         shmem_long_fcollect(SHMEM_TEAM_WORLD, all, number, 1);
 #else
-        shmem_fcollect64(all, number, 1, 0, 0, npes, collect_psync[i % NSYNC]);
+        shmem_fcollect64(all, number, 1, 0, 0, npes, psync[i % NSYNC]);
 #endif
         next_sync(i);
     }
@@ -144,7 +147,7 @@ static void collects(long n)
 #if HAVE_15
         shmem_long_collect(SHMEM_TEAM_WORLD, all, number, 1);
 #else
-        shmem_collect64(all, number, 1, 0, 0, npes, collect_psync[i % NSYNC]);
+        shmem_collect64(all, number, 1, 0, 0, npes, psync[i % NSYNC]);
 #endif
         next_sync(i);
     }
@@ -291,12 +294,8 @@ int main(int argc, char **argv)
     pwrk = shmem_malloc(SHMEM_REDUCE_MIN_WRKDATA_SIZE * sizeof *pwrk);
     psync = shmem_malloc(NSYNC * sizeof *psync);
     for (int i = 0; i < NSYNC; i++)
-        for (int k = 0; k < SHMEM_REDUCE_SYNC_SIZE; k++)
+        for (int k = 0; k < PSYNC; k++)
             psync[i][k] = SHMEM_SYNC_VALUE;
-    collect_psync = shmem_malloc(NSYNC * sizeof *collect_psync);
-    for (int i = 0; i < NSYNC; i++)
-        for (int k = 0; k < SHMEM_COLLECT_SYNC_SIZE; k++)
-            collect_psync[i][k] = SHMEM_SYNC_VALUE;
 #endif
     *number = me;
     *sum = 0;

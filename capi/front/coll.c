@@ -143,9 +143,10 @@ static void all_to_all(struct shmemi_team *t, char *mine, const char *source, si
         shmemi_await(t, (me + n - i) % n, call);
 }
 
-static bool in_steps(const struct shmemi_team *t, size_t all)
+/* Reports whether the team has lines that reach dest of all. */
+static bool has_steps(const struct shmemi_team *t)
 {
-    return all <= STEPS_BYTES && t->in_memory && t->psync == NULL;
+    return t->in_memory && t->psync == NULL;
 }
 
 void shmemi_coll_fcollect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
@@ -158,7 +159,7 @@ void shmemi_coll_fcollect(struct shmemi_team *t, void *dest, const void *source,
     if (nbytes == 0)
         return;
     char *mine = (char *)dest + nbytes * (size_t)t->me;
-    if (in_steps(t, all)) {
+    if (all <= STEPS_BYTES && has_steps(t)) {
         memmove(mine, source, nbytes);
         shmemi_lines_collect(t, shmemi_offset(dest), &(struct shmemi_blocks){.size = nbytes}, call);
     } else {
@@ -186,14 +187,14 @@ static size_t place_of(struct shmemi_team *t, size_t nbytes, const char *call)
     return upto - nbytes;
 }
 
-/* In steps, if the team may: first the sizes, in turn in one of two places, so that no PE writes to
- * one that another has yet to read. Returns the bytes in all, behind where each block begins. */
+/* The sizes of all blocks, in steps: returns where each block begins, and behind them the bytes in
+ * all; NULL: the team has no steps. */
 static const uint64_t *collect_sizes(struct shmemi_team *t, size_t nbytes, const char *call)
 {
     size_t n = (size_t)t->n;
-    if (!t->in_memory || t->psync != NULL || (n + 1) * sizeof(uint64_t) > t->round_size)
+    if (!has_steps(t) || (n + 1) * sizeof(uint64_t) > t->round_size)
         return NULL;
-    uint64_t *at = (uint64_t *)(void *)(t->scratch + (t->exchanges++ % 2) * t->round_size);
+    uint64_t *at = (uint64_t *)(void *)shmemi_exchange_round(t);
     at[0] = 0;
     at[t->me + 1] = nbytes;
     int64_t offset = (char *)(at + 1) - shmemi_state.peer_base[shmemi_state.my_pe];
@@ -215,7 +216,7 @@ void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, 
     shmemi_check_symmetric("dest", dest, before + nbytes, call);
     char *mine = (char *)dest + before;
     shmemi_coll_apart(mine, nbytes, source, nbytes, false, call);
-    if (at != NULL && in_steps(t, at[t->n])) {
+    if (at != NULL && at[t->n] <= STEPS_BYTES) {
         memmove(mine, source, nbytes);
         shmemi_lines_collect(t, shmemi_offset(dest), &(struct shmemi_blocks){.at = at}, call);
     } else {

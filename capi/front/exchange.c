@@ -119,9 +119,7 @@ static void exchange_in(struct shmemi_team *t, const struct group *g, void *dest
         exchange_in_pairs(t, g, dest, round, mine, nelems, reducer, call);
 }
 
-/* The scratch holds two rounds of slots. Two are enough: a PE starts round k+2 only when every PE
- * has begun round k+1, and a PE begins that after it has read round k. */
-static char *next_round(struct shmemi_team *t)
+char *shmemi_exchange_round(struct shmemi_team *t)
 {
     return t->scratch + (t->exchanges++ % 2) * t->round_size;
 }
@@ -135,7 +133,7 @@ static void exchange_by_nodes(struct shmemi_team *t, void *dest, const void *min
     shmemi_move(acc, mine, bytes, call);
     shmemi_lines_combine(t, acc, nelems, reducer, NULL, call);
     if (t->n_nodes > 1) {
-        char *round = next_round(t);
+        char *round = shmemi_exchange_round(t);
         if (t->near_rank == 0)
             exchange_in(t, &leaders, acc, round, acc, nelems, reducer, call);
         shmemi_lines_spread(t, acc, bytes, call);
@@ -150,7 +148,7 @@ void shmemi_exchange(struct shmemi_team *t, void *dest, const void *mine, size_t
     if (nelems * reducer->size <= SHMEMI_LINE_DATA && t->n_nodes < all.n)
         exchange_by_nodes(t, dest, mine, nelems, reducer, call);
     else
-        exchange_in(t, &all, dest, next_round(t), mine, nelems, reducer, call);
+        exchange_in(t, &all, dest, shmemi_exchange_round(t), mine, nelems, reducer, call);
 }
 
 /* At distance d each member passes on the combination of the 2d - 1 up to itself. step: its place
@@ -175,7 +173,7 @@ static void combine_upto(struct shmemi_team *t, char *step, void *acc, size_t ne
 void shmemi_exchange_prefix(struct shmemi_team *t, void *acc, size_t nelems,
                             const struct shmemi_reducer *reducer, const char *call)
 {
-    combine_upto(t, next_round(t), acc, nelems, reducer, call);
+    combine_upto(t, shmemi_exchange_round(t), acc, nelems, reducer, call);
     shmemi_team_meet(t, call);
 }
 

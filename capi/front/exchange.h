@@ -24,6 +24,11 @@ void shmemi_exchange_prefix(struct shmemi_team *t, void *acc, size_t nelems,
 void shmemi_exchange_both(struct shmemi_team *t, void *acc, void *all, const void *mine,
                           size_t nelems, const struct shmemi_reducer *reducer, const char *call);
 
+/* The slots of the next exchange of a team in the scratch, which holds two rounds of them. Two are
+ * enough: a PE starts round k+2 only when every PE has begun round k+1, and a PE begins that after
+ * it has read round k. */
+char *shmemi_exchange_round(struct shmemi_team *t);
+
 /* Reducers. */
 void shmemi_add_u64(void *acc, const void *in, size_t n);
 void shmemi_min_i64(void *acc, const void *in, size_t n);
