@@ -56,7 +56,9 @@ func cpu(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// waitFor serves an end as the proxy does, until d has passed, and counts the sleeps.
+// waitFor serves an idle end as the proxy does, until d has passed, and counts the sleeps. An end
+// that nothing has reached is not ready when its sleep is over: the proxy would report that it has
+// overslept.
 func waitFor(t *testing.T, e *end, d time.Duration) (sleeps int) {
 	t.Helper()
 	var pace fabric.Pace
@@ -67,6 +69,9 @@ func waitFor(t *testing.T, e *end, d time.Duration) (sleeps int) {
 		}
 		if slept {
 			sleeps++
+			if !e.came && e.prov.Ready() {
+				t.Errorf("sleep %d ended without an event, and the endpoint is ready", sleeps)
+			}
 		}
 	}
 	return sleeps

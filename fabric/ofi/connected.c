@@ -240,9 +240,15 @@ void shmemi_ofi_attend(struct shmemi_ofi_links *l)
     __atomic_store_n(&l->attention, 1, __ATOMIC_RELAXED);
 }
 
+void shmemi_ofi_woke(struct shmemi_ofi_links *l)
+{
+    __atomic_store_n(&l->woke, 1, __ATOMIC_RELAXED);
+}
+
 int shmemi_ofi_attends(struct shmemi_ofi_links *l)
 {
-    if (__atomic_load_n(&l->attention, __ATOMIC_RELAXED))
+    if (__atomic_load_n(&l->attention, __ATOMIC_RELAXED) ||
+        __atomic_load_n(&l->woke, __ATOMIC_RELAXED))
         return 1;
     const unsigned turns = ++l->turns;
     if (turns % READS_MOVING != 0)
@@ -257,6 +263,7 @@ int shmemi_ofi_attends(struct shmemi_ofi_links *l)
 void shmemi_ofi_attended(struct shmemi_ofi_links *l)
 {
     __atomic_store_n(&l->attention, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&l->woke, 0, __ATOMIC_RELAXED);
 }
 
 void shmemi_ofi_rests(struct shmemi_ofi_links *l, int moving, int came)

@@ -57,9 +57,10 @@ struct shmemi_ofi_links {
     unsigned turns;   /* of poll */
     uint64_t drained; /* polls that have emptied the completion queue */
 
-    /* The lock is held where they are written, but for attention at the end of a wait. A wait
-     * reads them without it, so they are atomic. */
+    /* The lock is held where they are written, but for woke at the end of a wait. A wait reads
+     * them without it, so they are atomic. */
     int attention; /* poll has something to do in Go */
+    int woke;      /* a wait has ended since: poll reads the event queue, which has no descriptor */
     int moving;    /* a handshake is under way */
     int settled;   /* nothing has come since the event queue was read and found empty */
 };
@@ -100,6 +101,9 @@ int shmemi_ofi_want(struct shmemi_ofi *o, uint32_t pe, uint32_t npeers);
 int shmemi_ofi_heard(struct shmemi_ofi *o, uint64_t data);
 /* Asks for a call of Go by the next poll. */
 void shmemi_ofi_attend(struct shmemi_ofi_links *l);
+/* The same at the end of a wait, in which nothing need have come: the endpoint is not ready by it.
+ */
+void shmemi_ofi_woke(struct shmemi_ofi_links *l);
 /* Whether poll has something to do in Go. */
 int shmemi_ofi_attends(struct shmemi_ofi_links *l);
 /* Go is about to do it. */

@@ -265,7 +265,7 @@ int shmemi_ofi_wait(void *self, int64_t ns)
     struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
     int n = ppoll(&fd, 1, &t, NULL);
     if (o->links != NULL)
-        shmemi_ofi_attend(o->links);
+        shmemi_ofi_woke(o->links);
     if (n < 0)
         return errno == EINTR ? 0 : -errno;
     if (n == 0 || epoll_wait(o->events_fd, &event, 1, 0) <= 0)

@@ -17,6 +17,13 @@ var fabricDefects = []defect{
 		by:   unit("./fabric/ofi/pair", "^TestCrossing$"), says: `PE \d+ uses 0x\w+ and PE \d+ uses 0x\w+|has lost map\[\d`,
 	},
 	{
+		id: "fabric/ready-by-its-own-wait", file: "fabric/ofi/queue.c",
+		was:  "        shmemi_ofi_woke(o->links);",
+		is:   "        shmemi_ofi_attend(o->links);",
+		user: "proxy_overslept counts sleeps in which nothing came, and names a stall that is none",
+		by:   unit("./fabric/ofi", "^TestProviders$/^net;msg$/^Sleep$"), says: `ended without an event, and the endpoint is ready`,
+	},
+	{
 		id: "fabric/late-request", file: "fabric/ofi/pair/pair.go",
 		was:  "p.ours && r.Seen < p.number:",
 		is:   "p.ours && r.Seen > p.number:",
