@@ -173,6 +173,19 @@ static int gpu_work(void *to, const void *from, size_t n, bool wait)
     return code == 0 ? SHMEMI_DONE : SHMEMI_NOT_EXPRESS;
 }
 
+/* As Device.Pointer, with the two questions that count here: managed memory is no GPU's. */
+static int gpu_holds(const void *at)
+{
+    int what[] = {SHMEMI_CUDA_POINTER_TYPE, SHMEMI_CUDA_POINTER_MANAGED};
+    unsigned type = 0, managed = 0;
+    void *answers[] = {&type, &managed};
+    if (gpu.driver.context_push == NULL)
+        return shmemgoGPUHolds((void *)at);
+    struct shmemi_cuda_outcome out =
+        shmemi_cuda_in_pointer(&gpu.driver, gpu.context, 2, what, answers, (uint64_t)(uintptr_t)at);
+    return (out.push | out.call) == 0 && type == SHMEMI_CUDA_TYPE_DEVICE && managed == 0;
+}
+
 static int gpu_move(void *to, const void *from, size_t n)
 {
     int rc = gpu_work(to, from, n, true);
@@ -366,7 +379,7 @@ const struct shmemi_core *shmemi_core_table(shmemi_abort_fn *abort_)
         .quiet_rings = shmemgoQuietRings,
         .gpu_clear = shmemgoGPUClear,
         .gpu_amo = shmemgoGPUAMO,
-        .gpu_holds = (int (*)(const void *))shmemgoGPUHolds,
+        .gpu_holds = gpu_holds,
         .gpu_reset = shmemgoGPUReset,
         .gpu_chosen = shmemgoGPUChosen,
         .gpu_moved = shmemgoGPUMoved,

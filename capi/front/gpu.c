@@ -23,21 +23,36 @@ static void done(int rc, const char *call)
         shmemi_abort(call, NULL, "%s", shmemi_state.core->error());
 }
 
-/* Main memory of the program needs no driver; asking where a pointer is costs less than a copy
- * through the driver. */
+static bool in_own_heap(const void *p)
+{
+    return (uintptr_t)p - shmemi_state.heap_base < shmemi_state.heap_size;
+}
+
+static bool heap_in_gpu(void)
+{
+    return shmemi_state.near_base[shmemi_state.my_pe] == NULL;
+}
+
 bool shmemi_in_gpu(const void *p)
 {
-    const struct shmemi_state *s = &shmemi_state;
-    if ((uintptr_t)p - s->heap_base < s->heap_size)
-        return s->near_base[s->my_pe] == NULL;
-    return s->core->gpu_holds(p) == 1;
+    return in_own_heap(p) ? heap_in_gpu() : shmemi_state.core->gpu_holds(p) == 1;
+}
+
+/* Reports whether a copy needs the driver. A copy between main memory does not: asking where a
+ * pointer is costs less than a copy through the driver. An end in this PE's own heap answers
+ * without asking: a put from there took 4 us more, of which the copy itself takes 2 (H200). */
+static bool needs_driver(const void *to, const void *from)
+{
+    if (heap_in_gpu() && (in_own_heap(to) || in_own_heap(from)))
+        return true;
+    return shmemi_in_gpu(to) || shmemi_in_gpu(from);
 }
 
 void shmemi_move_gpu(void *to, const void *from, size_t n, const char *call)
 {
     if (n == 0)
         return;
-    if (shmemi_in_gpu(to) || shmemi_in_gpu(from))
+    if (needs_driver(to, from))
         done(shmemi_state.core->gpu_move(to, from, n), call);
     else
         memmove(to, from, n);
@@ -47,7 +62,7 @@ void shmemi_move_nbi_gpu(void *to, const void *from, size_t n, const char *call)
 {
     if (n == 0)
         return;
-    if (!shmemi_in_gpu(to) && !shmemi_in_gpu(from)) {
+    if (!needs_driver(to, from)) {
         memmove(to, from, n);
         return;
     }

@@ -1,6 +1,7 @@
 /*
  * settle.c: two threads start copies of a GPU and wait for them (capi/front/gpu.c, quiet.c). The
- * core here counts the copies.
+ * core here counts the copies. And copies ask the driver where a pointer is only if neither end is
+ * in this PE's own heap.
  */
 #define _GNU_SOURCE
 #include "context.h"
@@ -31,10 +32,14 @@ static _Alignas(4096) struct {
     char rest[4080];
 } copies;
 
+/* Memory of the GPU outside of this PE's heap, and questions about it. */
+static char peer[64];
+static long asked;
+
 static int holds(const void *at)
 {
-    (void)at;
-    return 1;
+    asked++;
+    return (const char *)at >= peer && (const char *)at < peer + sizeof peer;
 }
 
 static int start(void *to, const void *from, size_t n)
@@ -107,6 +112,26 @@ static int settle_then_copy(void)
     return SHMEMI_DONE;
 }
 
+static void asks(const char *what, void *to, const void *from, long questions, long driven)
+{
+    long begun = copies.started;
+    asked = 0;
+    shmemi_move_nbi(to, from, 8, "put_nbi");
+    EXPECT(asked == questions, "%s: %ld questions to the driver, not %ld", what, asked, questions);
+    EXPECT(copies.started - begun == driven, "%s: %ld copies by the driver, not %ld", what,
+           copies.started - begun, driven);
+}
+
+static void questions(void)
+{
+    static char main_memory[16];
+    char *heap = (char *)shmemi_state.heap_base;
+    asks("a put from the heap", peer, heap, 0, 1);
+    asks("a get into the heap", heap, peer, 0, 1);
+    asks("a put from main memory", peer, main_memory, 1, 1);
+    asks("a copy of main memory", main_memory, main_memory + 8, 2, 0);
+}
+
 int main(void)
 {
     static char *bases[1];
@@ -122,6 +147,7 @@ int main(void)
     interleave_all(before, fence, copy_and_quiet, at_the_end);
     interleave_all(before, copy_and_quiet, copy_and_quiet, at_the_end);
 
+    questions();
     before();
     core.gpu_settle = settle_then_copy;
     shmemi_quiet(SHMEM_CTX_DEFAULT, "quiet");
