@@ -59,6 +59,11 @@ struct shmemi_core_gpu {
 /* From now on by this one, or by none: NULL. */
 void shmemi_core_move_by(const struct shmemi_core_gpu *gpu);
 
+/* From now on, until the next shmemi_core_move_by, streams of the program also make puts and gets
+ * without that crossing: of PEs whose user heap has an address in direct, 0 for each other one. The
+ * program has the user heap at user. */
+void shmemi_core_streams(const uint64_t *direct, size_t n_pes, uint64_t user);
+
 /* From now on, shmemgoDepart is called when this process ends by exit(), or is not. */
 void shmemi_core_departs(int departs);
 

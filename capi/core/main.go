@@ -10,7 +10,7 @@
 package core
 
 /*
-#cgo CFLAGS: -I${SRCDIR}/../../abi -I${SRCDIR}/../../runtime/proxy/fastpath -I${SRCDIR}/../../runtime/gpu/cuda -fno-strict-aliasing
+#cgo CFLAGS: -I${SRCDIR}/../../abi -I${SRCDIR}/../../device -I${SRCDIR}/../../runtime/proxy/fastpath -I${SRCDIR}/../../runtime/gpu/cuda -fno-strict-aliasing
 #include <stdlib.h>
 #include "core.h"
 */

@@ -17,7 +17,12 @@ import (
 //export shmemgoStreamOpen
 func shmemgoStreamOpen(file *C.char) C.int {
 	defer guard.Catch("stream_open")
-	return answer(current.Producers.OpenStreams(C.GoString(file)))
+	if err := current.Producers.OpenStreams(C.GoString(file)); err != nil {
+		return answer(err)
+	}
+	direct, user := current.Producers.Streams.Direct()
+	C.shmemi_core_streams((*C.uint64_t)(unsafe.SliceData(direct)), C.size_t(len(direct)), C.uint64_t(user))
+	return answer(nil)
 }
 
 //export shmemgoStreamCall

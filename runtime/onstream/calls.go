@@ -72,6 +72,9 @@ func Open(dev Device, job Job, file string) *Calls {
 	return c
 }
 
+// Direct returns where this GPU reaches the user heap of each PE, and where the program has it.
+func (c *Calls) Direct() ([]gpu.Address, uint64) { return c.job.Direct, c.job.User }
+
 // symmetric is where this GPU has a symmetric address of the program's.
 func (c *Calls) symmetric(a uint64) gpu.Address { return c.job.Heap + gpu.Address(a-c.job.User) }
 

@@ -32,17 +32,33 @@ static int has(const long *words, int pe)
 }
 
 /* From every PE to the next: it waits for data of the PE before it. */
-static void round_of(long *to, uint64_t *signal, long *near, uint64_t turn)
+static void round_of(long *to, uint64_t *signal, long *near, uint64_t number)
 {
+    uint64_t turn = 2 * number;
     int next = (me + 1) % n, before = (me + n - 1) % n;
     for (int i = 0; i < WORDS; i++)
         near[i] = (long)me * WORDS + i;
     shmemx_long_put_signal_on_stream(to, near, WORDS, signal, turn, SHMEM_SIGNAL_SET, next, NULL);
-    shmemx_signal_wait_until_on_stream(signal, turn % 2 ? SHMEM_CMP_EQ : SHMEM_CMP_GE, turn, NULL);
+    shmemx_signal_wait_until_on_stream(signal, number % 2 ? SHMEM_CMP_EQ : SHMEM_CMP_GE, turn,
+                                       NULL);
     shmemx_long_get_on_stream(near, to, WORDS, me, NULL);
     expect("what the stream gets is there when it is asked",
            shmemx_uint64_g_on_stream(signal, me, NULL) == turn);
     expect("put with signal, wait and get on a stream", has(near, before));
+    shmemx_long_get_nbi_on_stream(near, to, WORDS, next, NULL);
+    shmemx_quiet_on_stream(NULL);
+    expect("what the stream gets from another PE",
+           shmemx_uint64_g_on_stream(signal, me, NULL) == turn && has(near, me));
+    shmem_barrier_all();
+    for (int i = 0; i < WORDS; i++)
+        near[i] = (long)next * WORDS + i;
+    shmemx_long_put_on_stream(to, near, WORDS, next, NULL);
+    shmemx_quiet_on_stream(NULL);
+    shmemx_signal_op_on_stream(signal, turn + 1, SHMEM_SIGNAL_SET, next, NULL);
+    shmemx_signal_wait_until_on_stream(signal, SHMEM_CMP_EQ, turn + 1, NULL);
+    shmemx_long_get_on_stream(near, to, WORDS, me, NULL);
+    expect("what a stream has put",
+           shmemx_uint64_g_on_stream(signal, me, NULL) == turn + 1 && has(near, me));
     shmem_barrier_all();
 }
 

@@ -30,7 +30,7 @@ capi/front: abi device/shmem include
     # the other half of the library is behind a table of functions
 capi/nvshmem: capi/front include
     # forwards to the other library
-capi/core: abi runtime/gpu/cuda runtime/proxy/fastpath
+capi/core: abi device/shmem runtime/gpu/cuda runtime/proxy/fastpath
     # hands the front's calls to the engine, the quick ones in C
 `
 

@@ -171,6 +171,13 @@ var nodeDefects = []defect{
 		by:   unit("./tests/front", "^TestSettle$"), says: `a put from the heap: 1 questions`,
 	},
 	{
+		id: "node/get-of-a-stream-from-itself", file: "capi/core/core.c",
+		was:  "            puts ? c->source : c->source + there, c->count, stream);",
+		is:   "            c->source, c->count, stream);",
+		user: "a get on a CUDA stream from the GPU of another PE copies this PE's own bytes",
+		by:   program("stream", "gpu-node-3"), says: `stream: `,
+	},
+	{
 		id: "node/copy-during-a-quiet", file: "capi/front/gpu.c",
 		was:  "    uint64_t started = shmemi_observe(&s->gpu_started);\n    done(s->core->gpu_settle(), call);\n",
 		is:   "    done(s->core->gpu_settle(), call);\n    uint64_t started = shmemi_observe(&s->gpu_started);\n",

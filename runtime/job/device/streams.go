@@ -38,6 +38,10 @@ func openStreams(dev *cuda.Device, job onstream.Job, apart bool, file string) (*
 // Missing returns why the calls that need a kernel of the library do not work.
 func (s *StreamCalls) Missing() error { return s.calls.Missing() }
 
+// Direct returns where the copy engine of a stream reaches the user heap of each PE, 0 where it does
+// not, and where the program has the user heap.
+func (s *StreamCalls) Direct() (peers []gpu.Address, user uint64) { return s.calls.Direct() }
+
 // Queue runs a call on a stream of the program.
 func (s *StreamCalls) Queue(what onstream.What, c *queue.StreamCall, stream uintptr) error {
 	return s.calls.Queue(what, c, gpu.Stream(stream))
