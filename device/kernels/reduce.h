@@ -126,7 +126,7 @@ SHMEMI_D void shmemi_reduce_packed(const struct shmemi_stream_call *c)
     }
     struct shmemi_work all;
     shmemi_work_at(shmemi_job.job.work, (uint64_t)n, &all);
-    if (gridDim.x > 1 ? shmemi_last_block(all.ticket) : (__syncthreads(), 1))
+    if (shmemi_last_block(all.ticket))
         if (threadIdx.x == 0)
             shmemi_store_near(w.turn, turn);
 }

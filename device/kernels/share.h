@@ -40,12 +40,14 @@ SHMEMI_D struct shmemi_stream_work shmemi_stream_work(void)
  * Reports whether this block is the last one of the kernel to come here. The last block sees all
  * that the other blocks did before they came, and passes it on with its own fences. Each block
  * makes a fence of system scope, all at the same time, so that the last one does not wait for the
- * stores of all.
+ * stores of all. A block alone is the last one, and needs neither.
  */
 SHMEMI_D int shmemi_last_block(uint32_t *ticket)
 {
     __shared__ uint32_t last;
     __syncthreads();
+    if (gridDim.x == 1)
+        return 1;
     if (threadIdx.x == 0) {
         uint32_t before;
         shmemi_fence_system();

@@ -195,6 +195,8 @@ func TestCalls(t *testing.T) {
 		{"barrier alone", alone, Barrier, queue.StreamCall{}, ""},
 		{"broadcast", direct(), Broadcast, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 130 << 10, PE: 1},
 			"launch broadcast 3x512 on 4 dest=0x20010 source=0x20020 count=133120 signal=0x0 value=0 pe=1 op=0 width=0x0 way=2 nbi=0"},
+		{"broadcast of a few bytes", direct(), Broadcast, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 600, PE: 1},
+			"launch broadcast 1x64 on 4 dest=0x20010 source=0x20020 count=600 signal=0x0 value=0 pe=1 op=0 width=0x0 way=2 nbi=0"},
 		{"fcollect by ring", mixed(), Fcollect, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 130 << 10},
 			"launch fcollect 1x512 on 4 dest=0x20010 source=0x20020 count=133120 signal=0x0 value=0 pe=0 op=0 width=0x0 way=0 nbi=0"},
 		{"alltoall alone", alone, Alltoall, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 5}, "copy 0x20010 0x20020 5 on 4"},

@@ -55,8 +55,12 @@ func (c *Calls) move(kind kernel, call *queue.StreamCall, s gpu.Stream) error {
 		return c.launch(kind, 1, block, s, &k)
 	}
 	k.Way = queue.WaySpread
-	return c.launch(kind, blocksFor(call.Count, shareBytes, shareBlocks), block, s, &k)
+	return c.launch(kind, blocksFor(call.Count, shareBytes, shareBlocks), threadsOf(call.Count, call.TeamPEs), s, &k)
 }
+
+// threadsOf is as many threads as a copy of n bytes has words of 16 bytes, and one at least for
+// each PE that is told of it.
+func threadsOf(n uint64, pes int32) uint32 { return threadsFor(max((n+15)/16, uint64(pes))) }
 
 // alone is every collective of a team of one PE.
 func (c *Calls) alone(k *queue.StreamCall, s gpu.Stream, n uint64) error {
@@ -89,7 +93,7 @@ func (c *Calls) reducescatter(call *queue.StreamCall, s gpu.Stream) error {
 	if call.TeamPEs == 1 {
 		return c.alone(&k, s, bytes)
 	}
-	return c.launch(kernelReducescatter, 1, block, s, &k)
+	return c.launch(kernelReducescatter, 1, threadsOf(bytes*uint64(call.TeamPEs), call.TeamPEs), s, &k)
 }
 
 func (c *Calls) reduce(call *queue.StreamCall, s gpu.Stream) error {
