@@ -112,6 +112,7 @@ part_copy() {
     within 40 env BENCH_ROUTE=copy "$base/copyloop"
     export BENCH_ROUTE=copy SHMEM_DISABLE_P2P=1 SHMEM_GPU_NET=copy
     ours 60 signal
+    ours 30 burst
     ours 30 latency
     BENCH_BYTES=268435456 ours 40 bandwidth put get
     unset BENCH_ROUTE SHMEM_DISABLE_P2P SHMEM_GPU_NET
@@ -129,6 +130,7 @@ part_net() {
     export BENCH_ROUTE=tcp SHMEM_HEAP=device SHMEM_DISABLE_P2P=1 SHMEM_GPU_NET=stage
     ours 30 host
     ours 40 signal signal put_signal put_notify 8 1024 65536 1048576
+    ours 40 burst
     ours 30 latency quiet ways
     BENCH_BYTES=268435456 ours 30 bandwidth put
     unset BENCH_ROUTE SHMEM_PROVIDER SHMEM_HEAP SHMEM_DISABLE_P2P SHMEM_GPU_NET

@@ -47,6 +47,7 @@
 #define shmem_putmem_signal nvshmem_putmem_signal
 #define shmemx_putmem_signal_warp nvshmemx_putmem_signal_warp
 #define shmemx_putmem_signal_block nvshmemx_putmem_signal_block
+#define shmemx_putmem_signal_nbi_warp nvshmemx_putmem_signal_nbi_warp
 #define shmemx_signal_op nvshmemx_signal_op
 #define shmem_signal_wait_until nvshmem_signal_wait_until
 #define shmemx_putmem_on_stream nvshmemx_putmem_on_stream

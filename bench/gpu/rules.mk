@@ -1,7 +1,7 @@
 # The programs of bench/gpu/run.sh for figures of kernels: each program twice, for libshmem and for
 # NVSHMEM, whose device library is linked in, which takes -rdc.
 
-FIGURES         := bandwidth latency signal atomic barrier alltoall stream host
+FIGURES         := bandwidth latency signal burst atomic barrier alltoall stream host
 NVSHMEM_FIGURES := $(FIGURES:%=$(BUILD)/gpu/nvshmem/%)
 SHMEM_FIGURES   := $(FIGURES:%=$(BUILD)/gpu/figures/%)
 FIGURE_HEADERS  := $(wildcard bench/gpu/*.h bench/gpu/*.cuh)

@@ -1,0 +1,202 @@
+/*
+ * burst: 64 puts of one kernel at once. PE 0's kernel puts 64 pieces, each with a signal; PE 1's
+ * kernel waits for all signals and answers with one. And 64 puts without signals, with a quiet
+ * after each or one at the end. All times are of the 64 together.
+ *
+ * burst [signal] [quiet] [BYTES...]
+ */
+#include "names.h"
+#include "rows.h"
+#include "scope.cuh"
+#include "start.h"
+
+namespace
+{
+
+const int pieces = 64;
+const size_t largest = 1 << 20;
+const int launches = 6; // the first is not counted
+const int warm = 2;     // rounds of a launch that are not timed
+
+__device__ __forceinline__ void put_piece(bool nbi, char *to, char *from, size_t bytes,
+                                          uint64_t *signal, uint64_t value, int peer)
+{
+    if (nbi)
+        shmemx_putmem_signal_nbi_warp(to, from, bytes, signal, value, SHMEM_SIGNAL_SET, peer);
+    else
+        shmemx_putmem_signal_warp(to, from, bytes, signal, value, SHMEM_SIGNAL_SET, peer);
+}
+
+// The warps of all blocks share the pieces. The value of a round is in all its signals, and in the
+// answer, for which each block waits.
+__global__ void __launch_bounds__(256)
+    bursts(bool nbi, char *to, char *from, size_t bytes, uint64_t *signals, uint64_t *answer,
+           uint64_t first, int n, int peer, uint64_t *ns)
+{
+    int warps = gridDim.x * (blockDim.x / 32);
+    int warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    uint64_t begin = 0;
+    for (int i = 0; i < warm + n; ++i) {
+        if (i == warm)
+            begin = clock_ns();
+        for (int k = warp; k < pieces; k += warps)
+            put_piece(nbi, to + k * bytes, from + k * bytes, bytes, signals + k, first + i, peer);
+        join<BLOCK>();
+        await<BLOCK>(answer, first + i);
+    }
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+        *ns = clock_ns() - begin;
+}
+
+__global__ void answers(uint64_t *signals, uint64_t *answer, uint64_t first, int n, int peer)
+{
+    for (int i = 0; i < warm + n; ++i) {
+        shmem_signal_wait_until(signals + threadIdx.x, SHMEM_CMP_GE, first + i);
+        __syncthreads();
+        if (threadIdx.x == 0)
+            shmemx_signal_op(answer, first + i, SHMEM_SIGNAL_SET, peer);
+    }
+}
+
+// One warp.
+__global__ void quiets(bool each, char *to, char *from, size_t bytes, int n, int peer, uint64_t *ns)
+{
+    uint64_t begin = 0;
+    for (int i = 0; i < warm + n; ++i) {
+        if (i == warm)
+            begin = clock_ns();
+        for (int k = 0; k < pieces; ++k) {
+            shmemx_putmem_nbi_warp(to + k * bytes, from + k * bytes, bytes, peer);
+            if (each)
+                quiet<WARP>();
+        }
+        if (!each)
+            quiet<WARP>();
+    }
+    if (threadIdx.x == 0)
+        *ns = clock_ns() - begin;
+}
+
+struct bench {
+    char *to, *from;
+    uint64_t *signals, *answer, *ns;
+    uint64_t next = 1; // the value of the next round
+    std::vector<char> came;
+
+    bench()
+    {
+        to = static_cast<char *>(symmetric(pieces * largest));
+        from = static_cast<char *>(symmetric(pieces * largest));
+        signals = static_cast<uint64_t *>(symmetric(pieces * sizeof *signals));
+        answer = static_cast<uint64_t *>(symmetric(128));
+        need(cudaMemset(signals, 0, pieces * sizeof *signals), "clear the signals");
+        need(cudaMemset(answer, 0, 128), "clear the answer");
+        need(cudaHostAlloc(&ns, sizeof *ns, cudaHostAllocDefault), "allocate a time");
+        need(cudaDeviceSynchronize(), "clear memory");
+        shmem_barrier_all();
+    }
+
+    // The bytes of each figure differ from those of the one before.
+    void fill(size_t bytes)
+    {
+        need(cudaMemset(from, (int)(next % 251) + 1, pieces * bytes), "fill the source");
+        need(cudaDeviceSynchronize(), "fill the source");
+        shmem_barrier_all();
+    }
+
+    void compare(const char *name, size_t bytes, char want)
+    {
+        shmem_barrier_all();
+        if (shmem_my_pe() == 0)
+            return;
+        came.resize(pieces * bytes);
+        need(cudaMemcpy(came.data(), to, came.size(), cudaMemcpyDefault), "read the target");
+        for (char c : came)
+            if (c != want)
+                give_up(name, "bytes are missing at the target");
+    }
+
+    static int rounds(size_t bytes)
+    {
+        return bytes > 65536 ? 5 : 20;
+    }
+
+    void signal(const char *how, bool nbi, size_t bytes, int ctas, int threads)
+    {
+        std::vector<double> us;
+        int n = rounds(bytes), me = shmem_my_pe();
+        char want = (char)(next % 251 + 1);
+        fill(bytes);
+        for (int i = 0; i < launches; ++i) {
+            if (me == 0)
+                bursts<<<ctas, threads>>>(nbi, to, from, bytes, signals, answer, next, n, 1, ns);
+            else
+                answers<<<1, pieces>>>(signals, answer, next, n, 0);
+            need(cudaGetLastError(), "launch a kernel");
+            need(cudaDeviceSynchronize(), "run a kernel");
+            next += warm + n;
+            if (i > 0)
+                us.push_back((double)*ns / n / 1e3);
+            shmem_barrier_all();
+        }
+        compare("burst_signal", bytes, want);
+        if (me == 0)
+            row(BENCH_SYSTEM, {"burst_signal", how, bytes, ctas, threads, "us"}, us);
+    }
+
+    void quiet(const char *name, bool each, size_t bytes)
+    {
+        std::vector<double> us;
+        int n = rounds(bytes), me = shmem_my_pe();
+        char want = (char)(next % 251 + 1);
+        fill(bytes);
+        for (int i = 0; i < launches; ++i) {
+            if (me == 0) {
+                quiets<<<1, 32>>>(each, to, from, bytes, n, 1, ns);
+                need(cudaGetLastError(), "launch a kernel");
+                need(cudaDeviceSynchronize(), "run a kernel");
+                if (i > 0)
+                    us.push_back((double)*ns / n / 1e3);
+            }
+            next += 1;
+            shmem_barrier_all();
+        }
+        compare(name, bytes, want);
+        if (me == 0)
+            row(BENCH_SYSTEM, {name, "nbi", bytes, 1, 32, "us"}, us);
+    }
+};
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    std::vector<std::string> names;
+    std::vector<size_t> sizes;
+    for (int i = 1; i < argc; ++i) {
+        size_t bytes = strtoull(argv[i], nullptr, 0);
+        if (bytes > largest)
+            give_up(argv[i], "larger than 1 MiB");
+        if (bytes > 0)
+            sizes.push_back(bytes);
+        else
+            names.push_back(argv[i]);
+    }
+    if (sizes.empty())
+        sizes = {8, 1024, 7168, 65536, 1 << 20};
+    start();
+    bench b;
+    for (size_t bytes : sizes) {
+        if (wanted(names, "signal")) {
+            b.signal("nbi", true, bytes, 1, 32);
+            b.signal("nbi", true, bytes, 8, 256);
+            b.signal("put", false, bytes, 8, 256);
+        }
+        if (wanted(names, "quiet")) {
+            b.quiet("burst_quiet_each", true, bytes);
+            b.quiet("burst_quiet_end", false, bytes);
+        }
+    }
+    shmem_finalize();
+    return 0;
+}
