@@ -26,10 +26,12 @@ part_probe() {
     within 100 "$base/probe" info copy window putlat memcpy pingpong atomic >"$out/gpu-limits.tsv"
 }
 
-# The figures of decision 0043, without the library; copies within the GPU also by MPS.
+# The figures of decision 0043, without the library; copies within the GPU also by MPS. And the
+# driver's ways to copy many pieces.
 part_context() (
     trap 'end_mps' EXIT
     BENCH_ROUTE="one GPU, bare" within 60 "$base/context"
+    BENCH_ROUTE="one GPU, bare" within 40 "$base/gather"
     if share_by_mps "$base/probe" info; then
         BENCH_ROUTE="one GPU, bare, by MPS" within 60 "$base/context" within
     fi

@@ -7,7 +7,7 @@ SHMEM_FIGURES   := $(FIGURES:%=$(BUILD)/gpu/figures/%)
 FIGURE_HEADERS  := $(wildcard bench/gpu/*.h bench/gpu/*.cuh)
 FIGURE_ARCH     := -gencode arch=compute_$(GPU_ARCH),code=sm_$(GPU_ARCH)
 
-LIMITS          := $(BUILD)/gpu/probe $(BUILD)/gpu/copyloop $(BUILD)/gpu/context $(BUILD)/gpu/bin/fi_pingpong
+LIMITS          := $(BUILD)/gpu/probe $(BUILD)/gpu/copyloop $(BUILD)/gpu/context $(BUILD)/gpu/gather $(BUILD)/gpu/bin/fi_pingpong
 
 gpu-bench: $(NVSHMEM_FIGURES) $(SHMEM_FIGURES) $(LIMITS)
 
@@ -17,7 +17,7 @@ gpu-figures: $(SHMEM_FIGURES) $(LIMITS)
 .PHONY: gpu-figures-nvshmem
 gpu-figures-nvshmem: $(NVSHMEM_FIGURES) $(LIMITS)
 
-$(BUILD)/gpu/copyloop $(BUILD)/gpu/context: $(BUILD)/gpu/%: bench/gpu/%.cu $(FIGURE_HEADERS) bench/gpu/rules.mk
+$(BUILD)/gpu/copyloop $(BUILD)/gpu/context $(BUILD)/gpu/gather: $(BUILD)/gpu/%: bench/gpu/%.cu $(FIGURE_HEADERS) bench/gpu/rules.mk
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) -cudart static $(FIGURE_ARCH) -o $@ $< -lpthread
 

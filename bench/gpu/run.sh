@@ -12,7 +12,7 @@
 # Parts for kernels on two GPUs: probe, nvshmem, p2p, copy, net, each less than two minutes. Rows go
 # to gpu.jsonl, the limits to gpu-limits.tsv, the page is by bench/gpu/page.py; see figures.sh. One
 # GPU, which two PEs share: one, 150 s; see one.sh. The cost of a context of the proxies' own, on
-# one GPU: context, 30 s.
+# one GPU, and the driver's ways to copy many pieces: context, 60 s.
 #
 # The machine needs NVIDIA's driver and Python; of this tree it needs bench, scripts, VERSION and
 # build/gpu.
