@@ -46,10 +46,10 @@ var request = Unit{
 	},
 }
 
-// Stores of a stream, as a driver gets them.
+// Stores and copies of a stream, as a driver gets them.
 var store = Unit{
 	Name:   "store",
-	Doc:    "stores that a stream of a GPU does.",
+	Doc:    "stores and copies that a stream of a GPU does.",
 	GoFile: "runtime/gpu/zz_store_unsafe.go",
 	Constants: []Constant{
 		{"CUDA_STORES", "MaxStores", 64, "the most that a driver is given at once; CUDA's takes 255"},
@@ -59,6 +59,14 @@ var store = Unit{
 			{Name: "at", Type: "u64", GoType: "Address", Doc: "the word"},
 			{Name: "value", Type: "u64", Doc: "what is stored"},
 			{Name: "width", Type: "u32", Doc: "4 or 8 bytes"},
+		}},
+		{Name: "cuda_copy", Go: "Copy", Doc: "A copy that a stream is to make: of rows, of which each side has its own distance.", Members: []Member{
+			{Name: "to", Type: "u64", GoType: "Address", Doc: "the first row"},
+			{Name: "from", Type: "u64", GoType: "Address", Doc: "the same"},
+			{Name: "n", Type: "u64", Go: "N", Doc: "bytes of a row"},
+			{Name: "rows", Type: "u64", Doc: "1: the distances have no meaning"},
+			{Name: "to_pitch", Type: "u64", Doc: "from one row to the next"},
+			{Name: "from_pitch", Type: "u64", Doc: "the same"},
 		}},
 	},
 }

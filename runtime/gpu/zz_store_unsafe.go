@@ -28,6 +28,27 @@ var (
 	_ [16]byte = [unsafe.Offsetof(Store{}.Width)]byte{}
 )
 
+// Copy is struct shmemi_cuda_copy. A copy that a stream is to make: of rows, of which each side has its own distance.
+type Copy struct {
+	_         structs.HostLayout
+	To        Address // the first row
+	From      Address // the same
+	N         uint64  // bytes of a row
+	Rows      uint64  // 1: the distances have no meaning
+	ToPitch   uint64  // from one row to the next
+	FromPitch uint64  // the same
+}
+
+var (
+	_ [48]byte = [unsafe.Sizeof(Copy{})]byte{}
+	_ [0]byte  = [unsafe.Offsetof(Copy{}.To)]byte{}
+	_ [8]byte  = [unsafe.Offsetof(Copy{}.From)]byte{}
+	_ [16]byte = [unsafe.Offsetof(Copy{}.N)]byte{}
+	_ [24]byte = [unsafe.Offsetof(Copy{}.Rows)]byte{}
+	_ [32]byte = [unsafe.Offsetof(Copy{}.ToPitch)]byte{}
+	_ [40]byte = [unsafe.Offsetof(Copy{}.FromPitch)]byte{}
+)
+
 var (
 	_ = [1]struct{}{}[MaxStores-(64)]
 )

@@ -98,6 +98,10 @@ enum {
     SHMEMI_CUDA_HANDLE_POSIX = 1,
     SHMEMI_CUDA_LOCATION_DEVICE = 1,
     SHMEMI_CUDA_ACCESS_READ_WRITE = 3,
+    /* The size from which a copy engine makes a plain copy from main memory. The engine that runs
+     * kernels makes copies of 1 byte to 24 KiB (H200, driver of CUDA 13.0); there a context waits
+     * up to 2.4 ms for its time slice while a kernel of another one runs. */
+    SHMEMI_CUDA_FEW_ROWS = 28 << 10,
     SHMEMI_CUDA_GRANULARITY_MINIMUM = 0,
     SHMEMI_CUDA_IPC_LAZY_PEER_ACCESS = 1,
     SHMEMI_CUDA_CAPTURE_RELAXED = 2, /* a mode of threads */
@@ -405,6 +409,51 @@ static inline struct shmemi_cuda_outcome shmemi_cuda_in_two_rows(const struct sh
         .count = 2,
     };
     return shmemi_cuda_in_copy_rows(driver, within, &rows, stream);
+}
+
+/* Has a stream make copies, until one fails; *done: how many did not. If two_rows, none with fewer
+ * bytes than SHMEMI_CUDA_FEW_ROWS is made as a plain copy, and those of one row have an even
+ * number of bytes. */
+static inline struct shmemi_cuda_outcome
+shmemi_cuda_in_copies(const struct shmemi_cuda *driver, void *within,
+                      const struct shmemi_cuda_copy *copies, unsigned n, bool two_rows,
+                      void *stream, unsigned *done)
+{
+    struct shmemi_cuda_outcome out = {0, 0, 0};
+    void *before;
+    unsigned i = 0;
+    struct shmemi_cuda_mark *mark = shmemi_cuda_begin(driver->marks, "cuMemcpyAsync");
+    if ((out.push = driver->context_push(within)) == 0) {
+        int mode = shmemi_cuda_capture_as(driver, SHMEMI_CUDA_CAPTURE_RELAXED);
+        if (shmemi_cuda_gone(driver, within))
+            out.call = SHMEMI_CUDA_CONTEXT_IS_DESTROYED;
+        for (; i < n && out.call == 0; i += out.call == 0) {
+            const struct shmemi_cuda_copy *c = &copies[i];
+            uint64_t width = c->n, count = c->rows, n = width * count;
+            uint64_t to_pitch = c->to_pitch, from_pitch = c->from_pitch;
+            bool packed = count == 1 || (to_pitch == width && from_pitch == width);
+            if (packed && !(two_rows && n < SHMEMI_CUDA_FEW_ROWS)) {
+                out.call = driver->copy_any(c->to, c->from, n, stream);
+                continue;
+            }
+            if (count == 1) {
+                to_pitch = from_pitch = width /= 2;
+                count = 2;
+            }
+            const struct shmemi_cuda_rows rows = {
+                .from = {.type = SHMEMI_CUDA_TYPE_UNIFIED, .at = c->from, .pitch = from_pitch},
+                .to = {.type = SHMEMI_CUDA_TYPE_UNIFIED, .at = c->to, .pitch = to_pitch},
+                .width = width,
+                .count = count,
+            };
+            out.call = driver->copy_rows(&rows, stream);
+        }
+        shmemi_cuda_capture_as(driver, mode);
+        out.pop = driver->context_pop(&before);
+    }
+    shmemi_cuda_end(mark);
+    *done = i;
+    return out;
 }
 
 /* Has a stream store words, one after the other, with one call of the driver's. */

@@ -82,16 +82,11 @@ func (v *Device) CopyAsync(s gpu.Stream, to, from gpu.Address, n uint64) error {
 	}
 }
 
-// fewRows is the size from which a copy engine makes a plain copy from main memory. The engine that
-// runs kernels makes copies of 1 byte to 24 KiB (H200, driver of CUDA 13.0); there a context waits
-// up to 2.4 ms for its time slice while a kernel of another one runs.
-const fewRows = 28 << 10
-
 // CopyInAsync is CopyAsync from main memory. In a context of the library's own a copy engine makes
 // small copies, too: only a copy engine can make a copy of two rows. It takes 1.2 us more than a
 // plain copy on an idle GPU. One byte cannot be split into two rows.
 func (v *Device) CopyInAsync(s gpu.Stream, to, from gpu.Address, n uint64) error {
-	if n < 2 || n >= fewRows || v.context == v.primary.context {
+	if n < 2 || n >= C.SHMEMI_CUDA_FEW_ROWS || v.context == v.primary.context {
 		return v.CopyAsync(s, to, from, n)
 	}
 	if odd := n % 2; odd != 0 {

@@ -369,6 +369,10 @@ func TestCopiesOverJoints(t *testing.T) {
 		"CopyAsync": func() error {
 			return errors.Join(v.CopyIn(block, want), v.CopyAsync(s, at, block, n), v.CopyAsync(s, block, at, n), v.SyncStream(s), v.CopyOut(got, block))
 		},
+		"Copies": func() error {
+			in, out := []gpu.Copy{{To: block, From: at, N: n, Rows: 1}}, []gpu.Copy{{To: at, From: block, N: n / 2, Rows: 1}, {To: at + n/2, From: block + n/2, N: n / 2, Rows: 1}}
+			return errors.Join(v.CopyIn(block, want), v.Copies(s, out, false), v.Copies(s, in, true), v.SyncStream(s), v.CopyOut(got, block))
+		},
 	} {
 		clear(got)
 		clear(host)

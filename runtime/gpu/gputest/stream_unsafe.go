@@ -101,6 +101,22 @@ func (d *Driver) CopyAsync(s gpu.Stream, to, from gpu.Address, n uint64) error {
 	return d.put("CopyAsync", s, func() { copy(d.at(to, n), d.at(from, n)) })
 }
 
+// Copies appends copies to a stream.
+func (d *Driver) Copies(s gpu.Stream, copies []gpu.Copy, in bool) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.call("Copies"); err != nil {
+		return err
+	}
+	for _, c := range copies {
+		if c.Rows != 1 || c.N == 0 || in && d.blocks[c.From] != nil {
+			d.T.Errorf("copy %+v, from main memory: %v", c, in)
+		}
+		d.streams[s] = append(d.stream(s), func() { copy(d.at(c.To, c.N), d.at(c.From, c.N)) })
+	}
+	return nil
+}
+
 // Stores appends stores of words to a stream.
 func (d *Driver) Stores(s gpu.Stream, words []gpu.Store) error {
 	d.mu.Lock()

@@ -2,5 +2,5 @@
 
 package mailboxtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x19cfadd86bf2ce53
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x2d3b38b148c4f001
 import "C"

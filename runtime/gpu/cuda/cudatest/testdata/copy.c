@@ -59,8 +59,9 @@ int cuMemcpyAsync(uint64_t to, uint64_t from, size_t n, void *stream)
     return move((void *)to, (void *)from, n, stream);
 }
 
-/* CUDA_MEMCPY2D: it takes only rows that lie behind each other, between addresses that show their
- * kind. */
+/* CUDA_MEMCPY2D: it takes only rows between addresses that show their kind, and within one
+ * registration on each side. parts=1 refuses rows that do not lie behind each other, as a driver
+ * does whose memory between them is not mapped. */
 struct side {
     size_t x, y;
     int type;
@@ -76,7 +77,9 @@ struct rows {
 
 static bool is_plain(const struct side *s, size_t width)
 {
-    return s->x == 0 && s->y == 0 && s->type == 4 && s->pitch == width;
+    bool behind = s->pitch == width || !fake_setting("parts", 0);
+    return s->x == 0 && s->y == 0 && s->type == 4 && s->pitch >= width && s->pitch < 1u << 31 &&
+           behind;
 }
 
 int cuMemcpy2DAsync_v2(const struct rows *r, void *stream)
@@ -84,8 +87,11 @@ int cuMemcpy2DAsync_v2(const struct rows *r, void *stream)
     char *to = (char *)r->to.at;
     const char *from = (const char *)r->from.at;
     size_t n = r->width * r->count;
-    BEGIN(n == 0 || !is_plain(&r->from, r->width) || !is_plain(&r->to, r->width)
+    BEGIN(n == 0 || !is_plain(&r->from, r->width) || !is_plain(&r->to, r->width) ||
+                  fake_crosses(from, (r->count - 1) * r->from.pitch + r->width)
               ? INVALID_VALUE
-              : may_move(to, from, n, stream));
-    return move(to, from, n, stream);
+              : may_move(to, NULL, (r->count - 1) * r->to.pitch + r->width, stream));
+    for (size_t i = 0; i < r->count; i++)
+        move(to + i * r->to.pitch, from + i * r->from.pitch, r->width, stream);
+    return 0;
 }

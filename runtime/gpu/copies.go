@@ -1,0 +1,66 @@
+package gpu
+
+// mostPitch is the most bytes from one row to the next that CUDA takes
+// (CU_DEVICE_ATTRIBUTE_MAX_PITCH).
+const mostPitch = 1<<31 - 1
+
+// Join joins copies of one row that follow each other and have one distance on each side to copies
+// of several rows, in place. So pieces of one size that lie in order are one copy: packed pieces of
+// pinned memory, and tokens or blocks of a program's buffer. What is left has the effect of the
+// copies one after the other.
+func Join(copies []Copy) []Copy {
+	if len(copies) == 0 {
+		return copies
+	}
+	last := &copies[0]
+	n := 1
+	for _, c := range copies[1:] {
+		if last.grow(&c) {
+			continue
+		}
+		copies[n] = c
+		last = &copies[n]
+		n++
+	}
+	return copies[:n]
+}
+
+// grow adds a row if it has the size of the others and their distance.
+func (c *Copy) grow(row *Copy) bool {
+	to, from := uint64(row.To-c.To), uint64(row.From-c.From)
+	if row.N != c.N || row.To <= c.To || row.From <= c.From {
+		return false
+	}
+	next := *c
+	if c.Rows == 1 {
+		next.ToPitch, next.FromPitch = to, from
+	} else if to != c.Rows*c.ToPitch || from != c.Rows*c.FromPitch {
+		return false
+	}
+	next.Rows++
+	if min(next.ToPitch, next.FromPitch) < c.N || max(next.ToPitch, next.FromPitch) > mostPitch || next.overlaps() {
+		return false
+	}
+	*c = next
+	return true
+}
+
+// overlaps reports whether the rows of the two sides may share bytes: a row might be the source of
+// the next one.
+func (c *Copy) overlaps() bool {
+	to, from := c.Span()
+	return c.To < c.From+Address(from) && c.From < c.To+Address(to)
+}
+
+// Span returns the bytes from the first to the last on each side.
+func (c *Copy) Span() (to, from uint64) {
+	return (c.Rows-1)*c.ToPitch + c.N, (c.Rows-1)*c.FromPitch + c.N
+}
+
+// Packed reports whether the rows lie behind each other on both sides.
+func (c *Copy) Packed() bool { return c.Rows == 1 || c.ToPitch == c.N && c.FromPitch == c.N }
+
+// Row returns one row as a copy.
+func (c *Copy) Row(i uint64) Copy {
+	return Copy{To: c.To + Address(i*c.ToPitch), From: c.From + Address(i*c.FromPitch), N: c.N, Rows: 1}
+}

@@ -1,0 +1,138 @@
+package cuda
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/gpu/cuda/cudatest"
+)
+
+// piecesOf returns 64 copies of n bytes from packed memory to the same with a gap behind each piece.
+func piecesOf(to, from gpu.Address, n uint64, order []int) (copies []gpu.Copy) {
+	for _, i := range order {
+		copies = append(copies, gpu.Copy{To: to + gpu.Address(uint64(i)*2*n), From: from + gpu.Address(uint64(i)*n), N: n, Rows: 1})
+	}
+	return copies
+}
+
+// count returns how often a function of the driver was called.
+func count(log *cudatest.Log, name string) (n int) {
+	for _, line := range log.Calls() {
+		if called, _, _ := strings.Cut(line, " "); called == name {
+			n++
+		}
+	}
+	return n
+}
+
+// TestCopies: copies of any order, size and number arrive, in as few calls as they can be made, and
+// in a context of the library's own none of fewer bytes than a copy engine makes is a plain copy.
+func TestCopies(t *testing.T) {
+	const pieces = 64
+	inOrder := make([]int, pieces)
+	for i := range inOrder {
+		inOrder[i] = i
+	}
+	mixed := slices.Clone(inOrder)
+	rand.New(rand.NewPCG(1, 2)).Shuffle(pieces, func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
+	for _, tt := range []struct {
+		name        string
+		settings    string
+		n           uint64
+		order       []int
+		apart       bool
+		plain, rows int // calls; -1: any number of them
+	}{
+		{"in order", "", 7168, inOrder, false, 0, 1},
+		{"in order, apart", "", 7168, inOrder, true, 0, 1},
+		{"in another order", "", 7168, mixed, true, 0, -1},
+		{"odd", "", 7, mixed, true, 0, -1},
+		{"one byte", "", 1, inOrder, true, 0, 1},
+		{"rows are refused", "parts=1", 7168, inOrder, false, pieces, 1},
+		{"rows are refused, apart", "parts=1", 7168, inOrder, true, 0, pieces + 1},
+		{"large", "", 32 << 10, mixed, true, -1, -1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			log := cudatest.Set(t, tt.settings)
+			v := mustDevice(t, cudatest.Build(t))
+			dev := v
+			if tt.apart {
+				own, err := v.Apart("test")
+				if err != nil {
+					t.Fatal(err)
+				}
+				dev = own
+			}
+			size := 3 * pieces * tt.n
+			host, at, err := v.HostAlloc(size)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := unsafe.Slice((*byte)(host), size)
+			for i := range b[:pieces*tt.n] {
+				b[i] = byte(i*7 + i>>8)
+			}
+			clear(b[pieces*tt.n:])
+			s, err := dev.NewStream()
+			if err != nil {
+				t.Fatal(err)
+			}
+			plain, rows := count(log, "cuMemcpyAsync"), count(log, "cuMemcpy2DAsync_v2")
+			if err := errors.Join(dev.Copies(s, piecesOf(at+gpu.Address(pieces*tt.n), at, tt.n, tt.order), true), dev.SyncStream(s)); err != nil {
+				t.Fatal(err)
+			}
+			plain, rows = count(log, "cuMemcpyAsync")-plain, count(log, "cuMemcpy2DAsync_v2")-rows
+			if tt.plain >= 0 && plain != tt.plain || tt.rows >= 0 && rows != tt.rows || plain+rows > pieces+1 && tt.n > 7 {
+				t.Errorf("%d plain copies and %d of rows", plain, rows)
+			}
+			for i := range uint64(pieces) {
+				to := b[pieces*tt.n+2*i*tt.n:]
+				if !slices.Equal(to[:tt.n], b[i*tt.n:(i+1)*tt.n]) || i < pieces-1 && slices.ContainsFunc(to[tt.n:2*tt.n], func(c byte) bool { return c != 0 }) {
+					t.Fatalf("piece %d is wrong", i)
+				}
+			}
+			if err := errors.Join(dev.CloseStream(s), v.HostFree(host), v.Close()); err != nil {
+				t.Error(err)
+			}
+			log.Check()
+		})
+	}
+}
+
+// TestCopiesFail: an error names the driver's call.
+func TestCopiesFail(t *testing.T) {
+	log := cudatest.Set(t, "")
+	v := mustDevice(t, cudatest.Build(t))
+	own, err := v.Apart("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, at, err := v.HostAlloc(64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := v.NewStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.CloseStream(s); err != nil {
+		t.Fatal(err)
+	}
+	for call, copies := range map[string][]gpu.Copy{
+		"cuMemcpyAsync":      {{To: at + 8, From: at, N: 1, Rows: 1}},
+		"cuMemcpy2DAsync_v2": {{To: at + 16, From: at, N: 4, Rows: 1}, {To: at + 24, From: at + 4, N: 4, Rows: 1}},
+	} {
+		if err := own.Copies(s, copies, true); err == nil || !strings.Contains(err.Error(), "copy memory on") || !strings.Contains(err.Error(), call+":") {
+			t.Errorf("%s: %v", call, err)
+		}
+	}
+	if err := errors.Join(v.HostFree(host), v.Close()); err != nil {
+		t.Error(err)
+	}
+	log.Check()
+}
