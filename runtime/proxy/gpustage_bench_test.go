@@ -37,9 +37,11 @@ func (c *copier) Pin(n uint64) (unsafe.Pointer, error) {
 	return unsafe.Pointer(&make([]byte, n)[0]), nil
 }
 func (c *copier) Unpin(unsafe.Pointer) error { return nil }
-func (c *copier) Copy(_ stream.Stream, to, from unsafe.Pointer, n uint64) error {
-	if !c.free {
-		mem.Copy(to, from, int(n))
+func (c *copier) Copy(_ stream.Stream, copies []stream.Copy) error {
+	for _, x := range copies {
+		if !c.free {
+			mem.Copy(x.To, x.From, int(x.N))
+		}
 	}
 	return nil
 }

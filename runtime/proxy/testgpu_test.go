@@ -183,13 +183,18 @@ func (c *testGPU) put(s stream.Stream, d deed) {
 	}
 }
 
-func (c *testGPU) Copy(s stream.Stream, to, from unsafe.Pointer, n uint64) error {
-	if n == 0 || !c.Holds(to, n) && !c.Holds(from, n) {
-		c.t.Errorf("memory misused: copy of %d bytes from main memory to main memory", n)
+func (c *testGPU) Copy(s stream.Stream, copies []stream.Copy) error {
+	if len(copies) == 0 || len(copies) > stream.MostCopies {
+		c.t.Errorf("memory misused: %d copies at once", len(copies))
 	}
-	c.bytes(to, n)
-	c.bytes(from, n)
-	c.put(s, deed{to: to, from: from, n: n})
+	for _, x := range copies {
+		if x.N == 0 || !c.Holds(x.To, x.N) && !c.Holds(x.From, x.N) {
+			c.t.Errorf("memory misused: copy of %d bytes from main memory to main memory", x.N)
+		}
+		c.bytes(x.To, x.N)
+		c.bytes(x.From, x.N)
+		c.put(s, deed{to: x.To, from: x.From, n: x.N})
+	}
 	return c.fails("Copy")
 }
 

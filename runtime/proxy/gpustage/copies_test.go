@@ -114,10 +114,14 @@ func signal(offset libshmem.Offset) *layout.Header {
 // Small puts, stores and signals are in the stream when the call returns, and take no token.
 func TestCopiesSmall(t *testing.T) {
 	p := newCopiesPE(true)
-	if st := p.put(16, false, nil); st != call.Done || p.memory.Given[stream.Peer] != 2 {
+	given := func() int {
+		p.streams.Mark()
+		return p.memory.Given[stream.Peer]
+	}
+	if st := p.put(16, false, nil); st != call.Done || given() != 2 {
 		t.Errorf("status %d, work %v, of words that a stream stores", st, p.memory.Given)
 	}
-	if st := p.put(64, false, signal(1024)); st != call.Done || p.memory.Given[stream.Peer] != 4 {
+	if st := p.put(64, false, signal(1024)); st != call.Done || given() != 4 {
 		t.Errorf("status %d, work %v, of bytes and a signal", st, p.memory.Given)
 	}
 	p.local[0] = 0 // the bytes have been taken

@@ -70,7 +70,7 @@ func TestDeviceMarks(t *testing.T) {
 		}
 		for round := range uint64(3 * wordsOfStream) {
 			host[0] = round
-			if err := m.Copy(stream.In, wordOfDevice(uint64(a)), pinned, 8); err != nil {
+			if err := m.Copy(stream.In, []stream.Copy{{To: wordOfDevice(uint64(a)), From: pinned, N: 8}}); err != nil {
 				t.Fatal(err)
 			}
 			if err := m.Write(stream.In, wordOfDevice(uint64(a)+8), 8, round<<32+1); err != nil {
@@ -225,7 +225,7 @@ func TestDeviceFailures(t *testing.T) {
 		use := func() error {
 			_, err := m.Mark(stream.Out)
 			for _, f := range []func() error{
-				func() error { return m.Copy(stream.Out, m.block, m.block, 8) },
+				func() error { return m.Copy(stream.Out, []stream.Copy{{To: m.block, From: m.block, N: 8}}) },
 				func() error { return m.Write(stream.Out, m.block, 8, 1) },
 				func() error { return m.Atomic(stream.Out, m.block, fabric.OpAdd, 8, 1, 0, nil) },
 				func() error { _, err := m.Marked(stream.Out); return err },

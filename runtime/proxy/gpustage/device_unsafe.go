@@ -39,6 +39,9 @@ type Device interface {
 	FinishStream(s gpu.Stream) error // SyncStream before CloseStream
 	CopyAsync(s gpu.Stream, to, from gpu.Address, n uint64) error
 	CopyInAsync(s gpu.Stream, to, from gpu.Address, n uint64) error // from main memory
+	// Copies has a stream make copies, one after the other; in: all are from main memory. It may
+	// change copies.
+	Copies(s gpu.Stream, copies []gpu.Copy, in bool) error
 	Stores(s gpu.Stream, words []gpu.Store) error
 	Change(s gpu.Stream, o gpu.Atomic) error // add, and, or, where Facts has StreamChange
 	NewEvent() (gpu.Event, error)
@@ -65,6 +68,7 @@ type Memory struct {
 	store   bool  // streams store words by themselves
 	streams [stream.Streams]cudaStream
 	block   unsafe.Pointer // words of all streams
+	copies  []gpu.Copy     // operand of Copies
 }
 
 var _ stream.Memory = (*Memory)(nil)
@@ -102,7 +106,7 @@ func NewMemory(dev Device, kernels Kernels, quick *Quick) (_ *Memory, err error)
 			Remedy: "set SHMEM_HEAP=host",
 		}
 	}
-	m := &Memory{dev: dev, kernels: kernels, store: f.StreamOps}
+	m := &Memory{dev: dev, kernels: kernels, store: f.StreamOps, copies: make([]gpu.Copy, 0, stream.MostCopies)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, m.Close())
@@ -188,15 +192,16 @@ func (m *Memory) Pin(n uint64) (unsafe.Pointer, error) {
 func (m *Memory) Unpin(p unsafe.Pointer) error { return m.dev.HostFree(p) }
 
 // Copy is part of stream.Memory.
-func (m *Memory) Copy(i stream.Stream, to, from unsafe.Pointer, n uint64) error {
+func (m *Memory) Copy(i stream.Stream, copies []stream.Copy) error {
 	s := &m.streams[i]
 	if err := m.give(s); err != nil {
 		return err
 	}
-	if i == stream.In {
-		return m.dev.CopyInAsync(s.handle, address(to), address(from), n)
+	m.copies = m.copies[:0]
+	for _, c := range copies {
+		m.copies = append(m.copies, gpu.Copy{To: address(c.To), From: address(c.From), N: c.N, Rows: 1})
 	}
-	return m.dev.CopyAsync(s.handle, address(to), address(from), n)
+	return m.dev.Copies(s.handle, m.copies, i == stream.In)
 }
 
 // keep keeps a store back until other work or the mark has to follow it. Stores that the driver

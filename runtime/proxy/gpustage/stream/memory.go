@@ -19,6 +19,12 @@ const (
 	Streams = backlog.Streams
 )
 
+// Copy is a copy of N bytes.
+type Copy struct {
+	To, From unsafe.Pointer
+	N        uint64
+}
+
 // Memory moves bytes of GPU memory by copy engines and stream memory operations, which also run
 // while kernels occupy the whole GPU. Its methods are called with the engine's lock held, from one
 // thread after another, and none of them waits for the GPU. Each engine has a Memory of its own.
@@ -32,8 +38,8 @@ type Memory interface {
 	// Unpin releases it.
 	Pin(n uint64) (unsafe.Pointer, error)
 	Unpin(p unsafe.Pointer) error
-	// Copy puts a copy of n bytes into a stream.
-	Copy(s Stream, to, from unsafe.Pointer, n uint64) error
+	// Copy puts copies into a stream, at most MostCopies. It has the effect of one after the other.
+	Copy(s Stream, copies []Copy) error
 	// Write puts a store of an aligned element of 4 or 8 bytes into a stream. A kernel that sees
 	// the store sees the effects of all earlier work in the stream.
 	Write(s Stream, at unsafe.Pointer, width uint8, value uint64) error

@@ -41,6 +41,9 @@ func New(e Engine, m Memory, most uint64) *Set {
 		s.tracks[i].stream = Stream(i)
 	}
 	if m != nil {
+		for i := range s.tracks {
+			s.tracks[i].gathered = newGathered()
+		}
 		s.atomics = m.Atomics()
 	}
 	return s
@@ -53,21 +56,10 @@ func (s *Set) Close() error {
 	return err
 }
 
-// Copy puts a copy of n bytes into a stream.
-func (s *Set) Copy(on Stream, to, from unsafe.Pointer, n uint64) {
-	s.Check(s.memory.Copy(on, to, from, n))
-	s.gave(on, n)
-}
-
-// Write puts a store of an element into a stream.
-func (s *Set) Write(on Stream, at unsafe.Pointer, width uint8, value uint64) {
-	s.Check(s.memory.Write(on, at, width, value))
-	s.gave(on, uint64(width))
-}
-
 // Atomic puts the operation of a message into a stream. Its old value goes to old, unless that is
 // nil.
 func (s *Set) Atomic(on Stream, at unsafe.Pointer, h *layout.Header, old unsafe.Pointer) {
+	s.give(&s.tracks[on])
 	s.Check(s.memory.Atomic(on, at, h.Op, h.Width, h.Operand, h.Extra, old))
 	s.gave(on, uint64(h.Width))
 }
@@ -177,11 +169,13 @@ func (s *Set) Looks() int {
 	return s.looks
 }
 
-// Mark puts a mark behind the new work in each stream, and calls Busy if a stream has work.
+// Mark gives each stream the work that was gathered for it, puts a mark behind its new work, and
+// calls Busy if a stream has work.
 func (s *Set) Mark() {
 	for i := range s.tracks {
 		t := &s.tracks[i]
 		if t.fresh {
+			s.give(t)
 			s.Runs(backlog.CallMark, 0)
 			n, err := s.memory.Mark(t.stream)
 			if err == nil && n != t.marked+1 {

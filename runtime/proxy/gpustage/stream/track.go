@@ -14,6 +14,7 @@ type track struct {
 	driverCall uint64           // of the first operation behind the last mark
 	done       uint64           // operations before the last mark that has passed
 	counts     fifo.Queue[tick] // marks that have not passed
+	gathered
 }
 
 // add notes an operation of n bytes, and its purpose.

@@ -15,11 +15,12 @@ import (
 
 // Memory is a fake GPU.
 type Memory struct {
-	Ops    uint64 // AtomicBits that it can do
-	Stores uint64 // Words
-	Err    error  // returned by all calls
-	Skip   uint64 // added to the number of a mark
-	Given  [stream.Streams]int
+	Ops    uint64              // AtomicBits that it can do
+	Stores uint64              // Words
+	Err    error               // returned by all calls
+	Skip   uint64              // added to the number of a mark
+	Given  [stream.Streams]int // operations
+	Calls  [stream.Streams]int // of Copy
 	Marks  [stream.Streams]uint64
 
 	passed [stream.Streams]uint64
@@ -66,8 +67,14 @@ func (m *Memory) Unpin(unsafe.Pointer) error { return m.Err }
 func (m *Memory) Words() uint64              { return m.Stores }
 func (m *Memory) Atomics() uint64            { return m.Ops }
 func (m *Memory) Close() error               { return m.Err }
-func (m *Memory) Copy(s stream.Stream, to, from unsafe.Pointer, n uint64) error {
-	return m.put(s, func() { mem.Copy(to, from, int(n)) })
+func (m *Memory) Copy(s stream.Stream, copies []stream.Copy) error {
+	m.Calls[s]++
+	for _, c := range copies {
+		if err := m.put(s, func() { mem.Copy(c.To, c.From, int(c.N)) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 func (m *Memory) Write(s stream.Stream, at unsafe.Pointer, width uint8, value uint64) error {
 	return m.put(s, func() { mem.Store(at, width, value) })
