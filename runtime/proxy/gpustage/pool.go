@@ -1,11 +1,13 @@
 package gpustage
 
-// A pool gives out main memory in pieces of one size, for copies to and from a GPU.
+// A pool gives out main memory for copies to and from a GPU, in pieces of one size, or of that size
+// and smaller ones.
 //
-// It owns which pieces are free, and how many pieces each PE holds. It does not own the memory. It
-// has no lock: the thread that holds the engine's lock uses it.
+// It owns which pieces are free, and how much each PE holds. It does not own the memory. It has no
+// lock: the thread that holds the engine's lock uses it.
 
 import (
+	"math/bits"
 	"unsafe"
 
 	"libshmem"
@@ -14,72 +16,172 @@ import (
 // noPiece stands for no piece.
 const noPiece = 0xffff
 
-// pool is a block of memory in pieces of one size. The zero value has none.
+// mostHalvings is how often a piece may be halved: 1 MiB into pieces of 8 KiB.
+const mostHalvings = 7
+
+// worth is the size below which a PE that has pieces waits for a larger one to become free: a piece
+// costs its bytes' messages and reads anew.
+const worth = 64 << 10
+
+// pool is a block of memory in pieces. The zero value has none. A piece is named by its first unit,
+// and has a number of units that is a power of two, by which its first unit can be divided: the two
+// halves of a larger piece join when both are free.
 type pool struct {
-	base unsafe.Pointer
-	size uint64
-	free []uint16
-	has  []uint16 // pieces of each PE, from TakeFor
+	base  unsafe.Pointer
+	unit  uint64 // bytes of the smallest piece
+	units int
+	left  int                     // units that are free
+	free  [mostHalvings + 1][]set // pieces of 1, 2, 4 units and so on, by first unit
+	top   int                     // of the largest ones
+	order []uint8                 // of the piece that begins at a unit
+	has   []uint32                // units of each PE, from TakeFor
 }
 
-// newPool returns a pool of n pieces at base.
-func newPool(base unsafe.Pointer, size uint64, n int) pool {
-	p := pool{base: base, size: size, free: make([]uint16, 0, n)}
-	for i := n; i > 0; i-- {
-		p.free = append(p.free, uint16(i-1))
+// set is 64 units.
+type set uint64
+
+// newPool returns a pool of n pieces at base, all of one size.
+func newPool(base unsafe.Pointer, size uint64, n int) pool { return makePool(base, size, n, 0) }
+
+// newParts returns a pool of n pieces at base, which are halved for smaller needs, while the halves
+// are multiples of least.
+func newParts(base unsafe.Pointer, size, least uint64, n int) pool {
+	top := 0
+	for top < mostHalvings && size>>top%(2*least) == 0 {
+		top++
 	}
+	return makePool(base, size, n, top)
+}
+
+func makePool(base unsafe.Pointer, size uint64, n, top int) pool {
+	p := pool{base: base, unit: size >> top, units: n << top, top: top}
+	p.order = make([]uint8, p.units)
+	for i := range p.free[:top+1] {
+		p.free[i] = make([]set, (p.units+63)/64)
+	}
+	for i := range n {
+		p.put(top, i<<top)
+	}
+	p.left = p.units
 	return p
 }
 
+func (p *pool) put(order, i int)     { p.free[order][i/64] |= 1 << (i % 64) }
+func (p *pool) drop(order, i int)    { p.free[order][i/64] &^= 1 << (i % 64) }
+func (p *pool) is(order, i int) bool { return i < p.units && p.free[order][i/64]>>(i%64)&1 != 0 }
+func (p *pool) bytes(o uint8) uint64 { return p.unit << o }
+func (p *pool) room(i uint16) uint64 { return p.bytes(p.order[i]) }
+
+// first returns the first free piece of an order.
+func (p *pool) first(order int) (int, bool) {
+	for i, s := range p.free[order] {
+		if s != 0 {
+			return 64*i + bits.TrailingZeros64(uint64(s)), true
+		}
+	}
+	return 0, false
+}
+
 // Connect sets the number of PEs. It comes before TakeFor.
-func (p *pool) Connect(pes int) { p.has = make([]uint16, pes) }
+func (p *pool) Connect(pes int) { p.has = make([]uint32, pes) }
 
-// Size returns the bytes of a piece.
-func (p *pool) Size() uint64 { return p.size }
+// Size returns the bytes of the largest pieces.
+func (p *pool) Size() uint64 { return p.unit << p.top }
 
-// Len returns the number of pieces.
-func (p *pool) Len() int { return cap(p.free) }
+// Len returns the number of names that pieces may have.
+func (p *pool) Len() int { return p.units }
 
 // At returns the address of a piece.
-func (p *pool) At(i uint16) unsafe.Pointer { return unsafe.Add(p.base, uint64(i)*p.size) }
+func (p *pool) At(i uint16) unsafe.Pointer { return unsafe.Add(p.base, uint64(i)*p.unit) }
 
-// Take gives out a piece; false: all are in use.
-func (p *pool) Take() (uint16, bool) {
-	last := len(p.free) - 1
-	if last < 0 {
-		return 0, false
+// Take gives out a piece of the largest size; false: there is none.
+func (p *pool) Take() (uint16, bool) { return p.take(p.top) }
+
+// take gives out the first of the smallest pieces that have an order, so that larger ones last.
+func (p *pool) take(order int) (uint16, bool) {
+	for from := order; from <= p.top; from++ {
+		i, ok := p.first(from)
+		if !ok {
+			continue
+		}
+		p.drop(from, i)
+		for ; from > order; from-- {
+			p.put(from-1, i+1<<(from-1))
+		}
+		p.order[i] = uint8(order)
+		p.left -= 1 << order
+		return uint16(i), true
 	}
-	i := p.free[last]
-	p.free = p.free[:last]
-	return i, true
+	return 0, false
 }
 
 // Give takes a piece back.
-func (p *pool) Give(i uint16) { p.free = append(p.free, i) }
+func (p *pool) Give(i uint16) {
+	at, order := int(i), int(p.order[i])
+	p.left += 1 << order
+	for ; order < p.top && p.is(order, at^1<<order); order++ {
+		p.drop(order, at^1<<order)
+		at &^= 1 << order
+	}
+	p.put(order, at)
+}
 
-// TakeFor gives a piece to a PE, which may have some already. A PE that is stuck leaves half of the
-// pieces that it found to the others.
+// TakeFor gives a piece of the largest size to a PE, which may have some already. A PE that is stuck
+// leaves half of the memory that it found to the others.
 func (p *pool) TakeFor(pe libshmem.PE) (uint16, bool) {
 	if !p.MayTakeFor(pe) {
 		return 0, false
 	}
 	i, ok := p.Take()
 	if ok {
-		p.has[pe]++
+		p.has[pe] += 1 << p.top
 	}
 	return i, ok
+}
+
+// TakeUpTo is TakeFor for a piece of n bytes. Where there is none it gives a smaller one, if that is
+// worth its messages, or if the PE has no other, so that it goes on. It returns the bytes.
+func (p *pool) TakeUpTo(pe libshmem.PE, n uint64) (i uint16, got uint64, ok bool) {
+	if !p.MayTakeFor(pe) {
+		return 0, 0, false
+	}
+	want := 0
+	for want < p.top && p.unit<<want < n {
+		want++
+	}
+	for order := want; order >= 0; order-- {
+		if p.has[pe] > 0 && p.bytes(uint8(order)) < min(n, worth) {
+			break
+		}
+		if i, ok = p.take(order); ok {
+			p.has[pe] += 1 << order
+			return i, min(n, p.room(i)), true
+		}
+	}
+	return 0, 0, false
+}
+
+// Trim takes back what a piece has beyond n bytes.
+func (p *pool) Trim(pe libshmem.PE, i uint16, n uint64) {
+	for order := p.order[i]; order > 0 && n <= p.bytes(order-1); {
+		order--
+		p.order[i] = order
+		half := i + 1<<order
+		p.order[half] = order
+		p.GiveFor(pe, half)
+	}
 }
 
 // MayTakeFor reports whether a PE may have one more piece. The first piece has to be free, too.
 func (p *pool) MayTakeFor(pe libshmem.PE) bool {
 	has := p.has[pe]
-	return has == 0 || int(has) < len(p.free)
+	return has == 0 || int(has) < p.left
 }
 
 // GiveFor takes back a piece that a PE has.
 func (p *pool) GiveFor(pe libshmem.PE, i uint16) {
+	p.has[pe] -= 1 << p.order[i]
 	p.Give(i)
-	p.has[pe]--
 }
 
 // Free reports whether all pieces are free, and no PE holds one.
@@ -89,5 +191,5 @@ func (p *pool) Free() bool {
 			return false
 		}
 	}
-	return len(p.free) == cap(p.free)
+	return p.left == p.units
 }

@@ -61,6 +61,76 @@ func TestPoolLeavesHalf(t *testing.T) {
 	}
 }
 
+// Pieces are halved for smaller needs, and the halves join when both are free.
+func TestPoolParts(t *testing.T) {
+	block := make([]byte, 4<<10)
+	p := newParts(unsafe.Pointer(&block[0]), 1<<10, 128, 4)
+	p.Connect(2)
+	if p.Size() != 1<<10 || p.Len() != 32 {
+		t.Fatalf("pieces of %d bytes, %d units", p.Size(), p.Len())
+	}
+	take := func(pe libshmem.PE, n, want uint64) uint16 {
+		t.Helper()
+		i, got, ok := p.TakeUpTo(pe, n)
+		if !ok || got != want {
+			t.Fatalf("%d bytes for a need of %d, ok %v", got, n, ok)
+		}
+		return i
+	}
+	a := take(0, 1, 1)
+	b := take(0, 200, 200) // 256
+	c := take(0, 1000, 1000)
+	if p.At(a) != unsafe.Pointer(&block[0]) || p.At(b) != unsafe.Pointer(&block[256]) || p.At(c) != unsafe.Pointer(&block[1024]) {
+		t.Errorf("pieces at %d, %d and %d", a, b, c)
+	}
+	if _, _, ok := p.TakeUpTo(0, 1<<10); !ok { // 3.5 are free, and 1.4 in use
+		t.Error("a PE that leaves half to the others gets no more")
+	}
+	if _, _, ok := p.TakeUpTo(0, 1<<10); ok {
+		t.Error("a PE takes more than half")
+	}
+	d := take(1, 1<<10, 1<<10)
+	if _, got, ok := p.TakeUpTo(1, 1<<10); ok {
+		t.Errorf("%d bytes for a PE that would take more than it leaves", got)
+	}
+	p.GiveFor(1, d)
+	e := take(1, 1<<10, 1<<10)
+	p.Trim(1, e, 300)
+	if p.room(e) != 512 || p.has[1] != 4 {
+		t.Errorf("of a trimmed piece %d bytes and %d units are left", p.room(e), p.has[1])
+	}
+	for _, i := range []uint16{b, c, a, 16} {
+		p.GiveFor(0, i)
+	}
+	p.GiveFor(1, e)
+	if !p.Free() {
+		t.Error("not free after all pieces came back")
+	}
+	for range 4 {
+		if _, ok := p.Take(); !ok {
+			t.Error("the halves have not joined")
+		}
+	}
+}
+
+// A PE that has no piece gets what there is, and one that has some waits for one that is worth it.
+func TestPoolSmallRests(t *testing.T) {
+	block := make([]byte, 256<<10)
+	p := newParts(unsafe.Pointer(&block[0]), 256<<10, 4<<10, 1)
+	p.Connect(2)
+	small, _, _ := p.TakeUpTo(0, 8<<10)
+	if _, got, ok := p.TakeUpTo(1, 200<<10); !ok || got != 128<<10 {
+		t.Errorf("%d bytes, ok %v", got, ok)
+	}
+	if _, _, ok := p.TakeUpTo(0, 40<<10); !ok {
+		t.Error("no 40 KiB")
+	}
+	if _, got, ok := p.TakeUpTo(0, 40<<10); ok {
+		t.Errorf("%d bytes for a PE that may wait for 40 KiB", got)
+	}
+	p.GiveFor(0, small)
+}
+
 // The zero pool, of a PE without a GPU, has no piece.
 func TestPoolWithout(t *testing.T) {
 	var p pool
