@@ -1,7 +1,8 @@
 package gpustage
 
 // Copies read and write heaps of other PEs that are mapped in this process, between GPUs: all in
-// one stream, in the order of posting, with the signal behind its bytes.
+// one stream, in the order of posting, with the signal behind its bytes. Only bytes go ahead of the
+// signals of other puts of their epoch.
 //
 // copies owns the order of these operations, and the signals that wait for their bytes. It does not
 // own the pinned memory for bytes of main memory, which departures copy in pieces.
@@ -103,11 +104,12 @@ func (c *copies) may(pe libshmem.PE, n uint64) call.Status {
 	return call.Done
 }
 
-// begin counts an operation that the stream has, or will have. The operations of one epoch are
-// complete before any of a later one.
+// begin counts an operation that the stream has, or will have. Bytes of one epoch may go ahead of
+// the signals of other puts, and not of those of an earlier epoch.
 func (c *copies) begin(l *copiesPeer) {
 	if l.epoch != c.state.Epoch {
 		l.epoch, l.before = c.state.Epoch, l.begun
+		c.streams.Part(stream.Peer)
 	}
 	l.begun++
 	c.streams.Busy()
@@ -224,7 +226,7 @@ func (c *copies) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Point
 		return call.Pending
 	}
 	if n > 0 {
-		c.streams.Copy(stream.Peer, at, source, n)
+		c.streams.CopyAhead(stream.Peer, at, source, n)
 	}
 	c.Begun(t)
 	return call.Pending
@@ -243,7 +245,7 @@ func (c *copies) putSmall(pe libshmem.PE, at, source unsafe.Pointer, n int, afte
 		}
 		mem.Copy(c.slots.At(i), source, n)
 		c.begin(l)
-		c.streams.Copy(stream.Peer, at, c.slots.At(i), uint64(n))
+		c.streams.CopyAhead(stream.Peer, at, c.slots.At(i), uint64(n))
 	}
 	if after != nil {
 		c.set(l, after)
@@ -279,7 +281,7 @@ func (c *copies) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer
 		return call.Pending
 	}
 	c.streams.Runs(backlog.CallGet, pe)
-	c.streams.Copy(stream.Peer, dest, at, n)
+	c.streams.CopyAhead(stream.Peer, dest, at, n)
 	c.Begun(t)
 	return call.Pending
 }

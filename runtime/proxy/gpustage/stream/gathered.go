@@ -35,14 +35,19 @@ func newGathered() gathered {
 
 // Copy puts a copy of n bytes into a stream, behind all of its work.
 func (s *Set) Copy(on Stream, to, from unsafe.Pointer, n uint64) {
-	if t := &s.tracks[on]; len(t.stores) > 0 {
-		s.give(t)
-	}
+	s.Part(on)
 	s.CopyAhead(on, to, from, n)
 }
 
-// CopyAhead is Copy for bytes that need not follow the elements that were stored since the last
-// mark: signals of other puts, which no fence puts before these bytes.
+// Part makes later copies follow the stores that were gathered.
+func (s *Set) Part(on Stream) {
+	if t := &s.tracks[on]; len(t.stores) > 0 {
+		s.give(t)
+	}
+}
+
+// CopyAhead is Copy for bytes that need not follow the elements that were stored since the last Part
+// or mark: signals of other puts, which no fence puts before these bytes.
 func (s *Set) CopyAhead(on Stream, to, from unsafe.Pointer, n uint64) {
 	t := &s.tracks[on]
 	s.gather(t)
