@@ -174,12 +174,27 @@ func TestBadStagedMessages(t *testing.T) {
 	piece := func(o layout.RequestToSend) string {
 		return string(bytes.Clone(unsafe.Slice((*byte)(unsafe.Pointer(&o)), layout.RequestToSendSize)))
 	}
+	pieces := func(n uint64, more ...layout.PieceOfSend) string {
+		b := piece(layout.RequestToSend{N: n})
+		for i := range more {
+			b += string(unsafe.Slice((*byte)(unsafe.Pointer(&more[i])), layout.PieceOfSendSize))
+		}
+		return b
+	}
+	rts := layout.Header{Kind: layout.KindRequestToSend}
 	for _, test := range []struct {
 		what    string
 		h       layout.Header
 		payload string
 		text    string
 	}{
+		{"half a piece", rts, pieces(8, layout.PieceOfSend{N: 8})[:40], "kind 7"},
+		{"many pieces", rts, pieces(8, make([]layout.PieceOfSend, layout.MostPieces+1)...), "kind 7"},
+		{"empty piece", rts, pieces(8, layout.PieceOfSend{N: 8}, layout.PieceOfSend{}), "kind 7"},
+		{"piece outside", rts, pieces(8, layout.PieceOfSend{N: 8, Offset: heap - 4}), "outside"},
+		{"pieces of more bytes", rts, pieces(100, layout.PieceOfSend{N: 8}, layout.PieceOfSend{N: 8}), "kind 7"},
+		{"pieces of fewer bytes", rts, pieces(71, layout.PieceOfSend{N: 8}, layout.PieceOfSend{N: 8}), "kind 7"},
+		{"pieces of two memories", rts, pieces(72, layout.PieceOfSend{N: 8}, layout.PieceOfSend{N: 8, Offset: -8}), "kind 7"},
 		{"offer without payload", layout.Header{Kind: layout.KindRequestToSend}, "", "kind 7"},
 		{"offer outside", layout.Header{Kind: layout.KindRequestToSend, Offset: heap}, piece(layout.RequestToSend{N: 1}), "outside"},
 		{"offer of much", layout.Header{Kind: layout.KindRequestToSend}, piece(layout.RequestToSend{N: 1 << 63}), "outside"},

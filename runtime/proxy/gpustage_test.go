@@ -26,8 +26,9 @@ func (p *pe) staleStage() {
 // gpuModels are the kinds of GPUs.
 var gpuModels = map[string]gpus{
 	"atomics": {atomics: stream.AllAtomics, words: 3, delay: 4, chunk: layout.MessageSize, chunks: 3},
-	"alone":   {alone: true, delay: 4, chunk: layout.MessageSize, chunks: 4},
-	"mixed":   {words: 3, has: func(pe int) bool { return pe%2 == 0 }, alone: true, delay: 3, chunk: 2 * layout.MessageSize, chunks: 2},
+	"alone":   {alone: true, delay: 4, chunk: 16 * layout.MessageSize, chunks: 2},
+	"mixed":   {words: 3, has: func(pe int) bool { return pe%2 == 0 }, alone: true, delay: 3, chunk: 8 * layout.MessageSize, chunks: 2},
+	"shared":  {atomics: stream.AllAtomics, words: 3, delay: 8, chunk: 32 * layout.MessageSize, chunks: 3},
 	"mapped":  {mapped: true, atomics: stream.AllAtomics, delay: 4, chunk: layout.MessageSize, chunks: 2},
 	"both":    {mapped: true, words: 3, alone: true, delay: 4, chunk: layout.MessageSize, chunks: 2},
 	"nic":     {nic: every, atomics: stream.AllAtomics, delay: 4, chunk: layout.MessageSize, chunks: 3},

@@ -43,6 +43,7 @@ type testGPU struct {
 	heap    int
 	at      int // bytes that local has given out
 	streams [stream.Streams][]deed
+	calls   [stream.Streams]int // of Copy
 	marks   [stream.Streams]uint64
 	passed  [stream.Streams]uint64
 	pinned  map[unsafe.Pointer][]byte
@@ -187,6 +188,7 @@ func (c *testGPU) Copy(s stream.Stream, copies []stream.Copy) error {
 	if len(copies) == 0 || len(copies) > stream.MostCopies {
 		c.t.Errorf("memory misused: %d copies at once", len(copies))
 	}
+	c.calls[s]++
 	for _, x := range copies {
 		if x.N == 0 || !c.Holds(x.To, x.N) && !c.Holds(x.From, x.N) {
 			c.t.Errorf("memory misused: copy of %d bytes from main memory to main memory", x.N)

@@ -2,9 +2,10 @@ package gpustage
 
 // Bytes that leave GPU memory are copied to pinned memory, and sent from there.
 //
-// A departure is a put of this PE, or the get of another PE. Small pieces go in messages. For a
-// larger one a request to send goes out, and its chunk is free when the other PE has read it. The
-// same pieces carry copies between main memory and heaps that are mapped here.
+// A departure is a put of this PE, or the get of another PE. Small pieces go in messages. Larger
+// ones lie in chunks, whole puts of up to mostShared bytes together with others (chunk.go). For a
+// chunk a request to send goes out, and it is free when the other PE has read it. The same pieces
+// carry copies between main memory and heaps that are mapped here.
 //
 // departures owns the pieces that wait for a copy, the pieces that wait to be sent, and the chunks
 // that another PE may read. It does not own the puts of callers before they depart, nor the order
@@ -94,20 +95,23 @@ type departureMemory struct {
 
 // departures are the bytes that leave GPU memory, for all PEs.
 type departures struct {
-	engine   Engine
-	streams  *stream.Set
-	memory   departureMemory
-	copied   func(t fabric.Token) // all of a copy is in stream.Peer
-	peers    []layout.Peer
-	to       []departurePeer
-	waiting  fifo.Queue[*departure] // with bytes that no copy has begun for
-	ready    fifo.Queue[piece]      // copied out and not sent
-	requests []chunkRequest         // for chunks
-	payload  layout.RequestToSend   // payload of the message that is being sent
-	pass     uint32
-	all      []*departure
-	spare    []*departure
-	noRoom   bool // in this turn
+	engine  Engine
+	streams *stream.Set
+	memory  departureMemory
+	copied  func(t fabric.Token) // all of a copy is in stream.Peer
+	peers   []layout.Peer
+	to      []departurePeer
+	waiting fifo.Queue[*departure] // with bytes that no copy has begun for
+	ready   fifo.Queue[piece]      // copied out and not sent
+	chunks  []*chunk               // by their places; nil: not in use
+	turns   []uint16               // of the requests to send for those places
+	shared  []libshmem.PE          // PEs with a chunk that may get more puts in this pass
+	payload layout.Requests        // payload of the message that is being sent
+	pass    uint32
+	all     []*departure
+	spare   []*departure
+	unused  []*chunk
+	noRoom  bool // in this turn
 }
 
 // departurePeer has the departures for one PE.
@@ -116,12 +120,14 @@ type departurePeer struct {
 	epoch   uint64 // of the last one
 	blocked uint32 // pass in which the PE had no room
 	kept    bool   // see Keep
+	shares  uint64 // bytes of puts that wait and may share a chunk
+	open    *chunk // see share
 }
 
 // newDepartures returns departures through m. copied is called with the token of a copy when all of it is in
 // stream.Peer.
 func newDepartures(e Engine, s *stream.Set, m departureMemory, copied func(t fabric.Token)) *departures {
-	return &departures{engine: e, streams: s, memory: m, copied: copied, peers: e.Shared().Peers, requests: make([]chunkRequest, m.Chunks.Len())}
+	return &departures{engine: e, streams: s, memory: m, copied: copied, peers: e.Shared().Peers, chunks: make([]*chunk, m.Chunks.Len()), turns: make([]uint16, m.Chunks.Len())}
 }
 
 // Connect sets the number of PEs.
@@ -170,6 +176,9 @@ func (d *departures) Put(p departingPut) {
 		x.then, x.after = true, *p.After
 	}
 	d.waiting.Push(x)
+	if d.mayShare(x) {
+		d.to[p.PE].shares += aligned(p.N)
+	}
 	d.count(p.PE, p.Epoch)
 	d.peers[p.PE].Staged = true
 	d.streams.Busy()
@@ -224,6 +233,10 @@ func (d *departures) Advance() {
 			d.waiting.Push(x)
 		}
 	}
+	for _, pe := range d.shared {
+		d.close(&d.to[pe])
+	}
+	d.shared = d.shared[:0]
 	d.sendReady()
 }
 
@@ -238,11 +251,10 @@ func (d *departures) start(x *departure) bool {
 			return false
 		}
 		p := piece{of: x, at: x.begun, n: min(x.n-x.begun, d.memory.Chunks.Size())}
-		var ok bool
-		if p.index, ok = d.poolOf(&p).TakeFor(x.pe); !ok {
+		if !d.place(&p) {
 			return false
 		}
-		to, from := d.place(&p), unsafe.Add(x.local, p.at)
+		to, from := p.memory, unsafe.Add(x.local, p.at)
 		d.streams.Runs(x.kind.driverCall(), x.pe)
 		switch x.kind {
 		case copyTo:
@@ -251,12 +263,17 @@ func (d *departures) start(x *departure) bool {
 		case copyFrom:
 			from = unsafe.Add(x.mapped, p.at)
 		}
-		d.streams.Copy(on, to, from, p.n)
+		d.streams.CopyAhead(on, to, from, p.n)
 		x.begun += p.n
 		x.uncopied++
 		x.unsent++
 		x.open++
-		d.streams.Later(on, stream.Chore{For: d, Index: p.index, Value: p.at, N: p.n, Token: x.id})
+		switch {
+		case p.chunk == nil:
+			d.streams.Later(on, stream.Chore{For: d, What: slotCopied, Index: p.index, Value: p.at, N: p.n, Token: x.id})
+		case !p.chunk.grows:
+			d.streams.Later(on, stream.Chore{For: d, What: chunkCopied, Index: p.chunk.index})
+		}
 	}
 	switch x.kind {
 	case copyTo:
@@ -268,29 +285,49 @@ func (d *departures) start(x *departure) bool {
 	return true
 }
 
-// Follow does the one chore of departures: a piece has arrived in main memory, or on a mapped heap.
+// The chores of departures: pieces have arrived in main memory, or on a mapped heap.
+const (
+	slotCopied = iota + 1
+	chunkCopied
+)
+
+// Follow does a chore.
 func (d *departures) Follow(c *stream.Chore) {
-	x := d.all[c.Token]
-	p := piece{x, c.Value, c.N, c.Index}
-	x.uncopied--
-	if x.kind.copies() {
-		if x.kind == copyFrom {
-			mem.Copy(unsafe.Add(x.local, p.at), d.place(&p), int(p.n))
-		}
-		d.giveBack(&p)
-		if x.begun == x.n && x.uncopied == 0 {
-			d.end(x)
-		}
+	if c.What == chunkCopied {
+		d.arrived(d.chunks[c.Index])
 		return
 	}
-	if d.engine.Lost(x.pe) != nil {
+	x := d.all[c.Token]
+	p := piece{of: x, at: c.Value, n: c.N, index: c.Index, memory: d.memory.Slots.At(c.Index)}
+	x.uncopied--
+	switch {
+	case x.kind.copies():
+		d.endCopy(&p)
+	case d.engine.Lost(x.pe) != nil:
 		x.n = x.begun
 		d.dropPiece(&p)
-		return
+	default:
+		d.ready.Push(p)
+		d.finish(x)
 	}
-	d.ready.Push(p)
+}
+
+// finish ends the request of a put when all of its bytes have been copied out.
+func (d *departures) finish(x *departure) {
 	if x.kind == toHeap && x.begun == x.n && x.uncopied == 0 {
 		d.engine.Finish(x.token)
+	}
+}
+
+// endCopy ends a piece of a copy to or from a mapped heap.
+func (d *departures) endCopy(p *piece) {
+	x := p.of
+	if x.kind == copyFrom {
+		mem.Copy(unsafe.Add(x.local, p.at), p.memory, int(p.n))
+	}
+	d.giveBack(p)
+	if x.begun == x.n && x.uncopied == 0 {
+		d.end(x)
 	}
 }
 

@@ -5,7 +5,8 @@
 // of an operation, by files:
 //
 //   - route.go: which part does an operation, and which one takes a message
-//   - put.go, departure.go: puts of this PE, and bytes that leave GPU memory in pieces
+//   - put.go, departure.go, chunk.go: puts of this PE, and bytes that leave GPU memory in pieces, or
+//     together
 //   - get.go, pull.go: gets of this PE, and reads of bytes that another PE has announced
 //   - copies.go: copies between GPUs, on heaps of other PEs that are mapped here
 //   - arrival.go: messages that change GPU memory, in the order of their PE (progress.go)

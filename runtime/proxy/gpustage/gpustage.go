@@ -14,7 +14,7 @@ import (
 
 // StreamQueue bounds the operations, besides marks, that an engine has in one stream. A driver
 // blocks a caller that gives a stream more than its queue holds, which is some thousand.
-const StreamQueue = 512
+const StreamQueue = 576
 
 // Config configures a Stage. The zero value is usable.
 type Config struct {
@@ -30,8 +30,9 @@ type Config struct {
 // are pulled. The PE that has the bytes holds them in registered main memory: the heap, a buffer of
 // the program, or a chunk that a copy engine filled. It sends a request to send. The other side
 // reads the bytes, into place if that is main memory, else into a chunk that a copy engine empties.
-// So neither side reserves room for the other, the provider need not order writes and messages, and
-// a chunk that was read into becomes free without the other side.
+// Puts of up to 64 KiB that wait together share a chunk and a request. So neither side reserves room
+// for the other, the provider need not order writes and messages, and a chunk that was read into
+// becomes free without the other side.
 type Stage struct {
 	*heaps
 
@@ -43,6 +44,10 @@ type Stage struct {
 	owners   owners
 	writes   bool          // one-sided writes are usable
 	lost     []libshmem.PE // PEs to give up in the next turn
+
+	requested layout.Requests // of the message that is being applied
+	pieces    []pullPiece     // of it
+	after     layout.Header   // a signal of it
 
 	memory   stream.Memory // nil: this PE has no GPU
 	pinned   pinned

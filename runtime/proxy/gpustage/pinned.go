@@ -26,14 +26,14 @@ const Chunks = 8
 
 // queueSlack is room for work that cannot wait: the second halves of operations, and work that
 // pools bound.
-const queueSlack = MaxChunks + maxWords + smallSlots
+const queueSlack = MaxChunks + maxWords + smallSlots + layout.MostPieces
 
 // pinned is the pinned memory of a Stage, which the fabric reaches, too. The zero value has none.
 type pinned struct {
 	block   unsafe.Pointer
 	region  fabric.Region
-	landing pool // chunks that are read into
-	leaving pool // chunks that are copied out to
+	landing pool // chunks that are read into, or parts of them
+	leaving pool // chunks that are copied out to, or parts of them
 	coming  pool // slots for messages
 	going   pool
 }
@@ -59,8 +59,8 @@ func (p *pinned) open(prov fabric.Provider, m stream.Memory, c Config) error {
 		return errors.Join(fmt.Errorf("register %d bytes: %w", n, err), m.Unpin(block))
 	}
 	p.block = block
-	p.landing = newPool(block, c.Chunk, c.Chunks)
-	p.leaving = newPool(unsafe.Add(block, chunks), c.Chunk, c.Chunks)
+	p.landing = newParts(block, c.Chunk, layout.MessageSize, c.Chunks)
+	p.leaving = newParts(unsafe.Add(block, chunks), c.Chunk, layout.MessageSize, c.Chunks)
 	p.coming = newPool(unsafe.Add(block, 2*chunks), layout.MessageSize, smallSlots)
 	p.going = newPool(unsafe.Add(block, 2*chunks+slots), layout.MessageSize, smallSlots)
 	return nil

@@ -41,10 +41,18 @@ type pullBytes struct {
 	Key    uint64
 	N      uint64
 	Dest   unsafe.Pointer
-	Desc   uintptr // of Dest in main memory
-	GPU    bool    // Dest is GPU memory
-	Token  uint32  // of the request to send; 0: its PE waits for no answer
-	Get    uint32  // the get that they belong to; 0: a put
+	Pieces []pullPiece // where the bytes of several puts go, in order; none: to Dest
+	Desc   uintptr     // of Dest in main memory
+	GPU    bool        // Dest is GPU memory
+	Token  uint32      // of the request to send; 0: its PE waits for no answer
+	Get    uint32      // the get that they belong to; 0: a put
+}
+
+// pullPiece is the bytes of one put.
+type pullPiece struct {
+	Dest unsafe.Pointer
+	In   uint64 // where they are in the bytes to read
+	N    uint64
 }
 
 // pull is bytes on their way here.
@@ -91,7 +99,8 @@ type pulls struct {
 	reads   [layout.Tokens]pullRead
 	waiting []*pull // with bytes that no read has begun for
 	pass    uint32
-	under   int // pulls that are not complete
+	under   int                  // pulls that are not complete
+	late    fifo.Queue[pullRead] // that wait for room in stream.In
 	spare   []*pull
 	noRoom  bool // in this turn
 }
@@ -139,7 +148,9 @@ func (p *pulls) add(b pullBytes) *pull {
 	} else {
 		q = new(pull)
 	}
+	pieces := append(q.Pieces[:0], b.Pieces...)
 	*q = pull{pullBytes: b, n: b.N}
+	q.Pieces = pieces
 	p.waiting = append(p.waiting, q)
 	p.under++
 	return q
@@ -147,6 +158,10 @@ func (p *pulls) add(b pullBytes) *pull {
 
 // Start posts reads while there is room. A PE without room does not keep the others from theirs.
 func (p *pulls) Start() {
+	for p.late.Len() > 0 && !p.streams.Full(stream.In) {
+		r := p.late.Pop()
+		p.land(&r)
+	}
 	if len(p.waiting) == 0 {
 		return
 	}
@@ -178,14 +193,17 @@ func (p *pulls) now(l *pullPeer, q *pull) bool {
 func (p *pulls) start(l *pullPeer, q *pull) bool {
 	for q.begun < q.n && q.err == 0 {
 		r := pullRead{of: q, at: q.begun, n: min(q.n-q.begun, p.most)}
-		to, desc := unsafe.Add(q.Dest, r.at), q.Desc
+		var to unsafe.Pointer
+		desc := q.Desc
 		if q.GPU {
-			i, ok := p.chunks.TakeFor(q.PE)
+			i, got, ok := p.chunks.TakeUpTo(q.PE, r.n)
 			if !ok {
 				return false // a chunk that becomes free calls for the next turn
 			}
-			r.chunk, r.n = i, min(r.n, p.chunks.Size())
+			r.chunk, r.n = i, min(r.n, got)
 			to, desc = p.chunks.At(i), p.desc
+		} else {
+			to = q.inPlace(&r)
 		}
 		if !p.post(q, to, desc, &r) {
 			if q.GPU {
@@ -218,6 +236,22 @@ func (p *pulls) post(q *pull, to unsafe.Pointer, desc uintptr, r *pullRead) bool
 	return true
 }
 
+// inPlace limits a read to the bytes of one put, and returns where they go.
+func (q *pull) inPlace(r *pullRead) unsafe.Pointer {
+	for i := range q.Pieces {
+		if s := &q.Pieces[i]; r.at < s.In+s.N {
+			if gap := int64(s.In - r.at); gap > 0 {
+				r.at = s.In
+				q.begun += uint64(gap)
+				q.landed += uint64(gap)
+			}
+			r.n = min(r.n, s.In+s.N-r.at)
+			return unsafe.Add(s.Dest, r.at-s.In)
+		}
+	}
+	return unsafe.Add(q.Dest, r.at)
+}
+
 // Landed comes when a read is complete, or has failed.
 func (p *pulls) Landed(t fabric.Token, failed int32) {
 	r := p.reads[t]
@@ -227,22 +261,52 @@ func (p *pulls) Landed(t fabric.Token, failed int32) {
 		p.landedLost(&r)
 		return
 	}
-	if failed != 0 {
-		q.err = failed
-	}
 	switch {
-	case !q.GPU:
 	case failed != 0:
-		p.chunks.GiveFor(q.PE, r.chunk)
+		q.err = failed
+		if q.GPU {
+			p.chunks.GiveFor(q.PE, r.chunk)
+		}
+		p.came(q, r.n)
+	case q.GPU && (p.late.Len() > 0 || p.streams.Full(stream.In)):
+		p.late.Push(r)
 	default:
+		p.land(&r)
+	}
+}
+
+// land puts the bytes of a read into place.
+func (p *pulls) land(r *pullRead) {
+	q := r.of
+	if q.lost {
+		p.landedLost(r)
+		return
+	}
+	if q.GPU {
 		p.streams.Runs(q.driverCall(), q.PE)
-		p.streams.Copy(stream.In, unsafe.Add(q.Dest, r.at), p.chunks.At(r.chunk), r.n)
+		p.scatter(q, r)
 		if q.Get == 0 {
 			p.from[q.PE].Issued = p.streams.Last(stream.In)
 		}
 		p.streams.Later(stream.In, stream.Chore{For: p, Index: r.chunk, PE: uint32(q.PE)})
 	}
 	p.came(q, r.n)
+}
+
+// scatter copies what was read to the places of its puts.
+func (p *pulls) scatter(q *pull, r *pullRead) {
+	from := p.chunks.At(r.chunk)
+	if len(q.Pieces) == 0 {
+		p.streams.Copy(stream.In, unsafe.Add(q.Dest, r.at), from, r.n)
+		return
+	}
+	for i := range q.Pieces {
+		s := &q.Pieces[i]
+		begin, end := max(s.In, r.at), min(s.In+s.N, r.at+r.n)
+		if begin < end {
+			p.streams.Copy(stream.In, unsafe.Add(s.Dest, begin-s.In), unsafe.Add(from, begin-r.at), end-begin)
+		}
+	}
 }
 
 func (q *pull) driverCall() backlog.Call {
@@ -292,8 +356,8 @@ func (p *pulls) Under() int { return p.under }
 
 // Rest returns an error that names the pulls under way; nil: none.
 func (p *pulls) Rest() error {
-	if len(p.waiting) != 0 || p.under != 0 || p.noRoom {
-		return fmt.Errorf("%d pulls, %d of them not begun, no room %v", p.under, len(p.waiting), p.noRoom)
+	if len(p.waiting) != 0 || p.under != 0 || p.late.Len() != 0 || p.noRoom {
+		return fmt.Errorf("%d pulls, %d of them not begun, %d reads late, no room %v", p.under, len(p.waiting), p.late.Len(), p.noRoom)
 	}
 	for i := range p.from {
 		if n := p.from[i].pulls.Len(); n != 0 {

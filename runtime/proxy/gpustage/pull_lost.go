@@ -17,6 +17,11 @@ func (p *pulls) Drop(pe libshmem.PE) {
 			q.lost = true
 		}
 	}
+	for i := range p.late.Len() {
+		if q := p.late.At(i).of; q.PE == pe {
+			q.lost = true
+		}
+	}
 	still := p.waiting[:0]
 	for _, q := range p.waiting {
 		if q.PE != pe {

@@ -129,6 +129,59 @@ func TestPullsThroughChunks(t *testing.T) {
 	p.rest(t)
 }
 
+// Bytes of several puts go to their places, also where a read has a part of one.
+func TestPullsPieces(t *testing.T) {
+	for _, gpu := range []bool{true, false} {
+		p := newPullsPE(100)
+		b := p.bytes(1, 40, gpu, 5, 0)
+		b.Pieces = []pullPiece{{unsafe.Pointer(&p.heap[50]), 0, 6}, {unsafe.Pointer(&p.heap[0]), 8, 20}, {unsafe.Pointer(&p.heap[30]), 32, 8}}
+		p.Put(b, 1)
+		p.Start()
+		for range 4 {
+			p.land(0)
+		}
+		if !slices.Equal(p.heap[50:56], p.engine.remote[:6]) || !slices.Equal(p.heap[:20], p.engine.remote[8:28]) || !slices.Equal(p.heap[30:38], p.engine.remote[32:40]) ||
+			p.heap[56]|p.heap[20]|p.heap[38] != 0 {
+			t.Errorf("GPU %v: heap %v", gpu, p.heap)
+		}
+		if len(p.engine.finished) != 1 || p.progress[1].Pulls.Done != 1 {
+			t.Errorf("GPU %v: answers %+v, progress %+v", gpu, p.engine.finished, p.progress[1])
+		}
+		p.rest(t)
+	}
+}
+
+// Bytes that have come wait while the stream is full, in their order, and for a lost PE they do not
+// come at all.
+func TestPullsStreamFull(t *testing.T) {
+	p := newPullsPE(100)
+	for range 100 {
+		p.streams.Write(stream.In, unsafe.Pointer(&p.heap[56]), 8, 1)
+	}
+	p.streams.Mark()
+	p.Put(p.bytes(1, 8, true, 5, 0), 1)
+	p.Put(p.bytes(2, 8, true, 6, 0), 1)
+	p.Start()
+	given := p.memory.Given[stream.In]
+	reads := p.engine.reads
+	p.engine.reads = nil
+	for _, r := range reads {
+		p.Landed(r.token, 0)
+	}
+	if p.Start(); p.memory.Given[stream.In] != given || p.progress[1].Pulls.Done != 0 || p.chunks.Free() {
+		t.Errorf("%d operations more in a full stream", p.memory.Given[stream.In]-given)
+	}
+	p.Drop(2)
+	p.memory.Run()
+	p.streams.Follow()
+	p.Start()
+	p.land(0)
+	if p.memory.Given[stream.In] != given+1 || p.progress[1].Pulls.Done != 1 || len(p.engine.finished) != 1 {
+		t.Errorf("%d operations, answers %+v", p.memory.Given[stream.In]-given, p.engine.finished)
+	}
+	p.rest(t)
+}
+
 // Bytes for main memory are read into place, in pieces that the provider takes.
 func TestPullsIntoPlace(t *testing.T) {
 	p := newPullsPE(16)

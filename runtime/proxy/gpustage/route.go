@@ -135,27 +135,71 @@ func (s *Stage) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 
 // takeRequestToSend begins to pull the bytes of a request to send.
 func (s *Stage) takeRequestToSend(h *layout.Header, payload unsafe.Pointer, n int) {
-	if n != layout.RequestToSendSize {
+	pieces := (n - layout.RequestToSendSize) / layout.PieceOfSendSize
+	if n < layout.RequestToSendSize || pieces > layout.MostPieces || n != s.requested.Size(pieces) {
 		s.engine.Refuse(h, false)
 		return
 	}
-	var r layout.RequestToSend
-	mem.Copy(unsafe.Pointer(&r), payload, n)
-	if r.Get != 0 {
-		s.gets.takeRequest(h, &r)
+	r := &s.requested
+	mem.Copy(unsafe.Pointer(r), payload, n)
+	if r.Get != 0 && pieces == 0 {
+		s.gets.takeRequest(h, &r.RequestToSend)
 		return
 	}
-	at := s.engine.Target(h, h.Offset, r.N)
-	if at == nil {
+	at, ok := s.places(h, pieces)
+	if !ok {
 		return
 	}
 	s.heaps.Flush()
 	s.pulls.Put(pullBytes{
-		PE: libshmem.PE(h.From), Remote: h.Operand, Key: h.Extra, N: r.N, Dest: at, Desc: s.gets.desc,
+		PE: libshmem.PE(h.From), Remote: h.Operand, Key: h.Extra, N: r.N, Dest: at, Pieces: s.pieces, Desc: s.gets.desc,
 		GPU: s.segment.Heap != nil && h.Offset >= 0, Token: h.Token,
 	}, r.Fence)
 	s.arrivals.Listen(libshmem.PE(h.From))
+	for i := range pieces {
+		if p := &r.Pieces[i]; p.Signals {
+			s.signal(h.From, p)
+		}
+	}
 	s.pulls.Start()
+}
+
+// places finds where the bytes of a request to send go: one place, or s.pieces. Not ok: the request
+// is refused.
+func (s *Stage) places(h *layout.Header, pieces int) (at unsafe.Pointer, ok bool) {
+	r := &s.requested
+	s.pieces = s.pieces[:0]
+	if pieces == 0 {
+		at = s.engine.Target(h, h.Offset, r.N)
+		return at, at != nil
+	}
+	in, end := uint64(0), uint64(0)
+	for i := range pieces {
+		p := &r.Pieces[i]
+		if p.N == 0 || (p.Offset < 0) != (h.Offset < 0) || r.Get != 0 {
+			s.engine.Refuse(h, false)
+			return nil, false
+		}
+		if at = s.engine.Target(h, p.Offset, uint64(p.N)); at == nil {
+			return nil, false
+		}
+		in = aligned(end)
+		end = in + uint64(p.N)
+		s.pieces = append(s.pieces, pullPiece{at, in, uint64(p.N)})
+	}
+	if end != r.N {
+		s.engine.Refuse(h, false)
+		return nil, false
+	}
+	return nil, true
+}
+
+// signal applies the signal of a put behind the bytes that are announced with it.
+func (s *Stage) signal(from uint32, p *layout.PieceOfSend) {
+	s.after = layout.Header{Kind: layout.KindAMO, From: from, Op: p.Op, Width: 8, Offset: p.Signal, Operand: p.Operand}
+	if !s.arrivals.Apply(&s.after, nil, 0) {
+		s.engine.Apply(&s.after, nil, 0)
+	}
 }
 
 // Landed comes when a read is complete, or has failed.

@@ -3,6 +3,9 @@ package layout
 import (
 	"structs"
 	"unsafe"
+
+	"libshmem"
+	"libshmem/fabric"
 )
 
 // RequestToSend is the payload of a message of KindRequestToSend.
@@ -20,3 +23,41 @@ const RequestToSendSize = 16
 const ChunkToken = 0x8000
 
 var _ [RequestToSendSize]byte = [unsafe.Sizeof(RequestToSend{})]byte{}
+
+// MostPieces bounds the puts whose bytes are behind one request to send.
+const MostPieces = 64
+
+// PieceAlign is the distance of which the places of such bytes are multiples: copy engines are
+// slower between other addresses.
+const PieceAlign = 64
+
+// PieceOfSend follows the payload of a request to send, once for each put whose bytes it announces,
+// in their order. The bytes of each put begin at a multiple of PieceAlign, behind those of the one
+// before. RequestToSend.N counts all of them, with the gaps.
+type PieceOfSend struct {
+	_       structs.HostLayout
+	Offset  libshmem.Offset
+	Signal  libshmem.Offset // of the signal
+	Operand uint64          // of it
+	N       uint32
+	Op      fabric.Op // of it
+	Signals bool      // there is one
+	_       [2]byte
+}
+
+// PieceOfSendSize is its size in bytes.
+const PieceOfSendSize = 32
+
+var _ [PieceOfSendSize]byte = [unsafe.Sizeof(PieceOfSend{})]byte{}
+
+// Requests is the payload of a request to send with room for all pieces.
+type Requests struct {
+	_ structs.HostLayout
+	RequestToSend
+	Pieces [MostPieces]PieceOfSend
+}
+
+// Size returns the bytes of the payload with n pieces.
+func (*Requests) Size(n int) int { return RequestToSendSize + n*PieceOfSendSize }
+
+var _ [MaxPayload - RequestToSendSize - MostPieces*PieceOfSendSize]struct{} // one message has all pieces

@@ -1,0 +1,235 @@
+package gpustage
+
+// Chunks of departures. A chunk has a part of one departure, or whole puts to one PE: those that
+// wait together in a turn, as the operations of a kernel's threads do. Then the driver gets their
+// copies together, one mark is behind them, and one request to send has their places and signals.
+// The target reads the chunk at once, and copies the pieces to their places. A put waits for no
+// other: when a turn ends, the chunk has what was there.
+
+import (
+	"unsafe"
+
+	"libshmem"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/gpustage/stream"
+	"libshmem/runtime/proxy/layout"
+)
+
+// mostShared is the largest put that shares a chunk.
+const mostShared = 64 << 10
+
+// chunk is memory for bytes that another PE reads. It has what its bytes take, up to the size of the
+// pool's pieces.
+type chunk struct {
+	parts []chunkPart
+	index uint16 // of its memory
+	used  uint64
+	grows bool // see share
+	asked bool // a request to send has named it
+}
+
+// chunkPart is a part of a departure in a chunk.
+type chunkPart struct {
+	of *departure
+	at uint64 // in the departure
+	n  uint64
+	in uint64 // in the chunk
+}
+
+// aligned returns where the next put of a chunk may begin.
+func aligned(n uint64) uint64 { return (n + layout.PieceAlign - 1) &^ (layout.PieceAlign - 1) }
+
+// mayShare reports whether a departure is a put that may share a chunk.
+func (d *departures) mayShare(x *departure) bool {
+	return x.kind == toHeap && x.n > layout.MaxPayload && x.n <= min(mostShared, d.memory.Chunks.Size()) && x.begun == 0
+}
+
+// placeInChunk is place for a large piece.
+func (d *departures) placeInChunk(p *piece) bool {
+	x := p.of
+	l := &d.to[x.pe]
+	shares := d.mayShare(x)
+	switch {
+	case l.open != nil && shares && d.fits(l.open, x):
+		d.join(l.open, p)
+	case !shares:
+		d.close(l)
+		return d.newChunk(p, p.n)
+	default:
+		d.close(l)
+		if !d.share(l, p) {
+			return false
+		}
+	}
+	l.shares -= aligned(x.n)
+	return true
+}
+
+// share begins a chunk that grows until the end of the pass, with room for the puts that wait. Where
+// there is less room than for the put, it gets a chunk of its own, for a part.
+func (d *departures) share(l *departurePeer, p *piece) bool {
+	n := p.n
+	if !d.newChunk(p, max(n, min(l.shares, d.memory.Chunks.Size()))) {
+		return false
+	}
+	if p.n == n {
+		p.chunk.grows = true
+		l.open = p.chunk
+		d.shared = append(d.shared, p.of.pe)
+	}
+	return true
+}
+
+// fits reports whether a put may join a chunk. A request to send has the bytes of one epoch, for one
+// kind of memory.
+func (d *departures) fits(c *chunk, x *departure) bool {
+	first := c.parts[0].of
+	return len(c.parts) < layout.MostPieces && aligned(c.used)+x.n <= d.memory.Chunks.room(c.index) &&
+		first.epoch == x.epoch && (first.offset < 0) == (x.offset < 0)
+}
+
+// close ends the growth of a PE's chunk, if it has one, and returns what it does not need. It comes
+// before any other piece for the PE, which would be sent first.
+func (d *departures) close(l *departurePeer) {
+	c := l.open
+	if c == nil {
+		return
+	}
+	l.open, c.grows = nil, false
+	d.memory.Chunks.Trim(c.parts[0].of.pe, c.index, c.used)
+	d.streams.Later(stream.Out, stream.Chore{For: d, What: chunkCopied, Index: c.index})
+}
+
+// newChunk takes memory for a piece, which may become smaller, and room bytes in all.
+func (d *departures) newChunk(p *piece, room uint64) bool {
+	i, got, ok := d.memory.Chunks.TakeUpTo(p.of.pe, room)
+	if !ok {
+		return false
+	}
+	var c *chunk
+	if last := len(d.unused) - 1; last >= 0 {
+		c, d.unused = d.unused[last], d.unused[:last]
+	} else {
+		c = new(chunk)
+	}
+	*c = chunk{parts: c.parts[:0], index: i}
+	d.chunks[i] = c
+	p.n = min(p.n, got)
+	d.join(c, p)
+	return true
+}
+
+// join puts a piece into a chunk.
+func (d *departures) join(c *chunk, p *piece) {
+	in := aligned(c.used)
+	c.parts = append(c.parts, chunkPart{p.of, p.at, p.n, in})
+	c.used = in + p.n
+	p.chunk, p.memory = c, unsafe.Add(d.memory.Chunks.At(c.index), in)
+}
+
+// arrived is called when the bytes of a chunk are in main memory, or on a mapped heap.
+func (d *departures) arrived(c *chunk) {
+	first := c.parts[0].of
+	for i := range c.parts {
+		c.parts[i].of.uncopied--
+	}
+	switch {
+	case first.kind.copies():
+		p := piece{of: first, at: c.parts[0].at, n: c.parts[0].n, memory: d.memory.Chunks.At(c.index), chunk: c}
+		d.endCopy(&p)
+	case d.engine.Lost(first.pe) != nil:
+		d.dropChunk(c)
+	default:
+		d.ready.Push(piece{of: first, chunk: c})
+		for i := range c.parts {
+			d.finish(c.parts[i].of)
+		}
+	}
+}
+
+// sendRequest sends the request to send for a chunk.
+func (d *departures) sendRequest(c *chunk) call.Status {
+	first := &c.parts[0]
+	x := first.of
+	turn := d.turns[c.index] + 1
+	h := layout.Header{
+		Kind: layout.KindRequestToSend, Token: uint32(turn)<<16 | layout.ChunkToken | uint32(c.index), Extra: d.memory.Key,
+		Offset: x.offset + libshmem.Offset(first.at), Operand: d.memory.Remote + uint64(uintptr(d.memory.Chunks.At(c.index))-uintptr(d.memory.Chunks.At(0))),
+	}
+	d.payload.RequestToSend = layout.RequestToSend{N: c.used, Fence: uint32(x.epoch), Get: x.question}
+	pieces := 0
+	if len(c.parts) > 1 || x.carries() {
+		pieces = len(c.parts)
+		for i := range c.parts {
+			d.describe(&d.payload.Pieces[i], &c.parts[i])
+		}
+	}
+	st := d.engine.Send(x.token, x.pe, h, unsafe.Pointer(&d.payload), d.payload.Size(pieces))
+	if st != call.Done {
+		return st
+	}
+	d.turns[c.index], c.asked = turn, true
+	for i := range c.parts {
+		x := c.parts[i].of
+		if pieces > 0 && x.carries() {
+			x.then = false
+		}
+		x.unsent--
+		d.sentAll(x)
+	}
+	return call.Done
+}
+
+// describe writes what a request to send says of a part: its place, and its signal.
+func (*departures) describe(to *layout.PieceOfSend, p *chunkPart) {
+	x := p.of
+	*to = layout.PieceOfSend{Offset: x.offset + libshmem.Offset(p.at), N: uint32(p.n)}
+	if x.carries() {
+		to.Signals, to.Signal, to.Op, to.Operand = true, x.after.Offset, x.after.Op, x.after.Operand
+	}
+}
+
+// Finished frees the chunk that a request to send named, when the other side has read it.
+func (d *departures) Finished(h *layout.Header) {
+	turn, i := uint16(h.Token>>16), int(h.Token&0xffff&^layout.ChunkToken)
+	if i >= len(d.chunks) || d.chunks[i] == nil || !d.chunks[i].asked || d.turns[i] != turn || uint32(d.chunks[i].parts[0].of.pe) != h.From {
+		d.engine.Refuse(h, true)
+		return
+	}
+	c := d.chunks[i]
+	for k := range c.parts {
+		if x := c.parts[k].of; h.Operand != 0 && x.kind == toHeap {
+			d.engine.Spoil(x.token, readError(h))
+		}
+	}
+	d.endChunk(c)
+}
+
+// endChunk frees a chunk that no PE reads any more.
+func (d *departures) endChunk(c *chunk) {
+	d.freeChunk(c)
+	for i := range c.parts {
+		x := c.parts[i].of
+		x.open--
+		d.sentAll(x)
+	}
+}
+
+// dropChunk gives up a chunk that was not sent.
+func (d *departures) dropChunk(c *chunk) {
+	d.freeChunk(c)
+	for i := range c.parts {
+		x := c.parts[i].of
+		x.n = x.begun
+		x.unsent--
+		x.open--
+		d.sentAll(x)
+	}
+}
+
+// freeChunk gives back the memory of a chunk, whose parts are valid until the next one begins.
+func (d *departures) freeChunk(c *chunk) {
+	d.memory.Chunks.GiveFor(c.parts[0].of.pe, c.index)
+	d.chunks[c.index] = nil
+	d.unused = append(d.unused, c)
+}
