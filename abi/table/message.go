@@ -10,6 +10,7 @@ var message = Unit{
 	Constants: []Constant{
 		{"CONTEXTS_OPEN", "ContextsOpen", 1024, "the most streams of a PE, that of the default context included"},
 		{"CONTEXT_SHIFT", "ContextShift", 20, "where the number of a stream begins in a header's from: a job has up to 2^20 PEs"},
+		{"EPOCH_BITS", "EpochBits", 22, "of the epoch in the token of a put, above which the number of its stream is: see EpochToken"},
 		{"FLUSH_TOKEN", "FlushToken", 0xffff, "what the answer to a flush names, with the turn of its PE's flush: there is one at a time for each, and it needs no slot, so that C can ask"},
 		{"MERGE_MOST", "MergeMost", 512, "bytes of payload up to which a copy is cheaper than a message"},
 		{"BURST_AFTER", "BurstAfter", 8, "how many operations of a caller have to come in a row before they are held; C counts them"},

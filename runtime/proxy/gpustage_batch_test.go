@@ -26,9 +26,11 @@ func TestStagedBatch(t *testing.T) {
 		sent   uint64
 	}{
 		{"8 B", 8, false, 64, 1, 0, 3, puts + 1},
+		{"1 KiB", 1024, false, 1024, 1, 3, 3, puts + 1},
 		{"7 KiB", 7168, false, 8192, 1, 1, 1, 1},
 		{"64 KiB", 65536, false, 65536, 8, 8, 1, 5},
 		{"mapped, 8 B", 8, true, 64, 0, 1, 1, 0},
+		{"mapped, 1 KiB", 1024, true, 1024, 0, 1, 1, 0},
 		{"mapped, 7 KiB", 7168, true, 8192, 0, 1, 1, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {

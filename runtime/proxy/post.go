@@ -60,6 +60,7 @@ func (e *Engine) PutBytes(pe libshmem.PE, offset libshmem.Offset, source unsafe.
 	h, st := e.out.begin(pe, int(n), true)
 	if h != nil {
 		h.Set(layout.KindPut, 0, 0, offset, 0, 0)
+		h.Token = e.State.EpochToken(e.Epoch)
 		st = e.out.Send(h, source, int(n), true)
 	}
 	return st
@@ -88,6 +89,7 @@ func (e *Engine) sendSignal(pe libshmem.PE, offset libshmem.Offset, source unsaf
 	h, st := e.out.begin(pe, int(n), true)
 	if h != nil {
 		h.Set(layout.KindPutSignal, op, 8, offset, signal, uint64(signalOffset))
+		h.Token = e.State.EpochToken(e.Epoch)
 		st = e.out.Send(h, source, int(n), true)
 	}
 	return st

@@ -2,5 +2,5 @@
 
 package peek
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x2d3b38b148c4f001
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xea6f694971a9ce6e
 import "C"

@@ -150,13 +150,21 @@ SHMEMI_INLINE int shmemi_fastpath_store(struct shmemi_fastpath *x, const struct 
     return shmemi_fastpath_inject(x, n, pe, &h, "", 0);
 }
 
+/* The token of a put in the present epoch: see State.EpochToken. */
+SHMEMI_INLINE uint32_t shmemi_fastpath_epoch_token(const struct shmemi_fastpath *x)
+{
+    return (x->me >> SHMEMI_CONTEXT_SHIFT) << SHMEMI_EPOCH_BITS |
+           ((uint32_t)(x->epoch + 1) & ((1u << SHMEMI_EPOCH_BITS) - 1));
+}
+
 /* The source is main memory. */
 SHMEMI_INLINE int shmemi_fastpath_bytes(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                         uint32_t pe, int64_t offset, const void *source,
                                         size_t size)
 {
     uint64_t value = 0;
-    const struct shmemi_header h = {.kind = SHMEMI_MESSAGE_PUT, .offset = offset};
+    const struct shmemi_header h = {
+        .kind = SHMEMI_MESSAGE_PUT, .token = shmemi_fastpath_epoch_token(x), .offset = offset};
     switch (size) {
     case 1:
     case 2:
@@ -200,6 +208,7 @@ SHMEMI_INLINE int shmemi_fastpath_bytes_signal(struct shmemi_fastpath *x,
     const struct shmemi_header h = {.kind = SHMEMI_MESSAGE_PUT_SIGNAL,
                                     .op = (uint8_t)op,
                                     .width = 8,
+                                    .token = shmemi_fastpath_epoch_token(x),
                                     .offset = offset,
                                     .operand = signal,
                                     .extra = (uint64_t)signal_offset};

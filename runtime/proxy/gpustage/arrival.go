@@ -54,6 +54,9 @@ type arrivalPeer struct {
 	changing bool // the first waiting message is an atomic operation in steps, under way
 	underway int  // the first waiting messages, so many of them, are atomic operations in stream.Word
 	listed   bool // the PE is in busy
+
+	epoch     uint32 // token of its last put that was copied
+	epochMark uint64 // the mark behind that copy
 }
 
 // waitingMessage is a message that waits.

@@ -68,7 +68,7 @@ func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Poin
 
 // signalOnly reduces a put with signal to its signal.
 func signalOnly(h *layout.Header) {
-	h.Kind, h.Width, h.Fetch = layout.KindAMO, 8, 0
+	h.Kind, h.Width, h.Fetch, h.Token = layout.KindAMO, 8, 0, 0
 	h.Offset, h.Extra = libshmem.Offset(h.Extra), 0
 }
 
@@ -77,8 +77,15 @@ func (a *arrivals) did(l *arrivalPeer) {
 	l.Issued = a.streams.Last(stream.In)
 }
 
+// stored is did for stores, which later bytes of the PE may have to follow.
+func (a *arrivals) stored(l *arrivalPeer) {
+	l.Stored = a.streams.Next(stream.In)
+	a.did(l)
+}
+
 // copyPayload puts the bytes of a message into place, through a slot, because the next message
-// needs the receive buffer.
+// needs the receive buffer. They go ahead of the signals of other puts, unless a fence may lie
+// between: a copy between two stores would part them.
 func (a *arrivals) copyPayload(l *arrivalPeer, h *layout.Header, payload unsafe.Pointer, n int) bool {
 	at := a.engine.Target(h, h.Offset, uint64(n))
 	if at == nil {
@@ -86,7 +93,7 @@ func (a *arrivals) copyPayload(l *arrivalPeer, h *layout.Header, payload unsafe.
 	}
 	if a.streams.Storable(at, n) {
 		a.streams.StoreWords(stream.In, at, payload, n)
-		a.did(l)
+		a.stored(l)
 		return true
 	}
 	i, ok := a.slots.Take()
@@ -95,7 +102,12 @@ func (a *arrivals) copyPayload(l *arrivalPeer, h *layout.Header, payload unsafe.
 	}
 	slot := a.slots.At(i)
 	mem.Copy(slot, payload, n)
-	a.streams.Copy(stream.In, at, slot, uint64(n))
+	next := a.streams.Next(stream.In)
+	if l.Stored == next && (h.Token == 0 || h.Token != l.epoch || l.epochMark != next) {
+		a.streams.Part(stream.In)
+	}
+	l.epoch, l.epochMark = h.Token, next
+	a.streams.CopyAhead(stream.In, at, slot, uint64(n))
 	a.did(l)
 	a.streams.Later(stream.In, stream.Chore{For: a, What: giveSlot, Index: i})
 	return true
@@ -111,7 +123,7 @@ func (a *arrivals) storeGPU(l *arrivalPeer, h *layout.Header) bool {
 	if w >= 4 && h.Offset&libshmem.Offset(w-1) == 0 {
 		if at := a.engine.Target(h, h.Offset, uint64(w)); at != nil {
 			a.streams.Write(stream.In, at, w, h.Operand)
-			a.did(l)
+			a.stored(l)
 		}
 		return true
 	}
@@ -145,7 +157,7 @@ func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, waits bool) bool
 		return false
 	case h.Op == fabric.OpSet:
 		a.streams.Write(stream.In, at, h.Width, h.Operand)
-		a.did(l)
+		a.stored(l)
 		if h.Fetch != 0 {
 			a.streams.Later(stream.In, stream.Chore{For: a, What: sendReply, PE: h.From, Token: h.Token})
 		}

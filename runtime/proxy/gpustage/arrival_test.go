@@ -260,3 +260,46 @@ func TestArrivalsMalformed(t *testing.T) {
 	}
 	p.rest(t)
 }
+
+// Bytes go ahead of the signals of other puts of their epoch, so that the copies of many puts are one
+// call, and follow everything from before a fence.
+func TestArrivalsAhead(t *testing.T) {
+	bytes := [3]uint64{1, 2, 3} // more than stores are quicker for
+	put := func(p *arrivalsPE, from, token uint32, i int) {
+		h := layout.Header{Kind: layout.KindPutSignal, Token: token, From: from, Offset: libshmem.Offset(32 * i), Op: fabric.OpSet, Operand: uint64(i + 1), Extra: uint64(2048 + 8*i)}
+		p.Apply(&h, unsafe.Pointer(&bytes[0]), 24)
+	}
+	p := newArrivalsPE(0, nil)
+	calls := func(want int, what string) {
+		t.Helper()
+		before := p.memory.Calls[stream.In]
+		if p.streams.Mark(); p.memory.Calls[stream.In] != want {
+			t.Errorf("%s: %d calls, %d of them at the mark, want %d", what, p.memory.Calls[stream.In], p.memory.Calls[stream.In]-before, want)
+		}
+		p.goOn()
+		p.goOn()
+		p.memory.Calls[stream.In] = 0
+	}
+	put(p, 1, 7, 0)
+	put(p, 2, 9, 1)
+	put(p, 1, 7, 2)
+	put(p, 2, 9, 3)
+	calls(1, "two PEs, each in an epoch")
+	put(p, 1, 7, 0)
+	put(p, 1, 8, 1)
+	put(p, 1, 8, 2)
+	calls(2, "a fence")
+	put(p, 1, 0, 0)
+	put(p, 1, 0, 1)
+	calls(2, "puts that do not tell their epoch")
+	p.Apply(&layout.Header{Kind: layout.KindStore, From: 1, Width: 8, Offset: 8}, nil, 0)
+	put(p, 1, 8, 0)
+	put(p, 1, 8, 1)
+	calls(1, "behind an element")
+	for i := range 4 {
+		if p.engine.heap[4*i] != 1 && i < 3 || p.engine.heap[256+i] != uint64(i+1) {
+			t.Errorf("put %d: heap %d, signal %d", i, p.engine.heap[4*i], p.engine.heap[256+i])
+		}
+	}
+	p.rest(t)
+}

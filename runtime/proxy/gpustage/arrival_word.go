@@ -163,7 +163,7 @@ func (a *arrivals) endWord(c *stream.Chore) {
 				break
 			}
 			old := mem.Apply(h.Op, unsafe.Pointer(&value), h.Width, h.Operand, h.Extra)
-			l.Issued = a.streams.Last(stream.In)
+			l.Issued, l.Stored = a.streams.Last(stream.In), a.streams.Next(stream.In)
 			if h.Fetch != 0 {
 				a.streams.Later(stream.In, stream.Chore{For: a, What: sendReply, PE: h.From, Token: h.Token, Value: old})
 			}

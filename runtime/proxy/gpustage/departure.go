@@ -95,6 +95,7 @@ type departureMemory struct {
 
 // departures are the bytes that leave GPU memory, for all PEs.
 type departures struct {
+	state   *layout.State
 	engine  Engine
 	streams *stream.Set
 	memory  departureMemory
@@ -127,7 +128,8 @@ type departurePeer struct {
 // newDepartures returns departures through m. copied is called with the token of a copy when all of it is in
 // stream.Peer.
 func newDepartures(e Engine, s *stream.Set, m departureMemory, copied func(t fabric.Token)) *departures {
-	return &departures{engine: e, streams: s, memory: m, copied: copied, peers: e.Shared().Peers, chunks: make([]*chunk, m.Chunks.Len()), turns: make([]uint16, m.Chunks.Len())}
+	shared := e.Shared()
+	return &departures{state: shared.State, engine: e, streams: s, memory: m, copied: copied, peers: shared.Peers, chunks: make([]*chunk, m.Chunks.Len()), turns: make([]uint16, m.Chunks.Len())}
 }
 
 // Connect sets the number of PEs.

@@ -87,6 +87,7 @@ func (d *departures) sendSlot(p *piece) call.Status {
 	case x.carries():
 		h := x.after
 		h.Kind, h.Offset, h.Extra = layout.KindPutSignal, x.offset+libshmem.Offset(p.at), uint64(x.after.Offset)
+		h.Token = d.state.EpochToken(x.epoch)
 		if st = d.engine.Send(x.token, x.pe, h, p.memory, int(p.n)); st == call.Done {
 			x.then = false
 		}
@@ -94,7 +95,7 @@ func (d *departures) sendSlot(p *piece) call.Status {
 		h := layout.Header{Kind: layout.KindStore, Width: uint8(p.n), Offset: x.offset + libshmem.Offset(p.at), Operand: mem.Load(p.memory, int(p.n))}
 		st = d.engine.Send(x.token, x.pe, h, nil, 0)
 	default:
-		st = d.engine.Send(x.token, x.pe, layout.Header{Kind: layout.KindPut, Offset: x.offset + libshmem.Offset(p.at)}, p.memory, int(p.n))
+		st = d.engine.Send(x.token, x.pe, layout.Header{Kind: layout.KindPut, Token: d.state.EpochToken(x.epoch), Offset: x.offset + libshmem.Offset(p.at)}, p.memory, int(p.n))
 	}
 	if st == call.Done {
 		x.unsent--

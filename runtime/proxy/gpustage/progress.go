@@ -12,6 +12,7 @@ type progress struct {
 	Kept   progressCount // messages that had to wait
 	Pulls  progressCount // requests to put bytes; done: these bytes and all before are in stream.In or in place
 	Issued uint64        // mark of stream.In behind all work for the PE
+	Stored uint64        // the same, behind its last store
 }
 
 // progressCount is how many pieces of work there were so far, and how many of them are done.

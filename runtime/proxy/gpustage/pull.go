@@ -284,6 +284,9 @@ func (p *pulls) land(r *pullRead) {
 	}
 	if q.GPU {
 		p.streams.Runs(q.driverCall(), q.PE)
+		if p.from[q.PE].Stored == p.streams.Next(stream.In) {
+			p.streams.Part(stream.In) // a fence may lie between
+		}
 		p.scatter(q, r)
 		if q.Get == 0 {
 			p.from[q.PE].Issued = p.streams.Last(stream.In)
@@ -297,14 +300,14 @@ func (p *pulls) land(r *pullRead) {
 func (p *pulls) scatter(q *pull, r *pullRead) {
 	from := p.chunks.At(r.chunk)
 	if len(q.Pieces) == 0 {
-		p.streams.Copy(stream.In, unsafe.Add(q.Dest, r.at), from, r.n)
+		p.streams.CopyAhead(stream.In, unsafe.Add(q.Dest, r.at), from, r.n)
 		return
 	}
 	for i := range q.Pieces {
 		s := &q.Pieces[i]
 		begin, end := max(s.In, r.at), min(s.In+s.N, r.at+r.n)
 		if begin < end {
-			p.streams.Copy(stream.In, unsafe.Add(s.Dest, begin-s.In), unsafe.Add(from, begin-r.at), end-begin)
+			p.streams.CopyAhead(stream.In, unsafe.Add(s.Dest, begin-s.In), unsafe.Add(from, begin-r.at), end-begin)
 		}
 	}
 }

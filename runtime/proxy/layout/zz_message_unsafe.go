@@ -14,6 +14,7 @@ import (
 const (
 	ContextsOpen = 1024  // the most streams of a PE, that of the default context included
 	ContextShift = 20    // where the number of a stream begins in a header's from: a job has up to 2^20 PEs
+	EpochBits    = 22    // of the epoch in the token of a put, above which the number of its stream is: see EpochToken
 	FlushToken   = 65535 // what the answer to a flush names, with the turn of its PE's flush: there is one at a time for each, and it needs no slot, so that C can ask
 	MergeMost    = 512   // bytes of payload up to which a copy is cheaper than a message
 	BurstAfter   = 8     // how many operations of a caller have to come in a row before they are held; C counts them
@@ -117,6 +118,7 @@ var (
 var (
 	_ = [1]struct{}{}[ContextsOpen-(1024)]
 	_ = [1]struct{}{}[ContextShift-(20)]
+	_ = [1]struct{}{}[EpochBits-(22)]
 	_ = [1]struct{}{}[FlushToken-(65535)]
 	_ = [1]struct{}{}[MergeMost-(512)]
 	_ = [1]struct{}{}[BurstAfter-(8)]

@@ -111,6 +111,9 @@ func (s *Set) Passed(on Stream) uint64 { return s.tracks[on].passed }
 // Last returns the mark that is, or will be, behind all work in the stream.
 func (s *Set) Last(on Stream) uint64 { return s.tracks[on].last() }
 
+// Next returns the mark that will be behind work that the stream is given now.
+func (s *Set) Next(on Stream) uint64 { return s.tracks[on].marked + 1 }
+
 // Later adds a chore that follows all work that is in the stream now.
 func (s *Set) Later(on Stream, c Chore) {
 	t := &s.tracks[on]
