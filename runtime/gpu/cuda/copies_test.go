@@ -12,10 +12,10 @@ import (
 	"libshmem/runtime/gpu/cuda/cudatest"
 )
 
-// piecesOf returns 64 copies of n bytes from packed memory to the same with a gap behind each piece.
-func piecesOf(to, from gpu.Address, n uint64, order []int) (copies []gpu.Copy) {
+// piecesOf returns 64 copies of n bytes from packed memory to places at a distance.
+func piecesOf(to, from gpu.Address, n, distance uint64, order []int) (copies []gpu.Copy) {
 	for _, i := range order {
-		copies = append(copies, gpu.Copy{To: to + gpu.Address(uint64(i)*2*n), From: from + gpu.Address(uint64(i)*n), N: n, Rows: 1})
+		copies = append(copies, gpu.Copy{To: to + gpu.Address(uint64(i)*distance), From: from + gpu.Address(uint64(i)*n), N: n, Rows: 1})
 	}
 	return copies
 }
@@ -46,16 +46,19 @@ func TestCopies(t *testing.T) {
 		n           uint64
 		order       []int
 		apart       bool
+		packed      bool
 		plain, rows int // calls; -1: any number of them
 	}{
-		{"in order", "", 7168, inOrder, false, 0, 1},
-		{"in order, apart", "", 7168, inOrder, true, 0, 1},
-		{"in another order", "", 7168, mixed, true, 0, -1},
-		{"odd", "", 7, mixed, true, 0, -1},
-		{"one byte", "", 1, inOrder, true, 0, 1},
-		{"rows are refused", "parts=1", 7168, inOrder, false, pieces, 1},
-		{"rows are refused, apart", "parts=1", 7168, inOrder, true, 0, pieces + 1},
-		{"large", "", 32 << 10, mixed, true, -1, -1},
+		{"in order", "", 7168, inOrder, false, false, 0, 1},
+		{"in order, apart", "", 7168, inOrder, true, false, 0, 1},
+		{"in another order", "", 7168, mixed, true, false, 0, -1},
+		{"odd", "", 7, mixed, true, false, 0, -1},
+		{"one byte", "", 1, inOrder, true, false, 0, 1},
+		{"rows are refused", "parts=1", 7168, inOrder, false, false, pieces, 1},
+		{"rows are refused, apart", "parts=1", 7168, inOrder, true, false, 0, pieces + 1},
+		{"packed", "", 7168, inOrder, true, true, 1, 0},
+		{"packed and small", "", 99, inOrder, true, true, 0, 1},
+		{"large", "", 32 << 10, mixed, true, false, -1, -1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			log := cudatest.Set(t, tt.settings)
@@ -68,7 +71,10 @@ func TestCopies(t *testing.T) {
 				}
 				dev = own
 			}
-			size := 3 * pieces * tt.n
+			size, distance := 3*pieces*tt.n, 2*tt.n
+			if tt.packed {
+				distance = tt.n
+			}
 			host, at, err := v.HostAlloc(size)
 			if err != nil {
 				t.Fatal(err)
@@ -83,7 +89,7 @@ func TestCopies(t *testing.T) {
 				t.Fatal(err)
 			}
 			plain, rows := count(log, "cuMemcpyAsync"), count(log, "cuMemcpy2DAsync_v2")
-			if err := errors.Join(dev.Copies(s, piecesOf(at+gpu.Address(pieces*tt.n), at, tt.n, tt.order), true), dev.SyncStream(s)); err != nil {
+			if err := errors.Join(dev.Copies(s, piecesOf(at+gpu.Address(pieces*tt.n), at, tt.n, distance, tt.order), true), dev.SyncStream(s)); err != nil {
 				t.Fatal(err)
 			}
 			plain, rows = count(log, "cuMemcpyAsync")-plain, count(log, "cuMemcpy2DAsync_v2")-rows
@@ -91,8 +97,8 @@ func TestCopies(t *testing.T) {
 				t.Errorf("%d plain copies and %d of rows", plain, rows)
 			}
 			for i := range uint64(pieces) {
-				to := b[pieces*tt.n+2*i*tt.n:]
-				if !slices.Equal(to[:tt.n], b[i*tt.n:(i+1)*tt.n]) || i < pieces-1 && slices.ContainsFunc(to[tt.n:2*tt.n], func(c byte) bool { return c != 0 }) {
+				to := b[pieces*tt.n+i*distance:]
+				if !slices.Equal(to[:tt.n], b[i*tt.n:(i+1)*tt.n]) || !tt.packed && i < pieces-1 && slices.ContainsFunc(to[tt.n:2*tt.n], func(c byte) bool { return c != 0 }) {
 					t.Fatalf("piece %d is wrong", i)
 				}
 			}

@@ -90,10 +90,14 @@ func TestChunkShared(t *testing.T) {
 // A chunk takes what its bytes need, so that more than four are under way.
 func TestChunkTrimmed(t *testing.T) {
 	p := newSharingPE(t)
-	for i := range 16 {
+	for i := range 8 {
 		p.share(1, fabric.Token(i+1), 1, 0, 7000, 0)
 		p.Advance() // one by one
 	}
+	for i := 8; i < 16; i++ {
+		p.share(1, fabric.Token(i+1), uint64(i), 0, 7000, 0)
+	}
+	p.Advance() // together, each behind a fence
 	p.goOn()
 	if len(p.engine.sent) != 16 || p.chunks.left != p.chunks.units-16*2 {
 		t.Fatalf("%d messages, %d of %d units free", len(p.engine.sent), p.chunks.left, p.chunks.units)

@@ -1,6 +1,7 @@
 package gpustage
 
 import (
+	"math/rand/v2"
 	"testing"
 	"unsafe"
 
@@ -105,6 +106,24 @@ func TestPoolParts(t *testing.T) {
 	p.GiveFor(1, e)
 	if !p.Free() {
 		t.Error("not free after all pieces came back")
+	}
+	// In any order.
+	rng := rand.New(rand.NewPCG(1, 2))
+	var pieces []uint16
+	for range 2000 {
+		if rng.IntN(2) == 0 {
+			if i, _, ok := p.TakeUpTo(0, 1+rng.Uint64N(1<<10)); ok {
+				pieces = append(pieces, i)
+			}
+		} else if n := len(pieces); n > 0 {
+			k := rng.IntN(n)
+			p.GiveFor(0, pieces[k])
+			pieces[k] = pieces[n-1]
+			pieces = pieces[:n-1]
+		}
+	}
+	for _, i := range pieces {
+		p.GiveFor(0, i)
 	}
 	for range 4 {
 		if _, ok := p.Take(); !ok {

@@ -1,0 +1,96 @@
+package seeded
+
+// Bytes of GPU memory that no NIC reaches: batches of their copies, and the pinned memory between.
+var stagingDefects = []defect{
+	{
+		id: "staging/bytes-ahead-of-a-fence", file: "runtime/proxy/gpustage/arrival_perform.go",
+		was:  "(h.Token == 0 || h.Token != l.epoch || l.epochMark != next)",
+		is:   "(h.Token == 0 || l.epochMark != next)",
+		user: "a kernel sees the bytes of a put behind a fence before the signal of one in front of it",
+		by:   unit("./runtime/proxy/gpustage", "^TestArrivalsAhead$"), says: `a fence: 1 calls`,
+	},
+	{
+		id: "staging/copies-over-a-fence", file: "runtime/proxy/gpustage/copies.go",
+		was:  "		c.streams.Part(stream.Peer)\n",
+		is:   "",
+		user: "the same between GPUs of one node without peer access",
+		by:   unit("./runtime/proxy", "^TestPlayedStagedPrograms$"), says: `sees .* before signal`,
+	},
+	{
+		id: "staging/epoch-of-a-context", file: "runtime/proxy/layout/message.go",
+		was:  "return s.Me>>ContextShift<<EpochBits | uint32(epoch+1)&(1<<EpochBits-1)",
+		is:   "return uint32(epoch+1) & (1<<EpochBits - 1)",
+		user: "bytes that a context puts behind its fence are seen before its signals, when another context is in that epoch",
+		by:   unit("./runtime/proxy/layout", "^TestEpochToken$"), says: `two contexts have one token`,
+	},
+	{
+		id: "staging/pieces-of-two-epochs", file: "runtime/proxy/gpustage/chunk.go",
+		was:  "		first.epoch == x.epoch && ",
+		is:   "		",
+		user: "bytes behind a fence come with those in front of it",
+		by:   unit("./runtime/proxy/gpustage", "^TestChunkOrder$"), says: `messages \[.*\], want \[\[1 2\] \[2 0\]`,
+	},
+	{
+		id: "staging/message-overtakes-a-chunk", file: "runtime/proxy/gpustage/departure_piece.go",
+		was:  "		d.close(&d.to[p.of.pe])\n",
+		is:   "",
+		user: "a small put behind a fence is seen before a larger one in front of it",
+		by:   unit("./runtime/proxy/gpustage", "^TestChunkOrder$"), says: `messages \[`,
+	},
+	{
+		id: "staging/chunk-is-not-trimmed", file: "runtime/proxy/gpustage/chunk.go",
+		was:  "	d.memory.Chunks.Trim(c.parts[0].of.pe, c.index, c.used)\n",
+		is:   "",
+		user: "puts with a fence behind each take as much memory as all that wait, and few are under way",
+		by:   unit("./runtime/proxy/gpustage", "^TestChunkTrimmed$"), says: `\d+ messages, \d+ of \d+ units free`,
+	},
+	{
+		id: "staging/halves-do-not-join", file: "runtime/proxy/gpustage/pool.go",
+		was:  "	for ; order < p.top && p.is(order, at^1<<order); order++ {",
+		is:   "	for ; order < p.top && p.is(order, at+1<<order); order++ {",
+		user: "after small puts large ones move in pieces of 8 KiB",
+		by:   unit("./runtime/proxy/gpustage", "^TestPoolParts$"), says: `the halves have not joined|not free`,
+	},
+	{
+		id: "staging/more-than-a-stream-takes", file: "runtime/proxy/gpustage/pull.go",
+		was:  "	case q.GPU && (p.late.Len() > 0 || p.streams.Full(stream.In)):",
+		is:   "	case q.GPU && p.late.Len() > 0:",
+		user: "the driver blocks the proxy while a stream has as much work as it holds, with the engine's lock held",
+		by:   unit("./runtime/proxy/gpustage", "^TestPullsStreamFull$"), says: `operations more in a full stream`,
+	},
+	{
+		id: "staging/late-bytes-of-a-lost-pe", file: "runtime/proxy/gpustage/pull_lost.go",
+		was:  "		if q := p.late.At(i).of; q.PE == pe {",
+		is:   "		if q := p.late.At(i).of; q.PE != pe {",
+		user: "bytes of a PE that was lost change memory that it no longer owns, and its chunk is never free",
+		by:   unit("./runtime/proxy/gpustage", "^TestPullsStreamFull$"), says: `operations, answers|rest:`,
+	},
+	{
+		id: "staging/signal-of-a-piece", file: "runtime/proxy/gpustage/chunk.go",
+		was:  "		if pieces > 0 && x.carries() {\n			x.then = false\n		}\n",
+		is:   "",
+		user: "a signal is added twice",
+		by:   unit("./runtime/proxy/gpustage", "^TestChunkShared$"), says: `1 messages, 10 signals`,
+	},
+	{
+		id: "staging/plain-rows", file: "runtime/gpu/cuda/driver.h",
+		was:  "            if (packed && !(two_rows && n < SHMEMI_CUDA_FEW_ROWS)) {",
+		is:   "            if (packed && count > 1) {",
+		user: "small puts into a GPU wait 2.4 ms each beside a kernel",
+		by:   unit("./runtime/gpu/cuda", "^TestCopies$"), says: `\d+ plain copies and \d+ of rows`,
+	},
+	{
+		id: "staging/row-from-the-one-before", file: "runtime/gpu/copies.go",
+		was:  " || next.overlaps()",
+		is:   "",
+		user: "a copy of bytes that another copy of the same turn has written may take the old ones",
+		by:   unit("./runtime/gpu", "^TestJoin$"), says: `a row from the one before`,
+	},
+	{
+		id: "staging/store-ahead-of-its-copy", file: "runtime/proxy/gpustage/stream/gathered.go",
+		was:  "	s.giveCopies(t)\n	for i := range t.stores {",
+		is:   "	defer s.giveCopies(t)\n	for i := range t.stores {",
+		user: "a kernel sees a signal before the bytes of its put",
+		by:   unit("./runtime/proxy", "^TestPlayedStagedPrograms$"), says: `PE \d sees .* before`,
+	},
+}
