@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHMEMI_CUDA_STORES 64 /* the most that a driver is given at once; CUDA's takes 255 */
+#define SHMEMI_CUDA_STORES 192 /* the most that a driver is given at once: bytes of 8 and a signal of 64 puts, and a mark. CUDA's takes 255 */
 
 /* A store of a word that a stream is to do. */
 struct shmemi_cuda_store {
@@ -42,6 +42,6 @@ _Static_assert(offsetof(struct shmemi_cuda_copy, to_pitch) == 32, "cuda_copy_to_
 _Static_assert(offsetof(struct shmemi_cuda_copy, from_pitch) == 40, "cuda_copy_from_pitch");
 
 /* No macro has taken a name. */
-_Static_assert(SHMEMI_CUDA_STORES == 64, "CUDA_STORES");
+_Static_assert(SHMEMI_CUDA_STORES == 192, "CUDA_STORES");
 
 #endif

@@ -52,7 +52,7 @@ var store = Unit{
 	Doc:    "stores and copies that a stream of a GPU does.",
 	GoFile: "runtime/gpu/zz_store_unsafe.go",
 	Constants: []Constant{
-		{"CUDA_STORES", "MaxStores", 64, "the most that a driver is given at once; CUDA's takes 255"},
+		{"CUDA_STORES", "MaxStores", 192, "the most that a driver is given at once: bytes of 8 and a signal of 64 puts, and a mark. CUDA's takes 255"},
 	},
 	Structs: []Struct{
 		{Name: "cuda_store", Go: "Store", Doc: "A store of a word that a stream is to do.", Members: []Member{

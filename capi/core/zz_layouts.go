@@ -2,5 +2,5 @@
 
 package core
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xea6f694971a9ce6e
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x24fac67d970dab6f
 import "C"

@@ -4,18 +4,29 @@ package gpu
 // (CU_DEVICE_ATTRIBUTE_MAX_PITCH).
 const mostPitch = 1<<31 - 1
 
+// Direction says what the copies of a list have in common.
+type Direction uint8
+
+// The directions.
+const (
+	CopyOut    Direction = iota // to main memory
+	CopyIn                      // from main memory
+	CopyAcross                  // any, also between GPUs
+)
+
 // Join joins copies of one row that follow each other and have one distance on each side to copies
 // of several rows, in place. So pieces of one size that lie in order are one copy: packed pieces of
 // pinned memory, and tokens or blocks of a program's buffer. What is left has the effect of the
-// copies one after the other.
-func Join(copies []Copy) []Copy {
+// copies one after the other. Between GPUs only rows behind each other are joined: there a driver may
+// copy others by a kernel, or refuse them.
+func Join(copies []Copy, d Direction) []Copy {
 	if len(copies) == 0 {
 		return copies
 	}
 	last := &copies[0]
 	n := 1
 	for _, c := range copies[1:] {
-		if last.grow(&c) {
+		if last.grow(&c, d) {
 			continue
 		}
 		copies[n] = c
@@ -26,7 +37,7 @@ func Join(copies []Copy) []Copy {
 }
 
 // grow adds a row if it has the size of the others and their distance.
-func (c *Copy) grow(row *Copy) bool {
+func (c *Copy) grow(row *Copy, d Direction) bool {
 	to, from := uint64(row.To-c.To), uint64(row.From-c.From)
 	if row.N != c.N || row.To <= c.To || row.From <= c.From {
 		return false
@@ -38,7 +49,7 @@ func (c *Copy) grow(row *Copy) bool {
 		return false
 	}
 	next.Rows++
-	if min(next.ToPitch, next.FromPitch) < c.N || max(next.ToPitch, next.FromPitch) > mostPitch || next.overlaps() {
+	if min(next.ToPitch, next.FromPitch) < c.N || max(next.ToPitch, next.FromPitch) > mostPitch || next.overlaps() || d == CopyAcross && !next.Packed() {
 		return false
 	}
 	*c = next

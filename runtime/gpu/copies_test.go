@@ -33,7 +33,7 @@ func TestJoin(t *testing.T) {
 		{"far apart", []Copy{one(0, far, 8), one(8, 2*far, 8)}, []Copy{one(0, far, 8), one(8, 2*far, 8)}},
 		{"a row from the one before", []Copy{one(8, 0, 8), one(16, 8, 8)}, []Copy{one(8, 0, 8), one(16, 8, 8)}},
 	} {
-		got := Join(slices.Clone(c.copies))
+		got := Join(slices.Clone(c.copies), CopyOut)
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
@@ -46,5 +46,8 @@ func TestJoin(t *testing.T) {
 		if !slices.Equal(rows, c.copies) {
 			t.Errorf("%s: rows %+v of copies %+v", c.name, rows, c.copies)
 		}
+	}
+	if got := Join([]Copy{one(0, far, 8), one(8, far+8, 8), one(16, far+24, 8)}, CopyAcross); len(got) != 2 || got[0].Rows != 2 {
+		t.Errorf("between GPUs: %+v", got)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // The numbers of abi/zz_store.h.
 const (
-	MaxStores = 64 // the most that a driver is given at once; CUDA's takes 255
+	MaxStores = 192 // the most that a driver is given at once: bytes of 8 and a signal of 64 puts, and a mark. CUDA's takes 255
 )
 
 // Store is struct shmemi_cuda_store. A store of a word that a stream is to do.
@@ -50,5 +50,5 @@ var (
 )
 
 var (
-	_ = [1]struct{}{}[MaxStores-(64)]
+	_ = [1]struct{}{}[MaxStores-(192)]
 )

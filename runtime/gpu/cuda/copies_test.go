@@ -89,7 +89,7 @@ func TestCopies(t *testing.T) {
 				t.Fatal(err)
 			}
 			plain, rows := count(log, "cuMemcpyAsync"), count(log, "cuMemcpy2DAsync_v2")
-			if err := errors.Join(dev.Copies(s, piecesOf(at+gpu.Address(pieces*tt.n), at, tt.n, distance, tt.order), true), dev.SyncStream(s)); err != nil {
+			if err := errors.Join(dev.Copies(s, piecesOf(at+gpu.Address(pieces*tt.n), at, tt.n, distance, tt.order), gpu.CopyIn), dev.SyncStream(s)); err != nil {
 				t.Fatal(err)
 			}
 			plain, rows = count(log, "cuMemcpyAsync")-plain, count(log, "cuMemcpy2DAsync_v2")-rows
@@ -133,7 +133,7 @@ func TestCopiesFail(t *testing.T) {
 		"cuMemcpyAsync":      {{To: at + 8, From: at, N: 1, Rows: 1}},
 		"cuMemcpy2DAsync_v2": {{To: at + 16, From: at, N: 4, Rows: 1}, {To: at + 24, From: at + 4, N: 4, Rows: 1}},
 	} {
-		if err := own.Copies(s, copies, true); err == nil || !strings.Contains(err.Error(), "copy memory on") || !strings.Contains(err.Error(), call+":") {
+		if err := own.Copies(s, copies, gpu.CopyIn); err == nil || !strings.Contains(err.Error(), "copy memory on") || !strings.Contains(err.Error(), call+":") {
 			t.Errorf("%s: %v", call, err)
 		}
 	}

@@ -371,7 +371,7 @@ func TestCopiesOverJoints(t *testing.T) {
 		},
 		"Copies": func() error {
 			in, out := []gpu.Copy{{To: block, From: at, N: n, Rows: 1}}, []gpu.Copy{{To: at, From: block, N: n / 2, Rows: 1}, {To: at + n/2, From: block + n/2, N: n / 2, Rows: 1}}
-			return errors.Join(v.CopyIn(block, want), v.Copies(s, out, false), v.Copies(s, in, true), v.SyncStream(s), v.CopyOut(got, block))
+			return errors.Join(v.CopyIn(block, want), v.Copies(s, out, gpu.CopyOut), v.Copies(s, in, gpu.CopyIn), v.SyncStream(s), v.CopyOut(got, block))
 		},
 	} {
 		clear(got)

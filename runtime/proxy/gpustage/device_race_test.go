@@ -67,6 +67,15 @@ func (c *raceContext) CopyInAsync(s gpu.Stream, to, from gpu.Address, n uint64) 
 	return c.CopyAsync(s, to, from, n)
 }
 
+func (c *raceContext) Copies(_ gpu.Stream, copies []gpu.Copy, _ gpu.Direction) error {
+	copies = append([]gpu.Copy(nil), copies...)
+	return c.put("Copies", func() {
+		for _, x := range copies {
+			copy(c.At(x.To, x.N), c.At(x.From, x.N))
+		}
+	})
+}
+
 func (c *raceContext) Stores(_ gpu.Stream, stores []gpu.Store) error {
 	stores = append([]gpu.Store(nil), stores...)
 	return c.put("Stores", func() {

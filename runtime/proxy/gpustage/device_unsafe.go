@@ -39,9 +39,8 @@ type Device interface {
 	FinishStream(s gpu.Stream) error // SyncStream before CloseStream
 	CopyAsync(s gpu.Stream, to, from gpu.Address, n uint64) error
 	CopyInAsync(s gpu.Stream, to, from gpu.Address, n uint64) error // from main memory
-	// Copies has a stream make copies, one after the other; in: all are from main memory. It may
-	// change copies.
-	Copies(s gpu.Stream, copies []gpu.Copy, in bool) error
+	// Copies has a stream make copies, one after the other. It may change copies.
+	Copies(s gpu.Stream, copies []gpu.Copy, d gpu.Direction) error
 	Stores(s gpu.Stream, words []gpu.Store) error
 	Change(s gpu.Stream, o gpu.Atomic) error // add, and, or, where Facts has StreamChange
 	NewEvent() (gpu.Event, error)
@@ -150,6 +149,10 @@ func (m *Memory) warm() error {
 		if err == nil {
 			err = m.dev.CopyAsync(s.handle, address(back), a, n)
 		}
+		if err == nil { // and rows
+			m.copies = append(m.copies[:0], gpu.Copy{To: address(back), From: a, N: 4, Rows: 1}, gpu.Copy{To: address(back) + 4, From: a + 8, N: 4, Rows: 1})
+			err = m.dev.Copies(s.handle, m.copies, gpu.CopyOut)
+		}
 		for _, width := range []int{4, 8} {
 			if err == nil && m.kernels != nil && stream.Stream(i) == stream.Word {
 				err = m.kernels.Put(s.handle, gpu.Atomic{At: a, Op: int(fabric.OpAdd), Width: width, Fetched: address(unsafe.Pointer(&s.words[2].old))})
@@ -201,8 +204,11 @@ func (m *Memory) Copy(i stream.Stream, copies []stream.Copy) error {
 	for _, c := range copies {
 		m.copies = append(m.copies, gpu.Copy{To: address(c.To), From: address(c.From), N: c.N, Rows: 1})
 	}
-	return m.dev.Copies(s.handle, m.copies, i == stream.In)
+	return m.dev.Copies(s.handle, m.copies, directions[i])
 }
+
+// directions are those of the copies in each stream.
+var directions = [stream.Streams]gpu.Direction{stream.In: gpu.CopyIn, stream.Out: gpu.CopyOut, stream.Peer: gpu.CopyAcross, stream.Word: gpu.CopyAcross}
 
 // keep keeps a store back until other work or the mark has to follow it. Stores that the driver
 // gets together cost one call, and are done 2 us sooner than in two calls (H200).

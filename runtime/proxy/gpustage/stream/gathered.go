@@ -26,8 +26,9 @@ type store struct {
 	width uint8
 }
 
-// mostStores bounds the stores that are gathered.
-const mostStores = 64
+// mostStores bounds the stores that are gathered. A Memory gives its driver as many, and a mark, in
+// one call.
+const mostStores = 160
 
 func newGathered() gathered {
 	return gathered{copies: make([]Copy, 0, MostCopies), stores: make([]store, 0, mostStores)}

@@ -47,7 +47,7 @@ func TestGathered(t *testing.T) {
 	for i := range stream.MostCopies {
 		one(12+i, true)
 	}
-	if m.Calls[stream.In] != 4 || m.Given[stream.In] != 2*12+2*stream.MostCopies {
+	if m.Calls[stream.In] != 4 || m.Given[stream.In] != 2*12+stream.MostCopies {
 		t.Errorf("%d calls, %d operations, when as many copies are gathered as fit", m.Calls[stream.In], m.Given[stream.In])
 	}
 	turn("none left", 0)

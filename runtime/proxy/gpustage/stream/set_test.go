@@ -172,7 +172,7 @@ func TestErrors(t *testing.T) {
 			}
 		},
 		"write": func() {
-			for range stream.MostCopies {
+			for range 160 {
 				s.Write(stream.In, at, 4, 1)
 			}
 		},
