@@ -171,6 +171,21 @@ func BenchmarkStaged(b *testing.B) {
 				})
 			})
 		}
+		for _, n := range []uint64{8, 1 << 10, 7 << 10, 64 << 10} {
+			b.Run(fmt.Sprintf("%s/64 with signals/%d", way.name, n), func(b *testing.B) {
+				b.SetBytes(int64(64 * n))
+				timed(b, func(int) {
+					for k := range uint64(64) {
+						o := 4096 + k*n
+						post(func() Status {
+							return a.PutSignal(1, libshmem.Offset(o), unsafe.Add(at, o), n, libshmem.Offset(8*k), 1, fabric.OpSet, nil)
+						})
+					}
+					t := a.QuietBegin()
+					until(func() bool { return a.QuietDone(t) == Done })
+				})
+			})
+		}
 		b.Run(way.name+"/signal", func(b *testing.B) {
 			timed(b, func(i int) {
 				for k, e := range es {
