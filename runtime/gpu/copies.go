@@ -23,6 +23,7 @@ func Join(copies []Copy, d Direction) []Copy {
 	if len(copies) == 0 {
 		return copies
 	}
+	arrange(copies)
 	last := &copies[0]
 	n := 1
 	for _, c := range copies[1:] {
@@ -34,6 +35,49 @@ func Join(copies []Copy, d Direction) []Copy {
 		n++
 	}
 	return copies[:n]
+}
+
+// mostArranged bounds the copies that are sorted.
+const mostArranged = 64
+
+// arrange sorts copies by their destinations, if their order has no effect: rows are joined in that
+// order. Threads of a kernel post their puts in any order.
+func arrange(copies []Copy) {
+	var order [mostArranged]uint8
+	if len(copies) > mostArranged {
+		return
+	}
+	sorted := true
+	for i := range copies {
+		k := i
+		for ; k > 0 && copies[order[k-1]].To > copies[i].To; k-- {
+			order[k] = order[k-1]
+			sorted = false
+		}
+		order[k] = uint8(i)
+	}
+	if sorted {
+		return
+	}
+	low, high := ^Address(0), Address(0) // of the sources
+	for i := range copies {
+		c := &copies[order[i]]
+		low, high = min(low, c.From), max(high, c.From+Address(c.N))
+		if i > 0 {
+			if before := &copies[order[i-1]]; before.To+Address(before.N) > c.To {
+				return
+			}
+		}
+	}
+	first, last := &copies[order[0]], &copies[order[len(copies)-1]]
+	if first.To < high && low < last.To+Address(last.N) {
+		return
+	}
+	var all [mostArranged]Copy
+	copy(all[:], copies)
+	for i := range copies {
+		copies[i] = all[order[i]]
+	}
 }
 
 // grow adds a row if it has the size of the others and their distance.

@@ -86,3 +86,33 @@ func (p *pe) sentMessages() (n uint64) {
 	}
 	return n
 }
+
+// TestStagedBatchOrder: puts of a batch that are posted in any order lie in the order of their
+// places, and their signals are applied in the order of posting.
+func TestStagedBatchOrder(t *testing.T) {
+	const puts, n, heap = 64, 7168, 1 << 20
+	m := modes[0]
+	m.gpus = &gpus{atomics: stream.AllAtomics &^ stream.PlainAtomics, words: 2}
+	j := newJob(t, m, 1, 2, heap)
+	a, b := j.pes[0], j.pes[1]
+	at, seen := a.card.local(fill(j.rng, puts*n))
+	last := uint64(0)
+	b.card.done = func(*testGPU, unsafe.Pointer) {
+		got := binary.NativeEndian.Uint64(b.heap)
+		if got < last {
+			t.Errorf("signal %d comes after %d", got, last)
+		}
+		last = got
+	}
+	for i, k := range j.rng.Perm(puts) {
+		if st := a.PutSignal(1, libshmem.Offset(4096+k*n), unsafe.Add(at, k*n), n, 0, uint64(i+1), fabric.OpSet, nil); st != Pending {
+			t.Fatalf("put %d: %d", i, st)
+		}
+	}
+	a.quiet()
+	differ(t, "bytes", b.heap[4096:4096+puts*n], seen)
+	if last != puts {
+		t.Errorf("the signal is %d", last)
+	}
+	j.close()
+}

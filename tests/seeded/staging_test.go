@@ -39,7 +39,7 @@ var stagingDefects = []defect{
 	},
 	{
 		id: "staging/chunk-is-not-trimmed", file: "runtime/proxy/gpustage/chunk.go",
-		was:  "	d.memory.Chunks.Trim(c.parts[0].of.pe, c.index, c.used)\n",
+		was:  "	d.memory.Chunks.Trim(first.pe, c.index, c.used)\n",
 		is:   "",
 		user: "puts with a fence behind each take as much memory as all that wait, and few are under way",
 		by:   unit("./runtime/proxy/gpustage", "^TestChunkTrimmed$"), says: `\d+ messages, \d+ of \d+ units free`,
@@ -71,6 +71,20 @@ var stagingDefects = []defect{
 		is:   "",
 		user: "a signal is added twice",
 		by:   unit("./runtime/proxy/gpustage", "^TestChunkShared$"), says: `1 messages, 10 signals`,
+	},
+	{
+		id: "staging/signals-in-the-order-of-places", file: "runtime/proxy/gpustage/route.go",
+		was:  "	for _, i := range s.turns[:pieces] {",
+		is:   "	for i := range pieces {",
+		user: "of two puts with signals to one word the first one may leave its value",
+		by:   unit("./runtime/proxy", "^TestStagedBatchOrder$"), says: `signal \d+ comes after \d+`,
+	},
+	{
+		id: "staging/any-order-of-copies", file: "runtime/gpu/copies.go",
+		was:  "			if before := &copies[order[i-1]]; before.To+Address(before.N) > c.To {",
+		is:   "			if before := &copies[order[i-1]]; before.To > c.To {",
+		user: "of two puts to overlapping places the first one may win, in one run of many",
+		by:   unit("./runtime/gpu", "^TestJoin$"), says: `an order with an effect`,
 	},
 	{
 		id: "staging/plain-rows", file: "runtime/gpu/cuda/driver.h",

@@ -22,7 +22,8 @@ const mostShared = 64 << 10
 // pool's pieces.
 type chunk struct {
 	parts []chunkPart
-	index uint16 // of its memory
+	order []uint8 // in which the parts lie there
+	index uint16  // of its memory
 	used  uint64
 	grows bool // see share
 	asked bool // a request to send has named it
@@ -84,19 +85,28 @@ func (d *departures) share(l *departurePeer, p *piece) bool {
 // kind of memory.
 func (d *departures) fits(c *chunk, x *departure) bool {
 	first := c.parts[0].of
-	return len(c.parts) < layout.MostPieces && aligned(c.used)+x.n <= d.memory.Chunks.room(c.index) &&
+	return len(c.parts) < layout.MostPieces && c.used+x.n <= d.memory.Chunks.room(c.index) &&
 		first.epoch == x.epoch && (first.offset < 0) == (x.offset < 0)
 }
 
-// close ends the growth of a PE's chunk, if it has one, and returns what it does not need. It comes
-// before any other piece for the PE, which would be sent first.
+// close ends the growth of a PE's chunk, if it has one: it returns the memory that the chunk does not
+// need, and gives the stream its copies. It comes before any other piece for the PE, which would be
+// sent first.
 func (d *departures) close(l *departurePeer) {
 	c := l.open
 	if c == nil {
 		return
 	}
 	l.open, c.grows = nil, false
-	d.memory.Chunks.Trim(c.parts[0].of.pe, c.index, c.used)
+	c.arrange()
+	first := c.parts[0].of
+	d.memory.Chunks.Trim(first.pe, c.index, c.used)
+	d.streams.Runs(first.kind.driverCall(), first.pe)
+	at := d.memory.Chunks.At(c.index)
+	for _, i := range c.order {
+		p := &c.parts[i]
+		d.streams.CopyAhead(stream.Out, unsafe.Add(at, p.in), unsafe.Add(p.of.local, p.at), p.n)
+	}
 	d.streams.Later(stream.Out, stream.Chore{For: d, What: chunkCopied, Index: c.index})
 }
 
@@ -112,7 +122,7 @@ func (d *departures) newChunk(p *piece, room uint64) bool {
 	} else {
 		c = new(chunk)
 	}
-	*c = chunk{parts: c.parts[:0], index: i}
+	*c = chunk{parts: c.parts[:0], order: c.order[:0], index: i}
 	d.chunks[i] = c
 	p.n = min(p.n, got)
 	d.join(c, p)
@@ -121,10 +131,10 @@ func (d *departures) newChunk(p *piece, room uint64) bool {
 
 // join puts a piece into a chunk.
 func (d *departures) join(c *chunk, p *piece) {
-	in := aligned(c.used)
-	c.parts = append(c.parts, chunkPart{p.of, p.at, p.n, in})
-	c.used = in + p.n
-	p.chunk, p.memory = c, unsafe.Add(d.memory.Chunks.At(c.index), in)
+	p.chunk, p.memory = c, d.memory.Chunks.At(c.index)
+	c.parts = append(c.parts, chunkPart{of: p.of, at: p.at, n: p.n})
+	c.order = append(c.order, uint8(len(c.order)))
+	c.used += aligned(p.n)
 }
 
 // arrived is called when the bytes of a chunk are in main memory, or on a mapped heap.
@@ -160,8 +170,8 @@ func (d *departures) sendRequest(c *chunk) call.Status {
 	pieces := 0
 	if len(c.parts) > 1 || x.carries() {
 		pieces = len(c.parts)
-		for i := range c.parts {
-			d.describe(&d.payload.Pieces[i], &c.parts[i])
+		for i, k := range c.order {
+			d.describe(&d.payload.Pieces[i], &c.parts[k], k)
 		}
 	}
 	st := d.engine.Send(x.token, x.pe, h, unsafe.Pointer(&d.payload), d.payload.Size(pieces))
@@ -181,9 +191,9 @@ func (d *departures) sendRequest(c *chunk) call.Status {
 }
 
 // describe writes what a request to send says of a part: its place, and its signal.
-func (*departures) describe(to *layout.PieceOfSend, p *chunkPart) {
+func (*departures) describe(to *layout.PieceOfSend, p *chunkPart, turn uint8) {
 	x := p.of
-	*to = layout.PieceOfSend{Offset: x.offset + libshmem.Offset(p.at), N: uint32(p.n)}
+	*to = layout.PieceOfSend{Offset: x.offset + libshmem.Offset(p.at), N: uint32(p.n), Turn: turn}
 	if x.carries() {
 		to.Signals, to.Signal, to.Op, to.Operand = true, x.after.Offset, x.after.Op, x.after.Operand
 	}

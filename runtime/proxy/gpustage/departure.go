@@ -256,26 +256,14 @@ func (d *departures) start(x *departure) bool {
 		if !d.place(&p) {
 			return false
 		}
-		to, from := p.memory, unsafe.Add(x.local, p.at)
-		d.streams.Runs(x.kind.driverCall(), x.pe)
-		switch x.kind {
-		case copyTo:
-			mem.Copy(to, from, int(p.n))
-			to, from = unsafe.Add(x.mapped, p.at), to
-		case copyFrom:
-			from = unsafe.Add(x.mapped, p.at)
-		}
-		d.streams.CopyAhead(on, to, from, p.n)
 		x.begun += p.n
 		x.uncopied++
 		x.unsent++
 		x.open++
-		switch {
-		case p.chunk == nil:
-			d.streams.Later(on, stream.Chore{For: d, What: slotCopied, Index: p.index, Value: p.at, N: p.n, Token: x.id})
-		case !p.chunk.grows:
-			d.streams.Later(on, stream.Chore{For: d, What: chunkCopied, Index: p.chunk.index})
+		if p.chunk != nil && p.chunk.grows {
+			continue // it is copied with the others
 		}
+		d.copyPiece(on, &p)
 	}
 	switch x.kind {
 	case copyTo:
@@ -285,6 +273,27 @@ func (d *departures) start(x *departure) bool {
 		d.copied(x.token)
 	}
 	return true
+}
+
+// copyPiece gives a stream the copy of a piece, which shares its memory with no other.
+func (d *departures) copyPiece(on stream.Stream, p *piece) {
+	x := p.of
+	to, from := p.memory, unsafe.Add(x.local, p.at)
+	d.streams.Runs(x.kind.driverCall(), x.pe)
+	switch x.kind {
+	case copyTo:
+		mem.Copy(to, from, int(p.n))
+		to, from = unsafe.Add(x.mapped, p.at), to
+	case copyFrom:
+		from = unsafe.Add(x.mapped, p.at)
+	}
+	d.streams.CopyAhead(on, to, from, p.n)
+	if p.chunk == nil {
+		d.streams.Later(on, stream.Chore{For: d, What: slotCopied, Index: p.index, Value: p.at, N: p.n, Token: x.id})
+		return
+	}
+	p.chunk.used = p.n
+	d.streams.Later(on, stream.Chore{For: d, What: chunkCopied, Index: p.chunk.index})
 }
 
 // The chores of departures: pieces have arrived in main memory, or on a mapped heap.

@@ -45,9 +45,10 @@ type Stage struct {
 	writes   bool          // one-sided writes are usable
 	lost     []libshmem.PE // PEs to give up in the next turn
 
-	requested layout.Requests // of the message that is being applied
-	pieces    []pullPiece     // of it
-	after     layout.Header   // a signal of it
+	requested layout.Requests          // of the message that is being applied
+	pieces    []pullPiece              // of it
+	turns     [layout.MostPieces]uint8 // the pieces of it in the order of posting
+	after     layout.Header            // a signal of it
 
 	memory   stream.Memory // nil: this PE has no GPU
 	pinned   pinned

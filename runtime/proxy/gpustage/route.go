@@ -156,7 +156,7 @@ func (s *Stage) takeRequestToSend(h *layout.Header, payload unsafe.Pointer, n in
 		GPU: s.segment.Heap != nil && h.Offset >= 0, Token: h.Token,
 	}, r.Fence)
 	s.arrivals.Listen(libshmem.PE(h.From))
-	for i := range pieces {
+	for _, i := range s.turns[:pieces] {
 		if p := &r.Pieces[i]; p.Signals {
 			s.signal(h.From, p)
 		}
@@ -173,16 +173,18 @@ func (s *Stage) places(h *layout.Header, pieces int) (at unsafe.Pointer, ok bool
 		at = s.engine.Target(h, h.Offset, r.N)
 		return at, at != nil
 	}
-	in, end := uint64(0), uint64(0)
+	in, end, turns := uint64(0), uint64(0), uint64(0)
 	for i := range pieces {
 		p := &r.Pieces[i]
-		if p.N == 0 || (p.Offset < 0) != (h.Offset < 0) || r.Get != 0 {
+		if p.N == 0 || (p.Offset < 0) != (h.Offset < 0) || r.Get != 0 || int(p.Turn) >= pieces || turns>>p.Turn&1 != 0 {
 			s.engine.Refuse(h, false)
 			return nil, false
 		}
 		if at = s.engine.Target(h, p.Offset, uint64(p.N)); at == nil {
 			return nil, false
 		}
+		turns |= 1 << p.Turn
+		s.turns[p.Turn] = uint8(i)
 		in = aligned(end)
 		end = in + uint64(p.N)
 		s.pieces = append(s.pieces, pullPiece{at, in, uint64(p.N)})

@@ -31,9 +31,9 @@ const MostPieces = 64
 // slower between other addresses.
 const PieceAlign = 64
 
-// PieceOfSend follows the payload of a request to send, once for each put whose bytes it announces,
-// in their order. The bytes of each put begin at a multiple of PieceAlign, behind those of the one
-// before. RequestToSend.N counts all of them, with the gaps.
+// PieceOfSend follows the payload of a request to send, once for each put whose bytes it announces.
+// The bytes of each put begin at a multiple of PieceAlign, behind those of the one before.
+// RequestToSend.N counts all of them, with the gaps.
 type PieceOfSend struct {
 	_       structs.HostLayout
 	Offset  libshmem.Offset
@@ -42,7 +42,8 @@ type PieceOfSend struct {
 	N       uint32
 	Op      fabric.Op // of it
 	Signals bool      // there is one
-	_       [2]byte
+	Turn    uint8     // of the put: signals are applied in the order of posting
+	_       byte
 }
 
 // PieceOfSendSize is its size in bytes.

@@ -1,0 +1,64 @@
+package gpustage
+
+import "libshmem/runtime/proxy/layout"
+
+// The pieces of a chunk lie in the order in which most of them are neighbours in the source or at
+// the target, because neighbours are copied together. Threads of a kernel post their puts in any
+// order, and tokens for one expert are neighbours at their target wherever they come from.
+
+// arrange finds the places of the parts of a chunk, and the bytes that they take.
+func (c *chunk) arrange() {
+	if all := 2 * (len(c.parts) - 1); c.neighbours() < all {
+		var best [layout.MostPieces]uint8
+		n := copy(best[:], c.order)
+		most := c.neighbours()
+		for _, by := range []func(a, b *chunkPart) bool{(*chunkPart).behindAtTarget, (*chunkPart).behindInSource} {
+			c.sort(by)
+			if k := c.neighbours(); k > most {
+				most = k
+				copy(best[:], c.order)
+			}
+		}
+		copy(c.order, best[:n])
+	}
+	in := uint64(0)
+	for _, i := range c.order {
+		p := &c.parts[i]
+		p.in = aligned(in)
+		in = p.in + p.n
+	}
+	c.used = in
+}
+
+// neighbours counts the parts that follow the one before, in the source and at the target.
+func (c *chunk) neighbours() (n int) {
+	for i := 1; i < len(c.order); i++ {
+		a, b := &c.parts[c.order[i-1]], &c.parts[c.order[i]]
+		if a.n != b.n {
+			continue
+		}
+		if uintptr(b.of.local)-uintptr(a.of.local) == uintptr(a.n) {
+			n++
+		}
+		if uint64(b.of.offset-a.of.offset) == a.n {
+			n++
+		}
+	}
+	return n
+}
+
+// sort sorts the order of the parts; equal ones keep theirs. Most of them are in order already.
+func (c *chunk) sort(behind func(a, b *chunkPart) bool) {
+	for i := 1; i < len(c.order); i++ {
+		k, v := i, c.order[i]
+		for ; k > 0 && behind(&c.parts[c.order[k-1]], &c.parts[v]); k-- {
+			c.order[k] = c.order[k-1]
+		}
+		c.order[k] = v
+	}
+}
+
+func (p *chunkPart) behindAtTarget(q *chunkPart) bool { return p.of.offset > q.of.offset }
+func (p *chunkPart) behindInSource(q *chunkPart) bool {
+	return uintptr(p.of.local) > uintptr(q.of.local)
+}
