@@ -51,6 +51,7 @@ func TestPlayedStagedPrograms(t *testing.T) {
 						j.drain() // of the messages that say which parts NICs reach
 						nearWrap(j)
 					}
+					j.burst = 100 * int(seed%2) // so that puts wait together
 					runPrograms(j, 60)
 				})
 			})

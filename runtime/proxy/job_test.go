@@ -82,6 +82,8 @@ type job struct {
 	net *fakeNetwork
 	rng *rand.Rand
 	pes []*pe
+
+	burst int // steps of programs between two polls, if more than a few
 }
 
 // pe is one PE with its memory.

@@ -89,6 +89,8 @@ type program struct {
 	left  int
 	step  func() bool // of the operation under way: reports whether it is done
 	holds [][]byte    // sources that may not be reused before quiet
+	row   int         // large puts to the same target that come next
+	same  *history
 }
 
 const (
@@ -147,6 +149,14 @@ func (g *program) posting(source []byte, blocking bool, post func(r *Request) St
 	}
 }
 
+// source copies b to a buffer: of the GPU, if a row of puts has to wait together.
+func (g *program) source(b []byte) (unsafe.Pointer, []byte) {
+	if g.same != nil && g.card != nil {
+		return g.card.local(b)
+	}
+	return g.local(b)
+}
+
 // next begins a random operation.
 func (g *program) next() {
 	g.left--
@@ -154,8 +164,9 @@ func (g *program) next() {
 		g.step = g.quieting()
 		return
 	}
-	var h *history
+	h := g.same
 	for h == nil || h.end+2*largest > h.limit {
+		g.row = 0
 		h = g.to[g.rng.IntN(len(g.to))]
 		if h != nil && h.end+2*largest > h.limit {
 			g.step = g.quieting()
@@ -165,14 +176,25 @@ func (g *program) next() {
 	blocking := g.rng.IntN(3) == 0
 	put := func(what string, n, align int) {
 		f := h.add(g.rng, what, n, align)
-		at, source := g.local(f.bytes)
+		at, source := g.source(f.bytes)
 		g.step = g.posting(source, blocking, func(r *Request) Status { return g.Put(h.target, libshmem.Offset(f.at), at, uint64(n), r) })
 	}
 	large := layout.MaxPayload + 1 + g.rng.IntN(largest-layout.MaxPayload-1)
 	if uint64(large) > g.PutMax() {
 		large = int(g.PutMax())
 	}
-	switch kind := g.rng.IntN(100); {
+	kind := g.rng.IntN(100)
+	switch {
+	case g.row > 0:
+		g.row--
+		blocking, kind = false, 50+g.rng.IntN(2)*29 // a large put, or one with a signal
+	case g.j.burst > 0 && g.rng.IntN(4) == 0:
+		g.row = g.rng.IntN(20)
+	}
+	if g.same = h; g.row == 0 {
+		g.same = nil
+	}
+	switch {
 	case kind < 25:
 		g.step = func() bool {
 			g.fence()
@@ -213,7 +235,7 @@ func (g *program) next() {
 		f := h.add(g.rng, "bytes of put_signal", n, 1)
 		s := h.add(g.rng, "signal", 8, 8)
 		s.after = f
-		at, source := g.local(f.bytes)
+		at, source := g.source(f.bytes)
 		g.step = g.posting(source, blocking, func(r *Request) Status {
 			return g.PutSignal(h.target, libshmem.Offset(f.at), at, uint64(n), libshmem.Offset(s.at), binary.NativeEndian.Uint64(s.bytes), fabric.OpSet, r)
 		})
@@ -283,7 +305,7 @@ func runPrograms(j *job, length int) {
 	}
 	running := len(ps)
 	j.await("end of the programs", func() bool {
-		for range 3 {
+		for range max(3, j.burst) {
 			switch g := ps[j.rng.IntN(len(ps))]; {
 			case g.step != nil:
 				if g.step() {
