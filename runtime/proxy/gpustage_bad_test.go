@@ -43,8 +43,8 @@ func TestStageRefused(t *testing.T) {
 		{"small chunks", gpustage.Config{Chunk: layout.MessageSize / 2}, "", 9, "not possible"},
 		{"many chunks", gpustage.Config{Chunks: gpustage.MaxChunks + 1}, "", 9, "not possible"},
 		{"fewer than no chunks", gpustage.Config{Chunks: -1}, "", 9, "not possible"},
-		{"no pinned memory", gpustage.Config{}, "Pin", 9, "stage GPU memory: pin 18874368 bytes: Pin fails"},
-		{"no region", gpustage.Config{}, "", 2, "stage GPU memory: register 18874368 bytes: Register fails"},
+		{"no pinned memory", gpustage.Config{}, "Pin", 9, "stage GPU memory: pin 19398656 bytes: Pin fails"},
+		{"no region", gpustage.Config{}, "", 2, "stage GPU memory: register 19398656 bytes: Register fails"},
 		{"not even closed", gpustage.Config{Chunks: -1}, "Close", 9, "Close fails"},
 	} {
 		c := newTestGPU(t, new(gpus), nil, 4096)

@@ -87,6 +87,20 @@ var stagingDefects = []defect{
 		by:   unit("./runtime/gpu", "^TestJoin$"), says: `an order with an effect`,
 	},
 	{
+		id: "staging/packed-over-bytes-under-way", file: "runtime/proxy/gpustage/stream/aside.go",
+		was:  "	if all > a.left {\n		return nil, false\n	}\n",
+		is:   "",
+		user: "bytes of a put are those of a later one, when the GPU is busy",
+		by:   unit("./runtime/proxy/gpustage/stream", "^TestAside$"), says: `bytes are packed into memory that the stream has not read`,
+	},
+	{
+		id: "staging/sorted-over-an-overlap", file: "runtime/proxy/gpustage/stream/aside.go",
+		was:  "		case end > uintptr(b.To):\n			return false\n",
+		is:   "",
+		user: "of two messages with bytes for one place the first one may win",
+		by:   unit("./runtime/proxy/gpustage/stream", "^TestAside$"), says: `pieces that overlap`,
+	},
+	{
 		id: "staging/plain-rows", file: "runtime/gpu/cuda/driver.h",
 		was:  "            if (packed && !(two_rows && n < SHMEMI_CUDA_FEW_ROWS)) {",
 		is:   "            if (packed && count > 1) {",

@@ -107,7 +107,7 @@ func (a *arrivals) copyPayload(l *arrivalPeer, h *layout.Header, payload unsafe.
 		a.streams.Part(stream.In)
 	}
 	l.epoch, l.epochMark = h.Token, next
-	a.streams.CopyAhead(stream.In, at, slot, uint64(n))
+	a.streams.CopyBytes(stream.In, at, slot, uint64(n))
 	a.did(l)
 	a.streams.Later(stream.In, stream.Chore{For: a, What: giveSlot, Index: i})
 	return true

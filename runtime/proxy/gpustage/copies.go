@@ -245,7 +245,7 @@ func (c *copies) putSmall(pe libshmem.PE, at, source unsafe.Pointer, n int, afte
 		}
 		mem.Copy(c.slots.At(i), source, n)
 		c.begin(l)
-		c.streams.CopyAhead(stream.Peer, at, c.slots.At(i), uint64(n))
+		c.streams.CopyBytes(stream.Peer, at, c.slots.At(i), uint64(n))
 	}
 	if after != nil {
 		c.set(l, after)

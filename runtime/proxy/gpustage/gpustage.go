@@ -77,6 +77,10 @@ func New(e Engine, m stream.Memory, c Config) (*Stage, error) {
 	segment, heap := x.Segment, x.Region
 	s.segment = segment
 	s.streams = stream.New(x.Engine, m, StreamQueue-queueSlack)
+	if m != nil {
+		s.streams.Aside(stream.In, p.aside, asideBytes)
+		s.streams.Aside(stream.Peer, unsafe.Add(p.aside, asideBytes), asideBytes)
+	}
 	s.heaps = newHeaps(e)
 	s.arrivals = newArrivals(e, s.streams, s.heaps, segment.Heap != nil, &p.coming, c.Alone)
 	s.gets = &gets{engine: e, streams: s.streams, slots: &p.coming, heaps: s.heaps, segment: segment, desc: heap.Desc, localMR: x.Caps.LocalMR}

@@ -17,6 +17,7 @@ const (
 	defaultChunk = 1 << 20
 	MaxChunks    = 64
 	smallSlots   = 256 // for bytes in messages, each way
+	asideBytes   = 256 << 10
 )
 
 // Chunks is the number of chunks that an engine has each way. Over tcp between two H200, with each
@@ -36,6 +37,7 @@ type pinned struct {
 	leaving pool // chunks that are copied out to, or parts of them
 	coming  pool // slots for messages
 	going   pool
+	aside   unsafe.Pointer // asideBytes for stream.In, and as many for stream.Peer
 }
 
 // open takes memory of m, and registers it.
@@ -50,7 +52,7 @@ func (p *pinned) open(prov fabric.Provider, m stream.Memory, c Config) error {
 		return fmt.Errorf("%d chunks of %d bytes are not possible (take 1 to %d, each a multiple of %d)", c.Chunks, c.Chunk, MaxChunks, layout.MessageSize)
 	}
 	chunks, slots := c.Chunk*uint64(c.Chunks), uint64(smallSlots*layout.MessageSize)
-	n := 2*chunks + 2*slots
+	n := 2*chunks + 2*slots + 2*asideBytes
 	block, err := m.Pin(n)
 	if err != nil {
 		return fmt.Errorf("pin %d bytes: %w", n, err)
@@ -63,6 +65,7 @@ func (p *pinned) open(prov fabric.Provider, m stream.Memory, c Config) error {
 	p.leaving = newParts(unsafe.Add(block, chunks), c.Chunk, layout.MessageSize, c.Chunks)
 	p.coming = newPool(unsafe.Add(block, 2*chunks), layout.MessageSize, smallSlots)
 	p.going = newPool(unsafe.Add(block, 2*chunks+slots), layout.MessageSize, smallSlots)
+	p.aside = unsafe.Add(block, 2*chunks+2*slots)
 	return nil
 }
 

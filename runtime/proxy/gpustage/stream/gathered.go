@@ -91,6 +91,7 @@ func (s *Set) giveCopies(t *track) {
 	if len(t.copies) == 0 {
 		return
 	}
+	t.pack()
 	now := s.driverCall.Load()
 	s.driverCall.Store(t.purpose)
 	s.Check(s.memory.Copy(t.stream, t.copies))

@@ -159,6 +159,7 @@ func (s *Set) follow(t *track) {
 		s.looks = 0
 	}
 	t.passed = passed
+	t.aside.passed(passed)
 	t.came(&s.tallies[t.stream])
 	for t.chores.Len() > 0 && t.chores.At(0).mark <= t.passed {
 		s.now = t.chores.Pop()

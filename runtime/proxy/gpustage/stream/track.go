@@ -15,6 +15,7 @@ type track struct {
 	done       uint64           // operations before the last mark that has passed
 	counts     fifo.Queue[tick] // marks that have not passed
 	gathered
+	aside aside
 }
 
 // add notes an operation of n bytes, and its purpose.

@@ -1,0 +1,116 @@
+package stream
+
+import (
+	"unsafe"
+
+	"libshmem/runtime/proxy/fifo"
+	"libshmem/runtime/proxy/mem"
+)
+
+// The bytes of small puts come in messages, in any order, and each lies in a slot of its own. Copies
+// of neighbours are one call of the driver's only if their sources are at one distance, too. So their
+// bytes are packed aside first, in the order of their destinations: 64 KiB take a processor some 6
+// us, and each call that this saves takes 3.
+
+// fewAside is the number of copies from which on this is worth it.
+const fewAside = 4
+
+// aside is pinned memory for bytes that are packed, which is used in turns. The zero value has none.
+type aside struct {
+	base unsafe.Pointer
+	size uint64
+	head uint64
+	left uint64
+	uses fifo.Queue[asideUse]
+	all  int // of the gathered copies, so many may be packed
+}
+
+// asideUse is bytes that a stream reads until a mark has passed.
+type asideUse struct{ mark, n uint64 }
+
+// Aside gives a stream n bytes of pinned memory to pack bytes in. It comes before all work.
+func (s *Set) Aside(on Stream, at unsafe.Pointer, n uint64) {
+	s.tracks[on].aside = aside{base: at, size: n, left: n}
+}
+
+// CopyBytes is CopyAhead from main memory, which the CPU may read.
+func (s *Set) CopyBytes(on Stream, to, from unsafe.Pointer, n uint64) {
+	s.tracks[on].aside.all++
+	s.CopyAhead(on, to, from, n)
+}
+
+// pack lets copies begin at packed bytes, if that makes neighbours of them.
+func (t *track) pack() {
+	a := &t.aside
+	all := a.all == len(t.copies)
+	a.all = 0
+	if !all || len(t.copies) < fewAside || a.size == 0 || !t.sortCopies() {
+		return
+	}
+	at, ok := a.take(t.held, t.marked+1)
+	if !ok {
+		return
+	}
+	for i := range t.copies {
+		c := &t.copies[i]
+		mem.Copy(at, c.From, int(c.N))
+		c.From, at = at, unsafe.Add(at, c.N)
+	}
+}
+
+// sortCopies sorts the copies by their destinations, if most are neighbours there and none overlaps
+// another, and if they are not packed already.
+func (t *track) sortCopies() bool {
+	var order [MostCopies]uint8
+	packed := true
+	for i := range t.copies {
+		k := i
+		for ; k > 0 && uintptr(t.copies[order[k-1]].To) > uintptr(t.copies[i].To); k-- {
+			order[k] = order[k-1]
+		}
+		order[k] = uint8(i)
+		packed = packed && (i == 0 || uintptr(t.copies[i].From) == uintptr(t.copies[i-1].From)+uintptr(t.copies[i-1].N))
+	}
+	neighbours := 0
+	for i := 1; i < len(t.copies); i++ {
+		a, b := &t.copies[order[i-1]], &t.copies[order[i]]
+		switch end := uintptr(a.To) + uintptr(a.N); {
+		case end > uintptr(b.To):
+			return false
+		case end == uintptr(b.To) && a.N == b.N:
+			neighbours++
+		}
+	}
+	if packed || 2*neighbours < len(t.copies) {
+		return false
+	}
+	var all [MostCopies]Copy
+	n := copy(all[:], t.copies)
+	for i := range n {
+		t.copies[i] = all[order[i]]
+	}
+	return true
+}
+
+// take returns n bytes until a mark; false: there are not as many.
+func (a *aside) take(n, mark uint64) (unsafe.Pointer, bool) {
+	n = (n + 63) &^ 63
+	begin, all := a.head, n
+	if begin+n > a.size { // what is left of the turn is not used
+		begin, all = 0, n+a.size-begin
+	}
+	if all > a.left {
+		return nil, false
+	}
+	a.left -= all
+	a.uses.Push(asideUse{mark, all})
+	a.head = begin + n
+	return unsafe.Add(a.base, begin), true
+}
+
+// passed gives back what the stream has read.
+func (a *aside) passed(mark uint64) {
+	for a.uses.Len() > 0 && a.uses.At(0).mark <= mark {
+		a.left += a.uses.Pop().n
+	}
+}
