@@ -1,7 +1,8 @@
 /*
  * burst: 64 puts of one kernel at once. PE 0's kernel puts 64 pieces, each with a signal; PE 1's
- * kernel waits for all signals and answers with one. And 64 puts without signals, with a quiet
- * after each or one at the end. All times are of the 64 together.
+ * kernel waits for all signals and answers with one. The pieces are neighbours, or scattered: then
+ * no two are, in the source or at the target. And 64 puts without signals, with a quiet after each
+ * or one at the end. All times are of the 64 together.
  *
  * burst [signal] [quiet] [BYTES...]
  */
@@ -14,6 +15,7 @@ namespace
 {
 
 const int pieces = 64;
+const size_t scattered = 65536; // the largest pieces that are measured scattered, too
 const size_t largest = 1 << 20;
 const int launches = 6; // the first is not counted
 const int warm = 2;     // rounds of a launch that are not timed
@@ -27,11 +29,22 @@ __device__ __forceinline__ void put_piece(bool nbi, char *to, char *from, size_t
         shmemx_putmem_signal_warp(to, from, bytes, signal, value, SHMEM_SIGNAL_SET, peer);
 }
 
+// Where a piece is, in pieces. Scattered ones are at no one distance.
+__host__ __device__ inline size_t source_of(bool scatter, int k)
+{
+    return scatter ? 3 * (k * 37 % pieces) + k * k % 3 : k;
+}
+
+__host__ __device__ inline size_t target_of(bool scatter, int k)
+{
+    return scatter ? 3 * (k * 29 % pieces) + k % 2 : k;
+}
+
 // The warps of all blocks share the pieces. The value of a round is in all its signals, and in the
 // answer, for which each block waits.
 __global__ void __launch_bounds__(256)
-    bursts(bool nbi, char *to, char *from, size_t bytes, uint64_t *signals, uint64_t *answer,
-           uint64_t first, int n, int peer, uint64_t *ns)
+    bursts(bool nbi, bool scatter, char *to, char *from, size_t bytes, uint64_t *signals,
+           uint64_t *answer, uint64_t first, int n, int peer, uint64_t *ns)
 {
     int warps = gridDim.x * (blockDim.x / 32);
     int warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
@@ -40,7 +53,8 @@ __global__ void __launch_bounds__(256)
         if (i == warm)
             begin = clock_ns();
         for (int k = warp; k < pieces; k += warps)
-            put_piece(nbi, to + k * bytes, from + k * bytes, bytes, signals + k, first + i, peer);
+            put_piece(nbi, to + target_of(scatter, k) * bytes, from + source_of(scatter, k) * bytes,
+                      bytes, signals + k, first + i, peer);
         join<BLOCK>();
         await<BLOCK>(answer, first + i);
     }
@@ -99,21 +113,23 @@ struct bench {
     // The bytes of each figure differ from those of the one before.
     void fill(size_t bytes)
     {
-        need(cudaMemset(from, (int)(next % 251) + 1, pieces * bytes), "fill the source");
+        need(cudaMemset(from, (int)(next % 251) + 1, pieces * std::min(3 * bytes, largest)),
+             "fill the source");
         need(cudaDeviceSynchronize(), "fill the source");
         shmem_barrier_all();
     }
 
-    void compare(const char *name, size_t bytes, char want)
+    void compare(const char *name, bool scatter, size_t bytes, char want)
     {
         shmem_barrier_all();
         if (shmem_my_pe() == 0)
             return;
-        came.resize(pieces * bytes);
+        came.resize((scatter ? 3 : 1) * pieces * bytes);
         need(cudaMemcpy(came.data(), to, came.size(), cudaMemcpyDefault), "read the target");
-        for (char c : came)
-            if (c != want)
-                give_up(name, "bytes are missing at the target");
+        for (int k = 0; k < pieces; ++k)
+            for (size_t i = 0; i < bytes; ++i)
+                if (came[target_of(scatter, k) * bytes + i] != want)
+                    give_up(name, "bytes are missing at the target");
     }
 
     static int rounds(size_t bytes)
@@ -121,7 +137,7 @@ struct bench {
         return bytes > 65536 ? 5 : 20;
     }
 
-    void signal(const char *how, bool nbi, size_t bytes, int ctas, int threads)
+    void signal(const char *how, bool nbi, bool scatter, size_t bytes, int ctas, int threads)
     {
         std::vector<double> us;
         int n = rounds(bytes), me = shmem_my_pe();
@@ -129,7 +145,8 @@ struct bench {
         fill(bytes);
         for (int i = 0; i < launches; ++i) {
             if (me == 0)
-                bursts<<<ctas, threads>>>(nbi, to, from, bytes, signals, answer, next, n, 1, ns);
+                bursts<<<ctas, threads>>>(nbi, scatter, to, from, bytes, signals, answer, next, n,
+                                          1, ns);
             else
                 answers<<<1, pieces>>>(signals, answer, next, n, 0);
             need(cudaGetLastError(), "launch a kernel");
@@ -139,7 +156,7 @@ struct bench {
                 us.push_back((double)*ns / n / 1e3);
             shmem_barrier_all();
         }
-        compare("burst_signal", bytes, want);
+        compare("burst_signal", scatter, bytes, want);
         if (me == 0)
             row(BENCH_SYSTEM, {"burst_signal", how, bytes, ctas, threads, "us"}, us);
     }
@@ -161,7 +178,7 @@ struct bench {
             next += 1;
             shmem_barrier_all();
         }
-        compare(name, bytes, want);
+        compare(name, false, bytes, want);
         if (me == 0)
             row(BENCH_SYSTEM, {name, "nbi", bytes, 1, 32, "us"}, us);
     }
@@ -188,9 +205,11 @@ int main(int argc, char **argv)
     bench b;
     for (size_t bytes : sizes) {
         if (wanted(names, "signal")) {
-            b.signal("nbi", true, bytes, 1, 32);
-            b.signal("nbi", true, bytes, 8, 256);
-            b.signal("put", false, bytes, 8, 256);
+            b.signal("nbi", true, false, bytes, 1, 32);
+            b.signal("nbi", true, false, bytes, 8, 256);
+            b.signal("put", false, false, bytes, 8, 256);
+            if (bytes <= scattered)
+                b.signal("nbi, scattered", true, true, bytes, 8, 256);
         }
         if (wanted(names, "quiet")) {
             b.quiet("burst_quiet_each", true, bytes);
