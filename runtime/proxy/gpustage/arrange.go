@@ -30,19 +30,23 @@ func (c *chunk) arrange() {
 	c.used = in
 }
 
-// neighbours counts the parts that follow the one before, in the source and at the target.
+// neighbours counts the parts that follow the one before, in the source and at the target, at once
+// or at the distance of those two before.
 func (c *chunk) neighbours() (n int) {
+	var source, target int64
 	for i := 1; i < len(c.order); i++ {
 		a, b := &c.parts[c.order[i-1]], &c.parts[c.order[i]]
+		s, t := int64(uintptr(b.of.local)-uintptr(a.of.local)), int64(b.of.offset-a.of.offset)
 		if a.n != b.n {
-			continue
+			s, t = 0, 0
 		}
-		if uintptr(b.of.local)-uintptr(a.of.local) == uintptr(a.n) {
+		if size := int64(a.n); s == size || s == source && s > size {
 			n++
 		}
-		if uint64(b.of.offset-a.of.offset) == a.n {
+		if size := int64(a.n); t == size || t == target && t > size {
 			n++
 		}
+		source, target = s, t
 	}
 	return n
 }

@@ -14,17 +14,20 @@ import (
 // request tells in which order they were posted.
 func TestChunkArranged(t *testing.T) {
 	const puts, n = 20, 6400
-	for _, atTarget := range []bool{true, false} {
+	far := func(k int) int { return k*3*n + k*k%7*64 } // at no one distance
+	for i := range 4 {
+		// Neighbours at the target, or in the source, at once or with a gap.
+		atTarget, apart := i%2 == 0, n*(1+i/2)
 		p := newSharingPE(t)
 		places := rand.New(rand.NewPCG(1, 2)).Perm(puts)
 		others := rand.New(rand.NewPCG(3, 4)).Perm(puts)
 		for i, k := range places {
 			x := departingPut{
 				PE: 1, Token: fabric.Token(i + 1), Epoch: 1, N: n, After: &layout.Header{Op: fabric.OpSet, Operand: uint64(i), Offset: 8},
-				Local: unsafe.Pointer(&p.bytes[k*n]), Offset: libshmem.Offset(others[i] * 2 * n),
+				Local: unsafe.Pointer(&p.bytes[k*apart]), Offset: libshmem.Offset(far(others[i])),
 			}
 			if atTarget {
-				x.Local, x.Offset = unsafe.Pointer(&p.bytes[others[i]*2*n]), libshmem.Offset(k*n)
+				x.Local, x.Offset = unsafe.Pointer(&p.bytes[far(others[i])]), libshmem.Offset(k*apart)
 			}
 			p.Put(x)
 		}
@@ -38,9 +41,9 @@ func TestChunkArranged(t *testing.T) {
 		for i := range pieces {
 			x := &r.Pieces[i]
 			turn := int(x.Turn)
-			from, to := places[turn]*n, libshmem.Offset(others[turn]*2*n)
+			from, to := places[turn]*apart, libshmem.Offset(far(others[turn]))
 			if atTarget {
-				from, to = others[turn]*2*n, libshmem.Offset(places[turn]*n)
+				from, to = far(others[turn]), libshmem.Offset(places[turn]*apart)
 			}
 			if places[turn] != i || x.Offset != to || x.Operand != uint64(turn) {
 				t.Errorf("at the target %v: piece %d is put %d: %+v", atTarget, i, turn, x)
