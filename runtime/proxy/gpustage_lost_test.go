@@ -135,10 +135,24 @@ func (l *gpuStageLoss) comeBack(survivors []*pe) {
 	}
 }
 
+// askRow posts puts that wait together.
+func (l *gpuStageLoss) askRow(p *pe, to libshmem.PE) {
+	n := min(uint64(layout.MaxPayload+1+l.rng.IntN(6000)), p.PutMax())
+	at, _ := p.card.local(make([]byte, n))
+	for range l.rng.IntN(12) {
+		if st := p.PutSignal(to, libshmem.Offset(l.rng.IntN(100_000)), at, n, 200_008, 1, fabric.OpSet, nil); st == Failed && to != theDead {
+			l.t.Errorf("PE %d: a put in a row to PE %d: %v", p.me, to, p.Err())
+		}
+	}
+}
+
 // ask posts a random operation, or nothing if there is no room.
 func (l *gpuStageLoss) ask(p *pe, to libshmem.PE) {
 	if to == p.me {
 		return
+	}
+	if p.card != nil && l.rng.IntN(8) == 0 {
+		l.askRow(p, to)
 	}
 	n := uint64(1 + l.rng.IntN(30_000))
 	if l.rng.IntN(3) == 0 {
