@@ -1,12 +1,12 @@
 /*
- * element.h: the elements of reductions, and the operations on two of them. The 16-bit
+ * element.h: the elements of reductions, and the operators on two words of them. The 16-bit
  * floating-point types are computed as float and rounded once. That gives the results of the GPU's
  * own instructions for them, and needs none of CUDA's headers.
  */
 #ifndef SHMEM_KERNELS_ELEMENT_H
 #define SHMEM_KERNELS_ELEMENT_H
 
-#include <shmem/access.h>
+#include <shmem/operators.h>
 
 struct shmemi_f16 {
     uint16_t bits;
@@ -38,49 +38,6 @@ SHMEMI_D void shmemi_narrow(float f, struct shmemi_bf16 *v)
     v->bits = (uint16_t)(f == f ? (u + 0x7fff + (u >> 16 & 1)) >> 16 : 0x7fff);
 }
 
-struct shmemi_add {
-    template <class T> SHMEMI_D T of(T a, T b)
-    {
-        return (T)(a + b);
-    }
-};
-struct shmemi_multiply {
-    template <class T> SHMEMI_D T of(T a, T b)
-    {
-        return (T)(a * b);
-    }
-};
-struct shmemi_least {
-    template <class T> SHMEMI_D T of(T a, T b)
-    {
-        return b < a ? b : a;
-    }
-};
-struct shmemi_greatest {
-    template <class T> SHMEMI_D T of(T a, T b)
-    {
-        return b > a ? b : a;
-    }
-};
-struct shmemi_all_bits {
-    template <class T> SHMEMI_D T of(T a, T b)
-    {
-        return (T)(a & b);
-    }
-};
-struct shmemi_any_bits {
-    template <class T> SHMEMI_D T of(T a, T b)
-    {
-        return (T)(a | b);
-    }
-};
-struct shmemi_odd_bits {
-    template <class T> SHMEMI_D T of(T a, T b)
-    {
-        return (T)(a ^ b);
-    }
-};
-
 /* Applies EACH to all elements of two words. */
 template <class EACH, class T> SHMEMI_D uint64_t shmemi_apply_word(uint64_t a, uint64_t b)
 {
@@ -104,15 +61,11 @@ template <class EACH, class T> SHMEMI_D uint64_t shmemi_apply_word(uint64_t a, u
  * of 16-byte words that a thread has under way at once (reduce.h): one for small integers, which
  * take much code for each word.
  */
-template <class OP, class T> struct shmemi_each {
+template <class OP, class T> struct shmemi_each : OP {
     static constexpr uint32_t batch = sizeof(T) < 4 ? 1 : 4;
     SHMEMI_D uint64_t word(uint64_t a, uint64_t b)
     {
-        return shmemi_apply_word<shmemi_each, T>(a, b);
-    }
-    template <class E> SHMEMI_D E apply(E a, E b)
-    {
-        return OP::template of<E>(a, b);
+        return shmemi_apply_word<OP, T>(a, b);
     }
 };
 
@@ -126,21 +79,17 @@ template <class OP, class T> struct shmemi_each_narrow {
     template <class E> SHMEMI_D E apply(E a, E b)
     {
         E v;
-        shmemi_narrow(OP::template of<float>(shmemi_widen(a), shmemi_widen(b)), &v);
+        shmemi_narrow(OP::template apply<float>(shmemi_widen(a), shmemi_widen(b)), &v);
         return v;
     }
 };
 
 /* Bits of any type: an element is a byte. */
-template <class OP> struct shmemi_each_bit {
+template <class OP> struct shmemi_each_bit : OP {
     static constexpr uint32_t batch = 4;
     SHMEMI_D uint64_t word(uint64_t a, uint64_t b)
     {
-        return OP::template of<uint64_t>(a, b);
-    }
-    template <class E> SHMEMI_D E apply(E a, E b)
-    {
-        return OP::template of<E>(a, b);
+        return OP::template apply<uint64_t>(a, b);
     }
 };
 

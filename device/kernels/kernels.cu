@@ -303,19 +303,19 @@ template <class WAY> SHMEMI_D void reduce(call_t *c, uint32_t op)
 {
     switch (op) {
     case SHMEMI_REDUCE_SUM:
-        return reduce_numbers<WAY, shmemi_add>(c);
+        return reduce_numbers<WAY, shmemi_sum>(c);
     case SHMEMI_REDUCE_PROD:
-        return reduce_numbers<WAY, shmemi_multiply>(c);
+        return reduce_numbers<WAY, shmemi_prod>(c);
     case SHMEMI_REDUCE_MIN:
-        return reduce_ordered<WAY, shmemi_least>(c);
+        return reduce_ordered<WAY, shmemi_min>(c);
     case SHMEMI_REDUCE_MAX:
-        return reduce_ordered<WAY, shmemi_greatest>(c);
+        return reduce_ordered<WAY, shmemi_max>(c);
     case SHMEMI_REDUCE_AND:
-        return WAY::template reduce<shmemi_each_bit<shmemi_all_bits>, uint8_t>(c);
+        return WAY::template reduce<shmemi_each_bit<shmemi_and>, uint8_t>(c);
     case SHMEMI_REDUCE_OR:
-        return WAY::template reduce<shmemi_each_bit<shmemi_any_bits>, uint8_t>(c);
+        return WAY::template reduce<shmemi_each_bit<shmemi_or>, uint8_t>(c);
     case SHMEMI_REDUCE_XOR:
-        return WAY::template reduce<shmemi_each_bit<shmemi_odd_bits>, uint8_t>(c);
+        return WAY::template reduce<shmemi_each_bit<shmemi_xor>, uint8_t>(c);
     }
 }
 

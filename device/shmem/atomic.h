@@ -7,6 +7,7 @@
 #define SHMEM_ATOMIC_H
 
 #include "atoms.h"
+#include "operators.h"
 #include "rma.h"
 
 #ifdef SHMEMI_KERNEL
@@ -112,15 +113,7 @@ SHMEMI_D T shmemi_amo(const struct shmemi_device_image *image, uint32_t call, co
     return shmemi_as<T>(old);
 }
 
-/*
- * The new value of a word after an addition or an exchange, for rings that have no such operation.
- */
-struct shmemi_then_add {
-    template <class T> SHMEMI_D T apply(T old, T v)
-    {
-        return old + v;
-    }
-};
+/* An exchange as an update, for rings that have no exchange of halves. */
 struct shmemi_then_set {
     template <class T> SHMEMI_D T apply(T, T v)
     {
@@ -151,7 +144,7 @@ SHMEMI_D T shmemi_fetch_add_real(const struct shmemi_device_image *image, uint32
     char *at = shmemi_reach(image, call, object, sizeof(T), pe);
     if (at != NULL)
         return shmemi_fetch_add_at(at, value);
-    return shmemi_update_ring<shmemi_then_add, T>(image, shmemi_offset(image, object), value, pe);
+    return shmemi_update_ring<shmemi_sum, T>(image, shmemi_offset(image, object), value, pe);
 }
 
 template <class T>
@@ -162,8 +155,7 @@ SHMEMI_D void shmemi_add_real(const struct shmemi_device_image *image, uint32_t 
     if (at != NULL)
         shmemi_add_at(at, value);
     else
-        (void)shmemi_update_ring<shmemi_then_add, T>(image, shmemi_offset(image, object), value,
-                                                     pe);
+        (void)shmemi_update_ring<shmemi_sum, T>(image, shmemi_offset(image, object), value, pe);
 }
 
 /*
@@ -188,13 +180,6 @@ SHMEMI_D H shmemi_update_half(const struct shmemi_device_image *image, uint64_t 
     }
 }
 
-struct shmemi_then_add_half {
-    template <class H> SHMEMI_D H apply(H old, H v)
-    {
-        return __hadd(old, v);
-    }
-};
-
 template <class H>
 SHMEMI_D H shmemi_fetch_add_half(const struct shmemi_device_image *image, uint32_t call, H *object,
                                  H value, int pe)
@@ -202,8 +187,7 @@ SHMEMI_D H shmemi_fetch_add_half(const struct shmemi_device_image *image, uint32
     char *at = shmemi_reach(image, call, object, sizeof(H), pe);
     if (at != NULL)
         return shmemi_as<H>(shmemi_fetch_add_half_at(at, shmemi_as<uint16_t>(value)));
-    return shmemi_update_half<shmemi_then_add_half, H>(image, shmemi_offset(image, object), value,
-                                                       pe);
+    return shmemi_update_half<shmemi_late_sum, H>(image, shmemi_offset(image, object), value, pe);
 }
 
 /* There is no 16-bit exchange, only a compare-and-swap. */

@@ -12,80 +12,9 @@
 #define SHMEM_REDUCE_H
 
 #include "coll.h"
+#include "operators.h"
 
 #ifdef SHMEMI_KERNEL
-
-struct shmemi_sum {
-    template <class T> SHMEMI_D T apply(T a, T b)
-    {
-        return (T)(a + b);
-    }
-};
-struct shmemi_prod {
-    template <class T> SHMEMI_D T apply(T a, T b)
-    {
-        return (T)(a * b);
-    }
-};
-struct shmemi_min {
-    template <class T> SHMEMI_D T apply(T a, T b)
-    {
-        return b < a ? b : a;
-    }
-};
-struct shmemi_max {
-    template <class T> SHMEMI_D T apply(T a, T b)
-    {
-        return b > a ? b : a;
-    }
-};
-struct shmemi_and {
-    template <class T> SHMEMI_D T apply(T a, T b)
-    {
-        return (T)(a & b);
-    }
-};
-struct shmemi_or {
-    template <class T> SHMEMI_D T apply(T a, T b)
-    {
-        return (T)(a | b);
-    }
-};
-struct shmemi_xor {
-    template <class T> SHMEMI_D T apply(T a, T b)
-    {
-        return (T)(a ^ b);
-    }
-};
-
-/*
- * The 16-bit floating-point types, by the functions of their headers: a program
- * may have switched their operators off.
- */
-struct shmemi_late_sum {
-    template <class T> SHMEMI_D T apply(T a, T b)
-    {
-        return __hadd(a, b);
-    }
-};
-struct shmemi_late_prod {
-    template <class T> SHMEMI_D T apply(T a, T b)
-    {
-        return __hmul(a, b);
-    }
-};
-struct shmemi_late_min {
-    template <class T> SHMEMI_D T apply(T a, T b)
-    {
-        return __hlt(b, a) ? b : a;
-    }
-};
-struct shmemi_late_max {
-    template <class T> SHMEMI_D T apply(T a, T b)
-    {
-        return __hgt(b, a) ? b : a;
-    }
-};
 
 /* Combines the chunks of all PEs into dest, element by element. */
 template <class SCOPE, class OP, class T>

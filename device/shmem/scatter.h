@@ -9,14 +9,6 @@
 
 #ifdef SHMEMI_KERNEL
 
-/* The element with the greatest first number; of two equal ones the later PE's. */
-struct shmemi_maxloc {
-    template <class T> SHMEMI_D T apply(T a, T b)
-    {
-        return a.x > b.x ? a : b;
-    }
-};
-
 /*
  * Sends each PE its part (parts are stride bytes apart), waits for the parts of all others, and
  * returns their addresses.

@@ -1,0 +1,42 @@
+/*
+ * operators.h: the operators of reductions and of atomic updates, each of which makes one value
+ * from two.
+ */
+#ifndef SHMEM_OPERATORS_H
+#define SHMEM_OPERATORS_H
+
+#include "access.h"
+
+#ifdef SHMEMI_KERNEL
+
+#define SHMEMI_OPERATOR(name, result)                                                              \
+    struct shmemi_##name {                                                                         \
+        template <class T> SHMEMI_D T apply(T a, T b)                                              \
+        {                                                                                          \
+            return (T)(result);                                                                    \
+        }                                                                                          \
+    };
+
+SHMEMI_OPERATOR(sum, (a + b))
+SHMEMI_OPERATOR(prod, (a * b))
+SHMEMI_OPERATOR(min, b < a ? b : a)
+SHMEMI_OPERATOR(max, b > a ? b : a)
+SHMEMI_OPERATOR(and, (a & b))
+SHMEMI_OPERATOR(or, (a | b))
+SHMEMI_OPERATOR(xor, (a ^ b))
+
+/* The element with the greatest first number; of two equal ones the later PE's. */
+SHMEMI_OPERATOR(maxloc, a.x > b.x ? a : b)
+
+/*
+ * The 16-bit floating-point types, by the functions of their headers: a program
+ * may have switched their operators off.
+ */
+SHMEMI_OPERATOR(late_sum, __hadd(a, b))
+SHMEMI_OPERATOR(late_prod, __hmul(a, b))
+SHMEMI_OPERATOR(late_min, __hlt(b, a) ? b : a)
+SHMEMI_OPERATOR(late_max, __hgt(b, a) ? b : a)
+
+#endif
+
+#endif
