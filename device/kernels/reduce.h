@@ -63,9 +63,7 @@ template <class T> SHMEMI_D void shmemi_store_packed(T *at, uint64_t elements, u
 SHMEMI_D void shmemi_store_line(void *at, uint64_t data, uint32_t number)
 {
     uint64_t high = (uint64_t)number << 32;
-    asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(at),
-                 "l"(high | (uint32_t)data), "l"(high | data >> 32)
-                 : "memory");
+    shmemi_store_slot(at, high | (uint32_t)data, high | data >> 32);
 }
 
 static __device__ __noinline__ uint64_t shmemi_await_line(const void *at, uint32_t number)
@@ -73,10 +71,7 @@ static __device__ __noinline__ uint64_t shmemi_await_line(const void *at, uint32
     uint64_t a, b;
     uint32_t looks = 0;
     for (;;) {
-        asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
-                     : "=l"(a), "=l"(b)
-                     : "l"(at)
-                     : "memory");
+        shmemi_load_pair(at, &a, &b);
         if (a >> 32 == number && b >> 32 == number)
             return (uint32_t)a | b << 32;
         shmemi_keep_waiting_for(&shmemi_job, &looks, 0);

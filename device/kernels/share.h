@@ -36,6 +36,9 @@ SHMEMI_D struct shmemi_stream_work shmemi_stream_work(void)
     return w;
 }
 
+/* Adds 1, or goes back to 0 after this value. */
+SHMEMI_ATOM(shmemi_take_ticket, "atom.acq_rel.gpu.global.inc.u32", uint32_t, uint32_t, "r")
+
 /*
  * Reports whether this block is the last one of the kernel to come here. The last block sees all
  * that the other blocks did before they came, and passes it on with its own fences. Each block
@@ -49,13 +52,8 @@ SHMEMI_D int shmemi_last_block(uint32_t *ticket)
     if (gridDim.x == 1)
         return 1;
     if (threadIdx.x == 0) {
-        uint32_t before;
         shmemi_fence_system();
-        asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
-                     : "=r"(before)
-                     : "l"(ticket), "r"(gridDim.x - 1)
-                     : "memory"); /* back to 0 after the last */
-        last = before == gridDim.x - 1;
+        last = shmemi_take_ticket(ticket, gridDim.x - 1) == gridDim.x - 1;
     }
     __syncthreads();
     return last != 0;

@@ -1,7 +1,7 @@
 /*
  * access.h: every access of a kernel to symmetric memory, its own or a peer's, named by its
- * purpose. Each is one instruction, whose scope and order the tests pin in the PTX. A peer's memory
- * has an address on this GPU: over NVLink, over PCIe, or in the same memory.
+ * purpose. Each is one instruction, a row with its scope and order, which the tests pin in the PTX.
+ * A peer's memory has an address on this GPU: over NVLink, over PCIe, or in the same memory.
  *
  * Bulk data is moved by weak accesses, which are not visible to others until a fence or a signal
  * follows them. Elements and flags, which others may read while they change, are moved by strong
@@ -57,74 +57,140 @@ struct alignas(16) shmemi_wide {
     uint64_t a, b;
 };
 
-/* Stores an element that others may read at any time: whole, in no order. */
-SHMEMI_D void shmemi_store_element(void *at, uint8_t v)
-{
-    asm volatile("st.relaxed.sys.global.u8 [%0], %1;" ::"l"(at), "r"((uint32_t)v) : "memory");
-}
-SHMEMI_D void shmemi_store_element(void *at, uint16_t v)
-{
-    asm volatile("st.relaxed.sys.global.u16 [%0], %1;" ::"l"(at), "h"(v) : "memory");
-}
-SHMEMI_D void shmemi_store_element(void *at, uint32_t v)
-{
-    asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(at), "r"(v) : "memory");
-}
-SHMEMI_D void shmemi_store_element(void *at, uint64_t v)
-{
-    asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(at), "l"(v) : "memory");
-}
+/*
+ * The rows. name: of the function; in: the letter of the register that carries a T, which is a REG,
+ * since PTX has no registers of 8 bits.
+ */
+#define SHMEMI_LOAD(name, ptx, T, REG, in)                                                         \
+    SHMEMI_D void name(const void *at, T *v)                                                       \
+    {                                                                                              \
+        REG held;                                                                                  \
+        asm volatile(ptx " %0, [%1];" : "=" in(held) : "l"(at) : "memory");                        \
+        *v = (T)held;                                                                              \
+    }
+#define SHMEMI_STORE(name, ptx, T, REG, in)                                                        \
+    SHMEMI_D void name(void *at, T v)                                                              \
+    {                                                                                              \
+        asm volatile(ptx " [%0], %1;" ::"l"(at), in((REG)v) : "memory");                           \
+    }
+#define SHMEMI_FENCE(name, ptx)                                                                    \
+    SHMEMI_D void name(void)                                                                       \
+    {                                                                                              \
+        asm volatile(ptx ";" ::: "memory");                                                        \
+    }
+/*
+ * A row for elements of each size, and one for 16 bytes as well. What ends in _if does nothing
+ * where its predicate is 0, without a branch.
+ */
+#define SHMEMI_ELEMENTS(ROW, name, ptx)                                                            \
+    ROW(name, ptx ".u8", uint8_t, uint32_t, "r")                                                   \
+    ROW(name, ptx ".u16", uint16_t, uint16_t, "h")                                                 \
+    ROW(name, ptx ".u32", uint32_t, uint32_t, "r")                                                 \
+    ROW(name, ptx ".u64", uint64_t, uint64_t, "l")
+#define SHMEMI_LOADS(name, ptx)                                                                    \
+    SHMEMI_ELEMENTS(SHMEMI_LOAD, name, ptx)                                                        \
+    SHMEMI_D void name(const void *at, shmemi_wide *v)                                             \
+    {                                                                                              \
+        asm volatile(ptx ".v2.u64 {%0, %1}, [%2];" : "=l"(v->a), "=l"(v->b) : "l"(at) : "memory"); \
+    }                                                                                              \
+    SHMEMI_D void name##_if(int on, const void *at, shmemi_wide *v)                                \
+    {                                                                                              \
+        asm volatile("{ .reg .pred on; setp.ne.s32 on, %2, 0; @on " ptx                            \
+                     ".v2.u64 {%0, %1}, [%3]; }"                                                   \
+                     : "=l"(v->a), "=l"(v->b)                                                      \
+                     : "r"(on), "l"(at)                                                            \
+                     : "memory");                                                                  \
+    }
+#define SHMEMI_STORES(name, ptx)                                                                   \
+    SHMEMI_ELEMENTS(SHMEMI_STORE, name, ptx)                                                       \
+    SHMEMI_D void name(void *at, shmemi_wide v)                                                    \
+    {                                                                                              \
+        asm volatile(ptx ".v2.u64 [%0], {%1, %2};" ::"l"(at), "l"(v.a), "l"(v.b) : "memory");      \
+    }                                                                                              \
+    SHMEMI_D void name##_if(int on, void *at, shmemi_wide v)                                       \
+    {                                                                                              \
+        asm volatile("{ .reg .pred on; setp.ne.s32 on, %0, 0; @on " ptx                            \
+                     ".v2.u64 [%1], {%2, %3}; }" ::"r"(on),                                        \
+                     "l"(at), "l"(v.a), "l"(v.b)                                                   \
+                     : "memory");                                                                  \
+    }
 
-SHMEMI_D void shmemi_load_element(const void *at, uint8_t *v)
-{
-    uint32_t wide;
-    asm volatile("ld.relaxed.sys.global.u8 %0, [%1];" : "=r"(wide) : "l"(at) : "memory");
-    *v = (uint8_t)wide;
-}
-SHMEMI_D void shmemi_load_element(const void *at, uint16_t *v)
-{
-    asm volatile("ld.relaxed.sys.global.u16 %0, [%1];" : "=h"(*v) : "l"(at) : "memory");
-}
-SHMEMI_D void shmemi_load_element(const void *at, uint32_t *v)
-{
-    asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(*v) : "l"(at) : "memory");
-}
-SHMEMI_D void shmemi_load_element(const void *at, uint64_t *v)
-{
-    asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(*v) : "l"(at) : "memory");
-}
+/* Elements that others may read or store at any time: each whole, in no order. */
+SHMEMI_STORES(shmemi_store_element, "st.relaxed.sys.global")
+SHMEMI_LOADS(shmemi_load_element, "ld.relaxed.sys.global")
 
-/* Loads two words that others may store at any time: each whole, in no order. */
+/* Two words, each whole. */
 SHMEMI_D void shmemi_load_pair(const void *at, uint64_t *a, uint64_t *b)
 {
-    asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
-                 : "=l"(*a), "=l"(*b)
-                 : "l"(at)
-                 : "memory");
-}
-
-/* Adds to a word without a result, in no order. */
-SHMEMI_D void shmemi_add_element(void *at, uint64_t v)
-{
-    asm volatile("red.relaxed.sys.global.add.u64 [%0], %1;" ::"l"(at), "l"(v) : "memory");
+    shmemi_wide v;
+    shmemi_load_element(at, &v);
+    *a = v.a;
+    *b = v.b;
 }
 
 /*
  * Loads a word that this thread waits for. Everything that the writer had seen or written before is
  * visible to this thread afterwards.
  */
-SHMEMI_D void shmemi_load_flag(const void *at, uint16_t *v)
-{
-    asm volatile("ld.acquire.sys.global.u16 %0, [%1];" : "=h"(*v) : "l"(at) : "memory");
-}
-SHMEMI_D void shmemi_load_flag(const void *at, uint32_t *v)
-{
-    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(*v) : "l"(at) : "memory");
-}
-SHMEMI_D void shmemi_load_flag(const void *at, uint64_t *v)
-{
-    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(*v) : "l"(at) : "memory");
-}
+SHMEMI_ELEMENTS(SHMEMI_LOAD, shmemi_load_flag, "ld.acquire.sys.global")
+
+/*
+ * Stores a signal behind its data: a reader of the signal sees what this thread wrote before, and
+ * what other threads wrote before this one met them at a barrier.
+ */
+SHMEMI_STORE(shmemi_store_signal, "st.release.sys.global.u64", uint64_t, uint64_t, "l")
+SHMEMI_STORE(shmemi_add_signal, "red.release.sys.global.add.u64", uint64_t, uint64_t, "l")
+
+/* Words that the producers of this GPU share (memory.h). */
+SHMEMI_LOAD(shmemi_load_gpu, "ld.relaxed.gpu.global.u64", uint64_t, uint64_t, "l")
+SHMEMI_LOAD(shmemi_acquire_gpu, "ld.acquire.gpu.global.u64", uint64_t, uint64_t, "l")
+SHMEMI_STORE(shmemi_store_gpu, "st.relaxed.gpu.global.u64", uint64_t, uint64_t, "l")
+SHMEMI_STORE(shmemi_release_gpu, "st.release.gpu.global.u64", uint64_t, uint64_t, "l")
+
+/* Orders this thread's earlier writes before its later ones. */
+SHMEMI_FENCE(shmemi_fence_system, "fence.acq_rel.sys")
+
+/*
+ * Waits until this thread's earlier writes are visible everywhere. It is the stronger fence,
+ * because a get after a quiet must not return a value from before it: two PEs that each put, quiet
+ * and get must not both miss the other's put.
+ */
+SHMEMI_FENCE(shmemi_complete_system, "fence.sc.sys")
+
+/*
+ * Bulk data. This PE's own side may be shared or local memory too, so the instruction takes any
+ * address. A load from a peer is a strong one: the first-level cache may answer a weak one with
+ * data from before the peer's write.
+ */
+SHMEMI_LOADS(shmemi_load_weak, "ld")
+SHMEMI_STORES(shmemi_store_weak, "st")
+
+template <class T> struct shmemi_move {
+    SHMEMI_D void load(const void *at, T *v)
+    {
+        shmemi_load_weak(at, v);
+    }
+    SHMEMI_D void load_far(const void *at, T *v)
+    {
+        shmemi_load_element(at, v);
+    }
+    SHMEMI_D void store(void *at, T v)
+    {
+        shmemi_store_weak(at, v);
+    }
+    SHMEMI_D void load_if(int on, const void *at, T *v)
+    {
+        shmemi_load_weak_if(on, at, v);
+    }
+    SHMEMI_D void load_far_if(int on, const void *at, T *v)
+    {
+        shmemi_load_element_if(on, at, v);
+    }
+    SHMEMI_D void store_if(int on, void *at, T v)
+    {
+        shmemi_store_weak_if(on, at, v);
+    }
+};
 
 /* Waits until 128 threads have come to the barrier of this number. */
 SHMEMI_D void shmemi_meet_four_warps(uint32_t barrier)
@@ -140,143 +206,6 @@ SHMEMI_D void shmemi_rebase(char **to, const char **from)
 {
     asm volatile("" : "+l"(*to), "+l"(*from));
 }
-
-/*
- * Stores a signal behind its data: a reader of the signal sees what this thread wrote before, and
- * what other threads wrote before this one met them at a barrier.
- */
-SHMEMI_D void shmemi_store_signal(void *at, uint64_t v)
-{
-    asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(at), "l"(v) : "memory");
-}
-SHMEMI_D void shmemi_add_signal(void *at, uint64_t v)
-{
-    asm volatile("red.release.sys.global.add.u64 [%0], %1;" ::"l"(at), "l"(v) : "memory");
-}
-
-/* Orders this thread's earlier writes before its later ones. */
-SHMEMI_D void shmemi_fence_system(void)
-{
-    asm volatile("fence.acq_rel.sys;" ::: "memory");
-}
-
-/*
- * Waits until this thread's earlier writes are visible everywhere. It is the stronger fence,
- * because a get after a quiet must not return a value from before it: two PEs that each put, quiet
- * and get must not both miss the other's put.
- */
-SHMEMI_D void shmemi_complete_system(void)
-{
-    asm volatile("fence.sc.sys;" ::: "memory");
-}
-
-/*
- * Bulk data. This PE's own side may be shared or local memory too, so the instruction takes any
- * address. A load from a peer is a strong one: the first-level cache may answer a weak one with
- * data from before the peer's write. The versions with a predicate do nothing where it is 0,
- * without a branch, so that the loads of a batch leave together.
- */
-template <class T> struct shmemi_move;
-
-template <> struct shmemi_move<shmemi_wide> {
-    SHMEMI_D void load(const void *at, shmemi_wide *v)
-    {
-        asm volatile("ld.v2.u64 {%0, %1}, [%2];" : "=l"(v->a), "=l"(v->b) : "l"(at) : "memory");
-    }
-    SHMEMI_D void load_far(const void *at, shmemi_wide *v)
-    {
-        asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
-                     : "=l"(v->a), "=l"(v->b)
-                     : "l"(at)
-                     : "memory");
-    }
-    SHMEMI_D void store(void *at, shmemi_wide v)
-    {
-        asm volatile("st.v2.u64 [%0], {%1, %2};" ::"l"(at), "l"(v.a), "l"(v.b) : "memory");
-    }
-    SHMEMI_D void load_if(int on, const void *at, shmemi_wide *v)
-    {
-        asm volatile("{ .reg .pred on; setp.ne.s32 on, %2, 0; @on ld.v2.u64 {%0, %1}, [%3]; }"
-                     : "=l"(v->a), "=l"(v->b)
-                     : "r"(on), "l"(at)
-                     : "memory");
-    }
-    SHMEMI_D void load_far_if(int on, const void *at, shmemi_wide *v)
-    {
-        asm volatile("{ .reg .pred on; setp.ne.s32 on, %2, 0; "
-                     "@on ld.relaxed.sys.global.v2.u64 {%0, %1}, [%3]; }"
-                     : "=l"(v->a), "=l"(v->b)
-                     : "r"(on), "l"(at)
-                     : "memory");
-    }
-    SHMEMI_D void store_if(int on, void *at, shmemi_wide v)
-    {
-        asm volatile(
-            "{ .reg .pred on; setp.ne.s32 on, %0, 0; @on st.v2.u64 [%1], {%2, %3}; }" ::"r"(on),
-            "l"(at), "l"(v.a), "l"(v.b)
-            : "memory");
-    }
-};
-template <> struct shmemi_move<uint64_t> {
-    SHMEMI_D void load(const void *at, uint64_t *v)
-    {
-        asm volatile("ld.u64 %0, [%1];" : "=l"(*v) : "l"(at) : "memory");
-    }
-    SHMEMI_D void load_far(const void *at, uint64_t *v)
-    {
-        asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(*v) : "l"(at) : "memory");
-    }
-    SHMEMI_D void store(void *at, uint64_t v)
-    {
-        asm volatile("st.u64 [%0], %1;" ::"l"(at), "l"(v) : "memory");
-    }
-};
-template <> struct shmemi_move<uint32_t> {
-    SHMEMI_D void load(const void *at, uint32_t *v)
-    {
-        asm volatile("ld.u32 %0, [%1];" : "=r"(*v) : "l"(at) : "memory");
-    }
-    SHMEMI_D void load_far(const void *at, uint32_t *v)
-    {
-        asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(*v) : "l"(at) : "memory");
-    }
-    SHMEMI_D void store(void *at, uint32_t v)
-    {
-        asm volatile("st.u32 [%0], %1;" ::"l"(at), "r"(v) : "memory");
-    }
-};
-template <> struct shmemi_move<uint16_t> {
-    SHMEMI_D void load(const void *at, uint16_t *v)
-    {
-        asm volatile("ld.u16 %0, [%1];" : "=h"(*v) : "l"(at) : "memory");
-    }
-    SHMEMI_D void load_far(const void *at, uint16_t *v)
-    {
-        asm volatile("ld.relaxed.sys.global.u16 %0, [%1];" : "=h"(*v) : "l"(at) : "memory");
-    }
-    SHMEMI_D void store(void *at, uint16_t v)
-    {
-        asm volatile("st.u16 [%0], %1;" ::"l"(at), "h"(v) : "memory");
-    }
-};
-template <> struct shmemi_move<uint8_t> {
-    SHMEMI_D void load(const void *at, uint8_t *v)
-    {
-        uint32_t wide;
-        asm volatile("ld.u8 %0, [%1];" : "=r"(wide) : "l"(at) : "memory");
-        *v = (uint8_t)wide;
-    }
-    SHMEMI_D void load_far(const void *at, uint8_t *v)
-    {
-        uint32_t wide;
-        asm volatile("ld.relaxed.sys.global.u8 %0, [%1];" : "=r"(wide) : "l"(at) : "memory");
-        *v = (uint8_t)wide;
-    }
-    SHMEMI_D void store(void *at, uint8_t v)
-    {
-        asm volatile("st.u8 [%0], %1;" ::"l"(at), "r"((uint32_t)v) : "memory");
-    }
-};
 
 #endif
 

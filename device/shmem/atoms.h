@@ -10,196 +10,51 @@
 
 #ifdef SHMEMI_KERNEL
 
-SHMEMI_D uint32_t shmemi_swap_at(void *at, uint32_t v)
-{
-    uint32_t old;
-    asm volatile("atom.relaxed.sys.global.exch.b32 %0, [%1], %2;"
-                 : "=r"(old)
-                 : "l"(at), "r"(v)
-                 : "memory");
-    return old;
-}
-SHMEMI_D uint64_t shmemi_swap_at(void *at, uint64_t v)
-{
-    uint64_t old;
-    asm volatile("atom.relaxed.sys.global.exch.b64 %0, [%1], %2;"
-                 : "=l"(old)
-                 : "l"(at), "l"(v)
-                 : "memory");
-    return old;
-}
+#define SHMEMI_ATOM(name, ptx, T, REG, in)                                                         \
+    SHMEMI_D T name(void *at, T v)                                                                 \
+    {                                                                                              \
+        T old;                                                                                     \
+        asm volatile(ptx " %0, [%1], %2;" : "=" in(old) : "l"(at), in(v) : "memory");              \
+        return old;                                                                                \
+    }
+#define SHMEMI_CSWAP(name, ptx, T, REG, in)                                                        \
+    SHMEMI_D T name(void *at, T cond, T v)                                                         \
+    {                                                                                              \
+        T old;                                                                                     \
+        asm volatile(ptx " %0, [%1], %2, %3;"                                                      \
+                     : "=" in(old)                                                                 \
+                     : "l"(at), in(cond), in(v)                                                    \
+                     : "memory");                                                                  \
+        return old;                                                                                \
+    }
+#define SHMEMI_WORDS(ROW, name, ptx)                                                               \
+    ROW(name, ptx "32", uint32_t, uint32_t, "r")                                                   \
+    ROW(name, ptx "64", uint64_t, uint64_t, "l")
+#define SHMEMI_REALS(ROW, name, ptx)                                                               \
+    ROW(name, ptx "32", float, float, "f")                                                         \
+    ROW(name, ptx "64", double, double, "d")
 
-SHMEMI_D uint16_t shmemi_cswap_at(void *at, uint16_t cond, uint16_t v)
-{
-    uint16_t old;
-    asm volatile("atom.relaxed.sys.global.cas.b16 %0, [%1], %2, %3;"
-                 : "=h"(old)
-                 : "l"(at), "h"(cond), "h"(v)
-                 : "memory");
-    return old;
-}
-SHMEMI_D uint32_t shmemi_cswap_at(void *at, uint32_t cond, uint32_t v)
-{
-    uint32_t old;
-    asm volatile("atom.relaxed.sys.global.cas.b32 %0, [%1], %2, %3;"
-                 : "=r"(old)
-                 : "l"(at), "r"(cond), "r"(v)
-                 : "memory");
-    return old;
-}
-SHMEMI_D uint64_t shmemi_cswap_at(void *at, uint64_t cond, uint64_t v)
-{
-    uint64_t old;
-    asm volatile("atom.relaxed.sys.global.cas.b64 %0, [%1], %2, %3;"
-                 : "=l"(old)
-                 : "l"(at), "l"(cond), "l"(v)
-                 : "memory");
-    return old;
-}
-
-SHMEMI_D uint32_t shmemi_fetch_add_at(void *at, uint32_t v)
-{
-    uint32_t old;
-    asm volatile("atom.relaxed.sys.global.add.u32 %0, [%1], %2;"
-                 : "=r"(old)
-                 : "l"(at), "r"(v)
-                 : "memory");
-    return old;
-}
-SHMEMI_D uint64_t shmemi_fetch_add_at(void *at, uint64_t v)
-{
-    uint64_t old;
-    asm volatile("atom.relaxed.sys.global.add.u64 %0, [%1], %2;"
-                 : "=l"(old)
-                 : "l"(at), "l"(v)
-                 : "memory");
-    return old;
-}
-SHMEMI_D float shmemi_fetch_add_at(void *at, float v)
-{
-    float old;
-    asm volatile("atom.relaxed.sys.global.add.f32 %0, [%1], %2;"
-                 : "=f"(old)
-                 : "l"(at), "f"(v)
-                 : "memory");
-    return old;
-}
-SHMEMI_D double shmemi_fetch_add_at(void *at, double v)
-{
-    double old;
-    asm volatile("atom.relaxed.sys.global.add.f64 %0, [%1], %2;"
-                 : "=d"(old)
-                 : "l"(at), "d"(v)
-                 : "memory");
-    return old;
-}
+SHMEMI_WORDS(SHMEMI_ATOM, shmemi_swap_at, "atom.relaxed.sys.global.exch.b")
+SHMEMI_WORDS(SHMEMI_CSWAP, shmemi_cswap_at, "atom.relaxed.sys.global.cas.b")
+SHMEMI_CSWAP(shmemi_cswap_at, "atom.relaxed.sys.global.cas.b16", uint16_t, uint16_t, "h")
+SHMEMI_WORDS(SHMEMI_ATOM, shmemi_fetch_add_at, "atom.relaxed.sys.global.add.u")
+SHMEMI_REALS(SHMEMI_ATOM, shmemi_fetch_add_at, "atom.relaxed.sys.global.add.f")
+SHMEMI_WORDS(SHMEMI_ATOM, shmemi_fetch_and_at, "atom.relaxed.sys.global.and.b")
+SHMEMI_WORDS(SHMEMI_ATOM, shmemi_fetch_or_at, "atom.relaxed.sys.global.or.b")
+SHMEMI_WORDS(SHMEMI_ATOM, shmemi_fetch_xor_at, "atom.relaxed.sys.global.xor.b")
+SHMEMI_WORDS(SHMEMI_STORE, shmemi_add_at, "red.relaxed.sys.global.add.u")
+SHMEMI_REALS(SHMEMI_STORE, shmemi_add_at, "red.relaxed.sys.global.add.f")
+SHMEMI_WORDS(SHMEMI_STORE, shmemi_and_at, "red.relaxed.sys.global.and.b")
+SHMEMI_WORDS(SHMEMI_STORE, shmemi_or_at, "red.relaxed.sys.global.or.b")
+SHMEMI_WORDS(SHMEMI_STORE, shmemi_xor_at, "red.relaxed.sys.global.xor.b")
 /* Half precision, its bits as an integer. */
-SHMEMI_D uint16_t shmemi_fetch_add_half_at(void *at, uint16_t v)
-{
-    uint16_t old;
-    asm volatile("atom.relaxed.sys.global.add.noftz.f16 %0, [%1], %2;"
-                 : "=h"(old)
-                 : "l"(at), "h"(v)
-                 : "memory");
-    return old;
-}
+SHMEMI_ATOM(shmemi_fetch_add_half_at, "atom.relaxed.sys.global.add.noftz.f16", uint16_t, uint16_t,
+            "h")
 
-SHMEMI_D void shmemi_add_at(void *at, uint32_t v)
-{
-    asm volatile("red.relaxed.sys.global.add.u32 [%0], %1;" ::"l"(at), "r"(v) : "memory");
-}
-SHMEMI_D void shmemi_add_at(void *at, uint64_t v)
-{
-    asm volatile("red.relaxed.sys.global.add.u64 [%0], %1;" ::"l"(at), "l"(v) : "memory");
-}
-SHMEMI_D void shmemi_add_at(void *at, float v)
-{
-    asm volatile("red.relaxed.sys.global.add.f32 [%0], %1;" ::"l"(at), "f"(v) : "memory");
-}
-SHMEMI_D void shmemi_add_at(void *at, double v)
-{
-    asm volatile("red.relaxed.sys.global.add.f64 [%0], %1;" ::"l"(at), "d"(v) : "memory");
-}
-
-SHMEMI_D uint32_t shmemi_fetch_and_at(void *at, uint32_t v)
-{
-    uint32_t old;
-    asm volatile("atom.relaxed.sys.global.and.b32 %0, [%1], %2;"
-                 : "=r"(old)
-                 : "l"(at), "r"(v)
-                 : "memory");
-    return old;
-}
-SHMEMI_D uint64_t shmemi_fetch_and_at(void *at, uint64_t v)
-{
-    uint64_t old;
-    asm volatile("atom.relaxed.sys.global.and.b64 %0, [%1], %2;"
-                 : "=l"(old)
-                 : "l"(at), "l"(v)
-                 : "memory");
-    return old;
-}
-SHMEMI_D uint32_t shmemi_fetch_or_at(void *at, uint32_t v)
-{
-    uint32_t old;
-    asm volatile("atom.relaxed.sys.global.or.b32 %0, [%1], %2;"
-                 : "=r"(old)
-                 : "l"(at), "r"(v)
-                 : "memory");
-    return old;
-}
-SHMEMI_D uint64_t shmemi_fetch_or_at(void *at, uint64_t v)
-{
-    uint64_t old;
-    asm volatile("atom.relaxed.sys.global.or.b64 %0, [%1], %2;"
-                 : "=l"(old)
-                 : "l"(at), "l"(v)
-                 : "memory");
-    return old;
-}
-SHMEMI_D uint32_t shmemi_fetch_xor_at(void *at, uint32_t v)
-{
-    uint32_t old;
-    asm volatile("atom.relaxed.sys.global.xor.b32 %0, [%1], %2;"
-                 : "=r"(old)
-                 : "l"(at), "r"(v)
-                 : "memory");
-    return old;
-}
-SHMEMI_D uint64_t shmemi_fetch_xor_at(void *at, uint64_t v)
-{
-    uint64_t old;
-    asm volatile("atom.relaxed.sys.global.xor.b64 %0, [%1], %2;"
-                 : "=l"(old)
-                 : "l"(at), "l"(v)
-                 : "memory");
-    return old;
-}
-
-SHMEMI_D void shmemi_and_at(void *at, uint32_t v)
-{
-    asm volatile("red.relaxed.sys.global.and.b32 [%0], %1;" ::"l"(at), "r"(v) : "memory");
-}
-SHMEMI_D void shmemi_and_at(void *at, uint64_t v)
-{
-    asm volatile("red.relaxed.sys.global.and.b64 [%0], %1;" ::"l"(at), "l"(v) : "memory");
-}
-SHMEMI_D void shmemi_or_at(void *at, uint32_t v)
-{
-    asm volatile("red.relaxed.sys.global.or.b32 [%0], %1;" ::"l"(at), "r"(v) : "memory");
-}
-SHMEMI_D void shmemi_or_at(void *at, uint64_t v)
-{
-    asm volatile("red.relaxed.sys.global.or.b64 [%0], %1;" ::"l"(at), "l"(v) : "memory");
-}
-SHMEMI_D void shmemi_xor_at(void *at, uint32_t v)
-{
-    asm volatile("red.relaxed.sys.global.xor.b32 [%0], %1;" ::"l"(at), "r"(v) : "memory");
-}
-SHMEMI_D void shmemi_xor_at(void *at, uint64_t v)
-{
-    asm volatile("red.relaxed.sys.global.xor.b64 [%0], %1;" ::"l"(at), "l"(v) : "memory");
-}
+/* Words that the producers of this GPU share (memory.h). */
+SHMEMI_ATOM(shmemi_fetch_add_gpu, "atom.relaxed.gpu.global.add.u64", uint64_t, uint64_t, "l")
+SHMEMI_ATOM(shmemi_claim_gpu, "atom.acquire.gpu.global.or.b32", uint32_t, uint32_t, "r")
+SHMEMI_STORE(shmemi_and_release_gpu, "red.release.gpu.global.and.b32", uint32_t, uint32_t, "r")
 
 #endif
 

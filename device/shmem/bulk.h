@@ -13,10 +13,7 @@
 #define SHMEMI_BULK 1
 
 /* Orders this thread's accesses, and those of threads that it met, before later bulk copies. */
-SHMEMI_D void shmemi_bulk_fence(void)
-{
-    asm volatile("fence.proxy.async;" ::: "memory");
-}
+SHMEMI_FENCE(shmemi_bulk_fence, "fence.proxy.async")
 
 SHMEMI_D uint32_t shmemi_bulk_address(const void *shared)
 {
@@ -32,10 +29,7 @@ SHMEMI_D void shmemi_bulk_store(void *to, const void *shared, uint32_t bytes)
 }
 
 /* Waits for the copies out that this thread has started. It then sees their writes. */
-SHMEMI_D void shmemi_bulk_stored(void)
-{
-    asm volatile("cp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group 0;" ::: "memory");
-}
+SHMEMI_FENCE(shmemi_bulk_stored, "cp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group 0")
 
 /* A barrier in shared memory that counts the bytes of copies into shared memory. */
 SHMEMI_D void shmemi_bulk_expect(uint64_t *barrier, uint32_t bytes)

@@ -1,7 +1,7 @@
 /*
  * memory.h: every access of a producer to memory that others see, named by its purpose. On the GPU
- * each is one instruction, whose scope and order the tests pin in the PTX; on the host it is a
- * builtin.
+ * each is one instruction of access.h or atoms.h, whose scope and order the tests pin in the PTX;
+ * on the host it is a builtin.
  *
  * Near memory is shared among producers only (device memory for a GPU); far memory also with the
  * proxy (pinned host memory).
@@ -9,10 +9,17 @@
 #ifndef SHMEM_MEMORY_H
 #define SHMEM_MEMORY_H
 
+#include "atoms.h"
 #include "zz_wire.h"
 
 #ifndef __CUDACC_RTC__
 #include <sched.h>
+#endif
+
+#ifdef __CUDA_ARCH__
+#define SHMEMI_EITHER(gpu, host) gpu
+#else
+#define SHMEMI_EITHER(gpu, host) host
 #endif
 
 #ifdef SHMEMI_TSAN
@@ -28,7 +35,7 @@ static __thread int shmemi_fenced __attribute__((unused));
 SHMEMI_HD void shmemi_before_slots(void)
 {
 #ifdef __CUDA_ARCH__
-    asm volatile("fence.acq_rel.sys;" ::: "memory");
+    shmemi_fence_system();
 #elif defined(SHMEMI_TSAN)
     shmemi_fenced = 1;
 #else
@@ -45,8 +52,8 @@ SHMEMI_HD void shmemi_before_slots(void)
 SHMEMI_HD void shmemi_store_slot(void *slot, uint64_t a, uint64_t b)
 {
 #ifdef __CUDA_ARCH__
-    asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(slot), "l"(a), "l"(b)
-                 : "memory");
+    shmemi_wide both = {a, b};
+    shmemi_store_element(slot, both);
 #elif defined(SHMEMI_TSAN)
     if (shmemi_fenced) {
         __atomic_store_n((uint64_t *)slot, a, __ATOMIC_RELEASE);
@@ -61,20 +68,28 @@ SHMEMI_HD void shmemi_store_slot(void *slot, uint64_t a, uint64_t b)
 #endif
 }
 
+/* name: of the function; on: the access of a GPU; order: of the builtin. */
+#define SHMEMI_WORD_LOAD(name, T, on, order)                                                       \
+    SHMEMI_HD T name(const T *word)                                                                \
+    {                                                                                              \
+        T v;                                                                                       \
+        SHMEMI_EITHER(on(word, &v), v = __atomic_load_n(word, order));                             \
+        return v;                                                                                  \
+    }
+#define SHMEMI_WORD_STORE(name, T, on, order)                                                      \
+    SHMEMI_HD void name(T *word, T v)                                                              \
+    {                                                                                              \
+        SHMEMI_EITHER(on(word, v), __atomic_store_n(word, v, order));                              \
+    }
+#define SHMEMI_WORD_UPDATE(name, T, on, builtin, order)                                            \
+    SHMEMI_HD T name(T *word, T v)                                                                 \
+    {                                                                                              \
+        return SHMEMI_EITHER(on(word, v), builtin(word, v, order));                                \
+    }
+
 /* Adds to a word of near memory and returns what it was. */
-SHMEMI_HD uint64_t shmemi_take_near(uint64_t *word, uint64_t n)
-{
-#ifdef __CUDA_ARCH__
-    uint64_t old;
-    asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], %2;"
-                 : "=l"(old)
-                 : "l"(word), "l"(n)
-                 : "memory");
-    return old;
-#else
-    return __atomic_fetch_add(word, n, __ATOMIC_RELAXED);
-#endif
-}
+SHMEMI_WORD_UPDATE(shmemi_take_near, uint64_t, shmemi_fetch_add_gpu, __atomic_fetch_add,
+                   __ATOMIC_RELAXED)
 
 /*
  * Loads the cached tail. Acquire on the host: the proxy has read the slots that the tail frees
@@ -82,120 +97,37 @@ SHMEMI_HD uint64_t shmemi_take_near(uint64_t *word, uint64_t n)
  * store ahead of the branch that tests the tail; a thread that had to wait acquires nevertheless
  * (shmemi_acquire_near), because the PTX memory model does not promise it.
  */
-SHMEMI_HD uint64_t shmemi_load_near(const uint64_t *word)
-{
-#ifdef __CUDA_ARCH__
-    uint64_t v;
-    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(word) : "memory");
-    return v;
-#else
-    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
-#endif
-}
+SHMEMI_WORD_LOAD(shmemi_load_near, uint64_t, shmemi_load_gpu, __ATOMIC_ACQUIRE)
 
 /* The same, behind a wait: what happened before shmemi_publish_near stored the value, the proxy's
  * reads included, happens before what this thread stores next. */
-SHMEMI_HD uint64_t shmemi_acquire_near(const uint64_t *word)
-{
-#ifdef __CUDA_ARCH__
-    uint64_t v;
-    asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(word) : "memory");
-    return v;
-#else
-    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
-#endif
-}
+SHMEMI_WORD_LOAD(shmemi_acquire_near, uint64_t, shmemi_acquire_gpu, __ATOMIC_ACQUIRE)
 
 /* Stores the proxy's tail for other producers, after shmemi_acquire_far has loaded it. */
-SHMEMI_HD void shmemi_publish_near(uint64_t *word, uint64_t v)
-{
-#ifdef __CUDA_ARCH__
-    asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(v) : "memory");
-#else
-    __atomic_store_n(word, v, __ATOMIC_RELEASE);
-#endif
-}
+SHMEMI_WORD_STORE(shmemi_publish_near, uint64_t, shmemi_release_gpu, __ATOMIC_RELEASE)
 
-SHMEMI_HD void shmemi_store_near(uint64_t *word, uint64_t v)
-{
-#ifdef __CUDA_ARCH__
-    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(v) : "memory");
-#else
-    __atomic_store_n(word, v, __ATOMIC_RELEASE);
-#endif
-}
+SHMEMI_WORD_STORE(shmemi_store_near, uint64_t, shmemi_store_gpu, __ATOMIC_RELEASE)
 
 /* Sets bits of a word of near memory and returns what it was. */
-SHMEMI_HD uint32_t shmemi_claim_near(uint32_t *word, uint32_t bits)
-{
-#ifdef __CUDA_ARCH__
-    uint32_t old;
-    asm volatile("atom.acquire.gpu.global.or.b32 %0, [%1], %2;"
-                 : "=r"(old)
-                 : "l"(word), "r"(bits)
-                 : "memory");
-    return old;
-#else
-    return __atomic_fetch_or(word, bits, __ATOMIC_ACQUIRE);
-#endif
-}
+SHMEMI_WORD_UPDATE(shmemi_claim_near, uint32_t, shmemi_claim_gpu, __atomic_fetch_or,
+                   __ATOMIC_ACQUIRE)
 
 /* Clears bits, after the last use of what they stood for. */
 SHMEMI_HD void shmemi_release_claim(uint32_t *word, uint32_t bits)
 {
-#ifdef __CUDA_ARCH__
-    asm volatile("red.release.gpu.global.and.b32 [%0], %1;" ::"l"(word), "r"(~bits) : "memory");
-#else
-    __atomic_fetch_and(word, ~bits, __ATOMIC_RELEASE);
-#endif
+    SHMEMI_EITHER(shmemi_and_release_gpu(word, ~bits),
+                  __atomic_fetch_and(word, ~bits, __ATOMIC_RELEASE));
 }
 
 /* A word that the proxy writes, where only its value counts. */
-SHMEMI_HD uint32_t shmemi_load_far32(const uint32_t *word)
-{
-#ifdef __CUDA_ARCH__
-    uint32_t v;
-    asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(word) : "memory");
-    return v;
-#else
-    return __atomic_load_n(word, __ATOMIC_RELAXED);
-#endif
-}
+SHMEMI_WORD_LOAD(shmemi_load_far32, uint32_t, shmemi_load_element, __ATOMIC_RELAXED)
 
 /* Loads a value that an earlier acquire covers. */
-SHMEMI_HD uint64_t shmemi_load_far(const uint64_t *word)
-{
-#ifdef __CUDA_ARCH__
-    uint64_t v;
-    asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(word) : "memory");
-    return v;
-#else
-    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
-#endif
-}
+SHMEMI_WORD_LOAD(shmemi_load_far, uint64_t, shmemi_load_element, __ATOMIC_ACQUIRE)
 
 /* Loads a word that the proxy writes last: the proxy's earlier writes are visible afterwards. */
-SHMEMI_HD uint32_t shmemi_acquire_far32(const uint32_t *word)
-{
-#ifdef __CUDA_ARCH__
-    uint32_t v;
-    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(word) : "memory");
-    return v;
-#else
-    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
-#endif
-}
-
-SHMEMI_HD uint64_t shmemi_acquire_far(const uint64_t *word)
-{
-#ifdef __CUDA_ARCH__
-    uint64_t v;
-    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(word) : "memory");
-    return v;
-#else
-    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
-#endif
-}
+SHMEMI_WORD_LOAD(shmemi_acquire_far32, uint32_t, shmemi_load_flag, __ATOMIC_ACQUIRE)
+SHMEMI_WORD_LOAD(shmemi_acquire_far, uint64_t, shmemi_load_flag, __ATOMIC_ACQUIRE)
 
 /*
  * Pauses between two looks at a word that the proxy changes; looks counts them. A GPU's look takes

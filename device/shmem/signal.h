@@ -51,7 +51,7 @@ SHMEMI_D void shmemi_signal(const struct shmemi_device_image *image, uint32_t ca
     else if (op == SHMEMI_SIGNAL_SET)
         shmemi_store_element(at, value);
     else
-        shmemi_add_element(at, value);
+        shmemi_add_at(at, value);
 }
 
 /* Up to SHMEMI_SLOT_BYTES with their signal. */

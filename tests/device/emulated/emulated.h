@@ -104,11 +104,6 @@ SHMEMI_D void shmemi_load_pair(const void *at, uint64_t *a, uint64_t *b)
     shmemi_load_flag(at, a);
     shmemi_load_flag((const uint64_t *)at + 1, b);
 }
-SHMEMI_D void shmemi_add_element(void *at, uint64_t v)
-{
-    emulated_turn();
-    __atomic_fetch_add((uint64_t *)at, v, __ATOMIC_RELAXED);
-}
 SHMEMI_D void shmemi_store_signal(void *at, uint64_t v)
 {
     emulated_turn();
