@@ -139,7 +139,7 @@ template <class EACH, class T> struct shmemi_element {
     SHMEMI_D void store(char *at, shmemi_element from)
     {
         typedef typename shmemi_bits<sizeof(T)>::type bits;
-        shmemi_move<bits>::store(at, shmemi_as<bits>(from.v));
+        shmemi_store_weak(at, shmemi_as<bits>(from.v));
     }
     SHMEMI_D shmemi_element apply(shmemi_element a, shmemi_element b)
     {
@@ -152,11 +152,11 @@ template <class EACH, class T> struct shmemi_elements {
     shmemi_wide v;
     SHMEMI_D void load(const char *at, shmemi_elements *to)
     {
-        shmemi_move<shmemi_wide>::load_far(at, &to->v);
+        shmemi_load_element(at, &to->v);
     }
     SHMEMI_D void store(char *at, shmemi_elements from)
     {
-        shmemi_move<shmemi_wide>::store(at, from.v);
+        shmemi_store_weak(at, from.v);
     }
     SHMEMI_D shmemi_elements apply(shmemi_elements a, shmemi_elements b)
     {

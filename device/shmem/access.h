@@ -165,33 +165,6 @@ SHMEMI_FENCE(shmemi_complete_system, "fence.sc.sys")
 SHMEMI_LOADS(shmemi_load_weak, "ld")
 SHMEMI_STORES(shmemi_store_weak, "st")
 
-template <class T> struct shmemi_move {
-    SHMEMI_D void load(const void *at, T *v)
-    {
-        shmemi_load_weak(at, v);
-    }
-    SHMEMI_D void load_far(const void *at, T *v)
-    {
-        shmemi_load_element(at, v);
-    }
-    SHMEMI_D void store(void *at, T v)
-    {
-        shmemi_store_weak(at, v);
-    }
-    SHMEMI_D void load_if(int on, const void *at, T *v)
-    {
-        shmemi_load_weak_if(on, at, v);
-    }
-    SHMEMI_D void load_far_if(int on, const void *at, T *v)
-    {
-        shmemi_load_element_if(on, at, v);
-    }
-    SHMEMI_D void store_if(int on, void *at, T v)
-    {
-        shmemi_store_weak_if(on, at, v);
-    }
-};
-
 /* Waits until 128 threads have come to the barrier of this number. */
 SHMEMI_D void shmemi_meet_four_warps(uint32_t barrier)
 {

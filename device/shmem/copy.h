@@ -10,19 +10,19 @@
 #ifdef SHMEMI_KERNEL
 
 /* FAR: from a peer's memory. */
-template <class W, int FAR> SHMEMI_D void shmemi_load_bulk(const void *at, W *v)
+template <int FAR, class W> SHMEMI_D void shmemi_load_bulk(const void *at, W *v)
 {
     if (FAR)
-        shmemi_move<W>::load_far(at, v);
+        shmemi_load_element(at, v);
     else
-        shmemi_move<W>::load(at, v);
+        shmemi_load_weak(at, v);
 }
 
 template <class W, int FAR> SHMEMI_D void shmemi_copy_word(char *to, const char *from)
 {
     W v;
-    shmemi_load_bulk<W, FAR>(from, &v);
-    shmemi_move<W>::store(to, v);
+    shmemi_load_bulk<FAR>(from, &v);
+    shmemi_store_weak(to, v);
 }
 
 /*
@@ -45,10 +45,10 @@ SHMEMI_D void shmemi_copy_words(char *to, const char *from, uint64_t bytes, uint
         shmemi_rebase(&to, &from);
 #pragma unroll
         for (uint32_t k = 0; k < 3; k++)
-            shmemi_load_bulk<W, FAR>(from + k * step, &v[k]);
+            shmemi_load_bulk<FAR>(from + k * step, &v[k]);
 #pragma unroll
         for (uint32_t k = 0; k < 3; k++)
-            shmemi_move<W>::store(to + k * step, v[k]);
+            shmemi_store_weak(to + k * step, v[k]);
     }
 #pragma unroll 1
     for (; from < end; from += step, to += step)
@@ -169,24 +169,23 @@ SHMEMI_D void shmemi_copy_wide(char *to, const char *from, uint32_t n)
     shmemi_wide v[SCOPE::batch];
 #pragma unroll 1
     for (; i < n; i += SCOPE::batch * step) {
-        shmemi_load_bulk<shmemi_wide, FAR>(from + 16 * (uint64_t)i, &v[0]);
+        shmemi_load_bulk<FAR>(from + 16 * (uint64_t)i, &v[0]);
         if (i + step >= n) {
-            shmemi_move<shmemi_wide>::store(to + 16 * (uint64_t)i, v[0]);
+            shmemi_store_weak(to + 16 * (uint64_t)i, v[0]);
             return;
         }
 #pragma unroll
         for (uint32_t k = 1; k < SCOPE::batch; k++) {
             const char *at = from + 16 * (uint64_t)(i + k * step);
             if (FAR)
-                shmemi_move<shmemi_wide>::load_far_if(i + k * step < n, at, &v[k]);
+                shmemi_load_element_if(i + k * step < n, at, &v[k]);
             else
-                shmemi_move<shmemi_wide>::load_if(i + k * step < n, at, &v[k]);
+                shmemi_load_weak_if(i + k * step < n, at, &v[k]);
         }
-        shmemi_move<shmemi_wide>::store(to + 16 * (uint64_t)i, v[0]);
+        shmemi_store_weak(to + 16 * (uint64_t)i, v[0]);
 #pragma unroll
         for (uint32_t k = 1; k < SCOPE::batch; k++)
-            shmemi_move<shmemi_wide>::store_if(i + k * step < n, to + 16 * (uint64_t)(i + k * step),
-                                               v[k]);
+            shmemi_store_weak_if(i + k * step < n, to + 16 * (uint64_t)(i + k * step), v[k]);
     }
 }
 

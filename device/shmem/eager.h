@@ -213,7 +213,7 @@ SHMEMI_D void shmemi_eager_take_packets(const struct shmemi_eager_reading *r, ch
         for (uint32_t k = 0; k < SCOPE::batch; k++) {
             uint32_t at = i + k * step;
             if (shmemi_eager_is_word(dest, at, r->nbytes))
-                shmemi_move<uint64_t>::store(dest + at, v[k]);
+                shmemi_store_weak(dest + at, v[k]);
             else
                 shmemi_eager_scatter(dest, at, r->nbytes, v[k]);
         }

@@ -31,7 +31,7 @@ SHMEMI_D T shmemi_eager_load(const struct shmemi_device_image *image, uint32_t c
     bits v;
     shmemi_eager_check_word(image, call, e, at, sizeof(T));
     if (e->tile != SHMEMI_EAGER_PACKET) {
-        shmemi_move<bits>::load(from + shmemi_eager_data_at(at, e->nbytes, e->tile), &v);
+        shmemi_load_weak(from + shmemi_eager_data_at(at, e->nbytes, e->tile), &v);
         return shmemi_as<T>(v);
     }
     uint64_t a, b = 0;
@@ -66,7 +66,7 @@ SHMEMI_D void shmemi_eager_store(const struct shmemi_device_image *image, uint32
             shmemi_p<uint64_t>(image, call, packet + 1,
                                shmemi_eager_packet((uint32_t)((uint64_t)v >> 32), epoch), pe);
     } else if (e->tile != SHMEMI_EAGER_PACKET) {
-        shmemi_move<bits>::store(to + shmemi_eager_data_at(at, e->nbytes, e->tile), v);
+        shmemi_store_weak(to + shmemi_eager_data_at(at, e->nbytes, e->tile), v);
     } else {
         uint64_t a = shmemi_eager_packet((uint32_t)v, epoch);
         if (sizeof(T) == 4)
@@ -130,20 +130,20 @@ SHMEMI_D void shmemi_eager_spread(char *buffer, uint32_t nbytes, uint32_t epoch)
         const uint32_t i = (end > step ? end - step : 0) + SCOPE::rank();
         unit v = unit();
         if (i < end)
-            shmemi_move<unit>::load(buffer + i * (uint64_t)size, &v);
+            shmemi_load_weak(buffer + i * (uint64_t)size, &v);
         SCOPE::meet();
         if (i < end)
-            shmemi_move<unit>::store(buffer + (i + i / per) * (uint64_t)size, v);
+            shmemi_store_weak(buffer + (i + i / per) * (uint64_t)size, v);
         SCOPE::meet();
     }
     for (uint32_t k = SCOPE::rank(); k < shmemi_eager_tiles(nbytes, TILE); k += step) {
         char *at = buffer + shmemi_eager_signal_at(k, nbytes, TILE);
         if (TILE == SHMEMI_EAGER_PACKET) {
-            shmemi_move<uint32_t>::store(at, epoch);
+            shmemi_store_weak(at, epoch);
         } else {
-            shmemi_move<uint64_t>::store(at, shmemi_eager_signal(nbytes, epoch));
+            shmemi_store_weak(at, shmemi_eager_signal(nbytes, epoch));
             if (TILE == SHMEMI_EAGER_BLOCK)
-                shmemi_move<uint64_t>::store(at + 8, 0);
+                shmemi_store_weak(at + 8, (uint64_t)0);
         }
     }
     SCOPE::meet();
@@ -160,10 +160,10 @@ SHMEMI_D void shmemi_eager_gather_units(char *buffer, uint32_t nbytes)
         const uint32_t i = first + SCOPE::rank();
         unit v = unit();
         if (i < n)
-            shmemi_move<unit>::load(buffer + (i + i / per) * (uint64_t)size, &v);
+            shmemi_load_weak(buffer + (i + i / per) * (uint64_t)size, &v);
         SCOPE::meet();
         if (i < n)
-            shmemi_move<unit>::store(buffer + i * (uint64_t)size, v);
+            shmemi_store_weak(buffer + i * (uint64_t)size, v);
         SCOPE::meet();
     }
 }
@@ -186,8 +186,8 @@ SHMEMI_D void shmemi_eager_wrap(const struct shmemi_device_image *image, uint32_
         SCOPE::meet();
         if (SCOPE::rank() == 0) {
             at += shmemi_eager_signal_at(0, n, SHMEMI_EAGER_NONE);
-            shmemi_move<uint64_t>::store(at, shmemi_eager_signal(n, epoch));
-            shmemi_move<uint64_t>::store(at + 8, 0);
+            shmemi_store_weak(at, shmemi_eager_signal(n, epoch));
+            shmemi_store_weak(at + 8, (uint64_t)0);
         }
         SCOPE::meet();
     }

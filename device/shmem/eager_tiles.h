@@ -37,7 +37,7 @@ SHMEMI_COLD uint64_t shmemi_eager_gather(const char *source, uint32_t at, uint32
     uint64_t v = 0;
     for (uint32_t k = 0; k < SHMEMI_EAGER_PAIR && at + k < nbytes; k++) {
         uint8_t byte;
-        shmemi_move<uint8_t>::load(source + at + k, &byte);
+        shmemi_load_weak(source + at + k, &byte);
         v |= (uint64_t)byte << (8 * k);
     }
     return v;
@@ -46,7 +46,7 @@ SHMEMI_COLD uint64_t shmemi_eager_gather(const char *source, uint32_t at, uint32
 SHMEMI_COLD void shmemi_eager_scatter(char *dest, uint32_t at, uint32_t nbytes, uint64_t v)
 {
     for (uint32_t k = 0; k < SHMEMI_EAGER_PAIR && at + k < nbytes; k++)
-        shmemi_move<uint8_t>::store(dest + at + k, (uint8_t)(v >> (8 * k)));
+        shmemi_store_weak(dest + at + k, (uint8_t)(v >> (8 * k)));
 }
 
 /* Reports whether the data of a pair is one word of a token. */
@@ -76,7 +76,7 @@ SHMEMI_D void shmemi_eager_send_packets(char *to, const char *source, uint32_t n
         for (uint32_t k = 0; k < SCOPE::batch; k++) {
             uint32_t at = i + k * step;
             if (shmemi_eager_is_word(source, at, nbytes))
-                shmemi_move<uint64_t>::load(source + at, &v[k]);
+                shmemi_load_weak(source + at, &v[k]);
             else
                 v[k] = shmemi_eager_gather(source, at, nbytes);
         }
@@ -117,15 +117,15 @@ SHMEMI_D void shmemi_eager_move_tiles(char *slot, char *plain, uint32_t nbytes)
         for (uint32_t k = 0; k < SCOPE::batch; k++) {
             uint32_t j = i + k * step;
             if (j < n)
-                shmemi_move<unit>::load(OUT ? slot + (j + j / per) * (uint64_t)size
-                                            : plain + j * (uint64_t)size,
-                                        &v[k]);
+                shmemi_load_weak(OUT ? slot + (j + j / per) * (uint64_t)size
+                                     : plain + j * (uint64_t)size,
+                                 &v[k]);
         }
 #pragma unroll
         for (uint32_t k = 0; k < SCOPE::batch; k++) {
             uint32_t j = i + k * step;
             if (j < n)
-                shmemi_move<unit>::store(
+                shmemi_store_weak(
                     OUT ? plain + j * (uint64_t)size : slot + (j + j / per) * (uint64_t)size, v[k]);
         }
     }

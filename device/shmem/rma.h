@@ -72,9 +72,9 @@ SHMEMI_D shmemi_wide shmemi_gather(const void *source, uint64_t bytes)
     const unsigned char *at = (const unsigned char *)source;
     shmemi_wide v = {0, 0};
     if ((((uint64_t)(uintptr_t)source | bytes) & 7) == 0) {
-        shmemi_move<uint64_t>::load(at, &v.a);
+        shmemi_load_weak(at, &v.a);
         if (bytes > 8)
-            shmemi_move<uint64_t>::load(at + 8, &v.b);
+            shmemi_load_weak(at + 8, &v.b);
         return v;
     }
 #pragma unroll 1
@@ -141,15 +141,15 @@ template <class W> SHMEMI_D void shmemi_fill_words(char *to, const char *from, u
     for (; n >= 4; n -= 4, to += 4 * sizeof(W), from += 4 * sizeof(W)) {
 #pragma unroll
         for (uint32_t k = 0; k < 4; k++)
-            shmemi_move<W>::load(from + k * sizeof(W), &v[k]);
+            shmemi_load_weak(from + k * sizeof(W), &v[k]);
 #pragma unroll
         for (uint32_t k = 0; k < 4; k++)
-            shmemi_move<W>::store(to + k * sizeof(W), v[k]);
+            shmemi_store_weak(to + k * sizeof(W), v[k]);
     }
 #pragma unroll 1
     for (; n > 0; n--, to += sizeof(W), from += sizeof(W)) {
-        shmemi_move<W>::load(from, &v[0]);
-        shmemi_move<W>::store(to, v[0]);
+        shmemi_load_weak(from, &v[0]);
+        shmemi_store_weak(to, v[0]);
     }
 }
 

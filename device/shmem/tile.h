@@ -180,13 +180,12 @@ SHMEMI_D void shmemi_rows_words(const struct shmemi_rows *r, char *to, const cha
             if (i + k * step < n) {
                 uint64_t column, row = shmemi_divide(i + k * step, across, &column);
                 at[k] = to + (int64_t)row * down + column * sizeof(W);
-                shmemi_load_bulk<W, FAR>(from + (int64_t)row * down_from + column * sizeof(W),
-                                         &v[k]);
+                shmemi_load_bulk<FAR>(from + (int64_t)row * down_from + column * sizeof(W), &v[k]);
             }
 #pragma unroll
         for (uint32_t k = 0; k < 4; k++)
             if (i + k * step < n)
-                shmemi_move<W>::store(at[k], v[k]);
+                shmemi_store_weak(at[k], v[k]);
     }
 }
 

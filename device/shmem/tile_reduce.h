@@ -80,8 +80,8 @@ SHMEMI_D void shmemi_fold_words(const struct shmemi_fold_part *p)
 #pragma unroll
             for (int k = 0; k < 4; k++)
                 if (rank + k < pes)
-                    shmemi_load_bulk<W, 1>(shmemi_fold_row(p, rank + k, row) + column * sizeof(W),
-                                           &v[k].word);
+                    shmemi_load_element(shmemi_fold_row(p, rank + k, row) + column * sizeof(W),
+                                        &v[k].word);
 #pragma unroll
             for (int k = 0; k < 4; k++)
                 if (rank + k < pes)
@@ -93,7 +93,7 @@ SHMEMI_D void shmemi_fold_words(const struct shmemi_fold_part *p)
 #pragma unroll
         for (uint32_t e = 0; e < sizeof(W) / sizeof(T); e++)
             out.of[e] = FOLD::last(sums[e]);
-        shmemi_move<W>::store(p->to + (int64_t)row * p->rows.to + column * sizeof(W), out.word);
+        shmemi_store_weak(p->to + (int64_t)row * p->rows.to + column * sizeof(W), out.word);
     }
 }
 

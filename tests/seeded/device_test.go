@@ -39,8 +39,8 @@ var deviceDefects = []defect{
 	},
 	{
 		id: "device/eager-unit-of-a-token", file: "device/shmem/eager_parts.h",
-		was:  "shmemi_move<unit>::store(buffer + i * (uint64_t)size, v);",
-		is:   "shmemi_move<unit>::store(buffer + (i + i / (per + 1)) * (uint64_t)size, v);",
+		was:  "shmemi_store_weak(buffer + i * (uint64_t)size, v);",
+		is:   "shmemi_store_weak(buffer + (i + i / (per + 1)) * (uint64_t)size, v);",
 		user: "a token that a kernel unwraps in place has its bytes at wrong places",
 		by:   job("./tests/device", "^TestEmulated$/^eager$"), says: `changed in place: \d+ wrong`,
 	},

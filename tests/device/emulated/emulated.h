@@ -137,37 +137,35 @@ SHMEMI_D void emulated_aligned(const void *at, size_t bytes)
     }
 }
 
-template <class T> struct shmemi_move {
-    SHMEMI_D void load(const void *at, T *v)
-    {
-        emulated_aligned(at, sizeof(T));
-        memcpy(v, at, sizeof(T));
-    }
-    SHMEMI_D void load_far(const void *at, T *v)
-    {
-        load(at, v);
-    }
-    SHMEMI_D void store(void *at, T v)
-    {
-        emulated_aligned(at, sizeof(T));
-        memcpy(at, &v, sizeof(T));
-    }
-    SHMEMI_D void load_if(int on, const void *at, T *v)
-    {
-        if (on)
-            load(at, v);
-    }
-    SHMEMI_D void load_far_if(int on, const void *at, T *v)
-    {
-        if (on)
-            load(at, v);
-    }
-    SHMEMI_D void store_if(int on, void *at, T v)
-    {
-        if (on)
-            store(at, v);
-    }
-};
+template <class T> SHMEMI_D void shmemi_load_weak(const void *at, T *v)
+{
+    emulated_aligned(at, sizeof(T));
+    memcpy(v, at, sizeof(T));
+}
+template <class T> SHMEMI_D void shmemi_store_weak(void *at, T v)
+{
+    emulated_aligned(at, sizeof(T));
+    memcpy(at, &v, sizeof(T));
+}
+SHMEMI_D void shmemi_load_element(const void *at, shmemi_wide *v)
+{
+    shmemi_load_weak(at, v);
+}
+template <class T> SHMEMI_D void shmemi_load_weak_if(int on, const void *at, T *v)
+{
+    if (on)
+        shmemi_load_weak(at, v);
+}
+template <class T> SHMEMI_D void shmemi_load_element_if(int on, const void *at, T *v)
+{
+    if (on)
+        shmemi_load_element(at, v);
+}
+template <class T> SHMEMI_D void shmemi_store_weak_if(int on, void *at, T v)
+{
+    if (on)
+        shmemi_store_weak(at, v);
+}
 
 template <class T> SHMEMI_D T shmemi_swap_at(void *at, T v)
 {
