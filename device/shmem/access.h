@@ -78,10 +78,7 @@ struct alignas(16) shmemi_wide {
     {                                                                                              \
         asm volatile(ptx ";" ::: "memory");                                                        \
     }
-/*
- * A row for elements of each size, and one for 16 bytes as well. What ends in _if does nothing
- * where its predicate is 0, without a branch.
- */
+/* A row for elements of each size, and one for 16 bytes as well. */
 #define SHMEMI_ELEMENTS(ROW, name, ptx)                                                            \
     ROW(name, ptx ".u8", uint8_t, uint32_t, "r")                                                   \
     ROW(name, ptx ".u16", uint16_t, uint16_t, "h")                                                 \
@@ -92,27 +89,12 @@ struct alignas(16) shmemi_wide {
     SHMEMI_D void name(const void *at, shmemi_wide *v)                                             \
     {                                                                                              \
         asm volatile(ptx ".v2.u64 {%0, %1}, [%2];" : "=l"(v->a), "=l"(v->b) : "l"(at) : "memory"); \
-    }                                                                                              \
-    SHMEMI_D void name##_if(int on, const void *at, shmemi_wide *v)                                \
-    {                                                                                              \
-        asm volatile("{ .reg .pred on; setp.ne.s32 on, %2, 0; @on " ptx                            \
-                     ".v2.u64 {%0, %1}, [%3]; }"                                                   \
-                     : "=l"(v->a), "=l"(v->b)                                                      \
-                     : "r"(on), "l"(at)                                                            \
-                     : "memory");                                                                  \
     }
 #define SHMEMI_STORES(name, ptx)                                                                   \
     SHMEMI_ELEMENTS(SHMEMI_STORE, name, ptx)                                                       \
     SHMEMI_D void name(void *at, shmemi_wide v)                                                    \
     {                                                                                              \
         asm volatile(ptx ".v2.u64 [%0], {%1, %2};" ::"l"(at), "l"(v.a), "l"(v.b) : "memory");      \
-    }                                                                                              \
-    SHMEMI_D void name##_if(int on, void *at, shmemi_wide v)                                       \
-    {                                                                                              \
-        asm volatile("{ .reg .pred on; setp.ne.s32 on, %0, 0; @on " ptx                            \
-                     ".v2.u64 [%1], {%2, %3}; }" ::"r"(on),                                        \
-                     "l"(at), "l"(v.a), "l"(v.b)                                                   \
-                     : "memory");                                                                  \
     }
 
 /* Elements that others may read or store at any time: each whole, in no order. */
@@ -169,15 +151,6 @@ SHMEMI_STORES(shmemi_store_weak, "st")
 SHMEMI_D void shmemi_meet_four_warps(uint32_t barrier)
 {
     asm volatile("bar.sync %0, 128;" ::"r"(barrier) : "memory");
-}
-
-/*
- * Makes the compiler compute later addresses from these two, and from nothing that it has computed
- * before. Else it keeps a register pair for each address of a loop's next round.
- */
-SHMEMI_D void shmemi_rebase(char **to, const char **from)
-{
-    asm volatile("" : "+l"(*to), "+l"(*from));
 }
 
 #endif

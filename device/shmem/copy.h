@@ -18,6 +18,55 @@ template <int FAR, class W> SHMEMI_D void shmemi_load_bulk(const void *at, W *v)
         shmemi_load_weak(at, v);
 }
 
+/* Where a unit of a copy is: bytes behind the first, on each side. */
+struct shmemi_place {
+    int64_t to, from;
+};
+
+/*
+ * Copies units i, i + step, ... of n; units.at(i) is the place of one, and no number is beyond N.
+ * All loads of a batch leave before its first store, and the assembler gives them predicates in
+ * place of branches. The first load goes ahead of the tests for the others, since a thread of a
+ * block often has one unit in all: on an H200 a get of 2 KiB by a block of 1024 took 1.18 us with
+ * the load behind the tests and takes 1.08.
+ */
+template <class W, int FAR, uint32_t BATCH, class UNITS, class N>
+SHMEMI_D void shmemi_copy_units(const UNITS &units, char *to, const char *from, N i, N n, N step)
+{
+    struct shmemi_place at[BATCH];
+    W v[BATCH];
+#pragma unroll 1
+    for (; i < n; i += BATCH * step) {
+        at[0] = units.at(i);
+        shmemi_load_bulk<FAR>(from + at[0].from, &v[0]);
+        if (i + step >= n) {
+            shmemi_store_weak(to + at[0].to, v[0]);
+            return;
+        }
+#pragma unroll
+        for (uint32_t k = 1; k < BATCH; k++) {
+            at[k] = units.at(i + k * step);
+            if (i + k * step < n)
+                shmemi_load_bulk<FAR>(from + at[k].from, &v[k]);
+        }
+        shmemi_store_weak(to + at[0].to, v[0]);
+#pragma unroll
+        for (uint32_t k = 1; k < BATCH; k++)
+            if (i + k * step < n)
+                shmemi_store_weak(to + at[k].to, v[k]);
+    }
+}
+
+/* Units side by side. */
+template <class W> struct shmemi_side_by_side {
+    SHMEMI_D struct shmemi_place at(uint32_t i)
+    {
+        struct shmemi_place p = {(int64_t)(i * (uint64_t)sizeof(W)),
+                                 (int64_t)(i * (uint64_t)sizeof(W))};
+        return p;
+    }
+};
+
 template <class W, int FAR> SHMEMI_D void shmemi_copy_word(char *to, const char *from)
 {
     W v;
@@ -25,34 +74,28 @@ template <class W, int FAR> SHMEMI_D void shmemi_copy_word(char *to, const char 
     shmemi_store_weak(to, v);
 }
 
+/* Units side by side whose numbers are addresses of the source. */
+struct shmemi_by_address {
+    SHMEMI_D struct shmemi_place at(uint64_t i)
+    {
+        struct shmemi_place p = {(int64_t)i, (int64_t)i};
+        return p;
+    }
+};
+
 /*
- * Words rank, rank + size, ... of so many bytes, both sides aligned; three under way at once: four
- * took 70 registers on sm_120, and with two a copy of 1 MiB by 8-byte words took 1.7 times as long
- * as with four, by 256 threads of an H200. It counts by the address of the source: indices of 64
- * bits took more registers.
+ * Words rank, rank + size, ... of so many bytes, both sides aligned; three under way at once: with
+ * four a put by a block takes 62 registers on sm_120, with eight 92, and with two a copy of 1 MiB
+ * by 8-byte words took 1.7 times as long as with four, by 256 threads of an H200. Their numbers are
+ * addresses of the source: with indices of 64 bits a broadcast took 67 registers on sm_90.
  */
 template <class W, int FAR>
 SHMEMI_D void shmemi_copy_words(char *to, const char *from, uint64_t bytes, uint32_t rank,
                                 uint32_t size)
 {
-    const char *end = from + bytes;
-    const uint32_t step = size * (uint32_t)sizeof(W);
-    from += rank * (uint32_t)sizeof(W);
-    to += rank * (uint32_t)sizeof(W);
-    W v[3];
-#pragma unroll 1
-    for (; from + 2 * step < end; from += 3 * step, to += 3 * step) {
-        shmemi_rebase(&to, &from);
-#pragma unroll
-        for (uint32_t k = 0; k < 3; k++)
-            shmemi_load_bulk<FAR>(from + k * step, &v[k]);
-#pragma unroll
-        for (uint32_t k = 0; k < 3; k++)
-            shmemi_store_weak(to + k * step, v[k]);
-    }
-#pragma unroll 1
-    for (; from < end; from += step, to += step)
-        shmemi_copy_word<W, FAR>(to, from);
+    const uint64_t first = (uint64_t)(uintptr_t)from, width = sizeof(W);
+    shmemi_copy_units<W, FAR, 3>(shmemi_by_address(), to - first, from - first,
+                                 first + rank * width, first + bytes, size * width);
 }
 
 /* The most bytes of a copy by 16-byte words whose number has 32 bits, and more than any GPU has. */
@@ -152,41 +195,12 @@ SHMEMI_COLD void shmemi_copy_ragged(char *to, const char *from, uint64_t bytes, 
     (void)shmemi_copy_ends<FAR>(to, from, bytes, rank, size);
 }
 
-/*
- * Copies whole 16-byte words, less than 4 GiB of them: with 64-bit indices there would be twice as
- * many additions. Predicates let all loads of a batch leave before the first store; the loads of a
- * loop would wait for each other. The first load goes ahead of the tests for the others, since a
- * thread of a block often has one word in all: on an H200 a get of 2 KiB by a block of 1024 took
- * 1.18 us with the load behind the tests and takes 1.08.
- */
+/* Copies whole 16-byte words, less than 4 GiB of them. */
 template <class SCOPE, int FAR>
 SHMEMI_D void shmemi_copy_wide(char *to, const char *from, uint32_t n)
 {
-    uint32_t i = SCOPE::rank();
-    if (i >= n)
-        return;
-    const uint32_t step = SCOPE::size();
-    shmemi_wide v[SCOPE::batch];
-#pragma unroll 1
-    for (; i < n; i += SCOPE::batch * step) {
-        shmemi_load_bulk<FAR>(from + 16 * (uint64_t)i, &v[0]);
-        if (i + step >= n) {
-            shmemi_store_weak(to + 16 * (uint64_t)i, v[0]);
-            return;
-        }
-#pragma unroll
-        for (uint32_t k = 1; k < SCOPE::batch; k++) {
-            const char *at = from + 16 * (uint64_t)(i + k * step);
-            if (FAR)
-                shmemi_load_element_if(i + k * step < n, at, &v[k]);
-            else
-                shmemi_load_weak_if(i + k * step < n, at, &v[k]);
-        }
-        shmemi_store_weak(to + 16 * (uint64_t)i, v[0]);
-#pragma unroll
-        for (uint32_t k = 1; k < SCOPE::batch; k++)
-            shmemi_store_weak_if(i + k * step < n, to + 16 * (uint64_t)(i + k * step), v[k]);
-    }
+    shmemi_copy_units<shmemi_wide, FAR, SCOPE::batch>(shmemi_side_by_side<shmemi_wide>(), to, from,
+                                                      SCOPE::rank(), n, SCOPE::size());
 }
 
 /*

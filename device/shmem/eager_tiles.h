@@ -93,6 +93,18 @@ SHMEMI_D void shmemi_eager_send_packets(char *to, const char *source, uint32_t n
     }
 }
 
+/* The units of a token, from its slot (OUT) or into it. */
+template <int TILE, int OUT> struct shmemi_units_of_tiles {
+    SHMEMI_D struct shmemi_place at(uint32_t i)
+    {
+        typedef shmemi_eager_units<TILE> units;
+        int64_t plain = (int64_t)(i * (uint64_t)sizeof(typename units::unit));
+        int64_t slot = (int64_t)((i + i / units::per) * (uint64_t)sizeof(typename units::unit));
+        struct shmemi_place p = {OUT ? plain : slot, OUT ? slot : plain};
+        return p;
+    }
+};
+
 /* The data of a token in tiles into a slot, or out of one (OUT). One side may have any alignment.
  */
 template <class SCOPE, int TILE, int OUT>
@@ -110,25 +122,8 @@ SHMEMI_D void shmemi_eager_move_tiles(char *slot, char *plain, uint32_t nbytes)
         }
         return;
     }
-    unit v[SCOPE::batch];
-#pragma unroll 1
-    for (uint32_t i = rank; i < n; i += SCOPE::batch * step) {
-#pragma unroll
-        for (uint32_t k = 0; k < SCOPE::batch; k++) {
-            uint32_t j = i + k * step;
-            if (j < n)
-                shmemi_load_weak(OUT ? slot + (j + j / per) * (uint64_t)size
-                                     : plain + j * (uint64_t)size,
-                                 &v[k]);
-        }
-#pragma unroll
-        for (uint32_t k = 0; k < SCOPE::batch; k++) {
-            uint32_t j = i + k * step;
-            if (j < n)
-                shmemi_store_weak(
-                    OUT ? plain + j * (uint64_t)size : slot + (j + j / per) * (uint64_t)size, v[k]);
-        }
-    }
+    shmemi_copy_units<unit, 0, SCOPE::batch>(shmemi_units_of_tiles<TILE, OUT>(), OUT ? plain : slot,
+                                             OUT ? slot : plain, rank, n, step);
     if (nbytes % size != 0) {
         char *tile = slot + (n + n / per) * (uint64_t)size, *rest = plain + n * (uint64_t)size;
         shmemi_copy_ragged<0>(OUT ? rest : tile, OUT ? tile : rest, nbytes % size, rank, step);

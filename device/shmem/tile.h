@@ -94,11 +94,7 @@ SHMEMI_D uint64_t shmemi_tile_groups(const struct shmemi_tile *t)
     return n;
 }
 
-/* The addresses of the rows in one repeat. Most tiles have one. */
-struct shmemi_place {
-    int64_t to, from;
-};
-
+/* The place of the rows in one repeat. Most tiles have one. */
 SHMEMI_COLD struct shmemi_place shmemi_tile_place_of(const struct shmemi_tile *t, uint64_t group)
 {
     struct shmemi_place at = {0, 0};
@@ -165,28 +161,27 @@ SHMEMI_D uint64_t shmemi_divide(uint64_t i, uint64_t by, uint64_t *rest)
     return i / by;
 }
 
-/* Words of all rows, spread over the threads of the scope; four under way at once. */
+/* The words of all rows. */
+template <class W> struct shmemi_words_of_rows {
+    uint64_t across; /* words of a row */
+    int64_t down, down_from;
+    __device__ __forceinline__ struct shmemi_place at(uint64_t i) const
+    {
+        uint64_t column, row = shmemi_divide(i, across, &column);
+        struct shmemi_place p = {(int64_t)(row * down + column * sizeof(W)),
+                                 (int64_t)(row * down_from + column * sizeof(W))};
+        return p;
+    }
+};
+
 template <class SCOPE, class W, int FAR>
 SHMEMI_D void shmemi_rows_words(const struct shmemi_rows *r, char *to, const char *from)
 {
-    const uint64_t across = r->bytes / sizeof(W), n = across * r->count, step = SCOPE::size();
-    const int64_t down = r->to, down_from = r->from;
-    W v[4];
-    char *at[4];
-#pragma unroll 1
-    for (uint64_t i = SCOPE::rank(); i < n; i += 4 * step) {
-#pragma unroll
-        for (uint32_t k = 0; k < 4; k++)
-            if (i + k * step < n) {
-                uint64_t column, row = shmemi_divide(i + k * step, across, &column);
-                at[k] = to + (int64_t)row * down + column * sizeof(W);
-                shmemi_load_bulk<FAR>(from + (int64_t)row * down_from + column * sizeof(W), &v[k]);
-            }
-#pragma unroll
-        for (uint32_t k = 0; k < 4; k++)
-            if (i + k * step < n)
-                shmemi_store_weak(at[k], v[k]);
-    }
+    const struct shmemi_words_of_rows<W> words = {
+        r->bytes / sizeof(W), r->to, r->from
+    };
+    shmemi_copy_units<W, FAR, 4>(words, to, from, (uint64_t)SCOPE::rank(), words.across * r->count,
+                                 (uint64_t)SCOPE::size());
 }
 
 /*

@@ -118,11 +118,6 @@ SHMEMI_D void shmemi_fence_system(void)
 {
     __atomic_thread_fence(__ATOMIC_ACQ_REL);
 }
-SHMEMI_D void shmemi_rebase(char **to, const char **from)
-{
-    (void)to;
-    (void)from;
-}
 SHMEMI_D void shmemi_complete_system(void)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -151,22 +146,6 @@ SHMEMI_D void shmemi_load_element(const void *at, shmemi_wide *v)
 {
     shmemi_load_weak(at, v);
 }
-template <class T> SHMEMI_D void shmemi_load_weak_if(int on, const void *at, T *v)
-{
-    if (on)
-        shmemi_load_weak(at, v);
-}
-template <class T> SHMEMI_D void shmemi_load_element_if(int on, const void *at, T *v)
-{
-    if (on)
-        shmemi_load_element(at, v);
-}
-template <class T> SHMEMI_D void shmemi_store_weak_if(int on, void *at, T v)
-{
-    if (on)
-        shmemi_store_weak(at, v);
-}
-
 template <class T> SHMEMI_D T shmemi_swap_at(void *at, T v)
 {
     emulated_turn();
