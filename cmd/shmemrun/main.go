@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"libshmem"
 	"libshmem/cmd/internal/options"
 	"libshmem/cmd/internal/poller"
 	"libshmem/fabric/chaos"
@@ -35,6 +36,9 @@ fails, 128 more than the signal where one killed it, 124 on a timeout, and
 1 where what the PEs wrote could not be passed on.
 `
 
+// errVersion is the error of a command line that asks for the version.
+var errVersion = errors.New("only the version is asked for")
+
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
@@ -49,6 +53,9 @@ func run(args []string) int {
 	opt, err := parse(args, os.Environ(), &before)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
+		return 0
+	case errors.Is(err, errVersion):
+		fmt.Println(libshmem.Version)
 		return 0
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "shmemrun:", err)
@@ -104,11 +111,15 @@ func parse(args, env []string, before *preloadOptions) (*launch.Options, error) 
 	fs.Float64Var(&seconds, "timeout", 0, "end the job after so many `seconds`, with status 124")
 	fs.StringVar(&bind, "bind", string(launch.BindAuto), "bind PEs to processors: `HOW` is auto, none, share, core or numa")
 	fs.Lookup("bind").NoOptDefVal = string(launch.BindShare)
+	version := fs.Bool("version", false, "print the version alone")
 	if err := fs.Parse(spellOut(fs, args)); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			return nil, err
 		}
 		return nil, fmt.Errorf("%w (see shmemrun --help)", options.Explain(err))
+	}
+	if *version {
+		return nil, errVersion
 	}
 	if fs.Changed("hosts") && opt.Hosts == "" {
 		return nil, errors.New(`--hosts "": no number of hosts (say 2, or sizes as 3,1; leave it out for none)`)
