@@ -6,6 +6,7 @@
 #include "address.h"
 #include "error.h"
 #include "front.h"
+#include "gpu.h"
 
 #include <shmem/eager_layout.h>
 
@@ -64,7 +65,7 @@ int shmemi_eager_kernels_keep(int pe)
 
 bool shmemi_eager_on_gpu(void)
 {
-    return shmemi_state.gpu && shmemi_state.near_base[shmemi_state.my_pe] == NULL;
+    return shmemi_state.gpu && shmemi_heap_on_gpu();
 }
 
 bool shmemi_eager_goes_far(void)

@@ -23,19 +23,9 @@ static void done(int rc, const char *call)
         shmemi_abort(call, NULL, "%s", shmemi_state.core->error());
 }
 
-static bool in_own_heap(const void *p)
-{
-    return (uintptr_t)p - shmemi_state.heap_base < shmemi_state.heap_size;
-}
-
-static bool heap_in_gpu(void)
-{
-    return shmemi_state.near_base[shmemi_state.my_pe] == NULL;
-}
-
 bool shmemi_in_gpu(const void *p)
 {
-    return in_own_heap(p) ? heap_in_gpu() : shmemi_state.core->gpu_holds(p) == 1;
+    return shmemi_in_heap(p, 1) ? shmemi_heap_on_gpu() : shmemi_state.core->gpu_holds(p) == 1;
 }
 
 /* Reports whether a copy needs the driver. A copy between main memory does not: asking where a
@@ -43,7 +33,7 @@ bool shmemi_in_gpu(const void *p)
  * without asking: a put from there took 4 us more, of which the copy itself takes 2 (H200). */
 static bool needs_driver(const void *to, const void *from)
 {
-    if (heap_in_gpu() && (in_own_heap(to) || in_own_heap(from)))
+    if (shmemi_heap_on_gpu() && (shmemi_in_heap(to, 1) || shmemi_in_heap(from, 1)))
         return true;
     return shmemi_in_gpu(to) || shmemi_in_gpu(from);
 }

@@ -12,6 +12,12 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Reports whether this PE's heap is in the memory of its GPU. */
+SHMEMI_INLINE bool shmemi_heap_on_gpu(void)
+{
+    return shmemi_state.near_base[shmemi_state.my_pe] == NULL;
+}
+
 /* Reports whether an address is in the memory of a GPU, where no load of the CPU reaches it. */
 bool shmemi_in_gpu(const void *p);
 
@@ -66,8 +72,7 @@ uint64_t shmemi_amo_gpu(enum shmemi_amo op, int width, void *at, uint64_t operan
  * buffers are there as well. */
 SHMEMI_INLINE bool shmemi_on_gpu(const void *at)
 {
-    const struct shmemi_state *s = &shmemi_state;
-    return SHMEMI_UNLIKELY(s->gpu) && s->near_base[s->my_pe] == NULL &&
+    return SHMEMI_UNLIKELY(shmemi_state.gpu) && shmemi_heap_on_gpu() &&
            (shmemi_in_heap(at, 0) || shmemi_buffer_offset(at, 0) != SHMEMI_NO_OFFSET);
 }
 

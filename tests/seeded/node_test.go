@@ -165,8 +165,8 @@ var nodeDefects = []defect{
 	},
 	{
 		id: "node/driver-asked-for-its-own-heap", file: "capi/front/gpu.c",
-		was:  "    if (heap_in_gpu() && (in_own_heap(to) || in_own_heap(from)))",
-		is:   "    if (heap_in_gpu() && in_own_heap(to))",
+		was:  "    if (shmemi_heap_on_gpu() && (shmemi_in_heap(to, 1) || shmemi_in_heap(from, 1)))",
+		is:   "    if (shmemi_heap_on_gpu() && shmemi_in_heap(to, 1))",
 		user: "a small put between the heaps of two GPUs takes three times as long: it asks the driver where its target is",
 		by:   unit("./tests/front", "^TestSettle$"), says: `a put from the heap: 1 questions`,
 	},
