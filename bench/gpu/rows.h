@@ -56,6 +56,21 @@ static inline void row(const char *system, const figure &f, std::vector<double> 
     fflush(stdout);
 }
 
+// Takes the arguments apart: numbers are sizes in bytes, and other words name parts of the program.
+static inline void arguments(int argc, char **argv, size_t largest, std::vector<std::string> &names,
+                             std::vector<size_t> &sizes)
+{
+    for (int i = 1; i < argc; ++i) {
+        size_t bytes = strtoull(argv[i], nullptr, 0);
+        if (bytes > largest)
+            give_up(argv[i], ("larger than " + std::to_string(largest) + " bytes").c_str());
+        if (bytes > 0)
+            sizes.push_back(bytes);
+        else
+            names.push_back(argv[i]);
+    }
+}
+
 // Whether the arguments select this part of the program. Without arguments all are selected.
 static inline bool wanted(const std::vector<std::string> &names, const char *name)
 {

@@ -117,15 +117,7 @@ int main(int argc, char **argv)
 {
     std::vector<std::string> names;
     std::vector<size_t> sizes;
-    for (int i = 1; i < argc; ++i) {
-        size_t bytes = strtoull(argv[i], nullptr, 0);
-        if (bytes > largest)
-            give_up(argv[i], "larger than 1 MiB");
-        if (bytes > 0)
-            sizes.push_back(bytes);
-        else
-            names.push_back(argv[i]);
-    }
+    arguments(argc, argv, largest, names, sizes);
     if (sizes.empty())
         sizes = {8, 16, 256, 1024, 4096, 16384, 65536, 262144, 1 << 20};
     start();
