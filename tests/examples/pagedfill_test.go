@@ -156,7 +156,7 @@ func TestPagedFillLastWord(t *testing.T) {
 func TestPagedFillAgain(t *testing.T) {
 	efa := stub.Networks(false)[0].With("again=3")
 	for name, settings := range map[string][]string{
-		"efa": efa.Env(stub.Build(t)), "chaos": {"SHMEM_PROVIDER=tcp", "SHMEM_CHAOS=6,again=0.3,delay=200us"},
+		"efa": efa.Env(stub.Build(t)), "chaos": {"SHMEM_PROVIDER=tcp", "SHMEM_CHAOS=6,again=0.3,delay=20ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := fill{servers: 1, clients: 4, apart: true, settings: append(settings, "SHMEM_STATS=1"),

@@ -14,7 +14,7 @@ var fillDefects = []defect{
 		was:  "            quiet(h);\n        }\n        unsigned char",
 		is:   "            h->used = 0;\n        }\n        unsigned char",
 		user: "a page is filled anew before the network has read it",
-		by:   job("./tests/examples", "^TestPagedFill$/^hosts$"), says: `verify page \d+ of buffer \d+`,
+		by:   job("./tests/examples", "^TestPagedFillAgain$/^chaos$"), says: `verify page \d+ of buffer \d+`,
 	},
 	{
 		id: "fill/context", file: "examples/pagedfill/server.cc",
