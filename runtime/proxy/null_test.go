@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"fmt"
 	"testing"
 	"time"
 	"unsafe"
@@ -132,12 +133,9 @@ func newNullOn(t testing.TB, prov fabric.Provider, npes int) *Engine {
 }
 
 // BenchmarkEngine measures the cost of an operation for the proxy over a network without cost:
-// operations are posted in batches of 16, to 8 PEs in turn, with a poll after each batch that takes
-// their completions.
+// operations are posted in batches of 16, to one PE or to several in turn, with a poll after each
+// batch that takes their completions.
 func BenchmarkEngine(b *testing.B) {
-	const npes, batch = 9, 16
-	large := uint64(layout.MaxPayload + 1)
-	large = max(large, 4096)
 	for _, caps := range []struct {
 		name string
 		fabric.Caps
@@ -147,46 +145,55 @@ func BenchmarkEngine(b *testing.B) {
 		}},
 		{"unordered", fabric.Caps{MaxMessage: 1 << 30, MaxInject: 64, DeliveryComplete: true}},
 	} {
-		e := newNull(b, npes, caps.Caps)
-		at := e.ops.Net.Segment.Base
-		var r Request
-		for _, op := range []struct {
-			name string
-			post func(pe libshmem.PE) Status
-		}{
-			{"put8", func(pe libshmem.PE) Status { return e.Put(pe, 64, at, 8, nil) }},
-			{"put1000", func(pe libshmem.PE) Status { return e.Put(pe, 64, at, 1000, nil) }},
-			{"put4096", func(pe libshmem.PE) Status { return e.Put(pe, 64, at, large, nil) }},
-			{"get4096", func(pe libshmem.PE) Status { return e.Get(pe, 64, at, large, nil) }},
-			{"add", func(pe libshmem.PE) Status { return e.AMO(pe, 64, fabric.OpAdd, 8, 1, 0, nil, nil) }},
-			{"fetch", func(pe libshmem.PE) Status { return e.AMO(pe, 64, fabric.OpFetchAdd, 8, 1, 0, nil, &r) }},
-			{"put8_signal", func(pe libshmem.PE) Status { return e.PutSignal(pe, 64, at, 8, 128, 1, fabric.OpAdd, nil) }},
-			{"put4096_signal", func(pe libshmem.PE) Status { return e.PutSignal(pe, 64, at, large, 128, 1, fabric.OpAdd, nil) }},
-		} {
-			b.Run(caps.name+"/"+op.name, func(b *testing.B) {
-				b.ReportAllocs()
-				for i, n := 0, 0; n < b.N; {
-					i++
-					switch st := op.post(libshmem.PE(1 + i%(npes-1))); st {
-					case Failed:
-						b.Fatal(e.Err())
-					case Again:
-					default:
-						n++
-					}
-					if i%batch == 0 {
-						if _, err := e.Poll(); err != nil {
-							b.Fatal(err)
-						}
-					}
+		e := newNull(b, 65, caps.Caps)
+		for _, peers := range []int{1, 8, 64} {
+			b.Run(fmt.Sprintf("%s/%d", caps.name, peers), func(b *testing.B) { benchEngine(b, e, peers) })
+		}
+	}
+}
+
+func benchEngine(b *testing.B, e *Engine, peers int) {
+	const batch = 16
+	large := max(uint64(layout.MaxPayload+1), 4096)
+	at := e.ops.Net.Segment.Base
+	var r Request
+	for _, op := range []struct {
+		name string
+		post func(pe libshmem.PE) Status
+	}{
+		{"put8", func(pe libshmem.PE) Status { return e.Put(pe, 64, at, 8, nil) }},
+		{"put1000", func(pe libshmem.PE) Status { return e.Put(pe, 64, at, 1000, nil) }},
+		{"put4096", func(pe libshmem.PE) Status { return e.Put(pe, 64, at, large, nil) }},
+		{"get4096", func(pe libshmem.PE) Status { return e.Get(pe, 64, at, large, nil) }},
+		{"add", func(pe libshmem.PE) Status { return e.AMO(pe, 64, fabric.OpAdd, 8, 1, 0, nil, nil) }},
+		{"fetch", func(pe libshmem.PE) Status { return e.AMO(pe, 64, fabric.OpFetchAdd, 8, 1, 0, nil, &r) }},
+		{"put8_signal", func(pe libshmem.PE) Status { return e.PutSignal(pe, 64, at, 8, 128, 1, fabric.OpAdd, nil) }},
+		{"put4096_signal", func(pe libshmem.PE) Status { return e.PutSignal(pe, 64, at, large, 128, 1, fabric.OpAdd, nil) }},
+	} {
+		b.Run(op.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for i, n := 0, 0; n < b.N; {
+				i++
+				switch st := op.post(libshmem.PE(1 + i%peers)); st {
+				case Failed:
+					b.Fatal(e.Err())
+				case Again:
+				default:
+					n++
 				}
-				b.StopTimer()
-				for t := e.QuietBegin(); e.QuietDone(t) == Pending; {
+				if i%batch == 0 {
 					if _, err := e.Poll(); err != nil {
 						b.Fatal(err)
 					}
 				}
-			})
-		}
+			}
+			b.StopTimer()
+			for t := e.QuietBegin(); e.QuietDone(t) == Pending; {
+				if _, err := e.Poll(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.N)/1e6/b.Elapsed().Seconds(), "M/s")
+		})
 	}
 }

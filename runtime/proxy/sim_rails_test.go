@@ -60,8 +60,8 @@ func TestSimRailRates(t *testing.T) {
 		if m.Handshake > 0 { // at first each NIC waits for each NIC of the peer
 			count *= 2
 		}
-		took := timeTransfer(t, m, size, count, 64, false)
-		signalled := timeTransfer(t, m, size, count, 64, true)
+		took := timeTransfer(t, m, 1, size, count, 64, false)
+		signalled := timeTransfer(t, m, 1, size, count, 64, true)
 		rate := func(took sim.Time) float64 {
 			return float64(8*size*count) / float64(took) / (float64(m.Bandwidth) / 1e9) / float64(c.nics)
 		}
