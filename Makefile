@@ -112,12 +112,17 @@ clean: ## remove everything that was built
 
 # ------------------------------------------------- what the generator makes
 
-# Not committed: tests that call each name of the table, the version script, the second names of
-# functions, which capi/front includes, and the functions of the shim. The programs are listed here, so that make
-# help and make clean need no Go; tests/run fails when a generated one is missing here.
+# Not committed: the public functions with their second names, the version script, tests that call
+# each name of the table, and the functions of the shim. The files are listed here, so that make help
+# and make clean need no Go. tests/run fails when a generated program is missing here, tests/abi and
+# tests/nvshmem when the library lacks the functions of a file.
 PRELOAD_GEN := $(GEN)/preload/zz_calls.c $(GEN)/preload/zz_shmem.c $(GEN)/preload/zz_nvshmem.c
-MADE := $(patsubst %,$(GEN)/c/zz_%.c,activesets atomics collectives deprecated generic reduce rma signal strided wait) \
-        $(foreach s,gpu nvshmem/gpu,$(GEN)/$(s)/zz_functions.h $(GEN)/$(s)/zz_names.txt) \
+FRONT_GEN   := $(patsubst %,$(GEN)/front/zz_%.c,activesets atomics collectives contexts deprecated lock memory ordering reduce rma \
+    setup signal stream strided teams wait)
+NVSHMEM_GEN := $(patsubst %,$(GEN)/nvshmem/front/zz_%.c,atomics collectives half memory nvshmem ordering reduce reducescatter rma setup \
+    signal stream strided teams)
+TEST_GEN := $(patsubst %,$(GEN)/c/zz_%.c,activesets atomics collectives deprecated generic reduce rma signal strided wait)
+MADE := $(FRONT_GEN) $(NVSHMEM_GEN) $(TEST_GEN) $(foreach s,gpu nvshmem/gpu,$(GEN)/$(s)/zz_functions.h $(GEN)/$(s)/zz_names.txt) \
         $(PRELOAD_GEN) $(GEN)/abi/zz_overloads.cc $(GEN)/front/zz_libshmem.map $(GEN)/nvshmem/front/zz_libshmem_nvshmem.map
 
 # Go's commands run one after the other: two at once each compile the packages that both need, of
@@ -141,7 +146,7 @@ $(GEN)/front/%.h $(GEN)/preload/%.h: $(GEN)/made ;
 # ---------------------------------------------------------------- libraries
 
 CFLAGS_C   := -std=gnu11 -Wall -Wextra -Werror
-CFLAGS_LIB := $(CFLAGS_C) -O2 -g -fPIC -fno-strict-aliasing -fwrapv -fvisibility=hidden -Iinclude -Iabi -Idevice -I$(GEN)/front \
+CFLAGS_LIB := $(CFLAGS_C) -O2 -g -fPIC -fno-strict-aliasing -fwrapv -fvisibility=hidden -Iinclude -Iabi -Idevice \
               -ffile-prefix-map=$(CURDIR)=. -DSHMEMI_VERSION='"$(VERSION)"'
 # NODELETE: the front starts a Go runtime in the process, and a Go runtime
 # cannot be unloaded, so dlclose must not take its caller away.
@@ -153,8 +158,6 @@ NVTX         := $(lastword $(sort $(wildcard $(BUILD)/tools/nvtx-*)))
 FLAGS_ranges := $(NVTX:%=-isystem %)
 
 FRONT_SRC := $(wildcard capi/front/*.c)
-FRONT_GEN := $(wildcard capi/front/zz_*.c)
-FRONT_OWN := $(filter-out $(FRONT_GEN),$(FRONT_SRC))
 FRONT_MAP := $(GEN)/front/zz_libshmem.map
 CORE_MAP  := capi/core/zz_core.map
 HEADERS := $(sort $(shell find include -type f -name '*.h' -o -type f -name '*.cuh' -o -type f -name '*.hpp' 2>/dev/null))
@@ -162,7 +165,7 @@ HEADERS := $(sort $(shell find include -type f -name '*.h' -o -type f -name '*.c
 HEADERS_OWN := $(filter-out include/nvshmem/%,$(HEADERS))
 # Generated functions only pass their arguments on: a third of the compiler's time went to what
 # debuggers know of their variables. With -g1 they still have names and lines.
-GENERATED_G = $(if $(filter zz_%,$*),-g1)
+GENERATED_G := -g1
 NVSHMEM_ARCHIVES := libnvshmem_device.a libnvshmem.a
 
 CMDS   := $(sort $(patsubst cmd/%/,%,$(dir $(wildcard cmd/*/*.go))))
@@ -189,18 +192,20 @@ $(BUILD)/obj/fit:
 define library_rules
 $(BUILD)/obj/$(1)/%.o: capi/front/%.c VERSION Makefile | $(BUILD)/obj/fit
 	@mkdir -p $$(@D)
-	$(CC) $(CFLAGS_LIB) $(2) $$(GENERATED_G) $$(FLAGS_$$*) -MMD -MP -c -o $$@ $$<
+	$(CC) $(CFLAGS_LIB) $(2) $$(FLAGS_$$*) -MMD -MP -c -o $$@ $$<
 
-$(FRONT_GEN:capi/front/%.c=$(BUILD)/obj/$(1)/%.o): | $(GEN)/made
+$(BUILD)/obj/$(1)/made/%.o: $(GEN)/front/%.c VERSION Makefile | $(BUILD)/obj/fit
+	@mkdir -p $$(@D)
+	$(CC) $(CFLAGS_LIB) $(2) $(GENERATED_G) -iquote capi/front -MMD -MP -c -o $$@ $$<
 
 $(BUILD)/obj/$(1)/ranges.o: $(NVTX:%=%/nvtx3/nvToolsExt.h)
 
-$(3)/libshmem.so: $(FRONT_OWN:capi/front/%.c=$(BUILD)/obj/$(1)/%.o) $(FRONT_GEN:capi/front/%.c=$(BUILD)/obj/$(5)/%.o) $(FRONT_MAP)
+$(3)/libshmem.so: $(FRONT_SRC:capi/front/%.c=$(BUILD)/obj/$(1)/%.o) $(FRONT_GEN:$(GEN)/front/%.c=$(BUILD)/obj/$(5)/made/%.o) $(FRONT_MAP)
 	@mkdir -p $$(@D)
 	$(CC) -shared -o $$@ $(2) -Wl,-soname,libshmem.so -Wl,--version-script=$(FRONT_MAP) \
 	    $(LDFLAGS_SO) $(4) $$(filter %.o,$$^)
 
--include $(FRONT_SRC:capi/front/%.c=$(BUILD)/obj/$(1)/%.d)
+-include $(FRONT_SRC:capi/front/%.c=$(BUILD)/obj/$(1)/%.d) $(FRONT_GEN:$(GEN)/front/%.c=$(BUILD)/obj/$(1)/made/%.d)
 endef
 
 define core_rules
@@ -259,7 +264,7 @@ $(BUILD)/obj/preload$(1)/%.o: capi/preload/%.c Makefile | $(BUILD)/obj/fit $(GEN
 
 $(BUILD)/obj/preload$(1)/%.o: $(GEN)/preload/%.c Makefile | $(BUILD)/obj/fit
 	@mkdir -p $$(@D)
-	$(CC) $(PRELOAD_C) $(2) $$(GENERATED_G) -MMD -MP -c -o $$@ $$<
+	$(CC) $(PRELOAD_C) $(2) $(GENERATED_G) -MMD -MP -c -o $$@ $$<
 
 $(BUILD)/obj/preload$(1)/%.S.o: capi/preload/%.S Makefile | $(BUILD)/obj/fit
 	@mkdir -p $$(@D)
@@ -292,7 +297,7 @@ $(BUILD)/asan/bin/shmemrun $(BUILD)/tsan/bin/shmemrun: $(BUILD)/bin/shmemrun
 
 # ----------------------------------------------------- examples, C programs
 
-CTEST_SRC := $(wildcard tests/c/*.c) $(filter-out $(PRELOAD_GEN),$(filter %.c,$(MADE)))
+CTEST_SRC := $(wildcard tests/c/*.c) $(TEST_GEN)
 CTESTS    := $(notdir $(basename $(CTEST_SRC)))
 
 include examples/rules.mk

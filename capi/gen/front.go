@@ -69,24 +69,28 @@ func thunks(s *spec.Surface) []file {
 			b.WriteString(reduceTop)
 		}
 		for i := range c.Families {
-			f := &c.Families[i]
-			for _, fn := range f.Functions() {
-				if f.Reduce != "" {
-					combine(&b, fn)
-				}
-				head := prototype(fn)
-				if slices.Contains(generic, fn.Name) { // for C11 a macro, too
-					head = strings.Replace(head, fn.Name+"(", "("+fn.Name+")(", 1)
-				}
-				fmt.Fprintf(&b, "\n%s\n{\n%s%s}\n", head, ranged(fn, cmp.Or(f.Range, c.Range)), body(fn))
-			}
+			familyThunks(&b, &c.Families[i], c.Range, generic)
 		}
 		if s.Profiled {
 			fmt.Fprintf(&b, "\n#include %q\n", aliasFile(c))
 		}
-		out = append(out, file{Path: frontFolder(s) + "/zz_" + c.File + ".c", Text: b.String()})
+		out = append(out, file{Path: thunkFile(s, c.File), Text: b.String()})
 	}
 	return out
+}
+
+// familyThunks writes the functions of one row of a chapter, whose group of ranges is group.
+func familyThunks(b *strings.Builder, f *spec.Family, group string, generic []string) {
+	for _, fn := range f.Functions() {
+		if f.Reduce != "" {
+			combine(b, fn)
+		}
+		head := prototype(fn)
+		if slices.Contains(generic, fn.Name) { // for C11 a macro, too
+			head = strings.Replace(head, fn.Name+"(", "("+fn.Name+")(", 1)
+		}
+		fmt.Fprintf(b, "\n%s\n{\n%s%s}\n", head, ranged(fn, cmp.Or(f.Range, group)), body(fn))
+	}
 }
 
 // ranged is the line that shows a profiler the call, where the table has a group for it.

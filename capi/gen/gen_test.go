@@ -293,7 +293,7 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	header := filepath.Join(root, "include", "shmem.h")
-	left := filepath.Join(root, "capi", "front", "zz_gone.c")
+	left := filepath.Join(root, "device", "shmem", "zz_gone.h")
 	for name, damage := range map[string]func() error{
 		"changed":   func() error { return os.WriteFile(header, []byte("/* by hand */\n"), 0o644) },
 		"missing":   func() error { return os.Remove(header) },

@@ -1,7 +1,7 @@
 // Command gen writes the files that are generated from the tables. From
-// libshmem/capi/spec: the public header, the functions behind it, what Python knows
-// of the library and how its functions forward, the page that counts what is there, and
-// for a build the C tests, the functions' second names, the shim's and the version script.
+// libshmem/capi/spec: the public header, what Python knows of the library and how its
+// functions forward, the page that counts what is there, and for a build the functions
+// behind the header with their second names, the C tests, the shim's and the version script.
 //
 //	go run ./capi/gen             writes the files that are committed
 //	go run ./capi/gen -check      writes nothing and fails when one is out of date
@@ -10,7 +10,8 @@
 //
 // It owns their text, not what they say: a change of a name, an argument or a
 // sentence belongs in the table. What users install and what Go compiles is
-// committed, so that a reviewer sees what a row makes.
+// committed, so that a reviewer sees what a row makes. The C functions are made by a
+// build: 25,000 lines, of which testdata/thunks has those of three rows.
 package main
 
 import (
@@ -53,15 +54,15 @@ func outputs(root string) ([]file, error) {
 	return out, nil
 }
 
-// surfaceFiles is what a surface needs: its headers and its functions.
+// surfaceFiles are the headers of a surface, and what Python has of it.
 func surfaceFiles(s *spec.Surface) ([]file, error) {
 	out := []file{
 		{Path: "include/" + s.File, Text: header(s)},
+		{Path: "include/" + s.Beyond.File, Text: extensionHeader(s)},
 	}
 	if s.Profiled {
 		out = append(out, file{Path: "include/" + profiledFile(s), Text: profileHeader(s)})
 	}
-	out = append(append(out, streamFiles(s)...), thunks(s)...)
 	if s.HostOnly {
 		return append(out, deviceFiles(s)...), nil
 	}
@@ -78,10 +79,11 @@ func surfaceFiles(s *spec.Surface) ([]file, error) {
 	return append(out, deviceFiles(s)...), nil
 }
 
-// madeFiles are the tests of a surface, which call each name, its second names, and what of it
-// is exported.
+// madeFiles are the functions of a surface, their second names, which of them are exported, and the
+// tests that call each name.
 func madeFiles(s *spec.Surface) []file {
-	out := append([]file{{Path: mapFile(s), Text: frontMap(s)}}, deviceTests(s)...)
+	out := append(thunks(s), file{Path: thunkFile(s, "stream"), Text: extensionThunks(s)}, file{Path: mapFile(s), Text: frontMap(s)})
+	out = append(out, deviceTests(s)...)
 	if s.HostOnly {
 		return out
 	}
@@ -123,7 +125,7 @@ func main() {
 	}
 }
 
-var folders = []string{"capi/front", "capi/nvshmem", "capi/core", "device/shmem", "python/shmem", "queue"}
+var folders = []string{"capi/core", "device/shmem", "python/shmem", "queue"}
 
 func run(root string, check bool) error {
 	if err := spec.Ignored(); err != nil {

@@ -16,12 +16,9 @@ func made(s *spec.Surface, path string) string {
 	return s.Name + "/" + path
 }
 
-// frontFolder has the functions of its library.
-func frontFolder(s *spec.Surface) string {
-	if s.Over == nil {
-		return "capi/front"
-	}
-	return "capi/" + s.Name
+// thunkFile has the functions of a chapter.
+func thunkFile(s *spec.Surface, chapter string) string {
+	return made(s, "front/zz_"+chapter+".c")
 }
 
 // mapFile is the version script of its library.

@@ -9,14 +9,6 @@ import (
 	"libshmem/capi/spec"
 )
 
-// streamFiles makes the header of the extensions and the functions behind it.
-func streamFiles(s *spec.Surface) []file {
-	return []file{
-		{Path: "include/" + s.Beyond.File, Text: extensionHeader(s)},
-		{Path: frontFolder(s) + "/zz_stream.c", Text: extensionThunks(s)},
-	}
-}
-
 const extensionTop = `
 #include %s
 
@@ -116,12 +108,17 @@ func extensionThunks(s *spec.Surface) string {
 	standsOn(&b, s, ownExtensionTop)
 	extensions := s.Extensions()
 	for i := range extensions {
-		for _, fn := range extensions[i].Functions() {
-			row := *fn.Family
-			row.Front = strings.ReplaceAll(row.Front, "$element", spec.Element(fn.Type))
-			fn.Family = &row
-			fmt.Fprintf(&b, "\n%s\n{\n%s%s}\n", prototype(fn), ranged(fn, row.Range), body(fn))
-		}
+		extensionThunk(&b, &extensions[i])
 	}
 	return b.String()
+}
+
+// extensionThunk writes the functions of one extension.
+func extensionThunk(b *strings.Builder, f *spec.Family) {
+	for _, fn := range f.Functions() {
+		row := *fn.Family
+		row.Front = strings.ReplaceAll(row.Front, "$element", spec.Element(fn.Type))
+		fn.Family = &row
+		fmt.Fprintf(b, "\n%s\n{\n%s%s}\n", prototype(fn), ranged(fn, row.Range), body(fn))
+	}
 }

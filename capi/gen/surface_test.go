@@ -92,7 +92,7 @@ func TestSurface(t *testing.T) {
 			t.Fatalf("%v\n%v\n%.4000s", run.Args, err, out)
 		}
 	}
-	functions, err := filepath.Glob(filepath.Join(root, frontFolder(s), "*.c"))
+	functions, err := filepath.Glob(filepath.Join(root, made(s, "front"), "*.c"))
 	if err != nil || len(functions) < 10 {
 		t.Fatalf("%d files of functions, %v", len(functions), err)
 	}

@@ -4,7 +4,7 @@
 # is loaded, and reaches its functions under names that no other library defines: zz_below.h lists
 # the undefined names of the objects that are libshmem.so's (capi/nvshmem/below.c).
 NVSHMEM_SRC  := $(filter-out capi/nvshmem/below.c,$(wildcard capi/nvshmem/*.c))
-NVSHMEM_OBJ  := $(NVSHMEM_SRC:capi/nvshmem/%.c=$(BUILD)/obj/nvshmem/%.o)
+NVSHMEM_OBJ  := $(NVSHMEM_SRC:capi/nvshmem/%.c=$(BUILD)/obj/nvshmem/%.o) $(NVSHMEM_GEN:$(GEN)/nvshmem/front/%.c=$(BUILD)/obj/nvshmem/made/%.o)
 NVSHMEM_LOAD := $(BUILD)/obj/nvshmem/below.o $(BUILD)/obj/nvshmem/below.S.o
 NVSHMEM_MAP  := $(GEN)/nvshmem/front/zz_libshmem_nvshmem.map
 NVSHMEM_NAME := libshmem_nvshmem.so
@@ -14,7 +14,11 @@ NVSHMEM_OLD  := libnvshmem_host.so.3
 
 $(BUILD)/obj/nvshmem/%.o: capi/nvshmem/%.c Makefile capi/nvshmem/rules.mk | $(BUILD)/obj/fit
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_LIB) $(GENERATED_G) -DSHMEMI_PUBLIC= -I$(BUILD)/obj/nvshmem -MMD -MP -c -o $@ $<
+	$(CC) $(CFLAGS_LIB) -DSHMEMI_PUBLIC= -I$(BUILD)/obj/nvshmem -MMD -MP -c -o $@ $<
+
+$(BUILD)/obj/nvshmem/made/%.o: $(GEN)/nvshmem/front/%.c Makefile capi/nvshmem/rules.mk | $(BUILD)/obj/fit
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_LIB) $(GENERATED_G) -DSHMEMI_PUBLIC= -iquote capi/nvshmem -MMD -MP -c -o $@ $<
 
 $(BUILD)/obj/nvshmem/%.S.o: capi/nvshmem/%.S Makefile capi/nvshmem/rules.mk
 	$(CC) $(CFLAGS_LIB) -I$(BUILD)/obj/nvshmem -c -o $@ $<
