@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"fmt"
 	"unsafe"
 
 	"libshmem"
@@ -94,39 +93,6 @@ func (r *receiver) Change(h *layout.Header, payload unsafe.Pointer, n int) bool 
 	return true
 }
 
-// Target returns n bytes at an offset, or nil if they are not in this PE's heap. The sender has
-// checked the offset against its own heap, so the two heaps differ: the job has mixed settings.
-func (r *receiver) Target(h *layout.Header, offset libshmem.Offset, n uint64) unsafe.Pointer {
-	at, ok := r.Net.Segment.At(offset, n)
-	if !ok {
-		r.Net.Fatal(fmt.Errorf("receive: PE %d sent a message of kind %d for %d bytes at heap offset %#x, outside this PE's heap of %#x bytes "+
-			"(set the same SHMEM_SYMMETRIC_SIZE on every PE)", h.From, h.Kind, n, offset, r.Net.Segment.Size-r.Net.Segment.Internal))
-		return nil
-	}
-	return at
-}
-
-// Word returns the word that the message's atomic operation changes, or nil.
-func (r *receiver) Word(h *layout.Header, offset libshmem.Offset, width uint8) unsafe.Pointer {
-	if width != 4 && width != 8 || h.Op < fabric.OpSet || h.Op > fabric.OpFetchXor {
-		r.Malformed(h)
-		return nil
-	}
-	at := r.Target(h, offset, uint64(width))
-	if uintptr(at)%uintptr(width) != 0 {
-		r.Net.Fatal(fmt.Errorf("receive: PE %d sent an atomic operation on %d bytes at heap offset %#x, which is not aligned "+
-			"(align the object to its size)", h.From, width, offset))
-		return nil
-	}
-	return at
-}
-
-// Malformed reports a message that no engine of this version sends.
-func (r *receiver) Malformed(h *layout.Header) {
-	r.Net.Fatal(fmt.Errorf("receive: PE %d sent a message of kind %d, operation %d, width %d, which is not one of this job",
-		h.From, h.Kind, h.Op, h.Width))
-}
-
 func (r *receiver) answer(h *layout.Header, value uint64) {
 	r.out.sendOwn(libshmem.PE(h.From), r.Epoch, noParity, layout.Header{Kind: layout.KindReply, Token: h.Token, Operand: value})
 }
@@ -160,11 +126,6 @@ func (r *receiver) answered(h *layout.Header) {
 		r.Quiets.Pending[s.Lane]--
 	}
 	r.Give(t)
-}
-
-// Unasked reports an answer to a question that was not asked.
-func (r *receiver) Unasked(h *layout.Header) {
-	r.Net.Fatal(fmt.Errorf("receive: PE %d answered request %#x, which was not asked", h.From, h.Token))
 }
 
 // applyBatch applies the operations of a batch, up to the first that is refused.

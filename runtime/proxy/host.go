@@ -23,7 +23,7 @@ func (h *Host) Shared() gpustage.Shared {
 	net := h.e.ops.Net
 	return gpustage.Shared{
 		Engine: stream.Engine{State: h.e.State, Fatal: func(err error) { net.Fatal(err) }, Wake: net.Wake},
-		Peers:  h.e.ops.Peers, Provider: net.Provider, Caps: net.Caps, Segment: net.Segment, Region: net.Region,
+		Peers:  h.e.ops.Peers, Provider: net.Provider, Caps: net.Caps, Named: h.e.in.Named, Region: net.Region,
 	}
 }
 
@@ -170,25 +170,6 @@ func (h *Host) Apply(m *layout.Header, payload unsafe.Pointer, n int) bool {
 	}
 	h.e.in.Apply(m, payload, n)
 	return true
-}
-
-// Target returns n bytes at an offset, or nil.
-func (h *Host) Target(m *layout.Header, offset libshmem.Offset, n uint64) unsafe.Pointer {
-	return h.e.in.Target(m, offset, n)
-}
-
-// Word returns the word that an atomic operation changes, or nil.
-func (h *Host) Word(m *layout.Header, offset libshmem.Offset, width uint8) unsafe.Pointer {
-	return h.e.in.Word(m, offset, width)
-}
-
-// Refuse reports a message that no engine of this version sends, or an answer to no question.
-func (h *Host) Refuse(m *layout.Header, answer bool) {
-	if answer {
-		h.e.in.Unasked(m)
-	} else {
-		h.e.in.Malformed(m)
-	}
 }
 
 // RegisterLocal registers n bytes of a caller's memory for an operation, or a copy of them.

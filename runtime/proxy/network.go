@@ -69,6 +69,11 @@ func (e *network) Open(state *layout.State, own *layout.Peer, unposted []fabric.
 	return e.allocateBuffers()
 }
 
+// Named finds the memory of this PE that messages name.
+func (e *network) Named() mem.Named {
+	return mem.Named{Segment: &e.Segment, Fatal: func(err error) { e.Fatal(err) }}
+}
+
 // Base returns the remote address of the start of this PE's user heap.
 func (e *network) Base() uint64 {
 	base := e.Segment.Internal

@@ -8,6 +8,7 @@ import (
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/early"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
 	flow "libshmem/runtime/sequence"
 )
 
@@ -20,12 +21,13 @@ import (
 // change them.
 type receiver struct {
 	*operations
-	out     answerSender
-	numbers *writeNumbers
-	GPU     gpu // nil: no PE of this job has GPU memory
-	report  *Report
-	shown   []layout.Peer // of the first context, whose counters other processes see
-	Early   *early.Messages
+	mem.Named // the memory that messages name
+	out       answerSender
+	numbers   *writeNumbers
+	GPU       gpu // nil: no PE of this job has GPU memory
+	report    *Report
+	shown     []layout.Peer // of the first context, whose counters other processes see
+	Early     *early.Messages
 
 	Sequences *flow.Streams[uint32] // sequence streams; nil: the provider names the writer
 	Flows     []*flow.In            // by PE; nil: the PE has written nothing with a number
@@ -34,7 +36,7 @@ type receiver struct {
 
 // newReceiver returns the receiver of a context, which answers by its sender.
 func newReceiver(o *operations, out answerSender, numbers *writeNumbers) receiver {
-	return receiver{operations: o, out: out, numbers: numbers, Early: early.New(layout.MessageSize)}
+	return receiver{operations: o, Named: o.Net.Named(), out: out, numbers: numbers, Early: early.New(layout.MessageSize)}
 }
 
 // Open is called when the report is open. shown are the peers of the first context.

@@ -144,8 +144,8 @@ runtime/proxy/wake: runtime/proxy/wait
     # words by which threads wait for each other, whatever for
 runtime/proxy/early:
     # messages that are kept: bytes with a sender and a number
-runtime/proxy/mem: fabric
-    # bytes and elements of the symmetric segment, whoever asks for them
+runtime/proxy/mem: fabric runtime/proxy/layout
+    # bytes and elements of the symmetric segment, which a caller or a message's header names
 runtime/proxy/flight: fabric runtime/statuspage runtime/proxy/clock runtime/proxy/layout
     # rings of events in a page that is handed to it
 runtime/proxy/backlog: fabric

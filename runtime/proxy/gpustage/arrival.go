@@ -34,6 +34,7 @@ type flusher interface {
 // arrivals are the messages of all PEs.
 type arrivals struct {
 	engine  Engine
+	named   mem.Named
 	streams *stream.Set
 	slots   *pool // for bytes of messages, and for old values
 	flusher flusher
@@ -69,7 +70,8 @@ type waitingMessage struct {
 // newArrivals returns the arrivals of an engine. gpu says that the user heap is GPU memory. Then slots are
 // pinned memory, and alone may be given.
 func newArrivals(e Engine, s *stream.Set, f flusher, gpu bool, slots *pool, alone *Alone) *arrivals {
-	return &arrivals{engine: e, streams: s, flusher: f, gpu: gpu, peers: e.Shared().Peers, slots: slots, kept: early.New(layout.MessageSize), words: words{alone: alone}}
+	x := e.Shared()
+	return &arrivals{engine: e, named: x.Named, streams: s, flusher: f, gpu: gpu, peers: x.Peers, slots: slots, kept: early.New(layout.MessageSize), words: words{alone: alone}}
 }
 
 // Connect takes the progress for each PE.

@@ -29,7 +29,7 @@ func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Poin
 		}
 		if h.Kind == layout.KindPutSignal && int64(h.Extra) >= 0 && a.gpu {
 			a.part = layout.Header{Kind: layout.KindPut, From: h.From, Offset: h.Offset}
-			if a.engine.Word(h, libshmem.Offset(h.Extra), 8) == nil || !a.engine.Apply(&a.part, payload, n) {
+			if a.named.Word(h, libshmem.Offset(h.Extra), 8) == nil || !a.engine.Apply(&a.part, payload, n) {
 				return true
 			}
 			signalOnly(h)
@@ -47,10 +47,10 @@ func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Poin
 	case layout.KindStore:
 		return a.storeGPU(l, h)
 	}
-	if h.Kind == layout.KindPutSignal && a.engine.Word(h, libshmem.Offset(h.Extra), 8) == nil {
+	if h.Kind == layout.KindPutSignal && a.named.Word(h, libshmem.Offset(h.Extra), 8) == nil {
 		return true
 	}
-	if n > 0 && a.engine.Target(h, h.Offset, uint64(n)) == nil {
+	if n > 0 && a.named.Target(h, h.Offset, uint64(n)) == nil {
 		return true // and its signal is dropped, too
 	}
 	if n > 0 && !a.copyPayload(l, h, payload, n) {
@@ -87,7 +87,7 @@ func (a *arrivals) stored(l *arrivalPeer) {
 // needs the receive buffer. They go ahead of the signals of other puts, unless a fence may lie
 // between: a copy between two stores would part them.
 func (a *arrivals) copyPayload(l *arrivalPeer, h *layout.Header, payload unsafe.Pointer, n int) bool {
-	at := a.engine.Target(h, h.Offset, uint64(n))
+	at := a.named.Target(h, h.Offset, uint64(n))
 	if at == nil {
 		return true
 	}
@@ -117,11 +117,11 @@ func (a *arrivals) copyPayload(l *arrivalPeer, h *layout.Header, payload unsafe.
 func (a *arrivals) storeGPU(l *arrivalPeer, h *layout.Header) bool {
 	w := h.Width
 	if w == 0 || w > 8 || w&(w-1) != 0 {
-		a.engine.Refuse(h, false)
+		a.named.Malformed(h)
 		return true
 	}
 	if w >= 4 && h.Offset&libshmem.Offset(w-1) == 0 {
-		if at := a.engine.Target(h, h.Offset, uint64(w)); at != nil {
+		if at := a.named.Target(h, h.Offset, uint64(w)); at != nil {
 			a.streams.Write(stream.In, at, w, h.Operand)
 			a.stored(l)
 		}
@@ -133,7 +133,7 @@ func (a *arrivals) storeGPU(l *arrivalPeer, h *layout.Header) bool {
 
 // changeWord does an atomic operation, in one step if a stream can do that.
 func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, waits bool) bool {
-	at := a.engine.Word(h, h.Offset, h.Width)
+	at := a.named.Word(h, h.Offset, h.Width)
 	if at == nil {
 		return true
 	}
@@ -162,7 +162,7 @@ func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, waits bool) bool
 			a.streams.Later(stream.In, stream.Chore{For: a, What: sendReply, PE: h.From, Token: h.Token})
 		}
 	default:
-		a.engine.Refuse(h, false) // the sender knows which operations this PE can do
+		a.named.Malformed(h) // the sender knows which operations this PE can do
 	}
 	return true
 }

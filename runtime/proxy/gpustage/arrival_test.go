@@ -10,6 +10,7 @@ import (
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/gpustage/stream/streamtest"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
 )
 
 // arrivalsTestEngine has a heap of words, and main memory at negative offsets.
@@ -27,26 +28,18 @@ type arrivalsTestEngine struct {
 }
 
 func (e *arrivalsTestEngine) Shared() Shared {
-	return Shared{Engine: e.streams.Shared(), Peers: e.peers[:]}
+	return Shared{Engine: e.streams.Shared(), Peers: e.peers[:], Named: mem.Named{Fatal: func(error) { e.malformed++ }, Segment: &mem.Segment{
+		Base: unsafe.Pointer(&e.main), Internal: uint64(unsafe.Sizeof(e.main)), Size: uint64(unsafe.Sizeof(e.main) + unsafe.Sizeof(e.heap)), Heap: unsafe.Pointer(&e.heap),
+	}}}
 }
 func (e *arrivalsTestEngine) Apply(h *layout.Header, _ unsafe.Pointer, _ int) bool {
 	e.applied = append(e.applied, h.Kind)
 	return true
 }
-func (e *arrivalsTestEngine) Target(_ *layout.Header, offset libshmem.Offset, n uint64) unsafe.Pointer {
-	if offset < 0 {
-		return unsafe.Add(unsafe.Pointer(&e.main[0]), -offset)
-	}
-	return unsafe.Add(unsafe.Pointer(&e.heap[0]), offset)
-}
-func (e *arrivalsTestEngine) Word(h *layout.Header, offset libshmem.Offset, width uint8) unsafe.Pointer {
-	return e.Target(h, offset, uint64(width))
-}
 func (e *arrivalsTestEngine) Own(_ fabric.Token, _ libshmem.PE, h layout.Header) {
 	e.answers = append(e.answers, h.Operand)
 }
-func (e *arrivalsTestEngine) Refuse(*layout.Header, bool) { e.malformed++ }
-func (e *arrivalsTestEngine) Lost(libshmem.PE) error      { return e.lost }
+func (e *arrivalsTestEngine) Lost(libshmem.PE) error { return e.lost }
 
 // arrivalsFlusher counts flushes.
 type arrivalsFlusher struct{ e *arrivalsTestEngine }

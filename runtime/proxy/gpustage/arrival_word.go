@@ -34,7 +34,7 @@ func (a *arrivals) changeByStream(l *arrivalPeer, h *layout.Header) bool {
 	if a.streams.Full(stream.Word) || a.streams.Passed(stream.In) < l.Issued {
 		return false
 	}
-	at := a.engine.Word(h, h.Offset, h.Width)
+	at := a.named.Word(h, h.Offset, h.Width)
 	if at == nil { // the job has failed
 		return false
 	}
@@ -159,7 +159,7 @@ func (a *arrivals) endWord(c *stream.Chore) {
 		for l.held.Len() > 0 && l.underway == 0 && !l.changing {
 			m := l.held.At(0)
 			h := a.header(pe, m)
-			if h.Kind != layout.KindAMO || l.Pulls.Done < m.pulls || h.Width != w.width || h.Offset < 0 || a.engine.Word(h, h.Offset, h.Width) != w.at {
+			if h.Kind != layout.KindAMO || l.Pulls.Done < m.pulls || h.Width != w.width || h.Offset < 0 || a.named.Word(h, h.Offset, h.Width) != w.at {
 				break
 			}
 			old := mem.Apply(h.Op, unsafe.Pointer(&value), h.Width, h.Operand, h.Extra)

@@ -203,7 +203,7 @@ func (*departures) describe(to *layout.PieceOfSend, p *chunkPart, turn uint8) {
 func (d *departures) Finished(h *layout.Header) {
 	turn, i := uint16(h.Token>>16), int(h.Token&0xffff&^layout.ChunkToken)
 	if i >= len(d.chunks) || d.chunks[i] == nil || !d.chunks[i].asked || d.turns[i] != turn || uint32(d.chunks[i].parts[0].of.pe) != h.From {
-		d.engine.Refuse(h, true)
+		d.named.Unasked(h)
 		return
 	}
 	c := d.chunks[i]

@@ -97,6 +97,7 @@ type departureMemory struct {
 type departures struct {
 	state   *layout.State
 	engine  Engine
+	named   mem.Named
 	streams *stream.Set
 	memory  departureMemory
 	copied  func(t fabric.Token) // all of a copy is in stream.Peer
@@ -129,7 +130,7 @@ type departurePeer struct {
 // stream.Peer.
 func newDepartures(e Engine, s *stream.Set, m departureMemory, copied func(t fabric.Token)) *departures {
 	shared := e.Shared()
-	return &departures{state: shared.State, engine: e, streams: s, memory: m, copied: copied, peers: shared.Peers, chunks: make([]*chunk, m.Chunks.Len()), turns: make([]uint16, m.Chunks.Len())}
+	return &departures{state: shared.State, engine: e, named: shared.Named, streams: s, memory: m, copied: copied, peers: shared.Peers, chunks: make([]*chunk, m.Chunks.Len()), turns: make([]uint16, m.Chunks.Len())}
 }
 
 // Connect sets the number of PEs.

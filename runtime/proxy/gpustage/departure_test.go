@@ -41,7 +41,7 @@ type departuresTestEngine struct {
 }
 
 func (e *departuresTestEngine) Shared() Shared {
-	return Shared{Engine: e.streams.Shared(), Peers: e.peers[:]}
+	return Shared{Engine: e.streams.Shared(), Peers: e.peers[:], Named: mem.Named{Fatal: func(error) { e.unasked++ }}}
 }
 func (e *departuresTestEngine) Send(_ fabric.Token, pe libshmem.PE, h layout.Header, payload unsafe.Pointer, n int) call.Status {
 	if e.room == 0 {
@@ -62,7 +62,6 @@ func (e *departuresTestEngine) Own(_ fabric.Token, _ libshmem.PE, h layout.Heade
 }
 func (e *departuresTestEngine) Moved(libshmem.PE)                              { e.moved++ }
 func (e *departuresTestEngine) Lost(pe libshmem.PE) error                      { return e.lost[pe] }
-func (e *departuresTestEngine) Refuse(*layout.Header, bool)                    { e.unasked++ }
 func (e *departuresTestEngine) Finish(t fabric.Token)                          { e.finished = append(e.finished, t) }
 func (e *departuresTestEngine) Spoil(_ fabric.Token, err error)                { e.spoiled = err }
 func (e *departuresTestEngine) Conclude(t fabric.Token, status int32, _ error) { e.ended[t] = status }

@@ -18,6 +18,7 @@ import (
 // by pulls of bytes that the owner announces.
 type gets struct {
 	engine  Engine
+	named   mem.Named
 	streams *stream.Set
 	slots   *pool
 	heaps   *heaps
@@ -100,12 +101,12 @@ func (g *gets) ask(t fabric.Token, offset libshmem.Offset, far bool) call.Status
 func (g *gets) find(h *layout.Header, question uint32, n uint64) *get {
 	t := fabric.Token(question & 0xffff)
 	if t >= layout.Tokens || !g.ops[t].used || g.ops[t].question != question || uint32(g.ops[t].pe) != h.From {
-		g.engine.Refuse(h, true)
+		g.named.Unasked(h)
 		return nil
 	}
 	o := &g.ops[t]
 	if uint64(h.Offset) > o.n || n > o.n-uint64(h.Offset) {
-		g.engine.Refuse(h, false)
+		g.named.Malformed(h)
 		return nil
 	}
 	return o

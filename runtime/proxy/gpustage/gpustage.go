@@ -41,6 +41,7 @@ type Stage struct {
 	peers    []layout.Peer
 	provider fabric.Provider
 	segment  mem.Segment
+	named    mem.Named
 	owners   owners
 	writes   bool          // one-sided writes are usable
 	lost     []libshmem.PE // PEs to give up in the next turn
@@ -74,8 +75,8 @@ func New(e Engine, m stream.Memory, c Config) (*Stage, error) {
 	} else {
 		s.state.Staging = 1
 	}
-	segment, heap := x.Segment, x.Region
-	s.segment = segment
+	segment, heap := *x.Named.Segment, x.Region
+	s.segment, s.named = segment, x.Named
 	s.streams = stream.New(x.Engine, m, StreamQueue-queueSlack)
 	if m != nil {
 		s.streams.Aside(stream.In, p.aside, asideBytes)
@@ -83,12 +84,12 @@ func New(e Engine, m stream.Memory, c Config) (*Stage, error) {
 	}
 	s.heaps = newHeaps(e)
 	s.arrivals = newArrivals(e, s.streams, s.heaps, segment.Heap != nil, &p.coming, c.Alone)
-	s.gets = &gets{engine: e, streams: s.streams, slots: &p.coming, heaps: s.heaps, segment: segment, desc: heap.Desc, localMR: x.Caps.LocalMR}
+	s.gets = &gets{engine: e, named: x.Named, streams: s.streams, slots: &p.coming, heaps: s.heaps, segment: segment, desc: heap.Desc, localMR: x.Caps.LocalMR}
 	s.pulls = newPulls(e, s.streams, &p.landing, p.region.Desc, x.Caps.MaxMessage, s.gets)
 	s.gets.pulls = s.pulls
 	out := departureMemory{Chunks: &p.leaving, Slots: &p.going, Key: p.region.Key, Remote: s.heaps.remote(&p.region, p.leaving.At(0))}
 	s.departs = newDepartures(e, s.streams, out, func(t fabric.Token) { s.copies.Begun(t) })
-	s.puts = &puts{engine: e, state: s.state, heaps: s.heaps, departs: s.departs, segment: segment, heap: heap}
+	s.puts = &puts{engine: e, named: x.Named, state: s.state, heaps: s.heaps, departs: s.departs, segment: segment, heap: heap}
 	s.copies = newCopies(e, s.streams, &p.going, s.departs)
 	return s, nil
 }

@@ -34,11 +34,13 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
 )
 
 // heaps are the parts of all user heaps that NICs reach.
 type heaps struct {
 	engine   Engine
+	named    mem.Named
 	provider fabric.Provider
 	fatal    func(error)
 	me       libshmem.PE
@@ -68,7 +70,7 @@ type reachedHeap struct {
 // newHeaps returns the heaps of the network's PEs, of which no part is known.
 func newHeaps(e Engine) *heaps {
 	x := e.Shared()
-	return &heaps{engine: e, provider: x.Provider, fatal: x.Fatal, me: libshmem.PE(x.State.Me), peers: x.Peers, virtual: x.Caps.VirtualAddress}
+	return &heaps{engine: e, named: x.Named, provider: x.Provider, fatal: x.Fatal, me: libshmem.PE(x.State.Me), peers: x.Peers, virtual: x.Caps.VirtualAddress}
 }
 
 // remote returns the address by which other PEs reach an address of a region.
@@ -194,7 +196,7 @@ func (x *heaps) announce(f *Extent) layout.Header {
 // learn notes an extent of another PE's heap, which a message announces.
 func (x *heaps) learn(h *layout.Header) {
 	if h.Offset < 0 || h.Token == 0 {
-		x.engine.Refuse(h, false)
+		x.named.Malformed(h)
 		return
 	}
 	o := &x.heaps[h.From]

@@ -10,6 +10,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
 )
 
 // heapsTestEngine keeps what heaps send and register. PE 3 cannot be reached.
@@ -27,9 +28,9 @@ type heapsTestEngine struct {
 }
 
 func (n *heapsTestEngine) Shared() Shared {
-	return Shared{Engine: stream.Engine{State: &n.state, Fatal: func(err error) { n.fatal = err }}, Peers: n.peers[:], Provider: heapsProvider{n: n}, Caps: n.caps}
+	return Shared{Engine: stream.Engine{State: &n.state, Fatal: func(err error) { n.fatal = err }}, Peers: n.peers[:], Provider: heapsProvider{n: n}, Caps: n.caps,
+		Named: mem.Named{Fatal: func(error) { n.malformed++ }}}
 }
-func (n *heapsTestEngine) Refuse(*layout.Header, bool)   { n.malformed++ }
 func (n *heapsTestEngine) Reachable(pe libshmem.PE) bool { return pe != 3 }
 func (n *heapsTestEngine) Own(_ fabric.Token, pe libshmem.PE, h layout.Header) {
 	h.From = n.state.Me

@@ -18,7 +18,7 @@ type Shared struct {
 	// Provider registers memory. Its capabilities are Caps.
 	Provider fabric.Provider
 	Caps     fabric.Caps
-	Segment  mem.Segment   // of this PE
+	Named    mem.Named     // the segment of this PE, as messages name it
 	Region   fabric.Region // of the segment
 }
 
@@ -78,13 +78,6 @@ type Engine interface {
 	// Apply does what a message asks for in main memory; false: it asks for a change that was
 	// refused.
 	Apply(h *layout.Header, payload unsafe.Pointer, n int) bool
-	// Target returns n bytes at an offset of this PE's segment, and Word the word that an atomic
-	// operation changes; nil: they are not there, and the job has failed.
-	Target(h *layout.Header, offset libshmem.Offset, n uint64) unsafe.Pointer
-	Word(h *layout.Header, offset libshmem.Offset, width uint8) unsafe.Pointer
-	// Refuse fails the job because of a message that no engine sends, or of an answer to no
-	// question.
-	Refuse(h *layout.Header, answer bool)
 
 	// RegisterLocal registers n bytes of a caller's memory for an operation, or a copy of them,
 	// until Deregister; into: the operation reads into them. Deregister returns the status for the

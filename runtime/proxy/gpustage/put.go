@@ -15,6 +15,7 @@ import (
 // the target reads them where they are.
 type puts struct {
 	engine  Engine
+	named   mem.Named
 	state   *layout.State
 	heaps   *heaps
 	departs *departures
@@ -107,7 +108,7 @@ func (p *puts) ask(t fabric.Token) call.Status {
 func (p *puts) finished(h *layout.Header) {
 	t := fabric.Token(h.Token & 0xffff)
 	if t >= layout.Tokens || !p.ops[t].asked || p.ops[t].question != h.Token || uint32(p.ops[t].pe) != h.From {
-		p.engine.Refuse(h, true)
+		p.named.Unasked(h)
 		return
 	}
 	p.engine.Deregister(t, false)

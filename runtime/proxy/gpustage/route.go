@@ -137,7 +137,7 @@ func (s *Stage) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 func (s *Stage) takeRequestToSend(h *layout.Header, payload unsafe.Pointer, n int) {
 	pieces := (n - layout.RequestToSendSize) / layout.PieceOfSendSize
 	if n < layout.RequestToSendSize || pieces > layout.MostPieces || n != s.requested.Size(pieces) {
-		s.engine.Refuse(h, false)
+		s.named.Malformed(h)
 		return
 	}
 	r := &s.requested
@@ -170,17 +170,17 @@ func (s *Stage) places(h *layout.Header, pieces int) (at unsafe.Pointer, ok bool
 	r := &s.requested
 	s.pieces = s.pieces[:0]
 	if pieces == 0 {
-		at = s.engine.Target(h, h.Offset, r.N)
+		at = s.named.Target(h, h.Offset, r.N)
 		return at, at != nil
 	}
 	in, end, turns := uint64(0), uint64(0), uint64(0)
 	for i := range pieces {
 		p := &r.Pieces[i]
 		if p.N == 0 || (p.Offset < 0) != (h.Offset < 0) || r.Get != 0 || int(p.Turn) >= pieces || turns>>p.Turn&1 != 0 {
-			s.engine.Refuse(h, false)
+			s.named.Malformed(h)
 			return nil, false
 		}
-		if at = s.engine.Target(h, p.Offset, uint64(p.N)); at == nil {
+		if at = s.named.Target(h, p.Offset, uint64(p.N)); at == nil {
 			return nil, false
 		}
 		turns |= 1 << p.Turn
@@ -190,7 +190,7 @@ func (s *Stage) places(h *layout.Header, pieces int) (at unsafe.Pointer, ok bool
 		s.pieces = append(s.pieces, pullPiece{at, in, uint64(p.N)})
 	}
 	if end != r.N {
-		s.engine.Refuse(h, false)
+		s.named.Malformed(h)
 		return nil, false
 	}
 	return nil, true
@@ -219,10 +219,10 @@ func (s *Stage) finished(h *layout.Header) {
 // takeFetch begins to copy out the bytes that a PE gets.
 func (s *Stage) takeFetch(h *layout.Header) {
 	if s.segment.Heap == nil || h.Offset < 0 {
-		s.engine.Refuse(h, false)
+		s.named.Malformed(h)
 		return
 	}
-	if at := s.engine.Target(h, h.Offset, h.Operand); at != nil {
+	if at := s.named.Target(h, h.Offset, h.Operand); at != nil {
 		s.departs.Serve(libshmem.PE(h.From), h.Token, at, h.Operand)
 	}
 }

@@ -1,0 +1,55 @@
+package mem
+
+import (
+	"fmt"
+	"unsafe"
+
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
+)
+
+// Named finds the memory that messages of other PEs name. A message that names memory which this PE
+// does not have, or that no engine of this version sends, fails the job.
+type Named struct {
+	Segment *Segment
+	Fatal   func(error)
+}
+
+// Target returns n bytes at an offset, or nil if they are not in this PE's heap. The sender has
+// checked the offset against its own heap, so the two heaps differ: the job has mixed settings.
+func (m *Named) Target(h *layout.Header, offset libshmem.Offset, n uint64) unsafe.Pointer {
+	at, ok := m.Segment.At(offset, n)
+	if !ok {
+		m.Fatal(fmt.Errorf("receive: PE %d sent a message of kind %d for %d bytes at heap offset %#x, outside this PE's heap of %#x bytes "+
+			"(set the same SHMEM_SYMMETRIC_SIZE on every PE)", h.From, h.Kind, n, offset, m.Segment.Size-m.Segment.Internal))
+		return nil
+	}
+	return at
+}
+
+// Word returns the word that the message's atomic operation changes, or nil.
+func (m *Named) Word(h *layout.Header, offset libshmem.Offset, width uint8) unsafe.Pointer {
+	if width != 4 && width != 8 || h.Op < fabric.OpSet || h.Op > fabric.OpFetchXor {
+		m.Malformed(h)
+		return nil
+	}
+	at := m.Target(h, offset, uint64(width))
+	if uintptr(at)%uintptr(width) != 0 {
+		m.Fatal(fmt.Errorf("receive: PE %d sent an atomic operation on %d bytes at heap offset %#x, which is not aligned "+
+			"(align the object to its size)", h.From, width, offset))
+		return nil
+	}
+	return at
+}
+
+// Malformed reports a message that no engine of this version sends.
+func (m *Named) Malformed(h *layout.Header) {
+	m.Fatal(fmt.Errorf("receive: PE %d sent a message of kind %d, operation %d, width %d, which is not one of this job",
+		h.From, h.Kind, h.Op, h.Width))
+}
+
+// Unasked reports an answer to a question that was not asked.
+func (m *Named) Unasked(h *layout.Header) {
+	m.Fatal(fmt.Errorf("receive: PE %d answered request %#x, which was not asked", h.From, h.Token))
+}
