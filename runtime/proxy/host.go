@@ -27,9 +27,15 @@ func (h *Host) Shared() gpustage.Shared {
 	}
 }
 
-// Begin takes a token for an operation of a caller, or queues the operation.
-func (h *Host) Begin(use gpustage.Use, pe libshmem.PE, r *call.Request, n uint64) (t fabric.Token, question uint32, st Status) {
-	st = Done
+// Begin begins an operation of a caller, or queues the operation.
+func (h *Host) Begin(use gpustage.Use, pe libshmem.PE, r *call.Request, n uint64) (gpustage.Op, Status) {
+	o := &h.e.ops
+	if use == gpustage.UseStore {
+		l := o.Quiets.Parity()
+		o.Quiets.Pending[l]++
+		return gpustage.Op{Parity: uint8(l)}, Done
+	}
+	st := Done
 	if use != gpustage.UseCopy {
 		st = h.ready(pe, n)
 	}
@@ -37,29 +43,59 @@ func (h *Host) Begin(use gpustage.Use, pe libshmem.PE, r *call.Request, n uint64
 		st = h.maySend(pe)
 	}
 	if st != Done && st != Pending {
-		return 0, 0, st
+		return gpustage.Op{}, st
 	}
-	p, as := &h.e.ops.Peers[pe], usePut
+	p, as := &o.Peers[pe], usePut
 	if use == gpustage.UseGet {
 		as = useGet
 	}
-	t, s := h.e.ops.Take(as, p, pe)
+	t, s := o.Take(as, p, pe)
 	if s == nil {
-		return 0, 0, Again
+		return gpustage.Op{}, Again
 	}
 	s.Request, s.Epoch, s.Awaited = r, h.e.Epoch, false
-	h.e.ops.Table.Hold(s, p, n)
+	o.Table.Hold(s, p, n)
 	switch {
 	case st == Pending:
 		s.Use, s.Awaited = useDeparts, true
 		h.e.out.Enqueue(t, s)
 	case use != gpustage.UseGet || r == nil:
-		h.e.ops.Await(t)
+		o.Await(s)
 	}
 	if st == Done && use == gpustage.UsePut {
-		h.e.ops.Touch(pe)
+		o.Quiets.Touch(p, pe)
 	}
-	return t, h.e.ops.Question(t), st
+	return gpustage.Op{Token: t, Question: o.Table.Question(t)}, st
+}
+
+// End ends an operation, or a part of what waits for it.
+func (h *Host) End(op gpustage.Op, e gpustage.Ending) {
+	o := &h.e.ops
+	if op.Token == 0 {
+		o.Quiets.Pending[op.Parity]--
+		return
+	}
+	s := &o.Table.Records[op.Token]
+	if e.Phase == gpustage.SourceFree {
+		o.Finish(s)
+		return
+	}
+	if s.Registered && e.Phase != gpustage.Told {
+		st := h.e.rma.Deregister(s, e.Phase == gpustage.Over && e.Status == 0)
+		if e.Status == 0 {
+			e.Status = st
+		}
+	}
+	switch e.Phase {
+	case gpustage.Waits:
+		return
+	case gpustage.NotBegun:
+		s.Request = nil // its caller learns from the status that it did not begin
+	}
+	o.Conclude(s, e.Status, e.Err)
+	if e.Phase != gpustage.Told {
+		o.Give(op.Token)
+	}
 }
 
 // ready reports whether an operation of n bytes that needs a message may begin.
@@ -85,35 +121,6 @@ func (h *Host) maySend(pe libshmem.PE) Status {
 	}
 	return h.Admit(pe)
 }
-
-// Finish ends the request of an operation whose source may be reused.
-func (h *Host) Finish(t fabric.Token) { h.e.ops.Finish(t) }
-
-// Conclude ends an operation for its request and for quiets.
-func (h *Host) Conclude(t fabric.Token, status int32, err error) { h.e.ops.Conclude(t, status, err) }
-
-// Spoil fails the quiet that waits for an operation.
-func (h *Host) Spoil(t fabric.Token, err error) { h.e.ops.Spoil(t, err) }
-
-// End gives a token back. If the operation was not concluded, because it could not begin, no quiet
-// waits for it any more.
-func (h *Host) End(t fabric.Token) {
-	s := &h.e.ops.Table.Records[t]
-	if s.Registered {
-		h.e.rma.Deregister(s, false)
-	}
-	if s.Awaited {
-		s.Request = nil // its caller learns from the status that it did not begin
-		h.e.ops.Conclude(t, 0, nil)
-	}
-	h.e.ops.Give(t)
-}
-
-// Pend makes quiets wait for work without a token, until Unpend.
-func (h *Host) Pend() uint8 { return h.e.ops.Pend() }
-
-// Unpend ends that wait.
-func (h *Host) Unpend(parity uint8) { h.e.ops.Unpend(parity) }
 
 // Room reports whether an operation that needs no message may begin. A put waits for the engine's
 // own messages to the PE.
@@ -180,14 +187,6 @@ func (h *Host) RegisterLocal(t fabric.Token, at unsafe.Pointer, n uint64, into b
 		return nil, fabric.Region{}, err
 	}
 	return at, s.Memory.Region.Region, nil
-}
-
-// Deregister ends that registration, if there is one.
-func (h *Host) Deregister(t fabric.Token, came bool) int32 {
-	if s := &h.e.ops.Table.Records[t]; s.Registered {
-		return h.e.rma.Deregister(s, came)
-	}
-	return 0
 }
 
 // Write posts a one-sided write, and the message after it.

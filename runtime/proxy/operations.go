@@ -77,3 +77,35 @@ func (o *operations) Tell(r *call.Request, status int32, value uint64) {
 	r.Status, r.Value = status, value
 	atomic.StoreUint32(&r.Done, 1)
 }
+
+// Await makes quiets wait for an operation that GPU staging carries out.
+func (o *operations) Await(s *record) {
+	s.Awaited = true
+	o.Quiets.Pending[s.Lane]++
+}
+
+// Finish ends the request of an operation whose source may be reused.
+func (o *operations) Finish(s *record) {
+	if s.Request != nil {
+		o.Tell(s.Request, 0, 0)
+		s.Request = nil
+	}
+}
+
+// Conclude ends an operation for its request and for quiets.
+func (o *operations) Conclude(s *record, status int32, err error) {
+	switch {
+	case s.Request != nil:
+		if err != nil {
+			o.Net.Err = err
+		}
+		o.Tell(s.Request, status, 0)
+		s.Request = nil
+	case err != nil:
+		o.Quiets.Fail(s.Lane, err)
+	}
+	if s.Awaited {
+		s.Awaited = false
+		o.Quiets.Pending[s.Lane]--
+	}
+}

@@ -96,22 +96,22 @@ func TestOutside(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := contextOperations()
-			token, s := o.Take(usePut, &o.Peers[1], 1)
+			_, s := o.Take(usePut, &o.Peers[1], 1)
 			var r call.Request
 			if c.request {
 				s.Request = &r
 			}
-			if o.Await(token); o.Quiets.Pending[s.Lane] != 1 {
+			if o.Await(s); o.Quiets.Pending[s.Lane] != 1 {
 				t.Error("no quiet waits")
 			}
 			if c.finished {
-				o.Finish(token)
+				o.Finish(s)
 			}
 			var status int32
 			if c.err != nil {
 				status = 5
 			}
-			o.Conclude(token, status, c.err)
+			o.Conclude(s, status, c.err)
 			if (r.Done == 1) != c.request || r.Status != c.status {
 				t.Errorf("request %+v", r)
 			}
@@ -122,13 +122,5 @@ func TestOutside(t *testing.T) {
 				t.Errorf("pending %v, request %v", o.Quiets.Pending, s.Request)
 			}
 		})
-	}
-	o := contextOperations()
-	lane := o.Pend()
-	if o.Quiets.Pending[lane] != 1 {
-		t.Error("no quiet waits for work without a token")
-	}
-	if o.Unpend(lane); o.Quiets.Pending != [3]int{} {
-		t.Errorf("pending %v", o.Quiets.Pending)
 	}
 }

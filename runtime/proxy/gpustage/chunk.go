@@ -208,8 +208,8 @@ func (d *departures) Finished(h *layout.Header) {
 	}
 	c := d.chunks[i]
 	for k := range c.parts {
-		if x := c.parts[k].of; h.Operand != 0 && x.kind == toHeap {
-			d.engine.Spoil(x.token, readError(h))
+		if h.Operand != 0 {
+			c.parts[k].of.end = readEnd(h)
 		}
 	}
 	d.endChunk(c)

@@ -176,13 +176,14 @@ func (c *copies) Follow(x *stream.Chore) {
 		c.slots.GiveFor(libshmem.PE(x.PE), x.Index)
 	}
 	c.to[x.PE].done++
-	c.engine.Unpend(x.Lane)
+	c.engine.End(Op{Parity: x.Parity}, Ending{})
 	c.engine.Moved(libshmem.PE(x.PE))
 }
 
 // storedLater ends work without a token when the stream has done it.
 func (c *copies) storedLater(pe libshmem.PE, slot uint16) {
-	c.streams.Later(stream.Peer, stream.Chore{For: c, What: stored, Lane: c.engine.Pend(), PE: uint32(pe), Index: slot})
+	op, _ := c.engine.Begin(UseStore, pe, nil, 0)
+	c.streams.Later(stream.Peer, stream.Chore{For: c, What: stored, Parity: op.Parity, PE: uint32(pe), Index: slot})
 }
 
 // Put writes n bytes, and then the signal in after, if there is one. gpu says that the source is
@@ -256,12 +257,12 @@ func (c *copies) putSmall(pe libshmem.PE, at, source unsafe.Pointer, n int, afte
 
 // take takes a token for an operation. Quiets wait for it.
 func (c *copies) take(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool) {
-	t, _, st := c.engine.Begin(UseCopy, pe, r, n)
+	op, st := c.engine.Begin(UseCopy, pe, r, n)
 	if st != call.Done {
 		return 0, false
 	}
-	c.ops[t] = copyOperation{pe: pe}
-	return t, true
+	c.ops[op.Token] = copyOperation{pe: pe}
+	return op.Token, true
 }
 
 // Get reads n bytes. No other operation is ordered with it. gpu says that the bytes go to GPU
@@ -310,8 +311,7 @@ func (c *copies) end(t fabric.Token) {
 		l.done++
 		c.engine.Moved(o.pe)
 	}
-	c.engine.Conclude(t, 0, nil)
-	c.engine.End(t)
+	c.engine.End(Op{Token: t}, Ending{})
 }
 
 // Rest returns an error that names the operations under way; nil: none.

@@ -37,15 +37,22 @@ func (e *copiesTestEngine) Flush(libshmem.PE) call.Status               { e.flus
 func (e *copiesTestEngine) Own(_ fabric.Token, _ libshmem.PE, h layout.Header) {
 	e.owned = append(e.owned, h)
 }
-func (e *copiesTestEngine) Moved(libshmem.PE)                         { e.moved++ }
-func (e *copiesTestEngine) Conclude(t fabric.Token, _ int32, _ error) { e.ended = append(e.ended, t) }
-func (e *copiesTestEngine) End(fabric.Token)                          {}
-func (e *copiesTestEngine) Pend() uint8                               { e.pending++; return 1 }
-func (e *copiesTestEngine) Unpend(uint8)                              { e.pending-- }
-func (e *copiesTestEngine) Begin(Use, libshmem.PE, *call.Request, uint64) (fabric.Token, uint32, call.Status) {
+func (e *copiesTestEngine) Moved(libshmem.PE) { e.moved++ }
+func (e *copiesTestEngine) End(o Op, _ Ending) {
+	if o.Token == 0 {
+		e.pending--
+		return
+	}
+	e.ended = append(e.ended, o.Token)
+}
+func (e *copiesTestEngine) Begin(use Use, _ libshmem.PE, _ *call.Request, _ uint64) (Op, call.Status) {
+	if use == UseStore {
+		e.pending++
+		return Op{Parity: 1}, call.Done
+	}
 	e.tokens++
 	e.waited++
-	return layout.Receives + e.tokens, 0, call.Done
+	return Op{Token: layout.Receives + e.tokens}, call.Done
 }
 
 // testDepartures keeps what it is asked for.

@@ -26,19 +26,20 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// conclude ends an operation on a PE, with the reason if the PE was lost.
-func conclude(e Engine, t fabric.Token, pe libshmem.PE) {
+// endOf is the end of an operation on a PE, which has failed if the PE was lost.
+func endOf(e Engine, pe libshmem.PE) Ending {
 	if err := e.Lost(pe); err != nil {
-		e.Conclude(t, int32(call.Failed), err)
-	} else {
-		e.Conclude(t, 0, nil)
+		return Ending{Status: int32(call.Failed), Err: err}
 	}
-	e.End(t)
+	return Ending{}
 }
 
-// readError is the error of a put whose bytes the target could not read.
-func readError(h *layout.Header) error {
-	return fmt.Errorf("PE %d: read the bytes of a put: error %d", h.From, int32(h.Operand))
+// readEnd is the end of a put whose bytes the target has read, or could not read.
+func readEnd(h *layout.Header) Ending {
+	if h.Operand == 0 {
+		return Ending{}
+	}
+	return Ending{Status: int32(h.Operand), Err: fmt.Errorf("PE %d: read the bytes of a put: error %d", h.From, int32(h.Operand))}
 }
 
 // departure is an operation whose bytes have to be copied before they can be sent. On mapped heaps
@@ -61,6 +62,7 @@ type departure struct {
 	sent     bool
 	then     bool
 	after    layout.Header
+	end      Ending // the target could not read some of the bytes
 }
 
 // departureKind is the kind of a departure.
@@ -327,7 +329,7 @@ func (d *departures) Follow(c *stream.Chore) {
 // finish ends the request of a put when all of its bytes have been copied out.
 func (d *departures) finish(x *departure) {
 	if x.kind == toHeap && x.begun == x.n && x.uncopied == 0 {
-		d.engine.Finish(x.token)
+		d.engine.End(Op{Token: x.token}, Ending{Phase: SourceFree})
 	}
 }
 
@@ -362,7 +364,10 @@ func (d *departures) sentAll(x *departure) {
 		return
 	}
 	if x.kind == toHeap {
-		conclude(d.engine, x.token, x.pe)
+		if e := endOf(d.engine, x.pe); e.Err != nil {
+			x.end = e
+		}
+		d.engine.End(Op{Token: x.token}, x.end)
 	}
 	d.end(x)
 }

@@ -60,12 +60,15 @@ func (e *departuresTestEngine) SendFailed(pe libshmem.PE) { e.failed = append(e.
 func (e *departuresTestEngine) Own(_ fabric.Token, _ libshmem.PE, h layout.Header) {
 	e.owned = append(e.owned, h)
 }
-func (e *departuresTestEngine) Moved(libshmem.PE)                              { e.moved++ }
-func (e *departuresTestEngine) Lost(pe libshmem.PE) error                      { return e.lost[pe] }
-func (e *departuresTestEngine) Finish(t fabric.Token)                          { e.finished = append(e.finished, t) }
-func (e *departuresTestEngine) Spoil(_ fabric.Token, err error)                { e.spoiled = err }
-func (e *departuresTestEngine) Conclude(t fabric.Token, status int32, _ error) { e.ended[t] = status }
-func (e *departuresTestEngine) End(fabric.Token)                               {}
+func (e *departuresTestEngine) Moved(libshmem.PE)         { e.moved++ }
+func (e *departuresTestEngine) Lost(pe libshmem.PE) error { return e.lost[pe] }
+func (e *departuresTestEngine) End(o Op, end Ending) {
+	if end.Phase == SourceFree {
+		e.finished = append(e.finished, o.Token)
+		return
+	}
+	e.ended[o.Token], e.spoiled = end.Status, end.Err
+}
 
 // departuresPE is a PE with two chunks and four slots.
 type departuresPE struct {

@@ -57,9 +57,9 @@ func (g *gets) begin(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer
 			return call.Again
 		}
 	}
-	t, question, st := g.engine.Begin(UseGet, pe, r, n)
-	if st == call.Done {
-		g.ops[t] = get{used: true, pe: pe, question: question, dest: dest, n: n, left: n, desc: g.desc, slot: small, gpu: gpu}
+	op, st := g.engine.Begin(UseGet, pe, r, n)
+	if t := op.Token; st == call.Done {
+		g.ops[t] = get{used: true, pe: pe, question: op.Question, dest: dest, n: n, left: n, desc: g.desc, slot: small, gpu: gpu}
 		st = g.ask(t, offset, far)
 	}
 	if st != call.Done {
@@ -85,14 +85,14 @@ func (g *gets) ask(t fabric.Token, offset libshmem.Offset, far bool) call.Status
 	if !o.gpu && g.localMR && !g.segment.Contains(o.dest, o.n) {
 		at, region, err := g.engine.RegisterLocal(t, o.dest, o.n, true)
 		if err != nil {
-			g.free(t)
+			g.free(t, Ending{Phase: NotBegun})
 			return g.engine.Fail(err)
 		}
 		o.dest, o.desc = at, region.Desc
 	}
 	st := g.engine.Send(0, o.pe, layout.Header{Kind: layout.KindFetch, Token: o.question, Offset: offset, Operand: o.n}, nil, 0)
 	if st != call.Done {
-		g.free(t)
+		g.free(t, Ending{Phase: NotBegun})
 	}
 	return st
 }
@@ -171,26 +171,26 @@ func (g *gets) Got(question uint32, n uint64, status int32) {
 // end ends a get when all of it is in place, or will not come.
 func (g *gets) end(t fabric.Token) {
 	o := &g.ops[t]
-	lost := g.engine.Lost(o.pe)
-	if lost != nil {
-		o.err, o.status = lost, int32(call.Failed)
+	e := Ending{Status: o.status, Err: o.err}
+	if lost := g.engine.Lost(o.pe); lost != nil {
+		e = Ending{Status: int32(call.Failed), Err: lost}
+		o.ended = o.reads > 0
 	}
 	if o.gpu {
 		g.slots.GiveFor(o.pe, o.slot)
 	}
-	if lost == nil {
-		o.status = max(o.status, g.engine.Deregister(t, o.status == 0))
+	if o.ended {
+		e.Phase = Told
+		g.engine.End(Op{Token: t}, e)
+		return
 	}
-	g.engine.Conclude(t, o.status, o.err)
-	if o.ended = lost != nil && o.reads > 0; !o.ended {
-		g.free(t)
-	}
+	g.free(t, e)
 }
 
 // free gives a token back.
-func (g *gets) free(t fabric.Token) {
+func (g *gets) free(t fabric.Token, e Ending) {
 	g.ops[t].used, g.ops[t].ended = false, false
-	g.engine.End(t)
+	g.engine.End(Op{Token: t}, e)
 }
 
 // drop gives up a get from a lost PE, if a token is one. Bytes that a stream has are waited for.
@@ -210,7 +210,7 @@ func (g *gets) LostRead(question uint32) {
 	t := fabric.Token(question & 0xffff)
 	if o := &g.ops[t]; o.reads > 0 {
 		if o.reads--; o.reads == 0 && o.ended {
-			g.free(t)
+			g.free(t, Ending{Status: int32(call.Failed)})
 		}
 	}
 }

@@ -31,6 +31,38 @@ const (
 	UseGet
 	// UseCopy needs no message: the heap of its PE is mapped here.
 	UseCopy
+	// UseStore is a UseCopy that has no record, because no caller waits for it.
+	UseStore
+)
+
+// Op names an operation that has begun.
+type Op struct {
+	Token    fabric.Token // of its record; 0: UseStore, which has none
+	Question uint32       // names it in answers; 0: no answer comes
+	Parity   uint8        // of the generation that waits for it; only of UseStore
+}
+
+// Ending says how far an operation has ended.
+type Ending struct {
+	Phase  Phase
+	Status int32 // for its request; 0: it had its effect
+	Err    error // the reason of a status, for the request or, if it was told before, for quiets
+}
+
+// Phase is a step of the end of an operation.
+type Phase uint8
+
+const (
+	// Over: neither a caller nor a quiet waits for the operation any more, and its memory is free.
+	Over Phase = iota
+	// Told: as Over, but the provider may still use the memory. Over comes later.
+	Told
+	// SourceFree: the caller may reuse the source. Quiets still wait.
+	SourceFree
+	// Waits: its message did not leave. Its memory is free until the engine calls Leave again.
+	Waits
+	// NotBegun: the operation could not begin, and its caller learns that from a status.
+	NotBegun
 )
 
 // Engine is the engine of a Stage. Its methods are called with its lock held, by the thread that
@@ -39,23 +71,12 @@ const (
 type Engine interface {
 	Shared() Shared
 
-	// Begin takes a token for an operation of n bytes on a PE, and returns the number that an
-	// answer to it has to name. The request, or quiets if the request is nil, wait for the
-	// operation. Quiets wait for each put and copy. Pending: earlier operations on the PE come
-	// first, and the engine calls Leave later. Again, Failed: no token was taken.
-	Begin(use Use, pe libshmem.PE, r *call.Request, n uint64) (t fabric.Token, question uint32, st call.Status)
-	// Finish ends the request of an operation, whose source may be reused.
-	Finish(t fabric.Token)
-	// Conclude ends an operation for its request, if that has not ended, and for quiets. With an
-	// error it fails the request or, without one, the quiets.
-	Conclude(t fabric.Token, status int32, err error)
-	// Spoil fails the quiet that waits for an operation.
-	Spoil(t fabric.Token, err error)
-	// End gives a token back. Nothing waits for its operation any more.
-	End(t fabric.Token)
-	// Pend makes quiets wait for work without a token, until Unpend with its result.
-	Pend() uint8
-	Unpend(parity uint8)
+	// Begin begins an operation of n bytes on a PE. The request, or quiets if the request is nil, wait
+	// for the operation. Quiets wait for each put, copy and store. Pending: earlier operations on the
+	// PE come first, and the engine calls Leave later. Again, Failed: it has not begun.
+	Begin(use Use, pe libshmem.PE, r *call.Request, n uint64) (Op, call.Status)
+	// End says how far an operation has ended.
+	End(o Op, e Ending)
 
 	// Room reports whether an operation of n bytes on a PE may begin. A put also waits for earlier
 	// messages to the PE.
@@ -79,11 +100,9 @@ type Engine interface {
 	// refused.
 	Apply(h *layout.Header, payload unsafe.Pointer, n int) bool
 
-	// RegisterLocal registers n bytes of a caller's memory for an operation, or a copy of them,
-	// until Deregister; into: the operation reads into them. Deregister returns the status for the
-	// request; came: the bytes of a get have arrived. End does the same if none have arrived.
+	// RegisterLocal registers n bytes of a caller's memory for an operation until it is over, or a
+	// copy of them; into: the operation reads into them.
 	RegisterLocal(t fabric.Token, at unsafe.Pointer, n uint64, into bool) (unsafe.Pointer, fabric.Region, error)
-	Deregister(t fabric.Token, came bool) int32
 	// Write posts a one-sided write, and the message after it.
 	Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) call.Status
 	// Read posts a one-sided read. The engine calls Landed at its end.

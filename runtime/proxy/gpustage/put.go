@@ -41,12 +41,13 @@ type put struct {
 // begin begins a put, of which gpu says that the source is GPU memory, or queues it. after is its
 // signal, or nil.
 func (p *puts) begin(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, gpu bool, r *call.Request, after *layout.Header) call.Status {
-	t, question, turn := p.engine.Begin(UsePut, pe, r, n)
+	op, turn := p.engine.Begin(UsePut, pe, r, n)
 	if turn != call.Done && turn != call.Pending {
 		return turn
 	}
+	t := op.Token
 	o := &p.ops[t]
-	o.question = question
+	o.question = op.Question
 	o.pe, o.epoch, o.local, o.offset, o.n = pe, p.state.Epoch, source, offset, n
 	if o.then = after != nil; o.then {
 		o.after = *after
@@ -55,7 +56,7 @@ func (p *puts) begin(pe libshmem.PE, offset libshmem.Offset, source unsafe.Point
 		return call.Pending
 	}
 	if st := p.leave(t, gpu); st != call.Done {
-		p.engine.End(t)
+		p.engine.End(op, Ending{Phase: NotBegun})
 		return st
 	}
 	return call.Pending
@@ -99,7 +100,7 @@ func (p *puts) ask(t fabric.Token) call.Status {
 	p.request = layout.RequestToSend{N: o.n, Fence: uint32(o.epoch)}
 	st := p.engine.Send(t, o.pe, h, unsafe.Pointer(&p.request), layout.RequestToSendSize)
 	if st != call.Done {
-		p.engine.Deregister(t, false)
+		p.engine.End(Op{Token: t}, Ending{Phase: Waits})
 	}
 	return st
 }
@@ -111,21 +112,14 @@ func (p *puts) finished(h *layout.Header) {
 		p.named.Unasked(h)
 		return
 	}
-	p.engine.Deregister(t, false)
-	var err error
-	if h.Operand != 0 {
-		err = readError(h)
-	}
-	p.engine.Conclude(t, int32(h.Operand), err)
 	p.ops[t].asked = false
-	p.engine.End(t)
+	p.engine.End(Op{Token: t}, readEnd(h))
 }
 
 // drop ends a put from main memory to a lost PE, if a token is one.
 func (p *puts) drop(t fabric.Token, pe libshmem.PE) {
 	if o := &p.ops[t]; o.pe == pe && o.asked {
-		p.engine.Deregister(t, false)
 		o.asked = false
-		conclude(p.engine, t, pe)
+		p.engine.End(Op{Token: t}, endOf(p.engine, pe))
 	}
 }
