@@ -44,8 +44,8 @@ func (e *Engine) retry() {
 	if e.NUnposted > 0 {
 		e.ops.Net.PostReceives()
 	}
-	if e.gpu != nil {
-		e.gpu.Advance()
+	if e.gpu != nil && e.gpu.Advance() {
+		e.out.Jam() // the queues are driven in this turn, behind the GPU's work
 	}
 	if e.ops.Net.Suspects() {
 		e.findLost()

@@ -135,12 +135,12 @@ func (e *Engine) Connect(all []Endpoint) error {
 	if e.ops.Net.Segment.Heap != nil && e.Staging == 0 {
 		return errors.New("connect: the heap is GPU memory, and the engine has no GPU to copy it with")
 	}
-	addrs, routes := make([][]byte, len(all)), make([]route, len(all))
+	addrs, remotes := make([][]byte, len(all)), make([]mem.Remote, len(all))
 	e.Job, e.Seal = all[0].Job, all[0].Seal
 	for i, end := range all {
 		addrs[i] = end.Addr
-		if routes[i] = (route{Base: end.Base, Key: end.Key}); len(end.Addr) == 0 {
-			routes[i].Base = nowhere
+		if remotes[i] = (mem.Remote{Base: end.Base, Key: end.Key}); len(end.Addr) == 0 {
+			remotes[i].Base = mem.Nowhere
 		} else {
 			e.rma.Numbers.Agree(end.Window)
 		}
@@ -148,7 +148,7 @@ func (e *Engine) Connect(all []Endpoint) error {
 	if e.rma.Numbers.Open(e.ops.Net); e.rma.Numbers.On {
 		e.in.OpenNumbers(e.mostSequences)
 	}
-	return e.ops.Net.Connect(addrs, routes)
+	return e.ops.Net.Connect(addrs, remotes)
 }
 
 // Close releases the network. No thread polls any more.

@@ -24,6 +24,7 @@ func (h *Host) Shared() gpustage.Shared {
 	return gpustage.Shared{
 		Engine: stream.Engine{State: h.e.State, Fatal: func(err error) { net.Fatal(err) }, Wake: net.Wake},
 		Peers:  h.e.ops.Peers, Provider: net.Provider, Caps: net.Caps, Named: h.e.in.Named, Region: net.Region,
+		Remotes: net.Remotes, PutMax: h.e.PutMax(),
 	}
 }
 
@@ -119,54 +120,61 @@ func (h *Host) maySend(pe libshmem.PE) Status {
 	if p.Queued > 0 || h.e.out.Overtakes(pe, p, h.e.Epoch) {
 		return Pending
 	}
-	return h.Admit(pe)
+	return h.May(gpustage.UseSignal, pe, 0)
 }
 
-// Room reports whether an operation that needs no message may begin. A put waits for the engine's
-// own messages to the PE.
-func (h *Host) Room(pe libshmem.PE, n uint64, put bool) bool {
-	p := &h.e.ops.Peers[pe]
-	return !(put && h.e.out.Parked(p)) && h.e.ops.Room(pe, p, n)
+// May reports whether an operation that needs no token, or that takes it later, may begin.
+func (h *Host) May(use gpustage.Use, pe libshmem.PE, n uint64) Status {
+	o, p := &h.e.ops, &h.e.ops.Peers[pe]
+	switch use {
+	case gpustage.UseSignal:
+		return h.e.out.Admit(pe, p, layout.HeaderSize)
+	case gpustage.UseCopyBack:
+		if !o.Room(pe, p, n) {
+			return Again
+		}
+		return Done
+	case gpustage.UseSet:
+		if p.Asked > p.Acked {
+			return h.follow(pe)
+		}
+	}
+	switch {
+	case p.Queued > 0, h.e.out.Parked(p), !o.Room(pe, p, n):
+		return Again
+	case p.MustFollow(h.e.Epoch):
+		return h.follow(pe)
+	}
+	return Done
 }
 
-// Admit reports whether a message may be sent to a PE now, if no operation comes first.
-func (h *Host) Admit(pe libshmem.PE) Status {
-	return h.e.out.Admit(pe, &h.e.ops.Peers[pe], layout.HeaderSize)
+// follow asks a PE how many messages it has applied, for an operation that has to follow them.
+func (h *Host) follow(pe libshmem.PE) Status {
+	if h.e.out.Flush(pe) == Failed {
+		return Failed
+	}
+	return Again
 }
 
 // Send sends a message, for an operation or for none.
-func (h *Host) Send(t fabric.Token, pe libshmem.PE, m layout.Header, payload unsafe.Pointer, n int) Status {
-	if t == 0 {
-		return h.e.out.SendBytes(pe, 0, noParity, &m, payload, n)
+func (h *Host) Send(m gpustage.Message) Status {
+	epoch, l := uint64(0), noParity
+	switch {
+	case m.Token != 0:
+		s := &h.e.ops.Table.Records[m.Token]
+		epoch, l = s.Epoch, s.Lane
+	case m.NoRoom == gpustage.Keep:
+		epoch = h.e.Epoch
 	}
-	s := &h.e.ops.Table.Records[t]
-	return h.e.out.SendBytes(pe, s.Epoch, s.Lane, &m, payload, n)
-}
-
-// SendFailed gives up a PE because Send has failed.
-func (h *Host) SendFailed(pe libshmem.PE) {
-	h.e.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, h.e.ops.Net.Err))
-}
-
-// Own sends a message of an operation, or one that no quiet waits for. It parks it if there is no
-// room.
-func (h *Host) Own(t fabric.Token, pe libshmem.PE, m layout.Header) {
-	if t == 0 {
-		h.e.out.sendOwn(pe, h.e.Epoch, noParity, m)
-		return
+	if m.NoRoom == gpustage.Keep {
+		h.e.out.sendOwn(m.PE, epoch, l, m.Header)
+		return Done
 	}
-	s := &h.e.ops.Table.Records[t]
-	h.e.out.sendOwn(pe, s.Epoch, s.Lane, m)
-}
-
-// Flush asks a PE how many messages it has applied.
-func (h *Host) Flush(pe libshmem.PE) Status { return h.e.out.Flush(pe) }
-
-// Moved says that bytes for a PE have left. An operation may have waited for that.
-func (h *Host) Moved(pe libshmem.PE) {
-	if h.e.ops.Peers[pe].Queued > 0 {
-		h.e.out.Jam() // to be driven in this turn: the GPU's work comes first
+	st := h.e.out.SendBytes(m.PE, epoch, l, &m.Header, m.Payload, m.N)
+	if st == Failed && m.NoRoom == gpustage.TryAgain {
+		h.e.unreachable(m.PE, fmt.Errorf("PE %d: send: %w", m.PE, h.e.ops.Net.Err))
 	}
+	return st
 }
 
 // Apply does what a message asks for in main memory; false: it asks for a change that was refused.
@@ -189,28 +197,12 @@ func (h *Host) RegisterLocal(t fabric.Token, at unsafe.Pointer, n uint64, into b
 	return at, s.Memory.Region.Region, nil
 }
 
-// Write posts a one-sided write, and the message after it.
-func (h *Host) Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) Status {
-	return h.e.rma.Write(pe, offset, source, n, r, after)
-}
-
 // Read posts a one-sided read.
 func (h *Host) Read(pe libshmem.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, Status) {
 	return h.e.rma.Pull(pe, remote, key, to, n, desc)
 }
 
-// PutMax is the most bytes that a put takes at once.
-func (h *Host) PutMax() uint64 { return h.e.PutMax() }
-
-// Route returns the remote address and the key of an offset in a PE's heap.
-func (h *Host) Route(pe libshmem.PE, offset libshmem.Offset) (remote, key uint64) {
-	return h.e.ops.Net.Route(pe, offset)
-}
-
-// Reachable reports whether there is a path to a PE.
-func (h *Host) Reachable(pe libshmem.PE) bool { return h.e.ops.Net.Reachable(pe) }
-
-// Lost returns why there is none any more; nil: the PE was not lost.
+// Lost returns why a PE was lost; nil: it was not.
 func (h *Host) Lost(pe libshmem.PE) error { return h.e.ops.Net.Lost(pe) }
 
 // Fail notes the reason of a Failed.

@@ -7,6 +7,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/gpustage"
+	"libshmem/runtime/proxy/layout"
 )
 
 // TestHostEnds ends operations of the GPU stage, step by step. After each step it looks at the
@@ -77,5 +78,44 @@ func TestHostEnds(t *testing.T) {
 	}
 	if e.Host().End(op, gpustage.Ending{}); e.ops.Quiets.Pending != [3]int{} {
 		t.Errorf("quiets wait for %v", e.ops.Quiets.Pending)
+	}
+}
+
+// TestHostMay asks whether an operation on a mapped heap may begin, behind what it has to follow.
+func TestHostMay(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		before  func(e *Engine, p *layout.Peer)
+		of      map[gpustage.Use]Status
+		flushes bool
+	}{
+		{"nothing", func(*Engine, *layout.Peer) {}, map[gpustage.Use]Status{
+			gpustage.UseCopy: Done, gpustage.UseStore: Done, gpustage.UseSet: Done, gpustage.UseCopyBack: Done, gpustage.UseSignal: Done,
+		}, false},
+		{"a queued operation", func(_ *Engine, p *layout.Peer) { p.Queued = 1 }, map[gpustage.Use]Status{
+			gpustage.UseCopy: Again, gpustage.UseSet: Again, gpustage.UseCopyBack: Done,
+		}, false},
+		{"a message of this epoch", func(e *Engine, p *layout.Peer) { p.Ask(1, e.Epoch) }, map[gpustage.Use]Status{
+			gpustage.UseCopy: Done, gpustage.UseStore: Done, gpustage.UseSet: Again,
+		}, true},
+		{"a message from before a fence", func(e *Engine, p *layout.Peer) { p.Ask(1, e.Epoch); e.Epoch++ }, map[gpustage.Use]Status{
+			gpustage.UseCopy: Again, gpustage.UseStore: Again, gpustage.UseSet: Again, gpustage.UseCopyBack: Done,
+		}, true},
+		{"as many bytes as there may be", func(_ *Engine, p *layout.Peer) { p.HoldBytes(1 << 40) }, map[gpustage.Use]Status{
+			gpustage.UseCopy: Again, gpustage.UseCopyBack: Again, gpustage.UseSignal: Done,
+		}, false},
+	} {
+		for use, want := range c.of {
+			e := newNull(t, 2, fabric.Caps{MaxMessage: 1 << 30, MaxInject: 64, SendAfterWrite: true, SendAfterSend: true})
+			e.out.Routed(&e.ops.Peers[1], 1)
+			p := &e.ops.Peers[1]
+			c.before(e, p)
+			if got := e.Host().May(use, 1, 8); got != want {
+				t.Errorf("use %d behind %s: %v, want %v", use, c.name, got, want)
+			}
+			if c.flushes && want == Again && !p.Flushing {
+				t.Errorf("use %d behind %s: the PE is not asked", use, c.name)
+			}
+		}
 	}
 }

@@ -38,8 +38,11 @@ type network struct {
 	own      *layout.Peer   // its record of this PE
 	Unposted []fabric.Token // all of State.Unposted
 
-	Routes []route
-	addrs  [][]byte // of all PEs
+	// Remotes are the memories of all PEs. They are kept apart from the peers, which are twenty times
+	// as large: a PE of a large job works with few others, and the memory for the rest is never
+	// touched.
+	Remotes []mem.Remote
+	addrs   [][]byte // of all PEs
 
 	OnLost      func(pe libshmem.PE, err error)
 	losses      []*LostError // by PE; nil: none is lost
@@ -84,9 +87,9 @@ func (e *network) Base() uint64 {
 }
 
 // Connect connects the provider with all PEs, and posts the receive buffers. Each PE has an address
-// and a route.
-func (e *network) Connect(addrs [][]byte, routes []route) error {
-	e.addrs, e.Routes = addrs, routes
+// and a memory.
+func (e *network) Connect(addrs [][]byte, remotes []mem.Remote) error {
+	e.addrs, e.Remotes = addrs, remotes
 	if err := e.Provider.Connect(addrs); err != nil {
 		return fmt.Errorf("connect %d PEs: %w", len(addrs), err)
 	}
@@ -136,25 +139,9 @@ func (e *network) Wake() {
 	}
 }
 
-// route is the address of a PE's memory. It is kept apart from the peer, which is twenty times as
-// large: a PE of a large job works with few others, and the memory for the rest is never touched.
-type route struct {
-	Base uint64 // remote address of the start of its user heap, or Nowhere
-	Key  uint64
-}
-
-// nowhere is the base of a PE that gave no address.
-const nowhere = ^uint64(0)
-
 // Reachable reports whether there is a path to a PE.
 func (e *network) Reachable(pe libshmem.PE) bool {
-	return int(pe) < len(e.Routes) && e.Routes[pe].Base != nowhere && !e.IsLost(pe)
-}
-
-// Route returns the remote address and the key of an offset in a PE's heap.
-func (e *network) Route(pe libshmem.PE, offset libshmem.Offset) (remote, key uint64) {
-	r := &e.Routes[pe]
-	return r.Base + uint64(offset), r.Key
+	return int(pe) < len(e.Remotes) && e.Remotes[pe].Base != mem.Nowhere && !e.IsLost(pe)
 }
 
 // Address returns the address of a PE's endpoint.

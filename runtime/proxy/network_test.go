@@ -69,7 +69,7 @@ func openNetwork(t *testing.T, n *receiveNetwork) (*network, *layout.State, *err
 func TestReceives(t *testing.T) {
 	n := &receiveNetwork{room: 10}
 	e, state, _ := openNetwork(t, n)
-	if err := e.Connect([][]byte{{1}}, []route{{}}); err != nil {
+	if err := e.Connect([][]byte{{1}}, []mem.Remote{{}}); err != nil {
 		t.Fatal(err)
 	}
 	all := layout.Receives + e.More
@@ -129,10 +129,10 @@ func TestRoutes(t *testing.T) {
 	if e.Reachable(0) {
 		t.Error("a PE can be reached before Connect")
 	}
-	if err := e.Connect([][]byte{{1}, nil, {3}}, []route{{Base: 1000, Key: 7}, {Base: nowhere}, {}}); err != nil {
+	if err := e.Connect([][]byte{{1}, nil, {3}}, []mem.Remote{{Base: 1000, Key: 7}, {Base: mem.Nowhere}, {}}); err != nil {
 		t.Fatal(err)
 	}
-	if remote, key := e.Route(0, -8); remote != 992 || key != 7 {
+	if remote, key := e.Remotes[0].At(-8); remote != 992 || key != 7 {
 		t.Errorf("offset -8 is at %d with key %d", remote, key)
 	}
 	if got := e.Base() - uint64(uintptr(e.Segment.Base)); got != 64 {

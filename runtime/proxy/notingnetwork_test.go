@@ -96,11 +96,11 @@ func newOperations(t testing.TB, npes int, caps fabric.Caps) (*operations, *noti
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = o.Net.Close() }) // of a Network, which cannot fail
-	routes := make([]route, npes)
-	for pe := range routes {
-		routes[pe] = route{Base: uint64(pe) << 32, Key: uint64(pe)}
+	remotes := make([]mem.Remote, npes)
+	for pe := range remotes {
+		remotes[pe] = mem.Remote{Base: uint64(pe) << 32, Key: uint64(pe)}
 	}
-	if err := o.Net.Connect(make([][]byte, npes), routes); err != nil {
+	if err := o.Net.Connect(make([][]byte, npes), remotes); err != nil {
 		t.Fatal(err)
 	}
 	return o, n

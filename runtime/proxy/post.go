@@ -6,6 +6,7 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 )
@@ -36,8 +37,11 @@ func (e *Engine) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Point
 		return Done
 	}
 	if e.gpu != nil {
-		if st, ok := e.gpu.Put(pe, offset, source, n, r, nil); ok {
+		switch st, by := e.gpu.Put(pe, offset, source, n, r, nil); by {
+		case gpustage.ByStage:
 			return st
+		case gpustage.ByWrite:
+			return e.rma.Write(pe, offset, source, n, r, nil)
 		}
 	}
 	if n <= layout.MaxPayload {
@@ -73,8 +77,11 @@ func (e *Engine) PutSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe
 ) Status {
 	if e.gpu != nil {
 		e.after = layout.Header{Kind: layout.KindAMO, Op: op, Width: 8, Offset: signalOffset, Operand: signal}
-		if st, ok := e.gpu.Put(pe, offset, source, n, r, &e.after); ok {
+		switch st, by := e.gpu.Put(pe, offset, source, n, r, &e.after); by {
+		case gpustage.ByStage:
 			return st
+		case gpustage.ByWrite:
+			return e.rma.Write(pe, offset, source, n, r, &e.after)
 		}
 	}
 	if n <= layout.MaxPayload {

@@ -11,6 +11,7 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
 )
 
 // everyMode runs f on each network, as it is and at its worst.
@@ -312,7 +313,7 @@ func TestReceiveBuffersExhausted(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	j := newJob(t, modes[0], 7, 2, 4096)
 	a := j.pes[0]
-	a.ops.Net.Routes[1].Base, a.ops.Peers[1].Reachable = nowhere, false
+	a.ops.Net.Remotes[1].Base, a.ops.Peers[1].Reachable = mem.Nowhere, false
 	buf := make([]byte, 8192)
 	at := unsafe.Pointer(&buf[0])
 	for what, f := range map[string]func() Status{

@@ -100,7 +100,7 @@ func openTransfers(caps fabric.Caps) *transferBench {
 		},
 		Messages: b, MostUnread: 1 << 20,
 	}
-	b.Net.Routes = []route{{}, {Base: 1 << 32, Key: 5}}
+	b.Net.Remotes = []mem.Remote{{}, {Base: 1 << 32, Key: 5}}
 	b.Numbers.Advertise(b.Net, 2)
 	b.Numbers.Open(b.Net)
 	return b

@@ -169,7 +169,7 @@ func (x *transfers) move(p *layout.Peer, pe libshmem.PE, offset libshmem.Offset,
 	op := &x.moving // Inject stays false
 	op.PE, op.Token, op.Notify, op.Fence = pe, t, false, false
 	op.Local, op.Len, op.Desc = local, n, 0
-	op.Remote, op.Key = x.Net.Route(pe, offset)
+	op.Remote, op.Key = x.Net.Remotes[pe].At(offset)
 	if x.GPU != nil {
 		x.GPU.Aim(op, offset)
 	}

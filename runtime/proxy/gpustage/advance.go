@@ -6,8 +6,9 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Advance goes on with the work as far as streams and room allow, at each poll.
-func (s *Stage) Advance() {
+// Advance goes on with the work as far as streams and room allow, at each poll. It reports whether
+// bytes have left or come that queued operations of callers may have waited for.
+func (s *Stage) Advance() (moved bool) {
 	s.heaps.newTurn()
 	s.pulls.NewTurn()
 	s.departs.NewTurn()
@@ -17,6 +18,9 @@ func (s *Stage) Advance() {
 	s.pulls.Start()
 	s.departs.Advance()
 	s.Mark()
+	moved = s.departs.moved || s.copies.moved
+	s.departs.moved, s.copies.moved = false, false
+	return moved
 }
 
 // Moves reports whether bytes from or for other PEs are on their way through this PE. Another PE

@@ -113,7 +113,7 @@ func (a *arrivals) Follow(c *stream.Chore) {
 
 // answer sends the answer that a PE has asked for by a token.
 func (a *arrivals) answer(pe libshmem.PE, token uint32, value uint64) {
-	a.engine.Own(0, pe, layout.Header{Kind: layout.KindReply, Token: token, Operand: value})
+	keep(a.engine, 0, pe, layout.Header{Kind: layout.KindReply, Token: token, Operand: value})
 }
 
 // answerFrom answers with the value in a slot.

@@ -6,6 +6,7 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/early"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/gpustage/stream/streamtest"
@@ -36,8 +37,9 @@ func (e *arrivalsTestEngine) Apply(h *layout.Header, _ unsafe.Pointer, _ int) bo
 	e.applied = append(e.applied, h.Kind)
 	return true
 }
-func (e *arrivalsTestEngine) Own(_ fabric.Token, _ libshmem.PE, h layout.Header) {
-	e.answers = append(e.answers, h.Operand)
+func (e *arrivalsTestEngine) Send(m Message) call.Status {
+	e.answers = append(e.answers, m.Header.Operand)
+	return call.Done
 }
 func (e *arrivalsTestEngine) Lost(libshmem.PE) error { return e.lost }
 

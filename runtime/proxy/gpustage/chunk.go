@@ -174,7 +174,7 @@ func (d *departures) sendRequest(c *chunk) call.Status {
 			d.describe(&d.payload.Pieces[i], &c.parts[k], k)
 		}
 	}
-	st := d.engine.Send(x.token, x.pe, h, unsafe.Pointer(&d.payload), d.payload.Size(pieces))
+	st := d.engine.Send(Message{x.token, x.pe, h, unsafe.Pointer(&d.payload), d.payload.Size(pieces), TryAgain})
 	if st != call.Done {
 		return st
 	}

@@ -39,6 +39,7 @@ type copies struct {
 	departs copiesDepartures
 	to      []copiesPeer
 	ops     [layout.Tokens]copyOperation
+	moved   bool // operations on a PE with queued ones are complete, for which these may have waited
 }
 
 // copiesPeer has the copies to one PE.
@@ -90,18 +91,12 @@ func (c *copies) MustFollow(pe libshmem.PE, epoch uint64) bool {
 }
 
 // may reports whether an operation of n bytes may begin.
-func (c *copies) may(pe libshmem.PE, n uint64) call.Status {
-	l, p := &c.to[pe], &c.peers[pe]
-	switch {
-	case p.Queued > 0, c.streams.Full(stream.Peer), c.departs.Before(pe, c.state.Epoch), l.owed > 0 && l.owedEpoch != c.state.Epoch, !c.engine.Room(pe, n, true):
-		return call.Again
-	case p.MustFollow(c.state.Epoch):
-		if c.engine.Flush(pe) == call.Failed {
-			return call.Failed
-		}
+func (c *copies) may(use Use, pe libshmem.PE, n uint64) call.Status {
+	l := &c.to[pe]
+	if c.streams.Full(stream.Peer) || c.departs.Before(pe, c.state.Epoch) || l.owed > 0 && l.owedEpoch != c.state.Epoch {
 		return call.Again
 	}
-	return call.Done
+	return c.engine.May(use, pe, n)
 }
 
 // begin counts an operation that the stream has, or will have. Bytes of one epoch may go ahead of
@@ -128,28 +123,21 @@ func (c *copies) Store(pe libshmem.PE, offset libshmem.Offset, width uint8, valu
 	if width < 4 || offset&libshmem.Offset(width-1) != 0 {
 		return c.Put(pe, offset, unsafe.Pointer(&value), uint64(width), false, nil, nil)
 	}
-	return c.setWord(pe, &layout.Header{Op: fabric.OpSet, Width: width, Offset: offset, Operand: value})
+	return c.setWord(UseStore, pe, &layout.Header{Op: fabric.OpSet, Width: width, Offset: offset, Operand: value})
 }
 
 // AMO lets the stream do an operation that it can do. Not ok: the owner does it. Operations on one
 // PE are done in order, by the stream or by the owner.
 func (c *copies) AMO(pe libshmem.PE, h *layout.Header) (st call.Status, ok bool) {
-	l, p := &c.to[pe], &c.peers[pe]
-	if !l.inStream(h.Op) {
+	if l := &c.to[pe]; !l.inStream(h.Op) {
 		return call.Again, l.done < l.begun
 	}
-	if p.Asked > p.Acked {
-		if c.engine.Flush(pe) == call.Failed {
-			return call.Failed, true
-		}
-		return call.Again, true
-	}
-	return c.setWord(pe, h), true
+	return c.setWord(UseSet, pe, h), true
 }
 
 // setWord puts a set, or a store, into the stream.
-func (c *copies) setWord(pe libshmem.PE, h *layout.Header) call.Status {
-	if st := c.may(pe, 0); st != call.Done {
+func (c *copies) setWord(use Use, pe libshmem.PE, h *layout.Header) call.Status {
+	if st := c.may(use, pe, 0); st != call.Done {
 		return st
 	}
 	l := &c.to[pe]
@@ -177,7 +165,7 @@ func (c *copies) Follow(x *stream.Chore) {
 	}
 	c.to[x.PE].done++
 	c.engine.End(Op{Parity: x.Parity}, Ending{})
-	c.engine.Moved(libshmem.PE(x.PE))
+	c.moved = c.moved || c.peers[x.PE].Queued > 0
 }
 
 // storedLater ends work without a token when the stream has done it.
@@ -190,7 +178,7 @@ func (c *copies) storedLater(pe libshmem.PE, slot uint16) {
 // GPU memory. If it is not, and a message could hold the bytes, the source may be reused when Put
 // returns.
 func (c *copies) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, gpu bool, r *call.Request, after *layout.Header) call.Status {
-	if st := c.may(pe, n); st != call.Done {
+	if st := c.may(UseCopy, pe, n); st != call.Done {
 		return st
 	}
 	l := &c.to[pe]
@@ -204,7 +192,7 @@ func (c *copies) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Point
 		return call.Again
 	}
 	if after != nil {
-		if st := c.engine.Admit(pe); st != call.Done {
+		if st := c.engine.May(UseSignal, pe, 0); st != call.Done {
 			return st
 		}
 	}
@@ -268,7 +256,7 @@ func (c *copies) take(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, 
 // Get reads n bytes. No other operation is ordered with it. gpu says that the bytes go to GPU
 // memory.
 func (c *copies) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, gpu bool, r *call.Request) call.Status {
-	if !c.engine.Room(pe, n, false) || c.streams.Full(stream.Peer) {
+	if c.streams.Full(stream.Peer) || c.engine.May(UseCopyBack, pe, n) != call.Done {
 		return call.Again
 	}
 	t, ok := c.take(pe, r, n)
@@ -304,12 +292,12 @@ func (c *copies) end(t fabric.Token) {
 	o := &c.ops[t]
 	l := &c.to[o.pe]
 	if o.then {
-		c.engine.Own(t, o.pe, o.after)
+		keep(c.engine, t, o.pe, o.after)
 		l.owed--
 	}
 	if o.put {
 		l.done++
-		c.engine.Moved(o.pe)
+		c.moved = c.moved || c.peers[o.pe].Queued > 0
 	}
 	c.engine.End(Op{Token: t}, Ending{})
 }

@@ -17,27 +17,26 @@ type copiesTestEngine struct {
 	Engine  // the rest of it is not called
 	streams streamtest.Engine
 	peers   [2]layout.Peer
-	parked  bool
-	flushes int
-	admit   call.Status
+	asked   []Use       // whether it may begin
+	may     call.Status // the answer
 	owned   []layout.Header
 	tokens  fabric.Token
 	waited  int
 	ended   []fabric.Token
 	pending int
-	moved   int
 }
 
 func (e *copiesTestEngine) Shared() Shared {
 	return Shared{Engine: e.streams.Shared(), Peers: e.peers[:]}
 }
-func (e *copiesTestEngine) Room(_ libshmem.PE, _ uint64, put bool) bool { return !put || !e.parked }
-func (e *copiesTestEngine) Admit(libshmem.PE) call.Status               { return e.admit }
-func (e *copiesTestEngine) Flush(libshmem.PE) call.Status               { e.flushes++; return call.Done }
-func (e *copiesTestEngine) Own(_ fabric.Token, _ libshmem.PE, h layout.Header) {
-	e.owned = append(e.owned, h)
+func (e *copiesTestEngine) May(use Use, _ libshmem.PE, _ uint64) call.Status {
+	e.asked = append(e.asked, use)
+	return e.may
 }
-func (e *copiesTestEngine) Moved(libshmem.PE) { e.moved++ }
+func (e *copiesTestEngine) Send(m Message) call.Status {
+	e.owned = append(e.owned, m.Header)
+	return call.Done
+}
 func (e *copiesTestEngine) End(o Op, _ Ending) {
 	if o.Token == 0 {
 		e.pending--
@@ -83,7 +82,7 @@ type copiesPE struct {
 }
 
 func newCopiesPE(sets bool) *copiesPE {
-	p := &copiesPE{engine: &copiesTestEngine{admit: call.Done}, memory: &streamtest.Memory{Stores: 2}}
+	p := &copiesPE{engine: &copiesTestEngine{may: call.Done}, memory: &streamtest.Memory{Stores: 2}}
 	p.slots = newPool(unsafe.Pointer(unsafe.SliceData(make([]byte, 4*layout.MessageSize))), layout.MessageSize, 4)
 	p.slots.Connect(2)
 	p.streams = stream.New(p.engine.streams.Shared(), p.memory, 100)
@@ -141,9 +140,10 @@ func TestCopiesSmall(t *testing.T) {
 	if p.engine.pending != 4 || p.Rest() == nil || p.engine.tokens != 0 {
 		t.Errorf("%d pending, %d tokens", p.engine.pending, p.engine.tokens)
 	}
+	p.engine.peers[1].Queued = 1
 	p.goOn()
-	if p.heap[0] != 1 || p.heap[7] != 8 || p.heap[128] != 99 || p.heap[256] != 5 || p.heap[257] != 6 || p.engine.moved != 4 {
-		t.Errorf("heap %v %v %v %v %v, moved %d", p.heap[0], p.heap[7], p.heap[128], p.heap[256], p.heap[257], p.engine.moved)
+	if p.heap[0] != 1 || p.heap[7] != 8 || p.heap[128] != 99 || p.heap[256] != 5 || p.heap[257] != 6 || !p.moved {
+		t.Errorf("heap %v %v %v %v %v, moved %v", p.heap[0], p.heap[7], p.heap[128], p.heap[256], p.heap[257], p.moved)
 	}
 	p.rest(t)
 }
@@ -189,18 +189,13 @@ func TestCopiesEpochs(t *testing.T) {
 	if p.MustFollow(1, 1) {
 		t.Error("must follow what is complete")
 	}
-	p.engine.parked = true
+	p.engine.may = call.Again
 	if st := p.put(8, false, nil); st != call.Again {
-		t.Errorf("status %d behind a parked message", st)
+		t.Errorf("status %d when the engine says that it may not begin", st)
 	}
-	p.engine.parked, p.departs.before = false, true
+	p.engine.may, p.departs.before = call.Done, true
 	if st := p.put(8, false, nil); st != call.Again {
 		t.Errorf("status %d behind bytes that have not left", st)
-	}
-	p.departs.before = false
-	p.engine.peers[1].Asked = 1
-	if st := p.put(8, false, nil); st != call.Again || p.engine.flushes != 1 {
-		t.Errorf("status %d behind a message, %d flushes", st, p.engine.flushes)
 	}
 	p.rest(t)
 }
@@ -218,9 +213,9 @@ func TestCopiesAMO(t *testing.T) {
 		t.Errorf("an addition behind a set: status %d, taken %v", st, ok)
 	}
 	p.goOn()
-	p.engine.peers[1].Asked = 1
-	if st, ok := p.AMO(1, signal(8)); !ok || st != call.Again || p.engine.flushes != 1 {
-		t.Errorf("a set behind a message: status %d, taken %v, %d flushes", st, ok, p.engine.flushes)
+	p.engine.may = call.Again
+	if st, ok := p.AMO(1, signal(8)); !ok || st != call.Again || p.engine.asked[len(p.engine.asked)-1] != UseSet {
+		t.Errorf("a set behind a message: status %d, taken %v, asked for %v", st, ok, p.engine.asked)
 	}
 	if _, ok := newCopiesPE(false).AMO(1, signal(8)); ok {
 		t.Error("a set was taken of a word that the owner changes in steps")
@@ -242,7 +237,7 @@ func TestCopiesGet(t *testing.T) {
 		t.Errorf("status %d, asked for %v", st, p.departs.asked)
 	}
 	p.Begun(p.departs.asked[0])
-	if p.goOn(); len(p.engine.ended) != 2 || p.engine.moved != 0 {
+	if p.goOn(); len(p.engine.ended) != 2 || p.moved {
 		t.Errorf("ended %v", p.engine.ended)
 	}
 	p.rest(t)

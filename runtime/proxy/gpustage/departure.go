@@ -116,6 +116,7 @@ type departures struct {
 	spare   []*departure
 	unused  []*chunk
 	noRoom  bool // in this turn
+	moved   bool // bytes have left for a PE with queued operations, which may have waited for that
 }
 
 // departurePeer has the departures for one PE.
@@ -353,12 +354,12 @@ func (d *departures) sentAll(x *departure) {
 	if !x.sent && x.kind == toHeap {
 		l := &d.to[x.pe]
 		if x.then {
-			d.engine.Own(x.token, x.pe, x.after)
+			keep(d.engine, x.token, x.pe, x.after)
 		}
 		if l.unsent--; l.unsent == 0 && !l.kept {
 			d.peers[x.pe].Staged = false
 		}
-		d.engine.Moved(x.pe)
+		d.moved = d.moved || d.peers[x.pe].Queued > 0
 	}
 	if x.sent = true; x.open > 0 {
 		return

@@ -67,37 +67,31 @@ func (d *departures) sendPiece(p *piece) bool {
 	} else {
 		st = d.sendSlot(p)
 	}
-	switch st {
-	case call.Again:
-		return false
-	case call.Failed:
-		d.engine.SendFailed(x.pe)
-		return false
-	}
-	return true
+	return st == call.Done
 }
 
 // sendSlot sends a small piece in a message.
 func (d *departures) sendSlot(p *piece) call.Status {
 	x := p.of
-	var st call.Status
-	switch {
+	m := Message{Token: x.token, PE: x.pe, Payload: p.memory, N: int(p.n), NoRoom: TryAgain}
+	carries := false
+	switch offset := x.offset + libshmem.Offset(p.at); {
 	case x.kind == toGet:
-		st = d.engine.Send(x.token, x.pe, layout.Header{Kind: layout.KindData, Token: x.question, Offset: libshmem.Offset(p.at)}, p.memory, int(p.n))
+		m.Header = layout.Header{Kind: layout.KindData, Token: x.question, Offset: libshmem.Offset(p.at)}
 	case x.carries():
-		h := x.after
-		h.Kind, h.Offset, h.Extra = layout.KindPutSignal, x.offset+libshmem.Offset(p.at), uint64(x.after.Offset)
-		h.Token = d.state.EpochToken(x.epoch)
-		if st = d.engine.Send(x.token, x.pe, h, p.memory, int(p.n)); st == call.Done {
-			x.then = false
-		}
+		carries = true
+		m.Header = x.after
+		m.Header.Kind, m.Header.Offset, m.Header.Extra = layout.KindPutSignal, offset, uint64(x.after.Offset)
+		m.Header.Token = d.state.EpochToken(x.epoch)
 	case p.n <= 8 && p.n&(p.n-1) == 0:
-		h := layout.Header{Kind: layout.KindStore, Width: uint8(p.n), Offset: x.offset + libshmem.Offset(p.at), Operand: mem.Load(p.memory, int(p.n))}
-		st = d.engine.Send(x.token, x.pe, h, nil, 0)
+		m.Header = layout.Header{Kind: layout.KindStore, Width: uint8(p.n), Offset: offset, Operand: mem.Load(p.memory, int(p.n))}
+		m.Payload, m.N = nil, 0
 	default:
-		st = d.engine.Send(x.token, x.pe, layout.Header{Kind: layout.KindPut, Token: d.state.EpochToken(x.epoch), Offset: x.offset + libshmem.Offset(p.at)}, p.memory, int(p.n))
+		m.Header = layout.Header{Kind: layout.KindPut, Token: d.state.EpochToken(x.epoch), Offset: offset}
 	}
+	st := d.engine.Send(m)
 	if st == call.Done {
+		x.then = x.then && !carries
 		x.unsent--
 		d.giveBack(p)
 		x.open--

@@ -29,10 +29,8 @@ type departuresTestEngine struct {
 	streams  streamtest.Engine
 	peers    [3]layout.Peer
 	room     int
-	failed   []libshmem.PE
 	sent     []sentMessage
 	owned    []layout.Header
-	moved    int
 	finished []fabric.Token
 	ended    map[fabric.Token]int32
 	spoiled  error
@@ -43,24 +41,23 @@ type departuresTestEngine struct {
 func (e *departuresTestEngine) Shared() Shared {
 	return Shared{Engine: e.streams.Shared(), Peers: e.peers[:], Named: mem.Named{Fatal: func(error) { e.unasked++ }}}
 }
-func (e *departuresTestEngine) Send(_ fabric.Token, pe libshmem.PE, h layout.Header, payload unsafe.Pointer, n int) call.Status {
+func (e *departuresTestEngine) Send(m Message) call.Status {
+	if m.NoRoom == Keep {
+		e.owned = append(e.owned, m.Header)
+		return call.Done
+	}
 	if e.room == 0 {
 		return call.Again
 	}
 	e.room--
-	b := make([]byte, n)
-	if n > 0 {
-		mem.Copy(unsafe.Pointer(&b[0]), payload, n)
+	b := make([]byte, m.N)
+	if m.N > 0 {
+		mem.Copy(unsafe.Pointer(&b[0]), m.Payload, m.N)
 	}
-	h.From = 0
-	e.sent = append(e.sent, sentMessage{pe, h, b})
+	m.Header.From = 0
+	e.sent = append(e.sent, sentMessage{m.PE, m.Header, b})
 	return call.Done
 }
-func (e *departuresTestEngine) SendFailed(pe libshmem.PE) { e.failed = append(e.failed, pe) }
-func (e *departuresTestEngine) Own(_ fabric.Token, _ libshmem.PE, h layout.Header) {
-	e.owned = append(e.owned, h)
-}
-func (e *departuresTestEngine) Moved(libshmem.PE)         { e.moved++ }
 func (e *departuresTestEngine) Lost(pe libshmem.PE) error { return e.lost[pe] }
 func (e *departuresTestEngine) End(o Op, end Ending) {
 	if end.Phase == SourceFree {
@@ -132,8 +129,9 @@ func TestDeparturesSmall(t *testing.T) {
 	if p.Advance(); len(p.engine.sent) != 0 || p.Before(1, 1) || !p.Before(1, 2) || !p.engine.peers[1].Staged {
 		t.Errorf("%d messages before the copy, staged %v", len(p.engine.sent), p.engine.peers[1].Staged)
 	}
+	p.engine.peers[1].Queued = 1
 	p.goOn()
-	if len(p.engine.sent) != 1 || len(p.engine.finished) != 1 || p.engine.moved != 1 || p.Before(1, 2) || p.engine.peers[1].Staged {
+	if len(p.engine.sent) != 1 || len(p.engine.finished) != 1 || !p.moved || p.Before(1, 2) || p.engine.peers[1].Staged {
 		t.Fatalf("%d messages, finished %v", len(p.engine.sent), p.engine.finished)
 	}
 	if m := p.engine.sent[0]; m.header.Kind != layout.KindPutSignal || m.header.Offset != 64 || m.header.Extra != 8 || string(m.payload) != string(p.bytes[:100]) {

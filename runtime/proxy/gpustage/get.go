@@ -77,7 +77,7 @@ func (g *gets) ask(t fabric.Token, offset libshmem.Offset, far bool) call.Status
 	o := &g.ops[t]
 	if !far {
 		op := fabric.RMA{PE: o.pe, Len: o.n}
-		op.Remote, op.Key = g.engine.Route(o.pe, offset)
+		op.Remote, op.Key = g.heaps.main[o.pe].At(offset)
 		g.heaps.Aim(&op, offset)
 		g.pulls.Get(pullBytes{PE: o.pe, Remote: op.Remote, Key: op.Key, N: o.n, Dest: o.dest, GPU: true, Get: o.question})
 		return call.Done
@@ -90,7 +90,7 @@ func (g *gets) ask(t fabric.Token, offset libshmem.Offset, far bool) call.Status
 		}
 		o.dest, o.desc = at, region.Desc
 	}
-	st := g.engine.Send(0, o.pe, layout.Header{Kind: layout.KindFetch, Token: o.question, Offset: offset, Operand: o.n}, nil, 0)
+	st := g.engine.Send(Message{PE: o.pe, Header: layout.Header{Kind: layout.KindFetch, Token: o.question, Offset: offset, Operand: o.n}})
 	if st != call.Done {
 		g.free(t, Ending{Phase: NotBegun})
 	}

@@ -122,7 +122,8 @@ func (s *Stage) Endpoint() Endpoint {
 
 // Connect takes the endpoints of all PEs, in order. It comes after the engine's Connect.
 func (s *Stage) Connect(all []Endpoint) {
-	s.writes = s.engine.PutMax() > layout.MaxPayload
+	x := s.engine.Shared()
+	s.writes = x.PutMax > layout.MaxPayload
 	far := make([]progress, len(all))
 	s.arrivals.Connect(far)
 	s.pulls.Connect(far)
@@ -130,7 +131,7 @@ func (s *Stage) Connect(all []Endpoint) {
 	s.copies.Connect(len(all))
 	s.pinned.connect(len(all))
 	s.owners = make(owners, len(all))
-	s.heaps.connect(len(all))
+	s.heaps.connect(x.Remotes)
 	for i := range all {
 		s.owners[i] = owner{all[i].Device, all[i].Atomics}
 		s.peers[i].Fewer = all[i].Device && all[i].Atomics&stream.AllAtomics != stream.AllAtomics

@@ -53,6 +53,7 @@ type heaps struct {
 	flush    func()        // nil: no flush is needed
 	flushed  bool          // a flush was done in this turn
 	heaps    []reachedHeap // nil before Connect
+	main     []mem.Remote  // what NICs reach of each PE besides
 }
 
 // heapRegion is a part of this PE's heap that is registered with the fabric.
@@ -104,8 +105,8 @@ func (x *heaps) Flush() {
 // newTurn begins a turn of the engine: further completions may have come.
 func (x *heaps) newTurn() { x.flushed = false }
 
-// connect sets the number of PEs.
-func (x *heaps) connect(n int) { x.heaps = make([]reachedHeap, n) }
+// connect takes the memories of all PEs.
+func (x *heaps) connect(main []mem.Remote) { x.heaps, x.main = make([]reachedHeap, len(main)), main }
 
 // tell takes the parts of a PE's heap that are known at the start.
 func (x *heaps) tell(pe libshmem.PE, known []Extent, flushes bool) {
@@ -129,8 +130,8 @@ func (x *heaps) RegisterHeap(offset uint64, loan Loan, m fabric.GPUMemory) error
 		return nil
 	}
 	for i := range x.peers {
-		if pe := libshmem.PE(i); x.engine.Reachable(pe) && pe != x.me {
-			x.engine.Own(0, pe, x.announce(&f))
+		if pe := libshmem.PE(i); x.main[i].Base != mem.Nowhere && x.engine.Lost(pe) == nil && pe != x.me {
+			keep(x.engine, 0, pe, x.announce(&f))
 		}
 	}
 	return x.heaps[x.me].extents.add(f)

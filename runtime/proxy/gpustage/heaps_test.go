@@ -8,16 +8,18 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 )
 
-// heapsTestEngine keeps what heaps send and register. PE 3 cannot be reached.
+// heapsTestEngine keeps what heaps send and register. PE 3 cannot be reached, and PE 4 was lost.
 type heapsTestEngine struct {
 	Engine    // the rest of it is not called
 	state     layout.State
-	peers     [4]layout.Peer
+	peers     [5]layout.Peer
+	lost      map[libshmem.PE]error
 	caps      fabric.Caps
 	regions   int
 	key       uint64
@@ -31,10 +33,11 @@ func (n *heapsTestEngine) Shared() Shared {
 	return Shared{Engine: stream.Engine{State: &n.state, Fatal: func(err error) { n.fatal = err }}, Peers: n.peers[:], Provider: heapsProvider{n: n}, Caps: n.caps,
 		Named: mem.Named{Fatal: func(error) { n.malformed++ }}}
 }
-func (n *heapsTestEngine) Reachable(pe libshmem.PE) bool { return pe != 3 }
-func (n *heapsTestEngine) Own(_ fabric.Token, pe libshmem.PE, h layout.Header) {
-	h.From = n.state.Me
-	n.sent[pe] = append(n.sent[pe], h)
+func (n *heapsTestEngine) Lost(pe libshmem.PE) error { return n.lost[pe] }
+func (n *heapsTestEngine) Send(m Message) call.Status {
+	m.Header.From = n.state.Me
+	n.sent[m.PE] = append(n.sent[m.PE], m.Header)
+	return call.Done
 }
 
 // heapsProvider registers memory for it.
@@ -55,7 +58,7 @@ func (p heapsProvider) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 func (p heapsProvider) Unregister(fabric.Region) error { p.n.regions--; return p.n.refuse }
 
 func heapsOf(me int) (*heaps, *heapsTestEngine) {
-	n := &heapsTestEngine{sent: map[libshmem.PE][]layout.Header{}}
+	n := &heapsTestEngine{sent: map[libshmem.PE][]layout.Header{}, lost: map[libshmem.PE]error{4: errors.New("lost")}}
 	n.state.Me = uint32(me)
 	return newHeaps(n), n
 }
@@ -74,7 +77,7 @@ func TestHeapsOthersLearn(t *testing.T) {
 		t.Fatalf("before Connect: error %v, sent %v", err, an.sent)
 	}
 	for _, x := range []*heaps{a, b} {
-		x.connect(4)
+		x.connect([]mem.Remote{{}, {}, {}, {Base: mem.Nowhere}, {}})
 		x.tell(0, a.ownExtents(), a.Flushing())
 		x.tell(1, b.ownExtents(), b.Flushing())
 	}
@@ -84,7 +87,7 @@ func TestHeapsOthersLearn(t *testing.T) {
 	if err := a.RegisterHeap(extentUnit, 0, part(1, 2)); err != nil {
 		t.Fatal(err)
 	}
-	if len(an.sent[0]) != 0 || len(an.sent[1]) != 1 || len(an.sent[2]) != 1 || len(an.sent[3]) != 0 || a.find(0, extentUnit, 1) == nil {
+	if len(an.sent[0]) != 0 || len(an.sent[1]) != 1 || len(an.sent[2]) != 1 || len(an.sent[3])+len(an.sent[4]) != 0 || a.find(0, extentUnit, 1) == nil {
 		t.Fatalf("sent %v", an.sent)
 	}
 	op := fabric.RMA{PE: 0, Len: 8, Remote: 7, Key: 7}
@@ -112,7 +115,7 @@ func TestHeapsOthersLearn(t *testing.T) {
 // A message about a loan counts from the time before its start to its end, and no longer.
 func TestHeapsLoans(t *testing.T) {
 	x, n := heapsOf(0)
-	x.connect(2)
+	x.connect(make([]mem.Remote, 5))
 	h := layout.Header{From: 1, Width: 1, Token: 1}
 	x.learn(&h)
 	x.BeginLoan(1)

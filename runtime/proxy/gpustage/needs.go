@@ -20,6 +20,10 @@ type Shared struct {
 	Caps     fabric.Caps
 	Named    mem.Named     // the segment of this PE, as messages name it
 	Region   fabric.Region // of the segment
+	// Known when the engine is connected: the memory of each PE, and the most bytes that a put takes at
+	// once, which is layout.MaxPayload if all puts are messages.
+	Remotes []mem.Remote
+	PutMax  uint64
 }
 
 // Use is what an operation of a caller does.
@@ -33,6 +37,12 @@ const (
 	UseCopy
 	// UseStore is a UseCopy that has no record, because no caller waits for it.
 	UseStore
+	// UseSet is a UseStore that follows all earlier messages to the PE.
+	UseSet
+	// UseCopyBack is a UseCopy from the heap of the PE. No other operation is ordered with it.
+	UseCopyBack
+	// UseSignal is a message behind a UseCopy.
+	UseSignal
 )
 
 // Op names an operation that has begun.
@@ -65,6 +75,28 @@ const (
 	NotBegun
 )
 
+// Message is a message to a PE.
+type Message struct {
+	Token   fabric.Token // of its operation, for whose quiet it counts; 0: it belongs to none
+	PE      libshmem.PE
+	Header  layout.Header
+	Payload unsafe.Pointer // N bytes
+	N       int
+	NoRoom  NoRoom
+}
+
+// NoRoom says what becomes of a message for which there is no room.
+type NoRoom uint8
+
+const (
+	// TellCaller: Again and Failed are for the caller of the operation.
+	TellCaller NoRoom = iota
+	// TryAgain: after Again the Stage tries once more. After Failed the engine has given up the PE.
+	TryAgain
+	// Keep: the engine sends the message, which has no payload, as soon as there is room.
+	Keep
+)
+
 // Engine is the engine of a Stage. Its methods are called with its lock held, by the thread that
 // has called the Stage. Headers and texts are passed by value, because a value passed to an
 // interface by its address would be allocated.
@@ -78,23 +110,11 @@ type Engine interface {
 	// End says how far an operation has ended.
 	End(o Op, e Ending)
 
-	// Room reports whether an operation of n bytes on a PE may begin. A put also waits for earlier
-	// messages to the PE.
-	Room(pe libshmem.PE, n uint64, put bool) bool
-	// Admit reports whether a message may be sent to a PE now, by a caller that knows that no
-	// operation comes first.
-	Admit(pe libshmem.PE) call.Status
-	// Send sends a message with a payload of n bytes, for an operation or, with token 0, for none.
-	// After Again the Stage tries once more. After Failed, SendFailed gives up the PE.
-	Send(t fabric.Token, pe libshmem.PE, h layout.Header, payload unsafe.Pointer, n int) call.Status
-	SendFailed(pe libshmem.PE)
-	// Own sends a message as soon as there is room: of an operation, for which quiets wait, or, with
-	// token 0, of none.
-	Own(t fabric.Token, pe libshmem.PE, h layout.Header)
-	// Flush asks a PE to answer when it has applied all messages sent so far.
-	Flush(pe libshmem.PE) call.Status
-	// Moved says that bytes for a PE have left. An operation may have waited for that.
-	Moved(pe libshmem.PE)
+	// May reports whether an operation of n bytes on a PE that is not begun, or that has no record, may
+	// begin. Again: it has to follow operations or messages, or there is no room.
+	May(use Use, pe libshmem.PE, n uint64) call.Status
+	// Send sends a message.
+	Send(m Message) call.Status
 
 	// Apply does what a message asks for in main memory; false: it asks for a change that was
 	// refused.
@@ -103,19 +123,15 @@ type Engine interface {
 	// RegisterLocal registers n bytes of a caller's memory for an operation until it is over, or a
 	// copy of them; into: the operation reads into them.
 	RegisterLocal(t fabric.Token, at unsafe.Pointer, n uint64, into bool) (unsafe.Pointer, fabric.Region, error)
-	// Write posts a one-sided write, and the message after it.
-	Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) call.Status
 	// Read posts a one-sided read. The engine calls Landed at its end.
 	Read(pe libshmem.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, call.Status)
-	// PutMax is the most bytes that a put takes at once, and layout.MaxPayload if all puts are
-	// messages. It is known when the engine is connected.
-	PutMax() uint64
-	// Route returns the remote address and the key of an offset in a PE's heap.
-	Route(pe libshmem.PE, offset libshmem.Offset) (remote, key uint64)
-	// Reachable reports whether there is a path to a PE, and Lost returns why there is none any
-	// more; nil: the PE was not lost.
-	Reachable(pe libshmem.PE) bool
+	// Lost returns why a PE was lost; nil: it was not.
 	Lost(pe libshmem.PE) error
 	// Fail notes and returns the reason of a Failed.
 	Fail(err error) call.Status
+}
+
+// keep sends a message without a payload, at once or as soon as there is room.
+func keep(e Engine, t fabric.Token, pe libshmem.PE, h layout.Header) {
+	e.Send(Message{Token: t, PE: pe, Header: h, NoRoom: Keep})
 }

@@ -334,7 +334,7 @@ func (p *pulls) came(q *pull, n uint64) {
 		}
 	}
 	if q.Token != 0 {
-		p.engine.Own(0, q.PE, layout.Header{Kind: layout.KindFinished, Token: q.Token, Operand: uint64(uint32(q.err))})
+		keep(p.engine, 0, q.PE, layout.Header{Kind: layout.KindFinished, Token: q.Token, Operand: uint64(uint32(q.err))})
 	}
 	p.under--
 	if q.Get != 0 {

@@ -47,8 +47,9 @@ func (e *pullsTestEngine) Read(_ libshmem.PE, remote, _ uint64, to unsafe.Pointe
 	e.reads = append(e.reads, r)
 	return r.token, call.Done
 }
-func (e *pullsTestEngine) Own(_ fabric.Token, _ libshmem.PE, h layout.Header) {
-	e.finished = append(e.finished, h)
+func (e *pullsTestEngine) Send(m Message) call.Status {
+	e.finished = append(e.finished, m.Header)
+	return call.Done
 }
 func (e *pullsTestEngine) Got(get uint32, n uint64, status int32) { e.got[get] += n; e.status = status }
 func (e *pullsTestEngine) GotLater(get uint32, n uint64)          { e.later[get] += n }

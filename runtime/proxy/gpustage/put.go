@@ -74,7 +74,7 @@ func (p *puts) leave(t fabric.Token, gpu bool) call.Status {
 	if !gpu {
 		st := p.ask(t)
 		if o.asked = st == call.Done; o.asked && o.then {
-			p.engine.Own(t, o.pe, o.after)
+			keep(p.engine, t, o.pe, o.after)
 		}
 		return st
 	}
@@ -98,7 +98,7 @@ func (p *puts) ask(t fabric.Token) call.Status {
 	}
 	h := layout.Header{Kind: layout.KindRequestToSend, Token: o.question, Offset: o.offset, Operand: p.heaps.remote(&region, source), Extra: region.Key}
 	p.request = layout.RequestToSend{N: o.n, Fence: uint32(o.epoch)}
-	st := p.engine.Send(t, o.pe, h, unsafe.Pointer(&p.request), layout.RequestToSendSize)
+	st := p.engine.Send(Message{Token: t, PE: o.pe, Header: h, Payload: unsafe.Pointer(&p.request), N: layout.RequestToSendSize})
 	if st != call.Done {
 		p.engine.End(Op{Token: t}, Ending{Phase: Waits})
 	}

@@ -13,27 +13,36 @@ import (
 // The operations of callers. Each goes to the part that can do it: copies, if the heap is mapped
 // here; the fabric, if NICs reach both sides; else puts and gets.
 
-// Put is Put, or PutSignal with the signal in after, if a side is GPU memory. Not ok: the engine
-// does it.
-func (s *Stage) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) (st call.Status, ok bool) {
+// By says who does a put.
+type By uint8
+
+const (
+	ByEngine By = iota // the engine does it as between two main memories
+	ByWrite            // the engine does it by a one-sided write, whatever its size: NICs reach both sides
+	ByStage            // the Stage has done it, or begun it, or refused it
+)
+
+// Put is Put, or PutSignal with the signal in after, if a side is GPU memory. The status is that of
+// ByStage.
+func (s *Stage) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) (call.Status, By) {
 	if err := s.owners.refuseSignal(pe, after); err != nil {
-		return s.engine.Fail(err), true
+		return s.engine.Fail(err), ByStage
 	}
 	if err := s.engine.Lost(pe); err != nil {
-		return s.engine.Fail(err), true
+		return s.engine.Fail(err), ByStage
 	}
 	gpu := n > 0 && s.Holds(source, n)
 	far := s.owners.far(pe, offset)
 	if far && s.copies.Mapped(pe) {
-		return s.copies.Put(pe, offset, source, n, gpu, r, after), true
+		return s.copies.Put(pe, offset, source, n, gpu, r, after), ByStage
 	}
 	if !gpu && (!far || n <= layout.MaxPayload) {
-		return 0, false
+		return call.Done, ByEngine
 	}
 	if s.writes && s.reaches(pe, offset, far, source, n, gpu) {
-		return s.engine.Write(pe, offset, source, n, r, after), true
+		return call.Done, ByWrite
 	}
-	return s.puts.begin(pe, offset, source, n, gpu, r, after), true
+	return s.puts.begin(pe, offset, source, n, gpu, r, after), ByStage
 }
 
 // Leave begins a queued put whose turn has come.

@@ -1,0 +1,17 @@
+package mem
+
+import "libshmem"
+
+// Remote is the memory of another PE, as the fabric reaches it.
+type Remote struct {
+	Base uint64 // remote address of the start of its user heap, or Nowhere
+	Key  uint64
+}
+
+// Nowhere is the base of a PE that gave no address.
+const Nowhere = ^uint64(0)
+
+// At returns the remote address and the key of an offset in the PE's heap.
+func (r *Remote) At(offset libshmem.Offset) (remote, key uint64) {
+	return r.Base + uint64(offset), r.Key
+}
