@@ -49,7 +49,7 @@ func (j *Job) openNetwork(o *Options, plan *chaos.Plan) error {
 	}
 	if j.GPU != nil {
 		j.GPU.NICs = j.nics()
-		c.Device, c.GPUHeap, c.NICs, c.Unit = j.GPU.Device(), j.GPU.Heap(), j.GPU.NICs, j.GPU.Unit
+		c.GPU = network.GPU{Device: j.GPU.Device(), Heap: j.GPU.Heap(), NICs: j.GPU.NICs, Unit: j.GPU.Unit}
 	}
 	j.Network = network.New(c)
 	if err := j.Network.Open(); err != nil {

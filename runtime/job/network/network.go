@@ -43,13 +43,7 @@ type Config struct {
 	Notify libshmem.Offset // of the notification counters
 	Heaps  *meet.Heaps
 	Place  *place.Place
-	// Device is this PE's GPU; nil: this PE uses none. GPUHeap is its heap there; nil: it is in
-	// main memory. NICs lets NICs reach that heap; nil: none may. Unit returns the unit for atomic
-	// operations in the context of a device.
-	Device  *cuda.Device
-	GPUHeap *devmem.Segment
-	NICs    *Registry
-	Unit    func(*cuda.Device) (*amo.Unit, error)
+	GPU    GPU
 	// Front has the lock and the words of the front, around the first engine. The control page of
 	// this PE has the others.
 	Front wake.Words
@@ -59,6 +53,15 @@ type Config struct {
 	Show        nvtx.Show    // ranges of proxies; nil: they are not shown
 	Watch       *watch.Watch // hears of other PEs from engines, which hold their locks
 	DriverWatch *watch.DriverWatch
+}
+
+// GPU is this PE's GPU, as a network uses it.
+type GPU struct {
+	Device *cuda.Device    // nil: this PE uses none
+	Heap   *devmem.Segment // nil: this PE's heap is in main memory
+	NICs   *Registry       // lets NICs reach that heap; nil: none may
+	// Unit returns the unit for atomic operations in the context of a device.
+	Unit func(*cuda.Device) (*amo.Unit, error)
 }
 
 // Network has the engines of this PE, with their loops.
@@ -216,30 +219,30 @@ func (nw *Network) openEngine(nics *nics, i int) error {
 	nw.keepRegistered(e)
 	e.OnLost(nw.Watch.Unreachable)
 	e.Report.OnAsked(nw.Watch.Says, nw.Watch.Hears)
-	if err := nw.stage(e); err != nil || nw.NICs == nil {
+	if err := nw.stage(e); err != nil || nw.GPU.NICs == nil {
 		return err
 	}
-	return nw.NICs.Open(&nicEnd{e, nw.stages[i]}, nw.GPUHeap.Extents())
+	return nw.GPU.NICs.Open(&nicEnd{e, nw.stages[i]}, nw.GPU.Heap.Extents())
 }
 
 // stage gives an engine its GPU stage, if this PE has a GPU.
 func (nw *Network) stage(e *proxy.Engine) error {
-	if nw.Device == nil {
+	if nw.GPU.Device == nil {
 		return nil
 	}
 	name := fmt.Sprintf("the proxy of endpoint %d", len(nw.Engines)-1)
-	dev := nw.Device.For(name)
+	dev := nw.GPU.Device.For(name)
 	var quick *gpustage.Quick
 	apart := nw.needsApart(e.Caps())
 	// NICs of one job may differ: all or none.
 	nw.apart = apart && (len(nw.Engines) == 1 || nw.apart)
 	if apart {
-		own, err := nw.atomicsOf(nw.Device.For(name))
+		own, err := nw.atomicsOf(nw.GPU.Device.For(name))
 		if err != nil {
 			return err
 		}
 		quick = &gpustage.Quick{Dev: own.Dev, Kernels: own}
-		if dev, err = nw.Device.Apart(name); err != nil {
+		if dev, err = nw.GPU.Device.Apart(name); err != nil {
 			return err
 		}
 	}
@@ -263,7 +266,7 @@ func (nw *Network) stage(e *proxy.Engine) error {
 
 // atomicsOf returns the unit for atomic operations in the context of a device.
 func (nw *Network) atomicsOf(dev *cuda.Device) (amo.By, error) {
-	u, err := nw.Unit(dev)
+	u, err := nw.GPU.Unit(dev)
 	return amo.By{Unit: u, Dev: dev}, err
 }
 
@@ -273,7 +276,7 @@ func (nw *Network) atomicsOf(dev *cuda.Device) (amo.By, error) {
 // messages use streams, and where the heap belongs to the program's context, to which the driver
 // ties copies of its memory (SHMEM_GPU_SHARE=ipc).
 func (nw *Network) needsApart(c fabric.Caps) bool {
-	return nw.inGPU() && nw.GPUHeap.Path() == devmem.VMM && !(nw.NICs != nil && c.GPU)
+	return nw.inGPU() && nw.GPU.Heap.Path() == devmem.VMM && !(nw.GPU.NICs != nil && c.GPU)
 }
 
 // CopiesApart reports whether the proxies' copies for this PE wait for no kernel of the program:

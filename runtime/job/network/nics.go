@@ -33,7 +33,7 @@ func (nw *Network) chooseNICs() (*nics, error) {
 		return nil, err
 	}
 	w := s.Hints(nw.Settings)
-	w.GPU = nw.NICs != nil
+	w.GPU = nw.GPU.NICs != nil
 	w.Pick = func(nics []ofi.NIC) ([]int, error) { return nw.Place.Pick(place.Machine, &s, nics) }
 	c, err := ofi.Choose(nw.Settings.Libfabric, w)
 	if err != nil {
@@ -72,7 +72,7 @@ func (nw *Network) exchangeGPUs() error {
 // openProvider opens the network of an engine. It records the traffic if the settings ask for that.
 func (nw *Network) openProvider(n *nics, i int, track *trace.Track) (fabric.Provider, error) {
 	c := proxy.ProviderConfig(nw.NPEs)
-	c.GPU, c.Blocks = nw.NICs != nil, nw.Settings.Ordered == config.OrderedAuto
+	c.GPU, c.Blocks = nw.GPU.NICs != nil, nw.Settings.Ordered == config.OrderedAuto
 	c.Key = nw.Boot.Secret().Key(fmt.Sprintf("connections of endpoint %d", i))
 	nw.askFor(&c)
 	p, err := nw.openPlain(n, c, i)

@@ -169,8 +169,8 @@ func (nw *Network) GPUPath() string {
 	switch {
 	case !nw.inGPU():
 		return ""
-	case nw.NICs.Path() != "":
-		return "by " + nw.NICs.Path()
+	case nw.GPU.NICs.Path() != "":
+		return "by " + nw.GPU.NICs.Path()
 	case nw.Settings.GPUNet == config.GPUNetCopy:
 		return "staged, and copied within hosts"
 	}

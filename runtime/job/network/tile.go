@@ -15,7 +15,7 @@ type Eager struct {
 // Eager returns it. With a GPU notifications are messages.
 func (nw *Network) Eager() Eager {
 	e := Eager{Message: layout.MaxPayload}
-	if nw.Device == nil && nw.Engine.WriteWindow() > 0 { // else writes have no numbers
+	if nw.GPU.Device == nil && nw.Engine.WriteWindow() > 0 { // else writes have no numbers
 		c := nw.Engine.Caps()
 		e.Notified = c.Notified()
 	}
@@ -27,9 +27,9 @@ func (nw *Network) Eager() Eager {
 func (nw *Network) ownTile(i int) int {
 	c, vouched := nw.Engines[i].Caps(), nw.Settings.Ordered.Bytes()
 	switch {
-	case nw.Device == nil:
+	case nw.GPU.Device == nil:
 		return c.Tile(vouched)
-	case nw.inGPU() && nw.NICs.InOrder(i):
+	case nw.inGPU() && nw.GPU.NICs.InOrder(i):
 		return c.GPUTile(vouched)
 	}
 	return 0
