@@ -45,10 +45,10 @@
 //  4. lost.go: a PE that cannot be reached loses its operations; leave.go: a PE ends.
 //
 // engine.go makes an engine, context.go the further contexts of one, and fastpath_unsafe.go the
-// state that they share with C. network.go is this PE's end of the network: provider, buffers,
-// routes and lost PEs (network_lost.go). monitor.go serves the thread that drives the engine,
-// report.go describes the endpoint to people and to other processes. gpu.go has what the engine
-// needs of a GPU, and host.go what a GPU needs of the engine.
+// state that they share with C. network.go is this PE's end of the network: provider, buffers, the
+// memory of other PEs, and lost PEs (network_lost.go). monitor.go serves the thread that drives the
+// engine, report.go describes the endpoint to people and to other processes. gpu.go gives the engine
+// its GPU stage, and host.go is what the stage needs of the engine.
 //
 // Below the engine are packages that it shares with C, its loop or GPU staging:
 //

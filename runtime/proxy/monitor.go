@@ -51,7 +51,7 @@ const (
 
 // lookAgain returns the step of a loop that has found only streams with work.
 func (e *Engine) lookAgain() call.Step {
-	looks := e.out.gpu.Looks()
+	looks := e.gpu.Looks()
 	if looks%looksEach == 0 {
 		e.Report.Publish(time.Now())
 	}
@@ -135,8 +135,8 @@ func (e *Engine) Rouse() {
 
 // MarkCopies puts marks behind the work of the GPU, if there is one.
 func (e *Engine) MarkCopies() {
-	if e.out.gpu != nil {
-		e.out.gpu.Mark()
+	if e.gpu != nil {
+		e.gpu.Mark()
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"libshmem/runtime/mrcache"
 	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/wake"
 )
@@ -25,12 +26,10 @@ func (n *monitorNetwork) Wait(time.Duration) (bool, error) { return n.ready, nil
 func (n *monitorNetwork) Wake()                            { n.woken++ }
 func (n *monitorNetwork) Strangers() uint64                { return 0 }
 
-// monitorBench is an engine without a network, whose GPU has as many looks as the test wants.
+// monitorBench is an engine without a network.
 type monitorBench struct {
 	*Engine
-	net    *monitorNetwork
-	looks  int
-	marked int
+	net *monitorNetwork
 }
 
 // hold makes the engine hold a batch that has just grown, or none.
@@ -41,15 +40,6 @@ func (b *monitorBench) hold(on bool) {
 		b.bursts.Turn++
 	}
 }
-
-// lookedAt is the GPU of a bench.
-type lookedAt struct {
-	gpu
-	b *monitorBench
-}
-
-func (g lookedAt) Looks() int { return g.b.looks }
-func (g lookedAt) Mark()      { g.b.marked++ }
 
 // page is what the report of a bench asks.
 type page struct{ reportEngine }
@@ -97,24 +87,31 @@ func TestArm(t *testing.T) {
 // TestCopies looks for a while at streams that have work, and then sleeps.
 func TestCopies(t *testing.T) {
 	b := openMonitor(t)
-	b.MarkCopies()
-	b.out.Use(lookedAt{b: b})
-	b.MarkCopies()
+	b.State.Busy = layout.BusyCopies
+	if b.MarkCopies(); b.State.Busy == 0 {
+		t.Error("marked without a GPU")
+	}
+	b.rma.operations, b.in.Named = &b.ops, b.ops.Net.Named()
+	stage, err := gpustage.New(b.Host(), nil, gpustage.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.gpu = stage
+	if b.MarkCopies(); b.State.Busy != 0 {
+		t.Error("streams without work are busy behind a mark")
+	}
 	b.State.Busy = layout.BusyCopies
 	pace := new(fabric.Pace)
-	b.looks = 1
-	if step := b.Next(1, pace); step != call.PollAgain {
-		t.Errorf("after one look: %v", step)
+	for look := 1; look < looksAwake; look++ {
+		if step := b.Next(1, pace); step != call.PollAgain {
+			t.Fatalf("after %d looks: %v", look, step)
+		}
 	}
-	b.looks = looksAwake
 	if step := b.Next(1, pace); step != call.SleepCopying {
 		t.Errorf("after %d looks: %v", looksAwake, step)
 	}
 	if step := b.Next(2, pace); step != call.PollAgain {
 		t.Errorf("with a completion: %v", step)
-	}
-	if b.marked != 1 {
-		t.Errorf("marked %d times", b.marked)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"libshmem"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/early"
+	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 	flow "libshmem/runtime/sequence"
@@ -24,7 +25,7 @@ type receiver struct {
 	mem.Named // the memory that messages name
 	out       answerSender
 	numbers   *writeNumbers
-	GPU       gpu // nil: no PE of this job has GPU memory
+	GPU       *gpustage.Stage // nil: no PE of this job has GPU memory
 	report    *Report
 	shown     []layout.Peer // of the first context, whose counters other processes see
 	Early     *early.Messages

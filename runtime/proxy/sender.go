@@ -4,6 +4,7 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -22,7 +23,7 @@ type sender struct {
 
 	batches
 	writes queuedWrites
-	gpu    gpu // nil: no PE of this job has GPU memory
+	gpu    *gpustage.Stage // nil: no PE of this job has GPU memory
 	engine *Engine
 
 	Queues    []libshmem.PE // PEs whose operations wait, see queue.go; some may have none left
@@ -58,7 +59,7 @@ func (x *sender) share() {
 }
 
 // Use gives the sender the engine's GPU.
-func (x *sender) Use(g gpu) { x.gpu, x.merges = g, false }
+func (x *sender) Use(g *gpustage.Stage) { x.gpu, x.merges = g, false }
 
 // unsent is one of the engine's own messages that found no room. Callers' messages are never
 // parked: they get Again.

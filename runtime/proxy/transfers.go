@@ -4,6 +4,7 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -15,7 +16,7 @@ import (
 type transfers struct {
 	*operations
 	Messages   transferMessages
-	GPU        gpu // nil: no PE of this job has GPU memory
+	GPU        *gpustage.Stage // nil: no PE of this job has GPU memory
 	Numbers    writeNumbers
 	MostUnread uint64 // bytes of writes to one PE that it may not have acknowledged
 

@@ -24,20 +24,13 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// flusher makes the GPU see the bytes that NICs have written.
-type flusher interface {
-	// Flushing reports whether the GPU needs that.
-	Flushing() bool
-	Flush()
-}
-
 // arrivals are the messages of all PEs.
 type arrivals struct {
 	engine  Engine
 	named   mem.Named
 	streams *stream.Set
 	slots   *pool // for bytes of messages, and for old values
-	flusher flusher
+	heaps   *heaps
 	gpu     bool // this PE's user heap is GPU memory
 	peers   []layout.Peer
 	in      []arrivalPeer
@@ -69,9 +62,9 @@ type waitingMessage struct {
 
 // newArrivals returns the arrivals of an engine. gpu says that the user heap is GPU memory. Then slots are
 // pinned memory, and alone may be given.
-func newArrivals(e Engine, s *stream.Set, f flusher, gpu bool, slots *pool, alone *Alone) *arrivals {
-	x := e.Shared()
-	return &arrivals{engine: e, named: x.Named, streams: s, flusher: f, gpu: gpu, peers: x.Peers, slots: slots, kept: early.New(layout.MessageSize), words: words{alone: alone}}
+func newArrivals(e Engine, s *stream.Set, x *heaps, gpu bool, slots *pool, alone *Alone) *arrivals {
+	shared := e.Shared()
+	return &arrivals{engine: e, named: shared.Named, streams: s, heaps: x, gpu: gpu, peers: shared.Peers, slots: slots, kept: early.New(layout.MessageSize), words: words{alone: alone}}
 }
 
 // Connect takes the progress for each PE.
@@ -129,7 +122,7 @@ func (a *arrivals) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	if !a.gpu && !a.peers[h.From].Behind {
 		return false
 	}
-	a.flusher.Flush()
+	a.heaps.Flush()
 	l := &a.in[h.From]
 	if l.held.Len() > 0 || l.Pulls.Open() || !a.perform(l, h, payload, n, false) {
 		a.hold(l, h, payload, n)
@@ -216,7 +209,7 @@ func (a *arrivals) Advance() {
 			continue
 		}
 		l.listed = false
-		a.peers[pe].Behind = a.flusher.Flushing() || a.engine.Lost(pe) != nil
+		a.peers[pe].Behind = a.heaps.Flushing() || a.engine.Lost(pe) != nil
 	}
 	a.busy = still
 	a.words.end(a.streams.Passed(stream.In))

@@ -25,7 +25,6 @@ type arrivalsTestEngine struct {
 	applied   []layout.Kind
 	malformed int
 	lost      error
-	flushes   int
 }
 
 func (e *arrivalsTestEngine) Shared() Shared {
@@ -43,12 +42,6 @@ func (e *arrivalsTestEngine) Send(m Message) call.Status {
 }
 func (e *arrivalsTestEngine) Lost(libshmem.PE) error { return e.lost }
 
-// arrivalsFlusher counts flushes.
-type arrivalsFlusher struct{ e *arrivalsTestEngine }
-
-func (f arrivalsFlusher) Flushing() bool { return false }
-func (f arrivalsFlusher) Flush()         { f.e.flushes++ }
-
 // arrivalsPE is a PE with GPU memory.
 type arrivalsPE struct {
 	*arrivals
@@ -63,7 +56,8 @@ func newArrivalsPE(ops uint64, alone *Alone) *arrivalsPE {
 	p := &arrivalsPE{engine: new(arrivalsTestEngine), memory: &streamtest.Memory{Ops: ops}}
 	p.slots = newPool(unsafe.Pointer(unsafe.SliceData(make([]byte, 4*layout.MessageSize))), layout.MessageSize, 4)
 	p.streams = stream.New(p.engine.streams.Shared(), p.memory, 100)
-	p.arrivals = newArrivals(p.engine, p.streams, arrivalsFlusher{p.engine}, true, &p.slots, alone)
+	x := newHeaps(p.engine)
+	p.arrivals = newArrivals(p.engine, p.streams, x, true, &p.slots, alone)
 	p.Connect(p.progress[:])
 	return p
 }
@@ -107,14 +101,34 @@ func TestArrivalsInOrder(t *testing.T) {
 	value := uint64(6)
 	p.Apply(&h, unsafe.Pointer(&value), 8)
 	p.Apply(&layout.Header{Kind: layout.KindFlush, From: 1}, nil, 0)
-	if len(p.engine.answers) != 0 || p.Busy() != 1 || !p.engine.peers[1].Behind || p.engine.flushes != 3 {
-		t.Errorf("answers %v, %d PEs busy, behind %v, %d flushes", p.engine.answers, p.Busy(), p.engine.peers[1].Behind, p.engine.flushes)
+	if len(p.engine.answers) != 0 || p.Busy() != 1 || !p.engine.peers[1].Behind {
+		t.Errorf("answers %v, %d PEs busy, behind %v", p.engine.answers, p.Busy(), p.engine.peers[1].Behind)
 	}
 	if p.goOn(); p.engine.heap[0] != 5 || p.engine.heap[1] != 6 || p.engine.heap[2] != 7 || len(p.engine.answers) != 1 {
 		t.Errorf("heap %v, answers %v", p.engine.heap, p.engine.answers)
 	}
 	if p.engine.peers[1].Behind {
 		t.Error("C still leaves messages to Go")
+	}
+	p.rest(t)
+}
+
+// A GPU that has to be flushed is flushed once a turn, before a message takes effect, and C leaves
+// all messages to Go.
+func TestArrivalsFlush(t *testing.T) {
+	p, flushes := newArrivalsPE(0, nil), 0
+	p.heaps.flushBy(func() { flushes++ })
+	p.put(1, 0, 5)
+	if p.put(1, 8, 6); flushes != 1 {
+		t.Errorf("%d flushes for the messages of one turn", flushes)
+	}
+	p.goOn()
+	p.heaps.newTurn()
+	if p.put(1, 16, 7); flushes != 2 {
+		t.Errorf("%d flushes for the messages of two turns", flushes)
+	}
+	if p.goOn(); !p.engine.peers[1].Behind {
+		t.Error("C takes messages, and does not flush")
 	}
 	p.rest(t)
 }
