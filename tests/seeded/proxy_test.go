@@ -66,6 +66,13 @@ var proxyDefects = []defect{
 		by:   unit("./runtime/proxy/early", "^TestBytes$"), says: `and Bytes tells \d+ KiB`,
 	},
 	{
+		id: "proxy/word-of-all-engines", file: "runtime/proxy/fastpath/innerloop.c",
+		was:  "#include \"innerloop.h\"\n",
+		is:   "#include \"innerloop.h\"\nstatic uint64_t turns;\n",
+		user: "two engines of one process change one word, each under its own lock",
+		by:   unit("./tests/repo", "^TestEngineState$"), says: `static uint64_t turns; keeps a value`,
+	},
+	{
 		id: "proxy/waiting-message-in-whole", file: "runtime/proxy/gpustage/arrival.go",
 		was:  "	a.kept.Keep(h.From, number, m)\n",
 		is:   "	a.kept.Keep(h.From, number, a.joined)\n",

@@ -64,7 +64,7 @@ func (r Recorded) String() string {
 	if int(what) >= len(eventNames) || eventNames[what].format == "" {
 		fmt.Fprintf(&b, "event %d of %d and %d", what, d, n)
 	} else {
-		e := &eventNames[what]
+		e := eventNames[what]
 		fmt.Fprintf(&b, e.format, e.args.of(d, n)...)
 		if e.args == often && n > 1 {
 			fmt.Fprintf(&b, ", %d times in a row", n)
