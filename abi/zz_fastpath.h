@@ -116,7 +116,7 @@ struct shmemi_fastpath {
     uint64_t internal; /* bytes before the user heap */
     uint64_t size; /* of the segment */
     uint64_t reach; /* of the part of it that is main memory */
-    struct shmemi_fastpath **streams; /* the Express of each stream but the first, by number; NULL where there is none. Only the first has it */
+    struct shmemi_fastpath **streams; /* the state of each context but the first, by number; NULL where there is none. Only the first has it */
     struct shmemi_fastpath_peer *shown; /* peers of the first stream, whose rings of events all streams share */
     struct shmemi_event *records; /* the rings of the flight recorder */
     uintptr_t desc; /* of the buffers */

@@ -55,7 +55,7 @@ _Static_assert(offsetof(struct shmemi_innerloop_area, end) == 8, "innerloop_area
 
 /* One loop. Up to areas it has the loop's state, up to ticket the questions, and then the answers. Times are in nanoseconds. */
 struct shmemi_innerloop {
-    struct shmemi_fastpath *express; /* the engine's state */
+    struct shmemi_fastpath *engine; /* the engine's state */
     struct shmemi_native native; /* the provider's functions */
     uint32_t *lock; /* the endpoint's */
     uint32_t *wanted; /* threads that found it taken, or NULL */
@@ -84,7 +84,7 @@ struct shmemi_innerloop {
     struct shmemi_completion completions[32]; /* from the last poll */
 };
 _Static_assert(sizeof(struct shmemi_innerloop) == 1024, "sizeof_innerloop");
-_Static_assert(offsetof(struct shmemi_innerloop, express) == 0, "innerloop_express");
+_Static_assert(offsetof(struct shmemi_innerloop, engine) == 0, "innerloop_engine");
 _Static_assert(offsetof(struct shmemi_innerloop, native) == 8, "innerloop_native");
 _Static_assert(offsetof(struct shmemi_innerloop, lock) == 40, "innerloop_lock");
 _Static_assert(offsetof(struct shmemi_innerloop, wanted) == 48, "innerloop_wanted");

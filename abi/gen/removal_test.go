@@ -188,7 +188,7 @@ func (c *cTree) misses(t *testing.T, sources []string, enough func(missed map[st
 		if i > 0 && enough(missed) {
 			break
 		}
-		compiler, flags := "gcc", []string{"-std=gnu11", "-Iruntime/proxy/express"}
+		compiler, flags := "gcc", []string{"-std=gnu11", "-Iruntime/proxy/fastpath"}
 		if path.Ext(source) == ".cu" { // as tests/device compiles it for the host
 			compiler, flags = "g++", []string{"-std=c++17", "-x", "c++", "-DEMULATED", "-Itests/device/emulated", "-I" + filepath.Join(need.Folder(t), "gen", "gpu")}
 		}

@@ -123,7 +123,7 @@ var fastPath = Unit{
 			{Name: "internal", Type: "u64", Doc: "bytes before the user heap"},
 			{Name: "size", Type: "u64", Doc: "of the segment"},
 			{Name: "reach", Type: "u64", Doc: "of the part of it that is main memory"},
-			{Name: "streams", Type: "ptr", C: "struct shmemi_fastpath **", Doc: "the Express of each stream but the first, by number; NULL where there is none. Only the first has it"},
+			{Name: "streams", Type: "ptr", C: "struct shmemi_fastpath **", Doc: "the state of each context but the first, by number; NULL where there is none. Only the first has it"},
 			{Name: "shown", Type: "ptr", C: "struct shmemi_fastpath_peer *", Doc: "peers of the first stream, whose rings of events all streams share"},
 			{Name: "records", Type: "ptr", C: "struct shmemi_event *", Doc: "the rings of the flight recorder"},
 			{Name: "desc", Type: "uptr", Doc: "of the buffers"},

@@ -52,7 +52,7 @@ var innerLoop = Unit{
 			{Name: "end", Type: "u64", Doc: "behind its last"},
 		}},
 		{Name: "innerloop", Go: "loop", Private: true, Doc: "One loop. Up to areas it has the loop's state, up to ticket the questions, and then the answers. Times are in nanoseconds.", Members: []Member{
-			{Name: "express", Type: "ptr", C: "struct shmemi_fastpath *", Doc: "the engine's state"},
+			{Name: "engine", Type: "ptr", C: "struct shmemi_fastpath *", Doc: "the engine's state"},
 			{Name: "native", Type: "struct native", Doc: "the provider's functions"},
 			{Name: "lock", Type: "ptr", C: "uint32_t *", GoType: "*uint32", Doc: "the endpoint's"},
 			{Name: "wanted", Type: "ptr", C: "uint32_t *", GoType: "*uint32", Doc: "threads that found it taken, or NULL"},

@@ -25,7 +25,7 @@ char shmemi_core_version[64];
 
 static struct shmemi_state *state;
 static struct shmemi_native native;
-static struct shmemi_fastpath *express; /* of the first stream */
+static struct shmemi_fastpath *first; /* of the first context; NULL: there is no network */
 static shmemi_abort_fn *front_abort;
 
 static struct shmemi_init_args front; /* only its functions are used */
@@ -134,7 +134,7 @@ void shmemi_core_serve(struct shmemi_state *s, const struct shmemi_native *n,
 {
     state = s;
     native = n ? *n : (struct shmemi_native){0};
-    express = x;
+    first = x;
 }
 
 void shmemi_core_flush(void)
@@ -180,7 +180,7 @@ static int gpu_work(void *to, const void *from, size_t n, bool wait)
     const struct shmemi_cuda *driver = &gpu.driver;
     void *own;
     if (driver->context_push == NULL || driver->context_push(gpu.context) != 0)
-        return SHMEMI_NOT_EXPRESS;
+        return SHMEMI_NOT_FAST;
     int mode = shmemi_cuda_capture_as(driver, SHMEMI_CUDA_CAPTURE_RELAXED);
     int code = shmemi_cuda_gone(driver, gpu.context) ? SHMEMI_CUDA_CONTEXT_IS_DESTROYED : 0;
     if (code == 0 && n != 0)
@@ -190,7 +190,7 @@ static int gpu_work(void *to, const void *from, size_t n, bool wait)
         code = shmemi_cuda_stream_wait(driver, gpu.stream);
     shmemi_cuda_capture_as(driver, mode);
     driver->context_pop(&own);
-    return code == 0 ? SHMEMI_DONE : SHMEMI_NOT_EXPRESS;
+    return code == 0 ? SHMEMI_DONE : SHMEMI_NOT_FAST;
 }
 
 /* As Device.Pointer, with the two questions that count here: managed memory is no GPU's. */
@@ -209,13 +209,13 @@ static int gpu_holds(const void *at)
 static int gpu_move(void *to, const void *from, size_t n)
 {
     int rc = gpu_work(to, from, n, true);
-    return rc == SHMEMI_NOT_EXPRESS ? shmemgoGPUMove(to, (void *)from, n) : rc;
+    return rc == SHMEMI_NOT_FAST ? shmemgoGPUMove(to, (void *)from, n) : rc;
 }
 
 static int gpu_start(void *to, const void *from, size_t n)
 {
     int rc = gpu_work(to, from, n, false);
-    return rc == SHMEMI_NOT_EXPRESS ? shmemgoGPUMove(to, (void *)from, n) : rc;
+    return rc == SHMEMI_NOT_FAST ? shmemgoGPUMove(to, (void *)from, n) : rc;
 }
 
 /* A put or get that the stream's copy engine makes, as Calls.put and Calls.get: with a crossing
@@ -238,7 +238,7 @@ static int stream_call(int what, const struct shmemi_stream_call *c, void *strea
 static int gpu_settle(void)
 {
     int rc = gpu_work(NULL, NULL, 0, true);
-    return rc == SHMEMI_NOT_EXPRESS ? shmemgoGPUSettle() : rc;
+    return rc == SHMEMI_NOT_FAST ? shmemgoGPUSettle() : rc;
 }
 
 /* For this PE's page. */
@@ -268,23 +268,23 @@ void shmemi_core_rouse(void *waker)
 static int poll_network(void)
 {
     struct shmemi_completion c[BATCH];
-    if (express == NULL)
+    if (first == NULL)
         return 0;
     if (__atomic_load_n(&state->net_lock, __ATOMIC_RELAXED) ||
         __atomic_exchange_n(&state->net_lock, 1, __ATOMIC_ACQUIRE))
         return -1;
-    express->polls++;
-    if (__atomic_load_n(&express->held, __ATOMIC_RELAXED))
+    first->polls++;
+    if (__atomic_load_n(&first->held, __ATOMIC_RELAXED))
         shmemgoRelease(); /* the poller waits, perhaps for an answer to a held message */
     /* The network may be in Go, as in chaos mode, or the handling of its completions. */
     int n = native.poll == NULL ? SHMEMI_IN_GO : native.poll(native.self, c, BATCH);
     if (n == SHMEMI_IN_GO) {
         n = shmemgoPoll();
     } else {
-        if (n < 0 || (n == 0 && express->busy))
+        if (n < 0 || (n == 0 && first->busy))
             shmemgoComplete(c, n);
         for (int i = 0; i < n; i++)
-            if (shmemi_fastpath_receive(express, &native, &c[i]) != SHMEMI_DONE)
+            if (shmemi_fastpath_receive(first, &native, &c[i]) != SHMEMI_DONE)
                 shmemgoComplete(&c[i], 1);
     }
     if (n > 0)
@@ -295,7 +295,7 @@ static int poll_network(void)
 
 static int leave(void)
 {
-    if (express == NULL)
+    if (first == NULL)
         return shmemgoLeave();
     if (__atomic_exchange_n(&state->net_lock, 1, __ATOMIC_ACQUIRE))
         return SHMEMI_PENDING;
@@ -327,7 +327,7 @@ static inline uint64_t cycles(void)
 /* A stream that is open. */
 static inline struct shmemi_fastpath *of(uint32_t stream)
 {
-    return stream == 0 ? express : express->streams[stream];
+    return stream == 0 ? first : first->streams[stream];
 }
 
 /* Whether C may try: an operation of a burst whose PE has no batch is Go's. */
@@ -360,9 +360,9 @@ static int post(const struct shmemi_host_operation *o)
     struct shmemi_fastpath *x = of(o->stream);
     if (o->kind == SHMEMI_OPERATION_GET)
         return shmemgoPost((struct shmemi_host_operation *)o);
-    int rc = burst_before(x, o->pe) ? shmemi_fastpath_post(x, &native, o) : SHMEMI_NOT_EXPRESS;
-    return burst_after(x, rc == SHMEMI_NOT_EXPRESS ? shmemgoPost((struct shmemi_host_operation *)o)
-                                                   : rc);
+    int rc = burst_before(x, o->pe) ? shmemi_fastpath_post(x, &native, o) : SHMEMI_NOT_FAST;
+    return burst_after(x,
+                       rc == SHMEMI_NOT_FAST ? shmemgoPost((struct shmemi_host_operation *)o) : rc);
 }
 
 /* A waiting thread asks often, and crosses into Go only at the beginning, when an operation of the

@@ -11,7 +11,7 @@
 
 /* Serves the network from C, or stops when native is NULL. */
 void shmemi_core_serve(struct shmemi_state *state, const struct shmemi_native *native,
-                       struct shmemi_fastpath *express);
+                       struct shmemi_fastpath *first);
 
 /* Wakes the threads of this PE that sleep. */
 void shmemi_core_wake(struct shmemi_state *state);

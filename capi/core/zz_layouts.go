@@ -2,5 +2,5 @@
 
 package core
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x24fac67d970dab6f
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xd67f10f95c813e49
 import "C"

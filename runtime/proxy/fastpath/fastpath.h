@@ -25,7 +25,7 @@
 #include <string.h>
 
 /* The result of a function of the fast path if Go has to do the operation. */
-#define SHMEMI_NOT_EXPRESS 3
+#define SHMEMI_NOT_FAST 3
 
 /* Puts an event into the ring of a PE. The PE has had one since it was found reachable. */
 static inline void shmemi_fastpath_record(struct shmemi_fastpath *x, uint32_t pe,
@@ -120,16 +120,16 @@ SHMEMI_INLINE int shmemi_fastpath_inject(struct shmemi_fastpath *x, const struct
         return SHMEMI_DONE;
     if (!p->reachable || p->parked || p->queued || p->staged || bytes > x->max_inject ||
         n->inject == NULL || (p->bare && p->write_epoch != x->epoch))
-        return SHMEMI_NOT_EXPRESS;
+        return SHMEMI_NOT_FAST;
     uint64_t unanswered = p->asked - p->acked, units = 1 + ((bytes - 1) >> (x->unit & 63));
     if (__builtin_expect(unanswered >= x->calm, 0) &&
         (unanswered + units > x->window || (!p->flushing && shmemi_fastpath_flush(x, n, pe) != 0)))
-        return SHMEMI_NOT_EXPRESS;
+        return SHMEMI_NOT_FAST;
     struct shmemi_header *h = (struct shmemi_header *)x->scratch;
     *h = *what;
     memcpy(h + 1, payload, size);
     if (shmemi_fastpath_send(x, n, pe, bytes) != 0)
-        return SHMEMI_NOT_EXPRESS; /* Go finds out why */
+        return SHMEMI_NOT_FAST; /* Go finds out why */
     if (p->epoch != x->epoch) {
         p->epoch = x->epoch;
         p->asked_then = p->asked;
@@ -195,7 +195,7 @@ SHMEMI_INLINE int shmemi_fastpath_amo(struct shmemi_fastpath *x, const struct sh
                                     .operand = operand,
                                     .extra = compare};
     if (shmemi_fastpath_refused(x, pe, op))
-        return SHMEMI_NOT_EXPRESS;
+        return SHMEMI_NOT_FAST;
     return shmemi_fastpath_inject(x, n, pe, &h, "", 0);
 }
 
@@ -213,7 +213,7 @@ SHMEMI_INLINE int shmemi_fastpath_bytes_signal(struct shmemi_fastpath *x,
                                     .operand = signal,
                                     .extra = (uint64_t)signal_offset};
     if (shmemi_fastpath_refused(x, pe, op))
-        return SHMEMI_NOT_EXPRESS;
+        return SHMEMI_NOT_FAST;
     return shmemi_fastpath_inject(x, n, pe, &h, source, size);
 }
 
@@ -225,20 +225,20 @@ SHMEMI_INLINE int shmemi_fastpath_post(struct shmemi_fastpath *x, const struct s
     switch (o->kind) {
     case SHMEMI_OPERATION_PUT:
         if (x->staging)
-            return SHMEMI_NOT_EXPRESS;
+            return SHMEMI_NOT_FAST;
         return shmemi_fastpath_bytes(x, n, pe, o->offset, o->source, o->nbytes);
     case SHMEMI_OPERATION_PUT_SIGNAL:
         if (x->staging)
-            return SHMEMI_NOT_EXPRESS;
+            return SHMEMI_NOT_FAST;
         return shmemi_fastpath_bytes_signal(x, n, pe, o->offset, o->source, o->nbytes,
                                             o->signal_offset, o->operand, o->op);
     case SHMEMI_OPERATION_AMO:
         if (o->op >= SHMEMI_AMO_SWAP)
-            return SHMEMI_NOT_EXPRESS;
+            return SHMEMI_NOT_FAST;
         return shmemi_fastpath_amo(x, n, pe, o->offset, o->op, (int)o->width, o->operand,
                                    o->compare);
     }
-    return SHMEMI_NOT_EXPRESS;
+    return SHMEMI_NOT_FAST;
 }
 
 /* Returns n bytes at an offset, or NULL if they are not in this PE's heap, or are GPU memory. */
@@ -371,34 +371,34 @@ static inline int shmemi_fastpath_receive(struct shmemi_fastpath *x, const struc
     if (c->kind != SHMEMI_COMPLETION_RECV || c->err != 0 ||
         !shmemi_fastpath_receives(x, c->token) || c->len < sizeof(struct shmemi_header) ||
         c->len > x->max_message || n->recv == NULL)
-        return SHMEMI_NOT_EXPRESS;
+        return SHMEMI_NOT_FAST;
     char *buffer = x->buffers + (size_t)c->token * x->max_message;
     const struct shmemi_header *h = (const struct shmemi_header *)buffer;
     uint32_t stream = h->from >> SHMEMI_CONTEXT_SHIFT;
     uint32_t pe = h->from & ((1u << SHMEMI_CONTEXT_SHIFT) - 1);
     struct shmemi_fastpath *s = x;
     if (pe >= x->n_pes)
-        return SHMEMI_NOT_EXPRESS;
+        return SHMEMI_NOT_FAST;
     if (__builtin_expect(stream != 0, 0) &&
         (stream >= SHMEMI_CONTEXTS_OPEN || (s = x->streams[stream]) == NULL))
-        return SHMEMI_NOT_EXPRESS;
+        return SHMEMI_NOT_FAST;
     struct shmemi_fastpath_peer *p = &s->peers[pe], *shown = &x->peers[pe];
     if (!p->reachable)
-        return SHMEMI_NOT_EXPRESS;
+        return SHMEMI_NOT_FAST;
     uint32_t acked = h->ack;
     if (h->seq != p->received + 1 || p->early || p->behind || p->queued ||
         (int32_t)(h->need - p->edge) > 0 || acked - p->out.in > p->out.posted - p->out.in)
-        return SHMEMI_NOT_EXPRESS;
+        return SHMEMI_NOT_FAST;
     /* Behind the other checks, which change nothing: Go computes the seal of what is left to it. */
     if (h->job != shmemi_fastpath_stamp(x, h, x->me, c->len))
-        return SHMEMI_NOT_EXPRESS;
+        return SHMEMI_NOT_FAST;
     /* First, as in Go, because an answer to the message depends on it. If Go applies the message,
      * it does this a second time, which changes nothing. */
     p->out.in = acked;
     if ((int32_t)(acked - p->out.after) > 0)
         p->out.after = acked;
     if (!shmemi_fastpath_apply(s, n, pe, h, c->len - sizeof *h))
-        return SHMEMI_NOT_EXPRESS;
+        return SHMEMI_NOT_FAST;
     p->received++;
     shmemi_fastpath_record(s, pe, SHMEMI_EVENT_APPLIED, shmemi_event_message(h->kind, c->len),
                            p->received);

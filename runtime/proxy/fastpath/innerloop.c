@@ -82,8 +82,8 @@ static inline bool inside(const struct shmemi_fastpath *x, uint64_t at, uint64_t
 /* Reports whether n bytes at an address are known to be memory of this process. */
 static inline bool readable(const struct shmemi_innerloop *l, uint64_t at, uint64_t n)
 {
-    uint64_t o = at - (uint64_t)(uintptr_t)l->express->segment;
-    if (o < l->express->reach && n <= l->express->reach - o)
+    uint64_t o = at - (uint64_t)(uintptr_t)l->engine->segment;
+    if (o < l->engine->reach && n <= l->engine->reach - o)
         return true;
     for (int i = 0; i < SHMEMI_INNERLOOP_AREAS; i++)
         if (at >= l->areas[i].begin && at < l->areas[i].end && n <= l->areas[i].end - at)
@@ -119,7 +119,7 @@ enum { NOT_THERE = 0, NOT_SIMPLE = -1 };
 static int put(struct shmemi_innerloop *l, const struct shmemi_innerloop_ring *r, uint64_t *p,
                const uint64_t *w, uint32_t most)
 {
-    struct shmemi_fastpath *x = l->express;
+    struct shmemi_fastpath *x = l->engine;
     uint64_t dest = shmemi_get_dest(w), local = shmemi_get_local(w), n = shmemi_get_length(w);
     uint64_t end = *p + SHMEMI_SLOTS_PUT, want = shmemi_get_want(w), v[4];
     const uint64_t room = x->max_inject - sizeof(struct shmemi_header); /* checked when sent */
@@ -161,7 +161,7 @@ static inline bool signal_there(const struct shmemi_fastpath *x, const uint64_t 
 static int put_signal(struct shmemi_innerloop *l, const struct shmemi_innerloop_ring *r,
                       uint64_t *p, const uint64_t *w)
 {
-    struct shmemi_fastpath *x = l->express;
+    struct shmemi_fastpath *x = l->engine;
     uint64_t dest = shmemi_get_dest(w), local = shmemi_get_local(w), n = shmemi_get_length(w);
     uint64_t want = shmemi_get_want(w);
     const bool in_cell = beside(r, local, n);
@@ -183,7 +183,7 @@ static int put_signal(struct shmemi_innerloop *l, const struct shmemi_innerloop_
 static int amo(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w, int slots,
                uint64_t operand, uint64_t compare)
 {
-    struct shmemi_fastpath *x = l->express;
+    struct shmemi_fastpath *x = l->engine;
     uint64_t dest = shmemi_get_dest(w), kind = shmemi_get_kind(w), n = 1u << shmemi_get_width(w);
     if (kind < SHMEMI_AMO_SET || kind >= SHMEMI_AMO_SWAP || n < 4 || (dest & (n - 1)) != 0 ||
         !inside(x, dest, n) ||
@@ -198,7 +198,7 @@ static int amo(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w, int s
 static inline int store(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w, int slots,
                         int n, uint64_t value)
 {
-    struct shmemi_fastpath *x = l->express;
+    struct shmemi_fastpath *x = l->engine;
     uint64_t dest = shmemi_get_dest(w);
     if (!inside(x, dest, (uint64_t)n) ||
         shmemi_fastpath_store(x, &l->native, (uint32_t)shmemi_get_pe(w),
@@ -210,7 +210,7 @@ static inline int store(struct shmemi_innerloop *l, uint64_t *p, const uint64_t 
 
 static int bytes(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w)
 {
-    struct shmemi_fastpath *x = l->express;
+    struct shmemi_fastpath *x = l->engine;
     uint64_t dest = shmemi_get_dest(w), n = shmemi_get_size(w);
     const uint64_t value[2] = {shmemi_get_value(w), shmemi_get_value2(w)};
     if (n == 0 || n > sizeof value || !inside(x, dest, n) ||
@@ -223,7 +223,7 @@ static int bytes(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w)
 
 static int bytes_signal(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w)
 {
-    struct shmemi_fastpath *x = l->express;
+    struct shmemi_fastpath *x = l->engine;
     uint64_t dest = shmemi_get_dest(w), n = shmemi_get_size(w);
     const uint64_t value[2] = {shmemi_get_value(w), shmemi_get_value2(w)};
     if (n == 0 || n > sizeof value || !inside(x, dest, n) || !signal_there(x, w) ||
@@ -250,7 +250,7 @@ static inline int take(struct shmemi_innerloop *l, const struct shmemi_innerloop
     if (!slot_at(r, *p, w))
         return NOT_THERE;
     uint64_t op = shmemi_get_op(w);
-    if (op == SHMEMI_OP_P && shmemi_get_pe(w) < l->express->n_pes)
+    if (op == SHMEMI_OP_P && shmemi_get_pe(w) < l->engine->n_pes)
         return store(l, p, w, SHMEMI_SLOTS_P, 1 << shmemi_get_width(w), value32(w));
     int slots = shmemi_slots_of(op);
     if (slots == 0 || op == SHMEMI_OP_QUIET || op == SHMEMI_OP_GET)
@@ -260,7 +260,7 @@ static inline int take(struct shmemi_innerloop *l, const struct shmemi_innerloop
     if (op == SHMEMI_OP_FENCE) {
         if (!l->alone)
             return NOT_SIMPLE;
-        l->express->epoch++;
+        l->engine->epoch++;
         *p += SHMEMI_SLOTS_FENCE;
         __atomic_store_n(&r->line->fenced, *p, __ATOMIC_RELEASE);
         return 1;
@@ -269,7 +269,7 @@ static inline int take(struct shmemi_innerloop *l, const struct shmemi_innerloop
         *p += SHMEMI_SLOTS_NOP;
         return 1;
     }
-    if (shmemi_get_pe(w) >= l->express->n_pes)
+    if (shmemi_get_pe(w) >= l->engine->n_pes)
         return NOT_SIMPLE;
     switch (op) {
     case SHMEMI_OP_P_WIDE:
@@ -302,7 +302,7 @@ static inline uint32_t drain(struct shmemi_innerloop *l, uint32_t i, bool *left)
         return 0;
     for (uint32_t turns = 0; n < l->batch; turns++) {
         if (turns % TICK_TURNS == 0)
-            l->express->tick = shmemi_ticks(l->express->coarse);
+            l->engine->tick = shmemi_ticks(l->engine->coarse);
         int did = take(l, r, &p, l->batch - n);
         if (did <= 0) {
             *left |= did == NOT_SIMPLE;
@@ -310,7 +310,7 @@ static inline uint32_t drain(struct shmemi_innerloop *l, uint32_t i, bool *left)
         }
         n += (uint32_t)did;
     }
-    l->express->tick = 0;
+    l->engine->tick = 0;
     if (n > 0) {
         l->positions[i] = p;
         /* Not before: a quiet in another ring relies on this tail. The operations that it has
@@ -348,7 +348,7 @@ static inline void rest(const struct shmemi_innerloop *l)
 /* Reports whether there is no work for Go: see innerloop.go. */
 static inline bool calm(const struct shmemi_innerloop *l)
 {
-    const struct shmemi_fastpath *x = l->express;
+    const struct shmemi_fastpath *x = l->engine;
     return !x->stuck && !x->busy && x->n_unposted == 0 && x->finished == l->finished &&
            (l->ticket == 0 || x->quieted < l->ticket);
 }
@@ -382,7 +382,7 @@ static inline int step(struct shmemi_innerloop *l, int *reason)
     }
     l->completed += (uint64_t)n;
     for (int i = 0; i < n; i++)
-        if (shmemi_fastpath_receive(l->express, &l->native, &l->completions[i]) != SHMEMI_DONE) {
+        if (shmemi_fastpath_receive(l->engine, &l->native, &l->completions[i]) != SHMEMI_DONE) {
             l->first = i;
             l->count = n;
             *reason = SHMEMI_INNERLOOP_COMPLETION;
@@ -420,7 +420,7 @@ int shmemi_innerloop_run(struct shmemi_innerloop *l)
     l->gap = 0;
     for (uint32_t turns = 1;; turns++) {
         int reason = SHMEMI_INNERLOOP_ATTENTION;
-        if (__atomic_load_n(&l->express->attention, __ATOMIC_RELAXED))
+        if (__atomic_load_n(&l->engine->attention, __ATOMIC_RELAXED))
             return end(l, reason, begin, last, worked, did);
         /* Without a pause the lock would be taken again before another thread sees that it is free.
          * */

@@ -69,7 +69,7 @@ type Loop struct {
 func New(c Config) *Loop {
 	n := max(len(c.Rings), 1)
 	l := (*loop)(C.calloc(1, C.size_t(unsafe.Sizeof(loop{}))))
-	l.express = c.FastPath
+	l.engine = c.FastPath
 	l.native.self, l.native.poll, l.native.recv, l.native.inject = c.Self, c.Poll, c.Recv, c.Inject
 	l.lock, l.wanted, l.sleepers, l.wakes = c.Lock, c.Wanted, c.Sleepers, c.Wake
 	l.rings = (*loopRing)(C.calloc(C.size_t(n), C.size_t(unsafe.Sizeof(loopRing{}))))

@@ -11,6 +11,6 @@
 
 #include <shmem/zz_wire.h>
 
-int shmemi_innerloop_run(struct shmemi_innerloop *lane);
+int shmemi_innerloop_run(struct shmemi_innerloop *l);
 
 #endif

@@ -60,7 +60,7 @@ var (
 // loop is struct shmemi_innerloop. One loop. Up to areas it has the loop's state, up to ticket the questions, and then the answers. Times are in nanoseconds.
 type loop struct {
 	_           structs.HostLayout
-	express     unsafe.Pointer        // the engine's state
+	engine      unsafe.Pointer        // the engine's state
 	native      native                // the provider's functions
 	lock        *uint32               // the endpoint's
 	wanted      *uint32               // threads that found it taken, or NULL
@@ -91,7 +91,7 @@ type loop struct {
 
 var (
 	_ [1024]byte = [unsafe.Sizeof(loop{})]byte{}
-	_ [0]byte    = [unsafe.Offsetof(loop{}.express)]byte{}
+	_ [0]byte    = [unsafe.Offsetof(loop{}.engine)]byte{}
 	_ [8]byte    = [unsafe.Offsetof(loop{}.native)]byte{}
 	_ [40]byte   = [unsafe.Offsetof(loop{}.lock)]byte{}
 	_ [48]byte   = [unsafe.Offsetof(loop{}.wanted)]byte{}

@@ -117,7 +117,7 @@ type State struct {
 	Internal   uint64         // bytes before the user heap
 	Size       uint64         // of the segment
 	Reach      uint64         // of the part of it that is main memory
-	Streams    unsafe.Pointer // the Express of each stream but the first, by number; NULL where there is none. Only the first has it
+	Streams    unsafe.Pointer // the state of each context but the first, by number; NULL where there is none. Only the first has it
 	Shown      unsafe.Pointer // peers of the first stream, whose rings of events all streams share
 	Records    unsafe.Pointer // the rings of the flight recorder
 	Desc       uintptr        // of the buffers

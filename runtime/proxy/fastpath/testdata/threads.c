@@ -172,7 +172,7 @@ static void *run_inner_loop(void *arg)
     uint64_t position = 0;
     struct shmemi_innerloop_ring ring = {
         .slots = e->ring.slots, .line = e->ring.line, .replies = e->ring.replies, .log2_slots = 6};
-    struct shmemi_innerloop lane = {.express = &e->x,
+    struct shmemi_innerloop loop = {.engine = &e->x,
                                     .native = e->native,
                                     .lock = &e->lock,
                                     .sleepers = &e->sleepers,
@@ -185,12 +185,12 @@ static void *run_inner_loop(void *arg)
                                     .batch = 16,
                                     .limit = 1000000};
     while (__atomic_load_n(&over, __ATOMIC_ACQUIRE) < PES) {
-        switch (shmemi_innerloop_run(&lane)) {
+        switch (shmemi_innerloop_run(&loop)) {
         case SHMEMI_INNERLOOP_COMPLETION:
             FAIL("a completion was left to Go");
         case SHMEMI_INNERLOOP_STATE:
         case SHMEMI_INNERLOOP_ERROR:
-            FAIL("the lane ended");
+            FAIL("the loop ended");
         case SHMEMI_INNERLOOP_OPERATION: /* no credit: let the caller poll for an answer */
             sched_yield();
         }
@@ -210,7 +210,7 @@ static void turn_of_caller(struct end *e, uint64_t *posted)
     struct shmemi_fastpath *x = &e->x;
     struct shmemi_completion c[4];
     uint64_t n = *posted / 2;
-    int rc = SHMEMI_NOT_EXPRESS;
+    int rc = SHMEMI_NOT_FAST;
     lock(e);
     if (n < rounds && *posted % 2 == 0)
         rc = shmemi_fastpath_post(
