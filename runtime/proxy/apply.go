@@ -123,7 +123,7 @@ func (r *receiver) answered(h *layout.Header) {
 		} else {
 			*(*uint64)(s.Fetch) = h.Operand
 		}
-		r.Quiets.Pending[s.Lane]--
+		r.Quiets.Pending[s.Parity]--
 	}
 	r.Give(t)
 }

@@ -60,7 +60,7 @@ func (x *batches) bursting(n int) bool { return x.Burst >= layout.BurstAfter && 
 // that is posted now.
 func (x *batches) grows(p *layout.Peer, n int) bool {
 	return p.Batch != nil && p.BatchEpoch == x.Epoch && x.merging(n) &&
-		p.BatchUsed+recordOf(n) <= layout.MessageSize && x.Table.Records[p.Last].Lane == x.Quiets.Parity()
+		p.BatchUsed+recordOf(n) <= layout.MessageSize && x.Table.Records[p.Last].Parity == x.Quiets.Parity()
 }
 
 // record ends what draftRecord began.
@@ -159,7 +159,7 @@ func (x *sender) openBatch(p *layout.Peer, pe libshmem.PE) call.Status {
 
 // holdSignal puts the signal of a write into a batch, if that write is one of many.
 func (x *sender) holdSignal(p *layout.Peer, s *record) bool {
-	if s.Epoch != x.Epoch || s.Lane != x.Quiets.Parity() || !x.merging(0) || p.Parked > 0 {
+	if s.Epoch != x.Epoch || s.Parity != x.Quiets.Parity() || !x.merging(0) || p.Parked > 0 {
 		return false
 	}
 	if p.Queued > 0 && !x.grows(p, 0) || p.Queued == 0 && p.Writes < manyWrites {

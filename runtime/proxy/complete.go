@@ -168,7 +168,7 @@ func (e *Engine) broke(c *fabric.Completion, s *record, text string) {
 		e.ops.Net.Err = err
 		e.ops.Tell(s.Request, c.Err, 0)
 	default:
-		e.ops.Quiets.Fail(s.Lane, err)
+		e.ops.Quiets.Fail(s.Parity, err)
 	}
 	e.ops.Give(c.Token)
 	e.out.Drive(s.PE)

@@ -42,22 +42,22 @@ func TestPlayedCells(t *testing.T) {
 	for name, g := range gpuModels {
 		all[" "+name] = &g
 	}
-	waited, inLane := uint64(0), 0
+	waited, inC := uint64(0), 0
 	for _, m := range allModes() {
 		for name, g := range all {
 			m.gpus = g
 			t.Run(m.name+name, func(t *testing.T) {
 				n, c := putCells(t, m)
-				waited, inLane = waited+n, inLane+c
+				waited, inC = waited+n, inC+c
 			})
 		}
 	}
-	if waited < 1000 || inLane < 500 {
-		t.Errorf("%d operations had to wait, and C took %d: that says little", waited, inLane)
+	if waited < 1000 || inC < 500 {
+		t.Errorf("%d operations had to wait, and C took %d: that says little", waited, inC)
 	}
 }
 
-func putCells(t *testing.T, m mode) (waited uint64, inLane int) {
+func putCells(t *testing.T, m mode) (waited uint64, inC int) {
 	const heap = 1 << 20
 	const signals = heap - 64
 	count := need.Load("cells")
@@ -97,9 +97,9 @@ func putCells(t *testing.T, m mode) (waited uint64, inLane int) {
 		differ(t, fmt.Sprintf("heap of PE %d", pe), j.pes[pe].heap[:heap], want[pe])
 	}
 	_, waited = j.consumers[0].Counts()
-	inLane = j.inLoop
+	inC = j.inLoop
 	j.clean()
-	return waited, inLane
+	return waited, inC
 }
 
 func (j *ringJob) askCell(op queue.Op, b []byte) (uint64, int32) {

@@ -200,13 +200,13 @@ func TestLosePE(t *testing.T) {
 // TestAccount counts a message that left late for the generation of its parity.
 func TestAccount(t *testing.T) {
 	r := newQuietRig(t, 2)
-	lane := r.Parity()
-	r.Pending[lane]++ // a write, whose signal waits for it
+	parity := r.Parity()
+	r.Pending[parity]++ // a write, whose signal waits for it
 	ticket := r.Begin()
 	r.want("the write is under way", ticket, call.Pending)
 	r.peers[1].Asked++
-	r.Account(1, lane)
-	r.Pending[lane]--
+	r.Account(1, parity)
+	r.Pending[parity]--
 	r.want("the signal has left", ticket, call.Pending)
 	r.answer(1)
 	r.want("the signal is applied", ticket, call.Done)

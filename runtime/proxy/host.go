@@ -162,7 +162,7 @@ func (h *Host) Send(m gpustage.Message) Status {
 	switch {
 	case m.Token != 0:
 		s := &h.e.ops.Table.Records[m.Token]
-		epoch, l = s.Epoch, s.Lane
+		epoch, l = s.Epoch, s.Parity
 	case m.NoRoom == gpustage.Keep:
 		epoch = h.e.Epoch
 	}

@@ -64,7 +64,7 @@ func TestHostEnds(t *testing.T) {
 			s := &e.ops.Table.Records[op.Token]
 			for _, want := range c.steps {
 				h.End(op, want.end)
-				got := step{want.end, r.Done == 1, r.Status, s.Registered, e.ops.Quiets.Pending[s.Lane], e.ops.Peers[1].Tokens}
+				got := step{want.end, r.Done == 1, r.Status, s.Registered, e.ops.Quiets.Pending[s.Parity], e.ops.Peers[1].Tokens}
 				if got != want {
 					t.Errorf("%+v, want %+v", got, want)
 				}

@@ -37,7 +37,7 @@ func TestLeaves(t *testing.T) {
 	p, c, rig := j.pes[0], j.consumers[0], j.rigs[0][0]
 	l := j.innerLoop()
 	defer l.Close()
-	lane := func(finished, ticket uint64) fastpath.Reason {
+	run := func(finished, ticket uint64) fastpath.Reason {
 		return l.Run(time.Hour, 0, finished, ticket)
 	}
 	free := func(when string) {
@@ -47,7 +47,7 @@ func TestLeaves(t *testing.T) {
 			p.Unlock()
 		}
 	}
-	if r := lane(0, 0); r != fastpath.Idle {
+	if r := run(0, 0); r != fastpath.Idle {
 		t.Errorf("nothing to do: %d", r)
 	}
 	free("idle")
@@ -60,12 +60,12 @@ func TestLeaves(t *testing.T) {
 	free("limit")
 
 	p.Attention = 1
-	if r := lane(0, 0); r != fastpath.Attention {
+	if r := run(0, 0); r != fastpath.Attention {
 		t.Errorf("attention: %d", r)
 	}
 	p.Attention = 0
 	p.words[0] = 1
-	if r := lane(0, 0); r != fastpath.Busy || p.words[0] != 1 {
+	if r := run(0, 0); r != fastpath.Busy || p.words[0] != 1 {
 		t.Errorf("locked: %d, lock %d", r, p.words[0])
 	}
 	p.words[0] = 0
@@ -76,11 +76,11 @@ func TestLeaves(t *testing.T) {
 		"quiet":    func(on uint32) { p.Quieted = 6 + uint64(on) },
 	} {
 		set(1)
-		if r := lane(0, 7); r != fastpath.State {
+		if r := run(0, 7); r != fastpath.State {
 			t.Errorf("%s: %d", what, r)
 		}
 		free(what)
-		if set(0); lane(0, 7) != fastpath.Idle {
+		if set(0); run(0, 7) != fastpath.Idle {
 			t.Errorf("%s: not idle after it", what)
 		}
 	}

@@ -283,12 +283,12 @@ func TestAsInGo(t *testing.T) {
 		j.clean()
 		return heaps, reports, j.inLoop
 	}
-	inLane := 0
+	inC := 0
 	for _, m := range append(slices.Clone(modes), rough(modes[0]), rough(modes[1]), rough(modes[2]), rough(modes[4])) {
 		seeds(4, func(seed uint64) {
 			heaps, reports, _ := run(m, seed)
 			heapsC, reportsC, n := run(native(m), seed)
-			inLane += n
+			inC += n
 			if !slices.EqualFunc(heaps, heapsC, bytes.Equal) {
 				t.Errorf("mode %s seed %d: the memories differ", m.name, seed)
 			}
@@ -297,8 +297,8 @@ func TestAsInGo(t *testing.T) {
 			}
 		})
 	}
-	if inLane < 1000 {
-		t.Errorf("C took %d operations only", inLane)
+	if inC < 1000 {
+		t.Errorf("C took %d operations only", inC)
 	}
 }
 

@@ -90,10 +90,10 @@ func (e *Engine) endOperations(pe libshmem.PE, err error) {
 		case useWrite:
 			e.rma.Uncount(s)
 		case useWaits, useDeparts, useQueued:
-			e.ops.Quiets.Pending[s.Lane]--
+			e.ops.Quiets.Pending[s.Parity]--
 		case useRead, useReply:
 			if s.Request == nil {
-				e.ops.Quiets.Pending[s.Lane]--
+				e.ops.Quiets.Pending[s.Parity]--
 			}
 		default:
 			continue // no caller waits for a message, and the GPU stage ends the other kinds
@@ -103,7 +103,7 @@ func (e *Engine) endOperations(pe libshmem.PE, err error) {
 			e.ops.Tell(s.Request, int32(Failed), 0)
 			s.Request = nil
 		} else {
-			e.ops.Quiets.Fail(s.Lane, err)
+			e.ops.Quiets.Fail(s.Parity, err)
 		}
 		if s.Use == useReply || s.Use == useWaits || s.Use == useDeparts || s.Use == useQueued {
 			e.ops.Give(t)

@@ -159,8 +159,8 @@ func (x *sender) unpark() {
 	}
 	for i := range work {
 		m := &work[i]
-		x.Quiets.Pending[m.lane]--
-		x.sendOrPark(m.pe, m.epoch, m.lane, &m.h)
+		x.Quiets.Pending[m.parity]--
+		x.sendOrPark(m.pe, m.epoch, m.parity, &m.h)
 	}
 }
 

@@ -31,7 +31,7 @@ const (
 type record struct {
 	Use        use
 	Width      uint8  // of fetch
-	Lane       parity // of the generation that waits for it
+	Parity     parity // of the generation that waits for it
 	Then       bool   // write: when it is done, send the message in After, of the epoch
 	Registered bool   // write, read: Memory has the operation's own registration
 	Flush      bool   // write: the target flushes before it is done; read: this PE does

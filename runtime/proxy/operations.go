@@ -32,7 +32,7 @@ func (o *operations) Take(u use, p *layout.Peer, pe libshmem.PE) (fabric.Token, 
 		o.NoCredit(pe, p)
 		return 0, nil
 	}
-	r.Lane, r.Stream = o.Quiets.Parity(), uint16(o.Number)
+	r.Parity, r.Stream = o.Quiets.Parity(), uint16(o.Number)
 	return t, r
 }
 
@@ -81,7 +81,7 @@ func (o *operations) Tell(r *call.Request, status int32, value uint64) {
 // Await makes quiets wait for an operation that GPU staging carries out.
 func (o *operations) Await(s *record) {
 	s.Awaited = true
-	o.Quiets.Pending[s.Lane]++
+	o.Quiets.Pending[s.Parity]++
 }
 
 // Finish ends the request of an operation whose source may be reused.
@@ -102,10 +102,10 @@ func (o *operations) Conclude(s *record, status int32, err error) {
 		o.Tell(s.Request, status, 0)
 		s.Request = nil
 	case err != nil:
-		o.Quiets.Fail(s.Lane, err)
+		o.Quiets.Fail(s.Parity, err)
 	}
 	if s.Awaited {
 		s.Awaited = false
-		o.Quiets.Pending[s.Lane]--
+		o.Quiets.Pending[s.Parity]--
 	}
 }

@@ -34,7 +34,7 @@ func TestTake(t *testing.T) {
 		if r == nil {
 			break
 		}
-		if r.Lane != 1 || r.Stream != 3 || r.PE != 1 {
+		if r.Parity != 1 || r.Stream != 3 || r.PE != 1 {
 			t.Fatalf("record %+v", *r)
 		}
 		all = append(all, token)
@@ -101,7 +101,7 @@ func TestOutside(t *testing.T) {
 			if c.request {
 				s.Request = &r
 			}
-			if o.Await(s); o.Quiets.Pending[s.Lane] != 1 {
+			if o.Await(s); o.Quiets.Pending[s.Parity] != 1 {
 				t.Error("no quiet waits")
 			}
 			if c.finished {
@@ -115,7 +115,7 @@ func TestOutside(t *testing.T) {
 			if (r.Done == 1) != c.request || r.Status != c.status {
 				t.Errorf("request %+v", r)
 			}
-			if failed := o.Quiets.Lost()[s.Lane] != nil; failed != c.fails {
+			if failed := o.Quiets.Lost()[s.Parity] != nil; failed != c.fails {
 				t.Errorf("the quiets failed: %v", failed)
 			}
 			if s.Request != nil || o.Quiets.Pending != [3]int{} {

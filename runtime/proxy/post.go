@@ -168,7 +168,7 @@ func (e *Engine) AMO(pe libshmem.PE, offset libshmem.Offset, op fabric.Op, width
 		return st
 	}
 	if r == nil {
-		e.ops.Quiets.Pending[s.Lane]++
+		e.ops.Quiets.Pending[s.Parity]++
 	}
 	return Pending
 }

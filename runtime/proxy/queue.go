@@ -65,7 +65,7 @@ func (x *sender) Enqueue(t fabric.Token, s *record) {
 	if p.Enqueue(uint32(t)) {
 		x.Queues = append(x.Queues, s.PE)
 	}
-	x.Quiets.Pending[s.Lane]++
+	x.Quiets.Pending[s.Parity]++
 }
 
 // beginLater is begin for an operation that may have to wait, or may leave with others. It returns
@@ -212,7 +212,7 @@ func (x *sender) driveMessage(t fabric.Token, s *record, p *layout.Peer) call.St
 	if st := x.Admit(s.PE, p, n); st != call.Done {
 		return x.jamUnless(p.Flushing, st)
 	}
-	op, lane, epoch, pe := &x.sending, s.Lane, s.Epoch, s.PE
+	op, parity, epoch, pe := &x.sending, s.Parity, s.Epoch, s.PE
 	op.To, op.Len, op.Buf, op.Token = pe, n, x.Net.Buffer(t), t
 	op.Fence = x.fenced(p)
 	op.Inject = n <= x.Net.Caps.MaxInject && !op.Fence
@@ -222,22 +222,22 @@ func (x *sender) driveMessage(t fabric.Token, s *record, p *layout.Peer) call.St
 		s.Use = useQueued
 		return x.jamUnless(false, x.Refused(pe, p, err))
 	}
-	x.Quiets.Pending[lane]--
+	x.Quiets.Pending[parity]--
 	p.Ask(x.Cost(n), epoch)
 	if injected {
 		x.Give(t)
 	}
-	x.Quiets.Account(pe, lane)
+	x.Quiets.Account(pe, parity)
 	return call.Done
 }
 
 // driveFailed ends an operation that waited and that the provider then refused for good.
 func (x *sender) driveFailed(t fabric.Token, s *record) {
-	x.Quiets.Pending[s.Lane]--
+	x.Quiets.Pending[s.Parity]--
 	if s.Request != nil {
 		x.Tell(s.Request, -1, 0)
 	} else {
-		x.Quiets.Fail(s.Lane, x.Net.Err)
+		x.Quiets.Fail(s.Parity, x.Net.Err)
 	}
 	x.Give(t)
 }
@@ -254,6 +254,6 @@ func (x *sender) Behind(pe libshmem.PE, p *layout.Peer) bool {
 // Follow sends the message of a write that has been posted, or adds it to a batch.
 func (x *sender) Follow(s *record, p *layout.Peer) {
 	if !x.holdSignal(p, s) {
-		x.sendOrPark(s.PE, s.Epoch, s.Lane, &s.After)
+		x.sendOrPark(s.PE, s.Epoch, s.Parity, &s.After)
 	}
 }

@@ -42,7 +42,7 @@ func (x *transfers) Read(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Poi
 	p.Count[layout.Reads]++
 	p.Count[layout.ReadBytes] += n
 	if r == nil {
-		x.Quiets.Pending[s.Lane]++
+		x.Quiets.Pending[s.Parity]++
 	}
 	return call.Pending
 }
@@ -59,7 +59,7 @@ func (x *transfers) Came(s *record) {
 	if s.Request != nil {
 		x.Tell(s.Request, status, 0)
 	} else {
-		x.Quiets.Pending[s.Lane]--
+		x.Quiets.Pending[s.Parity]--
 	}
 }
 

@@ -174,7 +174,7 @@ func TestAnswers(t *testing.T) {
 		token, s := b.Take(useReply, &b.Peers[1], 1)
 		s.Request, s.Fetch, s.Width = request, unsafe.Pointer(&value), 4
 		if request == nil {
-			b.Quiets.Pending[s.Lane]++
+			b.Quiets.Pending[s.Parity]++
 		}
 		b.take(layout.Header{Kind: layout.KindReply, From: 1, Seq: uint32(i) + 1, Token: b.Table.Question(token), Operand: 40 + uint64(i)})
 	}

@@ -49,7 +49,7 @@ func (x *transfers) Deregister(s *record, came bool) (status int32) {
 		x.Net.Err = fmt.Errorf("PE %d: %s: %w", s.PE, s.Use, err)
 		return int32(unix.EFAULT)
 	case err != nil:
-		x.Quiets.Fail(s.Lane, err)
+		x.Quiets.Fail(s.Parity, err)
 	}
 	return 0
 }

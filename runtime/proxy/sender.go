@@ -64,10 +64,10 @@ func (x *sender) Use(g *gpustage.Stage) { x.gpu, x.merges = g, false }
 // unsent is one of the engine's own messages that found no room. Callers' messages are never
 // parked: they get Again.
 type unsent struct {
-	pe    libshmem.PE
-	lane  parity
-	epoch uint64 // of the message
-	h     layout.Header
+	pe     libshmem.PE
+	parity parity
+	epoch  uint64 // of the message
+	h      layout.Header
 }
 
 // Retry tries again what found no room, and reports whether something still waits.
@@ -86,7 +86,7 @@ func (x *sender) Drop(pe libshmem.PE, p *layout.Peer) {
 	kept := x.Unsent[:0]
 	for _, m := range x.Unsent {
 		if m.pe == pe {
-			x.Quiets.Pending[m.lane]--
+			x.Quiets.Pending[m.parity]--
 			continue
 		}
 		kept = append(kept, m)

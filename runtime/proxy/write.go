@@ -66,7 +66,7 @@ func (x *transfers) Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.
 		return st
 	}
 	x.Table.Hold(s, p, n)
-	x.Quiets.Pending[s.Lane]++
+	x.Quiets.Pending[s.Parity]++
 	return call.Pending
 }
 
@@ -148,10 +148,10 @@ func (x *transfers) post(t fabric.Token, s *record, p *layout.Peer, offset libsh
 	} else if x.GPU != nil && x.GPU.Flushes(s.PE, offset) {
 		s.Flush = true
 	}
-	if s.Lane == x.Quiets.Parity() {
+	if s.Parity == x.Quiets.Parity() {
 		x.Quiets.Touch(p, s.PE)
 	} else if !x.Net.Caps.DeliveryComplete || notified != 0 {
-		x.Quiets.Account(s.PE, s.Lane)
+		x.Quiets.Account(s.PE, s.Parity)
 	}
 	if s.Then && (numbered || !x.Net.Unordered || x.Net.Caps.Fence) {
 		if numbered {
@@ -194,10 +194,10 @@ func (x *transfers) Written(t fabric.Token, s *record) {
 		status = x.Deregister(s, false)
 	}
 	if s.Then {
-		x.Messages.sendOwn(s.PE, s.Epoch, s.Lane, s.After)
+		x.Messages.sendOwn(s.PE, s.Epoch, s.Parity, s.After)
 	} else if s.Flush {
 		p.Ask(1, s.Epoch)
-		x.Quiets.Account(s.PE, s.Lane)
+		x.Quiets.Account(s.PE, s.Parity)
 	}
 	if s.Request != nil {
 		x.Tell(s.Request, status, 0)
@@ -216,7 +216,7 @@ func (x *transfers) Broke(s *record) {
 			x.void(s)
 		}
 	case s.Request == nil:
-		x.Quiets.Pending[s.Lane]--
+		x.Quiets.Pending[s.Parity]--
 	}
 	if s.Registered {
 		x.Deregister(s, false)
@@ -225,7 +225,7 @@ func (x *transfers) Broke(s *record) {
 
 // Uncount removes a write, complete or failed, from the counts of what is under way.
 func (x *transfers) Uncount(s *record) {
-	x.Quiets.Pending[s.Lane]--
+	x.Quiets.Pending[s.Parity]--
 	p := &x.Peers[s.PE]
 	p.EndWrite()
 	if x.Net.Unordered && s.Number == noNumber {
