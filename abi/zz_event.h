@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define SHMEMI_EVENTS 64 /* the last so many events of a PE are kept */
-#define SHMEMI_EVENT_CONTEXT_BITS 10 /* bits of the stream's number in the time of an event */
+#define SHMEMI_EVENT_CONTEXT_BITS 10 /* bits of the context's number in the time of an event */
 
 /* What happened, with the detail and the number of the entry. C records the first three. What is refused again and again is one event, which says how often. */
 enum shmemi_event_what {
@@ -39,7 +39,7 @@ enum shmemi_event_what {
 
 /* One event. */
 struct shmemi_event {
-    uint64_t when; /* ticks, and below them in EVENT_CONTEXT_BITS the number of the stream */
+    uint64_t when; /* ticks, and below them in EVENT_CONTEXT_BITS the number of the context */
     uint64_t what; /* enum shmemi_event_what, from bit 8 on its detail, from bit 32 on its number */
 };
 _Static_assert(sizeof(struct shmemi_event) == 16, "sizeof_event");

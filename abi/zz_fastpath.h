@@ -56,7 +56,7 @@ struct shmemi_fastpath_peer {
     bool fewer; /* it does not do all atomic operations on its GPU memory: Go refuses those */
     bool left; /* its program has said that it ends: see runtime/proxy/leave.go */
     unsigned char pad2[2];
-    uint32_t ring; /* of the flight recorder, in the first stream's peers for all: not 0 once the PE was found reachable */
+    uint32_t ring; /* of the flight recorder, in the first context's peers for all: not 0 once the PE was found reachable */
     uint32_t recorded; /* events in it, ever */
     unsigned char pad3[4];
     uint64_t count[24]; /* by SHMEMI_COUNT_... */
@@ -116,8 +116,8 @@ struct shmemi_fastpath {
     uint64_t internal; /* bytes before the user heap */
     uint64_t size; /* of the segment */
     uint64_t reach; /* of the part of it that is main memory */
-    struct shmemi_fastpath **streams; /* the state of each context but the first, by number; NULL where there is none. Only the first has it */
-    struct shmemi_fastpath_peer *shown; /* peers of the first stream, whose rings of events all streams share */
+    struct shmemi_fastpath **contexts; /* the state of each context but the first, by number; NULL where there is none. Only the first has it */
+    struct shmemi_fastpath_peer *shown; /* peers of the first context, whose rings of events all contexts share */
     struct shmemi_event *records; /* the rings of the flight recorder */
     uintptr_t desc; /* of the buffers */
     uint64_t job; /* the token of the job's messages */
@@ -126,7 +126,7 @@ struct shmemi_fastpath {
     uint64_t quieted; /* last generation of which every quiet is done */
     uint64_t finished; /* requests that are done: a caller with many open ones looks at them only when it has moved */
     uint64_t tick; /* the time of the events of this turn; 0: each looks at the clock */
-    uint32_t me; /* with the number of the stream, as messages have it */
+    uint32_t me; /* with the number of the context, as messages have it */
     uint32_t n_pes; /* PEs */
     uint32_t max_inject; /* bytes of a message that may be injected */
     uint32_t receives; /* tokens below are receive buffers */
@@ -161,7 +161,7 @@ _Static_assert(offsetof(struct shmemi_fastpath, segment) == 40, "fastpath_segmen
 _Static_assert(offsetof(struct shmemi_fastpath, internal) == 48, "fastpath_internal");
 _Static_assert(offsetof(struct shmemi_fastpath, size) == 56, "fastpath_size");
 _Static_assert(offsetof(struct shmemi_fastpath, reach) == 64, "fastpath_reach");
-_Static_assert(offsetof(struct shmemi_fastpath, streams) == 72, "fastpath_streams");
+_Static_assert(offsetof(struct shmemi_fastpath, contexts) == 72, "fastpath_contexts");
 _Static_assert(offsetof(struct shmemi_fastpath, shown) == 80, "fastpath_shown");
 _Static_assert(offsetof(struct shmemi_fastpath, records) == 88, "fastpath_records");
 _Static_assert(offsetof(struct shmemi_fastpath, desc) == 96, "fastpath_desc");

@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHMEMI_CONTEXTS_OPEN 1024 /* the most streams of a PE, that of the default context included */
-#define SHMEMI_CONTEXT_SHIFT 20 /* where the number of a stream begins in a header's from: a job has up to 2^20 PEs */
-#define SHMEMI_EPOCH_BITS 22 /* of the epoch in the token of a put, above which the number of its stream is: see EpochToken */
+#define SHMEMI_CONTEXTS_OPEN 1024 /* the most contexts of a PE, the default one included */
+#define SHMEMI_CONTEXT_SHIFT 20 /* where the number of a context begins in a header's from: a job has up to 2^20 PEs */
+#define SHMEMI_EPOCH_BITS 22 /* of the epoch in the token of a put, above which the number of its context is: see EpochToken */
 #define SHMEMI_FLUSH_TOKEN 65535 /* what the answer to a flush names, with the turn of its PE's flush: there is one at a time for each, and it needs no slot, so that C can ask */
 #define SHMEMI_MERGE_MOST 512 /* bytes of payload up to which a copy is cheaper than a message */
 #define SHMEMI_BURST_AFTER 8 /* how many operations of a caller have to come in a row before they are held; C counts them */
@@ -35,8 +35,8 @@ enum {
     SHMEMI_MESSAGE_DATA = 10, /* a part of those in the payload */
     SHMEMI_MESSAGE_EXTENT = 11, /* a part of the sender's heap that the fabric reaches: see takeExtent */
     SHMEMI_MESSAGE_PING = 12, /* nothing: see Ping */
-    SHMEMI_MESSAGE_SEQUENCE = 13, /* give my writes a stream: see giveSequence */
-    SHMEMI_MESSAGE_SEQUENCED = 14, /* the answer: operand is the stream and 1, or 0 */
+    SHMEMI_MESSAGE_SEQUENCE = 13, /* give my writes a sequence stream: see giveSequence */
+    SHMEMI_MESSAGE_SEQUENCED = 14, /* the answer: operand is that stream and 1, or 0 */
     SHMEMI_MESSAGE_VOID = 15, /* a write will not come: see voided */
     SHMEMI_MESSAGE_BATCH = 16, /* several operations: see runtime/proxy/batch.go */
     SHMEMI_MESSAGE_ASK = 17, /* report what your program does: see ask.go */
@@ -82,8 +82,8 @@ struct shmemi_header {
     uint64_t operand; /* element, operand, signal, or the fetched value */
     uint64_t extra; /* comparand of a compare-and-swap; offset of the signal */
     uint64_t job; /* the job's token, and over sockets the seal with it: a message with another one is not looked at */
-    uint32_t from; /* the PE, and above CONTEXT_SHIFT the number of its stream */
-    uint32_t seq; /* of the messages from that stream to this PE */
+    uint32_t from; /* the PE, and above CONTEXT_SHIFT the number of its context */
+    uint32_t seq; /* of the messages from that context to this PE */
     uint32_t need; /* so many writes of the sender have to be in before it is applied */
     uint32_t ack; /* so many writes of this PE are in at the sender */
 };

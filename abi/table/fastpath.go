@@ -26,7 +26,7 @@ var event = Unit{
 	GoFile: "runtime/proxy/layout/zz_event_unsafe.go",
 	Constants: []Constant{
 		{"EVENTS", "RingEvents", 64, "the last so many events of a PE are kept"},
-		{"EVENT_CONTEXT_BITS", "ContextBits", 10, "bits of the stream's number in the time of an event"},
+		{"EVENT_CONTEXT_BITS", "ContextBits", 10, "bits of the context's number in the time of an event"},
 	},
 	Enums: []Enum{
 		{Name: "event_what", Prefix: "EVENT_", Go: "Event", Base: "uint8", Kind: "Event", First: 1, Doc: "what happened, with the detail and the number of the entry. C records the first three. What is refused again and again is one event, which says how often.", Values: []Value{
@@ -54,7 +54,7 @@ var event = Unit{
 	},
 	Structs: []Struct{
 		{Name: "event", Go: "Entry", Doc: "One event.", Members: []Member{
-			{Name: "when", Type: "u64", Doc: "ticks, and below them in EVENT_CONTEXT_BITS the number of the stream"},
+			{Name: "when", Type: "u64", Doc: "ticks, and below them in EVENT_CONTEXT_BITS the number of the context"},
 			{Name: "what", Type: "u64", Doc: "enum shmemi_event_what, from bit 8 on its detail, from bit 32 on its number"},
 		}},
 	},
@@ -109,7 +109,7 @@ var fastPath = Unit{
 			{Name: "listed", Type: "bool", Doc: "in the list of queues"},
 			{Name: "fewer", Type: "bool", Doc: "it does not do all atomic operations on its GPU memory: Go refuses those"},
 			{Name: "left", Type: "bool", Doc: "its program has said that it ends: see runtime/proxy/leave.go"},
-			{Name: "ring", Type: "u32", Doc: "of the flight recorder, in the first stream's peers for all: not 0 once the PE was found reachable"},
+			{Name: "ring", Type: "u32", Doc: "of the flight recorder, in the first context's peers for all: not 0 once the PE was found reachable"},
 			{Name: "recorded", Type: "u32", Doc: "events in it, ever"},
 			{Name: "count", Type: "u64", Count: len(counters), Doc: "by SHMEMI_COUNT_..."},
 		}},
@@ -123,8 +123,8 @@ var fastPath = Unit{
 			{Name: "internal", Type: "u64", Doc: "bytes before the user heap"},
 			{Name: "size", Type: "u64", Doc: "of the segment"},
 			{Name: "reach", Type: "u64", Doc: "of the part of it that is main memory"},
-			{Name: "streams", Type: "ptr", C: "struct shmemi_fastpath **", Doc: "the state of each context but the first, by number; NULL where there is none. Only the first has it"},
-			{Name: "shown", Type: "ptr", C: "struct shmemi_fastpath_peer *", Doc: "peers of the first stream, whose rings of events all streams share"},
+			{Name: "contexts", Type: "ptr", C: "struct shmemi_fastpath **", Doc: "the state of each context but the first, by number; NULL where there is none. Only the first has it"},
+			{Name: "shown", Type: "ptr", C: "struct shmemi_fastpath_peer *", Doc: "peers of the first context, whose rings of events all contexts share"},
 			{Name: "records", Type: "ptr", C: "struct shmemi_event *", Doc: "the rings of the flight recorder"},
 			{Name: "desc", Type: "uptr", Doc: "of the buffers"},
 			{Name: "job", Type: "u64", Doc: "the token of the job's messages"},
@@ -133,7 +133,7 @@ var fastPath = Unit{
 			{Name: "quieted", Type: "u64", Doc: "last generation of which every quiet is done"},
 			{Name: "finished", Type: "u64", Doc: "requests that are done: a caller with many open ones looks at them only when it has moved"},
 			{Name: "tick", Type: "u64", Doc: "the time of the events of this turn; 0: each looks at the clock"},
-			{Name: "me", Type: "u32", Doc: "with the number of the stream, as messages have it"},
+			{Name: "me", Type: "u32", Doc: "with the number of the context, as messages have it"},
 			{Name: "n_pes", Type: "u32", Doc: "PEs"},
 			{Name: "max_inject", Type: "u32", Doc: "bytes of a message that may be injected"},
 			{Name: "receives", Type: "u32", Doc: "tokens below are receive buffers"},

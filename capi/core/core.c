@@ -324,10 +324,10 @@ static inline uint64_t cycles(void)
 #endif
 }
 
-/* A stream that is open. */
-static inline struct shmemi_fastpath *of(uint32_t stream)
+/* A context that is open. */
+static inline struct shmemi_fastpath *of(uint32_t context)
 {
-    return stream == 0 ? first : first->streams[stream];
+    return context == 0 ? first : first->contexts[context];
 }
 
 /* Whether C may try: an operation of a burst whose PE has no batch is Go's. */
@@ -367,9 +367,9 @@ static int post(const struct shmemi_host_operation *o)
 
 /* A waiting thread asks often, and crosses into Go only at the beginning, when an operation of the
  * engine's own waits for room, and to learn of a failure. */
-static int quiet(uint32_t stream, uint64_t *ticket)
+static int quiet(uint32_t context, uint64_t *ticket)
 {
-    const struct shmemi_fastpath *x = of(stream);
+    const struct shmemi_fastpath *x = of(context);
     if (*ticket != 0) {
         if (x->quieted < *ticket) {
             if (!x->stuck)
@@ -378,12 +378,12 @@ static int quiet(uint32_t stream, uint64_t *ticket)
             return SHMEMI_DONE;
         }
     }
-    return shmemgoQuiet(stream, ticket);
+    return shmemgoQuiet(context, ticket);
 }
 
-static void batch(uint32_t stream, int on)
+static void batch(uint32_t context, int on)
 {
-    of(stream)->batching = on != 0;
+    of(context)->batching = on != 0;
 }
 
 const struct shmemi_core *shmemi_core_table(shmemi_abort_fn *abort_)

@@ -29,15 +29,15 @@ func shmemgoRelease() {
 }
 
 //export shmemgoFence
-func shmemgoFence(stream C.uint32_t) C.int {
+func shmemgoFence(context C.uint32_t) C.int {
 	defer guard.Catch("fence")
-	return C.int(current.Engine.Context(uint32(stream)).Fence())
+	return C.int(current.Engine.Context(uint32(context)).Fence())
 }
 
 //export shmemgoQuiet
-func shmemgoQuiet(stream C.uint32_t, ticket *C.uint64_t) C.int {
+func shmemgoQuiet(context C.uint32_t, ticket *C.uint64_t) C.int {
 	defer guard.Catch("quiet")
-	e := current.Engine.Context(uint32(stream))
+	e := current.Engine.Context(uint32(context))
 	if *ticket == 0 {
 		*ticket = C.uint64_t(e.QuietBegin())
 	}
@@ -54,9 +54,9 @@ func shmemgoReaches(pe C.int, offset C.int64_t, n C.size_t) C.int {
 }
 
 //export shmemgoContextOpen
-func shmemgoContextOpen(stream C.uint32_t) C.int {
+func shmemgoContextOpen(context C.uint32_t) C.int {
 	defer guard.Catch("context_open")
-	n, err := current.Engine.OpenContext(uint32(stream))
+	n, err := current.Engine.OpenContext(uint32(context))
 	if err != nil {
 		failure.Store(&err)
 		return C.int(proxy.Failed)

@@ -112,7 +112,7 @@ func (r *receiver) answered(h *layout.Header) {
 	}
 	s := &r.Table.Records[t]
 	switch {
-	case s.Use != useReply || uint32(s.PE) != h.From || uint32(s.Stream) != r.Number:
+	case s.Use != useReply || uint32(s.PE) != h.From || uint32(s.Context) != r.Number:
 		r.Unasked(h)
 		return
 	case s.Request != nil:

@@ -152,7 +152,7 @@ func TestBadAnswers(t *testing.T) {
 	}
 	a.want("PE 2 answered request")
 	if answer(1|1<<layout.ContextShift, first, 1); r.Done != 0 {
-		t.Error("an answer to another stream was taken")
+		t.Error("an answer to another context was taken")
 	}
 	a.want("not asked")
 	if answer(1, first, 1); r.Done == 0 || r.Value != 7 {

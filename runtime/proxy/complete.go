@@ -92,7 +92,7 @@ func (e *Engine) complete(c *fabric.Completion) {
 		return
 	}
 	s := &e.ops.Table.Records[c.Token]
-	e.Context(uint32(s.Stream)).completed(c, s)
+	e.Context(uint32(s.Context)).completed(c, s)
 }
 
 // completed ends an operation of this context.
@@ -132,7 +132,7 @@ func (e *Engine) completeError(c *fabric.Completion) {
 		return
 	}
 	s := &e.ops.Table.Records[c.Token]
-	e.Context(uint32(s.Stream)).broke(c, s, text)
+	e.Context(uint32(s.Context)).broke(c, s, text)
 }
 
 // broke ends an operation of this context that failed.

@@ -38,7 +38,7 @@ func (e *Engine) openFastPath(npes int) error {
 	e.Dirty = unsafe.Add(e.State.Peers, uintptr(npes)*peerSize)
 	e.ops.Quiets = newGenerations(e, e.State, e.ops.Peers, unsafe.Slice((*libshmem.PE)(e.Dirty), npes))
 	e.Unposted = unsafe.Add(e.Dirty, uintptr(npes)*number)
-	e.Streams = unsafe.Add(e.Dirty, lists)
+	e.Contexts = unsafe.Add(e.Dirty, lists)
 	e.ops.Recorder = r.Record(e.State, e.ops.Peers)
 	return nil
 }
@@ -51,7 +51,7 @@ func (e *Engine) unpostedList() []fabric.Token {
 // contextTable is where C finds the states of the other contexts. It costs no memory if there are
 // none.
 func (e *Engine) contextTable() *[layout.ContextsOpen]*layout.State {
-	return (*[layout.ContextsOpen]*layout.State)(e.first.Streams)
+	return (*[layout.ContextsOpen]*layout.State)(e.first.State.Contexts)
 }
 
 // openContext maps the state of one more context. No other process reads it: its counts are added

@@ -83,7 +83,7 @@ func disconnected(code int32) bool {
 func (e *Engine) endOperations(pe libshmem.PE, err error) {
 	for t := fabric.Token(layout.Receives); t < layout.Tokens; t++ {
 		s := &e.ops.Table.Records[t]
-		if s.Use == 0 || s.PE != pe || s.Ended || uint32(s.Stream) != e.ops.Number {
+		if s.Use == 0 || s.PE != pe || s.Ended || uint32(s.Context) != e.ops.Number {
 			continue
 		}
 		switch s.Use {

@@ -47,7 +47,7 @@ type record struct {
 	Length     uint32 // queued: bytes of the message
 	Hold       hold   // queued: the reason to hold a batch that may grow
 	Signalled  bool   // write: a signal follows it
-	Stream     uint16 // the number of its context
+	Context    uint16 // the number of its context
 	_          [4]byte
 
 	After  layout.Header

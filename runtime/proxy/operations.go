@@ -32,7 +32,7 @@ func (o *operations) Take(u use, p *layout.Peer, pe libshmem.PE) (fabric.Token, 
 		o.NoCredit(pe, p)
 		return 0, nil
 	}
-	r.Parity, r.Stream = o.Quiets.Parity(), uint16(o.Number)
+	r.Parity, r.Context = o.Quiets.Parity(), uint16(o.Number)
 	return t, r
 }
 

@@ -34,7 +34,7 @@ func TestTake(t *testing.T) {
 		if r == nil {
 			break
 		}
-		if r.Parity != 1 || r.Stream != 3 || r.PE != 1 {
+		if r.Parity != 1 || r.Context != 3 || r.PE != 1 {
 			t.Fatalf("record %+v", *r)
 		}
 		all = append(all, token)

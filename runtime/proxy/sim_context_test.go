@@ -70,7 +70,7 @@ func TestSimQuietOfAContext(t *testing.T) {
 			w := newWorld(t, slow(m), 1, 2, 2*large, mem)
 			p, to := w.pes[0], w.pes[1].heap
 			if !own(t, p) {
-				t.Fatal("contexts share one stream")
+				t.Fatal("two contexts have one number")
 			}
 			a, b := p.on(w, 1), p.on(w, 2)
 			source := make([]byte, large)

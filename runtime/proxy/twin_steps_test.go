@@ -61,8 +61,8 @@ func (tw *twins) prepare(seed uint64) {
 
 func (tw *twins) pe() libshmem.PE { return libshmem.PE(tw.rng.IntN(len(tw.pes[0]))) }
 
-// stream picks a context of PE i.
-func (tw *twins) stream(i libshmem.PE) uint32 {
+// context picks a context of PE i.
+func (tw *twins) context(i libshmem.PE) uint32 {
 	if len(tw.pes[0][i].others) == 0 {
 		return 0
 	}
@@ -74,7 +74,7 @@ func (tw *twins) random() {
 	i := tw.pe()
 	switch n := tw.rng.IntN(100); {
 	case n < 46:
-		tw.post(i, tw.stream(i), tw.pe(), false)
+		tw.post(i, tw.context(i), tw.pe(), false)
 	case n < 78:
 		tw.arrive()
 	case n < 84:
@@ -82,7 +82,7 @@ func (tw *twins) random() {
 	case n < 88:
 		tw.each(i, "poll", func(_ int, p *twin) any { p.Complete(nil); return nil })
 	case n < 91:
-		s := tw.stream(i)
+		s := tw.context(i)
 		tw.each(i, "fence", func(_ int, p *twin) any { return p.Context(s).Fence() })
 	case n < 94:
 		tw.quiet(i)
@@ -190,7 +190,7 @@ func (tw *twins) post(i libshmem.PE, s uint32, to libshmem.PE, small bool) {
 }
 
 func (tw *twins) quiet(i libshmem.PE) {
-	s := tw.stream(i)
+	s := tw.context(i)
 	e := tw.pes[0][i].Context(s)
 	t := e.ops.Quiets.Open - 1
 	if tw.rng.IntN(2) == 0 {
@@ -202,7 +202,7 @@ func (tw *twins) quiet(i libshmem.PE) {
 
 // burst begins or ends a burst. Some bursts fill a batch at once.
 func (tw *twins) burst(i libshmem.PE) {
-	s, burst := tw.stream(i), uint32(tw.rng.IntN(2)*layout.BurstAfter)
+	s, burst := tw.context(i), uint32(tw.rng.IntN(2)*layout.BurstAfter)
 	tw.each(i, "burst", func(_ int, p *twin) any {
 		if burst == 0 {
 			p.Release()

@@ -342,7 +342,7 @@ func (tw *twins) compareStream(i libshmem.PE, a, b *Engine) {
 		v, w := a.within(x.Batch), b.within(y.Batch)
 		x.Batch, y.Batch = nil, nil
 		if x != y || v != w {
-			tw.differ(i, fmt.Sprintf("peer %d of stream %d", pe, a.ops.Number), fields(x, y)+fmt.Sprint(v), fields(y, x)+fmt.Sprint(w))
+			tw.differ(i, fmt.Sprintf("peer %d of context %d", pe, a.ops.Number), fields(x, y)+fmt.Sprint(v), fields(y, x)+fmt.Sprint(w))
 		}
 		if a.ops.Number == 0 {
 			for k := range min(x.Recorded, 4) {
@@ -383,7 +383,7 @@ func fields[T any](x, y T) (text string) {
 // alike returns the state that C works on, without addresses and times.
 func alike(e *Engine) layout.State {
 	x := *e.State
-	x.Peers, x.Dirty, x.Unposted, x.Buffers, x.Scratch, x.Segment, x.Streams, x.Shown, x.Records = nil, nil, nil, nil, nil, nil, nil, nil, nil
+	x.Peers, x.Dirty, x.Unposted, x.Buffers, x.Scratch, x.Segment, x.Contexts, x.Shown, x.Records = nil, nil, nil, nil, nil, nil, nil, nil, nil
 	x.Tick = 0
 	return x
 }

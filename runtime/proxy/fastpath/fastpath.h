@@ -374,13 +374,13 @@ static inline int shmemi_fastpath_receive(struct shmemi_fastpath *x, const struc
         return SHMEMI_NOT_FAST;
     char *buffer = x->buffers + (size_t)c->token * x->max_message;
     const struct shmemi_header *h = (const struct shmemi_header *)buffer;
-    uint32_t stream = h->from >> SHMEMI_CONTEXT_SHIFT;
+    uint32_t context = h->from >> SHMEMI_CONTEXT_SHIFT;
     uint32_t pe = h->from & ((1u << SHMEMI_CONTEXT_SHIFT) - 1);
     struct shmemi_fastpath *s = x;
     if (pe >= x->n_pes)
         return SHMEMI_NOT_FAST;
-    if (__builtin_expect(stream != 0, 0) &&
-        (stream >= SHMEMI_CONTEXTS_OPEN || (s = x->streams[stream]) == NULL))
+    if (__builtin_expect(context != 0, 0) &&
+        (context >= SHMEMI_CONTEXTS_OPEN || (s = x->contexts[context]) == NULL))
         return SHMEMI_NOT_FAST;
     struct shmemi_fastpath_peer *p = &s->peers[pe], *shown = &x->peers[pe];
     if (!p->reachable)

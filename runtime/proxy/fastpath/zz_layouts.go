@@ -2,5 +2,5 @@
 
 package fastpath
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xd67f10f95c813e49
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x193ded038ef9b79f
 import "C"

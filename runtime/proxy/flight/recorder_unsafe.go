@@ -48,8 +48,8 @@ func RingsSize(npes int) uintptr { return uintptr(npes+1) * unsafe.Sizeof(ring{}
 // contexts write into the same rings.
 type Recorder struct {
 	*records
-	state  *layout.State // the state of the context; it has the time of a turn
-	stream uint64
+	state   *layout.State // the state of the context; it has the time of a turn
+	context uint64
 }
 
 // records is the part of a recorder that all contexts share.
@@ -153,7 +153,7 @@ func (r *Recorder) when() uint64 {
 	if t == 0 {
 		t = clock.Now()
 	}
-	return t<<layout.ContextBits | r.stream
+	return t<<layout.ContextBits | r.context
 }
 
 func pack(what layout.Event, detail, number uint32) uint64 {

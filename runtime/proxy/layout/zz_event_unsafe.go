@@ -10,7 +10,7 @@ import (
 // The numbers of abi/zz_event.h.
 const (
 	RingEvents  = 64 // the last so many events of a PE are kept
-	ContextBits = 10 // bits of the stream's number in the time of an event
+	ContextBits = 10 // bits of the context's number in the time of an event
 )
 
 // Event is what happened, with the detail and the number of the entry. C records the first three. What is refused again and again is one event, which says how often.
@@ -43,7 +43,7 @@ const (
 // Entry is struct shmemi_event. One event.
 type Entry struct {
 	_    structs.HostLayout
-	When uint64 // ticks, and below them in EVENT_CONTEXT_BITS the number of the stream
+	When uint64 // ticks, and below them in EVENT_CONTEXT_BITS the number of the context
 	What uint64 // enum shmemi_event_what, from bit 8 on its detail, from bit 32 on its number
 }
 

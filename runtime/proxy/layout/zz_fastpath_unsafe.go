@@ -53,7 +53,7 @@ type Peer struct {
 	Fewer      bool           // it does not do all atomic operations on its GPU memory: Go refuses those
 	Left       bool           // its program has said that it ends: see runtime/proxy/leave.go
 	_          [2]byte
-	Ring       uint32 // of the flight recorder, in the first stream's peers for all: not 0 once the PE was found reachable
+	Ring       uint32 // of the flight recorder, in the first context's peers for all: not 0 once the PE was found reachable
 	Recorded   uint32 // events in it, ever
 	_          [4]byte
 	Count      [24]uint64 // by SHMEMI_COUNT_...
@@ -117,8 +117,8 @@ type State struct {
 	Internal   uint64         // bytes before the user heap
 	Size       uint64         // of the segment
 	Reach      uint64         // of the part of it that is main memory
-	Streams    unsafe.Pointer // the state of each context but the first, by number; NULL where there is none. Only the first has it
-	Shown      unsafe.Pointer // peers of the first stream, whose rings of events all streams share
+	Contexts   unsafe.Pointer // the state of each context but the first, by number; NULL where there is none. Only the first has it
+	Shown      unsafe.Pointer // peers of the first context, whose rings of events all contexts share
 	Records    unsafe.Pointer // the rings of the flight recorder
 	Desc       uintptr        // of the buffers
 	Job        uint64         // the token of the job's messages
@@ -127,7 +127,7 @@ type State struct {
 	Quieted    uint64         // last generation of which every quiet is done
 	Finished   uint64         // requests that are done: a caller with many open ones looks at them only when it has moved
 	Tick       uint64         // the time of the events of this turn; 0: each looks at the clock
-	Me         uint32         // with the number of the stream, as messages have it
+	Me         uint32         // with the number of the context, as messages have it
 	NPEs       uint32         // PEs
 	MaxInject  uint32         // bytes of a message that may be injected
 	Receives   uint32         // tokens below are receive buffers
@@ -164,7 +164,7 @@ var (
 	_ [48]byte  = [unsafe.Offsetof(State{}.Internal)]byte{}
 	_ [56]byte  = [unsafe.Offsetof(State{}.Size)]byte{}
 	_ [64]byte  = [unsafe.Offsetof(State{}.Reach)]byte{}
-	_ [72]byte  = [unsafe.Offsetof(State{}.Streams)]byte{}
+	_ [72]byte  = [unsafe.Offsetof(State{}.Contexts)]byte{}
 	_ [80]byte  = [unsafe.Offsetof(State{}.Shown)]byte{}
 	_ [88]byte  = [unsafe.Offsetof(State{}.Records)]byte{}
 	_ [96]byte  = [unsafe.Offsetof(State{}.Desc)]byte{}

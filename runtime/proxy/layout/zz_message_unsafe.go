@@ -12,9 +12,9 @@ import (
 
 // The numbers of abi/zz_message.h.
 const (
-	ContextsOpen = 1024  // the most streams of a PE, that of the default context included
-	ContextShift = 20    // where the number of a stream begins in a header's from: a job has up to 2^20 PEs
-	EpochBits    = 22    // of the epoch in the token of a put, above which the number of its stream is: see EpochToken
+	ContextsOpen = 1024  // the most contexts of a PE, the default one included
+	ContextShift = 20    // where the number of a context begins in a header's from: a job has up to 2^20 PEs
+	EpochBits    = 22    // of the epoch in the token of a put, above which the number of its context is: see EpochToken
 	FlushToken   = 65535 // what the answer to a flush names, with the turn of its PE's flush: there is one at a time for each, and it needs no slot, so that C can ask
 	MergeMost    = 512   // bytes of payload up to which a copy is cheaper than a message
 	BurstAfter   = 8     // how many operations of a caller have to come in a row before they are held; C counts them
@@ -41,8 +41,8 @@ const (
 	KindData          Kind = 10 // a part of those in the payload
 	KindExtent        Kind = 11 // a part of the sender's heap that the fabric reaches: see takeExtent
 	KindPing          Kind = 12 // nothing: see Ping
-	KindSequence      Kind = 13 // give my writes a stream: see giveSequence
-	KindSequenced     Kind = 14 // the answer: operand is the stream and 1, or 0
+	KindSequence      Kind = 13 // give my writes a sequence stream: see giveSequence
+	KindSequenced     Kind = 14 // the answer: operand is that stream and 1, or 0
 	KindVoid          Kind = 15 // a write will not come: see voided
 	KindBatch         Kind = 16 // several operations: see runtime/proxy/batch.go
 	KindAsk           Kind = 17 // report what your program does: see ask.go
@@ -92,8 +92,8 @@ type Header struct {
 	Operand uint64          // element, operand, signal, or the fetched value
 	Extra   uint64          // comparand of a compare-and-swap; offset of the signal
 	Job     uint64          // the job's token, and over sockets the seal with it: a message with another one is not looked at
-	From    uint32          // the PE, and above CONTEXT_SHIFT the number of its stream
-	Seq     uint32          // of the messages from that stream to this PE
+	From    uint32          // the PE, and above CONTEXT_SHIFT the number of its context
+	Seq     uint32          // of the messages from that context to this PE
 	Need    uint32          // so many writes of the sender have to be in before it is applied
 	Ack     uint32          // so many writes of this PE are in at the sender
 }

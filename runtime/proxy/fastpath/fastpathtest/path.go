@@ -13,39 +13,39 @@ package fastpathtest
 #cgo noescape path_receive
 #cgo nocallback path_receive
 
-static struct shmemi_fastpath *path_of(struct shmemi_fastpath *x, uint32_t stream)
+static struct shmemi_fastpath *path_of(struct shmemi_fastpath *x, uint32_t context)
 {
-    return stream == 0 ? x : x->streams[stream];
+    return context == 0 ? x : x->contexts[context];
 }
-static int path_put(struct shmemi_fastpath *x, struct shmemi_native *n, uint32_t stream,
+static int path_put(struct shmemi_fastpath *x, struct shmemi_native *n, uint32_t context,
                     uint32_t pe, int64_t offset, const void *source, size_t size)
 {
     const struct shmemi_host_operation o = {.kind = SHMEMI_OPERATION_PUT, .pe = (int)pe, .offset = offset,
                                        .source = source, .nbytes = size};
-    return shmemi_fastpath_post(path_of(x, stream), n, &o) == SHMEMI_DONE;
+    return shmemi_fastpath_post(path_of(x, context), n, &o) == SHMEMI_DONE;
 }
-static int path_signal(struct shmemi_fastpath *x, struct shmemi_native *n, uint32_t stream,
+static int path_signal(struct shmemi_fastpath *x, struct shmemi_native *n, uint32_t context,
                        uint32_t pe, int64_t offset, const void *source, size_t size,
                        int64_t at, uint64_t signal, int op)
 {
     const struct shmemi_host_operation o = {.kind = SHMEMI_OPERATION_PUT_SIGNAL, .pe = (int)pe,
                                        .offset = offset, .source = source, .nbytes = size,
                                        .signal_offset = at, .operand = signal, .op = op};
-    return shmemi_fastpath_post(path_of(x, stream), n, &o) == SHMEMI_DONE;
+    return shmemi_fastpath_post(path_of(x, context), n, &o) == SHMEMI_DONE;
 }
-static int path_amo(struct shmemi_fastpath *x, struct shmemi_native *n, uint32_t stream,
+static int path_amo(struct shmemi_fastpath *x, struct shmemi_native *n, uint32_t context,
                     uint32_t pe, int64_t offset, int op, int width, uint64_t operand,
                     uint64_t compare)
 {
     const struct shmemi_host_operation o = {.kind = SHMEMI_OPERATION_AMO, .pe = (int)pe, .offset = offset,
                                        .op = op, .width = (uint32_t)width, .operand = operand,
                                        .compare = compare};
-    return shmemi_fastpath_post(path_of(x, stream), n, &o) == SHMEMI_DONE;
+    return shmemi_fastpath_post(path_of(x, context), n, &o) == SHMEMI_DONE;
 }
-static int path_store(struct shmemi_fastpath *x, struct shmemi_native *n, uint32_t stream,
+static int path_store(struct shmemi_fastpath *x, struct shmemi_native *n, uint32_t context,
                       uint32_t pe, int64_t offset, int width, uint64_t value)
 {
-    return shmemi_fastpath_store(path_of(x, stream), n, pe, offset, width, value) == SHMEMI_DONE;
+    return shmemi_fastpath_store(path_of(x, context), n, pe, offset, width, value) == SHMEMI_DONE;
 }
 static int path_receive(struct shmemi_fastpath *x, struct shmemi_native *n, void *c)
 {
@@ -82,25 +82,25 @@ func NewPath(c fastpath.Config) *Path {
 func (p *Path) Close() { C.free(unsafe.Pointer(p.native)) }
 
 // Put is Engine.Put on a context.
-func (p *Path) Put(stream uint32, pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64) bool {
-	return C.path_put(p.x, p.native, C.uint32_t(stream), C.uint32_t(pe), C.int64_t(offset), source, C.size_t(n)) != 0
+func (p *Path) Put(context uint32, pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64) bool {
+	return C.path_put(p.x, p.native, C.uint32_t(context), C.uint32_t(pe), C.int64_t(offset), source, C.size_t(n)) != 0
 }
 
 // PutSignal is Engine.PutSignal.
-func (p *Path) PutSignal(stream uint32, pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, at libshmem.Offset, signal uint64, op fabric.Op) bool {
-	return C.path_signal(p.x, p.native, C.uint32_t(stream), C.uint32_t(pe), C.int64_t(offset), source, C.size_t(n),
+func (p *Path) PutSignal(context uint32, pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, at libshmem.Offset, signal uint64, op fabric.Op) bool {
+	return C.path_signal(p.x, p.native, C.uint32_t(context), C.uint32_t(pe), C.int64_t(offset), source, C.size_t(n),
 		C.int64_t(at), C.uint64_t(signal), C.int(op)) != 0
 }
 
 // AMO is Engine.AMO for an operation that does not fetch.
-func (p *Path) AMO(stream uint32, pe libshmem.PE, offset libshmem.Offset, op fabric.Op, width uint8, operand, compare uint64) bool {
-	return C.path_amo(p.x, p.native, C.uint32_t(stream), C.uint32_t(pe), C.int64_t(offset), C.int(op), C.int(width),
+func (p *Path) AMO(context uint32, pe libshmem.PE, offset libshmem.Offset, op fabric.Op, width uint8, operand, compare uint64) bool {
+	return C.path_amo(p.x, p.native, C.uint32_t(context), C.uint32_t(pe), C.int64_t(offset), C.int(op), C.int(width),
 		C.uint64_t(operand), C.uint64_t(compare)) != 0
 }
 
 // Store is Engine.Store.
-func (p *Path) Store(stream uint32, pe libshmem.PE, offset libshmem.Offset, width uint8, value uint64) bool {
-	return C.path_store(p.x, p.native, C.uint32_t(stream), C.uint32_t(pe), C.int64_t(offset), C.int(width), C.uint64_t(value)) != 0
+func (p *Path) Store(context uint32, pe libshmem.PE, offset libshmem.Offset, width uint8, value uint64) bool {
+	return C.path_store(p.x, p.native, C.uint32_t(context), C.uint32_t(pe), C.int64_t(offset), C.int(width), C.uint64_t(value)) != 0
 }
 
 // Receive handles a completion, as Engine.Complete does.

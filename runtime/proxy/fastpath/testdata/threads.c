@@ -45,7 +45,7 @@ static struct end {
     struct shmemi_event records[(PES + 1) * SHMEMI_EVENTS];
     int32_t dirty[PES];
     uint32_t unposted[RECEIVES], posted[RECEIVES], given, used;
-    struct shmemi_fastpath *streams[SHMEMI_CONTEXTS_OPEN];
+    struct shmemi_fastpath *contexts[SHMEMI_CONTEXTS_OPEN];
     char buffers[RECEIVES][MESSAGE] __attribute__((aligned(64)));
     char scratch[MESSAGE] __attribute__((aligned(64)));
     struct heap *heap;
@@ -113,7 +113,7 @@ static void begin(uint32_t me)
                                     .segment = (char *)e->heap,
                                     .size = sizeof *e->heap,
                                     .reach = sizeof *e->heap,
-                                    .streams = e->streams,
+                                    .contexts = e->contexts,
                                     .records = e->records,
                                     .job = 7,
                                     .me = me,
