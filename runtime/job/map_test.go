@@ -24,15 +24,15 @@ type table struct {
 	come sync.WaitGroup
 }
 
-// guest is a PE at a table: a bootstrap that can only gather.
-type guest struct {
+// gatherer is a PE at a table: a bootstrap that can only gather.
+type gatherer struct {
 	bootstrap.Bootstrap
 	at   *table
 	me   int
 	came int
 }
 
-func (g *guest) Allgather(mine []byte) ([][]byte, error) {
+func (g *gatherer) Allgather(mine []byte) ([][]byte, error) {
 	g.came++
 	g.at.all[g.me] = mine
 	g.at.come.Done()
@@ -54,7 +54,7 @@ func seated(t *testing.T, hosts string, environ string, mapper int) ([]*Job, []*
 	nodes := topo.NewNodes(strings.Split(hosts, ""))
 	for pe := range jobs {
 		said[pe] = new(bytes.Buffer)
-		j := &Job{Self: meet.Self{Settings: cfg, Nodes: nodes, Me: libshmem.PE(pe), NPEs: n, Boot: &guest{at: at, me: pe}}, heap: config.HeapHost, Met: &meet.Met{Mapper: mapper}}
+		j := &Job{Self: meet.Self{Settings: cfg, Nodes: nodes, Me: libshmem.PE(pe), NPEs: n, Boot: &gatherer{at: at, me: pe}}, heap: config.HeapHost, Met: &meet.Met{Mapper: mapper}}
 		j.Heaps = meet.Heaps{Me: j.Me, Nodes: nodes, Kinds: slices.Repeat([]config.HeapKind{config.HeapHost}, n)}
 		if j.Log, err = shmlog.Open(cfg, said[pe]); err != nil {
 			t.Fatal(err)
@@ -117,7 +117,7 @@ func TestWhoPrintsMap(t *testing.T) {
 			}
 		})
 		for pe, j := range jobs {
-			if came := j.Boot.(*guest).came; (came == 1) != (mapper != meet.NoCartographer) || came > 1 {
+			if came := j.Boot.(*gatherer).came; (came == 1) != (mapper != meet.NoCartographer) || came > 1 {
 				t.Errorf("PE %d asks for a map: PE %d comes %d times", mapper, pe, came)
 			}
 			if printed := strings.HasPrefix(said[pe].String(), "shmem: map of 3 PEs on 2 hosts: "); printed != (pe == mapper) {
@@ -150,7 +150,7 @@ func TestMapOfOthers(t *testing.T) {
 	for _, bad := range [][]byte{strange, {1}, nil} {
 		at := &table{all: [][]byte{nil, bad}}
 		at.come.Add(1)
-		jobs[0].Boot = &guest{at: at}
+		jobs[0].Boot = &gatherer{at: at}
 		if m, err := jobs[0].Map(); m != nil || err == nil || !strings.Contains(err.Error(), "start every PE with ") || !strings.Contains(err.Error(), "PE 1") {
 			t.Errorf("%s: %v, %v", fmt.Sprintf("%x", bad), m, err)
 		}

@@ -16,9 +16,9 @@ import (
 const (
 	// limit is how long one conversation may take.
 	limit = 5 * time.Second
-	// guests caps the connections that are served at the same time. More push out the oldest, so
+	// mostConns caps the connections that are served at the same time. More push out the oldest, so
 	// that a silent one delays no other.
-	guests = 256
+	mostConns = 256
 )
 
 // listener is PE 0's listener, which gives the id away.
@@ -73,7 +73,7 @@ func (d *listener) welcome(conn net.Conn, p *peer, id uid.ID) {
 		conn.Close()
 		return
 	}
-	if len(d.conns) == guests {
+	if len(d.conns) == mostConns {
 		d.conns[0].Close()
 		d.conns = d.conns[1:]
 	}

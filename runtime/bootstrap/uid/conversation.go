@@ -113,7 +113,7 @@ func (s *conversation) run(conn net.Conn, has uint64, deliver func(wire.Frame) e
 	return err
 }
 
-// drop ends the present connection, and the stream when it is for good.
+// drop ends the present connection, and the conversation when it is for good.
 func (s *conversation) drop(forGood bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,7 +188,7 @@ func (s *conversation) read(conn net.Conn, deliver func(wire.Frame) error) error
 	}
 }
 
-// ended reports whether the stream was dropped for good.
+// ended reports whether the conversation was dropped for good.
 func (s *conversation) ended() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,14 +16,14 @@ import (
 //
 //	PE:   magic 4, version 1, zeros 3, nonce 16
 //	root: magic 4, version 1, zeros 3, nonce 16, proof 32
-//	PE:   proof 32, Seat
+//	PE:   proof 32, claim 32
 //	root: status 1, zeros 3, length 4, received 8, then a text where the status is refused
 const (
 	handshakeMagic   = "SHMC"
 	handshakeVersion = 1
 	handshakeLimit   = 5 * time.Second // for all of it
 	openingLen       = 24
-	seatLen          = 32
+	claimLen         = 32
 	verdictLen       = 16
 	maxRefusal       = 4 << 10
 
@@ -37,8 +37,8 @@ type refusal struct{ text string }
 
 func (r *refusal) Error() string { return r.text }
 
-// seat is the identity that a PE claims.
-type seat struct {
+// claim is the identity that a PE claims.
+type claim struct {
 	pe       libshmem.PE
 	size     int
 	session  uint64 // the same on each connection of one init
@@ -82,8 +82,8 @@ func greet(conn net.Conn, s *secret.Secret) (proof secret.Proof, err error) {
 	return s.Prove("pe", theirs, mine), nil
 }
 
-// sit is the rest of the PE's part. It returns how many frames the root has.
-func sit(conn net.Conn, proof secret.Proof, me seat) (received uint64, err error) {
+// sendClaim is the rest of the PE's part. It returns how many frames the root has.
+func sendClaim(conn net.Conn, proof secret.Proof, me claim) (received uint64, err error) {
 	b := append([]byte(nil), proof[:]...)
 	b = binary.LittleEndian.AppendUint32(b, uint32(me.pe))
 	b = binary.LittleEndian.AppendUint32(b, uint32(me.size))
@@ -116,7 +116,7 @@ func sit(conn net.Conn, proof secret.Proof, me seat) (received uint64, err error
 }
 
 // receive is the root's part until it knows the PE.
-func receive(conn net.Conn, s *secret.Secret) (who seat, err error) {
+func receive(conn net.Conn, s *secret.Secret) (who claim, err error) {
 	var b [openingLen]byte
 	if _, err := io.ReadFull(conn, b[:]); err != nil {
 		return who, err
@@ -130,7 +130,7 @@ func receive(conn net.Conn, s *secret.Secret) (who seat, err error) {
 	if _, err := conn.Write(append(opening(mine), proof[:]...)); err != nil {
 		return who, err
 	}
-	var p [len(proof) + seatLen]byte
+	var p [len(proof) + claimLen]byte
 	if _, err := io.ReadFull(conn, p[:]); err != nil {
 		return who, err
 	}
@@ -138,7 +138,7 @@ func receive(conn net.Conn, s *secret.Secret) (who seat, err error) {
 		return who, errHandshake
 	}
 	at := p[len(proof):]
-	return seat{
+	return claim{
 		pe: libshmem.PE(binary.LittleEndian.Uint32(at)), size: int(int32(binary.LittleEndian.Uint32(at[4:]))),
 		session: binary.LittleEndian.Uint64(at[8:]), received: binary.LittleEndian.Uint64(at[16:]), fresh: at[24] == 1,
 	}, nil

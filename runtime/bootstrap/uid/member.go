@@ -69,8 +69,8 @@ func join(o Options, dial dialer) (*Member, error) {
 		return nil, fmt.Errorf("join job: PE %d of %d (PEs are numbered from 0, and there are at most %d)", o.PE, o.Size, maxPEs)
 	}
 	l := &link{
-		addresses: c.addresses, secret: c.secret, dial: dial, timeout: o.Timeout, stream: newConversation(),
-		me:   seat{pe: o.PE, size: o.Size, session: newSession(), fresh: true},
+		addresses: c.addresses, secret: c.secret, dial: dial, timeout: o.Timeout, conversation: newConversation(),
+		me:   claim{pe: o.PE, size: o.Size, session: newSession(), fresh: true},
 		sent: make(chan struct{}), heard: make(chan struct{}), gone: make(chan struct{}),
 	}
 	if l.root, err = rootOf(o.ID, &c, o.PE); err != nil {
@@ -91,7 +91,7 @@ func join(o Options, dial dialer) (*Member, error) {
 	m := &Member{name: cmp.Or(o.Name, "uid"), link: l}
 	if m.client, err = launcher.New(mine, o.PE, o.Size, o.Timeout, o.GoesOn, nil); err != nil {
 		err = errors.Join(m.explain(err), unix.Close(mine))
-		l.stream.drop(true)
+		l.conversation.drop(true)
 		<-l.gone
 		return nil, err
 	}
@@ -115,16 +115,16 @@ func pair() (mine int, theirs net.Conn, err error) {
 
 // link connects a PE and the root.
 type link struct {
-	addresses []netip.AddrPort
-	secret    secret.Secret
-	dial      dialer
-	root      *Root // of this process; nil: it is elsewhere
-	timeout   time.Duration
-	me        seat
-	stream    *conversation
-	local     net.Conn
+	addresses    []netip.AddrPort
+	secret       secret.Secret
+	dial         dialer
+	root         *Root // of this process; nil: it is elsewhere
+	timeout      time.Duration
+	me           claim
+	conversation *conversation
+	local        net.Conn
 
-	sent  chan struct{} // closed when an end of the job has been handed to the stream
+	sent  chan struct{} // closed when an end of the job is in the conversation
 	heard chan struct{} // closed when nothing more comes from the PE
 	gone  chan struct{} // closed when there is no connection any more, and will be none
 
@@ -135,7 +135,7 @@ type link struct {
 	waits   uint32      // for the answer to this one; 0: for none
 }
 
-// connect reaches the root and takes the PE's seat, or returns why that was not possible within the
+// connect reaches the root and makes it admit the PE, or returns why that was not possible within the
 // limit.
 func (l *link) connect(limit time.Duration) (conn net.Conn, has uint64, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -183,9 +183,9 @@ func (l *link) attempt(ctx context.Context) (net.Conn, uint64, error) {
 		return nil, 0, err
 	}
 	me := l.me
-	me.received = l.stream.received()
+	me.received = l.conversation.received()
 	_ = p.conn.SetDeadline(time.Now().Add(handshakeLimit))
-	has, err := sit(p.conn, p.proof, me)
+	has, err := sendClaim(p.conn, p.proof, me)
 	if err != nil {
 		p.conn.Close()
 		return nil, 0, err
@@ -207,15 +207,15 @@ func (l *link) keep(conn net.Conn, has uint64) {
 	defer close(l.gone)
 	defer l.local.Close()
 	for {
-		_ = l.stream.run(conn, has, l.deliver) // why it ended matters only where there is no other
-		if l.stream.ended() {
+		_ = l.conversation.run(conn, has, l.deliver) // why it ended matters only where there is no other
+		if l.conversation.ended() {
 			return
 		}
 		l.mu.Lock()
 		limit, leaving := comeback, l.leaving
 		l.mu.Unlock()
-		if leaving && l.stream.settle(0) {
-			l.stream.drop(true) // the root knows all, and has hung up
+		if leaving && l.conversation.settle(0) {
+			l.conversation.drop(true) // the root knows all, and has hung up
 			return
 		}
 		if leaving {
@@ -226,7 +226,7 @@ func (l *link) keep(conn net.Conn, has uint64) {
 			l.mu.Lock()
 			l.err = err
 			l.mu.Unlock()
-			l.stream.drop(true)
+			l.conversation.drop(true)
 			return
 		}
 	}
@@ -270,7 +270,7 @@ func (l *link) up() {
 		case wire.Done, wire.Fail, wire.Abort, wire.Exit:
 			l.leaving = true
 		}
-		l.stream.send(b) // before any other goroutine sees that the PE leaves
+		l.conversation.send(b) // before any other goroutine sees that the PE leaves
 		l.mu.Unlock()
 		if f.Kind == wire.Abort || f.Kind == wire.Exit {
 			close(l.sent)
@@ -346,7 +346,7 @@ func (m *Member) lastWord() {
 	case <-m.link.heard:
 	case <-time.After(lastWord):
 	}
-	m.link.stream.settle(lastWord)
+	m.link.conversation.settle(lastWord)
 	if m.link.root != nil {
 		m.link.root.settle(lastWord)
 	}
@@ -378,8 +378,8 @@ func (m *Member) News() int { return m.client.News() }
 func (m *Member) Close() error {
 	err := m.explain(m.client.Close())
 	<-m.link.heard
-	m.link.stream.settle(comeback)
-	m.link.stream.drop(true)
+	m.link.conversation.settle(comeback)
+	m.link.conversation.drop(true)
 	<-m.link.gone
 	if m.link.root != nil {
 		m.link.root.outlast(m.link.timeout)

@@ -34,9 +34,9 @@ const (
 	// forgotten costs a port and a descriptor, and does not differ from one that is on its way to
 	// the PEs.
 	maxUnused = 64
-	// maxGuests caps the connections that are served at the same time and have not proved yet that
+	// maxUnproven caps the connections that are served at the same time and have not proved yet that
 	// they know the id. More push out the oldest; a PE among them tries again.
-	maxGuests = 256
+	maxUnproven = 256
 	// maxPEs bounds the size that the first PE may give.
 	maxPEs = 1 << 20
 )
@@ -52,21 +52,21 @@ type Root struct {
 	over     chan struct{} // closed when every PE has left, or the root was closed
 	talks    sync.WaitGroup
 
-	mu     sync.Mutex
-	cond   sync.Cond  // of mu: a PE has left
-	guests []net.Conn // that have not proved yet that they know the id; the oldest first
-	room   *rendezvous.Meeting
-	first  libshmem.PE // PE that came first
-	chairs []*chair
-	left   int // PEs that have left
-	closed bool
+	mu           sync.Mutex
+	cond         sync.Cond  // of mu: a PE has left
+	unproven     []net.Conn // that have not proved yet that they know the id; the oldest first
+	meeting      *rendezvous.Meeting
+	first        libshmem.PE // PE that came first
+	participants []*participant
+	left         int // PEs that have left
+	closed       bool
 }
 
-// chair is a PE from its init to its finalize.
-type chair struct {
-	session uint64
-	stream  *conversation
-	turn    sync.Mutex // one connection at a time
+// participant is a PE from its init to its finalize.
+type participant struct {
+	session      uint64
+	conversation *conversation
+	turn         sync.Mutex // one connection at a time
 
 	// Under Root.mu.
 	gone  error // why it may not come back
@@ -141,7 +141,7 @@ func forget(there []*Root) {
 	unused := slices.DeleteFunc(there, func(r *Root) bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		return r.room != nil
+		return r.meeting != nil
 	})
 	slices.SortFunc(unused, func(a, b *Root) int { return cmp.Compare(a.number, b.number) })
 	for _, r := range unused[:max(0, len(unused)-maxUnused)] {
@@ -174,30 +174,30 @@ func (r *Root) welcome(conn net.Conn) {
 		conn.Close()
 		return
 	}
-	if len(r.guests) == maxGuests {
-		r.guests[0].Close()
-		r.guests = r.guests[1:]
+	if len(r.unproven) == maxUnproven {
+		r.unproven[0].Close()
+		r.unproven = r.unproven[1:]
 	}
-	r.guests = append(r.guests, conn)
+	r.unproven = append(r.unproven, conn)
 	r.talks.Go(guard.Func("the bootstrap", func() { r.talk(conn) }))
 }
 
-// heard takes a connection off the list of guests.
-func (r *Root) heard(conn net.Conn) {
+// proved takes a connection off the list of those without a proof.
+func (r *Root) proved(conn net.Conn) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.guests = slices.DeleteFunc(r.guests, func(c net.Conn) bool { return c == conn })
+	r.unproven = slices.DeleteFunc(r.unproven, func(c net.Conn) bool { return c == conn })
 }
 
 func (r *Root) talk(conn net.Conn) {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(handshakeLimit))
 	who, err := receive(conn, &r.secret)
-	r.heard(conn)
+	r.proved(conn)
 	if err != nil {
 		return // another program, or a connection that broke
 	}
-	c, err := r.seat(who)
+	c, err := r.admit(who)
 	if errors.Is(err, errNext) {
 		return // it tries again
 	}
@@ -205,10 +205,10 @@ func (r *Root) talk(conn net.Conn) {
 		_ = answer(conn, 0, err)
 		return
 	}
-	c.stream.drop(false)
+	c.conversation.drop(false)
 	c.turn.Lock()
 	defer c.turn.Unlock()
-	if err := answer(conn, c.stream.received(), nil); err != nil {
+	if err := answer(conn, c.conversation.received(), nil); err != nil {
 		return
 	}
 	_ = conn.SetDeadline(time.Time{})
@@ -216,7 +216,7 @@ func (r *Root) talk(conn net.Conn) {
 	c.here = true
 	c.timer.Stop()
 	r.mu.Unlock()
-	err = c.stream.run(conn, who.received, func(f wire.Frame) error { return r.handleFrame(who.pe, c, f) })
+	err = c.conversation.run(conn, who.received, func(f wire.Frame) error { return r.handleFrame(who.pe, c, f) })
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	wait := r.patience
@@ -232,29 +232,29 @@ func (r *Root) talk(conn net.Conn) {
 // errNext is for a PE of the next job.
 var errNext = errors.New("the root is that of the job before")
 
-// seat finds the chair of a PE, or returns why it gets none.
-func (r *Root) seat(who seat) (*chair, error) {
+// admit finds the participant that a PE claims to be, or returns why the PE may not be it.
+func (r *Root) admit(who claim) (*participant, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if who.size < 1 || who.size > maxPEs || !who.pe.In(who.size) {
 		return nil, fmt.Errorf("it says that it is PE %d of %d (PEs are numbered from 0, and there are at most %d)", who.pe, who.size, maxPEs)
 	}
-	if r.room == nil {
+	if r.meeting == nil {
 		// The PEs share a secret by the id, so none is sent over a network.
-		r.room = rendezvous.New(who.size, secret.Secret{}, r.send)
-		r.room.TellAll = true
-		r.first, r.chairs = who.pe, make([]*chair, who.size)
+		r.meeting = rendezvous.New(who.size, secret.Secret{}, r.send)
+		r.meeting.TellAll = true
+		r.first, r.participants = who.pe, make([]*participant, who.size)
 	}
 	// The jobs of a session have one id, and each a root of its own. Without this PE 0 would wait
 	// for ever for PEs of the last job that have come for the next.
 	if r.session && who.fresh && r.left > 0 {
 		return nil, errNext
 	}
-	if len(r.chairs) != who.size {
+	if len(r.participants) != who.size {
 		return nil, fmt.Errorf("PE %d says that the job has %d PEs, PE %d said %d (give every PE the same number of PEs)",
-			who.pe, who.size, r.first, len(r.chairs))
+			who.pe, who.size, r.first, len(r.participants))
 	}
-	c := r.chairs[who.pe]
+	c := r.participants[who.pe]
 	switch {
 	case c != nil && c.session == who.session:
 		return c, c.gone
@@ -266,28 +266,28 @@ func (r *Root) seat(who seat) (*chair, error) {
 	if c != nil {
 		r.left--
 	}
-	c = &chair{session: who.session, stream: newConversation()}
+	c = &participant{session: who.session, conversation: newConversation()}
 	c.timer = time.AfterFunc(r.patience, guard.Func("the bootstrap", func() { r.lose(who.pe, c) }))
-	r.chairs[who.pe] = c
+	r.participants[who.pe] = c
 	return c, nil
 }
 
 func (r *Root) send(pe libshmem.PE, frame []byte) {
 	r.mu.Lock()
-	c := r.chairs[pe]
+	c := r.participants[pe]
 	r.mu.Unlock()
-	c.stream.send(frame)
+	c.conversation.send(frame)
 }
 
 // handleFrame carries out a frame's request. An error is a breach of the protocol, after which the
 // PE may not come back.
-func (r *Root) handleFrame(pe libshmem.PE, c *chair, f wire.Frame) (err error) {
+func (r *Root) handleFrame(pe libshmem.PE, c *participant, f wire.Frame) (err error) {
 	defer func() {
 		if err != nil {
 			r.mu.Lock()
 			c.gone = fmt.Errorf("it broke the protocol: %w", err)
 			r.mu.Unlock()
-			r.room.End(pe, wire.Fate{How: wire.Vanished})
+			r.meeting.End(pe, wire.Fate{How: wire.Vanished})
 		}
 	}()
 	switch f.Kind {
@@ -296,13 +296,13 @@ func (r *Root) handleFrame(pe libshmem.PE, c *chair, f wire.Frame) (err error) {
 		if err != nil {
 			return err
 		}
-		return r.room.Hello(pe, g)
+		return r.meeting.Hello(pe, g)
 	case wire.Gather, wire.Barrier, wire.Part:
-		return r.room.Join(pe, f)
+		return r.meeting.Join(pe, f)
 	case wire.Inquiry:
-		return r.room.Inquire(pe, f)
+		return r.meeting.Inquire(pe, f)
 	case wire.Done, wire.Fail:
-		if err := r.room.Done(pe, f.Kind == wire.Fail); err != nil {
+		if err := r.meeting.Done(pe, f.Kind == wire.Fail); err != nil {
 			return err
 		}
 		r.leave(c)
@@ -316,7 +316,7 @@ func (r *Root) handleFrame(pe libshmem.PE, c *chair, f wire.Frame) (err error) {
 		if status == 0 && f.Kind == wire.Abort {
 			status = 1
 		}
-		r.room.End(pe, wire.Fate{How: wire.EndedJob, Code: status})
+		r.meeting.End(pe, wire.Fate{How: wire.EndedJob, Code: status})
 		r.leave(c)
 		return nil
 	}
@@ -324,7 +324,7 @@ func (r *Root) handleFrame(pe libshmem.PE, c *chair, f wire.Frame) (err error) {
 }
 
 // leave notes that a PE will not come back.
-func (r *Root) leave(c *chair) {
+func (r *Root) leave(c *participant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c.done {
@@ -336,7 +336,7 @@ func (r *Root) leave(c *chair) {
 }
 
 func (r *Root) leftLocked() {
-	if r.left++; r.left == len(r.chairs) && !r.closed {
+	if r.left++; r.left == len(r.participants) && !r.closed {
 		r.closed = true
 		r.endLocked()
 	}
@@ -355,13 +355,13 @@ func (r *Root) outlast(limit time.Duration) {
 	defer t.Stop()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for slices.ContainsFunc(r.chairs, func(c *chair) bool { return c != nil && !c.done }) && !late {
+	for slices.ContainsFunc(r.participants, func(c *participant) bool { return c != nil && !c.done }) && !late {
 		r.cond.Wait()
 	}
 }
 
 // lose gives up a PE whose connection has not come back.
-func (r *Root) lose(pe libshmem.PE, c *chair) {
+func (r *Root) lose(pe libshmem.PE, c *participant) {
 	r.mu.Lock()
 	if c.done || c.gone != nil || c.here || r.closed {
 		r.mu.Unlock()
@@ -369,8 +369,8 @@ func (r *Root) lose(pe libshmem.PE, c *chair) {
 	}
 	c.gone = fmt.Errorf("the other PEs have given up PE %d, of which nothing was heard for %v", pe, r.patience)
 	r.mu.Unlock()
-	c.stream.drop(true)
-	r.room.End(pe, wire.Fate{How: wire.Vanished})
+	c.conversation.drop(true)
+	r.meeting.End(pe, wire.Fate{How: wire.Vanished})
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c.done = true
@@ -383,10 +383,10 @@ func (r *Root) endLocked() {
 	delete(roots, r.id)
 	rootsMu.Unlock()
 	r.listener.Close()
-	for _, c := range r.chairs {
+	for _, c := range r.participants {
 		if c != nil {
 			c.timer.Stop()
-			time.AfterFunc(farewell, guard.Func("the bootstrap", func() { c.stream.drop(true) }))
+			time.AfterFunc(farewell, guard.Func("the bootstrap", func() { c.conversation.drop(true) }))
 		}
 	}
 	guard.Go("the bootstrap", func() {
@@ -402,11 +402,11 @@ func (r *Root) Close() {
 		r.closed = true
 		r.endLocked()
 	}
-	chairs := r.chairs
+	participants := r.participants
 	r.mu.Unlock()
-	for _, c := range chairs {
+	for _, c := range participants {
 		if c != nil {
-			c.stream.drop(true)
+			c.conversation.drop(true)
 		}
 	}
 	<-r.over
@@ -421,12 +421,12 @@ func newSession() uint64 {
 // settle waits until every PE that is there has all its frames.
 func (r *Root) settle(limit time.Duration) {
 	r.mu.Lock()
-	chairs := r.chairs
+	participants := r.participants
 	r.mu.Unlock()
 	end := time.Now().Add(limit)
-	for _, c := range chairs {
+	for _, c := range participants {
 		if c != nil {
-			c.stream.settle(time.Until(end))
+			c.conversation.settle(time.Until(end))
 		}
 	}
 }

@@ -30,7 +30,7 @@ func mute(t *testing.T, r *Root, pe libshmem.PE, size int) net.Conn {
 	r.welcome(theirs)
 	proof, err := greet(conn, &r.secret)
 	if err == nil {
-		_, err = sit(conn, proof, seat{pe: pe, size: size, session: uint64(pe) + 1, fresh: true})
+		_, err = sendClaim(conn, proof, claim{pe: pe, size: size, session: uint64(pe) + 1, fresh: true})
 	}
 	for i, f := range []wire.Frame{
 		{Kind: wire.Hello, Payload: wire.Greeting{PE: pe, Size: size}.Append(nil)},
@@ -53,7 +53,7 @@ func mute(t *testing.T, r *Root, pe libshmem.PE, size int) net.Conn {
 
 // answered reports whether the root has the answer to the allgather for a PE.
 func (r *Root) answered(pe libshmem.PE) bool {
-	s := r.chairs[pe].stream
+	s := r.participants[pe].conversation
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.out) == 2

@@ -115,7 +115,7 @@ func TestManyStrangers(t *testing.T) {
 	const more = 20
 	r, id := root(t)
 	var conns []net.Conn
-	for range maxGuests + more {
+	for range maxUnproven + more {
 		conn, err := net.DialTimeout("tcp", r.listener.Addr().String(), patient)
 		if err != nil {
 			t.Fatal(err)
@@ -233,7 +233,7 @@ func TestDeath(t *testing.T) {
 		}
 		switch pe {
 		case 1:
-			m.link.stream.drop(true) // as a process that is killed
+			m.link.conversation.drop(true) // as a process that is killed
 			close(ready)
 			return nil
 		case 2:

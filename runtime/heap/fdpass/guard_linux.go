@@ -29,8 +29,8 @@ const (
 	nonceBytes = len(secret.Nonce{})
 	proofBytes = len(secret.Proof{})
 
-	// guests caps the connections without a proof that are served beside the expected ones.
-	guests = 64
+	// maxUnproven caps the connections without a proof that are served beside the expected ones.
+	maxUnproven = 64
 	// named caps the strangers that are remembered, to be named once.
 	named = 64
 
@@ -42,15 +42,15 @@ func rolePeer(pe uint64) string { return fmt.Sprintf("heap peer, PE %d", pe) }
 
 // guard is a listener's knowledge of strangers.
 type guard struct {
-	secret *secret.Secret
-	report func(text string)
-	seen   map[string]bool
-	guests []guest
-	most   int
+	secret   *secret.Secret
+	report   func(text string)
+	seen     map[string]bool
+	unproven []unproven
+	most     int
 }
 
-// guest is a connection that has not proven anything yet.
-type guest struct {
+// unproven is a connection that has not proven anything yet.
+type unproven struct {
 	fd    int
 	nonce secret.Nonce
 }
@@ -58,14 +58,14 @@ type guest struct {
 // Guard has the listener talk only to processes that know the secret. It calls report for each
 // stranger, once for each process.
 func (l *Listener) Guard(s *secret.Secret, report func(text string)) {
-	l.guard = &guard{secret: s, report: report, seen: map[string]bool{}, most: l.peers + guests}
+	l.guard = &guard{secret: s, report: report, seen: map[string]bool{}, most: l.peers + maxUnproven}
 }
 
 func (g *guard) close() {
-	for _, x := range g.guests {
+	for _, x := range g.unproven {
 		_ = unix.Close(x.fd)
 	}
-	g.guests = nil
+	g.unproven = nil
 }
 
 // caller names the process at the other end.
@@ -80,11 +80,11 @@ func caller(fd int) string {
 // silent is the error when the time is over: the processes that have come and have not said which
 // PE they are.
 func (g *guard) silent() error {
-	if len(g.guests) == 0 {
+	if len(g.unproven) == 0 {
 		return shmerr.ErrTimeout
 	}
 	var all []string
-	for _, x := range g.guests[:min(len(g.guests), named)] {
+	for _, x := range g.unproven[:min(len(g.unproven), named)] {
 		all = append(all, caller(x.fd))
 	}
 	return shmerr.Causef(shmerr.ErrTimeout, "%s came and said nothing", strings.Join(all, ", "))
@@ -111,7 +111,7 @@ func (l *Listener) accept(deadline time.Time) (*Conn, error) {
 	g := l.guard
 	for {
 		fds := []unix.PollFd{{Fd: int32(l.fd), Events: unix.POLLIN}}
-		for _, x := range g.guests {
+		for _, x := range g.unproven {
 			fds = append(fds, unix.PollFd{Fd: int32(x.fd), Events: unix.POLLIN})
 		}
 		err := waitAny(fds, deadline)
@@ -121,9 +121,9 @@ func (l *Listener) accept(deadline time.Time) (*Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		for i, x := range g.guests {
+		for i, x := range g.unproven {
 			if fds[i+1].Revents != 0 {
-				g.guests = append(g.guests[:i], g.guests[i+1:]...)
+				g.unproven = append(g.unproven[:i], g.unproven[i+1:]...)
 				return g.judge(&x, deadline)
 			}
 		}
@@ -146,22 +146,22 @@ func (l *Listener) welcome() error {
 	if err := checkUser(fd, l.uid); err != nil {
 		return g.away(fd, err)
 	}
-	x := guest{fd: fd, nonce: secret.NewNonce()}
+	x := unproven{fd: fd, nonce: secret.NewNonce()}
 	challenge := append(binary.LittleEndian.AppendUint64(nil, guardMagic), x.nonce[:]...)
 	if err := (&Conn{fd: fd}).Send(challenge, nil, time.Now()); err != nil {
 		return g.away(fd, err)
 	}
-	g.guests = append(g.guests, x)
-	if len(g.guests) > g.most {
-		oldest := g.guests[0]
-		g.guests = g.guests[1:]
+	g.unproven = append(g.unproven, x)
+	if len(g.unproven) > g.most {
+		oldest := g.unproven[0]
+		g.unproven = g.unproven[1:]
 		return g.away(oldest.fd, shmerr.Causef(shmerr.ErrTimeout, "it said nothing while %d others came", g.most))
 	}
 	return nil
 }
 
-// judge checks a guest's message.
-func (g *guard) judge(x *guest, deadline time.Time) (*Conn, error) {
+// judge checks the message of a connection without a proof.
+func (g *guard) judge(x *unproven, deadline time.Time) (*Conn, error) {
 	c := &Conn{fd: x.fd}
 	answer, files, err := c.Receive(time.Now())
 	CloseAll(files)

@@ -146,8 +146,8 @@ func TestStrangers(t *testing.T) {
 	if len(*said) != 1 || !strings.HasPrefix((*said)[0], want) {
 		t.Errorf("said %q, want one line with %q", *said, want)
 	}
-	if len(l.guard.guests) != 1 {
-		t.Fatalf("%d guests, want the one that says nothing", len(l.guard.guests))
+	if len(l.guard.unproven) != 1 {
+		t.Fatalf("%d connections without a proof, want the one that says nothing", len(l.guard.unproven))
 	}
 	_, err := l.Accept(time.Now())
 	want = fmt.Sprintf("process %d of user %d came and said nothing", unix.Getpid(), User())
@@ -180,7 +180,7 @@ func TestManyStrangers(t *testing.T) {
 	}
 	l.Guard(&s, func(string) {})
 	var group sync.WaitGroup
-	for range 4 * guests {
+	for range 4 * maxUnproven {
 		group.Go(func() {
 			if c, err := Dial(l.Name(), User(), soon()); err == nil {
 				_, _, _ = c.Receive(soon()) // the challenge
@@ -212,8 +212,8 @@ func TestManyStrangers(t *testing.T) {
 				_ = c.Close()
 				return
 			}
-			if len(l.guard.guests) > l.guard.most {
-				t.Errorf("%d guests at a time, at most %d", len(l.guard.guests), l.guard.most)
+			if len(l.guard.unproven) > l.guard.most {
+				t.Errorf("%d connections without a proof at a time, at most %d", len(l.guard.unproven), l.guard.most)
 			}
 		}
 	}()
