@@ -144,8 +144,8 @@ func (p *Provider) lostLetter(i int32, text string) {
 	}
 }
 
-// ownFault reports whether an error is the operation's own and not that of its way: then another
-// way would fail alike. The numbers are those of Linux and of libfabric.
+// ownFault reports whether an error is the operation's own and not that of its pair: then another
+// pair would fail alike. The numbers are those of Linux and of libfabric.
 func ownFault(err int32) bool {
 	switch err {
 	case 1, 7, 13, 14, 22, 90, 265: // not permitted, too big, denied, bad address, invalid, too long, truncated
@@ -163,7 +163,7 @@ func (p *Provider) ended(t fabric.Token, i int, c *fabric.Completion) bool {
 	return p.endedWith(t, i, c, text)
 }
 
-// endedWith ends a part, or sends it by another way when its own has failed. It reports whether c
+// endedWith ends a part, or sends it by another pair when its own has failed. It reports whether c
 // now ends the operation.
 func (p *Provider) endedWith(t fabric.Token, i int, c *fabric.Completion, text string) bool {
 	o, w := &p.ops[t], &p.parts[int(t)*len(p.nics)+i]
@@ -254,8 +254,8 @@ func (p *Provider) settle() {
 	}
 }
 
-// another returns the way to a peer with the least to do, by a NIC that is not troubled if there is
-// one; r is negative if there is no way.
+// another returns the pair to a peer with the least to do, by a NIC that is not troubled if there is
+// one; r is negative if there is no pair.
 func (p *Provider) another(q *peer) (l, r int) {
 	l, r = 0, -1
 	for i, n := range p.nics {

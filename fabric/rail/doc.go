@@ -3,9 +3,9 @@
 // is registered with every NIC, and what happens when one of them fails. It opens no endpoint and
 // knows no heap and no order of OpenSHMEM's. A PE with one NIC does not use it.
 //
-// # Ways
+// # Pairs of NICs
 //
-// A way to a PE is a pair of NICs, one here and one there. The NICs of both ends are numbered in
+// A pair is a NIC here and a NIC of the other PE. The NICs of both ends are numbered in
 // the order of their lists, and the n-th operation of PE me on a peer goes by number me+peer+n of
 // both, each by its own count: so one rail of the network carries it, different pairs begin on
 // different rails, and ends with unequal numbers of NICs use all of them alike. Other pairs of NICs
@@ -30,8 +30,8 @@
 //
 // # A NIC that fails
 //
-// A completion with an error ends the way it came by, unless the error is the operation's own
-// fault. The operation goes by another way, if it may be done twice. A Read and a Write may: the
+// A completion with an error takes its pair out of use, unless the error is the operation's own
+// fault. The operation goes by another pair, if it may be done twice. A Read and a Write may: the
 // first attempt has ended by its error, and until the second one completes no program relies on the
 // bytes. A Write with Notify may reach the target twice, and so may a message whose answer was
 // lost: Caps.Repeats says so, and the target drops repetitions by their numbers. A message may not
@@ -41,7 +41,7 @@
 // and kept until they have arrived.
 //
 // An operation that waits for the first contact with a NIC that has failed never ends; it is found
-// by its way (meet.go).
+// by its pair (meet.go).
 //
 // Config.Lost gets the first failure of each NIC, once.
 //

@@ -16,7 +16,7 @@ const (
 	rowsMost = 4096
 	// rowsAhead is how many rows travel with the address at most.
 	rowsAhead = 4
-	// fetchMost is how many rows may be on their way from peers.
+	// fetchMost is how many rows may be under way from peers.
 	fetchMost = 16
 )
 

@@ -11,7 +11,7 @@ import (
 type letter struct {
 	rma    fabric.RMA
 	send   bool // a message: PE, Len and Local only
-	probe  bool // a copy whose completion shows whether a way is bad
+	probe  bool // a copy whose completion shows whether a pair is bad
 	nic    int
 	remote int
 	tries  int
@@ -53,7 +53,7 @@ func (p *Provider) write(q *peer, m letter) error {
 	}
 }
 
-// post sends a letter on the way that it has.
+// post sends a letter on the pair that it has.
 func (p *Provider) post(i int32) error {
 	w := &p.mail[i]
 	n := p.nics[w.nic]

@@ -10,19 +10,19 @@ import (
 // First contact. A provider may ask a peer for a handshake before the first one-sided operation
 // between two NICs. Operations that wait for it never end if the peer's NIC has failed; the
 // provider reports only that something has (fabric.KindTrouble), and neither which peer's NIC nor
-// which operations. So every way of that NIC by which no operation has ended well yet is doubted: a
+// which operations. So every pair of that NIC by which no operation has ended well yet is doubted: a
 // copy of the next message to the peer goes by it, which the target drops as a repetition, and its
-// completion shows whether the way works. If the copy fails, the operations that have not ended
-// patience later are taken off the way, and go by others.
+// completion shows whether the pair works. If the copy fails, the operations that have not ended
+// patience later are taken off the pair, and go by others.
 //
 // The provider keeps its record of them until it is closed, and does nothing with it: only an
 // answer of the NIC that has failed would let it go on.
 
 // patience is for operations that were under way when the NIC failed, and end by an error. An
-// operation that was taken off too soon might write after it has gone by another way.
+// operation that was taken off too soon might write after it has gone by another pair.
 const patience = 2 * time.Second
 
-// stranded is a failed way of a troubled NIC.
+// stranded is a failed pair of a troubled NIC.
 type stranded struct {
 	l, r  int
 	pe    libshmem.PE
@@ -63,8 +63,8 @@ func (q *peer) doubted(l, r int) bool {
 	return false
 }
 
-// unmet goes through the one-sided operations of NIC l, on ways by which none has ended well yet. f
-// gets each with a function that sends it by another way.
+// unmet goes through the one-sided operations of NIC l, on pairs by which none has ended well yet. f
+// gets each with a function that sends it by another pair.
 func (p *Provider) unmet(l int, f func(pe libshmem.PE, r int, again func())) {
 	for t := range p.ops {
 		o := &p.ops[t]
@@ -97,7 +97,7 @@ func (p *Provider) unmet(l int, f func(pe libshmem.PE, r int, again func())) {
 	}
 }
 
-// strand notes a way whose operations are to be taken off.
+// strand notes a pair whose operations are to be taken off.
 func (p *Provider) strand(l int, pe libshmem.PE, r int) {
 	for _, s := range p.stranded {
 		if s.l == l && s.pe == pe && s.r == r {
@@ -107,7 +107,7 @@ func (p *Provider) strand(l int, pe libshmem.PE, r int) {
 	p.stranded = append(p.stranded, stranded{l, r, pe, time.Now()})
 }
 
-// takeOff sends operations that have waited long on such ways by others.
+// takeOff sends operations that have waited long on such pairs by others.
 func (p *Provider) takeOff() {
 	for len(p.stranded) > 0 && time.Since(p.stranded[0].since) > patience {
 		s := p.stranded[0]
@@ -120,7 +120,7 @@ func (p *Provider) takeOff() {
 	}
 }
 
-// again takes a part off its way.
+// again takes a part off its pair.
 func (p *Provider) again(t fabric.Token, i int) {
 	w := &p.parts[int(t)*len(p.nics)+i]
 	n := p.nics[w.nic]
@@ -155,7 +155,7 @@ func (n *nic) untake(t, own fabric.Token) {
 	}
 }
 
-// probe sends a copy of a message by the ways to the peer that are doubted.
+// probe sends a copy of a message by the pairs to the peer that are doubted.
 func (p *Provider) probe(q *peer, pe libshmem.PE, s *fabric.Send) {
 	if s.Len > copied {
 		return

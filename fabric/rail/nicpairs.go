@@ -18,10 +18,10 @@ type peer struct {
 	rails int    // its NICs; 0: it cannot be reached
 	turn  uint64 // of the next large operation
 	names []string
-	bad   []bool    // ways that have failed, by NIC here and NIC there; nil: none has
+	bad   []bool    // pairs that have failed, by NIC here and NIC there; nil: none has
 	pairs []nicPair // those to take when some have failed
 	rows  rows
-	// met has a bit for each way by which a one-sided operation has ended well; doubts are the ways
+	// met has a bit for each pair by which a one-sided operation has ended well; doubts are the pairs
 	// that are doubted.
 	met    []uint64
 	doubts []nicPair
@@ -31,7 +31,7 @@ type peer struct {
 type nicPair struct{ l, r int }
 
 // remote is the NIC of a peer that the local NIC l reaches it by in turn n, the one of its rail
-// where all is well; negative: no way is left.
+// where all is well; negative: no pair is left.
 func (p *Provider) remote(q *peer, l int, n uint64) int {
 	if q.bad == nil {
 		return int((uint64(l) + n*uint64(len(p.nics))) % uint64(q.rails))
@@ -59,8 +59,8 @@ func (p *Provider) remote(q *peer, l int, n uint64) int {
 	return first
 }
 
-// detour finds the ways that are left. It is not known which end's NIC has made a way fail, so ways
-// without either NIC come first; after them the ways that have not been seen to fail.
+// detour finds the pairs that are left. It is not known which end's NIC has made a pair fail, so pairs
+// without either NIC come first; after them the pairs that have not been seen to fail.
 func (p *Provider) detour(q *peer) {
 	here, there := make([]bool, len(p.nics)), make([]bool, q.rails)
 	for i, bad := range q.bad {
@@ -90,7 +90,7 @@ func (p *Provider) detour(q *peer) {
 	}
 }
 
-// joined reports whether two NICs are a way: NICs of one rail are, others where their addresses are
+// joined reports whether two NICs make a pair: NICs of one rail are, others where their addresses are
 // known.
 func (p *Provider) joined(q *peer, l, r int) bool {
 	return p.cross || (r-l)%gcd(len(p.nics), q.rails) == 0
@@ -250,7 +250,7 @@ func (p *Provider) Connect(addrs [][]byte) error {
 	return nil
 }
 
-// fails takes a way out of use, and reports the first that its NIC has lost.
+// fails takes a pair out of use, and reports the first that its NIC has lost.
 func (p *Provider) fails(l int, pe libshmem.PE, r int, text string) {
 	q, n := &p.peers[pe], p.nics[l]
 	if q.bad == nil {

@@ -58,7 +58,7 @@ type ref struct {
 const (
 	errUnreachable = 113
 	errTruncated   = 265
-	// triesMost is the most ways on which an operation is tried. An operation that has failed so
+	// triesMost is the most pairs on which an operation is tried. An operation that has failed so
 	// often has lost its peer, not a NIC.
 	triesMost = 4
 )
@@ -169,7 +169,7 @@ func (p *Provider) posted(l int, n uint64, read bool) {
 	}
 }
 
-// begin notes which way a part goes.
+// begin notes by which pair a part goes.
 func (p *Provider) begin(t, tok fabric.Token, i, l, r int, at, n uint64) *part {
 	w := &p.parts[int(t)*len(p.nics)+i]
 	*w = part{nic: l, remote: r, tries: 1, token: tok, at: at, n: n}

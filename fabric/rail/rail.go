@@ -56,13 +56,13 @@ type Provider struct {
 	me     uint64
 	peers  []peer
 	widest int  // most NICs of a peer
-	cross  bool // every pair of NICs is a way, not only those of one rail
+	cross  bool // any two NICs make a pair, not only those of one rail
 
 	tokens   int
 	ops      []op   // by the caller's token
 	parts    []part // len(nics) for each
 	waiting  []ref  // parts that found no room
-	rescued  []ref  // parts taken off their way
+	rescued  []ref  // parts taken off their pair
 	stranded []stranded
 	done     []fabric.Completion
 	texts    map[fabric.Token]string // of errors that the caller has got
