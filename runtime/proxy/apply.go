@@ -116,7 +116,7 @@ func (r *receiver) answered(h *layout.Header) {
 		r.Unasked(h)
 		return
 	case s.Request != nil:
-		r.Tell(s.Request, 0, h.Operand)
+		r.Complete(s.Request, 0, h.Operand)
 	default:
 		if s.Width == 4 {
 			*(*uint32)(s.Fetch) = uint32(h.Operand)

@@ -166,7 +166,7 @@ func (e *Engine) broke(c *fabric.Completion, s *record, text string) {
 	case s.Use == useSend: // no caller waits for a message
 	case s.Request != nil:
 		e.ops.Net.Err = err
-		e.ops.Tell(s.Request, c.Err, 0)
+		e.ops.Complete(s.Request, c.Err, 0)
 	default:
 		e.ops.Quiets.Fail(s.Parity, err)
 	}

@@ -77,7 +77,7 @@ func TestFlushOnce(t *testing.T) {
 	j := newJob(t, m, 1, 2, 1<<20)
 	a, b := j.pes[0], j.pes[1]
 	j.drain()
-	before := b.card.unseen.flushes
+	before := b.card.unflushed.flushes
 	data := fill(j.rng, 10_000)
 	const puts = 16
 	for i := range puts {
@@ -89,7 +89,7 @@ func TestFlushOnce(t *testing.T) {
 	for i := range puts {
 		differ(t, "bytes", b.heap[i*10_000:(i+1)*10_000], data)
 	}
-	if n := b.card.unseen.flushes - before; n == 0 || n > puts/2 {
+	if n := b.card.unflushed.flushes - before; n == 0 || n > puts/2 {
 		t.Errorf("%d flushes for %d puts", n, puts)
 	}
 	j.close()

@@ -39,7 +39,7 @@
 //
 //  1. complete.go: Engine.Complete ends the operation of its token (operation_record.go, tokens.go),
 //     and reports one that failed.
-//  2. operations.go: Tell ends the request of a caller.
+//  2. operations.go: Complete completes the request of a caller.
 //  3. generations.go: a quiet (quiet.go) waits for operations without a request, and asks PEs for
 //     answers by flush messages (message.go).
 //  4. lost.go: a PE that cannot be reached loses its operations; leave.go: a PE ends.

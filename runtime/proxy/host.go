@@ -78,7 +78,7 @@ func (h *Host) End(op gpustage.Op, e gpustage.Ending) {
 	}
 	s := &o.Table.Records[op.Token]
 	if e.Phase == gpustage.SourceFree {
-		o.Finish(s)
+		o.CompleteSource(s)
 		return
 	}
 	if s.Registered && e.Phase != gpustage.Told {
@@ -93,7 +93,7 @@ func (h *Host) End(op gpustage.Op, e gpustage.Ending) {
 	case gpustage.NotBegun:
 		s.Request = nil // its caller learns from the status that it did not begin
 	}
-	o.Conclude(s, e.Status, e.Err)
+	o.CompleteOperation(s, e.Status, e.Err)
 	if e.Phase != gpustage.Told {
 		o.Give(op.Token)
 	}

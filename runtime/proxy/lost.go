@@ -100,7 +100,7 @@ func (e *Engine) endOperations(pe libshmem.PE, err error) {
 		}
 		if s.Request != nil {
 			e.ops.Net.Err = err
-			e.ops.Tell(s.Request, int32(Failed), 0)
+			e.ops.Complete(s.Request, int32(Failed), 0)
 			s.Request = nil
 		} else {
 			e.ops.Quiets.Fail(s.Parity, err)

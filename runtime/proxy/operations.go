@@ -71,8 +71,8 @@ func (o *operations) Refused(pe libshmem.PE, p *layout.Peer, err error) call.Sta
 	return o.Net.Fail(err)
 }
 
-// Tell tells the caller of an operation that it is done.
-func (o *operations) Tell(r *call.Request, status int32, value uint64) {
+// Complete completes the request of a caller.
+func (o *operations) Complete(r *call.Request, status int32, value uint64) {
 	o.Finished++
 	r.Status, r.Value = status, value
 	atomic.StoreUint32(&r.Done, 1)
@@ -84,22 +84,22 @@ func (o *operations) Await(s *record) {
 	o.Quiets.Pending[s.Parity]++
 }
 
-// Finish ends the request of an operation whose source may be reused.
-func (o *operations) Finish(s *record) {
+// CompleteSource completes the request of an operation whose source may be reused.
+func (o *operations) CompleteSource(s *record) {
 	if s.Request != nil {
-		o.Tell(s.Request, 0, 0)
+		o.Complete(s.Request, 0, 0)
 		s.Request = nil
 	}
 }
 
-// Conclude ends an operation for its request and for quiets.
-func (o *operations) Conclude(s *record, status int32, err error) {
+// CompleteOperation completes an operation for its request and for quiets.
+func (o *operations) CompleteOperation(s *record, status int32, err error) {
 	switch {
 	case s.Request != nil:
 		if err != nil {
 			o.Net.Err = err
 		}
-		o.Tell(s.Request, status, 0)
+		o.Complete(s.Request, status, 0)
 		s.Request = nil
 	case err != nil:
 		o.Quiets.Fail(s.Parity, err)

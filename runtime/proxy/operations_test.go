@@ -66,11 +66,11 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestTell ends a request, and counts it.
-func TestTell(t *testing.T) {
+// TestComplete completes a request, and counts it.
+func TestComplete(t *testing.T) {
 	o := contextOperations()
 	var r call.Request
-	o.Tell(&r, 5, 9)
+	o.Complete(&r, 5, 9)
 	if r.Done != 1 || r.Status != 5 || r.Value != 9 || o.Finished != 1 {
 		t.Errorf("request %+v, %d finished", r, o.Finished)
 	}
@@ -105,13 +105,13 @@ func TestOutside(t *testing.T) {
 				t.Error("no quiet waits")
 			}
 			if c.finished {
-				o.Finish(s)
+				o.CompleteSource(s)
 			}
 			var status int32
 			if c.err != nil {
 				status = 5
 			}
-			o.Conclude(s, status, c.err)
+			o.CompleteOperation(s, status, c.err)
 			if (r.Done == 1) != c.request || r.Status != c.status {
 				t.Errorf("request %+v", r)
 			}

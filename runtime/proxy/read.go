@@ -57,7 +57,7 @@ func (x *transfers) Came(s *record) {
 		x.GPU.Flush()
 	}
 	if s.Request != nil {
-		x.Tell(s.Request, status, 0)
+		x.Complete(s.Request, status, 0)
 	} else {
 		x.Quiets.Pending[s.Parity]--
 	}

@@ -34,8 +34,8 @@ func (p *pe) register(from, to int) {
 	}
 }
 
-// unseen has the bytes that NICs have written to a GPU and that the GPU does not see yet.
-type unseen struct {
+// unflushed has the bytes that NICs have written to a GPU and that the GPU does not see yet.
+type unflushed struct {
 	mu      sync.Mutex
 	bytes   []hidden
 	flushes int
@@ -45,14 +45,14 @@ type unseen struct {
 type hidden struct{ at, data []byte }
 
 func (c *testGPU) flush() error {
-	c.unseen.mu.Lock()
-	defer c.unseen.mu.Unlock()
-	for _, l := range c.unseen.bytes {
+	c.unflushed.mu.Lock()
+	defer c.unflushed.mu.Unlock()
+	for _, l := range c.unflushed.bytes {
 		copy(l.at, l.data)
 		c.changed(unsafe.Pointer(&c.device[0]))
 	}
-	c.unseen.bytes = c.unseen.bytes[:0]
-	c.unseen.flushes++
+	c.unflushed.bytes = c.unflushed.bytes[:0]
+	c.unflushed.flushes++
 	return c.fails("flush")
 }
 
@@ -95,9 +95,9 @@ func (w *fakeNetwork) write(to, data []byte) {
 		copy(to, data)
 		return
 	}
-	c.unseen.mu.Lock()
-	defer c.unseen.mu.Unlock()
-	c.unseen.bytes = append(c.unseen.bytes, hidden{to, append([]byte(nil), data...)})
+	c.unflushed.mu.Lock()
+	defer c.unflushed.mu.Unlock()
+	c.unflushed.bytes = append(c.unflushed.bytes, hidden{to, append([]byte(nil), data...)})
 }
 
 // read is a read of a NIC, which sees what NICs have written.
@@ -107,9 +107,9 @@ func (w *fakeNetwork) read(from []byte) []byte {
 		return from
 	}
 	seen := append([]byte(nil), from...)
-	c.unseen.mu.Lock()
-	defer c.unseen.mu.Unlock()
-	for _, l := range c.unseen.bytes {
+	c.unflushed.mu.Lock()
+	defer c.unflushed.mu.Unlock()
+	for _, l := range c.unflushed.bytes {
 		shift := int(uintptr(unsafe.Pointer(&l.at[0])) - uintptr(unsafe.Pointer(&from[0])))
 		for i, v := range l.data {
 			if at := shift + i; at >= 0 && at < len(seen) {

@@ -34,26 +34,26 @@ type gpus struct {
 // testGPU is a GPU: memory whose address the CPU may not touch, and streams that carry out their
 // work in pieces, each at some later look. A stream sees no more of another than its marks.
 type testGPU struct {
-	t       testing.TB
-	g       *gpus
-	rng     *rand.Rand
-	all     *[]*testGPU
-	memory  []byte // internal area, user heap and the rest, as the test sees it
-	device  []byte // heap and rest at inaccessible addresses
-	heap    int
-	at      int // bytes that local has given out
-	streams [stream.Streams][]deed
-	calls   [stream.Streams]int // of Copy
-	marks   [stream.Streams]uint64
-	passed  [stream.Streams]uint64
-	pinned  map[unsafe.Pointer][]byte
-	done    func(c *testGPU, to unsafe.Pointer) // after memory has changed
-	full    bool                                // with kernels: an atomic operation finds no place
-	stands  bool                                // no work is carried out
-	asked   func()                              // called when a stream is given work; nil: no call
-	failing string                              // the call that fails
-	unseen  *unseen
-	closed  bool
+	t         testing.TB
+	g         *gpus
+	rng       *rand.Rand
+	all       *[]*testGPU
+	memory    []byte // internal area, user heap and the rest, as the test sees it
+	device    []byte // heap and rest at inaccessible addresses
+	heap      int
+	at        int // bytes that local has given out
+	streams   [stream.Streams][]deed
+	calls     [stream.Streams]int // of Copy
+	marks     [stream.Streams]uint64
+	passed    [stream.Streams]uint64
+	pinned    map[unsafe.Pointer][]byte
+	done      func(c *testGPU, to unsafe.Pointer) // after memory has changed
+	full      bool                                // with kernels: an atomic operation finds no place
+	stands    bool                                // no work is carried out
+	asked     func()                              // called when a stream is given work; nil: no call
+	failing   string                              // the call that fails
+	unflushed *unflushed
+	closed    bool
 }
 
 // deed is one operation of a stream.
@@ -104,7 +104,7 @@ func newTestGPU(t testing.TB, g *gpus, rng *rand.Rand, heap int) *testGPU {
 		}
 	})
 	return &testGPU{
-		t: t, g: g, rng: rng, memory: memory, device: device[internal:], heap: heap, at: heap, pinned: map[unsafe.Pointer][]byte{}, unseen: new(unseen),
+		t: t, g: g, rng: rng, memory: memory, device: device[internal:], heap: heap, at: heap, pinned: map[unsafe.Pointer][]byte{}, unflushed: new(unflushed),
 	}
 }
 

@@ -200,7 +200,7 @@ func (x *transfers) Written(t fabric.Token, s *record) {
 		x.Quiets.Account(s.PE, s.Parity)
 	}
 	if s.Request != nil {
-		x.Tell(s.Request, status, 0)
+		x.Complete(s.Request, status, 0)
 	}
 	x.Give(t)
 	x.Messages.Drive(s.PE)
