@@ -1,9 +1,10 @@
 /*
  * front.h: what is inline in the public functions.
  *
- * The public functions are generated (build/gen/front): each is one line over a size-erased function. What
- * costs less than a microsecond on the node is here: one range check, one load of the peer's base,
- * the access. Everything else, errors included, is behind a call: in remote.c and quiet.c.
+ * The public functions are generated (build/gen/front): each is one line over a size-erased
+ * function. What costs less than a microsecond on the node is here: one range check, one load of
+ * the peer's base, the access. Everything else, errors included, is behind a call: in remote.c and
+ * quiet.c.
  *
  * `call` is the public name that the program used; it is read only when
  * something has to be reported.
