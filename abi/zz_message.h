@@ -14,7 +14,7 @@
 #define SHMEMI_CONTEXT_SHIFT 20 /* where the number of a context begins in a header's from: a job has up to 2^20 PEs */
 #define SHMEMI_EPOCH_BITS 22 /* of the epoch in the token of a put, above which the number of its context is: see EpochToken */
 #define SHMEMI_FLUSH_TOKEN 65535 /* what the answer to a flush names, with the turn of its PE's flush: there is one at a time for each, and it needs no slot, so that C can ask */
-#define SHMEMI_MERGE_MOST 512 /* bytes of payload up to which a copy is cheaper than a message */
+#define SHMEMI_MERGE_MOST 1984 /* bytes of payload up to which operations share a message: two fit */
 #define SHMEMI_BURST_AFTER 8 /* how many operations of a caller have to come in a row before they are held; C counts them */
 #define SHMEMI_RECORD_SIZE 32 /* the part of a header that is in a batch for each operation, its payload behind it */
 #define SHMEMI_MESSAGE_SIZE 4096 /* bytes of the largest active message, header included: a put that is worth a copy fits one message, and the receive buffers take half a megabyte */
@@ -107,7 +107,7 @@ _Static_assert(SHMEMI_CONTEXTS_OPEN == 1024, "CONTEXTS_OPEN");
 _Static_assert(SHMEMI_CONTEXT_SHIFT == 20, "CONTEXT_SHIFT");
 _Static_assert(SHMEMI_EPOCH_BITS == 22, "EPOCH_BITS");
 _Static_assert(SHMEMI_FLUSH_TOKEN == 65535, "FLUSH_TOKEN");
-_Static_assert(SHMEMI_MERGE_MOST == 512, "MERGE_MOST");
+_Static_assert(SHMEMI_MERGE_MOST == 1984, "MERGE_MOST");
 _Static_assert(SHMEMI_BURST_AFTER == 8, "BURST_AFTER");
 _Static_assert(SHMEMI_RECORD_SIZE == 32, "RECORD_SIZE");
 _Static_assert(SHMEMI_MESSAGE_SIZE == 4096, "MESSAGE_SIZE");

@@ -297,6 +297,13 @@ func (r *Ring) Sleep(asleep bool) {
 // Stop tells producers that the ring has no consumer any more.
 func (r *Ring) Stop() { atomic.StoreUint32(&r.line.Stopped, 1) }
 
+// Fills reports whether an operation, or a part of one, is stored in the n-th slot from the next one
+// on. Producers may still be storing those before it.
+func (r *Ring) Fills(n int) bool {
+	p := r.pos + uint64(n) - 1
+	return (atomic.LoadUint64((*uint64)(r.slot(p)))^r.lap(p))>>63 == 0
+}
+
 // Ahead reports whether some part of an operation is stored in the next slot or in the n after it.
 // When Next keeps finding nothing there, a producer took positions and does not fill them.
 func (r *Ring) Ahead(n int) bool {

@@ -12,7 +12,7 @@ var message = Unit{
 		{"CONTEXT_SHIFT", "ContextShift", 20, "where the number of a context begins in a header's from: a job has up to 2^20 PEs"},
 		{"EPOCH_BITS", "EpochBits", 22, "of the epoch in the token of a put, above which the number of its context is: see EpochToken"},
 		{"FLUSH_TOKEN", "FlushToken", 0xffff, "what the answer to a flush names, with the turn of its PE's flush: there is one at a time for each, and it needs no slot, so that C can ask"},
-		{"MERGE_MOST", "MergeMost", 512, "bytes of payload up to which a copy is cheaper than a message"},
+		{"MERGE_MOST", "MergeMost", 1984, "bytes of payload up to which operations share a message: two fit"},
 		{"BURST_AFTER", "BurstAfter", 8, "how many operations of a caller have to come in a row before they are held; C counts them"},
 		{"RECORD_SIZE", "RecordSize", recordSize, "the part of a header that is in a batch for each operation, its payload behind it"},
 		{"MESSAGE_SIZE", "MessageSize", 4096, "bytes of the largest active message, header included: a put that is worth a copy fits one message, and the receive buffers take half a megabyte"},

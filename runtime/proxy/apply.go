@@ -16,7 +16,9 @@ func (r *receiver) dispatch(h *layout.Header, payload unsafe.Pointer, n int) {
 		p.Leave()
 		r.Quiets.LeavePE(p)
 	}
-	if r.GPU == nil || !r.GPU.Apply(h, payload, n) {
+	if h.Kind == layout.KindBatch {
+		r.applyBatch(h, payload, n)
+	} else if r.GPU == nil || !r.GPU.Apply(h, payload, n) {
 		r.Apply(h, payload, n)
 	}
 }
@@ -32,8 +34,6 @@ func (r *receiver) Apply(h *layout.Header, payload unsafe.Pointer, n int) {
 		r.answered(h)
 	case layout.KindPing:
 	case layout.KindVoid:
-	case layout.KindBatch:
-		r.applyBatch(h, payload, n)
 	case layout.KindAsk:
 		r.tellDoing(libshmem.PE(h.From))
 	case layout.KindTold:
@@ -128,23 +128,21 @@ func (r *receiver) answered(h *layout.Header) {
 	r.Give(t)
 }
 
-// applyBatch applies the operations of a batch, up to the first that is refused.
+// applyBatch applies the operations of a batch, up to the first that is refused. To the GPU's stage
+// each is a message, of the epoch that the batch is of.
 func (r *receiver) applyBatch(h *layout.Header, payload unsafe.Pointer, n int) {
-	if r.GPU != nil {
-		r.Malformed(h)
-		return
-	}
-	one := layout.Header{From: h.From, Seq: h.Seq}
+	one := &r.merged
+	*one = layout.Header{From: h.From, Seq: h.Seq}
 	for at := 0; at < n; {
 		if n-at < layout.RecordSize {
 			r.Malformed(h)
 			return
 		}
-		*(*[layout.RecordSize]byte)(unsafe.Pointer(&one)) = *(*[layout.RecordSize]byte)(unsafe.Add(payload, at))
+		*(*[layout.RecordSize]byte)(unsafe.Pointer(one)) = *(*[layout.RecordSize]byte)(unsafe.Add(payload, at))
 		size := uint32(0)
 		switch one.Kind {
 		case layout.KindPut, layout.KindPutSignal:
-			size, one.Token = one.Token, 0
+			size, one.Token = one.Token, h.Token
 		case layout.KindStore, layout.KindAMO:
 		default:
 			r.Malformed(h)
@@ -159,7 +157,10 @@ func (r *receiver) applyBatch(h *layout.Header, payload unsafe.Pointer, n int) {
 		if size > 0 { // so that no pointer lies behind the message
 			from = unsafe.Add(payload, at+layout.RecordSize)
 		}
-		if !r.isDropped(&one) && !r.Change(&one, from, int(size)) {
+		switch {
+		case r.isDropped(one):
+		case r.GPU != nil && r.GPU.Apply(one, from, int(size)):
+		case !r.Change(one, from, int(size)):
 			return
 		}
 		at += step

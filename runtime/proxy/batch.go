@@ -22,7 +22,8 @@ import (
 //   - a batch of signals behind many writes, until some of those are complete. Before that the
 //     bytes in front of the signals cannot have arrived;
 //   - a batch of a burst, until it is full, or a caller polls, or the loop finds that it has not
-//     changed since the last look.
+//     changed since the last look;
+//   - a batch of operations that lay in a ring together, until the proxy has posted all of those.
 //
 // A quiet, or an operation that cannot be merged and has to follow, sends the batch at once. A
 // single operation is never held.
@@ -38,8 +39,8 @@ func recordOf(n int) uint32 { return layout.RecordSize + uint32(n+7)&^7 }
 // at the end of a queue, in the peer record and in the record of its token.
 type batches struct {
 	*operations
-	bursts *bursts
-	merges bool // no PE of this job has GPU memory
+	bursts  *bursts
+	gathers bool // between BurstBegins and BurstEnds
 }
 
 // bursts are the batches of bursts that all contexts hold.
@@ -49,17 +50,18 @@ type bursts struct {
 	seen  uint64        // Turn at the loop's last look
 }
 
-// merging reports whether operations of n bytes of payload may be merged. They may not if the
-// target may have to keep some of them for a stream of its GPU.
-func (x *batches) merging(n int) bool { return n <= layout.MergeMost && x.merges }
+// merging reports whether operations of n bytes of payload may be merged.
+func merging(n int) bool { return n <= layout.MergeMost }
 
-// bursting reports whether a caller is in the middle of a burst.
-func (x *batches) bursting(n int) bool { return x.Burst >= layout.BurstAfter && x.merging(n) }
+// bursting reports whether a caller, or the proxy, is in the middle of a burst.
+func (x *batches) bursting(n int) bool {
+	return (x.Burst >= layout.BurstAfter || x.gathers) && merging(n)
+}
 
 // grows reports whether the batch at the end of a queue has room for n bytes more of an operation
 // that is posted now.
 func (x *batches) grows(p *layout.Peer, n int) bool {
-	return p.Batch != nil && p.BatchEpoch == x.Epoch && x.merging(n) &&
+	return p.Batch != nil && p.BatchEpoch == x.Epoch && merging(n) &&
 		p.BatchUsed+recordOf(n) <= layout.MessageSize && x.Table.Records[p.Last].Parity == x.Quiets.Parity()
 }
 
@@ -97,6 +99,10 @@ func (x *batches) holdBurst(p *layout.Peer) {
 	if s.Hold != notHeld || p.Queued != 1 {
 		return
 	}
+	if x.gathers {
+		s.Hold = forRing
+		return
+	}
 	s.Hold = forBurst
 	x.bursts.Turn++
 	if atomic.AddUint32(&x.bursts.First.Held, 1) == 1 {
@@ -109,7 +115,7 @@ func (x *batches) keepsBatch(p *layout.Peer, s *record) bool {
 	switch s.Hold {
 	case forSignals:
 		return p.BatchUsed < layout.HeaderSize+mostSignals*layout.RecordSize && p.Written() < s.Until && p.Writes > 0
-	case forBurst:
+	case forBurst, forRing:
 		return p.BatchUsed+recordOf(8) <= layout.MessageSize
 	}
 	return false
@@ -149,7 +155,7 @@ func (x *sender) openBatch(p *layout.Peer, pe libshmem.PE) call.Status {
 	}
 	t := x.Drafted
 	x.Drafted = 0
-	*h = layout.Header{Kind: layout.KindBatch}
+	*h = layout.Header{Kind: layout.KindBatch, Token: x.State.EpochToken(x.Epoch)}
 	s := &x.Table.Records[t]
 	s.Hold = notHeld
 	x.Enqueue(t, s)
@@ -159,7 +165,7 @@ func (x *sender) openBatch(p *layout.Peer, pe libshmem.PE) call.Status {
 
 // holdSignal puts the signal of a write into a batch, if that write is one of many.
 func (x *sender) holdSignal(p *layout.Peer, s *record) bool {
-	if s.Epoch != x.Epoch || s.Parity != x.Quiets.Parity() || !x.merging(0) || p.Parked > 0 {
+	if s.Epoch != x.Epoch || s.Parity != x.Quiets.Parity() || !merging(0) || p.Parked > 0 {
 		return false
 	}
 	if p.Queued > 0 && !x.grows(p, 0) || p.Queued == 0 && p.Writes < manyWrites {

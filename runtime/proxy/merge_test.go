@@ -52,8 +52,8 @@ func TestBurstGivesWay(t *testing.T) {
 	at := unsafe.Pointer(&big[0])
 	var r Request
 	for what, post := range map[string]func(a *pe) Status{
-		"a fetch":            func(a *pe) Status { return a.AMO(1, 8, fabric.OpFetch, 8, 0, 0, nil, &r) },
-		"a put of 600 bytes": func(a *pe) Status { return a.Put(1, 64, at, 600, nil) },
+		"a fetch":              func(a *pe) Status { return a.AMO(1, 8, fabric.OpFetch, 8, 0, 0, nil, &r) },
+		"a put of 2,000 bytes": func(a *pe) Status { return a.Put(1, 64, at, 2000, nil) },
 		"a write behind a fence": func(a *pe) Status {
 			a.fence()
 			return a.Put(1, 64, at, 10000, nil)

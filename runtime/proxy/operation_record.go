@@ -80,6 +80,7 @@ const (
 	notHeld    hold = iota
 	forSignals      // until as many writes are complete as record.Until says
 	forBurst
+	forRing // until BurstEnds
 )
 
 // noNumber is the number of a write that has none.

@@ -71,7 +71,7 @@ func (x *sender) Enqueue(t fabric.Token, s *record) {
 // beginLater is begin for an operation that may have to wait, or may leave with others. It returns
 // Done and no header if neither is the case.
 func (x *sender) beginLater(p *layout.Peer, pe libshmem.PE, n int, merges bool) (*layout.Header, call.Status) {
-	merges = merges && x.merging(n)
+	merges = merges && merging(n)
 	if p.Queued > 0 && !(merges && x.grows(p, n)) {
 		x.LetGo(pe, p)
 	}

@@ -33,6 +33,7 @@ type receiver struct {
 	Sequences *flow.Streams[uint32] // sequence streams; nil: the provider names the writer
 	Flows     []*flow.In            // by PE; nil: the PE has written nothing with a number
 	Dropped   map[uint64]struct{}   // messages that must not be applied when their turn comes
+	merged    layout.Header         // the operation of a batch that is being applied
 }
 
 // newReceiver returns the receiver of a context, which answers by its sender.

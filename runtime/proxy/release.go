@@ -29,6 +29,16 @@ func (e *Engine) Release() {
 	e.out.LetGoAll()
 }
 
+// BurstBegins says that the calls up to BurstEnds are for operations that lay in a ring together: the
+// small ones for one PE share messages.
+func (e *Engine) BurstBegins() { e.out.gathers = true }
+
+// BurstEnds sends the messages that they share.
+func (e *Engine) BurstEnds() {
+	e.out.gathers = false
+	e.out.LetGoAll()
+}
+
 // holds reports, before the loop sleeps, whether a burst is under way. A burst that has not grown
 // since the last call is over.
 func (e *Engine) holds() bool {

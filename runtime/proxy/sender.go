@@ -40,7 +40,7 @@ type sender struct {
 // newSender returns the sender of a context. writes are the writes of the same context, and bursts
 // are shared by all contexts.
 func newSender(o *operations, writes queuedWrites, bursts *bursts, e *Engine) sender {
-	x := sender{batches: batches{o, bursts, true}, writes: writes, engine: e}
+	x := sender{batches: batches{operations: o, bursts: bursts}, writes: writes, engine: e}
 	x.share()
 	if o.Number == 0 {
 		x.Unsent, x.spare = make([]unsent, 0, 64), make([]unsent, 0, 64)
@@ -59,7 +59,7 @@ func (x *sender) share() {
 }
 
 // Use gives the sender the engine's GPU.
-func (x *sender) Use(g *gpustage.Stage) { x.gpu, x.merges = g, false }
+func (x *sender) Use(g *gpustage.Stage) { x.gpu = g }
 
 // unsent is one of the engine's own messages that found no room. Callers' messages are never
 // parked: they get Again.
@@ -123,7 +123,7 @@ func (x *sender) begin(pe libshmem.PE, n int, merges bool) (*layout.Header, call
 	if x.Parked(p) {
 		return nil, x.NoTurn(pe, p)
 	}
-	if p.Queued > 0 || x.Burst >= layout.BurstAfter || x.Overtakes(pe, p, x.Epoch) {
+	if p.Queued > 0 || x.Burst >= layout.BurstAfter || x.gathers || x.Overtakes(pe, p, x.Epoch) {
 		if h, st := x.beginLater(p, pe, n, merges); h != nil || st != call.Done {
 			return h, st
 		}

@@ -381,7 +381,7 @@ func TestBatchFrames(t *testing.T) {
 		"twice":             {[][]byte{sound(2, 0, 64, 0), sound(1, 0, 64, 0)}, false, 14},
 		"a put":             {[][]byte{sound(3, 8, 80, 8), sound(2, 0, 64, 0)}, false, 7},
 		"payload cut":       {[][]byte{sound(2, 0, 64, 0), sound(3, 16, 80, 8)}, true, 7},
-		"payload too large": {[][]byte{sound(3, 600, 80, 600), sound(2, 0, 64, 0)}, true, 0},
+		"payload too large": {[][]byte{sound(3, 2000, 80, 2000), sound(2, 0, 64, 0)}, true, 0},
 		"header cut":        {[][]byte{sound(2, 0, 64, 0), make([]byte, 31)}, true, 7},
 		"a batch":           {[][]byte{sound(kindBatch, 0, 64, 0), sound(2, 0, 64, 0)}, true, 0},
 		"a flush":           {[][]byte{sound(5, 0, 64, 0)}, true, 0},

@@ -74,8 +74,8 @@ var orderDefects = []defect{
 	},
 	{
 		id: "order/batch-over-a-fence", file: "runtime/proxy/batch.go",
-		was:  "return p.Batch != nil && p.BatchEpoch == x.Epoch && x.merging(n) &&",
-		is:   "return p.Batch != nil && x.merging(n) &&",
+		was:  "return p.Batch != nil && p.BatchEpoch == x.Epoch && merging(n) &&",
+		is:   "return p.Batch != nil && merging(n) &&",
 		user: "a small put behind a fence is seen before a large one of before it",
 		by:   unit("./runtime/proxy", "^TestSimOrder$"), says: `sees an element of PE \d .* before the signal of put_signal`,
 	},

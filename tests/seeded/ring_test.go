@@ -128,4 +128,18 @@ var ringDefects = []defect{
 		user: "kernels that use a PE that hangs hold up the kernels that do not",
 		by:   unit("./runtime/proxy", "^TestConsumerRingsApart$"), says: `answer: still not so after many steps`,
 	},
+	{
+		id: "ring/rows-in-messages-of-their-own", file: "runtime/proxy/loop/consumer_burst.go",
+		was:  "	if 2*row < len(ops) {",
+		is:   "	if row < len(ops) {",
+		user: "64 small puts of a kernel to one PE are 64 messages",
+		by:   unit("./runtime/proxy", "^TestRingBurst$"), says: `a row for one PE: \d+ messages, 0 operations share some`,
+	},
+	{
+		id: "ring/row-past-the-gpu", file: "runtime/proxy/apply.go",
+		was:  "		case r.GPU != nil && r.GPU.Apply(one, from, int(size)):\n",
+		is:   "",
+		user: "small puts of a kernel that share a message are written to GPU memory by the CPU",
+		by:   unit("./runtime/proxy", "^TestPlayedStagedPrograms$"), says: `unexpected fault address`,
+	},
 }

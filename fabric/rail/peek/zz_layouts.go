@@ -2,5 +2,5 @@
 
 package peek
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x193ded038ef9b79f
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x1f5cadd08cd9338a
 import "C"

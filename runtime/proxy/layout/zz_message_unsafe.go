@@ -16,7 +16,7 @@ const (
 	ContextShift = 20    // where the number of a context begins in a header's from: a job has up to 2^20 PEs
 	EpochBits    = 22    // of the epoch in the token of a put, above which the number of its context is: see EpochToken
 	FlushToken   = 65535 // what the answer to a flush names, with the turn of its PE's flush: there is one at a time for each, and it needs no slot, so that C can ask
-	MergeMost    = 512   // bytes of payload up to which a copy is cheaper than a message
+	MergeMost    = 1984  // bytes of payload up to which operations share a message: two fit
 	BurstAfter   = 8     // how many operations of a caller have to come in a row before they are held; C counts them
 	RecordSize   = 32    // the part of a header that is in a batch for each operation, its payload behind it
 	MessageSize  = 4096  // bytes of the largest active message, header included: a put that is worth a copy fits one message, and the receive buffers take half a megabyte
@@ -120,7 +120,7 @@ var (
 	_ = [1]struct{}{}[ContextShift-(20)]
 	_ = [1]struct{}{}[EpochBits-(22)]
 	_ = [1]struct{}{}[FlushToken-(65535)]
-	_ = [1]struct{}{}[MergeMost-(512)]
+	_ = [1]struct{}{}[MergeMost-(1984)]
 	_ = [1]struct{}{}[BurstAfter-(8)]
 	_ = [1]struct{}{}[RecordSize-(32)]
 	_ = [1]struct{}{}[MessageSize-(4096)]

@@ -67,6 +67,7 @@ type Consumer struct {
 	localsSeen uint64         // version of locals that it has
 	misses     int            // turns that Go last went on alone; grows while C finds only work for Go
 	alone      int            // turns for which Go still goes on alone
+	apart      int            // turns for which C takes bursts, too: the last one was no row
 
 	stall    time.Duration // see Stall
 	watched  time.Time
@@ -190,10 +191,17 @@ func (c *Consumer) drainRing(s *serving) int {
 	}
 	n := 0
 	c.e.Stamp(clock.Now())
+	together := c.together(ops)
+	if together {
+		c.e.BurstBegins()
+	}
 	for ; n < len(ops) && c.room(s); n++ {
 		c.take(s, ops, n)
 	}
 	c.flushMerge()
+	if together {
+		c.e.BurstEnds()
+	}
 	c.e.Stamp(0)
 	if s.kept = append(s.kept, ops[n:]...); len(s.kept) == 0 {
 		// Not before: a quiet in another ring relies on this ring's tail. What the tail has passed

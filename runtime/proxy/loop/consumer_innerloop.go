@@ -80,14 +80,14 @@ func (c *Consumer) Run(limit, spin time.Duration) (a fastpath.Account, held bool
 // mostAlone bounds the turns for which Go goes on alone.
 const mostAlone = 15
 
-// RunCalm is Run if C may serve the rings. If C finds only work for Go, for example large puts, Go
+// RunCalm is Run if C may serve the rings and does not find a burst there. If C finds only work for Go, for example large puts, Go
 // goes on alone for some turns, because a look in C would be in vain.
 func (c *Consumer) RunCalm(limit, spin time.Duration) (a fastpath.Account, held bool, err error) {
 	if c.alone > 0 {
 		c.alone--
 		return a, false, nil
 	}
-	if !c.Calm() {
+	if !c.Calm() || c.bursts() {
 		return a, false, nil
 	}
 	a, held, err = c.Run(limit, spin)

@@ -43,6 +43,11 @@ type Poster interface {
 	// Err returns the reason of the last call.Failed, and of the status of a request.
 	Err() error
 
+	// BurstBegins and BurstEnds surround the posting of small operations, many of which are for one
+	// PE: they may share messages, and have left when BurstEnds returns, as far as there is room.
+	BurstBegins()
+	BurstEnds()
+
 	Fence() call.Status
 	QuietBegin() call.Ticket
 	QuietDone(t call.Ticket) call.Status

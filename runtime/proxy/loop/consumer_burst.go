@@ -1,0 +1,62 @@
+package loop
+
+import (
+	"libshmem/queue"
+	"libshmem/runtime/proxy/layout"
+)
+
+// Operations that lie in a ring together, as the puts of a block's threads do, share messages, if
+// rows of them are small and for one PE. A message costs the sender and the target some us over tcp,
+// and an operation that shares one .1 us. C posts each operation in a message of its own, so Go takes
+// such rows.
+
+const (
+	// leastTogether is how many slots of a ring have to be stored before Go takes the operations.
+	leastTogether = 8
+	// apartTurns is for how many turns C goes on after a burst that was no row.
+	apartTurns = 32
+)
+
+// bursts reports whether Go is to take what is in the rings, because much is there at once.
+func (c *Consumer) bursts() bool {
+	if c.apart > 0 {
+		c.apart--
+		return false
+	}
+	for _, s := range c.rings {
+		if s.ring.Fills(leastTogether) {
+			return true
+		}
+	}
+	return false
+}
+
+// together reports whether operations are to share messages: half of them are small and for the PE
+// of the one before.
+func (c *Consumer) together(ops []queue.Op) bool {
+	if len(ops) < leastTogether {
+		return false
+	}
+	row := 0
+	for i := range ops[1:] {
+		if ops[i+1].PE == ops[i].PE && small(&ops[i+1]) {
+			row++
+		}
+	}
+	if 2*row < len(ops) {
+		c.apart = apartTurns
+		return false
+	}
+	return true
+}
+
+// small reports whether an operation may share a message.
+func small(op *queue.Op) bool {
+	switch op.Code {
+	case queue.CodePut, queue.CodePutSignal:
+		return op.Length <= layout.MergeMost
+	case queue.CodeP, queue.CodePWide, queue.CodePBytes, queue.CodePSignal, queue.CodeAMO:
+		return true
+	}
+	return false
+}
