@@ -5,6 +5,7 @@ import (
 
 	"libshmem"
 	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/layout"
 )
 
 // These methods are called, besides the operations, by the consumer of rings (loop.Poster).
@@ -13,7 +14,8 @@ import (
 // Limits returns the bounds for operations. The engine is connected.
 func (e *Engine) Limits() call.Limits {
 	return call.Limits{
-		NPEs: len(e.ops.Peers), Internal: e.ops.Net.Segment.Internal, Size: e.ops.Net.Segment.Size, PutMax: e.PutMax(), Parts: e.gpu != nil, MaxInject: uint64(e.MaxInject),
+		NPEs: len(e.ops.Peers), Internal: e.ops.Net.Segment.Internal, Size: e.ops.Net.Segment.Size, PutMax: e.PutMax(),
+		Parts: e.gpu != nil, MergeMost: layout.MergeMost, MaxInject: uint64(e.MaxInject),
 	}
 }
 

@@ -18,6 +18,7 @@ type Limits struct {
 	PutMax    uint64 // bytes of one put or get
 	Parts     bool   // a put or get may have to be divided further: the heaps of GPUs have parts
 	MaxInject uint64 // bytes of a message that may be injected
+	MergeMost uint64 // bytes of an operation that may share a message
 }
 
 // Step is the loop's step after a poll.

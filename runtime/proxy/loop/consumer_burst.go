@@ -1,9 +1,6 @@
 package loop
 
-import (
-	"libshmem/queue"
-	"libshmem/runtime/proxy/layout"
-)
+import "libshmem/queue"
 
 // Operations that lie in a ring together, as the puts of a block's threads do, share messages, if
 // rows of them are small and for one PE. A message costs the sender and the target some us over tcp,
@@ -39,7 +36,7 @@ func (c *Consumer) together(ops []queue.Op) bool {
 	}
 	row := 0
 	for i := range ops[1:] {
-		if ops[i+1].PE == ops[i].PE && small(&ops[i+1]) {
+		if ops[i+1].PE == ops[i].PE && c.small(&ops[i+1]) {
 			row++
 		}
 	}
@@ -51,10 +48,10 @@ func (c *Consumer) together(ops []queue.Op) bool {
 }
 
 // small reports whether an operation may share a message.
-func small(op *queue.Op) bool {
+func (c *Consumer) small(op *queue.Op) bool {
 	switch op.Code {
 	case queue.CodePut, queue.CodePutSignal:
-		return op.Length <= layout.MergeMost
+		return op.Length <= c.limits.MergeMost
 	case queue.CodeP, queue.CodePWide, queue.CodePBytes, queue.CodePSignal, queue.CodeAMO:
 		return true
 	}
