@@ -93,7 +93,7 @@ struct shmemi_state {
     size_t mailboxes_offset; /* the same: a mailbox for each sender */
     uint32_t mailbox_size; /* bytes of its ring, a power of two; a record may go on behind it */
     unsigned char pad4[4];
-    size_t desk_offset; /* below the user heap, where the PEs of a team that an id makes meet */
+    size_t team_init_offset; /* below the user heap: messages between the PEs that form a team from an id (team_init.c) */
     uint32_t max_teams; /* how many there are but that */
     unsigned char pad5[4];
     size_t net_chunk; /* the most bytes of one put or get between nodes */
@@ -182,7 +182,7 @@ _Static_assert(offsetof(struct shmemi_state, sends_offset) == 288, "state_sends_
 _Static_assert(offsetof(struct shmemi_state, landings_offset) == 296, "state_landings_offset");
 _Static_assert(offsetof(struct shmemi_state, mailboxes_offset) == 304, "state_mailboxes_offset");
 _Static_assert(offsetof(struct shmemi_state, mailbox_size) == 312, "state_mailbox_size");
-_Static_assert(offsetof(struct shmemi_state, desk_offset) == 320, "state_desk_offset");
+_Static_assert(offsetof(struct shmemi_state, team_init_offset) == 320, "state_team_init_offset");
 _Static_assert(offsetof(struct shmemi_state, max_teams) == 328, "state_max_teams");
 _Static_assert(offsetof(struct shmemi_state, net_chunk) == 336, "state_net_chunk");
 _Static_assert(offsetof(struct shmemi_state, net_message) == 344, "state_net_message");

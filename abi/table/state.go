@@ -78,7 +78,7 @@ var state = Unit{
 			{Name: "landings_offset", Type: "size", Doc: "the same: a line of words for each landing, then their memory"},
 			{Name: "mailboxes_offset", Type: "size", Doc: "the same: a mailbox for each sender"},
 			{Name: "mailbox_size", Type: "u32", Doc: "bytes of its ring, a power of two; a record may go on behind it"},
-			{Name: "desk_offset", Type: "size", Doc: "below the user heap, where the PEs of a team that an id makes meet"},
+			{Name: "team_init_offset", Type: "size", Doc: "below the user heap: messages between the PEs that form a team from an id (team_init.c)"},
 			{Name: "max_teams", Type: "u32", Doc: "how many there are but that"},
 			{Name: "net_chunk", Type: "size", Doc: "the most bytes of one put or get between nodes"},
 			{Name: "net_message", Type: "u32", Doc: "puts of no more bytes between nodes are messages, others writes of the network"},

@@ -73,7 +73,7 @@ func fill(s *State, j *job.Job) {
 	s.notifyCount = uint32(j.Settings.NotifyCount)
 	s.eagerCounters = uint32(j.Layout.EagerCounters)
 	s.notifyStores = (*uint64)(j.Producers.Counters())
-	s.deskOffset = j.Layout.DeskOffset
+	s.teamInitOffset = j.Layout.TeamInitOffset
 	mail := &j.Layout.Mail
 	s.activeOffset, s.creditsOffset, s.sendsOffset = mail.Active, mail.Credits, mail.Sends
 	s.landingsOffset, s.mailboxesOffset, s.mailboxSize = mail.Landings, mail.Boxes, uint32(mail.Ring)

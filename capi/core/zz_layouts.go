@@ -2,5 +2,5 @@
 
 package core
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x1f5cadd08cd9338a
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x688e7a74311a6b05
 import "C"

@@ -87,7 +87,7 @@ type State struct {
 	mailboxesOffset uint64  // the same: a mailbox for each sender
 	mailboxSize     uint32  // bytes of its ring, a power of two; a record may go on behind it
 	_               [4]byte
-	deskOffset      uint64 // below the user heap, where the PEs of a team that an id makes meet
+	teamInitOffset  uint64 // below the user heap: messages between the PEs that form a team from an id (team_init.c)
 	maxTeams        uint32 // how many there are but that
 	_               [4]byte
 	netChunk        uint64 // the most bytes of one put or get between nodes
@@ -178,7 +178,7 @@ var (
 	_ [296]byte  = [unsafe.Offsetof(State{}.landingsOffset)]byte{}
 	_ [304]byte  = [unsafe.Offsetof(State{}.mailboxesOffset)]byte{}
 	_ [312]byte  = [unsafe.Offsetof(State{}.mailboxSize)]byte{}
-	_ [320]byte  = [unsafe.Offsetof(State{}.deskOffset)]byte{}
+	_ [320]byte  = [unsafe.Offsetof(State{}.teamInitOffset)]byte{}
 	_ [328]byte  = [unsafe.Offsetof(State{}.maxTeams)]byte{}
 	_ [336]byte  = [unsafe.Offsetof(State{}.netChunk)]byte{}
 	_ [344]byte  = [unsafe.Offsetof(State{}.netMessage)]byte{}

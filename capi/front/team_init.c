@@ -1,13 +1,14 @@
 /*
  * team_init.c: teams of PEs that know an id and their own rank.
  *
- * The id names the PE that has made it. That PE need not take part: the others write what they know
- * to its desk, and the PE of rank 0 reads it there. Rank 0 answers each of them at its own desk.
- * There are two rounds: the first finds the PEs and a slot that all have free; the second, that
- * each has made its team in it. A slot that another thread has taken meanwhile costs two more.
+ * The id names the PE that has made it, its root. The root need not take part: the others write
+ * their messages to the team init area of the root's heap, and the PE of rank 0 reads them there.
+ * Rank 0 writes its answer to each PE to that area of the PE's own heap. There are two rounds: the
+ * first finds the PEs and a team slot that all have free; the second confirms that each has made
+ * its team in that slot. A slot that another thread has taken meanwhile costs two more rounds.
  *
- * A PE has one place at each desk, and writes there again when rank 0 has answered. Its words say
- * which round of which id the data behind them belongs to.
+ * Each area has one message of each PE, which the PE overwrites when rank 0 has answered. A word
+ * for each PE names the id and the round that the message belongs to.
  */
 #include "agree.h"
 #include "below.h"
@@ -25,13 +26,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The message of a PE. */
-struct said {
+/* The message of a PE to rank 0. */
+struct proposal {
     int32_t n, rank;
     int64_t state;
     uint64_t free[SHMEMI_MOST_SLOTS / 64];
 };
-_Static_assert(sizeof(struct said) == 144, "runtime/job/area.deskSize has it");
+_Static_assert(sizeof(struct proposal) == 144, "runtime/job/area.teamInitSize has it");
 
 /* The answer of rank 0, and behind it the PEs by rank. */
 struct answer {
@@ -42,13 +43,13 @@ struct answer {
     uint64_t spare[4];
     int32_t list[];
 };
-_Static_assert(sizeof(struct answer) == 64, "runtime/job/area.deskSize has it");
+_Static_assert(sizeof(struct answer) == 64, "runtime/job/area.teamInitSize has it");
 
 enum { MEMORY = 1, CLAIMED = 2 }; /* state */
 enum { GOOD, AGAIN, FULL_MEMORY, NO_SLOT, OTHER_SIZE, SAME_RANK };
 enum { PE_BITS = 24, ROUND_BITS = 8 };
 
-struct meeting {
+struct forming {
     uint64_t id, round;
     int root, n, rank;
     int32_t *list; /* rank 0: the PEs by rank */
@@ -59,7 +60,7 @@ struct meeting {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t made; /* ids */
 
-/* ----------------------------------------------------------------- the desk */
+/* ----------------------------------------------------------------- messages */
 
 static size_t rounded(size_t n)
 {
@@ -69,7 +70,7 @@ static size_t rounded(size_t n)
 /* Offsets from the user heap: of the word of a PE, the answer, and the message of a PE. */
 static int64_t word_at(int pe)
 {
-    return -(int64_t)shmemi_state.desk_offset + (int64_t)sizeof(uint64_t) * pe;
+    return -(int64_t)shmemi_state.team_init_offset + (int64_t)sizeof(uint64_t) * pe;
 }
 
 static int64_t answer_at(void)
@@ -77,20 +78,20 @@ static int64_t answer_at(void)
     return word_at(0) + (int64_t)rounded(sizeof(uint64_t) * shmemi_state.n_pes);
 }
 
-static int64_t said_at(int pe)
+static int64_t proposal_at(int pe)
 {
     size_t size = sizeof(struct answer) + sizeof(int32_t) * shmemi_state.n_pes;
-    return answer_at() + (int64_t)rounded(size) + (int64_t)sizeof(struct said) * pe;
+    return answer_at() + (int64_t)rounded(size) + (int64_t)sizeof(struct proposal) * pe;
 }
 
-static uint64_t word_of(const struct meeting *m)
+static uint64_t word_of(const struct forming *m)
 {
     return m->id << ROUND_BITS | (m->round & ((1u << ROUND_BITS) - 1));
 }
 
 /* Writes n bytes to a PE, and behind them the word of this round. */
-static void tell(const struct meeting *m, int pe, int64_t offset, const void *source, size_t n,
-                 int64_t word_offset)
+static void send_message(const struct forming *m, int pe, int64_t offset, const void *source,
+                         size_t n, int64_t word_offset)
 {
     char *base = shmemi_state.peer_base[pe];
     if (base == NULL) {
@@ -111,7 +112,7 @@ static void tell(const struct meeting *m, int pe, int64_t offset, const void *so
     shmemi_notify(pe);
 }
 
-static void read(const struct meeting *m, int64_t offset, void *dest, size_t n)
+static void read(const struct forming *m, int64_t offset, void *dest, size_t n)
 {
     char *base = shmemi_state.peer_base[m->root];
     if (base != NULL)
@@ -127,7 +128,7 @@ static void read(const struct meeting *m, int64_t offset, void *dest, size_t n)
 
 /* ------------------------------------------------------------------- rank 0 */
 
-static bool is_here(const struct meeting *m, int pe)
+static bool is_here(const struct forming *m, int pe)
 {
     char *base = shmemi_state.peer_base[m->root];
     if (base == NULL)
@@ -135,9 +136,10 @@ static bool is_here(const struct meeting *m, int pe)
     return shmemi_observe((uint64_t *)(base + word_at(pe))) == word_of(m);
 }
 
-/* How many have come in this round. In the first round it counts all PEs with the id, later only
- * the PEs of the team: others may have been here when another team was made by the same id. */
-static int count(const struct meeting *m)
+/* The number of PEs whose message of this round has arrived. In the first round it counts all PEs
+ * with the id, later only the PEs of the team: others may have been here when another team was made
+ * by the same id. */
+static int count(const struct forming *m)
 {
     int n = 0;
     if (shmemi_state.peer_base[m->root] == NULL)
@@ -151,7 +153,7 @@ static int count(const struct meeting *m)
 
 static void describe_gathering(const void *subject, char *text, size_t size)
 {
-    const struct meeting *m = subject;
+    const struct forming *m = subject;
     snprintf(text, size, "for the %d PEs of the team with the id %#llx", m->n,
              (unsigned long long)m->id);
 }
@@ -166,41 +168,41 @@ static void refuse(struct answer *a, int verdict, int one, int one_says, int oth
 }
 
 /* Sorts the PEs by rank. */
-static void sort(const struct meeting *m, struct answer *a)
+static void sort(const struct forming *m, struct answer *a)
 {
     for (int rank = 0; rank < m->n; rank++)
         m->list[rank] = -1;
     for (int pe = 0; a->verdict == GOOD && pe < (int)shmemi_state.n_pes; pe++) {
-        struct said said;
+        struct proposal p;
         if (!is_here(m, pe))
             continue;
-        read(m, said_at(pe), &said, sizeof said);
-        if (said.n != m->n)
-            refuse(a, OTHER_SIZE, shmemi_state.my_pe, m->n, pe, said.n);
-        else if (m->list[said.rank] >= 0)
-            refuse(a, SAME_RANK, m->list[said.rank], said.rank, pe, said.rank);
+        read(m, proposal_at(pe), &p, sizeof p);
+        if (p.n != m->n)
+            refuse(a, OTHER_SIZE, shmemi_state.my_pe, m->n, pe, p.n);
+        else if (m->list[p.rank] >= 0)
+            refuse(a, SAME_RANK, m->list[p.rank], p.rank, pe, p.rank);
         else
-            m->list[said.rank] = pe;
+            m->list[p.rank] = pe;
     }
 }
 
-/* What all of them have in common. */
-static void combine(const struct meeting *m, struct said *all)
+/* The memory, the team and the free slots that all members have in common. */
+static void combine(const struct forming *m, struct proposal *all)
 {
     all->state = MEMORY | CLAIMED;
     memset(all->free, 0xff, sizeof all->free);
     for (int rank = 0; rank < m->n; rank++) {
-        struct said said;
-        read(m, said_at(m->list[rank]), &said, sizeof said);
-        all->state &= said.state;
+        struct proposal p;
+        read(m, proposal_at(m->list[rank]), &p, sizeof p);
+        all->state &= p.state;
         for (size_t i = 0; i < sizeof all->free / sizeof *all->free; i++)
-            all->free[i] &= said.free[i];
+            all->free[i] &= p.free[i];
     }
 }
 
-static void decide(const struct meeting *m, struct answer *a)
+static void decide(const struct forming *m, struct answer *a)
 {
-    struct said all;
+    struct proposal all;
     a->verdict = GOOD;
     if (m->round == 1)
         sort(m, a);
@@ -217,7 +219,7 @@ static void decide(const struct meeting *m, struct answer *a)
 }
 
 /* Gathers the messages of this round, and answers. False: a PE was lost. */
-static bool preside(const struct meeting *m, struct answer *a)
+static bool gather_and_answer(const struct forming *m, struct answer *a)
 {
     const int64_t behind = (int64_t)sizeof a->word;
     size_t list = sizeof(int32_t) * (size_t)m->n;
@@ -238,8 +240,8 @@ static bool preside(const struct meeting *m, struct answer *a)
     bool known = a->verdict == GOOD || m->round > 1; /* whether the PEs are known */
     for (int i = 0; i < (known ? m->n : (int)shmemi_state.n_pes); i++)
         if (known || is_here(m, i))
-            tell(m, known ? m->list[i] : i, answer_at() + behind, (char *)a + behind,
-                 sizeof *a + list - (size_t)behind, answer_at());
+            send_message(m, known ? m->list[i] : i, answer_at() + behind, (char *)a + behind,
+                         sizeof *a + list - (size_t)behind, answer_at());
     return true;
 }
 
@@ -247,20 +249,20 @@ static bool preside(const struct meeting *m, struct answer *a)
 
 static void describe_answer(const void *subject, char *text, size_t size)
 {
-    const struct meeting *m = subject;
+    const struct forming *m = subject;
     snprintf(text, size, "for PE 0 of the team with the id %#llx, as its PE %d",
              (unsigned long long)m->id, m->rank);
 }
 
 /* One round: sends a message, and returns the answer, or NULL when a PE was lost. */
-static const struct answer *ask(struct meeting *m, const struct said *said, struct answer *own)
+static const struct answer *ask(struct forming *m, const struct proposal *p, struct answer *own)
 {
     const struct answer *a =
         (const struct answer *)(shmemi_state.peer_base[shmemi_state.my_pe] + answer_at());
     int me = shmemi_state.my_pe;
     m->round++;
-    tell(m, m->root, said_at(me), said, sizeof *said, word_at(me));
-    if (m->rank == 0 && !preside(m, own))
+    send_message(m, m->root, proposal_at(me), p, sizeof *p, word_at(me));
+    if (m->rank == 0 && !gather_and_answer(m, own))
         return NULL;
     bool lost = false;
     SHMEMI_WAIT_FOR(shmemi_my_ctl(), m->call, describe_answer, m,
@@ -281,7 +283,7 @@ __attribute__((format(printf, 2, 3))) static void say(const char *call, const ch
     fprintf(stderr, "shmem: PE %d: %s: %s\n", shmemi_state.my_pe, call, text);
 }
 
-static void complain(const struct meeting *m, const struct answer *a)
+static void complain(const struct forming *m, const struct answer *a)
 {
     switch (a->verdict) {
     case FULL_MEMORY:
@@ -309,16 +311,16 @@ static void complain(const struct meeting *m, const struct answer *a)
 }
 
 /* After the last answer: the same id may be used again. */
-static void leave(struct meeting *m, struct said *said)
+static void leave(struct forming *m, struct proposal *p)
 {
     int me = shmemi_state.my_pe;
     m->round++;
-    tell(m, m->root, said_at(me), said, sizeof *said, word_at(me));
+    send_message(m, m->root, proposal_at(me), p, sizeof *p, word_at(me));
     *(uint64_t *)(shmemi_state.peer_base[me] + answer_at()) = 0;
 }
 
 /* Makes the team in the slot that all have free. */
-static int64_t make(const struct meeting *m, const struct answer *a, int num_contexts,
+static int64_t make(const struct forming *m, const struct answer *a, int num_contexts,
                     struct shmemi_team **t)
 {
     int slot = a->slot;
@@ -333,23 +335,23 @@ static int64_t make(const struct meeting *m, const struct answer *a, int num_con
     return shmemi_team_id_occupy(*t, slot, m->call) == 0 ? MEMORY | CLAIMED : CLAIMED;
 }
 
-static int join(struct meeting *m, struct answer *own, int num_contexts, shmem_team_t *new_team)
+static int join(struct forming *m, struct answer *own, int num_contexts, shmem_team_t *new_team)
 {
     for (;;) {
-        struct said said = {.n = m->n, .rank = m->rank, .state = MEMORY | CLAIMED};
+        struct proposal p = {.n = m->n, .rank = m->rank, .state = MEMORY | CLAIMED};
         struct shmemi_team *t;
-        shmemi_team_ids_free(said.free);
-        const struct answer *a = ask(m, &said, own);
+        shmemi_team_ids_free(p.free);
+        const struct answer *a = ask(m, &p, own);
         if (a == NULL)
             return -1;
         if (a->verdict != GOOD) {
             complain(m, a);
-            leave(m, &said);
+            leave(m, &p);
             return -1;
         }
         int slot = a->slot;
-        said.state = make(m, a, num_contexts, &t);
-        a = ask(m, &said, own);
+        p.state = make(m, a, num_contexts, &t);
+        a = ask(m, &p, own);
         if (a != NULL && a->verdict == GOOD) {
             *new_team = shmemi_team_id_name(t, m->call);
             return 0;
@@ -377,7 +379,7 @@ int shmemi_team_init(uint64_t id, int n, int rank, int num_contexts, shmem_team_
                      const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
-    struct meeting m = {.id = id, .n = n, .rank = rank, .call = call};
+    struct forming m = {.id = id, .n = n, .rank = rank, .call = call};
     *new_team = SHMEM_TEAM_INVALID;
     if (s->n_pes == 0)
         shmemi_refuse_uninitialised(call);

@@ -22,13 +22,13 @@ enum { MAX_PES = 64, ROOM = 1 << 20 };
 
 /* In the file, for each PE: the number of barriers that it has reached, its process, and its bytes.
  */
-struct desk {
+struct pe_record {
     uint64_t barriers;
     int pid;
     char bytes[ROOM];
 };
 
-static struct desk *desks;
+static struct pe_record *records;
 
 static int number(const char *name)
 {
@@ -46,10 +46,10 @@ int shmemx_bootstrap_size(void)
     return number("MYJOB_SIZE");
 }
 
-static int open_desks(void)
+static int open_records(void)
 {
     int pes = shmemx_bootstrap_size();
-    if (desks != NULL)
+    if (records != NULL)
         return 0;
     if (pes > MAX_PES) {
         fprintf(stderr, "plugin: %d PEs, at most %d\n", pes, MAX_PES);
@@ -57,7 +57,7 @@ static int open_desks(void)
     }
     const char *name = getenv("MYJOB_FILE");
     int fd = open(name ? name : "", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    size_t size = (size_t)pes * sizeof *desks;
+    size_t size = (size_t)pes * sizeof *records;
     void *at = MAP_FAILED;
     if (fd >= 0 && ftruncate(fd, (off_t)size) == 0)
         at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -67,19 +67,19 @@ static int open_desks(void)
         perror("plugin: MYJOB_FILE");
         return -1;
     }
-    desks = at;
-    desks[shmemx_bootstrap_rank()].pid = getpid();
+    records = at;
+    records[shmemx_bootstrap_rank()].pid = getpid();
     return 0;
 }
 
 int shmemx_bootstrap_barrier(int timeout_ms)
 {
-    if (open_desks() != 0)
+    if (open_records() != 0)
         return -1;
     uint64_t mine =
-        __atomic_add_fetch(&desks[shmemx_bootstrap_rank()].barriers, 1, __ATOMIC_ACQ_REL);
+        __atomic_add_fetch(&records[shmemx_bootstrap_rank()].barriers, 1, __ATOMIC_ACQ_REL);
     for (int pe = 0; pe < shmemx_bootstrap_size(); pe++)
-        while (__atomic_load_n(&desks[pe].barriers, __ATOMIC_ACQUIRE) < mine) {
+        while (__atomic_load_n(&records[pe].barriers, __ATOMIC_ACQUIRE) < mine) {
             if (timeout_ms-- <= 0)
                 return pe + 1;
             usleep(1000);
@@ -89,14 +89,14 @@ int shmemx_bootstrap_barrier(int timeout_ms)
 
 int shmemx_bootstrap_allgather(const void *mine, void *all, size_t nbytes, int timeout_ms)
 {
-    if (nbytes > ROOM || open_desks() != 0)
+    if (nbytes > ROOM || open_records() != 0)
         return -1;
-    memcpy(desks[shmemx_bootstrap_rank()].bytes, mine, nbytes);
+    memcpy(records[shmemx_bootstrap_rank()].bytes, mine, nbytes);
     int missing = shmemx_bootstrap_barrier(timeout_ms);
     if (missing != 0)
         return missing;
     for (int pe = 0; pe < shmemx_bootstrap_size(); pe++)
-        memcpy((char *)all + (size_t)pe * nbytes, desks[pe].bytes, nbytes);
+        memcpy((char *)all + (size_t)pe * nbytes, records[pe].bytes, nbytes);
     /* No PE writes again before all have read. */
     return shmemx_bootstrap_barrier(timeout_ms);
 }
@@ -104,7 +104,7 @@ int shmemx_bootstrap_allgather(const void *mine, void *all, size_t nbytes, int t
 void shmemx_bootstrap_abort(int status, const char *reason)
 {
     (void)status, (void)reason;
-    for (int pe = 0; desks != NULL && pe < shmemx_bootstrap_size(); pe++)
-        if (pe != shmemx_bootstrap_rank() && desks[pe].pid > 0)
-            kill(desks[pe].pid, SIGTERM);
+    for (int pe = 0; records != NULL && pe < shmemx_bootstrap_size(); pe++)
+        if (pe != shmemx_bootstrap_rank() && records[pe].pid > 0)
+            kill(records[pe].pid, SIGTERM);
 }

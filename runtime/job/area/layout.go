@@ -12,7 +12,7 @@ import (
 
 // The internal area of a slice ends where the user heap begins:
 //
-//	| statics | mailboxes | desk | notification counters | teams | scratch | inbox | control page | user heap ...
+//	| statics | mailboxes | team init | notification counters | teams | scratch | inbox | control page | user heap ...
 //
 // so that every part is at the same negative offset on every PE.
 const (
@@ -30,19 +30,19 @@ const (
 
 // Layout is the internal area of a job of n PEs, in bytes below the user heap.
 type Layout struct {
-	InboxOffset   uint64
-	ScratchOffset uint64
-	ScratchSize   uint64
-	TeamsOffset   uint64
-	TeamSize      uint64 // the area of one team: a word for each PE, lines, scratch, agreements
-	AgreeSize     uint64 // the agreements in it
-	Teams         uint64 // number of areas; one more is for the agreements of all PEs
-	NotifyOffset  uint64 // notification counters: of the program, then of eager transfers
-	EagerCounters int    // how many of them are of eager transfers
-	DeskOffset    uint64 // where the PEs of a team made from an id meet
-	Mail          Mail   // two-sided messages
-	StaticsOffset uint64 // of the program's statics, whole pages
-	Internal      uint64 // the whole area
+	InboxOffset    uint64
+	ScratchOffset  uint64
+	ScratchSize    uint64
+	TeamsOffset    uint64
+	TeamSize       uint64 // the area of one team: a word for each PE, lines, scratch, agreements
+	AgreeSize      uint64 // the agreements in it
+	Teams          uint64 // number of areas; one more is for the agreements of all PEs
+	NotifyOffset   uint64 // notification counters: of the program, then of eager transfers
+	EagerCounters  int    // how many of them are of eager transfers
+	TeamInitOffset uint64 // messages between PEs that form a team from an id (capi/front/team_init.c)
+	Mail           Mail   // two-sided messages
+	StaticsOffset  uint64 // of the program's statics, whole pages
+	Internal       uint64 // the whole area
 }
 
 // Mail is the part of two-sided messages (abi/mailbox.h), in bytes below the user heap.
@@ -55,13 +55,14 @@ type Mail struct {
 	Ring     uint64 // bytes of its ring; a record may go on behind it
 }
 
-// newMail divides the part of n PEs, above which is the desk. The mailboxes share memory bytes.
-func newMail(n int, memory, desk uint64) Mail {
+// newMail divides the part of n PEs that begins below the offset above. The mailboxes share memory
+// bytes.
+func newMail(n int, memory, above uint64) Mail {
 	m := Mail{Ring: mailLeast}
 	for m.Ring < mailMost && m.Ring*2*uint64(n) <= memory {
 		m.Ring *= 2
 	}
-	m.Active = desk + RoundUp(RoundUp(uint64(n), 64)/8, cacheLine)
+	m.Active = above + RoundUp(RoundUp(uint64(n), 64)/8, cacheLine)
 	m.Credits = m.Active + RoundUp(uint64(n)*8, cacheLine)
 	m.Sends = m.Credits + mailSends*mailSendBytes
 	m.Landings = RoundUp(m.Sends+landings*(cacheLine+landingBytes), Page)
@@ -101,9 +102,9 @@ func agreeSize(n int) uint64 {
 // them (capi/front/lines.c).
 func inboxSize(n int) uint64 { return RoundUp(uint64(n)*inboxWord, cacheLine) + linesBytes }
 
-// deskSize is the size of struct desk (capi/front/team_init.c): a word for each PE, an answer with
+// teamInitSize is the size of the messages of capi/front/team_init.c: a word for each PE, an answer with
 // a list of PEs, and the entry of each PE.
-func deskSize(n int) uint64 {
+func teamInitSize(n int) uint64 {
 	const head, said = 64, 144
 	return RoundUp(uint64(n)*inboxWord, cacheLine) + RoundUp(head+uint64(n)*4, cacheLine) + RoundUp(uint64(n)*said, cacheLine)
 }
@@ -124,8 +125,8 @@ func New(n int, statics uint64, counters int, messages uint64) Layout {
 	l.TeamsOffset = l.ScratchOffset + (l.Teams+1)*l.TeamSize
 	l.EagerCounters = EagerCounters(counters)
 	l.NotifyOffset = l.TeamsOffset + RoundUp(uint64(counters+l.EagerCounters)*counterWord, cacheLine)
-	l.DeskOffset = l.NotifyOffset + deskSize(n)
-	l.Mail = newMail(n, messages, l.DeskOffset)
+	l.TeamInitOffset = l.NotifyOffset + teamInitSize(n)
+	l.Mail = newMail(n, messages, l.TeamInitOffset)
 	l.StaticsOffset = l.Mail.Boxes + RoundUp(statics, Page)
 	l.Internal = l.StaticsOffset
 	return l

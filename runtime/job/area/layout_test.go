@@ -24,12 +24,12 @@ func TestLayout(t *testing.T) {
 			t.Errorf("%d PEs: the teams end %d bytes below the heap, in the scratch that begins at %d", n, l.TeamsOffset-(l.Teams+1)*l.TeamSize, l.ScratchOffset)
 		case l.EagerCounters != queue.EagerCounters || l.NotifyOffset-uint64(4096+l.EagerCounters)*counterWord < l.TeamsOffset:
 			t.Errorf("%d PEs: 4096 and %d notification counters below %d bytes below the heap, and the teams begin at %d", n, l.EagerCounters, l.NotifyOffset, l.TeamsOffset)
-		case l.DeskOffset-deskSize(n) < l.NotifyOffset:
-			t.Errorf("%d PEs: the desk ends %d bytes below the heap, in the notification counters that begin at %d", n, l.DeskOffset-deskSize(n), l.NotifyOffset)
-		case l.DeskOffset-deskSize(n) < l.TeamsOffset:
-			t.Errorf("%d PEs: the desk ends %d bytes below the heap, in the teams that begin at %d", n, l.DeskOffset-deskSize(n), l.TeamsOffset)
-		case l.Mail.Active-(pes+7)/8 < l.DeskOffset:
-			t.Errorf("%d PEs: the bits of senders end %d bytes below the heap, in the desk that begins at %d", n, l.Mail.Active-(pes+7)/8, l.DeskOffset)
+		case l.TeamInitOffset-teamInitSize(n) < l.NotifyOffset:
+			t.Errorf("%d PEs: the team init area ends %d bytes below the heap, in the notification counters that begin at %d", n, l.TeamInitOffset-teamInitSize(n), l.NotifyOffset)
+		case l.TeamInitOffset-teamInitSize(n) < l.TeamsOffset:
+			t.Errorf("%d PEs: the team init area ends %d bytes below the heap, in the teams that begin at %d", n, l.TeamInitOffset-teamInitSize(n), l.TeamsOffset)
+		case l.Mail.Active-(pes+7)/8 < l.TeamInitOffset:
+			t.Errorf("%d PEs: the bits of senders end %d bytes below the heap, in the team init area that begins at %d", n, l.Mail.Active-(pes+7)/8, l.TeamInitOffset)
 		case l.Mail.Credits-8*pes < l.Mail.Active || l.Mail.Sends-mailSends*mailSendBytes < l.Mail.Credits ||
 			l.Mail.Landings-landings*(cacheLine+landingBytes) < l.Mail.Sends || l.Mail.Boxes-pes*(l.Mail.Ring+Longest(l.Mail.Ring)-cacheLine) < l.Mail.Landings:
 			t.Errorf("%d PEs: parts of the messages' area overlap: %+v", n, l.Mail)
