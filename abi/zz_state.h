@@ -53,7 +53,7 @@ struct shmemi_state {
     uint32_t node_crowded; /* some PE of this node may; the same on all of them */
     uint32_t moves; /* a thread that waits may choose another of its processors */
     uint32_t checks; /* SHMEMI_CHECKS_... */
-    uint32_t unseen; /* 1 in a job, unless ranges of fences and quiets are shown */
+    uint32_t fast_order; /* 1: fences and quiets that find nothing to do return inline; 0: before init, and while a profiler shows their ranges */
     uint32_t ranges; /* SHMEMI_RANGE_...: what a profiler is shown */
     uint32_t node_pes; /* PEs on this node */
     uint32_t node_rank; /* this PE's number among them */
@@ -146,7 +146,7 @@ _Static_assert(offsetof(struct shmemi_state, crowded) == 64, "state_crowded");
 _Static_assert(offsetof(struct shmemi_state, node_crowded) == 68, "state_node_crowded");
 _Static_assert(offsetof(struct shmemi_state, moves) == 72, "state_moves");
 _Static_assert(offsetof(struct shmemi_state, checks) == 76, "state_checks");
-_Static_assert(offsetof(struct shmemi_state, unseen) == 80, "state_unseen");
+_Static_assert(offsetof(struct shmemi_state, fast_order) == 80, "state_fast_order");
 _Static_assert(offsetof(struct shmemi_state, ranges) == 84, "state_ranges");
 _Static_assert(offsetof(struct shmemi_state, node_pes) == 88, "state_node_pes");
 _Static_assert(offsetof(struct shmemi_state, node_rank) == 92, "state_node_rank");

@@ -42,7 +42,7 @@ var state = Unit{
 			{Name: "node_crowded", Type: "u32", Doc: "some PE of this node may; the same on all of them"},
 			{Name: "moves", Type: "u32", Doc: "a thread that waits may choose another of its processors"},
 			{Name: "checks", Type: "u32", Doc: "SHMEMI_CHECKS_..."},
-			{Name: "unseen", Type: "u32", Doc: "1 in a job, unless ranges of fences and quiets are shown"},
+			{Name: "fast_order", Type: "u32", Doc: "1: fences and quiets that find nothing to do return inline; 0: before init, and while a profiler shows their ranges"},
 			{Name: "ranges", Type: "u32", Doc: "SHMEMI_RANGE_...: what a profiler is shown"},
 			{Name: "node_pes", Go: "nodePEs", Type: "u32", Doc: "PEs on this node"},
 			{Name: "node_rank", Type: "u32", Doc: "this PE's number among them"},

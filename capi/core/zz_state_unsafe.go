@@ -47,7 +47,7 @@ type State struct {
 	nodeCrowded     uint32          // some PE of this node may; the same on all of them
 	moves           uint32          // a thread that waits may choose another of its processors
 	checks          uint32          // SHMEMI_CHECKS_...
-	unseen          uint32          // 1 in a job, unless ranges of fences and quiets are shown
+	fastOrder       uint32          // 1: fences and quiets that find nothing to do return inline; 0: before init, and while a profiler shows their ranges
 	ranges          uint32          // SHMEMI_RANGE_...: what a profiler is shown
 	nodePEs         uint32          // PEs on this node
 	nodeRank        uint32          // this PE's number among them
@@ -142,7 +142,7 @@ var (
 	_ [68]byte   = [unsafe.Offsetof(State{}.nodeCrowded)]byte{}
 	_ [72]byte   = [unsafe.Offsetof(State{}.moves)]byte{}
 	_ [76]byte   = [unsafe.Offsetof(State{}.checks)]byte{}
-	_ [80]byte   = [unsafe.Offsetof(State{}.unseen)]byte{}
+	_ [80]byte   = [unsafe.Offsetof(State{}.fastOrder)]byte{}
 	_ [84]byte   = [unsafe.Offsetof(State{}.ranges)]byte{}
 	_ [88]byte   = [unsafe.Offsetof(State{}.nodePEs)]byte{}
 	_ [92]byte   = [unsafe.Offsetof(State{}.nodeRank)]byte{}

@@ -253,7 +253,7 @@ SHMEMI_INLINE void shmemi_fence(shmem_ctx_t ctx, const char *call)
     const struct shmemi_context *c = shmemi_context_at(ctx);
     shmemi_fence_stores();
     if (SHMEMI_UNLIKELY(shmemi_marked(&c->unfenced) || shmemi_gpu_moving() || c->handle != ctx ||
-                        shmemi_state.unseen == 0))
+                        shmemi_state.fast_order == 0))
         SHMEMI_SLOW(fence)(ctx, call);
 }
 
@@ -262,7 +262,8 @@ SHMEMI_INLINE void shmemi_quiet(shmem_ctx_t ctx, const char *call)
     const struct shmemi_context *c = shmemi_context_at(ctx);
     shmemi_fence_all();
     if (SHMEMI_UNLIKELY(shmemi_marked(&c->dirty) || shmemi_gpu_moving() ||
-                        shmemi_state.kernel_rings || c->handle != ctx || shmemi_state.unseen == 0))
+                        shmemi_state.kernel_rings || c->handle != ctx ||
+                        shmemi_state.fast_order == 0))
         SHMEMI_SLOW(quiet)(ctx, call);
 }
 

@@ -135,7 +135,7 @@ static void questions(void)
 int main(void)
 {
     static char *bases[1];
-    shmemi_state.n_pes = shmemi_state.gpu = shmemi_state.unseen = 1;
+    shmemi_state.n_pes = shmemi_state.gpu = shmemi_state.fast_order = 1;
     shmemi_state.heap_base = 1 << 20;
     shmemi_state.heap_size = 1 << 20;
     shmemi_state.near_base = bases;

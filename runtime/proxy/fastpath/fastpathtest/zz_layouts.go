@@ -2,5 +2,5 @@
 
 package fastpathtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x688e7a74311a6b05
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xc3fce657e9d30de9
 import "C"
