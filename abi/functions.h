@@ -89,17 +89,17 @@ struct shmemi_core {
      * where no block is allocated. */
     size_t (*heap_room)(int64_t offset);
 
-    /* Network. stream: ordered and completed by itself; that of the default context is 0. */
+    /* Network. context: the core's number of a communication context; the default one has 0. */
     int (*post)(const struct shmemi_host_operation *o); /* (locked) */
-    int (*fence)(uint32_t stream);                      /* (locked) */
+    int (*fence)(uint32_t context);                     /* (locked) */
     /* (locked) A call with *ticket 0 begins a quiet for all operations posted before, and sets it;
      * PENDING: poll and call again with the same ticket. */
-    int (*quiet)(uint32_t stream, uint64_t *ticket);
-    /* (locked) Begins to use a stream, and returns the stream to use in its place: itself, 0 where
-     * there are no others, or SHMEMI_FAILED. */
-    int (*context_open)(uint32_t stream);
-    /* (locked) Whether small operations of a stream share messages from the first one on. */
-    void (*batch)(uint32_t stream, int on);
+    int (*quiet)(uint32_t context, uint64_t *ticket);
+    /* (locked) Opens a context, and returns the number to use in its place: its own, 0 where the
+     * engine has the default context alone, or SHMEMI_FAILED. */
+    int (*context_open)(uint32_t context);
+    /* (locked) Whether small operations of a context share messages from the first one on. */
+    void (*batch)(uint32_t context, int on);
     /* Reports whether NICs reach n bytes at an offset of the user heap of a PE, which is in the
      * memory of a GPU: of this PE, or of another one as far as it has announced them here. */
     int (*reaches)(int pe, int64_t offset, size_t n);

@@ -41,7 +41,7 @@ _Static_assert(offsetof(struct shmemi_request, value) == 8, "request_value");
 struct shmemi_host_operation {
     uint32_t kind; /* SHMEMI_OPERATION_... */
     int32_t ctx; /* the program's context; 0: the default one */
-    uint32_t stream; /* the core's number of that context */
+    uint32_t context; /* the core's number of that context */
     int32_t pe; /* number in the job */
     int32_t op; /* SHMEMI_AMO_..., of the signal or the atomic */
     uint32_t width; /* bytes of the atomic's word */
@@ -60,7 +60,7 @@ struct shmemi_host_operation {
 _Static_assert(sizeof(struct shmemi_host_operation) == 104, "sizeof_host_operation");
 _Static_assert(offsetof(struct shmemi_host_operation, kind) == 0, "host_operation_kind");
 _Static_assert(offsetof(struct shmemi_host_operation, ctx) == 4, "host_operation_ctx");
-_Static_assert(offsetof(struct shmemi_host_operation, stream) == 8, "host_operation_stream");
+_Static_assert(offsetof(struct shmemi_host_operation, context) == 8, "host_operation_context");
 _Static_assert(offsetof(struct shmemi_host_operation, pe) == 12, "host_operation_pe");
 _Static_assert(offsetof(struct shmemi_host_operation, op) == 16, "host_operation_op");
 _Static_assert(offsetof(struct shmemi_host_operation, width) == 20, "host_operation_width");

@@ -28,7 +28,7 @@ var request = Unit{
 		{Name: "host_operation", Go: "Operation", Doc: "One operation of the host on another PE, or the part of one that is posted at once. The caller fills it in; the core and the engine read it during the call.", Members: []Member{
 			{Name: "kind", Type: "u32", GoType: "Kind", Doc: "SHMEMI_OPERATION_..."},
 			{Name: "ctx", Type: "i32", Go: "_", Doc: "the program's context; 0: the default one"},
-			{Name: "stream", Type: "u32", Doc: "the core's number of that context"},
+			{Name: "context", Type: "u32", Doc: "the core's number of that context"},
 			{Name: "pe", Type: "i32", Doc: "number in the job"},
 			{Name: "op", Type: "i32", Doc: "SHMEMI_AMO_..., of the signal or the atomic"},
 			{Name: "width", Type: "u32", Doc: "bytes of the atomic's word"},

@@ -357,7 +357,7 @@ static inline int burst_after(struct shmemi_fastpath *x, int rc)
 
 static int post(const struct shmemi_host_operation *o)
 {
-    struct shmemi_fastpath *x = of(o->stream);
+    struct shmemi_fastpath *x = of(o->context);
     if (o->kind == SHMEMI_OPERATION_GET)
         return shmemgoPost((struct shmemi_host_operation *)o);
     int rc = burst_before(x, o->pe) ? shmemi_fastpath_post(x, &native, o) : SHMEMI_NOT_FAST;

@@ -19,7 +19,7 @@ import (
 //export shmemgoPost
 func shmemgoPost(o *C.struct_shmemi_host_operation) C.int {
 	defer guard.Catch("post")
-	return C.int(current.Engine.Context(uint32(o.stream)).Post((*proxy.Operation)(unsafe.Pointer(o))))
+	return C.int(current.Engine.Context(uint32(o.context)).Post((*proxy.Operation)(unsafe.Pointer(o))))
 }
 
 //export shmemgoRelease

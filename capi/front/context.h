@@ -22,7 +22,7 @@ struct shmemi_context {
         shmem_ctx_t handle; /* 0: the place is free, unless it is the first */
     int32_t n_pes;
     const int32_t *pes; /* by number in its team; NULL: the same number */
-    uint32_t stream;    /* the core's number for it */
+    uint32_t number;    /* the core's number for it */
     shmem_team_t team;
     long options;
     uint64_t owner; /* the thread that made it */

@@ -36,9 +36,9 @@ static int open_context(uint32_t place, const char *call)
     if (!shmemi_state.networked)
         return 0;
     shmemi_net_lock(call);
-    int stream = shmemi_state.core->context_open(place);
+    int number = shmemi_state.core->context_open(place);
     shmemi_net_unlock();
-    return stream;
+    return number;
 }
 
 static int make(const struct shmemi_team *t, shmem_team_t team, long options, shmem_ctx_t *ctx,
@@ -49,13 +49,13 @@ static int make(const struct shmemi_team *t, shmem_team_t team, long options, sh
     uint32_t place = 1;
     while (place < SHMEMI_CONTEXTS && shmemi_contexts[place].handle != 0)
         place++;
-    int stream = place < SHMEMI_CONTEXTS ? open_context(place, call) : SHMEMI_FAILED;
-    if (stream >= 0) {
+    int number = place < SHMEMI_CONTEXTS ? open_context(place, call) : SHMEMI_FAILED;
+    if (number >= 0) {
         struct shmemi_context *c = &shmemi_contexts[place];
         generations[place]++;
         *c = (struct shmemi_context){.n_pes = t->n,
                                      .pes = team == SHMEM_TEAM_WORLD ? NULL : t->pes,
-                                     .stream = (uint32_t)stream,
+                                     .number = (uint32_t)number,
                                      .team = team,
                                      .options = options,
                                      .owner = shmemi_this_thread()};
@@ -164,7 +164,7 @@ void shmemi_ctx_session_start(shmem_ctx_t ctx, long options,
         shmemi_abort(call, "pass a configuration, or a mask of 0", "config is NULL");
     if (options & SHMEM_CTX_SESSION_BATCH && shmemi_state.networked) {
         shmemi_net_lock(call);
-        shmemi_state.core->batch(shmemi_context_at(ctx)->stream, 1);
+        shmemi_state.core->batch(shmemi_context_at(ctx)->number, 1);
         shmemi_net_unlock();
     }
 }
@@ -178,7 +178,7 @@ void shmemi_ctx_session_stop(shmem_ctx_t ctx, const char *call)
     shmemi_ctx_known(ctx, call);
     if (shmemi_state.networked) {
         shmemi_net_lock(call);
-        shmemi_state.core->batch(shmemi_context_at(ctx)->stream, 0);
+        shmemi_state.core->batch(shmemi_context_at(ctx)->number, 0);
         shmemi_net_unlock();
     }
 }

@@ -36,7 +36,7 @@ void shmemi_fence_slow(shmem_ctx_t ctx, const char *call)
     if (!shmemi_marked(&c->unfenced))
         return;
     shmemi_net_lock(call);
-    int rc = shmemi_state.core->fence(c->stream);
+    int rc = shmemi_state.core->fence(c->number);
     shmemi_write_once(&c->unfenced, 0);
     shmemi_net_unlock();
     if (rc == SHMEMI_FAILED)
@@ -75,7 +75,7 @@ static void quiet_network(struct shmemi_context *c, const char *call)
     for (;;) {
         shmemi_net_lock(call);
         bool begins = ticket == 0;
-        rc = shmemi_state.core->quiet(c->stream, &ticket);
+        rc = shmemi_state.core->quiet(c->number, &ticket);
         if (begins) {
             c->last_quiet = ticket;
             shmemi_write_once(&c->dirty, SHMEMI_QUIETING);

@@ -155,7 +155,7 @@ static SHMEMI_COLD int wait_for_room(const struct shmemi_host_operation *o,
 SHMEMI_INLINE int post(struct shmemi_host_operation *o, enum mark mark)
 {
     struct shmemi_context *c = shmemi_context_at(o->ctx);
-    o->stream = c->stream;
+    o->context = c->number;
     int rc = try_post(o, c, mark);
     if (SHMEMI_UNLIKELY(rc == SHMEMI_AGAIN))
         rc = wait_for_room(o, c, mark);

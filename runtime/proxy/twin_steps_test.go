@@ -66,7 +66,7 @@ func (tw *twins) context(i libshmem.PE) uint32 {
 	if len(tw.pes[0][i].others) == 0 {
 		return 0
 	}
-	return tw.rng.Uint32N(twinStreams)
+	return tw.rng.Uint32N(twinContexts)
 }
 
 // random takes one step.

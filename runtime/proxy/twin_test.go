@@ -192,9 +192,9 @@ func (p *twin) inC(call func(f *fastpathtest.Path) bool) bool {
 }
 
 const (
-	twinHeap    = 8192
-	twinStreams = 2
-	plenty      = 1 << 20
+	twinHeap     = 8192
+	twinContexts = 2
+	plenty       = 1 << 20
 )
 
 func newTwins(t testing.TB, m mode, seed uint64, n int) *twins {
@@ -227,7 +227,7 @@ func newTwins(t testing.TB, m mode, seed uint64, n int) *twins {
 			if err := p.Connect(ends); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := p.OpenContext(twinStreams - 1); err != nil {
+			if _, err := p.OpenContext(twinContexts - 1); err != nil {
 				t.Fatal(err)
 			}
 			if side == 1 {

@@ -49,7 +49,7 @@ type Operation struct {
 	_            structs.HostLayout
 	Kind         Kind   // SHMEMI_OPERATION_...
 	_            int32  // the program's context; 0: the default one
-	Stream       uint32 // the core's number of that context
+	Context      uint32 // the core's number of that context
 	PE           int32  // number in the job
 	Op           int32  // SHMEMI_AMO_..., of the signal or the atomic
 	Width        uint32 // bytes of the atomic's word
@@ -69,7 +69,7 @@ type Operation struct {
 var (
 	_ [104]byte = [unsafe.Sizeof(Operation{})]byte{}
 	_ [0]byte   = [unsafe.Offsetof(Operation{}.Kind)]byte{}
-	_ [8]byte   = [unsafe.Offsetof(Operation{}.Stream)]byte{}
+	_ [8]byte   = [unsafe.Offsetof(Operation{}.Context)]byte{}
 	_ [12]byte  = [unsafe.Offsetof(Operation{}.PE)]byte{}
 	_ [16]byte  = [unsafe.Offsetof(Operation{}.Op)]byte{}
 	_ [20]byte  = [unsafe.Offsetof(Operation{}.Width)]byte{}

@@ -2,5 +2,5 @@
 
 package fastpath
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xc3fce657e9d30de9
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xbf0d077d4d465a7f
 import "C"

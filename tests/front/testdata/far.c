@@ -130,7 +130,7 @@ static void before(void)
 #define POSTED(i, request_, ...)                                                                   \
     do {                                                                                           \
         struct shmemi_host_operation want = {                                                      \
-            .ctx = 2, .stream = 5, .pe = 1, .call = call, __VA_ARGS__};                            \
+            .ctx = 2, .context = 5, .pe = 1, .call = call, __VA_ARGS__};                           \
         CHECK(memcmp(&posted.at[i], &want, sizeof want) == 0 &&                                    \
               posted.requested[i] == (request_) && posted.unlocked == 0);                          \
     } while (0)
@@ -154,7 +154,7 @@ int main(void)
     char *mine = page + sizeof(struct shmemi_ctl);
     char *bases[3] = {mine, NULL, NULL};
     shmemi_state.peer_base = bases;
-    shmemi_contexts[2].stream = 5;
+    shmemi_contexts[2].number = 5;
 
     before();
     shmemi_put_ranged(ctx, at, local, 9, 1, call);
