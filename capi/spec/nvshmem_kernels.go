@@ -107,7 +107,7 @@ var nvshmemOfKernels = []Chapter{
 			}),
 			kernelRow("vendor_get_version_info", Kernel{
 				In: kernelSetup, Params: []Param{{Name: "major", C: "int *"}, {Name: "minor", C: "int *"}, {Name: "patch", C: "int *"}},
-				Body: "nvshmemi_tell_vendor(major, minor, patch)", Doc: "Returns the release of NVSHMEM that the library replaces.",
+				Body: "nvshmemi_get_vendor(major, minor, patch)", Doc: "Returns the release of NVSHMEM that the library replaces.",
 			}),
 			kernelRow("signal_counted_reset", Kernel{
 				In: kernelSignal, Params: []Param{{Name: "sig_addr", C: "uint64_t *", Role: Watched}},
@@ -137,11 +137,11 @@ var nvshmemOfKernels = []Chapter{
 			kernelRow("release_smem", Kernel{In: kernelSetup, Body: "(void)0", Doc: "Takes shared memory back."}),
 			nvshmemFamily(Family{
 				Name: "info_get_version", Params: []Param{{Name: "major", C: "int *"}, {Name: "minor", C: "int *"}},
-				Kernel: []Kernel{{In: kernelSetup, Body: "nvshmemi_tell_version(major, minor)", Doc: "Returns the version of NVSHMEM's interface that the library follows."}},
+				Kernel: []Kernel{{In: kernelSetup, Body: "nvshmemi_get_version(major, minor)", Doc: "Returns the version of NVSHMEM's interface that the library follows."}},
 			}),
 			nvshmemFamily(Family{
 				Name: "info_get_name", Params: []Param{{Name: "name", C: "char *", Role: Result}},
-				Kernel: []Kernel{{In: kernelSetup, Body: "nvshmemi_tell_name(name)", Doc: "Copies NVSHMEM_VENDOR_STRING."}},
+				Kernel: []Kernel{{In: kernelSetup, Body: "nvshmemi_get_name(name)", Doc: "Copies NVSHMEM_VENDOR_STRING."}},
 			}),
 		},
 	},

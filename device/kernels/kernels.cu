@@ -203,7 +203,7 @@ KERNEL(broadcast)
         shmemi_copy_share(
             shmemi_direct(&shmemi_job, address(c.dest), shmemi_pe_of(&m, (m.me + i) % m.n)),
             (const char *)address(c.source), c.count);
-    shmemi_meet_last(&m);
+    shmemi_sync_last_block(&m);
 }
 
 /* BLOCKS: alltoall, else fcollect. */
@@ -224,7 +224,7 @@ template <int BLOCKS> SHMEMI_D void exchange(call_t *c)
             (const char *)address(c->source) + (BLOCKS ? (uint64_t)rank * c->count : 0);
         shmemi_copy_share(shmemi_direct(&shmemi_job, dest, shmemi_pe_of(&m, rank)), from, c->count);
     }
-    shmemi_meet_last(&m);
+    shmemi_sync_last_block(&m);
 }
 
 KERNEL(fcollect)

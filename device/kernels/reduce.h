@@ -212,7 +212,7 @@ SHMEMI_D void shmemi_reduce_part(const struct shmemi_members *m, const char *sou
 }
 
 /*
- * Sources may be read once all PEs have come: the first block tells the other PEs, every block
+ * Sources may be read once all PEs have come: the first block signals the other PEs, every block
  * waits for them.
  */
 static __device__ __noinline__ uint64_t shmemi_spread_begin(const struct shmemi_members *m)
@@ -238,7 +238,7 @@ static __device__ __noinline__ void shmemi_spread_end(const struct shmemi_member
         if (threadIdx.x == 0)
             shmemi_store_near(m->work.step, step);
         __syncthreads();
-        shmemi_meet_all<shmemi_by_block, 0>(&shmemi_job, m);
+        shmemi_sync_members<shmemi_by_block, 0>(&shmemi_job, m);
     }
 }
 
@@ -267,7 +267,7 @@ static __device__ __noinline__ void shmemi_any_round(const struct shmemi_members
     shmemi_send_all<shmemi_by_block, 0, 0>(&shmemi_job, m, buffer, source, bytes,
                                            m->work.pushed + m->me, turn);
     shmemi_await_all<shmemi_by_block>(&shmemi_job, m, m->work.pushed, turn);
-    shmemi_by_block::meet();
+    shmemi_by_block::sync();
 }
 
 static __device__ __noinline__ uint64_t shmemi_any_begin(const struct shmemi_members *m)

@@ -70,13 +70,13 @@ SHMEMI_D void shmemi_copy_share(char *to, const char *from, uint64_t bytes)
 }
 
 /*
- * The end of a collective of many blocks whose PEs are all reached directly: the last block tells
- * all PEs that this PE is done, and waits for them.
+ * The end of a collective of many blocks whose PEs are all reached directly: the last block
+ * signals all PEs that this PE is done, and waits for their signals.
  */
-SHMEMI_D void shmemi_meet_last(const struct shmemi_members *m)
+SHMEMI_D void shmemi_sync_last_block(const struct shmemi_members *m)
 {
     if (shmemi_last_block(m->work.ticket))
-        shmemi_meet_all<shmemi_by_block, 0>(&shmemi_job, m);
+        shmemi_sync_members<shmemi_by_block, 0>(&shmemi_job, m);
 }
 
 #endif

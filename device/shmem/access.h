@@ -148,7 +148,7 @@ SHMEMI_LOADS(shmemi_load_weak, "ld")
 SHMEMI_STORES(shmemi_store_weak, "st")
 
 /* Waits until 128 threads have come to the barrier of this number. */
-SHMEMI_D void shmemi_meet_four_warps(uint32_t barrier)
+SHMEMI_D void shmemi_sync_four_warps(uint32_t barrier)
 {
     asm volatile("bar.sync %0, 128;" ::"r"(barrier) : "memory");
 }

@@ -17,11 +17,11 @@
 /* All threads of the scope know the step, and rings keep it behind the step before. */
 template <class SCOPE> SHMEMI_D void shmemi_step_order(const struct shmemi_device_image *image)
 {
-    SCOPE::meet();
+    SCOPE::sync();
     if (image->job.ring_count != 0) {
         if (SCOPE::rank() == 0)
             shmemi_order_rings(image);
-        SCOPE::meet();
+        SCOPE::sync();
     }
 }
 
@@ -35,12 +35,13 @@ SHMEMI_D uint64_t shmemi_step_begin(const struct shmemi_device_image *image,
     return step;
 }
 
-/* Tells the PEs that have an address here, once the threads have stored all their blocks. */
+/* Stores the step in a flag of each PE that is reached directly, once all threads of the scope have
+ * stored their blocks. */
 template <class SCOPE>
-SHMEMI_D void shmemi_tell_all(const struct shmemi_device_image *image,
-                              const struct shmemi_members *m, uint64_t *flag, uint64_t step)
+SHMEMI_D void shmemi_signal_all(const struct shmemi_device_image *image,
+                                const struct shmemi_members *m, uint64_t *flag, uint64_t step)
 {
-    SCOPE::meet();
+    SCOPE::sync();
 #pragma unroll 1
     for (int i = (int)SCOPE::rank(); i < m->n; i += (int)SCOPE::size()) {
         int pe = shmemi_pe_of(m, shmemi_rank_behind(m->me, 1 + i, m->n));
@@ -64,7 +65,7 @@ template <class SCOPE> SHMEMI_D void shmemi_step_end(uint64_t *counter, uint64_t
 {
     if (SCOPE::rank() == 0)
         shmemi_store_near(counter, step);
-    SCOPE::meet();
+    SCOPE::sync();
 }
 
 /* Reports whether a step has other bytes to send than whole 16-byte words. */
@@ -199,7 +200,7 @@ SHMEMI_COLD void shmemi_send_all(const struct shmemi_device_image *image,
     }
     if (!ragged)
         shmemi_send_wide<SCOPE, BLOCKS, SELF>(image, m, dest, source, bytes);
-    shmemi_tell_all<SCOPE>(image, m, flag, step);
+    shmemi_signal_all<SCOPE>(image, m, flag, step);
 }
 
 /*
@@ -265,12 +266,12 @@ SHMEMI_D void shmemi_collective_end(const struct shmemi_device_image *image,
 {
     uint64_t step = shmemi_load_near(m->work.step) + 1;
     if (!ROOTED) {
-        shmemi_tell_all<SCOPE>(image, m, m->work.arrived + m->me, step);
+        shmemi_signal_all<SCOPE>(image, m, m->work.arrived + m->me, step);
         shmemi_await_all<SCOPE>(image, m, m->work.arrived, step);
     } else if (m->me == root) {
-        shmemi_tell_all<SCOPE>(image, m, m->work.arrived + root, step);
+        shmemi_signal_all<SCOPE>(image, m, m->work.arrived + root, step);
     } else {
-        SCOPE::meet();
+        SCOPE::sync();
         if (SCOPE::rank() == 0)
             shmemi_await(image, m, m->work.arrived + root, step);
     }
@@ -289,7 +290,7 @@ SHMEMI_D int shmemi_collective(const struct shmemi_device_image *image, uint32_t
                                int root)
 {
     int ragged = shmemi_ragged(dest, source, bytes);
-    SCOPE::meet(); /* any of the threads may have written any part of source */
+    SCOPE::sync(); /* any of the threads may have written any part of source */
     if (image->job.ring_count != 0 || ragged)
         if (shmemi_collective_first<shmemi_fewer<SCOPE>, BLOCKS, ROOTED>(image, call, team, dest,
                                                                          source, bytes, root) != 0)

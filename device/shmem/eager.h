@@ -243,7 +243,7 @@ SHMEMI_D void shmemi_eager_wait(const struct shmemi_device_image *image, uint32_
 {
     struct shmemi_eager_reading r = shmemi_eager_read(image, call, e, slot, epoch);
     shmemi_eager_wait_part<SCOPE>(&r);
-    SCOPE::meet();
+    SCOPE::sync();
 }
 
 template <class SCOPE>
@@ -276,18 +276,18 @@ SHMEMI_D void shmemi_eager_recv(const struct shmemi_device_image *image, uint32_
     struct shmemi_eager_reading r = shmemi_eager_read(image, call, e, slot, epoch);
     if (r.tile == SHMEMI_EAGER_PACKET) {
         shmemi_eager_take_packets<SCOPE>(&r, (char *)dest);
-        SCOPE::meet();
+        SCOPE::sync();
         return;
     }
     shmemi_eager_wait_part<SCOPE>(&r);
-    SCOPE::meet();
+    SCOPE::sync();
     if (r.tile == SHMEMI_EAGER_LINE)
         shmemi_eager_move_tiles<SCOPE, SHMEMI_EAGER_LINE, 1>(r.slot, (char *)dest, r.nbytes);
     else if (r.tile == SHMEMI_EAGER_BLOCK)
         shmemi_eager_move_tiles<SCOPE, SHMEMI_EAGER_BLOCK, 1>(r.slot, (char *)dest, r.nbytes);
     else
         shmemi_copy<SCOPE, 0>(dest, r.slot, r.nbytes);
-    SCOPE::meet(); /* the slot is free, and dest is complete, for all threads */
+    SCOPE::sync(); /* the slot is free, and dest is complete, for all threads */
 }
 
 #endif

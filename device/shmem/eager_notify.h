@@ -45,7 +45,7 @@ template <class SCOPE>
 SHMEMI_D void shmemi_eager_count(const struct shmemi_device_image *image, int counter,
                                  const char *place, char *to, uint32_t nbytes, uint32_t epoch)
 {
-    SCOPE::meet();
+    SCOPE::sync();
     if (SCOPE::rank() != 0)
         return;
     shmemi_store_element(to + shmemi_eager_signal_at(0, nbytes, SHMEMI_EAGER_NOTIFY),

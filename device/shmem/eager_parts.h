@@ -106,10 +106,10 @@ SHMEMI_D void shmemi_eager_signal_words(const struct shmemi_device_image *image,
         return;
     }
     shmemi_eager_check_ring(image, call, e, place, pe);
-    SCOPE::meet();
+    SCOPE::sync();
     if (SCOPE::rank() == 0)
         shmemi_eager_signals_ring(image, call, *e, slot, place, epoch, pe);
-    SCOPE::meet();
+    SCOPE::sync();
 }
 
 /* ------------------------------------------------------------ change in place */
@@ -125,16 +125,16 @@ SHMEMI_D void shmemi_eager_spread(char *buffer, uint32_t nbytes, uint32_t epoch)
     typedef typename shmemi_eager_units<TILE>::unit unit;
     constexpr uint32_t per = shmemi_eager_units<TILE>::per, size = sizeof(unit);
     const uint32_t n = (nbytes + size - 1) / size, step = SCOPE::size();
-    SCOPE::meet();
+    SCOPE::sync();
     for (uint32_t end = n; end > 0; end = end > step ? end - step : 0) {
         const uint32_t i = (end > step ? end - step : 0) + SCOPE::rank();
         unit v = unit();
         if (i < end)
             shmemi_load_weak(buffer + i * (uint64_t)size, &v);
-        SCOPE::meet();
+        SCOPE::sync();
         if (i < end)
             shmemi_store_weak(buffer + (i + i / per) * (uint64_t)size, v);
-        SCOPE::meet();
+        SCOPE::sync();
     }
     for (uint32_t k = SCOPE::rank(); k < shmemi_eager_tiles(nbytes, TILE); k += step) {
         char *at = buffer + shmemi_eager_signal_at(k, nbytes, TILE);
@@ -146,7 +146,7 @@ SHMEMI_D void shmemi_eager_spread(char *buffer, uint32_t nbytes, uint32_t epoch)
                 shmemi_store_weak(at + 8, (uint64_t)0);
         }
     }
-    SCOPE::meet();
+    SCOPE::sync();
 }
 
 template <class SCOPE, int TILE>
@@ -155,16 +155,16 @@ SHMEMI_D void shmemi_eager_gather_units(char *buffer, uint32_t nbytes)
     typedef typename shmemi_eager_units<TILE>::unit unit;
     constexpr uint32_t per = shmemi_eager_units<TILE>::per, size = sizeof(unit);
     const uint32_t n = (nbytes + size - 1) / size, step = SCOPE::size();
-    SCOPE::meet();
+    SCOPE::sync();
     for (uint32_t first = 0; first < n; first += step) {
         const uint32_t i = first + SCOPE::rank();
         unit v = unit();
         if (i < n)
             shmemi_load_weak(buffer + (i + i / per) * (uint64_t)size, &v);
-        SCOPE::meet();
+        SCOPE::sync();
         if (i < n)
             shmemi_store_weak(buffer + i * (uint64_t)size, v);
-        SCOPE::meet();
+        SCOPE::sync();
     }
 }
 
@@ -183,13 +183,13 @@ SHMEMI_D void shmemi_eager_wrap(const struct shmemi_device_image *image, uint32_
     } else if (tile == SHMEMI_EAGER_BLOCK) {
         shmemi_eager_spread<SCOPE, SHMEMI_EAGER_BLOCK>(at, n, epoch);
     } else {
-        SCOPE::meet();
+        SCOPE::sync();
         if (SCOPE::rank() == 0) {
             at += shmemi_eager_signal_at(0, n, SHMEMI_EAGER_NONE);
             shmemi_store_weak(at, shmemi_eager_signal(n, epoch));
             shmemi_store_weak(at + 8, (uint64_t)0);
         }
-        SCOPE::meet();
+        SCOPE::sync();
     }
 }
 
@@ -207,7 +207,7 @@ SHMEMI_D void shmemi_eager_unwrap(const struct shmemi_device_image *image, uint3
     else if (tile == SHMEMI_EAGER_BLOCK)
         shmemi_eager_gather_units<SCOPE, SHMEMI_EAGER_BLOCK>(at, n);
     else
-        SCOPE::meet();
+        SCOPE::sync();
 }
 
 /* ------------------------------------------------------- tokens in shared memory */
@@ -231,7 +231,7 @@ SHMEMI_D void shmemi_eager_send_shared(const struct shmemi_device_image *image, 
                                        const shmemx_eager_t *e, uint32_t slot, const void *shared,
                                        uint32_t epoch, int pe)
 {
-    shmemi_by_block::meet();
+    shmemi_by_block::sync();
 #ifdef SHMEMI_BULK
     char *place = shmemi_eager_slot(image, call, e, slot);
     char *to = shmemi_reach(image, call, place, e->stride, pe);
@@ -250,7 +250,7 @@ SHMEMI_D void shmemi_eager_send_shared(const struct shmemi_device_image *image, 
     }
 #endif
     shmemi_eager_send<shmemi_by_block>(image, call, e, slot, shared, epoch, pe);
-    shmemi_by_block::meet(); /* the threads have read shared */
+    shmemi_by_block::sync(); /* the threads have read shared */
 }
 
 SHMEMI_D void shmemi_eager_recv_shared(const struct shmemi_device_image *image, uint32_t call,
@@ -263,7 +263,7 @@ SHMEMI_D void shmemi_eager_recv_shared(const struct shmemi_device_image *image, 
         struct shmemi_eager_reading r = shmemi_eager_read(image, call, e, slot, epoch);
         const uint32_t nbytes = e->nbytes, data = shmemi_eager_data(nbytes, e->tile);
         shmemi_eager_wait_part<shmemi_by_block>(&r);
-        shmemi_by_block::meet();
+        shmemi_by_block::sync();
         if (shmemi_by_block::rank() == 0) {
             shmemi_bulk_expect(&barrier, shmemi_eager_up(nbytes, 16));
 #pragma unroll 1
@@ -272,12 +272,12 @@ SHMEMI_D void shmemi_eager_recv_shared(const struct shmemi_device_image *image, 
                                  nbytes - at < data ? shmemi_eager_up(nbytes - at, 16) : data,
                                  &barrier);
         }
-        shmemi_by_block::meet();
+        shmemi_by_block::sync();
         shmemi_bulk_loaded(&barrier);
-        shmemi_by_block::meet();
+        shmemi_by_block::sync();
         if (shmemi_by_block::rank() == 0)
             shmemi_bulk_end(&barrier);
-        shmemi_by_block::meet();
+        shmemi_by_block::sync();
         return;
     }
 #endif

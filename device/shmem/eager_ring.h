@@ -67,7 +67,7 @@ SHMEMI_COLD void shmemi_eager_send_ring(const struct shmemi_device_image *image,
     char *bytes = buffer + shmemi_eager_head(e.tile);
     if (SCOPE::rank() == 0)
         shmemi_eager_take_buffer(image, buffer);
-    SCOPE::meet();
+    SCOPE::sync();
     if (counted) {
         shmemi_copy<SCOPE, 0>(bytes, source, e.nbytes);
         if (SCOPE::rank() == 0)
@@ -76,7 +76,7 @@ SHMEMI_COLD void shmemi_eager_send_ring(const struct shmemi_device_image *image,
     } else {
         shmemi_eager_fill<SCOPE>(bytes, source, e.nbytes, e.tile, epoch);
     }
-    SCOPE::meet();
+    SCOPE::sync();
     if (SCOPE::rank() == 0) {
         if (counted)
             shmemi_put_notify_ring<0>(image, place, bytes, n, counter, pe);
@@ -84,7 +84,7 @@ SHMEMI_COLD void shmemi_eager_send_ring(const struct shmemi_device_image *image,
             shmemi_put_range(image, place, bytes, n, pe);
         shmemi_eager_give_buffer(buffer);
     }
-    SCOPE::meet();
+    SCOPE::sync();
 }
 
 /* Words of a token that went one by one have their signals behind a fence. One thread sends them.

@@ -138,7 +138,7 @@ template <class SCOPE>
 SHMEMI_D void shmemi_eager_signals(char *to, uint32_t nbytes, uint32_t tile, uint32_t epoch)
 {
     uint32_t n = shmemi_eager_tiles(nbytes, tile), k = SCOPE::rank();
-    SCOPE::meet();
+    SCOPE::sync();
     if (k >= n)
         return;
     shmemi_fence_system();

@@ -82,14 +82,14 @@ SHMEMI_D void shmemi_put_notify(const struct shmemi_device_image *image, uint32_
     if (idle || at != NULL) {
         if (!idle && bytes != 0)
             shmemi_copy<SCOPE, 0>(to, source, bytes);
-        SCOPE::meet();
+        SCOPE::sync();
         if (SCOPE::rank() == 0)
             shmemi_add_signal(at, 1);
     } else {
-        SCOPE::meet();
+        SCOPE::sync();
         if (SCOPE::rank() == 0)
             shmemi_put_notify_ring<NBI>(image, dest, source, bytes, notify, pe);
-        SCOPE::meet();
+        SCOPE::sync();
     }
 }
 

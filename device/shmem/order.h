@@ -148,19 +148,19 @@ SHMEMI_D void shmemi_quiet(const struct shmemi_device_image *image, uint32_t cal
 template <class SCOPE>
 SHMEMI_D void shmemi_quiet_together(const struct shmemi_device_image *image, uint32_t call)
 {
-    SCOPE::meet();
+    SCOPE::sync();
     if (SCOPE::rank() == 0)
         shmemi_quiet(image, call);
-    SCOPE::meet();
+    SCOPE::sync();
 }
 
 template <class SCOPE>
 SHMEMI_D void shmemi_fence_together(const struct shmemi_device_image *image, uint32_t call)
 {
-    SCOPE::meet();
+    SCOPE::sync();
     if (SCOPE::rank() == 0)
         shmemi_fence(image, call);
-    SCOPE::meet();
+    SCOPE::sync();
 }
 
 #endif

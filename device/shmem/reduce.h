@@ -67,7 +67,7 @@ SHMEMI_COLD const char *shmemi_reduce_round(const struct shmemi_device_image *im
         shmemi_send_all<SCOPE, 0, 0>(image, m, buffer + me * r->chunk, (const char *)source, bytes,
                                      m->work.pushed + me, r->turn);
         shmemi_await_all<SCOPE>(image, m, m->work.pushed, r->turn);
-        SCOPE::meet();
+        SCOPE::sync();
     }
     return buffer;
 }
@@ -85,7 +85,7 @@ SHMEMI_D int shmemi_reduce(const struct shmemi_device_image *image, uint32_t cal
         const char *buffer = shmemi_reduce_round<SCOPE>(image, &r, source + done, part * sizeof(T));
         shmemi_combine<SCOPE, OP, T>(dest + done, source + done, buffer, r.chunk, r.team.me,
                                      r.team.n, part);
-        SCOPE::meet();
+        SCOPE::sync();
         if (SCOPE::rank() == 0)
             shmemi_order_rings(image);
     }

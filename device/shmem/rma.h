@@ -371,16 +371,16 @@ SHMEMI_D void shmemi_put(const struct shmemi_device_image *image, uint32_t call,
         if (!shmemi_plain(image, dest, pe, &to)) {
             to = shmemi_reach_slowly(image, call, dest, bytes, pe);
             if (to == NULL) {
-                SCOPE::meet();
+                SCOPE::sync();
                 if (SCOPE::rank() == 0)
                     shmemi_put_ring<NBI>(image, dest, source, bytes, pe);
-                SCOPE::meet();
+                SCOPE::sync();
                 return;
             }
         }
         shmemi_copy<SCOPE, 0>(to, source, bytes);
     }
-    SCOPE::meet();
+    SCOPE::sync();
 }
 
 template <class SCOPE, int NBI>
@@ -392,16 +392,16 @@ SHMEMI_D void shmemi_get(const struct shmemi_device_image *image, uint32_t call,
         if (!shmemi_plain(image, source, pe, &from)) {
             from = shmemi_reach_slowly(image, call, source, bytes, pe);
             if (from == NULL) {
-                SCOPE::meet();
+                SCOPE::sync();
                 if (SCOPE::rank() == 0)
                     shmemi_send_get<NBI>(image, dest, shmemi_offset(image, source), bytes, pe);
-                SCOPE::meet();
+                SCOPE::sync();
                 return;
             }
         }
         shmemi_copy<SCOPE, 1>(dest, from, bytes);
     }
-    SCOPE::meet();
+    SCOPE::sync();
 }
 
 #endif

@@ -35,14 +35,14 @@ SHMEMI_COLD const char *shmemi_scatter_round(const struct shmemi_device_image *i
             shmemi_put_signal_ring<0>(image, dest, from, bytes, flag, r->turn, SHMEMI_SIGNAL_SET,
                                       pe);
     }
-    SCOPE::meet();
+    SCOPE::sync();
     for (int i = (int)SCOPE::rank(); i < n; i += (int)SCOPE::size()) {
         char *at = shmemi_direct(image, flag, shmemi_pe_of(m, (me + 1 + i) % n));
         if (at != NULL)
             shmemi_store_signal(at, r->turn);
     }
     shmemi_await_all<SCOPE>(image, m, m->work.pushed, r->turn);
-    SCOPE::meet();
+    SCOPE::sync();
     return buffer;
 }
 
@@ -61,7 +61,7 @@ SHMEMI_D int shmemi_reducescatter(const struct shmemi_device_image *image, uint3
                                                          count * sizeof(T), part * sizeof(T));
         shmemi_combine<SCOPE, OP, T>(dest + done, mine + done, buffer, r.chunk, r.team.me, r.team.n,
                                      part);
-        SCOPE::meet();
+        SCOPE::sync();
         if (SCOPE::rank() == 0)
             shmemi_order_rings(image);
     }

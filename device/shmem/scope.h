@@ -31,10 +31,10 @@ struct shmemi_by_thread {
         return 1;
     }
     /* Waits until all threads of the scope have come; each then sees what the others wrote. */
-    SHMEMI_D void meet()
+    SHMEMI_D void sync()
     {
     }
-    /* Reports whether mine is not 0 in every thread of the scope. They meet. */
+    /* Reports whether mine is not 0 in every thread of the scope, after a sync of them. */
     SHMEMI_D int all(int mine)
     {
         return mine != 0;
@@ -54,7 +54,7 @@ struct shmemi_by_warp {
         uint32_t rest = shmemi_threads_of_block() - (shmemi_thread_in_block() & ~31u);
         return rest < 32 ? rest : 32;
     }
-    SHMEMI_D void meet()
+    SHMEMI_D void sync()
     {
         __syncwarp();
     }
@@ -76,7 +76,7 @@ struct shmemi_by_block {
     {
         return shmemi_threads_of_block();
     }
-    SHMEMI_D void meet()
+    SHMEMI_D void sync()
     {
         __syncthreads();
     }
@@ -108,9 +108,9 @@ struct shmemi_by_warpgroup {
     {
         return 128;
     }
-    SHMEMI_D void meet()
+    SHMEMI_D void sync()
     {
-        shmemi_meet_four_warps(SHMEM_WARPGROUP_BARRIER - shmemi_thread_in_block() / 128);
+        shmemi_sync_four_warps(SHMEM_WARPGROUP_BARRIER - shmemi_thread_in_block() / 128);
     }
 };
 

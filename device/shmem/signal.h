@@ -132,15 +132,15 @@ SHMEMI_D void shmemi_put_signal(const struct shmemi_device_image *image, uint32_
     if (idle || to != NULL) {
         if (!idle)
             shmemi_copy<SCOPE, 0>(to, source, bytes);
-        SCOPE::meet();
+        SCOPE::sync();
         /* At the distance of the data from the caller's word. */
         if (SCOPE::rank() == 0)
             shmemi_signal_at((char *)signal + (to - (char *)dest), value, op);
     } else {
-        SCOPE::meet();
+        SCOPE::sync();
         if (SCOPE::rank() == 0)
             shmemi_put_signal_ring<NBI>(image, dest, source, bytes, signal, value, op, pe);
-        SCOPE::meet();
+        SCOPE::sync();
     }
 }
 

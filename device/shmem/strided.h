@@ -29,12 +29,12 @@ SHMEMI_COLD void shmemi_iput(const struct shmemi_device_image *image, uint32_t c
 {
     typedef typename shmemi_parts<SIZE>::type part;
     const size_t count = shmemi_parts<SIZE>::count;
-    SCOPE::meet();
+    SCOPE::sync();
 #pragma unroll 1
     for (size_t i = SCOPE::rank(); i < nelems * count; i += SCOPE::size())
         shmemi_p<part>(image, call, (part *)dest + shmemi_part_at<SIZE>(i, dst),
                        ((const part *)source)[shmemi_part_at<SIZE>(i, sst)], pe);
-    SCOPE::meet();
+    SCOPE::sync();
 }
 
 template <class SCOPE, int SIZE>
@@ -44,12 +44,12 @@ SHMEMI_COLD void shmemi_iget(const struct shmemi_device_image *image, uint32_t c
 {
     typedef typename shmemi_parts<SIZE>::type part;
     const size_t count = shmemi_parts<SIZE>::count;
-    SCOPE::meet();
+    SCOPE::sync();
 #pragma unroll 1
     for (size_t i = SCOPE::rank(); i < nelems * count; i += SCOPE::size())
         ((part *)dest)[shmemi_part_at<SIZE>(i, dst)] =
             shmemi_g<part>(image, call, (const part *)source + shmemi_part_at<SIZE>(i, sst), pe);
-    SCOPE::meet();
+    SCOPE::sync();
 }
 
 #endif

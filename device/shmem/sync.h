@@ -15,8 +15,8 @@
 #ifdef SHMEMI_KERNEL
 
 /*
- * Up to this number of PEs each PE tells every other one; with more, and over rings, they tell each
- * other in rounds.
+ * Up to this number of PEs each PE signals every other one; with more, and over rings, they signal
+ * each other in rounds.
  */
 #define SHMEMI_SYNC_ALL_TO_ALL 64
 
@@ -62,15 +62,15 @@ SHMEMI_D int shmemi_rank_behind(int rank, int i, int n)
     return (int)(at < (uint32_t)n ? at : at - (uint32_t)n);
 }
 
-/* A round of a dissemination: tells the PE that lies so far behind. */
-SHMEMI_COLD void shmemi_round_tell(const struct shmemi_device_image *image,
+/* Round k of a dissemination: signals the PE 2^k further. */
+SHMEMI_COLD void shmemi_round_send(const struct shmemi_device_image *image,
                                    const struct shmemi_members *m, uint64_t step, int k)
 {
     int pe = shmemi_pe_of(m, shmemi_rank_behind(m->me, 1 << k, m->n));
     shmemi_flag(image, m->work.rounds + k, step, pe);
 }
 
-/* And hears from the one as far ahead. */
+/* Waits in round k for the signal of the PE 2^k before. */
 SHMEMI_COLD void shmemi_round_await(const struct shmemi_device_image *image,
                                     const struct shmemi_members *m, uint64_t step, int k)
 {
@@ -78,25 +78,25 @@ SHMEMI_COLD void shmemi_round_await(const struct shmemi_device_image *image,
 }
 
 /*
- * Dissemination: in round k a PE tells the PE 2^k further and hears from the one 2^k before, so
- * that after log2 n rounds it has heard of all. One thread does it: in each round it passes on what
- * it heard in the round before. A flag must not overtake the one of the step before on its way
- * through a network that keeps no order.
+ * Dissemination: in round k a PE signals the PE 2^k further and waits for the signal of the one 2^k
+ * before, so that after log2 n rounds each PE knows that all have come. One thread does it, because
+ * its signal of a round must follow the one that it received in the round before. A flag must not
+ * overtake that of the step before in a network that keeps no order.
  */
 SHMEMI_D void shmemi_disseminate(const struct shmemi_device_image *image,
                                  const struct shmemi_members *m, uint64_t step)
 {
 #pragma unroll 1
     for (int k = 0; k < 31 && 1 << k < m->n; k++) {
-        shmemi_round_tell(image, m, step, k);
+        shmemi_round_send(image, m, step, k);
         shmemi_round_await(image, m, step, k);
     }
 }
 
-/* Each thread of the scope tells one of the PEs, or some. */
+/* Signals all PEs, which are reached directly: each thread of the scope a part of them. */
 template <class SCOPE>
-SHMEMI_COLD void shmemi_tell_direct(const struct shmemi_device_image *image,
-                                    const struct shmemi_members *m, uint64_t step)
+SHMEMI_COLD void shmemi_signal_direct(const struct shmemi_device_image *image,
+                                      const struct shmemi_members *m, uint64_t step)
 {
 #pragma unroll 1
     for (int i = (int)SCOPE::rank(); i < m->n; i += (int)SCOPE::size()) {
@@ -106,26 +106,26 @@ SHMEMI_COLD void shmemi_tell_direct(const struct shmemi_device_image *image,
 }
 
 /*
- * Waits until all PEs of the team have come. COMPLETE: the earlier operations of the threads of the
- * scope are then complete, too.
+ * A sync of a team: waits until all its PEs have called it. COMPLETE: the earlier operations of the
+ * threads of the scope are then complete, too.
  *
- * Where all PEs are reached directly, thread i tells one of them and waits for it. Each of these
+ * Where all PEs are reached directly, thread i signals one of them and waits for it. Each of these
  * threads makes its own fence, at the same time as the others. The fence covers the whole scope,
  * since its threads have met, and is the only one of the step.
  */
 template <class SCOPE, int COMPLETE>
-SHMEMI_D void shmemi_meet_all(const struct shmemi_device_image *image,
-                              const struct shmemi_members *m)
+SHMEMI_D void shmemi_sync_members(const struct shmemi_device_image *image,
+                                  const struct shmemi_members *m)
 {
     uint64_t step = shmemi_load_near(m->work.step) + 1;
-    SCOPE::meet();
+    SCOPE::sync();
     if (image->job.ring_count == 0 && m->n <= SHMEMI_SYNC_ALL_TO_ALL) {
         if ((int)SCOPE::rank() < m->n) {
             if (COMPLETE)
                 shmemi_complete_system();
             else
                 shmemi_fence_system();
-            shmemi_tell_direct<SCOPE>(image, m, step);
+            shmemi_signal_direct<SCOPE>(image, m, step);
 #pragma unroll 1
             for (int i = (int)SCOPE::rank(); i < m->n; i += (int)SCOPE::size())
                 shmemi_await(image, m, m->work.arrived + i, step);
@@ -141,7 +141,7 @@ SHMEMI_D void shmemi_meet_all(const struct shmemi_device_image *image,
     }
     if (SCOPE::rank() == 0)
         shmemi_store_near(m->work.step, step);
-    SCOPE::meet();
+    SCOPE::sync();
 }
 
 template <class SCOPE, int COMPLETE>
@@ -150,7 +150,7 @@ SHMEMI_D int shmemi_sync(const struct shmemi_device_image *image, uint32_t call,
     struct shmemi_members m;
     if (shmemi_team_open(image, call, team, &m) != 0)
         return -1;
-    shmemi_meet_all<SCOPE, COMPLETE>(image, &m);
+    shmemi_sync_members<SCOPE, COMPLETE>(image, &m);
     return 0;
 }
 

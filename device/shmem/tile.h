@@ -276,10 +276,10 @@ SHMEMI_D void shmemi_tile_put(const struct shmemi_device_image *image, uint32_t 
     if (to != NULL) {
         shmemi_tile_copy<SCOPE, 0>(t, to, source);
     } else {
-        SCOPE::meet();
+        SCOPE::sync();
         shmemi_tile_send<SCOPE>(image, t, dest, source, pe);
     }
-    SCOPE::meet();
+    SCOPE::sync();
 }
 
 template <class SCOPE>
@@ -292,14 +292,14 @@ SHMEMI_D void shmemi_tile_get(const struct shmemi_device_image *image, uint32_t 
         shmemi_tile_copy<SCOPE, 1>(t, dest, from);
     } else {
         uint64_t groups = shmemi_tile_groups(t);
-        SCOPE::meet();
+        SCOPE::sync();
 #pragma unroll 1
         for (uint64_t g = 0; g < groups; g++) {
             struct shmemi_place at = shmemi_tile_place(t, g);
             shmemi_rows_fetch<SCOPE>(image, &t->rows, dest + at.to, source + at.from, pe);
         }
     }
-    SCOPE::meet();
+    SCOPE::sync();
 }
 
 /*
@@ -311,7 +311,7 @@ SHMEMI_D void shmemi_tile_push(const struct shmemi_device_image *image,
                                const struct shmemi_members *m, const struct shmemi_tile *t,
                                char *dest, const char *source)
 {
-    SCOPE::meet();
+    SCOPE::sync();
 #pragma unroll 1
     for (int i = 1; i <= m->n; i++) {
         int rank = (m->me + i) % m->n;
@@ -327,7 +327,7 @@ SHMEMI_D void shmemi_tile_push(const struct shmemi_device_image *image,
         else
             shmemi_tile_send<SCOPE>(image, t, dest, source, pe);
     }
-    SCOPE::meet();
+    SCOPE::sync();
 }
 
 /*
@@ -342,7 +342,7 @@ SHMEMI_D int shmemi_tile_wait(const struct shmemi_device_image *image, uint32_t 
         return shmemi_sync<SCOPE, 1>(image, call, team);
     shmemi_check_init(image, call);
     shmemi_fence_system();
-    SCOPE::meet();
+    SCOPE::sync();
     return 0;
 }
 

@@ -119,12 +119,12 @@ template <class SCOPE> SHMEMI_COLD void shmemi_fold_fetch(const struct shmemi_fo
             shmemi_rows_fetch<SCOPE>(p->image, &rows, p->fetched + (uint64_t)rank * p->chunk,
                                      p->from, pe);
     }
-    SCOPE::meet();
+    SCOPE::sync();
     if (SCOPE::rank() == 0) {
         shmemi_quiet_rings(p->image);
         shmemi_complete_system();
     }
-    SCOPE::meet();
+    SCOPE::sync();
 }
 
 /* As many rows at a time as fit into a chunk, or a part of one. */
@@ -143,7 +143,7 @@ SHMEMI_COLD void shmemi_fold_parts(const struct shmemi_fold_part *whole)
             p.from = whole->from + (int64_t)row * all->from + column;
             shmemi_fold_fetch<SCOPE>(&p);
             shmemi_fold_part_of<SCOPE, FOLD, T>(&p);
-            SCOPE::meet();
+            SCOPE::sync();
         }
 }
 
@@ -169,7 +169,7 @@ SHMEMI_D void shmemi_tile_fold(const struct shmemi_device_image *image,
         else
             shmemi_fold_parts<SCOPE, FOLD, T>(&p);
     }
-    SCOPE::meet();
+    SCOPE::sync();
 }
 
 #define SHMEMI_TILE_EACH 0   /* each PE makes the result for itself; there is no root */
@@ -195,7 +195,7 @@ SHMEMI_COLD int shmemi_tile_reduce(const struct shmemi_device_image *image, uint
     shmemi_tile_check(image, call, image->job.me, t, source, 0);
     if (WAY == SHMEMI_TILE_SPREAD)
         shmemi_tile_check(image, call, image->job.me, t, dest, 1);
-    shmemi_meet_all<SCOPE, 0>(image, &m);
+    shmemi_sync_members<SCOPE, 0>(image, &m);
     if (WAY != SHMEMI_TILE_EACH && root != m.me)
         return 0;
     shmemi_tile_fold<SCOPE, FOLD, T>(image, &m, t, dest, source);

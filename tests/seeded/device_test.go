@@ -172,8 +172,8 @@ var deviceDefects = []defect{
 	},
 	{
 		id: "device/barrier-of-four-warps", file: "device/shmem/scope.h",
-		was:  "shmemi_meet_four_warps(SHMEM_WARPGROUP_BARRIER - shmemi_thread_in_block() / 128);",
-		is:   "shmemi_meet_four_warps(1 + shmemi_thread_in_block() / 128);",
+		was:  "shmemi_sync_four_warps(SHMEM_WARPGROUP_BARRIER - shmemi_thread_in_block() / 128);",
+		is:   "shmemi_sync_four_warps(1 + shmemi_thread_in_block() / 128);",
 		user: "a kernel of CUTLASS hangs when its warpgroups call NVSHMEM",
 		by:   job("./tests/nvshmem", "^TestTiles$/^node$"), says: `four warps meet at barrier \d+, which is CUTLASS's or none`,
 	},

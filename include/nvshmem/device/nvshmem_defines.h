@@ -80,10 +80,10 @@ SHMEMI_SHARED int nvshmem_team_n_pes(nvshmem_team_t team) SHMEMI_DO(shmemi_team_
 SHMEMI_SHARED int nvshmem_team_translate_pe(nvshmem_team_t src_team, int src_pe, nvshmem_team_t dest_team) SHMEMI_DO(shmemi_team_translate_pe(SHMEMI_JOB, 0xc2aa562u, src_team, src_pe, dest_team))
 
 /* Returns the version of NVSHMEM's interface that the library follows. */
-SHMEMI_SHARED void nvshmem_info_get_version(int *major, int *minor) SHMEMI_DO(nvshmemi_tell_version(major, minor))
+SHMEMI_SHARED void nvshmem_info_get_version(int *major, int *minor) SHMEMI_DO(nvshmemi_get_version(major, minor))
 
 /* Copies NVSHMEM_VENDOR_STRING. */
-SHMEMI_SHARED void nvshmem_info_get_name(char *name) SHMEMI_DO(nvshmemi_tell_name(name))
+SHMEMI_SHARED void nvshmem_info_get_name(char *name) SHMEMI_DO(nvshmemi_get_name(name))
 
 /* Copies an array to another PE. */
 SHMEMI_SHARED void nvshmem_float_put(float *dest, const float *source, size_t nelems, int pe) SHMEMI_DO(shmemi_put<shmemi_by_thread, 0>(SHMEMI_JOB, 0xb5d4f30u, dest, source, nelems * 4, pe))

@@ -30,36 +30,36 @@ template <class SCOPE>
 SHMEMI_D void nvshmemi_quiet_queues(const struct shmemi_device_image *image, uint32_t call,
                                     const nvshmemx_qp_handle_t *handles, int n)
 {
-    SCOPE::meet();
+    SCOPE::sync();
     for (int i = 0; SCOPE::rank() == 0 && i < n; i++)
         shmemi_quiet(nvshmemi_queue(image, handles[i]), call);
-    SCOPE::meet();
+    SCOPE::sync();
 }
 
 template <class SCOPE>
 SHMEMI_D void nvshmemi_fence_queues(const struct shmemi_device_image *image, uint32_t call,
                                     const nvshmemx_qp_handle_t *handles, int n)
 {
-    SCOPE::meet();
+    SCOPE::sync();
     for (int i = 0; SCOPE::rank() == 0 && i < n; i++)
         shmemi_fence(nvshmemi_queue(image, handles[i]), call);
-    SCOPE::meet();
+    SCOPE::sync();
 }
 
-SHMEMI_D void nvshmemi_tell_version(int *major, int *minor)
+SHMEMI_D void nvshmemi_get_version(int *major, int *minor)
 {
     *major = NVSHMEM_MAJOR_VERSION;
     *minor = NVSHMEM_MINOR_VERSION;
 }
 
-SHMEMI_D void nvshmemi_tell_vendor(int *major, int *minor, int *patch)
+SHMEMI_D void nvshmemi_get_vendor(int *major, int *minor, int *patch)
 {
     *major = NVSHMEM_VENDOR_MAJOR_VERSION;
     *minor = NVSHMEM_VENDOR_MINOR_VERSION;
     *patch = NVSHMEM_VENDOR_PATCH_VERSION;
 }
 
-SHMEMI_COLD void nvshmemi_tell_name(char *name)
+SHMEMI_COLD void nvshmemi_get_name(char *name)
 {
     const char *text = NVSHMEM_VENDOR_STRING;
     for (size_t i = 0; i < sizeof NVSHMEM_VENDOR_STRING; i++)

@@ -23,7 +23,7 @@
 SHMEMI_SHARED void *nvshmemx_mc_ptr(nvshmem_team_t team, const void *ptr) SHMEMI_DO(((void)team, (void)ptr, (void *)NULL))
 
 /* Returns the release of NVSHMEM that the library replaces. */
-SHMEMI_SHARED void nvshmemx_vendor_get_version_info(int *major, int *minor, int *patch) SHMEMI_DO(nvshmemi_tell_vendor(major, minor, patch))
+SHMEMI_SHARED void nvshmemx_vendor_get_version_info(int *major, int *minor, int *patch) SHMEMI_DO(nvshmemi_get_vendor(major, minor, patch))
 
 /* Begins a region with hints. They have no effect. */
 SHMEMI_ONLY int nvshmemx_region_start_block(nvshmemx_region_handle_t *handle, const nvshmemx_region_attrs_t *attrs) SHMEMI_RUN(int, nvshmemi_start_region(handle, attrs))

@@ -183,7 +183,7 @@ class emulated_block
     }
 
     /* Meets the threads of a barrier, and reports whether mine is not 0 in each of them. */
-    int meet(emulated_barrier *at, int mine)
+    int sync(emulated_barrier *at, int mine)
     {
         const uint32_t self = threadIdx.x;
         threads[self].answer = mine != 0;
@@ -215,9 +215,9 @@ template <class KERNEL> void emulate(uint32_t threads, KERNEL kernel)
     blockDim.x = 1;
 }
 
-static inline int emulated_meet(emulated_barrier *at, int mine)
+static inline int emulated_sync(emulated_barrier *at, int mine)
 {
-    return emulated_here->meet(at, mine);
+    return emulated_here->sync(at, mine);
 }
 static inline emulated_barrier *emulated_warp(void)
 {
@@ -225,11 +225,11 @@ static inline emulated_barrier *emulated_warp(void)
 }
 static inline int __syncthreads_and(int mine)
 {
-    return emulated_here == nullptr ? mine != 0 : emulated_meet(&emulated_here->all, mine);
+    return emulated_here == nullptr ? mine != 0 : emulated_sync(&emulated_here->all, mine);
 }
 static inline int __all_sync(uint32_t, int mine)
 {
-    return emulated_here == nullptr ? mine != 0 : emulated_meet(emulated_warp(), mine);
+    return emulated_here == nullptr ? mine != 0 : emulated_sync(emulated_warp(), mine);
 }
 static inline void __syncthreads(void)
 {

@@ -35,7 +35,7 @@
 #define __noinline__ __attribute__((noinline, unused))
 #define __builtin_assume(what) ((void)0)
 
-static inline void shmemi_meet_four_warps(uint32_t barrier)
+static inline void shmemi_sync_four_warps(uint32_t barrier)
 {
     if (barrier < 8 || barrier > 15) {
         fprintf(stderr, "four warps meet at barrier %u, which is CUTLASS's or none\n", barrier);
