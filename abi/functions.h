@@ -179,8 +179,8 @@ struct shmemi_core {
     void (*late)(const int32_t *pes, int n, int all, char *text, size_t size);
     /* Writes one line about this PE to the log. */
     void (*report)(const char *text);
-    /* The same about a wait for a PE, or -1, with the last events of the network below. */
-    void (*tell)(int pe, const char *text);
+    /* The same for a wait for a PE, or -1, with the last events of the network below. */
+    void (*report_wait)(int pe, const char *text);
     /* Asks n PEs over the network whether they are there and what they do, n 0: asks all whether
      * they are there; and the launcher which of them have ended. The answers are for explain and
      * late. */

@@ -28,7 +28,7 @@ var StreamCalls = []StreamCall{
 	{Name: "WAIT", Takes: "dest source count signal value op width", Queue: "wait", Kernels: "wait", Doc: "source: the words to compare with, or NULL"},
 	{Name: "COUNT", Takes: "dest count value op width", Queue: "count", Doc: "as WAIT, for one word of 64 bits that counts"},
 	{Name: "QUIET", Queue: "quiet", Kernels: "quiet"},
-	{Name: "SYNC", Takes: "team team_pes", Queue: "meet", Kernel: true, Kernels: "sync"},
+	{Name: "SYNC", Takes: "team team_pes", Queue: "sync", Kernel: true, Kernels: "sync"},
 	{Name: "BARRIER", Takes: "team team_pes", Queue: "barrier", Kernels: "barrier"},
 	{Name: "BROADCAST", Takes: "dest source count pe team team_pes", Queue: "move", Kernel: true, Kernels: "broadcast"},
 	{Name: "FCOLLECT", Takes: "dest source count team team_pes", Queue: "move", Kernel: true, Kernels: "fcollect"},

@@ -443,7 +443,7 @@ const struct shmemi_core *shmemi_core_table(shmemi_abort_fn *abort_)
         .explain = (int (*)(const int32_t *, int, int, char *, size_t))shmemgoExplain,
         .late = (void (*)(const int32_t *, int, int, char *, size_t))shmemgoLate,
         .report = (void (*)(const char *))shmemgoReport,
-        .tell = (void (*)(int, const char *))shmemgoTell,
+        .report_wait = (void (*)(int, const char *))shmemgoReportWait,
         .probe = (void (*)(const int32_t *, int))shmemgoProbe,
     };
     front_abort = abort_;

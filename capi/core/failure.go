@@ -132,11 +132,11 @@ func shmemgoReport(line *C.char) {
 	}
 }
 
-//export shmemgoTell
-func shmemgoTell(of C.int, line *C.char) {
-	defer guard.Catch("tell")
+//export shmemgoReportWait
+func shmemgoReportWait(of C.int, line *C.char) {
+	defer guard.Catch("report_wait")
 	if j := current; j != nil {
-		j.Tell(int(of), C.GoString(line))
+		j.ReportWait(int(of), C.GoString(line))
 	}
 }
 

@@ -72,7 +72,7 @@ var exports = map[string]any{
 	"shmemgoStreamOpen":  shmemgoStreamOpen,
 	"shmemgoTeamRenew":   shmemgoTeamRenew,
 	"shmemgoTeamShow":    shmemgoTeamShow,
-	"shmemgoTell":        shmemgoTell,
+	"shmemgoReportWait":  shmemgoReportWait,
 	"shmemgoUniqueID":    shmemgoUniqueID,
 	"shmemgoVersion":     shmemgoVersion,
 	"shmemgoWake":        shmemgoWake,
@@ -95,7 +95,7 @@ func TestPanics(t *testing.T) {
 		"shmemgoCounterName": func() { nameCounters(); nameSize = 0 },
 		"shmemgoError":       func() { failure.Store(new(error)) },
 		"shmemgoReport":      func() { current = new(job.Job) },
-		"shmemgoTell":        func() { current = new(job.Job) },
+		"shmemgoReportWait":  func() { current = new(job.Job) },
 	}
 	for name, label := range catching(t) {
 		f, ok := exports[name]
@@ -131,7 +131,7 @@ func arguments(t *testing.T, name string, f reflect.Type) []reflect.Value {
 	switch last := f.NumIn() - 1; name {
 	case "shmemgoInit":
 		all[1] = reflect.New(f.In(1).Elem())
-	case "shmemgoReport", "shmemgoTell":
+	case "shmemgoReport", "shmemgoReportWait":
 		all[last] = reflect.NewAt(f.In(last).Elem(), unreadable(t))
 	}
 	return all

@@ -32,7 +32,7 @@ void shmemi_activeset_sync(int start, int log_stride, int size, long *psync, con
     struct shmemi_team *t = begin(&own, start, log_stride, size, psync, call);
     if (t == NULL)
         return;
-    shmemi_team_meet(t, call);
+    shmemi_sync_members(t, call);
     shmemi_collective_end();
 }
 
@@ -132,9 +132,9 @@ static size_t place_of(struct shmemi_team *t, size_t nbytes, const char *call)
     int round = SHMEMI_ROUND;
     for (int distance = 1; distance < t->n; distance *= 2, round++) {
         if (t->me + distance < t->n)
-            shmemi_activeset_tell(t, t->me + distance, round, upto, call);
+            shmemi_activeset_send_number(t, t->me + distance, round, upto, call);
         if (t->me >= distance)
-            upto += shmemi_activeset_hear(t, round, call);
+            upto += shmemi_activeset_receive_number(t, round, call);
     }
     return upto - nbytes;
 }

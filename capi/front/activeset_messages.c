@@ -199,15 +199,15 @@ void shmemi_activeset_await(struct shmemi_team *t, int word, uint64_t n, const c
 }
 
 /* 0 stands for no message, so the word has the number plus one. */
-void shmemi_activeset_tell(struct shmemi_team *t, int rank, int word, uint64_t value,
-                           const char *call)
+void shmemi_activeset_send_number(struct shmemi_team *t, int rank, int word, uint64_t value,
+                                  const char *call)
 {
     if (SHMEMI_LIKELY(shmemi_collective_holds()))
         shmemi_amo64(SHMEM_CTX_DEFAULT, SHMEMI_AMO_SET, t->psync + word, value + 1, 0, t->pes[rank],
                      call);
 }
 
-uint64_t shmemi_activeset_hear(struct shmemi_team *t, int word, const char *call)
+uint64_t shmemi_activeset_receive_number(struct shmemi_team *t, int word, const char *call)
 {
     await(t->psync + word, 1, call);
     if (!shmemi_collective_holds())
@@ -217,7 +217,7 @@ uint64_t shmemi_activeset_hear(struct shmemi_team *t, int word, const char *call
            1;
 }
 
-void shmemi_activeset_meet(struct shmemi_team *t, const char *call)
+void shmemi_activeset_sync_members(struct shmemi_team *t, const char *call)
 {
     int leader = t->near[0];
     if (t->me != leader) {

@@ -44,12 +44,12 @@ void shmemi_activeset_release(size_t n, const char *call);
 void shmemi_activeset_await(struct shmemi_team *t, int word, uint64_t n, const char *call);
 
 /* Passes a number instead of a count, in a word that has one writer. */
-void shmemi_activeset_tell(struct shmemi_team *t, int rank, int word, uint64_t value,
-                           const char *call);
-uint64_t shmemi_activeset_hear(struct shmemi_team *t, int word, const char *call);
+void shmemi_activeset_send_number(struct shmemi_team *t, int rank, int word, uint64_t value,
+                                  const char *call);
+uint64_t shmemi_activeset_receive_number(struct shmemi_team *t, int word, const char *call);
 
 /* Waits until all members have called it. */
-void shmemi_activeset_meet(struct shmemi_team *t, const char *call);
+void shmemi_activeset_sync_members(struct shmemi_team *t, const char *call);
 
 #pragma GCC visibility pop
 

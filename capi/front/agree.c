@@ -135,7 +135,7 @@ static void accept(const struct agreement *a, const struct shmemi_common *c, int
     shmemi_publish((uint64_t *)mine(record_at(a)), stamp(a->number, coordinator, committed));
 }
 
-static void tell(const struct agreement *a, int rank, int coordinator, enum step step)
+static void send_word(const struct agreement *a, int rank, int coordinator, enum step step)
 {
     int pe = a->t->pes[rank];
     char *base = shmemi_state.peer_base[pe];
@@ -159,7 +159,7 @@ static void tell(const struct agreement *a, int rank, int coordinator, enum step
 /* The pause between two reads of a far record whose PE may have left. */
 #define ASK_NS 2000000u
 
-/* A member that another coordinator has told of the commit sends no more words. */
+/* A member that another coordinator has informed of the commit sends no more words. */
 static void look(struct agreement *a)
 {
     uint64_t s;
@@ -219,14 +219,14 @@ static void fold(struct shmemi_common *all, const struct shmemi_common *c, int n
 static bool follow(struct agreement *a, int coordinator, struct shmemi_common *c)
 {
     bool early = coordinator > 0; /* the first one is the first to know */
-    tell(a, coordinator, coordinator, ARRIVED);
+    send_word(a, coordinator, coordinator, ARRIVED);
     if (!await(a, coordinator, coordinator, PROPOSED, early) ||
         !read_of(a, coordinator, accepted_at(a), c, a->size))
         return false;
     accept(a, c, coordinator, a->left);
     if (a->left)
         return true;
-    tell(a, coordinator, coordinator, ACCEPTED);
+    send_word(a, coordinator, coordinator, ACCEPTED);
     if (!await(a, coordinator, coordinator, COMMITTED, false))
         return false;
     accept(a, c, coordinator, true);
@@ -271,14 +271,14 @@ static void coordinate(struct agreement *a, struct shmemi_common *c, char *there
     accept(a, c, me, false);
     for (int i = 1; i < n; i++)
         if (there[(me + i) % n])
-            tell(a, (me + i) % n, me, PROPOSED);
+            send_word(a, (me + i) % n, me, PROPOSED);
     for (int rank = 0; rank < n; rank++)
         if (there[rank] && rank != me)
             await(a, rank, me, ACCEPTED, false);
     accept(a, c, me, true);
     for (int i = 1; i < n; i++)
         if (there[(me + i) % n] && !is_lost(a, (me + i) % n))
-            tell(a, (me + i) % n, me, COMMITTED);
+            send_word(a, (me + i) % n, me, COMMITTED);
 }
 
 void shmemi_agree(struct shmemi_team *t, struct shmemi_common *c, const char *call)

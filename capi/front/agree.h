@@ -26,7 +26,7 @@ SHMEMI_INLINE size_t shmemi_common_size(const struct shmemi_team *t)
 /*
  * Replaces c, of shmemi_common_size, by what the members have in common. All members that return
  * get the same, even when PEs die meanwhile: the contribution of each member that is not lost in
- * it. It tells no thread of a loss. All members that are alive call it, and only one thread of a PE
+ * it. It fails no call for a loss. All members that are alive call it, and only one thread of a PE
  * for the same team at once.
  */
 void shmemi_agree(struct shmemi_team *t, struct shmemi_common *c, const char *call);
@@ -34,7 +34,7 @@ void shmemi_agree(struct shmemi_team *t, struct shmemi_common *c, const char *ca
 /* Gives a team room for agreements, at the end of the area of a slot. 0, or -1: no memory. */
 int shmemi_agree_open(struct shmemi_team *t, uint32_t slot);
 
-/* Waits until no operation of this PE is under way to a PE that is alive. It tells the thread of no
+/* Waits until no operation of this PE is under way to a PE that is alive. It reports no
  * failure. */
 void shmemi_team_settle(struct shmemi_team *t, const char *call);
 

@@ -1,5 +1,5 @@
 /*
- * barrier.c: how the members of a team meet.
+ * barrier.c: syncs of the members of a team.
  *
  * On one node in steps (lines.h), or by a counter if PEs share processors. Between nodes the PEs of
  * each node count, and the first ones exchange messages in ceil(log2 n) rounds (dissemination).
@@ -104,7 +104,7 @@ static void sync_by_counter(const char *call)
 
 /* Other collective calls use it, too. So it is no exchange, which would overwrite slots that are
  * still to be read (shmemi_exchange_prefix). */
-void shmemi_meet_all(const char *call)
+void shmemi_sync_world(const char *call)
 {
     static const struct shmemi_lines_report report = {describe_barrier, &epoch, late_at_barrier};
     const struct shmemi_state *s = &shmemi_state;
@@ -121,7 +121,7 @@ void shmemi_meet_all(const char *call)
 
 /* Of several nodes: the members on a node write to the first one there, and the first ones to each
  * other. */
-static void meet_by_messages(struct shmemi_team *t, const char *call)
+static void sync_by_messages(struct shmemi_team *t, const char *call)
 {
     int leader = t->near[0];
     if (t->me != leader) {
@@ -139,17 +139,17 @@ static void meet_by_messages(struct shmemi_team *t, const char *call)
         shmemi_message(t, t->near[i], call);
 }
 
-void shmemi_team_meet(struct shmemi_team *t, const char *call)
+void shmemi_sync_members(struct shmemi_team *t, const char *call)
 {
     shmemi_fence_all();
     if (t == &shmemi_world)
-        shmemi_meet_all(call);
+        shmemi_sync_world(call);
     else if (t->psync != NULL)
-        shmemi_activeset_meet(t, call);
+        shmemi_activeset_sync_members(t, call);
     else if (t->n_nodes == 1)
         shmemi_lines_combine(t, &(char){0}, 0, NULL, NULL, call);
     else
-        meet_by_messages(t, call);
+        sync_by_messages(t, call);
 }
 
 void shmemi_barrier_open(void)

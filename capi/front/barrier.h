@@ -1,4 +1,4 @@
-/* barrier.h: meetings of the members of a team. */
+/* barrier.h: syncs of the members of a team. */
 #ifndef SHMEMI_BARRIER_H
 #define SHMEMI_BARRIER_H
 
@@ -7,10 +7,10 @@
 #pragma GCC visibility push(hidden)
 
 /* Waits until all members have called it. */
-void shmemi_team_meet(struct shmemi_team *t, const char *call);
+void shmemi_sync_members(struct shmemi_team *t, const char *call);
 
 /* The same for all PEs of the job, without a fence. */
-void shmemi_meet_all(const char *call);
+void shmemi_sync_world(const char *call);
 
 /* At init: starts counting again. */
 void shmemi_barrier_open(void);

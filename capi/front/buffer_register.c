@@ -71,7 +71,7 @@ static bool agree(struct registration_request *w, const char *call)
     int64_t all[VOTES];
     shmemi_exchange(&shmemi_world, all, mine, VOTES, &votes, call);
     if (!shmemi_collective_holds())
-        return false; /* and the thread is told of that PE */
+        return false; /* and the call has failed for that PE */
     if (all[WHO] == INT64_MAX && all[LENGTH] != -all[MINUS_LENGTH])
         REFUSE(w, "PEs pass %" PRId64 " to %" PRId64 " bytes (pass the same length on every PE)",
                all[LENGTH], -all[MINUS_LENGTH]);
@@ -95,7 +95,7 @@ static bool agree(struct registration_request *w, const char *call)
     return w->why[0] == '\0';
 }
 
-/* Ends the collective call, and tells the thread why it has failed, if it has. */
+/* Ends the collective call, and reports why it has failed, if it has. */
 static void leave(const struct registration_request *w, const char *call)
 {
     char object[WHY + 80];
@@ -103,7 +103,7 @@ static void leave(const struct registration_request *w, const char *call)
         return;
     snprintf(object, sizeof object, "the buffer of %zu bytes at %#" PRIxPTR ": %s", w->length,
              w->start, w->why);
-    shmemi_tell_buffer(object, call);
+    shmemi_fail_buffer(object, call);
 }
 
 /* ---------------------------------------------------------------------- moving */
@@ -244,7 +244,7 @@ void *shmemi_buffer_register(void *buf_ptr, size_t length, int flags, const char
     /* Operations of the caller may still read the buffer, or write to it. */
     shmemi_quiet(SHMEM_CTX_DEFAULT, call);
     if (shmemi_state.grows_together)
-        shmemi_team_meet(&shmemi_world, call);
+        shmemi_sync_members(&shmemi_world, call);
     shmemi_registration_check(&w, flags);
     void *symmetric = NULL;
     if (!agree(&w, call)) {

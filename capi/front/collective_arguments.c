@@ -40,8 +40,8 @@ enum { WORDS = 8 }; /* of 8 bytes, of the name of a call */
 /* The members of a team are in different calls. They exchange the names with the least and the
  * greatest hash. A word of a name is ASCII, so it is not negative, and the minimum of negated words
  * and zeros is the name, negated. */
-static void tell_calls(struct shmemi_team *t, int64_t least, int64_t most,
-                       const struct shmemi_reducer *minimum, const char *call)
+static void print_calls(struct shmemi_team *t, int64_t least, int64_t most,
+                        const struct shmemi_reducer *minimum, const char *call)
 {
     int64_t name[WORDS] = {0}, mine[2 * WORDS] = {0}, all[2 * WORDS];
     memcpy(name, call, strnlen(call, sizeof name - 1));
@@ -80,7 +80,7 @@ void shmemi_coll_check_arguments(struct shmemi_team *t, const void *dest, const 
     if (!shmemi_collective_holds())
         return;
     if (all[CALL] != -all[VALUES + CALL])
-        tell_calls(t, all[CALL], -all[VALUES + CALL], &votes, call);
+        print_calls(t, all[CALL], -all[VALUES + CALL], &votes, call);
     for (int i = DEST; i < VALUES; i++)
         if (all[i] != -all[VALUES + i])
             shmemi_abort(call, "pass the same on every PE of the team",

@@ -381,7 +381,7 @@ int shmemi_eager_ready(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoc
         return 1;
     if (shmemi_state.networked)
         shmemi_net_poll(call);
-    shmemi_tell_unseen(call);
+    shmemi_fail_test_if_lost(call);
     return take(&r);
 }
 

@@ -14,7 +14,7 @@
 
 #include "caller.h"
 #include "spell.h"
-#include "tell_launcher.h"
+#include "launcher_abort.h"
 
 #include <dlfcn.h>
 #include <poll.h>
@@ -194,7 +194,7 @@ SHMEMI_COLD void shmemi_refuse_uninitialised(const char *call)
                      "this process is a child forked after shmem_init");
     snprintf(text, sizeof text, "%s: %s (%s)", call, cause, remedy);
     shmemi_spell(text, sizeof text);
-    if (shmemi_tell_launcher(SHMEMI_ABORTED, text)) {
+    if (shmemi_abort_by_launcher(SHMEMI_ABORTED, text)) {
         shmemi_flush_stdout();
         _exit(SHMEMI_ABORTED); /* shmemrun reads the frame before it judges the exit */
     }

@@ -8,7 +8,7 @@
 
 #define SHMEMI_ABORTED 134 /* what a shell shows for abort(): 128 + SIGABRT */
 
-/* Prints PE, call, cause and remedy on standard error, tells the launcher, and ends the process
+/* Prints PE, call, cause and remedy on standard error, informs the launcher, and ends the process
  * with a non-zero status. A remedy of NULL: the cause is an error of the core, or ends like one. */
 void shmemi_abort(const char *call, const char *remedy, const char *cause, ...)
     __attribute__((noreturn, format(printf, 3, 4)));

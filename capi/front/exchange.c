@@ -174,7 +174,7 @@ void shmemi_exchange_prefix(struct shmemi_team *t, void *acc, size_t nelems,
                             const struct shmemi_reducer *reducer, const char *call)
 {
     combine_upto(t, shmemi_exchange_round(t), acc, nelems, reducer, call);
-    shmemi_team_meet(t, call);
+    shmemi_sync_members(t, call);
 }
 
 /* Both are one round, so that the exchange keeps members from running ahead for both. The exchange

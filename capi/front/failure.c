@@ -25,7 +25,7 @@ struct error {
 
 static _Thread_local struct error last;
 
-/* What this thread has been told, in the job with that number. */
+/* The losses that this thread knows, in the job with that number. */
 static _Thread_local struct {
     uint32_t job;
     uint32_t ended[SHMEMI_ANY_KINDS]; /* how many of state.losses, from the first, have ended a wait
@@ -34,7 +34,7 @@ static _Thread_local struct {
     const struct shmemi_team *team;   /* of the outermost one */
     bool broken;                      /* which has failed */
     bool in_handler;                  /* the program's handler runs */
-    bool mute;                        /* the thread is told of no loss */
+    bool mute;                        /* no loss fails a call of the thread */
 } mine;
 
 static uint32_t jobs;
@@ -67,7 +67,8 @@ static void end_no_wait(uint32_t n)
             mine.ended[kind] = n;
 }
 
-static void tell(int code, int pe, const char *call, const char *what)
+/* Sets the thread's last error, breaks the collective call that it is in, and calls the handler. */
+static void fail(int code, int pe, const char *call, const char *what)
 {
     refresh();
     if (mine.mute)
@@ -75,7 +76,7 @@ static void tell(int code, int pe, const char *call, const char *what)
     if (mine.depth > 0) {
         if (mine.broken)
             return;
-        /* A quiet within a call may tell of an earlier operation to a PE that takes no part in it.
+        /* A quiet within a call may fail for an earlier operation to a PE that takes no part in it.
          * The quiet has waited for the others, and they wait for this PE. */
         mine.broken = pe < 0 || shmemi_team_rank(mine.team, pe) >= 0;
     }
@@ -97,22 +98,22 @@ static void tell(int code, int pe, const char *call, const char *what)
     last = now;
 }
 
-void shmemi_tell_lost(int pe, const char *call)
+void shmemi_fail_lost(int pe, const char *call)
 {
     char fate[256] = "", what[320];
     shmemi_state.core->fate(pe, fate, sizeof fate);
     snprintf(what, sizeof what, "PE %d %s", pe, fate);
-    tell(SHMEMX_ERROR_PE_LOST, pe, call, what);
+    fail(SHMEMX_ERROR_PE_LOST, pe, call, what);
 }
 
-void shmemi_tell_buffer(const char *what, const char *call)
+void shmemi_fail_buffer(const char *what, const char *call)
 {
-    tell(SHMEMX_ERROR_BUFFER, -1, call, what);
+    fail(SHMEMX_ERROR_BUFFER, -1, call, what);
 }
 
-void shmemi_tell_message(int pe, const char *what, const char *call)
+void shmemi_fail_message(int pe, const char *what, const char *call)
 {
-    tell(SHMEMX_ERROR_MESSAGE, pe, call, what);
+    fail(SHMEMX_ERROR_MESSAGE, pe, call, what);
 }
 
 void shmemi_net_failed(int pe, const char *call)
@@ -124,7 +125,7 @@ void shmemi_net_failed(int pe, const char *call)
     for (int ms = 0; who >= 0 && ms < NEWS_MS && !shmemi_is_lost(who); ms++)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     if (who >= 0 && shmemi_is_lost(who)) {
-        shmemi_tell_lost(who, call);
+        shmemi_fail_lost(who, call);
         return;
     }
     bool says = strncmp(text, "PE ", 3) == 0 || who < 0;
@@ -134,7 +135,7 @@ void shmemi_net_failed(int pe, const char *call)
                      "see whether that PE and its network are up, or name another provider by "
                      "SHMEM_PROVIDER",
                      "%s", named);
-    tell(SHMEMX_ERROR_NETWORK, who, call, named);
+    fail(SHMEMX_ERROR_NETWORK, who, call, named);
 }
 
 /* A lost PE of the team, or -1. */
@@ -186,7 +187,7 @@ bool shmemi_collective_begin(const struct shmemi_team *t, const char *call)
     if (mine.depth == 0) {
         int pe = lost_member(t);
         if (pe >= 0) {
-            shmemi_tell_lost(pe, call);
+            shmemi_fail_lost(pe, call);
             return false;
         }
         mine.team = t;

@@ -37,45 +37,46 @@ SHMEMI_INLINE bool shmemi_is_lost(int pe)
     return SHMEMI_UNLIKELY(shmemi_some_lost()) && shmemi_state.lost[pe];
 }
 
-/* Tells the thread that its call failed because pe is lost. */
-void shmemi_tell_lost(int pe, const char *call);
+/* Fails the call of this thread because pe is lost: sets the thread's last error, and calls the
+ * program's handler. */
+void shmemi_fail_lost(int pe, const char *call);
 
-/* Tells the thread that a buffer cannot be registered, or taken back. */
-void shmemi_tell_buffer(const char *what, const char *call);
+/* The same because a buffer cannot be registered, or taken back. */
+void shmemi_fail_buffer(const char *what, const char *call);
 
-/* Tells the thread that a message of pe does not fit the buffer of a receive. */
-void shmemi_tell_message(int pe, const char *what, const char *call);
+/* The same because a message of pe does not fit the buffer of a receive. */
+void shmemi_fail_message(int pe, const char *what, const char *call);
 
-/* Reports whether pe is lost, and then tells the thread. */
+/* Reports whether pe is lost, and fails the call if it is. */
 SHMEMI_INLINE bool shmemi_refuse_lost(int pe, const char *call)
 {
     if (SHMEMI_LIKELY(!shmemi_is_lost(pe)))
         return false;
-    shmemi_tell_lost(pe, call);
+    shmemi_fail_lost(pe, call);
     return true;
 }
 
-/* From now on, until it is called with false, the thread is told of no loss: its caller looks for
- * losses itself. */
+/* From now on, until it is called with false, no loss fails a call of this thread: its caller
+ * checks for losses itself. */
 void shmemi_mute(bool on);
 
 /* Marks the losses of members of all that are not in left as known to the thread: they end no wait
- * of it, and it is not told of them. */
+ * of it, and fail no call. */
 void shmemi_heard(const struct shmemi_team *all, const struct shmemi_team *left);
 
-/* The core could not serve an operation for PE pe, or for several: -1. Ends the job, or tells the
- * thread. The caller holds no lock. */
+/* The core could not serve an operation for PE pe, or for several: -1. Ends the job, or fails
+ * the call. The caller holds no lock. */
 void shmemi_net_failed(int pe, const char *call);
 
 /* The PE whose loss ends a wait, or -1. A loss that is returned for a kind of waits ends no other
- * wait of that kind: the caller tells the thread. */
+ * wait of that kind: the caller fails the call. */
 int shmemi_breaks(enum shmemi_whom whom);
 
 /*
- * Around a collective call of a team. False: a PE that takes part is lost, the thread has been
- * told, and there is no end to call. They may be nested; the outermost tells once. A thread whose
- * call is broken sends no more messages: their receivers would believe that the awaited data is
- * there.
+ * Around a collective call of a team. False: a PE that takes part is lost, the call has
+ * failed, and there is no end to call. They may be nested; the outermost reports the loss once. A
+ * thread whose call is broken sends no more messages: their receivers would believe that the
+ * awaited data is there.
  */
 bool shmemi_collective_begin(const struct shmemi_team *t, const char *call);
 /* False: a PE was lost meanwhile, and the results of the call are of no use. */

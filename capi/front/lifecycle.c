@@ -133,8 +133,8 @@ static void leave_at_exit(int status, void *unused)
 }
 
 /*
- * A PE that ends with an error does not meet the others: they may never come, and would not be told
- * while it waits for them. The launcher tells them.
+ * A PE that ends with an error does not sync with the others: they may never come, and would not
+ * learn of the error while it waits for them. The launcher informs them.
  */
 static void finalize_at_exit(int status, void *call)
 {

@@ -152,7 +152,7 @@ static void await_group(const struct exchange *e, const struct shmemi_step *step
 }
 
 /* All of a group combine the same operands in the same order. */
-static void meet_group(const struct exchange *e, void *acc, const struct shmemi_step *step)
+static void combine_group(const struct exchange *e, void *acc, const struct shmemi_step *step)
 {
     uint32_t size = step->size, digit = step->digit;
     for (uint32_t k = 1, to = digit; k < size; k++) {
@@ -194,7 +194,7 @@ void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
     if (beyond < t->n_near)
         take(&e, acc, await_one(&e, beyond, SHMEMI_LINE_GIVEN));
     for (uint32_t i = 0; i < steps->n && shmemi_collective_holds(); i++)
-        meet_group(&e, acc, steps->step + i);
+        combine_group(&e, acc, steps->step + i);
     if (beyond < t->n_near && shmemi_collective_holds())
         give(&e, beyond, SHMEMI_LINE_RESULT, acc, e.bytes);
 }

@@ -1,10 +1,10 @@
 /*
  * lines.h: small collectives of the PEs of a team that are on one node.
  *
- * The PEs meet in steps, in groups of two to seven: each PE of a group writes its contribution to
- * each other one and combines what they have written. Then it is in a group with PEs of other
- * groups, so that 64 PEs take three steps of groups of four. A contribution and the number of its
- * exchange are one cache line, which takes one transfer between processors.
+ * The PEs exchange lines in steps, in groups of two to seven: each PE of a group writes its
+ * contribution to each other one and combines what they have written. Then it is in a group with
+ * PEs of other groups, so that 64 PEs take three steps of groups of four. A contribution and the
+ * number of its exchange are one cache line, which takes one transfer between processors.
  *
  * The lines of a team are behind its inbox, in main memory.
  */

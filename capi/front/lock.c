@@ -4,8 +4,9 @@
  * A lock is a queue, and the long of each PE has two halves. The upper half at the lock's home, one
  * PE for each lock, names the last PE of the queue, 0 when the lock is free. The lower half is its
  * PE's place in the queue: whether it waits, and the PE that comes next. A PE that comes swaps
- * itself into the tail, tells the one before, and waits on its own memory; a PE that leaves passes
- * the lock on. So a lock that changes hands costs one message between the two, however many wait.
+ * itself into the tail, writes its number to the one before, and waits on its own memory; a PE that
+ * leaves passes the lock on. So a lock that changes hands costs one message between the two,
+ * however many wait.
  *
  * Where PEs are lost the queue is left for good (lock_late.c).
  *
@@ -179,7 +180,7 @@ static void pass(const struct lock *l, uint32_t place)
     }
     /* The place is freed after the lock is passed: until then no PE that has left the queue takes
      * the lock, and the PE behind may have left it. Else that one could have taken the lock,
-     * cleared it and come again before it is told. */
+     * cleared it and come again before it gets the lock. */
     at_place(l, SHMEMI_AMO_AND, ~(uint32_t)WAITS, 0, (int)(place & NEXT) - 1);
     leave(l);
 }

@@ -5,7 +5,7 @@
  * to those two. So each PE that knows of a loss leaves the queue, and from then on a lock is a word
  * that names its owner, at another home: the first PE after the old home that is alive. When that
  * is lost too, the next one is the home, and the old one when its PE is the only one left. An owner
- * that is lost has the lock no more: the next PE that comes takes it, and is told.
+ * that is lost has the lock no more: the next PE that comes takes it, and its call fails.
  *
  * PEs learn of losses at different times, and two must not have the lock by different homes. So the
  * first PE at a home makes sure that every PE that is alive knows of the losses, for then no PE
@@ -236,7 +236,7 @@ bool shmemi_lock_late(const struct lock *l, bool once)
         at_place(l, SHMEMI_AMO_AND, ~(uint32_t)WAITS, 0, shmemi_state.my_pe);
     shmemi_mute(false);
     if (t.held && t.died >= 0)
-        shmemi_tell_lost(t.died, l->call);
+        shmemi_fail_lost(t.died, l->call);
     return t.held;
 }
 

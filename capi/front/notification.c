@@ -319,7 +319,7 @@ int shmemi_notification_test(int notify, uint64_t count, const char *call)
         return 1;
     if (shmemi_state.networked)
         shmemi_net_poll(call);
-    shmemi_tell_unseen(call);
+    shmemi_fail_test_if_lost(call);
     return reached(notify, count, &value, call);
 }
 

@@ -72,7 +72,7 @@
  * meanwhile need no order with each other. */
 #define shmemi_publish_add(at, n) __atomic_fetch_add((at), (n), __ATOMIC_RELEASE)
 
-/* Counts the caller into a meeting, and returns how many have come: each shows what it stored
+/* Counts the caller into a barrier, and returns how many have come: each shows what it stored
  * before, and the last sees what all of them stored. Other side: the same macro, and shmemi_observe
  * of those that wait for the count. */
 #define shmemi_arrive(at) __atomic_add_fetch((at), 1, __ATOMIC_ACQ_REL)

@@ -356,7 +356,7 @@ static bool finish(struct receipt *r, int *tag, int *pe, size_t *nbytes)
              "the message with tag %d of PE %d has %" PRIu64 " bytes, and the buffer has %zu (pass "
              "a larger one: the message can still be received)",
              r->with, r->from, r->size, r->capacity);
-    shmemi_tell_message(r->from, text, r->call);
+    shmemi_fail_message(r->from, text, r->call);
     return false;
 }
 
@@ -367,7 +367,7 @@ int shmemi_recv(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes, c
     bool any = r.pe == SHMEMX_ANY_SOURCE, found = shmemi_send_await(&w);
     /* The loss of a PE is seen after its last message. */
     if (!found && !any && shmemi_is_lost(r.pe) && !(found = look(&r)))
-        shmemi_tell_lost(r.pe, call);
+        shmemi_fail_lost(r.pe, call);
     return found && finish(&r, tag, pe, nbytes) ? 0 : -1;
 }
 
@@ -385,7 +385,7 @@ int shmemi_recv_test(void *buf, size_t capacity, int *tag, int *pe, size_t *nbyt
         found = look(&r); /* the loss of a PE is seen after its last message */
         int lost = found || !may_end ? -1 : any ? shmemi_breaks(SHMEMI_ANY_SENDER) : r.pe;
         if (lost >= 0) {
-            shmemi_tell_lost(lost, call);
+            shmemi_fail_lost(lost, call);
             return -1;
         }
     }

@@ -53,7 +53,7 @@ void shmemi_coll_reduce_shares(struct shmemi_team *t, char *dest, const char *so
     size_t piece = PIECE_BYTES / size;
     _Alignas(SHMEMI_CACHE_LINE) char acc[PIECE_BYTES], fetched[PIECE_BYTES];
 
-    shmemi_team_meet(t, call);
+    shmemi_sync_members(t, call);
     for (size_t at = first; at < last; at += piece) {
         size_t k = last - at < piece ? last - at : piece;
         gather(t, acc, fetched, source + at * size, n, k, reducer, call);
@@ -62,7 +62,7 @@ void shmemi_coll_reduce_shares(struct shmemi_team *t, char *dest, const char *so
                        call);
     }
     shmemi_quiet(SHMEM_CTX_DEFAULT, call);
-    shmemi_team_meet(t, call);
+    shmemi_sync_members(t, call);
 }
 
 /* Combines this PE's share, which the others have written into the blocks of dest; its own elements
@@ -177,11 +177,11 @@ static void reducescatter(struct shmemi_team *t, char *dest, const char *source,
     size_t size = reducer->size, piece = PIECE_BYTES / size;
     const char *mine = source + (size_t)t->me * nelems * size;
     _Alignas(SHMEMI_CACHE_LINE) char acc[PIECE_BYTES], fetched[PIECE_BYTES];
-    shmemi_team_meet(t, call);
+    shmemi_sync_members(t, call);
     for (size_t at = 0; at < nelems; at += piece) {
         size_t k = nelems - at < piece ? nelems - at : piece;
         gather(t, acc, fetched, mine + at * size, t->n, k, reducer, call);
-        shmemi_team_meet(t, call);
+        shmemi_sync_members(t, call);
         shmemi_move(dest + at * size, acc, k * size, call);
     }
 }
@@ -209,11 +209,11 @@ static void scan_pieces(struct shmemi_team *t, char *dest, const char *source, s
 {
     size_t size = reducer->size, piece = PIECE_BYTES / size;
     _Alignas(SHMEMI_CACHE_LINE) char acc[PIECE_BYTES], fetched[PIECE_BYTES];
-    shmemi_team_meet(t, call);
+    shmemi_sync_members(t, call);
     for (size_t at = 0; at < nelems; at += piece) {
         size_t k = nelems - at < piece ? nelems - at : piece;
         gather(t, acc, fetched, source + at * size, last, k, reducer, call);
-        shmemi_team_meet(t, call);
+        shmemi_sync_members(t, call);
         if (last > 0)
             shmemi_move(dest + at * size, acc, k * size, call);
         else

@@ -151,7 +151,7 @@ static SHMEMI_COLD int wait_for_room(const struct shmemi_host_operation *o,
     return rc;
 }
 
-/* Returns the core's answer, but never AGAIN. When it is FAILED the thread has been told. */
+/* Returns the core's answer, but never AGAIN. When it is FAILED the call has failed (failure.h). */
 SHMEMI_INLINE int post(struct shmemi_host_operation *o, enum mark mark)
 {
     struct shmemi_context *c = shmemi_context_at(o->ctx);
@@ -164,8 +164,8 @@ SHMEMI_INLINE int post(struct shmemi_host_operation *o, enum mark mark)
     return rc;
 }
 
-/* False: it failed, and the thread has been told. The core holds the request until it is done, so
- * that the core ends this wait and a loss does not. */
+/* False: it failed, and so did the call (failure.h). The core holds the request until it is done,
+ * so that the core ends this wait and a loss does not. */
 static bool await(const struct shmemi_request *r, int pe, const char *call)
 {
     struct posting p = {pe, "for the completion at"};

@@ -14,7 +14,7 @@
  * (zz_request.h); they set the rest.
  *
  * shmemi_net_do does it, of any length: with nbi, a later quiet completes it. False: it failed, and
- * the thread has been told.
+ * the call has failed (failure.h).
  */
 bool shmemi_net_do(struct shmemi_host_operation *o);
 /* Begins a put, with a signal or without, or a get, of at most net_chunk bytes, for callers that

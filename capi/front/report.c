@@ -33,10 +33,10 @@ static int decimals(void)
     return limit % 1000000000u == 0 ? 0 : limit % 100000000u == 0 ? 1 : 3;
 }
 
-/* is_due: SHMEM_TIMEOUT is over, and nobody has only asked. A wait for a PE that has exited well
- * inside the job would never end by itself, so the job ends here. With SHMEM_ON_FAILURE=return the
- * PE is lost, which ends the wait. */
-static void tell(const struct shmemi_waiter *w, uint64_t now, bool is_due)
+/* Reports a wait. is_due: because SHMEM_TIMEOUT is over, and not because a user asked. A wait for a
+ * PE that has exited well inside the job would never end by itself, so the job ends here. With
+ * SHMEM_ON_FAILURE=return the PE is lost, which ends the wait. */
+static void report(const struct shmemi_waiter *w, uint64_t now, bool is_due)
 {
     char caller[SHMEMI_CALLER], what[512] = "", why[2048] = "", line[3072];
     if (w->describe)
@@ -49,7 +49,7 @@ static void tell(const struct shmemi_waiter *w, uint64_t now, bool is_due)
              w->call, decimals(), (double)(now - w->clock.since) / 1e9, what[0] ? ": " : "", what,
              why[0] ? "; " : "", why, ends ? "job ends" : "wait goes on");
     shmemi_spell(line, sizeof line);
-    shmemi_state.core->tell(w->about ? w->pe : -1, line);
+    shmemi_state.core->report_wait(w->about ? w->pe : -1, line);
     if (ends)
         shmemi_abort(w->call, "call it on each PE before the end",
                      "it waits for PE %d, which has exited without shmem_finalize", absent);
@@ -76,7 +76,7 @@ static void report_if_asked(struct shmemi_waiter *w, uint64_t now)
         }
     } else if (is_due && now >= due.at) {
         due.at = 0;
-        tell(w, now, false);
+        report(w, now, false);
     }
 }
 
@@ -95,7 +95,7 @@ void shmemi_report(struct shmemi_waiter *w, uint64_t now)
         return;
     c->reported = now;
     c->probed = false;
-    tell(w, now, true);
+    report(w, now, true);
 }
 
 void shmemi_show(struct shmemi_waiter *w)

@@ -146,7 +146,7 @@ static void help(const char *call)
     pthread_mutex_unlock(&lock);
     if (o == NULL)
         return;
-    shmemi_mute(true); /* the call that sends the message is told of a loss */
+    shmemi_mute(true); /* the call that sends the message reports a loss */
     o->failed = !serve_receiver(o, call);
     shmemi_mute(false);
     pthread_mutex_lock(&lock);

@@ -258,7 +258,7 @@ int shmemi_statics_open(char *error, size_t size)
     shmemi_statics_unlock();
     /* No PE may write to another one's statics before they are in the file. */
     if (rc == 0)
-        shmemi_team_meet(&shmemi_world, "shmem_init");
+        shmemi_sync_members(&shmemi_world, "shmem_init");
     return rc;
 }
 

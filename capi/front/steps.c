@@ -1,5 +1,5 @@
 /*
- * steps.c: the steps in which the PEs of a node meet.
+ * steps.c: the steps in which the PEs of a node exchange lines.
  *
  * Why small groups: a line takes some .2 us from a PE to one that waits for it (Xeon, 32
  * processors), and each further line of a step .1 us. A counter to which all add took 1.4 us with

@@ -1,4 +1,4 @@
-/* steps.h: the steps in which the PEs of a node meet (lines.h), by their number. */
+/* steps.h: the steps in which the PEs of a node exchange lines (lines.h), by their number. */
 #ifndef SHMEMI_STEPS_H
 #define SHMEMI_STEPS_H
 

@@ -26,7 +26,7 @@ void shmemi_sync_all(const char *call)
     if (SHMEMI_UNLIKELY(shmemi_state.n_pes == 0))
         shmemi_refuse_uninitialised(call);
     compare_calls(&shmemi_world, call);
-    shmemi_meet_all(call);
+    shmemi_sync_world(call);
 }
 
 int shmemi_team_sync(shmem_team_t team, const char *call)
@@ -35,7 +35,7 @@ int shmemi_team_sync(shmem_team_t team, const char *call)
     if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
     shmemi_coll_check_arguments(t, NULL, NULL, 0, "", 0, call);
-    shmemi_team_meet(t, call);
+    shmemi_sync_members(t, call);
     return shmemi_collective_end() ? 0 : -1;
 }
 

@@ -269,7 +269,7 @@ static const struct answer *ask(struct forming *m, const struct proposal *p, str
                     shmemi_observe(&a->word) == word_of(m) || (lost = shmemi_is_lost(m->root)),
                     .whom = SHMEMI_ANY_MATE);
     if (lost)
-        shmemi_tell_lost(m->root, m->call);
+        shmemi_fail_lost(m->root, m->call);
     return shmemi_observe(&a->word) == word_of(m) ? a : NULL;
 }
 

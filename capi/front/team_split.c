@@ -248,7 +248,7 @@ void shmemi_team_destroy(shmem_team_t team, const char *call)
     shmemi_ctx_end_team(team, call);
     /* A team with lost PEs is given back all the same. */
     if (shmemi_collective_begin(t, call)) {
-        shmemi_team_meet(t, call);
+        shmemi_sync_members(t, call);
         met = shmemi_collective_end();
     }
     if (!met)

@@ -132,7 +132,7 @@ SHMEMI_INLINE void check(const void *ivar, int cmp, size_t size, const char *cal
             return 1;                                                                              \
         if (shmemi_state.networked)                                                                \
             shmemi_state.core->poll();                                                             \
-        shmemi_tell_unseen(call);                                                                  \
+        shmemi_fail_test_if_lost(call);                                                            \
         return holds_##suffix(ivar, cmp, value, &now, call);                                       \
     }
 

@@ -291,7 +291,7 @@ bool shmemi_wait_step(struct shmemi_waiter *w)
         int pe = shmemi_breaks(w->whom);
         if (pe >= 0) {
             shmemi_wait_over(w);
-            shmemi_tell_lost(pe, w->call);
+            shmemi_fail_lost(pe, w->call);
             return false;
         }
     }

@@ -15,7 +15,7 @@
 #pragma GCC visibility push(hidden)
 
 /* One turn of a wait whose condition does not hold yet. False: the wait ends, because a PE was
- * lost, and the thread has been told, or because the thread's limit is over. */
+ * lost, and the call has failed, or because the thread's limit is over. */
 bool shmemi_wait_step(struct shmemi_waiter *w);
 
 /* Ends a wait that took at least one turn. */
@@ -42,13 +42,13 @@ void shmemi_wait_over(struct shmemi_waiter *w);
     SHMEMI_WAIT_FOR(shmemi_my_ctl(), call_, describe_, subject_, cond, .whom = (whom_),            \
                     .limited = true)
 
-/* After a test that did not succeed: tells the thread of a loss, since the store that it tests for
- * may never come. */
-SHMEMI_INLINE void shmemi_tell_unseen(const char *call)
+/* After a test that did not succeed: fails the call if a PE is lost, since the store that it tests
+ * for may never come. */
+SHMEMI_INLINE void shmemi_fail_test_if_lost(const char *call)
 {
     int pe = SHMEMI_UNLIKELY(shmemi_some_lost()) ? shmemi_breaks(SHMEMI_ANY_TESTED) : -1;
     if (SHMEMI_UNLIKELY(pe >= 0))
-        shmemi_tell_lost(pe, call);
+        shmemi_fail_lost(pe, call);
 }
 
 /* Behind shmemx.h. */

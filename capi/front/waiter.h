@@ -15,7 +15,7 @@ typedef int (*shmemi_late)(const void *subject, int32_t *pes, int most);
 /*
  * Whose loss ends a wait (SHMEM_ON_FAILURE=return). The first ones are kinds of waits that any PE
  * may end, since the one that would is not known: in each thread a loss ends one wait of each kind,
- * whatever other calls have told the thread before.
+ * whatever other calls have reported before.
  */
 enum shmemi_whom {
     SHMEMI_ANY_WRITER,   /* of memory */

@@ -242,7 +242,7 @@ static void poll(const struct set *q)
 {
     if (shmemi_state.networked)
         shmemi_net_poll(q->call);
-    shmemi_tell_unseen(q->call);
+    shmemi_fail_test_if_lost(q->call);
 }
 
 int shmemi_test_all(const void *ivars, size_t nelems, const int *status, int cmp,

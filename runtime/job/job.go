@@ -397,7 +397,7 @@ func (j *Job) Exit(status int) {
 // until each of the others has come to finalize, because a PE may still wait for an answer from
 // this one.
 func (j *Job) Close() error {
-	err := errors.Join(j.Producers.CloseRings(), j.tell())
+	err := errors.Join(j.Producers.CloseRings(), j.printStats())
 	j.Watch.Stop()
 	// A PE does not end either while another one watches its process.
 	if j.Network != nil || j.Watch.Looks() {

@@ -6,9 +6,9 @@ import (
 	"libshmem/runtime/config"
 )
 
-// Tell reports on a wait for a PE, or for none in particular (-1), with the flight recorder's
+// ReportWait reports on a wait for a PE, or for none in particular (-1), with the flight recorder's
 // events below the text.
-func (j *Job) Tell(of int, text string) {
+func (j *Job) ReportWait(of int, text string) {
 	if j.Log.Enabled("pe", config.LogWarn) {
 		j.Log.Tell("pe", config.LogWarn, fmt.Sprintf("PE %d", j.Me), text, j.Network.Flight(of))
 	}

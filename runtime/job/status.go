@@ -18,9 +18,9 @@ func (j *Job) openPage() error {
 	return nil
 }
 
-// tell prints what SHMEM_STATS asks for, when the program has ended its work. All PEs call it,
+// printStats prints what SHMEM_STATS asks for, when the program has ended its work. All PEs call it,
 // because the table of the job contains the counts of each.
-func (j *Job) tell() error {
+func (j *Job) printStats() error {
 	if !j.Met.Stats {
 		return nil
 	}

@@ -193,12 +193,12 @@ func (c *Calls) quiet(call *queue.StreamCall, s gpu.Stream) error {
 // when the kernel begins.
 func (c *Calls) barrier(call *queue.StreamCall, s gpu.Stream) error {
 	if !c.job.Rings {
-		return c.meet(kernelSync, call, s)
+		return c.sync(kernelSync, call, s)
 	}
-	return c.meet(kernelBarrier, call, s)
+	return c.sync(kernelBarrier, call, s)
 }
 
-func (c *Calls) meet(k kernel, call *queue.StreamCall, s gpu.Stream) error {
+func (c *Calls) sync(k kernel, call *queue.StreamCall, s gpu.Stream) error {
 	if call.TeamPEs == 1 {
 		return c.quiet(call, s)
 	}

@@ -29,7 +29,7 @@ func (c *Calls) Queue(what What, call *queue.StreamCall, s gpu.Stream) error {
 	case Quiet:
 		return c.quiet(call, s)
 	case Sync:
-		return c.meet(kernelSync, call, s)
+		return c.sync(kernelSync, call, s)
 	case Barrier:
 		return c.barrier(call, s)
 	case Broadcast:

@@ -40,7 +40,7 @@ var generatedDefects = []defect{
 	{
 		id: "generated/kernel-of-another-call", file: "abi/table/stream.go",
 		was:  "Queue: \"move\", Kernel: true, Kernels: \"fcollect\"",
-		is:   "Queue: \"meet\", Kernel: true, Kernels: \"fcollect\"",
+		is:   "Queue: \"sync\", Kernel: true, Kernels: \"fcollect\"",
 		user: "shmemx_fcollectmem_on_stream copies between addresses that the GPU does not have",
 		by:   unit("./runtime/onstream", "^TestCalls$"), says: `fcollect`,
 	},

@@ -2,5 +2,5 @@
 
 package mailboxtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xbf0d077d4d465a7f
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xf4dcee210edfa77e
 import "C"

@@ -10,7 +10,7 @@
 #include "unreached.h"
 
 UNREACHED(shmemi_breaks)
-UNREACHED(shmemi_tell_lost)
+UNREACHED(shmemi_fail_lost)
 UNREACHED(shmemi_netcall_refuse)
 UNREACHED(shmemi_end_nap)
 UNREACHED(shmemi_unshow)

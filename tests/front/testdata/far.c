@@ -26,7 +26,7 @@ UNREACHED(shmemi_net_failed)
 UNREACHED(shmemi_outside_offset)
 UNREACHED(shmemi_refuse_failed)
 UNREACHED(shmemi_refuse_static)
-UNREACHED(shmemi_tell_lost)
+UNREACHED(shmemi_fail_lost)
 UNREACHED(shmemi_wake)
 
 #define CHUNK 64

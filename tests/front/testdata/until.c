@@ -18,7 +18,7 @@ UNREACHED(shmemi_read_gpu)
 UNREACHED(shmemi_check_aligned)
 UNREACHED(shmemi_check_block)
 UNREACHED(shmemi_place)
-UNREACHED(shmemi_tell_lost)
+UNREACHED(shmemi_fail_lost)
 UNREACHED(shmemi_breaks)
 
 enum { ASKED = 5 };

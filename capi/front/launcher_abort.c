@@ -1,9 +1,9 @@
 /*
- * tell_launcher.c: the abort frame of runtime/bootstrap/wire, for calls before init and after
+ * launcher_abort.c: the abort frame of runtime/bootstrap/wire, for calls before init and after
  * finalize. In between the core speaks to shmemrun, by a descriptor of its own.
  */
 #define _GNU_SOURCE
-#include "tell_launcher.h"
+#include "launcher_abort.h"
 
 #include "zz_frame.h"
 
@@ -37,7 +37,7 @@ static int launcher(void)
     return option(fd, SO_TYPE) == SOCK_STREAM && option(fd, SO_DOMAIN) == AF_UNIX ? fd : -1;
 }
 
-bool shmemi_tell_launcher(int status, const char *reason)
+bool shmemi_abort_by_launcher(int status, const char *reason)
 {
     struct abort_frame f = {.magic = SHMEMI_LAUNCH_MAGIC,
                             .version = SHMEMI_LAUNCH_VERSION,

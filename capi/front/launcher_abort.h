@@ -1,6 +1,7 @@
-/* tell_launcher.h: a process that is not in its job, before or after, and the launcher. */
-#ifndef SHMEMI_TELL_LAUNCHER_H
-#define SHMEMI_TELL_LAUNCHER_H
+/* launcher_abort.h: aborts the job through its launcher, for a process before init or after
+ * finalize. */
+#ifndef SHMEMI_LAUNCHER_ABORT_H
+#define SHMEMI_LAUNCHER_ABORT_H
 
 #include "base.h"
 
@@ -8,7 +9,7 @@
 
 /* Asks shmemrun to end the job with a status, and to print this PE's number and the reason, once
  * for all PEs. False: no shmemrun listens, and nothing was printed. */
-bool shmemi_tell_launcher(int status, const char *reason);
+bool shmemi_abort_by_launcher(int status, const char *reason);
 
 /* This PE's number, as some launchers write it into the environment; NULL: it is not known. */
 const char *shmemi_launched_as(void);
