@@ -76,10 +76,10 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	}
 	cfg, findings := settings(environ)
 	if *root != "" {
-		return tell(stdout, append(findings, doctor.At(*root).Findings(cfg)...))
+		return print(stdout, append(findings, doctor.At(*root).Findings(cfg)...))
 	}
 	if err := poller.Check(); err != nil { // and nothing more can be asked
-		return tell(stdout, append(findings, doctor.Failed(doctor.Wrong, "system calls", "", err)))
+		return print(stdout, append(findings, doctor.Failed(doctor.Wrong, "system calls", "", err)))
 	}
 	if *net {
 		return testFabric(cfg, findings, environ, stdout, stderr)
@@ -99,7 +99,7 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 			return fail(stderr, err)
 		}
 	}
-	return tell(stdout, findings)
+	return print(stdout, findings)
 }
 
 // look is all that is found out about this machine.
@@ -107,8 +107,8 @@ func look(cfg *config.Config, launched bool, environ []string) []doctor.Finding 
 	return slices.Concat(doctor.At("").Findings(cfg), libraries(cfg, launched, environ), network(cfg, environ, false), gpus())
 }
 
-// tell prints the lines, and returns the status.
-func tell(w io.Writer, findings []doctor.Finding) int {
+// print prints the lines, and returns the status.
+func print(w io.Writer, findings []doctor.Finding) int {
 	for _, f := range findings {
 		fmt.Fprintln(w, f)
 	}

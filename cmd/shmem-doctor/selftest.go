@@ -34,7 +34,7 @@ func testFabric(cfg *config.Config, findings []doctor.Finding, environ []string,
 	if err := done(); err != nil {
 		findings = append(findings, doctor.Failed(doctor.Wrong, "CUDA", "see nvidia-smi, and dmesg for Xid", err))
 	}
-	result := tell(stdout, findings)
+	result := print(stdout, findings)
 	text := report(cfg, environ, nics, about, findings)
 	if err := os.WriteFile(reportFile, []byte(text), 0o644); err != nil {
 		return fail(stderr, fmt.Errorf("write the report: %w", err))

@@ -40,7 +40,7 @@ func merge(args []string, stdout, stderr io.Writer) int {
 	}); err != nil {
 		return fail(stderr, statusError, err)
 	}
-	tell(stderr, t.Notes())
+	print(stderr, t.Notes())
 	fmt.Fprintf(stdout, "%s: %d events of %d PEs (open it at https://ui.perfetto.dev)\n", *name, events, len(t.PEs))
 	return statusOK
 }

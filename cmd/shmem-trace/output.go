@@ -102,8 +102,8 @@ func (f *failing) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// tell prints sentences for people.
-func tell(w io.Writer, notes []string) {
+// print prints sentences for people.
+func print(w io.Writer, notes []string) {
 	for _, n := range notes {
 		fmt.Fprintln(w, "shmem-trace:", n)
 	}

@@ -151,8 +151,8 @@ func (p *Provider) Connect(addrs [][]byte) error {
 	return nil
 }
 
-// nobody reports whether a PE cannot be reached. The other provider then words the error.
-func (p *Provider) nobody(pe libshmem.PE) bool {
+// unreachable reports whether the inner provider has no connection to a PE. Its own error then says so.
+func (p *Provider) unreachable(pe libshmem.PE) bool {
 	return !pe.In(len(p.there)) || !p.there[pe]
 }
 
@@ -189,7 +189,7 @@ func (p *Provider) hold(delay time.Duration, h delayed) {
 
 // Send is part of fabric.Provider.
 func (p *Provider) Send(op *fabric.Send) error {
-	if p.nobody(op.To) {
+	if p.unreachable(op.To) {
 		return p.inner.Send(op)
 	}
 	if err := p.token(op.Token, op.Inject); err != nil {
@@ -220,7 +220,7 @@ func (p *Provider) Send(op *fabric.Send) error {
 
 // Read is part of fabric.Provider.
 func (p *Provider) Read(op *fabric.RMA) error {
-	if p.nobody(op.PE) {
+	if p.unreachable(op.PE) {
 		return p.inner.Read(op)
 	}
 	if err := p.token(op.Token, false); err != nil {
@@ -245,7 +245,7 @@ func (p *Provider) Read(op *fabric.RMA) error {
 // Write is part of fabric.Provider. All pieces are held, even for no time: the other provider may
 // have room for some of them and not for the rest.
 func (p *Provider) Write(op *fabric.RMA) error {
-	if p.nobody(op.PE) {
+	if p.unreachable(op.PE) {
 		return p.inner.Write(op)
 	}
 	if err := p.token(op.Token, op.Inject); err != nil {

@@ -65,7 +65,7 @@ func (p *Provider) ended(c *fabric.Completion, text string) {
 		p.unread = append(p.unread, w)
 		return
 	}
-	p.told(w)
+	p.sendNote(w)
 	p.arena.give(w.copy)
 	p.spare = append(p.spare, w)
 	if w.silent {

@@ -40,8 +40,8 @@ func (p *Provider) makeNote(op *fabric.RMA) (delayed, bool) {
 	}}, true
 }
 
-// told sends the note of a write that has arrived, and drops the note of a write that failed.
-func (p *Provider) told(w *write) {
+// sendNote sends the note of a write that has arrived, and drops the note of a write that failed.
+func (p *Provider) sendNote(w *write) {
 	if !w.notes {
 		return
 	}

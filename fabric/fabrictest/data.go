@@ -36,8 +36,8 @@ func (e *end) feed(t *testing.T, all []*end) {
 	}
 }
 
-// told takes the next completion of data, and checks all of it but the data.
-func (e *end) told(t *testing.T, from libshmem.PE) (uint32, bool) {
+// immediateData takes the next completion of data, and checks all of it but the data.
+func (e *end) immediateData(t *testing.T, from libshmem.PE) (uint32, bool) {
 	t.Helper()
 	for i, c := range e.comps {
 		if c.Kind != fabric.KindData {
@@ -82,7 +82,7 @@ func notified(t *testing.T, s *suite) {
 			op.Notify, op.Data, op.Inject = true, values[seed%len(values)], inject
 			posted(t, all, "write with data", func() error { return a.prov.Write(&op) })
 			var data uint32
-			until(t, all, "data", func() (ok bool) { data, ok = b.told(t, 0); return ok })
+			until(t, all, "data", func() (ok bool) { data, ok = b.immediateData(t, 0); return ok })
 			if data != op.Data {
 				t.Fatalf("data %#x arrived, and %#x was sent", data, op.Data)
 			}
@@ -122,7 +122,7 @@ func notifiedWithoutReceives(t *testing.T, s *suite) {
 	got := map[uint32]int{}
 	until(t, all, "data", func() bool {
 		for {
-			data, ok := b.told(t, 0)
+			data, ok := b.immediateData(t, 0)
 			if !ok {
 				return len(got) == n
 			}
@@ -186,7 +186,7 @@ func notifiedByMany(t *testing.T, s *suite) {
 					break
 				}
 			}
-			data, ok := b.told(t, next)
+			data, ok := b.immediateData(t, next)
 			if !ok {
 				return count == writers*each && ended == [writers]int{each, each, each}
 			}
@@ -260,7 +260,7 @@ func overrun(t *testing.T, s *suite) {
 			t.Fatal(err)
 		}
 		for {
-			data, ok := b.told(t, 0)
+			data, ok := b.immediateData(t, 0)
 			if !ok {
 				break
 			}

@@ -217,8 +217,8 @@ func (p *Provider) end(t fabric.Token, i int, err int32, text string) {
 	}
 }
 
-// tell gives the caller the error of an operation that was never posted.
-func (p *Provider) tell(t fabric.Token, kind fabric.Kind, err int32, text string) {
+// completeUnposted completes an operation that was never posted with its error.
+func (p *Provider) completeUnposted(t fabric.Token, kind fabric.Kind, err int32, text string) {
 	p.texts[t] = fmt.Sprintf("%s, token %d", text, t)
 	p.done = append(p.done, fabric.Completion{Token: t, Kind: kind, Err: err})
 }

@@ -265,10 +265,10 @@ func (p *Provider) fails(l int, pe libshmem.PE, r int, text string) {
 	if n.troubled {
 		p.strand(l, pe, r)
 	}
-	if n.told || p.lost == nil {
+	if n.reported || p.lost == nil {
 		return
 	}
-	n.told = true
+	n.reported = true
 	others := "its operations go by other NICs"
 	if len(q.pairs) == 0 {
 		others = "no other NIC reaches it"

@@ -206,7 +206,7 @@ func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error 
 			return p.refuse(what, fmt.Sprintf("PE %d", m.PE), errors.New(f.text))
 		}
 		p.ops[m.Token].kind = kind
-		p.tell(m.Token, kind, f.err, f.text)
+		p.completeUnposted(m.Token, kind, f.err, f.text)
 		return nil
 	}
 	if m.Inject && p.resend {

@@ -92,11 +92,11 @@ type Provider struct {
 // nic is one of the local NICs.
 type nic struct {
 	fabric.Provider
-	name string
-	load uint64 // bytes under way
-	free []fabric.Token
-	jobs []job // by token, from Provider.tokens on
-	told bool
+	name     string
+	load     uint64 // bytes under way
+	free     []fabric.Token
+	jobs     []job // by token, from Provider.tokens on
+	reported bool  // a pair of it that was lost
 	// troubled: it has reported an error of no operation. ghosts are the caller's tokens of parts
 	// that have gone by other NICs since.
 	troubled bool

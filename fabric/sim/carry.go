@@ -87,7 +87,7 @@ func (n *Network) leave(m *message) {
 		return
 	}
 	if !m.answer && n.completesEarly(m) {
-		n.tell(m, late)
+		n.complete(m, late)
 	}
 }
 
@@ -110,12 +110,12 @@ func (n *Network) completesEarly(m *message) bool {
 	return false
 }
 
-// tell completes an operation for its sender, after a while.
-func (n *Network) tell(m *message, late Time) {
-	if m.told {
+// complete plans the completion of an operation for its sender.
+func (n *Network) complete(m *message, late Time) {
+	if m.completed {
 		return
 	}
-	m.told = true
+	m.completed = true
 	if m.inject {
 		return
 	}

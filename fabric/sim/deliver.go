@@ -10,7 +10,7 @@ func (n *Network) whole(m *message, late Time) {
 			storeWord(m.local, m.width, m.old)
 			n.touched(m.from)
 		}
-		n.tell(m, late)
+		n.complete(m, late)
 		n.release(m)
 		return
 	}
@@ -81,7 +81,7 @@ func (n *Network) operate(m *message) {
 // ended handles a message that needs nothing more from its target. Its sender learns of it unless
 // its completion is planned already.
 func (n *Network) ended(m *message) {
-	if m.told || m.inject {
+	if m.completed || m.inject {
 		n.release(m)
 		return
 	}
@@ -97,7 +97,7 @@ func (n *Network) answered(m *message) {
 		n.doom(m, errTimedOut, "the peer's NIC does not acknowledge")
 		return
 	}
-	n.tell(m, 0)
+	n.complete(m, 0)
 	n.release(m)
 }
 

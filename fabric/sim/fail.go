@@ -173,8 +173,8 @@ func (n *Network) fail(m *message, errno int32, reason string) {
 	e, p := m.from, m.pair
 	n.note(didFail, e, m.to, uint64(m.token), uint64(errno))
 	switch {
-	case !m.told && !m.inject:
-		m.told = true
+	case !m.completed && !m.inject:
+		m.completed = true
 		e.reasons[m.token] = reason
 		e.complete(fabric.Completion{Token: m.token, Kind: m.kind, Err: errno})
 	case errno == errDenied:

@@ -317,24 +317,24 @@ type message struct {
 	operand, compare      uint64
 	old                   uint64
 
-	payload []byte   // injected bytes
-	heard   []byte   // the bytes of a message that have arrived
-	slot    int      // in from.live
-	early   bool     // EarlyData has struck
-	answer  bool     // packets go back to the sender
-	sent    int      // packets that have left, of this way
-	landed  []uint64 // packets that have come, by bit
-	total   int      // packets of this way
-	missing int      // packets that have not come
-	unread  int      // packets that have not come out of a socket
-	index   uint64   // among the pair's messages or writes
-	after   struct{ writes, sends uint64 }
-	unmet   bool // it waits for the handshake of its pair
-	again   bool // it was turned away, and is on its way once more
-	told    bool // the sender's completion is planned
-	there   bool // all has landed
-	errno   int32
-	reason  string
+	payload   []byte   // injected bytes
+	heard     []byte   // the bytes of a message that have arrived
+	slot      int      // in from.live
+	early     bool     // EarlyData has struck
+	answer    bool     // packets go back to the sender
+	sent      int      // packets that have left, of this way
+	landed    []uint64 // packets that have come, by bit
+	total     int      // packets of this way
+	missing   int      // packets that have not come
+	unread    int      // packets that have not come out of a socket
+	index     uint64   // among the pair's messages or writes
+	after     struct{ writes, sends uint64 }
+	unmet     bool // it waits for the handshake of its pair
+	again     bool // it was turned away, and is on its way once more
+	completed bool // the sender's completion is planned
+	there     bool // all has landed
+	errno     int32
+	reason    string
 }
 
 // packet is a part of a message.

@@ -130,7 +130,7 @@ func (n *Network) depart(m *message) {
 	e := m.from
 	h := n.hosts[e.addr.host]
 	if n.model.Broken == EarlySource && m.kind != fabric.KindRead && m.kind != fabric.KindAtomic {
-		n.tell(m, 0)
+		n.complete(m, 0)
 	}
 	n.plan(actLeave, max(h.cpu, e.nic.sends), m, nil)
 }

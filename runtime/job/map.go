@@ -35,11 +35,11 @@ func (j *Job) Map() (*pathmap.Map, error) {
 
 // printMap prints the map, if a PE asks for it.
 func (j *Job) printMap() error {
-	if j.Met.Mapper == meet.NoCartographer {
+	if j.Met.MapPrinter == meet.NoMapPrinter {
 		return nil
 	}
 	m, err := j.Map()
-	if err != nil || int(j.Me) != j.Met.Mapper {
+	if err != nil || int(j.Me) != j.Met.MapPrinter {
 		return err
 	}
 	var b strings.Builder

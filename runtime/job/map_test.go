@@ -54,7 +54,7 @@ func seated(t *testing.T, hosts string, environ string, mapper int) ([]*Job, []*
 	nodes := topo.NewNodes(strings.Split(hosts, ""))
 	for pe := range jobs {
 		said[pe] = new(bytes.Buffer)
-		j := &Job{Self: meet.Self{Settings: cfg, Nodes: nodes, Me: libshmem.PE(pe), NPEs: n, Boot: &gatherer{at: at, me: pe}}, heap: config.HeapHost, Met: &meet.Met{Mapper: mapper}}
+		j := &Job{Self: meet.Self{Settings: cfg, Nodes: nodes, Me: libshmem.PE(pe), NPEs: n, Boot: &gatherer{at: at, me: pe}}, heap: config.HeapHost, Met: &meet.Met{MapPrinter: mapper}}
 		j.Heaps = meet.Heaps{Me: j.Me, Nodes: nodes, Kinds: slices.Repeat([]config.HeapKind{config.HeapHost}, n)}
 		if j.Log, err = shmlog.Open(cfg, said[pe]); err != nil {
 			t.Fatal(err)
@@ -109,7 +109,7 @@ func TestMapOfAll(t *testing.T) {
 // TestWhoPrintsMap: PEs do not meet for a map that no PE has asked for. If one has, all meet and
 // only that PE prints the map.
 func TestWhoPrintsMap(t *testing.T) {
-	for _, mapper := range []int{meet.NoCartographer, 0, 2} {
+	for _, mapper := range []int{meet.NoMapPrinter, 0, 2} {
 		jobs, said := seated(t, "aab", "", mapper)
 		together(jobs, func(j *Job) {
 			if err := j.printMap(); err != nil {
@@ -117,7 +117,7 @@ func TestWhoPrintsMap(t *testing.T) {
 			}
 		})
 		for pe, j := range jobs {
-			if came := j.Boot.(*gatherer).came; (came == 1) != (mapper != meet.NoCartographer) || came > 1 {
+			if came := j.Boot.(*gatherer).came; (came == 1) != (mapper != meet.NoMapPrinter) || came > 1 {
 				t.Errorf("PE %d asks for a map: PE %d comes %d times", mapper, pe, came)
 			}
 			if printed := strings.HasPrefix(said[pe].String(), "shmem: map of 3 PEs on 2 hosts: "); printed != (pe == mapper) {
@@ -133,7 +133,7 @@ func TestWantsMap(t *testing.T) {
 		"": false, "SHMEM_LOG_LEVEL=info": false, "SHMEM_LOG_LEVEL=debug": true, "NVSHMEM_DEBUG=TRACE": true, "SHMEM_DEBUG=1": true,
 		"SHMEM_DEBUG=1 SHMEM_LOG_LEVEL=info": false, "SHMEM_LOG_LEVEL=debug SHMEM_LOG_SUBSYS=heap": false, "SHMEM_LOG_LEVEL=debug SHMEM_LOG_SUBSYS=pe": true,
 	} {
-		jobs, _ := seated(t, "a", environ, meet.NoCartographer)
+		jobs, _ := seated(t, "a", environ, meet.NoMapPrinter)
 		if got := jobs[0].wantsMap(); got != want {
 			t.Errorf("%q asks for a map: %v", environ, got)
 		}

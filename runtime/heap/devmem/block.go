@@ -23,7 +23,7 @@ func (s *Segment) openBlock(err error) error {
 	}
 	n := note{Whole: &offer}
 	n.fail(err)
-	replies, news := s.links.tell(n, nil)
+	replies, news := s.links.exchange(n, nil)
 	for i := range replies {
 		fdpass.CloseAll(replies[i].files)
 		err = errors.Join(err, s.links.fault(i, replies[i].note))

@@ -176,7 +176,7 @@ func (s *Segment) grow(to uint64, err error) error {
 	}
 	n := note{Growth: &growth{From: s.committed, To: to}}
 	n.fail(err)
-	replies, news := s.links.tell(n, files)
+	replies, news := s.links.exchange(n, files)
 	news = errors.Join(news, closeFiles(files))
 	for i := range replies {
 		err = errors.Join(err, s.links.fault(i, replies[i].note))

@@ -288,7 +288,7 @@ func TestLostPeer(t *testing.T) {
 	}{
 		"ended": {func(s *Segment) { _ = s.links.close() }, time.Minute, shmerr.ErrPeerLost, "PE 30 for the symmetric heap: its process closed the connection (see why it ended;"},
 		// Long enough for the two that do come, on a busy machine too.
-		"late": {func(*Segment) {}, 2 * time.Second, shmerr.ErrTimeout, "hear PE 30 for the symmetric heap: nothing came within 2s (see what it does, or raise SHMEM_BOOTSTRAP_TIMEOUT)"},
+		"late": {func(*Segment) {}, 2 * time.Second, shmerr.ErrTimeout, "receive from PE 30 for the symmetric heap: nothing came within 2s (see what it does, or raise SHMEM_BOOTSTRAP_TIMEOUT)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t, 3, Plan{})

@@ -130,7 +130,7 @@ func (k *links) accept(l *fdpass.Listener, text []byte, hellos []hello, deadline
 			away = err
 			continue
 		case errors.Is(err, shmerr.ErrTimeout):
-			return k.nobody(away)
+			return k.missingError(away)
 		case err != nil:
 			return &shmerr.Error{Op: "meet", Object: "the other PEs of the node", Cause: err}
 		}
@@ -164,8 +164,8 @@ func (k *links) indexOf(n note) int {
 	return -1
 }
 
-// nobody is the error when PEs are missing.
-func (k *links) nobody(away error) error {
+// missingError names the PEs that have not connected in time.
+func (k *links) missingError(away error) error {
 	var missing []libshmem.PE
 	for i := k.plan.Me + 1; i < len(k.conns); i++ {
 		if k.conns[i] == nil {
@@ -236,10 +236,10 @@ type reply struct {
 	files []int
 }
 
-// tell exchanges notes: each PE sends its own to all, with its descriptors, and gets those of all.
+// exchange is a round of notes: each PE sends its own to all, with its descriptors, and gets those of all.
 // It does so after any failure, so that the others need not wait in vain. The caller owns the
 // descriptors, also after an error, which says that a PE did not answer: no round can follow.
-func (k *links) tell(n note, files []int) ([]reply, error) {
+func (k *links) exchange(n note, files []int) ([]reply, error) {
 	replies := make([]reply, len(k.conns))
 	k.round++
 	deadline := time.Now().Add(k.plan.Timeout)
@@ -259,7 +259,7 @@ func (k *links) tell(n note, files []int) ([]reply, error) {
 			continue
 		}
 		if err := c.Send(text, files, deadline); err != nil {
-			lose("tell", i, err)
+			lose("send to", i, err)
 		}
 	}
 	for i, c := range k.conns {
@@ -268,7 +268,7 @@ func (k *links) tell(n note, files []int) ([]reply, error) {
 		}
 		n, files, err := k.receive(i, deadline)
 		if err != nil {
-			lose("hear", i, err)
+			lose("receive from", i, err)
 			continue
 		}
 		replies[i] = reply{n, files}
@@ -285,7 +285,7 @@ func (k *links) tell(n note, files []int) ([]reply, error) {
 func (k *links) agree(mine, news error) error {
 	var n note
 	n.fail(news)
-	replies, err := k.tell(n, nil)
+	replies, err := k.exchange(n, nil)
 	errs := []error{mine, err}
 	for i := range replies {
 		fdpass.CloseAll(replies[i].files)

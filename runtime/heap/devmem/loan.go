@@ -185,7 +185,7 @@ func (s *Segment) lend(l *Loan, block Extent, at uint64, err error) error {
 			at += p.size
 		}
 		n.fail(err)
-		replies, news := s.links.tell(n, files)
+		replies, news := s.links.exchange(n, files)
 		err = errors.Join(err, news, closeFiles(files))
 		left := len(rest)
 		for i := range replies {

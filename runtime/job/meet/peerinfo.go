@@ -67,11 +67,11 @@ func fewest(infos []Info) int {
 	return max(n, 1)
 }
 
-// NoCartographer means that no PE asks for the map.
-const NoCartographer = -1
+// NoMapPrinter means that no PE asks for the map.
+const NoMapPrinter = -1
 
-// cartographer returns the first PE that asks for the map. It prints the map.
-func cartographer(infos []Info) int {
+// mapPrinter returns the first PE that asks for the map. It prints the map.
+func mapPrinter(infos []Info) int {
 	return slices.IndexFunc(infos, func(c Info) bool { return c.Map })
 }
 
@@ -89,7 +89,7 @@ type Met struct {
 	processors           topo.Set // of the PEs of this machine; empty if those of a PE are not known
 	Statics              Statics  // that are symmetric, or why there are none
 	Proxies              int      // engines of each PE
-	Mapper               int      // PE that prints the map of the job, or noCartographer
+	MapPrinter           int      // PE that prints the map of the job, or NoMapPrinter
 	Stats                bool     // some PE wants the counts printed at the end
 	Apart                bool     // loopback does not reach all PEs
 	// NetworkFirst has, for each PE, the first PE that it reaches by loopback.
@@ -101,7 +101,7 @@ func Meet(infos []Info, me libshmem.PE, want config.Statics) (*Met, error) {
 	if err := agree(infos); err != nil {
 		return nil, err
 	}
-	m := &Met{Proxies: fewest(infos), Mapper: cartographer(infos)}
+	m := &Met{Proxies: fewest(infos), MapPrinter: mapPrinter(infos)}
 	of := make([]Statics, len(infos))
 	hosts := make([]string, len(infos))
 	own := &infos[me]

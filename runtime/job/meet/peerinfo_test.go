@@ -57,14 +57,14 @@ func TestFewest(t *testing.T) {
 	}
 }
 
-// TestCartographer: the peer info says which PE asks.
-func TestCartographer(t *testing.T) {
+// TestMapPrinter: the peer info says which PE asks.
+func TestMapPrinter(t *testing.T) {
 	for asks, want := range map[string]int{"": -1, "no": -1, "yes": 0, "no no yes yes": 2, "no yes no": 1} {
 		var infos []Info
 		for word := range strings.FieldsSeq(asks) {
 			infos = append(infos, Info{Map: word == "yes"})
 		}
-		if got := cartographer(infos); got != want {
+		if got := mapPrinter(infos); got != want {
 			t.Errorf("%q: PE %d prints, want %d", asks, got, want)
 		}
 	}
@@ -96,7 +96,7 @@ func TestMeet(t *testing.T) {
 	if m.Sharing != 3 || !slices.Equal(near, []int{0, 1, 2}) || !slices.Equal(seen, []bool{true, true, false, false}) {
 		t.Errorf("%d PEs share the machine, neighbours %v, processes in sight %v", m.Sharing, near, seen)
 	}
-	if len(m.Nodes.Members) != 4 || m.Kinds[2] != config.HeapDevice || m.Proxies != 2 || m.Mapper != 3 || !m.Stats || !m.Apart || m.Statics.Size != 0 {
+	if len(m.Nodes.Members) != 4 || m.Kinds[2] != config.HeapDevice || m.Proxies != 2 || m.MapPrinter != 3 || !m.Stats || !m.Apart || m.Statics.Size != 0 {
 		t.Errorf("%+v", m)
 	}
 	// Three PEs on a machine, two of them on one processor. PE 1 is on another one, and on the host

@@ -117,8 +117,8 @@ func (l *peers) Says() string {
 // stale is the age from which on an answer is shown with its age.
 const stale = 1500 * time.Millisecond
 
-// told returns the last answer of a PE of another node, or "".
-func (l *peers) told(pe libshmem.PE, how area.How) string {
+// lastAnswer returns the last answer of a PE of another node, or "".
+func (l *peers) lastAnswer(pe libshmem.PE, how area.How) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, ok := l.said[pe]
@@ -190,7 +190,7 @@ func (l *peers) about(pe libshmem.PE, asked bool, how area.How) []string {
 	if fate := l.word(pe); fate != "" && !p.Visible() {
 		says = fate
 	} else if l.far(pe) {
-		says = l.told(pe, how)
+		says = l.lastAnswer(pe, how)
 	} else {
 		says = l.of(pe, how)
 	}

@@ -61,7 +61,7 @@ type Watch struct {
 	turn     int                 // the PE that was pinged last
 	silent   map[libshmem.PE]int // pings in a row that could not be sent
 	asked    func() uint32
-	told     uint32 // the value of asked at the last report
+	reported uint32 // the value of asked at the last report
 	pinged   time.Time
 }
 
@@ -100,7 +100,7 @@ func (w *Watch) Begin(lose func(pe libshmem.PE, fate string), asked func() uint3
 		w.openProcesses()
 	}
 	w.asked = asked
-	w.told = asked()
+	w.reported = asked()
 	guard.Go("the watch of other PEs", w.run)
 	return kick
 }
@@ -220,10 +220,10 @@ const reportDelay = 50 * time.Millisecond
 // report prints what is remarkable, if a report was asked for.
 func (w *Watch) report() {
 	asked := w.asked()
-	if asked == w.told {
+	if asked == w.reported {
 		return
 	}
-	w.told = asked
+	w.reported = asked
 	w.Probe(nil)
 	time.Sleep(reportDelay)
 	what := w.Explanation(nil, 0)

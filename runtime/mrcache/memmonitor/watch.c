@@ -47,7 +47,7 @@ static struct {
            .fd = -1,
            .stop = -1};
 
-static void tell(uint64_t begin, uint64_t end)
+static void report_unmapped(uint64_t begin, uint64_t end)
 {
     for (int i = 0; i < SHMEMI_WATCHERS; i++) {
         struct listener *l = &watch.listeners[i];
@@ -70,9 +70,9 @@ static bool take(void)
     if (read(watch.fd, &m, sizeof m) != (ssize_t)sizeof m)
         return false;
     if (m.event == UFFD_EVENT_UNMAP || m.event == UFFD_EVENT_REMOVE) {
-        tell(m.arg.remove.start, m.arg.remove.end);
+        report_unmapped(m.arg.remove.start, m.arg.remove.end);
     } else if (m.event == UFFD_EVENT_REMAP) {
-        tell(m.arg.remap.from, m.arg.remap.from + m.arg.remap.len);
+        report_unmapped(m.arg.remap.from, m.arg.remap.from + m.arg.remap.len);
         /* The pages are watched at their new place, although no Watch asked for it and none would
          * ever end it. */
         shmemi_watch_remove(m.arg.remap.to, m.arg.remap.len);
@@ -113,7 +113,7 @@ static void forked(void)
 
 static int start(const char **failed)
 {
-    static bool told;
+    static bool registered;
     /* Without UFFD_USER_MODE_ONLY, which came with 5.11, only root gets a descriptor. That kernel
      * is also the first in which a child gets copies of pinned pages, so that a fork does not part
      * this process from its own. */
@@ -133,9 +133,9 @@ static int start(const char **failed)
     if (watch.stop < 0)
         return -errno;
     *failed = "pthread_atfork";
-    if (!told && pthread_atfork(NULL, NULL, forked) != 0)
+    if (!registered && pthread_atfork(NULL, NULL, forked) != 0)
         return -ENOMEM;
-    told = true;
+    registered = true;
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -135,7 +135,7 @@ func (s *Stage) Connect(all []Endpoint) {
 	for i := range all {
 		s.owners[i] = owner{all[i].Device, all[i].Atomics}
 		s.peers[i].Fewer = all[i].Device && all[i].Atomics&stream.AllAtomics != stream.AllAtomics
-		s.heaps.tell(libshmem.PE(i), all[i].Extents, all[i].Flushes)
+		s.heaps.setExtents(libshmem.PE(i), all[i].Extents, all[i].Flushes)
 	}
 }
 

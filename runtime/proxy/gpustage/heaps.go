@@ -108,8 +108,8 @@ func (x *heaps) newTurn() { x.flushed = false }
 // connect takes the memories of all PEs.
 func (x *heaps) connect(main []mem.Remote) { x.heaps, x.main = make([]reachedHeap, len(main)), main }
 
-// tell takes the parts of a PE's heap that are known at the start.
-func (x *heaps) tell(pe libshmem.PE, known []Extent, flushes bool) {
+// setExtents takes the parts of a PE's heap that are known at the start.
+func (x *heaps) setExtents(pe libshmem.PE, known []Extent, flushes bool) {
 	x.heaps[pe] = reachedHeap{slices.Clone(known), flushes}
 }
 

@@ -168,7 +168,7 @@ static void asked(struct ep *ep, struct op *op, int put)
 }
 
 /* Immediate data for the target: true when it has them, or has lost them. */
-static bool tell(struct ep *ep, struct op *op)
+static bool put_data(struct ep *ep, struct op *op)
 {
     const struct settings *s = &ep->domain->fabric->set;
     const struct record r = {
@@ -182,10 +182,10 @@ static bool tell(struct ep *ep, struct op *op)
         atomic_fetch_add(&w->cq_lost, 1);
         put = PUT_DONE;
     }
-    op->told = put == PUT_DONE;
-    if (!op->told)
+    op->data_put = put == PUT_DONE;
+    if (!op->data_put)
         wait_again(ep, op, put);
-    return op->told;
+    return op->data_put;
 }
 
 static void carry_rma(struct ep *ep, struct op *op)
@@ -235,7 +235,7 @@ static void carry_rma(struct ep *ep, struct op *op)
             return;
         }
     }
-    if (op->has_data && !op->told && !tell(ep, op))
+    if (op->has_data && !op->data_put && !put_data(ep, op))
         return;
     op_done(ep, op);
 }

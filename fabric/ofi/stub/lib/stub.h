@@ -147,7 +147,7 @@ struct op {
     int order;     /* class whose operations keep their order; -1: none */
     bool fence;    /* begins when all before it on its peer have ended */
     bool has_data; /* for the target */
-    bool told;     /* the target has it */
+    bool data_put; /* the target has the immediate data */
     bool inject;   /* it has no completion */
     bool internal; /* of the provider itself (R9) */
     bool ack;      /* the target's processor reports that it is done */
