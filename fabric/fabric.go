@@ -302,7 +302,7 @@ type RailCount struct {
 	Ops  uint64 // posted, parts of larger ones each
 	Out  uint64 // bytes of Writes and Sends
 	In   uint64 // bytes of Reads, and of messages that came
-	Lost uint64 // ways to NICs of peers that have failed
+	Lost uint64 // pairs with NICs of peers that have failed
 }
 
 // Rails is a Provider over several NICs.

@@ -361,7 +361,7 @@ var (
 	_ [56]byte = [unsafe.Offsetof(Desc{}.Cells)]byte{}
 )
 
-// Peer is struct shmemi_device_peer. The way to a PE.
+// Peer is struct shmemi_device_peer. How a kernel reaches a PE.
 type Peer struct {
 	_        structs.HostLayout
 	Direct   unsafe.Pointer // where its symmetric segment is mapped for loads and stores, or NULL: by ring

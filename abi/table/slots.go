@@ -141,7 +141,7 @@ var Structs = []Struct{
 		{Name: "wake_arg", Type: "ptr", Doc: "see wake"},
 		{Name: "cells", Type: "ptr", Doc: "where bytes of operations may lie beside the slots, SHMEMI_CELLS times SHMEMI_CELL_BYTES; else NULL"},
 	}},
-	{Name: "device_peer", Go: "Peer", Size: 16, Doc: "The way to a PE.", Members: []Member{
+	{Name: "device_peer", Go: "Peer", Size: 16, Doc: "How a kernel reaches a PE.", Members: []Member{
 		{Name: "direct", Type: "ptr", Doc: "where its symmetric segment is mapped for loads and stores, or NULL: by ring"},
 		{Name: "tile", Type: "u32", Doc: "the largest tile of eager transfers that one operation in a ring keeps on its way there; 0: none"},
 		{Name: "reserved", Type: "u32", Doc: "0"},

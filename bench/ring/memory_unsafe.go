@@ -56,7 +56,7 @@ func (p place) shared(n int) (*gpu.Memory, error) {
 	m, _, err := gpu.Ring(p.device, p.kind, uint64(n))
 	if err == nil && m.Combining {
 		// Stores of the consumer would need a fence that the protocol lacks.
-		return nil, errors.Join(fmt.Errorf("the CPU's mapping by %s is write-combining", m.Way), m.Close())
+		return nil, errors.Join(fmt.Errorf("the CPU's mapping by %s is write-combining", m.Method), m.Close())
 	}
 	return m, err
 }

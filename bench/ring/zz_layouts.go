@@ -2,5 +2,5 @@
 
 package main
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xf4dcee210edfa77e
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xf6bd0ef17311df36
 import "C"

@@ -100,18 +100,18 @@ func gpuMemory() (memory []selftest.GPU, about string, done func() error) {
 		return nil, about, done
 	}
 	m := fabric.GPUMemory{Base: address(a), Len: gpuBytes, File: -1}
-	// Each way must find the bytes that it has written, so earlier ones are cleared.
+	// Each method must find the bytes that it has written, so earlier ones are cleared.
 	read := func(to []byte) error { return dev.CopyOut(to, a) }
 	if dev.Facts().DMABuf {
 		if fd, err := dev.ExportDMABuf(a, gpuBytes); err == nil {
 			file := m
 			file.File = fd
-			memory = append(memory, selftest.GPU{Way: "dma-buf", Memory: file, Read: read, Clear: func() error { return dev.Zero(a, gpuBytes) }})
+			memory = append(memory, selftest.GPU{Method: "dma-buf", Memory: file, Read: read, Clear: func() error { return dev.Zero(a, gpuBytes) }})
 			free := done
 			done = func() error { return errors.Join(unix.Close(fd), free()) }
 		}
 	}
-	return append(memory, selftest.GPU{Way: "peer memory", Memory: m, Read: read, Clear: func() error { return dev.Zero(a, gpuBytes) }, Spare: true}), about, done
+	return append(memory, selftest.GPU{Method: "peer memory", Memory: m, Read: read, Clear: func() error { return dev.Zero(a, gpuBytes) }, Spare: true}), about, done
 }
 
 // address is that of a GPU, for a struct that has addresses of C.

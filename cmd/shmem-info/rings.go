@@ -86,5 +86,5 @@ func hostReport() gpu.Report {
 	if err := m.Close(); err != nil {
 		return gpu.Report{Kind: gpu.Ordinary, Why: err}
 	}
-	return gpu.Report{Kind: m.Kind, Way: m.Way, Chosen: true}
+	return gpu.Report{Kind: m.Kind, Method: m.Method, Chosen: true}
 }

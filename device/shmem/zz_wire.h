@@ -235,7 +235,7 @@ SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring, wake) == 40, ring_wake);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring, wake_arg) == 48, ring_wake_arg);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring, cells) == 56, ring_cells);
 
-/* The way to a PE. */
+/* How a kernel reaches a PE. */
 struct shmemi_device_peer {
     void *direct; /* where its symmetric segment is mapped for loads and stores, or NULL: by ring */
     uint32_t tile; /* the largest tile of eager transfers that one operation in a ring keeps on its way there; 0: none */

@@ -56,7 +56,7 @@ func Run(t *testing.T, open Open, limits Limits) {
 	RunEach(t, func(*testing.T) Open { return open }, limits)
 }
 
-// RunEach runs it with another way to open endpoints for each of its tests.
+// RunEach runs it with another function that opens endpoints for each of its tests.
 func RunEach(t *testing.T, opens func(*testing.T) Open, limits Limits) {
 	if patience = limits.Patience; patience == 0 {
 		patience = 40 * time.Second

@@ -88,7 +88,7 @@ struct shmemi_ofi {
     size_t address_size;
 
     uint64_t write_flags; /* of each write */
-    uint64_t send_flags;  /* of messages that take the long way */
+    uint64_t send_flags;  /* of messages that go through fi_sendmsg */
     int data;             /* completions of immediate data may come */
     int source;           /* and name the writer */
 

@@ -17,7 +17,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Offer is one way to reach a network: a provider on a NIC.
+// Offer is a provider on a NIC, by which an endpoint can be opened.
 type Offer struct {
 	Provider string
 	NIC      string // the domain, as the provider names it
@@ -152,12 +152,12 @@ func (q *question) askOpen(provider string) []*offer {
 	inOrder := map[[2]string]bool{}
 	for _, order := range []C.uint64_t{ordered, 0} {
 		for _, o := range q.askFor(provider, order, false) {
-			way := [2]string{o.Provider, namedFabric(o)}
-			if order == 0 && inOrder[way] {
+			network := [2]string{o.Provider, namedFabric(o)}
+			if order == 0 && inOrder[network] {
 				o.free()
 				continue
 			}
-			inOrder[way] = inOrder[way] || order != 0
+			inOrder[network] = inOrder[network] || order != 0
 			offers = append(offers, o)
 		}
 		// One fabric of a provider may grant features that another does not.
@@ -184,14 +184,14 @@ func (q *question) askFor(provider string, order C.uint64_t, connects bool) []*o
 		return nil
 	}
 	defer C.fi_freeinfo(list)
-	type way struct {
+	type path struct {
 		Offer
 		address netip.Addr
 	}
-	seen := map[way]bool{}
+	seen := map[path]bool{}
 	var offers []*offer
 	for info := list; info != nil; info = info.next {
-		w := way{Offer{
+		w := path{Offer{
 			Provider: C.GoString(info.fabric_attr.prov_name), NIC: C.GoString(info.domain_attr.name),
 			Fabric: C.GoString(info.fabric_attr.name),
 		}, address(info)}

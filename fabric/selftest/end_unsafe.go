@@ -30,7 +30,7 @@ type end struct {
 	memory []byte
 	region fabric.Region
 	next   fabric.Token
-	again  int // refusals while nothing was under way
+	again  int // refusals while nothing was under method
 	flying int
 
 	done map[fabric.Token]error // completions of this end's operations that no test has waited for

@@ -37,13 +37,13 @@ type Result struct {
 // Open opens an endpoint on the NIC.
 type Open func(fabric.Config) (fabric.Provider, error)
 
-// GPU is memory of a GPU that NICs are to reach in one way.
+// GPU is memory of a GPU that NICs are to reach by one method.
 type GPU struct {
-	Way    string // for people
+	Method string // for people
 	Memory fabric.GPUMemory
 	Read   func(to []byte) error // reads its first bytes
 	Clear  func() error          // makes all of them 0; nil: they are
-	// Spare says that the way may be missing where an earlier one works.
+	// Spare says that the method may be missing where an earlier one works.
 	Spare bool
 }
 
@@ -108,7 +108,7 @@ func (e *end) memoryOfGPUs(gpus []GPU) []Result {
 	}
 	works := false
 	for _, g := range gpus {
-		r := Result{"memory of GPUs by " + g.Way, Passed, "registered, and written to"}
+		r := Result{"memory of GPUs by " + g.Method, Passed, "registered, and written to"}
 		if err := e.gpuMemory(g); err != nil {
 			r.Verdict, r.Text = Failed, err.Error()
 			if g.Spare && works {

@@ -15,19 +15,19 @@ import (
 	"libshmem/tests/need"
 )
 
-// gpus are two ways to memory that stands for a GPU's.
+// gpus are two methods to register memory that stands for a GPU's.
 func gpus(t *testing.T) []GPU {
 	t.Helper()
 	const n = 1 << 16
 	var all []GPU
-	for _, way := range []string{"dma-buf", "peer memory"} {
+	for _, method := range []string{"dma-buf", "peer memory"} {
 		b, fd := stub.Memory(t, n)
 		t.Cleanup(func() { _ = unix.Close(fd) }) // of a memory file
 		m := fabric.GPUMemory{Base: unsafe.Pointer(&b[0]), Len: n, File: fd}
-		if way != "dma-buf" {
+		if method != "dma-buf" {
 			m.File = -1
 		}
-		all = append(all, GPU{Way: way, Memory: m, Read: func(to []byte) error { copy(to, b); return nil }, Clear: func() error { clear(b); return nil }, Spare: way != "dma-buf"})
+		all = append(all, GPU{Method: method, Memory: m, Read: func(to []byte) error { copy(to, b); return nil }, Clear: func() error { clear(b); return nil }, Spare: method != "dma-buf"})
 	}
 	return all
 }
@@ -62,7 +62,7 @@ func TestRules(t *testing.T) {
 		{"version=2.6 dmabuf=0", "memory of GPUs by dma-buf", map[string]string{"memory of GPUs by dma-buf": "FI_MR_DMABUF"}},
 		{"version=2.6 peer=0", "", map[string]string{"memory of GPUs by peer memory": "skipped .*fi_mr_regattr"}},
 		{"version=2.6 peer=0 dmabuf=0", "memory of GPUs by dma-buf|memory of GPUs by peer memory", nil},
-		{"version=2.6 again=4", "postings", map[string]string{"postings": `\d+ of 512 writes were refused for want of room with nothing under way`}},
+		{"version=2.6 again=4", "postings", map[string]string{"postings": `\d+ of 512 writes were refused for want of room with nothing under method`}},
 		{"version=2.6 sick=1", "main memory|immediate data|order|postings|wait objects|memory of GPUs by dma-buf|memory of GPUs by peer memory", map[string]string{"main memory": "write 262144 bytes: .*, 2"}},
 		{"version=2.6 overrun_at=1", "endpoint", map[string]string{"endpoint": "completion queue overrun"}},
 	} {

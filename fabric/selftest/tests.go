@@ -99,7 +99,7 @@ func order(e *end) (string, error) {
 	return fmt.Sprintf("%d messages came, each once, in their order", n), nil
 }
 
-// postings writes again and again with nothing under way, when there is room for sure.
+// postings writes again and again with nothing under method, when there is room for sure.
 func postings(e *end) (string, error) {
 	const n = 512
 	e.again = 0
@@ -113,7 +113,7 @@ func postings(e *end) (string, error) {
 		}
 	}
 	if e.again > 0 {
-		return "", fmt.Errorf("%d of %d writes were refused for want of room with nothing under way", e.again, n)
+		return "", fmt.Errorf("%d of %d writes were refused for want of room with nothing under method", e.again, n)
 	}
 	return fmt.Sprintf("%d writes were taken at once", n), nil
 }

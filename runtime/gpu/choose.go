@@ -12,7 +12,7 @@ import (
 type Report struct {
 	Kind   Kind
 	Chosen bool
-	Way    string // how it was got, where it works
+	Method string // how it was got, where it works
 	Why    error  // why it does not; nil where it works
 }
 
@@ -21,7 +21,7 @@ func (r Report) String() string {
 	if r.Why != nil {
 		return r.Kind.String() + ": not available: " + shmerr.OneLine(r.Why)
 	}
-	return r.Kind.String() + ": " + r.Way
+	return r.Kind.String() + ": " + r.Method
 }
 
 // Ring allocates n bytes that the GPU and the CPU share, of the kind that is
@@ -48,7 +48,7 @@ func Ring(dev Device, want Kind, n uint64) (*Memory, []Report, error) {
 			continue
 		}
 		if take {
-			got, reports[i].Way, reports[i].Chosen = m, m.Way, true
+			got, reports[i].Method, reports[i].Chosen = m, m.Method, true
 		} else {
 			reports[i].finish(m)
 		}
@@ -61,7 +61,7 @@ func Ring(dev Device, want Kind, n uint64) (*Memory, []Report, error) {
 
 // finish releases memory that was only tried. Memory that cannot be released does not work.
 func (r *Report) finish(m *Memory) {
-	*r = Report{Kind: r.Kind, Chosen: r.Chosen, Way: m.Way}
+	*r = Report{Kind: r.Kind, Chosen: r.Chosen, Method: m.Method}
 	if err := m.Close(); err != nil {
 		*r = Report{Kind: r.Kind, Why: err}
 	}

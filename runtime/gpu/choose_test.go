@@ -135,7 +135,7 @@ func TestRing(t *testing.T) {
 // Close.
 func checkMemory(t *testing.T, f *fake, m *gpu.Memory, want gpu.Kind, size uint64) {
 	t.Helper()
-	if m.Kind != want && want != gpu.Auto || m.Size < size || m.Way == "" || m.Combining != (m.Kind == gpu.BAR) {
+	if m.Kind != want && want != gpu.Auto || m.Size < size || m.Method == "" || m.Combining != (m.Kind == gpu.BAR) {
 		t.Errorf("got %+v", m)
 	}
 	host, device := unsafe.Slice((*byte)(m.Host), m.Size), f.At(m.Device, m.Size)
@@ -183,7 +183,7 @@ func TestEveryFailureLeavesNothing(t *testing.T) {
 					_ = m.Close()
 				}
 				for _, r := range gpu.Survey(f, nil, want) {
-					if r.Why == nil && r.Way == "" {
+					if r.Why == nil && r.Method == "" {
 						t.Errorf("%s and %s fail, %s: report %+v", a, b, want, r)
 					}
 				}

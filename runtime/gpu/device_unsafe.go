@@ -104,7 +104,7 @@ const Page = 64 << 10
 // Mapping is memory of a GPU as the CPU sees it.
 type Mapping struct {
 	Host      unsafe.Pointer
-	Way       string // the way it was made, for print: "GDRCopy 2.5"
+	Method    string // how it was made, for print: "GDRCopy 2.5"
 	Combining bool   // see Memory
 	Unmap     func() error
 }

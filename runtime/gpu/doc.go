@@ -1,6 +1,6 @@
 // Package gpu gets the memory of the rings between GPU threads and the proxy: memory that a GPU and
-// the CPU reach both, in one of three ways, and memory near the producers for data that only they
-// touch. It reports why a way is closed on this machine, so that shmem-info and a failing start can
+// the CPU reach both, by one of three methods, and memory near the producers for data that only they
+// touch. It reports why this machine lacks a method, so that shmem-info and a failing start can
 // print it.
 //
 // It also has the types of packages that need more of a GPU: addresses, chunks of memory, streams,

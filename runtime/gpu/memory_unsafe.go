@@ -47,7 +47,7 @@ type Memory struct {
 	Device Address        // as the producers address it; of Ordinary memory the same number as Host
 	Size   uint64         // at least the requested size
 	Kind   Kind
-	Way    string // the call or the library that made it, for print
+	Method string // the call or the library that made it, for print
 
 	// Combining: stores of the CPU wait in write-combining buffers. They come in any order and at
 	// any time, until a store fence or a locked instruction on other memory sends them. A release
@@ -78,7 +78,7 @@ func (m *Memory) onClose(f func() error) { m.release = append(m.release, f) }
 
 // Host allocates memory for rings whose producers are threads of this process.
 func Host(n uint64) (*Memory, error) {
-	const way = "mmap"
+	const method = "mmap"
 	if err := checkSize(n); err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func Host(n uint64) (*Memory, error) {
 			Op: "allocate", Object: fmt.Sprintf("%d bytes of memory", n), Cause: shmerr.Causef(shmerr.ErrNoMemory, "mmap: %w", err), Remedy: lower,
 		}
 	}
-	m := &Memory{Host: p, Device: Address(uintptr(p)), Size: n, Kind: Ordinary, Way: way}
+	m := &Memory{Host: p, Device: Address(uintptr(p)), Size: n, Kind: Ordinary, Method: method}
 	m.onClose(func() error { return unix.MunmapPtr(p, uintptr(n)) })
 	return m, nil
 }
@@ -109,7 +109,7 @@ func Near(dev Device, n uint64) (*Memory, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Memory{Device: a, Size: n, Kind: Local, Way: "cuMemAlloc"}
+	m := &Memory{Device: a, Size: n, Kind: Local, Method: "cuMemAlloc"}
 	m.onClose(func() error { return dev.Free(a) })
 	if err := dev.Zero(a, n); err != nil {
 		return m.drop(err)

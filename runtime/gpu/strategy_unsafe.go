@@ -7,7 +7,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// strategies are the ways to memory that a GPU and the CPU share, in the order
+// strategies are the methods to get memory that a GPU and the CPU share, in the order
 // of preference. Their errors name the cause first and end with the remedy.
 var strategies = []struct {
 	kind  Kind
@@ -40,7 +40,7 @@ func allocPinned(dev Device, n uint64) (*Memory, error) {
 	case err != nil:
 		return nil, err
 	}
-	m := &Memory{Host: p, Device: a, Size: n, Kind: Pinned, Way: "cuMemHostAlloc"}
+	m := &Memory{Host: p, Device: a, Size: n, Kind: Pinned, Method: "cuMemHostAlloc"}
 	m.onClose(func() error { return dev.HostFree(p) })
 	clear(unsafe.Slice((*byte)(p), n))
 	return m, nil
@@ -56,7 +56,7 @@ func allocRegistered(dev Device, n uint64) (*Memory, error) {
 		return m.drop(err)
 	}
 	m.onClose(func() error { return dev.HostUnregister(m.Host) })
-	m.Device, m.Kind, m.Way = a, Pinned, "cuMemHostRegister"
+	m.Device, m.Kind, m.Method = a, Pinned, "cuMemHostRegister"
 	return m, nil
 }
 
@@ -78,7 +78,7 @@ func allocManaged(dev Device, n uint64) (*Memory, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Memory{Host: p, Device: a, Size: n, Kind: Managed, Way: "cuMemAllocManaged"}
+	m := &Memory{Host: p, Device: a, Size: n, Kind: Managed, Method: "cuMemAllocManaged"}
 	m.onClose(func() error { return dev.Free(a) })
 	// The CPU clears it: the first touch puts the pages where the advice wants them.
 	clear(unsafe.Slice((*byte)(p), n))
@@ -102,7 +102,7 @@ func allocBAR(dev Device, n uint64) (*Memory, error) {
 		return m.drop(err)
 	}
 	m.onClose(mapping.Unmap)
-	m.Host, m.Way, m.Combining = mapping.Host, mapping.Way, mapping.Combining
+	m.Host, m.Method, m.Combining = mapping.Host, mapping.Method, mapping.Combining
 	return m, nil
 }
 
@@ -132,10 +132,10 @@ func dmaBufClosed(f Facts) error {
 	return nil
 }
 
-// closed is the error of a way that is not there on this machine.
+// closed is the error of a method that this machine lacks.
 func closed(cause, remedy string) error {
 	return &shmerr.Error{Op: "map", Object: "GPU memory", Cause: shmerr.Causef(shmerr.ErrUnsupported, "%s", cause), Remedy: remedy}
 }
 
-// both is the error of two ways that failed, on one line.
+// both is the error of two methods that failed, on one line.
 func both(a, b error) error { return fmt.Errorf("%w; %w", a, b) }

@@ -61,7 +61,7 @@ func (v *Device) MapGDRCopy(a gpu.Address, n uint64) (*gpu.Mapping, error) {
 		return nil, err
 	}
 	return &gpu.Mapping{
-		Host: m.host, Way: "GDRCopy " + g.version, Combining: m.combining != 0,
+		Host: m.host, Method: "GDRCopy " + g.version, Combining: m.combining != 0,
 		Unmap: func() error { return v.gdrUnmap(g, &m) },
 	}, nil
 }
@@ -121,7 +121,7 @@ func (v *Device) MapDMABuf(a gpu.Address, n uint64) (*gpu.Mapping, error) {
 		return nil, &shmerr.Error{Op: op, Object: v.name, Cause: shmerr.Causef(shmerr.ErrSystem, "mmap of a dma-buf: %w", err), Remedy: "install a driver of CUDA 13.3 or later"}
 	}
 	return &gpu.Mapping{
-		Host: host, Way: "dma-buf",
+		Host: host, Method: "dma-buf",
 		// Write-combined on x86-64, says cuda.h at cuMemGetHandleForAddressRange.
 		Combining: true,
 		Unmap:     func() error { return unix.MunmapPtr(host, uintptr(n)) },

@@ -138,8 +138,8 @@ func use(v *Device) (err error) {
 		return err
 	}
 	a := (block + gpu.Page - 1) / gpu.Page * gpu.Page
-	for _, mapIt := range []func(gpu.Address, uint64) (*gpu.Mapping, error){v.MapGDRCopy, v.MapDMABuf} {
-		if m, e := mapIt(a, n); e == nil {
+	for _, mapMemory := range []func(gpu.Address, uint64) (*gpu.Mapping, error){v.MapGDRCopy, v.MapDMABuf} {
+		if m, e := mapMemory(a, n); e == nil {
 			keep(m.Unmap())
 		} else {
 			keep(e)
@@ -261,7 +261,7 @@ func TestMemoryIsShared(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("dma-buf", buf.Host, a4)
-	if gdr.Way != "GDRCopy 2.5" || !gdr.Combining || buf.Way != "dma-buf" || !buf.Combining {
+	if gdr.Method != "GDRCopy 2.5" || !gdr.Combining || buf.Method != "dma-buf" || !buf.Combining {
 		t.Errorf("ways %+v, %+v", gdr, buf)
 	}
 	if err := errors.Join(gdr.Unmap(), buf.Unmap(), v.Free(block), v.Free(a3), v.HostUnregister(m.Host), m.Close(), v.HostFree(p), v.Close()); err != nil {
@@ -278,7 +278,7 @@ func TestMapsRefuse(t *testing.T) {
 		name, settings string
 		gdrFile        string
 		dir            string
-		mapIt          func(*Device, gpu.Address, uint64) (*gpu.Mapping, error)
+		mapMemory      func(*Device, gpu.Address, uint64) (*gpu.Mapping, error)
 		kind           error
 		want           string
 	}{
@@ -306,7 +306,7 @@ func TestMapsRefuse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = tt.mapIt(v, (block+gpu.Page-1)/gpu.Page*gpu.Page, gpu.Page)
+			_, err = tt.mapMemory(v, (block+gpu.Page-1)/gpu.Page*gpu.Page, gpu.Page)
 			if !errors.Is(err, tt.kind) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got  %v\nwant %s", err, tt.want)
 			}

@@ -220,15 +220,15 @@ func (d *Driver) Zero(a gpu.Address, n uint64) error {
 
 // MapGDRCopy returns the memory itself.
 func (d *Driver) MapGDRCopy(a gpu.Address, n uint64) (*gpu.Mapping, error) {
-	return d.mapIt("MapGDRCopy", a, n)
+	return d.mapMemory("MapGDRCopy", a, n)
 }
 
 // MapDMABuf returns the memory itself.
 func (d *Driver) MapDMABuf(a gpu.Address, n uint64) (*gpu.Mapping, error) {
-	return d.mapIt("MapDMABuf", a, n)
+	return d.mapMemory("MapDMABuf", a, n)
 }
 
-func (d *Driver) mapIt(name string, a gpu.Address, n uint64) (*gpu.Mapping, error) {
+func (d *Driver) mapMemory(name string, a gpu.Address, n uint64) (*gpu.Mapping, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if a%gpu.Page != 0 || n%gpu.Page != 0 {
@@ -239,7 +239,7 @@ func (d *Driver) mapIt(name string, a gpu.Address, n uint64) (*gpu.Mapping, erro
 	}
 	d.at(a, n)
 	d.barMaps++
-	return &gpu.Mapping{Host: Pointer(a), Way: name, Combining: true, Unmap: func() error {
+	return &gpu.Mapping{Host: Pointer(a), Method: name, Combining: true, Unmap: func() error {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.at(a, n) // the memory must still be allocated

@@ -64,7 +64,7 @@ func device(out io.Writer, driver *cuda.Driver, n int) error {
 	if err != nil {
 		return errors.Join(err, dev.Close())
 	}
-	fmt.Fprintf(out, "chosen: %s by %s, with a trial of the others in %s\n", m.Kind, m.Way, took)
+	fmt.Fprintf(out, "chosen: %s by %s, with a trial of the others in %s\n", m.Kind, m.Method, took)
 	errs = append(errs, m.Close())
 	for _, r := range reports {
 		if r.Why == nil {
@@ -85,12 +85,12 @@ func kind(out io.Writer, dev *cuda.Device, k gpu.Kind) error {
 	took := since(begin)
 	line, err := check(dev, m.Host, m.Device)
 	if err != nil {
-		err = fmt.Errorf("check %s memory by %s: %w", k, m.Way, err)
+		err = fmt.Errorf("check %s memory by %s: %w", k, m.Method, err)
 	}
 	begin = time.Now()
 	err = errors.Join(err, m.Close())
 	if err == nil {
-		fmt.Fprintf(out, "%s by %s: works; allocated in %s with a trial of the others, freed in %s; %s\n", k, m.Way, took, since(begin), line)
+		fmt.Fprintf(out, "%s by %s: works; allocated in %s with a trial of the others, freed in %s; %s\n", k, m.Method, took, since(begin), line)
 	}
 	return err
 }
@@ -124,7 +124,7 @@ func near(out io.Writer, dev *cuda.Device) error {
 		err = errors.New("check memory near the producers: it is not zeroed")
 	}
 	if err = errors.Join(err, m.Close()); err == nil {
-		fmt.Fprintf(out, "%s by %s: works\n", m.Kind, m.Way)
+		fmt.Fprintf(out, "%s by %s: works\n", m.Kind, m.Method)
 	}
 	return err
 }
