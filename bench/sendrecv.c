@@ -1,7 +1,8 @@
 /*
  * sendrecv: half a round trip between two PEs by size: of two-sided messages, from memory of the
- * process and from symmetric memory, and of a put with a notification, whose receiver has told the
- * sender the place before. The receiver of a message reads none of it; its copy is in the figure.
+ * process and from symmetric memory, and of a put with a notification, whose receiver has sent
+ * the address to the sender before. The receiver of a message reads none of it; its copy is in the
+ * figure.
  *
  *   sendrecv [milliseconds a figure]
  *

@@ -20,7 +20,7 @@ template <bool FETCH> __global__ void add(uint64_t *word, uint64_t *ns, uint64_t
         if (i == n / 10)
             begin = clock_ns();
         if (FETCH) {
-            // The fetched value decides about the next addition, so that they cannot overlap.
+            // The next addition depends on the fetched value, so that they cannot overlap.
             uint64_t old = shmem_uint64_atomic_fetch_add(word, 1, 1);
             if (old == ~uint64_t(0))
                 break;

@@ -138,7 +138,8 @@ func run(root string, check bool) error {
 	return generated.Sync(root, "capi/gen", files, folders, check)
 }
 
-// writeMade leaves a file alone whose text is the same, so that make builds nothing of it again.
+// writeMade writes the generated files that are not committed. It leaves a file whose text has not
+// changed as it is, so that make does not rebuild what depends on it.
 func writeMade(dir string) error {
 	files, folders := preloadFiles(), []string{preloadFolder}
 	for _, s := range spec.Surfaces {

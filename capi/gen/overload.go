@@ -24,7 +24,7 @@ __extension__ typedef __complex__ double @i_c_complexd;
 __extension__ typedef __complex__ float @i_c_complexf;
 `
 
-// In a file for nvcc kernels have functions of these names.
+// nvcc compiles the device headers, too, which overload these names for kernels.
 const complexEnd = `#endif
 
 #ifndef __CUDACC__

@@ -40,14 +40,15 @@ static bool later(int version)
 /* What the headers have that the program, or a library of it, was compiled with (nvshmem_api.h). */
 extern int nvshmemi_headers_release __attribute__((weak));
 
-/* 0, or an error after a message. */
+/* Refuses a program that was compiled against newer headers. Returns 0, or an error that it has
+ * printed. */
 static int check_program(const char *call)
 {
-    static bool told;
+    static bool warned;
     int is = &nvshmemi_headers_release != NULL ? nvshmemi_headers_release : 0;
-    if (!told && nvshmemi_init_status() == NVSHMEM_STATUS_NOT_INITIALIZED)
+    if (!warned && nvshmemi_init_status() == NVSHMEM_STATUS_NOT_INITIALIZED)
         nvshmemi_warn_of_another(call);
-    told = true;
+    warned = true;
     if (is <= NVSHMEM_VENDOR_VERSION)
         return 0;
     fprintf(stderr,

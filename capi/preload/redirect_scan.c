@@ -1,6 +1,6 @@
 /*
- * redirect_scan.c: which library the program was linked with, and what it takes from there that no
- * function of the shim stands in front of.
+ * redirect_scan.c: finds the library that the program was linked with, and the names that the
+ * program imports from it and that the shim does not define.
  *
  * Such a name would reach the other library, which was not initialised: a function of Fortran, a
  * profiling name, device code, an extension. The loader binds such names whether they are called or

@@ -116,7 +116,7 @@ func variable(values []string) ([]string, error) {
 	return []string{"-x", values[0] + "=" + values[1]}, nil
 }
 
-// bindTo takes the objects that PEs can be bound to here.
+// bindTo translates --bind-to, of which it accepts none, core and numa.
 func bindTo(values []string) ([]string, error) {
 	if !slices.Contains([]string{"none", "core", "numa"}, values[0]) {
 		return nil, fmt.Errorf("PEs are bound to none, core or numa (say one of them, or --bind for a share of the processors)")
@@ -154,7 +154,7 @@ func hostFile(values []string) ([]string, error) {
 	return nil, allHere(list)
 }
 
-// allHere says which of the hosts is another machine.
+// allHere returns an error that names the first host of the list that is not this machine.
 func allHere(list []string) error {
 	me, err := os.Hostname()
 	if err != nil {

@@ -18,9 +18,9 @@ type File struct {
 	Path, Text string
 }
 
-// Sync makes the tree below root have these files. Files *zz_* of the folders that say they
-// are maker's, and are none of these, go. With check nothing is written: an error names what
-// is out of date.
+// Sync writes these files below root. It removes each other file *zz_* of the folders that says that
+// maker generated it. With check it changes nothing, and returns an error that names what is out of
+// date.
 func Sync(root, maker string, files []File, folders []string, check bool) error {
 	var stale []string
 	for _, f := range files {

@@ -40,7 +40,8 @@ func (r *Ranges) proxy() nvtx.Show {
 	return r.Proxy
 }
 
-// FastPath reports whether puts, gets and atomics may take the path that shows no ranges.
+// FastPath reports whether puts, gets and atomics may be served inline, which shows no ranges to a
+// profiler.
 func (r *Ranges) FastPath() bool { return r.live&config.RangesInline == 0 }
 
 // FastOrder reports the same for fences and quiets.

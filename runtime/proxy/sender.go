@@ -48,7 +48,8 @@ func newSender(o *operations, writes queuedWrites, bursts *bursts, e *Engine) se
 	return x
 }
 
-// Open is called when the state of the operations is mapped and the endpoint is open.
+// Open takes over the state of the context's operations. Preconditions: that state is mapped, and the
+// endpoint is open.
 func (x *sender) Open() {
 	x.share()
 	x.sending.Desc = x.Net.Desc

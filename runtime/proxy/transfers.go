@@ -23,16 +23,15 @@ type transfers struct {
 	moving fabric.RMA // operand of calls through Provider and GPU: on the stack it would be allocated
 }
 
-// transferMessages has the messages of the same context, and the order of its operations on each
-// PE.
+// transferMessages sends the messages of the same context, and queues its operations by PE.
 type transferMessages interface {
 	// prepare reports whether operations on a PE may be posted. It comes before the first one.
 	prepare(pe libshmem.PE, p *layout.Peer) bool
 	// Parked reports whether earlier messages to a PE wait for room, which a write would overtake.
 	Parked(p *layout.Peer) bool
-	// Behind reports whether a write has to wait behind operations on its PE that wait themselves.
+	// Behind reports whether a write must queue because earlier operations on its PE are queued.
 	Behind(pe libshmem.PE, p *layout.Peer) bool
-	// Enqueue puts a write behind these, until Resume.
+	// Enqueue queues a write until Resume.
 	Enqueue(t fabric.Token, s *record)
 	// Drive calls Resume for the writes to a PE that need not wait any longer. Jam asks for it
 	// again when there may be room.

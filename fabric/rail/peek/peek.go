@@ -52,8 +52,8 @@ func (s *State) Next() Buffer {
 	return b
 }
 
-// Grown notes a small operation of n bytes, after the last of which the next NIC has
-// its turn.
+// Grown counts a small operation of n bytes on the present NIC. After Group operations, or
+// GroupBytes bytes, small operations go to the next NIC.
 func (s *State) Grown(n uint64) {
 	s.Grouped++
 	s.GroupedBytes += n

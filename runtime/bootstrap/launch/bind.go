@@ -10,10 +10,10 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// Bind is the wish for processors of the PEs.
+// Bind says which processors each PE may use (shmemrun --bind).
 type Bind string
 
-// The wishes.
+// The values of Bind.
 const (
 	BindAuto  Bind = "auto"  // as share, unless there is a reason against it
 	BindNone  Bind = "none"  // the processors of shmemrun

@@ -218,7 +218,7 @@ func (c *Client) barrier() error {
 	if _, err = f.wait(end); err != errLate {
 		return err
 	}
-	missing, err := c.roll(key)
+	missing, err := c.absent(key)
 	if err != nil {
 		return err
 	}
@@ -232,8 +232,8 @@ func (c *Client) barrier() error {
 	return &bootstrap.MissingError{Missing: missing, Waited: c.timeout}
 }
 
-// roll calls the roll: it returns the PEs that have not said that they wait.
-func (c *Client) roll(key string) (missing []libshmem.PE, err error) {
+// absent returns the PEs that have not published the key, which each does when it waits.
+func (c *Client) absent(key string) (missing []libshmem.PE, err error) {
 	calls := make([]call, c.Size())
 	for pe := range libshmem.PE(c.Size()) {
 		if calls[pe], err = get(pe, key); err != nil {

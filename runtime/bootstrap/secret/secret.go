@@ -64,5 +64,6 @@ func (s *Secret) Number(purpose string) uint64 {
 	return binary.LittleEndian.Uint64(p[:])
 }
 
-// Key returns a key for a purpose, as Number.
+// Key derives a key for a purpose from the secret. Like a Number, it is the same on every PE of the
+// job, differs by job and purpose, and does not reveal the secret.
 func (s *Secret) Key(purpose string) [32]byte { return s.Prove("key for "+purpose, Nonce{}, Nonce{}) }

@@ -71,7 +71,8 @@ func (p *peer) statement(role string, n nonces) []byte {
 	return append(append(b, n.knocker[:]...), n.opener[:]...)
 }
 
-// testify makes the credential of a role, with the bytes in it.
+// testify returns a credential of the verifier that proves this process's role and carries the
+// bytes.
 func (p *peer) testify(role string, n nonces, bytes []byte) (string, error) {
 	return p.verifier.Encode(append(p.statement(role, n), bytes...), p.user)
 }

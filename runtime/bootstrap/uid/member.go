@@ -338,8 +338,8 @@ func (m *Member) Exit(status int) {
 	m.lastWord()
 }
 
-// lastWord waits a little until the root has the end of the job, and, where the root is
-// this process, the others.
+// lastWord waits, for a short time at most, until the root has received the end of the job, and until
+// the other PEs have it if the root is in this process.
 func (m *Member) lastWord() {
 	select {
 	case <-m.link.sent:

@@ -78,7 +78,7 @@ func (v *Device) ownHost(n uint64) (*gpu.Memory, gpu.Address, error) {
 	return m, address, nil
 }
 
-// driverHost has the driver allocate it.
+// driverHost allocates n bytes of pinned memory by cuMemHostAlloc, and returns both its addresses.
 func (v *Device) driverHost(n uint64) (unsafe.Pointer, gpu.Address, error) {
 	var host unsafe.Pointer
 	op := amount("allocate", n, "of pinned memory on")

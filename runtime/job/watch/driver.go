@@ -92,7 +92,7 @@ func (h *DriverWatch) Serve(rings []*queue.Ring) {
 	h.rings = rings
 }
 
-// Begin starts the goroutine that looks. It runs until End.
+// Begin starts the goroutine that checks the driver calls. It runs until End.
 func (h *DriverWatch) Begin(c DriverConfig) {
 	h.DriverConfig = c
 	h.over, h.gone = make(chan struct{}), make(chan struct{})
@@ -100,7 +100,7 @@ func (h *DriverWatch) Begin(c DriverConfig) {
 	guard.Go("the watch of driver calls", h.run)
 }
 
-// End stops the goroutine. It comes before the device that calls asks is closed.
+// End stops the goroutine. The caller closes the GPU, whose calls the goroutine reads, afterwards.
 func (h *DriverWatch) End() {
 	if h.gone != nil {
 		close(h.over)

@@ -125,7 +125,8 @@ func (p *pulls) NewTurn() { p.noRoom = false }
 // NoRoom reports whether a read of this turn waits for room, which may come without a completion.
 func (p *pulls) NoRoom() bool { return p.noRoom }
 
-// Put notes a request of a PE to put bytes. All work from before its fence is done first.
+// Put queues the pull of a put that a PE has announced. It starts after all work from before the put's
+// fence is done.
 func (p *pulls) Put(b pullBytes, fence uint32) {
 	l := &p.from[b.PE]
 	if fence != l.fence || l.Pulls.All == 0 {

@@ -23,7 +23,7 @@ const (
 	Line           = C.SHMEMI_MAIL_LINE
 )
 
-// Bytes is the memory of a mailbox with a ring.
+// Bytes returns the size of a mailbox whose ring has that many bytes.
 func Bytes(ring int) int { return int(C.shmemi_mailbox_bytes(C.uint32_t(ring))) }
 
 // Short is the longest message that is sent whole.
