@@ -124,8 +124,9 @@ static void all_to_all(struct shmemi_team *t, char *mine, const char *source, si
     shmemi_activeset_await(t, SHMEMI_DATA, (uint64_t)t->n - 1, call);
 }
 
-/* The place of this PE's bytes, behind those of the members before it: at distance d each passes on
- * the sum of the 2d - 1 up to itself. */
+/* The offset of this PE's bytes in the result: the sum of the bytes of the members before it, a
+ * prefix sum by recursive doubling. After the round of distance d
+ * a PE has the sum of the 2d members up to itself. */
 static size_t place_of(struct shmemi_team *t, size_t nbytes, const char *call)
 {
     uint64_t upto = nbytes;

@@ -290,9 +290,9 @@ static void send_far(const shmemx_eager_t *e, uint32_t slot, int64_t offset, con
     shmemi_release(&box->state, under_way ? UNDER_WAY : FREE);
 }
 
-/* A token whose signal follows it. With a GPU its source may be in the memory of that, where it is
- * not laid out here. Then it ends before the call returns: await_slot knows of writes from buffers
- * only. */
+/* Sends a token as one put with signal. With a GPU the source may be in GPU memory, from which the
+ * CPU cannot copy it into a slot's buffer. Such a put is complete before the call returns, because
+ * await_slot waits only for writes from buffers. */
 static void send_signalled(const shmemx_eager_t *e, uint32_t slot, char *at, int64_t offset,
                            const void *source, uint32_t epoch, int pe, bool nbi, const char *call)
 {

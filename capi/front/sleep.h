@@ -11,8 +11,8 @@
  * it. */
 bool shmemi_register_sleepers(void);
 
-/* A turn of a wait that is to sleep, up to the sleep itself. Returns true when the thread may
- * sleep, after one more look at its condition. */
+/* One step before a sleep: announces the sleeper, or sees to the membarrier that makes writers see
+ * it. Returns true when the thread may sleep, after one more check of its condition. */
 bool shmemi_prepare_sleep(struct shmemi_waiter *w);
 
 enum shmemi_sleep_end {

@@ -75,6 +75,7 @@ static int add_by_gpu(shmem_team_t team)
     return add(team, pes, n);
 }
 
+/* Adds a team of this PE alone. */
 static int add_alone(shmem_team_t team)
 {
     int32_t *pes = malloc(sizeof *pes);

@@ -1,5 +1,6 @@
 /*
- * team_ids.h: the slots of teams, and their handles.
+ * team_ids.h: the numbered slots that teams occupy, the same on all members, and the handles that
+ * programs have of them.
  */
 #ifndef SHMEMI_TEAM_IDS_H
 #define SHMEMI_TEAM_IDS_H

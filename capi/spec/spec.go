@@ -159,7 +159,7 @@ type Family struct {
 	OnlyC bool
 	// X: the family is an extension, and its names begin as those of extensions.
 	X bool
-	// Nvshmem: NVSHMEM has this extension, too, as nvshmemx_<name>. Other extensions are not there.
+	// Nvshmem: libnvshmem_host.so has this extension, too, as nvshmemx_<name>.
 	Nvshmem bool
 	Suffix  string // what its names end with
 

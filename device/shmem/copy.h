@@ -84,10 +84,11 @@ struct shmemi_by_address {
 };
 
 /*
- * Words rank, rank + size, ... of so many bytes, both sides aligned; three under way at once: with
- * four a put by a block takes 62 registers on sm_120, with eight 92, and with two a copy of 1 MiB
- * by 8-byte words took 1.7 times as long as with four, by 256 threads of an H200. Their numbers are
- * addresses of the source: with indices of 64 bits a broadcast took 67 registers on sm_90.
+ * Copies words rank, rank + size, ... of a block; both sides are aligned. Three loads are under way
+ * at once: with four a put by a block takes 62 registers on sm_120, with eight 92, and with two a
+ * copy of 1 MiB by 8-byte words took 1.7 times as long as with four, by 256 threads of an H200.
+ * Their numbers are addresses of the source: with indices of 64 bits a broadcast took 67 registers
+ * on sm_90.
  */
 template <class W, int FAR>
 SHMEMI_D void shmemi_copy_words(char *to, const char *from, uint64_t bytes, uint32_t rank,

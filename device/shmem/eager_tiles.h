@@ -31,7 +31,7 @@ template <> struct shmemi_eager_units<SHMEMI_EAGER_BLOCK> {
 /* The data of two packets. */
 #define SHMEMI_EAGER_PAIR (2 * SHMEMI_EAGER_PACKET_SIGNAL)
 
-/* Bytes at to at + 7 of a token, as many as there are, from an address of any alignment. */
+/* Loads bytes at to at + 7 of a token, up to its end, from a source of any alignment. */
 SHMEMI_COLD uint64_t shmemi_eager_gather(const char *source, uint32_t at, uint32_t nbytes)
 {
     uint64_t v = 0;

@@ -15,7 +15,7 @@ template <int SIZE> struct shmemi_parts {
     static constexpr size_t count = SIZE < 8 ? 1 : SIZE / 8;
 };
 
-/* Where part i is, in parts, of an array whose elements are so many elements apart. */
+/* The index of part i, in parts, in an array whose elements are stride elements apart. */
 template <int SIZE> SHMEMI_D ptrdiff_t shmemi_part_at(size_t i, ptrdiff_t stride)
 {
     const size_t count = shmemi_parts<SIZE>::count;

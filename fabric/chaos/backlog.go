@@ -52,7 +52,8 @@ func (l *backlogs) add(h *delayed, now int64) {
 	to.what, to.to, to.all = h.what, h.to(), append(to.all[:0], h)
 }
 
-// each gives the first operation of every line to post, until post finds no room.
+// each posts the delayed operations of every list in order; a list stops where post returns false,
+// and is tried again later.
 func (l *backlogs) each(now int64, post func(*delayed) bool) {
 	if l.due > now {
 		return

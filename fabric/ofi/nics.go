@@ -115,7 +115,7 @@ func (c *Choice) keep(numbers []int) {
 	c.offers = kept
 }
 
-// position is the place of a NIC in a list that has it.
+// position returns the index of the entry of a comma-separated list that allows the NIC, or -1.
 func position(nic, list string) int {
 	return slices.IndexFunc(strings.Split(list, ","), func(name string) bool { return allowed(nic, strings.TrimSpace(name)) })
 }

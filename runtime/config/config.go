@@ -170,7 +170,7 @@ const (
 // Fabric is a fabric of the provider efa.
 type Fabric uint8
 
-// The fabrics.
+// The values of Fabric (SHMEM_FABRIC).
 const (
 	FabricAuto Fabric = iota
 	FabricEFA

@@ -23,7 +23,7 @@ func (j *Job) Begin(lose func(libshmem.PE), asked func() uint32) (fd int) {
 	return j.Watch.Begin(func(pe libshmem.PE, fate string) {
 		lose(pe)
 		j.Network.Lose(pe, fate)
-		// What kernels wait for may never happen.
+		// Kernels may wait for a store of the lost PE, which will not come.
 		j.Producers.Stopper.Lost()
 	}, asked)
 }

@@ -59,8 +59,8 @@ type parity uint8
 // noParity is the parity of messages that no quiet waits for.
 const noParity parity = 2
 
-// newGenerations returns the generations of a context whose state and peers C works on too. dirty
-// is the memory that State.Dirty counts, with a place for each PE.
+// newGenerations returns the generations of a context. C changes state and peers, too. dirty is the
+// list of PEs whose length is State.Dirty, with room for each PE.
 func newGenerations(a asker, state *layout.State, peers []layout.Peer, dirty []libshmem.PE) generations {
 	return generations{Open: 1, asker: a, state: state, peers: peers, dirty: dirty}
 }

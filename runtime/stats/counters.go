@@ -160,7 +160,7 @@ func (l *PeerCounters) BytesOut() uint64 {
 	return l.Count[layout.MessageBytes] + l.Count[layout.WriteBytes]
 }
 
-// BytesIn is all that came from it.
+// BytesIn returns the bytes that came from the peer: in messages, and by this PE's reads.
 func (l *PeerCounters) BytesIn() uint64 {
 	return l.Count[layout.ReceivedBytes] + l.Count[layout.ReadBytes]
 }

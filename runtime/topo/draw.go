@@ -110,7 +110,7 @@ func (b *branch) write(w *bufio.Writer, indent string) {
 	}
 }
 
-// notes are the drawing's words about each device.
+// notes returns the text of each device in the drawing, by its PCI address.
 func (m *Machine) notes(r Request, picks [][]Pick) map[string]string {
 	takes := map[string][]string{}
 	users := map[string][]string{}

@@ -62,7 +62,7 @@ int shmemi_peek_poll(void *self, struct shmemi_completion *c, int max)
         if (taken > 0) {
             n->count -= taken;
             memmove(n->came, n->came + taken, (size_t)n->count * sizeof *n->came);
-            /* More is likely on the same NIC, and a look at a NIC takes the better part of a
+            /* The same NIC probably has more completions, and a poll of a NIC takes most of a
              * microsecond over tcp. */
             p->streak = at == p->turn ? p->streak + 1 : 0;
             p->turn = at;

@@ -312,6 +312,7 @@ int shmemi_pmix_over(void)
     return atomic_load(&lost);
 }
 
+/* The descriptor that becomes readable when the launcher reports the end of the job. */
 int shmemi_pmix_news(void)
 {
     return ends[0];

@@ -55,7 +55,7 @@ func (v *Device) Pointer(a gpu.Address) (gpu.Pointer, error) {
 	case managed != 0:
 		p.Place, p.Device, p.Tied = gpu.Placed, int(device), true
 	case place == C.SHMEMI_CUDA_TYPE_DEVICE:
-		// Of memory of a GPU only that of cudaMalloc has handles of the old IPC.
+		// Only memory of cudaMalloc has handles for cuIpcGetMemHandle.
 		p.Place, p.Device, p.Tied = gpu.OnDevice, int(device), legacy != 0
 	case place == C.SHMEMI_CUDA_TYPE_HOST:
 		p.Place = gpu.PinnedHost

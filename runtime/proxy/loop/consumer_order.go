@@ -84,7 +84,7 @@ func (o *order) settle() uint64 {
 // whether it is over. Any thread may call them.
 func (c *Consumer) Ask() uint64 { return c.order.settle() }
 
-// Answered takes a number from Ask.
+// Answered reports whether the settlement to which Ask gave the number n is over.
 func (c *Consumer) Answered(n uint64) bool { return c.order.answered.Load() >= n }
 
 // advance moves settlements and groups on as far as possible. It returns the number of steps.
@@ -128,11 +128,11 @@ func begin(c *Consumer, of func(*serving) *waits) bool {
 }
 
 // end answers the producers of each ring that waits.
-func end(c *Consumer, of func(*serving) *waits, tell func(*queue.Ring, uint64)) {
+func end(c *Consumer, of func(*serving) *waits, answer func(*queue.Ring, uint64)) {
 	for _, s := range c.rings {
 		if w := of(s); w.under {
 			w.under = false
-			tell(s.ring, w.now)
+			answer(s.ring, w.now)
 		}
 	}
 }

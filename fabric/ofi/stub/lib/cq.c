@@ -23,6 +23,7 @@ static void bell(struct cq *cq)
         perror("stub: bell");
 }
 
+/* Reads all bytes that writers have put into the queue's bell to wake its sleeper. */
 static void drain(struct cq *cq)
 {
     char taken[256];

@@ -141,7 +141,7 @@ type Log struct {
 	file string
 }
 
-// Calls are the lines: the name of a function and its result.
+// Calls returns the lines of the log: each has the name of a function and its result.
 func (l *Log) Calls() []string {
 	l.t.Helper()
 	data, err := os.ReadFile(l.file)
