@@ -259,7 +259,7 @@ func TestLateStart(t *testing.T) {
 func TestCrowded(t *testing.T) {
 	a := new(script)
 	for range 1000 {
-		a.call("shmem_putmem", 0.1, 1, 1000) // too long to share messages
+		a.call("shmem_putmem", 0.1, 1, 2000) // too long to share messages
 	}
 	a.call("shmem_quiet", 1, -1, 0)
 	j := jobOf(t, a, new(script).call("shmem_my_pe", 0, -1, 0).compute(20_000).call("shmem_my_pe", 0, -1, 0))
