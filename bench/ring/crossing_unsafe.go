@@ -19,7 +19,6 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/fastpath/fastpathtest"
-	"libshmem/runtime/proxy/layout"
 )
 
 // request is struct bench_request.
@@ -93,7 +92,7 @@ func (n native) Native() fabric.Native {
 func (n native) Send(op *fabric.Send) error {
 	// A message that several operations share is longer than what is injected, and counts as each of
 	// them.
-	if !op.Inject && (*layout.Header)(op.Buf).Kind == layout.KindBatch {
+	if !op.Inject && (*C.struct_shmemi_header)(op.Buf).kind == C.SHMEMI_MESSAGE_BATCH {
 		C.bench_inject(unsafe.Pointer(n.to.null), C.uint32_t(op.To), op.Buf, C.size_t(op.Len))
 		return n.Null.Send(op)
 	}
