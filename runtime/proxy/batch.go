@@ -54,9 +54,7 @@ type bursts struct {
 func merging(n int) bool { return n <= layout.MergeMost }
 
 // bursting reports whether a caller, or the proxy, is in the middle of a burst.
-func (x *batches) bursting(n int) bool {
-	return (x.Burst >= layout.BurstAfter || x.gathers) && merging(n)
-}
+func (x *batches) bursting() bool { return x.Burst >= layout.BurstAfter || x.gathers }
 
 // grows reports whether the batch at the end of a queue has room for n bytes more of an operation
 // that is posted now.
@@ -165,7 +163,7 @@ func (x *sender) openBatch(p *layout.Peer, pe libshmem.PE) call.Status {
 
 // holdSignal puts the signal of a write into a batch, if that write is one of many.
 func (x *sender) holdSignal(p *layout.Peer, s *record) bool {
-	if s.Epoch != x.Epoch || s.Parity != x.Quiets.Parity() || !merging(0) || p.Parked > 0 {
+	if s.Epoch != x.Epoch || s.Parity != x.Quiets.Parity() || p.Parked > 0 {
 		return false
 	}
 	if p.Queued > 0 && !x.grows(p, 0) || p.Queued == 0 && p.Writes < manyWrites {

@@ -81,7 +81,7 @@ func (x *sender) beginLater(p *layout.Peer, pe libshmem.PE, n int, merges bool) 
 		}
 		return x.draftQueued(p, pe, n)
 	}
-	if !merges || !x.bursting(n) {
+	if !merges || !x.bursting() {
 		return nil, call.Done
 	}
 	h, st := x.draftRecord(p, pe, n)

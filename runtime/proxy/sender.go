@@ -124,7 +124,7 @@ func (x *sender) begin(pe libshmem.PE, n int, merges bool) (*layout.Header, call
 	if x.Parked(p) {
 		return nil, x.NoTurn(pe, p)
 	}
-	if p.Queued > 0 || x.Burst >= layout.BurstAfter || x.gathers || x.Overtakes(pe, p, x.Epoch) {
+	if p.Queued > 0 || x.bursting() || x.Overtakes(pe, p, x.Epoch) {
 		if h, st := x.beginLater(p, pe, n, merges); h != nil || st != call.Done {
 			return h, st
 		}

@@ -80,8 +80,8 @@ func (c *Consumer) Run(limit, spin time.Duration) (a fastpath.Account, held bool
 // mostAlone bounds the turns for which Go goes on alone.
 const mostAlone = 15
 
-// RunCalm is Run if C may serve the rings and does not find a burst there. If C finds only work for Go, for example large puts, Go
-// goes on alone for some turns, because a look in C would be in vain.
+// RunCalm is Run if C may serve the rings, and they hold no burst. If C finds only work for Go, for
+// example large puts, Go goes on alone for some turns, because a look in C would be in vain.
 func (c *Consumer) RunCalm(limit, spin time.Duration) (a fastpath.Account, held bool, err error) {
 	if c.alone > 0 {
 		c.alone--
