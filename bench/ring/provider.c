@@ -43,21 +43,26 @@ void bench_post(struct bench_null *n, const struct bench_request *r, int count)
     __atomic_store_n(&n->doorbell, n->posted, __ATOMIC_RELEASE);
 }
 
-/* Operations that share a message, each with the first part of a header. */
+/* Posts an operation that is a message of size bytes, or a part of one. */
+static void post_one(struct bench_null *n, uint32_t pe, const struct shmemi_header *h, size_t size)
+{
+    uint64_t *e = n->entries[n->posted++ & 255];
+    e[0] = (uint64_t)pe << 32 | (uint32_t)size;
+    memcpy(e + 1, h, sizeof *h);
+    measure(n, (uint64_t)h->offset);
+}
+
+/* Posts the operations that share a message, each with the first part of a header. */
 static void post_batch(struct bench_null *n, uint32_t pe, const char *message, size_t size)
 {
     for (size_t at = sizeof(struct shmemi_header); at + SHMEMI_RECORD_SIZE <= size;) {
         struct shmemi_header h = {0};
         memcpy(&h, message + at, SHMEMI_RECORD_SIZE);
         bool puts = h.kind == SHMEMI_MESSAGE_PUT || h.kind == SHMEMI_MESSAGE_PUT_SIGNAL;
-        size_t payload = puts ? ((size_t)h.token + 7) & ~(size_t)7 : 0;
-        uint64_t *e = n->entries[n->posted++ & 255];
-        e[0] = (uint64_t)pe << 32 | (uint32_t)(SHMEMI_RECORD_SIZE + payload);
-        memcpy(e + 1, &h, sizeof h);
-        measure(n, (uint64_t)h.offset);
-        at += SHMEMI_RECORD_SIZE + payload;
+        size_t all = SHMEMI_RECORD_SIZE + (puts ? ((size_t)h.token + 7) & ~(size_t)7 : 0);
+        post_one(n, pe, &h, all);
+        at += all;
     }
-    __atomic_store_n(&n->doorbell, n->posted, __ATOMIC_RELEASE);
 }
 
 int bench_inject(void *provider, uint32_t pe, const void *message, size_t size)
@@ -66,16 +71,12 @@ int bench_inject(void *provider, uint32_t pe, const void *message, size_t size)
     const struct shmemi_header *h = message;
     if (h->kind == SHMEMI_MESSAGE_FLUSH)
         return null_sent(&n->null, pe, message);
-    if (h->kind == SHMEMI_MESSAGE_BATCH) {
-        post_batch(n, pe, message, size);
-        return 0;
-    }
     if (h->fetch && null_sent(&n->null, pe, message) != 0)
         return -1;
-    uint64_t *e = n->entries[n->posted++ & 255];
-    e[0] = (uint64_t)pe << 32 | (uint32_t)size;
-    memcpy(e + 1, message, sizeof *h);
-    measure(n, (uint64_t)h->offset);
+    if (h->kind == SHMEMI_MESSAGE_BATCH)
+        post_batch(n, pe, message, size);
+    else
+        post_one(n, pe, h, size);
     __atomic_store_n(&n->doorbell, n->posted, __ATOMIC_RELEASE);
     return 0;
 }
