@@ -76,6 +76,7 @@ struct shmemi_state {
     char *scratch; /* this PE's internal buffers for collectives */
     size_t inbox_offset; /* of inbox below the user heap, the same on every PE */
     size_t scratch_size; /* bytes of scratch */
+    size_t columns_offset; /* of the rounds of reductions between hosts below the user heap, those of the world first, then those of the first slots of teams */
     struct shmemi_statuspage *live; /* what other processes see of this PE */
     size_t teams_offset; /* of the areas of teams below the user heap */
     size_t team_size; /* of one: words, scratch, agreements */
@@ -120,7 +121,7 @@ struct shmemi_state {
     uint32_t survives; /* SHMEM_ON_FAILURE=return */
     uint32_t asked; /* reports that were asked for by a signal: each waiter writes one */
     int32_t ask_fd; /* an eventfd of the core's that wants to know, or 0 */
-    unsigned char pad9[56];
+    unsigned char pad9[48];
     _Alignas(64) uint64_t gpu_started; /* copies that were started and not waited for by their call; each counts once it is on the stream */
     uint64_t gpu_settled; /* so many of them are complete: raised to the value that gpu_started had before a wait for the stream */
     uint32_t kernel_rings; /* kernels push operations into rings */
@@ -167,44 +168,45 @@ _Static_assert(offsetof(struct shmemi_state, inbox) == 176, "state_inbox");
 _Static_assert(offsetof(struct shmemi_state, scratch) == 184, "state_scratch");
 _Static_assert(offsetof(struct shmemi_state, inbox_offset) == 192, "state_inbox_offset");
 _Static_assert(offsetof(struct shmemi_state, scratch_size) == 200, "state_scratch_size");
-_Static_assert(offsetof(struct shmemi_state, live) == 208, "state_live");
-_Static_assert(offsetof(struct shmemi_state, teams_offset) == 216, "state_teams_offset");
-_Static_assert(offsetof(struct shmemi_state, team_size) == 224, "state_team_size");
-_Static_assert(offsetof(struct shmemi_state, agree_size) == 232, "state_agree_size");
-_Static_assert(offsetof(struct shmemi_state, notify_offset) == 240, "state_notify_offset");
-_Static_assert(offsetof(struct shmemi_state, notify_count) == 248, "state_notify_count");
-_Static_assert(offsetof(struct shmemi_state, eager_counters) == 252, "state_eager_counters");
-_Static_assert(offsetof(struct shmemi_state, uncounted) == 256, "state_uncounted");
-_Static_assert(offsetof(struct shmemi_state, notify_stores) == 264, "state_notify_stores");
-_Static_assert(offsetof(struct shmemi_state, active_offset) == 272, "state_active_offset");
-_Static_assert(offsetof(struct shmemi_state, credits_offset) == 280, "state_credits_offset");
-_Static_assert(offsetof(struct shmemi_state, sends_offset) == 288, "state_sends_offset");
-_Static_assert(offsetof(struct shmemi_state, landings_offset) == 296, "state_landings_offset");
-_Static_assert(offsetof(struct shmemi_state, mailboxes_offset) == 304, "state_mailboxes_offset");
-_Static_assert(offsetof(struct shmemi_state, mailbox_size) == 312, "state_mailbox_size");
-_Static_assert(offsetof(struct shmemi_state, team_init_offset) == 320, "state_team_init_offset");
-_Static_assert(offsetof(struct shmemi_state, max_teams) == 328, "state_max_teams");
-_Static_assert(offsetof(struct shmemi_state, net_chunk) == 336, "state_net_chunk");
-_Static_assert(offsetof(struct shmemi_state, net_message) == 344, "state_net_message");
-_Static_assert(offsetof(struct shmemi_state, net_tiles) == 352, "state_net_tiles");
-_Static_assert(offsetof(struct shmemi_state, net_notified) == 360, "state_net_notified");
-_Static_assert(offsetof(struct shmemi_state, net_ordered) == 368, "state_net_ordered");
-_Static_assert(offsetof(struct shmemi_state, thread_level) == 372, "state_thread_level");
-_Static_assert(offsetof(struct shmemi_state, init_count) == 376, "state_init_count");
-_Static_assert(offsetof(struct shmemi_state, heap_fd) == 380, "state_heap_fd");
-_Static_assert(offsetof(struct shmemi_state, heap_place) == 384, "state_heap_place");
-_Static_assert(offsetof(struct shmemi_state, statics_fd) == 392, "state_statics_fd");
-_Static_assert(offsetof(struct shmemi_state, statics_place) == 400, "state_statics_place");
-_Static_assert(offsetof(struct shmemi_state, statics_offset) == 408, "state_statics_offset");
-_Static_assert(offsetof(struct shmemi_state, statics_why) == 416, "state_statics_why");
-_Static_assert(offsetof(struct shmemi_state, n_statics) == 608, "state_n_statics");
-_Static_assert(offsetof(struct shmemi_state, statics) == 616, "state_statics");
-_Static_assert(offsetof(struct shmemi_state, lost) == 808, "state_lost");
-_Static_assert(offsetof(struct shmemi_state, losses) == 816, "state_losses");
-_Static_assert(offsetof(struct shmemi_state, n_lost) == 824, "state_n_lost");
-_Static_assert(offsetof(struct shmemi_state, survives) == 828, "state_survives");
-_Static_assert(offsetof(struct shmemi_state, asked) == 832, "state_asked");
-_Static_assert(offsetof(struct shmemi_state, ask_fd) == 836, "state_ask_fd");
+_Static_assert(offsetof(struct shmemi_state, columns_offset) == 208, "state_columns_offset");
+_Static_assert(offsetof(struct shmemi_state, live) == 216, "state_live");
+_Static_assert(offsetof(struct shmemi_state, teams_offset) == 224, "state_teams_offset");
+_Static_assert(offsetof(struct shmemi_state, team_size) == 232, "state_team_size");
+_Static_assert(offsetof(struct shmemi_state, agree_size) == 240, "state_agree_size");
+_Static_assert(offsetof(struct shmemi_state, notify_offset) == 248, "state_notify_offset");
+_Static_assert(offsetof(struct shmemi_state, notify_count) == 256, "state_notify_count");
+_Static_assert(offsetof(struct shmemi_state, eager_counters) == 260, "state_eager_counters");
+_Static_assert(offsetof(struct shmemi_state, uncounted) == 264, "state_uncounted");
+_Static_assert(offsetof(struct shmemi_state, notify_stores) == 272, "state_notify_stores");
+_Static_assert(offsetof(struct shmemi_state, active_offset) == 280, "state_active_offset");
+_Static_assert(offsetof(struct shmemi_state, credits_offset) == 288, "state_credits_offset");
+_Static_assert(offsetof(struct shmemi_state, sends_offset) == 296, "state_sends_offset");
+_Static_assert(offsetof(struct shmemi_state, landings_offset) == 304, "state_landings_offset");
+_Static_assert(offsetof(struct shmemi_state, mailboxes_offset) == 312, "state_mailboxes_offset");
+_Static_assert(offsetof(struct shmemi_state, mailbox_size) == 320, "state_mailbox_size");
+_Static_assert(offsetof(struct shmemi_state, team_init_offset) == 328, "state_team_init_offset");
+_Static_assert(offsetof(struct shmemi_state, max_teams) == 336, "state_max_teams");
+_Static_assert(offsetof(struct shmemi_state, net_chunk) == 344, "state_net_chunk");
+_Static_assert(offsetof(struct shmemi_state, net_message) == 352, "state_net_message");
+_Static_assert(offsetof(struct shmemi_state, net_tiles) == 360, "state_net_tiles");
+_Static_assert(offsetof(struct shmemi_state, net_notified) == 368, "state_net_notified");
+_Static_assert(offsetof(struct shmemi_state, net_ordered) == 376, "state_net_ordered");
+_Static_assert(offsetof(struct shmemi_state, thread_level) == 380, "state_thread_level");
+_Static_assert(offsetof(struct shmemi_state, init_count) == 384, "state_init_count");
+_Static_assert(offsetof(struct shmemi_state, heap_fd) == 388, "state_heap_fd");
+_Static_assert(offsetof(struct shmemi_state, heap_place) == 392, "state_heap_place");
+_Static_assert(offsetof(struct shmemi_state, statics_fd) == 400, "state_statics_fd");
+_Static_assert(offsetof(struct shmemi_state, statics_place) == 408, "state_statics_place");
+_Static_assert(offsetof(struct shmemi_state, statics_offset) == 416, "state_statics_offset");
+_Static_assert(offsetof(struct shmemi_state, statics_why) == 424, "state_statics_why");
+_Static_assert(offsetof(struct shmemi_state, n_statics) == 616, "state_n_statics");
+_Static_assert(offsetof(struct shmemi_state, statics) == 624, "state_statics");
+_Static_assert(offsetof(struct shmemi_state, lost) == 816, "state_lost");
+_Static_assert(offsetof(struct shmemi_state, losses) == 824, "state_losses");
+_Static_assert(offsetof(struct shmemi_state, n_lost) == 832, "state_n_lost");
+_Static_assert(offsetof(struct shmemi_state, survives) == 836, "state_survives");
+_Static_assert(offsetof(struct shmemi_state, asked) == 840, "state_asked");
+_Static_assert(offsetof(struct shmemi_state, ask_fd) == 844, "state_ask_fd");
 _Static_assert(offsetof(struct shmemi_state, gpu_started) == 896, "state_gpu_started");
 _Static_assert(offsetof(struct shmemi_state, gpu_settled) == 904, "state_gpu_settled");
 _Static_assert(offsetof(struct shmemi_state, kernel_rings) == 912, "state_kernel_rings");

@@ -83,6 +83,7 @@ func fill(s *State, j *job.Job) {
 	s.inbox = unsafe.Add(control, -int(j.Layout.InboxOffset))
 	s.scratch = unsafe.Add(control, -int(j.Layout.ScratchOffset))
 	s.scratchSize = j.Layout.ScratchSize
+	s.columnsOffset = j.Layout.ColumnsOffset
 	if j.Engine != nil {
 		s.networked = 1
 		s.netChunk = uint64(j.Engine.PutMax())

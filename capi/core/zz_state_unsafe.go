@@ -70,6 +70,7 @@ type State struct {
 	scratch         unsafe.Pointer // this PE's internal buffers for collectives
 	inboxOffset     uint64         // of inbox below the user heap, the same on every PE
 	scratchSize     uint64         // bytes of scratch
+	columnsOffset   uint64         // of the rounds of reductions between hosts below the user heap, those of the world first, then those of the first slots of teams
 	live            *statuspage.PE // what other processes see of this PE
 	teamsOffset     uint64         // of the areas of teams below the user heap
 	teamSize        uint64         // of one: words, scratch, agreements
@@ -114,7 +115,7 @@ type State struct {
 	survives        uint32    // SHMEM_ON_FAILURE=return
 	asked           uint32    // reports that were asked for by a signal: each waiter writes one
 	askFD           int32     // an eventfd of the core's that wants to know, or 0
-	_               [56]byte
+	_               [48]byte
 	gpuStarted      uint64 // copies that were started and not waited for by their call; each counts once it is on the stream
 	gpuSettled      uint64 // so many of them are complete: raised to the value that gpu_started had before a wait for the stream
 	kernelRings     uint32 // kernels push operations into rings
@@ -163,44 +164,45 @@ var (
 	_ [184]byte  = [unsafe.Offsetof(State{}.scratch)]byte{}
 	_ [192]byte  = [unsafe.Offsetof(State{}.inboxOffset)]byte{}
 	_ [200]byte  = [unsafe.Offsetof(State{}.scratchSize)]byte{}
-	_ [208]byte  = [unsafe.Offsetof(State{}.live)]byte{}
-	_ [216]byte  = [unsafe.Offsetof(State{}.teamsOffset)]byte{}
-	_ [224]byte  = [unsafe.Offsetof(State{}.teamSize)]byte{}
-	_ [232]byte  = [unsafe.Offsetof(State{}.agreeSize)]byte{}
-	_ [240]byte  = [unsafe.Offsetof(State{}.notifyOffset)]byte{}
-	_ [248]byte  = [unsafe.Offsetof(State{}.notifyCount)]byte{}
-	_ [252]byte  = [unsafe.Offsetof(State{}.eagerCounters)]byte{}
-	_ [256]byte  = [unsafe.Offsetof(State{}.uncounted)]byte{}
-	_ [264]byte  = [unsafe.Offsetof(State{}.notifyStores)]byte{}
-	_ [272]byte  = [unsafe.Offsetof(State{}.activeOffset)]byte{}
-	_ [280]byte  = [unsafe.Offsetof(State{}.creditsOffset)]byte{}
-	_ [288]byte  = [unsafe.Offsetof(State{}.sendsOffset)]byte{}
-	_ [296]byte  = [unsafe.Offsetof(State{}.landingsOffset)]byte{}
-	_ [304]byte  = [unsafe.Offsetof(State{}.mailboxesOffset)]byte{}
-	_ [312]byte  = [unsafe.Offsetof(State{}.mailboxSize)]byte{}
-	_ [320]byte  = [unsafe.Offsetof(State{}.teamInitOffset)]byte{}
-	_ [328]byte  = [unsafe.Offsetof(State{}.maxTeams)]byte{}
-	_ [336]byte  = [unsafe.Offsetof(State{}.netChunk)]byte{}
-	_ [344]byte  = [unsafe.Offsetof(State{}.netMessage)]byte{}
-	_ [352]byte  = [unsafe.Offsetof(State{}.netTiles)]byte{}
-	_ [360]byte  = [unsafe.Offsetof(State{}.netNotified)]byte{}
-	_ [368]byte  = [unsafe.Offsetof(State{}.netOrdered)]byte{}
-	_ [372]byte  = [unsafe.Offsetof(State{}.threadLevel)]byte{}
-	_ [376]byte  = [unsafe.Offsetof(State{}.initCount)]byte{}
-	_ [380]byte  = [unsafe.Offsetof(State{}.heapFD)]byte{}
-	_ [384]byte  = [unsafe.Offsetof(State{}.heapPlace)]byte{}
-	_ [392]byte  = [unsafe.Offsetof(State{}.staticsFD)]byte{}
-	_ [400]byte  = [unsafe.Offsetof(State{}.staticsPlace)]byte{}
-	_ [408]byte  = [unsafe.Offsetof(State{}.staticsOffset)]byte{}
-	_ [416]byte  = [unsafe.Offsetof(State{}.staticsWhy)]byte{}
-	_ [608]byte  = [unsafe.Offsetof(State{}.nStatics)]byte{}
-	_ [616]byte  = [unsafe.Offsetof(State{}.statics)]byte{}
-	_ [808]byte  = [unsafe.Offsetof(State{}.lost)]byte{}
-	_ [816]byte  = [unsafe.Offsetof(State{}.losses)]byte{}
-	_ [824]byte  = [unsafe.Offsetof(State{}.nLost)]byte{}
-	_ [828]byte  = [unsafe.Offsetof(State{}.survives)]byte{}
-	_ [832]byte  = [unsafe.Offsetof(State{}.asked)]byte{}
-	_ [836]byte  = [unsafe.Offsetof(State{}.askFD)]byte{}
+	_ [208]byte  = [unsafe.Offsetof(State{}.columnsOffset)]byte{}
+	_ [216]byte  = [unsafe.Offsetof(State{}.live)]byte{}
+	_ [224]byte  = [unsafe.Offsetof(State{}.teamsOffset)]byte{}
+	_ [232]byte  = [unsafe.Offsetof(State{}.teamSize)]byte{}
+	_ [240]byte  = [unsafe.Offsetof(State{}.agreeSize)]byte{}
+	_ [248]byte  = [unsafe.Offsetof(State{}.notifyOffset)]byte{}
+	_ [256]byte  = [unsafe.Offsetof(State{}.notifyCount)]byte{}
+	_ [260]byte  = [unsafe.Offsetof(State{}.eagerCounters)]byte{}
+	_ [264]byte  = [unsafe.Offsetof(State{}.uncounted)]byte{}
+	_ [272]byte  = [unsafe.Offsetof(State{}.notifyStores)]byte{}
+	_ [280]byte  = [unsafe.Offsetof(State{}.activeOffset)]byte{}
+	_ [288]byte  = [unsafe.Offsetof(State{}.creditsOffset)]byte{}
+	_ [296]byte  = [unsafe.Offsetof(State{}.sendsOffset)]byte{}
+	_ [304]byte  = [unsafe.Offsetof(State{}.landingsOffset)]byte{}
+	_ [312]byte  = [unsafe.Offsetof(State{}.mailboxesOffset)]byte{}
+	_ [320]byte  = [unsafe.Offsetof(State{}.mailboxSize)]byte{}
+	_ [328]byte  = [unsafe.Offsetof(State{}.teamInitOffset)]byte{}
+	_ [336]byte  = [unsafe.Offsetof(State{}.maxTeams)]byte{}
+	_ [344]byte  = [unsafe.Offsetof(State{}.netChunk)]byte{}
+	_ [352]byte  = [unsafe.Offsetof(State{}.netMessage)]byte{}
+	_ [360]byte  = [unsafe.Offsetof(State{}.netTiles)]byte{}
+	_ [368]byte  = [unsafe.Offsetof(State{}.netNotified)]byte{}
+	_ [376]byte  = [unsafe.Offsetof(State{}.netOrdered)]byte{}
+	_ [380]byte  = [unsafe.Offsetof(State{}.threadLevel)]byte{}
+	_ [384]byte  = [unsafe.Offsetof(State{}.initCount)]byte{}
+	_ [388]byte  = [unsafe.Offsetof(State{}.heapFD)]byte{}
+	_ [392]byte  = [unsafe.Offsetof(State{}.heapPlace)]byte{}
+	_ [400]byte  = [unsafe.Offsetof(State{}.staticsFD)]byte{}
+	_ [408]byte  = [unsafe.Offsetof(State{}.staticsPlace)]byte{}
+	_ [416]byte  = [unsafe.Offsetof(State{}.staticsOffset)]byte{}
+	_ [424]byte  = [unsafe.Offsetof(State{}.staticsWhy)]byte{}
+	_ [616]byte  = [unsafe.Offsetof(State{}.nStatics)]byte{}
+	_ [624]byte  = [unsafe.Offsetof(State{}.statics)]byte{}
+	_ [816]byte  = [unsafe.Offsetof(State{}.lost)]byte{}
+	_ [824]byte  = [unsafe.Offsetof(State{}.losses)]byte{}
+	_ [832]byte  = [unsafe.Offsetof(State{}.nLost)]byte{}
+	_ [836]byte  = [unsafe.Offsetof(State{}.survives)]byte{}
+	_ [840]byte  = [unsafe.Offsetof(State{}.asked)]byte{}
+	_ [844]byte  = [unsafe.Offsetof(State{}.askFD)]byte{}
 	_ [896]byte  = [unsafe.Offsetof(State{}.gpuStarted)]byte{}
 	_ [904]byte  = [unsafe.Offsetof(State{}.gpuSettled)]byte{}
 	_ [912]byte  = [unsafe.Offsetof(State{}.kernelRings)]byte{}

@@ -79,18 +79,18 @@ static void sync_leaders(const char *call)
  * longer. Whoever lets the PEs go wakes each at its own page: on a common page all would wake at
  * each put to the PE that has it.
  */
-static void sync_by_counter(const char *call)
+static void sync_by_counter(bool nodes, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
     struct shmemi_ctl *c = shmemi_node_ctl();
     bool last = shmemi_arrive(&c->arrived) == s->node_pes;
-    if (s->n_nodes == 1 ? !last : s->node_rank != 0) {
+    if (!nodes ? !last : s->node_rank != 0) {
         if (last)
             shmemi_notify_at(c);
         wait_node(&c->released, epoch, call);
         return;
     }
-    if (s->n_nodes > 1) {
+    if (nodes) {
         wait_node(&c->arrived, s->node_pes, call);
         sync_leaders(call);
         if (!shmemi_collective_holds())
@@ -102,21 +102,48 @@ static void sync_by_counter(const char *call)
         shmemi_notify(s->node_members[i]);
 }
 
+static void begin_epoch(void)
+{
+    epoch++;
+    shmemi_publish(&shmemi_my_ctl()->epoch, epoch);
+}
+
+static const struct shmemi_lines_report report = {describe_barrier, &epoch, late_at_barrier};
+
+static bool counts(void)
+{
+    return shmemi_state.node_crowded && shmemi_state.node_pes > 2;
+}
+
 /* Other collective calls use it, too. So it is no exchange, which would overwrite slots that are
  * still to be read (shmemi_exchange_prefix). */
 void shmemi_sync_world(const char *call)
 {
-    static const struct shmemi_lines_report report = {describe_barrier, &epoch, late_at_barrier};
     const struct shmemi_state *s = &shmemi_state;
     if (!shmemi_collective_begin(&shmemi_world, call))
         return;
-    epoch++;
-    shmemi_publish(&shmemi_my_ctl()->epoch, epoch);
-    if (s->n_nodes > 1 || (s->node_crowded && s->node_pes > 2))
-        sync_by_counter(call);
+    begin_epoch();
+    if (s->n_nodes > 1 || counts())
+        sync_by_counter(s->n_nodes > 1, call);
     else if (s->node_pes > 1)
         shmemi_lines_combine(&shmemi_world, &(char){0}, 0, NULL, &report, call);
     shmemi_collective_end();
+}
+
+void shmemi_sync_node(struct shmemi_team *t, const char *call)
+{
+    if (t->n_near == 1)
+        return;
+    shmemi_fence_all();
+    if (t != &shmemi_world) {
+        shmemi_lines_combine(t, &(char){0}, 0, NULL, NULL, call);
+        return;
+    }
+    begin_epoch();
+    if (counts())
+        sync_by_counter(false, call);
+    else
+        shmemi_lines_combine(t, &(char){0}, 0, NULL, &report, call);
 }
 
 /* Of several nodes: the members on a node write to the first one there, and the first ones to each

@@ -9,7 +9,10 @@
 /* Waits until all members have called it. */
 void shmemi_sync_members(struct shmemi_team *t, const char *call);
 
-/* The same for all PEs of the job, without a fence. */
+/* Waits until those on this PE's node have called it. Within a collective call. */
+void shmemi_sync_node(struct shmemi_team *t, const char *call);
+
+/* Waits until all PEs of the job have called it, without a fence. */
 void shmemi_sync_world(const char *call);
 
 /* At init: starts counting again. */

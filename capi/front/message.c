@@ -22,6 +22,14 @@ static int64_t inbox_word(const struct shmemi_team *t)
     return t->inbox + (int64_t)sizeof(uint64_t) * t->me;
 }
 
+/* Counts are set, so that none may overtake another: a count of large bytes, which is sent when they
+ * have come, would undo that of small ones behind it. A fence waits for nothing. */
+static void keep_behind_others(const char *call)
+{
+    if (shmemi_marked(&shmemi_contexts[0].unfenced))
+        shmemi_fence_slow(SHMEM_CTX_DEFAULT, call);
+}
+
 void shmemi_message(struct shmemi_team *t, int rank, const char *call)
 {
     if (SHMEMI_UNLIKELY(!shmemi_collective_holds()))
@@ -30,8 +38,7 @@ void shmemi_message(struct shmemi_team *t, int rank, const char *call)
     char *base = shmemi_state.peer_base[pe];
     uint64_t count = ++t->sent[rank];
     if (base == NULL) {
-        if (shmemi_marked(&shmemi_contexts[0].unfenced))
-            shmemi_fence_slow(SHMEM_CTX_DEFAULT, call);
+        keep_behind_others(call);
         shmemi_net_message(&(struct shmemi_host_operation){.kind = SHMEMI_OPERATION_AMO,
                                                            .pe = pe,
                                                            .offset = inbox_word(t),
@@ -59,6 +66,7 @@ void shmemi_message_at(struct shmemi_team *t, int rank, int64_t offset, const vo
         return;
     }
     if (control == NULL) {
+        keep_behind_others(call);
         shmemi_net_message(&(struct shmemi_host_operation){.kind = SHMEMI_OPERATION_PUT_SIGNAL,
                                                            .pe = pe,
                                                            .offset = offset,

@@ -6,36 +6,17 @@
 #include "address.h"
 #include "barrier.h"
 #include "below.h"
+#include "columns.h"
 #include "exchange.h"
 #include "failure.h"
 #include "front.h"
+#include "gather.h"
 #include "gpu.h"
+#include "lines.h"
 #include "message.h"
 #include "collective_arguments.h"
 #include "team_ids.h"
 #include "team.h"
-
-/* Pieces of a large reduction: near peers are combined from where they are, and
- * the accumulator stays in the second-level cache; far ones are fetched. */
-#define PIECE_BYTES ((size_t)64 << 10)
-
-/* acc = the combination of the elements of ranks 0 to last - 1, in the bytes at `at` on each. */
-static void gather(struct shmemi_team *t, void *acc, void *fetched, const void *at, int last,
-                   size_t nelems, const struct shmemi_reducer *reducer, const char *call)
-{
-    size_t bytes = nelems * reducer->size;
-    for (int rank = 0; rank < last; rank++) {
-        const void *in = shmemi_near(at, t->pes[rank]);
-        if (in == NULL) {
-            shmemi_get(SHMEM_CTX_DEFAULT, fetched, at, bytes, t->pes[rank], call);
-            in = fetched;
-        }
-        if (rank == 0)
-            memcpy(acc, in, bytes);
-        else
-            reducer->combine(acc, in, nelems);
-    }
-}
 
 /*
  * Each PE reduces its own share of the elements, reading that share from every
@@ -50,13 +31,13 @@ void shmemi_coll_reduce_shares(struct shmemi_team *t, char *dest, const char *so
     size_t share = (nelems + (size_t)n - 1) / (size_t)n;
     size_t first = share * (size_t)me < nelems ? share * (size_t)me : nelems;
     size_t last = nelems - first < share ? nelems : first + share;
-    size_t piece = PIECE_BYTES / size;
-    _Alignas(SHMEMI_CACHE_LINE) char acc[PIECE_BYTES], fetched[PIECE_BYTES];
+    size_t piece = SHMEMI_PIECE / size;
+    _Alignas(SHMEMI_CACHE_LINE) char acc[SHMEMI_PIECE];
 
     shmemi_sync_members(t, call);
     for (size_t at = first; at < last; at += piece) {
         size_t k = last - at < piece ? last - at : piece;
-        gather(t, acc, fetched, source + at * size, n, k, reducer, call);
+        shmemi_gather(t, NULL, (uint32_t)n, acc, source + at * size, k, reducer, call);
         for (int i = 0; i < n; i++)
             shmemi_put(SHMEM_CTX_DEFAULT, dest + at * size, acc, k * size, t->pes[(me + i) % n],
                        call);
@@ -70,9 +51,9 @@ void shmemi_coll_reduce_shares(struct shmemi_team *t, char *dest, const char *so
 static void combine_blocks(struct shmemi_team *t, char *dest, const char *source, size_t share,
                            const struct shmemi_reducer *reducer, const char *call)
 {
-    size_t size = reducer->size, piece = PIECE_BYTES / size;
+    size_t size = reducer->size, piece = SHMEMI_PIECE / size;
     int me = t->me, self = shmemi_state.my_pe;
-    _Alignas(SHMEMI_CACHE_LINE) char acc[PIECE_BYTES], fetched[PIECE_BYTES];
+    _Alignas(SHMEMI_CACHE_LINE) char acc[SHMEMI_PIECE], fetched[SHMEMI_PIECE];
     for (size_t at = 0; at < share; at += piece) {
         size_t k = share - at < piece ? share - at : piece;
         for (int rank = 0; rank < t->n; rank++) {
@@ -146,7 +127,9 @@ void shmemi_coll_reduce(struct shmemi_team *t, void *dest, const void *source, s
     shmemi_coll_apart(dest, bytes, source, bytes, true, call);
     if (nelems == 0)
         return;
-    if (t->scratch != NULL && bytes <= t->slot_size)
+    if (bytes > SHMEMI_LINE_DATA && shmemi_has_columns(t))
+        shmemi_columns_reduce(t, dest, source, nelems, reducer, call);
+    else if (t->scratch != NULL && bytes <= t->slot_size)
         shmemi_exchange(t, dest, source, nelems, reducer, call);
     else
         reduce_large(t, dest, source, nelems, reducer, call);
@@ -174,16 +157,27 @@ int shmemi_reduce_by(shmem_team_t team, void *dest, const void *source, size_t n
 static void reducescatter(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                           const struct shmemi_reducer *reducer, const char *call)
 {
-    size_t size = reducer->size, piece = PIECE_BYTES / size;
+    size_t size = reducer->size, piece = SHMEMI_PIECE / size;
     const char *mine = source + (size_t)t->me * nelems * size;
-    _Alignas(SHMEMI_CACHE_LINE) char acc[PIECE_BYTES], fetched[PIECE_BYTES];
+    _Alignas(SHMEMI_CACHE_LINE) char acc[SHMEMI_PIECE];
     shmemi_sync_members(t, call);
     for (size_t at = 0; at < nelems; at += piece) {
         size_t k = nelems - at < piece ? nelems - at : piece;
-        gather(t, acc, fetched, mine + at * size, t->n, k, reducer, call);
+        shmemi_gather(t, NULL, (uint32_t)t->n, acc, mine + at * size, k, reducer, call);
         shmemi_sync_members(t, call);
         shmemi_move(dest + at * size, acc, k * size, call);
     }
+}
+
+/* Reports whether all nodes have as many members. */
+static bool is_even(const struct shmemi_team *t)
+{
+    return (uint32_t)t->n == t->columns * t->n_nodes;
+}
+
+static bool overlap(const void *a, size_t na, const void *b, size_t nb)
+{
+    return (uintptr_t)a < (uintptr_t)b + nb && (uintptr_t)b < (uintptr_t)a + na;
 }
 
 int shmemi_reducescatter(shmem_team_t team, void *dest, const void *source, size_t nelems,
@@ -196,7 +190,10 @@ int shmemi_reducescatter(shmem_team_t team, void *dest, const void *source, size
     shmemi_coll_check_arguments(t, dest, source, bytes, "", 0, call);
     shmemi_check_symmetric("dest", dest, bytes, call);
     shmemi_check_symmetric("source", source, shmemi_bytes(bytes, (size_t)t->n), call);
-    reducescatter(t, dest, source, nelems, reducer, call);
+    if (shmemi_has_columns(t) && is_even(t) && !overlap(dest, bytes, source, bytes * (size_t)t->n))
+        shmemi_columns_scatter(t, dest, source, nelems, reducer, call);
+    else
+        reducescatter(t, dest, source, nelems, reducer, call);
     return shmemi_collective_end() ? 0 : -1;
 }
 
@@ -207,12 +204,12 @@ int shmemi_reducescatter(shmem_team_t team, void *dest, const void *source, size
 static void scan_pieces(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                         int last, const struct shmemi_reducer *reducer, const char *call)
 {
-    size_t size = reducer->size, piece = PIECE_BYTES / size;
-    _Alignas(SHMEMI_CACHE_LINE) char acc[PIECE_BYTES], fetched[PIECE_BYTES];
+    size_t size = reducer->size, piece = SHMEMI_PIECE / size;
+    _Alignas(SHMEMI_CACHE_LINE) char acc[SHMEMI_PIECE];
     shmemi_sync_members(t, call);
     for (size_t at = 0; at < nelems; at += piece) {
         size_t k = nelems - at < piece ? nelems - at : piece;
-        gather(t, acc, fetched, source + at * size, last, k, reducer, call);
+        shmemi_gather(t, NULL, (uint32_t)last, acc, source + at * size, k, reducer, call);
         shmemi_sync_members(t, call);
         if (last > 0)
             shmemi_move(dest + at * size, acc, k * size, call);

@@ -32,38 +32,82 @@ int64_t shmemi_team_inbox(struct shmemi_team *t, int64_t inbox)
     return t->lines + SHMEMI_LINES_BYTES;
 }
 
+void shmemi_team_rounds(struct shmemi_team *t, int slot)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    char *at = s->peer_base[s->my_pe] - s->columns_offset;
+    const size_t each = 2 * SHMEMI_COLUMN_ROUNDS;
+    t->rounds_begun = 0;
+    t->rounds = NULL;
+    if (slot >= SHMEMI_WIDE_TEAMS)
+        return;
+    t->round_bytes = slot < 0 ? SHMEMI_WORLD_ROUND : SHMEMI_TEAM_ROUND;
+    t->rounds = slot < 0 ? at : at + each * (SHMEMI_WORLD_ROUND + SHMEMI_TEAM_ROUND * (size_t)slot);
+}
+
+/* Numbers the nodes by their first members, and counts the members of each in t->first, one further
+ * on. number: for each node of the job, its number and one. */
+static void number_nodes(struct shmemi_team *t, uint32_t *number)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    for (int rank = 0; rank < t->n; rank++) {
+        uint32_t *node = &number[s->node_of[t->pes[rank]]];
+        if (*node == 0) {
+            t->leaders[t->n_nodes++] = rank;
+            *node = t->n_nodes;
+        }
+        t->first[*node]++;
+    }
+    t->columns = t->first[1];
+    for (uint32_t i = 1; i <= t->n_nodes; i++) {
+        t->columns = t->first[i] < t->columns ? t->first[i] : t->columns;
+        t->first[i] += t->first[i - 1];
+    }
+}
+
+/* Enters each member behind those of its node that came before it. */
+static void enter_members(struct shmemi_team *t, const uint32_t *number)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    for (int rank = 0; rank < t->n; rank++) {
+        int32_t pe = t->pes[rank];
+        uint32_t node = number[s->node_of[pe]] - 1, *at = &t->first[node];
+        if (pe == s->my_pe) {
+            t->me = rank;
+            t->node = node;
+            t->near_rank = *at;
+        }
+        t->members[(*at)++] = rank;
+        t->in_memory &= s->near_base[pe] != NULL;
+    }
+    for (uint32_t i = t->n_nodes; i > 0; i--)
+        t->first[i] = t->first[i - 1];
+    t->first[0] = 0;
+}
+
 int shmemi_team_place(struct shmemi_team *t)
 {
     const struct shmemi_state *s = &shmemi_state;
-    size_t n = (size_t)t->n;
-    t->near = shmemi_team_numbers(n);
-    t->leaders = shmemi_team_numbers(s->n_nodes < n ? s->n_nodes : n);
-    bool *seen = calloc(s->n_nodes, sizeof *seen);
-    if (t->near == NULL || t->leaders == NULL || seen == NULL) {
-        free(seen);
+    size_t n = (size_t)t->n, nodes = s->n_nodes < n ? s->n_nodes : n;
+    uint32_t *number = calloc(s->n_nodes, sizeof *number);
+    t->members = shmemi_team_numbers(n);
+    t->leaders = shmemi_team_numbers(nodes);
+    t->first = calloc(nodes + 1, sizeof *t->first);
+    if (t->members == NULL || t->leaders == NULL || t->first == NULL || number == NULL) {
+        free(number);
         return -1;
     }
     find_rule(t);
     t->me = -1;
     t->in_memory = true;
-    for (int rank = 0; rank < t->n; rank++) {
-        int32_t pe = t->pes[rank];
-        uint32_t node = (uint32_t)s->node_of[pe];
-        if (pe == s->my_pe) {
-            t->me = rank;
-            t->near_rank = t->n_near;
-        }
-        if (node == s->node)
-            t->near[t->n_near++] = rank;
-        t->in_memory &= s->near_base[pe] != NULL;
-        if (seen[node])
-            continue;
-        seen[node] = true;
-        if (node == s->node)
-            t->node = t->n_nodes;
-        t->leaders[t->n_nodes++] = rank;
+    number_nodes(t, number);
+    enter_members(t, number);
+    if (t->me >= 0) {
+        t->near = t->members + t->first[t->node];
+        t->n_near = t->first[t->node + 1] - t->first[t->node];
+        t->near_rank -= t->first[t->node];
     }
-    free(seen);
+    free(number);
     t->steps = shmemi_plan_steps(t->n_near, t->near_rank);
     return 0;
 }
@@ -71,7 +115,8 @@ int shmemi_team_place(struct shmemi_team *t)
 void shmemi_team_free(struct shmemi_team *t)
 {
     free(t->pes);
-    free(t->near);
+    free(t->members);
+    free(t->first);
     free(t->leaders);
     free(t->sent);
     free(t->seen);

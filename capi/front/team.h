@@ -21,10 +21,15 @@ struct shmemi_team {
     int32_t *pes; /* by rank */
     /* pes[i] is start + stride * i; stride 0: there is no such rule. */
     int32_t start, stride;
-    /* The members on this PE's node, and the first one of each node, by rank. */
-    int32_t *near, *leaders;
-    uint32_t n_near, near_rank;
+    /* The members node by node, as ranks: those of a node begin at its number in first, which has
+     * one number more. Nodes have the order of their first members, the leaders. */
+    int32_t *members, *leaders;
+    uint32_t *first;
     uint32_t n_nodes, node;
+    /* Those on this PE's node. */
+    const int32_t *near;
+    uint32_t n_near, near_rank;
+    uint32_t columns; /* the members of the node that has the fewest */
     bool in_memory; /* all are on this PE's node, with their heaps in main memory */
     /* Messages: how many were sent to and received from each member, and the offset of their words,
      * below the user heap. */
@@ -37,6 +42,10 @@ struct shmemi_team {
     /* Two rounds of slots of slot_size bytes; NULL: none. */
     char *scratch;
     size_t round_size, slot_size;
+    /* Rounds between nodes (columns.h), and how many there were; NULL: no room for them. */
+    char *rounds;
+    size_t round_bytes;
+    uint64_t rounds_begun;
     long *psync; /* of an active set, instead: where its messages are counted (activeset_messages.h)
                   */
     uint64_t exchanges;
@@ -62,6 +71,15 @@ int64_t shmemi_team_inbox(struct shmemi_team *t, int64_t inbox);
 int shmemi_team_rank(const struct shmemi_team *t, int pe);
 
 int32_t *shmemi_team_numbers(size_t n); /* room for n PEs */
+
+/* The rank of the member with a number on a node. */
+SHMEMI_INLINE int shmemi_team_at(const struct shmemi_team *t, uint32_t node, uint32_t number)
+{
+    return t->members[t->first[node] + number];
+}
+
+/* Gives the team of a slot its rounds between nodes, where there is room for them; -1: the world. */
+void shmemi_team_rounds(struct shmemi_team *t, int slot);
 
 /* Fills in the fields that follow from t->n and t->pes: 0, or -1: no memory. */
 int shmemi_team_place(struct shmemi_team *t);

@@ -112,6 +112,7 @@ int shmemi_teams_open(void)
     w->scratch = s->scratch;
     w->round_size = s->scratch_size / 2;
     w->slot_size = SHMEMI_SLOT;
+    shmemi_team_rounds(w, -1);
     return 0;
 }
 

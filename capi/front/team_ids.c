@@ -31,6 +31,7 @@ int shmemi_team_id_occupy(struct shmemi_team *t, int slot, const char *call)
     t->scratch = own + scratch;
     t->round_size = (s->team_size - s->agree_size - (size_t)(scratch - area)) / 2;
     t->slot_size = SHMEMI_TEAM_SLOT;
+    shmemi_team_rounds(t, slot);
     free(t->sent);
     free(t->seen);
     t->sent = calloc((size_t)t->n, sizeof *t->sent);

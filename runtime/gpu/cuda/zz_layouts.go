@@ -2,5 +2,5 @@
 
 package cuda
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xf6bd0ef17311df36
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xeb4ee0a8f963fbf7
 import "C"

@@ -12,7 +12,7 @@ import (
 
 // The internal area of a slice ends where the user heap begins:
 //
-//	| statics | mailboxes | team init | notification counters | teams | scratch | inbox | control page | user heap ...
+//	| statics | mailboxes | team init | notification counters | columns | teams | scratch | inbox | control page | user heap ...
 //
 // so that every part is at the same negative offset on every PE.
 const (
@@ -37,6 +37,7 @@ type Layout struct {
 	TeamSize       uint64 // the area of one team: a word for each PE, lines, scratch, agreements
 	AgreeSize      uint64 // the agreements in it
 	Teams          uint64 // number of areas; one more is for the agreements of all PEs
+	ColumnsOffset  uint64 // rounds of reductions between hosts: of the world, then of the first slots of teams
 	NotifyOffset   uint64 // notification counters: of the program, then of eager transfers
 	EagerCounters  int    // how many of them are of eager transfers
 	TeamInitOffset uint64 // messages between PEs that form a team from an id (capi/front/team_init.c)
@@ -102,6 +103,10 @@ func agreeSize(n int) uint64 {
 // them (capi/front/lines.c).
 func inboxSize(n int) uint64 { return RoundUp(uint64(n)*inboxWord, cacheLine) + linesBytes }
 
+// columnsSize is the size of the rounds of reductions between hosts: in each one a PE has what it
+// sends, and what it receives (capi/front/columns.c).
+const columnsSize = 2 * ColumnRounds * (WorldRound + WideTeams*TeamRound)
+
 // teamInitSize is the size of the messages of capi/front/team_init.c: a word for each PE, an answer with
 // a list of PEs, and the entry of each PE.
 func teamInitSize(n int) uint64 {
@@ -124,7 +129,8 @@ func New(n int, statics uint64, counters int, messages uint64) Layout {
 	l.Teams = min(max(teamMemory/l.TeamSize, FewestTeams), mostTeams)
 	l.TeamsOffset = l.ScratchOffset + (l.Teams+1)*l.TeamSize
 	l.EagerCounters = EagerCounters(counters)
-	l.NotifyOffset = l.TeamsOffset + RoundUp(uint64(counters+l.EagerCounters)*counterWord, cacheLine)
+	l.ColumnsOffset = RoundUp(l.TeamsOffset, Page) + columnsSize
+	l.NotifyOffset = l.ColumnsOffset + RoundUp(uint64(counters+l.EagerCounters)*counterWord, cacheLine)
 	l.TeamInitOffset = l.NotifyOffset + teamInitSize(n)
 	l.Mail = newMail(n, messages, l.TeamInitOffset)
 	l.StaticsOffset = l.Mail.Boxes + RoundUp(statics, Page)

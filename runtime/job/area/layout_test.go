@@ -22,8 +22,10 @@ func TestLayout(t *testing.T) {
 			t.Errorf("%d PEs: scratch ends %d bytes below the heap, in the inbox that begins at %d", n, scratchEnd, l.InboxOffset)
 		case l.TeamsOffset-(l.Teams+1)*l.TeamSize < l.ScratchOffset:
 			t.Errorf("%d PEs: the teams end %d bytes below the heap, in the scratch that begins at %d", n, l.TeamsOffset-(l.Teams+1)*l.TeamSize, l.ScratchOffset)
-		case l.EagerCounters != queue.EagerCounters || l.NotifyOffset-uint64(4096+l.EagerCounters)*counterWord < l.TeamsOffset:
-			t.Errorf("%d PEs: 4096 and %d notification counters below %d bytes below the heap, and the teams begin at %d", n, l.EagerCounters, l.NotifyOffset, l.TeamsOffset)
+		case l.ColumnsOffset-columnsSize < l.TeamsOffset:
+			t.Errorf("%d PEs: the columns end %d bytes below the heap, in the teams that begin at %d", n, l.ColumnsOffset-columnsSize, l.TeamsOffset)
+		case l.EagerCounters != queue.EagerCounters || l.NotifyOffset-uint64(4096+l.EagerCounters)*counterWord < l.ColumnsOffset:
+			t.Errorf("%d PEs: 4096 and %d notification counters below %d bytes below the heap, and the columns begin at %d", n, l.EagerCounters, l.NotifyOffset, l.ColumnsOffset)
 		case l.TeamInitOffset-teamInitSize(n) < l.NotifyOffset:
 			t.Errorf("%d PEs: the team init area ends %d bytes below the heap, in the notification counters that begin at %d", n, l.TeamInitOffset-teamInitSize(n), l.NotifyOffset)
 		case l.TeamInitOffset-teamInitSize(n) < l.TeamsOffset:

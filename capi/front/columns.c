@@ -1,0 +1,292 @@
+/*
+ * columns.c: reductions of a team on several nodes, in columns.
+ *
+ * A few elements go straight: each member of a column sends its share, which its node has combined,
+ * to each other one, and all combine in the order of nodes. That takes one step of the network.
+ * More go in rounds. In a round each member of a column owns a block. The members send each
+ * other's blocks to their owners, which combine them; then each owner sends the result to all. That
+ * takes two steps, and a member sends and receives each element about twice, however many nodes
+ * there are. A round begins before the last one has ended, so that the network moves bytes while
+ * the PEs combine.
+ *
+ * What a PE sends is in the first half of the memory of a round, and what it receives in the
+ * second, with a part of its own for each node. There are three rounds: a member sends contributions
+ * to round k + 3 when it has the results of round k, whose owners have used what they got.
+ */
+#include "columns.h"
+
+#include "barrier.h"
+#include "failure.h"
+#include "front.h"
+#include "gather.h"
+#include "gpu.h"
+#include "message.h"
+
+/* So many bytes are worth a column of their own: with fewer, the PEs of a node would send several
+ * small messages where one does. */
+#define COLUMN_BYTES ((size_t)4 << 10)
+
+/* Up to so many bytes a share goes straight, if there are two nodes; with more nodes it is sent to
+ * each, so that the step that is saved pays for fewer. */
+#define STRAIGHT_BYTES ((size_t)48 << 10)
+
+/* A block is no smaller where the rounds could be more, so that a message is worth its cost. */
+#define BLOCK_BYTES ((size_t)16 << 10)
+
+/* How many rounds a share is divided into at least, if its blocks stay that large. */
+enum { ROUNDS = 4 };
+
+/* A reduction, as a member of a column sees it. Numbers are of elements. */
+struct reduction {
+    struct shmemi_team *t;
+    char *dest;
+    const char *source;
+    size_t first, end;   /* the share of the column, or the block of this PE that is to be reduced */
+    size_t block;        /* of a member, in a round */
+    size_t apart;        /* from the block of one member to that of the next in source; 0: block */
+    bool scatter;        /* only the owner gets the result */
+    uint64_t round;      /* the number of the first round of the team that is used */
+    const struct shmemi_reducer *reducer;
+    const char *call;
+};
+
+/* The elements of a round: `each` of each member, fewer or none of the last ones. */
+struct extent {
+    size_t at, n, each;
+};
+
+static struct extent extent_of(const struct reduction *r, size_t k)
+{
+    uint32_t owners = r->scatter ? 1 : r->t->n_nodes;
+    size_t at = r->first + k * r->block * owners, left = r->end - at;
+    size_t n = left < r->block * owners ? left : r->block * owners;
+    return (struct extent){at, n, (n + owners - 1) / owners};
+}
+
+/* How many elements the member of a node owns. */
+static size_t owned(const struct extent *e, uint32_t node, bool scatter)
+{
+    size_t before = scatter ? 0 : node * e->each;
+    size_t left = before < e->n ? e->n - before : 0;
+    return left < e->each ? left : e->each;
+}
+
+static int peer(const struct reduction *r, uint32_t node)
+{
+    return shmemi_team_at(r->t, node, r->t->near_rank);
+}
+
+/* The memory for what this PE sends in a round, and for what it receives: a part for each node. */
+static char *sent_in(const struct reduction *r, size_t k)
+{
+    return r->t->rounds + (r->round + k) % SHMEMI_COLUMN_ROUNDS * 2 * r->t->round_bytes;
+}
+
+static char *part_of(const struct reduction *r, size_t k, uint32_t node)
+{
+    size_t part = r->t->round_bytes / r->t->n_nodes & ~(size_t)(SHMEMI_CACHE_LINE - 1);
+    return sent_in(r, k) + r->t->round_bytes + part * node;
+}
+
+/* The other nodes, beginning behind this one, so that not all send to the same. */
+#define EACH_OTHER_NODE(t, node)                                                                   \
+    for (uint32_t step_ = 1, node = ((t)->node + 1) % (t)->n_nodes; step_ < (t)->n_nodes;          \
+         step_++, node = (node + 1) % (t)->n_nodes)
+
+static void send_at(const struct reduction *r, uint32_t node, const char *at, const void *from,
+                    size_t nelems)
+{
+    int64_t offset = at - shmemi_state.peer_base[shmemi_state.my_pe];
+    shmemi_message_at(r->t, peer(r, node), offset, from, nelems * r->reducer->size, r->call);
+}
+
+/* ----------------------------------------------------------------- straight */
+
+/* The own part may still be under way when those of the others have come, so all are combined
+ * elsewhere. */
+static void reduce_straight(const struct reduction *r)
+{
+    struct shmemi_team *t = r->t;
+    size_t n = r->end - r->first, size = r->reducer->size;
+    char *own = part_of(r, 0, t->node), *all = sent_in(r, 0);
+    shmemi_gather(t, t->near, t->n_near, own, r->source + r->first * size, n, r->reducer, r->call);
+    EACH_OTHER_NODE(t, node)
+    send_at(r, node, own, own, n);
+    EACH_OTHER_NODE(t, node)
+    shmemi_await(t, peer(r, node), r->call);
+    memcpy(all, part_of(r, 0, 0), n * size);
+    for (uint32_t node = 1; node < t->n_nodes; node++)
+        r->reducer->combine(all, part_of(r, 0, node), n);
+    for (uint32_t i = 0; i < t->n_near; i++)
+        shmemi_put(SHMEM_CTX_DEFAULT, r->dest + r->first * size, all, n * size,
+                   t->pes[t->near[(t->near_rank + i) % t->n_near]], r->call);
+}
+
+/* ---------------------------------------------------------------- in rounds */
+
+/* Where the block of a node's member begins in source, and where the node's contribution to it is
+ * until it is sent. */
+static size_t block_at(const struct reduction *r, const struct extent *e, uint32_t node)
+{
+    return r->scatter ? e->at + (size_t)peer(r, node) * r->apart : e->at + node * e->each;
+}
+
+static char *contribution(const struct reduction *r, size_t k, uint32_t node)
+{
+    return sent_in(r, k) + node * r->block * r->reducer->size;
+}
+
+/* The node's contributions to a round go to the owners. */
+static void contribute(const struct reduction *r, size_t k)
+{
+    struct shmemi_team *t = r->t;
+    const struct extent e = extent_of(r, k);
+    const char *own = part_of(r, k, t->node);
+    EACH_OTHER_NODE(t, node)
+    {
+        size_t n = owned(&e, node, r->scatter);
+        if (n == 0)
+            continue;
+        shmemi_gather(t, t->near, t->n_near, contribution(r, k, node),
+                      r->source + block_at(r, &e, node) * r->reducer->size, n, r->reducer, r->call);
+        send_at(r, node, own, contribution(r, k, node), n);
+    }
+    size_t n = owned(&e, t->node, r->scatter);
+    if (n > 0)
+        shmemi_gather(t, t->near, t->n_near, contribution(r, k, t->node),
+                      r->source + block_at(r, &e, t->node) * r->reducer->size, n, r->reducer,
+                      r->call);
+}
+
+/* This PE combines what its block got, in the order of nodes, and sends the result to all. */
+static void combine(const struct reduction *r, size_t k)
+{
+    struct shmemi_team *t = r->t;
+    const struct extent e = extent_of(r, k);
+    size_t n = owned(&e, t->node, r->scatter), size = r->reducer->size;
+    char *result = part_of(r, k, t->node);
+    if (n == 0)
+        return;
+    EACH_OTHER_NODE(t, node)
+    shmemi_await(t, peer(r, node), r->call);
+    for (uint32_t node = 0; node < t->n_nodes; node++) {
+        const char *in = node == t->node ? contribution(r, k, node) : part_of(r, k, node);
+        if (node == 0)
+            memcpy(result, in, n * size);
+        else
+            r->reducer->combine(result, in, n);
+    }
+    if (r->scatter) {
+        shmemi_move(r->dest + (e.at - r->first) * size, result, n * size, r->call);
+        EACH_OTHER_NODE(t, node)
+        shmemi_message(t, peer(r, node), r->call);
+        return;
+    }
+    char *at = r->dest + block_at(r, &e, t->node) * size;
+    EACH_OTHER_NODE(t, node)
+    shmemi_message_data(t, peer(r, node), at, result, n * size, r->call);
+    shmemi_move(at, result, n * size, r->call);
+}
+
+/* The results of the others have come, or they have used what they got. */
+static void finish(const struct reduction *r, size_t k)
+{
+    struct shmemi_team *t = r->t;
+    const struct extent e = extent_of(r, k);
+    size_t size = r->reducer->size;
+    EACH_OTHER_NODE(t, node)
+    if (owned(&e, node, r->scatter) > 0)
+        shmemi_await(t, peer(r, node), r->call);
+    if (r->scatter || !shmemi_collective_holds())
+        return;
+    char *at = r->dest + e.at * size;
+    for (uint32_t i = 1; i < t->n_near; i++)
+        shmemi_put(SHMEM_CTX_DEFAULT, at, at, e.n * size,
+                   t->pes[t->near[(t->near_rank + i) % t->n_near]], r->call);
+}
+
+/* Messages of two members are awaited in the order in which they are sent: the contributions to a
+ * round before the results of the one before it. */
+static size_t reduce_in_rounds(const struct reduction *r)
+{
+    size_t round = r->block * (r->scatter ? 1 : r->t->n_nodes);
+    size_t rounds = (r->end - r->first + round - 1) / round;
+    for (size_t k = 0; k < rounds + 2 && shmemi_collective_holds(); k++) {
+        if (k < rounds)
+            contribute(r, k);
+        if (k >= 1 && k - 1 < rounds)
+            combine(r, k - 1);
+        if (k >= 2)
+            finish(r, k - 2);
+    }
+    return rounds;
+}
+
+/* ------------------------------------------------------------------ the calls */
+
+/* Elements of a block: as many as a part of a round holds, or fewer, so that there are several
+ * rounds. */
+static size_t block_of(const struct shmemi_team *t, size_t share, size_t size, uint32_t owners)
+{
+    size_t most = (t->round_bytes / t->n_nodes & ~(size_t)(SHMEMI_CACHE_LINE - 1)) / size;
+    size_t least = BLOCK_BYTES / size < most ? BLOCK_BYTES / size : most;
+    size_t block = (share + ROUNDS * owners - 1) / (ROUNDS * owners);
+    return block < least ? least : block > most ? most : block;
+}
+
+static bool goes_straight(const struct shmemi_team *t, size_t bytes)
+{
+    return bytes <= STRAIGHT_BYTES / (t->n_nodes - 1) &&
+           bytes <= (t->round_bytes / t->n_nodes & ~(size_t)(SHMEMI_CACHE_LINE - 1));
+}
+
+void shmemi_columns_reduce(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
+                           const struct shmemi_reducer *reducer, const char *call)
+{
+    size_t size = reducer->size, line = SHMEMI_CACHE_LINE / size + !(SHMEMI_CACHE_LINE / size);
+    size_t columns = nelems * size / COLUMN_BYTES + 1;
+    if (columns > t->columns)
+        columns = t->columns;
+    size_t share = ((nelems + columns - 1) / columns + line - 1) / line * line;
+    size_t first = t->near_rank * share, end = first + share < nelems ? first + share : nelems;
+    struct reduction r = {.t = t,
+                          .dest = dest,
+                          .source = source,
+                          .first = first,
+                          .end = end,
+                          .round = t->rounds_begun,
+                          .reducer = reducer,
+                          .call = call};
+    shmemi_sync_node(t, call);
+    if (t->near_rank < columns && first < end && shmemi_collective_holds()) {
+        if (goes_straight(t, (end - first) * size)) {
+            reduce_straight(&r);
+            t->rounds_begun++;
+        } else {
+            r.block = block_of(t, end - first, size, t->n_nodes);
+            t->rounds_begun += reduce_in_rounds(&r);
+        }
+        if (shmemi_state.gpu) /* results may be under way to the memory of GPUs */
+            shmemi_quiet(SHMEM_CTX_DEFAULT, call);
+    }
+    shmemi_sync_node(t, call);
+}
+
+void shmemi_columns_scatter(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
+                            const struct shmemi_reducer *reducer, const char *call)
+{
+    struct reduction r = {.t = t,
+                          .dest = dest,
+                          .source = source,
+                          .end = nelems,
+                          .block = block_of(t, nelems, reducer->size, 1),
+                          .apart = nelems,
+                          .scatter = true,
+                          .round = t->rounds_begun,
+                          .reducer = reducer,
+                          .call = call};
+    shmemi_sync_node(t, call);
+    if (shmemi_collective_holds())
+        t->rounds_begun += reduce_in_rounds(&r);
+    shmemi_sync_node(t, call);
+}

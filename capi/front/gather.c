@@ -1,0 +1,40 @@
+/*
+ * gather.c: combines elements from where members of a team have them.
+ */
+#include "gather.h"
+
+#include "address.h"
+#include "front.h"
+
+/* At most a piece. */
+static void gather_piece(struct shmemi_team *t, const int32_t *ranks, uint32_t n, void *acc,
+                         const void *at, size_t nelems, const struct shmemi_reducer *reducer,
+                         const char *call)
+{
+    size_t bytes = nelems * reducer->size;
+    _Alignas(SHMEMI_CACHE_LINE) char fetched[SHMEMI_PIECE];
+    for (uint32_t i = 0; i < n; i++) {
+        int pe = t->pes[ranks != NULL ? ranks[i] : (int)i];
+        const void *in = shmemi_near(at, pe);
+        if (in == NULL) {
+            shmemi_get(SHMEM_CTX_DEFAULT, fetched, at, bytes, pe, call);
+            in = fetched;
+        }
+        if (i == 0)
+            memcpy(acc, in, bytes);
+        else
+            reducer->combine(acc, in, nelems);
+    }
+}
+
+void shmemi_gather(struct shmemi_team *t, const int32_t *ranks, uint32_t n, void *acc,
+                   const void *at, size_t nelems, const struct shmemi_reducer *reducer,
+                   const char *call)
+{
+    size_t size = reducer->size, piece = SHMEMI_PIECE / size;
+    for (size_t done = 0; done < nelems; done += piece) {
+        size_t k = nelems - done < piece ? nelems - done : piece;
+        gather_piece(t, ranks, n, (char *)acc + done * size, (const char *)at + done * size, k,
+                     reducer, call);
+    }
+}
