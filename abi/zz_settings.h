@@ -34,6 +34,17 @@ enum {
     SHMEMI_RANGE_PROXY = 4096,
 };
 
+/* The algorithms between nodes that collective calls are to use (SHMEM_COLLECTIVES): bits, in the order of the setting's words. Without one of a kind the model chooses (capi/front/model.h). */
+enum {
+    SHMEMI_COLLECTIVES_FLAT = 1, /* each PE sends to each other one */
+    SHMEMI_COLLECTIVES_STRAIGHT = 2, /* reductions in one step */
+    SHMEMI_COLLECTIVES_ROUNDS = 4, /* reductions in rounds */
+    SHMEMI_COLLECTIVES_CHAIN = 8, /* broadcasts from node to node */
+    SHMEMI_COLLECTIVES_WIDE = 16, /* broadcasts from each node to eight others */
+    SHMEMI_COLLECTIVES_PACKED = 32, /* blocks of a node together */
+    SHMEMI_COLLECTIVES_APART = 64, /* each block by itself */
+};
+
 /* No macro has taken a name. */
 _Static_assert(SHMEMI_CHECKS_OFF == 0, "CHECKS_OFF");
 _Static_assert(SHMEMI_CHECKS_ON == 1, "CHECKS_ON");
@@ -51,5 +62,12 @@ _Static_assert(SHMEMI_RANGE_ATOMIC_SET == 512, "RANGE_ATOMIC_SET");
 _Static_assert(SHMEMI_RANGE_RMA_BLOCKING == 1024, "RANGE_RMA_BLOCKING");
 _Static_assert(SHMEMI_RANGE_RMA_NONBLOCKING == 2048, "RANGE_RMA_NONBLOCKING");
 _Static_assert(SHMEMI_RANGE_PROXY == 4096, "RANGE_PROXY");
+_Static_assert(SHMEMI_COLLECTIVES_FLAT == 1, "COLLECTIVES_FLAT");
+_Static_assert(SHMEMI_COLLECTIVES_STRAIGHT == 2, "COLLECTIVES_STRAIGHT");
+_Static_assert(SHMEMI_COLLECTIVES_ROUNDS == 4, "COLLECTIVES_ROUNDS");
+_Static_assert(SHMEMI_COLLECTIVES_CHAIN == 8, "COLLECTIVES_CHAIN");
+_Static_assert(SHMEMI_COLLECTIVES_WIDE == 16, "COLLECTIVES_WIDE");
+_Static_assert(SHMEMI_COLLECTIVES_PACKED == 32, "COLLECTIVES_PACKED");
+_Static_assert(SHMEMI_COLLECTIVES_APART == 64, "COLLECTIVES_APART");
 
 #endif

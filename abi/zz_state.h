@@ -103,6 +103,10 @@ struct shmemi_state {
     const uint16_t *net_tiles; /* for each PE the largest tile of eager transfers that such writes keep, from memory of the same kind as its heap is in; 0: none. NULL without a network */
     size_t net_notified; /* the most bytes of such a write that carries a notification; 0: none does */
     uint32_t net_ordered; /* 1: a message between nodes comes behind the bytes of all such writes before it */
+    uint32_t collectives; /* algorithms that collective calls are to use: SHMEMI_COLLECTIVES_..., those of PE 0 */
+    uint32_t wire_latency; /* what a message between nodes takes, for the model of collective calls: nanoseconds until it has come */
+    uint32_t wire_post; /* nanoseconds of the sender until it can send the next */
+    uint32_t wire_kib; /* and for each KiB */
     int32_t thread_level; /* the front's */
     uint32_t init_count; /* the front's */
     int32_t heap_fd; /* filled by the core: the memory file that has this PE's user heap; -1 where the heap is in the memory of a GPU */
@@ -121,7 +125,7 @@ struct shmemi_state {
     uint32_t survives; /* SHMEM_ON_FAILURE=return */
     uint32_t asked; /* reports that were asked for by a signal: each waiter writes one */
     int32_t ask_fd; /* an eventfd of the core's that wants to know, or 0 */
-    unsigned char pad9[48];
+    unsigned char pad9[32];
     _Alignas(64) uint64_t gpu_started; /* copies that were started and not waited for by their call; each counts once it is on the stream */
     uint64_t gpu_settled; /* so many of them are complete: raised to the value that gpu_started had before a wait for the stream */
     uint32_t kernel_rings; /* kernels push operations into rings */
@@ -191,22 +195,26 @@ _Static_assert(offsetof(struct shmemi_state, net_message) == 352, "state_net_mes
 _Static_assert(offsetof(struct shmemi_state, net_tiles) == 360, "state_net_tiles");
 _Static_assert(offsetof(struct shmemi_state, net_notified) == 368, "state_net_notified");
 _Static_assert(offsetof(struct shmemi_state, net_ordered) == 376, "state_net_ordered");
-_Static_assert(offsetof(struct shmemi_state, thread_level) == 380, "state_thread_level");
-_Static_assert(offsetof(struct shmemi_state, init_count) == 384, "state_init_count");
-_Static_assert(offsetof(struct shmemi_state, heap_fd) == 388, "state_heap_fd");
-_Static_assert(offsetof(struct shmemi_state, heap_place) == 392, "state_heap_place");
-_Static_assert(offsetof(struct shmemi_state, statics_fd) == 400, "state_statics_fd");
-_Static_assert(offsetof(struct shmemi_state, statics_place) == 408, "state_statics_place");
-_Static_assert(offsetof(struct shmemi_state, statics_offset) == 416, "state_statics_offset");
-_Static_assert(offsetof(struct shmemi_state, statics_why) == 424, "state_statics_why");
-_Static_assert(offsetof(struct shmemi_state, n_statics) == 616, "state_n_statics");
-_Static_assert(offsetof(struct shmemi_state, statics) == 624, "state_statics");
-_Static_assert(offsetof(struct shmemi_state, lost) == 816, "state_lost");
-_Static_assert(offsetof(struct shmemi_state, losses) == 824, "state_losses");
-_Static_assert(offsetof(struct shmemi_state, n_lost) == 832, "state_n_lost");
-_Static_assert(offsetof(struct shmemi_state, survives) == 836, "state_survives");
-_Static_assert(offsetof(struct shmemi_state, asked) == 840, "state_asked");
-_Static_assert(offsetof(struct shmemi_state, ask_fd) == 844, "state_ask_fd");
+_Static_assert(offsetof(struct shmemi_state, collectives) == 380, "state_collectives");
+_Static_assert(offsetof(struct shmemi_state, wire_latency) == 384, "state_wire_latency");
+_Static_assert(offsetof(struct shmemi_state, wire_post) == 388, "state_wire_post");
+_Static_assert(offsetof(struct shmemi_state, wire_kib) == 392, "state_wire_kib");
+_Static_assert(offsetof(struct shmemi_state, thread_level) == 396, "state_thread_level");
+_Static_assert(offsetof(struct shmemi_state, init_count) == 400, "state_init_count");
+_Static_assert(offsetof(struct shmemi_state, heap_fd) == 404, "state_heap_fd");
+_Static_assert(offsetof(struct shmemi_state, heap_place) == 408, "state_heap_place");
+_Static_assert(offsetof(struct shmemi_state, statics_fd) == 416, "state_statics_fd");
+_Static_assert(offsetof(struct shmemi_state, statics_place) == 424, "state_statics_place");
+_Static_assert(offsetof(struct shmemi_state, statics_offset) == 432, "state_statics_offset");
+_Static_assert(offsetof(struct shmemi_state, statics_why) == 440, "state_statics_why");
+_Static_assert(offsetof(struct shmemi_state, n_statics) == 632, "state_n_statics");
+_Static_assert(offsetof(struct shmemi_state, statics) == 640, "state_statics");
+_Static_assert(offsetof(struct shmemi_state, lost) == 832, "state_lost");
+_Static_assert(offsetof(struct shmemi_state, losses) == 840, "state_losses");
+_Static_assert(offsetof(struct shmemi_state, n_lost) == 848, "state_n_lost");
+_Static_assert(offsetof(struct shmemi_state, survives) == 852, "state_survives");
+_Static_assert(offsetof(struct shmemi_state, asked) == 856, "state_asked");
+_Static_assert(offsetof(struct shmemi_state, ask_fd) == 860, "state_ask_fd");
 _Static_assert(offsetof(struct shmemi_state, gpu_started) == 896, "state_gpu_started");
 _Static_assert(offsetof(struct shmemi_state, gpu_settled) == 904, "state_gpu_settled");
 _Static_assert(offsetof(struct shmemi_state, kernel_rings) == 912, "state_kernel_rings");

@@ -41,6 +41,15 @@ var settings = Unit{
 			{Name: "RMA_NONBLOCKING", Go: "RangeRMANonblocking"},
 			{Name: "PROXY"},
 		}},
+		{Prefix: "COLLECTIVES_", Go: "Collectives", Base: "uint32", Kind: "Collectives", Bits: true, Doc: "the algorithms between nodes that collective calls are to use (SHMEM_COLLECTIVES): bits, in the order of the setting's words. Without one of a kind the model chooses (capi/front/model.h).", Values: []Value{
+			{Name: "FLAT", Doc: "each PE sends to each other one"},
+			{Name: "STRAIGHT", Doc: "reductions in one step"},
+			{Name: "ROUNDS", Doc: "reductions in rounds"},
+			{Name: "CHAIN", Doc: "broadcasts from node to node"},
+			{Name: "WIDE", Doc: "broadcasts from each node to eight others"},
+			{Name: "PACKED", Doc: "blocks of a node together"},
+			{Name: "APART", Doc: "each block by itself"},
+		}},
 	},
 }
 

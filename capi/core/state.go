@@ -92,6 +92,9 @@ func fill(s *State, j *job.Job) {
 		if j.Network.Ordered() {
 			s.netOrdered = 1
 		}
+		wire := j.Network.Wire()
+		s.collectives = uint32(j.Met.Collectives)
+		s.wireLatency, s.wirePost, s.wireKib = wire.Latency, wire.Post, wire.KiB
 		n := j.Engine.Native()
 		C.shmemi_core_serve(s.c(), &C.struct_shmemi_native{
 			self: n.Self, poll: (*[0]byte)(n.Poll), recv: (*[0]byte)(n.Recv), inject: (*[0]byte)(n.Inject),

@@ -97,6 +97,10 @@ type State struct {
 	netTiles        *uint16 // for each PE the largest tile of eager transfers that such writes keep, from memory of the same kind as its heap is in; 0: none. NULL without a network
 	netNotified     uint64  // the most bytes of such a write that carries a notification; 0: none does
 	netOrdered      uint32  // 1: a message between nodes comes behind the bytes of all such writes before it
+	collectives     uint32  // algorithms that collective calls are to use: SHMEMI_COLLECTIVES_..., those of PE 0
+	wireLatency     uint32  // what a message between nodes takes, for the model of collective calls: nanoseconds until it has come
+	wirePost        uint32  // nanoseconds of the sender until it can send the next
+	wireKib         uint32  // and for each KiB
 	threadLevel     int32   // the front's
 	initCount       uint32  // the front's
 	heapFD          int32   // filled by the core: the memory file that has this PE's user heap; -1 where the heap is in the memory of a GPU
@@ -115,7 +119,7 @@ type State struct {
 	survives        uint32    // SHMEM_ON_FAILURE=return
 	asked           uint32    // reports that were asked for by a signal: each waiter writes one
 	askFD           int32     // an eventfd of the core's that wants to know, or 0
-	_               [48]byte
+	_               [32]byte
 	gpuStarted      uint64 // copies that were started and not waited for by their call; each counts once it is on the stream
 	gpuSettled      uint64 // so many of them are complete: raised to the value that gpu_started had before a wait for the stream
 	kernelRings     uint32 // kernels push operations into rings
@@ -187,22 +191,26 @@ var (
 	_ [360]byte  = [unsafe.Offsetof(State{}.netTiles)]byte{}
 	_ [368]byte  = [unsafe.Offsetof(State{}.netNotified)]byte{}
 	_ [376]byte  = [unsafe.Offsetof(State{}.netOrdered)]byte{}
-	_ [380]byte  = [unsafe.Offsetof(State{}.threadLevel)]byte{}
-	_ [384]byte  = [unsafe.Offsetof(State{}.initCount)]byte{}
-	_ [388]byte  = [unsafe.Offsetof(State{}.heapFD)]byte{}
-	_ [392]byte  = [unsafe.Offsetof(State{}.heapPlace)]byte{}
-	_ [400]byte  = [unsafe.Offsetof(State{}.staticsFD)]byte{}
-	_ [408]byte  = [unsafe.Offsetof(State{}.staticsPlace)]byte{}
-	_ [416]byte  = [unsafe.Offsetof(State{}.staticsOffset)]byte{}
-	_ [424]byte  = [unsafe.Offsetof(State{}.staticsWhy)]byte{}
-	_ [616]byte  = [unsafe.Offsetof(State{}.nStatics)]byte{}
-	_ [624]byte  = [unsafe.Offsetof(State{}.statics)]byte{}
-	_ [816]byte  = [unsafe.Offsetof(State{}.lost)]byte{}
-	_ [824]byte  = [unsafe.Offsetof(State{}.losses)]byte{}
-	_ [832]byte  = [unsafe.Offsetof(State{}.nLost)]byte{}
-	_ [836]byte  = [unsafe.Offsetof(State{}.survives)]byte{}
-	_ [840]byte  = [unsafe.Offsetof(State{}.asked)]byte{}
-	_ [844]byte  = [unsafe.Offsetof(State{}.askFD)]byte{}
+	_ [380]byte  = [unsafe.Offsetof(State{}.collectives)]byte{}
+	_ [384]byte  = [unsafe.Offsetof(State{}.wireLatency)]byte{}
+	_ [388]byte  = [unsafe.Offsetof(State{}.wirePost)]byte{}
+	_ [392]byte  = [unsafe.Offsetof(State{}.wireKib)]byte{}
+	_ [396]byte  = [unsafe.Offsetof(State{}.threadLevel)]byte{}
+	_ [400]byte  = [unsafe.Offsetof(State{}.initCount)]byte{}
+	_ [404]byte  = [unsafe.Offsetof(State{}.heapFD)]byte{}
+	_ [408]byte  = [unsafe.Offsetof(State{}.heapPlace)]byte{}
+	_ [416]byte  = [unsafe.Offsetof(State{}.staticsFD)]byte{}
+	_ [424]byte  = [unsafe.Offsetof(State{}.staticsPlace)]byte{}
+	_ [432]byte  = [unsafe.Offsetof(State{}.staticsOffset)]byte{}
+	_ [440]byte  = [unsafe.Offsetof(State{}.staticsWhy)]byte{}
+	_ [632]byte  = [unsafe.Offsetof(State{}.nStatics)]byte{}
+	_ [640]byte  = [unsafe.Offsetof(State{}.statics)]byte{}
+	_ [832]byte  = [unsafe.Offsetof(State{}.lost)]byte{}
+	_ [840]byte  = [unsafe.Offsetof(State{}.losses)]byte{}
+	_ [848]byte  = [unsafe.Offsetof(State{}.nLost)]byte{}
+	_ [852]byte  = [unsafe.Offsetof(State{}.survives)]byte{}
+	_ [856]byte  = [unsafe.Offsetof(State{}.asked)]byte{}
+	_ [860]byte  = [unsafe.Offsetof(State{}.askFD)]byte{}
 	_ [896]byte  = [unsafe.Offsetof(State{}.gpuStarted)]byte{}
 	_ [904]byte  = [unsafe.Offsetof(State{}.gpuSettled)]byte{}
 	_ [912]byte  = [unsafe.Offsetof(State{}.kernelRings)]byte{}

@@ -7,6 +7,7 @@
 #include "address.h"
 #include "barrier.h"
 #include "below.h"
+#include "broadcast.h"
 #include "coll.h"
 #include "error.h"
 #include "failure.h"

@@ -1,5 +1,5 @@
 /*
- * coll.c: broadcast, fcollect, collect and alltoall of a team.
+ * coll.c: fcollect, collect and alltoall of a team.
  *
  * By the specification the caller makes sure that dest is ready on every PE before any PE enters,
  * so data goes straight into dest and needs no copy on the way. Before a PE reads a peer's source,
@@ -21,12 +21,6 @@
 #include "strided.h"
 #include "team.h"
 
-/* Below this size a root writes to each PE of its node; from here on they read from it, side by
- * side with each other and with the root, which copies to its own dest meanwhile. For two PEs as
- * well: 41 us for 1 MiB, where writing takes 111 (two cores, the least of five runs;
- * docs/decisions/0006). */
-#define PULL_BYTES ((size_t)32 << 10)
-
 /*
  * fcollect and collect go in steps up to this size of dest, and to each PE straight above it. With
  * 16 PEs fcollect takes .8 and 4.0 us for blocks of 8 bytes, 1.8 and 3.4 for 512; with 8 PEs .7 and
@@ -39,90 +33,6 @@ static void release_sources(const char *call)
 {
     if (shmemi_state.networked)
         shmemi_quiet(SHMEM_CTX_DEFAULT, call);
-}
-
-/* --------------------------------------------------------------- broadcast */
-
-bool shmemi_coll_pulls(size_t n)
-{
-    return n >= PULL_BYTES;
-}
-
-/* Gives n bytes at from to every other member on this node; peers that read them find them at the
- * same symmetric address. */
-static void spread_on_node(struct shmemi_team *t, void *dest, const void *from, size_t n,
-                           const char *call)
-{
-    bool pull = shmemi_coll_pulls(n);
-    for (uint32_t i = 1; i < t->n_near; i++) {
-        int rank = t->near[(t->near_rank + i) % t->n_near];
-        if (pull)
-            shmemi_message(t, rank, call);
-        else
-            shmemi_message_data(t, rank, dest, from, n, call);
-    }
-    for (uint32_t i = 1; pull && i < t->n_near; i++)
-        shmemi_await(t, t->near[(t->near_rank + i) % t->n_near], call);
-}
-
-/* The receiving side of spread_on_node. */
-static void receive_on_node(struct shmemi_team *t, int rank, void *dest, const void *from, size_t n,
-                            const char *call)
-{
-    shmemi_await(t, rank, call);
-    if (shmemi_coll_pulls(n)) {
-        shmemi_get(SHMEM_CTX_DEFAULT, dest, from, n, t->pes[rank], call);
-        shmemi_message(t, rank, call);
-    }
-}
-
-void shmemi_coll_check_broadcast(const struct shmemi_team *t, const void *dest, const void *source,
-                                 size_t nbytes, int root, const char *call)
-{
-    shmemi_check_symmetric("dest", dest, nbytes, call);
-    shmemi_check_symmetric("source", source, nbytes, call);
-    shmemi_coll_apart(dest, nbytes, source, nbytes, true, call);
-    if (root < 0 || root >= t->n)
-        shmemi_abort(call, "use 0 to the number of PEs of the team - 1",
-                     "root PE %d does not exist, there are %d", root, t->n);
-}
-
-/* own: the root's dest is written, too. */
-void shmemi_coll_broadcast(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
-                           int root, bool own, const char *call)
-{
-    shmemi_coll_check_broadcast(t, dest, source, nbytes, root, call);
-    if (nbytes == 0)
-        return;
-
-    bool root_is_near = shmemi_state.peer_base[t->pes[root]] != NULL;
-    if (t->me == root) {
-        for (uint32_t i = 1; i < t->n_nodes; i++)
-            shmemi_message_data(t, t->leaders[(t->node + i) % t->n_nodes], dest, source, nbytes,
-                                call);
-        spread_on_node(t, dest, source, nbytes, call);
-        release_sources(call);
-        if (own && dest != source)
-            shmemi_move(dest, source, nbytes, call);
-    } else if (root_is_near) {
-        receive_on_node(t, root, dest, source, nbytes, call);
-    } else if (t->near_rank == 0) {
-        shmemi_await(t, root, call);
-        spread_on_node(t, dest, dest, nbytes, call);
-    } else {
-        receive_on_node(t, t->near[0], dest, dest, nbytes, call);
-    }
-}
-
-int shmemi_broadcast(shmem_team_t team, void *dest, const void *source, size_t nbytes, int root,
-                     const char *call)
-{
-    struct shmemi_team *t = shmemi_team_of(team, call);
-    if (t == NULL || !shmemi_collective_begin(t, call))
-        return -1;
-    shmemi_coll_check_arguments(t, dest, source, nbytes, "the root", root, call);
-    shmemi_coll_broadcast(t, dest, source, nbytes, root, true, call);
-    return shmemi_collective_end() ? 0 : -1;
 }
 
 /* ---------------------------------------------------- fcollect and alltoall */
@@ -187,8 +97,8 @@ static size_t place_of(struct shmemi_team *t, size_t nbytes, const char *call)
     return upto - nbytes;
 }
 
-/* The sizes of all blocks, in steps: returns where each block begins, and behind them the bytes in
- * all; NULL: the team has no steps. */
+/* The sizes of all blocks: returns where each block begins, and behind them the bytes in all; NULL:
+ * the team has neither steps nor nodes, or there are too many. */
 static const uint64_t *collect_sizes(struct shmemi_team *t, size_t nbytes, const char *call)
 {
     size_t n = (size_t)t->n;
@@ -216,7 +126,7 @@ void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, 
     shmemi_check_symmetric("dest", dest, before + nbytes, call);
     char *mine = (char *)dest + before;
     shmemi_coll_apart(mine, nbytes, source, nbytes, false, call);
-    if (at != NULL && at[t->n] <= STEPS_BYTES) {
+    if (at != NULL && at[t->n] <= STEPS_BYTES && has_steps(t)) {
         memmove(mine, source, nbytes);
         shmemi_lines_collect(t, shmemi_offset(dest), &(struct shmemi_blocks){.at = at}, call);
     } else {
@@ -294,8 +204,9 @@ void shmemi_coll_alltoall(struct shmemi_team *t, void *dest, const void *source,
     shmemi_check_symmetric("dest", dest, all, call);
     shmemi_check_symmetric("source", source, all, call);
     shmemi_coll_apart(dest, all, source, all, false, call);
-    if (nbytes > 0)
-        all_to_all(t, (char *)dest + nbytes * (size_t)t->me, source, nbytes, nbytes, call);
+    if (nbytes == 0)
+        return;
+    all_to_all(t, (char *)dest + nbytes * (size_t)t->me, source, nbytes, nbytes, call);
 }
 
 int shmemi_alltoall(shmem_team_t team, void *dest, const void *source, size_t nbytes,

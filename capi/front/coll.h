@@ -1,5 +1,5 @@
 /*
- * coll.h: broadcast, fcollect, collect and alltoall, behind the generated functions and, by team
+ * coll.h: fcollect, collect and alltoall, behind the generated functions and, by team
  * instead of handle, behind those of active sets.
  */
 #ifndef SHMEMI_COLL_H
@@ -11,8 +11,6 @@
 
 /* 0, or non-zero when the arguments cannot be used, or team is SHMEM_TEAM_INVALID. nbytes is what
  * one PE contributes (to each PE, for alltoall). */
-int shmemi_broadcast(shmem_team_t team, void *dest, const void *source, size_t nbytes, int root,
-                     const char *call);
 int shmemi_fcollect(shmem_team_t team, void *dest, const void *source, size_t nbytes,
                     const char *call);
 int shmemi_collect(shmem_team_t team, void *dest, const void *source, size_t nbytes,
@@ -24,9 +22,6 @@ int shmemi_alltoall(shmem_team_t team, void *dest, const void *source, size_t nb
 int shmemi_alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff_t dst,
                      ptrdiff_t sst, size_t nelems, size_t size, const char *call);
 
-/* own: the root's dest is written, too. */
-void shmemi_coll_broadcast(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
-                           int root, bool own, const char *call);
 void shmemi_coll_fcollect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                           const char *call);
 void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
@@ -36,13 +31,7 @@ void shmemi_coll_alltoall(struct shmemi_team *t, void *dest, const void *source,
 void shmemi_coll_alltoalls(struct shmemi_team *t, void *dest, const void *source, ptrdiff_t dst,
                            ptrdiff_t sst, size_t nelems, size_t size, const char *call);
 
-/* Reports whether, on a node, the others read the data of a broadcast, rather than the root writing
- * it. */
-bool shmemi_coll_pulls(size_t n);
-
-/* End the job when the arguments are wrong. */
-void shmemi_coll_check_broadcast(const struct shmemi_team *t, const void *dest, const void *source,
-                                 size_t nbytes, int root, const char *call);
+/* Ends the job when the arguments are wrong. */
 void shmemi_coll_check_alltoalls(const struct shmemi_team *t, const void *dest, const void *source,
                                  ptrdiff_t dst, ptrdiff_t sst, size_t nelems, size_t size,
                                  const char *call);

@@ -10,25 +10,24 @@
  * the PEs combine.
  *
  * What a PE sends is in the first half of the memory of a round, and what it receives in the
- * second, with a part of its own for each node. There are three rounds: a member sends contributions
- * to round k + 3 when it has the results of round k, whose owners have used what they got.
+ * second, with a part of its own for each node. There are three rounds: a member sends
+ * contributions to round k + 3 when it has the results of round k, whose owners have used what they
+ * got.
  */
 #include "columns.h"
 
 #include "barrier.h"
+#include "exchange.h"
 #include "failure.h"
 #include "front.h"
 #include "gather.h"
 #include "gpu.h"
 #include "message.h"
+#include "model.h"
 
 /* So many bytes are worth a column of their own: with fewer, the PEs of a node would send several
  * small messages where one does. */
 #define COLUMN_BYTES ((size_t)4 << 10)
-
-/* Up to so many bytes a share goes straight, if there are two nodes; with more nodes it is sent to
- * each, so that the step that is saved pays for fewer. */
-#define STRAIGHT_BYTES ((size_t)48 << 10)
 
 /* A block is no smaller where the rounds could be more, so that a message is worth its cost. */
 #define BLOCK_BYTES ((size_t)16 << 10)
@@ -41,11 +40,11 @@ struct reduction {
     struct shmemi_team *t;
     char *dest;
     const char *source;
-    size_t first, end;   /* the share of the column, or the block of this PE that is to be reduced */
-    size_t block;        /* of a member, in a round */
-    size_t apart;        /* from the block of one member to that of the next in source; 0: block */
-    bool scatter;        /* only the owner gets the result */
-    uint64_t round;      /* the number of the first round of the team that is used */
+    size_t first, end; /* the share of the column, or the block of this PE that is to be reduced */
+    size_t block;      /* of a member, in a round */
+    size_t apart;      /* from the block of one member to that of the next in source; 0: block */
+    bool scatter;      /* only the owner gets the result */
+    uint64_t round;    /* the number of the first round of the team that is used */
     const struct shmemi_reducer *reducer;
     const char *call;
 };
@@ -76,7 +75,7 @@ static int peer(const struct reduction *r, uint32_t node)
     return shmemi_team_at(r->t, node, r->t->near_rank);
 }
 
-/* The memory for what this PE sends in a round, and for what it receives: a part for each node. */
+/* The memory for what this PE sends in a round, and for what it receives. */
 static char *sent_in(const struct reduction *r, size_t k)
 {
     return r->t->rounds + (r->round + k) % SHMEMI_COLUMN_ROUNDS * 2 * r->t->round_bytes;
@@ -84,8 +83,7 @@ static char *sent_in(const struct reduction *r, size_t k)
 
 static char *part_of(const struct reduction *r, size_t k, uint32_t node)
 {
-    size_t part = r->t->round_bytes / r->t->n_nodes & ~(size_t)(SHMEMI_CACHE_LINE - 1);
-    return sent_in(r, k) + r->t->round_bytes + part * node;
+    return shmemi_round_part(r->t, r->round + k, node);
 }
 
 /* The other nodes, beginning behind this one, so that not all send to the same. */
@@ -228,16 +226,23 @@ static size_t reduce_in_rounds(const struct reduction *r)
  * rounds. */
 static size_t block_of(const struct shmemi_team *t, size_t share, size_t size, uint32_t owners)
 {
-    size_t most = (t->round_bytes / t->n_nodes & ~(size_t)(SHMEMI_CACHE_LINE - 1)) / size;
+    size_t most = shmemi_part_bytes(t) / size;
     size_t least = BLOCK_BYTES / size < most ? BLOCK_BYTES / size : most;
     size_t block = (share + ROUNDS * owners - 1) / (ROUNDS * owners);
     return block < least ? least : block > most ? most : block;
 }
 
-static bool goes_straight(const struct shmemi_team *t, size_t bytes)
+/* A few elements of many nodes: their leaders combine in pairs. */
+static void reduce_in_pairs(const struct reduction *r, size_t nelems)
 {
-    return bytes <= STRAIGHT_BYTES / (t->n_nodes - 1) &&
-           bytes <= (t->round_bytes / t->n_nodes & ~(size_t)(SHMEMI_CACHE_LINE - 1));
+    struct shmemi_team *t = r->t;
+    _Alignas(SHMEMI_CACHE_LINE) char acc[SHMEMI_SLOT];
+    if (t->near_rank == 0)
+        shmemi_gather(t, t->near, t->n_near, acc, r->source, nelems, r->reducer, r->call);
+    shmemi_exchange_leaders(t, acc, nelems, r->reducer, r->call);
+    for (uint32_t i = 0; t->near_rank == 0 && i < t->n_near; i++)
+        shmemi_put(SHMEM_CTX_DEFAULT, r->dest, acc, nelems * r->reducer->size, t->pes[t->near[i]],
+                   r->call);
 }
 
 void shmemi_columns_reduce(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
@@ -258,17 +263,19 @@ void shmemi_columns_reduce(struct shmemi_team *t, char *dest, const char *source
                           .reducer = reducer,
                           .call = call};
     shmemi_sync_node(t, call);
-    if (t->near_rank < columns && first < end && shmemi_collective_holds()) {
-        if (goes_straight(t, (end - first) * size)) {
+    if (t->n_nodes > SHMEMI_DIRECT_PES && nelems * size <= t->slot_size) {
+        reduce_in_pairs(&r, nelems);
+    } else if (t->near_rank < columns && first < end && shmemi_collective_holds()) {
+        if (shmemi_model_straight(t, (end - first) * size, shmemi_part_bytes(t))) {
             reduce_straight(&r);
             t->rounds_begun++;
         } else {
             r.block = block_of(t, end - first, size, t->n_nodes);
             t->rounds_begun += reduce_in_rounds(&r);
         }
-        if (shmemi_state.gpu) /* results may be under way to the memory of GPUs */
-            shmemi_quiet(SHMEM_CTX_DEFAULT, call);
     }
+    if (shmemi_state.gpu) /* results may be under way to the memory of GPUs */
+        shmemi_quiet(SHMEM_CTX_DEFAULT, call);
     shmemi_sync_node(t, call);
 }
 

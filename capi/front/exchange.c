@@ -124,18 +124,24 @@ char *shmemi_exchange_round(struct shmemi_team *t)
     return t->scratch + (t->exchanges++ % 2) * t->round_size;
 }
 
+void shmemi_exchange_leaders(struct shmemi_team *t, void *acc, size_t nelems,
+                             const struct shmemi_reducer *reducer, const char *call)
+{
+    const struct group leaders = {t->n_nodes, t->node, t->leaders};
+    char *round = shmemi_exchange_round(t);
+    if (t->near_rank == 0)
+        exchange_in(t, &leaders, acc, round, acc, nelems, reducer, call);
+}
+
 static void exchange_by_nodes(struct shmemi_team *t, void *dest, const void *mine, size_t nelems,
                               const struct shmemi_reducer *reducer, const char *call)
 {
-    const struct group leaders = {t->n_nodes, t->node, t->leaders};
     size_t bytes = nelems * reducer->size;
     _Alignas(SHMEMI_CACHE_LINE) char acc[SHMEMI_LINE_DATA];
     shmemi_move(acc, mine, bytes, call);
     shmemi_lines_combine(t, acc, nelems, reducer, NULL, call);
     if (t->n_nodes > 1) {
-        char *round = shmemi_exchange_round(t);
-        if (t->near_rank == 0)
-            exchange_in(t, &leaders, acc, round, acc, nelems, reducer, call);
+        shmemi_exchange_leaders(t, acc, nelems, reducer, call);
         shmemi_lines_spread(t, acc, bytes, call);
     }
     shmemi_move(dest, acc, bytes, call);

@@ -14,6 +14,10 @@
 void shmemi_exchange(struct shmemi_team *t, void *dest, const void *mine, size_t nelems,
                      const struct shmemi_reducer *reducer, const char *call);
 
+/* The same of the leaders of nodes, for whom the others wait. All members call it. */
+void shmemi_exchange_leaders(struct shmemi_team *t, void *acc, size_t nelems,
+                             const struct shmemi_reducer *reducer, const char *call);
+
 /* acc becomes the combination of the values of the members up to this one, itself included; at most
  * slot_size bytes. Ends with a sync. */
 void shmemi_exchange_prefix(struct shmemi_team *t, void *acc, size_t nelems,

@@ -22,8 +22,8 @@ static int64_t inbox_word(const struct shmemi_team *t)
     return t->inbox + (int64_t)sizeof(uint64_t) * t->me;
 }
 
-/* Counts are set, so that none may overtake another: a count of large bytes, which is sent when they
- * have come, would undo that of small ones behind it. A fence waits for nothing. */
+/* Counts are set, so that none may overtake another: a count of large bytes, which is sent when
+ * they have come, would undo that of small ones behind it. A fence waits for nothing. */
 static void keep_behind_others(const char *call)
 {
     if (shmemi_marked(&shmemi_contexts[0].unfenced))

@@ -169,12 +169,6 @@ static void reducescatter(struct shmemi_team *t, char *dest, const char *source,
     }
 }
 
-/* Reports whether all nodes have as many members. */
-static bool is_even(const struct shmemi_team *t)
-{
-    return (uint32_t)t->n == t->columns * t->n_nodes;
-}
-
 static bool overlap(const void *a, size_t na, const void *b, size_t nb)
 {
     return (uintptr_t)a < (uintptr_t)b + nb && (uintptr_t)b < (uintptr_t)a + na;
@@ -190,7 +184,7 @@ int shmemi_reducescatter(shmem_team_t team, void *dest, const void *source, size
     shmemi_coll_check_arguments(t, dest, source, bytes, "", 0, call);
     shmemi_check_symmetric("dest", dest, bytes, call);
     shmemi_check_symmetric("source", source, shmemi_bytes(bytes, (size_t)t->n), call);
-    if (shmemi_has_columns(t) && is_even(t) && !overlap(dest, bytes, source, bytes * (size_t)t->n))
+    if (shmemi_has_columns(t) && t->even && !overlap(dest, bytes, source, bytes * (size_t)t->n))
         shmemi_columns_scatter(t, dest, source, nelems, reducer, call);
     else
         reducescatter(t, dest, source, nelems, reducer, call);

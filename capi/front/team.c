@@ -45,13 +45,18 @@ void shmemi_team_rounds(struct shmemi_team *t, int slot)
     t->rounds = slot < 0 ? at : at + each * (SHMEMI_WORLD_ROUND + SHMEMI_TEAM_ROUND * (size_t)slot);
 }
 
+uint32_t shmemi_team_node(const struct shmemi_team *t, int rank)
+{
+    return t->number[shmemi_state.node_of[t->pes[rank]]] - 1;
+}
+
 /* Numbers the nodes by their first members, and counts the members of each in t->first, one further
- * on. number: for each node of the job, its number and one. */
-static void number_nodes(struct shmemi_team *t, uint32_t *number)
+ * on. */
+static void number_nodes(struct shmemi_team *t)
 {
     const struct shmemi_state *s = &shmemi_state;
     for (int rank = 0; rank < t->n; rank++) {
-        uint32_t *node = &number[s->node_of[t->pes[rank]]];
+        uint32_t *node = &t->number[s->node_of[t->pes[rank]]];
         if (*node == 0) {
             t->leaders[t->n_nodes++] = rank;
             *node = t->n_nodes;
@@ -66,17 +71,18 @@ static void number_nodes(struct shmemi_team *t, uint32_t *number)
 }
 
 /* Enters each member behind those of its node that came before it. */
-static void enter_members(struct shmemi_team *t, const uint32_t *number)
+static void enter_members(struct shmemi_team *t)
 {
     const struct shmemi_state *s = &shmemi_state;
     for (int rank = 0; rank < t->n; rank++) {
         int32_t pe = t->pes[rank];
-        uint32_t node = number[s->node_of[pe]] - 1, *at = &t->first[node];
+        uint32_t node = shmemi_team_node(t, rank), *at = &t->first[node];
         if (pe == s->my_pe) {
             t->me = rank;
             t->node = node;
             t->near_rank = *at;
         }
+        t->consecutive &= rank == 0 || node >= shmemi_team_node(t, rank - 1);
         t->members[(*at)++] = rank;
         t->in_memory &= s->near_base[pe] != NULL;
     }
@@ -89,25 +95,23 @@ int shmemi_team_place(struct shmemi_team *t)
 {
     const struct shmemi_state *s = &shmemi_state;
     size_t n = (size_t)t->n, nodes = s->n_nodes < n ? s->n_nodes : n;
-    uint32_t *number = calloc(s->n_nodes, sizeof *number);
+    t->number = calloc(s->n_nodes, sizeof *t->number);
     t->members = shmemi_team_numbers(n);
     t->leaders = shmemi_team_numbers(nodes);
     t->first = calloc(nodes + 1, sizeof *t->first);
-    if (t->members == NULL || t->leaders == NULL || t->first == NULL || number == NULL) {
-        free(number);
+    if (t->members == NULL || t->leaders == NULL || t->first == NULL || t->number == NULL)
         return -1;
-    }
     find_rule(t);
     t->me = -1;
-    t->in_memory = true;
-    number_nodes(t, number);
-    enter_members(t, number);
+    t->in_memory = t->consecutive = true;
+    number_nodes(t);
+    enter_members(t);
+    t->even = (size_t)t->columns * t->n_nodes == n;
     if (t->me >= 0) {
         t->near = t->members + t->first[t->node];
         t->n_near = t->first[t->node + 1] - t->first[t->node];
         t->near_rank -= t->first[t->node];
     }
-    free(number);
     t->steps = shmemi_plan_steps(t->n_near, t->near_rank);
     return 0;
 }
@@ -117,6 +121,7 @@ void shmemi_team_free(struct shmemi_team *t)
     free(t->pes);
     free(t->members);
     free(t->first);
+    free(t->number);
     free(t->leaders);
     free(t->sent);
     free(t->seen);

@@ -25,12 +25,14 @@ struct shmemi_team {
      * one number more. Nodes have the order of their first members, the leaders. */
     int32_t *members, *leaders;
     uint32_t *first;
+    uint32_t *number; /* of each node of the job, and 1; 0: it has no member */
     uint32_t n_nodes, node;
     /* Those on this PE's node. */
     const int32_t *near;
     uint32_t n_near, near_rank;
-    uint32_t columns; /* the members of the node that has the fewest */
-    bool in_memory; /* all are on this PE's node, with their heaps in main memory */
+    uint32_t columns;       /* the members of the node that has the fewest */
+    bool even, consecutive; /* all nodes have as many; those of each have consecutive ranks */
+    bool in_memory;         /* all are on this PE's node, with their heaps in main memory */
     /* Messages: how many were sent to and received from each member, and the offset of their words,
      * below the user heap. */
     uint64_t *sent, *seen;
@@ -72,13 +74,22 @@ int shmemi_team_rank(const struct shmemi_team *t, int pe);
 
 int32_t *shmemi_team_numbers(size_t n); /* room for n PEs */
 
+/* The number of the node of a rank. */
+uint32_t shmemi_team_node(const struct shmemi_team *t, int rank);
+
+SHMEMI_INLINE uint32_t shmemi_team_members(const struct shmemi_team *t, uint32_t node)
+{
+    return t->first[node + 1] - t->first[node];
+}
+
 /* The rank of the member with a number on a node. */
 SHMEMI_INLINE int shmemi_team_at(const struct shmemi_team *t, uint32_t node, uint32_t number)
 {
     return t->members[t->first[node] + number];
 }
 
-/* Gives the team of a slot its rounds between nodes, where there is room for them; -1: the world. */
+/* Gives the team of a slot its rounds between nodes, where there is room for them; -1: the world.
+ */
 void shmemi_team_rounds(struct shmemi_team *t, int slot);
 
 /* Fills in the fields that follow from t->n and t->pes: 0, or -1: no memory. */

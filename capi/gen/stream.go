@@ -84,6 +84,7 @@ const extensionThunkTop = `/* clang-format off */
 
 const ownExtensionTop = `
 #include "buffer_register.h"
+#include "broadcast.h"
 #include "coll.h"
 #include "counters.h"
 #include "eager.h"

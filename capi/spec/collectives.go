@@ -19,7 +19,7 @@ var (
 var collectives = Chapter{
 	File:   "collectives",
 	Title:  "Collective Routines",
-	Over:   []string{"coll.h", "sync.h"},
+	Over:   []string{"broadcast.h", "coll.h", "sync.h"},
 	Range:  RangeColl,
 	Kernel: kernelCollectives,
 	Families: []Family{

@@ -34,6 +34,7 @@ SETTINGS = frozenset(
         "SHMEM_ORDERED_BYTES",
         "SHMEM_PROVIDER",
         "SHMEM_REGISTRATION_CACHE",
+        "SHMEM_COLLECTIVES",
         "SHMEM_REQUIRE",
         "SHMEM_PROXY_THREADS",
         "SHMEM_RING_COUNT",

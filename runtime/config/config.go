@@ -46,6 +46,7 @@ type Config struct {
 	RegistrationCache uint64 // bytes; 0: none
 	Ordered           Ordered
 	Require           []string
+	Collectives       Collectives
 
 	ProxyThreads int
 	RingCount    int

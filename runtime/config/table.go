@@ -252,6 +252,11 @@ var Table = []Setting{
 		set:  func(c *Config, v parsed) { c.RegistrationCache = v.bytes },
 	},
 	{
+		Name: "SHMEM_COLLECTIVES", Kind: List, Default: "auto", Choices: collectiveWords, Category: Network, Since: "0.2",
+		Text: "The algorithms of collective calls between hosts; the word of PE 0 counts for all. auto: a model of the network chooses by size and number of hosts. flat: each PE sends to each other one. Reductions: straight (in one step) or rounds. Broadcasts: chain (from host to host) or wide (from each host to eight others). collect and alltoall: packed (the blocks of a host together) or apart.",
+		set:  func(c *Config, v parsed) { c.Collectives = collectivesOf(v.words) },
+	},
+	{
 		Name: "SHMEM_REQUIRE", Kind: List, Choices: []string{"rdma", "delivery", "ordered-writes", "ordered-messages", "messages-after-writes", "fence", "data", "data-source", "authentication", "atomics", "wait", "gpu", "several-nics", "network", "gpu-heap", "gpu-direct", "registration-cache"}, Category: Network, Since: "0.1",
 		Text: "Features that the job must have; without one of them it ends at initialisation and names it. network: some PEs do not share memory; gpu-heap: the heap is in GPU memory; gpu-direct: NICs reach it there; registration-cache: buffers outside the heap stay registered, or need not be. The others concern the network, if there is one; shmem-info --fabric explains them.",
 		set:  func(c *Config, v parsed) { c.Require = v.words },

@@ -32,6 +32,20 @@ const (
 	RangeProxy          Ranges = 4096
 )
 
+// Collectives is the algorithms between nodes that collective calls are to use (SHMEM_COLLECTIVES): bits, in the order of the setting's words. Without one of a kind the model chooses (capi/front/model.h).
+type Collectives uint32
+
+// The values of Collectives.
+const (
+	CollectivesFlat     Collectives = 1  // each PE sends to each other one
+	CollectivesStraight Collectives = 2  // reductions in one step
+	CollectivesRounds   Collectives = 4  // reductions in rounds
+	CollectivesChain    Collectives = 8  // broadcasts from node to node
+	CollectivesWide     Collectives = 16 // broadcasts from each node to eight others
+	CollectivesPacked   Collectives = 32 // blocks of a node together
+	CollectivesApart    Collectives = 64 // each block by itself
+)
+
 var (
 	_ = [1]struct{}{}[ChecksOff-(0)]
 	_ = [1]struct{}{}[ChecksOn-(1)]
@@ -49,4 +63,11 @@ var (
 	_ = [1]struct{}{}[RangeRMABlocking-(1024)]
 	_ = [1]struct{}{}[RangeRMANonblocking-(2048)]
 	_ = [1]struct{}{}[RangeProxy-(4096)]
+	_ = [1]struct{}{}[CollectivesFlat-(1)]
+	_ = [1]struct{}{}[CollectivesStraight-(2)]
+	_ = [1]struct{}{}[CollectivesRounds-(4)]
+	_ = [1]struct{}{}[CollectivesChain-(8)]
+	_ = [1]struct{}{}[CollectivesWide-(16)]
+	_ = [1]struct{}{}[CollectivesPacked-(32)]
+	_ = [1]struct{}{}[CollectivesApart-(64)]
 )

@@ -253,6 +253,7 @@ func (j *Job) shareMemory(o *Options, found meet.Statics) error {
 		Statics:   found,
 		OnFailure: j.Settings.OnFailure, Process: meet.OwnProcess(),
 		Stats: j.Settings.Stats != config.StatsOff, Map: j.wantsMap(), CPUs: topo.Allowed(),
+		Collectives: j.Settings.Collectives,
 	}
 	var deviceListener *devmem.Listener
 	if j.heap == config.HeapDevice {

@@ -34,6 +34,8 @@ type Info struct {
 	CPUs      topo.Set // that it may use
 	Stats     bool     // the counts are to be printed at the end
 	Map       bool     // the paths between PEs are to be printed at the start
+
+	Collectives config.Collectives
 }
 
 // agree refuses a job whose PEs cannot work together.
@@ -92,6 +94,8 @@ type Met struct {
 	MapPrinter           int      // PE that prints the map of the job, or NoMapPrinter
 	Stats                bool     // some PE wants the counts printed at the end
 	Apart                bool     // loopback does not reach all PEs
+	// Collectives are those of PE 0, so that all choose alike.
+	Collectives config.Collectives
 	// NetworkFirst has, for each PE, the first PE that it reaches by loopback.
 	NetworkFirst []libshmem.PE
 }
@@ -101,7 +105,7 @@ func Meet(infos []Info, me libshmem.PE, want config.Statics) (*Met, error) {
 	if err := agree(infos); err != nil {
 		return nil, err
 	}
-	m := &Met{Proxies: fewest(infos), MapPrinter: mapPrinter(infos)}
+	m := &Met{Proxies: fewest(infos), MapPrinter: mapPrinter(infos), Collectives: infos[0].Collectives}
 	of := make([]Statics, len(infos))
 	hosts := make([]string, len(infos))
 	own := &infos[me]

@@ -2,5 +2,5 @@
 
 package mailboxtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xeb4ee0a8f963fbf7
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xe6fc0987cf5701d
 import "C"

@@ -1,0 +1,163 @@
+/*
+ * broadcast.c: broadcasts of a team.
+ *
+ * On a node the root writes to the others, or they read from it. Between nodes one member of each,
+ * which is the root on its own, passes the data on in a tree whose width and pieces the model
+ * chooses (model.h), and gives each piece to the members of its node as it comes.
+ */
+#include "broadcast.h"
+
+#include "address.h"
+#include "collective_arguments.h"
+#include "error.h"
+#include "failure.h"
+#include "front.h"
+#include "gpu.h"
+#include "message.h"
+#include "model.h"
+#include "team_ids.h"
+
+/* Below this size a root writes to each PE of its node; from here on they read from it, side by
+ * side with each other and with the root, which copies to its own dest meanwhile. For two PEs as
+ * well: 41 us for 1 MiB, where writing takes 111 (two cores, the least of five runs;
+ * docs/decisions/0006). */
+#define PULL_BYTES ((size_t)32 << 10)
+
+bool shmemi_coll_pulls(size_t n)
+{
+    return n >= PULL_BYTES;
+}
+
+/* A broadcast as one PE sees it. The nodes are numbered from that of the root on. */
+struct broadcast {
+    struct shmemi_team *t;
+    char *dest;
+    const char *data; /* what this PE passes on: source on the root, or dest */
+    size_t nbytes, piece;
+    uint32_t children; /* of a node, at most */
+    uint32_t root_node, node;
+    int root;
+    bool pull; /* the members of a node read the data of the one that has it */
+    const char *call;
+};
+
+/* The member of a node that passes the data on. */
+static int speaker(const struct broadcast *b, uint32_t node)
+{
+    uint32_t number = (b->root_node + node) % b->t->n_nodes;
+    return node == 0 ? b->root : b->t->leaders[number];
+}
+
+static size_t piece_at(const struct broadcast *b, size_t at)
+{
+    return b->nbytes - at < b->piece ? b->nbytes - at : b->piece;
+}
+
+static void send_on(const struct broadcast *b, size_t at)
+{
+    uint64_t first = (uint64_t)b->node * b->children + 1;
+    for (uint64_t node = first; node < first + b->children && node < b->t->n_nodes; node++)
+        shmemi_message_data(b->t, speaker(b, (uint32_t)node), b->dest + at, b->data + at,
+                            piece_at(b, at), b->call);
+}
+
+/* The i-th of the other members of this node, beginning behind this PE. */
+static int neighbour(const struct shmemi_team *t, uint32_t i)
+{
+    return t->near[(t->near_rank + i) % t->n_near];
+}
+
+static void give_to_node(const struct broadcast *b, size_t at)
+{
+    struct shmemi_team *t = b->t;
+    for (uint32_t i = 1; i < t->n_near; i++)
+        if (b->pull)
+            shmemi_message(t, neighbour(t, i), b->call);
+        else
+            shmemi_message_data(t, neighbour(t, i), b->dest + at, b->data + at, piece_at(b, at),
+                                b->call);
+}
+
+static void speak(const struct broadcast *b)
+{
+    struct shmemi_team *t = b->t;
+    for (size_t at = 0; at < b->nbytes; at += b->piece) {
+        if (b->node > 0)
+            shmemi_await(t, speaker(b, (b->node - 1) / b->children), b->call);
+        send_on(b, at);
+        give_to_node(b, at);
+    }
+    for (uint32_t i = 1; b->pull && i < t->n_near; i++)
+        shmemi_await(t, neighbour(t, i), b->call);
+    /* Far puts may still read their source, which the caller may change. */
+    if (shmemi_state.networked)
+        shmemi_quiet(SHMEM_CTX_DEFAULT, b->call);
+}
+
+/* Peers that read the data find them at the same symmetric address as the one that has them. */
+static void listen(const struct broadcast *b, const char *source)
+{
+    int from = speaker(b, b->node);
+    const char *data = b->node == 0 ? source : b->dest;
+    for (size_t at = 0; at < b->nbytes; at += b->piece) {
+        shmemi_await(b->t, from, b->call);
+        if (b->pull)
+            shmemi_get(SHMEM_CTX_DEFAULT, b->dest + at, data + at, piece_at(b, at), b->t->pes[from],
+                       b->call);
+    }
+    if (b->pull)
+        shmemi_message(b->t, from, b->call);
+}
+
+void shmemi_coll_check_broadcast(const struct shmemi_team *t, const void *dest, const void *source,
+                                 size_t nbytes, int root, const char *call)
+{
+    shmemi_check_symmetric("dest", dest, nbytes, call);
+    shmemi_check_symmetric("source", source, nbytes, call);
+    shmemi_coll_apart(dest, nbytes, source, nbytes, true, call);
+    if (root < 0 || root >= t->n)
+        shmemi_abort(call, "use 0 to the number of PEs of the team - 1",
+                     "root PE %d does not exist, there are %d", root, t->n);
+}
+
+void shmemi_coll_broadcast(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
+                           int root, bool own, const char *call)
+{
+    shmemi_coll_check_broadcast(t, dest, source, nbytes, root, call);
+    if (nbytes == 0)
+        return;
+    struct broadcast b = {.t = t,
+                          .dest = dest,
+                          .data = t->me == root ? source : dest,
+                          .nbytes = nbytes,
+                          .piece = nbytes,
+                          .children = t->n_nodes,
+                          .root_node = shmemi_team_node(t, root),
+                          .root = root,
+                          .pull = shmemi_coll_pulls(nbytes),
+                          .call = call};
+    b.node = (t->node + t->n_nodes - b.root_node) % t->n_nodes;
+    if (shmemi_by_nodes(t)) {
+        struct shmemi_tree tree = shmemi_model_tree(t, nbytes);
+        b.children = tree.children;
+        if (b.pull) /* else the members of a node would get each piece by itself */
+            b.piece = tree.piece;
+    }
+    if (t->me == speaker(&b, b.node))
+        speak(&b);
+    else
+        listen(&b, source);
+    if (t->me == root && own && dest != source)
+        shmemi_move(dest, source, nbytes, call);
+}
+
+int shmemi_broadcast(shmem_team_t team, void *dest, const void *source, size_t nbytes, int root,
+                     const char *call)
+{
+    struct shmemi_team *t = shmemi_team_of(team, call);
+    if (t == NULL || !shmemi_collective_begin(t, call))
+        return -1;
+    shmemi_coll_check_arguments(t, dest, source, nbytes, "the root", root, call);
+    shmemi_coll_broadcast(t, dest, source, nbytes, root, true, call);
+    return shmemi_collective_end() ? 0 : -1;
+}

@@ -1,0 +1,26 @@
+/* broadcast.h: broadcasts, as coll.h has the others. */
+#ifndef SHMEMI_BROADCAST_H
+#define SHMEMI_BROADCAST_H
+
+#include "team.h"
+
+#pragma GCC visibility push(hidden)
+
+int shmemi_broadcast(shmem_team_t team, void *dest, const void *source, size_t nbytes, int root,
+                     const char *call);
+
+/* own: the root's dest is written, too. */
+void shmemi_coll_broadcast(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
+                           int root, bool own, const char *call);
+
+/* Reports whether, on a node, the others read the data of a broadcast, rather than the root writing
+ * it. */
+bool shmemi_coll_pulls(size_t n);
+
+/* Ends the job when the arguments are wrong. */
+void shmemi_coll_check_broadcast(const struct shmemi_team *t, const void *dest, const void *source,
+                                 size_t nbytes, int root, const char *call);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,81 @@
+/*
+ * model.c: which algorithm a collective call uses between nodes.
+ *
+ * A message takes its latency, a sender so long for each one, and both so long for each byte. What
+ * the members of a node do takes far less, and is left out.
+ */
+#include "model.h"
+
+/* The pieces of a broadcast that may be in several: larger ones keep nodes waiting for the first
+ * piece, smaller ones cost more messages. */
+static const size_t pieces[] = {(size_t)256 << 10, (size_t)64 << 10, (size_t)16 << 10};
+
+/* The most nodes that a node sends to. */
+enum { WIDEST = 8 };
+
+/* Up to so many bytes of a node go together: copying them twice on the node takes less than
+ * messages of their own. */
+#define PACK_BYTES ((size_t)16 << 10)
+
+static bool forced(uint32_t which)
+{
+    return (shmemi_state.collectives & which) != 0;
+}
+
+/* Nanoseconds of n messages that one node sends. */
+static double sending(double n, double bytes)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    return n * (s->wire_post + bytes * s->wire_kib / 1024.0);
+}
+
+bool shmemi_model_straight(const struct shmemi_team *t, size_t bytes, size_t most)
+{
+    double others = t->n_nodes - 1.0, block = (double)bytes / t->n_nodes;
+    if (bytes > most || forced(SHMEMI_COLLECTIVES_ROUNDS))
+        return false;
+    if (forced(SHMEMI_COLLECTIVES_STRAIGHT))
+        return true;
+    return sending(others, (double)bytes) <= shmemi_state.wire_latency + 2 * sending(others, block);
+}
+
+/* The last node gets the first piece over the whole depth of the tree, and the others behind it. */
+static double time_of(const struct shmemi_team *t, struct shmemi_tree tree, size_t nbytes)
+{
+    uint32_t others = t->n_nodes - 1, depth = 0;
+    uint32_t children = tree.children < others ? tree.children : others;
+    size_t n = (nbytes + tree.piece - 1) / tree.piece;
+    double each = sending(children, n > 1 ? (double)tree.piece : (double)nbytes);
+    for (uint64_t reached = 0, level = 1; reached < others; depth++) {
+        level *= children;
+        reached += level;
+    }
+    return depth * (shmemi_state.wire_latency + each) + (double)(n - 1) * each;
+}
+
+struct shmemi_tree shmemi_model_tree(const struct shmemi_team *t, size_t nbytes)
+{
+    const size_t sizes = sizeof pieces / sizeof *pieces;
+    struct shmemi_tree best = {WIDEST, pieces[0]};
+    uint32_t widest = forced(SHMEMI_COLLECTIVES_CHAIN) ? 1 : WIDEST;
+    double least = -1;
+    if (forced(SHMEMI_COLLECTIVES_WIDE))
+        return best;
+    for (uint32_t width = widest; width >= 1; width /= 2)
+        for (size_t p = 0; p < sizes && (p == 0 || nbytes > pieces[p]); p++) {
+            struct shmemi_tree tree = {width, pieces[p]};
+            double time = time_of(t, tree, nbytes);
+            if (least < 0 || time < least) {
+                least = time;
+                best = tree;
+            }
+        }
+    return best;
+}
+
+bool shmemi_model_packs(const struct shmemi_team *t, size_t bytes)
+{
+    if (forced(SHMEMI_COLLECTIVES_PACKED | SHMEMI_COLLECTIVES_APART))
+        return forced(SHMEMI_COLLECTIVES_PACKED);
+    return t->n > (int)t->n_nodes && bytes <= PACK_BYTES;
+}

@@ -1,0 +1,37 @@
+/*
+ * model.h: which algorithm a collective call uses between nodes.
+ *
+ * All members of a team choose the same one, because they compute it from the same numbers: the
+ * team, the size, what the provider's messages take, and the words of SHMEM_COLLECTIVES on PE 0.
+ */
+#ifndef SHMEMI_MODEL_H
+#define SHMEMI_MODEL_H
+
+#include "team.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Reports whether a team is on several nodes, and the members of each work together. */
+SHMEMI_INLINE bool shmemi_by_nodes(const struct shmemi_team *t)
+{
+    return t->n_nodes > 1 && t->psync == NULL &&
+           !(shmemi_state.collectives & SHMEMI_COLLECTIVES_FLAT);
+}
+
+/* Reports whether a share of a reduction goes in one step to all members of its column, which most
+ * bytes of a round allow. */
+bool shmemi_model_straight(const struct shmemi_team *t, size_t bytes, size_t most);
+
+/* A broadcast: how many nodes each node sends to, and in pieces of how many bytes. */
+struct shmemi_tree {
+    uint32_t children;
+    size_t piece;
+};
+struct shmemi_tree shmemi_model_tree(const struct shmemi_team *t, size_t nbytes);
+
+/* Reports whether blocks that have so many bytes on a node, go to another node together. */
+bool shmemi_model_packs(const struct shmemi_team *t, size_t bytes);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,17 @@
+package config
+
+import "slices"
+
+// collectiveWords are the words of SHMEM_COLLECTIVES: auto, and then the bits of Collectives in
+// their order.
+var collectiveWords = []string{"auto", "flat", "straight", "rounds", "chain", "wide", "packed", "apart"}
+
+func collectivesOf(words []string) Collectives {
+	var c Collectives
+	for _, w := range words {
+		if i := slices.Index(collectiveWords, w); i > 0 {
+			c |= 1 << (i - 1)
+		}
+	}
+	return c
+}
