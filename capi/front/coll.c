@@ -16,6 +16,7 @@
 #include "gpu.h"
 #include "lines.h"
 #include "message.h"
+#include "nodes.h"
 #include "collective_arguments.h"
 #include "team_ids.h"
 #include "strided.h"
@@ -72,6 +73,10 @@ void shmemi_coll_fcollect(struct shmemi_team *t, void *dest, const void *source,
     if (all <= STEPS_BYTES && has_steps(t)) {
         memmove(mine, source, nbytes);
         shmemi_lines_collect(t, shmemi_offset(dest), &(struct shmemi_blocks){.size = nbytes}, call);
+    } else if (shmemi_by_nodes(t)) {
+        shmemi_move(mine, source, nbytes, call);
+        shmemi_nodes_collect(t, shmemi_offset(dest), &(struct shmemi_blocks){.size = nbytes}, call);
+        release_sources(call);
     } else {
         all_to_all(t, mine, source, nbytes, 0, call);
     }
@@ -102,13 +107,17 @@ static size_t place_of(struct shmemi_team *t, size_t nbytes, const char *call)
 static const uint64_t *collect_sizes(struct shmemi_team *t, size_t nbytes, const char *call)
 {
     size_t n = (size_t)t->n;
-    if (!has_steps(t) || (n + 1) * sizeof(uint64_t) > t->round_size)
+    if (!(has_steps(t) || shmemi_by_nodes(t)) || (n + 1) * sizeof(uint64_t) > t->round_size)
         return NULL;
     uint64_t *at = (uint64_t *)(void *)shmemi_exchange_round(t);
     at[0] = 0;
     at[t->me + 1] = nbytes;
     int64_t offset = (char *)(at + 1) - shmemi_state.peer_base[shmemi_state.my_pe];
-    shmemi_lines_collect(t, offset, &(struct shmemi_blocks){.size = sizeof *at}, call);
+    const struct shmemi_blocks sizes = {.size = sizeof *at};
+    if (has_steps(t))
+        shmemi_lines_collect(t, offset, &sizes, call);
+    else
+        shmemi_nodes_collect(t, offset, &sizes, call);
     for (size_t i = 0; i < n; i++)
         at[i + 1] += at[i];
     return at;
@@ -129,6 +138,10 @@ void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, 
     if (at != NULL && at[t->n] <= STEPS_BYTES && has_steps(t)) {
         memmove(mine, source, nbytes);
         shmemi_lines_collect(t, shmemi_offset(dest), &(struct shmemi_blocks){.at = at}, call);
+    } else if (at != NULL && shmemi_by_nodes(t)) {
+        shmemi_move(mine, source, nbytes, call);
+        shmemi_nodes_collect(t, shmemi_offset(dest), &(struct shmemi_blocks){.at = at}, call);
+        release_sources(call);
     } else {
         all_to_all(t, mine, source, nbytes, 0, call);
     }
@@ -206,7 +219,12 @@ void shmemi_coll_alltoall(struct shmemi_team *t, void *dest, const void *source,
     shmemi_coll_apart(dest, all, source, all, false, call);
     if (nbytes == 0)
         return;
-    all_to_all(t, (char *)dest + nbytes * (size_t)t->me, source, nbytes, nbytes, call);
+    if (shmemi_nodes_swaps(t, nbytes)) {
+        shmemi_nodes_alltoall(t, dest, source, nbytes, call);
+        release_sources(call);
+    } else {
+        all_to_all(t, (char *)dest + nbytes * (size_t)t->me, source, nbytes, nbytes, call);
+    }
 }
 
 int shmemi_alltoall(shmem_team_t team, void *dest, const void *source, size_t nbytes,

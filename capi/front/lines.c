@@ -225,31 +225,19 @@ void shmemi_lines_spread(struct shmemi_team *t, void *data, size_t bytes, const 
 
 /* ------------------------------------------------------------------ collect */
 
-/* Blocks of members in dest, one after the other. */
-struct part {
-    size_t at, bytes;
-};
-
-static struct part blocks(const struct shmemi_blocks *b, uint32_t first, uint32_t end)
-{
-    if (b->at == NULL)
-        return (struct part){first * b->size, (end - first) * b->size};
-    return (struct part){b->at[first], b->at[end] - b->at[first]};
-}
-
 /* What a member has before a step: the blocks of `stride` members, of which it is one, and of those
  * beyond the steps that gave theirs to them. */
 static void parts_before(const struct exchange *e, const struct shmemi_blocks *b, uint32_t member,
-                         uint32_t stride, struct part has[2])
+                         uint32_t stride, struct shmemi_part has[2])
 {
     uint32_t n = e->t->n_near, first = member - member % stride;
     uint32_t beyond = e->t->steps.whole + first, end = beyond + stride;
-    has[0] = blocks(b, first, first + stride);
-    has[1] = blocks(b, beyond < n ? beyond : n, end < n ? end : n);
+    has[0] = shmemi_blocks_part(b, first, first + stride);
+    has[1] = shmemi_blocks_part(b, beyond < n ? beyond : n, end < n ? end : n);
 }
 
 /* Reports whether they are in the line, and not in dest of the member. */
-static bool in_line(const struct part p[2])
+static bool in_line(const struct shmemi_part p[2])
 {
     return p[0].bytes + p[1].bytes <= SHMEMI_LINE_DATA;
 }
@@ -260,7 +248,7 @@ static char *dest_of(const struct exchange *e, int pe)
 }
 
 static void give_parts(const struct exchange *e, uint32_t i, uint32_t number,
-                       const struct part p[2])
+                       const struct shmemi_part p[2])
 {
     const char *dest = dest_of(e, shmemi_state.my_pe);
     if (in_line(p)) {
@@ -276,7 +264,7 @@ static void give_parts(const struct exchange *e, uint32_t i, uint32_t number,
     give(e, i, number, NULL, 0);
 }
 
-static void take_parts(const struct exchange *e, uint32_t number, const struct part p[2])
+static void take_parts(const struct exchange *e, uint32_t number, const struct shmemi_part p[2])
 {
     if (!in_line(p))
         return;
@@ -290,7 +278,7 @@ static void collect_group(const struct exchange *e, const struct shmemi_blocks *
                           const struct shmemi_step *step)
 {
     uint32_t size = step->size, digit = step->digit;
-    struct part p[2];
+    struct shmemi_part p[2];
     parts_before(e, b, e->t->near_rank, step->stride, p);
     for (uint32_t k = 1, to = digit; k < size; k++) {
         to = to + 1 < size ? to + 1 : 0;
@@ -315,22 +303,24 @@ void shmemi_lines_collect(struct shmemi_team *t, int64_t dest, const struct shme
     struct exchange e = begin(t, call);
     e.dest = dest;
     if (me >= whole) {
-        const struct part own[2] = {blocks(b, me, me + 1)};
-        const struct part others[2] = {blocks(b, 0, me), blocks(b, me + 1, n)};
+        const struct shmemi_part own[2] = {shmemi_blocks_part(b, me, me + 1)};
+        const struct shmemi_part others[2] = {shmemi_blocks_part(b, 0, me),
+                                              shmemi_blocks_part(b, me + 1, n)};
         give_parts(&e, me - whole, SHMEMI_LINE_GIVEN, own);
         await_one(&e, me - whole, SHMEMI_LINE_RESULT);
         take_parts(&e, SHMEMI_LINE_RESULT, others);
         return;
     }
     if (beyond < n) {
-        const struct part given[2] = {blocks(b, beyond, beyond + 1)};
+        const struct shmemi_part given[2] = {shmemi_blocks_part(b, beyond, beyond + 1)};
         await_one(&e, beyond, SHMEMI_LINE_GIVEN);
         take_parts(&e, SHMEMI_LINE_GIVEN, given);
     }
     for (uint32_t i = 0; i < steps->n && shmemi_collective_holds(); i++)
         collect_group(&e, b, steps->step + i);
     if (beyond < n && shmemi_collective_holds()) {
-        const struct part others[2] = {blocks(b, 0, beyond), blocks(b, beyond + 1, n)};
+        const struct shmemi_part others[2] = {shmemi_blocks_part(b, 0, beyond),
+                                              shmemi_blocks_part(b, beyond + 1, n)};
         give_parts(&e, beyond, SHMEMI_LINE_RESULT, others);
     }
 }

@@ -44,6 +44,19 @@ struct shmemi_blocks {
     size_t size;
 };
 
+/* Where blocks of several members are, and how many bytes these have. */
+struct shmemi_part {
+    size_t at, bytes;
+};
+
+SHMEMI_INLINE struct shmemi_part shmemi_blocks_part(const struct shmemi_blocks *b, uint32_t first,
+                                                    uint32_t end)
+{
+    if (b->at == NULL)
+        return (struct shmemi_part){first * b->size, (end - first) * b->size};
+    return (struct shmemi_part){b->at[first], b->at[end] - b->at[first]};
+}
+
 /*
  * Gives each PE of a team the blocks of all. Before, each has its own in dest, an offset from the
  * user heap that is in main memory on all of them. In each step a PE passes on all blocks that it

@@ -12,9 +12,9 @@
 enum { REDUCE, IN_PLACE, REALS, BROADCAST, COLLECT, FCOLLECT, ALLTOALL, SCAN, KINDS };
 
 static const char *const names[KINDS] = {
-    "sum",     "sum with dest as source",  "sum of doubles, the same on all",
+    "sum",       "sum with dest as source",   "sum of doubles, the same on all",
     "broadcast", "collect of unequal blocks", "fcollect",
-    "alltoall", "sum_inscan and sum_exscan"};
+    "alltoall",  "sum_inscan and sum_exscan"};
 
 /* Arrays that are used in turn, so that a PE may be a few calls ahead. */
 enum { ARRAYS = 4, TEAMS = 5 };
@@ -234,13 +234,27 @@ static void one(uint64_t call, int kind, const struct team *t, size_t most)
         return;
     switch (kind) {
     case REDUCE:
-    case IN_PLACE: reduce(call, t, dest, source, n, kind == IN_PLACE); break;
-    case REALS: reals(call, t, (double *)(void *)dest, (double *)(void *)source, n); break;
-    case BROADCAST: broadcast(call, t, dest, source, n, root); break;
-    case COLLECT: collect(call, t, dest, source, n); break;
-    case FCOLLECT: fcollect(call, t, dest, source, n); break;
-    case ALLTOALL: alltoall(call, t, dest, source, n); break;
-    case SCAN: scan(call, t, dest, source, n); break;
+    case IN_PLACE:
+        reduce(call, t, dest, source, n, kind == IN_PLACE);
+        break;
+    case REALS:
+        reals(call, t, (double *)(void *)dest, (double *)(void *)source, n);
+        break;
+    case BROADCAST:
+        broadcast(call, t, dest, source, n, root);
+        break;
+    case COLLECT:
+        collect(call, t, dest, source, n);
+        break;
+    case FCOLLECT:
+        fcollect(call, t, dest, source, n);
+        break;
+    case ALLTOALL:
+        alltoall(call, t, dest, source, n);
+        break;
+    case SCAN:
+        scan(call, t, dest, source, n);
+        break;
     }
 }
 

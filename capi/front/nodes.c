@@ -1,0 +1,202 @@
+/*
+ * nodes.c: collects and all-to-alls of a team on several nodes.
+ */
+#include "nodes.h"
+
+#include "address.h"
+#include "barrier.h"
+#include "columns.h"
+#include "failure.h"
+#include "gpu.h"
+#include "message.h"
+#include "remote.h"
+#include "quiet.h"
+
+/* ------------------------------------------------------------ near members */
+
+/* Copies n bytes of this PE to or from the same offset of a member of this node; by the core where
+ * its heap is in memory that this process does not map. */
+static void copy_near(struct shmemi_team *t, enum shmemi_operation_kind kind, int rank,
+                      int64_t offset, void *own, size_t n, const char *call)
+{
+    int pe = t->pes[rank];
+    char *base = shmemi_reachable(pe, offset);
+    if (n == 0)
+        return;
+    if (base == NULL)
+        shmemi_net_do(&(struct shmemi_host_operation){.kind = kind,
+                                                      .pe = pe,
+                                                      .offset = offset,
+                                                      .nbytes = n,
+                                                      .source = own,
+                                                      .dest = own,
+                                                      .call = call});
+    else if (kind == SHMEMI_OPERATION_PUT)
+        shmemi_move(base + offset, own, n, call);
+    else
+        shmemi_move(own, base + offset, n, call);
+}
+
+/* Meets the members of this node; what this PE has copied to them is there. */
+static void meet_near(struct shmemi_team *t, const char *call)
+{
+    if (shmemi_state.gpu)
+        shmemi_quiet_slow(SHMEM_CTX_DEFAULT, call);
+    shmemi_sync_node(t, call);
+}
+
+/* The i-th of the other members of this node, beginning behind this PE. */
+static int neighbour(const struct shmemi_team *t, uint32_t i)
+{
+    return t->near[(t->near_rank + i) % t->n_near];
+}
+
+static uint32_t other_node(const struct shmemi_team *t, uint32_t i)
+{
+    return (t->node + i) % t->n_nodes;
+}
+
+/* ------------------------------------------------------------------ collect */
+
+struct collect {
+    struct shmemi_team *t;
+    int64_t dest;
+    const struct shmemi_blocks *blocks;
+    const char *call;
+};
+
+/* Where the blocks of the ranks from first to before end are in dest. */
+static struct shmemi_part part(const struct collect *c, int first, int end)
+{
+    return shmemi_blocks_part(c->blocks, (uint32_t)first, (uint32_t)end);
+}
+
+static struct shmemi_part node_part(const struct collect *c, uint32_t node)
+{
+    int first = c->t->leaders[node];
+    return part(c, first, first + (int)shmemi_team_members(c->t, node));
+}
+
+static char *own_dest(const struct collect *c, size_t at)
+{
+    return shmemi_reachable(shmemi_state.my_pe, c->dest) + c->dest + at;
+}
+
+/* The leader of each node gets its blocks, exchanges them with the other leaders, and the members
+ * read what it has. The ranks of a node are consecutive, and so are its blocks. */
+static void collect_packed(const struct collect *c)
+{
+    struct shmemi_team *t = c->t;
+    int leader = t->near[0];
+    struct shmemi_part mine = part(c, t->me, t->me + 1);
+    if (t->me != leader)
+        copy_near(t, SHMEMI_OPERATION_PUT, leader, c->dest + (int64_t)mine.at, own_dest(c, mine.at),
+                  mine.bytes, c->call);
+    meet_near(t, c->call);
+    for (uint32_t i = 1; t->me == leader && i < t->n_nodes; i++) {
+        struct shmemi_part p = node_part(c, t->node);
+        if (p.bytes > 0)
+            shmemi_message_at(t, t->leaders[other_node(t, i)], c->dest + (int64_t)p.at,
+                              own_dest(c, p.at), p.bytes, c->call);
+    }
+    for (uint32_t i = 1; t->me == leader && i < t->n_nodes; i++)
+        if (node_part(c, other_node(t, i)).bytes > 0)
+            shmemi_await(t, t->leaders[other_node(t, i)], c->call);
+    meet_near(t, c->call);
+    if (t->me != leader && shmemi_collective_holds()) {
+        struct shmemi_part before = part(c, 0, t->me), behind = part(c, t->me + 1, t->n);
+        copy_near(t, SHMEMI_OPERATION_GET, leader, c->dest, own_dest(c, 0), before.bytes, c->call);
+        copy_near(t, SHMEMI_OPERATION_GET, leader, c->dest + (int64_t)behind.at,
+                  own_dest(c, behind.at), behind.bytes, c->call);
+    }
+    meet_near(t, c->call);
+}
+
+/* The member of a node that gets the block of one with a number on its own node, and passes it on.
+ */
+static int receiver(const struct shmemi_team *t, uint32_t node, uint32_t number)
+{
+    return shmemi_team_at(t, node, number % shmemi_team_members(t, node));
+}
+
+static void give_near(const struct collect *c, int rank)
+{
+    struct shmemi_part p = part(c, rank, rank + 1);
+    for (uint32_t i = 1; i < c->t->n_near; i++)
+        copy_near(c->t, SHMEMI_OPERATION_PUT, neighbour(c->t, i), c->dest + (int64_t)p.at,
+                  own_dest(c, p.at), p.bytes, c->call);
+}
+
+/* Each PE sends its block to one member of each node. */
+static void collect_apart(const struct collect *c)
+{
+    struct shmemi_team *t = c->t;
+    struct shmemi_part mine = part(c, t->me, t->me + 1);
+    for (uint32_t i = 1; mine.bytes > 0 && i < t->n_nodes; i++)
+        shmemi_message_at(t, receiver(t, other_node(t, i), t->near_rank),
+                          c->dest + (int64_t)mine.at, own_dest(c, mine.at), mine.bytes, c->call);
+    give_near(c, t->me);
+    for (uint32_t i = 1; i < t->n_nodes; i++) {
+        uint32_t node = (t->node + t->n_nodes - i) % t->n_nodes;
+        uint32_t n = shmemi_team_members(t, node);
+        for (uint32_t k = t->near_rank; k < n && shmemi_collective_holds(); k += t->n_near) {
+            int rank = shmemi_team_at(t, node, k);
+            if (part(c, rank, rank + 1).bytes == 0)
+                continue;
+            shmemi_await(t, rank, c->call);
+            give_near(c, rank);
+        }
+    }
+    meet_near(t, c->call);
+}
+
+void shmemi_nodes_collect(struct shmemi_team *t, int64_t dest, const struct shmemi_blocks *blocks,
+                          const char *call)
+{
+    const struct collect c = {t, dest, blocks, call};
+    size_t all = part(&c, 0, t->n).bytes;
+    if (t->consecutive && shmemi_model_packs(t, all / t->n_nodes))
+        collect_packed(&c);
+    else
+        collect_apart(&c);
+}
+
+/* ----------------------------------------------------------------- alltoall */
+
+/* The blocks for a node's members, which are side by side in source, have room in a part of a
+ * round. */
+bool shmemi_nodes_swaps(const struct shmemi_team *t, size_t nbytes)
+{
+    return shmemi_has_columns(t) && t->consecutive && t->even &&
+           nbytes <= shmemi_part_bytes(t) / t->columns &&
+           shmemi_model_packs(t, nbytes * t->columns);
+}
+
+/* Each member sends the blocks for all members of a node to the one with its own number there,
+ * which distributes them. */
+void shmemi_nodes_alltoall(struct shmemi_team *t, char *dest, const char *source, size_t nbytes,
+                           const char *call)
+{
+    uint64_t round = t->rounds_begun++;
+    const int64_t at = shmemi_offset(dest);
+    for (uint32_t i = 1; i < t->n_nodes; i++) {
+        uint32_t node = other_node(t, i);
+        const char *part = shmemi_round_part(t, round, t->node);
+        shmemi_message_at(t, shmemi_team_at(t, node, t->near_rank),
+                          part - shmemi_state.peer_base[shmemi_state.my_pe],
+                          source + nbytes * (size_t)t->leaders[node], nbytes * t->columns, call);
+    }
+    for (uint32_t i = 0; i < t->n_near; i++)
+        copy_near(t, SHMEMI_OPERATION_PUT, neighbour(t, i), at + (int64_t)(nbytes * (size_t)t->me),
+                  (char *)source + nbytes * (size_t)neighbour(t, i), nbytes, call);
+    for (uint32_t i = 1; i < t->n_nodes && shmemi_collective_holds(); i++) {
+        uint32_t node = (t->node + t->n_nodes - i) % t->n_nodes;
+        int from = shmemi_team_at(t, node, t->near_rank);
+        char *blocks = shmemi_round_part(t, round, node);
+        shmemi_await(t, from, call);
+        for (uint32_t k = 0; k < t->n_near; k++)
+            copy_near(t, SHMEMI_OPERATION_PUT, t->near[k], at + (int64_t)(nbytes * (size_t)from),
+                      blocks + nbytes * k, nbytes, call);
+    }
+    meet_near(t, call);
+}
