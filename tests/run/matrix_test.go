@@ -74,6 +74,7 @@ var configurations = []configuration{
 var onPush = map[string][]string{
 	"":               {"node-3", "hosts-3-1", "chaos-3", "gpu-node-3", "asan-hosts-2"},
 	"activesets":     {"node-8", "node-19", "hosts-3-1"},
+	"collectives":    {"node-3", "hosts-4", "hosts-3-1", "hosts-19", "chaos-3", "gpu-hosts-4", "asan-hosts-2"},
 	"contexts":       {"node-4", "hosts-3-1", "gpu-node-3", "asan-hosts-2"},
 	"contexts_apart": {"hosts-4", "links-3"},
 	"deprecated":     {"node-3", "asan-node-2"},
@@ -190,6 +191,7 @@ var (
 )
 
 var programs = map[string]program{
+	"collectives": {args: []string{rounds("collectives")}, many: true},
 	// Bytes of GPU memory use other messages.
 	"counters": {hostOnly: true},
 	// Many rounds of all checks on the node and between two hosts, few where proxies copy; elsewhere
