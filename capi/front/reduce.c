@@ -1,5 +1,5 @@
 /*
- * reduce.c: reductions and scans of a team.
+ * reduce.c: reductions of a team.
  */
 #include "reduce.h"
 
@@ -188,71 +188,5 @@ int shmemi_reducescatter(shmem_team_t team, void *dest, const void *source, size
         shmemi_columns_scatter(t, dest, source, nelems, reducer, call);
     else
         reducescatter(t, dest, source, nelems, reducer, call);
-    return shmemi_collective_end() ? 0 : -1;
-}
-
-/* -------------------------------------------------------------------- scans */
-
-/* Each PE reads the elements of the PEs before it. No PE writes a piece before all have read it, so
- * dest may be source. */
-static void scan_pieces(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
-                        int last, const struct shmemi_reducer *reducer, const char *call)
-{
-    size_t size = reducer->size, piece = SHMEMI_PIECE / size;
-    _Alignas(SHMEMI_CACHE_LINE) char acc[SHMEMI_PIECE];
-    shmemi_sync_members(t, call);
-    for (size_t at = 0; at < nelems; at += piece) {
-        size_t k = nelems - at < piece ? nelems - at : piece;
-        shmemi_gather(t, NULL, (uint32_t)last, acc, source + at * size, k, reducer, call);
-        shmemi_sync_members(t, call);
-        if (last > 0)
-            shmemi_move(dest + at * size, acc, k * size, call);
-        else
-            shmemi_clear(dest + at * size, k * size, call);
-    }
-}
-
-/* An inclusive scan is the prefix up to this PE. For an exclusive one each PE passes its prefix to
- * the next PE. */
-static void scan_small(struct shmemi_team *t, void *dest, const void *source, size_t nelems,
-                       bool inclusive, const struct shmemi_reducer *reducer, const char *call)
-{
-    size_t bytes = nelems * reducer->size;
-    _Alignas(SHMEMI_CACHE_LINE) char acc[SHMEMI_SLOT];
-    shmemi_move(acc, source, bytes, call);
-    shmemi_exchange_prefix(t, acc, nelems, reducer, call);
-    if (inclusive) {
-        shmemi_move(dest, acc, bytes, call);
-        return;
-    }
-    if (t->me + 1 < t->n)
-        shmemi_message_data(t, t->me + 1, dest, acc, bytes, call);
-    if (t->me > 0)
-        shmemi_await(t, t->me - 1, call);
-    else
-        shmemi_clear(dest, bytes, call);
-    if (shmemi_state.networked)
-        shmemi_quiet(SHMEM_CTX_DEFAULT, call);
-}
-
-int shmemi_scan(shmem_team_t team, void *dest, const void *source, size_t nelems, bool inclusive,
-                const struct shmemi_reducer *reducer, const char *call)
-{
-    struct shmemi_team *t = shmemi_team_of(team, call);
-    if (t == NULL)
-        return -1;
-    size_t bytes = shmemi_bytes(nelems, reducer->size);
-    shmemi_check_symmetric("dest", dest, bytes, call);
-    shmemi_check_symmetric("source", source, bytes, call);
-    shmemi_coll_apart(dest, bytes, source, bytes, true, call);
-    if (!shmemi_collective_begin(t, call))
-        return -1;
-    shmemi_coll_check_arguments(t, dest, source, bytes, "", 0, call);
-    if (nelems == 0)
-        return shmemi_collective_end() ? 0 : -1;
-    if (bytes <= t->slot_size && bytes <= SHMEMI_TEAM_SLOT)
-        scan_small(t, dest, source, nelems, inclusive, reducer, call);
-    else
-        scan_pieces(t, dest, source, nelems, t->me + (inclusive ? 1 : 0), reducer, call);
     return shmemi_collective_end() ? 0 : -1;
 }

@@ -1,0 +1,165 @@
+/*
+ * scan.c: scans of a team.
+ */
+#include "reduce.h"
+
+#include "address.h"
+#include "barrier.h"
+#include "collective_arguments.h"
+#include "columns.h"
+#include "exchange.h"
+#include "failure.h"
+#include "front.h"
+#include "gather.h"
+#include "gpu.h"
+#include "message.h"
+#include "team_ids.h"
+
+/* Each PE reads the elements of the PEs before it. No PE writes a piece before all have read it, so
+ * dest may be source. */
+static void scan_pieces(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
+                        int last, const struct shmemi_reducer *reducer, const char *call)
+{
+    size_t size = reducer->size, piece = SHMEMI_PIECE / size;
+    _Alignas(SHMEMI_CACHE_LINE) char acc[SHMEMI_PIECE];
+    shmemi_sync_members(t, call);
+    for (size_t at = 0; at < nelems; at += piece) {
+        size_t k = nelems - at < piece ? nelems - at : piece;
+        shmemi_gather(t, NULL, (uint32_t)last, acc, source + at * size, k, reducer, call);
+        shmemi_sync_members(t, call);
+        if (last > 0)
+            shmemi_move(dest + at * size, acc, k * size, call);
+        else
+            shmemi_clear(dest + at * size, k * size, call);
+    }
+}
+
+/* An inclusive scan is the prefix up to this PE. For an exclusive one each PE passes its prefix to
+ * the next PE. */
+static void scan_small(struct shmemi_team *t, void *dest, const void *source, size_t nelems,
+                       bool inclusive, const struct shmemi_reducer *reducer, const char *call)
+{
+    size_t bytes = nelems * reducer->size;
+    _Alignas(SHMEMI_CACHE_LINE) char acc[SHMEMI_SLOT];
+    shmemi_move(acc, source, bytes, call);
+    shmemi_exchange_prefix(t, acc, nelems, reducer, call);
+    if (inclusive) {
+        shmemi_move(dest, acc, bytes, call);
+        return;
+    }
+    if (t->me + 1 < t->n)
+        shmemi_message_data(t, t->me + 1, dest, acc, bytes, call);
+    if (t->me > 0)
+        shmemi_await(t, t->me - 1, call);
+    else
+        shmemi_clear(dest, bytes, call);
+    if (shmemi_state.networked)
+        shmemi_quiet(SHMEM_CTX_DEFAULT, call);
+}
+
+/* ------------------------------------------------------------ node by node */
+
+/* A piece of a scan of a team whose nodes have consecutive ranks. */
+struct piece {
+    struct shmemi_team *t;
+    char *dest;
+    const char *source;
+    size_t n; /* elements */
+    bool inclusive;
+    const struct shmemi_reducer *reducer;
+    const char *call;
+};
+
+/* The leaders exchange what their nodes have, in the parts of a round. before = the combination of
+ * the nodes before this one, if there are any. */
+static void exchange_totals(const struct piece *p, char *before)
+{
+    struct shmemi_team *t = p->t;
+    uint64_t round = t->rounds_begun++;
+    size_t bytes = p->n * p->reducer->size;
+    char *own = shmemi_round_part(t, round, t->node);
+    shmemi_gather(t, t->near, t->n_near, own, p->source, p->n, p->reducer, p->call);
+    for (uint32_t i = 1; i < t->n_nodes; i++)
+        shmemi_message_at(t, t->leaders[(t->node + i) % t->n_nodes],
+                          own - shmemi_state.peer_base[shmemi_state.my_pe], own, bytes, p->call);
+    for (uint32_t i = 1; i < t->n_nodes; i++)
+        shmemi_await(t, t->leaders[(t->node + i) % t->n_nodes], p->call);
+    for (uint32_t node = 0; node < t->node; node++)
+        if (node == 0)
+            memcpy(before, shmemi_round_part(t, round, node), bytes);
+        else
+            p->reducer->combine(before, shmemi_round_part(t, round, node), p->n);
+}
+
+/* A leader gives what the nodes before have to its members, in their dest, which nobody reads any
+ * more; each combines it with what the members before it have. */
+static void scan_piece(const struct piece *p, char *acc, char *before)
+{
+    struct shmemi_team *t = p->t;
+    size_t bytes = p->n * p->reducer->size;
+    uint32_t upto = t->near_rank + (p->inclusive ? 1 : 0);
+    shmemi_sync_node(t, p->call);
+    shmemi_gather(t, t->near, upto, acc, p->source, p->n, p->reducer, p->call);
+    if (t->near_rank == 0)
+        exchange_totals(p, before);
+    shmemi_sync_node(t, p->call);
+    if (!shmemi_collective_holds())
+        return;
+    for (uint32_t i = 1; t->near_rank == 0 && t->node > 0 && i < t->n_near; i++)
+        shmemi_put(SHMEM_CTX_DEFAULT, p->dest, before, bytes, t->pes[t->near[i]], p->call);
+    if (shmemi_state.gpu)
+        shmemi_quiet(SHMEM_CTX_DEFAULT, p->call);
+    shmemi_sync_node(t, p->call);
+    if (t->node > 0 && t->near_rank > 0)
+        shmemi_move(before, p->dest, bytes, p->call);
+    if (t->node > 0 && upto > 0)
+        p->reducer->combine(before, acc, p->n);
+    if (t->node > 0)
+        shmemi_move(p->dest, before, bytes, p->call);
+    else if (upto > 0)
+        shmemi_move(p->dest, acc, bytes, p->call);
+    else
+        shmemi_clear(p->dest, bytes, p->call);
+}
+
+static void scan_by_nodes(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
+                          bool inclusive, const struct shmemi_reducer *reducer, const char *call)
+{
+    size_t size = reducer->size, part = shmemi_part_bytes(t);
+    size_t most = (part < SHMEMI_PIECE ? part : SHMEMI_PIECE) / size;
+    _Alignas(SHMEMI_CACHE_LINE) char acc[SHMEMI_PIECE], before[SHMEMI_PIECE];
+    for (size_t at = 0; at < nelems && shmemi_collective_holds(); at += most) {
+        struct piece p = {.t = t,
+                          .dest = dest + at * size,
+                          .source = source + at * size,
+                          .n = nelems - at < most ? nelems - at : most,
+                          .inclusive = inclusive,
+                          .reducer = reducer,
+                          .call = call};
+        scan_piece(&p, acc, before);
+    }
+}
+
+int shmemi_scan(shmem_team_t team, void *dest, const void *source, size_t nelems, bool inclusive,
+                const struct shmemi_reducer *reducer, const char *call)
+{
+    struct shmemi_team *t = shmemi_team_of(team, call);
+    if (t == NULL)
+        return -1;
+    size_t bytes = shmemi_bytes(nelems, reducer->size);
+    shmemi_check_symmetric("dest", dest, bytes, call);
+    shmemi_check_symmetric("source", source, bytes, call);
+    shmemi_coll_apart(dest, bytes, source, bytes, true, call);
+    if (!shmemi_collective_begin(t, call))
+        return -1;
+    shmemi_coll_check_arguments(t, dest, source, bytes, "", 0, call);
+    if (nelems == 0)
+        return shmemi_collective_end() ? 0 : -1;
+    if (shmemi_has_columns(t) && t->consecutive)
+        scan_by_nodes(t, dest, source, nelems, inclusive, reducer, call);
+    else if (bytes <= t->slot_size && bytes <= SHMEMI_TEAM_SLOT)
+        scan_small(t, dest, source, nelems, inclusive, reducer, call);
+    else
+        scan_pieces(t, dest, source, nelems, t->me + (inclusive ? 1 : 0), reducer, call);
+    return shmemi_collective_end() ? 0 : -1;
+}
