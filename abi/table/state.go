@@ -86,6 +86,7 @@ var state = Unit{
 			{Name: "net_tiles", Type: "ptr", C: "const uint16_t *", GoType: "*uint16", Doc: "for each PE the largest tile of eager transfers that such writes keep, from memory of the same kind as its heap is in; 0: none. NULL without a network"},
 			{Name: "net_notified", Type: "size", Doc: "the most bytes of such a write that carries a notification; 0: none does"},
 			{Name: "net_ordered", Type: "u32", Doc: "1: a message between nodes comes behind the bytes of all such writes before it"},
+			{Name: "net_signals", Type: "u32", Doc: "1: the signals of large puts to a PE come in the order of the puts"},
 			{Name: "collectives", Type: "u32", Doc: "algorithms that collective calls are to use: SHMEMI_COLLECTIVES_..., those of PE 0"},
 			{Name: "wire_latency", Type: "u32", Doc: "what a message between nodes takes, for the model of collective calls: nanoseconds until it has come"},
 			{Name: "wire_post", Type: "u32", Doc: "nanoseconds of the sender until it can send the next"},

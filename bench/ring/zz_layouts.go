@@ -2,5 +2,5 @@
 
 package main
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xe6fc0987cf5701d
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x556cba51fbd8ff35
 import "C"

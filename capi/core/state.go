@@ -92,6 +92,9 @@ func fill(s *State, j *job.Job) {
 		if j.Network.Ordered() {
 			s.netOrdered = 1
 		}
+		if j.Network.SignalsInOrder() {
+			s.netSignals = 1
+		}
 		wire := j.Network.Wire()
 		s.collectives = uint32(j.Met.Collectives)
 		s.wireLatency, s.wirePost, s.wireKib = wire.Latency, wire.Post, wire.KiB
@@ -108,7 +111,7 @@ func fill(s *State, j *job.Job) {
 
 // empty takes back what fill allocated.
 func empty(s *State) {
-	s.nPEs, s.notifyCount, s.fastOrder, s.askFD, s.heapSize, s.networked, s.gpu, s.copiesApart, s.p2p, s.growsTogether, s.kernelRings, s.netOrdered, s.crowded, s.nodeCrowded, s.moves = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+	s.nPEs, s.notifyCount, s.fastOrder, s.askFD, s.heapSize, s.networked, s.gpu, s.copiesApart, s.p2p, s.growsTogether, s.kernelRings, s.netOrdered, s.netSignals, s.crowded, s.nodeCrowded, s.moves = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
 	if s.fastBase != s.nearBase {
 		C.free(unsafe.Pointer(s.fastBase))
 	}

@@ -97,6 +97,7 @@ type State struct {
 	netTiles        *uint16 // for each PE the largest tile of eager transfers that such writes keep, from memory of the same kind as its heap is in; 0: none. NULL without a network
 	netNotified     uint64  // the most bytes of such a write that carries a notification; 0: none does
 	netOrdered      uint32  // 1: a message between nodes comes behind the bytes of all such writes before it
+	netSignals      uint32  // 1: the signals of large puts to a PE come in the order of the puts
 	collectives     uint32  // algorithms that collective calls are to use: SHMEMI_COLLECTIVES_..., those of PE 0
 	wireLatency     uint32  // what a message between nodes takes, for the model of collective calls: nanoseconds until it has come
 	wirePost        uint32  // nanoseconds of the sender until it can send the next
@@ -104,8 +105,9 @@ type State struct {
 	threadLevel     int32   // the front's
 	initCount       uint32  // the front's
 	heapFD          int32   // filled by the core: the memory file that has this PE's user heap; -1 where the heap is in the memory of a GPU
-	heapPlace       uint64  // and where in it
-	staticsFD       int32   // filled by the core, as all up to statics_why: the memory file where the front is to put the program's statics, or -1
+	_               [4]byte
+	heapPlace       uint64 // and where in it
+	staticsFD       int32  // filled by the core, as all up to statics_why: the memory file where the front is to put the program's statics, or -1
 	_               [4]byte
 	staticsPlace    uint64    // of this PE's area in it
 	staticsOffset   int64     // of the area from the user heap
@@ -119,7 +121,7 @@ type State struct {
 	survives        uint32    // SHMEM_ON_FAILURE=return
 	asked           uint32    // reports that were asked for by a signal: each waiter writes one
 	askFD           int32     // an eventfd of the core's that wants to know, or 0
-	_               [32]byte
+	_               [24]byte
 	gpuStarted      uint64 // copies that were started and not waited for by their call; each counts once it is on the stream
 	gpuSettled      uint64 // so many of them are complete: raised to the value that gpu_started had before a wait for the stream
 	kernelRings     uint32 // kernels push operations into rings
@@ -191,26 +193,27 @@ var (
 	_ [360]byte  = [unsafe.Offsetof(State{}.netTiles)]byte{}
 	_ [368]byte  = [unsafe.Offsetof(State{}.netNotified)]byte{}
 	_ [376]byte  = [unsafe.Offsetof(State{}.netOrdered)]byte{}
-	_ [380]byte  = [unsafe.Offsetof(State{}.collectives)]byte{}
-	_ [384]byte  = [unsafe.Offsetof(State{}.wireLatency)]byte{}
-	_ [388]byte  = [unsafe.Offsetof(State{}.wirePost)]byte{}
-	_ [392]byte  = [unsafe.Offsetof(State{}.wireKib)]byte{}
-	_ [396]byte  = [unsafe.Offsetof(State{}.threadLevel)]byte{}
-	_ [400]byte  = [unsafe.Offsetof(State{}.initCount)]byte{}
-	_ [404]byte  = [unsafe.Offsetof(State{}.heapFD)]byte{}
-	_ [408]byte  = [unsafe.Offsetof(State{}.heapPlace)]byte{}
-	_ [416]byte  = [unsafe.Offsetof(State{}.staticsFD)]byte{}
-	_ [424]byte  = [unsafe.Offsetof(State{}.staticsPlace)]byte{}
-	_ [432]byte  = [unsafe.Offsetof(State{}.staticsOffset)]byte{}
-	_ [440]byte  = [unsafe.Offsetof(State{}.staticsWhy)]byte{}
-	_ [632]byte  = [unsafe.Offsetof(State{}.nStatics)]byte{}
-	_ [640]byte  = [unsafe.Offsetof(State{}.statics)]byte{}
-	_ [832]byte  = [unsafe.Offsetof(State{}.lost)]byte{}
-	_ [840]byte  = [unsafe.Offsetof(State{}.losses)]byte{}
-	_ [848]byte  = [unsafe.Offsetof(State{}.nLost)]byte{}
-	_ [852]byte  = [unsafe.Offsetof(State{}.survives)]byte{}
-	_ [856]byte  = [unsafe.Offsetof(State{}.asked)]byte{}
-	_ [860]byte  = [unsafe.Offsetof(State{}.askFD)]byte{}
+	_ [380]byte  = [unsafe.Offsetof(State{}.netSignals)]byte{}
+	_ [384]byte  = [unsafe.Offsetof(State{}.collectives)]byte{}
+	_ [388]byte  = [unsafe.Offsetof(State{}.wireLatency)]byte{}
+	_ [392]byte  = [unsafe.Offsetof(State{}.wirePost)]byte{}
+	_ [396]byte  = [unsafe.Offsetof(State{}.wireKib)]byte{}
+	_ [400]byte  = [unsafe.Offsetof(State{}.threadLevel)]byte{}
+	_ [404]byte  = [unsafe.Offsetof(State{}.initCount)]byte{}
+	_ [408]byte  = [unsafe.Offsetof(State{}.heapFD)]byte{}
+	_ [416]byte  = [unsafe.Offsetof(State{}.heapPlace)]byte{}
+	_ [424]byte  = [unsafe.Offsetof(State{}.staticsFD)]byte{}
+	_ [432]byte  = [unsafe.Offsetof(State{}.staticsPlace)]byte{}
+	_ [440]byte  = [unsafe.Offsetof(State{}.staticsOffset)]byte{}
+	_ [448]byte  = [unsafe.Offsetof(State{}.staticsWhy)]byte{}
+	_ [640]byte  = [unsafe.Offsetof(State{}.nStatics)]byte{}
+	_ [648]byte  = [unsafe.Offsetof(State{}.statics)]byte{}
+	_ [840]byte  = [unsafe.Offsetof(State{}.lost)]byte{}
+	_ [848]byte  = [unsafe.Offsetof(State{}.losses)]byte{}
+	_ [856]byte  = [unsafe.Offsetof(State{}.nLost)]byte{}
+	_ [860]byte  = [unsafe.Offsetof(State{}.survives)]byte{}
+	_ [864]byte  = [unsafe.Offsetof(State{}.asked)]byte{}
+	_ [868]byte  = [unsafe.Offsetof(State{}.askFD)]byte{}
 	_ [896]byte  = [unsafe.Offsetof(State{}.gpuStarted)]byte{}
 	_ [904]byte  = [unsafe.Offsetof(State{}.gpuSettled)]byte{}
 	_ [912]byte  = [unsafe.Offsetof(State{}.kernelRings)]byte{}

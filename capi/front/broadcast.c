@@ -38,6 +38,7 @@ struct broadcast {
     uint32_t root_node, node;
     int root;
     bool pull; /* the members of a node read the data of the one that has it */
+    struct shmemi_lent *lent;
     const char *call;
 };
 
@@ -58,7 +59,7 @@ static void send_on(const struct broadcast *b, size_t at)
     uint64_t first = (uint64_t)b->node * b->children + 1;
     for (uint64_t node = first; node < first + b->children && node < b->t->n_nodes; node++)
         shmemi_message_data(b->t, speaker(b, (uint32_t)node), b->dest + at, b->data + at,
-                            piece_at(b, at), b->call);
+                            piece_at(b, at), b->lent, b->call);
 }
 
 /* The i-th of the other members of this node, beginning behind this PE. */
@@ -75,7 +76,7 @@ static void give_to_node(const struct broadcast *b, size_t at)
             shmemi_message(t, neighbour(t, i), b->call);
         else
             shmemi_message_data(t, neighbour(t, i), b->dest + at, b->data + at, piece_at(b, at),
-                                b->call);
+                                b->lent, b->call);
 }
 
 static void speak(const struct broadcast *b)
@@ -89,9 +90,7 @@ static void speak(const struct broadcast *b)
     }
     for (uint32_t i = 1; b->pull && i < t->n_near; i++)
         shmemi_await(t, neighbour(t, i), b->call);
-    /* Far puts may still read their source, which the caller may change. */
-    if (shmemi_state.networked)
-        shmemi_quiet(SHMEM_CTX_DEFAULT, b->call);
+    shmemi_lent_back(b->lent, b->call);
 }
 
 /* Peers that read the data find them at the same symmetric address as the one that has them. */
@@ -126,6 +125,7 @@ void shmemi_coll_broadcast(struct shmemi_team *t, void *dest, const void *source
     shmemi_coll_check_broadcast(t, dest, source, nbytes, root, call);
     if (nbytes == 0)
         return;
+    struct shmemi_lent lent = {.begun = 0};
     struct broadcast b = {.t = t,
                           .dest = dest,
                           .data = t->me == root ? source : dest,
@@ -135,6 +135,7 @@ void shmemi_coll_broadcast(struct shmemi_team *t, void *dest, const void *source
                           .root_node = shmemi_team_node(t, root),
                           .root = root,
                           .pull = shmemi_coll_pulls(nbytes),
+                          .lent = &lent,
                           .call = call};
     b.node = (t->node + t->n_nodes - b.root_node) % t->n_nodes;
     if (shmemi_by_nodes(t)) {

@@ -29,13 +29,6 @@
  */
 #define STEPS_BYTES ((size_t)8 << 10)
 
-/* Far puts may still read their source after shmemi_message_data. */
-static void release_sources(const char *call)
-{
-    if (shmemi_state.networked)
-        shmemi_quiet(SHMEM_CTX_DEFAULT, call);
-}
-
 /* ---------------------------------------------------- fcollect and alltoall */
 
 /* Block i of what this PE contributes goes to rank i; step is 0 when all get the
@@ -44,12 +37,13 @@ static void all_to_all(struct shmemi_team *t, char *mine, const char *source, si
                        size_t step, const char *call)
 {
     int n = t->n, me = t->me;
+    struct shmemi_lent lent = {.begun = 0};
     for (int i = 1; i < n; i++) {
         int rank = (me + i) % n;
-        shmemi_message_data(t, rank, mine, source + step * (size_t)rank, nbytes, call);
+        shmemi_message_data(t, rank, mine, source + step * (size_t)rank, nbytes, &lent, call);
     }
     shmemi_move(mine, source + step * (size_t)me, nbytes, call);
-    release_sources(call);
+    shmemi_lent_back(&lent, call);
     for (int i = 1; i < n; i++)
         shmemi_await(t, (me + n - i) % n, call);
 }
@@ -76,7 +70,6 @@ void shmemi_coll_fcollect(struct shmemi_team *t, void *dest, const void *source,
     } else if (shmemi_by_nodes(t)) {
         shmemi_move(mine, source, nbytes, call);
         shmemi_nodes_collect(t, shmemi_offset(dest), &(struct shmemi_blocks){.size = nbytes}, call);
-        release_sources(call);
     } else {
         all_to_all(t, mine, source, nbytes, 0, call);
     }
@@ -141,7 +134,6 @@ void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, 
     } else if (at != NULL && shmemi_by_nodes(t)) {
         shmemi_move(mine, source, nbytes, call);
         shmemi_nodes_collect(t, shmemi_offset(dest), &(struct shmemi_blocks){.at = at}, call);
-        release_sources(call);
     } else {
         all_to_all(t, mine, source, nbytes, 0, call);
     }
@@ -221,7 +213,6 @@ void shmemi_coll_alltoall(struct shmemi_team *t, void *dest, const void *source,
         return;
     if (shmemi_nodes_swaps(t, nbytes)) {
         shmemi_nodes_alltoall(t, dest, source, nbytes, call);
-        release_sources(call);
     } else {
         all_to_all(t, (char *)dest + nbytes * (size_t)t->me, source, nbytes, nbytes, call);
     }

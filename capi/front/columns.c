@@ -95,7 +95,8 @@ static void send_at(const struct reduction *r, uint32_t node, const char *at, co
                     size_t nelems)
 {
     int64_t offset = at - shmemi_state.peer_base[shmemi_state.my_pe];
-    shmemi_message_at(r->t, peer(r, node), offset, from, nelems * r->reducer->size, r->call);
+    shmemi_message_at(r->t, peer(r, node), offset, from, nelems * r->reducer->size, NULL,
+                      r->call);
 }
 
 /* ----------------------------------------------------------------- straight */
@@ -182,7 +183,7 @@ static void combine(const struct reduction *r, size_t k)
     }
     char *at = r->dest + block_at(r, &e, t->node) * size;
     EACH_OTHER_NODE(t, node)
-    shmemi_message_data(t, peer(r, node), at, result, n * size, r->call);
+    shmemi_message_data(t, peer(r, node), at, result, n * size, NULL, r->call);
     shmemi_move(at, result, n * size, r->call);
 }
 

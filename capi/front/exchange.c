@@ -45,7 +45,8 @@ static uint32_t power_below(uint32_t n)
 static void give(struct shmemi_team *t, int rank, const char *at, const void *mine, size_t bytes,
                  const char *call)
 {
-    shmemi_message_at(t, rank, at - shmemi_state.peer_base[shmemi_state.my_pe], mine, bytes, call);
+    shmemi_message_at(t, rank, at - shmemi_state.peer_base[shmemi_state.my_pe], mine, bytes, NULL,
+                      call);
 }
 
 static void exchange_direct(struct shmemi_team *t, const struct group *g, void *dest, char *round,

@@ -16,17 +16,22 @@
 
 #include <stdio.h>
 
+#include "zz_message.h"
+
 /* The offset from the user heap of this PE's word in the inboxes of the team's members. */
 static int64_t inbox_word(const struct shmemi_team *t)
 {
     return t->inbox + (int64_t)sizeof(uint64_t) * t->me;
 }
 
-/* Counts are set, so that none may overtake another: a count of large bytes, which is sent when
- * they have come, would undo that of small ones behind it. A fence waits for nothing. */
-static void keep_behind_others(const char *call)
+/* Counts are set, so that none may overtake another: the count of large bytes, which comes when they
+ * have, would undo that of small ones behind it. A fence waits for nothing itself, but a write
+ * behind it waits until the target has applied the messages before it. */
+static void keep_behind_others(bool large, const char *call)
 {
-    if (shmemi_marked(&shmemi_contexts[0].unfenced))
+    const struct shmemi_state *s = &shmemi_state;
+    if (!s->net_ordered && !(large && s->net_signals) &&
+        shmemi_marked(&shmemi_contexts[0].unfenced))
         shmemi_fence_slow(SHMEM_CTX_DEFAULT, call);
 }
 
@@ -38,7 +43,7 @@ void shmemi_message(struct shmemi_team *t, int rank, const char *call)
     char *base = shmemi_state.peer_base[pe];
     uint64_t count = ++t->sent[rank];
     if (base == NULL) {
-        keep_behind_others(call);
+        keep_behind_others(false, call);
         shmemi_net_message(&(struct shmemi_host_operation){.kind = SHMEMI_OPERATION_AMO,
                                                            .pe = pe,
                                                            .offset = inbox_word(t),
@@ -52,8 +57,35 @@ void shmemi_message(struct shmemi_team *t, int rank, const char *call)
     shmemi_notify(pe);
 }
 
+static void end_one(struct shmemi_lent *lent, const char *call)
+{
+    uint64_t i = lent->ended++ % SHMEMI_LENT;
+    shmemi_net_finish(&lent->requests[i], lent->pes[i], call);
+}
+
+void shmemi_lent_back(struct shmemi_lent *lent, const char *call)
+{
+    while (lent->ended < lent->begun)
+        end_one(lent, call);
+}
+
+/* Between nodes. */
+static void send_data(struct shmemi_host_operation *o, struct shmemi_lent *lent)
+{
+    keep_behind_others(o->nbytes > SHMEMI_MESSAGE_SIZE - SHMEMI_HEADER_SIZE, o->call);
+    if (lent == NULL) {
+        shmemi_net_lend(o);
+        return;
+    }
+    if (lent->begun - lent->ended == SHMEMI_LENT)
+        end_one(lent, o->call);
+    o->request = &lent->requests[lent->begun % SHMEMI_LENT];
+    lent->pes[lent->begun % SHMEMI_LENT] = o->pe;
+    lent->begun += shmemi_net_lend(o);
+}
+
 void shmemi_message_at(struct shmemi_team *t, int rank, int64_t offset, const void *source,
-                       size_t n, const char *call)
+                       size_t n, struct shmemi_lent *lent, const char *call)
 {
     if (SHMEMI_UNLIKELY(!shmemi_collective_holds()))
         return;
@@ -65,36 +97,32 @@ void shmemi_message_at(struct shmemi_team *t, int rank, int64_t offset, const vo
         shmemi_message(t, rank, call);
         return;
     }
+    struct shmemi_host_operation o = {.kind = SHMEMI_OPERATION_PUT_SIGNAL,
+                                      .pe = pe,
+                                      .offset = offset,
+                                      .nbytes = n,
+                                      .source = source,
+                                      .signal_offset = inbox_word(t),
+                                      .op = SHMEMI_AMO_SET,
+                                      .call = call};
     if (control == NULL) {
-        keep_behind_others(call);
-        shmemi_net_message(&(struct shmemi_host_operation){.kind = SHMEMI_OPERATION_PUT_SIGNAL,
-                                                           .pe = pe,
-                                                           .offset = offset,
-                                                           .nbytes = n,
-                                                           .source = source,
-                                                           .signal_offset = inbox_word(t),
-                                                           .operand = ++t->sent[rank],
-                                                           .op = SHMEMI_AMO_SET,
-                                                           .call = call});
+        o.operand = ++t->sent[rank];
+        send_data(&o, lent);
         return;
     }
     /* A heap in GPU memory that this process cannot map. All counts go to that PE on one path,
      * since a count that comes late would undo a later one. */
-    shmemi_net_do(&(struct shmemi_host_operation){.kind = SHMEMI_OPERATION_PUT,
-                                                  .pe = pe,
-                                                  .offset = offset,
-                                                  .nbytes = n,
-                                                  .source = source,
-                                                  .call = call});
+    o.kind = SHMEMI_OPERATION_PUT;
+    shmemi_net_do(&o);
     shmemi_quiet_slow(SHMEM_CTX_DEFAULT, call);
     shmemi_message(t, rank, call);
 }
 
 void shmemi_message_data(struct shmemi_team *t, int rank, void *dest, const void *source, size_t n,
-                         const char *call)
+                         struct shmemi_lent *lent, const char *call)
 {
     /* Without bytes there is no destination: dest may then be NULL. */
-    shmemi_message_at(t, rank, n == 0 ? 0 : shmemi_offset(dest), source, n, call);
+    shmemi_message_at(t, rank, n == 0 ? 0 : shmemi_offset(dest), source, n, lent, call);
 }
 
 struct awaited {

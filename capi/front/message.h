@@ -12,11 +12,25 @@
  * count. Each message is awaited by the call of the receiver that matches the call of the sender.
  */
 void shmemi_message(struct shmemi_team *t, int rank, const char *call);
+
+/* Sources that messages of one call may still read. It begins zeroed. */
+enum { SHMEMI_LENT = 16 };
+struct shmemi_lent {
+    struct shmemi_request requests[SHMEMI_LENT];
+    int32_t pes[SHMEMI_LENT];
+    uint64_t begun, ended;
+};
+
+/* A message with data. lent: where the source is noted, which then stays as it is until
+ * shmemi_lent_back. NULL: it is memory of the library, which stays until the message has come. */
 void shmemi_message_data(struct shmemi_team *t, int rank, void *dest, const void *source, size_t n,
-                         const char *call);
+                         struct shmemi_lent *lent, const char *call);
 /* The same by offset from the user heap; below 0 is the internal area. */
 void shmemi_message_at(struct shmemi_team *t, int rank, int64_t offset, const void *source,
-                       size_t n, const char *call);
+                       size_t n, struct shmemi_lent *lent, const char *call);
+/* Waits until all sources may be reused. */
+void shmemi_lent_back(struct shmemi_lent *lent, const char *call);
+
 void shmemi_await(struct shmemi_team *t, int rank, const char *call);
 
 #pragma GCC visibility pop

@@ -62,6 +62,7 @@ struct collect {
     struct shmemi_team *t;
     int64_t dest;
     const struct shmemi_blocks *blocks;
+    struct shmemi_lent *lent;
     const char *call;
 };
 
@@ -97,7 +98,7 @@ static void collect_packed(const struct collect *c)
         struct shmemi_part p = node_part(c, t->node);
         if (p.bytes > 0)
             shmemi_message_at(t, t->leaders[other_node(t, i)], c->dest + (int64_t)p.at,
-                              own_dest(c, p.at), p.bytes, c->call);
+                              own_dest(c, p.at), p.bytes, c->lent, c->call);
     }
     for (uint32_t i = 1; t->me == leader && i < t->n_nodes; i++)
         if (node_part(c, other_node(t, i)).bytes > 0)
@@ -134,7 +135,8 @@ static void collect_apart(const struct collect *c)
     struct shmemi_part mine = part(c, t->me, t->me + 1);
     for (uint32_t i = 1; mine.bytes > 0 && i < t->n_nodes; i++)
         shmemi_message_at(t, receiver(t, other_node(t, i), t->near_rank),
-                          c->dest + (int64_t)mine.at, own_dest(c, mine.at), mine.bytes, c->call);
+                          c->dest + (int64_t)mine.at, own_dest(c, mine.at), mine.bytes, c->lent,
+                          c->call);
     give_near(c, t->me);
     for (uint32_t i = 1; i < t->n_nodes; i++) {
         uint32_t node = (t->node + t->n_nodes - i) % t->n_nodes;
@@ -153,12 +155,14 @@ static void collect_apart(const struct collect *c)
 void shmemi_nodes_collect(struct shmemi_team *t, int64_t dest, const struct shmemi_blocks *blocks,
                           const char *call)
 {
-    const struct collect c = {t, dest, blocks, call};
+    struct shmemi_lent lent = {.begun = 0};
+    const struct collect c = {t, dest, blocks, &lent, call};
     size_t all = part(&c, 0, t->n).bytes;
     if (t->consecutive && shmemi_model_packs(t, all / t->n_nodes))
         collect_packed(&c);
     else
         collect_apart(&c);
+    shmemi_lent_back(&lent, call);
 }
 
 /* ----------------------------------------------------------------- alltoall */
@@ -178,13 +182,15 @@ void shmemi_nodes_alltoall(struct shmemi_team *t, char *dest, const char *source
                            const char *call)
 {
     uint64_t round = t->rounds_begun++;
+    struct shmemi_lent lent = {.begun = 0};
     const int64_t at = shmemi_offset(dest);
     for (uint32_t i = 1; i < t->n_nodes; i++) {
         uint32_t node = other_node(t, i);
         const char *part = shmemi_round_part(t, round, t->node);
         shmemi_message_at(t, shmemi_team_at(t, node, t->near_rank),
                           part - shmemi_state.peer_base[shmemi_state.my_pe],
-                          source + nbytes * (size_t)t->leaders[node], nbytes * t->columns, call);
+                          source + nbytes * (size_t)t->leaders[node], nbytes * t->columns, &lent,
+                          call);
     }
     for (uint32_t i = 0; i < t->n_near; i++)
         copy_near(t, SHMEMI_OPERATION_PUT, neighbour(t, i), at + (int64_t)(nbytes * (size_t)t->me),
@@ -199,4 +205,5 @@ void shmemi_nodes_alltoall(struct shmemi_team *t, char *dest, const char *source
                       blocks + nbytes * k, nbytes, call);
     }
     meet_near(t, call);
+    shmemi_lent_back(&lent, call);
 }

@@ -13,15 +13,14 @@
 #pragma GCC visibility push(hidden)
 
 /* Gives each member the blocks of all, in the order of ranks. dest is an offset from the user heap,
- * and this PE's own block is already there on this PE. all: the bytes of all blocks. Its messages
- * may still read dest when it returns. */
+ * and this PE's own block is already there on this PE. */
 void shmemi_nodes_collect(struct shmemi_team *t, int64_t dest, const struct shmemi_blocks *blocks,
                           const char *call);
 
 /* Reports whether shmemi_nodes_alltoall takes blocks of so many bytes. */
 bool shmemi_nodes_swaps(const struct shmemi_team *t, size_t nbytes);
 
-/* As shmemi_coll_alltoall. Its messages may still read source when it returns. */
+/* As shmemi_coll_alltoall. */
 void shmemi_nodes_alltoall(struct shmemi_team *t, char *dest, const char *source, size_t nbytes,
                            const char *call);
 

@@ -82,8 +82,10 @@ static void quiet_network(struct shmemi_context *c, const char *call)
         }
         /* It stays marked when another thread has posted since, or has begun a later quiet, which
          * covers its posts. */
-        if (rc == SHMEMI_DONE && c->dirty == SHMEMI_QUIETING && c->last_quiet == ticket)
+        if (rc == SHMEMI_DONE && c->dirty == SHMEMI_QUIETING && c->last_quiet == ticket) {
             shmemi_write_once(&c->dirty, SHMEMI_CLEAN);
+            shmemi_write_once(&c->unfenced, 0); /* what is complete needs no fence */
+        }
         shmemi_net_unlock();
         if (rc != SHMEMI_PENDING && rc != SHMEMI_AGAIN)
             break;

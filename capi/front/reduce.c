@@ -85,9 +85,11 @@ static void reduce_by_blocks(struct shmemi_team *t, char *dest, const char *sour
     int n = t->n, me = t->me;
     size_t share = nelems / (size_t)n, bytes = share * reducer->size;
     char *mine = dest + (size_t)me * bytes;
+    struct shmemi_lent lent = {.begun = 0};
     for (int i = 1; i < n; i++) {
         int rank = (me + i) % n;
-        shmemi_message_data(t, rank, mine, source + (size_t)rank * bytes, bytes, call);
+        shmemi_message_data(t, rank, mine, source + (size_t)rank * bytes, bytes, &lent,
+                            call);
     }
     for (int i = 1; i < n; i++)
         shmemi_await(t, (me + i) % n, call);
@@ -97,11 +99,11 @@ static void reduce_by_blocks(struct shmemi_team *t, char *dest, const char *sour
     for (int i = 1; i < n; i++) {
         int rank = (me + i) % n;
         shmemi_await(t, rank, call);
-        shmemi_message_data(t, rank, mine, mine, bytes, call);
+        shmemi_message_data(t, rank, mine, mine, bytes, &lent, call);
     }
     for (int i = 1; i < n; i++)
         shmemi_await(t, (me + i) % n, call);
-    shmemi_quiet(SHMEM_CTX_DEFAULT, call); /* the caller may change source and dest */
+    shmemi_lent_back(&lent, call);
 }
 
 /* Reductions that do not fit the scratch. */

@@ -107,8 +107,8 @@ static void mark_operations(struct shmemi_context *c)
     shmemi_write_once(&c->unfenced, 1);
 }
 
-/* Whether a later quiet has to wait for an operation. */
-enum mark { UNMARKED, MARKED, MARKED_WHEN_PENDING };
+/* Whether a later quiet has to wait for an operation, or a later fence to order it. */
+enum mark { UNMARKED, MARKED, MARKED_WHEN_PENDING, UNFENCED_WHEN_PENDING };
 
 /* A blocking get and a blocking fetch are over when the call returns. */
 SHMEMI_INLINE enum mark mark_of(const struct shmemi_host_operation *o)
@@ -125,6 +125,8 @@ SHMEMI_INLINE int try_post(const struct shmemi_host_operation *o, struct shmemi_
     int rc = shmemi_state.core->post(o);
     if (mark == MARKED || (mark == MARKED_WHEN_PENDING && rc == SHMEMI_PENDING))
         mark_operations(c);
+    else if (mark == UNFENCED_WHEN_PENDING && rc == SHMEMI_PENDING)
+        shmemi_write_once(&c->unfenced, 1);
     shmemi_net_unlock();
     return rc;
 }
@@ -259,6 +261,19 @@ void shmemi_net_message(struct shmemi_host_operation *o)
         shmemi_net_do(o);
     else
         post(o, o->kind == SHMEMI_OPERATION_AMO ? UNMARKED : MARKED_WHEN_PENDING);
+}
+
+bool shmemi_net_lend(struct shmemi_host_operation *o)
+{
+    o->nbi = o->request == NULL;
+    if (o->request != NULL)
+        *o->request = (struct shmemi_request){0};
+    if (o->nbytes <= shmemi_state.net_chunk)
+        return post(o, UNFENCED_WHEN_PENDING) == SHMEMI_PENDING && !o->nbi;
+    o->nbi = 0;
+    o->request = NULL;
+    shmemi_net_do(o);
+    return false;
 }
 
 /* ------------------------------------------------- the slow halves of front.h */

@@ -27,6 +27,9 @@ void shmemi_net_finish(const struct shmemi_request *r, int pe, const char *call)
 /* A message of the library's own, a put with signal or an atomic that does not fetch: no quiet of
  * the program waits for it, unless the source may not be reused when the call returns. */
 void shmemi_net_message(struct shmemi_host_operation *o);
+/* The same, of bytes that the caller keeps as they are: true when it has to be finished, by
+ * o->request, before source may be reused. Without a request they stay until they have come. */
+bool shmemi_net_lend(struct shmemi_host_operation *o);
 
 /* The slow halves of front.h: the peer is far, or the request is wrong. Those called ranged show
  * the call to a profiler. */

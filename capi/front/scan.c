@@ -48,13 +48,11 @@ static void scan_small(struct shmemi_team *t, void *dest, const void *source, si
         return;
     }
     if (t->me + 1 < t->n)
-        shmemi_message_data(t, t->me + 1, dest, acc, bytes, call);
+        shmemi_message_data(t, t->me + 1, dest, acc, bytes, NULL, call); /* it is copied */
     if (t->me > 0)
         shmemi_await(t, t->me - 1, call);
     else
         shmemi_clear(dest, bytes, call);
-    if (shmemi_state.networked)
-        shmemi_quiet(SHMEM_CTX_DEFAULT, call);
 }
 
 /* ------------------------------------------------------------ node by node */
@@ -81,7 +79,8 @@ static void exchange_totals(const struct piece *p, char *before)
     shmemi_gather(t, t->near, t->n_near, own, p->source, p->n, p->reducer, p->call);
     for (uint32_t i = 1; i < t->n_nodes; i++)
         shmemi_message_at(t, t->leaders[(t->node + i) % t->n_nodes],
-                          own - shmemi_state.peer_base[shmemi_state.my_pe], own, bytes, p->call);
+                          own - shmemi_state.peer_base[shmemi_state.my_pe], own, bytes, NULL,
+                          p->call);
     for (uint32_t i = 1; i < t->n_nodes; i++)
         shmemi_await(t, t->leaders[(t->node + i) % t->n_nodes], p->call);
     for (uint32_t node = 0; node < t->node; node++)

@@ -82,6 +82,12 @@ func (n *writeNumbers) Window() uint32 {
 	return n.Space.Window
 }
 
+// AllNumbered reports whether each write of the context has a number.
+func (e *Engine) AllNumbered() bool {
+	n := &e.rma.Numbers
+	return n.On && !n.Spares && e.Caps().Stripe == 0
+}
+
 // prepare prepares for a PE before the first operation on it. Where the provider names the writer,
 // each PE has the one sequence stream that it needs.
 func (x *transfers) prepare(p *layout.Peer) {

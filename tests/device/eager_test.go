@@ -84,7 +84,7 @@ func TestEagerNIC(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			stub.Set(t, c.nic)
-			job := []string{"-n", "2", "--timeout", "100"}
+			job := []string{"-n", "2", "--timeout", "200"}
 			if c.name != "node" {
 				job = append(job, "--hosts", "2")
 			}

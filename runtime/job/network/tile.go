@@ -82,3 +82,10 @@ func (nw *Network) Reaches(pe libshmem.PE, offset libshmem.Offset, n uint64) boo
 func (nw *Network) Ordered() bool {
 	return nw.stages[0] == nil && nw.Engine.Caps().SendAfterWrite
 }
+
+// SignalsInOrder reports whether the signals of puts of the host that are writes come in the order
+// of the puts on their context: the network keeps it, or each signal waits at the target for all
+// writes before it.
+func (nw *Network) SignalsInOrder() bool {
+	return nw.Ordered() || nw.stages[0] == nil && nw.Engine.AllNumbered()
+}
