@@ -11,7 +11,7 @@ var control = Unit{
 		{"DIRECT_PES", "DirectPEs", 16, "small reductions: up to so many PEs write to each other directly (capi/front/exchange.c)"},
 		{"SLOT", "Slot", 2048, "and so many bytes are a slot"},
 		{"TEAM_SLOT", "TeamSlot", 512, "the same of a team that is not the world"},
-		{"COLUMN_ROUNDS", "ColumnRounds", 3, "reductions between hosts: contributions of so many rounds may be under way (capi/front/columns.c)"},
+		{"COLUMN_ROUNDS", "ColumnRounds", 4, "reductions between hosts: contributions of so many rounds may be under way (capi/front/columns.c)"},
 		{"WORLD_ROUND", "WorldRound", 256 << 10, "and so many bytes a PE sends in a round, and so many it receives"},
 		{"TEAM_ROUND", "TeamRound", 32 << 10, "the same of a team that is not the world"},
 		{"WIDE_TEAMS", "WideTeams", 16, "and the teams of so many of the first slots have room for rounds"},

@@ -1,18 +1,18 @@
 /*
  * columns.c: reductions of a team on several nodes, in columns.
  *
- * A few elements go straight: each member of a column sends its share, which its node has combined,
- * to each other one, and all combine in the order of nodes. That takes one step of the network.
- * More go in rounds. In a round each member of a column owns a block. The members send each
- * other's blocks to their owners, which combine them; then each owner sends the result to all. That
- * takes two steps, and a member sends and receives each element about twice, however many nodes
- * there are. A round begins before the last one has ended, so that the network moves bytes while
- * the PEs combine.
+ * A few elements, and all elements of two nodes, go straight: each member of a column sends its
+ * share, which its node has combined, to each other one, and all combine in the order of nodes.
+ * That takes one step of the network. More elements of more nodes are owned. The members of a
+ * column send each other's blocks to their owners, which combine them; then each owner sends the
+ * result to all. That takes two steps, and a member sends and receives each element about twice,
+ * however many nodes there are.
  *
- * What a PE sends is in the first half of the memory of a round, and what it receives in the
- * second, with a part of its own for each node. There are three rounds: a member sends
- * contributions to round k + 3 when it has the results of round k, whose owners have used what they
- * got.
+ * Both go in rounds. A round begins before the last one has ended, so that the network moves bytes
+ * while the PEs combine. What a PE sends is in the first half of the memory of a round, and what it
+ * receives in the second, with a part of its own for each node. There are four rounds: before a
+ * member sends to round k + 4, it has got from each other one what that sends when it has used what
+ * it got in round k: the results of that round or, if all goes straight, the share of round k + 2.
  */
 #include "columns.h"
 
@@ -30,7 +30,7 @@
 #define COLUMN_BYTES ((size_t)4 << 10)
 
 /* A block is no smaller where the rounds could be more, so that a message is worth its cost. */
-#define BLOCK_BYTES ((size_t)16 << 10)
+#define BLOCK_BYTES ((size_t)64 << 10)
 
 /* How many rounds a share is divided into at least, if its blocks stay that large. */
 enum { ROUNDS = 4 };
@@ -44,6 +44,7 @@ struct reduction {
     size_t block;      /* of a member, in a round */
     size_t apart;      /* from the block of one member to that of the next in source; 0: block */
     bool scatter;      /* only the owner gets the result */
+    bool whole;     /* a round is a block: scatter, or all goes straight */
     uint64_t round;    /* the number of the first round of the team that is used */
     const struct shmemi_reducer *reducer;
     const char *call;
@@ -56,7 +57,7 @@ struct extent {
 
 static struct extent extent_of(const struct reduction *r, size_t k)
 {
-    uint32_t owners = r->scatter ? 1 : r->t->n_nodes;
+    uint32_t owners = r->whole ? 1 : r->t->n_nodes;
     size_t at = r->first + k * r->block * owners, left = r->end - at;
     size_t n = left < r->block * owners ? left : r->block * owners;
     return (struct extent){at, n, (n + owners - 1) / owners};
@@ -101,27 +102,53 @@ static void send_at(const struct reduction *r, uint32_t node, const char *at, co
 
 /* ----------------------------------------------------------------- straight */
 
-/* The own part may still be under way when those of the others have come, so all are combined
- * elsewhere. */
-static void reduce_straight(const struct reduction *r)
+static void send_share(const struct reduction *r, size_t k)
 {
     struct shmemi_team *t = r->t;
-    size_t n = r->end - r->first, size = r->reducer->size;
-    char *own = part_of(r, 0, t->node), *all = sent_in(r, 0);
-    shmemi_gather(t, t->near, t->n_near, own, r->source + r->first * size, n, r->reducer, r->call);
+    const struct extent e = extent_of(r, k);
+    char *own = part_of(r, k, t->node);
+    shmemi_gather(t, t->near, t->n_near, own, r->source + e.at * r->reducer->size, e.n, r->reducer,
+                  r->call);
     EACH_OTHER_NODE(t, node)
-    send_at(r, node, own, own, n);
+    send_at(r, node, own, own, e.n);
+}
+
+/* The own part may still be under way when those of the others have come, so all are combined
+ * elsewhere. */
+static void combine_shares(const struct reduction *r, size_t k)
+{
+    struct shmemi_team *t = r->t;
+    const struct extent e = extent_of(r, k);
+    size_t size = r->reducer->size;
+    char *all = sent_in(r, k);
     EACH_OTHER_NODE(t, node)
     shmemi_await(t, peer(r, node), r->call);
-    memcpy(all, part_of(r, 0, 0), n * size);
+    memcpy(all, part_of(r, k, 0), e.n * size);
     for (uint32_t node = 1; node < t->n_nodes; node++)
-        r->reducer->combine(all, part_of(r, 0, node), n);
-    for (uint32_t i = 0; i < t->n_near; i++)
-        shmemi_put(SHMEM_CTX_DEFAULT, r->dest + r->first * size, all, n * size,
+        r->reducer->combine(all, part_of(r, k, node), e.n);
+    for (uint32_t i = 0; i < t->n_near && shmemi_collective_holds(); i++)
+        shmemi_put(SHMEM_CTX_DEFAULT, r->dest + e.at * size, all, e.n * size,
                    t->pes[t->near[(t->near_rank + i) % t->n_near]], r->call);
 }
 
-/* ---------------------------------------------------------------- in rounds */
+static size_t rounds_of(const struct reduction *r)
+{
+    size_t round = r->block * (r->whole ? 1 : r->t->n_nodes);
+    return (r->end - r->first + round - 1) / round;
+}
+
+static void reduce_straight(const struct reduction *r)
+{
+    size_t rounds = rounds_of(r);
+    for (size_t k = 0; k < rounds + 1 && shmemi_collective_holds(); k++) {
+        if (k < rounds)
+            send_share(r, k);
+        if (k >= 1)
+            combine_shares(r, k - 1);
+    }
+}
+
+/* ------------------------------------------------------------- with owners */
 
 /* Where the block of a node's member begins in source, and where the node's contribution to it is
  * until it is sent. */
@@ -206,10 +233,9 @@ static void finish(const struct reduction *r, size_t k)
 
 /* Messages of two members are awaited in the order in which they are sent: the contributions to a
  * round before the results of the one before it. */
-static size_t reduce_in_rounds(const struct reduction *r)
+static void reduce_by_owners(const struct reduction *r)
 {
-    size_t round = r->block * (r->scatter ? 1 : r->t->n_nodes);
-    size_t rounds = (r->end - r->first + round - 1) / round;
+    size_t rounds = rounds_of(r);
     for (size_t k = 0; k < rounds + 2 && shmemi_collective_holds(); k++) {
         if (k < rounds)
             contribute(r, k);
@@ -218,7 +244,6 @@ static size_t reduce_in_rounds(const struct reduction *r)
         if (k >= 2)
             finish(r, k - 2);
     }
-    return rounds;
 }
 
 /* ------------------------------------------------------------------ the calls */
@@ -267,13 +292,13 @@ void shmemi_columns_reduce(struct shmemi_team *t, char *dest, const char *source
     if (t->n_nodes > SHMEMI_DIRECT_PES && nelems * size <= t->slot_size) {
         reduce_in_pairs(&r, nelems);
     } else if (t->near_rank < columns && first < end && shmemi_collective_holds()) {
-        if (shmemi_model_straight(t, (end - first) * size, shmemi_part_bytes(t))) {
+        r.whole = shmemi_model_straight(t, (end - first) * size);
+        r.block = block_of(t, end - first, size, r.whole ? 1 : t->n_nodes);
+        t->rounds_begun += rounds_of(&r);
+        if (r.whole)
             reduce_straight(&r);
-            t->rounds_begun++;
-        } else {
-            r.block = block_of(t, end - first, size, t->n_nodes);
-            t->rounds_begun += reduce_in_rounds(&r);
-        }
+        else
+            reduce_by_owners(&r);
     }
     if (shmemi_state.gpu) /* results may be under way to the memory of GPUs */
         shmemi_quiet(SHMEM_CTX_DEFAULT, call);
@@ -290,11 +315,12 @@ void shmemi_columns_scatter(struct shmemi_team *t, char *dest, const char *sourc
                           .block = block_of(t, nelems, reducer->size, 1),
                           .apart = nelems,
                           .scatter = true,
+                          .whole = true,
                           .round = t->rounds_begun,
                           .reducer = reducer,
                           .call = call};
     shmemi_sync_node(t, call);
-    if (shmemi_collective_holds())
-        t->rounds_begun += reduce_in_rounds(&r);
+    t->rounds_begun += rounds_of(&r);
+    reduce_by_owners(&r);
     shmemi_sync_node(t, call);
 }

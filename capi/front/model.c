@@ -6,9 +6,11 @@
  */
 #include "model.h"
 
+#include "zz_message.h"
+
 /* The pieces of a broadcast that may be in several: larger ones keep nodes waiting for the first
  * piece, smaller ones cost more messages. */
-static const size_t pieces[] = {(size_t)256 << 10, (size_t)64 << 10, (size_t)16 << 10};
+static const size_t pieces[] = {(size_t)256 << 10, (size_t)64 << 10};
 
 /* The most nodes that a node sends to. */
 enum { WIDEST = 8 };
@@ -22,21 +24,33 @@ static bool forced(uint32_t which)
     return (shmemi_state.collectives & which) != 0;
 }
 
-/* Nanoseconds of n messages that one node sends. */
+/* Data that do not fit a message are a write, and a message behind it. */
+static double messages(double bytes)
+{
+    return bytes > SHMEMI_MESSAGE_SIZE - SHMEMI_HEADER_SIZE ? 2 : 1;
+}
+
+/* Nanoseconds of n messages that one node sends, and until a message has come. */
 static double sending(double n, double bytes)
 {
     const struct shmemi_state *s = &shmemi_state;
-    return n * (s->wire_post + bytes * s->wire_kib / 1024.0);
+    return n * (messages(bytes) * s->wire_post + bytes * s->wire_kib / 1024.0);
 }
 
-bool shmemi_model_straight(const struct shmemi_team *t, size_t bytes, size_t most)
+static double latency(double bytes)
+{
+    return messages(bytes) * shmemi_state.wire_latency;
+}
+
+bool shmemi_model_straight(const struct shmemi_team *t, size_t bytes)
 {
     double others = t->n_nodes - 1.0, block = (double)bytes / t->n_nodes;
-    if (bytes > most || forced(SHMEMI_COLLECTIVES_ROUNDS))
+    if (forced(SHMEMI_COLLECTIVES_ROUNDS))
         return false;
     if (forced(SHMEMI_COLLECTIVES_STRAIGHT))
         return true;
-    return sending(others, (double)bytes) <= shmemi_state.wire_latency + 2 * sending(others, block);
+    return latency((double)bytes) + sending(others, (double)bytes) <=
+           2 * (latency(block) + sending(others, block));
 }
 
 /* The last node gets the first piece over the whole depth of the tree, and the others behind it. */
@@ -45,12 +59,12 @@ static double time_of(const struct shmemi_team *t, struct shmemi_tree tree, size
     uint32_t others = t->n_nodes - 1, depth = 0;
     uint32_t children = tree.children < others ? tree.children : others;
     size_t n = (nbytes + tree.piece - 1) / tree.piece;
-    double each = sending(children, n > 1 ? (double)tree.piece : (double)nbytes);
+    double piece = n > 1 ? (double)tree.piece : (double)nbytes, each = sending(children, piece);
     for (uint64_t reached = 0, level = 1; reached < others; depth++) {
         level *= children;
         reached += level;
     }
-    return depth * (shmemi_state.wire_latency + each) + (double)(n - 1) * each;
+    return depth * (latency(piece) + each) + (double)(n - 1) * each;
 }
 
 struct shmemi_tree shmemi_model_tree(const struct shmemi_team *t, size_t nbytes)

@@ -18,9 +18,8 @@ SHMEMI_INLINE bool shmemi_by_nodes(const struct shmemi_team *t)
            !(shmemi_state.collectives & SHMEMI_COLLECTIVES_FLAT);
 }
 
-/* Reports whether a share of a reduction goes in one step to all members of its column, which most
- * bytes of a round allow. */
-bool shmemi_model_straight(const struct shmemi_team *t, size_t bytes, size_t most);
+/* Reports whether a share of a reduction goes in one step to all members of its column. */
+bool shmemi_model_straight(const struct shmemi_team *t, size_t bytes);
 
 /* A broadcast: how many nodes each node sends to, and in pieces of how many bytes. */
 struct shmemi_tree {

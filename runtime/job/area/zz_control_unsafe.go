@@ -14,7 +14,7 @@ const (
 	DirectPEs     = 16     // small reductions: up to so many PEs write to each other directly (capi/front/exchange.c)
 	Slot          = 2048   // and so many bytes are a slot
 	TeamSlot      = 512    // the same of a team that is not the world
-	ColumnRounds  = 3      // reductions between hosts: contributions of so many rounds may be under way (capi/front/columns.c)
+	ColumnRounds  = 4      // reductions between hosts: contributions of so many rounds may be under way (capi/front/columns.c)
 	WorldRound    = 262144 // and so many bytes a PE sends in a round, and so many it receives
 	TeamRound     = 32768  // the same of a team that is not the world
 	WideTeams     = 16     // and the teams of so many of the first slots have room for rounds
@@ -124,7 +124,7 @@ var (
 	_ = [1]struct{}{}[DirectPEs-(16)]
 	_ = [1]struct{}{}[Slot-(2048)]
 	_ = [1]struct{}{}[TeamSlot-(512)]
-	_ = [1]struct{}{}[ColumnRounds-(3)]
+	_ = [1]struct{}{}[ColumnRounds-(4)]
 	_ = [1]struct{}{}[WorldRound-(262144)]
 	_ = [1]struct{}{}[TeamRound-(32768)]
 	_ = [1]struct{}{}[WideTeams-(16)]

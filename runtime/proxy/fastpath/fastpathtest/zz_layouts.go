@@ -2,5 +2,5 @@
 
 package fastpathtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x556cba51fbd8ff35
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xdc9882cbd6cb0201
 import "C"
