@@ -157,9 +157,30 @@ static size_t block_at(const struct reduction *r, const struct extent *e, uint32
     return r->scatter ? e->at + (size_t)peer(r, node) * r->apart : e->at + node * e->each;
 }
 
-static char *contribution(const struct reduction *r, size_t k, uint32_t node)
+/* Where one PE of each node is a member, it sends from source: the owner's answer says that it has
+ * come. */
+static bool sends_source(const struct reduction *r)
 {
+    return r->t->n_near == 1 && shmemi_loads(r->source);
+}
+
+static const char *contribution(const struct reduction *r, size_t k, const struct extent *e,
+                                uint32_t node)
+{
+    if (sends_source(r))
+        return r->source + block_at(r, e, node) * r->reducer->size;
     return sent_in(r, k) + node * r->block * r->reducer->size;
+}
+
+/* Combines the node's elements of a block, and returns where they are. */
+static const char *prepare(const struct reduction *r, size_t k, const struct extent *e,
+                           uint32_t node, size_t n)
+{
+    const char *at = contribution(r, k, e, node);
+    if (!sends_source(r))
+        shmemi_gather(r->t, r->t->near, r->t->n_near, (char *)at,
+                      r->source + block_at(r, e, node) * r->reducer->size, n, r->reducer, r->call);
+    return at;
 }
 
 /* The node's contributions to a round go to the owners. */
@@ -171,17 +192,12 @@ static void contribute(const struct reduction *r, size_t k)
     EACH_OTHER_NODE(t, node)
     {
         size_t n = owned(&e, node, r->scatter);
-        if (n == 0)
-            continue;
-        shmemi_gather(t, t->near, t->n_near, contribution(r, k, node),
-                      r->source + block_at(r, &e, node) * r->reducer->size, n, r->reducer, r->call);
-        send_at(r, node, own, contribution(r, k, node), n);
+        if (n > 0)
+            send_at(r, node, own, prepare(r, k, &e, node, n), n);
     }
     size_t n = owned(&e, t->node, r->scatter);
     if (n > 0)
-        shmemi_gather(t, t->near, t->n_near, contribution(r, k, t->node),
-                      r->source + block_at(r, &e, t->node) * r->reducer->size, n, r->reducer,
-                      r->call);
+        prepare(r, k, &e, t->node, n);
 }
 
 /* This PE combines what its block got, in the order of nodes, and sends the result to all. */
@@ -196,7 +212,7 @@ static void combine(const struct reduction *r, size_t k)
     EACH_OTHER_NODE(t, node)
     shmemi_await(t, peer(r, node), r->call);
     for (uint32_t node = 0; node < t->n_nodes; node++) {
-        const char *in = node == t->node ? contribution(r, k, node) : part_of(r, k, node);
+        const char *in = node == t->node ? contribution(r, k, &e, node) : part_of(r, k, node);
         if (node == 0)
             memcpy(result, in, n * size);
         else

@@ -18,6 +18,9 @@
 
 #include "zz_message.h"
 
+/* The most bytes of a message. */
+enum { PAYLOAD = SHMEMI_MESSAGE_SIZE - SHMEMI_HEADER_SIZE };
+
 /* The offset from the user heap of this PE's word in the inboxes of the team's members. */
 static int64_t inbox_word(const struct shmemi_team *t)
 {
@@ -72,7 +75,7 @@ void shmemi_lent_back(struct shmemi_lent *lent, const char *call)
 /* Between nodes. */
 static void send_data(struct shmemi_host_operation *o, struct shmemi_lent *lent)
 {
-    keep_behind_others(o->nbytes > SHMEMI_MESSAGE_SIZE - SHMEMI_HEADER_SIZE, o->call);
+    keep_behind_others(o->nbytes > PAYLOAD, o->call);
     if (lent == NULL) {
         shmemi_net_lend(o);
         return;
