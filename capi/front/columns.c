@@ -44,7 +44,7 @@ struct reduction {
     size_t block;      /* of a member, in a round */
     size_t apart;      /* from the block of one member to that of the next in source; 0: block */
     bool scatter;      /* only the owner gets the result */
-    bool whole;     /* a round is a block: scatter, or all goes straight */
+    bool whole;        /* a round is a block: scatter, or all goes straight */
     uint64_t round;    /* the number of the first round of the team that is used */
     const struct shmemi_reducer *reducer;
     const char *call;
@@ -96,8 +96,7 @@ static void send_at(const struct reduction *r, uint32_t node, const char *at, co
                     size_t nelems)
 {
     int64_t offset = at - shmemi_state.peer_base[shmemi_state.my_pe];
-    shmemi_message_at(r->t, peer(r, node), offset, from, nelems * r->reducer->size, NULL,
-                      r->call);
+    shmemi_message_at(r->t, peer(r, node), offset, from, nelems * r->reducer->size, NULL, r->call);
 }
 
 /* ----------------------------------------------------------------- straight */

@@ -27,8 +27,8 @@ static int64_t inbox_word(const struct shmemi_team *t)
     return t->inbox + (int64_t)sizeof(uint64_t) * t->me;
 }
 
-/* Counts are set, so that none may overtake another: the count of large bytes, which comes when they
- * have, would undo that of small ones behind it. A fence waits for nothing itself, but a write
+/* Counts are set, so that none may overtake another: the count of large bytes, which comes when
+ * they have, would undo that of small ones behind it. A fence waits for nothing itself, but a write
  * behind it waits until the target has applied the messages before it. */
 static void keep_behind_others(bool large, const char *call)
 {

@@ -37,8 +37,8 @@ static void copy_near(struct shmemi_team *t, enum shmemi_operation_kind kind, in
         shmemi_move(own, base + offset, n, call);
 }
 
-/* Meets the members of this node; what this PE has copied to them is there. */
-static void meet_near(struct shmemi_team *t, const char *call)
+/* Waits for the members of this node; what this PE has copied to them is there. */
+static void sync_near(struct shmemi_team *t, const char *call)
 {
     if (shmemi_state.gpu)
         shmemi_quiet_slow(SHMEM_CTX_DEFAULT, call);
@@ -93,7 +93,7 @@ static void collect_packed(const struct collect *c)
     if (t->me != leader)
         copy_near(t, SHMEMI_OPERATION_PUT, leader, c->dest + (int64_t)mine.at, own_dest(c, mine.at),
                   mine.bytes, c->call);
-    meet_near(t, c->call);
+    sync_near(t, c->call);
     for (uint32_t i = 1; t->me == leader && i < t->n_nodes; i++) {
         struct shmemi_part p = node_part(c, t->node);
         if (p.bytes > 0)
@@ -103,14 +103,14 @@ static void collect_packed(const struct collect *c)
     for (uint32_t i = 1; t->me == leader && i < t->n_nodes; i++)
         if (node_part(c, other_node(t, i)).bytes > 0)
             shmemi_await(t, t->leaders[other_node(t, i)], c->call);
-    meet_near(t, c->call);
+    sync_near(t, c->call);
     if (t->me != leader && shmemi_collective_holds()) {
         struct shmemi_part before = part(c, 0, t->me), behind = part(c, t->me + 1, t->n);
         copy_near(t, SHMEMI_OPERATION_GET, leader, c->dest, own_dest(c, 0), before.bytes, c->call);
         copy_near(t, SHMEMI_OPERATION_GET, leader, c->dest + (int64_t)behind.at,
                   own_dest(c, behind.at), behind.bytes, c->call);
     }
-    meet_near(t, c->call);
+    sync_near(t, c->call);
 }
 
 /* The member of a node that gets the block of one with a number on its own node, and passes it on.
@@ -149,7 +149,7 @@ static void collect_apart(const struct collect *c)
             give_near(c, rank);
         }
     }
-    meet_near(t, c->call);
+    sync_near(t, c->call);
 }
 
 void shmemi_nodes_collect(struct shmemi_team *t, int64_t dest, const struct shmemi_blocks *blocks,
@@ -204,6 +204,6 @@ void shmemi_nodes_alltoall(struct shmemi_team *t, char *dest, const char *source
             copy_near(t, SHMEMI_OPERATION_PUT, t->near[k], at + (int64_t)(nbytes * (size_t)from),
                       blocks + nbytes * k, nbytes, call);
     }
-    meet_near(t, call);
+    sync_near(t, call);
     shmemi_lent_back(&lent, call);
 }

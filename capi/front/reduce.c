@@ -88,8 +88,7 @@ static void reduce_by_blocks(struct shmemi_team *t, char *dest, const char *sour
     struct shmemi_lent lent = {.begun = 0};
     for (int i = 1; i < n; i++) {
         int rank = (me + i) % n;
-        shmemi_message_data(t, rank, mine, source + (size_t)rank * bytes, bytes, &lent,
-                            call);
+        shmemi_message_data(t, rank, mine, source + (size_t)rank * bytes, bytes, &lent, call);
     }
     for (int i = 1; i < n; i++)
         shmemi_await(t, (me + i) % n, call);

@@ -207,6 +207,11 @@ var Table = []Setting{
 		set:  func(c *Config, v parsed) { c.Chaos = v.text },
 	},
 	{
+		Name: "SHMEM_COLLECTIVES", Kind: List, Default: "auto", Choices: collectiveWords, Category: Network, Since: "0.2",
+		Text: "The algorithms of collective calls between hosts; the word of PE 0 counts for all. auto: a model of the network chooses by size and number of hosts. flat: each PE sends to each other one. Reductions: straight (in one step) or rounds. Broadcasts: chain (from host to host) or wide (from each host to eight others). collect and alltoall: packed (the blocks of a host together) or apart.",
+		set:  func(c *Config, v parsed) { c.Collectives = collectivesOf(v.words) },
+	},
+	{
 		Name: "SHMEM_ENABLE_NIC_PE_MAPPING", Aliases: []string{"NVSHMEM_ENABLE_NIC_PE_MAPPING"}, Kind: Flag, Category: Network, Since: "0.1",
 		Text: "The PEs of a host use its NICs in turn, one each, and not the nearest ones (docs/guides/topology.md).",
 		set:  func(c *Config, v parsed) { c.NICInTurn = v.on },
@@ -250,11 +255,6 @@ var Table = []Setting{
 		Name: "SHMEM_REGISTRATION_CACHE", Kind: Size, Default: "256m", Min: 0, Max: MaxHeap, Category: Network, Since: "0.1",
 		Text: "Bytes of memory outside the heap that stay registered with the NIC after an operation, if the NIC requires registered memory. The library detects when such memory is unmapped or gets other pages. 0 registers for each operation.",
 		set:  func(c *Config, v parsed) { c.RegistrationCache = v.bytes },
-	},
-	{
-		Name: "SHMEM_COLLECTIVES", Kind: List, Default: "auto", Choices: collectiveWords, Category: Network, Since: "0.2",
-		Text: "The algorithms of collective calls between hosts; the word of PE 0 counts for all. auto: a model of the network chooses by size and number of hosts. flat: each PE sends to each other one. Reductions: straight (in one step) or rounds. Broadcasts: chain (from host to host) or wide (from each host to eight others). collect and alltoall: packed (the blocks of a host together) or apart.",
-		set:  func(c *Config, v parsed) { c.Collectives = collectivesOf(v.words) },
 	},
 	{
 		Name: "SHMEM_REQUIRE", Kind: List, Choices: []string{"rdma", "delivery", "ordered-writes", "ordered-messages", "messages-after-writes", "fence", "data", "data-source", "authentication", "atomics", "wait", "gpu", "several-nics", "network", "gpu-heap", "gpu-direct", "registration-cache"}, Category: Network, Since: "0.1",

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"libshmem"
 	"libshmem/runtime/config"
 	"libshmem/runtime/topo"
 )
@@ -115,5 +116,19 @@ func TestMeet(t *testing.T) {
 	infos[1].Heap = 5
 	if m, err := Meet(infos, 1, config.StaticsAuto); m != nil || err == nil {
 		t.Errorf("heaps of two sizes: %+v", m)
+	}
+}
+
+// TestCollectives: all PEs use the algorithms that PE 0 names.
+func TestCollectives(t *testing.T) {
+	infos := []Info{{Host: "a", Collectives: config.CollectivesChain}, {Host: "a", Collectives: config.CollectivesFlat}}
+	for me := range infos {
+		m, err := Meet(infos, libshmem.PE(me), config.StaticsOff)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Collectives != config.CollectivesChain {
+			t.Errorf("PE %d uses %v, PE 0 names %v", me, m.Collectives, config.CollectivesChain)
+		}
 	}
 }

@@ -61,12 +61,12 @@ int main(void)
     }
     for (int i = 0; i < N; i++)
         values[i] = me;
-    /* In place: its quiet has a barrier behind it. */
     CHECK(shmem_long_sum_reduce(team, values, values, N) == 0, "%s", shmemx_last_error_text());
     bool right = true;
     for (int i = 0; i < N; i++)
         right = right && values[i] == (long)victim * (victim - 1) / 2;
     CHECK(right, "a sum is wrong");
+    shmem_quiet(); /* reports it on PE 0 */
     if (me == 0) {
         int error = shmemx_last_error();
         CHECK(error == SHMEMX_ERROR_PE_LOST && shmemx_last_error_pe() == victim, "error %d: %s",

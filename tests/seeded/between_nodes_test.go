@@ -1,0 +1,103 @@
+package seeded
+
+// Collective calls between nodes.
+var betweenNodesDefects = []defect{
+	{
+		id: "columns/last-share", file: "capi/front/columns.c",
+		was:  "size_t share = ((nelems + columns - 1) / columns + line - 1) / line * line;",
+		is:   "size_t share = nelems / columns / line * line;",
+		user: "between hosts the last elements of a sum keep what dest had",
+		by:   program("collectives", "hosts-4"), says: `PE \d: call \d+ of \d PEs: element \d+ is`,
+	},
+	{
+		id: "columns/first-share-twice", file: "capi/front/columns.c",
+		was:  "    for (uint32_t node = 1; node < t->n_nodes; node++)\n        r->reducer->combine(all, part_of(r, k, node), e.n);",
+		is:   "    for (uint32_t node = 1; node < t->n_nodes; node++)\n        r->reducer->combine(all, part_of(r, k, 0), e.n);",
+		user: "a sum between two hosts counts the PEs of one of them twice",
+		by:   program("collectives", "hosts-4"), says: `PE \d: call \d+ of \d PEs: element \d+ is`,
+	},
+	{
+		id: "columns/neighbours-without-results", file: "capi/front/columns.c",
+		was:  "    for (uint32_t i = 1; i < t->n_near; i++)\n        shmemi_put(SHMEM_CTX_DEFAULT, at, at, e.n * size,",
+		is:   "    for (uint32_t i = 1; i + 1 < t->n_near; i++)\n        shmemi_put(SHMEM_CTX_DEFAULT, at, at, e.n * size,",
+		user: "only one PE of each host gets all of a long sum",
+		by:   program("collectives", "forced-8"), says: `PE \d: call \d+ of \d PEs: element \d+ is`,
+	},
+	{
+		id: "columns/round-of-another", file: "capi/front/columns.c",
+		was:  "        t->rounds_begun += rounds_of(&r);",
+		is:   "        t->rounds_begun += rounds_of(&r) + (t->node == 1);",
+		user: "the second reduction between hosts combines what the first one has left",
+		by:   program("collectives", "hosts-4"), says: `PE \d: call \d+ of \d PEs: element \d+ is`,
+	},
+	{
+		id: "columns/results-before-contributions", file: "capi/front/columns.c",
+		was:  "        if (k >= 2)\n            finish(r, k - 2);",
+		is:   "        if (k >= 1)\n            finish(r, k - 1);",
+		user: "PEs of several hosts wait for each other's results for ever, or take others for them",
+		by:   program("collectives", "forced-8"), says: `call \d+ of \d PEs: element \d+ is|has waited \d+ s`, hangs: true,
+	},
+	{
+		id: "columns/sum-of-few-on-many-hosts", file: "capi/front/columns.c",
+		was:  "    shmemi_exchange_leaders(t, acc, nelems, r->reducer, r->call);",
+		is:   "    shmemi_exchange_leaders(t, acc, nelems / 2, r->reducer, r->call);",
+		user: "on more than 16 hosts the second half of a short sum is that of one host",
+		by:   program("collectives", "hosts-19"), says: `PE \d+: call \d+ of \d+ PEs: element \d+ is`,
+	},
+	{
+		id: "broadcast/parent", file: "capi/front/broadcast.c",
+		was:  "shmemi_await(t, speaker(b, (b->node - 1) / b->children), b->call);",
+		is:   "shmemi_await(t, speaker(b, 0), b->call);",
+		user: "in a chain of hosts the third one waits for the root for ever",
+		by:   program("collectives", "forced-8"), says: `has waited \d+ s|call \d+ of \d PEs: element \d+ is`, hangs: true,
+	},
+	{
+		id: "broadcast/first-piece", file: "capi/front/broadcast.c",
+		was:  "shmemi_get(SHMEM_CTX_DEFAULT, b->dest + at, data + at, piece_at(b, at),",
+		is:   "shmemi_get(SHMEM_CTX_DEFAULT, b->dest + at, data, piece_at(b, at),",
+		user: "the others of a host get the first piece of a long broadcast again and again",
+		by:   program("collectives", "hosts-4"), says: `PE \d: call \d+ of \d PEs: element \d+ is`,
+	},
+	{
+		id: "nodes/blocks-behind", file: "capi/front/nodes.c",
+		was:  "own_dest(c, behind.at), behind.bytes, c->call);",
+		is:   "own_dest(c, behind.at), behind.bytes / 2, c->call);",
+		user: "shmem_fcollect leaves out the last blocks on some PEs",
+		by:   program("collectives", "hosts-4"), says: `PE \d: call \d+ of \d PEs: element \d+ is`,
+	},
+	{
+		id: "nodes/second-sender", file: "capi/front/nodes.c",
+		was:  "k < n && shmemi_collective_holds(); k += t->n_near) {",
+		is:   "k < n && shmemi_collective_holds(); k += n) {",
+		user: "where hosts have different numbers of PEs, some get not all blocks of shmem_collect",
+		by:   program("collectives", "hosts-3-1"), says: `call \d+ of \d PEs: element \d+ is|has waited \d+ s`, hangs: true,
+	},
+	{
+		id: "nodes/blocks-for-others", file: "capi/front/nodes.c",
+		was:  "                      blocks + nbytes * k, nbytes, call);",
+		is:   "                      blocks, nbytes, call);",
+		user: "shmem_alltoall gives all PEs of a host the block of the first",
+		by:   program("collectives", "hosts-4"), says: `PE \d: call \d+ of \d PEs: element \d+ is`,
+	},
+	{
+		id: "scan/own-node-before", file: "capi/front/scan.c",
+		was:  "for (uint32_t node = 0; node < t->node; node++)",
+		is:   "for (uint32_t node = 0; node <= t->node; node++)",
+		user: "a scan on the second host counts its own PEs twice",
+		by:   program("collectives", "hosts-4"), says: `PE \d: call \d+ of \d PEs: element \d+ is`,
+	},
+	{
+		id: "scan/neighbours-too-early", file: "capi/front/scan.c",
+		was:  "    if (t->near_rank == 0)\n        exchange_totals(p, before);\n    shmemi_sync_node(t, p->call);\n",
+		is:   "    if (t->near_rank == 0)\n        exchange_totals(p, before);\n",
+		user: "a scan in place reads elements that the leader of the host has overwritten",
+		by:   program("collectives", "hosts-4"), says: `PE \d: call \d+ of \d PEs: element \d+ is`,
+	},
+	{
+		id: "model/words-of-each", file: "runtime/job/meet/peerinfo.go",
+		was:  "Collectives: infos[0].Collectives}",
+		is:   "Collectives: infos[me].Collectives}",
+		user: "PEs whose SHMEM_COLLECTIVES differ wait for each other for ever",
+		by:   job("./runtime/job/meet", "^TestCollectives$"), says: `PE 1 uses`,
+	},
+}
