@@ -72,6 +72,7 @@ bench: ## compare with Open MPI's OSHMEM, measure starts, rings and compilers; w
 	@python3 bench/start.py
 	@python3 bench/waits.py
 	@python3 bench/waits_hosts.py
+	@python3 bench/collectives_hosts.py
 	@python3 bench/stalls.py --jobs 60
 	@python3 bench/preload.py
 	@rm -f bench/results/ring-host.jsonl

@@ -66,7 +66,16 @@ exec nsenter -t "$(cat {work}/pid.${{host#shmem-}})" -n \
             os.chmod(path, 0o755)
         names = ",".join(f"shmem-{i}:{pes // hosts}" for i in range(hosts))
         oshrun = ["oshrun", "--allow-run-as-root", "-n", str(pes), "--host", names]
-        oshrun += ["--bind-to", "none", "--mca", "pml", "ucx", "--mca", "plm_rsh_agent", f"{work}/agent"]
+        oshrun += [
+            "--bind-to",
+            "none",
+            "--mca",
+            "pml",
+            "ucx",
+            "--mca",
+            "plm_rsh_agent",
+            f"{work}/agent",
+        ]
         oshrun += ["--mca", "btl_vader_backing_directory", self.memory]
         oshrun += ["--mca", "oob_tcp_if_include", "eth0", "--mca", "btl_tcp_if_include", "eth0"]
         oshrun += ["-x", "UCX_TLS=tcp,self,sm", "-x", "UCX_NET_DEVICES=eth0"]
@@ -91,8 +100,8 @@ def page(rows, facts):
         "# Collective calls between hosts",
         "",
         "`bench/collectives.c` on libshmem and on Open MPI's OSHMEM, in network namespaces of one",
-        "machine, in turn. Each cell is the median of the rounds in us, and the last column is that",
-        f"of libshmem divided by that of OSHMEM. {where}.",
+        "machine, in turn. Each cell is the median of the rounds in us; the ratio is the time of",
+        f"libshmem divided by that of OSHMEM. {where}.",
     ]
     for pes, hosts in sorted({(r["pes"], r["hosts"]) for r in rows}, key=lambda p: (p[1], p[0])):
         lines += ["", f"## {pes} PEs on {hosts} hosts", ""]

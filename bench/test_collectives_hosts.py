@@ -1,0 +1,43 @@
+"""Tests of bench/collectives_hosts.py: how the hosts are started, and what the page shows."""
+
+import os
+import tempfile
+import unittest
+
+import collectives_hosts
+
+
+class Hosts(unittest.TestCase):
+    def test_libshmem(self):
+        argv = collectives_hosts.Libshmem("w", "m", "tcp").command(8, 4, ["p"])
+        self.assertEqual(
+            argv, ["build/bin/shmemrun", "-n", "8", "--hosts", "4", "--host-netns", "p"]
+        )
+
+    def test_oshmem(self):
+        with tempfile.TemporaryDirectory() as work:
+            argv = collectives_hosts.OpenMPI(work, work, "").command(8, 4, ["p"])
+            self.assertEqual(argv[:4], ["build/bin/shmemrun", "-n", "4", "--hosts"])
+            self.assertIn("shmem-0:2,shmem-1:2,shmem-2:2,shmem-3:2", argv)
+            (folder,) = os.listdir(work)
+            for name in ("host", "as", "agent"):
+                path = os.path.join(work, folder, name)
+                with open(path, encoding="utf-8") as f:
+                    text = f.read()
+                self.assertTrue(os.access(path, os.X_OK))
+                self.assertIn(os.path.join(work, folder), text)
+
+    def test_page(self):
+        rows = [
+            {"pes": 2, "hosts": 2, "system": s, "metric": "sum", "size": 8, "median": m}
+            for s, m in (("libshmem", 5.0), ("oshmem", 10.0))
+        ]
+        rows.append({**rows[0], "pes": 4, "metric": "barrier_all", "size": 0})
+        text = collectives_hosts.page(rows, {"cores": 8})
+        self.assertIn("| sum | 8 | 5 | 10 | 0.50 |", text)
+        self.assertIn("## 4 PEs on 2 hosts", text)
+        self.assertIn("| barrier_all |  | 5 |  |  |", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
