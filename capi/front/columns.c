@@ -3,8 +3,9 @@
  *
  * A few elements, and all elements of two nodes, go straight: each member of a column sends its
  * share, which its node has combined, to each other one, and all combine in the order of nodes.
- * That takes one step of the network. More elements of more nodes are owned. The members of a
- * column send each other's blocks to their owners, which combine them; then each owner sends the
+ * That takes one step of the network. If the nodes are a power of two, they may combine in pairs,
+ * which takes more steps and fewer messages. More elements of more nodes are owned. The members of
+ * a column send each other's blocks to their owners, which combine them; then each owner sends the
  * result to all. That takes two steps, and a member sends and receives each element about twice,
  * however many nodes there are.
  *
@@ -99,6 +100,15 @@ static void send_at(const struct reduction *r, uint32_t node, const char *at, co
     shmemi_message_at(r->t, peer(r, node), offset, from, nelems * r->reducer->size, NULL, r->call);
 }
 
+/* Gives the members of this node, this PE included, the result of n elements. */
+static void give_near(const struct reduction *r, size_t at, const char *from, size_t n)
+{
+    struct shmemi_team *t = r->t;
+    for (uint32_t i = 0; i < t->n_near && shmemi_collective_holds(); i++)
+        shmemi_put(SHMEM_CTX_DEFAULT, r->dest + at * r->reducer->size, from, n * r->reducer->size,
+                   t->pes[t->near[(t->near_rank + i) % t->n_near]], r->call);
+}
+
 /* ----------------------------------------------------------------- straight */
 
 static void send_share(const struct reduction *r, size_t k)
@@ -125,9 +135,7 @@ static void combine_shares(const struct reduction *r, size_t k)
     memcpy(all, part_of(r, k, 0), e.n * size);
     for (uint32_t node = 1; node < t->n_nodes; node++)
         r->reducer->combine(all, part_of(r, k, node), e.n);
-    for (uint32_t i = 0; i < t->n_near && shmemi_collective_holds(); i++)
-        shmemi_put(SHMEM_CTX_DEFAULT, r->dest + e.at * size, all, e.n * size,
-                   t->pes[t->near[(t->near_rank + i) % t->n_near]], r->call);
+    give_near(r, e.at, all, e.n);
 }
 
 static size_t rounds_of(const struct reduction *r)
@@ -145,6 +153,28 @@ static void reduce_straight(const struct reduction *r)
         if (k >= 1)
             combine_shares(r, k - 1);
     }
+}
+
+/* ----------------------------------------------------------------- in pairs */
+
+/* In step k nodes whose numbers differ in bit k exchange what they have. What a PE has sent may
+ * still be under way when it has got the other's, so each step has memory of its own. */
+static void reduce_in_pairs(const struct reduction *r)
+{
+    struct shmemi_team *t = r->t;
+    size_t n = r->end - r->first, size = r->reducer->size;
+    char *acc = sent_in(r, 0);
+    shmemi_gather(t, t->near, t->n_near, acc, r->source + r->first * size, n, r->reducer, r->call);
+    for (uint32_t step = 0; 1u << step < t->n_nodes && shmemi_collective_holds(); step++) {
+        uint32_t other = t->node ^ 1u << step;
+        char *in = part_of(r, 0, step), *both = acc + shmemi_part_bytes(t);
+        send_at(r, other, in, acc, n);
+        shmemi_await(t, peer(r, other), r->call);
+        memcpy(both, other < t->node ? in : acc, n * size);
+        r->reducer->combine(both, other < t->node ? acc : in, n);
+        acc = both;
+    }
+    give_near(r, r->first, acc, n);
 }
 
 /* ------------------------------------------------------------- with owners */
@@ -273,8 +303,8 @@ static size_t block_of(const struct shmemi_team *t, size_t share, size_t size, u
     return block < least ? least : block > most ? most : block;
 }
 
-/* A few elements of many nodes: their leaders combine in pairs. */
-static void reduce_in_pairs(const struct reduction *r, size_t nelems)
+/* A few elements: the leaders of nodes combine in pairs. */
+static void reduce_few(const struct reduction *r, size_t nelems)
 {
     struct shmemi_team *t = r->t;
     _Alignas(SHMEMI_CACHE_LINE) char acc[SHMEMI_SLOT];
@@ -304,13 +334,18 @@ void shmemi_columns_reduce(struct shmemi_team *t, char *dest, const char *source
                           .reducer = reducer,
                           .call = call};
     shmemi_sync_node(t, call);
-    if (t->n_nodes > SHMEMI_DIRECT_PES && nelems * size <= t->slot_size) {
-        reduce_in_pairs(&r, nelems);
+    if (nelems * size <= t->slot_size && !shmemi_in_pairs(t->n_nodes) &&
+        (t->n_nodes > SHMEMI_DIRECT_PES || shmemi_model_pairs(t->n_nodes, nelems * size))) {
+        reduce_few(&r, nelems);
     } else if (t->near_rank < columns && first < end && shmemi_collective_holds()) {
-        r.whole = shmemi_model_straight(t, (end - first) * size);
+        enum shmemi_reduction how =
+            shmemi_model_reduction(t, (end - first) * size, shmemi_part_bytes(t));
+        r.whole = how != SHMEMI_OWNERS;
         r.block = block_of(t, end - first, size, r.whole ? 1 : t->n_nodes);
         t->rounds_begun += rounds_of(&r);
-        if (r.whole)
+        if (how == SHMEMI_PAIRS)
+            reduce_in_pairs(&r);
+        else if (how == SHMEMI_STRAIGHT)
             reduce_straight(&r);
         else
             reduce_by_owners(&r);

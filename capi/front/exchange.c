@@ -6,9 +6,10 @@
  * other took 84 us for a sum, and 12 for a barrier, which is one message of each host.
  *
  * Messages go into the slots of the scratch. Up to SHMEMI_DIRECT_PES each PE writes to each other
- * one, which takes one step. With more PEs that would be a message, and a connection, for each
- * pair: each shmem_malloc of 1,000 PEs would cost 999,000 messages. Then PEs combine in pairs, at
- * distances of 1, 2, 4 and so on, which takes log2 n messages of each.
+ * one, which takes one step, unless the network makes messages dear (model.h). With more PEs that
+ * would be a message, and a connection, for each pair: each shmem_malloc of 1,000 PEs would cost
+ * 999,000 messages. Then PEs combine in pairs, at distances of 1, 2, 4 and so on, which takes log2
+ * n messages of each.
  */
 #include "exchange.h"
 
@@ -17,6 +18,7 @@
 #include "gpu.h"
 #include "lines.h"
 #include "message.h"
+#include "model.h"
 #include "team.h"
 
 #include "zz_message.h"
@@ -114,7 +116,8 @@ static void exchange_in(struct shmemi_team *t, const struct group *g, void *dest
                         const void *mine, size_t nelems, const struct shmemi_reducer *reducer,
                         const char *call)
 {
-    if (g->n <= SHMEMI_DIRECT_PES && g->n * t->slot_size <= t->round_size)
+    if (g->n <= SHMEMI_DIRECT_PES && g->n * t->slot_size <= t->round_size &&
+        !shmemi_model_pairs(g->n, nelems * reducer->size))
         exchange_direct(t, g, dest, round, mine, nelems, reducer, call);
     else
         exchange_in_pairs(t, g, dest, round, mine, nelems, reducer, call);

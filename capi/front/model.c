@@ -49,15 +49,32 @@ static double latency(double bytes)
     return messages(bytes) * shmemi_state.wire_latency;
 }
 
-bool shmemi_model_straight(const struct shmemi_team *t, size_t bytes)
+enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t bytes, size_t part)
 {
-    double others = t->n_nodes - 1.0, block = (double)bytes / t->n_nodes;
-    if (forced(SHMEMI_COLLECTIVES_ROUNDS))
-        return false;
-    if (forced(SHMEMI_COLLECTIVES_STRAIGHT))
-        return true;
-    return latency((double)bytes) + sending(others, (double)bytes) + combining(t, (double)bytes) <=
-           2 * (latency(block) + sending(others, block)) + combining(t, block);
+    const uint32_t nodes = t->n_nodes;
+    const double others = nodes - 1.0, all = (double)bytes, block = all / nodes;
+    const bool pairs = nodes > 2 && shmemi_in_pairs(nodes) && bytes <= part;
+    const double straight = latency(all) + sending(others, all) + combining(t, all);
+    const double owners = 2 * (latency(block) + sending(others, block)) + combining(t, block);
+    const double step = latency(all) + sending(1, all) + 2 * all / 10;
+    if (forced(SHMEMI_COLLECTIVES_PAIRS) && pairs)
+        return SHMEMI_PAIRS;
+    if (forced(SHMEMI_COLLECTIVES_STRAIGHT | SHMEMI_COLLECTIVES_OWNERS))
+        return forced(SHMEMI_COLLECTIVES_OWNERS) ? SHMEMI_OWNERS : SHMEMI_STRAIGHT;
+    if (pairs && __builtin_ctz(nodes) * step < (straight < owners ? straight : owners))
+        return SHMEMI_PAIRS;
+    return straight <= owners ? SHMEMI_STRAIGHT : SHMEMI_OWNERS;
+}
+
+/* With a power of two each step takes a message each way; else two more take the others in. */
+bool shmemi_model_pairs(uint32_t n, size_t bytes)
+{
+    uint32_t steps = 0, power = 1;
+    for (; power <= n / 2; power *= 2)
+        steps++;
+    steps += power < n ? 2 : 0;
+    return steps * (latency((double)bytes) + sending(1, (double)bytes)) <
+           latency((double)bytes) + sending(n - 1.0, (double)bytes);
 }
 
 /* The last node gets the first piece over the whole depth of the tree, and the others behind it. */
@@ -98,5 +115,6 @@ bool shmemi_model_packs(const struct shmemi_team *t, size_t bytes)
 {
     if (forced(SHMEMI_COLLECTIVES_PACKED | SHMEMI_COLLECTIVES_APART))
         return forced(SHMEMI_COLLECTIVES_PACKED);
-    return t->n > (int)t->n_nodes && bytes <= PACK_BYTES;
+    bool saves = t->n > (int)t->n_nodes || (t->n_nodes > 2 && shmemi_in_pairs(t->n_nodes));
+    return saves && bytes <= PACK_BYTES;
 }

@@ -72,15 +72,43 @@ static struct shmemi_part part(const struct collect *c, int first, int end)
     return shmemi_blocks_part(c->blocks, (uint32_t)first, (uint32_t)end);
 }
 
-static struct shmemi_part node_part(const struct collect *c, uint32_t node)
+/* Of the members of n nodes, whose ranks are consecutive. */
+static struct shmemi_part nodes_part(const struct collect *c, uint32_t node, uint32_t n)
 {
-    int first = c->t->leaders[node];
-    return part(c, first, first + (int)shmemi_team_members(c->t, node));
+    return part(c, (int)c->t->first[node], (int)c->t->first[node + n]);
 }
 
 static char *own_dest(const struct collect *c, size_t at)
 {
     return shmemi_reachable(shmemi_state.my_pe, c->dest) + c->dest + at;
+}
+
+/* What a leader has is that of consecutive nodes, and so side by side. */
+static void exchange_in_pairs(const struct collect *c)
+{
+    struct shmemi_team *t = c->t;
+    for (uint32_t distance = 1; distance < t->n_nodes; distance *= 2) {
+        uint32_t first = t->node & ~(distance - 1), other = (t->node ^ distance) & ~(distance - 1);
+        int with = t->leaders[t->node ^ distance];
+        struct shmemi_part mine = nodes_part(c, first, distance);
+        if (mine.bytes > 0)
+            shmemi_message_at(t, with, c->dest + (int64_t)mine.at, own_dest(c, mine.at), mine.bytes,
+                              c->lent, c->call);
+        if (nodes_part(c, other, distance).bytes > 0)
+            shmemi_await(t, with, c->call);
+    }
+}
+
+static void exchange_directly(const struct collect *c)
+{
+    struct shmemi_team *t = c->t;
+    struct shmemi_part p = nodes_part(c, t->node, 1);
+    for (uint32_t i = 1; p.bytes > 0 && i < t->n_nodes; i++)
+        shmemi_message_at(t, t->leaders[other_node(t, i)], c->dest + (int64_t)p.at,
+                          own_dest(c, p.at), p.bytes, c->lent, c->call);
+    for (uint32_t i = 1; i < t->n_nodes; i++)
+        if (nodes_part(c, other_node(t, i), 1).bytes > 0)
+            shmemi_await(t, t->leaders[other_node(t, i)], c->call);
 }
 
 /* The leader of each node gets its blocks, exchanges them with the other leaders, and the members
@@ -94,15 +122,10 @@ static void collect_packed(const struct collect *c)
         copy_near(t, SHMEMI_OPERATION_PUT, leader, c->dest + (int64_t)mine.at, own_dest(c, mine.at),
                   mine.bytes, c->call);
     sync_near(t, c->call);
-    for (uint32_t i = 1; t->me == leader && i < t->n_nodes; i++) {
-        struct shmemi_part p = node_part(c, t->node);
-        if (p.bytes > 0)
-            shmemi_message_at(t, t->leaders[other_node(t, i)], c->dest + (int64_t)p.at,
-                              own_dest(c, p.at), p.bytes, c->lent, c->call);
-    }
-    for (uint32_t i = 1; t->me == leader && i < t->n_nodes; i++)
-        if (node_part(c, other_node(t, i)).bytes > 0)
-            shmemi_await(t, t->leaders[other_node(t, i)], c->call);
+    if (t->me == leader && shmemi_in_pairs(t->n_nodes))
+        exchange_in_pairs(c);
+    else if (t->me == leader)
+        exchange_directly(c);
     sync_near(t, c->call);
     if (t->me != leader && shmemi_collective_holds()) {
         struct shmemi_part before = part(c, 0, t->me), behind = part(c, t->me + 1, t->n);

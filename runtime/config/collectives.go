@@ -4,7 +4,7 @@ import "slices"
 
 // collectiveWords are the words of SHMEM_COLLECTIVES: auto, and then the bits of Collectives in
 // their order.
-var collectiveWords = []string{"auto", "flat", "straight", "rounds", "chain", "wide", "packed", "apart"}
+var collectiveWords = []string{"auto", "flat", "straight", "pairs", "owners", "chain", "wide", "packed", "apart"}
 
 func collectivesOf(words []string) Collectives {
 	var c Collectives

@@ -37,13 +37,14 @@ type Collectives uint32
 
 // The values of Collectives.
 const (
-	CollectivesFlat     Collectives = 1  // each PE sends to each other one
-	CollectivesStraight Collectives = 2  // reductions in one step
-	CollectivesRounds   Collectives = 4  // reductions in rounds
-	CollectivesChain    Collectives = 8  // broadcasts from node to node
-	CollectivesWide     Collectives = 16 // broadcasts from each node to eight others
-	CollectivesPacked   Collectives = 32 // blocks of a node together
-	CollectivesApart    Collectives = 64 // each block by itself
+	CollectivesFlat     Collectives = 1   // each PE sends to each other one
+	CollectivesStraight Collectives = 2   // reductions in one step
+	CollectivesPairs    Collectives = 4   // reductions in pairs of nodes, if these are a power of two
+	CollectivesOwners   Collectives = 8   // reductions by owners of blocks
+	CollectivesChain    Collectives = 16  // broadcasts from node to node
+	CollectivesWide     Collectives = 32  // broadcasts from each node to eight others
+	CollectivesPacked   Collectives = 64  // blocks of a node together
+	CollectivesApart    Collectives = 128 // each block by itself
 )
 
 var (
@@ -65,9 +66,10 @@ var (
 	_ = [1]struct{}{}[RangeProxy-(4096)]
 	_ = [1]struct{}{}[CollectivesFlat-(1)]
 	_ = [1]struct{}{}[CollectivesStraight-(2)]
-	_ = [1]struct{}{}[CollectivesRounds-(4)]
-	_ = [1]struct{}{}[CollectivesChain-(8)]
-	_ = [1]struct{}{}[CollectivesWide-(16)]
-	_ = [1]struct{}{}[CollectivesPacked-(32)]
-	_ = [1]struct{}{}[CollectivesApart-(64)]
+	_ = [1]struct{}{}[CollectivesPairs-(4)]
+	_ = [1]struct{}{}[CollectivesOwners-(8)]
+	_ = [1]struct{}{}[CollectivesChain-(16)]
+	_ = [1]struct{}{}[CollectivesWide-(32)]
+	_ = [1]struct{}{}[CollectivesPacked-(64)]
+	_ = [1]struct{}{}[CollectivesApart-(128)]
 )

@@ -213,6 +213,8 @@ static void scan(uint64_t call, const struct team *t, long *dest, long *source, 
 {
     bool inclusive = call % 2;
     fill(call, source, n);
+    if (call % 3 == 0)
+        dest = source;
     dest[n] = behind;
     if (inclusive)
         shmem_long_sum_inscan(t->team, dest, source, n);

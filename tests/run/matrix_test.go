@@ -51,7 +51,7 @@ var configurations = []configuration{
 	{name: "hosts-3-1", args: on("4", append(onTCP, "--hosts", "3,1", "--map", "cyclic")...)},
 	// Collective calls as the model does not choose them.
 	{name: "flat-4", args: on("4", append(onTCP, "--hosts", "2", "-x", "SHMEM_COLLECTIVES=flat")...)},
-	{name: "forced-8", args: on("8", append(onTCP, "--hosts", "4", "-x", "SHMEM_COLLECTIVES=rounds,chain,apart")...)},
+	{name: "forced-8", args: on("8", append(onTCP, "--hosts", "4", "-x", "SHMEM_COLLECTIVES=owners,chain,apart")...)},
 	{name: "forced-5", args: on("5", append(onTCP, "--hosts", "3,1,1", "-x", "SHMEM_COLLECTIVES=straight,wide,packed")...)},
 	// 16 and 3 beyond.
 	{name: "node-19", args: on("19"), many: true},

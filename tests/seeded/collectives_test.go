@@ -11,8 +11,8 @@ var collectiveDefects = []defect{
 	},
 	{
 		id: "collectives/last-round-of-a-barrier", file: "capi/front/barrier.c",
-		was:  "for (uint32_t distance = 1; distance < n; distance *= 2) {\n        shmemi_message(&shmemi_world, s->node_leaders",
-		is:   "for (uint32_t distance = 1; 2 * distance <= n; distance *= 2) {\n        shmemi_message(&shmemi_world, s->node_leaders",
+		was:  "for (uint32_t distance = 1; distance < n; distance *= 2) {\n        shmemi_message(t, t->leaders[pairs",
+		is:   "for (uint32_t distance = 1; 2 * distance <= n; distance *= 2) {\n        shmemi_message(t, t->leaders[pairs",
 		user: "with three hosts a barrier lets PEs go before all have come",
 		by:   program("zz_rma", "chaos-3"), says: `shmem_\w+_(get|put)\w*: PE \d: left to right, element 0 of \d+: expected`,
 	},

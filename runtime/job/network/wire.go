@@ -21,7 +21,7 @@ var wires = []struct {
 	{"efa", Wire{15_000, 500, 82}},
 	{"verbs", Wire{2_500, 300, 41}},
 	{"cxi", Wire{2_500, 300, 41}},
-	{"", Wire{4_000, 4_000, 400}},
+	{"", Wire{2_000, 6_000, 400}},
 }
 
 // Wire returns the figures of the provider for messages.

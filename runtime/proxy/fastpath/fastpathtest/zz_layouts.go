@@ -2,5 +2,5 @@
 
 package fastpathtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xdc9882cbd6cb0201
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x1d15771238b8b37b
 import "C"
