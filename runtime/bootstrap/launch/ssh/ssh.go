@@ -1,0 +1,145 @@
+// Package ssh makes command lines of the system's ssh, and says in one line why one failed.
+//
+// What ssh reads stays the user's: its configuration, agent, known hosts and jump hosts. It starts no
+// process.
+package ssh
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// options are those of every connection, behind the user's own, which ssh prefers. Nothing is asked
+// at a terminal, forwarded ports would be in use by the first connection, and a peer that is silent
+// for 15 s is gone.
+var options = []string{"-T", "-x",
+	"-oBatchMode=yes", "-oConnectTimeout=20", "-oServerAliveInterval=5", "-oServerAliveCountMax=3",
+	"-oClearAllForwardings=yes", "-oLogLevel=ERROR"}
+
+// Command is the command line that runs a command on a host. with is ssh itself, perhaps with
+// options. The host's login shell reads the command.
+func Command(with []string, host, command string) []string {
+	return append(append(slices.Clone(with), options...), "--", host, command)
+}
+
+// Quote makes a word of a command for a shell, of Bourne's kind or csh's.
+func Quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+
+// Start is the command by which the host's shell becomes a program.
+func Start(program string, args ...string) string {
+	return strings.Join(append([]string{"exec", Quote(program)}, args...), " ")
+}
+
+// A reason is what a pattern in ssh's words, or in those of the remote shell, means. In cause $1 is
+// the pattern's group, in both HOST is the host and FILE the program.
+type reason struct {
+	pattern       *regexp.Regexp
+	cause, remedy string
+}
+
+// reasons in order: the first that matches counts.
+var reasons = []reason{
+	{regexp.MustCompile(`REMOTE HOST IDENTIFICATION HAS CHANGED`), "its host key is not the one in known_hosts", "if the host is new: ssh-keygen -R HOST, then ssh HOST once"},
+	{regexp.MustCompile(`Host key verification failed`), "its host key is not in known_hosts", "run ssh HOST once and compare the key"},
+	{regexp.MustCompile(`(?:Permission denied|Too many authentication failures)(?: \(([^)]*)\))?`), "permission denied ($1)", "put your public key into its ~/.ssh/authorized_keys, or unlock your key with ssh-add; ssh HOST must not ask"},
+	{regexp.MustCompile(`Could not resolve hostname [^:]*: (.*)`), "the name does not resolve: $1", "check the name, or give its HostName in ~/.ssh/config"},
+	{regexp.MustCompile(`Bad configuration option|Bad owner or permissions|no argument after keyword|unsupported option`), "ssh does not take its configuration", "run ssh HOST true and see its message"},
+	{regexp.MustCompile(`(Connection refused|No route to host|Network is unreachable|Connection timed out|Operation timed out)`), "it cannot be reached: $1", "see that it is up and runs sshd, and what is between; ssh HOST must work"},
+	{regexp.MustCompile(`(?m)(?:kex_exchange_identification|Connection closed by|Connection reset by).*$`), "it closed the connection before a login", "see its sshd's log; MaxStartups of sshd_config may be too low"},
+	{regexp.MustCompile(`This account is currently not available|account has expired|password has expired`), "the account there takes no login", "run ssh HOST and see its message"},
+	{regexp.MustCompile(`(?m)(?:not found|No such file or directory|Unknown command|does not exist).*$`), "it has no FILE", "install libshmem there at the same path, name another by --prefix, or copy it by --sync"},
+	{regexp.MustCompile(`Exec format error|cannot execute binary file|Syntax error|syntax error`), "FILE is for another kind of processor", "install a libshmem for HOST there, and name it by --prefix"},
+	{regexp.MustCompile(`[Pp]ermission denied`), "FILE cannot be executed", "chmod +x it there"},
+	{regexp.MustCompile(`No space left on device|Disk quota exceeded`), "its disk is full", "make room there"},
+}
+
+// remote are the statuses of a shell that has not found a program, or cannot run it. ssh's own is
+// 255, and words of its own then decide.
+const (
+	statusSSH    = 255
+	statusCannot = 126
+	statusAbsent = 127
+)
+
+// Explain says in one line why no agent answers on a host: text is what ssh and the host's shell have
+// written, status how ssh ended, file the program.
+func Explain(host, file, text string, status int) error {
+	cause, remedy := "", "see that ssh HOST true works"
+	for _, r := range reasons {
+		m := r.pattern.FindStringSubmatch(text)
+		// What the shell says without ssh's own status is about the program.
+		own := strings.Contains(r.cause, "FILE")
+		if m == nil || own == (status == statusSSH) {
+			continue
+		}
+		group := ""
+		if len(m) > 1 {
+			group = m[1]
+		}
+		cause, remedy = strings.ReplaceAll(r.cause, "$1", group), r.remedy
+		cause = strings.ReplaceAll(cause, " ()", "")
+		break
+	}
+	switch last := lastLine(text); {
+	case cause != "":
+	case status == statusAbsent:
+		cause, remedy = "it has no FILE", "install libshmem there at the same path, name another by --prefix, or copy it by --sync"
+	case status == statusCannot:
+		cause, remedy = "FILE cannot be executed", "see its mode and its owner there"
+	case last != "":
+		cause = last
+	default:
+		cause = fmt.Sprintf("ssh ended with status %d and no message", status)
+	}
+	fill := strings.NewReplacer("HOST", host, "FILE", file)
+	return fmt.Errorf("start agent on %s: %s (%s)", host, fill.Replace(cause), fill.Replace(remedy))
+}
+
+func lastLine(text string) string {
+	lines := strings.FieldsFunc(text, func(c rune) bool { return c == '\n' || c == '\r' })
+	for i := len(lines) - 1; i >= 0; i-- {
+		if s := strings.TrimSpace(lines[i]); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// Here reports whether a host is this machine by a name or an address that needs no network: its own
+// name, localhost, or an address of an interface. A user before the name is another login.
+func Here(host string) bool {
+	if strings.Contains(host, "@") {
+		return false
+	}
+	if host == "localhost" {
+		return true
+	}
+	if me, err := os.Hostname(); err == nil {
+		short, _, _ := strings.Cut(me, ".")
+		if host == me || host == short {
+			return true
+		}
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return false
+	}
+	if ip.IsLoopback() {
+		return true
+	}
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return false
+	}
+	for _, a := range all {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr() == ip.WithZone("") {
+			return true
+		}
+	}
+	return false
+}
