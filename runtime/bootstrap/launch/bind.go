@@ -72,7 +72,7 @@ func (o *Options) bindPEs(root string, at *surroundings) (*binding, error) {
 	if threads := o.threads(); o.Bind == BindAuto && b.fewest() < threads {
 		return &binding{remark: fmt.Sprintf("not bound: OMP_NUM_THREADS=%d, and a share would be %s (--bind binds them all the same)", threads, processors(b.fewest()))}, nil
 	}
-	b.remark = fmt.Sprintf("bound by shmemrun to %s each, PE 0 to %s", processors(b.fewest()), b.cpus[0])
+	b.remark = fmt.Sprintf("bound by shmemrun to %s each, PE %d to %s", processors(b.fewest()), o.number(0), b.cpus[0])
 	if b.helpers != "" {
 		b.remark += fmt.Sprintf("; threads of the library may also use %s", b.helpers)
 	}

@@ -61,13 +61,14 @@ func newEnviron(o *Options, b *binding) environ {
 		base = append(base, launcher.EnvHosts+"="+strconv.Itoa(o.hosts))
 	}
 	base = append(base, launcher.EnvBind+"="+string(o.Bind))
-	return environ{base: append(base, launcher.EnvBinding+"="+b.remark), npes: o.PEs, bind: b}
+	return environ{base: append(base, launcher.EnvBinding+"="+b.remark), npes: o.total(), bind: b}
 }
 
 const nicList = "SHMEM_NIC_LIST"
 
-// pe returns the environment of one PE. host is -1 where hosts are real.
-func (e environ) pe(pe libshmem.PE, fd, host int) []string {
+// pe returns the environment of one PE, the i-th that this process starts. host is -1 where hosts are
+// real.
+func (e environ) pe(i int, pe libshmem.PE, fd, host int) []string {
 	env := make([]string, len(e.base), len(e.base)+5)
 	copy(env, e.base)
 	env = append(env,
@@ -75,7 +76,7 @@ func (e environ) pe(pe libshmem.PE, fd, host int) []string {
 		launcher.EnvPE+"="+strconv.Itoa(int(pe)),
 		launcher.EnvNPEs+"="+strconv.Itoa(e.npes))
 	if e.bind.cpus != nil {
-		env = append(env, launcher.EnvCPUs+"="+e.bind.cpus[pe].String())
+		env = append(env, launcher.EnvCPUs+"="+e.bind.cpus[i].String())
 	}
 	if host >= 0 {
 		env = append(env, launcher.EnvHostID+"="+hostName(host))

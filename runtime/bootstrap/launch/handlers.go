@@ -15,9 +15,17 @@ import (
 // pass sends a signal to those processes of the PEs that handle it. Its default would end a shell
 // around the program, or a PE before it has loaded the library.
 func (j *job) pass(sig unix.Signal) {
+	if text := passTo(j.procs, sig); text != "" {
+		j.out.say(text)
+	}
+}
+
+// passTo is pass for the children of this process. It returns a remark on PEs without a handler; "":
+// there are none.
+func passTo(procs []*process, sig unix.Signal) string {
 	processes := groups()
 	var without []libshmem.PE
-	for _, p := range j.procs {
+	for _, p := range procs {
 		if p.exited {
 			continue
 		}
@@ -32,10 +40,11 @@ func (j *job) pass(sig unix.Signal) {
 			without = append(without, p.pe)
 		}
 	}
-	if len(without) > 0 {
-		j.out.say(fmt.Sprintf("got signal %d (%v): it is not passed on to %s, which had no handler (PEs have one once they have loaded the library)",
-			sig, sig, shmerr.PEs(without)))
+	if len(without) == 0 {
+		return ""
 	}
+	return fmt.Sprintf("got signal %d (%v): it is not passed on to %s, which had no handler (PEs have one once they have loaded the library)",
+		sig, sig, shmerr.PEs(without))
 }
 
 // groups lists the machine's processes by process group.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap/launch/hostnet"
 )
 
@@ -49,7 +50,23 @@ type Options struct {
 
 	hostOf []int // the host of each PE; nil without Hosts
 	hosts  int
+
+	// Of an agent, which starts some of a job's PEs: their numbers, and the number of all. The job's
+	// own shmemrun has neither.
+	numbers []libshmem.PE
+	npes    int
 }
+
+// number is the number of the i-th PE that this process starts.
+func (o *Options) number(i int) libshmem.PE {
+	if o.numbers != nil {
+		return o.numbers[i]
+	}
+	return libshmem.PE(i)
+}
+
+// total is the number of PEs of the job.
+func (o *Options) total() int { return max(o.npes, o.PEs) }
 
 // Error is a job that could not be started, with the exit status for it.
 type Error struct {

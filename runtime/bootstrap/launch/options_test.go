@@ -69,7 +69,7 @@ func TestEnviron(t *testing.T) {
 		PEs: 2, LibDir: "/p/lib", hosts: 2, hostOf: []int{0, 1}, Bind: BindAuto,
 		Env: []string{"A=1", "SHMEM_LAUNCHER_HOSTS=9", "SHMEM_LAUNCHER_PE=7", "SHMEM_HOST_ID=user", "LD_LIBRARY_PATH=/old", "B=2", "A=3", "SHMEM_LAUNCHER_CPUS=5", "SHMEM_LAUNCHER_HELPERS=6"},
 	}
-	got := newEnviron(o, &binding{}).pe(1, 9, 1)
+	got := newEnviron(o, &binding{}).pe(1, 1, 9, 1)
 	want := []string{
 		"A=3", "B=2", "LD_LIBRARY_PATH=/p/lib:/old", "SHMEM_LAUNCHER_HOSTS=2", "SHMEM_LAUNCHER_BIND=auto", "SHMEM_LAUNCHER_BINDING=",
 		"SHMEM_LAUNCHER_FD=9", "SHMEM_LAUNCHER_PE=1", "SHMEM_LAUNCHER_NPES=2", "SHMEM_HOST_ID=host1",
@@ -78,19 +78,19 @@ func TestEnviron(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 	bound := &binding{cpus: []topo.Set{topo.NewSet(0), topo.NewSet(1)}, helpers: topo.NewSet(2, 3), remark: "bound"}
-	got = newEnviron(o, bound).pe(1, 9, 1)
+	got = newEnviron(o, bound).pe(1, 1, 9, 1)
 	for _, want := range []string{"SHMEM_LAUNCHER_CPUS=1", "SHMEM_LAUNCHER_HELPERS=2-3", "SHMEM_LAUNCHER_BINDING=bound"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("without %s: %q", want, got)
 		}
 	}
 	o = &Options{PEs: 1, LibDir: "/p/lib", Env: []string{"LD_LIBRARY_PATH=", "SHMEM_HOST_ID=user", "SHMEM_LAUNCHER_HOSTS=9"}}
-	got = newEnviron(o, &binding{}).pe(0, 3, -1)
+	got = newEnviron(o, &binding{}).pe(0, 0, 3, -1)
 	if !slices.Contains(got, "LD_LIBRARY_PATH=/p/lib") || !slices.Contains(got, "SHMEM_HOST_ID=user") || slices.Contains(got, "SHMEM_LAUNCHER_HOSTS=9") {
 		t.Errorf("without an old path and simulated hosts: %q", got)
 	}
 	o = &Options{PEs: 1, Env: []string{"LD_LIBRARY_PATH=/old"}}
-	if got := newEnviron(o, &binding{}).pe(0, 3, -1); !slices.Contains(got, "LD_LIBRARY_PATH=/old") {
+	if got := newEnviron(o, &binding{}).pe(0, 0, 3, -1); !slices.Contains(got, "LD_LIBRARY_PATH=/old") {
 		t.Errorf("without a library beside shmemrun: %q", got)
 	}
 }

@@ -113,12 +113,12 @@ func (s *starter) run(stdin *os.File, started chan<- error, over <-chan struct{}
 }
 
 func (s *starter) startAll(stdin *os.File) error {
-	for pe := range libshmem.PE(s.opt.PEs) {
+	for i := range s.opt.PEs {
 		in := s.null
-		if pe == 0 {
+		if s.opt.number(i) == 0 {
 			in = stdin
 		}
-		p, err := s.start(pe, in)
+		p, err := s.start(i, in)
 		if err != nil {
 			return err
 		}
@@ -127,10 +127,11 @@ func (s *starter) startAll(stdin *os.File) error {
 	return nil
 }
 
-func (s *starter) start(pe libshmem.PE, stdin *os.File) (_ *process, err error) {
-	host := -1
+// start starts the i-th PE of those that this process starts.
+func (s *starter) start(i int, stdin *os.File) (_ *process, err error) {
+	pe, host := s.opt.number(i), -1
 	if s.opt.hostOf != nil {
-		host = s.opt.hostOf[pe]
+		host = s.opt.hostOf[i]
 	}
 	if s.enter != nil {
 		if err := s.enter(host); err != nil {
@@ -138,7 +139,7 @@ func (s *starter) start(pe libshmem.PE, stdin *os.File) (_ *process, err error) 
 		}
 	}
 	if s.cpus != nil {
-		if err := bind(s.cpus[pe]); err != nil {
+		if err := bind(s.cpus[i]); err != nil {
 			return nil, fmt.Errorf("bind PE %d: %w", pe, err)
 		}
 	}
@@ -167,7 +168,7 @@ func (s *starter) start(pe libshmem.PE, stdin *os.File) (_ *process, err error) 
 		return nil, fmt.Errorf("start PE %d: socket: %w", pe, err)
 	}
 	pid, err := syscall.ForkExec(s.path, append([]string{s.opt.Program}, s.opt.Args...), &syscall.ProcAttr{
-		Env:   s.env.pe(pe, conn[1], host),
+		Env:   s.env.pe(i, pe, conn[1], host),
 		Files: []uintptr{stdin.Fd(), uintptr(out[1]), uintptr(errs[1])},
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 	})
