@@ -82,7 +82,7 @@ runtime/bootstrap/secret:
     # bytes and proofs, for whoever listens
 runtime/bootstrap/...: runtime/bootstrap/... runtime/guard runtime/shmerr
     # as above
-runtime/bootstrap/launch: runtime/bootstrap/launch/hostnet runtime/bootstrap/launcher runtime/bootstrap/rendezvous runtime/bootstrap/secret runtime/bootstrap/wire runtime/shmerr runtime/topo
+runtime/bootstrap/launch: runtime/bootstrap/launch/... runtime/bootstrap/launcher runtime/bootstrap/rendezvous runtime/bootstrap/secret runtime/bootstrap/wire runtime/shmerr runtime/topo
     # as above, and the processors of PEs
 runtime/topo: runtime/shmerr
     # pure assignment of NICs and cores, tested on described machines

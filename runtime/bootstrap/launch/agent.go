@@ -1,0 +1,517 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem"
+	"libshmem/runtime/bootstrap/launch/relay"
+	"libshmem/runtime/bootstrap/wire"
+)
+
+// AsAgent is the first argument of shmemrun as an agent.
+const AsAgent = "--agent"
+
+const (
+	agentGrace   = 3 * time.Second        // beyond which an agent that should end is left alone
+	pongPatience = 300 * time.Millisecond // with the last frames of a PE that has ended
+)
+
+// agent starts PEs of a job on this host for the shmemrun of another, and passes on what they send
+// and write. What their ends mean is decided there. Its fields belong to the goroutine in loop.
+type agent struct {
+	in      io.Reader
+	out     *outbox
+	env     []string
+	libDir  string
+	actions chan func()
+	left    chan struct{} // closed when the agent is over
+
+	spec    *relay.Spec
+	opt     *Options
+	procs   []*process
+	byPE    map[libshmem.PE]*agentPE
+	byPID   map[int]*agentPE
+	cleaner *cleaner
+	stdin   *pump // of PE 0; nil: it is elsewhere
+	over    chan struct{}
+
+	childless bool
+	ending    bool // everything is to end
+	deserted  bool // nobody listens any more
+	strayed   time.Time
+	heard     stamp
+	held      bool // shmemrun is stopped, and silent
+}
+
+// agentPE is a PE of an agent.
+type agentPE struct {
+	*process
+	answers  answers
+	outputs  [2]*agentOutput
+	hungUp   chan struct{} // closed when it sends nothing more
+	reported chan struct{} // closed when its end is reported
+}
+
+// agentOutput is one output of a PE.
+type agentOutput struct {
+	outputPipe
+	from   *os.File
+	credit *credit
+	done   chan struct{} // closed when all is sent
+}
+
+// Agent runs shmemrun as an agent, until the job is over.
+func Agent(in, out *os.File, env []string, libDir string) int {
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, append([]os.Signal{unix.SIGPIPE}, ending...)...)
+	a := &agent{
+		out: &outbox{to: out}, env: env, libDir: libDir,
+		actions: make(chan func(), 64), left: make(chan struct{}), over: make(chan struct{}),
+		byPE: map[libshmem.PE]*agentPE{}, byPID: map[int]*agentPE{},
+	}
+	if _, err := out.WriteString(relay.Greeting()); err != nil {
+		return StatusFailure
+	}
+	a.in = a.heard.reader(in)
+	go a.read()
+	a.loop(signals)
+	return 0
+}
+
+func (a *agent) do(f func()) {
+	select {
+	case a.actions <- f:
+	case <-a.left:
+	}
+}
+
+func (a *agent) after(d time.Duration, f func()) { time.AfterFunc(d, func() { a.do(f) }) }
+
+// read handles frames until the stream ends.
+func (a *agent) read() {
+	for {
+		f, err := relay.Read(a.in)
+		if err != nil {
+			a.do(a.desert)
+			return
+		}
+		a.do(func() {
+			a.held = false
+			if err := a.handle(f); err != nil {
+				a.say(err.Error())
+				a.desert()
+			}
+		})
+	}
+}
+
+func (a *agent) say(text string) {
+	a.out.send(relay.Frame{Kind: relay.Say, PE: relay.All, Payload: []byte(text)})
+}
+
+func (a *agent) loop(signals <-chan os.Signal) {
+	defer close(a.left)
+	for !a.finished() {
+		silence := firstSilence
+		if a.spec != nil {
+			silence = time.Duration(a.spec.Silence)
+		}
+		select {
+		case f := <-a.actions:
+			f()
+		case s := <-signals:
+			if s != unix.SIGPIPE {
+				a.say(fmt.Sprintf("the agent got signal %d (%v)", number(s), s))
+				a.end()
+			}
+		case <-tick(silence):
+			if !a.held && !a.ending && a.heard.silent(silence) {
+				a.desert()
+			}
+		}
+	}
+	close(a.over)
+	if a.deserted {
+		return
+	}
+	for _, p := range a.byPE {
+		for _, o := range p.outputs {
+			// As in output.finish: a process outside of the job may hold the pipe.
+			_ = o.from.SetReadDeadline(time.Now().Add(drainLimit))
+		}
+	}
+	// Output has credit only while its reader reads; without shmemrun nobody does.
+	for _, p := range a.byPE {
+		for _, o := range p.outputs {
+			for waits := true; waits; {
+				select {
+				case <-o.done:
+					waits = false
+				case f := <-a.actions:
+					f()
+				}
+				waits = waits && !a.deserted
+			}
+		}
+	}
+	a.out.send(relay.Frame{Kind: relay.Over, PE: relay.All})
+	a.out.flush(agentGrace)
+}
+
+func (a *agent) finished() bool { return a.ending && (a.spec == nil || a.childless) }
+
+func (a *agent) handle(f relay.Frame) error {
+	if a.spec == nil && f.Kind != relay.Job && f.Kind != relay.Ping && f.Kind != relay.Hold && f.Kind != relay.End {
+		return fmt.Errorf("%w: %v before a job", relay.ErrFormat, f.Kind)
+	}
+	p := a.byPE[f.PE]
+	switch f.Kind {
+	case relay.CreditOut, relay.CreditErr, relay.HangUp:
+		if p == nil {
+			return nil // it has ended early, with all others
+		}
+	}
+	switch f.Kind {
+	case relay.Job:
+		return a.start(f.Payload)
+	case relay.Answer:
+		pes, frame, err := relay.ParseAnswer(f.Payload)
+		if err != nil {
+			return err
+		}
+		for _, pe := range pes {
+			if p := a.byPE[pe]; p != nil {
+				p.answers.send(frame)
+			}
+		}
+	case relay.HangUp:
+		p.hangUp()
+	case relay.Signal, relay.Pass:
+		n, err := relay.ParseNumber(f)
+		if err != nil {
+			return err
+		}
+		if f.Kind == relay.Pass {
+			if text := passTo(a.procs, unix.Signal(n)); text != "" {
+				a.say(text)
+			}
+			return nil
+		}
+		for _, q := range a.procs {
+			if f.PE == relay.All || q.pe == f.PE {
+				q.signal(unix.Signal(n))
+			}
+		}
+	case relay.CreditOut, relay.CreditErr:
+		n, err := relay.ParseNumber(f)
+		if err != nil {
+			return err
+		}
+		o := p.outputs[f.Kind-relay.CreditOut]
+		if n == 0 { // the PE gets the broken pipe itself
+			o.credit.end()
+			o.from.Close()
+		}
+		o.credit.give(int(n))
+	case relay.Stdin:
+		switch {
+		case a.stdin == nil:
+		case len(f.Payload) == 0:
+			a.stdin.closeBehind()
+		default:
+			a.stdin.send(f.Payload)
+		}
+	case relay.Ping:
+		a.pong(f)
+	case relay.Hold:
+		a.held = true
+	case relay.End:
+		a.end()
+	default:
+		return fmt.Errorf("%w: shmemrun does not send %v", relay.ErrFormat, f.Kind)
+	}
+	return nil
+}
+
+// pong answers a ping behind the reports of PEs that have ended by now.
+func (a *agent) pong(f relay.Frame) {
+	var late []*agentPE
+	for _, p := range a.byPID {
+		if !p.exited {
+			if pid, ws, err := ended(unix.P_PID, p.pid, unix.WNOHANG); err == nil && pid == p.pid {
+				a.exited(pid, ws)
+			}
+		}
+		if p.exited {
+			late = append(late, p)
+		}
+	}
+	go func() {
+		limit := time.After(pongPatience)
+		for _, p := range late {
+			select {
+			case <-p.reported:
+			case <-limit:
+				limit = nil
+			}
+			if limit == nil {
+				break
+			}
+		}
+		a.out.send(relay.Frame{Kind: relay.Pong, PE: relay.All, Payload: f.Payload})
+	}()
+}
+
+// desert ends everything, since shmemrun is gone: with its host, or with the connection.
+func (a *agent) desert() {
+	a.deserted = true
+	a.out.close()
+	for _, p := range a.byPE {
+		for _, o := range p.outputs {
+			o.credit.end()
+		}
+	}
+	a.end()
+}
+
+// end asks the PEs to end, later kills them, and ends what they have left behind.
+func (a *agent) end() {
+	if a.ending {
+		return
+	}
+	a.ending = true
+	a.signalAll(unix.SIGTERM)
+	a.after(failureGrace, func() { a.signalAll(unix.SIGKILL) })
+	a.endStrays()
+}
+
+func (a *agent) signalAll(sig unix.Signal) {
+	for _, p := range a.procs {
+		p.signal(sig)
+		p.signal(unix.SIGCONT)
+	}
+}
+
+// endStrays ends processes that PEs have left behind, once no PE is left.
+func (a *agent) endStrays() {
+	if a.childless {
+		return
+	}
+	for _, p := range a.procs {
+		if !p.exited {
+			a.after(killAgain, a.endStrays)
+			return
+		}
+	}
+	a.cleaner.close()
+	sig := unix.SIGTERM
+	if a.strayed.IsZero() {
+		a.strayed = time.Now()
+	} else if time.Since(a.strayed) > strayGrace {
+		sig = unix.SIGKILL
+	}
+	for _, pid := range children() {
+		if a.cleaner == nil || pid != a.cleaner.pid {
+			_ = unix.Kill(pid, sig)
+		}
+	}
+	a.after(killAgain, a.endStrays)
+}
+
+// start starts the PEs of a job.
+func (a *agent) start(payload []byte) error {
+	if a.spec != nil {
+		return fmt.Errorf("%w: a second job", relay.ErrFormat)
+	}
+	spec, err := relay.ParseSpec(payload)
+	if err != nil {
+		return err
+	}
+	if err := a.startAll(spec); err != nil {
+		a.out.send(relay.Frame{Kind: relay.Failed, PE: relay.All, Payload: relay.Failure{Status: errStatus(err), Text: err.Error()}.Encode()})
+		a.end()
+		if len(a.procs) == 0 {
+			a.cleaner.close()
+		}
+		return nil
+	}
+	a.out.send(relay.Frame{Kind: relay.Started, PE: relay.All})
+	return nil
+}
+
+func (a *agent) startAll(spec *relay.Spec) error {
+	if err := os.Chdir(string(spec.Dir)); err != nil {
+		cause := err
+		if e, ok := errors.AsType[*os.PathError](err); ok {
+			cause = e.Err
+		}
+		return fmt.Errorf("enter directory %s: %w (make it there, or name another by --wdir)", spec.Dir, cause)
+	}
+	o := &Options{PEs: len(spec.PEs), Map: Block, Bind: Bind(spec.Bind), Program: string(spec.Program), Env: a.env, LibDir: a.libDir,
+		numbers: spec.PEs, npes: spec.NPEs, hosts: spec.Hosts}
+	for _, arg := range spec.Args {
+		o.Args = append(o.Args, string(arg))
+	}
+	for _, v := range spec.Env {
+		o.Env = append(o.Env, string(v))
+	}
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	st, err := a.prepare(o)
+	if err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("become subreaper: %w", err)
+	}
+	stdin := st.null
+	if spec.PEs[0] == 0 {
+		fds, err := pipe()
+		if err != nil {
+			return fmt.Errorf("standard input of PE 0: %w", err)
+		}
+		r := os.NewFile(uintptr(fds[0]), "stdin of PE 0")
+		defer r.Close()
+		stdin = r
+		a.stdin = &pump{gone: func() {}, to: os.NewFile(uintptr(fds[1]), "stdin of PE 0"), wrote: func(n int) {
+			a.out.send(relay.Frame{Kind: relay.CreditIn, PE: 0, Payload: relay.Number(uint32(n))})
+		}}
+	}
+	a.spec, a.opt = spec, o
+	st.began = a.began
+	started := make(chan error)
+	go st.run(stdin, started, a.over)
+	err = <-started
+	go func() {
+		reap(func(pid int, ws unix.WaitStatus) { a.do(func() { a.exited(pid, ws) }) })
+		a.do(func() { a.childless = true })
+	}()
+	return err
+}
+
+// prepare makes the starter of the PEs.
+func (a *agent) prepare(o *Options) (*starter, error) {
+	path, err := findProgram(o.Program, o.Env)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkFiles(o.PEs); err != nil {
+		return nil, err
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, err
+	}
+	_, alone, err := announce(jobName) // it ends with the agent
+	if err != nil {
+		alone = false // the binding says so
+	}
+	b, err := o.bindPEs("", look(o.Env, alone))
+	if err == nil && o.needsCleaner() {
+		a.cleaner, err = startCleaner(null)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &starter{opt: o, path: path, env: newEnviron(o, b), null: null, cpus: b.cpus}, nil
+}
+
+// began takes in a PE that has just been started. It runs on the starter's thread while loop waits
+// for that.
+func (a *agent) began(p *process) {
+	q := &agentPE{process: p, hungUp: make(chan struct{}), reported: make(chan struct{})}
+	q.answers.conn = p.conn
+	for i, from := range []*os.File{p.stdout, p.stderr} {
+		q.outputs[i] = &agentOutput{from: from, credit: newCredit(), done: make(chan struct{})}
+		go a.forward(q, i)
+	}
+	a.procs = append(a.procs, p)
+	a.byPE[p.pe], a.byPID[p.pid] = q, q
+	go a.serve(q)
+}
+
+// forward sends what a PE writes.
+func (a *agent) forward(p *agentPE, i int) {
+	o := p.outputs[i]
+	kind := relay.Stdout + relay.Kind(i)
+	defer close(o.done)
+	defer o.from.Close()
+	buf := make([]byte, 16<<10)
+	for {
+		n, err := o.read(o.from, buf)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			n, err = readNow(o.from, buf)
+		}
+		for b := buf[:n]; len(b) > 0; {
+			part := o.credit.take(len(b))
+			if part == 0 {
+				return
+			}
+			a.out.send(relay.Frame{Kind: kind, PE: p.pe, Payload: append([]byte(nil), b[:part]...)})
+			b = b[part:]
+		}
+		if err != nil {
+			o.busy.Store(false)
+			a.out.send(relay.Frame{Kind: kind, PE: p.pe})
+			return
+		}
+	}
+}
+
+// serve passes on a PE's frames until it hangs up.
+func (a *agent) serve(p *agentPE) {
+	defer close(p.hungUp)
+	for {
+		f, err := wire.Read(p.conn)
+		if err != nil {
+			if errors.Is(err, wire.ErrFormat) {
+				a.out.send(relay.Frame{Kind: relay.Breach, PE: p.pe, Payload: []byte(err.Error())})
+			}
+			break
+		}
+		switch f.Kind {
+		case wire.Hello:
+			if g, err := wire.ParseGreeting(f.Payload); err == nil {
+				a.do(func() { a.cleaner.note(g.PID) })
+			}
+		case wire.Abort, wire.Exit:
+			// Its reason, which it has written to its standard error, comes first.
+			p.outputs[1].catchUp(p.stderr, reasonDelay)
+		}
+		frame, err := wire.Append(nil, f)
+		if err != nil {
+			break
+		}
+		a.out.send(relay.Frame{Kind: relay.Request, PE: p.pe, Payload: frame})
+	}
+	a.out.send(relay.Frame{Kind: relay.HungUp, PE: p.pe})
+}
+
+// exited reports the end of a PE behind the frames that lie in its socket.
+func (a *agent) exited(pid int, ws unix.WaitStatus) {
+	p := a.byPID[pid]
+	if p == nil || p.exited {
+		return
+	}
+	p.exited = true
+	go func() {
+		defer close(p.reported)
+		for wait := true; wait; {
+			select {
+			case <-p.hungUp:
+				wait = false
+			case <-time.After(hangUpDelay):
+				wait = p.unread()
+			}
+		}
+		a.out.send(relay.Frame{Kind: relay.Exited, PE: p.pe, Payload: relay.Number(uint32(ws))})
+	}()
+}
