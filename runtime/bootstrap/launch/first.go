@@ -17,6 +17,14 @@ const reaperDelay = 10 * time.Millisecond
 // missed: the first cause decides how the job ends. The reaper may report that end later than the
 // abort comes, since its thread waits for a processor, or is busy with the child before.
 func (j *job) aborted(p *process, e wire.Ending) {
+	if len(j.links) > 0 && !p.probed && !j.ending {
+		p.probed, p.aborting = true, true
+		j.probe(func() {
+			p.aborting = false
+			j.aborted(p, e)
+		})
+		return
+	}
 	p.aborting = !j.ending && j.firstEnds()
 	if p.aborting {
 		j.after(reaperDelay, func() { j.aborted(p, e) })
@@ -56,6 +64,10 @@ func (j *job) endAs(p *process, kind wire.Kind, e wire.Ending) {
 func (j *job) firstEnds() (wait bool) {
 	for _, p := range j.procs {
 		if p.leaving || p.judged {
+			continue
+		}
+		if p.link != nil {
+			wait = wait || p.exited // its end is judged when its socket is empty
 			continue
 		}
 		if !p.exited {

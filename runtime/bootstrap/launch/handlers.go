@@ -9,12 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libshmem"
+	"libshmem/runtime/bootstrap/launch/relay"
 	"libshmem/runtime/shmerr"
 )
 
 // pass sends a signal to those processes of the PEs that handle it. Its default would end a shell
 // around the program, or a PE before it has loaded the library.
 func (j *job) pass(sig unix.Signal) {
+	for _, l := range j.links {
+		l.out.send(relay.Frame{Kind: relay.Pass, PE: relay.All, Payload: relay.Number(uint32(sig))})
+	}
 	if text := passTo(j.procs, sig); text != "" {
 		j.out.say(text)
 	}
@@ -26,7 +30,7 @@ func passTo(procs []*process, sig unix.Signal) string {
 	processes := groups()
 	var without []libshmem.PE
 	for _, p := range procs {
-		if p.exited {
+		if p.exited || p.link != nil {
 			continue
 		}
 		handled := false

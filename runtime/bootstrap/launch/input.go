@@ -19,9 +19,8 @@ func input(stdin, null *os.File) (in *os.File, close func(), err error) {
 	if !isTerminal(stdin) {
 		return stdin, keep, nil
 	}
-	group, err := unix.IoctlGetInt(int(stdin.Fd()), unix.TIOCGPGRP)
-	if err != nil || group != unix.Getpgrp() {
-		return null, keep, nil // in the background: reading would stop shmemrun
+	if !inForeground(stdin) {
+		return null, keep, nil // reading would stop shmemrun
 	}
 	fds, err := pipe()
 	if err != nil {
@@ -33,4 +32,10 @@ func input(stdin, null *os.File) (in *os.File, close func(), err error) {
 		w.Close()
 	}()
 	return r, func() { r.Close() }, nil
+}
+
+// inForeground reports whether this process may read a terminal.
+func inForeground(terminal *os.File) bool {
+	group, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
 }

@@ -38,10 +38,15 @@ type job struct {
 	over    chan struct{} // closed when nothing is left
 
 	procs     []*process
-	answers   []answers // by PE
+	answers   []answers // by PE; without links
 	byPID     map[int]*process
 	running   int // not judged
 	childless bool
+
+	links  []*link // to the agents; none: all PEs are children of this process
+	linkOf []*link // by PE
+	probes map[uint32]*probe
+	asks   uint32 // pings so far
 
 	ending  bool
 	hurried bool // the user or the clock wants the job to be over
@@ -81,6 +86,9 @@ type rest struct {
 func run(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error) {
 	if err := o.Validate(); err != nil {
 		return 0, rest{}, err
+	}
+	if o.Remote != nil {
+		return runHosts(o, out, sigs)
 	}
 	path, err := findProgram(o.Program, o.Env)
 	if err != nil {
@@ -184,7 +192,9 @@ func newJob(o *Options, out *output) *job {
 func (j *job) began(p *process) {
 	j.procs = append(j.procs, p)
 	j.answers[p.pe].conn = p.conn
-	j.byPID[p.pid] = p
+	if p.link == nil {
+		j.byPID[p.pid] = p
+	}
 	j.running++
 	j.out.forward(p.pe, p.stdout, j.out.out)
 	p.errs = j.out.forward(p.pe, p.stderr, j.out.errs)
@@ -204,7 +214,13 @@ func (j *job) after(d time.Duration, f func()) { time.AfterFunc(d, func() { j.do
 func (j *job) loop(sigs <-chan os.Signal) {
 	defer close(j.over)
 	go func() {
-		reap(func(pid int, ws unix.WaitStatus) { j.do(func() { j.exited(pid, ws) }) })
+		if len(j.links) > 0 {
+			for _, l := range j.links {
+				<-l.over
+			}
+		} else {
+			reap(func(pid int, ws unix.WaitStatus) { j.do(func() { j.exited(pid, ws) }) })
+		}
 		j.do(func() { j.childless = true })
 	}()
 	if j.opt.Timeout > 0 {
@@ -287,11 +303,22 @@ func (j *job) handleFrame(p *process, f wire.Frame) error {
 	return fmt.Errorf("%w: a PE does not send %v", wire.ErrFormat, f.Kind)
 }
 
-func (j *job) answer(pe libshmem.PE, frame []byte) { j.answers[pe].send(frame) }
+func (j *job) answer(pe libshmem.PE, frame []byte) {
+	if j.linkOf != nil {
+		j.linkOf[pe].out.answer(pe, frame)
+		return
+	}
+	j.answers[pe].send(frame)
+}
 
 func (j *job) exited(pid int, ws unix.WaitStatus) {
-	p := j.byPID[pid]
-	if p == nil || p.exited {
+	if p := j.byPID[pid]; p != nil {
+		j.ended(p, ws)
+	}
+}
+
+func (j *job) ended(p *process, ws unix.WaitStatus) {
+	if p.exited {
 		return
 	}
 	p.exited, p.waitStat = true, ws
@@ -325,12 +352,15 @@ func (j *job) judge(p *process) {
 	j.running--
 	was := j.meet.State(p.pe)
 	fate := fateOf(p.waitStat, was.Inside)
+	if p.lost {
+		fate = wire.Fate{How: wire.Vanished, Code: StatusFailure, Init: was.Inside}
+	}
 	if fate.Bad() {
 		// No PE waits for a PE that has finalized. If several then return a failure, perhaps all
 		// alike, the first is reported.
 		fatal := was.Inside || !was.Finalized
 		goesOn := (was.GoesOn || p.apart && !was.Inside) && j.running > 0
-		if !j.ending && (fatal || !j.settled) {
+		if !j.ending && (fatal || !j.settled) && !(p.lost && !goesOn) {
 			after := ""
 			if goesOn {
 				after = "; the others go on (SHMEM_ON_FAILURE=return)"
@@ -420,6 +450,7 @@ func (j *job) signalled(s os.Signal) {
 	switch {
 	case sig == unix.SIGTSTP:
 		j.signalAll(unix.SIGTSTP)
+		j.hold()
 		_ = unix.Kill(unix.Getpid(), unix.SIGSTOP)
 	case sig == unix.SIGUSR2:
 		j.pass(sig)
@@ -463,6 +494,9 @@ func (j *job) kill() {
 		j.settle(128 + int(j.byUser))
 	}
 	j.signalAll(unix.SIGKILL)
+	if len(j.links) > 0 {
+		j.after(agentGrace, j.cutLinks)
+	}
 }
 
 func (j *job) signalAll(sig unix.Signal) {
@@ -475,6 +509,10 @@ func (j *job) signalAll(sig unix.Signal) {
 // the subreaper.
 func (j *job) endStrays() {
 	if j.childless {
+		return
+	}
+	if len(j.links) > 0 {
+		j.endLinks()
 		return
 	}
 	sig := unix.SIGTERM

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"libshmem"
+	"libshmem/runtime/bootstrap/launch/hostlist"
 	"libshmem/runtime/bootstrap/launch/hostnet"
 )
 
@@ -48,8 +49,16 @@ type Options struct {
 	Stdout  *os.File
 	Stderr  *os.File
 
+	Remote  []hostlist.Host // the hosts of the PEs; nil for this one
+	SSH     []string        // ssh, and options of the user's for it
+	Prefix  string          // where libshmem is on those hosts
+	Dir     string          // working directory there
+	Exports []string        // names of variables that go there, besides SHMEM_ and NVSHMEM_
+	Silence time.Duration   // after which a host that says nothing is lost; 0: never
+
 	hostOf []int // the host of each PE; nil without Hosts
 	hosts  int
+	sizes  []int // how many PEs each host of Remote has
 
 	// Of an agent, which starts some of a job's PEs: their numbers, and the number of all. The job's
 	// own shmemrun has neither.
@@ -90,6 +99,9 @@ func (o *Options) Validate() error {
 	if o.Bind == "" {
 		o.Bind = BindAuto
 	}
+	if o.Remote != nil && o.PEs == 0 {
+		o.PEs = hostlist.Total(o.Remote)
+	}
 	var sizes []int
 	if o.Hosts != "" {
 		var err error
@@ -113,10 +125,39 @@ func (o *Options) Validate() error {
 	case o.Timeout < 0:
 		return usageErrorf("--timeout: %v is negative (give seconds)", o.Timeout)
 	}
+	if o.Remote != nil {
+		return o.validateRemote()
+	}
 	if sizes != nil {
 		o.hosts = len(sizes)
 		o.hostOf = place(sizes, o.Map)
 	}
+	return nil
+}
+
+// validateRemote spreads the PEs over hosts. Hosts without PEs are left out.
+func (o *Options) validateRemote() error {
+	if o.Hosts != "" {
+		return usageErrorf("--hosts: hosts are simulated on this machine alone (leave it out, or --host and --hostfile)")
+	}
+	if o.Dir == "" {
+		var err error
+		if o.Dir, err = os.Getwd(); err != nil {
+			return err
+		}
+	}
+	o.sizes = nil
+	all, err := hostlist.Fill(o.Remote, o.PEs, o.Map == Cyclic)
+	if err != nil {
+		return &Error{StatusUsage, err}
+	}
+	var used []hostlist.Host
+	for i, n := range all {
+		if n > 0 {
+			used, o.sizes = append(used, o.Remote[i]), append(o.sizes, n)
+		}
+	}
+	o.Remote = used
 	return nil
 }
 

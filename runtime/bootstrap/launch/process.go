@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libshmem"
+	"libshmem/runtime/bootstrap/launch/relay"
 	"libshmem/runtime/bootstrap/wire"
 	"libshmem/runtime/topo"
 )
@@ -19,7 +20,9 @@ import (
 // process is one PE as shmemrun sees it.
 type process struct {
 	pe  libshmem.PE
-	pid int // also its process group
+	pid int // also its process group; 0: the PE is an agent's
+
+	link *link // to that agent; nil: the PE is a child of this process
 
 	conn     *os.File // shmemrun's end of the PE's socket
 	stdout   *os.File // read ends of its output
@@ -32,6 +35,8 @@ type process struct {
 	judged   bool
 	apart    bool // it is in a job that it joined otherwise, which goes on without it
 	named    bool // the user knows that it left the others alone
+	lost     bool // with its host, which the user knows
+	probed   bool // agents were asked who ended before it asked for the end of the job
 	waitStat unix.WaitStatus
 }
 
@@ -44,6 +49,9 @@ func fateOf(ws unix.WaitStatus, inside bool) wire.Fate {
 
 // signal sends to the PE's whole process group, as a terminal would.
 func (p *process) signal(sig unix.Signal) {
+	if p.link != nil && !p.exited {
+		p.link.signal(p.pe, sig)
+	}
 	if p.pid > 0 && !p.exited {
 		// ESRCH: it ended and the reaper knows, but its exit is not yet known here.
 		_ = unix.Kill(-p.pid, sig)
@@ -65,6 +73,10 @@ func (p *process) unread() bool {
 
 // hangUp ends the stream to the PE. Its own frames are still read.
 func (p *process) hangUp() {
+	if p.link != nil {
+		p.link.out.send(relay.Frame{Kind: relay.HangUp, PE: p.pe})
+		return
+	}
 	if raw, err := p.conn.SyscallConn(); err == nil {
 		// A PE that is gone has closed the socket, and needs no notice.
 		_ = raw.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_WR) })

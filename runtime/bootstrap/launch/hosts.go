@@ -1,0 +1,341 @@
+package launch
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem"
+	"libshmem/runtime/bootstrap/launch/relay"
+)
+
+const (
+	connectAtOnce = 8                // by sshd's default it refuses some of more than 10 logins at once, and a jump host has all
+	connectNotice = 10 * time.Second // before hosts are named whose agents are not there yet
+	connectRest   = time.Second      // for other hosts, after one has failed
+	probeLimit    = 500 * time.Millisecond
+)
+
+// agentFile is the path of shmemrun on the other hosts.
+func (o *Options) agentFile() string { return filepath.Join(o.Prefix, "bin", "shmemrun") }
+
+// runHosts runs a job through agents.
+func runHosts(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error) {
+	if err := checkFiles(2*o.PEs + len(o.sizes)); err != nil {
+		return 0, rest{}, err
+	}
+	j := newJob(o, out)
+	links, err := connect(o, out, sigs)
+	if err != nil {
+		return 0, rest{}, err
+	}
+	j.links, j.linkOf = links, make([]*link, o.PEs)
+	at := place(o.sizes, o.Map)
+	for pe, host := range at {
+		l := links[host]
+		p, err := l.add(libshmem.PE(pe))
+		if err != nil {
+			cut(links)
+			return 0, rest{}, err
+		}
+		l.pes = append(l.pes, p.pe)
+		j.linkOf[pe] = l
+		j.began(p)
+	}
+	for _, l := range links {
+		spec, err := o.spec(l)
+		if err != nil {
+			cut(links)
+			return 0, rest{}, err
+		}
+		l.out.send(relay.Frame{Kind: relay.Job, PE: relay.All, Payload: spec})
+		go l.read(j)
+	}
+	links[at[0]].feed(o.Stdin)
+	failed := make(chan error, 1)
+	go func() {
+		var first error
+		for _, l := range links {
+			if err := <-l.started; err != nil && err != errLeft && first == nil {
+				first = err
+			}
+		}
+		failed <- first
+	}()
+	go j.keepAlive()
+	j.loop(sigs)
+	var r rest // the pipes end behind what agents have sent
+	if j.hurried {
+		r.patience = drainLimit
+	}
+	return j.status, r, <-failed
+}
+
+// spec is the job for an agent.
+func (o *Options) spec(l *link) ([]byte, error) {
+	s := &relay.Spec{Host: l.host, NPEs: o.PEs, Hosts: len(o.sizes), PEs: l.pes, Program: []byte(o.Program),
+		Dir: []byte(o.Dir), Bind: string(o.Bind), Silence: int64(o.Silence)}
+	for _, arg := range o.Args {
+		s.Args = append(s.Args, []byte(arg))
+	}
+	for _, v := range o.Env {
+		name, _, _ := strings.Cut(v, "=")
+		if strings.HasPrefix(name, "SHMEM_") || strings.HasPrefix(name, "NVSHMEM_") || slices.Contains(o.Exports, name) {
+			s.Env = append(s.Env, []byte(v))
+		}
+	}
+	return s.Encode()
+}
+
+// connect starts an agent on each host, and returns when all have greeted.
+func connect(o *Options, out *output, sigs <-chan os.Signal) (links []*link, err error) {
+	type greeted struct {
+		host int
+		l    *link
+		err  error
+	}
+	stop := make(chan struct{})
+	results := make(chan greeted)
+	room := make(chan struct{}, connectAtOnce)
+	links = make([]*link, len(o.Remote))
+	begun := make(chan *link, len(o.Remote))
+	for i, h := range o.Remote {
+		go func() {
+			select {
+			case room <- struct{}{}:
+			case <-stop:
+				return
+			}
+			defer func() { <-room }()
+			l, err := newLink(o, h.Name)
+			if err == nil {
+				begun <- l
+				err = l.greet()
+			}
+			select {
+			case results <- greeted{i, l, err}:
+			case <-stop:
+			}
+		}()
+	}
+	var failures []string
+	status := StatusFailure
+	var late <-chan time.Time
+	notice := time.After(connectNotice)
+	for waiting := len(o.Remote); waiting > 0; {
+		select {
+		case g := <-results:
+			waiting--
+			if g.err == nil {
+				links[g.host] = g.l
+				continue
+			}
+			failures = append(failures, g.err.Error())
+			late = cmp.Or(late, time.After(connectRest))
+			continue
+		case <-notice:
+			var names []string
+			for i, l := range links {
+				if l == nil {
+					names = append(names, o.Remote[i].Name)
+				}
+			}
+			out.say("still waiting for " + strings.Join(names, ", ") + " (ssh gives up after some time, or end shmemrun)")
+			continue
+		case s := <-sigs:
+			if !isEnding(s) {
+				continue
+			}
+			failures = append(failures, fmt.Sprintf("got signal %d (%v) before the job had begun", number(s), s))
+			status = 128 + int(number(s))
+		case <-late:
+		}
+		break
+	}
+	if len(failures) == 0 {
+		return links, nil
+	}
+	close(stop)
+	for {
+		select {
+		case l := <-begun:
+			l.kill()
+			continue
+		default:
+		}
+		break
+	}
+	for _, text := range failures[1:] {
+		out.say(text)
+	}
+	return nil, &Error{status, fmt.Errorf("%s", failures[0])}
+}
+
+// cut ends connections. Agents end their PEs when their input ends.
+func cut(links []*link) {
+	for _, l := range links {
+		l.kill()
+	}
+}
+
+// feed passes standard input on to PE 0.
+func (l *link) feed(stdin *os.File) {
+	end := func() { l.out.send(relay.Frame{Kind: relay.Stdin, PE: 0}) }
+	if stdin == nil || isTerminal(stdin) && !inForeground(stdin) {
+		end()
+		return
+	}
+	l.input = newCredit()
+	go func() {
+		defer end()
+		buf := make([]byte, 16<<10)
+		for {
+			n, err := stdin.Read(buf)
+			for b := buf[:n]; len(b) > 0; {
+				part := l.input.take(len(b))
+				if part == 0 {
+					return
+				}
+				l.out.send(relay.Frame{Kind: relay.Stdin, PE: 0, Payload: append([]byte(nil), b[:part]...)})
+				b = b[part:]
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+}
+
+// unstarted ends a job of which an agent has started nothing.
+func (j *job) unstarted() {
+	j.settle(StatusFailure)
+	if !j.ending {
+		j.ending = true
+		j.signalAll(unix.SIGKILL)
+	}
+	j.endLinks()
+}
+
+// leave takes an agent's end. An agent that is lost has its PEs lost with it.
+func (j *job) leave(l *link, err error) {
+	l.gone = true
+	lost := 0
+	for _, p := range j.procs {
+		if p.link == l && !p.exited {
+			lost++
+		}
+	}
+	if lost > 0 && !j.ending && !l.failed {
+		j.out.say(l.lost(err) + ", and " + plural(lost, "PE") + " with it")
+		j.settle(StatusFailure)
+	}
+	for _, p := range j.procs {
+		if p.link == l && !p.exited {
+			p.exited, p.lost = true, true
+			j.judge(p)
+		}
+	}
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+// endLinks has the agents end what is left on their hosts.
+func (j *job) endLinks() {
+	for _, l := range j.links {
+		l.out.send(relay.Frame{Kind: relay.End, PE: relay.All})
+	}
+	j.after(failureGrace+strayGrace+agentGrace, j.cutLinks)
+}
+
+// cutLinks ends connections on which no agent answers any more.
+func (j *job) cutLinks() {
+	if j.hurried || j.running > 0 {
+		cut(j.links)
+	}
+}
+
+// hold tells the agents that shmemrun is about to be stopped.
+func (j *job) hold() {
+	for _, l := range j.links {
+		l.out.send(relay.Frame{Kind: relay.Hold, PE: relay.All})
+	}
+	for _, l := range j.links {
+		l.out.flush(hangUpDelay)
+	}
+}
+
+// keepAlive lets agents hear of this process, and ends connections on which nothing comes back.
+func (j *job) keepAlive() {
+	limit := j.opt.Silence
+	for {
+		select {
+		case <-j.over:
+			return
+		case <-tick(limit):
+		}
+		for _, l := range j.links {
+			if l.heard.silent(limit) {
+				l.silence()
+			}
+		}
+		j.do(func() { j.probe(func() {}) })
+	}
+}
+
+// silence ends the connection with an agent that says nothing.
+func (l *link) silence() {
+	_, _ = fmt.Fprintln(&l.said, silent)
+	l.kill()
+}
+
+// probe is a question to all agents: which PEs have ended?
+type probe struct {
+	left int
+	then func()
+}
+
+// probe calls then when all agents have reported the PEs that have ended by now, or after a limited
+// time.
+func (j *job) probe(then func()) {
+	j.asks++
+	ask := j.asks
+	p := &probe{then: then}
+	if j.probes == nil {
+		j.probes = map[uint32]*probe{}
+	}
+	j.probes[ask] = p
+	for _, l := range j.links {
+		if !l.gone {
+			p.left++
+			l.out.send(relay.Frame{Kind: relay.Ping, PE: relay.All, Payload: relay.Number(ask)})
+		}
+	}
+	j.after(probeLimit, func() { j.answered(ask) })
+}
+
+// ponged takes an agent's answer.
+func (j *job) ponged(ask uint32) {
+	if p := j.probes[ask]; p != nil {
+		if p.left--; p.left <= 0 {
+			j.answered(ask)
+		}
+	}
+}
+
+func (j *job) answered(ask uint32) {
+	if p := j.probes[ask]; p != nil {
+		delete(j.probes, ask)
+		p.then()
+	}
+}

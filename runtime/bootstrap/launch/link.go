@@ -1,0 +1,335 @@
+package launch
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem"
+	"libshmem/runtime/bootstrap/launch/relay"
+	"libshmem/runtime/bootstrap/launch/ssh"
+	"libshmem/runtime/bootstrap/wire"
+)
+
+// link is the connection to an agent, and the process that makes it: ssh, or on this host the agent
+// itself.
+type link struct {
+	host  string
+	here  bool   // this host: there is no ssh
+	file  string // the agent's shmemrun, for reports
+	pes   []libshmem.PE
+	cmd   *exec.Cmd
+	out   *outbox
+	in    *bufio.Reader
+	said  tail
+	ended chan struct{} // closed when the process has ended
+	over  chan struct{} // closed when nothing more comes
+	heard stamp
+
+	started chan error // its answer to the job
+	remotes map[libshmem.PE]*remote
+	input   *credit // for PE 0
+
+	// Of the job's loop:
+	failed bool // the agent has started nothing, and has said why
+	gone   bool // it is lost, or over
+}
+
+// remote is the way of a PE's frames and output into the descriptors that a process has.
+type remote struct {
+	*process
+	up      *pump
+	outputs [2]*pump
+}
+
+// tail are the last lines that a process has written to its standard error.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+const maxTail = 8 << 10
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, b...)
+	if cut := len(t.text) - maxTail; cut > 0 {
+		t.text = append(t.text[:0], t.text[cut:]...)
+	}
+	return len(b), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.text)
+}
+
+// newLink starts the process that connects with a host.
+func newLink(o *Options, host string) (*link, error) {
+	l := &link{host: host, here: ssh.Here(host), ended: make(chan struct{}), over: make(chan struct{}), started: make(chan error, 1),
+		remotes: map[libshmem.PE]*remote{}, file: o.agentFile()}
+	if l.here {
+		l.cmd = exec.Command("/proc/self/exe", AsAgent)
+		l.cmd.Args[0], l.cmd.Env = os.Args[0], o.Env
+	} else {
+		argv := ssh.Command(o.SSH, host, ssh.Start(l.file, AsAgent))
+		l.cmd = exec.Command(argv[0], argv[1:]...)
+	}
+	// Signals of the terminal are for shmemrun, which ends the job in good order.
+	l.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	l.cmd.Stderr = &l.said
+	l.cmd.WaitDelay = time.Second // a process of a jump host may hold its standard error
+	in, err := l.cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start agent on %s: %w", host, err)
+	}
+	from, to, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("start agent on %s: %w", host, err)
+	}
+	defer to.Close()
+	l.cmd.Stdout = to
+	if err := l.cmd.Start(); err != nil {
+		from.Close()
+		if errors.Is(err, exec.ErrNotFound) {
+			err = fmt.Errorf("%w (install openssh-client, or name another command by --ssh)", err)
+		}
+		return nil, fmt.Errorf("start agent on %s: %w", host, err)
+	}
+	l.out = &outbox{to: in}
+	l.in = bufio.NewReader(l.heard.reader(from))
+	go func() {
+		_ = l.cmd.Wait() // the status is in ProcessState
+		close(l.ended)
+	}()
+	return l, nil
+}
+
+// greet waits for the agent's greeting.
+func (l *link) greet() error {
+	noise, err := relay.ReadGreeting(l.in)
+	var other *relay.VersionError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &other):
+		l.kill()
+		return fmt.Errorf("start agent on %s: %w, of %s (install the same version on both, or copy this one by --sync)", l.host, err, l.file)
+	case !errors.Is(err, io.EOF):
+		l.kill()
+		return fmt.Errorf("start agent on %s: %w (the login shell there writes too much: see ssh %s true)", l.host, err, l.host)
+	}
+	<-l.ended
+	if l.here {
+		return fmt.Errorf("start agent on %s: it ended with status %d: %s (see whether shmemrun --version works)", l.host, l.cmd.ProcessState.ExitCode(), strings.TrimSpace(l.said.String()))
+	}
+	return ssh.Explain(l.host, l.file, noise+l.said.String(), l.cmd.ProcessState.ExitCode())
+}
+
+// kill ends the process. The agent ends with its input.
+func (l *link) kill() {
+	select {
+	case <-l.ended:
+	default:
+		_ = unix.Kill(-l.cmd.Process.Pid, unix.SIGKILL)
+	}
+}
+
+func (l *link) signal(pe libshmem.PE, sig unix.Signal) {
+	l.out.send(relay.Frame{Kind: relay.Signal, PE: pe, Payload: relay.Number(uint32(sig))})
+}
+
+// add makes the descriptors of a PE of the agent's.
+func (l *link) add(pe libshmem.PE) (*process, error) {
+	p := &process{pe: pe, link: l}
+	r := &remote{process: p}
+	var ends fdPairs
+	conn, err := ends.add(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0))
+	var pipes [2][2]int
+	for i := range pipes {
+		if err == nil {
+			pipes[i], err = ends.add(pipe())
+		}
+		for _, fd := range pipes[i] {
+			if err == nil {
+				err = unix.SetNonblock(fd, true)
+			}
+		}
+	}
+	if err != nil {
+		ends.closeOurs()
+		ends.closeTheirs()
+		return nil, fmt.Errorf("start PE %d on %s: %w", pe, l.host, err)
+	}
+	file := func(fd int, name string) *os.File {
+		return os.NewFile(uintptr(fd), fmt.Sprintf("%s of PE %d", name, pe))
+	}
+	p.conn, p.stdout, p.stderr = file(conn[0], "socket"), file(pipes[0][0], "stdout"), file(pipes[1][0], "stderr")
+	r.up = &pump{to: file(conn[1], "socket"), wrote: func(int) {}, gone: func() {}}
+	for i, kind := range []relay.Kind{relay.CreditOut, relay.CreditErr} {
+		give := func(n int) { l.out.send(relay.Frame{Kind: kind, PE: pe, Payload: relay.Number(uint32(n))}) }
+		r.outputs[i] = &pump{to: file(pipes[i][1], "output"), wrote: give, gone: func() { give(0) }}
+	}
+	l.remotes[pe] = r
+	return p, nil
+}
+
+// read handles the agent's frames until the last one.
+func (l *link) read(j *job) {
+	defer close(l.over)
+	err := error(nil)
+	for {
+		var f relay.Frame
+		if f, err = relay.Read(l.in); err != nil {
+			break
+		}
+		if f.Kind == relay.Over {
+			break
+		}
+		if err = l.handle(j, f); err != nil {
+			break
+		}
+	}
+	l.close(j, err)
+}
+
+// close ends what comes from the agent. err is nil if it has said that nothing is left.
+func (l *link) close(j *job, err error) {
+	l.out.close()
+	select { // ssh's last words say why it ends, and come with its end
+	case <-l.ended:
+	case <-time.After(agentGrace):
+		l.kill()
+	}
+	select {
+	case l.started <- errLeft:
+	default: // it has been said
+	}
+	if l.input != nil {
+		l.input.end()
+	}
+	var handled sync.WaitGroup
+	for _, r := range l.remotes {
+		for _, o := range r.outputs {
+			o.closeBehind()
+		}
+		r.up.closeBehind()
+		handled.Add(1)
+		r.up.then(handled.Done)
+	}
+	handled.Wait() // also the ends that the agent has reported
+	j.do(func() { j.leave(l, err) })
+}
+
+// lost says why the connection has ended.
+func (l *link) lost(err error) string {
+	cause, remedy := "the connection has ended", "see what ended it, its sshd, or the network"
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		cause = err.Error()
+	}
+	if l.here {
+		cause, remedy = "the agent has ended", "see what ended it"
+	}
+	lines := strings.FieldsFunc(l.said.String(), func(c rune) bool { return c == '\n' || c == '\r' })
+	if len(lines) > 0 {
+		cause = lines[len(lines)-1]
+	}
+	if cause == silent {
+		remedy = "see that it is up, and the network; --keepalive gives it longer"
+	}
+	return fmt.Sprintf("host %s: %s (%s)", l.host, strings.TrimSuffix(strings.TrimSpace(cause), "."), remedy)
+}
+
+// silent is the last word about an agent from which nothing comes.
+const silent = "nothing has come from it for too long"
+
+// errLeft is in place of an answer to the job; the loop reports it.
+var errLeft = errors.New("the agent has ended")
+
+// handle does what a frame asks for. It does not wait: what a PE writes may have a slow reader.
+func (l *link) handle(j *job, f relay.Frame) error {
+	var p *remote
+	switch f.Kind {
+	case relay.Request, relay.HungUp, relay.Breach, relay.Stdout, relay.Stderr, relay.Exited:
+		if p = l.remotes[f.PE]; p == nil {
+			return fmt.Errorf("%w: %v of PE %d", relay.ErrFormat, f.Kind, f.PE)
+		}
+	}
+	switch f.Kind {
+	case relay.Started:
+		l.started <- nil
+	case relay.Failed:
+		e, err := relay.ParseFailure(f.Payload)
+		if err != nil {
+			return err
+		}
+		l.started <- &Error{e.Status, fmt.Errorf("host %s: %s", l.host, e.Text)}
+		j.do(func() {
+			l.failed = true
+			j.unstarted()
+		})
+	case relay.Request:
+		if len(f.Payload) < wire.HeaderLen {
+			return fmt.Errorf("%w: a PE's frame of %d bytes", relay.ErrFormat, len(f.Payload))
+		}
+		p.up.then(func() { p.catchUp(f.Payload) })
+		p.up.send(f.Payload)
+	case relay.HungUp:
+		p.up.closeBehind()
+	case relay.Breach:
+		j.do(func() { j.breach(p.process, errors.New(string(f.Payload))) })
+	case relay.Stdout, relay.Stderr:
+		to := p.outputs[f.Kind-relay.Stdout]
+		if len(f.Payload) == 0 {
+			to.closeBehind()
+		} else {
+			to.send(f.Payload)
+		}
+	case relay.CreditIn:
+		n, err := relay.ParseNumber(f)
+		if err != nil || l.input == nil {
+			return err
+		}
+		l.input.give(int(n))
+	case relay.Exited:
+		n, err := relay.ParseNumber(f)
+		if err != nil {
+			return err
+		}
+		p.up.then(func() { j.do(func() { j.ended(p.process, unix.WaitStatus(n)) }) })
+	case relay.Pong:
+		n, err := relay.ParseNumber(f)
+		if err != nil {
+			return err
+		}
+		// Behind the ends that the agent has reported before.
+		for _, r := range l.remotes {
+			r.up.drained(reaperDelay)
+		}
+		j.do(func() { j.ponged(n) })
+	case relay.Say:
+		j.out.say(l.host + ": " + string(f.Payload))
+	default:
+		return fmt.Errorf("%w: an agent does not send %v", relay.ErrFormat, f.Kind)
+	}
+	return nil
+}
+
+// catchUp waits, before a PE's request to end the job is handled, until its reason is in the pipe of
+// its standard error.
+func (r *remote) catchUp(frame []byte) {
+	if f, err := wire.Read(strings.NewReader(string(frame))); err == nil && (f.Kind == wire.Abort || f.Kind == wire.Exit) {
+		r.outputs[1].drained(reasonDelay)
+	}
+}
