@@ -1,4 +1,4 @@
-// Shmemrun starts the PEs of an OpenSHMEM program on this machine.
+// Shmemrun starts the PEs of an OpenSHMEM program, on this machine or through ssh on others.
 //
 // This file reads the command line. The work is runtime/bootstrap/launch's.
 package main
@@ -22,7 +22,8 @@ import (
 
 const usage = `Usage: shmemrun -n N [options] [--] PROG ARGS
 
-Starts N processing elements (PEs) of PROG on this machine and waits for them.
+Starts N processing elements (PEs) of PROG on this machine, or by ssh on those
+of --host or --hostfile, and waits for them.
 
 `
 
@@ -48,6 +49,9 @@ func run(args []string) int {
 			return launch.StatusFailure
 		}
 		return 0
+	}
+	if len(args) == 1 && args[0] == launch.AsAgent {
+		return launch.Agent(os.Stdin, os.Stdout, os.Environ(), libDir())
 	}
 	var before preloadOptions
 	opt, err := parse(args, os.Environ(), &before)
@@ -93,6 +97,7 @@ func parse(args, env []string, before *preloadOptions) (*launch.Options, error) 
 		bind    string
 		seconds float64
 		plan    chaos.Plan
+		others  hostOptions
 	)
 	fs := pflag.NewFlagSet("shmemrun", pflag.ContinueOnError)
 	fs.SetInterspersed(false)
@@ -101,6 +106,7 @@ func parse(args, env []string, before *preloadOptions) (*launch.Options, error) 
 	fs.Usage = func() { fmt.Print(usage + fs.FlagUsages() + notes) }
 	fs.IntVarP(&opt.PEs, "pes", "n", 0, "number of PEs; -np is the same")
 	fs.StringVar(&opt.Hosts, "hosts", "", "simulate `H` hosts, or a list of their sizes such as 3,1")
+	others.flags(fs)
 	fs.StringVar(&how, "map", string(launch.Block), "deal PEs to hosts by `block|cyclic`")
 	fs.BoolVar(&opt.Netns, "host-netns", false, "give each simulated host a network namespace (needs root)")
 	fs.StringVar(&links, "links", "", "join those namespaces by `N[,rate=200mbit]` networks, eth0, eth1 and so on, and use them all")
@@ -131,7 +137,10 @@ func parse(args, env []string, before *preloadOptions) (*launch.Options, error) 
 		}
 		opt.Timeout = time.Duration(seconds * float64(time.Second))
 	}
-	if !fs.Changed("pes") && !strings.Contains(opt.Hosts, ",") {
+	if err := others.apply(fs, opt, exports); err != nil {
+		return nil, err
+	}
+	if !fs.Changed("pes") && !strings.Contains(opt.Hosts, ",") && opt.Remote == nil {
 		return nil, errors.New("the number of PEs is missing (say shmemrun -n N PROG ARGS)")
 	}
 	opt.Map, opt.Bind = launch.Map(how), launch.Bind(bind)

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"libshmem/runtime/bootstrap/launch"
+	"libshmem/runtime/bootstrap/launch/hostlist"
+)
+
+// hostOptions are those of the command line for PEs on other machines.
+type hostOptions struct {
+	list, file, prefix, dir, ssh string
+	keepAlive                    float64
+}
+
+func (h *hostOptions) flags(fs *pflag.FlagSet) {
+	fs.StringVarP(&h.list, "host", "H", "", "start PEs on these machines by ssh: `a:4,b:4`, where the numbers are slots")
+	fs.StringVar(&h.file, "hostfile", "", "the same from a `FILE`, with a line for each machine: a, a:4 or a slots=4")
+	fs.StringVar(&h.prefix, "prefix", "", "where libshmem is on them: `DIR`/bin/shmemrun; the default is the place of this shmemrun")
+	fs.StringVar(&h.dir, "wdir", "", "working `DIR` of the PEs; the default is this one")
+	fs.StringVar(&h.ssh, "ssh", "ssh", "the `COMMAND` for ssh, perhaps with options")
+	fs.Float64Var(&h.keepAlive, "keepalive", 30, "after so many `seconds` of silence a machine is lost; 0 for never")
+}
+
+// apply completes the options of a launch.
+func (h *hostOptions) apply(fs *pflag.FlagSet, opt *launch.Options, exports []string) error {
+	if fs.Changed("host") && fs.Changed("hostfile") {
+		return errors.New("--host and --hostfile: only one can name the machines (leave one out)")
+	}
+	var err error
+	switch {
+	case fs.Changed("host"):
+		opt.Remote, err = hostlist.ParseList(h.list)
+	case fs.Changed("hostfile"):
+		opt.Remote, err = readHosts(h.file)
+	default:
+		for _, name := range []string{"prefix", "wdir", "ssh", "keepalive"} {
+			if fs.Changed(name) {
+				return fmt.Errorf("--%s: there is no other machine (add --host or --hostfile)", name)
+			}
+		}
+	}
+	if err != nil || opt.Remote == nil {
+		return err
+	}
+	if opt.SSH = strings.Fields(h.ssh); len(opt.SSH) == 0 {
+		return errors.New(`--ssh "": no command (leave it out for ssh)`)
+	}
+	if !(h.keepAlive == 0 || h.keepAlive >= 0.5 && h.keepAlive <= 1e6) {
+		return fmt.Errorf("--keepalive %v: not a number of seconds from 0.5 to 1000000, or 0 for never", h.keepAlive)
+	}
+	opt.Silence = time.Duration(h.keepAlive * float64(time.Second))
+	if opt.Prefix = h.prefix; opt.Prefix == "" {
+		exe, err := executable()
+		if err != nil {
+			return fmt.Errorf("find shmemrun for the other machines: %w (name its folder by --prefix)", err)
+		}
+		opt.Prefix = filepath.Dir(filepath.Dir(exe))
+	} else if !filepath.IsAbs(opt.Prefix) {
+		return fmt.Errorf("--prefix %s: not a path from / on", opt.Prefix)
+	}
+	if h.dir != "" {
+		if opt.Dir, err = filepath.Abs(h.dir); err != nil {
+			return fmt.Errorf("--wdir %s: %w (name it from / on)", h.dir, err)
+		}
+	}
+	for _, x := range exports {
+		name, _, _ := strings.Cut(x, "=")
+		opt.Exports = append(opt.Exports, name)
+	}
+	opt.Exports = append(opt.Exports, envPreload)
+	return nil
+}
+
+func readHosts(file string) ([]hostlist.Host, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("--hostfile: %w (name a file with a machine on each line)", err)
+	}
+	return hostlist.ParseFile(file, string(text))
+}
