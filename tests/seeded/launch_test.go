@@ -80,7 +80,7 @@ var launchDefects = []defect{
 		by:   unit("./runtime/bootstrap/launch", "^TestLineEnd$"), says: `lineEnd\("10%\\r", 0\) = 4, want 0`,
 	},
 	{
-		id: "launch/second-signal", file: "runtime/bootstrap/launch/job.go",
+		id: "launch/second-signal", file: "runtime/bootstrap/launch/ending.go",
 		was:  "	if j.byUser != 0 && j.running > 0 {\n		j.settle(128 + int(j.byUser))\n	}\n",
 		is:   "",
 		user: "a job that had to be killed after Ctrl-C ends with status 137 or 0, not 130",
@@ -101,7 +101,7 @@ var launchDefects = []defect{
 		by:   unit("./runtime/bootstrap/launch", "^TestPlacement$"), says: `5 PEs, hosts "2", block: \[0 0 1 1\], want \[0 0 0 1 1\]`,
 	},
 	{
-		id: "launch/timeout-without-status", file: "runtime/bootstrap/launch/job.go",
+		id: "launch/timeout-without-status", file: "runtime/bootstrap/launch/ending.go",
 		was:  "	j.hurried = true\n	j.settle(StatusTimeout)\n",
 		is:   "	j.hurried = true\n",
 		user: "a job that was ended by --timeout has the status of a PE, 143, and not 124",

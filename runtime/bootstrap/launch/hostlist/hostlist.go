@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// MaxSlots bounds the slots of a host: a larger number is a slip of the finger.
-const MaxSlots = 4096
+// MaxOfHost bounds the slots of a host: a larger number is a slip of the finger.
+const MaxOfHost = 4096
 
 // Host is a machine, and how many PEs it has room for.
 type Host struct {
@@ -156,8 +156,8 @@ func checkName(name string) error {
 
 func parseSlots(s string) (int, error) {
 	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 || n > MaxSlots {
-		return 0, fmt.Errorf("%q is not a number of slots from 1 to %d", s, MaxSlots)
+	if err != nil || n < 1 || n > MaxOfHost {
+		return 0, fmt.Errorf("%q is not a number of slots from 1 to %d", s, MaxOfHost)
 	}
 	return n, nil
 }

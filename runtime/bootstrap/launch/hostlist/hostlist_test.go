@@ -118,7 +118,7 @@ func FuzzParseFile(f *testing.F) {
 			}
 			again.WriteString(h.Name)
 			if h.Slots > 0 {
-				fmt.Fprintf(&again, " slots=%d", min(h.Slots, MaxSlots))
+				fmt.Fprintf(&again, " slots=%d", min(h.Slots, MaxOfHost))
 			}
 			again.WriteString("\n")
 		}

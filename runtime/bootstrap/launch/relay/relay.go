@@ -40,10 +40,10 @@ const Protocol = 1
 
 // Sizes and bounds.
 const (
-	HeaderLen  = 12
-	MaxPayload = 65 << 20 // a frame of a PE, and whom it is for
-	MaxNoise   = 64 << 10 // bytes that a login shell may write before the greeting
-	Window     = 256 << 10
+	headerBytes = 12
+	MaxPayload  = 65 << 20 // a frame of a PE, and whom it is for
+	MaxNoise    = 64 << 10 // bytes that a login shell may write before the greeting
+	Window      = 256 << 10
 )
 
 // All in place of a PE: the frame is for the agent, or for all its PEs.
@@ -109,7 +109,7 @@ func formatErrorf(format string, args ...any) error {
 
 // Append adds the encoding of f to dst. Its payload has at most MaxPayload bytes.
 func Append(dst []byte, f Frame) []byte {
-	dst = slices.Grow(dst, HeaderLen+len(f.Payload))
+	dst = slices.Grow(dst, headerBytes+len(f.Payload))
 	dst = append(dst, byte(f.Kind), 0, 0, 0)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(f.PE))
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(f.Payload)))
@@ -122,7 +122,7 @@ const chunk = 256 << 10
 // Read reads one frame. It returns io.EOF where the stream ends between frames. The payload is the
 // caller's.
 func Read(r io.Reader) (Frame, error) {
-	var h [HeaderLen]byte
+	var h [headerBytes]byte
 	if _, err := io.ReadFull(r, h[:]); err != nil {
 		return Frame{}, err
 	}

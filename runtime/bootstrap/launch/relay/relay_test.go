@@ -32,7 +32,7 @@ func TestFrames(t *testing.T) {
 	if _, err := Read(r); err != io.EOF {
 		t.Errorf("at the end: %v", err)
 	}
-	if _, err := Read(bytes.NewReader(stream[:HeaderLen+2])); err != io.ErrUnexpectedEOF {
+	if _, err := Read(bytes.NewReader(stream[:headerBytes+2])); err != io.ErrUnexpectedEOF {
 		t.Errorf("inside a frame: %v", err)
 	}
 	pes, frame, err := ParseAnswer(all[3].Payload)

@@ -1,0 +1,204 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/runtime/bootstrap/launch/relay"
+	"libshmem/runtime/bootstrap/wire"
+)
+
+// start starts the PEs of a job.
+func (a *agent) start(payload []byte) error {
+	if a.spec != nil {
+		return fmt.Errorf("%w: a second job", relay.ErrFormat)
+	}
+	spec, err := relay.ParseSpec(payload)
+	if err != nil {
+		return err
+	}
+	if err := a.startAll(spec); err != nil {
+		a.out.send(relay.Frame{Kind: relay.Failed, PE: relay.All, Payload: relay.Failure{Status: errStatus(err), Text: err.Error()}.Encode()})
+		a.end()
+		if len(a.procs) == 0 {
+			a.cleaner.close()
+		}
+		return nil
+	}
+	a.out.send(relay.Frame{Kind: relay.Started, PE: relay.All})
+	return nil
+}
+
+func (a *agent) startAll(spec *relay.Spec) error {
+	if err := os.Chdir(string(spec.Dir)); err != nil {
+		cause := err
+		if e, ok := errors.AsType[*os.PathError](err); ok {
+			cause = e.Err
+		}
+		return fmt.Errorf("enter directory %s: %w (make it there, or name another by --wdir)", spec.Dir, cause)
+	}
+	o := &Options{PEs: len(spec.PEs), Map: Block, Bind: Bind(spec.Bind), Program: string(spec.Program), Env: a.env, LibDir: a.libDir,
+		numbers: spec.PEs, npes: spec.NPEs, hosts: spec.Hosts}
+	for _, arg := range spec.Args {
+		o.Args = append(o.Args, string(arg))
+	}
+	for _, v := range spec.Env {
+		o.Env = append(o.Env, string(v))
+	}
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	st, err := a.prepare(o)
+	if err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("become subreaper: %w", err)
+	}
+	stdin := st.null
+	if spec.PEs[0] == 0 {
+		fds, err := pipe()
+		if err != nil {
+			return fmt.Errorf("standard input of PE 0: %w", err)
+		}
+		r := os.NewFile(uintptr(fds[0]), "stdin of PE 0")
+		defer r.Close()
+		stdin = r
+		a.stdin = &pump{gone: func() {}, to: os.NewFile(uintptr(fds[1]), "stdin of PE 0"), wrote: func(n int) {
+			a.out.send(relay.Frame{Kind: relay.CreditIn, PE: 0, Payload: relay.Number(uint32(n))})
+		}}
+	}
+	a.spec, a.opt = spec, o
+	st.began = a.began
+	started := make(chan error)
+	go st.run(stdin, started, a.over)
+	err = <-started
+	go func() {
+		reap(func(pid int, ws unix.WaitStatus) { a.do(func() { a.exited(pid, ws) }) })
+		a.do(func() { a.childless = true })
+	}()
+	return err
+}
+
+// prepare makes the starter of the PEs.
+func (a *agent) prepare(o *Options) (*starter, error) {
+	path, err := findProgram(o.Program, o.Env)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkFiles(o.PEs); err != nil {
+		return nil, err
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, err
+	}
+	_, alone, err := announce(jobName) // it ends with the agent
+	if err != nil {
+		alone = false // the binding says so
+	}
+	b, err := o.bindPEs("", look(o.Env, alone))
+	if err == nil && o.needsCleaner() {
+		a.cleaner, err = startCleaner(null)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &starter{opt: o, path: path, env: newEnviron(o, b), null: null, cpus: b.cpus}, nil
+}
+
+// began takes in a PE that has just been started. It runs on the starter's thread while loop waits
+// for that.
+func (a *agent) began(p *process) {
+	q := &agentPE{process: p, hungUp: make(chan struct{}), reported: make(chan struct{})}
+	q.answers.conn = p.conn
+	for i, from := range []*os.File{p.stdout, p.stderr} {
+		q.outputs[i] = &agentOutput{from: from, credit: newCredit(), done: make(chan struct{})}
+		go a.forward(q, i)
+	}
+	a.procs = append(a.procs, p)
+	a.byPE[p.pe], a.byPID[p.pid] = q, q
+	go a.serve(q)
+}
+
+// forward sends what a PE writes.
+func (a *agent) forward(p *agentPE, i int) {
+	o := p.outputs[i]
+	kind := relay.Stdout + relay.Kind(i)
+	defer close(o.done)
+	defer o.from.Close()
+	buf := make([]byte, 16<<10)
+	for {
+		n, err := o.read(o.from, buf)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			n, err = readNow(o.from, buf)
+		}
+		for b := buf[:n]; len(b) > 0; {
+			part := o.credit.take(len(b))
+			if part == 0 {
+				return
+			}
+			a.out.send(relay.Frame{Kind: kind, PE: p.pe, Payload: append([]byte(nil), b[:part]...)})
+			b = b[part:]
+		}
+		if err != nil {
+			o.busy.Store(false)
+			a.out.send(relay.Frame{Kind: kind, PE: p.pe})
+			return
+		}
+	}
+}
+
+// serve passes on a PE's frames until it hangs up.
+func (a *agent) serve(p *agentPE) {
+	defer close(p.hungUp)
+	for {
+		f, err := wire.Read(p.conn)
+		if err != nil {
+			if errors.Is(err, wire.ErrFormat) {
+				a.out.send(relay.Frame{Kind: relay.Breach, PE: p.pe, Payload: []byte(err.Error())})
+			}
+			break
+		}
+		switch f.Kind {
+		case wire.Hello:
+			if g, err := wire.ParseGreeting(f.Payload); err == nil {
+				a.do(func() { a.cleaner.note(g.PID) })
+			}
+		case wire.Abort, wire.Exit:
+			// Its reason, which it has written to its standard error, comes first.
+			p.outputs[1].catchUp(p.stderr, reasonDelay)
+		}
+		frame, err := wire.Append(nil, f)
+		if err != nil {
+			break
+		}
+		a.out.send(relay.Frame{Kind: relay.Request, PE: p.pe, Payload: frame})
+	}
+	a.out.send(relay.Frame{Kind: relay.HungUp, PE: p.pe})
+}
+
+// exited reports the end of a PE behind the frames that lie in its socket.
+func (a *agent) exited(pid int, ws unix.WaitStatus) {
+	p := a.byPID[pid]
+	if p == nil || p.exited {
+		return
+	}
+	p.exited = true
+	go func() {
+		defer close(p.reported)
+		for wait := true; wait; {
+			select {
+			case <-p.hungUp:
+				wait = false
+			case <-time.After(hangUpDelay):
+				wait = p.unread()
+			}
+		}
+		a.out.send(relay.Frame{Kind: relay.Exited, PE: p.pe, Payload: relay.Number(uint32(ws))})
+	}()
+}

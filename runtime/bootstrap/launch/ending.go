@@ -1,0 +1,103 @@
+package launch
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func (j *job) timeOut() {
+	if j.ending {
+		return
+	}
+	j.out.say(fmt.Sprintf("timeout of %v is over with %d of %d PEs running (raise --timeout)", j.opt.Timeout, j.running, j.opt.PEs))
+	j.hurried = true
+	j.settle(StatusTimeout)
+	j.end(unix.SIGTERM, failureGrace)
+}
+
+func (j *job) signalled(s os.Signal) {
+	sig := number(s)
+	switch {
+	case sig == unix.SIGTSTP:
+		j.signalAll(unix.SIGTSTP)
+		j.hold()
+		_ = unix.Kill(unix.Getpid(), unix.SIGSTOP)
+	case sig == unix.SIGUSR2:
+		j.pass(sig)
+	case !isEnding(s):
+		j.signalAll(sig)
+	case j.ending:
+		j.out.say(fmt.Sprintf("got signal %d (%v) while ending: killing %d PEs", sig, s, j.running))
+		j.kill()
+	default:
+		j.out.say(fmt.Sprintf("got signal %d (%v): ending %d PEs", sig, s, j.running))
+		j.byUser, j.hurried = sig, true
+		j.end(sig, signalGrace)
+	}
+}
+
+// end asks all PEs to end, and kills after the grace the PEs that remain.
+func (j *job) end(sig unix.Signal, grace time.Duration) {
+	j.ending = true
+	for _, p := range j.procs {
+		if !p.leaving {
+			p.signal(sig)
+			p.signal(unix.SIGCONT) // a stopped PE would not see it
+		}
+	}
+	j.after(grace, j.kill)
+}
+
+// fail ends a job that cannot finish any more. PEs that outlive SIGTERM, because the program
+// handles it, see by the end of their stream that nothing is worth waiting for.
+func (j *job) fail() {
+	j.end(unix.SIGTERM, failureGrace)
+	j.after(lastWords, func() {
+		for _, p := range j.procs {
+			p.hangUp()
+		}
+	})
+}
+
+func (j *job) kill() {
+	if j.byUser != 0 && j.running > 0 {
+		j.settle(128 + int(j.byUser))
+	}
+	j.signalAll(unix.SIGKILL)
+	if len(j.links) > 0 {
+		j.after(agentGrace, j.cutLinks)
+	}
+}
+
+func (j *job) signalAll(sig unix.Signal) {
+	for _, p := range j.procs {
+		p.signal(sig)
+	}
+}
+
+// endStrays ends the background processes that PEs have left behind, which are ours since we are
+// the subreaper.
+func (j *job) endStrays() {
+	if j.childless {
+		return
+	}
+	if len(j.links) > 0 {
+		j.endLinks()
+		return
+	}
+	sig := unix.SIGTERM
+	if j.strayed.IsZero() {
+		j.strayed = time.Now()
+	} else if time.Since(j.strayed) > strayGrace {
+		sig = unix.SIGKILL
+	}
+	for _, pid := range children() {
+		if j.cleaner == nil || pid != j.cleaner.pid {
+			_ = unix.Kill(pid, sig)
+		}
+	}
+	j.after(killAgain, j.endStrays)
+}
