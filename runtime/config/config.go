@@ -76,7 +76,7 @@ type LauncherConfig struct {
 	FD      int // -1 where there is no launcher
 	PE      libshmem.PE
 	NPEs    int
-	Hosts   int    // simulated hosts; 0: hosts are real
+	Hosts   int    // hosts by ssh, or simulated ones; 0: neither
 	CPUs    string // to which it has bound the PE, as the kernel writes them; "": to none
 	Helpers string // that no PE has
 	Bind    string // the value of --bind

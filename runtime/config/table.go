@@ -376,7 +376,7 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_LAUNCHER_HOSTS", Kind: Integer, Default: "0", Min: 0, Max: 1 << 20, Category: Launcher, Since: "0.1",
-		Text: "Number of hosts that shmemrun simulates, so that PEs load libfabric while they meet; 0 if it simulates none.",
+		Text: "Number of hosts of the job, which are other machines or simulated, so that PEs load libfabric while they meet; 0 if shmemrun has started all PEs on this machine.",
 		set:  func(c *Config, v parsed) { c.Launcher.Hosts = v.num },
 	},
 	{

@@ -79,7 +79,7 @@ func table(full bool) ([]stage, error) {
 		{"losses", "build", .3, minutes(15), pes + in("./tests/wire") + " && " + pes + "./tests/failure"},
 		{"ring", "build", .8, minutes(15), pes + "./tests/ring"},
 		{"EFA", "build", .5, minutes(15), pes + "./tests/efa"},
-		{"launchers", "build", .3, minutes(15), pes + "./tests/launchers"},
+		{"launchers", "build", .3, minutes(15), pes + "./tests/launchers ./tests/hosts"},
 		{"simulated jobs", "build", 1, minutes(15), plain + "./runtime/proxy -run '^TestSim[A-Z]'"},
 		{"played jobs", "build", 1, minutes(15), pointers + "./runtime/proxy ./queue -run '^TestPlayed[A-Z]'"},
 		{"rails", "build", 1, minutes(15), pointers + in("./fabric/rail")},

@@ -52,6 +52,7 @@ var loads = map[string]load{
 	"connections":    {20, 1_000, "endpoints of a process that connect with one (fabric/ofi, TestManyConnections)"},
 	"wire":           {20, 5_000, "changes of a bit on the wire, in handshakes and in what goes by a connection (fabric/ofi, TestChangedHandshake and TestChangedBytes)"},
 	"attacks":        {2, 300, "attacks on jobs by root on the wire, for each of four providers (tests/wire, TestAttacks)"},
+	"hosts":          {2, 8, "hosts with an sshd each, on which shmemrun starts PEs (tests/hosts)"},
 	"PEs":            {100, 1000, "PEs of a job on a simulated network (runtime/proxy, TestSimScale)"},
 }
 

@@ -9,6 +9,6 @@ const (
 	EnvBind    = "SHMEM_LAUNCHER_BIND"    // the value of --bind
 	EnvHelpers = "SHMEM_LAUNCHER_HELPERS" // processors that no PE has
 	EnvBinding = "SHMEM_LAUNCHER_BINDING" // how PEs are bound, for people
-	EnvHosts   = "SHMEM_LAUNCHER_HOSTS"   // number of simulated hosts; not set: hosts are real
+	EnvHosts   = "SHMEM_LAUNCHER_HOSTS"   // number of hosts, real or simulated; not set: one
 	EnvHostID  = "SHMEM_HOST_ID"          // the simulated host, with --hosts only
 )
