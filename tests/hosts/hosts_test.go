@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"libshmem/tests/cc"
 	"libshmem/tests/need"
 )
 
@@ -41,6 +43,10 @@ func TestHosts(t *testing.T) {
 	t.Run("surroundings", func(t *testing.T) {
 		t.Parallel()
 		c.surroundings(t)
+	})
+	t.Run("library", func(t *testing.T) {
+		t.Parallel()
+		c.library(t)
 	})
 	t.Run("ends", func(t *testing.T) {
 		t.Parallel()
@@ -183,12 +189,68 @@ func (c *cluster) ends(t *testing.T) {
 			t.Errorf("status %d:\n%s", status, out)
 		}
 	})
+	t.Run("passed signals", func(t *testing.T) {
+		t.Parallel()
+		j := c.prepare(t, "--host", "h1,h2", "sh", "-c", `trap "echo got USR1; exit 4" USR1; `+forever)
+		begun(t, j, 2)
+		if err := errors.Join(j.Process.Signal(syscall.SIGUSR2), j.Process.Signal(syscall.SIGUSR1)); err != nil {
+			t.Fatal(err)
+		}
+		out, status := j.end(t)
+		if status != 4 || !strings.Contains(out, "got USR1\n") || strings.Count(out, "got signal 12 (user defined signal 2): it is not passed on to PE") != 2 {
+			t.Errorf("status %d:\n%s", status, out)
+		}
+	})
+	t.Run("stopped", func(t *testing.T) {
+		t.Parallel()
+		j := c.prepare(t, "--host", "h1,h2", "--keepalive", "1", "sh", "-c", forever)
+		begun(t, j, 2)
+		if err := j.Process.Signal(syscall.SIGTSTP); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2500 * time.Millisecond) // the agents hear nothing
+		if err := errors.Join(j.Process.Signal(syscall.SIGCONT), j.Process.Signal(syscall.SIGTERM)); err != nil {
+			t.Fatal(err)
+		}
+		if out, status := j.end(t); status != 143 || !strings.Contains(out, "got signal 15 (terminated): ending 2 PEs") {
+			t.Errorf("status %d:\n%s", status, out)
+		}
+	})
 	t.Run("timeout", func(t *testing.T) {
 		t.Parallel()
 		if out, status := c.run(t, "--host", "h1,h2", "--timeout", "1", "sh", "-c", forever); status != 124 {
 			t.Errorf("status %d:\n%s", status, out)
 		}
 	})
+}
+
+// library: a failure of a PE that has reached shmem_init, as on one host.
+func (c *cluster) library(t *testing.T) {
+	file := filepath.Join(c.dir, "job")
+	lib := filepath.Join(c.build, "lib")
+	cc.Run(t, cc.C(), "-Wall", "-Wextra", "-Werror", "-O2", "-I../../include", "-o", file, "../launchers/testdata/job.c", "-L"+lib, "-lshmem")
+	for _, l := range []struct {
+		name, pe, fate string
+		status         int
+		want           string
+	}{
+		{"jobs", "9", "", 0, "PE 3 of 4 on h2: 3 jobs, 0 wrong\n"},
+		{"killed", "3", "killed", 137, "shmemrun: PE 3 was killed by signal 9 (killed)\n"},
+		{"global exit", "2", "global_exit", 5, "shmemrun: PE 2 ended the job with status 5\n"},
+		{"ends", "0", "ends", 1, "shmemrun: PE 0 exited with status 0 without shmem_init, but PE"},
+		{"missing", "1", "sleeps", 1, ": PE 1 did not come within 4s"},
+	} {
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			args := []string{"--host", "h1:2,h2:2", "-x", "SHMEM_BOOTSTRAP_TIMEOUT=4", file, "3"}
+			if l.fate != "" {
+				args = append(args, l.pe, l.fate)
+			}
+			if out, status := c.run(t, args...); status != l.status || !strings.Contains(out, l.want) {
+				t.Errorf("status %d, want %d and %q:\n%s", status, l.status, l.want, out)
+			}
+		})
+	}
 }
 
 // refusals: an agent that does not start is named in one line with the reason and the remedy.

@@ -28,8 +28,8 @@ static const char *fate(int argc, char **argv, int pe)
 /* The launcher's own report, before the library does. */
 static int rank(void)
 {
-    const char *names[] = {"PMIX_RANK", "PMI_RANK", "PMI_ID", "SLURM_PROCID"};
-    for (int i = 0; i < 4; i++)
+    const char *names[] = {"SHMEM_LAUNCHER_PE", "PMIX_RANK", "PMI_RANK", "PMI_ID", "SLURM_PROCID"};
+    for (int i = 0; i < 5; i++)
         if (getenv(names[i]) != NULL)
             return atoi(getenv(names[i]));
     return 0;
