@@ -17,6 +17,7 @@ import (
 // hostOptions are those of the command line for PEs on other machines.
 type hostOptions struct {
 	list, file, prefix, dir, ssh string
+	sync                         bool
 	keepAlive                    float64
 }
 
@@ -24,6 +25,7 @@ func (h *hostOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVarP(&h.list, "host", "H", "", "start PEs on these machines by ssh: `a:4,b:4`, where the numbers are slots")
 	fs.StringVar(&h.file, "hostfile", "", "the same from a `FILE`, with a line for each machine: a, a:4 or a slots=4")
 	fs.StringVar(&h.prefix, "prefix", "", "where libshmem is on them: `DIR`/bin/shmemrun; the default is the place of this shmemrun")
+	fs.BoolVar(&h.sync, "sync", false, "first copy shmemrun and the libraries to them, if they do not have the same")
 	fs.StringVar(&h.dir, "wdir", "", "working `DIR` of the PEs; the default is this one")
 	fs.StringVar(&h.ssh, "ssh", "ssh", "the `COMMAND` for ssh, perhaps with options")
 	fs.Float64Var(&h.keepAlive, "keepalive", 30, "after so many `seconds` of silence a machine is lost; 0 for never")
@@ -41,7 +43,7 @@ func (h *hostOptions) apply(fs *pflag.FlagSet, opt *launch.Options, exports []st
 	case fs.Changed("hostfile"):
 		opt.Remote, err = readHosts(h.file)
 	default:
-		for _, name := range []string{"prefix", "wdir", "ssh", "keepalive"} {
+		for _, name := range []string{"prefix", "sync", "wdir", "ssh", "keepalive"} {
 			if fs.Changed(name) {
 				return fmt.Errorf("--%s: there is no other machine (add --host or --hostfile)", name)
 			}
@@ -57,12 +59,13 @@ func (h *hostOptions) apply(fs *pflag.FlagSet, opt *launch.Options, exports []st
 		return fmt.Errorf("--keepalive %v: not a number of seconds from 0.5 to 1000000, or 0 for never", h.keepAlive)
 	}
 	opt.Silence = time.Duration(h.keepAlive * float64(time.Second))
+	exe, err := executable()
+	if err != nil {
+		return fmt.Errorf("find shmemrun for the other machines: %w (start it by its path)", err)
+	}
+	opt.Source, opt.Sync = filepath.Dir(filepath.Dir(exe)), h.sync
 	if opt.Prefix = h.prefix; opt.Prefix == "" {
-		exe, err := executable()
-		if err != nil {
-			return fmt.Errorf("find shmemrun for the other machines: %w (name its folder by --prefix)", err)
-		}
-		opt.Prefix = filepath.Dir(filepath.Dir(exe))
+		opt.Prefix = opt.Source
 	} else if !filepath.IsAbs(opt.Prefix) {
 		return fmt.Errorf("--prefix %s: not a path from / on", opt.Prefix)
 	}

@@ -119,6 +119,10 @@ func (c *cluster) write(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Each host has two disks of its own there.
+	if err := errors.Join(os.Mkdir(file("small"), 0o755), os.Mkdir(file("roomy"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
 	var config strings.Builder
 	for host := 1; host <= c.hosts; host++ {
 		fmt.Fprintf(&config, "Host h%d p%d\nHostName 198.18.0.%d\nHost s%d\nHostName %s\n", host, host, host+1, host, address(host))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -43,6 +44,10 @@ func TestHosts(t *testing.T) {
 	t.Run("surroundings", func(t *testing.T) {
 		t.Parallel()
 		c.surroundings(t)
+	})
+	t.Run("sync", func(t *testing.T) {
+		t.Parallel()
+		c.sync(t)
 	})
 	t.Run("library", func(t *testing.T) {
 		t.Parallel()
@@ -222,6 +227,34 @@ func (c *cluster) ends(t *testing.T) {
 			t.Errorf("status %d:\n%s", status, out)
 		}
 	})
+}
+
+// sync: a host without libshmem gets it, once.
+func (c *cluster) sync(t *testing.T) {
+	prefix := filepath.Join(c.dir, "roomy", "prefix")
+	var first []string
+	for range 2 {
+		out, status := c.run(t, "--host", "h1,h2", "--sync", "--prefix", prefix, "sh", "-c", `echo "$SHMEM_LAUNCHER_PE: $LD_LIBRARY_PATH $(stat -c %i "$0")"`, filepath.Join(prefix, "lib", "libshmem.so"))
+		if status != 0 || strings.Count(out, ": "+prefix+"/lib") != 2 {
+			t.Fatalf("status %d:\n%s", status, out)
+		}
+		lines := strings.Split(out, "\n")
+		slices.Sort(lines)
+		if first == nil {
+			first = lines
+		} else if !slices.Equal(first, lines) { // other files
+			t.Errorf("the second job has copied once more:\n%q\n%q", first, lines)
+		}
+	}
+	for _, s := range []struct{ prefix, want string }{
+		{filepath.Join(c.dir, "small", "prefix"), "its disk is full (make room there, or name another folder by --prefix)"},
+		{"/proc/1/prefix", "shmemrun: copy libshmem to h1:/proc/1/prefix: "},
+	} {
+		out, status := c.run(t, "--host", "h1", "--sync", "--prefix", s.prefix, "true")
+		if status != 1 || !strings.Contains(out, s.want) || strings.Count(out, "\n") != 1 {
+			t.Errorf("status %d, want %q:\n%s", status, s.want, out)
+		}
+	}
 }
 
 // library: a failure of a PE that has reached shmem_init, as on one host.

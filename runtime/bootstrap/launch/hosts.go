@@ -12,7 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libshmem"
+	"libshmem/runtime/bootstrap/launch/prefix"
 	"libshmem/runtime/bootstrap/launch/relay"
+	"libshmem/runtime/bootstrap/launch/ssh"
 )
 
 const (
@@ -29,6 +31,12 @@ func (o *Options) agentFile() string { return filepath.Join(o.Prefix, "bin", "sh
 func runHosts(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error) {
 	if err := checkFiles(2*o.PEs + len(o.sizes)); err != nil {
 		return 0, rest{}, err
+	}
+	if o.Sync {
+		var err error
+		if o.digest, err = prefix.Digest(o.Source); err != nil {
+			return 0, rest{}, err
+		}
 	}
 	j := newJob(o, out)
 	links, err := connect(o, out, sigs)
@@ -113,7 +121,14 @@ func connect(o *Options, out *output, sigs <-chan os.Signal) (links []*link, err
 				return
 			}
 			defer func() { <-room }()
-			l, err := newLink(o, h.Name)
+			var l *link
+			var err error
+			if o.Sync && !ssh.Here(h.Name) {
+				err = o.copyTo(h.Name, stop)
+			}
+			if err == nil {
+				l, err = newLink(o, h.Name)
+			}
 			if err == nil {
 				begun <- l
 				err = l.greet()

@@ -102,10 +102,7 @@ func newLink(o *Options, host string) (*link, error) {
 	l.cmd.Stdout = to
 	if err := l.cmd.Start(); err != nil {
 		from.Close()
-		if errors.Is(err, exec.ErrNotFound) {
-			err = fmt.Errorf("%w (install openssh-client, or name another command by --ssh)", err)
-		}
-		return nil, fmt.Errorf("start agent on %s: %w", host, err)
+		return nil, fmt.Errorf("start agent on %s: %w", host, explainStart(err))
 	}
 	l.out = &outbox{to: in}
 	l.in = bufio.NewReader(l.heard.reader(from))
@@ -114,6 +111,14 @@ func newLink(o *Options, host string) (*link, error) {
 		close(l.ended)
 	}()
 	return l, nil
+}
+
+// explainStart is the error of an ssh that does not start.
+func explainStart(err error) error {
+	if errors.Is(err, exec.ErrNotFound) {
+		return fmt.Errorf("%w (install openssh-client, or name another command by --ssh)", err)
+	}
+	return err
 }
 
 // greet waits for the agent's greeting.

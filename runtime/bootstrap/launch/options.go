@@ -52,13 +52,16 @@ type Options struct {
 	Remote  []hostlist.Host // the hosts of the PEs; nil for this one
 	SSH     []string        // ssh, and options of the user's for it
 	Prefix  string          // where libshmem is on those hosts
+	Source  string          // where it is on this host
+	Sync    bool            // copy it from here to there first
 	Dir     string          // working directory there
 	Exports []string        // names of variables that go there, besides SHMEM_ and NVSHMEM_
 	Silence time.Duration   // after which a host that says nothing is lost; 0: never
 
 	hostOf []int // the host of each PE; nil without Hosts
 	hosts  int
-	sizes  []int // how many PEs each host of Remote has
+	sizes  []int  // how many PEs each host of Remote has
+	digest string // of what Sync copies
 
 	// Of an agent, which starts some of a job's PEs: their numbers, and the number of all. The job's
 	// own shmemrun has neither.

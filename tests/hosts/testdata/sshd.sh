@@ -17,6 +17,8 @@ for host in $(seq "$3"); do
         mount -t tmpfs none /run
         mkdir -m 755 /run/sshd
         mount --bind "$2/passwd" /etc/passwd
+        mount -t tmpfs -o size=1m none "$2/small"
+        mount -t tmpfs none "$2/roomy"
         exec "$3" -D -e -f "$2/sshd_config"' sh "$host" "$dir" "$sshd"
 done
 echo ready

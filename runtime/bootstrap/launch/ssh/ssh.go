@@ -58,10 +58,11 @@ var reasons = []reason{
 	{regexp.MustCompile(`No space left on device|Disk quota exceeded`), "its disk is full", "make room there"},
 }
 
-// remote are the statuses of a shell that has not found a program, or cannot run it. ssh's own is
-// 255, and words of its own then decide.
+// StatusSSH is the exit status of an ssh that has failed itself.
+const StatusSSH = 255
+
+// The statuses of a shell that cannot run a program, or has not found it.
 const (
-	statusSSH    = 255
 	statusCannot = 126
 	statusAbsent = 127
 )
@@ -74,7 +75,7 @@ func Explain(host, file, text string, status int) error {
 		m := r.pattern.FindStringSubmatch(text)
 		// What the shell says without ssh's own status is about the program.
 		own := strings.Contains(r.cause, "FILE")
-		if m == nil || own == (status == statusSSH) {
+		if m == nil || own == (status == StatusSSH) {
 			continue
 		}
 		group := ""

@@ -1,0 +1,170 @@
+// Package prefix copies what a launch needs of an installation of libshmem: shmemrun and the shared
+// libraries, and not the headers, archives and other commands, nor whatever else the folder has.
+//
+// It makes the archive, and the command that unpacks it. How the two come together is its caller's.
+package prefix
+
+import (
+	"archive/tar"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// patterns of the files, below the prefix.
+var patterns = []string{"bin/shmemrun", "lib/libshmem*.so*", "lib/libnvshmem*.so*"}
+
+// list returns the names of the files, in order.
+func list(dir string) ([]string, error) {
+	var names []string
+	for _, p := range patterns {
+		found, err := filepath.Glob(filepath.Join(dir, p))
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 0 && p != patterns[len(patterns)-1] {
+			return nil, fmt.Errorf("copy %s: it has no %s (start an installed shmemrun)", dir, p)
+		}
+		for _, f := range found {
+			name, err := filepath.Rel(dir, f)
+			if err != nil {
+				return nil, err
+			}
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Archive writes the files as an archive of tar.
+func Archive(dir string, to io.Writer) error {
+	names, err := list(dir)
+	if err != nil {
+		return err
+	}
+	w := tar.NewWriter(to)
+	for _, name := range names {
+		if err := add(w, dir, name); err != nil {
+			return fmt.Errorf("copy %s: %w", filepath.Join(dir, name), err)
+		}
+	}
+	return w.Close()
+}
+
+func add(w *tar.Writer, dir, name string) error {
+	path := filepath.Join(dir, name)
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	target := ""
+	if info.Mode()&fs.ModeSymlink != 0 {
+		if target, err = os.Readlink(path); err != nil {
+			return err
+		}
+		if strings.Contains(target, "/") { // it leads out of what is copied
+			if info, err = os.Stat(path); err != nil {
+				return err
+			}
+			target = ""
+		}
+	}
+	h, err := tar.FileInfoHeader(info, target)
+	if err != nil {
+		return err
+	}
+	// The owner is whoever unpacks it. The time is not part of what is the same.
+	*h = tar.Header{Typeflag: h.Typeflag, Name: name, Linkname: h.Linkname, Size: h.Size, Mode: 0o755}
+	if err := w.WriteHeader(h); err != nil || target != "" {
+		return err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(w, f)
+	return err
+}
+
+// Digest is equal for equal archives.
+func Digest(dir string) (string, error) {
+	sum := sha256.New()
+	if err := Archive(dir, sum); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// Answers of the command, each on a line. A login shell may write others before.
+const (
+	Same = "\x01libshmem is there"
+	Send = "\x01send libshmem"
+)
+
+// unpack is for a shell with the folder and the digest as its parameters. A folder that has the
+// digest already says Same. Otherwise it says Send, unpacks its input in a folder of its own, and
+// puts the files in their places one by one, so that a program that starts meanwhile finds each of
+// them whole. There is no ! in it, which csh would take even between quotes.
+const unpack = `d=$1 k=$2 m=lib/.libshmem-copy; ` +
+	`if [ -x "$d/bin/shmemrun" ] && [ "$(cat "$d/$m" 2>/dev/null)" = "$k" ]; then printf "\001libshmem is there\n"; exit 0; fi; ` +
+	`t=$d/.libshmem-copy-$$; trap "rm -rf \"\$t\"" EXIT; ` +
+	`mkdir -p "$d/bin" "$d/lib" "$t" || exit 1; printf "\001send libshmem\n"; ` +
+	`tar -xf - -C "$t" && printf %s "$k" >"$t/$m" || exit 1; ` +
+	`rm -f "$d/$m"; mv -f "$t"/lib/lib* "$d/lib/" && mv -f "$t"/bin/* "$d/bin/" && mv -f "$t/$m" "$d/$m"`
+
+// Command is the command that unpacks an archive into a folder. quote makes a word for the shell that
+// reads it.
+func Command(dir, digest string, quote func(string) string) string {
+	return strings.Join([]string{"exec", "sh", "-c", quote(unpack), "sh", quote(dir), digest}, " ")
+}
+
+// causes of a copy that fails, by words of the tools, and remedies.
+var causes = []struct{ words, cause, remedy string }{
+	{"No space left on device", "its disk is full", "make room there, or name another folder by --prefix"},
+	{"Disk quota exceeded", "its disk quota is used up", "make room there, or name another folder by --prefix"},
+	{"Read-only file system", "the folder is on a read-only disk there", "name another by --prefix"},
+	{"ermission denied", "the folder cannot be written there", "name another by --prefix"},
+	{"tar: not found", "it has no tar", "install tar there, or libshmem"},
+}
+
+// Explain says in one line why a copy failed; text is what the tools have written.
+func Explain(host, dir, text string) error {
+	for _, c := range causes {
+		if strings.Contains(text, c.words) {
+			return fmt.Errorf("copy libshmem to %s:%s: %s (%s)", host, dir, c.cause, c.remedy)
+		}
+	}
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	last := strings.TrimSpace(lines[len(lines)-1])
+	if last == "" {
+		last = "the connection ended"
+	}
+	return fmt.Errorf("copy libshmem to %s:%s: %s (see that tar works there, or install libshmem)", host, dir, last)
+}
+
+// ErrNoAnswer is the end of the command without an answer.
+var ErrNoAnswer = errors.New("the command has not answered")
+
+// ReadAnswer reads lines until one is an answer, and reports whether the archive is to be sent.
+func ReadAnswer(line func() (string, error)) (send bool, err error) {
+	for {
+		text, err := line()
+		switch {
+		case strings.HasSuffix(text, Same+"\n"):
+			return false, nil
+		case strings.HasSuffix(text, Send+"\n"):
+			return true, nil
+		case err != nil:
+			return false, ErrNoAnswer
+		}
+	}
+}
