@@ -19,6 +19,8 @@ type hostOptions struct {
 	list, file, prefix, dir, ssh string
 	sync                         bool
 	keepAlive                    float64
+
+	srun bool // Slurm's srun starts the PEs
 }
 
 func (h *hostOptions) flags(fs *pflag.FlagSet) {
@@ -42,11 +44,14 @@ func (h *hostOptions) apply(fs *pflag.FlagSet, opt *launch.Options, exports []st
 		opt.Remote, err = hostlist.ParseList(h.list)
 	case fs.Changed("hostfile"):
 		opt.Remote, err = readHosts(h.file)
+	case fs.Changed("hosts"):
+		return h.unused(fs)
+	case inSlurm(opt.Env):
+		h.srun = true
+		return h.unused(fs)
 	default:
-		for _, name := range []string{"prefix", "sync", "wdir", "ssh", "keepalive"} {
-			if fs.Changed(name) {
-				return fmt.Errorf("--%s: there is no other machine (add --host or --hostfile)", name)
-			}
+		if opt.Remote, err = batchHosts(opt.Env); err == nil && opt.Remote == nil {
+			err = h.unused(fs)
 		}
 	}
 	if err != nil || opt.Remote == nil {
@@ -79,6 +84,16 @@ func (h *hostOptions) apply(fs *pflag.FlagSet, opt *launch.Options, exports []st
 		opt.Exports = append(opt.Exports, name)
 	}
 	opt.Exports = append(opt.Exports, envPreload)
+	return nil
+}
+
+// unused refuses options for other machines where there are none.
+func (h *hostOptions) unused(fs *pflag.FlagSet) error {
+	for _, name := range []string{"prefix", "sync", "wdir", "ssh", "keepalive"} {
+		if fs.Changed(name) {
+			return fmt.Errorf("--%s: there is no other machine (add --host or --hostfile)", name)
+		}
+	}
 	return nil
 }
 

@@ -54,7 +54,8 @@ func run(args []string) int {
 		return launch.Agent(os.Stdin, os.Stdout, os.Environ(), libDir())
 	}
 	var before preloadOptions
-	opt, err := parse(args, os.Environ(), &before)
+	var others hostOptions
+	opt, err := parse(args, os.Environ(), &before, &others)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
 		return 0
@@ -70,18 +71,22 @@ func run(args []string) int {
 		return launch.StatusFailure
 	}
 	opt.Stdin, opt.Stdout, opt.Stderr = os.Stdin, os.Stdout, os.Stderr
+	start := launch.Run
+	if others.srun {
+		start = func(opt *launch.Options) int { return runSrun(opt, before.report) }
+	}
 	if !before.report {
-		return launch.Run(opt)
+		return start(opt)
 	}
 	reporter, err := findReporter()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "shmemrun:", err)
 		return launch.StatusUsage
 	}
-	return report(reporter, before.trace, opt.PEs, launch.Run(opt), os.Stdout, os.Stderr)
+	return report(reporter, before.trace, opt.PEs, start(opt), os.Stdout, os.Stderr)
 }
 
-func parse(args, env []string, before *preloadOptions) (*launch.Options, error) {
+func parse(args, env []string, before *preloadOptions, others *hostOptions) (*launch.Options, error) {
 	opt := &launch.Options{Env: env, LibDir: libDir()}
 	if len(args) > 0 && args[0] == asNvshmrun {
 		var err error
@@ -97,7 +102,6 @@ func parse(args, env []string, before *preloadOptions) (*launch.Options, error) 
 		bind    string
 		seconds float64
 		plan    chaos.Plan
-		others  hostOptions
 	)
 	fs := pflag.NewFlagSet("shmemrun", pflag.ContinueOnError)
 	fs.SetInterspersed(false)
@@ -140,7 +144,7 @@ func parse(args, env []string, before *preloadOptions) (*launch.Options, error) 
 	if err := others.apply(fs, opt, exports); err != nil {
 		return nil, err
 	}
-	if !fs.Changed("pes") && !strings.Contains(opt.Hosts, ",") && opt.Remote == nil {
+	if !fs.Changed("pes") && !strings.Contains(opt.Hosts, ",") && opt.Remote == nil && (!others.srun || before.report) {
 		return nil, errors.New("the number of PEs is missing (say shmemrun -n N PROG ARGS)")
 	}
 	opt.Map, opt.Bind = launch.Map(how), launch.Bind(bind)
@@ -175,6 +179,9 @@ func parse(args, env []string, before *preloadOptions) (*launch.Options, error) 
 	}
 	if len(rest) > 0 {
 		opt.Program, opt.Args = rest[0], rest[1:]
+	}
+	if others.srun {
+		return opt, nil // srun counts the PEs, and knows the machines
 	}
 	if err := opt.Validate(); err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ capi/core: fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda ru
     # the runtime can be tested without C. It names the types of those calls;
     # what is behind them is picked in runtime/job. It marks its own calls of the driver
 
-cmd/shmemrun: cmd/internal/... fabric/chaos runtime/bootstrap/launch runtime/bootstrap/launch/hostlist runtime/config runtime/shmerr
+cmd/shmemrun: cmd/internal/... fabric/chaos runtime/bootstrap/launch runtime/bootstrap/launch/hostlist runtime/bootstrap/launch/ssh runtime/config runtime/shmerr
     # flags and printing; what a launch is belongs to the package
 cmd/shmem-info: . cmd/internal/... fabric runtime/statuspage runtime/mrcache/memmonitor runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/job/area runtime/job/place runtime/shmerr runtime/topo fabric/ofi fabric/rail runtime/proxy
     # asks the packages what they are and prints it

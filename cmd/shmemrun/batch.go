@@ -1,0 +1,173 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/runtime/bootstrap/launch"
+	"libshmem/runtime/bootstrap/launch/hostlist"
+	"libshmem/runtime/bootstrap/launch/ssh"
+)
+
+// This file has what a batch system says about the machines of a job. It counts where the command
+// line does not name any.
+
+// listVariables name files of batch systems with a line for each slot.
+var listVariables = []string{
+	"PBS_NODEFILE",      // PBS, Torque
+	"LSB_DJOB_HOSTFILE", // LSF
+}
+
+// batchHosts are the machines of an allocation of PBS or LSF; nil: there is none, or it is this machine
+// alone.
+func batchHosts(env []string) ([]hostlist.Host, error) {
+	for _, name := range listVariables {
+		file := last(env, name)
+		if file == "" {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("read the machines of %s: %w (name them by --host)", name, err)
+		}
+		hosts, err := hostlist.ParseFile(file, string(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if slices.ContainsFunc(hosts, func(h hostlist.Host) bool { return !ssh.Here(h.Name) }) {
+			return hosts, nil
+		}
+		return nil, nil
+	}
+	return nil, nil
+}
+
+// interactive is Slurm's number of the step in which salloc may run a shell.
+const interactive = "4294967290"
+
+// inSlurm reports whether this process is in an allocation of Slurm with other machines, and is not a
+// task of a step: then srun starts the PEs. A shell of salloc may be on a machine of none of them.
+func inSlurm(env []string) bool {
+	if last(env, "SLURM_JOB_ID") == "" {
+		return false
+	}
+	if step := last(env, "SLURM_STEP_ID"); step != "" && step != interactive {
+		return false
+	}
+	nodes, err := strconv.Atoi(last(env, "SLURM_JOB_NUM_NODES"))
+	return err == nil && nodes > 1 || last(env, "SLURMD_NODENAME") == ""
+}
+
+// srunArgs are the options of srun for a job. Slurm knows how many PEs there are where it is not said
+// here.
+func srunArgs(opt *launch.Options) ([]string, error) {
+	args := []string{"--kill-on-bad-exit=1"}
+	if opt.PEs > 0 {
+		args = append(args, fmt.Sprintf("--ntasks=%d", opt.PEs))
+	}
+	if opt.Map == launch.Cyclic {
+		args = append(args, "--distribution=cyclic")
+	}
+	if opt.Tag {
+		args = append(args, "--label")
+	}
+	switch opt.Bind {
+	case launch.BindNone:
+		args = append(args, "--cpu-bind=none")
+	case launch.BindCore:
+		args = append(args, "--cpu-bind=cores")
+	case launch.BindNUMA:
+		args = append(args, "--cpu-bind=ldoms")
+	}
+	switch {
+	case opt.Map != launch.Block && opt.Map != launch.Cyclic:
+		return nil, fmt.Errorf("--map %s: no such map (say block or cyclic)", opt.Map)
+	case !opt.Bind.Known():
+		return nil, fmt.Errorf("--bind=%s: no such binding (say auto, none, share, core or numa)", opt.Bind)
+	case opt.Program == "":
+		return nil, errors.New("no program given (say shmemrun -n N PROG ARGS)")
+	}
+	return append(append(args, "--", opt.Program), opt.Args...), nil
+}
+
+// runSrun has srun start the PEs, and returns its exit status. more: this process has work afterwards;
+// otherwise srun takes its place.
+func runSrun(opt *launch.Options, more bool) int {
+	status, err := startSrun(opt, more)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "shmemrun:", err)
+	}
+	return status
+}
+
+func startSrun(opt *launch.Options, more bool) (int, error) {
+	file, err := exec.LookPath("srun")
+	if err != nil {
+		return launch.StatusFailure, fmt.Errorf("start PEs in this allocation of Slurm: %w (put srun into PATH, or name machines by --host)", err)
+	}
+	args, err := srunArgs(opt)
+	if err != nil {
+		return launch.StatusUsage, err
+	}
+	env := opt.Env
+	if opt.LibDir != "" {
+		path := opt.LibDir
+		if old := last(env, "LD_LIBRARY_PATH"); old != "" {
+			path += ":" + old
+		}
+		env = append(slices.Clone(env), "LD_LIBRARY_PATH="+path)
+	}
+	cmd := exec.Command(file, args...)
+	cmd.Env = env
+	if !more && opt.Timeout == 0 {
+		err := syscall.Exec(file, cmd.Args, cmd.Environ())
+		return launch.StatusFailure, fmt.Errorf("start srun: %w (see whether it works without shmemrun)", err)
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	sigs := make(chan os.Signal, 16)
+	signal.Notify(sigs, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2)
+	if err := cmd.Start(); err != nil {
+		return launch.StatusFailure, fmt.Errorf("start srun: %w (see whether it works without shmemrun)", err)
+	}
+	done := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // the status is in ProcessState
+		close(done)
+	}()
+	var late <-chan time.Time
+	if opt.Timeout > 0 {
+		late = time.After(opt.Timeout)
+	}
+	status := 0
+	for {
+		select {
+		case <-done:
+			ws, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
+			switch {
+			case status != 0:
+			case ws.Signaled():
+				status = 128 + int(ws.Signal())
+			default:
+				status = ws.ExitStatus()
+			}
+			return status, nil
+		case s := <-sigs:
+			if s != unix.SIGINT && s != unix.SIGQUIT { // a terminal sends these to srun, too
+				_ = cmd.Process.Signal(s)
+			}
+		case <-late:
+			fmt.Fprintf(os.Stderr, "shmemrun: timeout of %v is over (raise --timeout)\n", opt.Timeout)
+			status = launch.StatusTimeout
+			_ = cmd.Process.Signal(unix.SIGTERM)
+		}
+	}
+}
