@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"libshmem/runtime/bootstrap/launch/ssh"
 )
 
 // asNvshmrun is the first argument of the command nvshmrun.
@@ -17,17 +19,23 @@ type spelling struct {
 	// instead is the replacement of an option without a counterpart here; "": it is taken.
 	instead string
 	as      func(values []string) ([]string, error) // nil: nothing, it is so already
+	machine func(m *machines, value string) error   // instead: it says where PEs start
 }
 
-// hydra are the options that only Hydra has. All PEs are on this machine and inherit the
-// environment, so that hosts may be this one alone, and the number of PEs of each has no effect.
+// machines are those that the options name. Their order does not count.
+type machines struct {
+	hosts []string // as Hydra has them: name or name:N
+	each  int      // PEs of a machine without a number; 0: not said
+}
+
+// hydra are the options that only Hydra has.
 var hydra = map[string]spelling{
-	"-ppn":      {values: 1, as: count},
-	"-perhost":  {values: 1, as: count},
-	"-hosts":    {values: 1, as: hosts},
-	"-host":     {values: 1, as: hosts},
-	"-f":        {values: 1, as: hostFile},
-	"-hostfile": {values: 1, as: hostFile},
+	"-ppn":      {values: 1, machine: count},
+	"-perhost":  {values: 1, machine: count},
+	"-hosts":    {values: 1, machine: hosts},
+	"-host":     {values: 1, machine: hosts},
+	"-f":        {values: 1, machine: hostFile},
+	"-hostfile": {values: 1, machine: hostFile},
 	"-genv":     {values: 2, as: variable},
 	"-env":      {values: 2, as: variable},
 	"-genvall":  {}, "-envall": {}, "-print-all-exitcodes": {},
@@ -45,9 +53,9 @@ var hydra = map[string]spelling{
 	"-map-by":          {values: 1, instead: "leave it out: consecutive PEs get neighbouring cores; --bind=numa gives each a NUMA node"},
 	"-membind":         {values: 1, instead: "start it by numactl"},
 	"-iface":           {values: 1, instead: "set SHMEM_BOOTSTRAP_INTERFACE"},
-	"-machinefile":     {values: 1, as: hostFile},
-	"-launcher-exec":   {values: 1, instead: "use mpiexec.hydra for other machines"},
-	"-bootstrap-exec":  {values: 1, instead: "use mpiexec.hydra for other machines"},
+	"-machinefile":     {values: 1, machine: hostFile},
+	"-launcher-exec":   {values: 1, instead: "say --ssh"},
+	"-bootstrap-exec":  {values: 1, instead: "say --ssh"},
 	"-configfile":      {values: 1, instead: "say the options here"},
 	"-wdir":            {values: 1, instead: "use cd before it"},
 	"-outfile-pattern": {values: 1, instead: "redirect the output; --tag-output says which PE a line is of"},
@@ -63,13 +71,14 @@ var hydra = map[string]spelling{
 // spelledHere translates options of Hydra into those of shmemrun. Others are shmemrun's.
 func spelledHere(args []string) ([]string, error) {
 	var out []string
+	var on machines
 	for i := 0; i < len(args); i++ {
 		name := args[i]
 		if !strings.HasPrefix(name, "-") || name == "--" {
 			if name != "--" && slices.Contains(args[i:], ":") {
 				return nil, fmt.Errorf("%q between two programs (all PEs are of one program: start a script that chooses by SHMEM_LAUNCHER_PE; put -- before a program with that argument)", ":")
 			}
-			return append(out, args[i:]...), nil
+			return append(append(on.options(), out...), args[i:]...), nil
 		}
 		// Hydra takes two dashes as well, but for options that shmemrun has with them.
 		o, known := hydra[name]
@@ -79,7 +88,7 @@ func spelledHere(args []string) ([]string, error) {
 		if !known {
 			out = append(out, name)
 			// An option with its value apart: the next argument is no program yet.
-			if slices.Contains([]string{"-n", "-np", "--pes", "--hosts", "--map", "--links", "--chaos", "-x", "--export", "--timeout"}, name) && i+1 < len(args) {
+			if slices.Contains([]string{"-n", "-np", "--pes", "--hosts", "--map", "--links", "--chaos", "-x", "--export", "--timeout", "-H", "--prefix", "--wdir", "--ssh", "--keepalive"}, name) && i+1 < len(args) {
 				i++
 				out = append(out, args[i])
 			}
@@ -93,6 +102,12 @@ func spelledHere(args []string) ([]string, error) {
 		}
 		values := args[i+1 : i+1+o.values]
 		i += o.values
+		if o.machine != nil {
+			if err := o.machine(&on, values[0]); err != nil {
+				return nil, fmt.Errorf("%s %s: %w", name, values[0], err)
+			}
+			continue
+		}
 		if o.as == nil {
 			continue
 		}
@@ -102,14 +117,31 @@ func spelledHere(args []string) ([]string, error) {
 		}
 		out = append(out, more...)
 	}
-	return out, nil
+	return append(on.options(), out...), nil
 }
 
-func count(values []string) ([]string, error) {
-	if n, err := strconv.Atoi(values[0]); err != nil || n < 1 {
-		return nil, fmt.Errorf("no number of PEs (say 1 or more, or leave it out)")
+// options are shmemrun's for the machines. Where all are this one, PEs start without ssh, and their
+// numbers have no effect.
+func (m *machines) options() []string {
+	if !slices.ContainsFunc(m.hosts, func(h string) bool { name, _, _ := strings.Cut(h, ":"); return !ssh.Here(name) }) {
+		return nil
 	}
-	return nil, nil
+	all := slices.Clone(m.hosts)
+	for i, h := range all {
+		if m.each > 0 && !strings.Contains(h, ":") {
+			all[i] = h + ":" + strconv.Itoa(m.each)
+		}
+	}
+	return []string{"--host", strings.Join(all, ",")}
+}
+
+func count(m *machines, value string) error {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 {
+		return fmt.Errorf("no number of PEs (say 1 or more, or leave it out)")
+	}
+	m.each = n
+	return nil
 }
 
 func variable(values []string) ([]string, error) {
@@ -126,45 +158,30 @@ func bindTo(values []string) ([]string, error) {
 
 func tagged([]string) ([]string, error) { return []string{"--tag-output"}, nil }
 
-// local refuses hosts where PEs would start elsewhere, or by another system.
+// local refuses other systems that start PEs.
 func local(values []string) ([]string, error) {
 	if !slices.Contains([]string{"fork", "ssh", "rsh"}, values[0]) {
-		return nil, fmt.Errorf("PEs are started on this machine (leave it out, or use mpirun, mpiexec.hydra or srun)")
+		return nil, fmt.Errorf("PEs are started by ssh (leave it out, or use mpirun, mpiexec.hydra or srun)")
 	}
 	return nil, nil
 }
 
-func hosts(values []string) ([]string, error) {
-	return nil, allHere(strings.Split(values[0], ","))
+func hosts(m *machines, value string) error {
+	m.hosts = strings.Split(value, ",")
+	return nil
 }
 
 // hostFile reads a file with a host on each line, and behind it Hydra's other words.
-func hostFile(values []string) ([]string, error) {
-	data, err := os.ReadFile(values[0])
+func hostFile(m *machines, value string) error {
+	data, err := os.ReadFile(value)
 	if err != nil {
-		return nil, fmt.Errorf("%w (say a file with a host on each line)", err)
+		return fmt.Errorf("%w (say a file with a host on each line)", err)
 	}
-	var list []string
+	m.hosts = nil
 	for line := range strings.Lines(string(data)) {
 		line, _, _ = strings.Cut(line, "#")
 		if f := strings.Fields(line); len(f) > 0 {
-			list = append(list, f[0])
-		}
-	}
-	return nil, allHere(list)
-}
-
-// allHere returns an error that names the first host of the list that is not this machine.
-func allHere(list []string) error {
-	me, err := os.Hostname()
-	if err != nil {
-		return err
-	}
-	short, _, _ := strings.Cut(me, ".")
-	for _, host := range list {
-		host, _, _ = strings.Cut(host, ":")
-		if !slices.Contains([]string{"localhost", "127.0.0.1", me, short}, host) {
-			return fmt.Errorf("%q is not this machine, on which all PEs start (use mpirun, mpiexec.hydra or srun for several)", host)
+			m.hosts = append(m.hosts, f[0])
 		}
 	}
 	return nil
