@@ -319,6 +319,17 @@ func (c *cluster) refusals(t *testing.T) {
 			}
 		})
 	}
+	t.Run("no program on one", func(t *testing.T) {
+		t.Parallel()
+		// The hosts have a disk of their own there.
+		only := filepath.Join(c.dir, "roomy", "only")
+		if err := os.WriteFile(only, []byte("#!/bin/sh\nsleep 1000\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if out, status := c.run(t, "--host", "localhost,h1", only); status != 127 || out != "shmemrun: host h1: start "+only+": no such file (check the path)\n" {
+			t.Errorf("status %d:\n%s", status, out)
+		}
+	})
 	t.Run("no program", func(t *testing.T) {
 		t.Parallel()
 		if out, status := c.run(t, "--host", "h1,h2", "./no-such"); status != 127 || !strings.HasPrefix(out, "shmemrun: host h1: start ./no-such: no such file (check the path)\n") || strings.Count(out, "\n") != 1 {

@@ -169,6 +169,16 @@ func TestSlurm(t *testing.T) {
 			}
 		})
 	})
+	// In an allocation shmemrun has srun start the PEs.
+	t.Run("shmemrun", func(t *testing.T) {
+		t.Parallel()
+		job(t)
+		l := launcher{
+			command: []string{need.Command(t, "salloc"), "--quiet", "--nodes=2", "--ntasks=%n", filepath.Join(buildDir, "bin", "shmemrun"), "--map", "cyclic"},
+			env:     []string{conf}, boot: "slurm", daemons: ctx,
+		}
+		l.works(t, 4, 2, []string{"APART=1"}, "2")
+	})
 	// The daemons that mpirun starts are tasks of the allocation: Slurm's variables describe them,
 	// not the PEs.
 	t.Run("mpirun", func(t *testing.T) {
