@@ -108,6 +108,10 @@ func (c *cluster) write(t *testing.T) {
 			t.Fatalf("make a key: %v\n%s", err, out)
 		}
 	}
+	// A certificate of the hosts' key whose time has not come.
+	if out, err := exec.Command("ssh-keygen", "-q", "-s", file("other"), "-I", "hosts", "-h", "-V", "20900101:20910101", file("host.pub")).CombinedOutput(); err != nil {
+		t.Fatalf("certify a key: %v\n%s", err, out)
+	}
 	public := func(key string) string {
 		text, err := os.ReadFile(file(key + ".pub"))
 		if err != nil {
@@ -129,12 +133,14 @@ func (c *cluster) write(t *testing.T) {
 	}
 	config.WriteString(`Host p*
 User ` + plainUser + `
-Host wrong unknown denied refused
+Host wrong unknown denied refused clock
 HostName 198.18.0.2
 Host wrong
 HostKeyAlias other
 Host unknown
 HostKeyAlias nowhere
+Host clock
+HostKeyAlias certified
 Host denied
 IdentityFile ` + file("other") + `
 Host refused
@@ -160,11 +166,11 @@ SendEnv MARK
 	for name, text := range map[string]string{
 		"passwd":          fmt.Sprintf("root:x:0:0::/root:/bin/sh\nsshd:x:123:123::/:/bin/false\n%s:x:%d:%d::%s:/bin/sh\n", plainUser, plainID, plainID, c.dir),
 		"authorized_keys": public("user"),
-		"known_hosts":     "cluster " + public("host") + "other " + public("other"),
+		"known_hosts":     "cluster " + public("host") + "other " + public("other") + "@cert-authority certified " + public("other"),
 		"config":          root,
 		"config.plain":    strings.ReplaceAll(root, "IdentityFile "+file("user"), "IdentityFile "+file("plain.key")),
 		"plain.key":       string(private),
-		"sshd_config": "HostKey " + file("host") + "\nAuthorizedKeysFile " + file("authorized_keys") + `
+		"sshd_config": "HostKey " + file("host") + "\nHostCertificate " + file("host-cert.pub") + "\nAuthorizedKeysFile " + file("authorized_keys") + `
 StrictModes no
 UsePAM no
 PasswordAuthentication no

@@ -53,6 +53,10 @@ func TestHosts(t *testing.T) {
 		t.Parallel()
 		c.library(t)
 	})
+	t.Run("goes on", func(t *testing.T) {
+		t.Parallel()
+		c.goesOn(t)
+	})
 	t.Run("ends", func(t *testing.T) {
 		t.Parallel()
 		c.ends(t)
@@ -286,6 +290,20 @@ func (c *cluster) library(t *testing.T) {
 	}
 }
 
+// goesOn: PEs that ask for it outlive a host.
+func (c *cluster) goesOn(t *testing.T) {
+	file := filepath.Join(c.dir, "goes_on")
+	lib := filepath.Join(c.build, "lib")
+	cc.Run(t, cc.C(), "-Wall", "-Wextra", "-Werror", "-O2", "-I../../include", "-o", file, "testdata/goes_on.c", "-L"+lib, "-lshmem")
+	out, status := c.run(t, "--host", "h1:2,h2", "-x", "SHMEM_ON_FAILURE=return", file)
+	for _, want := range []string{"PE 0 goes on\n", "PE 1 goes on\n", "shmemrun: host h2: the connection has ended (see",
+		"shmemrun: PE 2 has ended, or cannot be reached any more; the others go on (SHMEM_ON_FAILURE=return)\n"} {
+		if status != 1 || !strings.Contains(out, want) {
+			t.Errorf("status %d, want 1 and %q:\n%s", status, want, out)
+		}
+	}
+}
+
 // refusals: an agent that does not start is named in one line with the reason and the remedy.
 func (c *cluster) refusals(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other")
@@ -304,6 +322,7 @@ func (c *cluster) refusals(t *testing.T) {
 	}{
 		{"wrong key", []string{"--host", "h1,wrong"}, "start agent on wrong: its host key is not the one in known_hosts (if the host is new: ssh-keygen -R wrong, then", 1},
 		{"unknown key", []string{"--host", "h1,unknown"}, "start agent on unknown: its host key is not in known_hosts (run ssh unknown once", 1},
+		{"clock", []string{"--host", "clock"}, "start agent on clock: its host certificate is not yet valid (compare the clocks of both hosts, or have it renewed)", 1},
 		{"denied", []string{"--host", "denied"}, "start agent on denied: permission denied (publickey) (put your public key", 1},
 		{"refused", []string{"--host", "h2,refused"}, "start agent on refused: it cannot be reached: Connection refused (see that", 1},
 		{"absent", []string{"--host", "absent", "--ssh", "ssh -F " + filepath.Join(c.dir, "config") + " -oConnectTimeout=1"}, "start agent on absent: it cannot be reached: ", 1},

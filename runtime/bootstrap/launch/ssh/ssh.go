@@ -45,6 +45,7 @@ type reason struct {
 // reasons in order: the first that matches counts.
 var reasons = []reason{
 	{regexp.MustCompile(`REMOTE HOST IDENTIFICATION HAS CHANGED`), "its host key is not the one in known_hosts", "if the host is new: ssh-keygen -R HOST, then ssh HOST once"},
+	{regexp.MustCompile(`Certificate invalid: (not yet valid|expired)`), "its host certificate is $1", "compare the clocks of both hosts, or have it renewed"},
 	{regexp.MustCompile(`Host key verification failed`), "its host key is not in known_hosts", "run ssh HOST once and compare the key"},
 	{regexp.MustCompile(`(?:Permission denied|Too many authentication failures)(?: \(([^)]*)\))?`), "permission denied ($1)", "put your public key into its ~/.ssh/authorized_keys, or unlock your key with ssh-add; ssh HOST must not ask"},
 	{regexp.MustCompile(`Could not resolve hostname [^:]*: (.*)`), "the name does not resolve: $1", "check the name, or give its HostName in ~/.ssh/config"},
