@@ -32,6 +32,10 @@ By default each PE is bound to an equal share of the cores where PEs fit and
 nothing speaks against it; --bind does so in any case, --bind=none never. The
 first lines of the log (SHMEM_LOG_LEVEL=info) name the binding, or the reason.
 
+Without -n every slot of --host and --hostfile gets a PE. The library and PROG
+are at the same path on every machine, and ssh must not ask for anything there.
+Without --host the machines are those of an allocation of Slurm, PBS or LSF.
+
 Standard input goes to PE 0. The exit status is that of the first PE that
 fails, 128 more than the signal where one killed it, 124 on a timeout, and
 1 where what the PEs wrote could not be passed on.

@@ -224,6 +224,20 @@ func (c *cluster) configure(t *testing.T, host int, f func(netlink.Link) error) 
 	}
 }
 
+// sixAlone takes the addresses of IPv4 from hosts.
+func (c *cluster) sixAlone(t *testing.T, hosts ...int) {
+	t.Helper()
+	for _, host := range hosts {
+		c.configure(t, host, func(l netlink.Link) error {
+			all, err := netlink.AddrList(l, netlink.FAMILY_V4)
+			for _, a := range all {
+				err = errors.Join(err, netlink.AddrDel(l, &a))
+			}
+			return err
+		})
+	}
+}
+
 // mark is a variable that identifies the processes of a test on all hosts.
 func mark(t *testing.T) string { return "MARK=" + strings.ReplaceAll(t.Name(), "/", "-") + "." }
 

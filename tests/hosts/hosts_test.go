@@ -21,7 +21,8 @@ import (
 func TestHosts(t *testing.T) {
 	t.Parallel()
 	n := need.Load("hosts")
-	c := newCluster(t, n+1)
+	c := newCluster(t, n+3)
+	c.sixAlone(t, n+2, n+3)
 	t.Run("jobs", func(t *testing.T) {
 		t.Parallel()
 		teams := filepath.Join(c.build, "tests", "teams")
@@ -30,7 +31,9 @@ func TestHosts(t *testing.T) {
 			list = append(list, fmt.Sprintf("h%d", host))
 		}
 		t.Run("one PE each", func(t *testing.T) { c.works(t, n, n, "--host", strings.Join(list, ","), teams) })
-		t.Run("IPv6", func(t *testing.T) { c.works(t, 4, 2, "--host", "s1:2,s2:2", "--map", "cyclic", teams) })
+		t.Run("IPv6 alone", func(t *testing.T) {
+			c.works(t, 4, 2, "--host", fmt.Sprintf("s%d:2,s%d:2", n+2, n+3), "--map", "cyclic", teams)
+		})
 		t.Run("this host, too", func(t *testing.T) { c.works(t, 3, 2, "--host", "localhost,h1:2", teams) })
 		t.Run("jump host", func(t *testing.T) { c.works(t, 2, 2, "--host", "h1,far", teams) })
 		t.Run("host file", func(t *testing.T) {
@@ -193,7 +196,7 @@ func (c *cluster) ends(t *testing.T) {
 	})
 	t.Run("agent killed", func(t *testing.T) {
 		t.Parallel()
-		out, status := c.run(t, "--host", "h1,h2", "sh", "-c", `[ $SHMEM_LAUNCHER_PE = 1 ] && kill -KILL $PPID; `+forever)
+		out, status := c.run(t, "--host", "h1,h2", "sh", "-c", `[ $SHMEM_LAUNCHER_PE = 1 ] && (sleep 0.1; kill -KILL $PPID) & `+forever)
 		if status != 1 || !strings.Contains(out, "shmemrun: host h2: the connection has ended (see what ended it, its sshd, or the network), and 1 PE with it") {
 			t.Errorf("status %d:\n%s", status, out)
 		}
@@ -242,7 +245,7 @@ func (c *cluster) sync(t *testing.T) {
 		if status != 0 || strings.Count(out, ": "+prefix+"/lib") != 2 {
 			t.Fatalf("status %d:\n%s", status, out)
 		}
-		lines := strings.Split(out, "\n")
+		lines := slices.DeleteFunc(strings.Split(out, "\n"), func(line string) bool { return !strings.Contains(line, prefix) })
 		slices.Sort(lines)
 		if first == nil {
 			first = lines

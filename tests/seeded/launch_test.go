@@ -304,6 +304,13 @@ var launchDefects = []defect{
 		by:   unit("./runtime/bootstrap/launch/prefix", "^TestCopy$"), says: `the same once more: asked true`,
 	},
 	{
+		id: "launch/children-of-an-agent", file: "runtime/bootstrap/launch/agentstart.go",
+		was:  "	a.cleaner.noteGroup(p.pid)\n",
+		is:   "",
+		user: "an agent that is killed leaves the children of its PEs on the host",
+		by:   job("./tests/hosts", "^TestHosts$/^ends$/^agent_killed$"), says: `the end of all processes: not within a minute`,
+	},
+	{
 		id: "launch/srun-in-a-step", file: "cmd/shmemrun/batch.go",
 		was:  `step != "" && step != interactive {`,
 		is:   `step == interactive {`,

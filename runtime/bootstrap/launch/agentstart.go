@@ -102,7 +102,7 @@ func (a *agent) prepare(o *Options) (*starter, error) {
 		alone = false // the binding says so
 	}
 	b, err := o.bindPEs("", look(o.Env, alone))
-	if err == nil && o.needsCleaner() {
+	if err == nil {
 		a.cleaner, err = startCleaner(null)
 	}
 	if err != nil {
@@ -120,6 +120,7 @@ func (a *agent) began(p *process) {
 		q.outputs[i] = &agentOutput{from: from, credit: newCredit(), done: make(chan struct{})}
 		go a.forward(q, i)
 	}
+	a.cleaner.noteGroup(p.pid)
 	a.procs = append(a.procs, p)
 	a.byPE[p.pe], a.byPID[p.pid] = q, q
 	go a.serve(q)

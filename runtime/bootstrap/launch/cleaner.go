@@ -23,9 +23,10 @@ import (
 const CleanUp = "--clean-up-after"
 
 // A cleaner is a process that removes what a job has in file systems, also where shmemrun and the
-// PEs are killed: names of network namespaces, and the files of libfabric's provider shm. Its
-// standard input is a pipe from shmemrun, with the process numbers of PEs, and over where shmemrun
-// is not killed; it acts at the end of that.
+// PEs are killed: names of network namespaces, and the files of libfabric's provider shm. That of an
+// agent also ends what the PEs have started: nobody else on that host would. Its standard input is a
+// pipe from shmemrun, with the process numbers of PEs, those of their process groups as negative
+// numbers, and over where shmemrun is not killed; it acts at the end of that.
 type cleaner struct {
 	pid int
 	to  *os.File // nil once it is closed
@@ -73,6 +74,13 @@ func (c *cleaner) note(pid int) {
 	}
 }
 
+// noteGroup tells the cleaner of a PE's process group.
+func (c *cleaner) noteGroup(pid int) {
+	if c != nil && c.to != nil {
+		_, _ = fmt.Fprintln(c.to, -pid) // as above
+	}
+}
+
 // close lets the cleaner begin. It then ends.
 func (c *cleaner) close() {
 	if c != nil && c.to != nil {
@@ -110,10 +118,10 @@ func Clean(in io.Reader, text string) error {
 		if killed { // The kernel has done this with the processes that shmemrun had started itself.
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
-		for !gone(pid) && time.Now().Before(end) {
+		for (pid > 0 || killed) && !gone(pid) && time.Now().Before(end) {
 			time.Sleep(cleanerPause)
 		}
-		if gone(pid) {
+		if pid > 0 && gone(pid) {
 			err = errors.Join(err, removeShared(pid))
 		}
 	}

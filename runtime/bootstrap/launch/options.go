@@ -172,7 +172,7 @@ func parseHosts(s string, pes *int) ([]int, error) {
 	for part := range strings.SplitSeq(s, ",") {
 		n, err := strconv.Atoi(part)
 		if err != nil || n < 1 || n > maxPEs {
-			return nil, usageErrorf("--hosts %s: %q is no number from 1 to %d (say 2, or sizes as 3,1)", s, part, maxPEs)
+			return nil, usageErrorf("--hosts %s: %q is no number from 1 to %d (say 2, or sizes as 3,1; --host names machines)", s, part, maxPEs)
 		}
 		sizes = append(sizes, n)
 		sum += n
