@@ -33,6 +33,8 @@ func searches(goTest string) []stage {
 		{name: "launch frames, 10^8", limit: minutes(60), run: search("wire.test", "-test.run='^TestManyFrames$' -part=% -frames=100000000 -test.timeout=60m")},
 		{name: "frames, fuzzed", limit: minutes(20), run: goTest + " ./runtime/proxy -run '^$' -fuzz FuzzFrames -fuzztime 5m"},
 		{name: "messages, fuzzed", limit: minutes(20), run: goTest + " ./runtime/proxy -run '^$' -fuzz FuzzReceive -fuzztime 5m"},
+		{name: "host files, fuzzed", limit: minutes(20), run: goTest + " ./runtime/bootstrap/launch/hostlist -run '^$' -fuzz FuzzParseFile -fuzztime 5m"},
+		{name: "agent frames, fuzzed", limit: minutes(20), run: goTest + " ./runtime/bootstrap/launch/relay -run '^$' -fuzz FuzzRead -fuzztime 5m"},
 		{name: "launch frames, fuzzed", limit: minutes(20), run: goTest + " ./runtime/bootstrap/wire -run '^$' -fuzz FuzzRead -fuzztime 5m"},
 	}
 	for i := range rows {

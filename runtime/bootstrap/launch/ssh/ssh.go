@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,9 +22,15 @@ var options = []string{"-T", "-x",
 	"-oBatchMode=yes", "-oConnectTimeout=20", "-oServerAliveInterval=5", "-oServerAliveCountMax=3",
 	"-oClearAllForwardings=yes", "-oLogLevel=ERROR"}
 
-// Command is the command line that runs a command on a host. with is ssh itself, perhaps with
-// options. The host's login shell reads the command.
+// others are commands in place of ssh that take a host and a command, and none of ssh's options.
+var others = []string{"rsh", "blaunch"}
+
+// Command is the command line that runs a command on a host. with is ssh itself, or another command
+// of its kind, perhaps with options. The host's login shell reads the command.
 func Command(with []string, host, command string) []string {
+	if slices.Contains(others, filepath.Base(with[0])) {
+		return append(slices.Clone(with), host, command)
+	}
 	return append(append(slices.Clone(with), options...), "--", host, command)
 }
 

@@ -14,6 +14,9 @@ func TestCommand(t *testing.T) {
 		!slices.Contains(got, "-oBatchMode=yes") {
 		t.Errorf("%q", got)
 	}
+	if got := Command([]string{"/lsf/bin/blaunch", "-z"}, "a", "exec x"); !slices.Equal(got, []string{"/lsf/bin/blaunch", "-z", "a", "exec x"}) {
+		t.Errorf("without ssh's options: %q", got)
+	}
 	out, err := exec.Command("sh", "-c", "printf %s "+Quote(`a'b $x "c`)).Output()
 	if err != nil || string(out) != `a'b $x "c` {
 		t.Errorf("a shell reads %q, error %v", out, err)
