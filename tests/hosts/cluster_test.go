@@ -133,10 +133,18 @@ func (c *cluster) write(t *testing.T) {
 	}
 	config.WriteString(`Host p*
 User ` + plainUser + `
-Host wrong unknown denied refused clock
+Host wrong unknown denied refused clock ruled
 HostName 198.18.0.2
 Host wrong
 HostKeyAlias other
+Host ruled
+RemoteCommand false
+RequestTTY force
+Host shared
+HostName 198.18.0.3
+ControlMaster auto
+ControlPath ` + file("%h") + `
+ControlPersist 2
 Host unknown
 HostKeyAlias nowhere
 Host clock

@@ -36,6 +36,7 @@ func TestHosts(t *testing.T) {
 		})
 		t.Run("this host, too", func(t *testing.T) { c.works(t, 3, 2, "--host", "localhost,h1:2", teams) })
 		t.Run("jump host", func(t *testing.T) { c.works(t, 2, 2, "--host", "h1,far", teams) })
+		t.Run("the user's rules", func(t *testing.T) { c.works(t, 3, 2, "--host", "ruled,shared:2", teams) })
 		t.Run("host file", func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "hosts")
 			if err := os.WriteFile(file, []byte("# all\nh1 slots=2\nh2:2\n"), 0o644); err != nil {
@@ -99,6 +100,8 @@ func (c *cluster) surroundings(t *testing.T) {
 			want: []string{"[0] on h1\n", "[1] on h2\n", "[0] at " + c.dir + "\n", "[1] at " + c.dir + "\n"}},
 		{name: "variables", script: `echo "$SHMEM_LAUNCHER_PE: $A $B, $SHMEM_SYMMETRIC_SIZE, $HIDDEN."`, args: []string{"-x", "A=one two", "-x", "B"},
 			want: []string{"0: one two b'$, 8m, .\n", "1: one two b'$, 8m, .\n"}},
+		{name: "binding", script: `echo "$SHMEM_LAUNCHER_PE: $SHMEM_LAUNCHER_CPUS, $SHMEM_LAUNCHER_BINDING"`, args: []string{"--bind"},
+			want: []string{"0: 0", ", bound by shmemrun to ", " each, PE 1 to 0"}},
 		{name: "input", input: strings.Repeat("line\n", 200_000), script: `wc -c`, want: []string{"1000000\n", "0\n"}},
 		{name: "output", script: `yes 0123456789 | head -n 100000; echo end $SHMEM_LAUNCHER_PE`, want: []string{"end 0\n", "end 1\n", strings.Repeat("0123456789\n", 500)}},
 		{name: "secrets", script: `sleep 0.2; for f in /proc/[0-9]*/cmdline; do tr '\0' ' ' <$f; done; echo; tr '\0' '\n' </proc/$PPID/environ`, args: []string{"-x", "A=SECRE" + "T"}, want: []string{"--agent"}, without: "SECRET"},

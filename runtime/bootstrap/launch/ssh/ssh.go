@@ -15,12 +15,12 @@ import (
 	"strings"
 )
 
-// options are those of every connection, behind the user's own, which ssh prefers. Nothing is asked
-// at a terminal, forwarded ports would be in use by the first connection, and a peer that is silent
-// for 15 s is gone.
+// options are those of every connection, behind those of the user's command, which ssh prefers.
+// Nothing is asked at a terminal, forwarded ports would be in use by the first connection, a command
+// of the configuration would take the agent's place, and a peer that is silent for 15 s is gone.
 var options = []string{"-T", "-x",
 	"-oBatchMode=yes", "-oConnectTimeout=20", "-oServerAliveInterval=5", "-oServerAliveCountMax=3",
-	"-oClearAllForwardings=yes", "-oLogLevel=ERROR"}
+	"-oClearAllForwardings=yes", "-oRemoteCommand=none", "-oLogLevel=ERROR"}
 
 // others are commands in place of ssh that take a host and a command, and none of ssh's options.
 var others = []string{"rsh", "blaunch"}
