@@ -298,7 +298,7 @@ static bool take_packets(struct reading *r)
         uint32_t at = r->next * SHMEMI_EAGER_PACKET_SIGNAL, rest = r->eager->nbytes - at, halves[2];
         uint64_t whole = shmemi_read_once(from + r->next);
         memcpy(halves, &whole, sizeof halves);
-        enum shmemi_eager_found found = shmemi_eager_look_epoch(halves[1], r->epoch);
+        enum shmemi_eager_found found = shmemi_eager_check_epoch(halves[1], r->epoch);
         if (found == SHMEMI_EAGER_NOT_YET)
             return false;
         if (found != SHMEMI_EAGER_THERE)
@@ -320,7 +320,7 @@ static bool take_tile(struct reading *r)
         (const uint64_t *)(r->slot + shmemi_eager_signal_at(r->next, e->nbytes, e->tile));
     uint64_t seen =
         shmemi_on_gpu(word) ? shmemi_read_gpu(word, sizeof *word, r->call) : shmemi_observe(word);
-    enum shmemi_eager_found found = shmemi_eager_look(seen, e->nbytes, r->epoch);
+    enum shmemi_eager_found found = shmemi_eager_check(seen, e->nbytes, r->epoch);
     if (found == SHMEMI_EAGER_NOT_YET && e->tile != SHMEMI_EAGER_NOTIFY)
         return false;
     if (found != SHMEMI_EAGER_THERE)
@@ -332,15 +332,15 @@ static bool take_tile(struct reading *r)
 }
 
 /* Reports whether the counter of the slot, which its tokens count, has this one. What kernels had
- * added at the last look may be many tokens ago. */
+ * added at the last read may be many tokens ago. */
 static bool is_counted(const struct reading *r)
 {
     int counter = shmemi_eager_counter(r->eager, r->number);
     uint32_t seen = (uint32_t)shmemi_notification_known(counter);
-    enum shmemi_eager_found found = shmemi_eager_look_epoch(seen, r->epoch);
+    enum shmemi_eager_found found = shmemi_eager_check_epoch(seen, r->epoch);
     if (found != SHMEMI_EAGER_THERE && shmemi_state.notify_stores != NULL) {
         seen = (uint32_t)shmemi_notification_value(counter, r->call);
-        found = shmemi_eager_look_epoch(seen, r->epoch);
+        found = shmemi_eager_check_epoch(seen, r->epoch);
     }
     if (found == SHMEMI_EAGER_SKIPPED)
         refuse(r, seen, 0, found);

@@ -21,10 +21,10 @@ SHMEMI_D uint32_t shmemi_bounce_take(uint32_t *taken)
 {
     __shared__ uint32_t buffer;
     if (threadIdx.x == 0) {
-        uint32_t looks = 0, i = blockIdx.x % SHMEMI_BOUNCE_BUFFERS;
+        uint32_t polls = 0, i = blockIdx.x % SHMEMI_BOUNCE_BUFFERS;
         while (shmemi_claim_near(taken, 1u << i) >> i & 1) {
             i = (i + 1) % SHMEMI_BOUNCE_BUFFERS;
-            shmemi_pause_near(&looks);
+            shmemi_pause_near(&polls);
         }
         buffer = i;
     }

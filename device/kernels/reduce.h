@@ -69,12 +69,12 @@ SHMEMI_D void shmemi_store_line(void *at, uint64_t data, uint32_t number)
 static __device__ __noinline__ uint64_t shmemi_await_line(const void *at, uint32_t number)
 {
     uint64_t a, b;
-    uint32_t looks = 0;
+    uint32_t polls = 0;
     for (;;) {
         shmemi_load_pair(at, &a, &b);
         if (a >> 32 == number && b >> 32 == number)
             return (uint32_t)a | b << 32;
-        shmemi_keep_waiting_for(&shmemi_job, &looks, 0);
+        shmemi_keep_waiting_for(&shmemi_job, &polls, 0);
     }
 }
 

@@ -119,11 +119,11 @@ SHMEMI_COLD void shmemi_eager_refuse(const struct shmemi_device_image *image, ui
 
 /* Reports whether the counter has the token of this epoch: see shmemi_notified for the rest. */
 SHMEMI_D int shmemi_eager_counted(const struct shmemi_device_image *image, uint32_t call,
-                                  int counter, uint32_t nbytes, uint32_t epoch, uint32_t looks,
+                                  int counter, uint32_t nbytes, uint32_t epoch, uint32_t polls,
                                   uint64_t *main)
 {
-    uint32_t seen = (uint32_t)shmemi_notified(image, counter, looks, main);
-    enum shmemi_eager_found found = shmemi_eager_look_epoch(seen, epoch);
+    uint32_t seen = (uint32_t)shmemi_notified(image, counter, polls, main);
+    enum shmemi_eager_found found = shmemi_eager_check_epoch(seen, epoch);
     if (found > SHMEMI_EAGER_NOT_YET)
         shmemi_eager_refuse(image, call, nbytes, epoch, seen, 0);
     return found == SHMEMI_EAGER_THERE;
@@ -139,10 +139,10 @@ SHMEMI_COLD int shmemi_eager_is_counted(const struct shmemi_device_image *image,
 SHMEMI_COLD void shmemi_eager_await_count(const struct shmemi_device_image *image, uint32_t call,
                                           int counter, uint32_t nbytes, uint32_t epoch)
 {
-    uint32_t looks = 0;
+    uint32_t polls = 0;
     uint64_t main = 0;
-    while (!shmemi_eager_counted(image, call, counter, nbytes, epoch, looks, &main))
-        shmemi_keep_waiting(image, &looks);
+    while (!shmemi_eager_counted(image, call, counter, nbytes, epoch, polls, &main))
+        shmemi_keep_waiting(image, &polls);
 }
 
 /* Reports whether signal k is there. Earlier writes of its writer are visible then. Behind a
@@ -151,7 +151,7 @@ SHMEMI_D int shmemi_eager_there(const struct shmemi_eager_reading *r, uint32_t k
 {
     uint64_t seen;
     shmemi_load_flag(r->slot + shmemi_eager_signal_at(k, r->nbytes, r->tile), &seen);
-    enum shmemi_eager_found found = shmemi_eager_look(seen, r->nbytes, r->epoch);
+    enum shmemi_eager_found found = shmemi_eager_check(seen, r->nbytes, r->epoch);
     if (found > SHMEMI_EAGER_NOT_YET ||
         (found == SHMEMI_EAGER_NOT_YET && r->tile == SHMEMI_EAGER_NOTIFY))
         shmemi_eager_refuse(r->image, r->call, r->nbytes, r->epoch, (uint32_t)seen,
@@ -163,7 +163,7 @@ SHMEMI_D int shmemi_eager_there(const struct shmemi_eager_reading *r, uint32_t k
 SHMEMI_D int shmemi_eager_came(const struct shmemi_eager_reading *r, uint64_t packet)
 {
     uint32_t seen = (uint32_t)(packet >> 32);
-    enum shmemi_eager_found found = shmemi_eager_look_epoch(seen, r->epoch);
+    enum shmemi_eager_found found = shmemi_eager_check_epoch(seen, r->epoch);
     if (found > SHMEMI_EAGER_NOT_YET)
         shmemi_eager_refuse(r->image, r->call, r->nbytes, r->epoch, seen, 0);
     return found == SHMEMI_EAGER_THERE;
@@ -201,12 +201,12 @@ template <class SCOPE>
 SHMEMI_D void shmemi_eager_take_packets(const struct shmemi_eager_reading *r, char *dest)
 {
     const uint32_t step = SHMEMI_EAGER_PAIR * SCOPE::size();
-    uint32_t looks = 0;
+    uint32_t polls = 0;
 #pragma unroll 1
     for (uint32_t i = SHMEMI_EAGER_PAIR * SCOPE::rank(); i < r->nbytes; i += SCOPE::batch * step) {
         uint64_t v[SCOPE::batch];
         while (!shmemi_eager_load_pairs<SCOPE::batch>(r, i, step, v))
-            shmemi_keep_waiting(r->image, &looks);
+            shmemi_keep_waiting(r->image, &polls);
         if (dest == NULL)
             continue;
 #pragma unroll
@@ -223,7 +223,7 @@ SHMEMI_D void shmemi_eager_take_packets(const struct shmemi_eager_reading *r, ch
 /* This thread's part of the wait. */
 template <class SCOPE> SHMEMI_D void shmemi_eager_wait_part(const struct shmemi_eager_reading *r)
 {
-    uint32_t looks = 0;
+    uint32_t polls = 0;
     if (r->tile == SHMEMI_EAGER_PACKET) {
         shmemi_eager_take_packets<SCOPE>(r, NULL);
         return;
@@ -233,7 +233,7 @@ template <class SCOPE> SHMEMI_D void shmemi_eager_wait_part(const struct shmemi_
     const uint32_t n = shmemi_eager_tiles(r->nbytes, r->tile);
     for (uint32_t k = SCOPE::rank(); k < n; k += SCOPE::size())
         while (!shmemi_eager_there(r, k))
-            shmemi_keep_waiting(r->image, &looks);
+            shmemi_keep_waiting(r->image, &polls);
 }
 
 /* Once the threads have met, each sees the data whose signals the others have acquired. */

@@ -117,16 +117,16 @@ enum shmemi_eager_found {
 };
 
 /* An epoch, as a packet has it. */
-SHMEMI_HD enum shmemi_eager_found shmemi_eager_look_epoch(uint32_t seen, uint32_t epoch)
+SHMEMI_HD enum shmemi_eager_found shmemi_eager_check_epoch(uint32_t seen, uint32_t epoch)
 {
     return seen == epoch       ? SHMEMI_EAGER_THERE
            : seen + 1 == epoch ? SHMEMI_EAGER_NOT_YET
                                : SHMEMI_EAGER_SKIPPED;
 }
 
-SHMEMI_HD enum shmemi_eager_found shmemi_eager_look(uint64_t seen, uint32_t nbytes, uint32_t epoch)
+SHMEMI_HD enum shmemi_eager_found shmemi_eager_check(uint64_t seen, uint32_t nbytes, uint32_t epoch)
 {
-    enum shmemi_eager_found found = shmemi_eager_look_epoch((uint32_t)seen, epoch);
+    enum shmemi_eager_found found = shmemi_eager_check_epoch((uint32_t)seen, epoch);
     return found == SHMEMI_EAGER_THERE && seen >> 32 != nbytes ? SHMEMI_EAGER_DIFFERENT : found;
 }
 

@@ -31,10 +31,10 @@ SHMEMI_D void shmemi_eager_check_ring(const struct shmemi_device_image *image, u
  */
 SHMEMI_COLD void shmemi_eager_take_buffer(const struct shmemi_device_image *image, char *buffer)
 {
-    uint32_t looks = 0;
+    uint32_t polls = 0;
     while (shmemi_cswap_at(buffer, (uint32_t)SHMEMI_EAGER_FREE, (uint32_t)SHMEMI_EAGER_TAKEN) !=
            SHMEMI_EAGER_FREE)
-        shmemi_keep_waiting(image, &looks);
+        shmemi_keep_waiting(image, &polls);
     shmemi_fence_system();
 }
 

@@ -40,7 +40,7 @@ SHMEMI_D void shmemi_tell(const struct shmemi_device_image *image, uint32_t faul
 {
     struct shmemi_device_report *report = (struct shmemi_device_report *)image->job.report;
     if (report != NULL) {
-        uint32_t before, looks = 0, ready = 0;
+        uint32_t before, polls = 0, ready = 0;
         asm volatile("atom.relaxed.sys.global.cas.b32 %0, [%1], 0, 1;"
                      : "=r"(before)
                      : "l"(&report->claimed)
@@ -60,7 +60,7 @@ SHMEMI_D void shmemi_tell(const struct shmemi_device_image *image, uint32_t faul
             asm volatile("st.release.sys.global.u32 [%0], 1;" ::"l"(&report->ready) : "memory");
             shmemi_complete_system();
         }
-        while (ready == 0 && ++looks < 1000000)
+        while (ready == 0 && ++polls < 1000000)
             shmemi_load_flag(&report->ready, &ready);
     } else {
         shmemi_no_job();

@@ -130,15 +130,15 @@ SHMEMI_WORD_LOAD(shmemi_acquire_far32, uint32_t, shmemi_load_flag, __ATOMIC_ACQU
 SHMEMI_WORD_LOAD(shmemi_acquire_far, uint64_t, shmemi_load_flag, __ATOMIC_ACQUIRE)
 
 /*
- * Pauses between two looks at a word that the proxy changes; looks counts them. A GPU's look takes
- * a microsecond over PCIe and needs no pause. A host thread yields after a while, because the
+ * Pauses between two polls of a word that the proxy changes; polls counts them. A poll by a GPU
+ * takes a microsecond over PCIe and needs no pause. A host thread yields after a while, because the
  * thread that it waits for may need its processor.
  */
-SHMEMI_HD void shmemi_pause(uint32_t *looks)
+SHMEMI_HD void shmemi_pause(uint32_t *polls)
 {
-    ++*looks;
+    ++*polls;
 #ifndef __CUDA_ARCH__
-    if (*looks > 256)
+    if (*polls > 256)
         sched_yield();
 #if defined(__x86_64__) || defined(__i386__)
     else
@@ -147,14 +147,14 @@ SHMEMI_HD void shmemi_pause(uint32_t *looks)
 #endif
 }
 
-/* The same for near memory, at which a GPU would look too often. */
-SHMEMI_HD void shmemi_pause_near(uint32_t *looks)
+/* The same for near memory, which a GPU would poll too often. */
+SHMEMI_HD void shmemi_pause_near(uint32_t *polls)
 {
 #ifdef __CUDA_ARCH__
-    ++*looks;
+    ++*polls;
     __nanosleep(64);
 #else
-    shmemi_pause(looks);
+    shmemi_pause(polls);
 #endif
 }
 

@@ -15,10 +15,10 @@
 #ifdef SHMEMI_KERNEL
 
 /*
- * How many looks of a wait at the word in the heap there are for one at the word in main memory,
+ * A wait polls the word in main memory once in so many polls of the word in the heap,
  * which takes a microsecond over PCIe.
  */
-#define SHMEMI_NOTIFY_LOOKS 4
+#define SHMEMI_NOTIFY_POLLS 4
 
 /* Before init no counter exists. */
 SHMEMI_D void shmemi_check_counter(const struct shmemi_device_image *image, uint32_t call,
@@ -94,15 +94,15 @@ SHMEMI_D void shmemi_put_notify(const struct shmemi_device_image *image, uint32_
 }
 
 /*
- * The value of a counter, with the word in main memory as it is now or, in some looks of a wait, as
+ * The value of a counter, with the word in main memory as it is now or, in some polls of a wait, as
  * it was. The bytes of all puts that the sum counts are visible after.
  */
 SHMEMI_D uint64_t shmemi_notified(const struct shmemi_device_image *image, int notify,
-                                  uint32_t looks, uint64_t *main)
+                                  uint32_t polls, uint64_t *main)
 {
     const uint64_t *words = (const uint64_t *)image->job.notify_main;
     uint64_t stores;
-    if (words != NULL && looks % SHMEMI_NOTIFY_LOOKS == 0)
+    if (words != NULL && polls % SHMEMI_NOTIFY_POLLS == 0)
         shmemi_load_flag(words + notify, main);
     shmemi_load_flag(shmemi_counter(image, notify), &stores);
     return *main + stores;
@@ -126,12 +126,12 @@ SHMEMI_D int shmemi_notify_test(const struct shmemi_device_image *image, uint32_
 SHMEMI_D uint64_t shmemi_notify_wait(const struct shmemi_device_image *image, uint32_t call,
                                      int notify, uint64_t count)
 {
-    uint32_t looks = 0;
+    uint32_t polls = 0;
     uint64_t main = 0, value;
     shmemi_check_counter(image, call, notify);
     shmemi_check_count(image, call, count);
-    while ((value = shmemi_notified(image, notify, looks, &main)) < count)
-        shmemi_keep_waiting(image, &looks);
+    while ((value = shmemi_notified(image, notify, polls, &main)) < count)
+        shmemi_keep_waiting(image, &polls);
     return value;
 }
 

@@ -36,18 +36,18 @@ SHMEMI_HD struct shmemi_ring_progress *shmemi_progress_of(const struct shmemi_ri
 }
 
 /*
- * Pauses between two looks at a word that the proxy writes, and reports whether the ring was
- * stopped. It checks that only at each 64th look, since over PCIe the check takes as long as the
- * look itself.
+ * Pauses between two polls of a word that the proxy writes, and reports whether the ring was
+ * stopped. It checks that only at each 64th poll, since over PCIe the check takes as long as the
+ * poll itself.
  */
-SHMEMI_HD int shmemi_gone(const struct shmemi_ring *r, uint32_t *looks)
+SHMEMI_HD int shmemi_gone(const struct shmemi_ring *r, uint32_t *polls)
 {
-    shmemi_pause(looks);
-    return (*looks & 63) == 0 && shmemi_load_far32(&shmemi_progress_of(r)->stopped);
+    shmemi_pause(polls);
+    return (*polls & 63) == 0 && shmemi_load_far32(&shmemi_progress_of(r)->stopped);
 }
 
 /*
- * Waits until the proxy has taken all positions below goal. Producers look at the tail that one of
+ * Waits until the proxy has taken all positions below goal. Producers poll the tail that one of
  * them saw last; one at a time reads the proxy's, over PCIe for a GPU. When each reads it for
  * itself, a thousand warps that wait for room keep PCIe so busy that 2.5 M operations a second get
  * through.
@@ -57,7 +57,7 @@ SHMEMI_HD int shmemi_gone(const struct shmemi_ring *r, uint32_t *looks)
  */
 SHMEMI_HD int shmemi_wait_taken(const struct shmemi_ring *r, uint64_t goal)
 {
-    uint32_t looks = 0;
+    uint32_t polls = 0;
     /* Positions wrap at 2^64, so distances are compared, not positions. */
     while ((int64_t)(goal - shmemi_load_near(&shmemi_near_of(r)->tail)) > 0) {
         if (shmemi_claim_near(&shmemi_near_of(r)->poller, 1) == 0) {
@@ -71,9 +71,9 @@ SHMEMI_HD int shmemi_wait_taken(const struct shmemi_ring *r, uint64_t goal)
             if (stopped)
                 return SHMEMI_STOPPED;
         }
-        shmemi_pause_near(&looks);
+        shmemi_pause_near(&polls);
         /* The thread that reads the tail may have died; then only this ends the wait. */
-        if ((looks & 4095) == 0 && shmemi_load_far32(&shmemi_progress_of(r)->stopped))
+        if ((polls & 4095) == 0 && shmemi_load_far32(&shmemi_progress_of(r)->stopped))
             return SHMEMI_STOPPED;
     }
     shmemi_acquire_near(&shmemi_near_of(r)->tail);
@@ -84,7 +84,7 @@ SHMEMI_HD int shmemi_wait_taken(const struct shmemi_ring *r, uint64_t goal)
  * Takes n positions and waits until the proxy has taken the position that lies so many before their
  * end; *room is then 0, or SHMEMI_STOPPED. The cached tail is read first, so that the two reads
  * overlap (on an H200 708 cycles one after the other, 361 together). It may be older than the
- * position, which at worst costs another look.
+ * position, which at worst costs another poll.
  */
 SHMEMI_HD uint64_t shmemi_take_within(const struct shmemi_ring *r, uint64_t n, uint64_t positions,
                                       int *room)
@@ -160,7 +160,7 @@ SHMEMI_HD void shmemi_store_some(const struct shmemi_ring *r, uint64_t p,
 
 /*
  * Wakes a proxy that sleeps. Only host producers can: a proxy that serves a GPU polls. The proxy
- * announces its sleep, makes every running thread order its memory accesses (membarrier), and looks
+ * announces its sleep, makes every running thread order its memory accesses (membarrier), and polls
  * at its rings once more: so either it finds these slots, or this function finds it asleep.
  */
 SHMEMI_HD void shmemi_rouse(const struct shmemi_ring *r)
@@ -228,7 +228,7 @@ SHMEMI_HD void shmemi_burst_end(const struct shmemi_burst *b)
 #ifdef __CUDACC__
 /*
  * Takes positions for each lane that comes here together with others for the same ring: one
- * addition and one look at the tail for all of them. Every lane has an operation of its own, all
+ * addition and one read of the tail for all of them. Every lane has an operation of its own, all
  * with the same number of slots.
  */
 static __device__ __forceinline__ uint64_t shmemi_take_lanes(const struct shmemi_ring *r, int slots,
@@ -279,7 +279,7 @@ SHMEMI_HD uint32_t shmemi_reply_claim(const struct shmemi_ring *r, uint32_t hint
 {
     uint32_t *claims = (uint32_t *)(void *)(shmemi_near_of(r) + 1);
     uint32_t mask = ((uint32_t)1 << r->log2_replies) - 1;
-    uint32_t looks = 0;
+    uint32_t polls = 0;
     for (uint32_t n = 0;; n++) {
         uint32_t i = (hint + n) & mask;
         uint32_t bit = (uint32_t)1 << (i & 31);
@@ -288,7 +288,7 @@ SHMEMI_HD uint32_t shmemi_reply_claim(const struct shmemi_ring *r, uint32_t hint
         if ((n & mask) == mask) {
             if (shmemi_load_far32(&shmemi_progress_of(r)->stopped))
                 return SHMEMI_NO_REPLY;
-            shmemi_pause(&looks);
+            shmemi_pause(&polls);
         }
     }
 }
@@ -313,9 +313,9 @@ SHMEMI_HD int shmemi_reply_wait(const struct shmemi_ring *r, uint32_t i, uint32_
 {
     uint32_t *claims = (uint32_t *)(void *)(shmemi_near_of(r) + 1);
     struct shmemi_reply *reply = shmemi_reply_at(r, i);
-    uint32_t looks = 0;
+    uint32_t polls = 0;
     while (shmemi_acquire_far32(&reply->turn) == turn) {
-        if (shmemi_gone(r, &looks))
+        if (shmemi_gone(r, &polls))
             return SHMEMI_STOPPED;
     }
     int status = (int)shmemi_load_far32((const uint32_t *)(const void *)&reply->status);
@@ -343,9 +343,9 @@ SHMEMI_HD int shmemi_rings_taken(const struct shmemi_ring *rings, uint32_t count
 /* Waits until a position that the proxy publishes has passed p. */
 SHMEMI_HD int shmemi_wait_past(const struct shmemi_ring *r, const uint64_t *word, uint64_t p)
 {
-    uint32_t looks = 0;
+    uint32_t polls = 0;
     while ((int64_t)(shmemi_acquire_far(word) - p) <= 0) {
-        if (shmemi_gone(r, &looks))
+        if (shmemi_gone(r, &polls))
             return SHMEMI_STOPPED;
     }
     return 0;

@@ -24,9 +24,9 @@
 SHMEMI_D void shmemi_await(const struct shmemi_device_image *image, const struct shmemi_members *m,
                            const uint64_t *flag, uint64_t step)
 {
-    uint32_t looks = 0;
-    while ((int64_t)(shmemi_look(flag) - step) < 0)
-        shmemi_keep_waiting_for(image, &looks, m->losses);
+    uint32_t polls = 0;
+    while ((int64_t)(shmemi_poll(flag) - step) < 0)
+        shmemi_keep_waiting_for(image, &polls, m->losses);
 }
 
 /*

@@ -11,25 +11,25 @@
 #ifdef SHMEMI_KERNEL
 
 /*
- * How often a wait looks at its word before it asks whether a PE was lost. The answer is in main
+ * How often a wait polls its word before it asks whether a PE was lost. The answer is in main
  * memory, and a GPU reads that word once after the other: sums on two H200 took 0.7 ms in place of
- * 6 us when 1,024 warps asked after the same number of looks, and each PE was then late for the
+ * 6 us when 1,024 warps asked after the same number of polls, and each PE was then late for the
  * next sum, so that the other one asked, too. So the warps of a grid ask in up to SHMEMI_ASK_TURNS
- * turns. A look at a word in main memory takes microseconds: a warp that is alone asks earlier,
- * too, at looks that are powers of two, from SHMEMI_LOOKS_FIRST on.
+ * turns. A poll of a word in main memory takes microseconds: a warp that is alone asks earlier,
+ * too, at polls whose number is a power of two, from SHMEMI_POLLS_FIRST on.
  */
-#define SHMEMI_LOOKS 1024
-#define SHMEMI_LOOKS_FIRST 64
+#define SHMEMI_POLLS 1024
+#define SHMEMI_POLLS_FIRST 64
 #define SHMEMI_ASK_TURNS 64
 
-/* Reports whether a warp asks, of a grid of so many, at a look that is a multiple of
- * SHMEMI_LOOKS_FIRST. */
-SHMEMI_D int shmemi_asks(uint32_t looks, uint32_t warp, uint32_t warps)
+/* Reports whether a warp asks, of a grid of so many, at a poll whose number is a multiple of
+ * SHMEMI_POLLS_FIRST. */
+SHMEMI_D int shmemi_asks(uint32_t polls, uint32_t warp, uint32_t warps)
 {
     uint32_t turns = warps - 1 < SHMEMI_ASK_TURNS ? warps : SHMEMI_ASK_TURNS; /* never 0 */
-    if (looks % SHMEMI_LOOKS != 0)
-        return warps == 1 && (looks & (looks - 1)) == 0;
-    return (looks / SHMEMI_LOOKS + warp) % turns == 0;
+    if (polls % SHMEMI_POLLS != 0)
+        return warps == 1 && (polls & (polls - 1)) == 0;
+    return (polls / SHMEMI_POLLS + warp) % turns == 0;
 }
 
 template <class T> SHMEMI_D int shmemi_compare(T have, int cmp, T want)
@@ -61,51 +61,51 @@ SHMEMI_D void shmemi_check_wait(const struct shmemi_device_image *image, uint32_
 }
 
 /* The word as it is now; earlier writes of its writer are visible after. */
-template <class T> SHMEMI_D T shmemi_look(const T *ivar)
+template <class T> SHMEMI_D T shmemi_poll(const T *ivar)
 {
     typename shmemi_bits<sizeof(T)>::type v;
     shmemi_load_flag(ivar, &v);
     return shmemi_as<T>(v);
 }
 
-static __device__ __noinline__ int shmemi_asks_here(uint32_t looks)
+static __device__ __noinline__ int shmemi_asks_here(uint32_t polls)
 {
-    return shmemi_asks(looks, shmemi_warp(), shmemi_warps());
+    return shmemi_asks(polls, shmemi_warp(), shmemi_warps());
 }
 
 /*
- * Between two looks: ends the thread when the job ends, or when a PE was lost that the program has
+ * Between two polls: ends the thread when the job ends, or when a PE was lost that the program has
  * not acknowledged (shmemx_failure_ack): that PE may be the writer of the word. A wait names no PE,
  * so until then all waits end, also those of threads that begin to wait later; so a kernel whose
  * blocks run one after the other ends. losses: the wait also ends when more PEs than this were
  * lost, whatever the program has acknowledged, because it waits for all PEs that were alive at that
  * count.
  */
-SHMEMI_D void shmemi_keep_waiting_for(const struct shmemi_device_image *image, uint32_t *looks,
+SHMEMI_D void shmemi_keep_waiting_for(const struct shmemi_device_image *image, uint32_t *polls,
                                       uint32_t losses)
 {
-    if (++*looks % SHMEMI_LOOKS_FIRST == 0 && image->job.stop != NULL && shmemi_asks_here(*looks)) {
+    if (++*polls % SHMEMI_POLLS_FIRST == 0 && image->job.stop != NULL && shmemi_asks_here(*polls)) {
         uint64_t stop = shmemi_load_far((const uint64_t *)image->job.stop);
         if ((uint32_t)stop != (uint32_t)(stop >> 32) || (uint32_t)stop > losses)
             shmemi_end();
     }
 }
 
-SHMEMI_D void shmemi_keep_waiting(const struct shmemi_device_image *image, uint32_t *looks)
+SHMEMI_D void shmemi_keep_waiting(const struct shmemi_device_image *image, uint32_t *polls)
 {
-    shmemi_keep_waiting_for(image, looks, UINT32_MAX);
+    shmemi_keep_waiting_for(image, polls, UINT32_MAX);
 }
 
 template <class T>
 SHMEMI_D T shmemi_wait(const struct shmemi_device_image *image, uint32_t call, const T *ivar,
                        int cmp, T value)
 {
-    uint32_t looks = 0;
+    uint32_t polls = 0;
     shmemi_check_wait(image, call, ivar, sizeof(T), cmp);
-    T v = shmemi_look(ivar);
+    T v = shmemi_poll(ivar);
     while (!shmemi_compare(v, cmp, value)) {
-        shmemi_keep_waiting(image, &looks);
-        v = shmemi_look(ivar);
+        shmemi_keep_waiting(image, &polls);
+        v = shmemi_poll(ivar);
     }
     return v;
 }
@@ -115,7 +115,7 @@ SHMEMI_D int shmemi_test(const struct shmemi_device_image *image, uint32_t call,
                          int cmp, T value)
 {
     shmemi_check_wait(image, call, ivar, sizeof(T), cmp);
-    return shmemi_compare(shmemi_look(ivar), cmp, value);
+    return shmemi_compare(shmemi_poll(ivar), cmp, value);
 }
 
 /*
@@ -137,7 +137,7 @@ template <class T> struct shmemi_vector {
     }
     __device__ __forceinline__ int holds(size_t i) const
     {
-        return shmemi_compare(shmemi_look(ivars + i), cmp, values[each ? i : 0]);
+        return shmemi_compare(shmemi_poll(ivars + i), cmp, values[each ? i : 0]);
     }
 };
 
@@ -147,11 +147,11 @@ template <class T>
 SHMEMI_D void shmemi_wait_all(const struct shmemi_device_image *image, uint32_t call,
                               struct shmemi_vector<T> v)
 {
-    uint32_t looks = 0;
+    uint32_t polls = 0;
     shmemi_check_wait(image, call, v.ivars, v.n * sizeof(T), v.cmp);
     for (size_t i = 0; i < v.n; i++)
         while (v.in(i) && !v.holds(i))
-            shmemi_keep_waiting(image, &looks);
+            shmemi_keep_waiting(image, &polls);
 }
 
 template <class T>
@@ -165,7 +165,7 @@ SHMEMI_D int shmemi_test_all(const struct shmemi_device_image *image, uint32_t c
     return 1;
 }
 
-/* The first word that satisfies the comparison; *any reports whether one was looked at. */
+/* The first word that satisfies the comparison; *any reports whether any word was compared. */
 template <class T> SHMEMI_D size_t shmemi_find(const struct shmemi_vector<T> &v, int *any)
 {
     for (size_t i = 0; i < v.n; i++) {
@@ -191,14 +191,14 @@ template <class T>
 SHMEMI_D size_t shmemi_wait_any(const struct shmemi_device_image *image, uint32_t call,
                                 struct shmemi_vector<T> v)
 {
-    uint32_t looks = 0;
+    uint32_t polls = 0;
     int any = 0;
     shmemi_check_wait(image, call, v.ivars, v.n * sizeof(T), v.cmp);
     for (;;) {
         size_t i = shmemi_find(v, &any);
         if (i != SHMEMI_NONE || !any)
             return i;
-        shmemi_keep_waiting(image, &looks);
+        shmemi_keep_waiting(image, &polls);
     }
 }
 
@@ -229,14 +229,14 @@ template <class T>
 SHMEMI_D size_t shmemi_wait_some(const struct shmemi_device_image *image, uint32_t call,
                                  struct shmemi_vector<T> v, size_t *indices)
 {
-    uint32_t looks = 0;
+    uint32_t polls = 0;
     int any = 0;
     shmemi_check_wait(image, call, v.ivars, v.n * sizeof(T), v.cmp);
     for (;;) {
         size_t found = shmemi_collect(v, indices, &any);
         if (found != 0 || !any)
             return found;
-        shmemi_keep_waiting(image, &looks);
+        shmemi_keep_waiting(image, &polls);
     }
 }
 

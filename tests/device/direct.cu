@@ -209,7 +209,7 @@ extern "C" __global__ void atomics(int *i, long *l, uint32_t *u, uint64_t *w, fl
 // PTX: none st.release from FENCE
 extern "C" __global__ void pass_on(uint64_t *heard, uint64_t *flag, uint64_t step, int pe)
 {
-    while (shmemi_look(heard) < step)
+    while (shmemi_poll(heard) < step)
         ;
     shmemi_flag(SHMEMI_JOB, flag, step, pe);
 }

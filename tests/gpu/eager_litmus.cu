@@ -46,7 +46,7 @@ __device__ uint64_t word_of(uint32_t round, uint32_t i)
 }
 
 /*
- * Block 0 sends tokens to a PE, and block 1 takes those that come here and looks at every word. A
+ * Block 0 sends tokens to a PE, and block 1 takes those that come here and polls at every word. A
  * token is sent to a slot when its last one was taken.
  */
 template <int SCOPE>

@@ -40,7 +40,7 @@ in_use_as_before() {
         [ "$(used)" -gt $((before + 64)) ] || return 0
         sleep 0.1
     done
-    echo "killed: $before MiB of GPU memory before, $(used) after $i looks"
+    echo "killed: $before MiB of GPU memory before, $(used) after $i polls"
     return 1
 }
 none_left() { ! grep -lsq 'killed-[a-z]' /proc/[0-9]*/cmdline; }

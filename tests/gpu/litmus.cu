@@ -320,8 +320,8 @@ void try_race()
         moved += i > 0 && a[2 * i + 1] != a[2 * i - 1];
     }
     expect(against == 0, "readers disagree about the order in " + std::to_string(against) + " of " +
-                             std::to_string(rounds) + " looks");
-    printf("litmus: PE %d: the other's word had changed in %llu of %llu looks\n", me,
+                             std::to_string(rounds) + " polls");
+    printf("litmus: PE %d: the other's word had changed in %llu of %llu polls\n", me,
            (unsigned long long)moved, (unsigned long long)rounds);
     shmem_barrier_all();
 }

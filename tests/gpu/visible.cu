@@ -181,8 +181,8 @@ outcome run(int fault, int blocks, int threads, uint64_t operations, double limi
     CHECK(cudaGetLastError());
     double begin = seconds();
     uint64_t w[2 * SHMEMI_MAX_SLOTS];
-    for (uint64_t looks = 0; o.consumed < o.all;) {
-        if ((++looks & 63) == 0 && seconds() - begin > limit_s)
+    for (uint64_t polls = 0; o.consumed < o.all;) {
+        if ((++polls & 63) == 0 && seconds() - begin > limit_s)
             break;
         if (!ring.next(w))
             continue;

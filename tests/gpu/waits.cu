@@ -106,10 +106,10 @@ KERNEL ask(int id, char *words, question q, answer *a)
 #ifndef ORACLE
 /* The polls of a wait at which a warp of so many checks whether a PE was lost: their number, the
  * first, and the sum of all. */
-KERNEL questions(uint32_t looks, uint32_t warp, uint32_t warps, long *asked)
+KERNEL questions(uint32_t polls, uint32_t warp, uint32_t warps, long *asked)
 {
     ONE_BY_ONE
-    for (uint32_t i = SHMEMI_LOOKS_FIRST; i <= looks; i += SHMEMI_LOOKS_FIRST) {
+    for (uint32_t i = SHMEMI_POLLS_FIRST; i <= polls; i += SHMEMI_POLLS_FIRST) {
         if (!shmemi_asks(i, warp, warps))
             continue;
         if (asked[0]++ == 0)
@@ -289,15 +289,15 @@ void run(void)
     expect(seen[0] == 20 && seen[1] == 20 && seen[2] == 20, "waits for another PE's words");
 
 #ifndef ORACLE
-    auto asked = [&](uint32_t looks, uint32_t warp, uint32_t warps) {
+    auto asked = [&](uint32_t polls, uint32_t warp, uint32_t warps) {
         copy_memory(b.answers, none.data(), sizeof seen);
-        LAUNCH(1, questions, looks, warp, warps, (long *)(void *)b.answers);
+        LAUNCH(1, questions, polls, warp, warps, (long *)(void *)b.answers);
         copy_memory(seen, b.answers, sizeof seen);
     };
     asked(4096, 0, 1);
     expect(seen[0] == 8 && seen[1] == 64 &&
                seen[2] == 64 + 128 + 256 + 512 + 1024 + 2048 + 3072 + 4096,
-           "a wait asks whether a PE was lost at other looks");
+           "a wait asks whether a PE was lost at other polls");
     /* Of many warps each asks once in 64 turns, and one of 64 in each turn. */
     long each = 0, turns = 0;
     for (uint32_t warp = 0; warp < 128; warp++) {

@@ -1,6 +1,6 @@
 /*
  * traced.cu: host calls of a program of NVSHMEM that libshmem_preload.so records: traced DIR has
- * the files of its PEs there, which it looks at after the PEs have ended.
+ * the files of its PEs there, which it polls at after the PEs have ended.
  */
 #include "../../../bench/gpu/forked.h"
 
