@@ -32,15 +32,15 @@ func watchPE(w io.Writer, process string, between time.Duration) error {
 			_ = v.Close() // they were only read
 		}
 	}()
-	page, last, err := look(views)
+	page, last, err := readPages(views)
 	if err != nil {
 		return fmt.Errorf("look at process %d: %w", pid, err)
 	}
-	var first *stats.Look
+	var first *stats.Sample
 	if between > 0 {
 		time.Sleep(between)
 		first = last
-		if page, last, err = look(views); err != nil {
+		if page, last, err = readPages(views); err != nil {
 			return fmt.Errorf("look at process %d: %w", pid, err)
 		}
 	}
@@ -94,8 +94,8 @@ func heapUse(h *statuspage.Heap) string {
 	return line
 }
 
-// look reads the pages of a PE once.
-func look(views []*statuspage.View) (*statuspage.PE, *stats.Look, error) {
+// readPages reads the pages of a PE once.
+func readPages(views []*statuspage.View) (*statuspage.PE, *stats.Sample, error) {
 	page, err := views[0].PE()
 	if err != nil {
 		return nil, nil, err
@@ -113,5 +113,5 @@ func look(views []*statuspage.View) (*statuspage.PE, *stats.Look, error) {
 		}
 		ends = append(ends, end)
 	}
-	return page, &stats.Look{PE: stats.Collect(page, ends), At: at}, nil
+	return page, &stats.Sample{PE: stats.Collect(page, ends), At: at}, nil
 }

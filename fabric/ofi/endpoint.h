@@ -258,18 +258,18 @@ uint8_t shmemi_ofi_kind(const struct shmemi_ofi *o, uint32_t token);
  * all or another job's entry was dropped; or a negative error that ends the endpoint's use: the
  * queue is overrun, or an operation of this end without a token failed. */
 int shmemi_ofi_read_error(struct shmemi_ofi *o, struct shmemi_completion *c);
-/* How often one poll has dropped entries. */
-struct shmemi_ofi_looks {
-    uint64_t strangers; /* as in the endpoint, after the last look */
-    unsigned dropping;  /* looks that dropped some */
+/* How often one poll has read the queue and dropped entries of other jobs. */
+struct shmemi_ofi_polls {
+    uint64_t strangers; /* as in the endpoint, after the last read */
+    unsigned dropping;  /* reads that dropped some */
 };
 
 /*
- * Whether poll takes another look at the queue: after a full one, and after one that dropped
- * entries, since behind these there may be completions that no descriptor reports any more.
- * DROPPING such looks are enough, so that other jobs do not hold a poll.
+ * Whether poll reads the queue again: after a full read, and after one that dropped entries, since
+ * behind these there may be completions that no descriptor reports any more. It stops after
+ * DROPPING such reads, so that other jobs do not hold a poll.
  */
-static inline int shmemi_ofi_looks_again(struct shmemi_ofi *o, struct shmemi_ofi_looks *l, int full)
+static inline int shmemi_ofi_polls_again(struct shmemi_ofi *o, struct shmemi_ofi_polls *l, int full)
 {
     if (o->strangers == l->strangers)
         return full;

@@ -125,7 +125,7 @@ int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int 
     fi_addr_t from[BATCH];
     int n = 0;
     const int takes_data = o->links == NULL || o->links->takes_data;
-    struct shmemi_ofi_looks looks = {.strangers = o->strangers};
+    struct shmemi_ofi_polls polls = {.strangers = o->strangers};
     while (n < max) {
         size_t want = max - n < BATCH ? (size_t)(max - n) : BATCH;
         ssize_t ret =
@@ -167,7 +167,7 @@ int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int 
             return n > 0 ? n : (int)ret;
         if (ret == -FI_EAGAIN && o->links != NULL)
             o->links->drained++;
-        if (!shmemi_ofi_looks_again(o, &looks, ret == (ssize_t)want))
+        if (!shmemi_ofi_polls_again(o, &polls, ret == (ssize_t)want))
             break;
     }
     return n;

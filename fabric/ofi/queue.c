@@ -156,7 +156,7 @@ static int poll_plain(struct shmemi_ofi *o, struct shmemi_completion *c, int max
 {
     struct fi_cq_msg_entry e[BATCH];
     int n = 0;
-    struct shmemi_ofi_looks looks = {.strangers = o->strangers};
+    struct shmemi_ofi_polls polls = {.strangers = o->strangers};
     while (n < max) {
         size_t want = max - n < BATCH ? (size_t)(max - n) : BATCH;
         ssize_t ret = fi_cq_read(o->cq, e, want);
@@ -180,7 +180,7 @@ static int poll_plain(struct shmemi_ofi *o, struct shmemi_completion *c, int max
         }
         if (ret < 0 && ret != -FI_EAGAIN)
             return n > 0 ? n : (int)ret;
-        if (!shmemi_ofi_looks_again(o, &looks, ret == (ssize_t)want))
+        if (!shmemi_ofi_polls_again(o, &polls, ret == (ssize_t)want))
             break;
     }
     return n;

@@ -1,4 +1,4 @@
 package rail
 
-// Look looks at the queues from C.
-func (p *Provider) Look() bool { return p.peek.Look() }
+// HasCompletions polls the queues from C.
+func (p *Provider) HasCompletions() bool { return p.peek.HasCompletions() }

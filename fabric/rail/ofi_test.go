@@ -72,7 +72,7 @@ func (p *native) Connect(addrs [][]byte) error {
 type looked struct{ *rail.Provider }
 
 func (p *looked) Poll(c []fabric.Completion) (int, error) {
-	if !p.Look() {
+	if !p.HasCompletions() {
 		return 0, nil
 	}
 	return p.Provider.Poll(c)

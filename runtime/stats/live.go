@@ -13,15 +13,15 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Look is one look at a running PE.
-type Look struct {
+// Sample is what one read of a running PE's page has found.
+type Sample struct {
 	PE
 	At time.Time
 }
 
-// Live prints a PE's work so far, how much of it in the time between two looks, and the operations
-// under way. The first look may be nil: then there are no rates.
-func Live(w io.Writer, first, last *Look) error {
+// Live prints a PE's work so far, how much of it in the time between the two samples, and the
+// operations under way. The first sample may be nil: then there are no rates.
+func Live(w io.Writer, first, last *Sample) error {
 	var b strings.Builder
 	seconds := 0.0
 	if first != nil {
@@ -94,7 +94,7 @@ func Live(w io.Writer, first, last *Look) error {
 // microseconds.
 const undoneLong = 200 * time.Millisecond
 
-func livePeers(b *strings.Builder, last *Look) error {
+func livePeers(b *strings.Builder, last *Sample) error {
 	most, rest := Busiest(last.Peers)
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "PE\tputs\tgets\tatomics\tbytes out\tbytes in\tunder way\ttheir bytes\tunanswered\tparked\tearly\tasked\t")
@@ -122,7 +122,7 @@ func livePeers(b *strings.Builder, last *Look) error {
 }
 
 // events prints the last events with a PE.
-func events(b *strings.Builder, last *Look, pe libshmem.PE) error {
+func events(b *strings.Builder, last *Sample, pe libshmem.PE) error {
 	for i, e := range last.ends {
 		if !pe.In(len(e.Peers)) {
 			continue

@@ -195,8 +195,8 @@ func TestTables(t *testing.T) {
 
 func TestLive(t *testing.T) {
 	at := time.Unix(1000, 0)
-	last := stats.Look{PE: some(1), At: at.Add(2 * time.Second)}
-	first := stats.Look{PE: some(1), At: at}
+	last := stats.Sample{PE: some(1), At: at.Add(2 * time.Second)}
+	first := stats.Sample{PE: some(1), At: at}
 	for i := range first.Values {
 		first.Values[i] /= 2
 	}

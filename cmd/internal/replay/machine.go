@@ -100,8 +100,8 @@ func (c *counting) Read(r *fabric.RMA) error {
 	return err
 }
 
-// copies has a PE copy bytes that arrive behind so many times the latency. Bytes that queue at a NIC
-// are counted as if they did not: their target is busy with those before them.
+// copies has a PE copy bytes that arrive behind so many times the latency. Bytes that queue at a
+// NIC are counted as if they did not: their target is busy with those before them.
 func (p *pe) copies(to int, bytes uint64, hops sim.Time) {
 	m := p.m
 	d := m.model.copied(bytes)
@@ -268,7 +268,7 @@ func (m *machine) run() error {
 		case !m.unlock():
 			return m.standstill()
 		}
-		m.look()
+		m.planPolls()
 	}
 	return m.err
 }
@@ -278,7 +278,7 @@ func (m *machine) do(e task) {
 	case e.t != nil:
 		e.t.resume()
 	case e.holds:
-		e.p.lookHeld()
+		e.p.releaseHeld()
 	case e.copy > 0:
 		e.p.busy(e.copy, nil)
 	default:
@@ -286,9 +286,9 @@ func (m *machine) do(e task) {
 	}
 }
 
-// look plans polls for PEs at which something has arrived, and for PEs that wait for room, which
-// may come without a completion.
-func (m *machine) look() {
+// planPolls plans polls for PEs at which something has arrived, and for PEs that wait for room,
+// which may come without a completion.
+func (m *machine) planPolls() {
 	for _, p := range m.arrived {
 		p.planPoll()
 	}
@@ -331,8 +331,8 @@ func (p *pe) poll() {
 		m.plan(task{at: p.free, p: p})
 		return
 	}
-	// While the program makes calls, its own threads do most of the proxy's work. What arrives while
-	// the proxy is awake does not wake it again.
+	// While the program makes calls, its own threads do most of the proxy's work. What arrives
+	// while the proxy is awake does not wake it again.
 	if len(p.waiters) == 0 && m.now-p.last >= proxyRests {
 		if m.now >= p.awake {
 			p.lose(m.model.Wake, nil)
@@ -401,8 +401,8 @@ func (p *pe) wakeUp() {
 // (runtime/proxy/loop).
 const holdTime = 50 * sim.Microsecond
 
-// lookHeld sends batches that a burst has left behind.
-func (p *pe) lookHeld() {
+// releaseHeld sends batches that a burst has left behind.
+func (p *pe) releaseHeld() {
 	p.release = false
 	if p.Held == 0 {
 		return

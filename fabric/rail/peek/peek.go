@@ -149,9 +149,9 @@ func (p *Peek) Count(nic int, c *fabric.RailCount) {
 	c.In += uint64(n.in)
 }
 
-// Look is Native's Poll for a caller without room for completions: it reports whether there are
+// HasCompletions is Native's Poll without a buffer: it reports whether there are
 // any.
-func (p *Peek) Look() bool { return C.shmemi_peek_poll(unsafe.Pointer(p.c), nil, 0) != 0 }
+func (p *Peek) HasCompletions() bool { return C.shmemi_peek_poll(unsafe.Pointer(p.c), nil, 0) != 0 }
 
 // Native returns the C functions. Where Recv and Inject are nil, Poll answers with completions in
 // Go.

@@ -66,7 +66,7 @@ static void uncount(struct completion *c)
 void cq_progress(struct cq *cq)
 {
     struct domain *d = cq->domain;
-    rnr_look(d);
+    rnr_check(d);
     for (struct ep *ep = d->eps; ep != NULL; ep = ep->next)
         if (ep->map != NULL && (ep->tx == cq || ep->rx == cq)) {
             ep_carry(ep, false);

@@ -1,6 +1,6 @@
 /*
- * cuda.c: looks for CUDA's libraries as the provider does, where cuda=look says so. Else they
- * count as found, and nothing is called.
+ * cuda.c: loads CUDA's libraries as the provider does if the stub's setting is cuda=look. Otherwise
+ * they count as found, and nothing is loaded.
  */
 #define _GNU_SOURCE
 #include "cuda.h"
@@ -37,7 +37,7 @@ static bool filtered(const struct settings *s)
 }
 
 /* The third library shows whether there are GPUs, where it is found. */
-static void look_for_nvml(const struct settings *s)
+static void open_nvml(const struct settings *s)
 {
     static void *nvml;
     if (nvml == NULL && rule(s, KIND_EFA, R21d))
@@ -59,7 +59,7 @@ bool cuda_there(const struct settings *s)
         return false;
     if (rule(s, KIND_EFA, R21c) && dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) == NULL)
         return false;
-    look_for_nvml(s);
+    open_nvml(s);
     return true;
 }
 

@@ -94,7 +94,7 @@ void scribble(struct ep *ep, struct op *op)
     memcpy(op->context, op->scribble, scribbled(ep));
 }
 
-static void look_at_scribble(struct ep *ep, struct op *op)
+static void check_scribble(struct ep *ep, struct op *op)
 {
     if (op->context == NULL || !rule(&ep->domain->fabric->set, ep->domain->kind, R7a))
         return;
@@ -128,7 +128,7 @@ void op_done(struct ep *ep, struct op *op)
     const bool silent = op->inject || (op->context == NULL &&
                                        rule(&ep->domain->fabric->set, ep->domain->kind, R7b));
     if (!op->internal && !silent) {
-        look_at_scribble(ep, op);
+        check_scribble(ep, op);
         if (!complete(ep, &c)) {
             op_wait(ep, op, 20000);
             return;
@@ -165,7 +165,7 @@ void op_fail(struct ep *ep, struct op *op, int status)
         return;
     }
     if (!op->inject)
-        look_at_scribble(ep, op);
+        check_scribble(ep, op);
     if (!fails_silently(s, kind, op) && !complete(ep, &c)) {
         op_wait(ep, op, 20000);
         return;

@@ -189,7 +189,7 @@ static void flush(struct ep *ep)
             left = left || (ep->ops[k]->state != OP_FREE && ep->ops[k]->inject);
         if (!left)
             return;
-        rnr_look(ep->domain);
+        rnr_check(ep->domain);
         ep_carry(ep, true);
         pthread_mutex_unlock(&ep->domain->lock);
         nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);

@@ -63,7 +63,7 @@ static void *run(void *unused)
         }
         /* Behind the rounds: operations that found no receive in one, here or in a poll, are seen
          * here. */
-        const uint64_t next = rnr_look(NULL);
+        const uint64_t next = rnr_check(NULL);
         due = next < due ? next : due;
         if (due == UINT64_MAX) {
             if (idle && !ends)

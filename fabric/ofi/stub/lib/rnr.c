@@ -1,13 +1,13 @@
 /*
  * rnr.c: operations whose target has no receive posted (receiver not ready). They wait by target,
- * the operations of all endpoints of this process together, and one look at a target shows how many
- * may go on. When each operation tried again by itself, an all-to-all of 256 endpoints with 64
+ * the operations of all endpoints of this process together, and one check at a target shows how
+ * many may go on. When each operation tried again by itself, an all-to-all of 256 endpoints with 64
  * receives each cost the NIC's thread 12 to 27 million tries, and took from 10 s to minutes.
  */
 #define _GNU_SOURCE
 #include "stub.h"
 
-enum { LOOK_NS = 10000, ALIVE_NS = 1000000 };
+enum { CHECK_NS = 10000, ALIVE_NS = 1000000 };
 
 /*
  * The lock of targets, and of the operations that wait. It is taken with a domain's lock held; its
@@ -15,7 +15,7 @@ enum { LOOK_NS = 10000, ALIVE_NS = 1000000 };
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct mapping *targets;
-static uint64_t looked;
+static uint64_t checked;
 
 /* The lock of the operation's domain is held. */
 void rnr_wait(struct op *op)
@@ -35,7 +35,7 @@ void rnr_wait(struct op *op)
     pthread_mutex_unlock(&lock);
 }
 
-/* Has the first n go on. One whose domain is in use stays until the next look. */
+/* Has the first n go on. One whose domain is in use stays until the next check. */
 static bool resume(struct mapping *m, int64_t n, struct domain *held)
 {
     bool any = false;
@@ -76,20 +76,20 @@ static void sweep(void)
 
 /*
  * Has operations go on whose target has receives now, or is not there any more. The caller holds
- * the lock of one domain, or of none (NULL). Returns when the next look is due, UINT64_MAX if no
+ * the lock of one domain, or of none (NULL). Returns when the next check is due, UINT64_MAX if no
  * operation waits.
  */
-uint64_t rnr_look(struct domain *held)
+uint64_t rnr_check(struct domain *held)
 {
     if (__atomic_load_n(&targets, __ATOMIC_SEQ_CST) == NULL)
         return UINT64_MAX;
-    const uint64_t now = now_ns(), next = __atomic_load_n(&looked, __ATOMIC_RELAXED) + LOOK_NS;
+    const uint64_t now = now_ns(), next = __atomic_load_n(&checked, __ATOMIC_RELAXED) + CHECK_NS;
     bool any = false;
     if (now < next)
         return next;
     if (pthread_mutex_trylock(&lock) != 0)
         return now;
-    __atomic_store_n(&looked, now, __ATOMIC_RELAXED);
+    __atomic_store_n(&checked, now, __ATOMIC_RELAXED);
     for (struct mapping *m = targets; m != NULL; m = m->next_target) {
         int64_t receives = atomic_load(&m->w->credits);
         if (receives <= 0 && now - m->seen >= ALIVE_NS) {

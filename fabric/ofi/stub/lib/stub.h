@@ -280,7 +280,7 @@ int emulated_move(struct ep *ep, const struct record *r);
 
 /* rnr.c: waiting for a receive of the target. */
 void rnr_wait(struct op *op);
-uint64_t rnr_look(struct domain *held);
+uint64_t rnr_check(struct domain *held);
 void rnr_forget(const struct ep *ep, const struct peer *peer);
 
 /* arrive.c: takes entries from the ring. */
