@@ -130,7 +130,7 @@ struct shmemi_core {
     int (*gpu_moved)(void);  /* 1: the calling thread uses another GPU than this PE's */
     /* Finds the chunks that GPU memory of the program's lies in, for gpu_lend, which comes next, or
      * gpu_forget; their unit, and how much of them there is, before the memory and in all. */
-    int (*gpu_look)(const void *at, size_t n, size_t *granule, size_t *before, size_t *size);
+    int (*gpu_find_chunks)(const void *at, size_t n, size_t *granule, size_t *before, size_t *size);
     void (*gpu_forget)(void);
     /* Maps them from an offset on into a block of the heap, at all PEs; answers where the
      * block begins, or -1. */

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /*
- * Wakes all who sleep on *wakes, if any does. A sleeper reads *wakes, sets *sleepers, looks once
+ * Wakes all who sleep on *wakes, if any does. A sleeper reads *wakes, sets *sleepers, checks once
  * more at what it waits for, and sleeps while *wakes is what it read. Callers store first; the
  * empty asm keeps the compiler from moving those stores behind the load.
  */

@@ -124,8 +124,8 @@ struct shmemi_fastpath {
     uint64_t seal[2]; /* the key of their seals, see seal.h; 0: they have none */
     uint64_t epoch; /* fences so far */
     uint64_t quieted; /* last generation of which every quiet is done */
-    uint64_t finished; /* requests that are done: a caller with many open ones looks at them only when it has moved */
-    uint64_t tick; /* the time of the events of this turn; 0: each looks at the clock */
+    uint64_t finished; /* requests that are done: a caller with many open requests checks them only when it has moved */
+    uint64_t tick; /* the time of the events of this turn; 0: each reads the clock */
     uint32_t me; /* with the number of the context, as messages have it */
     uint32_t n_pes; /* PEs */
     uint32_t max_inject; /* bytes of a message that may be injected */
@@ -148,7 +148,7 @@ struct shmemi_fastpath {
     uint32_t batching; /* 1: small operations share messages from the first one on; C sets it */
     uint32_t coarse; /* 1: the processor has no counter that gives the time */
     uint32_t rings; /* that were dealt */
-    uint32_t polls; /* looks at the network, by whichever thread */
+    uint32_t polls; /* polls of the network, by any thread */
     unsigned char pad1[4];
 };
 _Static_assert(sizeof(struct shmemi_fastpath) == 256, "sizeof_fastpath");

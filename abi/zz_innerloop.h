@@ -20,7 +20,7 @@
 enum shmemi_innerloop_reason {
     SHMEMI_INNERLOOP_IDLE = 0, /* nothing came for as long as spin says */
     SHMEMI_INNERLOOP_TIME = 1, /* the limit has passed */
-    SHMEMI_INNERLOOP_ATTENTION = 2, /* Go was asked to look */
+    SHMEMI_INNERLOOP_ATTENTION = 2, /* a caller has asked Go to check its work */
     SHMEMI_INNERLOOP_BUSY = 3, /* the lock is held for long */
     SHMEMI_INNERLOOP_OPERATION = 4, /* the next operation of a ring is Go's */
     SHMEMI_INNERLOOP_STATE = 5, /* the engine has something to do that is Go's */
@@ -66,7 +66,7 @@ struct shmemi_innerloop {
     uint32_t ring_count; /* rings */
     uint32_t alone; /* this PE has no other consumer, so a fence is an epoch */
     uint32_t yields; /* no processor of its own: give way when nothing comes */
-    uint32_t batch; /* operations of one ring between two looks at the others */
+    uint32_t batch; /* operations taken from one ring before the others are polled */
     struct shmemi_innerloop_area areas[4]; /* the latest that are known */
     int64_t limit; /* how long the loop may run */
     int64_t spin; /* and how long without work */
@@ -76,7 +76,7 @@ struct shmemi_innerloop {
     uint64_t completed; /* completions */
     int64_t ran; /* in all */
     int64_t idle; /* since something was done last, or since the beginning */
-    int64_t gap; /* the longest between two looks at the clock */
+    int64_t gap; /* the longest between two reads of the clock */
     uint32_t left; /* 1: the next operation of some ring is Go's */
     int32_t error; /* the provider's, with INNERLOOP_ERROR */
     int32_t first; /* of the completions that are Go's, with INNERLOOP_COMPLETION */

@@ -81,7 +81,7 @@ struct shmemi_header {
     int64_t offset; /* in the target's user heap; negative in the internal area */
     uint64_t operand; /* element, operand, signal, or the fetched value */
     uint64_t extra; /* comparand of a compare-and-swap; offset of the signal */
-    uint64_t job; /* the job's token, and over sockets the seal with it: a message with another one is not looked at */
+    uint64_t job; /* the job's token, and over sockets the seal with it: a message with another token is dropped unread */
     uint32_t from; /* the PE, and above CONTEXT_SHIFT the number of its context */
     uint32_t seq; /* of the messages from that context to this PE */
     uint32_t need; /* so many writes of the sender have to be in before it is applied */

@@ -15,7 +15,7 @@
 /* Its values are those of fabric.Native. */
 struct shmemi_native {
     void *self; /* their first argument */
-    int (*poll)(void *self, struct shmemi_completion *c, int max); /* looks at the completion queue */
+    int (*poll)(void *self, struct shmemi_completion *c, int max); /* polls the completion queue */
     int (*recv)(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token); /* posts a receive buffer */
     int (*inject)(void *self, uint32_t pe, const void *buf, size_t n); /* sends a message whose buffer may be reused at once */
 };

@@ -464,7 +464,7 @@ var (
 	_ [48]byte = [unsafe.Offsetof(Team{}.Losses)]byte{}
 )
 
-// Report is struct shmemi_device_report. Why a kernel stopped. The first thread that claims it fills it in; a reader looks at ready.
+// Report is struct shmemi_device_report. Why a kernel stopped. The first thread that claims it fills it in; a reader checks ready first.
 type Report struct {
 	_       structs.HostLayout
 	Claimed uint32 // 1: a thread writes the rest, or has

@@ -9,7 +9,7 @@ var native = Unit{
 	Structs: []Struct{
 		{Name: "native", Go: "native", Private: true, Doc: "Its values are those of fabric.Native.", Members: []Member{
 			{Name: "self", Type: "ptr", Doc: "their first argument"},
-			{Name: "poll", Type: "ptr", C: "int (*%s)(void *self, struct shmemi_completion *c, int max)", Doc: "looks at the completion queue"},
+			{Name: "poll", Type: "ptr", C: "int (*%s)(void *self, struct shmemi_completion *c, int max)", Doc: "polls the completion queue"},
 			{Name: "recv", Type: "ptr", C: "int (*%s)(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token)", Doc: "posts a receive buffer"},
 			{Name: "inject", Type: "ptr", C: "int (*%s)(void *self, uint32_t pe, const void *buf, size_t n)", Doc: "sends a message whose buffer may be reused at once"},
 		}},
@@ -31,7 +31,7 @@ var innerLoop = Unit{
 		{Name: "innerloop_reason", Prefix: "INNERLOOP_", Go: "Reason", Base: "int", Kind: "-", Doc: "why Run returned.", Values: []Value{
 			{Name: "IDLE", Doc: "nothing came for as long as spin says"},
 			{Name: "TIME", Doc: "the limit has passed"},
-			{Name: "ATTENTION", Doc: "Go was asked to look"},
+			{Name: "ATTENTION", Doc: "a caller has asked Go to check its work"},
 			{Name: "BUSY", Doc: "the lock is held for long"},
 			{Name: "OPERATION", Doc: "the next operation of a ring is Go's"},
 			{Name: "STATE", Doc: "the engine has something to do that is Go's"},
@@ -63,7 +63,7 @@ var innerLoop = Unit{
 			{Name: "ring_count", Type: "u32", Doc: "rings"},
 			{Name: "alone", Type: "u32", Doc: "this PE has no other consumer, so a fence is an epoch"},
 			{Name: "yields", Type: "u32", Doc: "no processor of its own: give way when nothing comes"},
-			{Name: "batch", Type: "u32", Doc: "operations of one ring between two looks at the others"},
+			{Name: "batch", Type: "u32", Doc: "operations taken from one ring before the others are polled"},
 			{Name: "areas", Type: "struct innerloop_area", Count: loopAreas, Doc: "the latest that are known"},
 			{Name: "limit", Type: "i64", Doc: "how long the loop may run"},
 			{Name: "spin", Type: "i64", Doc: "and how long without work"},
@@ -73,7 +73,7 @@ var innerLoop = Unit{
 			{Name: "completed", Type: "u64", Doc: "completions"},
 			{Name: "ran", Type: "i64", Doc: "in all"},
 			{Name: "idle", Type: "i64", Doc: "since something was done last, or since the beginning"},
-			{Name: "gap", Type: "i64", Doc: "the longest between two looks at the clock"},
+			{Name: "gap", Type: "i64", Doc: "the longest between two reads of the clock"},
 			{Name: "left", Type: "u32", Doc: "1: the next operation of some ring is Go's"},
 			{Name: "error", Type: "i32", Doc: "the provider's, with INNERLOOP_ERROR"},
 			{Name: "first", Type: "i32", Doc: "of the completions that are Go's, with INNERLOOP_COMPLETION"},

@@ -54,7 +54,7 @@ var message = Unit{
 			{Name: "offset", Type: "i64", GoType: "libshmem.Offset", Doc: "in the target's user heap; negative in the internal area"},
 			{Name: "operand", Type: "u64", Doc: "element, operand, signal, or the fetched value"},
 			{Name: "extra", Type: "u64", Doc: "comparand of a compare-and-swap; offset of the signal"},
-			{Name: "job", Type: "u64", Doc: "the job's token, and over sockets the seal with it: a message with another one is not looked at", At: recordSize},
+			{Name: "job", Type: "u64", Doc: "the job's token, and over sockets the seal with it: a message with another token is dropped unread", At: recordSize},
 			{Name: "from", Type: "u32", Doc: "the PE, and above CONTEXT_SHIFT the number of its context"},
 			{Name: "seq", Type: "u32", Doc: "of the messages from that context to this PE"},
 			{Name: "need", Type: "u32", Doc: "so many writes of the sender have to be in before it is applied"},

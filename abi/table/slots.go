@@ -184,7 +184,7 @@ var Structs = []Struct{
 		{Name: "work_size", Type: "u64", Doc: "bytes of it"},
 		{Name: "losses", Type: "u64", Doc: "how many PEs of the job were lost when it was made, of which it has none: its collectives end when there are more"},
 	}},
-	{Name: "device_report", Go: "Report", Size: 64, Doc: "Why a kernel stopped. The first thread that claims it fills it in; a reader looks at ready.", Members: []Member{
+	{Name: "device_report", Go: "Report", Size: 64, Doc: "Why a kernel stopped. The first thread that claims it fills it in; a reader checks ready first.", Members: []Member{
 		{Name: "claimed", Type: "u32", Doc: "1: a thread writes the rest, or has"},
 		{Name: "ready", Type: "u32", Doc: "1: the rest is there; stored last"},
 		{Name: "fault", Type: "u32", Doc: "what was wrong: SHMEMI_FAULT_..."},

@@ -420,7 +420,8 @@ const struct shmemi_core *shmemi_core_table(shmemi_abort_fn *abort_)
         .gpu_reset = shmemgoGPUReset,
         .gpu_chosen = shmemgoGPUChosen,
         .gpu_moved = shmemgoGPUMoved,
-        .gpu_look = (int (*)(const void *, size_t, size_t *, size_t *, size_t *))shmemgoGPULook,
+        .gpu_find_chunks =
+            (int (*)(const void *, size_t, size_t *, size_t *, size_t *))shmemgoGPUFindChunks,
         .gpu_forget = shmemgoGPUForget,
         .gpu_lend = shmemgoGPULend,
         .gpu_take_back = shmemgoGPUTakeBack,

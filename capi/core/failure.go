@@ -47,7 +47,7 @@ func lose(lost libshmem.PE) {
 	atomic.StorePointer(&unsafe.Slice(s.fastBase, s.nPEs)[lost], nil)
 	unsafe.Slice(s.losses, s.nPEs)[s.nLost] = int32(lost)
 	atomic.AddUint32(&s.nLost, 1)
-	// Others may look whether this PE knows; that word is stored last.
+	// Other PEs may check whether this PE knows; that word is stored last.
 	known := unsafe.Add(unsafe.Pointer(current.Heaps.Of(current.Me)), int(current.Layout.Known())+8*int(lost))
 	atomic.StoreUint64((*uint64)(known), 1)
 	C.shmemi_core_wake(s.c())

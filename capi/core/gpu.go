@@ -97,10 +97,10 @@ func shmemgoGPUMoved() C.int {
 	return flag(current.GPU.Moved())
 }
 
-//export shmemgoGPULook
-func shmemgoGPULook(at unsafe.Pointer, n C.size_t, granule, before, size *C.size_t) C.int {
-	defer guard.Catch("gpu_look")
-	l, unit, err := current.GPU.Look(at, uint64(n))
+//export shmemgoGPUFindChunks
+func shmemgoGPUFindChunks(at unsafe.Pointer, n C.size_t, granule, before, size *C.size_t) C.int {
+	defer guard.Catch("gpu_find_chunks")
+	l, unit, err := current.GPU.FindChunks(at, uint64(n))
 	if err == nil {
 		*granule, *before, *size = C.size_t(unit), C.size_t(l.Before), C.size_t(l.Size)
 	}

@@ -2,5 +2,5 @@
 
 package core
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x1d15771238b8b37b
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xef97b95325934540
 import "C"

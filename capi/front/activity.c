@@ -122,7 +122,7 @@ static _Thread_local struct {
     uint32_t inquiries; /* how often, up to the longest pause between two */
 } present;
 
-/* Asks the late PEs; the next looks have the answers. */
+/* Asks the late PEs; the next polls have the replies. */
 static void inquire(const int32_t *late, int n, uint64_t now)
 {
     if (now - present.inquiry < (uint64_t)INQUIRY_NS << present.inquiries)

@@ -3,7 +3,7 @@
  *
  * The first member that is alive coordinates: it collects the contributions, proposes the result,
  * and commits it when all have accepted. When it is lost, the next one takes over, and members that
- * waited for it turn to that one. A new coordinator looks at what each member has accepted, and
+ * waited for it turn to that one. A new coordinator reads what each member has accepted, and
  * proposes what the latest coordinator has proposed, if there is such: a committed result was
  * accepted by all, so no other can be proposed any more (Paxos with a coordinator for each round,
  * and the failure detector for a timeout).
@@ -160,7 +160,7 @@ static void send_word(const struct agreement *a, int rank, int coordinator, enum
 #define ASK_NS 2000000u
 
 /* A member that another coordinator has informed of the commit sends no more words. */
-static void look(struct agreement *a)
+static void check_left(struct agreement *a)
 {
     uint64_t s;
     a->left = stamp_of(a, a->about, &s) && s >> 32 == a->number && (s & 1) != 0;
@@ -197,8 +197,8 @@ static bool await(struct agreement *a, int rank, int coordinator, enum step step
         shmemi_wait_step(&w);
         if (!early || shmemi_now() - a->asked < ASK_NS)
             continue;
-        shmemi_wait_over(&w); /* a look may wait itself, and only one of the two polls */
-        look(a);
+        shmemi_wait_over(&w); /* reading may wait itself, and only one of the two polls */
+        check_left(a);
     }
     shmemi_wait_over(&w);
     return has_said(a) || a->left;

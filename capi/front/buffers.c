@@ -27,7 +27,7 @@ static void set_entry(uint32_t i, struct shmemi_static e)
     shmemi_write_once(&table.at[i].offset, e.offset);
 }
 
-static int64_t look(uintptr_t addr, size_t n)
+static int64_t find(uintptr_t addr, size_t n)
 {
     uint32_t low = 0, high = shmemi_read_once(&table.n);
     while (low < high) {
@@ -50,7 +50,7 @@ int64_t shmemi_buffer_offset(const void *addr, size_t n)
 {
     for (;;) {
         uint32_t turn = shmemi_seqcount_read_begin(&table.turn);
-        int64_t offset = look((uintptr_t)addr, n);
+        int64_t offset = find((uintptr_t)addr, n);
         if (!shmemi_seqcount_read_retry(&table.turn, turn))
             return offset;
     }

@@ -126,7 +126,7 @@ static struct box *box_at(const shmemx_eager_t *e, int i)
 
 /*
  * Reports whether the caller owns the box now: it was free, or its write has ended. It is taken
- * before its request is looked at: between a look and the taking, another thread could take it and
+ * before its request is read: between a read and the taking, another thread could take it and
  * have the next write under way.
  */
 static bool take(struct box *box, const char *call)

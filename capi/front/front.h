@@ -60,7 +60,7 @@ SHMEMI_INLINE void shmemi_copy(void *to, const void *from, size_t n)
 
 /*
  * A NULL at the caller's own end goes to the slow halves as well, which report it unless n is 0.
- * The look costs less than where the linker places a function: 8 bytes take 1.5 to 1.7 ns put and
+ * The check costs less than where the linker places a function: 8 bytes take 1.5 to 1.7 ns put and
  * 1.2 to 1.8 ns got, over functions of six names, with it and without.
  */
 SHMEMI_INLINE void shmemi_put(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,

@@ -20,9 +20,9 @@ struct line {
 };
 _Static_assert(sizeof(struct line) == SHMEMI_CACHE_LINE, "a line is one cache line");
 
-/* A wait looks so many times before it goes the way of all waits: most lines come within that time,
+/* A wait polls so many times before it becomes an ordinary wait: most lines come within that time,
  * some .1 us. */
-#define BARE_LOOKS 32
+#define BARE_POLLS 32
 
 struct exchange {
     struct shmemi_team *t;
@@ -82,7 +82,7 @@ static bool is_given(const struct awaited *a, uint32_t k)
     return shmemi_observe(&a->lines[k].exchange) == a->exchange;
 }
 
-/* It looks at all of them, so that the processor fetches the lines side by side. */
+/* It loads all of them, so that the processor fetches the lines side by side. */
 SHMEMI_INLINE bool all_given(const struct awaited *a)
 {
     bool all = true;
@@ -113,7 +113,7 @@ static void describe_lines(const void *subject, char *text, size_t size)
 static void await(const struct awaited *a)
 {
     const struct shmemi_lines_report *r = a->e->everyone;
-    for (int i = 0; i < BARE_LOOKS; i++)
+    for (int i = 0; i < BARE_POLLS; i++)
         if (all_given(a))
             return;
     SHMEMI_WAIT_FOR(shmemi_my_ctl(), a->e->call, r != NULL ? r->describe : describe_lines,

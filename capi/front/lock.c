@@ -123,7 +123,7 @@ void shmemi_set_lock(long *lock, const char *call)
         SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, shmemi_describe_lock, &l, enter(&l),
                         .whom = SHMEMI_NOBODY);
     }
-    /* The look at the losses comes after the place is taken, which others see: lock_late.c. */
+    /* The check for losses comes after the place is taken, which others see: lock_late.c. */
     shmemi_mute(true);
     bool late = SHMEMI_UNLIKELY(shmemi_some_lost()) || !queue_up(&l);
     shmemi_mute(false);

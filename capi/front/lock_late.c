@@ -10,7 +10,7 @@
  * PEs learn of losses at different times, and two must not have the lock by different homes. So the
  * first PE at a home makes sure that every PE that is alive knows of the losses, for then no PE
  * comes to an earlier home, and that none has a place in the queue or by an earlier home. A PE
- * takes its place first and looks at the losses after it, and others see that it knows of a loss
+ * takes its place first and checks for losses after it, and others see that it knows of a loss
  * only after it does. Each place says by which home, as the distance from the first one, in eight
  * bits.
  *

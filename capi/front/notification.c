@@ -21,19 +21,19 @@
 enum { MOST = UINT16_MAX };
 
 /*
- * What kernels had added by their stores at the latest look. A look at the memory of a GPU is a
- * copy by the driver, and the words only grow: where the latest look suffices, there is no other.
+ * What kernels had added by their stores at the latest read. To read the memory of a GPU is a copy
+ * by the driver, and the words only grow: where the latest read suffices, there is no other.
  */
 static uint64_t stored[MOST];
-static bool looked;
+static bool loaded;
 
 static uint64_t *main_of(int notify)
 {
     return shmemi_notification_of(shmemi_state.my_pe, notify);
 }
 
-/* The words only grow, so of two looks the one that found more is the later, whichever thread
- * stores first. Release: what the found additions count is visible to who loads the word. */
+/* The words only grow, so of two reads the one that found more is the later, whichever thread
+ * stores first. Release: a thread that loads the word sees the data that the additions announce. */
 static void raise_stored(int notify, uint64_t found)
 {
     uint64_t last = shmemi_read_once(&stored[notify]);
@@ -41,14 +41,14 @@ static void raise_stored(int notify, uint64_t found)
         ;
 }
 
-/* Looks at n words of kernels. */
-static void look(int first, int n, const char *call)
+/* Reads n words that kernels add to. */
+static void load_stores(int first, int n, const char *call)
 {
     const uint64_t *words = shmemi_state.notify_stores;
     uint64_t copy[64];
     if (words == NULL)
         return;
-    shmemi_write_once(&looked, true);
+    shmemi_write_once(&loaded, true);
     for (int some; n > 0; first += some, n -= some) {
         some = n < 64 ? n : 64;
         if (shmemi_on_gpu(words))
@@ -60,9 +60,9 @@ static void look(int first, int n, const char *call)
 }
 
 /*
- * The value by the latest look, which is no more than the value now. Another thread may look and
- * then set the counter between the two loads; the sum would lack what its look found, so both words
- * are read again.
+ * The value by the latest read, which is no more than the value now. Another thread may read the
+ * kernels' word and then set the counter between the two loads; the sum would lack what it found,
+ * so both words are read again.
  */
 static uint64_t known(int notify)
 {
@@ -77,7 +77,7 @@ static uint64_t known(int notify)
 
 static uint64_t value_of(int notify, const char *call)
 {
-    look(notify, 1, call);
+    load_stores(notify, 1, call);
     return known(notify);
 }
 
@@ -91,7 +91,7 @@ uint64_t shmemi_notification_value(int notify, const char *call)
     return value_of(notify, call);
 }
 
-/* Stores the value that it compares. After a kernel has set the counter, its value by an older look
+/* Stores the value that it compares. After a kernel has set the counter, its value by an older read
  * may be below 0. */
 static bool reached(int notify, uint64_t count, uint64_t *value, const char *call)
 {
@@ -101,7 +101,7 @@ static bool reached(int notify, uint64_t count, uint64_t *value, const char *cal
     return (int64_t)*value >= (int64_t)count;
 }
 
-/* Sets the counter by the latest look. An exchange, because another thread may set it, too: the sum
+/* Sets the counter by the latest read. An exchange, because another thread may set it, too: the sum
  * of two additions would be neither value. */
 static void set_counter(int notify, uint64_t value)
 {
@@ -113,7 +113,7 @@ static void set_counter(int notify, uint64_t value)
 
 void shmemi_notification_zero(int first, int n, const char *call)
 {
-    look(first, n, call);
+    load_stores(first, n, call);
     for (int i = first; i < first + n; i++)
         set_counter(i, 0);
 }
@@ -131,9 +131,9 @@ void shmemi_notification_open(void)
 {
     if (ranged) /* else they are free, and their pages untouched */
         memset(ranges, FREE, sizeof ranges);
-    if (looked)
+    if (loaded)
         memset(stored, 0, sizeof stored);
-    ranged = looked = false;
+    ranged = loaded = false;
 }
 
 /* The first of n counters in a row that are free, or -1. */
@@ -335,7 +335,7 @@ void shmemi_notification_reset(int notify, uint64_t value, const char *call)
 {
     shmemi_notification_check(notify, call);
     shmemi_notification_check_value(value, "the value", call);
-    look(notify, 1, call);
+    load_stores(notify, 1, call);
     set_counter(notify, value);
     shmemi_notify(shmemi_state.my_pe); /* another thread may wait for it */
 }

@@ -99,7 +99,7 @@
 #define shmemi_release(at, value) __atomic_store_n((at), (value), __ATOMIC_RELEASE)
 #define shmemi_release_bits(at, bits) __atomic_fetch_and((at), ~(bits), __ATOMIC_RELEASE)
 
-/* ------------------------------------------------- announce, and then look */
+/* ------------------------------------------------- announce, and then check */
 
 /*
  * Two sides each write their own word and then read the other's: a handler its count and the
@@ -179,7 +179,7 @@ SHMEMI_INLINE uint32_t shmemi_seqcount_read_begin(const uint32_t *at)
 
 SHMEMI_INLINE bool shmemi_seqcount_read_retry(const uint32_t *at, uint32_t began)
 {
-    __atomic_thread_fence(__ATOMIC_ACQUIRE); /* the copy is complete before the second look */
+    __atomic_thread_fence(__ATOMIC_ACQUIRE); /* the copy is complete before the second read */
     return began & 1 || shmemi_read_once(at) != began;
 }
 

@@ -15,7 +15,7 @@
  * waits; the one that moves chooses that on which the fewest are. It keeps its set of processors.
  * The kernel moves threads, too, so each yield shows the processor anew: PEs that chose by old
  * places stayed badly spread for 50 ms. It moves those that compute away from each other while
- * others sleep, so short sleeps are no reason to look again soon.
+ * others sleep, so short sleeps are no reason to check again soon.
  *
  * sched_yield puts a thread behind all others, and a thread that computes keeps its slice of 3 ms
  * before it gives way, even to one that was woken. Beside six computing threads on two processors,
@@ -52,7 +52,7 @@
 #define QUIET_YIELDS 64
 
 /* A thread that has shared its processor for this time looks for another one, and then waits twice
- * as long for the next look, up to the last time. A look takes some microseconds, a move 50. */
+ * as long for the next check, up to the last time. A check takes some microseconds, a move 50. */
 #define MOVE_FIRST_NS 200000u
 #define MOVE_LAST_NS 16000000u
 

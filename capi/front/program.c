@@ -151,7 +151,7 @@ static void add_segment(struct finder *f, const ElfW(Phdr) * h)
 }
 
 /* dl_iterate_phdr begins with the program. */
-static int look(struct dl_phdr_info *info, size_t size, void *arg)
+static int read_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct finder *f = arg;
     (void)size;
@@ -257,7 +257,7 @@ void shmemi_program_find(struct shmemi_program *p, bool moved)
 {
     struct finder f = {.p = p};
     *p = (struct shmemi_program){0};
-    dl_iterate_phdr(look, &f);
+    dl_iterate_phdr(read_object, &f);
     if (!f.needs && !is_redirected())
         decline(p, "the program itself does not need libshmem.so", LINK);
     else if (p->cause == NULL && p->n_ranges == 0)

@@ -1,5 +1,5 @@
 /*
- * quiet.h: the slow halves of fence and quiet; front.h looks whether they are needed.
+ * quiet.h: the slow halves of fence and quiet; front.h checks whether they are needed.
  */
 #ifndef SHMEMI_QUIET_H
 #define SHMEMI_QUIET_H

@@ -2,7 +2,7 @@
  * ranges.c: ranges for a profiler, by NVTX.
  *
  * NVTX is headers only: the first call loads the library that the profiler names in
- * NVTX_INJECTION64_PATH, and without one every call looks at a pointer that is NULL. A build
+ * NVTX_INJECTION64_PATH, and without one every call checks a pointer that is NULL. A build
  * without the headers has no ranges, and SHMEM_NVTX then fails.
  */
 #include "ranges.h"

@@ -3,7 +3,7 @@
  *
  * A range is a call of the program: it has the call's name, and its group is its category. Ranges
  * of one thread nest. Without the setting, or without a profiler that listens, shmemi_state.ranges
- * is 0, and a range costs one look at it; the inline functions of front.h do not even look.
+ * is 0, and a range costs one check of it; the inline functions of front.h do not even check.
  */
 #ifndef SHMEMI_RANGES_H
 #define SHMEMI_RANGES_H

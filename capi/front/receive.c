@@ -76,7 +76,7 @@ struct receipt {
 /* ------------------------------------------------------------------- the search */
 
 /* Takes the first message of a sender that the call may take. (locked) */
-static bool look_at(struct receipt *r, int pe)
+static bool find_from(struct receipt *r, int pe)
 {
     uint32_t ring = shmemi_state.mailbox_size;
     char *box = shmemi_mail_here(shmemi_mailbox(pe));
@@ -114,7 +114,7 @@ static bool look_at(struct receipt *r, int pe)
 }
 
 /* The same of any sender, beginning behind the one that was served last. (locked) */
-static bool look_at_all(struct receipt *r)
+static bool find_from_any(struct receipt *r)
 {
     uint32_t n = shmemi_state.n_pes;
     const uint64_t *active = shmemi_mail_here(-(int64_t)shmemi_state.active_offset);
@@ -126,7 +126,7 @@ static bool look_at_all(struct receipt *r)
                 skip = n - 1 - pe;
             k += skip;
             pe += skip;
-        } else if ((bits & 1) && look_at(r, (int)pe)) {
+        } else if ((bits & 1) && find_from(r, (int)pe)) {
             first = pe + 1 < n ? pe + 1 : 0;
             return true;
         }
@@ -134,12 +134,12 @@ static bool look_at_all(struct receipt *r)
     return false;
 }
 
-static bool look(void *subject)
+static bool find(void *subject)
 {
     struct receipt *r = subject;
     r->others = 0;
     pthread_mutex_lock(&lock);
-    bool found = r->pe == SHMEMX_ANY_SOURCE ? look_at_all(r) : look_at(r, r->pe);
+    bool found = r->pe == SHMEMX_ANY_SOURCE ? find_from_any(r) : find_from(r, r->pe);
     pthread_mutex_unlock(&lock);
     return found;
 }
@@ -363,10 +363,10 @@ static bool finish(struct receipt *r, int *tag, int *pe, size_t *nbytes)
 int shmemi_recv(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes, const char *call)
 {
     struct receipt r = receipt_of(buf, capacity, tag, pe, call);
-    struct shmemi_send_wait w = {look, describe, &r, r.pe, true, call};
+    struct shmemi_send_wait w = {find, describe, &r, r.pe, true, call};
     bool any = r.pe == SHMEMX_ANY_SOURCE, found = shmemi_send_await(&w);
     /* The loss of a PE is seen after its last message. */
-    if (!found && !any && shmemi_is_lost(r.pe) && !(found = look(&r)))
+    if (!found && !any && shmemi_is_lost(r.pe) && !(found = find(&r)))
         shmemi_fail_lost(r.pe, call);
     return found && finish(&r, tag, pe, nbytes) ? 0 : -1;
 }
@@ -375,14 +375,14 @@ int shmemi_recv_test(void *buf, size_t capacity, int *tag, int *pe, size_t *nbyt
                      const char *call)
 {
     struct receipt r = receipt_of(buf, capacity, tag, pe, call);
-    bool found = look(&r);
+    bool found = find(&r);
     if (!found) {
         if (shmemi_state.networked)
             shmemi_net_poll(call);
         shmemi_send_progress(call);
         bool any = r.pe == SHMEMX_ANY_SOURCE;
         bool may_end = any ? shmemi_some_lost() : shmemi_is_lost(r.pe);
-        found = look(&r); /* the loss of a PE is seen after its last message */
+        found = find(&r); /* the loss of a PE is seen after its last message */
         int lost = found || !may_end ? -1 : any ? shmemi_breaks(SHMEMI_ANY_SENDER) : r.pe;
         if (lost >= 0) {
             shmemi_fail_lost(lost, call);

@@ -66,8 +66,8 @@ static void check_lent(struct registration_request *w)
     if (shmemi_state.heap_fd >= 0)
         REFUSE(w, "it is in the memory of a GPU, and the symmetric heap in main memory (set "
                   "SHMEM_HEAP=device)");
-    else if (shmemi_state.core->gpu_look((const void *)w->start, w->length, &w->granule, &w->before,
-                                         &size) != SHMEMI_DONE)
+    else if (shmemi_state.core->gpu_find_chunks((const void *)w->start, w->length, &w->granule,
+                                                &w->before, &size) != SHMEMI_DONE)
         REFUSE(w, "%s", shmemi_state.core->error());
     else
         w->after = size - w->before;

@@ -2,9 +2,9 @@
  * sleep.c: the sleep protocol.
  *
  * The sleeper sets ctl->sleepers, has a membarrier act as a full fence on every registered process,
- * looks at its condition once more and sleeps on ctl->wakes. A writer stores and then loads
+ * checks its condition once more and sleeps on ctl->wakes. A writer stores and then loads
  * ctl->sleepers with no fence in between (notify.h). Either its store was before the membarrier,
- * and the sleeper's last look sees it; or its load was after, and it sees the sleeper. So the fast
+ * and the sleeper's last check sees it; or its load was after, and it sees the sleeper. So the fast
  * path pays one load, and the sleeper, which has time, pays for the membarrier.
  *
  * A membarrier interrupts each processor that runs a PE, and the kernel makes one at a time. When
@@ -13,7 +13,7 @@
  * numbered in the control page of the node's first PE, one is under way at a time, and a thread
  * needs the next one after the number that it read behind its announcement.
  *
- * Stores through shmem_ptr and writes by a NIC look at no flag. Against those every sleep is
+ * Stores through shmem_ptr and writes by a NIC check no flag. Against those every sleep is
  * bounded (wait.c).
  */
 #define _GNU_SOURCE

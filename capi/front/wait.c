@@ -69,7 +69,7 @@
  */
 #define PROMPT_WAITS 32
 
-/* Turns of spinning between two looks at the clock, and how many of them a turn of yielding counts
+/* Turns of spinning between two reads of the clock, and how many of them a turn of yielding counts
  * for: it can take a slice of the scheduler's. */
 #define CLOCK_TURNS 64
 #define YIELD_TURNS 8
@@ -177,7 +177,7 @@ static void begin(struct shmemi_waiter *w, uint64_t now)
 
 /* Returns the time. A long wait is shown to others, and reported when that is due, whether it
  * sleeps or the network keeps it awake. */
-static uint64_t look(struct shmemi_waiter *w)
+static uint64_t clock_step(struct shmemi_waiter *w)
 {
     uint64_t now = shmemi_now();
     w->unclocked = 0;
@@ -206,7 +206,7 @@ static uint32_t longest_nap(uint64_t waited_ns)
 /* False: the thread's limit is over. */
 static bool nap(struct shmemi_waiter *w)
 {
-    uint64_t waited = look(w) - w->first, ns = (uint64_t)w->nap_us * 1000;
+    uint64_t waited = clock_step(w) - w->first, ns = (uint64_t)w->nap_us * 1000;
     uint32_t longest = longest_nap(waited);
     if (w->limited && limit.ns > waited && limit.ns - waited < ns)
         ns = limit.ns - waited;
@@ -278,7 +278,7 @@ static bool awake_step(struct shmemi_waiter *w)
     spin_or_yield(w, shared);
     if (w->unclocked < CLOCK_TURNS)
         return true;
-    uint64_t now = look(w);
+    uint64_t now = clock_step(w);
     if (now - w->awake >= awake_ns(w, shared))
         w->turns = UINT32_MAX; /* sleeps */
     return !is_over(w, now, false);

@@ -4,7 +4,7 @@
  *
  * A program may have another OpenSHMEM, whose functions have the same names. So this library
  * does not need libshmem.so as the linker knows it: then each would be found where the loader
- * looks first, and an unversioned function answers for a versioned one. It opens libshmem.so for
+ * searches first, and an unversioned function answers for a versioned one. It opens libshmem.so for
  * itself, where no other library finds its names, and takes them from there. Of several users of
  * libshmem.so in a process, Python's package for example, all get the same one, by its soname.
  */

@@ -46,7 +46,7 @@ static void ask(const struct dl_phdr_info *info, bool *old, bool *needs)
     }
 }
 
-static int look(struct dl_phdr_info *info, size_t size, void *arg)
+static int inspect(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct search *s = arg;
     bool old, needs;
@@ -66,7 +66,7 @@ void nvshmemi_warn_of_another(const char *call)
     const int *redirects = dlsym(RTLD_DEFAULT, "shmem_preload_redirects");
     if (redirects != NULL && *redirects != 0)
         return;
-    dl_iterate_phdr(look, &s);
+    dl_iterate_phdr(inspect, &s);
     if (s.other_file == NULL || s.own_file == NULL)
         return;
     fprintf(stderr,

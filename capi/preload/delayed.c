@@ -199,7 +199,7 @@ void delayed_quiet(const struct delayed *d)
 }
 
 /* dl_iterate_phdr begins with the program. */
-static int look(struct dl_phdr_info *info, size_t size, void *arg)
+static int locate(struct dl_phdr_info *info, size_t size, void *arg)
 {
     uintptr_t *at = arg;
     (void)size;
@@ -217,7 +217,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
 uint64_t delayed_place(uintptr_t at, uintptr_t base)
 {
     uintptr_t pair[2] = {at, 1};
-    dl_iterate_phdr(look, pair);
+    dl_iterate_phdr(locate, pair);
     return pair[1] != 1 ? (uint64_t)(at - pair[1]) << 1 | 1 : (uint64_t)(at - base) << 1;
 }
 

@@ -32,7 +32,7 @@ struct behind {
     uintptr_t base;
 };
 
-static int look_for(struct dl_phdr_info *info, size_t size, void *arg)
+static int find_by_name(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct behind *b = arg;
     (void)size;
@@ -53,7 +53,7 @@ static struct behind find_behind(void)
         snprintf(b.path, sizeof b.path, "%s", at.dli_fname);
         b.base = (uintptr_t)at.dli_fbase;
     } else {
-        dl_iterate_phdr(look_for, &b);
+        dl_iterate_phdr(find_by_name, &b);
     }
     return b;
 }

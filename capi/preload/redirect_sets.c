@@ -109,7 +109,7 @@ struct place {
 };
 
 /* dl_iterate_phdr begins with the program. */
-static int look(struct dl_phdr_info *info, size_t size, void *arg)
+static int locate(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct place *p = arg;
     (void)size;
@@ -127,7 +127,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
 static uint64_t common(uintptr_t at)
 {
     struct place p = {.at = at};
-    dl_iterate_phdr(look, &p);
+    dl_iterate_phdr(locate, &p);
     return p.within ? (uint64_t)(at - p.bias) << 1 | 1 : (uint64_t)(at - (uintptr_t)pool) << 1;
 }
 

@@ -38,7 +38,7 @@ struct preload_ring {
     _Atomic int ended; /* the thread is gone */
 
     _Alignas(64) _Atomic uint64_t head;
-    uint64_t room;              /* head may go as far without another look at tail */
+    uint64_t room;              /* head may go as far without another read of tail */
     uint64_t left;              /* ticks: when the last call ended */
     uint64_t own;               /* nanoseconds that the ring's memory has taken since */
     struct preload_share share; /* of the processor, when the kernel was last asked */

@@ -1,7 +1,7 @@
 /*
  * writer.c: the thread that empties the rings.
  *
- * It looks at the rings every 100 ms, and when a thread has filled a quarter of its ring or waits
+ * It polls the rings every 100 ms, and when a thread has filled a quarter of its ring or waits
  * for a flush: a program that is killed loses the calls of its last 100 ms. It takes no lock that
  * a thread of the program takes, and no signal.
  */
@@ -58,7 +58,7 @@ static void drain(struct preload_ring *r, uint64_t head)
     uint64_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
     while (tail < head) {
         preload_output_call(r, &r->records[tail % PRELOAD_RING]);
-        /* Room is given back in parts, so that the thread seldom has to look. */
+        /* Room is given back in parts, so that the thread seldom has to read the tail. */
         if (++tail % (PRELOAD_RING / 64) == 0)
             atomic_store_explicit(&r->tail, tail, memory_order_release);
     }
@@ -73,7 +73,7 @@ static uint64_t lost(void)
     return n;
 }
 
-/* One look at all rings. True: there was something. */
+/* Polls all rings once. Returns whether there was something. */
 static bool round_of_all(void)
 {
     enum { MOST = 1024 };

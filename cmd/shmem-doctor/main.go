@@ -90,7 +90,7 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 		findings = append(findings, doctor.Failed(doctor.Wrong, "bootstrap", "correct how the job was started, or set SHMEM_BOOTSTRAP", err))
 	}
 	launched := err == nil && boot.Size() > 1
-	findings = append(findings, look(cfg, launched, environ)...)
+	findings = append(findings, checkMachine(cfg, launched, environ)...)
 	if launched {
 		return checkJob(boot, cfg, findings, time.Duration(*patience*float64(time.Second)), stdout, stderr)
 	}
@@ -102,8 +102,8 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	return print(stdout, findings)
 }
 
-// look is all that is found out about this machine.
-func look(cfg *config.Config, launched bool, environ []string) []doctor.Finding {
+// checkMachine returns the findings about this machine.
+func checkMachine(cfg *config.Config, launched bool, environ []string) []doctor.Finding {
 	return slices.Concat(doctor.At("").Findings(cfg), libraries(cfg, launched, environ), network(cfg, environ, false), gpus())
 }
 

@@ -326,7 +326,7 @@ SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_team, work) == 32, device_team_
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_team, work_size) == 40, device_team_work_size);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_team, losses) == 48, device_team_losses);
 
-/* Why a kernel stopped. The first thread that claims it fills it in; a reader looks at ready. */
+/* Why a kernel stopped. The first thread that claims it fills it in; a reader checks ready first. */
 struct shmemi_device_report {
     uint32_t claimed; /* 1: a thread writes the rest, or has */
     uint32_t ready; /* 1: the rest is there; stored last */

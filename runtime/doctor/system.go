@@ -21,10 +21,10 @@ func At(root string) *System { return &System{root} }
 // they are printed.
 func (s *System) Findings(cfg *config.Config) []Finding {
 	var all []Finding
-	for _, look := range []func(*config.Config) []Finding{
+	for _, check := range []func(*config.Config) []Finding{
 		s.kernel, s.processors, s.memory, s.locked, s.files, s.tracing, s.nics, s.interfaces, s.gpus,
 	} {
-		all = append(all, look(cfg)...)
+		all = append(all, check(cfg)...)
 	}
 	return all
 }

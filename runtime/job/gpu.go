@@ -124,8 +124,8 @@ func (j *Job) someApart() (bool, error) {
 	return false, err
 }
 
-// Lend takes a block of the heap for what GPU.Look has found. The other PEs of the node do so at
-// the same time.
+// Lend takes a block of the heap for what GPU.FindChunks has found. The other PEs of the node do so
+// at the same time.
 func (j *Job) Lend(size, offset uint64) (libshmem.Offset, error) {
 	return j.GPU.Lend(j.Heap, j.Network.Loans(), size, offset)
 }

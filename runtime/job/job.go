@@ -90,8 +90,8 @@ type Job struct {
 	page *statuspage.Page // the page that contains Live
 }
 
-// otherFirst is the time for another PE that has given up to say why. The launcher ends the job with
-// the first reason that it hears, which else may be that of the PE that has lost it.
+// otherFirst is the time for another PE that has given up to say why. The launcher ends the job
+// with the first reason that it hears, which else may be that of the PE that has lost it.
 const otherFirst = time.Second
 
 // Start brings this PE into its job. It returns when every PE can be reached. After an error
@@ -401,7 +401,7 @@ func (j *Job) Close() error {
 	err := errors.Join(j.Producers.CloseRings(), j.printStats())
 	j.Watch.Stop()
 	// A PE does not end either while another one watches its process.
-	if j.Network != nil || j.Watch.Looks() {
+	if j.Network != nil || j.Watch.FromStart() {
 		err = errors.Join(err, j.Watch.Part())
 	}
 	if j.finalized != nil {

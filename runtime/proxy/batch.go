@@ -22,7 +22,7 @@ import (
 //   - a batch of signals behind many writes, until some of those are complete. Before that the
 //     bytes in front of the signals cannot have arrived;
 //   - a batch of a burst, until it is full, or a caller polls, or the loop finds that it has not
-//     changed since the last look;
+//     changed since the last check;
 //   - a batch of operations that lay in a ring together, until the proxy has posted all of those.
 //
 // A quiet, or an operation that cannot be merged and has to follow, sends the batch at once. A
@@ -47,7 +47,7 @@ type batches struct {
 type bursts struct {
 	First *layout.State // its Held counts them
 	Turn  uint64        // how many were held so far
-	seen  uint64        // Turn at the loop's last look
+	seen  uint64        // Turn at the loop's last check
 }
 
 // merging reports whether operations of n bytes of payload may be merged.

@@ -6,7 +6,7 @@ import (
 )
 
 // A context is an Engine. It has its own sequence of messages to each PE, and its own epochs,
-// generations and queues. So a fence or quiet of one context does not look at another, and the
+// generations and queues. So a fence or quiet of one context does not read another, and the
 // target never keeps a message of one context because of an operation of another. Contexts share
 // the port: the provider, its tokens and buffers, and the lock.
 //

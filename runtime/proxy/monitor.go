@@ -21,7 +21,7 @@ func (e *Engine) Next(n int, pace *fabric.Pace) call.Step {
 	if n > 0 {
 		pace.Found()
 		if n == int(e.first.State.Busy&layout.BusyCopies) {
-			return e.lookAgain()
+			return e.pollStreamsAgain()
 		}
 		return call.PollAgain
 	}
@@ -42,20 +42,20 @@ func (e *Engine) Next(n int, pace *fabric.Pace) call.Step {
 }
 
 const (
-	// looksEach is how many looks at the streams of a GPU come for one look at the clock.
-	looksEach = 1 << 10
-	// looksAwake is how many looks come in a row, some milliseconds. A longer wait is for work of
+	// pollsEach polls of the streams of a GPU come for each read of the clock.
+	pollsEach = 1 << 10
+	// pollsAwake polls come in a row, some milliseconds. A longer wait is for work of
 	// the program.
-	looksAwake = 1 << 13
+	pollsAwake = 1 << 13
 )
 
-// lookAgain returns the step of a loop that has found only streams with work.
-func (e *Engine) lookAgain() call.Step {
-	looks := e.gpu.Looks()
-	if looks%looksEach == 0 {
+// pollStreamsAgain returns the step of a loop that has found only streams with work.
+func (e *Engine) pollStreamsAgain() call.Step {
+	polls := e.gpu.CountPoll()
+	if polls%pollsEach == 0 {
 		e.Report.Publish(time.Now())
 	}
-	if looks < looksAwake {
+	if polls < pollsAwake {
 		return call.PollAgain
 	}
 	return call.SleepCopying
@@ -111,8 +111,8 @@ const (
 	// longSleep is how long a Wait has to be for this check: in a shorter one a completion may well
 	// come just as it ends. An idle loop asks for twice as much.
 	longSleep = 125 * time.Millisecond
-	// wakeupTime is how long a thread takes to run after its sleep is over, on a machine with a free
-	// processor.
+	// wakeupTime is how long a thread takes to run after its sleep is over, on a machine with a
+	// free processor.
 	wakeupTime = time.Millisecond
 )
 
@@ -147,7 +147,7 @@ func (e *Engine) Publish(now time.Time, stuck bool) {
 	e.Report.Publish(now)
 }
 
-// ClearAttention says that the thread has left C. It comes before the thread looks for the work
+// ClearAttention says that the thread has left C. It comes before the thread checks for the work
 // that Attention announces, because Attention is set after that work.
 func (e *Engine) ClearAttention() {
 	if atomic.LoadUint32(&e.first.State.Attention) != 0 {

@@ -115,7 +115,7 @@ func (e *Report) Publish(now time.Time) {
 func (e *Report) Show() *EndpointPage {
 	e.shownAt = time.Time{}
 	e.Publish(time.Now())
-	s, err := lookAt(e.page.Bytes())
+	s, err := viewPage(e.page.Bytes())
 	if err != nil {
 		panic(err) // this build has written the page itself
 	}

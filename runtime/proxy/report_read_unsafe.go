@@ -61,9 +61,9 @@ func ReadEndpointPage(page io.ReaderAt) (*EndpointPage, error) {
 	if err := readPage(page, b); err != nil {
 		return nil, err
 	}
-	view, err := lookAt(b)
+	view, err := viewPage(b)
 	if err == nil {
-		view.flight = s.flight.Look(page, unsafe.Offsetof(s.flight), fixed)
+		view.flight = s.flight.ReadPage(page, unsafe.Offsetof(s.flight), fixed)
 	}
 	return view, err
 }
@@ -76,7 +76,7 @@ func readPage(page io.ReaderAt, b []byte) error {
 	return nil
 }
 
-func lookAt(page []byte) (*EndpointPage, error) {
+func viewPage(page []byte) (*EndpointPage, error) {
 	if uintptr(len(page)) < fixed {
 		return nil, fmt.Errorf("an endpoint's page has %d bytes", len(page))
 	}

@@ -29,7 +29,7 @@ type Options struct {
 }
 
 const (
-	// Between looks for the door.
+	// Between attempts to find the listener.
 	firstPause, lastPause = 20 * time.Millisecond, 500 * time.Millisecond
 	// tries is how many addresses are tried at the same time.
 	tries = 64
@@ -120,14 +120,14 @@ func lead(o *Options, s *step, p *peer) (*uid.Member, error) {
 func follow(o *Options, s *step, p *peer) (*uid.Member, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), o.Timeout)
 	defer cancel()
-	looker := &looker{options: o, step: s, peer: p}
+	finder := &finder{options: o, step: s, peer: p}
 	var last error
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		id, err := looker.look(ctx)
+		id, err := finder.find(ctx)
 		if err == nil {
 			return o.join(s, id)
 		}
-		if looker.lost {
+		if finder.lost {
 			return nil, err
 		}
 		if last == nil || ctx.Err() == nil {
@@ -144,8 +144,8 @@ func follow(o *Options, s *step, p *peer) (*uid.Member, error) {
 	}
 }
 
-// looker looks for the door.
-type looker struct {
+// finder finds the listener of PE 0.
+type finder struct {
 	options   *Options
 	step      *step
 	peer      *peer
@@ -154,7 +154,7 @@ type looker struct {
 }
 
 // resolve finds the addresses of the hosts, once.
-func (l *looker) resolve(ctx context.Context) error {
+func (l *finder) resolve(ctx context.Context) error {
 	network := map[uid.Family]string{uid.AnyFamily: "ip", uid.IPv4: "ip4", uid.IPv6: "ip6"}[l.options.Filter.Family]
 	var found []netip.Addr
 	if len(l.step.hosts) == 0 {
@@ -178,8 +178,8 @@ func (l *looker) resolve(ctx context.Context) error {
 	return nil
 }
 
-// look connects to all ports, and returns the id of the first listener that gives one.
-func (l *looker) look(ctx context.Context) (uid.ID, error) {
+// find connects to all ports, and returns the id of the first listener that gives one.
+func (l *finder) find(ctx context.Context) (uid.ID, error) {
 	if l.addresses == nil {
 		if err := l.resolve(ctx); err != nil {
 			return uid.ID{}, err

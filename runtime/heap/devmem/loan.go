@@ -23,18 +23,18 @@ type piece struct {
 	size  uint64
 }
 
-// Look finds the chunks that n bytes from an address on lie in. Return or Lend gives them up. The
-// error is a cause: the caller has named the object.
-func (s *Segment) Look(at gpu.Address, n uint64) (*Loan, error) {
+// FindChunks finds the chunks that n bytes from an address on lie in. Return or Lend gives them up.
+// The error is a cause: the caller has named the object.
+func (s *Segment) FindChunks(at gpu.Address, n uint64) (*Loan, error) {
 	l := &Loan{}
-	err := s.look(l, at, n)
+	err := s.findChunks(l, at, n)
 	if err != nil {
 		return nil, errors.Join(err, s.Return(l))
 	}
 	return l, nil
 }
 
-func (s *Segment) look(l *Loan, at gpu.Address, n uint64) error {
+func (s *Segment) findChunks(l *Loan, at gpu.Address, n uint64) error {
 	if s.way != VMM {
 		return shmerr.Causef(shmerr.ErrUnsupported, "the symmetric heap is one block, got by CUDA's IPC, into which nothing can be mapped (set SHMEM_GPU_SHARE=vmm)")
 	}

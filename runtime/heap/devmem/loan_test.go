@@ -55,7 +55,7 @@ func (o *owner) end() error {
 func (n *node) lend(owners []*owner, from []uint64, bytes uint64, block Extent) []error {
 	return n.each(func(i int) error {
 		s := n.segments[i]
-		l, err := s.Look(owners[i].at+gpu.Address(from[i]), bytes)
+		l, err := s.FindChunks(owners[i].at+gpu.Address(from[i]), bytes)
 		if err != nil {
 			l = &Loan{}
 		}
@@ -89,7 +89,7 @@ func TestLoans(t *testing.T) {
 			}
 			for _, end := range []uint64{110 * mib, 111 * mib} {
 				n.must(n.each(func(i int) error {
-					l, err := n.segments[i].Look(owners[i].at+gpu.Address(from[i]), bytes)
+					l, err := n.segments[i].FindChunks(owners[i].at+gpu.Address(from[i]), bytes)
 					if err != nil {
 						return err
 					}
@@ -192,7 +192,7 @@ func TestOtherLoans(t *testing.T) {
 	try := func(what string, blocks ...Extent) {
 		t.Helper()
 		for i, err := range n.each(func(i int) error {
-			l, err := n.segments[i].Look(owners[i].at, granule)
+			l, err := n.segments[i].FindChunks(owners[i].at, granule)
 			if err != nil {
 				return err
 			}
@@ -215,7 +215,7 @@ func TestOtherLoans(t *testing.T) {
 	ipc := newNode(t, 1, Plan{Size: 8 * mib, Align: granule, Way: IPC})
 	ipc.must(ipc.open())
 	o := ipc.program(0, 1)
-	if _, err := ipc.segments[0].Look(o.at, granule); !errors.Is(err, shmerr.ErrUnsupported) || !strings.Contains(err.Error(), "the symmetric heap is one block") {
+	if _, err := ipc.segments[0].FindChunks(o.at, granule); !errors.Is(err, shmerr.ErrUnsupported) || !strings.Contains(err.Error(), "the symmetric heap is one block") {
 		t.Errorf("by IPC: %v", err)
 	}
 	ipc.must([]error{o.end()})

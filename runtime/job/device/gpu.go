@@ -38,7 +38,7 @@ type GPU struct {
 	heaps  []gpuHeap       // by rank on the node
 	device *devmem.Segment // nil where this PE's heap is in main memory
 	pinned *devmem.Pinned  // nil where every heap of the node is in a GPU's
-	loan   *devmem.Loan    // between Look and Lend
+	loan   *devmem.Loan    // between FindChunks and Lend
 	chosen bool            // by the program, before init
 
 	// NICs is nil if no NIC is to reach the heap.

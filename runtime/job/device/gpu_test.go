@@ -32,7 +32,7 @@ func TestNoGPU(t *testing.T) {
 	}
 }
 
-// TestNothingLent: a loan needs a Look before, and ends only where one began.
+// TestNothingLent: a loan needs a FindChunks before, and ends only where one began.
 func TestNothingLent(t *testing.T) {
 	var g GPU
 	var l lenders
@@ -41,7 +41,7 @@ func TestNothingLent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if off, err := g.Lend(h, &l, 4096, 0); err == nil || l.open != 0 {
-		t.Errorf("lent at %d without a Look, error %v, %d loans begun", off, err, l.open)
+		t.Errorf("lent at %d without a FindChunks, error %v, %d loans begun", off, err, l.open)
 	}
 	if err := g.TakeBack(h, &l, 0); err == nil || l.open != 0 {
 		t.Errorf("taken back: error %v, %d loans", err, l.open)

@@ -38,8 +38,8 @@ func (k *Kernels) watch(fatal func(error), over func() bool) {
 	}
 }
 
-// Stopper ends the waits of kernels: waits for a word of memory, which look at the stopper's own
-// words from time to time, and waits for a proxy, which look at a word of their ring. The event
+// Stopper ends the waits of kernels: waits for a word of memory, which check the stopper's own
+// words from time to time, and waits for a proxy, which check a word of their ring. The event
 // that they wait for may never come. A process whose kernels run on cannot free their memory, and
 // in many cases cannot end.
 //

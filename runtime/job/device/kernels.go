@@ -198,7 +198,7 @@ func (k *Kernels) Close(fatal func(error)) error {
 	k.teams.End()
 	close(k.over)
 	<-k.gone
-	// The last kernel may have ended since the last look.
+	// The last kernel may have ended since the last check.
 	if err := k.fault(); err != nil {
 		fatal(err)
 	}

@@ -18,10 +18,10 @@ type lender interface {
 	EndLoan(gpustage.Loan) error // makes NICs release a loan
 }
 
-// Look finds the driver's chunks that contain memory of the program on this PE's GPU, and the unit
-// of such chunks. Lend or Forget comes next.
-func (g *GPU) Look(at unsafe.Pointer, n uint64) (*devmem.Loan, uint64, error) {
-	l, err := g.device.Look(gpu.Address(uintptr(at)), n)
+// FindChunks finds the driver's chunks that contain memory of the program on this PE's GPU, and the
+// unit of such chunks. Lend or Forget comes next.
+func (g *GPU) FindChunks(at unsafe.Pointer, n uint64) (*devmem.Loan, uint64, error) {
+	l, err := g.device.FindChunks(gpu.Address(uintptr(at)), n)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -29,7 +29,7 @@ func (g *GPU) Look(at unsafe.Pointer, n uint64) (*devmem.Loan, uint64, error) {
 	return l, g.device.Granule(), nil
 }
 
-// Forget gives up what Look has found.
+// Forget gives up what FindChunks has found.
 func (g *GPU) Forget() error {
 	l := g.loan
 	if l == nil {
@@ -39,9 +39,9 @@ func (g *GPU) Forget() error {
 	return g.device.Return(l)
 }
 
-// Lend takes a block of the heap that has no memory behind it, and maps the chunks that Look has
-// found into the block, from an offset on. The other PEs of the node do so at the same time; if one
-// of them fails, all do. NICs that reach the heap are told of it.
+// Lend takes a block of the heap that has no memory behind it, and maps the chunks that FindChunks
+// has found into the block, from an offset on. The other PEs of the node do so at the same time; if
+// one of them fails, all do. NICs that reach the heap are told of it.
 func (g *GPU) Lend(h *heap.Heap, loans lender, size, offset uint64) (libshmem.Offset, error) {
 	l := g.loan
 	if l == nil {

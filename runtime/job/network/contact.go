@@ -16,7 +16,7 @@ import (
 // providers connect with the first operation and then try for ever, without room for operations. So
 // init ends with a question to other hosts over that network, and their answers.
 
-// contactPause is the longest pause between looks for answers.
+// contactPause is the longest pause between polls for replies.
 const contactPause = time.Millisecond
 
 // hostName is the name of this PE's host for people, as shmem-doctor has it.

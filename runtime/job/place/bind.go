@@ -114,7 +114,7 @@ func (p *Place) BindHelpers() {
 }
 
 // BindPE does the same for the thread that initialises the library. It is called after the proxies
-// are bound, because they look at the processors that this thread may use.
+// are bound, because they read the processors that this thread may use.
 func (p *Place) BindPE(nic string) {
 	if p.mayBind(p.GPU != "") && !topo.OneNode("") {
 		m, _ := Machine() // as above

@@ -6,9 +6,9 @@ package watch
 // (docs/guides/gpu-network.md). The proxy cannot report it: its thread is inside the call and holds
 // the engine's lock.
 //
-// A goroutine looks at the calls under way a few times a second. It calls no driver. It takes mu
-// only for a look or a report, and no thread holds mu during a driver call. A thread that blocks in
-// the driver is in C, and takes no processor from Go.
+// A goroutine checks the calls under way a few times a second. It calls no driver. It takes mu
+// only for a check or a report, and no thread holds mu during a driver call. A thread that blocks
+// in the driver is in C, and takes no processor from Go.
 
 import (
 	"fmt"
@@ -24,24 +24,24 @@ import (
 	"libshmem/runtime/proxy/backlog"
 )
 
-// DriverWatch reports calls of the GPU driver that do not return, and work that the driver does not carry
-// out. The zero value does so after Begin. Any goroutine may call its methods.
+// DriverWatch reports calls of the GPU driver that do not return, and work that the driver does not
+// carry out. The zero value does so after Begin. Any goroutine may call its methods.
 type DriverWatch struct {
 	DriverConfig
 	over chan struct{}
-	gone chan struct{} // nil: no goroutine looks
+	gone chan struct{} // nil: no goroutine checks
 
 	mu          sync.Mutex
 	driverCalls map[string]func() string // by the caller's name: the purpose of its driver call
 	rings       []*queue.Ring            // their operations wait for the proxies
-	under       []watchedCall            // at the last look
+	under       []watchedCall            // at the last check
 	before      []watchedCall
 	seen        []cuda.Call
 	told        uint32 // the value of asked at the last report
 	undone      undone
 }
 
-// DriverConfig is what a driver watch looks at, and how it reports.
+// DriverConfig is what a driver watch checks, and how it reports.
 type DriverConfig struct {
 	Facts gpu.Facts
 	Limit time.Duration // after which a call is reported; 0: only when a report is asked for
@@ -58,9 +58,9 @@ type watchedCall struct {
 }
 
 const (
-	// watchInterval is the time between two looks. A look takes less than a microsecond.
+	// watchInterval is the time between two checks. A check takes less than a microsecond.
 	watchInterval = 100 * time.Millisecond
-	// watchLong is when a call is long enough for a report that was asked for. Copies, looks and
+	// watchLong is when a call is long enough for a report that was asked for. Copies, checks and
 	// launches take some microseconds.
 	watchLong = 2 * watchInterval
 )
@@ -125,15 +125,15 @@ func (h *DriverWatch) run() {
 		case <-h.over:
 			return
 		case now := <-tick.C:
-			for _, text := range h.look(now) {
+			for _, text := range h.check(now) {
 				h.Say(text)
 			}
 		}
 	}
 }
 
-// look returns what to report now: each call once, and all of them when a report was asked for.
-func (h *DriverWatch) look(now time.Time) (tell []string) {
+// check returns what to report now: each call once, and all of them when a report was asked for.
+func (h *DriverWatch) check(now time.Time) (tell []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.seen = h.Calls(h.seen[:0])
@@ -161,7 +161,7 @@ func (h *DriverWatch) look(now time.Time) (tell []string) {
 			tell = append(tell, h.text(c, now)+h.waiting()+h.why(c)+goesOn)
 		}
 	}
-	h.undone.look(now)
+	h.undone.check(now)
 	for i := range h.undone.under {
 		if w := &h.undone.under[i]; tells(w.since, &w.told) {
 			tell = append(tell, w.text(now)+h.waiting()+w.why(h.Facts)+goesOn)

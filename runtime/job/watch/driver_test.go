@@ -49,7 +49,7 @@ func TestDriverWatchOnce(t *testing.T) {
 		if at >= limit/2 {
 			calls = append(calls, stuck)
 		}
-		for _, text := range h.look(start.Add(at)) {
+		for _, text := range h.check(start.Add(at)) {
 			told = append(told, text)
 			if at != limit/2+limit {
 				t.Errorf("told %v after the call began: %s", at-limit/2, text)
@@ -61,7 +61,7 @@ func TestDriverWatchOnce(t *testing.T) {
 	if len(told) != 1 || told[0] != want {
 		t.Errorf("told %q,\nwant %q", told, want)
 	}
-	if n := testing.AllocsPerRun(100, func() { h.look(start.Add(3 * limit)) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { h.check(start.Add(3 * limit)) }); n != 0 {
 		t.Errorf("a look that finds nothing new allocates %v times", n)
 	}
 }
@@ -76,7 +76,7 @@ func TestDriverWatchAsked(t *testing.T) {
 	ask := func(want ...string) {
 		t.Helper()
 		asked++
-		told := h.look(now)
+		told := h.check(now)
 		if len(told) != len(want) || !slices.EqualFunc(told, want, strings.Contains) {
 			t.Errorf("asked, it tells %q, want %q", told, want)
 		}
@@ -87,7 +87,7 @@ func TestDriverWatchAsked(t *testing.T) {
 	}
 	calls = append(calls, cuda.Call{Name: "cuMemFree_v2", Turn: 5})
 	now = now.Add(time.Hour)
-	if told := h.look(now); told != nil {
+	if told := h.check(now); told != nil {
 		t.Errorf("told without a request: %q", told)
 	}
 	ask("cuStreamBatchMemOp_v2 for 3600.0 s, called by the proxy of endpoint 0: it may be that")
@@ -126,8 +126,8 @@ func TestDriverWatchCause(t *testing.T) {
 	}
 	h.Serve([]*queue.Ring{r})
 	now := time.Now()
-	h.look(now)
-	told := h.look(now.Add(time.Second))
+	h.check(now)
+	told := h.check(now.Add(time.Second))
 	if len(told) != 2 || strings.Contains(told[0], "kernel,") || strings.Contains(told[0], "EAGER") || !strings.Contains(told[0], "the program "+copyCause+" ("+copyHelp) ||
 		!strings.Contains(told[0], "; 3 operations in rings wait to be taken: ") {
 		t.Errorf("told %q", told)

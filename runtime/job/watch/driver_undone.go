@@ -34,8 +34,8 @@ type undoneWork struct {
 	told  bool
 }
 
-// look notes the work that there is now, and since when it has not moved.
-func (u *undone) look(now time.Time) {
+// check notes the work that there is now, and since when it has not moved.
+func (u *undone) check(now time.Time) {
 	u.before, u.under = u.under, u.before[:0]
 	for i := range u.of {
 		by := &u.of[i]

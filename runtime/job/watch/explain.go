@@ -23,9 +23,9 @@ func (l *peers) Explanation(late []libshmem.PE, all int) string {
 			said = append(said, s)
 		}
 	}
-	look := looks{free: true}
+	found := survey{free: true}
 	for _, pe := range late {
-		if s := l.condition(pe, true, &look); s != "" {
+		if s := l.condition(pe, true, &found); s != "" {
 			said = append(said, s)
 		}
 	}
@@ -37,7 +37,7 @@ func (l *peers) Explanation(late []libshmem.PE, all int) string {
 		if pe == l.Me || slices.Contains(late, pe) {
 			continue
 		}
-		s := l.condition(pe, false, &look)
+		s := l.condition(pe, false, &found)
 		switch {
 		case s == "":
 		case len(said) < explained:
@@ -50,32 +50,32 @@ func (l *peers) Explanation(late []libshmem.PE, all int) string {
 		said = append(said, fmt.Sprintf("and %d more PEs", left))
 	}
 	switch {
-	case look.silent == 1:
+	case found.silent == 1:
 		said = append(said, "run shmem-doctor on both hosts")
-	case look.silent > 1:
+	case found.silent > 1:
 		said = append(said, "run shmem-doctor on these hosts")
 	}
 	return strings.Join(said, "; ")
 }
 
-// looks is what the looks at the PEs of one explanation have in common.
-type looks struct {
+// survey is what one explanation collects over all PEs.
+type survey struct {
 	free   bool // the engine's lock could be taken
 	silent int  // PEs that the network does not reach, as far as is known
 }
 
 // condition describes one PE; with asked, also when nothing is remarkable. It leaves out what the
 // network knows if the engine's lock could not be taken.
-func (l *peers) condition(pe libshmem.PE, asked bool, look *looks) string {
+func (l *peers) condition(pe libshmem.PE, asked bool, found *survey) string {
 	what := l.about(pe, asked, area.Deep)
-	if l.Network != nil && pe != l.Me && l.far(pe) && look.free {
+	if l.Network != nil && pe != l.Me && l.far(pe) && found.free {
 		var s string
 		var silent bool
-		if s, silent, look.free = l.Network.PeerStatus(pe, asked); s != "" {
+		if s, silent, found.free = l.Network.PeerStatus(pe, asked); s != "" {
 			what = append(what, s)
 		}
 		if silent && !l.halted(pe) {
-			look.silent++
+			found.silent++
 		}
 	}
 	if len(what) == 0 {

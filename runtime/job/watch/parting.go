@@ -7,8 +7,8 @@ import (
 	"libshmem/runtime/guard"
 )
 
-// partLook is how often a PE that waits for the others in finalize looks whether a report is due.
-const partLook = 10 * time.Millisecond
+// partCheck is how often a PE that waits for the others in finalize checks whether a report is due.
+const partCheck = 10 * time.Millisecond
 
 // Part waits until every live PE has come to finalize. The wait is in Go, and is reported like
 // waits in C.
@@ -21,7 +21,7 @@ func (w *Watch) Part() error {
 	}
 	guard.Go("the wait for other PEs to finalize", func() {
 		defer close(gone)
-		tick := time.NewTicker(partLook)
+		tick := time.NewTicker(partCheck)
 		defer tick.Stop()
 		for {
 			select {

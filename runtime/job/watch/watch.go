@@ -2,7 +2,7 @@
 // control pages and the network. It reports the loss of a PE, and explains waits. Its caller acts
 // on a loss. It also watches the calls of the GPU driver (driver.go).
 //
-// One thread of its own waits for news, and one looks at driver calls. Any goroutine may ask what
+// One thread of its own waits for news, and one watches driver calls. Any goroutine may ask what
 // is known of a PE.
 package watch
 
@@ -96,7 +96,7 @@ func (w *Watch) Begin(lose func(pe libshmem.PE, fate string), asked func() uint3
 	w.open = map[int]libshmem.PE{}
 	w.kick = kick
 	w.mu.Unlock()
-	if w.Looks() {
+	if w.FromStart() {
 		w.openProcesses()
 	}
 	w.asked = asked
@@ -105,9 +105,9 @@ func (w *Watch) Begin(lose func(pe libshmem.PE, fate string), asked func() uint3
 	return kick
 }
 
-// Looks reports whether this PE watches the others from the beginning: because it goes on without
-// them, or because no launcher would end it with them.
-func (w *Watch) Looks() bool {
+// FromStart reports whether this PE watches the others from the beginning: because it goes on
+// without them, or because no launcher would end it with them.
+func (w *Watch) FromStart() bool {
 	e, ok := w.Boot.(bootstrap.Ender)
 	return w.survives() || !ok || !e.EndsJob()
 }
@@ -273,7 +273,7 @@ func (w *Watch) listens() int16 {
 	if _, ok := w.Boot.(bootstrap.Launched); ok {
 		return unix.POLLRDHUP
 	}
-	if w.Looks() {
+	if w.FromStart() {
 		return unix.POLLIN
 	}
 	return 0
@@ -300,7 +300,7 @@ func (w *Watch) orphan() {
 		return
 	}
 	w.Log.Printf("pe", config.LogInfo, "the bootstrap is gone, the job goes on")
-	if !w.Looks() {
+	if !w.FromStart() {
 		w.openProcesses()
 	}
 }
@@ -365,7 +365,7 @@ func (w *Watch) GiveUp(pe libshmem.PE) {
 
 // pinging reports whether PEs have to be asked for signs of life.
 func (w *Watch) pinging() bool {
-	return w.Network != nil && (w.Looks() || w.orphaned) && slices.ContainsFunc(w.Processes, func(p meet.Process) bool { return !p.Visible() })
+	return w.Network != nil && (w.FromStart() || w.orphaned) && slices.ContainsFunc(w.Processes, func(p meet.Process) bool { return !p.Visible() })
 }
 
 // ping asks some of the PEs that only the network can watch.

@@ -32,8 +32,8 @@ const (
 	CallGet         // bytes that this PE gets from pe
 	CallCame        // operations of pe on memory here
 	CallMark        // a mark behind the work of the streams
-	CallFollow      // a look at how far the streams are
-	CallHolds       // a look whether a buffer of the program is GPU memory
+	CallFollow      // a check of how far the streams are
+	CallHolds       // a check whether a buffer of the program is GPU memory
 )
 
 var callTexts = [...]string{

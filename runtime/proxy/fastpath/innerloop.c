@@ -5,14 +5,14 @@
 #include <sched.h>
 #include <time.h>
 
-/* How many turns without work pass between two looks at the clock. A look takes as long as half a
+/* How many turns without work pass between two reads of the clock. A read takes as long as half a
  * turn. */
 #define CLOCK_TURNS 16
 
-/* How many looks at the rings, without the lock, come between two turns that found nothing.
- * Operations are found sooner than with a poll of the network after each look, and callers in C get
- * the lock. */
-#define IDLE_LOOKS 4
+/* How many polls of the rings, without the lock, come between two turns that found nothing.
+ * Operations are found sooner than with a poll of the network after each poll of the rings, and
+ * callers in C get the lock. */
+#define IDLE_POLLS 4
 
 /* How often the lock is tried before the loop leaves it to Go. */
 #define LOCK_TRIES 1000
@@ -338,7 +338,7 @@ static inline void rest(const struct shmemi_innerloop *l)
         sched_yield();
         return;
     }
-    for (int i = 0; i < IDLE_LOOKS && !pushed(l); i++) {
+    for (int i = 0; i < IDLE_POLLS && !pushed(l); i++) {
 #ifdef __x86_64__
         __builtin_ia32_pause();
 #endif
@@ -398,7 +398,7 @@ static inline int step(struct shmemi_innerloop *l, int *reason)
     return did + n;
 }
 
-/* Completes the account at the end; last is the time of the last look at the clock. */
+/* Completes the account at the end; last is the time of the last read of the clock. */
 static int end(struct shmemi_innerloop *l, int reason, int64_t begin, int64_t last, int64_t worked,
                bool did)
 {

@@ -53,7 +53,7 @@ type Config struct {
 	Self, Poll, Recv, Inject     unsafe.Pointer
 	Lock, Wanted, Sleepers, Wake *uint32
 	Rings                        []Ring
-	Batch                        int // operations of one ring between two looks at the others
+	Batch                        int // operations taken from one ring before the others are polled
 }
 
 // Loop is one inner loop. Its memory is C's.

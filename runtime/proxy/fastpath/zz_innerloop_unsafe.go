@@ -16,7 +16,7 @@ type Reason int
 const (
 	Idle       Reason = 0 // nothing came for as long as spin says
 	Time       Reason = 1 // the limit has passed
-	Attention  Reason = 2 // Go was asked to look
+	Attention  Reason = 2 // a caller has asked Go to check its work
 	Busy       Reason = 3 // the lock is held for long
 	Operation  Reason = 4 // the next operation of a ring is Go's
 	State      Reason = 5 // the engine has something to do that is Go's
@@ -71,7 +71,7 @@ type loop struct {
 	ringCount   uint32                // rings
 	alone       uint32                // this PE has no other consumer, so a fence is an epoch
 	yields      uint32                // no processor of its own: give way when nothing comes
-	batch       uint32                // operations of one ring between two looks at the others
+	batch       uint32                // operations taken from one ring before the others are polled
 	areas       [4]loopArea           // the latest that are known
 	limit       int64                 // how long the loop may run
 	spin        int64                 // and how long without work
@@ -81,7 +81,7 @@ type loop struct {
 	completed   uint64                // completions
 	ran         int64                 // in all
 	idle        int64                 // since something was done last, or since the beginning
-	gap         int64                 // the longest between two looks at the clock
+	gap         int64                 // the longest between two reads of the clock
 	left        uint32                // 1: the next operation of some ring is Go's
 	error       int32                 // the provider's, with INNERLOOP_ERROR
 	first       int32                 // of the completions that are Go's, with INNERLOOP_COMPLETION

@@ -11,7 +11,7 @@ import (
 type native struct {
 	_      structs.HostLayout
 	self   unsafe.Pointer // their first argument
-	poll   unsafe.Pointer // looks at the completion queue
+	poll   unsafe.Pointer // polls the completion queue
 	recv   unsafe.Pointer // posts a receive buffer
 	inject unsafe.Pointer // sends a message whose buffer may be reused at once
 }

@@ -4,7 +4,7 @@
 //
 // It owns the rings of events, the choice of a PE's ring, the form of an event and its text. Its
 // caller owns the page that holds the rings, and the rest of that page. The package knows no
-// engine: it looks at the state and the peers of a context (package layout) alone. C writes its own
+// engine: it reads the state and the peers of a context (package layout) alone. C writes its own
 // events into the same rings (fastpath/record.h).
 //
 // # Threads and order

@@ -53,7 +53,7 @@ const (
 
 // Recorded is one event of the flight recorder.
 type Recorded struct {
-	Ago time.Duration // the time from the event to the look at it
+	Ago time.Duration // the time from the event to the read of the recorder
 	layout.Entry
 }
 
@@ -112,7 +112,7 @@ func (t *readings) ago(when uint64) time.Duration {
 	return time.Duration(float64(ticks) / float64(all) * float64(t.nowTime-t.firstTime))
 }
 
-// recorded lists the events of a ring, oldest first. The ring was copied between two looks at its
+// recorded lists the events of a ring, oldest first. The ring was copied between two reads of its
 // count, before and after: events that were overwritten in between are left out. So is the oldest
 // event if its writer was about to overwrite it: it then has the latest time.
 func (t *readings) recorded(r *ring, before, after uint32) []Recorded {

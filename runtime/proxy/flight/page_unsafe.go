@@ -19,9 +19,9 @@ type Page struct {
 	at     readings
 }
 
-// Look returns a reader of a page's recorder. The caller has read h from the offset head, and the
-// peers begin at the offset peers. The reader reads a ring when it is asked for its events.
-func (h *Head) Look(page io.ReaderAt, head, peers uintptr) Page {
+// ReadPage returns a reader of a page's recorder. The caller has read h from the offset head, and
+// the peers begin at the offset peers. The reader reads a ring when it is asked for its events.
+func (h *Head) ReadPage(page io.ReaderAt, head, peers uintptr) Page {
 	return Page{page, int64(head + unsafe.Offsetof(h.recorded)), int64(peers), int64(h.Rings), h.since()}
 }
 

@@ -133,7 +133,7 @@ func (r *Recorder) NoteOwn(what layout.Event) {
 		last := &own[(n-1)%layout.RingEvents]
 		before := layout.Event(last.What)
 		if what == layout.EventSleep && before == layout.EventLimit {
-			return // the thread has looked, and goes on sleeping
+			return // the thread has checked, and goes on sleeping
 		}
 		if what == before {
 			atomic.StoreUint64(&last.What, again(last.What))

@@ -38,7 +38,7 @@ func newRig(npes int) *rig {
 // read lists the events with a PE as another process does.
 func (r *rig) read(t *testing.T, pe int) []string {
 	t.Helper()
-	page := r.head.Look(bytes.NewReader(r.page), 0, r.peers)
+	page := r.head.ReadPage(bytes.NewReader(r.page), 0, r.peers)
 	all, err := page.Events(libshmem.PE(pe), r.Recorder.peers[pe].Ring)
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func TestOverwritten(t *testing.T) {
 			r.Note(1, layout.EventDone, i, 0)
 		}
 		reads := 0
-		page := r.head.Look(hooked{bytes.NewReader(r.page), func() {
+		page := r.head.ReadPage(hooked{bytes.NewReader(r.page), func() {
 			if reads++; reads == 1 { // the read of the count
 				for range made {
 					r.Note(1, layout.EventLost, 0, 0)
@@ -188,7 +188,7 @@ func TestOverwritten(t *testing.T) {
 func TestShortPage(t *testing.T) {
 	r := newRig(2)
 	r.Note(1, layout.EventDone, 1, 0)
-	page := r.head.Look(bytes.NewReader(r.page[:r.head.Rings]), 0, r.peers)
+	page := r.head.ReadPage(bytes.NewReader(r.page[:r.head.Rings]), 0, r.peers)
 	if all, err := page.Events(1, 1); !errors.Is(err, io.EOF) {
 		t.Errorf("%v, error %v", all, err)
 	}

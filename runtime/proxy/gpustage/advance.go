@@ -32,8 +32,8 @@ func (s *Stage) Moves() bool {
 // NoRoom reports whether an operation waits for room, which may come without a completion.
 func (s *Stage) NoRoom() bool { return s.pulls.NoRoom() || s.departs.NoRoom() }
 
-// Looks counts and returns the looks for a mark since one has passed.
-func (s *Stage) Looks() int { return s.streams.Looks() }
+// CountPoll counts this poll of the streams, and returns how many came since a mark has passed.
+func (s *Stage) CountPoll() int { return s.streams.CountPoll() }
 
 // Mark puts a mark behind this turn's work in each stream. It sets Busy if a stream has work or an
 // operation waits for room.

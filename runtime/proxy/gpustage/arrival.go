@@ -60,8 +60,8 @@ type waitingMessage struct {
 	n      uint32 // bytes of payload
 }
 
-// newArrivals returns the arrivals of an engine. gpu says that the user heap is GPU memory. Then slots are
-// pinned memory, and alone may be given.
+// newArrivals returns the arrivals of an engine. gpu says that the user heap is GPU memory. Then
+// slots are pinned memory, and alone may be given.
 func newArrivals(e Engine, s *stream.Set, x *heaps, gpu bool, slots *pool, alone *Alone) *arrivals {
 	shared := e.Shared()
 	return &arrivals{engine: e, named: shared.Named, streams: s, heaps: x, gpu: gpu, peers: shared.Peers, slots: slots, kept: early.New(layout.MessageSize), words: words{alone: alone}}
@@ -165,7 +165,7 @@ func (a *arrivals) performWaiting(l *arrivalPeer, pe libshmem.PE, m *waitingMess
 	return a.perform(l, h, unsafe.Pointer(&message[layout.HeaderSize]), int(m.n), true)
 }
 
-// Listen adds a PE to those that each turn looks at, if work for it is not finished, until none of
+// Listen adds a PE to those that each turn checks, if work for it is not finished, until none of
 // its messages waits. Until then C leaves its messages to Go.
 func (a *arrivals) Listen(pe libshmem.PE) {
 	if l := &a.in[pe]; !l.listed && a.unfinished(l) {

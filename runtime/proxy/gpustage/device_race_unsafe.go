@@ -55,7 +55,7 @@ type race struct {
 	passed  uint64
 	done    uint64    // operations done so far
 	ever    uint64    // operations that came so far
-	seen    uint64    // quick's mark at the last look
+	seen    uint64    // quick's mark at the last check
 	moved   time.Time // when quick last moved, or got work again
 
 	patience time.Duration // the constant, except in tests
@@ -162,8 +162,9 @@ func (r *race) run() {
 	}
 }
 
-// look reads how far the streams are. It gives apart the operations with which quick stands still.
-func (r *race) look(now time.Time) error {
+// progress reads how far the streams are. It gives apart the operations with which quick stands
+// still.
+func (r *race) progress(now time.Time) error {
 	q, a := atomic.LoadUint64(&r.marks[0]), atomic.LoadUint64(&r.marks[1])
 	if q != r.seen {
 		r.seen, r.moved = q, now
@@ -271,7 +272,7 @@ func (r *race) giveQuick(now time.Time, n int) {
 // put begins an operation. changes says that the stream does it without a kernel.
 func (r *race) put(o gpu.Atomic, changes bool) error {
 	now := time.Now()
-	if err := r.look(now); err != nil {
+	if err := r.progress(now); err != nil {
 		return err
 	}
 	if !changes {
@@ -294,7 +295,7 @@ func (r *race) mark() (uint64, error) {
 }
 
 func (r *race) marked() (uint64, error) {
-	err := r.look(time.Now())
+	err := r.progress(time.Now())
 	return r.passed, err
 }
 

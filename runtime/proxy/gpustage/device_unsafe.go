@@ -10,7 +10,7 @@ package gpustage
 //
 // Memory order: a mark is a store of its stream to pinned memory, behind a barrier of the stream. A
 // thread that reads it with acquire sees the bytes that were copied before. If a driver has no such
-// stores, a mark is an event. A look at a store takes a few instructions, a look at an event a
+// stores, a mark is an event. A check of a store takes a few instructions, that of an event a
 // microsecond.
 
 import (
@@ -93,9 +93,9 @@ const wordsOfStream = 2 * StreamQueue
 // streamArea is the pinned memory of a stream. Its mark has a cache line to itself.
 const streamArea = 64 + wordsOfStream*unsafe.Sizeof(streamWord{})
 
-// NewMemory makes streams and uses each once, which may take a millisecond each and would otherwise delay
-// the first operation. kernels may be nil. If dev is a context apart from the program's, quick is
-// the program's context; otherwise it is nil.
+// NewMemory makes streams and uses each once, which may take a millisecond each and would otherwise
+// delay the first operation. kernels may be nil. If dev is a context apart from the program's,
+// quick is the program's context; otherwise it is nil.
 func NewMemory(dev Device, kernels Kernels, quick *Quick) (_ *Memory, err error) {
 	f := dev.Facts()
 	if !f.Unified {

@@ -8,7 +8,7 @@ package gpustage
 //
 // pulls owns the requests and the reads that are under way, and the chunks that are read into. It
 // does not own the gets, which learn of their bytes by pullGets, and the order of other messages,
-// whose progress it looks at. All methods are called with the engine's lock held, and none waits.
+// whose progress it reads. All methods are called with the engine's lock held, and none waits.
 
 import (
 	"fmt"
@@ -105,8 +105,8 @@ type pulls struct {
 	noRoom  bool // in this turn
 }
 
-// newPulls returns pulls through chunks, whose local descriptor is desc. A read has at most that many
-// bytes.
+// newPulls returns pulls through chunks, whose local descriptor is desc. A read has at most that
+// many bytes.
 func newPulls(e Engine, s *stream.Set, chunks *pool, desc uintptr, most uint64, gets pullGets) *pulls {
 	return &pulls{engine: e, streams: s, chunks: chunks, desc: desc, most: most, gets: gets}
 }
@@ -125,8 +125,8 @@ func (p *pulls) NewTurn() { p.noRoom = false }
 // NoRoom reports whether a read of this turn waits for room, which may come without a completion.
 func (p *pulls) NoRoom() bool { return p.noRoom }
 
-// Put queues the pull of a put that a PE has announced. It starts after all work from before the put's
-// fence is done.
+// Put queues the pull of a put that a PE has announced. It starts after all work from before the
+// put's fence is done.
 func (p *pulls) Put(b pullBytes, fence uint32) {
 	l := &p.from[b.PE]
 	if fence != l.fence || l.Pulls.All == 0 {

@@ -125,8 +125,8 @@ type State struct {
 	Seal       [2]uint64      // the key of their seals, see seal.h; 0: they have none
 	Epoch      uint64         // fences so far
 	Quieted    uint64         // last generation of which every quiet is done
-	Finished   uint64         // requests that are done: a caller with many open ones looks at them only when it has moved
-	Tick       uint64         // the time of the events of this turn; 0: each looks at the clock
+	Finished   uint64         // requests that are done: a caller with many open requests checks them only when it has moved
+	Tick       uint64         // the time of the events of this turn; 0: each reads the clock
 	Me         uint32         // with the number of the context, as messages have it
 	NPEs       uint32         // PEs
 	MaxInject  uint32         // bytes of a message that may be injected
@@ -149,7 +149,7 @@ type State struct {
 	Batching   uint32         // 1: small operations share messages from the first one on; C sets it
 	Coarse     uint32         // 1: the processor has no counter that gives the time
 	Rings      uint32         // that were dealt
-	Polls      uint32         // looks at the network, by whichever thread
+	Polls      uint32         // polls of the network, by any thread
 	_          [4]byte
 }
 

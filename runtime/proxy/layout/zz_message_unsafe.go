@@ -91,7 +91,7 @@ type Header struct {
 	Offset  libshmem.Offset // in the target's user heap; negative in the internal area
 	Operand uint64          // element, operand, signal, or the fetched value
 	Extra   uint64          // comparand of a compare-and-swap; offset of the signal
-	Job     uint64          // the job's token, and over sockets the seal with it: a message with another one is not looked at
+	Job     uint64          // the job's token, and over sockets the seal with it: a message with another token is dropped unread
 	From    uint32          // the PE, and above CONTEXT_SHIFT the number of its context
 	Seq     uint32          // of the messages from that context to this PE
 	Need    uint32          // so many writes of the sender have to be in before it is applied

@@ -11,9 +11,9 @@ type binding struct {
 	turns uint
 }
 
-// looksAt is how many turns of the loop pass between two checks: one system call for some hundred
-// microseconds of work.
-const looksAt = 256
+// checkEvery is how many turns of the loop pass between two checks: one system call for some
+// hundred microseconds of work.
+const checkEvery = 256
 
 // Bind keeps the loop on the given processors. It is called before Run.
 func (l *Loop) Bind(cpus []int) {
@@ -28,7 +28,7 @@ func (b *binding) keep() {
 	if !b.bound {
 		return
 	}
-	if b.turns++; b.turns%looksAt != 1 {
+	if b.turns++; b.turns%checkEvery != 1 {
 		return
 	}
 	if tid := unix.Gettid(); tid != b.tid {

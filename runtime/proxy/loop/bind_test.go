@@ -26,7 +26,7 @@ func TestBind(t *testing.T) {
 		done := make(chan unix.CPUSet)
 		go func() {
 			runtime.LockOSThread() // never unlocked: the thread ends with its binding
-			for range 2 * looksAt {
+			for range 2 * checkEvery {
 				l.binding.keep()
 			}
 			var now unix.CPUSet

@@ -75,7 +75,7 @@ type Consumer struct {
 	stuckAt  time.Time        // time of the last look at stuck
 	device   bool             // kernels are the producers
 	crowded  bool             // threads are more than processors
-	looker   *wait.Looker
+	looker   *wait.Sleeper
 	serve    serveState
 	loop     *Loop // the loop that serves it; nil: it is not attached
 	ending   atomic.Bool
@@ -118,8 +118,8 @@ const (
 	fenced      // all pieces but the last are posted, and a fence after them
 )
 
-// Stall sets how long a ring may stand still, or an operation find no room, before that is reported;
-// 0, the default: for ever. It is called before Attach.
+// Stall sets how long a ring may stand still, or an operation find no room, before that is
+// reported; 0, the default: for ever. It is called before Attach.
 func (c *Consumer) Stall(d time.Duration) { c.stall = d }
 
 // Crowded says that the threads of PEs and their proxies are more than the processors that they
@@ -211,7 +211,8 @@ func (c *Consumer) drainRing(s *serving) int {
 	return n
 }
 
-// room reports whether one more operation of a ring may have to wait, besides the put that may grow.
+// room reports whether one more operation of a ring may have to wait, besides the put that may
+// grow.
 func (c *Consumer) room(s *serving) bool { return c.shared+max(c.own-s.waits, 0) > 1 }
 
 // hold counts an operation of a ring that begins to wait, and release one that was posted.

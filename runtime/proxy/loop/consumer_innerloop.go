@@ -81,7 +81,7 @@ func (c *Consumer) Run(limit, spin time.Duration) (a fastpath.Account, held bool
 const mostAlone = 15
 
 // RunCalm is Run if C may serve the rings, and they hold no burst. If C finds only work for Go, for
-// example large puts, Go goes on alone for some turns, because a look in C would be in vain.
+// example large puts, Go goes on alone for some turns, because a poll in C would be in vain.
 func (c *Consumer) RunCalm(limit, spin time.Duration) (a fastpath.Account, held bool, err error) {
 	if c.alone > 0 {
 		c.alone--
@@ -102,7 +102,7 @@ func (c *Consumer) RunCalm(limit, spin time.Duration) (a fastpath.Account, held 
 
 // serveInC is the part of a turn that C does, if it may.
 func (l *Loop) serveInC(c *Consumer) (a fastpath.Account, held bool, err error) {
-	// It comes before the looks at the announced work, because that is set before attention.
+	// It comes before the checks of the announced work, because that is set before attention.
 	l.e.ClearAttention()
 	s := &c.serve
 	spin := c.spin()

@@ -23,9 +23,10 @@
 // # Sleep
 //
 // A loop with nothing to do sleeps until the network wakes it, and for 250 ms at most. Producers
-// that are threads of this process wake it: they store their slots and then look whether it sleeps,
-// and it announces the sleep and then looks at the slots, with a barrier on both sides. Kernels
-// cannot, so for them it looks every 500 us. While callers poll, it leaves the network to them.
+// that are threads of this process wake it: they store their slots and then check whether it
+// sleeps, and it announces the sleep and then checks the slots, with a barrier on both sides.
+// Kernels cannot, so for them it polls every 500 us. While callers poll, it leaves the network to
+// them.
 //
 // # Order
 //

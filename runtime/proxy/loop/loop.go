@@ -72,7 +72,7 @@ func (l *Loop) Run() {
 		then := e.Next(n, &pace)
 		e.Unlock()
 		if unread && n == 0 {
-			// One-sided writes leave no completion at their target, so callers that sleep look
+			// One-sided writes leave no completion at their target, so callers that sleep check
 			// again.
 			e.WakeSleepers()
 		}

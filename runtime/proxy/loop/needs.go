@@ -24,7 +24,8 @@ type Poster interface {
 	// read.
 	Owns(p unsafe.Pointer, n uint64) bool
 
-	// Part returns how many of n bytes of a put or get can move as one operation, with Limits.Parts.
+	// Part returns how many of n bytes of a put or get can move as one operation, with
+	// Limits.Parts.
 	Part(pe libshmem.PE, offset libshmem.Offset, local unsafe.Pointer, n uint64) uint64
 	Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, r *call.Request) call.Status
 	PutSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64,
@@ -54,7 +55,7 @@ type Poster interface {
 
 	// Stamp sets the time of the events that follow, by clock.Now; 0: each event reads the clock.
 	Stamp(now uint64)
-	// Completed returns how many requests are done. A caller with many open requests looks at them
+	// Completed returns how many requests are done. A caller with many open requests checks them
 	// only when this number has changed.
 	Completed() uint64
 	// Complete handles completions that C took from the queue, in their order.

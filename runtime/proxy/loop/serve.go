@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// hostSpin is how long the proxy looks for more work before it sleeps, if all producers are
+	// hostSpin is how long the proxy polls for more work before it sleeps, if all producers are
 	// threads of this process. They wake it at a lower cost than such a spin.
 	hostSpin = 20 * time.Microsecond
 	// deviceSpin is the same for kernels, which cannot wake the proxy. devicePoll is how long the
-	// proxy then sleeps between two looks: with 5 us a look that is 1 % of a processor.
+	// proxy then sleeps between two polls: with 5 us a poll that is 1 % of a processor.
 	deviceSpin = 100 * time.Millisecond
 	devicePoll = 500 * time.Microsecond
 	// late is how long the proxy may be off its processor before that counts: a kernel that waits
@@ -75,7 +75,7 @@ type serveState struct {
 	looked     time.Time // when the loop last came round; zero after a sleep
 	late       lateness
 	tid        int
-	switches   int64 // involuntary context switches of that thread at the last look
+	switches   int64 // involuntary context switches of that thread at the last check
 	registered bool  // for membarrier
 	pace       fabric.Pace
 }
@@ -100,7 +100,7 @@ func (l *Loop) serve(c *Consumer) error {
 	}
 	did := c.Drain()
 	if did > 0 {
-		e.MarkCopies() // now: after a look at the network signals would be 3 us late
+		e.MarkCopies() // now: after a poll of the network signals would be 3 us late
 	}
 	n, err := e.Poll()
 	stuck := e.NoRoom() || c.Holds()
@@ -140,11 +140,11 @@ func (l *Loop) serve(c *Consumer) error {
 	return l.sleepWith(c)
 }
 
-// yields reports whether the proxy gives its processor away when it finds nothing. The producers may
-// wait for that processor, or the PE that the next message comes from; a kernel needs none.
+// yields reports whether the proxy gives its processor away when it finds nothing. The producers
+// may wait for that processor, or the PE that the next message comes from; a kernel needs none.
 func (c *Consumer) yields() bool { return !c.device || c.crowded }
 
-// spin returns how long the proxy looks for more work before it sleeps.
+// spin returns how long the proxy polls for more work before it sleeps.
 func (c *Consumer) spin() time.Duration {
 	if c.device {
 		return deviceSpin
@@ -189,7 +189,7 @@ func (l *Loop) sleepWith(c *Consumer) error {
 		rest = min(rest, c.stall)
 	}
 	if c.device {
-		return l.sleepLooking(c, rest)
+		return l.sleepPolling(c, rest)
 	}
 	for _, s := range c.rings {
 		s.ring.Sleep(true)
@@ -199,8 +199,8 @@ func (l *Loop) sleepWith(c *Consumer) error {
 			s.ring.Sleep(false)
 		}
 	}()
-	// A producer stores its slots, then looks whether the proxy sleeps. The proxy announces its
-	// sleep, then looks at the slots. One of the two must see the other, which takes a barrier on
+	// A producer stores its slots, then checks whether the proxy sleeps. The proxy announces its
+	// sleep, then checks the slots. One of the two must see the other, which takes a barrier on
 	// both sides: this one is issued for all threads.
 	if !c.serve.orderAll() {
 		rest = time.Millisecond
@@ -215,9 +215,9 @@ func (l *Loop) sleepWith(c *Consumer) error {
 	return err
 }
 
-// sleepLooking is for kernels, which cannot wake a thread: it looks at the rings each devicePoll.
+// sleepPolling is for kernels, which cannot wake a thread: it polls the rings each devicePoll.
 // It does so in C if the provider has a wait function in C.
-func (l *Loop) sleepLooking(c *Consumer, rest time.Duration) error {
+func (l *Loop) sleepPolling(c *Consumer, rest time.Duration) error {
 	e := l.e
 	native := e.Native()
 	if native.Wait == nil {

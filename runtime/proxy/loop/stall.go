@@ -10,7 +10,7 @@ import (
 // stalled is a ring's next position, which a producer has taken and not filled.
 type stalled struct {
 	position uint64
-	since    time.Time // zero: the position was not stalled at the last look
+	since    time.Time // zero: the position was not stalled at the last check
 	told     bool
 }
 
@@ -42,18 +42,19 @@ func (c *Consumer) watchRings(now time.Time) {
 	}
 }
 
-// stuck is the operation on a PE that has waited longest for room, at the last look.
+// stuck is the operation on a PE that has waited longest for room, at the last check.
 type stuck struct {
 	number, left uint64 // of the operation, and the bytes of it that are not posted
 	since        time.Time
 	told         bool
 }
 
-// stuckEvery is the number of passes over the waiting operations between two looks at the clock.
+// stuckEvery is the number of passes over the waiting operations between two reads of the clock.
 const stuckEvery = 16
 
 // watchWaiting reports a PE for which an operation has found no room as long as a ring may stand
-// still: no caller waits that could report it. Each operation is reported once, and goes on waiting.
+// still: no caller waits that could report it. Each operation is reported once, and goes on
+// waiting.
 func (c *Consumer) watchWaiting() {
 	if c.stall <= 0 || len(c.waiting) == 0 || c.pass%stuckEvery != 0 {
 		return

@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-static int pushed(const struct shmemi_look *l)
+static int pushed(const struct shmemi_ring_sleep *l)
 {
     for (int i = 0; i < l->count; i++)
         if (((__atomic_load_n(l->words[i], __ATOMIC_ACQUIRE) ^ l->laps[i]) >> 63) == 0)
@@ -17,7 +17,7 @@ static int nap(int64_t ns)
     return 0;
 }
 
-int shmemi_look(const struct shmemi_look *l)
+int shmemi_ring_sleep(const struct shmemi_ring_sleep *l)
 {
     for (int64_t slept = 0; slept < l->total; slept += l->step) {
         if (pushed(l))

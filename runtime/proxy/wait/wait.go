@@ -1,4 +1,4 @@
-// Package wait keeps an idle proxy in C while it looks at the rings of kernels
+// Package wait keeps an idle proxy in C while it polls the rings of kernels
 // from time to time. A goroutine that sleeps and wakes every 500 us keeps the
 // scheduler's monitor awake, which together take 6 % of a processor; the same in
 // C takes less than 1 %, with one crossing for all of it.
@@ -21,45 +21,45 @@ import (
 	"unsafe"
 )
 
-// Looker is the sleep of one proxy thread. Its memory is C's.
-type Looker struct {
-	c     *C.struct_shmemi_look
+// Sleeper lets one proxy thread sleep until a ring has work. Its memory is C's.
+type Sleeper struct {
+	c     *C.struct_shmemi_ring_sleep
 	words []*C.uint64_t
 	laps  []C.uint64_t
 }
 
-// New makes a Looker for up to n rings. wait and self are a provider's fabric.Native.Wait and Self;
-// with nil it only sleeps.
-func New(n int, wait, self unsafe.Pointer) *Looker {
+// New makes a Sleeper for up to n rings. wait and self are a provider's fabric.Native.Wait and
+// Self; with nil it only sleeps.
+func New(n int, wait, self unsafe.Pointer) *Sleeper {
 	n = max(n, 1)
 	words := C.calloc(C.size_t(n), C.size_t(unsafe.Sizeof(uintptr(0))))
 	laps := C.calloc(C.size_t(n), 8)
-	c := (*C.struct_shmemi_look)(C.calloc(1, C.sizeof_struct_shmemi_look))
+	c := (*C.struct_shmemi_ring_sleep)(C.calloc(1, C.sizeof_struct_shmemi_ring_sleep))
 	c.words, c.laps = (**C.uint64_t)(words), (*C.uint64_t)(laps)
 	c.wait, c.self = (*[0]byte)(wait), self
-	return &Looker{c: c, words: unsafe.Slice((**C.uint64_t)(words), n), laps: unsafe.Slice((*C.uint64_t)(laps), n)}
+	return &Sleeper{c: c, words: unsafe.Slice((**C.uint64_t)(words), n), laps: unsafe.Slice((*C.uint64_t)(laps), n)}
 }
 
 // Add adds a word, which Go does not manage, and the lap bit that the word has when there is work.
 // All words are added again before each Sleep.
-func (l *Looker) Add(word *uint64, lap uint64) {
+func (l *Sleeper) Add(word *uint64, lap uint64) {
 	i := l.c.count
 	l.words[i], l.laps[i] = (*C.uint64_t)(unsafe.Pointer(word)), C.uint64_t(lap)
 	l.c.count++
 }
 
-// Sleep looks at the words every step, for total at most, and forgets them. A thread that wants to
+// Sleep polls the words every step, for total at most, and forgets them. A thread that wants to
 // end it earlier wakes the provider. came reports whether there may be work; failure is the
 // provider's negative error, or 0.
-func (l *Looker) Sleep(step, total time.Duration) (came bool, failure int) {
+func (l *Sleeper) Sleep(step, total time.Duration) (came bool, failure int) {
 	l.c.step, l.c.total = C.int64_t(step), C.int64_t(total)
-	r := C.shmemi_look(l.c)
+	r := C.shmemi_ring_sleep(l.c)
 	l.c.count = 0
 	return r > 0, min(int(r), 0)
 }
 
 // Close frees the memory.
-func (l *Looker) Close() {
+func (l *Sleeper) Close() {
 	C.free(unsafe.Pointer(l.c.words))
 	C.free(unsafe.Pointer(l.c.laps))
 	C.free(unsafe.Pointer(l.c))

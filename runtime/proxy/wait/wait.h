@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 /* Sleeps until a ring has work, the network has, or total has passed. */
-struct shmemi_look {
+struct shmemi_ring_sleep {
     uint64_t *const *words; /* where the rings' next operations begin */
     const uint64_t *laps;   /* what bit 63 of each will be */
     int count;
@@ -14,6 +14,6 @@ struct shmemi_look {
 };
 
 /* 1: there may be work; 0: there is none; negative: the error of wait. */
-int shmemi_look(const struct shmemi_look *l);
+int shmemi_ring_sleep(const struct shmemi_ring_sleep *l);
 
 #endif

@@ -62,7 +62,7 @@ static void kernels_add(uint64_t n)
 static void late_look(void)
 {
     gpu.looks_late = true;
-    look(0, 1, "look");
+    load_stores(0, 1, "load");
     gpu.looks_late = false;
 }
 

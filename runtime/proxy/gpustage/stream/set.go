@@ -27,7 +27,7 @@ type Set struct {
 	most       uint64 // operations in one stream
 	atomics    uint64
 	driverCall atomic.Uint64 // see Runs
-	looks      int           // looks for a mark since one has passed
+	polls      int           // polls of the streams since a mark has passed
 	now        Chore         // the chore that is being done
 	tracks     [Streams]track
 	tallies    [Streams]tally
@@ -131,7 +131,7 @@ func (s *Set) Runs(w backlog.Call, pe libshmem.PE) {
 	s.driverCall.Store(uint64(w)<<32 | uint64(uint32(pe)))
 }
 
-// Busy notes that streams have work. The end of the work wakes no thread, so the loop has to look.
+// Busy notes that streams have work. The end of the work wakes no thread, so the loop has to poll.
 func (s *Set) Busy() {
 	s.state.Busy |= layout.BusyCopies
 	s.engine.Wake()
@@ -156,7 +156,7 @@ func (s *Set) follow(t *track) {
 		return
 	}
 	if passed != t.passed {
-		s.looks = 0
+		s.polls = 0
 	}
 	t.passed = passed
 	t.aside.passed(passed)
@@ -167,10 +167,10 @@ func (s *Set) follow(t *track) {
 	}
 }
 
-// Looks counts and returns the looks for a mark since one has passed.
-func (s *Set) Looks() int {
-	s.looks++
-	return s.looks
+// CountPoll counts this poll of the streams, and returns how many came since a mark has passed.
+func (s *Set) CountPoll() int {
+	s.polls++
+	return s.polls
 }
 
 // Mark gives each stream the work that was gathered for it, puts a mark behind its new work, and

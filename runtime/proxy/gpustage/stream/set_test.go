@@ -96,11 +96,11 @@ func TestFull(t *testing.T) {
 	if s.Follow(); s.Full(stream.In) {
 		t.Error("full after an operation is done")
 	}
-	if s.Looks() != 1 || s.Looks() != 2 {
+	if s.CountPoll() != 1 || s.CountPoll() != 2 {
 		t.Error("looks are not counted")
 	}
 	m.Pass(stream.In, 2)
-	if s.Follow(); s.Looks() != 1 {
+	if s.Follow(); s.CountPoll() != 1 {
 		t.Error("looks are counted on after a mark has passed")
 	}
 }
