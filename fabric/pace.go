@@ -2,8 +2,8 @@ package fabric
 
 import "time"
 
-// Pace tells a thread that serves an endpoint, after a Poll without completions, whether to poll
-// again, to call Arm before a Wait, or to rest.
+// Pace decides for a thread that serves an endpoint, after a Poll without completions, whether to
+// poll again, to call Arm before a Wait, or to rest.
 //
 // A Poll without completions may still have moved data: one-sided writes of peers leave no
 // completion, and over sockets each Poll moves one of them at most. So the thread calls Arm, and

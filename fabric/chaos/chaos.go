@@ -22,7 +22,7 @@ const (
 	pieces   = 16      // of one write at most
 	least    = 8 << 10 // bytes of a piece, but the last
 	inPieces = 1024    // tokens of the other provider for pieces
-	room     = 1024    // operations that may be held
+	mostHeld = 1024    // operations that may be held
 	never    = math.MaxInt64
 )
 
@@ -111,7 +111,7 @@ func New(inner fabric.Provider, c fabric.Config, plan Plan, kills bool) (*Provid
 	p.caps.Atomics, p.caps.AtomicsWithCPU, p.caps.TurnsAway = 0, false, false
 	p.received = make([]buffer, c.Tokens)
 	var err error
-	if p.arena, err = newArena(inner, room, max(caps.MaxInject, noteLen)); err != nil {
+	if p.arena, err = newArena(inner, mostHeld, max(caps.MaxInject, noteLen)); err != nil {
 		return nil, errors.Join(fmt.Errorf("set up chaos: %w", err), inner.Close())
 	}
 	for t := inPieces - 1; t >= 0; t-- {
@@ -151,7 +151,8 @@ func (p *Provider) Connect(addrs [][]byte) error {
 	return nil
 }
 
-// unreachable reports whether the inner provider has no connection to a PE. Its own error then says so.
+// unreachable reports whether the inner provider has no connection to a PE. Its own error then says
+// so.
 func (p *Provider) unreachable(pe libshmem.PE) bool {
 	return !pe.In(len(p.there)) || !p.there[pe]
 }
@@ -175,7 +176,7 @@ func (p *Provider) sure(to libshmem.PE) { p.sent[to]++ }
 func (p *Provider) refuses() bool {
 	p.calls++
 	chance := faults.Faults{Reorder: p.plan.Faults.Again, Delay: 1}
-	return chance.FateOf(p.plan.Seed, uint64(p.me), math.MaxUint64, p.calls).Delay > 0 || p.held.Len()+p.waiting.count >= room
+	return chance.FateOf(p.plan.Seed, uint64(p.me), math.MaxUint64, p.calls).Delay > 0 || p.held.Len()+p.waiting.count >= mostHeld
 }
 
 // hold keeps something until its time.
@@ -320,7 +321,7 @@ func (p *Provider) take(w *write) fabric.Token {
 	return t
 }
 
-// release posts the operations that are due, and hands over the completions that are due.
+// release posts the operations that are due, and returns the completions that are due.
 func (p *Provider) release() {
 	now := p.clock()
 	p.waiting.each(now, p.post)

@@ -307,7 +307,7 @@ int shmemi_ofi_peer(struct shmemi_ofi *o, uint32_t pe, const void *addr)
     return 0;
 }
 
-int shmemi_ofi_meet(struct shmemi_ofi *o, uint32_t pe)
+int shmemi_ofi_first_contact(struct shmemi_ofi *o, uint32_t pe)
 {
     if (pe >= o->npeers || o->addresses == NULL)
         return -FI_EHOSTUNREACH;

@@ -161,7 +161,7 @@ int shmemi_ofi_name(struct shmemi_ofi *o, void *addr, size_t *len);
 int shmemi_ofi_peers(struct shmemi_ofi *o, uint32_t n, size_t late);
 int shmemi_ofi_peer(struct shmemi_ofi *o, uint32_t pe, const void *addr);
 /* Puts a peer into the address vector that is not there yet. */
-int shmemi_ofi_meet(struct shmemi_ofi *o, uint32_t pe);
+int shmemi_ofi_first_contact(struct shmemi_ofi *o, uint32_t pe);
 /* To be called when all peers are known, so that completions name the writer. */
 int shmemi_ofi_learn_sources(struct shmemi_ofi *o);
 

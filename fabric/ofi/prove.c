@@ -23,7 +23,7 @@ struct shmemi_ofi_proof {
 
     /* Other completions that came meanwhile, for the next polls. */
     struct shmemi_completion *kept;
-    int first, count, room;
+    int first, count, capacity;
 };
 
 static int begin(struct shmemi_ofi *o)
@@ -58,13 +58,13 @@ static int pump(struct shmemi_ofi *o)
     int n = shmemi_ofi_poll_now(o, c, BATCH);
     if (n <= 0)
         return n;
-    if (p->first + p->count + n > p->room) {
-        int room = 2 * (p->first + p->count + n);
-        struct shmemi_completion *more = realloc(p->kept, (size_t)room * sizeof *more);
+    if (p->first + p->count + n > p->capacity) {
+        int capacity = 2 * (p->first + p->count + n);
+        struct shmemi_completion *more = realloc(p->kept, (size_t)capacity * sizeof *more);
         if (more == NULL)
             return -FI_ENOMEM;
         p->kept = more;
-        p->room = room;
+        p->capacity = capacity;
     }
     memcpy(p->kept + p->first + p->count, c, (size_t)n * sizeof *c);
     p->count += n;

@@ -46,7 +46,7 @@ int shmemi_ofi_check(struct shmemi_ofi *o, uint32_t pe, uint32_t token)
         return -FI_EINVAL;
     if (o->links != NULL)
         return pe < o->npeers && o->links->eps[pe] != NULL ? 0 : shmemi_ofi_want(o, pe, o->npeers);
-    return pe < o->npeers && o->peers[pe] != FI_ADDR_NOTAVAIL ? 0 : shmemi_ofi_meet(o, pe);
+    return pe < o->npeers && o->peers[pe] != FI_ADDR_NOTAVAIL ? 0 : shmemi_ofi_first_contact(o, pe);
 }
 
 int shmemi_ofi_recv(struct shmemi_ofi *o, void *buf, size_t len, uintptr_t desc, uint32_t token)

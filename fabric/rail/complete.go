@@ -254,8 +254,8 @@ func (p *Provider) settle() {
 	}
 }
 
-// another returns the pair to a peer with the least to do, by a NIC that is not troubled if there is
-// one; r is negative if there is no pair.
+// another returns the pair to a peer with the least to do, by a NIC that is not troubled if there
+// is one; r is negative if there is no pair.
 func (p *Provider) another(q *peer) (l, r int) {
 	l, r = 0, -1
 	for i, n := range p.nics {
@@ -332,7 +332,7 @@ func (p *Provider) settlePart(f ref) {
 	n.untake(t, w.token)
 	w.token = fabric.NoToken
 	if err == fabric.ErrAgain {
-		if n.troubled && !p.peers[pe].hasMet(w.nic, w.remote) {
+		if n.troubled && !p.peers[pe].hasCompleted(w.nic, w.remote) {
 			// It may be refused for good: a forgotten part keeps its place among first contacts.
 			n.load -= w.n
 			p.load -= w.n

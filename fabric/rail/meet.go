@@ -10,10 +10,10 @@ import (
 // First contact. A provider may ask a peer for a handshake before the first one-sided operation
 // between two NICs. Operations that wait for it never end if the peer's NIC has failed; the
 // provider reports only that something has (fabric.KindTrouble), and neither which peer's NIC nor
-// which operations. So every pair of that NIC by which no operation has ended well yet is doubted: a
-// copy of the next message to the peer goes by it, which the target drops as a repetition, and its
-// completion shows whether the pair works. If the copy fails, the operations that have not ended
-// patience later are taken off the pair, and go by others.
+// which operations. So every pair of that NIC by which no operation has ended well yet is doubted:
+// a copy of the next message to the peer goes by it, which the target drops as a repetition, and
+// its completion shows whether the pair works. If the copy fails, the operations that have not
+// ended patience later are taken off the pair, and go by others.
 //
 // The provider keeps its record of them until it is closed, and does nothing with it: only an
 // answer of the NIC that has failed would let it go on.
@@ -36,7 +36,7 @@ func (p *Provider) met(l int, pe libshmem.PE, r int) {
 	q.met[i/64] |= 1 << (i % 64)
 }
 
-func (q *peer) hasMet(l, r int) bool {
+func (q *peer) hasCompleted(l, r int) bool {
 	i := l*q.rails + r
 	return q.met[i/64]>>(i%64)&1 != 0
 }
@@ -44,7 +44,7 @@ func (q *peer) hasMet(l, r int) bool {
 // trouble handles an error of NIC l that belongs to no operation.
 func (p *Provider) trouble(l int) {
 	p.nics[l].troubled = true
-	p.unmet(l, func(pe libshmem.PE, r int, _ func()) {
+	p.unproven(l, func(pe libshmem.PE, r int, _ func()) {
 		switch q := &p.peers[pe]; {
 		case q.bad != nil && q.bad[l*q.rails+r]:
 			p.strand(l, pe, r)
@@ -63,9 +63,9 @@ func (q *peer) doubted(l, r int) bool {
 	return false
 }
 
-// unmet goes through the one-sided operations of NIC l, on pairs by which none has ended well yet. f
-// gets each with a function that sends it by another pair.
-func (p *Provider) unmet(l int, f func(pe libshmem.PE, r int, again func())) {
+// unproven goes through the one-sided operations of NIC l, on pairs by which none has ended well yet.
+// f gets each with a function that sends it by another pair.
+func (p *Provider) unproven(l int, f func(pe libshmem.PE, r int, again func())) {
 	for t := range p.ops {
 		o := &p.ops[t]
 		if o.kind == fabric.KindSend || o.left == 0 {
@@ -73,14 +73,14 @@ func (p *Provider) unmet(l int, f func(pe libshmem.PE, r int, again func())) {
 		}
 		for i := range o.n {
 			w := &p.parts[t*len(p.nics)+i]
-			if w.nic == l && w.under && !p.peers[o.target()].hasMet(l, w.remote) {
+			if w.nic == l && w.under && !p.peers[o.target()].hasCompleted(l, w.remote) {
 				f(o.target(), w.remote, func() { p.again(fabric.Token(t), i) })
 			}
 		}
 	}
 	for i := range p.nics[l].jobs {
 		j := &p.nics[l].jobs[i]
-		if j.what != jobRow && (j.what != jobLetter || p.mail[j.slot].send) || p.peers[j.pe].hasMet(l, int(j.remote)) {
+		if j.what != jobRow && (j.what != jobLetter || p.mail[j.slot].send) || p.peers[j.pe].hasCompleted(l, int(j.remote)) {
 			continue
 		}
 		f(j.pe, int(j.remote), func() {
@@ -112,7 +112,7 @@ func (p *Provider) takeOff() {
 	for len(p.stranded) > 0 && time.Since(p.stranded[0].since) > patience {
 		s := p.stranded[0]
 		p.stranded = p.stranded[1:]
-		p.unmet(s.l, func(pe libshmem.PE, r int, again func()) {
+		p.unproven(s.l, func(pe libshmem.PE, r int, again func()) {
 			if pe == s.pe && r == s.r {
 				again()
 			}

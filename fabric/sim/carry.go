@@ -217,7 +217,7 @@ func (n *Network) repeated(p *packet) {
 		}
 	case n.model.Broken == Repeats && m.kind == fabric.KindSend && m.there:
 		n.held += m.n
-		if !m.to.handOver(m) {
+		if !m.to.accept(m) {
 			n.held -= m.n
 		}
 	}

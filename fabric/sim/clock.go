@@ -172,7 +172,7 @@ func (n *Network) plan(do action, at Time, m *message, p *packet) {
 	n.add(e)
 }
 
-// Manual stops Poll from handling events, for a test that tries every order: Poll only hands over
+// Manual stops Poll from handling events, for a test that tries every order: Poll only returns
 // completions that have come, and the test picks which of the Pending events is next, whatever
 // their times.
 func (n *Network) Manual(on bool) {

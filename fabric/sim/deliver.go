@@ -42,7 +42,7 @@ func (n *Network) whole(m *message, late Time) {
 		n.held += m.n
 		n.heldMost = max(n.heldMost, n.held)
 		if n.model.Retries {
-			if m.to.handOver(m) {
+			if m.to.accept(m) {
 				n.ended(m)
 			} else {
 				m.to.turnAway(m)
@@ -108,7 +108,7 @@ func (e *end) match() {
 	n := e.net
 	for e.inHead < len(e.inbox) {
 		m := e.inbox[e.inHead]
-		if n.model.Backlog && e.pending() >= e.capacity || !e.handOver(m) {
+		if n.model.Backlog && e.pending() >= e.capacity || !e.accept(m) {
 			break
 		}
 		e.inbox[e.inHead] = nil
@@ -118,8 +118,8 @@ func (e *end) match() {
 	e.inbox, e.inHead = compact(e.inbox, e.inHead)
 }
 
-// handOver completes the message's part at its target.
-func (e *end) handOver(m *message) bool {
+// accept completes the message's part at its target.
+func (e *end) accept(m *message) bool {
 	n := e.net
 	send := m.kind == fabric.KindSend
 	var at buffer

@@ -46,7 +46,7 @@ func (n *Network) tryAgain(m *message) {
 	}
 	n.held += m.n
 	n.heldMost = max(n.heldMost, n.held)
-	if e.handOver(m) {
+	if e.accept(m) {
 		n.ended(m)
 	} else {
 		e.turnAway(m)

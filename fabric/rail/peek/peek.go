@@ -115,7 +115,7 @@ func (p *Peek) Inject(rails []uint8, widest int) {
 	p.c.widest, p.c.n_pes = C.uint32_t(widest), C.uint32_t(len(rails))
 }
 
-// Receive has C hand over messages: at[i] are the buffers of NIC i, of size bytes each,
+// Receive lets Poll return messages from C: at[i] are the buffers of NIC i, of size bytes each,
 // and desc[i] describes them.
 func (p *Peek) Receive(at []unsafe.Pointer, desc []uintptr, size int) {
 	if !p.direct {

@@ -132,7 +132,7 @@ static void say_failed(struct ep *ep, struct completion *c)
     const struct settings *s = &ep->domain->fabric->set;
     const enum kind kind = ep->domain->kind;
     c->err = error_of(ep, STATUS_SICK);
-    c->status = told_status(ep, STATUS_SICK);
+    c->status = reported_status(ep, STATUS_SICK);
     if (rule(s, kind, R9d) || rule(s, kind, R9e)) {
         cq_push(ep->rx, c);
         return;

@@ -12,25 +12,25 @@
 
 static size_t place(const struct av *av, uint64_t id)
 {
-    return (size_t)(id * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (av->index_room - 1);
+    return (size_t)(id * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (av->index_capacity - 1);
 }
 
 static void note_index(struct av *av, uint32_t i)
 {
     size_t at = place(av, av->peers[i]->id);
     while (av->index[at] != 0)
-        at = (at + 1) & (av->index_room - 1);
+        at = (at + 1) & (av->index_capacity - 1);
     av->index[at] = i + 1;
 }
 
 /* Room for one more, the table at most half full. */
 static int grow(struct av *av)
 {
-    if (av->count < av->room)
+    if (av->count < av->capacity)
         return 0;
-    size_t room = av->room > 0 ? 2 * av->room : 64;
-    struct peer **peers = realloc(av->peers, room * sizeof(struct peer *));
-    uint32_t *index = calloc(2 * room, sizeof *index);
+    size_t capacity = av->capacity > 0 ? 2 * av->capacity : 64;
+    struct peer **peers = realloc(av->peers, capacity * sizeof(struct peer *));
+    uint32_t *index = calloc(2 * capacity, sizeof *index);
     if (peers != NULL)
         av->peers = peers;
     if (peers == NULL || index == NULL) {
@@ -39,8 +39,8 @@ static int grow(struct av *av)
     }
     free(av->index);
     av->index = index;
-    av->room = room;
-    av->index_room = 2 * room;
+    av->capacity = capacity;
+    av->index_capacity = 2 * capacity;
     for (uint32_t i = 0; i < av->count; i++)
         if (av->peers[i] != NULL)
             note_index(av, i);
@@ -49,9 +49,9 @@ static int grow(struct av *av)
 
 struct peer *av_find(struct av *av, uint64_t id)
 {
-    if (av == NULL || av->index_room == 0)
+    if (av == NULL || av->index_capacity == 0)
         return NULL;
-    for (size_t at = place(av, id); av->index[at] != 0; at = (at + 1) & (av->index_room - 1)) {
+    for (size_t at = place(av, id); av->index[at] != 0; at = (at + 1) & (av->index_capacity - 1)) {
         struct peer *p = av->peers[av->index[at] - 1];
         if (p != NULL && p->id == id)
             return p;

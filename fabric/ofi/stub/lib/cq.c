@@ -33,18 +33,18 @@ static void drain(struct cq *cq)
 
 void cq_push(struct cq *cq, const struct completion *c)
 {
-    if (cq->tail - cq->head == cq->room) {
-        size_t room = cq->room > 0 ? 2 * cq->room : 256;
-        struct completion *to = calloc(room, sizeof *to);
+    if (cq->tail - cq->head == cq->capacity) {
+        size_t capacity = cq->capacity > 0 ? 2 * cq->capacity : 256;
+        struct completion *to = calloc(capacity, sizeof *to);
         if (to == NULL)
             abort();
         for (size_t i = cq->head; i != cq->tail; i++)
-            to[i % room] = cq->entries[i % cq->room];
+            to[i % capacity] = cq->entries[i % cq->capacity];
         free(cq->entries);
         cq->entries = to;
-        cq->room = room;
+        cq->capacity = capacity;
     }
-    cq->entries[cq->tail++ % cq->room] = *c;
+    cq->entries[cq->tail++ % cq->capacity] = *c;
     if (cq->armed) {
         cq->armed = false;
         bell(cq);
@@ -53,7 +53,7 @@ void cq_push(struct cq *cq, const struct completion *c)
 
 static struct completion *entry(struct cq *cq, size_t i)
 {
-    return &cq->entries[i % cq->room];
+    return &cq->entries[i % cq->capacity];
 }
 
 static void uncount(struct completion *c)

@@ -51,7 +51,7 @@ int error_of(struct ep *ep, int status)
     return FI_EIO;
 }
 
-int told_status(struct ep *ep, int status)
+int reported_status(struct ep *ep, int status)
 {
     const struct settings *s = &ep->domain->fabric->set;
     for (int i = 0; i < STATUSES; i++)
@@ -155,7 +155,7 @@ void op_fail(struct ep *ep, struct op *op, int status)
     struct completion c = {.context = op->inject ? NULL : op->context,
                            .flags = op->flags,
                            .err = err,
-                           .status = told_status(ep, status)};
+                           .status = reported_status(ep, status)};
     if (op->internal) {
         const bool shake = op->record.kind != RECORD_HELLO;
         op_drop(ep, op);

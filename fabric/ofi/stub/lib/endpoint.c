@@ -281,8 +281,8 @@ static int ep_close(struct fid *fid)
     /* Entries that are left in the queue count no longer. */
     for (struct cq *cq = ep->tx; cq != NULL; cq = cq == ep->tx && ep->rx != ep->tx ? ep->rx : NULL)
         for (size_t i = cq->head; i != cq->tail; i++)
-            if (ep->map != NULL && cq->entries[i % cq->room].counted == ep->map->w)
-                cq->entries[i % cq->room].counted = NULL;
+            if (ep->map != NULL && cq->entries[i % cq->capacity].counted == ep->map->w)
+                cq->entries[i % cq->capacity].counted = NULL;
     if (ep->map != NULL)
         wire_remove(ep->map);
     pthread_mutex_unlock(&d->lock);

@@ -40,7 +40,7 @@ static void ask(struct ep *ep, struct peer *peer)
 }
 
 /* Whether an operation may be posted now: 0 or a negative error. */
-int ep_room(struct ep *ep, struct peer *peer, bool rma, bool inject)
+int ep_accepts(struct ep *ep, struct peer *peer, bool rma, bool inject)
 {
     const struct settings *s = &ep->domain->fabric->set;
     if (!ep->enabled)

@@ -45,9 +45,9 @@ static void down(struct ep *ep, size_t i)
 
 static void push(struct ep *ep, struct op *op)
 {
-    if (ep->heap_len == ep->heap_room) {
-        ep->heap_room = ep->heap_room > 0 ? 2 * ep->heap_room : 64;
-        ep->heap = realloc(ep->heap, ep->heap_room * sizeof(struct op *));
+    if (ep->heap_len == ep->heap_capacity) {
+        ep->heap_capacity = ep->heap_capacity > 0 ? 2 * ep->heap_capacity : 64;
+        ep->heap = realloc(ep->heap, ep->heap_capacity * sizeof(struct op *));
         if (ep->heap == NULL)
             abort();
     }
@@ -80,9 +80,9 @@ struct op *op_new(struct ep *ep, enum op_kind kind, struct peer *peer)
     if (op != NULL) {
         ep->free_ops = op->next;
     } else {
-        if (ep->op_count == ep->op_room) {
-            ep->op_room = ep->op_room > 0 ? 2 * ep->op_room : 64;
-            ep->ops = realloc(ep->ops, ep->op_room * sizeof(struct op *));
+        if (ep->op_count == ep->op_capacity) {
+            ep->op_capacity = ep->op_capacity > 0 ? 2 * ep->op_capacity : 64;
+            ep->ops = realloc(ep->ops, ep->op_capacity * sizeof(struct op *));
         }
         op = calloc(1, sizeof *op);
         if (ep->ops == NULL || op == NULL)

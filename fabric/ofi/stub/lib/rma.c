@@ -69,7 +69,7 @@ static ssize_t post(struct fid_ep *fid, enum op_kind what, const struct fi_msg_r
     const bool inject = (flags & FI_INJECT) != 0;
     pthread_mutex_lock(&ep->domain->lock);
     struct peer *peer = av_peer(ep->av, m->addr);
-    ret = ep_room(ep, peer, true, inject);
+    ret = ep_accepts(ep, peer, true, inject);
     if (ret == 0 && flags & FI_REMOTE_CQ_DATA &&
         (rule(s, ep->domain->kind, R11f) || without(s, ep->domain->kind, R11g)) && unlike(ep, peer))
         ret = -FI_EOPNOTSUPP;

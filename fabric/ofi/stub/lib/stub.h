@@ -91,7 +91,7 @@ struct cq {
     bool armed;  /* the next entry rings the bell */
     uint64_t size;
     struct completion *entries; /* a ring */
-    size_t room, head, tail;
+    size_t capacity, head, tail;
     size_t moved; /* entries before it are the provider's, no longer the device's (efa) */
 };
 
@@ -114,10 +114,10 @@ struct av {
     struct fid_av fid;
     struct domain *domain;
     struct peer **peers; /* by fi_addr_t; NULL: removed */
-    size_t count, room;
+    size_t count, capacity;
     bool bound;      /* an endpoint is, or was, bound to it (efa) */
     uint32_t *index; /* of peers by number: a table, each entry 1 and the index */
-    size_t index_room;
+    size_t index_capacity;
 };
 
 enum op_kind { OP_SEND, OP_WRITE, OP_READ, OP_ATOMIC, OP_CONTROL };
@@ -189,11 +189,11 @@ struct ep {
     uint64_t ordinal;    /* of this process's endpoints */
     uint64_t posted, numbers;
     struct op **ops, *free_ops;
-    size_t op_room, op_count; /* of ops */
+    size_t op_capacity, op_count; /* of ops */
     size_t depth, high, active;
     struct peer *strangers; /* in no address vector, and to be answered */
     struct op **heap;       /* by due, then by number */
-    size_t heap_len, heap_room;
+    size_t heap_len, heap_capacity;
     size_t before_handshake;  /* operations that wait for one (R10) */
     struct receive *receives; /* a ring */
     size_t rx_size, rx_head, rx_tail;
@@ -255,11 +255,11 @@ bool nic_broken(struct ep *ep);
 void scribble(struct ep *ep, struct op *op);
 size_t scribbled(const struct ep *ep); /* bytes of a context that the provider writes (R7) */
 int error_of(struct ep *ep, int status);
-int told_status(struct ep *ep, int status); /* prov_errno */
+int reported_status(struct ep *ep, int status); /* prov_errno */
 const char *status_text(enum kind kind, int status);
 
 /* hello.c: the handshake of efa (R10). */
-int ep_room(struct ep *ep, struct peer *peer, bool rma, bool inject);
+int ep_accepts(struct ep *ep, struct peer *peer, bool rma, bool inject);
 bool hello_waits(struct ep *ep, struct op *op);
 void hello_came(struct ep *ep, struct peer *peer);
 void hello_answer(struct ep *ep, struct peer *peer);
