@@ -69,12 +69,12 @@ func (j *Job) paths() pathmap.Row {
 	}
 	var host, kernels []byte
 	for _, pe := range j.Nodes.Peers(j.Me) {
-		way, why := j.Heaps.HostPath(pe)
-		host = append(host, byte(way))
+		path, why := j.Heaps.HostPath(pe)
+		host = append(host, byte(path))
 		because(why)
 		if j.GPU != nil {
-			way, why = j.Heaps.KernelPath(pe)
-			kernels = append(kernels, byte(way))
+			path, why = j.Heaps.KernelPath(pe)
+			kernels = append(kernels, byte(path))
 			because(why)
 		}
 	}

@@ -50,8 +50,8 @@ func (m *Map) kinds(b *strings.Builder) error {
 
 // text is the meaning of a letter.
 func (v *view) text(w Path) string {
-	for _, l := range v.ways {
-		if l.way == w {
+	for _, l := range v.legends {
+		if l.path == w {
 			return l.text
 		}
 	}
@@ -76,9 +76,9 @@ func (m *Map) kind(b *strings.Builder, pes []libshmem.PE) error {
 			fmt.Fprintf(t, "  %s", list(from))
 			for _, to := range classes {
 				// Within a class it is another PE's heap that a way is of.
-				way := v.of(m, pes[from[0]], pes[to[len(to)-1]])
-				used[way] = true
-				fmt.Fprintf(t, "\t%c", way)
+				path := v.of(m, pes[from[0]], pes[to[len(to)-1]])
+				used[path] = true
+				fmt.Fprintf(t, "\t%c", path)
 			}
 			fmt.Fprintln(t)
 		}

@@ -82,9 +82,9 @@ func (m *Map) Kernels(from, to libshmem.PE) Path {
 }
 
 // path: between hosts nothing is shared.
-func (m *Map) path(ways string, from, to libshmem.PE) Path {
+func (m *Map) path(letters string, from, to libshmem.PE) Path {
 	if m.nodes.Node(from) != m.nodes.Node(to) {
 		return Network
 	}
-	return Path(ways[m.nodes.Rank(to)])
+	return Path(letters[m.nodes.Rank(to)])
 }

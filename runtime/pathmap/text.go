@@ -17,13 +17,13 @@ const drawn = 64
 
 // view is one of the two kinds of operations, and the meanings of its letters.
 type view struct {
-	title string
-	ways  []legend
-	of    func(m *Map, from, to libshmem.PE) Path
+	title   string
+	legends []legend
+	of      func(m *Map, from, to libshmem.PE) Path
 }
 
 type legend struct {
-	way  Path
+	path Path
 	text string
 }
 
@@ -81,9 +81,9 @@ func (m *Map) each(b *strings.Builder) error {
 		for _, from := range all {
 			fmt.Fprintf(b, "  %*d ", digits, from)
 			for _, to := range all {
-				way := v.of(m, from, to)
-				used[way] = true
-				fmt.Fprintf(b, " %c", way)
+				path := v.of(m, from, to)
+				used[path] = true
+				fmt.Fprintf(b, " %c", path)
 			}
 			fmt.Fprintln(b)
 		}
@@ -96,9 +96,9 @@ func (m *Map) each(b *strings.Builder) error {
 // explain explains the letters in use.
 func (v *view) explain(b *strings.Builder, used map[Path]bool) {
 	var parts []string
-	for _, l := range v.ways {
-		if used[l.way] {
-			parts = append(parts, fmt.Sprintf("%c %s", l.way, l.text))
+	for _, l := range v.legends {
+		if used[l.path] {
+			parts = append(parts, fmt.Sprintf("%c %s", l.path, l.text))
 		}
 	}
 	fmt.Fprintf(b, "  %s\n", strings.Join(parts, ", "))

@@ -11,7 +11,7 @@ const (
 )
 
 // Deal returns the processors of each of n PEs. PE i is to be near the GPU gpus[i]; with nil, or
-// where a GPU's place is not known or has no room, PEs go to NUMA nodes in the order of their
+// where a GPU's place is not known or has no capacity, PEs go to NUMA nodes in the order of their
 // numbers, in proportion to the cores.
 //
 // Consecutive PEs get neighbouring cores. No two PEs share a processor while there is one for each,
@@ -109,21 +109,21 @@ func (p *Processors) overlapping(n int) []Set {
 // inProportion returns the NUMA node of each PE. Cores count, or processors if there are too few
 // cores.
 func (p *Processors) inProportion(n int) []int {
-	room, all := make([]int, len(p.Nodes)), 0
+	capacity, all := make([]int, len(p.Nodes)), 0
 	for i, node := range p.Nodes {
-		room[i] = len(node)
+		capacity[i] = len(node)
 		all += len(node)
 	}
 	if n > all {
 		for i, node := range p.Nodes {
-			room[i] = node.CPUs().Count()
+			capacity[i] = node.CPUs().Count()
 		}
 	}
 	count := make([]int, len(p.Nodes))
 	for range n {
 		best := 0
-		for i := range room {
-			if (count[i]+1)*room[best] < (count[best]+1)*room[i] {
+		for i := range capacity {
+			if (count[i]+1)*capacity[best] < (count[best]+1)*capacity[i] {
 				best = i
 			}
 		}

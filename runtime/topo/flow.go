@@ -64,32 +64,32 @@ type step struct {
 // send puts at most n users of a kind on NICs by the cheapest path, and returns how
 // many.
 func (f *flow) send(k, n int) int {
-	way := make([]step, len(f.load))
-	for nic := range way {
-		way[nic] = step{by: k, from: -1}
-		way[nic].cost[f.far[k][nic]]++
+	steps := make([]step, len(f.load))
+	for nic := range steps {
+		steps[nic] = step{by: k, from: -1}
+		steps[nic].cost[f.far[k][nic]]++
 	}
 	for changed := true; changed; {
 		changed = false
-		for from := range way {
+		for from := range steps {
 			for by := range f.far {
 				if f.on[by][from] == 0 {
 					continue
 				}
-				for to := range way {
+				for to := range steps {
 					var move cost
 					move[f.far[by][to]]++
 					move[f.far[by][from]]--
-					if c := way[from].cost.plus(move, 1); to != from && c.less(way[to].cost) {
-						way[to], changed = step{c, by, from}, true
+					if c := steps[from].cost.plus(move, 1); to != from && c.less(steps[to].cost) {
+						steps[to], changed = step{c, by, from}, true
 					}
 				}
 			}
 		}
 	}
 	end, best := -1, cost{}
-	for nic := range way {
-		c := way[nic].cost
+	for nic := range steps {
+		c := steps[nic].cost
 		if f.load[nic] >= f.least {
 			c[crowded] += f.load[nic] - f.least + 1
 		}
@@ -98,17 +98,17 @@ func (f *flow) send(k, n int) int {
 		}
 	}
 	// As many as the whole path carries, and as the NIC at its end takes at that price.
-	room := 1
+	available := 1
 	if f.load[end] < f.least {
-		room = f.least - f.load[end]
+		available = f.least - f.load[end]
 	}
-	n = min(n, room)
-	for at := end; way[at].from >= 0; at = way[at].from {
-		n = min(n, f.on[way[at].by][way[at].from])
+	n = min(n, available)
+	for at := end; steps[at].from >= 0; at = steps[at].from {
+		n = min(n, f.on[steps[at].by][steps[at].from])
 	}
 	f.load[end] += n
-	for at := end; at >= 0; at = way[at].from {
-		s := way[at]
+	for at := end; at >= 0; at = steps[at].from {
+		s := steps[at]
 		f.on[s.by][at] += n
 		if s.from >= 0 {
 			f.on[s.by][s.from] -= n

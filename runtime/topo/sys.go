@@ -66,16 +66,16 @@ func (s sysfs) text(parts ...string) string {
 	defer unix.Close(fd) //nolint:errcheck // nothing was written
 	var all []byte
 	for {
-		var room [4096]byte
-		n, err := unix.Read(fd, room[:])
+		var buffer [4096]byte
+		n, err := unix.Read(fd, buffer[:])
 		switch {
 		case err == unix.EINTR:
 		case err != nil:
 			return ""
-		case n < len(room):
-			return strings.TrimSpace(string(append(all, room[:n]...)))
+		case n < len(buffer):
+			return strings.TrimSpace(string(append(all, buffer[:n]...)))
 		default:
-			all = append(all, room[:n]...)
+			all = append(all, buffer[:n]...)
 		}
 	}
 }

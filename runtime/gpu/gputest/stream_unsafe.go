@@ -102,15 +102,15 @@ func (d *Driver) CopyAsync(s gpu.Stream, to, from gpu.Address, n uint64) error {
 }
 
 // Copies appends copies to a stream.
-func (d *Driver) Copies(s gpu.Stream, copies []gpu.Copy, way gpu.Direction) error {
+func (d *Driver) Copies(s gpu.Stream, copies []gpu.Copy, direction gpu.Direction) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.call("Copies"); err != nil {
 		return err
 	}
 	for _, c := range copies {
-		if c.Rows != 1 || c.N == 0 || way == gpu.CopyIn && d.blocks[c.From] != nil {
-			d.T.Errorf("copy %+v, direction %d", c, way)
+		if c.Rows != 1 || c.N == 0 || direction == gpu.CopyIn && d.blocks[c.From] != nil {
+			d.T.Errorf("copy %+v, direction %d", c, direction)
 		}
 		d.streams[s] = append(d.stream(s), func() { copy(d.at(c.To, c.N), d.at(c.From, c.N)) })
 	}

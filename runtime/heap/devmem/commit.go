@@ -237,7 +237,7 @@ func (s *Segment) takeChunk(i int, e Extent, r *reply) error {
 	}
 	// Where only a trial shows whether there is a way, or no other is wanted, the first chunk may
 	// show that the peer cannot be reached.
-	if err != nil && e.Offset == 0 && (!s.reach[i] || s.plan.Way == VMM) {
+	if err != nil && e.Offset == 0 && (!s.reach[i] || s.plan.Share == VMM) {
 		s.why[i] = s.noPath(i, err)
 		err = s.chunks.peers[i].close()
 	}

@@ -46,7 +46,7 @@ func TestHeapsGrow(t *testing.T) {
 }
 
 func TestWholeHeapsByIPC(t *testing.T) {
-	n := newNode(t, 3, Plan{Size: 9 * mib, Align: 8 * mib, Way: IPC})
+	n := newNode(t, 3, Plan{Size: 9 * mib, Align: 8 * mib, Share: IPC})
 	n.must(n.open())
 	for i, s := range n.segments {
 		if s.Path() != IPC || s.Committed() != 9*mib || uint64(s.Heap(i))%(8*mib) != 0 || fmt.Sprint(s.Extents()) != fmt.Sprint([]Extent{{0, 9 * mib}}) {
@@ -61,7 +61,7 @@ func TestWholeHeapsByIPC(t *testing.T) {
 
 func TestOnePE(t *testing.T) {
 	for _, way := range []Path{VMM, IPC} {
-		n := newNode(t, 1, Plan{Size: 3 * mib, Align: 64, Way: way})
+		n := newNode(t, 1, Plan{Size: 3 * mib, Align: 64, Share: way})
 		n.must(n.open())
 		n.must(n.commit(3 * mib))
 		n.shared(3*mib, 1)
@@ -99,7 +99,7 @@ func TestNotEnoughMemory(t *testing.T) {
 func TestNoWayBetween(t *testing.T) {
 	b := map[string]bool{"b": true}
 	for name, tt := range map[string]struct {
-		way     Path
+		share   Path
 		set     func(f *fake)
 		wantWay Path
 		why     string
@@ -113,7 +113,7 @@ func TestNoWayBetween(t *testing.T) {
 			"map the heap of PE 20: OpenShared GPU a: the test wants it"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := newNode(t, 2, Plan{Way: tt.way, Size: 64 * mib, Align: granule})
+			n := newNode(t, 2, Plan{Share: tt.share, Size: 64 * mib, Align: granule})
 			tt.set(n.devices[0])
 			n.must(n.open())
 			n.must(n.commit(40 * mib))
@@ -139,10 +139,10 @@ func TestNoPathAtAll(t *testing.T) {
 	noFD := func(f *gpu.Facts) { f.PosixFD = false }
 	small := func(f *fake) { f.Memory = mib }
 	for name, tt := range map[string]struct {
-		way  Path
-		set  func(f *fake)
-		kind error
-		want string
+		share Path
+		set   func(f *fake)
+		kind  error
+		want  string
 	}{
 		"no VMM, no memory": {Auto, func(f *fake) { noVMM(&f.Can); small(f) }, shmerr.ErrNoMemory,
 			"reserve SHMEM_SYMMETRIC_SIZE of 64.0 MiB in GPU memory: by VMM: PE 20: share memory of GPU b: it does not have memory and addresses apart; by IPC: PE 20: allocate 67108864 bytes on GPU b: out of memory (lower SHMEM_SYMMETRIC_SIZE or run fewer PEs on the GPU, or set SHMEM_HEAP to host or pinned)"},
@@ -154,7 +154,7 @@ func TestNoPathAtAll(t *testing.T) {
 			"by VMM: PE 20: allocate 2097152 bytes on GPU b: out of memory; by IPC: PE 20: allocate 67108864 bytes on GPU b: out of memory ("},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := newNode(t, 3, Plan{Way: tt.way, Size: 64 * mib, Align: granule})
+			n := newNode(t, 3, Plan{Share: tt.share, Size: 64 * mib, Align: granule})
 			tt.set(n.devices[1])
 			for i, err := range n.open() {
 				want := tt.want
@@ -227,7 +227,7 @@ func TestOtherAllocations(t *testing.T) {
 // the failure and its place, and nothing is left.
 func TestEveryFailure(t *testing.T) {
 	for _, way := range []Path{VMM, IPC} {
-		plan := Plan{Way: way, Size: 16 * mib, Align: 4 * mib}
+		plan := Plan{Share: way, Size: 16 * mib, Align: 4 * mib}
 		whole := func(failAt int) (n *node, opened, committed, closed []error) {
 			n = newNode(t, 3, plan)
 			n.devices[1].failAt = failAt

@@ -32,7 +32,7 @@ type note struct {
 // hello is the first note.
 type hello struct {
 	Size, Align uint64
-	Way         Path
+	Share       Path
 	UUID        string // of the GPU
 	Granule     uint64 // of VMM; 0 where the GPU has none
 	NoVMM       string // and why
@@ -236,9 +236,9 @@ type reply struct {
 	files []int
 }
 
-// exchange is a round of notes: each PE sends its own to all, with its descriptors, and gets those of all.
-// It does so after any failure, so that the others need not wait in vain. The caller owns the
-// descriptors, also after an error, which says that a PE did not answer: no round can follow.
+// exchange is a round of notes: each PE sends its own to all, with its descriptors, and gets those
+// of all. It does so after any failure, so that the others need not wait in vain. The caller owns
+// the descriptors, also after an error, which says that a PE did not answer: no round can follow.
 func (k *links) exchange(n note, files []int) ([]reply, error) {
 	replies := make([]reply, len(k.conns))
 	k.round++

@@ -35,7 +35,7 @@ func (s *Segment) FindChunks(at gpu.Address, n uint64) (*Loan, error) {
 }
 
 func (s *Segment) findChunks(l *Loan, at gpu.Address, n uint64) error {
-	if s.way != VMM {
+	if s.share != VMM {
 		return shmerr.Causef(shmerr.ErrUnsupported, "the symmetric heap is one block, got by CUDA's IPC, into which nothing can be mapped (set SHMEM_GPU_SHARE=vmm)")
 	}
 	begin, end := at&^gpu.Address(s.granule-1), at+gpu.Address(n)

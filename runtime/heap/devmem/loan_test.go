@@ -212,7 +212,7 @@ func TestOtherLoans(t *testing.T) {
 		n.must([]error{o.end()})
 	}
 	n.end()
-	ipc := newNode(t, 1, Plan{Size: 8 * mib, Align: granule, Way: IPC})
+	ipc := newNode(t, 1, Plan{Size: 8 * mib, Align: granule, Share: IPC})
 	ipc.must(ipc.open())
 	o := ipc.program(0, 1)
 	if _, err := ipc.segments[0].FindChunks(o.at, granule); !errors.Is(err, shmerr.ErrUnsupported) || !strings.Contains(err.Error(), "the symmetric heap is one block") {

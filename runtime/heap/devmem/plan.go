@@ -43,7 +43,7 @@ type Plan struct {
 	Align uint64 // it begins at a multiple of it, a power of two
 	PEs   []Peer // the PEs of the node whose heap is in GPU memory
 	Me    int    // index in PEs
-	Way   Path
+	Share Path
 	// Secret is the job's secret for guarded listeners; nil: they are not guarded.
 	Secret  *secret.Secret
 	Timeout time.Duration // of each step that waits for other PEs
@@ -91,8 +91,8 @@ type Device interface {
 
 // check refuses a plan that is a mistake of the caller.
 func (p Plan) check() error {
-	if p.Size == 0 || p.Align == 0 || p.Align&(p.Align-1) != 0 || p.Me < 0 || p.Me >= len(p.PEs) || p.Way > IPC {
-		return p.refuse(shmerr.Causef(shmerr.ErrInternal, "size %d, alignment %d, PE %d of %d, way %d", p.Size, p.Align, p.Me, len(p.PEs), p.Way), "")
+	if p.Size == 0 || p.Align == 0 || p.Align&(p.Align-1) != 0 || p.Me < 0 || p.Me >= len(p.PEs) || p.Share > IPC {
+		return p.refuse(shmerr.Causef(shmerr.ErrInternal, "size %d, alignment %d, PE %d of %d, way %d", p.Size, p.Align, p.Me, len(p.PEs), p.Share), "")
 	}
 	return nil
 }

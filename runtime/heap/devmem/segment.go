@@ -20,7 +20,7 @@ func Listen(peers int) (*Listener, error) { return fdpass.Listen(fdpass.User(), 
 type Segment struct {
 	dev       Device
 	plan      Plan
-	way       Path
+	share     Path
 	links     *links
 	heaps     []gpu.Address // by index; 0 where there is no way
 	why       []error       // why there is no way
@@ -39,8 +39,8 @@ func Open(dev Device, l *Listener, p Plan) (*Segment, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	mine := hello{Size: p.Size, Align: p.Align, Way: p.Way, UUID: dev.Facts().UUID}
-	if p.Way != IPC {
+	mine := hello{Size: p.Size, Align: p.Align, Share: p.Share, UUID: dev.Facts().UUID}
+	if p.Share != IPC {
 		granule, err := vmmGranule(dev)
 		if mine.Granule = granule; err != nil {
 			mine.NoVMM = shmerr.OneLine(err)
@@ -90,23 +90,23 @@ func (s *Segment) open(hellos []hello) error {
 		}
 	}
 	why := slices.Clone(s.why)
-	if s.plan.Way != IPC && noVMM == nil {
+	if s.plan.Share != IPC && noVMM == nil {
 		noVMM = s.openChunks(err)
 		if noVMM == nil {
-			s.way = VMM
+			s.share = VMM
 			return nil
 		}
 	}
-	if s.plan.Way == VMM || s.links.broken != nil {
+	if s.plan.Share == VMM || s.links.broken != nil {
 		return s.refuse(noVMM, "%s", shmerr.OneLine(noVMM))
 	}
 	s.why = why // the result of a trial counts for its way only
 	noIPC := s.openBlock(err)
 	switch {
 	case noIPC == nil:
-		s.way = IPC
+		s.share = IPC
 		return nil
-	case s.plan.Way == IPC:
+	case s.plan.Share == IPC:
 		return s.refuse(noIPC, "%s", shmerr.OneLine(noIPC))
 	}
 	return s.refuse(errors.Join(noVMM, noIPC), "by VMM: %s; by IPC: %s", shmerr.OneLine(noVMM), shmerr.OneLine(noIPC))
@@ -124,9 +124,9 @@ func (s *Segment) refuse(kind error, format string, args ...any) error {
 // compare refuses PEs that were set otherwise.
 func (s *Segment) compare(hellos []hello) error {
 	for i, h := range hellos {
-		if h.Size != s.plan.Size || h.Align != s.plan.Align || h.Way != s.plan.Way {
+		if h.Size != s.plan.Size || h.Align != s.plan.Align || h.Share != s.plan.Share {
 			return s.plan.refuse(shmerr.Causef(shmerr.ErrSetting, "PE %d has %s, aligned to %s, way %s; this one %s, %s, %s",
-				s.plan.PEs[i].PE, amount(h.Size), amount(h.Align), h.Way, amount(s.plan.Size), amount(s.plan.Align), s.plan.Way),
+				s.plan.PEs[i].PE, amount(h.Size), amount(h.Align), h.Share, amount(s.plan.Size), amount(s.plan.Align), s.plan.Share),
 				"set SHMEM_SYMMETRIC_SIZE alike for all PEs")
 		}
 	}
@@ -159,7 +159,7 @@ func (s *Segment) Heap(i int) gpu.Address { return s.heaps[i] }
 func (s *Segment) Why(i int) error { return s.why[i] }
 
 // Path is the way that was taken.
-func (s *Segment) Path() Path { return s.way }
+func (s *Segment) Path() Path { return s.share }
 
 // Committed is the part of each heap that memory is behind.
 func (s *Segment) Committed() uint64 { return s.committed }
@@ -174,7 +174,7 @@ func (e Extent) has(x Extent) bool {
 
 // Extents are the parts in order: a NIC can be given each of them.
 func (s *Segment) Extents() []Extent {
-	if s.way == IPC {
+	if s.share == IPC {
 		return []Extent{{0, s.plan.Size}}
 	}
 	return s.chunks.own.extents
@@ -187,7 +187,7 @@ func (s *Segment) Close() error {
 		return nil
 	}
 	var err error
-	if s.way == IPC {
+	if s.share == IPC {
 		err = s.closeBlock()
 	} else {
 		err = s.chunks.close()

@@ -125,7 +125,7 @@ func (g *GPU) Open(self *meet.Self, infos []meet.Info, main *hostmem.Segment, li
 	}
 	if own := g.heaps[rank]; own.kind == config.HeapDevice {
 		g.device, err = devmem.Open(g.dev, listener, devmem.Plan{
-			Size: plan.Heap, Align: plan.Align, Me: own.number, PEs: members, Way: devmem.Path(self.Settings.GPUShare),
+			Size: plan.Heap, Align: plan.Align, Me: own.number, PEs: members, Share: devmem.Path(self.Settings.GPUShare),
 			Timeout: self.Settings.BootstrapTimeout, Secret: self.Boot.Secret(),
 		})
 		if err != nil {

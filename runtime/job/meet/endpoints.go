@@ -6,7 +6,7 @@ import (
 	"libshmem/runtime/proxy/gpustage"
 )
 
-// EndpointInfo is what every PE tells every other about each of its open endpoints.
+// EndpointInfo describes one open endpoint of a PE to all other PEs.
 type EndpointInfo struct {
 	Addr     []byte
 	Base     uint64

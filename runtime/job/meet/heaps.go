@@ -108,7 +108,7 @@ func (h *Heaps) Copies(pe libshmem.PE) bool {
 
 // HostPath returns how calls of the host reach the heap of a PE of this host. If they need the
 // network, it says why.
-func (h *Heaps) HostPath(pe libshmem.PE) (way pathmap.Path, why string) {
+func (h *Heaps) HostPath(pe libshmem.PE) (path pathmap.Path, why string) {
 	switch {
 	case pe == h.Me:
 		return pathmap.Own, ""
@@ -123,7 +123,7 @@ func (h *Heaps) HostPath(pe libshmem.PE) (way pathmap.Path, why string) {
 }
 
 // KernelPath is the same for kernels. If they cannot use loads and stores, it says why.
-func (h *Heaps) KernelPath(pe libshmem.PE) (way pathmap.Path, why string) {
+func (h *Heaps) KernelPath(pe libshmem.PE) (path pathmap.Path, why string) {
 	switch {
 	case pe == h.Me:
 		return pathmap.Own, ""

@@ -14,7 +14,7 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// Info is what every PE tells every other when they meet.
+// Info is what every PE sends to all others at init.
 type Info struct {
 	Version string // of the library
 	Host    string // PEs with the same host share memory

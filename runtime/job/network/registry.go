@@ -64,7 +64,7 @@ type Registry struct {
 // registration is the registration with one endpoint.
 type registration struct {
 	with registrant
-	way  config.GPUNet // stage: none
+	path config.GPUNet // stage: none
 	done int           // parts of the heap that are registered, or will not be
 }
 
@@ -78,7 +78,7 @@ var nicPathNames = map[config.GPUNet]string{config.GPUNetDMABuf: "dma-buf", conf
 // Open registers all of the heap so far with an endpoint before it is connected, by the first path
 // that works.
 func (r *Registry) Open(with registrant, parts []devmem.Extent) error {
-	way := config.GPUNetStage
+	path := config.GPUNetStage
 	for _, w := range nicPaths {
 		if r.Want != config.GPUNetAuto && r.Want != w {
 			continue
@@ -86,7 +86,7 @@ func (r *Registry) Open(with registrant, parts []devmem.Extent) error {
 		err := r.try(with, w, parts)
 		if err == nil {
 			r.Log(config.LogInfo, "the NIC reaches the heap by %s, flushes: %v", nicPathNames[w], r.flush() != nil)
-			way = w
+			path = w
 			break
 		}
 		if r.Want == w {
@@ -94,17 +94,17 @@ func (r *Registry) Open(with registrant, parts []devmem.Extent) error {
 		}
 		r.Log(config.LogInfo, "the NIC does not reach the heap by %s: %v", nicPathNames[w], err)
 	}
-	r.ends = append(r.ends, registration{with, way, len(parts)})
+	r.ends = append(r.ends, registration{with, path, len(parts)})
 	return nil
 }
 
 // try undoes everything if it fails.
-func (r *Registry) try(with registrant, way config.GPUNet, parts []devmem.Extent) error {
-	if err := r.allows(way, with.Caps()); err != nil {
+func (r *Registry) try(with registrant, path config.GPUNet, parts []devmem.Extent) error {
+	if err := r.allows(path, with.Caps()); err != nil {
 		return err
 	}
 	for _, x := range parts {
-		if err := r.register(with, way, 0, x); err != nil {
+		if err := r.register(with, path, 0, x); err != nil {
 			return errors.Join(err, with.UnregisterHeap())
 		}
 	}
@@ -130,14 +130,14 @@ func (r *Registry) flush() func() error {
 	return func() error { return r.Flush(r.All) }
 }
 
-// firstInOrder is the first major compute capability whose memory shows what a NIC writes in order to
-// a kernel that runs.
+// firstInOrder is the first major compute capability whose memory shows what a NIC writes in order
+// to a kernel that runs.
 const firstInOrder = 9
 
-// InOrder reports whether kernels of this PE see what the NIC of endpoint i writes to the heap in the
-// order in which it comes there, without a flush. A nil registry has no endpoints.
+// InOrder reports whether kernels of this PE see what the NIC of endpoint i writes to the heap in
+// the order in which it comes there, without a flush. A nil registry has no endpoints.
 func (r *Registry) InOrder(i int) bool {
-	if r == nil || r.ends[i].way == config.GPUNetStage || r.unsynced {
+	if r == nil || r.ends[i].path == config.GPUNetStage || r.unsynced {
 		return false
 	}
 	f := r.GPU.Facts()
@@ -145,7 +145,7 @@ func (r *Registry) InOrder(i int) bool {
 }
 
 // allows says why a path cannot be used, as far as that is known before a try.
-func (r *Registry) allows(way config.GPUNet, c fabric.Caps) error {
+func (r *Registry) allows(path config.GPUNet, c fabric.Caps) error {
 	f := r.GPU.Facts()
 	no := func(format string, args ...any) error {
 		return &shmerr.Error{Op: "register", Object: "memory of " + r.GPU.Name(), Cause: shmerr.Causef(shmerr.ErrUnsupported, format, args...)}
@@ -153,21 +153,21 @@ func (r *Registry) allows(way config.GPUNet, c fabric.Caps) error {
 	switch {
 	case r.flush() != nil && f.FlushWrites&1 == 0:
 		return no("what a NIC writes there is not in order, and the driver, of CUDA %s, has no call to flush it", f.Driver)
-	case way == config.GPUNetDMABuf && !f.DMABuf:
+	case path == config.GPUNetDMABuf && !f.DMABuf:
 		return no("the driver, of CUDA %s, exports no dma-buf of it", f.Driver)
-	case way == config.GPUNetDMABuf && c.GPU && !c.DMABuf:
+	case path == config.GPUNetDMABuf && c.GPU && !c.DMABuf:
 		return no("the provider takes no dma-bufs (efa and verbs do, of libfabric 1.20 and later)")
-	case way == config.GPUNetPeerMem && (!f.RDMA || r.VMM && !f.RDMAVMM):
+	case path == config.GPUNetPeerMem && (!f.RDMA || r.VMM && !f.RDMAVMM):
 		return no("the driver gives NICs no access to it")
 	}
 	return nil // only the provider knows whether it takes it
 }
 
 // register registers one part of the heap, which may belong to a loan.
-func (r *Registry) register(with registrant, way config.GPUNet, loan gpustage.Loan, x devmem.Extent) error {
+func (r *Registry) register(with registrant, path config.GPUNet, loan gpustage.Loan, x devmem.Extent) error {
 	at := r.Heap + gpu.Address(x.Offset)
 	m := fabric.GPUMemory{Base: at.Pointer(), Len: x.Size, Device: r.GPU.Number(), File: -1, Live: loan != 0}
-	if way == config.GPUNetDMABuf {
+	if path == config.GPUNetDMABuf {
 		fd, err := r.GPU.ExportDMABuf(at, x.Size)
 		if err != nil {
 			return err
@@ -194,7 +194,7 @@ func (r *Registry) register(with registrant, way config.GPUNet, loan gpustage.Lo
 func (r *Registry) Grow(parts []devmem.Extent) error {
 	for i := range r.ends {
 		e := &r.ends[i]
-		for ; e.way != config.GPUNetStage && e.done < len(parts); e.done++ {
+		for ; e.path != config.GPUNetStage && e.done < len(parts); e.done++ {
 			if err := r.judge(e, parts[e.done], r.add(e, 0, parts[e.done])); err != nil {
 				return err
 			}
@@ -210,7 +210,7 @@ func (r *Registry) Lend(loan gpustage.Loan, chunks []devmem.Extent) error {
 	all := devmem.Extent{Offset: chunks[0].Offset, Size: last.Offset + last.Size - chunks[0].Offset}
 	for i := range r.ends {
 		e := &r.ends[i]
-		if e.way == config.GPUNetStage {
+		if e.path == config.GPUNetStage {
 			continue
 		}
 		err := r.add(e, loan, all)
@@ -232,7 +232,7 @@ func (r *Registry) Lend(loan gpustage.Loan, chunks []devmem.Extent) error {
 
 // add registers a part of the heap with a connected endpoint.
 func (r *Registry) add(e *registration, loan gpustage.Loan, x devmem.Extent) (err error) {
-	e.with.Locked(func() { err = r.register(e.with, e.way, loan, x) })
+	e.with.Locked(func() { err = r.register(e.with, e.path, loan, x) })
 	return err
 }
 
@@ -241,8 +241,8 @@ func (r *Registry) add(e *registration, loan gpustage.Loan, x devmem.Extent) (er
 func (r *Registry) judge(e *registration, x devmem.Extent, err error) error {
 	switch {
 	case err == nil:
-	case r.Want == e.way:
-		return fmt.Errorf("SHMEM_GPU_NET=%s: %w", e.way, err)
+	case r.Want == e.path:
+		return fmt.Errorf("SHMEM_GPU_NET=%s: %w", e.path, err)
 	default:
 		r.Log(config.LogWarn, "%d bytes of the heap at offset %#x are staged: %v", x.Size, x.Offset, err)
 	}
@@ -251,7 +251,7 @@ func (r *Registry) judge(e *registration, x devmem.Extent, err error) error {
 
 // Direct reports whether some NIC reaches the heap. A nil registry has none.
 func (r *Registry) Direct() bool {
-	return r != nil && slices.ContainsFunc(r.ends, func(e registration) bool { return e.way != config.GPUNetStage })
+	return r != nil && slices.ContainsFunc(r.ends, func(e registration) bool { return e.path != config.GPUNetStage })
 }
 
 // Path returns the name of the path by which the first endpoint reaches the heap; "" if it does
@@ -260,5 +260,5 @@ func (r *Registry) Path() string {
 	if r == nil {
 		return ""
 	}
-	return nicPathNames[r.ends[0].way]
+	return nicPathNames[r.ends[0].path]
 }

@@ -9,16 +9,16 @@ import (
 	"libshmem/runtime/proxy/loop"
 )
 
-// ringReports prints errors of rings. One mistake in a kernel can repeat a million times a second, so
-// it prints the first few in full and then how many there were.
+// ringReports prints errors of rings. One mistake in a kernel can repeat a million times a second,
+// so it prints the first few in full and then how many there were.
 type ringReports struct {
-	mu    sync.Mutex
-	say   func(text string)
-	note  func(text string) // for texts that a user need not see
-	now   func() time.Time
-	since time.Time
-	told  int
-	kept  int // counted, and not printed yet
+	mu      sync.Mutex
+	say     func(text string)
+	note    func(text string) // for texts that a user need not see
+	now     func() time.Time
+	since   time.Time
+	printed int
+	kept    int // counted, and not printed yet
 }
 
 // In each period of reportEvery, reportMost are printed.
@@ -37,15 +37,15 @@ func (r *ringReports) add(err error) {
 	defer r.mu.Unlock()
 	if now := r.now(); now.Sub(r.since) >= reportEvery {
 		r.flush()
-		r.since, r.told = now, 0
+		r.since, r.printed = now, 0
 	}
-	if r.told == reportMost {
+	if r.printed == reportMost {
 		r.kept++
 		return
 	}
-	r.told++
+	r.printed++
 	r.say(err.Error())
-	if r.told == reportMost {
+	if r.printed == reportMost {
 		r.say(fmt.Sprintf("more of these within %v are counted only", reportEvery))
 	}
 }

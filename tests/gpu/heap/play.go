@@ -99,7 +99,7 @@ func (p *player) device() error {
 	if err != nil {
 		return err
 	}
-	plan := devmem.Plan{Size: size(p.dev), Align: align, Me: p.me, Way: way, Timeout: 20 * time.Second}
+	plan := devmem.Plan{Size: size(p.dev), Align: align, Me: p.me, Share: way, Timeout: 20 * time.Second}
 	for i, name := range names {
 		plan.PEs = append(plan.PEs, devmem.Peer{PE: libshmem.PE(i), Socket: name})
 	}
