@@ -10,10 +10,10 @@ type leaving struct {
 	taken  bool   // what was in the rings is complete
 }
 
-// Leave is for a program that ends without finalize. It reports whether what the PE has handed over
+// Leave is for a program that ends without finalize. It reports whether what the PE has submitted
 // has taken effect: operations in rings, then copies between GPUs and all that goes by the network.
-// Its caller has the lock of the first engine, serves the network, and calls again as long as it has
-// time.
+// Its caller has the lock of the first engine, serves the network, and calls again as long as it
+// has time.
 func (j *Job) Leave() bool {
 	l := &j.leaving
 	if l.taken = l.taken || j.Producers.Quiet(&l.ticket) == proxy.Done; !l.taken {

@@ -10,6 +10,6 @@ import (
 // events below the text.
 func (j *Job) ReportWait(of int, text string) {
 	if j.Log.Enabled("pe", config.LogWarn) {
-		j.Log.Tell("pe", config.LogWarn, fmt.Sprintf("PE %d", j.Me), text, j.Network.Flight(of))
+		j.Log.SayWith("pe", config.LogWarn, fmt.Sprintf("PE %d", j.Me), text, j.Network.Flight(of))
 	}
 }

@@ -25,7 +25,7 @@ import (
 // TestWatch: the launcher's report and the end of a process are each noticed once. The waits of
 // kernels end, by the word that they look at and by their rings.
 func TestWatch(t *testing.T) {
-	b := bootstraptest.NewTeller(t)
+	b := bootstraptest.NewLossReporter(t)
 	cfg := &config.Config{OnFailure: config.ReturnOnFailure}
 	log, err := shmlog.Open(cfg, io.Discard)
 	if err != nil {
@@ -60,9 +60,9 @@ func TestWatch(t *testing.T) {
 		defer mu.Unlock()
 		lost = append(lost, pe)
 	}, func() uint32 { return 0 })
-	b.Tell(t, bootstrap.Loss{PE: 2, Fate: "was killed by signal 9 (killed)"})
+	b.Report(t, bootstrap.Loss{PE: 2, Fate: "was killed by signal 9 (killed)"})
 	need.Eventually(t, "PE 2 is lost", func() bool { return slices.Equal(known(), []libshmem.PE{2}) })
-	b.Tell(t, bootstrap.Loss{PE: 2, Fate: "again"})
+	b.Report(t, bootstrap.Loss{PE: 2, Fate: "again"})
 	if err := child.Process.Signal(unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}

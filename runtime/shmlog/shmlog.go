@@ -142,9 +142,9 @@ func (l *Log) Say(subsys string, level config.LogLevel, text string) {
 	l.who.fields(l.lines.WithLevel(levels[level])).Str(partSubsys, subsys).Msg(text)
 }
 
-// Tell is Say with lines that belong to the text. For people each line begins as the text does, for
-// lines of others may come between; for programs they are a field of the record.
-func (l *Log) Tell(subsys string, level config.LogLevel, of, text string, below []string) {
+// SayWith is Say with lines that belong to the text. For people each line begins as the text does,
+// for lines of others may come between; for programs they are a field of the record.
+func (l *Log) SayWith(subsys string, level config.LogLevel, of, text string, below []string) {
 	if l == nil {
 		return
 	}

@@ -173,23 +173,23 @@ func TestSay(t *testing.T) {
 	none.Say("pe", config.LogError, "x")
 }
 
-// Lines below a text of Tell name their object for people, and are a field for programs.
-func TestTell(t *testing.T) {
+// Lines below a text of SayWith name their object for people, and are a field for programs.
+func TestSayWith(t *testing.T) {
 	var out bytes.Buffer
 	l := open(t, &out)
-	l.Tell("pe", config.LogWarn, "PE 3", "waits", []string{"first", "  second"})
+	l.SayWith("pe", config.LogWarn, "PE 3", "waits", []string{"first", "  second"})
 	if got, want := out.String(), "shmem: PE 3: waits\nshmem: PE 3:   first\nshmem: PE 3:     second\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	out.Reset()
 	l.people = false
 	l.lines = zerolog.New(&out)
-	l.Tell("pe", config.LogWarn, "PE 3", "waits", []string{"first", "  second"})
+	l.SayWith("pe", config.LogWarn, "PE 3", "waits", []string{"first", "  second"})
 	if got := out.String(); !strings.Contains(got, `"events":["first","  second"],"message":"PE 3: waits"`) {
 		t.Errorf("got %s", got)
 	}
 	var none *Log
-	none.Tell("pe", config.LogError, "PE 3", "x", nil)
+	none.SayWith("pe", config.LogError, "PE 3", "x", nil)
 }
 
 func TestConcurrentLinesStayWhole(t *testing.T) {

@@ -11,27 +11,27 @@ import (
 	"libshmem/runtime/bootstrap/secret"
 )
 
-// Teller is a launcher of which only the reports of losses work. Its other calls panic.
-type Teller struct {
+// LossReporter is a launcher of which only the reports of losses work. Its other calls panic.
+type LossReporter struct {
 	bootstrap.Bootstrap
 	mu   sync.Mutex
 	lost []bootstrap.Loss
 	ends [2]int // of a socket: what the test writes, News can be read
 }
 
-// NewTeller returns one, which the end of the test closes.
-func NewTeller(t testing.TB) *Teller {
+// NewLossReporter returns one, which the end of the test closes.
+func NewLossReporter(t testing.TB) *LossReporter {
 	t.Helper()
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _ = unix.Close(ends[0]), unix.Close(ends[1]) })
-	return &Teller{ends: ends}
+	return &LossReporter{ends: ends}
 }
 
-// Tell reports a loss.
-func (b *Teller) Tell(t testing.TB, l bootstrap.Loss) {
+// Report reports a loss.
+func (b *LossReporter) Report(t testing.TB, l bootstrap.Loss) {
 	t.Helper()
 	b.mu.Lock()
 	b.lost = append(b.lost, l)
@@ -40,7 +40,7 @@ func (b *Teller) Tell(t testing.TB, l bootstrap.Loss) {
 }
 
 // Write makes News readable. It reports nothing.
-func (b *Teller) Write(t testing.TB, text string) {
+func (b *LossReporter) Write(t testing.TB, text string) {
 	t.Helper()
 	if _, err := unix.Write(b.ends[0], []byte(text)); err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func (b *Teller) Write(t testing.TB, text string) {
 }
 
 // Disappear ends the connection, as the end of a launcher does.
-func (b *Teller) Disappear(t testing.TB) {
+func (b *LossReporter) Disappear(t testing.TB) {
 	t.Helper()
 	if err := unix.Shutdown(b.ends[0], unix.SHUT_RDWR); err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func (b *Teller) Disappear(t testing.TB) {
 }
 
 // Losses returns the reports since the last call.
-func (b *Teller) Losses() (lost []bootstrap.Loss) {
+func (b *LossReporter) Losses() (lost []bootstrap.Loss) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	lost, b.lost = b.lost, nil
@@ -68,10 +68,10 @@ func (b *Teller) Losses() (lost []bootstrap.Loss) {
 }
 
 // News is the file that can be read when there are reports.
-func (b *Teller) News() int { return b.ends[1] }
+func (b *LossReporter) News() int { return b.ends[1] }
 
 // EndsJob says that this launcher ends a job that has lost a PE.
-func (b *Teller) EndsJob() bool { return true }
+func (b *LossReporter) EndsJob() bool { return true }
 
 // Secret is none.
-func (b *Teller) Secret() *secret.Secret { return nil }
+func (b *LossReporter) Secret() *secret.Secret { return nil }

@@ -131,7 +131,7 @@ func run(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error) {
 		}()
 		st.enter = net.Enter
 	}
-	stdin, handedOver, err := input(o.Stdin, null)
+	stdin, closeParents, err := input(o.Stdin, null)
 	if err != nil {
 		return 0, rest{}, err
 	}
@@ -145,7 +145,7 @@ func run(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error) {
 	st.began = j.began
 	go st.run(stdin, started, j.over)
 	err = <-started
-	handedOver()
+	closeParents()
 	if err != nil {
 		j.ending, j.settled = true, true
 		if len(j.procs) == 0 {
@@ -229,8 +229,8 @@ func (j *job) loop(sigs <-chan os.Signal) {
 	for !j.childless || j.running > 0 {
 		select {
 		case f := <-j.actions:
-			for _, tell := range j.absences.take() {
-				tell()
+			for _, notify := range j.absences.take() {
+				notify()
 			}
 			f()
 		case s := <-sigs:

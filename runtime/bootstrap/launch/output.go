@@ -39,7 +39,7 @@ type sink struct {
 	file     *os.File
 	terminal bool
 	turn     *writeLock
-	told     *sync.Once // the report that it cannot be written
+	reported *sync.Once // the report that it cannot be written
 }
 
 // full reports whether a write would wait for the reader.
@@ -169,7 +169,7 @@ func (o *output) miss(to *sink, err error) {
 		return
 	}
 	o.lost.Store(true)
-	to.told.Do(func() {
+	to.reported.Do(func() {
 		o.say(fmt.Sprintf("%v (the PEs' output there is lost: make room, or send it elsewhere)", err))
 	})
 }

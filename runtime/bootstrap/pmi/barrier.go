@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// tellAfter is how long a PE waits before it publishes that it waits. A step that goes well
+	// publishAfter is how long a PE waits before it publishes that it waits. A step that goes well
 	// takes less.
-	tellAfter = time.Second
+	publishAfter = time.Second
 	// askFor is how long a PE whose wait is over asks which others wait.
 	askFor = 10 * time.Second
 )
@@ -22,12 +22,12 @@ func (s *session) barrier(timeout time.Duration) error {
 		return err
 	}
 	began, end := time.Now(), deadline(timeout)
-	tell := began.Add(tellAfter)
+	publish := began.Add(publishAfter)
 	if timeout > 0 {
-		tell = began.Add(min(tellAfter, timeout/4))
+		publish = began.Add(min(publishAfter, timeout/4))
 	}
 	w := &waiting{session: s}
-	for until := tell; ; {
+	for until := publish; ; {
 		err := w.read(until)
 		switch {
 		case err == errLate && until == end:

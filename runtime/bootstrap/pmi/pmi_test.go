@@ -196,7 +196,7 @@ func TestLate(t *testing.T) {
 	late := s.env(1)
 	done := make(chan error)
 	go func() {
-		c, err := start(s.env(0), 2*tellAfter+patience)
+		c, err := start(s.env(0), 2*publishAfter+patience)
 		if err == nil {
 			err = steps(c)
 		}

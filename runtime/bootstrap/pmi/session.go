@@ -119,18 +119,18 @@ func (s *session) introduce(env map[string]string, end time.Time) error {
 	if _, err := s.ask(end, "initack", command("initack", "pmiid", strconv.Itoa(id))); err != nil {
 		return err
 	}
-	told := map[string]string{}
+	values := map[string]string{}
 	for range 3 { // size, rank, debug
 		r, err := s.expect(end, "set")
 		if err != nil {
 			return err
 		}
 		for name, value := range r.fields {
-			told[name] = value
+			values[name] = value
 		}
 	}
-	if s.size, err = number(told, "size", 1, maxPEs); err == nil {
-		s.rank, err = rank(told, "rank", s.size)
+	if s.size, err = number(values, "size", 1, maxPEs); err == nil {
+		s.rank, err = rank(values, "rank", s.size)
 	}
 	return err
 }

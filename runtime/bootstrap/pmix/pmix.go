@@ -19,9 +19,9 @@ const (
 )
 
 const (
-	// tellAfter is how long a PE waits before it publishes that it waits. A step that goes well
+	// publishAfter is how long a PE waits before it publishes that it waits. A step that goes well
 	// takes less.
-	tellAfter = time.Second
+	publishAfter = time.Second
 	// askFor is how long a PE whose wait is over asks which others wait: a server that has nothing
 	// of a PE does not answer.
 	askFor = 2 * time.Second
@@ -204,11 +204,11 @@ func (c *Client) barrier() error {
 	}
 	defer f.free()
 	began, end := time.Now(), deadline(c.timeout)
-	tell := began.Add(tellAfter)
+	publish := began.Add(publishAfter)
 	if c.timeout > 0 {
-		tell = began.Add(min(tellAfter, c.timeout/4))
+		publish = began.Add(min(publishAfter, c.timeout/4))
 	}
-	if _, err = f.wait(tell); err != errLate {
+	if _, err = f.wait(publish); err != errLate {
 		return err
 	}
 	key := fmt.Sprintf("shmem-here-%d", process.steps.N)

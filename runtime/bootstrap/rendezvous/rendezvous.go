@@ -1,5 +1,5 @@
 // Package rendezvous is where PEs meet in numbered steps. A launcher or root hands the frames of a
-// job's PEs to a Room, which answers, and reports to it PEs that have ended. It knows frames and
+// job's PEs to a Meeting, which answers, and reports to it PEs that have ended. It knows frames and
 // fates; it does not know sockets and processes.
 package rendezvous
 
@@ -22,8 +22,8 @@ type Meeting struct {
 	// Lost is called when a step failed since pe cannot join; it may be nil. It is set before the
 	// first Hello.
 	Lost func(pe libshmem.PE, fate wire.Fate, step string, wait []libshmem.PE)
-	// TellAll: every PE learns of PEs that fail, since no launcher ends them.
-	TellAll bool
+	// ReportAll: every PE learns of PEs that fail, since no launcher ends them.
+	ReportAll bool
 
 	secret secret.Secret // of the job
 
@@ -106,7 +106,7 @@ func (r *Meeting) End(pe libshmem.PE, fate wire.Fate) {
 	if m.inside {
 		loss := encode(wire.Frame{Kind: wire.Lost, Payload: wire.Loss{PE: pe, Fate: fate}.Append(nil)})
 		for to := range libshmem.PE(len(r.members)) {
-			if o := &r.members[to]; o.inside && (o.goesOn || r.TellAll) && !o.ended && to != pe {
+			if o := &r.members[to]; o.inside && (o.goesOn || r.ReportAll) && !o.ended && to != pe {
 				r.send(to, loss)
 			}
 		}
@@ -297,8 +297,8 @@ func (r *Meeting) failLocked(key stepKey, s *step, kind wire.Kind, payload []byt
 	r.answerLocked(s.waiting(), encode(*s.failure))
 }
 
-// answerLocked sends PEs the answer to their step, encoded once for all of them: with 10,000 PEs the
-// answer to an allgather has 2.3 MB.
+// answerLocked sends PEs the answer to their step, encoded once for all of them: with 10,000 PEs
+// the answer to an allgather has 2.3 MB.
 func (r *Meeting) answerLocked(pes []libshmem.PE, frame []byte) {
 	for _, pe := range pes {
 		r.members[pe].waits = false

@@ -188,10 +188,10 @@ func (l *finder) find(ctx context.Context) (uid.ID, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	type result struct {
-		id   uid.ID
-		at   netip.AddrPort
-		err  error
-		told bool // the error comes from a peer that is there
+		id       uid.ID
+		at       netip.AddrPort
+		err      error
+		answered bool // the error comes from a peer that is there
 	}
 	n := len(l.addresses) * len(l.step.ports)
 	results := make(chan result, n)
@@ -208,21 +208,21 @@ func (l *finder) find(ctx context.Context) (uid.ID, error) {
 					stop := context.AfterFunc(ctx, guard.Func("the bootstrap", func() { conn.Close() }))
 					defer stop()
 					r.id, r.err = l.peer.knock(conn)
-					r.told = true
+					r.answered = true
 				}
 				results <- r
 			})
 		}
 	}
 	var err error
-	told := false
+	answered := false
 	for range n {
 		r := <-results
 		if r.err == nil {
 			return r.id, nil
 		}
-		if err == nil || r.told && !told {
-			err, told = fmt.Errorf("%v: %w", r.at, cause(r.err)), r.told
+		if err == nil || r.answered && !answered {
+			err, answered = fmt.Errorf("%v: %w", r.at, cause(r.err)), r.answered
 		}
 	}
 	return uid.ID{}, err

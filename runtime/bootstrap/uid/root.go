@@ -34,8 +34,8 @@ const (
 	// forgotten costs a port and a descriptor, and does not differ from one that is on its way to
 	// the PEs.
 	maxUnused = 64
-	// maxUnproven caps the connections that are served at the same time and have not proved yet that
-	// they know the id. More push out the oldest; a PE among them tries again.
+	// maxUnproven caps the connections that are served at the same time and have not proved yet
+	// that they know the id. More push out the oldest; a PE among them tries again.
 	maxUnproven = 256
 	// maxPEs bounds the size that the first PE may give.
 	maxPEs = 1 << 20
@@ -242,7 +242,7 @@ func (r *Root) admit(who claim) (*participant, error) {
 	if r.meeting == nil {
 		// The PEs share a secret by the id, so none is sent over a network.
 		r.meeting = rendezvous.New(who.size, secret.Secret{}, r.send)
-		r.meeting.TellAll = true
+		r.meeting.ReportAll = true
 		r.first, r.participants = who.pe, make([]*participant, who.size)
 	}
 	// The jobs of a session have one id, and each a root of its own. Without this PE 0 would wait

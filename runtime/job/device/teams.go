@@ -14,9 +14,9 @@ import (
 	"libshmem/runtime/gpu"
 )
 
-// TeamTable has what kernels of this PE know of teams: a table, which the handle of a team indexes, and
-// lists of PEs for teams without a stride. The host keeps a copy, because teams may exist before
-// kernels do.
+// TeamTable has what kernels of this PE know of teams: a table, which the handle of a team indexes,
+// and lists of PEs for teams without a stride. The host keeps a copy, because teams may exist
+// before kernels do.
 type TeamTable struct {
 	pes   int // of the job
 	areas TeamAreas
@@ -42,8 +42,8 @@ type knownTeam struct {
 	pes   []int32 // for teams without a stride
 }
 
-// newTeamTable returns the teams of a job of so many PEs: none yet. put writes to memory of the GPU, and
-// clear zeroes a part of this PE's user heap.
+// newTeamTable returns the teams of a job of so many PEs: none yet. put writes to memory of the
+// GPU, and clear zeroes a part of this PE's user heap.
 func newTeamTable(pes int, a TeamAreas, put func(to gpu.Address, from []byte) error, clear func(offset, n uint64) error) *TeamTable {
 	return &TeamTable{pes: pes, areas: a, put: put, clear: clear, known: map[int]knownTeam{}, worn: map[int]bool{}}
 }
@@ -53,7 +53,7 @@ const teamEntryBytes = uint64(unsafe.Sizeof(queue.Team{}))
 // ListBytes is the most that the list of one team's PEs takes.
 func (t *TeamTable) ListBytes() uint64 { return 4 * uint64(t.pes) }
 
-// Show tells kernels of a team. pes are the PEs of a team without a stride.
+// Show makes a team known to kernels. pes are the PEs of a team without a stride.
 func (t *TeamTable) Show(slot int, entry queue.Team, pes []int32) error {
 	if t == nil {
 		return nil

@@ -37,7 +37,7 @@ type DriverWatch struct {
 	under       []watchedCall            // at the last check
 	before      []watchedCall
 	seen        []cuda.Call
-	told        uint32 // the value of asked at the last report
+	reported    uint32 // the value of asked at the last report
 	undone      undone
 }
 
@@ -53,8 +53,8 @@ type DriverConfig struct {
 // watchedCall is a call under way, with the time at which it was first seen.
 type watchedCall struct {
 	cuda.Call
-	since time.Time
-	told  bool
+	since    time.Time
+	reported bool
 }
 
 const (
@@ -96,7 +96,7 @@ func (h *DriverWatch) Serve(rings []*queue.Ring) {
 func (h *DriverWatch) Begin(c DriverConfig) {
 	h.DriverConfig = c
 	h.over, h.gone = make(chan struct{}), make(chan struct{})
-	h.told = h.Asked()
+	h.reported = h.Asked()
 	guard.Go("the watch of driver calls", h.run)
 }
 
@@ -133,7 +133,7 @@ func (h *DriverWatch) run() {
 }
 
 // check returns what to report now: each call once, and all of them when a report was asked for.
-func (h *DriverWatch) check(now time.Time) (tell []string) {
+func (h *DriverWatch) check(now time.Time) (due []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.seen = h.Calls(h.seen[:0])
@@ -147,27 +147,27 @@ func (h *DriverWatch) check(now time.Time) (tell []string) {
 		}
 	}
 	count := h.Asked()
-	asked := count != h.told
-	h.told = count
+	asked := count != h.reported
+	h.reported = count
 	const goesOn = " (the wait goes on)"
-	tells := func(since time.Time, told *bool) bool {
+	isDue := func(since time.Time, reported *bool) bool {
 		age := now.Sub(since)
-		late := h.Limit > 0 && age >= h.Limit && !*told
-		*told = *told || late
+		late := h.Limit > 0 && age >= h.Limit && !*reported
+		*reported = *reported || late
 		return late || asked && age >= watchLong
 	}
 	for i := range h.under {
-		if c := &h.under[i]; tells(c.since, &c.told) {
-			tell = append(tell, h.text(c, now)+h.waiting()+h.why(c)+goesOn)
+		if c := &h.under[i]; isDue(c.since, &c.reported) {
+			due = append(due, h.text(c, now)+h.waiting()+h.why(c)+goesOn)
 		}
 	}
 	h.undone.check(now)
 	for i := range h.undone.under {
-		if w := &h.undone.under[i]; tells(w.since, &w.told) {
-			tell = append(tell, w.text(now)+h.waiting()+w.why(h.Facts)+goesOn)
+		if w := &h.undone.under[i]; isDue(w.since, &w.reported) {
+			due = append(due, w.text(now)+h.waiting()+w.why(h.Facts)+goesOn)
 		}
 	}
-	return tell
+	return due
 }
 
 // Explain returns what the report of a wait needs: the calls that have been under way for long and

@@ -29,9 +29,9 @@ type undoneBy struct {
 // undoneWork is the work of a stream that has not moved since the given time.
 type undoneWork struct {
 	backlog.Work
-	by    *undoneBy
-	since time.Time
-	told  bool
+	by       *undoneBy
+	since    time.Time
+	reported bool
 }
 
 // check notes the work that there is now, and since when it has not moved.
@@ -46,7 +46,7 @@ func (u *undone) check(now time.Time) {
 				return o.by == by && o.Stream == w.Stream && o.Passed == w.Passed
 			})
 			if at >= 0 {
-				work.since, work.told = u.before[at].since, u.before[at].told
+				work.since, work.reported = u.before[at].since, u.before[at].reported
 			}
 			u.under = append(u.under, work)
 		}

@@ -17,7 +17,7 @@ func (w *Watch) Part() error {
 	p := &parting{began: time.Now(), limit: w.Settings.Timeout, asked: w.asked}
 	p.reported = p.began
 	if p.asked != nil {
-		p.told = p.asked()
+		p.seen = p.asked()
 	}
 	guard.Go("the wait for other PEs to finalize", func() {
 		defer close(gone)
@@ -47,7 +47,7 @@ type parting struct {
 	reported time.Time     // when its limit passed last
 	limit    time.Duration // SHMEM_TIMEOUT; 0: there is none
 	asked    func() uint32 // the number of reports that the signal has asked for; nil: there is no signal
-	told     uint32
+	seen     uint32 // that number at the last check
 }
 
 // due reports whether a report is due.
@@ -55,8 +55,8 @@ func (p *parting) due(now time.Time) bool {
 	due := false
 	if p.asked != nil {
 		count := p.asked()
-		due = count != p.told
-		p.told = count
+		due = count != p.seen
+		p.seen = count
 	}
 	if p.limit > 0 && now.Sub(p.reported) >= p.limit {
 		p.reported = now

@@ -15,7 +15,7 @@ import (
 
 // knower is a launcher that knows fates, and notes the PEs that it is asked for.
 type knower struct {
-	*bootstraptest.Teller
+	*bootstraptest.LossReporter
 	asked []libshmem.PE
 	fates map[libshmem.PE]string
 }
@@ -28,7 +28,7 @@ func (k *knower) Absent(pe libshmem.PE) bool { return k.fates[pe] != "" }
 // without either the end of its process.
 func TestLate(t *testing.T) {
 	w, b := watchOfFour(t, config.AbortOnFailure)
-	k := &knower{Teller: b, fates: map[libshmem.PE]string{}}
+	k := &knower{LossReporter: b, fates: map[libshmem.PE]string{}}
 	w.Boot = k
 	w.Nodes = topo.NewNodes([]string{"a", "a", "a", "b"})
 	does := map[area.How]string{}
@@ -102,7 +102,7 @@ func (n *silentNetwork) PeerStatus(pe libshmem.PE, _ bool) (text string, silent,
 // something else is known to be the reason.
 func TestSilent(t *testing.T) {
 	w, b := watchOfFour(t, config.AbortOnFailure)
-	k := &knower{Teller: b, fates: map[libshmem.PE]string{}}
+	k := &knower{LossReporter: b, fates: map[libshmem.PE]string{}}
 	w.Boot = k
 	w.Nodes = topo.NewNodes([]string{"a", "a", "b", "c"})
 	n := &silentNetwork{silent: map[libshmem.PE]bool{}}

@@ -17,9 +17,9 @@ import (
 )
 
 // watchOfFour makes the watch of a job of four PEs. This PE is the first.
-func watchOfFour(t *testing.T, on config.OnFailure) (*Watch, *bootstraptest.Teller) {
+func watchOfFour(t *testing.T, on config.OnFailure) (*Watch, *bootstraptest.LossReporter) {
 	t.Helper()
-	b := bootstraptest.NewTeller(t)
+	b := bootstraptest.NewLossReporter(t)
 	log, err := shmlog.Open(&config.Config{}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
@@ -59,8 +59,8 @@ func TestWatchAlone(t *testing.T) {
 	}
 }
 
-// launched is a teller that ends the job: no PE outlives it.
-type launched struct{ *bootstraptest.Teller }
+// launched is a LossReporter that ends the job: no PE outlives it.
+type launched struct{ *bootstraptest.LossReporter }
 
 func (launched) Launcher() string { return "the server of a test" }
 
