@@ -87,7 +87,7 @@ struct shmemi_core {
     int64_t (*heap_realloc)(int64_t offset, size_t size, size_t *old_size);
     /* The block that offset lies in and the bytes from offset to its end; 0
      * where no block is allocated. */
-    size_t (*heap_room)(int64_t offset);
+    size_t (*heap_bytes_from)(int64_t offset);
 
     /* Network. context: the core's number of a communication context; the default one has 0. */
     int (*post)(const struct shmemi_host_operation *o); /* (locked) */

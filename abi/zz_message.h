@@ -39,8 +39,8 @@ enum {
     SHMEMI_MESSAGE_SEQUENCED = 14, /* the answer: operand is that stream and 1, or 0 */
     SHMEMI_MESSAGE_VOID = 15, /* a write will not come: see voided */
     SHMEMI_MESSAGE_BATCH = 16, /* several operations: see runtime/proxy/batch.go */
-    SHMEMI_MESSAGE_ASK = 17, /* report what your program does: see ask.go */
-    SHMEMI_MESSAGE_TOLD = 18, /* the answer: a text in the payload */
+    SHMEMI_MESSAGE_ACTIVITY_REQUEST = 17, /* report what your program does: see activity.go */
+    SHMEMI_MESSAGE_ACTIVITY_REPLY = 18, /* the reply: a text in the payload */
 };
 
 /* The counters of each PE of the job. Counts only grow, but for the last two, which are the highest values so far. The numbers of the messages that ask for something are those of their kinds, so that one index serves to count them. */
@@ -129,8 +129,8 @@ _Static_assert(SHMEMI_MESSAGE_SEQUENCE == 13, "MESSAGE_SEQUENCE");
 _Static_assert(SHMEMI_MESSAGE_SEQUENCED == 14, "MESSAGE_SEQUENCED");
 _Static_assert(SHMEMI_MESSAGE_VOID == 15, "MESSAGE_VOID");
 _Static_assert(SHMEMI_MESSAGE_BATCH == 16, "MESSAGE_BATCH");
-_Static_assert(SHMEMI_MESSAGE_ASK == 17, "MESSAGE_ASK");
-_Static_assert(SHMEMI_MESSAGE_TOLD == 18, "MESSAGE_TOLD");
+_Static_assert(SHMEMI_MESSAGE_ACTIVITY_REQUEST == 17, "MESSAGE_ACTIVITY_REQUEST");
+_Static_assert(SHMEMI_MESSAGE_ACTIVITY_REPLY == 18, "MESSAGE_ACTIVITY_REPLY");
 _Static_assert(SHMEMI_COUNT_MESSAGE_BYTES == 0, "COUNT_MESSAGE_BYTES");
 _Static_assert(SHMEMI_COUNT_ATOMICS == 1, "COUNT_ATOMICS");
 _Static_assert(SHMEMI_COUNT_ELEMENTS == 2, "COUNT_ELEMENTS");

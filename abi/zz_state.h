@@ -15,7 +15,7 @@
 
 /* Answers of the heap's functions below 0. */
 enum {
-    SHMEMI_TELL_MEMORY = -3, /* as NO_MEMORY, and this PE prints the text */
+    SHMEMI_REPORT_MEMORY = -3, /* as NO_MEMORY, and this PE prints the text */
     SHMEMI_NO_BLOCK = -2, /* no block begins there */
     SHMEMI_NO_MEMORY = -1, /* a failed allocation, of which shmemi_core.error has the text */
 };
@@ -229,7 +229,7 @@ _Static_assert(offsetof(struct shmemi_state, napping) == 1028, "state_napping");
 /* No macro has taken a name. */
 _Static_assert(SHMEMI_ABI_VERSION == 1, "ABI_VERSION");
 _Static_assert(SHMEMI_STATICS == 8, "STATICS");
-_Static_assert(SHMEMI_TELL_MEMORY == -3, "TELL_MEMORY");
+_Static_assert(SHMEMI_REPORT_MEMORY == -3, "REPORT_MEMORY");
 _Static_assert(SHMEMI_NO_BLOCK == -2, "NO_BLOCK");
 _Static_assert(SHMEMI_NO_MEMORY == -1, "NO_MEMORY");
 _Static_assert(SHMEMI_RANGES_OF_CALLS == 0, "RANGES_OF_CALLS");

@@ -1,7 +1,7 @@
-// Package queue is the proxy's end of the rings by which GPU and host threads hand over operations.
-// It owns the slots, the lines and the answers: it finds pushed operations, decodes them, and tells
-// producers which slots are free and which operations are done. It does not know what an operation
-// means, nor any fabric.
+// Package queue is the proxy's end of the rings by which GPU and host threads submit operations.
+// It owns the slots, the lines and the answers: it finds pushed operations, decodes them, and
+// reports to producers which slots are free and which operations are done. It does not know what an
+// operation means, nor any fabric.
 //
 // # Threads
 //

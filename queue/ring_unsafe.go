@@ -294,11 +294,11 @@ func (r *Ring) Sleep(asleep bool) {
 	atomic.StoreUint32(&r.line.Asleep, v)
 }
 
-// Stop tells producers that the ring has no consumer any more.
+// Stop marks the ring as without a consumer, for its producers.
 func (r *Ring) Stop() { atomic.StoreUint32(&r.line.Stopped, 1) }
 
-// Fills reports whether an operation, or a part of one, is stored in the n-th slot from the next one
-// on. Producers may still be storing those before it.
+// Fills reports whether an operation, or a part of one, is stored in the n-th slot from the next
+// one on. Producers may still be storing those before it.
 func (r *Ring) Fills(n int) bool {
 	p := r.pos + uint64(n) - 1
 	return (atomic.LoadUint64((*uint64)(r.slot(p)))^r.lap(p))>>63 == 0

@@ -273,7 +273,7 @@ func (s *stage) produce(name, verb string, words []string) {
 }
 
 func (s *stage) room(name string, h *producerState) bool {
-	if s.rig.Room(h.at + uint64(h.slots)) {
+	if s.rig.Free(h.at + uint64(h.slots)) {
 		return true
 	}
 	if s.rig.Stopped() {

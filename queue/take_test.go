@@ -58,7 +58,7 @@ func TestTake(t *testing.T) {
 				}
 				for _, g := range []*queuetest.Rig{a, b} {
 					p := g.Take(n)
-					if !g.Room(p + uint64(n)) {
+					if !g.Free(p + uint64(n)) {
 						t.Fatal("no room")
 					}
 					for i := range uint64(n) {

@@ -41,14 +41,14 @@ func TestWrap(t *testing.T) {
 					if used += n; used > size {
 						break
 					}
-					if p := g.Take(n); p != next || !g.Room(p+uint64(n)) {
+					if p := g.Take(n); p != next || !g.Free(p+uint64(n)) {
 						t.Fatalf("size %d from %#x: position %#x, want %#x, or no room", size, start, p, next)
 					}
 					g.Store(next, &op)
 					next += uint64(n)
 					pushed = append(pushed, op)
 				}
-				if full := r.Progress().Tail + uint64(size); !g.Room(full) || g.Room(full+1) {
+				if full := r.Progress().Tail + uint64(size); !g.Free(full) || g.Free(full+1) {
 					t.Fatalf("size %d from %#x: room past the tail %#x is not the ring's size", size, start, r.Progress().Tail)
 				}
 				for i, want := range pushed {

@@ -70,9 +70,9 @@ const (
 	BounceBuffers     = 15         // buffers, each for a piece of an operand
 	BounceBytes       = 131072     // bytes of a buffer
 	BounceHead        = 4096       // bytes before the first buffer; the first word has a bit for each buffer that is taken
-	WayAny            = 0          // by one block, over any route
-	WayPacked         = 1          // to PEs that are all reached directly, each word with its flag
-	WaySpread         = 2          // to PEs that are all reached directly, by many blocks
+	AlgorithmAny      = 0          // by one block, over any path
+	AlgorithmPacked   = 1          // to PEs that are all reached directly, each word with its flag
+	AlgorithmSpread   = 2          // to PEs that are all reached directly, by many blocks
 	Signed            = 256        // a signed integer
 	Real              = 512        // a floating-point number
 	F16               = 514        // a half
@@ -502,21 +502,21 @@ var (
 
 // StreamCall is struct shmemi_stream_call. What a kernel of the library's own is to do (device/kernels). Which members count depends on the kernel.
 type StreamCall struct {
-	_       structs.HostLayout
-	Dest    uint64 // where to, or the first word that is waited for
-	Source  uint64 // where from, or the words to compare with
-	Count   uint64 // bytes, or elements of a reduction, or words
-	Signal  uint64 // a signal word, or which of several words do not count
-	Value   uint64 // to store, to signal, or to compare with
-	PE      int32  // the other PE, or the one that broadcasts
-	Op      int32  // SHMEM_SIGNAL_..., SHMEM_CMP_..., SHMEMI_REDUCE_... or a notification counter
-	Call    uint32 // which call, for reports: SHMEMI_CALL_...
-	Width   uint32 // bytes of an element, and SHMEMI_SIGNED or SHMEMI_REAL
-	Way     uint32 // SHMEMI_WAY_...
-	Nbi     uint32 // 1: the next quiet completes it
-	Team    int32  // the team whose PEs all make the call
-	TeamPEs int32  // how many it has
-	Bounce  uint64 // bounce buffers of an operand (device/kernels/bounce.h)
+	_         structs.HostLayout
+	Dest      uint64 // where to, or the first word that is waited for
+	Source    uint64 // where from, or the words to compare with
+	Count     uint64 // bytes, or elements of a reduction, or words
+	Signal    uint64 // a signal word, or which of several words do not count
+	Value     uint64 // to store, to signal, or to compare with
+	PE        int32  // the other PE, or the one that broadcasts
+	Op        int32  // SHMEM_SIGNAL_..., SHMEM_CMP_..., SHMEMI_REDUCE_... or a notification counter
+	Call      uint32 // which call, for reports: SHMEMI_CALL_...
+	Width     uint32 // bytes of an element, and SHMEMI_SIGNED or SHMEMI_REAL
+	Algorithm uint32 // SHMEMI_ALGORITHM_...
+	Nbi       uint32 // 1: the next quiet completes it
+	Team      int32  // the team whose PEs all make the call
+	TeamPEs   int32  // how many it has
+	Bounce    uint64 // bounce buffers of an operand (device/kernels/bounce.h)
 }
 
 var (
@@ -530,7 +530,7 @@ var (
 	_ [44]byte = [unsafe.Offsetof(StreamCall{}.Op)]byte{}
 	_ [48]byte = [unsafe.Offsetof(StreamCall{}.Call)]byte{}
 	_ [52]byte = [unsafe.Offsetof(StreamCall{}.Width)]byte{}
-	_ [56]byte = [unsafe.Offsetof(StreamCall{}.Way)]byte{}
+	_ [56]byte = [unsafe.Offsetof(StreamCall{}.Algorithm)]byte{}
 	_ [60]byte = [unsafe.Offsetof(StreamCall{}.Nbi)]byte{}
 	_ [64]byte = [unsafe.Offsetof(StreamCall{}.Team)]byte{}
 	_ [68]byte = [unsafe.Offsetof(StreamCall{}.TeamPEs)]byte{}

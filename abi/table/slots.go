@@ -209,7 +209,7 @@ var Structs = []Struct{
 		{Name: "op", Type: "i32", Doc: "SHMEM_SIGNAL_..., SHMEM_CMP_..., SHMEMI_REDUCE_... or a notification counter"},
 		{Name: "call", Type: "u32", Doc: "which call, for reports: SHMEMI_CALL_..."},
 		{Name: "width", Type: "u32", Doc: "bytes of an element, and SHMEMI_SIGNED or SHMEMI_REAL"},
-		{Name: "way", Type: "u32", Doc: "SHMEMI_WAY_..."},
+		{Name: "algorithm", Type: "u32", Doc: "SHMEMI_ALGORITHM_..."},
 		{Name: "nbi", Type: "u32", Doc: "1: the next quiet completes it"},
 		{Name: "team", Type: "i32", Doc: "the team whose PEs all make the call"},
 		{Name: "team_pes", Type: "i32", Doc: "how many it has"},
@@ -281,9 +281,9 @@ var Constants = join([]Constant{
 	{"BOUNCE_HEAD", "BounceHead", 4096, "bytes before the first buffer; the first word has a bit for each buffer that is taken"},
 
 	// How a kernel of the library does a collective.
-	{"WAY_ANY", "WayAny", 0, "by one block, over any route"},
-	{"WAY_PACKED", "WayPacked", 1, "to PEs that are all reached directly, each word with its flag"},
-	{"WAY_SPREAD", "WaySpread", 2, "to PEs that are all reached directly, by many blocks"},
+	{"ALGORITHM_ANY", "AlgorithmAny", 0, "by one block, over any path"},
+	{"ALGORITHM_PACKED", "AlgorithmPacked", 1, "to PEs that are all reached directly, each word with its flag"},
+	{"ALGORITHM_SPREAD", "AlgorithmSpread", 2, "to PEs that are all reached directly, by many blocks"},
 	// Its elements: their width in bytes, and one of these.
 	{"SIGNED", "Signed", 1 << 8, "a signed integer"},
 	{"REAL", "Real", 1 << 9, "a floating-point number"},

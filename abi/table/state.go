@@ -12,7 +12,7 @@ var state = Unit{
 	},
 	Enums: []Enum{
 		{Kind: "answer", First: -3, Doc: "answers of the heap's functions below 0.", Values: []Value{
-			{Name: "TELL_MEMORY", Doc: "as NO_MEMORY, and this PE prints the text"},
+			{Name: "REPORT_MEMORY", Doc: "as NO_MEMORY, and this PE prints the text"},
 			{Name: "NO_BLOCK", Doc: "no block begins there"},
 			{Name: "NO_MEMORY", Doc: "a failed allocation, of which shmemi_core.error has the text"},
 		}},

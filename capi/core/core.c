@@ -400,7 +400,7 @@ const struct shmemi_core *shmemi_core_table(shmemi_abort_fn *abort_)
         .heap_alloc = shmemgoHeapAlloc,
         .heap_free = shmemgoHeapFree,
         .heap_realloc = shmemgoHeapRealloc,
-        .heap_room = shmemgoHeapRoom,
+        .heap_bytes_from = shmemgoHeapBytesFrom,
         .post = post,
         .fence = shmemgoFence,
         .quiet = quiet,

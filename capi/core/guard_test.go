@@ -52,7 +52,7 @@ var exports = map[string]any{
 	"shmemgoHeapAlloc":     shmemgoHeapAlloc,
 	"shmemgoHeapFree":      shmemgoHeapFree,
 	"shmemgoHeapRealloc":   shmemgoHeapRealloc,
-	"shmemgoHeapRoom":      shmemgoHeapRoom,
+	"shmemgoHeapBytesFrom": shmemgoHeapBytesFrom,
 	"shmemgoInit":          shmemgoInit,
 	"shmemgoKernels":       shmemgoKernels,
 	"shmemgoLate":          shmemgoLate,

@@ -17,8 +17,8 @@ import (
 // The allocator's answers depend on the calls alone, so they are the same on every PE. Whether
 // there is memory behind them may differ, so the front lets the PEs vote after each of these.
 
-// told is the last job in which a failed allocation was printed.
-var told *job.Job
+// reportedIn is the last job in which a failed allocation was printed.
+var reportedIn *job.Job
 
 // noMemory answers a failed allocation. All PEs run out of offsets together, so PE 0 prints that;
 // alone is set where only this PE has no memory behind them. One is printed for each job, the
@@ -26,9 +26,9 @@ var told *job.Job
 func noMemory(err error, alone bool) C.int64_t {
 	atomic.AddUint64(&current.Live.Heap.Failed, 1)
 	failure.Store(&err)
-	if told != current && (alone || current.Me == 0) {
-		told = current
-		return answerTellMemory
+	if reportedIn != current && (alone || current.Me == 0) {
+		reportedIn = current
+		return answerReportMemory
 	}
 	current.Explain(err)
 	return answerNoMemory
@@ -98,9 +98,9 @@ func shmemgoHeapRealloc(offset C.int64_t, size C.size_t, oldSize *C.size_t) C.in
 	return C.int64_t(r.Offset)
 }
 
-//export shmemgoHeapRoom
-func shmemgoHeapRoom(offset C.int64_t) C.size_t {
-	defer guard.Catch("heap_room")
+//export shmemgoHeapBytesFrom
+func shmemgoHeapBytesFrom(offset C.int64_t) C.size_t {
+	defer guard.Catch("heap_bytes_from")
 	start, size, ok := current.Heap.Block(libshmem.Offset(offset))
 	if !ok {
 		return 0

@@ -100,11 +100,11 @@ void shmemi_check_block(const void *addr, size_t n, const char *call)
     if (!shmemi_in_heap(addr, 0))
         return;
     int64_t offset = (int64_t)((uintptr_t)addr - shmemi_state.heap_base);
-    size_t room = n ? shmemi_state.core->heap_room(offset) : 0;
-    if (n > room)
+    size_t available = n ? shmemi_state.core->heap_bytes_from(offset) : 0;
+    if (n > available)
         shmemi_abort(call, "check the number of elements, and that the memory was not freed",
                      "%zu bytes at %p: the allocation there has %zu bytes from that address on", n,
-                     addr, room);
+                     addr, available);
 }
 
 void shmemi_need_aligned(const void *addr, size_t n, const char *call)

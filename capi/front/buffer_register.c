@@ -283,7 +283,7 @@ int shmemi_buffer_unregister(void *mmap_ptr, size_t length, const char *call)
     } else if (i < shmemi_buffers_count()) {
         REFUSE(&w, "it was registered with %zu bytes (pass that length)", shmemi_buffer_at(i).size);
     } else if ((uint64_t)offset >= shmemi_state.heap_size ||
-               shmemi_state.core->heap_room(offset) < length || length == 0) {
+               shmemi_state.core->heap_bytes_from(offset) < length || length == 0) {
         REFUSE(&w, "no buffer is registered there (pass the address that "
                    "shmemx_buffer_register_symmetric returned, once)");
     }

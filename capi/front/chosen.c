@@ -1,5 +1,5 @@
 /*
- * chosen.c: programs that choose their GPU after init, by what init tells them.
+ * chosen.c: programs that choose their GPU after init, by the values that init returns.
  */
 #include "below.h"
 #include "error.h"

@@ -401,7 +401,7 @@ void shmemi_eager_recv(const shmemx_eager_t *eager, uint32_t slot, void *dest, u
         read_all(&r);
         return;
     }
-    r.dest = shmemi_eager_room(eager->nbytes, call);
+    r.dest = shmemi_eager_allocate(eager->nbytes, call);
     read_all(&r);
     shmemi_move(dest, r.dest, eager->nbytes, call);
     free(r.dest);

@@ -308,12 +308,12 @@ static void send_signalled(const shmemx_eager_t *e, uint32_t slot, char *at, int
                       shmemi_eager_signal(e->nbytes, epoch), SHMEM_SIGNAL_SET, pe, false, call);
 }
 
-char *shmemi_eager_room(size_t n, const char *call)
+char *shmemi_eager_allocate(size_t n, const char *call)
 {
-    char *room = calloc(1, n);
-    if (room == NULL)
+    char *buffer = calloc(1, n);
+    if (buffer == NULL)
         shmemi_abort(call, "use smaller tokens", "no memory for %zu bytes of a token", n);
-    return room;
+    return buffer;
 }
 
 static void send_near(const shmemx_eager_t *e, char *to, const void *source, uint32_t epoch,
@@ -323,10 +323,10 @@ static void send_near(const shmemx_eager_t *e, char *to, const void *source, uin
         fill(to, source, e, epoch);
         return;
     }
-    char *room = shmemi_eager_room(e->nbytes, call);
-    shmemi_move(room, source, e->nbytes, call);
-    fill(to, room, e, epoch);
-    free(room);
+    char *buffer = shmemi_eager_allocate(e->nbytes, call);
+    shmemi_move(buffer, source, e->nbytes, call);
+    fill(to, buffer, e, epoch);
+    free(buffer);
 }
 
 /* One more token in the slot of a PE of this node. */
@@ -351,20 +351,20 @@ static void send_copied(const shmemx_eager_t *e, uint32_t slot, int64_t offset, 
         count(e, slot, pe);
         return;
     }
-    char *room = shmemi_eager_room(n, call);
-    shmemi_move(room, source, e->nbytes, call);
-    memcpy(room + at, &signal, sizeof signal);
+    char *buffer = shmemi_eager_allocate(n, call);
+    shmemi_move(buffer, source, e->nbytes, call);
+    memcpy(buffer + at, &signal, sizeof signal);
     shmemi_net_do(&(struct shmemi_host_operation){
         .kind = SHMEMI_OPERATION_PUT_SIGNAL,
         .pe = pe,
         .offset = offset,
         .nbytes = n,
-        .source = room,
+        .source = buffer,
         .signal_offset = shmemi_notification_offset(shmemi_eager_counter(e, slot)),
         .operand = 1,
         .op = SHMEMI_AMO_ADD,
         .call = call});
-    free(room);
+    free(buffer);
 }
 
 void shmemi_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *source,

@@ -15,7 +15,7 @@ size_t shmemi_eager_boxes_size(const shmemx_eager_t *e);
 void shmemi_eager_boxes_close(const shmemx_eager_t *e, const char *call);
 
 /* n bytes of 0 for a token whose other place is in the memory of a GPU; the caller frees them. */
-char *shmemi_eager_room(size_t n, const char *call);
+char *shmemi_eager_allocate(size_t n, const char *call);
 
 /* Behind shmemx.h. */
 void shmemi_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *source,

@@ -2,8 +2,8 @@
  * fork.c: fork() after init.
  *
  * A child has the parent's memory but neither its Go threads nor a place in the job. Its state says
- * "not initialised", so that every call ends with one line instead of hanging; and it must tell the
- * launcher nothing in the parent's name.
+ * "not initialised", so that every call ends with one line instead of hanging; and it must report
+ * nothing to the launcher in the parent's name.
  *
  * By the rules of fork() its globals are its own, but they are in memory that the PEs share. So the
  * parent makes a private copy before it forks, and the child moves that copy over its globals

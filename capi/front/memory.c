@@ -52,7 +52,7 @@ static int64_t agree(int64_t offset, size_t size, const char *call)
 static void *no_memory(int64_t offset, size_t size, const char *call)
 {
     shmemi_allocation_failed(size, call);
-    if (offset == SHMEMI_TELL_MEMORY && !shmemi_host_language_raises()) {
+    if (offset == SHMEMI_REPORT_MEMORY && !shmemi_host_language_raises()) {
         char line[1200];
         snprintf(line, sizeof line, "%s: %s", call, shmemi_state.core->error());
         shmemi_state.core->report(line);

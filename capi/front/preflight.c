@@ -73,10 +73,10 @@ static int has_space(const char *path, char *error, size_t size)
     struct rlimit limit;
     if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
         return 1;
-    void *room =
+    void *probe =
         mmap(NULL, SPACE_MIB << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (room != MAP_FAILED) {
-        munmap(room, SPACE_MIB << 20);
+    if (probe != MAP_FAILED) {
+        munmap(probe, SPACE_MIB << 20);
         return 1;
     }
     snprintf(error, size,

@@ -20,7 +20,7 @@
 
 /* A sender's mailbox: what was given back, and what of it the sender knows. */
 struct incoming {
-    uint64_t head, told;
+    uint64_t head, returned;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -105,9 +105,9 @@ static bool find_from(struct receipt *r, int pe)
     }
     shmemi_mail_take(m);
     in->head = shmemi_mail_release(box, in->head, ring);
-    if (shmemi_mail_worth(in->head - in->told, ring)) {
-        r->credit = in->head - in->told;
-        in->told = in->head;
+    if (shmemi_mail_worth(in->head - in->returned, ring)) {
+        r->credit = in->head - in->returned;
+        in->returned = in->head;
     }
     r->outcome = RECEIVED;
     return true;

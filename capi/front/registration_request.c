@@ -87,7 +87,7 @@ void shmemi_registration_check(struct registration_request *w, int flags)
                w->length, start);
     else if (start - s->heap_base < s->heap_size) {
         w->inside = (int64_t)(start - s->heap_base);
-        if (s->core->heap_room(w->inside) < w->length)
+        if (s->core->heap_bytes_from(w->inside) < w->length)
             REFUSE(w,
                    "%zu bytes at heap offset %#" PRIx64 " are not of one allocation (check the "
                    "length, and that the memory was not freed)",

@@ -119,7 +119,7 @@ static void stop_polling(struct shmemi_waiter *w)
 }
 
 /* From here on the proxy has to serve the network, so its nap ends. */
-static void hand_over(struct shmemi_waiter *w)
+static void yield_network(struct shmemi_waiter *w)
 {
     if (!w->polling)
         return;
@@ -301,7 +301,7 @@ bool shmemi_wait_step(struct shmemi_waiter *w)
         return awake_step(w);
     if (w->stage == SHMEMI_READY)
         return nap(w);
-    hand_over(w);
+    yield_network(w);
     shmemi_prepare_sleep(w);
     return true;
 }

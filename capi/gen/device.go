@@ -71,14 +71,14 @@ func deviceNames(s *spec.Surface, h spec.Headers, beyond bool, host map[string]s
 	b.WriteString(h.Types + "\n#ifdef SHMEMI_KERNEL\n" + deviceTop)
 	for _, c := range s.Kernels() {
 		for _, f := range c.Families {
-			told := false
+			documented := false
 			functions := f.Functions()
 			for j := range functions {
 				if strings.HasPrefix(functions[j].Name, s.Extension()) != beyond {
 					continue
 				}
-				if !told {
-					told = true
+				if !documented {
+					documented = true
 					fmt.Fprintf(&b, "\n/* %s */\n", f.Doc)
 				}
 				deviceFunction(&b, &functions[j], host)

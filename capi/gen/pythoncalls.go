@@ -330,9 +330,9 @@ func (c *pythonCall) copy(m *pythonModule, b *pythonLines) (string, error) {
 	}
 	b.begin(c)
 	b.context()
-	way, method := "outgoing", "put"
+	direction, method := "outgoing", "put"
 	if near.Role == spec.Result {
-		way, method = "incoming", "get"
+		direction, method = "incoming", "get"
 	}
 	if signals {
 		b.add(1, "to, of, whole = outgoing_row(call, dest, source)")
@@ -366,7 +366,7 @@ func (c *pythonCall) copy(m *pythonModule, b *pythonLines) (string, error) {
 			b.add(3, "settle(call)")
 			b.add(2, "return")
 		}
-		b.add(1, "row = %s(call, dest, source)", way)
+		b.add(1, "row = %s(call, dest, source)", direction)
 		b.add(1, "if isinstance(row, Apart):")
 		if c.nbi && near.Role == spec.Result { // a copy with gaps blocks until the data is there
 			b.add(2, "raise row.refused(call)")

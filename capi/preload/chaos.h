@@ -13,12 +13,12 @@
 void chaos_flags_open(void);
 void chaos_flags_close(void);
 
-/* Before puts that have no order among them are sent: tells each peer which of them could be a flag
- * for which data. */
-void chaos_flags_tell(const struct delayed *first);
+/* Before puts that have no order among them are sent: sends each peer notes of which put
+ * could be the flag of which data. */
+void chaos_flags_send(const struct delayed *first);
 
 /* The same for a call that overtakes the puts that are kept. */
-void chaos_flags_tell_call(const struct delayed *first, const struct preload_frame *f);
+void chaos_flags_send_call(const struct delayed *first, const struct preload_frame *f);
 
 /* After each call of the program: what this PE has waited for, and reports. */
 void chaos_flags_after(const struct preload_frame *f);

@@ -97,7 +97,7 @@ static uint64_t place(const void *at)
     return delayed_place((uintptr_t)at, (uintptr_t)notes);
 }
 
-static void tell(const struct delayed *data, uint32_t flag_call, const void *flag)
+static void send_note(const struct delayed *data, uint32_t flag_call, const void *flag)
 {
     int pe = data->pe;
     struct note note = {.number = ++written[pe],
@@ -133,36 +133,36 @@ static const struct delayed *largest(const struct delayed *first, const struct d
 
 /* A target that waits for the signal of one put may still need an order with another put, so each
  * kind of data has its note. */
-static void tell_of(const struct delayed *first, const struct delayed *before, pthread_t thread,
-                    int pe, uint32_t flag_call, const char *flag)
+static void send_notes(const struct delayed *first, const struct delayed *before, pthread_t thread,
+                       int pe, uint32_t flag_call, const char *flag)
 {
     for (int signalled = 0; signalled < 2; signalled++) {
         const struct delayed *data = largest(first, before, thread, pe, flag, signalled);
         if (data)
-            tell(data, flag_call, flag);
+            send_note(data, flag_call, flag);
     }
 }
 
-void chaos_flags_tell(const struct delayed *first)
+void chaos_flags_send(const struct delayed *first)
 {
     for (const struct delayed *d = first; d && notes; d = d->next) {
         if (d->has_ctx)
             continue;
         if (d->bytes > 0 && d->bytes <= SMALL && d->block == d->bytes)
-            tell_of(first, d, d->thread, d->pe, d->number, d->dest);
+            send_notes(first, d, d->thread, d->pe, d->number, d->dest);
         if (d->signal)
-            tell_of(first, d, d->thread, d->pe, d->number, d->signal);
+            send_notes(first, d, d->thread, d->pe, d->number, d->signal);
     }
 }
 
-void chaos_flags_tell_call(const struct delayed *first, const struct preload_frame *f)
+void chaos_flags_send_call(const struct delayed *first, const struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
     int word = c->kind == PRELOAD_KIND_ATOMIC ? c->dest : c->signal;
     if (!first || !notes || word < 0 || c->pe < 0 || c->ctx >= 0 ||
         (c->kind != PRELOAD_KIND_ATOMIC && c->kind != PRELOAD_KIND_SIGNAL))
         return;
-    tell_of(first, NULL, pthread_self(), preload_pe(f), f->number, (const char *)f->arg[word]);
+    send_notes(first, NULL, pthread_self(), preload_pe(f), f->number, (const char *)f->arg[word]);
 }
 
 /* ----------------------------------------------------------- the PE that waits */

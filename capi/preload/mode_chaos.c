@@ -101,7 +101,7 @@ static void flush(void)
     struct delayed **late = malloc((size_t)n * sizeof *late);
     if (!late)
         preload_refuse("chaos: no memory for %d puts (the process has none left)", n);
-    chaos_flags_tell(list.first);
+    chaos_flags_send(list.first);
     for (struct delayed *d = list.first; d; d = d->next) {
         if (share(&state) < reorder) {
             late[held++] = d;
@@ -154,7 +154,7 @@ static bool before(struct preload_frame *f)
         return keep(f);
     pthread_mutex_lock(&mutex);
     if (overtakes(c))
-        chaos_flags_tell_call(list.first, f);
+        chaos_flags_send_call(list.first, f);
     else
         flush();
     pthread_mutex_unlock(&mutex);

@@ -57,12 +57,12 @@ void redirect_refuse(const char *call, const char *format, ...)
     va_start(rest, format);
     vsnprintf(text, sizeof text, format, rest);
     va_end(rest);
-    /* Before init, some launchers have told it. */
-    static const char *const told[] = {"SHMEM_LAUNCHER_PE", "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
-                                       "PMI_RANK"};
+    /* Before init, some launchers have set it in the environment. */
+    static const char *const variables[] = {"SHMEM_LAUNCHER_PE", "OMPI_COMM_WORLD_RANK",
+                                            "PMIX_RANK", "PMI_RANK"};
     const char *number = NULL;
-    for (size_t i = 0; !number && i < sizeof told / sizeof *told; i++)
-        number = getenv(told[i]);
+    for (size_t i = 0; !number && i < sizeof variables / sizeof *variables; i++)
+        number = getenv(variables[i]);
     int n = redirect_pe();
     if (n >= 0)
         snprintf(pe, sizeof pe, " (PE %d)", n);

@@ -31,7 +31,7 @@ void preload_output_flush(uint64_t lost);
 /* Ends the file, which may be continued by further events. */
 void preload_output_end(uint64_t lost);
 
-/* False after an error, of which the user has been told. */
+/* False after an error, which has been reported. */
 bool preload_output_works(void);
 
 /* Events that are in files that were deleted, to keep within the bound. */

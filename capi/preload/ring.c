@@ -68,7 +68,7 @@ struct preload_ring *preload_ring_open(void)
             return NULL;
         }
         r->tid = (int)syscall(SYS_gettid);
-        r->room = PRELOAD_RING;
+        r->limit = PRELOAD_RING;
         preload_ring_touch(r, 0);
         r->next = atomic_load(&rings);
         while (!atomic_compare_exchange_weak(&rings, &r->next, r))

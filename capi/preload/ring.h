@@ -3,7 +3,7 @@
  * other: where a ring is full, the record is counted as lost.
  *
  * The thread owns head, left, own, share, lost and counts, and publishes a record by storing head
- * with release order; the writer owns tail and publishes room in the same way.
+ * with release order; the writer owns tail and frees space with the same order.
  */
 #ifndef PRELOAD_RING_H
 #define PRELOAD_RING_H
@@ -38,7 +38,7 @@ struct preload_ring {
     _Atomic int ended; /* the thread is gone */
 
     _Alignas(64) _Atomic uint64_t head;
-    uint64_t room;              /* head may go as far without another read of tail */
+    uint64_t limit;             /* head may go as far without another read of tail */
     uint64_t left;              /* ticks: when the last call ended */
     uint64_t own;               /* nanoseconds that the ring's memory has taken since */
     struct preload_share share; /* of the processor, when the kernel was last asked */
@@ -80,17 +80,17 @@ void preload_ring_touch(struct preload_ring *r, uint64_t head);
 /* Whether the next record would be lost. */
 static inline bool preload_ring_full(struct preload_ring *r)
 {
-    if (atomic_load_explicit(&r->head, memory_order_relaxed) != r->room)
+    if (atomic_load_explicit(&r->head, memory_order_relaxed) != r->limit)
         return false;
-    r->room = atomic_load_explicit(&r->tail, memory_order_acquire) + PRELOAD_RING;
-    return atomic_load_explicit(&r->head, memory_order_relaxed) == r->room;
+    r->limit = atomic_load_explicit(&r->tail, memory_order_acquire) + PRELOAD_RING;
+    return atomic_load_explicit(&r->head, memory_order_relaxed) == r->limit;
 }
 
 /* Writes a record. True: the writer should be woken. */
 static inline bool preload_ring_put(struct preload_ring *r, const struct preload_record *record)
 {
     uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
-    if (__builtin_expect(head == r->room, 0) && preload_ring_full(r)) {
+    if (__builtin_expect(head == r->limit, 0) && preload_ring_full(r)) {
         uint64_t lost = atomic_load_explicit(&r->lost, memory_order_relaxed);
         atomic_store_explicit(&r->lost, lost + 1, memory_order_relaxed);
         return false;

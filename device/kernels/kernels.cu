@@ -192,7 +192,7 @@ KERNEL(barrier)
 KERNEL(broadcast)
 {
     struct shmemi_members m;
-    if (c.way != SHMEMI_WAY_SPREAD) {
+    if (c.algorithm != SHMEMI_ALGORITHM_SPREAD) {
         (void)shmemi_broadcast<shmemi_by_block>(&shmemi_job, c.call, c.team, address(c.dest),
                                                 address(c.source), c.count, c.pe);
         return;
@@ -210,7 +210,7 @@ KERNEL(broadcast)
 template <int BLOCKS> SHMEMI_D void exchange(call_t *c)
 {
     struct shmemi_members m;
-    if (c->way != SHMEMI_WAY_SPREAD) {
+    if (c->algorithm != SHMEMI_ALGORITHM_SPREAD) {
         (void)shmemi_exchange<shmemi_by_block, BLOCKS>(
             &shmemi_job, c->call, c->team, address(c->dest), address(c->source), c->count);
         return;
@@ -241,81 +241,81 @@ KERNEL(alltoall)
 
 /* Numbered by the wire's constants. Sums and products of integers do not depend on the sign, and
  * bit operations not on the type: for these the host counts bytes. */
-template <class WAY, class OP> SHMEMI_D void reduce_integers(call_t *c)
+template <class ALGORITHM, class OP> SHMEMI_D void reduce_integers(call_t *c)
 {
     switch (c->width & ~(uint32_t)SHMEMI_SIGNED) {
     case 1:
-        return WAY::template reduce<shmemi_each<OP, uint8_t>, uint8_t>(c);
+        return ALGORITHM::template reduce<shmemi_each<OP, uint8_t>, uint8_t>(c);
     case 2:
-        return WAY::template reduce<shmemi_each<OP, uint16_t>, uint16_t>(c);
+        return ALGORITHM::template reduce<shmemi_each<OP, uint16_t>, uint16_t>(c);
     case 4:
-        return WAY::template reduce<shmemi_each<OP, uint32_t>, uint32_t>(c);
+        return ALGORITHM::template reduce<shmemi_each<OP, uint32_t>, uint32_t>(c);
     case 8:
-        return WAY::template reduce<shmemi_each<OP, uint64_t>, uint64_t>(c);
+        return ALGORITHM::template reduce<shmemi_each<OP, uint64_t>, uint64_t>(c);
     }
 }
 
-template <class WAY, class OP> SHMEMI_D void reduce_signed(call_t *c)
+template <class ALGORITHM, class OP> SHMEMI_D void reduce_signed(call_t *c)
 {
     switch (c->width) {
     case 1 | SHMEMI_SIGNED:
-        return WAY::template reduce<shmemi_each<OP, int8_t>, int8_t>(c);
+        return ALGORITHM::template reduce<shmemi_each<OP, int8_t>, int8_t>(c);
     case 2 | SHMEMI_SIGNED:
-        return WAY::template reduce<shmemi_each<OP, int16_t>, int16_t>(c);
+        return ALGORITHM::template reduce<shmemi_each<OP, int16_t>, int16_t>(c);
     case 4 | SHMEMI_SIGNED:
-        return WAY::template reduce<shmemi_each<OP, int32_t>, int32_t>(c);
+        return ALGORITHM::template reduce<shmemi_each<OP, int32_t>, int32_t>(c);
     case 8 | SHMEMI_SIGNED:
-        return WAY::template reduce<shmemi_each<OP, int64_t>, int64_t>(c);
+        return ALGORITHM::template reduce<shmemi_each<OP, int64_t>, int64_t>(c);
     }
 }
 
-template <class WAY, class OP> SHMEMI_D void reduce_real(call_t *c)
+template <class ALGORITHM, class OP> SHMEMI_D void reduce_real(call_t *c)
 {
     switch (c->width) {
     case SHMEMI_F16:
-        return WAY::template reduce<shmemi_each_narrow<OP, shmemi_f16>, shmemi_f16>(c);
+        return ALGORITHM::template reduce<shmemi_each_narrow<OP, shmemi_f16>, shmemi_f16>(c);
     case SHMEMI_BF16:
-        return WAY::template reduce<shmemi_each_narrow<OP, shmemi_bf16>, shmemi_bf16>(c);
+        return ALGORITHM::template reduce<shmemi_each_narrow<OP, shmemi_bf16>, shmemi_bf16>(c);
     case SHMEMI_F32:
-        return WAY::template reduce<shmemi_each<OP, float>, float>(c);
+        return ALGORITHM::template reduce<shmemi_each<OP, float>, float>(c);
     case SHMEMI_F64:
-        return WAY::template reduce<shmemi_each<OP, double>, double>(c);
+        return ALGORITHM::template reduce<shmemi_each<OP, double>, double>(c);
     }
 }
 
-template <class WAY, class OP> SHMEMI_D void reduce_numbers(call_t *c)
+template <class ALGORITHM, class OP> SHMEMI_D void reduce_numbers(call_t *c)
 {
     if (c->width & SHMEMI_REAL)
-        reduce_real<WAY, OP>(c);
+        reduce_real<ALGORITHM, OP>(c);
     else
-        reduce_integers<WAY, OP>(c);
+        reduce_integers<ALGORITHM, OP>(c);
 }
 
-template <class WAY, class OP> SHMEMI_D void reduce_ordered(call_t *c)
+template <class ALGORITHM, class OP> SHMEMI_D void reduce_ordered(call_t *c)
 {
     if (c->width & SHMEMI_SIGNED)
-        reduce_signed<WAY, OP>(c);
+        reduce_signed<ALGORITHM, OP>(c);
     else
-        reduce_numbers<WAY, OP>(c);
+        reduce_numbers<ALGORITHM, OP>(c);
 }
 
-template <class WAY> SHMEMI_D void reduce(call_t *c, uint32_t op)
+template <class ALGORITHM> SHMEMI_D void reduce(call_t *c, uint32_t op)
 {
     switch (op) {
     case SHMEMI_REDUCE_SUM:
-        return reduce_numbers<WAY, shmemi_sum>(c);
+        return reduce_numbers<ALGORITHM, shmemi_sum>(c);
     case SHMEMI_REDUCE_PROD:
-        return reduce_numbers<WAY, shmemi_prod>(c);
+        return reduce_numbers<ALGORITHM, shmemi_prod>(c);
     case SHMEMI_REDUCE_MIN:
-        return reduce_ordered<WAY, shmemi_min>(c);
+        return reduce_ordered<ALGORITHM, shmemi_min>(c);
     case SHMEMI_REDUCE_MAX:
-        return reduce_ordered<WAY, shmemi_max>(c);
+        return reduce_ordered<ALGORITHM, shmemi_max>(c);
     case SHMEMI_REDUCE_AND:
-        return WAY::template reduce<shmemi_each_bit<shmemi_and>, uint8_t>(c);
+        return ALGORITHM::template reduce<shmemi_each_bit<shmemi_and>, uint8_t>(c);
     case SHMEMI_REDUCE_OR:
-        return WAY::template reduce<shmemi_each_bit<shmemi_or>, uint8_t>(c);
+        return ALGORITHM::template reduce<shmemi_each_bit<shmemi_or>, uint8_t>(c);
     case SHMEMI_REDUCE_XOR:
-        return WAY::template reduce<shmemi_each_bit<shmemi_xor>, uint8_t>(c);
+        return ALGORITHM::template reduce<shmemi_each_bit<shmemi_xor>, uint8_t>(c);
     }
 }
 

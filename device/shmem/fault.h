@@ -35,8 +35,8 @@ SHMEMI_COLD void shmemi_no_job(void)
  * before they trap, since the first trap ends them all. call is the number of the public name, a
  * hash of it (capi/spec).
  */
-SHMEMI_D void shmemi_tell(const struct shmemi_device_image *image, uint32_t fault, uint32_t call,
-                          int pe, uint64_t address, uint64_t length)
+SHMEMI_D void shmemi_report_fault(const struct shmemi_device_image *image, uint32_t fault,
+                                  uint32_t call, int pe, uint64_t address, uint64_t length)
 {
     struct shmemi_device_report *report = (struct shmemi_device_report *)image->job.report;
     if (report != NULL) {
@@ -71,7 +71,7 @@ __attribute__((noreturn)) SHMEMI_COLD void shmemi_fault(const struct shmemi_devi
                                                         uint32_t fault, uint32_t call, int pe,
                                                         uint64_t address, uint64_t length)
 {
-    shmemi_tell(image, fault, call, pe, address, length);
+    shmemi_report_fault(image, fault, call, pe, address, length);
     asm volatile("trap;");
     __builtin_unreachable();
 }

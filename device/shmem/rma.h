@@ -237,7 +237,7 @@ enum shmemi_put_by {
     SHMEMI_BY_RANGE, /* the proxy or the NIC reads them where they are */
 };
 
-SHMEMI_COLD enum shmemi_put_by shmemi_put_way(const struct shmemi_put_call *c)
+SHMEMI_COLD enum shmemi_put_by shmemi_put_method(const struct shmemi_put_call *c)
 {
     if (c->bytes > SHMEMI_SLOT_BYTES &&
         shmemi_cells_for(c->image, c->source, c->bytes, c->pe) != NULL)
@@ -271,7 +271,7 @@ SHMEMI_D void shmemi_begin_range(const struct shmemi_put_call *c, struct shmemi_
 }
 template <int WAIT> SHMEMI_D void shmemi_end_range(struct shmemi_question *q)
 {
-    shmemi_hand_over(&q->op);
+    shmemi_submit(&q->op);
     if (WAIT)
         (void)shmemi_answered(q);
 }
@@ -296,7 +296,7 @@ template <int NBI> SHMEMI_D void shmemi_send_put(struct shmemi_put_call *c)
 {
     if (c->bytes == 0)
         return;
-    switch (shmemi_put_way(c)) {
+    switch (shmemi_put_method(c)) {
     case SHMEMI_BY_SLOTS:
         shmemi_send_pieces(c);
         shmemi_send_bytes(c, (uint32_t)c->bytes);
@@ -341,7 +341,7 @@ SHMEMI_COLD void shmemi_get_range(const struct shmemi_device_image *image, void 
     q.op.slots = SHMEMI_SLOTS_GET;
     q.op.words =
         shmemi_pack_get((uint32_t)pe, 0, source, (uint64_t)(uintptr_t)dest, bytes, WAIT, q.place);
-    shmemi_hand_over(&q.op);
+    shmemi_submit(&q.op);
     if (WAIT)
         (void)shmemi_answered(&q);
 }

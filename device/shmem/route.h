@@ -125,7 +125,7 @@ struct shmemi_question {
  * the words, a kernel that puts would need more than the 64 registers that each of 1024 threads
  * has.
  */
-SHMEMI_COLD void shmemi_hand_over(const struct shmemi_operation *op)
+SHMEMI_COLD void shmemi_submit(const struct shmemi_operation *op)
 {
 #ifdef __CUDACC__
     int room;
@@ -141,7 +141,7 @@ SHMEMI_D void shmemi_send(const struct shmemi_device_image *image, int pe,
                           const struct shmemi_words *words, int slots)
 {
     struct shmemi_operation op = {shmemi_ring_for(&image->job, (uint32_t)pe), slots, *words};
-    shmemi_hand_over(&op);
+    shmemi_submit(&op);
 }
 
 /* Chooses the ring and claims a reply place. */
@@ -173,7 +173,7 @@ SHMEMI_D uint64_t shmemi_ask(struct shmemi_question *q, const struct shmemi_word
 {
     q->op.words = *words;
     q->op.slots = slots;
-    shmemi_hand_over(&q->op);
+    shmemi_submit(&q->op);
     return shmemi_answered(q);
 }
 

@@ -63,7 +63,7 @@ __attribute__((noreturn)) SHMEMI_COLD void
 shmemi_global_exit(const struct shmemi_device_image *image, uint32_t call, int status)
 {
     shmemi_check_init(image, call);
-    shmemi_tell(image, SHMEMI_FAULT_EXIT, call, image->job.me, 0, (uint32_t)status);
+    shmemi_report_fault(image, SHMEMI_FAULT_EXIT, call, image->job.me, 0, (uint32_t)status);
     while (image->job.stop != NULL &&
            (uint32_t)shmemi_load_far((const uint64_t *)image->job.stop) != UINT32_MAX)
         ;

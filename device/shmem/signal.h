@@ -77,7 +77,7 @@ template <int WAIT> SHMEMI_COLD void shmemi_send_range_signal(const struct shmem
 /* As shmemi_send_put. Without a fence the pieces are in no order with the signal. */
 template <int NBI> SHMEMI_D void shmemi_send_put_signal(struct shmemi_put_call *c)
 {
-    switch (shmemi_put_way(c)) {
+    switch (shmemi_put_method(c)) {
     case SHMEMI_BY_SLOTS:
         if (c->bytes > SHMEMI_SLOT_BYTES) {
             shmemi_send_pieces(c);

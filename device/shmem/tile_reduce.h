@@ -180,7 +180,7 @@ SHMEMI_D void shmemi_tile_fold(const struct shmemi_device_image *image,
  * Waits until all PEs of the team have come, with their sources. The result is in its maker's own
  * dest. A source stays unchanged until each reader has said that it is done.
  */
-template <class SCOPE, class FOLD, class T, int WAY>
+template <class SCOPE, class FOLD, class T, int KIND>
 SHMEMI_COLD int shmemi_tile_reduce(const struct shmemi_device_image *image, uint32_t call,
                                    shmemi_team_t team, const struct shmemi_tile *t, char *dest,
                                    const char *source, int root)
@@ -189,17 +189,17 @@ SHMEMI_COLD int shmemi_tile_reduce(const struct shmemi_device_image *image, uint
     struct shmemi_tile again = shmemi_tile_again(t);
     if (shmemi_team_open(image, call, team, &m) != 0)
         return -1;
-    if (WAY != SHMEMI_TILE_EACH && (uint32_t)root >= (uint32_t)m.n)
+    if (KIND != SHMEMI_TILE_EACH && (uint32_t)root >= (uint32_t)m.n)
         shmemi_fault(image, SHMEMI_FAULT_ROOT, call, root, (uint64_t)(uintptr_t)dest,
                      (uint64_t)m.n);
     shmemi_tile_check(image, call, image->job.me, t, source, 0);
-    if (WAY == SHMEMI_TILE_SPREAD)
+    if (KIND == SHMEMI_TILE_SPREAD)
         shmemi_tile_check(image, call, image->job.me, t, dest, 1);
     shmemi_sync_members<SCOPE, 0>(image, &m);
-    if (WAY != SHMEMI_TILE_EACH && root != m.me)
+    if (KIND != SHMEMI_TILE_EACH && root != m.me)
         return 0;
     shmemi_tile_fold<SCOPE, FOLD, T>(image, &m, t, dest, source);
-    if (WAY == SHMEMI_TILE_SPREAD)
+    if (KIND == SHMEMI_TILE_SPREAD)
         shmemi_tile_push<SCOPE, 0>(image, &m, &again, dest, dest);
     return 0;
 }

@@ -86,9 +86,9 @@
 #define SHMEMI_BOUNCE_BUFFERS 15 /* buffers, each for a piece of an operand */
 #define SHMEMI_BOUNCE_BYTES 131072 /* bytes of a buffer */
 #define SHMEMI_BOUNCE_HEAD 4096 /* bytes before the first buffer; the first word has a bit for each buffer that is taken */
-#define SHMEMI_WAY_ANY 0 /* by one block, over any route */
-#define SHMEMI_WAY_PACKED 1 /* to PEs that are all reached directly, each word with its flag */
-#define SHMEMI_WAY_SPREAD 2 /* to PEs that are all reached directly, by many blocks */
+#define SHMEMI_ALGORITHM_ANY 0 /* by one block, over any path */
+#define SHMEMI_ALGORITHM_PACKED 1 /* to PEs that are all reached directly, each word with its flag */
+#define SHMEMI_ALGORITHM_SPREAD 2 /* to PEs that are all reached directly, by many blocks */
 #define SHMEMI_SIGNED 256 /* a signed integer */
 #define SHMEMI_REAL 512 /* a floating-point number */
 #define SHMEMI_F16 514 /* a half */
@@ -369,7 +369,7 @@ struct shmemi_stream_call {
     int32_t op; /* SHMEM_SIGNAL_..., SHMEM_CMP_..., SHMEMI_REDUCE_... or a notification counter */
     uint32_t call; /* which call, for reports: SHMEMI_CALL_... */
     uint32_t width; /* bytes of an element, and SHMEMI_SIGNED or SHMEMI_REAL */
-    uint32_t way; /* SHMEMI_WAY_... */
+    uint32_t algorithm; /* SHMEMI_ALGORITHM_... */
     uint32_t nbi; /* 1: the next quiet completes it */
     int32_t team; /* the team whose PEs all make the call */
     int32_t team_pes; /* how many it has */
@@ -385,7 +385,7 @@ SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, pe) == 40, stream_call_pe
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, op) == 44, stream_call_op);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, call) == 48, stream_call_call);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, width) == 52, stream_call_width);
-SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, way) == 56, stream_call_way);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, algorithm) == 56, stream_call_algorithm);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, nbi) == 60, stream_call_nbi);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, team) == 64, stream_call_team);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, team_pes) == 68, stream_call_team_pes);

@@ -71,8 +71,8 @@ func (g *Rig) Set(p uint64, i int, v uint64) { atomic.StoreUint64(g.word(p, i), 
 // Take takes n positions and returns the first.
 func (g *Rig) Take(n int) uint64 { return atomic.AddUint64(&g.Near.Head, uint64(n)) - uint64(n) }
 
-// Room looks once whether positions below end may be stored.
-func (g *Rig) Room(end uint64) bool {
+// Free reports from one load of the tail whether positions below end may be stored.
+func (g *Rig) Free(end uint64) bool {
 	if int64(end-atomic.LoadUint64(&g.Near.Tail)-g.size) <= 0 {
 		return true
 	}
@@ -89,9 +89,9 @@ func (g *Rig) Cell(p uint64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(g.cells, p>>1%queue.Cells*queue.CellBytes)), queue.CellBytes)
 }
 
-// CellRoom looks once whether the cell of an operation that ends at a position is
-// its own.
-func (g *Rig) CellRoom(end uint64) bool { return g.Room(end + g.size - min(g.size, 2*queue.Cells)) }
+// CellFree reports from one load of the tail whether the cell of an operation that ends at a
+// position is its own.
+func (g *Rig) CellFree(end uint64) bool { return g.Free(end + g.size - min(g.size, 2*queue.Cells)) }
 
 // Store stores the slots of an operation at position p, which was taken and
 // has room.
@@ -109,7 +109,7 @@ func (g *Rig) Push(op *queue.Op) (uint64, bool) {
 	var w [2 * queue.MaxSlots]uint64
 	n := op.Pack(&w)
 	p := g.Take(n)
-	for !g.Room(p + uint64(n)) {
+	for !g.Free(p + uint64(n)) {
 		if g.Stopped() {
 			return p, false
 		}

@@ -23,8 +23,8 @@ func TestBounce(t *testing.T) {
 	launched := func(kernel string, blocks, threads int, dest, source, count uint64, more string) string {
 		return fmt.Sprintf("launch %s %dx%d on 4 dest=%#x source=%#x count=%d %s", kernel, blocks, threads, dest, source, count, more)
 	}
-	plain := "signal=0x0 value=0 pe=2 op=9 width=0x0 way=0 nbi=0"
-	signal := "signal=0x20100 value=3 pe=2 op=9 width=0x0 way=0 nbi=0"
+	plain := "signal=0x0 value=0 pe=2 op=9 width=0x0 algorithm=0 nbi=0"
+	signal := "signal=0x20100 value=3 pe=2 op=9 width=0x0 algorithm=0 nbi=0"
 	bounce := " bounce=0x9000"
 	for _, c := range []struct {
 		name string

@@ -87,9 +87,9 @@ func (c *recordedCode) Launch(k Kernel, blocks, threads uint32, s gpu.Stream, ca
 	if call.Bounce != 0 {
 		team += fmt.Sprintf(" bounce=%#x", call.Bounce)
 	}
-	return c.r.note("launch", "%s %dx%d on %d dest=%#x source=%#x count=%d signal=%#x value=%d pe=%d op=%d width=%#x way=%d nbi=%d%s",
+	return c.r.note("launch", "%s %dx%d on %d dest=%#x source=%#x count=%d signal=%#x value=%d pe=%d op=%d width=%#x algorithm=%d nbi=%d%s",
 		strings.TrimPrefix(c.names[k], prefix), blocks, threads, s, call.Dest, call.Source, call.Count, call.Signal,
-		call.Value, call.PE, call.Op, call.Width, call.Way, call.Nbi, team)
+		call.Value, call.PE, call.Op, call.Width, call.Algorithm, call.Nbi, team)
 }
 
 func (c *recordedCode) Close() error { c.r.closed++; return nil }
@@ -142,89 +142,89 @@ func TestCalls(t *testing.T) {
 	}{
 		{"put", mixed(), Put, queue.StreamCall{Dest: 0x10010, Source: 0x77, Count: 5, PE: 1}, "copy 0x30010 0x77 5 on 4"},
 		{"put by ring", mixed(), Put, queue.StreamCall{Dest: 0x10010, Source: 0x77, Count: 5, PE: 2, Nbi: 1},
-			"launch put 1x32 on 4 dest=0x20010 source=0x77 count=5 signal=0x0 value=0 pe=2 op=0 width=0x0 way=0 nbi=1"},
+			"launch put 1x32 on 4 dest=0x20010 source=0x77 count=5 signal=0x0 value=0 pe=2 op=0 width=0x0 algorithm=0 nbi=1"},
 		{"get", mixed(), Get, queue.StreamCall{Dest: 0x77, Source: 0x10010, Count: 5, PE: 1}, "copy 0x77 0x30010 5 on 4"},
 		{"get by ring", mixed(), Get, queue.StreamCall{Dest: 0x77, Source: 0x10010, Count: 5, PE: 2},
-			"launch get 1x32 on 4 dest=0x77 source=0x20010 count=5 signal=0x0 value=0 pe=2 op=0 width=0x0 way=0 nbi=0"},
+			"launch get 1x32 on 4 dest=0x77 source=0x20010 count=5 signal=0x0 value=0 pe=2 op=0 width=0x0 algorithm=0 nbi=0"},
 		{"p of 8 bytes", mixed(), P, queue.StreamCall{Dest: 0x10008, Value: 9, Width: 8, PE: 1}, "write 0x30008 9 on 4"},
 		{"p of 4 bytes", mixed(), P, queue.StreamCall{Dest: 0x10008, Value: 9, Width: 4, PE: 1}, "write 0x30008 9 (4 bytes) on 4"},
 		{"p of 2 bytes", mixed(), P, queue.StreamCall{Dest: 0x10008, Value: 9, Width: 2, PE: 1},
-			"launch p 1x1 on 4 dest=0x20008 source=0x0 count=0 signal=0x0 value=9 pe=1 op=0 width=0x2 way=0 nbi=0"},
+			"launch p 1x1 on 4 dest=0x20008 source=0x0 count=0 signal=0x0 value=9 pe=1 op=0 width=0x2 algorithm=0 nbi=0"},
 		{"p by ring", mixed(), P, queue.StreamCall{Dest: 0x10008, Value: 9, Width: 8, PE: 2},
-			"launch p 1x1 on 4 dest=0x20008 source=0x0 count=0 signal=0x0 value=9 pe=2 op=0 width=0x8 way=0 nbi=0"},
+			"launch p 1x1 on 4 dest=0x20008 source=0x0 count=0 signal=0x0 value=9 pe=2 op=0 width=0x8 algorithm=0 nbi=0"},
 		{"put_signal", mixed(), PutSignal, queue.StreamCall{Dest: 0x10010, Source: 0x77, Count: 5, Signal: 0x10100, Value: 3, Op: signalSet, PE: 1},
 			"copy 0x30010 0x77 5 on 4\nwrite 0x30100 3 on 4"},
 		{"put_signal that adds", mixed(), PutSignal, queue.StreamCall{Dest: 0x10010, Source: 0x77, Count: 5, Signal: 0x10100, Value: 3, Op: 10, PE: 1},
 			"copy 0x30010 0x77 5 on 4\n" +
-				"launch signal 1x1 on 4 dest=0x10010 source=0x77 count=5 signal=0x20100 value=3 pe=1 op=10 width=0x0 way=0 nbi=0"},
+				"launch signal 1x1 on 4 dest=0x10010 source=0x77 count=5 signal=0x20100 value=3 pe=1 op=10 width=0x0 algorithm=0 nbi=0"},
 		{"put_signal by ring", mixed(), PutSignal, queue.StreamCall{Dest: 0x10010, Source: 0x77, Count: 5, Signal: 0x10100, Value: 3, Op: signalSet, PE: 2},
-			"launch put_signal 1x32 on 4 dest=0x20010 source=0x77 count=5 signal=0x20100 value=3 pe=2 op=9 width=0x0 way=0 nbi=0"},
+			"launch put_signal 1x32 on 4 dest=0x20010 source=0x77 count=5 signal=0x20100 value=3 pe=2 op=9 width=0x0 algorithm=0 nbi=0"},
 		{"put_notify", mixed(), PutNotify, queue.StreamCall{Dest: 0x10010, Source: 0x77, Count: 5, Op: 3, PE: 1, Nbi: 1},
 			"copy 0x30010 0x77 5 on 4\n" +
-				"launch put_notify 1x1 on 4 dest=0x20010 source=0x77 count=0 signal=0x0 value=0 pe=1 op=3 width=0x0 way=0 nbi=1"},
+				"launch put_notify 1x1 on 4 dest=0x20010 source=0x77 count=0 signal=0x0 value=0 pe=1 op=3 width=0x0 algorithm=0 nbi=1"},
 		{"put_notify without bytes", mixed(), PutNotify, queue.StreamCall{Dest: 0x10000, Op: 3, PE: 1},
-			"launch put_notify 1x1 on 4 dest=0x20000 source=0x0 count=0 signal=0x0 value=0 pe=1 op=3 width=0x0 way=0 nbi=0"},
+			"launch put_notify 1x1 on 4 dest=0x20000 source=0x0 count=0 signal=0x0 value=0 pe=1 op=3 width=0x0 algorithm=0 nbi=0"},
 		{"put_notify by ring", mixed(), PutNotify, queue.StreamCall{Dest: 0x10010, Source: 0x77, Count: 5, Op: 3, PE: 2},
-			"launch put_notify 1x32 on 4 dest=0x20010 source=0x77 count=5 signal=0x0 value=0 pe=2 op=3 width=0x0 way=0 nbi=0"},
+			"launch put_notify 1x32 on 4 dest=0x20010 source=0x77 count=5 signal=0x0 value=0 pe=2 op=3 width=0x0 algorithm=0 nbi=0"},
 		{"notify_wait", direct(), NotifyWait, queue.StreamCall{Op: 3, Value: 7},
-			"launch notify_wait 1x1 on 4 dest=0x0 source=0x0 count=0 signal=0x0 value=7 pe=0 op=3 width=0x0 way=0 nbi=0"},
+			"launch notify_wait 1x1 on 4 dest=0x0 source=0x0 count=0 signal=0x0 value=7 pe=0 op=3 width=0x0 algorithm=0 nbi=0"},
 		{"notify_reset", direct(), NotifyReset, queue.StreamCall{Op: 3, Value: 7},
-			"launch notify_reset 1x1 on 4 dest=0x0 source=0x0 count=0 signal=0x0 value=7 pe=0 op=3 width=0x0 way=0 nbi=0"},
+			"launch notify_reset 1x1 on 4 dest=0x0 source=0x0 count=0 signal=0x0 value=7 pe=0 op=3 width=0x0 algorithm=0 nbi=0"},
 		{"wait for a count", mixed(), Count, queue.StreamCall{Dest: 0x10020, Value: 6, Op: cmpGE, Count: 1, Width: 8}, "wait 0x20020 6 by 0 on 4"},
 		{"wait for a signal", mixed(), Count, queue.StreamCall{Dest: 0x10020, Value: 6, Op: cmpEQ, Count: 1, Width: 8}, "wait 0x20020 6 by 1 on 4"},
 		{"wait for a count that a loss ends", survivor(), Count, queue.StreamCall{Dest: 0x10020, Value: 6, Op: cmpGE, Count: 1, Width: 8},
-			"launch wait 1x32 on 4 dest=0x20020 source=0x0 count=1 signal=0x0 value=6 pe=0 op=5 width=0x8 way=0 nbi=0"},
+			"launch wait 1x32 on 4 dest=0x20020 source=0x0 count=1 signal=0x0 value=6 pe=0 op=5 width=0x8 algorithm=0 nbi=0"},
 		{"EQ that a loss ends", survivor(), Wait, queue.StreamCall{Dest: 0x10020, Value: 6, Op: cmpEQ, Count: 1, Width: 8},
-			"launch wait 1x32 on 4 dest=0x20020 source=0x0 count=1 signal=0x0 value=6 pe=0 op=0 width=0x8 way=0 nbi=0"},
+			"launch wait 1x32 on 4 dest=0x20020 source=0x0 count=1 signal=0x0 value=6 pe=0 op=0 width=0x8 algorithm=0 nbi=0"},
 		{"wait until not", mixed(), Count, queue.StreamCall{Dest: 0x10020, Value: 6, Op: 1, Count: 1, Width: 8},
-			"launch wait 1x32 on 4 dest=0x20020 source=0x0 count=1 signal=0x0 value=6 pe=0 op=1 width=0x8 way=0 nbi=0"},
+			"launch wait 1x32 on 4 dest=0x20020 source=0x0 count=1 signal=0x0 value=6 pe=0 op=1 width=0x8 algorithm=0 nbi=0"},
 		{"GE of a word of any meaning", mixed(), Wait, queue.StreamCall{Dest: 0x10020, Value: 6, Op: cmpGE, Count: 1, Width: 8},
-			"launch wait 1x32 on 4 dest=0x20020 source=0x0 count=1 signal=0x0 value=6 pe=0 op=5 width=0x8 way=0 nbi=0"},
+			"launch wait 1x32 on 4 dest=0x20020 source=0x0 count=1 signal=0x0 value=6 pe=0 op=5 width=0x8 algorithm=0 nbi=0"},
 		{"EQ of a signed word", mixed(), Wait, queue.StreamCall{Dest: 0x10020, Value: 6, Op: cmpEQ, Count: 1, Width: 8 | queue.Signed}, "wait 0x20020 6 by 1 on 4"},
 		{"EQ of 4 bytes", mixed(), Wait, queue.StreamCall{Dest: 0x10020, Value: 6, Op: cmpEQ, Count: 1, Width: 4},
-			"launch wait 1x32 on 4 dest=0x20020 source=0x0 count=1 signal=0x0 value=6 pe=0 op=0 width=0x4 way=0 nbi=0"},
+			"launch wait 1x32 on 4 dest=0x20020 source=0x0 count=1 signal=0x0 value=6 pe=0 op=0 width=0x4 algorithm=0 nbi=0"},
 		{"EQ of many", mixed(), Wait, queue.StreamCall{Dest: 0x10020, Value: 6, Op: cmpEQ, Count: 700, Width: 8},
-			"launch wait 1x512 on 4 dest=0x20020 source=0x0 count=700 signal=0x0 value=6 pe=0 op=0 width=0x8 way=0 nbi=0"},
+			"launch wait 1x512 on 4 dest=0x20020 source=0x0 count=700 signal=0x0 value=6 pe=0 op=0 width=0x8 algorithm=0 nbi=0"},
 		{"EQ of one that may not count", mixed(), Wait, queue.StreamCall{Dest: 0x10020, Signal: 0x5, Op: cmpEQ, Count: 1, Width: 8},
-			"launch wait 1x32 on 4 dest=0x20020 source=0x0 count=1 signal=0x5 value=0 pe=0 op=0 width=0x8 way=0 nbi=0"},
-		{"quiet", mixed(), Quiet, queue.StreamCall{}, "launch quiet 1x1 on 4 dest=0x0 source=0x0 count=0 signal=0x0 value=0 pe=0 op=0 width=0x0 way=0 nbi=0"},
+			"launch wait 1x32 on 4 dest=0x20020 source=0x0 count=1 signal=0x5 value=0 pe=0 op=0 width=0x8 algorithm=0 nbi=0"},
+		{"quiet", mixed(), Quiet, queue.StreamCall{}, "launch quiet 1x1 on 4 dest=0x0 source=0x0 count=0 signal=0x0 value=0 pe=0 op=0 width=0x0 algorithm=0 nbi=0"},
 		{"quiet without rings", direct(), Quiet, queue.StreamCall{}, ""},
-		{"sync", direct(), Sync, queue.StreamCall{}, "launch sync 1x32 on 4 dest=0x0 source=0x0 count=0 signal=0x0 value=0 pe=0 op=0 width=0x0 way=0 nbi=0"},
-		{"barrier", mixed(), Barrier, queue.StreamCall{}, "launch barrier 1x32 on 4 dest=0x0 source=0x0 count=0 signal=0x0 value=0 pe=0 op=0 width=0x0 way=0 nbi=0"},
-		{"barrier without rings", direct(), Barrier, queue.StreamCall{}, "launch sync 1x32 on 4 dest=0x0 source=0x0 count=0 signal=0x0 value=0 pe=0 op=0 width=0x0 way=0 nbi=0"},
+		{"sync", direct(), Sync, queue.StreamCall{}, "launch sync 1x32 on 4 dest=0x0 source=0x0 count=0 signal=0x0 value=0 pe=0 op=0 width=0x0 algorithm=0 nbi=0"},
+		{"barrier", mixed(), Barrier, queue.StreamCall{}, "launch barrier 1x32 on 4 dest=0x0 source=0x0 count=0 signal=0x0 value=0 pe=0 op=0 width=0x0 algorithm=0 nbi=0"},
+		{"barrier without rings", direct(), Barrier, queue.StreamCall{}, "launch sync 1x32 on 4 dest=0x0 source=0x0 count=0 signal=0x0 value=0 pe=0 op=0 width=0x0 algorithm=0 nbi=0"},
 		{"barrier alone", alone, Barrier, queue.StreamCall{}, ""},
 		{"broadcast", direct(), Broadcast, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 130 << 10, PE: 1},
-			"launch broadcast 3x512 on 4 dest=0x20010 source=0x20020 count=133120 signal=0x0 value=0 pe=1 op=0 width=0x0 way=2 nbi=0"},
+			"launch broadcast 3x512 on 4 dest=0x20010 source=0x20020 count=133120 signal=0x0 value=0 pe=1 op=0 width=0x0 algorithm=2 nbi=0"},
 		{"broadcast of a few bytes", direct(), Broadcast, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 600, PE: 1},
-			"launch broadcast 1x64 on 4 dest=0x20010 source=0x20020 count=600 signal=0x0 value=0 pe=1 op=0 width=0x0 way=2 nbi=0"},
+			"launch broadcast 1x64 on 4 dest=0x20010 source=0x20020 count=600 signal=0x0 value=0 pe=1 op=0 width=0x0 algorithm=2 nbi=0"},
 		{"fcollect by ring", mixed(), Fcollect, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 130 << 10},
-			"launch fcollect 1x512 on 4 dest=0x20010 source=0x20020 count=133120 signal=0x0 value=0 pe=0 op=0 width=0x0 way=0 nbi=0"},
+			"launch fcollect 1x512 on 4 dest=0x20010 source=0x20020 count=133120 signal=0x0 value=0 pe=0 op=0 width=0x0 algorithm=0 nbi=0"},
 		{"alltoall alone", alone, Alltoall, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 5}, "copy 0x20010 0x20020 5 on 4"},
 		{"alltoall alone in place", alone, Alltoall, queue.StreamCall{Dest: 0x10010, Source: 0x10010, Count: 5}, ""},
 		{"sum of few", direct(), Reduce, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 1, Op: queue.ReduceSum, Width: queue.F32},
-			"launch packed_sum 1x32 on 4 dest=0x20010 source=0x20020 count=1 signal=0x0 value=0 pe=0 op=1 width=0x204 way=0 nbi=0"},
+			"launch packed_sum 1x32 on 4 dest=0x20010 source=0x20020 count=1 signal=0x0 value=0 pe=0 op=1 width=0x204 algorithm=0 nbi=0"},
 		{"sum of more", direct(), Reduce, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 1026, Op: queue.ReduceSum, Width: queue.F32},
-			"launch packed_sum 2x512 on 4 dest=0x20010 source=0x20020 count=1026 signal=0x0 value=0 pe=0 op=1 width=0x204 way=0 nbi=0"},
+			"launch packed_sum 2x512 on 4 dest=0x20010 source=0x20020 count=1026 signal=0x0 value=0 pe=0 op=1 width=0x204 algorithm=0 nbi=0"},
 		{"xor of many", direct(), Reduce, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 1 << 20, Op: queue.ReduceXor, Width: 4},
-			"launch spread_xor 64x512 on 4 dest=0x20010 source=0x20020 count=4194304 signal=0x0 value=0 pe=0 op=7 width=0x1 way=0 nbi=0"},
+			"launch spread_xor 64x512 on 4 dest=0x20010 source=0x20020 count=4194304 signal=0x0 value=0 pe=0 op=7 width=0x1 algorithm=0 nbi=0"},
 		{"max by ring", mixed(), Reduce, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 10, Op: queue.ReduceMax, Width: 2 | queue.Signed},
-			"launch reduce 1x512 on 4 dest=0x20010 source=0x20020 count=10 signal=0x0 value=0 pe=0 op=4 width=0x102 way=0 nbi=0"},
+			"launch reduce 1x512 on 4 dest=0x20010 source=0x20020 count=10 signal=0x0 value=0 pe=0 op=4 width=0x102 algorithm=0 nbi=0"},
 		{"parts of a sum", direct(), Reducescatter, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 1 << 20, Op: queue.ReduceSum, Width: queue.F32},
-			"launch reducescatter 1x512 on 4 dest=0x20010 source=0x20020 count=1048576 signal=0x0 value=0 pe=0 op=1 width=0x204 way=0 nbi=0"},
+			"launch reducescatter 1x512 on 4 dest=0x20010 source=0x20020 count=1048576 signal=0x0 value=0 pe=0 op=1 width=0x204 algorithm=0 nbi=0"},
 		{"min alone", alone, Reduce, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 10, Op: queue.ReduceMin, Width: queue.BF16}, "copy 0x20010 0x20020 20 on 4"},
-		{"sync of a team", direct(), Sync, queue.StreamCall{Team: 0x401, TeamPEs: 40}, "launch sync 1x64 on 4 dest=0x0 source=0x0 count=0 signal=0x0 value=0 pe=0 op=0 width=0x0 way=0 nbi=0 team=0x401/40"},
-		{"barrier of a team of one", mixed(), Barrier, queue.StreamCall{Team: 0x401, TeamPEs: 1}, "launch quiet 1x1 on 4 dest=0x0 source=0x0 count=0 signal=0x0 value=0 pe=0 op=0 width=0x0 way=0 nbi=0 team=0x401/1"},
+		{"sync of a team", direct(), Sync, queue.StreamCall{Team: 0x401, TeamPEs: 40}, "launch sync 1x64 on 4 dest=0x0 source=0x0 count=0 signal=0x0 value=0 pe=0 op=0 width=0x0 algorithm=0 nbi=0 team=0x401/40"},
+		{"barrier of a team of one", mixed(), Barrier, queue.StreamCall{Team: 0x401, TeamPEs: 1}, "launch quiet 1x1 on 4 dest=0x0 source=0x0 count=0 signal=0x0 value=0 pe=0 op=0 width=0x0 algorithm=0 nbi=0 team=0x401/1"},
 		{"broadcast in a team", direct(), Broadcast, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 130 << 10, PE: 1, Team: 0x401, TeamPEs: 2},
-			"launch broadcast 3x512 on 4 dest=0x20010 source=0x20020 count=133120 signal=0x0 value=0 pe=1 op=0 width=0x0 way=2 nbi=0 team=0x401/2"},
+			"launch broadcast 3x512 on 4 dest=0x20010 source=0x20020 count=133120 signal=0x0 value=0 pe=1 op=0 width=0x0 algorithm=2 nbi=0 team=0x401/2"},
 		{"fcollect in a team of many", direct(), Fcollect, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 8, Team: 0x401, TeamPEs: 65},
-			"launch fcollect 1x512 on 4 dest=0x20010 source=0x20020 count=8 signal=0x0 value=0 pe=0 op=0 width=0x0 way=0 nbi=0 team=0x401/65"},
+			"launch fcollect 1x512 on 4 dest=0x20010 source=0x20020 count=8 signal=0x0 value=0 pe=0 op=0 width=0x0 algorithm=0 nbi=0 team=0x401/65"},
 		{"alltoall in a team of one", direct(), Alltoall, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 5, Team: 0x401, TeamPEs: 1}, "copy 0x20010 0x20020 5 on 4"},
 		{"sum of few in a team", direct(), Reduce, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 512, Op: queue.ReduceSum, Width: queue.F32, Team: 0x401, TeamPEs: 2},
-			"launch reduce 1x512 on 4 dest=0x20010 source=0x20020 count=512 signal=0x0 value=0 pe=0 op=1 width=0x204 way=0 nbi=0 team=0x401/2"},
+			"launch reduce 1x512 on 4 dest=0x20010 source=0x20020 count=512 signal=0x0 value=0 pe=0 op=1 width=0x204 algorithm=0 nbi=0 team=0x401/2"},
 		{"sum of more in a team", direct(), Reduce, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 1 << 20, Op: queue.ReduceSum, Width: queue.F32, Team: 0x401, TeamPEs: 2},
-			"launch spread_sum 64x512 on 4 dest=0x20010 source=0x20020 count=1048576 signal=0x0 value=0 pe=0 op=1 width=0x204 way=0 nbi=0 team=0x401/2"},
+			"launch spread_sum 64x512 on 4 dest=0x20010 source=0x20020 count=1048576 signal=0x0 value=0 pe=0 op=1 width=0x204 algorithm=0 nbi=0 team=0x401/2"},
 		{"sum in a team by ring", mixed(), Reduce, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 1 << 20, Op: queue.ReduceSum, Width: queue.F32, Team: 0x401, TeamPEs: 2},
-			"launch reduce 1x512 on 4 dest=0x20010 source=0x20020 count=1048576 signal=0x0 value=0 pe=0 op=1 width=0x204 way=0 nbi=0 team=0x401/2"},
+			"launch reduce 1x512 on 4 dest=0x20010 source=0x20020 count=1048576 signal=0x0 value=0 pe=0 op=1 width=0x204 algorithm=0 nbi=0 team=0x401/2"},
 		{"drain", direct(), Drain, queue.StreamCall{}, "sync 4"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -336,11 +336,11 @@ func TestOpen(t *testing.T) {
 func TestPackedRoom(t *testing.T) {
 	for _, pes := range []int{2, 3, 8, 64} {
 		c := &Calls{job: Job{NPEs: pes}}
-		if need := 2 * uint64(pes) * (c.packedRoom() / 8) * 16; need > queue.WorkStream-128 {
+		if need := 2 * uint64(pes) * (c.packedMost() / 8) * 16; need > queue.WorkStream-128 {
 			t.Errorf("%d PEs: packed words take %d bytes, there are %d", pes, need, queue.WorkStream-128)
 		}
-		if c.packedRoom() < 4096 {
-			t.Errorf("%d PEs: room for %d bytes only", pes, c.packedRoom())
+		if c.packedMost() < 4096 {
+			t.Errorf("%d PEs: room for %d bytes only", pes, c.packedMost())
 		}
 	}
 }

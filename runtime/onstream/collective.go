@@ -54,7 +54,7 @@ func (c *Calls) move(kind kernel, call *queue.StreamCall, s gpu.Stream) error {
 	if !c.near(call) {
 		return c.launch(kind, 1, block, s, &k)
 	}
-	k.Way = queue.WaySpread
+	k.Algorithm = queue.AlgorithmSpread
 	return c.launch(kind, blocksFor(call.Count, shareBytes, shareBlocks), threadsOf(call.Count, call.TeamPEs), s, &k)
 }
 
@@ -70,8 +70,8 @@ func (c *Calls) alone(k *queue.StreamCall, s gpu.Stream, n uint64) error {
 	return c.dev.CopyAsync(s, gpu.Address(k.Dest), gpu.Address(k.Source), n)
 }
 
-// packedRoom is how many bytes a packed reduction has room for.
-func (c *Calls) packedRoom() uint64 {
+// packedMost caps the bytes of a packed reduction.
+func (c *Calls) packedMost() uint64 {
 	const line, data = 16, 8
 	return (queue.WorkStream - 128) / line / (2 * uint64(c.job.NPEs)) * data
 }
@@ -104,7 +104,7 @@ func (c *Calls) reduce(call *queue.StreamCall, s gpu.Stream) error {
 		return c.alone(&k, s, bytes)
 	case !c.near(call), call.Team != teamWorld && bytes <= anyBytes:
 		return c.launch(kernelReduce, 1, block, s, &k)
-	case call.Team == teamWorld && bytes <= packedBytes && bytes <= c.packedRoom():
+	case call.Team == teamWorld && bytes <= packedBytes && bytes <= c.packedMost():
 		words := (bytes + 7) / 8
 		return c.launch(kernelPackedSum+op, blocksFor(words, block, bytes), threadsFor(words), s, &k)
 	}

@@ -1,7 +1,7 @@
 // Package onstream queues work at CUDA streams for the host: puts, gets, signals, waits and
 // collectives of a program, each at the stream that it names. It decides how a call is done: by the
 // copy engine, an operation of the stream itself, or one of the library's own kernels
-// (device/kernels), in how many blocks and which way.
+// (device/kernels), in how many blocks, and by which algorithm.
 //
 // It does not check arguments, which the C front has done, and waits for nothing but in Drain. The
 // work that a call leaves in the stream is right for every replay of a graph that it was captured

@@ -34,9 +34,9 @@ func (r *receiver) Apply(h *layout.Header, payload unsafe.Pointer, n int) {
 		r.answered(h)
 	case layout.KindPing:
 	case layout.KindVoid:
-	case layout.KindAsk:
-		r.tellDoing(libshmem.PE(h.From))
-	case layout.KindTold:
+	case layout.KindActivityRequest:
+		r.replyActivity(libshmem.PE(h.From))
+	case layout.KindActivityReply:
 		r.hearDoing(h, payload, n)
 	case layout.KindSequence:
 		r.giveSequence(h)

@@ -329,7 +329,7 @@ func TestRefusedSends(t *testing.T) {
 	at := unsafe.Pointer(&buf[0])
 	a.post(func() Status { return a.AMO(1, 0, fabric.OpAdd, 8, 1, 0, nil, nil) })
 	a.fence()
-	broken := &refusal{a.end, errNoRoute}
+	broken := &refusal{a.end, errUnreachable}
 	a.ops.Net.Provider = broken
 	for what, f := range map[string]func() Status{
 		"quiet":      a.Quiet,
@@ -338,14 +338,14 @@ func TestRefusedSends(t *testing.T) {
 		"put signal": func() Status { return a.PutSignal(1, 0, at, 8, 16, 1, fabric.OpSet, nil) },
 		"fetch":      func() Status { return a.AMO(1, 0, fabric.OpFetch, 8, 1, 0, nil, new(Request)) },
 	} {
-		if st := f(); st != Failed || a.Err() != errNoRoute {
+		if st := f(); st != Failed || a.Err() != errUnreachable {
 			t.Errorf("%s: %d, %v", what, st, a.Err())
 		}
 	}
 	broken.err = nil
 	a.quiet()
 
-	b.ops.Net.Provider = &refusal{b.end, errNoRoute}
+	b.ops.Net.Provider = &refusal{b.end, errUnreachable}
 	a.post(func() Status { return a.AMO(1, 0, fabric.OpFetch, 8, 1, 0, nil, new(Request)) })
 	j.await("end of the job", func() bool { return len(b.fatals) > 0 })
 	b.want("PE 0: send: no route to the PE")

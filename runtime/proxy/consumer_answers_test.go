@@ -50,7 +50,7 @@ func TestConsumerAnswers(t *testing.T) {
 				var w [2 * queue.MaxSlots]uint64
 				slots := uint64(op.Pack(&w))
 				p := rig.Take(int(slots))
-				for !rig.Room(p + slots) {
+				for !rig.Free(p + slots) {
 					if c.Drain() == 0 {
 						t.Fatalf("the consumer takes no more than %d operations", i)
 					}
@@ -118,7 +118,7 @@ func TestConsumerRingsApart(t *testing.T) {
 		c, rig := j.consumers[0], j.rigs[0][0]
 		full := func() bool {
 			for range 50 {
-				if rig.Room(rig.Take(0) + 4) {
+				if rig.Free(rig.Take(0) + 4) {
 					return false
 				}
 				c.Drain()

@@ -18,7 +18,7 @@ func (j *ringJob) pushCell(pe int, op queue.Op, b []byte) {
 	rig := j.rigs[pe][0]
 	n := op.Slots()
 	p := rig.Take(int(n))
-	j.until("room in the ring", func() bool { return rig.CellRoom(p + n) })
+	j.until("room in the ring", func() bool { return rig.CellFree(p + n) })
 	cell := rig.Cell(p)
 	copy(cell, b)
 	op.Local, op.Length = address(cell), uint64(len(b))

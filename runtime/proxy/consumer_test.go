@@ -107,7 +107,7 @@ func (j *ringJob) push(pe, ring int, op queue.Op) uint64 {
 	n := op.Pack(&w)
 	rig := j.rigs[pe][ring]
 	p := rig.Take(n)
-	j.until("room in the ring", func() bool { return rig.Room(p + uint64(n)) })
+	j.until("room in the ring", func() bool { return rig.Free(p + uint64(n)) })
 	rig.Store(p, &op)
 	return p
 }
@@ -409,7 +409,7 @@ func TestConsumerTail(t *testing.T) {
 		for range 4 * loop.WaitingMax {
 			p := g.Take(slots)
 			for range 50 {
-				if g.Room(p + slots) {
+				if g.Free(p + slots) {
 					break
 				}
 				j.step()
@@ -417,10 +417,10 @@ func TestConsumerTail(t *testing.T) {
 					t.Fatalf("the tail is at %d when %d operations were started", g.Line.Tail, taken)
 				}
 			}
-			if !g.Room(p + slots) {
+			if !g.Free(p + slots) {
 				stuck = false // the consumer is full, as it should be
 				tails++
-				j.until("room", func() bool { return g.Room(p + slots) })
+				j.until("room", func() bool { return g.Free(p + slots) })
 			}
 			g.Store(p, &op)
 			op.Dest ^= 16384 // no neighbours

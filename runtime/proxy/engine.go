@@ -56,7 +56,7 @@ type port struct {
 
 const pollBatch = 32
 
-// Endpoint is what a PE tells the others about its endpoint.
+// Endpoint describes a PE's endpoint to the other PEs.
 type Endpoint struct {
 	Addr []byte    // of the fabric endpoint
 	Job  uint64    // that of PE 0 is the token of the job's messages; random if no secret gives a better one
@@ -154,7 +154,7 @@ func (e *Engine) Connect(all []Endpoint) error {
 // Close releases the network. No thread polls any more.
 func (e *Engine) Close() error {
 	if e.State != nil {
-		e.Report.TellDropped()
+		e.Report.ReportDropped()
 	}
 	var err error
 	if e.gpu != nil {
@@ -180,7 +180,7 @@ func (e *Engine) Registered() mrcache.Counts { return e.ops.Net.Locals.Counts() 
 // once it is connected; 0: writes have no numbers.
 func (e *Engine) WriteWindow() uint32 { return e.rma.Numbers.Window() }
 
-// CountNotifications tells the engine, before the first operation, where the notification counters
+// CountNotifications sets, before the first operation, where the notification counters
 // of each PE are: words of 8 bytes, the first at an offset. A put whose signal is
 // an addition of 1 to one of them is a put with a notification.
 func (e *Engine) CountNotifications(offset libshmem.Offset, counters int) {

@@ -86,9 +86,10 @@ func (g *generations) Begin() call.Ticket {
 
 // Done returns call.Done when all operations posted before the ticket's Begin have taken effect at
 // their targets, and Pending before. It returns Failed with a reason if an operation that the
-// ticket covers failed and no caller was told. Each failure is in one generation: all quiets that
-// share the generation get it, and no later ones. If a ticket is asked for only after eight later
-// generations failed, the answer is Failed too, because the ticket's result is no longer known.
+// ticket covers failed and no caller's status reported. Each failure is in one generation: all
+// quiets that share the generation get it, and no later ones. If a ticket is asked for only after
+// eight later generations failed, the answer is Failed too, because the ticket's result is no
+// longer known.
 func (g *generations) Done(t call.Ticket) (call.Status, error) {
 	if g.Settle(); uint64(t) > g.state.Quieted {
 		return call.Pending, nil

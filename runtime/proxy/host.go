@@ -81,7 +81,7 @@ func (h *Host) End(op gpustage.Op, e gpustage.Ending) {
 		o.CompleteSource(s)
 		return
 	}
-	if s.Registered && e.Phase != gpustage.Told {
+	if s.Registered && e.Phase != gpustage.CallerDone {
 		st := h.e.rma.Deregister(s, e.Phase == gpustage.Over && e.Status == 0)
 		if e.Status == 0 {
 			e.Status = st
@@ -94,7 +94,7 @@ func (h *Host) End(op gpustage.Op, e gpustage.Ending) {
 		s.Request = nil // its caller learns from the status that it did not begin
 	}
 	o.CompleteOperation(s, e.Status, e.Err)
-	if e.Phase != gpustage.Told {
+	if e.Phase != gpustage.CallerDone {
 		o.Give(op.Token)
 	}
 }
@@ -103,9 +103,9 @@ func (h *Host) End(op gpustage.Op, e gpustage.Ending) {
 func (h *Host) ready(pe libshmem.PE, n uint64) Status {
 	p := &h.e.ops.Peers[pe]
 	switch {
-	case !h.e.out.Routed(p, pe):
-		return h.e.ops.Net.Fail(errNoRoute)
-	case h.e.out.Parked(p), !h.e.ops.Room(pe, p, n):
+	case !h.e.out.Reaches(p, pe):
+		return h.e.ops.Net.Fail(errUnreachable)
+	case h.e.out.Parked(p), !h.e.ops.HasRoom(pe, p, n):
 		return Again
 	}
 	return Done
@@ -130,7 +130,7 @@ func (h *Host) May(use gpustage.Use, pe libshmem.PE, n uint64) Status {
 	case gpustage.UseSignal:
 		return h.e.out.Admit(pe, p, layout.HeaderSize)
 	case gpustage.UseCopyBack:
-		if !o.Room(pe, p, n) {
+		if !o.HasRoom(pe, p, n) {
 			return Again
 		}
 		return Done
@@ -140,7 +140,7 @@ func (h *Host) May(use gpustage.Use, pe libshmem.PE, n uint64) Status {
 		}
 	}
 	switch {
-	case p.Queued > 0, h.e.out.Parked(p), !o.Room(pe, p, n):
+	case p.Queued > 0, h.e.out.Parked(p), !o.HasRoom(pe, p, n):
 		return Again
 	case p.MustFollow(h.e.Epoch):
 		return h.follow(pe)

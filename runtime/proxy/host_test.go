@@ -33,7 +33,7 @@ func TestHostEnds(t *testing.T) {
 		{"get that no caller waits for", gpustage.UseGet, false, []step{{}}},
 		{"failed get", gpustage.UseGet, true, []step{{end: gpustage.Ending{Status: -1, Err: broken}, done: true, status: -1}}},
 		{"get from a lost PE", gpustage.UseGet, true, []step{
-			{end: gpustage.Ending{Phase: gpustage.Told, Status: 3, Err: broken}, done: true, status: 3, registered: true, tokens: 1},
+			{end: gpustage.Ending{Phase: gpustage.CallerDone, Status: 3, Err: broken}, done: true, status: 3, registered: true, tokens: 1},
 			{end: gpustage.Ending{Status: 3}, done: true, status: 3},
 		}},
 		{"get that did not begin", gpustage.UseGet, true, []step{{end: gpustage.Ending{Phase: gpustage.NotBegun}}}},
@@ -107,7 +107,7 @@ func TestHostMay(t *testing.T) {
 	} {
 		for use, want := range c.of {
 			e := newNull(t, 2, fabric.Caps{MaxMessage: 1 << 30, MaxInject: 64, SendAfterWrite: true, SendAfterSend: true})
-			e.out.Routed(&e.ops.Peers[1], 1)
+			e.out.Reaches(&e.ops.Peers[1], 1)
 			p := &e.ops.Peers[1]
 			c.before(e, p)
 			if got := e.Host().May(use, 1, 8); got != want {

@@ -199,7 +199,7 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*t
 		// At first C leaves operations on a PE to Go, and these tests check which of the two has
 		// done an operation.
 		for pe := range p.ops.Peers {
-			p.out.Routed(&p.ops.Peers[pe], libshmem.PE(pe))
+			p.out.Reaches(&p.ops.Peers[pe], libshmem.PE(pe))
 		}
 	}
 	for _, p := range j.pes {

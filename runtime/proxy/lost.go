@@ -145,7 +145,7 @@ func (e *Engine) trouble(c *fabric.Completion) {
 // each PE with operations under way gets a message, and its completion shows whether the PE is
 // gone.
 func (e *Engine) suspect(text string) {
-	e.Report.Tell(fmt.Errorf("poll %s: %s, for an unknown operation: each PE with operations under way gets a test message", e.ops.Net.Caps.Provider, text))
+	e.Report.ReportError(fmt.Errorf("poll %s: %s, for an unknown operation: each PE with operations under way gets a test message", e.ops.Net.Caps.Provider, text))
 	e.all(func(s *Engine) {
 		for i := range s.ops.Peers {
 			if s.ops.Peers[i].Tokens > 0 {

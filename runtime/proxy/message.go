@@ -48,8 +48,8 @@ func (x *sender) sendOrPark(pe libshmem.PE, epoch uint64, l parity, h *layout.He
 // sendCopy sends a message without payload that was made elsewhere.
 func (x *sender) sendCopy(pe libshmem.PE, h *layout.Header) call.Status {
 	p := &x.Peers[pe]
-	if !x.Routed(p, pe) {
-		return x.Net.Fail(x.Net.NoRoute(pe))
+	if !x.Reaches(p, pe) {
+		return x.Net.Fail(x.Net.Unreachable(pe))
 	}
 	to := x.draft(p, pe, 0)
 	if to == nil {

@@ -38,9 +38,9 @@ type network struct {
 	own      *layout.Peer   // its record of this PE
 	Unposted []fabric.Token // all of State.Unposted
 
-	// Remotes are the memories of all PEs. They are kept apart from the peers, which are twenty times
-	// as large: a PE of a large job works with few others, and the memory for the rest is never
-	// touched.
+	// Remotes are the memories of all PEs. They are kept apart from the peers, which are twenty
+	// times as large: a PE of a large job works with few others, and the memory for the rest is
+	// never touched.
 	Remotes []mem.Remote
 	addrs   [][]byte // of all PEs
 
@@ -50,8 +50,8 @@ type network struct {
 	suspects    []libshmem.PE // PEs that get a message to find out whether they are gone
 }
 
-// errNoRoute is the error of an operation on an unreachable PE.
-var errNoRoute = errors.New("no route to the PE: it gave no fabric address (start every PE with the same SHMEM_PROVIDER)")
+// errUnreachable is the error of an operation on an unreachable PE.
+var errUnreachable = errors.New("no route to the PE: it gave no fabric address (start every PE with the same SHMEM_PROVIDER)")
 
 // newNetwork returns the endpoint of an open provider.
 func newNetwork(prov fabric.Provider, segment mem.Segment, fatal func(error)) *network {

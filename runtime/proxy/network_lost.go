@@ -38,12 +38,12 @@ func (e *network) Lost(pe libshmem.PE) error {
 	return nil
 }
 
-// NoRoute returns why no message can be sent to a PE.
-func (e *network) NoRoute(pe libshmem.PE) error {
+// Unreachable returns why no message can be sent to a PE.
+func (e *network) Unreachable(pe libshmem.PE) error {
 	if e.IsLost(pe) {
 		return e.losses[pe]
 	}
-	return errNoRoute
+	return errUnreachable
 }
 
 // truncated is libfabric's error of a receive whose message was larger than its buffer.

@@ -139,13 +139,13 @@ func TestRoutes(t *testing.T) {
 		t.Errorf("the user heap begins at %d of the segment", got)
 	}
 	lost := e.MarkLost(2, 3, "has ended")
-	for pe, want := range []error{nil, errNoRoute, lost, errNoRoute} {
+	for pe, want := range []error{nil, errUnreachable, lost, errUnreachable} {
 		pe := libshmem.PE(pe)
 		if e.Reachable(pe) != (want == nil) {
 			t.Errorf("PE %d can be reached: %v", pe, want != nil)
 		}
-		if want != nil && pe < 3 && !errors.Is(e.NoRoute(pe), want) {
-			t.Errorf("PE %d: %v, want %v", pe, e.NoRoute(pe), want)
+		if want != nil && pe < 3 && !errors.Is(e.Unreachable(pe), want) {
+			t.Errorf("PE %d: %v, want %v", pe, e.Unreachable(pe), want)
 		}
 	}
 	if e.Lost(0) != nil || e.Lost(2) == nil || lost.Error() != "PE 2 has ended" {

@@ -121,7 +121,7 @@ func (n *writeNumbers) data(p *layout.Peer, number uint32) uint32 {
 // several NICs has none if its completion says that it has arrived: with a number it would go
 // through one NIC. A write that finds a small window full has none either.
 func (x *transfers) numbered(pe libshmem.PE, p *layout.Peer, n uint64) bool {
-	if !x.Numbers.On || p.Bare > 0 || x.Numbers.Spares && !p.Out.Room() || x.Net.Caps.Stripe > 0 && n > x.Net.Caps.Stripe && x.Net.Caps.DeliveryComplete {
+	if !x.Numbers.On || p.Bare > 0 || x.Numbers.Spares && !p.Out.HasRoom() || x.Net.Caps.Stripe > 0 && n > x.Net.Caps.Stripe && x.Net.Caps.DeliveryComplete {
 		return false
 	}
 	if p.Stream == sequenceNone {
@@ -140,8 +140,8 @@ func (x *transfers) notified(s *record) uint32 {
 	return x.Numbers.Counters.carried(&s.After)
 }
 
-// void tells the target that a write, and the signal that follows it, will not come: without that,
-// later messages would wait for its number for ever.
+// void reports to the target that a write, and the signal that follows it, will not come: without
+// that, later messages would wait for its number for ever.
 func (x *transfers) void(s *record) {
 	h := layout.Header{Kind: layout.KindVoid, Operand: uint64(s.Number)}
 	if s.Signalled {

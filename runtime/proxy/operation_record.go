@@ -37,7 +37,7 @@ type record struct {
 	Flush      bool   // write: the target flushes before it is done; read: this PE does
 	Turn       uint16 // how often the token was given out
 	PE         libshmem.PE
-	Ended      bool           // the PE was lost and the caller told, but the provider still has the operation
+	Ended      bool           // the PE was lost and the caller's status is set, but the provider still has the operation
 	Awaited    bool           // GPU: quiets wait for the operation
 	Bytes      uint64         // write, read: under way
 	Request    *call.Request  // nil: quiet waits for it

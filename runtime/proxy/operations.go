@@ -39,9 +39,9 @@ func (o *operations) Take(u use, p *layout.Peer, pe libshmem.PE) (fabric.Token, 
 // Give takes a token back.
 func (o *operations) Give(t fabric.Token) { o.Table.Give(t, &o.Peers[o.Table.Records[t].PE]) }
 
-// Room reports whether a caller may have a token for a PE, and n bytes under way.
-func (o *operations) Room(pe libshmem.PE, p *layout.Peer, n uint64) bool {
-	if !o.Table.Room(p, n) {
+// HasRoom reports whether a caller may have a token for a PE, and n bytes under way.
+func (o *operations) HasRoom(pe libshmem.PE, p *layout.Peer, n uint64) bool {
+	if !o.Table.HasRoom(p, n) {
 		o.NoCredit(pe, p)
 		return false
 	}

@@ -39,13 +39,13 @@ func TestTake(t *testing.T) {
 		}
 		all = append(all, token)
 	}
-	if p.Count[layout.NoCredit] != 1 || o.Room(1, p, 0) || p.Count[layout.NoCredit] != 2 {
+	if p.Count[layout.NoCredit] != 1 || o.HasRoom(1, p, 0) || p.Count[layout.NoCredit] != 2 {
 		t.Errorf("%d refusals are counted, want 2", p.Count[layout.NoCredit])
 	}
 	for _, token := range all {
 		o.Give(token)
 	}
-	if p.Tokens != 0 || !o.Room(1, p, 0) {
+	if p.Tokens != 0 || !o.HasRoom(1, p, 0) {
 		t.Errorf("%d tokens are left", p.Tokens)
 	}
 }

@@ -146,10 +146,10 @@ func (e *Engine) AMO(pe libshmem.PE, offset libshmem.Offset, op fabric.Op, width
 		return st
 	}
 	p := &e.ops.Peers[pe]
-	if !e.out.Routed(p, pe) {
-		return e.ops.Net.Fail(e.ops.Net.NoRoute(pe))
+	if !e.out.Reaches(p, pe) {
+		return e.ops.Net.Fail(e.ops.Net.Unreachable(pe))
 	}
-	if !e.ops.Room(pe, p, 0) {
+	if !e.ops.HasRoom(pe, p, 0) {
 		return Again
 	}
 	t, s := e.ops.Take(useReply, p, pe)

@@ -19,12 +19,12 @@ func (e *Engine) Limits() call.Limits {
 	}
 }
 
-// Route returns why no message can be sent to a PE; nil: it can.
-func (e *Engine) Route(pe libshmem.PE) error {
+// Unreachable returns why no message can be sent to a PE; nil: it can.
+func (e *Engine) Unreachable(pe libshmem.PE) error {
 	if e.ops.Net.Reachable(pe) {
 		return nil
 	}
-	return e.ops.Net.NoRoute(pe)
+	return e.ops.Net.Unreachable(pe)
 }
 
 // PeerStatus says for a report, as the end of a sentence, how far this PE is with another one.

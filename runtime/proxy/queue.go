@@ -93,10 +93,10 @@ func (x *sender) beginLater(p *layout.Peer, pe libshmem.PE, n int, merges bool) 
 
 // draftQueued is draft for a message that has to wait.
 func (x *sender) draftQueued(p *layout.Peer, pe libshmem.PE, n int) (*layout.Header, call.Status) {
-	if !x.Routed(p, pe) {
-		return nil, x.Net.Fail(x.Net.NoRoute(pe))
+	if !x.Reaches(p, pe) {
+		return nil, x.Net.Fail(x.Net.Unreachable(pe))
 	}
-	if !x.Room(pe, p, 0) {
+	if !x.HasRoom(pe, p, 0) {
 		return nil, call.Again
 	}
 	t, s := x.Take(useQueued, p, pe)

@@ -15,7 +15,7 @@ func (e *Engine) QuietBegin() Ticket {
 
 // QuietDone returns Done when all operations posted before the ticket's QuietBegin have taken
 // effect at their targets, and Pending before. It returns Failed if an operation that the ticket
-// covers failed and no caller was told: see generations.Done.
+// covers failed and no caller's status reported: see generations.Done.
 func (e *Engine) QuietDone(t Ticket) Status {
 	st, err := e.ops.Quiets.Done(t)
 	if st == Failed {

@@ -14,8 +14,8 @@ func (x *transfers) Read(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Poi
 	p := &x.Peers[pe]
 	switch {
 	case !p.Reachable && !x.Messages.prepare(pe, p):
-		return x.Net.Fail(x.Net.NoRoute(pe))
-	case !x.Room(pe, p, n):
+		return x.Net.Fail(x.Net.Unreachable(pe))
+	case !x.HasRoom(pe, p, n):
 		return call.Again
 	}
 	t, s := x.Take(useRead, p, pe)

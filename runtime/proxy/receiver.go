@@ -53,8 +53,8 @@ func (r *receiver) OpenNumbers(most uint32) {
 	}
 }
 
-// routed reports whether there is a path to a PE. Its first message finds it out.
-func (r *receiver) routed(pe libshmem.PE) bool {
+// reaches reports whether there is a path to a PE. Its first message finds it out.
+func (r *receiver) reaches(pe libshmem.PE) bool {
 	p := &r.Peers[pe]
 	return p.Reachable || r.out.prepare(pe, p)
 }
@@ -68,7 +68,7 @@ func (r *receiver) Receive(h *layout.Header, m unsafe.Pointer, n int) {
 	if h.From < uint32(len(r.Peers)) && r.Net.IsLost(libshmem.PE(h.From)) {
 		return
 	}
-	if h.From >= uint32(len(r.Peers)) || !r.routed(libshmem.PE(h.From)) {
+	if h.From >= uint32(len(r.Peers)) || !r.reaches(libshmem.PE(h.From)) {
 		r.report.Refuse("message from PE %d, which is not in this job", h.From)
 		return
 	}
@@ -134,12 +134,12 @@ func (r *receiver) applyEarly(from uint32, p *layout.Peer) {
 	}
 }
 
-// tellDoing answers Ask. If there is no room, it sends nothing: the PE asks again with its next
-// report.
-func (r *receiver) tellDoing(pe libshmem.PE) {
+// replyActivity answers an activity request. If there is no room, it sends nothing: the PE asks
+// again with its next report.
+func (r *receiver) replyActivity(pe libshmem.PE) {
 	text := []byte(r.report.Doing())
 	if n := min(len(text), layout.MaxPayload); n > 0 {
-		r.out.SendBytes(pe, r.Epoch, noParity, &layout.Header{Kind: layout.KindTold}, unsafe.Pointer(&text[0]), n)
+		r.out.SendBytes(pe, r.Epoch, noParity, &layout.Header{Kind: layout.KindActivityReply}, unsafe.Pointer(&text[0]), n)
 	}
 }
 
@@ -149,7 +149,8 @@ func (r *receiver) hearDoing(h *layout.Header, payload unsafe.Pointer, n int) {
 
 // answerSender has the messages of the same context to other PEs.
 type answerSender interface {
-	// prepare prepares for the first message of a PE, and reports whether there is a path to the PE.
+	// prepare prepares for the first message of a PE, and reports whether there is a path to the
+	// PE.
 	prepare(pe libshmem.PE, p *layout.Peer) bool
 	// sendOwn sends an answer, or parks it. SendBytes sends a message with a payload of n bytes if
 	// there is room.

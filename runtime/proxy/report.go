@@ -56,9 +56,9 @@ type Report struct {
 	says   func() string                      // returns what this PE's program does; nil: not known
 	hears  func(pe libshmem.PE, doing string) // takes an answer; nil: answers are dropped
 
-	tell    func(error) // takes errors that end nothing; nil: they are dropped
-	strange uint64      // messages from outside of the job
-	told    uint64      // completions that the provider had dropped at the last report of them
+	report        func(error) // takes errors that end nothing; nil: they are dropped
+	strange       uint64      // messages from outside of the job
+	reportedDrops uint64      // completions that the provider had dropped at the last report of them
 }
 
 // OnAsked sets the functions of questions between PEs. When another PE asks, says returns what this

@@ -96,7 +96,7 @@ func (e *Report) Publish(now time.Time) {
 	h := e.head
 	h.registered = e.engine.Registered()
 	h.strangers = e.Refused()
-	e.TellDropped()
+	e.ReportDropped()
 	e.engine.showWork(&h.undone)
 	p, ok := e.prov.(fabric.Rails)
 	if !ok {

@@ -19,7 +19,7 @@ func (e *Engine) showWork(to *[backlog.Streams]backlog.Shown) {
 }
 
 func (e *Engine) askProgress(pe libshmem.PE) bool {
-	return e.out.Routed(&e.ops.Peers[pe], pe) && e.out.Flush(pe) == Pending
+	return e.out.Reaches(&e.ops.Peers[pe], pe) && e.out.Flush(pe) == Pending
 }
 
 func (e *Engine) address(pe libshmem.PE) []byte { return e.ops.Net.Address(pe) }

@@ -324,7 +324,7 @@ func TestUnreachable(t *testing.T) {
 		"fetch":      func() Status { return a.AMO(1, 0, fabric.OpFetchAdd, 8, 1, 0, at, nil) },
 		"put_signal": func() Status { return a.PutSignal(1, 0, at, 8192, 8, 1, fabric.OpSet, nil) },
 	} {
-		if st := f(); st != Failed || a.Err() != errNoRoute {
+		if st := f(); st != Failed || a.Err() != errUnreachable {
 			t.Errorf("%s to a PE without address: %d, %v", what, st, a.Err())
 		}
 	}

@@ -48,8 +48,8 @@ func newSender(o *operations, writes queuedWrites, bursts *bursts, e *Engine) se
 	return x
 }
 
-// Open takes over the state of the context's operations. Preconditions: that state is mapped, and the
-// endpoint is open.
+// Open takes over the state of the context's operations. Preconditions: that state is mapped, and
+// the endpoint is open.
 func (x *sender) Open() {
 	x.share()
 	x.sending.Desc = x.Net.Desc
@@ -98,8 +98,8 @@ func (x *sender) Drop(pe libshmem.PE, p *layout.Peer) {
 	p.DropQueue()
 }
 
-// Routed reports whether operations on a PE may be posted. The first operation finds it out.
-func (x *sender) Routed(p *layout.Peer, pe libshmem.PE) bool { return p.Reachable || x.prepare(pe, p) }
+// Reaches reports whether operations on a PE may be posted. The first operation finds it out.
+func (x *sender) Reaches(p *layout.Peer, pe libshmem.PE) bool { return p.Reachable || x.prepare(pe, p) }
 
 // prepare prepares for the first operation on a PE, and reports whether operations on it may be
 // posted.
@@ -118,8 +118,8 @@ func (x *sender) prepare(pe libshmem.PE, p *layout.Peer) bool {
 // which takes 8 ns more.
 func (x *sender) begin(pe libshmem.PE, n int, merges bool) (*layout.Header, call.Status) {
 	p := &x.Peers[pe]
-	if !x.Routed(p, pe) {
-		return nil, x.Net.Fail(x.Net.NoRoute(pe))
+	if !x.Reaches(p, pe) {
+		return nil, x.Net.Fail(x.Net.Unreachable(pe))
 	}
 	if x.Parked(p) {
 		return nil, x.NoTurn(pe, p)
@@ -129,7 +129,7 @@ func (x *sender) begin(pe libshmem.PE, n int, merges bool) (*layout.Header, call
 			return h, st
 		}
 	}
-	if layout.HeaderSize+n > x.Net.Caps.MaxInject && !x.Room(pe, p, 0) {
+	if layout.HeaderSize+n > x.Net.Caps.MaxInject && !x.HasRoom(pe, p, 0) {
 		return nil, call.Again
 	}
 	if st := x.Admit(pe, p, layout.HeaderSize+n); st != call.Done {

@@ -115,7 +115,7 @@ func TestCredit(t *testing.T) {
 	if p := &b.Peers[1]; n != unitsEach || flushes != 1 || p.Count[layout.NoCredit] != 1 {
 		t.Errorf("%d messages, %d flushes, %d refusals", n, flushes, p.Count[layout.NoCredit])
 	}
-	if b.Peers[2].Asked != 0 || !b.Room(2, &b.Peers[2], 0) {
+	if b.Peers[2].Asked != 0 || !b.HasRoom(2, &b.Peers[2], 0) {
 		t.Error("another PE has less credit")
 	}
 	b.Flushed(&layout.Header{From: 1, Token: b.Peers[1].Question()})

@@ -20,12 +20,12 @@ const (
 	notifications
 	signals   // a signal behind each page, in a word of its own
 	oneSignal // a fence, and a signal behind all pages
-	waysToTell
+	waysToNotify
 )
 
-// tellTime returns the virtual time from the first post until PE 1 knows that all pages are there,
-// and how many notifications came with a write.
-func tellTime(t *testing.T, m sim.Model, way, pages, n int) (sim.Time, uint64) {
+// notifyTime returns the virtual time from the first post until PE 1 knows that all pages are
+// there, and how many notifications came with a write.
+func notifyTime(t *testing.T, m sim.Model, way, pages, n int) (sim.Time, uint64) {
 	t.Helper()
 	mem := new(memories)
 	w := newWorld(t, m, 1, 2, 2*pages*n+4096, mem)
@@ -87,9 +87,9 @@ func TestSimNotifications(t *testing.T) {
 	t.Log("| model | bytes alone | notifications | put_signal each | put + fence + signal |")
 	for _, m := range []sim.Model{sim.EFA(), sim.EFADirect(), sim.TCP(), sim.Verbs()} {
 		m.Post, m.Faults = post, faults.Faults{}
-		var us [waysToTell]float64
-		for way := range waysToTell {
-			took, with := tellTime(t, m, way, pages, n)
+		var us [waysToNotify]float64
+		for way := range waysToNotify {
+			took, with := notifyTime(t, m, way, pages, n)
 			us[way] = float64(took) / float64(sim.Microsecond)
 			if want := m.Caps.SendAfterWrite; way == notifications && (with == pages) == want {
 				t.Errorf("%s: %d of %d notifications came with a write", m.Name, with, pages)

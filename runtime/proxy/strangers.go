@@ -13,12 +13,12 @@ import (
 // ReportTo sets the function that takes reports of dropped messages: of the first one, and then
 // each time that their number has doubled. f is called with the lock held, and must not call the
 // engine.
-func (e *Report) ReportTo(f func(error)) { e.tell = f }
+func (e *Report) ReportTo(f func(error)) { e.report = f }
 
-// Tell reports an error that ends nothing.
-func (e *Report) Tell(err error) {
-	if e.tell != nil {
-		e.tell(err)
+// ReportError reports an error that ends nothing.
+func (e *Report) ReportError(err error) {
+	if e.report != nil {
+		e.report(err)
 	}
 }
 
@@ -28,23 +28,23 @@ func (e *Report) Refused() uint64 { return e.strange + e.prov.Strangers() }
 // Refuse counts a message that the engine drops, which format describes.
 func (e *Report) Refuse(format string, args ...any) {
 	e.strange++
-	if n := e.strange; e.tell != nil && bits.OnesCount64(n) == 1 {
-		e.tell(fmt.Errorf("receive: dropped a "+format+", %d dropped so far (keep strangers off the network of %s)",
+	if n := e.strange; e.report != nil && bits.OnesCount64(n) == 1 {
+		e.report(fmt.Errorf("receive: dropped a "+format+", %d dropped so far (keep strangers off the network of %s)",
 			append(args, n, e.caps.Domain)...))
 	}
 }
 
-// TellDropped reports completions that the provider has dropped, as often as Refuse reports
+// ReportDropped reports completions that the provider has dropped, as often as Refuse reports
 // messages. Publish calls it, and whoever is about to close the provider: a job may end before the
 // next Publish is due.
-func (e *Report) TellDropped() {
+func (e *Report) ReportDropped() {
 	n := e.prov.Strangers()
-	if n < max(1, 2*e.told) {
+	if n < max(1, 2*e.reportedDrops) {
 		return
 	}
-	e.told = n
-	if e.tell != nil {
-		e.tell(fmt.Errorf("poll: refused what came from outside of the job, %d so far (keep strangers off the network of %s)",
+	e.reportedDrops = n
+	if e.report != nil {
+		e.report(fmt.Errorf("poll: refused what came from outside of the job, %d so far (keep strangers off the network of %s)",
 			n, e.caps.Domain))
 	}
 }

@@ -58,9 +58,9 @@ func (t *tokenTable) Hold(r *record, p *layout.Peer, n uint64) {
 	p.HoldBytes(n)
 }
 
-// Room reports whether a caller may have a token for an operation on a PE, with n bytes under way:
-// see the bounds in credit.go.
-func (t *tokenTable) Room(p *layout.Peer, n uint64) bool {
+// HasRoom reports whether a caller may have a token for an operation on a PE, with n bytes under
+// way: see the bounds in credit.go.
+func (t *tokenTable) HasRoom(p *layout.Peer, n uint64) bool {
 	free := len(t.Free) - reservedTokens
 	return !(free <= 0 || 3*int(p.Tokens) >= free && p.Tokens > 0 ||
 		p.Bytes != 0 && 3*int64(p.Bytes+n) > t.MostBytes-int64(t.Bytes))

@@ -56,7 +56,7 @@ func TestRoom(t *testing.T) {
 	left := layout.Tokens - layout.Receives - reservedTokens
 	for pe := range peers {
 		n := 0
-		for table.Room(&peers[pe], 1) {
+		for table.HasRoom(&peers[pe], 1) {
 			_, r := table.Take(useWrite, &peers[pe], libshmem.PE(pe))
 			table.Hold(r, &peers[pe], 1)
 			n++
@@ -75,12 +75,12 @@ func TestRoom(t *testing.T) {
 func TestRoomOfBytes(t *testing.T) {
 	table := newTokenTable(1000)
 	var p, other layout.Peer
-	if !table.Room(&p, 1<<40) {
+	if !table.HasRoom(&p, 1<<40) {
 		t.Error("an operation that is larger than all would never pass")
 	}
 	_, r := table.Take(useRead, &p, 0)
 	table.Hold(r, &p, 250)
-	if table.Room(&p, 100) || !table.Room(&other, 100) {
+	if table.HasRoom(&p, 100) || !table.HasRoom(&other, 100) {
 		t.Error("a PE has more than its part, or another has none")
 	}
 }

@@ -29,10 +29,10 @@ func (x *transfers) Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.
 	p := &x.Peers[pe]
 	switch {
 	case !p.Reachable && !x.Messages.prepare(pe, p):
-		return x.Net.Fail(x.Net.NoRoute(pe))
+		return x.Net.Fail(x.Net.Unreachable(pe))
 	case p.Parked > 0 && x.Messages.Parked(p):
 		return x.NoTurn(pe, p)
-	case !x.Room(pe, p, n):
+	case !x.HasRoom(pe, p, n):
 		return call.Again
 	}
 	waits := (p.Queued > 0 || p.Staged) && x.Messages.Behind(pe, p)

@@ -114,7 +114,7 @@ func (s *system) step(p *program, f flaw) (string, bool) {
 	op := p.ops[s.pc]
 	switch op {
 	case 'w', 's':
-		if !s.out.Room() {
+		if !s.out.HasRoom() {
 			if s.flushing {
 				return "", false
 			}

@@ -24,7 +24,7 @@ func TestWrap(t *testing.T) {
 			out, in := at(s, start)
 			for range 3 {
 				var numbers []uint32
-				for out.Room() {
+				for out.HasRoom() {
 					numbers = append(numbers, out.Write())
 				}
 				if len(numbers) != int(s.Window) {

@@ -19,13 +19,13 @@ func (s Space) Check() error {
 	return nil
 }
 
-// Room reports whether one more write may be posted.
-func (o *Out) Room() bool { return o.Posted-o.In < o.Space.Window }
+// HasRoom reports whether one more write may be posted.
+func (o *Out) HasRoom() bool { return o.Posted-o.In < o.Space.Window }
 
 // Unacknowledged returns how many writes are not known to be in.
 func (o *Out) Unacknowledged() uint32 { return o.Posted - o.In }
 
-// Write counts a write, for which there is Room, and returns its number. One that
+// Write counts a write, for which there is room, and returns its number. One that
 // the provider then refuses is taken back by Unwrite before anything else happens.
 func (o *Out) Write() uint32 {
 	n := o.Posted & o.Space.mask()

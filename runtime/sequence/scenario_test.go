@@ -113,7 +113,7 @@ func (s *scene) do(words []string) error {
 		s.out, s.in = at(sp, number(2))
 		s.writes, s.messages, s.acks = map[string]uint32{}, nil, nil
 	case "write":
-		if !s.out.Room() {
+		if !s.out.HasRoom() {
 			s.say("%s: no room, %d not acknowledged", name, s.out.Unacknowledged())
 			return nil
 		}

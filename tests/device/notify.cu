@@ -9,7 +9,7 @@
 // PTX let LOOK = ld.acquire.sys.global.u64
 // PTX let BULK = st.v2.u64
 // PTX let RAGGED = call.shmemi_copy_ends | call.shmemi_copy_by
-// PTX let RING = call.shmemi_put_way
+// PTX let RING = call.shmemi_put_method
 // PTX let BARRIER = bar.sync | barrier.sync
 
 #define DIRECT()                                                                                   \

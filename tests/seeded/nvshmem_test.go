@@ -144,8 +144,8 @@ var nvshmemDefects = []defect{
 	},
 	{
 		id: "nvshmem/tile-rooted", file: "device/shmem/tile_reduce.h",
-		was:  "if (WAY != SHMEMI_TILE_EACH && root != m.me)",
-		is:   "if (WAY == SHMEMI_TILE_SPREAD && root != m.me)",
+		was:  "if (KIND != SHMEMI_TILE_EACH && root != m.me)",
+		is:   "if (KIND == SHMEMI_TILE_SPREAD && root != m.me)",
 		user: "tile_sum_rooted_reduce writes the destinations of all PEs",
 		by:   job("./tests/nvshmem", "^TestTiles$/^sem12$"), says: `sem12: rooted sum, scope \d+: \d+ wrong elements`,
 	},

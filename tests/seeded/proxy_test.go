@@ -214,7 +214,7 @@ var proxyDefects = []defect{
 	},
 	{
 		id: "proxy/strangers-before-the-end", file: "runtime/proxy/engine.go",
-		was:  "		e.Report.TellDropped()\n",
+		was:  "		e.Report.ReportDropped()\n",
 		is:   "",
 		user: "a job shorter than 100 ms behind a stranger's request ends without a word of it",
 		by:   unit("./runtime/proxy", "^TestDroppedEntries$"), says: `reported \[`,

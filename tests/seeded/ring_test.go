@@ -11,7 +11,7 @@ var ringDefects = []defect{
 	},
 	{
 		id: "ring/no-room-again-and-again", file: "runtime/proxy/loop/stall.go",
-		was:  "			s.told = true\n			c.report(fmt.Errorf(\"ring: %s for",
+		was:  "			s.reported = true\n			c.report(fmt.Errorf(\"ring: %s for",
 		is:   "			c.report(fmt.Errorf(\"ring: %s for",
 		user: "one operation that finds no room is reported eight times in each SHMEM_TIMEOUT",
 		by:   unit("./runtime/proxy", "^TestStuckPE$"), says: `reports \[ring: get .* ring: get .*want one`,

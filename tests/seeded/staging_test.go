@@ -87,7 +87,7 @@ var stagingDefects = []defect{
 		by:   unit("./runtime/proxy/gpustage", "^TestChunkShared$"), says: `1 messages, 10 signals`,
 	},
 	{
-		id: "staging/signals-in-the-order-of-places", file: "runtime/proxy/gpustage/route.go",
+		id: "staging/signals-in-the-order-of-places", file: "runtime/proxy/gpustage/dispatch.go",
 		was:  "	for _, i := range s.turns[:pieces] {",
 		is:   "	for i := range pieces {",
 		user: "of two puts with signals to one word the first one may leave its value",

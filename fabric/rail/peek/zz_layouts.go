@@ -2,5 +2,5 @@
 
 package peek
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xef97b95325934540
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x37159a8dec4a42c7
 import "C"

@@ -1,6 +1,6 @@
 // Package collective has the order of the messages of collectives, as capi/front sends them between
 // members that share no memory (barrier.c, exchange.c, coll.c). It knows neither the messages nor
-// the members: its caller hands over functions that send and await one. tests/c/messages.c counts
+// the members: its caller passes functions that send and await one. tests/c/messages.c counts
 // the messages of the library in real processes, and so shows that it sends as many.
 //
 // A function returns false as soon as one that it was given does.

@@ -122,10 +122,10 @@ static int put(struct shmemi_innerloop *l, const struct shmemi_innerloop_ring *r
     struct shmemi_fastpath *x = l->engine;
     uint64_t dest = shmemi_get_dest(w), local = shmemi_get_local(w), n = shmemi_get_length(w);
     uint64_t end = *p + SHMEMI_SLOTS_PUT, want = shmemi_get_want(w), v[4];
-    const uint64_t room = x->max_inject - sizeof(struct shmemi_header); /* checked when sent */
+    const uint64_t payload = x->max_inject - sizeof(struct shmemi_header); /* checked when sent */
     const bool in_cell = beside(r, local, n);
     int count = 1;
-    if (n == 0 || n > room || (want && shmemi_get_reply(w) >= SHMEMI_REPLIES))
+    if (n == 0 || n > payload || (want && shmemi_get_reply(w) >= SHMEMI_REPLIES))
         return NOT_SIMPLE;
     for (; !want && !in_cell && (uint32_t)count < most; count++) {
         if (!slot_at(r, end, v) || shmemi_get_op(v) != SHMEMI_OP_PUT ||
@@ -135,7 +135,7 @@ static int put(struct shmemi_innerloop *l, const struct shmemi_innerloop_ring *r
             shmemi_get_local(v) != local + n || beside(r, local + n, shmemi_get_length(v)))
             break;
         uint64_t length = shmemi_get_length(v);
-        if (length > room - n)
+        if (length > payload - n)
             return NOT_SIMPLE;
         n += length;
         end += SHMEMI_SLOTS_PUT;

@@ -52,7 +52,7 @@ static inline bool shmemi_seal_plain(const struct shmemi_header *h)
 {
     return ((h->kind == SHMEMI_MESSAGE_PUT || h->kind == SHMEMI_MESSAGE_PUT_SIGNAL) &&
             h->offset >= 0) ||
-           h->kind == SHMEMI_MESSAGE_DATA || h->kind == SHMEMI_MESSAGE_TOLD;
+           h->kind == SHMEMI_MESSAGE_DATA || h->kind == SHMEMI_MESSAGE_ACTIVITY_REPLY;
 }
 
 /* The seal of a message of some bytes to a PE. */

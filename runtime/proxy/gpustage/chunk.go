@@ -18,8 +18,8 @@ import (
 // mostShared is the largest put that shares a chunk.
 const mostShared = 64 << 10
 
-// chunk is memory for bytes that another PE reads. It has what its bytes take, up to the size of the
-// pool's pieces.
+// chunk is memory for bytes that another PE reads. It has what its bytes take, up to the size of
+// the pool's pieces.
 type chunk struct {
 	parts []chunkPart
 	order []uint8 // in which the parts lie there
@@ -66,8 +66,8 @@ func (d *departures) placeInChunk(p *piece) bool {
 	return true
 }
 
-// share begins a chunk that grows until the end of the pass, with room for the puts that wait. Where
-// there is less room than for the put, it gets a chunk of its own, for a part.
+// share begins a chunk that grows until the end of the pass, with room for the puts that wait.
+// Where there is less room than for the put, it gets a chunk of its own, for a part.
 func (d *departures) share(l *departurePeer, p *piece) bool {
 	n := p.n
 	if !d.newChunk(p, max(n, min(l.shares, d.memory.Chunks.Size()))) {
@@ -81,17 +81,17 @@ func (d *departures) share(l *departurePeer, p *piece) bool {
 	return true
 }
 
-// fits reports whether a put may join a chunk. A request to send has the bytes of one epoch, for one
-// kind of memory.
+// fits reports whether a put may join a chunk. A request to send has the bytes of one epoch, for
+// one kind of memory.
 func (d *departures) fits(c *chunk, x *departure) bool {
 	first := c.parts[0].of
-	return len(c.parts) < layout.MostPieces && c.used+x.n <= d.memory.Chunks.room(c.index) &&
+	return len(c.parts) < layout.MostPieces && c.used+x.n <= d.memory.Chunks.capacity(c.index) &&
 		first.epoch == x.epoch && (first.offset < 0) == (x.offset < 0)
 }
 
-// close ends the growth of a PE's chunk, if it has one: it returns the memory that the chunk does not
-// need, and gives the stream its copies. It comes before any other piece for the PE, which would be
-// sent first.
+// close ends the growth of a PE's chunk, if it has one: it returns the memory that the chunk does
+// not need, and gives the stream its copies. It comes before any other piece for the PE, which
+// would be sent first.
 func (d *departures) close(l *departurePeer) {
 	c := l.open
 	if c == nil {
@@ -110,9 +110,9 @@ func (d *departures) close(l *departurePeer) {
 	d.streams.Later(stream.Out, stream.Chore{For: d, What: chunkCopied, Index: c.index})
 }
 
-// newChunk takes memory for a piece, which may become smaller, and room bytes in all.
-func (d *departures) newChunk(p *piece, room uint64) bool {
-	i, got, ok := d.memory.Chunks.TakeUpTo(p.of.pe, room)
+// newChunk takes memory for a piece, which may become smaller, and at most most bytes in all.
+func (d *departures) newChunk(p *piece, most uint64) bool {
+	i, got, ok := d.memory.Chunks.TakeUpTo(p.of.pe, most)
 	if !ok {
 		return false
 	}

@@ -4,15 +4,18 @@
 // A Stage belongs to one engine, which asks it first about each operation and each message. The way
 // of an operation, by files:
 //
-//   - route.go: which part does an operation, and which one takes a message
-//   - put.go, departure.go, chunk.go: puts of this PE, and bytes that leave GPU memory in pieces, or
-//     together
-//   - get.go, pull.go: gets of this PE, and reads of bytes that another PE has announced
-//   - copies.go: copies between GPUs, on heaps of other PEs that are mapped here
-//   - arrival.go: messages that change GPU memory, in the order of their PE (progress.go)
-//   - heaps.go: the parts of heaps in GPU memory that NICs reach
-//   - pinned.go, pool.go: the pinned memory that bytes pass through, in chunks and slots
-//   - advance.go: one turn of all of them
+//   - dispatch.go: which part does an operation, and which one takes a message
+//   - put.go, departure.go, chunk.go: puts of this PE, and bytes that leave GPU memory in pieces,
+//
+// or
+//
+//	  together
+//	- get.go, pull.go: gets of this PE, and reads of bytes that another PE has announced
+//	- copies.go: copies between GPUs, on heaps of other PEs that are mapped here
+//	- arrival.go: messages that change GPU memory, in the order of their PE (progress.go)
+//	- heaps.go: the parts of heaps in GPU memory that NICs reach
+//	- pinned.go, pool.go: the pinned memory that bytes pass through, in chunks and slots
+//	- advance.go: one turn of all of them
 //
 // Package stream gives their work to the streams of this PE's GPU, by a Memory: work, marks, and
 // chores behind a mark. Stage does not own tokens, credit, order and the network: for those its

@@ -40,7 +40,7 @@ type get struct {
 	copied   uint64 // of left, in stream.In
 	desc     uintptr
 	reads    int    // reads from a lost PE that the provider has
-	ended    bool   // the PE was lost and the caller told, but the provider still has reads
+	ended    bool   // the PE was lost and the caller's status is set, but the provider still has reads
 	slot     uint16 // for bytes that come in a message; only with GPU memory
 	gpu      bool
 	status   int32
@@ -180,7 +180,7 @@ func (g *gets) end(t fabric.Token) {
 		g.slots.GiveFor(o.pe, o.slot)
 	}
 	if o.ended {
-		e.Phase = Told
+		e.Phase = CallerDone
 		g.engine.End(Op{Token: t}, e)
 		return
 	}

@@ -20,8 +20,8 @@ type Shared struct {
 	Caps     fabric.Caps
 	Named    mem.Named     // the segment of this PE, as messages name it
 	Region   fabric.Region // of the segment
-	// Known when the engine is connected: the memory of each PE, and the most bytes that a put takes at
-	// once, which is layout.MaxPayload if all puts are messages.
+	// Known when the engine is connected: the memory of each PE, and the most bytes that a put
+	// takes at once, which is layout.MaxPayload if all puts are messages.
 	Remotes []mem.Remote
 	PutMax  uint64
 }
@@ -56,7 +56,7 @@ type Op struct {
 type Ending struct {
 	Phase  Phase
 	Status int32 // for its request; 0: it had its effect
-	Err    error // the reason of a status, for the request or, if it was told before, for quiets
+	Err    error // the reason of a status, for the request or, if the caller has its status already, for quiets
 }
 
 // Phase is a step of the end of an operation.
@@ -65,8 +65,8 @@ type Phase uint8
 const (
 	// Over: neither a caller nor a quiet waits for the operation any more, and its memory is free.
 	Over Phase = iota
-	// Told: as Over, but the provider may still use the memory. Over comes later.
-	Told
+	// CallerDone: as Over, but the provider may still use the memory. Over comes later.
+	CallerDone
 	// SourceFree: the caller may reuse the source. Quiets still wait.
 	SourceFree
 	// Waits: its message did not leave. Its memory is free until the engine calls Leave again.
@@ -89,8 +89,8 @@ type Message struct {
 type NoRoom uint8
 
 const (
-	// TellCaller: Again and Failed are for the caller of the operation.
-	TellCaller NoRoom = iota
+	// RefuseCaller: Again and Failed are for the caller of the operation.
+	RefuseCaller NoRoom = iota
 	// TryAgain: after Again the Stage tries once more. After Failed the engine has given up the PE.
 	TryAgain
 	// Keep: the engine sends the message, which has no payload, as soon as there is room.
@@ -103,15 +103,15 @@ const (
 type Engine interface {
 	Shared() Shared
 
-	// Begin begins an operation of n bytes on a PE. The request, or quiets if the request is nil, wait
-	// for the operation. Quiets wait for each put, copy and store. Pending: earlier operations on the
-	// PE come first, and the engine calls Leave later. Again, Failed: it has not begun.
+	// Begin begins an operation of n bytes on a PE. The request, or quiets if the request is nil,
+	// wait for the operation. Quiets wait for each put, copy and store. Pending: earlier operations
+	// on the PE come first, and the engine calls Leave later. Again, Failed: it has not begun.
 	Begin(use Use, pe libshmem.PE, r *call.Request, n uint64) (Op, call.Status)
 	// End says how far an operation has ended.
 	End(o Op, e Ending)
 
-	// May reports whether an operation of n bytes on a PE that is not begun, or that has no record, may
-	// begin. Again: it has to follow operations or messages, or there is no room.
+	// May reports whether an operation of n bytes on a PE that is not begun, or that has no record,
+	// may begin. Again: it has to follow operations or messages, or there is no room.
 	May(use Use, pe libshmem.PE, n uint64) call.Status
 	// Send sends a message.
 	Send(m Message) call.Status

@@ -66,11 +66,11 @@ func makePool(base unsafe.Pointer, size uint64, n, top int) pool {
 	return p
 }
 
-func (p *pool) put(order, i int)     { p.free[order][i/64] |= 1 << (i % 64) }
-func (p *pool) drop(order, i int)    { p.free[order][i/64] &^= 1 << (i % 64) }
-func (p *pool) is(order, i int) bool { return i < p.units && p.free[order][i/64]>>(i%64)&1 != 0 }
-func (p *pool) bytes(o uint8) uint64 { return p.unit << o }
-func (p *pool) room(i uint16) uint64 { return p.bytes(p.order[i]) }
+func (p *pool) put(order, i int)         { p.free[order][i/64] |= 1 << (i % 64) }
+func (p *pool) drop(order, i int)        { p.free[order][i/64] &^= 1 << (i % 64) }
+func (p *pool) is(order, i int) bool     { return i < p.units && p.free[order][i/64]>>(i%64)&1 != 0 }
+func (p *pool) bytes(o uint8) uint64     { return p.unit << o }
+func (p *pool) capacity(i uint16) uint64 { return p.bytes(p.order[i]) }
 
 // first returns the first free piece of an order.
 func (p *pool) first(order int) (int, bool) {
@@ -126,8 +126,8 @@ func (p *pool) Give(i uint16) {
 	p.put(order, at)
 }
 
-// TakeFor gives a piece of the largest size to a PE, which may have some already. A PE that is stuck
-// leaves half of the memory that it found to the others.
+// TakeFor gives a piece of the largest size to a PE, which may have some already. A PE that is
+// stuck leaves half of the memory that it found to the others.
 func (p *pool) TakeFor(pe libshmem.PE) (uint16, bool) {
 	if !p.MayTakeFor(pe) {
 		return 0, false
@@ -139,8 +139,8 @@ func (p *pool) TakeFor(pe libshmem.PE) (uint16, bool) {
 	return i, ok
 }
 
-// TakeUpTo is TakeFor for a piece of n bytes. Where there is none it gives a smaller one, if that is
-// worth its messages, or if the PE has no other, so that it goes on. It returns the bytes.
+// TakeUpTo is TakeFor for a piece of n bytes. Where there is none it gives a smaller one, if that
+// is worth its messages, or if the PE has no other, so that it goes on. It returns the bytes.
 func (p *pool) TakeUpTo(pe libshmem.PE, n uint64) (i uint16, got uint64, ok bool) {
 	if !p.MayTakeFor(pe) {
 		return 0, 0, false
@@ -155,7 +155,7 @@ func (p *pool) TakeUpTo(pe libshmem.PE, n uint64) (i uint16, got uint64, ok bool
 		}
 		if i, ok = p.take(order); ok {
 			p.has[pe] += 1 << order
-			return i, min(n, p.room(i)), true
+			return i, min(n, p.capacity(i)), true
 		}
 	}
 	return 0, 0, false

@@ -97,8 +97,8 @@ func TestPoolParts(t *testing.T) {
 	p.GiveFor(1, d)
 	e := take(1, 1<<10, 1<<10)
 	p.Trim(1, e, 300)
-	if p.room(e) != 512 || p.has[1] != 4 {
-		t.Errorf("of a trimmed piece %d bytes and %d units are left", p.room(e), p.has[1])
+	if p.capacity(e) != 512 || p.has[1] != 4 {
+		t.Errorf("of a trimmed piece %d bytes and %d units are left", p.capacity(e), p.has[1])
 	}
 	for _, i := range []uint16{b, c, a, 16} {
 		p.GiveFor(0, i)

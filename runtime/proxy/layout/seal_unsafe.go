@@ -9,8 +9,8 @@ import (
 )
 
 // TokenOf returns the job's token as a message of some bytes to a PE carries it: changed by the
-// message's seal, if the job has seals. The bytes are behind each other in memory, the header first.
-// fastpath/seal.h is the same in C, and says what a seal is for.
+// message's seal, if the job has seals. The bytes are behind each other in memory, the header
+// first. fastpath/seal.h is the same in C, and says what a seal is for.
 func (s *State) TokenOf(h *Header, to libshmem.PE, n int) uint64 {
 	if s.Seal == [2]uint64{} {
 		return s.Job
@@ -45,7 +45,7 @@ func (s *State) TokenOf(h *Header, to libshmem.PE, n int) uint64 {
 // plain reports whether the payload is bytes for the user heap or for people, and nothing else. In
 // the internal area, at negative offsets, PEs agree by puts on what shmem_malloc returns.
 func (h *Header) plain() bool {
-	return (h.Kind == KindPut || h.Kind == KindPutSignal) && h.Offset >= 0 || h.Kind == KindData || h.Kind == KindTold
+	return (h.Kind == KindPut || h.Kind == KindPutSignal) && h.Offset >= 0 || h.Kind == KindData || h.Kind == KindActivityReply
 }
 
 // sipHash is the state of SipHash-1-3.

@@ -29,24 +29,24 @@ type Kind uint8
 
 // The values of Kind.
 const (
-	KindAMO           Kind = 1  // apply op; answer with the old value when it fetches
-	KindStore         Kind = 2  // store width bytes of operand
-	KindPut           Kind = 3  // copy the payload
-	KindPutSignal     Kind = 4  // copy the payload, then apply op to the signal
-	KindFlush         Kind = 5  // answer when everything before is applied; operand 1: the program of the sender ends
-	KindReply         Kind = 6  // the answer: token and operand
-	KindRequestToSend Kind = 7  // bytes that the PE may read: see offered
-	KindFinished      Kind = 8  // they have been read, or could not be
-	KindFetch         Kind = 9  // copy operand bytes out of GPU memory and offer them
-	KindData          Kind = 10 // a part of those in the payload
-	KindExtent        Kind = 11 // a part of the sender's heap that the fabric reaches: see takeExtent
-	KindPing          Kind = 12 // nothing: see Ping
-	KindSequence      Kind = 13 // give my writes a sequence stream: see giveSequence
-	KindSequenced     Kind = 14 // the answer: operand is that stream and 1, or 0
-	KindVoid          Kind = 15 // a write will not come: see voided
-	KindBatch         Kind = 16 // several operations: see runtime/proxy/batch.go
-	KindAsk           Kind = 17 // report what your program does: see ask.go
-	KindTold          Kind = 18 // the answer: a text in the payload
+	KindAMO             Kind = 1  // apply op; answer with the old value when it fetches
+	KindStore           Kind = 2  // store width bytes of operand
+	KindPut             Kind = 3  // copy the payload
+	KindPutSignal       Kind = 4  // copy the payload, then apply op to the signal
+	KindFlush           Kind = 5  // answer when everything before is applied; operand 1: the program of the sender ends
+	KindReply           Kind = 6  // the answer: token and operand
+	KindRequestToSend   Kind = 7  // bytes that the PE may read: see offered
+	KindFinished        Kind = 8  // they have been read, or could not be
+	KindFetch           Kind = 9  // copy operand bytes out of GPU memory and offer them
+	KindData            Kind = 10 // a part of those in the payload
+	KindExtent          Kind = 11 // a part of the sender's heap that the fabric reaches: see takeExtent
+	KindPing            Kind = 12 // nothing: see Ping
+	KindSequence        Kind = 13 // give my writes a sequence stream: see giveSequence
+	KindSequenced       Kind = 14 // the answer: operand is that stream and 1, or 0
+	KindVoid            Kind = 15 // a write will not come: see voided
+	KindBatch           Kind = 16 // several operations: see runtime/proxy/batch.go
+	KindActivityRequest Kind = 17 // report what your program does: see activity.go
+	KindActivityReply   Kind = 18 // the reply: a text in the payload
 )
 
 // Counter is the counters of each PE of the job. Counts only grow, but for the last two, which are the highest values so far. The numbers of the messages that ask for something are those of their kinds, so that one index serves to count them.
@@ -142,8 +142,8 @@ var (
 	_ = [1]struct{}{}[KindSequenced-(14)]
 	_ = [1]struct{}{}[KindVoid-(15)]
 	_ = [1]struct{}{}[KindBatch-(16)]
-	_ = [1]struct{}{}[KindAsk-(17)]
-	_ = [1]struct{}{}[KindTold-(18)]
+	_ = [1]struct{}{}[KindActivityRequest-(17)]
+	_ = [1]struct{}{}[KindActivityReply-(18)]
 	_ = [1]struct{}{}[MessageBytes-(0)]
 	_ = [1]struct{}{}[Atomics-(1)]
 	_ = [1]struct{}{}[Elements-(2)]

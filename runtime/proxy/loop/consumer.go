@@ -177,7 +177,7 @@ func (c *Consumer) Drain() int {
 func (c *Consumer) drainRing(s *serving) int {
 	var ops []queue.Op
 	if len(s.kept) > 0 {
-		if !c.room(s) {
+		if !c.canWait(s) {
 			return 0
 		}
 		ops = c.batch[:copy(c.batch[:], s.kept)]
@@ -195,7 +195,7 @@ func (c *Consumer) drainRing(s *serving) int {
 	if together {
 		c.e.BurstBegins()
 	}
-	for ; n < len(ops) && c.room(s); n++ {
+	for ; n < len(ops) && c.canWait(s); n++ {
 		c.take(s, ops, n)
 	}
 	c.flushMerge()
@@ -211,9 +211,9 @@ func (c *Consumer) drainRing(s *serving) int {
 	return n
 }
 
-// room reports whether one more operation of a ring may have to wait, besides the put that may
+// canWait reports whether one more operation of a ring may have to wait, besides the put that may
 // grow.
-func (c *Consumer) room(s *serving) bool { return c.shared+max(c.own-s.waits, 0) > 1 }
+func (c *Consumer) canWait(s *serving) bool { return c.shared+max(c.own-s.waits, 0) > 1 }
 
 // hold counts an operation of a ring that begins to wait, and release one that was posted.
 func (c *Consumer) hold(s *serving) {

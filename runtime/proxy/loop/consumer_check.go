@@ -17,7 +17,7 @@ func (c *Consumer) check(ring *queue.Ring, op *queue.Op) error {
 	if op.PE >= uint32(c.limits.NPEs) {
 		return fmt.Errorf("PE %d does not exist, there are %d", op.PE, c.limits.NPEs)
 	}
-	if err := c.e.Route(libshmem.PE(op.PE)); err != nil {
+	if err := c.e.Unreachable(libshmem.PE(op.PE)); err != nil {
 		return err
 	}
 	var n uint64 // bytes at the target

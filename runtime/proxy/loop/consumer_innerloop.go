@@ -118,7 +118,7 @@ func (l *Loop) serveInC(c *Consumer) (a fastpath.Account, held bool, err error) 
 	return a, held, err
 }
 
-// learn tells C of local memory that an operation may read.
+// learn passes C the local memory that an operation may read.
 func (c *Consumer) learn(op *queue.Op) {
 	if c.inner == nil || op.Code == queue.CodeGet || op.Length > c.limits.MaxInject {
 		return

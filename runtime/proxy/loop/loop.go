@@ -13,8 +13,9 @@ const (
 	// holdTime is how long a batch waits for more of a burst, at most twice. It is some round
 	// trips. A caller that waits for one polls, and so does not wait that long.
 	holdTime = 50 * time.Microsecond
-	// roomTime is the pause while an operation waits for room, which may come without a completion.
-	roomTime = time.Millisecond
+	// fullPause is the pause while an operation waits for room, which may come without a
+	// completion.
+	fullPause = time.Millisecond
 	// contended is the pause after another thread was found inside the engine.
 	contended = 50 * time.Microsecond
 	// idleWait bounds the wait for the network, because a provider may lose a wake-up. Each end of
@@ -87,7 +88,7 @@ func (l *Loop) Run() {
 				wait.Sleep(rest)
 			case call.SleepStuck:
 				e.StayUp()
-				wait.Sleep(roomTime)
+				wait.Sleep(fullPause)
 			case call.SleepHolding:
 				wait.Sleep(holdTime)
 			case call.SleepCopying:

@@ -18,8 +18,8 @@ type Poster interface {
 	// has no C functions for it.
 	InnerLoop() (fastpath.Config, bool)
 
-	// Route returns why no message can be sent to a PE; nil: it can.
-	Route(pe libshmem.PE) error
+	// Unreachable returns why no message can be sent to a PE; nil: it can.
+	Unreachable(pe libshmem.PE) error
 	// Owns reports whether n bytes at p are known to be memory, so that the memory map need not be
 	// read.
 	Owns(p unsafe.Pointer, n uint64) bool

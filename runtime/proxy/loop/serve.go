@@ -58,14 +58,14 @@ func (l *lateness) add(now time.Time, gap time.Duration) error {
 	copy(l.recent[:], l.recent[1:])
 	l.recent[lateOften-1] = now
 	grave := gap > lateMuch || l.times >= lateOften && now.Sub(l.recent[0]) <= lateEvery
-	told := &l.noted
+	last := &l.noted
 	if grave {
-		told = &l.warned
+		last = &l.warned
 	}
-	if !told.IsZero() && now.Sub(*told) < lateEvery {
+	if !last.IsZero() && now.Sub(*last) < lateEvery {
 		return nil
 	}
-	*told, l.noted = now, now
+	*last, l.noted = now, now
 	return &LateError{gap, l.times, grave}
 }
 

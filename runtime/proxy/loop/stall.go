@@ -11,7 +11,7 @@ import (
 type stalled struct {
 	position uint64
 	since    time.Time // zero: the position was not stalled at the last check
-	told     bool
+	reported bool
 }
 
 // watchRings reports a ring that stands still because a thread took positions and never filled
@@ -34,8 +34,8 @@ func (c *Consumer) watchRings(now time.Time) {
 			*w = stalled{position: p, since: now}
 			continue
 		}
-		if now.Sub(w.since) >= c.stall && !w.told {
-			w.told = true
+		if now.Sub(w.since) >= c.stall && !w.reported {
+			w.reported = true
 			c.report(fmt.Errorf("ring %d: stands at position %d for %v: a thread took it and has not stored its operation, and later operations wait "+
 				"(see whether a kernel or thread ended in the middle of a call)", i, w.position, now.Sub(w.since).Round(time.Millisecond)))
 		}
@@ -46,7 +46,7 @@ func (c *Consumer) watchRings(now time.Time) {
 type stuck struct {
 	number, left uint64 // of the operation, and the bytes of it that are not posted
 	since        time.Time
-	told         bool
+	reported     bool
 }
 
 // stuckEvery is the number of passes over the waiting operations between two reads of the clock.
@@ -76,8 +76,8 @@ func (c *Consumer) watchWaiting() {
 		if s.number != w.number || s.left != w.op.Length {
 			s = stuck{number: w.number, left: w.op.Length, since: now}
 		}
-		if !s.told && now.Sub(s.since) >= c.stall {
-			s.told = true
+		if !s.reported && now.Sub(s.since) >= c.stall {
+			s.reported = true
 			c.report(fmt.Errorf("ring: %s for PE %d has found no room for %v: the PE %s (run shmem-doctor on both hosts; the wait goes on)",
 				w.op.Code, pe, c.stall, c.e.PeerStatus(libshmem.PE(pe))))
 		}

@@ -48,9 +48,9 @@ func Place(sent, credit uint64, span, ring int) (at int, fits bool) {
 
 // Receiver is one mailbox at its receiver.
 type Receiver struct {
-	box        []byte
-	ring       int
-	head, told uint64
+	box            []byte
+	ring           int
+	head, returned uint64
 }
 
 // New is a mailbox in that memory, which is aligned to a line.
@@ -91,8 +91,8 @@ func (r *Receiver) Bytes(m *Message) []byte {
 func (r *Receiver) Take(m *Message) (credit uint64) {
 	C.shmemi_mail_take(m.mail)
 	r.head = uint64(C.shmemi_mail_release((*C.char)(unsafe.Pointer(&r.box[0])), C.uint64_t(r.head), C.uint32_t(r.ring)))
-	if C.shmemi_mail_worth(C.uint64_t(r.head-r.told), C.uint32_t(r.ring)) {
-		credit, r.told = r.head-r.told, r.head
+	if C.shmemi_mail_worth(C.uint64_t(r.head-r.returned), C.uint32_t(r.ring)) {
+		credit, r.returned = r.head-r.returned, r.head
 	}
 	return credit
 }

@@ -190,7 +190,7 @@ func FuzzFind(f *testing.F) {
 		}
 		r := New(m.box, ring)
 		r.head = uint64(line) % (ring / Line) * Line
-		r.told = r.head
+		r.returned = r.head
 		for range ring / Line {
 			found, others, _ := r.Find(Any)
 			if others != 0 {

@@ -227,8 +227,8 @@ template <class T> SHMEMI_D void shmemi_xor_at(void *at, T v)
     shmem_global_exit(1);
     abort();
 }
-SHMEMI_D void shmemi_tell(const struct shmemi_device_image *, uint32_t, uint32_t, int, uint64_t,
-                          uint64_t length)
+SHMEMI_D void shmemi_report_fault(const struct shmemi_device_image *, uint32_t, uint32_t, int,
+                                  uint64_t, uint64_t length)
 {
     shmem_global_exit((int)length); /* the only report after which a thread would continue */
 }

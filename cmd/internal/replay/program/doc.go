@@ -3,7 +3,7 @@
 //
 // It owns the meaning of names of functions, the rule by which a wait is matched with the update
 // that ended it, and the refusal of recordings that are not complete. It does not know a network,
-// nor the format of files: its caller hands over calls one by one.
+// nor the format of files: its caller passes calls one by one.
 //
 // # What a wait waits for
 //

@@ -8,8 +8,8 @@ import (
 // Ask asks a PE what its program does. The PE's proxy answers. If there is no room, Ask sends
 // nothing.
 func (e *Engine) Ask(pe libshmem.PE) {
-	if p := &e.ops.Peers[pe]; e.out.Routed(p, pe) && !e.ops.Net.IsLost(pe) {
-		e.out.SendWatched(pe, p, layout.KindAsk)
+	if p := &e.ops.Peers[pe]; e.out.Reaches(p, pe) && !e.ops.Net.IsLost(pe) {
+		e.out.SendWatched(pe, p, layout.KindActivityRequest)
 	}
 }
 
