@@ -16,7 +16,7 @@ import (
 // a ? where it comes second.
 type machine []string
 
-func (m machine) ask(provider string) []*offer {
+func (m machine) list(provider string) []*offer {
 	var offers []*offer
 	for _, line := range m {
 		f := strings.Fields(line)

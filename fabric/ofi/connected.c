@@ -63,7 +63,7 @@ int shmemi_ofi_close_links(struct shmemi_ofi *o)
     }
     free(l->eps);
     free(l->wants);
-    free(l->asks);
+    free(l->wanted);
     free(l);
     o->links = NULL;
     return first;
@@ -74,8 +74,8 @@ int shmemi_ofi_link_peers(struct shmemi_ofi *o, uint32_t n)
     struct shmemi_ofi_links *l = o->links;
     l->eps = calloc(n, sizeof(*l->eps));
     l->wants = calloc(n, sizeof(*l->wants));
-    l->asks = calloc(n, sizeof(*l->asks));
-    if (l->eps == NULL || l->wants == NULL || l->asks == NULL)
+    l->wanted = calloc(n, sizeof(*l->wanted));
+    if (l->eps == NULL || l->wants == NULL || l->wanted == NULL)
         return -FI_ENOMEM;
     memset(l->wants, UNREACHABLE, n);
     o->npeers = n;
@@ -187,7 +187,7 @@ void shmemi_ofi_drop(struct fid_ep *ep)
 /* A write of no bytes to no memory, which needs no key. */
 int shmemi_ofi_say(struct shmemi_ofi *o, struct fid_ep *ep, uint64_t word)
 {
-    struct fi_msg_rma msg = {.addr = FI_ADDR_UNSPEC, .context = &o->links->said, .data = word};
+    struct fi_msg_rma msg = {.addr = FI_ADDR_UNSPEC, .context = &o->links->word_sent, .data = word};
     return (int)fi_writemsg(ep, &msg, FI_REMOTE_CQ_DATA | FI_INJECT);
 }
 
@@ -210,7 +210,7 @@ int shmemi_ofi_want(struct shmemi_ofi *o, uint32_t pe, uint32_t npeers)
         return -FI_EHOSTUNREACH;
     if (l->wants[pe] == 0) {
         l->wants[pe] = WANTED;
-        l->asks[l->next_ask++ % npeers] = pe; /* each PE is in it once at most */
+        l->wanted[l->next_wanted++ % npeers] = pe; /* each PE is in it once at most */
         shmemi_ofi_attend(l);
     }
     return -FI_EAGAIN;

@@ -101,9 +101,9 @@ func (l *links) serve(c []fabric.Completion) (n int, err error) {
 		return 0, err
 	}
 	l.endShut()
-	for ; at.first_ask != at.next_ask; at.first_ask++ {
-		asks := unsafe.Slice(at.asks, len(l.addrs))
-		l.m.Want(libshmem.PE(asks[at.first_ask%C.uint32_t(len(asks))]))
+	for ; at.first_wanted != at.next_wanted; at.first_wanted++ {
+		wanted := unsafe.Slice(at.wanted, len(l.addrs))
+		l.m.Want(libshmem.PE(wanted[at.first_wanted%C.uint32_t(len(wanted))]))
 	}
 	for n < len(c) && len(l.losses) > 0 {
 		c[n] = fabric.Completion{Token: fabric.NoToken, Kind: fabric.KindTrouble, Err: C.FI_ECONNABORTED}
@@ -125,7 +125,7 @@ func (l *links) hear() {
 	at := l.e.c.links
 	for _, word := range at.words[:at.nwords] {
 		pe := libshmem.PE(word >> 32 & (1<<C.PE_BITS - 1))
-		l.m.Heard(pe, handshake.Word(word>>C.WORD_AT&7), uint32(word))
+		l.m.Received(pe, handshake.Word(word>>C.WORD_AT&7), uint32(word))
 	}
 	at.nwords = 0
 }
@@ -152,7 +152,7 @@ func (l *links) events() (came int, err error) {
 				l.me(l.m.Me.PE)
 			}
 		case C.ANSWERED:
-			l.m.Answered(conn, data)
+			l.m.Replied(conn, data)
 		case C.FAILED:
 			l.m.Failed(conn, data, fault(-ev.err).Error())
 		default:
@@ -170,7 +170,7 @@ func (l *links) endShut() {
 			kept = append(kept, s)
 			continue
 		}
-		l.m.Shut(s.conn)
+		l.m.Disconnected(s.conn)
 	}
 	l.shuts = kept
 }
@@ -230,8 +230,8 @@ func (l *links) Use(pe libshmem.PE, c pair.Conn) {
 	C.shmemi_ofi_use(l.e.c, C.uint32_t(pe), l.ends[c])
 }
 
-// Say is part of pair.Network.
-func (l *links) Say(c pair.Conn, w handshake.Word, proof uint32) bool {
+// Send is part of pair.Network.
+func (l *links) Send(c pair.Conn, w handshake.Word, proof uint32) bool {
 	word := C.WORD_MARK | uint64(w)<<C.WORD_AT | uint64(l.m.Me.PE)<<32 | uint64(proof)
 	return C.shmemi_ofi_say(l.e.c, l.ends[c], C.uint64_t(word)) != -C.FI_EAGAIN
 }

@@ -1,6 +1,6 @@
 /*
  * connected.h: an endpoint that makes a connection with each peer. Which, and when, is decided in
- * Go (connected.go); here is what libfabric is told, and what each operation has to know.
+ * Go (connected.go); here are the calls of libfabric, and the state that each operation reads.
  */
 #ifndef SHMEMI_OFI_CONNECTED_H
 #define SHMEMI_OFI_CONNECTED_H
@@ -12,7 +12,7 @@ enum {
     WORDS = 512    /* words that wait for Go: more than one poll takes */
 };
 
-/* What a process has said while it connects, or how a connection has ended. */
+/* What a process has sent while it connects, or how a connection has ended. */
 enum { REQUESTED = 1, ANSWERED, FAILED, SHUT };
 
 struct shmemi_ofi_event {
@@ -41,15 +41,16 @@ struct shmemi_ofi_links {
     uint32_t me;
     int takes_data; /* the caller knows what to do with immediate data */
 
-    /* By PE: what operations go by. NULL: the first operation asks for a connection. */
+    /* By PE: the endpoint that operations use. NULL: the first operation wanted for a connection.
+     * */
     struct fid_ep **eps;
     uint8_t *wants; /* by PE: 0, WANTED or UNREACHABLE */
 
-    /* A ring of PEs that operations have asked for and Go has not seen. */
-    uint32_t *asks;
-    uint32_t first_ask, next_ask;
+    /* A ring of PEs that operations wait for and Go has not read. */
+    uint32_t *wanted;
+    uint32_t first_wanted, next_wanted;
 
-    struct fi_context2 said; /* of words that this endpoint says, whose completions tell nothing */
+    struct fi_context2 word_sent; /* of words of the handshake, whose completions are ignored */
     uint64_t words[WORDS];
     unsigned nwords;
 
@@ -57,7 +58,7 @@ struct shmemi_ofi_links {
     unsigned turns;   /* of poll */
     uint64_t drained; /* polls that have emptied the completion queue */
 
-    /* The lock is held where they are written, but for woke at the end of a wait. A wait reads
+    /* The lock is held where they are written, except woke at the end of a wait. A wait reads
      * them without it, so they are atomic. */
     int attention; /* poll has something to do in Go */
     int woke;      /* a wait has ended since: poll reads the event queue, which has no descriptor */
@@ -91,11 +92,11 @@ int shmemi_ofi_ends(struct fid_ep *ep, void *own, void *peer, size_t len);
 void shmemi_ofi_drop(struct fid_ep *ep);
 /* Sends a word. 0, or an error. */
 int shmemi_ofi_say(struct shmemi_ofi *o, struct fid_ep *ep, uint64_t word);
-/* Makes operations on a PE go by ep; NULL: the next one asks. */
+/* Makes operations on a PE go by ep; NULL: the next one wanted. */
 void shmemi_ofi_use(struct shmemi_ofi *o, uint32_t pe, struct fid_ep *ep);
 void shmemi_ofi_unreachable(struct shmemi_ofi *o, uint32_t pe);
 
-/* For an operation on a PE without a connection: it asks for one. */
+/* For an operation on a PE without a connection: it wanted for one. */
 int shmemi_ofi_want(struct shmemi_ofi *o, uint32_t pe, uint32_t npeers);
 /* Takes a completion of immediate data that is a word; 0: it is none. */
 int shmemi_ofi_heard(struct shmemi_ofi *o, uint64_t data);

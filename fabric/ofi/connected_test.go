@@ -119,7 +119,7 @@ func TestForeignRequests(t *testing.T) {
 	}
 	var own handshake.Key // of another job
 	own[0] = 1
-	foreign := own.Ask(&handshake.Request{From: 1, To: 0, Number: 1}, handshake.ID(all[1].Addr()[16:]), handshake.ID(target.Addr()[16:]))
+	foreign := own.Request(&handshake.Request{From: 1, To: 0, Number: 1}, handshake.ID(all[1].Addr()[16:]), handshake.ID(target.Addr()[16:]))
 	asks := []struct {
 		name  string
 		data  []byte

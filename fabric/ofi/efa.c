@@ -81,9 +81,9 @@ int shmemi_ofi_events(struct shmemi_ofi *o, int now)
         if (fi_eq_readerr(o->eq, &e, 0) <= 0)
             break;
         o->trouble = e.err > 0 ? e.err : FI_EOTHER;
-        const char *said =
+        const char *text =
             fi_eq_strerror(o->eq, e.prov_errno, e.err_data, words, sizeof(words) - 1);
-        shmemi_ofi_note(o, NO_TOKEN, o->trouble, said, e.prov_errno);
+        shmemi_ofi_note(o, NO_TOKEN, o->trouble, text, e.prov_errno);
     }
     return o->trouble != 0;
 }

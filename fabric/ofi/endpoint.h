@@ -239,7 +239,7 @@ int shmemi_ofi_events(struct shmemi_ofi *o, int now);
 /* The completion that reports such an error: 1, or 0 when there is none. */
 int shmemi_ofi_trouble(struct shmemi_ofi *o, struct shmemi_completion *c);
 /* Remembers the text of a failure. */
-void shmemi_ofi_note(struct shmemi_ofi *o, uint32_t token, int err, const char *said, int number);
+void shmemi_ofi_note(struct shmemi_ofi *o, uint32_t token, int err, const char *text, int number);
 /* Whether an operation may be posted; 0 or an error. */
 int shmemi_ofi_check(struct shmemi_ofi *o, uint32_t pe, uint32_t token);
 /* What an operation on a PE that was checked goes by, and the address there. */

@@ -105,10 +105,10 @@ func (c *Choice) Provider() string { return c.offers[0].Provider }
 func (c *Choice) Version() string { return c.lib.Version }
 
 // MoveTo takes the same NICs on another fabric.
-func (c *Choice) MoveTo(fabric string) error { return c.moveTo(&question{lib: c.lib}, fabric) }
+func (c *Choice) MoveTo(fabric string) error { return c.moveTo(&query{lib: c.lib}, fabric) }
 
-func (c *Choice) moveTo(q asker, fabric string) error {
-	others := q.ask(c.offers[0].Provider)
+func (c *Choice) moveTo(q lister, fabric string) error {
+	others := q.list(c.offers[0].Provider)
 	for i, o := range c.offers {
 		at := slices.IndexFunc(others, func(other *offer) bool { return other.NIC == o.NIC && namedFabric(other) == fabric })
 		if at < 0 {

@@ -111,7 +111,7 @@ func TestWhyFabric(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := why(twoFabrics.ask("")[2], first, w); got != c.want {
+		if got := why(twoFabrics.list("")[2], first, w); got != c.want {
 			t.Errorf("SHMEM_FABRIC=%s: %s, want %s", c.fabric, got, c.want)
 		}
 	}

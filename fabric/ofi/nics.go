@@ -50,7 +50,7 @@ func Choose(library string, w Hints) (*Choice, error) {
 		return nil, err
 	}
 	w.version = lib.Version
-	c, err := choose(lib.questions(&w), w)
+	c, err := choose(lib.query(&w), w)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func Choose(library string, w Hints) (*Choice, error) {
 	return c, nil
 }
 
-func choose(q asker, w Hints) (*Choice, error) {
+func choose(q lister, w Hints) (*Choice, error) {
 	nics := w.NICs
 	best, err := find(q, w)
 	if err != nil {
@@ -69,7 +69,7 @@ func choose(q asker, w Hints) (*Choice, error) {
 	if !listed && fabric.OverSockets(best.Provider) {
 		return c, nil
 	}
-	offers := q.ask(best.Provider)
+	offers := q.list(best.Provider)
 	ranked(offers)
 	c.fabrics = fabricsOf(slices.DeleteFunc(slices.Clone(offers), func(o *offer) bool { return !allowed(o.NIC, nics) || !w.fits(o) }))
 	for _, o := range offers {

@@ -52,8 +52,8 @@ func List(library string, w Hints) ([]Offer, error) {
 		return nil, err
 	}
 	w.version = lib.Version
-	q := lib.questions(&w)
-	all := q.ask("")
+	q := lib.query(&w)
+	all := q.list("")
 	ranked(all)
 	chosen, err := choose(q, w)
 	var first *offer
@@ -79,38 +79,38 @@ func List(library string, w Hints) ([]Offer, error) {
 	return offers, err
 }
 
-// asker returns the offers of a provider; "" asks all of them. The offers are the caller's to free.
-type asker interface {
-	ask(provider string) []*offer
+// lister returns the offers of a provider, or of all providers for "". The caller frees them.
+type lister interface {
+	list(provider string) []*offer
 }
 
-// question asks libfabric.
-type question struct {
+// query calls fi_getinfo.
+type query struct {
 	lib Library
 }
 
-// questions prepares the questions of a wish.
-func (l Library) questions(w *Hints) *question {
+// query prepares fi_getinfo for a job's hints.
+func (l Library) query(w *Hints) *query {
 	C.shmemi_ofi_leave_gpus(number(!w.GPU))
 	C.shmemi_ofi_skip_symbols(number(!needsSymbols(rdmaFolders)))
-	return &question{lib: l}
+	return &query{lib: l}
 }
 
 // ordered are the orders that the engine prefers: with them no operation has to wait for another.
 // Some providers grant an order only on request.
 const ordered = C.FI_ORDER_SAS | C.FI_ORDER_SAW | C.FI_ORDER_WAW
 
-// ask returns the reliable datagram endpoints that can send and write, and those of one connection
+// list returns the reliable datagram endpoints that can send and write, and those of one connection
 // each. A provider that cannot answer makes no offer.
-func (q *question) ask(provider string) []*offer {
+func (q *query) list(provider string) []*offer {
 	base, made := connects(provider)
 	if made {
-		return q.askConnected(base)
+		return q.listConnected(base)
 	}
-	offers := q.askOpen(provider)
+	offers := q.listOpen(provider)
 	if provider == "" {
 		for _, base := range overConnections {
-			offers = append(offers, q.askConnected(base)...)
+			offers = append(offers, q.listConnected(base)...)
 		}
 	}
 	return offers
@@ -120,15 +120,15 @@ func (q *question) ask(provider string) []*offer {
 // that has both connections and datagrams over them is called net, and tcp is another.
 var overConnections = []string{"tcp", "net"}
 
-// askConnected returns the endpoints of a provider with one connection each. Where the provider has
-// no datagrams of its own over them, it is older code, and is left out.
-func (q *question) askConnected(base string) (offers []*offer) {
+// listConnected returns the endpoints of a provider with one connection each. Where the provider
+// has no datagrams of its own over them, it is older code, and is left out.
+func (q *query) listConnected(base string) (offers []*offer) {
 	i := slices.IndexFunc(overConnections, func(p string) bool { return strings.EqualFold(p, base) })
 	if i < 0 {
 		return nil
 	}
 	base = overConnections[i]
-	own := q.askFor(base, ordered, false)
+	own := q.listFor(base, ordered, false)
 	has := slices.ContainsFunc(own, func(o *offer) bool { return o.Provider == base })
 	for _, o := range own {
 		o.free()
@@ -136,7 +136,7 @@ func (q *question) askConnected(base string) (offers []*offer) {
 	if !has {
 		return nil
 	}
-	for _, o := range q.askFor(base, ordered, true) {
+	for _, o := range q.listFor(base, ordered, true) {
 		if o.Provider != base || o.info.ep_attr._type != C.FI_EP_MSG {
 			o.free()
 			continue
@@ -147,11 +147,11 @@ func (q *question) askConnected(base string) (offers []*offer) {
 	return offers
 }
 
-func (q *question) askOpen(provider string) []*offer {
+func (q *query) listOpen(provider string) []*offer {
 	var offers []*offer
 	inOrder := map[[2]string]bool{}
 	for _, order := range []C.uint64_t{ordered, 0} {
-		for _, o := range q.askFor(provider, order, false) {
+		for _, o := range q.listFor(provider, order, false) {
 			network := [2]string{o.Provider, namedFabric(o)}
 			if order == 0 && inOrder[network] {
 				o.free()
@@ -168,7 +168,7 @@ func (q *question) askOpen(provider string) []*offer {
 	return offers
 }
 
-func (q *question) askFor(provider string, order C.uint64_t, connects bool) []*offer {
+func (q *query) listFor(provider string, order C.uint64_t, connects bool) []*offer {
 	var name *C.char
 	if provider != "" {
 		name = C.CString(provider)
@@ -254,7 +254,7 @@ func address(info *C.struct_fi_info) netip.Addr {
 //
 // Providers are asked by name and in turn until one fits: all at once would
 // let each of them look for its hardware.
-func find(q asker, w Hints) (*offer, error) {
+func find(q lister, w Hints) (*offer, error) {
 	provider, nics := w.Provider, w.NICs
 	if err := w.refuse(); err != nil {
 		return nil, err
@@ -277,7 +277,7 @@ func find(q asker, w Hints) (*offer, error) {
 		}
 	}()
 	for _, name := range candidates {
-		offers := q.ask(name)
+		offers := q.list(name)
 		ranked(offers)
 		for _, o := range offers {
 			switch {
@@ -304,7 +304,7 @@ func find(q asker, w Hints) (*offer, error) {
 }
 
 // notFound explains why there is no offer.
-func notFound(q asker, refused []*offer, candidates []string, w Hints) error {
+func notFound(q lister, refused []*offer, candidates []string, w Hints) error {
 	provider := w.Provider
 	var there []*offer // of the right provider, on other NICs
 	for _, o := range refused {
@@ -322,7 +322,7 @@ func notFound(q asker, refused []*offer, candidates []string, w Hints) error {
 			Remedy: "name one of them, or unset " + setting,
 		}
 	}
-	all := q.ask("")
+	all := q.list("")
 	defer func() {
 		for _, o := range all {
 			o.free()

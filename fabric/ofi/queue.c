@@ -113,13 +113,13 @@ static int strange(const struct fi_cq_err_entry *e)
     return e->err != FI_EOVERRUN && (!(e->flags & ours) || (e->flags & theirs));
 }
 
-void shmemi_ofi_note(struct shmemi_ofi *o, uint32_t token, int err, const char *said, int number)
+void shmemi_ofi_note(struct shmemi_ofi *o, uint32_t token, int err, const char *text, int number)
 {
     struct shmemi_ofi_failure *f = &o->failures[o->next_failure++ % FAILURES];
     f->token = token;
     f->err = err;
     snprintf(f->text, sizeof(f->text), "%s (%s says: %s, %d)", fi_strerror(err),
-             o->info->fabric_attr->prov_name, said == NULL || said[0] == 0 ? "nothing" : said,
+             o->info->fabric_attr->prov_name, text == NULL || text[0] == 0 ? "nothing" : text,
              number);
 }
 
@@ -134,7 +134,7 @@ int shmemi_ofi_read_error(struct shmemi_ofi *o, struct shmemi_completion *c)
     const uint32_t token = shmemi_ofi_token(o, e.op_context);
     if (shmemi_ofi_proved(o, e.op_context, e.err))
         return 0;
-    if (o->links != NULL && e.op_context == &o->links->said)
+    if (o->links != NULL && e.op_context == &o->links->word_sent)
         return 0;
     if (token == NO_TOKEN && strange(&e)) {
         o->strangers++;
@@ -142,8 +142,8 @@ int shmemi_ofi_read_error(struct shmemi_ofi *o, struct shmemi_completion *c)
     }
     shmemi_ofi_events(o, 1);
     char words[96] = "";
-    const char *said = fi_cq_strerror(o->cq, e.prov_errno, e.err_data, words, sizeof(words) - 1);
-    shmemi_ofi_note(o, token, e.err, said, e.prov_errno);
+    const char *text = fi_cq_strerror(o->cq, e.prov_errno, e.err_data, words, sizeof(words) - 1);
+    shmemi_ofi_note(o, token, e.err, text, e.prov_errno);
     if (token == NO_TOKEN)
         return -e.err;
     *c = (struct shmemi_completion){.token = token,

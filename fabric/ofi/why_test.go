@@ -41,7 +41,7 @@ func TestWhy(t *testing.T) {
 			t.Fatalf("%s: %v", c.name, err)
 		}
 		var got []string
-		for _, o := range c.on.ask("") {
+		for _, o := range c.on.list("") {
 			text := "-"
 			if first == nil || o.Offer != first.Offer || o.address != first.address {
 				text = why(o, first, Hints{Provider: c.provider, NICs: c.nics})

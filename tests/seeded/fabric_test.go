@@ -11,8 +11,8 @@ var fabricDefects = []defect{
 	},
 	{
 		id: "fabric/both-requests-accepted", file: "fabric/ofi/pair/pair.go",
-		was:  "p.state == asking && m.Me.PE < p.pe:",
-		is:   "p.state == asking && p.failures < 0:",
+		was:  "p.state == requesting && m.Me.PE < p.pe:",
+		is:   "p.state == requesting && p.failures < 0:",
 		user: "two PEs that send to each other at the same time lose each other, or use two connections",
 		by:   unit("./fabric/ofi/pair", "^TestCrossing$"), says: `PE \d+ uses 0x\w+ and PE \d+ uses 0x\w+|has lost map\[\d`,
 	},
@@ -67,8 +67,8 @@ var fabricDefects = []defect{
 	},
 	{
 		id: "fabric/farewell", file: "fabric/ofi/pair/pair.go",
-		was:  "			_ = m.net.Say(p.conn, handshake.Leaving,",
-		is:   "			_ = m.net.Say(p.conn, handshake.Confirmed,",
+		was:  "			_ = m.net.Send(p.conn, handshake.Leaving,",
+		is:   "			_ = m.net.Send(p.conn, handshake.Confirmed,",
 		user: "a PE that has finalized is looked for by those that finalize later, and counted as a stranger",
 		by:   unit("./fabric/ofi", "^TestLostConnection$"), says: `PE \d asks for one that has left, or refused its farewell`,
 	},
@@ -193,7 +193,7 @@ var fabricDefects = []defect{
 	},
 	{
 		id: "fabric/closed-in-a-read", file: "fabric/ofi/pair/pair.go",
-		was:  "	if p.state == open && !p.unsaid {\n",
+		was:  "	if p.state == open && !p.unconfirmed {\n",
 		is:   "	if false {\n",
 		user: "after a broken connection over tcp libfabric reports a read twice, and two later operations share one record in it",
 		by:   unit("./fabric/ofi/pair", "^TestBroken$"), says: `which is in use and has not ended`,
@@ -249,7 +249,7 @@ var fabricDefects = []defect{
 	},
 	{
 		id: "fabric/changed-answer", file: "fabric/ofi/pair/pair.go",
-		was:  `m.again(p, "another process answers at its address")`,
+		was:  `m.retry(p, "another process answers at its address")`,
 		is:   `m.lose(p, "another process answers at its address")`,
 		user: "one changed byte on the wire while two PEs connect, and the job ends",
 		by:   unit("./fabric/ofi", "^TestChangedHandshake$"), says: `seed \d+, byte \d+, back true: PE \d reports`,

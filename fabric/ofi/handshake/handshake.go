@@ -1,16 +1,16 @@
 // Package handshake owns the bytes by which two endpoints of a job prove to each other, while they
-// connect, that they belong to the job: a request, its answer, and a word that ends the handshake.
+// connect, that they belong to the job: a request, its reply, and a word that ends the handshake.
 // They fit into the 256 bytes of a connection request of libfabric, and into 4 bytes of immediate
 // data.
 //
-// It knows neither sockets nor libfabric, starts no thread and keeps no state. When a connection is
-// asked for, and which of two survives, is in fabric/ofi/pair.
+// It knows neither sockets nor libfabric, starts no thread and keeps no state. fabric/ofi/pair decides
+// when to request a connection, and which of two survives.
 //
 // Each endpoint has an ID, which is random and travels with its address over the launcher. A MAC
-// covers the IDs of both sides, so a request that is recorded proves nothing to another endpoint,
-// nor to a later one at the same port. A side that answers covers a nonce of the side that asked,
-// and the last word covers the nonces of both. So no side uses a connection before it has seen a MAC
-// over its own nonce, and a request that is sent again is of no use to the process that sends it.
+// covers the IDs of both sides, so a recorded request proves nothing to another endpoint, nor to a
+// later one at the same port. The reply covers the nonce of the request, and the last word covers
+// both nonces. So no side uses a connection before it has seen a MAC over its own nonce, and a
+// process that replays a recorded request gains nothing.
 package handshake
 
 import (
@@ -23,7 +23,7 @@ import (
 	"libshmem"
 )
 
-// Key is what the MACs are made with. All PEs of a job have it, and no other process.
+// Key is the key of the MACs. Only the PEs of the job have it.
 type Key [32]byte
 
 // ID distinguishes an endpoint from all others, earlier ones at the same address included.
@@ -53,18 +53,18 @@ type Request struct {
 	Nonce    Nonce
 }
 
-// Verdict is what a request got.
+// Verdict is the outcome of a request.
 type Verdict uint8
 
 // The verdicts.
 const (
 	Accepted Verdict = 1 + iota
-	Crossing         // the other side has asked, too, and its request goes on
+	Crossing         // the other side has a request under way, too, which goes on
 	Lost             // the other side has given this PE up
 )
 
-// Answer is the reply to a request.
-type Answer struct {
+// Reply is the reply to a request.
+type Reply struct {
 	Verdict Verdict
 	Nonce   Nonce
 }
@@ -72,11 +72,11 @@ type Answer struct {
 // Word is the purpose of 4 bytes of proof.
 type Word uint8
 
-// The words. All are from the side that asked or that answered, over the nonces of both.
+// The words. Either side may send one; its proof covers both nonces.
 const (
-	Confirmed Word = 1 + iota // the side that asked has accepted the answer
+	Confirmed Word = 1 + iota // the requesting side has accepted the reply
 	Leaving                   // a side closes its endpoint
-	Missing                   // the side that answered has not had Confirmed
+	Missing                   // the replying side has not received Confirmed
 )
 
 // The form of both messages: a mark with the version, what it is, the PE of its sender and that of
@@ -119,8 +119,8 @@ func (k *Key) mac(b []byte, from, to ID, answers Nonce) []byte {
 	return h.Sum(nil)
 }
 
-// Ask makes the message of a request.
-func (k *Key) Ask(r *Request, from, to ID) []byte {
+// Request makes the message of a request.
+func (k *Key) Request(r *Request, from, to ID) []byte {
 	b := message(request, r.From, r.To, r.Number, r.Seen, r.Nonce)
 	copy(b[macAt:], k.mac(b, from, to, Nonce{}))
 	return b
@@ -149,22 +149,22 @@ func (k *Key) Verify(b []byte, from, to ID) bool {
 	return len(b) == Size && hmac.Equal(b[macAt:], k.mac(b, from, to, Nonce{}))
 }
 
-// Reply makes the message that answers r.
-func (k *Key) Reply(a Answer, r *Request, from, to ID) []byte {
+// Reply makes the message that replies to r.
+func (k *Key) Reply(a Reply, r *Request, from, to ID) []byte {
 	b := message(uint8(a.Verdict), r.To, r.From, r.Number, 0, a.Nonce)
 	copy(b[macAt:], k.mac(b, from, to, r.Nonce))
 	return b
 }
 
-// Check reads the answer to r. It fails if the endpoint from has not made it for this request.
-func (k *Key) Check(b []byte, r *Request, from, to ID) (a Answer, err error) {
+// Check decodes the reply to r. It fails unless the endpoint from made it for this request.
+func (k *Key) Check(b []byte, r *Request, from, to ID) (a Reply, err error) {
 	switch {
 	case len(b) != Size:
 		return a, fmt.Errorf("an answer of %d bytes, not %d", len(b), Size)
 	case !hmac.Equal(b[macAt:], k.mac(b, from, to, r.Nonce)):
 		return a, fmt.Errorf("an answer without the proof that it comes from the job")
 	}
-	a = Answer{Verdict(b[kindAt]), Nonce(b[nonceAt:macAt])}
+	a = Reply{Verdict(b[kindAt]), Nonce(b[nonceAt:macAt])}
 	own := message(uint8(a.Verdict), r.To, r.From, r.Number, 0, a.Nonce)
 	if !hmac.Equal(b[:macAt], own[:macAt]) || a.Verdict < Accepted || a.Verdict > Lost {
 		return a, fmt.Errorf("an answer to another request")
@@ -172,14 +172,14 @@ func (k *Key) Check(b []byte, r *Request, from, to ID) (a Answer, err error) {
 	return a, nil
 }
 
-// Say is the proof of a word from a side of an accepted handshake. asked and answered are the
-// nonces of the side that asked and of the one that answered.
-func (k *Key) Say(w Word, from libshmem.PE, asked, answered Nonce) uint32 {
+// Proof returns the proof of a word from one side of an accepted handshake. request and reply are
+// the nonces of the request and of its reply.
+func (k *Key) Proof(w Word, from libshmem.PE, request, reply Nonce) uint32 {
 	h := hmac.New(sha256.New, k[:])
 	h.Write([]byte("word\x00"))
 	h.Write([]byte{byte(w)})
 	h.Write(binary.LittleEndian.AppendUint32(nil, uint32(from)))
-	h.Write(asked[:])
-	h.Write(answered[:])
+	h.Write(request[:])
+	h.Write(reply[:])
 	return binary.LittleEndian.Uint32(h.Sum(nil))
 }

@@ -13,15 +13,15 @@ type world struct {
 	ask, ans Side
 	request  Request
 	asked    []byte
-	answer   Answer
+	answer   Reply
 	answered []byte
 }
 
 func newWorld() *world {
 	w := &world{key: Key(random32()), ask: Side{3, Random[ID]()}, ans: Side{700, Random[ID]()}}
 	w.request = Request{From: w.ask.PE, To: w.ans.PE, Number: 9, Seen: 4, Nonce: Random[Nonce]()}
-	w.asked = w.key.Ask(&w.request, w.ask.ID, w.ans.ID)
-	w.answer = Answer{Accepted, Random[Nonce]()}
+	w.asked = w.key.Request(&w.request, w.ask.ID, w.ans.ID)
+	w.answer = Reply{Accepted, Random[Nonce]()}
 	w.answered = w.key.Reply(w.answer, &w.request, w.ans.ID, w.ask.ID)
 	return w
 }
@@ -71,7 +71,7 @@ func TestRequest(t *testing.T) {
 func TestAnswer(t *testing.T) {
 	w := newWorld()
 	for v := Accepted; v <= Lost; v++ {
-		want := Answer{v, w.answer.Nonce}
+		want := Reply{v, w.answer.Nonce}
 		got, err := w.key.Check(w.key.Reply(want, &w.request, w.ans.ID, w.ask.ID), &w.request, w.ans.ID, w.ask.ID)
 		if err != nil || got != want {
 			t.Errorf("verdict %d: %+v, %v", v, got, err)
@@ -93,7 +93,7 @@ func TestAnswer(t *testing.T) {
 	check("to a request with another nonce", &w.key, w.answered, &again, w.ans.ID, w.ask.ID)
 	check("to a request with another number", &w.key, w.answered, &number, w.ans.ID, w.ask.ID)
 	check("that is the request", &w.key, w.asked, &w.request, w.ans.ID, w.ask.ID)
-	check("without a verdict", &w.key, w.key.Reply(Answer{Verdict: 0}, &w.request, w.ans.ID, w.ask.ID), &w.request, w.ans.ID, w.ask.ID)
+	check("without a verdict", &w.key, w.key.Reply(Reply{Verdict: 0}, &w.request, w.ans.ID, w.ask.ID), &w.request, w.ans.ID, w.ask.ID)
 	check("that is empty", &w.key, nil, &w.request, w.ans.ID, w.ask.ID)
 	for i := range w.answered {
 		b := bytes.Clone(w.answered)
@@ -107,16 +107,16 @@ func TestWords(t *testing.T) {
 	a, b := w.request.Nonce, w.answer.Nonce
 	seen := map[uint32]string{}
 	for name, word := range map[string]uint32{
-		"confirmed": w.key.Say(Confirmed, 3, a, b), "leaving": w.key.Say(Leaving, 3, a, b),
-		"of the other side": w.key.Say(Leaving, 700, a, b), "of a later handshake": w.key.Say(Confirmed, 3, Random[Nonce](), b),
-		"to a later handshake": w.key.Say(Confirmed, 3, a, Random[Nonce]()), "with the nonces swapped": w.key.Say(Confirmed, 3, b, a),
+		"confirmed": w.key.Proof(Confirmed, 3, a, b), "leaving": w.key.Proof(Leaving, 3, a, b),
+		"of the other side": w.key.Proof(Leaving, 700, a, b), "of a later handshake": w.key.Proof(Confirmed, 3, Random[Nonce](), b),
+		"to a later handshake": w.key.Proof(Confirmed, 3, a, Random[Nonce]()), "with the nonces swapped": w.key.Proof(Confirmed, 3, b, a),
 	} {
 		if before, had := seen[word]; had {
 			t.Errorf("the words %s and %s are the same", name, before)
 		}
 		seen[word] = name
 	}
-	if same := w.key; same.Say(Confirmed, 3, a, b) != w.key.Say(Confirmed, 3, a, b) {
+	if same := w.key; same.Proof(Confirmed, 3, a, b) != w.key.Proof(Confirmed, 3, a, b) {
 		t.Error("both sides compute different words")
 	}
 }
@@ -146,7 +146,7 @@ func FuzzParse(f *testing.F) {
 func TestNegative(t *testing.T) {
 	w := newWorld()
 	for _, r := range []Request{{From: libshmem.NoPE, To: 1}, {From: 1, To: libshmem.NoPE}} {
-		if _, err := Parse(w.key.Ask(&r, w.ask.ID, w.ans.ID)); err == nil {
+		if _, err := Parse(w.key.Request(&r, w.ask.ID, w.ans.ID)); err == nil {
 			t.Errorf("%+v is read", r)
 		}
 	}

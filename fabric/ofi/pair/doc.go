@@ -1,21 +1,23 @@
-// Package pair owns the state of the connections between one endpoint and its peers: when one is
-// asked for, which of two survives when both sides ask at the same time, when a connection may be
-// used, and when a peer is lost.
+// Package pair owns the state of the connections between one endpoint and its peers: when a side
+// requests a connection, which of two survives when both request one at the same time, when a
+// connection may be used, and when a peer is lost.
 //
-// It has no libfabric in it. What it does to the network it does through Network, which fabric/ofi
-// has over message endpoints and the tests over a simulated network, so that the tests can try the
-// orders in which requests, answers, losses and ends may come.
+// It has no libfabric in it. It acts on the network through Network, which fabric/ofi implements
+// with message endpoints and the tests with a simulated network, so that the tests can try every
+// order of requests, replies, losses and ends.
 //
-// A handshake has three steps. The side that wants to send asks; the other answers, and keeps the
-// connection without using it; the first verifies the answer, confirms it and uses the connection;
-// the other hears the confirmation and uses it, too. A side that needs the connection and waits for
-// the confirmation says so after a second, because a word may have been changed on its way; the
-// first then confirms again. Where both ask, the request of the lower PE goes on and the other is
-// refused. A connection that breaks before it is confirmed is asked for again. When one breaks
-// later, messages may have been lost with it, and neither side knows which. A request finds out
-// whether the peer lives. If it does, both sides lose each other at once. If it does not, the
-// process has ended, and the PE is lost when an operation needs it. A peer that has said that it
-// leaves is not asked.
+// A handshake has three steps. The side that wants to send makes a request. The other side accepts
+// it, and keeps the connection without using it. The first side verifies the reply, sends a
+// confirmation and uses the connection; on the confirmation the other side uses it, too. A side
+// that needs the connection and still waits for the confirmation sends a reminder after a second,
+// because a word may have been damaged in transit; the first side then confirms again. If both
+// sides make a request, that of the lower PE goes on and the other is refused.
+//
+// A connection that breaks before it is confirmed is requested again. If one breaks later, messages
+// may have been lost with it, and neither side knows which. A request finds out whether the peer
+// lives. If it does, both sides give each other up at once. If it does not, the process has ended,
+// and the PE is lost when an operation needs it. A peer that has sent its word of leaving gets no
+// request.
 //
 // A pair takes memory from its first use on. There is no thread here: the caller serialises all
 // calls, and nothing sleeps.

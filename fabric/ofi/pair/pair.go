@@ -17,22 +17,23 @@ type Handle uintptr
 
 // Network is what a Machine does to the network.
 type Network interface {
-	// Connect begins to connect with a PE. How it ends comes as Answered or Failed.
+	// Connect begins to connect with a PE. Machine.Replied or Failed gets the outcome.
 	Connect(c Conn, pe libshmem.PE, request []byte) error
-	// Accept makes a connection of a request, and sends the answer. After an error there is none.
+	// Accept makes a connection of a request, and sends the reply. After an error there is none.
 	Accept(c Conn, h Handle, answer []byte) error
-	// Reject ends a request, with an answer or with nil.
+	// Reject ends a request, with a reply or with nil.
 	Reject(h Handle, answer []byte)
-	// Drop closes a connection. Nothing comes of it afterwards.
+	// Drop closes a connection. No event of it follows.
 	Drop(c Conn)
-	// Part ends a connection that is in use, and with it the operations that go by it. Shut says
-	// when it has ended.
+	// Part ends a connection that is in use, and with it the operations that use it.
+	// Machine.Disconnected follows when it has ended.
 	Part(c Conn)
-	// Use makes operations on a PE go by a connection. With 0 there is none, and the next operation
-	// calls Want.
+	// Use makes operations on a PE use a connection. With 0 there is none, and the next operation
+	// calls Machine.Want.
 	Use(pe libshmem.PE, c Conn)
-	// Say sends a word by a connection that may not be used yet; false: there is no room now.
-	Say(c Conn, w handshake.Word, proof uint32) bool
+	// Send sends a word on a connection that may not be used yet. False: the provider has no room
+	// now.
+	Send(c Conn, w handshake.Word, proof uint32) bool
 	// Lose reports that a PE cannot be reached any more. It is called once for a PE.
 	Lose(pe libshmem.PE, why string)
 }
@@ -40,14 +41,14 @@ type Network interface {
 // Config is what a Machine knows of the job.
 type Config struct {
 	Key handshake.Key
-	Me  handshake.Side // with NoPE the first request that is verified tells the number
+	Me  handshake.Side // with NoPE the first verified request names this PE's number
 	// ID returns the ID of a PE's endpoint. false: the PE has given no address.
 	ID func(libshmem.PE) (handshake.ID, bool)
 }
 
-// Timing of the handshake. All but patience is of peers that refuse or cannot be reached.
+// Timing of the handshake. All but patience is for peers that refuse or cannot be reached.
 const (
-	// patience is how long a request may go without an answer before another takes its place. The
+	// patience is how long a request may go without a reply before another takes its place. The
 	// peer may be stopped for as long as it likes; but a request can also be lost within libfabric.
 	patience = 10 * time.Second
 	// yield is how long a side that was refused waits for the request of the other side, and a side
@@ -62,39 +63,39 @@ const (
 type state uint8
 
 const (
-	unasked  state = iota // no operation waits
-	asking                // a request of ours has no answer
-	pausing               // the next request begins at until
-	accepted              // a request of the peer is answered; it has not confirmed
-	open                  // the connection is in use
-	parted                // the peer has ended, or has said that it closes its endpoint
-	lost                  // and never comes back
+	idle       state = iota // no operation waits
+	requesting              // this side's request has no reply yet
+	pausing                 // the next request begins at until
+	accepted                // this side has accepted the peer's request, and waits for its confirmation
+	open                    // the connection is in use
+	departed                // the peer has ended, or has said that it closes its endpoint
+	lost                    // the peer is given up for good
 )
 
 // pair is one peer.
 type pair struct {
-	pe       libshmem.PE
-	state    state
-	wanted   bool              // operations wait for the connection
-	left     bool              // the peer has said that it leaves
-	broken   bool              // a connection that was in use has broken: a request finds out whether the peer lives
-	unsaid   bool              // the confirmation has found no room
-	number   uint64            // of our last request
-	seen     uint64            // the highest number of the peer's requests
-	failures int               // of our requests in a row
-	until    time.Duration     // in asking and pausing: when another request is due; in accepted: a word
-	request  handshake.Request // of asking
-	conn     Conn              // of asking, accepted and open
-	ours     bool              // this side has asked for conn
-	mirror   Conn              // the other end of conn, where the peer is this endpoint itself
+	pe          libshmem.PE
+	state       state
+	wanted      bool              // operations wait for the connection
+	left        bool              // the peer has said that it leaves
+	broken      bool              // a connection in use has broken; the request under way finds out whether the peer lives
+	unconfirmed bool              // the peer has accepted, and this side could not send its confirmation yet
+	number      uint64            // of this side's last request
+	seen        uint64            // the highest number of the peer's requests
+	failures    int               // of this side's requests, in a row
+	until       time.Duration     // when the next request is due (requesting, pausing), or a reminder (accepted)
+	request     handshake.Request // the request under way
+	conn        Conn              // in requesting, accepted and open
+	ours        bool              // conn is of this side's request
+	mirror      Conn              // the other end of conn, where the peer is this endpoint itself
 
-	asked, answered handshake.Nonce // of accepted and open
+	requestNonce, replyNonce handshake.Nonce // in accepted and open
 }
 
 // Machine is the pairs of one endpoint.
 type Machine struct {
 	Config
-	// Strangers counts requests and answers of processes outside of the job, which were refused.
+	// Strangers counts refused requests and replies of processes outside the job.
 	Strangers uint64
 
 	net    Network
@@ -102,8 +103,8 @@ type Machine struct {
 	now    time.Duration
 	pairs  map[libshmem.PE]*pair
 	conns  map[Conn]*pair
-	parts  map[Conn]bool // connections that are to end, and have not yet
-	moving []*pair       // in asking and pausing, in accepted and wanted, or unsaid
+	parts  map[Conn]bool // connections that are ending
+	moving []*pair       // pairs for which Tick has work: requesting, pausing, accepted and wanted, or unconfirmed
 	last   Conn
 }
 
@@ -126,7 +127,7 @@ func (m *Machine) pair(pe libshmem.PE) *pair {
 
 func (m *Machine) become(p *pair, s state) {
 	p.state = s
-	moves := s == asking || s == pausing || s == accepted && p.wanted || p.unsaid
+	moves := s == requesting || s == pausing || s == accepted && p.wanted || p.unconfirmed
 	switch at := slices.Index(m.moving, p); {
 	case moves && at < 0:
 		m.moving = append(m.moving, p)
@@ -150,7 +151,7 @@ func (m *Machine) drop(p *pair) {
 			*c = 0
 		}
 	}
-	p.unsaid = false
+	p.unconfirmed = false
 }
 
 // Want is called for an operation on a PE that has no connection.
@@ -158,16 +159,16 @@ func (m *Machine) Want(pe libshmem.PE) {
 	p := m.pair(pe)
 	p.wanted = true
 	switch p.state {
-	case unasked:
-		m.ask(p)
+	case idle:
+		m.connect(p)
 	case accepted:
 		m.become(p, accepted) // it waits for the confirmation now
-	case parted:
+	case departed:
 		m.lose(p, "it has closed its endpoint, or ended")
 	}
 }
 
-func (m *Machine) ask(p *pair) {
+func (m *Machine) connect(p *pair) {
 	id, ok := m.ID(p.pe)
 	if !ok || m.Me.PE == libshmem.NoPE {
 		m.lose(p, "it has no address")
@@ -176,22 +177,22 @@ func (m *Machine) ask(p *pair) {
 	p.number++
 	p.request = handshake.Request{From: m.Me.PE, To: p.pe, Number: p.number, Seen: p.seen, Nonce: handshake.Random[handshake.Nonce]()}
 	p.conn, p.ours, p.until = m.newConn(p), true, m.now+patience
-	m.become(p, asking)
-	if err := m.net.Connect(p.conn, p.pe, m.Key.Ask(&p.request, m.Me.ID, id)); err != nil {
-		m.again(p, err.Error())
+	m.become(p, requesting)
+	if err := m.net.Connect(p.conn, p.pe, m.Key.Request(&p.request, m.Me.ID, id)); err != nil {
+		m.retry(p, err.Error())
 	}
 }
 
-// again is called when a connection has ended that was never in use.
-func (m *Machine) again(p *pair, why string) {
+// retry is called when a connection has ended that was never in use.
+func (m *Machine) retry(p *pair, why string) {
 	m.drop(p)
 	if !p.wanted && !p.broken {
-		m.become(p, unasked)
+		m.become(p, idle)
 		return
 	}
 	if p.failures++; p.failures == attempts {
 		if !p.wanted {
-			m.become(p, parted)
+			m.become(p, departed)
 			return
 		}
 		m.lose(p, why)
@@ -202,7 +203,7 @@ func (m *Machine) again(p *pair, why string) {
 }
 
 // part ends the connection of a pair that may have operations under way. libfabric 1.17 reports a
-// read twice, and frees it twice, when a connection is closed that has brought a part of the answer.
+// read twice, and frees it twice, when a connection is closed after a part of its data has come.
 func (m *Machine) part(p *pair) {
 	for _, c := range []*Conn{&p.conn, &p.mirror} {
 		if *c != 0 {
@@ -215,7 +216,7 @@ func (m *Machine) part(p *pair) {
 }
 
 func (m *Machine) lose(p *pair, why string) {
-	if p.state == open && !p.unsaid {
+	if p.state == open && !p.unconfirmed {
 		m.part(p)
 	}
 	m.drop(p)
@@ -223,23 +224,23 @@ func (m *Machine) lose(p *pair, why string) {
 	m.net.Lose(p.pe, why)
 }
 
-// Tick does what is due at a time since any moment.
+// Tick does what is due at a time, which counts from any fixed moment.
 func (m *Machine) Tick(now time.Duration) {
 	m.now = now
 	for _, p := range slices.Clone(m.moving) {
 		switch {
-		case p.unsaid:
+		case p.unconfirmed:
 			m.confirm(p)
 		case now < p.until:
-		case p.state == asking:
+		case p.state == requesting:
 			m.drop(p)
-			m.ask(p)
+			m.connect(p)
 		case p.state == pausing:
-			m.ask(p)
+			m.connect(p)
 		case p.state == accepted:
-			// The peer may be stopped. Or the confirmation was changed on its way, and is said again.
+			// The peer may be stopped. Or the confirmation was damaged in transit: ask for another.
 			p.until = m.now + patience
-			_ = m.net.Say(p.conn, handshake.Missing, m.Key.Say(handshake.Missing, m.Me.PE, p.asked, p.answered))
+			_ = m.net.Send(p.conn, handshake.Missing, m.Key.Proof(handshake.Missing, m.Me.PE, p.requestNonce, p.replyNonce))
 		}
 	}
 }
@@ -258,20 +259,20 @@ func (m *Machine) Request(h Handle, data []byte) {
 	switch {
 	case m.closed:
 		m.refuse(h, handshake.Lost, &r, id)
-	case p.broken && p.state != lost: // both sides live, and neither knows what the other has had
+	case p.broken && p.state != lost: // both sides live, and neither knows which messages the other has received
 		m.lose(p, "the connection broke")
 		m.refuse(h, handshake.Lost, &r, id)
 	case p.pe == m.Me.PE:
 		m.reflect(p, h, &r)
 	case p.state == open && p.ours && r.Seen < p.number:
-		m.refuse(h, handshake.Crossing, &r, id) // the peer made it before it had ours, and has dropped it
-	case p.state == open: // the peer knows by now that the connection is broken
+		m.refuse(h, handshake.Crossing, &r, id) // the peer sent it before this side's request came, and has dropped it
+	case p.state == open: // the peer has found the connection broken already
 		m.net.Use(p.pe, 0)
 		m.lose(p, "the connection broke, and it asks for another")
 		m.refuse(h, handshake.Lost, &r, id)
-	case p.state == parted || p.state == lost:
+	case p.state == departed || p.state == lost:
 		m.refuse(h, handshake.Lost, &r, id)
-	case p.state == asking && m.Me.PE < p.pe:
+	case p.state == requesting && m.Me.PE < p.pe:
 		m.refuse(h, handshake.Crossing, &r, id)
 	default:
 		m.drop(p)
@@ -279,7 +280,7 @@ func (m *Machine) Request(h Handle, data []byte) {
 	}
 }
 
-// verified reads a request, and reports whether it is a PE's of the job and new.
+// verified decodes a request, and reports whether it is new and a PE of the job has sent it.
 func (m *Machine) verified(data []byte) (r handshake.Request, id handshake.ID, ok bool) {
 	r, err := handshake.Parse(data)
 	if err != nil || m.Me.PE != libshmem.NoPE && r.To != m.Me.PE {
@@ -293,58 +294,59 @@ func (m *Machine) verified(data []byte) (r handshake.Request, id handshake.ID, o
 }
 
 func (m *Machine) refuse(h Handle, v handshake.Verdict, r *handshake.Request, id handshake.ID) {
-	m.net.Reject(h, m.Key.Reply(handshake.Answer{Verdict: v}, r, m.Me.ID, id))
+	m.net.Reject(h, m.Key.Reply(handshake.Reply{Verdict: v}, r, m.Me.ID, id))
 }
 
 func (m *Machine) accept(p *pair, h Handle, r *handshake.Request, id handshake.ID) {
-	a := handshake.Answer{Verdict: handshake.Accepted, Nonce: handshake.Random[handshake.Nonce]()}
-	p.conn, p.ours, p.asked, p.answered = m.newConn(p), false, r.Nonce, a.Nonce
+	a := handshake.Reply{Verdict: handshake.Accepted, Nonce: handshake.Random[handshake.Nonce]()}
+	p.conn, p.ours, p.requestNonce, p.replyNonce = m.newConn(p), false, r.Nonce, a.Nonce
 	p.until = m.now + yield
 	m.become(p, accepted)
 	if err := m.net.Accept(p.conn, h, m.Key.Reply(a, r, m.Me.ID, id)); err != nil {
-		m.again(p, err.Error())
+		m.retry(p, err.Error())
 	}
 }
 
-// reflect accepts a request of this endpoint itself, which uses the end that asked.
+// reflect accepts a request of this endpoint to itself, which then uses the requesting end.
 func (m *Machine) reflect(p *pair, h Handle, r *handshake.Request) {
-	if p.state != asking || p.mirror != 0 {
+	if p.state != requesting || p.mirror != 0 {
 		m.refuse(h, handshake.Lost, r, m.Me.ID)
 		return
 	}
 	p.mirror = m.newConn(p)
-	a := handshake.Answer{Verdict: handshake.Accepted, Nonce: handshake.Random[handshake.Nonce]()}
+	a := handshake.Reply{Verdict: handshake.Accepted, Nonce: handshake.Random[handshake.Nonce]()}
 	if err := m.net.Accept(p.mirror, h, m.Key.Reply(a, r, m.Me.ID, m.Me.ID)); err != nil {
-		m.again(p, err.Error())
+		m.retry(p, err.Error())
 	}
 }
 
-// Answered takes the answer to a request: the connection is there, and proves nothing yet.
-func (m *Machine) Answered(c Conn, data []byte) {
+// Replied takes the reply to this side's request. The connection exists, but until the reply is
+// verified the peer may be any process.
+func (m *Machine) Replied(c Conn, data []byte) {
 	p := m.conns[c]
-	if p == nil || p.state != asking || c != p.conn {
+	if p == nil || p.state != requesting || c != p.conn {
 		return
 	}
 	id, _ := m.ID(p.pe)
 	a, err := m.Key.Check(data, &p.request, id, m.Me.ID)
 	if err != nil || a.Verdict != handshake.Accepted {
 		m.Strangers++
-		m.again(p, "another process answers at its address")
+		m.retry(p, "another process answers at its address")
 		return
 	}
 	if p.broken { // the peer had not confirmed the connection that broke
 		m.lose(p, "the connection broke")
 		return
 	}
-	p.asked, p.answered = p.request.Nonce, a.Nonce
-	p.unsaid = true
+	p.requestNonce, p.replyNonce = p.request.Nonce, a.Nonce
+	p.unconfirmed = true
 	m.become(p, open)
 	m.confirm(p)
 }
 
 func (m *Machine) confirm(p *pair) {
-	if m.net.Say(p.conn, handshake.Confirmed, m.Key.Say(handshake.Confirmed, m.Me.PE, p.asked, p.answered)) {
-		p.unsaid = false
+	if m.net.Send(p.conn, handshake.Confirmed, m.Key.Proof(handshake.Confirmed, m.Me.PE, p.requestNonce, p.replyNonce)) {
+		p.unconfirmed = false
 		m.use(p)
 	}
 }
@@ -355,11 +357,11 @@ func (m *Machine) use(p *pair) {
 	m.net.Use(p.pe, p.conn)
 }
 
-// Failed takes the end of a request, with the answer if there was one.
+// Failed is called when a request has failed, with the reply if there was one.
 func (m *Machine) Failed(c Conn, data []byte, why string) {
 	p := m.conns[c]
-	if p == nil || p.state != asking || c != p.conn {
-		m.Shut(c)
+	if p == nil || p.state != requesting || c != p.conn {
+		m.Disconnected(c)
 		return
 	}
 	id, _ := m.ID(p.pe)
@@ -374,49 +376,49 @@ func (m *Machine) Failed(c Conn, data []byte, why string) {
 	case err == nil && a.Verdict == handshake.Lost:
 		m.lose(p, "it has given this PE up")
 	default:
-		m.again(p, why)
+		m.retry(p, why)
 	}
 }
 
 // Shut takes the end of a connection. The words that came by it have been heard.
-func (m *Machine) Shut(c Conn) {
+func (m *Machine) Disconnected(c Conn) {
 	p := m.conns[c]
 	switch {
 	case m.parts[c]:
 		delete(m.parts, c)
 		m.net.Drop(c)
 	case p == nil:
-	case p.pe == m.Me.PE && p.state != asking: // one of its ends, at the end
+	case p.pe == m.Me.PE && p.state != requesting: // a connection of this endpoint to itself: both ends close
 		m.net.Use(p.pe, 0)
 		m.lose(p, "the connection broke")
-		m.Shut(c)
-	case p.state == open && !p.unsaid:
+		m.Disconnected(c)
+	case p.state == open && !p.unconfirmed:
 		m.net.Use(p.pe, 0)
 		m.drop(p)
 		if p.left {
-			m.become(p, parted)
+			m.become(p, departed)
 			return
 		}
 		p.broken = true
-		m.ask(p)
+		m.connect(p)
 	case p.left:
 		m.drop(p)
-		m.become(p, parted)
+		m.become(p, departed)
 		if p.wanted {
 			m.Want(p.pe)
 		}
 	default:
-		m.again(p, "the connection broke while it was made")
+		m.retry(p, "the connection broke while it was made")
 	}
 }
 
-// Heard takes a word, which came by a connection that the network does not name.
-func (m *Machine) Heard(pe libshmem.PE, w handshake.Word, proof uint32) {
+// Received takes a word. The network does not say on which connection it came.
+func (m *Machine) Received(pe libshmem.PE, w handshake.Word, proof uint32) {
 	p := m.pairs[pe]
 	if p != nil && pe == m.Me.PE {
-		return // of this endpoint itself
+		return // this endpoint has sent it to itself
 	}
-	if p == nil || p.state != accepted && p.state != open || proof != m.Key.Say(w, pe, p.asked, p.answered) {
+	if p == nil || p.state != accepted && p.state != open || proof != m.Key.Proof(w, pe, p.requestNonce, p.replyNonce) {
 		m.Strangers++
 		return
 	}
@@ -424,26 +426,26 @@ func (m *Machine) Heard(pe libshmem.PE, w handshake.Word, proof uint32) {
 	case w == handshake.Leaving:
 		p.left = true
 	case w == handshake.Missing && p.state == open && p.ours:
-		// Without room now, the peer asks again.
-		_ = m.net.Say(p.conn, handshake.Confirmed, m.Key.Say(handshake.Confirmed, m.Me.PE, p.asked, p.answered))
+		// If there is no room now, the peer sends its reminder again.
+		_ = m.net.Send(p.conn, handshake.Confirmed, m.Key.Proof(handshake.Confirmed, m.Me.PE, p.requestNonce, p.replyNonce))
 	case w == handshake.Confirmed && p.state == accepted:
 		m.use(p)
 	}
 }
 
-// Close says to all peers that this endpoint leaves, and closes the connections.
+// Close sends every peer the word that this endpoint leaves, and closes the connections.
 func (m *Machine) Close() {
 	m.closed = true
 	for _, pe := range slices.Sorted(maps.Keys(m.pairs)) {
 		p := m.pairs[pe]
 		if p.state == accepted || p.state == open {
-			// A peer that does not hear it takes this PE for lost, which it may not use any more.
-			_ = m.net.Say(p.conn, handshake.Leaving, m.Key.Say(handshake.Leaving, m.Me.PE, p.asked, p.answered))
+			// A peer that does not get it takes this PE for lost. It may not use this PE any more.
+			_ = m.net.Send(p.conn, handshake.Leaving, m.Key.Proof(handshake.Leaving, m.Me.PE, p.requestNonce, p.replyNonce))
 		}
 		m.drop(p)
 		m.become(p, lost)
 	}
-	for c := range m.parts { // after the others, which are in order
+	for c := range m.parts { // after the others, which end in good order
 		m.net.Drop(c)
 	}
 	clear(m.parts)

@@ -322,7 +322,7 @@ func TestStranger(t *testing.T) {
 				data = data[:w.rng.IntN(len(data))]
 			case 3:
 				r := handshake.Request{From: 1 - to.pe, To: to.pe, Number: 1 << 40}
-				data = other.Ask(&r, w.ends[1-to.pe].id, to.id)
+				data = other.Request(&r, w.ends[1-to.pe].id, to.id)
 			default:
 				if !seen {
 					continue
@@ -367,8 +367,8 @@ func TestImpostor(t *testing.T) {
 			w.fatal("lost %v, uses %d", a.losses, len(a.using))
 		}
 		for _, word := range []handshake.Word{handshake.Confirmed, handshake.Leaving} {
-			a.m.Heard(1, word, 7)
-			a.m.Heard(5, word, 7)
+			a.m.Received(1, word, 7)
+			a.m.Received(5, word, 7)
 		}
 		if a.m.Strangers < 4 {
 			w.fatal("%d words of strangers are counted", a.m.Strangers)

@@ -188,7 +188,7 @@ func (e *end) Use(pe libshmem.PE, c Conn) {
 	e.using[pe], l.used[i] = l, true
 }
 
-func (e *end) Say(c Conn, w handshake.Word, proof uint32) bool {
+func (e *end) Send(c Conn, w handshake.Word, proof uint32) bool {
 	if w == handshake.Confirmed && e.w.rng.IntN(4) == 0 {
 		return false
 	}
@@ -223,7 +223,7 @@ func (w *world) deliver(h int, i int) {
 	case "request":
 		e.m.Request(Handle(h), ev.data)
 	case "answer":
-		e.m.Answered(c, ev.data)
+		e.m.Replied(c, ev.data)
 	case "reject":
 		e.m.Failed(c, ev.data, "refused")
 	case "word":
@@ -231,10 +231,10 @@ func (w *world) deliver(h int, i int) {
 			w.noise--
 			ev.proof ^= 1 << w.rng.IntN(32)
 		}
-		e.m.Heard(ev.pe, ev.word, ev.proof)
+		e.m.Received(ev.pe, ev.word, ev.proof)
 	case "shut":
 		l.ended[i] = true
-		e.m.Shut(c)
+		e.m.Disconnected(c)
 	}
 }
 
