@@ -12,12 +12,12 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#define UNSEEN 40
+#define BYPASSING_MOST 40
 #define LENGTH 120 /* of an entry */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char unseen[UNSEEN][LENGTH];
-static unsigned unseen_count, unseen_more;
+static char bypassing[BYPASSING_MOST][LENGTH];
+static unsigned bypassing_count, bypassing_more;
 
 static struct clock {
     uint64_t at, error;
@@ -34,16 +34,16 @@ void preload_head_clock(uint64_t at, int64_t offset, uint64_t error)
     pthread_mutex_unlock(&lock);
 }
 
-void preload_head_unseen(const char *what)
+void preload_head_bypassing(const char *what)
 {
     pthread_mutex_lock(&lock);
     unsigned i = 0;
-    while (i < unseen_count && strncmp(unseen[i], what, LENGTH - 1) != 0)
+    while (i < bypassing_count && strncmp(bypassing[i], what, LENGTH - 1) != 0)
         i++;
-    if (i == unseen_count && unseen_count < UNSEEN)
-        snprintf(unseen[unseen_count++], LENGTH, "%s", what);
-    else if (i == unseen_count)
-        unseen_more++;
+    if (i == bypassing_count && bypassing_count < BYPASSING_MOST)
+        snprintf(bypassing[bypassing_count++], LENGTH, "%s", what);
+    else if (i == bypassing_count)
+        bypassing_more++;
     pthread_mutex_unlock(&lock);
 }
 
@@ -73,16 +73,16 @@ static char *clock_list(char *at)
     return at;
 }
 
-static char *unseen_list(char *at, const char *end)
+static char *bypassing_list(char *at, const char *end)
 {
-    for (unsigned i = 0; i < unseen_count && at + 2 * LENGTH < end; i++) {
+    for (unsigned i = 0; i < bypassing_count && at + 2 * LENGTH < end; i++) {
         if (i)
             *at++ = ',';
-        at = json_string(at, at + LENGTH + 8, unseen[i]);
+        at = json_string(at, at + LENGTH + 8, bypassing[i]);
     }
-    if (unseen_more) {
+    if (bypassing_more) {
         char text[64];
-        snprintf(text, sizeof text, "%u further ones", unseen_more);
+        snprintf(text, sizeof text, "%u further ones", bypassing_more);
         *at++ = ',';
         at = json_string(at, at + sizeof text, text);
     }
@@ -119,7 +119,7 @@ void preload_head(char line[PRELOAD_HEAD], const struct preload_about *about, ui
     at = JSON_LITERAL(at, ",\"clock\":[");
     at = clock_list(at);
     at = JSON_LITERAL(at, "],\"unseen\":[");
-    at = unseen_list(at, line + PRELOAD_HEAD - 200);
+    at = bypassing_list(at, line + PRELOAD_HEAD - 200);
     JSON_LITERAL(at, "]}}");
     pthread_mutex_unlock(&lock);
 }

@@ -21,8 +21,8 @@ void preload_head(char line[PRELOAD_HEAD], const struct preload_about *about, ui
  * the first and the last. */
 void preload_head_clock(uint64_t at, int64_t offset, uint64_t error);
 
-/* Adds a text to the list of what the shim does not see, unless it is there. Any thread may call
- * it. */
-void preload_head_unseen(const char *what);
+/* Adds a text to the list of calls that bypass the shim, the trace's key "unseen", unless the list
+ * has it. Any thread may call it. */
+void preload_head_bypassing(const char *what);
 
 #endif

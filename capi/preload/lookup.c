@@ -146,7 +146,7 @@ __attribute__((visibility("hidden"))) struct answer preload_lookup(void *handle,
         nothing != found) {
         char text[120];
         snprintf(text, sizeof text, "%s of a second library, by dlsym", name);
-        preload_head_unseen(text);
+        preload_head_bypassing(text);
         return as_it_is;
     }
     struct answer result = {NULL, mine(jump, name)};

@@ -254,6 +254,11 @@ static long bits_of(const struct redirect_value *values, long theirs, const stru
     return result;
 }
 
+/*
+ * Calls on active sets: replaces pSync and, unless work is -1, pWrk by arrays of libshmem's sizes.
+ * sync and work are their positions among the arguments; PE_start, which letter 1 of the table
+ * marks, is followed by the stride and the size.
+ */
 static void translate_sets(struct preload_frame *f, int sync, int work)
 {
     const char *first = strchr(preload_calls[f->number].letters, '1');

@@ -12,7 +12,7 @@
 #include "ring.h"
 #include "teams.h"
 #include "ticks.h"
-#include "unseen.h"
+#include "bypassing.h"
 #include "writer.h"
 
 #include <errno.h>
@@ -127,7 +127,7 @@ static struct preload_ring *slow_ring(void)
     int none = 0;
     if (atomic_compare_exchange_strong(&begun, &none, 1)) {
         if (preload_writer_start(dir, most))
-            preload_unseen_start();
+            preload_bypassing_start();
         atomic_store(&begun, 2);
     }
     return preload_ring_open();
@@ -145,7 +145,7 @@ static void introduce(const struct preload_frame *f)
     about.program = program_invocation_name;
     preload_teams_open(f, about.npes);
     if (preload_calls[f->number].flags & PRELOAD_NVSHMEM)
-        preload_head_unseen("calls within kernels");
+        preload_head_bypassing("calls within kernels");
     preload_writer_pe(&about);
     atomic_store(&known, 2);
     if (!no_clock && preload_calls[f->number].kind == PRELOAD_KIND_INIT)
@@ -169,7 +169,8 @@ static void rare(struct preload_frame *f)
     switch (preload_calls[f->number].kind) {
     case PRELOAD_KIND_POINTER:
         if (*(const uintptr_t *)f->result)
-            preload_head_unseen("loads and stores through the address that shmem_ptr has returned");
+            preload_head_bypassing(
+                "loads and stores through the address that shmem_ptr has returned");
         break;
     case PRELOAD_KIND_INIT:
         if (status_of(f) == 0)

@@ -78,7 +78,7 @@ static void give_up(const char *what, const char *why, const char *remedy)
         static char line[PRELOAD_HEAD];
         char text[120];
         snprintf(text, sizeof text, "all calls after the file could not be written: %s", why);
-        preload_head_unseen(text);
+        preload_head_bypassing(text);
         preload_head(line, &about, lost_so_far + discarded, discarded);
         if (pwrite(fd, line, sizeof line, 2) < 0)
             line[0] = '\0'; /* then the message above has to do */

@@ -5,7 +5,8 @@
  * The first list has the names that the shim shows to modes: bitwise atomics on signed integers,
  * whose bits are those of unsigned ones, and the family shmemx_ of Open MPI's shmemx.h. The
  * functions below it are of Open MPI 5, and of its shmemx.h: with mode redirect they are calls of
- * the shim's function of libshmem's name, and without it of the library behind, unseen by modes.
+ * the shim's function of libshmem's name, and without it of the library behind, which modes do not
+ * intercept.
  *
  * my_pe, num_pes and globalexit of its shmem-compat.h are not here: other libraries have functions
  * of these names, and the shim is in front of all. A program that calls them is refused.

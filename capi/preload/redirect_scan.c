@@ -43,7 +43,7 @@ static int find_by_name(struct dl_phdr_info *info, size_t size, void *arg)
     return 1;
 }
 
-/* The one that the loader would call, or else one that was opened later. */
+/* The library whose shmem_init the loader would bind, or else one that was opened later. */
 static struct behind find_behind(void)
 {
     struct behind b = {"", 0};
@@ -58,7 +58,7 @@ static struct behind find_behind(void)
     return b;
 }
 
-/* Its functions and variables, without those of the libraries that it needs. */
+/* Whether the library itself defines a name, and not a library that it depends on. */
 static bool defines(void *library, uintptr_t base, const char *name)
 {
     Dl_info at;
@@ -125,7 +125,8 @@ static void check_variable(struct scan *s, const char *name)
         add(s, name);
 }
 
-/* The symbols before the first that the hash table has are the ones that the object lacks. */
+/* The number of symbols to search for undefined ones. A GNU hash table covers only the defined
+ * symbols, which come last: its second word is the index of the first. */
 static size_t n_symbols(uintptr_t gnu, uintptr_t sysv)
 {
     if (gnu)

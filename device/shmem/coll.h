@@ -95,11 +95,11 @@ SHMEMI_D void shmemi_send_wide(const struct shmemi_device_image *image,
 }
 
 /*
- * What a step sends. It is in memory, since functions that push take nearly all registers that a
- * thread of 1,024 has.
+ * One step of a collective: a put with a signal to each other member in turn. It is in memory,
+ * since functions that push to a ring take nearly all registers of a thread in a block of 1,024.
  */
 struct shmemi_sending {
-    struct shmemi_put_call c; /* to the PE at hand; what pushes it changes it */
+    struct shmemi_put_call c; /* to the present PE; the push changes it */
     const struct shmemi_device_team *team;
     const char *source; /* the first block */
     uint64_t dest, bytes;
@@ -124,7 +124,7 @@ SHMEMI_D void shmemi_sending_begin(struct shmemi_sending *s,
     s->me = m->me;
 }
 
-/* The address of dest at the PE at hand, or NULL. */
+/* The address of dest at the present PE, c.pe, or NULL if its heap is not mapped. */
 SHMEMI_D char *shmemi_sending_to(const struct shmemi_sending *s)
 {
     const struct shmemi_device_image *image = s->c.image;

@@ -4,7 +4,7 @@
 #ifndef SHMEM_ORDER_H
 #define SHMEM_ORDER_H
 
-#include "route.h"
+#include "path.h"
 #include "scope.h"
 
 #ifdef SHMEMI_KERNEL

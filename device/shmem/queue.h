@@ -1,29 +1,29 @@
 /*
  * queue.h: queues: contexts with their own order and completion.
  *
- *   shmemx_putmem_nbi_warp(shmemx_queue(q), dest, source, bytes, pe);    many warps
- *   if (...) {                                                           one that met them
+ *   shmemx_putmem_nbi_warp(shmemx_queue(q), dest, source, bytes, pe);    in many warps
+ *   if (...) {                                                           after their barrier, one
  *       shmem_fence(shmemx_queue(q));
- *       shmem_int_atomic_add(shmemx_queue(q), counter, count, pe);       is behind their bytes
+ *       shmem_int_atomic_add(shmemx_queue(q), counter, count, pe);       arrives after their bytes
  *   }
  *
- * A queue is one of the PE's rings, of which there are SHMEM_RING_COUNT. Any block may use a queue
- * by its number, from 0 on. A number beyond the last ring is another number of one of the rings.
- * PEs that have an address here are reached by it, as in any context.
+ * A queue is one of the PE's SHMEM_RING_COUNT rings. Any block may use a queue by its number, from
+ * 0 on; numbers beyond the last ring wrap around. Operations on PEs whose heap is mapped here do
+ * not use the ring, as in any context.
  */
 #ifndef SHMEM_QUEUE_H
 #define SHMEM_QUEUE_H
 
 #include "names.h"
-#include "route.h"
+#include "path.h"
 
 #ifdef SHMEMI_KERNEL
 
 /*
  * The context of a queue. The operations that threads of any block start in it are in one sequence,
  * in the order in which they start. A fence in it orders earlier operations before later ones, for
- * each PE, and waits for nothing; a fence of the whole job waits until the proxy has met it. A
- * quiet in it completes the earlier operations. The context is valid until the kernel ends.
+ * each PE, and does not wait; a fence of the whole job waits until the proxy has read it from the
+ * ring. A quiet in it completes the earlier operations. The context is valid until the kernel ends.
  */
 SHMEMI_ONLY shmem_context shmemx_queue(int queue)
     SHMEMI_RUN(shmem_context, shmemi_context_of(shmemi_queue(SHMEMI_JOB, (uint32_t)queue)))

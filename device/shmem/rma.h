@@ -6,7 +6,7 @@
 #define SHMEM_RMA_H
 
 #include "copy.h"
-#include "route.h"
+#include "path.h"
 
 #ifdef SHMEMI_KERNEL
 

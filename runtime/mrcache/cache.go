@@ -111,7 +111,7 @@ func (c *Cache) Get(at unsafe.Pointer, n uint64) (*Region, error) {
 	return c.single(at, n)
 }
 
-// Put gives a registration back, when the operation has ended.
+// Put releases a registration after its operation has ended.
 func (c *Cache) Put(r *Region) error {
 	if r.users--; r.users > 0 || r.kept {
 		return nil
@@ -129,7 +129,7 @@ func (c *Cache) Close() error {
 	return errors.Join(errs...)
 }
 
-// single registers for one operation.
+// single registers memory for one operation only.
 func (c *Cache) single(at unsafe.Pointer, n uint64) (*Region, error) {
 	got, err := c.register(at, n)
 	if err != nil {
@@ -139,7 +139,7 @@ func (c *Cache) single(at unsafe.Pointer, n uint64) (*Region, error) {
 	return &Region{Region: got, users: 1}, nil
 }
 
-// register gives up kept registrations where there is no room beside them.
+// register registers memory, and evicts kept registrations until the provider has room for it.
 func (c *Cache) register(at unsafe.Pointer, n uint64) (fabric.Region, error) {
 	got, err := c.with.Register(at, n)
 	for err != nil && c.evict() {
@@ -148,8 +148,8 @@ func (c *Cache) register(at unsafe.Pointer, n uint64) (fabric.Region, error) {
 	return got, err
 }
 
-// find returns the region that all of a span lies in. Of the regions that begin no later it is the
-// last that ends last.
+// find returns the region that contains a span, or nil. No region contains another, so only the
+// last region that begins at or before the span can contain it.
 func (c *Cache) find(begin, end uint64) *Region {
 	if i := c.after(begin) - 1; i >= 0 && c.table[i].End >= end {
 		return c.table[i]
@@ -157,7 +157,7 @@ func (c *Cache) find(begin, end uint64) *Region {
 	return nil
 }
 
-// after is where the regions begin that begin behind an address.
+// after returns the index of the first region that begins behind an address.
 func (c *Cache) after(at uint64) int {
 	low, high := 0, len(c.table)
 	for low < high {

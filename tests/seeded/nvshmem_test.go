@@ -157,7 +157,7 @@ var nvshmemDefects = []defect{
 		by:   job("./tests/nvshmem", "^TestExperts$/^chaos$"), says: `[1-9]\d* words are wrong`,
 	},
 	{
-		id: "nvshmem/queue-of-the-thread", file: "device/shmem/route.h",
+		id: "nvshmem/queue-of-the-thread", file: "device/shmem/path.h",
 		was:  "queues + queue % image->job.ring_count;",
 		is:   "queues + shmemi_ring_index(&image->job, queue);",
 		user: "what another block has put on a queue is in no order with an addition on it",

@@ -135,7 +135,8 @@ func (t *thread) sleep(d sim.Time) {
 	}
 }
 
-// until waits. Before a thread waits it polls, and so sends what is held.
+// until pauses the thread until cond holds. Like the library's waits it polls first, which sends
+// the batch that the PE holds back.
 func (t *thread) until(cond func() bool) {
 	if cond() {
 		return

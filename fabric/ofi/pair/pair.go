@@ -63,13 +63,13 @@ const (
 type state uint8
 
 const (
-	idle       state = iota // no operation waits
-	requesting              // this side's request has no reply yet
-	pausing                 // the next request begins at until
-	accepted                // this side has accepted the peer's request, and waits for its confirmation
-	open                    // the connection is in use
-	departed                // the peer has ended, or has said that it closes its endpoint
-	lost                    // the peer is given up for good
+	unconnected state = iota // no operation waits
+	requesting               // this side's request has no reply yet
+	pausing                  // the next request begins at until
+	accepted                 // this side has accepted the peer's request, and waits for its confirmation
+	open                     // the connection is in use
+	departed                 // the peer has ended, or has said that it closes its endpoint
+	lost                     // the peer is given up for good
 )
 
 // pair is one peer.
@@ -159,7 +159,7 @@ func (m *Machine) Want(pe libshmem.PE) {
 	p := m.pair(pe)
 	p.wanted = true
 	switch p.state {
-	case idle:
+	case unconnected:
 		m.connect(p)
 	case accepted:
 		m.become(p, accepted) // it waits for the confirmation now
@@ -187,7 +187,7 @@ func (m *Machine) connect(p *pair) {
 func (m *Machine) retry(p *pair, why string) {
 	m.drop(p)
 	if !p.wanted && !p.broken {
-		m.become(p, idle)
+		m.become(p, unconnected)
 		return
 	}
 	if p.failures++; p.failures == attempts {

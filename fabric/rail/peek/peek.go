@@ -1,10 +1,10 @@
-// Package peek is several NICs for callers in C. It looks at all completion queues, hands over
-// messages and sends small ones; it keeps everything else for fabric/rail. A thread that waits in C
-// would otherwise come into Go to find nothing, every microsecond, which keeps the scheduler's
-// monitor awake that takes the processor away from it, and with a message in its hands would pay
-// for Go twice.
+// Package peek polls several NICs from C. It polls all completion queues, returns received messages
+// and sends small ones; all other completions wait for fabric/rail. Without it a thread that waits
+// in C would call Go every microsecond, mostly to find nothing. That keeps the Go scheduler's
+// monitor awake, which preempts the thread, and each message would cross from C to Go twice.
 //
-// Its caller serialises everything but the C functions of Wait and Wake, as of any fabric.Provider.
+// The caller serialises everything but the C functions of Wait and Wake, as for any
+// fabric.Provider.
 package peek
 
 // #cgo CFLAGS: -I${SRCDIR}/../../../abi
@@ -34,7 +34,7 @@ func (s *State) ring() []Buffer { return unsafe.Slice(s.posted, s.room) }
 // Posted counts the posted buffers of the caller.
 func (s *State) Posted() int { return int(s.count) }
 
-// Post adds one; false: there are as many as there may be.
+// Post adds a buffer. It returns false if the ring is full.
 func (s *State) Post(b Buffer) bool {
 	if s.count == s.room {
 		return false
@@ -44,7 +44,7 @@ func (s *State) Post(b Buffer) bool {
 	return true
 }
 
-// Next takes the first one.
+// Next removes the oldest buffer.
 func (s *State) Next() Buffer {
 	b := s.ring()[s.head]
 	s.head = (s.head + 1) % s.room
@@ -62,13 +62,13 @@ func (s *State) Grown(n uint64) {
 	}
 }
 
-// Rotate gives the next NIC its turn.
+// Rotate makes the next NIC the present one.
 func (s *State) Rotate() {
 	s.Cursor++
 	s.Grouped, s.GroupedBytes = 0, 0
 }
 
-// Peek is several NICs.
+// Peek polls several NICs.
 type Peek struct {
 	c      *C.struct_shmemi_peek
 	nics   []C.struct_shmemi_peek_nic
@@ -76,7 +76,7 @@ type Peek struct {
 }
 
 // New makes a Peek of endpoints with C functions and descriptors to wait for. It returns nil if one
-// of them lacks these. It has room for this many buffers of the caller's, and the NICs' own buffers
+// of them lacks these. It holds up to room buffers of the caller, and the NICs' own buffers
 // have tokens from first on.
 func New(ends []fabric.Provider, room int, first fabric.Token) *Peek {
 	for _, e := range ends {
@@ -102,7 +102,7 @@ func New(ends []fabric.Provider, room int, first fabric.Token) *Peek {
 	return p
 }
 
-// State returns the part that Go works on, too.
+// State returns the part of the state that Go changes, too.
 func (p *Peek) State() *State { return (*State)(unsafe.Pointer(&p.c.s)) }
 
 // Inject has C send small messages, to PEs with this many NICs each; widest is the number of
@@ -127,18 +127,18 @@ func (p *Peek) Receive(at []unsafe.Pointer, desc []uintptr, size int) {
 	p.c.size = C.uint32_t(size)
 }
 
-// Owed are the receive buffers of a NIC that found no room, a bit for each. They are
-// the caller's to post.
+// Owed returns a bit for each receive buffer of a NIC that the provider had no room for. The caller
+// posts them.
 func (p *Peek) Owed(nic int) uint32 {
 	owed := uint32(p.nics[nic].owed)
 	p.nics[nic].owed = 0
 	return owed
 }
 
-// Owes reports whether any are owed; asking for those of every NIC ends it.
+// Owes reports whether a NIC has such buffers. Repaid clears it.
 func (s *State) Owes() bool { return s.owed != 0 }
 
-// Repaid records that all have been asked for.
+// Repaid records that the caller has taken those of every NIC.
 func (s *State) Repaid() { s.owed = 0 }
 
 // Count adds the traffic that C has moved by a NIC.
@@ -149,8 +149,7 @@ func (p *Peek) Count(nic int, c *fabric.RailCount) {
 	c.In += uint64(n.in)
 }
 
-// HasCompletions is Native's Poll without a buffer: it reports whether there are
-// any.
+// HasCompletions polls without taking completions, and reports whether there are any.
 func (p *Peek) HasCompletions() bool { return C.shmemi_peek_poll(unsafe.Pointer(p.c), nil, 0) != 0 }
 
 // Native returns the C functions. Where Recv and Inject are nil, Poll answers with completions in

@@ -87,7 +87,7 @@ uint64_t shmemi_mpi_comm(const void *pointer)
     return (uint32_t)(pointer ? *(const int *)pointer : MPICH_COMM_WORLD);
 }
 
-int shmemi_mpi_who(uint64_t comm, int *rank, int *size)
+int shmemi_mpi_rank(uint64_t comm, int *rank, int *size)
 {
     int code;
     if (mpi.ompi_world != NULL) {

@@ -18,7 +18,7 @@ int shmemi_mpi_up(void);
 uint64_t shmemi_mpi_comm(const void *pointer);
 
 /* These answer MPI's codes: 0 or an error. */
-int shmemi_mpi_who(uint64_t comm, int *rank, int *size);
+int shmemi_mpi_rank(uint64_t comm, int *rank, int *size);
 
 /* Hands n bytes of rank 0 to all. It waits this many milliseconds; SHMEMI_MPI_LATE: they were not
  * enough, and the bytes are MPI's until the process ends. */

@@ -48,10 +48,10 @@ func At(pointer unsafe.Pointer) (Comm, error) {
 	return Comm{C.shmemi_mpi_comm(pointer)}, nil
 }
 
-// Who returns this process's rank and the number of processes.
-func (c Comm) Who() (rank libshmem.PE, size int, err error) {
+// Rank returns this process's rank and the number of processes.
+func (c Comm) Rank() (rank libshmem.PE, size int, err error) {
 	var r, n C.int
-	if code := C.shmemi_mpi_who(c.handle, &r, &n); code != 0 {
+	if code := C.shmemi_mpi_rank(c.handle, &r, &n); code != 0 {
 		return 0, 0, fmt.Errorf("join job: MPI does not know the communicator: error %d (pass the address of an MPI_Comm)", code)
 	}
 	return libshmem.PE(r), int(n), nil
@@ -68,7 +68,7 @@ type Options struct {
 // Join brings this PE together with the others of the communicator. It is collective,
 // and calls MPI in the calling thread.
 func Join(o Options) (*uid.Member, error) {
-	rank, size, err := o.Comm.Who()
+	rank, size, err := o.Comm.Rank()
 	if err != nil {
 		return nil, err
 	}

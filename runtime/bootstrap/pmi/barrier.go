@@ -12,8 +12,8 @@ const (
 	// publishAfter is how long a PE waits before it publishes that it waits. A step that goes well
 	// takes less.
 	publishAfter = time.Second
-	// askFor is how long a PE whose wait is over asks which others wait.
-	askFor = 10 * time.Second
+	// lookupTime bounds the lookups of a PE whose wait is over: which others wait.
+	lookupTime = 10 * time.Second
 )
 
 // barrier returns when all PEs have come. The step is the one of s.steps.
@@ -54,13 +54,14 @@ func (s *session) barrier(timeout time.Duration) error {
 	}
 }
 
-// waiting is a barrier that is not over, while commands about names go on.
+// waiting is a barrier under way. Meanwhile the PE may publish and look up names over the same
+// connection, so a line that comes may belong to either.
 type waiting struct {
 	*session
-	over  bool // the barrier is
-	owed  int  // answers of publish_name that have to come
-	found bool // the last answer of lookup_name
-	heard bool // and whether there is one
+	over  bool // the launcher has ended the barrier
+	owed  int  // replies to publish_name that are still to come
+	found bool // the last lookup_name found its name
+	heard bool // the reply to it has come
 }
 
 // read takes one line.
@@ -77,7 +78,7 @@ func (w *waiting) read(end time.Time) error {
 		}
 		w.over = true
 	case r.cmd == "publish_result" && w.owed > 0:
-		w.owed-- // where it failed, the others name this PE, too, and that is all
+		w.owed-- // if it failed, other PEs report this PE as missing, too
 	case r.cmd == "lookup_result":
 		w.heard, w.found = true, why == "" && r.fields["port"] != ""
 	default:
@@ -98,7 +99,7 @@ func (w *waiting) publish() error {
 
 // roll calls the roll: it returns the PEs that have not said that they wait.
 func (w *waiting) roll() (missing []libshmem.PE, err error) {
-	end := time.Now().Add(askFor)
+	end := time.Now().Add(lookupTime)
 	for pe := range libshmem.PE(w.size) {
 		if pe == w.rank {
 			continue

@@ -22,9 +22,9 @@ const (
 	// publishAfter is how long a PE waits before it publishes that it waits. A step that goes well
 	// takes less.
 	publishAfter = time.Second
-	// askFor is how long a PE whose wait is over asks which others wait: a server that has nothing
-	// of a PE does not answer.
-	askFor = 2 * time.Second
+	// lookupTime bounds the lookups of a PE whose wait is over: which others wait: a server that
+	// has nothing of a PE does not answer.
+	lookupTime = 2 * time.Second
 )
 
 // process is the state that the bootstraps of this process share.
@@ -241,7 +241,7 @@ func (c *Client) absent(key string) (missing []libshmem.PE, err error) {
 			break
 		}
 	}
-	end := time.Now().Add(askFor)
+	end := time.Now().Add(lookupTime)
 	for pe, g := range libshmem.ByPE(calls) {
 		if _, e := g.wait(end); e != nil && pe != c.Rank() {
 			missing = append(missing, pe)

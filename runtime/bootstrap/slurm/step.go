@@ -27,19 +27,19 @@ const (
 	maxStep = 0xfffffff0
 	// candidates is how many hosts PE 0 is looked for on, where Slurm does not say.
 	candidates = 64
-	// listeners is how many ports there are to choose from.
+	// listeners is the number of ports that PE 0 may choose from.
 	listeners = 8
-	// The ports that Linux gives to no program by itself, in its default settings.
+	// The ports that Linux by default does not assign to programs on its own.
 	firstPort, lastPort = 61000, 65535
 )
 
-// step is the content of the variables.
+// step describes this task's job step, from Slurm's environment variables.
 type step struct {
 	name  string // the same for all PEs of the step, and for no other step
 	pe    libshmem.PE
 	size  int
-	hosts []string // where PE 0 may be; none: it is on this one
-	ports []int    // where its door may be
+	hosts []string // where PE 0 may run; none: on this host
+	ports []int    // on which PE 0 may listen
 }
 
 // Sign reports whether the variables are those of a step's task.
@@ -55,7 +55,7 @@ func Sign(env map[string]string) string {
 	return EnvStep + ", " + EnvPE
 }
 
-// read reads the variables. An error names the one that is wrong.
+// read parses the variables. An error names the variable that is wrong.
 func read(env map[string]string) (s step, err error) {
 	number := func(name string, least, most int) (n int) {
 		if err == nil {

@@ -74,7 +74,7 @@ func (nw *Network) openProvider(n *nics, i int, track *trace.Track) (fabric.Prov
 	c := proxy.ProviderConfig(nw.NPEs)
 	c.GPU, c.Blocks = nw.GPU.NICs != nil, nw.Settings.Ordered == config.OrderedAuto
 	c.Key = nw.Boot.Secret().Key(fmt.Sprintf("connections of endpoint %d", i))
-	nw.askFor(&c)
+	nw.setRequired(&c)
 	p, err := nw.openPlain(n, c, i)
 	if err != nil {
 		return nil, err
@@ -82,8 +82,9 @@ func (nw *Network) openProvider(n *nics, i int, track *trace.Track) (fabric.Prov
 	return nvtx.Around(trace.Around(p, c.Tokens, track), nw.Show), nil
 }
 
-// askFor asks a provider for what SHMEM_REQUIRE names, if the provider does that only on request.
-func (nw *Network) askFor(c *fabric.Config) {
+// setRequired adds what SHMEM_REQUIRE names to a provider's hints, if the provider grants it only
+// on request.
+func (nw *Network) setRequired(c *fabric.Config) {
 	c.Fence = c.Fence || slices.Contains(nw.Settings.Require, "fence")
 	c.Atomics = c.Atomics || slices.Contains(nw.Settings.Require, "atomics")
 	c.Data = c.Data || slices.Contains(nw.Settings.Require, "data")

@@ -13,12 +13,12 @@ type ringQuiets struct {
 	under map[uint64]*ringQuiet
 }
 
-// ringQuiet is one of them. First the consumers take the operations out of the rings, then they
-// settle them.
+// ringQuiet is one quiet. First the consumers take the operations out of the rings, then they
+// complete them.
 type ringQuiet struct {
 	from  []uint64 // tail of each ring at the start
 	taken int      // rings whose operations have been taken: the first ones
-	asked []uint64 // settlement that each consumer was asked for; nil: not yet
+	asked []uint64 // the settlement requested from each consumer; nil: none yet
 }
 
 // Quiet waits for operations pushed by kernels that have ended: a host that has waited for its

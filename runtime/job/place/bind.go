@@ -48,17 +48,18 @@ func ReadLaunched(c *config.LauncherConfig) (l Launched, err error) {
 	return l, err
 }
 
-// room returns the processors of the library's own threads, from those of a thread. Where shmemrun
-// has bound the PE and left processors over, they include these: a PE with one processor that waits
-// uses all of it. A mask that the program or a wrapper has set since is kept.
-func (l *Launched) room(allowed topo.Set) topo.Set {
+// helperSet returns the processors of the library's own threads, given those that
+// a thread may use. If shmemrun has bound the PE and left processors over, they include these: a PE
+// with one processor that waits uses all of it. A mask that the program or a wrapper has set since
+// is kept.
+func (l *Launched) helperSet(allowed topo.Set) topo.Set {
 	if l.Own == "" || allowed != l.Own {
 		return allowed
 	}
 	return allowed.Or(l.Helpers)
 }
 
-// binder is a proxy.
+// binder is a proxy, as BindProxy needs it.
 type binder interface{ Bind(cpus []int) }
 
 // BindProxy binds the i-th proxy to the processors near to this PE's GPU, or else near to a NIC.
@@ -78,16 +79,17 @@ func (p *Place) BindProxy(l binder, nic string, i int) {
 	}
 }
 
-// forProxy returns the processors of a proxy; empty: those that its thread has anyway.
+// forProxy returns the processors to bind a proxy to. Empty: its thread may already run on exactly
+// those.
 func (p *Place) forProxy(allowed, near topo.Set) topo.Set {
-	room := p.Launched.room(allowed)
-	if both := room.And(near); both.Minus(p.Launched.Own) != "" {
-		room = both // else nearness would cost the PE its own processors
+	set := p.Launched.helperSet(allowed)
+	if both := set.And(near); both.Minus(p.Launched.Own) != "" {
+		set = both // but never only the PE's own processors, which compute
 	}
-	if room == allowed {
+	if set == allowed {
 		return ""
 	}
-	return room
+	return set
 }
 
 // BindHelpers lets the other threads of this process, which so far are the library's own, use the
@@ -108,7 +110,7 @@ func (p *Place) BindHelpers() {
 			continue
 		}
 		if has := topo.AllowedTo(tid); has == p.Launched.Own {
-			_ = setAffinity(tid, p.Launched.room(has)) // the thread may have ended
+			_ = setAffinity(tid, p.Launched.helperSet(has)) // the thread may have ended
 		}
 	}
 }

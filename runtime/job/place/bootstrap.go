@@ -184,7 +184,7 @@ func signOfMPI(s *surroundings) string {
 	if !up || s.set(launcher.EnvFD) != "" {
 		return ""
 	}
-	_, size, err := world.Who()
+	_, size, err := world.Rank()
 	alone := size == 1 && s.env["PMI_SIZE"] != "1"
 	if err != nil || alone && signOfPMI(s)+s.set(pmix.EnvNamespace, pmix.EnvRank)+slurm.Sign(s.env) != "" {
 		return ""

@@ -47,7 +47,7 @@ type parting struct {
 	reported time.Time     // when its limit passed last
 	limit    time.Duration // SHMEM_TIMEOUT; 0: there is none
 	asked    func() uint32 // the number of reports that the signal has asked for; nil: there is no signal
-	seen     uint32 // that number at the last check
+	seen     uint32        // that number at the last check
 }
 
 // due reports whether a report is due.

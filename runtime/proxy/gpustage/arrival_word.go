@@ -60,27 +60,28 @@ func (a *arrivals) changeByStream(l *arrivalPeer, h *layout.Header) bool {
 // the heap leave such operations to the owner.
 type Alone struct{ taken atomic.Bool }
 
-// maxWords bounds the words that are being changed.
+// maxWords caps the words under change at a time.
 const maxWords = 32
 
-// words are the words that are being changed in steps.
+// words are the words under change: an atomic operation reads, computes and writes in several steps
+// of a stream, and no other may change the word meanwhile.
 type words struct {
 	alone *Alone // nil: operations that no stream can do are refused
 	all   []word
-	mine  bool   // alone is taken
+	mine  bool   // this engine holds alone
 	until uint64 // mark of stream.In that has to pass before alone is given back
-	fresh bool   // in this turn alone may be taken, and words begun
-	wants bool   // another engine has it
+	fresh bool   // this turn may take alone and begin words
+	wants bool   // this engine waits for another one to release alone
 }
 
-// word is a word that is being changed.
+// word is one word under change.
 type word struct {
 	at    unsafe.Pointer // nil: not in use
 	width uint8
 	slot  uint16
 }
 
-// begin begins a turn with messages that wait.
+// begin starts a turn in which messages wait.
 func (w *words) begin() {
 	if w.alone != nil && !w.mine {
 		w.fresh = true

@@ -59,8 +59,8 @@ func (s *Stage) copyable(pe libshmem.PE, offset libshmem.Offset) bool {
 	return offset >= 0 && s.copies.Mapped(pe) && s.engine.Lost(pe) == nil
 }
 
-// PutBytes writes bytes to a mapped heap, with the signal in after or none. The bytes may be reused
-// when it returns. Not ok: the heap is not mapped.
+// PutBytes writes bytes to a mapped heap, and then the signal, if there is one. The bytes may be
+// reused when it returns. Not ok: the heap is not mapped.
 func (s *Stage) PutBytes(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, after *layout.Header) (st call.Status, ok bool) {
 	if err := s.owners.refuseSignal(pe, after); err != nil {
 		return s.engine.Fail(err), true

@@ -6,9 +6,9 @@ package gpustage
 // send. This side reads them: into place if that is main memory, else into a chunk of pinned
 // memory, which a copy engine empties. Then it answers that it has finished.
 //
-// pulls owns the requests and the reads that are under way, and the chunks that are read into. It
-// does not own the gets, which learn of their bytes by pullGets, and the order of other messages,
-// whose progress it reads. All methods are called with the engine's lock held, and none waits.
+// pulls owns the requests and the reads under way, and the chunks that they read into. It does not
+// own the gets, to which it reports their bytes through pullGets, nor the order of other messages,
+// whose progress it only reads. All methods are called with the engine's lock held, and none waits.
 
 import (
 	"fmt"
@@ -24,13 +24,13 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// pullGets are the gets of this PE. A get is named by the number that an answer to it has.
+// pullGets are the gets of this PE. The number of a get is the one that replies to it carry.
 type pullGets interface {
 	// Got counts bytes of a get that are in place, or will not come: then status is not 0. GotLater
 	// counts bytes that are in place when the work that is in stream.In now is done.
 	Got(get uint32, n uint64, status int32)
 	GotLater(get uint32, n uint64)
-	// LostRead says that the provider has ended a read of a get from a lost PE.
+	// LostRead reports that the provider has ended a read of a get from a lost PE.
 	LostRead(get uint32)
 }
 
@@ -44,7 +44,7 @@ type pullBytes struct {
 	Pieces []pullPiece // where the bytes of several puts go, in order; none: to Dest
 	Desc   uintptr     // of Dest in main memory
 	GPU    bool        // Dest is GPU memory
-	Token  uint32      // of the request to send; 0: its PE waits for no answer
+	Token  uint32      // of the request to send; 0: its PE expects no reply
 	Get    uint32      // the get that they belong to; 0: a put
 }
 
@@ -55,7 +55,7 @@ type pullPiece struct {
 	N    uint64
 }
 
-// pull is bytes on their way here.
+// pull is one transfer to this PE.
 type pull struct {
 	pullBytes
 	n      uint64 // bytes to read; less than N after a failure
@@ -87,7 +87,7 @@ type pullPeer struct {
 	blocked uint32 // pass in which the PE had no room
 }
 
-// pulls are the bytes on their way here, from all PEs.
+// pulls are the transfers to this PE, from all PEs.
 type pulls struct {
 	engine  Engine
 	streams *stream.Set

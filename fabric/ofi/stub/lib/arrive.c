@@ -115,7 +115,8 @@ static void message(struct ep *ep, const struct record *r)
     deliver(ep, r, r + 1, &to, ep->map->w);
 }
 
-/* Whether the device fails at this write's data: the data_fails_at-th of the process. */
+/* Whether the device fails this write's data. The setting data_fails_at counts the writes with data
+ * that come to the process. */
 static bool data_fails(void)
 {
     static long arrivals;
@@ -124,10 +125,10 @@ static bool data_fails(void)
 }
 
 /*
- * The provider's report of data that failed: a completion, or an error that belongs to no
- * operation; nothing where its rule is switched off.
+ * Reports failed data as the provider does: by a completion, or by an event of no operation.
+ * Without either rule there is no report.
  */
-static void say_failed(struct ep *ep, struct completion *c)
+static void report_failed(struct ep *ep, struct completion *c)
 {
     const struct settings *s = &ep->domain->fabric->set;
     const enum kind kind = ep->domain->kind;
@@ -143,7 +144,7 @@ static void say_failed(struct ep *ep, struct completion *c)
         eq_error(ep, c->err, c->status);
 }
 
-/* A write of a peer is there (R11); counted: in the device's queue. */
+/* A peer's write has arrived (R11); counted: in the device's queue. */
 static void data(struct ep *ep, const struct record *r, struct wire *counted)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -165,7 +166,7 @@ static void data(struct ep *ep, const struct record *r, struct wire *counted)
     else if (s->provider == EFA && !rule(s, kind, R11a))
         c.context = ep;
     if (data_fails())
-        say_failed(ep, &c);
+        report_failed(ep, &c);
     else
         cq_push(ep->rx, &c);
 }

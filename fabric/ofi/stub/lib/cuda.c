@@ -27,13 +27,13 @@ static bool lists(const char *names, const char *name, char separator)
 /* FI_HMEM=system leaves CUDA alone (R22). The first call reads it for the whole process. */
 static bool filtered(const struct settings *s)
 {
-    static int spared = -1;
+    static int excluded = -1;
     const char *only = getenv("FI_HMEM");
     const char separator = rule(s, KIND_EFA, R22d) ? ';' : ',';
-    if (__atomic_load_n(&spared, __ATOMIC_RELAXED) < 0)
-        __atomic_store_n(&spared, only != NULL && *only != 0 && !lists(only, "cuda", separator),
+    if (__atomic_load_n(&excluded, __ATOMIC_RELAXED) < 0)
+        __atomic_store_n(&excluded, only != NULL && *only != 0 && !lists(only, "cuda", separator),
                          __ATOMIC_RELAXED);
-    return rule(s, KIND_EFA, R22c) && spared;
+    return rule(s, KIND_EFA, R22c) && excluded;
 }
 
 /* The third library shows whether there are GPUs, where it is found. */
@@ -44,12 +44,16 @@ static void open_nvml(const struct settings *s)
         nvml = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
 }
 
-bool cuda_there(const struct settings *s)
+/*
+ * Whether CUDA counts as found. With cuda=look the libraries are loaded in the provider's order,
+ * and each of the rules R21a to R21d says that the provider needs one.
+ */
+bool cuda_found(const struct settings *s)
 {
-    const bool spared = filtered(s);
-    if (setting("hmem", 1) == 0 || spared)
+    const bool excluded = filtered(s);
+    if (setting("hmem", 1) == 0 || excluded)
         return false;
-    if (!s->look)
+    if (!s->loads_cuda)
         return true;
     if (runtime == NULL)
         runtime = dlopen("libcudart.so", RTLD_NOW | RTLD_LOCAL);
@@ -67,7 +71,7 @@ void cuda_touch(const struct settings *s)
 {
     void *memory = NULL;
     const char *no_p2p = getenv("FI_HMEM_DISABLE_P2P");
-    if (!s->look || !cuda_there(s) || runtime == NULL)
+    if (!s->loads_cuda || !cuda_found(s) || runtime == NULL)
         return;
     if (rule(s, KIND_EFA, R22e) && no_p2p != NULL && *no_p2p == '1')
         return;
@@ -79,7 +83,7 @@ void cuda_touch(const struct settings *s)
 
 void cuda_copy(const struct settings *s)
 {
-    if (!s->look || !cuda_there(s) || runtime == NULL)
+    if (!s->loads_cuda || !cuda_found(s) || runtime == NULL)
         return;
     int (*copy)(void *, const void *, size_t, int) =
         (int (*)(void *, const void *, size_t, int))dlsym(runtime, "cudaMemcpy");

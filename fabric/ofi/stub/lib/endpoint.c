@@ -34,7 +34,7 @@ static int efa_option(struct ep *ep, int name, bool permitted)
         ep->shm_permitted = permitted;
         return 0;
     }
-    if (!cuda_there(s) && rule(s, KIND_EFA, R20c))
+    if (!cuda_found(s) && rule(s, KIND_EFA, R20c))
         return -FI_EINVAL;
     if (!permitted && !s->p2p && rule(s, KIND_EFA, R20b))
         return -FI_EOPNOTSUPP;

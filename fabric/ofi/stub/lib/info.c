@@ -21,13 +21,13 @@ static int alter_hmem(const struct settings *s, enum kind kind, struct fi_info *
         o->caps &= ~(uint64_t)(without(s, kind, G1e) ? 0 : FI_HMEM);
         return 0;
     }
-    if (kind == KIND_EFA && rule(s, kind, R17b) && !cuda_there(s))
+    if (kind == KIND_EFA && rule(s, kind, R17b) && !cuda_found(s))
         return -FI_ENODATA;
     /* Of an old program's memory of GPUs all is done by RDMA, which it has to allow. */
     const bool old = FI_VERSION_LT(o->fabric_attr->api_version, FI_VERSION(1, 18));
     if (rule(s, kind, G22) && old && (rdma == NULL || *rdma != '1'))
         return -FI_ENODATA;
-    if (kind == KIND_EFA && cuda_there(s) && !s->p2p && (old || !rule(s, kind, R17d)))
+    if (kind == KIND_EFA && cuda_found(s) && !s->p2p && (old || !rule(s, kind, R17d)))
         return -FI_ENODATA;
     if (h->domain_attr != NULL && !(h->domain_attr->mr_mode & FI_MR_HMEM) && rule(s, kind, R17a))
         return -FI_ENODATA;
@@ -183,8 +183,8 @@ static bool hmem_offered(const struct settings *s, enum kind kind)
     if (kind == KIND_EFA)
         return true; /* it looks later (R17b) */
     if (kind == KIND_DIRECT)
-        return (cuda_there(s) && s->p2p) || !rule(s, kind, R17c);
-    return cuda_there(s);
+        return (cuda_found(s) && s->p2p) || !rule(s, kind, R17c);
+    return cuda_found(s);
 }
 
 /* Whether FI_EFA_IFACE, names with commas between, has the device's. */
@@ -274,7 +274,7 @@ int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t
     if (FI_VERSION_LT(fi_version(), version))
         return -FI_ENOSYS;
     abort_old_settings(&s);
-    if (!asked && cuda_there(&s) && rule(&s, KIND_EFA, R22b))
+    if (!asked && cuda_found(&s) && rule(&s, KIND_EFA, R22b))
         cuda_touch(&s);
     if (!asked)
         nic_fork_check(&s);

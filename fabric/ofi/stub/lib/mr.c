@@ -252,7 +252,7 @@ static int regattr(struct fid *fid, const struct fi_mr_attr *a, uint64_t flags, 
     if ((a->iov_count != 1 && (s->provider != EFA || rule(s, d->kind, R13e))) ||
         (gpu && a->iface != FI_HMEM_CUDA))
         ret = -FI_EINVAL;
-    if (gpu && ret == 0 && !cuda_there(s) && (s->provider != EFA || rule(s, d->kind, R13d)))
+    if (gpu && ret == 0 && !cuda_found(s) && (s->provider != EFA || rule(s, d->kind, R13d)))
         ret = -FI_ENOSYS;
     const long now = gpu ? __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED) : 0;
     if (gpu && now == setting("fail_at", 0))

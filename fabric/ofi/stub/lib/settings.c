@@ -67,7 +67,7 @@ void settings_read(struct settings *s)
     s->unsolicited = setting("unsolicited", 1) != 0;
     s->p2p = !says("p2p", "no");
     s->in_order = setting("inorder", 0) != 0;
-    s->look = says("cuda", "look");
+    s->loads_cuda = says("cuda", "look");
     s->old_fork = says("fork", "old");
     s->one_host = says("host", "one");
     s->flush = setting("flush", 0) != 0;

@@ -31,7 +31,7 @@ struct settings {
     bool unsolicited;  /* writes with data need no receive (R11) */
     bool p2p;          /* the NIC reaches the GPU's memory (R20) */
     bool in_order;     /* the device writes the bytes of each aligned 128 in order, where asked */
-    bool look;         /* FI_HMEM only if CUDA's libraries are there (R21) */
+    bool loads_cuda;   /* FI_HMEM only if CUDA's libraries are there (R21) */
     bool old_fork;     /* the kernel is older than 5.13 (R23) */
     bool one_host;     /* the peers of efa are on this host, which its shm reaches (R18, R24) */
     bool flush;        /* posted operations are reported when their endpoint is closed (R15) */

@@ -1,12 +1,12 @@
 /*
- * unseen.c: calls of SHMEM that the shim does not see.
+ * bypassing.c: SHMEM calls that bypass the shim.
  *
- * A reference of an object to a function of SHMEM that is not in the table goes past the shim: a
- * second name (pshmem_put), or an extension of another library. The objects' tables of symbols
- * name them. A program with kernels refers to the function that makes them known.
+ * If an object refers to a SHMEM function that the shim does not define, the call bypasses the
+ * shim: a second name (pshmem_put), or an extension of another library. The undefined symbols of
+ * all objects name such functions. A program with kernels refers to shmemi_device_register.
  */
 #define _GNU_SOURCE
-#include "unseen.h"
+#include "bypassing.h"
 
 #include "head.h"
 #include "lookup.h"
@@ -30,7 +30,7 @@ static bool of_shmem(const char *name)
            begins(name, "nvshmemx_") || begins(name, "pshmem_") || begins(name, "pshmemx_");
 }
 
-/* What the loader has of an object. */
+/* Tables of a loaded object. */
 struct object {
     const ElfW(Sym) * symbols;
     const char *strings;
@@ -72,7 +72,7 @@ static uint32_t count(const struct object *o)
     return o->gnu_hash ? o->gnu_hash[1] : o->hash ? o->hash[1] : 0;
 }
 
-void preload_unseen_start(void)
+void preload_bypassing_start(void)
 {
     struct link_map *map = NULL;
     void *program = dlopen(NULL, RTLD_LAZY);
@@ -87,10 +87,10 @@ void preload_unseen_start(void)
         for (uint32_t i = 1; i < n; i++) {
             const char *name = o.strings + o.symbols[i].st_name;
             if (o.symbols[i].st_shndx == SHN_UNDEF && strcmp(name, "shmemi_device_register") == 0)
-                preload_head_unseen("calls within kernels");
+                preload_head_bypassing("calls within kernels");
             if (o.symbols[i].st_shndx == SHN_UNDEF && of_shmem(name) && preload_number(name) < 0 &&
                 ELF64_ST_TYPE(o.symbols[i].st_info) != STT_OBJECT)
-                preload_head_unseen(name);
+                preload_head_bypassing(name);
         }
     }
     dlclose(program);

@@ -1,8 +1,8 @@
 /*
- * route.h: the way to a PE: an address for loads and stores, or the ring.
+ * path.h: the path to a PE: an address for loads and stores, or the ring.
  */
-#ifndef SHMEM_ROUTE_H
-#define SHMEM_ROUTE_H
+#ifndef SHMEM_PATH_H
+#define SHMEM_PATH_H
 
 #include "fault.h"
 #include "map.h"
@@ -37,7 +37,7 @@ SHMEMI_D uint64_t shmemi_offset(const struct shmemi_device_image *image, const v
     return (uint64_t)(uintptr_t)address - image->job.segment;
 }
 
-/* The address of a PE for which the image has no room. */
+/* The base of a PE's heap whose number is beyond the table in the image. */
 SHMEMI_COLD uint64_t shmemi_direct_beyond(const struct shmemi_device_image *image, int pe)
 {
     return (uint64_t)(uintptr_t)((const struct shmemi_device_peer *)image->job.peers)[pe].direct;
@@ -69,7 +69,8 @@ SHMEMI_D int shmemi_plain(const struct shmemi_device_image *image, const void *a
     return __builtin_expect((base != 0) & (place == (uint32_t)pe), 1);
 }
 
-/* Checks the arguments that every operation has, and finds the route. */
+/* Checks the arguments that every operation has. Returns the address of the PE's copy, or NULL: the
+ * operation uses the ring. */
 SHMEMI_COLD char *shmemi_reach_slowly(const struct shmemi_device_image *image, uint32_t call,
                                       const void *address, uint64_t length, int pe)
 {
@@ -90,8 +91,7 @@ SHMEMI_D char *shmemi_reach(const struct shmemi_device_image *image, uint32_t ca
 
 /*
  * The job with only one of its rings: all operations in it, of any thread, are in the order of
- * pushing, and a fence waits for no other ring. A number beyond the last ring is another number of
- * one of the rings.
+ * pushing, and a fence waits for no other ring. Numbers beyond the last ring wrap around.
  */
 SHMEMI_D const struct shmemi_device_image *shmemi_queue(const struct shmemi_device_image *image,
                                                         uint32_t queue)

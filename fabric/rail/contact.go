@@ -10,16 +10,16 @@ import (
 // First contact. A provider may ask a peer for a handshake before the first one-sided operation
 // between two NICs. Operations that wait for it never end if the peer's NIC has failed; the
 // provider reports only that something has (fabric.KindTrouble), and neither which peer's NIC nor
-// which operations. So every pair of that NIC by which no operation has ended well yet is doubted:
-// a copy of the next message to the peer goes by it, which the target drops as a repetition, and
-// its completion shows whether the pair works. If the copy fails, the operations that have not
-// ended patience later are taken off the pair, and go by others.
+// which operations. So every pair of that NIC on which no operation has succeeded yet is doubted: a
+// copy of the next message to the peer is sent on it, which the target drops as a repetition, and
+// its completion shows whether the pair works. If the copy fails, operations that have not ended
+// patience later are taken off the pair, and sent on others.
 //
-// The provider keeps its record of them until it is closed, and does nothing with it: only an
-// answer of the NIC that has failed would let it go on.
+// The provider keeps such an operation until it is closed, but never sends it: that would take a
+// reply from the NIC that has failed.
 
-// patience is for operations that were under way when the NIC failed, and end by an error. An
-// operation that was taken off too soon might write after it has gone by another pair.
+// patience is the time for operations that were under way when the NIC failed to end with an error.
+// If one were taken off too soon, it might still write after its copy on another pair.
 const patience = 2 * time.Second
 
 // stranded is a failed pair of a troubled NIC.
@@ -29,7 +29,7 @@ type stranded struct {
 	since time.Time
 }
 
-// met notes that a one-sided operation has ended well.
+// met notes that a one-sided operation has succeeded on a pair.
 func (p *Provider) met(l int, pe libshmem.PE, r int) {
 	q := &p.peers[pe]
 	i := l*q.rails + r
@@ -44,7 +44,7 @@ func (q *peer) hasCompleted(l, r int) bool {
 // trouble handles an error of NIC l that belongs to no operation.
 func (p *Provider) trouble(l int) {
 	p.nics[l].troubled = true
-	p.unproven(l, func(pe libshmem.PE, r int, _ func()) {
+	p.eachUnproven(l, func(pe libshmem.PE, r int, _ func()) {
 		switch q := &p.peers[pe]; {
 		case q.bad != nil && q.bad[l*q.rails+r]:
 			p.strand(l, pe, r)
@@ -63,9 +63,9 @@ func (q *peer) doubted(l, r int) bool {
 	return false
 }
 
-// unproven goes through the one-sided operations of NIC l, on pairs by which none has ended well yet.
-// f gets each with a function that sends it by another pair.
-func (p *Provider) unproven(l int, f func(pe libshmem.PE, r int, again func())) {
+// eachUnproven calls f for each one-sided operation under way of NIC l on a pair on which none has
+// succeeded yet. again sends the operation on another pair.
+func (p *Provider) eachUnproven(l int, f func(pe libshmem.PE, r int, again func())) {
 	for t := range p.ops {
 		o := &p.ops[t]
 		if o.kind == fabric.KindSend || o.left == 0 {
@@ -107,12 +107,12 @@ func (p *Provider) strand(l int, pe libshmem.PE, r int) {
 	p.stranded = append(p.stranded, stranded{l, r, pe, time.Now()})
 }
 
-// takeOff sends operations that have waited long on such pairs by others.
+// takeOff sends operations on other pairs that have waited for patience on a stranded one.
 func (p *Provider) takeOff() {
 	for len(p.stranded) > 0 && time.Since(p.stranded[0].since) > patience {
 		s := p.stranded[0]
 		p.stranded = p.stranded[1:]
-		p.unproven(s.l, func(pe libshmem.PE, r int, again func()) {
+		p.eachUnproven(s.l, func(pe libshmem.PE, r int, again func()) {
 			if pe == s.pe && r == s.r {
 				again()
 			}
@@ -139,8 +139,8 @@ func (p *Provider) again(t fabric.Token, i int) {
 	p.rescued = append(p.rescued, ref{slot: int32(t), part: int32(i)})
 }
 
-// tokenAt is the token by which a part of an operation of the caller's begins at a NIC: the
-// caller's, unless a part that was taken off the NIC still holds it.
+// tokenAt returns the token with which a part of a caller's operation is posted to a NIC: the
+// caller's own, unless a part that was taken off the NIC still holds it there.
 func (p *Provider) tokenAt(l int, t fabric.Token, i int, pe libshmem.PE, r int) (fabric.Token, bool) {
 	if n := p.nics[l]; n.ghosts[t] {
 		return n.take(job{what: jobPart, slot: int32(t), part: int32(i), pe: pe, remote: int32(r)})
@@ -148,14 +148,14 @@ func (p *Provider) tokenAt(l int, t fabric.Token, i int, pe libshmem.PE, r int) 
 	return t, true
 }
 
-// untake gives such a token back.
+// untake returns a token of tokenAt that is not the caller's own.
 func (n *nic) untake(t, own fabric.Token) {
 	if own != t {
 		n.give(own)
 	}
 }
 
-// probe sends a copy of a message by the pairs to the peer that are doubted.
+// probe sends a copy of a message on each doubted pair to the peer.
 func (p *Provider) probe(q *peer, pe libshmem.PE, s *fabric.Send) {
 	if s.Len > copied {
 		return
