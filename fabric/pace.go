@@ -24,7 +24,8 @@ const (
 	lingering = 16
 	// burst is the number of polls after a rest, as long as the last completion is recent.
 	burst = 32
-	// eager is how long after the last completion each false of Arm leads to a poll without a rest.
+	// eager is the time that after the last completion each false of Arm leads to a poll without a
+	// rest.
 	eager = 20 * time.Millisecond
 	// Bursts go on for this long after the last completion; then each rest is followed by one poll.
 	// All providers but one have a reason when Arm returns false, so the bursts after that go on

@@ -8,8 +8,8 @@ func NewAt(m Memory, n int, start uint64) *Ring {
 	return r
 }
 
-// SlotsOf is how many slots an operation takes.
+// SlotsOf is the number of slots that an operation takes.
 func SlotsOf(c Code) int { return int(slotsOf[c]) }
 
-// Codes is how many codes a slot can hold.
+// Codes is the number of codes that a slot can hold.
 const Codes = len(slotsOf)

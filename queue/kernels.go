@@ -41,7 +41,7 @@ func WorkBuffers(pes int) uint64 {
 	return (WorkHead + 16*uint64(pes) + line - 1) &^ (line - 1)
 }
 
-// WorkSize is how many bytes of each PE's heap the kernels' collectives on all PEs
+// WorkSize is the number of bytes of each PE's heap that the kernels' collectives on all PEs
 // work with. As shmemi_work_size.
 func WorkSize(pes int) uint64 { return WorkBuffers(pes) + 2*uint64(pes)*WorkChunk(pes) }
 

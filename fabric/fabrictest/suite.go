@@ -48,7 +48,7 @@ const (
 	message = 4096 // bytes of a receive buffer
 )
 
-// patience is how long a test waits for an event that must come.
+// patience is the time that a test waits for an event that must come.
 var patience time.Duration
 
 // Run runs the suite.

@@ -10,9 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// silence is how long a connection to the listening socket may bring no byte before the kernel
-// gives it to libfabric, which would keep its descriptor for good. Until then it is an entry of the
-// kernel's queue of 4,096 half-open connections. A PE sends its request with the connection.
+// silence is the longest time that a connection to the listening socket may bring no byte before
+// the kernel gives it to libfabric, which would keep its descriptor for good. Until then it is an
+// entry of the kernel's queue of 4,096 half-open connections. A PE sends its request with the
+// connection.
 const silence = time.Hour
 
 // deferAccept makes the kernel keep connections to a listening socket until they have brought a

@@ -150,8 +150,8 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	return e, nil
 }
 
-// queue is how many completions of this end's tokens the queue has to hold, and how many of
-// arrivals and further receive buffers besides.
+// queue is the number of completions of this end's tokens that the queue has to hold, and how many
+// of arrivals and further receive buffers besides.
 func queue(cfg *fabric.Config, caps *fabric.Caps) (own, arrivals int) {
 	own = max(cfg.Queue, cfg.Tokens)
 	if caps.Data > 0 {

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// rowsMost is how many regions may be registered at a time.
+	// rowsMost is the number of regions that may be registered at a time.
 	rowsMost = 4096
-	// rowsAhead is how many rows travel with the address at most.
+	// rowsAhead is the number of rows that travel with the address at most.
 	rowsAhead = 4
-	// fetchMost is how many rows may be under way from peers.
+	// fetchMost is the number of rows that may be under way from peers.
 	fetchMost = 16
 )
 

@@ -20,7 +20,7 @@ const (
 	whole    = inbox + receives*message
 )
 
-// patience is how long an operation may take.
+// patience is the longest time that an operation may take.
 const patience = 3 * time.Second
 
 // end is an endpoint that is its own peer.

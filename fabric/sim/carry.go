@@ -15,7 +15,7 @@ func (m *message) ends(answer bool) (from, to *end) {
 	return m.from, m.to
 }
 
-// bytes is how many bytes travel on the present way.
+// bytes is the number of bytes that travel on the present way.
 func (m *message) bytes() int {
 	if (m.kind == fabric.KindRead) != m.answer || m.kind == fabric.KindAtomic {
 		return 0
@@ -23,7 +23,7 @@ func (m *message) bytes() int {
 	return m.n
 }
 
-// wire is how long a packet of n bytes takes a wire.
+// wire is the time that a packet of n bytes takes a wire.
 func (n *Network) wire(bytes int) Time {
 	if n.model.Bandwidth == 0 {
 		return 0

@@ -108,7 +108,7 @@ func (e *end) refuse() bool {
 	return true
 }
 
-// stormLength is how long a storm of refusals lasts, and the calm between two.
+// stormLength is the time that a storm of refusals lasts, and the calm between two.
 const stormLength = 20 * Microsecond
 
 // checkToken checks a token below a bound, which is to be used.
@@ -215,7 +215,7 @@ func (e *end) allowed(kind fabric.Kind, r *fabric.RMA, a *fabric.AMO) error {
 	return e.local(r.Local, int(r.Len), r.Desc)
 }
 
-// injects is how many bytes of an operation may be injected.
+// injects is the number of bytes of an operation that may be injected.
 func (e *end) injects(kind fabric.Kind) int {
 	if kind == fabric.KindWrite {
 		return e.caps.MaxInjectWrite

@@ -109,7 +109,7 @@ func (n *Network) Waiting() (now, most int) {
 	return n.held, n.heldMost
 }
 
-// Carried is how many bytes NIC number i of a host has sent and taken, headers
+// Carried is the number of bytes that NIC number i of a host has sent and taken, headers
 // included.
 func (n *Network) Carried(host, i int) (out, in uint64) {
 	n.mu.Lock()
@@ -242,7 +242,8 @@ func (n *Network) capacity(cfg *fabric.Config, caps *fabric.Caps, host int) (int
 	return all, nil
 }
 
-// TurnedAway is how often a message was back at its sender, because it found no receive buffer.
+// TurnedAway is the number of times that a message was back at its sender, because it found no
+// receive buffer.
 func (n *Network) TurnedAway() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -381,5 +382,5 @@ func (n *Network) drop(p *packet) {
 	}
 }
 
-// packetsOf is how many packets carry n bytes.
+// packetsOf is the number of packets that carry n bytes.
 func (n *Network) packetsOf(bytes int) int { return max(1, (bytes+n.model.MTU-1)/n.model.MTU) }

@@ -48,7 +48,7 @@ func (p *prefix) mark(i uint64) {
 	p.ahead = p.ahead[:copy(p.ahead, p.ahead[ready:])]
 }
 
-// defectShare is how often a defect that strikes at times does.
+// defectShare is the probability of a defect that does not always occur.
 const defectShare = 0.1
 
 // post gives an operation its place in the order, and begins it unless a fence

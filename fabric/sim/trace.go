@@ -44,7 +44,7 @@ var whatText = [...]string{
 	"in a handshake, answer:", "has no receive buffer for",
 }
 
-// kept is how many records are kept as text.
+// kept is the number of records that are kept as text.
 const kept = 4096
 
 // trace is a hash of all that happened, and the end of the list.

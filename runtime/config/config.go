@@ -186,8 +186,8 @@ func (f Fabric) Named() string {
 	return f.String()
 }
 
-// Ordered is how many bytes of a write the network shows in order, by the network's own answer or
-// the user's.
+// Ordered is the number of bytes of a write that the network shows in order, by the network's own
+// answer or the user's.
 type Ordered uint8
 
 // The choices; with OrderedAuto the network is asked.

@@ -55,7 +55,7 @@ func (s *System) upwards(mount, below string) []string {
 	}
 }
 
-// quota is how many processors a group grants; 0: all.
+// quota is the number of processors that a group grants; 0: all.
 func (s *System) quota(dir string, v2 bool) float64 {
 	var max, period string
 	if v2 {

@@ -37,7 +37,7 @@ const (
 // at most a block.
 func threadsFor(n uint64) uint32 { return uint32(min((n+warp-1)/warp*warp, block)) }
 
-// blocksFor is how many blocks share n bytes.
+// blocksFor is the number of blocks that share n bytes.
 func blocksFor(n, least, most uint64) uint32 { return uint32(max(1, min((n+least-1)/least, most))) }
 
 // near reports whether all PEs of a call's team reach each other directly, so that many blocks can

@@ -192,7 +192,7 @@ func ranges(what string, numbers []int) string {
 	return what + " " + list(numbers)
 }
 
-// listed is how many parts a list of numbers has at most.
+// listed is the number of parts that a list of numbers has at most.
 const listed = 8
 
 // list is ascending numbers as people write them: 0-3,8.

@@ -16,7 +16,7 @@ import (
 // write has none if the provider has no immediate data, before the target has given the flow a
 // sequence stream, and when the target has none left to give.
 
-// mostSequences is how many sequence streams immediate data can distinguish.
+// mostSequences is the number of sequence streams that immediate data can distinguish.
 const mostSequences = 1 << (32 - 16)
 
 // giveSequence answers a PE that asks for a sequence stream.

@@ -28,8 +28,8 @@ import (
 // A quiet, or an operation that cannot be merged and has to follow, sends the batch at once. A
 // single operation is never held.
 
-// manyWrites is how many writes under way it takes to hold the signals behind them; mostSignals of
-// the signals leave at once.
+// manyWrites is the number of writes under way that it takes to hold the signals behind them;
+// mostSignals of the signals leave at once.
 const manyWrites, mostSignals = 8, 8
 
 // recordOf returns the size of an operation's record in a batch.

@@ -108,11 +108,11 @@ func (e *Engine) watchSleep(d time.Duration, limit time.Time) {
 }
 
 const (
-	// longSleep is how long a Wait has to be for this check: in a shorter one a completion may well
-	// come just as it ends. An idle loop asks for twice as much.
+	// longSleep is the longest time that a Wait has to be for this check: in a shorter one a
+	// completion may well come just as it ends. An idle loop asks for twice as much.
 	longSleep = 125 * time.Millisecond
-	// wakeupTime is how long a thread takes to run after its sleep is over, on a machine with a
-	// free processor.
+	// wakeupTime is the time that a thread takes to run after its sleep is over, on a machine with
+	// a free processor.
 	wakeupTime = time.Millisecond
 )
 

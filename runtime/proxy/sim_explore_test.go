@@ -26,8 +26,8 @@ type chooser struct {
 	part        *part.Part
 }
 
-// branch is how many choices decide which part a branch belongs to: some thousand branches, so that
-// parts have similar sizes. Each branch costs the other parts one path.
+// branch is the number of choices that decide which part a branch belongs to: some thousand
+// branches, so that parts have similar sizes. Each branch costs the other parts one path.
 const branch = 8
 
 // mine reports whether the path that was run belongs to this part. A path of another part is cut

@@ -113,7 +113,7 @@ func writeNICs(w io.Writer, nics []fabric.RailCount) {
 	}
 }
 
-// peersShown is how many PEs the table of one PE has a line for.
+// peersShown is the number of PEs that the table of one PE has a line for.
 const peersShown = 16
 
 // Busiest are the PEs of most bytes, the busiest first, and how many there are

@@ -104,7 +104,7 @@ func number(s string) int {
 	return n
 }
 
-// mostNamed is how many PEs a message names.
+// mostNamed is the number of PEs that a message names.
 const mostNamed = 8
 
 // others names the running PEs, as a remedy.

@@ -46,7 +46,7 @@ func deal(far [][]Class, supply []int, nics int) [][]int {
 	return f.on
 }
 
-// flow is how many users of each kind are on each NIC.
+// flow is the number of users of each kind that are on each NIC.
 type flow struct {
 	far   [][]Class
 	on    [][]int

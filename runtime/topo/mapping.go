@@ -136,7 +136,7 @@ func checkPort(port string) error {
 	return nil
 }
 
-// PEs is how many PEs are counted in all entries.
+// PEs is the number of PEs that are counted in all entries.
 func (m Mapping) PEs() int {
 	n := 0
 	for _, e := range m {

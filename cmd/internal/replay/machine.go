@@ -397,7 +397,7 @@ func (p *pe) wakeUp() {
 	p.waiters = kept
 }
 
-// holdTime is how long the loop of the library holds a batch that does not grow
+// holdTime is the time that the loop of the library holds a batch that does not grow
 // (runtime/proxy/loop).
 const holdTime = 50 * sim.Microsecond
 

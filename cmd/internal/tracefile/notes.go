@@ -18,7 +18,7 @@ func PEs(list []int) string {
 	return shmerr.PEs(all)
 }
 
-// namedMost is how many files that were cut have a sentence of their own.
+// namedMost caps the truncated files that get a sentence of their own.
 const namedMost = 4
 
 // starvedPercent is how much of the time a PE may lack a processor before a reader is warned.

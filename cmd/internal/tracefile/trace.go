@@ -53,7 +53,7 @@ type PE struct {
 	Cut           bool  // one of its files was not ended by its writer
 	Stolen        int64 // nanoseconds in which its threads could not go on, between calls
 	Traced        int64 // nanoseconds of its threads that made calls, from the first call of each
-	// Counted is how often functions were called whose calls have no events.
+	// Counted is the number of times that functions were called whose calls have no events.
 	Counted map[string]int64
 	began   bool
 }
@@ -398,7 +398,8 @@ func (t *Trace) Missing() []int {
 	return missing
 }
 
-// Simulated is how many hosts shmemrun --hosts has simulated, 0 when every PE's host was its own.
+// Simulated is the number of hosts that shmemrun --hosts has simulated, 0 when every PE's host was
+// its own.
 func (t *Trace) Simulated() int {
 	hosts, ids := map[string]bool{}, map[string]bool{}
 	for _, p := range t.PEs {

@@ -69,7 +69,7 @@ func (s *scale) key() []shade {
 	return list
 }
 
-// labelEvery is how many cells apart labels of a size have room.
+// labelEvery is the least distance, in cells, between two labels of a size.
 func labelEvery(n, cell, size int) int {
 	every := 1
 	for every*cell < size && every < n {

@@ -51,7 +51,7 @@ type Function struct {
 	Max   int64  `json:"max_ns"`
 }
 
-// Count is how often a function was called.
+// Count is the number of times that a function was called.
 type Count struct {
 	Name  string `json:"name"`
 	Calls int64  `json:"calls"`
@@ -125,7 +125,7 @@ type Waits struct {
 	Start       *Instant  `json:"start"` // the call that began the job, which the others leave out
 }
 
-// Pair is how long one PE waited for another one in all.
+// Pair is the time that one PE waited for another one in all.
 type Pair struct {
 	Waiter int   `json:"waiter"`
 	For    int   `json:"for"`

@@ -10,7 +10,7 @@ import (
 // nobody is the writer of a value that no other PE's call may have written.
 const nobody = -1
 
-// Guess is how long a PE waited for values in its memory that one PE has likely written.
+// Guess is the time that a PE waited for values in its memory that one PE has likely written.
 type Guess struct {
 	Waiter int   `json:"waiter"`
 	Writer int   `json:"likely_writer"` // -1: no call of the trace may have written it

@@ -48,14 +48,15 @@ type Config struct {
 
 // Timing of the handshake. All but patience is for peers that refuse or cannot be reached.
 const (
-	// patience is how long a request may go without a reply before another takes its place. The
-	// peer may be stopped for as long as it likes; but a request can also be lost within libfabric.
+	// patience is the longest time that a request may go without a reply before another takes its
+	// place. The peer may be stopped for as long as it likes; but a request can also be lost within
+	// libfabric.
 	patience = 10 * time.Second
-	// yield is how long a side that was refused waits for the request of the other side, and a side
-	// that has accepted for its confirmation.
+	// yield is the time that a side that was refused waits for the request of the other side, and a
+	// side that has accepted for its confirmation.
 	yield = time.Second
-	// attempts is how many requests in a row may fail before the peer is lost. The pause before the
-	// next one doubles.
+	// attempts is the number of requests that may fail in a row before the peer is lost. The pause
+	// before the next one doubles.
 	attempts   = 6
 	firstPause = 10 * time.Millisecond
 )

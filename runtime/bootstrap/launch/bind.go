@@ -121,8 +121,8 @@ func (o *Options) against(p *topo.Processors, err error, at *surroundings) strin
 	return ""
 }
 
-// tolerated is how many threads of others may run: with one or two of them the kernel would not
-// find idle processors for all PEs either.
+// tolerated is the number of threads of other processes that may run: with one or two of them the
+// kernel would not find idle processors for all PEs either.
 func tolerated(processors int) int { return max(processors/8, 1) }
 
 // placedByUser names a variable by which the user places PEs or their threads; "": there is none.
@@ -143,7 +143,7 @@ func (o *Options) placedByUser() string {
 	return ""
 }
 
-// threads is how many threads OpenMP is to start in each PE; 1 where it is not said.
+// threads is the number of threads that OpenMP is to start in each PE; 1 where it is not said.
 func (o *Options) threads() int {
 	first, _, _ := strings.Cut(lookup(o.Env, "OMP_NUM_THREADS"), ",")
 	n, err := strconv.Atoi(strings.TrimSpace(first))

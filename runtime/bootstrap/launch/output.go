@@ -19,7 +19,7 @@ import (
 // maxLine bounds the part of a line that is held until its end comes.
 const maxLine = 256 << 10
 
-// promptDelay is how long an unfinished line stays back from a terminal, where
+// promptDelay is the time that an unfinished line stays back from a terminal, where
 // it may be a prompt. Pipes and files get whole lines only.
 const promptDelay = 100 * time.Millisecond
 
@@ -152,7 +152,7 @@ func (s *outputPipe) catchUp(from *os.File, limit time.Duration) {
 	}
 }
 
-// unread is how many bytes lie in a pipe; 0 where it is closed.
+// unread is the number of bytes that lie in a pipe; 0 where it is closed.
 func unread(from *os.File) (n int) {
 	raw, err := from.SyscallConn()
 	if err != nil {

@@ -40,8 +40,8 @@ func look(env []string, alone bool) *surroundings {
 	return at
 }
 
-// running is how many threads of the machine run or want to, without the calling one. It is 0 where
-// the kernel does not say.
+// running is the number of threads of the machine that run or want to, without the calling one. It
+// is 0 where the kernel does not say.
 func running() int {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// publishAfter is how long a PE waits before it publishes that it waits. A step that goes well
-	// takes less.
+	// publishAfter is the time that a PE waits before it publishes that it waits. A step that goes
+	// well takes less.
 	publishAfter = time.Second
 	// lookupTime bounds the lookups of a PE whose wait is over: which others wait.
 	lookupTime = 10 * time.Second

@@ -19,8 +19,8 @@ const (
 )
 
 const (
-	// publishAfter is how long a PE waits before it publishes that it waits. A step that goes well
-	// takes less.
+	// publishAfter is the time that a PE waits before it publishes that it waits. A step that goes
+	// well takes less.
 	publishAfter = time.Second
 	// lookupTime bounds the lookups of a PE whose wait is over: which others wait: a server that
 	// has nothing of a PE does not answer.

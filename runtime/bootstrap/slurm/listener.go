@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// limit is how long one conversation may take.
+	// limit is the longest time that one conversation may take.
 	limit = 5 * time.Second
 	// mostConns caps the connections that are served at the same time. More push out the oldest, so
 	// that a silent one delays no other.

@@ -31,7 +31,7 @@ type Options struct {
 const (
 	// Between attempts to find the listener.
 	firstPause, lastPause = 20 * time.Millisecond, 500 * time.Millisecond
-	// tries is how many addresses are tried at the same time.
+	// tries is the number of addresses that are tried at the same time.
 	tries = 64
 )
 

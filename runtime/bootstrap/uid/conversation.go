@@ -50,7 +50,7 @@ func (s *conversation) send(frame []byte) {
 	s.cond.Broadcast()
 }
 
-// received is how many frames have come.
+// received is the number of frames that have come.
 func (s *conversation) received() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

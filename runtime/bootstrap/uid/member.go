@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	// comeback is how long a PE tries to reach the root again; the root waits shorter.
+	// comeback is the time that a PE tries to reach the root again; the root waits shorter.
 	comeback = 5 * time.Second
-	// lastWord is how long a PE that ends waits until the root knows.
+	// lastWord is the time that a PE that ends waits until the root knows.
 	lastWord = time.Second
 	// slack is the time that the root may take beyond the time after which it names the missing
 	// PEs.

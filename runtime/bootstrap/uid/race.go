@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// stagger is how long an address may take before the next one is tried beside it.
+	// stagger is the longest time that an address may take before the next one is tried beside it.
 	stagger = 50 * time.Millisecond
 	// Between rounds over all addresses.
 	firstPause, lastPause = 10 * time.Millisecond, 500 * time.Millisecond

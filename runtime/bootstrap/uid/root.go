@@ -24,11 +24,11 @@ import (
 )
 
 const (
-	// patience is how long a PE whose connection has ended may take to come back, and silence the
-	// same where neither side has ended it: the PE may not know yet.
+	// patience is the longest time that a PE whose connection has ended may take to come back, and
+	// silence the same where neither side has ended it: the PE may not know yet.
 	patience = 3 * time.Second
 	silence  = 20 * time.Second
-	// farewell is how long the root waits for PEs that have left to hang up.
+	// farewell is the time that the root waits for PEs that have left to hang up.
 	farewell = 2 * time.Second
 	// maxUnused caps the ids without a PE so far that a process keeps. An id that is made and
 	// forgotten costs a port and a descriptor, and does not differ from one that is on its way to

@@ -12,7 +12,7 @@ import (
 	"libshmem/runtime/bootstrap/secret"
 )
 
-// lookup is how long the name of a host may take to become addresses.
+// lookup is the longest time that the name of a host may take to become addresses.
 const lookup = 10 * time.Second
 
 // Session is the id of the job that meets at an address, HOST:PORT, of the host of PE 0. Each

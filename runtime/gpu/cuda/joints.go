@@ -51,7 +51,7 @@ func (j *joints) find() {
 	j.at.Store(&at)
 }
 
-// cut is how many of n bytes from an address on come before a joint.
+// cut is the number of the n bytes from an address on that come before a joint.
 func (j *joints) cut(a gpu.Address, n uint64) uint64 {
 	at := j.at.Load()
 	if at == nil {

@@ -74,9 +74,9 @@ func newMail(n int, memory, above uint64) Mail {
 // Longest returns the bytes of the longest record in a mailbox with that ring.
 func Longest(ring uint64) uint64 { return min(max(ring/4, cacheLine), MailRecord) }
 
-// contributions is how many contributions to a small reduction a PE may receive: one from each PE
-// where all write to each other, else one in each step and two for the PEs beyond a power of two
-// (capi/front/exchange.c).
+// contributions is the number of contributions to a small reduction that a PE may receive: one from
+// each PE where all write to each other, else one in each step and two for the PEs beyond a power
+// of two (capi/front/exchange.c).
 func contributions(n int) int {
 	if n <= DirectPEs {
 		return n

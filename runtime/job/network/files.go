@@ -10,11 +10,11 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// filesPerNIC is how many descriptors an endpoint keeps on a NIC. tcp takes the most: 16 were
-// counted, and some more are open for a moment.
+// filesPerNIC is the number of descriptors that an endpoint keeps on a NIC. tcp takes the most: 16
+// were counted, and some more are open for a moment.
 const filesPerNIC = 20
 
-// openFiles is how many descriptors this process may have, and how many are left.
+// openFiles is the number of descriptors that this process may have, and how many are left.
 type openFiles struct {
 	limit uint64
 	left  int

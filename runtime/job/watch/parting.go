@@ -7,7 +7,8 @@ import (
 	"libshmem/runtime/guard"
 )
 
-// partCheck is how often a PE that waits for the others in finalize checks whether a report is due.
+// partCheck is the period at which a PE that waits for the others in finalize checks whether a
+// report is due.
 const partCheck = 10 * time.Millisecond
 
 // Part waits until every live PE has come to finalize. The wait is in Go, and is reported like

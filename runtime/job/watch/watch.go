@@ -34,13 +34,13 @@ import (
 // launcher is gone itself or must not end the job. Then it has newsDelay to end the job itself,
 // with the status of the PE that failed.
 const (
-	// newsDelay is how long the launcher's report may take.
+	// newsDelay is the longest time that the launcher's report may take.
 	newsDelay = time.Second
 	// watched bounds how many processes a PE watches: those of the PEs after it. With thousands on
 	// a machine there are enough watchers, and each watch takes a descriptor.
 	watched = 128
-	// pings is how often a PE asks the PEs that only the network can watch for a sign of life, and
-	// pinged how many of them at a time.
+	// pings is the period at which a PE asks PEs that only the network can watch for a sign of
+	// life, and pinged caps how many it asks at a time.
 	pings, pinged = time.Second, 16
 )
 

@@ -177,7 +177,7 @@ func (n *NIC) Unregister(r fabric.Region) error {
 	return n.set(r.ID, nil, 0)
 }
 
-// Live is how many registrations there are.
+// Live is the number of registrations that there are.
 func (n *NIC) Live() int { return len(n.live) }
 
 // Load reads the bytes that a NIC would send for a local address of a registration.

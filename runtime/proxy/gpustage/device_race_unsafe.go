@@ -82,12 +82,12 @@ type racer struct {
 type raceEnd struct{ mark, ops uint64 }
 
 const (
-	// patience is how long quick may stand still: many times the start of a kernel.
+	// patience is the longest time that quick may stand still: many times the start of a kernel.
 	patience = time.Millisecond
 	// quickMost bounds the operations in quick, which may stand still for long: the driver blocks a
 	// caller that gives it more.
 	quickMost = StreamQueue
-	// markEach is how many operations quick may do in a row before its mark shows it.
+	// markEach is the number of operations that quick may do in a row before its mark shows it.
 	markEach  = 16
 	apartMost = StreamQueue
 	// raceClaims is enough for the operations that are under way, that are done and in quick,

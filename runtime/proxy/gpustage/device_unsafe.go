@@ -250,9 +250,9 @@ func (m *Memory) Write(i stream.Stream, at unsafe.Pointer, width uint8, value ui
 	return m.dev.CopyAsync(s.handle, address(at), address(unsafe.Pointer(&w.value)), uint64(width))
 }
 
-// storesOfCopy is how many stores are done sooner than a copy with its signal: with 8, 16 and 32
-// bytes in stores, a kernel saw the signal after 5.1, 5.9 and 7.3 us, and after a copy after 6.8 us
-// (H200).
+// storesOfCopy is the number of stores that are done sooner than a copy with its signal: with 8, 16
+// and 32 bytes in stores, a kernel saw the signal after 5.1, 5.9 and 7.3 us, and after a copy after
+// 6.8 us (H200).
 const storesOfCopy = 2
 
 // Words is part of stream.Memory.

@@ -16,7 +16,7 @@ import (
 // noPiece stands for no piece.
 const noPiece = 0xffff
 
-// mostHalvings is how often a piece may be halved: 1 MiB into pieces of 8 KiB.
+// mostHalvings is the number of times that a piece may be halved: 1 MiB into pieces of 8 KiB.
 const mostHalvings = 7
 
 // worth is the size below which a PE that has pieces waits for a larger one to become free: a piece

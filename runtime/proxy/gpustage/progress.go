@@ -15,7 +15,7 @@ type progress struct {
 	Stored uint64        // the same, behind its last store
 }
 
-// progressCount is how many pieces of work there were so far, and how many of them are done.
+// progressCount is the number of pieces of work so far, and how many of them are done.
 type progressCount struct{ All, Done uint64 }
 
 // Open reports whether some work is not done.

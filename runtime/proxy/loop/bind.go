@@ -11,8 +11,8 @@ type binding struct {
 	turns uint
 }
 
-// checkEvery is how many turns of the loop pass between two checks: one system call for some
-// hundred microseconds of work.
+// checkEvery is the number of turns of the loop that pass between two checks: one system call for
+// some hundred microseconds of work.
 const checkEvery = 256
 
 // Bind keeps the loop on the given processors. It is called before Run.

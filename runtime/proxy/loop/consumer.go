@@ -15,13 +15,13 @@ import (
 
 // Limits of one consumer.
 const (
-	// drainBatch is how many operations are taken from a ring before the consumer looks at the
-	// network and the next ring has its turn.
+	// drainBatch is the number of operations that are taken from a ring before the consumer looks
+	// at the network and the next ring has its turn.
 	drainBatch = 32
-	// WaitingMax is how many operations wait for PEs without room before the rings have to wait
-	// themselves. It is enough for some operations to each of many PEs. A pass over that many costs
-	// no more than a post. Half of them are divided among the rings, so a ring whose operations are
-	// all for PEs without room does not stop the others.
+	// WaitingMax is the number of operations that wait for PEs without room before the rings have
+	// to wait themselves. It is enough for some operations to each of many PEs. A pass over that
+	// many costs no more than a post. Half of them are divided among the rings, so a ring whose
+	// operations are all for PEs without room does not stop the others.
 	WaitingMax = 1024
 )
 

@@ -8,7 +8,8 @@ import "libshmem/queue"
 // such rows.
 
 const (
-	// leastTogether is how many slots of a ring have to be stored before Go takes the operations.
+	// leastTogether is the number of slots of a ring that have to be stored before Go takes the
+	// operations.
 	leastTogether = 8
 	// apartTurns is for how many turns C goes on after a burst that was no row.
 	apartTurns = 32

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// holdTime is how long a batch waits for more of a burst, at most twice. It is some round
+	// holdTime is the time that a batch waits for more of a burst, at most twice. It is some round
 	// trips. A caller that waits for one polls, and so does not wait that long.
 	holdTime = 50 * time.Microsecond
 	// fullPause is the pause while an operation waits for room, which may come without a

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// hostSpin is how long the proxy polls for more work before it sleeps, if all producers are
-	// threads of this process. They wake it at a lower cost than such a spin.
+	// hostSpin is the time that the proxy polls for more work before it sleeps, if all producers
+	// are threads of this process. They wake it at a lower cost than such a spin.
 	hostSpin = 20 * time.Microsecond
 	// deviceSpin is the same for kernels, which cannot wake the proxy. devicePoll is how long the
 	// proxy then sleeps between two polls: with 5 us a poll that is 1 % of a processor.
 	deviceSpin = 100 * time.Millisecond
 	devicePoll = 500 * time.Microsecond
-	// late is how long the proxy may be off its processor before that counts: a kernel that waits
-	// for it waits as long. Other processes of the machine take a processor for that long now and
-	// then.
+	// late is the longest time that the proxy may be off its processor before that counts: a kernel
+	// that waits for it waits as long. Other processes of the machine take a processor for that
+	// long now and then.
 	late = time.Millisecond
 	// lateMuch is a single time that is worth a warning, and lateOften the number of times within
 	// lateEvery that is. lateEvery also bounds how often the proxy warns.

@@ -34,7 +34,7 @@ func Mark(kind int, nbytes uint64) uint64 {
 	return uint64(C.shmemi_mail_mark(C.enum_shmemi_mail_kind(kind), C.uint64_t(nbytes)))
 }
 
-// Span is how many bytes of a ring a record takes, or 0 if none has such a mark.
+// Span is the number of bytes of a ring that a record takes, or 0 if none has such a mark.
 func Span(mark uint64, ring int) int {
 	return int(C.shmemi_mail_span(C.uint64_t(mark), C.uint32_t(ring)))
 }

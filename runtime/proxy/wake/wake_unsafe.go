@@ -55,8 +55,8 @@ func (w *Words) LockYielding() bool {
 	return w.TryLock()
 }
 
-// patience is how long LockYielding tries before it leaves its processor to another goroutine. It
-// is far longer than an uninterrupted turn of an engine.
+// patience is the time that LockYielding tries before it leaves its processor to another goroutine.
+// It is far longer than an uninterrupted turn of an engine.
 const patience = 500 * time.Microsecond
 
 // Locked calls f with the lock held. The caller does not hold it.
@@ -89,8 +89,8 @@ func (w *Words) WakeSleepers() {
 func (w *Words) Polled() bool { return atomic.LoadUint32(w.Pollers) != 0 }
 
 const (
-	// napTime is how long the driving thread leaves the network to callers that poll. The last of
-	// them to go to sleep ends the nap. A caller that got what it waited for does not end it,
+	// napTime is the time that the driving thread leaves the network to callers that poll. The last
+	// of them to go to sleep ends the nap. A caller that got what it waited for does not end it,
 	// because it will often wait again at once.
 	napTime   = time.Millisecond
 	futexWait = 0 // of futex(2); the word is shared between processes

@@ -74,7 +74,8 @@ const (
 	Small    = 64     // bytes of each get
 )
 
-// Puts is how many puts PE pe makes to the next one in each round, each of Large(pe) bytes.
+// Puts is the number of puts that PE pe makes to the next one in each round, each of Large(pe)
+// bytes.
 func Puts(pe int) int { return pe + 1 }
 
 // Large is the size of those puts.

@@ -62,7 +62,7 @@ func New(id [128]byte, seed uint64) (*Proxy, [128]byte, error) {
 	return m, m.through(id), nil
 }
 
-// Ills is how often it did each of its kinds.
+// Ills is the number of times that it did each of its kinds.
 func (m *Proxy) Ills() (n [Kinds]int64) {
 	for k := range n {
 		n[k] = m.ills[k].Load()

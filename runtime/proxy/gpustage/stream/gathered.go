@@ -5,8 +5,8 @@ import "unsafe"
 // MostCopies is the most copies that a Memory gets at once.
 const MostCopies = 64
 
-// enough is how many bytes of copies are not kept any longer: a copy engine takes longer for them
-// than the driver for its calls, so the engine is to begin.
+// enough bytes of copies are given to the stream at once instead of gathered further: the copy
+// engine takes longer for them than the driver for its calls.
 const enough = 512 << 10
 
 // gathered is the work of one turn for a stream that its Memory has not been given: copies, and the
