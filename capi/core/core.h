@@ -26,11 +26,11 @@ void shmemi_core_fatal(const char *what) __attribute__((noreturn));
 /* The same for a panic of Go's in a call or a goroutine, and without a word. */
 void shmemi_core_internal_error(const char *call, const char *what) __attribute__((noreturn));
 void shmemi_core_exit(void) __attribute__((noreturn));
-/* The same for a PE that is lost. */
+/* Ends the process, because a PE is lost. */
 void shmemi_core_lost_fatal(const char *what) __attribute__((noreturn));
-/* The same for a launcher that is gone. */
+/* Ends the process, because its launcher is gone. */
 void shmemi_core_orphan_fatal(const char *what) __attribute__((noreturn));
-/* The same for an error of a kernel's. */
+/* Ends the process, for an error of a kernel. */
 void shmemi_core_kernel_fatal(const char *what, const char *remedy) __attribute__((noreturn));
 
 /* Writes the program's buffered output, by the functions in struct shmemi_init_args. */
@@ -56,7 +56,7 @@ struct shmemi_core_gpu {
     struct shmemi_cuda driver;
 };
 
-/* From now on by this one, or by none: NULL. */
+/* Selects the GPU functions that copies use from now on. NULL: none. */
 void shmemi_core_move_by(const struct shmemi_core_gpu *gpu);
 
 /* From now on, until the next shmemi_core_move_by, streams of the program also make puts and gets

@@ -10,8 +10,8 @@
 
 enum { SHMEMI_MOST_SLOTS = 1 << SHMEMI_TEAM_BITS };
 
-/* What a member contributes, and what all get: flags that each has set, slots that each has free,
- * and a bit for each rank that some member knows to be lost. */
+/* A member's contribution, and the common result: flags that every member has set, slots that every
+ * member has free, and a bit for each rank that some member knows to be lost. */
 struct shmemi_common {
     int64_t flags;
     uint64_t free[SHMEMI_MOST_SLOTS / 64];

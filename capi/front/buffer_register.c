@@ -114,7 +114,7 @@ static char *block_at(int64_t offset)
     return shmemi_state.near_base[shmemi_state.my_pe] + offset;
 }
 
-/* Clears what a former owner has left in the block. */
+/* Clears the pages of the block that a former owner has written. */
 static void clear(int64_t offset, size_t n)
 {
     uint64_t place = shmemi_state.heap_place + (uint64_t)offset, end = place + n;
@@ -123,7 +123,8 @@ static void clear(int64_t offset, size_t n)
         memset(block_at(offset) + (from - place), 0, to - from);
 }
 
-/* Not by the C library's mmap: AddressSanitizer's would forget what it knows there. */
+/* A system call, not the C library's mmap: AddressSanitizer's mmap would forget the state of the
+ * memory there. */
 static int move_in(const struct registration_request *w, int64_t offset)
 {
     clear(offset, w->length);

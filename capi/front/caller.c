@@ -85,7 +85,7 @@ static bool ask_apart(struct question *q)
     return asked;
 }
 
-/* Writes the answer and ": ", or nothing where it does not come in time. */
+/* Writes the caller's location and ": ", or nothing if the answer does not come in time. */
 static void take_answer(struct question *q, char *text)
 {
     struct timespec until;

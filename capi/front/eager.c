@@ -72,7 +72,7 @@ size_t shmemi_eager_size(size_t nbytes, int tile, const char *call)
 
 enum { NBYTES, COUNT, TILE, ARGUMENTS };
 
-/* What the PEs have agreed on. */
+/* The properties that all PEs have agreed on. */
 struct agreement {
     int kept;     /* the largest tile that the routes between all of them keep */
     bool far;     /* some routes of the host are networks */
@@ -142,7 +142,7 @@ static int best(const struct agreement *all, size_t count)
                                                                      : SHMEMI_EAGER_NONE;
 }
 
-/* What a PE has announced of its heap. */
+/* The part of its heap that a PE has announced for slots. */
 struct announced {
     int pe;
     int64_t offset;
@@ -290,7 +290,8 @@ static SHMEMI_COLD void refuse(const struct reading *r, uint32_t seen, uint32_t 
                  r->number, seen, r->epoch);
 }
 
-/* Takes the packets that are there from the next one on. Reports whether these are all. */
+/* Takes the packets that have arrived, from the next one on. Reports whether the token is
+ * complete. */
 static bool take_packets(struct reading *r)
 {
     const uint64_t *from = (const uint64_t *)r->slot;
@@ -347,7 +348,7 @@ static bool is_counted(const struct reading *r)
     return found == SHMEMI_EAGER_THERE;
 }
 
-/* Reports whether the whole token is there. */
+/* Takes a token, and reports whether it is complete. */
 static bool take(struct reading *r)
 {
     if (r->eager->tile == SHMEMI_EAGER_NOTIFY && !is_counted(r))

@@ -251,7 +251,7 @@ static bool post(const shmemx_eager_t *e, uint32_t slot, int64_t offset, uint32_
                                       .source = bytes_in(box, e),
                                       .request = &box->request,
                                       .call = call};
-    /* The word that says that the token is there, where its tiles do not. */
+    /* The signal of the token, where its tiles carry none. */
     switch (e->tile) {
     case SHMEMI_EAGER_NONE:
         o.nbytes = e->nbytes;

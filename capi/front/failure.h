@@ -41,7 +41,7 @@ SHMEMI_INLINE bool shmemi_is_lost(int pe)
  * program's handler. */
 void shmemi_fail_lost(int pe, const char *call);
 
-/* The same because a buffer cannot be registered, or taken back. */
+/* Fails a call because a buffer cannot be registered, or unregistered. */
 void shmemi_fail_buffer(const char *what, const char *call);
 
 /* The same because a message of pe does not fit the buffer of a receive. */

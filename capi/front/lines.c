@@ -225,8 +225,8 @@ void shmemi_lines_spread(struct shmemi_team *t, void *data, size_t bytes, const 
 
 /* ------------------------------------------------------------------ collect */
 
-/* What a member has before a step: the blocks of `stride` members, of which it is one, and of those
- * beyond the steps that gave theirs to them. */
+/* The blocks that a member holds before a step: those of its `stride` members, and those that
+ * members beyond the steps have given to them. */
 static void parts_before(const struct exchange *e, const struct shmemi_blocks *b, uint32_t member,
                          uint32_t stride, struct shmemi_part has[2])
 {

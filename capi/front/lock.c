@@ -166,7 +166,7 @@ static void pass(const struct lock *l, uint32_t place)
             leave(l);
             return;
         }
-        /* A PE has taken the tail and is about to say so. */
+        /* Another PE has taken the tail, and is about to enter itself behind this one. */
         SHMEMI_WAIT_FOR(shmemi_my_ctl(), l->call, shmemi_describe_lock, l,
                         (my_place(l) & NEXT) != 0 || shmemi_some_lost(), .whom = SHMEMI_NOBODY);
         place = my_place(l);

@@ -144,8 +144,8 @@ static int left_behind(const struct late *t)
     int first = t->l->home, n = (int)s->n_pes;
     if (shmemi_is_lost(first))
         return first; /* its word of the lock is lost */
-    /* The same holds for the PEs in between. With two PEs the other one was no home: that takes a
-     * loss. */
+    /* The PEs in between may have been homes of the lock, too. With two PEs there is none: the
+     * other PE becomes a home only by a loss. */
     for (int pe = (first + 1) % n; n > 2 && pe != t->home; pe = (pe + 1) % n)
         if (shmemi_is_lost(pe))
             return pe;

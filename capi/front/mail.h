@@ -21,7 +21,7 @@
 
 /* Offsets from the user heap, the same on every PE. */
 
-/* The word of PE pe for what the receiver has given back of its mailbox. */
+/* The word of a sender in which PE receiver counts the bytes of its mailbox that are free again. */
 SHMEMI_INLINE int64_t shmemi_mail_credit(int receiver)
 {
     return (int64_t)sizeof(uint64_t) * receiver - (int64_t)shmemi_state.credits_offset;

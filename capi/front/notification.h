@@ -31,7 +31,7 @@ void shmemi_notification_reset(int notify, uint64_t value, const char *call);
 int shmemi_notification_alloc(int n, const char *call);
 void shmemi_notification_free(int first, const char *call);
 
-/* The library's own use of counters by number, also those behind the program's. */
+/* For the library's own counters, which follow the program's: access by number. */
 uint64_t shmemi_notification_known(int notify);                   /* no more than the value */
 uint64_t shmemi_notification_value(int notify, const char *call); /* of now */
 void shmemi_notification_zero(int first, int n, const char *call);

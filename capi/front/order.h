@@ -58,9 +58,9 @@
 
 /* ---------------------------------------------------- publish and observe */
 
-/* Stores a word that says that what the caller stored before is there: signals, marks, epochs,
- * table entries. Other side: shmemi_observe, a load of abi/mailbox.h or of Go, or a wait of device
- * code, which then see those stores. */
+/* Stores a word that announces the caller's earlier stores: signals, marks, epochs, table entries.
+ * Other side: shmemi_observe, a load of abi/mailbox.h or of Go, or a wait of device code. A load
+ * that sees the word sees those stores. */
 #define shmemi_publish(at, value) __atomic_store_n((at), (value), __ATOMIC_RELEASE)
 
 /* Loads such a word: what was stored before it is visible to the caller's later loads. The word may
@@ -95,7 +95,7 @@
 #define shmemi_acquire_flag(at) __atomic_exchange_n((at), 1, __ATOMIC_ACQUIRE)
 #define shmemi_acquire_bits(at, bits) __atomic_fetch_or((at), (bits), __ATOMIC_ACQUIRE)
 
-/* Gives it back, with what the owner stored. Other side: the shmemi_acquire macros. */
+/* Releases a word, with all earlier stores of the owner. Other side: the shmemi_acquire macros. */
 #define shmemi_release(at, value) __atomic_store_n((at), (value), __ATOMIC_RELEASE)
 #define shmemi_release_bits(at, bits) __atomic_fetch_and((at), ~(bits), __ATOMIC_RELEASE)
 

@@ -38,8 +38,8 @@
 #define THREADS 8
 
 /*
- * Descriptors that have to be free: the Go runtime keeps four and ends the process without
- * them, a PE that shares memory keeps five more, and reads files meanwhile.
+ * Descriptors that have to be free. The Go runtime keeps four, and ends the process without them; a
+ * PE that shares memory keeps five more, and opens files meanwhile.
  */
 #define FILES 12
 
@@ -86,7 +86,7 @@ static int has_space(const char *path, char *error, size_t size)
     return 0;
 }
 
-/* What a sandbox answers to a system call that it forbids. */
+/* The errors with which a sandbox refuses a system call. */
 static int forbidden(int why)
 {
     return why == EPERM || why == EACCES || why == ENOSYS;

@@ -87,7 +87,7 @@ struct attributes {
     uint32_t clamp_most;
 };
 
-/* A kernel that does not know the slice says 0. */
+/* A kernel that does not report the slice sets 0. */
 static bool read_slice(struct attributes *a)
 {
     *a = (struct attributes){.size = sizeof *a};
@@ -205,8 +205,8 @@ static void move(void)
         shmemi_count(&shmemi_state.live->effort.moves, 1);
 }
 
-/* Beside a thread that computes it stays: where such threads are it does not know, and a move puts
- * it behind those of the other processor. */
+/* On a processor shared with a computing thread it stays: it does not know where such threads run,
+ * and a move puts it behind those of the other processor. */
 static void move_when_due(uint64_t now)
 {
     if (!shmemi_state.moves || mine.brief > QUICK_YIELDS - MOVE_YIELDS)

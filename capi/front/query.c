@@ -1,5 +1,5 @@
 /*
- * query.c: what a program asks about its job.
+ * query.c: a program's queries about its job.
  */
 #include "query.h"
 

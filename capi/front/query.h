@@ -1,4 +1,4 @@
-/* query.h: what a program asks about its job. */
+/* query.h: a program's queries about its job. */
 #ifndef SHMEMI_QUERY_H
 #define SHMEMI_QUERY_H
 

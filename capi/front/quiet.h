@@ -10,7 +10,7 @@
 
 void shmemi_fence_slow(shmem_ctx_t ctx, const char *call);
 void shmemi_quiet_slow(shmem_ctx_t ctx, const char *call);
-/* The same, shown to a profiler. */
+/* A fence that a profiler sees as a range. */
 void shmemi_fence_ranged(shmem_ctx_t ctx, const char *call);
 void shmemi_quiet_ranged(shmem_ctx_t ctx, const char *call);
 void shmemi_pe_quiet(shmem_ctx_t ctx, int pe, const char *call);

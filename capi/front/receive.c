@@ -113,7 +113,8 @@ static bool find_from(struct receipt *r, int pe)
     return true;
 }
 
-/* The same of any sender, beginning behind the one that was served last. (locked) */
+/* Takes the first message of any sender that the call may take, round robin behind the sender
+ * served last. (locked) */
 static bool find_from_any(struct receipt *r)
 {
     uint32_t n = shmemi_state.n_pes;
@@ -207,7 +208,7 @@ static void answer(const struct receipt *r, struct shmemi_mail_clear *c)
                       c->number, r->call);
 }
 
-/* Reads the bytes where the sender has them. */
+/* Reads the bytes of a long message from the sender's memory. */
 static bool read_bytes(struct receipt *r)
 {
     int64_t source = r->request.source;

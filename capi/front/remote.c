@@ -209,7 +209,7 @@ static bool do_part(struct shmemi_host_operation *o)
     return rc != SHMEMI_FAILED && (rc != SHMEMI_PENDING || o->nbi || await(&r, o->pe, o->call));
 }
 
-/* A signal goes with the last net_chunk bytes. */
+/* A signal is sent with the last part, of up to net_chunk bytes. */
 static SHMEMI_COLD bool do_parts(const struct shmemi_host_operation *o)
 {
     struct shmemi_host_operation part = *o;
@@ -239,7 +239,7 @@ bool shmemi_net_do(struct shmemi_host_operation *o)
     return (o->nbytes == 0 && o->kind != SHMEMI_OPERATION_PUT_SIGNAL) || do_part(o);
 }
 
-/* Returns what a blocking operation has fetched. */
+/* Does an atomic operation on another host and returns the fetched value. */
 static uint64_t net_amo(struct shmemi_host_operation *o)
 {
     struct shmemi_request r = {0};

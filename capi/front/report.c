@@ -103,8 +103,8 @@ void shmemi_show(struct shmemi_waiter *w)
     for (int i = 0; !w->shown && i < SHMEMI_STATUSPAGE_WAITS; i++) {
         struct shmemi_statuspage_wait *l = &shmemi_state.live->waits[i];
         char free = 0;
-        /* The first character of call says whether the place is taken; since, whether it can be
-         * read. */
+        /* The first character of call shows whether the entry is taken; since shows whether it may
+         * be read. */
         if (!shmemi_acquire_if(&l->call[0], &free, '?'))
             continue;
         l->what[0] = 0;

@@ -98,7 +98,7 @@ static bool put(int pe, const struct shmemi_mail_clear *c, const char *bytes, co
     return true;
 }
 
-/* Does what the receiver has asked for. */
+/* Performs the next request of a receiver for bytes. */
 static bool serve_receiver(struct outgoing *o, const char *call)
 {
     struct shmemi_mail_clear c = *answer_of(o);
@@ -180,7 +180,7 @@ void shmemi_send_progress(const char *call)
 
 /* ------------------------------------------------------------- waiting for room */
 
-/* A call, and what it waits for. */
+/* A send under way, and the resource that it waits for. */
 struct sending {
     const char *buf;
     size_t nbytes;
@@ -334,7 +334,7 @@ static void leave(struct outgoing *o, bool ends)
         shmemi_notify(shmemi_state.my_pe); /* another thread may wait for the record */
 }
 
-/* The receiver is lost. What it may still have answered must not count for the next message. */
+/* The receiver is lost. A late reply of it must not count for the next message in this slot. */
 static void abandon(struct outgoing *o)
 {
     o->next += 2 + o->nbytes / (SHMEMI_LANDING_BYTES / 2);

@@ -31,7 +31,7 @@ struct shmemi_send_wait {
  * or the limit of the thread is over. */
 bool shmemi_send_await(const struct shmemi_send_wait *w);
 
-/* What it does meanwhile, for calls that do not wait. */
+/* Makes progress on long messages, for calls that do not wait. */
 void shmemi_send_progress(const char *call);
 
 #pragma GCC visibility pop

@@ -1,5 +1,5 @@
 /*
- * team_ask.c: what a program asks about its teams.
+ * team_ask.c: a program's queries about its teams.
  */
 #include "team_ask.h"
 

@@ -1,4 +1,4 @@
-/* team_ask.h: what a program asks about its teams. */
+/* team_ask.h: a program's queries about its teams. */
 #ifndef SHMEMI_TEAM_ASK_H
 #define SHMEMI_TEAM_ASK_H
 

@@ -30,8 +30,8 @@ void shmemi_team_drop(struct shmemi_team *t); /* NULL: nothing happens */
 void shmemi_team_ids_free(uint64_t *out);
 int shmemi_team_ids_lowest(const uint64_t *bits, int from);
 
-/* Takes the slots for the teams that are not NULL; false: another thread has taken one meanwhile.
- * The other function gives them back. */
+/* Claims the slots of the teams that are not NULL. False: another thread has claimed one meanwhile.
+ * shmemi_team_ids_disclaim frees them. */
 bool shmemi_team_ids_claim(struct shmemi_team **made, const int *slots, int n);
 void shmemi_team_ids_disclaim(struct shmemi_team **made, const int *slots, int n);
 

@@ -31,7 +31,7 @@ struct plan {
     bool member;
 };
 
-/* What the PEs of the parent agree on. */
+/* The values that the PEs of the parent team agree on. */
 struct vote {
     uint64_t free[SHMEMI_MOST_SLOTS / 64];
     int64_t ok; /* flags that all have set */
@@ -173,8 +173,8 @@ static void need(const void *p, const char *what, const char *call)
         shmemi_abort(call, "pass the address of a shmem_team_t", "%s is NULL", what);
 }
 
-/* each: every PE passes the numbers of its own team, and a PE whose numbers are not usable takes
- * part all the same. */
+/* each: every PE passes the numbers of its own team. A PE whose numbers are invalid still takes
+ * part in the collective call. */
 static int split_strided(shmem_team_t parent_team, struct plan p, bool each, shmem_team_t *new_team,
                          const char *call)
 {
@@ -246,7 +246,7 @@ void shmemi_team_destroy(shmem_team_t team, const char *call)
                      (int)team);
     bool met = false;
     shmemi_ctx_end_team(team, call);
-    /* A team with lost PEs is given back all the same. */
+    /* A team with lost PEs is freed all the same. */
     if (shmemi_collective_begin(t, call)) {
         shmemi_sync_members(t, call);
         met = shmemi_collective_end();

@@ -133,7 +133,7 @@ func checkArgument(fn spec.Function, p spec.Param) string {
 	return "c->" + p.Name
 }
 
-// checkResult is the start of a statement that keeps what a function answers.
+// checkResult returns the start of a statement that stores a function's result.
 func checkResult(fn spec.Function) string {
 	switch fn.Result() {
 	case "T":

@@ -119,7 +119,7 @@ func countGenerics(path, status string, there, tested map[string]bool) (string, 
 	return all.row(status), nil
 }
 
-// coverage is the page that says how much of the specification is there.
+// coverage writes the page that lists which functions of the specification exist.
 func coverage(root string) (string, error) {
 	tested, err := called(root)
 	if err != nil {

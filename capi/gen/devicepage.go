@@ -14,7 +14,7 @@ import (
 // deviceList has the functions of NVSHMEM's device interface, a line for each.
 const deviceList = "capi/spec/testdata/device.tsv"
 
-// deviceCoverage is the page that says how much of it is there.
+// deviceCoverage writes the page that lists which functions kernels have.
 func deviceCoverage(root string) (string, error) {
 	data, err := os.ReadFile(filepath.Join(root, deviceList))
 	if err != nil {

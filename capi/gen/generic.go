@@ -73,8 +73,8 @@ func joined(f *spec.Family) []spec.Function {
 	return out
 }
 
-// unwarned is the name by which generic names and overloads call a function: a compiler warns of a
-// deprecated one wherever it is named, also where another one is chosen.
+// unwarned returns the name by which generic names and overloads call a function. The compiler
+// warns about a deprecated name wherever it occurs, even in a branch that is not selected.
 func unwarned(fn spec.Function) string {
 	if fn.Family.Plain {
 		s := fn.Family.Surface()

@@ -92,7 +92,7 @@ func constants(b *strings.Builder, groups []spec.ConstantGroup) {
 	}
 }
 
-// about opens a header: what it is, and the guard.
+// about writes the start of a header: its description and its guard.
 func about(b *strings.Builder, h spec.Headers) {
 	b.WriteString(banner("/* ", " */"))
 	b.WriteString("/* clang-format off */\n/*\n")

@@ -12,7 +12,7 @@ import (
 	"libshmem/capi/spec"
 )
 
-// A topic is a family as the manual has it.
+// A topic is a family of functions, with the text of its manual page.
 type topic struct {
 	family    *spec.Family
 	functions []spec.Function
@@ -121,7 +121,7 @@ func paragraph(b *strings.Builder, text string) {
 	fmt.Fprintln(b, roff(line))
 }
 
-// body writes what a topic says, each part under a heading.
+// body writes the text of a topic, each part under a heading.
 func (t topic) body(b *strings.Builder, heading string) {
 	f := t.family
 	part := func(name string, texts ...string) {

@@ -256,7 +256,7 @@ type preloadForm struct {
 	values []bool // a value of an element type: handed to modes by its address
 }
 
-// form is that of a call; what the shim may change of it is in registers of integers.
+// form returns how a call passes its arguments. The shim can change those in integer registers.
 func (c preloadCall) form() preloadForm {
 	s := preloadForm{result: preloadType(c.Result(), c.Type)}
 	for i, p := range c.Params() {
@@ -286,7 +286,7 @@ func preloadType(c string, t spec.Type) string {
 	panic("preload: no register for " + c)
 }
 
-// preloadValue is the type of a value that goes by its own register.
+// preloadValue returns the C type of an argument that is passed in a register.
 func preloadValue(t spec.Type) string {
 	switch {
 	case t.Kind == spec.Real:

@@ -9,7 +9,7 @@
 #include <dlfcn.h>
 #include <strings.h>
 
-/* What is asked of it: names that every version of the specification has. */
+/* The functions that it uses, which every version of the specification has. */
 struct other {
     int (*my_pe)(void);
     int (*n_pes)(void);

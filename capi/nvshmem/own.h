@@ -23,7 +23,7 @@ struct __nv_bfloat16 {
 /* below.c. A function of libshmem.so; NULL where there is none. */
 void *nvshmemi_below(const char *name);
 
-/* What is no set adds: programs have numbers of older releases. */
+/* Any operation but SET adds: programs built with older releases use other numbers. */
 static inline int nvshmemi_signal_of(int op)
 {
     return op == NVSHMEM_SIGNAL_SET ? SHMEM_SIGNAL_SET : SHMEM_SIGNAL_ADD;

@@ -1,5 +1,5 @@
 /*
- * start.c: how programs of NVSHMEM join a job, and what they ask of the library.
+ * start.c: how programs of NVSHMEM join a job, and their queries about it.
  */
 #include "own.h"
 

@@ -3,7 +3,7 @@
  */
 struct shmemi_unit;
 
-/* Of libshmem.so, as device/shmem/unit.h has them. */
+/* Defined in libshmem.so; device/shmem/unit.h declares them. */
 void shmemi_device_register(struct shmemi_unit *unit);
 void shmemi_device_unregister(struct shmemi_unit *unit);
 

@@ -1,5 +1,5 @@
 /*
- * chaos.h: what the units of mode chaos share.
+ * chaos.h: shared by the units of mode chaos.
  */
 #ifndef PRELOAD_CHAOS_H
 #define PRELOAD_CHAOS_H
@@ -13,8 +13,8 @@
 void chaos_flags_open(void);
 void chaos_flags_close(void);
 
-/* Before puts that have no order among them are sent: sends each peer notes of which put
- * could be the flag of which data. */
+/* Called before puts without an order among them are sent: sends each peer notes that name possible
+ * flags and their data. */
 void chaos_flags_send(const struct delayed *first);
 
 /* The same for a call that overtakes the puts that are kept. */

@@ -48,7 +48,8 @@ void delayed_send(const struct delayed *d, bool from_copy, bool nbi);
 /* Completes what has been sent on its context. */
 void delayed_quiet(const struct delayed *d);
 
-/* A function of the library behind by a name of OpenSHMEM; ends the process if there is none. */
+/* Returns the OpenSHMEM function of the library behind the shim. Ends the process if there is
+ * none. */
 void *delayed_real(unsigned number);
 
 /* This PE and the number of PEs, by the library behind; -1 before init. */

@@ -1,8 +1,8 @@
 /*
- * head.c: what the head of a trace says.
+ * head.c: writes the head of a trace.
  *
- * The list of what is not seen has a fixed number of entries, so that the head has room for it; a
- * further entry is counted.
+ * The list of bypassing calls has a fixed number of entries, so that it fits in the head. Further
+ * entries are only counted.
  */
 #define _GNU_SOURCE
 #include "head.h"

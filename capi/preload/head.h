@@ -1,12 +1,12 @@
 /*
- * head.h: the first event of a trace, which says what the file is.
+ * head.h: the first event of a trace, which describes the file.
  */
 #ifndef PRELOAD_HEAD_H
 #define PRELOAD_HEAD_H
 
 #include "output.h"
 
-/* Bytes of the head; what is not needed is spaces. */
+/* Bytes of the head, padded with spaces. */
 #define PRELOAD_HEAD 8192
 
 /* What SHMEM_HOST_ID called the host at the begin, "" without it. */

@@ -1,5 +1,5 @@
 /*
- * library.c: what the shim itself asks of the library behind it.
+ * library.c: the shim's own calls of the library behind it.
  */
 #define _GNU_SOURCE
 #include "library.h"

@@ -1,13 +1,13 @@
 /*
- * library.h: what the shim itself asks of the library behind it. None of these calls is shown.
+ * library.h: the shim's own calls of the library behind it. Traces show none of them.
  */
 #ifndef PRELOAD_LIBRARY_H
 #define PRELOAD_LIBRARY_H
 
 #include "preload.h"
 
-/* Which PE this is, by the functions of the surface that frame's call belongs to. False: the
- * library has no such functions. */
+/* Gets this PE's number and the number of PEs from the surface that frame's call belongs to. False:
+ * the library has no such functions. */
 bool preload_library_pe(const struct preload_frame *f, int *pe, int *npes);
 
 /* Whether the library's handles are numbers of 32 bits, of which a caller may leave the upper half

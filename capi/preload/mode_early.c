@@ -174,8 +174,8 @@ static bool holds(const struct preload_frame *f, int test)
                                                                              value) != 0;
 }
 
-/* A test of Open MPI 4.1 looks at memory only, so that what others send does not come in, nor in a
- * quiet without own operations. Its own function lets it in. */
+/* shmem_test of Open MPI 4.1 only reads memory: it makes no progress, and neither does a quiet
+ * without operations. This function of Open MPI makes progress. */
 static void (*of_open_mpi)(void);
 
 static void ask_for_progress(void)

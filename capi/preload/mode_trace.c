@@ -28,7 +28,7 @@ static uint64_t most = (uint64_t)1 << 30;
 static char *pattern;
 static bool no_clock, wait_for_room;
 
-/* What is done with each call. */
+/* The actions for each call, as bits. */
 enum { TIMED = 1, BEFORE = 2, AFTER = 4 }; /* not TIMED: counted. The others: there is more to do */
 static uint8_t todo[PRELOAD_CALLS];
 

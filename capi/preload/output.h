@@ -7,7 +7,7 @@
 
 #include "ring.h"
 
-/* What a head says beside counts. Texts are not copied. */
+/* The fields of a trace's head, except its counts. The texts are not copied. */
 struct preload_about {
     int pe, npes;
     const char *library, *program;

@@ -15,7 +15,7 @@
  * two system calls take 0.5 us. */
 #define PRELOAD_PAUSE ((uint64_t)100000)
 
-/* What the kernel has said of a thread, in nanoseconds. */
+/* The kernel's counts of one thread, in nanoseconds. */
 struct preload_share {
     uint64_t clock, processor;
     long sleeps; /* how often it has given its processor up in order to wait */

@@ -30,7 +30,7 @@
 /* Arguments of a call at most. */
 #define PRELOAD_ARGS 10
 
-/* What a call does, as far as modes need to know. */
+/* The kind of a call, as far as modes distinguish it. */
 enum preload_kind {
     PRELOAD_KIND_OTHER, /* queries, errors, counters: it moves no data and waits for no PE */
     PRELOAD_KIND_INIT,
@@ -132,7 +132,7 @@ static inline uint64_t preload_bytes(const struct preload_frame *f)
     return n;
 }
 
-/* The peer, as the call has it; -1 where it has none. */
+/* The peer, an argument of the call; -1 if it has none. */
 static inline int preload_pe(const struct preload_frame *f)
 {
     int place = preload_calls[f->number].pe;

@@ -89,7 +89,7 @@ void redirect_sets_open(void)
                         sizeof *pool);
 }
 
-/* The memory goes with the heap. */
+/* The pool is in the symmetric heap, which the library frees. */
 void redirect_sets_close(void)
 {
     const struct known *k = atomic_exchange(&known, NULL);

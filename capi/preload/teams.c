@@ -123,7 +123,7 @@ static const struct team *enter(uintptr_t handle, bool set, int *pes, int n)
     return t;
 }
 
-/* The team of a handle, of which the library is asked if it is new. */
+/* Returns the team of a handle. For a new handle it queries the library. */
 static const struct team *learn(uintptr_t handle)
 {
     const struct team *t = known(handle, false);

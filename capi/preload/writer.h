@@ -21,10 +21,10 @@ void preload_writer_wake(void);
  * seconds without an answer. The thread is gone then where last is set. */
 void preload_writer_flush(bool last);
 
-/* In the child of a fork: there is no such thread. */
+/* For the child of a fork, which has no writer thread. */
 void preload_writer_forked(void);
 
-/* Whether what is recorded can still be written. */
+/* Whether records can still be written. */
 extern _Atomic bool preload_recording;
 
 #endif

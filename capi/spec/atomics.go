@@ -136,7 +136,7 @@ var atomics = Chapter{
 	},
 }
 
-// The three bitwise operations differ in one word; said is that of sentences.
+// The descriptions of the three bitwise operations differ in one word.
 
 func bitwise(name, word, said string) Family {
 	return Family{

@@ -13,11 +13,11 @@ type Python struct {
 	// of this name copies a longer one. None: elements have the row's types.
 	Longer string
 	Slow   []Type // types that the fast path does not take
-	// Stream is the row whose form on a CUDA stream serves stream=; none: the function has no
-	// such parameter.
-	Stream string
-	// Notify is the row that serves notify=, a counter of the other PE; none: the function has no such
+	// Stream names the row that serves the parameter stream= with a CUDA stream. Empty: no such
 	// parameter.
+	Stream string
+	// Notify names the row that serves the parameter notify=, a counter of the other PE. Empty: no
+	// such parameter.
 	Notify string
 	Op     string // the constant for that row's sig_op, where this row has no such parameter
 	Waits  bool   // the call may block for long, and Python handles signals meanwhile

@@ -169,7 +169,7 @@ func (s *Surface) spelled(chapters []Chapter, x bool) []Chapter {
 	return out
 }
 
-// own is a copy of the surface's own chapters, whose rows know their surface.
+// own copies the surface's own chapters, with the surface set in their rows.
 func (s *Surface) own(chapters []Chapter, x bool) []Chapter {
 	var out []Chapter
 	for _, c := range chapters {

@@ -1,6 +1,6 @@
 package spec
 
-// Kind says how a type's values are compared and added.
+// Kind is how values of a type are compared and added.
 type Kind int
 
 // The kinds.

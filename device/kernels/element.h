@@ -69,7 +69,7 @@ template <class OP, class T> struct shmemi_each : OP {
     }
 };
 
-/* The same for the types that are computed as float. */
+/* As shmemi_each, for types that are computed as float. */
 template <class OP, class T> struct shmemi_each_narrow {
     static constexpr uint32_t batch = 4;
     SHMEMI_D uint64_t word(uint64_t a, uint64_t b)

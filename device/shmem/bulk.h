@@ -53,7 +53,7 @@ SHMEMI_D void shmemi_bulk_load(void *shared, const void *from, uint32_t bytes, u
                  : "memory");
 }
 
-/* Waits until all bytes are there. */
+/* Waits until all bytes that the barrier expects have arrived. */
 SHMEMI_D void shmemi_bulk_loaded(uint64_t *barrier)
 {
     uint32_t done = 0;

@@ -131,7 +131,7 @@ SHMEMI_D char *shmemi_sending_to(const struct shmemi_sending *s)
     return shmemi_direct(image, (char *)(uintptr_t)(image->job.segment + s->dest), s->c.pe);
 }
 
-/* Goes on to the PE that lies i behind this one. Returns its address as above. */
+/* Moves on to the PE i ranks behind this one. Returns the address of dest there, or NULL. */
 template <int BLOCKS> SHMEMI_COLD char *shmemi_sending_next(struct shmemi_sending *s, int i)
 {
     int rank = shmemi_rank_behind(s->me, i, s->n);
@@ -221,7 +221,8 @@ SHMEMI_D int shmemi_collective_open(const struct shmemi_device_image *image, uin
     return 0;
 }
 
-/* The same, and fills in what this PE sends. Returns to how many PEs it does, or -1. */
+/* Opens the team, and fills in this PE's sends. Returns the number of PEs that it sends to, or
+ * -1. */
 template <int ROOTED>
 SHMEMI_COLD int shmemi_collective_begin(struct shmemi_sending *s,
                                         const struct shmemi_device_image *image, uint32_t call,

@@ -145,7 +145,7 @@ template <int FAR> SHMEMI_D void shmemi_copy_element(uint32_t width, char *to, c
     }
 }
 
-/* The part of a copy between its ends: so many bytes behind so many, in words of this width. */
+/* The aligned middle of a copy: its offset, and its length in words of one width. */
 struct shmemi_middle {
     uint64_t bytes;
     uint32_t head, width;

@@ -108,7 +108,7 @@ SHMEMI_D struct shmemi_eager_reading shmemi_eager_read(const struct shmemi_devic
     return r;
 }
 
-/* It takes no pointer, so that what a thread reads stays in registers. */
+/* Without pointer parameters, so that the caller's values stay in registers. */
 SHMEMI_COLD void shmemi_eager_refuse(const struct shmemi_device_image *image, uint32_t call,
                                      uint32_t nbytes, uint32_t epoch, uint32_t seen, uint32_t size)
 {

@@ -116,7 +116,7 @@ enum shmemi_eager_found {
     SHMEMI_EAGER_DIFFERENT /* the token has another size */
 };
 
-/* An epoch, as a packet has it. */
+/* Compares the epoch in a packet with the expected one. */
 SHMEMI_HD enum shmemi_eager_found shmemi_eager_check_epoch(uint32_t seen, uint32_t epoch)
 {
     return seen == epoch       ? SHMEMI_EAGER_THERE

@@ -20,7 +20,7 @@ SHMEMI_D void shmemi_eager_check_word(const struct shmemi_device_image *image, u
                      e->nbytes);
 }
 
-/* A word of a token that is there: of 4 or 8 bytes, at a multiple of them. */
+/* Copies one word of an arrived token: 4 or 8 bytes at an aligned address. */
 template <class T>
 SHMEMI_D T shmemi_eager_load(const struct shmemi_device_image *image, uint32_t call,
                              const shmemx_eager_t *e, uint32_t slot, uint32_t at)

@@ -99,8 +99,8 @@ SHMEMI_WORD_UPDATE(shmemi_take_near, uint64_t, shmemi_fetch_add_gpu, __atomic_fe
  */
 SHMEMI_WORD_LOAD(shmemi_load_near, uint64_t, shmemi_load_gpu, __ATOMIC_ACQUIRE)
 
-/* The same, behind a wait: what happened before shmemi_publish_near stored the value, the proxy's
- * reads included, happens before what this thread stores next. */
+/* Loads a word in near memory at the end of a wait: everything before the shmemi_publish_near that
+ * stored the value, the proxy's reads included, happens before this thread's next stores. */
 SHMEMI_WORD_LOAD(shmemi_acquire_near, uint64_t, shmemi_acquire_gpu, __ATOMIC_ACQUIRE)
 
 /* Stores the proxy's tail for other producers, after shmemi_acquire_far has loaded it. */

@@ -230,7 +230,7 @@ SHMEMI_COLD void shmemi_get_elements(const struct shmemi_device_image *image, ch
     }
 }
 
-/* How a put goes to the proxy. */
+/* The form in which a put goes through the ring. */
 enum shmemi_put_by {
     SHMEMI_BY_SLOTS, /* the thread reads the bytes into slots, of several operations if need be */
     SHMEMI_BY_CELL,  /* it copies them to a cell */

@@ -30,7 +30,8 @@ struct shmemi_by_thread {
     {
         return 1;
     }
-    /* Waits until all threads of the scope have come; each then sees what the others wrote. */
+    /* Waits until all threads of the scope have arrived. Each then sees the earlier writes of the
+     * others. */
     SHMEMI_D void sync()
     {
     }

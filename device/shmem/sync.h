@@ -55,7 +55,7 @@ SHMEMI_D void shmemi_order_rings(const struct shmemi_device_image *image)
         shmemi_fence_rings(image);
 }
 
-/* The rank that lies i behind another one, in a ring of n. */
+/* The rank i behind another one, in a ring of n. */
 SHMEMI_D int shmemi_rank_behind(int rank, int i, int n)
 {
     uint32_t at = (uint32_t)rank + (uint32_t)i;

@@ -52,7 +52,7 @@ SHMEMI_D int shmemi_pe_of(const struct shmemi_members *m, int rank)
     return (int)pe;
 }
 
-/* The same by the team's entry alone. NULL: the world. */
+/* The PE of a rank, from the team's entry alone. NULL: the world. */
 SHMEMI_D int shmemi_pe_at(const struct shmemi_device_team *t, int rank)
 {
     if (t == NULL)
@@ -118,7 +118,7 @@ SHMEMI_D void shmemi_team_read(const struct shmemi_device_team *t, struct shmemi
 }
 
 /*
- * Fills in everything but the work memory. Returns 0 when there is no such team, or for
+ * Fills in everything but the work memory. Returns 0 if there is no such team, or for
  * SHMEM_TEAM_INVALID.
  */
 SHMEMI_D int shmemi_team_find(const struct shmemi_device_image *image, shmemi_team_t team,

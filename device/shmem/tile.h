@@ -132,7 +132,7 @@ SHMEMI_COLD void shmemi_tile_check(const struct shmemi_device_image *image, uint
     shmemi_check_range(image, call, pe, address, last);
 }
 
-/* The same tile, read from the place to which it was written. */
+/* The tile that a put has written, as a source: with the strides of the destination. */
 SHMEMI_D struct shmemi_tile shmemi_tile_again(const struct shmemi_tile *t)
 {
     struct shmemi_tile again = *t;

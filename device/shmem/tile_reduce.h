@@ -177,8 +177,8 @@ SHMEMI_D void shmemi_tile_fold(const struct shmemi_device_image *image,
 #define SHMEMI_TILE_SPREAD 2 /* the root makes it and sends it to all */
 
 /*
- * Waits until all PEs of the team have come, with their sources. The result is in its maker's own
- * dest. A source stays unchanged until each reader has said that it is done.
+ * Waits until all PEs of the team have arrived with their sources. Each PE that computes a result
+ * has it in its own dest. A source stays unchanged until every reader has reported that it is done.
  */
 template <class SCOPE, class FOLD, class T, int KIND>
 SHMEMI_COLD int shmemi_tile_reduce(const struct shmemi_device_image *image, uint32_t call,
