@@ -28,8 +28,8 @@ type Bootstrap interface {
 	Allgather(mine []byte) ([][]byte, error)
 	// Barrier returns when every PE has called it; errors as Allgather.
 	Barrier() error
-	// Part is the Barrier of PEs that leave. It does not wait for PEs that have failed, where the
-	// job goes on without them.
+	// Part is the Barrier of PEs that leave. If the job goes on without failed PEs, it does not
+	// wait for them.
 	Part() error
 	// Secret is known to the PEs of the job and to no other process.
 	Secret() *secret.Secret

@@ -83,7 +83,7 @@ type LauncherConfig struct {
 	Binding string // how PEs are bound, for the banner
 }
 
-// FileConfig is how the PEs meet by a file.
+// FileConfig configures the bootstrap through a shared file.
 type FileConfig struct {
 	Path string      // "": they do not
 	PE   libshmem.PE // -1: not said

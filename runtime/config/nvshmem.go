@@ -184,7 +184,7 @@ func alias(name, here string) Theirs { return Theirs{Name: nvshmemPrefix + name,
 // Counts reports whether the variable has an effect.
 func (t *Theirs) Counts() bool { return t.Here != "" || t.take != nil }
 
-// Says describes the variable's effect here, in a few words.
+// Says describes the effect of an NVSHMEM variable in this library, in a few words.
 func (t *Theirs) Says() string {
 	text := t.Text
 	switch {

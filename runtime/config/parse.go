@@ -232,7 +232,7 @@ func (s *Setting) inRange(f float64) error {
 	return nil
 }
 
-// Range says which values the setting takes.
+// Range describes the values that the setting takes.
 func (s *Setting) Range() string {
 	switch s.Kind {
 	case Flag:
@@ -271,7 +271,7 @@ func (s *Setting) remedy() string {
 	return "use " + s.Range() + ", or unset it for " + s.Default
 }
 
-// Lookup finds a setting by its name or an alias; nil where none has it.
+// Lookup finds a setting by its name or an alias, or returns nil.
 func Lookup(name string) *Setting {
 	for i := range Table {
 		if Table[i].Name == name || slices.Contains(Table[i].Aliases, name) {

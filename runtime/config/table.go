@@ -14,7 +14,7 @@ const Prefix = "SHMEM_"
 // oldPrefix begins the names that the specification's own settings had once.
 const oldPrefix = "SMA_"
 
-// Kind says how the text of a value is read.
+// Kind is how the text of a value is parsed.
 type Kind uint8
 
 // The kinds of value.

@@ -8,7 +8,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Verdict is how bad something is.
+// Verdict is the severity of a finding.
 type Verdict uint8
 
 // The verdicts.
@@ -62,7 +62,7 @@ func Bad(subject, remedy, format string, args ...any) Finding {
 	return Finding{Wrong, subject, fmt.Sprintf(format, args...), remedy}
 }
 
-// Failed makes a finding of an error. Its own remedy is taken where it has one.
+// Failed makes a finding of an error. If the error has a remedy of its own, that one is used.
 func Failed(v Verdict, subject, remedy string, err error) Finding {
 	if e, ok := errors.AsType[*shmerr.Error](err); ok && error(e) == err && e.Remedy != "" {
 		bare := *e

@@ -82,8 +82,8 @@ func (s *System) hex(parts ...string) uint64 {
 	return n
 }
 
-// interfaces reports the IP interfaces, which tcp takes and by which other providers find each
-// other.
+// interfaces reports the IP interfaces. The tcp provider uses them, and other providers find each
+// other over them.
 func (s *System) interfaces(*config.Config) []Finding {
 	const subject = "interfaces"
 	const loopback = 0x8 // IFF_LOOPBACK

@@ -137,7 +137,7 @@ func listen() (addresses []Address, stop func()) {
 	}
 }
 
-// local are the addresses by which another host may know this one.
+// local returns the addresses at which another host may reach this one.
 func local() []Address {
 	var all []Address
 	interfaces, _ := net.Interfaces() // where there are none, none are reached

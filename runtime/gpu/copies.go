@@ -4,7 +4,7 @@ package gpu
 // (CU_DEVICE_ATTRIBUTE_MAX_PITCH).
 const mostPitch = 1<<31 - 1
 
-// Direction says what the copies of a list have in common.
+// Direction is the common direction of a list of copies.
 type Direction uint8
 
 // The directions.

@@ -24,7 +24,7 @@ type Panic struct {
 	Stack []byte
 }
 
-// Error says where the panic was, and its value.
+// Error returns the place of the panic and its value.
 func (p *Panic) Error() string { return fmt.Sprintf("%s: internal error: %v", p.Where, p.Value) }
 
 var end atomic.Pointer[func(*Panic)]

@@ -16,7 +16,7 @@ import (
 	"libshmem/runtime/statuspage"
 )
 
-// Counters has what this PE and its engines count.
+// Counters holds the counts of this PE and its engines.
 type Counters struct {
 	PEs     int            // of the job
 	Live    *statuspage.PE // in the status page of this PE
@@ -48,10 +48,10 @@ func (c *Counters) One(number int, pe libshmem.PE) (value uint64, ok bool) {
 	return c.CountOf(pe)[number], true
 }
 
-// NICs returns what each NIC of this PE has carried.
+// NICs returns the traffic of each NIC of this PE.
 func (c *Counters) NICs() []fabric.RailCount { return c.All().NICs }
 
-// countsPrinting is how the counts of a job are printed.
+// countsPrinting selects how the counts of a job are printed.
 type countsPrinting struct {
 	Me       libshmem.PE
 	All      bool   // each PE's counts, and not only the table of the job

@@ -65,7 +65,7 @@ type Job struct {
 	Place   place.Place // where this PE runs
 	// GPUFirst has, for each PE, the first PE with the same GPU.
 	GPUFirst []libshmem.PE
-	// GPU is nil if this PE needs none, or has none.
+	// GPU is nil if this PE uses no GPU.
 	GPU *device.GPU
 
 	heap config.HeapKind // of this PE
@@ -90,8 +90,8 @@ type Job struct {
 	page *statuspage.Page // the page that contains Live
 }
 
-// otherFirst is the time for another PE that has given up to say why. The launcher ends the job
-// with the first reason that it hears, which else may be that of the PE that has lost it.
+// otherFirst gives another PE that has given up time to report why. The launcher ends the job with
+// the first reason that it receives, and otherwise that might come from the PE that lost it.
 const otherFirst = time.Second
 
 // Start brings this PE into its job. It returns when every PE can be reached. After an error
@@ -440,7 +440,7 @@ func plural(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-// banner returns the one line that says what was chosen.
+// banner returns the line that describes the choices at init.
 func (j *Job) banner() string {
 	host, _ := os.Hostname()
 	network := "none needed, all PEs share memory"

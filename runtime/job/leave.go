@@ -4,7 +4,7 @@ import (
 	"libshmem/runtime/proxy"
 )
 
-// leaving is how far Leave has come.
+// leaving is the progress of Leave.
 type leaving struct {
 	ticket uint64 // of the quiet of the rings
 	taken  bool   // what was in the rings is complete

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// nvshmemLibraries returns what the banner says about libraries with the names of NVSHMEM: torch
-// brings NVIDIA's into the process, and calls of other programs do not come to it.
+// nvshmemLibraries returns the banner's warning about other libraries with NVSHMEM's names: torch
+// loads NVIDIA's into the process, and calls that bind to it do not reach this library.
 func nvshmemLibraries() string {
 	maps, err := os.Open("/proc/self/maps")
 	if err != nil {

@@ -6,12 +6,12 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Ranges shows a profiler what this PE does (SHMEM_NVTX).
+// Ranges show this PE's work to a profiler (SHMEM_NVTX).
 type Ranges struct {
 	// Open returns which of some groups will be shown: none without a profiler that listens, and -1
 	// if the library was built without support for ranges. It is called when groups are asked for.
 	Open func(config.Ranges) int
-	// Proxy shows what the proxies do.
+	// Proxy shows the work of the proxies.
 	Proxy nvtx.Show
 
 	live config.Ranges

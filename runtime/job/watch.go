@@ -6,7 +6,7 @@ import (
 	"libshmem/runtime/proxy"
 )
 
-// newWatch returns what this PE knows of the others, before there is a network.
+// newWatch returns the watch over the other PEs, before there is a network.
 func (j *Job) newWatch(o *Options) *watch.Watch {
 	return watch.New(watch.Peers{
 		Self: &j.Self, Processes: j.Met.Processes, Doing: o.Doing, Driver: j.driverWatch.Explain,

@@ -87,7 +87,7 @@ func (c *Calls) reduction(call *queue.StreamCall) (k queue.StreamCall, bytes uin
 	return k, bytes
 }
 
-// reducescatter takes one block: a PE's data for each other one goes to another place.
+// reducescatter uses one block: a PE's data for each other PE goes to a different place.
 func (c *Calls) reducescatter(call *queue.StreamCall, s gpu.Stream) error {
 	k, bytes := c.reduction(call)
 	if call.TeamPEs == 1 {

@@ -71,5 +71,5 @@ func (k *kernels) Close() error {
 	return code.Close()
 }
 
-// Missing says why there are no kernels, or is nil.
+// Missing returns why there are no kernels, or nil if there are.
 func (k *kernels) Missing() error { return k.missing }

@@ -12,7 +12,7 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// Path is how operations get to a heap, and the letter that stands for it.
+// Path is how operations reach a heap, as the letter that the map prints.
 type Path byte
 
 // The ways. Kernels hand operations that their GPU cannot do itself to a ring, and the proxy goes

@@ -5,8 +5,8 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Ask asks a PE what its program does. The PE's proxy answers. If there is no room, Ask sends
-// nothing.
+// Ask sends a PE a request for its program's activity. The PE's proxy replies. If there is no room,
+// Ask sends nothing.
 func (e *Engine) Ask(pe libshmem.PE) {
 	if p := &e.ops.Peers[pe]; e.out.Reaches(p, pe) && !e.ops.Net.IsLost(pe) {
 		e.out.SendWatched(pe, p, layout.KindActivityRequest)

@@ -9,7 +9,7 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// dispatch does what a message asks for, or makes it wait for bytes that were announced before.
+// dispatch performs a message, or makes it wait for bytes that were announced before it.
 func (r *receiver) dispatch(h *layout.Header, payload unsafe.Pointer, n int) {
 	if h.Kind == layout.KindFlush && h.Operand != 0 {
 		p := &r.Peers[h.From]
@@ -97,7 +97,7 @@ func (r *receiver) answer(h *layout.Header, value uint64) {
 	r.out.sendOwn(libshmem.PE(h.From), r.Epoch, noParity, layout.Header{Kind: layout.KindReply, Token: h.Token, Operand: value})
 }
 
-// answered completes the request that an answer names.
+// answered completes the request that a reply belongs to.
 func (r *receiver) answered(h *layout.Header) {
 	t := fabric.Token(h.Token & 0xffff)
 	if t == layout.FlushToken {

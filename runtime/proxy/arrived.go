@@ -19,7 +19,7 @@ import (
 // mostSequences is the number of sequence streams that immediate data can distinguish.
 const mostSequences = 1 << (32 - 16)
 
-// giveSequence answers a PE that asks for a sequence stream.
+// giveSequence handles a PE's request for a sequence stream.
 func (r *receiver) giveSequence(h *layout.Header) {
 	answer := layout.Header{Kind: layout.KindSequenced}
 	if r.Sequences == nil {

@@ -178,7 +178,7 @@ func (e *Engine) notInFlight(t fabric.Token) {
 	e.ops.Net.Fatal(fmt.Errorf("completion of token %d, which is not in flight", t))
 }
 
-// receive applies a message, or keeps it until the messages before it have come.
+// receive applies a message, or keeps it until all earlier ones have arrived.
 func (e *Engine) receive(m unsafe.Pointer, size int) {
 	if size < layout.HeaderSize || size > layout.MessageSize {
 		e.Report.Refuse("message of %d bytes", size)

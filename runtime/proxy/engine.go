@@ -123,7 +123,7 @@ func chance() uint64 {
 	return binary.NativeEndian.Uint64(b[:])
 }
 
-// Caps reports what the provider granted.
+// Caps returns the features that the provider has granted.
 func (e *Engine) Caps() fabric.Caps { return e.ops.Net.Caps }
 
 // Native returns the provider's C functions.

@@ -6,10 +6,11 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// asker asks PEs for answers. The engine implements it.
+// asker sends flushes to PEs, which reply when they have applied earlier messages. The engine
+// implements it.
 type asker interface {
-	// flush asks a PE to answer when it has applied all messages sent to it. Pending: it has been
-	// asked, now or before; Again: there is no room; Failed: Err says why.
+	// flush requests a reply from a PE when it has applied all messages sent to it. Pending: the
+	// request is under way; Again: there is no room; Failed: Err has the reason.
 	flush(pe libshmem.PE) call.Status
 	Err() error
 	// stick notes that a flush waits for room: CoverLate is called when there may be room.
@@ -217,7 +218,7 @@ func (g *generations) Touch(p *layout.Peer, pe libshmem.PE) {
 	}
 }
 
-// Answered handles an answer of a PE.
+// Answered handles a PE's reply to a flush.
 func (g *generations) Answered(p *layout.Peer, pe libshmem.PE) {
 	if !p.Unmet {
 		return
@@ -259,5 +260,5 @@ func (g *generations) Dirty() []libshmem.PE { return g.dirty[:g.state.NDirty] }
 // Failed returns how many generations failed whose tickets are still known.
 func (g *generations) Failed() int { return g.nFailed }
 
-// Lost says why operations of each parity's generation failed.
+// Lost returns why operations of each parity's generation have failed.
 func (g *generations) Lost() [2]error { return g.lost }

@@ -18,7 +18,7 @@ type Host struct{ e *Engine }
 // Host returns the engine as its GPU stage sees it.
 func (e *Engine) Host() *Host { return &Host{e} }
 
-// Shared returns what the engine and its GPU stage share.
+// Shared returns the state that the engine and its GPU stage share.
 func (h *Host) Shared() gpustage.Shared {
 	net := h.e.ops.Net
 	return gpustage.Shared{
@@ -177,7 +177,7 @@ func (h *Host) Send(m gpustage.Message) Status {
 	return st
 }
 
-// Apply does what a message asks for in main memory; false: it asks for a change that was refused.
+// Apply performs a message on main memory. False: it requests a change that is refused.
 func (h *Host) Apply(m *layout.Header, payload unsafe.Pointer, n int) bool {
 	switch m.Kind {
 	case layout.KindAMO, layout.KindStore, layout.KindPut, layout.KindPutSignal:

@@ -47,7 +47,7 @@ func (e *Engine) Leave() bool {
 
 func (e *Engine) moves() bool { return e.gpu != nil && e.gpu.Moves() }
 
-// greeted lists the PEs to which messages of this context went, or from which they came.
+// greeted lists the PEs with which this context has exchanged messages.
 func (e *Engine) greeted() (all []farewell) {
 	for i := range e.ops.Peers {
 		p, pe := &e.ops.Peers[i], libshmem.PE(i)

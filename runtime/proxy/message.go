@@ -184,9 +184,9 @@ func (x *sender) SendWatched(pe libshmem.PE, p *layout.Peer, k layout.Kind) call
 	return st
 }
 
-// Flush asks pe to answer when it has applied all messages sent so far. On a fabric that orders
-// messages behind writes, the answer also covers writes whose completions say only that the source
-// may be reused.
+// Flush requests a reply from a PE when it has applied all messages sent so far. On a fabric that
+// orders messages behind writes, the reply also covers writes whose completion only means that the
+// source may be reused.
 func (x *sender) Flush(pe libshmem.PE) call.Status { return x.sendFlush(pe, 0) }
 
 // Leave is Flush by a PE whose program ends. No other flush may be under way.
@@ -204,7 +204,7 @@ func (x *sender) sendFlush(pe libshmem.PE, leaves uint64) call.Status {
 	return call.Pending
 }
 
-// Flushed takes the answer to a flush; false: it was not asked for.
+// Flushed handles the reply to a flush. False: no flush was under way.
 func (x *sender) Flushed(h *layout.Header) bool {
 	p := &x.Peers[h.From]
 	if !p.Flushing || h.Token != p.Question() {

@@ -155,5 +155,5 @@ func (e *Engine) ClearAttention() {
 	}
 }
 
-// Fatal says that the job cannot go on.
+// Fatal ends the job with an error.
 func (e *Engine) Fatal(err error) { e.ops.Net.Fatal(err) }

@@ -9,7 +9,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// use says what kind of operation a token stands for.
+// use is the kind of operation that a token belongs to.
 type use uint8
 
 // The uses.

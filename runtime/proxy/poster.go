@@ -27,7 +27,7 @@ func (e *Engine) Unreachable(pe libshmem.PE) error {
 	return e.ops.Net.Unreachable(pe)
 }
 
-// PeerStatus says for a report, as the end of a sentence, how far this PE is with another one.
+// PeerStatus describes, as the end of a sentence of a report, this PE's progress with another one.
 func (e *Engine) PeerStatus(pe libshmem.PE) string {
 	e.Report.Probe(pe)
 	return e.Report.PeerStatus(pe, true)

@@ -43,7 +43,7 @@ func (x *sender) overtakesThese(pe libshmem.PE, p *layout.Peer, epoch uint64) bo
 	return x.behindWrites(p, epoch) || x.behindBytes(pe, p, epoch)
 }
 
-// fenced reports whether messages to p ask the provider to keep them behind writes.
+// fenced reports whether messages to p have to request an order behind writes from the provider.
 func (x *sender) fenced(p *layout.Peer) bool { return p.Bare > 0 && x.Net.Caps.Fence }
 
 // Jam notes that a queue waits for room, which may come without a completion.

@@ -47,7 +47,7 @@ func (x *transfers) Read(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Poi
 	return call.Pending
 }
 
-// Came ends a read. Its token is left to the caller.
+// Came ends a read. The caller frees its token.
 func (x *transfers) Came(s *record) {
 	var status int32
 	if s.Registered {

@@ -63,7 +63,7 @@ func (r *receiver) reaches(pe libshmem.PE) bool {
 // provider has under way between two endpoints.
 const furthest = 1 << 16
 
-// Receive applies a message, or keeps it until the messages before it have come.
+// Receive applies a message, or keeps it until all earlier ones have arrived.
 func (r *receiver) Receive(h *layout.Header, m unsafe.Pointer, n int) {
 	if h.From < uint32(len(r.Peers)) && r.Net.IsLost(libshmem.PE(h.From)) {
 		return
@@ -118,7 +118,7 @@ func (r *receiver) applyNext(h *layout.Header, p *layout.Peer, payload unsafe.Po
 
 var _ [early.BlockSize - layout.HeaderSize]struct{} // the beginning of a kept message has its header
 
-// applyEarly applies the kept messages whose turn has come.
+// applyEarly applies the kept messages that are next in sequence.
 func (r *receiver) applyEarly(from uint32, p *layout.Peer) {
 	for p.Early > 0 {
 		seq := p.Received + 1
@@ -156,7 +156,7 @@ type answerSender interface {
 	// there is room.
 	sendOwn(pe libshmem.PE, epoch uint64, l parity, h layout.Header)
 	SendBytes(pe libshmem.PE, epoch uint64, l parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status
-	// Flushed takes the answer to a flush; false: it was not asked for.
+	// Flushed handles the reply to a flush. False: no flush was under way.
 	Flushed(h *layout.Header) bool
 	// Drive posts what waits for a PE, if a message of that PE was an answer that it waits for.
 	Drive(pe libshmem.PE)

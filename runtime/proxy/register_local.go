@@ -39,8 +39,8 @@ func (x *transfers) RegisterLocal(s *record, at unsafe.Pointer, n uint64, into b
 	return at, err
 }
 
-// Deregister ends the registration when the operation has ended; came says that the bytes of a get
-// have arrived. It returns the status for the operation's request, if it has one.
+// Deregister ends the registration after the operation. came: the bytes of a get have arrived. It
+// returns the status for the operation's request, if it has one.
 func (x *transfers) Deregister(s *record, came bool) (status int32) {
 	err := x.Net.Locals.Put(&s.Memory, came)
 	s.Registered = false

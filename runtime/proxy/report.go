@@ -68,7 +68,7 @@ func (e *Report) OnAsked(says func() string, hears func(pe libshmem.PE, doing st
 	e.says, e.hears = says, hears
 }
 
-// Doing returns what this PE's program does; "": not known.
+// Doing returns the current call of this PE's program, or "" if that is not known.
 func (e *Report) Doing() string {
 	if e.says == nil {
 		return ""
@@ -76,7 +76,7 @@ func (e *Report) Doing() string {
 	return e.says()
 }
 
-// HearDoing takes the answer of a PE.
+// HearDoing stores a PE's activity reply.
 func (e *Report) HearDoing(pe libshmem.PE, doing string) {
 	if e.hears != nil {
 		e.hears(pe, doing)

@@ -41,7 +41,7 @@ func (t *tokenTable) Take(u use, p *layout.Peer, pe libshmem.PE) (fabric.Token, 
 	return token, r
 }
 
-// Give takes a token back, with the bytes that Hold counted.
+// Give frees a token, and the bytes that Hold counted for it.
 func (t *tokenTable) Give(token fabric.Token, p *layout.Peer) {
 	r := &t.Records[token]
 	r.Use = 0

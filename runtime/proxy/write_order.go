@@ -58,7 +58,8 @@ func (x *transfers) unanswered(p *layout.Peer) (half, full bool) {
 	return half, full
 }
 
-// takes reports whether a PE takes another one-sided write. Again: it owes an answer first.
+// takes reports whether another one-sided write to a PE may be posted. Again: the PE has to
+// acknowledge earlier ones first.
 func (x *transfers) takes(pe libshmem.PE, p *layout.Peer) call.Status {
 	switch half, full := x.unanswered(p); {
 	case full:

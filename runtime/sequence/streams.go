@@ -37,8 +37,7 @@ func (s *Streams[K]) Open(k K) (uint32, bool) {
 	return n, true
 }
 
-// Close takes the number of a flow back that will not write any more, and of which
-// nothing is under way.
+// Close releases the number of a flow that will write no more and has no write under way.
 func (s *Streams[K]) Close(k K) {
 	if n, ok := s.of[k]; ok {
 		delete(s.of, k)

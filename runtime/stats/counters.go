@@ -155,7 +155,7 @@ type Gauges struct {
 	Asked      bool // how far it is, and has not answered
 }
 
-// BytesOut is all that went to the PE of a line.
+// BytesOut returns all bytes sent to the PE of a line.
 func (l *PeerCounters) BytesOut() uint64 {
 	return l.Count[layout.MessageBytes] + l.Count[layout.WriteBytes]
 }

@@ -90,8 +90,7 @@ func Live(w io.Writer, first, last *Sample) error {
 	return err
 }
 
-// undoneLong is when work that a GPU has not carried out is worth a line: copies take
-// microseconds.
+// undoneLong is the least age of unfinished GPU work that gets a line: copies take microseconds.
 const undoneLong = 200 * time.Millisecond
 
 func livePeers(b *strings.Builder, last *Sample) error {

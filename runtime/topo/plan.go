@@ -20,13 +20,14 @@ type Process struct {
 	CPUs Set    // that it may use
 }
 
-// Request asks which PE takes which NICs. All processes of the host that ask the same get the same
-// answer.
+// Request describes a choice of NICs for PEs. All processes of the host that make the same request
+// get the same plan.
 type Request struct {
 	NICs []NIC     // in their order
 	PEs  []Process // in the order of the job
 	All  bool      // each NIC was named by the user and is to be of use
-	// Not by nearness, but: each PE takes all of them, one after the other, or as it says.
+	// Instead of by distance: each PE takes all NICs one after the other, or in the order of the
+	// request.
 	Together, InTurn bool
 	Mapping          Mapping
 }

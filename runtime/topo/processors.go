@@ -102,7 +102,7 @@ func (s sysfs) cores(cpus Set) Cores {
 	return list
 }
 
-// Flat returns processors of which nothing but the numbers is known.
+// Flat returns processors without topology, of which only the numbers are known.
 func Flat(cpus Set) *Processors {
 	p := &Processors{Online: cpus, Nodes: []Cores{nil}}
 	for _, cpu := range cpus.List() {

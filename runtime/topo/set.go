@@ -31,7 +31,7 @@ func NewSet(cpus ...int) Set {
 	return Set(b)
 }
 
-// Count is how many there are.
+// Count returns the number of processors in the set.
 func (c Set) Count() int {
 	n := 0
 	for i := range len(c) {
@@ -100,7 +100,7 @@ func (c Set) String() string { return JoinRuns(Runs(c.List())) }
 // Run is consecutive numbers.
 type Run struct{ First, Last int }
 
-// Len is how many there are.
+// Len returns the number of processors in the run.
 func (r Run) Len() int { return r.Last - r.First + 1 }
 
 // Runs splits numbers into runs of ascending ones.

@@ -196,7 +196,8 @@ func bridges(path string) []string {
 	return list
 }
 
-// linkSpeed is that of a PCI link in GB/s, as "16.0 GT/s PCIe" and "16" say it.
+// linkSpeed returns the speed of a PCI link in GB/s, from texts of sysfs such as "16.0 GT/s PCIe"
+// and "16".
 func linkSpeed(rate, width string) float64 {
 	first, _, _ := strings.Cut(rate, " ")
 	transfers, err1 := strconv.ParseFloat(first, 64)

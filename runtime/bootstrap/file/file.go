@@ -75,8 +75,8 @@ func lead(o Options) (*uid.Member, error) {
 	return m, nil
 }
 
-// publish puts the id in its place, whole, joins, and takes it away when all have come or
-// can come no more.
+// publish writes the id to its file in one step, joins, and removes the file when all PEs have
+// joined or no more can.
 func publish(o Options, id uid.ID) (*uid.Member, error) {
 	err := put(o.Path, id[:])
 	for errors.Is(err, fs.ErrExist) {
@@ -110,8 +110,8 @@ func (e *takenError) Error() string {
 
 func (o *Options) nameTaken() error { return &takenError{o.Path, cmp.Or(o.Setting, Env)} }
 
-// remove takes the file away, unless another job has put its id there meanwhile: then PEs of each
-// job may have come to the other.
+// remove deletes the file, unless another job has written its id there meanwhile. PEs of one job
+// may then have joined the other.
 func (o *Options) remove(id uid.ID) error {
 	b, err := get(o.Path)
 	if err == nil && string(b) != string(id[:]) || errors.Is(err, fs.ErrNotExist) {

@@ -16,7 +16,7 @@ type answers struct {
 	writing bool     // a goroutine writes them
 }
 
-// send queues a frame, which nobody changes afterwards. It never waits.
+// send queues a frame, which must not change afterwards. It never waits.
 func (a *answers) send(frame []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// Bind says which processors each PE may use (shmemrun --bind).
+// Bind selects the processors of each PE (shmemrun --bind).
 type Bind string
 
 // The values of Bind.
@@ -24,7 +24,7 @@ const (
 
 var portions = map[Bind]topo.Portion{BindAuto: topo.PortionShare, BindShare: topo.PortionShare, BindCore: topo.PortionCore, BindNUMA: topo.PortionNode}
 
-// Known reports whether it is one of them.
+// Known reports whether a Bind is one of the constants.
 func (b Bind) Known() bool {
 	_, known := portions[b]
 	return known || b == BindNone
@@ -125,7 +125,8 @@ func (o *Options) against(p *topo.Processors, err error, at *surroundings) strin
 // kernel would not find idle processors for all PEs either.
 func tolerated(processors int) int { return max(processors/8, 1) }
 
-// placedByUser names a variable by which the user places PEs or their threads; "": there is none.
+// placedByUser returns the name of a variable with which the user places PEs or their threads, or
+// "".
 func (o *Options) placedByUser() string {
 	for _, name := range []string{"SHMEM_BIND", "NVSHMEM_CPU_AFFINITY"} {
 		if v := lookup(o.Env, name); v != "" && !strings.EqualFold(v, "auto") {

@@ -59,8 +59,7 @@ type job struct {
 	cleaner  *cleaner // nil: the job leaves nothing
 }
 
-// Run runs a job and returns its exit status. Everything it has to say goes to
-// the job's standard error.
+// Run runs a job and returns its exit status. All its messages go to the job's standard error.
 func Run(o *Options) int {
 	out := newOutput(o.Tag, o.Stdout, o.Stderr)
 	sigs, stop := listen()
@@ -135,7 +134,7 @@ func run(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error) {
 	if err != nil {
 		return 0, rest{}, err
 	}
-	// Orphans of the PEs come to us, so that none outlives the job.
+	// Orphaned children of PEs are reparented to this process, so that none outlives the job.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return 0, rest{}, fmt.Errorf("become subreaper: %w", err)
 	}

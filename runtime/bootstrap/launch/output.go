@@ -116,7 +116,7 @@ func (o *output) forward(pe libshmem.PE, from *os.File, to sink) *outputPipe {
 	return s
 }
 
-// read reads the bytes that have come, or waits for some.
+// read reads the bytes in the pipe, or waits for some.
 func (s *outputPipe) read(from *os.File, buf []byte) (n int, err error) {
 	raw, err := from.SyscallConn()
 	if err != nil {

@@ -59,7 +59,7 @@ func running() int {
 	return max(n-1, 0)
 }
 
-// jobName begins the names of the sockets by which jobs see each other.
+// jobName is the prefix of the sockets by which jobs of a host find each other.
 const jobName = "@libshmem/job/"
 
 // presence is a socket by which other jobs on the machine learn of this one. Its name is abstract:

@@ -256,7 +256,7 @@ func (c *Client) Losses() []bootstrap.Loss {
 	return lost
 }
 
-// hear reads the notices that have come.
+// hear reads the notices that have arrived.
 func (c *Client) hear() {
 	if c.reading.TryLock() {
 		for c.unread() {
@@ -393,7 +393,7 @@ func (c *Client) Fail() {
 	c.failed = true
 }
 
-// leaving is how this PE leaves.
+// leaving returns the frame with which this PE leaves.
 func (c *Client) leaving() wire.Kind {
 	c.mu.Lock()
 	defer c.mu.Unlock()

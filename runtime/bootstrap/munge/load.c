@@ -58,7 +58,7 @@ int shmemi_munge_load(const char *name, char *why, size_t len)
     return 0;
 }
 
-/* The context knows more than the number: the file that is not there. */
+/* The context's text is more exact than the code: it names the missing file. */
 static int failed(void *context, int status, char *why, size_t len)
 {
     const char *text = munge.text(context);

@@ -48,8 +48,9 @@ type Plugin struct {
 
 var _ bootstrap.Bootstrap = (*Plugin)(nil)
 
-// Join loads the library and agrees with the other PEs on a secret. Only the library knows its
-// waits: when it has not returned in time, say is called, in another thread, and the wait goes on.
+// Join loads the library and agrees on a secret with the other PEs. Only the library knows the
+// progress of its waits: if it has not returned within timeout, say is called in another thread,
+// and the wait continues.
 func Join(path string, timeout time.Duration, say func(text string)) (*Plugin, error) {
 	p := &Plugin{timeout: timeout, say: say}
 	name := C.CString(path)

@@ -101,7 +101,7 @@ func put(key string, bytes []byte) error {
 	return check(C.shmemi_pmix_put(name, unsafe.Pointer(unsafe.SliceData(bytes)), C.size_t(len(bytes))))
 }
 
-// call is something that PMIx does meanwhile. Its owner frees it.
+// call is a PMIx call under way. Its owner frees it.
 type call struct{ c *C.struct_shmemi_pmix_call }
 
 var errMemory = errors.New("no memory")

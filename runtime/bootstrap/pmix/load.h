@@ -11,7 +11,7 @@
 
 enum { SHMEMI_PMIX_TIMEOUT = -24, SHMEMI_PMIX_NOT_FOUND = -46 };
 
-/* Loads the library by a file or a name. On failure why says the cause. */
+/* Loads the library from a path or by its name. On failure why gets the cause. */
 int shmemi_pmix_load(const char *file, char *why, size_t len);
 
 /* Calls PMIx_Init, and PMIx_Finalize. */

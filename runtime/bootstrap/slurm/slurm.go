@@ -96,7 +96,7 @@ func (o *Options) join(s *step, id uid.ID) (*uid.Member, error) {
 	return m, nil
 }
 
-// lead keeps the listener open until all have come. A PE that has got the id comes to no other
+// lead keeps the listener open until all PEs have joined. A PE that has the id connects to no other
 // listener before this PE has finalized.
 func lead(o *Options, s *step, p *peer) (*uid.Member, error) {
 	l, err := listen(s.ports, o.Filter.Family)

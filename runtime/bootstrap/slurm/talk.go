@@ -38,7 +38,7 @@ type verifier interface {
 // daemon is that of this host.
 type daemon struct{}
 
-// turns limits the threads that ask the daemon: each call takes a thread meanwhile.
+// turns limits concurrent calls of the munge daemon, each of which blocks a thread.
 var turns = make(chan struct{}, 8)
 
 func (daemon) Self() (munge.User, error) { return munge.Self() }

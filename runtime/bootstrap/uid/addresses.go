@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Filter says which addresses of this host an id may carry.
+// Filter selects the addresses of this host that an id may carry.
 type Filter struct {
 	// Interfaces are names, with commas between them: the interfaces whose names begin so, or with
 	// = in front of the list those whose names are the same, or with ^ interfaces whose names do

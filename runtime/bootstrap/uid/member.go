@@ -279,14 +279,14 @@ func (l *link) up() {
 	}
 }
 
-// giveUp ends a step to which there is no answer, not even that others are missing.
+// giveUp ends a step for which the root has not replied at all.
 func (l *link) giveUp(seq uint32) {
 	_ = l.deliver(wire.Frame{Kind: wire.Refused, Seq: seq, Payload: fmt.Appendf(nil,
 		"the process that made the unique id, at %v, did not answer within %v (see whether it is stopped)",
 		l.addresses[0], l.timeout)})
 }
 
-// explain replaces the error that the link is gone by its reason.
+// explain replaces the error of a closed link by the reason why it was closed.
 func (m *Member) explain(err error) error {
 	if err == nil || !errors.Is(err, launcher.ErrGone) {
 		return err

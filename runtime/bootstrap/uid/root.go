@@ -343,7 +343,7 @@ func (r *Root) leftLocked() {
 	r.cond.Broadcast()
 }
 
-// outlast waits until each PE that came has left.
+// outlast waits until each connected PE has left.
 func (r *Root) outlast(limit time.Duration) {
 	late := false
 	t := time.AfterFunc(limit, guard.Func("the bootstrap", func() {
@@ -418,7 +418,7 @@ func newSession() uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// settle waits until every PE that is there has all its frames.
+// settle waits until every connected PE has received all its frames.
 func (r *Root) settle(limit time.Duration) {
 	r.mu.Lock()
 	participants := r.participants

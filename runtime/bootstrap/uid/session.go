@@ -55,8 +55,8 @@ func rootOf(id ID, c *contents, pe libshmem.PE) (*Root, error) {
 	if r != nil || !c.session {
 		return r, nil
 	}
-	// It listens on all addresses: its own name may stand for 127.0.1.1 on the host, and the others
-	// may come by an address that only a router before it knows.
+	// It listens on all addresses: the host's own name may resolve to 127.0.1.1, and the other PEs
+	// may use an address that only a router in front of the host knows.
 	port := c.addresses[0].Port()
 	l, err := listen(AnyFamily, port)
 	if err != nil {

@@ -173,7 +173,7 @@ func ParseAbsence(p []byte) (Absence, error) {
 	return a, nil
 }
 
-// How says in which way a PE ended.
+// How is the kind of a PE's end.
 type How uint8
 
 // The ways to end.

@@ -122,7 +122,7 @@ func (v *Device) MapDMABuf(a gpu.Address, n uint64) (*gpu.Mapping, error) {
 	}
 	return &gpu.Mapping{
 		Host: host, Method: "dma-buf",
-		// Write-combined on x86-64, says cuda.h at cuMemGetHandleForAddressRange.
+		// Write-combined on x86-64: cuda.h, at cuMemGetHandleForAddressRange.
 		Combining: true,
 		Unmap:     func() error { return unix.MunmapPtr(host, uintptr(n)) },
 	}, nil

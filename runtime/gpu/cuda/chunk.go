@@ -40,7 +40,7 @@ func (v *Device) ChunkAt(a gpu.Address) (c gpu.Chunk, ok bool, err error) {
 	return gpu.Chunk(memory), err == nil && !none, err
 }
 
-// Lendable returns what a chunk allows, which its maker has decided.
+// Lendable returns what a chunk allows, as its allocation has decided.
 func (v *Device) Lendable(c gpu.Chunk) (gpu.Lendable, error) {
 	var w C.struct_shmemi_cuda_wanted
 	err := v.do("ask for properties of memory on", func() (string, C.int) {

@@ -173,7 +173,7 @@ struct shmemi_cuda_step {
 };
 _Static_assert(sizeof(struct shmemi_cuda_step) == 48, "layout of CUstreamBatchMemOpParams");
 
-/* The same, as an atomic operation. */
+/* A change of one word by an atomic operation. */
 struct shmemi_cuda_change {
     unsigned operation, flags; /* 0 */
     int what, type;
@@ -325,7 +325,7 @@ _Static_assert(sizeof(struct shmemi_cuda_change) == sizeof(struct shmemi_cuda_st
              (void *handle, uint64_t device, size_t n, int type, unsigned long long flags),        \
              (handle, device, n, type, flags))
 
-/* The functions as one driver has them, for one caller. */
+/* The functions of one driver, for one caller. */
 struct shmemi_cuda {
 #define FIELD(name, symbol, parameters, arguments) int(*name) parameters;
     SHMEMI_CUDA_FUNCTIONS(FIELD, FIELD)
@@ -372,9 +372,9 @@ struct shmemi_cuda_outcome {
     int push, call, pop; /* results; 0 also where one was not made */
 };
 
-/* shmemi_cuda_in_NAME makes a context current, calls and puts the thread's own
- * back, in one crossing from Go instead of five. Device.withLocked says why the
- * thread is relaxed meanwhile. */
+/* shmemi_cuda_in_NAME makes a context current, calls the function and restores the thread's own
+ * context, in one crossing from Go instead of five. Device.withLocked explains why the thread is
+ * relaxed meanwhile. */
 #define CALL_IN(name, symbol, parameters, arguments)                                               \
     static inline struct shmemi_cuda_outcome shmemi_cuda_in_##name(                                \
         const struct shmemi_cuda *driver, void *within, UNWRAP parameters)                         \

@@ -65,7 +65,7 @@ func (e *CallError) remedy() string {
 	return ""
 }
 
-// kernelFailed: the driver answers such a code to each call that comes after.
+// kernelFailed: after a failed kernel the driver returns such a code from every later call.
 const kernelFailed = "a kernel failed earlier, and no call works after that: run the program under compute-sanitizer"
 
 // check is nil for success, else the driver's error for the code.

@@ -26,8 +26,7 @@ const (
 	gdrName    = "libgdrapi.so.2"
 )
 
-// oldest is the oldest driver that this package takes: the last of the needed functions came with
-// it.
+// oldest is the oldest driver that this package supports: the first with all needed functions.
 const oldest = Version(11000)
 
 // Version is a version of CUDA as the driver counts.

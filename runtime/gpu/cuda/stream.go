@@ -46,7 +46,7 @@ func (v *Device) FinishStream(s gpu.Stream) error {
 	return nil
 }
 
-// StreamDone reports whether a stream has no more work.
+// StreamDone reports whether a stream has finished all its work.
 func (v *Device) StreamDone(s gpu.Stream) (bool, error) {
 	const op = "ask a stream of"
 	if err := v.enter(op); err != nil {
@@ -90,7 +90,7 @@ func (v *Device) CopyInAsync(s gpu.Stream, to, from gpu.Address, n uint64) error
 		return v.CopyAsync(s, to, from, n)
 	}
 	if odd := n % 2; odd != 0 {
-		// The last byte goes with its neighbour, which is there already.
+		// The last byte is copied together with the byte before it, which is in place already.
 		end := gpu.Address(n - 2)
 		if err := v.twoRows(s, to, from, n/2); err != nil {
 			return err

@@ -35,7 +35,7 @@ func (s *Segment) openBlock(err error) error {
 	}
 	if err = s.links.agree(errors.Join(err, news), news); err != nil {
 		err = errors.Join(err, s.closePeers())
-		// No PE may free a heap that another one has open.
+		// No PE may free its heap while another PE has it open.
 		if s.links.broken == nil {
 			err = errors.Join(err, s.links.agree(nil, nil))
 		}

@@ -38,7 +38,7 @@ type hello struct {
 	NoVMM       string // and why
 }
 
-// growth offers a chunk, whose descriptor comes with the note.
+// growth offers a chunk of a heap. Its descriptor follows the note.
 type growth struct{ From, To uint64 }
 
 // whole offers a heap for IPC.
@@ -164,7 +164,7 @@ func (k *links) indexOf(n note) int {
 	return -1
 }
 
-// missingError names the PEs that have not connected in time.
+// missingError names the PEs that have not connected within the timeout.
 func (k *links) missingError(away error) error {
 	var missing []libshmem.PE
 	for i := k.plan.Me + 1; i < len(k.conns); i++ {

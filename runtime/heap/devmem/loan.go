@@ -85,8 +85,8 @@ func (s *Segment) allows(c gpu.Chunk) error {
 	return nil
 }
 
-// run is how far a chunk goes on from one of its granules, before or behind that.
-// The driver does not say how large a chunk is, but has one name for all of it.
+// run returns how many bytes of a chunk lie before or behind one of its granules. The driver does
+// not report the size of a chunk, but has one handle for all of it.
 func (s *Segment) run(c gpu.Chunk, from gpu.Address, up bool) (uint64, error) {
 	same := func(n uint64) (bool, error) {
 		at := from + gpu.Address(n)

@@ -10,7 +10,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Path is how the memory of a heap is got and shared.
+// Path is how the memory of a heap is allocated and shared.
 type Path uint8
 
 // The ways.
@@ -101,7 +101,7 @@ func (p Plan) refuse(cause error, remedy string) error {
 	return &shmerr.Error{Op: "reserve", Object: p.String(), Cause: cause, Remedy: remedy}
 }
 
-// String names the plan by the setting behind it.
+// String names the setting that the plan comes from.
 func (p Plan) String() string {
 	return fmt.Sprintf("SHMEM_SYMMETRIC_SIZE of %s in GPU memory", amount(p.Size))
 }

@@ -155,7 +155,7 @@ func (s *Segment) findPeers(hellos []hello) error {
 // addresses it; 0 where there is no way for loads and stores.
 func (s *Segment) Heap(i int) gpu.Address { return s.heaps[i] }
 
-// Why says why Heap is 0.
+// Why returns the reason why Heap(i) is 0.
 func (s *Segment) Why(i int) error { return s.why[i] }
 
 // Path is the way that was taken.

@@ -90,8 +90,8 @@ type Rejected struct{ error }
 // Unwrap is the reason.
 func (e Rejected) Unwrap() error { return e.error }
 
-// Accept waits for a peer. The error is a Rejected where a peer of another user came, and of the
-// kind ErrTimeout where none came.
+// Accept waits for a peer. If a process of another user connects the error is a Rejected, and after
+// the deadline it is of the kind ErrTimeout.
 func (l *Listener) Accept(deadline time.Time) (*Conn, error) {
 	if l.guard != nil {
 		return l.accept(deadline)

@@ -77,8 +77,8 @@ func caller(fd int) string {
 	return fmt.Sprintf("process %d of user %d", c.Pid, c.Uid)
 }
 
-// silent is the error when the time is over: the processes that have come and have not said which
-// PE they are.
+// silent returns the error after the deadline. It names the processes that have connected without
+// proving which PE they are.
 func (g *guard) silent() error {
 	if len(g.unproven) == 0 {
 		return shmerr.ErrTimeout
@@ -183,8 +183,8 @@ func (g *guard) judge(x *unproven, deadline time.Time) (*Conn, error) {
 	return c, nil
 }
 
-// Prove shows a guarded listener that this process is that PE and knows the secret, and
-// has it show that it knows it, too. It comes first on a connection that was dialled.
+// Prove proves to a guarded listener that this process is that PE and knows the secret, and
+// verifies the listener's proof. It has to be the first exchange on a dialled connection.
 func (c *Conn) Prove(s *secret.Secret, pe libshmem.PE, deadline time.Time) error {
 	challenge, files, err := c.Receive(deadline)
 	CloseAll(files)

@@ -64,7 +64,7 @@ func (s *Segment) afford(perHeap uint64) error {
 	return nil
 }
 
-// sparseTaken is how much of the sparse parts is there.
+// sparseTaken returns how many bytes of the sparse parts have memory.
 func (s *Segment) sparseTaken() (n uint64) {
 	if s.plan.Sparse == 0 {
 		return 0

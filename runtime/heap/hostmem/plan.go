@@ -80,7 +80,7 @@ func (p Plan) refuse(cause error, remedy string) error {
 	return &shmerr.Error{Op: "reserve", Object: p.String(), Cause: cause, Remedy: remedy}
 }
 
-// String names the plan by the setting behind it.
+// String names the setting that the plan comes from.
 func (p Plan) String() string {
 	return fmt.Sprintf("SHMEM_SYMMETRIC_SIZE of %s for %d PEs of this node", amount(p.Heap), p.PEs)
 }

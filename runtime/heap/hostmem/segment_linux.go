@@ -97,7 +97,7 @@ func unmap(p unsafe.Pointer, n uint64) error {
 	return unix.MunmapPtr(p, uintptr(n))
 }
 
-// softLimit is the limit in force, or false without one.
+// softLimit returns the soft limit of a resource, or false if there is none.
 func softLimit(resource int) (uint64, bool) {
 	var l unix.Rlimit
 	if err := unix.Getrlimit(resource, &l); err != nil || l.Cur == unix.RLIM_INFINITY {

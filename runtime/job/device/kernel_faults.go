@@ -149,7 +149,7 @@ func callName(n uint32) string {
 	return fmt.Sprintf("call %d", n)
 }
 
-// explainFault says what was wrong and gives the remedy.
+// explainFault returns the cause and the remedy of a kernel's fault.
 func explainFault(r *queue.Report, s *queue.State) (cause, remedy string) {
 	switch r.Fault {
 	case queue.FaultInit:

@@ -12,7 +12,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// lender is the endpoints whose NICs may reach what is lent.
+// lender registers lent memory with the endpoints whose NICs may reach it.
 type lender interface {
 	BeginLoan(gpustage.Loan)
 	EndLoan(gpustage.Loan) error // makes NICs release a loan

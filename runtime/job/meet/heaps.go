@@ -155,7 +155,7 @@ func (h *Heaps) InMain() bool {
 	return slices.ContainsFunc(h.Nodes.Peers(h.Me), func(pe libshmem.PE) bool { return h.Kinds[pe] != config.HeapDevice })
 }
 
-// Text returns what the banner says of the heaps.
+// Text describes the heaps for the banner.
 func (h *Heaps) Text(size uint64) string {
 	each := config.FormatSize(size) + " a PE"
 	var count [4]int

@@ -86,8 +86,8 @@ func (nw *Network) unanswered(open []*proxy.Contact) (still []*proxy.Contact, er
 	return still, err
 }
 
-// noContact says which hosts do not reach each other, and by which addresses they have tried. A nil
-// cause: the time is over.
+// noContact returns an error that names the hosts that do not reach each other and the addresses
+// that they have tried. A nil cause: the time is over.
 func (nw *Network) noContact(all [][]meet.EndpointInfo, open []*proxy.Contact, cause error) error {
 	what, remedy := "", ""
 	if cause != nil {

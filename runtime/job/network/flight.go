@@ -11,7 +11,7 @@ import (
 const flights = 3
 
 // Flight returns the flight recorder's events with a PE, as lines to print below a report. With -1
-// it takes the PEs with operations under way, and those heard of last.
+// it chooses PEs with operations under way, and those with the latest events.
 func (nw *Network) Flight(of int) (lines []string) {
 	if nw == nil || of >= 0 && nw.Nodes.Node(libshmem.PE(of)) == nw.Nodes.Node(nw.Me) {
 		return nil

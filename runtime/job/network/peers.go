@@ -22,7 +22,7 @@ const lockPatience = 200 * time.Millisecond
 // Peers is what the first engine knows of other PEs.
 type Peers struct{ e *proxy.Engine }
 
-// Peers returns what is known of other PEs.
+// Peers returns the network's view of other PEs.
 func (nw *Network) Peers() *Peers { return &Peers{nw.Engine} }
 
 // PeerStatus returns how far the first engine is with a PE; with asked, also when nothing is
@@ -32,7 +32,7 @@ func (p *Peers) PeerStatus(pe libshmem.PE, asked bool) (text string, silent, had
 	return text, silent, had
 }
 
-// Probe asks PEs whether they are there, and some of them what they do.
+// Probe sends a request to PEs: those in there reply that they live, those in doing what they do.
 func (p *Peers) Probe(doing, there []libshmem.PE) {
 	p.e.TryLocked(lockPatience, func() {
 		for _, pe := range doing {
@@ -96,7 +96,7 @@ func (l *Loans) EndLoan(loan gpustage.Loan) (err error) {
 	return err
 }
 
-// Shown returns what each engine shows of itself.
+// Shown returns the status page of each engine.
 func (nw *Network) Shown() (ends []*proxy.EndpointPage) {
 	if nw == nil {
 		return nil
@@ -129,13 +129,13 @@ func (nw *Network) Provider() string {
 // ForTests reports whether the provider serves only tests on a host that nobody else uses.
 func (nw *Network) ForTests() bool { return fabric.ForTests(nw.Engine.Caps().Provider) }
 
-// Warning says what such a provider is for.
+// Warning returns the warning for a provider that serves only tests.
 func (nw *Network) Warning() string {
 	c := nw.Engine.Caps()
 	return fmt.Sprintf("network %s on %s is %s (SHMEM_PROVIDER=tcp keeps them out)", nw.Provider(), c.Domain, fabric.Exposure(c.Provider))
 }
 
-// Text returns what the banner says of the network.
+// Text describes the network for the banner.
 func (nw *Network) Text() string {
 	c := nw.Engine.Caps()
 	text := fmt.Sprintf("%s on %s", nw.Provider(), c.Domain)

@@ -38,7 +38,7 @@ type registrant interface {
 	Locked(f func())
 }
 
-// RegistryConfig is the heap and what is known of it.
+// RegistryConfig describes the heap to register.
 type RegistryConfig struct {
 	GPU exporter
 	// Flush completes what NICs have written, for the GPU alone or for all readers.
@@ -68,8 +68,8 @@ type registration struct {
 	done int           // parts of the heap that are registered, or will not be
 }
 
-// nicPaths are the paths by which a NIC may reach GPU memory, the best first: a dma-buf needs no
-// kernel module besides the driver's own.
+// nicPaths are the paths by which a NIC may reach GPU memory, best first: a dma-buf needs no kernel
+// module but the driver's own.
 var nicPaths = []config.GPUNet{config.GPUNetDMABuf, config.GPUNetPeerMem}
 
 // nicPathNames has their names for messages.
@@ -144,7 +144,7 @@ func (r *Registry) InOrder(i int) bool {
 	return f.Major >= firstInOrder && f.WritesOrdering >= orderedForOwner
 }
 
-// allows says why a path cannot be used, as far as that is known before a try.
+// allows returns why a path cannot be used, or nil if only an attempt will show.
 func (r *Registry) allows(path config.GPUNet, c fabric.Caps) error {
 	f := r.GPU.Facts()
 	no := func(format string, args ...any) error {

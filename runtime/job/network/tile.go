@@ -52,8 +52,8 @@ func (nw *Network) agreeTiles(all [][]meet.EndpointInfo) {
 	}
 }
 
-// Tile returns the largest tile of eager transfers that writes to the heap of a PE keep; 0: none. In
-// GPU memory they keep it where Reaches says that NICs reach it.
+// Tile returns the largest tile of eager transfers that writes to the heap of a PE keep, or 0 for
+// none. In GPU memory they keep it only if Reaches reports that NICs reach it.
 func (nw *Network) Tile(pe libshmem.PE) int {
 	if nw == nil || nw.Heaps.Copies(pe) {
 		return 0

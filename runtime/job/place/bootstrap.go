@@ -42,8 +42,8 @@ type candidate struct {
 	place []string
 }
 
-// bootstraps lists all of them; the first with a sign wins. What the program gives comes before
-// what it was started with.
+// bootstraps lists all bootstraps. The first one whose sign is present wins: what the program
+// passes comes before the environment of a launcher.
 var bootstraps = []candidate{
 	{"uid", func(s *surroundings) string { return s.given.sign() }, "give shmemx_init_attr a unique id", openUID, nil},
 	{"mpi", signOfMPI, "call MPI_Init before", openMPI, nil},
@@ -132,7 +132,7 @@ func choose(s *surroundings) (*candidate, string, error) {
 // OpenBootstrap chooses the bootstrap, and opens it. environ has "NAME=value" entries. A nil log logs
 // nothing.
 func OpenBootstrap(cfg *config.Config, environ []string, given Given, log *shmlog.Log) (bootstrap.Bootstrap, error) {
-	// A problem while the PEs come together, such as a connection from a process that is no PE.
+	// For problems during the bootstrap, such as a connection from a process that is no PE.
 	warn := func(text string) { log.Printf("bootstrap", config.LogWarn, "%s", text) }
 	s := &surroundings{config: cfg, env: environment(environ), given: given, warn: warn}
 	w, why, err := choose(s)

@@ -60,8 +60,8 @@ type watchedCall struct {
 const (
 	// watchInterval is the time between two checks. A check takes less than a microsecond.
 	watchInterval = 100 * time.Millisecond
-	// watchLong is when a call is long enough for a report that was asked for. Copies, checks and
-	// launches take some microseconds.
+	// watchLong is the least age of a call for a report on request. Copies, checks and launches
+	// take some microseconds.
 	watchLong = 2 * watchInterval
 )
 

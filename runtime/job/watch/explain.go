@@ -64,8 +64,8 @@ type survey struct {
 	silent int  // PEs that the network does not reach, as far as is known
 }
 
-// condition describes one PE; with asked, also when nothing is remarkable. It leaves out what the
-// network knows if the engine's lock could not be taken.
+// condition describes one PE; with asked, even if nothing is remarkable. It leaves out the
+// network's part if the engine's lock could not be taken.
 func (l *peers) condition(pe libshmem.PE, asked bool, found *survey) string {
 	what := l.about(pe, asked, area.Deep)
 	if l.Network != nil && pe != l.Me && l.far(pe) && found.free {

@@ -33,7 +33,8 @@ type Network interface {
 	// PeerStatus returns how far the network is with a PE; with asked, also when nothing is
 	// remarkable. silent reports whether the last Probe of the PE has no answer, or found no room.
 	PeerStatus(pe libshmem.PE, asked bool) (text string, silent, had bool)
-	// Probe asks PEs whether they are there, and some of them what they do.
+	// Probe sends a request to PEs: those in there reply that they live, those in doing what they
+	// do.
 	Probe(doing, there []libshmem.PE)
 	// Ping asks a PE for a sign of life. sent is false if there was no room for it.
 	Ping(pe libshmem.PE) (sent, had bool)
@@ -97,7 +98,7 @@ func (l *peers) note(pe libshmem.PE, fate string) bool {
 // far reports whether a PE is on another node.
 func (l *peers) far(pe libshmem.PE) bool { return l.Nodes.Node(pe) != l.Nodes.Node(l.Me) }
 
-// Hears stores the answer of a PE. The engine's lock is held.
+// Hears stores a PE's activity reply. The engine's lock is held.
 func (l *peers) Hears(pe libshmem.PE, text string) {
 	short, deep, _ := strings.Cut(text, separator)
 	l.mu.Lock()
@@ -108,7 +109,7 @@ func (l *peers) Hears(pe libshmem.PE, text string) {
 	l.said[libshmem.PE(pe)] = saying{short, deep, time.Now()}
 }
 
-// Says returns this PE's answer to another PE. The engine's lock is held.
+// Says returns this PE's activity reply to another PE. The engine's lock is held.
 func (l *peers) Says() string {
 	text := l.of(l.Me, 0) + separator + l.of(l.Me, area.Deep)
 	return text[:min(len(text), mostSaid)]
@@ -165,8 +166,8 @@ func (l *peers) word(pe libshmem.PE) string {
 	return ""
 }
 
-// about returns what is known of a PE without the network, each entry the end of a sentence about
-// the PE. With asked it also says what the PE does when nothing is remarkable.
+// about describes a PE from what is known without the network. Each entry continues a sentence
+// whose subject is the PE. With asked there is always an entry for its activity.
 func (l *peers) about(pe libshmem.PE, asked bool, how area.How) []string {
 	if lost := l.lost(pe); lost != "" {
 		return []string{lost}
@@ -200,7 +201,7 @@ func (l *peers) about(pe libshmem.PE, asked bool, how area.How) []string {
 	return what
 }
 
-// end says how a process has ended: by the word of the launcher, or by the PE's own note.
+// end describes how a process has ended, from the launcher's report or the PE's own note.
 func (l *peers) end(pe libshmem.PE) string {
 	if fate := l.word(pe); fate != "" {
 		return fate

@@ -217,7 +217,7 @@ func (w *Watch) run() {
 // every 10 ms.
 const reportDelay = 50 * time.Millisecond
 
-// report prints what is remarkable, if a report was asked for.
+// report prints the remarkable PEs, if the signal has requested a report.
 func (w *Watch) report() {
 	asked := w.asked()
 	if asked == w.reported {
@@ -305,7 +305,7 @@ func (w *Watch) orphan() {
 	}
 }
 
-// OrphanError says that the launcher was killed, or ends the job.
+// OrphanError reports that the launcher was killed, or ends the job.
 type OrphanError struct{ Launcher string }
 
 // Error names the launcher.
@@ -322,7 +322,7 @@ func (e *EndedError) Error() string {
 	return fmt.Sprintf("PE %d ended the job with status %d", e.PE, e.Status)
 }
 
-// judge gives up the PEs for which no better report has come.
+// judge gives up the suspected PEs for which no exact report has come.
 func (w *Watch) judge() {
 	w.mu.Lock()
 	var due []libshmem.PE

@@ -29,7 +29,7 @@ type NIC struct {
 	live    map[uintptr]fabric.Region // by descriptor
 }
 
-// Regions is how many there may be at a time.
+// Regions caps the registrations at a time.
 const Regions = 64
 
 // The kernel's, from linux/io_uring.h.

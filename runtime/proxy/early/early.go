@@ -48,7 +48,7 @@ type record struct {
 	length    uint32 // of the message
 }
 
-// New returns a Messages without messages, of which none will be longer than longest.
+// New returns an empty Messages for messages of up to longest bytes.
 func New(longest int) *Messages {
 	return &Messages{heads: noHeads(leastHeads), free: none, size: longest}
 }

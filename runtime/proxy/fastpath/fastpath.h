@@ -389,7 +389,8 @@ static inline int shmemi_fastpath_receive(struct shmemi_fastpath *x, const struc
     if (h->seq != p->received + 1 || p->early || p->behind || p->queued ||
         (int32_t)(h->need - p->edge) > 0 || acked - p->out.in > p->out.posted - p->out.in)
         return SHMEMI_NOT_FAST;
-    /* Behind the other checks, which change nothing: Go computes the seal of what is left to it. */
+    /* This check comes last. The others change nothing, and Go computes the seal of a message that
+     * is left to it. */
     if (h->job != shmemi_fastpath_stamp(x, h, x->me, c->len))
         return SHMEMI_NOT_FAST;
     /* First, as in Go, because an answer to the message depends on it. If Go applies the message,

@@ -91,10 +91,10 @@ func (l *Loop) Close() {
 	C.free(unsafe.Pointer(l.c))
 }
 
-// Alone says whether the PE has no other consumer.
+// Alone sets whether the PE has no other consumer.
 func (l *Loop) Alone(alone bool) { l.c.alone = number(alone) }
 
-// Yields says whether the loop gives way when nothing comes.
+// Yields sets whether the loop yields its processor when it finds no work.
 func (l *Loop) Yields(yields bool) { l.c.yields = number(yields) }
 
 func number(b bool) uint32 {
@@ -104,9 +104,9 @@ func number(b bool) uint32 {
 	return 0
 }
 
-// Run runs for limit at most, and goes on while work has come within spin; 0: until a turn finds
-// none. finished is the engine's Finished that the caller knows, ticket the quiet that it waits
-// for, or 0.
+// Run runs for at most limit. It continues while work has come within spin; with 0, until a turn
+// finds none. finished is the last value of the engine's Finished that the caller has seen, and
+// ticket the quiet that it waits for, or 0.
 func (l *Loop) Run(limit, spin time.Duration, finished, ticket uint64) Reason {
 	c := l.c
 	c.limit, c.spin = int64(limit), int64(spin)
@@ -114,7 +114,7 @@ func (l *Loop) Run(limit, spin time.Duration, finished, ticket uint64) Reason {
 	return Reason(C.shmemi_innerloop_run((*C.struct_shmemi_innerloop)(unsafe.Pointer(c))))
 }
 
-// Account says what the last Run did.
+// Account reports the work of the last Run.
 type Account struct {
 	Taken     int           // operations
 	Completed int           // completions, including those left to Go
@@ -140,8 +140,8 @@ func (l *Loop) Completions() []fabric.Completion {
 	return l.c.completions[l.c.first:l.c.count]
 }
 
-// Local adds memory outside the segment that operations may read. The loop knows the latest few
-// such areas.
+// Local adds memory outside the segment that operations may read. The loop keeps only the latest
+// few such areas.
 func (l *Loop) Local(begin, end uint64) {
 	for _, a := range l.c.areas {
 		if a.begin == begin && a.end == end {

@@ -84,7 +84,7 @@ func (r *Recorder) Context(state *layout.State, number uint32) Recorder {
 	return Recorder{r.records, state, uint64(number)}
 }
 
-// Deal gives a PE its ring, unless it has one.
+// Deal assigns a PE a ring of events, unless it has one.
 func (r *Recorder) Deal(pe libshmem.PE) {
 	if p := &r.peers[pe]; p.Ring == 0 {
 		p.Ring = r.first.Rings

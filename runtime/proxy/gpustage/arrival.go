@@ -104,7 +104,7 @@ func (a *arrivals) Follow(c *stream.Chore) {
 	}
 }
 
-// answer sends the answer that a PE has asked for by a token.
+// answer sends the reply to a PE's request with a token.
 func (a *arrivals) answer(pe libshmem.PE, token uint32, value uint64) {
 	keep(a.engine, 0, pe, layout.Header{Kind: layout.KindReply, Token: token, Operand: value})
 }
@@ -131,7 +131,7 @@ func (a *arrivals) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	return true
 }
 
-// hold keeps a message until its time has come.
+// hold keeps a message until the ones before it have been applied.
 func (a *arrivals) hold(l *arrivalPeer, h *layout.Header, payload unsafe.Pointer, n int) {
 	if a.joined == nil {
 		a.joined = make([]byte, layout.MessageSize)
@@ -180,7 +180,7 @@ func (a *arrivals) unfinished(l *arrivalPeer) bool {
 	return l.held.Len() > 0 || l.Pulls.Open() || l.Issued > a.streams.Passed(stream.In)
 }
 
-// Advance applies the waiting messages whose time has come.
+// Advance applies waiting messages that are now in sequence.
 func (a *arrivals) Advance() {
 	if len(a.busy) > 0 {
 		a.words.begin()

@@ -190,7 +190,7 @@ func (d *departures) sendRequest(c *chunk) call.Status {
 	return call.Done
 }
 
-// describe writes what a request to send says of a part: its place, and its signal.
+// describe writes the part's place and signal into a request to send.
 func (*departures) describe(to *layout.PieceOfSend, p *chunkPart, turn uint8) {
 	x := p.of
 	*to = layout.PieceOfSend{Offset: x.offset + libshmem.Offset(p.at), N: uint32(p.n), Turn: turn}

@@ -144,7 +144,7 @@ func (r *race) warm() error {
 	return errors.Join(err, r.in.Dev.SyncStream(r.quick))
 }
 
-// run gives quick its operations. It ends when give is closed.
+// run submits the operations from give to the stream quick. It ends when give is closed.
 func (r *race) run() {
 	defer close(r.over)
 	var n uint64
@@ -255,7 +255,7 @@ func (r *race) giveApart(a uint64, n int) error {
 	return err
 }
 
-// giveQuick gives quick the first n undone operations, in the order in which they came.
+// giveQuick gives quick the first n undone operations, in their order of arrival.
 func (r *race) giveQuick(now time.Time, n int) {
 	for i := range n {
 		if o := r.ops.At(i); o.q == 0 {

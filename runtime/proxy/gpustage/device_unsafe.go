@@ -220,7 +220,7 @@ func (m *Memory) keep(s *cudaStream, at unsafe.Pointer, width uint8, value uint6
 	return m.give(s)
 }
 
-// give gives the driver the stores that were kept back.
+// give passes the gathered stores on to the driver.
 func (m *Memory) give(s *cudaStream) error {
 	if len(s.kept) == 0 {
 		return nil

@@ -13,7 +13,7 @@ import (
 // The operations of callers. Each goes to the part that can do it: copies, if the heap is mapped
 // here; the fabric, if NICs reach both sides; else puts and gets.
 
-// By says who does a put.
+// By is the part of the stage that performs a put.
 type By uint8
 
 const (
@@ -45,7 +45,7 @@ func (s *Stage) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointe
 	return s.puts.begin(pe, offset, source, n, gpu, r, after), ByStage
 }
 
-// Leave begins a queued put whose turn has come.
+// Leave starts a queued put whose turn has come.
 func (s *Stage) Leave(t fabric.Token) call.Status { return s.puts.leave(t, s.Holds(s.puts.source(t))) }
 
 // MustFollow reports whether an operation of an epoch on pe has to wait for bytes from before a

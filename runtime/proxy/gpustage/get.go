@@ -72,7 +72,7 @@ func (g *gets) begin(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer
 	return call.Pending
 }
 
-// ask asks for the bytes: by a message if the other side has to copy, else by reads.
+// ask starts a get: by a message if the other side has to copy, otherwise by reads.
 func (g *gets) ask(t fabric.Token, offset libshmem.Offset, far bool) call.Status {
 	o := &g.ops[t]
 	if !far {

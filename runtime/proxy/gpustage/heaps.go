@@ -68,13 +68,13 @@ type reachedHeap struct {
 	flushes bool // the PE has to flush writes of NICs there
 }
 
-// newHeaps returns the heaps of the network's PEs, of which no part is known.
+// newHeaps returns the heaps of the network's PEs, without any parts yet.
 func newHeaps(e Engine) *heaps {
 	x := e.Shared()
 	return &heaps{engine: e, named: x.Named, provider: x.Provider, fatal: x.Fatal, me: libshmem.PE(x.State.Me), peers: x.Peers, virtual: x.Caps.VirtualAddress}
 }
 
-// remote returns the address by which other PEs reach an address of a region.
+// remote returns the address that other PEs use for an address of a region.
 func (x *heaps) remote(r *fabric.Region, at unsafe.Pointer) uint64 {
 	if x.virtual {
 		return uint64(uintptr(at))

@@ -52,7 +52,7 @@ type Op struct {
 	Parity   uint8        // of the generation that waits for it; only of UseStore
 }
 
-// Ending says how far an operation has ended.
+// Ending reports how much of an operation has ended, and with which status.
 type Ending struct {
 	Phase  Phase
 	Status int32 // for its request; 0: it had its effect
@@ -85,7 +85,7 @@ type Message struct {
 	NoRoom  NoRoom
 }
 
-// NoRoom says what becomes of a message for which there is no room.
+// NoRoom decides what happens to a message that the engine has no room for.
 type NoRoom uint8
 
 const (
@@ -107,7 +107,7 @@ type Engine interface {
 	// wait for the operation. Quiets wait for each put, copy and store. Pending: earlier operations
 	// on the PE come first, and the engine calls Leave later. Again, Failed: it has not begun.
 	Begin(use Use, pe libshmem.PE, r *call.Request, n uint64) (Op, call.Status)
-	// End says how far an operation has ended.
+	// End reports the progress of an operation that ends: see Ending.
 	End(o Op, e Ending)
 
 	// May reports whether an operation of n bytes on a PE that is not begun, or that has no record,
@@ -116,8 +116,7 @@ type Engine interface {
 	// Send sends a message.
 	Send(m Message) call.Status
 
-	// Apply does what a message asks for in main memory; false: it asks for a change that was
-	// refused.
+	// Apply performs a message on main memory. False: it requests a change that is refused.
 	Apply(h *layout.Header, payload unsafe.Pointer, n int) bool
 
 	// RegisterLocal registers n bytes of a caller's memory for an operation until it is over, or a

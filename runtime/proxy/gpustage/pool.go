@@ -161,7 +161,7 @@ func (p *pool) TakeUpTo(pe libshmem.PE, n uint64) (i uint16, got uint64, ok bool
 	return 0, 0, false
 }
 
-// Trim takes back what a piece has beyond n bytes.
+// Trim shortens a piece to n bytes and frees the rest.
 func (p *pool) Trim(pe libshmem.PE, i uint16, n uint64) {
 	for order := p.order[i]; order > 0 && n <= p.bytes(order-1); {
 		order--

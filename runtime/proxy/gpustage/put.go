@@ -68,7 +68,7 @@ func (p *puts) source(t fabric.Token) (local unsafe.Pointer, n uint64) {
 	return o.local, o.n
 }
 
-// leave begins a put whose turn has come.
+// leave starts a put whose turn has come.
 func (p *puts) leave(t fabric.Token, gpu bool) call.Status {
 	o := &p.ops[t]
 	if !gpu {

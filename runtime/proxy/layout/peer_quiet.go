@@ -45,5 +45,5 @@ func (p *Peer) MarkLate() bool {
 	return !before
 }
 
-// ClearLate says that the flush is tried again.
+// ClearLate takes the PE off the late list, before its flush is tried again.
 func (p *Peer) ClearLate() { p.Late = false }

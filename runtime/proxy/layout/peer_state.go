@@ -19,7 +19,7 @@ func (p *Peer) Lose() {
 	p.Early = 0
 }
 
-// Leave notes that the PE's program has said that it ends.
+// Leave records that the PE's program has announced its end.
 func (p *Peer) Leave() { p.Left = true }
 
 // Operations under way: Tokens counts the operation records of the PE, and Bytes the one-sided bytes
@@ -52,7 +52,7 @@ func (p *Peer) SendMessage(k Kind, n int) {
 // Park counts one more message that found no room.
 func (p *Peer) Park() { p.Parked++ }
 
-// Unpark says that no message waits for room: those that did are sent again, or were dropped.
+// Unpark records that no message waits for room: all parked messages were sent or dropped.
 func (p *Peer) Unpark() { p.Parked = 0 }
 
 // Flushes: at most one is under way, while Flushing. Its answer covers FlushAsked of Asked, and
@@ -79,7 +79,7 @@ func (p *Peer) EndFlush() {
 // Excuse makes the PE owe no answer: it has left, or it is lost.
 func (p *Peer) Excuse() { p.Acked, p.WroteAcked = p.Asked, p.Wrote }
 
-// AbandonFlush says that the flush under way gets no answer.
+// AbandonFlush drops the flush under way: its reply will not come.
 func (p *Peer) AbandonFlush() { p.Flushing = false }
 
 // One-sided writes: Writes counts those in flight, Bare those of them that have no number and that
@@ -94,10 +94,10 @@ func (p *Peer) BeginWrite(epoch uint64) {
 // EndWrite ends a write, complete or failed.
 func (p *Peer) EndWrite() { p.Writes-- }
 
-// BeginBare says that the write which was just begun has no number.
+// BeginBare counts a write that has just begun without a number.
 func (p *Peer) BeginBare() { p.Bare++ }
 
-// EndBare says the same of a write that ends.
+// EndBare uncounts a write without a number that has ended.
 func (p *Peer) EndBare() { p.Bare-- }
 
 // Unconfirmed counts n bytes that only an answer of the PE confirms.
@@ -129,7 +129,7 @@ func (p *Peer) Dequeue(next uint32) {
 // DropQueue empties the queue of a lost PE.
 func (p *Peer) DropQueue() { p.Queued = 0 }
 
-// Unlist says that the list of queues has dropped the PE.
+// Unlist records that the list of queues has dropped the PE.
 func (p *Peer) Unlist() { p.Listed = false }
 
 // The batch: Batch is the last message of the queue while it may grow, or nil. It has BatchUsed bytes

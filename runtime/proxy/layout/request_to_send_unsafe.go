@@ -27,8 +27,7 @@ var _ [RequestToSendSize]byte = [unsafe.Sizeof(RequestToSend{})]byte{}
 // MostPieces bounds the puts whose bytes are behind one request to send.
 const MostPieces = 64
 
-// PieceAlign is the distance of which the places of such bytes are multiples: copy engines are
-// slower between other addresses.
+// PieceAlign is the alignment of pieces: copy engines are slower at other addresses.
 const PieceAlign = 64
 
 // PieceOfSend follows the payload of a request to send, once for each put whose bytes it announces.

@@ -23,7 +23,7 @@ func (l *Loop) Bind(cpus []int) {
 	l.binding.bound = true
 }
 
-// keep binds the loop's thread if it is another one than before.
+// keep binds the loop's thread again if the goroutine has moved to another thread.
 func (b *binding) keep() {
 	if !b.bound {
 		return

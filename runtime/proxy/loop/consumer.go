@@ -100,7 +100,7 @@ type waiting struct {
 	number uint64
 }
 
-// progress is how far an operation has come on its way into the engine.
+// progress is the progress of an operation on its way into the engine.
 type progress struct {
 	ring   *serving
 	fences uint64 // fences before it
@@ -109,7 +109,7 @@ type progress struct {
 	bytes  []byte // from a cell, of an operation that had to wait
 }
 
-// part is how far a copy in pieces has come.
+// part is the progress of a copy in pieces.
 type part uint8
 
 const (

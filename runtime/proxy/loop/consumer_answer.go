@@ -38,7 +38,7 @@ type record struct {
 	pe     uint32
 }
 
-// init makes records for a job of so many PEs, of which no more than WaitingMax have operations that
+// init allocates the records for a job of pes PEs. At most WaitingMax PEs have operations that
 // wait.
 func (a *answers) init(pes int) {
 	records := maxAnswers + min(pes, WaitingMax)
@@ -102,7 +102,7 @@ func (a *answers) less(i uint16) {
 	}
 }
 
-// give puts completed answers into their rings.
+// give writes completed replies to their rings.
 func (a *answers) give(c *Consumer) int {
 	completed := c.e.Completed()
 	if a.seen == completed {

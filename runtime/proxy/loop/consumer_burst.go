@@ -15,7 +15,8 @@ const (
 	apartTurns = 32
 )
 
-// bursts reports whether Go is to take what is in the rings, because much is there at once.
+// bursts reports whether Go takes the operations in the rings itself, because there are many at
+// once.
 func (c *Consumer) bursts() bool {
 	if c.apart > 0 {
 		c.apart--

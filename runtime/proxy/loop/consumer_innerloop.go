@@ -10,8 +10,8 @@ import (
 	"libshmem/runtime/proxy/fastpath"
 )
 
-// innerLoopTime bounds a stay in C. What Go checks by the clock, in milliseconds, comes that much
-// later.
+// innerLoopTime bounds a stay in C. Go's own checks, whose periods are milliseconds, may be that
+// late.
 const innerLoopTime = 5 * time.Millisecond
 
 // openInnerLoop makes the loop in C, if the provider has the C functions for it.
@@ -77,7 +77,7 @@ func (c *Consumer) Run(limit, spin time.Duration) (a fastpath.Account, held bool
 	return a, false, nil
 }
 
-// mostAlone bounds the turns for which Go goes on alone.
+// mostAlone caps the turns of the loop in a row without a call of C.
 const mostAlone = 15
 
 // RunCalm is Run if C may serve the rings, and they hold no burst. If C finds only work for Go, for

@@ -84,7 +84,7 @@ func (o *order) settle() uint64 {
 // whether it is over. Any thread may call them.
 func (c *Consumer) Ask() uint64 { return c.order.settle() }
 
-// Answered reports whether the settlement to which Ask gave the number n is over.
+// Answered reports whether settlement n, which Ask began, is over.
 func (c *Consumer) Answered(n uint64) bool { return c.order.answered.Load() >= n }
 
 // advance moves settlements and groups on as far as possible. It returns the number of steps.

@@ -104,10 +104,10 @@ type Monitor interface {
 	WakeSleepers()
 	// Rouse ends a sleep or nap of the thread, or its stay in C. Any thread may call it.
 	Rouse()
-	// ClearAttention says that the thread is not in C.
+	// ClearAttention records that the thread has left C.
 	ClearAttention()
 	Caps() fabric.Caps
 	Native() fabric.Native
-	// Fatal says that the job cannot go on.
+	// Fatal ends the job with an error.
 	Fatal(err error)
 }

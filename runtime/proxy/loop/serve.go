@@ -31,7 +31,7 @@ const (
 	lateEvery = 10 * time.Second
 )
 
-// LateError says that a proxy for kernels was off its processor.
+// LateError reports that a proxy for kernels was off its processor.
 type LateError struct {
 	Gap   time.Duration
 	Times int  // so far

@@ -25,7 +25,7 @@ type Words struct {
 	Wanted   *uint32 // threads that found the lock taken; newcomers give way to them. nil: no thread counts
 }
 
-// TryLock takes the lock unless another thread has it.
+// TryLock takes the lock, and returns false if another thread holds it.
 func (w *Words) TryLock() bool { return atomic.SwapUint32(w.Lock, 1) == 0 }
 
 // Unlock gives the lock back.

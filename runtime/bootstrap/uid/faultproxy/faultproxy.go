@@ -42,8 +42,8 @@ const (
 	Kinds
 )
 
-// New makes a Middleman for the root of an id, and the id by which PEs come to it. Its faults
-// follow from the seed, and from the order in which PEs connect.
+// New makes a Proxy in front of the root of an id, and returns the id with which PEs connect to it.
+// Its faults follow from the seed and from the order in which PEs connect.
 func New(id [128]byte, seed uint64) (*Proxy, [128]byte, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -108,7 +108,7 @@ func (a *aside) take(n, mark uint64) (unsafe.Pointer, bool) {
 	return unsafe.Add(a.base, begin), true
 }
 
-// passed gives back what the stream has read.
+// passed releases the buffers that the stream has read up to a mark.
 func (a *aside) passed(mark uint64) {
 	for a.uses.Len() > 0 && a.uses.At(0).mark <= mark {
 		a.left += a.uses.Pop().n

@@ -77,7 +77,7 @@ func (s *Set) gather(t *track) {
 	}
 }
 
-// give gives the Memory what was gathered.
+// give passes the gathered stores and copies on to the Memory.
 func (s *Set) give(t *track) {
 	s.giveCopies(t)
 	for i := range t.stores {

@@ -33,7 +33,7 @@ func (t *track) given(p *tally) {
 	p.marked.Store(t.marked)
 }
 
-// came notes and shows the marks that have passed.
+// came records the marks that the stream has passed, and shows them.
 func (t *track) came(p *tally) {
 	for t.counts.Len() > 0 && t.counts.At(0).mark <= t.passed {
 		one := t.counts.Pop()
