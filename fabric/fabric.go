@@ -233,8 +233,8 @@ type Provider interface {
 	// A Poll without completions may still leave work: over sockets a Poll moves one Write of a
 	// peer at a time, and such a Write leaves no completion here. Ready reports such work.
 	Poll(c []Completion) (int, error)
-	// Ready reports whether Poll is known to have work now: completions, or bytes that it would
-	// move without one. A provider that cannot know reports false.
+	// Ready reports whether Poll certainly has work now: completions, or bytes to move without one.
+	// A provider that cannot know reports false.
 	Ready() bool
 	// Arm reports whether the caller may Wait. False means that Poll has work now, as Ready does.
 	// Anything that comes after an Arm that returned true ends the Wait.
@@ -262,7 +262,7 @@ type Provider interface {
 type Sleeper interface {
 	Provider
 	// WaitFD returns a descriptor that becomes readable when a Wait would end, or a negative number
-	// without one. Wait(0) then takes note of what came.
+	// if there is none. After it has become readable, Wait(0) consumes the event.
 	WaitFD() int
 }
 

@@ -12,7 +12,7 @@ type Property struct {
 	has  func(*Caps) bool
 }
 
-// Has reports whether an endpoint has it.
+// Has reports whether an endpoint with these capabilities has the property.
 func (p *Property) Has(c *Caps) bool { return p.has(c) }
 
 // Properties is the list.

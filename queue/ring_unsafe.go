@@ -24,8 +24,8 @@ type Memory struct {
 	Cells   unsafe.Pointer // CellsBytes, at the address that producers have for it; nil: none
 }
 
-// SlotBytes is the memory that n slots need, ReplyBytes that of the answers
-// and NearBytes that of the producers' own words.
+// SlotBytes is the size of n slots, ReplyBytes that of their replies, and NearBytes that of the
+// producers' own words.
 func SlotBytes(n int) int { return n * slotSize }
 
 // The sizes of the other parts.
@@ -86,7 +86,7 @@ func (r *Ring) Beside(address, n uint64) bool {
 // Slots returns the number of slots of the ring.
 func (r *Ring) Slots() uint64 { return r.mask + 1 }
 
-// Progress returns the words by which the consumer informs producers.
+// Progress returns the words in which the consumer shows producers its progress.
 func (r *Ring) Progress() *Progress { return r.line }
 
 // HeadSlot returns the place of the next operation's first word, and the lap that it will have: for

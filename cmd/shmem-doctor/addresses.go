@@ -60,7 +60,7 @@ func withoutAddress(offers []ofi.Offer, nics []nicAt) []doctor.Finding {
 	return findings
 }
 
-// answered leaves out silent providers that answer by the layer over them.
+// answered drops silent providers whose layered provider, such as rxm over tcp, makes offers.
 func answered(silent []ofi.Silent, offers []ofi.Offer) []ofi.Silent {
 	return slices.DeleteFunc(silent, func(s ofi.Silent) bool {
 		return slices.ContainsFunc(offers, func(o ofi.Offer) bool { return strings.HasPrefix(o.Provider, s.Provider+";") })

@@ -16,7 +16,7 @@ import (
 	"libshmem/runtime/proxy"
 )
 
-// libfabric says which library a job would load.
+// libfabric describes the libfabric that a job would load.
 func libfabric(cfg *config.Config) string {
 	lib, err := ofi.Load(cfg.Libfabric)
 	if err != nil {
@@ -106,7 +106,7 @@ func about(w io.Writer, cfg *config.Config, p fabric.Provider) error {
 	return nil
 }
 
-// tiles says which tiles a network keeps, and on whose word.
+// tiles describes which tiles a network keeps, and whether the provider or the user has said so.
 func tiles(c *fabric.Caps, cfg *config.Config) string {
 	by := "as the NIC grants"
 	if cfg.Ordered != config.OrderedAuto {

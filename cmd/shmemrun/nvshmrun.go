@@ -148,7 +148,7 @@ func variable(values []string) ([]string, error) {
 	return []string{"-x", values[0] + "=" + values[1]}, nil
 }
 
-// bindTo translates --bind-to, of which it accepts none, core and numa.
+// bindTo translates --bind-to. It accepts none, core and numa.
 func bindTo(values []string) ([]string, error) {
 	if !slices.Contains([]string{"none", "core", "numa"}, values[0]) {
 		return nil, fmt.Errorf("PEs are bound to none, core or numa (say one of them, or --bind for a share of the processors)")

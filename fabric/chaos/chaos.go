@@ -151,8 +151,8 @@ func (p *Provider) Connect(addrs [][]byte) error {
 	return nil
 }
 
-// unreachable reports whether the inner provider has no connection to a PE. Its own error then says
-// so.
+// unreachable reports whether the inner provider has no connection to a PE, and leaves the error to
+// it.
 func (p *Provider) unreachable(pe libshmem.PE) bool {
 	return !pe.In(len(p.there)) || !p.there[pe]
 }

@@ -18,7 +18,7 @@ type delayed struct {
 	copy  int // the copy of its bytes, or noCopy
 }
 
-// to is the PE that it goes to.
+// to returns the target of a delayed operation.
 func (h *delayed) to() libshmem.PE {
 	if h.what == aSend {
 		return h.send.To
@@ -85,7 +85,7 @@ func (q *queue) take() *delayed { return heap.Pop(q).(*delayed) }
 // end frees an element that was taken.
 func (q *queue) end(h *delayed) { q.spare = append(q.spare, h) }
 
-// earliest is when the next is due, or never.
+// earliest returns when the next operation is due, or never.
 func (q *queue) earliest() int64 {
 	if len(q.all) == 0 {
 		return never

@@ -28,7 +28,8 @@ const connected = fabric.Connected
 // connects splits the name of a provider.
 func connects(provider string) (base string, yes bool) { return strings.CutSuffix(provider, connected) }
 
-// links is the connections of an endpoint: what pair.Machine does to libfabric, and what it hears.
+// links are the connections of an endpoint. It does to libfabric what pair.Machine decides, and
+// passes it the events.
 type links struct {
 	e       *endpoint
 	m       *pair.Machine
@@ -41,7 +42,7 @@ type links struct {
 	lastErr string // of the last loss that Poll has reported
 }
 
-// shut is a connection that has ended. What came by it may still be in the completion queue.
+// shut is a connection that has ended. Its last completions may still be in the completion queue.
 type shut struct {
 	conn    pair.Conn
 	drained C.uint64_t // polls that had emptied the queue by then
@@ -76,7 +77,7 @@ func (l *links) idOf(pe libshmem.PE) (id handshake.ID, ok bool) {
 	return handshake.ID(l.addrs[pe][len(l.e.addr)-len(id):]), true
 }
 
-// peer takes note of a PE's address in addrs. The own one among them tells the own number.
+// peer records a PE's address. If it is this endpoint's own, the PE is this one.
 func (l *links) peer(pe libshmem.PE) error {
 	if int(pe) >= 1<<C.PE_BITS {
 		return shmerr.Causef(shmerr.ErrArgument, "no more than %d PEs can be numbered", 1<<C.PE_BITS)
@@ -120,7 +121,7 @@ func (l *links) serve(c []fabric.Completion) (n int, err error) {
 	return n, nil
 }
 
-// hear passes on the words that polls have found.
+// hear passes the words that polls have received on to the pairs.
 func (l *links) hear() {
 	at := l.e.c.links
 	for _, word := range at.words[:at.nwords] {

@@ -100,10 +100,10 @@ void shmemi_ofi_unreachable(struct shmemi_ofi *o, uint32_t pe);
 int shmemi_ofi_want(struct shmemi_ofi *o, uint32_t pe, uint32_t npeers);
 /* Takes a completion of immediate data that is a word; 0: it is none. */
 int shmemi_ofi_heard(struct shmemi_ofi *o, uint64_t data);
-/* Asks for a call of Go by the next poll. */
+/* Makes the next poll call Go. */
 void shmemi_ofi_attend(struct shmemi_ofi_links *l);
-/* The same at the end of a wait, in which nothing need have come: the endpoint is not ready by it.
- */
+/* Called when a wait has ended, even if nothing has arrived, because the event queue does not make
+ * the endpoint ready. */
 void shmemi_ofi_woke(struct shmemi_ofi_links *l);
 /* Whether poll has something to do in Go. */
 int shmemi_ofi_attends(struct shmemi_ofi_links *l);

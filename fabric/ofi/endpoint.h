@@ -82,8 +82,8 @@ struct shmemi_ofi {
     fi_addr_t *peers;
     uint32_t npeers;
 
-    /* Addresses of peers that go into the address vector at first use, one behind another; all
-     * zero: that PE has none. NULL: all are there. */
+    /* Addresses of peers that are inserted into the address vector at first use, in a row. All
+     * zero: that PE has none. NULL: all addresses are inserted already. */
     char *addresses;
     size_t address_size;
 
@@ -230,19 +230,19 @@ void shmemi_ofi_end_proofs(struct shmemi_ofi *o);
 int shmemi_ofi_poll_all(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
 /* And without the kept completions. */
 int shmemi_ofi_poll_now(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
-/* The error of an operation, more exact if the provider's own error number says more. */
+/* Returns the error of an operation. The provider's own error number may make it more exact. */
 int shmemi_ofi_blame(const struct shmemi_ofi *o, int err, int number);
 void shmemi_ofi_before_domain(struct fi_info *info);
 void shmemi_ofi_before_enable(struct shmemi_ofi *o);
 int shmemi_ofi_open_events(struct shmemi_ofi *o);
 int shmemi_ofi_events(struct shmemi_ofi *o, int now);
-/* The completion that reports such an error: 1, or 0 when there is none. */
+/* Returns the completion that reports such an error: 1, or 0 if there is none. */
 int shmemi_ofi_trouble(struct shmemi_ofi *o, struct shmemi_completion *c);
 /* Remembers the text of a failure. */
 void shmemi_ofi_note(struct shmemi_ofi *o, uint32_t token, int err, const char *text, int number);
 /* Whether an operation may be posted; 0 or an error. */
 int shmemi_ofi_check(struct shmemi_ofi *o, uint32_t pe, uint32_t token);
-/* What an operation on a PE that was checked goes by, and the address there. */
+/* Returns the endpoint for an operation on a checked PE, and the PE's address there. */
 static inline struct fid_ep *shmemi_ofi_ep(const struct shmemi_ofi *o, uint32_t pe)
 {
     return o->links != NULL ? o->links->eps[pe] : o->ep;

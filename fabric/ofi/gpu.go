@@ -84,8 +84,8 @@ func (e *endpoint) prove(mr *C.struct_fid_mr, m *fabric.GPUMemory, object string
 	return err
 }
 
-// learnPeerToPeer takes GPU memory off the endpoint where its NIC does not reach it. The provider
-// would register such memory all the same, by a key that no NIC knows, and copy it by CUDA.
+// learnPeerToPeer removes GPU memory from the endpoint's features if its NIC does not reach it. The
+// provider would still register such memory, with a key that no NIC knows, and copy it with CUDA.
 func (e *endpoint) learnPeerToPeer() {
 	if ret := e.c.cuda_option; e.noGPU == nil && ret == -C.FI_EOPNOTSUPP {
 		e.noGPU = shmerr.Causef(shmerr.ErrUnsupported, "provider %s on %s has no peer-to-peer access to GPUs: FI_OPT_CUDA_API_PERMITTED: %w",

@@ -57,8 +57,8 @@ int shmemi_ofi_getinfo(uint32_t version, struct fi_info *hints, struct fi_info *
 void shmemi_ofi_leave_gpus(int yes);
 
 /*
- * Whether the first call of libfabric is spared the kernel's symbol table. Only where no NIC of the
- * machine could use what the table says.
+ * Sets whether the first call of libfabric skips the kernel's symbol table. Set only if no NIC of
+ * the machine could use its contents.
  */
 void shmemi_ofi_skip_symbols(int yes);
 

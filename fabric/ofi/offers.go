@@ -17,7 +17,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Offer is a provider on a NIC, by which an endpoint can be opened.
+// Offer is a provider on a NIC, with which an endpoint can be opened.
 type Offer struct {
 	Provider string
 	NIC      string // the domain, as the provider names it

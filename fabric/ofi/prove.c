@@ -21,7 +21,7 @@ struct shmemi_ofi_proof {
     int busy;  /* context is under way */
     int error; /* of libfabric, that it ended with; positive */
 
-    /* Other completions that came meanwhile, for the next polls. */
+    /* Completions of other operations that were polled meanwhile. The next polls return them. */
     struct shmemi_completion *kept;
     int first, count, capacity;
 };

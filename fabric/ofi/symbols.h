@@ -14,7 +14,7 @@ void **shmemi_ofi_hide_symbols(void *library);
 /* Puts the import back. NULL: nothing. */
 void shmemi_ofi_show_symbols(void *library, void **import);
 
-/* Returns the address of the pointer by which the library calls fopen, or NULL. */
+/* Returns the address of the pointer through which the library calls fopen, or NULL. */
 void **shmemi_ofi_import(void *library);
 
 #endif

@@ -103,10 +103,10 @@ func gcd(a, b int) int {
 	return a
 }
 
-// inner is the number by which the address vectors of the NICs know a NIC of a PE.
+// inner returns the number of a PE's NIC in the address vectors of this PE's NICs.
 func (p *Provider) inner(pe libshmem.PE, r int) libshmem.PE { return libshmem.PE(int(pe)*p.widest + r) }
 
-// outer is the PE behind such a number.
+// outer returns the PE whose NIC has the number inner among all NICs.
 func (p *Provider) outer(inner libshmem.PE) libshmem.PE {
 	if inner < 0 {
 		return libshmem.NoPE
@@ -187,12 +187,12 @@ func parse(b []byte) (railAddr, error) {
 	return c, nil
 }
 
-// Connect is part of fabric.Provider. Which of the PEs this is it sees by the address.
+// Connect is part of fabric.Provider. It finds its own PE by comparing addresses.
 func (p *Provider) Connect(addrs [][]byte) error {
 	if p.peers != nil {
 		return &shmerr.Error{Op: "connect", Object: p.caps.Provider, Cause: shmerr.Causef(shmerr.ErrArgument, "the peers are known already")}
 	}
-	cards := make([]railAddr, len(addrs))
+	all := make([]railAddr, len(addrs))
 	others := 0
 	p.widest = 1
 	for pe, a := range addrs {
@@ -206,7 +206,7 @@ func (p *Provider) Connect(addrs [][]byte) error {
 				Remedy: "start every PE with the same version of the library and the same SHMEM_PROVIDER",
 			}
 		}
-		cards[pe] = c
+		all[pe] = c
 		p.widest = max(p.widest, len(c.addrs))
 		others += len(c.addrs) * (len(p.nics) - 1)
 		if len(c.addrs) == len(p.nics) && bytes.Equal(c.addrs[0], p.nics[0].Addr()) {
@@ -217,7 +217,7 @@ func (p *Provider) Connect(addrs [][]byte) error {
 	peers := make([]peer, len(addrs))
 	p.state.Cursor = p.me
 	for pe := range peers {
-		q, c := &peers[pe], &cards[pe]
+		q, c := &peers[pe], &all[pe]
 		if q.rails = len(c.addrs); q.rails == 0 {
 			continue
 		}
@@ -231,7 +231,7 @@ func (p *Provider) Connect(addrs [][]byte) error {
 		for pe := range peers {
 			for r := range peers[pe].rails {
 				if p.joined(&peers[pe], l, r) {
-					vector[pe*p.widest+r] = cards[pe].addrs[r]
+					vector[pe*p.widest+r] = all[pe].addrs[r]
 				}
 			}
 		}

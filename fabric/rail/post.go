@@ -63,7 +63,7 @@ const (
 	triesMost = 4
 )
 
-// take gives a token of the NIC's own.
+// take allocates one of the NIC's own tokens for a job.
 func (n *nic) take(j job) (fabric.Token, bool) {
 	last := len(n.free) - 1
 	if last < 0 {
@@ -169,7 +169,7 @@ func (p *Provider) posted(l int, n uint64, read bool) {
 	}
 }
 
-// begin notes by which pair a part goes.
+// begin records the NIC pair on which a part of an operation is posted.
 func (p *Provider) begin(t, tok fabric.Token, i, l, r int, at, n uint64) *part {
 	w := &p.parts[int(t)*len(p.nics)+i]
 	*w = part{nic: l, remote: r, tries: 1, token: tok, at: at, n: n}

@@ -40,7 +40,7 @@ func Inner(c fabric.Config) fabric.Config {
 	c.Tokens += extras
 	c.MaxRecv, c.MoreRecv = receipts, 0
 	c.Delivery = true
-	// Between NICs there is no order, whatever each of them keeps.
+	// There is no order between NICs, even if each of them keeps its own.
 	c.IfUnordered, c.Fence, c.Atomics = false, false, false
 	return c
 }

@@ -19,7 +19,7 @@ func (p *Provider) idle() bool {
 	return len(p.done)+len(p.waiting)+len(p.rescued)+len(p.inbox.owed) == 0 && !p.state.Owes() && (p.inbox.arrived.n == 0 || p.state.Posted() == 0) && p.failed == nil
 }
 
-// mark sets the words by which C sees whether there is work in Go.
+// mark sets the words that show C whether Go has work.
 func (p *Provider) mark() {
 	p.state.Work, p.state.Arrived = 0, 0
 	if !p.idle() {

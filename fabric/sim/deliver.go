@@ -2,7 +2,7 @@ package sim
 
 import "libshmem/fabric"
 
-// whole is a message of which all packets have landed.
+// whole is called when all packets of a message have landed.
 func (n *Network) whole(m *message, late Time) {
 	n.note(didDeliver, m.to, m.from, uint64(m.kind), m.index)
 	if m.answer {
@@ -54,7 +54,7 @@ func (n *Network) whole(m *message, late Time) {
 	}
 }
 
-// answer sends the answer of a request.
+// answer sends the reply to a read or an atomic operation.
 func (n *Network) answer(m *message, packets int) {
 	m.answer = true
 	m.begin(packets)

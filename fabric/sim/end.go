@@ -311,7 +311,7 @@ func (e *end) complete(c fabric.Completion) {
 	e.arrived()
 }
 
-// arrived ends a Wait because something came.
+// arrived ends a Wait because an event has arrived.
 func (e *end) arrived() {
 	if e.net.model.Broken != LosesWake {
 		e.came = true

@@ -142,7 +142,7 @@ func (n *Network) doom(m *message, errno int32, reason string) {
 	}
 }
 
-// deny plans the end of a message whose target has no such memory.
+// deny schedules the failure of an operation whose target has no such memory.
 func (n *Network) deny(m *message) {
 	if m.errno == 0 {
 		m.errno, m.reason = errDenied, fmt.Sprintf("no region of the peer has the key and %d bytes there", m.n)

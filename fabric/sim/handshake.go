@@ -40,7 +40,7 @@ func (p *pair) shy(kind fabric.Kind, inject bool) bool {
 	return inject || p.from.unmet >= p.from.net.model.Handshake
 }
 
-// meet keeps an operation until the answer is there.
+// meet holds an operation back until the peer has replied to the handshake.
 func (p *pair) meet(m *message) {
 	m.unmet = true
 	p.unmet = append(p.unmet, m)
@@ -89,7 +89,7 @@ func (n *Network) shaken(l letter) {
 	}
 }
 
-// readLetters answers questions, and takes answers. It is a part of Poll.
+// readLetters replies to handshakes, and takes replies. Poll calls it.
 func (e *end) readLetters() {
 	for _, l := range e.letters {
 		if l.answer {

@@ -37,7 +37,7 @@ func (e *end) Register(base unsafe.Pointer, n uint64) (fabric.Region, error) {
 	return r.Region, nil
 }
 
-// RegisterGPU takes memory of the process that stands for a GPU's.
+// RegisterGPU registers memory of the process that simulates a GPU's.
 func (e *end) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 	if !e.caps.GPU {
 		return fabric.Region{}, &shmerr.Error{Op: "register", Object: e.caps.Provider, Cause: shmerr.Causef(shmerr.ErrUnsupported, "the network has no GPUs")}

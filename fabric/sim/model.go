@@ -154,7 +154,7 @@ func Rough(m Model) Model {
 	return m
 }
 
-// Unread gives a model sockets, of which each Poll of their endpoint reads pollBytes.
+// Unread gives a model sockets. Each Poll of an endpoint reads pollBytes from them.
 func Unread(m Model, pollBytes int) Model {
 	m.PollBytes = pollBytes
 	return m

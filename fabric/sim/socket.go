@@ -94,7 +94,7 @@ func (e *end) readPacket(p *packet) bool {
 	return true
 }
 
-// haveRead counts a packet that has come out of a socket.
+// haveRead counts a packet that was read from a socket.
 func (n *Network) haveRead(m *message, late Time) {
 	m.unread--
 	if n.announceEarly(m, m.unread); m.unread == 0 {

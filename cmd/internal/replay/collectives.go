@@ -18,7 +18,7 @@ type message struct {
 	count          uint64
 }
 
-// entry is when a PE entered a collective.
+// entry records when a PE entered a collective.
 type entry struct {
 	at sim.Time
 	pe int

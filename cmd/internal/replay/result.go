@@ -94,7 +94,7 @@ func (r *Result) met(t *thread, o *program.Op) {
 	p.Predicted = max(p.Predicted, t.m.now)
 }
 
-// finish fills what is known at the end.
+// finish computes the figures that need the whole run.
 func (m *machine) finish() *Result {
 	r := m.result
 	for pe := range r.PEs {
@@ -160,7 +160,7 @@ func (m *machine) unlock() bool {
 	return true
 }
 
-// standstill says which call waits for ever.
+// standstill returns an error that names the calls that wait for ever.
 func (m *machine) standstill() error {
 	for _, t := range m.threads {
 		if t.cond != nil {

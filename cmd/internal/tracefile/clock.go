@@ -37,8 +37,8 @@ func share(n, part, whole int64) int64 {
 	return int64(q)
 }
 
-// ClockError is the most by which a time of the PE on the clock of PE 0 may be wrong, as far as its
-// comparisons say.
+// ClockError bounds the error of the PE's times on the clock of PE 0, according to its clock
+// comparisons.
 func (p *PE) ClockError() int64 {
 	most := int64(0)
 	for _, c := range p.Clock {
@@ -47,7 +47,7 @@ func (p *PE) ClockError() int64 {
 	return most
 }
 
-// Alignment says how well the clocks of the PEs agree.
+// Alignment describes how well the clocks of the PEs agree.
 type Alignment struct {
 	Error    int64    // ns: times of two PEs may differ by so much more than they should
 	Known    bool     // false: PEs of several hosts have not compared their clocks

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// decode reads one event, and takes what a head says.
+// decode reads one event. The fields of a head go to the reader.
 func (r *Reader) decode(value []byte, e *Event) error {
 	*e = Event{Peer: None, Bytes: None, Team: None}
 	o := object{b: value}
@@ -108,7 +108,7 @@ func (e *Event) facts(v []byte) error {
 	}
 }
 
-// judge says what an event lacks, and remembers a head.
+// judge returns an error for an event that lacks a field, and keeps a head.
 func (r *Reader) judge(e *Event, at, length, pe bool) error {
 	switch e.Phase {
 	case 0:

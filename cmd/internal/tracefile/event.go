@@ -2,7 +2,7 @@ package tracefile
 
 import "fmt"
 
-// The categories and names by which files are told apart.
+// The categories and names that distinguish the kinds of files.
 const (
 	CategoryCall = "shmem"           // a call of the program, recorded by libshmem_preload.so
 	CategoryNIC  = "NIC"             // an operation of a NIC, from its post to its completion
@@ -41,7 +41,7 @@ func (e *Event) End() int64 { return e.At + e.Length }
 // Call reports whether the event is a call of the program.
 func (e *Event) Call() bool { return e.Phase == 'X' && e.Category == CategoryCall }
 
-// Cut says where a file ends that was not ended by its writer.
+// Cut marks the end of a file that its writer did not complete.
 type Cut struct {
 	Line   int
 	Inside bool // in the middle of an event, which is lost

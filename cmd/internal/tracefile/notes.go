@@ -21,7 +21,8 @@ func PEs(list []int) string {
 // namedMost caps the truncated files that get a sentence of their own.
 const namedMost = 4
 
-// starvedPercent is how much of the time a PE may lack a processor before a reader is warned.
+// starvedPercent is the percentage of the time that a PE may lack a processor before the reader is
+// warned.
 const starvedPercent = 5
 
 // Starved is a sentence about PEs that had no processor for a part of the time, the worst first; ""

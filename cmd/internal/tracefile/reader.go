@@ -70,7 +70,8 @@ func (r *Reader) Close() error {
 	return r.file.Close()
 }
 
-// Heads has what the events so far have said of each PE. A head may go on changing up to the end.
+// Heads returns the heads of all PEs in the events so far. A head may change up to the end of the
+// file.
 func (r *Reader) Heads() map[int]*Head { return r.heads }
 
 // Cut is nil unless Next has found that the file ends before its writer ended it.
@@ -243,7 +244,8 @@ func (r *Reader) badAt(line int, format string, args ...any) error {
 	}
 }
 
-// fill reads more, behind what is already there from position from on, and moves that to the front.
+// fill moves the unread bytes, from position from on, to the front of the buffer and reads more
+// behind them.
 func (r *Reader) fill(from int) error {
 	if r.ended {
 		return io.EOF

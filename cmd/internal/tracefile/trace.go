@@ -260,7 +260,7 @@ func labelled(e *Event) string {
 	return args.Name
 }
 
-// together joins what the files say of each PE, and refuses files of several jobs.
+// together combines the files of each PE, and refuses files of several jobs.
 func (t *Trace) together(pes map[int]*PE) error {
 	var job *Head // the first head that names the job
 	var where *File

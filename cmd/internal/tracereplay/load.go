@@ -76,7 +76,7 @@ func Load(files []string) (*Recording, error) {
 	return &Recording{Job: job, Trace: trace, Hosts: align.Hosts, Alignment: align}, nil
 }
 
-// whole says what a trace lacks.
+// whole returns an error if a trace lacks calls that a replay needs.
 func whole(t *tracefile.Trace) error {
 	if missing := t.Missing(); len(missing) > 0 {
 		return shmerr.Causef(shmerr.ErrArgument, "the files of %s of the %d PEs are missing (name the files of all PEs, or their folder)", list(missing), t.NPEs)

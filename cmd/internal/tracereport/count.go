@@ -43,7 +43,8 @@ type sums struct {
 
 type span struct{ first, last int64 }
 
-// Make reads the named files, and those in the named folders, and says which files those were.
+// Make reads the named files and those in the named folders. It also returns the files that it has
+// read.
 func Make(names []string) (*Report, []*tracefile.File, error) {
 	c := &counter{
 		kinds: map[string]kind{}, calls: map[string]*sums{}, network: map[string]*sums{},

@@ -49,7 +49,7 @@ func (s *scale) class(n int64) int {
 	return shades
 }
 
-// shade is a class that is in use, and what it stands for.
+// shade is a class of values that occurs in the plot, with its label.
 type shade struct {
 	Class int
 	Text  string

@@ -30,7 +30,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 // beforeUnit is the space between a number and its unit, where a line must not end.
 var beforeUnit = regexp.MustCompile(`(\d) (%|(?:ns|us|ms|s|B|[KMGT]iB|PEs?|calls?|times?)\b)`)
 
-// What a page has room for.
+// The most rows that a page shows of each kind.
 const (
 	pageFunctions = 40
 	pageRows      = 10

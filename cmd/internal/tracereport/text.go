@@ -141,7 +141,7 @@ func (r *Report) functions(b *strings.Builder, list []Function, all int64) {
 	table(b, rows)
 }
 
-// moved is the bytes of a function, of which many move none.
+// moved formats the bytes that a function has moved. Many move none.
 func moved(n int64) string {
 	if n == 0 {
 		return "-"
@@ -206,7 +206,7 @@ func (r *Report) peText(b *strings.Builder) {
 	table(b, rows)
 }
 
-// grouped is the matrix with at most so many rows.
+// grouped returns the matrix with its rows grouped, so that there are at most so many.
 func (m *Matrix) grouped(most int) Matrix {
 	n := len(m.Calls)
 	by := (n + most - 1) / most

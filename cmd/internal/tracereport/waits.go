@@ -164,8 +164,8 @@ func (w *waits) breakUp(t *team, note string, extra int64) {
 	w.notes = append(w.notes, note)
 }
 
-// judge says who waited for whom in one call: each PE for the last one that came before it
-// left. In a call that no PE leaves before each has come, that is the last of all.
+// judge finds who waited for whom in one call. Each PE waited for the last PE that arrived before
+// it left; if no PE leaves before all have arrived, that is the last of all.
 func (w *waits) judge(id int64, t *team, m *meeting) {
 	t.number[m.name]++
 	all := m.arrivals

@@ -381,7 +381,7 @@ func (m *Machine) Failed(c Conn, data []byte, why string) {
 	}
 }
 
-// Shut takes the end of a connection. The words that came by it have been heard.
+// Disconnected is called when a connection has ended. Received has had all words that came on it.
 func (m *Machine) Disconnected(c Conn) {
 	p := m.conns[c]
 	switch {

@@ -138,7 +138,7 @@ func (p *Peek) Owed(nic int) uint32 {
 // Owes reports whether a NIC has such buffers. Repaid clears it.
 func (s *State) Owes() bool { return s.owed != 0 }
 
-// Repaid records that the caller has taken those of every NIC.
+// Repaid records that the caller has taken the buffers of every NIC.
 func (s *State) Repaid() { s.owed = 0 }
 
 // Count adds the traffic that C has moved by a NIC.

@@ -26,8 +26,8 @@ typedef enum {
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 /*
- * Programs use what NVSHMEM's own headers include. That of CUDA 13 refuses C++14, and NVRTC finds
- * what it includes in the folder cccl only.
+ * Programs rely on what NVSHMEM's own headers include. CUDA 13's libcu++ refuses C++14, and NVRTC
+ * finds its headers only in the folder cccl.
  */
 #if (__cplusplus >= 201703L || __CUDACC_VER_MAJOR__ < 13) && \
     (!defined(__CUDACC_RTC__) || __has_include(<cuda/std/tuple>))

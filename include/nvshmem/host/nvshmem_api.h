@@ -73,7 +73,7 @@ typedef uint64_t nvshmemx_team_uniqueid_t;
 typedef uint64_t nvshmemx_region_handle_t;
 typedef int nvshmemx_qp_handle_t;
 
-/* What a new team is asked for. The version may be any. */
+/* The configuration of a new team. Any version is accepted. */
 typedef struct {
     int version;
     int num_contexts; /* NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS says that it counts */

@@ -292,8 +292,7 @@ func (t *Thread) last() int64 {
 	return o.Start + o.Took
 }
 
-// dropInner drops calls that were made inside of another one: some libraries call their own public
-// functions.
+// dropInner drops calls made within another call: some libraries call their own public functions.
 func (t *Thread) dropInner() {
 	kept, end := t.Ops[:0], int64(never)
 	for _, o := range t.Ops {

@@ -45,7 +45,7 @@ static bool says(const char *key, const char *value)
 }
 
 /*
- * Where nothing is said it is the newest efa. minor=N, an older word, says 1.N.
+ * The default is the newest efa provider. minor=N selects 1.N; only old settings use it.
  */
 void settings_read(struct settings *s)
 {

@@ -43,7 +43,7 @@ bool shm_reaches(const struct ep *ep, const struct peer *peer)
     return ep->shm && peer->shm;
 }
 
-/* fi_inject_write asks whether the peer is there, and not whether shm still is. */
+/* fi_inject_write checks that the peer exists, but not that its shared memory still does. */
 void shm_inject(const struct ep *ep, const struct peer *peer)
 {
     if (peer != NULL && peer->shm && !ep->shm &&

@@ -169,7 +169,7 @@ struct receive {
     size_t len;
 };
 
-/* A message that came before its receive (efa). */
+/* A message that arrived before a receive was posted (efa). */
 struct early {
     struct early *next;
     struct record record;

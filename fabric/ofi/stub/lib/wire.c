@@ -22,7 +22,7 @@
 #define PREFIX "libfabric-stub-"
 #define ID_BITS 40 /* the bits that every provider's address has room for */
 
-/* The numbers by which peers see that this process lives. */
+/* A random number of this process, by which peers see that the owner of a file still lives. */
 static uint64_t boot;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of mappings */
