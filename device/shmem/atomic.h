@@ -58,21 +58,23 @@ template <int KIND, class T> SHMEMI_D T shmemi_atom(void *at, T v, T cond)
 }
 
 /* Pushes an operation with a result, for 4 or 8 bytes, and waits for it. */
-SHMEMI_COLD uint64_t shmemi_ask_packed(struct shmemi_question *q, uint32_t kind, uint64_t at,
-                                       uint32_t bytes, uint64_t v, uint64_t cond, int pe)
+SHMEMI_COLD uint64_t shmemi_request_packed(struct shmemi_pending_reply *q, uint32_t kind,
+                                           uint64_t at, uint32_t bytes, uint64_t v, uint64_t cond,
+                                           int pe)
 {
     struct shmemi_words words =
         shmemi_pack_amo_wide((uint32_t)pe, 0, at, kind, bytes == 8 ? 3 : 2, v, cond, 1, q->place);
-    return shmemi_ask(q, &words, SHMEMI_SLOTS_AMO_WIDE);
+    return shmemi_request(q, &words, SHMEMI_SLOTS_AMO_WIDE);
 }
 
 /* The same by the ring, for 4 or 8 bytes, where the kind has a result. */
-SHMEMI_D uint64_t shmemi_ask_atom(const struct shmemi_device_image *image, uint32_t kind,
-                                  uint64_t at, uint32_t bytes, uint64_t v, uint64_t cond, int pe)
+SHMEMI_D uint64_t shmemi_request_atom(const struct shmemi_device_image *image, uint32_t kind,
+                                      uint64_t at, uint32_t bytes, uint64_t v, uint64_t cond,
+                                      int pe)
 {
-    struct shmemi_question q;
-    shmemi_expect(image, pe, &q);
-    return shmemi_ask_packed(&q, kind, at, bytes, v, cond, pe);
+    struct shmemi_pending_reply q;
+    shmemi_open_reply(image, pe, &q);
+    return shmemi_request_packed(&q, kind, at, bytes, v, cond, pe);
 }
 
 /* Where it has none, the thread does not wait. A value that fits rides in one slot. */
@@ -92,7 +94,7 @@ SHMEMI_D uint64_t shmemi_atom_ring(const struct shmemi_device_image *image, uint
                                    uint32_t bytes, uint64_t v, uint64_t cond, int pe)
 {
     if (KIND >= SHMEMI_KIND_SWAP)
-        return shmemi_ask_atom(image, KIND, at, bytes, v, cond, pe);
+        return shmemi_request_atom(image, KIND, at, bytes, v, cond, pe);
     shmemi_send_atom(image, KIND, at, bytes, v, pe);
     return 0;
 }
@@ -126,10 +128,11 @@ template <class THEN, class T>
 SHMEMI_D T shmemi_update_ring(const struct shmemi_device_image *image, uint64_t at, T value, int pe)
 {
     typedef typename shmemi_bits<sizeof(T)>::type bits;
-    bits old = (bits)shmemi_ask_element(image, at, sizeof(T), pe);
+    bits old = (bits)shmemi_request_element(image, at, sizeof(T), pe);
     for (;;) {
         bits next = shmemi_as<bits>(THEN::template apply<T>(shmemi_as<T>(old), value));
-        bits seen = (bits)shmemi_ask_atom(image, SHMEMI_KIND_CSWAP, at, sizeof(T), next, old, pe);
+        bits seen =
+            (bits)shmemi_request_atom(image, SHMEMI_KIND_CSWAP, at, sizeof(T), next, old, pe);
         if (seen == old)
             return shmemi_as<T>(old);
         old = seen;
@@ -167,13 +170,13 @@ SHMEMI_D H shmemi_update_half(const struct shmemi_device_image *image, uint64_t 
 {
     uint64_t word = at & ~(uint64_t)3;
     uint32_t shift = 8 * (uint32_t)(at - word), mask = 0xffffu << shift;
-    uint32_t old = (uint32_t)shmemi_ask_element(image, word, 4, pe);
+    uint32_t old = (uint32_t)shmemi_request_element(image, word, 4, pe);
     for (;;) {
         H had = shmemi_as<H>((uint16_t)(old >> shift));
         uint16_t next = shmemi_as<uint16_t>(THEN::template apply<H>(had, value));
         uint32_t changed = (old & ~mask) | (uint32_t)next << shift;
         uint32_t seen =
-            (uint32_t)shmemi_ask_atom(image, SHMEMI_KIND_CSWAP, word, 4, changed, old, pe);
+            (uint32_t)shmemi_request_atom(image, SHMEMI_KIND_CSWAP, word, 4, changed, old, pe);
         if (seen == old)
             return had;
         old = seen;

@@ -114,7 +114,7 @@ struct shmemi_operation {
 };
 
 /* One with a reply place, which is claimed on the ring that the operation then goes to. */
-struct shmemi_question {
+struct shmemi_pending_reply {
     struct shmemi_operation op;
     uint32_t place, turn;
     uint32_t shift; /* where the reply's value begins in its word */
@@ -145,8 +145,8 @@ SHMEMI_D void shmemi_send(const struct shmemi_device_image *image, int pe,
 }
 
 /* Chooses the ring and claims a reply place. */
-SHMEMI_COLD void shmemi_expect(const struct shmemi_device_image *image, int pe,
-                               struct shmemi_question *q)
+SHMEMI_COLD void shmemi_open_reply(const struct shmemi_device_image *image, int pe,
+                                   struct shmemi_pending_reply *q)
 {
     q->op.ring = shmemi_ring_for(&image->job, (uint32_t)pe);
     q->shift = 0;
@@ -160,7 +160,7 @@ SHMEMI_COLD void shmemi_expect(const struct shmemi_device_image *image, int pe,
  * Waits for a reply. If the operation failed, or if the ring was stopped, the job ends and the host
  * reports the cause; the thread ends too.
  */
-SHMEMI_COLD uint64_t shmemi_answered(const struct shmemi_question *q)
+SHMEMI_COLD uint64_t shmemi_answered(const struct shmemi_pending_reply *q)
 {
     uint64_t value = 0;
     if (shmemi_reply_wait(q->op.ring, q->place, q->turn, &value) != 0)
@@ -169,7 +169,8 @@ SHMEMI_COLD uint64_t shmemi_answered(const struct shmemi_question *q)
 }
 
 /* Pushes the operation that was packed for the reply, and waits for it. */
-SHMEMI_D uint64_t shmemi_ask(struct shmemi_question *q, const struct shmemi_words *words, int slots)
+SHMEMI_D uint64_t shmemi_request(struct shmemi_pending_reply *q, const struct shmemi_words *words,
+                                 int slots)
 {
     q->op.words = *words;
     q->op.slots = slots;

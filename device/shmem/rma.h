@@ -24,17 +24,17 @@ SHMEMI_COLD void shmemi_send_element(const struct shmemi_device_image *image, ui
  * Gets an element from a PE that has no address here. Replies carry words of 4 or 8 bytes, so a
  * smaller element comes within its word.
  */
-SHMEMI_COLD uint64_t shmemi_ask_element(const struct shmemi_device_image *image, uint64_t source,
-                                        uint32_t bytes, int pe)
+SHMEMI_COLD uint64_t shmemi_request_element(const struct shmemi_device_image *image,
+                                            uint64_t source, uint32_t bytes, int pe)
 {
     uint32_t width = bytes == 8 ? 3 : 2;
     uint64_t word = bytes < 4 ? source & ~(uint64_t)3 : source;
-    struct shmemi_question q;
-    shmemi_expect(image, pe, &q);
+    struct shmemi_pending_reply q;
+    shmemi_open_reply(image, pe, &q);
     q.shift = 8 * (uint32_t)(source - word);
     struct shmemi_words words =
         shmemi_pack_amo_wide((uint32_t)pe, 0, word, SHMEMI_KIND_FETCH, width, 0, 0, 1, q.place);
-    return shmemi_ask(&q, &words, SHMEMI_SLOTS_AMO_WIDE);
+    return shmemi_request(&q, &words, SHMEMI_SLOTS_AMO_WIDE);
 }
 
 template <class T>
@@ -58,7 +58,7 @@ SHMEMI_D T shmemi_g(const struct shmemi_device_image *image, uint32_t call, cons
     if (at != NULL)
         shmemi_load_element(at, &v);
     else
-        v = (typename shmemi_bits<sizeof(T)>::type)shmemi_ask_element(
+        v = (typename shmemi_bits<sizeof(T)>::type)shmemi_request_element(
             image, shmemi_offset(image, source), sizeof(T), pe);
     return shmemi_as<T>(v);
 }
@@ -223,7 +223,7 @@ SHMEMI_COLD void shmemi_get_elements(const struct shmemi_device_image *image, ch
 {
     uint32_t unit = shmemi_alignment(source | (uint64_t)(uintptr_t)dest | bytes | 8);
     for (uint64_t i = 0; i < bytes; i += unit) {
-        uint64_t v = shmemi_ask_element(image, source + i, unit, pe);
+        uint64_t v = shmemi_request_element(image, source + i, unit, pe);
 #pragma unroll 1
         for (uint32_t k = 0; k < unit; k++)
             dest[i + k] = (char)(v >> 8 * k);
@@ -261,15 +261,15 @@ SHMEMI_D void shmemi_send_pieces(struct shmemi_put_call *c)
 /* The steps before a put that goes as it is gets its words, and those after. WAIT: until its source
  * may be used again. */
 template <int WAIT>
-SHMEMI_D void shmemi_begin_range(const struct shmemi_put_call *c, struct shmemi_question *q)
+SHMEMI_D void shmemi_begin_range(const struct shmemi_put_call *c, struct shmemi_pending_reply *q)
 {
     q->op.ring = shmemi_ring_for(&c->image->job, (uint32_t)c->pe);
     q->place = 0;
     if (WAIT)
-        shmemi_expect(c->image, c->pe, q);
+        shmemi_open_reply(c->image, c->pe, q);
     shmemi_before_slots();
 }
-template <int WAIT> SHMEMI_D void shmemi_end_range(struct shmemi_question *q)
+template <int WAIT> SHMEMI_D void shmemi_end_range(struct shmemi_pending_reply *q)
 {
     shmemi_submit(&q->op);
     if (WAIT)
@@ -279,7 +279,7 @@ template <int WAIT> SHMEMI_D void shmemi_end_range(struct shmemi_question *q)
 /* Passes a put to the proxy that goes as it is. */
 template <int WAIT> SHMEMI_COLD void shmemi_send_range(const struct shmemi_put_call *c)
 {
-    struct shmemi_question q;
+    struct shmemi_pending_reply q;
     shmemi_begin_range<WAIT>(c, &q);
     q.op.slots = SHMEMI_SLOTS_PUT;
     q.op.words = shmemi_pack_put((uint32_t)c->pe, 0, c->dest, (uint64_t)(uintptr_t)c->source,
@@ -332,11 +332,11 @@ template <int WAIT>
 SHMEMI_COLD void shmemi_get_range(const struct shmemi_device_image *image, void *dest,
                                   uint64_t source, uint64_t bytes, int pe)
 {
-    struct shmemi_question q;
+    struct shmemi_pending_reply q;
     q.op.ring = shmemi_ring_for(&image->job, (uint32_t)pe);
     q.place = 0;
     if (WAIT)
-        shmemi_expect(image, pe, &q);
+        shmemi_open_reply(image, pe, &q);
     shmemi_before_slots();
     q.op.slots = SHMEMI_SLOTS_GET;
     q.op.words =

@@ -66,7 +66,7 @@ SHMEMI_COLD void shmemi_send_bytes_signal(const struct shmemi_put_call *c)
 /* As shmemi_send_range, with the signal. */
 template <int WAIT> SHMEMI_COLD void shmemi_send_range_signal(const struct shmemi_put_call *c)
 {
-    struct shmemi_question q;
+    struct shmemi_pending_reply q;
     shmemi_begin_range<WAIT>(c, &q);
     q.op.slots = SHMEMI_SLOTS_PUT_SIGNAL;
     q.op.words = shmemi_pack_put_signal((uint32_t)c->pe, 0, c->dest, (uint64_t)(uintptr_t)c->source,

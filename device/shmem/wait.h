@@ -11,22 +11,22 @@
 #ifdef SHMEMI_KERNEL
 
 /*
- * How often a wait polls its word before it asks whether a PE was lost. The answer is in main
+ * How often a wait polls its word before it checks whether a PE was lost. The answer is in main
  * memory, and a GPU reads that word once after the other: sums on two H200 took 0.7 ms in place of
- * 6 us when 1,024 warps asked after the same number of polls, and each PE was then late for the
- * next sum, so that the other one asked, too. So the warps of a grid ask in up to SHMEMI_ASK_TURNS
- * turns. A poll of a word in main memory takes microseconds: a warp that is alone asks earlier,
- * too, at polls whose number is a power of two, from SHMEMI_POLLS_FIRST on.
+ * 6 us when 1,024 warps checked after the same number of polls, and each PE was then late for the
+ * next sum, so that the other PE checked, too. So the warps of a grid check in up to
+ * SHMEMI_CHECK_TURNS turns. A poll of a word in main memory takes microseconds: a warp that is
+ * alone checks earlier, too, at polls whose number is a power of two, from SHMEMI_POLLS_FIRST on.
  */
 #define SHMEMI_POLLS 1024
 #define SHMEMI_POLLS_FIRST 64
-#define SHMEMI_ASK_TURNS 64
+#define SHMEMI_CHECK_TURNS 64
 
-/* Reports whether a warp asks, of a grid of so many, at a poll whose number is a multiple of
- * SHMEMI_POLLS_FIRST. */
-SHMEMI_D int shmemi_asks(uint32_t polls, uint32_t warp, uint32_t warps)
+/* Reports whether a warp, of a grid of so many, checks for losses at a poll whose number is a
+ * multiple of SHMEMI_POLLS_FIRST. */
+SHMEMI_D int shmemi_checks_losses(uint32_t polls, uint32_t warp, uint32_t warps)
 {
-    uint32_t turns = warps - 1 < SHMEMI_ASK_TURNS ? warps : SHMEMI_ASK_TURNS; /* never 0 */
+    uint32_t turns = warps - 1 < SHMEMI_CHECK_TURNS ? warps : SHMEMI_CHECK_TURNS; /* never 0 */
     if (polls % SHMEMI_POLLS != 0)
         return warps == 1 && (polls & (polls - 1)) == 0;
     return (polls / SHMEMI_POLLS + warp) % turns == 0;
@@ -68,9 +68,9 @@ template <class T> SHMEMI_D T shmemi_poll(const T *ivar)
     return shmemi_as<T>(v);
 }
 
-static __device__ __noinline__ int shmemi_asks_here(uint32_t polls)
+static __device__ __noinline__ int shmemi_checks_losses_here(uint32_t polls)
 {
-    return shmemi_asks(polls, shmemi_warp(), shmemi_warps());
+    return shmemi_checks_losses(polls, shmemi_warp(), shmemi_warps());
 }
 
 /*
@@ -84,7 +84,8 @@ static __device__ __noinline__ int shmemi_asks_here(uint32_t polls)
 SHMEMI_D void shmemi_keep_waiting_for(const struct shmemi_device_image *image, uint32_t *polls,
                                       uint32_t losses)
 {
-    if (++*polls % SHMEMI_POLLS_FIRST == 0 && image->job.stop != NULL && shmemi_asks_here(*polls)) {
+    if (++*polls % SHMEMI_POLLS_FIRST == 0 && image->job.stop != NULL &&
+        shmemi_checks_losses_here(*polls)) {
         uint64_t stop = shmemi_load_far((const uint64_t *)image->job.stop);
         if ((uint32_t)stop != (uint32_t)(stop >> 32) || (uint32_t)stop > losses)
             shmemi_end();

@@ -13,9 +13,9 @@
 // Where a PE has no address here, its operation is handed to one of these. Each
 // kernel below has both ways; a rule that leaves them out is about stores and
 // loads. Ranges are not checked and no rings flushed: those have calls as well.
-// PTX let SEND_ELEMENT = call.shmemi_send_element | call.shmemi_ask_element
+// PTX let SEND_ELEMENT = call.shmemi_send_element | call.shmemi_request_element
 // PTX let SEND_BULK = call.shmemi_put_method | call.shmemi_get_range
-// PTX let SEND_ATOM = call.shmemi_send_atom | call.shmemi_ask_packed
+// PTX let SEND_ATOM = call.shmemi_send_atom | call.shmemi_request_packed
 // PTX let RING = SEND_ELEMENT | SEND_BULK | SEND_ATOM
 #define DIRECT()                                                                                   \
     do {                                                                                           \

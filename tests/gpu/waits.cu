@@ -110,7 +110,7 @@ KERNEL questions(uint32_t polls, uint32_t warp, uint32_t warps, long *asked)
 {
     ONE_BY_ONE
     for (uint32_t i = SHMEMI_POLLS_FIRST; i <= polls; i += SHMEMI_POLLS_FIRST) {
-        if (!shmemi_asks(i, warp, warps))
+        if (!shmemi_checks_losses(i, warp, warps))
             continue;
         if (asked[0]++ == 0)
             asked[1] = (long)i;
