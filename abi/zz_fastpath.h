@@ -15,16 +15,16 @@
 
 /* What the engine knows about one PE. */
 struct shmemi_fastpath_peer {
-    uint64_t asked; /* messages that ask for something, in units of credits */
+    uint64_t charged; /* messages sent that need credits, in units of credits */
     uint64_t acked; /* how many of them the target is known to have applied */
     uint64_t epoch; /* of the last of them */
-    uint64_t asked_then; /* before the first of that epoch: a write must not overtake these */
+    uint64_t charged_then; /* before the first of that epoch: a write must not overtake these */
     uint64_t write_epoch; /* of the last one-sided write */
     uint64_t wrote; /* bytes of one-sided writes whose completion does not confirm that they are at the target */
     uint64_t wrote_acked; /* how many of them an answer has covered */
     uint64_t goal; /* where acked has to come for the closed generation */
     uint64_t goal_wrote; /* and wrote_acked */
-    uint64_t flush_asked; /* what the answer to the last flush covers, of asked */
+    uint64_t flush_charged; /* charged at the last flush, which its reply acknowledges */
     uint64_t flush_wrote; /* and of wrote */
     uint64_t bytes; /* of one-sided operations under way */
     uint32_t tokens; /* of operations under way */
@@ -62,16 +62,16 @@ struct shmemi_fastpath_peer {
     uint64_t count[24]; /* by SHMEMI_COUNT_... */
 };
 _Static_assert(sizeof(struct shmemi_fastpath_peer) == 408, "sizeof_fastpath_peer");
-_Static_assert(offsetof(struct shmemi_fastpath_peer, asked) == 0, "fastpath_peer_asked");
+_Static_assert(offsetof(struct shmemi_fastpath_peer, charged) == 0, "fastpath_peer_charged");
 _Static_assert(offsetof(struct shmemi_fastpath_peer, acked) == 8, "fastpath_peer_acked");
 _Static_assert(offsetof(struct shmemi_fastpath_peer, epoch) == 16, "fastpath_peer_epoch");
-_Static_assert(offsetof(struct shmemi_fastpath_peer, asked_then) == 24, "fastpath_peer_asked_then");
+_Static_assert(offsetof(struct shmemi_fastpath_peer, charged_then) == 24, "fastpath_peer_charged_then");
 _Static_assert(offsetof(struct shmemi_fastpath_peer, write_epoch) == 32, "fastpath_peer_write_epoch");
 _Static_assert(offsetof(struct shmemi_fastpath_peer, wrote) == 40, "fastpath_peer_wrote");
 _Static_assert(offsetof(struct shmemi_fastpath_peer, wrote_acked) == 48, "fastpath_peer_wrote_acked");
 _Static_assert(offsetof(struct shmemi_fastpath_peer, goal) == 56, "fastpath_peer_goal");
 _Static_assert(offsetof(struct shmemi_fastpath_peer, goal_wrote) == 64, "fastpath_peer_goal_wrote");
-_Static_assert(offsetof(struct shmemi_fastpath_peer, flush_asked) == 72, "fastpath_peer_flush_asked");
+_Static_assert(offsetof(struct shmemi_fastpath_peer, flush_charged) == 72, "fastpath_peer_flush_charged");
 _Static_assert(offsetof(struct shmemi_fastpath_peer, flush_wrote) == 80, "fastpath_peer_flush_wrote");
 _Static_assert(offsetof(struct shmemi_fastpath_peer, bytes) == 88, "fastpath_peer_bytes");
 _Static_assert(offsetof(struct shmemi_fastpath_peer, tokens) == 96, "fastpath_peer_tokens");

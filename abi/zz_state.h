@@ -125,8 +125,8 @@ struct shmemi_state {
     int32_t *losses; /* see lost */
     uint32_t n_lost; /* see lost */
     uint32_t survives; /* SHMEM_ON_FAILURE=return */
-    uint32_t asked; /* reports that were asked for by a signal: each waiter writes one */
-    int32_t ask_fd; /* an eventfd of the core's that wants to know, or 0 */
+    uint32_t report_requests; /* reports requested by a signal: each waiter writes one */
+    int32_t report_request_fd; /* an eventfd of the core, written when a report is requested, or 0 */
     unsigned char pad10[24];
     _Alignas(64) uint64_t gpu_started; /* copies that were started and not waited for by their call; each counts once it is on the stream */
     uint64_t gpu_settled; /* so many of them are complete: raised to the value that gpu_started had before a wait for the stream */
@@ -216,8 +216,8 @@ _Static_assert(offsetof(struct shmemi_state, lost) == 840, "state_lost");
 _Static_assert(offsetof(struct shmemi_state, losses) == 848, "state_losses");
 _Static_assert(offsetof(struct shmemi_state, n_lost) == 856, "state_n_lost");
 _Static_assert(offsetof(struct shmemi_state, survives) == 860, "state_survives");
-_Static_assert(offsetof(struct shmemi_state, asked) == 864, "state_asked");
-_Static_assert(offsetof(struct shmemi_state, ask_fd) == 868, "state_ask_fd");
+_Static_assert(offsetof(struct shmemi_state, report_requests) == 864, "state_report_requests");
+_Static_assert(offsetof(struct shmemi_state, report_request_fd) == 868, "state_report_request_fd");
 _Static_assert(offsetof(struct shmemi_state, gpu_started) == 896, "state_gpu_started");
 _Static_assert(offsetof(struct shmemi_state, gpu_settled) == 904, "state_gpu_settled");
 _Static_assert(offsetof(struct shmemi_state, kernel_rings) == 912, "state_kernel_rings");

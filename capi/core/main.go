@@ -104,7 +104,7 @@ func shmemgoInit(front *C.struct_shmemi_state, args *C.struct_shmemi_init_args) 
 	current, state = j, s
 	fill(s, j)
 	showHeap()
-	s.askFD = int32(j.Begin(lose, func() uint32 { return atomic.LoadUint32(&s.asked) }))
+	s.reportRequestFD = int32(j.Begin(lose, func() uint32 { return atomic.LoadUint32(&s.reportRequests) }))
 	return 0
 }
 

@@ -119,8 +119,8 @@ type State struct {
 	losses          *int32    // see lost
 	nLost           uint32    // see lost
 	survives        uint32    // SHMEM_ON_FAILURE=return
-	asked           uint32    // reports that were asked for by a signal: each waiter writes one
-	askFD           int32     // an eventfd of the core's that wants to know, or 0
+	reportRequests  uint32    // reports requested by a signal: each waiter writes one
+	reportRequestFD int32     // an eventfd of the core, written when a report is requested, or 0
 	_               [24]byte
 	gpuStarted      uint64 // copies that were started and not waited for by their call; each counts once it is on the stream
 	gpuSettled      uint64 // so many of them are complete: raised to the value that gpu_started had before a wait for the stream
@@ -212,8 +212,8 @@ var (
 	_ [848]byte  = [unsafe.Offsetof(State{}.losses)]byte{}
 	_ [856]byte  = [unsafe.Offsetof(State{}.nLost)]byte{}
 	_ [860]byte  = [unsafe.Offsetof(State{}.survives)]byte{}
-	_ [864]byte  = [unsafe.Offsetof(State{}.asked)]byte{}
-	_ [868]byte  = [unsafe.Offsetof(State{}.askFD)]byte{}
+	_ [864]byte  = [unsafe.Offsetof(State{}.reportRequests)]byte{}
+	_ [868]byte  = [unsafe.Offsetof(State{}.reportRequestFD)]byte{}
 	_ [896]byte  = [unsafe.Offsetof(State{}.gpuStarted)]byte{}
 	_ [904]byte  = [unsafe.Offsetof(State{}.gpuSettled)]byte{}
 	_ [912]byte  = [unsafe.Offsetof(State{}.kernelRings)]byte{}

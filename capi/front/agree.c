@@ -46,8 +46,8 @@ struct agreement {
     size_t size; /* of a shmemi_common */
     int about;   /* rank of the PE that is waited for */
     uint64_t want;
-    uint64_t asked; /* when a record was read from afar */
-    bool left;      /* that PE has committed, and perhaps returned */
+    uint64_t checked; /* when a record was read from afar */
+    bool left;        /* that PE has committed, and perhaps returned */
 };
 
 /* ------------------------------------------------------------------- memory */
@@ -157,14 +157,14 @@ static void send_word(const struct agreement *a, int rank, int coordinator, enum
 /* ------------------------------------------------------------------ waiting */
 
 /* The pause between two reads of a far record whose PE may have left. */
-#define ASK_NS 2000000u
+#define CHECK_NS 2000000u
 
 /* A member that another coordinator has informed of the commit sends no more words. */
 static void check_left(struct agreement *a)
 {
     uint64_t s;
     a->left = stamp_of(a, a->about, &s) && s >> 32 == a->number && (s & 1) != 0;
-    a->asked = shmemi_now();
+    a->checked = shmemi_now();
 }
 
 static bool has_said(const struct agreement *a)
@@ -185,7 +185,7 @@ static bool await(struct agreement *a, int rank, int coordinator, enum step step
     a->about = rank;
     a->want = word(a->number, coordinator, step);
     a->left = false;
-    a->asked = shmemi_now();
+    a->checked = shmemi_now();
     struct shmemi_waiter w = {.ctl = shmemi_my_ctl(),
                               .call = a->call,
                               .describe = describe,
@@ -195,7 +195,7 @@ static bool await(struct agreement *a, int rank, int coordinator, enum step step
                               .about = true};
     while (!has_said(a) && !is_lost(a, rank) && !a->left) {
         shmemi_wait_step(&w);
-        if (!early || shmemi_now() - a->asked < ASK_NS)
+        if (!early || shmemi_now() - a->checked < CHECK_NS)
             continue;
         shmemi_wait_over(&w); /* reading may wait itself, and only one of the two polls */
         check_left(a);

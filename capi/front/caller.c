@@ -40,8 +40,9 @@ bool shmemi_host_language_raises(void)
     return shmemi_observe(&namer) != NULL;
 }
 
-/* The asking and the reporting thread share a question; the later of the two frees it. */
-struct question {
+/* The thread that looks up and the one that reports share a lookup; the later of the two frees it.
+ * */
+struct lookup {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool answered, left;
@@ -52,7 +53,7 @@ struct question {
 
 static void *ask(void *of)
 {
-    struct question *q = of;
+    struct lookup *q = of;
     q->name(q->thread, q->text, sizeof q->text);
     pthread_mutex_lock(&q->mutex);
     bool left = q->left;
@@ -64,7 +65,7 @@ static void *ask(void *of)
     return NULL;
 }
 
-static bool ask_apart(struct question *q)
+static bool look_up_in_thread(struct lookup *q)
 {
     pthread_condattr_t clock;
     pthread_attr_t detached;
@@ -86,7 +87,7 @@ static bool ask_apart(struct question *q)
 }
 
 /* Writes the caller's location and ": ", or nothing if the answer does not come in time. */
-static void take_answer(struct question *q, char *text)
+static void take_answer(struct lookup *q, char *text)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -113,12 +114,12 @@ const char *shmemi_caller(char text[SHMEMI_CALLER])
 {
     shmemi_namer name = shmemi_observe(&namer);
     text[0] = 0;
-    struct question *q = name ? calloc(1, sizeof *q) : NULL;
+    struct lookup *q = name ? calloc(1, sizeof *q) : NULL;
     if (q == NULL)
         return text;
     q->name = name;
     q->thread = (uint64_t)pthread_self();
-    if (ask_apart(q))
+    if (look_up_in_thread(q))
         take_answer(q, text);
     else
         free(q);

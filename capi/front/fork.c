@@ -188,7 +188,7 @@ static void in_child(void)
     shmemi_state.init_count = SHMEMI_FORKED;
 }
 
-/* Loading the library does this and what ask.c has for the signal USR2. */
+/* Loading the library does this and what report_signal.c has for the signal USR2. */
 __attribute__((constructor)) static void watch_forks(void)
 {
     pthread_atfork(before, after, in_child);

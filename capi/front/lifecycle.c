@@ -7,7 +7,7 @@
 #include "lifecycle.h"
 
 #include "activity.h"
-#include "ask.h"
+#include "report_signal.h"
 #include "barrier.h"
 #include "buffer_register.h"
 #include "caller.h"
@@ -209,7 +209,7 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
     if (!teams)
         snprintf(error, size, "no memory for the lists of %u PEs (free some)", s->n_pes);
     if (!teams || shmemi_statics_open(error, size) != 0 || begin_kernels(error, size) != 0) {
-        shmemi_ask_close();
+        shmemi_report_signal_close();
         shmemi_statics_close();
         shmemi_send_close();
         shmemi_receive_close();
@@ -227,7 +227,7 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
     shmemi_abort_joined();
     as_given = given != NULL;
     shmemi_activity_open();
-    shmemi_ask_open();
+    shmemi_report_signal_open();
     *provided = args.provided;
     return 0;
 }
@@ -319,7 +319,7 @@ void shmemi_finalize(const char *call)
         else
             shmemi_barrier_all(call);
         end_kernels(reset);
-        shmemi_ask_close();
+        shmemi_report_signal_close();
         shmemi_buffers_close(call);
         shmemi_activity_part();
         s->core->finalize();

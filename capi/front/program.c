@@ -269,14 +269,14 @@ void shmemi_program_find(struct shmemi_program *p, bool moved)
     p->alone = one_thread();
 }
 
-struct question {
+struct lookup {
     uintptr_t at;
     bool yes;
 };
 
 static int ask(struct dl_phdr_info *info, size_t size, void *arg)
 {
-    struct question *q = arg;
+    struct lookup *q = arg;
     (void)size;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *h = &info->dlpi_phdr[i];
@@ -289,7 +289,7 @@ static int ask(struct dl_phdr_info *info, size_t size, void *arg)
 
 bool shmemi_program_holds(const void *addr)
 {
-    struct question q = {.at = (uintptr_t)addr};
+    struct lookup q = {.at = (uintptr_t)addr};
     dl_iterate_phdr(ask, &q);
     return q.yes;
 }

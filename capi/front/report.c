@@ -62,13 +62,13 @@ static void probe(const struct shmemi_waiter *w)
     shmemi_state.core->probe(late, n);
 }
 
-static void report_if_asked(struct shmemi_waiter *w, uint64_t now)
+static void report_if_requested(struct shmemi_waiter *w, uint64_t now)
 {
     struct shmemi_wait_clock *c = &w->clock;
-    uint32_t asked = shmemi_read_once(&shmemi_state.asked);
+    uint32_t requests = shmemi_read_once(&shmemi_state.report_requests);
     bool is_due = due.at != 0 && due.since == c->since;
-    if (asked != c->asked) {
-        c->asked = asked;
+    if (requests != c->requests) {
+        c->requests = requests;
         if (!is_due) {
             due.since = c->since;
             due.at = now + ANSWER_NS;
@@ -84,7 +84,7 @@ void shmemi_report(struct shmemi_waiter *w, uint64_t now)
 {
     struct shmemi_wait_clock *c = &w->clock;
     uint64_t limit = shmemi_state.timeout_ns, early = limit / 2 < PROBE_NS ? limit / 2 : PROBE_NS;
-    report_if_asked(w, now);
+    report_if_requested(w, now);
     if (limit == 0)
         return;
     if (!c->probed && now - c->reported >= limit - early) {

@@ -1,5 +1,5 @@
 /*
- * ask.c: on the signal USR2 this PE reports what it waits for.
+ * report_signal.c: on the signal USR2 this PE reports what it waits for.
  *
  * The handler is there from the moment the library is loaded until the process ends: a launcher
  * passes the signal to every PE, and a PE before shmem_init or after shmem_finalize must not die of
@@ -9,7 +9,7 @@
  * the program installs later replaces the library's.
  */
 #define _GNU_SOURCE
-#include "ask.h"
+#include "report_signal.h"
 
 #include "base.h"
 
@@ -31,8 +31,8 @@ static void on_signal(int number)
     uint64_t one = 1;
     shmemi_announce_add(&running, 1);
     /* Waiting threads look at the count, and the core's thread at the descriptor. */
-    shmemi_count(&shmemi_state.asked, 1);
-    int fd = shmemi_load_announced(&shmemi_state.ask_fd);
+    shmemi_count(&shmemi_state.report_requests, 1);
+    int fd = shmemi_load_announced(&shmemi_state.report_request_fd);
     if (fd > 0) {
         ssize_t ignored = write(fd, &one, sizeof one);
         (void)ignored;
@@ -41,7 +41,7 @@ static void on_signal(int number)
     errno = kept;
 }
 
-void shmemi_ask_open(void)
+void shmemi_report_signal_open(void)
 {
     struct sigaction now;
     if (sigaction(SIGUSR2, NULL, &now) != 0 || now.sa_flags & SA_SIGINFO ||
@@ -49,19 +49,19 @@ void shmemi_ask_open(void)
         return;
     struct sigaction ours = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_ONSTACK};
     /* No other handler may interrupt this one: it might end the process and with it the job, and
-     * shmemi_ask_close would wait for this handler for ever. */
+     * shmemi_report_signal_close would wait for this handler for ever. */
     sigfillset(&ours.sa_mask);
     sigaction(SIGUSR2, &ours, NULL);
 }
 
-void shmemi_ask_close(void)
+void shmemi_report_signal_close(void)
 {
-    shmemi_announce(&shmemi_state.ask_fd, 0);
+    shmemi_announce(&shmemi_state.report_request_fd, 0);
     while (shmemi_load_announced(&running) != 0)
         sched_yield();
 }
 
 __attribute__((constructor)) static void ask_from_the_start(void)
 {
-    shmemi_ask_open();
+    shmemi_report_signal_open();
 }

@@ -1,7 +1,7 @@
 /*
- * team_ask.c: a program's queries about its teams.
+ * team_query.c: a program's queries about its teams.
  */
-#include "team_ask.h"
+#include "team_query.h"
 
 #include "error.h"
 #include "query.h"

@@ -1,6 +1,6 @@
-/* team_ask.h: a program's queries about its teams. */
-#ifndef SHMEMI_TEAM_ASK_H
-#define SHMEMI_TEAM_ASK_H
+/* team_query.h: a program's queries about its teams. */
+#ifndef SHMEMI_TEAM_QUERY_H
+#define SHMEMI_TEAM_QUERY_H
 
 #include "base.h"
 

@@ -171,7 +171,7 @@ static void begin(struct shmemi_waiter *w, uint64_t now)
         limit.clock.since = 0;
     } else if (w->clock.since == 0) {
         w->clock.since = w->clock.reported = now;
-        w->clock.asked = shmemi_read_once(&shmemi_state.asked);
+        w->clock.requests = shmemi_read_once(&shmemi_state.report_requests);
     }
 }
 

@@ -41,7 +41,7 @@ enum shmemi_sleep_stage {
 struct shmemi_wait_clock {
     uint64_t since;    /* when it began; 0: the clock was not read yet */
     uint64_t reported; /* when the last report was made */
-    uint32_t asked;    /* state.asked when it was last read */
+    uint32_t requests; /* state.report_requests when it was last read */
     bool probed;
 };
 

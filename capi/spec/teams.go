@@ -18,7 +18,7 @@ var (
 var teams = Chapter{
 	File:   "teams",
 	Title:  "Team Management Routines",
-	Over:   []string{"sync.h", "team_ask.h", "team_split.h"},
+	Over:   []string{"sync.h", "team_query.h", "team_split.h"},
 	Kernel: kernelSetup,
 	Families: []Family{
 		{

@@ -75,9 +75,9 @@ func (j *Job) nics() *network.Registry {
 }
 
 // watchDriver watches the driver calls, if this PE has a GPU.
-func (j *Job) watchDriver(asked func() uint32) {
+func (j *Job) watchDriver(requests func() uint32) {
 	if dev := j.GPU.Device(); dev != nil {
-		j.driverWatch.Begin(watch.DriverConfig{Facts: dev.Facts(), Limit: j.Settings.Timeout, Say: j.Report, Asked: asked, Calls: dev.Calls})
+		j.driverWatch.Begin(watch.DriverConfig{Facts: dev.Facts(), Limit: j.Settings.Timeout, Say: j.Report, Requests: requests, Calls: dev.Calls})
 	}
 }
 

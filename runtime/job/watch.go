@@ -18,12 +18,12 @@ func (j *Job) newWatch(o *Options) *watch.Watch {
 // from one thread; then the Job goes on without it. asked counts the reports that have been asked
 // for. It returns a descriptor to which a number is written when that count changes; 0: there is no
 // thread. Begin comes after Start.
-func (j *Job) Begin(lose func(libshmem.PE), asked func() uint32) (fd int) {
-	j.watchDriver(asked)
+func (j *Job) Begin(lose func(libshmem.PE), requests func() uint32) (fd int) {
+	j.watchDriver(requests)
 	return j.Watch.Begin(func(pe libshmem.PE, fate string) {
 		lose(pe)
 		j.Network.Lose(pe, fate)
 		// Kernels may wait for a store of the lost PE, which will not come.
 		j.Producers.Stopper.Lost()
-	}, asked)
+	}, requests)
 }

@@ -5,9 +5,9 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Ask sends a PE a request for its program's activity. The PE's proxy replies. If there is no room,
-// Ask sends nothing.
-func (e *Engine) Ask(pe libshmem.PE) {
+// RequestActivity sends a PE a request for its program's activity. The PE's proxy replies. If there
+// is no room, Ask sends nothing.
+func (e *Engine) RequestActivity(pe libshmem.PE) {
 	if p := &e.ops.Peers[pe]; e.out.Reaches(p, pe) && !e.ops.Net.IsLost(pe) {
 		e.out.SendWatched(pe, p, layout.KindActivityRequest)
 	}
@@ -28,28 +28,28 @@ func (e *Engine) ping(pe libshmem.PE, p *layout.Peer) Status {
 	return e.out.SendWatched(pe, p, layout.KindPing)
 }
 
-// Contact is a PE that is asked for an answer, to learn whether the network leads there and back.
+// Contact is a PE that has to reply to a flush, to prove that the network works in both directions.
 type Contact struct {
-	PE    libshmem.PE
-	asked bool
+	PE   libshmem.PE
+	sent bool
 }
 
-// Asked reports whether there was room for the question.
-func (c *Contact) Asked() bool { return c.asked }
+// Sent reports whether the flush has left.
+func (c *Contact) Sent() bool { return c.sent }
 
-// Contacted reports whether the PE has answered. Its caller polls, and calls it again. The error
-// says why the PE cannot be reached.
+// Contacted reports whether the PE has replied. The caller polls and calls it again until then.
+// The error says why the PE cannot be reached.
 func (e *Engine) Contacted(c *Contact) (bool, error) {
 	p := &e.ops.Peers[c.PE]
 	if err := e.ops.Net.Lost(c.PE); err != nil {
 		return false, err
 	}
-	if c.asked {
+	if c.sent {
 		return !p.Flushing, nil
 	}
 	switch e.out.Flush(c.PE) {
 	case Pending:
-		c.asked = true
+		c.sent = true
 	case Failed:
 		return false, e.ops.Net.Err
 	}

@@ -106,7 +106,7 @@ func (r *receiver) answered(h *layout.Header) {
 		}
 		return
 	}
-	if t >= layout.Tokens || r.Table.Question(t) != h.Token {
+	if t >= layout.Tokens || r.Table.RequestID(t) != h.Token {
 		r.Unasked(h)
 		return
 	}

@@ -144,7 +144,7 @@ func TestBadAnswers(t *testing.T) {
 		if st := a.AMO(1, 0, fabric.OpFetch, 8, 0, 0, nil, &r); st != Pending {
 			t.Fatalf("fetch: %d", st)
 		}
-		return a.ops.Table.Question(a.lastToken(useReply))
+		return a.ops.Table.RequestID(a.lastToken(useReply))
 	}
 	first := ask()
 	if answer(2, first, 1); r.Done != 0 {

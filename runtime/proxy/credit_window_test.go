@@ -109,7 +109,7 @@ func TestWindowOfBytesInC(t *testing.T) {
 					t.Fatalf("%d PEs, %d bytes: message %d: flushing %v", n, size, i, peer.Flushing)
 				}
 			}
-			if j.inLoop != int(want) || peer.Asked != want*cost {
+			if j.inLoop != int(want) || peer.Charged != want*cost {
 				t.Errorf("%d PEs, %d bytes: C took %d messages of %d units, want %d", n, size, j.inLoop, cost, want)
 			}
 			j.consumers[0].Drain()
@@ -119,8 +119,8 @@ func TestWindowOfBytesInC(t *testing.T) {
 			stuck = false
 			j.until("the answer", func() bool { return !peer.Flushing })
 			j.quiet(0, 0)
-			if peer.Asked != (want+1)*cost {
-				t.Errorf("%d PEs, %d bytes: %d units were sent, want %d", n, size, peer.Asked, (want+1)*cost)
+			if peer.Charged != (want+1)*cost {
+				t.Errorf("%d PEs, %d bytes: %d units were sent, want %d", n, size, peer.Charged, (want+1)*cost)
 			}
 			j.clean()
 		}

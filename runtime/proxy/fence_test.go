@@ -122,7 +122,7 @@ func nearWrap(j *job) {
 	for _, a := range j.pes {
 		for _, b := range j.pes {
 			a.ops.Peers[b.me].Sent, b.ops.Peers[a.me].Received = 1<<32-30, 1<<32-30
-			a.ops.Peers[b.me].Asked, a.ops.Peers[b.me].Acked, a.ops.Peers[b.me].AskedThen = 1<<32-20, 1<<32-20, 1<<32-20
+			a.ops.Peers[b.me].Charged, a.ops.Peers[b.me].Acked, a.ops.Peers[b.me].ChargedThen = 1<<32-20, 1<<32-20, 1<<32-20
 		}
 		a.Epoch = 1<<32 - 10
 	}
@@ -134,10 +134,10 @@ func TestManyUnacknowledged(t *testing.T) {
 	a := j.pes[0]
 	buf := make([]byte, 8192)
 	a.post(func() Status { return a.AMO(1, 0, fabric.OpAdd, 8, 1, 0, nil, nil) })
-	a.ops.Peers[1].Asked += 1<<31 + 1
+	a.ops.Peers[1].Charged += 1<<31 + 1
 	a.fence()
 	if st := a.Put(1, 0, unsafe.Pointer(&buf[0]), 8192, nil); st != Pending || a.ops.Peers[1].Queued != 1 {
-		t.Errorf("large put after %d messages and a fence: %d, %d queued", a.ops.Peers[1].Asked, st, a.ops.Peers[1].Queued)
+		t.Errorf("large put after %d messages and a fence: %d, %d queued", a.ops.Peers[1].Charged, st, a.ops.Peers[1].Queued)
 	}
 	a.quiet()
 	j.close()

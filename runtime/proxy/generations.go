@@ -247,7 +247,7 @@ func (g *generations) LosePE(p *layout.Peer, err error) {
 		g.Unmet--
 		g.Fail(g.closed(), err)
 	}
-	if p.Dirty && (p.Asked > max(p.Acked, p.Goal) || p.Wrote > max(p.WroteAcked, p.GoalWrote)) {
+	if p.Dirty && (p.Charged > max(p.Acked, p.Goal) || p.Wrote > max(p.WroteAcked, p.GoalWrote)) {
 		g.Fail(g.Parity(), err)
 	}
 	p.Excuse()

@@ -40,7 +40,7 @@ func (r *quietRig) flush(pe libshmem.PE) call.Status {
 	case r.full:
 		return call.Again
 	}
-	p.FlushAsked, p.FlushWrote, p.Flushing = p.Asked, p.Wrote, true
+	p.FlushCharged, p.FlushWrote, p.Flushing = p.Charged, p.Wrote, true
 	return call.Pending
 }
 
@@ -61,7 +61,7 @@ func (r *quietRig) touched(pes []libshmem.PE) {
 
 // post is a message that a PE has to apply.
 func (r *quietRig) post(pe libshmem.PE) {
-	r.peers[pe].Asked++
+	r.peers[pe].Charged++
 	r.Touch(&r.peers[pe], pe)
 }
 
@@ -71,7 +71,7 @@ func (r *quietRig) answer(pe libshmem.PE) {
 	if !p.Flushing {
 		r.t.Fatalf("PE %d was not asked", pe)
 	}
-	p.Acked, p.WroteAcked, p.Flushing = p.FlushAsked, p.FlushWrote, false
+	p.Acked, p.WroteAcked, p.Flushing = p.FlushCharged, p.FlushWrote, false
 	r.Answered(p, pe)
 }
 
@@ -204,7 +204,7 @@ func TestAccount(t *testing.T) {
 	r.Pending[parity]++ // a write, whose signal waits for it
 	ticket := r.Begin()
 	r.want("the write is under way", ticket, call.Pending)
-	r.peers[1].Asked++
+	r.peers[1].Charged++
 	r.Account(1, parity)
 	r.Pending[parity]--
 	r.want("the signal has left", ticket, call.Pending)
@@ -231,7 +231,7 @@ func TestRandomQuiets(t *testing.T) {
 			case 2:
 				q := asked{ticket: r.Begin()}
 				for i := range q.posted {
-					q.posted[i] = r.peers[i].Asked
+					q.posted[i] = r.peers[i].Charged
 				}
 				quiets = append(quiets, q)
 			case 3:

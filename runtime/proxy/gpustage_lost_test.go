@@ -58,7 +58,7 @@ func (l *gpuStageLoss) run(stays bool) {
 	all := l.pes
 	for range 150 {
 		p := all[l.rng.IntN(len(all))]
-		l.ask(p, libshmem.PE(l.rng.IntN(len(all))))
+		l.operate(p, libshmem.PE(l.rng.IntN(len(all))))
 		all[l.rng.IntN(len(all))].poll()
 	}
 	l.gone, l.held = true, true
@@ -66,7 +66,7 @@ func (l *gpuStageLoss) run(stays bool) {
 	var tickets []Ticket
 	for _, p := range survivors {
 		for range l.rng.IntN(20) {
-			l.ask(p, libshmem.PE(l.rng.IntN(len(all))))
+			l.operate(p, libshmem.PE(l.rng.IntN(len(all))))
 			p.poll()
 		}
 		tickets = append(tickets, p.QuietBegin())
@@ -146,8 +146,8 @@ func (l *gpuStageLoss) askRow(p *pe, to libshmem.PE) {
 	}
 }
 
-// ask posts a random operation, or nothing if there is no room.
-func (l *gpuStageLoss) ask(p *pe, to libshmem.PE) {
+// operate posts a random operation, or nothing if there is no room.
+func (l *gpuStageLoss) operate(p *pe, to libshmem.PE) {
 	if to == p.me {
 		return
 	}

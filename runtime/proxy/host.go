@@ -66,7 +66,7 @@ func (h *Host) Begin(use gpustage.Use, pe libshmem.PE, r *call.Request, n uint64
 	if st == Done && use == gpustage.UsePut {
 		o.Quiets.Touch(p, pe)
 	}
-	return gpustage.Op{Token: t, Question: o.Table.Question(t)}, st
+	return gpustage.Op{Token: t, RequestID: o.Table.RequestID(t)}, st
 }
 
 // End ends an operation, or a part of what waits for it.
@@ -135,7 +135,7 @@ func (h *Host) May(use gpustage.Use, pe libshmem.PE, n uint64) Status {
 		}
 		return Done
 	case gpustage.UseSet:
-		if p.Asked > p.Acked {
+		if p.Charged > p.Acked {
 			return h.follow(pe)
 		}
 	}

@@ -95,10 +95,10 @@ func TestHostMay(t *testing.T) {
 		{"a queued operation", func(_ *Engine, p *layout.Peer) { p.Queued = 1 }, map[gpustage.Use]Status{
 			gpustage.UseCopy: Again, gpustage.UseSet: Again, gpustage.UseCopyBack: Done,
 		}, false},
-		{"a message of this epoch", func(e *Engine, p *layout.Peer) { p.Ask(1, e.Epoch) }, map[gpustage.Use]Status{
+		{"a message of this epoch", func(e *Engine, p *layout.Peer) { p.Charge(1, e.Epoch) }, map[gpustage.Use]Status{
 			gpustage.UseCopy: Done, gpustage.UseStore: Done, gpustage.UseSet: Again,
 		}, true},
-		{"a message from before a fence", func(e *Engine, p *layout.Peer) { p.Ask(1, e.Epoch); e.Epoch++ }, map[gpustage.Use]Status{
+		{"a message from before a fence", func(e *Engine, p *layout.Peer) { p.Charge(1, e.Epoch); e.Epoch++ }, map[gpustage.Use]Status{
 			gpustage.UseCopy: Again, gpustage.UseStore: Again, gpustage.UseSet: Again, gpustage.UseCopyBack: Done,
 		}, true},
 		{"as many bytes as there may be", func(_ *Engine, p *layout.Peer) { p.HoldBytes(1 << 40) }, map[gpustage.Use]Status{

@@ -196,8 +196,8 @@ func TestWindowInC(t *testing.T) {
 			break
 		}
 	}
-	if j.inLoop != messageWindow || peer.Asked != messageWindow || p.NDirty != 1 {
-		t.Errorf("C took %d, the PE was asked %d times, %d PEs are dirty", j.inLoop, peer.Asked, p.NDirty)
+	if j.inLoop != messageWindow || peer.Charged != messageWindow || p.NDirty != 1 {
+		t.Errorf("C took %d, the PE was asked %d times, %d PEs are dirty", j.inLoop, peer.Charged, p.NDirty)
 	}
 	j.consumers[0].Drain()
 	if !j.consumers[0].Holds() || j.consumers[0].Calm() {

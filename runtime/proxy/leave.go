@@ -18,9 +18,9 @@ import (
 
 // farewell is what one PE is to answer in one context.
 type farewell struct {
-	of    *Engine
-	pe    libshmem.PE
-	asked bool
+	of      *Engine
+	pe      libshmem.PE
+	flushed bool
 }
 
 // Leave asks for the answers, and reports whether all have come. Its caller polls and calls it
@@ -69,7 +69,7 @@ func (f *farewell) isOver() bool {
 		return false
 	case p.Left:
 		return !e.moves() // nor is an answer still to come
-	case f.asked:
+	case f.flushed:
 		return !p.Flushing
 	case p.Flushing || p.Queued > 0 || p.Writes > 0:
 		return false
@@ -77,6 +77,6 @@ func (f *farewell) isOver() bool {
 		return false
 	}
 	st := e.out.Leave(f.pe)
-	f.asked = st == call.Pending
+	f.flushed = st == call.Pending
 	return st == call.Failed
 }

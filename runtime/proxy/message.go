@@ -28,7 +28,7 @@ func (x *sender) sendOrPark(pe libshmem.PE, epoch uint64, l parity, h *layout.He
 		switch x.sendCopy(pe, h) {
 		case call.Done:
 			if l != noParity {
-				p.Ask(1, epoch)
+				p.Charge(1, epoch)
 				x.Quiets.Account(pe, l)
 			}
 			return
@@ -73,7 +73,7 @@ func (x *sender) SendBytes(pe libshmem.PE, epoch uint64, l parity, h *layout.Hea
 	*to = *h
 	st := x.Send(to, payload, n, false)
 	if st == call.Done && l != noParity {
-		p.Ask(x.Cost(layout.HeaderSize+n), epoch)
+		p.Charge(x.Cost(layout.HeaderSize+n), epoch)
 		x.Quiets.Account(pe, l)
 	}
 	return st
@@ -122,7 +122,7 @@ func (x *sender) Send(h *layout.Header, payload unsafe.Pointer, n int, asks bool
 		return x.Refused(op.To, p, err)
 	}
 	if asks {
-		p.Ask(x.Cost(op.Len), x.Epoch)
+		p.Charge(x.Cost(op.Len), x.Epoch)
 		x.Quiets.Touch(p, op.To)
 	}
 	return call.Done
@@ -207,11 +207,11 @@ func (x *sender) sendFlush(pe libshmem.PE, leaves uint64) call.Status {
 // Flushed handles the reply to a flush. False: no flush was under way.
 func (x *sender) Flushed(h *layout.Header) bool {
 	p := &x.Peers[h.From]
-	if !p.Flushing || h.Token != p.Question() {
+	if !p.Flushing || h.Token != p.FlushID() {
 		return false
 	}
 	p.EndFlush()
-	x.Recorder.Note(libshmem.PE(h.From), layout.EventAcked, uint32(min(p.Asked-p.Acked, 1<<24-1)), uint32(p.Acked))
+	x.Recorder.Note(libshmem.PE(h.From), layout.EventAcked, uint32(min(p.Charged-p.Acked, 1<<24-1)), uint32(p.Acked))
 	x.Quiets.Answered(p, libshmem.PE(h.From))
 	return true
 }

@@ -43,7 +43,7 @@ func TestNeeds(t *testing.T) {
 			a.fence()
 			// No message before it waits to be applied, so a write may follow at once.
 			p := &a.ops.Peers[1]
-			p.Acked = p.Asked
+			p.Acked = p.Charged
 			continue
 		case "write":
 			if st := a.Put(1, 0, at, 10000, nil); st != Pending || a.ops.Peers[1].Queued > 0 {

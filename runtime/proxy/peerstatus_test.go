@@ -22,16 +22,16 @@ func TestAsk(t *testing.T) {
 				if me != 2 {
 					says = func() string { return strings.Repeat(fmt.Sprint(me), 700) }
 				}
-				p.Report.OnAsked(says, func(pe libshmem.PE, text string) {
+				p.Report.OnActivityRequest(says, func(pe libshmem.PE, text string) {
 					heard[fmt.Sprintf("%d of %d: %.3s, %d bytes", me, pe, text, len(text))]++
 				})
 			}
 			a, b := j.pes[0], j.pes[1]
 			for range 10 {
 				a.Store(1, 0, 8, 7)
-				a.Ask(1)
-				a.Ask(2)
-				b.Ask(0)
+				a.RequestActivity(1)
+				a.RequestActivity(2)
+				b.RequestActivity(0)
 				j.drain()
 			}
 			a.quiet()
@@ -50,10 +50,10 @@ func TestAskLost(t *testing.T) {
 	j := newJob(t, modes[0], 1, 2, 1<<16)
 	defer j.close()
 	a := j.pes[0]
-	a.Report.OnAsked(func() string { return "is here" }, func(pe libshmem.PE, text string) { t.Errorf("PE %d %s", pe, text) })
-	j.pes[1].Report.OnAsked(func() string { return "is here" }, nil)
+	a.Report.OnActivityRequest(func() string { return "is here" }, func(pe libshmem.PE, text string) { t.Errorf("PE %d %s", pe, text) })
+	j.pes[1].Report.OnActivityRequest(func() string { return "is here" }, nil)
 	a.Lose(1, "ended")
-	a.Ask(1)
+	a.RequestActivity(1)
 	j.drain()
 	j.pes[1].records(0)
 }

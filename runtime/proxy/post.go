@@ -160,7 +160,7 @@ func (e *Engine) AMO(pe libshmem.PE, offset libshmem.Offset, op fabric.Op, width
 	h, st := e.out.begin(pe, 0, false)
 	if h != nil {
 		h.Set(layout.KindAMO, op, width, offset, operand, compare)
-		h.Fetch, h.Token = 1, e.ops.Table.Question(t)
+		h.Fetch, h.Token = 1, e.ops.Table.RequestID(t)
 		st = e.out.Send(h, nil, 0, true)
 	}
 	if st != Done {

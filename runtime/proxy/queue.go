@@ -223,7 +223,7 @@ func (x *sender) driveMessage(t fabric.Token, s *record, p *layout.Peer) call.St
 		return x.jamUnless(false, x.Refused(pe, p, err))
 	}
 	x.Quiets.Pending[parity]--
-	p.Ask(x.Cost(n), epoch)
+	p.Charge(x.Cost(n), epoch)
 	if injected {
 		x.Give(t)
 	}

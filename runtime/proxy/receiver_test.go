@@ -176,7 +176,7 @@ func TestAnswers(t *testing.T) {
 		if request == nil {
 			b.Quiets.Pending[s.Parity]++
 		}
-		b.take(layout.Header{Kind: layout.KindReply, From: 1, Seq: uint32(i) + 1, Token: b.Table.Question(token), Operand: 40 + uint64(i)})
+		b.take(layout.Header{Kind: layout.KindReply, From: 1, Seq: uint32(i) + 1, Token: b.Table.RequestID(token), Operand: 40 + uint64(i)})
 	}
 	if r.Done != 1 || r.Value != 40 || value != 41 || b.Quiets.Pending != [3]int{} || b.Peers[1].Tokens != 0 {
 		t.Errorf("request %+v, value %d, pending %v", r, value, b.Quiets.Pending)

@@ -20,9 +20,9 @@ type reportEngine interface {
 	Registered() mrcache.Counts
 	// showWork fills in the work that each stream of a GPU has not carried out.
 	showWork(to *[backlog.Streams]backlog.Shown)
-	// askProgress asks a PE how many messages it has applied. False: the question found no room, or
-	// the PE is out of reach.
-	askProgress(pe libshmem.PE) bool
+	// requestProgress asks a PE how many messages it has applied. False: the question found no
+	// room, or the PE is out of reach.
+	requestProgress(pe libshmem.PE) bool
 	// address returns the fabric address of a PE.
 	address(pe libshmem.PE) []byte
 }
@@ -61,10 +61,11 @@ type Report struct {
 	reportedDrops uint64      // completions that the provider had dropped at the last report of them
 }
 
-// OnAsked sets the functions of questions between PEs. When another PE asks, says returns what this
-// PE's program does, as the end of a sentence. When a PE answers, hears takes its answer. Both are
-// called with the lock held, and take no lock of an engine. OnAsked is called before Connect.
-func (e *Report) OnAsked(says func() string, hears func(pe libshmem.PE, doing string)) {
+// OnActivityRequest sets the functions of questions between PEs. When another PE asks, says returns
+// what this PE's program does, as the end of a sentence. When a PE answers, hears takes its answer.
+// Both are called with the lock held, and take no lock of an engine. OnActivityRequest is called
+// before Connect.
+func (e *Report) OnActivityRequest(says func() string, hears func(pe libshmem.PE, doing string)) {
 	e.says, e.hears = says, hears
 }
 

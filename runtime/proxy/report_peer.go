@@ -15,7 +15,7 @@ import (
 // Probe asks a PE for a sign of life, for PeerStatus. The PE's proxy answers, whatever its program
 // does.
 func (e *Report) Probe(pe libshmem.PE) {
-	if !e.engine.askProgress(pe) {
+	if !e.engine.requestProgress(pe) {
 		if e.full == nil {
 			e.full = map[libshmem.PE]uint32{}
 		}
@@ -70,7 +70,7 @@ func (e *Report) Silent(pe libshmem.PE) bool {
 
 // PeerStatus describes the state of the engine's work with a PE, as the end of a sentence. It is ""
 // if nothing is remarkable and the caller did not ask about this PE.
-func (e *Report) PeerStatus(pe libshmem.PE, asked bool) string {
+func (e *Report) PeerStatus(pe libshmem.PE, always bool) string {
 	p := &e.peers[pe]
 	var what []string
 	if d, waits := e.unanswered(pe); waits {
@@ -88,14 +88,14 @@ func (e *Report) PeerStatus(pe libshmem.PE, asked bool) string {
 	e.engine.eachContext(func(peers []layout.Peer) {
 		tokens, bytes = tokens+uint64(peers[pe].Tokens), bytes+peers[pe].Bytes
 	})
-	if tokens > 0 || asked {
+	if tokens > 0 || always {
 		what = append(what, fmt.Sprintf("has %d operations of %d bytes under way", tokens, bytes))
 	}
 	if len(what) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("%s, %d messages posted and %d received, %d of %d units completed, at %s over %s on %s", strings.Join(what, ", "),
-		p.Sent, p.Received, p.Acked, p.Asked, addressText(e.engine.address(pe)), cmp.Or(e.named, e.caps.Provider), e.caps.Domain)
+		p.Sent, p.Received, p.Acked, p.Charged, addressText(e.engine.address(pe)), cmp.Or(e.named, e.caps.Provider), e.caps.Domain)
 }
 
 // addressText formats a fabric address for people: an IP socket as such, any other in hexadecimal.

@@ -98,7 +98,7 @@ func viewPage(page []byte) (*EndpointPage, error) {
 		c := p.Counts()
 		layout.AddCounts(&all, &c)
 		view.Peers = append(view.Peers, EndpointPeer{
-			Count: c, UnderWay: p.Tokens, Bytes: p.Bytes, Unanswered: p.Asked - p.Acked, Parked: p.Parked, Early: p.Early, Flushing: p.Flushing, ring: p.Ring, recorded: p.Recorded,
+			Count: c, UnderWay: p.Tokens, Bytes: p.Bytes, Unanswered: p.Charged - p.Acked, Parked: p.Parked, Early: p.Early, Flushing: p.Flushing, ring: p.Ring, recorded: p.Recorded,
 		})
 	}
 	for i := range min(s.nics, shownNICs) {

@@ -21,7 +21,7 @@ import (
 func TestShow(t *testing.T) {
 	r := newReportRig(t, 3)
 	p := &r.first()[2]
-	p.Tokens, p.Bytes, p.Asked, p.Acked, p.Parked, p.Early, p.Flushing = 3, 4000, 9, 2, 1, 5, true
+	p.Tokens, p.Bytes, p.Charged, p.Acked, p.Parked, p.Early, p.Flushing = 3, 4000, 9, 2, 1, 5, true
 	p.Count[layout.Writes], p.Count[layout.WriteBytes], p.Count[layout.Puts], p.Count[layout.MessageBytes] = 2, 8000, 7, 600
 	r.first()[1].Count[layout.Reads], r.first()[1].Count[layout.ReadBytes] = 1, 50
 	r.engine.registered = mrcache.Counts{Misses: 6}
@@ -130,7 +130,7 @@ func TestReportCounts(t *testing.T) {
 func TestStanding(t *testing.T) {
 	r := newReportRig(t, 3)
 	p := &r.first()[1]
-	p.Sent, p.Received, p.Asked, p.Acked = 8, 6, 5, 4
+	p.Sent, p.Received, p.Charged, p.Acked = 8, 6, 5, 4
 	at := make([]byte, 16)
 	binary.NativeEndian.PutUint16(at, 2)
 	binary.BigEndian.PutUint16(at[2:], 4711)
@@ -239,7 +239,7 @@ func TestDoing(t *testing.T) {
 	}
 	r.HearDoing(1, "is here")
 	heard := ""
-	r.OnAsked(func() string { return "waits" }, func(pe libshmem.PE, doing string) { heard = fmt.Sprint(pe, doing) })
+	r.OnActivityRequest(func() string { return "waits" }, func(pe libshmem.PE, doing string) { heard = fmt.Sprint(pe, doing) })
 	if r.HearDoing(1, "is here"); r.Doing() != "waits" || heard != "1is here" && heard != "1 is here" {
 		t.Errorf("it %s, and heard %q", r.Doing(), heard)
 	}

@@ -18,7 +18,7 @@ func (e *Engine) showWork(to *[backlog.Streams]backlog.Shown) {
 	}
 }
 
-func (e *Engine) askProgress(pe libshmem.PE) bool {
+func (e *Engine) requestProgress(pe libshmem.PE) bool {
 	return e.out.Reaches(&e.ops.Peers[pe], pe) && e.out.Flush(pe) == Pending
 }
 

@@ -154,7 +154,7 @@ func (x *sender) Parked(p *layout.Peer) bool {
 // Admit returns whether a caller may send p a message of n bytes. It asks for an answer when p owes
 // answers for half of its units.
 func (x *sender) Admit(pe libshmem.PE, p *layout.Peer, n int) call.Status {
-	if p.Asked-p.Acked < uint64(x.Calm) {
+	if p.Charged-p.Acked < uint64(x.Calm) {
 		return call.Done
 	}
 	return x.admitLate(pe, p, n)
@@ -164,7 +164,7 @@ func (x *sender) admitLate(pe libshmem.PE, p *layout.Peer, n int) call.Status {
 	switch st := x.Flush(pe); {
 	case st == call.Failed:
 		return call.Failed
-	case p.Asked-p.Acked+x.Cost(n) > uint64(x.Window):
+	case p.Charged-p.Acked+x.Cost(n) > uint64(x.Window):
 		x.NoCredit(pe, p)
 		return call.Again
 	}

@@ -90,8 +90,8 @@ func TestSend(t *testing.T) {
 			}
 		}
 		p := &b.Peers[1]
-		if p.Sent != 3 || p.Asked != 3 || b.NDirty != 1 || p.Count[layout.Puts] != 3 {
-			t.Errorf("%d sent, %d asked, %d PEs for the next quiet", p.Sent, p.Asked, b.NDirty)
+		if p.Sent != 3 || p.Charged != 3 || b.NDirty != 1 || p.Count[layout.Puts] != 3 {
+			t.Errorf("%d sent, %d asked, %d PEs for the next quiet", p.Sent, p.Charged, b.NDirty)
 		}
 		if held := p.Tokens; (held == 0) != (caps.MaxInject > 0) {
 			t.Errorf("%d tokens for messages", held)
@@ -115,14 +115,14 @@ func TestCredit(t *testing.T) {
 	if p := &b.Peers[1]; n != unitsEach || flushes != 1 || p.Count[layout.NoCredit] != 1 {
 		t.Errorf("%d messages, %d flushes, %d refusals", n, flushes, p.Count[layout.NoCredit])
 	}
-	if b.Peers[2].Asked != 0 || !b.HasRoom(2, &b.Peers[2], 0) {
+	if b.Peers[2].Charged != 0 || !b.HasRoom(2, &b.Peers[2], 0) {
 		t.Error("another PE has less credit")
 	}
-	b.Flushed(&layout.Header{From: 1, Token: b.Peers[1].Question()})
+	b.Flushed(&layout.Header{From: 1, Token: b.Peers[1].FlushID()})
 	if st := b.add(1); st != call.Done {
 		t.Errorf("after the answer: %v", st)
 	}
-	if b.Flushed(&layout.Header{From: 2, Token: b.Peers[2].Question()}) {
+	if b.Flushed(&layout.Header{From: 2, Token: b.Peers[2].FlushID()}) {
 		t.Error("an answer to no question was taken")
 	}
 }

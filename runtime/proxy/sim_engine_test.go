@@ -17,7 +17,7 @@ import (
 func (e *Engine) nearWrap(pe int) {
 	p := &e.ops.Peers[pe]
 	p.Sent, p.Received = 1<<32-30, 1<<32-30
-	p.Asked, p.Acked, p.AskedThen = 1<<32-20, 1<<32-20, 1<<32-20
+	p.Charged, p.Acked, p.ChargedThen = 1<<32-20, 1<<32-20, 1<<32-20
 	e.Epoch = 1<<32 - 10
 	if e.rma.Numbers.On {
 		p.Out.Posted, p.Out.In, p.Out.After, p.Edge = 1<<32-5, 1<<32-5, 1<<32-5, 1<<32-5

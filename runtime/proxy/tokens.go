@@ -69,8 +69,8 @@ func (t *tokenTable) HasRoom(p *layout.Peer, n uint64) bool {
 // Full reports whether callers can have no token for any PE.
 func (t *tokenTable) Full() bool { return len(t.Free) <= reservedTokens }
 
-// Question returns the number that the answer to a request has to name: the token and how often it
+// RequestID returns the number that the reply to a request has to carry: the token and how often it
 // was given out, so that a repeated answer does not end the next operation of that token.
-func (t *tokenTable) Question(token fabric.Token) uint32 {
+func (t *tokenTable) RequestID(token fabric.Token) uint32 {
 	return uint32(t.Records[token].Turn)<<16 | uint32(token)
 }

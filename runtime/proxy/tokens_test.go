@@ -40,11 +40,11 @@ func TestQuestion(t *testing.T) {
 	table := newTokenTable(maxBytes)
 	var p layout.Peer
 	token, _ := table.Take(useReply, &p, 0)
-	first := table.Question(token)
+	first := table.RequestID(token)
 	table.Give(token, &p)
 	again, _ := table.Take(useReply, &p, 0)
-	if again != token || table.Question(again) == first || fabric.Token(first&0xffff) != token {
-		t.Errorf("token %d and then %d: questions %#x and %#x", token, again, first, table.Question(again))
+	if again != token || table.RequestID(again) == first || fabric.Token(first&0xffff) != token {
+		t.Errorf("token %d and then %d: questions %#x and %#x", token, again, first, table.RequestID(again))
 	}
 }
 

@@ -193,7 +193,7 @@ func TestRefusals(t *testing.T) {
 		{"no credit for the signal", func(b *transferBench) { b.admits = call.Again }, call.Again},
 		{"no room", func(b *transferBench) { b.refuses = fabric.ErrAgain }, call.Again},
 		{"broken", func(b *transferBench) { b.refuses = broken }, call.Failed},
-		{"not asked", func(b *transferBench) { b.Epoch, b.Peers[1].Asked, b.flushing = 1, 1, call.Failed }, call.Failed},
+		{"not asked", func(b *transferBench) { b.Epoch, b.Peers[1].Charged, b.flushing = 1, 1, call.Failed }, call.Failed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := openTransfers(unordered)
@@ -218,11 +218,11 @@ func TestWaits(t *testing.T) {
 	}{
 		{"behind operations", func(b *transferBench) { b.Peers[1].Queued, b.behind = 1, true }, func(*transferBench) {}, []string{"queued"}},
 		{
-			"behind messages", func(b *transferBench) { b.Epoch, b.Peers[1].Asked = 1, 1 },
+			"behind messages", func(b *transferBench) { b.Epoch, b.Peers[1].Charged = 1, 1 },
 			func(b *transferBench) { b.Peers[1].Acked = 1 }, []string{"flush", "queued"},
 		},
 		{
-			"flush without room", func(b *transferBench) { b.Epoch, b.Peers[1].Asked, b.flushing = 1, 1, call.Again },
+			"flush without room", func(b *transferBench) { b.Epoch, b.Peers[1].Charged, b.flushing = 1, 1, call.Again },
 			func(b *transferBench) { b.Peers[1].Acked = 1 }, []string{"flush", "jam", "queued"},
 		},
 		{

@@ -196,7 +196,7 @@ func (x *transfers) Written(t fabric.Token, s *record) {
 	if s.Then {
 		x.Messages.sendOwn(s.PE, s.Epoch, s.Parity, s.After)
 	} else if s.Flush {
-		p.Ask(1, s.Epoch)
+		p.Charge(1, s.Epoch)
 		x.Quiets.Account(s.PE, s.Parity)
 	}
 	if s.Request != nil {

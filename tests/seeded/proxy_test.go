@@ -4,8 +4,8 @@ package seeded
 var proxyDefects = []defect{
 	{
 		id: "proxy/credit-by-one", file: "runtime/proxy/sender.go",
-		was:  "case p.Asked-p.Acked+x.Cost(n) > uint64(x.Window):",
-		is:   "case p.Asked-p.Acked+x.Cost(n) > uint64(x.Window)+1:",
+		was:  "case p.Charged-p.Acked+x.Cost(n) > uint64(x.Window):",
+		is:   "case p.Charged-p.Acked+x.Cost(n) > uint64(x.Window)+1:",
 		user: "a PE that does not answer is sent more than its node has memory for",
 		by:   unit("./runtime/proxy", "^TestWindow$"), says: `1025 messages without an answer, full false`,
 	},

@@ -94,7 +94,7 @@ func (nw *Network) noContact(all [][]meet.EndpointInfo, open []*proxy.Contact, c
 		what = cause.Error()
 	} else {
 		what = "the provider has made no connection"
-		if open[0].Asked() {
+		if open[0].Sent() {
 			what = "no answer has come"
 		}
 		what += fmt.Sprintf(" within %v", nw.Settings.BootstrapTimeout)

@@ -218,7 +218,7 @@ func (nw *Network) openEngine(nics *nics, i int) error {
 	}
 	nw.keepRegistered(e)
 	e.OnLost(nw.Watch.Unreachable)
-	e.Report.OnAsked(nw.Watch.Says, nw.Watch.Hears)
+	e.Report.OnActivityRequest(nw.Watch.Says, nw.Watch.Hears)
 	if err := nw.stage(e); err != nil || nw.GPU.NICs == nil {
 		return err
 	}

@@ -25,10 +25,10 @@ type Peers struct{ e *proxy.Engine }
 // Peers returns the network's view of other PEs.
 func (nw *Network) Peers() *Peers { return &Peers{nw.Engine} }
 
-// PeerStatus returns how far the first engine is with a PE; with asked, also when nothing is
+// PeerStatus returns how far the first engine is with a PE; with always, also when nothing is
 // remarkable. silent reports whether the PE does not answer.
-func (p *Peers) PeerStatus(pe libshmem.PE, asked bool) (text string, silent, had bool) {
-	had = p.e.TryLocked(lockPatience, func() { text, silent = p.e.Report.PeerStatus(pe, asked), p.e.Report.Silent(pe) })
+func (p *Peers) PeerStatus(pe libshmem.PE, always bool) (text string, silent, had bool) {
+	had = p.e.TryLocked(lockPatience, func() { text, silent = p.e.Report.PeerStatus(pe, always), p.e.Report.Silent(pe) })
 	return text, silent, had
 }
 
@@ -37,7 +37,7 @@ func (p *Peers) Probe(doing, there []libshmem.PE) {
 	p.e.TryLocked(lockPatience, func() {
 		for _, pe := range doing {
 			p.e.Report.Probe(libshmem.PE(pe))
-			p.e.Ask(libshmem.PE(pe))
+			p.e.RequestActivity(libshmem.PE(pe))
 		}
 		for _, pe := range there {
 			p.e.Report.Probe(libshmem.PE(pe))

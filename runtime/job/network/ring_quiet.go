@@ -16,9 +16,9 @@ type ringQuiets struct {
 // ringQuiet is one quiet. First the consumers take the operations out of the rings, then they
 // complete them.
 type ringQuiet struct {
-	from  []uint64 // tail of each ring at the start
-	taken int      // rings whose operations have been taken: the first ones
-	asked []uint64 // the settlement requested from each consumer; nil: none yet
+	from        []uint64 // tail of each ring at the start
+	taken       int      // rings whose operations have been taken: the first ones
+	settlements []uint64 // the settlement requested from each consumer; nil: none yet
 }
 
 // Quiet waits for operations pushed by kernels that have ended: a host that has waited for its
@@ -52,13 +52,13 @@ func (s *Rings) Quiet(ticket *uint64) call.Status {
 			return call.Pending
 		}
 	}
-	if q.asked == nil {
+	if q.settlements == nil {
 		for _, c := range s.consumers {
-			q.asked = append(q.asked, c.Ask())
+			q.settlements = append(q.settlements, c.Settle())
 		}
 	}
 	for i, c := range s.consumers {
-		if !c.Answered(q.asked[i]) {
+		if !c.Settled(q.settlements[i]) {
 			return call.Pending
 		}
 	}

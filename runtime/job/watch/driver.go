@@ -37,17 +37,17 @@ type DriverWatch struct {
 	under       []watchedCall            // at the last check
 	before      []watchedCall
 	seen        []cuda.Call
-	reported    uint32 // the value of asked at the last report
+	reported    uint32 // the value of Requests at the last report
 	undone      undone
 }
 
 // DriverConfig is what a driver watch checks, and how it reports.
 type DriverConfig struct {
-	Facts gpu.Facts
-	Limit time.Duration // after which a call is reported; 0: only when a report is asked for
-	Say   func(text string)
-	Asked func() uint32 // counts the reports that have been asked for
-	Calls func(to []cuda.Call) []cuda.Call
+	Facts    gpu.Facts
+	Limit    time.Duration // after which a call is reported; 0: only when a report is asked for
+	Say      func(text string)
+	Requests func() uint32 // counts the reports that have been asked for
+	Calls    func(to []cuda.Call) []cuda.Call
 }
 
 // watchedCall is a call under way, with the time at which it was first seen.
@@ -96,7 +96,7 @@ func (h *DriverWatch) Serve(rings []*queue.Ring) {
 func (h *DriverWatch) Begin(c DriverConfig) {
 	h.DriverConfig = c
 	h.over, h.gone = make(chan struct{}), make(chan struct{})
-	h.reported = h.Asked()
+	h.reported = h.Requests()
 	guard.Go("the watch of driver calls", h.run)
 }
 
@@ -146,7 +146,7 @@ func (h *DriverWatch) check(now time.Time) (due []string) {
 			h.under = append(h.under, h.before[i])
 		}
 	}
-	count := h.Asked()
+	count := h.Requests()
 	asked := count != h.reported
 	h.reported = count
 	const goesOn = " (the wait goes on)"

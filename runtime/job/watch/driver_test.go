@@ -16,7 +16,7 @@ import (
 // fakeDriverWatch returns a driver watch with simulated calls. The test passes the time by hand.
 func fakeDriverWatch(limit time.Duration, calls *[]cuda.Call, asked *uint32) *DriverWatch {
 	return &DriverWatch{DriverConfig: DriverConfig{
-		Facts: gpu.Facts{Lazy: true}, Limit: limit, Asked: func() uint32 { return atomic.LoadUint32(asked) },
+		Facts: gpu.Facts{Lazy: true}, Limit: limit, Requests: func() uint32 { return atomic.LoadUint32(asked) },
 		Calls: func(to []cuda.Call) []cuda.Call { return append(to, *calls...) },
 	}}
 }

@@ -64,14 +64,14 @@ type survey struct {
 	silent int  // PEs that the network does not reach, as far as is known
 }
 
-// condition describes one PE; with asked, even if nothing is remarkable. It leaves out the
+// condition describes one PE; with always, even if nothing is remarkable. It leaves out the
 // network's part if the engine's lock could not be taken.
-func (l *peers) condition(pe libshmem.PE, asked bool, found *survey) string {
-	what := l.about(pe, asked, area.Deep)
+func (l *peers) condition(pe libshmem.PE, always bool, found *survey) string {
+	what := l.about(pe, always, area.Deep)
 	if l.Network != nil && pe != l.Me && l.far(pe) && found.free {
 		var s string
 		var silent bool
-		if s, silent, found.free = l.Network.PeerStatus(pe, asked); s != "" {
+		if s, silent, found.free = l.Network.PeerStatus(pe, always); s != "" {
 			what = append(what, s)
 		}
 		if silent && !l.halted(pe) {

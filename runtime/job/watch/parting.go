@@ -15,10 +15,10 @@ const partCheck = 10 * time.Millisecond
 // waits in C.
 func (w *Watch) Part() error {
 	over, gone := make(chan struct{}), make(chan struct{})
-	p := &parting{began: time.Now(), limit: w.Settings.Timeout, asked: w.asked}
+	p := &parting{began: time.Now(), limit: w.Settings.Timeout, requests: w.requests}
 	p.reported = p.began
-	if p.asked != nil {
-		p.seen = p.asked()
+	if p.requests != nil {
+		p.seen = p.requests()
 	}
 	guard.Go("the wait for other PEs to finalize", func() {
 		defer close(gone)
@@ -47,15 +47,15 @@ type parting struct {
 	began    time.Time
 	reported time.Time     // when its limit passed last
 	limit    time.Duration // SHMEM_TIMEOUT; 0: there is none
-	asked    func() uint32 // the number of reports that the signal has asked for; nil: there is no signal
+	requests func() uint32 // the number of reports that the signal has asked for; nil: there is no signal
 	seen     uint32        // that number at the last check
 }
 
 // due reports whether a report is due.
 func (p *parting) due(now time.Time) bool {
 	due := false
-	if p.asked != nil {
-		count := p.asked()
+	if p.requests != nil {
+		count := p.requests()
 		due = count != p.seen
 		p.seen = count
 	}

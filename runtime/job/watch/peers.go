@@ -30,9 +30,9 @@ type Peers struct {
 // Network is what the network knows of PEs. had is false if another thread kept its lock for
 // too long.
 type Network interface {
-	// PeerStatus returns how far the network is with a PE; with asked, also when nothing is
+	// PeerStatus returns how far the network is with a PE; with always, also when nothing is
 	// remarkable. silent reports whether the last Probe of the PE has no answer, or found no room.
-	PeerStatus(pe libshmem.PE, asked bool) (text string, silent, had bool)
+	PeerStatus(pe libshmem.PE, always bool) (text string, silent, had bool)
 	// Probe sends a request to PEs: those in there reply that they live, those in doing what they
 	// do.
 	Probe(doing, there []libshmem.PE)
@@ -167,8 +167,8 @@ func (l *peers) word(pe libshmem.PE) string {
 }
 
 // about describes a PE from what is known without the network. Each entry continues a sentence
-// whose subject is the PE. With asked there is always an entry for its activity.
-func (l *peers) about(pe libshmem.PE, asked bool, how area.How) []string {
+// whose subject is the PE. With always there is always an entry for its activity.
+func (l *peers) about(pe libshmem.PE, always bool, how area.How) []string {
 	if lost := l.lost(pe); lost != "" {
 		return []string{lost}
 	}
@@ -184,7 +184,7 @@ func (l *peers) about(pe libshmem.PE, asked bool, how area.How) []string {
 	if stopped {
 		what = append(what, fmt.Sprintf("is stopped by a signal or a debugger (process %d)", p.ID))
 	}
-	if !asked {
+	if !always {
 		return what
 	}
 	says := ""

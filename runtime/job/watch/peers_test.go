@@ -16,11 +16,11 @@ import (
 // knower is a launcher that knows fates, and notes the PEs that it is asked for.
 type knower struct {
 	*bootstraptest.LossReporter
-	asked []libshmem.PE
-	fates map[libshmem.PE]string
+	inquired []libshmem.PE
+	fates    map[libshmem.PE]string
 }
 
-func (k *knower) Inquire(pes []libshmem.PE)  { k.asked = pes }
+func (k *knower) Inquire(pes []libshmem.PE)  { k.inquired = pes }
 func (k *knower) Fate(pe libshmem.PE) string { return k.fates[pe] }
 func (k *knower) Absent(pe libshmem.PE) bool { return k.fates[pe] != "" }
 
@@ -81,8 +81,8 @@ func TestLate(t *testing.T) {
 	}
 	does[area.Gone] = "ended with status 0, 1.0 s ago, without shmem_finalize"
 	late("PE 2 "+does[area.Gone]+"; ", 2)
-	if w.Probe([]libshmem.PE{1}); len(k.asked) != 2 || k.asked[0] != 1 || k.asked[1] != 2 {
-		t.Errorf("the launcher was asked for %v, not for PE 1, which is late, and PE 2, which is gone", k.asked)
+	if w.Probe([]libshmem.PE{1}); len(k.inquired) != 2 || k.inquired[0] != 1 || k.inquired[1] != 2 {
+		t.Errorf("the launcher was asked for %v, not for PE 1, which is late, and PE 2, which is gone", k.inquired)
 	}
 	k.fates[2] = "exited with status 0 without shmem_finalize"
 	late("PE 2 "+k.fates[2]+"; ", 2)

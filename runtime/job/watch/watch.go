@@ -60,8 +60,8 @@ type Watch struct {
 	orphaned bool                // the launcher is gone
 	turn     int                 // the PE that was pinged last
 	silent   map[libshmem.PE]int // pings in a row that could not be sent
-	asked    func() uint32
-	reported uint32 // the value of asked at the last report
+	requests func() uint32
+	reported uint32 // the value of requests at the last report
 	pinged   time.Time
 }
 
@@ -80,9 +80,9 @@ func New(p Peers) *Watch {
 }
 
 // Begin begins to watch the other PEs. It calls lose for each PE that is lost, from one thread, if
-// the job survives that. asked counts the reports that have been asked for. It returns a descriptor
-// to which a number is written when that count changes; 0: there is no thread.
-func (w *Watch) Begin(lose func(pe libshmem.PE, fate string), asked func() uint32) (fd int) {
+// the job survives that. requests counts the reports that have been asked for. It returns a
+// descriptor to which a number is written when that count changes; 0: there is no thread.
+func (w *Watch) Begin(lose func(pe libshmem.PE, fate string), requests func() uint32) (fd int) {
 	if len(w.Processes) == 1 {
 		return 0
 	}
@@ -99,8 +99,8 @@ func (w *Watch) Begin(lose func(pe libshmem.PE, fate string), asked func() uint3
 	if w.FromStart() {
 		w.openProcesses()
 	}
-	w.asked = asked
-	w.reported = asked()
+	w.requests = requests
+	w.reported = requests()
 	guard.Go("the watch of other PEs", w.run)
 	return kick
 }
@@ -219,11 +219,11 @@ const reportDelay = 50 * time.Millisecond
 
 // report prints the remarkable PEs, if the signal has requested a report.
 func (w *Watch) report() {
-	asked := w.asked()
-	if asked == w.reported {
+	requests := w.requests()
+	if requests == w.reported {
 		return
 	}
-	w.reported = asked
+	w.reported = requests
 	w.Probe(nil)
 	time.Sleep(reportDelay)
 	what := w.Explanation(nil, 0)
@@ -378,13 +378,13 @@ func (w *Watch) ping() {
 	}
 	w.pinged = time.Now()
 	n := len(w.Processes)
-	for i, asked := 0, 0; i < n && asked < pinged; i++ {
+	for i, sent := 0, 0; i < n && sent < pinged; i++ {
 		w.turn = (w.turn + 1) % n
 		pe := libshmem.PE(w.turn)
 		if pe == w.Me || w.Processes[pe].Visible() {
 			continue
 		}
-		asked++
+		sent++
 		sent, had := w.Network.Ping(pe)
 		if !had {
 			return // the next time

@@ -82,7 +82,7 @@ static inline int shmemi_fastpath_flush(struct shmemi_fastpath *x, const struct 
     if (shmemi_fastpath_send(x, n, pe, sizeof(struct shmemi_header)) != 0)
         return -1;
     p->flush_turn = turn;
-    p->flush_asked = p->asked;
+    p->flush_charged = p->charged;
     p->flush_wrote = p->wrote;
     p->flushing = true;
     return 0;
@@ -121,7 +121,7 @@ SHMEMI_INLINE int shmemi_fastpath_inject(struct shmemi_fastpath *x, const struct
     if (!p->reachable || p->parked || p->queued || p->staged || bytes > x->max_inject ||
         n->inject == NULL || (p->bare && p->write_epoch != x->epoch))
         return SHMEMI_NOT_FAST;
-    uint64_t unanswered = p->asked - p->acked, units = 1 + ((bytes - 1) >> (x->unit & 63));
+    uint64_t unanswered = p->charged - p->acked, units = 1 + ((bytes - 1) >> (x->unit & 63));
     if (__builtin_expect(unanswered >= x->calm, 0) &&
         (unanswered + units > x->window || (!p->flushing && shmemi_fastpath_flush(x, n, pe) != 0)))
         return SHMEMI_NOT_FAST;
@@ -132,9 +132,9 @@ SHMEMI_INLINE int shmemi_fastpath_inject(struct shmemi_fastpath *x, const struct
         return SHMEMI_NOT_FAST; /* Go finds out why */
     if (p->epoch != x->epoch) {
         p->epoch = x->epoch;
-        p->asked_then = p->asked;
+        p->charged_then = p->charged;
     }
-    p->asked += units;
+    p->charged += units;
     if (!p->dirty) {
         p->dirty = true;
         x->dirty_list[x->n_dirty++] = (int32_t)pe;
@@ -305,12 +305,12 @@ static inline bool shmemi_fastpath_flushed(struct shmemi_fastpath *x, uint32_t p
     struct shmemi_fastpath_peer *p = &x->peers[pe];
     if (!p->flushing || p->unmet || h->token != (p->flush_turn << 16 | SHMEMI_FLUSH_TOKEN))
         return false;
-    if (p->asked - p->acked > p->count[SHMEMI_COUNT_MOST_UNANSWERED])
-        p->count[SHMEMI_COUNT_MOST_UNANSWERED] = p->asked - p->acked;
-    p->acked = p->flush_asked;
+    if (p->charged - p->acked > p->count[SHMEMI_COUNT_MOST_UNANSWERED])
+        p->count[SHMEMI_COUNT_MOST_UNANSWERED] = p->charged - p->acked;
+    p->acked = p->flush_charged;
     p->wrote_acked = p->flush_wrote;
     p->flushing = false;
-    shmemi_fastpath_record(x, pe, SHMEMI_EVENT_ACKED, shmemi_event_units(p->asked - p->acked),
+    shmemi_fastpath_record(x, pe, SHMEMI_EVENT_ACKED, shmemi_event_units(p->charged - p->acked),
                            (uint32_t)p->acked);
     return true;
 }

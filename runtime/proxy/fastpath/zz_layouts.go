@@ -2,5 +2,5 @@
 
 package fastpath
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x37159a8dec4a42c7
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x22805459f7ea2d12
 import "C"

@@ -21,12 +21,12 @@ const mostShared = 64 << 10
 // chunk is memory for bytes that another PE reads. It has what its bytes take, up to the size of
 // the pool's pieces.
 type chunk struct {
-	parts []chunkPart
-	order []uint8 // in which the parts lie there
-	index uint16  // of its memory
-	used  uint64
-	grows bool // see share
-	asked bool // a request to send has named it
+	parts     []chunkPart
+	order     []uint8 // in which the parts lie there
+	index     uint16  // of its memory
+	used      uint64
+	grows     bool // see share
+	requested bool // a request to send has named it
 }
 
 // chunkPart is a part of a departure in a chunk.
@@ -166,7 +166,7 @@ func (d *departures) sendRequest(c *chunk) call.Status {
 		Kind: layout.KindRequestToSend, Token: uint32(turn)<<16 | layout.ChunkToken | uint32(c.index), Extra: d.memory.Key,
 		Offset: x.offset + libshmem.Offset(first.at), Operand: d.memory.Remote + uint64(uintptr(d.memory.Chunks.At(c.index))-uintptr(d.memory.Chunks.At(0))),
 	}
-	d.payload.RequestToSend = layout.RequestToSend{N: c.used, Fence: uint32(x.epoch), Get: x.question}
+	d.payload.RequestToSend = layout.RequestToSend{N: c.used, Fence: uint32(x.epoch), Get: x.requestID}
 	pieces := 0
 	if len(c.parts) > 1 || x.carries() {
 		pieces = len(c.parts)
@@ -178,7 +178,7 @@ func (d *departures) sendRequest(c *chunk) call.Status {
 	if st != call.Done {
 		return st
 	}
-	d.turns[c.index], c.asked = turn, true
+	d.turns[c.index], c.requested = turn, true
 	for i := range c.parts {
 		x := c.parts[i].of
 		if pieces > 0 && x.carries() {
@@ -202,7 +202,7 @@ func (*departures) describe(to *layout.PieceOfSend, p *chunkPart, turn uint8) {
 // Finished frees the chunk that a request to send named, when the other side has read it.
 func (d *departures) Finished(h *layout.Header) {
 	turn, i := uint16(h.Token>>16), int(h.Token&0xffff&^layout.ChunkToken)
-	if i >= len(d.chunks) || d.chunks[i] == nil || !d.chunks[i].asked || d.turns[i] != turn || uint32(d.chunks[i].parts[0].of.pe) != h.From {
+	if i >= len(d.chunks) || d.chunks[i] == nil || !d.chunks[i].requested || d.turns[i] != turn || uint32(d.chunks[i].parts[0].of.pe) != h.From {
 		d.named.Unasked(h)
 		return
 	}

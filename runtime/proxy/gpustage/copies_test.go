@@ -14,23 +14,23 @@ import (
 
 // copiesTestEngine counts what copies ask of it.
 type copiesTestEngine struct {
-	Engine  // the rest of it is not called
-	streams streamtest.Engine
-	peers   [2]layout.Peer
-	asked   []Use       // whether it may begin
-	may     call.Status // the answer
-	owned   []layout.Header
-	tokens  fabric.Token
-	waited  int
-	ended   []fabric.Token
-	pending int
+	Engine    // the rest of it is not called
+	streams   streamtest.Engine
+	peers     [2]layout.Peer
+	requested []Use       // whether it may begin
+	may       call.Status // the answer
+	owned     []layout.Header
+	tokens    fabric.Token
+	waited    int
+	ended     []fabric.Token
+	pending   int
 }
 
 func (e *copiesTestEngine) Shared() Shared {
 	return Shared{Engine: e.streams.Shared(), Peers: e.peers[:]}
 }
 func (e *copiesTestEngine) May(use Use, _ libshmem.PE, _ uint64) call.Status {
-	e.asked = append(e.asked, use)
+	e.requested = append(e.requested, use)
 	return e.may
 }
 func (e *copiesTestEngine) Send(m Message) call.Status {
@@ -56,16 +56,16 @@ func (e *copiesTestEngine) Begin(use Use, _ libshmem.PE, _ *call.Request, _ uint
 
 // testDepartures keeps what it is asked for.
 type testDepartures struct {
-	before bool
-	asked  []fabric.Token
-	now    bool
+	before    bool
+	requested []fabric.Token
+	now       bool
 }
 
 func (d *testDepartures) CopyTo(_ libshmem.PE, t fabric.Token, _ uint64, _, _ unsafe.Pointer, _ uint64, now bool) {
-	d.asked, d.now = append(d.asked, t), now
+	d.requested, d.now = append(d.requested, t), now
 }
 func (d *testDepartures) CopyFrom(_ libshmem.PE, t fabric.Token, _, _ unsafe.Pointer, _ uint64) {
-	d.asked = append(d.asked, t)
+	d.requested = append(d.requested, t)
 }
 func (d *testDepartures) Before(libshmem.PE, uint64) bool { return d.before }
 
@@ -160,14 +160,14 @@ func TestCopiesSignals(t *testing.T) {
 	}
 	p.rest(t)
 	p = newCopiesPE(false)
-	if st := p.put(8, false, signal(16384)); st != call.Pending || len(p.departs.asked) != 1 || !p.departs.now {
-		t.Errorf("status %d, %d pieces, now %v", st, len(p.departs.asked), p.departs.now)
+	if st := p.put(8, false, signal(16384)); st != call.Pending || len(p.departs.requested) != 1 || !p.departs.now {
+		t.Errorf("status %d, %d pieces, now %v", st, len(p.departs.requested), p.departs.now)
 	}
 	p.engine.streams.Words.Epoch++
 	if st := p.put(8, false, nil); st != call.Again {
 		t.Errorf("status %d while a signal of an earlier epoch waits", st)
 	}
-	p.Begun(p.departs.asked[0])
+	p.Begun(p.departs.requested[0])
 	if len(p.engine.owned) != 0 {
 		t.Error("the signal has left before its bytes")
 	}
@@ -214,8 +214,8 @@ func TestCopiesAMO(t *testing.T) {
 	}
 	p.goOn()
 	p.engine.may = call.Again
-	if st, ok := p.AMO(1, signal(8)); !ok || st != call.Again || p.engine.asked[len(p.engine.asked)-1] != UseSet {
-		t.Errorf("a set behind a message: status %d, taken %v, asked for %v", st, ok, p.engine.asked)
+	if st, ok := p.AMO(1, signal(8)); !ok || st != call.Again || p.engine.requested[len(p.engine.requested)-1] != UseSet {
+		t.Errorf("a set behind a message: status %d, taken %v, asked for %v", st, ok, p.engine.requested)
 	}
 	if _, ok := newCopiesPE(false).AMO(1, signal(8)); ok {
 		t.Error("a set was taken of a word that the owner changes in steps")
@@ -233,10 +233,10 @@ func TestCopiesGet(t *testing.T) {
 	if p.goOn(); p.local[0] != 7 || len(p.engine.ended) != 1 {
 		t.Errorf("word %d, ended %v", p.local[0], p.engine.ended)
 	}
-	if st := p.Get(1, 24, unsafe.Pointer(&p.local[0]), 8, false, nil); st != call.Pending || len(p.departs.asked) != 1 {
-		t.Errorf("status %d, asked for %v", st, p.departs.asked)
+	if st := p.Get(1, 24, unsafe.Pointer(&p.local[0]), 8, false, nil); st != call.Pending || len(p.departs.requested) != 1 {
+		t.Errorf("status %d, asked for %v", st, p.departs.requested)
 	}
-	p.Begun(p.departs.asked[0])
+	p.Begun(p.departs.requested[0])
 	if p.goOn(); len(p.engine.ended) != 2 || p.moved {
 		t.Errorf("ended %v", p.engine.ended)
 	}

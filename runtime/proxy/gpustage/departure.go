@@ -45,24 +45,24 @@ func readEnd(h *layout.Header) Ending {
 // departure is an operation whose bytes have to be copied before they can be sent. On mapped heaps
 // it is a copy through main memory.
 type departure struct {
-	id       uint32 // its place in all, by which chores name it
-	kind     departureKind
-	pe       libshmem.PE
-	epoch    uint64
-	token    fabric.Token // of a put
-	question uint32       // of a get
-	local    unsafe.Pointer
-	mapped   unsafe.Pointer  // the other side of a copy
-	offset   libshmem.Offset // in the heap of pe, of a put
-	n        uint64
-	begun    uint64
-	uncopied int // pieces that are in a stream
-	unsent   int // pieces that are begun and not sent
-	open     int // pieces that are begun and not finished
-	sent     bool
-	then     bool
-	after    layout.Header
-	end      Ending // the target could not read some of the bytes
+	id        uint32 // its place in all, by which chores name it
+	kind      departureKind
+	pe        libshmem.PE
+	epoch     uint64
+	token     fabric.Token // of a put
+	requestID uint32       // of a get
+	local     unsafe.Pointer
+	mapped    unsafe.Pointer  // the other side of a copy
+	offset    libshmem.Offset // in the heap of pe, of a put
+	n         uint64
+	begun     uint64
+	uncopied  int // pieces that are in a stream
+	unsent    int // pieces that are begun and not sent
+	open      int // pieces that are begun and not finished
+	sent      bool
+	then      bool
+	after     layout.Header
+	end       Ending // the target could not read some of the bytes
 }
 
 // departureKind is the kind of a departure.
@@ -190,10 +190,10 @@ func (d *departures) Put(p departingPut) {
 	d.streams.Busy()
 }
 
-// Serve begins to copy out the bytes that a PE gets, for its question.
-func (d *departures) Serve(pe libshmem.PE, question uint32, local unsafe.Pointer, n uint64) {
+// Serve begins to copy out the bytes that a PE gets, for its requestID.
+func (d *departures) Serve(pe libshmem.PE, requestID uint32, local unsafe.Pointer, n uint64) {
 	x := d.add(toGet, pe, local, n)
-	x.question = question
+	x.requestID = requestID
 	d.waiting.Push(x)
 	d.streams.Busy()
 }

@@ -77,7 +77,7 @@ func (d *departures) sendSlot(p *piece) call.Status {
 	carries := false
 	switch offset := x.offset + libshmem.Offset(p.at); {
 	case x.kind == toGet:
-		m.Header = layout.Header{Kind: layout.KindData, Token: x.question, Offset: libshmem.Offset(p.at)}
+		m.Header = layout.Header{Kind: layout.KindData, Token: x.requestID, Offset: libshmem.Offset(p.at)}
 	case x.carries():
 		carries = true
 		m.Header = x.after
@@ -126,7 +126,7 @@ func (d *departures) Drop(pe libshmem.PE) {
 		d.dropReady(&p)
 	}
 	for _, c := range d.chunks {
-		if c != nil && c.asked && c.parts[0].of.pe == pe {
+		if c != nil && c.requested && c.parts[0].of.pe == pe {
 			d.endChunk(c)
 		}
 	}

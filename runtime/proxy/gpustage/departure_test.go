@@ -200,7 +200,7 @@ func TestDeparturesReadFails(t *testing.T) {
 	p.rest(t)
 }
 
-// The bytes of a get are data for its question, and no operation of this PE ends.
+// The bytes of a get are data for its requestID, and no operation of this PE ends.
 func TestDeparturesServe(t *testing.T) {
 	p := newDeparturesPE()
 	p.Serve(2, 77, unsafe.Pointer(&p.bytes[0]), 100)

@@ -44,19 +44,19 @@ type race struct {
 	claims gpu.Address
 	idle   fifo.Queue[claim]
 
-	ops     fifo.Queue[racer] // done by neither
-	late    fifo.Queue[racer] // done by apart, and still in quick
-	slow    fifo.Queue[racer] // done, gone from quick, and still in apart
-	gaveQ   uint64            // operations that quick was given
-	gaveA   uint64
-	markedA uint64 // of gaveA, those with a mark behind them
-	ends    fifo.Queue[raceEnd]
-	asked   uint64 // marks
-	passed  uint64
-	done    uint64    // operations done so far
-	ever    uint64    // operations that came so far
-	seen    uint64    // quick's mark at the last check
-	moved   time.Time // when quick last moved, or got work again
+	ops      fifo.Queue[racer] // done by neither
+	late     fifo.Queue[racer] // done by apart, and still in quick
+	slow     fifo.Queue[racer] // done, gone from quick, and still in apart
+	gaveQ    uint64            // operations that quick was given
+	gaveA    uint64
+	markedA  uint64 // of gaveA, those with a mark behind them
+	ends     fifo.Queue[raceEnd]
+	lastMark uint64
+	passed   uint64
+	done     uint64    // operations done so far
+	ever     uint64    // operations that came so far
+	seen     uint64    // quick's mark at the last check
+	moved    time.Time // when quick last moved, or got work again
 
 	patience time.Duration // the constant, except in tests
 
@@ -289,9 +289,9 @@ func (r *race) put(o gpu.Atomic, changes bool) error {
 
 // mark returns a mark behind all operations so far.
 func (r *race) mark() (uint64, error) {
-	r.asked++
-	r.ends.Push(raceEnd{r.asked, r.ever})
-	return r.asked, nil
+	r.lastMark++
+	r.ends.Push(raceEnd{r.lastMark, r.ever})
+	return r.lastMark, nil
 }
 
 func (r *race) marked() (uint64, error) {

@@ -74,15 +74,15 @@ var _ stream.Memory = (*Memory)(nil)
 
 // cudaStream is one stream of the GPU with its memory.
 type cudaStream struct {
-	handle gpu.Stream
-	mark   *uint64                    // where the stream stores its marks
-	words  *[wordsOfStream]streamWord // values of stores that are done as copies
-	next   uint                       // of words
-	kept   []gpu.Store                // stores that the driver has not been given yet; only with store
-	asked  uint64                     // marks
-	passed uint64
-	events []gpu.Event // of marks that have not passed, in order; only without store
-	idle   []gpu.Event
+	handle   gpu.Stream
+	mark     *uint64                    // where the stream stores its marks
+	words    *[wordsOfStream]streamWord // values of stores that are done as copies
+	next     uint                       // of words
+	kept     []gpu.Store                // stores that the driver has not been given yet; only with store
+	lastMark uint64
+	passed   uint64
+	events   []gpu.Event // of marks that have not passed, in order; only without store
+	idle     []gpu.Event
 }
 
 type streamWord struct{ value, old uint64 }
@@ -163,7 +163,7 @@ func (m *Memory) warm() error {
 		}
 		err = errors.Join(err, m.dev.SyncStream(s.handle)) // operations from before a failure use the memory, too
 		// The engine's first mark is 1, and must not have passed before it was made.
-		s.asked, s.events, s.idle = 0, nil, append(s.idle, s.events...)
+		s.lastMark, s.events, s.idle = 0, nil, append(s.idle, s.events...)
 		atomic.StoreUint64(s.mark, 0)
 	}
 	return errors.Join(err, m.dev.Free(a))
@@ -308,15 +308,15 @@ func (m *Memory) Mark(i stream.Stream) (uint64, error) {
 	}
 	s := &m.streams[i]
 	if m.store {
-		err := m.keep(s, unsafe.Pointer(s.mark), 8, s.asked+1)
+		err := m.keep(s, unsafe.Pointer(s.mark), 8, s.lastMark+1)
 		if err == nil {
 			err = m.give(s)
 		}
 		if err != nil {
 			return 0, err
 		}
-		s.asked++
-		return s.asked, nil
+		s.lastMark++
+		return s.lastMark, nil
 	}
 	if len(s.idle) == 0 {
 		e, err := m.dev.NewEvent()
@@ -331,8 +331,8 @@ func (m *Memory) Mark(i stream.Stream) (uint64, error) {
 	}
 	s.idle = s.idle[:len(s.idle)-1]
 	s.events = append(s.events, e)
-	s.asked++
-	return s.asked, nil
+	s.lastMark++
+	return s.lastMark, nil
 }
 
 // Marked is part of stream.Memory.

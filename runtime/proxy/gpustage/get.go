@@ -31,20 +31,20 @@ type gets struct {
 
 // get is a get under way.
 type get struct {
-	used     bool
-	question uint32 // names it in answers
-	pe       libshmem.PE
-	dest     unsafe.Pointer
-	n        uint64
-	left     uint64
-	copied   uint64 // of left, in stream.In
-	desc     uintptr
-	reads    int    // reads from a lost PE that the provider has
-	ended    bool   // the PE was lost and the caller's status is set, but the provider still has reads
-	slot     uint16 // for bytes that come in a message; only with GPU memory
-	gpu      bool
-	status   int32
-	err      error
+	used      bool
+	requestID uint32 // names it in replies
+	pe        libshmem.PE
+	dest      unsafe.Pointer
+	n         uint64
+	left      uint64
+	copied    uint64 // of left, in stream.In
+	desc      uintptr
+	reads     int    // reads from a lost PE that the provider has
+	ended     bool   // the PE was lost and the caller's status is set, but the provider still has reads
+	slot      uint16 // for bytes that come in a message; only with GPU memory
+	gpu       bool
+	status    int32
+	err       error
 }
 
 // begin begins a get into a buffer, which is GPU memory if gpu. far says that the owner has to copy
@@ -59,8 +59,8 @@ func (g *gets) begin(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer
 	}
 	op, st := g.engine.Begin(UseGet, pe, r, n)
 	if t := op.Token; st == call.Done {
-		g.ops[t] = get{used: true, pe: pe, question: op.Question, dest: dest, n: n, left: n, desc: g.desc, slot: small, gpu: gpu}
-		st = g.ask(t, offset, far)
+		g.ops[t] = get{used: true, pe: pe, requestID: op.RequestID, dest: dest, n: n, left: n, desc: g.desc, slot: small, gpu: gpu}
+		st = g.request(t, offset, far)
 	}
 	if st != call.Done {
 		if gpu {
@@ -72,14 +72,14 @@ func (g *gets) begin(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer
 	return call.Pending
 }
 
-// ask starts a get: by a message if the other side has to copy, otherwise by reads.
-func (g *gets) ask(t fabric.Token, offset libshmem.Offset, far bool) call.Status {
+// request starts a get: by a message if the other side has to copy, otherwise by reads.
+func (g *gets) request(t fabric.Token, offset libshmem.Offset, far bool) call.Status {
 	o := &g.ops[t]
 	if !far {
 		op := fabric.RMA{PE: o.pe, Len: o.n}
 		op.Remote, op.Key = g.heaps.main[o.pe].At(offset)
 		g.heaps.Aim(&op, offset)
-		g.pulls.Get(pullBytes{PE: o.pe, Remote: op.Remote, Key: op.Key, N: o.n, Dest: o.dest, GPU: true, Get: o.question})
+		g.pulls.Get(pullBytes{PE: o.pe, Remote: op.Remote, Key: op.Key, N: o.n, Dest: o.dest, GPU: true, Get: o.requestID})
 		return call.Done
 	}
 	if !o.gpu && g.localMR && !g.segment.Contains(o.dest, o.n) {
@@ -90,7 +90,7 @@ func (g *gets) ask(t fabric.Token, offset libshmem.Offset, far bool) call.Status
 		}
 		o.dest, o.desc = at, region.Desc
 	}
-	st := g.engine.Send(Message{PE: o.pe, Header: layout.Header{Kind: layout.KindFetch, Token: o.question, Offset: offset, Operand: o.n}})
+	st := g.engine.Send(Message{PE: o.pe, Header: layout.Header{Kind: layout.KindFetch, Token: o.requestID, Offset: offset, Operand: o.n}})
 	if st != call.Done {
 		g.free(t, Ending{Phase: NotBegun})
 	}
@@ -98,9 +98,9 @@ func (g *gets) ask(t fabric.Token, offset libshmem.Offset, far bool) call.Status
 }
 
 // find finds the get that an answer belongs to, for n bytes at the offset of the answer.
-func (g *gets) find(h *layout.Header, question uint32, n uint64) *get {
-	t := fabric.Token(question & 0xffff)
-	if t >= layout.Tokens || !g.ops[t].used || g.ops[t].question != question || uint32(g.ops[t].pe) != h.From {
+func (g *gets) find(h *layout.Header, requestID uint32, n uint64) *get {
+	t := fabric.Token(requestID & 0xffff)
+	if t >= layout.Tokens || !g.ops[t].used || g.ops[t].requestID != requestID || uint32(g.ops[t].pe) != h.From {
 		g.named.Unasked(h)
 		return nil
 	}
@@ -144,9 +144,9 @@ func (g *gets) takeData(h *layout.Header, payload unsafe.Pointer, n int) {
 }
 
 // GotLater counts bytes of a get when the work that is in stream.In now is done.
-func (g *gets) GotLater(question uint32, n uint64) {
-	g.ops[question&0xffff].copied += n
-	g.streams.Later(stream.In, stream.Chore{For: g, Token: question, Value: n})
+func (g *gets) GotLater(requestID uint32, n uint64) {
+	g.ops[requestID&0xffff].copied += n
+	g.streams.Later(stream.In, stream.Chore{For: g, Token: requestID, Value: n})
 }
 
 // Follow does the one chore of gets: bytes are in place.
@@ -156,8 +156,8 @@ func (g *gets) Follow(c *stream.Chore) {
 }
 
 // Got counts bytes of a get that are in place, or will not come.
-func (g *gets) Got(question uint32, n uint64, status int32) {
-	t := fabric.Token(question & 0xffff)
+func (g *gets) Got(requestID uint32, n uint64, status int32) {
+	t := fabric.Token(requestID & 0xffff)
 	o := &g.ops[t]
 	if status != 0 && o.status == 0 {
 		o.status = status
@@ -199,15 +199,15 @@ func (g *gets) drop(t fabric.Token, pe libshmem.PE) {
 	if !o.used || o.pe != pe || o.ended {
 		return
 	}
-	o.left, o.reads, o.status = o.copied, g.pulls.Reads(o.question), int32(call.Failed)
+	o.left, o.reads, o.status = o.copied, g.pulls.Reads(o.requestID), int32(call.Failed)
 	if o.left == 0 {
 		g.end(t)
 	}
 }
 
 // LostRead says that the provider has ended a read from a lost PE.
-func (g *gets) LostRead(question uint32) {
-	t := fabric.Token(question & 0xffff)
+func (g *gets) LostRead(requestID uint32) {
+	t := fabric.Token(requestID & 0xffff)
 	if o := &g.ops[t]; o.reads > 0 {
 		if o.reads--; o.reads == 0 && o.ended {
 			g.free(t, Ending{Status: int32(call.Failed)})

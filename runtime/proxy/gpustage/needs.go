@@ -47,9 +47,9 @@ const (
 
 // Op names an operation that has begun.
 type Op struct {
-	Token    fabric.Token // of its record; 0: UseStore, which has none
-	Question uint32       // names it in answers; 0: no answer comes
-	Parity   uint8        // of the generation that waits for it; only of UseStore
+	Token     fabric.Token // of its record; 0: UseStore, which has none
+	RequestID uint32       // names it in replies; 0: no answer comes
+	Parity    uint8        // of the generation that waits for it; only of UseStore
 }
 
 // Ending reports how much of an operation has ended, and with which status.

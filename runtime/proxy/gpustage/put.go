@@ -27,15 +27,15 @@ type puts struct {
 
 // put is a put under way, or one that is queued.
 type put struct {
-	question uint32 // names it in answers
-	asked    bool   // the target reads the bytes
-	pe       libshmem.PE
-	epoch    uint64
-	local    unsafe.Pointer
-	offset   libshmem.Offset
-	n        uint64
-	then     bool
-	after    layout.Header // the signal
+	requestID uint32 // names it in replies
+	requested bool   // the target reads the bytes
+	pe        libshmem.PE
+	epoch     uint64
+	local     unsafe.Pointer
+	offset    libshmem.Offset
+	n         uint64
+	then      bool
+	after     layout.Header // the signal
 }
 
 // begin begins a put, of which gpu says that the source is GPU memory, or queues it. after is its
@@ -47,7 +47,7 @@ func (p *puts) begin(pe libshmem.PE, offset libshmem.Offset, source unsafe.Point
 	}
 	t := op.Token
 	o := &p.ops[t]
-	o.question = op.Question
+	o.requestID = op.RequestID
 	o.pe, o.epoch, o.local, o.offset, o.n = pe, p.state.Epoch, source, offset, n
 	if o.then = after != nil; o.then {
 		o.after = *after
@@ -72,8 +72,8 @@ func (p *puts) source(t fabric.Token) (local unsafe.Pointer, n uint64) {
 func (p *puts) leave(t fabric.Token, gpu bool) call.Status {
 	o := &p.ops[t]
 	if !gpu {
-		st := p.ask(t)
-		if o.asked = st == call.Done; o.asked && o.then {
+		st := p.announce(t)
+		if o.requested = st == call.Done; o.requested && o.then {
 			keep(p.engine, t, o.pe, o.after)
 		}
 		return st
@@ -86,8 +86,8 @@ func (p *puts) leave(t fabric.Token, gpu bool) call.Status {
 	return call.Done
 }
 
-// ask sends a request to send for main memory. Its token is that of the put.
-func (p *puts) ask(t fabric.Token) call.Status {
+// announce sends a request to send for main memory. Its token is that of the put.
+func (p *puts) announce(t fabric.Token) call.Status {
 	o := &p.ops[t]
 	region, source := p.heap, o.local
 	if !p.segment.Contains(source, o.n) {
@@ -96,7 +96,7 @@ func (p *puts) ask(t fabric.Token) call.Status {
 			return p.engine.Fail(err)
 		}
 	}
-	h := layout.Header{Kind: layout.KindRequestToSend, Token: o.question, Offset: o.offset, Operand: p.heaps.remote(&region, source), Extra: region.Key}
+	h := layout.Header{Kind: layout.KindRequestToSend, Token: o.requestID, Offset: o.offset, Operand: p.heaps.remote(&region, source), Extra: region.Key}
 	p.request = layout.RequestToSend{N: o.n, Fence: uint32(o.epoch)}
 	st := p.engine.Send(Message{Token: t, PE: o.pe, Header: h, Payload: unsafe.Pointer(&p.request), N: layout.RequestToSendSize})
 	if st != call.Done {
@@ -108,18 +108,18 @@ func (p *puts) ask(t fabric.Token) call.Status {
 // finished ends a put whose bytes the target has read.
 func (p *puts) finished(h *layout.Header) {
 	t := fabric.Token(h.Token & 0xffff)
-	if t >= layout.Tokens || !p.ops[t].asked || p.ops[t].question != h.Token || uint32(p.ops[t].pe) != h.From {
+	if t >= layout.Tokens || !p.ops[t].requested || p.ops[t].requestID != h.Token || uint32(p.ops[t].pe) != h.From {
 		p.named.Unasked(h)
 		return
 	}
-	p.ops[t].asked = false
+	p.ops[t].requested = false
 	p.engine.End(Op{Token: t}, readEnd(h))
 }
 
 // drop ends a put from main memory to a lost PE, if a token is one.
 func (p *puts) drop(t fabric.Token, pe libshmem.PE) {
-	if o := &p.ops[t]; o.pe == pe && o.asked {
-		o.asked = false
+	if o := &p.ops[t]; o.pe == pe && o.requested {
+		o.requested = false
 		p.engine.End(Op{Token: t}, endOf(p.engine, pe))
 	}
 }

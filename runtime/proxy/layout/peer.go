@@ -1,16 +1,16 @@
 package layout
 
-// Ask counts a message of an epoch that takes that many units. A signal that had to wait for its
-// bytes may be late for its epoch; no message of a later epoch has gone before it.
-func (p *Peer) Ask(units, epoch uint64) {
+// Charge counts a message of an epoch that needs that many units of credit. A signal that had to
+// wait for its bytes may be late for its epoch; no message of a later epoch has gone before it.
+func (p *Peer) Charge(units, epoch uint64) {
 	if epoch > p.Epoch {
-		p.Epoch, p.AskedThen = epoch, p.Asked
+		p.Epoch, p.ChargedThen = epoch, p.Charged
 	}
-	p.Asked += units
+	p.Charged += units
 }
 
-// Question returns the number that the answer to a flush has to name.
-func (p *Peer) Question() uint32 { return p.FlushTurn<<16 | FlushToken }
+// FlushID returns the number that the reply to the present flush has to carry.
+func (p *Peer) FlushID() uint32 { return p.FlushTurn<<16 | FlushToken }
 
 // Met reports whether the PE has applied the messages of the closed generation.
 func (p *Peer) Met() bool { return p.Acked >= p.Goal && p.WroteAcked >= p.GoalWrote }
@@ -25,9 +25,9 @@ func (s *State) Cost(n int) uint64 { return 1 + uint64(n-1)>>(s.Unit&63) }
 // write would overtake them: a provider puts written bytes in place as they come, and a message is
 // applied when the target polls.
 func (p *Peer) MustFollow(epoch uint64) bool {
-	before := p.Asked
+	before := p.Charged
 	if p.Epoch == epoch {
-		before = p.AskedThen
+		before = p.ChargedThen
 	}
 	return before > p.Acked
 }

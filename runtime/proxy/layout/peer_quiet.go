@@ -17,7 +17,7 @@ func (p *Peer) Touch() bool {
 // now. It reports whether the PE owes an answer.
 func (p *Peer) CloseGeneration() bool {
 	p.Dirty = false
-	p.Goal, p.GoalWrote = p.Asked, p.Wrote
+	p.Goal, p.GoalWrote = p.Charged, p.Wrote
 	p.Unmet = !p.Met()
 	return p.Unmet
 }
@@ -25,7 +25,7 @@ func (p *Peer) CloseGeneration() bool {
 // RaiseGoal adds what was asked of the PE since then to the goal. It reports whether the PE owes an
 // answer and did not before.
 func (p *Peer) RaiseGoal() bool {
-	p.Goal, p.GoalWrote = p.Asked, p.Wrote
+	p.Goal, p.GoalWrote = p.Charged, p.Wrote
 	before := p.Unmet
 	p.Unmet = true
 	return !before

@@ -55,8 +55,8 @@ func (p *Peer) Park() { p.Parked++ }
 // Unpark records that no message waits for room: all parked messages were sent or dropped.
 func (p *Peer) Unpark() { p.Parked = 0 }
 
-// Flushes: at most one is under way, while Flushing. Its answer covers FlushAsked of Asked, and
-// FlushWrote of Wrote. Acked and WroteAcked never exceed Asked and Wrote.
+// Flushes: at most one is under way, while Flushing. Its answer covers FlushCharged of Charged, and
+// FlushWrote of Wrote. Acked and WroteAcked never exceed Charged and Wrote.
 
 // NextQuestion returns the number that the answer to the next flush has to name.
 func (p *Peer) NextQuestion() uint32 { return (p.FlushTurn+1)<<16 | FlushToken }
@@ -64,20 +64,20 @@ func (p *Peer) NextQuestion() uint32 { return (p.FlushTurn+1)<<16 | FlushToken }
 // BeginFlush notes that a flush with the number of NextQuestion was sent.
 func (p *Peer) BeginFlush() {
 	p.FlushTurn++
-	p.FlushAsked, p.FlushWrote = p.Asked, p.Wrote
+	p.FlushCharged, p.FlushWrote = p.Charged, p.Wrote
 	p.Flushing = true
 }
 
 // EndFlush takes the answer to the flush under way. The number of unanswered units falls only here,
 // so its maximum is updated here.
 func (p *Peer) EndFlush() {
-	p.Count[MostUnanswered] = max(p.Count[MostUnanswered], p.Asked-p.Acked)
-	p.Acked, p.WroteAcked = p.FlushAsked, p.FlushWrote
+	p.Count[MostUnanswered] = max(p.Count[MostUnanswered], p.Charged-p.Acked)
+	p.Acked, p.WroteAcked = p.FlushCharged, p.FlushWrote
 	p.Flushing = false
 }
 
 // Excuse makes the PE owe no answer: it has left, or it is lost.
-func (p *Peer) Excuse() { p.Acked, p.WroteAcked = p.Asked, p.Wrote }
+func (p *Peer) Excuse() { p.Acked, p.WroteAcked = p.Charged, p.Wrote }
 
 // AbandonFlush drops the flush under way: its reply will not come.
 func (p *Peer) AbandonFlush() { p.Flushing = false }

@@ -11,66 +11,66 @@ import (
 
 // Peer is struct shmemi_fastpath_peer. What the engine knows about one PE.
 type Peer struct {
-	_          structs.HostLayout
-	Asked      uint64   // messages that ask for something, in units of credits
-	Acked      uint64   // how many of them the target is known to have applied
-	Epoch      uint64   // of the last of them
-	AskedThen  uint64   // before the first of that epoch: a write must not overtake these
-	WriteEpoch uint64   // of the last one-sided write
-	Wrote      uint64   // bytes of one-sided writes whose completion does not confirm that they are at the target
-	WroteAcked uint64   // how many of them an answer has covered
-	Goal       uint64   // where acked has to come for the closed generation
-	GoalWrote  uint64   // and wrote_acked
-	FlushAsked uint64   // what the answer to the last flush covers, of asked
-	FlushWrote uint64   // and of wrote
-	Bytes      uint64   // of one-sided operations under way
-	Tokens     uint32   // of operations under way
-	Writes     uint32   // in flight
-	Sent       uint32   // messages to it, answers included: the last sequence number
-	Received   uint32   // messages from it that were applied, in order
-	Parked     uint32   // messages that wait for room
-	Early      uint32   // messages from it that wait for their turn
-	FlushTurn  uint32   // flushes so far
-	Out        flow.Out // numbers of writes, on a network without order: see runtime/proxy/arrived.go
-	Edge       uint32   // so many of its writes are in
-	Stream     uint32   // of those numbers
-	Bare       uint32   // writes in flight without a number, which messages may overtake
-	Queued     uint32   // operations that wait to be posted to it: see runtime/proxy/queue.go
-	First      uint32   // their first token
-	Last       uint32   // and the last
-	BatchUsed  uint32   // bytes of batch
-	_          [4]byte
-	Batch      unsafe.Pointer // the last of them, while it may grow: see runtime/proxy/batch.go; C adds to it
-	BatchEpoch uint64         // its epoch
-	Reachable  bool           // it was found so, and nothing was lost since
-	Dirty      bool           // in the dirty list: the open generation touched it
-	Flushing   bool           // a flush message is under way
-	Unmet      bool           // acked or wrote_acked is below its goal
-	Late       bool           // in the late list: a flush found no room
-	Staged     bool           // operations on it may have to follow bytes that wait to be sent: C leaves them to Go
-	Behind     bool           // messages of it may have to follow bytes that have not come: C leaves them to Go
-	Listed     bool           // in the list of queues
-	Fewer      bool           // it does not do all atomic operations on its GPU memory: Go refuses those
-	Left       bool           // its program has said that it ends: see runtime/proxy/leave.go
-	_          [2]byte
-	Ring       uint32 // of the flight recorder, in the first context's peers for all: not 0 once the PE was found reachable
-	Recorded   uint32 // events in it, ever
-	_          [4]byte
-	Count      [24]uint64 // by SHMEMI_COUNT_...
+	_            structs.HostLayout
+	Charged      uint64   // messages sent that need credits, in units of credits
+	Acked        uint64   // how many of them the target is known to have applied
+	Epoch        uint64   // of the last of them
+	ChargedThen  uint64   // before the first of that epoch: a write must not overtake these
+	WriteEpoch   uint64   // of the last one-sided write
+	Wrote        uint64   // bytes of one-sided writes whose completion does not confirm that they are at the target
+	WroteAcked   uint64   // how many of them an answer has covered
+	Goal         uint64   // where acked has to come for the closed generation
+	GoalWrote    uint64   // and wrote_acked
+	FlushCharged uint64   // charged at the last flush, which its reply acknowledges
+	FlushWrote   uint64   // and of wrote
+	Bytes        uint64   // of one-sided operations under way
+	Tokens       uint32   // of operations under way
+	Writes       uint32   // in flight
+	Sent         uint32   // messages to it, answers included: the last sequence number
+	Received     uint32   // messages from it that were applied, in order
+	Parked       uint32   // messages that wait for room
+	Early        uint32   // messages from it that wait for their turn
+	FlushTurn    uint32   // flushes so far
+	Out          flow.Out // numbers of writes, on a network without order: see runtime/proxy/arrived.go
+	Edge         uint32   // so many of its writes are in
+	Stream       uint32   // of those numbers
+	Bare         uint32   // writes in flight without a number, which messages may overtake
+	Queued       uint32   // operations that wait to be posted to it: see runtime/proxy/queue.go
+	First        uint32   // their first token
+	Last         uint32   // and the last
+	BatchUsed    uint32   // bytes of batch
+	_            [4]byte
+	Batch        unsafe.Pointer // the last of them, while it may grow: see runtime/proxy/batch.go; C adds to it
+	BatchEpoch   uint64         // its epoch
+	Reachable    bool           // it was found so, and nothing was lost since
+	Dirty        bool           // in the dirty list: the open generation touched it
+	Flushing     bool           // a flush message is under way
+	Unmet        bool           // acked or wrote_acked is below its goal
+	Late         bool           // in the late list: a flush found no room
+	Staged       bool           // operations on it may have to follow bytes that wait to be sent: C leaves them to Go
+	Behind       bool           // messages of it may have to follow bytes that have not come: C leaves them to Go
+	Listed       bool           // in the list of queues
+	Fewer        bool           // it does not do all atomic operations on its GPU memory: Go refuses those
+	Left         bool           // its program has said that it ends: see runtime/proxy/leave.go
+	_            [2]byte
+	Ring         uint32 // of the flight recorder, in the first context's peers for all: not 0 once the PE was found reachable
+	Recorded     uint32 // events in it, ever
+	_            [4]byte
+	Count        [24]uint64 // by SHMEMI_COUNT_...
 }
 
 var (
 	_ [408]byte = [unsafe.Sizeof(Peer{})]byte{}
-	_ [0]byte   = [unsafe.Offsetof(Peer{}.Asked)]byte{}
+	_ [0]byte   = [unsafe.Offsetof(Peer{}.Charged)]byte{}
 	_ [8]byte   = [unsafe.Offsetof(Peer{}.Acked)]byte{}
 	_ [16]byte  = [unsafe.Offsetof(Peer{}.Epoch)]byte{}
-	_ [24]byte  = [unsafe.Offsetof(Peer{}.AskedThen)]byte{}
+	_ [24]byte  = [unsafe.Offsetof(Peer{}.ChargedThen)]byte{}
 	_ [32]byte  = [unsafe.Offsetof(Peer{}.WriteEpoch)]byte{}
 	_ [40]byte  = [unsafe.Offsetof(Peer{}.Wrote)]byte{}
 	_ [48]byte  = [unsafe.Offsetof(Peer{}.WroteAcked)]byte{}
 	_ [56]byte  = [unsafe.Offsetof(Peer{}.Goal)]byte{}
 	_ [64]byte  = [unsafe.Offsetof(Peer{}.GoalWrote)]byte{}
-	_ [72]byte  = [unsafe.Offsetof(Peer{}.FlushAsked)]byte{}
+	_ [72]byte  = [unsafe.Offsetof(Peer{}.FlushCharged)]byte{}
 	_ [80]byte  = [unsafe.Offsetof(Peer{}.FlushWrote)]byte{}
 	_ [88]byte  = [unsafe.Offsetof(Peer{}.Bytes)]byte{}
 	_ [96]byte  = [unsafe.Offsetof(Peer{}.Tokens)]byte{}

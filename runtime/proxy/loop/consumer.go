@@ -238,11 +238,11 @@ func (c *Consumer) take(s *serving, ops []queue.Op, i int) {
 	case queue.CodeFence:
 		c.flushMerge()
 		c.fences++
-		s.fence.ask(position(s, ops[i+1:]))
+		s.fence.request(position(s, ops[i+1:]))
 		return
 	case queue.CodeQuiet:
 		c.flushMerge()
-		s.quiet.ask(position(s, ops[i+1:]))
+		s.quiet.request(position(s, ops[i+1:]))
 		return
 	}
 	if err := c.check(s.ring, op); err != nil {

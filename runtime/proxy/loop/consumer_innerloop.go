@@ -45,7 +45,7 @@ func (c *Consumer) Calm() bool {
 		return false
 	}
 	o := &c.order
-	return o.phase == quiets || o.phase == settled && o.asked.Load() == o.covers
+	return o.phase == quiets || o.phase == settled && o.requested.Load() == o.covers
 }
 
 // Run lets C serve the rings until there is work for Go. held reports that the lock is held,

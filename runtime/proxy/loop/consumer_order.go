@@ -20,12 +20,12 @@ type order struct {
 	rest []*Consumer
 	wake func() // ends this consumer's sleep; nil in tests that never sleep
 
-	asked    atomic.Uint64 // settlements that any consumer of this PE has asked for
-	answered atomic.Uint64
-	phase    phase
-	covers   uint64 // the value of asked when the settlement under way began
-	after    uint64 // the last operation that has to find room first
-	ticket   call.Ticket
+	requested atomic.Uint64 // settlements that any consumer of this PE has asked for
+	answered  atomic.Uint64
+	phase     phase
+	covers    uint64 // the value of asked when the settlement under way began
+	after     uint64 // the last operation that has to find room first
+	ticket    call.Ticket
 
 	quiets, fences group
 }
@@ -44,7 +44,7 @@ type waits struct {
 	want, under bool
 }
 
-func (w *waits) ask(position uint64) { w.next, w.want = position, true }
+func (w *waits) request(position uint64) { w.next, w.want = position, true }
 
 // group is the quiets, or the fences, of all rings that are handled together.
 type group struct {
@@ -71,21 +71,21 @@ func Join(consumers []*Consumer, wake []func()) {
 	}
 }
 
-// settle asks for a settlement. Threads of all consumers of the PE may call it.
+// settle requests a settlement. Threads of all consumers of the PE may call it.
 func (o *order) settle() uint64 {
-	n := o.asked.Add(1)
+	n := o.requested.Add(1)
 	if o.wake != nil {
 		o.wake()
 	}
 	return n
 }
 
-// Ask begins a settlement of the operations that were taken out of the rings, and Answered reports
-// whether it is over. Any thread may call them.
-func (c *Consumer) Ask() uint64 { return c.order.settle() }
+// Settle begins a settlement of the operations that were taken out of the rings, and Settled
+// reports whether it is over. Any thread may call them.
+func (c *Consumer) Settle() uint64 { return c.order.settle() }
 
-// Answered reports whether settlement n, which Ask began, is over.
-func (c *Consumer) Answered(n uint64) bool { return c.order.answered.Load() >= n }
+// Settled reports whether settlement n, which Settle began, is over.
+func (c *Consumer) Settled(n uint64) bool { return c.order.answered.Load() >= n }
 
 // advance moves settlements and groups on as far as possible. It returns the number of steps.
 func (o *order) advance(c *Consumer) int {
@@ -101,13 +101,13 @@ func (o *order) beginGroups(c *Consumer) int {
 	n := 0
 	if !o.quiets.under && begin(c, (*serving).quietWaits) {
 		o.quiets.under = true
-		o.quiets.own = o.asked.Add(1)
-		o.askRest(o.quiets.other)
+		o.quiets.own = o.requested.Add(1)
+		o.settleRest(o.quiets.other)
 		n++
 	}
 	if !o.fences.under && begin(c, (*serving).fenceWaits) {
 		o.fences.under = true
-		o.askRest(o.fences.other)
+		o.settleRest(o.fences.other)
 		n++
 	}
 	return n
@@ -137,7 +137,7 @@ func end(c *Consumer, of func(*serving) *waits, answer func(*queue.Ring, uint64)
 	}
 }
 
-func (o *order) askRest(tickets []uint64) {
+func (o *order) settleRest(tickets []uint64) {
 	for i, other := range o.rest {
 		tickets[i] = other.order.settle()
 	}
@@ -172,10 +172,10 @@ func (o *order) endGroups(c *Consumer) int {
 func (o *order) step(c *Consumer) bool {
 	switch o.phase {
 	case settled:
-		if o.asked.Load() == o.covers {
+		if o.requested.Load() == o.covers {
 			return false
 		}
-		o.covers = o.asked.Load()
+		o.covers = o.requested.Load()
 		o.after = c.enqueued
 		o.phase = findsRoom
 	case findsRoom:

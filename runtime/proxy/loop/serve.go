@@ -167,7 +167,7 @@ func (l *Loop) endConsumer(c *Consumer) {
 	case c.Holds():
 		wait.Yield()
 	case c.lastCall == 0:
-		c.lastCall = c.order.asked.Add(1)
+		c.lastCall = c.order.requested.Add(1)
 	case c.order.answered.Load() >= c.lastCall:
 		l.consumer.Store(nil)
 		if c.looker != nil {
@@ -288,7 +288,7 @@ func (c *Consumer) pushed() bool {
 			return true
 		}
 	}
-	return c.order.asked.Load() != c.order.covers
+	return c.order.requested.Load() != c.order.covers
 }
 
 // watch notices that the thread did not run for a while although it did not sleep.

@@ -103,7 +103,7 @@ func (s *Set) Holds(p unsafe.Pointer, n uint64) bool {
 }
 
 // Full reports whether a stream must get no more work until it has done some.
-func (s *Set) Full(on Stream) bool { t := &s.tracks[on]; return t.asked-t.done >= s.most }
+func (s *Set) Full(on Stream) bool { t := &s.tracks[on]; return t.queued-t.done >= s.most }
 
 // Passed returns the last mark that is known to have passed.
 func (s *Set) Passed(on Stream) uint64 { return s.tracks[on].passed }

@@ -15,20 +15,20 @@ type tally struct {
 // tick is the work before a mark.
 type tick struct {
 	mark       uint64
-	asked      uint64 // number of operations
+	queued     uint64 // number of operations
 	bytes      uint64
 	driverCall uint64 // purpose of the first operation
 }
 
 // given notes and shows one more mark of the stream.
 func (t *track) given(p *tally) {
-	one := tick{t.marked, t.asked, t.bytes, t.driverCall}
+	one := tick{t.marked, t.queued, t.bytes, t.driverCall}
 	if t.counts.Len() == 0 {
 		p.oldest.Store(one.driverCall)
 	}
 	t.counts.Push(one)
 	t.driverCall = 0
-	p.ops.Store(t.asked)
+	p.ops.Store(t.queued)
 	p.bytes.Store(t.bytes)
 	p.marked.Store(t.marked)
 }
@@ -37,8 +37,8 @@ func (t *track) given(p *tally) {
 func (t *track) came(p *tally) {
 	for t.counts.Len() > 0 && t.counts.At(0).mark <= t.passed {
 		one := t.counts.Pop()
-		t.done = one.asked
-		p.opsDone.Store(one.asked)
+		t.done = one.queued
+		p.opsDone.Store(one.queued)
 		p.bytesDone.Store(one.bytes)
 	}
 	if t.counts.Len() > 0 {

@@ -5,11 +5,11 @@ import "libshmem/runtime/proxy/fifo"
 // track follows one stream.
 type track struct {
 	stream     Stream
-	marked     uint64 // last mark that was asked for
+	marked     uint64 // last mark that was queued for
 	passed     uint64
 	fresh      bool // there is work behind that mark
 	chores     fifo.Queue[Chore]
-	asked      uint64           // operations so far
+	queued     uint64           // operations so far
 	bytes      uint64           // bytes of copies so far
 	driverCall uint64           // of the first operation behind the last mark
 	done       uint64           // operations before the last mark that has passed
@@ -24,7 +24,7 @@ func (t *track) add(n, purpose uint64) {
 		t.driverCall = purpose
 	}
 	t.fresh = true
-	t.asked++
+	t.queued++
 	t.bytes += n
 }
 
