@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Host is a set of rings for the threads of this process, with the state by
-// which they find them, in one mapping that Go does not manage.
+// Host is a set of rings for the threads of this process and their shared state, in one mapping
+// outside Go's heap.
 type Host struct {
 	State *State
 	Peers []Peer

@@ -34,8 +34,8 @@ func WorkChunk(pes int) uint64 {
 	return chunk
 }
 
-// WorkBuffers is where the buffers begin: behind the counters and flags. As
-// shmemi_work_buffers.
+// WorkBuffers is the offset of the buffers, behind the counters and flags. shmemi_work_buffers is
+// its C twin.
 func WorkBuffers(pes int) uint64 {
 	const line = 128
 	return (WorkHead + 16*uint64(pes) + line - 1) &^ (line - 1)

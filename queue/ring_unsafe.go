@@ -16,7 +16,7 @@ const (
 
 const slotSize = 16
 
-// Memory is where the parts of a ring are, as this process sees them.
+// Memory has the addresses of a ring's parts in this process.
 type Memory struct {
 	Slots   unsafe.Pointer // SlotBytes of zeros, aligned to 16 bytes
 	Line    *Progress      // zero

@@ -261,9 +261,9 @@ void shmemi_core_rouse(void *waker)
 }
 
 /*
- * An empty completion queue costs no crossing into Go, and neither does a small
- * message that asks for no answer. The lock is held over all of it, because
- * messages are applied in the order in which they came.
+ * An empty completion queue costs no crossing into Go, and neither does a small message that needs
+ * no reply. The lock is held for the whole call, because messages are applied in the order of
+ * arrival.
  */
 static int poll_network(void)
 {

@@ -23,7 +23,8 @@ extern char shmemi_core_version[64];
 
 /* Ends the process through the front's abort function. */
 void shmemi_core_fatal(const char *what) __attribute__((noreturn));
-/* The same for a panic of Go's in a call or a goroutine, and without a word. */
+/* Ends the process after a panic of Go in a call or a goroutine; shmemi_core_exit ends it without a
+ * message. */
 void shmemi_core_internal_error(const char *call, const char *what) __attribute__((noreturn));
 void shmemi_core_exit(void) __attribute__((noreturn));
 /* Ends the process, because a PE is lost. */

@@ -108,7 +108,7 @@ func shmemgoInit(front *C.struct_shmemi_state, args *C.struct_shmemi_init_args) 
 	return 0
 }
 
-// ranges shows them by the front.
+// ranges shows ranges to a profiler, through the front.
 var ranges = job.Ranges{
 	Open:  func(groups config.Ranges) int { return int(C.shmemi_core_open_ranges(C.uint32_t(groups))) },
 	Proxy: func(name nvtx.Name) { C.shmemi_core_range(C.uint(name)) },

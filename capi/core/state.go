@@ -109,7 +109,7 @@ func fill(s *State, j *job.Job) {
 	s.nPEs = uint32(j.NPEs)
 }
 
-// empty takes back what fill allocated.
+// empty frees what fill has allocated.
 func empty(s *State) {
 	s.nPEs, s.notifyCount, s.fastOrder, s.reportRequestFD, s.heapSize, s.networked, s.gpu, s.copiesApart, s.p2p, s.growsTogether, s.kernelRings, s.netOrdered, s.netSignals, s.crowded, s.nodeCrowded, s.moves = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
 	if s.fastBase != s.nearBase {

@@ -110,8 +110,8 @@ void shmemi_activeset_broadcast(void *dest, const void *source, size_t nbytes, i
 
 /* -------------------------------------------- collect, fcollect and alltoall */
 
-/* Block i of what this PE contributes goes to rank i; step is 0 when all get the
- * same block. mine is where it goes. */
+/* Sends block i of this PE's contribution to rank i; step is 0 if all ranks get the same block.
+ * mine is the destination, the same offset on every PE. */
 static void all_to_all(struct shmemi_team *t, char *mine, const char *source, size_t nbytes,
                        size_t step, const char *call)
 {

@@ -35,8 +35,8 @@ int shmemi_stream_reducescatter(shmem_team_t team, void *dest, const void *sourc
 
 /*
  * As shmem_team_split_strided, but each PE of the parent passes the numbers of its own team. Teams
- * of one call have no PE in common. A PE whose numbers are not usable, or name a team without it,
- * is in none.
+ * of one call have no PE in common. A PE whose numbers are invalid, or name a team without it, is
+ * in none.
  */
 int shmemi_team_split_each(shmem_team_t parent_team, int start, int stride, int size,
                            const shmem_team_config_t *config, long config_mask,

@@ -4,8 +4,9 @@
 #include "buffers.h"
 
 /*
- * Sorted by start. The thread that makes the collective call changes it, while others look up
- * addresses under the count in turn. They compare what they read before they know that it is whole.
+ * Sorted by start. The thread that makes the collective call changes the table, while others read
+ * it under the sequence count turn: they may compare values of a half-written entry, and then read
+ * again.
  */
 static struct {
     uint32_t turn;

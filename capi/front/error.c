@@ -80,7 +80,7 @@ bool shmemi_in_handler(void)
     return found;
 }
 
-/* ftrylockfile succeeds for a thread that has the lock already. glibc keeps the owner behind two
+/* ftrylockfile succeeds if the thread holds the lock already. glibc stores the owner behind two
  * ints. */
 static bool has_lock(const FILE *f)
 {

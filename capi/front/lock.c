@@ -172,8 +172,8 @@ static void pass(const struct lock *l, uint32_t place)
         place = my_place(l);
     }
     if (SHMEMI_UNLIKELY(shmemi_some_lost())) {
-        /* Waiting PEs will come by lock_late.c, and must not believe that a lost PE had the lock.
-         */
+        /* Waiting PEs will take the lock through lock_late.c, and must not conclude that a lost PE
+         * held it. */
         shmemi_amo32(SHMEM_CTX_DEFAULT, SHMEMI_AMO_SET, l->tail, 0, 0, l->home, l->call);
         leave(l);
         return;

@@ -1,5 +1,5 @@
 /*
- * lock.h: locks, behind the generated functions.
+ * lock.h: the implementation of the lock functions.
  */
 #ifndef SHMEMI_LOCK_H
 #define SHMEMI_LOCK_H

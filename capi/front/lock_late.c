@@ -96,7 +96,7 @@ static void known_by(int pe, uint64_t *words, const char *call)
         words[i] = shmemi_observe(&there[i]);
 }
 
-/* Reports whether every PE that is alive knows of all the losses that this one knows of. */
+/* Reports whether every living PE knows all losses that this one knows. */
 static bool all_know(const char *call)
 {
     static uint32_t known;

@@ -12,7 +12,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* NULL outside of such calls. The thread writes it, and only handlers in the thread read it. */
+/* The present network call of the thread, or NULL. Only signal handlers of the same thread read
+ * it. */
 extern _Thread_local const char *shmemi_netcall;
 
 SHMEMI_COLD void shmemi_netcall_refuse(const char *call) __attribute__((noreturn));

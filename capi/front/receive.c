@@ -172,7 +172,7 @@ static bool await(struct writing *w, bool (*ready)(void *))
     return shmemi_send_await(&how);
 }
 
-/* Takes a landing that is free. */
+/* Claims a free landing buffer. */
 static bool take_landing(void *subject)
 {
     struct writing *w = subject;

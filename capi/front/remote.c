@@ -377,8 +377,8 @@ SHMEMI_INLINE uint32_t group_of(const struct shmemi_host_operation *o)
     return o->nbi ? SHMEMI_RANGE_RMA_NONBLOCKING : SHMEMI_RANGE_RMA_BLOCKING;
 }
 
-/* at and sig_addr: where the operation and its signal go. Returns what a blocking atomic has
- * fetched. */
+/* at and sig_addr: the addresses of the operation and of its signal. Returns the value that a
+ * blocking atomic has fetched. */
 SHMEMI_INLINE uint64_t serve(struct shmemi_host_operation *o, const void *at,
                              const uint64_t *sig_addr, bool shown)
 {

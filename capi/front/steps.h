@@ -25,8 +25,8 @@ struct shmemi_step {
     uint8_t line; /* the first of its lines */
 };
 
-/* The first `whole` PEs take part in all steps. Each other one gives its contribution to one of
- * those before them, and gets the result from it behind them. */
+/* The first `whole` PEs take part in all steps. Each PE beyond them gives its contribution to one
+ * of them before the steps, and gets the result from it afterwards. */
 struct shmemi_steps {
     uint32_t whole;
     uint32_t n;

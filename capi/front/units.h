@@ -6,8 +6,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Gives the kernels of this process the state of the job, or takes it away. 0, or -1 and error has
- * the reason. given: this PE runs kernels. */
+/* Gives the kernels of this process the state of the job, or removes it. Returns 0, or -1 with the
+ * reason in error. given: this PE runs kernels. */
 bool shmemi_units_present(void);
 int shmemi_units_begin(bool *given, char *error, size_t size);
 void shmemi_units_end(bool reset);

@@ -211,7 +211,7 @@ func classes(b *strings.Builder, within *bool, fn spec.Function) {
 	*within = is
 }
 
-// contextForms is what the forms of a family that take a context have in common.
+// contextForms describes what the forms with a context of a family have in common.
 func contextForms(f *spec.Family) string {
 	for _, p := range f.Params {
 		if p.Name == "pe" {
@@ -221,7 +221,7 @@ func contextForms(f *spec.Family) string {
 	return "The same on a context."
 }
 
-// warning is what has a compiler tell users of a deprecated function.
+// warning returns the attribute with which compilers warn about a deprecated function.
 func warning(f *spec.Family) string {
 	if f.Instead == "" {
 		return ""
@@ -279,7 +279,7 @@ func arguments(b *strings.Builder, f *spec.Family) {
 	}
 }
 
-// argument is what is said of a parameter.
+// argument describes a parameter in the comment of its function.
 func argument(f *spec.Family, p spec.Param) string {
 	text := strings.TrimSpace(unit(f, p) + " " + p.Doc)
 	if role := p.Role.String(); role != "" && text != "" {

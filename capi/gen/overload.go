@@ -123,7 +123,7 @@ func inC(fn spec.Function) spec.Function {
 	return fn
 }
 
-// complexFunctions are those on complex types.
+// complexFunctions returns the functions on complex types.
 func complexFunctions(s *spec.Surface) []spec.Function {
 	var out []spec.Function
 	for _, c := range s.Chapters() {

@@ -6,9 +6,10 @@ import (
 	"libshmem/capi/spec"
 )
 
-// Where the files of a surface are. Those of the library's own have no name in theirs.
+// The folders of a surface's files. Those of the library's own surface have no prefix.
 
-// made is where a build puts a file that is not committed, below the folder of all of them.
+// made returns the path of a generated file that is not committed, below the build folder of a
+// surface.
 func made(s *spec.Surface, path string) string {
 	if s.Over == nil {
 		return path

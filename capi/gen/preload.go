@@ -127,7 +127,8 @@ var preloadNames = map[string]string{
 	"addr": "a", "options": "f", "hints": "f", "stream": "m",
 }
 
-// preloadLetter is what an argument is, as capi/preload/preload.h lists it.
+// preloadLetter returns the letter for the kind of an argument; capi/preload/preload.h lists the
+// letters.
 func preloadLetter(c preloadCall, at int, p spec.Param) string {
 	switch {
 	case p.C == "":

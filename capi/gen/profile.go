@@ -48,8 +48,8 @@ func profileHeader(s *spec.Surface) string {
 	return b.String()
 }
 
-// profiled makes the file that gives the functions of a chapter their second names: the
-// functions' own file includes it, because an alias stands where its function is defined.
+// profiled makes the file with the profiling names of a chapter's functions. The file of the
+// functions includes it, because an alias has to be in the unit that defines its function.
 func profiled(s *spec.Surface, c spec.Chapter) file {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))

@@ -9,8 +9,8 @@ import (
 	"libshmem/capi/spec"
 )
 
-// pythonFiles makes what the package of Python knows of the library: its version,
-// the constants, and how each function is called, with the same for type checkers.
+// pythonFiles makes the library's description for Python: its version, its constants and the
+// signatures of its functions, and a stub for type checkers.
 func pythonFiles(s *spec.Surface) ([]file, error) {
 	functions := pythonFunctions(s)
 	table, err := pythonTable(s, functions)

@@ -66,7 +66,7 @@ static struct object read_object(const struct link_map *map)
     return o;
 }
 
-/* The number of symbols, or, by the newer hash, of those before the first that is defined. */
+/* The number of symbols to search. By a GNU hash table, those before the first defined one. */
 static uint32_t count(const struct object *o)
 {
     return o->gnu_hash ? o->gnu_hash[1] : o->hash ? o->hash[1] : 0;

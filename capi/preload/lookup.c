@@ -28,7 +28,7 @@ struct answer {
 
 static void *adopted[PRELOAD_CALLS];
 
-/* Numbers by a hash of the name, 0 for none and else one more than the number. */
+/* A hash table from names to call numbers plus one. 0: empty. */
 #define BUCKETS 16384
 static uint16_t buckets[BUCKETS];
 static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -140,7 +140,7 @@ static void check_get(const struct preload_frame *f)
 
 /* --------------------------------------------------------------------- waits */
 
-/* The call that tests what a call waits for: number, or -1 for waits on several elements. */
+/* The call that tests the condition of a waiting call, or -1 for waits on several elements. */
 static int test_of(unsigned number)
 {
     char name[96];

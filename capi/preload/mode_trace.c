@@ -221,7 +221,8 @@ static void record(struct preload_frame *f, uint64_t end)
     }
     if (preload_team_of(f, &e.team))
         e.has |= PRELOAD_HAS_TEAM;
-    /* Between two calls of the program, and not within one. Before there is a file nobody reads. */
+    /* Waits between two calls of the program, never within one, and only once the writer has a
+     * file. */
     while (wait_for_room && preload_ring_full(r) && works() && atomic_load(&known) == 2) {
         struct timespec nap = {0, 100000};
         preload_writer_wake();

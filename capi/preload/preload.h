@@ -191,14 +191,15 @@ extern const struct preload_mode *const preload_modes[];
 extern const struct preload_mode *preload_active[PRELOAD_MODES + 1];
 void preload_settings(void);
 
-/* The next key of ",key=value,key=value", taken apart in place; value is NULL where none follows.
- * NULL: there is no further one. text begins as what set gets. */
+/* Returns the next key of ",key=value,key=value", which is split in place, or NULL at its end.
+ * value is NULL for a key without one. text starts as the argument of set. */
 char *preload_option(char **text, char **value);
 
 /* resolve.c. The function of the library behind; NULL where there is none. */
 void *preload_find(unsigned number, const void *caller);
 
-/* The same, or the end of the process, as the loader ends one with an undefined symbol. */
+/* As preload_find, but without the function it ends the process, as the loader does for an
+ * undefined symbol. */
 void *preload_resolve(unsigned number, const void *caller);
 
 /* Whether an address is in the shim. */

@@ -71,9 +71,9 @@ void redirect_refuse(const char *call, const char *format, ...)
 void redirect_refuse_device(const char *call) __attribute__((noreturn));
 
 /*
- * redirect_sets.c: arrays pSync and pWrk of the library's own size, for programs that have shorter
- * ones. open after init, on all PEs; close after the last finalize. bytes is what it takes from the
- * heap.
+ * redirect_sets.c: arrays pSync and pWrk of libshmem's size, for programs that have shorter ones.
+ * open is called after init, on all PEs, and close after the last finalize. bytes returns the size
+ * that it allocates on the heap.
  */
 extern const size_t redirect_sets_bytes;
 void redirect_sets_open(void);

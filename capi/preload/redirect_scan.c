@@ -72,7 +72,7 @@ const struct redirect_library *redirect_behind(void)
     if (!*b.path)
         return NULL;
     void *library = dlopen(b.path, RTLD_LAZY | RTLD_NOLOAD);
-    /* Another implementation has a libshmem.so, too. */
+    /* Another implementation may have a libshmem.so, too. */
     bool ours = library && defines(library, b.base, "shmemx_wait_limit");
     bool teams = library && defines(library, b.base, "oshmem_team_world");
     if (library)

@@ -8,8 +8,9 @@ import (
 // What kernels of programs call that were written for NVSHMEM. Each name is made of the same
 // templates as that of Shmem, and reports name it as the program has it.
 
-// nvshmemPrivate are what the headers for kernels call when a translation unit is loaded, because
-// programs of NVSHMEM link with its library alone; and what NVIDIA's archive of device code calls.
+// nvshmemPrivate are functions that are called when a translation unit with the headers for kernels
+// is loaded, because programs of NVSHMEM link with its library alone, and those that NVIDIA's
+// archive of device code calls.
 var nvshmemPrivate = []string{
 	"nvshmemi_device_register", "nvshmemi_device_unregister",
 	"nvshmemid_init_status", "nvshmemid_hostlib_init_attr", "nvshmemid_hostlib_finalize", "nvshmem_selected_device_transport",

@@ -23,8 +23,8 @@ func kernelRow(name string, k Kernel) Family {
 	return f
 }
 
-// queueRows are calls on a queue. A handle stands for one of the PE's rings, whose order and
-// completion are its own; NVSHMEMX_QP_DEFAULT and the like stand for all.
+// queueRows are calls on a queue. A handle stands for one of the PE's rings, which orders and
+// completes its own operations; NVSHMEMX_QP_DEFAULT and similar constants stand for all rings.
 func queueRows() []Family {
 	with := func(params ...Param) []Param { return append(params, paramQueue) }
 	dest, source := Param{Name: "dest", C: "T *", Role: Written}, Param{Name: "source", C: "const T *", Role: Source}

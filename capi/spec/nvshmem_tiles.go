@@ -12,7 +12,7 @@ type Tile struct {
 	Doc     string
 }
 
-// TileNamespace is where the names are.
+// TileNamespace is the C++ namespace of the functions.
 const TileNamespace = "nvshmemx"
 
 // tileScopes are the threads that make a call together, with what a name ends with.
@@ -26,7 +26,7 @@ type TileFunction struct {
 	Name, Scope string
 }
 
-// FullName is what reports and lists call it.
+// FullName returns the name with its namespace, for reports and lists.
 func (f *TileFunction) FullName() string { return TileNamespace + "::" + f.Name }
 
 // TileFunctions are all forms of a call.

@@ -147,7 +147,8 @@ type Family struct {
 	// no generic name of their own for C11; the generic name of another family takes their types.
 	Instead string
 	Plain   bool
-	// Generic: in C11 and C++ the name takes a context first, although the family has no types.
+	// Generic: the names of C11 and C++ take an optional context first, although the family has no
+	// types.
 	Generic bool
 	// Like is the family that does the same under another name.
 	Like string

@@ -9,8 +9,8 @@ import (
 
 // A Surface is a set of names for the rows: what a program includes, links with and calls.
 type Surface struct {
-	// Name is what names begin with: shmem of shmem_put, of shmemx_put_on_stream, and, in capitals,
-	// of SHMEM_CMP_EQ.
+	// Name is the prefix of all names: shmem in shmem_put and shmemx_put_on_stream, and, in
+	// capitals, in SHMEM_CMP_EQ.
 	Name string
 	// Over is the surface whose functions these call, with the same arguments; none: they are the
 	// library's own, by each row's Front.
@@ -124,7 +124,7 @@ func (s *Surface) expand() {
 	})
 }
 
-// A KernelChapter is what a generated header of kernels has.
+// A KernelChapter describes a generated header of kernels.
 type KernelChapter struct {
 	*KernelHeader
 	Families []*KernelFamily

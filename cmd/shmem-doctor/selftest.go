@@ -149,7 +149,7 @@ func report(cfg *config.Config, environ []string, nics, gpus string, findings []
 	return without(b.String(), host)
 }
 
-// without takes the name of a host out of a text, where it stands as a word.
+// without removes a host's name from a text where it is a whole word.
 func without(text, host string) string {
 	if host == "" {
 		return text

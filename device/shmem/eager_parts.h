@@ -42,7 +42,8 @@ SHMEMI_D T shmemi_eager_load(const struct shmemi_device_image *image, uint32_t c
     return shmemi_as<T>(v);
 }
 
-/* A word into a slot of a PE. Packets are there at once, tiles with their signals. */
+/* Writes one word into a slot of a PE. A packet is complete with it, a tile only with its
+ * signal. */
 template <class T>
 SHMEMI_D void shmemi_eager_store(const struct shmemi_device_image *image, uint32_t call,
                                  const shmemx_eager_t *e, uint32_t slot, uint32_t at, T value,

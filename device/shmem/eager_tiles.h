@@ -131,8 +131,8 @@ SHMEMI_D void shmemi_eager_move_tiles(char *slot, char *plain, uint32_t nbytes)
 }
 
 /*
- * The signals of a token, behind all of its data: the threads of the scope meet, and each that
- * stores signals orders what all of them wrote before.
+ * Stores the signals of a token, after all of its data: the threads of the scope synchronise, and
+ * each thread that stores signals orders all their writes before them.
  */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_signals(char *to, uint32_t nbytes, uint32_t tile, uint32_t epoch)

@@ -1,6 +1,6 @@
 /*
- * operators.h: the operators of reductions and of atomic updates, each of which makes one value
- * from two.
+ * operators.h: the operators of reductions and of atomic updates, each of which combines two
+ * values.
  */
 #ifndef SHMEM_OPERATORS_H
 #define SHMEM_OPERATORS_H

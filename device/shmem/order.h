@@ -36,7 +36,7 @@ SHMEMI_D int shmemi_pushed(const struct shmemi_device_image *image)
     return 0;
 }
 
-/* The most rings that a quiet keeps account of; with more rings, each quiet asks the proxy. */
+/* The most rings that a quiet tracks one by one. With more rings, each quiet goes to the proxy. */
 #define SHMEMI_QUIETED 64
 
 /*

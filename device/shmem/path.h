@@ -113,7 +113,7 @@ struct shmemi_operation {
     struct shmemi_words words;
 };
 
-/* One with a reply place, which is claimed on the ring that the operation then goes to. */
+/* An operation whose reply the thread waits for, with its reply place in the same ring. */
 struct shmemi_pending_reply {
     struct shmemi_operation op;
     uint32_t place, turn;

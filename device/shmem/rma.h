@@ -162,7 +162,7 @@ struct shmemi_cell_put {
     uint32_t bytes;
 };
 
-/* Takes the position and the cell. Where the ring was stopped, the operation has no slots then. */
+/* Takes a position and its cell. If the ring was stopped, the operation has no slots. */
 SHMEMI_COLD void shmemi_begin_cell(struct shmemi_cell_put *p, const struct shmemi_put_call *c)
 {
     int room;

@@ -179,7 +179,7 @@ func (p *Provider) refuses() bool {
 	return chance.FateOf(p.plan.Seed, uint64(p.me), math.MaxUint64, p.calls).Delay > 0 || p.held.Len()+p.waiting.count >= mostHeld
 }
 
-// hold keeps something until its time.
+// hold delays an operation or a completion.
 func (p *Provider) hold(delay time.Duration, h delayed) {
 	h.due = p.clock() + int64(delay)
 	p.held.add(h)

@@ -35,7 +35,8 @@ const (
 	aCompletion
 )
 
-// queue is a heap: the earliest comes first; those of one instant keep the order of posting.
+// queue is a heap with the earliest operation on top. Those due at the same time keep the order of
+// posting.
 type queue struct {
 	all   []*delayed
 	spare []*delayed

@@ -36,7 +36,7 @@ func (p *Provider) refused(h *delayed, err error) {
 	p.done = append(p.done, c)
 }
 
-// cause is what an error is about: an operation, or without one a PE.
+// cause identifies the object of an error: an operation, or otherwise a PE.
 type cause struct {
 	token fabric.Token
 	pe    libshmem.PE

@@ -58,7 +58,7 @@ func (a *arena) keep(from unsafe.Pointer, n int) (int, unsafe.Pointer, bool) {
 	return i, unsafe.Pointer(&a.mem[i*a.unit]), true
 }
 
-// keepBytes is keep of Go's memory.
+// keepBytes copies Go memory, as keep copies memory of C.
 func (a *arena) keepBytes(from []byte) (int, unsafe.Pointer, bool) {
 	return a.keep(unsafe.Pointer(&from[0]), len(from))
 }
@@ -78,7 +78,7 @@ func (a *arena) close() error {
 	return unix.Munmap(mem)
 }
 
-// buffer is where a message of the caller's goes.
+// buffer is the caller's buffer for one received message.
 type buffer struct {
 	at unsafe.Pointer
 	n  int

@@ -20,9 +20,9 @@ enum {
 };
 
 /*
- * The event queue has no descriptor: from its first event on it would be readable for good, and
- * before that with each message, because libfabric 1.17 takes no signal back and watches the
- * sockets of the domain by it, too.
+ * The event queue is polled without a descriptor. From its first event on the descriptor would stay
+ * readable for good, and before that it would become readable with each message, because libfabric
+ * 1.17 never clears it and lets it watch the sockets of the domain, too.
  */
 int shmemi_ofi_open_links(struct shmemi_ofi *o)
 {
@@ -93,8 +93,8 @@ int shmemi_ofi_next_event(struct shmemi_ofi *o, struct shmemi_ofi_event *ev)
     struct fi_eq_cm_entry *entry = (struct fi_eq_cm_entry *)buf;
     uint32_t event = 0;
     memset(ev, 0, sizeof *ev);
-    /* Where the first bytes of a request are cut off, libfabric 1.17 takes the last error for its
-     * own, and keeps the socket for good if that is EAGAIN. */
+    /* If the start of a request is cut off, libfabric 1.17 reads a stale errno as the error, and
+     * keeps the socket for good if that is EAGAIN. */
     errno = 0;
     ssize_t ret = fi_eq_read(o->links->eq, &event, buf, sizeof buf, 0);
     if (ret == -FI_EAGAIN)

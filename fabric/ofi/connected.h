@@ -113,7 +113,7 @@ void shmemi_ofi_attended(struct shmemi_ofi_links *l);
 void shmemi_ofi_rests(struct shmemi_ofi_links *l, int moving, int came);
 /* Whether a request may wait that Go has not seen. */
 int shmemi_ofi_knocks(const struct shmemi_ofi_links *l);
-/* The longest time to sleep, in ns: what ends a connection has no descriptor of its own. */
+/* Bounds a sleep, in ns: the end of a connection signals no descriptor. */
 int64_t shmemi_ofi_longest(const struct shmemi_ofi_links *l, int64_t ns);
 
 #endif

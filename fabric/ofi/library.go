@@ -22,8 +22,7 @@ import (
 // soname is the interface that every libfabric 1.x and 2.x has kept.
 const soname = "libfabric.so.1"
 
-// places is where libfabric is looked for: on the loader's path, then where
-// vendors install it beside that.
+// places lists where to find libfabric: the loader's path, then the directories of vendors.
 var places = []string{
 	soname,
 	"/opt/amazon/efa/lib/" + soname,

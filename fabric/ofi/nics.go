@@ -23,7 +23,7 @@ type NIC struct {
 	IP   bool   // it is an interface of the host, which others use too
 }
 
-// Hints is what a job asks of its network.
+// Hints are a job's requirements of its network.
 type Hints struct {
 	Provider string // "": the best
 	Fabric   string // of the provider efa; "": the one that fits the version of libfabric

@@ -13,7 +13,7 @@ import (
 // another there have failed.
 const crossMost = 4096
 
-// peer is what this end knows of one PE.
+// peer is this end's state for one PE.
 type peer struct {
 	rails int    // its NICs; 0: it cannot be reached
 	turn  uint64 // of the next large operation
@@ -142,7 +142,7 @@ type railAddr struct {
 	rows   []row
 }
 
-// reader takes an address to pieces.
+// reader decodes an address.
 type reader struct {
 	b   []byte
 	bad bool

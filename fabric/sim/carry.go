@@ -7,7 +7,7 @@ import (
 	"libshmem/fabric"
 )
 
-// ends are where a packet of a message comes from and goes to.
+// ends returns the source and the destination of a message's packets.
 func (m *message) ends(answer bool) (from, to *end) {
 	if answer {
 		return m.to, m.from

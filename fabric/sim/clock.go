@@ -86,8 +86,8 @@ func (a *agenda) next() event {
 // a storm ends.
 const idleStep = 200
 
-// add puts an event on the agenda. If all ends wait, the clock of the network stands still, so one
-// of them goes on to move it.
+// add schedules an event. If all ends wait, nothing advances the network's clock, so it wakes one
+// of them.
 func (n *Network) add(e event) {
 	n.agenda.add(e)
 	if last := len(n.waiting) - 1; last >= 0 {

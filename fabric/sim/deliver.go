@@ -159,7 +159,7 @@ func (e *end) accept(m *message) bool {
 	return true
 }
 
-// compact gives back the space of entries taken from the head of a list, now and then.
+// compact frees the space of entries taken from the head of a list, when it is worth a copy.
 func compact[T any](list []T, head int) ([]T, int) {
 	switch {
 	case head == len(list):

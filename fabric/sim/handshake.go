@@ -114,8 +114,8 @@ func (p *pair) met() {
 	}
 }
 
-// unheard fails operations that wait for an answer that will not come. The next operation asks
-// again.
+// unheard fails operations whose handshake will get no reply. The next operation sends a new
+// request.
 func (p *pair) unheard(errno int32, reason string) {
 	p.asked = false
 	for _, m := range p.unmet {

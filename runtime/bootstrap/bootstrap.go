@@ -65,7 +65,8 @@ type Loss struct {
 // how: a PE that ends well inside the job concerns only PEs that wait for it. Any goroutine may
 // call them.
 type Inquirer interface {
-	// Inquire asks for the fates of PEs, which Fate knows a little later. It does not wait.
+	// Inquire requests the fates of PEs from the launcher, for later calls of Fate. It does not
+	// wait.
 	Inquire(pes []libshmem.PE)
 	// Fate is the known fate of a PE, as the end of a sentence about it; "" where it has not left.
 	Fate(pe libshmem.PE) string

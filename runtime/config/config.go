@@ -261,8 +261,8 @@ const (
 	BindPE // and the proxy
 )
 
-// Bootstrap is the way the PEs find each other: a word that SHMEM_BOOTSTRAP takes. runtime/job
-// knows their meanings.
+// Bootstrap selects how PEs find each other: a value of SHMEM_BOOTSTRAP. runtime/job knows their
+// meanings.
 type Bootstrap string
 
 // BootstrapAuto chooses by the environment of the process.

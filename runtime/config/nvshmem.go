@@ -289,7 +289,8 @@ func words(pairs ...string) func(string) (string, error) {
 	}
 }
 
-// mapBy maps how threads find their queue: a queue of connections without one is for a PE.
+// mapBy maps how threads find their queue. NVSHMEM's mode without a rule for queue pairs means one
+// for each PE.
 var mapBy = words("cta", "cta", "sm", "sm", "warp", "warp", "dct", "pe", "none", "")
 
 // ifSet maps a flag.

@@ -115,8 +115,7 @@ func (c *Config) isSet(name string) bool {
 	return c.From(name) != ""
 }
 
-// choose takes the setting's own name before its aliases and remarks on an alias with another
-// value.
+// choose prefers the setting's own name to its aliases, and remarks on an alias with another value.
 func (s *Setting) choose(env map[string]string, theirs []nvshmemSetting) (Value, []Warning) {
 	v := Value{Setting: s, Text: s.Default}
 	var warnings []Warning

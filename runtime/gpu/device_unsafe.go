@@ -13,7 +13,7 @@ func (a Address) Pointer() unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Poi
 // names it.
 type Chunk uint64
 
-// Lendable is what a chunk allows; its maker has decided it.
+// Lendable describes what a chunk may be used for, as its allocation has decided.
 type Lendable struct {
 	Device int  // number of the GPU that it is memory of; -1: of none
 	Shared bool // a descriptor of it can be made

@@ -49,7 +49,7 @@ func (j *Job) printMap() error {
 	return j.Log.Print(b.String())
 }
 
-// paths returns the paths of this PE, from what C and kernels are told about each heap.
+// paths returns the paths from this PE, from the tables of heap addresses for C and for kernels.
 func (j *Job) paths() pathmap.Row {
 	name, _ := os.Hostname() // for people
 	r := pathmap.Row{Name: name, Heap: j.heap.String(), GPU: j.Place.GPU}

@@ -36,7 +36,7 @@ var demands = []demand{
 	},
 }
 
-// facts are what SHMEM_REQUIRE may demand.
+// facts are the properties that SHMEM_REQUIRE may demand.
 type facts struct {
 	network  bool // some PEs share no memory
 	cached   bool // no operation over it registers its buffer

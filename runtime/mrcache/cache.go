@@ -254,8 +254,7 @@ func (c *Cache) change(s memmonitor.Span) {
 	}
 }
 
-// remove takes a region out of the table. One in use stays registered until it is
-// given back.
+// remove removes a region from the table. If it is in use, it stays registered until Put.
 func (c *Cache) remove(i int) {
 	r := c.table[i]
 	c.table = slices.Delete(c.table, i, i+1)

@@ -72,13 +72,14 @@ func Open(dev Device, job Job, file string) *Calls {
 	return c
 }
 
-// Direct returns where this GPU reaches the user heap of each PE, and where the program has it.
+// Direct returns this GPU's addresses of the user heaps of all PEs, and the program's address of
+// its own.
 func (c *Calls) Direct() ([]gpu.Address, uint64) { return c.job.Direct, c.job.User }
 
-// symmetric is where this GPU has a symmetric address of the program's.
+// symmetric returns this GPU's address of a symmetric address of the program.
 func (c *Calls) symmetric(a uint64) gpu.Address { return c.job.Heap + gpu.Address(a-c.job.User) }
 
-// at is where this GPU reaches a PE's copy of a symmetric address, or 0.
+// at returns this GPU's address of a PE's copy of a symmetric address, or 0.
 func (c *Calls) at(a uint64, pe libshmem.PE) gpu.Address {
 	if c.job.Direct[pe] == 0 {
 		return 0
@@ -161,8 +162,8 @@ func (c *Calls) putNotify(call *queue.StreamCall, s gpu.Stream) error {
 // lost and the job go on a kernel does it.
 func (c *Calls) waits() bool { return c.dev.Facts().StreamOps && !c.job.Survives }
 
-// count waits for a word that counts. The stream's own comparison is that of the
-// signed difference, which is why GE is not taken for words of any meaning.
+// count waits for a counter. The stream compares by signed difference, so for words that are no
+// counters GE is not used.
 func (c *Calls) count(call *queue.StreamCall, s gpu.Stream) error {
 	if call.Op == cmpGE && c.waits() {
 		return c.dev.Wait64(s, c.symmetric(call.Dest), call.Value, gpu.AtLeast)

@@ -14,7 +14,7 @@ import (
 // kernel is a kernel of device/kernels.
 type kernel int
 
-// prefix is what the names of all of them begin with.
+// prefix is the common prefix of all kernel names.
 const prefix = "shmemi_stream_"
 
 // kernels are the library's kernels, or the reason why there are none.

@@ -127,7 +127,7 @@ func (m *Map) reasons(b *strings.Builder, pes []libshmem.PE, what string) {
 	}
 }
 
-// end is what the text shows of a PE at the end of a way.
+// end describes a PE at one end of a path, for the text.
 type end struct {
 	node                     int
 	name, heap, gpu, network string

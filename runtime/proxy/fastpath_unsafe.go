@@ -48,8 +48,8 @@ func (e *Engine) unpostedList() []fabric.Token {
 	return unsafe.Slice((*fabric.Token)(e.Unposted), layout.Receives+e.ops.Net.More)
 }
 
-// contextTable is where C finds the states of the other contexts. It costs no memory if there are
-// none.
+// contextTable returns the table in which C finds the states of the other contexts. Without any it
+// costs no memory.
 func (e *Engine) contextTable() *[layout.ContextsOpen]*layout.State {
 	return (*[layout.ContextsOpen]*layout.State)(e.first.State.Contexts)
 }

@@ -16,7 +16,7 @@ import (
 // the quiets of other PEs, and not their farewells. So of two PEs that leave at the same time the
 // first may be gone before it has the question of the second.
 
-// farewell is what one PE is to answer in one context.
+// farewell is the flush of one PE in one context before this PE leaves.
 type farewell struct {
 	of      *Engine
 	pe      libshmem.PE

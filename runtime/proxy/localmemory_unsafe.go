@@ -65,7 +65,7 @@ func (m *localMemory) Get(u *registration, at unsafe.Pointer, n uint64, into boo
 	return copied, nil
 }
 
-// Put ends the registration when the operation has ended. came: the bytes of a get have arrived.
+// Put ends the registration after the operation. came: the bytes of a get have arrived.
 func (m *localMemory) Put(u *registration, came bool) error {
 	err := m.cache.Put(u.Region)
 	if u.copied != nil {

@@ -140,8 +140,8 @@ func (e *Engine) MarkCopies() {
 	}
 }
 
-// Publish updates what other processes see. stuck says whether an operation waits for room. The
-// lock is held.
+// Publish updates the page that other processes read. stuck: an operation waits for room. The lock
+// is held.
 func (e *Engine) Publish(now time.Time, stuck bool) {
 	e.Report.Stalls(now, stuck)
 	e.Report.Publish(now)

@@ -151,8 +151,8 @@ func (x *sender) Parked(p *layout.Peer) bool {
 	return p.Parked > 0
 }
 
-// Admit returns whether a caller may send p a message of n bytes. It asks for an answer when p owes
-// answers for half of its units.
+// Admit returns whether a caller may send p a message of n bytes. When half of p's units are
+// unacknowledged, it starts a flush.
 func (x *sender) Admit(pe libshmem.PE, p *layout.Peer, n int) call.Status {
 	if p.Charged-p.Acked < uint64(x.Calm) {
 		return call.Done

@@ -11,8 +11,8 @@ import (
 // numbers (numbers.go). At half of either limit the engine asks for an answer. At the whole, writes
 // wait for it in the queue of the PE, or go without a number.
 
-// mayWrite returns whether a write of an epoch may be posted now; Again: an answer or a completion
-// has to come first, and the answer has been asked for.
+// mayWrite returns whether a write of an epoch may be posted now. Again: a reply or a completion
+// has to come first, and the flush for the reply is under way.
 func (x *transfers) mayWrite(pe libshmem.PE, p *layout.Peer, epoch uint64) call.Status {
 	if p.MustFollow(epoch) {
 		return x.awaitFlush(pe, p)

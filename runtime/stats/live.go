@@ -13,7 +13,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Sample is what one read of a running PE's page has found.
+// Sample is the content of a running PE's page at one time.
 type Sample struct {
 	PE
 	At time.Time

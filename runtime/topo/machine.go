@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Machine is the part of a computer that decides which NIC is near to which GPU or process.
+// Machine is the topology that decides which NIC is near which GPU or process.
 type Machine struct {
 	Name     string // of the product; "" where it is not known
 	Source   string // the source of the description, for people
@@ -50,8 +50,8 @@ func (d *Device) Name() string {
 	return d.PCI
 }
 
-// Place is where something is in a machine: a device, or a process by the processors
-// that it may use.
+// Place is the location of a device in a machine, or of a process, by the processors that it may
+// use.
 type Place struct {
 	CPUs    Set      // that are near to it, or its own; empty: not known
 	Bridges []string // from the root complex to it; nil for a process

@@ -113,7 +113,7 @@ func (p *plan) number(pe, counted int) int {
 	return n
 }
 
-// place is where a PE's bytes are.
+// place returns the place of a PE: that of its GPU, or otherwise of its processors.
 func (p *plan) place(pe int) Place {
 	if g := p.gpu[pe]; g >= 0 {
 		return p.gpus[g]

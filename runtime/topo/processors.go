@@ -79,7 +79,7 @@ func (p *Processors) readNodes(s sysfs) error {
 	return nil
 }
 
-// cores groups processors by core. A processor whose core is not known is a core of its own.
+// cores groups processors by core. A processor with an unknown core counts as one of its own.
 func (s sysfs) cores(cpus Set) Cores {
 	var list Cores
 	var known Set

@@ -115,8 +115,8 @@ func (p *pe) copies(to int, bytes uint64, hops sim.Time) {
 	m.plan(task{at: at, p: m.pes[to], copy: d})
 }
 
-// task is what the machine does at a time: it resumes a thread, or polls an engine, or looks
-// whether batches are held for too long, or has a processor copy bytes.
+// task is one event of the machine: it resumes a thread, polls an engine, checks for batches held
+// too long, or lets a processor copy bytes.
 type task struct {
 	at    sim.Time
 	turn  uint64 // tasks of one time are in the order of planning

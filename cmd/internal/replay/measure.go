@@ -50,7 +50,7 @@ func (f *figure) optional() bool { return f.metric == exchanged || f.metric == w
 // key is the figure's name in the answer of Measured.
 func (f *figure) key() string { return fmt.Sprintf("%s %d", f.metric, f.bytes) }
 
-// figures are what the replay can make, the ones that decide parameters first.
+// figures are the figures that the replay can compute. Those that decide parameters come first.
 var figures = []figure{
 	{"p_pingpong_half", 8, "us", "latency", 100, pingPong},
 	{"put_nbi_bw", 1 << 20, "GB/s", "bandwidth", 64, window},
@@ -262,7 +262,7 @@ func putQuiet(f *figure) *program.Job   { return repeated("shmem_putmem", f.byte
 // wokenGap is the pause before each put of bench/woken.c, in nanoseconds.
 const wokenGap = 500_000
 
-// woken has PE 1 compute while PE 0 puts. What PE 1 takes longer is what the puts take from it.
+// woken lets PE 1 compute while PE 0 puts. The time that PE 1 loses is the cost of the puts for it.
 func woken(f *figure) *program.Job {
 	x := newBenchmark()
 	x.barrier()

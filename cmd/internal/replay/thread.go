@@ -228,5 +228,5 @@ func (t *thread) finish(st proxy.Status, r *proxy.Request) {
 	}
 }
 
-// source is where the bytes of all operations come from, and go to.
+// source returns the one buffer that all replayed operations read and write.
 func (t *thread) source() unsafe.Pointer { return unsafe.Pointer(&t.m.source[0]) }

@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// Head is what a file of calls says of its PE. A PE without one, as in a file of SHMEM_TRACE, has
-// the number of its events and an empty Program.
+// Head describes the PE of a file of calls. A PE without one, as in a file of SHMEM_TRACE, has the
+// number of its events and an empty Program.
 type Head struct {
 	PE      int
 	NPEs    int // of the job; 0 where the file does not say

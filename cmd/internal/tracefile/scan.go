@@ -135,7 +135,7 @@ func decimal(v []byte) bool {
 	return true
 }
 
-// unquoted is what a text says.
+// unquoted returns the content of a JSON string.
 func unquoted(t []byte) []byte {
 	for _, c := range t {
 		if c == '\\' || c >= 0x80 {

@@ -14,7 +14,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Trace is what a first look at all files of a job has found.
+// Trace is the result of a first pass over all files of a job.
 type Trace struct {
 	Files []*File
 	PEs   []*PE // in order of their numbers

@@ -18,8 +18,8 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// recorderCost is the time, in nanoseconds, by which the recorder lengthens the time between two
-// calls. It is the most that libshmem_preload.so may add to a timed call.
+// recorderCost is the time, in nanoseconds, that the recorder adds between two calls. It is the
+// most that libshmem_preload.so may add to a timed call.
 const recorderCost = 60
 
 // unchanged is the remedy for calls that contradict each other.

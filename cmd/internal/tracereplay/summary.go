@@ -5,7 +5,7 @@ import (
 	"libshmem/fabric/sim"
 )
 
-// Prediction is what --json writes. Times are nanoseconds.
+// Prediction is the output of --json. Times are in nanoseconds.
 type Prediction struct {
 	Program    string              `json:"program"`
 	Model      string              `json:"model"`

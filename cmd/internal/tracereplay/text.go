@@ -196,7 +196,7 @@ func writeFit(w io.Writer, s *Setup) {
 	fmt.Fprintln(w)
 }
 
-// cannot is what no replay knows.
+// cannot lists effects that no replay includes.
 var cannot = []string{
 	"other jobs on the same network, and the topology of its switches: every two NICs have a wire of their own between them",
 	"bandwidth of memory, caches, and threads that share a processor: computation takes the time that it took here",

@@ -288,7 +288,7 @@ func (r *Report) lists() {
 	r.Matrix.Group = max(r.Matrix.Group, 1)
 }
 
-// counts are the functions of which there are counts only, the one that was called most first.
+// counts lists the functions without events, of which only calls were counted, most called first.
 func counts(t *tracefile.Trace) []Count {
 	sums := map[string]int64{}
 	for _, p := range t.PEs {
@@ -317,7 +317,7 @@ func rows(table map[string]*sums) []Function {
 	return list
 }
 
-// notes are what a reader has to know before the figures.
+// notes returns remarks that the reader needs before the figures.
 func (c *counter) notes() []string {
 	notes := c.trace.Notes()
 	say := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }

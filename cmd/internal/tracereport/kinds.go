@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// kind is what the report has to know of a function.
+// kind describes a function, as far as the report needs it.
 type kind struct {
 	collective bool // all PEs of a team call it
 	together   bool // no PE leaves it before each has come

@@ -5,7 +5,8 @@ import "encoding/json"
 // Version is that of the JSON form.
 const Version = 1
 
-// Report is what a trace says. Times are in nanoseconds on the clock of PE 0, sizes in bytes.
+// Report is the evaluation of a trace. Times are in nanoseconds on the clock of PE 0, sizes in
+// bytes.
 type Report struct {
 	Version   int        `json:"version"`
 	Job       Job        `json:"job"`

@@ -15,7 +15,7 @@ type Conn uint32
 // Handle is a request that the network has delivered, until it is accepted or rejected.
 type Handle uintptr
 
-// Network is what a Machine does to the network.
+// Network is the network as a Machine controls it.
 type Network interface {
 	// Connect begins to connect with a PE. Machine.Replied or Failed gets the outcome.
 	Connect(c Conn, pe libshmem.PE, request []byte) error
@@ -38,7 +38,7 @@ type Network interface {
 	Lose(pe libshmem.PE, why string)
 }
 
-// Config is what a Machine knows of the job.
+// Config describes the job to a Machine.
 type Config struct {
 	Key handshake.Key
 	Me  handshake.Side // with NoPE the first verified request names this PE's number

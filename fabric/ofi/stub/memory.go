@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Memory stands for a GPU's, with a file that stands for its dma-buf. The caller closes the file.
+// Memory simulates a GPU's memory, with a file that simulates its dma-buf. The caller closes the
+// file.
 func Memory(t testing.TB, n int) ([]byte, int) {
 	t.Helper()
 	fd, err := unix.MemfdCreate("gpu", unix.MFD_CLOEXEC)

@@ -23,7 +23,7 @@ var networks = []Network{
 	{"efa-direct-2.3", "provider=efa version=2.3", "efa", "efa-direct", false},
 	{"efa-direct-2.1", "provider=efa version=2.1", "efa", "efa-direct", true},
 	{"efa-2.6", "provider=efa version=2.6", "efa", "efa", false},
-	// As where the provider keeps its shared memory although no peer of this host is asked for.
+	// As if the provider kept its shared memory although no peer is on this host.
 	{"efa-2.6-shm", "provider=efa version=2.6 without=R8i", "efa", "efa", true},
 	{"efa-2.1", "provider=efa version=2.1", "efa", "", true},
 	{"efa-1.22", "provider=efa version=1.22", "efa", "", true},

@@ -30,7 +30,7 @@ func (b Bind) Known() bool {
 	return known || b == BindNone
 }
 
-// binding is what PEs get. Without cpus they are not bound.
+// binding is the binding of one PE. Without cpus it is not bound.
 type binding struct {
 	cpus    []topo.Set // of each PE
 	helpers topo.Set   // that no PE has: threads of the library may use them

@@ -69,7 +69,7 @@ func startCleaner(null *os.File) (*cleaner, error) {
 // note tells the cleaner of a process with the library.
 func (c *cleaner) note(pid int) {
 	if c != nil && c.to != nil && pid > 0 {
-		// It takes what fits the pipe, whatever its reader does, and has no other use for errors.
+		// The pipe may be full or closed: the write is best effort, and errors have no use.
 		_, _ = fmt.Fprintln(c.to, pid)
 	}
 }

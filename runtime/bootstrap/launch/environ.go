@@ -49,8 +49,8 @@ func newEnviron(o *Options, b *binding) environ {
 	if path != "" {
 		base = append(base, libPath+"="+path)
 	}
-	// A user who asks for several links wants them used, and tcp takes several interfaces only by
-	// name.
+	// A user who requests several links wants all of them used, and tcp uses several interfaces
+	// only if they are named.
 	if _, set := seen[nicList]; !set && o.Links.N > 1 {
 		base = append(base, nicList+"="+strings.Join(o.Links.Names(), ","))
 	}

@@ -45,8 +45,8 @@ func ofAncestor(fd int) bool {
 	return false
 }
 
-// Parent returns the parent of a process; 0 if there is none, or if the system does not say. proc is
-// where its file system of processes is.
+// Parent returns the parent of a process, or 0 if there is none or the system hides it. proc is the
+// mount point of procfs.
 func Parent(proc string, pid int) int {
 	stat, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "stat"))
 	// The name of a program is in parentheses, and may contain some itself.

@@ -1,6 +1,6 @@
-// Package plugin is the bootstrap of a shared library that a user has made, with the five functions
-// of include/shmemx_bootstrap.h. It owns the calls, and turns contributions of any length into
-// those of one length that such a library knows.
+// Package plugin is the bootstrap through a user's shared library with the five functions of
+// include/shmemx_bootstrap.h. It owns the calls, and splits contributions of any length into the
+// fixed lengths that such a library can exchange.
 package plugin
 
 /*

@@ -45,8 +45,8 @@ func parse(line string) (reply, error) {
 	return r, nil
 }
 
-// failed is the error in the server's reply, or "". Hydra answers rc=-1 where Slurm answers rc=1,
-// and Slurm's answers about names have info= and no rc.
+// failed returns the error in the server's reply, or "". Hydra replies with rc=-1 where Slurm has
+// rc=1, and Slurm's replies about names have info= and no rc.
 func (r reply) failed() string {
 	rc, hasRC := r.fields["rc"]
 	info, hasInfo := r.fields["info"]

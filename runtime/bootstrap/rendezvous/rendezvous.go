@@ -15,8 +15,8 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Meeting is where the PEs of one job meet. Its functions may be called from any goroutine, and do
-// not wait.
+// Meeting is the exchange between the PEs of one job. Its functions may be called from any
+// goroutine, and do not wait.
 type Meeting struct {
 	send func(pe libshmem.PE, frame []byte) // never blocks
 	// Lost is called when a step failed since pe cannot join; it may be nil. It is set before the
@@ -144,7 +144,7 @@ func (r *Meeting) Inquire(pe libshmem.PE, f wire.Frame) error {
 	return nil
 }
 
-// PeerStatus is where a PE is in its life.
+// PeerStatus is the stage of a PE in its life.
 type PeerStatus struct {
 	Inside    bool // between init and finalize
 	Finalized bool // it has been, at least once, and has not failed in an initialisation since
@@ -279,8 +279,8 @@ func (r *Meeting) checkAbandonedLocked(key stepKey, s *step) {
 	}
 }
 
-// restCameLocked reports whether all have come but PEs that the others can do without, and that
-// have ended.
+// restCameLocked reports whether all PEs have come, except PEs that have ended and that the others
+// can do without.
 func (r *Meeting) restCameLocked(s *step) bool {
 	for pe := range libshmem.PE(len(r.members)) {
 		if m := &r.members[pe]; !s.joined[pe] && !(m.ended && m.inside && m.goesOn) {

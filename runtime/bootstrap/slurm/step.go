@@ -25,7 +25,7 @@ const (
 	maxPEs = 1 << 20
 	// maxStep is the first number that is no step's: a batch script, a shell.
 	maxStep = 0xfffffff0
-	// candidates is the number of hosts that PE 0 is looked for on, where Slurm does not say.
+	// candidates is the number of hosts on which PE 0 is searched for, if Slurm does not name one.
 	candidates = 64
 	// listeners is the number of ports that PE 0 may choose from.
 	listeners = 8

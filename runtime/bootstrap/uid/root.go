@@ -41,7 +41,7 @@ const (
 	maxPEs = 1 << 20
 )
 
-// Root is where the PEs of one id meet.
+// Root is the server through which the PEs of one id exchange data.
 type Root struct {
 	number   uint64 // of the roots of this process
 	id       ID

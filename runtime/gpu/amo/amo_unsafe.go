@@ -57,7 +57,7 @@ func (u *Unit) put(dev *cuda.Device, s gpu.Stream, o gpu.Atomic) error {
 		argument(uint64(o.At)), argument(o.Operand), argument(o.Compare), argument(uint64(o.Fetched)), argument(uint64(o.Op)), argument(uint64(o.Claim)), argument(o.Free))
 }
 
-// By is the Unit for a caller that has the GPU by a name of its own.
+// By is the Unit for a caller that refers to the GPU by another identifier.
 type By struct {
 	*Unit
 	Dev *cuda.Device

@@ -34,7 +34,8 @@ type caller struct {
 	table *C.struct_shmemi_cuda
 }
 
-// add makes the table of one more, with marks of its own; nil where there is no memory.
+// add adds a caller's table of driver functions with marks of its own, or returns nil without
+// memory.
 func (c *callers) add(name string, of *C.struct_shmemi_cuda) *C.struct_shmemi_cuda {
 	marks := (*C.struct_shmemi_cuda_marks)(C.aligned_alloc(64, C.sizeof_struct_shmemi_cuda_marks))
 	table := newTable()

@@ -35,8 +35,8 @@ func (p *space) reserve(dev Device, size, align uint64) error {
 	return nil
 }
 
-// grow maps a chunk behind the others, and gives up its name, which the mapping
-// does not need.
+// grow maps a chunk behind the others. It then releases the chunk's handle, which the mapping does
+// not need.
 func (p *space) grow(c gpu.Chunk, e Extent) error {
 	err := p.dev.MapChunk(p.at+gpu.Address(e.Offset), e.Size, c)
 	if err == nil {

@@ -79,7 +79,7 @@ func (l *Listener) Serve(s *Segment, peers []libshmem.PE, timeout time.Duration)
 // late is the remedy for a PE that this one waits for.
 const late = "see why it is late, or raise SHMEM_BOOTSTRAP_TIMEOUT"
 
-// Source is where a PE gets the memory file.
+// Source says from which process a PE gets the memory file.
 type Source struct {
 	Name   string         // of the listener
 	Owner  libshmem.PE    // the PE that listens

@@ -51,7 +51,7 @@ func (p Plan) HeapOffset() uint64 { return roundUp(p.Internal, p.Align) }
 // Slice is the size of one PE's part of the file.
 func (p Plan) Slice() uint64 { return p.HeapOffset() + roundUp(p.Heap, p.Align) }
 
-// sparse is where the sparse part of a PE's slice begins in the file.
+// sparse returns the offset in the file of the sparse part of a PE's slice.
 func (p Plan) sparse(rank int) uint64 {
 	return uint64(rank)*p.Slice() + p.HeapOffset() - p.Internal
 }

@@ -53,7 +53,7 @@ func (p *kernelPlan) part(n uintptr) uint64 {
 	return at
 }
 
-// ringPlaces is where the parts of a ring are: near in the GPU's block, the others in the shared
+// ringPlaces are the offsets of a ring's parts: near in the GPU's block, the others in the shared
 // block.
 type ringPlaces struct{ line, replies, slots, cells, near uint64 }
 

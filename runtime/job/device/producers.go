@@ -24,7 +24,7 @@ import (
 	"libshmem/runtime/proxy/call"
 )
 
-// ProducersConfig is what producers have to know, and the parts of the PE that they use.
+// ProducersConfig has the inputs of the producers, and the parts of the PE that they use.
 type ProducersConfig struct {
 	*meet.Self
 	Internal uint64 // bytes of the internal area below each heap
@@ -50,7 +50,7 @@ type Producers struct {
 	Stopper Stopper
 	// Streams has the calls on CUDA streams; it is made with the kernels.
 	Streams *StreamCalls
-	// Teams is what kernels know of teams; nil: no kernels will run.
+	// Teams is the table of teams for kernels. nil: no kernels will run.
 	Teams *TeamTable
 
 	kernels *Kernels                             // nil until they are asked for

@@ -30,7 +30,7 @@ type TeamTable struct {
 	lists gpu.Address
 }
 
-// TeamAreas is where teams have their memory in the user heap.
+// TeamAreas locates the memory of teams in the user heap.
 type TeamAreas struct {
 	Heap         gpu.Address // as kernels of this PE address it
 	Offset, Size uint64      // of the first one, and of each

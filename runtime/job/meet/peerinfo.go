@@ -77,7 +77,7 @@ func mapPrinter(infos []Info) int {
 	return slices.IndexFunc(infos, func(c Info) bool { return c.Map })
 }
 
-// Met is what follows from the peer info of all PEs.
+// Met holds the conclusions from the peer info of all PEs.
 type Met struct {
 	Nodes      *topo.Nodes
 	Kinds      []config.HeapKind // of every PE

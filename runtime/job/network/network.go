@@ -35,7 +35,7 @@ import (
 	"libshmem/runtime/trace"
 )
 
-// Config is what a network has to know, and the parts that it joins.
+// Config has the inputs of a network, and the parts that it connects.
 type Config struct {
 	*meet.Self
 	Met    *meet.Met

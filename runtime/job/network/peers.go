@@ -19,7 +19,7 @@ import (
 // the GPU driver may hold it for long.
 const lockPatience = 200 * time.Millisecond
 
-// Peers is what the first engine knows of other PEs.
+// Peers is the first engine's view of other PEs.
 type Peers struct{ e *proxy.Engine }
 
 // Peers returns the network's view of other PEs.

@@ -6,7 +6,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Eager is what eager transfers of the host ask of the network.
+// Eager is the part of the network that the host's eager transfers need.
 type Eager struct {
 	Message  int    // the most bytes of a put that is a message: the target's processor places its bytes, in no order
 	Notified uint64 // the most bytes of a write that carries a notification; 0: none does

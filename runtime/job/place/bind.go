@@ -153,7 +153,7 @@ func (p *Place) bindThread(m *topo.Machine, nic string) {
 	p.Log.Printf("pe", config.LogInfo, "this thread keeps to %d processors of %s (SHMEM_BIND=off leaves it as it was)", both.Count(), where)
 }
 
-// binding is what BindPE has changed.
+// binding records the change that BindPE has made.
 type binding struct {
 	tid    int // 0: nothing was bound
 	before topo.Set

@@ -64,7 +64,7 @@ type surroundings struct {
 	warn   func(text string)
 }
 
-// Given is what the program hands to shmemx_init_attr.
+// Given holds the arguments of shmemx_init_attr.
 type Given struct {
 	UID     *uid.ID        // nil: none
 	PE      libshmem.PE    // with it

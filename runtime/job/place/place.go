@@ -34,7 +34,7 @@ var Machine = sync.OnceValues(func() (*topo.Machine, error) {
 	return m, err
 })
 
-// Settings are what the configuration says of the choice of NICs.
+// Settings are the settings that decide on the choice of NICs.
 type Settings struct {
 	List    topo.List
 	Mapping topo.Mapping // nil where there is a list, which comes first
@@ -104,7 +104,7 @@ type Neighbour struct {
 	topo.Process
 }
 
-// Place is where this PE runs, and what is near to it. One thread uses it at a time.
+// Place describes where this PE runs, and which devices are near. One thread uses it at a time.
 type Place struct {
 	Me         libshmem.PE
 	GPU        string      // address of this PE's GPU; "": it has none

@@ -41,7 +41,7 @@ type DriverWatch struct {
 	undone      undone
 }
 
-// DriverConfig is what a driver watch checks, and how it reports.
+// DriverConfig configures which calls a driver watch checks and how it reports them.
 type DriverConfig struct {
 	Facts    gpu.Facts
 	Limit    time.Duration // after which a call is reported; 0: only when a report is asked for

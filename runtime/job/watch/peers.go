@@ -15,7 +15,7 @@ import (
 	"libshmem/runtime/job/meet"
 )
 
-// Peers is what is asked about the other PEs.
+// Peers answers queries of waits about the other PEs.
 type Peers struct {
 	*meet.Self
 	Processes []meet.Process // of every PE
@@ -27,8 +27,8 @@ type Peers struct {
 	Fails   func(pe libshmem.PE, fate string) // a PE has ended, and the job ends with it
 }
 
-// Network is what the network knows of PEs. had is false if another thread kept its lock for
-// too long.
+// Network is the network's view of other PEs. had is false if another thread kept its lock for too
+// long.
 type Network interface {
 	// PeerStatus returns how far the network is with a PE; with always, also when nothing is
 	// remarkable. silent reports whether the last Probe of the PE has no answer, or found no room.
@@ -42,7 +42,7 @@ type Network interface {
 	Socket(pe libshmem.PE) (netip.AddrPort, bool)
 }
 
-// peers is what this PE knows about the others, for reports of waits.
+// peers is this PE's knowledge of the others, for reports of waits.
 type peers struct {
 	Peers
 
@@ -71,7 +71,7 @@ func (l *peers) of(pe libshmem.PE, how area.How) string {
 	return l.Doing(pe, how)
 }
 
-// Fate says what became of a lost PE. It continues a sentence that begins with the PE.
+// Fate describes the end of a lost PE. It continues a sentence that begins with the PE.
 func (l *peers) Fate(pe libshmem.PE) string { return cmp.Or(l.lost(pe), "is lost") }
 
 // lost returns what became of a PE; "" if it is not lost.

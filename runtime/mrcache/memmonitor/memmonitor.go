@@ -102,8 +102,8 @@ func (w *Watch) Add(s Span) error {
 	return err
 }
 
-// Changes calls f for each change that was made before. It reports false when a change is being
-// made, and it is not known of which memory.
+// Changes calls f for each change so far. It returns false while a change is under way whose range
+// is not known yet.
 func (w *Watch) Changes(f func(Span)) bool {
 	n := C.shmemi_watch_changes(w.id, &w.changes[0], C.SHMEMI_CHANGES)
 	for i := range max(n, 0) {

@@ -207,8 +207,8 @@ func (n *NIC) move(code uint8, desc uintptr, at unsafe.Pointer, size int) error 
 	}
 	n.slots[0] = 0
 	atomic.AddUint32(n.tail, 1)
-	// A signal, such as those of Go's scheduler, ends the wait: then the kernel still has the
-	// entry, and the completion in the queue would be an earlier one.
+	// A signal, such as Go's scheduler sends, ends the wait early. The kernel then still has the
+	// entry, and the completion in the queue would belong to an earlier one.
 	head := atomic.LoadUint32(n.head)
 	for submit := uintptr(1); atomic.LoadUint32(n.came) == head; {
 		done, _, errno := unix.Syscall6(sysEnter, uintptr(n.ring), submit, 1, enterWait, 0, 0)

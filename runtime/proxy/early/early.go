@@ -40,7 +40,7 @@ type chunk struct {
 	records [chunkBlocks]record
 }
 
-// record is what is known of a block. All but next is that of the first block of a message.
+// record describes one block. All fields but next are set only in the first block of a message.
 type record struct {
 	next      uint32 // block of the same message, or of the list of free ones
 	other     uint32 // first block of the next message with the same head

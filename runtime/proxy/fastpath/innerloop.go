@@ -46,8 +46,8 @@ type Ring struct {
 	Log2Slots                   uint32
 }
 
-// Config is what a Loop works on. The pointers are those of fabric.Native and of the engine's
-// wake.Words.
+// Config has the objects that a Loop uses. The pointers are those of fabric.Native and of the
+// engine's wake.Words.
 type Config struct {
 	FastPath                     unsafe.Pointer
 	Self, Poll, Recv, Inject     unsafe.Pointer

@@ -131,8 +131,8 @@ func (t *readings) recorded(r *ring, before, after uint32) []Recorded {
 	return all
 }
 
-// merged adds events of the proxy's thread to those of a PE, in the order of time. It leaves out
-// what the thread did before the PE's first event.
+// merged merges the proxy thread's events into those of a PE, by time. It leaves out the thread's
+// events before the PE's first one.
 func merged(of, own []Recorded) []Recorded {
 	if len(of) == 0 {
 		return nil

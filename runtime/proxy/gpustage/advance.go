@@ -23,8 +23,8 @@ func (s *Stage) Advance() (moved bool) {
 	return moved
 }
 
-// Moves reports whether bytes from or for other PEs are on their way through this PE. Another PE
-// may wait for the answer that says that they have arrived.
+// Moves reports whether bytes of other PEs' operations are moving through this PE. Another PE may
+// wait for the reply to them.
 func (s *Stage) Moves() bool {
 	return s.streams.Works() || s.arrivals.Busy() > 0 || s.pulls.Under() > 0 || s.departs.Under()
 }
@@ -32,7 +32,7 @@ func (s *Stage) Moves() bool {
 // NoRoom reports whether an operation waits for room, which may come without a completion.
 func (s *Stage) NoRoom() bool { return s.pulls.NoRoom() || s.departs.NoRoom() }
 
-// CountPoll counts this poll of the streams, and returns how many came since a mark has passed.
+// CountPoll counts a poll of the streams, and returns the number of polls since a mark was passed.
 func (s *Stage) CountPoll() int { return s.streams.CountPoll() }
 
 // Mark puts a mark behind this turn's work in each stream. It sets Busy if a stream has work or an

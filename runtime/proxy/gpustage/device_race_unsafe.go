@@ -162,8 +162,8 @@ func (r *race) run() {
 	}
 }
 
-// progress reads how far the streams are. It gives apart the operations with which quick stands
-// still.
+// progress reads how far the streams are. Operations with which quick makes no progress go to the
+// other context.
 func (r *race) progress(now time.Time) error {
 	q, a := atomic.LoadUint64(&r.marks[0]), atomic.LoadUint64(&r.marks[1])
 	if q != r.seen {
@@ -221,8 +221,8 @@ func (r *race) release(now time.Time, a uint64) error {
 // stands reports whether quick has work and does not go on.
 func (r *race) stands(now time.Time) bool { return r.seen < r.gaveQ && now.Sub(r.moved) >= r.patience }
 
-// giveApart gives the other context the first n undone operations, as long as that context goes on
-// itself: if it did not, the claims would run out.
+// giveApart gives the first n undone operations to the other context, but only while that context
+// makes progress: otherwise the claims would run out.
 func (r *race) giveApart(a uint64, n int) error {
 	if r.ops.At(n-1).a != 0 {
 		return nil

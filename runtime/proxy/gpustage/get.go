@@ -97,7 +97,7 @@ func (g *gets) request(t fabric.Token, offset libshmem.Offset, far bool) call.St
 	return st
 }
 
-// find finds the get that an answer belongs to, for n bytes at the offset of the answer.
+// find returns the get that a reply of n bytes at its offset belongs to, or nil.
 func (g *gets) find(h *layout.Header, requestID uint32, n uint64) *get {
 	t := fabric.Token(requestID & 0xffff)
 	if t >= layout.Tokens || !g.ops[t].used || g.ops[t].requestID != requestID || uint32(g.ops[t].pe) != h.From {

@@ -11,7 +11,7 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// Shared is what a Stage and its engine share as long as they live.
+// Shared is the state that a Stage and its engine share for their lifetime.
 type Shared struct {
 	stream.Engine
 	Peers []layout.Peer
@@ -26,7 +26,7 @@ type Shared struct {
 	PutMax  uint64
 }
 
-// Use is what an operation of a caller does.
+// Use is the kind of a caller's operation.
 type Use uint8
 
 const (

@@ -29,7 +29,7 @@ const Chunks = 8
 // pools bound.
 const queueSlack = MaxChunks + maxWords + smallSlots + layout.MostPieces
 
-// pinned is the pinned memory of a Stage, which the fabric reaches, too. The zero value has none.
+// pinned is a Stage's pinned memory, which the fabric reaches, too. The zero value has none.
 type pinned struct {
 	block   unsafe.Pointer
 	region  fabric.Region

@@ -152,7 +152,7 @@ func (p *Peer) CloseBatch() { p.Batch = nil }
 // Receive counts the message whose turn it is.
 func (p *Peer) Receive() { p.Received++ }
 
-// KeepEarly counts a message that is kept until its turn, and TakeEarly one whose turn has come.
+// KeepEarly counts a message that is kept until it is next in sequence, and TakeEarly uncounts it.
 func (p *Peer) KeepEarly() { p.Early++ }
 
 // TakeEarly is described at KeepEarly.

@@ -92,7 +92,7 @@ func (c *Consumer) postCopy(op *queue.Op, w *progress) bool {
 		n := c.part(op)
 		last := n == op.Length
 		if last && op.Code == queue.CodePutSignal && w.part == begun {
-			// The signal comes after its own piece. The fence makes it come after the other pieces,
+			// The signal is posted after its own piece. The fence orders it after the other pieces,
 			// too.
 			c.e.Fence()
 			w.part = fenced

@@ -69,7 +69,7 @@ func (l *lateness) add(now time.Time, gap time.Duration) error {
 	return &LateError{gap, l.times, grave}
 }
 
-// serveState is what one proxy thread keeps from turn to turn.
+// serveState is the state of one proxy thread between turns.
 type serveState struct {
 	worked     time.Time // when there was work last
 	looked     time.Time // when the loop last came round; zero after a sleep
@@ -80,8 +80,8 @@ type serveState struct {
 	pace       fabric.Pace
 }
 
-// Attach gives the loop a consumer to serve. From now on its rings are read. device says that
-// kernels are the producers, which cannot wake the loop.
+// Attach gives the loop a consumer whose rings it reads from now on. device: the producers are
+// kernels, which cannot wake the loop.
 func (l *Loop) Attach(c *Consumer, device bool) {
 	c.device, c.loop = device, l
 	if c.inner != nil {

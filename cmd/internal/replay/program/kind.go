@@ -44,7 +44,7 @@ func (k Kind) Updates() bool { return k == Put || k == SignalledPut || k == Atom
 // Collective reports whether all members of a team make a call of this kind together.
 func (k Kind) Collective() bool { return k >= Barrier }
 
-// Meaning is what follows from the name of a function.
+// Meaning is the meaning of a function, derived from its name.
 type Meaning struct {
 	Kind    Kind
 	Element int  // bytes of an element, if the name has a type or a size; else 0

@@ -8,8 +8,8 @@ import (
 // flag is the most bytes of a put that may be a flag for a waiting PE.
 const flag = 8
 
-// weight is how much an update looks like one that a wait is for: 2 for one that serves as a
-// signal, 1 for a flag, 0 for data.
+// weight is how likely an update is the one that a wait is for: 2 for a signal, 1 for a flag, 0 for
+// data.
 func weight(o *Op) int {
 	switch {
 	case o.Kind == SignalledPut, o.Kind == Atomic, o.Kind == Fetch:

@@ -15,7 +15,7 @@ import (
 type File struct {
 	b strings.Builder
 	n int
-	// Shift is what the clock of this PE shows more than that of PE 0, at a moment of PE 0's.
+	// Shift returns the difference between this PE's clock and that of PE 0, at a time of PE 0.
 	Shift func(at int64) int64
 	pe    int
 }

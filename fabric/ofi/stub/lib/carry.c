@@ -95,8 +95,8 @@ static bool mixes(struct ep *ep, struct op *op, const struct wire_region *r)
 }
 
 /*
- * The next part of an operation: at most CHUNK bytes, so that others come in between. A part of
- * more than one block comes in PIECES in an order of chance, and with some chance once more.
+ * Moves the next part of an operation: at most CHUNK bytes, so that other operations interleave. A
+ * part of more than one block is moved in PIECES in random order, some of them twice.
  */
 static int move_part(struct ep *ep, struct op *op, const struct wire_region *r)
 {

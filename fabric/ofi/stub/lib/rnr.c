@@ -75,9 +75,9 @@ static void sweep(void)
 }
 
 /*
- * Has operations go on whose target has receives now, or is not there any more. The caller holds
- * the lock of one domain, or of none (NULL). Returns when the next check is due, UINT64_MAX if no
- * operation waits.
+ * Resumes operations whose target now has receives, or is gone. The caller holds the lock of one
+ * domain, or of none (NULL). Returns the time of the next check, or UINT64_MAX if no operation
+ * waits.
  */
 uint64_t rnr_check(struct domain *held)
 {
@@ -107,8 +107,8 @@ uint64_t rnr_check(struct domain *held)
 }
 
 /*
- * An endpoint closes (peer NULL), or the address of one peer of it is removed: none of those
- * operations waits any more. The domain's lock is held.
+ * Removes waiting operations, because an endpoint closes (peer NULL) or the address of one of its
+ * peers is removed. The domain's lock is held.
  */
 void rnr_forget(const struct ep *ep, const struct peer *peer)
 {

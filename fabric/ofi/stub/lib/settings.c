@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The place behind KEY=, or NULL. */
+/* Returns the value of KEY= in the settings, or NULL. */
 static const char *find(const char *key)
 {
     const char *s = getenv("FAKE_NIC");

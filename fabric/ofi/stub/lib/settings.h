@@ -47,7 +47,7 @@ void settings_read(struct settings *s);
 
 /* The number behind KEY= now. */
 long setting(const char *key, long otherwise);
-/* The text behind KEY=, or "". */
+/* Copies the value of KEY=, or "". */
 void setting_text(const char *key, char *text, size_t len);
 
 #include "../zz_rules.h"

@@ -283,7 +283,7 @@ void rnr_wait(struct op *op);
 uint64_t rnr_check(struct domain *held);
 void rnr_forget(const struct ep *ep, const struct peer *peer);
 
-/* arrive.c: takes entries from the ring. */
+/* arrive.c: handles the entries of an endpoint's ring. */
 void arrive(struct ep *ep);
 void answer(struct ep *ep, const struct record *r, int status, uint64_t data);
 bool early_match(struct ep *ep);

@@ -12,7 +12,7 @@ import (
 	"libshmem/runtime/statuspage"
 )
 
-// Engine is what a Set shares with its engine.
+// Engine is the state that a Set shares with its engine.
 type Engine struct {
 	State *layout.State
 	Fatal func(error) // says that the job cannot go on
@@ -167,7 +167,7 @@ func (s *Set) follow(t *track) {
 	}
 }
 
-// CountPoll counts this poll of the streams, and returns how many came since a mark has passed.
+// CountPoll counts a poll of the streams, and returns the number of polls since a mark was passed.
 func (s *Set) CountPoll() int {
 	s.polls++
 	return s.polls
