@@ -100,13 +100,13 @@ func (h *holding) Poll(c []fabric.Completion) (int, error) {
 	return n, err
 }
 
-// told is a Watch that may report nothing.
-type told struct {
+// watchStub is a Watch that may report nothing.
+type watchStub struct {
 	*memmonitor.Watch
 	deaf bool
 }
 
-func (w told) Changes(f func(memmonitor.Span)) bool { return w.deaf || w.Watch.Changes(f) }
+func (w watchStub) Changes(f func(memmonitor.Span)) bool { return w.deaf || w.Watch.Changes(f) }
 
 // hold gives the engines of a job NICs that hold pages, and caches.
 func (j *job) hold(deaf bool) (nics []*pinned.NIC) {
@@ -121,7 +121,7 @@ func (j *job) hold(deaf bool) (nics []*pinned.NIC) {
 			j.t.Skipf("needs userfaultfd: %v", err)
 		}
 		p.ops.Net.Provider = &holding{end: p.end, nic: nic, under: map[fabric.Token]*copyOf{}}
-		p.KeepRegistered(told{w, deaf}, mrcache.Limits{Bytes: 1 << 20, Regions: 16})
+		p.KeepRegistered(watchStub{w, deaf}, mrcache.Limits{Bytes: 1 << 20, Regions: 16})
 		nics = append(nics, nic)
 		j.t.Cleanup(func() {
 			if err := nic.Close(); err != nil {

@@ -197,7 +197,7 @@ func (x *sender) sendFlush(pe libshmem.PE, leaves uint64) call.Status {
 	if p.Flushing {
 		return call.Pending
 	}
-	if st := x.sendCopy(pe, &layout.Header{Kind: layout.KindFlush, Token: p.NextQuestion(), Operand: leaves}); st != call.Done {
+	if st := x.sendCopy(pe, &layout.Header{Kind: layout.KindFlush, Token: p.NextFlushID(), Operand: leaves}); st != call.Done {
 		return st
 	}
 	p.BeginFlush()

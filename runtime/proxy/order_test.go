@@ -23,8 +23,8 @@ type effect struct {
 	seen  bool    // all of it was seen
 }
 
-// look reports whether all, and whether any, of it is in memory.
-func (f *effect) look(heap []byte) (all, some bool) {
+// landedIn reports whether all, and whether any, of it is in memory.
+func (f *effect) landedIn(heap []byte) (all, some bool) {
 	now := heap[f.at : f.at+len(f.bytes)]
 	if bytes.Equal(now, f.bytes) {
 		return true, len(now) > 0 // of no bytes none is ever seen too early
@@ -52,13 +52,13 @@ func (h *history) check(j *job) {
 		if f.seen {
 			continue
 		}
-		all, some := f.look(heap)
+		all, some := f.landedIn(heap)
 		switch {
 		case some && missing != nil && missing.epoch < f.epoch:
 			j.t.Fatalf("PE %d sees %s of PE %d (epoch %d) before %s (epoch %d)",
 				h.target, f.what, h.writer, f.epoch, missing.what, missing.epoch)
 		case some && f.after != nil && !f.after.seen:
-			if done, _ := f.after.look(heap); !done {
+			if done, _ := f.after.landedIn(heap); !done {
 				j.t.Fatalf("PE %d sees %s of PE %d before its bytes", h.target, f.what, h.writer)
 			}
 		}
@@ -289,18 +289,18 @@ func (g *program) quieting() func() bool {
 // runPrograms drives the PEs in random turns and checks memory whenever it may have changed.
 func runPrograms(j *job, length int) {
 	ps := newPrograms(j, length)
-	look := func(target libshmem.PE) {
+	check := func(target libshmem.PE) {
 		for _, g := range ps {
 			if h := g.to[target]; h != nil {
 				h.check(j)
 			}
 		}
 	}
-	j.net.landed = look
+	j.net.landed = check
 	for _, p := range j.pes {
-		p.applied = func() { look(p.me) }
+		p.applied = func() { check(p.me) }
 		if p.card != nil {
-			p.card.done = func(*testGPU, unsafe.Pointer) { look(p.me) }
+			p.card.done = func(*testGPU, unsafe.Pointer) { check(p.me) }
 		}
 	}
 	running := len(ps)

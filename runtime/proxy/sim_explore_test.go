@@ -152,7 +152,7 @@ func explore(t testing.TB, m sim.Model, text string, fences bool, c *chooser, me
 			}
 			g.step = nil
 		}
-		g.to[1].look(w)
+		g.to[1].check(w)
 		if len(words) == 0 && g.step == nil {
 			break
 		}

@@ -50,7 +50,7 @@ func runProgramsOf(w *world, fences, notifies bool) int {
 			w.dirty[target] = false
 			for _, g := range programs {
 				if s := g.to[target]; s != nil && len(s.effects) > 0 {
-					s.look(w)
+					s.check(w)
 				}
 			}
 		}

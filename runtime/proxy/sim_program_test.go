@@ -56,9 +56,9 @@ type programFlow struct {
 	fetches        []*uint64 // results of non-blocking fetches of words that were 0
 }
 
-// look compares memory with what fences, signals and quiet allow: no effect of an epoch is there
+// check compares memory with what fences, signals and quiet allow: no effect of an epoch is there
 // before all effects of the epochs before it, and no signal before its bytes.
-func (s *programFlow) look(w *world) {
+func (s *programFlow) check(w *world) {
 	heap := w.pes[s.target].heap
 	missing := -1
 	for i := range s.effects {
@@ -426,7 +426,7 @@ func (g *simProgram) quieting() func() bool {
 			if s == nil {
 				continue
 			}
-			s.look(g.w)
+			s.check(g.w)
 			for i := range s.effects {
 				if f := &s.effects[i]; !f.seen && f.n > 0 {
 					g.w.fail("PE %d: after quiet PE %d does not see %s (%d bytes at %#x)", g.me, s.target, f.what, f.n, f.at)

@@ -64,7 +64,7 @@ func (c *counted) Send(s *fabric.Send) error {
 	return err
 }
 
-func look(t *testing.T, w *world) crowdState {
+func crowdOf(t *testing.T, w *world) crowdState {
 	var s crowdState
 	per := 1024 * float64(len(w.pes))
 	for _, p := range w.pes {
@@ -109,12 +109,12 @@ func scale(t *testing.T, model sim.Model, n int) {
 	}
 	t.Logf("%4d PEs, by PE: Go heap of engine, network and segment %.1f KiB", n, float64(after-before)/float64(n)/1024)
 	log2 := bits.Len(uint(n - 1))
-	last := look(t, w)
+	last := crowdOf(t, w)
 	step := func(name string, messages, partners int, f func(*member)) {
 		if f != nil {
 			together(w, all, f)
 		}
-		s := look(t, w)
+		s := crowdOf(t, w)
 		sent := s.messages - last.messages
 		t.Logf("%4d PEs: %-10s %8.2f messages by PE, %3d partners, buffers %6.1f KiB, peers %5.1f KiB",
 			n, name, float64(sent)/float64(n), s.partners, s.buffers, s.peers)

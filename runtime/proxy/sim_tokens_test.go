@@ -15,9 +15,9 @@ import (
 	"libshmem/tests/need"
 )
 
-// A tokenRoute is how tokens go on a network: in the tile that it keeps, as a write with a
+// A tokenPath is how tokens go on a network: in the tile that it keeps, as a write with a
 // notification, or as a put with a signal.
-type tokenRoute struct {
+type tokenPath struct {
 	way int
 	tiling
 }
@@ -34,7 +34,7 @@ type tokenSlot struct {
 // A tokenFlow is the tokens of a PE to another: each to a slot that is free, whenever there is one.
 type tokenFlow struct {
 	w        *world
-	route    tokenRoute
+	path     tokenPath
 	from, to *proc
 	n, left  int // bytes of a token, tokens that are to be sent
 	unread   int
@@ -46,7 +46,7 @@ type tokenFlow struct {
 
 const tokenSlots = 6
 
-func (f *tokenFlow) stride() int { return (f.route.bytes(f.n) + 4095) / 4096 * 4096 }
+func (f *tokenFlow) stride() int { return (f.path.bytes(f.n) + 4095) / 4096 * 4096 }
 
 // tokenHeap is the heap that PEs need for a flow: a page of answers, slots and images.
 func tokenHeap(l tiling, n int) int {
@@ -68,7 +68,7 @@ func (f *tokenFlow) fill(token []byte, slot int, epoch uint64) {
 // ended, and posts it. Without the second, a NIC that is lost may have an old token sent again.
 func (f *tokenFlow) send(slot int) {
 	s := &f.slots[slot]
-	image := f.from.heap[f.images+slot*f.stride():][:f.route.bytes(f.n)]
+	image := f.from.heap[f.images+slot*f.stride():][:f.path.bytes(f.n)]
 	if !s.posting {
 		answered := binary.NativeEndian.Uint64(f.from.heap[8*slot:])
 		if f.left == 0 || answered != s.sent || s.request != nil && atomic.LoadUint32(&s.request.Done) == 0 {
@@ -78,18 +78,18 @@ func (f *tokenFlow) send(slot int) {
 		s.sent++
 		s.posting, s.request = true, nil
 		f.fill(f.got[:f.n], slot, s.sent)
-		f.route.wrap(image, f.got[:f.n], s.sent)
+		f.path.wrap(image, f.got[:f.n], s.sent)
 	}
 	pe, to := libshmem.PE(f.to.me), libshmem.Offset(f.place+slot*f.stride())
 	r := new(Request)
 	var st Status
-	switch f.route.way {
+	switch f.path.way {
 	case inTiles:
 		st = f.from.Put(pe, to, simAt(image), uint64(len(image)), r)
 	case notified:
 		st = f.from.PutSignal(pe, to, simAt(image), uint64(len(image)), simCounterOffset+libshmem.Offset(8*slot), 1, fabric.OpAdd, r)
 	default:
-		st = f.from.PutSignal(pe, to, simAt(image), uint64(f.n), to+libshmem.Offset(f.route.signals(f.n)[0]), s.sent, fabric.OpSet, r)
+		st = f.from.PutSignal(pe, to, simAt(image), uint64(f.n), to+libshmem.Offset(f.path.signals(f.n)[0]), s.sent, fabric.OpSet, r)
 	}
 	switch st {
 	case Failed:
@@ -110,17 +110,17 @@ func (f *tokenFlow) there(slot int, bytes []byte, epoch uint64) bool {
 		}
 		return seen == epoch
 	}
-	if f.route.way == notified {
+	if f.path.way == notified {
 		if !look("the counter", binary.NativeEndian.Uint64(f.to.memory[simInternal+simCounterOffset+8*slot:])) {
 			return false
 		}
-		seen := binary.NativeEndian.Uint64(bytes[f.route.signals(f.n)[0]:])
+		seen := binary.NativeEndian.Uint64(bytes[f.path.signals(f.n)[0]:])
 		if seen != epoch { // it is there, or it is wrong
 			f.w.fail("PE %d: slot %d: epoch %d is counted, and its signal is %d", f.to.me, slot, epoch, seen)
 		}
 		return seen == epoch
 	}
-	for _, at := range f.route.signals(f.n) {
+	for _, at := range f.path.signals(f.n) {
 		if !look("a signal", binary.NativeEndian.Uint64(bytes[at:])) {
 			return false
 		}
@@ -132,15 +132,15 @@ func (f *tokenFlow) there(slot int, bytes []byte, epoch uint64) bool {
 func (f *tokenFlow) read(slot int) {
 	s := &f.slots[slot]
 	if !s.telling {
-		bytes := f.to.heap[f.place+slot*f.stride():][:f.route.bytes(f.n)]
+		bytes := f.to.heap[f.place+slot*f.stride():][:f.path.bytes(f.n)]
 		if !f.there(slot, bytes, s.read+1) {
 			return
 		}
 		s.read++
-		f.route.unwrap(f.got[:f.n], bytes)
+		f.path.unwrap(f.got[:f.n], bytes)
 		for i := range f.n / 8 {
 			if got, want := binary.NativeEndian.Uint64(f.got[8*i:]), f.word(slot, s.read, i); got != want {
-				f.w.fail("PE %d: slot %d, epoch %d, way %d, tiles of %d: byte %d is wrong: %#x, want %#x", f.to.me, slot, s.read, f.route.way, f.route.tile, 8*i, got, want)
+				f.w.fail("PE %d: slot %d, epoch %d, way %d, tiles of %d: byte %d is wrong: %#x, want %#x", f.to.me, slot, s.read, f.path.way, f.path.tile, 8*i, got, want)
 				return
 			}
 		}
@@ -157,12 +157,12 @@ func (f *tokenFlow) read(slot int) {
 
 // runTokens has each PE of a world send tokens to the next, and returns how many there were, and
 // how many notifications came with a write.
-func runTokens(w *world, r tokenRoute, n, each int) (tokens int, with uint64) {
+func runTokens(w *world, r tokenPath, n, each int) (tokens int, with uint64) {
 	var flows []*tokenFlow
 	for i, p := range w.pes {
 		to := w.pes[(i+1)%len(w.pes)]
 		place := 2*4096 - int(uintptr(simAt(to.heap))%4096) // a slot begins at a page
-		f := &tokenFlow{w: w, route: r, from: p, to: to, n: n, left: each, unread: each, place: place, slots: make([]tokenSlot, tokenSlots), got: make([]byte, n)}
+		f := &tokenFlow{w: w, path: r, from: p, to: to, n: n, left: each, unread: each, place: place, slots: make([]tokenSlot, tokenSlots), got: make([]byte, n)}
 		f.images = place + tokenSlots*f.stride()
 		flows = append(flows, f)
 	}
@@ -202,8 +202,8 @@ func threeRails(m sim.Model) sim.Model {
 	return m
 }
 
-// tokensOf runs worlds of one model until they have sent that many tokens by one route.
-func tokensOf(t *testing.T, model sim.Model, r tokenRoute, most int) {
+// tokensOf runs worlds of one model until they have sent that many tokens by one path.
+func tokensOf(t *testing.T, model sim.Model, r tokenPath, most int) {
 	mem, tokens, with, lost := new(memories), 0, uint64(0), uint64(0)
 	for seed := simPart.Seed(); tokens < most && !t.Failed(); seed++ {
 		rng := rand.New(rand.NewPCG(seed, 17))
@@ -253,11 +253,11 @@ func tokensOf(t *testing.T, model sim.Model, r tokenRoute, most int) {
 // and with signals.
 func TestSimTokens(t *testing.T) {
 	defer func(before uint64) { stripe = before }(stripe)
-	line, block := tokenRoute{inTiles, tiling{128, 8}}, tokenRoute{inTiles, tiling{4096, 16}}
-	counted, signal := tokenRoute{notified, tiling{}}, tokenRoute{signalled, tiling{}}
+	line, block := tokenPath{inTiles, tiling{128, 8}}, tokenPath{inTiles, tiling{4096, 16}}
+	counted, signal := tokenPath{notified, tiling{}}, tokenPath{signalled, tiling{}}
 	type run struct {
 		model sim.Model
-		route tokenRoute
+		path  tokenPath
 	}
 	for _, network := range []struct {
 		name string
@@ -272,7 +272,7 @@ func TestSimTokens(t *testing.T) {
 	} {
 		t.Run(network.name, func(t *testing.T) {
 			for _, r := range network.runs {
-				tokensOf(t, r.model, r.route, simPart.Share(need.Load("tokens"))/len(network.runs))
+				tokensOf(t, r.model, r.path, simPart.Share(need.Load("tokens"))/len(network.runs))
 			}
 		})
 	}

@@ -35,8 +35,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestQuestion distinguishes the uses of one token.
-func TestQuestion(t *testing.T) {
+// TestRequestID distinguishes the uses of one token.
+func TestRequestID(t *testing.T) {
 	table := newTokenTable(maxBytes)
 	var p layout.Peer
 	token, _ := table.Take(useReply, &p, 0)

@@ -185,11 +185,11 @@ func TestAnnounce(t *testing.T) {
 
 // TestLook: the control group's limit is not known where the user has set GOMAXPROCS.
 func TestLook(t *testing.T) {
-	at := look([]string{"GOMAXPROCS=1"}, true)
+	at := readSurroundings([]string{"GOMAXPROCS=1"}, true)
 	if at.quota != 0 || !at.alone || at.allowed != topo.Allowed() {
 		t.Errorf("%+v", at)
 	}
-	if at = look(nil, false); at.quota < 1 || at.alone {
+	if at = readSurroundings(nil, false); at.quota < 1 || at.alone {
 		t.Errorf("%+v", at)
 	}
 }

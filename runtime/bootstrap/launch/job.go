@@ -106,7 +106,7 @@ func run(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error) {
 		alone = false // the binding says so
 	}
 	defer here.Close()
-	b, err := o.bindPEs("", look(o.Env, alone))
+	b, err := o.bindPEs("", readSurroundings(o.Env, alone))
 	if err != nil {
 		return 0, rest{}, err
 	}

@@ -25,7 +25,7 @@ type surroundings struct {
 	running int      // threads that run or want to, without shmemrun's
 }
 
-func look(env []string, alone bool) *surroundings {
+func readSurroundings(env []string, alone bool) *surroundings {
 	at := &surroundings{allowed: topo.Allowed(), alone: alone}
 	if _, set := variable(env, "GOMAXPROCS"); !set {
 		at.quota = runtime.GOMAXPROCS(0) // Go reads the control group's limit

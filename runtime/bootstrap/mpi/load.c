@@ -27,7 +27,7 @@ static struct {
     void *rank, *size, *ibcast, *test;
 } mpi;
 
-static int look(struct dl_phdr_info *info, size_t size, void *found)
+static int find_object(struct dl_phdr_info *info, size_t size, void *found)
 {
     (void)size;
     const char *slash = strrchr(info->dlpi_name, '/');
@@ -52,7 +52,7 @@ int shmemi_mpi_find(void)
     const char *name = NULL;
     if (mpi.file != NULL)
         return 1;
-    dl_iterate_phdr(look, &name);
+    dl_iterate_phdr(find_object, &name);
     void *file = name ? dlopen(name, RTLD_NOLOAD | RTLD_LAZY) : NULL;
     if (file == NULL)
         return 0;

@@ -169,7 +169,7 @@ func explainFault(r *queue.Report, s *queue.State) (cause, remedy string) {
 	case queue.FaultSlot:
 		return fmt.Sprintf("slot %d does not exist, there are %d", r.Address, r.Length), "use 0 to count - 1 of the slots that shmemx_eager_create has made"
 	case queue.FaultKeep:
-		return fmt.Sprintf("the kernels' route to PE %d keeps no tile of %d bytes", r.PE, int32(r.Length)), "see shmemx_eager_tile, and make the slots with SHMEMX_EAGER_BEST"
+		return fmt.Sprintf("the kernels' path to PE %d keeps no tile of %d bytes", r.PE, int32(r.Length)), "see shmemx_eager_tile, and make the slots with SHMEMX_EAGER_BEST"
 	case queue.FaultEpoch:
 		return fmt.Sprintf("a slot is at epoch %d, and epoch %d is expected", r.Address, r.Length), "count the tokens of each slot by one, and send the next when the last was taken"
 	case queue.FaultToken:

@@ -58,10 +58,10 @@ func (p *Peer) Unpark() { p.Parked = 0 }
 // Flushes: at most one is under way, while Flushing. Its answer covers FlushCharged of Charged, and
 // FlushWrote of Wrote. Acked and WroteAcked never exceed Charged and Wrote.
 
-// NextQuestion returns the number that the answer to the next flush has to name.
-func (p *Peer) NextQuestion() uint32 { return (p.FlushTurn+1)<<16 | FlushToken }
+// NextFlushID returns the number that the reply to the next flush has to carry.
+func (p *Peer) NextFlushID() uint32 { return (p.FlushTurn+1)<<16 | FlushToken }
 
-// BeginFlush notes that a flush with the number of NextQuestion was sent.
+// BeginFlush notes that a flush with the number of NextFlushID was sent.
 func (p *Peer) BeginFlush() {
 	p.FlushTurn++
 	p.FlushCharged, p.FlushWrote = p.Charged, p.Wrote

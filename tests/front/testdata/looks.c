@@ -1,6 +1,6 @@
 /*
- * looks.c: two threads look at notification counters, set them and wait for them
- * (capi/front/notification.c). Kernels add to words that a look copies; the core here is that copy.
+ * looks.c: two threads read notification counters, set them and wait for them
+ * (capi/front/notification.c). Kernels add to words that a read copies; the core here is that copy.
  */
 #include "notification.c" /* for its words */
 
@@ -115,10 +115,10 @@ static void kernels_add_and_reset(void)
 
 static void expect(uint64_t value)
 {
-    uint64_t by_last_look = shmemi_notification_known(0), now = fetch();
+    uint64_t by_last_read = shmemi_notification_known(0), now = fetch();
     EXPECT(now == value, "the counter is %" PRIu64 ", want %" PRIu64, now, value);
-    EXPECT(by_last_look == now, "by the last look it is %" PRIu64 ", and it is %" PRIu64,
-           by_last_look, now);
+    EXPECT(by_last_read == now, "by the last read it is %" PRIu64 ", and it is %" PRIu64,
+           by_last_read, now);
 }
 
 static void still_ten(void)
