@@ -1477,9 +1477,9 @@ void shmem_ctx_ibget128(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff
  * Result: The value.
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
- * with other operations.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
+ * other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH. Since libshmem 0.1.
  */
@@ -1555,9 +1555,9 @@ void shmem_ctx_ptrdiff_atomic_fetch_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, const
  *
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
- * with other operations.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
+ * other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_SET. Since libshmem 0.1.
  */
@@ -1606,9 +1606,9 @@ void shmem_ctx_ptrdiff_atomic_set(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t va
  * Result: The value before the operation. The object was changed if that equals cond.
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
- * with other operations.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
+ * other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_COMPARE_SWAP. Since libshmem 0.1.
  */
@@ -1678,9 +1678,9 @@ void shmem_ctx_ptrdiff_atomic_compare_swap_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
- * with other operations.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
+ * other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_SWAP. Since libshmem 0.1.
  */
@@ -1757,9 +1757,9 @@ void shmem_ctx_ptrdiff_atomic_swap_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, ptrdif
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
- * with other operations.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
+ * other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH_INC. Since libshmem 0.1.
  */
@@ -1826,9 +1826,9 @@ void shmem_ctx_ptrdiff_atomic_fetch_inc_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, p
  *
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
- * with other operations.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
+ * other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_INC. Since libshmem 0.1.
  */
@@ -1872,9 +1872,9 @@ void shmem_ctx_ptrdiff_atomic_inc(shmem_ctx_t ctx, ptrdiff_t *dest, int pe);
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
- * with other operations.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
+ * other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH_ADD. Since libshmem 0.1.
  */
@@ -1942,9 +1942,9 @@ void shmem_ctx_ptrdiff_atomic_fetch_add_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, p
  *
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
- * with other operations.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
+ * other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_ADD. Since libshmem 0.1.
  */
@@ -1988,9 +1988,9 @@ void shmem_ctx_ptrdiff_atomic_add(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t va
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
- * with other operations.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
+ * other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH_AND. Since libshmem 0.1.
  */
@@ -2038,9 +2038,9 @@ void shmem_ctx_uint64_atomic_fetch_and_nbi(shmem_ctx_t ctx, uint64_t *fetch, uin
  *
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
- * with other operations.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
+ * other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_AND. Since libshmem 0.1.
  */
@@ -2074,9 +2074,9 @@ void shmem_ctx_uint64_atomic_and(shmem_ctx_t ctx, uint64_t *dest, uint64_t value
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
- * with other operations.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
+ * other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH_OR. Since libshmem 0.1.
  */
@@ -2124,9 +2124,9 @@ void shmem_ctx_uint64_atomic_fetch_or_nbi(shmem_ctx_t ctx, uint64_t *fetch, uint
  *
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
- * with other operations.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
+ * other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_OR. Since libshmem 0.1.
  */
@@ -2160,9 +2160,9 @@ void shmem_ctx_uint64_atomic_or(shmem_ctx_t ctx, uint64_t *dest, uint64_t value,
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
- * with other operations.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
+ * other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH_XOR. Since libshmem 0.1.
  */
@@ -2210,9 +2210,9 @@ void shmem_ctx_uint64_atomic_fetch_xor_nbi(shmem_ctx_t ctx, uint64_t *fetch, uin
  *
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
- * with other operations.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
+ * other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_XOR. Since libshmem 0.1.
  */
@@ -2391,9 +2391,9 @@ void shmem_ctx_putmem_signal_nbi(shmem_ctx_t ctx, void *dest, const void *source
  *
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
- * with other operations.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
+ * other operations.
  *
  * OpenSHMEM 1.6, SHMEM_SIGNAL_SET. Since libshmem 0.1.
  */
@@ -2413,9 +2413,9 @@ void shmem_ctx_signal_set(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, 
  *
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
- * with other operations.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
+ * other operations.
  *
  * OpenSHMEM 1.6, SHMEM_SIGNAL_ADD. Since libshmem 0.1.
  */
@@ -4122,9 +4122,9 @@ int shmem_test_lock(long *lock);
  * Result: The value.
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
- * with other operations.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
+ * other operations.
  *
  * Deprecated: use shmem_atomic_fetch.
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH. Since libshmem 0.1.
@@ -4155,9 +4155,9 @@ SHMEMI_DEPRECATED("use shmem_atomic_fetch") ptrdiff_t shmem_ptrdiff_fetch(const 
  *
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
- * with other operations.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
+ * other operations.
  *
  * Deprecated: use shmem_atomic_set.
  * OpenSHMEM 1.6, SHMEM_ATOMIC_SET. Since libshmem 0.1.
@@ -4190,9 +4190,9 @@ SHMEMI_DEPRECATED("use shmem_atomic_set") void shmem_ptrdiff_set(ptrdiff_t *dest
  * Result: The value before the operation. The object was changed if that equals cond.
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
- * with other operations.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
+ * other operations.
  *
  * Deprecated: use shmem_atomic_compare_swap.
  * OpenSHMEM 1.6, SHMEM_ATOMIC_COMPARE_SWAP. Since libshmem 0.1.
@@ -4222,9 +4222,9 @@ SHMEMI_DEPRECATED("use shmem_atomic_compare_swap") ptrdiff_t shmem_ptrdiff_cswap
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
- * with other operations.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
+ * other operations.
  *
  * Deprecated: use shmem_atomic_swap.
  * OpenSHMEM 1.6, SHMEM_ATOMIC_SWAP. Since libshmem 0.1.
@@ -4255,9 +4255,9 @@ SHMEMI_DEPRECATED("use shmem_atomic_swap") ptrdiff_t shmem_ptrdiff_swap(ptrdiff_
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
- * with other operations.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
+ * other operations.
  *
  * Deprecated: use shmem_atomic_fetch_inc.
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH_INC. Since libshmem 0.1.
@@ -4285,9 +4285,9 @@ SHMEMI_DEPRECATED("use shmem_atomic_fetch_inc") ptrdiff_t shmem_ptrdiff_finc(ptr
  *
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
- * with other operations.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
+ * other operations.
  *
  * Deprecated: use shmem_atomic_inc.
  * OpenSHMEM 1.6, SHMEM_ATOMIC_INC. Since libshmem 0.1.
@@ -4317,9 +4317,9 @@ SHMEMI_DEPRECATED("use shmem_atomic_inc") void shmem_ptrdiff_inc(ptrdiff_t *dest
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
- * with other operations.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
+ * other operations.
  *
  * Deprecated: use shmem_atomic_fetch_add.
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH_ADD. Since libshmem 0.1.
@@ -4348,9 +4348,9 @@ SHMEMI_DEPRECATED("use shmem_atomic_fetch_add") ptrdiff_t shmem_ptrdiff_fadd(ptr
  *
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
- * with other operations.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
+ * other operations.
  *
  * Deprecated: use shmem_atomic_add.
  * OpenSHMEM 1.6, SHMEM_ATOMIC_ADD. Since libshmem 0.1.

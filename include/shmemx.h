@@ -50,9 +50,9 @@ extern "C" {
 #define SHMEMX_ERROR_BUFFER 3 /* a buffer cannot be registered or unregistered; reported whatever the value of SHMEM_ON_FAILURE */
 #define SHMEMX_ERROR_MESSAGE 4 /* a receive buffer is too small for its message; reported whatever the value of SHMEM_ON_FAILURE */
 
-/* Tiles of eager transfers: bytes that a route shows in ascending order, the signal last. */
-#define SHMEMX_EAGER_BEST (-1) /* the largest tile that the routes between all PEs keep, or SHMEMX_EAGER_NOTIFY or SHMEMX_EAGER_NONE */
-#define SHMEMX_EAGER_NONE 0 /* no tile: a token is a put with one signal behind it, on any route */
+/* Tiles of eager transfers: bytes that a path shows in ascending order, the signal last. */
+#define SHMEMX_EAGER_BEST (-1) /* the largest tile that the paths between all PEs keep, or SHMEMX_EAGER_NOTIFY or SHMEMX_EAGER_NONE */
+#define SHMEMX_EAGER_NONE 0 /* no tile: a token is a put with one signal behind it, on any path */
 #define SHMEMX_EAGER_NOTIFY 1 /* no tile: a token is one write with a notification that counts in its slot */
 #define SHMEMX_EAGER_PACKET 8 /* 4 bytes of data and 4 of signal */
 #define SHMEMX_EAGER_LINE 128 /* 120 bytes of data and 8 of signal */
@@ -826,10 +826,10 @@ int shmemx_culibrary_finalize(struct CUlib_st *library);
  *
  * Makes slots for tokens in the symmetric heap. The bytes of a token travel in tiles, and each
  * tile ends with a signal, so that no message follows the data. Every slot is empty: its epoch
- * is 0. A tile that a route between two PEs does not keep is refused; SHMEMX_EAGER_BEST selects
- * one that all routes keep, or none. The routes are those of the host, and those of kernels
- * where PEs have a GPU; only the latter where the heap is in the memory of GPUs. There a
- * network keeps a tile only in slots that NICs reach. Without a tile, SHMEMX_EAGER_BEST selects
+ * is 0. A tile that a path between two PEs does not keep is refused; SHMEMX_EAGER_BEST selects
+ * one that all paths keep, or none. The paths are those of the host, and those of kernels where
+ * PEs have a GPU; only the latter where the heap is in the memory of GPUs. There a network
+ * keeps a tile only in slots that NICs reach. Without a tile, SHMEMX_EAGER_BEST selects
  * SHMEMX_EAGER_NOTIFY for tokens of more than 4040 bytes where some kernels use the ring, or
  * networks carry a notification in the write of a token, and there is a counter for each slot,
  * else SHMEMX_EAGER_NONE. All PEs make the call together, with the same arguments.
@@ -839,8 +839,8 @@ int shmemx_culibrary_finalize(struct CUlib_st *library);
  * @tile one of the SHMEMX_EAGER constants
  * @eager written here: filled unless the result is not 0
  *
- * Result: 0. 1 on every PE when a route does not keep the tile (shmemx_eager_tile), when NICs
- * do not reach the slots in the memory of a GPU, or when kernels of a PE have no notification
+ * Result: 0. 1 on every PE when a path does not keep the tile (shmemx_eager_tile), when NICs do
+ * not reach the slots in the memory of a GPU, or when kernels of a PE have no notification
  * counters; 2 when the heap has no room, or when fewer than count counters are left for
  * SHMEMX_EAGER_NOTIFY: there are 4096.
  * Errors: Ends the job when called before init or after finalize, when nbytes, count or tile
@@ -885,8 +885,8 @@ size_t shmemx_eager_size(size_t nbytes, int tile);
 /*
  * shmemx_eager_tile
  *
- * Returns the largest tile that the route from the caller to another PE keeps: on the host the
- * route of the host's calls, in kernels that of kernels. Smaller tiles are kept, too.
+ * Returns the largest tile that the path from the caller to another PE keeps: on the host the
+ * path of the host's calls, in kernels that of kernels. Smaller tiles are kept, too.
  *
  * @pe number of the other PE, or the caller's own
  *
@@ -910,7 +910,7 @@ int shmemx_eager_tile(int pe);
  * @pe number of the other PE, or the caller's own
  *
  * Errors: Ends the job when called before init or after finalize, and when eager is not of
- * shmemx_eager_create or has no such slot, when there is no such PE, and when the route to it
+ * shmemx_eager_create or has no such slot, when there is no such PE, and when the path to it
  * does not keep the tile.
  * Order: None with other operations: the token carries its own signals.
  *
@@ -934,7 +934,7 @@ void shmemx_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *s
  * @pe number of the other PE, or the caller's own
  *
  * Errors: Ends the job when called before init or after finalize, and when eager is not of
- * shmemx_eager_create or has no such slot, when there is no such PE, and when the route to it
+ * shmemx_eager_create or has no such slot, when there is no such PE, and when the path to it
  * does not keep the tile.
  * Order: None with other operations: the token carries its own signals.
  *

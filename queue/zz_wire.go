@@ -43,7 +43,7 @@ const (
 	FaultTile         = 11         // a tile of another size; address is how many elements it has, length how many it needs
 	FaultFlag         = 12         // the flag of a tile is not 0; length is the flag
 	FaultSlot         = 13         // eager transfers: there is no such slot; address is the slot, length how many there are
-	FaultKeep         = 14         // eager transfers: the route to pe does not keep the tile; length is the tile
+	FaultKeep         = 14         // eager transfers: the path to pe does not keep the tile; length is the tile
 	FaultEpoch        = 15         // eager transfers: the slot has a token of another epoch; address is that epoch, length the expected one
 	FaultToken        = 16         // eager transfers: the slot has a token of another size; address is that size, length the expected one
 	FaultCounter      = 17         // there is no such notification counter; address is the counter, length how many there are

@@ -2,5 +2,5 @@
 
 package main
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x22805459f7ea2d12
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xd5a0e280f8e906ca
 import "C"

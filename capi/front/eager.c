@@ -54,7 +54,7 @@ static void check_token(size_t nbytes, int64_t tile, const char *call)
                      "there is no tile of %" PRId64 " bytes", tile);
 }
 
-/* ------------------------------------------------------------------- routes */
+/* ------------------------------------------------------------------- paths */
 
 int shmemi_eager_tile(int pe, const char *call)
 {
@@ -74,9 +74,9 @@ enum { NBYTES, COUNT, TILE, ARGUMENTS };
 
 /* The properties that all PEs have agreed on. */
 struct agreement {
-    int kept;     /* the largest tile that the routes between all of them keep */
-    bool far;     /* some routes of the host are networks */
-    bool rings;   /* some routes of kernels are rings */
+    int kept;     /* the largest tile that the paths between all of them keep */
+    bool far;     /* some paths of the host are networks */
+    bool rings;   /* some paths of kernels are rings */
     bool message; /* a token and its signal are one message where no stores reach */
     bool counts;  /* the slots may have counters: kernels of all PEs with a GPU have them */
     bool carries; /* each network carries the notification of a token in the write of its bytes */

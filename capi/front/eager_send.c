@@ -390,7 +390,7 @@ void shmemi_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *s
         send_far(eager, slot, offset, source, epoch, pe, nbi, call);
     } else {
         shmemi_abort(call, "see shmemx_eager_tile, and make the slots with SHMEMX_EAGER_BEST",
-                     "the host's route to PE %d keeps no tile of %" PRIu32 " bytes", pe,
+                     "the host's path to PE %d keeps no tile of %" PRIu32 " bytes", pe,
                      eager->tile);
     }
 }

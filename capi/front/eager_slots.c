@@ -1,5 +1,5 @@
 /*
- * eager_slots.c: where slots of eager transfers are, and the host's routes to them.
+ * eager_slots.c: where slots of eager transfers are, and the host's paths to them.
  */
 #include "eager_slots.h"
 

@@ -1,4 +1,4 @@
-/* eager_slots.h: where slots of eager transfers are, and the host's routes to them. */
+/* eager_slots.h: where slots of eager transfers are, and the host's paths to them. */
 #ifndef SHMEMI_EAGER_SLOTS_H
 #define SHMEMI_EAGER_SLOTS_H
 
@@ -15,7 +15,7 @@ char *shmemi_eager_place(const shmemx_eager_t *e, uint32_t slot, const char *cal
 /* Reports whether the way to a PE is the network. */
 bool shmemi_eager_is_far(int pe);
 
-/* The largest tile that the host's route to a PE keeps. */
+/* The largest tile that the host's path to a PE keeps. */
 int shmemi_eager_host_keeps(int pe);
 
 /* Reports whether slots are in the memory of a GPU, where the host reads and sends no tiles. */
@@ -27,7 +27,7 @@ bool shmemi_eager_goes_far(void);
 /* Reports whether kernels store in the memory of a PE. */
 bool shmemi_eager_is_direct(int pe);
 
-/* The largest tile that the kernels' route to a PE keeps. */
+/* The largest tile that the kernels' path to a PE keeps. */
 int shmemi_eager_kernels_keep(int pe);
 
 /* Reports whether kernels have buffers of their own behind the slots: some PE of the job has a GPU,

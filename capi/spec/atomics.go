@@ -1,7 +1,7 @@
 package spec
 
 const atomicOrder = "Atomic with every other atomic of this library on the object, whichever PE and " +
-	"route it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it " +
+	"path it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it " +
 	"with other operations."
 
 const atomicNbi = "The same, but fetch is written and the object changed only after the next quiet."

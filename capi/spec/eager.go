@@ -20,10 +20,10 @@ typedef struct {
 `
 
 var eagerConstants = ConstantGroup{
-	Doc: "Tiles of eager transfers: bytes that a route shows in ascending order, the signal last.",
+	Doc: "Tiles of eager transfers: bytes that a path shows in ascending order, the signal last.",
 	Constants: []Constant{
-		{"SHMEMX_EAGER_BEST", "(-1)", "the largest tile that the routes between all PEs keep, or SHMEMX_EAGER_NOTIFY or SHMEMX_EAGER_NONE"},
-		{"SHMEMX_EAGER_NONE", "0", "no tile: a token is a put with one signal behind it, on any route"},
+		{"SHMEMX_EAGER_BEST", "(-1)", "the largest tile that the paths between all PEs keep, or SHMEMX_EAGER_NOTIFY or SHMEMX_EAGER_NONE"},
+		{"SHMEMX_EAGER_NONE", "0", "no tile: a token is a put with one signal behind it, on any path"},
 		{"SHMEMX_EAGER_NOTIFY", "1", "no tile: a token is one write with a notification that counts in its slot"},
 		{"SHMEMX_EAGER_PACKET", "8", "4 bytes of data and 4 of signal"},
 		{"SHMEMX_EAGER_LINE", "128", "120 bytes of data and 8 of signal"},
@@ -71,14 +71,14 @@ var eagerCalls = []Family{
 		},
 		Front: "shmemi_eager_create(nbytes, count, tile, eager, $call)",
 		Doc: "Makes slots for tokens in the symmetric heap. The bytes of a token travel in tiles, and each tile ends with a signal, so " +
-			"that no message follows the data. Every slot is empty: its epoch is 0. A tile that a route between two PEs does not keep is " +
-			"refused; SHMEMX_EAGER_BEST selects one that all routes keep, or none. The routes are those " +
+			"that no message follows the data. Every slot is empty: its epoch is 0. A tile that a path between two PEs does not keep is " +
+			"refused; SHMEMX_EAGER_BEST selects one that all paths keep, or none. The paths are those " +
 			"of the host, and those of kernels where PEs have a GPU; only the latter where the heap is in the memory of GPUs. There a network keeps " +
 			"a tile only in slots that NICs reach. Without a tile, " +
 			"SHMEMX_EAGER_BEST selects SHMEMX_EAGER_NOTIFY for tokens of more than 4040 bytes where some kernels use the ring, or networks carry " +
 			"a notification in the write of a token, and there is a counter for each slot, else SHMEMX_EAGER_NONE. " +
 			"All PEs make the call together, with the same arguments.",
-		Returns: "0. 1 on every PE when a route does not keep the tile (shmemx_eager_tile), when NICs do not reach the slots in the memory of a GPU, or when kernels of a PE have no notification " +
+		Returns: "0. 1 on every PE when a path does not keep the tile (shmemx_eager_tile), when NICs do not reach the slots in the memory of a GPU, or when kernels of a PE have no notification " +
 			"counters; 2 when the heap has no room, or when " +
 			"fewer than count counters are left for SHMEMX_EAGER_NOTIFY: there are 4096.",
 		Errors: "Ends the job when called before init or after finalize, when nbytes, count or tile has no meaning, and when an argument " +
@@ -106,7 +106,7 @@ var eagerCalls = []Family{
 		Name: "eager_tile", Result: "int",
 		Params: []Param{paramPE},
 		Front:  "shmemi_eager_tile(pe, $call)",
-		Doc: "Returns the largest tile that the route from the caller to another PE keeps: on the host the route of the host's calls, in " +
+		Doc: "Returns the largest tile that the path from the caller to another PE keeps: on the host the path of the host's calls, in " +
 			"kernels that of kernels. Smaller tiles are kept, too.",
 		Returns: "SHMEMX_EAGER_BLOCK, LINE or PACKET, or SHMEMX_EAGER_NONE when it keeps none.",
 		Errors:  "Ends the job when called before init or after finalize, and when there is no such PE.",
@@ -117,7 +117,7 @@ var eagerCalls = []Family{
 		Front:  "shmemi_eager_send(eager, slot, source, epoch, pe, false, $call)",
 		Doc: "Sends a token to a slot of another PE. The slot must be free: that PE has taken the token of the epoch before. It returns " +
 			"when source may be reused.",
-		Errors: eagerErrors + ", when there is no such PE, and when the route to it does not keep the tile.",
+		Errors: eagerErrors + ", when there is no such PE, and when the path to it does not keep the tile.",
 		Order:  "None with other operations: the token carries its own signals.",
 	}),
 	eagerRow(Family{
@@ -128,7 +128,7 @@ var eagerCalls = []Family{
 			"must be free, and it is free again when its reader says so, whether or not the sender has called shmem_quiet. By a network, 16 " +
 			"tokens of a PE are under way at a time, fewer of more than 256 KiB; the next waits for one of them. On a PE with a GPU a token " +
 			"without a tile waits for its own write, as after shmemx_eager_send.",
-		Errors: eagerErrors + ", when there is no such PE, and when the route to it does not keep the tile.",
+		Errors: eagerErrors + ", when there is no such PE, and when the path to it does not keep the tile.",
 		Order:  "None with other operations: the token carries its own signals.",
 	}),
 	eagerRow(Family{
@@ -167,7 +167,7 @@ var eagerOfKernels = Chapter{
 		eagerKernel("eager_size", "size_t", []Param{eagerBytes, eagerTile}, "shmemi_eager_size($job, $call, nbytes, tile)",
 			"Returns how many bytes of a slot a token takes, signals included.", Thread),
 		eagerKernel("eager_tile", "int", []Param{paramPE}, "shmemi_eager_tile($job, $call, pe)",
-			"Returns the largest tile that the kernels' route to another PE keeps.", Thread),
+			"Returns the largest tile that the kernels' path to another PE keeps.", Thread),
 		eagerKernel("eager_send", "", eagerSendParams, "shmemi_eager_send<$scope>($job, $call, eager, slot, source, epoch, pe)",
 			"Sends a token to a slot of another PE.", allScopes...),
 		eagerKernel("eager_ready", "int", eagerReadyParams, "shmemi_eager_ready<$scope>($job, $call, eager, slot, epoch)",

@@ -10,7 +10,7 @@
  * spread: PE i combines the i-th part of all sources, which it reads in place, and stores the
  * result into every dest. Both directions of each link carry the same load.
  *
- * any: one block reduces over any route, as a kernel of the program would.
+ * any: one block reduces over any path, as a kernel of the program would.
  *
  * All algorithms combine the sources in the order of the PEs, on one PE or in the same way on all,
  * so that all PEs have the same bits.
@@ -258,7 +258,7 @@ SHMEMI_D void shmemi_reduce_spread(const struct shmemi_stream_call *c)
     shmemi_spread_end(&m, step);
 }
 
-/* One round of a reduction over any route: all chunks have come when it returns. Not inlined, so
+/* One round of a reduction over any path: all chunks have come when it returns. Not inlined, so
  * that the code exists once for all types. */
 static __device__ __noinline__ void shmemi_any_round(const struct shmemi_members *m, char *buffer,
                                                      const char *source, uint64_t bytes,

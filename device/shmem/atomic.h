@@ -1,5 +1,5 @@
 /*
- * atomic.h: atomic operations on another PE's memory, by both routes.
+ * atomic.h: atomic operations on another PE's memory, by both paths.
  *
  * KIND is one of SHMEMI_KIND_... and known when the call is compiled.
  */

@@ -5,7 +5,7 @@
  * A packet is one strong store of 8 bytes, which no reader sees in part, so packets need no fence.
  * Tiles are moved by weak stores; the threads meet, and any that store signals run a fence of
  * system scope before. A reader acquires each signal. Both are right by the memory model of the GPU
- * on every direct route. By the ring a token is one write (eager_ring.h), or a put with a signal.
+ * on every direct path. By the ring a token is one write (eager_ring.h), or a put with a signal.
  */
 #ifndef SHMEM_EAGER_H
 #define SHMEM_EAGER_H

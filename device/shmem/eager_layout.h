@@ -3,7 +3,7 @@
  * threads of the host, and for programs that fill or read slots themselves.
  *
  * A slot holds one token, in tiles. A tile has data and behind it a signal: the epoch, and the size
- * of the token above it. A route that shows the bytes of a tile by ascending address shows the
+ * of the token above it. A path that shows the bytes of a tile by ascending address shows the
  * signal last, so a reader that finds the signal of its epoch finds the data. The last tile is
  * short: its signal is behind the rest of the data, which is rounded up to the size of a signal.
  *

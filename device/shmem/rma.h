@@ -1,5 +1,5 @@
 /*
- * rma.h: put, get, p and g, by both routes. The names of shmem.cuh are one line
+ * rma.h: put, get, p and g, by both paths. The names of shmem.cuh are one line
  * each over these.
  */
 #ifndef SHMEM_RMA_H

@@ -30,7 +30,7 @@ SHMEMI_D void shmemi_await(const struct shmemi_device_image *image, const struct
 }
 
 /*
- * Orders what this thread has seen before a flag, on whichever route the flag goes. A flag by the
+ * Orders what this thread has seen before a flag, on whichever path the flag goes. A flag by the
  * ring is a relaxed store, and a thread that passes on what it heard needs a release for it: the
  * writes behind the flag that it acquired may be another PE's, into memory of the flag's target,
  * and in the PTX memory model only a release passes them on. So each hop has the fence: 1117 cycles

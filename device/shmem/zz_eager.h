@@ -22,7 +22,7 @@
 /* Returns how many bytes of a slot a token takes, signals included. */
 SHMEMI_SHARED size_t shmemx_eager_size(size_t nbytes, int tile) SHMEMI_DO(shmemi_eager_size(SHMEMI_JOB, 0x51b8c2c6u, nbytes, tile))
 
-/* Returns the largest tile that the kernels' route to another PE keeps. */
+/* Returns the largest tile that the kernels' path to another PE keeps. */
 SHMEMI_SHARED int shmemx_eager_tile(int pe) SHMEMI_DO(shmemi_eager_tile(SHMEMI_JOB, 0xea1ce71bu, pe))
 
 /* Sends a token to a slot of another PE. */

@@ -59,7 +59,7 @@
 #define SHMEMI_FAULT_TILE 11 /* a tile of another size; address is how many elements it has, length how many it needs */
 #define SHMEMI_FAULT_FLAG 12 /* the flag of a tile is not 0; length is the flag */
 #define SHMEMI_FAULT_SLOT 13 /* eager transfers: there is no such slot; address is the slot, length how many there are */
-#define SHMEMI_FAULT_KEEP 14 /* eager transfers: the route to pe does not keep the tile; length is the tile */
+#define SHMEMI_FAULT_KEEP 14 /* eager transfers: the path to pe does not keep the tile; length is the tile */
 #define SHMEMI_FAULT_EPOCH 15 /* eager transfers: the slot has a token of another epoch; address is that epoch, length the expected one */
 #define SHMEMI_FAULT_TOKEN 16 /* eager transfers: the slot has a token of another size; address is that size, length the expected one */
 #define SHMEMI_FAULT_COUNTER 17 /* there is no such notification counter; address is the counter, length how many there are */

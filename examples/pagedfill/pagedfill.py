@@ -221,7 +221,7 @@ class Server:
             raise Refused(f"it asks for {repeats} repeats (1 to {MOST_REPEATS}), flags {flags}")
         if flags & FLAG_LAST_WORD and not shmem.put_ordered(pe):
             raise Refused(
-                f"the route to PE {pe} keeps no order, so the word of the last page may come "
+                f"the path to PE {pe} keeps no order, so the word of the last page may come "
                 "before other pages (ask for notifications)"
             )
         pages = self.message[REQUEST.size : nbytes].view(PAGE).copy()

@@ -35,7 +35,7 @@ struct request {
 /* Write what the server's memory has, to measure; else the pages are filled. */
 constexpr uint16_t FLAG_UNFILLED = 1;
 /* Pages count nothing; the last one brings the word of the request, which says that all are there.
- * Only where the route from the server keeps puts in order. */
+ * Only where the path from the server keeps puts in order. */
 constexpr uint16_t FLAG_LAST_WORD = 2;
 
 /* What the last page brings; never 0. */

@@ -207,7 +207,7 @@ class server
         else if ((r.flags & FLAG_LAST_WORD) != 0 && !shmemx_put_ordered(pe))
             refuse(
                 pe, r.context,
-                "the route to PE %d keeps no order, so the word of the last page may come before "
+                "the path to PE %d keeps no order, so the word of the last page may come before "
                 "other pages (ask for notifications)",
                 pe);
         else

@@ -116,8 +116,8 @@ def test_last_word(tmp_path: Path) -> None:
         SHMEM_PROVIDER="tcp",
         SHMEM_CHAOS="3",
     )
-    assert "refuse a request of PE 1: the route to PE 1 keeps no order" in server.stderr
-    assert asked.returncode == 1 and "PE 0 refused the request: the route" in asked.stderr
+    assert "refuse a request of PE 1: the path to PE 1 keeps no order" in server.stderr
+    assert asked.returncode == 1 and "PE 0 refused the request: the path" in asked.stderr
 
 
 def test_lies_and_losses(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ var eagerRows = []row{
 	{what: "eager_no_eager", only: onNode, status: aborted, say: []string{`PE \d: shmemx_eager_ready: eager has no slots that a call has made \(pass what shmemx_eager_create has filled\)`}},
 	{what: "eager_destroyed", status: aborted, say: []string{`PE \d: shmemx_eager_ready: eager has no slots that a call has made`}},
 	{what: "eager_copy_of_destroyed", status: aborted, say: []string{`PE \d: shmemx_eager_wait: slot 0 at 0x\w+ is not in the symmetric heap \(pass what shmemx_eager_create has filled, until shmemx_eager_destroy\)`}},
-	{what: "eager_not_kept", only: onHosts, status: aborted, say: []string{`PE \d: shmemx_eager_send: the host's route to PE \d keeps no tile of 8 bytes \(see shmemx_eager_tile, and make the slots with SHMEMX_EAGER_BEST\)`}},
+	{what: "eager_not_kept", only: onHosts, status: aborted, say: []string{`PE \d: shmemx_eager_send: the host's path to PE \d keeps no tile of 8 bytes \(see shmemx_eager_tile, and make the slots with SHMEMX_EAGER_BEST\)`}},
 	{what: "eager_skipped", status: aborted, say: []string{`PE \d: shmemx_eager_wait: slot 2 is at epoch 0, and epoch 2 is expected \(count the tokens of each slot by one, and send the next when the last was taken\)`}},
 	{what: "eager_overrun", status: aborted, say: []string{`PE \d: shmemx_eager_recv: slot 1 is at epoch 2, and epoch 1 is expected`}},
 	{what: "eager_other_size", status: aborted, say: []string{`PE \d: shmemx_eager_wait: the token in slot 3 has 64 bytes, and 63 are expected \(pass the eager of the same shmemx_eager_create on both sides\)`}},

@@ -1,10 +1,10 @@
 /*
- * eager.c: eager transfers: every byte of tokens of many sizes, in every tile that the routes of
+ * eager.c: eager transfers: every byte of tokens of many sizes, in every tile that the paths of
  * the host keep, over slots that are used again and again.
  *
  * usage: eager [epochs [tile [best]]]
  *
- * tile: the largest tile that the routes are expected to keep. best: the tile that
+ * tile: the largest tile that the paths are expected to keep. best: the tile that
  * SHMEMX_EAGER_BEST is expected to select for a token of 5000 bytes.
  */
 #include "check.h"

@@ -139,7 +139,7 @@ func TestPagedFillLastWord(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			results := fill{servers: 1, clients: 1, apart: true, settings: settings, options: []string{"--pages", "10", "--last-word"}}.run(t)
-			cause := "the route to PE 1 keeps no order, so the word of the last page may come before other pages (ask for notifications)"
+			cause := "the path to PE 1 keeps no order, so the word of the last page may come before other pages (ask for notifications)"
 			if r := results[0]; r.status != 0 || !strings.Contains(r.stderr, "PE 0: refuse a request of PE 1: "+cause) {
 				t.Errorf("server: %v", r)
 			}

@@ -933,8 +933,8 @@ void nvshmem_iget128(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t ss
  * Result: The value.
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH. Since libshmem 0.1.
@@ -965,8 +965,8 @@ ptrdiff_t nvshmem_ptrdiff_atomic_fetch(const ptrdiff_t *source, int pe);
  *
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_SET. Since libshmem 0.1.
@@ -1000,8 +1000,8 @@ void nvshmem_ptrdiff_atomic_set(ptrdiff_t *dest, ptrdiff_t value, int pe);
  * Result: The value before the operation. The object was changed if that equals cond.
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_COMPARE_SWAP. Since libshmem 0.1.
@@ -1032,8 +1032,8 @@ ptrdiff_t nvshmem_ptrdiff_atomic_compare_swap(ptrdiff_t *dest, ptrdiff_t cond, p
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_SWAP. Since libshmem 0.1.
@@ -1065,8 +1065,8 @@ ptrdiff_t nvshmem_ptrdiff_atomic_swap(ptrdiff_t *dest, ptrdiff_t value, int pe);
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH_INC. Since libshmem 0.1.
@@ -1094,8 +1094,8 @@ ptrdiff_t nvshmem_ptrdiff_atomic_fetch_inc(ptrdiff_t *dest, int pe);
  *
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_INC. Since libshmem 0.1.
@@ -1126,8 +1126,8 @@ void nvshmem_ptrdiff_atomic_inc(ptrdiff_t *dest, int pe);
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH_ADD. Since libshmem 0.1.
@@ -1156,8 +1156,8 @@ ptrdiff_t nvshmem_ptrdiff_atomic_fetch_add(ptrdiff_t *dest, ptrdiff_t value, int
  *
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_ADD. Since libshmem 0.1.
@@ -1188,8 +1188,8 @@ void nvshmem_ptrdiff_atomic_add(ptrdiff_t *dest, ptrdiff_t value, int pe);
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH_AND. Since libshmem 0.1.
@@ -1213,8 +1213,8 @@ uint64_t nvshmem_uint64_atomic_fetch_and(uint64_t *dest, uint64_t value, int pe)
  *
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_AND. Since libshmem 0.1.
@@ -1240,8 +1240,8 @@ void nvshmem_uint64_atomic_and(uint64_t *dest, uint64_t value, int pe);
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH_OR. Since libshmem 0.1.
@@ -1265,8 +1265,8 @@ uint64_t nvshmem_uint64_atomic_fetch_or(uint64_t *dest, uint64_t value, int pe);
  *
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_OR. Since libshmem 0.1.
@@ -1292,8 +1292,8 @@ void nvshmem_uint64_atomic_or(uint64_t *dest, uint64_t value, int pe);
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH_XOR. Since libshmem 0.1.
@@ -1317,8 +1317,8 @@ uint64_t nvshmem_uint64_atomic_fetch_xor(uint64_t *dest, uint64_t value, int pe)
  *
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
- * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
+ * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_XOR. Since libshmem 0.1.
