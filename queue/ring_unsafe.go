@@ -285,7 +285,7 @@ func (r *Ring) Answer(i uint16, value uint64, status int32) {
 	storeRelease32(&reply.Turn, reply.Turn+1)
 }
 
-// Sleep announces, or takes back, that the consumer sleeps.
+// Sleep announces that the consumer sleeps, or revokes that.
 func (r *Ring) Sleep(asleep bool) {
 	var v uint32
 	if asleep {

@@ -51,7 +51,7 @@ struct shmemi_core_waker {
 /* Called with one of these by a producer of a ring. */
 void shmemi_core_rouse(void *waker);
 
-/* Copies by the driver, without a crossing into Go. */
+/* The driver functions for copies, called without a crossing into Go. */
 struct shmemi_core_gpu {
     void *context, *stream;
     struct shmemi_cuda driver;

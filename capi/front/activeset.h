@@ -1,5 +1,5 @@
 /*
- * activeset.h: collectives on active sets, behind the generated functions.
+ * activeset.h: implements the collectives on active sets.
  */
 #ifndef SHMEMI_ACTIVESET_H
 #define SHMEMI_ACTIVESET_H

@@ -35,8 +35,8 @@ void shmemi_activesets_close(void);
 
 /* Adds one to a word of a member. */
 void shmemi_activeset_message(struct shmemi_team *t, int rank, int word, const char *call);
-/* The same, after n bytes from source have arrived in dest there. source may be reused after
- * shmemi_activeset_release of as many bytes. */
+/* As shmemi_activeset_message, after n bytes from source have arrived in dest there. source may be
+ * reused after shmemi_activeset_release of as many bytes. */
 void shmemi_activeset_message_data(struct shmemi_team *t, int rank, int word, void *dest,
                                    const void *source, size_t n, const char *call);
 void shmemi_activeset_release(size_t n, const char *call);

@@ -1,5 +1,5 @@
 /*
- * context_make.h: the functions on contexts, behind the generated ones.
+ * context_make.h: implements the functions that create, query and destroy contexts.
  */
 #ifndef SHMEMI_CONTEXT_MAKE_H
 #define SHMEMI_CONTEXT_MAKE_H

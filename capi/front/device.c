@@ -1,5 +1,5 @@
 /*
- * device.c: gives the rings to threads of this process.
+ * device.c: makes the rings known to the threads of this process.
  */
 #include "error.h"
 

@@ -1,5 +1,5 @@
 /*
- * eager_counters.c: which notification counters of eager transfers are taken.
+ * eager_counters.c: allocates the notification counters of eager transfers.
  */
 #include "eager_counters.h"
 

@@ -21,7 +21,7 @@ int shmemi_eager_host_keeps(int pe);
 /* Reports whether slots are in the memory of a GPU, where the host reads and sends no tiles. */
 bool shmemi_eager_on_gpu(void);
 
-/* Reports whether the host sends tokens by a network. */
+/* Reports whether the host sends tokens over a network. */
 bool shmemi_eager_goes_far(void);
 
 /* Reports whether kernels store in the memory of a PE. */

@@ -199,8 +199,8 @@ void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
         give(&e, beyond, SHMEMI_LINE_RESULT, acc, e.bytes);
 }
 
-/* The steps of the combination backwards. At each one a PE whose digits below are 0 takes part: it
- * gets the data from the first of its group, or is the first and has them. */
+/* The steps of the combination backwards. At each step a PE whose lower digits are 0 takes part: it
+ * receives the data from the first PE of its group, or is the first. */
 void shmemi_lines_spread(struct shmemi_team *t, void *data, size_t bytes, const char *call)
 {
     const struct shmemi_steps *steps = &t->steps;

@@ -6,8 +6,9 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Where a PE is lost: take a lock, and clear one. This PE's place is taken, by this thread. False,
- * only with once: another PE may have the lock, and the place is given back. */
+/* For locks after a loss: takes a lock, or frees one. The calling thread has taken this PE's place
+ * in the queue. False, only with once: another PE may hold the lock, and the place is free
+ * again. */
 bool shmemi_lock_late(const struct lock *l, bool once);
 void shmemi_unlock_late(const struct lock *l, uint32_t place);
 

@@ -57,7 +57,7 @@ void shmemi_receive_close(void)
 
 enum outcome { NOTHING, RECEIVED, TOO_SHORT };
 
-/* A call, and the message that it has found. */
+/* A receive call, and the message that it has found. */
 struct receipt {
     char *buf;
     size_t capacity;

@@ -55,7 +55,7 @@ static void announce(struct shmemi_waiter *w)
     w->membarrier = shmemi_load_announced(&shmemi_node_ctl()->membarriers_begun) + 1;
 }
 
-/* Makes the next membarrier, if none is under way. */
+/* Runs the next membarrier, unless one is under way. */
 static bool make(struct shmemi_ctl *first)
 {
     uint32_t done = shmemi_load_announced(&first->membarriers_done), begun = done;

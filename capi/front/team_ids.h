@@ -35,8 +35,8 @@ int shmemi_team_ids_lowest(const uint64_t *bits, int from);
 bool shmemi_team_ids_claim(struct shmemi_team **made, const int *slots, int n);
 void shmemi_team_ids_disclaim(struct shmemi_team **made, const int *slots, int n);
 
-/* Gives a team the area of its slot, in the internal memory and in that of kernels: 0, or -1: no
- * memory. */
+/* Assigns a team the area of its slot, in the internal memory and in that of kernels. Returns 0, or
+ * -1 without memory. */
 int shmemi_team_id_occupy(struct shmemi_team *t, int slot, const char *call);
 
 /* The handle of a team that has its slot from now on; kernels learn it. */

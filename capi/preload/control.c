@@ -1,5 +1,5 @@
 /*
- * control.c: shmem_pcontrol, the one function that takes any arguments.
+ * control.c: shmem_pcontrol, the one function with variable arguments.
  */
 #include "preload.h"
 

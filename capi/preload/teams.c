@@ -110,7 +110,7 @@ static const struct team *known(uintptr_t handle, bool set)
     return NULL;
 }
 
-/* Adds a team, unless another thread has. Takes pes. */
+/* Adds a team, unless another thread has added it meanwhile. Takes ownership of pes. */
 static const struct team *enter(uintptr_t handle, bool set, int *pes, int n)
 {
     pthread_mutex_lock(&lock);

@@ -18,8 +18,8 @@ var ignored = map[string]string{
 	"OnlyC":   "a name that C++ may have",
 }
 
-// Ignored is an error that names the row and the field where an extension sets one of which nothing
-// would be made.
+// Ignored returns an error that names the row and the field, if an extension sets a field that the
+// generator does not use.
 func Ignored() error {
 	for _, c := range beyond {
 		for i := range c.Families {

@@ -12,7 +12,7 @@ type Surface struct {
 	// Name is the prefix of all names: shmem in shmem_put and shmemx_put_on_stream, and, in
 	// capitals, in SHMEM_CMP_EQ.
 	Name string
-	// Over is the surface whose functions these call, with the same arguments; none: they are the
+	// Over is the surface whose functions these call, with the same arguments. nil: they are the
 	// library's own, by each row's Front.
 	Over *Surface
 

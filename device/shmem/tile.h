@@ -331,8 +331,8 @@ SHMEMI_D void shmemi_tile_push(const struct shmemi_device_image *image,
 }
 
 /*
- * Waits for the scope's collectives on a team. PUSHED: other PEs have written here, and wait for
- * what this one has written there.
+ * Waits for the scope's collectives on a team. PUSHED: other PEs have written to this PE, and wait
+ * for what it has written to them.
  */
 template <class SCOPE, int PUSHED>
 SHMEMI_D int shmemi_tile_wait(const struct shmemi_device_image *image, uint32_t call,

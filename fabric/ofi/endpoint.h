@@ -96,7 +96,7 @@ struct shmemi_ofi {
     struct shmemi_ofi_source *sources;
     uint32_t nsources;
 
-    /* Of atomic operations, by token; NULL: none are posted. */
+    /* Operands of atomic operations, by token. NULL: none are posted. */
     struct shmemi_ofi_operand *operands;
     struct fid_mr *operands_mr;
     void *operands_desc;

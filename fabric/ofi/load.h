@@ -1,7 +1,7 @@
 /*
- * load.h: libfabric without linking it. Include this in place of libfabric's
- * own headers: it hides the entry points that load.c stands in for. Without
- * that, libfabric's calls of its own functions would end up here.
+ * load.h: libfabric without linking it. Include this instead of libfabric's own headers: it hides
+ * the entry points that load.c defines. Otherwise libfabric's calls of its own functions would bind
+ * to load.c.
  */
 #ifndef SHMEMI_OFI_LOAD_H
 #define SHMEMI_OFI_LOAD_H

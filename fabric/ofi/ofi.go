@@ -92,8 +92,8 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	with := e.extras(info, &cfg)
 	e.caps.GPU = e.noGPU == nil
 	e.caps.DMABuf = e.caps.GPU && l.api >= withDMABuf && takesDMABuf(o.Provider)
-	// Where writes and messages keep their order, a message proves as much as delivery completions
-	// would, and saves an answer for each write.
+	// If writes and messages keep their order, a message proves as much as delivery completions
+	// would, and saves an acknowledgement for each write.
 	if !e.caps.SendAfterWrite || !e.caps.WriteAfterWrite || cfg.Delivery {
 		e.caps.DeliveryComplete = C.shmemi_ofi_can_deliver(l.api, info) != 0
 	}

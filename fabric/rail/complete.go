@@ -163,7 +163,7 @@ func (p *Provider) ended(t fabric.Token, i int, c *fabric.Completion) bool {
 	return p.endedWith(t, i, c, text)
 }
 
-// endedWith ends a part, or sends it by another pair when its own has failed. It reports whether c
+// endedWith ends a part, or sends it on another pair if its own has failed. It reports whether c
 // now ends the operation.
 func (p *Provider) endedWith(t fabric.Token, i int, c *fabric.Completion, text string) bool {
 	o, w := &p.ops[t], &p.parts[int(t)*len(p.nics)+i]

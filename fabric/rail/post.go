@@ -159,7 +159,7 @@ func (p *Provider) Send(s *fabric.Send) error {
 	}
 }
 
-// posted counts an operation that a NIC has taken.
+// posted counts an operation that a NIC has accepted.
 func (p *Provider) posted(l int, n uint64, read bool) {
 	c := &p.nics[l].count
 	if c.Ops++; read {

@@ -97,8 +97,8 @@ type nic struct {
 	free     []fabric.Token
 	jobs     []job // by token, from Provider.tokens on
 	reported bool  // a pair of it that was lost
-	// troubled: it has reported an error of no operation. ghosts are the caller's tokens of parts
-	// that have gone by other NICs since.
+	// troubled: the NIC has reported an error of no operation. ghosts are the caller's tokens of
+	// parts that were sent on other NICs since.
 	troubled bool
 	ghosts   map[fabric.Token]bool
 	count    fabric.RailCount

@@ -195,8 +195,8 @@ func (n *Network) Pending() int {
 	}
 	clear(n.agenda.list[len(live):])
 	n.agenda.list = live
-	// In the order of planning. The list is no heap any more: a test that goes back from Manual has
-	// picked all.
+	// In the order of planning: after a test has picked all events by Manual, the list is no heap
+	// any more.
 	slices.SortFunc(live, func(a, b event) int { return cmp.Compare(a.seq, b.seq) })
 	return len(live)
 }

@@ -33,8 +33,8 @@ type Bootstrap interface {
 	Part() error
 	// Secret is known to the PEs of the job and to no other process.
 	Secret() *secret.Secret
-	// Abort asks the launcher to end the job with the status, naming the
-	// reason. It returns; the caller then ends its own process.
+	// Abort requests the launcher to end the job with the status and the reason. It returns, and
+	// the caller then ends its own process.
 	Abort(status int, reason string)
 	// Exit asks the launcher to end every PE and to take the status, 0
 	// included, as the job's. It returns as Abort does.

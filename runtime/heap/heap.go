@@ -121,7 +121,7 @@ func (h *Heap) Alloc(size, align uint64) (libshmem.Offset, error) {
 	return libshmem.Offset(start), nil
 }
 
-// Free gives back the block that begins at off.
+// Free frees the block that begins at off.
 func (h *Heap) Free(off libshmem.Offset) error {
 	i, err := h.lookup("free", off)
 	if err != nil {

@@ -29,7 +29,7 @@ func (c *Counters) All() stats.PE {
 	return stats.Collect(c.Live, c.Shown())
 }
 
-// allPEs asks for a counter of all PEs together.
+// allPEs stands for the sum of a counter over all PEs.
 const allPEs = -1
 
 // One returns one counter of this PE, for its work with one other PE or with all of them. It

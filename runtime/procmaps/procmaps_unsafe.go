@@ -96,7 +96,7 @@ func (l *List) Over(begin, end uint64) ([]Mapping, error) {
 	return found, nil
 }
 
-// lines is Over for kernels that answer no questions.
+// lines does the work of Over by reading the text of maps, on kernels without the query.
 func (l *List) lines(begin, end uint64) ([]Mapping, error) {
 	if _, err := l.file.Seek(0, io.SeekStart); err != nil {
 		return nil, err

@@ -6,7 +6,7 @@ import (
 )
 
 // RequestActivity sends a PE a request for its program's activity. The PE's proxy replies. If there
-// is no room, Ask sends nothing.
+// is no room, it sends nothing.
 func (e *Engine) RequestActivity(pe libshmem.PE) {
 	if p := &e.ops.Peers[pe]; e.out.Reaches(p, pe) && !e.ops.Net.IsLost(pe) {
 		e.out.SendWatched(pe, p, layout.KindActivityRequest)

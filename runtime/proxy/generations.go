@@ -231,8 +231,8 @@ func (g *generations) Answered(p *layout.Peer, pe libshmem.PE) {
 	}
 }
 
-// LeavePE makes quiets stop waiting for a PE whose program has ended: nothing there needs the
-// messages any more, and soon nothing answers.
+// LeavePE makes quiets stop waiting for a PE whose program has ended: it needs no messages any
+// more, and soon does not reply.
 func (g *generations) LeavePE(p *layout.Peer) {
 	if p.Settle() {
 		g.Unmet--

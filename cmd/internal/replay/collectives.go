@@ -53,8 +53,8 @@ func (t *thread) group(team int) group {
 	return g
 }
 
-// send sends a message with so many bytes to a member. Messages of the library are no operations
-// that a quiet waits for, but for bytes that are not copied when they are posted.
+// send sends a message with so many bytes to a member. A quiet waits for a message of the library
+// only if its bytes are not copied when it is posted.
 func (g group) send(rank int, bytes uint64) bool {
 	m, p, pe := g.m, g.pe, g.members[rank]
 	p.counts[g.team][rank]++

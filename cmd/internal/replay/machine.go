@@ -148,8 +148,8 @@ func (m *machine) plan(e task) {
 	heap.Push(&m.agenda, e)
 }
 
-// The heap of a PE: the flags of all threads, the counts of all teams, and the place to which all
-// bytes go.
+// The heap of a PE: the flags of all threads, the counts of all teams, and the place that all data
+// is written to.
 const flags, most = 8, 4 << 20
 
 func (m *machine) flag(thread int, seq uint64) int { return 8 * (flags*thread + int(seq%flags)) }

@@ -93,8 +93,8 @@ func Measured(r io.Reader) (map[string]float64, error) {
 	return all, lines.Err()
 }
 
-// The search ends when every figure that decides a parameter is right up to this share, and after
-// so many rounds: a measurement need not fit the model. Each figure depends mostly on its own
+// The search ends when every figure that decides a parameter is right to within enough, or after
+// mostRounds: a measurement need not fit the model. Each figure depends mostly on its own
 // parameter.
 const enough, mostRounds = 0.003, 8
 

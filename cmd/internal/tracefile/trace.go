@@ -25,8 +25,8 @@ type Trace struct {
 	Teams map[int64][]int
 }
 
-// Thread is a row of the picture. Threads of the program and those of the library's own trace may
-// have the same numbers.
+// Thread is a row of the timeline. Threads of the program and of the library's own trace may have
+// the same numbers.
 type Thread struct {
 	PE     int
 	Call   bool // it makes calls
@@ -249,7 +249,7 @@ func counted(p *PE, e *Event) {
 	}
 }
 
-// labelled is the name that a metadata event gives.
+// labelled returns the name in a metadata event.
 func labelled(e *Event) string {
 	var args struct {
 		Name string `json:"name"`
@@ -412,7 +412,7 @@ func (t *Trace) Simulated() int {
 	return 0
 }
 
-// PE is a PE by its number, or nil.
+// PE returns the PE with a number, or nil.
 func (t *Trace) PE(n int) *PE {
 	i, ok := slices.BinarySearchFunc(t.PEs, n, func(p *PE, n int) int { return p.PE - n })
 	if !ok {

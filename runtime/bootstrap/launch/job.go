@@ -414,7 +414,7 @@ func (j *job) settle(status int) {
 	}
 }
 
-// asked is a PE's wish to end the job.
+// asked handles a PE's request to end the job.
 func (j *job) asked(p *process, kind wire.Kind, e wire.Ending) {
 	p.leaving = true
 	if kind == wire.Abort {

@@ -253,7 +253,7 @@ func place(sizes []int, m Map) []int {
 	return hostOf
 }
 
-// errStatus is the exit status that err asks for.
+// errStatus is the exit status for an error.
 func errStatus(err error) int {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Status

@@ -280,7 +280,7 @@ func (s *outputPipe) showPrompt() {
 	}
 }
 
-// finish writes a last line that has no end.
+// finish writes a last line that has no newline.
 func (s *outputPipe) finish() error {
 	s.to.turn.mu.Lock()
 	defer s.to.turn.mu.Unlock()

@@ -181,7 +181,7 @@ func (c *Client) Part() error {
 // Secret implements bootstrap.Bootstrap.
 func (c *Client) Secret() *secret.Secret { return &c.secret }
 
-// step sends one frame and waits for its answer.
+// step sends one frame and waits for its reply.
 func (c *Client) step(kind wire.Kind, payload []byte, want wire.Kind) ([]byte, error) {
 	c.seq++
 	name := fmt.Sprintf("%v %d", kind, c.seq)
@@ -210,7 +210,7 @@ func (c *Client) step(kind wire.Kind, payload []byte, want wire.Kind) ([]byte, e
 // notice reports whether a frame is no answer to a step: it reports a loss, or answers an Inquiry.
 func notice(k wire.Kind) bool { return k == wire.Lost || k == wire.Fates }
 
-// readAnswer waits for a frame that is no notice.
+// readAnswer waits for the next frame that is a reply, and handles notices before it.
 func (c *Client) readAnswer(step string) (wire.Frame, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()

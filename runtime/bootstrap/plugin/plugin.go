@@ -143,8 +143,8 @@ func (p *Plugin) Barrier() error {
 	})
 }
 
-// Part implements bootstrap.Bootstrap. A plugin knows nothing of PEs that are lost: its errors
-// about them are of no interest any more.
+// Part implements bootstrap.Bootstrap. A plugin does not know about lost PEs, so its errors no
+// longer matter.
 func (p *Plugin) Part() error {
 	err := p.Barrier()
 	var missing *bootstrap.MissingError

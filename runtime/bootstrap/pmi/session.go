@@ -31,7 +31,7 @@ type session struct {
 // maxLine is the most bytes of a line of put.
 const maxLine = 900
 
-// maxPEs bounds the job's size that the launcher gives.
+// maxPEs bounds the job size that the launcher reports.
 const maxPEs = 1 << 24
 
 // join begins the conversation that env, the environment, describes.

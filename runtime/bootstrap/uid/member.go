@@ -323,7 +323,7 @@ func (m *Member) Barrier() error { return m.explain(m.client.Barrier()) }
 // Part implements bootstrap.Bootstrap.
 func (m *Member) Part() error { return m.explain(m.client.Part()) }
 
-// Secret implements bootstrap.Bootstrap: it is that of the id.
+// Secret implements bootstrap.Bootstrap: the id contains the secret.
 func (m *Member) Secret() *secret.Secret { return &m.link.secret }
 
 // Abort implements bootstrap.Bootstrap.

@@ -245,8 +245,8 @@ func (r *Root) admit(who claim) (*participant, error) {
 		r.meeting.ReportAll = true
 		r.first, r.participants = who.pe, make([]*participant, who.size)
 	}
-	// The jobs of a session have one id, and each a root of its own. Without this PE 0 would wait
-	// for ever for PEs of the last job that have come for the next.
+	// The jobs of a session share an id, but each has its own root. Otherwise PE 0 would wait for
+	// ever for PEs of the last job that have connected for the next one.
 	if r.session && who.fresh && r.left > 0 {
 		return nil, errNext
 	}

@@ -19,8 +19,8 @@ struct shmemi_cuda_mark {
     uint64_t turn;
 };
 
-/* The marks of one caller, of which several threads may call at once. Further calls at the same
- * time are not seen. */
+/* The marks of one caller, for as many calls of its threads at a time. Further calls are not
+ * watched. */
 enum { SHMEMI_CUDA_MARKS = 8 };
 struct shmemi_cuda_marks {
     _Alignas(64) struct shmemi_cuda_mark at[SHMEMI_CUDA_MARKS];

@@ -101,8 +101,8 @@ func (v *Device) giveBack(op string, f func() (string, C.int)) error {
 	return nil
 }
 
-// giveBackApart is do for a call that gives back an object without a context. After a reset there
-// is no context to be made current, and the driver takes the object or has lost it.
+// giveBackApart calls f to free an object that needs no context. After a reset there is no context
+// to make current, and the driver frees the object or has lost it.
 func (v *Device) giveBackApart(op string, f func() (string, C.int)) error {
 	if v.gone() {
 		f()

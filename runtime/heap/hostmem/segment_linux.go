@@ -22,7 +22,7 @@ type Segment struct {
 // logs a complaint about every memory file.
 const mfdNoExecSeal = 0x8
 
-// Create makes the memory file. No memory is taken.
+// Create makes the memory file, without allocating memory in it.
 func Create(p Plan) (*Segment, error) {
 	if err := p.check(); err != nil {
 		return nil, err

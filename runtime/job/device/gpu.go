@@ -212,7 +212,7 @@ func (g *GPU) Release() error {
 	return errors.Join(errs...)
 }
 
-// Close gives the GPU back. It comes after Release.
+// Close releases the GPU. It is called after Release.
 func (g *GPU) Close() error {
 	if g == nil || g.dev == nil {
 		return nil

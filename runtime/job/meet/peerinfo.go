@@ -69,7 +69,7 @@ func fewest(infos []Info) int {
 	return max(n, 1)
 }
 
-// NoMapPrinter means that no PE asks for the map.
+// NoMapPrinter means that no PE prints the map.
 const NoMapPrinter = -1
 
 // mapPrinter returns the first PE that asks for the map. It prints the map.

@@ -234,7 +234,7 @@ func (nw *Network) stage(e *proxy.Engine) error {
 	dev := nw.GPU.Device.For(name)
 	var quick *gpustage.Quick
 	apart := nw.needsApart(e.Caps())
-	// NICs of one job may differ: all or none.
+	// Engines are apart only if the NICs of all of them need it.
 	nw.apart = apart && (len(nw.Engines) == 1 || nw.apart)
 	if apart {
 		own, err := nw.atomicsOf(nw.GPU.Device.For(name))

@@ -45,7 +45,7 @@ func (p *Peers) Probe(doing, there []libshmem.PE) {
 	})
 }
 
-// Ping asks a PE for a sign of life.
+// Ping sends a PE a message, to find out whether the network still reaches it.
 func (p *Peers) Ping(pe libshmem.PE) (sent, had bool) {
 	st := proxy.Done
 	had = p.e.TryLocked(lockPatience, func() { st = p.e.Ping(libshmem.PE(pe)) })

@@ -240,8 +240,8 @@ func UniqueID(environ []string) (uid.ID, error) {
 
 func openSingleton(*surroundings) (bootstrap.Bootstrap, error) { return singleton.New(), nil }
 
-// openLauncher gives the client a descriptor of its own, which the client closes when this PE
-// finalizes: the program may initialise again.
+// openLauncher gives the client its own duplicate of the descriptor, because the client closes it
+// at finalize and the program may initialise again.
 func openLauncher(s *surroundings) (bootstrap.Bootstrap, error) {
 	l := s.config.Launcher
 	fd, err := unix.FcntlInt(uintptr(l.FD), unix.F_DUPFD_CLOEXEC, 0)

@@ -65,8 +65,8 @@ const (
 	watchLong = 2 * watchInterval
 )
 
-// Streams adds a source of the work that a proxy has given the GPU. apart: in a context of the
-// library's own.
+// Streams adds a source of GPU work that a proxy has submitted. apart: the work is in a context of
+// the library's own.
 func (h *DriverWatch) Streams(proxy string, apart bool, what func(to []backlog.Work) []backlog.Work) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

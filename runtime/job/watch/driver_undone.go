@@ -19,7 +19,7 @@ type undone struct {
 	seen   []backlog.Work
 }
 
-// undoneBy is a proxy that gives the GPU work.
+// undoneBy identifies the proxy that submits work to the GPU.
 type undoneBy struct {
 	name  string
 	apart bool // in a context of the library's own

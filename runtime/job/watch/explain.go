@@ -95,7 +95,7 @@ func (l *peers) halted(pe libshmem.PE) bool {
 	return l.lost(pe) != "" || l.word(pe) != ""
 }
 
-// probes bounds how many PEs are asked at once.
+// probes caps the PEs that get a request at a time.
 const probes = 256
 
 // Probe asks PEs over the network whether they are there and what they do. If none is named, it

@@ -25,7 +25,7 @@ int shmemi_watch_add(uint64_t begin, uint64_t n);
 /* Ends it. */
 int shmemi_watch_remove(uint64_t begin, uint64_t n);
 
-/* Keeps changes for a listener; its number, or -1. */
+/* Keeps changes for one more listener. Returns its number, or -1. */
 int shmemi_watch_listen(void);
 void shmemi_watch_deafen(int listener);
 

@@ -115,7 +115,7 @@ func (m *Messages) Keep(from, seq uint32, message []byte) {
 	m.count++
 }
 
-// unused takes a block that is not in use.
+// unused allocates a free block.
 func (m *Messages) unused() uint32 {
 	if at := m.free; at != none {
 		_, r := m.block(at)

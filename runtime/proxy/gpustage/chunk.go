@@ -225,7 +225,7 @@ func (d *departures) endChunk(c *chunk) {
 	}
 }
 
-// dropChunk gives up a chunk that was not sent.
+// dropChunk frees a chunk that was not sent.
 func (d *departures) dropChunk(c *chunk) {
 	d.freeChunk(c)
 	for i := range c.parts {

@@ -207,7 +207,7 @@ func (m *Memory) Copy(i stream.Stream, copies []stream.Copy) error {
 	return m.dev.Copies(s.handle, m.copies, directions[i])
 }
 
-// directions are those of the copies in each stream.
+// directions are the directions of the copies in each stream.
 var directions = [stream.Streams]gpu.Direction{stream.In: gpu.CopyIn, stream.Out: gpu.CopyOut, stream.Peer: gpu.CopyAcross, stream.Word: gpu.CopyAcross}
 
 // keep keeps a store back until other work or the mark has to follow it. Stores that the driver

@@ -178,7 +178,7 @@ func (p *pool) MayTakeFor(pe libshmem.PE) bool {
 	return has == 0 || int(has) < p.left
 }
 
-// GiveFor takes back a piece that a PE has.
+// GiveFor frees a piece that a PE holds.
 func (p *pool) GiveFor(pe libshmem.PE, i uint16) {
 	p.has[pe] -= 1 << p.order[i]
 	p.Give(i)

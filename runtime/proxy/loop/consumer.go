@@ -122,8 +122,8 @@ const (
 // reported; 0, the default: for ever. It is called before Attach.
 func (c *Consumer) Stall(d time.Duration) { c.stall = d }
 
-// Crowded says that the threads of PEs and their proxies are more than the processors that they
-// have. It is called before Attach.
+// Crowded sets whether the threads of PEs and their proxies outnumber their processors. It is
+// called before Attach.
 func (c *Consumer) Crowded(is bool) { c.crowded = is }
 
 // TraceTo records batches of the rings in a track. It is called before Attach.

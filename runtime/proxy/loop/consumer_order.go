@@ -127,7 +127,7 @@ func begin(c *Consumer, of func(*serving) *waits) bool {
 	return any
 }
 
-// end answers the producers of each ring that waits.
+// end replies to the producers of each ring that waits.
 func end(c *Consumer, of func(*serving) *waits, answer func(*queue.Ring, uint64)) {
 	for _, s := range c.rings {
 		if w := of(s); w.under {

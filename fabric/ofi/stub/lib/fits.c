@@ -117,7 +117,7 @@ static bool moves(const struct settings *s, enum kind kind, const struct fi_info
     return !rule(s, kind, R11h) && !(rule(s, kind, R11i) && !(h->mode & FI_RX_CQ_DATA));
 }
 
-/* Whether the offer has all that is asked for. */
+/* Whether the offer has all that the hints require. */
 bool fits(const struct settings *s, enum kind kind, const struct fi_info *o,
           const struct fi_info *h)
 {

@@ -101,7 +101,7 @@ static ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len, void *d
     return send_message(fid, &m, flags);
 }
 
-/* The endpoint's own flags of a call without flags. */
+/* The endpoint's default flags, for calls without flags. */
 static uint64_t usual(struct fid_ep *fid)
 {
     return ((struct ep *)fid)->info->tx_attr->op_flags & FI_DELIVERY_COMPLETE;

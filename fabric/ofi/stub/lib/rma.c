@@ -7,8 +7,8 @@
 #include <string.h>
 
 /*
- * An application's keys have 32 bits. The provider's own have bit 63, and bit 62 where the region
- * is cached; of the others those with bit 61 have a place of their own, of 92 (R19k).
+ * An application's keys have 32 bits. The provider's own keys have bit 63, and bit 62 if the region
+ * is cached; of the others, those with bit 61 are slots of a table of 92 (R19k).
  */
 static bool key_may_be(uint64_t key)
 {

@@ -135,7 +135,7 @@ enum { TAKES_RECEIVE = 1, TAKES_ENTRY = 2 };
 enum { PUT_DONE, PUT_AGAIN, PUT_FULL, PUT_NO_RECEIVE, PUT_OVERRUN };
 int wire_put(struct mapping *m, const struct record *r, const void *bytes, size_t n,
              unsigned takes);
-/* The next record, or NULL; next gives it back. */
+/* Returns the next record without consuming it, or NULL. wire_next consumes it. */
 const struct record *wire_peek(struct wire *w);
 void wire_next(struct wire *w);
 /* Takes an entry of the owner's queue, without a record; false: it is full. */
@@ -153,7 +153,7 @@ void wire_unlock(struct wire *w);
 /* Regions: publish answers a slot or -1; withdraw waits until no initiator moves its bytes. */
 int wire_publish(struct wire *w, int slot, const struct wire_region *r);
 void wire_withdraw(struct wire *w, int slot);
-/* Holds the region of a key, or answers NULL. */
+/* Returns the region of a key and keeps it from closing, or returns NULL. */
 struct wire_region *wire_hold(struct wire *w, uint64_t key);
 void wire_let_go(struct wire_region *r);
 
