@@ -67,8 +67,8 @@ SHMEMI_INLINE bool shmemi_marked(const uint32_t *mark)
 }
 
 /* Reports whether a copy of a GPU may be under way. A thread sees the count of each copy that it
- * started itself, or whose starter it has met. gpu_settled is raised after a wait for the copies
- * that it counts, so equal counts mean that all are complete; acquire, for the bytes. */
+ * started itself, or with whose starter it has synchronised. gpu_settled is raised after a wait for
+ * the copies that it counts, so equal counts mean that all are complete; acquire, for the bytes. */
 SHMEMI_INLINE bool shmemi_gpu_moving(void)
 {
     uint64_t settled = shmemi_observe(&shmemi_state.gpu_settled);

@@ -80,8 +80,8 @@ SHMEMI_INLINE bool shmemi_on_gpu(const void *at)
 uint64_t shmemi_read_gpu(const void *at, size_t width, const char *call);
 
 /* The teams of kernels of this PE: one appears, with its handle; one goes; and, before all PEs of
- * the next team in a slot have met, the slot is cleared of the last one's words. Without a GPU they
- * do nothing. */
+ * the next team in a slot have synchronised, the slot is cleared of the last one's words. Without a
+ * GPU they do nothing. */
 struct shmemi_team;
 void shmemi_kernels_show(const struct shmemi_team *t, shmem_team_t handle, const char *call);
 void shmemi_kernels_hide(const struct shmemi_team *t, const char *call);

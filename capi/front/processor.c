@@ -3,14 +3,14 @@
  *
  * A PE that has a processor of its own, by the sets to which the PEs are bound, spins and yields
  * now and then. The kernel may still run another thread there: one of another program, or another
- * PE, since PEs that are not bound can meet on one processor while another is idle. A thread knows
+ * PE, since PEs that are not bound can share one processor while another is idle. A thread knows
  * it by a yield that let another thread run, which the kernel counts as an involuntary switch. From
  * then on it yields at each turn.
  *
  * 31 and 32 PEs on 32 processors stayed like that for whole seconds, and a barrier took 14 to 120
  * us instead of 2 (Xeon, Linux 6.18): a thread that has just run does not move to an idle
  * processor, and one that wakes among so many busy processors looks for none. The same holds for 64
- * PEs, of which three met on some processors and one was alone on others. So a thread that shares
+ * PEs, of which three shared some processors and one was alone on others. So a thread that shares
  * its processor for long moves by itself. Each PE shows the others the processor of the thread that
  * waits; the one that moves chooses that on which the fewest are. It keeps its set of processors.
  * The kernel moves threads, too, so each yield shows the processor anew: PEs that chose by old

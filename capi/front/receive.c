@@ -239,7 +239,9 @@ static int64_t dest_of(const struct writing *w, uint64_t k)
                     : shmemi_offset(w->r->buf);
 }
 
-static void ask_for(const struct writing *w, uint64_t k)
+/* Requests part k of a long message: the sender puts it into half of a landing buffer, or directly
+ * into the receiver's buffer, and then sets the signal. */
+static void request_part(const struct writing *w, uint64_t k)
 {
     struct shmemi_mail_clear c = {.number = w->r->request.number + k,
                                   .dest = dest_of(w, k),
@@ -263,9 +265,9 @@ static bool have_written(struct writing *w)
     struct receipt *r = w->r;
     uint64_t parts = (r->size + w->part - 1) / w->part;
     w->number = shmemi_count(&landed.number, parts) - parts + 1;
-    ask_for(w, 0);
+    request_part(w, 0);
     if (parts > 1)
-        ask_for(w, 1);
+        request_part(w, 1);
     for (; w->k < parts; w->k++) {
         if (!await(w, part_is_there))
             return false;
@@ -273,7 +275,7 @@ static bool have_written(struct writing *w)
             shmemi_move(r->buf + w->k * w->part, shmemi_mail_here(dest_of(w, w->k)),
                         bytes_of(w, w->k), r->call);
         if (w->k + 2 < parts)
-            ask_for(w, w->k + 2);
+            request_part(w, w->k + 2);
     }
     return true;
 }

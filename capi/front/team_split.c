@@ -244,14 +244,14 @@ void shmemi_team_destroy(shmem_team_t team, const char *call)
     if (t == &shmemi_world || t == shmemi_team_always(team))
         shmemi_abort(call, "destroy only teams that a split has made", "team %d is always there",
                      (int)team);
-    bool met = false;
+    bool completed = false;
     shmemi_ctx_end_team(team, call);
     /* A team with lost PEs is freed all the same. */
     if (shmemi_collective_begin(t, call)) {
         shmemi_sync_members(t, call);
-        met = shmemi_collective_end();
+        completed = shmemi_collective_end();
     }
-    if (!met)
+    if (!completed)
         shmemi_team_settle(t, call); /* messages that were not awaited */
     shmemi_kernels_hide(t, call);
     shmemi_slot_release(t);

@@ -142,6 +142,7 @@ static _Thread_local struct {
     struct shmemi_wait_clock clock; /* since 0: there is none */
 } limit;
 
+/* Sets the thread's limit for later waits. Returns whether the last limit has ended a wait. */
 int shmemi_wait_limit(uint64_t limit_ns, const char *call)
 {
     (void)call;

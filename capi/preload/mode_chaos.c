@@ -3,7 +3,7 @@
  *
  * The specification gives puts of one PE to another no order, unless a fence or quiet is between
  * them; a put with signal has an order with its own signal only. On one node they arrive in the
- * order of the program nearly always, so that a program without the fence works until it meets a
+ * order of the program nearly always, so that a program without the fence works until it runs on a
  * network. Here a put, also a blocking one, with strides or with signal, is kept with a copy of its
  * bytes, and sent at the next call that is no put: a share of them (reorder=) after a pause
  * (delay=) and in another order. Atomics and signals without data go at once, ahead of puts that

@@ -3,8 +3,8 @@
  *
  * The specification lets a library read the source of such a put, and write the destination, at any
  * time from the call to the quiet. Most libraries read it in the call, so that a program which
- * changes the source too early, or which lacks the quiet, works until it meets one that does not.
- * Here it is as late as it may be:
+ * changes the source too early, or which lacks the quiet, works until it runs with one that does
+ * not. Here it is as late as it may be:
  *
  *   - the source is compared with a copy at the quiet: a change is reported;
  *   - a get of bytes that such a put has not completed is reported;
@@ -94,7 +94,8 @@ static void send(bool only_signals)
         tested = 0;
 }
 
-/* The program may change sources again after this. */
+/* Reports each nonblocking put whose source has changed before this call, which completes the puts.
+ * */
 static void check(const struct preload_frame *f)
 {
     for (struct delayed *d = list.first; d; d = d->next) {

@@ -43,7 +43,7 @@ func network(cfg *config.Config, environ []string, gpu bool) []doctor.Finding {
 	findings = append(append(findings, blind(offers, lib.Obstacles(environ))...), withoutAddress(offers, driven(machine))...)
 	silent, err := ofi.ListSilent(cfg.Libfabric)
 	if err != nil {
-		return findings // as above
+		return findings
 	}
 	return append(findings, mute(answered(silent, offers), machine.NICs(), lib.File)...)
 }

@@ -118,7 +118,7 @@ SHMEMI_ELEMENTS(SHMEMI_LOAD, shmemi_load_flag, "ld.acquire.sys.global")
 
 /*
  * Stores a signal behind its data: a reader of the signal sees what this thread wrote before, and
- * what other threads wrote before this one met them at a barrier.
+ * what other threads wrote before a barrier with this one.
  */
 SHMEMI_STORE(shmemi_store_signal, "st.release.sys.global.u64", uint64_t, uint64_t, "l")
 SHMEMI_STORE(shmemi_add_signal, "red.release.sys.global.add.u64", uint64_t, uint64_t, "l")

@@ -12,7 +12,8 @@
 
 #define SHMEMI_BULK 1
 
-/* Orders this thread's accesses, and those of threads that it met, before later bulk copies. */
+/* Orders this thread's accesses, and those of threads with which it has synchronised, before later
+ * bulk copies. */
 SHMEMI_FENCE(shmemi_bulk_fence, "fence.proxy.async")
 
 SHMEMI_D uint32_t shmemi_bulk_address(const void *shared)

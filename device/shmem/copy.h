@@ -214,9 +214,10 @@ SHMEMI_D uint32_t shmemi_not_wide(const void *to, const void *from, uint64_t byt
 }
 
 /*
- * Each thread of the scope copies its part. The threads do not meet. FAR: from a peer's memory. The
- * loop for words of 16 bytes is inlined: a function has 32 registers that need not be saved, too
- * few for a batch. Other alignments need not be fast, and their functions keep kernels small.
+ * Each thread of the scope copies its part. It does not synchronise them. FAR: from a peer's
+ * memory. The loop for words of 16 bytes is inlined: a function has 32 registers that need not be
+ * saved, too few for a batch. Other alignments need not be fast, and their functions keep kernels
+ * small.
  */
 template <class SCOPE, int FAR>
 SHMEMI_D void shmemi_copy(void *to, const void *from, uint64_t bytes)
@@ -237,10 +238,10 @@ SHMEMI_D void shmemi_copy(void *to, const void *from, uint64_t bytes)
 }
 
 /*
- * Reports whether this thread has no part in a copy except to meet the others: its words are beyond
- * the end, and there is no ring, so no other thread needs its help. The first thread then makes the
- * checks. In a block with 32 warps, most of which have no word of a few KiB, it pays to find that
- * out first.
+ * Reports whether this thread has no part in a copy but to synchronise with the others: its words
+ * are beyond the end, and there is no ring, so no other thread needs its help. The first thread
+ * then makes the checks. In a block with 32 warps, most of which have no word of a few KiB, it pays
+ * to find that out first.
  */
 template <class SCOPE>
 SHMEMI_D int shmemi_idle(const struct shmemi_device_image *image, const void *to, const void *from,

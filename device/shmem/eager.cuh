@@ -17,7 +17,7 @@
  * Templates, for words of any type; their numbers in reports are those of spec.KernelTemplates.
  *
  * The word at byte `at` of a token that is there: of 4 or 8 bytes, at a multiple of them. A thread
- * that has waited for the token, or met one that has, may load.
+ * that has waited for the token, or synchronised with one that has, may load.
  */
 template <class T>
 SHMEMI_D T shmemx_eager_load(const shmemx_eager_t *eager, uint32_t slot, uint32_t at)

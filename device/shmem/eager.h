@@ -3,9 +3,10 @@
  * (eager_layout.h), by the threads of a scope.
  *
  * A packet is one strong store of 8 bytes, which no reader sees in part, so packets need no fence.
- * Tiles are moved by weak stores; the threads meet, and any that store signals run a fence of
- * system scope before. A reader acquires each signal. Both are right by the memory model of the GPU
- * on every direct path. By the ring a token is one write (eager_ring.h), or a put with a signal.
+ * Tiles are moved by weak stores; the threads synchronise, and those that store signals run a fence
+ * of system scope before. A reader acquires each signal. Both are right by the memory model of the
+ * GPU on every direct path. By the ring a token is one write (eager_ring.h), or a put with a
+ * signal.
  */
 #ifndef SHMEM_EAGER_H
 #define SHMEM_EAGER_H
@@ -236,7 +237,7 @@ template <class SCOPE> SHMEMI_D void shmemi_eager_wait_part(const struct shmemi_
             shmemi_keep_waiting(r->image, &polls);
 }
 
-/* Once the threads have met, each sees the data whose signals the others have acquired. */
+/* Once the threads have synchronised, each sees the data whose signals the others have acquired. */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_wait(const struct shmemi_device_image *image, uint32_t call,
                                 const shmemx_eager_t *e, uint32_t slot, uint32_t epoch)

@@ -16,7 +16,7 @@
 
 #ifdef SHMEMI_KERNEL
 
-/* How many counters of slots there are, behind those of the program. */
+/* The number of counters left for slots, behind those of the program. */
 SHMEMI_D uint32_t shmemi_eager_counters(const struct shmemi_device_image *image)
 {
     const uint32_t rest = SHMEMI_MOST_COUNTERS - image->job.notify_count;
@@ -37,9 +37,9 @@ SHMEMI_D int shmemi_eager_counter(const struct shmemi_device_image *image, uint3
 }
 
 /*
- * The signal of a token, and its count, behind all of its data: the threads of the scope meet, and
- * one stores the signal and adds with release. place is the slot's address here, and to its address
- * at the target, whose counters are as far away.
+ * The signal of a token, and its count, behind all of its data: the threads of the scope
+ * synchronise, and one stores the signal and adds with release. place is the slot's address here,
+ * and to its address at the target, whose counters are as far away.
  */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_count(const struct shmemi_device_image *image, int counter,

@@ -58,8 +58,8 @@ SHMEMI_D void shmemi_put_notify_ring(const struct shmemi_device_image *image, co
 }
 
 /*
- * The threads of a scope meet once their stores are issued; the one that then adds with a release
- * makes all of them visible before the sum. Without bytes, dest need not be an address.
+ * The threads of a scope synchronise after their stores; the one that then adds with a release
+ * makes all stores visible before the sum. Without bytes, dest need not be an address.
  */
 template <class SCOPE, int NBI>
 SHMEMI_D void shmemi_put_notify(const struct shmemi_device_image *image, uint32_t call, void *dest,

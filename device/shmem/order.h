@@ -121,8 +121,8 @@ SHMEMI_D int shmemi_all_direct(const struct shmemi_device_image *image)
 }
 
 /*
- * Orders the earlier operations of this thread, and of the threads that it has met since, before
- * its later ones, at each PE.
+ * Orders the earlier operations of this thread, and of the threads with which it has synchronised
+ * since, before its later ones, at each PE.
  */
 SHMEMI_D void shmemi_fence(const struct shmemi_device_image *image, uint32_t call)
 {

@@ -371,8 +371,8 @@ SHMEMI_HD int shmemi_ring_quiet(const struct shmemi_ring *rings, uint32_t count,
 /*
  * Orders the operations that happen before this call, of any thread and in any ring, before those
  * that happen after it. A single ring keeps its order by itself. Among several, the proxy could
- * meet a later operation of another thread in another ring before this fence, so the caller waits
- * until the proxy has met the fence; it does not wait for the network.
+ * read a later operation of another thread in another ring before this fence, so the caller waits
+ * until the proxy has read the fence; it does not wait for the network.
  */
 SHMEMI_HD int shmemi_ring_fence(const struct shmemi_ring *rings, uint32_t count, uint32_t mine,
                                 uint32_t context)

@@ -114,7 +114,7 @@ SHMEMI_D void shmemi_put_signal_ring(const struct shmemi_device_image *image, co
 }
 
 /*
- * The threads of a scope meet once their stores are issued; the one that then sends the signal with
+ * The threads of a scope synchronise after their stores; the one that then sends the signal with
  * a release makes all of them visible before it.
  */
 template <class SCOPE, int NBI>

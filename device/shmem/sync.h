@@ -111,7 +111,7 @@ SHMEMI_COLD void shmemi_signal_direct(const struct shmemi_device_image *image,
  *
  * Where all PEs are reached directly, thread i signals one of them and waits for it. Each of these
  * threads makes its own fence, at the same time as the others. The fence covers the whole scope,
- * since its threads have met, and is the only one of the step.
+ * since its threads have synchronised, and is the only one of the step.
  */
 template <class SCOPE, int COMPLETE>
 SHMEMI_D void shmemi_sync_members(const struct shmemi_device_image *image,

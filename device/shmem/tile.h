@@ -221,7 +221,7 @@ SHMEMI_COLD void shmemi_rows_copy(const struct shmemi_rows *r, char *to, const c
     }
 }
 
-/* FAR: from a peer's memory. The threads do not meet. */
+/* FAR: from a peer's memory. It does not synchronise the threads. */
 template <class SCOPE, int FAR>
 SHMEMI_D void shmemi_tile_copy(const struct shmemi_tile *t, char *to, const char *from)
 {
@@ -233,7 +233,7 @@ SHMEMI_D void shmemi_tile_copy(const struct shmemi_tile *t, char *to, const char
     }
 }
 
-/* Rows by a ring. The threads have met since the source was written. */
+/* Rows through a ring. The threads have synchronised since the source was written. */
 template <class SCOPE>
 SHMEMI_D void shmemi_rows_send(const struct shmemi_device_image *image, const struct shmemi_rows *r,
                                char *dest, const char *source, int pe)
@@ -304,7 +304,7 @@ SHMEMI_D void shmemi_tile_get(const struct shmemi_device_image *image, uint32_t 
 
 /*
  * Sends a tile to all PEs of a team, the next one first, and to this one if SELF is 1. It has
- * arrived when all have met at a barrier.
+ * arrived when all have passed a barrier.
  */
 template <class SCOPE, int SELF>
 SHMEMI_D void shmemi_tile_push(const struct shmemi_device_image *image,

@@ -336,7 +336,7 @@ int shmemi_ofi_register(struct shmemi_ofi *o, const void *base, size_t len, stru
 {
     o->failed = "fi_mr_reg";
     int ret = -FI_ENOKEY;
-    /* Keys of few bytes may meet. */
+    /* Keys of few bytes may collide. */
     for (int tries = 0; ret == -FI_ENOKEY && tries < KEY_TRIES; tries++)
         ret = fi_mr_reg(o->domain, base, len, ACCESS, 0, shmemi_ofi_draw_key(o), 0, mr, NULL);
     return ret != 0 ? ret : shmemi_ofi_enable(o, mr);

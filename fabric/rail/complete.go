@@ -100,7 +100,7 @@ func (p *Provider) takeOwn(l int, c *fabric.Completion) bool {
 	case jobRow:
 		f := &p.fetches[j.slot]
 		if c.Err == 0 {
-			p.met(l, j.pe, int(j.remote))
+			p.markProven(l, j.pe, int(j.remote))
 			p.asked(int(j.slot))
 			break
 		}
@@ -117,7 +117,7 @@ func (p *Provider) takeOwn(l int, c *fabric.Completion) bool {
 			if c.Err != 0 {
 				p.fails(l, j.pe, int(j.remote), text)
 			} else if !w.send {
-				p.met(l, j.pe, int(j.remote))
+				p.markProven(l, j.pe, int(j.remote))
 			}
 			break
 		}
@@ -171,7 +171,7 @@ func (p *Provider) endedWith(t fabric.Token, i int, c *fabric.Completion, text s
 	w.under = false
 	if w.remote >= 0 {
 		if c.Err == 0 && o.kind != fabric.KindSend {
-			p.met(w.nic, o.target(), w.remote)
+			p.markProven(w.nic, o.target(), w.remote)
 		}
 		n.load -= w.n
 		p.load -= w.n
@@ -289,6 +289,8 @@ func (p *Provider) settleLetter(f ref) {
 	}
 }
 
+// settlePart posts a part of an operation again. A part without a NIC gets the least loaded pair to
+// its peer; one that the provider has no room for waits; one that no pair takes ends with an error.
 func (p *Provider) settlePart(f ref) {
 	t := fabric.Token(f.slot)
 	o, w := &p.ops[t], &p.parts[int(t)*len(p.nics)+int(f.part)]
@@ -332,7 +334,7 @@ func (p *Provider) settlePart(f ref) {
 	n.untake(t, w.token)
 	w.token = fabric.NoToken
 	if err == fabric.ErrAgain {
-		if n.troubled && !p.peers[pe].hasCompleted(w.nic, w.remote) {
+		if n.troubled && !p.peers[pe].isProven(w.nic, w.remote) {
 			// It may be refused for good: a forgotten part keeps its place among first contacts.
 			n.load -= w.n
 			p.load -= w.n

@@ -29,16 +29,16 @@ type stranded struct {
 	since time.Time
 }
 
-// met notes that a one-sided operation has succeeded on a pair.
-func (p *Provider) met(l int, pe libshmem.PE, r int) {
+// markProven notes that a one-sided operation has succeeded on a pair.
+func (p *Provider) markProven(l int, pe libshmem.PE, r int) {
 	q := &p.peers[pe]
 	i := l*q.rails + r
-	q.met[i/64] |= 1 << (i % 64)
+	q.proven[i/64] |= 1 << (i % 64)
 }
 
-func (q *peer) hasCompleted(l, r int) bool {
+func (q *peer) isProven(l, r int) bool {
 	i := l*q.rails + r
-	return q.met[i/64]>>(i%64)&1 != 0
+	return q.proven[i/64]>>(i%64)&1 != 0
 }
 
 // trouble handles an error of NIC l that belongs to no operation.
@@ -73,14 +73,14 @@ func (p *Provider) eachUnproven(l int, f func(pe libshmem.PE, r int, again func(
 		}
 		for i := range o.n {
 			w := &p.parts[t*len(p.nics)+i]
-			if w.nic == l && w.under && !p.peers[o.target()].hasCompleted(l, w.remote) {
+			if w.nic == l && w.under && !p.peers[o.target()].isProven(l, w.remote) {
 				f(o.target(), w.remote, func() { p.again(fabric.Token(t), i) })
 			}
 		}
 	}
 	for i := range p.nics[l].jobs {
 		j := &p.nics[l].jobs[i]
-		if j.what != jobRow && (j.what != jobLetter || p.mail[j.slot].send) || p.peers[j.pe].hasCompleted(l, int(j.remote)) {
+		if j.what != jobRow && (j.what != jobLetter || p.mail[j.slot].send) || p.peers[j.pe].isProven(l, int(j.remote)) {
 			continue
 		}
 		f(j.pe, int(j.remote), func() {

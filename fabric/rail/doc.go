@@ -41,7 +41,7 @@
 // and kept until they have arrived.
 //
 // An operation that waits for the first contact with a NIC that has failed never ends; it is found
-// by its pair (meet.go).
+// by its pair (contact.go).
 //
 // Config.Lost gets the first failure of each NIC, once.
 //

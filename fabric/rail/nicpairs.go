@@ -21,9 +21,9 @@ type peer struct {
 	bad   []bool    // pairs that have failed, by NIC here and NIC there; nil: none has
 	pairs []nicPair // those to take when some have failed
 	rows  rows
-	// met has a bit for each pair by which a one-sided operation has ended well; doubts are the pairs
-	// that are doubted.
-	met    []uint64
+	// proven has a bit for each pair on which a one-sided operation has succeeded; doubts are the
+	// pairs that are doubted.
+	proven []uint64
 	doubts []nicPair
 }
 
@@ -224,7 +224,7 @@ func (p *Provider) Connect(addrs [][]byte) error {
 		q.turn = p.me + uint64(pe)
 		q.names = c.names
 		q.rows = newRows(c)
-		q.met = make([]uint64, (len(p.nics)*q.rails+63)/64)
+		q.proven = make([]uint64, (len(p.nics)*q.rails+63)/64)
 	}
 	for l, n := range p.nics {
 		vector := make([][]byte, len(addrs)*p.widest)

@@ -40,8 +40,8 @@ func (p *pair) shy(kind fabric.Kind, inject bool) bool {
 	return inject || p.from.unmet >= p.from.net.model.Handshake
 }
 
-// meet holds an operation back until the peer has replied to the handshake.
-func (p *pair) meet(m *message) {
+// holdBack holds an operation back until the peer has replied to the handshake.
+func (p *pair) holdBack(m *message) {
 	m.unmet = true
 	p.unmet = append(p.unmet, m)
 	p.from.unmet++
@@ -93,7 +93,7 @@ func (n *Network) shaken(l letter) {
 func (e *end) readLetters() {
 	for _, l := range e.letters {
 		if l.answer {
-			l.pair.met()
+			l.pair.connected()
 		} else {
 			l.pair.control(true)
 		}
@@ -102,8 +102,8 @@ func (e *end) readLetters() {
 	e.letters = e.letters[:0]
 }
 
-// met lets operations go that have waited for the answer.
-func (p *pair) met() {
+// connected sends the operations that have waited for the peer's reply.
+func (p *pair) connected() {
 	p.known = true
 	waiting := p.unmet
 	p.unmet = nil

@@ -112,7 +112,7 @@ func (n *Network) launch(m *message) {
 		return
 	}
 	if p.strange(m.kind) {
-		p.meet(m)
+		p.holdBack(m)
 		return
 	}
 	n.depart(m)

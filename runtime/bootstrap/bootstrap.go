@@ -45,9 +45,9 @@ type Bootstrap interface {
 	// Losses are PEs that have ended before they left the job; each is reported once. It does not
 	// wait. Only a PE that goes on without them gets any.
 	Losses() []Loss
-	// News is a descriptor that can be read when there may be Losses, or the end of the job; -1:
+	// NewsFD is a descriptor that can be read when there may be Losses, or the end of the job; -1:
 	// there never will be.
-	News() int
+	NewsFD() int
 	// Close leaves the job in good order: this PE's exit ends no other PE from now on.
 	Close() error
 }

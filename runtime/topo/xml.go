@@ -182,7 +182,7 @@ func (r *reader) bridge(o *object, list []xml.Attr) error {
 	return nil
 }
 
-// device enters a PCI device; whether it is a GPU or a NIC the names in it will say.
+// device adds a PCI device. The names of the objects inside it decide whether it is a GPU or a NIC.
 func (r *reader) device(o *object, list []xml.Attr) error {
 	pci := get(list, "pci_busid")
 	if err := checkAddress(pci); err != nil {

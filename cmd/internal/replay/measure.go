@@ -219,7 +219,7 @@ func (x *benchmark) job() *program.Job {
 	x.barrier()
 	j, err := x.b.Job()
 	if err != nil {
-		panic(err) // as above
+		panic(err) // the programs of this file are right
 	}
 	return j
 }

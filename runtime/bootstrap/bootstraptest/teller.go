@@ -16,7 +16,7 @@ type LossReporter struct {
 	bootstrap.Bootstrap
 	mu   sync.Mutex
 	lost []bootstrap.Loss
-	ends [2]int // of a socket: what the test writes, News can be read
+	ends [2]int // of a socket: what the test writes, NewsFD can be read
 }
 
 // NewLossReporter returns one, which the end of the test closes.
@@ -39,7 +39,7 @@ func (b *LossReporter) Report(t testing.TB, l bootstrap.Loss) {
 	b.Write(t, "x")
 }
 
-// Write makes News readable. It reports nothing.
+// Write makes NewsFD readable. It reports nothing.
 func (b *LossReporter) Write(t testing.TB, text string) {
 	t.Helper()
 	if _, err := unix.Write(b.ends[0], []byte(text)); err != nil {
@@ -67,8 +67,8 @@ func (b *LossReporter) Losses() (lost []bootstrap.Loss) {
 	return lost
 }
 
-// News is the file that can be read when there are reports.
-func (b *LossReporter) News() int { return b.ends[1] }
+// NewsFD is the file that can be read when there are reports.
+func (b *LossReporter) NewsFD() int { return b.ends[1] }
 
 // EndsJob says that this launcher ends a job that has lost a PE.
 func (b *LossReporter) EndsJob() bool { return true }

@@ -338,8 +338,8 @@ func (c *Client) unread() bool {
 	return !c.closed && c.err == nil && c.conn.readable()
 }
 
-// News implements bootstrap.Bootstrap.
-func (c *Client) News() int { return c.conn.fd }
+// NewsFD implements bootstrap.Bootstrap.
+func (c *Client) NewsFD() int { return c.conn.fd }
 
 // failure is the error that an answer stands for which is not the wanted one.
 func failure(step string, f wire.Frame) error {

@@ -182,8 +182,8 @@ func (p *Plugin) Over() bool { return false }
 // Losses implements bootstrap.Bootstrap: the PEs watch each other.
 func (p *Plugin) Losses() []bootstrap.Loss { return nil }
 
-// News implements bootstrap.Bootstrap.
-func (p *Plugin) News() int { return -1 }
+// NewsFD implements bootstrap.Bootstrap.
+func (p *Plugin) NewsFD() int { return -1 }
 
 // Close implements bootstrap.Bootstrap: the library stays loaded.
 func (p *Plugin) Close() error { return nil }

@@ -142,8 +142,8 @@ func (c *Client) Over() bool {
 // Losses implements bootstrap.Bootstrap: launchers of PMI-1 do not report any.
 func (c *Client) Losses() []bootstrap.Loss { return nil }
 
-// News implements bootstrap.Bootstrap.
-func (c *Client) News() int { return c.s.conn.fd }
+// NewsFD implements bootstrap.Bootstrap.
+func (c *Client) NewsFD() int { return c.s.conn.fd }
 
 // Launcher implements bootstrap.Launched.
 func (c *Client) Launcher() string { return "the PMI server of mpiexec.hydra or srun" }

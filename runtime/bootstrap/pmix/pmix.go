@@ -160,9 +160,9 @@ func (c *Client) allgather(mine []byte) ([][]byte, error) {
 	return c.collect(key, mine)
 }
 
-// collect gets the part of each PE. All are asked before the first answer is waited for: each comes
-// through a thread of libpmix, and to wake that and be woken by it for each took longer than the
-// fence.
+// collect gets the contribution of each PE. It starts all requests before it waits for the first
+// reply: a thread of libpmix handles each one, and to wake it and be woken by it for every PE took
+// longer than the fence.
 func (c *Client) collect(key string, mine []byte) (all [][]byte, err error) {
 	var calls []call
 	defer func() {
@@ -268,8 +268,8 @@ func (c *Client) Over() bool { return over() }
 // Losses implements bootstrap.Bootstrap: a launcher that does not end the job reports no losses.
 func (c *Client) Losses() []bootstrap.Loss { return nil }
 
-// News implements bootstrap.Bootstrap.
-func (c *Client) News() int { return news() }
+// NewsFD implements bootstrap.Bootstrap.
+func (c *Client) NewsFD() int { return news() }
 
 // Launcher implements bootstrap.Launched.
 func (c *Client) Launcher() string { return "the PMIx server of mpirun or srun" }

@@ -31,7 +31,7 @@ type Nonce [16]byte
 
 // NewNonce makes one.
 func NewNonce() (n Nonce) {
-	rand.Read(n[:]) //nolint:errcheck // as above
+	rand.Read(n[:]) //nolint:errcheck // it never fails
 	return n
 }
 

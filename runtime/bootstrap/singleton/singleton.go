@@ -35,7 +35,7 @@ func (*singleton) EndsJob() bool { return true }
 
 // This PE has no others to lose.
 func (*singleton) Losses() []bootstrap.Loss { return nil }
-func (*singleton) News() int                { return -1 }
+func (*singleton) NewsFD() int              { return -1 }
 
 // Abort and Exit do nothing: the caller ends its own process, and that is the whole job.
 func (*singleton) Abort(int, string) {}

@@ -370,8 +370,8 @@ func (m *Member) Fate(pe libshmem.PE) string { return m.client.Fate(pe) }
 // Absent implements bootstrap.Inquirer.
 func (m *Member) Absent(pe libshmem.PE) bool { return m.client.Absent(pe) }
 
-// News implements bootstrap.Bootstrap.
-func (m *Member) News() int { return m.client.News() }
+// NewsFD implements bootstrap.Bootstrap.
+func (m *Member) NewsFD() int { return m.client.NewsFD() }
 
 // Close implements bootstrap.Bootstrap. Where the root is of this process, it waits
 // for the others to leave, as long as they may take to come.

@@ -119,7 +119,7 @@ func (p *Place) BindHelpers() {
 // are bound, because they read the processors that this thread may use.
 func (p *Place) BindPE(nic string) {
 	if p.mayBind(p.GPU != "") && !topo.OneNode("") {
-		m, _ := Machine() // as above
+		m, _ := Machine() // after an error nothing is near
 		p.bindThread(m, nic)
 	}
 }

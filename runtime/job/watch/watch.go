@@ -236,7 +236,7 @@ func (w *Watch) report() {
 // sleep waits for news, and notes the processes that have ended.
 func (w *Watch) sleep() {
 	fds := []unix.PollFd{{Fd: int32(w.kick), Events: unix.POLLIN}}
-	news := w.Boot.News()
+	news := w.Boot.NewsFD()
 	if news >= 0 && !w.orphaned {
 		fds = append(fds, unix.PollFd{Fd: int32(news), Events: w.listens()})
 	}

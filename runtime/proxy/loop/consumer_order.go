@@ -9,7 +9,7 @@ import (
 
 // order handles the quiets and fences of a consumer. A producer pushes one when all operations that
 // it covers have been taken from the other rings. So these operations have been posted, or wait for
-// room, when the consumer meets it here.
+// room, when the consumer reads it here.
 //
 // A settlement is a quiet of the engine that begins after the waiting operations have found room. A
 // quiet from a ring asks every consumer of this PE for a settlement. The engine does a fence for

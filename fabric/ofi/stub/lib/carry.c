@@ -273,7 +273,7 @@ static void carry_message(struct ep *ep, struct op *op)
         atomic_fetch_add(&op->peer->map->w->cq_lost, 1);
         put = PUT_DONE;
     }
-    /* The first refusal of a message is not enough. */
+    /* efa backs off from a peer only from the second refusal of a message on. */
     op->peer->backoff = put == PUT_FULL && op->tries > 0;
     if (put == PUT_NO_RECEIVE && without(&ep->domain->fabric->set, ep->domain->kind, R16d))
         op_fail(ep, op, STATUS_NOT_READY);

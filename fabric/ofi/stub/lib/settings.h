@@ -45,7 +45,7 @@ struct settings {
 
 void settings_read(struct settings *s);
 
-/* The number behind KEY= now. */
+/* Returns the present value of KEY=, or otherwise. */
 long setting(const char *key, long otherwise);
 /* Copies the value of KEY=, or "". */
 void setting_text(const char *key, char *text, size_t len);

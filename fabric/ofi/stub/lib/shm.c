@@ -53,7 +53,7 @@ void shm_inject(const struct ep *ep, const struct peer *peer)
 
 /*
  * The provider's handling of GPU memory in an operation that is posted. Which operations CUDA
- * copies depends on sizes and on the device's reach; here it has a part in each.
+ * copies depends on sizes and on the device's reach. The stub calls CUDA in each of them.
  */
 void gpu_posted(struct ep *ep, const struct peer *peer, void *const *desc)
 {
