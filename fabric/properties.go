@@ -57,7 +57,7 @@ func Exposure(provider string) string {
 	return "other users of a PE's host can take over its traffic"
 }
 
-// ForTests reports whether a provider serves only tests on a host that nobody else uses.
+// ForTests reports whether a provider serves only tests on a host without other users.
 func ForTests(provider string) bool {
 	return slices.Contains([]string{"udp", "sockets"}, Base(provider))
 }

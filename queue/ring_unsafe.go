@@ -110,7 +110,7 @@ func (r *Ring) Taken() bool {
 }
 
 // Waiting counts the operations that producers have stored and that Publish has not given back to
-// them. Any thread may call it; it looks at each of them.
+// them. Any thread may call it; it reads each of them.
 func (r *Ring) Waiting() int {
 	n := 0
 	for first, p := r.Tail(), r.Tail(); p-first <= r.mask; n++ {

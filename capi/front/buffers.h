@@ -4,7 +4,7 @@
  * A buffer gets a block of the symmetric heap, and the pages of that block are mapped over the
  * buffer's as well: two addresses, one memory. The block's address is the symmetric one, with the
  * same offset on every PE, so that no other part of the library knows of buffers; the buffer's own
- * address is translated as a global's is, after the heap has been looked at.
+ * address is translated as a global's is, if it is not in the heap.
  */
 #ifndef SHMEMI_BUFFERS_H
 #define SHMEMI_BUFFERS_H

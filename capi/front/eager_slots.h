@@ -12,7 +12,7 @@
  */
 char *shmemi_eager_place(const shmemx_eager_t *e, uint32_t slot, const char *call);
 
-/* Reports whether the way to a PE is the network. */
+/* Reports whether the path to a PE is the network. */
 bool shmemi_eager_is_far(int pe);
 
 /* The largest tile that the host's path to a PE keeps. */

@@ -7,7 +7,7 @@
  *
  * A wait for memory may be for any PE's store, so each loss ends one such wait of each thread; the
  * next wait goes on, for it may be for a survivor. It does not matter which call found the loss
- * first: most programs do not look for an error after a put, and the wait behind it would never
+ * first: most programs do not check for an error after a put, and the wait behind it would never
  * end. For the same reason a wait on memory and a receive do not count for each other (enum
  * shmemi_whom). A collective call ends when a PE is lost that takes part in it, and from then on
  * does not begin.

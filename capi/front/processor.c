@@ -9,13 +9,13 @@
  *
  * 31 and 32 PEs on 32 processors stayed like that for whole seconds, and a barrier took 14 to 120
  * us instead of 2 (Xeon, Linux 6.18): a thread that has just run does not move to an idle
- * processor, and one that wakes among so many busy processors looks for none. The same holds for 64
- * PEs, of which three shared some processors and one was alone on others. So a thread that shares
- * its processor for long moves by itself. Each PE shows the others the processor of the thread that
- * waits; the one that moves chooses that on which the fewest are. It keeps its set of processors.
- * The kernel moves threads, too, so each yield shows the processor anew: PEs that chose by old
- * places stayed badly spread for 50 ms. It moves those that compute away from each other while
- * others sleep, so short sleeps are no reason to check again soon.
+ * processor, and one that wakes among so many busy processors searches for none. The same holds for
+ * 64 PEs, of which three shared some processors and one was alone on others. So a thread that
+ * shares its processor for long moves by itself. Each PE shows the others the processor of the
+ * thread that waits; the one that moves chooses that on which the fewest are. It keeps its set of
+ * processors. The kernel moves threads, too, so each yield shows the processor anew: PEs that chose
+ * by old places stayed badly spread for 50 ms. It moves those that compute away from each other
+ * while others sleep, so short sleeps are no reason to check again soon.
  *
  * sched_yield puts a thread behind all others, and a thread that computes keeps its slice of 3 ms
  * before it gives way, even to one that was woken. Beside six computing threads on two processors,
@@ -51,8 +51,9 @@
  * the thread's own again. */
 #define QUIET_YIELDS 64
 
-/* A thread that has shared its processor for this time looks for another one, and then waits twice
- * as long for the next check, up to the last time. A check takes some microseconds, a move 50. */
+/* A thread that has shared its processor for this time searches for another one, and then waits
+ * twice as long for the next check, up to the last time. A check takes some microseconds, a move
+ * 50. */
 #define MOVE_FIRST_NS 200000u
 #define MOVE_LAST_NS 16000000u
 
@@ -64,7 +65,7 @@ static _Thread_local struct {
     uint32_t brief;       /* quick yields until it has its usual slices again; 0: it has them */
     uint64_t usual_slice; /* where it has short ones */
     uint32_t loud;        /* quiet yields until the processor is its own; 0: it is */
-    uint64_t since;       /* when it began to share it, or looked for another one; 0: neither */
+    uint64_t since;       /* when it began to share it, or searched for another one; 0: neither */
     uint64_t patience;
 } mine;
 

@@ -30,7 +30,7 @@ static void on_signal(int number)
     int kept = errno;
     uint64_t one = 1;
     shmemi_announce_add(&running, 1);
-    /* Waiting threads look at the count, and the core's thread at the descriptor. */
+    /* Waiting threads check the count, and the core's thread polls the descriptor. */
     shmemi_count(&shmemi_state.report_requests, 1);
     int fd = shmemi_load_announced(&shmemi_state.report_request_fd);
     if (fd > 0) {

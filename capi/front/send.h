@@ -27,8 +27,8 @@ struct shmemi_send_wait {
 };
 
 /* Waits, and meanwhile sends what receivers ask of messages whose calls have returned. Reports
- * whether it is ready; else a PE is lost, which only for SHMEMI_MAIL_ANY the thread has been told,
- * or the limit of the thread is over. */
+ * whether it is ready; else a PE is lost, which only for SHMEMI_MAIL_ANY the thread's last error
+ * reports, or the limit of the thread is over. */
 bool shmemi_send_await(const struct shmemi_send_wait *w);
 
 /* Makes progress on long messages, for calls that do not wait. */

@@ -292,7 +292,7 @@ func genericCall(b, rows *strings.Builder, fn spec.Function) {
 		name, fn.Family.Check, fn.Type.Name, cmp.Or(fn.Family.Like, fn.Family.Name), checkFlags(fn), what)
 }
 
-// genericChecks makes the program that looks at what each generic name chooses.
+// genericChecks makes the program that checks which function each generic name selects.
 func genericChecks(s *spec.Surface) file {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))

@@ -250,7 +250,7 @@ func (b *pythonLines) condition(depth int, all []string) {
 	b.add(depth, "):")
 }
 
-// begin adds the look at the library's state.
+// begin adds the check of the library's state.
 func (b *pythonLines) begin(c *pythonCall) {
 	b.add(1, "call = %q", c.name())
 	b.add(1, "functions = library(call)")

@@ -7,8 +7,8 @@
 #include "preload.h"
 
 /*
- * Measures it, and hands it to the head. Every PE of the job calls it in the same order, after init
- * and before finalize. PEs of one machine have one clock, and say so: offset 0.
+ * Measures the clock, and passes the result to the head. Every PE of the job calls it in the same
+ * order, after init and before finalize. PEs of one machine have one clock, and say so: offset 0.
  */
 void preload_clocks(const struct preload_frame *f, int pe, int npes);
 

@@ -7,7 +7,7 @@
 
 /*
  * The arguments behind level are for tools, and libraries ignore them. Arguments that may be in
- * registers of integers are handed on; reading more of them than there are is harmless on x86-64,
+ * integer registers are passed on; reading more of them than there are is harmless on x86-64,
  * where they are copies of registers.
  */
 PRELOAD_PUBLIC void shmem_pcontrol(int level, ...)

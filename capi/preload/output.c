@@ -215,7 +215,7 @@ bool preload_output_open(const char *dir, uint64_t bytes, const struct preload_a
                 "name a shorter directory: SHMEM_PRELOAD=trace,file=DIR");
         return false;
     }
-    /* Every directory of the way that is missing. */
+    /* Creates the missing directories of the path. */
     for (char *slash = path + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
         *slash = '\0';
         mkdir(path, 0755); /* open below reports what goes wrong */

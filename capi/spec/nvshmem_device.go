@@ -58,7 +58,7 @@ typedef enum {
 namespace cg = cooperative_groups;
 #endif
 
-/* A translation unit reports to libnvshmem_host.so, which hands it on. */
+/* A translation unit reports to libnvshmem_host.so, which passes the report on. */
 #ifndef SHMEMI_DEVICE_REGISTER
 #define SHMEMI_DEVICE_REGISTER nvshmemi_device_register
 #define SHMEMI_DEVICE_UNREGISTER nvshmemi_device_unregister

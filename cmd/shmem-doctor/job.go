@@ -16,7 +16,7 @@ import (
 )
 
 // checkJob is one PE of several. PE 0 prints the findings of all, and has the status. One PE of
-// each host would be enough to look at it, but PEs learn their hosts only later.
+// each host would be enough to check it, but PEs learn their hosts only later.
 func checkJob(boot bootstrap.Bootstrap, cfg *config.Config, found []doctor.Finding, patience time.Duration, stdout, stderr io.Writer) int {
 	id, err := topo.HostID(cfg.HostID)
 	if err != nil {

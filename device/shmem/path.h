@@ -102,7 +102,7 @@ SHMEMI_D const struct shmemi_device_image *shmemi_queue(const struct shmemi_devi
 }
 
 /*
- * An operation for a ring. Functions hand it on by its address: nvcc keeps what a function needs
+ * An operation for a ring. Functions pass its address: nvcc keeps what a function needs
  * after a call in registers above those of the callee, and a kernel has as many registers as all
  * functions below it together. What lies in memory needs none. For the same reason functions that
  * push are called last, and not in branches that come together again, whose state takes one more.

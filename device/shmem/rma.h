@@ -203,7 +203,7 @@ SHMEMI_COLD void shmemi_end_cell(const struct shmemi_cell_put *p)
 }
 
 /*
- * Puts words from any memory by way of a cell, with a signal unless kind is 0. This thread copies
+ * Puts words from any memory through a cell, with a signal unless kind is 0. This thread copies
  * them, to main memory: on an H200 1 KiB takes 2.3 us; a copy engine and its mark take 7.5.
  */
 SHMEMI_COLD void shmemi_send_cell(const struct shmemi_put_call *c)

@@ -186,7 +186,7 @@ SHMEMI_D void shmemi_rows_words(const struct shmemi_rows *r, char *to, const cha
 
 /*
  * A single row has its last bytes apart, so that they do not make all words narrow. It does not use
- * shmemi_copy: the registers of each function on the way add up.
+ * shmemi_copy: the registers of all functions in the call chain add up.
  */
 template <class SCOPE, int FAR>
 SHMEMI_COLD void shmemi_rows_copy(const struct shmemi_rows *r, char *to, const char *from)

@@ -156,7 +156,7 @@ static void learn_signal(struct shmemi_ofi *o)
  * reports again the entries that a poll has left unread. With edges alone a PE slept for seconds on
  * 20 MB that had come, and moved one write each time its sleep was over (docs/decisions/0005).
  *
- * Where the signal stays, the level says nothing. There arm looks at the ready descriptors in it,
+ * Where the signal stays, the level says nothing. There arm checks the ready descriptors in it,
  * and wait goes by edges: arm has seen earlier events, and each arrival after it makes an edge.
  */
 int shmemi_ofi_watch(struct shmemi_ofi *o, int fd, uint32_t how)

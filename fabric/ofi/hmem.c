@@ -1,5 +1,5 @@
 /*
- * hmem.c: looks for the libraries that libfabric loads for the memory of GPUs, as it does.
+ * hmem.c: finds the libraries that libfabric loads for the memory of GPUs, in libfabric's order.
  */
 #define _GNU_SOURCE
 #include "hmem.h"

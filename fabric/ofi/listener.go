@@ -17,7 +17,7 @@ import (
 const silence = time.Hour
 
 // deferAccept makes the kernel keep connections to a listening socket until they have brought a
-// byte, and returns the descriptor of the socket. libfabric does not hand it out, so it is looked
+// byte, and returns the descriptor of the socket. libfabric does not return it, so it is searched
 // for among those of the process, by its address; -1: it is not there.
 func deferAccept(addr []byte) int {
 	return socketThat(func(fd int) bool {

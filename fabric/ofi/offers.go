@@ -253,7 +253,7 @@ func address(info *C.struct_fi_info) netip.Addr {
 // find takes the best offer that the settings allow. The caller frees it.
 //
 // Providers are asked by name and in turn until one fits: all at once would
-// let each of them look for its hardware.
+// let each of them search for its hardware.
 func find(q lister, w Hints) (*offer, error) {
 	provider, nics := w.Provider, w.NICs
 	if err := w.refuse(); err != nil {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// why tells people why an offer is not taken: a reason against the offer itself, or the reason for
-// the first that is taken.
+// why returns, for people, why an offer is not taken: a reason against the offer itself, or the
+// reason for the first that is taken.
 func why(o, first *offer, w Hints) string {
 	provider := w.Provider
 	named := slices.ContainsFunc(sameFamily(provider), func(p string) bool { return strings.EqualFold(p, o.Provider) })

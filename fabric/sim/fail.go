@@ -181,7 +181,7 @@ func (n *Network) fail(m *message, errno int32, reason string) {
 		e.fatal = fmt.Errorf("an operation without a token failed: %s (sim says: %s)", errorText[errno], reason)
 	}
 	if errno != errDenied && p.peer.pair == p {
-		// Operations posted from now on look for the peer anew.
+		// Operations posted from now on contact the peer anew.
 		p.peer.pair = nil
 		p.peer.gone = p.peer.gone || !n.model.Reconnects && (p.to == nil || p.to.closed)
 	}

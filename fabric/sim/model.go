@@ -73,13 +73,13 @@ const (
 	Twice                 // a token completes twice, at times
 	Unfenced              // Fence does nothing
 	Torn                  // atomic operations read and write at different times
-	AnyKey                // keys are not looked at
+	AnyKey                // keys are not checked
 	Haunts                // a successor gets messages for its predecessor
 	LosesWake             // an arrival does not end a Wait
 	Spills                // a Write touches the byte behind it
 	Silent                // completions that do not fit the queue are lost without an error
 	Undead                // memory of a closed end is written
-	ArmsUnread            // Arm looks for completions only, and says yes with bytes unread
+	ArmsUnread            // Arm checks only for completions, and returns true with bytes unread
 	defects
 )
 

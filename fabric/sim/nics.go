@@ -40,9 +40,10 @@ func VerbsPaths() Model {
 	return m
 }
 
-// srd is Amazon's NIC under both of its fabrics, at 200 Gb/s: packets of 8 KiB that take many ways,
-// without any order. The order of the bytes in each aligned block of 128 is an option of the
-// provider that is not part of this model: without it a packet of a Write may be written twice. We ask for orders that neither fabric grants together, and so get none.
+// srd is Amazon's NIC under both of its fabrics, at 200 Gb/s: packets of 8 KiB that take many
+// paths, without any order. The order of the bytes in each aligned block of 128 is an option of the
+// provider that is not part of this model: without it a packet of a Write may be written twice. We
+// ask for orders that neither fabric grants together, and so get none.
 func srd() Model {
 	return Model{
 		Caps: fabric.Caps{

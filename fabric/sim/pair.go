@@ -5,7 +5,7 @@ import (
 	"libshmem/fabric/faults"
 )
 
-// pair is the way from one endpoint to another, from the first operation until
+// pair is the connection from one endpoint to another, from the first operation until
 // the other is found to be gone. It keeps the order that was promised: packets
 // that must not land yet wait at the target.
 type pair struct {

@@ -109,7 +109,7 @@ func (c *Config) Values() []Value { return c.values }
 // OnFailure is the fate of a job after the loss of a PE.
 type OnFailure uint8
 
-// The ways.
+// The values.
 const (
 	AbortOnFailure OnFailure = iota
 	ReturnOnFailure
@@ -206,7 +206,7 @@ func (o Ordered) Bytes() int { return [...]int{-1, 0, 128, 4096}[o] }
 // GPUNet is how the proxy moves GPU memory.
 type GPUNet uint8
 
-// The ways; GPUNetAuto is one of the others.
+// The values; GPUNetAuto is one of the others.
 const (
 	GPUNetAuto GPUNet = iota
 	GPUNetDMABuf
@@ -221,7 +221,7 @@ func (g GPUNet) Reaches() bool { return g != GPUNetStage && g != GPUNetCopy }
 // GPUShare is how heaps in GPU memory are given to other processes.
 type GPUShare uint8
 
-// The ways; GPUShareAuto takes the first of the others that works.
+// The values; GPUShareAuto takes the first of the others that works.
 const (
 	GPUShareAuto GPUShare = iota
 	GPUShareVMM

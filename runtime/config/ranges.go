@@ -7,7 +7,7 @@ const (
 	rangesCommon = RangeInit | RangeAlloc | RangeColl | RangeWait | RangeMemOrder | RangeAtomicFetch | RangeRMABlocking | RangeProxy
 )
 
-// RangesInline are the groups of calls whose fast path does not look for ranges: it has to be
+// RangesInline are the groups of calls whose fast path does not check for ranges: it has to be
 // closed for them.
 const RangesInline = RangeAtomicFetch | RangeAtomicSet | RangeRMABlocking | RangeRMANonblocking
 

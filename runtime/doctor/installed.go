@@ -10,7 +10,7 @@ import (
 	"libshmem"
 )
 
-// Installed looks at the files of the installation that a command is part of: bin and lib are side
+// Installed checks the files of the installation that a command is part of: bin and lib are side
 // by side. executable is the file of that command. launched: a launcher has started it, so there is
 // nothing to look for in PATH. libraryPath is LD_LIBRARY_PATH.
 func Installed(executable string, launched bool, libraryPath string) []Finding {

@@ -5,7 +5,7 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// sharers tells every PE which GPU each has, as nvidia-smi prints it. Jobs without GPUs exchange
+// sharers exchanges which GPU each PE has, as nvidia-smi prints it. Jobs without GPUs exchange
 // nothing.
 func (j *Job) sharers() ([]libshmem.PE, error) {
 	if !j.Heaps.SomeGPU() {

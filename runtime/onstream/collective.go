@@ -59,7 +59,7 @@ func (c *Calls) move(kind kernel, call *queue.StreamCall, s gpu.Stream) error {
 }
 
 // threadsOf is as many threads as a copy of n bytes has words of 16 bytes, and one at least for
-// each PE that is told of it.
+// each PE that it notifies.
 func threadsOf(n uint64, pes int32) uint32 { return threadsFor(max((n+15)/16, uint64(pes))) }
 
 // alone is every collective of a team of one PE.

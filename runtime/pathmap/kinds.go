@@ -9,7 +9,7 @@ import (
 )
 
 // kinds draws one host of each kind: of a large job most are alike, and between hosts
-// there is one way.
+// there is one path.
 func (m *Map) kinds(b *strings.Builder) error {
 	if len(m.nodes.Members) > 1 {
 		b.WriteString("between hosts:")
@@ -59,7 +59,7 @@ func (v *view) text(w Path) string {
 }
 
 // kind draws the PEs of a host by their places on it, and puts those together that have the same
-// ways.
+// paths.
 func (m *Map) kind(b *strings.Builder, pes []libshmem.PE) error {
 	views := m.views()
 	classes := m.classes(views, pes)
@@ -75,7 +75,7 @@ func (m *Map) kind(b *strings.Builder, pes []libshmem.PE) error {
 		for _, from := range classes {
 			fmt.Fprintf(t, "  %s", list(from))
 			for _, to := range classes {
-				// Within a class it is another PE's heap that a way is of.
+				// Within a class it is another PE's heap that a path leads to.
 				path := v.of(m, pes[from[0]], pes[to[len(to)-1]])
 				used[path] = true
 				fmt.Fprintf(t, "\t%c", path)
@@ -107,7 +107,7 @@ func (m *Map) classes(views []view, pes []libshmem.PE) [][]int {
 	return all
 }
 
-// alike reports whether two PEs of a host have the same ways to all others and to each other, and
+// alike reports whether two PEs of a host have the same paths to all others and to each other, and
 // all others to them. Such PEs are classes: the same holds of any two of one.
 func (m *Map) alike(views []view, pes []libshmem.PE, a, b libshmem.PE) bool {
 	for _, v := range views {

@@ -1,6 +1,6 @@
-// Package pathmap is the map of a job: by which way each PE reaches the heap of each other one,
+// Package pathmap is the map of a job: by which path each PE reaches the heap of each other one,
 // from calls of the host and from kernels, and the text that people read of it. It decides no way
-// and communicates with no PE: each PE reports its own ways, and runtime/topo which PEs share a
+// and communicates with no PE: each PE reports its own paths, and runtime/topo which PEs share a
 // host.
 package pathmap
 
@@ -15,8 +15,8 @@ import (
 // Path is how operations reach a heap, as the letter that the map prints.
 type Path byte
 
-// The ways. Kernels hand operations that their GPU cannot do itself to a ring, and the proxy goes
-// the way.
+// The paths. Kernels submit operations that their GPU cannot do itself to a ring, and the proxy
+// uses the path.
 const (
 	Own     Path = '.' // it is the PE's own
 	Memory  Path = 'm' // loads and stores of the CPU, in the memory file of the host
@@ -29,7 +29,7 @@ const (
 // Row is one PE's report to the others.
 type Row struct {
 	Name     string   // of its host
-	Host     string   // the Way to each PE of its host, in their order, from calls of the host
+	Host     string   // the Path to each PE of its host, in their order, from calls of the host
 	Kernels  string   // the same from kernels; "": it runs none
 	Heap     string   // the memory of its heap, a word of SHMEM_HEAP
 	GPU      string   // its address; "": none
@@ -37,7 +37,7 @@ type Row struct {
 	NICs     string   // with commas
 	Eager    string   // how the network serves eager tokens, in few words; "": as any put with a signal
 	Reached  string   // how the network gets to its heap in GPU memory; "": that is in main memory
-	Why      []string // a way within its host is not the shortest one, in few words
+	Why      []string // a path within its host is not the shortest one, in few words
 }
 
 // Map is that of a job.
@@ -70,10 +70,10 @@ func New(nodes *topo.Nodes, rows []Row) (*Map, error) {
 // Row returns the report of a PE.
 func (m *Map) Row(pe libshmem.PE) Row { return m.rows[pe] }
 
-// Host returns the way of calls that one PE makes to the heap of another.
+// Host returns the path of calls that one PE makes to the heap of another.
 func (m *Map) Host(from, to libshmem.PE) Path { return m.path(m.rows[from].Host, from, to) }
 
-// Kernels returns the way of operations in kernels of a PE.
+// Kernels returns the path of operations in kernels of a PE.
 func (m *Map) Kernels(from, to libshmem.PE) Path {
 	if m.rows[from].Kernels == "" {
 		return None

@@ -12,7 +12,7 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// drawn is the most PEs whose ways are drawn one by one: as many columns fit a screen.
+// drawn is the most PEs whose paths are drawn one by one: as many columns fit a screen.
 const drawn = 64
 
 // view is one of the two kinds of operations, and the meanings of its letters.

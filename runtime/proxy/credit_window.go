@@ -10,7 +10,7 @@ import (
 // has not been read. A full queue loses entries, on EFA without an error, and a write whose
 // entry is lost never arrives. So each PE has a window: the number of such writes that it may
 // have under way to another PE. The windows of all other PEs, and the entries of the PE's own
-// operations, fit its queue. Each PE tells the window that its queue has room for with its
+// operations, fit its queue. Each PE announces the window that its queue has room for with its
 // address, and all take the least of them before the first write. Where a queue has no room
 // for one write of each PE, writes have no numbers.
 

@@ -158,7 +158,7 @@ func (g *generations) remember(t call.Ticket, err error) {
 	g.state.Failures = 1
 }
 
-// Fail notes a failed operation that has no caller to tell.
+// Fail notes a failed operation without a waiting caller.
 func (g *generations) Fail(l parity, err error) { g.lost[l] = err }
 
 // cover makes sure that an answer of a PE will cover its goal. The answer to a flush under way may

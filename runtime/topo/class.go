@@ -7,8 +7,8 @@ type Class uint8
 // The classes.
 const (
 	SameSwitch   Class = iota // PIX: one PCI switch leads to both, or they are one card
-	SameRootPort              // PXB: several switches, and the processor is not on the way
-	SameRoot                  // PHB: the way is through a root complex of the processor
+	SameRootPort              // PXB: several switches, and the processor is not on the path
+	SameRoot                  // PHB: the path is through a root complex of the processor
 	SameNode                  // NODE: from one root complex of a NUMA node to another
 	SameSocket                // SOC: from one NUMA node of a socket to another
 	OtherSocket               // SYS: from socket to socket, or the distance is not known

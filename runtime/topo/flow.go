@@ -54,7 +54,7 @@ type flow struct {
 	least int // users that every NIC must have
 }
 
-// step is the best known way to a NIC: from kind by, which moves there from NIC from,
+// step is the best known path to a NIC: from kind by, which moves there from NIC from,
 // or begins with it (-1).
 type step struct {
 	cost     cost

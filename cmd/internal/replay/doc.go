@@ -12,7 +12,7 @@
 //
 // Three kinds of things happen: events of the network, work of an engine, and steps of threads. The
 // machine does the earliest of them. The engine runs in no time and is then charged: so much for
-// each call, each operation that it hands to the NIC and each completion. The PE's end of the
+// each call, each operation that it posts to the NIC and each completion. The PE's end of the
 // network does one of these at a time, because the engine has one lock. It polls when something has
 // arrived; while no thread of the PE waits, the proxy does so a little later. On a crowded host the
 // time of the engine is lost to the threads that compute.

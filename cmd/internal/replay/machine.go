@@ -56,13 +56,13 @@ type pe struct {
 	dirty    []bool
 	contexts []*proxy.Engine // by thread of the PE; nil: not opened
 	last     sim.Time        // end of the last call that posted
-	release  bool            // a look at held batches is on the agenda
+	release  bool            // a check of held batches is scheduled
 	threads  []*thread
 	counts   [][]uint64 // by team: messages sent to each member
 	seen     [][]uint64 // and awaited of each
 }
 
-// counting adds up the processor's time for what the engine hands to the NIC.
+// counting adds up the processor's time for what the engine posts to the NIC.
 type counting struct {
 	fabric.Provider
 	p      *pe

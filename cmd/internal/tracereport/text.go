@@ -184,7 +184,7 @@ func (r *Report) guessText(b *strings.Builder) {
 
 // writer names the likely writer, with a mark that it is a guess.
 func (g *Guess) writer() string {
-	if g.Writer == nobody {
+	if g.Writer == noWriter {
 		return "not known"
 	}
 	return fmt.Sprintf("PE %d?", g.Writer)

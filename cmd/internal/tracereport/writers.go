@@ -7,8 +7,8 @@ import (
 	"libshmem/cmd/internal/tracefile"
 )
 
-// nobody is the writer of a value that no other PE's call may have written.
-const nobody = -1
+// noWriter is the writer of a value that no other PE's call may have written.
+const noWriter = -1
 
 // Guess is the time that a PE waited for values in its memory that one PE has likely written.
 type Guess struct {
@@ -40,7 +40,7 @@ func newWriters() *writers {
 func (w *writers) wait(e *tracefile.Event) {
 	writer, known := w.last[e.PE]
 	if !known {
-		writer = nobody
+		writer = noWriter
 	}
 	w.close(e.PE, e.At)
 	w.open[e.PE] = append(w.open[e.PE], valueWait{e.End(), e.Length, writer})

@@ -49,7 +49,7 @@ func TestWriters(t *testing.T) {
 	f[1].Call("shmem_int_wait_until", 7000, 10, "")
 	f[2].Call("shmem_int_wait_until", 7000, 40, "")
 	r, text := report(t, f...)
-	want := []Guess{{0, 2, 3010, 2}, {0, 1, 500, 1}, {2, nobody, 40, 1}, {1, 2, 10, 1}}
+	want := []Guess{{0, 2, 3010, 2}, {0, 1, 500, 1}, {2, noWriter, 40, 1}, {1, 2, 10, 1}}
 	if !slices.Equal(r.Guesses, want) {
 		t.Errorf("%+v, want %+v", r.Guesses, want)
 	}

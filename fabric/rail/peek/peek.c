@@ -11,7 +11,7 @@
 
 enum { MOST = 64 }; /* NICs */
 
-/* So often in a row the NIC that had something is looked at first. */
+/* The NIC that had a completion is polled first, for so many polls in a row. */
 enum { STREAK = 8 };
 
 /* Whether the caller's next buffer may have the message of a completion. */

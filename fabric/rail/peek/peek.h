@@ -37,12 +37,13 @@ struct shmemi_peek_nic {
 struct shmemi_peek {
     struct shmemi_peek_state s;
     uint32_t n;
-    uint32_t turn, streak; /* the NIC that is looked at first, and how often it had something */
-    uint32_t first;        /* token of a NIC's first receive buffer */
-    uint32_t size;         /* of each; 0: there are none, and Go takes everything */
-    uint32_t widest;       /* numbers that a PE has in the address vectors */
-    uint32_t n_pes;        /* 0: messages are posted by Go */
-    uint8_t *rails;        /* by PE: its NICs */
+    uint32_t turn,
+        streak;      /* the NIC that is polled first, and how often in a row it had a completion */
+    uint32_t first;  /* token of a NIC's first receive buffer */
+    uint32_t size;   /* of each; 0: there are none, and Go takes everything */
+    uint32_t widest; /* numbers that a PE has in the address vectors */
+    uint32_t n_pes;  /* 0: messages are posted by Go */
+    uint8_t *rails;  /* by PE: its NICs */
     struct shmemi_peek_nic *nics;
 };
 

@@ -41,8 +41,9 @@ type Options struct {
 }
 
 const (
-	// look is the interval between looks at the file: network folders do not report changes.
-	look = 20 * time.Millisecond
+	// pollInterval is the interval between reads of the file: network folders do not report
+	// changes.
+	pollInterval = 20 * time.Millisecond
 	// try is the time for an id that may be an old one.
 	try = time.Second
 )
@@ -120,8 +121,8 @@ func (o *Options) remove(id uid.ID) error {
 	return errors.Join(err, os.Remove(o.Path))
 }
 
-// clear removes the file of an earlier job. Between a look at it and its removal, PE 0 of another
-// job may have put its own there, so the removed file is looked at again.
+// clear removes the file of an earlier job. Between a read of it and its removal, PE 0 of another
+// job may have put its own there, so the removed file is read again.
 func (o *Options) clear() error {
 	was, err := get(o.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -204,7 +205,7 @@ func follow(o Options) (*uid.Member, error) {
 			last = err
 		}
 		select {
-		case <-time.After(look):
+		case <-time.After(pollInterval):
 		case <-ctx.Done():
 			if errors.Is(last, fs.ErrNotExist) {
 				step := "join job by " + o.Path + ", which is not there"

@@ -66,7 +66,7 @@ func startCleaner(null *os.File) (*cleaner, error) {
 	return &cleaner{pid: pid, to: write}, nil
 }
 
-// note tells the cleaner of a process with the library.
+// note reports a process with the library to the cleaner.
 func (c *cleaner) note(pid int) {
 	if c != nil && c.to != nil && pid > 0 {
 		// The pipe may be full or closed: the write is best effort, and errors have no use.

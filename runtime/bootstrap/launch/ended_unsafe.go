@@ -13,7 +13,7 @@ type childInfo struct {
 	_                     [100]byte
 }
 
-// ended looks for a child that has ended, and does not reap it. pid is 0 where options has WNOHANG
+// ended finds a child that has ended, without reaping it. pid is 0 where options has WNOHANG
 // and no child has ended.
 func ended(which, id, options int) (pid int, ws unix.WaitStatus, err error) {
 	var info childInfo

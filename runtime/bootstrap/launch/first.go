@@ -10,7 +10,7 @@ import (
 	"libshmem/runtime/bootstrap/wire"
 )
 
-// reaperDelay is the interval between looks whether the reaper has reported an end that it knows.
+// reaperDelay is the interval between checks whether the reaper has reported an end that it knows.
 const reaperDelay = 10 * time.Millisecond
 
 // aborted ends the job on request of a PE, unless another PE ended before, perhaps the one that it

@@ -10,7 +10,7 @@ import (
 
 // input returns the standard input of PE 0. A file or pipe is passed on as it is. A terminal is
 // not: it would stop PE 0, whose process group is not the one in the foreground, at its first read;
-// so shmemrun reads it and hands it on. close is called once PE 0 has the descriptor.
+// so shmemrun reads it and passes it on. close is called once PE 0 has the descriptor.
 func input(stdin, null *os.File) (in *os.File, close func(), err error) {
 	keep := func() {}
 	if stdin == nil {

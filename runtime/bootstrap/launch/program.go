@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// findProgram returns the path of the program, looked for as a shell does.
+// findProgram returns the path of the program, by a shell's rules.
 func findProgram(name string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		if err := executable(name); err != nil {

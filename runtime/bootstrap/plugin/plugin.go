@@ -75,7 +75,7 @@ func Join(path string, timeout time.Duration, say func(text string)) (*Plugin, e
 
 // gather is an allgather of as many bytes from each.
 func (p *Plugin) gather(step string, mine []byte) ([]byte, error) {
-	// C's memory: a plugin may hand it on.
+	// C's memory: a plugin may pass it on.
 	from := C.CBytes(mine)
 	defer C.free(from)
 	to := C.calloc(C.size_t(p.size), C.size_t(len(mine)))

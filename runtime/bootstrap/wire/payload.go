@@ -176,7 +176,7 @@ func ParseAbsence(p []byte) (Absence, error) {
 // How is the kind of a PE's end.
 type How uint8
 
-// The ways to end.
+// The kinds of ends.
 const (
 	Exited    How = iota // Code is the exit status
 	Killed               // Code is the signal

@@ -4,7 +4,7 @@
 // is no GPU, to run.
 //
 // It allocates, maps and shares memory, copies, and runs streams and kernels. Packages gpu,
-// heap/devmem and those above them decide on the purpose, and on the way where there are several.
+// heap/devmem and those above them decide on the purpose, and on the method if there are several.
 //
 // # Threads
 //

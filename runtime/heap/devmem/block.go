@@ -8,7 +8,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// block is the memory of the way IPC.
+// block is a heap that is shared by IPC handles.
 type block struct {
 	own   gpu.Address   // of the allocation; the heap may begin behind it
 	peers []gpu.Address // opened, by index
@@ -65,7 +65,7 @@ func (s *Segment) allocate() (whole, error) {
 	return whole{shared[:], begin}, err
 }
 
-// openPeer maps the heap of PEs[i], where there is a way to it.
+// openPeer maps the heap of PEs[i], if there is a path to it.
 func (s *Segment) openPeer(i int, n note) error {
 	var shared gpu.Shared
 	if n.Whole == nil || copy(shared[:], n.Whole.Shared) != len(shared) {
@@ -76,7 +76,7 @@ func (s *Segment) openPeer(i int, n note) error {
 	}
 	a, err := s.dev.OpenShared(shared)
 	if err != nil {
-		// The last way: only the network is left.
+		// The last path failed: only the network is left.
 		s.why[i] = s.noPath(i, err)
 		return nil
 	}

@@ -88,7 +88,7 @@ func (p *space) close() error {
 	return err
 }
 
-// chunks are the heaps of the way VMM.
+// chunks are heaps that are shared by VMM.
 type chunks struct {
 	own   space
 	peers []space // by index; of this PE it stays empty
@@ -102,8 +102,8 @@ func (c *chunks) close() error {
 	return errors.Join(append(errs, c.own.close())...)
 }
 
-// openChunks reserves the heaps and maps a first chunk of each, which shows whether the way works:
-// a driver may have all the functions, and a container still refuse to pass a descriptor.
+// openChunks reserves the heaps and maps a first chunk of each, which shows whether sharing by VMM
+// works: a driver may have all the functions, and a container still refuse to pass a descriptor.
 func (s *Segment) openChunks(err error) error {
 	s.chunks = &chunks{peers: make([]space, len(s.plan.PEs))}
 	size := roundUp(s.plan.Size, s.granule)
@@ -219,7 +219,7 @@ func (s *Segment) makeChunk(e Extent) (int, error) {
 	return fd, nil
 }
 
-// takeChunk maps the chunk that PEs[i] offers, where there is a way to it.
+// takeChunk maps the chunk that PEs[i] offers, if there is a path to it.
 func (s *Segment) takeChunk(i int, e Extent, r *reply) error {
 	if g := r.Growth; g == nil || *g != (growth{e.Offset, e.Offset + e.Size}) || len(r.files) != 1 {
 		return &shmerr.Error{
@@ -235,7 +235,7 @@ func (s *Segment) takeChunk(i int, e Extent, r *reply) error {
 	if err == nil {
 		err = s.chunks.peers[i].grow(c, e)
 	}
-	// Where only a trial shows whether there is a way, or no other is wanted, the first chunk may
+	// Where only a trial shows whether there is a path, or no other is wanted, the first chunk may
 	// show that the peer cannot be reached.
 	if err != nil && e.Offset == 0 && (!s.reach[i] || s.plan.Share == VMM) {
 		s.why[i] = s.noPath(i, err)

@@ -2,9 +2,9 @@
 // each, the memory behind them, and the mappings by which the GPU of this PE reaches the heaps of
 // the others.
 //
-// A heap is a range of addresses without memory until Commit. There are two ways to get it. VMM
-// takes addresses and memory apart: the heap grows by chunks, whose descriptors go to the other PEs
-// over sockets. IPC is for a driver or a container that does not allow this: the whole heap is
+// A heap is a range of addresses without memory until Commit. There are two methods to allocate it.
+// VMM takes addresses and memory apart: the heap grows by chunks, whose descriptors go to the other
+// PEs over sockets. IPC is for a driver or a container that does not allow this: the whole heap is
 // allocated at the start, under a name that other processes open. The PEs of a node take the same
 // way.
 //

@@ -225,7 +225,7 @@ func (s *Segment) shareAll(some []piece, err error) (files []int, _ error) {
 	return files, nil
 }
 
-// takeLent maps the memory that PEs[i] lends, where there is a way to it.
+// takeLent maps the memory that PEs[i] lends, if there is a path to it.
 func (s *Segment) takeLent(i int, block Extent, r *reply) error {
 	o := r.Lent
 	if o == nil || o.Block != block || len(r.files) != len(o.Sizes) {

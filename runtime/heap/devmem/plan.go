@@ -13,7 +13,7 @@ import (
 // Path is how the memory of a heap is allocated and shared.
 type Path uint8
 
-// The ways.
+// The paths.
 const (
 	Auto Path = iota // VMM, and IPC where that does not work
 	VMM              // memory and addresses apart, in chunks, by descriptors

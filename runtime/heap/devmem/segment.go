@@ -16,7 +16,7 @@ type Listener = fdpass.Listener
 // Listen opens it, before the names are exchanged.
 func Listen(peers int) (*Listener, error) { return fdpass.Listen(fdpass.User(), peers) }
 
-// Segment is this PE's heap in GPU memory and its ways to those of the others.
+// Segment is this PE's heap in GPU memory and its paths to those of the others.
 type Segment struct {
 	dev       Device
 	plan      Plan
@@ -75,7 +75,7 @@ func closed(dev Device, why string) error {
 	return &shmerr.Error{Op: "share memory of", Object: dev.Name(), Cause: shmerr.Causef(shmerr.ErrUnsupported, "%s", why)}
 }
 
-// open takes the way that all PEs can go. They have the same notes, so that they decide alike,
+// open takes the path that all PEs can use. They have the same notes, so that they decide alike,
 // without another round.
 func (s *Segment) open(hellos []hello) error {
 	if err := s.compare(hellos); err != nil {
@@ -100,7 +100,7 @@ func (s *Segment) open(hellos []hello) error {
 	if s.plan.Share == VMM || s.links.broken != nil {
 		return s.refuse(noVMM, "%s", shmerr.OneLine(noVMM))
 	}
-	s.why = why // the result of a trial counts for its way only
+	s.why = why // the result of a trial counts for its path only
 	noIPC := s.openBlock(err)
 	switch {
 	case noIPC == nil:
@@ -158,7 +158,7 @@ func (s *Segment) Heap(i int) gpu.Address { return s.heaps[i] }
 // Why returns the reason why Heap(i) is 0.
 func (s *Segment) Why(i int) error { return s.why[i] }
 
-// Path is the way that was taken.
+// Path returns the chosen path.
 func (s *Segment) Path() Path { return s.share }
 
 // Committed is the part of each heap that memory is behind.

@@ -190,7 +190,7 @@ func (k *Kernels) Rings() []*queue.Ring { return k.rings }
 func (k *Kernels) HasRings() bool { return k != nil && len(k.rings) > 0 }
 
 // Close is called when no kernel uses the library any more. If the program breaks this rule, its
-// kernels are told to end: giving their memory back waits for them.
+// kernels get the order to end: giving their memory back waits for them.
 func (k *Kernels) Close(fatal func(error)) error {
 	if k == nil {
 		return nil

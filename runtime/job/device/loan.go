@@ -41,7 +41,7 @@ func (g *GPU) Forget() error {
 
 // Lend takes a block of the heap that has no memory behind it, and maps the chunks that FindChunks
 // has found into the block, from an offset on. The other PEs of the node do so at the same time; if
-// one of them fails, all do. NICs that reach the heap are told of it.
+// one of them fails, all do. NICs that reach the heap register it.
 func (g *GPU) Lend(h *heap.Heap, loans lender, size, offset uint64) (libshmem.Offset, error) {
 	l := g.loan
 	if l == nil {

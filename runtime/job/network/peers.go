@@ -81,7 +81,7 @@ func (nw *Network) Loans() *Loans {
 	return &Loans{nw.Engines, nw.stages}
 }
 
-// BeginLoan tells the stages of a loan.
+// BeginLoan announces a loan to the stages.
 func (l *Loans) BeginLoan(loan gpustage.Loan) {
 	for i, e := range l.engines {
 		e.Locked(func() { l.stages[i].BeginLoan(loan) })
@@ -126,7 +126,7 @@ func (nw *Network) Provider() string {
 	return providerName(nw.Settings.Provider, nw.Engine.Caps().Provider)
 }
 
-// ForTests reports whether the provider serves only tests on a host that nobody else uses.
+// ForTests reports whether the provider serves only tests on a host without other users.
 func (nw *Network) ForTests() bool { return fabric.ForTests(nw.Engine.Caps().Provider) }
 
 // Warning returns the warning for a provider that serves only tests.

@@ -22,8 +22,8 @@ func (nw *Network) Eager() Eager {
 	return e
 }
 
-// ownTile returns the largest tile that endpoint i keeps on the way from and to this PE's heap: 4096,
-// 128 or 0. It keeps none where the CPU or a copy engine moves the bytes in between.
+// ownTile returns the largest tile that endpoint i keeps on the paths from and to this PE's heap:
+// 4096, 128 or 0. It keeps none where the CPU or a copy engine moves the bytes in between.
 func (nw *Network) ownTile(i int) int {
 	c, vouched := nw.Engines[i].Caps(), nw.Settings.Ordered.Bytes()
 	switch {

@@ -1,6 +1,6 @@
 package place
 
-// The bootstrap is the way in which this process meets the other PEs of its job. What the program
+// The bootstrap connects this process with the other PEs of its job. What the program
 // gives comes first, then the variables and files that launchers leave. The bootstraps themselves
 // are the packages below runtime/bootstrap. One thread opens one.
 
@@ -280,8 +280,8 @@ func openSlurm(s *surroundings) (bootstrap.Bootstrap, error) {
 	})
 }
 
-// Depart tells the launcher that the process ends in good order, if the launcher needs to know and
-// no job is open. It is called at the end of the process.
+// Depart reports to the launcher that the process ends in good order, if the launcher needs to know
+// and no job is open. It is called at the end of the process.
 func Depart() {
 	pmix.Depart()
 	pmi.Depart()

@@ -150,7 +150,7 @@ func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, waits bool) bool
 		a.did(l)
 		a.streams.Later(stream.In, stream.Chore{For: a, What: sendValue, Index: i, Width: h.Width, PE: h.From, Token: h.Token})
 	case a.words.alone != nil:
-		// Only for the first waiting message, because the end of the word looks for it there.
+		// Only for the first waiting message, because the end of the word searches there.
 		if waits {
 			a.beginWord(l, h, at)
 		}

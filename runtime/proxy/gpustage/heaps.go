@@ -114,7 +114,8 @@ func (x *heaps) setExtents(pe libshmem.PE, known []Extent, flushes bool) {
 }
 
 // RegisterHeap lets the fabric of other PEs reach a part of the user heap, from an offset on. After
-// Connect it tells the other PEs. A part of a loan comes between its BeginLoan and its EndLoan.
+// Connect it announces it to the other PEs. A part of a loan comes between its BeginLoan and its
+// EndLoan.
 func (x *heaps) RegisterHeap(offset uint64, loan Loan, m fabric.GPUMemory) error {
 	r, err := x.provider.RegisterGPU(m)
 	if err != nil {

@@ -72,7 +72,7 @@ type Consumer struct {
 	stall    time.Duration // see Stall
 	watched  time.Time
 	stuck    map[uint32]stuck // by PE
-	stuckAt  time.Time        // time of the last look at stuck
+	stuckAt  time.Time        // time of the last check of stuck
 	device   bool             // kernels are the producers
 	crowded  bool             // threads are more than processors
 	looker   *wait.Sleeper

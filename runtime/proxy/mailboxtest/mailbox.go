@@ -64,7 +64,7 @@ type Message struct {
 	mail          *C.struct_shmemi_mail
 }
 
-// Find looks for the first message with a tag, or Any. others is how many it has passed over.
+// Find returns the first message with a tag, or Any. others is how many it has passed over.
 // damaged: the mailbox holds something that no sender has placed.
 func (r *Receiver) Find(tag int) (m *Message, others int, damaged bool) {
 	s := C.shmemi_mail_find((*C.char)(unsafe.Pointer(&r.box[0])), C.uint64_t(r.head), C.int(tag), C.uint32_t(r.ring))

@@ -11,7 +11,7 @@
 // each other thread of the job, the last update of this PE that had begun by then: it may have seen
 // that one, and all before it. Updates of that kind are put with signal, atomic operations, p, and
 // puts of up to 8 bytes; a thread that never makes one of these to the PE may have flagged its
-// data by larger puts, and then those count. A wait for a signal looks at signals and atomic
+// data by larger puts, and then those count. A wait for a signal considers signals and atomic
 // operations only, unless the thread has none. This is more than a program needs if a thread has
 // updated the PE again before the waiting thread could look: the replay then waits for an update
 // that the program would not have waited for. It is never less than the program needs, as long as

@@ -202,7 +202,7 @@ bool cq_waits(struct cq *cq)
         nothing = cq->armed = true;
         for (struct ep *ep = d->eps; ep != NULL; ep = ep->next)
             if (ep->map != NULL && ep->rx == cq) {
-                /* A writer looks at armed after it has put its record in, so one of the two sees
+                /* A writer checks armed after it has put its record in, so one of the two sees
                  * the other. */
                 atomic_store(&ep->map->w->armed, 1);
                 if (wire_peek(ep->map->w) != NULL)

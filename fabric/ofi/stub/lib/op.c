@@ -1,5 +1,5 @@
 /*
- * op.c: operations under way: which there are, and when each is to be looked at.
+ * op.c: the operations under way, and when each is due.
  */
 #define _GNU_SOURCE
 #include "stub.h"

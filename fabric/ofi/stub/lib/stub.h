@@ -15,7 +15,7 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_rma.h>
 
-/* A device's status of an operation, as the provider hands it on (prov_errno). */
+/* A device's status of an operation, as the provider reports it (prov_errno). */
 enum status {
     STATUS_OK = 0,
     STATUS_FLUSHED = 1,              /* the queue pair was closed */
@@ -140,7 +140,7 @@ struct op {
     void *copy; /* of injected bytes */
     size_t len;
     uint64_t remote, key, data;
-    uint64_t due; /* when it is to be looked at, in nanoseconds */
+    uint64_t due; /* when it is due, in nanoseconds */
     size_t moved;
     bool begun; /* the last words of its blocks are there */
     unsigned tries;
