@@ -73,7 +73,7 @@ void shmemi_core_keep(const struct shmemi_init_args *args);
 /* The work of a PE, and the news that this one has finalized, as in struct shmemi_init_args. */
 void shmemi_core_doing(int pe, unsigned how, char *text, size_t size);
 void shmemi_core_finalized(void);
-/* Ranges for a profiler, as struct shmemi_init_args has them. */
+/* The profiler's ranges, for struct shmemi_init_args. */
 int shmemi_core_open_ranges(uint32_t groups);
 /* Of the proxy: SHMEMI_NVTX_... */
 void shmemi_core_range(unsigned name);

@@ -72,9 +72,9 @@
  * meanwhile need no order with each other. */
 #define shmemi_publish_add(at, n) __atomic_fetch_add((at), (n), __ATOMIC_RELEASE)
 
-/* Counts the caller into a barrier, and returns how many have come: each shows what it stored
- * before, and the last sees what all of them stored. Other side: the same macro, and shmemi_observe
- * of those that wait for the count. */
+/* Counts the caller into a barrier, and returns how many have arrived. Each caller publishes its
+ * earlier stores, and the last one sees those of all. Other side: the same macro, and
+ * shmemi_observe of the callers that wait for the count. */
 #define shmemi_arrive(at) __atomic_add_fetch((at), 1, __ATOMIC_ACQ_REL)
 
 /* Raises a word that several threads raise, if it is *seen; else *seen is what it is. It may fail

@@ -106,7 +106,7 @@ static void shorten_slices(void)
         mine.usual_slice = usual;
 }
 
-/* A slice that the program has set meanwhile stays. */
+/* A time slice that the program has set meanwhile is kept. */
 static void restore_slices(void)
 {
     struct attributes a;

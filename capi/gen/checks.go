@@ -10,7 +10,7 @@ import (
 	"libshmem/capi/spec"
 )
 
-// checkHeaders says which header of tests/c has a check.
+// checkHeaders names the header of tests/c for each check.
 var checkHeaders = map[spec.Check]string{
 	spec.CheckPut:     "check_rma.h",
 	spec.CheckGet:     "check_rma.h",

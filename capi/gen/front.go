@@ -40,7 +40,8 @@ func ownTop(over []string) string {
 	return "\n#include \"" + strings.Join(append(slices.Clone(over), "ranges.h"), "\"\n#include \"") + "\"\n"
 }
 
-// standsOn includes what the functions of a surface call: the library's own, or the surface below.
+// standsOn includes the headers of the functions that a surface calls: the library's own, or those
+// of the surface below.
 func standsOn(b *strings.Builder, s *spec.Surface, own string) {
 	if s.Over == nil {
 		b.WriteString(own)

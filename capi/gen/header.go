@@ -244,7 +244,7 @@ func spelled(fn spec.Function) string {
 	return fn.Name
 }
 
-// spellings is how the family's names are made, for the head of its comment.
+// spellings lists the spellings of a family's names, for the head of its comment.
 func spellings(f *spec.Family) []string {
 	var out []string
 	seen := map[string]bool{}

@@ -17,7 +17,7 @@ const overloadsTop = `
  * @_ctx_<T>_<name>. */
 `
 
-// C's complex types, where the compiler has them in C++: the layout is that of std::complex.
+// C's complex types in C++, if the compiler has them. Their layout is that of std::complex.
 const complexTop = `
 #ifdef __GNUC__
 __extension__ typedef __complex__ double @i_c_complexd;

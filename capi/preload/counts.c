@@ -1,5 +1,5 @@
 /*
- * counts.c: the sums of what the threads have counted.
+ * counts.c: sums up the threads' counts of calls.
  */
 #include "counts.h"
 

@@ -4,7 +4,7 @@
 #ifndef PRELOAD_COUNTS_H
 #define PRELOAD_COUNTS_H
 
-/* Adds the event libshmem_counts, if there are such calls. */
+/* Writes the event libshmem_counts, if calls were counted. */
 void preload_counts(void);
 
 #endif

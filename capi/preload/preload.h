@@ -208,7 +208,7 @@ bool preload_own(const void *address);
 /* say.c. Writes one line on standard error, with the library's name. Each is a whole sentence. */
 void preload_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same, and ends the process with status 1. */
+/* Prints a message and ends the process with status 1. */
 void preload_refuse(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 /* The bits of a floating-point number of GPUs. */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is done when the variable is not set. */
+/* The mode if the variable is not set. */
 static const char usual[] = "trace";
 
 const struct preload_mode *preload_active[PRELOAD_MODES + 1];

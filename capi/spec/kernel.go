@@ -34,7 +34,7 @@ type Kernel struct {
 	Doc      string // one sentence; none: the first of the row's
 }
 
-// A Scope says which threads make a call together.
+// A Scope is the group of threads that make a call together.
 type Scope int
 
 // The scopes.

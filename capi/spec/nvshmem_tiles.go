@@ -38,7 +38,7 @@ func (t *Tile) TileFunctions() []TileFunction {
 	return out
 }
 
-// TileNames are those of a surface, for reports and lists. Overloads stand behind each other.
+// TileNames lists the tile functions of a surface, for reports. Overloads follow each other.
 func (s *Surface) TileNames() []string {
 	var out []string
 	for i := range s.Tiles {

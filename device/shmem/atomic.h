@@ -67,7 +67,7 @@ SHMEMI_COLD uint64_t shmemi_request_packed(struct shmemi_pending_reply *q, uint3
     return shmemi_request(q, &words, SHMEMI_SLOTS_AMO_WIDE);
 }
 
-/* The same by the ring, for 4 or 8 bytes, where the kind has a result. */
+/* An atomic operation with a result through the ring, on 4 or 8 bytes. */
 SHMEMI_D uint64_t shmemi_request_atom(const struct shmemi_device_image *image, uint32_t kind,
                                       uint64_t at, uint32_t bytes, uint64_t v, uint64_t cond,
                                       int pe)

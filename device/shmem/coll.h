@@ -14,7 +14,8 @@
 
 #ifdef SHMEMI_KERNEL
 
-/* All threads of the scope know the step, and rings keep it behind the step before. */
+/* All threads of the scope know the step, and rings order its messages behind those of the step
+ * before. */
 template <class SCOPE> SHMEMI_D void shmemi_step_order(const struct shmemi_device_image *image)
 {
     SCOPE::sync();

@@ -160,7 +160,7 @@ SHMEMI_D int shmemi_eager_there(const struct shmemi_eager_reading *r, uint32_t k
     return found == SHMEMI_EAGER_THERE;
 }
 
-/* Returns 0 when a packet is not there yet. */
+/* Returns 0 if a packet has not arrived yet. */
 SHMEMI_D int shmemi_eager_came(const struct shmemi_eager_reading *r, uint64_t packet)
 {
     uint32_t seen = (uint32_t)(packet >> 32);

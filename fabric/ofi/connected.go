@@ -163,7 +163,7 @@ func (l *links) events() (came int, err error) {
 	return came, nil
 }
 
-// endShut ends connections of which all has been read.
+// endShut reports the end of connections whose completions have all been read.
 func (l *links) endShut() {
 	kept := l.shuts[:0]
 	for _, s := range l.shuts {

@@ -160,7 +160,7 @@ func (c *Choice) Open(cfg fabric.Config) ([]fabric.Provider, error) {
 	return ends, nil
 }
 
-// Close frees the choice; what it has opened stays.
+// Close frees the choice. Endpoints opened from it stay open.
 func (c *Choice) Close() {
 	for _, o := range c.offers {
 		o.free()

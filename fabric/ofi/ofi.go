@@ -482,7 +482,7 @@ func (e *endpoint) Close() error {
 	return errors.Join(append(errs, e.release())...)
 }
 
-// release closes what is open and frees the memory.
+// release closes all open objects and frees the memory.
 func (e *endpoint) release() error {
 	ret := C.shmemi_ofi_close(e.c)
 	what := C.GoString(e.c.failed)

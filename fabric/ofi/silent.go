@@ -70,7 +70,7 @@ func (l Library) whySilent(provider string) string {
 		kind := map[C.enum_fi_ep_type]string{
 			C.FI_EP_MSG: "connections", C.FI_EP_DGRAM: "unreliable datagrams", C.FI_EP_RDM: "reliable datagrams that lack messages or RMA",
 		}[info.ep_attr._type]
-		// A name stands for the layers above it, too.
+		// A provider's name also stands for the layered providers on top of it.
 		if C.GoString(info.fabric_attr.prov_name) == provider && kind != "" && !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)
 		}

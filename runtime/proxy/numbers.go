@@ -9,9 +9,9 @@ import (
 
 // States of a flow's sequence stream. A flow that has one has sequenceGiven plus its number.
 const (
-	sequenceNone    uint32 = iota // not asked for
-	sequenceAsked                 // the answer is under way
-	sequenceRefused               // there is none left
+	sequenceNone      uint32 = iota // not asked for
+	sequenceRequested               // the answer is under way
+	sequenceRefused                 // there is none left
 	sequenceGiven
 )
 
@@ -97,11 +97,11 @@ func (x *transfers) prepare(p *layout.Peer) {
 	}
 }
 
-// Given takes the answer of a PE that was asked for a sequence stream: its number and 1, or 0. It
-// returns false if the answer makes no sense.
+// Given takes a PE's reply to the request for a sequence stream: its number plus 1, or 0 for none.
+// It returns false if the reply is invalid.
 func (n *writeNumbers) Given(p *layout.Peer, answer uint64) bool {
 	switch {
-	case p.Stream != sequenceAsked || answer > 1<<(32-n.Space.Bits):
+	case p.Stream != sequenceRequested || answer > 1<<(32-n.Space.Bits):
 		return false
 	case answer == 0:
 		p.SetStream(sequenceRefused)
@@ -125,7 +125,7 @@ func (x *transfers) numbered(pe libshmem.PE, p *layout.Peer, n uint64) bool {
 		return false
 	}
 	if p.Stream == sequenceNone {
-		p.SetStream(sequenceAsked)
+		p.SetStream(sequenceRequested)
 		x.Messages.sendOwn(pe, x.Epoch, noParity, layout.Header{Kind: layout.KindSequence})
 	}
 	return p.Stream >= sequenceGiven

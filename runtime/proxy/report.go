@@ -61,10 +61,9 @@ type Report struct {
 	reportedDrops uint64      // completions that the provider had dropped at the last report of them
 }
 
-// OnActivityRequest sets the functions of questions between PEs. When another PE asks, says returns
-// what this PE's program does, as the end of a sentence. When a PE answers, hears takes its answer.
-// Both are called with the lock held, and take no lock of an engine. OnActivityRequest is called
-// before Connect.
+// OnActivityRequest sets the functions for activity requests. says returns this PE's activity, as
+// the end of a sentence, for another PE's request. hears gets another PE's reply. Both are called
+// with the lock held, and take no lock of an engine. It is called before Connect.
 func (e *Report) OnActivityRequest(says func() string, hears func(pe libshmem.PE, doing string)) {
 	e.says, e.hears = says, hears
 }

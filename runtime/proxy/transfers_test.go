@@ -299,10 +299,10 @@ func TestSequences(t *testing.T) {
 		good   bool
 		after  uint32
 	}{
-		{sequenceAsked, 0, true, sequenceRefused},
-		{sequenceAsked, 1, true, sequenceGiven},
-		{sequenceAsked, 1 << 16, true, sequenceGiven + 1<<16 - 1},
-		{sequenceAsked, 1<<16 + 1, false, sequenceAsked},
+		{sequenceRequested, 0, true, sequenceRefused},
+		{sequenceRequested, 1, true, sequenceGiven},
+		{sequenceRequested, 1 << 16, true, sequenceGiven + 1<<16 - 1},
+		{sequenceRequested, 1<<16 + 1, false, sequenceRequested},
 		{sequenceNone, 1, false, sequenceNone},
 		{sequenceGiven, 1, false, sequenceGiven},
 	} {

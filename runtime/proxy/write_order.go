@@ -35,7 +35,7 @@ func (x *transfers) keepsWrites(p *layout.Peer) bool {
 	return x.Net.Caps.WriteAfterWrite && p.Bare == 0
 }
 
-// awaitFlush asks a PE for an answer, and returns Again: the answer has to come first.
+// awaitFlush starts a flush of a PE, whose reply has to come before the write, and returns Again.
 func (x *transfers) awaitFlush(pe libshmem.PE, p *layout.Peer) call.Status {
 	if x.Messages.Flush(pe) == call.Failed {
 		return call.Failed

@@ -48,7 +48,7 @@ func (s *Site) shared(job *program.Job) bool {
 	return s.Processors > 0 && s.threads(job) > s.Processors
 }
 
-// threads is how many of the program's threads the host with the most has.
+// threads returns the most threads of the program on one host.
 func (s *Site) threads(job *program.Job) int {
 	of := make([]int, s.Hosts)
 	for _, t := range job.Threads {

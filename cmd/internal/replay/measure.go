@@ -241,7 +241,8 @@ func pingPong(f *figure) *program.Job {
 	return x.job()
 }
 
-// repeated makes calls of one function of PE 0, with a quiet behind each so many.
+// repeated makes a program in which PE 0 calls one function calls times, with a shmem_quiet after
+// every quiet-th call.
 func repeated(name string, bytes uint64, calls, quiet int) *program.Job {
 	x := newBenchmark()
 	for i := range calls {

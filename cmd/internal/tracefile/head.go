@@ -54,9 +54,9 @@ type offsetJSON struct {
 // mostPEs bounds the numbers of PEs that a file may name: readers have tables of them.
 const mostPEs = 1 << 20
 
-// add takes what one metadata event says. A file may have several of a PE, as the counts of losses
-// are known only at its end: what a later one says replaces what an earlier one said, except
-// comparisons of clocks that are all later than the known ones: those follow them.
+// add adds the fields of one metadata event. A file may have several for a PE, because the counts
+// of losses are known only at its end. Later fields replace earlier ones; comparisons of clocks
+// that are all later than the known ones are appended.
 func (h *Head) add(args []byte) error {
 	var j headJSON
 	if err := json.Unmarshal(args, &j); err != nil {

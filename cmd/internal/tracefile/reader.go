@@ -222,7 +222,7 @@ func (r *Reader) last() error {
 	return io.EOF
 }
 
-// end is how Next ends after err, which is io.EOF where the file has been cut.
+// end returns the result of Next after err, which is io.EOF if the file has been truncated.
 func (r *Reader) end(err error, inside bool) error {
 	if errors.Is(err, io.EOF) {
 		r.cut = &Cut{Line: r.line, Inside: inside, Events: r.events}

@@ -95,9 +95,9 @@ func (b *binding) fewest() int {
 	return n
 }
 
-// against is the reason not to bind PEs by default; "": there is none. A binding of which nobody
-// knows is worse than none: two jobs on the same processors, or threads of a PE that share one while
-// others are idle.
+// against returns the reason not to bind PEs by default, or "". A default binding that goes wrong
+// unnoticed is worse than none: two jobs might share processors, or threads of a PE one processor
+// while others are idle.
 func (o *Options) against(p *topo.Processors, err error, at *surroundings) string {
 	placed := o.placedByUser()
 	switch {

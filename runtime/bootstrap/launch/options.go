@@ -22,7 +22,7 @@ const (
 	StatusNotFound = 127
 )
 
-// Map says how PEs are dealt to simulated hosts.
+// Map selects how PEs are dealt to simulated hosts.
 type Map string
 
 // The maps.

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Loads the library. On failure why says the cause. */
+/* Loads the library. On failure why gets the cause. */
 int shmemi_munge_load(const char *name, char *why, size_t len);
 
 /* Makes a credential of n bytes that only the user can read. uid -1: all users. Returns 0, and

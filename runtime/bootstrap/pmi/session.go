@@ -151,7 +151,7 @@ func rank(from map[string]string, name string, size int) (libshmem.PE, error) {
 	return libshmem.PE(n), err
 }
 
-// ask sends a command and waits for its answer.
+// ask sends a command and waits for its reply.
 func (s *session) ask(end time.Time, want, line string) (reply, error) {
 	if err := s.conn.send(line); err != nil {
 		return reply{}, err

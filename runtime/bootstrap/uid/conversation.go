@@ -50,7 +50,7 @@ func (s *conversation) send(frame []byte) {
 	s.cond.Broadcast()
 }
 
-// received is the number of frames that have come.
+// received returns the number of frames that have arrived.
 func (s *conversation) received() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -98,9 +98,10 @@ func (l *peers) halted(pe libshmem.PE) bool {
 // probes caps the PEs that get a request at a time.
 const probes = 256
 
-// Probe asks PEs over the network whether they are there and what they do. If none is named, it
-// asks all PEs whether they are there. It asks the launcher which of the named PEs have ended. The
-// answers are for an Explanation soon after. Without the engine's lock it asks the launcher only.
+// Probe sends requests for the named PEs, for an Explanation soon after: to the PEs over the
+// network, whether they live and what they do, and to the launcher, which of them have ended.
+// Without names it asks all PEs whether they live. Without the engine's lock only the launcher gets
+// a request.
 func (l *peers) Probe(of []libshmem.PE) {
 	l.inquire(of)
 	if l.Network == nil {

@@ -51,7 +51,7 @@ type peers struct {
 	fates map[libshmem.PE]string // of the lost ones
 }
 
-// saying is the answer of a PE of another node to the question what it does.
+// saying is the activity reply of a PE on another node.
 type saying struct {
 	short, deep string
 	at          time.Time

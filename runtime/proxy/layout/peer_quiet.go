@@ -1,8 +1,8 @@
 package layout
 
-// Quiets: Dirty says that the open generation has touched the PE. Unmet says that the PE owes the
-// closed generation an answer: Acked is below Goal, or WroteAcked below GoalWrote. Late says that the
-// question for that answer found no room.
+// Quiets: Dirty says that the open generation has sent to the PE. Unmet says that the PE has not
+// acknowledged the closed generation: Acked is below Goal, or WroteAcked below GoalWrote. Late says
+// that the provider had no room for the flush that requests the acknowledgement.
 
 // Touch notes that the open generation has to ask the PE; false: it was noted before.
 func (p *Peer) Touch() bool {

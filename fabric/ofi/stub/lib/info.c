@@ -158,7 +158,7 @@ static int alter(const struct settings *s, enum kind kind, struct fi_info *o,
         alter_domain(s, kind, o->domain_attr, h->domain_attr);
     if (!(h->caps & FI_RMA) && rule(s, kind, G4c))
         o->ep_attr->max_msg_size = mtu(s, kind);
-    /* The application takes data in its own receives (R11). */
+    /* The application receives immediate data in its own receives (R11). */
     if (rule(s, kind, R11j))
         o->mode |= h->mode & FI_RX_CQ_DATA;
     return 0;

@@ -265,7 +265,7 @@ void hello_came(struct ep *ep, struct peer *peer);
 void hello_answer(struct ep *ep, struct peer *peer);
 struct peer *ep_peer(struct ep *ep, uint64_t id); /* in the address vector, or a stranger */
 
-/* carry.c: carries out an operation whose time has come. */
+/* carry.c: performs an operation that is due. */
 void carry(struct ep *ep, struct op *op);
 int apply(struct mapping *m, uint64_t at, uint64_t key, enum fi_op op, unsigned width,
           const uint64_t operands[2], uint64_t *old);
