@@ -101,7 +101,7 @@ func (a *agent) prepare(o *Options) (*starter, error) {
 	if err != nil {
 		alone = false // the binding says so
 	}
-	b, err := o.bindPEs("", look(o.Env, alone))
+	b, err := o.bindPEs("", readSurroundings(o.Env, alone))
 	if err == nil {
 		a.cleaner, err = startCleaner(null)
 	}
