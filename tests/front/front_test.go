@@ -47,6 +47,9 @@ func TestLooks(t *testing.T) { run(t, "looks") }
 // TestUntil: a wait that returns a value returns the one that ended it.
 func TestUntil(t *testing.T) { run(t, "until", "until") }
 
+// TestCollectiveModel: what the model of collective calls chooses between nodes, over tcp and on EFA.
+func TestCollectiveModel(t *testing.T) { run(t, "model", "model") }
+
 // TestFar: the core gets each operation on a PE of another node whole, and as often as it answers
 // that it has no room.
 func TestFar(t *testing.T) { run(t, "far", "remote") }

@@ -195,7 +195,7 @@ var (
 )
 
 var programs = map[string]program{
-	"collectives": {args: []string{rounds("collectives")}, many: true},
+	"collectives": {args: []string{rounds("collectives")}, argsIn: map[string][]string{"forced-8": {rounds("collectives/pieces")}}, many: true},
 	// Bytes of GPU memory use other messages.
 	"counters": {hostOnly: true},
 	// Many rounds of all checks on the node and between two hosts, few where proxies copy; elsewhere

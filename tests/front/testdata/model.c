@@ -1,0 +1,110 @@
+/*
+ * model.c: what the model of collective calls chooses, with the figures that
+ * runtime/job/network/wire.go has of tcp, verbs and EFA.
+ */
+#include "model.h"
+
+#include <stdio.h>
+
+struct shmemi_state shmemi_state;
+
+static int passed, failed;
+
+static void check(bool right, const char *what, uint32_t nodes, size_t bytes)
+{
+    passed += right;
+    failed += !right;
+    if (!right)
+        printf("%s: %u nodes, %zu bytes\n", what, nodes, bytes);
+}
+
+static struct shmemi_team of(uint32_t nodes, int n)
+{
+    return (struct shmemi_team){.n = n, .n_nodes = nodes};
+}
+
+static void wire(uint32_t latency, uint32_t post, uint32_t kib)
+{
+    shmemi_state =
+        (struct shmemi_state){.wire_latency = latency, .wire_post = post, .wire_kib = kib};
+}
+
+static enum shmemi_reduction reduction(uint32_t nodes, size_t bytes)
+{
+    struct shmemi_team t = of(nodes, (int)nodes);
+    return shmemi_model_reduction(&t, bytes, ((size_t)256 << 10) / nodes);
+}
+
+static struct shmemi_tree tree(uint32_t nodes, size_t bytes)
+{
+    struct shmemi_team t = of(nodes, (int)nodes);
+    return shmemi_model_tree(&t, bytes);
+}
+
+/* Few messages count over tcp, and few steps where messages cost little. */
+static void reductions(void)
+{
+    wire(2000, 6000, 400);
+    check(reduction(2, 64) == SHMEMI_STRAIGHT, "tcp, straight", 2, 64);
+    check(reduction(2, 1 << 20) == SHMEMI_OWNERS, "tcp, owners", 2, 1 << 20);
+    check(reduction(4, 64) == SHMEMI_PAIRS, "tcp, pairs", 4, 64);
+    check(reduction(4, 32 << 10) == SHMEMI_PAIRS, "tcp, pairs", 4, 32 << 10);
+    check(reduction(4, 1 << 20) == SHMEMI_OWNERS, "tcp, owners", 4, 1 << 20);
+    check(reduction(3, 64) == SHMEMI_STRAIGHT, "tcp, straight", 3, 64);
+    wire(15000, 500, 82);
+    check(reduction(4, 64) == SHMEMI_STRAIGHT, "EFA, straight", 4, 64);
+    check(reduction(16, 64) == SHMEMI_STRAIGHT, "EFA, straight", 16, 64);
+    check(reduction(128, 64) != SHMEMI_PAIRS, "EFA, no pairs", 128, 64);
+    check(reduction(128, 1 << 20) == SHMEMI_OWNERS, "EFA, owners", 128, 1 << 20);
+}
+
+static void trees(void)
+{
+    wire(15000, 500, 82);
+    check(tree(4, 8).children == 8, "EFA, wide", 4, 8);
+    check(tree(128, 8).children == 8, "EFA, wide", 128, 8);
+    check(tree(4, 64 << 20).children == 1, "EFA, chain", 4, 64 << 20);
+    check(tree(4, 64 << 20).piece <= 256 << 10, "EFA, pieces", 4, 64 << 20);
+    wire(2000, 6000, 400);
+    check(tree(4, 8).children > 1, "tcp, no chain", 4, 8);
+    check(tree(4, 4 << 20).children == 1, "tcp, chain", 4, 4 << 20);
+}
+
+/* The words of SHMEM_COLLECTIVES count more than the figures. */
+static void words(void)
+{
+    wire(2000, 6000, 400);
+    shmemi_state.collectives = SHMEMI_COLLECTIVES_OWNERS | SHMEMI_COLLECTIVES_CHAIN;
+    check(reduction(4, 64) == SHMEMI_OWNERS, "owners", 4, 64);
+    check(tree(4, 8).children == 1, "chain", 4, 8);
+    shmemi_state.collectives = SHMEMI_COLLECTIVES_PAIRS | SHMEMI_COLLECTIVES_WIDE;
+    check(reduction(4, 1024) == SHMEMI_PAIRS, "pairs", 4, 1024);
+    check(reduction(3, 1024) != SHMEMI_PAIRS, "no pairs of three", 3, 1024);
+    check(tree(128, 64 << 20).children == 8, "wide", 128, 64 << 20);
+    struct shmemi_team t = of(4, 8);
+    shmemi_state.collectives = SHMEMI_COLLECTIVES_APART;
+    check(!shmemi_model_packs(&t, 8), "apart", 4, 8);
+    shmemi_state.collectives = SHMEMI_COLLECTIVES_FLAT;
+    check(!shmemi_by_nodes(&t), "flat", 4, 8);
+    shmemi_state.collectives = 0;
+    check(shmemi_by_nodes(&t) && shmemi_model_packs(&t, 8), "packed", 4, 8);
+    t.n_nodes = 1;
+    check(!shmemi_by_nodes(&t), "one node", 1, 8);
+}
+
+/* Of a job on one node all figures are 0. */
+static void none(void)
+{
+    wire(0, 0, 0);
+    check(!shmemi_model_pairs(16, 8), "no pairs", 16, 8);
+}
+
+int main(void)
+{
+    reductions();
+    trees();
+    words();
+    none();
+    printf("%d passed, %d failed\n", passed, failed);
+    return failed != 0;
+}
