@@ -9,11 +9,12 @@
  * result to all. That takes two steps, and a member sends and receives each element about twice,
  * however many nodes there are.
  *
- * Both go in rounds. A round begins before the last one has ended, so that the network moves bytes
- * while the PEs combine. What a PE sends is in the first half of the memory of a round, and what it
- * receives in the second, with a part of its own for each node. There are four rounds: before a
- * member sends to round k + 4, it has got from each other one what that sends when it has used what
- * it got in round k: the results of that round or, if all goes straight, the share of round k + 2.
+ * All but pairs go in rounds. A round begins before the last one has ended, so that the network
+ * moves bytes while the PEs combine. What a PE sends is in the first half of the memory of a round,
+ * and what it receives in the second, with a part of its own for each node. There are four rounds:
+ * before a member sends to round k + 4, it has got from each other one what that sends when it has
+ * used what it got in round k: the results of that round or, if all goes straight, the share of
+ * round k + 2.
  */
 #include "columns.h"
 
@@ -43,7 +44,7 @@ struct reduction {
     const char *source;
     size_t first, end; /* the share of the column, or the block of this PE that is to be reduced */
     size_t block;      /* of a member, in a round */
-    size_t apart;      /* from the block of one member to that of the next in source; 0: block */
+    size_t apart;      /* from the block of one member to that of the next in source, of scatter */
     bool scatter;      /* only the owner gets the result */
     bool whole;        /* a round is a block: scatter, or all goes straight */
     uint64_t round;    /* the number of the first round of the team that is used */
@@ -118,8 +119,8 @@ static void send_share(const struct reduction *r, size_t k)
     char *own = part_of(r, k, t->node);
     shmemi_gather(t, t->near, t->n_near, own, r->source + e.at * r->reducer->size, e.n, r->reducer,
                   r->call);
-    EACH_OTHER_NODE(t, node)
-    send_at(r, node, own, own, e.n);
+    EACH_OTHER_NODE (t, node)
+        send_at(r, node, own, own, e.n);
 }
 
 /* The own part may still be under way when those of the others have come, so all are combined
@@ -130,8 +131,8 @@ static void combine_shares(const struct reduction *r, size_t k)
     const struct extent e = extent_of(r, k);
     size_t size = r->reducer->size;
     char *all = sent_in(r, k);
-    EACH_OTHER_NODE(t, node)
-    shmemi_await(t, peer(r, node), r->call);
+    EACH_OTHER_NODE (t, node)
+        shmemi_await(t, peer(r, node), r->call);
     memcpy(all, part_of(r, k, 0), e.n * size);
     for (uint32_t node = 1; node < t->n_nodes; node++)
         r->reducer->combine(all, part_of(r, k, node), e.n);
@@ -218,8 +219,7 @@ static void contribute(const struct reduction *r, size_t k)
     struct shmemi_team *t = r->t;
     const struct extent e = extent_of(r, k);
     const char *own = part_of(r, k, t->node);
-    EACH_OTHER_NODE(t, node)
-    {
+    EACH_OTHER_NODE (t, node) {
         size_t n = owned(&e, node, r->scatter);
         if (n > 0)
             send_at(r, node, own, prepare(r, k, &e, node, n), n);
@@ -238,8 +238,8 @@ static void combine(const struct reduction *r, size_t k)
     char *result = part_of(r, k, t->node);
     if (n == 0)
         return;
-    EACH_OTHER_NODE(t, node)
-    shmemi_await(t, peer(r, node), r->call);
+    EACH_OTHER_NODE (t, node)
+        shmemi_await(t, peer(r, node), r->call);
     for (uint32_t node = 0; node < t->n_nodes; node++) {
         const char *in = node == t->node ? contribution(r, k, &e, node) : part_of(r, k, node);
         if (node == 0)
@@ -249,13 +249,13 @@ static void combine(const struct reduction *r, size_t k)
     }
     if (r->scatter) {
         shmemi_move(r->dest + (e.at - r->first) * size, result, n * size, r->call);
-        EACH_OTHER_NODE(t, node)
-        shmemi_message(t, peer(r, node), r->call);
+        EACH_OTHER_NODE (t, node)
+            shmemi_message(t, peer(r, node), r->call);
         return;
     }
     char *at = r->dest + block_at(r, &e, t->node) * size;
-    EACH_OTHER_NODE(t, node)
-    shmemi_message_data(t, peer(r, node), at, result, n * size, NULL, r->call);
+    EACH_OTHER_NODE (t, node)
+        shmemi_message_data(t, peer(r, node), at, result, n * size, NULL, r->call);
     shmemi_move(at, result, n * size, r->call);
 }
 
@@ -265,9 +265,9 @@ static void finish(const struct reduction *r, size_t k)
     struct shmemi_team *t = r->t;
     const struct extent e = extent_of(r, k);
     size_t size = r->reducer->size;
-    EACH_OTHER_NODE(t, node)
-    if (owned(&e, node, r->scatter) > 0)
-        shmemi_await(t, peer(r, node), r->call);
+    EACH_OTHER_NODE (t, node)
+        if (owned(&e, node, r->scatter) > 0)
+            shmemi_await(t, peer(r, node), r->call);
     if (r->scatter || !shmemi_collective_holds())
         return;
     char *at = r->dest + e.at * size;

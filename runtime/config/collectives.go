@@ -1,6 +1,9 @@
 package config
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // collectiveWords are the words of SHMEM_COLLECTIVES: auto, and then the bits of Collectives in
 // their order.
@@ -14,4 +17,18 @@ func collectivesOf(words []string) Collectives {
 		}
 	}
 	return c
+}
+
+// String returns the words of the setting.
+func (c Collectives) String() string {
+	var words []string
+	for i, w := range collectiveWords[1:] {
+		if c&(1<<i) != 0 {
+			words = append(words, w)
+		}
+	}
+	if len(words) == 0 {
+		return collectiveWords[0]
+	}
+	return strings.Join(words, ",")
 }

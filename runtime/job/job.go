@@ -201,6 +201,10 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 			j.Log.Say("pe", config.LogInfo, "PEs are "+how)
 		}
 	}
+	if j.Me == 0 && j.Network != nil && j.Log.Enabled("coll", config.LogDebug) {
+		j.Log.Say("coll", config.LogDebug, fmt.Sprintf("collective calls between hosts: SHMEM_COLLECTIVES=%v, %s: %v",
+			j.Met.Collectives, j.Network.Provider(), j.Network.Wire()))
+	}
 	return j.printMap()
 }
 
