@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -254,7 +255,25 @@ type job struct {
 	*exec.Cmd
 	ctx    context.Context
 	cancel context.CancelFunc
-	out    bytes.Buffer
+	out    output
+}
+
+// output is what a job has written so far.
+type output struct {
+	sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.Lock()
+	defer o.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *output) String() string {
+	o.Lock()
+	defer o.Unlock()
+	return o.text.String()
 }
 
 // prepare is shmemrun on host 0 with these arguments.

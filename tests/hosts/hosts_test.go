@@ -208,11 +208,18 @@ func (c *cluster) ends(t *testing.T) {
 		t.Parallel()
 		j := c.prepare(t, "--host", "h1,h2", "sh", "-c", `trap "echo got USR1; exit 4" USR1; `+forever)
 		begun(t, j, 2)
-		if err := errors.Join(j.Process.Signal(syscall.SIGUSR2), j.Process.Signal(syscall.SIGUSR1)); err != nil {
+		if err := j.Process.Signal(syscall.SIGUSR2); err != nil {
+			t.Fatal(err)
+		}
+		refused := func() int {
+			return strings.Count(j.out.String(), "got signal 12 (user defined signal 2): it is not passed on to PE")
+		}
+		need.Eventually(t, "both hosts refuse a signal", func() bool { return refused() == 2 || j.ctx.Err() != nil })
+		if err := j.Process.Signal(syscall.SIGUSR1); err != nil {
 			t.Fatal(err)
 		}
 		out, status := j.end(t)
-		if status != 4 || !strings.Contains(out, "got USR1\n") || strings.Count(out, "got signal 12 (user defined signal 2): it is not passed on to PE") != 2 {
+		if status != 4 || !strings.Contains(out, "got USR1\n") || refused() != 2 {
 			t.Errorf("status %d:\n%s", status, out)
 		}
 	})
