@@ -24,13 +24,19 @@ static bool forced(uint32_t which)
     return (shmemi_state.collectives & which) != 0;
 }
 
-/* Data that do not fit a message are a write, and a message behind it. */
+/* Data that do not fit a message are a write, and a message that leaves right behind it. */
 static double messages(double bytes)
 {
     return bytes > SHMEMI_MESSAGE_SIZE - SHMEMI_HEADER_SIZE ? 2 : 1;
 }
 
-/* Nanoseconds of n messages that one node sends, and until a message has come. */
+/* Nanoseconds until a message has come. */
+static double latency(void)
+{
+    return shmemi_state.wire_latency;
+}
+
+/* Nanoseconds of n messages that one node sends. */
 static double sending(double n, double bytes)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -44,19 +50,14 @@ static double combining(const struct shmemi_team *t, double bytes)
     return (t->n_nodes + 2) * bytes / 10;
 }
 
-static double latency(double bytes)
-{
-    return messages(bytes) * shmemi_state.wire_latency;
-}
-
 enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t bytes, size_t part)
 {
     const uint32_t nodes = t->n_nodes;
     const double others = nodes - 1.0, all = (double)bytes, block = all / nodes;
     const bool pairs = nodes > 2 && shmemi_in_pairs(nodes) && bytes <= part;
-    const double straight = latency(all) + sending(others, all) + combining(t, all);
-    const double owners = 2 * (latency(block) + sending(others, block)) + combining(t, block);
-    const double step = latency(all) + sending(1, all) + 2 * all / 10;
+    const double straight = latency() + sending(others, all) + combining(t, all);
+    const double owners = 2 * (latency() + sending(others, block)) + combining(t, block);
+    const double step = latency() + sending(1, all) + 2 * all / 10;
     if (forced(SHMEMI_COLLECTIVES_PAIRS) && pairs)
         return SHMEMI_PAIRS;
     if (forced(SHMEMI_COLLECTIVES_STRAIGHT | SHMEMI_COLLECTIVES_OWNERS))
@@ -73,8 +74,8 @@ bool shmemi_model_pairs(uint32_t n, size_t bytes)
     for (; power <= n / 2; power *= 2)
         steps++;
     steps += power < n ? 2 : 0;
-    return steps * (latency((double)bytes) + sending(1, (double)bytes)) <
-           latency((double)bytes) + sending(n - 1.0, (double)bytes);
+    return steps * (latency() + sending(1, (double)bytes)) <
+           latency() + sending(n - 1.0, (double)bytes);
 }
 
 /* The last node gets the first piece over the whole depth of the tree, and the others behind it. */
@@ -88,7 +89,7 @@ static double time_of(const struct shmemi_team *t, struct shmemi_tree tree, size
         level *= children;
         reached += level;
     }
-    return depth * (latency(piece) + each) + (double)(n - 1) * each;
+    return depth * (latency() + each) + (double)(n - 1) * each;
 }
 
 struct shmemi_tree shmemi_model_tree(const struct shmemi_team *t, size_t nbytes)

@@ -58,6 +58,7 @@ var loads = map[string]load{
 }
 
 var left = map[string]string{
+	"columns":        "reductions between 4 and 16 hosts of the models of EFA are compared; in make test-full between 64 and 128, too (runtime/proxy, TestSimColumns)",
 	"experiments":    "programs with a fault run on libshmem, and two right programs of Open MPI under the modes; in make test-full the ones with a fault run on Open MPI, too, and five right ones, and the modes run under sanitizers (tests/experiments)",
 	"architectures":  "kernels are judged for sm_90 and compiled for sm_75, too, and the library's own are PTX for sm_90; in make test-full they are judged for five architectures, and assembled (tests/device, KERNEL_ARCHS and KERNEL_PTX in device/rules.mk)",
 	"emulated":       "kernels that run as threads of the host call each name in one type of each kind and size, those of NVSHMEM on one node; in make test-full in every type, and between hosts (tests/device, tests/nvshmem). nvcc compiles what they call (device/rules.mk)",

@@ -54,6 +54,12 @@ static void reductions(void)
     wire(15000, 500, 82);
     check(reduction(4, 64) == SHMEMI_STRAIGHT, "EFA, straight", 4, 64);
     check(reduction(16, 64) == SHMEMI_STRAIGHT, "EFA, straight", 16, 64);
+    /* TestSimColumns in runtime/proxy has their times. */
+    for (uint32_t nodes = 4; nodes <= 16; nodes += 12) {
+        check(reduction(nodes, 4 << 10) == SHMEMI_STRAIGHT, "EFA, straight", nodes, 4 << 10);
+        check(reduction(nodes, 64 << 10) == SHMEMI_OWNERS, "EFA, owners", nodes, 64 << 10);
+        check(reduction(nodes, 1 << 20) == SHMEMI_OWNERS, "EFA, owners", nodes, 1 << 20);
+    }
     check(reduction(128, 64) != SHMEMI_PAIRS, "EFA, no pairs", 128, 64);
     check(reduction(128, 1 << 20) == SHMEMI_OWNERS, "EFA, owners", 128, 1 << 20);
 }
