@@ -51,7 +51,7 @@ static void spread_on_node(struct shmemi_team *t, void *dest, const void *from, 
 {
     bool pull = shmemi_coll_pulls(n);
     for (uint32_t i = 1; i < t->n_near; i++) {
-        int rank = t->near[(t->near_rank + i) % t->n_near];
+        int rank = shmemi_team_neighbour(t, i);
         if (pull)
             shmemi_activeset_message(t, rank, SHMEMI_DATA, call);
         else

@@ -62,21 +62,15 @@ static void send_on(const struct broadcast *b, size_t at)
                             piece_at(b, at), b->lent, b->call);
 }
 
-/* The i-th of the other members of this node, beginning behind this PE. */
-static int neighbour(const struct shmemi_team *t, uint32_t i)
-{
-    return t->near[(t->near_rank + i) % t->n_near];
-}
-
 static void give_to_node(const struct broadcast *b, size_t at)
 {
     struct shmemi_team *t = b->t;
     for (uint32_t i = 1; i < t->n_near; i++)
         if (b->pull)
-            shmemi_message(t, neighbour(t, i), b->call);
+            shmemi_message(t, shmemi_team_neighbour(t, i), b->call);
         else
-            shmemi_message_data(t, neighbour(t, i), b->dest + at, b->data + at, piece_at(b, at),
-                                b->lent, b->call);
+            shmemi_message_data(t, shmemi_team_neighbour(t, i), b->dest + at, b->data + at,
+                                piece_at(b, at), b->lent, b->call);
 }
 
 static void speak(const struct broadcast *b)
@@ -89,7 +83,7 @@ static void speak(const struct broadcast *b)
         give_to_node(b, at);
     }
     for (uint32_t i = 1; b->pull && i < t->n_near; i++)
-        shmemi_await(t, neighbour(t, i), b->call);
+        shmemi_await(t, shmemi_team_neighbour(t, i), b->call);
     shmemi_lent_back(b->lent, b->call);
 }
 

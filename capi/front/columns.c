@@ -107,7 +107,7 @@ static void give_near(const struct reduction *r, size_t at, const char *from, si
     struct shmemi_team *t = r->t;
     for (uint32_t i = 0; i < t->n_near && shmemi_collective_holds(); i++)
         shmemi_put(SHMEM_CTX_DEFAULT, r->dest + at * r->reducer->size, from, n * r->reducer->size,
-                   t->pes[t->near[(t->near_rank + i) % t->n_near]], r->call);
+                   t->pes[shmemi_team_neighbour(t, i)], r->call);
 }
 
 /* ----------------------------------------------------------------- straight */
@@ -272,8 +272,8 @@ static void finish(const struct reduction *r, size_t k)
         return;
     char *at = r->dest + e.at * size;
     for (uint32_t i = 1; i < t->n_near; i++)
-        shmemi_put(SHMEM_CTX_DEFAULT, at, at, e.n * size,
-                   t->pes[t->near[(t->near_rank + i) % t->n_near]], r->call);
+        shmemi_put(SHMEM_CTX_DEFAULT, at, at, e.n * size, t->pes[shmemi_team_neighbour(t, i)],
+                   r->call);
 }
 
 /* Messages of two members are awaited in the order in which they are sent: the contributions to a

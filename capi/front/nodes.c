@@ -45,12 +45,6 @@ static void sync_near(struct shmemi_team *t, const char *call)
     shmemi_sync_node(t, call);
 }
 
-/* The i-th of the other members of this node, beginning behind this PE. */
-static int neighbour(const struct shmemi_team *t, uint32_t i)
-{
-    return t->near[(t->near_rank + i) % t->n_near];
-}
-
 static uint32_t other_node(const struct shmemi_team *t, uint32_t i)
 {
     return (t->node + i) % t->n_nodes;
@@ -147,8 +141,8 @@ static void give_near(const struct collect *c, int rank)
 {
     struct shmemi_part p = part(c, rank, rank + 1);
     for (uint32_t i = 1; i < c->t->n_near; i++)
-        copy_near(c->t, SHMEMI_OPERATION_PUT, neighbour(c->t, i), c->dest + (int64_t)p.at,
-                  own_dest(c, p.at), p.bytes, c->call);
+        copy_near(c->t, SHMEMI_OPERATION_PUT, shmemi_team_neighbour(c->t, i),
+                  c->dest + (int64_t)p.at, own_dest(c, p.at), p.bytes, c->call);
 }
 
 /* Each PE sends its block to one member of each node. */
@@ -216,8 +210,9 @@ void shmemi_nodes_alltoall(struct shmemi_team *t, char *dest, const char *source
                           call);
     }
     for (uint32_t i = 0; i < t->n_near; i++)
-        copy_near(t, SHMEMI_OPERATION_PUT, neighbour(t, i), at + (int64_t)(nbytes * (size_t)t->me),
-                  (char *)source + nbytes * (size_t)neighbour(t, i), nbytes, call);
+        copy_near(t, SHMEMI_OPERATION_PUT, shmemi_team_neighbour(t, i),
+                  at + (int64_t)(nbytes * (size_t)t->me),
+                  (char *)source + nbytes * (size_t)shmemi_team_neighbour(t, i), nbytes, call);
     for (uint32_t i = 1; i < t->n_nodes && shmemi_collective_holds(); i++) {
         uint32_t node = (t->node + t->n_nodes - i) % t->n_nodes;
         int from = shmemi_team_at(t, node, t->near_rank);

@@ -88,6 +88,12 @@ SHMEMI_INLINE int shmemi_team_at(const struct shmemi_team *t, uint32_t node, uin
     return t->members[t->first[node] + number];
 }
 
+/* The rank of the i-th other member of this node, beginning behind this PE; 0: its own. */
+SHMEMI_INLINE int shmemi_team_neighbour(const struct shmemi_team *t, uint32_t i)
+{
+    return t->near[(t->near_rank + i) % t->n_near];
+}
+
 /* Gives the team of a slot its rounds between nodes, where there is room for them; -1: the world.
  */
 void shmemi_team_rounds(struct shmemi_team *t, int slot);
