@@ -51,6 +51,13 @@ SHMEMI_INLINE size_t shmemi_bytes(size_t nelems, size_t size)
     return SHMEMI_UNLIKELY(__builtin_mul_overflow(nelems, size, &n)) ? SIZE_MAX : n;
 }
 
+/* Reports whether two arrays have a byte in common. */
+SHMEMI_INLINE bool shmemi_overlap(const void *a, size_t na, const void *b, size_t nb)
+{
+    return a != NULL && b != NULL && (uintptr_t)a < (uintptr_t)b + nb &&
+           (uintptr_t)b < (uintptr_t)a + na;
+}
+
 /* Reports whether the n bytes are in the user heap. No bytes at its very end count as inside: a
  * program that goes through an array in pieces may end there with a piece of no elements. */
 SHMEMI_INLINE bool shmemi_in_heap(const void *addr, size_t n)

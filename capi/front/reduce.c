@@ -170,11 +170,6 @@ static void reducescatter(struct shmemi_team *t, char *dest, const char *source,
     }
 }
 
-static bool overlap(const void *a, size_t na, const void *b, size_t nb)
-{
-    return (uintptr_t)a < (uintptr_t)b + nb && (uintptr_t)b < (uintptr_t)a + na;
-}
-
 int shmemi_reducescatter(shmem_team_t team, void *dest, const void *source, size_t nelems,
                          const struct shmemi_reducer *reducer, const char *call)
 {
@@ -185,7 +180,8 @@ int shmemi_reducescatter(shmem_team_t team, void *dest, const void *source, size
     shmemi_coll_check_arguments(t, dest, source, bytes, "", 0, call);
     shmemi_check_symmetric("dest", dest, bytes, call);
     shmemi_check_symmetric("source", source, shmemi_bytes(bytes, (size_t)t->n), call);
-    if (shmemi_has_columns(t) && t->even && !overlap(dest, bytes, source, bytes * (size_t)t->n))
+    if (shmemi_has_columns(t) && t->even &&
+        !shmemi_overlap(dest, bytes, source, bytes * (size_t)t->n))
         shmemi_columns_scatter(t, dest, source, nelems, reducer, call);
     else
         reducescatter(t, dest, source, nelems, reducer, call);

@@ -133,20 +133,15 @@ static SHMEMI_COLD void refuse(const struct set *q, size_t bytes)
                  bytes);
 }
 
-static bool overlap(const void *a, size_t na, const void *b, size_t nb)
-{
-    return a != NULL && b != NULL && (uintptr_t)a < (uintptr_t)b + nb &&
-           (uintptr_t)b < (uintptr_t)a + na;
-}
-
 static void check_full(const struct set *q, const size_t *indices, size_t bytes)
 {
     shmemi_check_block(q->ivars, bytes, q->call);
     shmemi_check_aligned(q->ivars, size_of(q->kind), q->call);
     size_t masks = shmemi_bytes(q->nelems, sizeof *q->status);
     size_t places = shmemi_bytes(q->nelems, sizeof *indices);
-    if (overlap(q->ivars, bytes, q->status, masks) || overlap(q->ivars, bytes, indices, places) ||
-        overlap(q->status, masks, indices, places))
+    if (shmemi_overlap(q->ivars, bytes, q->status, masks) ||
+        shmemi_overlap(q->ivars, bytes, indices, places) ||
+        shmemi_overlap(q->status, masks, indices, places))
         shmemi_abort(q->call, "pass arrays of their own",
                      "two of ivars %p, status %p and indices %p overlap", (const void *)q->ivars,
                      (const void *)q->status, (const void *)indices);

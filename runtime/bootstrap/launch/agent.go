@@ -309,16 +309,6 @@ func (a *agent) endStrays() {
 		}
 	}
 	a.cleaner.close()
-	sig := unix.SIGTERM
-	if a.strayed.IsZero() {
-		a.strayed = time.Now()
-	} else if time.Since(a.strayed) > strayGrace {
-		sig = unix.SIGKILL
-	}
-	for _, pid := range children() {
-		if a.cleaner == nil || pid != a.cleaner.pid {
-			_ = unix.Kill(pid, sig)
-		}
-	}
+	signalStrays(&a.strayed, a.cleaner)
 	a.after(killAgain, a.endStrays)
 }

@@ -88,16 +88,22 @@ func (j *job) endStrays() {
 		j.endLinks()
 		return
 	}
+	signalStrays(&j.strayed, j.cleaner)
+	j.after(killAgain, j.endStrays)
+}
+
+// signalStrays ends this process's children but the cleaner: by SIGTERM at first, which since notes,
+// and by SIGKILL when strayGrace is over.
+func signalStrays(since *time.Time, c *cleaner) {
 	sig := unix.SIGTERM
-	if j.strayed.IsZero() {
-		j.strayed = time.Now()
-	} else if time.Since(j.strayed) > strayGrace {
+	if since.IsZero() {
+		*since = time.Now()
+	} else if time.Since(*since) > strayGrace {
 		sig = unix.SIGKILL
 	}
 	for _, pid := range children() {
-		if j.cleaner == nil || pid != j.cleaner.pid {
+		if c == nil || pid != c.pid {
 			_ = unix.Kill(pid, sig)
 		}
 	}
-	j.after(killAgain, j.endStrays)
 }
