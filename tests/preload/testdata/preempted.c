@@ -1,7 +1,9 @@
 /*
  * preempted.c: a PE that does three things for some 100 ms each before a call of shmem_fence: it
  * computes on a processor that another thread computes on, it sleeps, and it computes alone. It
- * prints for how long it had no processor during the first.
+ * prints for how long it had no processor before the calls behind the first and the third, at least
+ * and at most: other programs may take the processor between a call and the clocks that are read
+ * beside it.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -22,14 +24,38 @@ static double read_clock(clockid_t clock)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* Computes for so long, and returns the time without a processor. */
-static double compute(double span)
+static void compute(double span)
 {
-    double begin = read_clock(CLOCK_MONOTONIC), had = read_clock(CLOCK_THREAD_CPUTIME_ID), now;
-    do
-        now = read_clock(CLOCK_MONOTONIC);
-    while (now - begin < span);
-    return now - begin - (read_clock(CLOCK_THREAD_CPUTIME_ID) - had);
+    double begin = read_clock(CLOCK_MONOTONIC);
+    while (read_clock(CLOCK_MONOTONIC) - begin < span)
+        continue;
+}
+
+/* How long this thread has had no processor, at least or at most: a thread that loses it between
+ * the two clocks reads the second one late. */
+static double without_least(void)
+{
+    double now = read_clock(CLOCK_MONOTONIC);
+    return now - read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static double without_most(void)
+{
+    double had = read_clock(CLOCK_THREAD_CPUTIME_ID);
+    return read_clock(CLOCK_MONOTONIC) - had;
+}
+
+/* Calls shmem_fence, computes, calls it again, and prints what the second call is to record. */
+static void compute_between_calls(void)
+{
+    double outer = without_least();
+    shmem_fence();
+    double inner = without_most();
+    compute(SPAN);
+    inner = without_least() - inner;
+    shmem_fence();
+    outer = without_most() - outer;
+    printf("%.3f %.3f\n", inner / 1e3, outer / 1e3);
 }
 
 static void *spin(void *unused)
@@ -53,19 +79,13 @@ int main(void)
     sched_setaffinity(0, sizeof one, &one);
     pthread_create(&other, NULL, spin, NULL);
     compute(SPAN / 10);
-    shmem_fence();
-    double without = compute(SPAN);
-    shmem_fence();
+    compute_between_calls();
     atomic_store(&over, 1);
     pthread_join(other, NULL);
     sched_setaffinity(0, sizeof all, &all);
-    shmem_fence();
     struct timespec nap = {0, (long)SPAN};
     nanosleep(&nap, NULL);
-    shmem_fence();
-    double alone = compute(SPAN);
-    shmem_fence();
-    printf("%.3f %.3f\n", without / 1e3, alone / 1e3);
+    compute_between_calls();
     shmem_finalize();
     return 0;
 }
