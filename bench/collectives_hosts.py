@@ -2,7 +2,8 @@
 """Measures collective calls between hosts, and Open MPI's OSHMEM beside them in the same rounds.
 
 The hosts are network namespaces of this machine, joined by virtual interfaces, which shmemrun makes
-for both libraries. There are as many PEs as the machine has processors for. Standard library only.
+for both libraries. There are as many PEs as the machine has processors for. Between two hosts the
+bytes of each call are sent over bare TCP, too, by bench/wire.c. Standard library only.
 """
 
 import argparse
@@ -84,6 +85,28 @@ def measure(system, pes, hosts, arguments, limit):
     return found
 
 
+def on_the_wire(metric, size, pes):
+    """What each of two hosts has to send in a call: how, and how many bytes."""
+    each = pes // 2
+    sizes = {"fcollect": size * each, "collect": size * each, "alltoall": size * each * each}
+    if metric == "broadcast":
+        return "one_way", size
+    return "both_ways", sizes.get(metric, size) or 8
+
+
+def measure_wire(work, pes, rows, milliseconds, limit):
+    """The rows of bare TCP that belong to those of a library."""
+    sizes = sorted({on_the_wire(r["metric"], r["size"], pes)[1] for r in rows})
+    start = ["build/bin/shmemrun", "-n", "2", "--hosts", "2", "--host-netns"]
+    argv = [*start, os.path.join(work, "wire"), work, str(milliseconds), *map(str, sizes)]
+    _, out, err = systems.run(argv, limit)
+    took = {(r["metric"], r["size"]): r["value"] for r in systems.rows(out)}
+    if len(took) != 2 * len(sizes):
+        print(f"bench: wire, {pes} PEs: {err[-800:]}", flush=True)
+        return []
+    return [{**r, "value": took[on_the_wire(r["metric"], r["size"], pes)]} for r in rows]
+
+
 def page(rows, facts, failures=()):
     where = ", ".join(f"{k} {v}" for k, v in facts.items())
     lines = [
@@ -91,21 +114,25 @@ def page(rows, facts, failures=()):
         "# Collective calls between hosts",
         "",
         "`bench/collectives.c` on libshmem and on Open MPI's OSHMEM, in network namespaces of one",
-        "machine, in turn. Each cell is the median of the rounds in us; the ratio is the time of",
-        f"libshmem divided by that of OSHMEM. {where}.",
+        "machine, in turn. Each cell is the median of the rounds in us; the ratios are the time of",
+        "libshmem divided by that of OSHMEM, and by that of the bytes over bare TCP, one connection",
+        f"and one thread an end (`bench/wire.c`, two hosts). {where}.",
     ]
     for pes, hosts in sorted({(r["pes"], r["hosts"]) for r in rows}, key=lambda p: (p[1], p[0])):
         lines += ["", f"## {pes} PEs on {hosts} hosts", ""]
-        lines += ["| call | bytes | libshmem | OSHMEM | ratio |", "|---|--:|--:|--:|--:|"]
+        lines += ["| call | bytes | libshmem | OSHMEM | ratio | wire | ratio |"]
+        lines += ["|---|--:|--:|--:|--:|--:|--:|"]
         at = {}
         for r in rows:
             if (r["pes"], r["hosts"]) == (pes, hosts):
                 at.setdefault((r["metric"], r["size"]), {})[r["system"]] = r["median"]
         for (metric, size), of in sorted(at.items()):
-            ours, theirs = of.get("libshmem"), of.get("oshmem")
-            cells = ["" if v is None else f"{v:.3g}" for v in (ours, theirs)]
-            ratio = f"{ours / theirs:.2f}" if ours and theirs else ""
-            lines.append(f"| {metric} | {size or ''} | {cells[0]} | {cells[1]} | {ratio} |")
+            ours = of.get("libshmem")
+            cells = [f"{ours:.3g}" if ours else ""]
+            for other in (of.get("oshmem"), of.get("wire")):
+                cells.append(f"{other:.3g}" if other else "")
+                cells.append(f"{ours / other:.2f}" if ours and other else "")
+            lines.append(f"| {metric} | {size or ''} | {' | '.join(cells)} |")
     lines += ["", "## Runs that ended without figures", ""]
     for (name, pes, hosts), n in sorted(failures):
         lines.append(f"- {name}, {pes} PEs on {hosts} hosts: {n}")
@@ -134,6 +161,7 @@ def main():
         measured = [Libshmem(work, work, "tcp"), OpenMPI(work, work, "")]
         for system in measured:
             system.build("collectives")
+        systems.build_plain(work, "wire")
         arguments = [str(args.milliseconds), str(args.most)]
         for _ in range(args.rounds):
             for pes, hosts in places:
@@ -145,6 +173,10 @@ def main():
                     for row in found:
                         key = (pes, hosts, system.name, row["metric"], row["size"])
                         values.setdefault(key, []).append(row["value"])
+                    if hosts == 2 and system.name == "libshmem":
+                        for row in measure_wire(work, pes, found, args.milliseconds, args.limit):
+                            key = (pes, hosts, "wire", row["metric"], row["size"])
+                            values.setdefault(key, []).append(row["value"])
     names = ("pes", "hosts", "system", "metric", "size")
     rows = [
         {**dict(zip(names, key)), "median": statistics.median(of), "values": of}

@@ -237,12 +237,18 @@ def models():
     return found
 
 
-def build_raw(work):
-    binary = os.path.join(work, "raw")
-    status, out, err = run(["gcc", "-O2", "bench/raw.c", "-o", binary, "-lfabric"], 120)
+def build_plain(work, program, *libraries):
+    """Builds a program that uses no OpenSHMEM."""
+    binary = os.path.join(work, program)
+    argv = ["gcc", "-O2", f"bench/{program}.c", "-o", binary, *libraries]
+    status, out, err = run(argv, 120)
     if status != 0:
-        raise SystemExit(f"bench: build raw failed (it needs libfabric's headers)\n{out}{err}")
+        raise SystemExit(f"bench: build {program} failed\n{out}{err}")
     return binary
+
+
+def build_raw(work):
+    return build_plain(work, "raw", "-lfabric")
 
 
 def stream(pair):

@@ -34,9 +34,22 @@ class Hosts(unittest.TestCase):
         ]
         rows.append({**rows[0], "pes": 4, "metric": "barrier_all", "size": 0})
         text = collectives_hosts.page(rows, {"cores": 8})
-        self.assertIn("| sum | 8 | 5 | 10 | 0.50 |", text)
+        self.assertIn("| sum | 8 | 5 | 10 | 0.50 |  |  |", text)
         self.assertIn("## 4 PEs on 2 hosts", text)
-        self.assertIn("| barrier_all |  | 5 |  |  |", text)
+        self.assertIn("| barrier_all |  | 5 |  |  |  |  |", text)
+        text = collectives_hosts.page([*rows, {**rows[0], "system": "wire", "median": 4}], {})
+        self.assertIn("| sum | 8 | 5 | 10 | 0.50 | 4 | 1.25 |", text)
+
+    def test_wire(self):
+        def sent(metric):
+            return collectives_hosts.on_the_wire(metric, 100, 8)
+
+        self.assertEqual(sent("broadcast"), ("one_way", 100))
+        self.assertEqual(sent("sum"), ("both_ways", 100))
+        self.assertEqual(sent("fcollect"), ("both_ways", 400))
+        self.assertEqual(sent("collect"), ("both_ways", 400))
+        self.assertEqual(sent("alltoall"), ("both_ways", 1600))
+        self.assertEqual(collectives_hosts.on_the_wire("barrier_all", 0, 8), ("both_ways", 8))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,189 @@
+/*
+ * wire: what the bytes of a collective call take over bare TCP between two hosts: one connection,
+ * one thread at each end, which asks the kernel again and again. The limit of a library over tcp
+ * that uses as few processors.
+ *
+ *   wire FOLDER MILLISECONDS SIZE...
+ *
+ * It is started once on each host, and the two find each other by a file in the folder. Output, from
+ * the first, tab-separated:   metric  size  value  unit
+ * One way: half of a round in which each end sends size bytes when it has got the other's. Both
+ * ways: a round in which both send size bytes at once.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/tcp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BATCHES = 9 };
+
+static int first, wire;
+static double budget;
+static char *out, *in;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static void need(int good, const char *what)
+{
+    if (!good) {
+        fprintf(stderr, "wire: %s: %s\n", what, strerror(errno));
+        exit(1);
+    }
+}
+
+/* The address by which the other host reaches this one. */
+static struct sockaddr_in own_address(void)
+{
+    struct ifaddrs *all;
+    struct sockaddr_in found = {.sin_family = AF_UNSPEC};
+    need(getifaddrs(&all) == 0, "list addresses");
+    for (struct ifaddrs *i = all; i != NULL; i = i->ifa_next)
+        if (i->ifa_addr != NULL && i->ifa_addr->sa_family == AF_INET &&
+            (i->ifa_flags & IFF_LOOPBACK) == 0)
+            memcpy(&found, i->ifa_addr, sizeof found);
+    freeifaddrs(all);
+    need(found.sin_family == AF_INET, "find an address other than loopback");
+    found.sin_port = 0;
+    return found;
+}
+
+/* The first host listens, and writes where into a file that the second one waits for. */
+static void meet(const char *folder)
+{
+    char name[4096], made[4096 + 4];
+    snprintf(name, sizeof name, "%s/wire.address", folder);
+    snprintf(made, sizeof made, "%s.new", name);
+    struct sockaddr_in at = own_address();
+    socklen_t length = sizeof at;
+    int s = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+    need(s >= 0, "open a socket");
+    if (first) {
+        need(bind(s, (struct sockaddr *)&at, sizeof at) == 0 && listen(s, 1) == 0 &&
+                 getsockname(s, (struct sockaddr *)&at, &length) == 0,
+             "listen");
+        FILE *f = fopen(made, "w");
+        need(f != NULL && fwrite(&at, sizeof at, 1, f) == 1 && fclose(f) == 0 &&
+                 rename(made, name) == 0,
+             made);
+        wire = accept4(s, NULL, NULL, 0);
+        need(wire >= 0, "accept");
+        close(s);
+        unlink(name);
+    } else {
+        FILE *f;
+        while ((f = fopen(name, "r")) == NULL)
+            usleep(1000);
+        need(fread(&at, sizeof at, 1, f) == 1, name);
+        fclose(f);
+        wire = s;
+        need(connect(wire, (struct sockaddr *)&at, sizeof at) == 0, "connect");
+    }
+    need(setsockopt(wire, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) == 0, "TCP_NODELAY");
+}
+
+static void move(size_t to_send, size_t to_get)
+{
+    size_t sent = 0, got = 0;
+    while (sent < to_send || got < to_get) {
+        if (sent < to_send) {
+            ssize_t n = send(wire, out + sent, to_send - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+            need(n > 0 || (n < 0 && errno == EAGAIN), "send");
+            sent += n > 0 ? (size_t)n : 0;
+        }
+        if (got < to_get) {
+            ssize_t n = recv(wire, in + got, to_get - got, MSG_DONTWAIT);
+            need(n > 0 || (n < 0 && errno == EAGAIN), "receive");
+            got += n > 0 ? (size_t)n : 0;
+        }
+    }
+}
+
+static void one_way(size_t size)
+{
+    if (first)
+        move(size, 0);
+    move(0, size);
+    if (!first)
+        move(size, 0);
+}
+
+static void both_ways(size_t size)
+{
+    move(size, size);
+}
+
+static double timed(void (*round)(size_t), size_t size, uint64_t rounds)
+{
+    double t = now();
+    for (uint64_t i = 0; i < rounds; i++)
+        round(size);
+    return (now() - t) / (double)rounds;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The median of batches. The first host says how many rounds a batch has. */
+static void measure(const char *metric, void (*round)(size_t), size_t size, double part)
+{
+    double batch[BATCHES];
+    uint64_t rounds = 1;
+    for (double t = 0; t < budget / BATCHES / 4;) {
+        t = timed(round, size, rounds) * (double)rounds;
+        double fits = budget / BATCHES / t * (double)rounds;
+        memcpy(out, &(uint64_t){fits < 1 ? 1 : (uint64_t)fits}, sizeof rounds);
+        move(first ? sizeof rounds : 0, first ? 0 : sizeof rounds);
+        memcpy(&rounds, first ? out : in, sizeof rounds);
+        memcpy(out, &t, sizeof t);
+        move(first ? sizeof t : 0, first ? 0 : sizeof t);
+        memcpy(&t, first ? out : in, sizeof t);
+    }
+    for (int i = 0; i < BATCHES; i++)
+        batch[i] = timed(round, size, rounds);
+    qsort(batch, BATCHES, sizeof *batch, compare);
+    if (first)
+        printf("%s\t%zu\t%.6g\tus\n", metric, size, batch[BATCHES / 2] * part / 1e3);
+}
+
+int main(int argc, char **argv)
+{
+    const char *rank = getenv("SHMEM_LAUNCHER_PE");
+    size_t most = 64;
+    if (argc < 4 || rank == NULL) {
+        fprintf(stderr, "usage: shmemrun -n 2 --hosts 2 --host-netns wire FOLDER MILLISECONDS "
+                        "SIZE...\n");
+        return 2;
+    }
+    first = atoi(rank) == 0;
+    budget = atof(argv[2]) * 1e6;
+    for (int i = 3; i < argc; i++)
+        most = strtoull(argv[i], NULL, 10) > most ? strtoull(argv[i], NULL, 10) : most;
+    out = calloc(1, most);
+    in = calloc(1, most);
+    need(out != NULL && in != NULL, "allocate");
+    meet(argv[1]);
+    for (int i = 3; i < argc; i++) {
+        size_t size = strtoull(argv[i], NULL, 10);
+        measure("one_way", one_way, size, 0.5);
+        measure("both_ways", both_ways, size, 1);
+    }
+    fflush(stdout);
+    return 0;
+}
