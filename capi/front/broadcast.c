@@ -42,11 +42,17 @@ struct broadcast {
     const char *call;
 };
 
+/* A number below 2n, modulo n. Three divisions made a broadcast of 8 bytes on a node a tenth
+ * slower: .37 us instead of .33 (2 PEs of a 16-core Xeon). */
+static uint32_t around(uint32_t number, uint32_t n)
+{
+    return number < n ? number : number - n;
+}
+
 /* The member of a node that passes the data on. */
 static int speaker(const struct broadcast *b, uint32_t node)
 {
-    uint32_t number = (b->root_node + node) % b->t->n_nodes;
-    return node == 0 ? b->root : b->t->leaders[number];
+    return node == 0 ? b->root : b->t->leaders[around(b->root_node + node, b->t->n_nodes)];
 }
 
 static size_t piece_at(const struct broadcast *b, size_t at)
@@ -119,7 +125,8 @@ void shmemi_coll_broadcast(struct shmemi_team *t, void *dest, const void *source
     shmemi_coll_check_broadcast(t, dest, source, nbytes, root, call);
     if (nbytes == 0)
         return;
-    struct shmemi_lent lent = {.begun = 0};
+    struct shmemi_lent lent;
+    shmemi_lent_begin(&lent);
     struct broadcast b = {.t = t,
                           .dest = dest,
                           .data = t->me == root ? source : dest,
@@ -131,7 +138,7 @@ void shmemi_coll_broadcast(struct shmemi_team *t, void *dest, const void *source
                           .pull = shmemi_coll_pulls(nbytes),
                           .lent = &lent,
                           .call = call};
-    b.node = (t->node + t->n_nodes - b.root_node) % t->n_nodes;
+    b.node = around(t->node + t->n_nodes - b.root_node, t->n_nodes);
     if (shmemi_by_nodes(t)) {
         struct shmemi_tree tree = shmemi_model_tree(t, nbytes);
         b.children = tree.children;

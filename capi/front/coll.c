@@ -37,7 +37,8 @@ static void all_to_all(struct shmemi_team *t, char *mine, const char *source, si
                        size_t step, const char *call)
 {
     int n = t->n, me = t->me;
-    struct shmemi_lent lent = {.begun = 0};
+    struct shmemi_lent lent;
+    shmemi_lent_begin(&lent);
     for (int i = 1; i < n; i++) {
         int rank = (me + i) % n;
         shmemi_message_data(t, rank, mine, source + step * (size_t)rank, nbytes, &lent, call);

@@ -13,13 +13,19 @@
  */
 void shmemi_message(struct shmemi_team *t, int rank, const char *call);
 
-/* Sources that messages of one call may still read. It begins zeroed. */
+/* Sources that messages of one call may still read. */
 enum { SHMEMI_LENT = 16 };
 struct shmemi_lent {
     struct shmemi_request requests[SHMEMI_LENT];
     int32_t pes[SHMEMI_LENT];
     uint64_t begun, ended;
 };
+
+/* The requests stay as they are: on a node none is used. */
+SHMEMI_INLINE void shmemi_lent_begin(struct shmemi_lent *lent)
+{
+    lent->begun = lent->ended = 0;
+}
 
 /* A message with data. lent: where the source is noted, which then stays as it is until
  * shmemi_lent_back. NULL: it is memory of the library, which stays until the message has come. */

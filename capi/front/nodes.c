@@ -172,7 +172,8 @@ static void collect_apart(const struct collect *c)
 void shmemi_nodes_collect(struct shmemi_team *t, int64_t dest, const struct shmemi_blocks *blocks,
                           const char *call)
 {
-    struct shmemi_lent lent = {.begun = 0};
+    struct shmemi_lent lent;
+    shmemi_lent_begin(&lent);
     const struct collect c = {t, dest, blocks, &lent, call};
     size_t all = part(&c, 0, t->n).bytes;
     if (t->consecutive && shmemi_model_packs(t, all / t->n_nodes))
@@ -199,7 +200,8 @@ void shmemi_nodes_alltoall(struct shmemi_team *t, char *dest, const char *source
                            const char *call)
 {
     uint64_t round = t->rounds_begun++;
-    struct shmemi_lent lent = {.begun = 0};
+    struct shmemi_lent lent;
+    shmemi_lent_begin(&lent);
     const int64_t at = shmemi_offset(dest);
     for (uint32_t i = 1; i < t->n_nodes; i++) {
         uint32_t node = other_node(t, i);

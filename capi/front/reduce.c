@@ -85,7 +85,8 @@ static void reduce_by_blocks(struct shmemi_team *t, char *dest, const char *sour
     int n = t->n, me = t->me;
     size_t share = nelems / (size_t)n, bytes = share * reducer->size;
     char *mine = dest + (size_t)me * bytes;
-    struct shmemi_lent lent = {.begun = 0};
+    struct shmemi_lent lent;
+    shmemi_lent_begin(&lent);
     for (int i = 1; i < n; i++) {
         int rank = (me + i) % n;
         shmemi_message_data(t, rank, mine, source + (size_t)rank * bytes, bytes, &lent, call);
