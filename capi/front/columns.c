@@ -48,6 +48,7 @@ struct reduction {
     bool scatter;      /* only the owner gets the result */
     bool whole;        /* a round is a block: scatter, or all goes straight */
     uint64_t round;    /* the number of the first round of the team that is used */
+    struct shmemi_lent *lent;
     const struct shmemi_reducer *reducer;
     const char *call;
 };
@@ -95,47 +96,82 @@ static char *part_of(const struct reduction *r, size_t k, uint32_t node)
          step_++, node = (node + 1) % (t)->n_nodes)
 
 static void send_at(const struct reduction *r, uint32_t node, const char *at, const void *from,
-                    size_t nelems)
+                    size_t nelems, struct shmemi_lent *lent)
 {
     int64_t offset = at - shmemi_state.peer_base[shmemi_state.my_pe];
-    shmemi_message_at(r->t, peer(r, node), offset, from, nelems * r->reducer->size, NULL, r->call);
+    shmemi_message_at(r->t, peer(r, node), offset, from, nelems * r->reducer->size, lent, r->call);
+}
+
+/* Where one PE of each node is a member, it need not copy what it contributes. */
+static bool alone_reads(const struct reduction *r)
+{
+    return r->t->n_near == 1 && shmemi_loads(r->source);
+}
+
+/* Without an answer a source may be sent from if results do not replace it meanwhile. */
+static bool lends_source(const struct reduction *r)
+{
+    return alone_reads(r) && r->source != r->dest;
+}
+
+/* Where this PE combines the elements of a round: in dest, if no other member of its node gets them
+ * from there. */
+static char *target_of(const struct reduction *r, size_t at, char *round)
+{
+    if (r->t->n_near == 1 && shmemi_loads(r->dest))
+        return r->dest + at * r->reducer->size;
+    return round;
 }
 
 /* Gives the members of this node, this PE included, the result of n elements. */
 static void give_near(const struct reduction *r, size_t at, const char *from, size_t n)
 {
     struct shmemi_team *t = r->t;
-    for (uint32_t i = 0; i < t->n_near && shmemi_collective_holds(); i++)
-        shmemi_put(SHMEM_CTX_DEFAULT, r->dest + at * r->reducer->size, from, n * r->reducer->size,
+    char *to = r->dest + at * r->reducer->size;
+    for (uint32_t i = 0; i < t->n_near && to != from && shmemi_collective_holds(); i++)
+        shmemi_put(SHMEM_CTX_DEFAULT, to, from, n * r->reducer->size,
                    t->pes[shmemi_team_neighbour(t, i)], r->call);
 }
 
 /* ----------------------------------------------------------------- straight */
+
+/* What the node contributes to a round. */
+static const char *share_of(const struct reduction *r, size_t k, const struct extent *e)
+{
+    return lends_source(r) ? r->source + e->at * r->reducer->size : part_of(r, k, r->t->node);
+}
 
 static void send_share(const struct reduction *r, size_t k)
 {
     struct shmemi_team *t = r->t;
     const struct extent e = extent_of(r, k);
     char *own = part_of(r, k, t->node);
-    shmemi_gather(t, t->near, t->n_near, own, r->source + e.at * r->reducer->size, e.n, r->reducer,
-                  r->call);
+    const char *share = share_of(r, k, &e);
+    if (share == own)
+        shmemi_gather(t, t->near, t->n_near, own, r->source + e.at * r->reducer->size, e.n,
+                      r->reducer, r->call);
     EACH_OTHER_NODE (t, node)
-        send_at(r, node, own, own, e.n);
+        send_at(r, node, own, share, e.n, lends_source(r) ? r->lent : NULL);
 }
 
-/* The own part may still be under way when those of the others have come, so all are combined
+/* The own share may still be under way when those of the others have come, so all are combined
  * elsewhere. */
 static void combine_shares(const struct reduction *r, size_t k)
 {
     struct shmemi_team *t = r->t;
     const struct extent e = extent_of(r, k);
-    size_t size = r->reducer->size;
-    char *all = sent_in(r, k);
+    char *all = target_of(r, e.at, sent_in(r, k));
     EACH_OTHER_NODE (t, node)
         shmemi_await(t, peer(r, node), r->call);
-    memcpy(all, part_of(r, k, 0), e.n * size);
-    for (uint32_t node = 1; node < t->n_nodes; node++)
-        r->reducer->combine(all, part_of(r, k, node), e.n);
+    if (!shmemi_collective_holds())
+        return;
+    for (uint32_t node = 0; node < t->n_nodes; node++) {
+        const char *in = node == t->node ? share_of(r, k, &e) : part_of(r, k, node);
+        if (node == 0)
+            memcpy(all, in, e.n * r->reducer->size);
+        else
+            r->reducer->combine(all, in, e.n);
+    }
     give_near(r, e.at, all, e.n);
 }
 
@@ -169,7 +205,9 @@ static void reduce_in_pairs(const struct reduction *r)
     for (uint32_t step = 0; 1u << step < t->n_nodes && shmemi_collective_holds(); step++) {
         uint32_t other = t->node ^ 1u << step;
         char *in = part_of(r, 0, step), *both = acc + shmemi_part_bytes(t);
-        send_at(r, other, in, acc, n);
+        if (2u << step == t->n_nodes)
+            both = target_of(r, r->first, both);
+        send_at(r, other, in, acc, n, NULL);
         shmemi_await(t, peer(r, other), r->call);
         memcpy(both, other < t->node ? in : acc, n * size);
         r->reducer->combine(both, other < t->node ? acc : in, n);
@@ -187,17 +225,11 @@ static size_t block_at(const struct reduction *r, const struct extent *e, uint32
     return r->scatter ? e->at + (size_t)peer(r, node) * r->apart : e->at + node * e->each;
 }
 
-/* Where one PE of each node is a member, it sends from source: the owner's answer says that it has
- * come. */
-static bool sends_source(const struct reduction *r)
-{
-    return r->t->n_near == 1 && shmemi_loads(r->source);
-}
-
+/* The owner's answer says that what was sent has come. */
 static const char *contribution(const struct reduction *r, size_t k, const struct extent *e,
                                 uint32_t node)
 {
-    if (sends_source(r))
+    if (alone_reads(r))
         return r->source + block_at(r, e, node) * r->reducer->size;
     return sent_in(r, k) + node * r->block * r->reducer->size;
 }
@@ -207,7 +239,7 @@ static const char *prepare(const struct reduction *r, size_t k, const struct ext
                            uint32_t node, size_t n)
 {
     const char *at = contribution(r, k, e, node);
-    if (!sends_source(r))
+    if (!alone_reads(r))
         shmemi_gather(r->t, r->t->near, r->t->n_near, (char *)at,
                       r->source + block_at(r, e, node) * r->reducer->size, n, r->reducer, r->call);
     return at;
@@ -222,7 +254,7 @@ static void contribute(const struct reduction *r, size_t k)
     EACH_OTHER_NODE (t, node) {
         size_t n = owned(&e, node, r->scatter);
         if (n > 0)
-            send_at(r, node, own, prepare(r, k, &e, node, n), n);
+            send_at(r, node, own, prepare(r, k, &e, node, n), n, NULL);
     }
     size_t n = owned(&e, t->node, r->scatter);
     if (n > 0)
@@ -325,9 +357,12 @@ void shmemi_columns_reduce(struct shmemi_team *t, char *dest, const char *source
         columns = t->columns;
     size_t share = ((nelems + columns - 1) / columns + line - 1) / line * line;
     size_t first = t->near_rank * share, end = first + share < nelems ? first + share : nelems;
+    struct shmemi_lent lent;
+    shmemi_lent_begin(&lent);
     struct reduction r = {.t = t,
                           .dest = dest,
                           .source = source,
+                          .lent = &lent,
                           .first = first,
                           .end = end,
                           .round = t->rounds_begun,
@@ -349,6 +384,7 @@ void shmemi_columns_reduce(struct shmemi_team *t, char *dest, const char *source
             reduce_straight(&r);
         else
             reduce_by_owners(&r);
+        shmemi_lent_back(&lent, call);
     }
     if (shmemi_state.gpu) /* results may be under way to the memory of GPUs */
         shmemi_quiet(SHMEM_CTX_DEFAULT, call);
