@@ -137,7 +137,7 @@ struct shmemi_fastpath {
     uint32_t failures; /* 1: some generation failed */
     uint32_t calm; /* units of messages to one PE before it is asked for an answer */
     uint32_t window; /* units to one PE without an answer: see credits */
-    uint32_t unit; /* a message of n bytes takes 1 + (n-1)>>unit of them */
+    uint32_t unit; /* a message of n bytes takes 1 + (n-1)>>unit of them, with n at most CREDITED_MOST */
     uint32_t n_dirty; /* see dirty_list */
     uint32_t n_unposted; /* see unposted_list */
     uint32_t attention; /* 1: the engine's thread is to come out of C; any thread sets it, without the lock */

@@ -17,7 +17,8 @@
 #define SHMEMI_MERGE_MOST 1984 /* bytes of payload up to which operations share a message: two fit */
 #define SHMEMI_BURST_AFTER 8 /* how many operations of a caller have to come in a row before they are held; C counts them */
 #define SHMEMI_RECORD_SIZE 32 /* the part of a header that is in a batch for each operation, its payload behind it */
-#define SHMEMI_MESSAGE_SIZE 4096 /* bytes of the largest active message, header included: a put that is worth a copy fits one message, and the receive buffers take half a megabyte */
+#define SHMEMI_MESSAGE_SIZE 4160 /* bytes of the largest active message, header included: 4 KiB and their signal fit one message, and the receive buffers take half a megabyte */
+#define SHMEMI_CREDITED_MOST 4096 /* bytes of a message that cost credit at most: a power of two, so that half of a PE's credits suffice for any message. The last 64 bytes of the largest are free */
 #define SHMEMI_HEADER_SIZE 56 /* leaves a message without payload in one cache line, and with 8 bytes of it: what providers inject at least is 64 */
 #define SHMEMI_COUNTED 24 /* how many counters there are */
 
@@ -110,7 +111,8 @@ _Static_assert(SHMEMI_FLUSH_TOKEN == 65535, "FLUSH_TOKEN");
 _Static_assert(SHMEMI_MERGE_MOST == 1984, "MERGE_MOST");
 _Static_assert(SHMEMI_BURST_AFTER == 8, "BURST_AFTER");
 _Static_assert(SHMEMI_RECORD_SIZE == 32, "RECORD_SIZE");
-_Static_assert(SHMEMI_MESSAGE_SIZE == 4096, "MESSAGE_SIZE");
+_Static_assert(SHMEMI_MESSAGE_SIZE == 4160, "MESSAGE_SIZE");
+_Static_assert(SHMEMI_CREDITED_MOST == 4096, "CREDITED_MOST");
 _Static_assert(SHMEMI_HEADER_SIZE == 56, "HEADER_SIZE");
 _Static_assert(SHMEMI_COUNTED == 24, "COUNTED");
 _Static_assert(SHMEMI_MESSAGE_AMO == 1, "MESSAGE_AMO");

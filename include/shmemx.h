@@ -830,7 +830,7 @@ int shmemx_culibrary_finalize(struct CUlib_st *library);
  * one that all paths keep, or none. The paths are those of the host, and those of kernels where
  * PEs have a GPU; only the latter where the heap is in the memory of GPUs. There a network
  * keeps a tile only in slots that NICs reach. Without a tile, SHMEMX_EAGER_BEST selects
- * SHMEMX_EAGER_NOTIFY for tokens of more than 4040 bytes where some kernels use the ring, or
+ * SHMEMX_EAGER_NOTIFY for tokens of more than 4104 bytes where some kernels use the ring, or
  * networks carry a notification in the write of a token, and there is a counter for each slot,
  * else SHMEMX_EAGER_NONE. All PEs make the call together, with the same arguments.
  *

@@ -144,7 +144,7 @@ var fastPath = Unit{
 			{Name: "failures", Type: "u32", Doc: "1: some generation failed"},
 			{Name: "calm", Type: "u32", Doc: "units of messages to one PE before it is asked for an answer"},
 			{Name: "window", Type: "u32", Doc: "units to one PE without an answer: see credits"},
-			{Name: "unit", Type: "u32", Doc: "a message of n bytes takes 1 + (n-1)>>unit of them"},
+			{Name: "unit", Type: "u32", Doc: "a message of n bytes takes 1 + (n-1)>>unit of them, with n at most CREDITED_MOST"},
 			{Name: "n_dirty", Type: "u32", Doc: "see dirty_list"},
 			{Name: "n_unposted", Type: "u32", Doc: "see unposted_list"},
 			{Name: "attention", Type: "u32", Doc: "1: the engine's thread is to come out of C; any thread sets it, without the lock"},

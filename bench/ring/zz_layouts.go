@@ -2,5 +2,5 @@
 
 package main
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xd5a0e280f8e906ca
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x18aefa91988acbb1
 import "C"

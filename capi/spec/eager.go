@@ -75,7 +75,7 @@ var eagerCalls = []Family{
 			"refused; SHMEMX_EAGER_BEST selects one that all paths keep, or none. The paths are those " +
 			"of the host, and those of kernels where PEs have a GPU; only the latter where the heap is in the memory of GPUs. There a network keeps " +
 			"a tile only in slots that NICs reach. Without a tile, " +
-			"SHMEMX_EAGER_BEST selects SHMEMX_EAGER_NOTIFY for tokens of more than 4040 bytes where some kernels use the ring, or networks carry " +
+			"SHMEMX_EAGER_BEST selects SHMEMX_EAGER_NOTIFY for tokens of more than 4104 bytes where some kernels use the ring, or networks carry " +
 			"a notification in the write of a token, and there is a counter for each slot, else SHMEMX_EAGER_NONE. " +
 			"All PEs make the call together, with the same arguments.",
 		Returns: "0. 1 on every PE when a path does not keep the tile (shmemx_eager_tile), when NICs do not reach the slots in the memory of a GPU, or when kernels of a PE have no notification " +

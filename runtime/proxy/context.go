@@ -34,7 +34,7 @@ type contexts struct {
 // ordered for all of a PE, and on a network where only a number shows that a write has arrived.
 func (e *Engine) OpenContext(number uint32) (uint32, error) {
 	ordered := !e.ops.Net.Unordered && e.ops.Net.Caps.WriteAfterWrite
-	if e.gpu != nil || !ordered && !e.ops.Net.Caps.DeliveryComplete && e.PutMax() > layout.MaxPayload {
+	if e.gpu != nil || !ordered && !e.ops.Net.Caps.DeliveryComplete && e.PutMax() > layout.MaxPut {
 		return 0, nil
 	}
 	_, err := e.newContext(number)

@@ -59,7 +59,7 @@ func TestCounts(t *testing.T) {
 	j.close()
 }
 
-// TestLargestMessage: up to 4040 bytes a put with signal is one message, and above it a
+// TestLargestMessage: up to 4104 bytes a put with signal is one message, and above it a
 // write and the signal behind it.
 func TestLargestMessage(t *testing.T) {
 	j := newJob(t, modes[0], 1, 2, 1<<16)
@@ -68,7 +68,7 @@ func TestLargestMessage(t *testing.T) {
 	for _, c := range []struct {
 		n                           int
 		putSignals, writes, atomics uint64
-	}{{4039, 1, 0, 0}, {4040, 1, 0, 0}, {4041, 0, 1, 1}, {4056, 0, 1, 1}} {
+	}{{4096, 1, 0, 0}, {4104, 1, 0, 0}, {4105, 0, 1, 1}, {4160, 0, 1, 1}} {
 		a.putSignal(1, 512, make([]byte, c.n), 8192, 1, fabric.OpAdd, true)
 		a.quiet()
 		got := a.Report.CountOf(1)

@@ -32,7 +32,7 @@ const (
 	// so do messages that it has taken. Each PE has its part, and at least the minimum, with which
 	// it makes progress even among 10^6 PEs.
 	allMessages, leastMessages = 1 << 20, 16
-	allBytes, leastBytes       = 64 << 20, 2 * layout.MessageSize
+	allBytes, leastBytes       = 64 << 20, 2 * layout.CreditedMost
 	// If the completion of a write says only that its source may be reused, its bytes may lie in a
 	// socket that the PE does not read: 20 MB of them in one. mostUnread bytes, and one write more,
 	// may be on their way to a PE before it has said that they have arrived. allUnread bounds those
@@ -53,7 +53,7 @@ func unreadBytes(n int) uint64 { return uint64(min(mostUnread, max(leastUnread, 
 func creditUnits(n int) (units uint32, unit uint32) {
 	messages := floor2(min(messageWindow, max(leastMessages, allMessages/n)))
 	bytes := floor2(max(leastBytes, allBytes/n))
-	unit = uint32(bits.Len(uint(min(bytes/messages, layout.MessageSize))) - 1)
+	unit = uint32(bits.Len(uint(min(bytes/messages, layout.CreditedMost))) - 1)
 	return uint32(messages), unit
 }
 

@@ -18,7 +18,7 @@ func TestCredits(t *testing.T) {
 		if bytes := most << unit; bytes > max(allBytes/uint64(n), leastBytes) || bytes < leastBytes {
 			t.Errorf("%d PEs: %d bytes", n, bytes)
 		}
-		if e.Cost(layout.HeaderSize) != 1 || e.Cost(layout.MessageSize) > most/2 || e.Cost(layout.MessageSize)<<unit < layout.MessageSize {
+		if e.Cost(layout.HeaderSize) != 1 || e.Cost(layout.MessageSize) > most/2 || e.Cost(layout.MessageSize)<<unit < layout.CreditedMost {
 			t.Errorf("%d PEs: a message takes %d to %d of %d units of %d bytes", n, e.Cost(layout.HeaderSize), e.Cost(layout.MessageSize), most, 1<<unit)
 		}
 		if n <= 16 && (most != messageWindow || e.Cost(layout.MessageSize) != 1) {

@@ -36,7 +36,7 @@ func TestWindowOfBytes(t *testing.T) {
 				{"add", 0, 1, func(uint64) Status { return a.AMO(1, 0, fabric.OpAdd, 8, 1, 0, nil, nil) }},
 				{"small put", 24, 0, func(size uint64) Status { return a.Put(1, 64, at, size, nil) }},
 				{"put", 1000, 0, func(size uint64) Status { return a.Put(1, 64, at, size, nil) }},
-				{"large put", layout.MaxPayload, 0, func(size uint64) Status { return a.Put(1, 64, at, size, nil) }},
+				{"large put", layout.MaxPut, 0, func(size uint64) Status { return a.Put(1, 64, at, size, nil) }},
 				{"put with signal", 2000, 1, func(size uint64) Status { return a.PutSignal(1, 64, at, size, 0, 1, fabric.OpAdd, nil) }},
 			} {
 				if n <= 2 && layout.HeaderSize+row.size > m.caps.MaxInject {

@@ -21,7 +21,7 @@ func TestDirect(t *testing.T) {
 	const heap, n = 1 << 18, 20_000
 	for _, lazy := range []bool{false, true} {
 		for i, m := range modes {
-			m.gpus = &gpus{nic: every, lazy: lazy, alone: true, delay: 3, chunk: 4 * layout.MessageSize, chunks: 4}
+			m.gpus = &gpus{nic: every, lazy: lazy, alone: true, delay: 3, chunk: 4 * gpustage.LeastChunk, chunks: 4}
 			for _, m := range both(m) {
 				t.Run(fmt.Sprintf("lazy=%v/%s", lazy, m.name), func(t *testing.T) {
 					j := newRingJob(t, m, uint64(i+1), 2, 1, heap)
@@ -73,7 +73,7 @@ func TestDirect(t *testing.T) {
 // A PE that asks after many puts makes the target flush once, and not for each.
 func TestFlushOnce(t *testing.T) {
 	m := modes[1]
-	m.gpus = &gpus{nic: every, lazy: true, alone: true, chunk: layout.MessageSize, chunks: 4}
+	m.gpus = &gpus{nic: every, lazy: true, alone: true, chunk: gpustage.LeastChunk, chunks: 4}
 	j := newJob(t, m, 1, 2, 1<<20)
 	a, b := j.pes[0], j.pes[1]
 	j.drain()
@@ -98,7 +98,7 @@ func TestFlushOnce(t *testing.T) {
 // A registration that fails changes nothing, and the ones that did not fail can be undone.
 func TestRegisterHeapRefused(t *testing.T) {
 	m := modes[0]
-	m.gpus = &gpus{alone: true, chunk: layout.MessageSize, chunks: 2}
+	m.gpus = &gpus{alone: true, chunk: gpustage.LeastChunk, chunks: 2}
 	j := newJob(t, m, 1, 2, 1<<16)
 	a, b := j.pes[0], j.pes[1]
 	at := func(i int) fabric.GPUMemory {
@@ -128,7 +128,7 @@ func TestRegisterHeapRefused(t *testing.T) {
 func TestLoans(t *testing.T) {
 	const from, n = 1 << 15, 20_000
 	m := modes[0]
-	m.gpus = &gpus{alone: true, chunk: 4 * layout.MessageSize, chunks: 2}
+	m.gpus = &gpus{alone: true, chunk: 4 * gpustage.LeastChunk, chunks: 2}
 	j := newJob(t, m, 1, 2, 1<<17)
 	a, b := j.pes[0], j.pes[1]
 	lend := func(p *pe, loan gpustage.Loan) {
@@ -215,7 +215,7 @@ func TestLoans(t *testing.T) {
 // If bytes cannot be flushed, the job ends, and nothing is left behind.
 func TestFlushFails(t *testing.T) {
 	m := modes[0]
-	m.gpus = &gpus{nic: every, lazy: true, alone: true, chunk: layout.MessageSize, chunks: 2}
+	m.gpus = &gpus{nic: every, lazy: true, alone: true, chunk: gpustage.LeastChunk, chunks: 2}
 	j := newJob(t, m, 1, 2, 1<<16)
 	a, b := j.pes[0], j.pes[1]
 	j.drain()

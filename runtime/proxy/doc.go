@@ -9,7 +9,8 @@
 //
 // A put:
 //
-//  1. post.go: Engine.Put chooses a message (up to layout.MaxPayload bytes) or a one-sided write.
+//  1. post.go: Engine.Put chooses a message (up to layout.MaxPut bytes, or layout.MaxPayload with a
+//     signal) or a one-sided write.
 //  2. sender.go: begin gives a message its header, if credit and order allow (Admit, credit.go).
 //  3. queue.go, batch.go: it waits behind a fence, or shares a message with other operations.
 //  4. message.go: Send stamps it and gives it to the provider.

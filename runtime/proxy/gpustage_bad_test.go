@@ -39,12 +39,12 @@ func TestStageRefused(t *testing.T) {
 		regions int
 		text    string
 	}{
-		{"odd chunks", gpustage.Config{Chunk: layout.MessageSize + 1}, "", 9, "8 chunks of 4097 bytes are not possible (take 1 to 64, each a multiple of 4096)"},
-		{"small chunks", gpustage.Config{Chunk: layout.MessageSize / 2}, "", 9, "not possible"},
+		{"odd chunks", gpustage.Config{Chunk: gpustage.LeastChunk + 1}, "", 9, "8 chunks of 8193 bytes are not possible (take 1 to 64, each a multiple of 8192)"},
+		{"small chunks", gpustage.Config{Chunk: gpustage.LeastChunk / 2}, "", 9, "not possible"},
 		{"many chunks", gpustage.Config{Chunks: gpustage.MaxChunks + 1}, "", 9, "not possible"},
 		{"fewer than no chunks", gpustage.Config{Chunks: -1}, "", 9, "not possible"},
-		{"no pinned memory", gpustage.Config{}, "Pin", 9, "stage GPU memory: pin 19398656 bytes: Pin fails"},
-		{"no region", gpustage.Config{}, "", 2, "stage GPU memory: register 19398656 bytes: Register fails"},
+		{"no pinned memory", gpustage.Config{}, "Pin", 9, "stage GPU memory: pin 19431424 bytes: Pin fails"},
+		{"no region", gpustage.Config{}, "", 2, "stage GPU memory: register 19431424 bytes: Register fails"},
 		{"not even closed", gpustage.Config{Chunks: -1}, "Close", 9, "Close fails"},
 	} {
 		c := newTestGPU(t, new(gpus), nil, 4096)
@@ -109,7 +109,7 @@ func TestStagedErrors(t *testing.T) {
 	for _, base := range modes {
 		var failing libshmem.PE
 		m := base
-		m.gpus = &gpus{alone: true, delay: 2, chunk: layout.MessageSize, chunks: 2}
+		m.gpus = &gpus{alone: true, delay: 2, chunk: gpustage.LeastChunk, chunks: 2}
 		m.fail = func(o *work) int32 {
 			if o.kind == fabric.KindRead && o.from == failing {
 				return 113

@@ -11,7 +11,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/gpustage/stream"
-	"libshmem/runtime/proxy/layout"
 	"libshmem/tests/need"
 )
 
@@ -25,15 +24,15 @@ func (p *pe) staleStage() {
 
 // gpuModels are the kinds of GPUs.
 var gpuModels = map[string]gpus{
-	"atomics": {atomics: stream.AllAtomics, words: 3, delay: 4, chunk: layout.MessageSize, chunks: 3},
-	"alone":   {alone: true, delay: 4, chunk: 16 * layout.MessageSize, chunks: 2},
-	"mixed":   {words: 3, has: func(pe int) bool { return pe%2 == 0 }, alone: true, delay: 3, chunk: 8 * layout.MessageSize, chunks: 2},
-	"shared":  {atomics: stream.AllAtomics, words: 3, delay: 8, chunk: 32 * layout.MessageSize, chunks: 3},
-	"mapped":  {mapped: true, atomics: stream.AllAtomics, delay: 4, chunk: layout.MessageSize, chunks: 2},
-	"both":    {mapped: true, words: 3, alone: true, delay: 4, chunk: layout.MessageSize, chunks: 2},
-	"nic":     {nic: every, atomics: stream.AllAtomics, delay: 4, chunk: layout.MessageSize, chunks: 3},
-	"lazy":    {words: 3, nic: every, lazy: true, alone: true, delay: 4, chunk: layout.MessageSize, chunks: 3},
-	"some":    {nic: func(pe int) bool { return pe%2 == 1 }, lazy: true, alone: true, delay: 3, chunk: layout.MessageSize, chunks: 2},
+	"atomics": {atomics: stream.AllAtomics, words: 3, delay: 4, chunk: gpustage.LeastChunk, chunks: 3},
+	"alone":   {alone: true, delay: 4, chunk: 16 * gpustage.LeastChunk, chunks: 2},
+	"mixed":   {words: 3, has: func(pe int) bool { return pe%2 == 0 }, alone: true, delay: 3, chunk: 8 * gpustage.LeastChunk, chunks: 2},
+	"shared":  {atomics: stream.AllAtomics, words: 3, delay: 8, chunk: 32 * gpustage.LeastChunk, chunks: 3},
+	"mapped":  {mapped: true, atomics: stream.AllAtomics, delay: 4, chunk: gpustage.LeastChunk, chunks: 2},
+	"both":    {mapped: true, words: 3, alone: true, delay: 4, chunk: gpustage.LeastChunk, chunks: 2},
+	"nic":     {nic: every, atomics: stream.AllAtomics, delay: 4, chunk: gpustage.LeastChunk, chunks: 3},
+	"lazy":    {words: 3, nic: every, lazy: true, alone: true, delay: 4, chunk: gpustage.LeastChunk, chunks: 3},
+	"some":    {nic: func(pe int) bool { return pe%2 == 1 }, lazy: true, alone: true, delay: 3, chunk: gpustage.LeastChunk, chunks: 2},
 }
 
 // The random programs of order_test.go, with heaps and buffers in GPU memory.
@@ -79,7 +78,7 @@ func TestPlayedStagedOperations(t *testing.T) {
 // Engines of one PE that change words of its GPU memory in steps take turns.
 func TestStagedEnginesShare(t *testing.T) {
 	const engines, each, heap = 3, 300, 4096
-	g := gpus{alone: true, delay: 3, shared: []*gpustage.Alone{new(gpustage.Alone), new(gpustage.Alone)}, chunk: layout.MessageSize, chunks: 2}
+	g := gpus{alone: true, delay: 3, shared: []*gpustage.Alone{new(gpustage.Alone), new(gpustage.Alone)}, chunk: gpustage.LeastChunk, chunks: 2}
 	memories := make([][]byte, 2)
 	own := g.open(t, 1, memories, heap)
 	var jobs []*job
@@ -278,7 +277,7 @@ func TestStagedStuckPeer(t *testing.T) {
 func TestStagedStuckGets(t *testing.T) {
 	const stuckPEs, n = 3, 64
 	m := modes[0]
-	m.gpus = &gpus{chunk: layout.MessageSize, chunks: 3}
+	m.gpus = &gpus{chunk: gpustage.LeastChunk, chunks: 3}
 	stuck := true
 	m.stuck = func(o *work) bool { return stuck && o.to <= stuckPEs && o.from <= stuckPEs }
 	j := newJob(t, m, 1, stuckPEs+2, 4096)
@@ -303,7 +302,7 @@ func TestStagedStuckGets(t *testing.T) {
 func TestStagedTwoMemories(t *testing.T) {
 	for i := range 16 {
 		m := combination(i)
-		m.gpus = &gpus{alone: true, delay: 8, chunk: layout.MessageSize, chunks: 3}
+		m.gpus = &gpus{alone: true, delay: 8, chunk: gpustage.LeastChunk, chunks: 3}
 		t.Run(m.name, func(t *testing.T) {
 			j := newJob(t, m, uint64(i+1), 2, 1<<16)
 			a, b := j.pes[0], j.pes[1]
@@ -343,7 +342,7 @@ func TestStagedTwoMemories(t *testing.T) {
 // operations of its PE. Signals of other PEs come: a kernel may wait for one of them.
 func TestStagedFull(t *testing.T) {
 	for _, m := range modes {
-		m.gpus = &gpus{atomics: stream.AllAtomics &^ stream.PlainAtomics, delay: 3, chunk: layout.MessageSize, chunks: 3}
+		m.gpus = &gpus{atomics: stream.AllAtomics &^ stream.PlainAtomics, delay: 3, chunk: gpustage.LeastChunk, chunks: 3}
 		t.Run(m.name, func(t *testing.T) {
 			j := newJob(t, m, 1, 3, 1<<16)
 			a, b, c := j.pes[0], j.pes[1], j.pes[2]
@@ -376,7 +375,7 @@ func TestStagedFull(t *testing.T) {
 // The result of a fetching operation is visible to a get, which uses another stream.
 func TestStagedFetchThenGet(t *testing.T) {
 	m := modes[0]
-	m.gpus = &gpus{alone: true, delay: 8, chunk: layout.MessageSize, chunks: 3}
+	m.gpus = &gpus{alone: true, delay: 8, chunk: gpustage.LeastChunk, chunks: 3}
 	j := newJob(t, m, 1, 2, 4096)
 	a := j.pes[0]
 	var got uint64
@@ -395,7 +394,7 @@ func TestStagedFetchThenGet(t *testing.T) {
 // are queued, and operations on another PE go on.
 func TestStagedFence(t *testing.T) {
 	m := modes[0]
-	m.gpus = &gpus{atomics: stream.AllAtomics, words: 3, delay: 50, chunk: layout.MessageSize, chunks: 3}
+	m.gpus = &gpus{atomics: stream.AllAtomics, words: 3, delay: 50, chunk: gpustage.LeastChunk, chunks: 3}
 	j := newJob(t, m, 1, 3, 1<<16)
 	a, b, c := j.pes[0], j.pes[1], j.pes[2]
 	first, _ := a.card.local(fill(j.rng, 8192))

@@ -7,6 +7,7 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 )
@@ -46,7 +47,7 @@ func TestPlayedStagedLeave(t *testing.T) {
 // it.
 func TestLeaveCopies(t *testing.T) {
 	m := modes[0]
-	m.gpus = &gpus{mapped: true, atomics: stream.AllAtomics, delay: 8, chunk: layout.MessageSize, chunks: 2}
+	m.gpus = &gpus{mapped: true, atomics: stream.AllAtomics, delay: 8, chunk: gpustage.LeastChunk, chunks: 2}
 	j := newJob(t, m, 1, 2, 1<<16)
 	a, b := j.pes[0], j.pes[1]
 	data := fill(j.rng, 3*layout.MaxPayload)
@@ -61,7 +62,7 @@ func TestLeaveCopies(t *testing.T) {
 // A PE that leaves does not wait until a PE that has left takes its bytes.
 func TestLeaveBehind(t *testing.T) {
 	m := modes[0]
-	m.gpus = &gpus{atomics: stream.AllAtomics, chunk: layout.MessageSize, chunks: 2}
+	m.gpus = &gpus{atomics: stream.AllAtomics, chunk: gpustage.LeastChunk, chunks: 2}
 	j := newJob(t, m, 1, 2, 1<<16)
 	a := j.pes[0]
 	at, _ := a.card.local(make([]byte, 8*layout.MessageSize))

@@ -44,7 +44,7 @@ func (e *Engine) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Point
 			return e.rma.Write(pe, offset, source, n, r, nil)
 		}
 	}
-	if n <= layout.MaxPayload {
+	if n <= layout.MaxPut {
 		return e.PutBytes(pe, offset, source, n)
 	}
 	return e.rma.Write(pe, offset, source, n, r, nil)

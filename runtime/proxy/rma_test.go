@@ -44,7 +44,7 @@ func differ(t testing.TB, what string, got, want []byte) {
 	}
 }
 
-var sizes = []int{1, 2, 3, 4, 7, 8, 9, 16, 24, 25, 100, 4039, 4040, 4041, 4056, 4057, 8192, 1 << 20}
+var sizes = []int{1, 2, 3, 4, 7, 8, 9, 16, 24, 25, 100, 4039, 4040, 4041, 4103, 4104, 4105, 8192, 1 << 20}
 
 func TestPutGet(t *testing.T) { everyMode(t, putGet) }
 

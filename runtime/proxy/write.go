@@ -15,7 +15,7 @@ func (x *transfers) PutMax() uint64 {
 	c := &x.Net.Caps
 	ordered := !x.Net.Unordered && c.WriteAfterWrite
 	if !ordered && !(x.Numbers.On && c.Source) && !c.DeliveryComplete {
-		return layout.MaxPayload
+		return layout.MaxPut
 	}
 	return min(c.MaxMessage, mostTransfer)
 }

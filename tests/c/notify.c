@@ -12,7 +12,7 @@
 enum { COUNTS, NBI, CONTEXTS, WAITS, RESET, RANGES, CARRIED, ORDERED, TESTS };
 enum { ROUNDS = 20, ROOM = 70000, FIRST_OF_CONTEXTS = 100, PING = 200, PONG = 201, LAST = 300 };
 
-static const size_t sizes[] = {0, 1, 8, 100, 4040, 4041, 8192, ROOM};
+static const size_t sizes[] = {0, 1, 8, 100, 4040, 4041, 4104, 4105, 8192, ROOM};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
 static unsigned char *area;   /* symmetric: for each PE one of ROOM for each size */

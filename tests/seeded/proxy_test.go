@@ -28,7 +28,7 @@ var proxyDefects = []defect{
 		was:  "		p.BatchUsed+recordOf(n) <= layout.MessageSize &&",
 		is:   "		p.BatchUsed+uint32(n) <= layout.MessageSize &&",
 		user: "a burst of small puts writes over the message of another PE",
-		by:   unit("./runtime/proxy", "^TestBurst$"), says: `message of 4120 bytes for a buffer of 4096`,
+		by:   unit("./runtime/proxy", "^TestBurst$"), says: `message of 4184 bytes for a buffer of 4160`,
 	},
 	{
 		id: "proxy/batch-unaligned", file: "runtime/proxy/apply.go",

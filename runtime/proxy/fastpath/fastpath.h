@@ -109,6 +109,13 @@ SHMEMI_INLINE bool shmemi_fastpath_merge(struct shmemi_fastpath *x, struct shmem
     return true;
 }
 
+/* How many units of credit a message takes. */
+SHMEMI_INLINE uint64_t shmemi_fastpath_cost(const struct shmemi_fastpath *x, size_t bytes)
+{
+    size_t credited = bytes < SHMEMI_CREDITED_MOST ? bytes : SHMEMI_CREDITED_MOST;
+    return 1 + ((credited - 1) >> (x->unit & 63));
+}
+
 /* Sends a message with size bytes of payload that asks for something. */
 SHMEMI_INLINE int shmemi_fastpath_inject(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                          uint32_t pe, const struct shmemi_header *what,
@@ -121,7 +128,7 @@ SHMEMI_INLINE int shmemi_fastpath_inject(struct shmemi_fastpath *x, const struct
     if (!p->reachable || p->parked || p->queued || p->staged || bytes > x->max_inject ||
         n->inject == NULL || (p->bare && p->write_epoch != x->epoch))
         return SHMEMI_NOT_FAST;
-    uint64_t unanswered = p->charged - p->acked, units = 1 + ((bytes - 1) >> (x->unit & 63));
+    uint64_t unanswered = p->charged - p->acked, units = shmemi_fastpath_cost(x, bytes);
     if (__builtin_expect(unanswered >= x->calm, 0) &&
         (unanswered + units > x->window || (!p->flushing && shmemi_fastpath_flush(x, n, pe) != 0)))
         return SHMEMI_NOT_FAST;

@@ -19,7 +19,7 @@ const shareChunk = 256 << 10
 func newSharingPE(t *testing.T) *departuresPE {
 	p := newDeparturesPE()
 	block := make([]byte, 4*shareChunk)
-	p.chunks = newParts(unsafe.Pointer(&block[0]), shareChunk, layout.MessageSize, 4)
+	p.chunks = newParts(unsafe.Pointer(&block[0]), shareChunk, LeastChunk, 4)
 	p.chunks.Connect(3)
 	p.bytes = make([]byte, 1<<20)
 	for i := range p.bytes {
@@ -99,7 +99,7 @@ func TestChunkTrimmed(t *testing.T) {
 	}
 	p.Advance() // together, each behind a fence
 	p.goOn()
-	if len(p.engine.sent) != 16 || p.chunks.left != p.chunks.units-16*2 {
+	if len(p.engine.sent) != 16 || p.chunks.left != p.chunks.units-16 {
 		t.Fatalf("%d messages, %d of %d units free", len(p.engine.sent), p.chunks.left, p.chunks.units)
 	}
 	for i := range p.engine.sent {

@@ -36,7 +36,11 @@ func (s *Stage) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointe
 	if far && s.copies.Mapped(pe) {
 		return s.copies.Put(pe, offset, source, n, gpu, r, after), ByStage
 	}
-	if !gpu && (!far || n <= layout.MaxPayload) {
+	message := uint64(layout.MaxPut)
+	if after != nil {
+		message = layout.MaxPayload
+	}
+	if !gpu && (!far || n <= message) {
 		return call.Done, ByEngine
 	}
 	if s.writes && s.reaches(pe, offset, far, source, n, gpu) {

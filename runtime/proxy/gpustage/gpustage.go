@@ -123,7 +123,7 @@ func (s *Stage) Endpoint() Endpoint {
 // Connect takes the endpoints of all PEs, in order. It comes after the engine's Connect.
 func (s *Stage) Connect(all []Endpoint) {
 	x := s.engine.Shared()
-	s.writes = x.PutMax > layout.MaxPayload
+	s.writes = x.PutMax > layout.MaxPut
 	far := make([]progress, len(all))
 	s.arrivals.Connect(far)
 	s.pulls.Connect(far)

@@ -21,7 +21,7 @@ type Shared struct {
 	Named    mem.Named     // the segment of this PE, as messages name it
 	Region   fabric.Region // of the segment
 	// Known when the engine is connected: the memory of each PE, and the most bytes that a put
-	// takes at once, which is layout.MaxPayload if all puts are messages.
+	// takes at once, which is layout.MaxPut if all puts are messages.
 	Remotes []mem.Remote
 	PutMax  uint64
 }

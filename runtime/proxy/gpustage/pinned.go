@@ -15,6 +15,7 @@ const (
 	// 16 of 512 KiB 4.9 and 16 of 256 KiB 6.0, where main memory takes 3.4: each
 	// chunk costs three messages, and few chunks stay in the cache.
 	defaultChunk = 1 << 20
+	LeastChunk   = 8192 // bytes of the least chunk, and of the least part of one: a smaller piece fits a message
 	MaxChunks    = 64
 	smallSlots   = 256 // for bytes in messages, each way
 	asideBytes   = 256 << 10
@@ -48,8 +49,8 @@ func (p *pinned) open(prov fabric.Provider, m stream.Memory, c Config) error {
 	if c.Chunks == 0 {
 		c.Chunks = Chunks
 	}
-	if c.Chunk < layout.MessageSize || c.Chunk%layout.MessageSize != 0 || c.Chunks < 1 || c.Chunks > MaxChunks {
-		return fmt.Errorf("%d chunks of %d bytes are not possible (take 1 to %d, each a multiple of %d)", c.Chunks, c.Chunk, MaxChunks, layout.MessageSize)
+	if c.Chunk < LeastChunk || c.Chunk%LeastChunk != 0 || c.Chunks < 1 || c.Chunks > MaxChunks {
+		return fmt.Errorf("%d chunks of %d bytes are not possible (take 1 to %d, each a multiple of %d)", c.Chunks, c.Chunk, MaxChunks, LeastChunk)
 	}
 	chunks, slots := c.Chunk*uint64(c.Chunks), uint64(smallSlots*layout.MessageSize)
 	n := 2*chunks + 2*slots + 2*asideBytes
@@ -61,8 +62,8 @@ func (p *pinned) open(prov fabric.Provider, m stream.Memory, c Config) error {
 		return errors.Join(fmt.Errorf("register %d bytes: %w", n, err), m.Unpin(block))
 	}
 	p.block = block
-	p.landing = newParts(block, c.Chunk, layout.MessageSize, c.Chunks)
-	p.leaving = newParts(unsafe.Add(block, chunks), c.Chunk, layout.MessageSize, c.Chunks)
+	p.landing = newParts(block, c.Chunk, LeastChunk, c.Chunks)
+	p.leaving = newParts(unsafe.Add(block, chunks), c.Chunk, LeastChunk, c.Chunks)
 	p.coming = newPool(unsafe.Add(block, 2*chunks), layout.MessageSize, smallSlots)
 	p.going = newPool(unsafe.Add(block, 2*chunks+slots), layout.MessageSize, smallSlots)
 	p.aside = unsafe.Add(block, 2*chunks+2*slots)

@@ -19,7 +19,7 @@ func (p *Peer) Met() bool { return p.Acked >= p.Goal && p.WroteAcked >= p.GoalWr
 func (p *Peer) Written() uint64 { return p.Count[Writes] - uint64(p.Writes) }
 
 // Cost returns how many units of credit a message of n bytes takes.
-func (s *State) Cost(n int) uint64 { return 1 + uint64(n-1)>>(s.Unit&63) }
+func (s *State) Cost(n int) uint64 { return 1 + uint64(min(n, CreditedMost)-1)>>(s.Unit&63) }
 
 // MustFollow reports whether messages from before an epoch may still wait at the target, where a
 // write would overtake them: a provider puts written bytes in place as they come, and a message is

@@ -138,7 +138,7 @@ type State struct {
 	Failures   uint32         // 1: some generation failed
 	Calm       uint32         // units of messages to one PE before it is asked for an answer
 	Window     uint32         // units to one PE without an answer: see credits
-	Unit       uint32         // a message of n bytes takes 1 + (n-1)>>unit of them
+	Unit       uint32         // a message of n bytes takes 1 + (n-1)>>unit of them, with n at most CREDITED_MOST
 	NDirty     uint32         // see dirty_list
 	NUnposted  uint32         // see unposted_list
 	Attention  uint32         // 1: the engine's thread is to come out of C; any thread sets it, without the lock

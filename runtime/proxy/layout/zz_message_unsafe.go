@@ -19,7 +19,8 @@ const (
 	MergeMost    = 1984  // bytes of payload up to which operations share a message: two fit
 	BurstAfter   = 8     // how many operations of a caller have to come in a row before they are held; C counts them
 	RecordSize   = 32    // the part of a header that is in a batch for each operation, its payload behind it
-	MessageSize  = 4096  // bytes of the largest active message, header included: a put that is worth a copy fits one message, and the receive buffers take half a megabyte
+	MessageSize  = 4160  // bytes of the largest active message, header included: 4 KiB and their signal fit one message, and the receive buffers take half a megabyte
+	CreditedMost = 4096  // bytes of a message that cost credit at most: a power of two, so that half of a PE's credits suffice for any message. The last 64 bytes of the largest are free
 	HeaderSize   = 56    // leaves a message without payload in one cache line, and with 8 bytes of it: what providers inject at least is 64
 	Counted      = 24    // how many counters there are
 )
@@ -123,7 +124,8 @@ var (
 	_ = [1]struct{}{}[MergeMost-(1984)]
 	_ = [1]struct{}{}[BurstAfter-(8)]
 	_ = [1]struct{}{}[RecordSize-(32)]
-	_ = [1]struct{}{}[MessageSize-(4096)]
+	_ = [1]struct{}{}[MessageSize-(4160)]
+	_ = [1]struct{}{}[CreditedMost-(4096)]
 	_ = [1]struct{}{}[HeaderSize-(56)]
 	_ = [1]struct{}{}[Counted-(24)]
 	_ = [1]struct{}{}[KindAMO-(1)]

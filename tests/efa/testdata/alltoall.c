@@ -9,7 +9,7 @@
 
 enum { MOST = 16384 };
 
-static const size_t sizes[] = {1, 8, 32, 33, 1000, 4040, 4041, MOST};
+static const size_t sizes[] = {1, 8, 32, 33, 1000, 4040, 4041, 4104, 4105, MOST};
 
 static unsigned char byte_of(int from, int to, uint64_t step, size_t i)
 {
