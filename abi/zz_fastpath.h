@@ -122,6 +122,8 @@ struct shmemi_fastpath {
     uintptr_t desc; /* of the buffers */
     uint64_t job; /* the token of the job's messages */
     uint64_t seal[2]; /* the key of their seals, see seal.h; 0: they have none */
+    uint64_t rounds_offset; /* bytes before the user heap where the rounds of reductions begin: what PEs write there are elements of the program, and has no seal */
+    uint64_t rounds_size; /* of them; 0: there are none */
     uint64_t epoch; /* fences so far */
     uint64_t quieted; /* last generation of which every quiet is done */
     uint64_t finished; /* requests that are done: a caller with many open requests checks them only when it has moved */
@@ -151,7 +153,7 @@ struct shmemi_fastpath {
     uint32_t polls; /* polls of the network, by any thread */
     unsigned char pad1[4];
 };
-_Static_assert(sizeof(struct shmemi_fastpath) == 256, "sizeof_fastpath");
+_Static_assert(sizeof(struct shmemi_fastpath) == 272, "sizeof_fastpath");
 _Static_assert(offsetof(struct shmemi_fastpath, peers) == 0, "fastpath_peers");
 _Static_assert(offsetof(struct shmemi_fastpath, dirty_list) == 8, "fastpath_dirty_list");
 _Static_assert(offsetof(struct shmemi_fastpath, unposted_list) == 16, "fastpath_unposted_list");
@@ -167,32 +169,34 @@ _Static_assert(offsetof(struct shmemi_fastpath, records) == 88, "fastpath_record
 _Static_assert(offsetof(struct shmemi_fastpath, desc) == 96, "fastpath_desc");
 _Static_assert(offsetof(struct shmemi_fastpath, job) == 104, "fastpath_job");
 _Static_assert(offsetof(struct shmemi_fastpath, seal) == 112, "fastpath_seal");
-_Static_assert(offsetof(struct shmemi_fastpath, epoch) == 128, "fastpath_epoch");
-_Static_assert(offsetof(struct shmemi_fastpath, quieted) == 136, "fastpath_quieted");
-_Static_assert(offsetof(struct shmemi_fastpath, finished) == 144, "fastpath_finished");
-_Static_assert(offsetof(struct shmemi_fastpath, tick) == 152, "fastpath_tick");
-_Static_assert(offsetof(struct shmemi_fastpath, me) == 160, "fastpath_me");
-_Static_assert(offsetof(struct shmemi_fastpath, n_pes) == 164, "fastpath_n_pes");
-_Static_assert(offsetof(struct shmemi_fastpath, max_inject) == 168, "fastpath_max_inject");
-_Static_assert(offsetof(struct shmemi_fastpath, receives) == 172, "fastpath_receives");
-_Static_assert(offsetof(struct shmemi_fastpath, tokens) == 176, "fastpath_tokens");
-_Static_assert(offsetof(struct shmemi_fastpath, more_recv) == 180, "fastpath_more_recv");
-_Static_assert(offsetof(struct shmemi_fastpath, max_message) == 184, "fastpath_max_message");
-_Static_assert(offsetof(struct shmemi_fastpath, stuck) == 188, "fastpath_stuck");
-_Static_assert(offsetof(struct shmemi_fastpath, failures) == 192, "fastpath_failures");
-_Static_assert(offsetof(struct shmemi_fastpath, calm) == 196, "fastpath_calm");
-_Static_assert(offsetof(struct shmemi_fastpath, window) == 200, "fastpath_window");
-_Static_assert(offsetof(struct shmemi_fastpath, unit) == 204, "fastpath_unit");
-_Static_assert(offsetof(struct shmemi_fastpath, n_dirty) == 208, "fastpath_n_dirty");
-_Static_assert(offsetof(struct shmemi_fastpath, n_unposted) == 212, "fastpath_n_unposted");
-_Static_assert(offsetof(struct shmemi_fastpath, attention) == 216, "fastpath_attention");
-_Static_assert(offsetof(struct shmemi_fastpath, burst) == 220, "fastpath_burst");
-_Static_assert(offsetof(struct shmemi_fastpath, held) == 224, "fastpath_held");
-_Static_assert(offsetof(struct shmemi_fastpath, staging) == 228, "fastpath_staging");
-_Static_assert(offsetof(struct shmemi_fastpath, busy) == 232, "fastpath_busy");
-_Static_assert(offsetof(struct shmemi_fastpath, batching) == 236, "fastpath_batching");
-_Static_assert(offsetof(struct shmemi_fastpath, coarse) == 240, "fastpath_coarse");
-_Static_assert(offsetof(struct shmemi_fastpath, rings) == 244, "fastpath_rings");
-_Static_assert(offsetof(struct shmemi_fastpath, polls) == 248, "fastpath_polls");
+_Static_assert(offsetof(struct shmemi_fastpath, rounds_offset) == 128, "fastpath_rounds_offset");
+_Static_assert(offsetof(struct shmemi_fastpath, rounds_size) == 136, "fastpath_rounds_size");
+_Static_assert(offsetof(struct shmemi_fastpath, epoch) == 144, "fastpath_epoch");
+_Static_assert(offsetof(struct shmemi_fastpath, quieted) == 152, "fastpath_quieted");
+_Static_assert(offsetof(struct shmemi_fastpath, finished) == 160, "fastpath_finished");
+_Static_assert(offsetof(struct shmemi_fastpath, tick) == 168, "fastpath_tick");
+_Static_assert(offsetof(struct shmemi_fastpath, me) == 176, "fastpath_me");
+_Static_assert(offsetof(struct shmemi_fastpath, n_pes) == 180, "fastpath_n_pes");
+_Static_assert(offsetof(struct shmemi_fastpath, max_inject) == 184, "fastpath_max_inject");
+_Static_assert(offsetof(struct shmemi_fastpath, receives) == 188, "fastpath_receives");
+_Static_assert(offsetof(struct shmemi_fastpath, tokens) == 192, "fastpath_tokens");
+_Static_assert(offsetof(struct shmemi_fastpath, more_recv) == 196, "fastpath_more_recv");
+_Static_assert(offsetof(struct shmemi_fastpath, max_message) == 200, "fastpath_max_message");
+_Static_assert(offsetof(struct shmemi_fastpath, stuck) == 204, "fastpath_stuck");
+_Static_assert(offsetof(struct shmemi_fastpath, failures) == 208, "fastpath_failures");
+_Static_assert(offsetof(struct shmemi_fastpath, calm) == 212, "fastpath_calm");
+_Static_assert(offsetof(struct shmemi_fastpath, window) == 216, "fastpath_window");
+_Static_assert(offsetof(struct shmemi_fastpath, unit) == 220, "fastpath_unit");
+_Static_assert(offsetof(struct shmemi_fastpath, n_dirty) == 224, "fastpath_n_dirty");
+_Static_assert(offsetof(struct shmemi_fastpath, n_unposted) == 228, "fastpath_n_unposted");
+_Static_assert(offsetof(struct shmemi_fastpath, attention) == 232, "fastpath_attention");
+_Static_assert(offsetof(struct shmemi_fastpath, burst) == 236, "fastpath_burst");
+_Static_assert(offsetof(struct shmemi_fastpath, held) == 240, "fastpath_held");
+_Static_assert(offsetof(struct shmemi_fastpath, staging) == 244, "fastpath_staging");
+_Static_assert(offsetof(struct shmemi_fastpath, busy) == 248, "fastpath_busy");
+_Static_assert(offsetof(struct shmemi_fastpath, batching) == 252, "fastpath_batching");
+_Static_assert(offsetof(struct shmemi_fastpath, coarse) == 256, "fastpath_coarse");
+_Static_assert(offsetof(struct shmemi_fastpath, rings) == 260, "fastpath_rings");
+_Static_assert(offsetof(struct shmemi_fastpath, polls) == 264, "fastpath_polls");
 
 #endif

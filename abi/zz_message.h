@@ -18,6 +18,7 @@
 #define SHMEMI_BURST_AFTER 8 /* how many operations of a caller have to come in a row before they are held; C counts them */
 #define SHMEMI_RECORD_SIZE 32 /* the part of a header that is in a batch for each operation, its payload behind it */
 #define SHMEMI_MESSAGE_SIZE 4160 /* bytes of the largest active message, header included: 4 KiB and their signal fit one message, and the receive buffers take half a megabyte */
+#define SHMEMI_PUT_MOST 4040 /* bytes of the largest put without a signal that is a message. A page of 4 KiB is written: a message is copied at both ends, and its target's processor takes part */
 #define SHMEMI_CREDITED_MOST 4096 /* bytes of a message that cost credit at most: a power of two, so that half of a PE's credits suffice for any message. The last 64 bytes of the largest are free */
 #define SHMEMI_HEADER_SIZE 56 /* leaves a message without payload in one cache line, and with 8 bytes of it: what providers inject at least is 64 */
 #define SHMEMI_COUNTED 24 /* how many counters there are */
@@ -112,6 +113,7 @@ _Static_assert(SHMEMI_MERGE_MOST == 1984, "MERGE_MOST");
 _Static_assert(SHMEMI_BURST_AFTER == 8, "BURST_AFTER");
 _Static_assert(SHMEMI_RECORD_SIZE == 32, "RECORD_SIZE");
 _Static_assert(SHMEMI_MESSAGE_SIZE == 4160, "MESSAGE_SIZE");
+_Static_assert(SHMEMI_PUT_MOST == 4040, "PUT_MOST");
 _Static_assert(SHMEMI_CREDITED_MOST == 4096, "CREDITED_MOST");
 _Static_assert(SHMEMI_HEADER_SIZE == 56, "HEADER_SIZE");
 _Static_assert(SHMEMI_COUNTED == 24, "COUNTED");

@@ -115,8 +115,8 @@ def page(rows, facts, failures=()):
         "",
         "`bench/collectives.c` on libshmem and on Open MPI's OSHMEM, in network namespaces of one",
         "machine, in turn. Each cell is the median of the rounds in us; the ratios are the time of",
-        "libshmem divided by that of OSHMEM, and by that of the bytes over bare TCP, one connection",
-        f"and one thread an end (`bench/wire.c`, two hosts). {where}.",
+        "libshmem divided by that of OSHMEM, and by that of the bytes over bare TCP, with one",
+        f"connection and one thread an end (`bench/wire.c`, two hosts). {where}.",
     ]
     for pes, hosts in sorted({(r["pes"], r["hosts"]) for r in rows}, key=lambda p: (p[1], p[0])):
         lines += ["", f"## {pes} PEs on {hosts} hosts", ""]

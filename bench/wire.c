@@ -5,10 +5,10 @@
  *
  *   wire FOLDER MILLISECONDS SIZE...
  *
- * It is started once on each host, and the two find each other by a file in the folder. Output, from
- * the first, tab-separated:   metric  size  value  unit
- * One way: half of a round in which each end sends size bytes when it has got the other's. Both
- * ways: a round in which both send size bytes at once.
+ * It is started once on each host, and the two find each other by a file in the folder. Output,
+ * from the first, tab-separated:   metric  size  value  unit One way: half of a round in which each
+ * end sends size bytes when it has got the other's. Both ways: a round in which both send size
+ * bytes at once.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>

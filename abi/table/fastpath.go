@@ -129,6 +129,8 @@ var fastPath = Unit{
 			{Name: "desc", Type: "uptr", Doc: "of the buffers"},
 			{Name: "job", Type: "u64", Doc: "the token of the job's messages"},
 			{Name: "seal", Type: "u64", Count: 2, Doc: "the key of their seals, see seal.h; 0: they have none"},
+			{Name: "rounds_offset", Type: "u64", Doc: "bytes before the user heap where the rounds of reductions begin: what PEs write there are elements of the program, and has no seal"},
+			{Name: "rounds_size", Type: "u64", Doc: "of them; 0: there are none"},
 			{Name: "epoch", Type: "u64", Doc: "fences so far"},
 			{Name: "quieted", Type: "u64", Doc: "last generation of which every quiet is done"},
 			{Name: "finished", Type: "u64", Doc: "requests that are done: a caller with many open requests checks them only when it has moved"},

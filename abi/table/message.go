@@ -16,6 +16,7 @@ var message = Unit{
 		{"BURST_AFTER", "BurstAfter", 8, "how many operations of a caller have to come in a row before they are held; C counts them"},
 		{"RECORD_SIZE", "RecordSize", recordSize, "the part of a header that is in a batch for each operation, its payload behind it"},
 		{"MESSAGE_SIZE", "MessageSize", 4160, "bytes of the largest active message, header included: 4 KiB and their signal fit one message, and the receive buffers take half a megabyte"},
+		{"PUT_MOST", "MaxPut", 4040, "bytes of the largest put without a signal that is a message. A page of 4 KiB is written: a message is copied at both ends, and its target's processor takes part"},
 		{"CREDITED_MOST", "CreditedMost", 4096, "bytes of a message that cost credit at most: a power of two, so that half of a PE's credits suffice for any message. The last 64 bytes of the largest are free"},
 		{"HEADER_SIZE", "HeaderSize", 56, "leaves a message without payload in one cache line, and with 8 bytes of it: what providers inject at least is 64"},
 		{"COUNTED", "Counted", len(counters), "how many counters there are"},

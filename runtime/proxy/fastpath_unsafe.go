@@ -83,6 +83,7 @@ func (e *Engine) fillFastPath() {
 	x := e.State
 	x.Buffers, x.Scratch, x.Desc = e.ops.Net.Buffers, e.ops.Net.Scratch, e.ops.Net.Desc
 	x.Segment, x.Internal = e.ops.Net.Segment.Base, e.ops.Net.Segment.Internal
+	x.RoundsOffset, x.RoundsSize = e.ops.Net.Segment.RoundsOffset, e.ops.Net.Segment.RoundsSize
 	x.Size, x.Reach = e.ops.Net.Segment.Size, e.ops.Net.Segment.Registered()
 	x.Me, x.NPEs = e.ops.Number<<layout.ContextShift|e.me, uint32(len(e.ops.Peers))
 	x.MaxInject = uint32(min(e.ops.Net.Caps.MaxInject, layout.MessageSize))

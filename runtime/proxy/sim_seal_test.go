@@ -14,7 +14,7 @@ import (
 
 // TestSeal changes each bit of messages that have seals, as a process does that is root on the
 // network. Each change is refused and nothing comes of it, and the message itself is then applied.
-// Bytes that a put brings to the user heap have no seal.
+// Bytes that a put brings to the user heap, or to the rounds of reductions, have no seal.
 func TestSeal(t *testing.T) {
 	for _, c := range []struct {
 		what   string
@@ -26,13 +26,16 @@ func TestSeal(t *testing.T) {
 		{"put", message(byte(layout.KindPut), 0, 0, 0, 1, 64, 0, 0, 24)[2:], frameHeader},
 		{"put with signal", message(byte(layout.KindPutSignal), byte(fabric.OpAdd), 8, 0, 1, 256, 7, 64, 24)[2:], frameHeader},
 		{"put to the internal area", message(byte(layout.KindPut), 0, 0, 0, 1, -64, 0, 0, 24)[2:], frameHeader + 24},
+		{"put above the rounds", message(byte(layout.KindPut), 0, 0, 0, 1, -96, 0, 0, 24)[2:], frameHeader + 24},
+		{"put to the rounds", message(byte(layout.KindPut), 0, 0, 0, 1, -128, 0, 0, 24)[2:], frameHeader},
+		{"put below the rounds", message(byte(layout.KindPut), 0, 0, 0, 1, -136, 0, 0, 24)[2:], frameHeader + 24},
 		{"batch", batch(1, sound(byte(layout.KindStore), 0, 64, 0), sound(byte(layout.KindPut), 11, 128, 16))[2:], frameHeader + 32 + 32 + 16},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			m := sim.Bare()
 			m.Faults, m.MTU = faults.Faults{}, 1<<16
 			v, s := newVictim(t, sim.New(m, 1))
-			v.Seal = [2]uint64{0x1234, 0x5678}
+			v.Seal, v.State.RoundsOffset, v.State.RoundsSize = [2]uint64{0x1234, 0x5678}, 128, 32
 			b := bytes.Clone(c.frame)
 			if c.what != "batch" {
 				for i := range b[frameHeader:] {

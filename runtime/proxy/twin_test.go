@@ -211,7 +211,7 @@ func newTwins(t testing.TB, m mode, seed uint64, n int) *twins {
 			tell := func(err error) { p.reports = append(p.reports, err.Error()) }
 			words := new([5]uint32)
 			var err error
-			p.Engine, err = New(p.wire, i, n, mem.Segment{Base: unsafe.Pointer(&p.memory[0]), Internal: internal, Size: uint64(len(p.memory))},
+			p.Engine, err = New(p.wire, i, n, mem.Segment{Base: unsafe.Pointer(&p.memory[0]), Internal: internal, Size: uint64(len(p.memory)), RoundsOffset: internal - 8, RoundsSize: internal / 2},
 				wake.Words{Lock: &words[0], Pollers: &words[1], Napping: &words[4], Sleepers: &words[2], Wakes: &words[3]}, tell)
 			if err != nil {
 				t.Fatal(err)

@@ -116,7 +116,7 @@ var proxyDefects = []defect{
 	},
 	{
 		id: "proxy/credit-in-c", file: "runtime/proxy/fastpath/fastpath.h",
-		was:  "units = 1 + ((bytes - 1) >> (x->unit & 63));",
+		was:  "units = shmemi_fastpath_cost(x, bytes);",
 		is:   "units = 1;",
 		user: "small puts fill the memory of a node whose PEs do not take them",
 		by:   unit("./runtime/proxy", "^TestWindowOfBytesInC$"), says: `150 bytes: message \d+: flushing false`,
@@ -193,17 +193,24 @@ var proxyDefects = []defect{
 	},
 	{
 		id: "proxy/seal-without-operations-of-a-batch", file: "runtime/proxy/layout/seal_unsafe.go",
-		was:  "	if !h.plain() {",
-		is:   "	if !h.plain() && h.Kind != KindBatch {",
+		was:  "	if !s.plain(h) {",
+		is:   "	if !s.plain(h) && h.Kind != KindBatch {",
 		user: "the same for puts of a burst",
 		by:   unit("./runtime/proxy", "^TestSeal$/^batch$"), says: `bit 0 of byte 56: 448 refused of 449`,
 	},
 	{
 		id: "proxy/seal-without-agreements", file: "runtime/proxy/layout/seal_unsafe.go",
-		was:  " && h.Offset >= 0 ||",
+		was:  " && s.ofProgram(h.Offset) ||",
 		is:   " ||",
 		user: "one changed byte on the wire makes shmem_malloc return NULL, or another address on each PE",
 		by:   unit("./runtime/proxy", "^TestSeal$/^put_to_the_internal_area$"), says: `bit 0 of byte 56: 448 refused of 449`,
+	},
+	{
+		id: "proxy/seal-without-agreements-above-rounds", file: "runtime/proxy/layout/seal_unsafe.go",
+		was:  "uint64(offset)+s.RoundsOffset < s.RoundsSize",
+		is:   "uint64(offset)+s.RoundsOffset < s.RoundsOffset",
+		user: "the same between hosts whose reductions have rounds",
+		by:   unit("./runtime/proxy", "^TestSeal$/^put_above_the_rounds$"), says: `bit 0 of byte 56: 448 refused of 449`,
 	},
 	{
 		id: "proxy/seal-for-any-pe", file: "runtime/proxy/layout/seal_unsafe.go",

@@ -107,6 +107,9 @@ func inboxSize(n int) uint64 { return RoundUp(uint64(n)*inboxWord, cacheLine) + 
 // sends, and what it receives (capi/front/columns.c).
 const columnsSize = 2 * ColumnRounds * (WorldRound + WideTeams*TeamRound)
 
+// Rounds returns where those rounds begin, in bytes below the user heap, and their size.
+func (l *Layout) Rounds() (offset, size uint64) { return l.ColumnsOffset, columnsSize }
+
 // teamInitSize is the size of the messages of capi/front/team_init.c: a word for each PE, an answer with
 // a list of PEs, and the entry of each PE.
 func teamInitSize(n int) uint64 {

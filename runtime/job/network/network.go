@@ -39,8 +39,8 @@ import (
 type Config struct {
 	*meet.Self
 	Met    *meet.Met
-	Plan   hostmem.Plan    // of the memory of the node
-	Notify libshmem.Offset // of the notification counters
+	Plan   hostmem.Plan // of the memory of the node
+	Layout *area.Layout // of the internal area
 	Heaps  *meet.Heaps
 	Place  *place.Place
 	GPU    GPU
@@ -196,6 +196,7 @@ func (nw *Network) openEngine(nics *nics, i int) error {
 	segment := mem.Segment{
 		Base: unsafe.Add(user, -int(plan.Internal)), Internal: plan.Internal, Size: plan.Internal + plan.Heap,
 	}
+	segment.RoundsOffset, segment.RoundsSize = nw.Layout.Rounds()
 	if nw.inGPU() {
 		segment.Heap = nw.Heaps.Own()
 	}
@@ -209,7 +210,7 @@ func (nw *Network) openEngine(nics *nics, i int) error {
 	if err != nil {
 		return err
 	}
-	e.CountNotifications(nw.Notify, nw.Settings.NotifyCount+area.EagerCounters(nw.Settings.NotifyCount))
+	e.CountNotifications(-libshmem.Offset(nw.Layout.NotifyOffset), nw.Settings.NotifyCount+area.EagerCounters(nw.Settings.NotifyCount))
 	e.Report.NameProvider(providerName(nw.Settings.Provider, prov.Caps().Provider))
 	e.Report.ReportTo(func(err error) { nw.Report(err.Error()) })
 	nw.stages = append(nw.stages, nil)

@@ -44,7 +44,7 @@ SHMEMI_INLINE uint64_t shmemi_fastpath_stamp(const struct shmemi_fastpath *x,
                                              const struct shmemi_header *h, uint32_t to,
                                              size_t bytes)
 {
-    return x->seal[0] | x->seal[1] ? x->job ^ shmemi_seal(x->seal, h, to, bytes) : x->job;
+    return x->seal[0] | x->seal[1] ? x->job ^ shmemi_seal(x, h, to, bytes) : x->job;
 }
 
 /* Gives the message in scratch to the provider and counts it. Returns 0 if it was posted; otherwise

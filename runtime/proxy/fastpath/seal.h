@@ -3,7 +3,7 @@
  *
  * The seal is SipHash-1-3 of the header and of the payload, with a key that only the PEs of the job
  * have. Without it a process that can write to the wire could turn a put into one to another offset
- * of the heap. The bytes of a put to the user heap are left out: a seal of 4 KiB takes 1.5 us, and
+ * of the heap. The bytes of a put of the program are left out: a seal of 4 KiB takes 1.5 us, and
  * one-sided writes, which carry most bytes, could have none. One round for each word is enough
  * here, because the attacker cannot try keys offline, and each message without the right seal is
  * reported.
@@ -13,6 +13,7 @@
 #ifndef SHMEMI_SEAL_H
 #define SHMEMI_SEAL_H
 
+#include "zz_fastpath.h"
 #include "zz_message.h"
 
 #include <stdbool.h>
@@ -46,19 +47,21 @@ static inline void shmemi_seal_word(uint64_t v[4], uint64_t word)
     v[0] ^= word;
 }
 
-/* Reports whether the payload is bytes for the user heap or for people, and nothing else. In the
- * internal area, at negative offsets, PEs agree by puts on what shmem_malloc returns. */
-static inline bool shmemi_seal_plain(const struct shmemi_header *h)
+/* Reports whether the payload is bytes of the program or for people, and nothing else. In the
+ * internal area, at negative offsets, PEs agree by puts on what shmem_malloc returns; only the
+ * rounds of reductions have elements of the program there. */
+static inline bool shmemi_seal_plain(const struct shmemi_fastpath *x, const struct shmemi_header *h)
 {
     return ((h->kind == SHMEMI_MESSAGE_PUT || h->kind == SHMEMI_MESSAGE_PUT_SIGNAL) &&
-            h->offset >= 0) ||
+            (h->offset >= 0 || (uint64_t)h->offset + x->rounds_offset < x->rounds_size)) ||
            h->kind == SHMEMI_MESSAGE_DATA || h->kind == SHMEMI_MESSAGE_ACTIVITY_REPLY;
 }
 
 /* The seal of a message of some bytes to a PE. */
-static inline uint64_t shmemi_seal(const uint64_t key[2], const struct shmemi_header *h,
+static inline uint64_t shmemi_seal(const struct shmemi_fastpath *x, const struct shmemi_header *h,
                                    uint32_t to, size_t bytes)
 {
+    const uint64_t *key = x->seal;
     uint64_t v[4] = {key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d,
                      key[0] ^ 0x6c7967656e657261, key[1] ^ 0x7465646279746573};
     uint64_t word;
@@ -67,7 +70,7 @@ static inline uint64_t shmemi_seal(const uint64_t key[2], const struct shmemi_he
         shmemi_seal_word(v, at == offsetof(struct shmemi_header, job) ? (uint64_t)to << 32 | bytes
                                                                       : word);
     }
-    for (size_t at = sizeof *h; at < bytes && !shmemi_seal_plain(h); at += sizeof word) {
+    for (size_t at = sizeof *h; at < bytes && !shmemi_seal_plain(x, h); at += sizeof word) {
         word = 0;
         memcpy(&word, (const char *)h + at, bytes - at < sizeof word ? bytes - at : sizeof word);
         shmemi_seal_word(v, word);

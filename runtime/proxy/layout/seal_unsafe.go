@@ -24,7 +24,7 @@ func (s *State) TokenOf(h *Header, to libshmem.PE, n int) uint64 {
 		}
 		v.add(word)
 	}
-	if !h.plain() {
+	if !s.plain(h) {
 		at := HeaderSize
 		for ; at+8 <= n; at += 8 {
 			v.add(binary.NativeEndian.Uint64(m[at:]))
@@ -42,10 +42,15 @@ func (s *State) TokenOf(h *Header, to libshmem.PE, n int) uint64 {
 	return s.Job ^ v[0] ^ v[1] ^ v[2] ^ v[3]
 }
 
-// plain reports whether the payload is bytes for the user heap or for people, and nothing else. In
-// the internal area, at negative offsets, PEs agree by puts on what shmem_malloc returns.
-func (h *Header) plain() bool {
-	return (h.Kind == KindPut || h.Kind == KindPutSignal) && h.Offset >= 0 || h.Kind == KindData || h.Kind == KindActivityReply
+// plain reports whether the payload is bytes of the program or for people, and nothing else. In the
+// internal area, at negative offsets, PEs agree by puts on what shmem_malloc returns; only the
+// rounds of reductions have elements of the program there.
+func (s *State) plain(h *Header) bool {
+	return (h.Kind == KindPut || h.Kind == KindPutSignal) && s.ofProgram(h.Offset) || h.Kind == KindData || h.Kind == KindActivityReply
+}
+
+func (s *State) ofProgram(offset libshmem.Offset) bool {
+	return offset >= 0 || uint64(offset)+s.RoundsOffset < s.RoundsSize
 }
 
 // sipHash is the state of SipHash-1-3.

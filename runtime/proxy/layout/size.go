@@ -1,13 +1,8 @@
 package layout
 
-const (
-	// MaxPayload is the largest put with a signal that travels as a message. Above it they are a
-	// write and a message behind it, which takes twice as long over tcp.
-	MaxPayload = MessageSize - HeaderSize
-	// MaxPut is the largest put without a signal that travels as a message. A page of 4 KiB is
-	// written: a message is copied at both ends, and its target's processor takes part.
-	MaxPut = 4040
-)
+// MaxPayload is the largest put with a signal that travels as a message. Above it they are a write
+// and a message behind it, which take twice as long over tcp.
+const MaxPayload = MessageSize - HeaderSize
 
 // Tokens of an endpoint: first those of its receive buffers, without the further ones, and then
 // those of operations under way.

@@ -107,54 +107,56 @@ var (
 
 // State is struct shmemi_fastpath. The part of the engine's state that C works on too, under the same lock and in C's memory. runtime/proxy/fastpath/fastpath.h does with it what is quick, and leaves to the Engine whatever has to wait or to be reported.
 type State struct {
-	_          structs.HostLayout
-	Peers      unsafe.Pointer // the first of n_pes
-	Dirty      unsafe.Pointer // PEs that the open generation has touched, n_dirty of them
-	Unposted   unsafe.Pointer // receive tokens that the provider had no room for, n_unposted of them
-	Buffers    unsafe.Pointer // of the receive tokens
-	Scratch    unsafe.Pointer // where a message to inject is made
-	Segment    unsafe.Pointer // its start
-	Internal   uint64         // bytes before the user heap
-	Size       uint64         // of the segment
-	Reach      uint64         // of the part of it that is main memory
-	Contexts   unsafe.Pointer // the state of each context but the first, by number; NULL where there is none. Only the first has it
-	Shown      unsafe.Pointer // peers of the first context, whose rings of events all contexts share
-	Records    unsafe.Pointer // the rings of the flight recorder
-	Desc       uintptr        // of the buffers
-	Job        uint64         // the token of the job's messages
-	Seal       [2]uint64      // the key of their seals, see seal.h; 0: they have none
-	Epoch      uint64         // fences so far
-	Quieted    uint64         // last generation of which every quiet is done
-	Finished   uint64         // requests that are done: a caller with many open requests checks them only when it has moved
-	Tick       uint64         // the time of the events of this turn; 0: each reads the clock
-	Me         uint32         // with the number of the context, as messages have it
-	NPEs       uint32         // PEs
-	MaxInject  uint32         // bytes of a message that may be injected
-	Receives   uint32         // tokens below are receive buffers
-	Tokens     uint32         // and more_recv tokens from here on
-	MoreRecv   uint32         // see tokens
-	MaxMessage uint32         // bytes of one
-	Stuck      uint32         // 1: something of the engine's own waits for room
-	Failures   uint32         // 1: some generation failed
-	Calm       uint32         // units of messages to one PE before it is asked for an answer
-	Window     uint32         // units to one PE without an answer: see credits
-	Unit       uint32         // a message of n bytes takes 1 + (n-1)>>unit of them, with n at most CREDITED_MOST
-	NDirty     uint32         // see dirty_list
-	NUnposted  uint32         // see unposted_list
-	Attention  uint32         // 1: the engine's thread is to come out of C; any thread sets it, without the lock
-	Burst      uint32         // operations of callers in a row, which C counts: see runtime/proxy/batch.go
-	Held       uint32         // batches of bursts that are held; a poller comes into Go for them
-	Staging    uint32         // 1: local buffers may be GPU memory, which only Go can move
-	Busy       uint32         // a poller comes into Go, for operations that end without a completion; 1: copies of the GPU's, 2: bytes that wait for room
-	Batching   uint32         // 1: small operations share messages from the first one on; C sets it
-	Coarse     uint32         // 1: the processor has no counter that gives the time
-	Rings      uint32         // that were dealt
-	Polls      uint32         // polls of the network, by any thread
-	_          [4]byte
+	_            structs.HostLayout
+	Peers        unsafe.Pointer // the first of n_pes
+	Dirty        unsafe.Pointer // PEs that the open generation has touched, n_dirty of them
+	Unposted     unsafe.Pointer // receive tokens that the provider had no room for, n_unposted of them
+	Buffers      unsafe.Pointer // of the receive tokens
+	Scratch      unsafe.Pointer // where a message to inject is made
+	Segment      unsafe.Pointer // its start
+	Internal     uint64         // bytes before the user heap
+	Size         uint64         // of the segment
+	Reach        uint64         // of the part of it that is main memory
+	Contexts     unsafe.Pointer // the state of each context but the first, by number; NULL where there is none. Only the first has it
+	Shown        unsafe.Pointer // peers of the first context, whose rings of events all contexts share
+	Records      unsafe.Pointer // the rings of the flight recorder
+	Desc         uintptr        // of the buffers
+	Job          uint64         // the token of the job's messages
+	Seal         [2]uint64      // the key of their seals, see seal.h; 0: they have none
+	RoundsOffset uint64         // bytes before the user heap where the rounds of reductions begin: what PEs write there are elements of the program, and has no seal
+	RoundsSize   uint64         // of them; 0: there are none
+	Epoch        uint64         // fences so far
+	Quieted      uint64         // last generation of which every quiet is done
+	Finished     uint64         // requests that are done: a caller with many open requests checks them only when it has moved
+	Tick         uint64         // the time of the events of this turn; 0: each reads the clock
+	Me           uint32         // with the number of the context, as messages have it
+	NPEs         uint32         // PEs
+	MaxInject    uint32         // bytes of a message that may be injected
+	Receives     uint32         // tokens below are receive buffers
+	Tokens       uint32         // and more_recv tokens from here on
+	MoreRecv     uint32         // see tokens
+	MaxMessage   uint32         // bytes of one
+	Stuck        uint32         // 1: something of the engine's own waits for room
+	Failures     uint32         // 1: some generation failed
+	Calm         uint32         // units of messages to one PE before it is asked for an answer
+	Window       uint32         // units to one PE without an answer: see credits
+	Unit         uint32         // a message of n bytes takes 1 + (n-1)>>unit of them, with n at most CREDITED_MOST
+	NDirty       uint32         // see dirty_list
+	NUnposted    uint32         // see unposted_list
+	Attention    uint32         // 1: the engine's thread is to come out of C; any thread sets it, without the lock
+	Burst        uint32         // operations of callers in a row, which C counts: see runtime/proxy/batch.go
+	Held         uint32         // batches of bursts that are held; a poller comes into Go for them
+	Staging      uint32         // 1: local buffers may be GPU memory, which only Go can move
+	Busy         uint32         // a poller comes into Go, for operations that end without a completion; 1: copies of the GPU's, 2: bytes that wait for room
+	Batching     uint32         // 1: small operations share messages from the first one on; C sets it
+	Coarse       uint32         // 1: the processor has no counter that gives the time
+	Rings        uint32         // that were dealt
+	Polls        uint32         // polls of the network, by any thread
+	_            [4]byte
 }
 
 var (
-	_ [256]byte = [unsafe.Sizeof(State{})]byte{}
+	_ [272]byte = [unsafe.Sizeof(State{})]byte{}
 	_ [0]byte   = [unsafe.Offsetof(State{}.Peers)]byte{}
 	_ [8]byte   = [unsafe.Offsetof(State{}.Dirty)]byte{}
 	_ [16]byte  = [unsafe.Offsetof(State{}.Unposted)]byte{}
@@ -170,31 +172,33 @@ var (
 	_ [96]byte  = [unsafe.Offsetof(State{}.Desc)]byte{}
 	_ [104]byte = [unsafe.Offsetof(State{}.Job)]byte{}
 	_ [112]byte = [unsafe.Offsetof(State{}.Seal)]byte{}
-	_ [128]byte = [unsafe.Offsetof(State{}.Epoch)]byte{}
-	_ [136]byte = [unsafe.Offsetof(State{}.Quieted)]byte{}
-	_ [144]byte = [unsafe.Offsetof(State{}.Finished)]byte{}
-	_ [152]byte = [unsafe.Offsetof(State{}.Tick)]byte{}
-	_ [160]byte = [unsafe.Offsetof(State{}.Me)]byte{}
-	_ [164]byte = [unsafe.Offsetof(State{}.NPEs)]byte{}
-	_ [168]byte = [unsafe.Offsetof(State{}.MaxInject)]byte{}
-	_ [172]byte = [unsafe.Offsetof(State{}.Receives)]byte{}
-	_ [176]byte = [unsafe.Offsetof(State{}.Tokens)]byte{}
-	_ [180]byte = [unsafe.Offsetof(State{}.MoreRecv)]byte{}
-	_ [184]byte = [unsafe.Offsetof(State{}.MaxMessage)]byte{}
-	_ [188]byte = [unsafe.Offsetof(State{}.Stuck)]byte{}
-	_ [192]byte = [unsafe.Offsetof(State{}.Failures)]byte{}
-	_ [196]byte = [unsafe.Offsetof(State{}.Calm)]byte{}
-	_ [200]byte = [unsafe.Offsetof(State{}.Window)]byte{}
-	_ [204]byte = [unsafe.Offsetof(State{}.Unit)]byte{}
-	_ [208]byte = [unsafe.Offsetof(State{}.NDirty)]byte{}
-	_ [212]byte = [unsafe.Offsetof(State{}.NUnposted)]byte{}
-	_ [216]byte = [unsafe.Offsetof(State{}.Attention)]byte{}
-	_ [220]byte = [unsafe.Offsetof(State{}.Burst)]byte{}
-	_ [224]byte = [unsafe.Offsetof(State{}.Held)]byte{}
-	_ [228]byte = [unsafe.Offsetof(State{}.Staging)]byte{}
-	_ [232]byte = [unsafe.Offsetof(State{}.Busy)]byte{}
-	_ [236]byte = [unsafe.Offsetof(State{}.Batching)]byte{}
-	_ [240]byte = [unsafe.Offsetof(State{}.Coarse)]byte{}
-	_ [244]byte = [unsafe.Offsetof(State{}.Rings)]byte{}
-	_ [248]byte = [unsafe.Offsetof(State{}.Polls)]byte{}
+	_ [128]byte = [unsafe.Offsetof(State{}.RoundsOffset)]byte{}
+	_ [136]byte = [unsafe.Offsetof(State{}.RoundsSize)]byte{}
+	_ [144]byte = [unsafe.Offsetof(State{}.Epoch)]byte{}
+	_ [152]byte = [unsafe.Offsetof(State{}.Quieted)]byte{}
+	_ [160]byte = [unsafe.Offsetof(State{}.Finished)]byte{}
+	_ [168]byte = [unsafe.Offsetof(State{}.Tick)]byte{}
+	_ [176]byte = [unsafe.Offsetof(State{}.Me)]byte{}
+	_ [180]byte = [unsafe.Offsetof(State{}.NPEs)]byte{}
+	_ [184]byte = [unsafe.Offsetof(State{}.MaxInject)]byte{}
+	_ [188]byte = [unsafe.Offsetof(State{}.Receives)]byte{}
+	_ [192]byte = [unsafe.Offsetof(State{}.Tokens)]byte{}
+	_ [196]byte = [unsafe.Offsetof(State{}.MoreRecv)]byte{}
+	_ [200]byte = [unsafe.Offsetof(State{}.MaxMessage)]byte{}
+	_ [204]byte = [unsafe.Offsetof(State{}.Stuck)]byte{}
+	_ [208]byte = [unsafe.Offsetof(State{}.Failures)]byte{}
+	_ [212]byte = [unsafe.Offsetof(State{}.Calm)]byte{}
+	_ [216]byte = [unsafe.Offsetof(State{}.Window)]byte{}
+	_ [220]byte = [unsafe.Offsetof(State{}.Unit)]byte{}
+	_ [224]byte = [unsafe.Offsetof(State{}.NDirty)]byte{}
+	_ [228]byte = [unsafe.Offsetof(State{}.NUnposted)]byte{}
+	_ [232]byte = [unsafe.Offsetof(State{}.Attention)]byte{}
+	_ [236]byte = [unsafe.Offsetof(State{}.Burst)]byte{}
+	_ [240]byte = [unsafe.Offsetof(State{}.Held)]byte{}
+	_ [244]byte = [unsafe.Offsetof(State{}.Staging)]byte{}
+	_ [248]byte = [unsafe.Offsetof(State{}.Busy)]byte{}
+	_ [252]byte = [unsafe.Offsetof(State{}.Batching)]byte{}
+	_ [256]byte = [unsafe.Offsetof(State{}.Coarse)]byte{}
+	_ [260]byte = [unsafe.Offsetof(State{}.Rings)]byte{}
+	_ [264]byte = [unsafe.Offsetof(State{}.Polls)]byte{}
 )

@@ -20,6 +20,7 @@ const (
 	BurstAfter   = 8     // how many operations of a caller have to come in a row before they are held; C counts them
 	RecordSize   = 32    // the part of a header that is in a batch for each operation, its payload behind it
 	MessageSize  = 4160  // bytes of the largest active message, header included: 4 KiB and their signal fit one message, and the receive buffers take half a megabyte
+	MaxPut       = 4040  // bytes of the largest put without a signal that is a message. A page of 4 KiB is written: a message is copied at both ends, and its target's processor takes part
 	CreditedMost = 4096  // bytes of a message that cost credit at most: a power of two, so that half of a PE's credits suffice for any message. The last 64 bytes of the largest are free
 	HeaderSize   = 56    // leaves a message without payload in one cache line, and with 8 bytes of it: what providers inject at least is 64
 	Counted      = 24    // how many counters there are
@@ -125,6 +126,7 @@ var (
 	_ = [1]struct{}{}[BurstAfter-(8)]
 	_ = [1]struct{}{}[RecordSize-(32)]
 	_ = [1]struct{}{}[MessageSize-(4160)]
+	_ = [1]struct{}{}[MaxPut-(4040)]
 	_ = [1]struct{}{}[CreditedMost-(4096)]
 	_ = [1]struct{}{}[HeaderSize-(56)]
 	_ = [1]struct{}{}[Counted-(24)]

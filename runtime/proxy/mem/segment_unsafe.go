@@ -12,6 +12,10 @@ type Segment struct {
 	Internal uint64         // bytes
 	Size     uint64         // bytes in all
 	Heap     unsafe.Pointer // the user heap in GPU memory; nil: it is main memory and follows the internal area
+
+	// The rounds of reductions between hosts, in the internal area, which get elements of the program
+	// and nothing that PEs agree on: bytes below the user heap, and size.
+	RoundsOffset, RoundsSize uint64
 }
 
 // At returns the address of n bytes at an offset from the user heap, and

@@ -2,5 +2,5 @@
 
 package fastpathtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x18aefa91988acbb1
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x9c77c90ecf80bae4
 import "C"
