@@ -116,6 +116,10 @@ bool shmemi_model_packs(const struct shmemi_team *t, size_t bytes)
 {
     if (forced(SHMEMI_COLLECTIVES_PACKED | SHMEMI_COLLECTIVES_APART))
         return forced(SHMEMI_COLLECTIVES_PACKED);
-    bool saves = t->n > (int)t->n_nodes || (t->n_nodes > 2 && shmemi_in_pairs(t->n_nodes));
-    return saves && bytes <= PACK_BYTES;
+    if (bytes > PACK_BYTES || t->n > (int)t->n_nodes)
+        return bytes <= PACK_BYTES;
+    double apart = latency() + sending(t->n_nodes - 1.0, (double)bytes), packed = 0;
+    for (uint32_t nodes = 1; nodes < t->n_nodes; nodes *= 2)
+        packed += latency() + sending(1, (double)bytes * nodes);
+    return shmemi_in_pairs(t->n_nodes) && packed < apart;
 }

@@ -98,6 +98,22 @@ static void words(void)
     check(!shmemi_by_nodes(&t), "one node", 1, 8);
 }
 
+/* One PE on each of four nodes: two steps in pairs send 1 and 2 blocks, and one step three of them,
+ * which fit a message up to 4104 bytes. */
+static void packs(void)
+{
+    struct shmemi_team t = of(4, 4);
+    wire(2000, 6000, 400);
+    check(shmemi_model_packs(&t, 8), "tcp, packed", 4, 8);
+    check(!shmemi_model_packs(&t, 4096), "tcp, apart", 4, 4096);
+    check(!shmemi_model_packs(&t, 1 << 20), "tcp, apart", 4, 1 << 20);
+    wire(15000, 500, 82);
+    check(!shmemi_model_packs(&t, 8), "EFA, apart", 4, 8);
+    t = of(6, 6);
+    wire(2000, 6000, 400);
+    check(!shmemi_model_packs(&t, 8), "tcp, six nodes", 6, 8);
+}
+
 /* Of a job on one node all figures are 0. */
 static void none(void)
 {
@@ -110,6 +126,7 @@ int main(void)
     reductions();
     trees();
     words();
+    packs();
     none();
     printf("%d passed, %d failed\n", passed, failed);
     return failed != 0;
