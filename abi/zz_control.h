@@ -16,7 +16,7 @@
 #define SHMEMI_SLOT 2048 /* and so many bytes are a slot */
 #define SHMEMI_TEAM_SLOT 512 /* the same of a team that is not the world */
 #define SHMEMI_COLUMN_ROUNDS 4 /* reductions between hosts: contributions of so many rounds may be under way (capi/front/columns.c) */
-#define SHMEMI_WORLD_ROUND 262144 /* and so many bytes a PE sends in a round, and so many it receives */
+#define SHMEMI_WORLD_ROUND 524288 /* and so many bytes a PE sends in a round, and so many it receives */
 #define SHMEMI_TEAM_ROUND 32768 /* the same of a team that is not the world */
 #define SHMEMI_WIDE_TEAMS 16 /* and the teams of so many of the first slots have room for rounds */
 #define SHMEMI_LINES_BYTES 3072 /* small collectives on a node: bytes of the lines of each team, for two exchanges (capi/front/lines.c) */
@@ -119,7 +119,7 @@ _Static_assert(SHMEMI_DIRECT_PES == 16, "DIRECT_PES");
 _Static_assert(SHMEMI_SLOT == 2048, "SLOT");
 _Static_assert(SHMEMI_TEAM_SLOT == 512, "TEAM_SLOT");
 _Static_assert(SHMEMI_COLUMN_ROUNDS == 4, "COLUMN_ROUNDS");
-_Static_assert(SHMEMI_WORLD_ROUND == 262144, "WORLD_ROUND");
+_Static_assert(SHMEMI_WORLD_ROUND == 524288, "WORLD_ROUND");
 _Static_assert(SHMEMI_TEAM_ROUND == 32768, "TEAM_ROUND");
 _Static_assert(SHMEMI_WIDE_TEAMS == 16, "WIDE_TEAMS");
 _Static_assert(SHMEMI_LINES_BYTES == 3072, "LINES_BYTES");

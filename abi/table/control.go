@@ -12,7 +12,7 @@ var control = Unit{
 		{"SLOT", "Slot", 2048, "and so many bytes are a slot"},
 		{"TEAM_SLOT", "TeamSlot", 512, "the same of a team that is not the world"},
 		{"COLUMN_ROUNDS", "ColumnRounds", 4, "reductions between hosts: contributions of so many rounds may be under way (capi/front/columns.c)"},
-		{"WORLD_ROUND", "WorldRound", 256 << 10, "and so many bytes a PE sends in a round, and so many it receives"},
+		{"WORLD_ROUND", "WorldRound", 512 << 10, "and so many bytes a PE sends in a round, and so many it receives"},
 		{"TEAM_ROUND", "TeamRound", 32 << 10, "the same of a team that is not the world"},
 		{"WIDE_TEAMS", "WideTeams", 16, "and the teams of so many of the first slots have room for rounds"},
 		{"LINES_BYTES", "linesBytes", 2 * 24 * cacheLine, "small collectives on a node: bytes of the lines of each team, for two exchanges (capi/front/lines.c)"},

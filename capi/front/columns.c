@@ -31,8 +31,14 @@
  * small messages where one does. */
 #define COLUMN_BYTES ((size_t)4 << 10)
 
-/* A block is no smaller where the rounds could be more, so that a message is worth its cost. */
+/* A block is no smaller where the rounds could be more, so that a message is worth its cost. Of
+ * several columns some move bytes while others combine; where each PE is alone on its node it does
+ * both itself, so that more rounds gain it nothing. */
 #define BLOCK_BYTES ((size_t)64 << 10)
+#define ALONE_BLOCK_BYTES ((size_t)512 << 10)
+
+/* So many bytes of a result stay in the first cache while those of all nodes are combined. */
+#define COMBINE_BYTES ((size_t)8 << 10)
 
 /* How many rounds a share is divided into at least, if its blocks stay that large. */
 enum { ROUNDS = 4 };
@@ -133,6 +139,24 @@ static void give_near(const struct reduction *r, size_t at, const char *from, si
                    t->pes[shmemi_team_neighbour(t, i)], r->call);
 }
 
+/* Combines the elements that the nodes contribute to a round, in the order of nodes; own: those of
+ * this node. */
+static void combine_nodes(const struct reduction *r, size_t k, char *to, const char *own, size_t n)
+{
+    const struct shmemi_team *t = r->t;
+    size_t size = r->reducer->size, piece = COMBINE_BYTES / size;
+    for (size_t done = 0; done < n; done += piece) {
+        size_t some = n - done < piece ? n - done : piece, at = done * size;
+        for (uint32_t node = 0; node < t->n_nodes; node++) {
+            const char *in = node == t->node ? own : part_of(r, k, node);
+            if (node == 0)
+                memcpy(to + at, in + at, some * size);
+            else
+                r->reducer->combine(to + at, in + at, some);
+        }
+    }
+}
+
 /* ----------------------------------------------------------------- straight */
 
 /* What the node contributes to a round. */
@@ -165,13 +189,7 @@ static void combine_shares(const struct reduction *r, size_t k)
         shmemi_await(t, peer(r, node), r->call);
     if (!shmemi_collective_holds())
         return;
-    for (uint32_t node = 0; node < t->n_nodes; node++) {
-        const char *in = node == t->node ? share_of(r, k, &e) : part_of(r, k, node);
-        if (node == 0)
-            memcpy(all, in, e.n * r->reducer->size);
-        else
-            r->reducer->combine(all, in, e.n);
-    }
+    combine_nodes(r, k, all, share_of(r, k, &e), e.n);
     give_near(r, e.at, all, e.n);
 }
 
@@ -272,13 +290,7 @@ static void combine(const struct reduction *r, size_t k)
         return;
     EACH_OTHER_NODE (t, node)
         shmemi_await(t, peer(r, node), r->call);
-    for (uint32_t node = 0; node < t->n_nodes; node++) {
-        const char *in = node == t->node ? contribution(r, k, &e, node) : part_of(r, k, node);
-        if (node == 0)
-            memcpy(result, in, n * size);
-        else
-            r->reducer->combine(result, in, n);
-    }
+    combine_nodes(r, k, result, contribution(r, k, &e, t->node), n);
     if (r->scatter) {
         shmemi_move(r->dest + (e.at - r->first) * size, result, n * size, r->call);
         EACH_OTHER_NODE (t, node)
@@ -330,7 +342,9 @@ static void reduce_by_owners(const struct reduction *r)
 static size_t block_of(const struct shmemi_team *t, size_t share, size_t size, uint32_t owners)
 {
     size_t most = shmemi_part_bytes(t) / size;
-    size_t least = BLOCK_BYTES / size < most ? BLOCK_BYTES / size : most;
+    bool alone = t->n == (int)t->n_nodes;
+    size_t worth = (alone ? ALONE_BLOCK_BYTES : BLOCK_BYTES) / size;
+    size_t least = worth < most ? worth : most;
     size_t block = (share + ROUNDS * owners - 1) / (ROUNDS * owners);
     return block < least ? least : block > most ? most : block;
 }

@@ -15,7 +15,7 @@ const (
 	Slot          = 2048   // and so many bytes are a slot
 	TeamSlot      = 512    // the same of a team that is not the world
 	ColumnRounds  = 4      // reductions between hosts: contributions of so many rounds may be under way (capi/front/columns.c)
-	WorldRound    = 262144 // and so many bytes a PE sends in a round, and so many it receives
+	WorldRound    = 524288 // and so many bytes a PE sends in a round, and so many it receives
 	TeamRound     = 32768  // the same of a team that is not the world
 	WideTeams     = 16     // and the teams of so many of the first slots have room for rounds
 	linesBytes    = 3072   // small collectives on a node: bytes of the lines of each team, for two exchanges (capi/front/lines.c)
@@ -125,7 +125,7 @@ var (
 	_ = [1]struct{}{}[Slot-(2048)]
 	_ = [1]struct{}{}[TeamSlot-(512)]
 	_ = [1]struct{}{}[ColumnRounds-(4)]
-	_ = [1]struct{}{}[WorldRound-(262144)]
+	_ = [1]struct{}{}[WorldRound-(524288)]
 	_ = [1]struct{}{}[TeamRound-(32768)]
 	_ = [1]struct{}{}[WideTeams-(16)]
 	_ = [1]struct{}{}[linesBytes-(3072)]

@@ -2,5 +2,5 @@
 
 package fastpathtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x9c77c90ecf80bae4
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xa174686a7114b9d8
 import "C"
