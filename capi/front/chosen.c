@@ -45,7 +45,7 @@ void shmemi_settle_gpu(const char *call)
             shmemi_abort(call, "call cudaSetDevice before the first call that makes a team",
                          "this thread chose another GPU than init, and the heap cannot follow it "
                          "once the program has made teams");
-        if (moved && shmemi_joined_as_given())
+        if (moved && shmemi_joined_by_program())
             shmemi_abort(call, "call cudaSetDevice before shmemx_init_attr",
                          "this thread chose another GPU than shmemx_init_attr, and the heap cannot "
                          "follow it in a job that was joined by that call");

@@ -68,16 +68,16 @@ static void init_failed(const char *call, const char *error)
 static const char *finalizes_at_exit; /* the call that asked for it, or NULL */
 
 static uint32_t joined;
-static bool as_given;
+static bool by_program;
 
 uint32_t shmemi_joined(void)
 {
     return joined;
 }
 
-bool shmemi_joined_as_given(void)
+bool shmemi_joined_by_program(void)
 {
-    return as_given;
+    return by_program;
 }
 
 static int check_forked(char *error, size_t size)
@@ -225,7 +225,7 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
     owner = getpid();
     joined++;
     shmemi_abort_joined();
-    as_given = given != NULL;
+    by_program = given != NULL;
     shmemi_activity_open();
     shmemi_report_signal_open();
     *provided = args.provided;

@@ -21,9 +21,10 @@ struct shmemi_given {
     const void *mpi_comm; /* NULL: none */
 };
 int shmemi_init_given(const struct shmemi_given *given, const char *call);
-/* How often the process has joined a job, and whether the last one was given. */
+/* How often the process has joined a job, and whether the program named the last one itself: by a
+ * unique ID or by MPI. */
 uint32_t shmemi_joined(void);
-bool shmemi_joined_as_given(void);
+bool shmemi_joined_by_program(void);
 /* Makes the process call finalize when the program ends well. */
 void shmemi_finalize_at_exit(const char *call);
 /* Makes an id; 0, or -1 after a message. */

@@ -177,21 +177,21 @@ static bool holds(const struct preload_frame *f, int test)
 
 /* shmem_test of Open MPI 4.1 only reads memory: it makes no progress, and neither does a quiet
  * without operations. This function of Open MPI makes progress. */
-static void (*of_open_mpi)(void);
+static void (*progress_of_open_mpi)(void);
 
-static void ask_for_progress(void)
+static void find_progress(void)
 {
     const char *file = preload_library_file(delayed_real(PRELOAD_shmem_my_pe));
     if (strstr(file, "liboshmem"))
-        of_open_mpi = (void (*)(void))dlsym(RTLD_DEFAULT, "opal_progress");
+        progress_of_open_mpi = (void (*)(void))dlsym(RTLD_DEFAULT, "opal_progress");
 }
 
 static void progress(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, ask_for_progress);
-    if (of_open_mpi)
-        of_open_mpi();
+    pthread_once(&once, find_progress);
+    if (progress_of_open_mpi)
+        progress_of_open_mpi();
 }
 
 static bool poll(const struct preload_frame *f, int test, double seconds)

@@ -216,7 +216,9 @@ int shmemi_ofi_want(struct shmemi_ofi *o, uint32_t pe, uint32_t npeers)
     return -FI_EAGAIN;
 }
 
-int shmemi_ofi_heard(struct shmemi_ofi *o, uint64_t data)
+/* Go reads the word later. Without room it is dropped, and counted as an entry that no operation of
+ * this process made. */
+int shmemi_ofi_keep_word(struct shmemi_ofi *o, uint64_t data)
 {
     struct shmemi_ofi_links *l = o->links;
     if (!(data & WORD_MARK))

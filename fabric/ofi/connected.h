@@ -98,8 +98,8 @@ void shmemi_ofi_unreachable(struct shmemi_ofi *o, uint32_t pe);
 
 /* For an operation on a PE without a connection: it wanted for one. */
 int shmemi_ofi_want(struct shmemi_ofi *o, uint32_t pe, uint32_t npeers);
-/* Takes a completion of immediate data that is a word; 0: it is none. */
-int shmemi_ofi_heard(struct shmemi_ofi *o, uint64_t data);
+/* Takes a completion whose immediate data are a word of a peer; 0: they are not. */
+int shmemi_ofi_keep_word(struct shmemi_ofi *o, uint64_t data);
 /* Makes the next poll call Go. */
 void shmemi_ofi_attend(struct shmemi_ofi_links *l);
 /* Called when a wait has ended, even if nothing has arrived, because the event queue does not make

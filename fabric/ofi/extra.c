@@ -140,7 +140,7 @@ int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int 
                 const int data = is_data(o, &e[i], t);
                 if (t == NO_TOKEN && shmemi_ofi_proved(o, e[i].op_context, 0))
                     continue;
-                if (o->links != NULL && (data ? shmemi_ofi_heard(o, e[i].data)
+                if (o->links != NULL && (data ? shmemi_ofi_keep_word(o, e[i].data)
                                               : e[i].op_context == &o->links->word_sent))
                     continue;
                 if ((t == NO_TOKEN && !data) || (data && !takes_data)) {

@@ -101,17 +101,17 @@ func (p *Provider) takeOwn(l int, c *fabric.Completion) bool {
 		f := &p.fetches[j.slot]
 		if c.Err == 0 {
 			p.markProven(l, j.pe, int(j.remote))
-			p.asked(int(j.slot))
+			p.rowRead(int(j.slot))
 			break
 		}
 		if f.state = fetchDue; p.resend && !ownFault(c.Err) {
 			p.fails(l, j.pe, int(j.remote), text)
-			p.ask(int(j.slot))
+			p.readRow(int(j.slot))
 			break
 		}
 		f.state, f.err, f.text = fetchEnded, c.Err, "read of a key: "+text
-	case jobLetter:
-		w := &p.mail[j.slot]
+	case jobInjected:
+		w := &p.injected[j.slot]
 		if c.Err == 0 || w.probe {
 			p.spare = append(p.spare, j.slot)
 			if c.Err != 0 {
@@ -122,12 +122,12 @@ func (p *Provider) takeOwn(l int, c *fabric.Completion) bool {
 			break
 		}
 		if ownFault(c.Err) || w.tries >= triesMost {
-			p.lostLetter(j.slot, text)
+			p.loseInjected(j.slot, text)
 			break
 		}
 		p.fails(l, j.pe, int(j.remote), text)
 		w.tries++
-		p.waiting = append(p.waiting, ref{letter: true, slot: j.slot})
+		p.waiting = append(p.waiting, ref{injected: true, slot: j.slot})
 		w.remote = -1
 	case jobPart:
 		c.Token = fabric.Token(j.slot)
@@ -136,11 +136,11 @@ func (p *Provider) takeOwn(l int, c *fabric.Completion) bool {
 	return false
 }
 
-// lostLetter ends a copied message, which the caller no longer waits for.
-func (p *Provider) lostLetter(i int32, text string) {
+// loseInjected ends a copied message, which the caller no longer waits for.
+func (p *Provider) loseInjected(i int32, text string) {
 	p.spare = append(p.spare, i)
 	if p.failed == nil {
-		p.failed = &shmerr.Error{Op: "send to", Object: fmt.Sprintf("PE %d", p.mail[i].rma.PE), Cause: shmerr.Causef(shmerr.ErrPE, "it has failed by %d NICs: %s", p.mail[i].tries, text)}
+		p.failed = &shmerr.Error{Op: "send to", Object: fmt.Sprintf("PE %d", p.injected[i].rma.PE), Cause: shmerr.Causef(shmerr.ErrPE, "it has failed by %d NICs: %s", p.injected[i].tries, text)}
 	}
 }
 
@@ -230,7 +230,7 @@ func (p *Provider) settle() {
 	}
 	for i := range p.fetches {
 		if p.fetches[i].state == fetchDue {
-			p.ask(i)
+			p.readRow(i)
 		}
 	}
 	if len(p.stranded) > 0 {
@@ -246,8 +246,8 @@ func (p *Provider) settle() {
 	work := p.waiting
 	p.waiting = p.waiting[:0]
 	for _, w := range work { // each adds itself again at most, so that none is written over before it was read
-		if w.letter {
-			p.settleLetter(w)
+		if w.injected {
+			p.settleInjected(w)
 		} else {
 			p.settlePart(w)
 		}
@@ -267,11 +267,11 @@ func (p *Provider) another(q *peer) (l, r int) {
 	return l, r
 }
 
-func (p *Provider) settleLetter(f ref) {
-	w := &p.mail[f.slot]
+func (p *Provider) settleInjected(f ref) {
+	w := &p.injected[f.slot]
 	if w.remote < 0 {
 		if w.nic, w.remote = p.another(&p.peers[w.rma.PE]); w.remote < 0 {
-			p.lostLetter(f.slot, "no other NIC reaches it")
+			p.loseInjected(f.slot, "no other NIC reaches it")
 			return
 		}
 	}
@@ -280,7 +280,7 @@ func (p *Provider) settleLetter(f ref) {
 	case err == fabric.ErrAgain:
 		p.waiting = append(p.waiting, f)
 	case w.tries >= triesMost:
-		p.lostLetter(f.slot, err.Error())
+		p.loseInjected(f.slot, err.Error())
 	default:
 		p.fails(w.nic, w.rma.PE, w.remote, err.Error())
 		w.remote = -1

@@ -80,17 +80,17 @@ func (p *Provider) eachUnproven(l int, f func(pe libshmem.PE, r int, again func(
 	}
 	for i := range p.nics[l].jobs {
 		j := &p.nics[l].jobs[i]
-		if j.what != jobRow && (j.what != jobLetter || p.mail[j.slot].send) || p.peers[j.pe].isProven(l, int(j.remote)) {
+		if j.what != jobRow && (j.what != jobInjected || p.injected[j.slot].send) || p.peers[j.pe].isProven(l, int(j.remote)) {
 			continue
 		}
 		f(j.pe, int(j.remote), func() {
 			if j.what == jobRow {
 				p.fetches[j.slot].state = fetchDue
 			} else {
-				m := &p.mail[j.slot]
+				m := &p.injected[j.slot]
 				m.remote = -1
 				m.tries++
-				p.rescued = append(p.rescued, ref{letter: true, slot: j.slot})
+				p.rescued = append(p.rescued, ref{injected: true, slot: j.slot})
 			}
 			*j = job{} // its token stays with the NIC
 		})
@@ -168,8 +168,8 @@ func (p *Provider) probe(q *peer, pe libshmem.PE, s *fabric.Send) {
 			continue
 		}
 		i := p.spare[last]
-		p.mail[i] = letter{rma: fabric.RMA{PE: pe, Len: uint64(s.Len)}, send: true, probe: true, nic: w.l, remote: w.r, tries: 1}
-		p.mail[i].rma.Local = p.table.mem.keep(p.mailAt(int(i)), s.Buf, s.Len)
+		p.injected[i] = injected{rma: fabric.RMA{PE: pe, Len: uint64(s.Len)}, send: true, probe: true, nic: w.l, remote: w.r, tries: 1}
+		p.injected[i].rma.Local = p.table.mem.keep(p.mailAt(int(i)), s.Buf, s.Len)
 		switch err := p.post(i); err {
 		case nil:
 			p.spare = p.spare[:last]

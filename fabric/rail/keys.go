@@ -253,12 +253,12 @@ func (p *Provider) learn(pe libshmem.PE, key uint64) *fetch {
 	if f := &p.fetches[at]; f.state == fetchFree || f.state == fetchEnded {
 		*f = fetch{state: fetchDue, pe: pe, key: key}
 	}
-	p.ask(at)
+	p.readRow(at)
 	return nil
 }
 
-// ask reads a row, if there is room.
-func (p *Provider) ask(i int) {
+// readRow reads a row of keys, if there is room.
+func (p *Provider) readRow(i int) {
 	f := &p.fetches[i]
 	if f.state != fetchDue {
 		return
@@ -291,8 +291,8 @@ func (p *Provider) ask(i int) {
 	}
 }
 
-// asked ends the reading of a row.
-func (p *Provider) asked(i int) {
+// rowRead takes in a row of keys that has been read.
+func (p *Provider) rowRead(i int) {
 	f := &p.fetches[i]
 	q := &p.peers[f.pe]
 	w := p.table.mem.words(p.fetchAt(i), 1+q.rails)

@@ -33,7 +33,7 @@ type part struct {
 // job is the use of a token of a NIC's own.
 type job struct {
 	what   jobKind
-	slot   int32 // the row, letter, buffer or token of the operation
+	slot   int32 // the row, injected operation, buffer or token of the operation
 	part   int32
 	pe     libshmem.PE
 	remote int32
@@ -44,15 +44,15 @@ type jobKind uint8
 const (
 	jobNone jobKind = iota
 	jobRow
-	jobLetter
+	jobInjected
 	jobPart
 )
 
-// ref names an object that waits for room: a letter, or a part of an operation.
+// ref names an object that waits for room: an injected operation, or a part of an operation.
 type ref struct {
-	letter bool
-	slot   int32
-	part   int32
+	injected bool
+	slot     int32
+	part     int32
 }
 
 const (
@@ -111,7 +111,7 @@ func (p *Provider) Send(s *fabric.Send) error {
 		return err
 	}
 	if s.Inject && p.resend {
-		err := p.write(q, letter{send: true, rma: fabric.RMA{PE: s.To, Local: s.Buf, Len: uint64(s.Len)}})
+		err := p.write(q, injected{send: true, rma: fabric.RMA{PE: s.To, Local: s.Buf, Len: uint64(s.Len)}})
 		if err == nil && len(q.doubts) > 0 {
 			p.probe(q, s.To, s)
 		}
@@ -210,7 +210,7 @@ func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error 
 		return nil
 	}
 	if m.Inject && p.resend {
-		return p.write(q, letter{rma: *m})
+		return p.write(q, injected{rma: *m})
 	}
 	large := m.Len > p.stripe
 	if large {

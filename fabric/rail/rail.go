@@ -68,12 +68,12 @@ type Provider struct {
 	texts    map[fabric.Token]string // of errors that the caller has got
 	failed   error                   // of Poll from now on
 
-	table   *table
-	inbox   inbox
-	fetches [fetchMost]fetch
-	resend  bool // a failed message may be sent again
-	spare   []int32
-	mail    [copies]letter
+	table    *table
+	inbox    inbox
+	fetches  [fetchMost]fetch
+	resend   bool // a failed message may be sent again
+	spare    []int32
+	injected [copies]injected
 
 	turn int    // the NIC that is polled first
 	load uint64 // bytes under way by all NICs

@@ -185,8 +185,8 @@ func (x *sender) holdSignal(p *layout.Peer, s *record) bool {
 	return true
 }
 
-// LetGo sends the batch of a PE.
-func (x *sender) LetGo(pe libshmem.PE, p *layout.Peer) {
+// SendBatch sends the batch of a PE.
+func (x *sender) SendBatch(pe libshmem.PE, p *layout.Peer) {
 	if p.Batch != nil {
 		x.closeBatch(p)
 		x.Drive(pe)
@@ -200,9 +200,9 @@ func (x *sender) keepRecord(h *layout.Header, payload unsafe.Pointer, n int) cal
 	return x.record(t, h, payload, n)
 }
 
-// LetGoAll sends the batches of all PEs.
-func (x *sender) LetGoAll() {
+// SendBatches sends the batches of all PEs.
+func (x *sender) SendBatches() {
 	for _, pe := range x.Queues {
-		x.LetGo(pe, &x.Peers[pe])
+		x.SendBatch(pe, &x.Peers[pe])
 	}
 }

@@ -15,8 +15,8 @@ type asker interface {
 	Err() error
 	// stick notes that a flush waits for room: CoverLate is called when there may be room.
 	stick()
-	// letGo comes before the open generation is closed: from then on no operation may join it.
-	letGo()
+	// sendBatches comes before the open generation is closed: from then on no operation may join it.
+	sendBatches()
 	// touched gets the PEs that a generation has touched, when it is closed and before they are
 	// asked. It must not keep the slice.
 	touched(pes []libshmem.PE)
@@ -111,7 +111,7 @@ func (g *generations) Closing() bool { return uint64(g.Open) > g.state.Quieted+1
 
 // close notes which messages each touched PE has to apply.
 func (g *generations) close() {
-	g.asker.letGo()
+	g.asker.sendBatches()
 	g.Open++
 	work := g.dirty[:g.state.NDirty]
 	for _, pe := range work {

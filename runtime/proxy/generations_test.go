@@ -47,8 +47,8 @@ func (r *quietRig) flush(pe libshmem.PE) call.Status {
 func (r *quietRig) Err() error { return r.broken }
 func (r *quietRig) stick()     { r.stuck++ }
 
-// letGo sends the last message of the generation, as a batch does.
-func (r *quietRig) letGo() {
+// sendBatches sends the last message of the generation, as a batch does.
+func (r *quietRig) sendBatches() {
 	if r.batch {
 		r.batch = false
 		r.post(1)

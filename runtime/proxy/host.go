@@ -115,7 +115,7 @@ func (h *Host) ready(pe libshmem.PE, n uint64) Status {
 func (h *Host) maySend(pe libshmem.PE) Status {
 	p := &h.e.ops.Peers[pe]
 	if p.Queued > 0 {
-		h.e.out.LetGo(pe, p)
+		h.e.out.SendBatch(pe, p)
 	}
 	if p.Queued > 0 || h.e.out.Overtakes(pe, p, h.e.Epoch) {
 		return Pending

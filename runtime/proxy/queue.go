@@ -73,7 +73,7 @@ func (x *sender) Enqueue(t fabric.Token, s *record) {
 func (x *sender) beginLater(p *layout.Peer, pe libshmem.PE, n int, merges bool) (*layout.Header, call.Status) {
 	merges = merges && merging(n)
 	if p.Queued > 0 && !(merges && x.grows(p, n)) {
-		x.LetGo(pe, p)
+		x.SendBatch(pe, p)
 	}
 	if p.Queued > 0 || x.Overtakes(pe, p, x.Epoch) {
 		if merges {
@@ -246,7 +246,7 @@ func (x *sender) driveFailed(t fabric.Token, s *record) {
 // of the PE, unless the write may pass it.
 func (x *sender) Behind(pe libshmem.PE, p *layout.Peer) bool {
 	if p.Batch != nil && !x.holdsOnly(p) {
-		x.LetGo(pe, p)
+		x.SendBatch(pe, p)
 	}
 	return p.Queued > 0 && !x.holdsOnly(p) || x.behindBytes(pe, p, x.Epoch)
 }

@@ -27,8 +27,8 @@ func (e *Engine) QuietDone(t Ticket) Status {
 // flush asks a PE to answer when it has applied all messages sent to it: see asker.
 func (e *Engine) flush(pe libshmem.PE) Status { return e.out.Flush(pe) }
 
-// letGo sends batches: a batch belongs to the generation in which it was opened.
-func (e *Engine) letGo() { e.out.LetGoAll() }
+// sendBatches sends batches: a batch belongs to the generation in which it was opened.
+func (e *Engine) sendBatches() { e.out.SendBatches() }
 
 // touched adds the counts of a context for the PEs that its generation has touched to those of the
 // first context, which settles the generation (retryOthers).

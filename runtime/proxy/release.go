@@ -26,17 +26,17 @@ func (e *Engine) Release() {
 		}
 	}
 	e.Burst = 0
-	e.out.LetGoAll()
+	e.out.SendBatches()
 }
 
 // BurstBegins says that the calls up to BurstEnds are for operations that lay in a ring together: the
 // small ones for one PE share messages.
 func (e *Engine) BurstBegins() { e.out.gathers = true }
 
-// BurstEnds sends the messages that they share.
+// BurstEnds ends a burst: it sends the messages that its operations share.
 func (e *Engine) BurstEnds() {
 	e.out.gathers = false
-	e.out.LetGoAll()
+	e.out.SendBatches()
 }
 
 // holds reports, before the loop sleeps, whether a burst is under way. A burst that has not grown

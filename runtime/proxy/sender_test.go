@@ -220,7 +220,7 @@ func TestBatch(t *testing.T) {
 	if b.bursts.Over() || !b.bursts.Over() {
 		t.Error("a burst is over when it has not grown since the last look")
 	}
-	b.LetGoAll()
+	b.SendBatches()
 	if h := b.net.Header(-1); len(b.net.Sent) != 1 || h.Kind != layout.KindBatch || b.Held != 0 {
 		t.Errorf("%d sent, the last %+v, %d held", len(b.net.Sent), h, b.Held)
 	}

@@ -136,6 +136,7 @@ func (g group) exchange(bytes uint64) {
 		func(rank, _ int) bool { return g.send(rank, bytes) }, func(rank, _ int) bool { return g.await(rank) })
 }
 
+// release waits for all operations of the PE, as a barrier does before it lets the members go on.
 func (g group) release() { g.quiet(g.pe.Engine, len(g.pe.contexts)) }
 
 // collective replays a collective as capi/front does it.

@@ -202,7 +202,7 @@ func (r *Reader) member(first bool) error {
 	}
 }
 
-// tail reads what follows the array.
+// tail reads what follows the array of events: the other members of its object, or nothing.
 func (r *Reader) tail() error {
 	if !r.object {
 		return r.last()

@@ -44,6 +44,7 @@ static bool applies(const struct settings *s, enum kind kind, enum rule_id id)
     return s->release >= rows[id].from && s->release <= rows[id].to;
 }
 
+/* Whether the stub keeps a rule of its provider: a test may switch each off. */
 bool rule(const struct settings *s, enum kind kind, enum rule_id id)
 {
     return applies(s, kind, id) && !off(s->without, rows[id].id);

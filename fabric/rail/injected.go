@@ -7,8 +7,8 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// letter is an injected operation whose bytes are kept until they have arrived.
-type letter struct {
+// injected is an injected operation whose bytes are kept until they have arrived.
+type injected struct {
 	rma    fabric.RMA
 	send   bool // a message: PE, Len and Local only
 	probe  bool // a copy whose completion shows whether a pair is bad
@@ -18,7 +18,7 @@ type letter struct {
 }
 
 // write takes an injected operation: its bytes are copied and kept.
-func (p *Provider) write(q *peer, m letter) error {
+func (p *Provider) write(q *peer, m injected) error {
 	last := len(p.spare) - 1
 	if last < 0 {
 		return fabric.ErrAgain
@@ -27,7 +27,7 @@ func (p *Provider) write(q *peer, m letter) error {
 		return p.refuse("inject to", fmt.Sprintf("PE %d", m.rma.PE), shmerr.Causef(shmerr.ErrArgument, "%d bytes, more than %d", m.rma.Len, p.caps.MaxInject))
 	}
 	i := p.spare[last]
-	w := &p.mail[i]
+	w := &p.injected[i]
 	*w = m
 	w.rma.Local = p.table.mem.keep(p.mailAt(int(i)), m.rma.Local, int(m.rma.Len))
 	w.rma.Inject = false
@@ -53,11 +53,11 @@ func (p *Provider) write(q *peer, m letter) error {
 	}
 }
 
-// post sends a letter on the pair that it has.
+// post sends an injected operation on the pair that it has.
 func (p *Provider) post(i int32) error {
-	w := &p.mail[i]
+	w := &p.injected[i]
 	n := p.nics[w.nic]
-	t, ok := n.take(job{what: jobLetter, slot: i, pe: w.rma.PE, remote: int32(w.remote)})
+	t, ok := n.take(job{what: jobInjected, slot: i, pe: w.rma.PE, remote: int32(w.remote)})
 	if !ok {
 		return fabric.ErrAgain
 	}
