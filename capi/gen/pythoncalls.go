@@ -397,10 +397,6 @@ func (c *pythonCall) copy(m *pythonModule, b *pythonLines) (string, error) {
 func (c *pythonCall) quickCopy(m *pythonModule, b *pythonLines, far, near spec.Param) {
 	name := c.row.Surface().Prefix() + c.row.Name + "mem"
 	m.untyped = append(m.untyped, name)
-	written := "carray" // contiguous and writable
-	if near.Role == spec.Source {
-		written = "c_contiguous"
-	}
 	free := []string{"context is None", "stream is None"}
 	if c.row.Python.Notify != "" {
 		free = append(free, "notify is None")
@@ -409,16 +405,19 @@ func (c *pythonCall) quickCopy(m *pythonModule, b *pythonLines, far, near spec.P
 		"type(dest) is ndarray", "type(source) is ndarray", "type(pe) is int", "pe in near", "dest.dtype is source.dtype",
 	}, free, []string{
 		fmt.Sprintf("(n := %s.nbytes) <= QUICK", near.Name),
-		"dest.shape == source.shape", "dest.flags." + written, "source.flags.c_contiguous",
+		"dest.shape == source.shape",
 	}))
-	b.add(2, "there = pointer_at(id(%s) + HEAD)", far.Name)
-	b.add(2, "address = there.value or 0")
-	b.add(2, "heap = _blocks.heap")
-	b.add(2, "if heap.low <= address and address + n <= heap.high or _blocks.find(address, n) is not None:")
-	b.call(3, "_"+pythonBare(name), passed(c.row.Params, map[string]string{
-		far.Name: "there", near.Name: "pointer_at(id(" + near.Name + ") + HEAD)", "nelems": "sizes[n]",
+	b.add(2, "try:")
+	b.add(3, "there, here = pointer_to(%s), pointer_to(%s)", far.Name, near.Name)
+	b.add(2, "except (TypeError, ValueError):")
+	b.add(3, "pass  # with gaps, read-only, or of a type without a buffer: the long path")
+	b.add(2, "else:")
+	b.add(3, "address, heap = addressof(there), _blocks.heap")
+	b.add(3, "if heap.low <= address and address + n <= heap.high or _blocks.find(address, n):")
+	b.call(4, "_"+pythonBare(name), passed(c.row.Params, map[string]string{
+		far.Name: "there", near.Name: "here", "nelems": "sizes[n]",
 	}))
-	b.add(3, "return")
+	b.add(4, "return")
 }
 
 // quickElement writes the fast path: a plain array, numbers of Python, and a PE that loads and

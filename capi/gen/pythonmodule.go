@@ -169,10 +169,11 @@ func pythonImports(s *spec.Surface) []pythonImport {
 	}
 	out := []pythonImport{
 		{1, "collections.abc", "Callable"},
+		{1, "ctypes", "addressof"},
 		{1, "typing", "Any SupportsIndex"},
 		{2, "numpy", "empty ndarray"},
 		{3, base, "_blocks"},
-		{3, base + "._addresses", "HEAD address_of pointer_at"},
+		{3, base + "._addresses", "address_of pointer_to"},
 		{3, base + "._constants", "Comparison SIGNAL_SET SignalOp comparison signal_op"},
 		{3, base + "._contexts", "DEFAULT Context handle_of"},
 		{3, base + "._copies", "Apart incoming outgoing outgoing_row"},
@@ -191,7 +192,8 @@ func pythonImports(s *spec.Surface) []pythonImport {
 	if s.Over != nil {
 		return append(out, pythonImport{3, functions, called}, pythonImport{3, s.Name, "_abi"})
 	}
-	out[3].names = "_abi " + out[3].names
+	blocks := slices.IndexFunc(out, func(i pythonImport) bool { return i.names == "_blocks" })
+	out[blocks].names = "_abi " + out[blocks].names
 	last := &out[len(out)-1]
 	words := strings.Fields(last.names + " " + called)
 	slices.Sort(words)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from shmem import _blocks
 from shmem._describe import describe
@@ -14,29 +13,20 @@ from shmem._errors import DeviceError, FreedError, ShmemError, SizeError, Symmet
 from shmem._ghosts import Ghost
 from shmem._runtime import refuse, state
 
-# In CPython a numpy array has the address of its data first in the object, behind the header of
-# every object. a.ctypes.data takes ten times as long. _is_direct checks once that both agree.
-HEAD = object.__basicsize__
-word_at = ctypes.c_size_t.from_address
-# The same address as a value for parameters that are pointers, in calls without types.
-pointer_at = ctypes.c_void_p.from_address
+# An array without elements, at the address of the buffer that it is made from. In a call without
+# types it is passed as a pointer. numpy's own a.ctypes.data takes four times as long.
+pointer_to: Callable[[Any], ctypes.Array[ctypes.c_char]] = (ctypes.c_char * 0).from_buffer
 
 
-def _read_address(array: Array) -> int:
-    return word_at(id(array) + HEAD).value
-
-
-def _ask_address(array: Array) -> int:
-    return int(array.ctypes.data)
-
-
-def _is_direct() -> bool:
-    a = np.arange(6, dtype=np.int16)
-    return all(_read_address(x) == _ask_address(x) for x in (a, a[2:], a.reshape(2, 3)[1:, 1:]))
-
-
-IS_DIRECT = _is_direct()
-address_of = _read_address if IS_DIRECT else _ask_address
+def address_of(array: Array) -> int:
+    """The address of the first element of an array."""
+    try:
+        return ctypes.addressof(pointer_to(array))
+    except (TypeError, ValueError):
+        # ctypes takes only buffers that are contiguous and writable, and numpy exports none of
+        # times and of other packages' types.
+        address: int = array.__array_interface__["data"][0]
+        return address
 
 
 def refuse_address(call: str, name: str, array: Any, address: int) -> ShmemError:

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from ctypes import addressof
 from typing import Any
 
 import numpy as np
 
 from shmem import _blocks
-from shmem._addresses import HEAD, IS_DIRECT, word_at
+from shmem._addresses import pointer_to
 from shmem._dtypes import BITS
 from shmem._runtime import library, state
 
-# A quick call holds the interpreter's lock while it copies; this many bytes take 1 us. There is no
-# quick call when numpy's own object does not have the address of its data.
-QUICK = 8192 if IS_DIRECT else -1
+# A quick call holds the interpreter's lock while it copies; this many bytes take 1 us.
+QUICK = 8192
 
 near = state.near
 _find = _blocks.find
@@ -39,29 +39,22 @@ def is_near(pe: int, address: int) -> bool:
     return True
 
 
-def _element(array: Any, pe: Any, index: Any) -> int:
+def near_element(array: Any, pe: Any, index: Any) -> int:
+    """The address of an element of a plain symmetric array, for a neighbour; 0: the long path."""
     if (
         type(array) is _ndarray
         and type(pe) is int
         and pe in near
         and type(index) is int
         and 0 <= index < array.size
-        and array.flags.c_contiguous
+        and array.flags.carray  # contiguous and writable, as pointer_to needs it
     ):
-        address = word_at(id(array) + HEAD).value
+        address = addressof(pointer_to(array))
         n = array.nbytes
         heap = _blocks.heap
         if heap.low <= address and address + n <= heap.high or _find(address, n) is not None:
             return address + index * array.itemsize
     return 0
-
-
-def _ask(_array: Any, _pe: Any, _index: Any) -> int:
-    return 0
-
-
-# The address of an element of a plain symmetric array, for a neighbour; 0: the long path.
-near_element = _element if IS_DIRECT else _ask
 
 
 class _Sizes(dict[int, ctypes.c_size_t]):

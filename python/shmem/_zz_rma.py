@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from ctypes import addressof
 from typing import Any, SupportsIndex
 
 from numpy import empty, ndarray
 
 from shmem import _blocks
-from shmem._addresses import HEAD, address_of, pointer_at
+from shmem._addresses import address_of, pointer_to
 from shmem._contexts import DEFAULT, Context, handle_of
 from shmem._copies import Apart, incoming, outgoing, outgoing_row
 from shmem._dtypes import Array, types, words
@@ -70,15 +71,16 @@ def put(
         and notify is None
         and (n := source.nbytes) <= QUICK
         and dest.shape == source.shape
-        and dest.flags.c_contiguous
-        and source.flags.c_contiguous
     ):
-        there = pointer_at(id(dest) + HEAD)
-        address = there.value or 0
-        heap = _blocks.heap
-        if heap.low <= address and address + n <= heap.high or _blocks.find(address, n) is not None:
-            _putmem(there, pointer_at(id(source) + HEAD), sizes[n], pe)
-            return
+        try:
+            there, here = pointer_to(dest), pointer_to(source)
+        except (TypeError, ValueError):
+            pass  # with gaps, read-only, or of a type without a buffer: the long path
+        else:
+            address, heap = addressof(there), _blocks.heap
+            if heap.low <= address and address + n <= heap.high or _blocks.find(address, n):
+                _putmem(there, here, sizes[n], pe)
+                return
     call = "put"
     functions = library(call)
     ctx = context or DEFAULT
@@ -214,15 +216,16 @@ def get(
         and stream is None
         and (n := dest.nbytes) <= QUICK
         and dest.shape == source.shape
-        and dest.flags.carray
-        and source.flags.c_contiguous
     ):
-        there = pointer_at(id(source) + HEAD)
-        address = there.value or 0
-        heap = _blocks.heap
-        if heap.low <= address and address + n <= heap.high or _blocks.find(address, n) is not None:
-            _getmem(pointer_at(id(dest) + HEAD), there, sizes[n], pe)
-            return
+        try:
+            there, here = pointer_to(source), pointer_to(dest)
+        except (TypeError, ValueError):
+            pass  # with gaps, read-only, or of a type without a buffer: the long path
+        else:
+            address, heap = addressof(there), _blocks.heap
+            if heap.low <= address and address + n <= heap.high or _blocks.find(address, n):
+                _getmem(here, there, sizes[n], pe)
+                return
     call = "get"
     functions = library(call)
     ctx = context or DEFAULT
