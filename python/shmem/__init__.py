@@ -77,6 +77,7 @@ from shmem._notify import (
 from shmem._pointers import ptr
 from shmem._reclaim import reclaim
 from shmem._register import register
+from shmem._room import Heap, heap
 from shmem._runtime import (
     finalize,
     get_uniqueid,
@@ -137,6 +138,7 @@ __all__ = [
     "DtypeError",
     "ForkedError",
     "FreedError",
+    "Heap",
     "HeapError",
     "InitError",
     "LayoutError",
@@ -189,6 +191,7 @@ __all__ = [
     "get_nbi",
     "get_uniqueid",
     "global_exit",
+    "heap",
     "init",
     "is_initialized",
     "max_reduce",

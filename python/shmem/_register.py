@@ -118,7 +118,7 @@ def _refusal(array: Array, text: str) -> ShmemError:
     """The library's reason as an exception: `call: object: cause (remedy)`."""
     cause, _, remedy = text.split(": ", 2)[-1].rpartition(" (")
     if "SHMEM_SYMMETRIC_SIZE" in remedy:
-        size, free, largest = _room.use()
+        size, _, free, largest = _room.heap()
         what = describe("array", array)
         return HeapError(
             "register", what, cause, remedy.rstrip(")"), array.nbytes, free, largest, size

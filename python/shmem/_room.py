@@ -1,26 +1,74 @@
-"""The error for a symmetric heap that has no room."""
+"""The room of the symmetric heap, and the error when there is too little."""
 
 from __future__ import annotations
 
 import ctypes
+from typing import NamedTuple
 
 from shmem._errors import HeapError
-from shmem._runtime import state
+from shmem._runtime import quick, untyped
 
 MORE = "free arrays on every PE, or raise SHMEM_SYMMETRIC_SIZE"
 
 
-def use() -> tuple[int, int, int]:
-    """The bytes of the heap, its free bytes, and the bytes of the largest free block."""
+class Heap(NamedTuple):
+    """The room of this PE's symmetric heap, in bytes; `heap` returns it.
+
+    Attributes
+    ----------
+    size : int
+        The whole heap: SHMEM_SYMMETRIC_SIZE, rounded up to pages.
+    used : int
+        Allocated, to arrays and to the library. `used + free` is `size`.
+    free : int
+        Not allocated.
+    largest : int
+        The largest free block. Memory is fragmented if it is much less than `free`.
+    """
+
+    size: int
+    used: int
+    free: int
+    largest: int
+
+
+def heap() -> Heap:
+    """Return how much of this PE's symmetric heap is used and free.
+
+    The call is local. An array that was dropped or freed counts as used until every PE has dropped
+    it and the PEs meet in an allocation or in `reclaim`.
+
+    Returns
+    -------
+    Heap
+        `size`, `used`, `free` and `largest`, in bytes.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+
+    Examples
+    --------
+    >>> before = shmem.heap().used
+    >>> box = shmem.zeros(1000)
+    >>> shmem.heap().used - before >= box.nbytes
+    True
+    """
+    quick("heap")
+    return _use()
+
+
+def _use() -> Heap:
     numbers = (ctypes.c_uint64 * 3)()
-    if state.loaded is not None:
-        state.loaded.untyped("shmemi_heap_use")(numbers)
-    return numbers[0], numbers[1], numbers[2]
+    untyped("shmemi_heap_use")(numbers)
+    size, free, largest = numbers
+    return Heap(size, size - free, free, largest)
 
 
 def error(call: str, subject: str, nbytes: int, remedy: str = MORE) -> HeapError:
     """The exception for nbytes that could not be allocated."""
-    size, free, largest = use()
+    size, _, free, largest = _use()
     cause = f"{free} of {size} bytes are free, the largest free block has {largest}"
     if nbytes <= largest:
         cause += ", and the host of a PE has no memory for it"

@@ -35,7 +35,7 @@ def test_cells(hosts: str, tmp_path: Path) -> None:
                sys.executable, str(file), cwd=tmp_path)  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     expected = "".join(cell[2] for cell in cells(""))
-    assert expected.count("\n") == 15 and done.stdout == expected
+    assert expected.count("\n") == 17 and done.stdout == expected
     for name, lines in (("put", 1), ("loss", 1), ("pages", 3)):
         tree = ElementTree.parse(tmp_path / f"{name}.svg")
         assert len(tree.findall("{*}polyline")) == lines

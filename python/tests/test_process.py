@@ -41,7 +41,7 @@ calls = [
     lambda: shmem.wait_until(a, "==", 0), lambda: shmem.test(a, "==", 0), lambda: shmem.recv(a),
     lambda: shmem.sum_reduce(a, a), lambda: shmem.free(a), lambda: shmem.ptr(a, 0),
     lambda: shmem.signal_fetch(a), lambda: shmem.pe_accessible(0), lambda: shmem.global_exit(0),
-    lambda: shmem.put(a, [1], pe=0, notify=0), lambda: shmem.notify_wait(0, 0),
+    lambda: shmem.put(a, [1], pe=0, notify=0), lambda: shmem.notify_wait(0, 0), shmem.heap,
 ]
 def all_refuse(why):
     for call in calls:

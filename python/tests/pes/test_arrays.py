@@ -207,6 +207,32 @@ def test_heap_exhausted():
     assert shmem.zeros(3, "int64").tolist() == [0, 0, 0]
 
 
+def test_heap_use(me, n):
+    shmem.empty(1)  # the first allocation also makes the words of the PEs' votes
+    shmem.reclaim()
+    before = shmem.heap()
+    assert before.size == 64 << 20 and before.used + before.free == before.size
+    assert 0 < before.largest <= before.free
+    array = shmem.empty(1 << 20, "u1")
+    during = shmem.heap()
+    assert 1 << 20 <= during.used - before.used < (1 << 20) + 8192
+    assert during.free == before.free - (during.used - before.used)
+    if me == n - 1:  # the memory is back when every PE has dropped the array
+        kept = array
+    behind = shmem.empty(1, "u1")
+    del array
+    shmem.reclaim()
+    assert during.used < shmem.heap().used < during.used + 8192
+    if me == n - 1:
+        del kept
+    shmem.reclaim()
+    hole = shmem.heap()
+    assert hole.used < before.used + 8192 and hole.free - hole.largest >= 1 << 20
+    del behind
+    shmem.reclaim()
+    assert shmem.heap() == before
+
+
 def test_bad_arrays():
     with pytest.raises(shmem.DtypeError):
         shmem.empty(3, "object")
