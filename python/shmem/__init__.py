@@ -79,6 +79,7 @@ from shmem._reclaim import reclaim
 from shmem._register import register
 from shmem._room import Heap, heap
 from shmem._runtime import (
+    Job,
     finalize,
     get_uniqueid,
     global_exit,
@@ -141,6 +142,7 @@ __all__ = [
     "Heap",
     "HeapError",
     "InitError",
+    "Job",
     "LayoutError",
     "LibraryError",
     "Message",

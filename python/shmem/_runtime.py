@@ -12,11 +12,11 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from operator import index
-from typing import Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from shmem import _abi, _callers, _start
 from shmem._errors import (
@@ -29,9 +29,10 @@ from shmem._errors import (
     StateError,
 )
 from shmem._library import Loaded, find, init_error
-from shmem._settings import SETTINGS
+from shmem._settings import SETTINGS, Settings
 
-Setting = str | int | float | bool | list[str] | None
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # Python has it from 3.11 on
 
 _HANDLER = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
 
@@ -188,7 +189,7 @@ def settle(call: str) -> None:
 # ------------------------------------------------------------- init, finalize
 
 
-def _text(value: Setting) -> str:
+def _text(value: object) -> str:
     if isinstance(value, bool):
         return "1" if value else "0"
     if isinstance(value, list):
@@ -197,7 +198,7 @@ def _text(value: Setting) -> str:
 
 
 @contextmanager
-def _environment(settings: dict[str, Setting]) -> Iterator[None]:
+def _environment(settings: Mapping[str, object]) -> Iterator[None]:
     """Sets variables, which the library reads at init, and restores them."""
     before: dict[str, str | None] = {}
     names = {word: "SHMEM_" + word.upper() for word in settings}
@@ -265,7 +266,7 @@ def init(
     store: _start.Store | None = None,
     group: Any = None,
     comm: Any = None,
-    **settings: Setting,
+    **settings: Unpack[Settings],
 ) -> Job:
     """Joins the job; every PE calls it, and it returns when all PEs have called it.
 
@@ -373,7 +374,7 @@ def _join(loaded: Loaded, start: _start.Start) -> None:
     survives = (os.environ.get("SHMEM_ON_FAILURE") or "").lower() == "return"
     # Arrays are numpy's unless the program requests others. Without this the library would use a
     # GPU for kernels of an extension, without a message.
-    chosen: dict[str, Setting] = {"heap": "host"} if heap == "auto" else {}
+    chosen = {"heap": "host"} if heap == "auto" else {}
     with _environment(chosen):
         failed = start(loaded.waiting) != 0
     if failed:

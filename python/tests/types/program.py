@@ -53,6 +53,15 @@ def operations(box: npt.NDArray[np.float64], flags: npt.NDArray[np.uint64]) -> N
         peer[0] = 1
 
 
+def settings(size: int, patience: float) -> shmem.Job:
+    shmem.init(symmetric_size=size, timeout=patience, checks="full", debug=True, nic_list=["eth0"])
+    shmem.init(symmetric_size="64m", heap=None, stats=1, log_file="log.%p")
+    shmem.init(symetric_size=size)  # type: ignore[call-arg]
+    shmem.init(heap="gpu")  # type: ignore[arg-type]
+    shmem.init(proxy_threads="2")  # type: ignore[arg-type]
+    return shmem.init(launcher_pe=0)  # type: ignore[call-arg]
+
+
 def failures() -> bytes:
     try:
         with shmem.init():
