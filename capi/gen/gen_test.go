@@ -74,7 +74,7 @@ func TestRow(t *testing.T) {
 			Doc:      "Writes an object and tells what it was.", DocNbi: "After the next quiet.",
 			Returns: "The old value.", Errors: "Ends the job when pe is not a PE.", Order: "None.",
 			Check:  spec.CheckAtomic,
-			Python: &spec.Python{Doc: "Writes an element and answers what it was.", DocNbi: "After the next quiet."},
+			Python: &spec.Python{Doc: "Write an element and return the value before.", Returns: "The value before.", DocNbi: "After the next quiet."},
 		},
 		"put_signal": {
 			Name: "put_signal", Section: "SHMEM_PUT_SIGNAL", Since: "0.1",

@@ -79,50 +79,6 @@ func passed(params []spec.Param, as map[string]string) []string {
 
 var pythonWords = map[string]string{"ctx": "handle", "sig_addr": "address", "stream": "on"}
 
-// head is the signature and the docstring.
-func (c *pythonCall) head(result string) string {
-	var words, named []string
-	for _, p := range c.params() {
-		kind := "Any"
-		switch p.Name {
-		case "nelems":
-			continue
-		case "pe":
-			kind = "SupportsIndex"
-		case "sig_op":
-			named = append(named, p.PythonName()+": SignalOp | int = SIGNAL_SET")
-			continue
-		case "cmp":
-			kind = "Comparison | int"
-		}
-		if p.C == signalType {
-			kind = "int"
-		}
-		words = append(words, p.PythonName()+": "+kind)
-	}
-	if !c.has("nelems") || c.has("sig_addr") {
-		named = append(named, "index: SupportsIndex = 0")
-	}
-	if c.row.Contexts {
-		named = append(named, "context: Context | None = None")
-	}
-	if c.row.Python.Stream != "" {
-		named = append(named, "stream: StreamLike | None = None")
-	}
-	if c.row.Python.Notify != "" {
-		named = append(named, "notify: SupportsIndex | None = None")
-	}
-	if c.row.Python.Waits {
-		named = append(named, "timeout: float | None = None")
-	}
-	doc := strings.ReplaceAll(c.doc, "\n", "\n    ")
-	if strings.Contains(doc, "\n") {
-		doc = strings.ReplaceAll(doc+"\n    ", "    \n", "\n")
-	}
-	return pythonCommas(0, "def "+c.name(), slices.Concat(words, []string{"*"}, named), " -> "+result+":") +
-		`    """` + doc + `"""` + "\n"
-}
-
 // result is the type of the result in Python.
 func (c *pythonCall) result() string {
 	switch {
@@ -434,12 +390,17 @@ func (c *pythonCall) quickElement(m *pythonModule, b *pythonLines, far spec.Para
 		free += " and stream is None"
 	}
 	b.add(1, "if %s and (address := near_element(%s, pe, index)):", free, far.PythonName())
-	dtype := far.PythonName() + ".dtype"
+	b.add(2, "plain: Any = %s", far.PythonName())
+	dtype := "plain.dtype"
 	if c.row.Result != "" {
 		b.add(2, "dtype = %s", dtype)
 		dtype = "dtype"
 	}
 	values, all := c.values(), []string{"form is not None"}
+	for i, v := range values {
+		values[i] = "plain_" + v
+		b.add(2, "%s: Any = %s", values[i], v)
+	}
 	if len(values) > 0 {
 		b.add(2, "form, of, low, high = %s[%s]", c.forms(), dtype)
 	} else {

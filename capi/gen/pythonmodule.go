@@ -98,6 +98,9 @@ func (m *pythonModule) add(f *spec.Family) error {
 		if err != nil {
 			return fmt.Errorf("%s: the form of Python: %w", f.Name, err)
 		}
+		if result != "None" && f.Python.Returns == "" {
+			return fmt.Errorf("%s: the form of Python has no Returns", f.Name)
+		}
 		m.body += "\n\n" + c.head(result) + b.String()
 	}
 	return nil
@@ -184,7 +187,8 @@ func pythonImports(s *spec.Surface) []pythonImport {
 		{3, base + "._notify", "counter_of"},
 		{3, base + "._numbers", "number one_of unsigned"},
 		{3, base + "._operands", "element receiver signal_word"},
-		{3, base + "._streams", "StreamLike stream_of"},
+		{3, base + "._protocols", "Memory Number Source StreamLike"},
+		{3, base + "._streams", "stream_of"},
 		{3, base + "._waiting", "wait"},
 		{3, base + "._runtime", "after_init check_pe settle state"},
 	}

@@ -32,7 +32,7 @@ var atomics = Chapter{
 			Doc:     "Reads an object of another PE atomically.",
 			DocNbi:  "The same, but fetch is written only after the next quiet.",
 			Returns: "The value.",
-			Python:  &Python{Doc: "Reads an element atomically."},
+			Python:  &Python{Doc: "Read an element atomically.", Returns: "The element, of the array's dtype."},
 			Errors:  remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
 		{
@@ -44,7 +44,7 @@ var atomics = Chapter{
 				Types: kernelHalf, Contexts: true, Body: "shmemi_set_half<$T>($job, $call, dest, value, pe)", Doc: halfOnly,
 			}),
 			Doc:    "Writes an object of another PE atomically.",
-			Python: &Python{Doc: "Writes an element atomically."},
+			Python: &Python{Doc: "Write an element atomically."},
 			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
 		{
@@ -61,7 +61,7 @@ var atomics = Chapter{
 			Kernel:   inKernel(AMOTypes, "CSWAP", "dest, value, cond", true),
 			Doc:      "Replaces an object of another PE if it has the expected value.",
 			DocNbi:   atomicNbi, Returns: oldValue + " The object was changed if that equals cond.",
-			Python: &Python{Doc: "Writes value if the element is cond; returns the value before."},
+			Python: &Python{Doc: "Write value if the element is cond, and return the value before.", Returns: pythonOld},
 			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
 		{
@@ -75,7 +75,7 @@ var atomics = Chapter{
 			}),
 			Doc:    "Writes an object of another PE and returns the value before.",
 			DocNbi: atomicNbi, Returns: oldValue,
-			Python: &Python{Doc: "Writes an element and returns the value before."},
+			Python: &Python{Doc: "Write an element and return the value before.", Returns: pythonOld},
 			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
 		{
@@ -87,7 +87,7 @@ var atomics = Chapter{
 			Kernel:   inKernel(AMOTypes, "FETCH_ADD", "dest, ($T)1, ($T)0", true),
 			Doc:      "Adds one to an object of another PE, modulo its width, and returns the value before.",
 			DocNbi:   atomicNbi, Returns: oldValue,
-			Python: &Python{Doc: "Adds one to an element and returns the value before."},
+			Python: &Python{Doc: "Add one to an element and return the value before.", Returns: pythonOld},
 			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
 		{
@@ -97,7 +97,7 @@ var atomics = Chapter{
 			Front:  "shmemi_amo$W($ctx, SHMEMI_AMO_ADD, dest, 1, 0, pe, $call)",
 			Kernel: inKernel(AMOTypes, "ADD", "dest, ($T)1, ($T)0", false),
 			Doc:    "Adds one to an object of another PE, modulo its width.",
-			Python: &Python{Doc: "Adds one to an element."},
+			Python: &Python{Doc: "Add one to an element."},
 			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
 		{
@@ -112,9 +112,9 @@ var atomics = Chapter{
 			Doc:    "Adds to an object of another PE, modulo its width, and returns the value before.",
 			DocNbi: atomicNbi, Returns: oldValue,
 			Python: &Python{
-				Doc: "Adds to an element and returns the value before.",
-				DocNbi: "Does what atomic_fetch_add does; the old value is in fetch after the next quiet.\n\n" +
-					"fetch is an array of the same dtype, of which the first element is written.",
+				Doc:     "Add to an element and return the value before.",
+				Returns: pythonOld,
+				DocNbi:  "Do what `atomic_fetch_add` does; the old value is in fetch after the next `quiet`.",
 			},
 			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
@@ -127,7 +127,7 @@ var atomics = Chapter{
 				sumInKernel(kernelReal, "shmemi_add_real<$T>($job, $call, dest, value, pe)"),
 				sumInKernel(kernelHalf, "(void)shmemi_fetch_add_half<$T>($job, $call, dest, value, pe)")),
 			Doc:    "Adds to an object of another PE, modulo its width.",
-			Python: &Python{Doc: "Adds to an element, modulo its width."},
+			Python: &Python{Doc: "Add to an element, modulo its width."},
 			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
 		bitwiseFetch("and", "AND"), bitwise("and", "AND", "and"),
@@ -146,7 +146,7 @@ func bitwise(name, word, said string) Family {
 		Front:  "shmemi_amo$W($ctx, SHMEMI_AMO_" + word + ", dest, bits(value), 0, pe, $call)",
 		Kernel: inKernel(BitwiseAMOTypes, word, "dest, value, ($T)0", false),
 		Doc:    "Combines an object of another PE with value by a bitwise " + word + ".",
-		Python: &Python{Doc: "Combines an element with value by a bitwise " + said + "."},
+		Python: &Python{Doc: "Combine an element with value by a bitwise " + said + "."},
 		Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 	}
 }
@@ -162,13 +162,16 @@ func bitwiseFetch(name, word string) Family {
 		Kernel: inKernel(BitwiseAMOTypes, "FETCH_"+word, "dest, value, ($T)0", true),
 		Doc: "Combines an object of another PE with value by a bitwise " + word +
 			" and returns the value before.",
-		Python: &Python{Doc: "Does what atomic_" + name + " does, and returns the value before."},
+		Python: &Python{Doc: "Do what `atomic_" + name + "` does, and return the value before.", Returns: pythonOld},
 		DocNbi: atomicNbi, Returns: oldValue,
 		Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 	}
 }
 
 const halfOnly = "Half precision, which the specification does not have."
+
+// pythonOld describes the result of the operations that fetch, in Python.
+const pythonOld = "The value before, of the array's dtype."
 
 // inKernel is an atomic operation's form in kernels: kind is the end of its SHMEMI_KIND constant.
 func inKernel(types []Type, kind, args string, fetches bool) []Kernel {

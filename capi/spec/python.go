@@ -7,8 +7,11 @@ import "strings"
 // Where the row has Contexts the function takes context=. capi/gen writes its checks, its fast path
 // and the call.
 type Python struct {
-	Doc    string // the docstring
-	DocNbi string // of the nonblocking form; none: Python has no such function
+	// Doc is the first line of the docstring, an order, and what else a caller must know; capi/gen adds
+	// the parameters, Returns and the exceptions.
+	Doc     string
+	Returns string
+	DocNbi  string // of the nonblocking form; none: Python has no such function
 	// Longer: elements may have any dtype. One of a word's length passes as its bits, and the row
 	// of this name copies a longer one. None: elements have the row's types.
 	Longer string
@@ -29,7 +32,7 @@ func (p *Python) spell(s *Surface) *Python {
 		return nil
 	}
 	own := *p
-	for _, text := range []*string{&own.Doc, &own.DocNbi, &own.Op} {
+	for _, text := range []*string{&own.Doc, &own.Returns, &own.DocNbi, &own.Op} {
 		*text = s.Spell(*text)
 	}
 	return &own

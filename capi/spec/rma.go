@@ -36,12 +36,9 @@ var rma = Chapter{
 				"still be in flight.",
 			DocNbi: "Copies as put does, but source may be reused only after the next quiet.",
 			Python: &Python{
-				Doc: "Copies source into dest at another PE, and returns when source may be reused.\n\n" +
-					"dest is symmetric. source has its dtype and its shape, or is numbers that numpy would\n" +
-					"broadcast in `dest[...] = source`: `put(a, 5, pe=1)` fills a. Slices with strides are copied\n" +
-					"as they are. With notify= the other PE counts the put in that counter once the data is\n" +
-					"there (notify_wait); such arrays have no strides.",
-				DocNbi: "Does what put does, but source may be reused only after the next quiet.\n\n" +
+				Doc: "Copy source into dest at another PE, and return when source may be reused.\n\n" +
+					"`put(a, 5, pe=1)` fills a. Slices with strides are copied as they are.",
+				DocNbi: "Do what `put` does, but source may be reused only after the next `quiet`.\n\n" +
 					"Temporary arrays are kept until then.",
 				Stream: "put", Notify: "putmem_notify",
 			},
@@ -70,7 +67,7 @@ var rma = Chapter{
 			Doc: "Writes one element to another PE. An aligned element of at most 8 bytes arrives whole, so " +
 				"that a reader never sees half of it.",
 			Python: &Python{
-				Doc:    "Writes one element of dest, which arrives whole if it has at most 8 bytes.",
+				Doc:    "Write one element of dest, which arrives whole if it has at most 8 bytes.",
 				Longer: "put",
 			},
 			Errors: remoteErrors,
@@ -99,10 +96,10 @@ var rma = Chapter{
 			Doc:    "Copies an array from another PE. It returns when the data is in dest.",
 			DocNbi: "Copies as get does, but the data is in dest only after the next quiet.",
 			Python: &Python{
-				Doc: "Copies source at another PE into dest, and returns when the data is there.\n\n" +
-					"source is symmetric, and has the dtype and the shape of dest. Slices with strides are\n" +
-					"copied as they are.",
-				DocNbi: "Does what get does, but the data is in dest after the next quiet. Both are contiguous.",
+				Doc: "Copy source at another PE into dest, and return when the data is there.\n\n" +
+					"Slices with strides are copied as they are.",
+				DocNbi: "Do what `get` does, but the data is in dest after the next `quiet`.\n\n" +
+					"Both arrays are contiguous.",
 				Stream: "get",
 			},
 			Errors: remoteErrors,
@@ -126,8 +123,9 @@ var rma = Chapter{
 			Doc:     "Reads one element of another PE.",
 			Returns: "The element.",
 			Python: &Python{
-				Doc:    "Reads one element of source at another PE; a scalar of numpy.",
-				Longer: "get",
+				Doc:     "Read one element of source at another PE.",
+				Returns: "The element, of the dtype of `source`.",
+				Longer:  "get",
 				// ctypes makes a double of it, which changes some NaNs.
 				Slow: []Type{tFloat},
 			},

@@ -39,10 +39,9 @@ var signal = Chapter{
 				"the signal also sees the data. It returns when source may be reused.",
 			DocNbi: "Does what put_signal does, but source may be reused only after the next quiet.",
 			Python: &Python{
-				Doc: "Copies as put does, and then updates element `index` of signal at that PE.\n\n" +
-					"A PE that sees the signal also sees the data. signal is a symmetric array of int64 or\n" +
-					"uint64; op is \"set\" or \"add\".",
-				DocNbi: "Does what put_signal does, but source may be reused only after the next quiet.",
+				Doc: "Copy as `put` does, and then update a signal of that PE.\n\n" +
+					"A PE that sees the signal also sees the data.",
+				DocNbi: "Do what `put_signal` does, but source may be reused only after the next `quiet`.",
 				Stream: "put_signal",
 			},
 			Errors: "Ends the job when sig_op is neither of the two, and as put.",
@@ -56,7 +55,7 @@ var signal = Chapter{
 			Front:  "shmemi_amo64($ctx, SHMEMI_AMO_SET, sig_addr, signal, 0, pe, $call)",
 			Kernel: []Kernel{{Contexts: true, Body: "shmemi_signal($job, $call, sig_addr, signal, SHMEMI_SIGNAL_SET, pe)"}},
 			Doc:    "Writes a signal word of another PE.",
-			Python: &Python{Doc: "Writes a signal of another PE.", Stream: "signal_op", Op: "SHMEM_SIGNAL_SET"},
+			Python: &Python{Doc: "Write a signal of another PE.", Stream: "signal_op", Op: "SHMEM_SIGNAL_SET"},
 			Errors: remoteErrors,
 			Order:  atomicOrder,
 		},
@@ -69,7 +68,7 @@ var signal = Chapter{
 				Doc: "Adds to a signal word of another PE.",
 			}},
 			Doc:    "Adds to a signal word of another PE, modulo 2^64.",
-			Python: &Python{Doc: "Adds to a signal of another PE, modulo 2^64.", Stream: "signal_op", Op: "SHMEM_SIGNAL_ADD"},
+			Python: &Python{Doc: "Add to a signal of another PE, modulo 2^64.", Stream: "signal_op", Op: "SHMEM_SIGNAL_ADD"},
 			Errors: remoteErrors,
 			Order:  atomicOrder,
 		},
@@ -95,7 +94,7 @@ var signal = Chapter{
 			Front:   "shmemi_signal_fetch(sig_addr, $call)",
 			Kernel:  []Kernel{{Body: "shmemi_signal_fetch($job, $call, sig_addr)", Doc: "Reads a signal of this PE."}},
 			Doc:     "Reads a signal word of the caller.",
-			Python:  &Python{Doc: "Reads a signal of this PE, as an unsigned number."},
+			Python:  &Python{Doc: "Read a signal of this PE.", Returns: "The signal, as an unsigned number."},
 			Returns: "The value.",
 			Errors:  "Ends the job when sig_addr is not symmetric, and before init or after finalize.",
 			Order:   "The data that belongs to the value read is visible to the caller.",

@@ -33,9 +33,7 @@ var wait = Chapter{
 			Doc: "Waits until a variable of the caller satisfies the comparison. The caller spins, then " +
 				"yields, then sleeps.",
 			Python: &Python{
-				Doc: "Waits until an element of this PE satisfies the comparison: `wait_until(flags, \">=\", 2)`.\n\n" +
-					"ivar is a symmetric array of int32, int64, uint32 or uint64, which other PEs write. After\n" +
-					"timeout seconds the call raises WaitTimeoutError.",
+				Doc:    "Wait until an element of this PE satisfies the comparison: `wait_until(flags, \">=\", 2)`.",
 				Stream: "wait_until", Waits: true,
 			},
 			Errors: waitErrors,
@@ -54,7 +52,7 @@ var wait = Chapter{
 			}},
 			Doc:     "Reports at once whether a variable of the caller satisfies the comparison.",
 			Returns: "1 or 0.",
-			Python:  &Python{Doc: "Reports at once whether an element of this PE satisfies the comparison."},
+			Python:  &Python{Doc: "Report at once whether an element of this PE satisfies the comparison.", Returns: "Whether it does."},
 			Errors:  waitErrors,
 			Order:   "After 1, as wait_until.",
 			Check:   CheckTest,
@@ -82,12 +80,12 @@ var wait = Chapter{
 			Doc:     "Waits until a signal word of the caller satisfies the comparison.",
 			Returns: "The value that ended the wait.",
 			Python: &Python{
-				Doc: "Waits until a signal of this PE satisfies the comparison, and returns it.\n\n" +
-					"Signals are compared as unsigned numbers, also those of int64: -1 is the greatest. With\n" +
-					"stream= the stream waits, and the result is value; \">=\" then compares counters:\n" +
-					"it holds if the signal is less than 2^63 ahead of value. After timeout seconds the call\n" +
-					"raises WaitTimeoutError.",
-				Stream: "signal_wait_until", Waits: true,
+				Doc: "Wait until a signal of this PE satisfies the comparison, and return it.\n\n" +
+					"Signals are compared as unsigned numbers, also those of int64: -1 is the greatest. With " +
+					"stream= the stream waits, and \">=\" compares counters: it holds if the signal is less than " +
+					"2^63 ahead of value.",
+				Returns: "The signal, as an unsigned number; with `stream`, `value`.",
+				Stream:  "signal_wait_until", Waits: true,
 			},
 			Errors: "As wait_until.",
 			Order:  "The data that belongs to the signal is visible after the call.",

@@ -15,6 +15,7 @@ from shmem._device import Device
 from shmem._dtypes import Array, resolve
 from shmem._errors import DtypeError, SizeError, StateError, SymmetryError
 from shmem._operands import as_array, numbers
+from shmem._protocols import Memory
 from shmem._reclaim import Owner, agree, leave, prepare
 from shmem._runtime import library, lock, settle, state
 from shmem._shapes import Shape, sizes_of
@@ -235,7 +236,7 @@ def _fill(call: str, array: Array, value: Any) -> None:
         to += n
 
 
-def free(array: Any) -> None:
+def free(array: Memory) -> None:
     """Frees an array of this PE, even if other references to it exist.
 
     The call is not collective: the memory goes back to the heap when every PE has dropped or freed

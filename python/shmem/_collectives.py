@@ -12,15 +12,16 @@ from shmem._describe import describe
 from shmem._dtypes import BITS, ORDERED, SUMMED, Array, name_of, name_on_stream
 from shmem._errors import ArgumentError, SizeError
 from shmem._operands import check_dtype, symmetric_span, writable
+from shmem._protocols import Memory, StreamLike
 from shmem._runtime import check_pe, integer, library, settle
 from shmem._spans import Span
-from shmem._streams import StreamLike, stream_of
+from shmem._streams import stream_of
 from shmem._teams import Team, team_handle
 
-Operand = Array | Span
+Checked = Array | Span
 
 
-def _both(call: str, dest: Any, source: Any) -> tuple[Operand, int, Operand, int]:
+def _both(call: str, dest: Any, source: Any) -> tuple[Checked, int, Checked, int]:
     to, address = symmetric_span(call, "dest", dest)
     if not isinstance(to, Span):
         writable(call, "dest", to)
@@ -29,7 +30,7 @@ def _both(call: str, dest: Any, source: Any) -> tuple[Operand, int, Operand, int
     return to, address, data, origin
 
 
-def _need(call: str, name: str, array: Operand, elements: int) -> None:
+def _need(call: str, name: str, array: Checked, elements: int) -> None:
     if array.size < elements:
         raise SizeError(
             call,
@@ -63,8 +64,8 @@ def _ended(call: str, failed: int) -> None:
 
 
 def broadcast(
-    dest: Any,
-    source: Any,
+    dest: Memory,
+    source: Memory,
     root: SupportsIndex,
     *,
     team: Team | None = None,
@@ -88,7 +89,7 @@ def broadcast(
 
 
 def fcollect(
-    dest: Any, source: Any, *, team: Team | None = None, stream: StreamLike | None = None
+    dest: Memory, source: Memory, *, team: Team | None = None, stream: StreamLike | None = None
 ) -> None:
     """Concatenates the sources of all PEs of the team, of one length, in dest of each PE."""
     call = "fcollect"
@@ -106,7 +107,7 @@ def fcollect(
     _ended(call, failed)
 
 
-def collect(dest: Any, source: Any, *, team: Team | None = None) -> None:
+def collect(dest: Memory, source: Memory, *, team: Team | None = None) -> None:
     """Does what fcollect does, for sources of different lengths, also 0.
 
     If dest of one PE is too short for all of them, every PE of the team raises SizeError, and
@@ -151,7 +152,7 @@ def collect(dest: Any, source: Any, *, team: Team | None = None) -> None:
 
 
 def alltoall(
-    dest: Any, source: Any, *, team: Team | None = None, stream: StreamLike | None = None
+    dest: Memory, source: Memory, *, team: Team | None = None, stream: StreamLike | None = None
 ) -> None:
     """Exchanges blocks: block j of PE i's source becomes block i of PE j's dest.
 
@@ -181,7 +182,7 @@ def alltoall(
 
 
 def alltoalls(
-    dest: Any, source: Any, dst: int, sst: int, nelems: int, *, team: Team | None = None
+    dest: Memory, source: Memory, dst: int, sst: int, nelems: int, *, team: Team | None = None
 ) -> None:
     """Does what alltoall does, nelems elements per PE, dst apart in dest and sst in source."""
     call = "alltoalls"
@@ -225,8 +226,8 @@ def alltoalls(
 def _combine(
     call: str,
     table: dict[np.dtype[Any], str],
-    dest: Any,
-    source: Any,
+    dest: Memory,
+    source: Memory,
     team: Team | None,
     stream: StreamLike | None = None,
 ) -> None:
@@ -251,60 +252,60 @@ def _combine(
 
 
 def sum_reduce(
-    dest: Any, source: Any, *, team: Team | None = None, stream: StreamLike | None = None
+    dest: Memory, source: Memory, *, team: Team | None = None, stream: StreamLike | None = None
 ) -> None:
     """Makes dest, at every PE of the team, the sum of the sources."""
     _combine("sum_reduce", SUMMED, dest, source, team, stream)
 
 
 def prod_reduce(
-    dest: Any, source: Any, *, team: Team | None = None, stream: StreamLike | None = None
+    dest: Memory, source: Memory, *, team: Team | None = None, stream: StreamLike | None = None
 ) -> None:
     """Makes dest, at every PE of the team, the product of the sources."""
     _combine("prod_reduce", SUMMED, dest, source, team, stream)
 
 
 def max_reduce(
-    dest: Any, source: Any, *, team: Team | None = None, stream: StreamLike | None = None
+    dest: Memory, source: Memory, *, team: Team | None = None, stream: StreamLike | None = None
 ) -> None:
     """Makes dest, at every PE of the team, the greatest of the sources."""
     _combine("max_reduce", ORDERED, dest, source, team, stream)
 
 
 def min_reduce(
-    dest: Any, source: Any, *, team: Team | None = None, stream: StreamLike | None = None
+    dest: Memory, source: Memory, *, team: Team | None = None, stream: StreamLike | None = None
 ) -> None:
     """Makes dest, at every PE of the team, the least of the sources."""
     _combine("min_reduce", ORDERED, dest, source, team, stream)
 
 
 def and_reduce(
-    dest: Any, source: Any, *, team: Team | None = None, stream: StreamLike | None = None
+    dest: Memory, source: Memory, *, team: Team | None = None, stream: StreamLike | None = None
 ) -> None:
     """Makes dest, at every PE of the team, the bitwise and of the sources."""
     _combine("and_reduce", BITS, dest, source, team, stream)
 
 
 def or_reduce(
-    dest: Any, source: Any, *, team: Team | None = None, stream: StreamLike | None = None
+    dest: Memory, source: Memory, *, team: Team | None = None, stream: StreamLike | None = None
 ) -> None:
     """Makes dest, at every PE of the team, the bitwise or of the sources."""
     _combine("or_reduce", BITS, dest, source, team, stream)
 
 
 def xor_reduce(
-    dest: Any, source: Any, *, team: Team | None = None, stream: StreamLike | None = None
+    dest: Memory, source: Memory, *, team: Team | None = None, stream: StreamLike | None = None
 ) -> None:
     """Makes dest, at every PE of the team, the bitwise exclusive or of the sources."""
     _combine("xor_reduce", BITS, dest, source, team, stream)
 
 
-def sum_inscan(dest: Any, source: Any, *, team: Team | None = None) -> None:
+def sum_inscan(dest: Memory, source: Memory, *, team: Team | None = None) -> None:
     """Makes dest the sum of the sources of the PEs up to the caller."""
     _combine("sum_inscan", SUMMED, dest, source, team)
 
 
-def sum_exscan(dest: Any, source: Any, *, team: Team | None = None) -> None:
+def sum_exscan(dest: Memory, source: Memory, *, team: Team | None = None) -> None:
     """Makes dest the sum of the sources of the PEs before the caller; 0 at the first."""
     _combine("sum_exscan", SUMMED, dest, source, team)
 
@@ -322,8 +323,8 @@ Reduction = Literal["sum", "prod", "max", "min", "and", "or", "xor"]
 
 
 def all_reduce(
-    dest: Any,
-    source: Any,
+    dest: Memory,
+    source: Memory,
     op: Reduction = "sum",
     *,
     team: Team | None = None,

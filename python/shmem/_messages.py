@@ -12,6 +12,7 @@ from shmem._dtypes import Array
 from shmem._errors import ArgumentError, SizeError
 from shmem._ghosts import of_cpu
 from shmem._operands import as_array, not_contiguous, writable
+from shmem._protocols import Memory
 from shmem._runtime import after_finalize, check_pe, integer, library, settle, state, whole
 from shmem._waiting import wait
 
@@ -52,7 +53,7 @@ def _outgoing(call: str, array: Any, tag: SupportsIndex, pe: SupportsIndex) -> t
     return (address_of(data), data.nbytes, number, target), data
 
 
-def send(array: Any, tag: SupportsIndex, pe: SupportsIndex) -> None:
+def send(array: Memory, tag: SupportsIndex, pe: SupportsIndex) -> None:
     """Sends the bytes of an array to another PE, and returns when the array may be used again.
 
     A message of up to 4016 bytes is sent at once, unless that PE has too many that it has not
@@ -68,7 +69,7 @@ def send(array: Any, tag: SupportsIndex, pe: SupportsIndex) -> None:
         settle(call)
 
 
-def send_test(array: Any, tag: SupportsIndex, pe: SupportsIndex) -> bool:
+def send_test(array: Memory, tag: SupportsIndex, pe: SupportsIndex) -> bool:
     """Does what send does without waiting for the receiver, and reports whether it is sent.
 
     After False, call it again with the same arguments, and leave the array as it is, until it
@@ -121,7 +122,7 @@ class _Incoming:
 
 
 def recv(
-    array: Any,
+    array: Memory,
     tag: SupportsIndex = ANY,
     pe: SupportsIndex = ANY,
     *,
@@ -140,7 +141,7 @@ def recv(
     return incoming.message(answer != 0)
 
 
-def recv_test(array: Any, tag: SupportsIndex = ANY, pe: SupportsIndex = ANY) -> Message | None:
+def recv_test(array: Memory, tag: SupportsIndex = ANY, pe: SupportsIndex = ANY) -> Message | None:
     """Receives a message if one is there; None: there is none."""
     call = "recv_test"
     functions = library(call)

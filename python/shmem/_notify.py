@@ -7,8 +7,9 @@ from typing import Any, SupportsIndex
 
 from shmem._describe import brief
 from shmem._errors import ArgumentError, DtypeError
+from shmem._protocols import StreamLike
 from shmem._runtime import integer, library, settle, state, untyped, whole
-from shmem._streams import StreamLike, stream_of
+from shmem._streams import stream_of
 from shmem._waiting import wait
 
 # What shmemi_notify_state answers.

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, TypeVar, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shmem._device import DeviceArray
 from shmem._dtypes import Array
 from shmem._ghosts import Ghost, ghost_at
 from shmem._operands import symmetric
+from shmem._protocols import Memory
 from shmem._runtime import check_pe, library
+
+S = TypeVar("S", bound=np.generic)
 
 
 class _Peer:
@@ -26,11 +30,40 @@ class _Peer:
         }
 
 
-def ptr(array: Any, pe: SupportsIndex) -> Any:
-    """The same array of another PE, for plain loads and stores; None if they do not reach it.
+@overload
+def ptr(array: NDArray[S], pe: SupportsIndex) -> NDArray[S] | None: ...
+@overload
+def ptr(array: Memory, pe: SupportsIndex) -> Any: ...
+def ptr(array: Memory, pe: SupportsIndex) -> Any:
+    """Return the same array of another PE, for plain loads and stores.
 
-    For an array in GPU memory the result is a DeviceArray. A PE that waits notices such a store
-    later than a change by this package.
+    A PE that waits notices such a store later than a change by this package.
+
+    Parameters
+    ----------
+    array : Memory
+        Contiguous symmetric memory.
+    pe : SupportsIndex
+        The other PE.
+
+    Returns
+    -------
+    numpy.ndarray or DeviceArray or None
+        The array, on the memory of that PE; a DeviceArray if it is in GPU memory. None if loads and
+        stores do not reach the PE.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        The array is not symmetric.
+    FreedError
+        The array was freed.
+    LayoutError
+        The array is not contiguous.
     """
     functions = library("ptr")
     mine, address = symmetric("ptr", "array", array)

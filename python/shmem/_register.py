@@ -13,9 +13,10 @@ from __future__ import annotations
 import ctypes
 import mmap
 import zlib
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shmem import _arrays, _blocks, _device, _reclaim, _room
 from shmem._addresses import address_of
@@ -24,7 +25,10 @@ from shmem._dtypes import Array
 from shmem._errors import HeapError, LayoutError, RegisterError, ShmemError
 from shmem._ghosts import Ghost
 from shmem._operands import as_array, not_contiguous, writable
+from shmem._protocols import Memory
 from shmem._runtime import library, lock, settle
+
+S = TypeVar("S", bound=np.generic)
 
 _PAGE = mmap.PAGESIZE
 _HEADER = 16  # of glibc, before each block
@@ -138,11 +142,11 @@ def _deliver(array: Any, own: Array) -> Any:
 
 
 @overload
-def register(array: Array) -> Array: ...
+def register(array: NDArray[S]) -> NDArray[S]: ...
 @overload
-def register(array: Any) -> Any: ...
-def register(array: Any) -> Any:
-    """Makes the memory of an array symmetric, in place; returns it as such an array.
+def register(array: Memory) -> Any: ...
+def register(array: Memory) -> Any:
+    """Make the memory of an array symmetric, in place; return it as such an array.
 
     The program sees no copy: the array, its views and its contents stay as they are, and every
     operation accepts them like an array of `empty`. The memory takes space in the symmetric heap.
@@ -158,6 +162,29 @@ def register(array: Any) -> Any:
     The memory is symmetric while any PE has the result, or a view of it, or until `free`. Then, at
     the next allocation, `register`, `reclaim` or `finalize`, it becomes the program's own memory
     again, with its contents.
+
+    Parameters
+    ----------
+    array : Memory
+        A contiguous array that can be written, so large that its pages hold nothing else.
+
+    Returns
+    -------
+    numpy.ndarray or torch.Tensor or cupy.ndarray or DeviceArray
+        The same memory, as an array that is symmetric.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    RegisterError
+        The memory cannot be registered, here or on another PE.
+    HeapError
+        The symmetric heap has no room.
+    LayoutError
+        The array is read-only, not contiguous, or has no elements.
+    DtypeError
+        `array` has no memory.
     """
     with lock:
         library("register")

@@ -6,22 +6,13 @@ A stream is a number that the program has from torch, cupy, numba or the driver.
 from __future__ import annotations
 
 import sys
-from typing import Any, Protocol
+from typing import Any
 
 from shmem._cuda import device_of_stream
 from shmem._errors import DeviceError
 from shmem._gpu import heap_gpu, is_elsewhere
+from shmem._protocols import StreamLike
 from shmem._runtime import state
-
-
-class HasStream(Protocol):
-    """The protocol of CUDA's packages for streams."""
-
-    def __cuda_stream__(self) -> tuple[int, int]: ...
-
-
-# An address, "current" for torch's current stream, or an object that has one.
-StreamLike = int | str | HasStream | Any
 
 
 def _check_device(call: str, stream: StreamLike, number: int) -> None:
@@ -107,7 +98,7 @@ def _current(call: str, stream: str) -> int:
     return int(torch.cuda.current_stream(gpu).cuda_stream if raw is None else raw(gpu))
 
 
-def _address(call: str, stream: StreamLike) -> int:
+def _address(call: str, stream: Any) -> int:
     if isinstance(stream, int) and not isinstance(stream, bool) and 0 <= stream < 1 << 64:
         return stream  # True would be taken as the number of a default stream
     if hasattr(stream, "__cuda_stream__"):
@@ -120,7 +111,7 @@ def _address(call: str, stream: StreamLike) -> int:
     raise _no_stream(call, stream)
 
 
-def _no_stream(call: str, stream: StreamLike) -> DeviceError:
+def _no_stream(call: str, stream: object) -> DeviceError:
     return DeviceError(
         call,
         f"stream {stream!r}",

@@ -17,8 +17,9 @@ from shmem._errors import DtypeError, SizeError
 from shmem._ghosts import of_cpu
 from shmem._numbers import number
 from shmem._operands import as_source, symmetric
+from shmem._protocols import Memory, Source, StreamLike
 from shmem._runtime import library, settle, state
-from shmem._streams import StreamLike, stream_of
+from shmem._streams import stream_of
 from shmem._waiting import wait
 
 _NONE = (1 << 64) - 1  # SIZE_MAX: no index
@@ -133,11 +134,11 @@ def _same_size(call: str, name: str, array: Array, n: int) -> None:
 
 
 def wait_until_all(
-    ivars: Any,
+    ivars: Memory,
     cmp: Comparison | int,
-    values: Any,
+    values: Source,
     *,
-    status: Any = None,
+    status: Source | None = None,
     timeout: float | None = None,
 ) -> None:
     """Waits until all elements satisfy the comparison.
@@ -149,11 +150,11 @@ def wait_until_all(
 
 
 def wait_until_any(
-    ivars: Any,
+    ivars: Memory,
     cmp: Comparison | int,
-    values: Any,
+    values: Source,
     *,
-    status: Any = None,
+    status: Source | None = None,
     timeout: float | None = None,
 ) -> int | None:
     """Waits until an element satisfies the comparison; returns its index, or None for none."""
@@ -162,11 +163,11 @@ def wait_until_any(
 
 
 def wait_until_some(
-    ivars: Any,
+    ivars: Memory,
     cmp: Comparison | int,
-    values: Any,
+    values: Source,
     *,
-    status: Any = None,
+    status: Source | None = None,
     timeout: float | None = None,
 ) -> Array:
     """Waits until an element satisfies the comparison; returns the indices of all that do."""
@@ -174,18 +175,24 @@ def wait_until_some(
     return indices[:n].astype(np.intp)
 
 
-def test_all(ivars: Any, cmp: Comparison | int, values: Any, *, status: Any = None) -> bool:
+def test_all(
+    ivars: Memory, cmp: Comparison | int, values: Source, *, status: Source | None = None
+) -> bool:
     """Reports at once whether all elements satisfy the comparison."""
     return _set("test_all", ivars, cmp, values, status, places=False)[0] != 0
 
 
-def test_any(ivars: Any, cmp: Comparison | int, values: Any, *, status: Any = None) -> int | None:
+def test_any(
+    ivars: Memory, cmp: Comparison | int, values: Source, *, status: Source | None = None
+) -> int | None:
     """The index of an element that satisfies the comparison, or None."""
     answer, _ = _set("test_any", ivars, cmp, values, status, places=False)
     return None if answer == _NONE else answer
 
 
-def test_some(ivars: Any, cmp: Comparison | int, values: Any, *, status: Any = None) -> Array:
+def test_some(
+    ivars: Memory, cmp: Comparison | int, values: Source, *, status: Source | None = None
+) -> Array:
     """The indices of the elements that satisfy the comparison."""
     n, indices = _set("test_some", ivars, cmp, values, status, places=True)
     return indices[:n].astype(np.intp)

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from shmem import _abi
 from shmem._errors import ArgumentError
 from shmem._own import Own
+from shmem._protocols import StreamLike
 from shmem._runtime import after_finalize, integer, library, refuse, settle, state
-from shmem._streams import StreamLike, stream_of
+from shmem._streams import stream_of
 
 
 class _Config(ctypes.Structure):

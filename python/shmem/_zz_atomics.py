@@ -11,6 +11,7 @@ from shmem._dtypes import name_of, types
 from shmem._near import Forms, is_near, near_element
 from shmem._numbers import number
 from shmem._operands import element, receiver
+from shmem._protocols import Memory, Number
 from shmem._runtime import check_pe, library, quick, settle, state
 
 _ATOMIC_FETCH = Forms(
@@ -34,11 +35,51 @@ _ATOMIC_XOR = Forms(quick, "shmem_{}_atomic_xor", types("int32 uint32 int64 uint
 
 
 def atomic_fetch(
-    source: Any, pe: SupportsIndex, *, index: SupportsIndex = 0, context: Context | None = None
+    source: Memory, pe: SupportsIndex, *, index: SupportsIndex = 0, context: Context | None = None
 ) -> Any:
-    """Reads an element atomically."""
+    """Read an element atomically.
+
+    Parameters
+    ----------
+    source : Memory
+        A contiguous symmetric array of int32, uint32, int64, uint64, float32 or float64. The PE's
+        own array at the same place is read.
+    pe : SupportsIndex
+        The other PE; it may be this one.
+    index : SupportsIndex, optional
+        The element, in the order of memory; a negative one counts from the end.
+    context : Context, optional
+        The context of the operation. In one of a team `pe` is a number in that team.
+
+    Returns
+    -------
+    numpy.generic
+        The element, of the array's dtype.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The array has another type, or a number does not fit it.
+    SizeError
+        There is no such element.
+    LayoutError
+        The array is not contiguous.
+    ArgumentError
+        `context` is not valid.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     if context is None and (address := near_element(source, pe, index)):
-        dtype = source.dtype
+        plain: Any = source
+        dtype = plain.dtype
         form = _ATOMIC_FETCH[dtype][0]
         if form is not None:
             return dtype.type(form(address, pe))
@@ -59,18 +100,56 @@ def atomic_fetch(
 
 
 def atomic_set(
-    dest: Any,
-    value: Any,
+    dest: Memory,
+    value: Number,
     pe: SupportsIndex,
     *,
     index: SupportsIndex = 0,
     context: Context | None = None,
 ) -> None:
-    """Writes an element atomically."""
+    """Write an element atomically.
+
+    Parameters
+    ----------
+    dest : Memory
+        A contiguous symmetric array of int32, uint32, int64, uint64, float32 or float64. The PE's
+        own array at the same place is changed.
+    value : Number
+        A number of the element's type.
+    pe : SupportsIndex
+        The other PE; it may be this one.
+    index : SupportsIndex, optional
+        The element, in the order of memory; a negative one counts from the end.
+    context : Context, optional
+        The context of the operation. In one of a team `pe` is a number in that team.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The array has another type, or a number does not fit it.
+    SizeError
+        There is no such element.
+    LayoutError
+        The array is not contiguous.
+    ArgumentError
+        `context` is not valid.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     if context is None and (address := near_element(dest, pe, index)):
-        form, of, low, high = _ATOMIC_SET[dest.dtype]
-        if form is not None and type(value) is of and low <= value <= high:
-            form(address, value, pe)
+        plain: Any = dest
+        plain_value: Any = value
+        form, of, low, high = _ATOMIC_SET[plain.dtype]
+        if form is not None and type(plain_value) is of and low <= plain_value <= high:
+            form(address, plain_value, pe)
             return
     call = "atomic_set"
     functions = library(call)
@@ -89,26 +168,72 @@ def atomic_set(
 
 
 def atomic_compare_swap(
-    dest: Any,
-    cond: Any,
-    value: Any,
+    dest: Memory,
+    cond: Number,
+    value: Number,
     pe: SupportsIndex,
     *,
     index: SupportsIndex = 0,
     context: Context | None = None,
 ) -> Any:
-    """Writes value if the element is cond; returns the value before."""
+    """Write value if the element is cond, and return the value before.
+
+    Parameters
+    ----------
+    dest : Memory
+        A contiguous symmetric array of int32, uint32, int64 or uint64. The PE's own array at the
+        same place is changed.
+    cond : Number
+        The value that the object must have to be changed.
+    value : Number
+        A number of the element's type.
+    pe : SupportsIndex
+        The other PE; it may be this one.
+    index : SupportsIndex, optional
+        The element, in the order of memory; a negative one counts from the end.
+    context : Context, optional
+        The context of the operation. In one of a team `pe` is a number in that team.
+
+    Returns
+    -------
+    numpy.generic
+        The value before, of the array's dtype.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The array has another type, or a number does not fit it.
+    SizeError
+        There is no such element.
+    LayoutError
+        The array is not contiguous.
+    ArgumentError
+        `context` is not valid.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     if context is None and (address := near_element(dest, pe, index)):
-        dtype = dest.dtype
+        plain: Any = dest
+        dtype = plain.dtype
+        plain_cond: Any = cond
+        plain_value: Any = value
         form, of, low, high = _ATOMIC_COMPARE_SWAP[dtype]
         if (
             form is not None
-            and type(cond) is of
-            and low <= cond <= high
-            and type(value) is of
-            and low <= value <= high
+            and type(plain_cond) is of
+            and low <= plain_cond <= high
+            and type(plain_value) is of
+            and low <= plain_value <= high
         ):
-            return dtype.type(form(address, cond, value, pe))
+            return dtype.type(form(address, plain_cond, plain_value, pe))
     call = "atomic_compare_swap"
     functions = library(call)
     array, address = element(call, "dest", dest, index)
@@ -128,19 +253,62 @@ def atomic_compare_swap(
 
 
 def atomic_swap(
-    dest: Any,
-    value: Any,
+    dest: Memory,
+    value: Number,
     pe: SupportsIndex,
     *,
     index: SupportsIndex = 0,
     context: Context | None = None,
 ) -> Any:
-    """Writes an element and returns the value before."""
+    """Write an element and return the value before.
+
+    Parameters
+    ----------
+    dest : Memory
+        A contiguous symmetric array of int32, uint32, int64, uint64, float32 or float64. The PE's
+        own array at the same place is changed.
+    value : Number
+        A number of the element's type.
+    pe : SupportsIndex
+        The other PE; it may be this one.
+    index : SupportsIndex, optional
+        The element, in the order of memory; a negative one counts from the end.
+    context : Context, optional
+        The context of the operation. In one of a team `pe` is a number in that team.
+
+    Returns
+    -------
+    numpy.generic
+        The value before, of the array's dtype.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The array has another type, or a number does not fit it.
+    SizeError
+        There is no such element.
+    LayoutError
+        The array is not contiguous.
+    ArgumentError
+        `context` is not valid.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     if context is None and (address := near_element(dest, pe, index)):
-        dtype = dest.dtype
+        plain: Any = dest
+        dtype = plain.dtype
+        plain_value: Any = value
         form, of, low, high = _ATOMIC_SWAP[dtype]
-        if form is not None and type(value) is of and low <= value <= high:
-            return dtype.type(form(address, value, pe))
+        if form is not None and type(plain_value) is of and low <= plain_value <= high:
+            return dtype.type(form(address, plain_value, pe))
     call = "atomic_swap"
     functions = library(call)
     array, address = element(call, "dest", dest, index)
@@ -159,11 +327,51 @@ def atomic_swap(
 
 
 def atomic_fetch_inc(
-    dest: Any, pe: SupportsIndex, *, index: SupportsIndex = 0, context: Context | None = None
+    dest: Memory, pe: SupportsIndex, *, index: SupportsIndex = 0, context: Context | None = None
 ) -> Any:
-    """Adds one to an element and returns the value before."""
+    """Add one to an element and return the value before.
+
+    Parameters
+    ----------
+    dest : Memory
+        A contiguous symmetric array of int32, uint32, int64 or uint64. The PE's own array at the
+        same place is changed.
+    pe : SupportsIndex
+        The other PE; it may be this one.
+    index : SupportsIndex, optional
+        The element, in the order of memory; a negative one counts from the end.
+    context : Context, optional
+        The context of the operation. In one of a team `pe` is a number in that team.
+
+    Returns
+    -------
+    numpy.generic
+        The value before, of the array's dtype.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The array has another type, or a number does not fit it.
+    SizeError
+        There is no such element.
+    LayoutError
+        The array is not contiguous.
+    ArgumentError
+        `context` is not valid.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     if context is None and (address := near_element(dest, pe, index)):
-        dtype = dest.dtype
+        plain: Any = dest
+        dtype = plain.dtype
         form = _ATOMIC_FETCH_INC[dtype][0]
         if form is not None:
             return dtype.type(form(address, pe))
@@ -184,11 +392,46 @@ def atomic_fetch_inc(
 
 
 def atomic_inc(
-    dest: Any, pe: SupportsIndex, *, index: SupportsIndex = 0, context: Context | None = None
+    dest: Memory, pe: SupportsIndex, *, index: SupportsIndex = 0, context: Context | None = None
 ) -> None:
-    """Adds one to an element."""
+    """Add one to an element.
+
+    Parameters
+    ----------
+    dest : Memory
+        A contiguous symmetric array of int32, uint32, int64 or uint64. The PE's own array at the
+        same place is changed.
+    pe : SupportsIndex
+        The other PE; it may be this one.
+    index : SupportsIndex, optional
+        The element, in the order of memory; a negative one counts from the end.
+    context : Context, optional
+        The context of the operation. In one of a team `pe` is a number in that team.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The array has another type, or a number does not fit it.
+    SizeError
+        There is no such element.
+    LayoutError
+        The array is not contiguous.
+    ArgumentError
+        `context` is not valid.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     if context is None and (address := near_element(dest, pe, index)):
-        form = _ATOMIC_INC[dest.dtype][0]
+        plain: Any = dest
+        form = _ATOMIC_INC[plain.dtype][0]
         if form is not None:
             form(address, pe)
             return
@@ -208,19 +451,62 @@ def atomic_inc(
 
 
 def atomic_fetch_add(
-    dest: Any,
-    value: Any,
+    dest: Memory,
+    value: Number,
     pe: SupportsIndex,
     *,
     index: SupportsIndex = 0,
     context: Context | None = None,
 ) -> Any:
-    """Adds to an element and returns the value before."""
+    """Add to an element and return the value before.
+
+    Parameters
+    ----------
+    dest : Memory
+        A contiguous symmetric array of int32, uint32, int64 or uint64. The PE's own array at the
+        same place is changed.
+    value : Number
+        A number of the element's type.
+    pe : SupportsIndex
+        The other PE; it may be this one.
+    index : SupportsIndex, optional
+        The element, in the order of memory; a negative one counts from the end.
+    context : Context, optional
+        The context of the operation. In one of a team `pe` is a number in that team.
+
+    Returns
+    -------
+    numpy.generic
+        The value before, of the array's dtype.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The array has another type, or a number does not fit it.
+    SizeError
+        There is no such element.
+    LayoutError
+        The array is not contiguous.
+    ArgumentError
+        `context` is not valid.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     if context is None and (address := near_element(dest, pe, index)):
-        dtype = dest.dtype
+        plain: Any = dest
+        dtype = plain.dtype
+        plain_value: Any = value
         form, of, low, high = _ATOMIC_FETCH_ADD[dtype]
-        if form is not None and type(value) is of and low <= value <= high:
-            return dtype.type(form(address, value, pe))
+        if form is not None and type(plain_value) is of and low <= plain_value <= high:
+            return dtype.type(form(address, plain_value, pe))
     call = "atomic_fetch_add"
     functions = library(call)
     array, address = element(call, "dest", dest, index)
@@ -239,17 +525,52 @@ def atomic_fetch_add(
 
 
 def atomic_fetch_add_nbi(
-    fetch: Any,
-    dest: Any,
-    value: Any,
+    fetch: Memory,
+    dest: Memory,
+    value: Number,
     pe: SupportsIndex,
     *,
     index: SupportsIndex = 0,
     context: Context | None = None,
 ) -> None:
-    """Does what atomic_fetch_add does; the old value is in fetch after the next quiet.
+    """Do what `atomic_fetch_add` does; the old value is in fetch after the next `quiet`.
 
-    fetch is an array of the same dtype, of which the first element is written.
+    Parameters
+    ----------
+    fetch : Memory
+        Memory of this PE with the dtype of `dest`; its first element gets the old value.
+    dest : Memory
+        A contiguous symmetric array of int32, uint32, int64 or uint64. The PE's own array at the
+        same place is changed.
+    value : Number
+        A number of the element's type.
+    pe : SupportsIndex
+        The other PE; it may be this one.
+    index : SupportsIndex, optional
+        The element, in the order of memory; a negative one counts from the end.
+    context : Context, optional
+        The context of the operation. In one of a team `pe` is a number in that team.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The array has another type, or a number does not fit it.
+    SizeError
+        There is no such element.
+    LayoutError
+        The array is not contiguous.
+    ArgumentError
+        `context` is not valid.
+    PeerError
+        A PE is lost, and the job goes on without it.
     """
     call = "atomic_fetch_add_nbi"
     functions = library(call)
@@ -268,18 +589,56 @@ def atomic_fetch_add_nbi(
 
 
 def atomic_add(
-    dest: Any,
-    value: Any,
+    dest: Memory,
+    value: Number,
     pe: SupportsIndex,
     *,
     index: SupportsIndex = 0,
     context: Context | None = None,
 ) -> None:
-    """Adds to an element, modulo its width."""
+    """Add to an element, modulo its width.
+
+    Parameters
+    ----------
+    dest : Memory
+        A contiguous symmetric array of int32, uint32, int64 or uint64. The PE's own array at the
+        same place is changed.
+    value : Number
+        A number of the element's type.
+    pe : SupportsIndex
+        The other PE; it may be this one.
+    index : SupportsIndex, optional
+        The element, in the order of memory; a negative one counts from the end.
+    context : Context, optional
+        The context of the operation. In one of a team `pe` is a number in that team.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The array has another type, or a number does not fit it.
+    SizeError
+        There is no such element.
+    LayoutError
+        The array is not contiguous.
+    ArgumentError
+        `context` is not valid.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     if context is None and (address := near_element(dest, pe, index)):
-        form, of, low, high = _ATOMIC_ADD[dest.dtype]
-        if form is not None and type(value) is of and low <= value <= high:
-            form(address, value, pe)
+        plain: Any = dest
+        plain_value: Any = value
+        form, of, low, high = _ATOMIC_ADD[plain.dtype]
+        if form is not None and type(plain_value) is of and low <= plain_value <= high:
+            form(address, plain_value, pe)
             return
     call = "atomic_add"
     functions = library(call)
@@ -298,19 +657,62 @@ def atomic_add(
 
 
 def atomic_fetch_and(
-    dest: Any,
-    value: Any,
+    dest: Memory,
+    value: Number,
     pe: SupportsIndex,
     *,
     index: SupportsIndex = 0,
     context: Context | None = None,
 ) -> Any:
-    """Does what atomic_and does, and returns the value before."""
+    """Do what `atomic_and` does, and return the value before.
+
+    Parameters
+    ----------
+    dest : Memory
+        A contiguous symmetric array of int32, uint32, int64 or uint64. The PE's own array at the
+        same place is changed.
+    value : Number
+        A number of the element's type.
+    pe : SupportsIndex
+        The other PE; it may be this one.
+    index : SupportsIndex, optional
+        The element, in the order of memory; a negative one counts from the end.
+    context : Context, optional
+        The context of the operation. In one of a team `pe` is a number in that team.
+
+    Returns
+    -------
+    numpy.generic
+        The value before, of the array's dtype.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The array has another type, or a number does not fit it.
+    SizeError
+        There is no such element.
+    LayoutError
+        The array is not contiguous.
+    ArgumentError
+        `context` is not valid.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     if context is None and (address := near_element(dest, pe, index)):
-        dtype = dest.dtype
+        plain: Any = dest
+        dtype = plain.dtype
+        plain_value: Any = value
         form, of, low, high = _ATOMIC_FETCH_AND[dtype]
-        if form is not None and type(value) is of and low <= value <= high:
-            return dtype.type(form(address, value, pe))
+        if form is not None and type(plain_value) is of and low <= plain_value <= high:
+            return dtype.type(form(address, plain_value, pe))
     call = "atomic_fetch_and"
     functions = library(call)
     array, address = element(call, "dest", dest, index)
@@ -329,18 +731,56 @@ def atomic_fetch_and(
 
 
 def atomic_and(
-    dest: Any,
-    value: Any,
+    dest: Memory,
+    value: Number,
     pe: SupportsIndex,
     *,
     index: SupportsIndex = 0,
     context: Context | None = None,
 ) -> None:
-    """Combines an element with value by a bitwise and."""
+    """Combine an element with value by a bitwise and.
+
+    Parameters
+    ----------
+    dest : Memory
+        A contiguous symmetric array of int32, uint32, int64 or uint64. The PE's own array at the
+        same place is changed.
+    value : Number
+        A number of the element's type.
+    pe : SupportsIndex
+        The other PE; it may be this one.
+    index : SupportsIndex, optional
+        The element, in the order of memory; a negative one counts from the end.
+    context : Context, optional
+        The context of the operation. In one of a team `pe` is a number in that team.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The array has another type, or a number does not fit it.
+    SizeError
+        There is no such element.
+    LayoutError
+        The array is not contiguous.
+    ArgumentError
+        `context` is not valid.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     if context is None and (address := near_element(dest, pe, index)):
-        form, of, low, high = _ATOMIC_AND[dest.dtype]
-        if form is not None and type(value) is of and low <= value <= high:
-            form(address, value, pe)
+        plain: Any = dest
+        plain_value: Any = value
+        form, of, low, high = _ATOMIC_AND[plain.dtype]
+        if form is not None and type(plain_value) is of and low <= plain_value <= high:
+            form(address, plain_value, pe)
             return
     call = "atomic_and"
     functions = library(call)
@@ -359,19 +799,62 @@ def atomic_and(
 
 
 def atomic_fetch_or(
-    dest: Any,
-    value: Any,
+    dest: Memory,
+    value: Number,
     pe: SupportsIndex,
     *,
     index: SupportsIndex = 0,
     context: Context | None = None,
 ) -> Any:
-    """Does what atomic_or does, and returns the value before."""
+    """Do what `atomic_or` does, and return the value before.
+
+    Parameters
+    ----------
+    dest : Memory
+        A contiguous symmetric array of int32, uint32, int64 or uint64. The PE's own array at the
+        same place is changed.
+    value : Number
+        A number of the element's type.
+    pe : SupportsIndex
+        The other PE; it may be this one.
+    index : SupportsIndex, optional
+        The element, in the order of memory; a negative one counts from the end.
+    context : Context, optional
+        The context of the operation. In one of a team `pe` is a number in that team.
+
+    Returns
+    -------
+    numpy.generic
+        The value before, of the array's dtype.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The array has another type, or a number does not fit it.
+    SizeError
+        There is no such element.
+    LayoutError
+        The array is not contiguous.
+    ArgumentError
+        `context` is not valid.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     if context is None and (address := near_element(dest, pe, index)):
-        dtype = dest.dtype
+        plain: Any = dest
+        dtype = plain.dtype
+        plain_value: Any = value
         form, of, low, high = _ATOMIC_FETCH_OR[dtype]
-        if form is not None and type(value) is of and low <= value <= high:
-            return dtype.type(form(address, value, pe))
+        if form is not None and type(plain_value) is of and low <= plain_value <= high:
+            return dtype.type(form(address, plain_value, pe))
     call = "atomic_fetch_or"
     functions = library(call)
     array, address = element(call, "dest", dest, index)
@@ -390,18 +873,56 @@ def atomic_fetch_or(
 
 
 def atomic_or(
-    dest: Any,
-    value: Any,
+    dest: Memory,
+    value: Number,
     pe: SupportsIndex,
     *,
     index: SupportsIndex = 0,
     context: Context | None = None,
 ) -> None:
-    """Combines an element with value by a bitwise or."""
+    """Combine an element with value by a bitwise or.
+
+    Parameters
+    ----------
+    dest : Memory
+        A contiguous symmetric array of int32, uint32, int64 or uint64. The PE's own array at the
+        same place is changed.
+    value : Number
+        A number of the element's type.
+    pe : SupportsIndex
+        The other PE; it may be this one.
+    index : SupportsIndex, optional
+        The element, in the order of memory; a negative one counts from the end.
+    context : Context, optional
+        The context of the operation. In one of a team `pe` is a number in that team.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The array has another type, or a number does not fit it.
+    SizeError
+        There is no such element.
+    LayoutError
+        The array is not contiguous.
+    ArgumentError
+        `context` is not valid.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     if context is None and (address := near_element(dest, pe, index)):
-        form, of, low, high = _ATOMIC_OR[dest.dtype]
-        if form is not None and type(value) is of and low <= value <= high:
-            form(address, value, pe)
+        plain: Any = dest
+        plain_value: Any = value
+        form, of, low, high = _ATOMIC_OR[plain.dtype]
+        if form is not None and type(plain_value) is of and low <= plain_value <= high:
+            form(address, plain_value, pe)
             return
     call = "atomic_or"
     functions = library(call)
@@ -420,19 +941,62 @@ def atomic_or(
 
 
 def atomic_fetch_xor(
-    dest: Any,
-    value: Any,
+    dest: Memory,
+    value: Number,
     pe: SupportsIndex,
     *,
     index: SupportsIndex = 0,
     context: Context | None = None,
 ) -> Any:
-    """Does what atomic_xor does, and returns the value before."""
+    """Do what `atomic_xor` does, and return the value before.
+
+    Parameters
+    ----------
+    dest : Memory
+        A contiguous symmetric array of int32, uint32, int64 or uint64. The PE's own array at the
+        same place is changed.
+    value : Number
+        A number of the element's type.
+    pe : SupportsIndex
+        The other PE; it may be this one.
+    index : SupportsIndex, optional
+        The element, in the order of memory; a negative one counts from the end.
+    context : Context, optional
+        The context of the operation. In one of a team `pe` is a number in that team.
+
+    Returns
+    -------
+    numpy.generic
+        The value before, of the array's dtype.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The array has another type, or a number does not fit it.
+    SizeError
+        There is no such element.
+    LayoutError
+        The array is not contiguous.
+    ArgumentError
+        `context` is not valid.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     if context is None and (address := near_element(dest, pe, index)):
-        dtype = dest.dtype
+        plain: Any = dest
+        dtype = plain.dtype
+        plain_value: Any = value
         form, of, low, high = _ATOMIC_FETCH_XOR[dtype]
-        if form is not None and type(value) is of and low <= value <= high:
-            return dtype.type(form(address, value, pe))
+        if form is not None and type(plain_value) is of and low <= plain_value <= high:
+            return dtype.type(form(address, plain_value, pe))
     call = "atomic_fetch_xor"
     functions = library(call)
     array, address = element(call, "dest", dest, index)
@@ -451,18 +1015,56 @@ def atomic_fetch_xor(
 
 
 def atomic_xor(
-    dest: Any,
-    value: Any,
+    dest: Memory,
+    value: Number,
     pe: SupportsIndex,
     *,
     index: SupportsIndex = 0,
     context: Context | None = None,
 ) -> None:
-    """Combines an element with value by a bitwise exclusive or."""
+    """Combine an element with value by a bitwise exclusive or.
+
+    Parameters
+    ----------
+    dest : Memory
+        A contiguous symmetric array of int32, uint32, int64 or uint64. The PE's own array at the
+        same place is changed.
+    value : Number
+        A number of the element's type.
+    pe : SupportsIndex
+        The other PE; it may be this one.
+    index : SupportsIndex, optional
+        The element, in the order of memory; a negative one counts from the end.
+    context : Context, optional
+        The context of the operation. In one of a team `pe` is a number in that team.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The array has another type, or a number does not fit it.
+    SizeError
+        There is no such element.
+    LayoutError
+        The array is not contiguous.
+    ArgumentError
+        `context` is not valid.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     if context is None and (address := near_element(dest, pe, index)):
-        form, of, low, high = _ATOMIC_XOR[dest.dtype]
-        if form is not None and type(value) is of and low <= value <= high:
-            form(address, value, pe)
+        plain: Any = dest
+        plain_value: Any = value
+        form, of, low, high = _ATOMIC_XOR[plain.dtype]
+        if form is not None and type(plain_value) is of and low <= plain_value <= high:
+            form(address, plain_value, pe)
             return
     call = "atomic_xor"
     functions = library(call)

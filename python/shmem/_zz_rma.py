@@ -20,8 +20,9 @@ from shmem._near import QUICK, Forms, is_near, near, near_element, sizes
 from shmem._notify import counter_of
 from shmem._numbers import one_of
 from shmem._operands import element
+from shmem._protocols import Memory, Source, StreamLike
 from shmem._runtime import after_init, check_pe, library, quick, settle, state, untyped
-from shmem._streams import StreamLike, stream_of
+from shmem._streams import stream_of
 
 _P = Forms(
     quick, "shmem_{}_p", types("int8 uint8 int16 uint16 int32 uint32 int64 uint64 float double")
@@ -45,20 +46,57 @@ after_init.append(_open)
 
 
 def put(
-    dest: Any,
-    source: Any,
+    dest: Memory,
+    source: Source,
     pe: SupportsIndex,
     *,
     context: Context | None = None,
     stream: StreamLike | None = None,
     notify: SupportsIndex | None = None,
 ) -> None:
-    """Copies source into dest at another PE, and returns when source may be reused.
+    """Copy source into dest at another PE, and return when source may be reused.
 
-    dest is symmetric. source has its dtype and its shape, or is numbers that numpy would
-    broadcast in `dest[...] = source`: `put(a, 5, pe=1)` fills a. Slices with strides are copied
-    as they are. With notify= the other PE counts the put in that counter once the data is
-    there (notify_wait); such arrays have no strides.
+    `put(a, 5, pe=1)` fills a. Slices with strides are copied as they are.
+
+    Parameters
+    ----------
+    dest : Memory
+        Symmetric memory. The PE's own array at the same place is written.
+    source : Source
+        Memory of the dtype of `dest` and its shape, or numbers that numpy would broadcast in
+        `dest[...] = source`.
+    pe : SupportsIndex
+        The other PE; it may be this one.
+    context : Context, optional
+        The context of the operation. In one of a team `pe` is a number in that team.
+    stream : StreamLike, optional
+        The CUDA stream on which the operation runs, in turn; "current" is torch's.
+    notify : SupportsIndex, optional
+        The counter of PE `pe` to which 1 is added once the data is there (`notify_wait`). The
+        arrays then have no strides.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The dtypes differ, or a number does not fit.
+    SizeError
+        The shapes differ, or an array ends behind its allocation.
+    LayoutError
+        Memory is read-only, or must be contiguous and is not.
+    ArgumentError
+        `context` or `notify` is not valid.
+    DeviceError
+        `stream` cannot be used with this heap, or with the other arguments.
+    PeerError
+        A PE is lost, and the job goes on without it.
     """
     if (
         type(dest) is ndarray
@@ -116,17 +154,57 @@ def put(
 
 
 def put_nbi(
-    dest: Any,
-    source: Any,
+    dest: Memory,
+    source: Source,
     pe: SupportsIndex,
     *,
     context: Context | None = None,
     stream: StreamLike | None = None,
     notify: SupportsIndex | None = None,
 ) -> None:
-    """Does what put does, but source may be reused only after the next quiet.
+    """Do what `put` does, but source may be reused only after the next `quiet`.
 
     Temporary arrays are kept until then.
+
+    Parameters
+    ----------
+    dest : Memory
+        Symmetric memory. The PE's own array at the same place is written.
+    source : Source
+        Memory of the dtype of `dest` and its shape, or numbers that numpy would broadcast in
+        `dest[...] = source`.
+    pe : SupportsIndex
+        The other PE; it may be this one.
+    context : Context, optional
+        The context of the operation. In one of a team `pe` is a number in that team.
+    stream : StreamLike, optional
+        The CUDA stream on which the operation runs, in turn; "current" is torch's.
+    notify : SupportsIndex, optional
+        The counter of PE `pe` to which 1 is added once the data is there (`notify_wait`). The
+        arrays then have no strides.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The dtypes differ, or a number does not fit.
+    SizeError
+        The shapes differ, or an array ends behind its allocation.
+    LayoutError
+        Memory is read-only, or must be contiguous and is not.
+    ArgumentError
+        `context` or `notify` is not valid.
+    DeviceError
+        `stream` cannot be used with this heap, or with the other arguments.
+    PeerError
+        A PE is lost, and the job goes on without it.
     """
     call = "put_nbi"
     functions = library(call)
@@ -163,18 +241,55 @@ def put_nbi(
 
 
 def p(
-    dest: Any,
-    value: Any,
+    dest: Memory,
+    value: Source,
     pe: SupportsIndex,
     *,
     index: SupportsIndex = 0,
     context: Context | None = None,
 ) -> None:
-    """Writes one element of dest, which arrives whole if it has at most 8 bytes."""
+    """Write one element of dest, which arrives whole if it has at most 8 bytes.
+
+    Parameters
+    ----------
+    dest : Memory
+        A contiguous symmetric array of any dtype. The PE's own array at the same place is changed.
+    value : Source
+        The element, which fits the dtype of `dest`.
+    pe : SupportsIndex
+        The other PE; it may be this one.
+    index : SupportsIndex, optional
+        The element, in the order of memory; a negative one counts from the end.
+    context : Context, optional
+        The context of the operation. In one of a team `pe` is a number in that team.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The array has another type, or a number does not fit it.
+    SizeError
+        There is no such element.
+    LayoutError
+        The array is not contiguous.
+    ArgumentError
+        `context` is not valid.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     if context is None and (address := near_element(dest, pe, index)):
-        form, of, low, high = _P[dest.dtype]
-        if form is not None and type(value) is of and low <= value <= high:
-            form(address, value, pe)
+        plain: Any = dest
+        plain_value: Any = value
+        form, of, low, high = _P[plain.dtype]
+        if form is not None and type(plain_value) is of and low <= plain_value <= high:
+            form(address, plain_value, pe)
             return
     call = "p"
     functions = library(call)
@@ -194,17 +309,52 @@ def p(
 
 
 def get(
-    dest: Any,
-    source: Any,
+    dest: Memory,
+    source: Memory,
     pe: SupportsIndex,
     *,
     context: Context | None = None,
     stream: StreamLike | None = None,
 ) -> None:
-    """Copies source at another PE into dest, and returns when the data is there.
+    """Copy source at another PE into dest, and return when the data is there.
 
-    source is symmetric, and has the dtype and the shape of dest. Slices with strides are
-    copied as they are.
+    Slices with strides are copied as they are.
+
+    Parameters
+    ----------
+    dest : Memory
+        Memory of this PE with the dtype and the shape of `source`.
+    source : Memory
+        Symmetric memory. The PE's own array at the same place is read.
+    pe : SupportsIndex
+        The other PE; it may be this one.
+    context : Context, optional
+        The context of the operation. In one of a team `pe` is a number in that team.
+    stream : StreamLike, optional
+        The CUDA stream on which the operation runs, in turn; "current" is torch's.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The dtypes differ, or a number does not fit.
+    SizeError
+        The shapes differ, or an array ends behind its allocation.
+    LayoutError
+        `dest` is read-only.
+    ArgumentError
+        `context` is not valid.
+    DeviceError
+        `stream` cannot be used with this heap, or with the other arguments.
+    PeerError
+        A PE is lost, and the job goes on without it.
     """
     if (
         type(dest) is ndarray
@@ -249,14 +399,53 @@ def get(
 
 
 def get_nbi(
-    dest: Any,
-    source: Any,
+    dest: Memory,
+    source: Memory,
     pe: SupportsIndex,
     *,
     context: Context | None = None,
     stream: StreamLike | None = None,
 ) -> None:
-    """Does what get does, but the data is in dest after the next quiet. Both are contiguous."""
+    """Do what `get` does, but the data is in dest after the next `quiet`.
+
+    Both arrays are contiguous.
+
+    Parameters
+    ----------
+    dest : Memory
+        Memory of this PE with the dtype and the shape of `source`.
+    source : Memory
+        Symmetric memory. The PE's own array at the same place is read.
+    pe : SupportsIndex
+        The other PE; it may be this one.
+    context : Context, optional
+        The context of the operation. In one of a team `pe` is a number in that team.
+    stream : StreamLike, optional
+        The CUDA stream on which the operation runs, in turn; "current" is torch's.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The dtypes differ, or a number does not fit.
+    SizeError
+        The shapes differ, or an array ends behind its allocation.
+    LayoutError
+        Memory is read-only, or must be contiguous and is not.
+    ArgumentError
+        `context` is not valid.
+    DeviceError
+        `stream` cannot be used with this heap, or with the other arguments.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     call = "get_nbi"
     functions = library(call)
     ctx = context or DEFAULT
@@ -278,11 +467,50 @@ def get_nbi(
 
 
 def g(
-    source: Any, pe: SupportsIndex, *, index: SupportsIndex = 0, context: Context | None = None
+    source: Memory, pe: SupportsIndex, *, index: SupportsIndex = 0, context: Context | None = None
 ) -> Any:
-    """Reads one element of source at another PE; a scalar of numpy."""
+    """Read one element of source at another PE.
+
+    Parameters
+    ----------
+    source : Memory
+        A contiguous symmetric array of any dtype. The PE's own array at the same place is read.
+    pe : SupportsIndex
+        The other PE; it may be this one.
+    index : SupportsIndex, optional
+        The element, in the order of memory; a negative one counts from the end.
+    context : Context, optional
+        The context of the operation. In one of a team `pe` is a number in that team.
+
+    Returns
+    -------
+    numpy.generic
+        The element, of the dtype of `source`.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The array has another type, or a number does not fit it.
+    SizeError
+        There is no such element.
+    LayoutError
+        The array is not contiguous.
+    ArgumentError
+        `context` is not valid.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     if context is None and (address := near_element(source, pe, index)):
-        dtype = source.dtype
+        plain: Any = source
+        dtype = plain.dtype
         form = _G[dtype][0]
         if form is not None:
             return dtype.type(form(address, pe))

@@ -14,18 +14,19 @@ from shmem._events import keep
 from shmem._near import Forms, is_near, near_element
 from shmem._numbers import unsigned
 from shmem._operands import signal_word
+from shmem._protocols import Memory, Source, StreamLike
 from shmem._runtime import check_pe, library, quick, settle, state
-from shmem._streams import StreamLike, stream_of
+from shmem._streams import stream_of
 
 _SIGNAL_SET = Forms(quick, "shmem_signal_set", SIGNALS)
 _SIGNAL_ADD = Forms(quick, "shmem_signal_add", SIGNALS)
 
 
 def put_signal(
-    dest: Any,
-    source: Any,
-    signal: Any,
-    value: int,
+    dest: Memory,
+    source: Source,
+    signal: Memory,
+    value: SupportsIndex,
     pe: SupportsIndex,
     *,
     op: SignalOp | int = SIGNAL_SET,
@@ -33,10 +34,54 @@ def put_signal(
     context: Context | None = None,
     stream: StreamLike | None = None,
 ) -> None:
-    """Copies as put does, and then updates element `index` of signal at that PE.
+    """Copy as `put` does, and then update a signal of that PE.
 
-    A PE that sees the signal also sees the data. signal is a symmetric array of int64 or
-    uint64; op is "set" or "add".
+    A PE that sees the signal also sees the data.
+
+    Parameters
+    ----------
+    dest : Memory
+        Symmetric memory. The PE's own array at the same place is written.
+    source : Source
+        Memory of the dtype of `dest` and its shape, or numbers that numpy would broadcast in
+        `dest[...] = source`.
+    signal : Memory
+        A symmetric array of uint64 or int64.
+    value : SupportsIndex
+        The number for the signal, of 64 bits.
+    pe : SupportsIndex
+        The other PE; it may be this one.
+    op : SignalOp | int, optional
+        "set" writes `value` to the signal, "add" adds it.
+    index : SupportsIndex, optional
+        The element of `signal`; a negative one counts from the end.
+    context : Context, optional
+        The context of the operation. In one of a team `pe` is a number in that team.
+    stream : StreamLike, optional
+        The CUDA stream on which the operation runs, in turn; "current" is torch's.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The dtypes differ, or a number does not fit.
+    SizeError
+        The shapes differ, or an array ends behind its allocation.
+    LayoutError
+        Memory is read-only, or must be contiguous and is not.
+    ArgumentError
+        `context` or `op` is not valid.
+    DeviceError
+        `stream` cannot be used with this heap, or with the other arguments.
+    PeerError
+        A PE is lost, and the job goes on without it.
     """
     call = "put_signal"
     functions = library(call)
@@ -58,10 +103,10 @@ def put_signal(
 
 
 def put_signal_nbi(
-    dest: Any,
-    source: Any,
-    signal: Any,
-    value: int,
+    dest: Memory,
+    source: Source,
+    signal: Memory,
+    value: SupportsIndex,
     pe: SupportsIndex,
     *,
     op: SignalOp | int = SIGNAL_SET,
@@ -69,7 +114,53 @@ def put_signal_nbi(
     context: Context | None = None,
     stream: StreamLike | None = None,
 ) -> None:
-    """Does what put_signal does, but source may be reused only after the next quiet."""
+    """Do what `put_signal` does, but source may be reused only after the next `quiet`.
+
+    Parameters
+    ----------
+    dest : Memory
+        Symmetric memory. The PE's own array at the same place is written.
+    source : Source
+        Memory of the dtype of `dest` and its shape, or numbers that numpy would broadcast in
+        `dest[...] = source`.
+    signal : Memory
+        A symmetric array of uint64 or int64.
+    value : SupportsIndex
+        The number for the signal, of 64 bits.
+    pe : SupportsIndex
+        The other PE; it may be this one.
+    op : SignalOp | int, optional
+        "set" writes `value` to the signal, "add" adds it.
+    index : SupportsIndex, optional
+        The element of `signal`; a negative one counts from the end.
+    context : Context, optional
+        The context of the operation. In one of a team `pe` is a number in that team.
+    stream : StreamLike, optional
+        The CUDA stream on which the operation runs, in turn; "current" is torch's.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The dtypes differ, or a number does not fit.
+    SizeError
+        The shapes differ, or an array ends behind its allocation.
+    LayoutError
+        Memory is read-only, or must be contiguous and is not.
+    ArgumentError
+        `context` or `op` is not valid.
+    DeviceError
+        `stream` cannot be used with this heap, or with the other arguments.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     call = "put_signal_nbi"
     functions = library(call)
     ctx = context or DEFAULT
@@ -93,19 +184,60 @@ def put_signal_nbi(
 
 
 def signal_set(
-    signal: Any,
-    value: int,
+    signal: Memory,
+    value: SupportsIndex,
     pe: SupportsIndex,
     *,
     index: SupportsIndex = 0,
     context: Context | None = None,
     stream: StreamLike | None = None,
 ) -> None:
-    """Writes a signal of another PE."""
+    """Write a signal of another PE.
+
+    Parameters
+    ----------
+    signal : Memory
+        A symmetric array of uint64 or int64.
+    value : SupportsIndex
+        The number for the signal, of 64 bits.
+    pe : SupportsIndex
+        The other PE; it may be this one.
+    index : SupportsIndex, optional
+        The element, in the order of memory; a negative one counts from the end.
+    context : Context, optional
+        The context of the operation. In one of a team `pe` is a number in that team.
+    stream : StreamLike, optional
+        The CUDA stream on which the operation runs, in turn; "current" is torch's.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The array has another type, or a number does not fit it.
+    SizeError
+        There is no such element.
+    LayoutError
+        The array is not contiguous.
+    ArgumentError
+        `context` is not valid.
+    DeviceError
+        `stream` cannot be used with this heap, or with the other arguments.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     if context is None and stream is None and (address := near_element(signal, pe, index)):
-        form, of, low, high = _SIGNAL_SET[signal.dtype]
-        if form is not None and type(value) is of and low <= value <= high:
-            form(address, value, pe)
+        plain: Any = signal
+        plain_value: Any = value
+        form, of, low, high = _SIGNAL_SET[plain.dtype]
+        if form is not None and type(plain_value) is of and low <= plain_value <= high:
+            form(address, plain_value, pe)
             return
     call = "signal_set"
     functions = library(call)
@@ -126,19 +258,60 @@ def signal_set(
 
 
 def signal_add(
-    signal: Any,
-    value: int,
+    signal: Memory,
+    value: SupportsIndex,
     pe: SupportsIndex,
     *,
     index: SupportsIndex = 0,
     context: Context | None = None,
     stream: StreamLike | None = None,
 ) -> None:
-    """Adds to a signal of another PE, modulo 2^64."""
+    """Add to a signal of another PE, modulo 2^64.
+
+    Parameters
+    ----------
+    signal : Memory
+        A symmetric array of uint64 or int64.
+    value : SupportsIndex
+        The number for the signal, of 64 bits.
+    pe : SupportsIndex
+        The other PE; it may be this one.
+    index : SupportsIndex, optional
+        The element, in the order of memory; a negative one counts from the end.
+    context : Context, optional
+        The context of the operation. In one of a team `pe` is a number in that team.
+    stream : StreamLike, optional
+        The CUDA stream on which the operation runs, in turn; "current" is torch's.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The array has another type, or a number does not fit it.
+    SizeError
+        There is no such element.
+    LayoutError
+        The array is not contiguous.
+    ArgumentError
+        `context` is not valid.
+    DeviceError
+        `stream` cannot be used with this heap, or with the other arguments.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     if context is None and stream is None and (address := near_element(signal, pe, index)):
-        form, of, low, high = _SIGNAL_ADD[signal.dtype]
-        if form is not None and type(value) is of and low <= value <= high:
-            form(address, value, pe)
+        plain: Any = signal
+        plain_value: Any = value
+        form, of, low, high = _SIGNAL_ADD[plain.dtype]
+        if form is not None and type(plain_value) is of and low <= plain_value <= high:
+            form(address, plain_value, pe)
             return
     call = "signal_add"
     functions = library(call)
@@ -158,8 +331,36 @@ def signal_add(
         settle(call)
 
 
-def signal_fetch(signal: Any, *, index: SupportsIndex = 0) -> int:
-    """Reads a signal of this PE, as an unsigned number."""
+def signal_fetch(signal: Memory, *, index: SupportsIndex = 0) -> int:
+    """Read a signal of this PE.
+
+    Parameters
+    ----------
+    signal : Memory
+        A symmetric array of uint64 or int64.
+    index : SupportsIndex, optional
+        The element, in the order of memory; a negative one counts from the end.
+
+    Returns
+    -------
+    int
+        The signal, as an unsigned number.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The array has another type, or a number does not fit it.
+    SizeError
+        There is no such element.
+    LayoutError
+        The array is not contiguous.
+    """
     call = "signal_fetch"
     functions = library(call) if state.heap == "device" else quick(call)
     return functions.shmem_signal_fetch(signal_word(call, signal, index))

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 from shmem._constants import Comparison, comparison
 from shmem._dtypes import name_of, types
 from shmem._numbers import number, unsigned
 from shmem._operands import element, signal_word
+from shmem._protocols import Memory, Number, StreamLike
 from shmem._runtime import library, settle, state
-from shmem._streams import StreamLike, stream_of
+from shmem._streams import stream_of
 from shmem._waiting import wait
 
 _WAIT_UNTIL = types("int32 uint32 int64 uint64")
@@ -18,18 +19,53 @@ _TEST = types("int32 uint32 int64 uint64")
 
 
 def wait_until(
-    ivar: Any,
+    ivar: Memory,
     cmp: Comparison | int,
-    value: Any,
+    value: Number,
     *,
     index: SupportsIndex = 0,
     stream: StreamLike | None = None,
     timeout: float | None = None,
 ) -> None:
-    """Waits until an element of this PE satisfies the comparison: `wait_until(flags, ">=", 2)`.
+    """Wait until an element of this PE satisfies the comparison: `wait_until(flags, ">=", 2)`.
 
-    ivar is a symmetric array of int32, int64, uint32 or uint64, which other PEs write. After
-    timeout seconds the call raises WaitTimeoutError.
+    Parameters
+    ----------
+    ivar : Memory
+        A contiguous symmetric array of int32, uint32, int64 or uint64, which other PEs write.
+    cmp : Comparison | int
+        The comparison of the element with `value`: ==, !=, <, <=, > or >=.
+    value : Number
+        A number of the element's type.
+    index : SupportsIndex, optional
+        The element, in the order of memory; a negative one counts from the end.
+    stream : StreamLike, optional
+        The CUDA stream on which the operation runs, in turn; "current" is torch's.
+    timeout : float, optional
+        Seconds after which the call gives up; None waits without a limit.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The array has another type, or a number does not fit it.
+    SizeError
+        There is no such element.
+    LayoutError
+        The array is not contiguous.
+    ArgumentError
+        `cmp` is not valid.
+    DeviceError
+        `stream` cannot be used with this heap, or with the other arguments.
+    WaitTimeoutError
+        `timeout` seconds have passed.
+    PeerError
+        A PE is lost, and the job goes on without it.
     """
     call = "wait_until"
     functions = library(call)
@@ -46,8 +82,42 @@ def wait_until(
         settle(call)
 
 
-def test(ivar: Any, cmp: Comparison | int, value: Any, *, index: SupportsIndex = 0) -> bool:
-    """Reports at once whether an element of this PE satisfies the comparison."""
+def test(ivar: Memory, cmp: Comparison | int, value: Number, *, index: SupportsIndex = 0) -> bool:
+    """Report at once whether an element of this PE satisfies the comparison.
+
+    Parameters
+    ----------
+    ivar : Memory
+        A contiguous symmetric array of int32, uint32, int64 or uint64, which other PEs write.
+    cmp : Comparison | int
+        The comparison of the element with `value`: ==, !=, <, <=, > or >=.
+    value : Number
+        A number of the element's type.
+    index : SupportsIndex, optional
+        The element, in the order of memory; a negative one counts from the end.
+
+    Returns
+    -------
+    bool
+        Whether it does.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The array has another type, or a number does not fit it.
+    SizeError
+        There is no such element.
+    LayoutError
+        The array is not contiguous.
+    ArgumentError
+        `cmp` is not valid.
+    """
     call = "test"
     functions = library(call)
     array, address = element(call, "ivar", ivar, index)
@@ -61,20 +131,62 @@ def test(ivar: Any, cmp: Comparison | int, value: Any, *, index: SupportsIndex =
 
 
 def signal_wait_until(
-    signal: Any,
+    signal: Memory,
     cmp: Comparison | int,
-    value: int,
+    value: SupportsIndex,
     *,
     index: SupportsIndex = 0,
     stream: StreamLike | None = None,
     timeout: float | None = None,
 ) -> int:
-    """Waits until a signal of this PE satisfies the comparison, and returns it.
+    """Wait until a signal of this PE satisfies the comparison, and return it.
 
-    Signals are compared as unsigned numbers, also those of int64: -1 is the greatest. With
-    stream= the stream waits, and the result is value; ">=" then compares counters:
-    it holds if the signal is less than 2^63 ahead of value. After timeout seconds the call
-    raises WaitTimeoutError.
+    Signals are compared as unsigned numbers, also those of int64: -1 is the greatest. With stream=
+    the stream waits, and ">=" compares counters: it holds if the signal is less than 2^63 ahead of
+    value.
+
+    Parameters
+    ----------
+    signal : Memory
+        A symmetric array of uint64 or int64.
+    cmp : Comparison | int
+        The comparison of the element with `value`: ==, !=, <, <=, > or >=.
+    value : SupportsIndex
+        The number for the signal, of 64 bits.
+    index : SupportsIndex, optional
+        The element, in the order of memory; a negative one counts from the end.
+    stream : StreamLike, optional
+        The CUDA stream on which the operation runs, in turn; "current" is torch's.
+    timeout : float, optional
+        Seconds after which the call gives up; None waits without a limit.
+
+    Returns
+    -------
+    int
+        The signal, as an unsigned number; with `stream`, `value`.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The array has another type, or a number does not fit it.
+    SizeError
+        There is no such element.
+    LayoutError
+        The array is not contiguous.
+    ArgumentError
+        `cmp` is not valid.
+    DeviceError
+        `stream` cannot be used with this heap, or with the other arguments.
+    WaitTimeoutError
+        `timeout` seconds have passed.
+    PeerError
+        A PE is lost, and the job goes on without it.
     """
     call = "signal_wait_until"
     functions = library(call)

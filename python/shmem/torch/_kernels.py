@@ -8,6 +8,7 @@ safe as one that calls torch.distributed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import torch
 
@@ -31,7 +32,7 @@ from shmem.torch._tensors import symmetric_bytes
 REDUCTIONS = ("sum", "avg", "max", "min", "prod")
 
 
-def _stream(*tensors: torch.Tensor) -> str | None:
+def _stream(*tensors: torch.Tensor) -> Literal["current"] | None:
     """In GPU memory everything is on the stream."""
     on_gpu = any(t.is_cuda for t in tensors) if tensors else state.heap == "device"
     return "current" if on_gpu else None
@@ -309,7 +310,7 @@ def _one_sided(
     call: str,
     name: str,
     symmetric: torch.Tensor,
-    on: str | None,
+    on: Literal["current"] | None,
     pe: int,
     run: Callable[[], None],
 ) -> None:

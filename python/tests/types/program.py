@@ -12,6 +12,7 @@ import numpy.typing as npt
 from typing_extensions import assert_type
 
 import shmem
+from shmem.typing import Memory
 
 
 def arrays(rows: int, columns: np.int64, device: Literal["cuda", "gpu"]) -> npt.NDArray[np.float64]:
@@ -51,6 +52,32 @@ def operations(box: npt.NDArray[np.float64], flags: npt.NDArray[np.uint64]) -> N
     peer = shmem.ptr(box, nearest)
     if peer is not None and shmem.pe_accessible(nearest):
         peer[0] = 1
+
+
+def operands(box: npt.NDArray[np.float64], word: np.uint64, device: shmem.DeviceArray) -> None:
+    memory: Memory = memoryview(bytearray(8))
+    shmem.put(box, 5, pe=0)
+    shmem.put(box, np.float32(5), pe=0)
+    shmem.put(box, ((1, 2), (3, 4)), pe=0)
+    shmem.put(box, b"12345678", pe=0)
+    shmem.put(device, box, pe=0, stream="current")
+    shmem.get(memory, box, pe=0, stream=0)
+    shmem.p(box, np.float64(3), pe=0)
+    shmem.signal_set(box.view(np.uint64), word, pe=0)
+    shmem.send(memory, 1, 0)
+    assert_type(shmem.ptr(box, 0), npt.NDArray[np.float64] | None)
+    assert_type(shmem.register(box), npt.NDArray[np.float64])
+    assert_type(shmem.heap().free, int)
+    shmem.put("text", 5, pe=0)  # type: ignore[arg-type]
+    shmem.put(box, "text", pe=0)  # type: ignore[arg-type]
+    shmem.put(box, None, pe=0)  # type: ignore[arg-type]
+    shmem.put([1, 2], box, pe=0)  # type: ignore[arg-type]
+    shmem.get(5, box, pe=0)  # type: ignore[arg-type]
+    shmem.sum_reduce(box, [1.0])  # type: ignore[arg-type]
+    shmem.atomic_add(box, [1], pe=0)  # type: ignore[arg-type]
+    shmem.free(3)  # type: ignore[arg-type]
+    shmem.quiet(stream="mine")  # type: ignore[arg-type]
+    shmem.quiet(stream=1.5)  # type: ignore[arg-type]
 
 
 def settings(size: int, patience: float) -> shmem.Job:
