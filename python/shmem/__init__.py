@@ -15,23 +15,7 @@ loaded by the first init.
 
 from shmem._abi import VERSION as __version__
 from shmem._arrays import array, empty, free, full, ones, zeros, zeros_like
-from shmem._collectives import (
-    all_reduce,
-    alltoall,
-    alltoalls,
-    and_reduce,
-    broadcast,
-    collect,
-    fcollect,
-    max_reduce,
-    min_reduce,
-    or_reduce,
-    prod_reduce,
-    sum_exscan,
-    sum_inscan,
-    sum_reduce,
-    xor_reduce,
-)
+from shmem._collectives import alltoall, alltoalls, broadcast, collect, fcollect
 from shmem._constants import (
     CMP_EQ,
     CMP_GE,
@@ -64,6 +48,7 @@ from shmem._errors import (
     VersionError,
     WaitTimeoutError,
 )
+from shmem._job import global_exit, is_initialized, my_pe, n_pes, pe_accessible, put_ordered
 from shmem._library import nvshmem_path
 from shmem._messages import ANY, Message, recv, recv_test, send, send_test
 from shmem._notify import (
@@ -76,20 +61,21 @@ from shmem._notify import (
 )
 from shmem._pointers import ptr
 from shmem._reclaim import reclaim
+from shmem._reductions import (
+    all_reduce,
+    and_reduce,
+    max_reduce,
+    min_reduce,
+    or_reduce,
+    prod_reduce,
+    sum_exscan,
+    sum_inscan,
+    sum_reduce,
+    xor_reduce,
+)
 from shmem._register import register
 from shmem._room import Heap, heap
-from shmem._runtime import (
-    Job,
-    finalize,
-    get_uniqueid,
-    global_exit,
-    init,
-    is_initialized,
-    my_pe,
-    n_pes,
-    pe_accessible,
-    put_ordered,
-)
+from shmem._runtime import Job, finalize, get_uniqueid, init
 from shmem._sync import (
     barrier_all,
     fence,

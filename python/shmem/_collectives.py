@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import Any, Literal, NoReturn, SupportsIndex
-
-import numpy as np
+from typing import Any, NoReturn, SupportsIndex
 
 from shmem._describe import describe
-from shmem._dtypes import BITS, ORDERED, SUMMED, Array, name_of, name_on_stream
+from shmem._dtypes import Array
 from shmem._errors import ArgumentError, SizeError
 from shmem._operands import check_dtype, symmetric_span, writable
 from shmem._protocols import Memory, StreamLike
@@ -21,7 +19,7 @@ from shmem._teams import Team, team_handle
 Checked = Array | Span
 
 
-def _both(call: str, dest: Any, source: Any) -> tuple[Checked, int, Checked, int]:
+def operands(call: str, dest: Any, source: Any) -> tuple[Checked, int, Checked, int]:
     to, address = symmetric_span(call, "dest", dest)
     if not isinstance(to, Span):
         writable(call, "dest", to)
@@ -30,7 +28,7 @@ def _both(call: str, dest: Any, source: Any) -> tuple[Checked, int, Checked, int
     return to, address, data, origin
 
 
-def _need(call: str, name: str, array: Checked, elements: int) -> None:
+def check_room(call: str, name: str, array: Checked, elements: int) -> None:
     if array.size < elements:
         raise SizeError(
             call,
@@ -40,7 +38,7 @@ def _need(call: str, name: str, array: Checked, elements: int) -> None:
         )
 
 
-def _apart(call: str, address: int, written: int, origin: int, read: int, same: bool) -> None:
+def check_apart(call: str, address: int, written: int, origin: int, read: int, same: bool) -> None:
     """Refuses operands that overlap; same allows one array for both."""
     if written == 0 or read == 0 or (same and address == origin):
         return
@@ -57,7 +55,7 @@ def _refuse_overlap(call: str, same: bool) -> NoReturn:
     )
 
 
-def _ended(call: str, failed: int) -> None:
+def end(call: str, failed: int) -> None:
     settle(call)
     if failed:
         raise ArgumentError(call, "team", "the library refuses it", "pass a team that exists")
@@ -74,18 +72,18 @@ def broadcast(
     """Copies source of PE root, a number in the team, to dest of every PE of the team."""
     call = "broadcast"
     functions = library(call)
-    to, address, data, origin = _both(call, dest, source)
+    to, address, data, origin = operands(call, dest, source)
     handle, n = team_handle(call, team)
     root = check_pe(call, root, n, "root")
-    _need(call, "dest", to, data.size)
-    _apart(call, address, data.nbytes, origin, data.nbytes, same=True)
+    check_room(call, "dest", to, data.size)
+    check_apart(call, address, data.nbytes, origin, data.nbytes, same=True)
     if stream is None:
         failed = functions.shmem_broadcastmem(handle, address, origin, data.nbytes, root)
     else:
         failed = functions.shmemx_broadcastmem_on_stream(
             handle, address, origin, data.nbytes, root, stream_of(call, stream)
         )
-    _ended(call, failed)
+    end(call, failed)
 
 
 def fcollect(
@@ -94,17 +92,17 @@ def fcollect(
     """Concatenates the sources of all PEs of the team, of one length, in dest of each PE."""
     call = "fcollect"
     functions = library(call)
-    to, address, data, origin = _both(call, dest, source)
+    to, address, data, origin = operands(call, dest, source)
     handle, n = team_handle(call, team)
-    _need(call, "dest", to, n * data.size)
-    _apart(call, address, n * data.nbytes, origin, data.nbytes, same=n == 1)
+    check_room(call, "dest", to, n * data.size)
+    check_apart(call, address, n * data.nbytes, origin, data.nbytes, same=n == 1)
     if stream is None:
         failed = functions.shmem_fcollectmem(handle, address, origin, data.nbytes)
     else:
         failed = functions.shmemx_fcollectmem_on_stream(
             handle, address, origin, data.nbytes, stream_of(call, stream)
         )
-    _ended(call, failed)
+    end(call, failed)
 
 
 def collect(dest: Memory, source: Memory, *, team: Team | None = None) -> None:
@@ -115,7 +113,7 @@ def collect(dest: Memory, source: Memory, *, team: Team | None = None) -> None:
     """
     call = "collect"
     functions = library(call)
-    to, address, data, origin = _both(call, dest, source)
+    to, address, data, origin = operands(call, dest, source)
     handle, n = team_handle(call, team)
     # The PEs find the length of all parts together in the call, so the operands cannot be checked
     # for it before. The call may write up to source, but no further.
@@ -136,7 +134,7 @@ def collect(dest: Memory, source: Memory, *, team: Team | None = None) -> None:
         ctypes.addressof(least),
     )
     if failed <= 0:
-        _ended(call, failed)
+        end(call, failed)
         return
     settle(call)
     if to.nbytes >= needed.value > room:
@@ -160,7 +158,7 @@ def alltoall(
     """
     call = "alltoall"
     functions = library(call)
-    to, address, data, origin = _both(call, dest, source)
+    to, address, data, origin = operands(call, dest, source)
     handle, n = team_handle(call, team)
     if data.size % n:
         raise SizeError(
@@ -169,8 +167,8 @@ def alltoall(
             f"it is not {n} blocks of one length",
             f"pass a multiple of {n} elements",
         )
-    _need(call, "dest", to, data.size)
-    _apart(call, address, data.nbytes, origin, data.nbytes, same=n == 1)
+    check_room(call, "dest", to, data.size)
+    check_apart(call, address, data.nbytes, origin, data.nbytes, same=n == 1)
     nbytes = data.nbytes // n
     if stream is None:
         failed = functions.shmem_alltoallmem(handle, address, origin, nbytes)
@@ -178,7 +176,7 @@ def alltoall(
         failed = functions.shmemx_alltoallmem_on_stream(
             handle, address, origin, nbytes, stream_of(call, stream)
         )
-    _ended(call, failed)
+    end(call, failed)
 
 
 def alltoalls(
@@ -187,7 +185,7 @@ def alltoalls(
     """Does what alltoall does, nelems elements per PE, dst apart in dest and sst in source."""
     call = "alltoalls"
     functions = library(call)
-    to, address, data, origin = _both(call, dest, source)
+    to, address, data, origin = operands(call, dest, source)
     handle, n = team_handle(call, team)
     dst, sst = integer(call, "dst", dst), integer(call, "sst", sst)
     nelems = integer(call, "nelems", nelems)
@@ -197,9 +195,9 @@ def alltoalls(
         )
     if nelems:
         written, read = ((n * nelems - 1) * step + 1 for step in (dst, sst))
-        _need(call, "dest", to, written)
-        _need(call, "source", data, read)
-        _apart(
+        check_room(call, "dest", to, written)
+        check_room(call, "source", data, read)
+        check_apart(
             call,
             address,
             written * to.itemsize,
@@ -220,120 +218,4 @@ def alltoalls(
         raise SizeError(
             call, describe("dest", to), "elements have 1, 2, 4, 8 or 16 bytes", "use alltoall"
         )
-    _ended(call, form(handle, address, origin, dst, sst, nelems))
-
-
-def _combine(
-    call: str,
-    table: dict[np.dtype[Any], str],
-    dest: Memory,
-    source: Memory,
-    team: Team | None,
-    stream: StreamLike | None = None,
-) -> None:
-    functions = library(call)
-    to, address, data, origin = _both(call, dest, source)
-    if stream is not None and table is not BITS:
-        kind = name_on_stream(call, to.dtype)
-    else:
-        kind = name_of(call, to.dtype, table)
-    handle, _ = team_handle(call, team)
-    _need(call, "dest", to, data.size)
-    _apart(call, address, data.nbytes, origin, data.nbytes, same=True)
-    form: Callable[..., int]
-    if stream is None:
-        form = getattr(functions, f"shmem_{kind}_{call}")
-        failed = form(handle, address, origin, data.size)
-    else:
-        on = stream_of(call, stream)
-        form = getattr(functions, f"shmemx_{kind}_{call}_on_stream")
-        failed = form(handle, address, origin, data.size, on)
-    _ended(call, failed)
-
-
-def sum_reduce(
-    dest: Memory, source: Memory, *, team: Team | None = None, stream: StreamLike | None = None
-) -> None:
-    """Makes dest, at every PE of the team, the sum of the sources."""
-    _combine("sum_reduce", SUMMED, dest, source, team, stream)
-
-
-def prod_reduce(
-    dest: Memory, source: Memory, *, team: Team | None = None, stream: StreamLike | None = None
-) -> None:
-    """Makes dest, at every PE of the team, the product of the sources."""
-    _combine("prod_reduce", SUMMED, dest, source, team, stream)
-
-
-def max_reduce(
-    dest: Memory, source: Memory, *, team: Team | None = None, stream: StreamLike | None = None
-) -> None:
-    """Makes dest, at every PE of the team, the greatest of the sources."""
-    _combine("max_reduce", ORDERED, dest, source, team, stream)
-
-
-def min_reduce(
-    dest: Memory, source: Memory, *, team: Team | None = None, stream: StreamLike | None = None
-) -> None:
-    """Makes dest, at every PE of the team, the least of the sources."""
-    _combine("min_reduce", ORDERED, dest, source, team, stream)
-
-
-def and_reduce(
-    dest: Memory, source: Memory, *, team: Team | None = None, stream: StreamLike | None = None
-) -> None:
-    """Makes dest, at every PE of the team, the bitwise and of the sources."""
-    _combine("and_reduce", BITS, dest, source, team, stream)
-
-
-def or_reduce(
-    dest: Memory, source: Memory, *, team: Team | None = None, stream: StreamLike | None = None
-) -> None:
-    """Makes dest, at every PE of the team, the bitwise or of the sources."""
-    _combine("or_reduce", BITS, dest, source, team, stream)
-
-
-def xor_reduce(
-    dest: Memory, source: Memory, *, team: Team | None = None, stream: StreamLike | None = None
-) -> None:
-    """Makes dest, at every PE of the team, the bitwise exclusive or of the sources."""
-    _combine("xor_reduce", BITS, dest, source, team, stream)
-
-
-def sum_inscan(dest: Memory, source: Memory, *, team: Team | None = None) -> None:
-    """Makes dest the sum of the sources of the PEs up to the caller."""
-    _combine("sum_inscan", SUMMED, dest, source, team)
-
-
-def sum_exscan(dest: Memory, source: Memory, *, team: Team | None = None) -> None:
-    """Makes dest the sum of the sources of the PEs before the caller; 0 at the first."""
-    _combine("sum_exscan", SUMMED, dest, source, team)
-
-
-_REDUCTIONS = {
-    "sum": SUMMED,
-    "prod": SUMMED,
-    "max": ORDERED,
-    "min": ORDERED,
-    "and": BITS,
-    "or": BITS,
-    "xor": BITS,
-}
-Reduction = Literal["sum", "prod", "max", "min", "and", "or", "xor"]
-
-
-def all_reduce(
-    dest: Memory,
-    source: Memory,
-    op: Reduction = "sum",
-    *,
-    team: Team | None = None,
-    stream: StreamLike | None = None,
-) -> None:
-    """Does what `sum_reduce` does, or another reduction: prod, max, min, and, or, xor."""
-    table = _REDUCTIONS.get(op)
-    if table is None:
-        raise ArgumentError(
-            "all_reduce", f"op={op!r}", "is not a reduction", f"use {', '.join(_REDUCTIONS)}"
-        )
-    _combine(f"{op}_reduce", table, dest, source, team, stream)
+    end(call, form(handle, address, origin, dst, sst, nelems))

@@ -95,8 +95,8 @@ var pythonDefects = []defect{
 	},
 	{
 		id: "python/blocks-of-an-allgather", file: "python/shmem/_collectives.py",
-		was:  "    _need(call, \"dest\", to, n * data.size)\n    _apart(call, address, n * data.nbytes, origin",
-		is:   "    _need(call, \"dest\", to, data.size)\n    _apart(call, address, n * data.nbytes, origin",
+		was:  "    check_room(call, \"dest\", to, n * data.size)\n    check_apart(call, address, n * data.nbytes, origin",
+		is:   "    check_room(call, \"dest\", to, data.size)\n    check_apart(call, address, n * data.nbytes, origin",
 		user: "shmem.fcollect into a short array ends the job and raises nothing",
 		by:   pes("-n 2", "test_collectives.py", "test_bad_collectives"), says: `(?s)test_bad_collectives: call failed.*DID NOT RAISE SizeError`,
 	},
