@@ -12,13 +12,12 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from difflib import get_close_matches
+from collections.abc import Callable
 from operator import index
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from shmem import _abi, _callers, _start
+from shmem._environment import environment
 from shmem._errors import (
     ArgumentError,
     ForkedError,
@@ -29,7 +28,7 @@ from shmem._errors import (
     StateError,
 )
 from shmem._library import Loaded, find, init_error
-from shmem._settings import SETTINGS, Settings
+from shmem._settings import Settings
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # Python has it from 3.11 on
@@ -189,46 +188,6 @@ def settle(call: str) -> None:
 # ------------------------------------------------------------- init, finalize
 
 
-def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return "1" if value else "0"
-    if isinstance(value, list):
-        return ",".join(value)
-    return str(value)
-
-
-@contextmanager
-def _environment(settings: Mapping[str, object]) -> Iterator[None]:
-    """Sets variables, which the library reads at init, and restores them."""
-    before: dict[str, str | None] = {}
-    names = {word: "SHMEM_" + word.upper() for word in settings}
-    for word, name in names.items():
-        if name not in SETTINGS:
-            words = [n.removeprefix("SHMEM_").lower() for n in SETTINGS]
-            near = get_close_matches(word.lower(), words, 1)
-            nearest = f"the nearest is {near[0]}; " if near else ""
-            raise ArgumentError(
-                "init",
-                word,
-                "is not a setting",
-                f"{nearest}shmem-info --env lists all, with SHMEM_",
-            )
-    for word, value in settings.items():
-        if value is None:
-            continue
-        name = names[word]
-        before[name] = os.environ.get(name)
-        os.environ[name] = _text(value)
-    try:
-        yield
-    finally:
-        for name, old in before.items():
-            if old is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = old
-
-
 def _load(call: str, library: str | os.PathLike[str] | None) -> Loaded:
     if state.loaded is None:
         state.loaded = Loaded(find(library))
@@ -299,7 +258,7 @@ def init(
             _tell_again()
             return Job()
         loaded = _load("init", library)
-        with _environment(settings):
+        with environment(settings):
             if start is None and _start.torchrun():
                 start = _start.by_torchrun(state.turn)
             _join(loaded, start or _plain)
@@ -375,7 +334,7 @@ def _join(loaded: Loaded, start: _start.Start) -> None:
     # Arrays are numpy's unless the program requests others. Without this the library would use a
     # GPU for kernels of an extension, without a message.
     chosen = {"heap": "host"} if heap == "auto" else {}
-    with _environment(chosen):
+    with environment(chosen):
         failed = start(loaded.waiting) != 0
     if failed:
         # multiprocessing itself reports this only after it has run the program again.
