@@ -69,7 +69,44 @@ def broadcast(
     team: Team | None = None,
     stream: StreamLike | None = None,
 ) -> None:
-    """Copies source of PE root, a number in the team, to dest of every PE of the team."""
+    """Copy an array of one PE to every PE of the team.
+
+    Parameters
+    ----------
+    dest : Memory
+        Contiguous symmetric memory that is as long as `source` or longer.
+    source : Memory
+        Contiguous symmetric memory; that of PE `root` is read.
+    root : SupportsIndex
+        The PE whose `source` is copied: its number in the team.
+    team : Team, optional
+        The PEs that make the call; every PE of the job by default.
+    stream : StreamLike, optional
+        The CUDA stream on which the call runs, in turn; "current" is torch's.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The dtypes differ.
+    SizeError
+        An array is too short, or the two overlap.
+    LayoutError
+        An array is not contiguous, or `dest` is read-only.
+    PEError
+        The team has no PE `root`.
+    ArgumentError
+        `team` is not a team of this job.
+    DeviceError
+        `stream` cannot be used with this heap.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     call = "broadcast"
     functions = library(call)
     to, address, data, origin = operands(call, dest, source)
@@ -89,7 +126,40 @@ def broadcast(
 def fcollect(
     dest: Memory, source: Memory, *, team: Team | None = None, stream: StreamLike | None = None
 ) -> None:
-    """Concatenates the sources of all PEs of the team, of one length, in dest of each PE."""
+    """Concatenate the arrays of all PEs of the team, of one length.
+
+    Parameters
+    ----------
+    dest : Memory
+        Contiguous symmetric memory for all of them, in the order of the PEs.
+    source : Memory
+        Contiguous symmetric memory, of the same size on every PE.
+    team : Team, optional
+        The PEs that make the call; every PE of the job by default.
+    stream : StreamLike, optional
+        The CUDA stream on which the call runs, in turn; "current" is torch's.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The dtypes differ.
+    SizeError
+        An array is too short, or the two overlap.
+    LayoutError
+        An array is not contiguous, or `dest` is read-only.
+    ArgumentError
+        `team` is not a team of this job.
+    DeviceError
+        `stream` cannot be used with this heap.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     call = "fcollect"
     functions = library(call)
     to, address, data, origin = operands(call, dest, source)
@@ -106,10 +176,37 @@ def fcollect(
 
 
 def collect(dest: Memory, source: Memory, *, team: Team | None = None) -> None:
-    """Does what fcollect does, for sources of different lengths, also 0.
+    """Concatenate the arrays of all PEs of the team, of any lengths.
 
-    If dest of one PE is too short for all of them, every PE of the team raises SizeError, and
-    nothing is written.
+    If `dest` of one PE is too short, every PE of the team raises SizeError, and nothing is written.
+
+    Parameters
+    ----------
+    dest : Memory
+        Contiguous symmetric memory for all of them, in the order of the PEs.
+    source : Memory
+        Contiguous symmetric memory; its length may differ between PEs, and may be 0.
+    team : Team, optional
+        The PEs that make the call; every PE of the job by default.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The dtypes differ.
+    SizeError
+        An array is too short, or the two overlap.
+    LayoutError
+        An array is not contiguous, or `dest` is read-only.
+    ArgumentError
+        `team` is not a team of this job.
+    PeerError
+        A PE is lost, and the job goes on without it.
     """
     call = "collect"
     functions = library(call)
@@ -152,9 +249,39 @@ def collect(dest: Memory, source: Memory, *, team: Team | None = None) -> None:
 def alltoall(
     dest: Memory, source: Memory, *, team: Team | None = None, stream: StreamLike | None = None
 ) -> None:
-    """Exchanges blocks: block j of PE i's source becomes block i of PE j's dest.
+    """Exchange blocks: block j of PE i's source becomes block i of PE j's dest.
 
-    source has one block for each PE of the team, all of one length.
+    Parameters
+    ----------
+    dest : Memory
+        Contiguous symmetric memory, as long as `source`.
+    source : Memory
+        One block for each PE of the team, all of one length.
+    team : Team, optional
+        The PEs that make the call; every PE of the job by default.
+    stream : StreamLike, optional
+        The CUDA stream on which the call runs, in turn; "current" is torch's.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The dtypes differ.
+    SizeError
+        An array is too short, or the two overlap.
+    LayoutError
+        An array is not contiguous, or `dest` is read-only.
+    ArgumentError
+        `team` is not a team of this job.
+    DeviceError
+        `stream` cannot be used with this heap.
+    PeerError
+        A PE is lost, and the job goes on without it.
     """
     call = "alltoall"
     functions = library(call)
@@ -182,7 +309,42 @@ def alltoall(
 def alltoalls(
     dest: Memory, source: Memory, dst: int, sst: int, nelems: int, *, team: Team | None = None
 ) -> None:
-    """Does what alltoall does, nelems elements per PE, dst apart in dest and sst in source."""
+    """Exchange blocks as `alltoall` does, with strides.
+
+    Parameters
+    ----------
+    dest : Memory
+        Contiguous symmetric memory.
+    source : Memory
+        Contiguous symmetric memory.
+    dst : int
+        The distance of two elements in `dest`, in elements.
+    sst : int
+        The distance of two elements in `source`, in elements.
+    nelems : int
+        The elements of a block.
+    team : Team, optional
+        The PEs that make the call; every PE of the job by default.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The dtypes differ.
+    SizeError
+        An array is too short, or the two overlap.
+    LayoutError
+        An array is not contiguous, or `dest` is read-only.
+    ArgumentError
+        `team` is not a team of this job.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     call = "alltoalls"
     functions = library(call)
     to, address, data, origin = operands(call, dest, source)

@@ -47,59 +47,348 @@ def _combine(
 def sum_reduce(
     dest: Memory, source: Memory, *, team: Team | None = None, stream: StreamLike | None = None
 ) -> None:
-    """Makes dest, at every PE of the team, the sum of the sources."""
+    """Combine the arrays of all PEs of the team by their sum.
+
+    Parameters
+    ----------
+    dest : Memory
+        Contiguous symmetric memory; it gets the result on every PE, and may be `source`.
+    source : Memory
+        Contiguous symmetric memory of integers, floats or complex numbers.
+    team : Team, optional
+        The PEs that make the call; every PE of the job by default.
+    stream : StreamLike, optional
+        The CUDA stream on which the call runs, in turn; "current" is torch's.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The dtypes differ.
+    SizeError
+        An array is too short, or the two overlap.
+    LayoutError
+        An array is not contiguous, or `dest` is read-only.
+    ArgumentError
+        `team` is not a team of this job.
+    DeviceError
+        `stream` cannot be used with this heap.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     _combine("sum_reduce", SUMMED, dest, source, team, stream)
 
 
 def prod_reduce(
     dest: Memory, source: Memory, *, team: Team | None = None, stream: StreamLike | None = None
 ) -> None:
-    """Makes dest, at every PE of the team, the product of the sources."""
+    """Combine the arrays of all PEs of the team by their product.
+
+    Parameters
+    ----------
+    dest : Memory
+        Contiguous symmetric memory; it gets the result on every PE, and may be `source`.
+    source : Memory
+        Contiguous symmetric memory of integers, floats or complex numbers.
+    team : Team, optional
+        The PEs that make the call; every PE of the job by default.
+    stream : StreamLike, optional
+        The CUDA stream on which the call runs, in turn; "current" is torch's.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The dtypes differ.
+    SizeError
+        An array is too short, or the two overlap.
+    LayoutError
+        An array is not contiguous, or `dest` is read-only.
+    ArgumentError
+        `team` is not a team of this job.
+    DeviceError
+        `stream` cannot be used with this heap.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     _combine("prod_reduce", SUMMED, dest, source, team, stream)
 
 
 def max_reduce(
     dest: Memory, source: Memory, *, team: Team | None = None, stream: StreamLike | None = None
 ) -> None:
-    """Makes dest, at every PE of the team, the greatest of the sources."""
+    """Combine the arrays of all PEs of the team by the greatest.
+
+    Parameters
+    ----------
+    dest : Memory
+        Contiguous symmetric memory; it gets the result on every PE, and may be `source`.
+    source : Memory
+        Contiguous symmetric memory of integers or floats.
+    team : Team, optional
+        The PEs that make the call; every PE of the job by default.
+    stream : StreamLike, optional
+        The CUDA stream on which the call runs, in turn; "current" is torch's.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The dtypes differ.
+    SizeError
+        An array is too short, or the two overlap.
+    LayoutError
+        An array is not contiguous, or `dest` is read-only.
+    ArgumentError
+        `team` is not a team of this job.
+    DeviceError
+        `stream` cannot be used with this heap.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     _combine("max_reduce", ORDERED, dest, source, team, stream)
 
 
 def min_reduce(
     dest: Memory, source: Memory, *, team: Team | None = None, stream: StreamLike | None = None
 ) -> None:
-    """Makes dest, at every PE of the team, the least of the sources."""
+    """Combine the arrays of all PEs of the team by the least.
+
+    Parameters
+    ----------
+    dest : Memory
+        Contiguous symmetric memory; it gets the result on every PE, and may be `source`.
+    source : Memory
+        Contiguous symmetric memory of integers or floats.
+    team : Team, optional
+        The PEs that make the call; every PE of the job by default.
+    stream : StreamLike, optional
+        The CUDA stream on which the call runs, in turn; "current" is torch's.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The dtypes differ.
+    SizeError
+        An array is too short, or the two overlap.
+    LayoutError
+        An array is not contiguous, or `dest` is read-only.
+    ArgumentError
+        `team` is not a team of this job.
+    DeviceError
+        `stream` cannot be used with this heap.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     _combine("min_reduce", ORDERED, dest, source, team, stream)
 
 
 def and_reduce(
     dest: Memory, source: Memory, *, team: Team | None = None, stream: StreamLike | None = None
 ) -> None:
-    """Makes dest, at every PE of the team, the bitwise and of the sources."""
+    """Combine the arrays of all PEs of the team by a bitwise and.
+
+    Parameters
+    ----------
+    dest : Memory
+        Contiguous symmetric memory; it gets the result on every PE, and may be `source`.
+    source : Memory
+        Contiguous symmetric memory of integers.
+    team : Team, optional
+        The PEs that make the call; every PE of the job by default.
+    stream : StreamLike, optional
+        The CUDA stream on which the call runs, in turn; "current" is torch's.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The dtypes differ.
+    SizeError
+        An array is too short, or the two overlap.
+    LayoutError
+        An array is not contiguous, or `dest` is read-only.
+    ArgumentError
+        `team` is not a team of this job.
+    DeviceError
+        `stream` cannot be used with this heap.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     _combine("and_reduce", BITS, dest, source, team, stream)
 
 
 def or_reduce(
     dest: Memory, source: Memory, *, team: Team | None = None, stream: StreamLike | None = None
 ) -> None:
-    """Makes dest, at every PE of the team, the bitwise or of the sources."""
+    """Combine the arrays of all PEs of the team by a bitwise or.
+
+    Parameters
+    ----------
+    dest : Memory
+        Contiguous symmetric memory; it gets the result on every PE, and may be `source`.
+    source : Memory
+        Contiguous symmetric memory of integers.
+    team : Team, optional
+        The PEs that make the call; every PE of the job by default.
+    stream : StreamLike, optional
+        The CUDA stream on which the call runs, in turn; "current" is torch's.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The dtypes differ.
+    SizeError
+        An array is too short, or the two overlap.
+    LayoutError
+        An array is not contiguous, or `dest` is read-only.
+    ArgumentError
+        `team` is not a team of this job.
+    DeviceError
+        `stream` cannot be used with this heap.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     _combine("or_reduce", BITS, dest, source, team, stream)
 
 
 def xor_reduce(
     dest: Memory, source: Memory, *, team: Team | None = None, stream: StreamLike | None = None
 ) -> None:
-    """Makes dest, at every PE of the team, the bitwise exclusive or of the sources."""
+    """Combine the arrays of all PEs of the team by a bitwise exclusive or.
+
+    Parameters
+    ----------
+    dest : Memory
+        Contiguous symmetric memory; it gets the result on every PE, and may be `source`.
+    source : Memory
+        Contiguous symmetric memory of integers.
+    team : Team, optional
+        The PEs that make the call; every PE of the job by default.
+    stream : StreamLike, optional
+        The CUDA stream on which the call runs, in turn; "current" is torch's.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The dtypes differ.
+    SizeError
+        An array is too short, or the two overlap.
+    LayoutError
+        An array is not contiguous, or `dest` is read-only.
+    ArgumentError
+        `team` is not a team of this job.
+    DeviceError
+        `stream` cannot be used with this heap.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     _combine("xor_reduce", BITS, dest, source, team, stream)
 
 
 def sum_inscan(dest: Memory, source: Memory, *, team: Team | None = None) -> None:
-    """Makes dest the sum of the sources of the PEs up to the caller."""
+    """Sum the arrays of the PEs up to this one.
+
+    Parameters
+    ----------
+    dest : Memory
+        Contiguous symmetric memory; it gets the sum, which differs between PEs.
+    source : Memory
+        Contiguous symmetric memory of integers, floats or complex numbers.
+    team : Team, optional
+        The PEs that make the call; every PE of the job by default.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The dtypes differ.
+    SizeError
+        An array is too short, or the two overlap.
+    LayoutError
+        An array is not contiguous, or `dest` is read-only.
+    ArgumentError
+        `team` is not a team of this job.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     _combine("sum_inscan", SUMMED, dest, source, team)
 
 
 def sum_exscan(dest: Memory, source: Memory, *, team: Team | None = None) -> None:
-    """Makes dest the sum of the sources of the PEs before the caller; 0 at the first."""
+    """Sum the arrays of the PEs before this one.
+
+    Parameters
+    ----------
+    dest : Memory
+        Contiguous symmetric memory; it gets the sum, 0 at the first PE of the team.
+    source : Memory
+        Contiguous symmetric memory of integers, floats or complex numbers.
+    team : Team, optional
+        The PEs that make the call; every PE of the job by default.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The dtypes differ.
+    SizeError
+        An array is too short, or the two overlap.
+    LayoutError
+        An array is not contiguous, or `dest` is read-only.
+    ArgumentError
+        `team` is not a team of this job.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     _combine("sum_exscan", SUMMED, dest, source, team)
 
 
@@ -123,7 +412,42 @@ def all_reduce(
     team: Team | None = None,
     stream: StreamLike | None = None,
 ) -> None:
-    """Does what `sum_reduce` does, or another reduction: prod, max, min, and, or, xor."""
+    """Combine the arrays of all PEs of the team by an operation that is named.
+
+    Parameters
+    ----------
+    dest : Memory
+        Contiguous symmetric memory; it gets the result on every PE, and may be `source`.
+    source : Memory
+        Contiguous symmetric memory of a type that the operation takes.
+    op : Reduction
+        The operation: sum, prod, max, min, and, or or xor.
+    team : Team, optional
+        The PEs that make the call; every PE of the job by default.
+    stream : StreamLike, optional
+        The CUDA stream on which the call runs, in turn; "current" is torch's.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        The dtypes differ.
+    SizeError
+        An array is too short, or the two overlap.
+    LayoutError
+        An array is not contiguous, or `dest` is read-only.
+    ArgumentError
+        `op` is not a reduction, or `team` not a team.
+    DeviceError
+        `stream` cannot be used with this heap.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     table = _REDUCTIONS.get(op)
     if table is None:
         raise ArgumentError(
