@@ -20,7 +20,17 @@ ANY = _abi.SHMEMX_ANY_TAG  # any tag, and any PE
 
 
 class Message(NamedTuple):
-    """What recv has received: the tag, the sender, and the number of bytes."""
+    """A message that `recv` has received.
+
+    Attributes
+    ----------
+    tag : int
+        Its tag.
+    pe : int
+        Its sender.
+    nbytes : int
+        Its length in bytes.
+    """
 
     tag: int
     pe: int
@@ -54,10 +64,36 @@ def _outgoing(call: str, array: Any, tag: SupportsIndex, pe: SupportsIndex) -> t
 
 
 def send(array: Memory, tag: SupportsIndex, pe: SupportsIndex) -> None:
-    """Sends the bytes of an array to another PE, and returns when the array may be used again.
+    """Send the bytes of an array to another PE, and return when it may be used again.
 
     A message of up to 4016 bytes is sent at once, unless that PE has too many that it has not
-    received. A longer one waits until a recv takes it.
+    received. A longer one waits until a `recv` takes it.
+
+    Parameters
+    ----------
+    array : Memory
+        Contiguous memory of this PE, which need not be symmetric.
+    tag : SupportsIndex
+        The message's tag, by which the receiver chooses: 0 to 2^31 - 1.
+    pe : SupportsIndex
+        The PE that receives it.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    ArgumentError
+        `tag` is out of range.
+    DtypeError
+        `array` has no memory.
+    LayoutError
+        The array is not contiguous.
+    DeviceError
+        `array` is in GPU memory.
+    PeerError
+        A PE is lost, and the job goes on without it.
     """
     call = "send"
     functions = library(call)
@@ -70,10 +106,41 @@ def send(array: Memory, tag: SupportsIndex, pe: SupportsIndex) -> None:
 
 
 def send_test(array: Memory, tag: SupportsIndex, pe: SupportsIndex) -> bool:
-    """Does what send does without waiting for the receiver, and reports whether it is sent.
+    """Send as `send` does, without a wait for the receiver.
 
     After False, call it again with the same arguments, and leave the array as it is, until it
     returns True.
+
+    Parameters
+    ----------
+    array : Memory
+        Contiguous memory of this PE, which need not be symmetric.
+    tag : SupportsIndex
+        The message's tag, by which the receiver chooses: 0 to 2^31 - 1.
+    pe : SupportsIndex
+        The PE that receives it.
+
+    Returns
+    -------
+    bool
+        Whether the message is sent.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    ArgumentError
+        `tag` is out of range.
+    DtypeError
+        `array` has no memory.
+    LayoutError
+        The array is not contiguous.
+    DeviceError
+        `array` is in GPU memory.
+    PeerError
+        A PE is lost, and the job goes on without it.
     """
     call = "send_test"
     functions = library(call)
@@ -128,11 +195,46 @@ def recv(
     *,
     timeout: float | None = None,
 ) -> Message:
-    """Waits for a message with this tag of this PE, and receives it into the array.
+    """Wait for a message, and receive it into an array.
 
-    Messages of one PE come in the order in which they were sent. One that is longer than the array
-    raises SizeError, and can still be received. After timeout seconds without a message the call
-    raises WaitTimeoutError.
+    Messages of one PE come in the order in which they were sent.
+
+    Parameters
+    ----------
+    array : Memory
+        Contiguous memory of this PE, at least as long as the message.
+    tag : SupportsIndex, optional
+        The tag of the message; `ANY`, the default, takes any.
+    pe : SupportsIndex, optional
+        Its sender; `ANY`, the default, takes any.
+    timeout : float, optional
+        Seconds after which the call gives up; None waits without a limit.
+
+    Returns
+    -------
+    Message
+        The tag, the sender and the length.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    ArgumentError
+        `tag` is out of range.
+    SizeError
+        The message is longer than `array`; it can still be received.
+    DtypeError
+        `array` has no memory.
+    LayoutError
+        The array is not contiguous or read-only.
+    DeviceError
+        `array` is in GPU memory.
+    WaitTimeoutError
+        `timeout` seconds have passed.
+    PeerError
+        A PE is lost, and the job goes on without it.
     """
     call = "recv"
     functions = library(call)
@@ -142,7 +244,41 @@ def recv(
 
 
 def recv_test(array: Memory, tag: SupportsIndex = ANY, pe: SupportsIndex = ANY) -> Message | None:
-    """Receives a message if one is there; None: there is none."""
+    """Receive a message if one is there.
+
+    Parameters
+    ----------
+    array : Memory
+        Contiguous memory of this PE, at least as long as the message.
+    tag : SupportsIndex, optional
+        The tag of the message; `ANY`, the default, takes any.
+    pe : SupportsIndex, optional
+        Its sender; `ANY`, the default, takes any.
+
+    Returns
+    -------
+    Message or None
+        The tag, the sender and the length; None if there is no such message.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    ArgumentError
+        `tag` is out of range.
+    SizeError
+        The message is longer than `array`; it can still be received.
+    DtypeError
+        `array` has no memory.
+    LayoutError
+        The array is not contiguous or read-only.
+    DeviceError
+        `array` is in GPU memory.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     call = "recv_test"
     functions = library(call)
     incoming = _Incoming(call, array, tag, pe)

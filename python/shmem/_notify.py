@@ -60,11 +60,40 @@ def notify_wait(
     stream: StreamLike | None = None,
     timeout: float | None = None,
 ) -> int:
-    """Waits until a notification counter of this PE is at least count, and returns it.
+    """Wait until a notification counter of this PE has reached a number.
 
-    The data of all puts that it counts is there: those with notify= this counter. With stream=
-    the stream waits, and the result is count. After timeout seconds the call raises
-    WaitTimeoutError.
+    The data of all puts that it counts is there: those with notify= this counter.
+
+    Parameters
+    ----------
+    notify : SupportsIndex
+        The counter: 0 to SHMEM_NOTIFY_COUNT - 1.
+    count : int
+        The number. With `stream` the stream waits for it.
+    stream : StreamLike, optional
+        The CUDA stream on which the call runs, in turn; "current" is torch's.
+    timeout : float, optional
+        Seconds after which the call gives up; None waits without a limit.
+
+    Returns
+    -------
+    int
+        The counter; with `stream`, `count`.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    ArgumentError
+        There is no such counter.
+    DtypeError
+        A counter cannot have the number.
+    DeviceError
+        `stream` cannot be used with this heap.
+    WaitTimeoutError
+        `timeout` seconds have passed.
+    PeerError
+        A PE is lost, and the job goes on without it.
     """
     call = "notify_wait"
     functions = library(call)
@@ -80,7 +109,31 @@ def notify_wait(
 
 
 def notify_test(notify: SupportsIndex, count: int) -> bool:
-    """Reports at once whether a notification counter of this PE is at least count."""
+    """Report at once whether a notification counter of this PE has reached a number.
+
+    Parameters
+    ----------
+    notify : SupportsIndex
+        The counter: 0 to SHMEM_NOTIFY_COUNT - 1.
+    count : int
+        The number.
+
+    Returns
+    -------
+    bool
+        Whether it has.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    ArgumentError
+        There is no such counter.
+    DtypeError
+        A counter cannot have the number.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     call = "notify_test"
     functions = library(call)
     counter, least = counter_of(call, notify), _value(call, "count", count)
@@ -91,7 +144,25 @@ def notify_test(notify: SupportsIndex, count: int) -> bool:
 
 
 def notify_fetch(notify: SupportsIndex) -> int:
-    """Reads a notification counter of this PE."""
+    """Read a notification counter of this PE.
+
+    Parameters
+    ----------
+    notify : SupportsIndex
+        The counter: 0 to SHMEM_NOTIFY_COUNT - 1.
+
+    Returns
+    -------
+    int
+        The counter.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    ArgumentError
+        There is no such counter.
+    """
     call = "notify_fetch"
     functions = library(call)
     return functions.shmemx_notify_fetch(counter_of(call, notify))
@@ -100,9 +171,29 @@ def notify_fetch(notify: SupportsIndex) -> int:
 def notify_reset(
     notify: SupportsIndex, value: int = 0, *, stream: StreamLike | None = None
 ) -> None:
-    """Sets a notification counter of this PE.
+    """Set a notification counter of this PE.
 
     Puts that arrive meanwhile may be lost or counted: wait for them first.
+
+    Parameters
+    ----------
+    notify : SupportsIndex
+        The counter: 0 to SHMEM_NOTIFY_COUNT - 1.
+    value : int, optional
+        Its new value.
+    stream : StreamLike, optional
+        The CUDA stream on which the call runs, in turn; "current" is torch's.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    ArgumentError
+        There is no such counter.
+    DtypeError
+        A counter cannot have the number.
+    DeviceError
+        `stream` cannot be used with this heap.
     """
     call = "notify_reset"
     functions = library(call)
@@ -114,9 +205,28 @@ def notify_reset(
 
 
 def notify_alloc(n: SupportsIndex) -> int:
-    """Takes a range of n counters, sets them to 0, and returns the first one.
+    """Take a range of counters and set them to 0.
 
-    All PEs make the call together, with the same n, and get the same range.
+    All PEs make the call together, with the same `n`, and get the same range.
+
+    Parameters
+    ----------
+    n : SupportsIndex
+        The length of the range.
+
+    Returns
+    -------
+    int
+        The first counter of the range.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    ArgumentError
+        `n` is less than 1, or so many counters in a row are not free.
+    PeerError
+        A PE is lost, and the job goes on without it.
     """
     call = "notify_alloc"
     functions = library(call)
@@ -139,7 +249,22 @@ def notify_alloc(n: SupportsIndex) -> int:
 
 
 def notify_free(notify: SupportsIndex) -> None:
-    """Gives a range back, by the result of notify_alloc. All PEs make the call together."""
+    """Give a range of counters back. All PEs make the call together.
+
+    Parameters
+    ----------
+    notify : SupportsIndex
+        The result of `notify_alloc`.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    ArgumentError
+        No range begins there.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     call = "notify_free"
     functions = library(call)
     number = integer(call, "notify", notify)

@@ -26,7 +26,26 @@ _NONE = (1 << 64) - 1  # SIZE_MAX: no index
 
 
 def quiet(*, context: Context | None = None, stream: StreamLike | None = None) -> None:
-    """Waits until this PE's operations are complete at the other PEs."""
+    """Wait until this PE's operations are complete at the other PEs.
+
+    Parameters
+    ----------
+    context : Context, optional
+        The context; by default that of operations without `context=`.
+    stream : StreamLike, optional
+        The CUDA stream on which the call runs, in turn; "current" is torch's.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    ArgumentError
+        `context` is not a context of this job.
+    DeviceError
+        `stream` cannot be used with this heap.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     functions = library("quiet")
     if stream is not None:
         functions.shmemx_quiet_on_stream(stream_of("quiet", stream, context))
@@ -41,14 +60,44 @@ def quiet(*, context: Context | None = None, stream: StreamLike | None = None) -
 
 
 def fence(*, context: Context | None = None) -> None:
-    """Orders this PE's earlier operations to each PE before its later ones to that PE."""
+    """Order this PE's earlier operations to each PE before its later ones to that PE.
+
+    Parameters
+    ----------
+    context : Context, optional
+        The context; by default that of operations without `context=`.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    ArgumentError
+        `context` is not a context of this job.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     library("fence").shmem_ctx_fence(handle_of("fence", context or DEFAULT))
     if state.failed:
         settle("fence")
 
 
 def barrier_all(*, stream: StreamLike | None = None) -> None:
-    """Waits until every PE has called it and all earlier operations are complete."""
+    """Wait until every PE has called it and all earlier operations are complete.
+
+    Parameters
+    ----------
+    stream : StreamLike, optional
+        The CUDA stream on which the call runs, in turn; "current" is torch's.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    DeviceError
+        `stream` cannot be used with this heap.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     functions = library("barrier_all")
     if stream is not None:
         functions.shmemx_barrier_all_on_stream(stream_of("barrier_all", stream))
@@ -61,7 +110,22 @@ def barrier_all(*, stream: StreamLike | None = None) -> None:
 
 
 def sync_all(*, stream: StreamLike | None = None) -> None:
-    """Waits until every PE has called it; it completes only plain stores."""
+    """Wait until every PE has called it; it completes only plain stores.
+
+    Parameters
+    ----------
+    stream : StreamLike, optional
+        The CUDA stream on which the call runs, in turn; "current" is torch's.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    DeviceError
+        `stream` cannot be used with this heap.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     functions = library("sync_all")
     if stream is not None:
         functions.shmemx_sync_all_on_stream(stream_of("sync_all", stream))
@@ -141,10 +205,41 @@ def wait_until_all(
     status: Source | None = None,
     timeout: float | None = None,
 ) -> None:
-    """Waits until all elements satisfy the comparison.
+    """Wait until all elements satisfy the comparison.
 
-    values is one number, or one for each element; status, if given, is non-zero for elements to
-    ignore. After timeout seconds the call raises WaitTimeoutError, as those below do.
+    Parameters
+    ----------
+    ivars : Memory
+        A contiguous symmetric array of int32, int64, uint32 or uint64, which other PEs write.
+    cmp : Comparison | int
+        The comparison of an element with its value: ==, !=, <, <=, > or >=.
+    values : Source
+        One number, or one for each element.
+    status : Source, optional
+        One number for each element; an element where it is not 0 is ignored.
+    timeout : float, optional
+        Seconds after which the call gives up; None waits without a limit.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        `ivars` has another type, or a number does not fit it.
+    SizeError
+        `values` or `status` has not one number for each element.
+    LayoutError
+        The array is not contiguous.
+    ArgumentError
+        `cmp` is not a comparison.
+    WaitTimeoutError
+        `timeout` seconds have passed.
+    PeerError
+        A PE is lost, and the job goes on without it.
     """
     _set("wait_until_all", ivars, cmp, values, status, places=False, timeout=timeout)
 
@@ -157,7 +252,47 @@ def wait_until_any(
     status: Source | None = None,
     timeout: float | None = None,
 ) -> int | None:
-    """Waits until an element satisfies the comparison; returns its index, or None for none."""
+    """Wait until an element satisfies the comparison.
+
+    Parameters
+    ----------
+    ivars : Memory
+        A contiguous symmetric array of int32, int64, uint32 or uint64, which other PEs write.
+    cmp : Comparison | int
+        The comparison of an element with its value: ==, !=, <, <=, > or >=.
+    values : Source
+        One number, or one for each element.
+    status : Source, optional
+        One number for each element; an element where it is not 0 is ignored.
+    timeout : float, optional
+        Seconds after which the call gives up; None waits without a limit.
+
+    Returns
+    -------
+    int or None
+        The index of such an element; None if all are ignored.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        `ivars` has another type, or a number does not fit it.
+    SizeError
+        `values` or `status` has not one number for each element.
+    LayoutError
+        The array is not contiguous.
+    ArgumentError
+        `cmp` is not a comparison.
+    WaitTimeoutError
+        `timeout` seconds have passed.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     answer, _ = _set("wait_until_any", ivars, cmp, values, status, places=False, timeout=timeout)
     return None if answer == _NONE else answer
 
@@ -170,7 +305,47 @@ def wait_until_some(
     status: Source | None = None,
     timeout: float | None = None,
 ) -> Array:
-    """Waits until an element satisfies the comparison; returns the indices of all that do."""
+    """Wait until elements satisfy the comparison.
+
+    Parameters
+    ----------
+    ivars : Memory
+        A contiguous symmetric array of int32, int64, uint32 or uint64, which other PEs write.
+    cmp : Comparison | int
+        The comparison of an element with its value: ==, !=, <, <=, > or >=.
+    values : Source
+        One number, or one for each element.
+    status : Source, optional
+        One number for each element; an element where it is not 0 is ignored.
+    timeout : float, optional
+        Seconds after which the call gives up; None waits without a limit.
+
+    Returns
+    -------
+    numpy.ndarray
+        The indices of all that do.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        `ivars` has another type, or a number does not fit it.
+    SizeError
+        `values` or `status` has not one number for each element.
+    LayoutError
+        The array is not contiguous.
+    ArgumentError
+        `cmp` is not a comparison.
+    WaitTimeoutError
+        `timeout` seconds have passed.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     n, indices = _set("wait_until_some", ivars, cmp, values, status, places=True, timeout=timeout)
     return indices[:n].astype(np.intp)
 
@@ -178,14 +353,86 @@ def wait_until_some(
 def test_all(
     ivars: Memory, cmp: Comparison | int, values: Source, *, status: Source | None = None
 ) -> bool:
-    """Reports at once whether all elements satisfy the comparison."""
+    """Report at once whether all elements satisfy the comparison.
+
+    Parameters
+    ----------
+    ivars : Memory
+        A contiguous symmetric array of int32, int64, uint32 or uint64, which other PEs write.
+    cmp : Comparison | int
+        The comparison of an element with its value: ==, !=, <, <=, > or >=.
+    values : Source
+        One number, or one for each element.
+    status : Source, optional
+        One number for each element; an element where it is not 0 is ignored.
+
+    Returns
+    -------
+    bool
+        Whether they do.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        `ivars` has another type, or a number does not fit it.
+    SizeError
+        `values` or `status` has not one number for each element.
+    LayoutError
+        The array is not contiguous.
+    ArgumentError
+        `cmp` is not a comparison.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     return _set("test_all", ivars, cmp, values, status, places=False)[0] != 0
 
 
 def test_any(
     ivars: Memory, cmp: Comparison | int, values: Source, *, status: Source | None = None
 ) -> int | None:
-    """The index of an element that satisfies the comparison, or None."""
+    """Find an element that satisfies the comparison, without a wait.
+
+    Parameters
+    ----------
+    ivars : Memory
+        A contiguous symmetric array of int32, int64, uint32 or uint64, which other PEs write.
+    cmp : Comparison | int
+        The comparison of an element with its value: ==, !=, <, <=, > or >=.
+    values : Source
+        One number, or one for each element.
+    status : Source, optional
+        One number for each element; an element where it is not 0 is ignored.
+
+    Returns
+    -------
+    int or None
+        Its index; None if there is none.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        `ivars` has another type, or a number does not fit it.
+    SizeError
+        `values` or `status` has not one number for each element.
+    LayoutError
+        The array is not contiguous.
+    ArgumentError
+        `cmp` is not a comparison.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     answer, _ = _set("test_any", ivars, cmp, values, status, places=False)
     return None if answer == _NONE else answer
 
@@ -193,6 +440,42 @@ def test_any(
 def test_some(
     ivars: Memory, cmp: Comparison | int, values: Source, *, status: Source | None = None
 ) -> Array:
-    """The indices of the elements that satisfy the comparison."""
+    """Find the elements that satisfy the comparison, without a wait.
+
+    Parameters
+    ----------
+    ivars : Memory
+        A contiguous symmetric array of int32, int64, uint32 or uint64, which other PEs write.
+    cmp : Comparison | int
+        The comparison of an element with its value: ==, !=, <, <=, > or >=.
+    values : Source
+        One number, or one for each element.
+    status : Source, optional
+        One number for each element; an element where it is not 0 is ignored.
+
+    Returns
+    -------
+    numpy.ndarray
+        The indices of all that do.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    DtypeError
+        `ivars` has another type, or a number does not fit it.
+    SizeError
+        `values` or `status` has not one number for each element.
+    LayoutError
+        The array is not contiguous.
+    ArgumentError
+        `cmp` is not a comparison.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     n, indices = _set("test_some", ivars, cmp, values, status, places=True)
     return indices[:n].astype(np.intp)
