@@ -93,14 +93,46 @@ def empty(shape: Shape, dtype: DTypeLike = "float64", device: None = None) -> Ar
 @overload
 def empty(shape: Shape, dtype: DTypeLike = "float64", *, device: Device) -> Any: ...
 def empty(shape: Shape, dtype: DTypeLike = "float64", device: Device | None = None) -> Any:
-    """Makes an array in symmetric memory, with any values, of float64 unless dtype says another.
+    """Make an array in symmetric memory, with any values.
 
     The array is numpy's, without a copy; views keep its memory. All PEs make the same arrays in the
     same order. The memory returns to the heap when every PE has dropped or freed the array.
 
-    With SHMEM_HEAP=device the array is in the memory of the PE's GPU, and device selects its type:
-    "cuda" for a tensor of torch (a DeviceArray if torch is not installed), "cupy" for an array of
-    cupy, "gpu" for a DeviceArray.
+    Parameters
+    ----------
+    shape : Shape
+        The lengths of the dimensions.
+    dtype : DTypeLike, optional
+        The type of the elements; float64 by default.
+    device : Device, optional
+        With SHMEM_HEAP=device, the type of the array: "cuda" for a tensor of torch (a DeviceArray
+        if torch is not installed), "cupy" for an array of cupy, "gpu" for a DeviceArray.
+
+    Returns
+    -------
+    numpy.ndarray
+        The array, or what `device` selects.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    HeapError
+        The symmetric heap has no room.
+    DtypeError
+        `dtype` is not a type whose elements are plain bytes of one size.
+    SizeError
+        `shape` is not a shape.
+    DeviceError
+        The heap is not where `device` needs it.
+    PeerError
+        A PE is lost, and the job goes on without it.
+
+    Examples
+    --------
+    >>> box = shmem.empty((2, 3), "float32")
+    >>> box.shape
+    (2, 3)
     """
     return make("empty", shape, dtype, device, zero=False)
 
@@ -114,7 +146,40 @@ def zeros(shape: Shape, dtype: DTypeLike = "float64", device: None = None) -> Ar
 @overload
 def zeros(shape: Shape, dtype: DTypeLike = "float64", *, device: Device) -> Any: ...
 def zeros(shape: Shape, dtype: DTypeLike = "float64", device: Device | None = None) -> Any:
-    """Makes an array in symmetric memory, all zero on every PE; otherwise as `empty`."""
+    """Make an array in symmetric memory, all zero on every PE.
+
+    All PEs make the call together, as `empty` says.
+
+    Parameters
+    ----------
+    shape : Shape
+        The lengths of the dimensions.
+    dtype : DTypeLike, optional
+        The type of the elements; float64 by default.
+    device : Device, optional
+        With SHMEM_HEAP=device, the type of the array: "cuda" for a tensor of torch (a DeviceArray
+        if torch is not installed), "cupy" for an array of cupy, "gpu" for a DeviceArray.
+
+    Returns
+    -------
+    numpy.ndarray
+        The array, or what `device` selects.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    HeapError
+        The symmetric heap has no room.
+    DtypeError
+        `dtype` is not a type whose elements are plain bytes of one size.
+    SizeError
+        `shape` is not a shape.
+    DeviceError
+        The heap is not where `device` needs it.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     return make("zeros", shape, dtype, device, zero=True)
 
 
@@ -127,7 +192,40 @@ def zeros_like(array: Any, dtype: DTypeLike = None, device: None = None) -> Arra
 @overload
 def zeros_like(array: Any, dtype: DTypeLike = None, *, device: Device) -> Any: ...
 def zeros_like(array: Any, dtype: DTypeLike = None, device: Device | None = None) -> Any:
-    """Makes an array of zeros, as `zeros`, of the shape and the dtype of another array."""
+    """Make an array of zeros in symmetric memory, of the shape of another array.
+
+    All PEs make the call together, as `empty` says.
+
+    Parameters
+    ----------
+    array : Any
+        The other array, or numbers in lists.
+    dtype : DTypeLike, optional
+        The type of the elements; that of the other array by default.
+    device : Device, optional
+        With SHMEM_HEAP=device, the type of the array: "cuda" for a tensor of torch (a DeviceArray
+        if torch is not installed), "cupy" for an array of cupy, "gpu" for a DeviceArray.
+
+    Returns
+    -------
+    numpy.ndarray
+        The array, or what `device` selects.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    HeapError
+        The symmetric heap has no room.
+    DtypeError
+        `dtype` is not a type whose elements are plain bytes of one size.
+    SizeError
+        `shape` is not a shape.
+    DeviceError
+        The heap is not where `device` needs it.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     if not isinstance(array, (list, tuple, int, float, complex)):
         array = as_array("zeros_like", "array", array)
     model = np.asarray(array) if not isinstance(array, np.ndarray) else array
@@ -144,7 +242,41 @@ def ones(shape: Shape, dtype: DTypeLike = "float64", device: None = None) -> Arr
 @overload
 def ones(shape: Shape, dtype: DTypeLike = "float64", *, device: Device) -> Any: ...
 def ones(shape: Shape, dtype: DTypeLike = "float64", device: Device | None = None) -> Any:
-    """Makes an array in symmetric memory, all one on every PE; otherwise as `empty`."""
+    """Make an array in symmetric memory, all one on every PE.
+
+    All PEs make the call together, as `empty` says.
+
+    Parameters
+    ----------
+    shape : Shape
+        The lengths of the dimensions.
+    dtype : DTypeLike, optional
+        The type of the elements; float64 by default.
+    device : Device, optional
+        With SHMEM_HEAP=device, the type of the array: "cuda" for a tensor of torch (a DeviceArray
+        if torch is not installed), "cupy" for an array of cupy, "gpu" for a DeviceArray.
+
+    Returns
+    -------
+    numpy.ndarray
+        The array, or what `device` selects.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    HeapError
+        The symmetric heap has no room.
+    DtypeError
+        A value does not fit the type, or `dtype` is not a type whose elements are plain bytes of
+        one size.
+    SizeError
+        `shape` is not a shape.
+    DeviceError
+        The heap is not where `device` needs it.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     given = numbers("ones", "value", 1, resolve("ones", dtype))
     return _filled("ones", shape, given, dtype, device)
 
@@ -158,9 +290,42 @@ def full(shape: Shape, value: Any, dtype: DTypeLike = None, device: None = None)
 @overload
 def full(shape: Shape, value: Any, dtype: DTypeLike = None, *, device: Device) -> Any: ...
 def full(shape: Shape, value: Any, dtype: DTypeLike = None, device: Device | None = None) -> Any:
-    """Makes an array in symmetric memory, all value on every PE; otherwise as `empty`.
+    """Make an array in symmetric memory, filled with a value on every PE.
 
-    dtype is that of value, as numpy has it, unless it is given.
+    All PEs make the call together, as `empty` says.
+
+    Parameters
+    ----------
+    shape : Shape
+        The lengths of the dimensions.
+    value : Any
+        The value, the same on every PE.
+    dtype : DTypeLike, optional
+        The type of the elements; by default that which numpy gives the value.
+    device : Device, optional
+        With SHMEM_HEAP=device, the type of the array: "cuda" for a tensor of torch (a DeviceArray
+        if torch is not installed), "cupy" for an array of cupy, "gpu" for a DeviceArray.
+
+    Returns
+    -------
+    numpy.ndarray
+        The array, or what `device` selects.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    HeapError
+        The symmetric heap has no room.
+    DtypeError
+        A value does not fit the type, or `dtype` is not a type whose elements are plain bytes of
+        one size.
+    SizeError
+        `shape` is not a shape.
+    DeviceError
+        The heap is not where `device` needs it.
+    PeerError
+        A PE is lost, and the job goes on without it.
     """
     kind = _kind("full", value, dtype)
     given = numbers("full", "value", value, kind)
@@ -176,10 +341,40 @@ def array(values: Any, dtype: DTypeLike = None, device: None = None) -> Array: .
 @overload
 def array(values: Any, dtype: DTypeLike = None, *, device: Device) -> Any: ...
 def array(values: Any, dtype: DTypeLike = None, device: Device | None = None) -> Any:
-    """Makes an array in symmetric memory with these values, which may differ between PEs.
+    """Make an array in symmetric memory with these values.
 
-    Shape and dtype, which are those of values unless dtype is given, are the same on all PEs;
-    otherwise as `empty`.
+    All PEs make the call together, as `empty` says. Shape and dtype are the same on all PEs.
+
+    Parameters
+    ----------
+    values : Any
+        The values, which may differ between PEs.
+    dtype : DTypeLike, optional
+        The type of the elements; by default that which numpy gives the values.
+    device : Device, optional
+        With SHMEM_HEAP=device, the type of the array: "cuda" for a tensor of torch (a DeviceArray
+        if torch is not installed), "cupy" for an array of cupy, "gpu" for a DeviceArray.
+
+    Returns
+    -------
+    numpy.ndarray
+        The array, or what `device` selects.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    HeapError
+        The symmetric heap has no room.
+    DtypeError
+        A value does not fit the type, or `dtype` is not a type whose elements are plain bytes of
+        one size.
+    SizeError
+        `shape` is not a shape.
+    DeviceError
+        The heap is not where `device` needs it.
+    PeerError
+        A PE is lost, and the job goes on without it.
     """
     kind = _kind("array", values, dtype)
     given = numbers("array", "values", values, kind)
@@ -199,8 +394,9 @@ def _kind(call: str, value: Any, dtype: DTypeLike) -> np.dtype[Any]:
 
 
 def _filled(call: str, shape: Shape, given: Array, dtype: DTypeLike, device: Device | None) -> Any:
-    """An array with these elements, all of which were checked: after the allocation the other PEs
-    believe the array to be ready.
+    """An array with these elements, all of which were checked.
+
+    After the allocation the other PEs believe the array to be ready.
     """
     wanted = _device.check_device(call, device)
     sizes = sizes_of(call, shape)
@@ -237,12 +433,28 @@ def _fill(call: str, array: Array, value: Any) -> None:
 
 
 def free(array: Memory) -> None:
-    """Frees an array of this PE, even if other references to it exist.
+    """Free an array of this PE, even if other references to it exist.
 
     The call is not collective: the memory goes back to the heap when every PE has dropped or freed
     the array and the PEs meet in an allocation, `reclaim` or `finalize`. Until then operations
     refuse it as the symmetric operand; after that its place may belong to another array. Do not use
     the array or its views after this call.
+
+    Parameters
+    ----------
+    array : Memory
+        What `empty` and its like or `register` has made, whole.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    SymmetryError
+        The array is not symmetric, or a part of one.
+    FreedError
+        The array was freed.
+    DtypeError
+        `array` has no memory.
     """
     with lock:
         library("free")

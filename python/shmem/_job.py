@@ -9,26 +9,72 @@ from shmem._runtime import check_pe, integer, library, refuse, state, whole
 
 
 def is_initialized() -> bool:
-    """Whether the library is in use in this process."""
+    """Report whether the library is in use in this process.
+
+    Returns
+    -------
+    bool
+        True between `init` and `finalize`.
+    """
     return state.count > 0
 
 
 def my_pe() -> int:
-    """The number of this PE."""
+    """Return the number of this PE.
+
+    Returns
+    -------
+    int
+        0 to `n_pes` - 1.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    """
     if state.count == 0:
         raise refuse("my_pe")
     return state.pe
 
 
 def n_pes() -> int:
-    """The number of PEs in the job."""
+    """Return the number of PEs in the job.
+
+    Returns
+    -------
+    int
+        1 or more.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    """
     if state.count == 0:
         raise refuse("n_pes")
     return state.n_pes
 
 
 def pe_accessible(pe: SupportsIndex) -> bool:
-    """Whether pe is a PE that this one can reach: not a lost one."""
+    """Report whether this PE can reach another one.
+
+    Parameters
+    ----------
+    pe : SupportsIndex
+        The other PE.
+
+    Returns
+    -------
+    bool
+        False for a lost PE, and for a number that no PE has.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        `pe` is not an int.
+    """
     functions = library("pe_accessible")
     number = whole(pe)
     if number is None:
@@ -37,10 +83,27 @@ def pe_accessible(pe: SupportsIndex) -> bool:
 
 
 def put_ordered(pe: SupportsIndex) -> bool:
-    """Whether this PE's puts to another one keep their order without a fence.
+    """Report whether this PE's puts to another one keep their order without a fence.
 
     Then the signal or the notification of a put says that the bytes of earlier puts to that PE, of
-    the same thread and context, are there as well. It is False on networks such as EFA.
+    the same thread and context, are there as well.
+
+    Parameters
+    ----------
+    pe : SupportsIndex
+        The other PE.
+
+    Returns
+    -------
+    bool
+        False on networks such as EFA.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
     """
     call = "put_ordered"
     functions = library(call)
@@ -48,6 +111,19 @@ def put_ordered(pe: SupportsIndex) -> bool:
 
 
 def global_exit(status: int) -> None:
-    """Ends every PE of the job at once, with this status. It does not return."""
+    """End every PE of the job at once. The call does not return.
+
+    Parameters
+    ----------
+    status : int
+        The exit status of the job.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    ArgumentError
+        `status` is not an int of 32 bits.
+    """
     functions = library("global_exit")
     functions.shmem_global_exit(integer("global_exit", "status", status))

@@ -46,10 +46,20 @@ def find(library: str | os.PathLike[str] | None = None) -> str:
 
 
 def nvshmem_path() -> str:
-    """The folder that the build files of NVSHMEM programs call NVSHMEM_HOME.
+    """Return the folder that the build files of NVSHMEM programs call NVSHMEM_HOME.
 
     It has include/nvshmem.h, lib/libnvshmem_host.so.3 and bin/nvshmem-info. The folder of the
-    library that shmem.init would load comes first.
+    library that `init` would load comes first.
+
+    Returns
+    -------
+    str
+        The path of the folder.
+
+    Raises
+    ------
+    LibraryError
+        There is no such folder.
     """
     looked = []
     for library in candidates():

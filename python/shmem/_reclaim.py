@@ -172,10 +172,22 @@ def prepare(call: str) -> None:
 
 
 def reclaim() -> int:
-    """Frees all arrays that every PE has dropped or freed; returns their bytes.
+    """Free all arrays that every PE has dropped or freed. All PEs call it together.
 
-    All PEs call it together. Allocation does the same by itself, except for arrays on which the GPU
-    may still work: this call waits for it.
+    Allocation does the same by itself, except for arrays on which the GPU may still work: this call
+    waits for it.
+
+    Returns
+    -------
+    int
+        The bytes of these arrays.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PeerError
+        A PE is lost, and the job goes on without it.
     """
     with lock:
         functions = library("reclaim")

@@ -205,10 +205,31 @@ def _load(call: str, library: str | os.PathLike[str] | None) -> Loaded:
 
 
 def get_uniqueid(*, library: str | os.PathLike[str] | None = None) -> bytes:
-    """Makes the id of a job, 128 bytes for `init(uid=..., pe=..., n_pes=...)` of each PE.
+    """Make the id of a job, for `init(uid=..., pe=..., n_pes=...)` of each PE.
 
-    One process calls it, usually PE 0, before init; it must live until the job is over. A process
+    One process calls it, usually PE 0, before `init`; it must live until the job is over. A process
     that knows the id can join the job.
+
+    Parameters
+    ----------
+    library : str or os.PathLike, optional
+        The libshmem.so to load.
+
+    Returns
+    -------
+    bytes
+        The id, of 128 bytes.
+
+    Raises
+    ------
+    InitError
+        The library cannot make one.
+    LibraryError
+        libshmem.so was not found, or cannot be loaded.
+    ForkedError
+        The process was forked after `init`.
+    StateError
+        Another library is loaded already.
     """
     with lock:
         if state.forked:
@@ -227,23 +248,56 @@ def init(
     comm: Any = None,
     **settings: Unpack[Settings],
 ) -> Job:
-    """Joins the job; every PE calls it, and it returns when all PEs have called it.
+    """Join the job; every PE calls it, and it returns when all PEs have called it.
 
     `with shmem.init():` calls `finalize` at the end of the block. It does not after an exception in
     a job of several PEs, which would wait for this one: the process ends, and with it the job.
 
     Under shmemrun, mpirun, srun or Hydra the job is the launcher's; under torchrun its variables
-    describe the job; without a launcher the job is this process alone. One of these arguments
-    selects another job, the same on all PEs:
+    describe the job; without a launcher the job is this process alone. `uid`, `store`, `group` or
+    `comm` selects another job, the same on all PEs.
 
-    - uid: the id that `get_uniqueid` has made on one of them, with pe and n_pes;
-    - store: of torch.distributed, with pe and n_pes, or RANK and WORLD_SIZE for them;
-    - group: a process group of torch.distributed, or True for the default one;
-    - comm: a communicator of mpi4py.
+    Each call counts: the library stays in use until `finalize` has been called as often.
 
-    A setting is an environment variable without SHMEM_ and in lower case. It overrides the
-    variable, unless it is None: `shmem.init(symmetric_size="64m")`. Each call counts: the library
-    stays in use until `finalize` has been called as often.
+    Parameters
+    ----------
+    library : str or os.PathLike, optional
+        The libshmem.so to load.
+    pe : int, optional
+        The number of this PE, with `uid` or `store`.
+    n_pes : int, optional
+        The number of PEs, with `uid` or `store`.
+    uid : bytes, optional
+        The id that `get_uniqueid` has made on one of the PEs.
+    store : Store, optional
+        A store of torch.distributed; without `pe` and `n_pes`, RANK and WORLD_SIZE stand for them.
+    group : ProcessGroup or True, optional
+        A process group of torch.distributed; True is the default one.
+    comm : mpi4py.MPI.Comm, optional
+        A communicator of mpi4py.
+    **settings : Settings
+        The library's settings: environment variables without SHMEM_ and in lower case, as in
+        `shmem.init(symmetric_size="64m")`. A setting overrides the variable, unless it is None.
+
+    Returns
+    -------
+    Job
+        A context that calls `finalize`.
+
+    Raises
+    ------
+    InitError
+        The PE could not join the job.
+    ArgumentError
+        There is no such setting, or the arguments do not belong together.
+    LibraryError
+        libshmem.so was not found, or cannot be loaded.
+    VersionError
+        The library is of another version than this package.
+    StateError
+        The library is in use already, and the call has arguments.
+    ForkedError
+        The process was forked after `init`.
     """
     with lock:
         if state.forked:
@@ -380,13 +434,18 @@ def _at_exit() -> None:
 
 
 def finalize() -> None:
-    """Completes all communication and leaves the job; every PE calls it.
+    """Complete all communication and leave the job; every PE calls it.
 
     Arrays that still exist keep their values, in memory of this process alone. A wait for memory in
     another thread ends with a StateError.
 
-    For a program that ends with success without it, finalize is called at exit, unless the program
-    has daemon threads or a heap in GPU memory.
+    For a program that ends with success without it, `finalize` is called at exit, unless the
+    program has daemon threads or a heap in GPU memory.
+
+    Raises
+    ------
+    StateError
+        There was no `init`, or as many calls of `finalize` already.
     """
     with lock:
         functions = library("finalize")
