@@ -15,11 +15,34 @@ from shmem._teams import Team, after_destroy, team_handle
 
 
 class Context(Own):
-    """A context; `context=` of an operation selects it.
+    """A context: operations with their own order and completion.
 
-    On a context of a team, PEs have the numbers that they have in the team. A context ends by
-    `destroy`, by a `with` statement, with its team, or at finalize. A copy of a context is the
-    context itself.
+    `context=` of an operation selects it. On a context of a team, PEs have the numbers that they
+    have in the team. A context ends by `destroy`, by a `with` statement, with its team, or at
+    `finalize`. A copy of a context is the context itself.
+
+    Parameters
+    ----------
+    team : Team, optional
+        The team; by default all PEs.
+    serialized : bool, optional
+        Only one thread at a time uses it.
+    private : bool, optional
+        Only the thread that makes it uses it.
+    nostore : bool, optional
+        `quiet` and `fence` need not order plain stores.
+
+    Attributes
+    ----------
+    n_pes : int or None
+        The number of PEs of its team; None if it has no team.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`, or there is no room for another context.
+    ArgumentError
+        `team` is not a team of this job.
     """
 
     _kind = "context"
@@ -86,12 +109,32 @@ class Context(Own):
         return out
 
     def fence(self) -> None:
-        """Orders the context's earlier operations to each PE before later ones."""
+        """Order the context's earlier operations to each PE before later ones.
+
+        Raises
+        ------
+        StateError
+            The call is before `init` or after `finalize`.
+        ArgumentError
+            The context was destroyed.
+        PeerError
+            A PE is lost, and the job goes on without it.
+        """
         library("Context.fence").shmem_ctx_fence(self.handle("Context.fence"))
         settle("Context.fence")
 
     def quiet(self) -> None:
-        """Waits until the context's operations are complete."""
+        """Wait until the context's operations are complete.
+
+        Raises
+        ------
+        StateError
+            The call is before `init` or after `finalize`.
+        ArgumentError
+            The context was destroyed.
+        PeerError
+            A PE is lost, and the job goes on without it.
+        """
         functions, handle = library("Context.quiet"), self.handle("Context.quiet")
         kept = self.take()
         functions.shmem_ctx_quiet(handle)
@@ -99,7 +142,17 @@ class Context(Own):
         settle("Context.quiet")
 
     def destroy(self) -> None:
-        """Completes the context's operations and destroys it."""
+        """Complete the context's operations and destroy it.
+
+        Raises
+        ------
+        StateError
+            The call is before `init` or after `finalize`.
+        ArgumentError
+            The context was destroyed.
+        PeerError
+            A PE is lost, and the job goes on without it.
+        """
         call = "Context.destroy"
         functions = library(call)
         functions.shmem_ctx_destroy(self.handle(call))

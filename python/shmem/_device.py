@@ -31,7 +31,21 @@ class DeviceArray:
     """An array in GPU memory, for other packages by `__cuda_array_interface__` and DLPack.
 
     Slices and reshapes are views. Elements are read and written by `put`, `get`, `p` and `g`, also
-    those of this PE.
+    those of this PE. Functions of this package make such arrays.
+
+    Parameters
+    ----------
+    ghost : Ghost
+        The memory, inside the package.
+    name : str
+        The name of its type, also of a type that numpy lacks.
+    peer : bool, optional
+        It belongs to another PE.
+
+    Attributes
+    ----------
+    name : str
+        The name of its type.
     """
 
     __slots__ = ("_ghost", "_peer", "_turn", "name")
@@ -112,7 +126,25 @@ class DeviceArray:
         return self._like(ghost_of(self._ghost[keys]))
 
     def reshape(self, *shape: Any) -> DeviceArray:
-        """A view of another shape."""
+        """Return a view of another shape.
+
+        Parameters
+        ----------
+        *shape : int or tuple of int
+            The shape; one length may be -1.
+
+        Returns
+        -------
+        DeviceArray
+            The view.
+
+        Raises
+        ------
+        LayoutError
+            The array is not contiguous.
+        SizeError
+            The shape has another number of elements.
+        """
         if not self._ghost.flags.c_contiguous:
             raise LayoutError(
                 "reshape", repr(self), "it is not contiguous", "reshape before slicing"
@@ -123,7 +155,23 @@ class DeviceArray:
             raise SizeError("reshape", repr(self), str(error), "use as many elements") from None
 
     def view(self, dtype: Any) -> DeviceArray:
-        """The same bytes as elements of another type."""
+        """Return the same bytes as elements of another type.
+
+        Parameters
+        ----------
+        dtype : DTypeLike
+            The type.
+
+        Returns
+        -------
+        DeviceArray
+            The view.
+
+        Raises
+        ------
+        DtypeError
+            The bytes are not elements of that type.
+        """
         kind = resolve("view", dtype)
         try:
             return self._like(ghost_of(self._ghost.view(kind)), name_of(dtype, kind))

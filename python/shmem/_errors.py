@@ -6,7 +6,19 @@ from typing import Any
 
 
 class ShmemError(Exception):
-    """The base class of all exceptions of this package. `str` is one line with all four parts."""
+    """The base class of all exceptions of this package. `str` is one line with all parts.
+
+    Parameters
+    ----------
+    operation : str
+        The call that failed.
+    subject : str
+        The argument or object on which it failed; may be empty.
+    cause : str
+        Why.
+    remedy : str
+        What the program or its user can do.
+    """
 
     def __init__(self, operation: str, subject: str, cause: str, remedy: str) -> None:
         super().__init__(operation, subject, cause, remedy)
@@ -39,7 +51,7 @@ class InitError(ShmemError, RuntimeError):
 
 
 class LibraryError(ShmemError, ImportError):
-    """libshmem.so was not found, or cannot be loaded."""
+    """The library libshmem.so was not found, or cannot be loaded."""
 
 
 class VersionError(LibraryError):
@@ -49,7 +61,24 @@ class VersionError(LibraryError):
 class HeapError(ShmemError, MemoryError):
     """The symmetric heap has no room.
 
-    In bytes: the call requested `nbytes`; `free` of `size` were free, `largest` in one block.
+    Parameters
+    ----------
+    operation : str
+        The call that failed.
+    subject : str
+        The argument or object on which it failed; may be empty.
+    cause : str
+        Why.
+    remedy : str
+        What the program or its user can do.
+    nbytes : int, optional
+        The bytes that the call requested.
+    free : int, optional
+        The free bytes of the heap.
+    largest : int, optional
+        The bytes of its largest free block.
+    size : int, optional
+        The bytes of the heap.
     """
 
     def __init__(
@@ -111,7 +140,21 @@ class WaitTimeoutError(ShmemError, TimeoutError):
 
 
 class PeerError(ShmemError, ConnectionError):
-    """A PE that was needed is lost, with SHMEM_ON_FAILURE=return. `pe` is its number, or -1."""
+    """A PE of the job was lost, with SHMEM_ON_FAILURE=return.
+
+    Parameters
+    ----------
+    operation : str
+        The call that failed.
+    subject : str
+        The argument or object on which it failed; may be empty.
+    cause : str
+        Why.
+    remedy : str
+        What the program or its user can do.
+    pe : int, optional
+        The number of the PE; -1 if it is not known.
+    """
 
     def __init__(self, operation: str, subject: str, cause: str, remedy: str, pe: int = -1) -> None:
         super().__init__(operation, subject, cause, remedy)

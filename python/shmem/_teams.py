@@ -18,9 +18,24 @@ class _Config(ctypes.Structure):
 
 
 class Team(Own):
-    """A team. `Team.world()` and `Team.shared()` are predefined; a split makes others.
+    """A set of PEs with numbers of its own, for collectives.
 
-    A split returns None on PEs that are not in the new team. A copy of a team is the team itself.
+    `Team.world()` and `Team.shared()` are predefined; a split makes others, and returns None on PEs
+    that are not in the new team. A copy of a team is the team itself.
+
+    Parameters
+    ----------
+    handle : int
+        The library's number of the team, inside the package.
+    call : str
+        The call that makes it.
+
+    Attributes
+    ----------
+    my_pe : int
+        The number of this PE in the team.
+    n_pes : int
+        The number of its PEs.
     """
 
     _kind = "team"
@@ -36,12 +51,34 @@ class Team(Own):
 
     @staticmethod
     def world() -> Team:
-        """Every PE of the job."""
+        """Return the team of every PE of the job.
+
+        Returns
+        -------
+        Team
+            The team.
+
+        Raises
+        ------
+        StateError
+            The call is before `init` or after `finalize`.
+        """
         return _always(_abi.SHMEM_TEAM_WORLD, "Team.world")
 
     @staticmethod
     def shared() -> Team:
-        """The PEs of this PE's node."""
+        """Return the team of the PEs of this PE's node.
+
+        Returns
+        -------
+        Team
+            The team.
+
+        Raises
+        ------
+        StateError
+            The call is before `init` or after `finalize`.
+        """
         return _always(_abi.SHMEM_TEAM_SHARED, "Team.shared")
 
     def __repr__(self) -> str:
@@ -62,7 +99,27 @@ class Team(Own):
         return self._handle
 
     def translate_pe(self, pe: int, team: Team) -> int | None:
-        """The number of this team's PE in another team; None if it is not in that team."""
+        """Return the number that a PE of this team has in another team.
+
+        Parameters
+        ----------
+        pe : int
+            Its number in this team.
+        team : Team
+            The other team.
+
+        Returns
+        -------
+        int or None
+            Its number there; None if it is not in that team.
+
+        Raises
+        ------
+        StateError
+            The call is before `init` or after `finalize`.
+        ArgumentError
+            The team was destroyed, or a number is not in it.
+        """
         call = "Team.translate_pe"
         functions = library(call)
         own, other = self.handle(call), team_handle(call, team)[0]
@@ -70,7 +127,20 @@ class Team(Own):
         return None if number < 0 else number
 
     def members(self) -> list[int]:
-        """The numbers that its PEs have among all PEs."""
+        """Return the numbers that its PEs have among all PEs.
+
+        Returns
+        -------
+        list of int
+            The numbers, in the order of the team.
+
+        Raises
+        ------
+        StateError
+            The call is before `init` or after `finalize`.
+        ArgumentError
+            The team was destroyed, or a number is not in it.
+        """
         call = "Team.members"
         functions, handle = library(call), self.handle(call)
         if not self._members:
@@ -81,7 +151,33 @@ class Team(Own):
     def split_strided(
         self, start: int, stride: int, size: int, *, num_contexts: int | None = None
     ) -> Team | None:
-        """Makes a team of PEs that are the same distance apart. All PEs of this one call it."""
+        """Make a team of PEs that are the same distance apart. All PEs of this one call it.
+
+        Parameters
+        ----------
+        start : int
+            The first PE, by its number in this team.
+        stride : int
+            The distance of two.
+        size : int
+            The number of PEs.
+        num_contexts : int, optional
+            The contexts that the team will have at most.
+
+        Returns
+        -------
+        Team or None
+            The new team; None on a PE that is not in it.
+
+        Raises
+        ------
+        StateError
+            The call is before `init` or after `finalize`.
+        ArgumentError
+            The team was destroyed, or a number is not in it.
+        PeerError
+            A PE is lost, and the job goes on without it.
+        """
         call = "Team.split_strided"
         functions = library(call)
         config, mask = _config(call, num_contexts)
@@ -105,7 +201,31 @@ class Team(Own):
     def split_2d(
         self, xrange: int, *, num_contexts: int | None = None
     ) -> tuple[Team | None, Team | None]:
-        """Lays the PEs out in rows of xrange; returns the teams of this PE's row and column."""
+        """Lay the PEs out in rows, and make teams of rows and columns.
+
+        All PEs of this team call it.
+
+        Parameters
+        ----------
+        xrange : int
+            The length of a row.
+        num_contexts : int, optional
+            The contexts that the team will have at most.
+
+        Returns
+        -------
+        tuple of Team or None
+            The teams of this PE's row and column.
+
+        Raises
+        ------
+        StateError
+            The call is before `init` or after `finalize`.
+        ArgumentError
+            The team was destroyed, or a number is not in it.
+        PeerError
+            A PE is lost, and the job goes on without it.
+        """
         call = "Team.split_2d"
         functions = library(call)
         config, mask = _config(call, num_contexts)
@@ -130,7 +250,24 @@ class Team(Own):
         return _team(row, call), _team(column, call)
 
     def sync(self, *, stream: StreamLike | None = None) -> None:
-        """Waits until every PE of the team has called it; it completes only plain stores."""
+        """Wait until every PE of the team has called it; it completes only plain stores.
+
+        Parameters
+        ----------
+        stream : StreamLike, optional
+            The CUDA stream on which the call runs, in turn; "current" is torch's.
+
+        Raises
+        ------
+        StateError
+            The call is before `init` or after `finalize`.
+        ArgumentError
+            The team was destroyed, or a number is not in it.
+        DeviceError
+            `stream` cannot be used with this heap.
+        PeerError
+            A PE is lost, and the job goes on without it.
+        """
         call = "Team.sync"
         functions, handle = library(call), self.handle(call)
         if stream is not None:
@@ -140,7 +277,17 @@ class Team(Own):
         settle(call)
 
     def destroy(self) -> None:
-        """Destroys the team and its contexts. All of its PEs call it together."""
+        """Destroy the team and its contexts. All of its PEs call it together.
+
+        Raises
+        ------
+        StateError
+            The call is before `init` or after `finalize`.
+        ArgumentError
+            The team was destroyed, or is always there.
+        PeerError
+            A PE is lost, and the job goes on without it.
+        """
         call = "Team.destroy"
         handle = self.handle(call)
         if handle in (_abi.SHMEM_TEAM_WORLD, _abi.SHMEM_TEAM_SHARED):
