@@ -75,12 +75,40 @@ def _collective(
 def all_gather(
     src: torch.Tensor, *, team: Team | None = None, out: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """Concatenates the tensors of all PEs of the team, of one shape, along the first dimension.
+    """Concatenate the tensors of all PEs of the team along the first dimension.
 
-    The order is that of the PEs. src is any tensor of the heap's device, with the result in a new
-    one in symmetric memory. With out the result is there, contiguous and symmetric, and src is the
-    same symmetric tensor on all PEs or on none. A team of only some PEs needs out, because all PEs
-    allocate memory together.
+    The order is that of the PEs.
+
+    Parameters
+    ----------
+    src : torch.Tensor
+        Any tensor of the heap's device, of one shape on all PEs.
+    team : Team, optional
+        The PEs that make the call; every PE of the job by default.
+    out : torch.Tensor, optional
+        Where the result goes: contiguous and symmetric. `src` is then the same symmetric tensor on
+        all PEs or on none. A team of only some PEs needs it, because all PEs allocate memory
+        together.
+
+    Returns
+    -------
+    torch.Tensor
+        The result: `out`, or a new tensor in symmetric memory.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    ArgumentError
+        A tensor or the team cannot be used.
+    SizeError
+        The shapes do not fit.
+    DtypeError
+        The type is not one that the operation takes.
+    DeviceError
+        A tensor is on another device than the heap.
+    PeerError
+        A PE is lost, and the job goes on without it.
     """
     return _collective("all_gather", src, team, out)
 
@@ -88,9 +116,38 @@ def all_gather(
 def all_to_all(
     src: torch.Tensor, *, team: Team | None = None, out: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """Exchanges blocks: block j of PE i's src becomes block i of PE j's result.
+    """Exchange blocks: block j of PE i's src becomes block i of PE j's result.
 
-    src has one block for each PE of the team along its first dimension. Otherwise as `all_gather`.
+    Parameters
+    ----------
+    src : torch.Tensor
+        One block for each PE of the team along its first dimension.
+    team : Team, optional
+        The PEs that make the call; every PE of the job by default.
+    out : torch.Tensor, optional
+        Where the result goes: contiguous and symmetric. `src` is then the same symmetric tensor on
+        all PEs or on none. A team of only some PEs needs it, because all PEs allocate memory
+        together.
+
+    Returns
+    -------
+    torch.Tensor
+        The result: `out`, or a new tensor in symmetric memory.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    ArgumentError
+        A tensor or the team cannot be used.
+    SizeError
+        The shapes do not fit.
+    DtypeError
+        The type is not one that the operation takes.
+    DeviceError
+        A tensor is on another device than the heap.
+    PeerError
+        A PE is lost, and the job goes on without it.
     """
     return _collective("all_to_all", src, team, out)
 
@@ -102,11 +159,38 @@ def reduce_scatter(
     team: Team | None = None,
     out: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """Combines the tensors of all PEs of the team, and gives PE i the i-th block of the result.
+    """Combine the tensors of all PEs of the team, and give PE i the i-th block.
 
-    op is sum, avg, max, min or prod; values are combined in the order of the PEs. The result, and
-    so out, is in ordinary memory; with out, src is symmetric and contiguous. Otherwise as
-    `all_to_all`.
+    Parameters
+    ----------
+    src : torch.Tensor
+        One block for each PE of the team along its first dimension.
+    op : TorchReduction, optional
+        The operation: sum, avg, max, min or prod, in the order of the PEs.
+    team : Team, optional
+        The PEs that make the call; every PE of the job by default.
+    out : torch.Tensor, optional
+        Where the result goes, in ordinary memory. `src` is then symmetric and contiguous.
+
+    Returns
+    -------
+    torch.Tensor
+        The result: `out`, or a new tensor in ordinary memory.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    ArgumentError
+        A tensor or the team cannot be used.
+    SizeError
+        The shapes do not fit.
+    DtypeError
+        The type is not one that the operation takes.
+    DeviceError
+        A tensor is on another device than the heap.
+    PeerError
+        A PE is lost, and the job goes on without it.
     """
     return _collective("reduce_scatter", src, team, out, op)
 
@@ -114,10 +198,39 @@ def reduce_scatter(
 def all_reduce(
     src: torch.Tensor, op: TorchReduction = "sum", *, team: Team | None = None
 ) -> torch.Tensor:
-    """Combines the tensors of all PEs of the team, of one shape; the result is a new tensor.
+    """Combine the tensors of all PEs of the team, of one shape.
 
-    op is as for `reduce_scatter`, of which, with `all_gather`, the call consists: every PE has the
-    same bits, and sum and avg have a gradient. A team of only some PEs cannot call it.
+    The call consists of `reduce_scatter` and `all_gather`: every PE has the same bits, and sum and
+    avg have a gradient. A team of only some PEs cannot call it.
+
+    Parameters
+    ----------
+    src : torch.Tensor
+        Any tensor of the heap's device.
+    op : TorchReduction, optional
+        The operation: sum, avg, max, min or prod, in the order of the PEs.
+    team : Team, optional
+        The PEs that make the call; every PE of the job by default.
+
+    Returns
+    -------
+    torch.Tensor
+        The result, a new tensor.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    ArgumentError
+        A tensor or the team cannot be used.
+    SizeError
+        The shapes do not fit.
+    DtypeError
+        The type is not one that the operation takes.
+    DeviceError
+        A tensor is on another device than the heap.
+    PeerError
+        A PE is lost, and the job goes on without it.
     """
     call = "all_reduce"
     library(call)
@@ -132,9 +245,37 @@ def all_reduce(
 
 
 def put(dest: torch.Tensor, src: torch.Tensor, pe: int) -> None:
-    """Copies src into dest at another PE; both are contiguous and of one size.
+    """Copy src into dest at another PE.
 
     It is complete there after the next `quiet` or barrier.
+
+    Parameters
+    ----------
+    dest : torch.Tensor
+        A contiguous symmetric tensor.
+    src : torch.Tensor
+        A contiguous tensor of that size and type.
+    pe : int
+        The other PE.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    SizeError
+        The tensors differ in size.
+    DtypeError
+        The tensors differ in type.
+    LayoutError
+        A tensor is not contiguous.
+    DeviceError
+        A tensor is on another device than the heap.
+    PeerError
+        A PE is lost, and the job goes on without it.
     """
     library("torch.put")
     _check("torch.put", dest=dest, src=src)
@@ -143,7 +284,39 @@ def put(dest: torch.Tensor, src: torch.Tensor, pe: int) -> None:
 
 
 def get(source: torch.Tensor, pe: int) -> torch.Tensor:
-    """Reads source at another PE, or at this one, into a tensor of ordinary memory."""
+    """Read source at another PE, or at this one.
+
+    Parameters
+    ----------
+    source : torch.Tensor
+        A contiguous symmetric tensor.
+    pe : int
+        The other PE.
+
+    Returns
+    -------
+    torch.Tensor
+        A new tensor in ordinary memory.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    SizeError
+        The tensors differ in size.
+    DtypeError
+        The tensors differ in type.
+    LayoutError
+        A tensor is not contiguous.
+    DeviceError
+        A tensor is on another device than the heap.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     library("torch.get")
     _check("torch.get", source=source)
     return _ops.get.default(source, check_pe("torch.get", pe))
@@ -158,9 +331,45 @@ def put_signal(
     *,
     op: SignalOp | int = SIGNAL_SET,
 ) -> None:
-    """Copies as put does, and then updates signal, an int64 of that PE's symmetric memory.
+    """Copy as `put` does, and then update a signal of that PE.
 
     A PE that sees the signal also sees the data.
+
+    Parameters
+    ----------
+    dest : torch.Tensor
+        A contiguous symmetric tensor.
+    src : torch.Tensor
+        A contiguous tensor of that size and type.
+    signal : torch.Tensor
+        One int64 in symmetric memory.
+    value : int
+        The number for the signal.
+    pe : int
+        The other PE.
+    op : SignalOp or int, optional
+        "set" writes `value` to the signal, "add" adds it.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    SizeError
+        The tensors differ in size.
+    DtypeError
+        The tensors differ in type.
+    LayoutError
+        A tensor is not contiguous.
+    DeviceError
+        A tensor is on another device than the heap.
+    ArgumentError
+        `op` is not an operation on a signal.
+    PeerError
+        A PE is lost, and the job goes on without it.
     """
     call = "torch.put_signal"
     library(call)
@@ -178,11 +387,43 @@ def signal_wait_until(
     *,
     timeout: float | None = None,
 ) -> torch.Tensor:
-    """Waits until a signal of this PE satisfies the comparison; returns a later copy of `of`.
+    """Wait until a signal of this PE satisfies the comparison.
 
     Signals are compared as unsigned numbers: -1 is the greatest. On a GPU the stream waits, and
-    ">=" compares counters: it holds if the signal is less than 2^63 ahead of value. After timeout
-    seconds, which the CPU alone takes, the call raises WaitTimeoutError.
+    ">=" compares counters: it holds if the signal is less than 2^63 ahead of value.
+
+    Parameters
+    ----------
+    signal : torch.Tensor
+        One int64 in symmetric memory.
+    cmp : Comparison or int
+        The comparison of the signal with `value`: ==, !=, <, <=, > or >=.
+    value : int
+        The number.
+    of : torch.Tensor
+        The tensor that the signal announces.
+    timeout : float, optional
+        Seconds after which the call gives up; on the CPU alone.
+
+    Returns
+    -------
+    torch.Tensor
+        A copy of `of`, made after the wait.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    SymmetryError
+        An array that must be symmetric is not.
+    ArgumentError
+        `cmp` is not a comparison.
+    DeviceError
+        `timeout` with a signal in GPU memory.
+    WaitTimeoutError
+        `timeout` seconds have passed.
+    PeerError
+        A PE is lost, and the job goes on without it.
     """
     call = "torch.signal_wait_until"
     library(call)
@@ -201,12 +442,28 @@ def signal_wait_until(
 
 
 def quiet() -> None:
-    """Completes this PE's operations at the others, before later work on the stream."""
+    """Complete this PE's operations at the others, before later work on the stream.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     library("torch.quiet")
     _ops.quiet.default()
 
 
 def barrier_all() -> None:
-    """Waits until every PE has called it and all earlier operations are complete, like `quiet`."""
+    """Wait until every PE has called it and all earlier operations are complete.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     library("torch.barrier_all")
     _ops.barrier_all.default()

@@ -49,23 +49,106 @@ def _new(call: str, shape: Shape, dtype: Any, zero: bool) -> torch.Tensor:
 
 
 def empty(shape: Shape, dtype: torch.dtype | None = None) -> torch.Tensor:
-    """Makes a tensor in symmetric memory, with any values, of torch's default dtype by default.
+    """Make a tensor in symmetric memory, with any values.
 
     All PEs make the same tensors in the same order. The memory goes back to the heap when every PE
     has dropped the tensor and its views. The library waits for work on them that torch's current
     stream had before they were dropped; if another stream has such work, wait for that stream
     first.
+
+    Parameters
+    ----------
+    shape : Shape
+        The lengths of the dimensions.
+    dtype : torch.dtype, optional
+        The type of the elements; torch's default by default.
+
+    Returns
+    -------
+    torch.Tensor
+        The tensor.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    HeapError
+        The symmetric heap has no room.
+    DtypeError
+        A value does not fit the type, or the package has no such type.
+    SizeError
+        `shape` is not a shape.
+    PeerError
+        A PE is lost, and the job goes on without it.
     """
     return _new("torch.empty", shape, dtype, zero=False)
 
 
 def zeros(shape: Shape, dtype: torch.dtype | None = None) -> torch.Tensor:
-    """Makes a tensor in symmetric memory, all zero on every PE; otherwise as `empty`."""
+    """Make a tensor in symmetric memory, all zero on every PE.
+
+    All PEs make the call together, as `empty` says.
+
+    Parameters
+    ----------
+    shape : Shape
+        The lengths of the dimensions.
+    dtype : torch.dtype, optional
+        The type of the elements; torch's default by default.
+
+    Returns
+    -------
+    torch.Tensor
+        The tensor.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    HeapError
+        The symmetric heap has no room.
+    DtypeError
+        A value does not fit the type, or the package has no such type.
+    SizeError
+        `shape` is not a shape.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     return _new("torch.zeros", shape, dtype, zero=True)
 
 
 def full(shape: Shape, value: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
-    """Makes a tensor in symmetric memory, all value on every PE; otherwise as `empty`."""
+    """Make a tensor in symmetric memory, filled with a value on every PE.
+
+    All PEs make the call together, as `empty` says.
+
+    Parameters
+    ----------
+    shape : Shape
+        The lengths of the dimensions.
+    value : Any
+        The value, the same on every PE.
+    dtype : torch.dtype, optional
+        The type of the elements; torch's default by default.
+
+    Returns
+    -------
+    torch.Tensor
+        The tensor.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    HeapError
+        The symmetric heap has no room.
+    DtypeError
+        A value does not fit the type, or the package has no such type.
+    SizeError
+        `shape` is not a shape.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     kind = _type("torch.full", dtype)
     # Checked before the allocation, after which the other PEs would believe the tensor to be ready.
     try:
@@ -94,29 +177,134 @@ def _written(out: torch.Tensor, value: Any) -> torch.Tensor:
 
 
 def ones(shape: Shape, dtype: torch.dtype | None = None) -> torch.Tensor:
-    """Makes a tensor in symmetric memory, all one on every PE; otherwise as `empty`."""
+    """Make a tensor in symmetric memory, all one on every PE.
+
+    All PEs make the call together, as `empty` says.
+
+    Parameters
+    ----------
+    shape : Shape
+        The lengths of the dimensions.
+    dtype : torch.dtype, optional
+        The type of the elements; torch's default by default.
+
+    Returns
+    -------
+    torch.Tensor
+        The tensor.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    HeapError
+        The symmetric heap has no room.
+    DtypeError
+        A value does not fit the type, or the package has no such type.
+    SizeError
+        `shape` is not a shape.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     return full(shape, 1, dtype)
 
 
 def zeros_like(tensor: torch.Tensor, dtype: torch.dtype | None = None) -> torch.Tensor:
-    """Makes zeros, as `zeros`, of the shape and the dtype of another tensor."""
+    """Make a tensor of zeros in symmetric memory, of the shape of another tensor.
+
+    All PEs make the call together, as `empty` says.
+
+    Parameters
+    ----------
+    tensor : torch.Tensor
+        The other tensor.
+    dtype : torch.dtype, optional
+        The type of the elements; that of the other tensor by default.
+
+    Returns
+    -------
+    torch.Tensor
+        The tensor.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    HeapError
+        The symmetric heap has no room.
+    DtypeError
+        A value does not fit the type, or the package has no such type.
+    SizeError
+        `shape` is not a shape.
+    PeerError
+        A PE is lost, and the job goes on without it.
+    """
     return _new("torch.zeros_like", tuple(tensor.shape), dtype or tensor.dtype, zero=True)
 
 
 def array(values: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
-    """Makes a tensor in symmetric memory with these values, which may differ between PEs.
+    """Make a tensor in symmetric memory with these values.
 
-    Shape and dtype, which are those of torch.as_tensor unless dtype is given, are the same on all
-    PEs; otherwise as `empty`.
+    All PEs make the call together, as `empty` says. Shape and dtype are the same on all PEs.
+
+    Parameters
+    ----------
+    values : Any
+        The values, which may differ between PEs.
+    dtype : torch.dtype, optional
+        The type of the elements; that of torch.as_tensor by default.
+
+    Returns
+    -------
+    torch.Tensor
+        The tensor.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    HeapError
+        The symmetric heap has no room.
+    DtypeError
+        A value does not fit the type, or the package has no such type.
+    SizeError
+        `shape` is not a shape.
+    PeerError
+        A PE is lost, and the job goes on without it.
     """
     given = torch.as_tensor(values, dtype=dtype)
     return _written(_new("torch.array", tuple(given.shape), given.dtype, zero=False), given)
 
 
 def ptr(tensor: torch.Tensor, pe: int) -> torch.Tensor | None:
-    """The same tensor of another PE, for kernels that load and store; None if none can.
+    """Return the same tensor of another PE, for kernels that load and store.
 
     The program's own kernels take its data_ptr().
+
+    Parameters
+    ----------
+    tensor : torch.Tensor
+        A contiguous symmetric tensor.
+    pe : int
+        The other PE.
+
+    Returns
+    -------
+    torch.Tensor or None
+        The tensor; None if loads and stores do not reach the PE.
+
+    Raises
+    ------
+    StateError
+        The call is before `init` or after `finalize`.
+    PEError
+        There is no PE `pe`.
+    SymmetryError
+        An array that must be symmetric is not.
+    FreedError
+        The array was freed.
+    LayoutError
+        The array is not contiguous.
     """
     mine = _operands.as_array("torch.ptr", "tensor", tensor)
     there = _pointers.ptr(mine, pe)
