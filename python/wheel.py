@@ -137,6 +137,7 @@ def entry(name, executable):
 
 
 def main(stage, dist):
+    """Write the wheel of the installation in stage to dist, with nothing else in it."""
     files = contents(stage)
     for name in ("lib/libshmem.so", "lib/libshmem_core.so", "bin/shmemrun"):
         if f"shmem/{name}" not in files:

@@ -50,6 +50,7 @@ class Finding:
     remedy: str = ""
 
     def __str__(self) -> str:
+        """One line: the verdict, the object, and the remedy."""
         return f"{self.verdict:3} {self.what}" + (f" ({self.remedy})" if self.remedy else "")
 
 

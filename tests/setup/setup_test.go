@@ -182,7 +182,7 @@ func TestRefusals(t *testing.T) {
 			"setup: cannot fetch nvidia-cuda-nvrtc " + nvcc + " (python3 -m pip download --no-deps nvidia-cuda-nvrtc==" + nvcc + ")\n"},
 		{"no CUDA", "test", map[string]string{"python3": python("3.11.2", `case "$*" in *nvcc*) exit 1 ;; esac; `+wheel)},
 			"setup: cannot fetch nvcc " + nvcc + ", which compiles the library's kernels (python3 -m pip download --no-deps " + cuda + "; where no registry answers set NVCC to CUDA's compiler; KERNELS=no builds and installs without them, but makes no wheel)\n"},
-		{"no numpy", "check", map[string]string{"python3": python("3.11.2", `case "$*" in *numpy*) exit 1 ;; esac; `+wheel)},
+		{"no numpy", "check", map[string]string{"python3": python("3.11.2", `case "$*" in *numpy==*) exit 1 ;; esac; `+wheel)},
 			"setup: cannot fetch " + modules + " (python3 -m pip download " + modules + ")\n"},
 		{"no NVTX", "test", map[string]string{"python3": python("3.11.2", `case "$*" in *nvtx*) exit 1 ;; esac; `+wheel)},
 			"setup: cannot fetch nvidia-nvtx " + nvtx + " (python3 -m pip download --no-deps nvidia-nvtx==" + nvtx + ")\n"},
@@ -223,6 +223,7 @@ func TestInstalls(t *testing.T) {
 	r := run("check")
 	want := "setup: installing packages: shellcheck\n" +
 		"setup: fetching ruff " + pin(t, "ruff") + " from PyPI\n" +
+		"setup: fetching numpydoc " + pin(t, "numpydoc") + " from PyPI\n" +
 		"setup: fetching clang-format " + pin(t, "clang_format") + " from PyPI\n" +
 		"setup: fetching numpy==" + pin(t, "numpy") + " mypy==" + pin(t, "mypy") + " pytest==" + pin(t, "pytest") + " mpi4py==" + pin(t, "mpi4py") + " from PyPI\n" +
 		"setup: building staticcheck " + pin(t, "staticcheck") + "\n"
