@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"libshmem"
+	"libshmem/cmd/internal/manual"
 	"libshmem/cmd/internal/options"
 	"libshmem/cmd/internal/poller"
 	"libshmem/runtime/config"
@@ -23,18 +24,24 @@ import (
 	"libshmem/runtime/job/place"
 )
 
-const usage = `Usage: shmem-doctor [option]
-       shmemrun -n N shmem-doctor
-
-Looks for causes that keep the library from working here, one line for each thing: ok; - for
+var page = manual.Page{
+	Name:    "shmem-doctor",
+	Summary: "find what keeps libshmem from working",
+	Usage:   []string{"shmem-doctor [option]", "shmemrun -n N shmem-doctor"},
+	Text: `Looks for causes that keep the library from working here, one line for each thing: ok; - for
 a lack that only some jobs notice; no for a fault. Started as PEs of a job it also
-tries which interfaces lead from host to host.
-
-`
-
-const notes = `
-The exit status is 0, 1 for a fault, 2 for a mistake in the command line.
-`
+tries which interfaces lead from host to host.`,
+	Statuses: []manual.Status{
+		{Number: "0", Text: "there is no fault"},
+		{Number: "1", Text: "there is a fault"},
+		{Number: "2", Text: "a mistake in the command line"},
+	},
+	Examples: []manual.Example{
+		{Command: "shmem-doctor", Text: "Look at this machine:"},
+		{Command: "shmemrun --host node1,node2 shmem-doctor", Text: "Try the network between two machines:"},
+	},
+	SeeAlso: []string{"shmem-info(1)", "shmemrun(1)", "shmem(7)"},
+}
 
 // The exit statuses.
 const (
@@ -49,11 +56,19 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	fs := pflag.NewFlagSet("shmem-doctor", pflag.ContinueOnError)
 	fs.SortFlags = false
 	fs.SetOutput(stdout)
-	fs.Usage = func() { fmt.Fprint(stdout, usage+fs.FlagUsages()+notes) }
+	fs.Usage = func() { page.Help(stdout, fs) }
 	root := fs.String("root", "", "look at the machine whose proc, sys and dev are below `DIR`; its libraries and drivers are not asked")
 	patience := fs.Float64("patience", 5, "as PEs of a job: `seconds` that a connection between hosts may take")
 	net := fs.Bool("fabric", false, "test each NIC that a job would take, by an endpoint that talks to itself, and write the results to "+reportFile+" in the working folder")
 	version := fs.Bool("version", false, "print the version alone")
+	manual.Files(fs, "root")
+	if len(args) == 1 && args[0] == manual.Ask {
+		described := page.With(fs)
+		if err := described.Describe(stdout); err != nil {
+			return fail(stderr, err)
+		}
+		return statusOK
+	}
 	switch err := fs.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
 		return statusOK

@@ -15,18 +15,31 @@ import (
 	"github.com/spf13/pflag"
 
 	"libshmem"
+	"libshmem/cmd/internal/manual"
 	"libshmem/cmd/internal/options"
 	"libshmem/cmd/internal/poller"
 	"libshmem/runtime/config"
 	"libshmem/runtime/shmerr"
 )
 
-const usage = `Usage: shmem-info [option]
-
-Prints the version, the build, the libraries found, the memory that the library
-needs for itself, and which memory the rings can have here.
-
-`
+var page = manual.Page{
+	Name: "shmem-info", Aliases: []string{"oshmem_info"},
+	Summary: "print the facts of libshmem on this machine",
+	Usage:   []string{"shmem-info [option]"},
+	Text: `Prints the version, the build, the libraries found, the memory that the library
+needs for itself, and which memory the rings can have here.`,
+	Statuses: []manual.Status{
+		{Number: "0", Text: "the facts were printed"},
+		{Number: "1", Text: "a setting is not valid, or a fact cannot be found out"},
+		{Number: "2", Text: "a mistake in the command line"},
+	},
+	Examples: []manual.Example{
+		{Command: "shmem-info --env", Text: "List the settings of the library, with their values here:"},
+		{Command: "shmem-info --fabric", Text: "Find out which network a job would take, and why:"},
+		{Command: "shmem-info --live 4711", Text: "Look at a PE that seems to hang, by its process number:"},
+	},
+	SeeAlso: []string{"shmem-doctor(1)", "shmemrun(1)", "shmem(7)"},
+}
 
 // The exit statuses.
 const (
@@ -47,7 +60,7 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	fs := pflag.NewFlagSet("shmem-info", pflag.ContinueOnError)
 	fs.SortFlags = false
 	fs.SetOutput(stdout)
-	fs.Usage = func() { fmt.Fprint(stdout, usage+fs.FlagUsages()) }
+	fs.Usage = func() { page.Help(stdout, fs) }
 	env := fs.Bool("env", false, "list all settings: current value, default and meaning")
 	net := fs.Bool("fabric", false, "list the network providers that answer, and which one a job would take")
 	place := fs.Bool("topology", false, "draw this machine: which GPU is near to which NIC, which NICs its PE takes, and why")
@@ -55,6 +68,11 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	process := fs.String("live", "", "show the work of the PE with this process number: its counters, their growth, and its waits")
 	between := fs.Float64("between", 1, "with --live: seconds between the two looks that rates are made of; 0 looks once")
 	version := fs.Bool("version", false, "print the version alone")
+	manual.Files(fs, "xml")
+	if len(args) == 1 && args[0] == manual.Ask {
+		described := page.With(fs)
+		return status(stderr, described.Describe(stdout))
+	}
 	switch err := fs.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
 		return statusOK
@@ -92,7 +110,12 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	default:
 		err = summary(out, cfg)
 	}
-	if err = errors.Join(err, out.Flush(), cfgErr); err != nil {
+	return status(stderr, errors.Join(err, out.Flush(), cfgErr))
+}
+
+// status is the exit status of a command that ended with err.
+func status(stderr io.Writer, err error) int {
+	if err != nil {
 		return fail(stderr, statusError, err)
 	}
 	return statusOK

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"libshmem"
+	"libshmem/cmd/internal/manual"
 	"libshmem/cmd/internal/options"
 	"libshmem/runtime/config"
 )
@@ -17,23 +18,29 @@ import (
 // asNvshmem is the first argument of the command nvshmem-info.
 const asNvshmem = "--nvshmem"
 
-const nvshmemUsage = `Usage: nvshmem-info [option]
-
-Says what programs that were written for NVSHMEM find here.
-
-`
+var nvshmemPage = manual.Page{
+	Name:    "nvshmem-info",
+	Summary: "print what NVSHMEM programs find here",
+	Usage:   []string{"nvshmem-info [option]"},
+	Text:    "Says what programs that were written for NVSHMEM find here.",
+	SeeAlso: []string{"nvshmrun(1)", "shmem-info(1)", "shmem(7)"},
+}
 
 // nvshmemInfo is the command nvshmem-info, which has the options of NVSHMEM's own.
 func nvshmemInfo(args, environ []string, stdout, stderr io.Writer) int {
 	fs := pflag.NewFlagSet("nvshmem-info", pflag.ContinueOnError)
 	fs.SortFlags = false
 	fs.SetOutput(stdout)
-	fs.Usage = func() { fmt.Fprint(stdout, nvshmemUsage+fs.FlagUsages()) }
+	fs.Usage = func() { nvshmemPage.Help(stdout, fs) }
 	all := fs.BoolP("all", "a", false, "list each variable of the environment with its effect here")
 	version := fs.BoolP("version", "v", false, "print the release whose names the library has")
 	wrong := func(err error) int {
 		fmt.Fprintln(stderr, "nvshmem-info:", err)
 		return statusUsage
+	}
+	if len(args) == 1 && args[0] == manual.Ask {
+		described := nvshmemPage.With(fs)
+		return status(stderr, described.Describe(stdout))
 	}
 	switch err := fs.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):

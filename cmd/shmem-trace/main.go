@@ -15,15 +15,29 @@ import (
 	"github.com/spf13/pflag"
 
 	"libshmem"
+	"libshmem/cmd/internal/manual"
 	"libshmem/cmd/internal/options"
 	"libshmem/runtime/shmerr"
 )
 
-const usage = `Usage: shmem-trace COMMAND FILE... [options]
-
-Reads the files of a trace, or all files of a folder that end in .json.
-
-`
+var page = manual.Page{
+	Name:    "shmem-trace",
+	Summary: "join, report and replay the traces of a job",
+	Usage:   []string{"shmem-trace COMMAND FILE... [options]"},
+	Text:    "Reads the files of a trace, or all files of a folder that end in .json.",
+	Notes:   "shmem-trace COMMAND --help lists the options of a command.",
+	Statuses: []manual.Status{
+		{Number: "0", Text: "the command has done its work"},
+		{Number: "1", Text: "a file cannot be read or written, or is not a trace"},
+		{Number: "2", Text: "a mistake in the command line"},
+	},
+	Examples: []manual.Example{
+		{Command: "shmemrun -n 4 --trace DIR ./ring && shmem-trace report DIR", Text: "Record the calls of a program, and say what took the time:"},
+		{Command: "shmem-trace merge DIR -o all.json", Text: "Make one file that https://ui.perfetto.dev shows:"},
+		{Command: "shmem-trace replay DIR --model efa", Text: "Predict the time on another network:"},
+	},
+	SeeAlso: []string{"shmemrun(1)", "shmem(7)"},
+}
 
 // The exit statuses.
 const (
@@ -32,15 +46,14 @@ const (
 	statusUsage = 2
 )
 
-// commands are the subcommands, in the order of the help.
-var commands = []struct {
-	name, what string
-	run        func(args []string, stdout, stderr io.Writer) int
-}{
-	{"merge", "join the files of all PEs into one for Perfetto, on one clock", merge},
-	{"report", "say what took the time, who waited for whom, and where the bytes went", report},
-	{"replay", "predict the time on another network, and what bounds it", replayFiles},
+// A command is a subcommand: its page, its options, and its work after the command line was read.
+type command struct {
+	page manual.Page
+	set  func(fs *pflag.FlagSet) (run func(files []string, stdout, stderr io.Writer) int)
 }
+
+// commands are the subcommands, in the order of the help.
+func commands() []command { return []command{mergeCommand, reportCommand, replayCommand} }
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
@@ -50,40 +63,64 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	switch args[0] {
 	case "-h", "--help", "help":
-		fmt.Fprint(stdout, usage)
-		for _, c := range commands {
-			fmt.Fprintf(stdout, "  %-8s %s\n", c.name, c.what)
+		whole := describe()
+		whole.Help(stdout, nil)
+		return statusOK
+	case manual.Ask:
+		whole := describe()
+		if err := whole.Describe(stdout); err != nil {
+			return fail(stderr, statusError, err)
 		}
-		fmt.Fprintln(stdout, "\nshmem-trace COMMAND --help lists the options of a command.")
 		return statusOK
 	case "--version":
 		fmt.Fprintln(stdout, libshmem.Version)
 		return statusOK
 	}
-	for _, c := range commands {
-		if c.name == args[0] {
-			return c.run(args[1:], stdout, stderr)
+	for _, c := range commands() {
+		if c.page.Name == args[0] {
+			return c.start(args[1:], stdout, stderr)
 		}
 	}
 	return fail(stderr, statusUsage, fmt.Errorf("read the command line: there is no command %q (see shmem-trace --help)", args[0]))
 }
 
-// parse reads the command line of a subcommand, whose arguments are files. Done is its exit status
-// where there is nothing more to do, else -1.
-func parse(fs *pflag.FlagSet, args []string, usage string, stdout, stderr io.Writer) (done int) {
+// describe is the page with those of the subcommands.
+func describe() manual.Page {
+	out := page
+	for _, c := range commands() {
+		fs, _, _ := c.flags()
+		out.Commands = append(out.Commands, c.page.With(fs))
+	}
+	out.Options = []manual.Option{{Name: "version", Text: "print the version alone"}, {Name: "help", Short: "h", Text: "print the commands"}}
+	return out
+}
+
+// flags are the options of a subcommand, and its work.
+func (c *command) flags() (fs *pflag.FlagSet, run func([]string, io.Writer, io.Writer) int, version *bool) {
+	fs = pflag.NewFlagSet("shmem-trace "+c.page.Name, pflag.ContinueOnError)
 	fs.SortFlags = false
+	run = c.set(fs)
+	return fs, run, fs.Bool("version", false, "print the version alone")
+}
+
+// start reads the command line of a subcommand, whose arguments are files, and does its work.
+func (c *command) start(args []string, stdout, stderr io.Writer) int {
+	fs, run, version := c.flags()
 	fs.SetOutput(stdout)
-	fs.Usage = func() { fmt.Fprint(stdout, usage+fs.FlagUsages()) }
+	fs.Usage = func() { c.page.Help(stdout, fs) }
 	help := "(see " + fs.Name() + " --help)"
 	switch err := fs.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
 		return statusOK
 	case err != nil:
 		return fail(stderr, statusUsage, fmt.Errorf("read the command line: %w %s", options.Explain(err), help))
+	case *version:
+		fmt.Fprintln(stdout, libshmem.Version)
+		return statusOK
 	case fs.NArg() == 0:
 		return fail(stderr, statusUsage, fmt.Errorf("read the command line: the files are missing %s", help))
 	}
-	return -1
+	return run(fs.Args(), stdout, stderr)
 }
 
 func fail(stderr io.Writer, status int, err error) int {

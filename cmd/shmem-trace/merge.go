@@ -12,37 +12,41 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"libshmem/cmd/internal/manual"
 	"libshmem/cmd/internal/tracefile"
 )
 
-const mergeUsage = `Usage: shmem-trace merge FILE... [-o FILE]
-
-Joins the files of all PEs into one, which https://ui.perfetto.dev shows with a
+var mergeCommand = command{
+	page: manual.Page{
+		Name:    "merge",
+		Summary: "join the files of all PEs into one for Perfetto, on one clock",
+		Usage:   []string{"shmem-trace merge FILE... [-o FILE]"},
+		Text: `Joins the files of all PEs into one, which https://ui.perfetto.dev shows with a
 row for each PE and thread. Times are on the clock of PE 0; the command says by
-how much they may be wrong.
+how much they may be wrong.`,
+	},
+	set: merge,
+}
 
-`
-
-func merge(args []string, stdout, stderr io.Writer) int {
-	fs := pflag.NewFlagSet("shmem-trace merge", pflag.ContinueOnError)
+func merge(fs *pflag.FlagSet) func(files []string, stdout, stderr io.Writer) int {
 	name := fs.StringP("output", "o", "all.json", "the `file` to write")
-	if done := parse(fs, args, mergeUsage, stdout, stderr); done >= 0 {
-		return done
+	manual.Files(fs, "output")
+	return func(files []string, stdout, stderr io.Writer) int {
+		t, err := tracefile.Scan(files, nil)
+		if err != nil {
+			return fail(stderr, statusError, err)
+		}
+		var events int64
+		if err := output(*name, t.Files, func(w io.Writer) (err error) {
+			events, err = join(t, w)
+			return err
+		}); err != nil {
+			return fail(stderr, statusError, err)
+		}
+		print(stderr, t.Notes())
+		fmt.Fprintf(stdout, "%s: %d events of %d PEs (open it at https://ui.perfetto.dev)\n", *name, events, len(t.PEs))
+		return statusOK
 	}
-	t, err := tracefile.Scan(fs.Args(), nil)
-	if err != nil {
-		return fail(stderr, statusError, err)
-	}
-	var events int64
-	if err := output(*name, t.Files, func(w io.Writer) (err error) {
-		events, err = join(t, w)
-		return err
-	}); err != nil {
-		return fail(stderr, statusError, err)
-	}
-	print(stderr, t.Notes())
-	fmt.Fprintf(stdout, "%s: %d events of %d PEs (open it at https://ui.perfetto.dev)\n", *name, events, len(t.PEs))
-	return statusOK
 }
 
 // join writes all events as one array.

@@ -10,49 +10,54 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"libshmem/cmd/internal/manual"
 	"libshmem/cmd/internal/replay"
 	"libshmem/cmd/internal/tracereplay"
 	"libshmem/runtime/shmerr"
 )
 
-const replayUsage = `Usage: shmem-trace replay FILE... [options]
-
-Runs the recorded calls of all PEs through a simulated network, and predicts the
+var replayCommand = command{
+	page: manual.Page{
+		Name:    "replay",
+		Summary: "predict the time on another network, and what bounds it",
+		Usage:   []string{"shmem-trace replay FILE... [options]"},
+		Text: `Runs the recorded calls of all PEs through a simulated network, and predicts the
 time of the program there and its bottleneck. The files are those of
-SHMEM_PRELOAD=trace, of all PEs of one run.
+SHMEM_PRELOAD=trace, of all PEs of one run.`,
+	},
+	set: replayFiles,
+}
 
-`
-
-func replayFiles(args []string, stdout, stderr io.Writer) int {
-	fs := pflag.NewFlagSet("shmem-trace replay", pflag.ContinueOnError)
+func replayFiles(fs *pflag.FlagSet) func(files []string, stdout, stderr io.Writer) int {
 	name := fs.String("model", "tcp", "the network: "+strings.Join(replay.Names(), ", "))
 	hosts := fs.Int("hosts", 0, "hosts; PEs side by side share one (0: as many as the program was recorded on, and 2 instead of 1)")
 	nics := fs.Int("nics", 1, "NICs of each host, which its PEs take in turn")
 	processors := fs.Int("processors", 0, "processors of each host; with no more than the program has threads there, the library's work for the network takes time from the program (0: enough)")
 	measured := fs.String("measured", "", "a file with the output of oshm_micro, and of woken, between two hosts of the network: latency, bandwidth and the costs of operations are chosen to give its figures")
 	out := fs.String("json", "", "write the prediction to this file, too")
-	if done := parse(fs, args, replayUsage, stdout, stderr); done >= 0 {
-		return done
+	manual.Choices(fs, "model", replay.Names()...)
+	manual.Files(fs, "measured", "json")
+	return func(files []string, stdout, stderr io.Writer) int {
+		usage := func(format string, args ...any) int {
+			return fail(stderr, statusUsage, fmt.Errorf("read the command line: %w (see shmem-trace replay --help)", fmt.Errorf(format, args...)))
+		}
+		model, err := replay.Named(*name)
+		switch {
+		case err != nil:
+			return usage("--model %s: %w", *name, err)
+		case *hosts < 0:
+			return usage("--hosts %d: a job has 1 host or more, or 0 for as many as in the recording", *hosts)
+		case *nics < 1 || *nics > 1024:
+			return usage("--nics %d: a host has 1 to 1024 NICs", *nics)
+		case *processors < 0:
+			return usage("--processors %d: a host has 1 or more, or 0 for enough", *processors)
+		}
+		setup := &tracereplay.Setup{Model: model, Site: replay.Site{Hosts: *hosts, NICs: *nics, Processors: *processors}, Measured: *measured}
+		if err := replayAll(files, setup, *out, stdout); err != nil {
+			return fail(stderr, statusError, err)
+		}
+		return statusOK
 	}
-	usage := func(format string, args ...any) int {
-		return fail(stderr, statusUsage, fmt.Errorf("read the command line: %w (see shmem-trace replay --help)", fmt.Errorf(format, args...)))
-	}
-	model, err := replay.Named(*name)
-	switch {
-	case err != nil:
-		return usage("--model %s: %w", *name, err)
-	case *hosts < 0:
-		return usage("--hosts %d: a job has 1 host or more, or 0 for as many as in the recording", *hosts)
-	case *nics < 1 || *nics > 1024:
-		return usage("--nics %d: a host has 1 to 1024 NICs", *nics)
-	case *processors < 0:
-		return usage("--processors %d: a host has 1 or more, or 0 for enough", *processors)
-	}
-	setup := &tracereplay.Setup{Model: model, Site: replay.Site{Hosts: *hosts, NICs: *nics, Processors: *processors}, Measured: *measured}
-	if err := replayAll(fs.Args(), setup, *out, stdout); err != nil {
-		return fail(stderr, statusError, err)
-	}
-	return statusOK
 }
 
 func replayAll(files []string, s *tracereplay.Setup, out string, stdout io.Writer) error {

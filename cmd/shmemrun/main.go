@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -14,21 +15,20 @@ import (
 	"github.com/spf13/pflag"
 
 	"libshmem"
+	"libshmem/cmd/internal/manual"
 	"libshmem/cmd/internal/options"
 	"libshmem/cmd/internal/poller"
 	"libshmem/fabric/chaos"
 	"libshmem/runtime/bootstrap/launch"
 )
 
-const usage = `Usage: shmemrun -n N [options] [--] PROG ARGS
-
-Starts N processing elements (PEs) of PROG on this machine, or by ssh on those
-of --host or --hostfile, and waits for them.
-
-`
-
-const notes = `
-By default each PE is bound to an equal share of the cores where PEs fit and
+var page = manual.Page{
+	Name: "shmemrun", Aliases: []string{"oshrun"}, Program: true,
+	Summary: "start the PEs of an OpenSHMEM program",
+	Usage:   []string{"shmemrun -n N [options] [--] PROG ARGS"},
+	Text: `Starts N processing elements (PEs) of PROG on this machine, or by ssh on those
+of --host or --hostfile, and waits for them.`,
+	Notes: `By default each PE is bound to an equal share of the cores where PEs fit and
 nothing speaks against it; --bind does so in any case, --bind=none never. The
 first lines of the log (SHMEM_LOG_LEVEL=info) name the binding, or the reason.
 
@@ -38,11 +38,21 @@ Without --host the machines are those of an allocation of Slurm, PBS or LSF.
 
 Standard input goes to PE 0. The exit status is that of the first PE that
 fails, 128 more than the signal where one killed it, 124 on a timeout, and
-1 where what the PEs wrote could not be passed on.
-`
+1 where what the PEs wrote could not be passed on.`,
+	Examples: []manual.Example{
+		{Command: "shmemrun -n 4 ./ring", Text: "Start four PEs on this machine:"},
+		{Command: "shmemrun --host node1:8,node2:8 -x SHMEM_SYMMETRIC_SIZE=4g ./ring", Text: "Start eight PEs on each of two machines, with larger heaps:"},
+		{Command: "shmemrun -n 4 --hosts 2 ./ring", Text: "Simulate two hosts on this machine, so that PEs use the network between them:"},
+		{Command: "shmemrun -n 4 --report ./ring", Text: "Find out what took the time, and which PE waited for which:"},
+	},
+	SeeAlso: []string{"oshcc(1)", "shmem-doctor(1)", "shmem-trace(1)", "shmem(7)"},
+}
 
-// errVersion is the error of a command line that asks for the version.
-var errVersion = errors.New("only the version is asked for")
+// The errors of command lines that ask for the version, and for the description of the command.
+var (
+	errVersion   = errors.New("only the version is asked for")
+	errDescribed = errors.New("only the description is asked for")
+)
 
 func main() { os.Exit(run(os.Args[1:])) }
 
@@ -61,7 +71,7 @@ func run(args []string) int {
 	var others hostOptions
 	opt, err := parse(args, os.Environ(), &before, &others)
 	switch {
-	case errors.Is(err, pflag.ErrHelp):
+	case errors.Is(err, pflag.ErrHelp), errors.Is(err, errDescribed):
 		return 0
 	case errors.Is(err, errVersion):
 		fmt.Println(libshmem.Version)
@@ -92,7 +102,8 @@ func run(args []string) int {
 
 func parse(args, env []string, before *preloadOptions, others *hostOptions) (*launch.Options, error) {
 	opt := &launch.Options{Env: env, LibDir: libDir()}
-	if len(args) > 0 && args[0] == asNvshmrun {
+	nvshmrun := len(args) > 0 && args[0] == asNvshmrun
+	if nvshmrun {
 		var err error
 		if args, err = spelledHere(args[1:]); err != nil {
 			return nil, err
@@ -111,7 +122,7 @@ func parse(args, env []string, before *preloadOptions, others *hostOptions) (*la
 	fs.SetInterspersed(false)
 	fs.SortFlags = false
 	fs.SetOutput(os.Stdout)
-	fs.Usage = func() { fmt.Print(usage + fs.FlagUsages() + notes) }
+	fs.Usage = func() { page.Help(os.Stdout, fs) }
 	fs.IntVarP(&opt.PEs, "pes", "n", 0, "number of PEs; -np is the same")
 	fs.StringVar(&opt.Hosts, "hosts", "", "simulate `H` hosts, or a list of their sizes such as 3,1")
 	others.flags(fs)
@@ -126,6 +137,15 @@ func parse(args, env []string, before *preloadOptions, others *hostOptions) (*la
 	fs.StringVar(&bind, "bind", string(launch.BindAuto), "bind PEs to processors: `HOW` is auto, none, share, core or numa")
 	fs.Lookup("bind").NoOptDefVal = string(launch.BindShare)
 	version := fs.Bool("version", false, "print the version alone")
+	manual.Choices(fs, "bind", "auto", "none", "share", "core", "numa")
+	manual.Files(fs, "trace", "hostfile", "prefix", "wdir", "ssh")
+	if len(args) == 1 && args[0] == manual.Ask {
+		described := page.With(fs)
+		if nvshmrun {
+			described = nvshmrunPage(described.Options)
+		}
+		return nil, cmp.Or(described.Describe(os.Stdout), errDescribed)
+	}
 	if err := fs.Parse(spellOut(fs, args)); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			return nil, err

@@ -2,11 +2,13 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 
+	"libshmem/cmd/internal/manual"
 	"libshmem/runtime/bootstrap/launch/ssh"
 )
 
@@ -65,7 +67,51 @@ var hydra = map[string]spelling{
 	"-v":               {instead: "set SHMEM_LOG_LEVEL=debug"},
 	"-verbose":         {instead: "set SHMEM_LOG_LEVEL=debug"},
 	"-info":            {instead: "use nvshmem-info"},
-	"-version":         {instead: "use nvshmem-info"},
+	"-version":         {as: func([]string) ([]string, error) { return []string{"--version"}, nil }},
+}
+
+// nvshmrunPage describes the command, with the options of shmemrun, which it takes as well.
+func nvshmrunPage(here []manual.Option) manual.Page {
+	p := manual.Page{
+		Name: "nvshmrun", Program: true,
+		Summary: "start the PEs of an NVSHMEM program",
+		Usage:   []string{"nvshmrun -n N [options] [--] PROG ARGS"},
+		Text: "Starts N processing elements (PEs) of PROG as shmemrun does. It also takes the options of NVSHMEM's\n" +
+			"launcher of this name, which have one dash.",
+		Examples: []manual.Example{{Command: "nvshmrun -n 4 -ppn 2 -hosts node1,node2 ./program", Text: "Start two PEs on each of two machines:"}},
+		SeeAlso:  []string{"shmemrun(1)", "nvshmem-info(1)", "shmem(7)"},
+	}
+	for _, name := range slices.Sorted(maps.Keys(hydra)) {
+		o := hydra[name]
+		if o.instead != "" {
+			continue
+		}
+		text, value := hydraHelp[name], ""
+		if o.values > 0 {
+			value, text, _ = strings.Cut(text, ": ")
+		}
+		p.Options = append(p.Options, manual.Option{
+			Name: strings.TrimPrefix(name, "-"), Single: true, Value: value, Text: text,
+			Files: slices.Contains([]string{"-f", "-hostfile", "-machinefile"}, name),
+		})
+	}
+	p.Options = append(p.Options, here...)
+	return p
+}
+
+// hydraHelp says what the options do: for those with values, the names of these first.
+var hydraHelp = map[string]string{
+	"-ppn": "N: PEs of each machine", "-perhost": "N: PEs of each machine",
+	"-hosts": "LIST: the machines, name or name:PEs", "-host": "LIST: the machines, name or name:PEs",
+	"-f": "FILE: a file with a machine on each line", "-hostfile": "FILE: a file with a machine on each line",
+	"-machinefile": "FILE: a file with a machine on each line",
+	"-genv":        "NAME VALUE: set a variable of the PEs", "-env": "NAME VALUE: set a variable of the PEs",
+	"-genvall": "PEs inherit the environment, as they do anyway", "-envall": "PEs inherit the environment, as they do anyway",
+	"-print-all-exitcodes": "accepted without effect",
+	"-l":                   "begin each line of output with [PE]", "-prepend-rank": "begin each line of output with [PE]",
+	"-launcher": "HOW: fork, ssh or rsh, accepted without effect", "-bootstrap": "HOW: fork, ssh or rsh, accepted without effect",
+	"-bind-to": "WHAT: bind PEs to none, core or numa", "-binding": "WHAT: bind PEs to none, core or numa",
+	"-version": "print the version alone",
 }
 
 // spelledHere translates options of Hydra into those of shmemrun. Others are shmemrun's.

@@ -47,6 +47,10 @@ cmd/shmem-doctor: . cmd/internal/... fabric fabric/ofi fabric/selftest runtime/b
     # as shmem-info, for what is wrong
 cmd/internal/options:
     # words about command lines; of what the options mean it knows nothing
+cmd/internal/manual:
+    # a command's own words, as help, manual page and completion
+cmd/internal/manual/write: . cmd/internal/manual
+    # asks the built commands for their words, and writes files
 cmd/internal/tracefile: . runtime/shmerr
     # reads files of traces, whoever wrote them, and so shares nothing with the writers
 cmd/internal/tracefile/sample:
