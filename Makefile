@@ -100,7 +100,8 @@ gen: ## write the generated files anew, from abi/table, capi/spec, runtime/confi
 	@$(GO) run ./runtime/config/gendoc --python -o python/shmem/_settings.py
 
 .PHONY: docs
-docs: $(BUILD)/man/list ## the manual pages, into build/man; docs/ has the rest
+docs: $(BUILD)/man/list $(BUILD)/commands/made ## the manual pages, into build/man; docs/ has the rest
+	@rm -rf $(BUILD)/man/man1 && cp -R $(COMMANDS)/man/man1 $(BUILD)/man
 
 # Not committed: 2,500 files that one table makes in a second.
 $(BUILD)/man/list: $(GENERATOR)
@@ -290,6 +291,13 @@ $(CMDS:%=$(BUILD)/bin/%): $(BUILD)/bin/%: $(GO_SRC)
 	@mkdir -p $(@D) $(BUILD)/obj
 	CGO_ENABLED=$(if $(filter $*,$(PURE)),0,1) CC="$(CC)" $(GO_BUILD) -o $@ ./cmd/$*
 
+# What the commands say of themselves, as manual pages and as completion for bash and zsh.
+COMMANDS := $(BUILD)/commands
+$(COMMANDS)/made: $(CMDS:%=$(BUILD)/bin/%) $(wildcard cmd/internal/manual/*.go cmd/internal/manual/write/*.go)
+	@$(GO_BUILD) -o $(BUILD)/obj/manual ./cmd/internal/manual/write
+	$(BUILD)/obj/manual $(BUILD)/bin $(@D)
+	@touch $@
+
 # shmemrun puts the lib beside its own bin first for the PEs, so each sanitizer build gets a copy of
 # it.
 $(BUILD)/asan/bin/shmemrun $(BUILD)/tsan/bin/shmemrun: $(BUILD)/bin/shmemrun
@@ -401,20 +409,29 @@ P := $(DESTDIR)$(PREFIX)
 WRAPPERS := oshcc oshc++ oshcxx oshCC
 # What debuggers of programs read.
 DEBUGGING := libshmem.gdb valgrind.supp
+# The source files of examples, and a Makefile that builds them with the installation.
+EXAMPLE_FILES := $(sort examples/Makefile $(shell find examples -type f -regex '.*\.\(c\|h\|cc\|cu\|cuh\|py\|txt\|md\)'))
+EXAMPLES_OWN  := $(filter-out examples/nvshmem/%,$(EXAMPLE_FILES))
+# The manual pages of commands and of their other names, and their completion.
+described = $(foreach c,$(1) $(2),share/man/man1/$(c).1 share/bash-completion/completions/$(c)) $(1:%=share/zsh/site-functions/_%)
 INSTALLED := $(CMDS:%=bin/%) $(HEADERS_OWN) $(DEVICE_HEADERS:device/%=include/%) lib/libshmem.so lib/libshmem_core.so lib/libshmem_preload.so lib/libshmem_kernels.fatbin \
              $(WRAPPERS:%=bin/%) bin/oshrun bin/oshmem_info lib/pkgconfig/shmem.pc \
-             lib/cmake/shmem/shmem-config.cmake lib/cmake/shmem/shmem-config-version.cmake $(DEBUGGING:%=share/libshmem/%)
+             lib/cmake/shmem/shmem-config.cmake lib/cmake/shmem/shmem-config-version.cmake $(DEBUGGING:%=share/libshmem/%) \
+             $(call described,$(CMDS) oshcc,$(WRAPPERS) oshrun oshmem_info) $(EXAMPLES_OWN:%=share/shmem/%)
 # The files for NVSHMEM programs. Links make share/nvshmem a NVSHMEM_HOME.
 NVSHMEM_CMDS    := nvshmem-info nvshmrun
 NVSHMEM_HOME    := share/nvshmem
 NVSHMEM_RELEASE := $(shell awk '$$2 ~ /NVSHMEM_VENDOR_(MAJOR|MINOR|PATCH)_VERSION/ {printf "%s%s", dot, $$3; dot = "."}' include/nvshmem/host/nvshmem_api.h)
 INSTALLED_NVSHMEM := $(filter include/nvshmem/%,$(HEADERS)) lib/$(NVSHMEM_NAME) lib/$(NVSHMEM_OLD) lib/libnvshmem_host.so $(NVSHMEM_ARCHIVES:%=lib/%) \
                      $(NVSHMEM_CMDS:%=bin/%) lib/pkgconfig/nvshmem.pc lib/cmake/nvshmem/nvshmem-config.cmake \
-                     lib/cmake/nvshmem/nvshmem-config-version.cmake $(NVSHMEM_HOME)/include $(NVSHMEM_HOME)/lib $(NVSHMEM_HOME)/bin
+                     lib/cmake/nvshmem/nvshmem-config-version.cmake $(call described,$(NVSHMEM_CMDS),) \
+                     $(patsubst %,share/shmem/%,$(filter examples/nvshmem/%,$(EXAMPLE_FILES))) $(NVSHMEM_HOME)/include $(NVSHMEM_HOME)/lib $(NVSHMEM_HOME)/bin
 # Directories of this project alone; a system's own prefix keeps its directories.
 SYSTEMS  := |/usr|/usr/local|
 OWN_DIRS := $(shell find include/nvshmem -depth -type d) include/shmem include/mpp lib/cmake/shmem \
-            lib/cmake/nvshmem $(NVSHMEM_HOME) share/libshmem $(if $(findstring |$(PREFIX)|,$(SYSTEMS)),,share/man/man3 share/man/man7 share/man share lib/pkgconfig lib/cmake lib include bin)
+            lib/cmake/nvshmem $(NVSHMEM_HOME) share/libshmem $(patsubst %/,share/shmem/%,$(filter-out examples/,$(sort $(dir $(EXAMPLE_FILES))))) \
+            share/shmem/examples/plugins share/shmem/examples share/shmem \
+            $(if $(findstring |$(PREFIX)|,$(SYSTEMS)),,share/man/man1 share/man/man3 share/man/man7 share/man share/bash-completion/completions share/bash-completion share/zsh/site-functions share/zsh share lib/pkgconfig lib/cmake lib include bin)
 
 .PHONY: install
 install: $(BUILT) $(KERNELS_OF_INSTALL) docs ## into PREFIX (/usr/local), below DESTDIR
@@ -444,7 +461,14 @@ endif
 	install -d "$(P)/share/man/man3" "$(P)/share/man/man7"
 	install -m 644 $(BUILD)/man/man3/* "$(P)/share/man/man3"
 	install -m 644 $(BUILD)/man/man7/* "$(P)/share/man/man7"
-	install -m 755 scripts/install/oshcc "$(P)/bin"
+	for c in $(CMDS) $(WRAPPERS) oshrun oshmem_info $(if $(filter no,$(NVSHMEM)),,$(NVSHMEM_CMDS)); do \
+	    install -m 644 "$(COMMANDS)/man/man1/$$c.1" "$(P)/share/man/man1" && \
+	    cp -P "$(COMMANDS)/bash/$$c" "$(P)/share/bash-completion/completions" && \
+	    { [ ! -e "$(COMMANDS)/zsh/_$$c" ] || install -m 644 "$(COMMANDS)/zsh/_$$c" "$(P)/share/zsh/site-functions"; } || exit; \
+	done
+	$(foreach f,$(if $(filter no,$(NVSHMEM)),$(EXAMPLES_OWN),$(EXAMPLE_FILES)),install -m 644 $(f) "$(P)/share/shmem/$(f)" &&) :
+	sed -e 's|@VERSION@|$(VERSION)|' scripts/install/oshcc > "$(P)/bin/oshcc"
+	chmod 755 "$(P)/bin/oshcc"
 	for w in $(filter-out oshcc,$(WRAPPERS)); do ln -sf oshcc "$(P)/bin/$$w"; done
 	ln -sf shmemrun "$(P)/bin/oshrun"
 	ln -sf shmem-info "$(P)/bin/oshmem_info"

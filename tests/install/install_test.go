@@ -61,6 +61,11 @@ var layout = []string{
 	"lib/pkgconfig/shmem.pc",
 	"share/libshmem/libshmem.gdb",
 	"share/libshmem/valgrind.supp",
+	"share/bash-completion/completions/oshc++",
+	"share/bash-completion/completions/shmemrun",
+	"share/man/man1/nvshmrun.1",
+	"share/man/man1/oshrun.1",
+	"share/man/man1/shmem-doctor.1",
 	"share/man/man3/pshmem.3",
 	"share/man/man3/shmem_int_put.3",
 	"share/man/man3/shmem_put.3",
@@ -70,6 +75,9 @@ var layout = []string{
 	"share/nvshmem/bin",
 	"share/nvshmem/include",
 	"share/nvshmem/lib",
+	"share/shmem/examples/Makefile",
+	"share/shmem/examples/ring/ring.c",
+	"share/zsh/site-functions/_shmemrun",
 }
 
 // bare is the environment of a user without settings.

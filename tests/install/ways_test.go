@@ -111,10 +111,11 @@ func TestWays(t *testing.T) {
 			{"oshcc", "-showme:compile", "-I" + prefix + "/include\n"},
 			{"oshc++", "-showme:link", "-L" + prefix + "/lib -Wl,-rpath," + prefix + "/lib -lshmem\n"},
 			{"oshcc", "-showme", "gcc -I" + prefix + "/include -c x.c\n"},
+			{"oshcc", "-show", "gcc -I" + prefix + "/include -c x.c\n"},
 			{"oshc++", "-showme", "g++ -I" + prefix + "/include -c x.c\n"},
 		} {
 			args := []string{osh(c.name), c.option}
-			if c.option == "-showme" {
+			if !strings.Contains(c.option, ":") {
 				args = append(args, "-c", "x.c")
 			}
 			if out := command(t, "", bare, args...); out != c.want {
@@ -126,6 +127,10 @@ func TestWays(t *testing.T) {
 			t.Errorf("another compiler: %q", out)
 		}
 	})
+	t.Run("version", func(t *testing.T) { versions(t, prefix, version) })
+	t.Run("manual", func(t *testing.T) { manuals(t, prefix) })
+	t.Run("completion", func(t *testing.T) { completions(t, prefix) })
+	t.Run("examples", func(t *testing.T) { exampleBuild(t, prefix) })
 	t.Run("pkg-config", func(t *testing.T) {
 		dir := folder(t, "")
 		command(t, dir, pkg, "sh", "-c", "gcc one.c -o pkg $(pkg-config --cflags --libs shmem)")
