@@ -17,7 +17,7 @@ import (
 
 // checkJob is one PE of several. PE 0 prints the findings of all, and has the status. One PE of
 // each host would be enough to check it, but PEs learn their hosts only later.
-func checkJob(boot bootstrap.Bootstrap, cfg *config.Config, found []doctor.Finding, patience time.Duration, stdout, stderr io.Writer) int {
+func checkJob(boot bootstrap.Bootstrap, cfg *config.Config, found []doctor.Finding, patience time.Duration, out printer, stderr io.Writer) int {
 	id, err := topo.HostID(cfg.HostID)
 	if err != nil {
 		return fail(stderr, errors.Join(err, boot.Close()))
@@ -36,7 +36,11 @@ func checkJob(boot bootstrap.Bootstrap, cfg *config.Config, found []doctor.Findi
 		for _, h := range hosts {
 			all = append(all, h.Findings...)
 		}
-		fmt.Fprint(stdout, doctor.Report(hosts, between))
+		if out.json {
+			fmt.Fprintln(out, doctor.JSON(hosts, between))
+		} else {
+			fmt.Fprint(out, doctor.Report(hosts, between))
+		}
 		result = status(all)
 	}
 	if err := errors.Join(boot.Part(), boot.Close()); err != nil {

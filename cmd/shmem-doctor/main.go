@@ -60,6 +60,7 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	root := fs.String("root", "", "look at the machine whose proc, sys and dev are below `DIR`; its libraries and drivers are not asked")
 	patience := fs.Float64("patience", 5, "as PEs of a job: `seconds` that a connection between hosts may take")
 	net := fs.Bool("fabric", false, "test each NIC that a job would take, by an endpoint that talks to itself, and write the results to "+reportFile+" in the working folder")
+	asJSON := fs.Bool("json", false, "print the findings as JSON, for programs")
 	version := fs.Bool("version", false, "print the version alone")
 	manual.Files(fs, "root")
 	if len(args) == 1 && args[0] == manual.Ask {
@@ -89,15 +90,16 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 			return fail(stderr, fmt.Errorf("read the command line: --root %s is no folder", *root))
 		}
 	}
+	out := printer{stdout, *asJSON}
 	cfg, findings := settings(environ)
 	if *root != "" {
-		return print(stdout, append(findings, doctor.At(*root).Findings(cfg)...))
+		return out.print(append(findings, doctor.At(*root).Findings(cfg)...))
 	}
 	if err := poller.Check(); err != nil { // and nothing more can be asked
-		return print(stdout, append(findings, doctor.Failed(doctor.Wrong, "system calls", "", err)))
+		return out.print(append(findings, doctor.Failed(doctor.Wrong, "system calls", "", err)))
 	}
 	if *net {
-		return testFabric(cfg, findings, environ, stdout, stderr)
+		return testFabric(cfg, findings, environ, out, stderr)
 	}
 	boot, err := place.OpenBootstrap(cfg, environ, place.Given{}, nil)
 	defer place.Depart()
@@ -107,14 +109,14 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	launched := err == nil && boot.Size() > 1
 	findings = append(findings, checkMachine(cfg, launched, environ)...)
 	if launched {
-		return checkJob(boot, cfg, findings, time.Duration(*patience*float64(time.Second)), stdout, stderr)
+		return checkJob(boot, cfg, findings, time.Duration(*patience*float64(time.Second)), out, stderr)
 	}
 	if err == nil {
 		if err := boot.Close(); err != nil {
 			return fail(stderr, err)
 		}
 	}
-	return print(stdout, findings)
+	return out.print(findings)
 }
 
 // checkMachine returns the findings about this machine.
@@ -122,10 +124,21 @@ func checkMachine(cfg *config.Config, launched bool, environ []string) []doctor.
 	return slices.Concat(doctor.At("").Findings(cfg), libraries(cfg, launched, environ), network(cfg, environ, false), gpus())
 }
 
-// print prints the lines, and returns the status.
-func print(w io.Writer, findings []doctor.Finding) int {
+// A printer prints findings as lines or as JSON.
+type printer struct {
+	io.Writer
+	json bool
+}
+
+// print prints the findings about this machine, and returns the status.
+func (p printer) print(findings []doctor.Finding) int {
+	if p.json {
+		name, _ := os.Hostname() // for people
+		fmt.Fprintln(p, doctor.JSON([]doctor.Host{{Name: name, Findings: findings}}, nil))
+		return status(findings)
+	}
 	for _, f := range findings {
-		fmt.Fprintln(w, f)
+		fmt.Fprintln(p, f)
 	}
 	return status(findings)
 }

@@ -26,7 +26,7 @@ import (
 const reportFile = "shmem-fabric-report.txt"
 
 // testFabric tests each NIC that a job would take.
-func testFabric(cfg *config.Config, findings []doctor.Finding, environ []string, stdout, stderr io.Writer) int {
+func testFabric(cfg *config.Config, findings []doctor.Finding, environ []string, out printer, stderr io.Writer) int {
 	findings = append(findings, network(cfg, environ, true)...)
 	memory, about, done := gpuMemory()
 	nics, tested := testNICs(cfg, memory)
@@ -34,12 +34,14 @@ func testFabric(cfg *config.Config, findings []doctor.Finding, environ []string,
 	if err := done(); err != nil {
 		findings = append(findings, doctor.Failed(doctor.Wrong, "CUDA", "see nvidia-smi, and dmesg for Xid", err))
 	}
-	result := print(stdout, findings)
+	result := out.print(findings)
 	text := report(cfg, environ, nics, about, findings)
 	if err := os.WriteFile(reportFile, []byte(text), 0o644); err != nil {
 		return fail(stderr, fmt.Errorf("write the report: %w", err))
 	}
-	fmt.Fprintln(stdout, "\nthe report is in "+reportFile)
+	if !out.json {
+		fmt.Fprintln(out, "\nthe report is in "+reportFile)
+	}
 	return result
 }
 

@@ -16,22 +16,11 @@ import (
 
 // watchPE prints the work of a running PE, its growth in the time between two looks, and its waits.
 func watchPE(w io.Writer, process string, between time.Duration) error {
-	pid, err := strconv.Atoi(process)
-	if err != nil || pid <= 0 {
-		return &shmerr.Error{
-			Op: "look at", Object: fmt.Sprintf("process %q", process), Cause: shmerr.Causef(shmerr.ErrArgument, "it is not the number of a process"),
-			Remedy: "ps and shmemrun --tag-output help to find it",
-		}
-	}
-	views, err := statuspage.Find(pid)
+	pid, views, done, err := viewPE(process)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		for _, v := range views {
-			_ = v.Close() // they were only read
-		}
-	}()
+	defer done()
 	page, last, err := readPages(views)
 	if err != nil {
 		return fmt.Errorf("look at process %d: %w", pid, err)
@@ -62,6 +51,25 @@ func watchPE(w io.Writer, process string, between time.Duration) error {
 		fmt.Fprintf(w, "this was the end: %v\n", err)
 	}
 	return nil
+}
+
+// viewPE opens the pages of a running PE.
+func viewPE(process string) (pid int, views []*statuspage.View, done func(), err error) {
+	pid, err = strconv.Atoi(process)
+	if err != nil || pid <= 0 {
+		return 0, nil, nil, &shmerr.Error{
+			Op: "look at", Object: fmt.Sprintf("process %q", process), Cause: shmerr.Causef(shmerr.ErrArgument, "it is not the number of a process"),
+			Remedy: "ps and shmemrun --tag-output help to find it",
+		}
+	}
+	if views, err = statuspage.Find(pid); err != nil {
+		return 0, nil, nil, err
+	}
+	return pid, views, func() {
+		for _, v := range views {
+			_ = v.Close() // they were only read
+		}
+	}, nil
 }
 
 // waits prints the waits of a PE's threads.

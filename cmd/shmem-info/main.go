@@ -36,6 +36,7 @@ needs for itself, and which memory the rings can have here.`,
 	Examples: []manual.Example{
 		{Command: "shmem-info --env", Text: "List the settings of the library, with their values here:"},
 		{Command: "shmem-info --fabric", Text: "Find out which network a job would take, and why:"},
+		{Command: "shmem-info --env --json | jq -r '.settings[] | select(.from != \"\").name'", Text: "Name the settings that the environment has:"},
 		{Command: "shmem-info --live 4711", Text: "Look at a PE that seems to hang, by its process number:"},
 	},
 	SeeAlso: []string{"shmem-doctor(1)", "shmemrun(1)", "shmem(7)"},
@@ -67,6 +68,7 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	xml := fs.String("xml", "", "with --topology: draw the machine that this file describes, written by lstopo --of xml")
 	process := fs.String("live", "", "show the work of the PE with this process number: its counters, their growth, and its waits")
 	between := fs.Float64("between", 1, "with --live: seconds between the two looks that rates are made of; 0 looks once")
+	asJSON := fs.Bool("json", false, "print the facts as JSON, for programs")
 	version := fs.Bool("version", false, "print the version alone")
 	manual.Files(fs, "xml")
 	if len(args) == 1 && args[0] == manual.Ask {
@@ -97,16 +99,26 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	switch {
 	case *version:
 		fmt.Fprintln(out, libshmem.Version)
+	case *env && *asJSON:
+		err = settingsJSON(out, cfg)
 	case *env:
 		err = cfg.Print(out)
 	case fs.Changed("live"):
-		if err = poller.Check(); err == nil {
+		if err = poller.Check(); err == nil && *asJSON {
+			err = liveJSON(out, *process)
+		} else if err == nil {
 			err = watchPE(out, *process, time.Duration(*between*float64(time.Second)))
 		}
+	case *net && *asJSON:
+		err = networkJSON(out, cfg)
 	case *net:
 		err = network(out, cfg)
+	case *place && *asJSON:
+		err = topologyJSON(out, cfg, *xml)
 	case *place:
 		err = topology(out, cfg, *xml)
+	case *asJSON:
+		err = summaryJSON(out, cfg)
 	default:
 		err = summary(out, cfg)
 	}

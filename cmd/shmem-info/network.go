@@ -85,6 +85,14 @@ func open(want fabric.Config) (fabric.Provider, error) {
 	return ends[0], nil
 }
 
+// wanted is what a job asks of its provider.
+func wanted(cfg *config.Config, hints ofi.Hints) fabric.Config {
+	want := proxy.ProviderConfig(2)
+	want.Provider, want.Fabric, want.NICs, want.Library = cfg.Provider, cfg.Fabric.Named(), hints.NICs, cfg.Libfabric
+	want.Data, want.Fence, want.Atomics, want.Blocks, want.GPU = true, true, true, true, hints.GPU
+	return want
+}
+
 // about names the chosen fabric, the options that were set and refused, and why libfabric does not
 // know the memory of GPUs.
 func about(w io.Writer, cfg *config.Config, p fabric.Provider) error {
@@ -131,10 +139,7 @@ func order(c *fabric.Caps) string {
 
 // granted opens the choice of a job, and prints the words of SHMEM_REQUIRE that it fulfils.
 func granted(w io.Writer, cfg *config.Config, hints ofi.Hints) error {
-	want := proxy.ProviderConfig(2)
-	want.Provider, want.Fabric, want.NICs, want.Library = cfg.Provider, cfg.Fabric.Named(), hints.NICs, cfg.Libfabric
-	want.Data, want.Fence, want.Atomics, want.Blocks, want.GPU = true, true, true, true, hints.GPU
-	p, err := open(want)
+	p, err := open(wanted(cfg, hints))
 	if err != nil {
 		return err
 	}

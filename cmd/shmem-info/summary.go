@@ -20,12 +20,18 @@ import (
 // specification is the version of OpenSHMEM that shmem.h states.
 const specification = "1.6"
 
+// ownLibraries are the libraries of an installation.
+var ownLibraries = []string{"libshmem.so", "libshmem_core.so"}
+
+// jobSizes are the numbers of PEs for which the overhead is listed.
+var jobSizes = []int{1, 2, 8, 64, 1024}
+
 // summary prints the facts of this installation and this machine.
 func summary(w io.Writer, cfg *config.Config) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "libshmem\t%s, OpenSHMEM %s\n", libshmem.Version, specification)
 	fmt.Fprintf(t, "build\t%s, %s/%s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	for _, name := range []string{"libshmem.so", "libshmem_core.so"} {
+	for _, name := range ownLibraries {
 		fmt.Fprintf(t, "%s\t%s\n", name, ownLibrary(name))
 	}
 	fmt.Fprintf(t, "libfabric\t%s\n", libfabric(cfg))
@@ -82,7 +88,7 @@ func overhead(w io.Writer, cfg *config.Config) error {
 		heap.BlockCost, heap.Granule-1)
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "PEs of the job\tinternal area, KiB\t")
-	for _, n := range []int{1, 2, 8, 64, 1024} {
+	for _, n := range jobSizes {
 		fmt.Fprintf(t, "%d\t%d\t\n", n, area.New(n, 0, cfg.NotifyCount, cfg.MessageMemory).Internal>>10)
 	}
 	if err := t.Flush(); err != nil {

@@ -15,9 +15,23 @@ import (
 // topology draws a machine and the NICs that its PEs would take: this one with libfabric's offers
 // on it, or the one that a file describes.
 func topology(w io.Writer, cfg *config.Config, file string) error {
+	m, r, picks, err := planned(w, cfg, file)
+	if m == nil {
+		return err
+	}
+	if err := errors.Join(m.Draw(w, r, picks), err); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	return m.Table(w, r, picks)
+}
+
+// planned is the machine, its PEs and NICs, and what each PE would take; a machine also where the NICs
+// refuse. Notes go to w.
+func planned(w io.Writer, cfg *config.Config, file string) (*topo.Machine, topo.Request, [][]topo.Pick, error) {
 	s, err := place.ReadSettings(cfg)
 	if err != nil {
-		return err
+		return nil, topo.Request{}, nil, err
 	}
 	var m *topo.Machine
 	var nics []ofi.NIC
@@ -30,20 +44,16 @@ func topology(w io.Writer, cfg *config.Config, file string) error {
 	} else {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return fmt.Errorf("read topology: %w (name a file that lstopo --of xml has written)", err)
+			return nil, topo.Request{}, nil, fmt.Errorf("read topology: %w (name a file that lstopo --of xml has written)", err)
 		}
 		if m, err = topo.ReadXML(text, file); err != nil {
-			return err
+			return nil, topo.Request{}, nil, err
 		}
 		nics = described(m, &s)
 	}
 	r, _ := s.Request(nics, m.Everybody())
 	picks, err := m.Plan(r)
-	if err := errors.Join(m.Draw(w, r, picks), err, refused); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
-	return m.Table(w, r, picks)
+	return m, r, picks, errors.Join(err, refused)
 }
 
 // usableNICs are the NICs that libfabric would let a job of this machine take.

@@ -164,6 +164,24 @@ func (m *Machine) who(p Process, pe int) string {
 	return fmt.Sprintf("PE %d on any processor", pe)
 }
 
+// Choice is a NIC that a PE takes, with the reason.
+type Choice struct {
+	User     string `json:"user"`
+	NIC      string `json:"nic"`
+	Distance string `json:"distance"`
+	Why      string `json:"why"`
+}
+
+// Choices lists each pair of a plan.
+func (m *Machine) Choices(r Request, picks [][]Pick) (all []Choice) {
+	for pe, list := range picks {
+		for _, p := range list {
+			all = append(all, Choice{m.who(r.PEs[pe], pe), r.NICs[p.NIC].Name, fmt.Sprintf("%s, %s", p.Class.Short(), p.Class), p.Why})
+		}
+	}
+	return all
+}
+
 // Table writes each pair of a plan with its reason.
 func (m *Machine) Table(w io.Writer, r Request, picks [][]Pick) error {
 	if len(r.NICs) == 0 {
@@ -172,10 +190,8 @@ func (m *Machine) Table(w io.Writer, r Request, picks [][]Pick) error {
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "user\tNIC\tdistance\twhy")
-	for pe, list := range picks {
-		for _, p := range list {
-			fmt.Fprintf(t, "%s\t%s\t%s, %s\t%s\n", m.who(r.PEs[pe], pe), r.NICs[p.NIC].Name, p.Class.Short(), p.Class, p.Why)
-		}
+	for _, c := range m.Choices(r, picks) {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", c.User, c.NIC, c.Distance, c.Why)
 	}
 	var idle []string
 	for n, nic := range r.NICs {

@@ -233,6 +233,7 @@ func TestLive(t *testing.T) {
 	t.Run("stranger", func(t *testing.T) { stranger(t, build, pids[0]) })
 	soon(func() string { return look(1, "--between", "0") }, `^shmem_barrier_all waits for \S+s: for .*PE 0`, `^ +received_bytes +\d+ B *$`,
 		`^last events with PE 0, times before this look:$`, `^ +-\d+\.\d{3} ms  applied message 1: \w`, `^ +-\d+\.\d{3} ms  the proxy sleeps$`)
+	says(look(1, "--json"), `^  "pe": 1,$`, `^  "nodes": 2,$`, `^      "call": "shmem_barrier_all",$`, `^    "received_bytes": [1-9]\d*,$`)
 	// A PE takes no part in reading its counters, so a stopped one can be inspected.
 	if err := syscall.Kill(pids[1], syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
