@@ -131,7 +131,7 @@ MADE := $(FRONT_GEN) $(NVSHMEM_GEN) $(TEST_GEN) $(foreach s,gpu nvshmem/gpu,$(GE
 # Go's own library above all. From an empty cache that took 20 s of a processor more.
 GO_BUILD := flock $(BUILD)/obj/go.lock $(GO) build
 
-$(GENERATOR): go.mod VERSION version.go $(wildcard capi/gen/*.go capi/spec/*.go internal/generated/*.go)
+$(GENERATOR): go.mod VERSION version.go $(wildcard capi/gen/*.go capi/spec/*.go internal/generated/*.go runtime/config/*.go)
 	@$(FIT)
 	@mkdir -p $(@D)
 	$(GO_BUILD) -o $@ ./capi/gen

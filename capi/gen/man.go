@@ -10,6 +10,7 @@ import (
 
 	"libshmem"
 	"libshmem/capi/spec"
+	"libshmem/runtime/config"
 )
 
 // A topic is a family of functions, with the text of its manual page.
@@ -213,6 +214,9 @@ func (p *page) text() string {
 		t.body(&b, ".SS")
 	}
 	s := p.topics[0].family.Surface()
+	if s.Over == nil {
+		writeExample(&b, strings.TrimPrefix(p.name, s.Prefix()))
+	}
 	fmt.Fprintf(&b, ".SH SEE ALSO\n.BR %s (7)", s.Name)
 	if s.Profiled {
 		fmt.Fprintf(&b, ",\n.BR p%s (3)", s.Name)
@@ -279,11 +283,71 @@ func overviewPage(s *spec.Surface) string {
 		paragraph(&b, p.topics[0].summary())
 	}
 	b.WriteString(".SH ENVIRONMENT\n")
-	paragraph(&b, "shmem-info --env lists the variables, their values and what they do.")
+	writeEnvironment(&b)
+	fmt.Fprint(&b, ".SH SEE ALSO\n.BR shmemrun (1),\n.BR oshcc (1),\n.BR shmem\\-info (1),\n.BR shmem\\-doctor (1),\n.BR shmem\\-trace (1)")
 	if s.Profiled {
-		fmt.Fprintf(&b, ".SH SEE ALSO\n.BR p%s (3)\n", s.Name)
+		fmt.Fprintf(&b, ",\n.BR p%s (3)", s.Name)
 	}
+	b.WriteString("\n")
 	return b.String()
+}
+
+// writeEnvironment lists the settings that users set.
+func writeEnvironment(b *strings.Builder) {
+	paragraph(b, "These variables are read once, by the first initialisation. shmem-info --env lists them with their present values.")
+	category := config.Category(0xff)
+	for i := range config.Table {
+		v := &config.Table[i]
+		if v.Category == config.Launcher {
+			continue
+		}
+		if v.Category != category {
+			category = v.Category
+			title := category.String()
+			fmt.Fprintf(b, ".SS %s\n", roff(strings.ToUpper(title[:1])+title[1:]))
+		}
+		fmt.Fprintf(b, ".TP\n.B %s\n", roff(v.Name))
+		paragraph(b, v.Text)
+		text := "Value: " + v.Range() + "."
+		if v.Default != "" {
+			text += " Default: " + v.Default + "."
+		}
+		if len(v.Aliases) > 0 {
+			text += " Also read from " + strings.Join(v.Aliases, ", ") + "."
+		}
+		b.WriteString(".br\n")
+		paragraph(b, text)
+	}
+}
+
+// writeExample shows the example of a page, if it has one.
+func writeExample(b *strings.Builder, name string) {
+	for i := range spec.Examples {
+		e := &spec.Examples[i]
+		if !slices.Contains(e.Pages, name) {
+			continue
+		}
+		b.WriteString(".SH EXAMPLES\n")
+		if !e.Whole() {
+			paragraph(b, "With me and n for the number of this PE and of all PEs:")
+			b.WriteString(".PP\n")
+		}
+		fmt.Fprintf(b, ".RS 4\n.EX\n")
+		for line := range strings.Lines(e.Code) {
+			if line == "\n" {
+				fmt.Fprintln(b, `\&`) // formatters complain of an empty line
+				continue
+			}
+			fmt.Fprintln(b, roff(strings.TrimSuffix(line, "\n")))
+		}
+		b.WriteString(".EE\n.RE\n.PP\n")
+		paragraph(b, "Two PEs print, in any order:")
+		b.WriteString(".PP\n.RS 4\n.EX\n")
+		for line := range strings.Lines(e.Prints) {
+			fmt.Fprintln(b, roff(strings.TrimSuffix(line, "\n")))
+		}
+		b.WriteString(".EE\n.RE\n")
+	}
 }
 
 // writePages writes the manual and, in the file list, the places of its files.

@@ -85,6 +85,19 @@ func manuals(t *testing.T, prefix string) {
 			}
 		}
 	}
+	overview, err := os.ReadFile(filepath.Join(prefix, "share/man/man7/shmem.7"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	referred := regexp.MustCompile(`(?m)^\.BR (\S+) \(1\)`).FindAllStringSubmatch(string(overview), -1)
+	if len(referred) < 5 || !strings.Contains(string(overview), "\n.B SHMEM_SYMMETRIC_SIZE\n") {
+		t.Errorf("shmem(7) names the commands %v, or lacks the variables", referred)
+	}
+	for _, r := range referred {
+		if _, err := os.Stat(filepath.Join(prefix, "share/man/man1", strings.ReplaceAll(r[1], `\-`, "-")+".1")); err != nil {
+			t.Errorf("shmem(7): %v", err)
+		}
+	}
 	for _, line := range lines {
 		text, err := os.ReadFile(filepath.Join(prefix, "share/man/man1", line[0]+".1"))
 		if err != nil {

@@ -28,9 +28,9 @@ internal/generated:
 
 capi/spec:
     # a table of data; the generator and tests read it, nothing is behind it
-capi/gen: capi/spec internal/generated
+capi/gen: capi/spec internal/generated runtime/config
     # runs when the library is built: what it imported of the runtime would
-    # have to be built before the files that it generates
+    # have to be built before the files that it generates. The table of settings is data, too
 capi/core/library: capi/core
     # what is linked; package core has C in it, and a package with C that is
     # linked as a library is slow to link
