@@ -17,7 +17,7 @@ import (
 
 // checkJob is one PE of several. PE 0 prints the findings of all, and has the status. One PE of
 // each host would be enough to check it, but PEs learn their hosts only later.
-func checkJob(boot bootstrap.Bootstrap, cfg *config.Config, found []doctor.Finding, patience time.Duration, out printer, stderr io.Writer) int {
+func checkJob(boot bootstrap.Bootstrap, cfg *config.Config, found []doctor.Finding, patience time.Duration, deep bool, out printer, stderr io.Writer) int {
 	id, err := topo.HostID(cfg.HostID)
 	if err != nil {
 		return fail(stderr, errors.Join(err, boot.Close()))
@@ -26,7 +26,7 @@ func checkJob(boot bootstrap.Bootstrap, cfg *config.Config, found []doctor.Findi
 	if mine.Name == "" {
 		mine.Name, _ = os.Hostname() // for people
 	}
-	hosts, between, err := doctor.Reach(boot, mine, patience)
+	hosts, between, err := doctor.Reach(boot, mine, patience, deep)
 	if err != nil {
 		return fail(stderr, errors.Join(err, boot.Close()))
 	}

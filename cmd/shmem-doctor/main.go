@@ -30,7 +30,9 @@ var page = manual.Page{
 	Usage:   []string{"shmem-doctor [option]", "shmemrun -n N shmem-doctor"},
 	Text: `Looks for causes that keep the library from working here, one line for each thing: ok; - for
 a lack that only some jobs notice; no for a fault. Started as PEs of a job it also
-tries which interfaces lead from host to host.`,
+tries which interfaces lead from host to host, and with --hosts it names causes: firewalls that
+drop packets in silence, MTU black holes, asymmetric routes, NAT, duplicate addresses, slow DNS,
+and hosts with IPv6 alone.`,
 	Statuses: []manual.Status{
 		{Number: "0", Text: "there is no fault"},
 		{Number: "1", Text: "there is a fault"},
@@ -38,7 +40,7 @@ tries which interfaces lead from host to host.`,
 	},
 	Examples: []manual.Example{
 		{Command: "shmem-doctor", Text: "Look at this machine:"},
-		{Command: "shmemrun --host node1,node2 shmem-doctor", Text: "Try the network between two machines:"},
+		{Command: "shmem-doctor --hosts=node1,node2,node3", Text: "Find out what is wrong between machines:"},
 	},
 	SeeAlso: []string{"shmem-info(1)", "shmemrun(1)", "shmem(7)"},
 }
@@ -59,6 +61,9 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	fs.Usage = func() { page.Help(stdout, fs) }
 	root := fs.String("root", "", "look at the machine whose proc, sys and dev are below `DIR`; its libraries and drivers are not asked")
 	patience := fs.Float64("patience", 5, "as PEs of a job: `seconds` that a connection between hosts may take")
+	hosts := fs.String("hosts", "", "run on these machines by shmemrun, `a,b` or a file with a line for each, and look for what is wrong between each two; without a value as PEs of a job, or on the machines of an allocation")
+	fs.Lookup("hosts").NoOptDefVal = theseHosts
+	ssh := fs.String("ssh", "ssh", "with --hosts=LIST: the `COMMAND` for ssh, perhaps with options")
 	net := fs.Bool("fabric", false, "test each NIC that a job would take, by an endpoint that talks to itself, and write the results to "+reportFile+" in the working folder")
 	asJSON := fs.Bool("json", false, "print the findings as JSON, for programs")
 	version := fs.Bool("version", false, "print the version alone")
@@ -79,6 +84,10 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 		return fail(stderr, fmt.Errorf("read the command line: there is no argument %q (see shmem-doctor --help)", fs.Arg(0)))
 	case !(*patience > 0 && *patience <= 3600):
 		return fail(stderr, fmt.Errorf("read the command line: --patience %v is no number of seconds up to 3600", *patience))
+	case fs.Changed("ssh") && (!fs.Changed("hosts") || *hosts == theseHosts):
+		return fail(stderr, errors.New("read the command line: --ssh is for --hosts=LIST (see shmem-doctor --help)"))
+	case fs.Changed("hosts") && (*net || *root != ""):
+		return fail(stderr, errors.New("read the command line: --hosts does not go together with --root or --fabric"))
 	case *net && *root != "":
 		return fail(stderr, errors.New("read the command line: --root and --fabric do not go together"))
 	case *version:
@@ -89,6 +98,10 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 		if info, err := os.Stat(*root); err != nil || !info.IsDir() {
 			return fail(stderr, fmt.Errorf("read the command line: --root %s is no folder", *root))
 		}
+	}
+	deep := fs.Changed("hosts")
+	if deep && *hosts != theseHosts {
+		return fail(stderr, startOn(*hosts, *ssh, *patience, *asJSON))
 	}
 	out := printer{stdout, *asJSON}
 	cfg, findings := settings(environ)
@@ -107,9 +120,15 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 		findings = append(findings, doctor.Failed(doctor.Wrong, "bootstrap", "correct how the job was started, or set SHMEM_BOOTSTRAP", err))
 	}
 	launched := err == nil && boot.Size() > 1
+	if deep && !launched && err == nil {
+		if err := boot.Close(); err != nil {
+			return fail(stderr, err)
+		}
+		return fail(stderr, startInAllocation(environ, *patience, *asJSON))
+	}
 	findings = append(findings, checkMachine(cfg, launched, environ)...)
 	if launched {
-		return checkJob(boot, cfg, findings, time.Duration(*patience*float64(time.Second)), out, stderr)
+		return checkJob(boot, cfg, findings, time.Duration(*patience*float64(time.Second)), deep, out, stderr)
 	}
 	if err == nil {
 		if err := boot.Close(); err != nil {

@@ -31,6 +31,8 @@ type Address struct {
 	IP        string
 	Port      int
 	Token     string // that the listener says first
+	UDP       int    // the port for datagrams; 0: none
+	MTU       int    // of the interface
 }
 
 // failure is a connection that did not come about.
@@ -41,8 +43,9 @@ type failure struct {
 
 // Reach has all hosts of a job try all addresses of all others, by TCP, from the first PE of each.
 // Every PE calls it; each gets the hosts, by the number of their first PE, and the findings between
-// them. patience is for each connection.
-func Reach(boot bootstrap.Bootstrap, mine Host, patience time.Duration) ([]Host, []Finding, error) {
+// them. patience is for each connection. deep also looks for causes, by large transfers, datagrams
+// and names.
+func Reach(boot bootstrap.Bootstrap, mine Host, patience time.Duration, deep bool) ([]Host, []Finding, error) {
 	first, err := gather(boot, mine.ID)
 	if err != nil {
 		return nil, nil, err
@@ -59,10 +62,17 @@ func Reach(boot bootstrap.Bootstrap, mine Host, patience time.Duration) ([]Host,
 		}
 		pes[number[id]] = append(pes[number[id]], pe)
 	}
-	var stop func()
+	r := &receiver{}
 	if me >= 0 {
+		var stop func()
 		mine.Address, stop = listen()
 		defer stop()
+		defer r.close()
+		for i := range mine.Address {
+			if deep {
+				r.receive(i, &mine.Address[i])
+			}
+		}
 	}
 	cards, err := gather(boot, mine)
 	if err != nil {
@@ -85,7 +95,19 @@ func Reach(boot bootstrap.Bootstrap, mine Host, patience time.Duration) ([]Host,
 	for i := range hosts {
 		byHost[i] = all[pes[i][0]]
 	}
-	return hosts, judge(hosts, byHost), nil
+	findings := judge(hosts, byHost)
+	if deep {
+		first := make([]int, len(pes))
+		for i := range pes {
+			first[i] = int(pes[i][0])
+		}
+		more, err := exchange(boot, hosts, first, me, r, patience)
+		if err != nil {
+			return nil, nil, err
+		}
+		findings = append(findings, more...)
+	}
+	return hosts, findings, nil
 }
 
 // gather is an allgather of a value that JSON can write.
@@ -125,8 +147,12 @@ func listen() (addresses []Address, stop func()) {
 					return // closed
 				}
 				_ = c.SetWriteDeadline(time.Now().Add(time.Second)) // the caller sees the missing bytes
-				_, _ = c.Write([]byte(a.Token))
-				_ = c.Close()
+				go func() {
+					defer c.Close()
+					if _, err := c.Write([]byte(a.Token)); err == nil {
+						answer(c)
+					}
+				}()
 			}
 		}()
 	}
@@ -148,7 +174,7 @@ func local() []Address {
 		addresses, _ := i.Addrs() // likewise
 		for _, a := range addresses {
 			if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
-				all = append(all, Address{Interface: i.Name, IP: n.IP.String()})
+				all = append(all, Address{Interface: i.Name, IP: n.IP.String(), MTU: i.MTU})
 			}
 		}
 	}
@@ -186,23 +212,45 @@ func connect(hosts []Host, me int, patience time.Duration) []failure {
 	return failed
 }
 
+// errSilent is the error of a connection without an answer.
+var errSilent = errors.New("no answer")
+
+// try connects to an address.
 func try(a Address, patience time.Duration) error {
+	c, err := dial(a, patience)
+	if err == errSilent {
+		return fmt.Errorf("no answer in %v", patience)
+	}
+	if err != nil {
+		return err
+	}
+	return c.Close()
+}
+
+// dial connects to an address, and reads its token.
+func dial(a Address, patience time.Duration) (net.Conn, error) {
 	c, err := net.DialTimeout("tcp", net.JoinHostPort(a.IP, strconv.Itoa(a.Port)), patience)
 	if err != nil {
 		var op *net.OpError
 		if errors.As(err, &op) && op.Timeout() {
-			return fmt.Errorf("no answer in %v", patience)
+			return nil, errSilent
 		}
 		for errors.As(err, &op) {
 			err = op.Err
 		}
-		return err
+		return nil, err
 	}
-	defer c.Close()
+	if err := readToken(c, a.Token, patience); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+func readToken(c net.Conn, token string, patience time.Duration) error {
 	if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		return err
 	}
-	b := make([]byte, len(a.Token))
+	b := make([]byte, len(token))
 	for n := 0; n < len(b); {
 		k, err := c.Read(b[n:])
 		if err != nil {
@@ -210,7 +258,7 @@ func try(a Address, patience time.Duration) error {
 		}
 		n += k
 	}
-	if string(b) != a.Token {
+	if string(b) != token {
 		return errors.New("another process answers there")
 	}
 	return nil

@@ -142,4 +142,18 @@ var lossDefects = []defect{
 		user: "a program that resets its GPU before it finalizes dies of a signal: its proxies read rings that are unmapped",
 		by:   job("./tests/failure", "^TestReset$/^ring$/^end$"), says: `was killed by signal 11`,
 	},
+	{
+		id: "losses/firewall-or-route", file: "runtime/doctor/causes.go",
+		was:  "return x.From == from && x.Address == t.Address })",
+		is:   "return x.Address == t.Address })",
+		user: "shmem-doctor --hosts calls a firewall that stops all packets one that stops TCP alone",
+		by:   unit("./runtime/doctor", "^TestCausesOf$"), says: `UDP of another host: .*while UDP arrives`,
+	},
+	{
+		id: "losses/answers-that-vanish", file: "runtime/doctor/causes.go",
+		was:  "case t.Largest >= a.MTU:",
+		is:   "case t.Largest > a.MTU:",
+		user: "shmem-doctor --hosts says that packets of more than 1500 bytes vanish where the answers do",
+		by:   unit("./runtime/doctor", "^TestCausesOf$"), says: `large answers: .*more than some 1500 bytes vanish`,
+	},
 }

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// theseHosts is the value of --hosts without one: those of the job.
+const theseHosts = "those of the job"
+
+// startOn becomes a shmemrun that starts the doctor on machines: a list of them, or a file that names
+// them. It returns only an error.
+func startOn(hosts, ssh string, patience float64, asJSON bool) error {
+	if hosts == "" {
+		return errors.New(`read the command line: --hosts "": no machine (say --hosts=a,b, or the name of a file)`)
+	}
+	option := "--host"
+	if info, err := os.Stat(hosts); err == nil && info.Mode().IsRegular() {
+		option = "--hostfile"
+	} else if strings.Contains(hosts, "/") {
+		return fmt.Errorf("read the command line: --hosts %s: there is no such file", hosts)
+	}
+	return start([]string{option, hosts, "--ssh", ssh}, patience, asJSON)
+}
+
+// startInAllocation does the same on the machines that a batch system gives.
+func startInAllocation(environ []string, patience float64, asJSON bool) error {
+	if !slices.ContainsFunc(environ, func(v string) bool {
+		return strings.HasPrefix(v, "SLURM_JOB_ID=") || strings.HasPrefix(v, "PBS_NODEFILE=") || strings.HasPrefix(v, "LSB_DJOB_HOSTFILE=")
+	}) {
+		return errors.New("read the command line: --hosts: this is neither a job of several PEs nor an allocation of a batch system (say --hosts=a,b, or the name of a file with a machine on each line)")
+	}
+	return start(nil, patience, asJSON)
+}
+
+// start replaces this process by shmemrun, which is beside it.
+func start(options []string, patience float64, asJSON bool) error {
+	self, err := os.Executable()
+	if err == nil {
+		self, err = filepath.EvalSymlinks(self)
+	}
+	if err != nil {
+		return fmt.Errorf("find shmemrun: %w (start the doctor by its path)", err)
+	}
+	shmemrun := filepath.Join(filepath.Dir(self), "shmemrun")
+	argv := append([]string{"shmemrun"}, options...)
+	argv = append(argv, "--", self, "--hosts", fmt.Sprintf("--patience=%v", patience))
+	if asJSON {
+		argv = append(argv, "--json")
+	}
+	return fmt.Errorf("start %s: %w (install the commands together)", shmemrun, syscall.Exec(shmemrun, argv, os.Environ()))
+}

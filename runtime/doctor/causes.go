@@ -1,0 +1,185 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// pairs is what all hosts have found about each other.
+type pairs struct {
+	hosts []Host
+	tried [][]probe   // by host
+	came  [][]arrival // likewise
+	names [][]lookup  // likewise
+
+	lines map[cause][]string
+	order []cause
+}
+
+// cause is a kind of finding, with its severity and remedy.
+type cause struct {
+	verdict         Verdict
+	subject, remedy string
+}
+
+// The remedies.
+const (
+	openFirewall = "open the firewall between the hosts for TCP and UDP on all ports"
+	oneMTU       = "let ICMP \"fragmentation needed\" pass, or set the MTU of the interfaces to what the network between them carries"
+	sameRoutes   = "make packets and their answers take the same interface: correct the routes of both hosts, or see rp_filter and arp_filter"
+	noNAT        = "hosts of a job need to reach each other at their own addresses: leave the address translation out between them"
+	ownAddresses = "give each host addresses of its own"
+	fasterNames  = "correct /etc/resolv.conf, or write the hosts into /etc/hosts"
+	bothFamilies = "give the hosts addresses of one family"
+)
+
+// add notes a line about a cause.
+func (p *pairs) add(c cause, format string, args ...any) {
+	if p.lines == nil {
+		p.lines = map[cause][]string{}
+	}
+	if p.lines[c] == nil {
+		p.order = append(p.order, c)
+	}
+	if line := fmt.Sprintf(format, args...); !slices.Contains(p.lines[c], line) {
+		p.lines[c] = append(p.lines[c], line)
+	}
+}
+
+// causes names what is wrong between the hosts.
+func (p *pairs) causes() []Finding {
+	if len(p.hosts) == 1 {
+		return nil
+	}
+	twice := p.duplicates()
+	for from := range p.tried {
+		for i := range p.tried[from] {
+			t := &p.tried[from][i]
+			if !twice[p.hosts[t.Host].Address[t.Address].IP] {
+				p.path(from, t)
+			}
+		}
+	}
+	p.slowNames()
+	p.families()
+	var all []Finding
+	for _, c := range p.order {
+		lines := p.lines[c]
+		if more := len(lines) - shown; more > 0 {
+			lines = append(lines[:shown:shown], fmt.Sprintf("and %d more", more))
+		}
+		all = append(all, Finding{c.verdict, c.subject, strings.Join(lines, "; "), c.remedy})
+	}
+	if len(all) == 0 {
+		all = append(all, Well("causes", "large transfers, datagrams, routes, addresses and names of %d hosts are sound", len(p.hosts)))
+	}
+	return all
+}
+
+// duplicates reports addresses that several hosts have.
+func (p *pairs) duplicates() map[string]bool {
+	owners, twice := map[string][]int{}, map[string]bool{}
+	for h := range p.hosts {
+		for _, a := range p.hosts[h].Address {
+			if !slices.Contains(owners[a.IP], h) {
+				owners[a.IP] = append(owners[a.IP], h)
+			}
+		}
+	}
+	for h := range p.hosts {
+		for _, a := range p.hosts[h].Address {
+			if all := owners[a.IP]; len(all) > 1 && !twice[a.IP] {
+				twice[a.IP] = true
+				var who []string
+				for _, o := range all {
+					who = append(who, label(&p.hosts[o]))
+				}
+				p.add(p.cause("duplicate addresses", ownAddresses, h, a.Interface), "%s on %s is of %s", a.IP, a.Interface, strings.Join(who, " and "))
+			}
+		}
+	}
+	return twice
+}
+
+// cause is a fault where a job takes the interface of a host, and else a lack.
+func (p *pairs) cause(subject, remedy string, host int, name string) cause {
+	if slices.Contains(p.hosts[host].Takes, name) {
+		return cause{Wrong, subject, remedy}
+	}
+	return cause{Lacks, subject, remedy}
+}
+
+// path judges the way from a host to an address of another.
+func (p *pairs) path(from int, t *probe) {
+	to := &p.hosts[t.Host]
+	a := to.Address[t.Address]
+	where := fmt.Sprintf("%s to %s at %s", label(&p.hosts[from]), label(to), a.IP)
+	kind := func(subject, remedy string) cause { return p.cause(subject, remedy, t.Host, a.Interface) }
+	i := slices.IndexFunc(p.came[t.Host], func(x arrival) bool { return x.From == from && x.Address == t.Address })
+	arrived := i >= 0
+	var in arrival
+	if arrived {
+		in = p.came[t.Host][i]
+	}
+	turned := arrived && in.Interface != "" && in.Back != "" && in.Back != in.Interface
+	switch {
+	case t.Silent && turned:
+		p.add(kind("asymmetric routes", sameRoutes), "%s: packets arrive on %s, answers leave by %s and are lost", where, in.Interface, in.Back)
+	case t.Silent && arrived:
+		p.add(kind("silent firewall", openFirewall), "%s: TCP to a free port is neither answered nor refused, while UDP arrives", where)
+	case t.Silent:
+		p.add(kind("silent firewall", openFirewall), "%s: TCP and UDP to free ports are neither answered nor refused", where)
+	case t.Refused != "":
+		return // the line about the interface says it
+	case t.Seen != "" && !slices.ContainsFunc(p.hosts[from].Address, func(x Address) bool { return x.IP == t.Seen }):
+		p.add(kind("address translation (NAT)", noNAT), "%s: it comes from %s there, which is no address of %s", where, t.Seen, p.hosts[from].Name)
+	}
+	if t.Refused == "" && !t.Bulk {
+		size := "large packets vanish"
+		switch {
+		case t.Largest >= a.MTU:
+			size = fmt.Sprintf("packets of %d bytes arrive, those that come back vanish", t.Largest)
+		case t.Largest > 0:
+			size = fmt.Sprintf("packets of more than some %d bytes vanish", t.Largest)
+		}
+		p.add(kind("MTU black hole", oneMTU), "%s: a connection is made, a large transfer stands still; %s, and the MTU of %s is %d", where, size, a.Interface, a.MTU)
+	}
+	if t.Refused == "" && arrived && (turned || in.Interface != "" && in.Interface != a.Interface) {
+		c := cause{Lacks, "asymmetric routes", sameRoutes}
+		p.add(c, "%s, which is of %s: packets arrive on %s, answers leave by %s", where, a.Interface, in.Interface, in.Back)
+	}
+}
+
+// slowNames reports names whose look-up takes long.
+func (p *pairs) slowNames() {
+	for h, list := range p.names {
+		for _, l := range list {
+			if l.Took >= slowName {
+				p.add(cause{Lacks, "slow DNS", fasterNames}, "%s: the look-up of %s took %v", label(&p.hosts[h]), l.Name, l.Took.Round(100*time.Millisecond))
+			}
+		}
+	}
+}
+
+// families reports hosts that have no address of IPv4.
+func (p *pairs) families() {
+	var six, four []string
+	for h := range p.hosts {
+		has4 := slices.ContainsFunc(p.hosts[h].Address, func(a Address) bool { return !strings.Contains(a.IP, ":") })
+		has6 := slices.ContainsFunc(p.hosts[h].Address, func(a Address) bool { return strings.Contains(a.IP, ":") })
+		switch {
+		case has6 && !has4:
+			six = append(six, label(&p.hosts[h]))
+		case has4 && !has6:
+			four = append(four, label(&p.hosts[h]))
+		}
+	}
+	switch {
+	case len(six) > 0 && len(four) > 0:
+		p.add(cause{Wrong, "IPv6 only", bothFamilies}, "%s have addresses of IPv6 alone, and %s of IPv4 alone", strings.Join(six, ", "), strings.Join(four, ", "))
+	case len(six) > 0:
+		p.add(cause{Lacks, "IPv6 only", "jobs take IPv6 there; set SHMEM_BOOTSTRAP_FAMILY=af_inet6 where a unique id must not name IPv4"}, "%s have no address of IPv4", strings.Join(six, ", "))
+	}
+}
