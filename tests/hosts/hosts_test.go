@@ -37,6 +37,13 @@ func TestHosts(t *testing.T) {
 		t.Run("this host, too", func(t *testing.T) { c.works(t, 3, 2, "--host", "localhost,h1:2", teams) })
 		t.Run("jump host", func(t *testing.T) { c.works(t, 2, 2, "--host", "h1,far", teams) })
 		t.Run("the user's rules", func(t *testing.T) { c.works(t, 3, 2, "--host", "ruled,shared:2", teams) })
+		t.Run("doctor", func(t *testing.T) {
+			doctor := filepath.Join(c.build, "bin", "shmem-doctor")
+			out, _ := c.command(t, doctor, "--hosts=h1,h2", "--ssh", "ssh -F "+filepath.Join(c.dir, "config")).end(t)
+			if !strings.Contains(out, " is reached by all 2\n") || !strings.Contains(out, "ok  causes: ") {
+				t.Errorf("shmem-doctor --hosts=h1,h2 prints\n%s", out)
+			}
+		})
 		t.Run("host file", func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "hosts")
 			if err := os.WriteFile(file, []byte("# all\nh1 slots=2\nh2:2\n"), 0o644); err != nil {

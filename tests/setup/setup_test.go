@@ -35,7 +35,7 @@ func fit() map[string]string {
 // wide is a machine that has everything for profile test.
 func wide() map[string]string {
 	commands := fit()
-	for _, name := range []string{"ip", "fi_info", "oshrun", "oshcc", "iperf3", "data.noun", "cmake", "pkg-config", "groff", "man", "mpiexec.hydra", "srun", "slurmctld", "slurmd", "munged", "ssh", "sshd", "torch-python", "debootstrap", "chromium"} {
+	for _, name := range []string{"ip", "fi_info", "oshrun", "oshcc", "iperf3", "data.noun", "cmake", "pkg-config", "groff", "man", "mpiexec.hydra", "srun", "slurmctld", "slurmd", "munged", "ssh", "sshd", "nft", "torch-python", "debootstrap", "chromium"} {
 		commands[name] = `:`
 	}
 	return commands
