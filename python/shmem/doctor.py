@@ -7,14 +7,17 @@ everything but Python, in the same form.
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
 import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy
 
@@ -121,15 +124,48 @@ def findings() -> Iterator[Finding]:
     yield from _libraries()
 
 
-def main() -> int:
+_MISSING = Finding(_NO, "shmem-doctor is missing", "install the library whole")
+_WORDS = {_OK: "ok", _MORE: "lack", _NO: "fault"}  # as shmem-doctor --json has them
+
+
+def _report(tool: Path | None) -> dict[str, Any]:
+    """The object of shmem-doctor --json, with the findings about Python in it."""
+    out: dict[str, Any] = {"version": _abi.VERSION, "verdict": "ok", "hosts": [], "between": []}
+    python = list(findings())
+    if tool is None:
+        python.append(_MISSING)
+    else:
+        argv = [str(tool), "--json"]
+        done = subprocess.run(argv, env=_alone(), stdout=subprocess.PIPE, check=False)
+        out = json.loads(done.stdout)
+    out["python"] = [
+        {"verdict": _WORDS[f.verdict], "text": f.what, "remedy": f.remedy} for f in python
+    ]
+    verdicts = [out["verdict"], *(f["verdict"] for f in out["python"])]
+    out["verdict"] = max(verdicts, key=["ok", "lack", "fault"].index)
+    return out
+
+
+def main(argv: Sequence[str] | None = None) -> int:
     """Prints the findings; returns 1 if there is a fault."""
+    parser = argparse.ArgumentParser(
+        prog="python -m shmem.doctor", description="Say what is installed, and what is missing."
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object, for programs")
+    parser.add_argument(
+        "--version", action="version", version=_abi.VERSION, help="print the version alone"
+    )
+    tool = _tool()
+    if parser.parse_args(argv).json:
+        report = _report(tool)
+        print(json.dumps(report, indent=2))
+        return int(report["verdict"] == "fault")
     status = 0
     for finding in findings():
         print(finding, flush=True)
         status |= finding.verdict == _NO
-    tool = _tool()
     if tool is None:
-        print(Finding(_NO, "shmem-doctor is missing", "install the library whole"), flush=True)
+        print(_MISSING, flush=True)
         return 1
     return status | (subprocess.run([tool], env=_alone(), check=False).returncode != 0)
 

@@ -1,14 +1,15 @@
 """python -m shmem.doctor."""
 
+import json
 import sys
 from pathlib import Path
 
-from launch import BUILD, LIBRARY, run
+from launch import BUILD, LIBRARY, ROOT, run
 
 
-def doctor(**more: str) -> tuple[int, str]:
+def doctor(*argv: str, **more: str) -> tuple[int, str]:
     path = f"{BUILD}/bin:/usr/bin:/bin"
-    done = run(sys.executable, "-m", "shmem.doctor", **{"PATH": path, **more})
+    done = run(sys.executable, "-m", "shmem.doctor", *argv, **{"PATH": path, **more})
     assert done.stderr == ""
     return done.returncode, done.stdout
 
@@ -45,3 +46,14 @@ def test_what_is_wrong(tmp_path: Path) -> None:
     assert status == 1
     assert f"no  {tmp_path}/libshmem.so: " in said
     assert "no  shmem-doctor is missing (install the library whole)" in said
+
+
+def test_for_programs() -> None:
+    version = (ROOT / "VERSION").read_text()
+    assert doctor("--version") == (0, version)
+    status, said = doctor("--json", SHMEM_SYMETRIC_SIZE="1g")
+    report = json.loads(said)
+    assert status == 1 and report["verdict"] == "fault" and report["version"] == version.strip()
+    subjects = {f["subject"]: f["verdict"] for f in report["hosts"][0]["findings"]}
+    assert subjects["settings"] == "fault"
+    assert any(f["text"].startswith("numpy ") and f["verdict"] == "ok" for f in report["python"])
