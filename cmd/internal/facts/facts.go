@@ -1,0 +1,193 @@
+// Package facts reads what a figure depends on from a machine: its processors and their governor,
+// its load, its NICs with their speeds, and limits on their rates.
+//
+// Files are read below a root, so that a test or a copy of another machine can take the place of
+// this one; limits on rates are asked of the kernel. It judges nothing (cmd/internal/figure), and
+// asks no library and no driver.
+package facts
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"libshmem"
+)
+
+// A Host is the machine of a PE.
+type Host struct {
+	PE         int     `json:"pe"`
+	Date       string  `json:"date,omitempty"`
+	Version    string  `json:"libshmem,omitempty"`
+	CPU        string  `json:"cpu,omitempty"`
+	Processors int     `json:"processors,omitempty"` // that the PE may use
+	Online     int     `json:"online,omitempty"`
+	MemoryGiB  float64 `json:"memory_gib,omitempty"`
+	Kernel     string  `json:"kernel,omitempty"`
+	Load       float64 `json:"load,omitempty"` // of the last minute, before the run
+	Governor   string  `json:"governor,omitempty"`
+	MHz        int     `json:"mhz,omitempty"` // the slowest processor, now
+	MostMHz    int     `json:"most_mhz,omitempty"`
+	NICs       []NIC   `json:"nics,omitempty"`
+}
+
+// A NIC is a network interface, or a port of an RDMA device under the name of the device.
+type NIC struct {
+	Name  string `json:"name"`
+	Mbps  int    `json:"mbps,omitempty"` // 0: the kernel does not say
+	Up    bool   `json:"up"`
+	Limit int    `json:"limit_mbps,omitempty"` // a limit on its rate
+	By    string `json:"by,omitempty"`         // what limits it
+}
+
+// Read reads the facts of this machine, or of one whose files are below root.
+func Read(root string) Host {
+	h := Host{Date: time.Now().UTC().Format(time.RFC3339), Version: libshmem.Version, Processors: runtime.NumCPU()}
+	h.CPU = after(text(root, "proc/cpuinfo"), "model name")
+	if kib, err := strconv.Atoi(strings.TrimSuffix(after(text(root, "proc/meminfo"), "MemTotal"), " kB")); err == nil {
+		h.MemoryGiB = float64(kib>>10) / 1024
+	}
+	if load, _, ok := strings.Cut(text(root, "proc/loadavg"), " "); ok {
+		h.Load, _ = strconv.ParseFloat(load, 64) // 0 where the file says nothing
+	}
+	var u unix.Utsname
+	if unix.Uname(&u) == nil {
+		h.Kernel = unix.ByteSliceToString(u.Release[:])
+	}
+	h.processors(root)
+	h.interfaces(root)
+	h.limits()
+	return h
+}
+
+func text(root string, parts ...string) string {
+	data, _ := os.ReadFile(filepath.Join(append([]string{"/", root}, parts...)...)) // "" where it cannot be read
+	return strings.TrimSpace(string(data))
+}
+
+func number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// after is the value of the first line KEY: VALUE.
+func after(all, key string) string {
+	for line := range strings.Lines(all) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == key {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// processors reads governors and frequencies: the governor that saves most, and the lowest
+// frequency, are those of the machine.
+func (h *Host) processors(root string) {
+	dirs, _ := filepath.Glob(filepath.Join("/", root, "sys/devices/system/cpu/cpu[0-9]*")) // the pattern is a good one
+	h.Online = len(dirs)
+	rank := []string{"powersave", "conservative", "userspace", "ondemand", "schedutil", "performance"}
+	for _, dir := range dirs {
+		below := func(name string) string { return text("", dir, "cpufreq", name) }
+		if g := below("scaling_governor"); g != "" && (h.Governor == "" || slices.Index(rank, g) < slices.Index(rank, h.Governor)) {
+			h.Governor = g
+		}
+		if now := number(below("scaling_cur_freq")) / 1000; now > 0 && (h.MHz == 0 || now < h.MHz) {
+			h.MHz = now
+		}
+		h.MostMHz = max(h.MostMHz, number(below("cpuinfo_max_freq"))/1000)
+	}
+}
+
+func (h *Host) interfaces(root string) {
+	dirs, _ := filepath.Glob(filepath.Join("/", root, "sys/class/net/*"))
+	for _, dir := range dirs {
+		if name := filepath.Base(dir); name != "lo" && !strings.HasPrefix(name, "ifb") {
+			h.NICs = append(h.NICs, NIC{Name: name, Mbps: number(text("", dir, "speed")), Up: text("", dir, "operstate") == "up"})
+		}
+	}
+	dirs, _ = filepath.Glob(filepath.Join("/", root, "sys/class/infiniband/*"))
+	for _, dir := range dirs {
+		port := filepath.Join(dir, "ports/1")
+		rate, _, _ := strings.Cut(text("", port, "rate"), " ") // 100 Gb/sec (4X EDR)
+		gbps, _ := strconv.ParseFloat(rate, 64)
+		h.NICs = append(h.NICs, NIC{Name: filepath.Base(dir), Mbps: int(gbps * 1000), Up: strings.Contains(text("", port, "state"), "ACTIVE")})
+	}
+}
+
+// limits asks the kernel for what holds back the packets of each interface of this process's
+// network namespace.
+func (h *Host) limits() {
+	links, err := netlink.LinkList()
+	if err != nil {
+		return
+	}
+	for _, link := range links {
+		name := link.Attrs().Name
+		at := slices.IndexFunc(h.NICs, func(n NIC) bool { return n.Name == name })
+		if at < 0 {
+			if name == "lo" || strings.HasPrefix(name, "ifb") {
+				continue
+			}
+			// The files are those of another network namespace.
+			at = len(h.NICs)
+			h.NICs = append(h.NICs, NIC{Name: name, Up: link.Attrs().OperState == netlink.OperUp})
+		}
+		h.NICs[at].Limit, h.NICs[at].By = limit(link)
+	}
+}
+
+func limit(link netlink.Link) (mbps int, by string) {
+	all, err := netlink.QdiscList(link)
+	if err != nil {
+		return 0, ""
+	}
+	for _, q := range all {
+		switch q := q.(type) {
+		case *netlink.Tbf:
+			return int(q.Rate * 8 / 1e6), "tbf"
+		case *netlink.Netem:
+			if q.Rate64 > 0 {
+				return int(q.Rate64 * 8 / 1e6), "netem"
+			}
+		}
+	}
+	classes, err := netlink.ClassList(link, 0)
+	if err != nil {
+		return 0, ""
+	}
+	for _, c := range classes {
+		if htb, ok := c.(*netlink.HtbClass); ok && htb.Ceil > 0 && (mbps == 0 || int(htb.Ceil*8/1e6) < mbps) {
+			mbps, by = int(htb.Ceil*8/1e6), "htb"
+		}
+	}
+	return mbps, by
+}
+
+// NIC finds a NIC by its name, or by the names of libfabric's domains that begin with it.
+func (h *Host) NIC(name string) (NIC, bool) {
+	for _, n := range h.NICs {
+		if n.Name == name || strings.HasPrefix(name, n.Name+"-") {
+			return n, true
+		}
+	}
+	return NIC{}, false
+}
+
+// Rate writes a speed.
+func Rate(mbps int) string {
+	if mbps >= 1000 && mbps%100 == 0 {
+		return strconv.FormatFloat(float64(mbps)/1000, 'g', -1, 64) + " Gb/s"
+	}
+	return fmt.Sprintf("%d Mb/s", mbps)
+}
