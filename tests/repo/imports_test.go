@@ -60,6 +60,8 @@ cmd/internal/tracereport: cmd/internal/tracefile runtime/shmerr
     # adds up events and draws; how files are read is below it
 cmd/shmem-trace: . cmd/internal/... runtime/shmerr
     # flags and files; it needs no library, and no network but a simulated one
+cmd/internal/figure: cmd/internal/facts
+    # lines, files and arithmetic; it starts nothing
 cmd/internal/facts: .
     # files below a root that a test can make, and limits that the kernel knows
 cmd/internal/tracereplay: cmd/internal/replay cmd/internal/replay/program cmd/internal/tracefile fabric/sim runtime/shmerr

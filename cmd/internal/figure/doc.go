@@ -1,0 +1,110 @@
+// Package figure has the figures of shmem-perf: how PEs write them, the file of JSON lines that
+// keeps them, their statistics, and what they say beside other figures or a table of expectations.
+//
+// It starts no PEs and reads no facts of the machine (cmd/shmem-perf, cmd/internal/facts). One
+// goroutine uses it.
+package figure
+
+import (
+	"fmt"
+	"strconv"
+
+	"libshmem/cmd/internal/facts"
+)
+
+// A Run is one start of the PEs.
+type Run struct {
+	Kind    string       `json:"kind"` // "run"
+	ID      string       `json:"run"`
+	Library string       `json:"library"`
+	PEs     int          `json:"pes"`
+	Path    string       `json:"path"` // from PE 0 to the last PE: "node" or "network"
+	NICs    []string     `json:"nics,omitempty"`
+	Args    []string     `json:"args,omitempty"`
+	Hosts   []facts.Host `json:"hosts,omitempty"` // of PE 0 and of the last PE
+}
+
+// A Figure is what one operation takes in one run, at one size.
+type Figure struct {
+	Kind       string    `json:"kind"` // "figure"
+	Run        string    `json:"run"`
+	Test       string    `json:"test"`
+	Measure    string    `json:"measure"`
+	Scope      string    `json:"scope"`
+	Size       int64     `json:"size"`
+	PEs        int       `json:"pes"`
+	Path       string    `json:"path"`
+	Unit       string    `json:"unit"`
+	Until      string    `json:"until"`      // where the time of an operation ends
+	Iterations int64     `json:"iterations"` // of each batch
+	Batches    []float64 `json:"batches"`
+	Median     float64   `json:"median"` // of the batches
+	Low        float64   `json:"low"`    // the interval of the median
+	High       float64   `json:"high"`
+	Confidence float64   `json:"confidence"` // of the interval
+	Singles    *Singles  `json:"singles,omitempty"`
+}
+
+// Singles are the times of operations that were timed one by one, the reading of the clock
+// included.
+type Singles struct {
+	Count int64   `json:"count"`
+	P50   float64 `json:"p50"`
+	P90   float64 `json:"p90"`
+	P99   float64 `json:"p99"`
+	Max   float64 `json:"max"`
+}
+
+// A Wrong is a figure whose data were not what the operation should have left.
+type Wrong struct {
+	Kind    string `json:"kind"` // "wrong"
+	Run     string `json:"run"`
+	Test    string `json:"test"`
+	Measure string `json:"measure"`
+	Size    int64  `json:"size"`
+	PEs     int    `json:"pes_wrong"` // how many PEs found wrong data
+}
+
+// A Key is what two figures have in common that can be compared.
+type Key struct {
+	Test, Measure, Scope string
+	Size                 int64
+	PEs                  int
+	Path                 string
+}
+
+// Key returns the key of a figure.
+func (f *Figure) Key() Key { return Key{f.Test, f.Measure, f.Scope, f.Size, f.PEs, f.Path} }
+
+func (k Key) String() string {
+	return fmt.Sprintf("%s %s of %s, %d PEs, %s", k.Test, k.Measure, Bytes(k.Size), k.PEs, k.Path)
+}
+
+// Less reports whether less is better.
+func (f *Figure) Less() bool { return f.Unit == "us" }
+
+// Bytes writes a size as the command line takes it.
+func Bytes(n int64) string {
+	for _, u := range []struct {
+		name string
+		size int64
+	}{{"G", 1 << 30}, {"M", 1 << 20}, {"K", 1 << 10}} {
+		if n >= u.size && n%u.size == 0 {
+			return strconv.FormatInt(n/u.size, 10) + u.name
+		}
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// Number writes a value with three digits that count.
+func Number(v float64) string {
+	switch {
+	case v >= 100:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case v >= 10:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	case v >= 1:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}
