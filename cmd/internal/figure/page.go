@@ -1,0 +1,184 @@
+package figure
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+//go:embed page.html
+var pageText string
+
+var page = template.Must(template.New("page").Parse(pageText))
+
+// A chart has one measure of one test, with a curve for each file and number of PEs.
+type chart struct {
+	Title, Until, Unit string
+	Curves             []curve
+	XTicks, YTicks     []tick
+}
+
+type curve struct {
+	Name   string
+	Color  int
+	Points []point
+	Path   string // of SVG
+}
+
+type point struct {
+	X, Y, Low, High float64 // in the drawing
+	Text            string
+}
+
+type tick struct {
+	At   float64
+	Text string
+}
+
+// The drawing of a chart, in pixels.
+const (
+	width, height = 640, 320
+	left, right   = 64, 16
+	top, bottom   = 12, 36
+	colors        = 8
+	spare         = 0.06 // of the range, above and below the curves
+	leastRange    = 1.05
+)
+
+// Page writes figures as one page that a browser shows without a network.
+func Page(w io.Writer, sets []*Set) error {
+	data := struct {
+		Title  string
+		Files  []string
+		Hosts  []string
+		Charts []chart
+		Rows   []*Figure
+		Colors [colors]int
+	}{Title: "shmem-perf"}
+	for i := range data.Colors {
+		data.Colors[i] = i
+	}
+	var order []string
+	of := map[string][]*Figure{}
+	name := map[*Figure]string{}
+	for _, s := range sets {
+		data.Files = append(data.Files, filepath.Base(s.Name))
+		for _, r := range s.Runs {
+			if h := host(r); h != "" && !slices.Contains(data.Hosts, h) {
+				data.Hosts = append(data.Hosts, h)
+			}
+		}
+		for _, key := range keys(s) {
+			f := *group(s)[key][0]
+			if same := group(s)[key]; len(same) > 1 {
+				one := sample(same)
+				f.Median, f.Low, f.High = one.Median, one.Low, one.High
+			}
+			chart := f.Test + " " + f.Measure
+			if of[chart] == nil {
+				order = append(order, chart)
+			}
+			of[chart] = append(of[chart], &f)
+			name[&f] = fmt.Sprintf("%s, %d PEs, %s", filepath.Base(s.Name), f.PEs, f.Path)
+			data.Rows = append(data.Rows, &f)
+		}
+	}
+	for _, title := range order {
+		data.Charts = append(data.Charts, draw(title, of[title], name))
+	}
+	return page.Execute(w, data)
+}
+
+func host(r *Run) string {
+	if len(r.Hosts) == 0 {
+		return ""
+	}
+	h := r.Hosts[0]
+	return fmt.Sprintf("%s: %s, %d processors, %.1f GiB, Linux %s, load %.2f", r.Library, h.CPU, h.Processors, h.MemoryGiB, h.Kernel, h.Load)
+}
+
+// axis maps values to pixels by their logarithm.
+type axis struct{ least, most, from, to float64 }
+
+func (a axis) at(v float64) float64 {
+	if a.most <= a.least {
+		return (a.from + a.to) / 2
+	}
+	at := a.from + (a.to-a.from)*(math.Log(v)-math.Log(a.least))/(math.Log(a.most)-math.Log(a.least))
+	return math.Round(at*10) / 10
+}
+
+func draw(title string, all []*Figure, name map[*Figure]string) chart {
+	c := chart{Title: title, Until: all[0].Until, Unit: all[0].Unit}
+	x := axis{math.Inf(1), 0, left, width - right}
+	y := axis{math.Inf(1), 0, height - bottom, top}
+	for _, f := range all {
+		size := float64(max(f.Size, 1))
+		x.least, x.most = min(x.least, size), max(x.most, size)
+		if f.Low > 0 {
+			y.least = min(y.least, f.Low)
+		}
+		y.most = max(y.most, f.High)
+	}
+	if y.most < y.least*leastRange {
+		y.least, y.most = y.least/leastRange, y.most*leastRange
+	}
+	more := math.Exp(spare * (math.Log(y.most) - math.Log(y.least)))
+	y.least, y.most = y.least/more, y.most*more
+	for _, f := range all {
+		at := slices.IndexFunc(c.Curves, func(one curve) bool { return one.Name == name[f] })
+		if at < 0 {
+			at = len(c.Curves)
+			c.Curves = append(c.Curves, curve{Name: name[f], Color: at % colors})
+		}
+		c.Curves[at].Points = append(c.Curves[at].Points, point{
+			x.at(float64(max(f.Size, 1))), y.at(f.Median), y.at(max(f.Low, y.least)), y.at(f.High),
+			fmt.Sprintf("%s: %s %s [%s, %s]", Bytes(f.Size), Number(f.Median), f.Unit, Number(f.Low), Number(f.High)),
+		})
+	}
+	for i := range c.Curves {
+		points := c.Curves[i].Points
+		slices.SortFunc(points, func(a, b point) int { return int(math.Copysign(1, a.X-b.X)) })
+		var path strings.Builder
+		for j, p := range points {
+			fmt.Fprintf(&path, "%c%g %g", "ML"[min(j, 1)], p.X, p.Y)
+		}
+		c.Curves[i].Path = path.String()
+	}
+	c.XTicks, c.YTicks = sizeTicks(x), valueTicks(y)
+	return c
+}
+
+// sizeTicks are at most eight powers of 2.
+func sizeTicks(x axis) (out []tick) {
+	first, last := int(math.Ceil(math.Log2(x.least))), int(math.Floor(math.Log2(x.most)))
+	step := max((last-first+7)/8, 1)
+	for n := first; n <= last; n += step {
+		out = append(out, tick{x.at(math.Exp2(float64(n))), Bytes(int64(1) << n)})
+	}
+	return out
+}
+
+// valueTicks are at 1, 2 and 5 of each decade, or at 1 alone where there are many.
+func valueTicks(y axis) (out []tick) {
+	digits := []float64{1, 2, 5}
+	if y.most/y.least > 1000 {
+		digits = digits[:1]
+	}
+	for e := math.Floor(math.Log10(y.least)); e <= math.Ceil(math.Log10(y.most)); e++ {
+		for _, d := range digits {
+			if v := d * math.Pow(10, e); v >= y.least && v <= y.most {
+				out = append(out, tick{y.at(v), Number(v)})
+			}
+		}
+	}
+	if len(out) == 0 {
+		out = []tick{{y.at(y.least), Number(y.least)}, {y.at(y.most), Number(y.most)}}
+	}
+	return out
+}
