@@ -1,0 +1,190 @@
+package figure
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"libshmem/cmd/internal/facts"
+)
+
+// A Finding is a row of the table beside the figure that was measured.
+type Finding struct {
+	Row    Row
+	Figure *Figure
+	Good   bool
+	Better bool // not as expected, and better
+	Text   string
+	Causes []string // that may be why it is not as expected
+}
+
+// Expect compares figures with a table. Rows whose figure was not measured are left out; of several
+// runs the median of their medians counts.
+func Expect(s *Set, t *Table) (all []Finding, missing int) {
+	for _, row := range t.Rows {
+		var of []*Figure
+		for _, f := range s.Figures {
+			if f.Test == row.Test && f.Measure == row.Measure && f.Path == row.Path && (f.Size == row.Size || f.Size == 0) {
+				of = append(of, f)
+			}
+		}
+		if len(of) == 0 {
+			missing++
+			continue
+		}
+		all = append(all, t.find(row, of, s))
+	}
+	return all, missing
+}
+
+func (t *Table) find(row Row, of []*Figure, s *Set) Finding {
+	f := of[0]
+	var medians []float64
+	for _, one := range of {
+		medians = append(medians, one.Median)
+	}
+	is, low, high := Median(medians), row.Low, row.High
+	if row.Share {
+		gbs := float64(t.Mbps) / 8000 // GB/s
+		low, high = low*gbs/100, high*gbs/100
+	}
+	expected := ""
+	switch {
+	case high == 0:
+		expected = "at least " + Number(low)
+	case low == 0:
+		expected = "at most " + Number(high)
+	default:
+		expected = Number(low) + " to " + Number(high)
+	}
+	out := Finding{Row: row, Figure: f, Good: is >= low && (high == 0 || is <= high)}
+	out.Text = fmt.Sprintf("%s %s of %s, %s: %s %s, expected %s", row.Test, row.Measure, Bytes(row.Size), row.Path, Number(is), f.Unit, expected)
+	out.Better = !out.Good && f.Less() == (is < low)
+	if !out.Good && !out.Better {
+		out.Causes = t.causes(f, s)
+	}
+	return out
+}
+
+// causes are the facts of the hosts that make a figure worse: those of the network where it carries
+// the bytes, and those of the processors.
+func (t *Table) causes(f *Figure, s *Set) (out []string) {
+	add := func(format string, args ...any) {
+		if text := fmt.Sprintf(format, args...); !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	for _, run := range s.Runs {
+		if run.ID != f.Run {
+			continue
+		}
+		for i, h := range run.Hosts {
+			if i > 0 && run.Path == "node" {
+				break // the PEs have one host
+			}
+			if f.Path == "network" {
+				t.network(run, &h, add)
+			}
+			processors(run, &h, add)
+		}
+	}
+	return out
+}
+
+func (t *Table) network(run *Run, h *facts.Host, add func(string, ...any)) {
+	for _, name := range run.NICs {
+		if t.NIC != "" && name != t.NIC && !strings.HasPrefix(name, t.NIC+"-") {
+			add("wrong NIC: the job used %s, and the table is for %s (SHMEM_NIC_LIST=%s)", name, t.NIC, t.NIC)
+		}
+		used, ok := h.NIC(name)
+		if !ok {
+			continue
+		}
+		if used.Limit > 0 {
+			add("throttled link: %s lets %s of %s through on the host of PE %d (tc qdisc show dev %s)", used.By, facts.Rate(used.Limit), used.Name, h.PE, used.Name)
+		}
+		if t.Mbps > 0 && used.Mbps > 0 && used.Mbps < t.Mbps {
+			add("slow link: %s runs at %s on the host of PE %d, and should at %s (check its cable and switch port)", used.Name, facts.Rate(used.Mbps), h.PE, facts.Rate(t.Mbps))
+		}
+		for _, other := range h.NICs {
+			if other.Up && used.Mbps > 0 && other.Mbps > used.Mbps {
+				add("wrong NIC: the job used %s with %s, and %s with %s was up on the host of PE %d (SHMEM_NIC_LIST=%s)",
+					used.Name, facts.Rate(used.Mbps), other.Name, facts.Rate(other.Mbps), h.PE, other.Name)
+			}
+		}
+	}
+}
+
+func processors(run *Run, h *facts.Host, add func(string, ...any)) {
+	switch h.Governor {
+	case "powersave", "conservative", "ondemand", "userspace":
+		// With the drivers of Intel and AMD powersave scales with the load; asleep, it is slow to wake.
+		text := ""
+		if h.MHz > 0 && h.MostMHz > h.MHz {
+			text = fmt.Sprintf(", at %d of %d MHz", h.MHz, h.MostMHz)
+		}
+		add("sleeping governor: %s on the host of PE %d%s (cpupower frequency-set -g performance)", h.Governor, h.PE, text)
+	}
+	here := run.PEs
+	if run.Path == "network" {
+		here = 1 // at least
+	}
+	if h.Processors > 0 && here > h.Processors {
+		add("too few processors: %d PEs share %d on the host of PE %d (start fewer)", here, h.Processors, h.PE)
+	}
+	if h.Online > 0 && h.Load > float64(h.Online)/2 {
+		add("busy machine: a load of %.1f on %d processors on the host of PE %d before the run (measure when nothing else runs)", h.Load, h.Online, h.PE)
+	}
+}
+
+// PrintExpectation writes a line for each row and a last line in words. It returns how many figures
+// are not as expected.
+func PrintExpectation(w io.Writer, t *Table, all []Finding, missing int) (bad int) {
+	var not []string
+	for _, f := range all {
+		verdict := "ok "
+		if !f.Good {
+			verdict, bad = "no ", bad+1
+		}
+		fmt.Fprintln(w, verdict, f.Text)
+	}
+	// Figures with the same causes are told together.
+	told := map[string]bool{}
+	for _, f := range all {
+		why := strings.Join(f.Causes, "; ")
+		same := why
+		if f.Better {
+			same = "better"
+		}
+		if f.Good || told[same] {
+			continue
+		}
+		told[same] = true
+		var names []string
+		for _, g := range all {
+			if !g.Good && g.Better == f.Better && strings.Join(g.Causes, "; ") == why {
+				names = append(names, fmt.Sprintf("%s %s of %s", g.Row.Test, g.Row.Measure, Bytes(g.Row.Size)))
+			}
+		}
+		switch {
+		case why == "" && f.Better:
+			why = "better than the table, which may be for another machine"
+		case why == "":
+			why = "no cause is known: nothing about the machine stands out"
+		default:
+			why = "maybe because of a " + why
+		}
+		not = append(not, strings.Join(names, ", ")+": "+why)
+	}
+	unmeasured := ""
+	if missing > 0 {
+		unmeasured = fmt.Sprintf(" %d rows were not measured.", missing)
+	}
+	if bad == 0 {
+		fmt.Fprintf(w, "all %d figures are as expected of %s.%s\n", len(all), t.Name, unmeasured)
+		return 0
+	}
+	fmt.Fprintf(w, "%d of %d figures are as expected of %s.%s Not so: %s.\n", len(all)-bad, len(all), t.Name, unmeasured, strings.Join(not, ". "))
+	return bad
+}
