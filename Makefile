@@ -174,7 +174,10 @@ CMDS   := $(sort $(patsubst cmd/%/,%,$(dir $(wildcard cmd/*/*.go))))
 GO_SRC := go.mod VERSION $(wildcard go.sum) \
           $(shell find version.go capi cmd fabric runtime -name '*.go' -o -name '*.[chS]' 2>/dev/null)
 
-BUILT := $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libnvshmem_host.so $(BUILD)/lib/libshmem_preload.so $(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%) $(CMDS:%=$(BUILD)/bin/%)
+# The program that shmem-perf starts as PEs.
+PERF_SRC := $(wildcard cmd/shmem-perf/measure/*.[ch])
+
+BUILT := $(BUILD)/libexec/shmem/perf $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libnvshmem_host.so $(BUILD)/lib/libshmem_preload.so $(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%) $(CMDS:%=$(BUILD)/bin/%)
 
 # The prerequisites of a build: recipes of C check them once, each recipe of Go when it runs.
 FIT := BUILD=$(BUILD) GO="$(GO)" CC="$(CC)" scripts/setup build
@@ -297,6 +300,11 @@ $(COMMANDS)/made: $(CMDS:%=$(BUILD)/bin/%) $(wildcard cmd/internal/manual/*.go c
 	@$(GO_BUILD) -o $(BUILD)/obj/manual ./cmd/internal/manual/write
 	$(BUILD)/obj/manual $(BUILD)/bin $(@D)
 	@touch $@
+
+# An installation finds the library from its own place.
+$(BUILD)/libexec/shmem/perf: $(PERF_SRC) $(HEADERS_OWN) $(BUILD)/lib/libshmem.so
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_C) -O2 -g -Iinclude -o $@ $(filter %.c,$^) -L$(BUILD)/lib -lshmem -Wl,-rpath,'$$ORIGIN/../../lib'
 
 # shmemrun puts the lib beside its own bin first for the PEs, so each sanitizer build gets a copy of
 # it.

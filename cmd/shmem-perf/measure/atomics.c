@@ -1,0 +1,114 @@
+/*
+ * atomics: atomic operations on one word of the last PE. Each that adds counts its calls, and the
+ * word has the sum afterwards.
+ */
+#include "perf.h"
+
+static long *word; /* the beginning of dst */
+static long calls, last;
+
+void atomics_open(void)
+{
+    word = (long *)dst;
+}
+
+static long burst(size_t size)
+{
+    (void)size;
+    return 8 * settings.window;
+}
+
+static void prepare(size_t size)
+{
+    (void)size;
+    *word = 0;
+    calls = last = 0;
+    shmem_barrier_all();
+}
+
+/* PE 0 alone knows what the word should be, and reads it. */
+static bool check_sum(size_t size)
+{
+    (void)size;
+    return me != 0 || shmem_long_g(word, peer) == calls;
+}
+
+static bool check_last(size_t size)
+{
+    (void)size;
+    return me != 0 || shmem_long_g(word, peer) == last;
+}
+
+static void fetch_add(long n, size_t size)
+{
+    (void)size;
+    calls += n;
+    while (n-- > 0)
+        (void)shmem_long_atomic_fetch_add(word, 1, peer);
+}
+
+static void add(long n, size_t size)
+{
+    (void)size;
+    calls += n;
+    while (n-- > 0) {
+        shmem_long_atomic_add(word, 1, peer);
+        shmem_quiet();
+    }
+}
+
+static void add_rate(long n, size_t size)
+{
+    long w = burst(size);
+    calls += n * w;
+    while (n-- > 0) {
+        for (long i = 0; i < w; i++)
+            shmem_long_atomic_add(word, 1, peer);
+        shmem_quiet();
+    }
+}
+
+/* Each call finds what the one before has left. */
+static void compare_swap(long n, size_t size)
+{
+    (void)size;
+    for (; n-- > 0; last++)
+        (void)shmem_long_atomic_compare_swap(word, last, last + 1, peer);
+}
+
+static void swap(long n, size_t size)
+{
+    (void)size;
+    while (n-- > 0)
+        (void)shmem_long_atomic_swap(word, ++last, peer);
+}
+
+static void fetch(long n, size_t size)
+{
+    (void)size;
+    while (n-- > 0)
+        (void)shmem_long_atomic_fetch(word, peer);
+}
+
+static void set(long n, size_t size)
+{
+    (void)size;
+    while (n-- > 0) {
+        shmem_long_atomic_set(word, ++last, peer);
+        shmem_quiet();
+    }
+}
+
+#define ONE .unsized = true, .unit = sizeof(long), .prepare = prepare
+const struct figure atomic_figures[] = {
+    {"fetch_add", "latency", "return", LATENCY, ORIGIN, ONE, .run = fetch_add, .check = check_sum},
+    {"add", "latency", "quiet", LATENCY, ORIGIN, ONE, .run = add, .check = check_sum},
+    {"add", "rate", "quiet after each burst", RATE, ORIGIN, ONE, .burst = burst, .run = add_rate,
+     .check = check_sum},
+    {"compare_swap", "latency", "return", LATENCY, ORIGIN, ONE, .run = compare_swap,
+     .check = check_last},
+    {"swap", "latency", "return", LATENCY, ORIGIN, ONE, .run = swap, .check = check_last},
+    {"fetch", "latency", "return", LATENCY, ORIGIN, ONE, .run = fetch, .check = check_last},
+    {"set", "latency", "quiet", LATENCY, ORIGIN, ONE, .run = set, .check = check_last},
+    {0},
+};

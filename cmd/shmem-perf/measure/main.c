@@ -1,0 +1,291 @@
+/*
+ * main: reads the settings, gives each figure to timing, and connects PE 0 with its reader.
+ *
+ *   perf [KEY=VALUE...] [-- READER...]
+ *
+ * tests=TEST:MEASURE,...   the figures; all without it
+ * sizes=BYTES,...          of figures that have a size
+ * budget=MS batches=N iterations=N warmup=N window=N
+ * facts=TEXT               of the host of this PE, for the reader
+ * info=FILE                shmem-info, which names the NICs that carried bytes
+ * spoil=TEST:MEASURE       a figure, or all, whose data are damaged before they are checked, for
+ * tests
+ *
+ * PE 0 prints lines of fields between tabs, or writes them to READER, a command that it starts;
+ * its exit status is then that of the PE.
+ */
+#define _GNU_SOURCE
+#include "perf.h"
+
+#include <errno.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { MOST_SIZES = 64, FACTS = 16 << 10, MOST_HEAP = 256 << 20 };
+
+struct settings settings = {.budget_ns = 100e6, .batches = 11, .warmup = 16, .window = 64};
+int me, npes, peer, partner, toward;
+char *src, *dst;
+size_t room;
+
+static const char *tests = "", *facts = "", *info = "";
+static size_t sizes[MOST_SIZES];
+static int size_count;
+static char **reader; /* its arguments, or NULL */
+static pid_t reader_pid;
+static char *facts_here, *facts_there; /* symmetric */
+
+static const struct figure *const tables[] = {atomic_figures};
+enum { TABLES = sizeof tables / sizeof *tables };
+
+static void stop(const char *text, const char *object)
+{
+    fprintf(stderr, "shmem-perf: %s %s (see shmem-perf --help)\n", text, object);
+    exit(2);
+}
+
+static void read_sizes(const char *text)
+{
+    char *end;
+    for (size_count = 0; *text && size_count < MOST_SIZES; text = *end == ',' ? end + 1 : end) {
+        sizes[size_count] = strtoul(text, &end, 10);
+        if (end == text || sizes[size_count++] == 0)
+            stop("read sizes:", text);
+    }
+}
+
+static void read_argument(const char *arg)
+{
+    const char *equals = strchr(arg, '='), *value = equals ? equals + 1 : "";
+    size_t n = equals ? (size_t)(equals - arg) : strlen(arg);
+#define IS(key) (n == strlen(key) && !strncmp(arg, key, n))
+    if (IS("tests"))
+        tests = value;
+    else if (IS("sizes"))
+        read_sizes(value);
+    else if (IS("budget"))
+        settings.budget_ns = atof(value) * 1e6;
+    else if (IS("batches"))
+        settings.batches = atoi(value);
+    else if (IS("iterations"))
+        settings.iterations = atol(value);
+    else if (IS("warmup"))
+        settings.warmup = atol(value);
+    else if (IS("window"))
+        settings.window = atol(value);
+    else if (IS("facts"))
+        facts = value;
+    else if (IS("info"))
+        info = value;
+    else if (IS("spoil"))
+        settings.spoil = value;
+    else
+        stop("read the arguments: there is no", arg);
+}
+
+/* The pattern differs from PE to PE and from byte to byte, and no byte of it is 0. */
+static char byte_of(size_t i, int pe)
+{
+    return (char)(1 + (i * 7 + (size_t)pe * 31) % 251);
+}
+
+void fill(char *at, size_t size, int pe)
+{
+    for (size_t i = 0; i < size; i++)
+        at[i] = byte_of(i, pe);
+}
+
+bool filled(const char *at, size_t size, int pe)
+{
+    for (size_t i = 0; i < size; i++)
+        if (at[i] != byte_of(i, pe))
+            return false;
+    return true;
+}
+
+void *symmetric(size_t size)
+{
+    void *p = shmem_align(4096, size);
+    if (p == NULL) {
+        fprintf(stderr,
+                "shmem-perf: the symmetric heap has no %zu bytes (raise SHMEM_SYMMETRIC_SIZE, "
+                "or measure smaller sizes)\n",
+                size);
+        shmem_global_exit(1);
+    }
+    memset(p, 0, size);
+    return p;
+}
+
+/* Starts the reader, whose standard input is then the standard output of this PE. */
+static void start_reader(void)
+{
+    int ends[2];
+    posix_spawn_file_actions_t actions;
+    fflush(stdout);
+    if (pipe(ends) != 0 || posix_spawn_file_actions_init(&actions) != 0)
+        return;
+    posix_spawn_file_actions_adddup2(&actions, ends[0], 0);
+    posix_spawn_file_actions_addclose(&actions, ends[0]);
+    posix_spawn_file_actions_addclose(&actions, ends[1]);
+    int error = posix_spawn(&reader_pid, reader[0], &actions, NULL, reader, environ);
+    if (error != 0) {
+        fprintf(stderr, "shmem-perf: start %s: %s (install shmem-perf whole)\n", reader[0],
+                strerror(error));
+        shmem_global_exit(1);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    dup2(ends[1], 1);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* Waits until the reader has printed all; returns its status. */
+static int end_reader(void)
+{
+    int status = 0;
+    fflush(stdout);
+    if (reader_pid == 0)
+        return 0;
+    close(1);
+    while (waitpid(reader_pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+/* Reports whether the list of tests has a figure. */
+static bool wanted(const struct figure *f)
+{
+    char name[64];
+    int n = snprintf(name, sizeof name, "%s:%s", f->test, f->measure);
+    if (*tests == 0)
+        return true;
+    for (const char *at = tests; (at = strstr(at, name)) != NULL; at += n)
+        if ((at == tests || at[-1] == ',') && (at[n] == 0 || at[n] == ','))
+            return true;
+    return false;
+}
+
+/* Calls with each figure and size of the run; returns how many there are. */
+static long each(void (*with)(const struct figure *, size_t))
+{
+    long n = 0;
+    for (int t = 0; t < TABLES; t++)
+        for (const struct figure *f = tables[t]; f->test; f++) {
+            if (!wanted(f) || (f->acting != ALL && npes < 2))
+                continue;
+            for (int i = 0; i < (f->unsized ? 1 : size_count); i++) {
+                size_t size = f->unsized ? f->unit : sizes[i];
+                if (f->acting == ALL && f->unit && (size % f->unit || size * (size_t)npes > room))
+                    continue;
+                if (with)
+                    with(f, size);
+                n++;
+            }
+        }
+    return n;
+}
+
+static long done, all;
+
+static void measure(const struct figure *f, size_t size)
+{
+    timing_measure(f, size);
+    done++;
+    if (me == 0) {
+        printf("progress\tdone=%ld\tof=%ld\n", done, all);
+        fflush(stdout);
+    }
+}
+
+/* Room for the largest size, and for what a collective of it gathers as far as the heap allows. */
+static void allocate(void)
+{
+    size_t most = 64 << 10;
+    for (int i = 0; i < size_count; i++)
+        if (sizes[i] > most)
+            most = sizes[i];
+    room = most * (size_t)npes;
+    if (room > MOST_HEAP)
+        room = most > MOST_HEAP ? most : MOST_HEAP;
+    room += 4096;
+    src = symmetric(room);
+    dst = symmetric(room);
+    facts_here = symmetric(FACTS);
+    facts_there = symmetric(FACTS);
+    snprintf(facts_here, FACTS, "%s", facts);
+    shmem_barrier_all();
+}
+
+/* The NICs of this PE, as shmem-info reads them. */
+static void print_nics(void)
+{
+    char command[4200], text[512];
+    if (*info == 0)
+        return;
+    snprintf(command, sizeof command, "'%s' --live %d --between 0 2>/dev/null", info,
+             (int)getpid());
+    FILE *f = popen(command, "r");
+    while (f && fgets(text, sizeof text, f))
+        if (!strncmp(text, "NIC ", 4)) {
+            text[4 + strcspn(text + 4, ":\n")] = 0;
+            printf("nic\tname=%s\n", text + 4);
+        }
+    if (f)
+        pclose(f);
+}
+
+static void print_head(void)
+{
+    char name[SHMEM_MAX_NAME_LEN + 1] = "";
+    shmem_info_get_name(name);
+    bool node = shmem_ptr(dst, peer) != NULL;
+    shmem_getmem(facts_there, facts_here, FACTS, peer);
+    if (me != 0)
+        return;
+    printf("head\tlibrary=%s\tpes=%d\tpath=%s\tof=%ld\n", name, npes, node ? "node" : "network",
+           all);
+    printf("facts\tpe=0\ttext=%s\nfacts\tpe=%d\ttext=%s\n", facts_here, peer, facts_there);
+    fflush(stdout);
+    print_nics();
+}
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--")) {
+            reader = argv + i + 1;
+            break;
+        }
+        read_argument(argv[i]);
+    }
+    if (size_count == 0)
+        read_sizes("8");
+    shmem_init();
+    me = shmem_my_pe();
+    npes = shmem_n_pes();
+    peer = me == 0 ? npes - 1 : 0;
+    partner = me < npes / 2 ? me + npes - npes / 2 : me - (npes - npes / 2);
+    if (me == 0 && reader && *reader)
+        start_reader();
+    allocate();
+    timing_open();
+    atomics_open();
+    all = each(NULL);
+    print_head();
+    shmem_barrier_all();
+    each(measure);
+    if (me == 0)
+        printf("end\tfigures=%ld\twrong=%ld\n", done, wrong_figures);
+    fflush(stdout);
+    shmem_barrier_all();
+    int status = me == 0 ? end_reader() : 0;
+    shmem_barrier_all();
+    shmem_finalize();
+    return status;
+}

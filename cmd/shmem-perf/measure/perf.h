@@ -1,0 +1,83 @@
+/*
+ * perf: the program that shmem-perf starts as PEs. It uses only the public C API (OpenSHMEM 1.4,
+ * teams and signals where the header says 1.5, notifications and messages where the library is
+ * libshmem), so that the same files build against any OpenSHMEM.
+ *
+ * This header has what the files share: the table of figures, and the state of a run.
+ */
+#ifndef PERF_H
+#define PERF_H
+
+#include <shmem.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if SHMEM_MAJOR_VERSION > 1 || (SHMEM_MAJOR_VERSION == 1 && SHMEM_MINOR_VERSION >= 5)
+#define HAVE_15 1
+#else
+#define HAVE_15 0
+#endif
+
+/* The PEs that make the calls of a figure; the others wait in a barrier. */
+enum acting {
+    ORIGIN, /* PE 0, towards the last PE */
+    BOTH,   /* PE 0 and the last PE */
+    HALVES, /* each PE of the first half, towards one of the second half */
+    ALL
+};
+
+enum kind { LATENCY, BANDWIDTH, RATE };
+
+/* A figure is one way to measure one operation. */
+struct figure {
+    const char *test, *measure;
+    const char *until; /* the end of one operation: what a time includes */
+    enum kind kind;
+    enum acting acting;
+    bool half;               /* an iteration is a round trip, and the time half of it */
+    bool each_way;           /* bytes of both directions count */
+    bool unsized;            /* it has one size */
+    size_t unit;             /* that size, or the unit of all sizes */
+    long (*burst)(size_t);   /* operations of an iteration; NULL is 1 */
+    void (*prepare)(size_t); /* before the figure, on every PE */
+    void (*run)(long, size_t);
+    bool (*check)(size_t); /* after it, on every PE: whether the data are right */
+};
+
+extern const struct figure rma_figures[], atomic_figures[], signal_figures[], collective_figures[];
+
+/* The settings of a run, the same on every PE. */
+extern struct settings {
+    double budget_ns; /* for one figure */
+    int batches;
+    long iterations;   /* of a batch; 0: by the budget */
+    long warmup;       /* iterations before the first batch */
+    long window;       /* operations between two quiets */
+    const char *spoil; /* the figure whose data a test damages */
+} settings;
+
+extern int me, npes, peer; /* peer: of PE 0 the last PE, of the last PE 0 */
+extern int partner;        /* of a PE of one half the PE of the other */
+extern int toward;         /* the PE at which the calls of the present figure aim */
+extern char *src, *dst;    /* symmetric, room bytes each */
+extern size_t room;
+
+double now(void);
+void fill(char *at, size_t size, int pe);         /* the pattern of a PE */
+bool filled(const char *at, size_t size, int pe); /* reports whether it is there */
+bool acts(enum acting acting);
+void *symmetric(size_t size); /* zeroed, or the job ends */
+
+void timing_open(void);
+/* Measures a figure, and prints it on PE 0. Every PE calls it. */
+void timing_measure(const struct figure *f, size_t size);
+extern long wrong_figures; /* on PE 0 */
+extern double apart;       /* nanoseconds of a batch between calls, which are no part of them */
+
+void rma_open(void);
+void atomics_open(void);
+void signals_open(void);
+void collectives_open(void);
+
+#endif

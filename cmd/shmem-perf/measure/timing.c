@@ -1,0 +1,205 @@
+/*
+ * timing: measures one figure. PE 0 decides how many iterations a batch has, so that the batches
+ * take the budget; a batch has one time, and after the batches single operations are timed one by
+ * one. The clock is PE 0's.
+ */
+#define _GNU_SOURCE
+#include "perf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MOST_BATCHES = 101, MOST_SINGLES = 10000 };
+
+static long *agreed; /* iterations, from PE 0 */
+static long *wrong;  /* PEs that found wrong data, counted on PE 0 */
+static double single[MOST_SINGLES];
+long wrong_figures;
+double apart;
+
+double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+void timing_open(void)
+{
+    agreed = symmetric(sizeof *agreed);
+    wrong = symmetric(sizeof *wrong);
+    if (settings.batches > MOST_BATCHES)
+        settings.batches = MOST_BATCHES;
+}
+
+bool acts(enum acting acting)
+{
+    switch (acting) {
+    case ORIGIN:
+        return me == 0;
+    case BOTH:
+        return me == 0 || me == npes - 1;
+    case HALVES:
+        return me < npes / 2;
+    default:
+        return true;
+    }
+}
+
+/* Nanoseconds of n iterations. Where PEs act on their own, the time ends when all have ended. */
+static double time_of(const struct figure *f, long n, size_t size)
+{
+    bool alone = f->acting == ORIGIN || f->half || f->acting == ALL;
+    shmem_barrier_all();
+    apart = 0;
+    double t = now();
+    if (acts(f->acting))
+        f->run(n, size);
+    if (!alone)
+        shmem_barrier_all();
+    t = now() - t - apart;
+    shmem_barrier_all();
+    return t;
+}
+
+/* Gives every PE the number of PE 0. */
+static long agree(long n)
+{
+    for (int i = 0; me == 0 && i < npes; i++)
+        shmem_long_p(agreed, n, i);
+    shmem_barrier_all();
+    n = *agreed;
+    shmem_barrier_all();
+    return n;
+}
+
+/* How many iterations take a batch's share of the budget. */
+static long calibrate(const struct figure *f, size_t size)
+{
+    if (settings.iterations > 0)
+        return settings.iterations;
+    const double share = settings.budget_ns / settings.batches;
+    for (long n = 1;;) {
+        double t = time_of(f, n, size);
+        long next = n;
+        if (t < share / 2 && n < 1L << 30)
+            next = t < share / 16 ? n * 4 : n * 2;
+        next = agree(next);
+        if (next == n)
+            return n;
+        n = next;
+    }
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Times single operations, at most a quarter of the budget; returns how many there are. */
+static long time_singles(const struct figure *f, size_t size, double each)
+{
+    double fit = settings.budget_ns / 4 / (each > 1 ? each : 1);
+    long n = agree(fit > MOST_SINGLES ? MOST_SINGLES : fit < 20 ? 20 : (long)fit);
+    shmem_barrier_all();
+    if (me == 0)
+        for (long i = 0; i < n; i++) {
+            apart = 0;
+            double t = now();
+            f->run(1, size);
+            single[i] = now() - t - apart;
+        }
+    else if (acts(f->acting))
+        for (long i = 0; i < n; i++)
+            f->run(1, size);
+    shmem_barrier_all();
+    qsort(single, (size_t)n, sizeof *single, ascending);
+    return n;
+}
+
+/* The value of a figure whose iteration takes so many nanoseconds. */
+static double value(const struct figure *f, size_t size, double ns)
+{
+    double operations = f->burst ? (double)f->burst(size) : 1;
+    if (f->each_way)
+        operations *= 2;
+    if (f->acting == HALVES)
+        operations *= npes / 2;
+    switch (f->kind) {
+    case LATENCY:
+        return ns / 1e3 / (f->half ? 2 : 1) / operations;
+    case BANDWIDTH:
+        return operations * (double)size / ns;
+    default:
+        return operations * 1e3 / ns;
+    }
+}
+
+static void print(const struct figure *f, size_t size, long n, const double *batch, long singles)
+{
+    static const char *const units[] = {"us", "GB/s", "Mop/s"};
+    printf("figure\ttest=%s\tmeasure=%s\tscope=host\tsize=%zu\tunit=%s\tuntil=%s\titerations=%ld",
+           f->test, f->measure, size, units[f->kind], f->until, n);
+    if (singles > 0) {
+        static const struct {
+            const char *name;
+            double share;
+        } ranks[] = {{"p50", .5}, {"p90", .9}, {"p99", .99}, {"max", 1}};
+        printf("\tsingles=%ld", singles);
+        for (unsigned i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+            long at = (long)(ranks[i].share * (double)singles);
+            if (at >= singles)
+                at = singles - 1;
+            printf("\t%s=%.6g", ranks[i].name, value(f, size, single[at]));
+        }
+    }
+    printf("\tbatches=");
+    for (int b = 0; b < settings.batches; b++)
+        printf("%s%.6g", b ? "," : "", batch[b]);
+    printf("\n");
+    fflush(stdout);
+}
+
+/* Compares the data; PE 0 learns how many PEs have wrong ones. */
+static void check(const struct figure *f, size_t size)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s:%s", f->test, f->measure);
+    shmem_barrier_all();
+    if (settings.spoil && (!strcmp(settings.spoil, name) || !strcmp(settings.spoil, "all")))
+        dst[0] ^= 1;
+    shmem_barrier_all();
+    if (f->check && !f->check(size))
+        shmem_long_atomic_inc(wrong, 0);
+    shmem_barrier_all();
+    if (me == 0 && *wrong != 0) {
+        printf("wrong\ttest=%s\tmeasure=%s\tsize=%zu\tpes=%ld\n", f->test, f->measure, size,
+               *wrong);
+        wrong_figures++;
+        *wrong = 0;
+    }
+    shmem_barrier_all();
+}
+
+void timing_measure(const struct figure *f, size_t size)
+{
+    double batch[MOST_BATCHES];
+    long singles = 0;
+    toward = f->acting == HALVES ? partner : peer;
+    if (f->prepare)
+        f->prepare(size);
+    time_of(f, settings.warmup, size);
+    long n = calibrate(f, size);
+    for (int b = 0; b < settings.batches; b++)
+        batch[b] = time_of(f, n, size) / (double)n;
+    if (f->kind == LATENCY)
+        singles = time_singles(f, size, batch[0]);
+    check(f, size);
+    for (int b = 0; b < settings.batches; b++)
+        batch[b] = value(f, size, batch[b]);
+    if (me == 0)
+        print(f, size, n, batch, singles);
+}
