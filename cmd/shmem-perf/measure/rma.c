@@ -1,0 +1,293 @@
+/*
+ * rma: put, get, p and g. Every put of a figure writes the same bytes to the same place; its
+ * target compares them afterwards with the pattern of the PE that wrote.
+ */
+#include "perf.h"
+
+#include <string.h>
+
+static long *flag;
+
+void rma_open(void)
+{
+    flag = symmetric(sizeof *flag);
+}
+
+static long window(size_t size)
+{
+    long fit = (long)(((size_t)64 << 20) / size);
+    return fit < 1 ? 1 : fit < settings.window ? fit : settings.window;
+}
+
+/* Small puts go to successive places of 64 KiB, a sequence and not one hot word. */
+static const size_t span = (size_t)64 << 10;
+
+static long rate_burst(size_t size)
+{
+    (void)size;
+    return 8 * settings.window;
+}
+
+/* Each PE has its pattern in src, and nothing in dst. */
+static void prepare(size_t size)
+{
+    fill(src, size, me);
+    memset(dst, 0, size);
+    shmem_barrier_all();
+}
+
+static void prepare_span(size_t size)
+{
+    size_t all = size > span ? size : span;
+    for (size_t at = 0; at + size <= all; at += size)
+        fill(src + at, size, me);
+    memset(dst, 0, all);
+    shmem_barrier_all();
+}
+
+/* The last PE was written by PE 0. */
+static bool check_origin(size_t size)
+{
+    return me != npes - 1 || filled(dst, size, 0);
+}
+
+static bool check_both(size_t size)
+{
+    return !acts(BOTH) || filled(dst, size, peer);
+}
+
+static bool check_halves(size_t size)
+{
+    return me < npes - npes / 2 || filled(dst, size, partner);
+}
+
+static bool check_get_origin(size_t size)
+{
+    return me != 0 || filled(dst, size, peer);
+}
+
+/* Every piece of a rate figure. */
+static bool pieces(size_t size, int pe)
+{
+    size_t at = 0;
+    for (long i = 0; i < rate_burst(size) && at + size <= span; i++, at += size)
+        if (!filled(dst + at, size, pe))
+            return false;
+    return filled(dst, size, pe);
+}
+
+static bool check_rate(size_t size)
+{
+    return me != npes - 1 || pieces(size, 0);
+}
+
+static bool check_pairs_rate(size_t size)
+{
+    return me < npes - npes / 2 || pieces(size, partner);
+}
+
+static bool check_get_rate(size_t size)
+{
+    return me != 0 || pieces(size, peer);
+}
+
+static bool check_get_halves(size_t size)
+{
+    return me >= npes / 2 || filled(dst, size, partner);
+}
+
+static void put_quiet(long n, size_t s)
+{
+    while (n-- > 0) {
+        shmem_putmem(dst, src, s, peer);
+        shmem_quiet();
+    }
+}
+
+/* Put, fence and p of a flag, there and back. */
+static void put_flag(long n, size_t s)
+{
+    static long seq;
+    while (n-- > 0) {
+        seq++;
+        if (me != 0)
+            shmem_long_wait_until(flag, SHMEM_CMP_GE, seq);
+        shmem_putmem(dst, src, s, peer);
+        shmem_fence();
+        shmem_long_p(flag, seq, peer);
+        if (me == 0)
+            shmem_long_wait_until(flag, SHMEM_CMP_GE, seq);
+    }
+}
+
+static void put_window(long n, size_t s)
+{
+    long w = window(s);
+    while (n-- > 0) {
+        for (long i = 0; i < w; i++)
+            shmem_putmem_nbi(dst, src, s, toward);
+        shmem_quiet();
+    }
+}
+
+static void put_rate(long n, size_t s)
+{
+    long w = rate_burst(s);
+    while (n-- > 0) {
+        size_t at = 0;
+        for (long i = 0; i < w; i++) {
+            shmem_putmem_nbi(dst + at, src + at, s, toward);
+            at += s;
+            if (at + s > span)
+                at = 0;
+        }
+        shmem_quiet();
+    }
+}
+
+static void get_wait(long n, size_t s)
+{
+    while (n-- > 0)
+        shmem_getmem(dst, src, s, peer);
+}
+
+static void get_window(long n, size_t s)
+{
+    long w = window(s);
+    while (n-- > 0) {
+        for (long i = 0; i < w; i++)
+            shmem_getmem_nbi(dst, src, s, toward);
+        shmem_quiet();
+    }
+}
+
+static void get_rate(long n, size_t s)
+{
+    long w = rate_burst(s);
+    while (n-- > 0) {
+        size_t at = 0;
+        for (long i = 0; i < w; i++) {
+            shmem_getmem_nbi(dst + at, src + at, s, toward);
+            at += s;
+            if (at + s > span)
+                at = 0;
+        }
+        shmem_quiet();
+    }
+}
+
+static long p_seq;
+
+/* p there and back: each PE waits for the other's. */
+static void p_flag(long n, size_t s)
+{
+    static long seq;
+    (void)s;
+    while (n-- > 0) {
+        seq++;
+        if (me != 0)
+            shmem_long_wait_until((long *)dst, SHMEM_CMP_GE, seq);
+        shmem_long_p((long *)dst, seq, peer);
+        if (me == 0)
+            shmem_long_wait_until((long *)dst, SHMEM_CMP_GE, seq);
+        p_seq = seq;
+    }
+}
+
+static void prepare_p(size_t s)
+{
+    (void)s;
+    shmem_barrier_all();
+    *(long *)dst = p_seq;
+    shmem_barrier_all();
+}
+
+static bool check_p(size_t s)
+{
+    (void)s;
+    return !acts(BOTH) || *(long *)dst == p_seq;
+}
+
+static void p_rate(long n, size_t s)
+{
+    long w = rate_burst(s), words = (long)(span / sizeof(long));
+    while (n-- > 0) {
+        for (long i = 0; i < w; i++)
+            shmem_long_p((long *)dst + i % words, ~(i % words), peer);
+        shmem_quiet();
+    }
+}
+
+static void prepare_words(size_t s)
+{
+    (void)s;
+    memset(dst, 0, span);
+    shmem_barrier_all();
+}
+
+static bool check_words(size_t s)
+{
+    long w = rate_burst(s), words = (long)(span / sizeof(long));
+    for (long i = 0; me == npes - 1 && i < w && i < words; i++)
+        if (((long *)dst)[i] != ~i)
+            return false;
+    return true;
+}
+
+static long got;
+
+static void g_wait(long n, size_t s)
+{
+    (void)s;
+    while (n-- > 0)
+        got = shmem_long_g((long *)dst, peer);
+}
+
+static void prepare_g(size_t s)
+{
+    (void)s;
+    *(long *)dst = 1000 + me;
+    shmem_barrier_all();
+}
+
+static bool check_g(size_t s)
+{
+    if (me == 0)
+        g_wait(1, s);
+    return me != 0 || got == 1000 + peer;
+}
+
+#define ONE sizeof(long)
+const struct figure rma_figures[] = {
+    {"put", "latency", "quiet", LATENCY, ORIGIN, .prepare = prepare, .run = put_quiet,
+     .check = check_origin},
+    {"put", "visible", "visible at the target: put, fence and p, half a round trip", LATENCY, BOTH,
+     .half = true, .prepare = prepare, .run = put_flag, .check = check_both},
+    {"put", "bandwidth", "quiet after each window", BANDWIDTH, ORIGIN, .burst = window,
+     .prepare = prepare, .run = put_window, .check = check_origin},
+    {"put", "bidirectional", "quiet after each window, both PEs at once", BANDWIDTH, BOTH,
+     .each_way = true, .burst = window, .prepare = prepare, .run = put_window, .check = check_both},
+    {"put", "pairs", "quiet after each window, all pairs at once", BANDWIDTH, HALVES,
+     .burst = window, .prepare = prepare, .run = put_window, .check = check_halves},
+    {"put", "rate", "quiet after each burst", RATE, ORIGIN, .burst = rate_burst,
+     .prepare = prepare_span, .run = put_rate, .check = check_rate},
+    {"put", "pairs-rate", "quiet after each burst, all pairs at once", RATE, HALVES,
+     .burst = rate_burst, .prepare = prepare_span, .run = put_rate, .check = check_pairs_rate},
+    {"get", "latency", "return", LATENCY, ORIGIN, .prepare = prepare, .run = get_wait,
+     .check = check_get_origin},
+    {"get", "bandwidth", "quiet after each window", BANDWIDTH, ORIGIN, .burst = window,
+     .prepare = prepare, .run = get_window, .check = check_get_origin},
+    {"get", "bidirectional", "quiet after each window, both PEs at once", BANDWIDTH, BOTH,
+     .each_way = true, .burst = window, .prepare = prepare, .run = get_window, .check = check_both},
+    {"get", "pairs", "quiet after each window, all pairs at once", BANDWIDTH, HALVES,
+     .burst = window, .prepare = prepare, .run = get_window, .check = check_get_halves},
+    {"get", "rate", "quiet after each burst", RATE, ORIGIN, .burst = rate_burst,
+     .prepare = prepare_span, .run = get_rate, .check = check_get_rate},
+    {"p", "visible", "visible at the target: half a round trip", LATENCY, BOTH, .half = true,
+     .unsized = true, .unit = ONE, .prepare = prepare_p, .run = p_flag, .check = check_p},
+    {"p", "rate", "quiet after each burst", RATE, ORIGIN, .unsized = true, .unit = ONE,
+     .burst = rate_burst, .prepare = prepare_words, .run = p_rate, .check = check_words},
+    {"g", "latency", "return", LATENCY, ORIGIN, .unsized = true, .unit = ONE, .prepare = prepare_g,
+     .run = g_wait, .check = check_g},
+    {0},
+};
