@@ -1,0 +1,220 @@
+/*
+ * collectives: the calls that all PEs make together, on all PEs of the job. The size is what one
+ * PE contributes; of alltoall, to each PE.
+ */
+#include "perf.h"
+
+#include <string.h>
+
+enum { SYNCS = 64 };
+
+static long *source, *dest; /* the beginnings of src and dst */
+
+#if !HAVE_15
+static long *work;
+static long (*syncs)[SHMEM_REDUCE_SYNC_SIZE > SHMEM_COLLECT_SYNC_SIZE ? SHMEM_REDUCE_SYNC_SIZE
+                                                                      : SHMEM_COLLECT_SYNC_SIZE];
+#endif
+
+void collectives_open(void)
+{
+    source = (long *)src;
+    dest = (long *)dst;
+#if !HAVE_15
+    work = symmetric((room / 2 / sizeof(long) + SHMEM_REDUCE_MIN_WRKDATA_SIZE) * sizeof(long));
+    syncs = symmetric(SYNCS * sizeof *syncs);
+    for (size_t i = 0; i < SYNCS * sizeof *syncs / sizeof(long); i++)
+        (*syncs)[i] = SHMEM_SYNC_VALUE;
+    shmem_barrier_all();
+#endif
+}
+
+/* Before a pSync is used again, all PEs have left the call that had it. */
+static long calls;
+static void used(void)
+{
+    if (!HAVE_15 && ++calls % SYNCS == 0) {
+        double t = now();
+        shmem_barrier_all();
+        apart += now() - t;
+    }
+}
+
+#if HAVE_15
+#define CALL(team, set) team
+#else
+#define CALL(team, set) set
+#endif
+#define ALL_PES 0, 0, npes
+
+/* A loop of calls that have n elements. */
+#define LOOP(name, call)                                                                           \
+    static void name(long times, size_t size)                                                      \
+    {                                                                                              \
+        size_t n = size / sizeof(long);                                                            \
+        for (long i = 0; i < times; i++) {                                                         \
+            call;                                                                                  \
+            used();                                                                                \
+        }                                                                                          \
+    }
+
+static long
+    root; /* it changes from call to call, so that each broadcast waits for the one before */
+LOOP(broadcast, root = (root + 1) % npes;
+     CALL(shmem_long_broadcast(SHMEM_TEAM_WORLD, dest, source, n, (int)root),
+          shmem_broadcast64(dest, source, n, (int)root, ALL_PES, syncs[calls % SYNCS])))
+LOOP(sum, CALL(shmem_long_sum_reduce(SHMEM_TEAM_WORLD, dest, source, n),
+               shmem_long_sum_to_all(dest, source, (int)n, ALL_PES, work, syncs[calls % SYNCS])))
+LOOP(most, CALL(shmem_long_max_reduce(SHMEM_TEAM_WORLD, dest, source, n),
+                shmem_long_max_to_all(dest, source, (int)n, ALL_PES, work, syncs[calls % SYNCS])))
+LOOP(collect, CALL(shmem_long_collect(SHMEM_TEAM_WORLD, dest, source, n),
+                   shmem_collect64(dest, source, n, ALL_PES, syncs[calls % SYNCS])))
+LOOP(fcollect, CALL(shmem_long_fcollect(SHMEM_TEAM_WORLD, dest, source, n),
+                    shmem_fcollect64(dest, source, n, ALL_PES, syncs[calls % SYNCS])))
+LOOP(alltoall, CALL(shmem_long_alltoall(SHMEM_TEAM_WORLD, dest, source, n),
+                    shmem_alltoall64(dest, source, n, ALL_PES, syncs[calls % SYNCS])))
+LOOP(alltoalls, CALL(shmem_long_alltoalls(SHMEM_TEAM_WORLD, dest, source, 1, 1, n),
+                     shmem_alltoalls64(dest, source, 1, 1, n, ALL_PES, syncs[calls % SYNCS])))
+#if SHMEM_MAJOR_VERSION > 1 || SHMEM_MINOR_VERSION >= 6
+#define HAVE_SCANS 1
+LOOP(inscan, shmem_long_sum_inscan(SHMEM_TEAM_WORLD, dest, source, n))
+LOOP(exscan, shmem_long_sum_exscan(SHMEM_TEAM_WORLD, dest, source, n))
+#endif
+
+static void barrier(long n, size_t size)
+{
+    (void)size;
+    while (n-- > 0)
+        shmem_barrier_all();
+}
+
+static void sync_all(long n, size_t size)
+{
+    (void)size;
+    while (n-- > 0)
+        shmem_sync_all();
+}
+
+/* Element i of a PE's source; of alltoall there are npes times as many. */
+static long element(size_t i, int pe)
+{
+    return (long)i * (pe + 1) + pe;
+}
+
+static void write_source(size_t elements, size_t of_dest)
+{
+    for (size_t i = 0; i < elements; i++)
+        source[i] = element(i, me);
+    memset(dest, 0xff, of_dest * sizeof(long));
+    shmem_barrier_all();
+}
+
+static void prepare(size_t size)
+{
+    write_source(size / sizeof(long), size / sizeof(long));
+    root = 0;
+}
+
+static void prepare_gathered(size_t size)
+{
+    write_source(size / sizeof(long), size / sizeof(long) * (size_t)npes);
+}
+
+static void prepare_alltoall(size_t size)
+{
+    size_t n = size / sizeof(long) * (size_t)npes;
+    write_source(n, n);
+}
+
+/* In OpenSHMEM 1.4 a broadcast leaves the dest of its root alone. */
+static bool check_broadcast(size_t size)
+{
+    for (size_t i = 0; i < size / sizeof(long); i++)
+        if (dest[i] != element(i, (int)root) && (HAVE_15 || root != me))
+            return false;
+    return true;
+}
+
+/* The sum of the elements i of the PEs below most. */
+static long sum_below(size_t i, long most)
+{
+    return (long)i * (most * (most + 1) / 2) + most * (most - 1) / 2;
+}
+
+static bool check_sum(size_t size)
+{
+    for (size_t i = 0; i < size / sizeof(long); i++)
+        if (dest[i] != sum_below(i, npes))
+            return false;
+    return true;
+}
+
+static bool check_most(size_t size)
+{
+    for (size_t i = 0; i < size / sizeof(long); i++)
+        if (dest[i] != element(i, npes - 1))
+            return false;
+    return true;
+}
+
+#ifdef HAVE_SCANS
+static bool check_inscan(size_t size)
+{
+    for (size_t i = 0; i < size / sizeof(long); i++)
+        if (dest[i] != sum_below(i, me + 1))
+            return false;
+    return true;
+}
+
+static bool check_exscan(size_t size)
+{
+    for (size_t i = 0; i < size / sizeof(long); i++)
+        if (dest[i] != sum_below(i, me))
+            return false;
+    return true;
+}
+#endif
+
+static bool check_gathered(size_t size)
+{
+    size_t n = size / sizeof(long);
+    for (size_t i = 0; i < n * (size_t)npes; i++)
+        if (dest[i] != element(i % n, (int)(i / n)))
+            return false;
+    return true;
+}
+
+static bool check_alltoall(size_t size)
+{
+    size_t n = size / sizeof(long);
+    for (size_t i = 0; i < n * (size_t)npes; i++)
+        if (dest[i] != element(i % n + n * (size_t)me, (int)(i / n)))
+            return false;
+    return true;
+}
+
+#define COLLECTIVE(name, function, begin, data)                                                    \
+    {                                                                                              \
+        name, "latency", "return on PE 0", LATENCY, ALL, .unit = sizeof(long), .prepare = begin,   \
+                                                         .run = function, .check = data            \
+    }
+#define SYNCHRONISATION(name, function)                                                            \
+    {                                                                                              \
+        name, "latency", "return on PE 0", LATENCY, ALL, .unsized = true, .run = function          \
+    }
+const struct figure collective_figures[] = {
+    SYNCHRONISATION("barrier", barrier),
+    SYNCHRONISATION("sync", sync_all),
+    COLLECTIVE("broadcast", broadcast, prepare, check_broadcast),
+    COLLECTIVE("sum", sum, prepare, check_sum),
+    COLLECTIVE("max", most, prepare, check_most),
+#ifdef HAVE_SCANS
+    COLLECTIVE("inscan", inscan, prepare, check_inscan),
+    COLLECTIVE("exscan", exscan, prepare, check_exscan),
+#endif
+    COLLECTIVE("collect", collect, prepare_gathered, check_gathered),
+    COLLECTIVE("fcollect", fcollect, prepare_gathered, check_gathered),
+    COLLECTIVE("alltoall", alltoall, prepare_alltoall, check_alltoall),
+    COLLECTIVE("alltoalls", alltoalls, prepare_alltoall, check_alltoall),
+    {0},
+};
