@@ -41,7 +41,8 @@ static char **reader; /* its arguments, or NULL */
 static pid_t reader_pid;
 static char *facts_here, *facts_there; /* symmetric */
 
-static const struct figure *const tables[] = {rma_figures, atomic_figures, collective_figures};
+static const struct figure *const tables[] = {rma_figures, atomic_figures, signal_figures,
+                                              collective_figures};
 enum { TABLES = sizeof tables / sizeof *tables };
 
 static void stop(const char *text, const char *object)
@@ -277,6 +278,7 @@ int main(int argc, char **argv)
     timing_open();
     rma_open();
     atomics_open();
+    signals_open();
     collectives_open();
     all = each(NULL);
     print_head();
