@@ -175,7 +175,8 @@ GO_SRC := go.mod VERSION $(wildcard go.sum) \
           $(shell find version.go capi cmd fabric runtime -name '*.go' -o -name '*.[chS]' 2>/dev/null)
 
 # The program that shmem-perf starts as PEs.
-PERF_SRC := $(wildcard cmd/shmem-perf/measure/*.[ch])
+PERF_SRC    := $(wildcard cmd/shmem-perf/measure/*.[ch])
+PERF_TABLES := $(wildcard cmd/shmem-perf/tables/*.table)
 
 BUILT := $(BUILD)/libexec/shmem/perf $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libnvshmem_host.so $(BUILD)/lib/libshmem_preload.so $(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%) $(CMDS:%=$(BUILD)/bin/%)
 
@@ -288,7 +289,7 @@ $(eval $(call preload_rules,-tsan,$(TSAN),$(BUILD)/tsan/lib,$(UNDEFS)))
 # The launcher is pure Go, so that it runs where the C library is another one than here. Commands
 # that use libfabric, or the engine, need cgo. Built as pie they share the packages that Go has
 # compiled for the libraries: the launcher takes 6 s of a processor instead of 24.
-PURE := shmemrun
+PURE := shmemrun shmem-perf
 $(CMDS:%=$(BUILD)/bin/%): $(BUILD)/bin/%: $(GO_SRC)
 	@$(FIT)
 	@mkdir -p $(@D) $(BUILD)/obj
@@ -423,6 +424,11 @@ EXAMPLES_OWN  := $(filter-out examples/nvshmem/%,$(EXAMPLE_FILES))
 # The manual pages of commands and of their other names, and their completion.
 described = $(foreach c,$(1) $(2),share/man/man1/$(c).1 share/bash-completion/completions/$(c)) $(1:%=share/zsh/site-functions/_%)
 INSTALLED := $(CMDS:%=bin/%) $(HEADERS_OWN) $(DEVICE_HEADERS:device/%=include/%) lib/libshmem.so lib/libshmem_core.so lib/libshmem_preload.so lib/libshmem_kernels.fatbin \
+
+# Sources of the program that shmem-perf starts, for other libraries of OpenSHMEM, and tables of what
+# to expect.
+PERF := libexec/shmem/perf $(PERF_SRC:cmd/shmem-perf/%=share/libshmem/perf/%) $(PERF_TABLES:cmd/shmem-perf/tables/%=share/libshmem/perf/%)
+INSTALLED := $(CMDS:%=bin/%) $(PERF) $(HEADERS_OWN) $(DEVICE_HEADERS:device/%=include/%) lib/libshmem.so lib/libshmem_core.so lib/libshmem_preload.so lib/libshmem_kernels.fatbin \
              $(WRAPPERS:%=bin/%) bin/oshrun bin/oshmem_info lib/pkgconfig/shmem.pc \
              lib/cmake/shmem/shmem-config.cmake lib/cmake/shmem/shmem-config-version.cmake $(DEBUGGING:%=share/libshmem/%) \
              $(call described,$(CMDS) oshcc,$(WRAPPERS) oshrun oshmem_info) $(EXAMPLES_OWN:%=share/shmem/%)
@@ -441,11 +447,16 @@ OWN_DIRS := $(shell find include/nvshmem -depth -type d) include/shmem include/m
             share/shmem/examples/plugins share/shmem/examples share/shmem \
             $(if $(findstring |$(PREFIX)|,$(SYSTEMS)),,share/man/man1 share/man/man3 share/man/man7 share/man share/bash-completion/completions share/bash-completion share/zsh/site-functions share/zsh share lib/pkgconfig lib/cmake lib include bin)
 
+            lib/cmake/nvshmem $(NVSHMEM_HOME) share/libshmem/perf/measure share/libshmem/perf share/libshmem libexec/shmem libexec $(if $(findstring |$(PREFIX)|,$(SYSTEMS)),,share/man/man3 share/man/man7 share/man share lib/pkgconfig lib/cmake lib include bin)
+
 .PHONY: install
 install: $(BUILT) $(KERNELS_OF_INSTALL) docs ## into PREFIX (/usr/local), below DESTDIR
 	install -d $(foreach d,$(sort $(dir $(INSTALLED))),"$(P)/$(d)")
 	install -m 755 $(CMDS:%=$(BUILD)/bin/%) "$(P)/bin"
 	install -m 755 $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libshmem_preload.so "$(P)/lib"
+	install -m 755 $(BUILD)/libexec/shmem/perf "$(P)/libexec/shmem"
+	install -m 644 $(PERF_SRC) "$(P)/share/libshmem/perf/measure"
+	$(if $(PERF_TABLES),install -m 644 $(PERF_TABLES) "$(P)/share/libshmem/perf")
 	$(if $(filter no,$(KERNELS)),rm -f "$(P)/lib/libshmem_kernels.fatbin",install -m 644 $(BUILD)/lib/libshmem_kernels.fatbin "$(P)/lib")
 	$(foreach h,$(HEADERS_OWN),install -m 644 $(h) "$(P)/$(h)" &&) :
 ifeq ($(NVSHMEM),no)
@@ -495,7 +506,7 @@ else
 wheel: $(BUILT) $(KERNEL_FILE) ## the package of Python, with the libraries and commands, into dist
 	rm -rf $(BUILD)/wheel
 	@$(MAKE) --no-print-directory -s install DESTDIR=$(abspath $(BUILD))/wheel PREFIX=
-	strip -g $(CMDS:%=$(BUILD)/wheel/bin/%) $(BUILD)/wheel/lib/libshmem.so $(BUILD)/wheel/lib/libshmem_core.so $(BUILD)/wheel/lib/libshmem_preload.so \
+	strip -g $(CMDS:%=$(BUILD)/wheel/bin/%) $(BUILD)/wheel/libexec/shmem/perf $(BUILD)/wheel/lib/libshmem.so $(BUILD)/wheel/lib/libshmem_core.so $(BUILD)/wheel/lib/libshmem_preload.so \
 	    $(if $(filter no,$(NVSHMEM)),,$(BUILD)/wheel/lib/$(NVSHMEM_NAME))
 	python3 python/wheel.py $(BUILD)/wheel "$(DIST)"
 endif

@@ -57,7 +57,7 @@ def test_what_is_in_it(wheel: Path) -> None:
     assert wheel.stat().st_size <= 15 << 20
     names = zipfile.ZipFile(wheel).namelist()
     for name in ("_abi.pyi", "py.typed", "lib/libshmem.so", "lib/libshmem_core.so",
-                 "bin/shmemrun", "bin/shmem-doctor",
+                 "bin/shmemrun", "bin/shmem-doctor", "bin/shmem-perf", "libexec/shmem/perf",
                  "include/shmem.h", "include/shmemx.h", "include/shmem/shmem.cuh",
                  "lib/libshmem_kernels.fatbin", "lib/pkgconfig/shmem.pc"):  # fmt: skip
         assert f"shmem/{name}" in names, name

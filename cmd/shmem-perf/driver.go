@@ -1,0 +1,144 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"libshmem/cmd/internal/figure"
+)
+
+// launchOptions adds the options of shmemrun that shmem-perf passes on, and returns their names.
+func launchOptions(fs *pflag.FlagSet) []string {
+	for name, short := range map[string]string{"host": "H"} {
+		fs.StringP(name, short, "", "")
+	}
+	for _, name := range []string{"hostfile", "hosts", "links", "map", "prefix", "ssh", "wdir", "keepalive", "timeout"} {
+		fs.String(name, "", "")
+	}
+	fs.String("bind", "", "")
+	fs.Lookup("bind").NoOptDefVal = "share"
+	fs.Bool("host-netns", false, "")
+	fs.Bool("sync", false, "")
+	fs.StringArrayP("export", "x", nil, "")
+	fs.StringP("provider", "p", "", "") // as fi_pingpong and ucx_perftest name them
+	fs.StringP("domain", "d", "", "")
+	return []string{
+		"host", "hostfile", "hosts", "links", "map", "prefix", "ssh", "wdir", "keepalive", "timeout", "bind", "host-netns", "sync", "export",
+		"provider", "domain",
+	}
+}
+
+// launchWords are the options that were given, as shmemrun takes them.
+func launchWords(fs *pflag.FlagSet, names []string) (out []string) {
+	for _, name := range names {
+		f := fs.Lookup(name)
+		if !f.Changed {
+			continue
+		}
+		switch name {
+		case "export":
+			all, _ := fs.GetStringArray(name) // it is one
+			for _, x := range all {
+				out = append(out, "-x", x)
+			}
+		case "provider":
+			out = append(out, "-x", "SHMEM_PROVIDER="+f.Value.String())
+		case "domain":
+			out = append(out, "-x", "SHMEM_NIC_LIST="+f.Value.String())
+		default:
+			out = append(out, "--"+name+"="+f.Value.String())
+		}
+	}
+	return out
+}
+
+// drive starts the PEs through shmemrun, as often as the command line says, and reads PE 0.
+func drive(s *settings, stdout, stderr io.Writer) int {
+	_, bin, err := program()
+	if err != nil {
+		return fail(stderr, statusWorse, err)
+	}
+	args := s.launch
+	host := false // they say how many PEs there are
+	for _, w := range s.launch {
+		name, value, _ := strings.Cut(w, "=")
+		host = host || name == "--host" || name == "--hostfile" || name == "--hosts" && strings.Contains(value, ",")
+	}
+	switch {
+	case s.pes > 0:
+		args = append([]string{"-n", strconv.Itoa(s.pes)}, args...)
+	case !host:
+		args = append([]string{"-n", "2"}, args...)
+	}
+	args = append(append(args, "--", filepath.Join(bin, "shmem-perf"), asPE), s.words()...)
+	r, err := newReporter(s, stdout, stderr)
+	if err != nil {
+		return fail(stderr, statusUsage, err)
+	}
+	for range s.repeat {
+		if err := r.start(filepath.Join(bin, "shmemrun"), args); err != nil {
+			r.fail(err)
+			break
+		}
+	}
+	return r.finish()
+}
+
+// start runs one job and reads PE 0.
+func (r *reporter) start(shmemrun string, args []string) error {
+	cmd := exec.Command(shmemrun, args...)
+	cmd.Stdin, cmd.Stderr = os.Stdin, os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return fmt.Errorf("start shmemrun: %w (install shmem-perf whole, or run make build)", err)
+	}
+	read := r.read(out)
+	_, _ = io.Copy(io.Discard, out) // what comes after an error
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		return fmt.Errorf("the job of shmemrun ended with status %d (see its messages above)", exit.ExitCode())
+	case err != nil:
+		return fmt.Errorf("wait for shmemrun: %w", err)
+	}
+	return read
+}
+
+// read is the work of the reader that PE 0 of a job has started: the lines come from standard input.
+func read(s *settings, stdin io.Reader, stdout, stderr io.Writer) int {
+	r, err := newReporter(s, stdout, stderr)
+	if err != nil {
+		_, _ = io.Copy(io.Discard, stdin)
+		return fail(stderr, statusUsage, err)
+	}
+	if err := r.read(stdin); err != nil {
+		r.fail(err)
+	}
+	return r.finish()
+}
+
+// newID names a run by the time and the process.
+func newID() string {
+	return fmt.Sprintf("%s-%d", time.Now().UTC().Format("20060102T150405.000"), os.Getpid())
+}
+
+func (r *reporter) read(lines io.Reader) error {
+	err := figure.Read(lines, newID(), r.settings.given, figure.Events{
+		Run: r.run, Figure: r.figure, Wrong: r.wrong, Progress: r.progress, Other: r.other,
+	})
+	r.endProgress()
+	return err
+}

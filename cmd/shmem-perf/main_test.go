@@ -1,0 +1,107 @@
+package main
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"shmem-perf": main})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{Dir: "testdata"})
+}
+
+func TestTests(t *testing.T) {
+	for text, want := range map[string]string{
+		"put_latency":       "put:latency",
+		"put_lat":           "put:latency",
+		"PUT_BW":            "put:bandwidth",
+		"put:bibw":          "put:bidirectional",
+		"put_mr,p_lat":      "put:rate p:visible",
+		"put_signal_lat":    "put_signal:visible",
+		"put_signal_rate":   "put_signal:rate",
+		"put_pairs-rate":    "put:pairs-rate",
+		"put_mbw_mr":        "put:pairs-rate",
+		"fadd_lat":          "fetch_add:latency",
+		"fetch_add":         "fetch_add:latency",
+		"add":               "add:latency add:rate",
+		"barrier_all":       "barrier:latency",
+		"barrier,barrier":   "barrier:latency",
+		"messages":          "send:latency send:bandwidth send:rate",
+		"put_signal_window": "",
+		"put_":              "",
+		"":                  "",
+		"puts":              "",
+	} {
+		got, err := parseTests(text, nil)
+		if text == "" {
+			got, err = parseTests("", []string{text})
+		}
+		if strings.Join(got, " ") != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v, want %q", text, got, err, want)
+		}
+	}
+	if got, err := parseTests("", nil); got != nil || err != nil {
+		t.Errorf("no test: %q, %v", got, err)
+	}
+	all, err := parseTests("all", []string{"put"})
+	n := 0
+	for _, test := range tests {
+		n += len(test.measures)
+	}
+	if err != nil || len(all) != n {
+		t.Errorf("all are %d of %d: %v", len(all), n, err)
+	}
+}
+
+func TestSizes(t *testing.T) {
+	for text, want := range map[string][]int64{
+		"8": {8}, "1M,8,8": {8, 1 << 20}, "8:64": {8, 16, 32, 64}, "8:100": {8, 16, 32, 64}, "8:1K:4": {8, 32, 128, 512}, "4k:4K": {4096},
+		"0": nil, "8:4": nil, "8:16:1": nil, "x": nil, "8:16:2:2": nil, "": nil, "1:1G,3:1G,5:1G": nil,
+	} {
+		got, err := parseSizes(text)
+		if !slices.Equal(got, want) || (err == nil) != (want != nil) {
+			t.Errorf("%q: %v, %v, want %v", text, got, err, want)
+		}
+	}
+	if all, err := parseSizes("all"); err != nil || len(all) != 23 {
+		t.Errorf("all: %v, %v", all, err)
+	}
+}
+
+// TestLaunch: options of shmemrun are passed on as they are, and those of other programs as
+// settings.
+func TestLaunch(t *testing.T) {
+	for text, want := range map[string]string{
+		"-H a:2,b put":                    "--host=a:2,b",
+		"--hosts 2 --host-netns":          "--hosts=2 --host-netns=true",
+		"--bind -x A=1 -x B":              "--bind=share -x A=1 -x B",
+		"--bind=none":                     "--bind=none",
+		"-d eth1 -p tcp":                  "-x SHMEM_PROVIDER=tcp -x SHMEM_NIC_LIST=eth1",
+		"-np 4 -s 8 -i 10 -w 5 -W 8 -T 1": "",
+	} {
+		s, err := parse(strings.Fields(text), io.Discard)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+		} else if got := strings.Join(s.launch, " "); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestInJob(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": false, "PATH=/bin SHMEM_DEBUG=1": false, "SHMEM_LAUNCHER_FD=5": true, "PMIX_RANK=0": true, "PMI_RANK=": false,
+		"SLURM_JOB_ID=1": false, "SLURM_STEP_ID=0": true, "SLURM_STEP_ID=4294967290": false,
+	} {
+		if got := inJob(strings.Fields(text)); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"libshmem/cmd/internal/facts"
+)
+
+// signs are variables of launchers that a process has as a PE of a job; the value of the second
+// word says that it is none all the same.
+var signs = []struct{ name, not string }{
+	{"SHMEM_LAUNCHER_FD", ""},
+	{"SHMEM_BOOTSTRAP_FILE", ""},
+	{"SHMEM_BOOTSTRAP_PLUGIN", ""},
+	{"PMIX_RANK", ""},
+	{"PMI_RANK", ""},
+	{"SLURM_STEP_ID", "4294967290"}, // the shell of salloc
+}
+
+// inJob reports whether a launcher has started this process as one of several.
+func inJob(environ []string) bool {
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		for _, s := range signs {
+			if name == s.name && value != "" && value != s.not {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// program is the file of the program that measures, and the folder of the commands.
+func program() (file, bin string, err error) {
+	exe, err := os.Executable()
+	if err == nil {
+		exe, err = filepath.EvalSymlinks(exe)
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("find the program that measures: %w (start shmem-perf by its path)", err)
+	}
+	bin = filepath.Dir(exe)
+	file = filepath.Join(filepath.Dir(bin), "libexec", "shmem", "perf")
+	if _, err := os.Stat(file); err != nil {
+		return "", "", fmt.Errorf("find the program that measures: %w (install shmem-perf whole, or run make build)", errors.Unwrap(err))
+	}
+	return file, bin, nil
+}
+
+// words are the settings as the program takes them, and the root of the facts for becomePE.
+func (s *settings) words() []string {
+	var sizes []string
+	for _, n := range s.sizes {
+		sizes = append(sizes, strconv.FormatInt(n, 10))
+	}
+	out := []string{
+		"tests=" + strings.Join(s.tests, ","), "sizes=" + strings.Join(sizes, ","), fmt.Sprintf("budget=%g", s.millis),
+		fmt.Sprintf("batches=%d", s.batches), fmt.Sprintf("iterations=%d", s.iterations), fmt.Sprintf("warmup=%d", s.warmup),
+		fmt.Sprintf("window=%d", s.window),
+	}
+	if s.spoil != "" {
+		out = append(out, "spoil="+s.spoil)
+	}
+	return append(out, "root="+s.root)
+}
+
+// becomePE replaces this process by the program that measures. reader is the command line of the
+// user for the reader that PE 0 starts, or nil where the driver reads.
+func becomePE(words, environ, reader []string) error {
+	file, bin, err := program()
+	if err != nil {
+		return err
+	}
+	root := ""
+	args := []string{file}
+	for _, w := range words {
+		if dir, ok := strings.CutPrefix(w, "root="); ok {
+			root = dir
+		} else {
+			args = append(args, w)
+		}
+	}
+	host, err := json.Marshal(facts.Read(root))
+	if err != nil {
+		return fmt.Errorf("write the facts of this machine: %w", err)
+	}
+	args = append(args, "facts="+string(host), "info="+filepath.Join(bin, "shmem-info"))
+	if reader != nil {
+		args = append(args, "--", filepath.Join(bin, "shmem-perf"), asReader)
+		args = append(args, reader...)
+	}
+	err = syscall.Exec(file, args, environ)
+	return fmt.Errorf("start %s: %w (install shmem-perf anew)", file, err)
+}
