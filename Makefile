@@ -423,8 +423,6 @@ EXAMPLE_FILES := $(sort examples/Makefile $(shell find examples -type f -regex '
 EXAMPLES_OWN  := $(filter-out examples/nvshmem/%,$(EXAMPLE_FILES))
 # The manual pages of commands and of their other names, and their completion.
 described = $(foreach c,$(1) $(2),share/man/man1/$(c).1 share/bash-completion/completions/$(c)) $(1:%=share/zsh/site-functions/_%)
-INSTALLED := $(CMDS:%=bin/%) $(HEADERS_OWN) $(DEVICE_HEADERS:device/%=include/%) lib/libshmem.so lib/libshmem_core.so lib/libshmem_preload.so lib/libshmem_kernels.fatbin \
-
 # Sources of the program that shmem-perf starts, for other libraries of OpenSHMEM, and tables of what
 # to expect.
 PERF := libexec/shmem/perf $(PERF_SRC:cmd/shmem-perf/%=share/libshmem/perf/%) $(PERF_TABLES:cmd/shmem-perf/tables/%=share/libshmem/perf/%)
@@ -443,11 +441,10 @@ INSTALLED_NVSHMEM := $(filter include/nvshmem/%,$(HEADERS)) lib/$(NVSHMEM_NAME) 
 # Directories of this project alone; a system's own prefix keeps its directories.
 SYSTEMS  := |/usr|/usr/local|
 OWN_DIRS := $(shell find include/nvshmem -depth -type d) include/shmem include/mpp lib/cmake/shmem \
-            lib/cmake/nvshmem $(NVSHMEM_HOME) share/libshmem $(patsubst %/,share/shmem/%,$(filter-out examples/,$(sort $(dir $(EXAMPLE_FILES))))) \
+            lib/cmake/nvshmem $(NVSHMEM_HOME) share/libshmem/perf/measure share/libshmem/perf share/libshmem libexec/shmem libexec \
+            $(patsubst %/,share/shmem/%,$(filter-out examples/,$(sort $(dir $(EXAMPLE_FILES))))) \
             share/shmem/examples/plugins share/shmem/examples share/shmem \
             $(if $(findstring |$(PREFIX)|,$(SYSTEMS)),,share/man/man1 share/man/man3 share/man/man7 share/man share/bash-completion/completions share/bash-completion share/zsh/site-functions share/zsh share lib/pkgconfig lib/cmake lib include bin)
-
-            lib/cmake/nvshmem $(NVSHMEM_HOME) share/libshmem/perf/measure share/libshmem/perf share/libshmem libexec/shmem libexec $(if $(findstring |$(PREFIX)|,$(SYSTEMS)),,share/man/man3 share/man/man7 share/man share lib/pkgconfig lib/cmake lib include bin)
 
 .PHONY: install
 install: $(BUILT) $(KERNELS_OF_INSTALL) docs ## into PREFIX (/usr/local), below DESTDIR

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,6 +44,13 @@ def find(library: str | os.PathLike[str] | None = None) -> str:
         if path.is_file():
             return str(path)
     return FILE
+
+
+def command(name: str) -> Path | None:
+    """A command of the library that shmem.init would load, else the one in PATH."""
+    ours = Path(find()).resolve().parent.parent / "bin" / name
+    found = str(ours) if ours.is_file() else shutil.which(name)
+    return Path(found) if found else None
 
 
 def nvshmem_path() -> str:

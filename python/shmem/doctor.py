@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import platform
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -111,13 +110,6 @@ def _job() -> Iterator[Finding]:
     yield Finding(_NO, f"a job of one PE fails: {said}", "do as the line says")
 
 
-def _tool() -> Path | None:
-    """The program shmem-doctor of the library that is loaded, else the one in PATH."""
-    ours = Path(_library.find()).resolve().parent.parent / "bin" / "shmem-doctor"
-    found = str(ours) if ours.is_file() else shutil.which("shmem-doctor")
-    return Path(found) if found else None
-
-
 def findings() -> Iterator[Finding]:
     """The lines about Python, in order; the machine is shmem-doctor's."""
     yield from _python()
@@ -155,7 +147,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--version", action="version", version=_abi.VERSION, help="print the version alone"
     )
-    tool = _tool()
+    tool = _library.command("shmem-doctor")
     if parser.parse_args(argv).json:
         report = _report(tool)
         print(json.dumps(report, indent=2))
