@@ -86,6 +86,8 @@ func (d *defect) targets() []string {
 		out = []string{"lib/libnvshmem_host.so"}
 	case strings.HasPrefix(d.file, "device/") || strings.HasPrefix(d.file, "tests/"):
 		// The test compiles them itself.
+	case strings.HasPrefix(d.file, "cmd/shmem-perf/") || strings.HasPrefix(d.file, "cmd/internal/facts/"):
+		out = []string{"bin/shmem-perf", "libexec/shmem/perf"}
 	default:
 		out = slices.Clone(libraries)
 	}
@@ -102,5 +104,5 @@ func (d *defect) area() string { return path.Dir(d.id) }
 func defects() []defect {
 	return slices.Concat(heapDefects, teamDefects, nvshmemDefects, collectiveDefects, betweenNodesDefects, setDefects, nodeDefects, lockDefects, lossDefects, messageDefects, fillDefects, orderDefects, ringDefects, panicDefects,
 		preloadDefects, redirectDefects, waitDefects, proxyDefects, stagingDefects, fabricDefects, bootstrapDefects, launchDefects, configDefects, generatedDefects, setupDefects,
-		traceDefects, replayDefects, deviceDefects, pythonDefects)
+		traceDefects, replayDefects, perfDefects, deviceDefects, pythonDefects)
 }

@@ -1,0 +1,52 @@
+package seeded
+
+// measuring is a test of Go that starts shmem-perf.
+func measuring(run string) test {
+	return test{pkg: "./tests/perf", run: run, needs: append([]string{"bin/shmem-perf", "bin/shmemrun", "bin/shmem-info", "libexec/shmem/perf"}, libraries...)}
+}
+
+// Figures of shmem-perf.
+var perfDefects = []defect{
+	{
+		id: "perf/one-side", file: "cmd/internal/figure/statistics.go",
+		was:  "		if 2*(outside+below) > 0.05 {\n",
+		is:   "		if outside+below > 0.05 {\n",
+		user: "the interval of a median has it less often than shmem-perf says, and differences by chance are worse",
+		by:   unit("./cmd/internal/figure", "^TestInterval$"), says: `\d+ values: \d+ to \d+, 0\.\d+, want`,
+	},
+	{
+		id: "perf/batches-for-starts", file: "cmd/internal/figure/compare.go",
+		was:  "		if len(figures) >= fewestRuns {\n",
+		is:   "		if len(figures) > 10*fewestRuns {\n",
+		user: "--compare calls a build worse whose starts differ by more than the two builds",
+		by:   unit("./cmd/internal/figure", "^TestCompareRuns$"), says: `put \w+ \+\d+%, want put`,
+	},
+	{
+		id: "perf/more-is-worse", file: "cmd/internal/figure/compare.go",
+		was:  "			if more == ofA[key][0].Less() {\n",
+		is:   "			if more {\n",
+		user: "--compare calls a build worse that has more bandwidth",
+		by:   unit("./cmd/internal/figure", "^TestCompare$"), says: `wider worse \+10%`,
+	},
+	{
+		id: "perf/bytes-for-bits", file: "cmd/internal/facts/facts.go",
+		was:  "			return int(q.Rate * 8 / 1e6), \"tbf\"\n",
+		is:   "			return int(q.Rate / 1e6), \"tbf\"\n",
+		user: "--expect names a limit on the rate of a NIC that is an eighth of the real one",
+		by:   measuring("^TestExpect$/^throttled_link$"), says: `tbf lets 25 Mb/s of eth0`,
+	},
+	{
+		id: "perf/every-data-are-right", file: "cmd/shmem-perf/measure/rma.c",
+		was:  "    return me != npes - 1 || filled(dst, size, 0);\n",
+		is:   "    return me != npes - 1 || filled(src, size, me);\n",
+		user: "shmem-perf says nothing when puts write wrong bytes",
+		by:   measuring("^TestWrong$"), says: `status 1, wrong are`,
+	},
+	{
+		id: "perf/status-of-the-reader", file: "cmd/shmem-perf/measure/main.c",
+		was:  "    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;\n",
+		is:   "    return WIFEXITED(status) ? 0 : 1;\n",
+		user: "shmemrun shmem-perf ends with status 0 although data were wrong",
+		by:   measuring("^TestLaunchers$"), says: `wrong data in a job: status 0`,
+	},
+}
