@@ -27,12 +27,11 @@ func launchOptions(fs *pflag.FlagSet) []string {
 	fs.String("bind", "", "")
 	fs.Lookup("bind").NoOptDefVal = "share"
 	fs.Bool("host-netns", false, "")
-	fs.Bool("sync", false, "")
 	fs.StringArrayP("export", "x", nil, "")
 	fs.StringP("provider", "p", "", "") // as fi_pingpong and ucx_perftest name them
 	fs.StringP("domain", "d", "", "")
 	return []string{
-		"host", "hostfile", "hosts", "links", "map", "prefix", "ssh", "wdir", "keepalive", "timeout", "bind", "host-netns", "sync", "export",
+		"host", "hostfile", "hosts", "links", "map", "prefix", "ssh", "wdir", "keepalive", "timeout", "bind", "host-netns", "export",
 		"provider", "domain",
 	}
 }
@@ -61,6 +60,16 @@ func launchWords(fs *pflag.FlagSet, names []string) (out []string) {
 	return out
 }
 
+// launchValue is the value of an option of shmemrun, or "".
+func (s *settings) launchValue(name string) string {
+	for _, w := range s.launch {
+		if option, value, _ := strings.Cut(w, "="); option == name {
+			return value
+		}
+	}
+	return ""
+}
+
 // drive starts the PEs through shmemrun, as often as the command line says, and reads PE 0.
 func drive(s *settings, stdout, stderr io.Writer) int {
 	_, bin, err := program()
@@ -68,18 +77,18 @@ func drive(s *settings, stdout, stderr io.Writer) int {
 		return fail(stderr, statusWorse, err)
 	}
 	args := s.launch
-	host := false // they say how many PEs there are
-	for _, w := range s.launch {
-		name, value, _ := strings.Cut(w, "=")
-		host = host || name == "--host" || name == "--hostfile" || name == "--hosts" && strings.Contains(value, ",")
-	}
+	counted := s.launchValue("--host")+s.launchValue("--hostfile") != "" || strings.Contains(s.launchValue("--hosts"), ",")
 	switch {
 	case s.pes > 0:
 		args = append([]string{"-n", strconv.Itoa(s.pes)}, args...)
-	case !host:
+	case !counted:
 		args = append([]string{"-n", "2"}, args...)
 	}
-	args = append(append(args, "--", filepath.Join(bin, "shmem-perf"), asPE), s.words()...)
+	there := bin
+	if prefix := s.launchValue("--prefix"); prefix != "" {
+		there = filepath.Join(prefix, "bin")
+	}
+	args = append(append(args, "--", filepath.Join(there, "shmem-perf"), asPE), s.words()...)
 	r, err := newReporter(s, stdout, stderr)
 	if err != nil {
 		return fail(stderr, statusUsage, err)

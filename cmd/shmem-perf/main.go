@@ -43,7 +43,7 @@ A latency is the median of batches; p50 to max are those of operations that were
 timed one by one. The data of each figure are checked.
 
 Options of shmemrun: -H, --host, --hostfile, --hosts, --host-netns, --links, --map,
---bind, -x, --prefix, --sync, --ssh, --wdir, --keepalive, --timeout.
+--bind, -x, --prefix, --ssh, --wdir, --keepalive, --timeout.
 
 The exit status is 0; 1 where data were wrong, PEs failed, a figure of B is worse,
 or one is not as expected; 2 for a mistake in the command line.

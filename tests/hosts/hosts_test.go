@@ -60,6 +60,10 @@ func TestHosts(t *testing.T) {
 		t.Parallel()
 		c.sync(t)
 	})
+	t.Run("perf", func(t *testing.T) {
+		t.Parallel()
+		c.perf(t)
+	})
 	t.Run("library", func(t *testing.T) {
 		t.Parallel()
 		c.library(t)
@@ -278,6 +282,16 @@ func (c *cluster) sync(t *testing.T) {
 		if status != 1 || !strings.Contains(out, s.want) || strings.Count(out, "\n") != 1 {
 			t.Errorf("status %d, want %q:\n%s", status, s.want, out)
 		}
+	}
+}
+
+// perf: shmem-perf starts its PEs on other machines, where they read facts and the NIC.
+func (c *cluster) perf(t *testing.T) {
+	j := c.command(t, filepath.Join(c.build, "bin", "shmem-perf"), "--ssh", "ssh -F "+filepath.Join(c.dir, "config"), "-H", "h1,h2",
+		"-T", "1", "--batches", "1", "-s", "8", "put_latency")
+	out, status := j.end(t)
+	if status != 0 || !strings.Contains(out, ", 2 PEs, PE 0 to PE 1 over the network (eth0); ") || !strings.Contains(out, "\n# put latency, us, until quiet\n") {
+		t.Errorf("status %d:\n%s", status, out)
 	}
 }
 
