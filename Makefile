@@ -306,6 +306,8 @@ $(COMMANDS)/made: $(CMDS:%=$(BUILD)/bin/%) $(wildcard cmd/internal/manual/*.go c
 $(BUILD)/libexec/shmem/perf: $(PERF_SRC) $(HEADERS_OWN) $(BUILD)/lib/libshmem.so
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_C) -O2 -g -Iinclude -o $@ $(filter %.c,$^) -L$(BUILD)/lib -lshmem -Wl,-rpath,'$$ORIGIN/../../lib'
+	@mkdir -p $(BUILD)/share/libshmem/perf
+	@ln -sfn $(abspath cmd/shmem-perf/measure) $(BUILD)/share/libshmem/perf/measure
 
 # shmemrun puts the lib beside its own bin first for the PEs, so each sanitizer build gets a copy of
 # it.

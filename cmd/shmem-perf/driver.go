@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -93,10 +94,25 @@ func drive(s *settings, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, statusUsage, err)
 	}
+	var rival *oshmem
+	if slices.Contains(s.beside, "oshmem") {
+		if rival, err = newOSHMEM(s, bin); err != nil {
+			r.other(fmt.Sprintf("shmem-perf: measure oshmem beside libshmem: %v", err))
+		} else {
+			defer rival.close()
+		}
+	}
 	for range s.repeat {
 		if err := r.start(filepath.Join(bin, "shmemrun"), args); err != nil {
 			r.fail(err)
 			break
+		}
+		if rival == nil {
+			continue
+		}
+		if err := rival.start(r, s.words()); err != nil {
+			r.other(fmt.Sprintf("shmem-perf: measure oshmem beside libshmem: %v", err))
+			rival = nil
 		}
 	}
 	return r.finish()
@@ -113,7 +129,7 @@ func (r *reporter) start(shmemrun string, args []string) error {
 	if err != nil {
 		return fmt.Errorf("start shmemrun: %w (install shmem-perf whole, or run make build)", err)
 	}
-	read := r.read(out)
+	read := r.read(out, figure.Ours)
 	_, _ = io.Copy(io.Discard, out) // what comes after an error
 	err = cmd.Wait()
 	var exit *exec.ExitError
@@ -133,7 +149,7 @@ func read(s *settings, stdin io.Reader, stdout, stderr io.Writer) int {
 		_, _ = io.Copy(io.Discard, stdin)
 		return fail(stderr, statusUsage, err)
 	}
-	if err := r.read(stdin); err != nil {
+	if err := r.read(stdin, figure.Ours); err != nil {
 		r.fail(err)
 	}
 	return r.finish()
@@ -144,8 +160,8 @@ func newID() string {
 	return fmt.Sprintf("%s-%d", time.Now().UTC().Format("20060102T150405.000"), os.Getpid())
 }
 
-func (r *reporter) read(lines io.Reader) error {
-	err := figure.Read(lines, newID(), r.settings.given, figure.Events{
+func (r *reporter) read(lines io.Reader, system string) error {
+	err := figure.Read(lines, system, newID(), r.settings.given, figure.Events{
 		Run: r.run, Figure: r.figure, Wrong: r.wrong, Progress: r.progress, Other: r.other,
 	})
 	r.endProgress()

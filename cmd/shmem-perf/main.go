@@ -80,6 +80,7 @@ type settings struct {
 	expect     string
 	tolerance  float64
 	root       string
+	beside     []string
 	spoil      string
 	args       []string // words behind the options
 	launch     []string // options of shmemrun
@@ -132,7 +133,7 @@ func isFile(name string) bool {
 
 func parse(args []string, stdout io.Writer) (*settings, error) {
 	s := &settings{given: args}
-	var tests, sizes, osu, ofi string
+	var tests, sizes, osu, ofi, beside string
 	fs := pflag.NewFlagSet("shmem-perf", pflag.ContinueOnError)
 	fs.SortFlags = false
 	fs.SetOutput(stdout)
@@ -152,6 +153,8 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	fs.Float64Var(&s.tolerance, "tolerance", 3, "with --compare: `percent` by which a median may be worse")
 	fs.StringVar(&s.plot, "plot", "", "draw the figures of files, as one page in `DIR`")
 	fs.StringVar(&s.expect, "expect", "", "compare with a `TABLE` of expectations: a file, or the name of an installed one")
+	fs.StringVar(&beside, "beside", "", "measure also what there is of this `LIST`: oshmem, fi_pingpong, iperf3; all of them without a list")
+	fs.Lookup("beside").NoOptDefVal = "all"
 	fs.StringVar(&s.root, "root", "", "read facts of the machine below `DIR`")
 	version := fs.Bool("version", false, "print the version alone")
 	// The same under the names of osu, ucx_perftest and fi_pingpong.
@@ -184,6 +187,9 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	}
 	var err error
 	if s.sizes, err = parseSizes(sizes); err != nil {
+		return nil, err
+	}
+	if s.beside, err = parseBeside(beside); err != nil {
 		return nil, err
 	}
 	if err := s.check(fs); err != nil {

@@ -95,6 +95,28 @@ func TestLaunch(t *testing.T) {
 	}
 }
 
+func TestBeside(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "--beside": "oshmem fi_pingpong iperf3", "--beside=iperf3": "iperf3", "--beside=all": "oshmem fi_pingpong iperf3", "--beside=mpi": "error",
+	} {
+		s, err := parse(strings.Fields(text), io.Discard)
+		if err != nil {
+			if want != "error" {
+				t.Errorf("%q: %v", text, err)
+			}
+			continue
+		}
+		if got := strings.Join(s.beside, " "); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	for text, want := range map[string]string{"": "tcp;ofi_rxm", "-p tcp": "tcp;ofi_rxm", "-p efa": "efa", "-x SHMEM_PROVIDER=verbs": "verbs"} {
+		if s, err := parse(strings.Fields(text), io.Discard); err != nil || s.provider() != want {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 func TestInJob(t *testing.T) {
 	for text, want := range map[string]bool{
 		"": false, "PATH=/bin SHMEM_DEBUG=1": false, "SHMEM_LAUNCHER_FD=5": true, "PMIX_RANK=0": true, "PMI_RANK=": false,

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"libshmem/cmd/internal/facts"
+	"libshmem/cmd/internal/figure"
 )
 
 // signs are variables of launchers that a process has as a PE of a job; the value of the second
@@ -67,6 +68,9 @@ func (s *settings) words() []string {
 	}
 	if s.spoil != "" {
 		out = append(out, "spoil="+s.spoil)
+	}
+	for _, word := range figure.Beside(s.beside, s.provider()) {
+		out = append(out, "beside="+word)
 	}
 	return append(out, "root="+s.root)
 }

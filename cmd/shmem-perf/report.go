@@ -79,12 +79,23 @@ func (r *reporter) run(run *figure.Run) {
 	if len(run.NICs) > 0 && run.Path == "network" {
 		where += " (" + strings.Join(run.NICs, ", ") + ")"
 	}
-	fmt.Fprintf(r.stdout, "# %s, %d PEs, PE 0 to PE %d %s", run.Library, run.PEs, run.PEs-1, where)
+	if len(r.set.Runs) > 1 {
+		fmt.Fprintln(r.stdout)
+	}
+	name := run.Library
+	if run.System != figure.Ours && run.Library != run.System {
+		name = run.System + " of " + run.Library
+	}
+	fmt.Fprintf(r.stdout, "# %s, %d PEs, PE 0 to PE %d %s", name, run.PEs, run.PEs-1, where)
 	if len(run.Hosts) > 0 && run.Hosts[0].CPU != "" {
 		fmt.Fprintf(r.stdout, "; %s, %d processors", run.Hosts[0].CPU, run.Hosts[0].Processors)
 	}
-	fmt.Fprintf(r.stdout, "\n# median of %d batches with its interval; p50 to max of single operations, with the clock\n", r.settings.batches)
 	r.title = ""
+	if run.Library == run.System { // another program, which has means
+		fmt.Fprintln(r.stdout)
+		return
+	}
+	fmt.Fprintf(r.stdout, "\n# median of %d batches with its interval; p50 to max of single operations, with the clock\n", r.settings.batches)
 }
 
 func (r *reporter) figure(f *figure.Figure) {

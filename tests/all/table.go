@@ -19,7 +19,7 @@ var forFull = map[string]string{
 	"./tests/device":        "Units",
 	"./tests/install":       "Spaces",
 	"./tests/nvshmem":       "DeviceLink|SameCode|ExpertsWithoutOrder",
-	"./tests/perf":          "OSHMEM",
+	"./tests/perf":          "OSHMEM|Beside",
 	"./tests/run":           "MissingFence",
 	"./tests/setup":         "BuildLacks",
 	"./tests/wire":          "Attacks",

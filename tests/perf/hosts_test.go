@@ -112,3 +112,23 @@ func TestHosts(t *testing.T) {
 		t.Errorf("%d figures, want %d", got, n)
 	}
 }
+
+// TestBeside: other programs between the same two hosts, with the address of the NIC that the job
+// used.
+func TestBeside(t *testing.T) {
+	need.Namespaces(t)
+	need.Command(t, "iperf3")
+	need.Command(t, "fi_pingpong")
+	out, errs, status := run(t, "shmem-perf", "--hosts", "2", "--host-netns", "--links", "2", "-d", "eth1", "-T", "1", "--batches", "1", "-s", "8", "put_latency", "--json", "--timeout", "100", "--beside=fi_pingpong,iperf3")
+	var got []string
+	for _, l := range parse(t, out) {
+		if l.Kind == "figure" {
+			got = append(got, l.System+" "+l.name())
+		} else if len(l.NICs) != 1 || l.NICs[0] != "eth1" {
+			t.Errorf("run %+v", l)
+		}
+	}
+	if want := "libshmem put_latency, fi_pingpong put_visible, iperf3 put_bandwidth"; status != 0 || errs != "" || strings.Join(got, ", ") != want {
+		t.Errorf("status %d: %s\nmeasured are %q, want %s", status, errs, got, want)
+	}
+}

@@ -16,6 +16,7 @@ import (
 type Run struct {
 	Kind    string       `json:"kind"` // "run"
 	ID      string       `json:"run"`
+	System  string       `json:"system"` // "libshmem", or what was measured beside it
 	Library string       `json:"library"`
 	PEs     int          `json:"pes"`
 	Path    string       `json:"path"` // from PE 0 to the last PE: "node" or "network"
@@ -28,6 +29,7 @@ type Run struct {
 type Figure struct {
 	Kind       string    `json:"kind"` // "figure"
 	Run        string    `json:"run"`
+	System     string    `json:"system"`
 	Test       string    `json:"test"`
 	Measure    string    `json:"measure"`
 	Scope      string    `json:"scope"`
@@ -67,17 +69,28 @@ type Wrong struct {
 
 // A Key is what two figures have in common that can be compared.
 type Key struct {
-	Test, Measure, Scope string
-	Size                 int64
-	PEs                  int
-	Path                 string
+	System, Test, Measure, Scope string
+	Size                         int64
+	PEs                          int
+	Path                         string
 }
 
+// Ours is the system of figures that are not of another program or library.
+const Ours = "libshmem"
+
 // Key returns the key of a figure.
-func (f *Figure) Key() Key { return Key{f.Test, f.Measure, f.Scope, f.Size, f.PEs, f.Path} }
+func (f *Figure) Key() Key { return Key{f.System, f.Test, f.Measure, f.Scope, f.Size, f.PEs, f.Path} }
+
+// Name is the test, with the system where it is another one.
+func (k Key) Name() string {
+	if k.System == Ours {
+		return k.Test
+	}
+	return k.System + " " + k.Test
+}
 
 func (k Key) String() string {
-	return fmt.Sprintf("%s %s of %s, %d PEs, %s", k.Test, k.Measure, Bytes(k.Size), k.PEs, k.Path)
+	return fmt.Sprintf("%s %s of %s, %d PEs, %s", k.Name(), k.Measure, Bytes(k.Size), k.PEs, k.Path)
 }
 
 // Less reports whether less is better.

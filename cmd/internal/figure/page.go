@@ -85,6 +85,9 @@ func Page(w io.Writer, sets []*Set) error {
 			}
 			of[chart] = append(of[chart], &f)
 			name[&f] = fmt.Sprintf("%s, %d PEs, %s", filepath.Base(s.Name), f.PEs, f.Path)
+			if f.System != Ours {
+				name[&f] = f.System + ", " + name[&f]
+			}
 			data.Rows = append(data.Rows, &f)
 		}
 	}

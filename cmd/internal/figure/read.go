@@ -38,11 +38,13 @@ func (f fields) number(key string) float64 {
 	return v
 }
 
-// Read reads the lines that PE 0 writes until it ends. id is that of the run.
-func Read(r io.Reader, id string, args []string, e Events) error {
+// Read reads the lines that PE 0 writes until it ends. id is that of the run, system what is
+// measured.
+func Read(r io.Reader, system, id string, args []string, e Events) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
-	run := &Run{Kind: "run", ID: id, Args: args}
+	run := &Run{Kind: "run", ID: id, System: system, Args: args}
+	said := map[string][]string{} // what other programs have printed
 	begun, ended := false, false
 	begin := func() {
 		if !begun {
@@ -77,6 +79,22 @@ func Read(r io.Reader, id string, args []string, e Events) error {
 		case "wrong":
 			begin()
 			e.Wrong(&Wrong{Kind: "wrong", Run: id, Test: f["test"], Measure: f["measure"], Size: f.integer("size"), PEs: int(f.integer("pes"))})
+		case "beside":
+			said[f["name"]] = append(said[f["name"]], f["text"])
+		case "besides":
+			begin()
+			name := f["name"]
+			figures, err := beside(name, said[name], f["status"])
+			if err != nil {
+				e.Other(fmt.Sprintf("shmem-perf: measure %s beside libshmem: %v", name, err))
+				continue
+			}
+			other := &Run{Kind: "run", ID: id + "-" + name, System: name, Library: name, PEs: 2, Path: run.Path, NICs: run.NICs, Args: args, Hosts: run.Hosts}
+			e.Run(other)
+			for _, one := range figures {
+				one.Run, one.Path = other.ID, other.Path
+				e.Figure(one)
+			}
 		case "progress":
 			e.Progress(int(f.integer("done")), int(f.integer("of")))
 		case "end":
@@ -97,7 +115,7 @@ func Read(r io.Reader, id string, args []string, e Events) error {
 
 func parse(run *Run, f fields) *Figure {
 	out := &Figure{
-		Kind: "figure", Run: run.ID, Test: f["test"], Measure: f["measure"], Scope: f["scope"], Size: f.integer("size"),
+		Kind: "figure", Run: run.ID, System: run.System, Test: f["test"], Measure: f["measure"], Scope: f["scope"], Size: f.integer("size"),
 		PEs: run.PEs, Path: run.Path, Unit: f["unit"], Until: f["until"], Iterations: f.integer("iterations"),
 	}
 	for text := range strings.SplitSeq(f["batches"], ",") {
@@ -145,7 +163,7 @@ func Load(name string) (*Set, error) {
 			s.Runs = append(s.Runs, &Run{})
 			err = json.Unmarshal(line, s.Runs[len(s.Runs)-1])
 		case kind.Kind == "figure":
-			f := &Figure{}
+			f := &Figure{System: Ours}
 			if err = json.Unmarshal(line, f); err == nil && len(f.Batches) == 0 {
 				err = errors.New("a figure without batches")
 			}

@@ -33,7 +33,7 @@ func kept(t *testing.T, text string) (lines string, others []string, err error) 
 		}
 		out.Write(append(data, '\n'))
 	}
-	err = Read(strings.NewReader(text), "id", []string{"put"}, Events{
+	err = Read(strings.NewReader(text), Ours, "id", []string{"put"}, Events{
 		Run: func(r *Run) { keep(r) }, Figure: func(f *Figure) { keep(f) }, Wrong: func(w *Wrong) { keep(w) },
 		Progress: func(int, int) {}, Other: func(line string) { others = append(others, line) },
 	})

@@ -8,6 +8,7 @@
  * budget=MS batches=N iterations=N warmup=N window=N
  * facts=TEXT               of the host of this PE, for the reader
  * info=FILE                shmem-info, which names the NICs that carried bytes
+ * beside=NAME:SERVER:CLIENT another program, between two hosts: commands of the last PE and of PE 0
  * spoil=TEST:MEASURE       a figure, or all, whose data are damaged before they are checked, for
  * tests
  *
@@ -27,7 +28,7 @@
 
 extern char **environ;
 
-enum { MOST_SIZES = 64, FACTS = 16 << 10, MOST_HEAP = 256 << 20 };
+enum { MOST_SIZES = 64, MOST_OTHERS = 8, MOST_NICS = 64, FACTS = 16 << 10, MOST_HEAP = 256 << 20 };
 
 struct settings settings = {.budget_ns = 100e6, .batches = 11, .warmup = 16, .window = 64};
 int me, npes, peer, partner, toward;
@@ -39,7 +40,12 @@ static size_t sizes[MOST_SIZES];
 static int size_count;
 static char **reader; /* its arguments, or NULL */
 static pid_t reader_pid;
-static char *facts_here, *facts_there; /* symmetric */
+static char *facts_here, *facts_there;  /* symmetric */
+static const char *others[MOST_OTHERS]; /* programs beside this one */
+static int other_count;
+static char nics[MOST_NICS][64];
+static int nic_count;
+static bool node; /* PE 0 and the last PE share memory */
 
 static const struct figure *const tables[] = {rma_figures, atomic_figures, signal_figures,
                                               collective_figures};
@@ -84,6 +90,8 @@ static void read_argument(const char *arg)
         facts = value;
     else if (IS("info"))
         info = value;
+    else if (IS("beside") && other_count < MOST_OTHERS)
+        others[other_count++] = value;
     else if (IS("spoil"))
         settings.spoil = value;
     else
@@ -224,8 +232,8 @@ static void allocate(void)
     shmem_barrier_all();
 }
 
-/* The NICs of this PE, as shmem-info reads them. */
-static void print_nics(void)
+/* Finds the NICs of this PE, as shmem-info reads them. */
+static void find_nics(void)
 {
     char command[4200], text[512];
     if (*info == 0)
@@ -233,10 +241,10 @@ static void print_nics(void)
     snprintf(command, sizeof command, "'%s' --live %d --between 0 2>/dev/null", info,
              (int)getpid());
     FILE *f = popen(command, "r");
-    while (f && fgets(text, sizeof text, f))
+    while (f && nic_count < MOST_NICS && fgets(text, sizeof text, f))
         if (!strncmp(text, "NIC ", 4)) {
             text[4 + strcspn(text + 4, ":\n")] = 0;
-            printf("nic\tname=%s\n", text + 4);
+            snprintf(nics[nic_count++], sizeof nics[0], "%.63s", text + 4);
         }
     if (f)
         pclose(f);
@@ -246,15 +254,18 @@ static void print_head(void)
 {
     char name[SHMEM_MAX_NAME_LEN + 1] = "";
     shmem_info_get_name(name);
-    bool node = shmem_ptr(dst, peer) != NULL;
+    node = shmem_ptr(dst, peer) != NULL;
+    if (me == 0 || me == npes - 1)
+        find_nics();
     shmem_getmem(facts_there, facts_here, FACTS, peer);
     if (me != 0)
         return;
     printf("head\tlibrary=%s\tpes=%d\tpath=%s\tof=%ld\n", name, npes, node ? "node" : "network",
            all);
     printf("facts\tpe=0\ttext=%s\nfacts\tpe=%d\ttext=%s\n", facts_here, peer, facts_there);
+    for (int i = 0; i < nic_count; i++)
+        printf("nic\tname=%s\n", nics[i]);
     fflush(stdout);
-    print_nics();
 }
 int main(int argc, char **argv)
 {
@@ -280,10 +291,13 @@ int main(int argc, char **argv)
     atomics_open();
     signals_open();
     collectives_open();
+    beside_open();
     all = each(NULL);
     print_head();
     shmem_barrier_all();
     each(measure);
+    for (int i = 0; i < other_count && !node; i++)
+        beside_measure(others[i], nic_count ? nics[0] : "");
     if (me == 0)
         printf("end\tfigures=%ld\twrong=%ld\n", done, wrong_figures);
     fflush(stdout);

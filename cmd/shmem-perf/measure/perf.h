@@ -79,5 +79,7 @@ void rma_open(void);
 void atomics_open(void);
 void signals_open(void);
 void collectives_open(void);
+void beside_open(void);
+void beside_measure(const char *word, const char *nic);
 
 #endif

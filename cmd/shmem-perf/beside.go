@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"libshmem/cmd/internal/facts"
+	"libshmem/cmd/internal/figure"
+)
+
+// besides are what can be measured beside libshmem. The program that measures starts fi_pingpong and
+// iperf3, between two hosts; the driver starts Open MPI's OSHMEM, on one.
+var besides = []string{"oshmem", "fi_pingpong", "iperf3"}
+
+// parseBeside reads the list of --beside.
+func parseBeside(list string) ([]string, error) {
+	if list == "" {
+		return nil, nil
+	}
+	if list == "all" {
+		return besides, nil
+	}
+	names := strings.Split(list, ",")
+	for _, name := range names {
+		if !slices.Contains(besides, name) {
+			return nil, fmt.Errorf("--beside=%s: there is no %q (say %s, or all)", list, name, strings.Join(besides, ", "))
+		}
+	}
+	return names, nil
+}
+
+// provider is that of fi_pingpong: what -p says, else the one for sockets.
+func (s *settings) provider() string {
+	for _, w := range s.launch {
+		if p, ok := strings.CutPrefix(w, "SHMEM_PROVIDER="); ok && p != "tcp" {
+			return p
+		}
+	}
+	return "tcp;ofi_rxm"
+}
+
+// oshmem is Open MPI's OSHMEM with the program that measures, built for it.
+type oshmem struct {
+	dir     string
+	program string
+	args    []string // of oshrun
+}
+
+// buildLimit is how long a compiler may take, and leaveLimit a PE to end after its last figure.
+const (
+	buildLimit = 2 * time.Minute
+	leaveLimit = 10 * time.Second
+)
+
+// newOSHMEM builds the program with the compiler wrapper of Open MPI.
+func newOSHMEM(s *settings, bin string) (*oshmem, error) {
+	for _, w := range s.launch {
+		if name, _, _ := strings.Cut(w, "="); slices.Contains([]string{"--host", "--hostfile", "--hosts", "--host-netns"}, name) {
+			return nil, errors.New("it is measured on one machine only")
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), buildLimit)
+	defer cancel()
+	compiler := "oshcc"
+	version, err := exec.CommandContext(ctx, compiler, "--showme:version").CombinedOutput()
+	if err != nil || !strings.Contains(string(version), "Open SHMEM") {
+		return nil, errors.New("oshcc in PATH is not that of Open MPI (install its development files)")
+	}
+	sources, err := filepath.Glob(filepath.Join(filepath.Dir(bin), "share", "libshmem", "perf", "measure", "*.c"))
+	if err != nil || len(sources) == 0 {
+		return nil, errors.New("share/libshmem/perf/measure has no sources (install shmem-perf whole)")
+	}
+	o := &oshmem{}
+	if o.dir, err = os.MkdirTemp("", "shmem-perf-"); err != nil {
+		return nil, err
+	}
+	o.program = filepath.Join(o.dir, "perf")
+	build := exec.CommandContext(ctx, compiler, append(sources, "-O2", "-o", o.program)...)
+	if out, err := build.CombinedOutput(); err != nil {
+		o.close()
+		return nil, fmt.Errorf("build the program that measures: %w: %s", err, bytes.TrimSpace(out))
+	}
+	n := max(s.pes, 2)
+	// After a crash in shmem_finalize, as of Debian's 4.1.4, its segments stay: they go with the folder.
+	o.args = []string{"--mca", "btl_vader_backing_directory", o.dir, "-n", strconv.Itoa(n)}
+	if os.Geteuid() == 0 {
+		o.args = append(o.args, "--allow-run-as-root")
+	}
+	if n > runtime.NumCPU() {
+		o.args = append(o.args, "--oversubscribe")
+	}
+	return o, nil
+}
+
+func (o *oshmem) close() { _ = os.RemoveAll(o.dir) }
+
+// start measures once. PEs that crash after the last figure are no error.
+func (o *oshmem) start(r *reporter, words []string) error {
+	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return strings.HasPrefix(w, "root=") || strings.HasPrefix(w, "beside=") })
+	if host, err := json.Marshal(facts.Read(r.settings.root)); err == nil {
+		words = append(words, "facts="+string(host))
+	}
+	cmd := exec.Command("oshrun", append(append(o.args, o.program), words...)...)
+	var messages bytes.Buffer
+	cmd.Stderr = &messages
+	cmd.WaitDelay = leaveLimit
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return err
+	}
+	read := r.read(out, "oshmem")
+	_, _ = io.Copy(io.Discard, out)
+	_ = cmd.Wait()
+	if errors.Is(read, figure.ErrUnfinished) {
+		return fmt.Errorf("%w: %s", read, lastLine(messages.String()))
+	}
+	return read
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}

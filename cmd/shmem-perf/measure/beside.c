@@ -1,0 +1,112 @@
+/*
+ * beside: other programs between the hosts of PE 0 and of the last PE, for comparison: one PE
+ * starts a server, the other a client, whose output the reader understands. The PEs of the job wait
+ * in a barrier meanwhile.
+ */
+#define _GNU_SOURCE
+#include "perf.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ADDRESS = 64 };
+
+static char *address; /* symmetric, of the last PE */
+
+void beside_open(void)
+{
+    address = symmetric(ADDRESS);
+}
+
+/* The address of an interface of this host, or of the first that leads to others. */
+static void find_address(const char *nic)
+{
+    struct ifaddrs *all = NULL;
+    *address = 0;
+    if (getifaddrs(&all) != 0)
+        return;
+    for (struct ifaddrs *a = all; a; a = a->ifa_next) {
+        if (!a->ifa_addr || a->ifa_addr->sa_family != AF_INET || (a->ifa_flags & IFF_LOOPBACK))
+            continue;
+        bool is = !strcmp(a->ifa_name, nic);
+        if (is || *address == 0)
+            inet_ntop(AF_INET, &((struct sockaddr_in *)a->ifa_addr)->sin_addr, address, ADDRESS);
+        if (is)
+            break;
+    }
+    freeifaddrs(all);
+}
+
+/* Starts the server in a group of its own. */
+static pid_t serve(const char *command)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        setpgid(0, 0);
+        if (!freopen("/dev/null", "r", stdin) || !freopen("/dev/null", "w", stdout) ||
+            !freopen("/dev/null", "w", stderr))
+            _exit(126);
+        execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+        _exit(127);
+    }
+    return pid;
+}
+
+/* Prints the output of the client, a line for each line. */
+static void consult(const char *name, const char *command)
+{
+    char with[512], text[4096];
+    snprintf(with, sizeof with, "sleep 0.5; %s %s 2>&1", command, address);
+    FILE *f = popen(with, "r");
+    while (f && fgets(text, sizeof text, f)) {
+        text[strcspn(text, "\n")] = 0;
+        for (char *c = text; *c; c++)
+            if (*c == '\t')
+                *c = ' ';
+        printf("beside\tname=%s\ttext=%s\n", name, text);
+    }
+    int status = f ? pclose(f) : -1;
+    printf("besides\tname=%s\tstatus=%d\n", name, WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+    fflush(stdout);
+}
+
+/* A word is NAME:SERVER:CLIENT, and the client's command gets the address of the server behind it.
+ * Every PE calls it. */
+void beside_measure(const char *word, const char *nic)
+{
+    char text[512], *server, *client;
+    snprintf(text, sizeof text, "%s", word);
+    server = strchr(text, ':');
+    client = server ? strchr(server + 1, ':') : NULL;
+    if (client == NULL)
+        return;
+    *server++ = *client++ = 0;
+    pid_t pid = 0;
+    if (me == npes - 1) {
+        find_address(nic);
+        pid = serve(server);
+    }
+    shmem_barrier_all();
+    if (me == 0) {
+        char there[ADDRESS];
+        shmem_getmem(there, address, ADDRESS, npes - 1);
+        memcpy(address, there, ADDRESS);
+        consult(text, client);
+    }
+    shmem_barrier_all();
+    if (pid > 0) {
+        kill(-pid, SIGTERM);
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+    }
+    shmem_barrier_all();
+}
