@@ -2,7 +2,7 @@
  * atomics: atomic operations on one word of the last PE. Each that adds counts its calls, and the
  * word has the sum afterwards.
  */
-#include "perf.h"
+#include "host.h"
 
 static long *word; /* the beginning of dst */
 static long calls, last;

@@ -21,6 +21,7 @@
 enum { ADDRESS = 64 };
 
 static char *address; /* symmetric, of the last PE */
+static char here[ADDRESS];
 
 void beside_open(void)
 {
@@ -31,15 +32,15 @@ void beside_open(void)
 static void find_address(const char *nic)
 {
     struct ifaddrs *all = NULL;
-    *address = 0;
+    *here = 0;
     if (getifaddrs(&all) != 0)
         return;
     for (struct ifaddrs *a = all; a; a = a->ifa_next) {
         if (!a->ifa_addr || a->ifa_addr->sa_family != AF_INET || (a->ifa_flags & IFF_LOOPBACK))
             continue;
         bool is = !strcmp(a->ifa_name, nic);
-        if (is || *address == 0)
-            inet_ntop(AF_INET, &((struct sockaddr_in *)a->ifa_addr)->sin_addr, address, ADDRESS);
+        if (is || *here == 0)
+            inet_ntop(AF_INET, &((struct sockaddr_in *)a->ifa_addr)->sin_addr, here, ADDRESS);
         if (is)
             break;
     }
@@ -65,7 +66,7 @@ static pid_t serve(const char *command)
 static void consult(const char *name, const char *command)
 {
     char with[512], text[4096];
-    snprintf(with, sizeof with, "sleep 0.5; %s %s 2>&1", command, address);
+    snprintf(with, sizeof with, "sleep 0.5; %s %s 2>&1", command, here);
     FILE *f = popen(with, "r");
     while (f && fgets(text, sizeof text, f)) {
         text[strcspn(text, "\n")] = 0;
@@ -93,13 +94,12 @@ void beside_measure(const char *word, const char *nic)
     pid_t pid = 0;
     if (me == npes - 1) {
         find_address(nic);
+        store(address, here, ADDRESS);
         pid = serve(server);
     }
     shmem_barrier_all();
     if (me == 0) {
-        char there[ADDRESS];
-        shmem_getmem(there, address, ADDRESS, npes - 1);
-        memcpy(address, there, ADDRESS);
+        shmem_getmem(here, address, ADDRESS, npes - 1);
         consult(text, client);
     }
     shmem_barrier_all();

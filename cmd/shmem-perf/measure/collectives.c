@@ -2,7 +2,7 @@
  * collectives: the calls that all PEs make together, on all PEs of the job. The size is what one
  * PE contributes; of alltoall, to each PE.
  */
-#include "perf.h"
+#include "host.h"
 
 #include <string.h>
 

@@ -40,16 +40,13 @@ static size_t sizes[MOST_SIZES];
 static int size_count;
 static char **reader; /* its arguments, or NULL */
 static pid_t reader_pid;
-static char *facts_here, *facts_there;  /* symmetric */
+static char *facts_here;                /* symmetric */
+static char *bytes;                     /* room bytes, for patterns */
 static const char *others[MOST_OTHERS]; /* programs beside this one */
 static int other_count;
 static char nics[MOST_NICS][64];
 static int nic_count;
 static bool node; /* PE 0 and the last PE share memory */
-
-static const struct figure *const tables[] = {rma_figures, atomic_figures, signal_figures,
-                                              collective_figures};
-enum { TABLES = sizeof tables / sizeof *tables };
 
 static void stop(const char *text, const char *object)
 {
@@ -107,13 +104,15 @@ static char byte_of(size_t i, int pe)
 void fill(char *at, size_t size, int pe)
 {
     for (size_t i = 0; i < size; i++)
-        at[i] = byte_of(i, pe);
+        bytes[i] = byte_of(i, pe);
+    store(at, bytes, size);
 }
 
 bool filled(const char *at, size_t size, int pe)
 {
+    load(bytes, at, size);
     for (size_t i = 0; i < size; i++)
-        if (at[i] != byte_of(i, pe))
+        if (bytes[i] != byte_of(i, pe))
             return false;
     return true;
 }
@@ -128,7 +127,7 @@ void *symmetric(size_t size)
                 size);
         shmem_global_exit(1);
     }
-    memset(p, 0, size);
+    clear(p, size);
     return p;
 }
 
@@ -185,8 +184,8 @@ static bool wanted(const struct figure *f)
 static long each(void (*with)(const struct figure *, size_t))
 {
     long n = 0;
-    for (int t = 0; t < TABLES; t++)
-        for (const struct figure *f = tables[t]; f->test; f++) {
+    for (const struct figure *const *t = perf_tables; *t; t++)
+        for (const struct figure *f = *t; f->test; f++) {
             if (!wanted(f) || (f->acting != ALL && npes < 2))
                 continue;
             for (int i = 0; i < (f->unsized ? 1 : size_count); i++) {
@@ -227,8 +226,11 @@ static void allocate(void)
     src = symmetric(room);
     dst = symmetric(room);
     facts_here = symmetric(FACTS);
-    facts_there = symmetric(FACTS);
-    snprintf(facts_here, FACTS, "%s", facts);
+    bytes = malloc(room > FACTS ? room : FACTS);
+    if (bytes == NULL)
+        shmem_global_exit(1);
+    snprintf(bytes, FACTS, "%s", facts);
+    store(facts_here, bytes, FACTS);
     shmem_barrier_all();
 }
 
@@ -257,12 +259,13 @@ static void print_head(void)
     node = shmem_ptr(dst, peer) != NULL;
     if (me == 0 || me == npes - 1)
         find_nics();
-    shmem_getmem(facts_there, facts_here, FACTS, peer);
+    static char there[FACTS];
+    shmem_getmem(there, facts_here, FACTS, peer);
     if (me != 0)
         return;
     printf("head\tlibrary=%s\tpes=%d\tpath=%s\tof=%ld\n", name, npes, node ? "node" : "network",
            all);
-    printf("facts\tpe=0\ttext=%s\nfacts\tpe=%d\ttext=%s\n", facts_here, peer, facts_there);
+    printf("facts\tpe=0\ttext=%s\nfacts\tpe=%d\ttext=%s\n", facts, peer, there);
     for (int i = 0; i < nic_count; i++)
         printf("nic\tname=%s\n", nics[i]);
     fflush(stdout);
@@ -278,6 +281,7 @@ int main(int argc, char **argv)
     }
     if (size_count == 0)
         read_sizes("8");
+    perf_start();
     shmem_init();
     me = shmem_my_pe();
     npes = shmem_n_pes();
@@ -287,10 +291,7 @@ int main(int argc, char **argv)
         start_reader();
     allocate();
     timing_open();
-    rma_open();
-    atomics_open();
-    signals_open();
-    collectives_open();
+    perf_open();
     beside_open();
     all = each(NULL);
     print_head();

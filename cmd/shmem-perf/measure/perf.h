@@ -38,6 +38,8 @@ struct figure {
     bool half;               /* an iteration is a round trip, and the time half of it */
     bool each_way;           /* bytes of both directions count */
     bool unsized;            /* it has one size */
+    const char *scope;       /* who makes the calls; NULL is the host */
+    bool together;           /* operations have no times of their own */
     size_t unit;             /* that size, or the unit of all sizes */
     long (*burst)(size_t);   /* operations of an iteration; NULL is 1 */
     void (*prepare)(size_t); /* before the figure, on every PE */
@@ -45,7 +47,18 @@ struct figure {
     bool (*check)(size_t); /* after it, on every PE: whether the data are right */
 };
 
-extern const struct figure rma_figures[], atomic_figures[], signal_figures[], collective_figures[];
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The figures of the program, which end with NULL, and what it does before and after shmem_init. */
+extern const struct figure *const perf_tables[];
+void perf_start(void);
+void perf_open(void);
+/* Symmetric memory may be that of a GPU. */
+void load(void *to, const void *symmetric, size_t size);
+void store(void *symmetric, const void *from, size_t size);
+void clear(void *symmetric, size_t size);
 
 /* The settings of a run, the same on every PE. */
 extern struct settings {
@@ -75,11 +88,11 @@ void timing_measure(const struct figure *f, size_t size);
 extern long wrong_figures; /* on PE 0 */
 extern double apart;       /* nanoseconds of a batch between calls, which are no part of them */
 
-void rma_open(void);
-void atomics_open(void);
-void signals_open(void);
-void collectives_open(void);
 void beside_open(void);
 void beside_measure(const char *word, const char *nic);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -2,7 +2,7 @@
  * rma: put, get, p and g. Every put of a figure writes the same bytes to the same place; its
  * target compares them afterwards with the pattern of the PE that wrote.
  */
-#include "perf.h"
+#include "host.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * signals: puts with a signal, which arrives after the bytes, where the header says 1.5. Where the
  * library is libshmem, also puts with a notification and two-sided messages, which are extensions.
  */
-#include "perf.h"
+#include "host.h"
 
 #include <string.h>
 

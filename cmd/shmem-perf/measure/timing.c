@@ -70,7 +70,7 @@ static long agree(long n)
     for (int i = 0; me == 0 && i < npes; i++)
         shmem_long_p(agreed, n, i);
     shmem_barrier_all();
-    n = *agreed;
+    load(&n, agreed, sizeof n);
     shmem_barrier_all();
     return n;
 }
@@ -141,8 +141,8 @@ static double value(const struct figure *f, size_t size, double ns)
 static void print(const struct figure *f, size_t size, long n, const double *batch, long singles)
 {
     static const char *const units[] = {"us", "GB/s", "Mop/s"};
-    printf("figure\ttest=%s\tmeasure=%s\tscope=host\tsize=%zu\tunit=%s\tuntil=%s\titerations=%ld",
-           f->test, f->measure, size, units[f->kind], f->until, n);
+    printf("figure\ttest=%s\tmeasure=%s\tscope=%s\tsize=%zu\tunit=%s\tuntil=%s\titerations=%ld",
+           f->test, f->measure, f->scope ? f->scope : "host", size, units[f->kind], f->until, n);
     if (singles > 0) {
         static const struct {
             const char *name;
@@ -169,8 +169,12 @@ static void check(const struct figure *f, size_t size)
     char name[64];
     snprintf(name, sizeof name, "%s:%s", f->test, f->measure);
     shmem_barrier_all();
-    if (settings.spoil && (!strcmp(settings.spoil, name) || !strcmp(settings.spoil, "all")))
-        dst[0] ^= 1;
+    if (settings.spoil && (!strcmp(settings.spoil, name) || !strcmp(settings.spoil, "all"))) {
+        char byte;
+        load(&byte, dst, 1);
+        byte ^= 1;
+        store(dst, &byte, 1);
+    }
     shmem_barrier_all();
     if (f->check && !f->check(size))
         shmem_long_atomic_inc(wrong, 0);
@@ -195,7 +199,7 @@ void timing_measure(const struct figure *f, size_t size)
     long n = calibrate(f, size);
     for (int b = 0; b < settings.batches; b++)
         batch[b] = time_of(f, n, size) / (double)n;
-    if (f->kind == LATENCY)
+    if (f->kind == LATENCY && !f->together)
         singles = time_singles(f, size, batch[0]);
     check(f, size);
     for (int b = 0; b < settings.batches; b++)
