@@ -175,7 +175,7 @@ GO_SRC := go.mod VERSION $(wildcard go.sum) \
           $(shell find version.go capi cmd fabric runtime -name '*.go' -o -name '*.[chS]' 2>/dev/null)
 
 # The program that shmem-perf starts as PEs.
-PERF_SRC    := $(wildcard cmd/shmem-perf/measure/*.[ch])
+PERF_SRC    := $(wildcard cmd/shmem-perf/measure/*.[ch] cmd/shmem-perf/measure/*.cu)
 PERF_TABLES := $(wildcard cmd/shmem-perf/tables/*.table)
 
 BUILT := $(BUILD)/libexec/shmem/perf $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libnvshmem_host.so $(BUILD)/lib/libshmem_preload.so $(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%) $(CMDS:%=$(BUILD)/bin/%)

@@ -4,6 +4,7 @@
  *   perf [KEY=VALUE...] [-- READER...]
  *
  * tests=TEST:MEASURE,...   the figures; all without it
+ * scopes=SCOPE,...         of these figures; all without it
  * sizes=BYTES,...          of figures that have a size
  * budget=MS batches=N iterations=N warmup=N window=N
  * facts=TEXT               of the host of this PE, for the reader
@@ -35,7 +36,7 @@ int me, npes, peer, partner, toward;
 char *src, *dst;
 size_t room;
 
-static const char *tests = "", *facts = "", *info = "";
+static const char *tests = "", *scopes = "", *facts = "", *info = "";
 static size_t sizes[MOST_SIZES];
 static int size_count;
 static char **reader; /* its arguments, or NULL */
@@ -71,6 +72,8 @@ static void read_argument(const char *arg)
 #define IS(key) (n == strlen(key) && !strncmp(arg, key, n))
     if (IS("tests"))
         tests = value;
+    else if (IS("scopes"))
+        scopes = value;
     else if (IS("sizes"))
         read_sizes(value);
     else if (IS("budget"))
@@ -167,17 +170,24 @@ static int end_reader(void)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-/* Reports whether the list of tests has a figure. */
+/* Reports whether a list has a word, or has no words at all. */
+static bool listed(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+    if (*list == 0)
+        return true;
+    for (const char *at = list; (at = strstr(at, word)) != NULL; at += n)
+        if ((at == list || at[-1] == ',') && (at[n] == 0 || at[n] == ','))
+            return true;
+    return false;
+}
+
+/* Reports whether the run has a figure. */
 static bool wanted(const struct figure *f)
 {
     char name[64];
-    int n = snprintf(name, sizeof name, "%s:%s", f->test, f->measure);
-    if (*tests == 0)
-        return true;
-    for (const char *at = tests; (at = strstr(at, name)) != NULL; at += n)
-        if ((at == tests || at[-1] == ',') && (at[n] == 0 || at[n] == ','))
-            return true;
-    return false;
+    snprintf(name, sizeof name, "%s:%s", f->test, f->measure);
+    return listed(tests, name) && (f->scope == NULL || listed(scopes, f->scope));
 }
 
 /* Calls with each figure and size of the run; returns how many there are. */

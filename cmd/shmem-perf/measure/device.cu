@@ -1,0 +1,419 @@
+/*
+ * device: the program whose calls kernels make, by a thread, a warp or a block, or that are queued
+ * on a CUDA stream, in GPU memory. shmem-perf --scope builds it on the machine of the user:
+ *
+ *   nvcc -O3 -I../include -cudart static device.cu main.c timing.c beside.c -L../lib -lshmem
+ *
+ * A time has the launch of one kernel for all iterations of a batch, or the end of the stream; so
+ * operations have no times of their own here.
+ */
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include <cuda_runtime.h>
+#include <shmem/shmem.cuh>
+#include <shmemx.h>
+
+#include "perf.h"
+
+namespace
+{
+
+enum scope_kind { THREAD, WARP, BLOCK };
+
+const int block_threads = 1024;
+cudaStream_t stream;
+uint64_t *word; // symmetric: of signals, and of atomics
+
+void need(cudaError_t status, const char *what)
+{
+    if (status == cudaSuccess)
+        return;
+    fprintf(stderr, "shmem-perf: %s: %s (see nvidia-smi)\n", what, cudaGetErrorString(status));
+    exit(1); // the launcher ends the others; shmem_init may not have been called
+}
+
+// Returns when all threads of the scope have made this call.
+template <scope_kind S> __device__ __forceinline__ void join()
+{
+    if (S == WARP)
+        __syncwarp();
+    else if (S == BLOCK)
+        __syncthreads();
+}
+
+template <scope_kind S>
+__device__ __forceinline__ void put(void *to, const void *from, size_t n, int pe)
+{
+    if (S == THREAD)
+        shmem_putmem(to, from, n, pe);
+    else if (S == WARP)
+        shmemx_putmem_warp(to, from, n, pe);
+    else
+        shmemx_putmem_block(to, from, n, pe);
+}
+
+template <scope_kind S>
+__device__ __forceinline__ void put_nbi(void *to, const void *from, size_t n, int pe)
+{
+    if (S == THREAD)
+        shmem_putmem_nbi(to, from, n, pe);
+    else if (S == WARP)
+        shmemx_putmem_nbi_warp(to, from, n, pe);
+    else
+        shmemx_putmem_nbi_block(to, from, n, pe);
+}
+
+template <scope_kind S>
+__device__ __forceinline__ void get(void *to, const void *from, size_t n, int pe)
+{
+    if (S == THREAD)
+        shmem_getmem(to, from, n, pe);
+    else if (S == WARP)
+        shmemx_getmem_warp(to, from, n, pe);
+    else
+        shmemx_getmem_block(to, from, n, pe);
+}
+
+template <scope_kind S>
+__device__ __forceinline__ void put_signal(void *to, const void *from, size_t n, uint64_t *signal,
+                                           uint64_t value, int pe)
+{
+    if (S == THREAD)
+        shmem_putmem_signal(to, from, n, signal, value, SHMEM_SIGNAL_SET, pe);
+    else if (S == WARP)
+        shmemx_putmem_signal_warp(to, from, n, signal, value, SHMEM_SIGNAL_SET, pe);
+    else
+        shmemx_putmem_signal_block(to, from, n, signal, value, SHMEM_SIGNAL_SET, pe);
+}
+
+template <scope_kind S> __device__ __forceinline__ void quiet()
+{
+    join<S>();
+    if (threadIdx.x == 0)
+        shmem_quiet();
+    join<S>();
+}
+
+template <scope_kind S>
+__global__ void __launch_bounds__(block_threads)
+    put_quiet(char *to, char *from, size_t size, long n, int pe)
+{
+    for (long i = 0; i < n; ++i) {
+        put<S>(to, from, size, pe);
+        quiet<S>();
+    }
+}
+
+// Each block has one operation of the window, and its own quiet.
+template <scope_kind S>
+__global__ void __launch_bounds__(block_threads)
+    put_window(char *to, char *from, size_t size, long n, int pe)
+{
+    for (long i = 0; i < n; ++i) {
+        put_nbi<S>(to, from, size, pe);
+        quiet<S>();
+    }
+}
+
+template <scope_kind S>
+__global__ void __launch_bounds__(block_threads)
+    get_wait(char *to, char *from, size_t size, long n, int pe)
+{
+    for (long i = 0; i < n; ++i) {
+        get<S>(to, from, size, pe);
+        join<S>();
+    }
+}
+
+// Signals count on from one launch to the next, so that none is reset.
+template <scope_kind S>
+__global__ void __launch_bounds__(block_threads)
+    signal_trips(char *to, char *from, size_t size, uint64_t *signal, uint64_t sent, long n, int pe,
+                 bool first)
+{
+    for (long i = 0; i < n; ++i) {
+        ++sent;
+        if (!first) {
+            if (threadIdx.x == 0)
+                shmem_signal_wait_until(signal, SHMEM_CMP_GE, sent);
+            join<S>();
+        }
+        put_signal<S>(to, from, size, signal, sent, pe);
+        if (first) {
+            if (threadIdx.x == 0)
+                shmem_signal_wait_until(signal, SHMEM_CMP_GE, sent);
+            join<S>();
+        }
+    }
+}
+
+__global__ void fetch_adds(uint64_t *at, long n, int pe)
+{
+    for (long i = 0; i < n; ++i)
+        (void)shmem_uint64_atomic_fetch_add(at, 1, pe);
+}
+
+template <scope_kind S> __global__ void __launch_bounds__(block_threads) barriers(long n)
+{
+    for (long i = 0; i < n; ++i) {
+        if (S == THREAD)
+            shmem_barrier_all();
+        else if (S == WARP)
+            shmemx_barrier_all_warp();
+        else
+            shmemx_barrier_all_block();
+    }
+}
+
+template <scope_kind S> int threads()
+{
+    return S == THREAD ? 1 : S == WARP ? 32 : block_threads;
+}
+
+void finish(const char *what)
+{
+    need(cudaGetLastError(), what);
+    need(cudaDeviceSynchronize(), what);
+}
+
+template <scope_kind S> void run_put(long n, size_t size)
+{
+    put_quiet<S><<<1, threads<S>()>>>(dst, src, size, n, toward);
+    finish("put in a kernel");
+}
+
+int blocks(size_t size)
+{
+    long fit = (long)(((size_t)64 << 20) / size);
+    return (int)(fit < 1 ? 1 : fit < settings.window ? fit : settings.window);
+}
+
+long window(size_t size)
+{
+    return blocks(size);
+}
+
+template <scope_kind S> void run_window(long n, size_t size)
+{
+    put_window<S><<<blocks(size), threads<S>()>>>(dst, src, size, n, toward);
+    finish("put windows in a kernel");
+}
+
+template <scope_kind S> void run_get(long n, size_t size)
+{
+    get_wait<S><<<1, threads<S>()>>>(dst, src, size, n, toward);
+    finish("get in a kernel");
+}
+
+uint64_t sent; // signals of this PE, and of its peer as many
+
+template <scope_kind S> void run_signal(long n, size_t size)
+{
+    signal_trips<S><<<1, threads<S>()>>>(dst, src, size, word, sent, n, toward, me == 0);
+    sent += (uint64_t)n;
+    finish("put with signals in a kernel");
+}
+
+uint64_t added;
+
+void run_fetch_add(long n, size_t)
+{
+    fetch_adds<<<1, 1>>>(word + 1, n, toward);
+    added += (uint64_t)n;
+    finish("fetch_add in a kernel");
+}
+
+template <scope_kind S> void run_barrier(long n, size_t)
+{
+    barriers<S><<<1, threads<S>()>>>(n);
+    finish("barrier in a kernel");
+}
+
+void stream_put(long n, size_t size)
+{
+    for (long i = 0; i < n; ++i) {
+        shmemx_putmem_on_stream(dst, src, size, toward, stream);
+        shmemx_quiet_on_stream(stream);
+    }
+    need(cudaStreamSynchronize(stream), "put on a stream");
+}
+
+void stream_window(long n, size_t size)
+{
+    for (long i = 0; i < n; ++i) {
+        for (long w = window(size); w > 0; --w)
+            shmemx_putmem_nbi_on_stream(dst, src, size, toward, stream);
+        shmemx_quiet_on_stream(stream);
+    }
+    need(cudaStreamSynchronize(stream), "put windows on a stream");
+}
+
+void stream_barrier(long n, size_t)
+{
+    for (long i = 0; i < n; ++i)
+        shmemx_barrier_all_on_stream(stream);
+    need(cudaStreamSynchronize(stream), "barrier on a stream");
+}
+
+void prepare(size_t size)
+{
+    fill(src, size, me);
+    clear(dst, size);
+    shmem_barrier_all();
+}
+
+bool check_origin(size_t size)
+{
+    return me != npes - 1 || filled(dst, size, 0);
+}
+
+bool check_both(size_t size)
+{
+    return !acts(BOTH) || filled(dst, size, peer);
+}
+
+bool check_get(size_t size)
+{
+    return me != 0 || filled(dst, size, peer);
+}
+
+// PE 0 alone knows how often it has added.
+bool check_added(size_t)
+{
+    return me != 0 || shmem_uint64_g(word + 1, peer) == added;
+}
+
+struct figure row(const char *test, const char *measure, const char *scope, const char *until,
+                  enum kind kind, enum acting acting, void (*run)(long, size_t))
+{
+    struct figure f = {};
+    f.test = test;
+    f.measure = measure;
+    f.scope = scope;
+    f.until = until;
+    f.kind = kind;
+    f.acting = acting;
+    f.run = run;
+    f.together = true;
+    return f;
+}
+
+struct figure with_data(struct figure f, bool (*check)(size_t))
+{
+    f.prepare = prepare;
+    f.check = check;
+    return f;
+}
+
+struct figure with_window(struct figure f)
+{
+    f.burst = window;
+    return f;
+}
+
+struct figure half_trips(struct figure f)
+{
+    f.half = true;
+    return f;
+}
+
+struct figure of_one_size(struct figure f, size_t unit, bool (*check)(size_t))
+{
+    f.unsized = true;
+    f.unit = unit;
+    f.check = check;
+    return f;
+}
+
+template <scope_kind S> void add_scope(std::vector<struct figure> &all, const char *name)
+{
+    all.push_back(
+        with_data(row("put", "latency", name, "quiet", LATENCY, ORIGIN, run_put<S>), check_origin));
+    all.push_back(with_data(
+        with_window(row("put", "bandwidth", name, "quiet of each block, one operation in each",
+                        BANDWIDTH, ORIGIN, run_window<S>)),
+        check_origin));
+    all.push_back(
+        with_data(row("get", "latency", name, "return", LATENCY, ORIGIN, run_get<S>), check_get));
+    all.push_back(with_data(half_trips(row("put_signal", "visible", name,
+                                           "signal seen at the target: half a round trip", LATENCY,
+                                           BOTH, run_signal<S>)),
+                            check_both));
+    all.push_back(of_one_size(
+        row("barrier", "latency", name, "return on PE 0", LATENCY, ALL, run_barrier<S>), 0, NULL));
+}
+
+std::vector<struct figure> make_figures()
+{
+    std::vector<struct figure> all;
+    add_scope<THREAD>(all, "thread");
+    all.push_back(
+        of_one_size(row("fetch_add", "latency", "thread", "return", LATENCY, ORIGIN, run_fetch_add),
+                    sizeof(uint64_t), check_added));
+    add_scope<WARP>(all, "warp");
+    add_scope<BLOCK>(all, "block");
+    all.push_back(with_data(
+        row("put", "latency", "stream", "quiet on the stream", LATENCY, ORIGIN, stream_put),
+        check_origin));
+    all.push_back(with_data(
+        with_window(row("put", "bandwidth", "stream", "quiet on the stream after each window",
+                        BANDWIDTH, ORIGIN, stream_window)),
+        check_origin));
+    all.push_back(of_one_size(
+        row("barrier", "latency", "stream", "end of the stream", LATENCY, ALL, stream_barrier), 0,
+        NULL));
+    all.push_back({});
+    return all;
+}
+
+const std::vector<struct figure> &figures()
+{
+    static const std::vector<struct figure> all = make_figures();
+    return all;
+}
+
+// The number of this PE on its host, as launchers say it: GPUs go round.
+int local_number()
+{
+    for (const char *name :
+         {"SHMEM_LAUNCHER_PE", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"})
+        if (const char *text = getenv(name))
+            return atoi(text);
+    return 0;
+}
+
+} // namespace
+
+extern "C" const struct figure *const perf_tables[] = {figures().data(), NULL};
+
+extern "C" void perf_start(void)
+{
+    int n = 0;
+    need(cudaGetDeviceCount(&n), "count GPUs");
+    need(cudaSetDevice(local_number() % (n > 0 ? n : 1)), "take a GPU");
+    need(cudaFree(nullptr), "open the GPU");
+}
+
+extern "C" void perf_open(void)
+{
+    word = static_cast<uint64_t *>(symmetric(2 * sizeof *word));
+    need(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "create a stream");
+}
+
+extern "C" void load(void *to, const void *symmetric, size_t size)
+{
+    need(cudaMemcpy(to, symmetric, size, cudaMemcpyDefault), "read GPU memory");
+}
+
+extern "C" void store(void *symmetric, const void *from, size_t size)
+{
+    need(cudaMemcpy(symmetric, from, size, cudaMemcpyDefault), "write GPU memory");
+}
+
+extern "C" void clear(void *symmetric, size_t size)
+{
+    need(cudaMemset(symmetric, 0, size), "clear GPU memory");
+    need(cudaDeviceSynchronize(), "clear GPU memory");
+}
