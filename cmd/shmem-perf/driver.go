@@ -89,7 +89,11 @@ func drive(s *settings, stdout, stderr io.Writer) int {
 	if prefix := s.launchValue("--prefix"); prefix != "" {
 		there = filepath.Join(prefix, "bin")
 	}
-	args = append(append(args, "--", filepath.Join(there, "shmem-perf"), asPE), s.words()...)
+	args = append(args, "--", filepath.Join(there, "shmem-perf"), asPE)
+	runs, err := s.runs(bin)
+	if err != nil {
+		return fail(stderr, statusWorse, err)
+	}
 	r, err := newReporter(s, stdout, stderr)
 	if err != nil {
 		return fail(stderr, statusUsage, err)
@@ -103,9 +107,11 @@ func drive(s *settings, stdout, stderr io.Writer) int {
 		}
 	}
 	for range s.repeat {
-		if err := r.start(filepath.Join(bin, "shmemrun"), args); err != nil {
-			r.fail(err)
-			break
+		for _, words := range runs {
+			if err := r.start(filepath.Join(bin, "shmemrun"), append(slices.Clone(args), words...)); err != nil {
+				r.fail(err)
+				return r.finish()
+			}
 		}
 		if rival == nil {
 			continue

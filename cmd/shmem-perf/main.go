@@ -81,6 +81,7 @@ type settings struct {
 	tolerance  float64
 	root       string
 	beside     []string
+	scopes     []string
 	spoil      string
 	args       []string // words behind the options
 	launch     []string // options of shmemrun
@@ -121,7 +122,7 @@ func run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int 
 		if len(s.launch) > 0 || s.repeat > 1 || s.pes > 0 {
 			return fail(stderr, statusUsage, errors.New("read the command line: the PEs run already, so options that start them have no effect (give them to the launcher)"))
 		}
-		return fail(stderr, statusWorse, becomePE(s.words(), environ, args))
+		return fail(stderr, statusWorse, s.join(environ, args))
 	}
 	return drive(s, stdout, stderr)
 }
@@ -133,7 +134,7 @@ func isFile(name string) bool {
 
 func parse(args []string, stdout io.Writer) (*settings, error) {
 	s := &settings{given: args}
-	var tests, sizes, osu, ofi, beside string
+	var tests, sizes, osu, ofi, beside, scope string
 	fs := pflag.NewFlagSet("shmem-perf", pflag.ContinueOnError)
 	fs.SortFlags = false
 	fs.SetOutput(stdout)
@@ -141,6 +142,7 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	fs.IntVarP(&s.pes, "pes", "n", 0, "number of PEs; 2 without it, or one for each slot of --host")
 	fs.StringVarP(&tests, "test", "t", "", "measure this `LIST`, the same as TEST...")
 	fs.StringVarP(&sizes, "size", "s", "8,512,4K,64K,1M", "`SIZES` of the data: 8, a list 8,4K,1M, a range 8:1M by powers of 2, or 8:1M:4 by powers of 4")
+	fs.StringVar(&scope, "scope", "host", "`LIST` of those who make the calls: host, stream, thread, warp, block; gpu is all but host")
 	fs.Float64VarP(&s.millis, "time", "T", 100, "`milliseconds` for each figure")
 	fs.IntVarP(&s.iterations, "iterations", "i", 0, "operations of each batch; 0: as many as the time allows")
 	fs.IntVarP(&s.warmup, "warmup", "w", 16, "operations before the first batch")
@@ -190,6 +192,9 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 		return nil, err
 	}
 	if s.beside, err = parseBeside(beside); err != nil {
+		return nil, err
+	}
+	if s.scopes, err = parseScopes(scope); err != nil {
 		return nil, err
 	}
 	if err := s.check(fs); err != nil {

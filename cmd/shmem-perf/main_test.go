@@ -117,6 +117,21 @@ func TestBeside(t *testing.T) {
 	}
 }
 
+func TestScopes(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "host", "--scope gpu": "stream thread warp block", "--scope host,block": "host block", "--scope grid": "error",
+	} {
+		s, err := parse(strings.Fields(text), io.Discard)
+		if err != nil {
+			if want != "error" {
+				t.Errorf("%q: %v", text, err)
+			}
+		} else if got := strings.Join(s.scopes, " "); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestInJob(t *testing.T) {
 	for text, want := range map[string]bool{
 		"": false, "PATH=/bin SHMEM_DEBUG=1": false, "SHMEM_LAUNCHER_FD=5": true, "PMIX_RANK=0": true, "PMI_RANK=": false,

@@ -55,6 +55,11 @@ func program() (file, bin string, err error) {
 	return file, bin, nil
 }
 
+// installed is a file below the installation of shmem-perf.
+func installed(bin string, parts ...string) string {
+	return filepath.Join(append([]string{filepath.Dir(bin)}, parts...)...)
+}
+
 // words are the settings as the program takes them, and the root of the facts for becomePE.
 func (s *settings) words() []string {
 	var sizes []string
@@ -75,6 +80,22 @@ func (s *settings) words() []string {
 	return append(out, "root="+s.root)
 }
 
+// join makes this process a PE of the job that it is in. reader is the command line.
+func (s *settings) join(environ, reader []string) error {
+	_, bin, err := program()
+	if err != nil {
+		return err
+	}
+	runs, err := s.runs(bin)
+	if err != nil {
+		return err
+	}
+	if len(runs) > 1 {
+		return errors.New("measure in this job: the host and GPUs have a program each (start the job once with --scope host, and once with --scope gpu)")
+	}
+	return becomePE(runs[0], environ, reader)
+}
+
 // becomePE replaces this process by the program that measures. reader is the command line of the
 // user for the reader that PE 0 starts, or nil where the driver reads.
 func becomePE(words, environ, reader []string) error {
@@ -87,6 +108,8 @@ func becomePE(words, environ, reader []string) error {
 	for _, w := range words {
 		if dir, ok := strings.CutPrefix(w, "root="); ok {
 			root = dir
+		} else if other, ok := strings.CutPrefix(w, "program="); ok {
+			file, args[0] = other, other
 		} else {
 			args = append(args, w)
 		}
@@ -101,5 +124,5 @@ func becomePE(words, environ, reader []string) error {
 		args = append(args, reader...)
 	}
 	err = syscall.Exec(file, args, environ)
-	return fmt.Errorf("start %s: %w (install shmem-perf anew)", file, err)
+	return fmt.Errorf("start %s: %w (install shmem-perf anew; a program for GPUs is built by shmem-perf --scope on one machine, and must be on each)", file, err)
 }

@@ -105,7 +105,11 @@ func (r *reporter) figure(f *figure.Figure) {
 		return
 	}
 	r.endProgress()
-	if title := fmt.Sprintf("%s %s, %s, until %s", f.Test, f.Measure, f.Unit, f.Until); title != r.title {
+	name := f.Test + " " + f.Measure
+	if f.Scope != "host" {
+		name += " by " + f.Scope
+	}
+	if title := fmt.Sprintf("%s, %s, until %s", name, f.Unit, f.Until); title != r.title {
 		r.title = title
 		fmt.Fprintf(r.stdout, "\n# %s\n%8s %10s %10s %10s", title, "size", "median", "low", "high")
 		if f.Singles != nil {

@@ -113,7 +113,7 @@ func PrintComparison(w io.Writer, a, b *Set, all []Comparison, onlyA, onlyB int,
 		if c.Verdict != Same {
 			said = string(c.Verdict)
 		}
-		fmt.Fprintf(t, "%s %s\t%s\t%d\t%s\t%s\t%s\t[%s, %s]\t%s\t[%s, %s]\t%+.1f %%\t%s\n", c.Key.Name(), c.Key.Measure, Bytes(c.Key.Size), c.Key.PEs,
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t[%s, %s]\t%s\t[%s, %s]\t%+.1f %%\t%s\n", c.Key.Name(), Bytes(c.Key.Size), c.Key.PEs,
 			c.Key.Path, c.Unit, Number(c.A.Median), Number(c.A.Low), Number(c.A.High), Number(c.B.Median), Number(c.B.Low), Number(c.B.High),
 			100*c.Change, said)
 	}

@@ -81,16 +81,20 @@ const Ours = "libshmem"
 // Key returns the key of a figure.
 func (f *Figure) Key() Key { return Key{f.System, f.Test, f.Measure, f.Scope, f.Size, f.PEs, f.Path} }
 
-// Name is the test, with the system where it is another one.
+// Name is the test and the measure, with the system and the scope where they are not the usual ones.
 func (k Key) Name() string {
-	if k.System == Ours {
-		return k.Test
+	name := k.Test + " " + k.Measure
+	if k.System != Ours {
+		name = k.System + " " + name
 	}
-	return k.System + " " + k.Test
+	if k.Scope != "host" {
+		name += " by " + k.Scope
+	}
+	return name
 }
 
 func (k Key) String() string {
-	return fmt.Sprintf("%s %s of %s, %d PEs, %s", k.Name(), k.Measure, Bytes(k.Size), k.PEs, k.Path)
+	return fmt.Sprintf("%s of %s, %d PEs, %s", k.Name(), Bytes(k.Size), k.PEs, k.Path)
 }
 
 // Less reports whether less is better.

@@ -80,6 +80,9 @@ func Page(w io.Writer, sets []*Set) error {
 				f.Median, f.Low, f.High = one.Median, one.Low, one.High
 			}
 			chart := f.Test + " " + f.Measure
+			if f.Scope != "host" {
+				chart += " by " + f.Scope
+			}
 			if of[chart] == nil {
 				order = append(order, chart)
 			}

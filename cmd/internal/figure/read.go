@@ -163,7 +163,7 @@ func Load(name string) (*Set, error) {
 			s.Runs = append(s.Runs, &Run{})
 			err = json.Unmarshal(line, s.Runs[len(s.Runs)-1])
 		case kind.Kind == "figure":
-			f := &Figure{System: Ours}
+			f := &Figure{System: Ours, Scope: "host"}
 			if err = json.Unmarshal(line, f); err == nil && len(f.Batches) == 0 {
 				err = errors.New("a figure without batches")
 			}

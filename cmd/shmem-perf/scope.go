@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"libshmem"
+)
+
+// scopes are those who make the calls: threads of the host, or of a GPU, or a CUDA stream.
+var scopes = []string{"host", "stream", "thread", "warp", "block"}
+
+// parseScopes reads the list of --scope.
+func parseScopes(list string) ([]string, error) {
+	if list == "gpu" {
+		return scopes[1:], nil
+	}
+	names := strings.Split(list, ",")
+	for _, name := range names {
+		if !slices.Contains(scopes, name) {
+			return nil, fmt.Errorf("--scope %s: there is no %q (say %s, or gpu for all but host)", list, name, strings.Join(scopes, ", "))
+		}
+	}
+	return names, nil
+}
+
+// runs are the words of each start of the PEs: host and GPU have a program each.
+func (s *settings) runs(bin string) ([][]string, error) {
+	var out [][]string
+	if slices.Contains(s.scopes, scopes[0]) {
+		out = append(out, s.words())
+	}
+	gpu := slices.DeleteFunc(slices.Clone(s.scopes), func(name string) bool { return name == scopes[0] })
+	if len(gpu) == 0 {
+		return out, nil
+	}
+	file, err := buildDevice(bin)
+	if err != nil {
+		return nil, fmt.Errorf("build the program for GPUs: %w", err)
+	}
+	return append(out, append(s.words(), "program="+file, "scopes="+strings.Join(gpu, ","))), nil
+}
+
+// deviceSources are what the program for GPUs is built from.
+var deviceSources = []string{"device.cu", "main.c", "timing.c", "beside.c"}
+
+// buildDevice builds the program for GPUs from the sources that are installed, unless an earlier
+// start has built it from the same, and returns its file.
+func buildDevice(bin string) (string, error) {
+	dir, err := filepath.EvalSymlinks(installed(bin, "share", "libshmem", "perf", "measure"))
+	if err != nil {
+		return "", errors.New("share/libshmem/perf/measure is not there (install shmem-perf whole)")
+	}
+	sum := sha256.New()
+	var sources []string
+	for _, name := range append([]string{"perf.h"}, deviceSources...) {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return "", fmt.Errorf("%w (install shmem-perf whole)", err)
+		}
+		sum.Write(text)
+		if name != "perf.h" {
+			sources = append(sources, filepath.Join(dir, name))
+		}
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("%w (set HOME)", err)
+	}
+	lib := installed(bin, "lib")
+	fmt.Fprintln(sum, libshmem.Version, lib)
+	file := filepath.Join(cache, "libshmem", fmt.Sprintf("perf-%x", sum.Sum(nil)[:8]))
+	if _, err := os.Stat(file); err == nil {
+		return file, nil
+	}
+	nvcc, err := exec.LookPath("nvcc")
+	if err != nil {
+		if nvcc, err = exec.LookPath("/usr/local/cuda/bin/nvcc"); err != nil {
+			return "", errors.New("there is no nvcc (install CUDA's compiler, and put it into PATH)")
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+		return "", fmt.Errorf("%w (make room for it)", err)
+	}
+	args := []string{"-O3", "-cudart", "static", "-arch=native", "-I" + dir}
+	// Installed headers are in one folder, those of a source tree in two.
+	for _, include := range []string{installed(bin, "include"), filepath.Join(dir, "../../../include"), filepath.Join(dir, "../../../device")} {
+		args = append(args, "-I"+include)
+	}
+	// Two that build at once each have a file of their own until it is whole.
+	part := fmt.Sprintf("%s.%d", file, os.Getpid())
+	defer os.Remove(part)
+	args = append(append(args, "-o", part), sources...)
+	args = append(args, "-L"+lib, "-lshmem", "-Xlinker", "-rpath="+lib)
+	ctx, cancel := context.WithTimeout(context.Background(), buildLimit)
+	defer cancel()
+	if out, err := exec.CommandContext(ctx, nvcc, args...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%s: %w: %s (see that nvcc works)", nvcc, err, bytes.TrimSpace(out))
+	}
+	return file, os.Rename(part, file)
+}
