@@ -170,13 +170,13 @@ HEADERS_OWN := $(filter-out include/nvshmem/%,$(HEADERS))
 GENERATED_G := -g1
 NVSHMEM_ARCHIVES := libnvshmem_device.a libnvshmem.a
 
-CMDS   := $(sort $(patsubst cmd/%/,%,$(dir $(wildcard cmd/*/*.go))))
-GO_SRC := go.mod VERSION $(wildcard go.sum) \
-          $(shell find version.go capi cmd fabric runtime -name '*.go' -o -name '*.[chS]' 2>/dev/null)
-
 # The program that shmem-perf starts as PEs.
 PERF_SRC    := $(wildcard cmd/shmem-perf/measure/*.[ch] cmd/shmem-perf/measure/*.cu)
 PERF_TABLES := $(wildcard cmd/shmem-perf/tables/*.table)
+
+CMDS   := $(sort $(patsubst cmd/%/,%,$(dir $(wildcard cmd/*/*.go))))
+GO_SRC := go.mod VERSION $(wildcard go.sum) \
+          $(filter-out $(PERF_SRC),$(shell find version.go capi cmd fabric runtime -name '*.go' -o -name '*.[chS]' 2>/dev/null))
 
 BUILT := $(BUILD)/libexec/shmem/perf $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libnvshmem_host.so $(BUILD)/lib/libshmem_preload.so $(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%) $(CMDS:%=$(BUILD)/bin/%)
 
@@ -303,11 +303,11 @@ $(COMMANDS)/made: $(CMDS:%=$(BUILD)/bin/%) $(wildcard cmd/internal/manual/*.go c
 	@touch $@
 
 # An installation finds the library from its own place.
-$(BUILD)/libexec/shmem/perf: $(PERF_SRC) $(HEADERS_OWN) $(BUILD)/lib/libshmem.so
+$(BUILD)/libexec/shmem/perf: $(PERF_SRC) $(PERF_TABLES) $(HEADERS_OWN) $(BUILD)/lib/libshmem.so
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_C) -O2 -g -Iinclude -o $@ $(filter %.c,$^) -L$(BUILD)/lib -lshmem -Wl,-rpath,'$$ORIGIN/../../lib'
 	@mkdir -p $(BUILD)/share/libshmem/perf
-	@ln -sfn $(abspath cmd/shmem-perf/measure) $(BUILD)/share/libshmem/perf/measure
+	@ln -sfn $(abspath cmd/shmem-perf/measure $(PERF_TABLES)) $(BUILD)/share/libshmem/perf
 
 # shmemrun puts the lib beside its own bin first for the PEs, so each sanitizer build gets a copy of
 # it.

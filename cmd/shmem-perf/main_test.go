@@ -2,6 +2,9 @@ package main
 
 import (
 	"io"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -128,6 +131,51 @@ func TestScopes(t *testing.T) {
 			}
 		} else if got := strings.Join(s.scopes, " "); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestManPage: the page has the options of the help, and no others.
+func TestManPage(t *testing.T) {
+	page, err := os.ReadFile("shmem-perf.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var help strings.Builder
+	if _, err := parse([]string{"--help"}, &help); err == nil {
+		t.Fatal("no help")
+	}
+	options := func(text string, pattern *regexp.Regexp) (names []string) {
+		for _, m := range pattern.FindAllStringSubmatch(text, -1) {
+			names = append(names, m[1])
+		}
+		slices.Sort(names)
+		return names
+	}
+	_, described, _ := strings.Cut(string(page), "\n.SH OPTIONS\n")
+	got := options(strings.ReplaceAll(described, `\-`, "-"), regexp.MustCompile(`(?m)^\.BR? .*?--([a-z]+)`))
+	want := options(help.String(), regexp.MustCompile(`(?m)^ .{5}--([a-z]+)`))
+	if !slices.Equal(got, want) || len(got) < 15 {
+		t.Errorf("the page has %q, and the help %q", got, want)
+	}
+}
+
+// TestTables: each installed table can be read, and its rows are figures that there are.
+func TestTables(t *testing.T) {
+	files, err := filepath.Glob("tables/*.table")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("tables: %q, %v", files, err)
+	}
+	for _, name := range files {
+		table, err := loadTable(name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, row := range table.Rows {
+			if got := figures(row.Test + ":" + row.Measure); len(got) != 1 {
+				t.Errorf("%s: there is no figure %s %s", name, row.Test, row.Measure)
+			}
 		}
 	}
 }

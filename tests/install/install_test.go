@@ -62,6 +62,8 @@ var layout = []string{
 	"lib/pkgconfig/shmem.pc",
 	"libexec/shmem/perf",
 	"share/libshmem/libshmem.gdb",
+	"share/libshmem/perf/epyc-2.table",
+	"share/libshmem/perf/measure/device.cu",
 	"share/libshmem/perf/measure/main.c",
 	"share/libshmem/perf/measure/perf.h",
 	"share/libshmem/valgrind.supp",
@@ -70,6 +72,8 @@ var layout = []string{
 	"share/man/man1/nvshmrun.1",
 	"share/man/man1/oshrun.1",
 	"share/man/man1/shmem-doctor.1",
+
+	"share/man/man1/shmem-perf.1",
 	"share/man/man3/pshmem.3",
 	"share/man/man3/shmem_int_put.3",
 	"share/man/man3/shmem_put.3",

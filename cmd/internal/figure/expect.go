@@ -59,7 +59,7 @@ func (t *Table) find(row Row, of []*Figure, s *Set) Finding {
 		expected = Number(low) + " to " + Number(high)
 	}
 	out := Finding{Row: row, Figure: f, Good: is >= low && (high == 0 || is <= high)}
-	out.Text = fmt.Sprintf("%s %s of %s, %s: %s %s, expected %s", row.Test, row.Measure, Bytes(row.Size), row.Path, Number(is), f.Unit, expected)
+	out.Text = fmt.Sprintf("%s, %s: %s %s, expected %s", row, row.Path, Number(is), f.Unit, expected)
 	out.Better = !out.Good && f.Less() == (is < low)
 	if !out.Good && !out.Better {
 		out.Causes = t.causes(f, s)
@@ -164,7 +164,7 @@ func PrintExpectation(w io.Writer, t *Table, all []Finding, missing int) (bad in
 		var names []string
 		for _, g := range all {
 			if !g.Good && g.Better == f.Better && strings.Join(g.Causes, "; ") == why {
-				names = append(names, fmt.Sprintf("%s %s of %s", g.Row.Test, g.Row.Measure, Bytes(g.Row.Size)))
+				names = append(names, g.Row.String())
 			}
 		}
 		switch {

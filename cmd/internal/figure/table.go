@@ -26,6 +26,14 @@ type Row struct {
 	Share         bool // the limits are percentages of the NIC's speed
 }
 
+// String names the figure, with its size where it has one.
+func (r Row) String() string {
+	if r.Size == 0 {
+		return r.Test + " " + r.Measure
+	}
+	return r.Test + " " + r.Measure + " of " + Bytes(r.Size)
+}
+
 // ReadTable reads a table of expectations:
 //
 //	# a comment
