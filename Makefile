@@ -443,10 +443,10 @@ INSTALLED_NVSHMEM := $(filter include/nvshmem/%,$(HEADERS)) lib/$(NVSHMEM_NAME) 
 # Directories of this project alone; a system's own prefix keeps its directories.
 SYSTEMS  := |/usr|/usr/local|
 OWN_DIRS := $(shell find include/nvshmem -depth -type d) include/shmem include/mpp lib/cmake/shmem \
-            lib/cmake/nvshmem $(NVSHMEM_HOME) share/libshmem/perf/measure share/libshmem/perf share/libshmem libexec/shmem libexec \
+            lib/cmake/nvshmem $(NVSHMEM_HOME) share/libshmem/perf/measure share/libshmem/perf share/libshmem libexec/shmem \
             $(patsubst %/,share/shmem/%,$(filter-out examples/,$(sort $(dir $(EXAMPLE_FILES))))) \
             share/shmem/examples/plugins share/shmem/examples share/shmem \
-            $(if $(findstring |$(PREFIX)|,$(SYSTEMS)),,share/man/man1 share/man/man3 share/man/man7 share/man share/bash-completion/completions share/bash-completion share/zsh/site-functions share/zsh share lib/pkgconfig lib/cmake lib include bin)
+            $(if $(findstring |$(PREFIX)|,$(SYSTEMS)),,libexec share/man/man1 share/man/man3 share/man/man7 share/man share/bash-completion/completions share/bash-completion share/zsh/site-functions share/zsh share lib/pkgconfig lib/cmake lib include bin)
 
 .PHONY: install
 install: $(BUILT) $(KERNELS_OF_INSTALL) docs ## into PREFIX (/usr/local), below DESTDIR

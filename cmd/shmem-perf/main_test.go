@@ -183,7 +183,9 @@ func TestTables(t *testing.T) {
 func TestInJob(t *testing.T) {
 	for text, want := range map[string]bool{
 		"": false, "PATH=/bin SHMEM_DEBUG=1": false, "SHMEM_LAUNCHER_FD=5": true, "PMIX_RANK=0": true, "PMI_RANK=": false,
-		"SLURM_JOB_ID=1": false, "SLURM_STEP_ID=0": true, "SLURM_STEP_ID=4294967290": false,
+		"SLURM_JOB_ID=1": false,
+		"SLURM_JOB_ID=1 SLURM_STEP_ID=0 SLURM_PROCID=1 SLURM_NTASKS=2":          true,
+		"SLURM_JOB_ID=1 SLURM_STEP_ID=4294967290 SLURM_PROCID=0 SLURM_NTASKS=2": false,
 	} {
 		if got := inJob(strings.Fields(text)); got != want {
 			t.Errorf("%q: %v", text, got)

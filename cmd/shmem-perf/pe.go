@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,28 +15,23 @@ import (
 	"libshmem/cmd/internal/figure"
 )
 
-// signs are variables of launchers that a process has as a PE of a job; the value of the second
-// word says that it is none all the same.
-var signs = []struct{ name, not string }{
-	{"SHMEM_LAUNCHER_FD", ""},
-	{"SHMEM_BOOTSTRAP_FILE", ""},
-	{"SHMEM_BOOTSTRAP_PLUGIN", ""},
-	{"PMIX_RANK", ""},
-	{"PMI_RANK", ""},
-	{"SLURM_STEP_ID", "4294967290"}, // the shell of salloc
-}
+// signs are variables of launchers that a process has as a PE of a job. Slurm's need a closer look:
+// the script of sbatch and the shell of salloc have some of them, too.
+var signs = []string{"SHMEM_LAUNCHER_FD", "SHMEM_BOOTSTRAP_FILE", "SHMEM_BOOTSTRAP_PLUGIN", "PMIX_RANK", "PMI_RANK"}
+
+// noStep is Slurm's first number that is no step's: of a batch script, or a shell of salloc.
+const noStep = 0xfffffff0
 
 // inJob reports whether a launcher has started this process as one of several.
 func inJob(environ []string) bool {
+	env := map[string]string{}
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
-		for _, s := range signs {
-			if name == s.name && value != "" && value != s.not {
-				return true
-			}
-		}
+		env[name] = value
 	}
-	return false
+	step, err := strconv.ParseUint(env["SLURM_STEP_ID"], 10, 64)
+	task := err == nil && step < noStep && env["SLURM_PROCID"] != "" && env["SLURM_NTASKS"] != ""
+	return task || slices.ContainsFunc(signs, func(name string) bool { return env[name] != "" })
 }
 
 // program is the file of the program that measures, and the folder of the commands.

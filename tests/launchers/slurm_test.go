@@ -140,6 +140,16 @@ func TestSlurm(t *testing.T) {
 				t.Errorf("without munge: status %d, and not both say so:\n%s", status, out)
 			}
 		})
+		// In a step each task becomes a PE of the measurement, and PE 0 prints.
+		t.Run("perf", func(t *testing.T) {
+			t.Parallel()
+			job(t)
+			l := srun("--nodes=2", "sh", "-c", `SHMEM_HOST_ID=$SLURMD_NODENAME exec "$@"`, "sh")
+			out, status := l.execute(t, 2, nil, filepath.Join(buildDir, "bin", "shmem-perf"), "-T", "1", "--batches", "1", "-s", "8", "put_latency")
+			if status != 0 || strings.Count(out, ", 2 PEs, PE 0 to PE 1 over the network (") != 1 || strings.Count(out, "# put latency, us, until quiet\n") != 1 {
+				t.Errorf("status %d:\n%s", status, out)
+			}
+		})
 		// Without munge's credential.
 		t.Run("no munge", func(t *testing.T) {
 			t.Parallel()
