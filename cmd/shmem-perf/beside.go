@@ -123,9 +123,11 @@ func (o *oshmem) start(r *reporter, words []string) error {
 	if err != nil {
 		return err
 	}
+	stop := passSignals(cmd.Process)
 	read := r.read(out, "oshmem")
 	_, _ = io.Copy(io.Discard, out)
 	_ = cmd.Wait()
+	r.ended = stop()
 	if errors.Is(read, figure.ErrUnfinished) {
 		return fmt.Errorf("%w: %s", read, lastLine(messages.String()))
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
 
 	"libshmem/cmd/internal/figure"
 )
@@ -106,14 +108,14 @@ func drive(s *settings, stdout, stderr io.Writer) int {
 			defer rival.close()
 		}
 	}
-	for range s.repeat {
+	for i := 0; i < s.repeat && !r.ended; i++ {
 		for _, words := range runs {
 			if err := r.start(filepath.Join(bin, "shmemrun"), append(slices.Clone(args), words...)); err != nil {
 				r.fail(err)
 				return r.finish()
 			}
 		}
-		if rival == nil {
+		if rival == nil || r.ended {
 			continue
 		}
 		if err := rival.start(r, s.words()); err != nil {
@@ -135,9 +137,13 @@ func (r *reporter) start(shmemrun string, args []string) error {
 	if err != nil {
 		return fmt.Errorf("start shmemrun: %w (install shmem-perf whole, or run make build)", err)
 	}
+	stop := passSignals(cmd.Process)
 	read := r.read(out, figure.Ours)
 	_, _ = io.Copy(io.Discard, out) // what comes after an error
 	err = cmd.Wait()
+	if stop() {
+		r.ended = true
+	}
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit):
@@ -146,6 +152,29 @@ func (r *reporter) start(shmemrun string, args []string) error {
 		return fmt.Errorf("wait for shmemrun: %w", err)
 	}
 	return read
+}
+
+// passSignals gives a process the signals that would end this one, so that it ends its PEs and this
+// process prints what there is. Those of a terminal reach both. stop ends that, and reports whether
+// there was one.
+func passSignals(to *os.Process) (stop func() bool) {
+	signals, done := make(chan os.Signal, 1), make(chan bool)
+	signal.Notify(signals, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP)
+	go func() {
+		any := false
+		for s := range signals {
+			any = true
+			if s == unix.SIGTERM || s == unix.SIGHUP {
+				_ = to.Signal(s) // it may have ended
+			}
+		}
+		done <- any
+	}()
+	return func() bool {
+		signal.Stop(signals)
+		close(signals)
+		return <-done
+	}
 }
 
 // read is the work of the reader that PE 0 of a job has started: the lines come from standard input.

@@ -24,6 +24,7 @@ type reporter struct {
 	title          string // of the table on the terminal
 	terminal, bar  bool   // standard error is one; a bar stands there
 	status         int
+	ended          bool // by a signal
 }
 
 func newReporter(s *settings, stdout, stderr io.Writer) (*reporter, error) {

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -209,6 +210,37 @@ func TestLost(t *testing.T) {
 	if status != 1 || !strings.Contains(errs, "shmem-perf: the job of shmemrun ended with status 124 (see its messages above)") {
 		t.Errorf("status %d: %s\n%s", status, errs, out)
 	}
+}
+
+// TestEnded: a signal ends the PEs, too.
+func TestEnded(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "figures.jsonl")
+	bin := filepath.Join(need.Build(t), "bin")
+	cmd := exec.Command(filepath.Join(bin, "shmem-perf"), "-T", "100000", "-s", "8", "-o", file, "put_latency", "-x", "SHMEM_PERF_TEST="+file)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pes := func() (n int) {
+		all, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is a good one
+		for _, one := range all {
+			text, _ := os.ReadFile(one) // of a process that has ended
+			if bytes.Contains(text, []byte("SHMEM_PERF_TEST="+file)) {
+				n++
+			}
+		}
+		return n
+	}
+	need.Eventually(t, "two PEs", func() bool { return pes() == 2 })
+	if err := cmd.Process.Signal(os.Interrupt); err != nil { // of another process than a terminal: ignored
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("ended by a signal: %v", err)
+	}
+	need.Eventually(t, "the end of the PEs", func() bool { return pes() == 0 })
 }
 
 // TestScope: the program for GPUs is built from its sources on the machine that measures, once, and
