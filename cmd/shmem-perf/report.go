@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -97,6 +98,9 @@ func (r *reporter) run(run *figure.Run) {
 		return
 	}
 	fmt.Fprintf(r.stdout, "\n# median of %d batches with its interval; p50 to max of single operations, with the clock\n", r.settings.batches)
+	for _, left := range run.Left {
+		fmt.Fprintf(r.stdout, "# left out: %s\n", left)
+	}
 }
 
 func (r *reporter) figure(f *figure.Figure) {
@@ -168,9 +172,17 @@ func (r *reporter) finish() int {
 			r.fail(fmt.Errorf("write figures: %w (make room, or choose another file)", err))
 		}
 	}
+	if len(r.set.Figures) == 0 && len(r.set.Runs) > 0 {
+		r.fail(errors.New("measure: there is nothing of these tests and sizes to measure (start 2 PEs or more, and see shmem-perf --help)"))
+		return r.status
+	}
 	if r.table != nil {
-		fmt.Fprintln(r.stdout)
-		r.status = max(r.status, judge(r.stdout, r.stderr, &r.set, r.table))
+		to := r.stdout
+		if r.settings.json {
+			to = r.stderr
+		}
+		fmt.Fprintln(to)
+		r.status = max(r.status, judge(to, r.stderr, &r.set, r.table))
 	}
 	return r.status
 }

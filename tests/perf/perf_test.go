@@ -157,8 +157,18 @@ func TestAll(t *testing.T) {
 	}
 	// The same tests by their names.
 	out, errs, status = run(t, "shmem-perf", "-n", "1", "-T", "1", "--batches", "1", "-s", "8", strings.Join(promised(t), ","))
-	if status != 0 || !strings.Contains(out, "# barrier latency, us") || strings.Contains(out, "# put latency") {
+	if status != 0 || !strings.Contains(out, "# barrier latency, us") || strings.Contains(out, "# put latency") || !regexp.MustCompile(`\n# left out: \d+ figures need 2 PEs\n`).MatchString(out) {
 		t.Errorf("one PE, which has collectives alone: status %d: %s\n%s", status, errs, out)
+	}
+}
+
+// TestNothing: a command line by which nothing can be measured is an error.
+func TestNothing(t *testing.T) {
+	for text, why := range map[string]string{"-n 1 put": "need 2 PEs", "-s 4 sum": "have elements of 8 bytes, and no such size"} {
+		out, errs, status := run(t, append([]string{"shmem-perf", "-T", "1"}, strings.Fields(text)...)...)
+		if status != 1 || !strings.Contains(out, "figures "+why+"\n") || !strings.HasPrefix(errs, "shmem-perf: measure: there is nothing of these tests and sizes to measure (") {
+			t.Errorf("%s: status %d: %s\n%s", text, status, errs, out)
+		}
 	}
 }
 

@@ -21,6 +21,7 @@ type Run struct {
 	PEs     int          `json:"pes"`
 	Path    string       `json:"path"` // from PE 0 to the last PE: "node" or "network"
 	NICs    []string     `json:"nics,omitempty"`
+	Left    []string     `json:"left_out,omitempty"` // what was not measured, and why
 	Args    []string     `json:"args,omitempty"`
 	Hosts   []facts.Host `json:"hosts,omitempty"` // of PE 0 and of the last PE
 }

@@ -62,6 +62,8 @@ func Read(r io.Reader, system, id string, args []string, e Events) error {
 		switch kind {
 		case "head":
 			run.Library, run.PEs, run.Path = f["library"], int(f.integer("pes")), f["path"]
+		case "left":
+			run.Left = append(run.Left, fmt.Sprintf("%s figures %s", f["n"], f["why"]))
 		case "nic":
 			run.NICs = append(run.NICs, f["name"])
 		case "facts":

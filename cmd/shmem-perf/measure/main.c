@@ -190,23 +190,41 @@ static bool wanted(const struct figure *f)
     return listed(tests, name) && (f->scope == NULL || listed(scopes, f->scope));
 }
 
-/* Calls with each figure and size of the run; returns how many there are. */
-static long each(void (*with)(const struct figure *, size_t))
+/* Why figures of the run cannot be measured. */
+enum why { NOTHING, ALONE, ODD, LARGE, REASONS };
+static const char *const reasons[REASONS] = {
+    [ALONE] = "need 2 PEs",
+    [ODD] = "have elements of 8 bytes, and no such size",
+    [LARGE] = "need more memory than there is for them",
+};
+
+static enum why obstacle(const struct figure *f, size_t size)
+{
+    if (f->acting != ALL)
+        return npes < 2 ? ALONE : NOTHING;
+    if (f->unit && size % f->unit)
+        return ODD;
+    return f->unit && size * (size_t)npes > room ? LARGE : NOTHING;
+}
+
+/* Calls with each figure and size of the run; returns how many there are, and counts those that are
+ * left out. */
+static long each(void (*with)(const struct figure *, size_t), long left[REASONS])
 {
     long n = 0;
     for (const struct figure *const *t = perf_tables; *t; t++)
-        for (const struct figure *f = *t; f->test; f++) {
-            if (!wanted(f) || (f->acting != ALL && npes < 2))
-                continue;
-            for (int i = 0; i < (f->unsized ? 1 : size_count); i++) {
+        for (const struct figure *f = *t; f->test; f++)
+            for (int i = 0; wanted(f) && i < (f->unsized ? 1 : size_count); i++) {
                 size_t size = f->unsized ? f->unit : sizes[i];
-                if (f->acting == ALL && f->unit && (size % f->unit || size * (size_t)npes > room))
+                enum why why = obstacle(f, size);
+                if (why != NOTHING) {
+                    left[why]++;
                     continue;
+                }
                 if (with)
                     with(f, size);
                 n++;
             }
-        }
     return n;
 }
 
@@ -303,10 +321,14 @@ int main(int argc, char **argv)
     timing_open();
     perf_open();
     beside_open();
-    all = each(NULL);
+    long left[REASONS] = {0};
+    all = each(NULL, left);
+    for (int i = ALONE; me == 0 && i < REASONS; i++)
+        if (left[i] > 0)
+            printf("left\tn=%ld\twhy=%s\n", left[i], reasons[i]);
     print_head();
     shmem_barrier_all();
-    each(measure);
+    each(measure, left);
     for (int i = 0; i < other_count && !node; i++)
         beside_measure(others[i], nic_count ? nics[0] : "");
     if (me == 0)
