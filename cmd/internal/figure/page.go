@@ -1,20 +1,20 @@
 package figure
 
 import (
+	"bytes"
 	_ "embed"
 	"fmt"
-	"html/template"
+	"html"
 	"io"
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 //go:embed page.html
-var pageText string
-
-var page = template.Must(template.New("page").Parse(pageText))
+var pageHead string
 
 // A chart has one measure of one test, with a curve for each file and number of PEs.
 type chart struct {
@@ -50,33 +50,34 @@ const (
 	leastRange    = 1.05
 )
 
-// Page writes figures as one page that a browser shows without a network.
+// Page writes figures as one page that a browser shows without a network. It is written by hand:
+// with Go's package for it the command is half as large again.
 func Page(w io.Writer, sets []*Set) error {
-	data := struct {
-		Title  string
-		Files  []string
-		Hosts  []string
-		Charts []chart
-		Rows   []*Figure
-		Colors [colors]int
-	}{Title: "shmem-perf"}
-	for i := range data.Colors {
-		data.Colors[i] = i
+	var b bytes.Buffer
+	var rules, files, hosts strings.Builder
+	for i := range colors {
+		fmt.Fprintf(&rules, ".s%d { stroke: var(--c%d); } .f%d { fill: var(--c%d); } .k%d { background: var(--c%d); }\n", i, i, i, i, i, i)
 	}
+	b.WriteString(strings.Replace(pageHead, "/* colors */\n", rules.String(), 1))
 	var order []string
+	var rows []*Figure
 	of := map[string][]*Figure{}
 	name := map[*Figure]string{}
-	for _, s := range sets {
-		data.Files = append(data.Files, filepath.Base(s.Name))
+	for i, s := range sets {
+		if i > 0 {
+			files.WriteString(", ")
+		}
+		files.WriteString(filepath.Base(s.Name))
 		for _, r := range s.Runs {
-			if h := host(r); h != "" && !slices.Contains(data.Hosts, h) {
-				data.Hosts = append(data.Hosts, h)
+			if h := text("<p class=\"soft\">%s</p>\n", host(r)); len(r.Hosts) > 0 && !strings.Contains(hosts.String(), h) {
+				hosts.WriteString(h)
 			}
 		}
+		same := group(s)
 		for _, key := range keys(s) {
-			f := *group(s)[key][0]
-			if same := group(s)[key]; len(same) > 1 {
-				one := sample(same)
+			f := *same[key][0]
+			if len(same[key]) > 1 {
+				one := sample(same[key])
 				f.Median, f.Low, f.High = one.Median, one.Low, one.High
 			}
 			chart := f.Test + " " + f.Measure
@@ -91,13 +92,60 @@ func Page(w io.Writer, sets []*Set) error {
 			if f.System != Ours {
 				name[&f] = f.System + ", " + name[&f]
 			}
-			data.Rows = append(data.Rows, &f)
+			rows = append(rows, &f)
 		}
 	}
+	b.WriteString(text("<body>\n<h1>Figures of %s</h1>\n", files.String()) + hosts.String())
+	b.WriteString("<p class=\"soft\">Medians of batches; the thin lines are their intervals of confidence. Both axes are logarithmic.</p>\n<div class=\"charts\">\n")
 	for _, title := range order {
-		data.Charts = append(data.Charts, draw(title, of[title], name))
+		draw(title, of[title], name).write(&b)
 	}
-	return page.Execute(w, data)
+	b.WriteString("</div>\n<div class=\"wide\"><table>\n<tr>")
+	for _, title := range []string{"of", "figure", "size", "PEs", "path", "median", "low", "high", "unit"} {
+		b.WriteString(text("<th>%s</th>", title))
+	}
+	b.WriteString("</tr>\n")
+	for _, f := range rows {
+		b.WriteString(text("<tr><td>%s</td><td>%s %s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n",
+			f.System, f.Test, f.Measure, strconv.FormatInt(f.Size, 10), strconv.Itoa(f.PEs), f.Path, Number(f.Median), Number(f.Low), Number(f.High), f.Unit))
+	}
+	b.WriteString("</table></div>\n</body>\n</html>\n")
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// text puts texts into HTML, where they mean nothing but themselves.
+func text(format string, texts ...string) string {
+	var all []any
+	for _, t := range texts {
+		all = append(all, html.EscapeString(t))
+	}
+	return fmt.Sprintf(format, all...)
+}
+
+func (c chart) write(b *bytes.Buffer) {
+	b.WriteString(text("<section>\n<h2>%s, %s</h2>\n<p class=\"soft\">until %s</p>\n", c.Title, c.Unit, c.Until))
+	fmt.Fprintf(b, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s by size\">\n", width, height, html.EscapeString(c.Title))
+	for _, t := range c.YTicks {
+		fmt.Fprintf(b, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%g\" y2=\"%g\"/><text x=\"%d\" y=\"%g\" dy=\"4\" text-anchor=\"end\">%s</text>\n",
+			left, width-right, t.At, t.At, left-6, t.At, t.Text)
+	}
+	for _, t := range c.XTicks {
+		fmt.Fprintf(b, "<line class=\"grid\" x1=\"%g\" x2=\"%g\" y1=\"%d\" y2=\"%d\"/><text x=\"%g\" y=\"%d\" text-anchor=\"middle\">%s</text>\n",
+			t.At, t.At, top, height-bottom, t.At, height-bottom+18, t.Text)
+	}
+	for _, one := range c.Curves {
+		fmt.Fprintf(b, "<path class=\"curve s%d\" d=\"%s\"/>\n", one.Color, one.Path)
+		for _, p := range one.Points {
+			fmt.Fprintf(b, "<line class=\"s%d\" x1=\"%g\" x2=\"%g\" y1=\"%g\" y2=\"%g\"/>", one.Color, p.X, p.X, p.Low, p.High)
+			fmt.Fprintf(b, "<circle class=\"f%d\" cx=\"%g\" cy=\"%g\" r=\"3.5\"><title>%s</title></circle>\n", one.Color, p.X, p.Y, html.EscapeString(p.Text))
+		}
+	}
+	b.WriteString("</svg>\n<ul class=\"legend\">")
+	for _, one := range c.Curves {
+		fmt.Fprintf(b, "<li><span class=\"k%d\"></span>%s</li>", one.Color, html.EscapeString(one.Name))
+	}
+	b.WriteString("</ul>\n</section>\n")
 }
 
 func host(r *Run) string {
