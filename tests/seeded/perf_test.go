@@ -29,9 +29,9 @@ var perfDefects = []defect{
 		by:   unit("./cmd/internal/figure", "^TestCompare$"), says: `wider worse \+10%`,
 	},
 	{
-		id: "perf/bytes-for-bits", file: "cmd/internal/facts/facts.go",
-		was:  "			return int(q.Rate * 8 / 1e6), \"tbf\"\n",
-		is:   "			return int(q.Rate / 1e6), \"tbf\"\n",
+		id: "perf/bytes-for-bits", file: "cmd/internal/facts/limits.go",
+		was:  "	bitsOfByte, bitsOfMega  = 8, 1e6\n",
+		is:   "	bitsOfByte, bitsOfMega  = 1, 1e6\n",
 		user: "--expect names a limit on the rate of a NIC that is an eighth of the real one",
 		by:   measuring("^TestExpect$/^throttled_link$"), says: `tbf lets 25 Mb/s of eth0`,
 	},

@@ -16,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"libshmem"
@@ -123,55 +122,6 @@ func (h *Host) interfaces(root string) {
 		gbps, _ := strconv.ParseFloat(rate, 64)
 		h.NICs = append(h.NICs, NIC{Name: filepath.Base(dir), Mbps: int(gbps * 1000), Up: strings.Contains(text("", port, "state"), "ACTIVE")})
 	}
-}
-
-// limits asks the kernel for what holds back the packets of each interface of this process's
-// network namespace.
-func (h *Host) limits() {
-	links, err := netlink.LinkList()
-	if err != nil {
-		return
-	}
-	for _, link := range links {
-		name := link.Attrs().Name
-		at := slices.IndexFunc(h.NICs, func(n NIC) bool { return n.Name == name })
-		if at < 0 {
-			if name == "lo" || strings.HasPrefix(name, "ifb") {
-				continue
-			}
-			// The files are those of another network namespace.
-			at = len(h.NICs)
-			h.NICs = append(h.NICs, NIC{Name: name, Up: link.Attrs().OperState == netlink.OperUp})
-		}
-		h.NICs[at].Limit, h.NICs[at].By = limit(link)
-	}
-}
-
-func limit(link netlink.Link) (mbps int, by string) {
-	all, err := netlink.QdiscList(link)
-	if err != nil {
-		return 0, ""
-	}
-	for _, q := range all {
-		switch q := q.(type) {
-		case *netlink.Tbf:
-			return int(q.Rate * 8 / 1e6), "tbf"
-		case *netlink.Netem:
-			if q.Rate64 > 0 {
-				return int(q.Rate64 * 8 / 1e6), "netem"
-			}
-		}
-	}
-	classes, err := netlink.ClassList(link, 0)
-	if err != nil {
-		return 0, ""
-	}
-	for _, c := range classes {
-		if htb, ok := c.(*netlink.HtbClass); ok && htb.Ceil > 0 && (mbps == 0 || int(htb.Ceil*8/1e6) < mbps) {
-			mbps, by = int(htb.Ceil*8/1e6), "htb"
-		}
-	}
-	return mbps, by
 }
 
 // NIC finds a NIC by its name, or by the names of libfabric's domains that begin with it.

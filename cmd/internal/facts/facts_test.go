@@ -1,10 +1,19 @@
 package facts
 
 import (
+	"encoding/binary"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
+	"runtime"
+	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/tests/need"
 )
 
 // machine makes the files of a machine.
@@ -50,6 +59,68 @@ func TestRead(t *testing.T) {
 func TestBare(t *testing.T) {
 	if h := Read(t.TempDir()); h.CPU != "" || h.Governor != "" || h.Online != 0 || h.Load != 0 || h.Version == "" {
 		t.Errorf("host %+v", h)
+	}
+}
+
+// TestLimits: limits of each kind are read in a network namespace of the test, also those whose rate
+// needs 64 bits.
+func TestLimits(t *testing.T) {
+	need.Namespaces(t)
+	tc, ip := need.Command(t, "tc"), need.Command(t, "ip")
+	done := make(chan []NIC)
+	go func() {
+		// The thread keeps its namespace, and ends with this goroutine.
+		runtime.LockOSThread()
+		defer close(done)
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			t.Error(err)
+			return
+		}
+		for _, command := range []string{
+			ip + " link add slow type veth peer name slow-peer", tc + " qdisc add dev slow root tbf rate 200mbit burst 64kb latency 50ms",
+			ip + " link add fast type veth peer name fast-peer", tc + " qdisc add dev fast root tbf rate 40gbit burst 4mb latency 50ms",
+			ip + " link add shared type veth peer name shared-peer", tc + " qdisc add dev shared root handle 1: htb default 1",
+			tc + " class add dev shared parent 1: classid 1:1 htb rate 10mbit ceil 300mbit",
+			ip + " link add free type veth peer name free-peer",
+		} {
+			words := strings.Fields(command)
+			if out, err := exec.Command(words[0], words[1:]...).CombinedOutput(); err != nil {
+				t.Errorf("%s: %v: %s", command, err, out)
+			}
+		}
+		done <- Read(t.TempDir()).NICs
+	}()
+	got := map[string]string{}
+	for _, n := range <-done {
+		if !strings.HasSuffix(n.Name, "-peer") {
+			got[n.Name] = fmt.Sprint(n.Limit, " ", n.By)
+		}
+	}
+	want := map[string]string{"slow": "200 tbf", "fast": "40000 tbf", "shared": "300 htb", "free": "0 "}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("limits %v, want %v", got, want)
+	}
+}
+
+// TestNetem: the attributes of netem are behind a struct; not every kernel has it for a test.
+func TestNetem(t *testing.T) {
+	long := func(kind uint16, data ...byte) []byte {
+		out := binary.NativeEndian.AppendUint16(nil, uint16(4+len(data)))
+		return append(binary.NativeEndian.AppendUint16(out, kind), data...)
+	}
+	small := long(netemRate, append(binary.NativeEndian.AppendUint32(nil, 6250000), make([]byte, 12)...)...)
+	large := long(netemRate64, binary.NativeEndian.AppendUint64(nil, 5e9)...)
+	before := make([]byte, sizeOfNetem)
+	for _, c := range []struct {
+		options []byte
+		want    uint64
+	}{{append(before, small...), 6250000}, {append(append(before, small...), large...), 5e9}, {before, 0}, {nil, 0}, {append(before, 200, 0, 6, 0), 0}} {
+		if got := rate("netem", c.options); got != c.want {
+			t.Errorf("%v: %d, want %d", c.options, got, c.want)
+		}
+	}
+	if got := rate("fq_codel", small); got != 0 {
+		t.Errorf("another queue has %d", got)
 	}
 }
 

@@ -1,0 +1,149 @@
+package facts
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// This file asks the kernel by netlink what holds back the packets of each interface of this
+// process's network namespace. A package for it would add a seventh to the command.
+
+// Attributes of traffic control (linux/pkt_sched.h), which golang.org/x/sys/unix does not have, and
+// offsets of a rate in their structs.
+const (
+	sizeOfTcmsg = 20
+
+	attrKind    = 1
+	attrOptions = 2
+
+	tbfParms, tbfRate64     = 1, 4
+	netemRate, netemRate64  = 6, 8
+	htbParms, htbCeil64     = 1, 7
+	rateOfSpec              = 8      // in struct tc_ratespec
+	ceilOfHTB               = 12 + 8 // behind the first one of two
+	sizeOfNetem             = 24     // what is before the attributes of netem
+	ifnameAttr, stateAttr   = 3, 16  // of interfaces
+	stateUp                 = 6
+	bitsOfByte, bitsOfMega  = 8, 1e6
+	netlinkBuffer           = 64 << 10
+	netlinkSeconds          = 2
+	sequence                = 1
+	requestDump             = unix.NLM_F_REQUEST | unix.NLM_F_DUMP
+	attrHead, attrAlignment = 4, 4
+)
+
+// attributes are those of a message by their types; of several with one type the last.
+func attributes(data []byte) map[uint16][]byte {
+	out := map[uint16][]byte{}
+	for len(data) >= attrHead {
+		n := int(binary.NativeEndian.Uint16(data))
+		if n < attrHead || n > len(data) {
+			break
+		}
+		out[binary.NativeEndian.Uint16(data[2:])&^(unix.NLA_F_NESTED|unix.NLA_F_NET_BYTEORDER)] = data[attrHead:n]
+		data = data[min((n+attrAlignment-1)&^(attrAlignment-1), len(data)):]
+	}
+	return out
+}
+
+// dump returns the messages by which the kernel answers a request for everything of a kind.
+func dump(kind uint16, body []byte) (out []syscall.NetlinkMessage) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(fd)
+	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: netlinkSeconds}) // the kernel answers at once
+	head := unix.NlMsghdr{Len: uint32(unix.SizeofNlMsghdr + len(body)), Type: kind, Flags: requestDump, Seq: sequence}
+	request := append(slices.Clone(unsafe.Slice((*byte)(unsafe.Pointer(&head)), unix.SizeofNlMsghdr)), body...)
+	if err := unix.Sendto(fd, request, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return nil
+	}
+	for {
+		buffer := make([]byte, netlinkBuffer)
+		n, _, err := unix.Recvfrom(fd, buffer, 0)
+		if err != nil {
+			return out
+		}
+		messages, err := syscall.ParseNetlinkMessage(buffer[:n])
+		if err != nil {
+			return out
+		}
+		for _, m := range messages {
+			if m.Header.Type == unix.NLMSG_DONE || m.Header.Type == unix.NLMSG_ERROR {
+				return out
+			}
+			out = append(out, m)
+		}
+	}
+}
+
+// limits adds the limits to the NICs, and NICs of this network namespace that the files do not show.
+func (h *Host) limits() {
+	for _, m := range dump(unix.RTM_GETLINK, make([]byte, unix.SizeofIfInfomsg)) {
+		if len(m.Data) < unix.SizeofIfInfomsg {
+			continue
+		}
+		index, all := m.Data[4:8], attributes(m.Data[unix.SizeofIfInfomsg:])
+		name := string(bytes.TrimRight(all[ifnameAttr], "\x00"))
+		if name == "" || name == "lo" || strings.HasPrefix(name, "ifb") {
+			continue
+		}
+		at := slices.IndexFunc(h.NICs, func(n NIC) bool { return n.Name == name })
+		if at < 0 {
+			at = len(h.NICs)
+			h.NICs = append(h.NICs, NIC{Name: name, Up: len(all[stateAttr]) > 0 && all[stateAttr][0] == stateUp})
+		}
+		h.NICs[at].Limit, h.NICs[at].By = limitOf(index)
+	}
+}
+
+// limitOf is the lowest rate of the queues of an interface, and of the classes in them.
+func limitOf(index []byte) (mbps int, by string) {
+	for _, kind := range []uint16{unix.RTM_GETQDISC, unix.RTM_GETTCLASS} {
+		body := make([]byte, sizeOfTcmsg)
+		copy(body[4:], index)
+		for _, m := range dump(kind, body) {
+			if len(m.Data) < sizeOfTcmsg || !bytes.Equal(m.Data[4:8], index) {
+				continue // the kernel lists the queues of every interface
+			}
+			all := attributes(m.Data[sizeOfTcmsg:])
+			name := string(bytes.TrimRight(all[attrKind], "\x00"))
+			if n := int(float64(rate(name, all[attrOptions])) * bitsOfByte / bitsOfMega); n > 0 && (mbps == 0 || n < mbps) {
+				mbps, by = n, name
+			}
+		}
+	}
+	return mbps, by
+}
+
+// rate is that of a queue or class by its options, in bytes a second; 0: it has none. Rates that do
+// not fit into 32 bits have an attribute of 64.
+func rate(kind string, options []byte) uint64 {
+	parms, long, at := uint16(0), uint16(0), 0
+	switch kind {
+	case "tbf":
+		parms, long, at = tbfParms, tbfRate64, rateOfSpec
+	case "htb":
+		parms, long, at = htbParms, htbCeil64, ceilOfHTB
+	case "netem":
+		parms, long = netemRate, netemRate64
+		options = options[min(sizeOfNetem, len(options)):]
+	default:
+		return 0
+	}
+	all := attributes(options)
+	if v := all[long]; len(v) >= 8 {
+		return binary.NativeEndian.Uint64(v)
+	}
+	if v := all[parms]; len(v) >= at+4 {
+		return uint64(binary.NativeEndian.Uint32(v[at:]))
+	}
+	return 0
+}
