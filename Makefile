@@ -34,7 +34,7 @@ GEN       := $(BUILD)/gen
 ##@ Use
 .PHONY: help
 help: ## list the targets
-	@awk -f scripts/help.awk $(firstword $(MAKEFILE_LIST))
+	@awk -f scripts/help.awk $(firstword $(MAKEFILE_LIST)) scripts/install/rules.mk
 
 .PHONY: demo
 demo: ## set up, build, and show data moving on one node and between two
@@ -412,107 +412,4 @@ $(GPU_COPIES): $(GPU)/%: $(BUILD)/%
 
 # ------------------------------------------------------------------ install
 
-##@ Install
-# Either may have spaces, so that make itself never takes P apart.
-P := $(DESTDIR)$(PREFIX)
-# The compiler's wrapper under its names; the launcher and the information program under the names
-# of other implementations.
-WRAPPERS := oshcc oshc++ oshcxx oshCC
-# What debuggers of programs read.
-DEBUGGING := libshmem.gdb valgrind.supp
-# The source files of examples, and a Makefile that builds them with the installation.
-EXAMPLE_FILES := $(sort examples/Makefile $(shell find examples -type f -regex '.*\.\(c\|h\|cc\|cu\|cuh\|py\|txt\|md\)'))
-EXAMPLES_OWN  := $(filter-out examples/nvshmem/%,$(EXAMPLE_FILES))
-# The manual pages of commands and of their other names, and their completion.
-described = $(foreach c,$(1) $(2),share/man/man1/$(c).1 share/bash-completion/completions/$(c)) $(1:%=share/zsh/site-functions/_%)
-# Sources of the program that shmem-perf starts, for other libraries of OpenSHMEM, and tables of what
-# to expect.
-PERF := libexec/shmem/perf $(PERF_SRC:cmd/shmem-perf/%=share/libshmem/perf/%) $(PERF_TABLES:cmd/shmem-perf/tables/%=share/libshmem/perf/%)
-INSTALLED := $(CMDS:%=bin/%) $(PERF) $(HEADERS_OWN) $(DEVICE_HEADERS:device/%=include/%) lib/libshmem.so lib/libshmem_core.so lib/libshmem_preload.so lib/libshmem_kernels.fatbin \
-             $(WRAPPERS:%=bin/%) bin/oshrun bin/oshmem_info lib/pkgconfig/shmem.pc \
-             lib/cmake/shmem/shmem-config.cmake lib/cmake/shmem/shmem-config-version.cmake $(DEBUGGING:%=share/libshmem/%) \
-             $(call described,$(CMDS) oshcc,$(WRAPPERS) oshrun oshmem_info) $(EXAMPLES_OWN:%=share/shmem/%)
-# The files for NVSHMEM programs. Links make share/nvshmem a NVSHMEM_HOME.
-NVSHMEM_CMDS    := nvshmem-info nvshmrun
-NVSHMEM_HOME    := share/nvshmem
-NVSHMEM_RELEASE := $(shell awk '$$2 ~ /NVSHMEM_VENDOR_(MAJOR|MINOR|PATCH)_VERSION/ {printf "%s%s", dot, $$3; dot = "."}' include/nvshmem/host/nvshmem_api.h)
-INSTALLED_NVSHMEM := $(filter include/nvshmem/%,$(HEADERS)) lib/$(NVSHMEM_NAME) lib/$(NVSHMEM_OLD) lib/libnvshmem_host.so $(NVSHMEM_ARCHIVES:%=lib/%) \
-                     $(NVSHMEM_CMDS:%=bin/%) lib/pkgconfig/nvshmem.pc lib/cmake/nvshmem/nvshmem-config.cmake \
-                     lib/cmake/nvshmem/nvshmem-config-version.cmake $(call described,$(NVSHMEM_CMDS),) \
-                     $(patsubst %,share/shmem/%,$(filter examples/nvshmem/%,$(EXAMPLE_FILES))) $(NVSHMEM_HOME)/include $(NVSHMEM_HOME)/lib $(NVSHMEM_HOME)/bin
-# Directories of this project alone; a system's own prefix keeps its directories.
-SYSTEMS  := |/usr|/usr/local|
-OWN_DIRS := $(shell find include/nvshmem -depth -type d) include/shmem include/mpp lib/cmake/shmem \
-            lib/cmake/nvshmem $(NVSHMEM_HOME) share/libshmem/perf/measure share/libshmem/perf share/libshmem libexec/shmem \
-            $(patsubst %/,share/shmem/%,$(filter-out examples/,$(sort $(dir $(EXAMPLE_FILES))))) \
-            share/shmem/examples/plugins share/shmem/examples share/shmem \
-            $(if $(findstring |$(PREFIX)|,$(SYSTEMS)),,libexec share/man/man1 share/man/man3 share/man/man7 share/man share/bash-completion/completions share/bash-completion share/zsh/site-functions share/zsh share lib/pkgconfig lib/cmake lib include bin)
-
-.PHONY: install
-install: $(BUILT) $(KERNELS_OF_INSTALL) docs ## into PREFIX (/usr/local), below DESTDIR
-	install -d $(foreach d,$(sort $(dir $(INSTALLED))),"$(P)/$(d)")
-	install -m 755 $(CMDS:%=$(BUILD)/bin/%) "$(P)/bin"
-	install -m 755 $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libshmem_preload.so "$(P)/lib"
-	install -m 755 $(BUILD)/libexec/shmem/perf "$(P)/libexec/shmem"
-	install -m 644 $(PERF_SRC) "$(P)/share/libshmem/perf/measure"
-	$(if $(PERF_TABLES),install -m 644 $(PERF_TABLES) "$(P)/share/libshmem/perf")
-	$(if $(filter no,$(KERNELS)),rm -f "$(P)/lib/libshmem_kernels.fatbin",install -m 644 $(BUILD)/lib/libshmem_kernels.fatbin "$(P)/lib")
-	$(foreach h,$(HEADERS_OWN),install -m 644 $(h) "$(P)/$(h)" &&) :
-ifeq ($(NVSHMEM),no)
-	rm -f $(foreach f,$(INSTALLED_NVSHMEM),"$(P)/$(f)")
-	if [ -d "$(P)/$(NVSHMEM_HOME)" ]; then rmdir "$(P)/$(NVSHMEM_HOME)"; fi
-else
-	install -d $(foreach d,$(sort $(dir $(INSTALLED_NVSHMEM))),"$(P)/$(d)")
-	$(foreach h,$(filter include/%,$(INSTALLED_NVSHMEM)),install -m 644 $(h) "$(P)/$(h)" &&) :
-	install -m 755 $(BUILD)/lib/$(NVSHMEM_NAME) $(BUILD)/lib/$(NVSHMEM_OLD) "$(P)/lib"
-	ln -sf $(NVSHMEM_NAME) "$(P)/lib/libnvshmem_host.so"
-	install -m 644 $(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%) "$(P)/lib"
-	install -m 755 $(NVSHMEM_CMDS:%=scripts/install/nvshmem/%) "$(P)/bin"
-	install -m 644 scripts/install/nvshmem/nvshmem-config.cmake "$(P)/lib/cmake/nvshmem"
-	sed -e 's|@VERSION@|$(NVSHMEM_RELEASE)|' scripts/install/nvshmem/nvshmem-config-version.cmake.in > "$(P)/lib/cmake/nvshmem/nvshmem-config-version.cmake"
-	sed -e 's|@VERSION@|$(NVSHMEM_RELEASE)|' scripts/install/nvshmem/nvshmem.pc.in > "$(P)/lib/pkgconfig/nvshmem.pc"
-	ln -sfn ../../include/nvshmem "$(P)/$(NVSHMEM_HOME)/include"
-	ln -sfn ../../lib "$(P)/$(NVSHMEM_HOME)/lib"
-	ln -sfn ../../bin "$(P)/$(NVSHMEM_HOME)/bin"
-endif
-	$(foreach h,$(DEVICE_HEADERS),install -m 644 $(h) "$(P)/$(h:device/%=include/%)" &&) :
-	install -d "$(P)/share/man/man3" "$(P)/share/man/man7"
-	install -m 644 $(BUILD)/man/man3/* "$(P)/share/man/man3"
-	install -m 644 $(BUILD)/man/man7/* "$(P)/share/man/man7"
-	for c in $(CMDS) $(WRAPPERS) oshrun oshmem_info $(if $(filter no,$(NVSHMEM)),,$(NVSHMEM_CMDS)); do \
-	    install -m 644 "$(COMMANDS)/man/man1/$$c.1" "$(P)/share/man/man1" && \
-	    cp -P "$(COMMANDS)/bash/$$c" "$(P)/share/bash-completion/completions" && \
-	    { [ ! -e "$(COMMANDS)/zsh/_$$c" ] || install -m 644 "$(COMMANDS)/zsh/_$$c" "$(P)/share/zsh/site-functions"; } || exit; \
-	done
-	$(foreach f,$(if $(filter no,$(NVSHMEM)),$(EXAMPLES_OWN),$(EXAMPLE_FILES)),install -m 644 $(f) "$(P)/share/shmem/$(f)" &&) :
-	sed -e 's|@VERSION@|$(VERSION)|' scripts/install/oshcc > "$(P)/bin/oshcc"
-	chmod 755 "$(P)/bin/oshcc"
-	for w in $(filter-out oshcc,$(WRAPPERS)); do ln -sf oshcc "$(P)/bin/$$w"; done
-	ln -sf shmemrun "$(P)/bin/oshrun"
-	ln -sf shmem-info "$(P)/bin/oshmem_info"
-	sed -e 's|@VERSION@|$(VERSION)|' scripts/install/shmem.pc.in > "$(P)/lib/pkgconfig/shmem.pc"
-	install -m 644 scripts/install/shmem-config.cmake "$(P)/lib/cmake/shmem"
-	install -m 644 $(DEBUGGING:%=scripts/%) "$(P)/share/libshmem"
-	sed -e 's|@VERSION@|$(VERSION)|' scripts/install/shmem-config-version.cmake.in > "$(P)/lib/cmake/shmem/shmem-config-version.cmake"
-
-# Debug information is two thirds of the libraries, and not in the wheel. The package has the files
-# of PREFIX, below its own folder.
-.PHONY: wheel
-ifeq ($(KERNELS),no)
-wheel:
-	@echo "wheel: it has the library's own kernels, which its operators for torch need (leave KERNELS=no out)" >&2; exit 1
-else
-wheel: $(BUILT) $(KERNEL_FILE) ## the package of Python, with the libraries and commands, into dist
-	rm -rf $(BUILD)/wheel
-	@$(MAKE) --no-print-directory -s install DESTDIR=$(abspath $(BUILD))/wheel PREFIX=
-	strip -g $(CMDS:%=$(BUILD)/wheel/bin/%) $(BUILD)/wheel/libexec/shmem/perf $(BUILD)/wheel/lib/libshmem.so $(BUILD)/wheel/lib/libshmem_core.so $(BUILD)/wheel/lib/libshmem_preload.so \
-	    $(if $(filter no,$(NVSHMEM)),,$(BUILD)/wheel/lib/$(NVSHMEM_NAME))
-	python3 python/wheel.py $(BUILD)/wheel "$(DIST)"
-endif
-
-.PHONY: uninstall
-uninstall: docs ## remove what install wrote
-	rm -f $(foreach f,$(INSTALLED) $(INSTALLED_NVSHMEM),"$(P)/$(f)")
-	sed 's|^|$(P)/share/man/|' $(BUILD)/man/list | xargs -d '\n' rm -f
-	$(foreach d,$(OWN_DIRS),if [ -d "$(P)/$(d)" ]; then rmdir --ignore-fail-on-non-empty "$(P)/$(d)"; fi;)
-	if [ -z "$(findstring |$(PREFIX)|,$(SYSTEMS))" ] && [ -d "$(P)" ]; then rmdir --ignore-fail-on-non-empty "$(P)"; fi
+include scripts/install/rules.mk

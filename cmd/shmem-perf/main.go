@@ -16,38 +16,47 @@ import (
 	"github.com/spf13/pflag"
 
 	"libshmem"
+	"libshmem/cmd/internal/manual"
 	"libshmem/cmd/internal/options"
 	"libshmem/runtime/shmerr"
 )
 
-const usage = `Usage: shmem-perf [options] [TEST...]
-       shmemrun -n N shmem-perf [options] [TEST...]
-       shmem-perf --compare A B
-       shmem-perf --plot DIR FILE...
-       shmem-perf --expect TABLE [FILE]
-
-Measures what operations take between PEs: put, get, p, g, atomics, put_signal,
+var page = manual.Page{
+	Name:    "shmem-perf",
+	Summary: "measure what operations take between PEs",
+	Usage: []string{
+		"shmem-perf [options] [TEST...]", "shmemrun -n N shmem-perf [options] [TEST...]", "shmem-perf --compare A B",
+		"shmem-perf --plot DIR FILE...", "shmem-perf --expect TABLE [FILE]",
+	},
+	Text: `Measures what operations take between PEs: put, get, p, g, atomics, put_signal,
 notifications, messages, barrier and every collective. It starts two PEs on this
 machine, unless an option says otherwise or it is in a job already. Without TEST
-it measures all.
-
-`
-
-const notes = `
-A TEST is an operation (put), one measure of it (put_latency), or a group: rma,
+it measures all.`,
+	Notes: `A TEST is an operation (put), one measure of it (put_latency), or a group: rma,
 atomics, signals, messages, collectives, all. Measures are latency, visible (until
 the target sees the data), bandwidth, bidirectional, pairs, rate, pairs-rate and
 exchange; lat, bw, bibw and mr are short for them, as in ucx_perftest and osu.
 
-A latency is the median of batches; p50 to max are those of operations that were
-timed one by one. The data of each figure are checked.
+A latency is the median of batches, with the interval in which it lies with a
+confidence of 95 % or more; p50 to max are those of operations that were timed one
+by one. The data of each figure are checked.
 
 Options of shmemrun: -H, --host, --hostfile, --hosts, --host-netns, --links, --map,
---bind, -x, --prefix, --ssh, --wdir, --keepalive, --timeout.
-
-The exit status is 0; 1 where data were wrong, PEs failed, a figure of B is worse,
-or one is not as expected; 2 for a mistake in the command line.
-`
+--bind, -x, --prefix, --ssh, --wdir, --keepalive, --timeout. Under the names of
+ucx_perftest, osu and fi_pingpong there are also -m and -S for -s, -I for -i, -O
+for -W, -d for SHMEM_NIC_LIST, -p for SHMEM_PROVIDER, and -c, which is always on.`,
+	Statuses: []manual.Status{
+		{Number: "0", Text: "the figures were measured, or are as expected"},
+		{Number: "1", Text: "data were wrong, PEs failed, a figure of B is worse, or one is not as expected"},
+		{Number: "2", Text: "a mistake in the command line"},
+	},
+	Examples: []manual.Example{
+		{Command: "shmem-perf put", Text: "Measure puts between two PEs of this machine:"},
+		{Command: "shmemrun -n 2 --host a,b shmem-perf put_signal -s 8:1M", Text: "Measure puts with signal between two hosts, by size:"},
+		{Command: "shmem-perf --compare before.jsonl after.jsonl", Text: "Compare two measurements:"},
+	},
+	SeeAlso: []string{"shmemrun(1)", "shmem-doctor(1)", "shmem(7)"},
+}
 
 // The exit statuses.
 const (
@@ -101,6 +110,13 @@ func run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int 
 	if reading {
 		args = args[1:]
 	}
+	if len(args) == 1 && args[0] == manual.Ask {
+		whole := page.With(newCommandLine(stdout).flags)
+		if err := whole.Describe(stdout); err != nil {
+			return fail(stderr, statusWorse, err)
+		}
+		return statusOK
+	}
 	s, err := parse(args, stdout)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
@@ -132,17 +148,28 @@ func isFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-func parse(args []string, stdout io.Writer) (*settings, error) {
-	s := &settings{given: args}
-	var tests, sizes, osu, ofi, beside, scope string
-	fs := pflag.NewFlagSet("shmem-perf", pflag.ContinueOnError)
+// commandLine has the options, and what they say before it is checked.
+type commandLine struct {
+	settings
+	flags *pflag.FlagSet
+
+	testList, sizeList, osu, ofi, besideList, scopeList string
+
+	version bool
+	passed  []string // the names of options of shmemrun
+}
+
+func newCommandLine(stdout io.Writer) *commandLine {
+	l := new(commandLine)
+	s, fs := &l.settings, pflag.NewFlagSet("shmem-perf", pflag.ContinueOnError)
+	l.flags = fs
 	fs.SortFlags = false
 	fs.SetOutput(stdout)
-	fs.Usage = func() { fmt.Fprint(stdout, usage+fs.FlagUsages()+notes) }
+	fs.Usage = func() { page.Help(stdout, fs) }
 	fs.IntVarP(&s.pes, "pes", "n", 0, "number of PEs; 2 without it, or one for each slot of --host")
-	fs.StringVarP(&tests, "test", "t", "", "measure this `LIST`, the same as TEST...")
-	fs.StringVarP(&sizes, "size", "s", "8,512,4K,64K,1M", "`SIZES` of the data: 8, a list 8,4K,1M, a range 8:1M by powers of 2, or 8:1M:4 by powers of 4")
-	fs.StringVar(&scope, "scope", "host", "`LIST` of those who make the calls: host, stream, thread, warp, block; gpu is all but host")
+	fs.StringVarP(&l.testList, "test", "t", "", "measure this `LIST`, the same as TEST...")
+	fs.StringVarP(&l.sizeList, "size", "s", "8,512,4K,64K,1M", "`SIZES` of the data: 8, a list 8,4K,1M, a range 8:1M by powers of 2, or 8:1M:4 by powers of 4")
+	fs.StringVar(&l.scopeList, "scope", "host", "`LIST` of those who make the calls: host, stream, thread, warp, block; gpu is all but host")
 	fs.Float64VarP(&s.millis, "time", "T", 100, "`milliseconds` for each figure")
 	fs.IntVarP(&s.iterations, "iterations", "i", 0, "operations of each batch; 0: as many as the time allows")
 	fs.IntVarP(&s.warmup, "warmup", "w", 16, "operations before the first batch")
@@ -155,46 +182,54 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	fs.Float64Var(&s.tolerance, "tolerance", 3, "with --compare: `percent` by which a median may be worse")
 	fs.StringVar(&s.plot, "plot", "", "draw the figures of files, as one page in `DIR`")
 	fs.StringVar(&s.expect, "expect", "", "compare with a `TABLE` of expectations: a file, or the name of an installed one")
-	fs.StringVar(&beside, "beside", "", "measure also what there is of this `LIST`: oshmem, fi_pingpong, iperf3; all of them without a list")
+	fs.StringVar(&l.besideList, "beside", "", "measure also what there is of this `LIST`: oshmem, fi_pingpong, iperf3; all of them without a list")
 	fs.Lookup("beside").NoOptDefVal = "all"
 	fs.StringVar(&s.root, "root", "", "read facts of the machine below `DIR`")
-	version := fs.Bool("version", false, "print the version alone")
+	fs.BoolVar(&l.version, "version", false, "print the version alone")
 	// The same under the names of osu, ucx_perftest and fi_pingpong.
-	fs.StringVarP(&osu, "message-size", "m", "", "")
-	fs.StringVarP(&ofi, "sizes", "S", "", "")
+	fs.StringVarP(&l.osu, "message-size", "m", "", "")
+	fs.StringVarP(&l.ofi, "sizes", "S", "", "")
 	fs.IntVarP(&s.iterations, "iters", "I", 0, "")
 	fs.IntVarP(&s.window, "outstanding", "O", 64, "")
 	fs.BoolP("check", "c", true, "")
 	fs.StringVar(&s.spoil, "spoil", "", "")
 	same := []string{"message-size", "sizes", "iters", "outstanding", "check", "spoil"}
-	launch := launchOptions(fs)
-	for _, name := range append(same, launch...) {
+	l.passed = launchOptions(fs)
+	for _, name := range append(same, l.passed...) {
 		fs.Lookup(name).Hidden = true
 	}
+	manual.Files(fs, "out", "plot", "root")
+	return l
+}
+
+func parse(args []string, stdout io.Writer) (*settings, error) {
+	l := newCommandLine(stdout)
+	s, fs := &l.settings, l.flags
+	s.given = args
 	if err := fs.Parse(dashNP(args)); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			return nil, err
 		}
 		return nil, options.Explain(err)
 	}
-	if *version {
+	if l.version {
 		return nil, errVersion
 	}
 	s.args = fs.Args()
-	s.launch = launchWords(fs, launch)
-	for _, other := range []string{osu, ofi} {
+	s.launch = launchWords(fs, l.passed)
+	for _, other := range []string{l.osu, l.ofi} {
 		if other != "" {
-			sizes = other
+			l.sizeList = other
 		}
 	}
 	var err error
-	if s.sizes, err = parseSizes(sizes); err != nil {
+	if s.sizes, err = parseSizes(l.sizeList); err != nil {
 		return nil, err
 	}
-	if s.beside, err = parseBeside(beside); err != nil {
+	if s.beside, err = parseBeside(l.besideList); err != nil {
 		return nil, err
 	}
-	if s.scopes, err = parseScopes(scope); err != nil {
+	if s.scopes, err = parseScopes(l.scopeList); err != nil {
 		return nil, err
 	}
 	if err := s.check(fs); err != nil {
@@ -203,7 +238,7 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	if s.compare || s.plot != "" || s.expect != "" && len(s.args) == 1 && isFile(s.args[0]) {
 		return s, nil // the arguments are files
 	}
-	s.tests, err = parseTests(tests, s.args)
+	s.tests, err = parseTests(l.testList, s.args)
 	return s, err
 }
 

@@ -2,9 +2,7 @@ package main
 
 import (
 	"io"
-	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -132,31 +130,6 @@ func TestScopes(t *testing.T) {
 		} else if got := strings.Join(s.scopes, " "); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
-	}
-}
-
-// TestManPage: the page has the options of the help, and no others.
-func TestManPage(t *testing.T) {
-	page, err := os.ReadFile("shmem-perf.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var help strings.Builder
-	if _, err := parse([]string{"--help"}, &help); err == nil {
-		t.Fatal("no help")
-	}
-	options := func(text string, pattern *regexp.Regexp) (names []string) {
-		for _, m := range pattern.FindAllStringSubmatch(text, -1) {
-			names = append(names, m[1])
-		}
-		slices.Sort(names)
-		return names
-	}
-	_, described, _ := strings.Cut(string(page), "\n.SH OPTIONS\n")
-	got := options(strings.ReplaceAll(described, `\-`, "-"), regexp.MustCompile(`(?m)^\.BR? .*?--([a-z]+)`))
-	want := options(help.String(), regexp.MustCompile(`(?m)^ .{5}--([a-z]+)`))
-	if !slices.Equal(got, want) || len(got) < 15 {
-		t.Errorf("the page has %q, and the help %q", got, want)
 	}
 }
 

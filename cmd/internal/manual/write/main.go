@@ -19,7 +19,7 @@ import (
 
 // asked are the commands that describe themselves: programs, and their first arguments.
 var asked = [][]string{
-	{"shmemrun"}, {"shmemrun", "--nvshmrun"}, {"shmem-info"}, {"shmem-info", "--nvshmem"}, {"shmem-doctor"}, {"shmem-trace"},
+	{"shmemrun"}, {"shmemrun", "--nvshmrun"}, {"shmem-info"}, {"shmem-info", "--nvshmem"}, {"shmem-doctor"}, {"shmem-trace"}, {"shmem-perf"},
 }
 
 func main() {
