@@ -82,7 +82,8 @@ def main() -> int:
     """Print the findings; 1 if there are any."""
     root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent
     lines = list(faults(root))
-    print("\n".join(lines))
+    for line in lines:
+        print(line)
     return bool(lines)
 
 
