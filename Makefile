@@ -178,7 +178,7 @@ CMDS   := $(sort $(patsubst cmd/%/,%,$(dir $(wildcard cmd/*/*.go))))
 GO_SRC := go.mod VERSION $(wildcard go.sum) \
           $(filter-out $(PERF_SRC),$(shell find version.go capi cmd fabric runtime -name '*.go' -o -name '*.[chS]' 2>/dev/null))
 
-BUILT := $(BUILD)/libexec/shmem/perf $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libnvshmem_host.so $(BUILD)/lib/libshmem_preload.so $(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%) $(CMDS:%=$(BUILD)/bin/%)
+BUILT := $(BUILD)/libexec/shmem/perf $(BUILD)/bin/shmem-perf $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libnvshmem_host.so $(BUILD)/lib/libshmem_preload.so $(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%) $(CMDS:%=$(BUILD)/bin/%)
 
 # The prerequisites of a build: recipes of C check them once, each recipe of Go when it runs.
 FIT := BUILD=$(BUILD) GO="$(GO)" CC="$(CC)" scripts/setup build
@@ -289,18 +289,23 @@ $(eval $(call preload_rules,-tsan,$(TSAN),$(BUILD)/tsan/lib,$(UNDEFS)))
 # The launcher is pure Go, so that it runs where the C library is another one than here. Commands
 # that use libfabric, or the engine, need cgo. Built as pie they share the packages that Go has
 # compiled for the libraries: the launcher takes 6 s of a processor instead of 24.
-PURE := shmemrun shmem-perf
+PURE := shmemrun
 $(CMDS:%=$(BUILD)/bin/%): $(BUILD)/bin/%: $(GO_SRC)
 	@$(FIT)
 	@mkdir -p $(@D) $(BUILD)/obj
 	CGO_ENABLED=$(if $(filter $*,$(PURE)),0,1) CC="$(CC)" $(GO_BUILD) -o $@ ./cmd/$*
 
 # What the commands say of themselves, as manual pages and as completion for bash and zsh.
-COMMANDS := $(BUILD)/commands
-$(COMMANDS)/made: $(CMDS:%=$(BUILD)/bin/%) $(wildcard cmd/internal/manual/*.go cmd/internal/manual/write/*.go)
+COMMANDS  := $(BUILD)/commands
+DESCRIBED := $(CMDS) shmem-perf
+$(COMMANDS)/made: $(DESCRIBED:%=$(BUILD)/bin/%) $(wildcard cmd/internal/manual/*.go cmd/internal/manual/write/*.go)
 	@$(GO_BUILD) -o $(BUILD)/obj/manual ./cmd/internal/manual/write
 	$(BUILD)/obj/manual $(BUILD)/bin $(@D)
 	@touch $@
+
+$(BUILD)/bin/shmem-perf: scripts/install/shmem-perf $(BUILD)/bin/shmemrun
+	@mkdir -p $(@D)
+	install -m 755 $< $@
 
 # An installation finds the library from its own place.
 $(BUILD)/libexec/shmem/perf: $(PERF_SRC) $(PERF_TABLES) $(HEADERS_OWN) $(BUILD)/lib/libshmem.so

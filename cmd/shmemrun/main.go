@@ -17,6 +17,7 @@ import (
 	"libshmem"
 	"libshmem/cmd/internal/manual"
 	"libshmem/cmd/internal/options"
+	"libshmem/cmd/internal/perf"
 	"libshmem/cmd/internal/poller"
 	"libshmem/fabric/chaos"
 	"libshmem/runtime/bootstrap/launch"
@@ -56,7 +57,13 @@ var (
 
 func main() { os.Exit(run(os.Args[1:])) }
 
+// asShmemPerf is the first word by which bin/shmem-perf starts this program.
+const asShmemPerf = "--as-shmem-perf"
+
 func run(args []string) int {
+	if len(args) > 0 && args[0] == asShmemPerf {
+		return perf.Run(args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)
+	}
 	if len(args) == 2 && args[0] == launch.CleanUp {
 		if err := launch.Clean(os.Stdin, args[1]); err != nil {
 			fmt.Fprintln(os.Stderr, "shmemrun:", err)

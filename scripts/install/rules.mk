@@ -15,11 +15,11 @@ EXAMPLES_OWN  := $(filter-out examples/nvshmem/%,$(EXAMPLE_FILES))
 described = $(foreach c,$(1) $(2),share/man/man1/$(c).1 share/bash-completion/completions/$(c)) $(1:%=share/zsh/site-functions/_%)
 # Sources of the program that shmem-perf starts, for other libraries of OpenSHMEM, and tables of what
 # to expect.
-PERF := libexec/shmem/perf $(PERF_SRC:cmd/shmem-perf/%=share/libshmem/perf/%) $(PERF_TABLES:cmd/shmem-perf/tables/%=share/libshmem/perf/%)
+PERF := bin/shmem-perf libexec/shmem/perf $(PERF_SRC:cmd/shmem-perf/%=share/libshmem/perf/%) $(PERF_TABLES:cmd/shmem-perf/tables/%=share/libshmem/perf/%)
 INSTALLED := $(CMDS:%=bin/%) $(PERF) $(HEADERS_OWN) $(DEVICE_HEADERS:device/%=include/%) lib/libshmem.so lib/libshmem_core.so lib/libshmem_preload.so lib/libshmem_kernels.fatbin \
              $(WRAPPERS:%=bin/%) bin/oshrun bin/oshmem_info lib/pkgconfig/shmem.pc \
              lib/cmake/shmem/shmem-config.cmake lib/cmake/shmem/shmem-config-version.cmake $(DEBUGGING:%=share/libshmem/%) \
-             $(call described,$(CMDS) oshcc,$(WRAPPERS) oshrun oshmem_info) $(EXAMPLES_OWN:%=share/shmem/%)
+             $(call described,$(DESCRIBED) oshcc,$(WRAPPERS) oshrun oshmem_info) $(EXAMPLES_OWN:%=share/shmem/%)
 # The files for NVSHMEM programs. Links make share/nvshmem a NVSHMEM_HOME.
 NVSHMEM_CMDS    := nvshmem-info nvshmrun
 NVSHMEM_HOME    := share/nvshmem
@@ -41,6 +41,7 @@ install: $(BUILT) $(KERNELS_OF_INSTALL) docs ## into PREFIX (/usr/local), below 
 	install -d $(foreach d,$(sort $(dir $(INSTALLED))),"$(P)/$(d)")
 	install -m 755 $(CMDS:%=$(BUILD)/bin/%) "$(P)/bin"
 	install -m 755 $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libshmem_preload.so "$(P)/lib"
+	install -m 755 scripts/install/shmem-perf "$(P)/bin"
 	install -m 755 $(BUILD)/libexec/shmem/perf "$(P)/libexec/shmem"
 	install -m 644 $(PERF_SRC) "$(P)/share/libshmem/perf/measure"
 	$(if $(PERF_TABLES),install -m 644 $(PERF_TABLES) "$(P)/share/libshmem/perf")
@@ -67,7 +68,7 @@ endif
 	install -d "$(P)/share/man/man3" "$(P)/share/man/man7"
 	install -m 644 $(BUILD)/man/man3/* "$(P)/share/man/man3"
 	install -m 644 $(BUILD)/man/man7/* "$(P)/share/man/man7"
-	for c in $(CMDS) $(WRAPPERS) oshrun oshmem_info $(if $(filter no,$(NVSHMEM)),,$(NVSHMEM_CMDS)); do \
+	for c in $(DESCRIBED) $(WRAPPERS) oshrun oshmem_info $(if $(filter no,$(NVSHMEM)),,$(NVSHMEM_CMDS)); do \
 	    install -m 644 "$(COMMANDS)/man/man1/$$c.1" "$(P)/share/man/man1" && \
 	    cp -P "$(COMMANDS)/bash/$$c" "$(P)/share/bash-completion/completions" && \
 	    { [ ! -e "$(COMMANDS)/zsh/_$$c" ] || install -m 644 "$(COMMANDS)/zsh/_$$c" "$(P)/share/zsh/site-functions"; } || exit; \

@@ -29,7 +29,7 @@ var apart = regexp.MustCompile(`^libshmem/(fabric/(chaos|rail|sim|ofi)|cmd/inter
 // loneTests matches packages that start goroutines, and whose tests run in one goroutine or beside
 // one watch. Only make test-full runs them with the detector: compiling what they import for it took
 // 26 s of a processor, and without it the library's four take 11.
-var loneTests = regexp.MustCompile(`^libshmem/(capi/core|cmd/shmem-perf|runtime/job/(device|network|watch))$`)
+var loneTests = regexp.MustCompile(`^libshmem/(capi/core|cmd/internal/perf|runtime/job/(device|network|watch))$`)
 
 // engine is the package whose tests call it from several threads, as programs do.
 const engine = "libshmem/runtime/proxy"

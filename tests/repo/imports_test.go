@@ -60,7 +60,7 @@ cmd/internal/tracereport: cmd/internal/tracefile runtime/shmerr
     # adds up events and draws; how files are read is below it
 cmd/shmem-trace: . cmd/internal/... runtime/shmerr
     # flags and files; it needs no library, and no network but a simulated one
-cmd/shmem-perf: . cmd/internal/facts cmd/internal/figure cmd/internal/manual cmd/internal/options runtime/shmerr
+cmd/internal/perf: . cmd/internal/facts cmd/internal/figure cmd/internal/manual cmd/internal/options runtime/shmerr
     # starts shmemrun and a program of C, as a user does, so that it needs neither library nor launch
 cmd/internal/figure: cmd/internal/facts
     # lines, files and arithmetic; it starts nothing

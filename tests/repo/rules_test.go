@@ -22,7 +22,6 @@ var environment = map[string]map[string]string{
 		"cmd/shmemrun":             "hands the environment on to the PEs",
 		"cmd/shmem-info":           "hands its environment to runtime/config",
 		"cmd/shmem-doctor":         "hands its environment to runtime/config",
-		"cmd/shmem-perf":           "hands the environment on to the program of a PE, and knows by it that it is one",
 	},
 }
 

@@ -87,7 +87,7 @@ func (d *defect) targets() []string {
 	case strings.HasPrefix(d.file, "device/") || strings.HasPrefix(d.file, "tests/"):
 		// The test compiles them itself.
 	case strings.HasPrefix(d.file, "cmd/shmem-perf/") || strings.HasPrefix(d.file, "cmd/internal/facts/"):
-		out = []string{"bin/shmem-perf", "libexec/shmem/perf"}
+		out = []string{"bin/shmemrun", "bin/shmem-perf", "libexec/shmem/perf"}
 	default:
 		out = slices.Clone(libraries)
 	}

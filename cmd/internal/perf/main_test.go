@@ -1,7 +1,8 @@
-package main
+package perf
 
 import (
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,7 +12,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"shmem-perf": main})
+	testscript.Main(m, map[string]func(){"shmem-perf": func() {
+		os.Exit(Run(os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
+	}})
 }
 
 func TestScripts(t *testing.T) {
@@ -135,7 +138,7 @@ func TestScopes(t *testing.T) {
 
 // TestTables: each installed table can be read, and its rows are figures that there are.
 func TestTables(t *testing.T) {
-	files, err := filepath.Glob("tables/*.table")
+	files, err := filepath.Glob("../../shmem-perf/tables/*.table")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("tables: %q, %v", files, err)
 	}

@@ -1,11 +1,12 @@
-// Shmem-perf measures what operations take between PEs, compares measurements with each other and
-// with tables of expectations, and draws them.
+// Package perf is the command shmem-perf, which measures what operations take between PEs, compares
+// measurements with each other and with tables of expectations, and draws them. It is part of
+// shmemrun, which bin/shmem-perf starts: as a program of its own it would add a tenth to the wheel.
 //
 // This file reads the command line. As a driver it starts the PEs through shmemrun (driver.go);
 // started as a PE of a job it becomes the program that measures (pe.go), whose PE 0 starts
-// shmem-perf once more as a reader of its lines. The program is in measure/, and the work on
-// figures in cmd/internal/figure.
-package main
+// shmem-perf once more as a reader of its lines. The program is in cmd/shmem-perf/measure, and the
+// work on figures in cmd/internal/figure. One goroutine runs, and one that passes signals on.
+package perf
 
 import (
 	"errors"
@@ -100,9 +101,8 @@ type settings struct {
 // errVersion is the error of a command line that asks for the version.
 var errVersion = errors.New("only the version is asked for")
 
-func main() { os.Exit(run(os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)) }
-
-func run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// Run is the command. It returns the exit status.
+func Run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == asPE {
 		return fail(stderr, statusWorse, becomePE(args[1:], environ, nil))
 	}
