@@ -52,7 +52,8 @@ func TestExpect(t *testing.T) {
 	const none = "put latency 8 network ..0.000001\n"
 	between := []string{"--hosts", "2", "--host-netns", "-s", "8"}
 	sleeping := map[string]string{
-		"proc/loadavg": "0.00 0 0 1/1 1",
+		"proc/loadavg":                                         "0.00 0 0 1/1 1",
+		"sys/devices/system/cpu/cpu1/online":                   "1",
 		"sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "powersave",
 		"sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq": "800000",
 		"sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq": "3700000",
@@ -71,7 +72,7 @@ func TestExpect(t *testing.T) {
 		},
 		{
 			"wrong NIC", "nic eth0\n" + none, idle, append(between, "--links", "2", "-d", "eth1"), 1,
-			"maybe because of a wrong NIC: the job used eth1, and the table is for eth0 (SHMEM_NIC_LIST=eth0); wrong NIC: the job used eth1 with 1 Gb/s, and eth0 with 10 Gb/s was up", "throttled",
+			"maybe because of a wrong NIC: the job used eth1, and the table is for eth0 (SHMEM_NIC_LIST=eth0); a wrong NIC: the job used eth1 with 1 Gb/s, and eth0 with 10 Gb/s was up", "throttled",
 		},
 		{
 			"sleeping governor", "put latency 8 node ..0.000001\n", sleeping, []string{"-s", "8"}, 1,

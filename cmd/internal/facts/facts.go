@@ -27,8 +27,8 @@ type Host struct {
 	Date       string  `json:"date,omitempty"`
 	Version    string  `json:"libshmem,omitempty"`
 	CPU        string  `json:"cpu,omitempty"`
-	Processors int     `json:"processors,omitempty"` // that the PE may use
-	Online     int     `json:"online,omitempty"`
+	Processors int     `json:"processors,omitempty"` // that the PE may use: its share, where it is bound
+	Online     int     `json:"online,omitempty"`     // of the machine
 	MemoryGiB  float64 `json:"memory_gib,omitempty"`
 	Kernel     string  `json:"kernel,omitempty"`
 	Load       float64 `json:"load,omitempty"` // of the last minute, before the run

@@ -95,21 +95,21 @@ func (t *Table) causes(f *Figure, s *Set) (out []string) {
 func (t *Table) network(run *Run, h *facts.Host, add func(string, ...any)) {
 	for _, name := range run.NICs {
 		if t.NIC != "" && name != t.NIC && !strings.HasPrefix(name, t.NIC+"-") {
-			add("wrong NIC: the job used %s, and the table is for %s (SHMEM_NIC_LIST=%s)", name, t.NIC, t.NIC)
+			add("a wrong NIC: the job used %s, and the table is for %s (SHMEM_NIC_LIST=%s)", name, t.NIC, t.NIC)
 		}
 		used, ok := h.NIC(name)
 		if !ok {
 			continue
 		}
 		if used.Limit > 0 {
-			add("throttled link: %s lets %s of %s through on the host of PE %d (tc qdisc show dev %s)", used.By, facts.Rate(used.Limit), used.Name, h.PE, used.Name)
+			add("a throttled link: %s lets %s of %s through on the host of PE %d (tc qdisc show dev %s)", used.By, facts.Rate(used.Limit), used.Name, h.PE, used.Name)
 		}
 		if t.Mbps > 0 && used.Mbps > 0 && used.Mbps < t.Mbps {
-			add("slow link: %s runs at %s on the host of PE %d, and should at %s (check its cable and switch port)", used.Name, facts.Rate(used.Mbps), h.PE, facts.Rate(t.Mbps))
+			add("a slow link: %s runs at %s on the host of PE %d, and should at %s (check its cable and switch port)", used.Name, facts.Rate(used.Mbps), h.PE, facts.Rate(t.Mbps))
 		}
 		for _, other := range h.NICs {
 			if other.Up && used.Mbps > 0 && other.Mbps > used.Mbps {
-				add("wrong NIC: the job used %s with %s, and %s with %s was up on the host of PE %d (SHMEM_NIC_LIST=%s)",
+				add("a wrong NIC: the job used %s with %s, and %s with %s was up on the host of PE %d (SHMEM_NIC_LIST=%s)",
 					used.Name, facts.Rate(used.Mbps), other.Name, facts.Rate(other.Mbps), h.PE, other.Name)
 			}
 		}
@@ -124,17 +124,18 @@ func processors(run *Run, h *facts.Host, add func(string, ...any)) {
 		if h.MHz > 0 && h.MostMHz > h.MHz {
 			text = fmt.Sprintf(", at %d of %d MHz", h.MHz, h.MostMHz)
 		}
-		add("sleeping governor: %s on the host of PE %d%s (cpupower frequency-set -g performance)", h.Governor, h.PE, text)
+		add("a sleeping governor: %s on the host of PE %d%s (cpupower frequency-set -g performance)", h.Governor, h.PE, text)
 	}
 	here := run.PEs
 	if run.Path == "network" {
 		here = 1 // at least
 	}
-	if h.Processors > 0 && here > h.Processors {
-		add("too few processors: %d PEs share %d on the host of PE %d (start fewer)", here, h.Processors, h.PE)
+	// Those of the machine: a PE that is bound may use its share of them alone.
+	if h.Online > 0 && here > h.Online {
+		add("too few processors: %d PEs share %d on the host of PE %d (start fewer)", here, h.Online, h.PE)
 	}
 	if h.Online > 0 && h.Load > float64(h.Online)/2 {
-		add("busy machine: a load of %.1f on %d processors on the host of PE %d before the run (measure when nothing else runs)", h.Load, h.Online, h.PE)
+		add("a busy machine: a load of %.1f on %d processors on the host of PE %d before the run (measure when nothing else runs)", h.Load, h.Online, h.PE)
 	}
 }
 
@@ -173,7 +174,7 @@ func PrintExpectation(w io.Writer, t *Table, all []Finding, missing int) (bad in
 		case why == "":
 			why = "no cause is known: nothing about the machine stands out"
 		default:
-			why = "maybe because of a " + why
+			why = "maybe because of " + why
 		}
 		not = append(not, strings.Join(names, ", ")+": "+why)
 	}

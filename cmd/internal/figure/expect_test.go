@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -54,7 +55,7 @@ func TestReadTable(t *testing.T) {
 
 // measured are figures of a run on two such hosts, where bandwidth is in GB/s and latency in us.
 func measured(host facts.Host, nic string, bandwidth, latency, node float64) *Set {
-	host.Online, host.Processors = 8, 8
+	host.Online, host.Processors = cmp.Or(host.Online, 8), 1 // each PE is bound to one
 	last := host
 	last.PE = 1
 	s := &Set{Runs: []*Run{
@@ -84,16 +85,16 @@ func TestExpect(t *testing.T) {
 		{
 			"throttled link", measured(facts.Host{NICs: limited}, "eth0", 0.02, 20, 0.2),
 			"2 of 3 figures are as expected of two hosts with 10 Gb/s. Not so: put bandwidth of 1M: maybe because of a throttled link: " +
-				"tbf lets 200 Mb/s of eth0 through on the host of PE 0 (tc qdisc show dev eth0); throttled link: " +
+				"tbf lets 200 Mb/s of eth0 through on the host of PE 0 (tc qdisc show dev eth0); a throttled link: " +
 				"tbf lets 200 Mb/s of eth0 through on the host of PE 1 (tc qdisc show dev eth0).",
 		},
 		{
 			"wrong NIC", measured(facts.Host{NICs: good}, "eth1", 0.1, 20, 0.2),
 			"2 of 3 figures are as expected of two hosts with 10 Gb/s. Not so: put bandwidth of 1M: maybe because of a wrong NIC: " +
-				"the job used eth1, and the table is for eth0 (SHMEM_NIC_LIST=eth0); slow link: eth1 runs at 1 Gb/s on the host of PE 0, and " +
-				"should at 10 Gb/s (check its cable and switch port); wrong NIC: the job used eth1 with 1 Gb/s, and eth0 with 10 Gb/s was up " +
-				"on the host of PE 0 (SHMEM_NIC_LIST=eth0); slow link: eth1 runs at 1 Gb/s on the host of PE 1, and should at 10 Gb/s " +
-				"(check its cable and switch port); wrong NIC: the job used eth1 with 1 Gb/s, and eth0 with 10 Gb/s was up on the host of " +
+				"the job used eth1, and the table is for eth0 (SHMEM_NIC_LIST=eth0); a slow link: eth1 runs at 1 Gb/s on the host of PE 0, and " +
+				"should at 10 Gb/s (check its cable and switch port); a wrong NIC: the job used eth1 with 1 Gb/s, and eth0 with 10 Gb/s was up " +
+				"on the host of PE 0 (SHMEM_NIC_LIST=eth0); a slow link: eth1 runs at 1 Gb/s on the host of PE 1, and should at 10 Gb/s " +
+				"(check its cable and switch port); a wrong NIC: the job used eth1 with 1 Gb/s, and eth0 with 10 Gb/s was up on the host of " +
 				"PE 1 (SHMEM_NIC_LIST=eth0).",
 		},
 		{
@@ -108,6 +109,11 @@ func TestExpect(t *testing.T) {
 		{
 			"better", measured(facts.Host{NICs: limited}, "eth0", 1.1, 20, 0.05),
 			"2 of 3 figures are as expected of two hosts with 10 Gb/s. Not so: put latency of 8: better than the table, which may be for another machine.",
+		},
+		{
+			"too few processors", measured(facts.Host{NICs: good, Online: 1}, "eth0", 1.1, 20, 2),
+			"2 of 3 figures are as expected of two hosts with 10 Gb/s. Not so: put latency of 8: maybe because of too few processors: " +
+				"2 PEs share 1 on the host of PE 0 (start fewer).",
 		},
 		{
 			"busy", measured(facts.Host{NICs: good, Load: 6}, "eth0", 1.1, 20, 2),

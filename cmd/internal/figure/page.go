@@ -153,7 +153,7 @@ func host(r *Run) string {
 		return ""
 	}
 	h := r.Hosts[0]
-	return fmt.Sprintf("%s: %s, %d processors, %.1f GiB, Linux %s, load %.2f", r.Library, h.CPU, h.Processors, h.MemoryGiB, h.Kernel, h.Load)
+	return fmt.Sprintf("%s: %s, %d processors, %.1f GiB, Linux %s, load %.2f", r.Library, h.CPU, h.Online, h.MemoryGiB, h.Kernel, h.Load)
 }
 
 // axis maps values to pixels by their logarithm.

@@ -90,7 +90,7 @@ func (r *reporter) run(run *figure.Run) {
 	}
 	fmt.Fprintf(r.stdout, "# %s, %d PEs, PE 0 to PE %d %s", name, run.PEs, run.PEs-1, where)
 	if len(run.Hosts) > 0 && run.Hosts[0].CPU != "" {
-		fmt.Fprintf(r.stdout, "; %s, %d processors", run.Hosts[0].CPU, run.Hosts[0].Processors)
+		fmt.Fprintf(r.stdout, "; %s, %d processors", run.Hosts[0].CPU, run.Hosts[0].Online)
 	}
 	r.title = ""
 	if run.Library == run.System { // another program, which has means
