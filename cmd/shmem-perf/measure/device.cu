@@ -149,10 +149,13 @@ __global__ void __launch_bounds__(block_threads)
     }
 }
 
+// Each addition needs what the last one fetched, which is never that large. Without that the
+// compiler took operations that fetch nothing: .07 us each on an H200.
 __global__ void fetch_adds(uint64_t *at, long n, int pe)
 {
+    uint64_t old = 0;
     for (long i = 0; i < n; ++i)
-        (void)shmem_uint64_atomic_fetch_add(at, 1, pe);
+        old = shmem_uint64_atomic_fetch_add(at, 1 + (old >> 63), pe);
 }
 
 template <scope_kind S> __global__ void __launch_bounds__(block_threads) barriers(long n)

@@ -179,11 +179,12 @@ static void check(const struct figure *f, size_t size)
     if (f->check && !f->check(size))
         shmem_long_atomic_inc(wrong, 0);
     shmem_barrier_all();
-    if (me == 0 && *wrong != 0) {
-        printf("wrong\ttest=%s\tmeasure=%s\tsize=%zu\tpes=%ld\n", f->test, f->measure, size,
-               *wrong);
+    long pes = 0;
+    load(&pes, wrong, sizeof pes);
+    if (me == 0 && pes != 0) {
+        printf("wrong\ttest=%s\tmeasure=%s\tsize=%zu\tpes=%ld\n", f->test, f->measure, size, pes);
         wrong_figures++;
-        *wrong = 0;
+        clear(wrong, sizeof *wrong);
     }
     shmem_barrier_all();
 }
