@@ -217,3 +217,34 @@ func TestSequencesRunOut(t *testing.T) {
 	}
 	j.close()
 }
+
+// TestFirstSignals: signals behind the first writes to a PE, which have no numbers yet, come in
+// order, whichever write is complete first. Collective calls set counts so.
+func TestFirstSignals(t *testing.T) {
+	tried := 0
+	for _, m := range modes {
+		m := rough(m)
+		m.caps.Source = false // a PE asks for a sequence stream
+		t.Run(m.name, func(t *testing.T) {
+			for seed := range uint64(200) {
+				j := newJob(t, m, seed, 2, 1<<16)
+				a, b := j.pes[0], j.pes[1]
+				if !a.AllNumbered() {
+					return
+				}
+				tried++
+				for value := range uint64(3) {
+					a.putSignal(1, libshmem.Offset(8192*(value+1)), make([]byte, 8000), 0, value+1, fabric.OpSet, false)
+				}
+				a.quiet()
+				if got := b.heap[0]; got != 3 {
+					t.Fatalf("seed %d: the signal is %d, and 3 was set last", seed, got)
+				}
+				j.close()
+			}
+		})
+	}
+	if tried < 200 {
+		t.Errorf("%d jobs number all writes", tried)
+	}
+}

@@ -82,10 +82,12 @@ func (n *writeNumbers) Window() uint32 {
 	return n.Space.Window
 }
 
-// AllNumbered reports whether each write of the context has a number.
-func (e *Engine) AllNumbered() bool {
-	n := &e.rma.Numbers
-	return n.On && !n.Spares && e.Caps().Stripe == 0
+// AllNumbered reports whether each write of the context has a number, once its target has given a
+// sequence stream.
+func (e *Engine) AllNumbered() bool { return e.rma.allNumbered() }
+
+func (x *transfers) allNumbered() bool {
+	return x.Numbers.On && !x.Numbers.Spares && x.Net.Caps.Stripe == 0
 }
 
 // prepare prepares for a PE before the first operation on it. Where the provider names the writer,

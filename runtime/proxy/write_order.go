@@ -26,6 +26,14 @@ func (x *transfers) mayWrite(pe libshmem.PE, p *layout.Peer, epoch uint64) call.
 	return x.takes(pe, p)
 }
 
+// mayOvertake reports whether the message after a write could overtake that of an earlier one, so
+// that the write waits: without a number each leaves when its own write is complete. Where all
+// writes have numbers, the first ones to a PE have none until it has given a sequence stream, and
+// collective calls rely on their messages coming in order (capi/front/message.c).
+func (x *transfers) mayOvertake(p *layout.Peer) bool {
+	return p.Bare > 0 && x.allNumbered()
+}
+
 // keepsWrites reports whether writes to p stay behind writes from before a fence. If the sender
 // holds signals back, the signals have to stay behind, too.
 func (x *transfers) keepsWrites(p *layout.Peer) bool {
