@@ -37,10 +37,7 @@ func (x *transfers) Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.
 	}
 	waits := (p.Queued > 0 || p.Staged) && x.Messages.Behind(pe, p)
 	if !waits {
-		st := x.mayWrite(pe, p, x.Epoch)
-		if st == call.Done && after != nil && x.mayOvertake(p) {
-			st = call.Again
-		}
+		st := x.mayWrite(pe, p, x.Epoch, after != nil)
 		if st == call.Done && after != nil {
 			if st := x.Messages.Admit(pe, p, layout.HeaderSize); st != call.Done {
 				return st
@@ -75,11 +72,8 @@ func (x *transfers) Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.
 
 // Resume posts a write that has waited; Again: it still has to wait.
 func (x *transfers) Resume(t fabric.Token, s *record, p *layout.Peer) call.Status {
-	if st := x.mayWrite(s.PE, p, s.Epoch); st != call.Done {
+	if st := x.mayWrite(s.PE, p, s.Epoch, s.Then); st != call.Done {
 		return st
-	}
-	if s.Then && x.mayOvertake(p) {
-		return call.Again
 	}
 	if s.Then {
 		if st := x.Messages.Admit(s.PE, p, layout.HeaderSize); st != call.Done {

@@ -11,9 +11,9 @@ import (
 // numbers (numbers.go). At half of either limit the engine asks for an answer. At the whole, writes
 // wait for it in the queue of the PE, or go without a number.
 
-// mayWrite returns whether a write of an epoch may be posted now. Again: a reply or a completion
-// has to come first, and the flush for the reply is under way.
-func (x *transfers) mayWrite(pe libshmem.PE, p *layout.Peer, epoch uint64) call.Status {
+// mayWrite returns whether a write of an epoch may be posted now; then: a message follows it. Again:
+// a reply or a completion has to come first, and the flush for the reply is under way.
+func (x *transfers) mayWrite(pe libshmem.PE, p *layout.Peer, epoch uint64, then bool) call.Status {
 	if p.MustFollow(epoch) {
 		return x.awaitFlush(pe, p)
 	}
@@ -23,7 +23,11 @@ func (x *transfers) mayWrite(pe libshmem.PE, p *layout.Peer, epoch uint64) call.
 		}
 		return call.Again
 	}
-	return x.takes(pe, p)
+	st := x.takes(pe, p)
+	if st == call.Done && then && x.mayOvertake(p) {
+		return call.Again
+	}
+	return st
 }
 
 // mayOvertake reports whether the message after a write could overtake that of an earlier one, so
