@@ -45,11 +45,6 @@ static void sync_near(struct shmemi_team *t, const char *call)
     shmemi_sync_node(t, call);
 }
 
-static uint32_t other_node(const struct shmemi_team *t, uint32_t i)
-{
-    return (t->node + i) % t->n_nodes;
-}
-
 /* ------------------------------------------------------------------ collect */
 
 struct collect {
@@ -98,11 +93,11 @@ static void exchange_directly(const struct collect *c)
     struct shmemi_team *t = c->t;
     struct shmemi_part p = nodes_part(c, t->node, 1);
     for (uint32_t i = 1; p.bytes > 0 && i < t->n_nodes; i++)
-        shmemi_message_at(t, t->leaders[other_node(t, i)], c->dest + (int64_t)p.at,
+        shmemi_message_at(t, t->leaders[shmemi_team_other_node(t, i)], c->dest + (int64_t)p.at,
                           own_dest(c, p.at), p.bytes, c->lent, c->call);
     for (uint32_t i = 1; i < t->n_nodes; i++)
-        if (nodes_part(c, other_node(t, i), 1).bytes > 0)
-            shmemi_await(t, t->leaders[other_node(t, i)], c->call);
+        if (nodes_part(c, shmemi_team_other_node(t, i), 1).bytes > 0)
+            shmemi_await(t, t->leaders[shmemi_team_other_node(t, i)], c->call);
 }
 
 /* The leader of each node gets its blocks, exchanges them with the other leaders, and the members
@@ -151,12 +146,12 @@ static void collect_apart(const struct collect *c)
     struct shmemi_team *t = c->t;
     struct shmemi_part mine = part(c, t->me, t->me + 1);
     for (uint32_t i = 1; mine.bytes > 0 && i < t->n_nodes; i++)
-        shmemi_message_at(t, receiver(t, other_node(t, i), t->near_rank),
+        shmemi_message_at(t, receiver(t, shmemi_team_other_node(t, i), t->near_rank),
                           c->dest + (int64_t)mine.at, own_dest(c, mine.at), mine.bytes, c->lent,
                           c->call);
     give_near(c, t->me);
     for (uint32_t i = 1; i < t->n_nodes; i++) {
-        uint32_t node = (t->node + t->n_nodes - i) % t->n_nodes;
+        uint32_t node = shmemi_team_other_node(t, t->n_nodes - i);
         uint32_t n = shmemi_team_members(t, node);
         for (uint32_t k = t->near_rank; k < n && shmemi_collective_holds(); k += t->n_near) {
             int rank = shmemi_team_at(t, node, k);
@@ -204,7 +199,7 @@ void shmemi_nodes_alltoall(struct shmemi_team *t, char *dest, const char *source
     shmemi_lent_begin(&lent);
     const int64_t at = shmemi_offset(dest);
     for (uint32_t i = 1; i < t->n_nodes; i++) {
-        uint32_t node = other_node(t, i);
+        uint32_t node = shmemi_team_other_node(t, i);
         const char *part = shmemi_round_part(t, round, t->node);
         shmemi_message_at(t, shmemi_team_at(t, node, t->near_rank),
                           part - shmemi_state.peer_base[shmemi_state.my_pe],
@@ -216,7 +211,7 @@ void shmemi_nodes_alltoall(struct shmemi_team *t, char *dest, const char *source
                   at + (int64_t)(nbytes * (size_t)t->me),
                   (char *)source + nbytes * (size_t)shmemi_team_neighbour(t, i), nbytes, call);
     for (uint32_t i = 1; i < t->n_nodes && shmemi_collective_holds(); i++) {
-        uint32_t node = (t->node + t->n_nodes - i) % t->n_nodes;
+        uint32_t node = shmemi_team_other_node(t, t->n_nodes - i);
         int from = shmemi_team_at(t, node, t->near_rank);
         char *blocks = shmemi_round_part(t, round, node);
         shmemi_await(t, from, call);

@@ -78,11 +78,11 @@ static void exchange_totals(const struct piece *p, char *before)
     char *own = shmemi_round_part(t, round, t->node);
     shmemi_gather(t, t->near, t->n_near, own, p->source, p->n, p->reducer, p->call);
     for (uint32_t i = 1; i < t->n_nodes; i++)
-        shmemi_message_at(t, t->leaders[(t->node + i) % t->n_nodes],
+        shmemi_message_at(t, t->leaders[shmemi_team_other_node(t, i)],
                           own - shmemi_state.peer_base[shmemi_state.my_pe], own, bytes, NULL,
                           p->call);
     for (uint32_t i = 1; i < t->n_nodes; i++)
-        shmemi_await(t, t->leaders[(t->node + i) % t->n_nodes], p->call);
+        shmemi_await(t, t->leaders[shmemi_team_other_node(t, i)], p->call);
     for (uint32_t node = 0; node < t->node; node++)
         if (node == 0)
             memcpy(before, shmemi_round_part(t, round, node), bytes);

@@ -94,6 +94,12 @@ SHMEMI_INLINE int shmemi_team_neighbour(const struct shmemi_team *t, uint32_t i)
     return t->near[(t->near_rank + i) % t->n_near];
 }
 
+/* The number of the i-th node behind this one, of which the last is the one before it. */
+SHMEMI_INLINE uint32_t shmemi_team_other_node(const struct shmemi_team *t, uint32_t i)
+{
+    return (t->node + i) % t->n_nodes;
+}
+
 /* Gives the team of a slot its rounds between nodes, where there is room for them; -1: the world.
  */
 void shmemi_team_rounds(struct shmemi_team *t, int slot);
