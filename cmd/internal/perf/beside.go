@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,10 +31,19 @@ func parseBeside(list string) ([]string, error) {
 	if list == "all" {
 		return besides, nil
 	}
+	names, err := among(besides, list, "all")
+	if err != nil {
+		return nil, fmt.Errorf("--beside=%s: %w", list, err)
+	}
+	return names, nil
+}
+
+// among splits a list, whose words are some of those known; more stands for several of them.
+func among(known []string, list, more string) ([]string, error) {
 	names := strings.Split(list, ",")
 	for _, name := range names {
-		if !slices.Contains(besides, name) {
-			return nil, fmt.Errorf("--beside=%s: there is no %q (say %s, or all)", list, name, strings.Join(besides, ", "))
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("there is no %q (say %s, or %s)", name, strings.Join(known, ", "), more)
 		}
 	}
 	return names, nil
@@ -78,7 +86,7 @@ func newOSHMEM(s *settings, bin string) (*oshmem, error) {
 	if err != nil || !strings.Contains(string(version), "Open SHMEM") {
 		return nil, errors.New("oshcc in PATH is not that of Open MPI (install its development files)")
 	}
-	sources, err := filepath.Glob(filepath.Join(filepath.Dir(bin), "share", "libshmem", "perf", "measure", "*.c"))
+	sources, err := filepath.Glob(installed(bin, "share", "libshmem", "perf", "measure", "*.c"))
 	if err != nil || len(sources) == 0 {
 		return nil, errors.New("share/libshmem/perf/measure has no sources (install shmem-perf whole)")
 	}
@@ -116,18 +124,10 @@ func (o *oshmem) start(r *reporter, words []string) error {
 	var messages bytes.Buffer
 	cmd.Stderr = &messages
 	cmd.WaitDelay = leaveLimit
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
+	read, err := r.follow(cmd, "oshmem")
+	if cmd.Process == nil {
 		return err
 	}
-	stop := passSignals(cmd.Process)
-	read := r.read(out, "oshmem")
-	_, _ = io.Copy(io.Discard, out)
-	_ = cmd.Wait()
-	r.ended = stop()
 	if errors.Is(read, figure.ErrUnfinished) {
 		return fmt.Errorf("%w: %s", read, lastLine(messages.String()))
 	}

@@ -21,22 +21,18 @@ import (
 
 // launchOptions adds the options of shmemrun that shmem-perf passes on, and returns their names.
 func launchOptions(fs *pflag.FlagSet) []string {
-	for name, short := range map[string]string{"host": "H"} {
-		fs.StringP(name, short, "", "")
-	}
-	for _, name := range []string{"hostfile", "hosts", "links", "map", "prefix", "ssh", "wdir", "keepalive", "timeout"} {
+	words := []string{"hostfile", "hosts", "links", "map", "prefix", "ssh", "wdir", "keepalive", "timeout"}
+	for _, name := range words {
 		fs.String(name, "", "")
 	}
+	fs.StringP("host", "H", "", "")
 	fs.String("bind", "", "")
 	fs.Lookup("bind").NoOptDefVal = "share"
 	fs.Bool("host-netns", false, "")
 	fs.StringArrayP("export", "x", nil, "")
 	fs.StringP("provider", "p", "", "") // as fi_pingpong and ucx_perftest name them
 	fs.StringP("domain", "d", "", "")
-	return []string{
-		"host", "hostfile", "hosts", "links", "map", "prefix", "ssh", "wdir", "keepalive", "timeout", "bind", "host-netns", "export",
-		"provider", "domain",
-	}
+	return append(words, "host", "bind", "host-netns", "export", "provider", "domain")
 }
 
 // launchWords are the options that were given, as shmemrun takes them.
@@ -130,19 +126,9 @@ func drive(s *settings, stdout, stderr io.Writer) int {
 func (r *reporter) start(shmemrun string, args []string) error {
 	cmd := exec.Command(shmemrun, args...)
 	cmd.Stdin, cmd.Stderr = os.Stdin, os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
+	read, err := r.follow(cmd, figure.Ours)
+	if cmd.Process == nil {
 		return fmt.Errorf("start shmemrun: %w (install shmem-perf whole, or run make build)", err)
-	}
-	stop := passSignals(cmd.Process)
-	read := r.read(out, figure.Ours)
-	_, _ = io.Copy(io.Discard, out) // what comes after an error
-	err = cmd.Wait()
-	if stop() {
-		r.ended = true
 	}
 	var exit *exec.ExitError
 	switch {
@@ -152,6 +138,24 @@ func (r *reporter) start(shmemrun string, args []string) error {
 		return fmt.Errorf("wait for shmemrun: %w", err)
 	}
 	return read
+}
+
+// follow starts a command, passes signals on to it, and reads PE 0 until it ends. err is that of the
+// start, or of the end.
+func (r *reporter) follow(cmd *exec.Cmd, system string) (read, err error) {
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return nil, err
+	}
+	stop := passSignals(cmd.Process)
+	read = r.read(out, system)
+	_, _ = io.Copy(io.Discard, out) // what comes after an error
+	err = cmd.Wait()
+	r.ended = stop() || r.ended
+	return read, err
 }
 
 // passSignals gives a process the signals that would end this one, so that it ends its PEs and this

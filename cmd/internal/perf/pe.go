@@ -44,7 +44,7 @@ func program() (file, bin string, err error) {
 		return "", "", fmt.Errorf("find the program that measures: %w (start shmem-perf by its path)", err)
 	}
 	bin = filepath.Dir(exe)
-	file = filepath.Join(filepath.Dir(bin), "libexec", "shmem", "perf")
+	file = installed(bin, "libexec", "shmem", "perf")
 	if _, err := os.Stat(file); err != nil {
 		return "", "", fmt.Errorf("find the program that measures: %w (install shmem-perf whole, or run make build)", errors.Unwrap(err))
 	}

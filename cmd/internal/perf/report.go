@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -203,7 +202,7 @@ func loadTable(name string) (*figure.Table, error) {
 	file, err := os.Open(name)
 	if err != nil && !strings.Contains(name, "/") {
 		if _, bin, other := program(); other == nil {
-			if installed, other := os.Open(filepath.Join(filepath.Dir(bin), "share", "libshmem", "perf", name+".table")); other == nil {
+			if installed, other := os.Open(installed(bin, "share", "libshmem", "perf", name+".table")); other == nil {
 				file, err = installed, nil
 			}
 		}

@@ -23,11 +23,9 @@ func parseScopes(list string) ([]string, error) {
 	if list == "gpu" {
 		return scopes[1:], nil
 	}
-	names := strings.Split(list, ",")
-	for _, name := range names {
-		if !slices.Contains(scopes, name) {
-			return nil, fmt.Errorf("--scope %s: there is no %q (say %s, or gpu for all but host)", list, name, strings.Join(scopes, ", "))
-		}
+	names, err := among(scopes, list, "gpu for all but host")
+	if err != nil {
+		return nil, fmt.Errorf("--scope %s: %w", list, err)
 	}
 	return names, nil
 }
