@@ -207,12 +207,12 @@ func TestReplayed(t *testing.T) {
 	all[1].came = nil
 	record := w.recorded()
 	rng := rand.New(rand.NewPCG(1, 2))
-	refused := all[1].Strangers()
 	for i := range 20 {
 		part := record
 		if i%3 == 2 {
 			part = record[:handshakeBytes+rng.IntN(len(record)-handshakeBytes)]
 		}
+		refused := all[1].Strangers()
 		c, err := net.Dial("tcp", w.to)
 		if err != nil {
 			t.Fatal(err)
@@ -220,8 +220,7 @@ func TestReplayed(t *testing.T) {
 		if _, err := c.Write(part); err != nil {
 			t.Fatal(err)
 		}
-		refused++
-		serve(t, all, "a refusal", func() bool { return all[1].Strangers() == refused })
+		serve(t, all, "a refusal", func() bool { return all[1].Strangers() > refused })
 		_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
 		if answer, _ := io.ReadAll(c); len(answer) > 0 && answer[1] != 6 {
 			t.Errorf("the answer to a replay: %x", answer)
