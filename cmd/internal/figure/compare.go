@@ -61,7 +61,7 @@ func Compare(a, b *Set, tolerance float64) (all []Comparison, onlyA, onlyB int, 
 	}
 	onlyB = len(ofB) - len(all)
 	if len(all) == 0 {
-		err = errors.New("compare figures: the files have no figure in common (measure the same tests, sizes, PEs and path)")
+		err = errors.New("compare figures: the files have no figure in common (measure the same tests, sizes, PEs, path and number of NICs)")
 	}
 	return all, onlyA, onlyB, err
 }
@@ -114,7 +114,7 @@ func PrintComparison(w io.Writer, a, b *Set, all []Comparison, onlyA, onlyB int,
 			said = string(c.Verdict)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t[%s, %s]\t%s\t[%s, %s]\t%+.1f %%\t%s\n", c.Key.Name(), Bytes(c.Key.Size), c.Key.PEs,
-			c.Key.Path, c.Unit, Number(c.A.Median), Number(c.A.Low), Number(c.A.High), Number(c.B.Median), Number(c.B.Low), Number(c.B.High),
+			c.Key.Over(), c.Unit, Number(c.A.Median), Number(c.A.Low), Number(c.A.High), Number(c.B.Median), Number(c.B.Low), Number(c.B.High),
 			100*c.Change, said)
 	}
 	_ = t.Flush() // an error of w shows at its end

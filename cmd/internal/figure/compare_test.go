@@ -85,3 +85,22 @@ func TestCompareRuns(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// TestCompareNICs: a figure over one NIC is not compared with one over two.
+func TestCompareNICs(t *testing.T) {
+	over := func(nics int, value float64) *Figure {
+		f := made("1", "put", "bandwidth", "GB/s", value)
+		f.Path, f.NICs = "network", nics
+		return f
+	}
+	one, two := over(1, 10), over(2, 20)
+	if got, want := verdicts(t, &Set{Figures: []*Figure{one, two}}, &Set{Figures: []*Figure{two, one}}, 0.03), "put same +0%, put same +0%"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if _, _, _, err := Compare(&Set{Figures: []*Figure{one}}, &Set{Figures: []*Figure{two}}, 0.03); err == nil {
+		t.Error("one NIC and two were compared")
+	}
+	if got, want := two.Key().String(), "put bandwidth of 8, 2 PEs, network of 2 NICs"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -37,6 +37,7 @@ type Figure struct {
 	Size       int64     `json:"size"`
 	PEs        int       `json:"pes"`
 	Path       string    `json:"path"`
+	NICs       int       `json:"nics,omitempty"` // that carried the job; 0 on one node
 	Unit       string    `json:"unit"`
 	Until      string    `json:"until"`      // where the time of an operation ends
 	Iterations int64     `json:"iterations"` // of each batch
@@ -74,13 +75,16 @@ type Key struct {
 	Size                         int64
 	PEs                          int
 	Path                         string
+	NICs                         int
 }
 
 // Ours is the system of figures that are not of another program or library.
 const Ours = "libshmem"
 
 // Key returns the key of a figure.
-func (f *Figure) Key() Key { return Key{f.System, f.Test, f.Measure, f.Scope, f.Size, f.PEs, f.Path} }
+func (f *Figure) Key() Key {
+	return Key{f.System, f.Test, f.Measure, f.Scope, f.Size, f.PEs, f.Path, f.NICs}
+}
 
 // Name is the test and the measure, with the system and the scope where they are not the usual ones.
 func (k Key) Name() string {
@@ -95,7 +99,15 @@ func (k Key) Name() string {
 }
 
 func (k Key) String() string {
-	return fmt.Sprintf("%s of %s, %d PEs, %s", k.Name(), Bytes(k.Size), k.PEs, k.Path)
+	return fmt.Sprintf("%s of %s, %d PEs, %s", k.Name(), Bytes(k.Size), k.PEs, k.Over())
+}
+
+// Over is the path, with the number of NICs where there are several.
+func (k Key) Over() string {
+	if k.NICs > 1 {
+		return fmt.Sprintf("%s of %d NICs", k.Path, k.NICs)
+	}
+	return k.Path
 }
 
 // Less reports whether less is better.

@@ -54,7 +54,8 @@ const (
 // with Go's package for it the command is half as large again.
 func Page(w io.Writer, sets []*Set) error {
 	var b bytes.Buffer
-	var rules, files, hosts strings.Builder
+	var rules, files strings.Builder
+	hosts := machines{loads: map[string][2]float64{}}
 	for i := range colors {
 		fmt.Fprintf(&rules, ".s%d { stroke: var(--c%d); } .f%d { fill: var(--c%d); } .k%d { background: var(--c%d); }\n", i, i, i, i, i, i)
 	}
@@ -69,9 +70,7 @@ func Page(w io.Writer, sets []*Set) error {
 		}
 		files.WriteString(filepath.Base(s.Name))
 		for _, r := range s.Runs {
-			if h := text("<p class=\"soft\">%s</p>\n", host(r)); len(r.Hosts) > 0 && !strings.Contains(hosts.String(), h) {
-				hosts.WriteString(h)
-			}
+			hosts.add(r)
 		}
 		same := group(s)
 		for _, key := range keys(s) {
@@ -88,26 +87,26 @@ func Page(w io.Writer, sets []*Set) error {
 				order = append(order, chart)
 			}
 			of[chart] = append(of[chart], &f)
-			name[&f] = fmt.Sprintf("%s, %d PEs, %s", filepath.Base(s.Name), f.PEs, f.Path)
+			name[&f] = fmt.Sprintf("%s, %d PEs, %s", filepath.Base(s.Name), f.PEs, key.Over())
 			if f.System != Ours {
 				name[&f] = f.System + ", " + name[&f]
 			}
 			rows = append(rows, &f)
 		}
 	}
-	b.WriteString(text("<body>\n<h1>Figures of %s</h1>\n", files.String()) + hosts.String())
-	b.WriteString("<p class=\"soft\">Medians of batches; the thin lines are their intervals of confidence. Both axes are logarithmic.</p>\n<div class=\"charts\">\n")
+	b.WriteString(text("<body>\n<h1>Figures of %s</h1>\n", files.String()) + hosts.html())
+	b.WriteString("<p class=\"soft\">Medians of batches, by bytes of an operation; the thin lines are their intervals of confidence. Both axes are logarithmic.</p>\n<div class=\"charts\">\n")
 	for _, title := range order {
 		draw(title, of[title], name).write(&b)
 	}
 	b.WriteString("</div>\n<div class=\"wide\"><table>\n<tr>")
-	for _, title := range []string{"of", "figure", "size", "PEs", "path", "median", "low", "high", "unit"} {
+	for _, title := range []string{"curve", "figure", "size", "median", "low", "high", "unit"} {
 		b.WriteString(text("<th>%s</th>", title))
 	}
 	b.WriteString("</tr>\n")
 	for _, f := range rows {
-		b.WriteString(text("<tr><td>%s</td><td>%s %s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n",
-			f.System, f.Test, f.Measure, strconv.FormatInt(f.Size, 10), strconv.Itoa(f.PEs), f.Path, Number(f.Median), Number(f.Low), Number(f.High), f.Unit))
+		b.WriteString(text("<tr><td>%s</td><td>%s %s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n",
+			name[f], f.Test, f.Measure, strconv.FormatInt(f.Size, 10), Number(f.Median), Number(f.Low), Number(f.High), f.Unit))
 	}
 	b.WriteString("</table></div>\n</body>\n</html>\n")
 	_, err := w.Write(b.Bytes())
@@ -148,12 +147,35 @@ func (c chart) write(b *bytes.Buffer) {
 	b.WriteString("</ul>\n</section>\n")
 }
 
-func host(r *Run) string {
+// machines are those of PE 0 in all runs, each once, with the least and the greatest load.
+type machines struct {
+	names []string
+	loads map[string][2]float64
+}
+
+func (m *machines) add(r *Run) {
 	if len(r.Hosts) == 0 {
-		return ""
+		return
 	}
 	h := r.Hosts[0]
-	return fmt.Sprintf("%s: %s, %d processors, %.1f GiB, Linux %s, load %.2f", r.Library, h.CPU, h.Online, h.MemoryGiB, h.Kernel, h.Load)
+	name := fmt.Sprintf("%s: %s, %d processors, %.1f GiB, Linux %s", r.Library, h.CPU, h.Online, h.MemoryGiB, h.Kernel)
+	loads, ok := m.loads[name]
+	if !ok {
+		m.names, loads = append(m.names, name), [2]float64{h.Load, h.Load}
+	}
+	m.loads[name] = [2]float64{min(loads[0], h.Load), max(loads[1], h.Load)}
+}
+
+func (m *machines) html() string {
+	var b strings.Builder
+	for _, name := range m.names {
+		load := fmt.Sprintf("%.1f", m.loads[name][0])
+		if most := fmt.Sprintf("%.1f", m.loads[name][1]); most != load {
+			load += " to " + most
+		}
+		b.WriteString(text("<p class=\"soft\">%s, load %s</p>\n", name, load))
+	}
+	return b.String()
 }
 
 // axis maps values to pixels by their logarithm.
@@ -208,8 +230,11 @@ func draw(title string, all []*Figure, name map[*Figure]string) chart {
 	return c
 }
 
-// sizeTicks are at most eight powers of 2.
+// sizeTicks are at most eight powers of 2, and none where no operation has a size.
 func sizeTicks(x axis) (out []tick) {
+	if x.most <= 1 {
+		return nil
+	}
 	first, last := int(math.Ceil(math.Log2(x.least))), int(math.Floor(math.Log2(x.most)))
 	step := max((last-first+7)/8, 1)
 	for n := first; n <= last; n += step {
@@ -227,7 +252,7 @@ func valueTicks(y axis) (out []tick) {
 	for e := math.Floor(math.Log10(y.least)); e <= math.Ceil(math.Log10(y.most)); e++ {
 		for _, d := range digits {
 			if v := d * math.Pow(10, e); v >= y.least && v <= y.most {
-				out = append(out, tick{y.at(v), Number(v)})
+				out = append(out, tick{y.at(v), strconv.FormatFloat(v, 'f', max(int(-e), 0), 64)})
 			}
 		}
 	}

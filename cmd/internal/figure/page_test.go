@@ -16,13 +16,15 @@ import (
 func TestPage(t *testing.T) {
 	var sets []*Set
 	for i, name := range []string{"dir/a.jsonl", "dir/b <2>.jsonl"} {
-		s := &Set{Name: name, Runs: []*Run{{ID: "1", Library: "libshmem", Hosts: []facts.Host{{CPU: "R&D 9000"}}}}}
+		s := &Set{Name: name, Runs: []*Run{{ID: "1", Library: "libshmem", Hosts: []facts.Host{{CPU: "R&D 9000", Load: float64(3 - i)}}}}}
 		for size := int64(8); size <= 1<<20; size *= 16 {
 			f := made("1", "put", "latency", "us", float64(i+1)*float64(size)/1000)
 			f.Size = size
 			s.Figures = append(s.Figures, f)
 		}
-		s.Figures = append(s.Figures, made("1", "barrier", "latency", "us", 0.5))
+		barrier := made("1", "barrier", "latency", "us", 0.5)
+		barrier.Size = 0
+		s.Figures = append(s.Figures, barrier)
 		sets = append(sets, s)
 	}
 	var out strings.Builder
@@ -35,10 +37,14 @@ func TestPage(t *testing.T) {
 			t.Errorf("the page has %q", no)
 		}
 	}
-	for _, want := range []string{"R&amp;D 9000", "b &lt;2&gt;.jsonl", "put latency, us", "barrier latency, us"} {
+	for _, want := range []string{"R&amp;D 9000", "b &lt;2&gt;.jsonl", "put latency, us", "barrier latency, us", "load 2.0 to 3.0</p>", ">0.01</text>", ">1</text>", ">10</text>"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
+	}
+	barrier := text[strings.Index(text, "barrier latency, us"):]
+	if n := strings.Count(barrier, "text-anchor=\"middle\""); n > 0 {
+		t.Errorf("%d sizes below the chart of an operation that has none", n)
 	}
 	d := xml.NewDecoder(strings.NewReader(text[strings.Index(text, "<body>") : strings.Index(text, "</body>")+len("</body>")]))
 	count := map[string]int{}

@@ -94,7 +94,7 @@ func Read(r io.Reader, system, id string, args []string, e Events) error {
 			other := &Run{Kind: "run", ID: id + "-" + name, System: name, Library: name, PEs: 2, Path: run.Path, NICs: run.NICs, Args: args, Hosts: run.Hosts}
 			e.Run(other)
 			for _, one := range figures {
-				one.Run, one.Path = other.ID, other.Path
+				one.Run, one.Path, one.NICs = other.ID, other.Path, other.carriers()
 				e.Figure(one)
 			}
 		case "progress":
@@ -115,10 +115,18 @@ func Read(r io.Reader, system, id string, args []string, e Events) error {
 	return nil
 }
 
+// carriers returns how many NICs carry operations from PE 0 to the last PE.
+func (r *Run) carriers() int {
+	if r.Path != "network" {
+		return 0
+	}
+	return len(r.NICs)
+}
+
 func parse(run *Run, f fields) *Figure {
 	out := &Figure{
 		Kind: "figure", Run: run.ID, System: run.System, Test: f["test"], Measure: f["measure"], Scope: f["scope"], Size: f.integer("size"),
-		PEs: run.PEs, Path: run.Path, Unit: f["unit"], Until: f["until"], Iterations: f.integer("iterations"),
+		PEs: run.PEs, Path: run.Path, NICs: run.carriers(), Unit: f["unit"], Until: f["until"], Iterations: f.integer("iterations"),
 	}
 	for text := range strings.SplitSeq(f["batches"], ",") {
 		if v, err := strconv.ParseFloat(text, 64); err == nil {

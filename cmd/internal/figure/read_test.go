@@ -62,7 +62,7 @@ func TestRead(t *testing.T) {
 		run.Hosts[1].CPU != "last" || len(run.Hosts[0].NICs) != 1 {
 		t.Errorf("run %+v", run)
 	}
-	if put.Key().String() != "put latency of 4K, 4 PEs, network" || put.Median != 2 || put.Low != 1 || put.High != 3 || put.Singles == nil ||
+	if put.Key().String() != "put latency of 4K, 4 PEs, network" || put.NICs != 1 || put.Median != 2 || put.Low != 1 || put.High != 3 || put.Singles == nil ||
 		*put.Singles != (Singles{20, 2, 3, 4, 5}) || put.Until != "quiet" || put.Iterations != 64 {
 		t.Errorf("figure %+v, %+v", put, put.Singles)
 	}
