@@ -38,12 +38,13 @@ enum {
 enum {
     SHMEMI_COLLECTIVES_FLAT = 1, /* each PE sends to each other one */
     SHMEMI_COLLECTIVES_STRAIGHT = 2, /* reductions in one step */
-    SHMEMI_COLLECTIVES_PAIRS = 4, /* reductions in pairs of nodes, if these are a power of two */
-    SHMEMI_COLLECTIVES_OWNERS = 8, /* reductions by owners of blocks */
-    SHMEMI_COLLECTIVES_CHAIN = 16, /* broadcasts from node to node */
-    SHMEMI_COLLECTIVES_WIDE = 32, /* broadcasts from each node to eight others */
-    SHMEMI_COLLECTIVES_PACKED = 64, /* blocks of a node together */
-    SHMEMI_COLLECTIVES_APART = 128, /* each block by itself */
+    SHMEMI_COLLECTIVES_PAIRS = 4, /* reductions in pairs of nodes */
+    SHMEMI_COLLECTIVES_HALVES = 8, /* reductions in pairs of nodes that each keep half of the elements */
+    SHMEMI_COLLECTIVES_OWNERS = 16, /* reductions by owners of blocks */
+    SHMEMI_COLLECTIVES_CHAIN = 32, /* broadcasts from node to node */
+    SHMEMI_COLLECTIVES_WIDE = 64, /* broadcasts from each node to eight others */
+    SHMEMI_COLLECTIVES_PACKED = 128, /* blocks of a node together */
+    SHMEMI_COLLECTIVES_APART = 256, /* each block by itself */
 };
 
 /* No macro has taken a name. */
@@ -66,10 +67,11 @@ _Static_assert(SHMEMI_RANGE_PROXY == 4096, "RANGE_PROXY");
 _Static_assert(SHMEMI_COLLECTIVES_FLAT == 1, "COLLECTIVES_FLAT");
 _Static_assert(SHMEMI_COLLECTIVES_STRAIGHT == 2, "COLLECTIVES_STRAIGHT");
 _Static_assert(SHMEMI_COLLECTIVES_PAIRS == 4, "COLLECTIVES_PAIRS");
-_Static_assert(SHMEMI_COLLECTIVES_OWNERS == 8, "COLLECTIVES_OWNERS");
-_Static_assert(SHMEMI_COLLECTIVES_CHAIN == 16, "COLLECTIVES_CHAIN");
-_Static_assert(SHMEMI_COLLECTIVES_WIDE == 32, "COLLECTIVES_WIDE");
-_Static_assert(SHMEMI_COLLECTIVES_PACKED == 64, "COLLECTIVES_PACKED");
-_Static_assert(SHMEMI_COLLECTIVES_APART == 128, "COLLECTIVES_APART");
+_Static_assert(SHMEMI_COLLECTIVES_HALVES == 8, "COLLECTIVES_HALVES");
+_Static_assert(SHMEMI_COLLECTIVES_OWNERS == 16, "COLLECTIVES_OWNERS");
+_Static_assert(SHMEMI_COLLECTIVES_CHAIN == 32, "COLLECTIVES_CHAIN");
+_Static_assert(SHMEMI_COLLECTIVES_WIDE == 64, "COLLECTIVES_WIDE");
+_Static_assert(SHMEMI_COLLECTIVES_PACKED == 128, "COLLECTIVES_PACKED");
+_Static_assert(SHMEMI_COLLECTIVES_APART == 256, "COLLECTIVES_APART");
 
 #endif

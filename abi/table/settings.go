@@ -44,7 +44,8 @@ var settings = Unit{
 		{Prefix: "COLLECTIVES_", Go: "Collectives", Base: "uint32", Kind: "Collectives", Bits: true, Doc: "the algorithms between nodes that collective calls are to use (SHMEM_COLLECTIVES): bits, in the order of the setting's words. Without one of a kind the model chooses (capi/front/model.h).", Values: []Value{
 			{Name: "FLAT", Doc: "each PE sends to each other one"},
 			{Name: "STRAIGHT", Doc: "reductions in one step"},
-			{Name: "PAIRS", Doc: "reductions in pairs of nodes, if these are a power of two"},
+			{Name: "PAIRS", Doc: "reductions in pairs of nodes"},
+			{Name: "HALVES", Doc: "reductions in pairs of nodes that each keep half of the elements"},
 			{Name: "OWNERS", Doc: "reductions by owners of blocks"},
 			{Name: "CHAIN", Doc: "broadcasts from node to node"},
 			{Name: "WIDE", Doc: "broadcasts from each node to eight others"},

@@ -2,5 +2,5 @@
 
 package core
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xa174686a7114b9d8
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x2d8bfc6ed98f867e
 import "C"

@@ -3,13 +3,13 @@
  *
  * A few elements, and all elements of two nodes, go straight: each member of a column sends its
  * share, which its node has combined, to each other one, and all combine in the order of nodes.
- * That takes one step of the network. If the nodes are a power of two, they may combine in pairs,
- * which takes more steps and fewer messages. More elements of more nodes are owned. The members of
+ * That takes one step of the network. More elements of more nodes are owned. The members of
  * a column send each other's blocks to their owners, which combine them; then each owner sends the
  * result to all. That takes two steps, and a member sends and receives each element about twice,
- * however many nodes there are.
+ * however many nodes there are. Both send a message to each node of the column; column_steps.c has
+ * what takes more steps and fewer messages.
  *
- * All but pairs go in rounds. A round begins before the last one has ended, so that the network
+ * A round begins before the last one has ended, so that the network
  * moves bytes while the PEs combine. What a PE sends is in the first half of the memory of a round,
  * and what it receives in the second, with a part of its own for each node. There are four rounds:
  * before a member sends to round k + 4, it has got from each other one what that sends when it has
@@ -19,12 +19,9 @@
 #include "columns.h"
 
 #include "barrier.h"
+#include "column_parts.h"
 #include "exchange.h"
-#include "failure.h"
-#include "front.h"
 #include "gather.h"
-#include "gpu.h"
-#include "message.h"
 #include "model.h"
 
 /* So many bytes are worth a column of their own: with fewer, the PEs of a node would send several
@@ -42,22 +39,6 @@
 
 /* How many rounds a share is divided into at least, if its blocks stay that large. */
 enum { ROUNDS = 4 };
-
-/* A reduction, as a member of a column sees it. Numbers are of elements. */
-struct reduction {
-    struct shmemi_team *t;
-    char *dest;
-    const char *source;
-    size_t first, end; /* the share of the column, or the block of this PE that is to be reduced */
-    size_t block;      /* of a member, in a round */
-    size_t apart;      /* from the block of one member to that of the next in source, of scatter */
-    bool scatter;      /* only the owner gets the result */
-    bool whole;        /* a round is a block: scatter, or all goes straight */
-    uint64_t round;    /* the number of the first round of the team that is used */
-    struct shmemi_lent *lent;
-    const struct shmemi_reducer *reducer;
-    const char *call;
-};
 
 /* The elements of a round: `each` of each member, fewer or none of the last ones. */
 struct extent {
@@ -80,17 +61,6 @@ static size_t owned(const struct extent *e, uint32_t node, bool scatter)
     return left < e->each ? left : e->each;
 }
 
-static int peer(const struct reduction *r, uint32_t node)
-{
-    return shmemi_team_at(r->t, node, r->t->near_rank);
-}
-
-/* The memory for what this PE sends in a round, and for what it receives. */
-static char *sent_in(const struct reduction *r, size_t k)
-{
-    return r->t->rounds + (r->round + k) % SHMEMI_COLUMN_ROUNDS * 2 * r->t->round_bytes;
-}
-
 static char *part_of(const struct reduction *r, size_t k, uint32_t node)
 {
     return shmemi_round_part(r->t, r->round + k, node);
@@ -100,13 +70,6 @@ static char *part_of(const struct reduction *r, size_t k, uint32_t node)
 #define EACH_OTHER_NODE(t, node)                                                                   \
     for (uint32_t step_ = 1, node = ((t)->node + 1) % (t)->n_nodes; step_ < (t)->n_nodes;          \
          step_++, node = (node + 1) % (t)->n_nodes)
-
-static void send_at(const struct reduction *r, uint32_t node, const char *at, const void *from,
-                    size_t nelems, struct shmemi_lent *lent)
-{
-    int64_t offset = at - shmemi_state.peer_base[shmemi_state.my_pe];
-    shmemi_message_at(r->t, peer(r, node), offset, from, nelems * r->reducer->size, lent, r->call);
-}
 
 /* Where one PE of each node is a member, it need not copy what it contributes. */
 static bool alone_reads(const struct reduction *r)
@@ -118,25 +81,6 @@ static bool alone_reads(const struct reduction *r)
 static bool lends_source(const struct reduction *r)
 {
     return alone_reads(r) && r->source != r->dest;
-}
-
-/* Where this PE combines the elements of a round: in dest, if no other member of its node gets them
- * from there. */
-static char *target_of(const struct reduction *r, size_t at, char *round)
-{
-    if (r->t->n_near == 1 && shmemi_loads(r->dest))
-        return r->dest + at * r->reducer->size;
-    return round;
-}
-
-/* Gives the members of this node, this PE included, the result of n elements. */
-static void give_near(const struct reduction *r, size_t at, const char *from, size_t n)
-{
-    struct shmemi_team *t = r->t;
-    char *to = r->dest + at * r->reducer->size;
-    for (uint32_t i = 0; i < t->n_near && to != from && shmemi_collective_holds(); i++)
-        shmemi_put(SHMEM_CTX_DEFAULT, to, from, n * r->reducer->size,
-                   t->pes[shmemi_team_neighbour(t, i)], r->call);
 }
 
 /* Combines the elements that the nodes contribute to a round, in the order of nodes; own: those of
@@ -208,30 +152,6 @@ static void reduce_straight(const struct reduction *r)
         if (k >= 1)
             combine_shares(r, k - 1);
     }
-}
-
-/* ----------------------------------------------------------------- in pairs */
-
-/* In step k nodes whose numbers differ in bit k exchange what they have. What a PE has sent may
- * still be under way when it has got the other's, so each step has memory of its own. */
-static void reduce_in_pairs(const struct reduction *r)
-{
-    struct shmemi_team *t = r->t;
-    size_t n = r->end - r->first, size = r->reducer->size;
-    char *acc = sent_in(r, 0);
-    shmemi_gather(t, t->near, t->n_near, acc, r->source + r->first * size, n, r->reducer, r->call);
-    for (uint32_t step = 0; 1u << step < t->n_nodes && shmemi_collective_holds(); step++) {
-        uint32_t other = t->node ^ 1u << step;
-        char *in = part_of(r, 0, step), *both = acc + shmemi_part_bytes(t);
-        if (2u << step == t->n_nodes)
-            both = target_of(r, r->first, both);
-        send_at(r, other, in, acc, n, NULL);
-        shmemi_await(t, peer(r, other), r->call);
-        memcpy(both, other < t->node ? in : acc, n * size);
-        r->reducer->combine(both, other < t->node ? acc : in, n);
-        acc = both;
-    }
-    give_near(r, r->first, acc, n);
 }
 
 /* ------------------------------------------------------------- with owners */
@@ -341,12 +261,41 @@ static void reduce_by_owners(const struct reduction *r)
  * rounds. */
 static size_t block_of(const struct shmemi_team *t, size_t share, size_t size, uint32_t owners)
 {
-    size_t most = shmemi_part_bytes(t) / size;
+    size_t most = shmemi_part_bytes(t) / size; /* not 0: every element is smaller than a part */
     bool alone = t->n == (int)t->n_nodes;
     size_t worth = (alone ? ALONE_BLOCK_BYTES : BLOCK_BYTES) / size;
     size_t least = worth < most ? worth : most;
     size_t block = (share + ROUNDS * owners - 1) / (ROUNDS * owners);
     return block < least ? least : block > most ? most : block;
+}
+
+static void reduce_share(struct reduction *r)
+{
+    struct shmemi_team *t = r->t;
+    size_t share = r->end - r->first, size = r->reducer->size;
+    enum shmemi_reduction how = shmemi_model_reduction(t, share * size);
+    r->whole = how != SHMEMI_OWNERS;
+    if (how == SHMEMI_PAIRS || how == SHMEMI_HALVES) {
+        size_t most = how == SHMEMI_PAIRS ? shmemi_pairs_most(t) : shmemi_halves_most(t);
+        r->block = share * size < most ? share : most / size;
+    } else {
+        r->block = block_of(t, share, size, r->whole ? 1 : t->n_nodes);
+    }
+    t->rounds_begun += rounds_of(r);
+    switch (how) {
+    case SHMEMI_STRAIGHT:
+        reduce_straight(r);
+        return;
+    case SHMEMI_PAIRS:
+        shmemi_column_pairs(r);
+        return;
+    case SHMEMI_HALVES:
+        shmemi_column_halves(r);
+        return;
+    case SHMEMI_OWNERS:
+        reduce_by_owners(r);
+        return;
+    }
 }
 
 /* A few elements: the leaders of nodes combine in pairs. */
@@ -387,17 +336,7 @@ void shmemi_columns_reduce(struct shmemi_team *t, char *dest, const char *source
         (t->n_nodes > SHMEMI_DIRECT_PES || shmemi_model_pairs(t->n_nodes, nelems * size))) {
         reduce_few(&r, nelems);
     } else if (t->near_rank < columns && first < end && shmemi_collective_holds()) {
-        enum shmemi_reduction how =
-            shmemi_model_reduction(t, (end - first) * size, shmemi_part_bytes(t));
-        r.whole = how != SHMEMI_OWNERS;
-        r.block = block_of(t, end - first, size, r.whole ? 1 : t->n_nodes);
-        t->rounds_begun += rounds_of(&r);
-        if (how == SHMEMI_PAIRS)
-            reduce_in_pairs(&r);
-        else if (how == SHMEMI_STRAIGHT)
-            reduce_straight(&r);
-        else
-            reduce_by_owners(&r);
+        reduce_share(&r);
         shmemi_lent_back(&lent, call);
     }
     if (shmemi_state.gpu) /* results may be under way to the memory of GPUs */

@@ -34,15 +34,6 @@ static int rank_of(const struct group *g, uint32_t i)
     return g->ranks != NULL ? g->ranks[i] : (int)i;
 }
 
-/* The largest power of two up to n. */
-static uint32_t power_below(uint32_t n)
-{
-    uint32_t p = 1;
-    while (p <= n / 2)
-        p *= 2;
-    return p;
-}
-
 /* Writes a contribution to the slot of another member that is at `at` in this PE. */
 static void give(struct shmemi_team *t, int rank, const char *at, const void *mine, size_t bytes,
                  const char *call)
@@ -80,7 +71,7 @@ static void exchange_in_pairs(struct shmemi_team *t, const struct group *g, void
                               const void *mine, size_t nelems, const struct shmemi_reducer *reducer,
                               const char *call)
 {
-    uint32_t me = g->me, power = power_below(g->n), beyond = g->n - power;
+    uint32_t me = g->me, power = shmemi_power_below(g->n), beyond = g->n - power;
     size_t bytes = nelems * reducer->size, slot = t->slot_size;
     char *folded = round, *whole = round + slot, *step = round + 2 * slot;
     _Alignas(SHMEMI_CACHE_LINE) char acc[SHMEMI_SLOT];

@@ -15,6 +15,9 @@ static const size_t pieces[] = {(size_t)256 << 10, (size_t)64 << 10};
 /* The most nodes that a node sends to. */
 enum { WIDEST = 8 };
 
+/* Fewer nodes do not gain from halves: owners send each of them a message in two steps. */
+enum { FEWEST_HALVED = 8 };
+
 /* Up to so many bytes of a node go together: copying them twice on the node takes less than
  * messages of their own. */
 #define PACK_BYTES ((size_t)16 << 10)
@@ -50,21 +53,76 @@ static double combining(const struct shmemi_team *t, double bytes)
     return (t->n_nodes + 2) * bytes / 10;
 }
 
-enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t bytes, size_t part)
+/* Nanoseconds of the messages by which nodes beyond the largest power of two take part, before the
+ * steps and behind them. */
+static double folding(const struct shmemi_team *t, double bytes)
+{
+    return shmemi_in_pairs(t->n_nodes) ? 0 : 2 * (latency() + sending(1, bytes)) + bytes / 10;
+}
+
+/* Nanoseconds of a reduction in pairs, in rounds of up to `most` bytes. */
+static double in_pairs(const struct shmemi_team *t, size_t bytes, size_t most)
+{
+    double rounds = (double)((bytes + most - 1) / most), each = (double)bytes / rounds;
+    double time = folding(t, each);
+    for (uint32_t nodes = t->n_nodes; nodes > 1; nodes /= 2)
+        time += latency() + sending(1, each) + 2 * each / 10;
+    return rounds * time;
+}
+
+/* The same in halves: the elements go to and fro, and each node combines and copies them twice. */
+static double in_halves(const struct shmemi_team *t, size_t bytes, size_t most)
+{
+    double rounds = (double)((bytes + most - 1) / most), each = (double)bytes / rounds;
+    double time = folding(t, each) + 4 * each / 10, half = each;
+    for (uint32_t nodes = t->n_nodes; nodes > 1; nodes /= 2) {
+        half /= 2;
+        time += 2 * (latency() + sending(1, half));
+    }
+    return rounds * time;
+}
+
+static enum shmemi_reduction forced_reduction(void)
+{
+    static const struct {
+        uint32_t word;
+        enum shmemi_reduction how;
+    } words[] = {{SHMEMI_COLLECTIVES_PAIRS, SHMEMI_PAIRS},
+                 {SHMEMI_COLLECTIVES_HALVES, SHMEMI_HALVES},
+                 {SHMEMI_COLLECTIVES_OWNERS, SHMEMI_OWNERS}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (forced(words[i].word))
+            return words[i].how;
+    return SHMEMI_STRAIGHT;
+}
+
+enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t bytes)
 {
     const uint32_t nodes = t->n_nodes;
     const double others = nodes - 1.0, all = (double)bytes, block = all / nodes;
-    const bool pairs = nodes > 2 && shmemi_in_pairs(nodes) && bytes <= part;
-    const double straight = latency() + sending(others, all) + combining(t, all);
-    const double owners = 2 * (latency() + sending(others, block)) + combining(t, block);
-    const double step = latency() + sending(1, all) + 2 * all / 10;
-    if (forced(SHMEMI_COLLECTIVES_PAIRS) && pairs)
-        return SHMEMI_PAIRS;
-    if (forced(SHMEMI_COLLECTIVES_STRAIGHT | SHMEMI_COLLECTIVES_OWNERS))
-        return forced(SHMEMI_COLLECTIVES_OWNERS) ? SHMEMI_OWNERS : SHMEMI_STRAIGHT;
-    if (pairs && __builtin_ctz(nodes) * step < (straight < owners ? straight : owners))
-        return SHMEMI_PAIRS;
-    return straight <= owners ? SHMEMI_STRAIGHT : SHMEMI_OWNERS;
+    const bool parts = shmemi_part_bytes(t) >= SHMEMI_LEAST_PART;
+    const struct {
+        enum shmemi_reduction how;
+        bool possible;
+        double time;
+    } all_ways[] = {
+        {SHMEMI_STRAIGHT, parts, latency() + sending(others, all) + combining(t, all)},
+        {SHMEMI_OWNERS, parts, 2 * (latency() + sending(others, block)) + combining(t, block)},
+        {SHMEMI_PAIRS, nodes > 2, in_pairs(t, bytes, shmemi_pairs_most(t))},
+        {SHMEMI_HALVES, nodes >= FEWEST_HALVED, in_halves(t, bytes, shmemi_halves_most(t))},
+    };
+    const uint32_t steps = SHMEMI_COLLECTIVES_PAIRS | SHMEMI_COLLECTIVES_HALVES;
+    const uint32_t words = SHMEMI_COLLECTIVES_STRAIGHT | SHMEMI_COLLECTIVES_OWNERS | steps;
+    enum shmemi_reduction best = SHMEMI_PAIRS;
+    double least = -1;
+    if (forced(words) && (parts || forced(steps)))
+        return forced_reduction();
+    for (size_t i = 0; i < sizeof all_ways / sizeof *all_ways; i++)
+        if (all_ways[i].possible && (least < 0 || all_ways[i].time < least)) {
+            best = all_ways[i].how;
+            least = all_ways[i].time;
+        }
+    return best;
 }
 
 /* With a power of two each step takes a message each way; else two more take the others in. */
@@ -112,14 +170,34 @@ struct shmemi_tree shmemi_model_tree(const struct shmemi_team *t, size_t nbytes)
     return best;
 }
 
+/* Nanoseconds in which each leader sends its bytes to each other one, and in which steps double
+ * what a leader has. Where the nodes are no power of two, what it has is in two parts in half of
+ * the steps. */
+static double directly(const struct shmemi_team *t, double bytes)
+{
+    return latency() + sending(t->n_nodes - 1.0, bytes);
+}
+
+static double doubling(const struct shmemi_team *t, double bytes)
+{
+    double time = 0, parts = shmemi_in_pairs(t->n_nodes) ? 1 : 1.5;
+    for (uint32_t nodes = 1; nodes < t->n_nodes; nodes *= 2) {
+        uint32_t n = t->n_nodes - nodes < nodes ? t->n_nodes - nodes : nodes;
+        time += latency() + sending(parts, bytes * n / parts);
+    }
+    return time;
+}
+
+bool shmemi_model_doubles(const struct shmemi_team *t, size_t bytes)
+{
+    return doubling(t, (double)bytes) < directly(t, (double)bytes);
+}
+
 bool shmemi_model_packs(const struct shmemi_team *t, size_t bytes)
 {
     if (forced(SHMEMI_COLLECTIVES_PACKED | SHMEMI_COLLECTIVES_APART))
         return forced(SHMEMI_COLLECTIVES_PACKED);
     if (bytes > PACK_BYTES || t->n > (int)t->n_nodes)
         return bytes <= PACK_BYTES;
-    double apart = latency() + sending(t->n_nodes - 1.0, (double)bytes), packed = 0;
-    for (uint32_t nodes = 1; nodes < t->n_nodes; nodes *= 2)
-        packed += latency() + sending(1, (double)bytes * nodes);
-    return shmemi_in_pairs(t->n_nodes) && packed < apart;
+    return shmemi_model_doubles(t, bytes);
 }

@@ -18,10 +18,39 @@ SHMEMI_INLINE bool shmemi_by_nodes(const struct shmemi_team *t)
            !(shmemi_state.collectives & SHMEMI_COLLECTIVES_FLAT);
 }
 
-/* How a column reduces its share (columns.c). Only parts of up to `part` bytes go in pairs. */
-enum shmemi_reduction { SHMEMI_STRAIGHT, SHMEMI_PAIRS, SHMEMI_OWNERS };
-enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t bytes,
-                                             size_t part);
+/* The largest power of two up to n. */
+SHMEMI_INLINE uint32_t shmemi_power_below(uint32_t n)
+{
+    return 1u << (31 - __builtin_clz(n));
+}
+
+/* The least part of a round for each node. */
+enum { SHMEMI_LEAST_PART = 256 };
+
+/* The bytes of a part of a round, of which each node has one. */
+SHMEMI_INLINE size_t shmemi_part_bytes(const struct shmemi_team *t)
+{
+    return t->round_bytes / t->n_nodes & ~(size_t)(SHMEMI_CACHE_LINE - 1);
+}
+
+/* The most bytes that a round reduces in pairs: it has a part for each step, and one for the
+ * elements of a node that takes no part. */
+SHMEMI_INLINE size_t shmemi_pairs_most(const struct shmemi_team *t)
+{
+    uint32_t parts = (uint32_t)__builtin_ctz(shmemi_power_below(t->n_nodes)) + 1;
+    return t->round_bytes / parts & ~(size_t)(SHMEMI_CACHE_LINE - 1);
+}
+
+/* In halves: the elements of a node that takes no part, and less than as much in all steps but for
+ * what is lost between two of them: less than a line and an element, in less than 21 steps. */
+SHMEMI_INLINE size_t shmemi_halves_most(const struct shmemi_team *t)
+{
+    return (t->round_bytes - 2048) / 2 & ~(size_t)(SHMEMI_CACHE_LINE - 1);
+}
+
+/* How a column reduces its share (columns.c, column_steps.c). */
+enum shmemi_reduction { SHMEMI_STRAIGHT, SHMEMI_PAIRS, SHMEMI_HALVES, SHMEMI_OWNERS };
+enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t bytes);
 
 /* Reports whether n PEs of as many nodes, or of one, that all contribute so many bytes, combine
  * them in pairs, at distances of 1, 2, 4 and so on. Otherwise each sends to each other one. */
@@ -40,6 +69,10 @@ SHMEMI_INLINE bool shmemi_in_pairs(uint32_t n)
 {
     return (n & (n - 1)) == 0;
 }
+
+/* Reports whether leaders of nodes with so many bytes each exchange them in steps, each of which
+ * doubles what a leader has. Otherwise each sends to each other one. */
+bool shmemi_model_doubles(const struct shmemi_team *t, size_t bytes);
 
 /* Reports whether blocks that have so many bytes on a node, go to another node together. */
 bool shmemi_model_packs(const struct shmemi_team *t, size_t bytes);

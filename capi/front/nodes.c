@@ -5,7 +5,7 @@
 
 #include "address.h"
 #include "barrier.h"
-#include "columns.h"
+#include "rounds.h"
 #include "failure.h"
 #include "gpu.h"
 #include "message.h"
@@ -72,7 +72,7 @@ static char *own_dest(const struct collect *c, size_t at)
     return shmemi_reachable(shmemi_state.my_pe, c->dest) + c->dest + at;
 }
 
-/* What a leader has is that of consecutive nodes, and so side by side. */
+/* Each step doubles what a leader has. It is that of consecutive nodes, and so side by side. */
 static void exchange_in_pairs(const struct collect *c)
 {
     struct shmemi_team *t = c->t;
@@ -88,6 +88,43 @@ static void exchange_in_pairs(const struct collect *c)
     }
 }
 
+/* The blocks of a number of nodes, from one node on. They are in one part of dest, or in two:
+ * behind the last node comes the first. */
+static int parts_from(const struct collect *c, uint32_t node, uint32_t n, struct shmemi_part *parts)
+{
+    uint32_t nodes = c->t->n_nodes, before = nodes - node < n ? nodes - node : n;
+    int used = 0;
+    parts[used] = nodes_part(c, node, before);
+    used += parts[used].bytes > 0;
+    if (n > before) {
+        parts[used] = nodes_part(c, 0, n - before);
+        used += parts[used].bytes > 0;
+    }
+    return used;
+}
+
+/* Where the nodes are no power of two: in the step of a distance a leader has the blocks of as many
+ * nodes, from its own on. It sends them to the leader that far before it, and gets those of the
+ * nodes that far behind it; in the last step as many as are missing. */
+static void exchange_around(const struct collect *c)
+{
+    struct shmemi_team *t = c->t;
+    const uint32_t nodes = t->n_nodes;
+    for (uint32_t distance = 1; distance < nodes && shmemi_collective_holds(); distance *= 2) {
+        uint32_t n = nodes - distance < distance ? nodes - distance : distance;
+        uint32_t from = (t->node + distance) % nodes;
+        int to = t->leaders[(t->node + nodes - distance) % nodes];
+        struct shmemi_part parts[2];
+        int used = parts_from(c, t->node, n, parts);
+        for (int i = 0; i < used; i++)
+            shmemi_message_at(t, to, c->dest + (int64_t)parts[i].at, own_dest(c, parts[i].at),
+                              parts[i].bytes, c->lent, c->call);
+        used = parts_from(c, from, n, parts);
+        for (int i = 0; i < used; i++)
+            shmemi_await(t, t->leaders[from], c->call);
+    }
+}
+
 static void exchange_directly(const struct collect *c)
 {
     struct shmemi_team *t = c->t;
@@ -100,9 +137,10 @@ static void exchange_directly(const struct collect *c)
             shmemi_await(t, t->leaders[shmemi_team_other_node(t, i)], c->call);
 }
 
-/* The leader of each node gets its blocks, exchanges them with the other leaders, and the members
- * read what it has. The ranks of a node are consecutive, and so are its blocks. */
-static void collect_packed(const struct collect *c)
+/* The leader of each node gets its blocks, `bytes` on average, exchanges them with the other
+ * leaders, and the members read what it has. The ranks of a node are consecutive, and so are its
+ * blocks. */
+static void collect_packed(const struct collect *c, size_t bytes)
 {
     struct shmemi_team *t = c->t;
     int leader = t->near[0];
@@ -113,6 +151,8 @@ static void collect_packed(const struct collect *c)
     sync_near(t, c->call);
     if (t->me == leader && shmemi_in_pairs(t->n_nodes))
         exchange_in_pairs(c);
+    else if (t->me == leader && shmemi_model_doubles(t, bytes))
+        exchange_around(c);
     else if (t->me == leader)
         exchange_directly(c);
     sync_near(t, c->call);
@@ -170,9 +210,9 @@ void shmemi_nodes_collect(struct shmemi_team *t, int64_t dest, const struct shme
     struct shmemi_lent lent;
     shmemi_lent_begin(&lent);
     const struct collect c = {t, dest, blocks, &lent, call};
-    size_t all = part(&c, 0, t->n).bytes;
-    if (t->consecutive && shmemi_model_packs(t, all / t->n_nodes))
-        collect_packed(&c);
+    size_t bytes = part(&c, 0, t->n).bytes / t->n_nodes;
+    if (t->consecutive && shmemi_model_packs(t, bytes))
+        collect_packed(&c, bytes);
     else
         collect_apart(&c);
     shmemi_lent_back(&lent, call);
@@ -184,7 +224,7 @@ void shmemi_nodes_collect(struct shmemi_team *t, int64_t dest, const struct shme
  * round. */
 bool shmemi_nodes_swaps(const struct shmemi_team *t, size_t nbytes)
 {
-    return shmemi_has_columns(t) && t->consecutive && t->even &&
+    return shmemi_has_parts(t) && t->consecutive && t->even &&
            nbytes <= shmemi_part_bytes(t) / t->columns &&
            shmemi_model_packs(t, nbytes * t->columns);
 }

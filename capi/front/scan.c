@@ -6,12 +6,13 @@
 #include "address.h"
 #include "barrier.h"
 #include "collective_arguments.h"
-#include "columns.h"
+#include "rounds.h"
 #include "exchange.h"
 #include "failure.h"
 #include "front.h"
 #include "gather.h"
 #include "gpu.h"
+#include "lines.h"
 #include "message.h"
 #include "team_ids.h"
 
@@ -57,6 +58,21 @@ static void scan_small(struct shmemi_team *t, void *dest, const void *source, si
 
 /* ------------------------------------------------------------ node by node */
 
+/* Of exchanges in steps: each step has a part of its own of what a round sends and receives, and so
+ * has what the last one leaves. */
+static size_t scan_part(const struct shmemi_team *t)
+{
+    uint32_t steps = (uint32_t)__builtin_ctz(shmemi_power_below(t->n_nodes)) + 1;
+    return t->round_bytes / (steps + 1) & ~(size_t)(SHMEMI_CACHE_LINE - 1);
+}
+
+/* Whether leaders exchange in steps, by what a few elements take: that has to be known before the
+ * elements are divided into pieces. */
+static bool in_steps(const struct shmemi_team *t)
+{
+    return !shmemi_has_parts(t) || shmemi_model_pairs(t->n_nodes, SHMEMI_LINE_DATA);
+}
+
 /* A piece of a scan of a team whose nodes have consecutive ranks. */
 struct piece {
     struct shmemi_team *t;
@@ -68,8 +84,8 @@ struct piece {
     const char *call;
 };
 
-/* The leaders exchange what their nodes have, in the parts of a round. before = the combination of
- * the nodes before this one, if there are any. */
+/* Each leader sends what its node has to each other one. before = the combination of the nodes
+ * before this one, if there are any. */
 static void exchange_totals(const struct piece *p, char *before)
 {
     struct shmemi_team *t = p->t;
@@ -90,6 +106,37 @@ static void exchange_totals(const struct piece *p, char *before)
             p->reducer->combine(before, shmemi_round_part(t, round, node), p->n);
 }
 
+/* The same in steps. In the step of a distance a leader has the combination of as many nodes, up to
+ * its own, and sends it to the leader that far behind it. The last ones send to the first, which
+ * combine nothing: so no leader gets two rounds ahead of another. */
+static void exchange_in_steps(const struct piece *p, char *before)
+{
+    struct shmemi_team *t = p->t;
+    const uint32_t nodes = t->n_nodes;
+    const size_t bytes = p->n * p->reducer->size, part = scan_part(t);
+    char *in = shmemi_round_received(t, t->rounds_begun), *total = in - t->round_bytes;
+    t->rounds_begun++;
+    shmemi_gather(t, t->near, t->n_near, total, p->source, p->n, p->reducer, p->call);
+    for (uint32_t distance = 1; distance < nodes && shmemi_collective_holds(); distance *= 2) {
+        int behind = t->leaders[(t->node + distance) % nodes];
+        int ahead = t->leaders[(t->node + nodes - distance) % nodes];
+        char *next = total + part;
+        shmemi_message_at(t, behind, in - shmemi_state.peer_base[shmemi_state.my_pe], total, bytes,
+                          NULL, p->call);
+        shmemi_await(t, ahead, p->call);
+        memcpy(next, total, bytes);
+        if (t->node >= distance) {
+            memcpy(next, in, bytes);
+            p->reducer->combine(next, total, p->n);
+            if (distance > 1)
+                p->reducer->combine(in, before, p->n);
+            memcpy(before, in, bytes);
+        }
+        total = next;
+        in += part;
+    }
+}
+
 /* A leader gives what the nodes before have to its members, in their dest, which nobody reads any
  * more; each combines it with what the members before it have. */
 static void scan_piece(const struct piece *p, char *acc, char *before)
@@ -99,7 +146,9 @@ static void scan_piece(const struct piece *p, char *acc, char *before)
     uint32_t upto = t->near_rank + (p->inclusive ? 1 : 0);
     shmemi_sync_node(t, p->call);
     shmemi_gather(t, t->near, upto, acc, p->source, p->n, p->reducer, p->call);
-    if (t->near_rank == 0)
+    if (t->near_rank == 0 && in_steps(t))
+        exchange_in_steps(p, before);
+    else if (t->near_rank == 0)
         exchange_totals(p, before);
     shmemi_sync_node(t, p->call);
     if (!shmemi_collective_holds())
@@ -124,7 +173,7 @@ static void scan_piece(const struct piece *p, char *acc, char *before)
 static void scan_by_nodes(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                           bool inclusive, const struct shmemi_reducer *reducer, const char *call)
 {
-    size_t size = reducer->size, part = shmemi_part_bytes(t);
+    size_t size = reducer->size, part = in_steps(t) ? scan_part(t) : shmemi_part_bytes(t);
     size_t most = (part < SHMEMI_PIECE ? part : SHMEMI_PIECE) / size;
     _Alignas(SHMEMI_CACHE_LINE) char acc[SHMEMI_PIECE], before[SHMEMI_PIECE];
     for (size_t at = 0; at < nelems && shmemi_collective_holds(); at += most) {

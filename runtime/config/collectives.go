@@ -7,7 +7,7 @@ import (
 
 // collectiveWords are the words of SHMEM_COLLECTIVES: auto, and then the bits of Collectives in
 // their order.
-var collectiveWords = []string{"auto", "flat", "straight", "pairs", "owners", "chain", "wide", "packed", "apart"}
+var collectiveWords = []string{"auto", "flat", "straight", "pairs", "halves", "owners", "chain", "wide", "packed", "apart"}
 
 func collectivesOf(words []string) Collectives {
 	var c Collectives

@@ -208,7 +208,7 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_COLLECTIVES", Kind: List, Default: "auto", Choices: collectiveWords, Category: Network, Since: "0.2",
-		Text: "The algorithms of collective calls between hosts; the word of PE 0 counts for all. auto: a model of the network chooses by size and number of hosts. flat: each PE sends to each other one. Reductions: straight (in one step), pairs (of hosts at distances of 1, 2, 4 and so on, if these are a power of two) or owners (of blocks). Broadcasts: chain (from host to host) or wide (from each host to eight others). collect and alltoall: packed (the blocks of a host together) or apart.",
+		Text: "The algorithms of collective calls between hosts; the word of PE 0 counts for all. auto: a model of the network chooses by size and number of hosts. flat: each PE sends to each other one. Reductions: straight (in one step), pairs (of hosts at distances of 1, 2, 4 and so on), halves (the same pairs, each host of which keeps one half of the elements) or owners (of blocks). Broadcasts: chain (from host to host) or wide (from each host to eight others). collect and alltoall: packed (the blocks of a host together) or apart.",
 		set:  func(c *Config, v parsed) { c.Collectives = collectivesOf(v.words) },
 	},
 	{

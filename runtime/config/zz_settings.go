@@ -39,12 +39,13 @@ type Collectives uint32
 const (
 	CollectivesFlat     Collectives = 1   // each PE sends to each other one
 	CollectivesStraight Collectives = 2   // reductions in one step
-	CollectivesPairs    Collectives = 4   // reductions in pairs of nodes, if these are a power of two
-	CollectivesOwners   Collectives = 8   // reductions by owners of blocks
-	CollectivesChain    Collectives = 16  // broadcasts from node to node
-	CollectivesWide     Collectives = 32  // broadcasts from each node to eight others
-	CollectivesPacked   Collectives = 64  // blocks of a node together
-	CollectivesApart    Collectives = 128 // each block by itself
+	CollectivesPairs    Collectives = 4   // reductions in pairs of nodes
+	CollectivesHalves   Collectives = 8   // reductions in pairs of nodes that each keep half of the elements
+	CollectivesOwners   Collectives = 16  // reductions by owners of blocks
+	CollectivesChain    Collectives = 32  // broadcasts from node to node
+	CollectivesWide     Collectives = 64  // broadcasts from each node to eight others
+	CollectivesPacked   Collectives = 128 // blocks of a node together
+	CollectivesApart    Collectives = 256 // each block by itself
 )
 
 var (
@@ -67,9 +68,10 @@ var (
 	_ = [1]struct{}{}[CollectivesFlat-(1)]
 	_ = [1]struct{}{}[CollectivesStraight-(2)]
 	_ = [1]struct{}{}[CollectivesPairs-(4)]
-	_ = [1]struct{}{}[CollectivesOwners-(8)]
-	_ = [1]struct{}{}[CollectivesChain-(16)]
-	_ = [1]struct{}{}[CollectivesWide-(32)]
-	_ = [1]struct{}{}[CollectivesPacked-(64)]
-	_ = [1]struct{}{}[CollectivesApart-(128)]
+	_ = [1]struct{}{}[CollectivesHalves-(8)]
+	_ = [1]struct{}{}[CollectivesOwners-(16)]
+	_ = [1]struct{}{}[CollectivesChain-(32)]
+	_ = [1]struct{}{}[CollectivesWide-(64)]
+	_ = [1]struct{}{}[CollectivesPacked-(128)]
+	_ = [1]struct{}{}[CollectivesApart-(256)]
 )

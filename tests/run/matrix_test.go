@@ -52,7 +52,8 @@ var configurations = []configuration{
 	// Collective calls as the model does not choose them.
 	{name: "flat-4", args: on("4", append(onTCP, "--hosts", "2", "-x", "SHMEM_COLLECTIVES=flat")...)},
 	{name: "forced-8", args: on("8", append(onTCP, "--hosts", "4", "-x", "SHMEM_COLLECTIVES=owners,chain,apart")...)},
-	{name: "forced-5", args: on("5", append(onTCP, "--hosts", "3,1,1", "-x", "SHMEM_COLLECTIVES=straight,wide,packed")...)},
+	{name: "forced-5", args: on("5", append(onTCP, "--hosts", "3,1,1", "-x", "SHMEM_COLLECTIVES=pairs,wide,packed")...)},
+	{name: "forced-6", args: on("6", append(onTCP, "--hosts", "2,1,1,1,1", "-x", "SHMEM_COLLECTIVES=halves")...)},
 	// 16 and 3 beyond.
 	{name: "node-19", args: on("19"), many: true},
 	{name: "hosts-19", args: on("19", append(onTCP, "--hosts", "19")...), many: true},
@@ -78,7 +79,7 @@ var configurations = []configuration{
 var onPush = map[string][]string{
 	"":               {"node-3", "hosts-3-1", "chaos-3", "gpu-node-3", "asan-hosts-2"},
 	"activesets":     {"node-8", "node-19", "hosts-3-1"},
-	"collectives":    {"node-3", "hosts-4", "hosts-3-1", "flat-4", "forced-8", "forced-5", "hosts-19", "chaos-3", "gpu-hosts-4", "asan-hosts-2"},
+	"collectives":    {"node-3", "hosts-4", "hosts-3-1", "flat-4", "forced-8", "forced-5", "forced-6", "hosts-19", "chaos-3", "gpu-hosts-4", "asan-hosts-2"},
 	"contexts":       {"node-4", "hosts-3-1", "gpu-node-3", "asan-hosts-2"},
 	"contexts_apart": {"hosts-4", "links-3"},
 	"deprecated":     {"node-3", "asan-node-2"},

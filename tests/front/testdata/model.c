@@ -32,7 +32,8 @@ static void wire(uint32_t latency, uint32_t post, uint32_t kib)
 static enum shmemi_reduction reduction(uint32_t nodes, size_t bytes)
 {
     struct shmemi_team t = of(nodes, (int)nodes);
-    return shmemi_model_reduction(&t, bytes, ((size_t)256 << 10) / nodes);
+    t.round_bytes = SHMEMI_WORLD_ROUND;
+    return shmemi_model_reduction(&t, bytes);
 }
 
 static struct shmemi_tree tree(uint32_t nodes, size_t bytes)
@@ -62,6 +63,10 @@ static void reductions(void)
     }
     check(reduction(128, 64) != SHMEMI_PAIRS, "EFA, no pairs", 128, 64);
     check(reduction(128, 1 << 20) == SHMEMI_OWNERS, "EFA, owners", 128, 1 << 20);
+    /* A message to each node takes too long, and then a round has no part for each. */
+    check(reduction(1000, 4 << 10) == SHMEMI_PAIRS, "EFA, pairs", 1000, 4 << 10);
+    check(reduction(1000, 64 << 10) == SHMEMI_HALVES, "EFA, halves", 1000, 64 << 10);
+    check(reduction(10000, 1 << 20) == SHMEMI_HALVES, "EFA, halves", 10000, 1 << 20);
 }
 
 static void trees(void)
@@ -85,7 +90,9 @@ static void words(void)
     check(tree(4, 8).children == 1, "chain", 4, 8);
     shmemi_state.collectives = SHMEMI_COLLECTIVES_PAIRS | SHMEMI_COLLECTIVES_WIDE;
     check(reduction(4, 1024) == SHMEMI_PAIRS, "pairs", 4, 1024);
-    check(reduction(3, 1024) != SHMEMI_PAIRS, "no pairs of three", 3, 1024);
+    check(reduction(3, 1024) == SHMEMI_PAIRS, "pairs", 3, 1024);
+    shmemi_state.collectives = SHMEMI_COLLECTIVES_HALVES | SHMEMI_COLLECTIVES_WIDE;
+    check(reduction(3, 1024) == SHMEMI_HALVES, "halves", 3, 1024);
     check(tree(128, 64 << 20).children == 8, "wide", 128, 64 << 20);
     struct shmemi_team t = of(4, 8);
     shmemi_state.collectives = SHMEMI_COLLECTIVES_APART;
@@ -112,6 +119,12 @@ static void packs(void)
     t = of(6, 6);
     wire(2000, 6000, 400);
     check(!shmemi_model_packs(&t, 8), "tcp, six nodes", 6, 8);
+    t = of(19, 19);
+    check(shmemi_model_packs(&t, 8), "tcp, packed", 19, 8);
+    wire(15000, 500, 82);
+    check(!shmemi_model_packs(&t, 8), "EFA, apart", 19, 8);
+    t = of(1000, 1000);
+    check(shmemi_model_packs(&t, 8), "EFA, packed", 1000, 8);
 }
 
 /* Of a job on one node all figures are 0. */

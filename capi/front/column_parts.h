@@ -1,0 +1,83 @@
+/*
+ * column_parts.h: a reduction of a column, for columns.c and column_steps.c.
+ */
+#ifndef SHMEMI_COLUMN_PARTS_H
+#define SHMEMI_COLUMN_PARTS_H
+
+#include "below.h"
+#include "failure.h"
+#include "front.h"
+#include "gpu.h"
+#include "message.h"
+#include "rounds.h"
+
+#pragma GCC visibility push(hidden)
+
+/* A reduction, as a member of a column sees it. Numbers are of elements. */
+struct reduction {
+    struct shmemi_team *t;
+    char *dest;
+    const char *source;
+    size_t first, end; /* the share of the column, or the block of this PE that is to be reduced */
+    size_t block;      /* of a member, in a round */
+    size_t apart;      /* from the block of one member to that of the next in source, of scatter */
+    bool scatter;      /* only the owner gets the result */
+    bool whole;        /* a round is a block: all but owners of several blocks */
+    uint64_t round;    /* the number of the first round of the team that is used */
+    struct shmemi_lent *lent;
+    const struct shmemi_reducer *reducer;
+    const char *call;
+};
+
+/* The rank of the member of this PE's column on a node. */
+SHMEMI_INLINE int peer(const struct reduction *r, uint32_t node)
+{
+    return shmemi_team_at(r->t, node, r->t->near_rank);
+}
+
+/* The memory of a round: for what this PE receives, and for what it sends. */
+SHMEMI_INLINE char *received_in(const struct reduction *r, size_t k)
+{
+    return shmemi_round_received(r->t, r->round + k);
+}
+
+SHMEMI_INLINE char *sent_in(const struct reduction *r, size_t k)
+{
+    return received_in(r, k) - r->t->round_bytes;
+}
+
+/* Sends elements to the column's member on a node, to the place that `at` has in this PE. */
+SHMEMI_INLINE void send_at(const struct reduction *r, uint32_t node, const char *at,
+                           const void *from, size_t nelems, struct shmemi_lent *lent)
+{
+    int64_t offset = at - shmemi_state.peer_base[shmemi_state.my_pe];
+    shmemi_message_at(r->t, peer(r, node), offset, from, nelems * r->reducer->size, lent, r->call);
+}
+
+/* Where this PE combines the elements of a round: in dest, if no other member of its node gets them
+ * from there. */
+SHMEMI_INLINE char *target_of(const struct reduction *r, size_t at, char *round)
+{
+    if (r->t->n_near == 1 && shmemi_loads(r->dest))
+        return r->dest + at * r->reducer->size;
+    return round;
+}
+
+/* Gives the members of this node, this PE included, the result of n elements. */
+SHMEMI_INLINE void give_near(const struct reduction *r, size_t at, const char *from, size_t n)
+{
+    struct shmemi_team *t = r->t;
+    char *to = r->dest + at * r->reducer->size;
+    for (uint32_t i = 0; i < t->n_near && to != from && shmemi_collective_holds(); i++)
+        shmemi_put(SHMEM_CTX_DEFAULT, to, from, n * r->reducer->size,
+                   t->pes[shmemi_team_neighbour(t, i)], r->call);
+}
+
+/* column_steps.c: reduces the elements from first to end, with a round for each r->block of them.
+ */
+void shmemi_column_pairs(const struct reduction *r);
+void shmemi_column_halves(const struct reduction *r);
+
+#pragma GCC visibility pop
+
+#endif

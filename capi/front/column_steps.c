@@ -1,0 +1,181 @@
+/*
+ * column_steps.c: reductions of a column in steps, in each of which a node exchanges elements with
+ * one other node.
+ *
+ * In pairs: in step k nodes whose numbers differ in bit k exchange all that they have, and both
+ * combine it. n nodes take log2 n steps, and send all elements in each.
+ *
+ * In halves: in step k each of the two keeps one half of the elements that they still share, and
+ * sends the other. At the end each node has the result of its own part; the same steps in reverse
+ * give it to all. That takes twice the steps, and a node sends each element twice at most.
+ *
+ * Nodes beyond the largest power of two do not take part. Each sends its elements to a node that
+ * does, before the first step, and gets the result behind the last one.
+ *
+ * No call returns before all nodes have begun it, because the result has elements of each. So a
+ * node that begins round k + 2 knows that all have left round k, and may write to its memory.
+ */
+#include "column_parts.h"
+
+#include "gather.h"
+#include "model.h"
+
+static uint32_t power_of(const struct shmemi_team *t)
+{
+    return shmemi_power_below(t->n_nodes);
+}
+
+/* Reports whether this node takes part for another one, too. */
+static bool stands_for_another(const struct shmemi_team *t)
+{
+    return t->node + power_of(t) < t->n_nodes;
+}
+
+/* The bytes from what one step receives to what the next does. */
+static size_t line_bytes(const struct reduction *r, size_t nelems)
+{
+    return (nelems * r->reducer->size + SHMEMI_CACHE_LINE - 1) & ~(size_t)(SHMEMI_CACHE_LINE - 1);
+}
+
+/* Combines the elements that the members of this node have, and those of the node that it stands
+ * for. Returns false on a node that takes no part: acc has the result. */
+static bool begin(const struct reduction *r, size_t k, char *acc, size_t at, size_t n)
+{
+    struct shmemi_team *t = r->t;
+    uint32_t power = power_of(t);
+    char *in = received_in(r, k);
+    shmemi_gather(t, t->near, t->n_near, acc, r->source + at * r->reducer->size, n, r->reducer,
+                  r->call);
+    if (t->node >= power) {
+        send_at(r, t->node - power, in, acc, n, NULL);
+        shmemi_await(t, peer(r, t->node - power), r->call);
+        return false;
+    }
+    if (stands_for_another(t)) {
+        shmemi_await(t, peer(r, t->node + power), r->call);
+        r->reducer->combine(acc, in, n);
+    }
+    return true;
+}
+
+/* Gives the result to the node that this one stands for, where that had its own elements. */
+static void end(const struct reduction *r, size_t k, const char *result, size_t n)
+{
+    if (stands_for_another(r->t))
+        send_at(r, r->t->node + power_of(r->t), sent_in(r, k), result, n, NULL);
+}
+
+/* What a node has sent may still be under way when it has got the other's, so each step has memory
+ * of its own. */
+static void in_pairs(const struct reduction *r, size_t k, size_t at, size_t n)
+{
+    struct shmemi_team *t = r->t;
+    size_t step = line_bytes(r, n);
+    char *acc = sent_in(r, k), *in = received_in(r, k);
+    bool takes_part = begin(r, k, acc, at, n);
+    for (uint32_t bit = 1; takes_part && bit < power_of(t) && shmemi_collective_holds(); bit *= 2) {
+        bool lower = !(t->node & bit);
+        char *both = acc + step;
+        if (bit * 2 == power_of(t) && !stands_for_another(t))
+            both = target_of(r, at, both);
+        in += step;
+        send_at(r, t->node ^ bit, in, acc, n, NULL);
+        shmemi_await(t, peer(r, t->node ^ bit), r->call);
+        memcpy(both, lower ? acc : in, n * r->reducer->size);
+        r->reducer->combine(both, lower ? in : acc, n);
+        acc = both;
+    }
+    if (takes_part)
+        end(r, k, acc, n);
+    give_near(r, at, acc, n);
+}
+
+/* The elements that a node still has to combine, counted from the first of the round. */
+struct range {
+    size_t first, end;
+};
+
+/* The lower of two nodes keeps the lower half. */
+static struct range half(struct range both, bool lower)
+{
+    size_t middle = both.first + (both.end - both.first + 1) / 2;
+    return lower ? (struct range){both.first, middle} : (struct range){middle, both.end};
+}
+
+static size_t elements(struct range range)
+{
+    return range.end - range.first;
+}
+
+/* Combines this node's part of the elements. The two nodes of a step share the same elements, and
+ * have what they received before at the same places. Returns the number of steps; before[i] is what
+ * the node shared with the other one of step i, and *mine what it has at the end, in acc. */
+static uint32_t scatter_halves(const struct reduction *r, size_t k, char *acc, size_t n,
+                               struct range *before, struct range *mine)
+{
+    struct shmemi_team *t = r->t;
+    size_t size = r->reducer->size;
+    char *in = received_in(r, k) + line_bytes(r, n), *have = acc; /* the first of *mine */
+    uint32_t steps = 0;
+    *mine = (struct range){0, n};
+    for (; 1u << steps < power_of(t) && shmemi_collective_holds(); steps++) {
+        uint32_t other = t->node ^ 1u << steps;
+        bool lower = other > t->node;
+        struct range kept = half(*mine, lower), given = half(*mine, !lower);
+        char *keep = have + (kept.first - mine->first) * size;
+        if (elements(given) > 0)
+            send_at(r, other, in, have + (given.first - mine->first) * size, elements(given), NULL);
+        if (elements(kept) > 0) {
+            shmemi_await(t, peer(r, other), r->call);
+            r->reducer->combine(lower ? keep : in, lower ? in : keep, elements(kept));
+        }
+        have = lower ? keep : in;
+        before[steps] = *mine;
+        *mine = kept;
+        in += line_bytes(r, elements(kept));
+    }
+    memmove(acc + mine->first * size, have, elements(*mine) * size);
+    return steps;
+}
+
+/* A node has used what the other sent it before the result of that comes, so the result may take
+ * its place. */
+static void in_halves(const struct reduction *r, size_t k, size_t at, size_t n)
+{
+    struct shmemi_team *t = r->t;
+    size_t size = r->reducer->size;
+    struct range before[32], mine;
+    char *acc = sent_in(r, k);
+    if (begin(r, k, acc, at, n)) {
+        uint32_t steps = scatter_halves(r, k, acc, n, before, &mine);
+        while (steps-- > 0 && shmemi_collective_holds()) {
+            uint32_t other = t->node ^ 1u << steps;
+            const char *result = acc + mine.first * size;
+            if (elements(mine) > 0)
+                send_at(r, other, result, result, elements(mine), NULL);
+            if (elements(before[steps]) > elements(mine))
+                shmemi_await(t, peer(r, other), r->call);
+            mine = before[steps];
+        }
+        end(r, k, acc, n);
+    }
+    give_near(r, at, acc, n);
+}
+
+static void in_rounds(const struct reduction *r,
+                      void (*reduce)(const struct reduction *, size_t, size_t, size_t))
+{
+    size_t k = 0;
+    for (size_t at = r->first; at < r->end && shmemi_collective_holds(); at += r->block)
+        reduce(r, k++, at, r->end - at < r->block ? r->end - at : r->block);
+}
+
+void shmemi_column_pairs(const struct reduction *r)
+{
+    in_rounds(r, in_pairs);
+}
+
+void shmemi_column_halves(const struct reduction *r)
+{
+    in_rounds(r, in_halves);
+}

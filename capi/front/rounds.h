@@ -1,0 +1,39 @@
+/*
+ * rounds.h: the memory in which the members of a team on several nodes exchange elements, round
+ * after round.
+ */
+#ifndef SHMEMI_ROUNDS_H
+#define SHMEMI_ROUNDS_H
+
+#include "model.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Reports whether a team has columns: it is on several nodes, and has memory for rounds. */
+SHMEMI_INLINE bool shmemi_has_columns(const struct shmemi_team *t)
+{
+    return shmemi_by_nodes(t) && t->rounds != NULL;
+}
+
+/* Reports whether a round of a team with columns has a part for each node: up to 2,048 nodes, of
+ * teams other than the world up to 128. */
+SHMEMI_INLINE bool shmemi_has_parts(const struct shmemi_team *t)
+{
+    return shmemi_has_columns(t) && shmemi_part_bytes(t) >= SHMEMI_LEAST_PART;
+}
+
+/* What this PE receives in a round of a team. What it sends is before it. */
+SHMEMI_INLINE char *shmemi_round_received(const struct shmemi_team *t, uint64_t round)
+{
+    return t->rounds + (round % SHMEMI_COLUMN_ROUNDS * 2 + 1) * t->round_bytes;
+}
+
+/* The part of it for what a member of a node sends. */
+SHMEMI_INLINE char *shmemi_round_part(const struct shmemi_team *t, uint64_t round, uint32_t node)
+{
+    return shmemi_round_received(t, round) + shmemi_part_bytes(t) * node;
+}
+
+#pragma GCC visibility pop
+
+#endif
