@@ -4,11 +4,13 @@ import (
 	"encoding/binary"
 	"iter"
 	"math/bits"
+	"slices"
 	"unsafe"
 
 	"libshmem"
 	layout "libshmem/abi/table"
 	"libshmem/fabric"
+	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy/collective"
 )
 
@@ -141,20 +143,26 @@ func (m *member) sum() {
 	}
 }
 
-// together runs f for all PEs, in random turns.
-func together(w *world, all []*member, f func(*member)) {
-	type running struct {
-		next func() (struct{}, bool)
-		stop func()
-	}
-	var left []running
+// running is a PE in a function, up to the place where it waits.
+type running struct {
+	next func() (struct{}, bool)
+	stop func()
+}
+
+func start(all []*member, f func(*member)) (out []running) {
 	for _, m := range all {
 		next, stop := iter.Pull(func(yield func(struct{}) bool) {
 			m.yield = yield
 			f(m)
 		})
-		left = append(left, running{next, stop})
+		out = append(out, running{next, stop})
 	}
+	return out
+}
+
+// together runs f for all PEs, in random turns.
+func together(w *world, all []*member, f func(*member)) {
+	left := start(all, f)
 	for len(left) > 0 {
 		i := w.rng.IntN(len(left))
 		if _, more := left[i].next(); more {
@@ -164,7 +172,35 @@ func together(w *world, all []*member, f func(*member)) {
 		left[i] = left[len(left)-1]
 		left = left[:len(left)-1]
 	}
-	// All messages have arrived, and so have the answers.
+	drain(w, all)
+}
+
+// inTime runs f for all PEs as processors do that wait for nothing else: all poll before the next
+// fifth of a microsecond begins. In together a poll is an event, so that one PE's messages wait for
+// the events of all others.
+func inTime(w *world, all []*member, f func(*member)) {
+	const instant = sim.Microsecond / 5
+	sleeps := w.sleeps
+	w.sleeps = false
+	for _, m := range all {
+		m.asleep = false
+	}
+	for left := start(all, f); len(left) > 0 && !w.ended; {
+		w.net.Manual(true)
+		left = slices.DeleteFunc(left, func(r running) bool {
+			_, more := r.next()
+			return !more
+		})
+		w.net.Manual(false)
+		for until := w.net.Now() + instant; w.net.Now() < until && w.net.Step(); {
+		}
+	}
+	w.sleeps = sleeps
+	drain(w, all)
+}
+
+// drain lets all messages arrive, and their replies.
+func drain(w *world, all []*member) {
 	for !w.net.Idle() && !w.ended {
 		for _, m := range all {
 			w.poll(m.proc)
