@@ -1,7 +1,7 @@
 // Package queue is the proxy's end of the rings by which GPU and host threads submit operations.
-// It owns the slots, the lines and the answers: it finds pushed operations, decodes them, and
-// reports to producers which slots are free and which operations are done. It does not know what an
-// operation means, nor any fabric.
+// It owns the slots, the progress words and the replies: it finds pushed operations, decodes them,
+// and reports to producers which slots are free and which operations are complete. It does not know
+// what an operation means, nor any fabric.
 //
 // # Threads
 //
@@ -11,8 +11,9 @@
 //
 // # Order
 //
-// A word of a slot is valid when its lap is that of the round, so a slot is read word by word, each
-// with acquire. The producer's stores before the slot are visible once both words are valid. The
-// tail is published with release after the slots below it were read. An answer's turn, and a ring's
-// done, are published with release after the data that they announce.
+// Each word of a slot has a lap bit, which changes from one round through the ring to the next. A
+// word is valid when its lap is that of the present round, so a slot is read word by word, each with
+// acquire. The producer's stores before the slot are visible once both words are valid. The tail is
+// published with release after the slots below it were read. A reply's turn, and a ring's done, are
+// published with release after the data that they announce.
 package queue

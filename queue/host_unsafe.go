@@ -23,8 +23,8 @@ type Host struct {
 // in pairs.
 const line = 128
 
-// NewHost makes count rings of n slots each for a job of npes. Nothing is known
-// of the peers yet: their entries are zero.
+// NewHost makes count rings of n slots each for a job of npes. The entries of Peers are zero, for
+// the caller to fill.
 func NewHost(count, n, npes int) (*Host, error) {
 	if err := checkSize(n); err != nil {
 		return nil, err
@@ -67,13 +67,13 @@ func NewHost(count, n, npes int) (*Host, error) {
 	return h, nil
 }
 
-// Wake sets the C function that producers of ring i call when its consumer
-// sleeps, and its argument. Neither is Go's.
+// Wake sets the C function that producers of ring i call when its consumer sleeps, and its argument,
+// which is not memory of Go.
 func (h *Host) Wake(i int, function, argument unsafe.Pointer) {
 	h.descs[i].Wake, h.descs[i].WakeArg = function, argument
 }
 
-// Close stops the rings and unmaps them. No producer may be inside any more.
+// Close stops the rings and unmaps them. No producer may use them any more.
 func (h *Host) Close() error {
 	for _, r := range h.Rings {
 		r.Stop()

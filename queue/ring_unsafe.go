@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// The limits of a ring's size, in slots. The lower one holds one push of a warp, 32 operations of
-// the most slots, with room to go on.
+// The limits of a ring's size, in slots. MinSlots holds one push of a warp, 32 operations of
+// MaxSlots each, with room to go on.
 const (
 	MinSlots = 256
 	MaxSize  = 1 << 20
@@ -19,16 +19,15 @@ const slotSize = 16
 // Memory has the addresses of a ring's parts in this process.
 type Memory struct {
 	Slots   unsafe.Pointer // SlotBytes of zeros, aligned to 16 bytes
-	Line    *Progress      // zero
+	Line    *Progress      // zero: the words in which the consumer shows its progress
 	Replies unsafe.Pointer // ReplyBytes of zeros
-	Cells   unsafe.Pointer // CellsBytes, at the address that producers have for it; nil: none
+	Cells   unsafe.Pointer // CellsBytes, at the address that producers have for it, for data of operations that lies beside their slots; nil: none
 }
 
-// SlotBytes is the size of n slots, ReplyBytes that of their replies, and NearBytes that of the
-// producers' own words.
+// SlotBytes is the size of n slots.
 func SlotBytes(n int) int { return n * slotSize }
 
-// The sizes of the other parts.
+// The sizes of a ring's other parts: its replies, the producers' own words, and its cells.
 const (
 	ReplyBytes = Replies * int(unsafe.Sizeof(Reply{}))
 	NearBytes  = int(unsafe.Sizeof(Near{})) + Replies/8
@@ -40,7 +39,7 @@ type Ring struct {
 	slots   unsafe.Pointer
 	mask    uint64
 	shift   uint
-	pos     uint64 // next position to be read
+	pos     uint64 // next position to be read; positions count slots and never wrap
 	line    *Progress
 	replies unsafe.Pointer
 	cells   unsafe.Pointer
@@ -66,7 +65,7 @@ func newRing(m Memory, n int) *Ring {
 	return &Ring{slots: m.Slots, mask: uint64(n) - 1, shift: uint(bits.TrailingZeros(uint(n))), line: m.Line, replies: m.Replies, cells: m.Cells}
 }
 
-// Position is that of the next operation.
+// Position returns the position of the next operation to be read.
 func (r *Ring) Position() uint64 { return r.pos }
 
 // Seek moves to a position that another consumer of the ring has reached. This Ring keeps no record
@@ -76,8 +75,8 @@ func (r *Ring) Seek(p uint64) { r.pos = p }
 // Memory returns the parts of the ring.
 func (r *Ring) Memory() Memory { return Memory{r.slots, r.line, r.replies, r.cells} }
 
-// Beside reports whether n bytes at an address lie in a cell. The operation owns them until
-// Publish.
+// Beside reports whether n bytes at an address lie in a cell of the ring, where a producer puts data
+// beside an operation's slots. The operation owns the cell until Publish.
 func (r *Ring) Beside(address, n uint64) bool {
 	o := address - uint64(uintptr(r.cells))
 	return r.cells != nil && n != 0 && o < CellsBytes && n <= CellBytes-o%CellBytes
@@ -89,8 +88,8 @@ func (r *Ring) Slots() uint64 { return r.mask + 1 }
 // Progress returns the words in which the consumer shows producers its progress.
 func (r *Ring) Progress() *Progress { return r.line }
 
-// HeadSlot returns the place of the next operation's first word, and the lap that it will have: for
-// waits outside this package.
+// HeadSlot returns the address of the next operation's first word, and the lap bit that it will
+// have: for waits outside this package.
 func (r *Ring) HeadSlot() (word *uint64, lap uint64) {
 	return (*uint64)(r.slot(r.pos)), r.lap(r.pos)
 }
@@ -99,11 +98,12 @@ func (r *Ring) slot(p uint64) unsafe.Pointer {
 	return unsafe.Add(r.slots, (p&r.mask)*slotSize)
 }
 
-// Tail is the tail that the consumer has published. Any thread may ask.
+// Tail returns the tail that the consumer has published: the slots below it are free. Any thread may
+// call it.
 func (r *Ring) Tail() uint64 { return atomic.LoadUint64(&r.line.Tail) }
 
-// Taken reports whether the consumer has published that it took every operation that producers had
-// stored. Any thread may call it.
+// Taken reports whether no operation is stored at the published tail: the consumer has read all.
+// Any thread may call it.
 func (r *Ring) Taken() bool {
 	tail := r.Tail()
 	return (atomic.LoadUint64((*uint64)(r.slot(tail)))^r.lap(tail))>>63 != 0
@@ -126,7 +126,7 @@ func (r *Ring) Waiting() int {
 	return n
 }
 
-// lap is the lap bit of position p, in its place in a word.
+// lap returns the lap bit that makes a word of position p valid, in its place in the word.
 func (r *Ring) lap(p uint64) uint64 { return (^p >> (r.shift & 63)) << 63 }
 
 // Result is the result of Next.
@@ -135,8 +135,8 @@ type Result uint8
 // The results.
 const (
 	Empty   Result = iota // no whole operation is there yet
-	Found                 // an operation
-	Unknown               // a slot with a code that the table does not have; it was passed
+	Found                 // an operation was read
+	Unknown               // the next slot's code is not in the table, and Next moved past it
 )
 
 // Next decodes the next operation into op and moves past it. Its slots stay the
@@ -159,7 +159,7 @@ func (r *Ring) Next(op *Op) Result {
 	return r.more(op, w0, w1)
 }
 
-// more reads the other slots of the operation whose first is in w0 and w1.
+// more finishes Next for an operation that does not have one slot; w0 and w1 are its first slot.
 func (r *Ring) more(op *Op, w0, w1 uint64) Result {
 	p, n := r.pos, uint64(slotsOf[op.Code])
 	if n == 0 {
@@ -183,15 +183,15 @@ func (r *Ring) more(op *Op, w0, w1 uint64) Result {
 	return Found
 }
 
-// Unread takes back the last Next that gave Found, of an operation whose time
-// has not come.
+// Unread undoes the last Next that returned Found: the operation, which is not to begin yet, is
+// again the next to be read.
 //
 // Preconditions: no Publish since that Next.
 func (r *Ring) Unread(op *Op) { r.pos -= uint64(slotsOf[op.Code]) }
 
 // Take decodes operations and moves past them, as many as are there and as fit into ops. It returns
-// how many. It differs from Next in one point: ops gets operations with a code that the table does
-// not have, too; see Known.
+// their number. Other than with Next, ops also gets operations whose code is not in the table
+// (Known).
 //
 // Within a round the lap stays the same and slots follow each other, so a loop keeps values that
 // Next computes each time. Operations of one slot have a loop of their own, whose variables stay in
@@ -263,29 +263,29 @@ func (o *Op) Known() bool { return slotsOf[o.Code] != 0 }
 // Slots returns the number of slots that the operation takes in a ring.
 func (o *Op) Slots() uint64 { return max(uint64(slotsOf[o.Code]), 1) }
 
-// Publish gives the slots that were read back to the producers.
+// Publish frees all slots that were read, for the producers to store new operations.
 func (r *Ring) Publish() {
 	if r.line.Tail != r.pos { // only the consumer writes it
 		storeRelease64(&r.line.Tail, r.pos)
 	}
 }
 
-// Done completes, for the threads that wait, the quiet that ended at position p and those before
-// it.
+// Done publishes that each quiet at a position below p is complete. The threads that wait for them
+// poll this.
 func (r *Ring) Done(p uint64) { storeRelease64(&r.line.Done, p) }
 
-// Fenced completes, for the threads that wait, the fence that ended at position p and those before
-// it: it holds for all threads.
+// Fenced publishes that the proxy has read each fence at a position below p. The threads that wait
+// for them poll this.
 func (r *Ring) Fenced(p uint64) { storeRelease64(&r.line.Fenced, p) }
 
-// Answer gives the operation's result to the thread that claimed reply i.
+// Answer stores an operation's result in reply i, for the thread that claimed it.
 func (r *Ring) Answer(i uint16, value uint64, status int32) {
 	reply := (*Reply)(unsafe.Add(r.replies, uintptr(i)%Replies*unsafe.Sizeof(Reply{})))
 	reply.Value, reply.Status = value, status
 	storeRelease32(&reply.Turn, reply.Turn+1)
 }
 
-// Sleep announces that the consumer sleeps, or revokes that.
+// Sleep announces to producers that the consumer sleeps, so that they wake it, or that it is awake.
 func (r *Ring) Sleep(asleep bool) {
 	var v uint32
 	if asleep {
@@ -294,11 +294,11 @@ func (r *Ring) Sleep(asleep bool) {
 	atomic.StoreUint32(&r.line.Asleep, v)
 }
 
-// Stop marks the ring as without a consumer, for its producers.
+// Stop tells the producers that the ring has no consumer any more.
 func (r *Ring) Stop() { atomic.StoreUint32(&r.line.Stopped, 1) }
 
-// Fills reports whether an operation, or a part of one, is stored in the n-th slot from the next
-// one on. Producers may still be storing those before it.
+// Fills reports whether an operation, or a part of one, is stored in the n-th slot to be read; n is
+// 1 for the next. Producers may still be storing the slots before it.
 func (r *Ring) Fills(n int) bool {
 	p := r.pos + uint64(n) - 1
 	return (atomic.LoadUint64((*uint64)(r.slot(p)))^r.lap(p))>>63 == 0

@@ -8,7 +8,7 @@
 //
 // # Order
 //
-// Every access is an atomic of Go, so the race detector sees the order that slots, answers and
+// Every access is an atomic of Go, so the race detector sees the order that slots, replies and
 // counters make. These are stronger than a GPU's relaxed stores; tests/ring runs the producers' own
 // code.
 package queuetest

@@ -23,8 +23,8 @@ type Rig struct {
 	size    uint64
 }
 
-// New makes the memory of a ring of n slots whose first position is start, as
-// if that many had been used: their laps say that they are free.
+// New makes the memory of a ring of n slots whose next position is start, as if that many slots had
+// been used before: the laps of all words show that no operation is stored.
 func New(n int, start uint64) *Rig {
 	g := &Rig{
 		Line:    &queue.Progress{Tail: start, Done: start, Fenced: start},
@@ -71,7 +71,8 @@ func (g *Rig) Set(p uint64, i int, v uint64) { atomic.StoreUint64(g.word(p, i), 
 // Take takes n positions and returns the first.
 func (g *Rig) Take(n int) uint64 { return atomic.AddUint64(&g.Near.Head, uint64(n)) - uint64(n) }
 
-// Free reports from one load of the tail whether positions below end may be stored.
+// Free reports whether the slots of all positions below end are free to be stored. It loads the
+// consumer's tail once at most.
 func (g *Rig) Free(end uint64) bool {
 	if int64(end-atomic.LoadUint64(&g.Near.Tail)-g.size) <= 0 {
 		return true
@@ -89,12 +90,12 @@ func (g *Rig) Cell(p uint64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(g.cells, p>>1%queue.Cells*queue.CellBytes)), queue.CellBytes)
 }
 
-// CellFree reports from one load of the tail whether the cell of an operation that ends at a
-// position is its own.
+// CellFree reports whether the cell of an operation that ends at a position belongs to it now, no
+// longer to an earlier one. It loads the consumer's tail once at most.
 func (g *Rig) CellFree(end uint64) bool { return g.Free(end + g.size - min(g.size, 2*queue.Cells)) }
 
-// Store stores the slots of an operation at position p, which was taken and
-// has room.
+// Store stores the slots of an operation at position p, which the producer has taken and which Free
+// has reported free.
 func (g *Rig) Store(p uint64, op *queue.Op) {
 	var w [2 * queue.MaxSlots]uint64
 	for i := range uint64(op.Pack(&w)) {
@@ -103,8 +104,8 @@ func (g *Rig) Store(p uint64, op *queue.Op) {
 	}
 }
 
-// Push pushes an operation and returns its first position; false: the ring was
-// stopped before there was room.
+// Push pushes an operation, as soon as there is room, and returns its first position. It returns
+// false if the consumer stopped before.
 func (g *Rig) Push(op *queue.Op) (uint64, bool) {
 	var w [2 * queue.MaxSlots]uint64
 	n := op.Pack(&w)
@@ -122,13 +123,13 @@ func (g *Rig) Push(op *queue.Op) (uint64, bool) {
 // Complete reports whether the quiet pushed at position p is complete.
 func (g *Rig) Complete(p uint64) bool { return int64(atomic.LoadUint64(&g.Line.Done)-p) > 0 }
 
-// Reply returns answer i.
+// Reply returns reply i.
 func (g *Rig) Reply(i uint16) *queue.Reply {
 	return (*queue.Reply)(unsafe.Add(g.replies, uintptr(i)*unsafe.Sizeof(queue.Reply{})))
 }
 
-// Claim claims a place for an answer and returns the turn that it has had;
-// false: none is free now.
+// Claim claims a reply for an operation. It returns the reply's number and its turn, the count that
+// changes when the consumer fills the reply; false: all replies are claimed.
 func (g *Rig) Claim() (i uint16, turn uint32, ok bool) {
 	for i := range uint16(queue.Replies) {
 		bit := uint32(1) << (i % 32)
@@ -139,8 +140,8 @@ func (g *Rig) Claim() (i uint16, turn uint32, ok bool) {
 	return 0, 0, false
 }
 
-// Answered looks once for the answer at a place that was claimed at that turn,
-// and gives the place back when it is there.
+// Answered checks once whether reply i, which was claimed at that turn, is filled. If so it returns
+// the reply and frees its place.
 func (g *Rig) Answered(i uint16, turn uint32) (value uint64, status int32, ok bool) {
 	reply := g.Reply(i)
 	if atomic.LoadUint32(&reply.Turn) == turn {
