@@ -32,14 +32,15 @@ type Token uint32
 // NoToken is the Token of a Completion that no operation of this end caused.
 const NoToken = ^Token(0)
 
-// From returns the PE whose Write a completion of KindData is for, where Caps.Source holds, and the
-// PE that the provider has given up, for one of KindTrouble; else NoPE. Few providers know the length of such a Write, so Len holds the PE.
+// From returns the PE that a completion of KindData or KindTrouble is about: the PE that wrote,
+// where Caps.Source holds, or the PE that the provider has given up. It is NoPE where the provider
+// does not know the PE. Few providers know the length of such a Write, so Len holds the PE.
 func (c *Completion) From() libshmem.PE { return libshmem.PE(uint32(c.Len)) }
 
 // SetFrom sets the PE; providers call it.
 func (c *Completion) SetFrom(pe libshmem.PE) { c.Len = uint64(uint32(pe)) }
 
-// Caps is the promises of an open provider.
+// Caps lists what an open provider promises.
 type Caps struct {
 	Provider         string // libfabric's provider string, for example "tcp;ofi_rxm"
 	Domain           string // the NIC as the provider names it
@@ -60,20 +61,20 @@ type Caps struct {
 	LocalMR          bool   // local buffers of operations must be registered too, and Desc is needed
 	PinsMemory       bool   // Register needs committed memory and pins it
 	GPU              bool   // RegisterGPU may be called
-	DMABuf           bool   // it takes dma-bufs, too
+	DMABuf           bool   // RegisterGPU also takes dma-bufs
 	Data             int    // bytes of a Write's immediate data; RMA.Notify may be set where they are 4 or more
 	DataTakesRecv    bool   // a Write with data uses up a receive buffer of the target, and waits for one; its completion names the buffer
 	Source           bool   // completions of KindData name the PE
 	TurnsAway        bool   // a message that finds no receive buffer goes back to its sender, which tries again after a while: there may be more buffers, see Config.MoreRecv
-	Arrivals         int    // completions that the queue was granted room for besides one for each token, of KindData and of those further buffers: at most Config.Arrivals, and Config.MoreRecv where TurnsAway holds
-	Fence            bool   // operations may ask for Fence
-	Atomics          Ops    // the Provider is an Atomics, too, and does these
-	AtomicsWithCPU   bool   // and they are atomic with the CPU's instructions at the target
+	Arrivals         int    // entries of the completion queue besides one for each token: for completions of KindData, at most Config.Arrivals, and where TurnsAway holds for the Config.MoreRecv further receive buffers
+	Fence            bool   // operations may set Fence
+	Atomics          Ops    // operations that Atomic of interface Atomics does; empty: the Provider is not an Atomics
+	AtomicsWithCPU   bool   // the Atomics are also atomic with the CPU's instructions at the target
 	Block            int    // the bytes of each aligned block of this size of a Write become visible by ascending address, if the Write begins where a block does; 0: in any order
 	LocalSegments    int    // pieces of local memory that one Write of the network may gather
-	RemoteSegments   int    // pieces of remote memory that it may scatter to
-	SendQueue        int    // operations of this end under way that fit; 0: not known
-	RecvQueue        int    // receive buffers that fit; 0: not known
+	RemoteSegments   int    // pieces of remote memory that one Write may scatter to
+	SendQueue        int    // operations of this end that may be under way at a time; 0: not known
+	RecvQueue        int    // receive buffers that may be posted at a time; 0: not known
 	Speed            uint64 // bits a second; 0: not known
 	Rails            int    // NICs that operations are spread over, without order between them; 0: one
 	Stripe           uint64 // Writes and Reads of more bytes are cut and spread over the NICs, but for those with Notify, which go by one: a caller that numbers its Writes cuts them here
@@ -107,7 +108,7 @@ type Send struct {
 	Desc   uintptr
 	Token  Token
 	Inject bool // Len is at most Caps.MaxInject: Buf may be reused at once and no completion follows
-	Fence  bool // begins when all earlier operations on the PE have ended there; not with Inject
+	Fence  bool // begins when all earlier operations on the PE are complete there; not with Inject
 }
 
 // RMA is a one-sided Write or Read.
@@ -166,7 +167,7 @@ type Config struct {
 	Library  string // file of libfabric to load; "" searches
 	Tokens   int    // exclusive upper bound of Token
 	MaxRecv  int    // receive buffers that will be posted at once
-	MoreRecv int    // receive buffers besides where Caps.TurnsAway holds, with the tokens from Tokens on; Caps.Arrivals has the entries for them
+	MoreRecv int    // further receive buffers, posted where Caps.TurnsAway holds, with the tokens from Tokens on; Caps.Arrivals has their entries of the completion queue
 	GPU      bool   // GPU memory may be registered. A provider without it opens all the same, see Caps.GPU
 	Queue    int    // completions that the queue must hold; 0: one for each token
 
@@ -178,10 +179,10 @@ type Config struct {
 	Atomics  bool
 	Blocks   bool // the bytes of each aligned block of a Write by ascending address, and once (Caps.Block)
 
-	Key [32]byte // that the PEs of the job have and no other process, for providers that prove connections
+	Key [32]byte // secret of the PEs of the job, for providers whose connections prove that both ends have it
 
 	IfUnordered bool // Data and Fence are wanted only where messages may overtake Writes: without Caps.SendAfterWrite
-	Arrivals    int  // completions of KindData that the queue is to hold besides, where Data is granted; Caps.Arrivals has how many it does
+	Arrivals    int  // where Data is granted, completions of KindData that the queue is to hold besides one for each token; Caps.Arrivals has the granted number
 }
 
 // Native is the table of C functions behind a Provider, for callers that wait
@@ -248,10 +249,10 @@ type Provider interface {
 	// Native returns the C functions behind Poll, Arm, Wait and Wake, or the
 	// zero Native where the provider is Go only.
 	Native() Native
-	// Strangers counts the entries of the completion queue that Poll has dropped, because a process
-	// outside of the job caused them and no operation of this end.
+	// Strangers counts the entries of the completion queue that Poll has dropped because a process
+	// outside the job caused them, not an operation of this end.
 	Strangers() uint64
-	// ErrorText explains the error of c, and includes the provider's own words.
+	// ErrorText explains the error of a completion and includes the provider's own words.
 	ErrorText(c *Completion) string
 	// Close releases everything. Operations in flight are dropped: afterwards
 	// the provider neither reads nor writes memory of this end.
@@ -295,14 +296,14 @@ func NotesOf(ends ...Provider) []string {
 	return all
 }
 
-// RailCount is the traffic of one NIC of a Provider with several, as its own end sees it. It does
-// not see the one-sided writes of peers.
+// RailCount is the traffic of one NIC of a Provider with several, as counted at this end, where
+// the one-sided writes of peers cannot be seen.
 type RailCount struct {
 	NIC  string
-	Ops  uint64 // posted, parts of larger ones each
+	Ops  uint64 // operations posted; each part of a split one counts
 	Out  uint64 // bytes of Writes and Sends
-	In   uint64 // bytes of Reads, and of messages that came
-	Lost uint64 // pairs with NICs of peers that have failed
+	In   uint64 // bytes of Reads, and of received messages
+	Lost uint64 // pairs of this NIC and a NIC of a peer that have failed
 }
 
 // Rails is a Provider over several NICs.
@@ -315,7 +316,7 @@ type Rails interface {
 // Atomics is a Provider whose Caps.Atomics are not empty.
 type Atomics interface {
 	Provider
-	// Atomic posts an atomic operation. ErrAgain: not posted. It has no order
-	// towards other operations but by Fence.
+	// Atomic posts an atomic operation. ErrAgain: not posted. Only Fence orders it after other
+	// operations.
 	Atomic(*AMO) error
 }

@@ -15,7 +15,7 @@ import "time"
 // The zero value is ready for use. It is not safe for concurrent use.
 type Pace struct {
 	fruitless int       // polls since the last completion, or since the burst began
-	since     time.Time // first reading of the clock after the last completion; zero: none
+	since     time.Time // first reading of the clock after the last completion; zero: not read yet
 }
 
 const (
@@ -24,12 +24,12 @@ const (
 	lingering = 16
 	// burst is the number of polls after a rest, as long as the last completion is recent.
 	burst = 32
-	// eager is the time that after the last completion each false of Arm leads to a poll without a
-	// rest.
+	// For as long as eager after the last completion, the thread polls again at once when Arm
+	// returns false.
 	eager = 20 * time.Millisecond
-	// Bursts go on for this long after the last completion; then each rest is followed by one poll.
-	// All providers but one have a reason when Arm returns false, so the bursts after that go on
-	// for longer.
+	// For as long as recent after the last completion, a burst of polls follows each rest; later a
+	// single poll does. recentUntold is the same after a Wait of a provider that cannot know. It is
+	// shorter, because all providers but one have a reason when Arm returns false.
 	recent, recentUntold = time.Second, 100 * time.Millisecond
 	// Rest is the length of one rest.
 	Rest = 500 * time.Microsecond
@@ -44,8 +44,8 @@ func (p *Pace) Nothing() bool {
 	return p.fruitless <= lingering
 }
 
-// Refused records that Arm returned false, and returns how long to rest before the next Poll: not
-// at all, but for providers whose Arm never returns true.
+// Refused records that Arm returned false, and returns how long to rest before the next Poll. It is
+// 0 until Arm has returned false for longer than eager, as that of some providers does for ever.
 func (p *Pace) Refused(now time.Time) time.Duration {
 	if p.age(now) < eager {
 		p.fruitless = 0
@@ -55,15 +55,19 @@ func (p *Pace) Refused(now time.Time) time.Duration {
 	return Rest
 }
 
-// Slept records the end of a Wait of a provider that cannot know (without Caps.WaitFD).
+// Slept records the end of a Wait of a provider without Caps.WaitFD, which does not know whether
+// something came.
 func (p *Pace) Slept(now time.Time) { p.rested(now, recentUntold) }
 
+// rested allows a burst of polls after a rest, or one poll if the last completion is older than
+// recent.
 func (p *Pace) rested(now time.Time, recent time.Duration) {
 	if p.fruitless = lingering; p.age(now) < recent {
 		p.fruitless -= burst
 	}
 }
 
+// age returns the time since the last completion, counted from the first call after it.
 func (p *Pace) age(now time.Time) time.Duration {
 	if p.since.IsZero() {
 		p.since = now

@@ -15,7 +15,7 @@ type Property struct {
 // Has reports whether an endpoint with these capabilities has the property.
 func (p *Property) Has(c *Caps) bool { return p.has(c) }
 
-// Properties is the list.
+// Properties lists everything that a program may require of its network.
 var Properties = []Property{
 	{"rdma", "the NIC moves bytes without the target's processor", func(c *Caps) bool { return !OverSockets(c.Provider) }},
 	{"delivery", "writes complete when the bytes are at the target", func(c *Caps) bool { return c.DeliveryComplete }},

@@ -1,8 +1,9 @@
 package fabric
 
-// Tile returns the largest tile of eager transfers that Writes keep: 4096, 128 or 0. vouched is
-// what the user says of Block, or negative. With several NICs a Write may be repeated after the loss
-// of one, when its place has a later token already.
+// Tile returns the size of the largest tile of an eager transfer that a Write keeps: the tile's
+// bytes become visible by ascending address, so that a reader who finds the signal at its end finds
+// its data. 0: none. vouched is the user's own value for Block, or negative. With several NICs none
+// is kept: a Write may be repeated after the loss of one, when a later token is in its place.
 func (c *Caps) Tile(vouched int) int {
 	block := c.Block
 	if vouched >= 0 {
@@ -28,10 +29,11 @@ func (c *Caps) GPUTile(vouched int) int {
 	return c.Tile(vouched)
 }
 
-// Notified returns the most bytes of a Write that carries a notification: its immediate data names
-// a counter of the target beside the number of the Write. 0: no Write does. Where messages stay
-// behind Writes, these have no numbers, and a notification is a message. A Write that is spread
-// over several NICs has no number either where its completion says that it has arrived.
+// Notified returns the most bytes of a Write that may carry a notification, 0 where none may. The
+// immediate data of such a Write names a counter of the target and the number of the Write. Where
+// messages stay behind Writes, Writes have no numbers, and a notification is a message of its own.
+// A Write that is spread over several NICs has no number either, if its completion says that it has
+// arrived.
 func (c *Caps) Notified() uint64 {
 	switch {
 	case c.SendAfterWrite || c.Data < 4 || !c.Source:

@@ -4,26 +4,26 @@ import (
 	"libshmem"
 )
 
-// backlog holds operations that are due and found no room at the other provider: of one kind and
-// for one PE, so that a PE that refuses for ever, because it is lost, delays no operations for
-// others. One refused call counts for the whole line.
+// backlog is a list of operations of one kind for one PE that are due and found no room at the inner
+// provider. Each PE has lists of its own, so that operations for a lost PE, which are refused for
+// ever, do not delay those for other PEs. After one refused call the rest of a list is not tried.
 type backlog struct {
 	what what
 	to   libshmem.PE
 	all  []*delayed
 }
 
-// retry is the least time until the provider is asked for a line again.
+// retry is the time until refused operations are tried again.
 const retry = 50_000 // nanoseconds
 
-// backlogs are the lines that hold something.
+// backlogs are the lists that are not empty.
 type backlogs struct {
 	all   []backlog
-	count int   // of operations
-	due   int64 // when to ask again
+	count int   // operations in all lists
+	due   int64 // when to try them again
 }
 
-// at is the line of h, or nil.
+// at returns the list for the kind and the PE of h, or nil.
 func (l *backlogs) at(h *delayed) *backlog {
 	for i := range l.all {
 		if l.all[i].what == h.what && l.all[i].to == h.to() {
@@ -33,7 +33,7 @@ func (l *backlogs) at(h *delayed) *backlog {
 	return nil
 }
 
-// add appends h to the line of its kind and PE.
+// add appends h to the list of its kind and PE.
 func (l *backlogs) add(h *delayed, now int64) {
 	l.count++
 	if l.due == never {

@@ -19,61 +19,62 @@ import (
 )
 
 const (
-	pieces   = 16      // of one write at most
-	least    = 8 << 10 // bytes of a piece, but the last
-	inPieces = 1024    // tokens of the other provider for pieces
-	mostHeld = 1024    // operations that may be held
+	pieces   = 16      // the most pieces of one write
+	least    = 8 << 10 // the least bytes of a piece that is not the last of its write
+	inPieces = 1024    // tokens of the inner provider for pieces, besides the caller's
+	mostHeld = 1024    // the most operations that are delayed or wait for room
 	never    = math.MaxInt64
 )
 
-// Provider is a fabric.Provider.
+// Provider is a fabric.Provider that delays, splits and refuses the operations of another one,
+// inner.
 type Provider struct {
 	inner fabric.Provider
 	caps  fabric.Caps
 	plan  Plan
 	kills bool
 	me    libshmem.PE
-	sent  []uint64 // packets so far, by PE
-	there []bool   // whether a PE can be reached
-	calls uint64   // that could be refused
-	held  queue
-	next  atomic.Int64 // when there is something to do; read by the waiting thread
+	sent  []uint64     // packets so far, by PE
+	there []bool       // whether a PE can be reached
+	calls uint64       // calls so far that could be refused
+	held  queue        // operations and completions that are delayed
+	next  atomic.Int64 // when the next of them is due; read by the waiting thread
 	clock func() int64
 
-	waiting backlogs // for room
+	waiting backlogs // operations that are due and wait for room at inner
 	panics  atomic.Bool
 
 	arena  *arena
 	tokens int
-	free   []fabric.Token // the other provider's, for pieces
-	piece  []*write       // by token, from tokens on
-	unread []*write       // that are written and not confirmed
+	free   []fabric.Token // inner's tokens for pieces
+	piece  []*write       // the write of a piece, by the piece's token from tokens on
+	unread []*write       // writes whose pieces are complete and that a read is to confirm
 	spare  []*write
-	done   []fabric.Completion
-	texts  map[cause]string
+	done   []fabric.Completion // for the next Poll
+	texts  map[cause]string    // of errors that the caller has got
 	batch  [32]fabric.Completion
 	op     fabric.RMA // operands, which would be allocated on the stack of a call by interface
 
-	received []buffer // by token
+	received []buffer // posted receive buffers, by token
 }
 
 // write is a Write whose pieces are under way.
 type write struct {
 	token  fabric.Token
-	left   int
-	silent bool // the caller gets no completion
-	copy   int  // number of the copy of its bytes, or noCopy
-	late   time.Duration
-	err    int32
+	left   int           // pieces, or a confirming read, that are not complete
+	silent bool          // the caller gets no completion
+	copy   int           // number of the copy of its bytes, or noCopy
+	late   time.Duration // delay of the caller's completion
+	err    int32         // of the first piece that failed
 	text   string
 	last   fabric.RMA // a byte of it is read to confirm all pieces
 
-	notes     bool // the target gets the note
-	note      delayed
+	notes     bool    // the Write has immediate data, which note carries to the target
+	note      delayed // see note.go
 	noteDelay time.Duration
 }
 
-// Inner is the configuration of the provider to go beneath one of c.
+// Inner returns the configuration of the inner provider for a Provider with the configuration c.
 func Inner(c fabric.Config) fabric.Config {
 	if c.Queue > 0 {
 		c.Queue += inPieces
@@ -157,7 +158,8 @@ func (p *Provider) unreachable(pe libshmem.PE) bool {
 	return !pe.In(len(p.there)) || !p.there[pe]
 }
 
-// token refuses the caller's tokens that belong to pieces.
+// token refuses a caller's token that is out of range: those from p.tokens on are for pieces.
+// unused: the operation is injected, and its token has no meaning.
 func (p *Provider) token(t fabric.Token, unused bool) error {
 	if unused || int(t) < p.tokens {
 		return nil
@@ -165,14 +167,16 @@ func (p *Provider) token(t fabric.Token, unused bool) error {
 	return fmt.Errorf("token %d: there are %d", t, p.tokens)
 }
 
-// fate is the fate of the next packet to a PE; sure counts a packet that was taken.
+// fate draws the faults of the next packet to a PE. It is the same until sure counts the packet.
 func (p *Provider) fate(to libshmem.PE) faults.Fate {
 	return p.plan.Faults.FateOf(p.plan.Seed, uint64(p.me), uint64(to), p.sent[to])
 }
 
+// sure counts a packet to a PE that was accepted.
 func (p *Provider) sure(to libshmem.PE) { p.sent[to]++ }
 
-// refuses reports whether a call finds no room, by chance or because too much is held.
+// refuses reports whether a call is to return ErrAgain: by chance, or because too many operations
+// are delayed.
 func (p *Provider) refuses() bool {
 	p.calls++
 	chance := faults.Faults{Reorder: p.plan.Faults.Again, Delay: 1}
@@ -313,6 +317,7 @@ func (p *Provider) newWrite() *write {
 	return w
 }
 
+// take allocates one of inner's tokens for a piece of w.
 func (p *Provider) take(w *write) fabric.Token {
 	last := len(p.free) - 1
 	t := p.free[last]
@@ -321,7 +326,7 @@ func (p *Provider) take(w *write) fabric.Token {
 	return t
 }
 
-// release posts the operations that are due, and returns the completions that are due.
+// release posts the operations that are due, and puts the completions that are due into p.done.
 func (p *Provider) release() {
 	now := p.clock()
 	p.waiting.each(now, p.post)
@@ -335,7 +340,8 @@ func (p *Provider) release() {
 	p.next.Store(p.earliest())
 }
 
-// post reports whether there was room for h, which is then done with.
+// post posts a delayed operation to inner, or puts a delayed completion into p.done, and frees h. It
+// returns false, and keeps h, where inner has no room.
 func (p *Provider) post(h *delayed) bool {
 	var err error
 	switch h.what {
@@ -365,7 +371,7 @@ func (p *Provider) post(h *delayed) bool {
 // PE that has ended.
 func (p *Provider) Holds() bool { return p.held.Len() > 0 }
 
-// earliest is the time of the next thing to do.
+// earliest returns when the next operation or completion is due, or never.
 func (p *Provider) earliest() int64 { return min(p.held.earliest(), p.waiting.due) }
 
 // Poll is part of fabric.Provider.
@@ -430,7 +436,7 @@ func (p *Provider) Wait(d time.Duration) (bool, error) {
 // Wake is part of fabric.Provider.
 func (p *Provider) Wake() { p.inner.Wake() }
 
-// Native is part of fabric.Provider: nothing goes past the delays.
+// Native is part of fabric.Provider: C functions would bypass the delays, so there are none.
 func (p *Provider) Native() fabric.Native { return fabric.Native{} }
 
 // Strangers is part of fabric.Provider.

@@ -7,15 +7,16 @@ import (
 	"libshmem/fabric"
 )
 
-// delayed waits for its time: an operation for the other provider, or a completion for the caller.
+// delayed is an operation for the inner provider, or a completion for the caller, that is held back
+// until it is due.
 type delayed struct {
-	due   int64 // nanoseconds of the provider's clock
-	order uint64
+	due   int64  // nanoseconds of the provider's clock
+	order uint64 // how many were added before
 	what  what
 	send  fabric.Send
 	rma   fabric.RMA
 	comp  fabric.Completion
-	copy  int // the copy of its bytes, or noCopy
+	copy  int // number of the copy of its bytes, or noCopy
 }
 
 // to returns the target of a delayed operation.
@@ -26,6 +27,7 @@ func (h *delayed) to() libshmem.PE {
 	return h.rma.PE
 }
 
+// what tells which kind of operation is delayed.
 type what uint8
 
 const (
@@ -63,7 +65,7 @@ func (q *queue) Pop() any {
 	return x
 }
 
-// add keeps one.
+// add puts a copy of h into the queue.
 func (q *queue) add(h delayed) {
 	var to *delayed
 	if last := len(q.spare) - 1; last >= 0 {
@@ -77,13 +79,13 @@ func (q *queue) add(h delayed) {
 	heap.Push(q, to)
 }
 
-// due reports whether the time of the first one has come.
+// due reports whether the earliest operation is due.
 func (q *queue) due(now int64) bool { return len(q.all) > 0 && q.all[0].due <= now }
 
-// take removes the first one and returns it.
+// take removes the earliest operation and returns it.
 func (q *queue) take() *delayed { return heap.Pop(q).(*delayed) }
 
-// end frees an element that was taken.
+// end keeps an element that was taken, to use it again.
 func (q *queue) end(h *delayed) { q.spare = append(q.spare, h) }
 
 // earliest returns when the next operation is due, or never.

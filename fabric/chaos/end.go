@@ -7,11 +7,11 @@ import (
 	"libshmem/fabric"
 )
 
-// How operations end: pieces of a write one by one, and the write with the last.
+// How operations complete: pieces of a write one by one, and the write with the last.
 
-// refused fails an operation that the caller already regards as posted. An injected message has no
-// token: its Token is of an operation that may have ended, or be under way. The caller learns
-// instead that its PE cannot be reached.
+// refused completes, with an error, a delayed operation that inner does not accept. An injected
+// message has no token of its own: its Token may be that of another operation. The caller gets a
+// completion of KindTrouble instead, that its PE cannot be reached.
 func (p *Provider) refused(h *delayed, err error) {
 	c := fabric.Completion{Err: int32(unix.EIO)}
 	switch h.what {
@@ -36,7 +36,7 @@ func (p *Provider) refused(h *delayed, err error) {
 	p.done = append(p.done, c)
 }
 
-// cause identifies the object of an error: an operation, or otherwise a PE.
+// cause identifies what an error is about: an operation by its token, or otherwise a PE.
 type cause struct {
 	token fabric.Token
 	pe    libshmem.PE
@@ -49,7 +49,8 @@ func causeOf(c *fabric.Completion) cause {
 	return cause{token: c.Token}
 }
 
-// ended takes the completion of a piece, or of a confirming read.
+// ended handles the completion of one piece of a write, of the read that confirms a write, or of a
+// note. The write completes with the last of them.
 func (p *Provider) ended(c *fabric.Completion, text string) {
 	i := int(c.Token) - p.tokens
 	w := p.piece[i]
@@ -82,8 +83,8 @@ func (p *Provider) ended(c *fabric.Completion, text string) {
 	p.done = append(p.done, out)
 }
 
-// confirm reads a byte behind writes that are out, on networks where the read shows that they have
-// arrived.
+// confirm reads a byte of each write in p.unread. On networks where reads follow writes, the
+// completion of the read shows that the write has arrived.
 func (p *Provider) confirm() {
 	for len(p.unread) > 0 && len(p.free) > 0 {
 		w := p.unread[0]
@@ -93,7 +94,7 @@ func (p *Provider) confirm() {
 			Remote: w.last.Remote, Key: w.last.Key, Token: p.take(w),
 		}
 		w.left = 1
-		w.last.Len = 0 // once
+		w.last.Len = 0 // one read confirms it
 		if err := p.inner.Read(op); err == fabric.ErrAgain {
 			w.last.Len = 1
 			p.piece[int(op.Token)-p.tokens] = nil

@@ -9,7 +9,7 @@ import (
 	"libshmem/fabric"
 )
 
-// noCopy is the number of no copy.
+// noCopy stands in place of a copy's number where no copy was made.
 const noCopy = -1
 
 // arena is memory outside of Go's heap, for copies of buffers that their owner may reuse at once,
@@ -43,7 +43,7 @@ func newArena(prov fabric.Provider, n, unit int) (*arena, error) {
 // scratch is the target of confirming reads, the same byte for all: its value is not used.
 func (a *arena) scratch() unsafe.Pointer { return unsafe.Pointer(&a.mem[0]) }
 
-// keep copies n bytes.
+// keep copies n bytes. It returns the number of the copy and its address, or false without room.
 func (a *arena) keep(from unsafe.Pointer, n int) (int, unsafe.Pointer, bool) {
 	last := len(a.free) - 1
 	if last < 0 || n > a.unit {
@@ -63,6 +63,7 @@ func (a *arena) keepBytes(from []byte) (int, unsafe.Pointer, bool) {
 	return a.keep(unsafe.Pointer(&from[0]), len(from))
 }
 
+// give frees copy i.
 func (a *arena) give(i int) {
 	if i != noCopy {
 		a.free = append(a.free, i)

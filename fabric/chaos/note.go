@@ -9,8 +9,8 @@ import (
 )
 
 // A write with immediate data goes as a write without, followed by a note: a message to the target
-// with the data, sent once all pieces are known to have arrived, and late by a fate of its own. So
-// the network beneath needs no immediate data, and the data never comes with the last packet of an
+// with the data, sent once all pieces are known to have arrived, after a delay of its own. So the
+// network beneath needs no immediate data, and the data never comes with the last packet of an
 // ordered flow.
 //
 // A note begins with a number of 16 bytes that no other message has by chance.
@@ -18,12 +18,13 @@ const noteLen = 16 + 4 + 4
 
 var noteMark = sha256.Sum256([]byte("fabric/chaos: immediate data"))
 
-// sources reports whether data names its PE. Networks of both kinds are real, and the seed decides
-// which this is: with an even seed data names no PE, as on EFA's first generation, and PEs have to
-// give each other sequence streams.
+// sources reports whether immediate data comes with the number of the PE that wrote (Caps.Source).
+// Networks of both kinds exist, and the seed decides which this is: with an even seed it does not,
+// as on EFA's first generation, and PEs have to give each other sequence streams.
 func sources(seed uint64) bool { return seed&1 != 0 }
 
-// makeNote writes the note of a write. It reports false when there is no room for it now.
+// makeNote makes the note that carries a Write's immediate data. It returns false when there is no
+// room for it now.
 func (p *Provider) makeNote(op *fabric.RMA) (delayed, bool) {
 	var text [noteLen]byte
 	copy(text[:16], noteMark[:])
@@ -52,7 +53,8 @@ func (p *Provider) sendNote(w *write) {
 	p.hold(w.noteDelay, w.note)
 }
 
-// readNote turns the arrival of a note into the arrival of data.
+// readNote turns the completion of a received note into one of KindData. It leaves other messages
+// as they are.
 func (p *Provider) readNote(c *fabric.Completion) {
 	if c.Kind != fabric.KindRecv || c.Err != 0 || c.Len != noteLen {
 		return

@@ -13,12 +13,12 @@ import (
 type Plan struct {
 	Seed   uint64
 	Faults faults.Faults
-	Kills  []faults.Fault // of PEs, since their endpoints were connected: their processes end, as by kill -9
-	Panics []faults.Fault // the library panics there instead, as by a mistake of its own
+	Kills  []faults.Fault // PEs whose processes end, as by kill -9, this long after Connect
+	Panics []faults.Fault // PEs in which the library panics instead, as by a mistake of its own
 }
 
-// Usual are the faults that a text without words stands for: half of all packets are late by up to
-// a millisecond, so that an order that was only luck does not last.
+// Usual are the faults of a text that has only a seed: half of all packets are late by up to a
+// millisecond, so that an order that was only luck does not last.
 var Usual = faults.Faults{Reorder: 0.5, Delay: time.Millisecond, Late: 0.1, Again: 0.02}
 
 // Parse reads a seed and the words that change Usual, as in

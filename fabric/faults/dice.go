@@ -2,7 +2,7 @@ package faults
 
 import "time"
 
-// Purposes of numbers, so that two questions about one packet have nothing to do with each other.
+// Purposes of random numbers, so that two decisions about one packet are independent of each other.
 // A seed keeps its meaning as long as each purpose keeps its number.
 const (
 	forReorder = iota + 1
@@ -23,7 +23,7 @@ const (
 	ForRetry
 )
 
-// Mix is a good mixture of a number: each bit of the result depends on all.
+// Mix is a hash of a number: each bit of the result depends on all bits of x.
 func Mix(x uint64) uint64 {
 	x ^= x >> 32
 	x *= 0xd6e8_feb8_6659_fd93
@@ -33,15 +33,16 @@ func Mix(x uint64) uint64 {
 	return x
 }
 
-// Dice are the numbers of one thing that happens.
+// Dice gives the random numbers for one event, such as the sending of one packet: one number for
+// each purpose.
 type Dice uint64
 
-// Throw gives the dice of thing number n between two parties.
+// Throw returns the dice of event number n between two ends. They depend on nothing else.
 func Throw(seed, from, to, n uint64) Dice {
 	return Dice(Mix(Mix(Mix(Mix(seed+0x9e37_79b9_7f4a_7c15)^from)+to) ^ n*0x9e37_79b9_7f4a_7c15))
 }
 
-// Number is any number.
+// Number returns a random number of 64 bits for a purpose, the same each time.
 func (d Dice) Number(purpose uint64) uint64 { return Mix(uint64(d) + purpose*0x9e37_79b9_7f4a_7c15) }
 
 // Hits reports whether something with this probability happens.
@@ -49,7 +50,7 @@ func (d Dice) Hits(purpose uint64, share float64) bool {
 	return share > 0 && float64(d.Number(purpose)>>11)*0x1p-53 < share
 }
 
-// UpTo returns a time from 1 to most.
+// UpTo returns a random time from 1 to most.
 func (d Dice) UpTo(purpose uint64, most time.Duration) time.Duration {
 	return 1 + time.Duration(d.Number(purpose)%uint64(max(most, 1)))
 }

@@ -2,18 +2,18 @@ package faults
 
 import "time"
 
-// Fate is one packet's share of faults.
+// Fate lists the faults that one packet suffers.
 type Fate struct {
 	Delay  time.Duration // beyond the latency
 	Again  time.Duration // how long after the first time it arrives again; 0: it does not
-	Late   time.Duration // of the completion that it brings
-	Cut    uint64        // where its bytes are split, if they are: a number to reduce
-	Second time.Duration // when the second piece becomes visible; 0: they are not split
+	Late   time.Duration // delay of the completion that it brings
+	Cut    uint64        // a random number, which modulo the length gives where its bytes are split
+	Second time.Duration // how long after the first piece the second becomes visible; 0: not split
 	Upper  bool          // the piece behind the cut is the first
 }
 
-// FateOf is the fate of packet number n from one address to another. It depends
-// on nothing else, so that a network of processes can have the same.
+// FateOf draws the faults of packet number n from one address to another. They depend on nothing
+// else, so that each process of a network computes the same.
 func (f *Faults) FateOf(seed, from, to, n uint64) Fate {
 	var w Fate
 	d := Throw(seed, from, to, n)

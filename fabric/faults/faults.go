@@ -1,8 +1,8 @@
-// Package faults says what goes wrong in a network that is bad on purpose: which packets are late,
-// lost or repeated, which calls are refused, and when a peer or a NIC is lost.
+// Package faults decides what goes wrong in a network that is bad on purpose: which packets are
+// late, lost or repeated, which calls are refused, and when a peer or a NIC is lost.
 //
-// It owns the chances and the numbers drawn for them, which depend only on a seed and on what they
-// are for, and the words for both. It neither delays nor loses anything: a simulated network
+// It owns the chances, the random numbers drawn for them, which depend only on a seed and on their
+// purpose, and the words by which users write both. It neither delays nor loses anything: a simulated network
 // (fabric/sim) and a provider around a real one (fabric/chaos) do. No thread runs in it.
 package faults
 
@@ -20,10 +20,10 @@ type Faults struct {
 	Storm     float64 // share of the time in which all calls of an endpoint are refused
 }
 
-// Fault is something that goes wrong at a time.
+// Fault is the loss of a host, or the loss or the return of one of its NICs, at a given time.
 type Fault struct {
 	At   time.Duration
-	Host int  // or the PE
-	NIC  int  // all endpoints of the host where it is negative
+	Host int  // number of the host, or of the PE
+	NIC  int  // negative: all endpoints of the host are lost
 	Up   bool // the NIC comes back
 }

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Word is a word of a text, as reorder in reorder=0.5. Shares are from 0 to 1, times as Go writes
-// them, speeds in bits a second with k, M or G behind.
+// Word is a word that a text of faults may have, as reorder in reorder=0.5, and the place of its
+// value. Shares are from 0 to 1, times as Go writes them, speeds in bits a second with k, M or G
+// behind.
 type Word struct {
 	Name string
 	To   any // *float64, *time.Duration, *int, *uint64, *bool, or a function that reads the value
@@ -47,6 +48,7 @@ func find(name string, words []Word) (Word, error) {
 	return Word{}, fmt.Errorf("there is no such word (there are %s)", strings.Join(names, ", "))
 }
 
+// read parses text as the value of the word and stores it.
 func (w Word) read(text string) (err error) {
 	switch to := w.To.(type) {
 	case func(string) error:
@@ -80,7 +82,7 @@ func (w Word) read(text string) (err error) {
 	return err
 }
 
-// Value writes the value as Read reads it; "" for one that a function reads.
+// Value returns the word's value as text that Read reads; "" where a function reads it.
 func (w Word) Value() string {
 	switch v := w.To.(type) {
 	case *float64:
@@ -119,16 +121,19 @@ func readTime(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// Peer reads HOST[@TIME], the loss of a host, and adds it to list.
+// Peer returns a function that reads HOST[@TIME], the loss of a host, and adds it to list.
 func Peer(list *[]Fault) func(string) error {
 	return func(text string) error { return readFault(list, Fault{NIC: -1}, text) }
 }
 
-// NIC reads HOST/NIC[@TIME], the loss or the return of a NIC, and adds it to list.
+// NIC returns a function that reads HOST/NIC[@TIME], the loss or the return of a NIC, and adds it to
+// list.
 func NIC(list *[]Fault, up bool) func(string) error {
 	return func(text string) error { return readFault(list, Fault{Up: up}, text) }
 }
 
+// readFault reads HOST[@TIME], or HOST/NIC[@TIME] where f.NIC is not negative, completes f with it
+// and adds f to list.
 func readFault(list *[]Fault, f Fault, text string) (err error) {
 	host, at, timed := strings.Cut(text, "@")
 	if timed {

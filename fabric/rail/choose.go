@@ -23,7 +23,7 @@ var policyNames = [...]string{"auto", "split", "round-robin"}
 
 func (p Policy) String() string { return policyNames[p] }
 
-// ParsePolicy reads the name of one.
+// ParsePolicy returns the policy of a name.
 func ParsePolicy(name string) (Policy, error) {
 	for i, n := range policyNames {
 		if strings.EqualFold(n, name) {
@@ -37,16 +37,17 @@ const (
 	// threshold is the size above which an operation is cut up. Below it a part is so short that
 	// its posting and its header cost as much as the other wires save.
 	threshold = 128 << 10
-	// Auto makes so many parts that each NIC has two when all under way is spread over them: of
-	// half of the threshold or more, so that a posting of 300 ns allows 1.7 Tb/s, and of
-	// longestPart at most, so that no NIC is busy long after the others.
+	// longestPart caps the bytes of a part, so that no NIC is busy long after the others. Auto cuts
+	// an operation so that each NIC has two parts when all bytes under way are spread evenly. The
+	// parts are at least half of the threshold, so that a posting of 300 ns allows 1.7 Tb/s.
 	longestPart = 4 << 20
-	// longestCut is the largest distance of which parts begin at multiples in the target's memory:
-	// a page, so that no page and no block of a promised order is in two parts.
+	// Parts begin at multiples of Provider.cut in the target's memory. longestCut caps that: it is a
+	// page, so that no page, and no block with a promised order, is in two parts.
 	longestCut = 4096
 )
 
-// small picks the NIC and its peer for an operation of n bytes that goes whole.
+// small picks the NIC l here and the NIC r of the peer for a small operation, which is not cut up. r
+// is negative where no NIC reaches the peer.
 func (p *Provider) small(q *peer, n uint64) (l, r int) {
 	width := uint64(len(p.nics))
 	cursor := p.state.Cursor
@@ -59,8 +60,8 @@ func (p *Provider) small(q *peer, n uint64) (l, r int) {
 	return l, r
 }
 
-// large fills p.order with the NICs for an operation of n bytes, one for each part;
-// whole: it is not cut up. The order is empty where no NIC reaches the peer.
+// large fills p.order with the NICs for an operation of n bytes, one for each part; whole: it is not
+// cut up. p.order stays empty where no NIC reaches the peer.
 func (p *Provider) large(q *peer, n uint64, whole bool) {
 	width := len(p.nics)
 	parts := n / p.cut / 2

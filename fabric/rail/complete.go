@@ -13,7 +13,7 @@ func (p *Provider) Poll(c []fabric.Completion) (int, error) {
 	k := copy(c, p.done)
 	p.done = p.done[:copy(p.done, p.done[k:])]
 	k += p.deliverWaiting(c[k:])
-	p.settle()
+	p.retry()
 	for i := range p.nics {
 		l := p.turn + i
 		if l >= len(p.nics) {
@@ -36,12 +36,12 @@ func (p *Provider) Poll(c []fabric.Completion) (int, error) {
 	if p.turn++; p.turn >= len(p.nics) {
 		p.turn = 0
 	}
-	p.settle()
+	p.retry()
 	p.mark()
 	return k, p.failed
 }
 
-// pollOne polls NIC l, and first takes the completions that the C functions have found.
+// pollOne polls NIC l. Completions of it that the C functions have found come first.
 func (p *Provider) pollOne(l int, c []fabric.Completion) (int, error) {
 	if p.peek != nil {
 		n, errno := p.peek.Take(l, c)
@@ -58,7 +58,7 @@ func (p *Provider) pollOne(l int, c []fabric.Completion) (int, error) {
 	return p.nics[l].Poll(c)
 }
 
-// take handles a completion of NIC l, and reports whether the caller gets it.
+// take handles a completion of NIC l, and reports whether the caller gets it, as c then is.
 func (p *Provider) take(l int, c *fabric.Completion) bool {
 	switch {
 	case c.Kind == fabric.KindTrouble:
@@ -84,7 +84,8 @@ func (p *Provider) take(l int, c *fabric.Completion) bool {
 	return p.ended(t, i, c)
 }
 
-// takeOwn handles a completion that the caller does not know of.
+// takeOwn handles a completion of NIC l whose token is not one of the caller's: of a receive buffer
+// or a job of the NIC. It reports whether the caller gets it, as c then is.
 func (p *Provider) takeOwn(l int, c *fabric.Completion) bool {
 	if slot := int(c.Token) - p.tokens; slot < receipts {
 		return p.came(arrival{nic: int32(l), slot: int32(slot)}, c)
@@ -136,7 +137,8 @@ func (p *Provider) takeOwn(l int, c *fabric.Completion) bool {
 	return false
 }
 
-// loseInjected ends a copied message, which the caller no longer waits for.
+// loseInjected gives up an injected operation. No token of the caller's can fail with it, so Poll
+// fails.
 func (p *Provider) loseInjected(i int32, text string) {
 	p.spare = append(p.spare, i)
 	if p.failed == nil {
@@ -154,7 +156,7 @@ func ownFault(err int32) bool {
 	return false
 }
 
-// ended handles a part that has ended at its NIC.
+// ended handles the completion of part i of operation t at its NIC. It returns as endedWith does.
 func (p *Provider) ended(t fabric.Token, i int, c *fabric.Completion) bool {
 	text := ""
 	if c.Err != 0 {
@@ -163,8 +165,8 @@ func (p *Provider) ended(t fabric.Token, i int, c *fabric.Completion) bool {
 	return p.endedWith(t, i, c, text)
 }
 
-// endedWith ends a part, or sends it on another pair if its own has failed. It reports whether c
-// now ends the operation.
+// endedWith completes part i of operation t, or has it sent on another pair if its own has failed.
+// It returns true where the operation is complete; c then is its completion.
 func (p *Provider) endedWith(t fabric.Token, i int, c *fabric.Completion, text string) bool {
 	o, w := &p.ops[t], &p.parts[int(t)*len(p.nics)+i]
 	n := p.nics[w.nic]
@@ -179,7 +181,7 @@ func (p *Provider) endedWith(t fabric.Token, i int, c *fabric.Completion, text s
 			p.fails(w.nic, o.target(), w.remote, text)
 			if w.tries < triesMost && len(p.peers[o.target()].pairs) > 0 {
 				w.tries++
-				w.remote, w.token = -1, fabric.NoToken // settle finds others
+				w.remote, w.token = -1, fabric.NoToken // retry finds others
 				p.waiting = append(p.waiting, ref{slot: int32(t), part: int32(i)})
 				return false
 			}
@@ -201,7 +203,7 @@ func (p *Provider) endedWith(t fabric.Token, i int, c *fabric.Completion, text s
 	return true
 }
 
-// target is the PE of an operation.
+// target returns the PE of an operation.
 func (o *op) target() libshmem.PE {
 	if o.kind == fabric.KindSend {
 		return o.send.To
@@ -209,7 +211,7 @@ func (o *op) target() libshmem.PE {
 	return o.rma.PE
 }
 
-// end ends a part that could not be posted, as its completion would.
+// end fails part i of operation t, which could not be posted, as its completion would.
 func (p *Provider) end(t fabric.Token, i int, err int32, text string) {
 	c := fabric.Completion{Token: t, Err: err}
 	if p.endedWith(t, i, &c, text) {
@@ -223,8 +225,9 @@ func (p *Provider) completeUnposted(t fabric.Token, kind fabric.Kind, err int32,
 	p.done = append(p.done, fabric.Completion{Token: t, Kind: kind, Err: err})
 }
 
-// settle posts operations that found no room.
-func (p *Provider) settle() {
+// retry tries again what found no room before: receive buffers, reads of rows of keys, parts and
+// injected operations. It also moves operations off stranded pairs.
+func (p *Provider) retry() {
 	if len(p.inbox.owed) > 0 || p.state.Owes() {
 		p.repay()
 	}
@@ -247,15 +250,15 @@ func (p *Provider) settle() {
 	p.waiting = p.waiting[:0]
 	for _, w := range work { // each adds itself again at most, so that none is written over before it was read
 		if w.injected {
-			p.settleInjected(w)
+			p.retryInjected(w)
 		} else {
-			p.settlePart(w)
+			p.retryPart(w)
 		}
 	}
 }
 
-// another returns the pair to a peer with the least to do, by a NIC that is not troubled if there
-// is one; r is negative if there is no pair.
+// another returns the pair to a peer whose NIC here has the fewest bytes under way, and is not
+// troubled if there is such a NIC; r is negative if there is no pair.
 func (p *Provider) another(q *peer) (l, r int) {
 	l, r = 0, -1
 	for i, n := range p.nics {
@@ -267,7 +270,8 @@ func (p *Provider) another(q *peer) (l, r int) {
 	return l, r
 }
 
-func (p *Provider) settleInjected(f ref) {
+// retryInjected posts an injected operation again, on another pair where its own has failed.
+func (p *Provider) retryInjected(f ref) {
 	w := &p.injected[f.slot]
 	if w.remote < 0 {
 		if w.nic, w.remote = p.another(&p.peers[w.rma.PE]); w.remote < 0 {
@@ -289,9 +293,9 @@ func (p *Provider) settleInjected(f ref) {
 	}
 }
 
-// settlePart posts a part of an operation again. A part without a NIC gets the least loaded pair to
-// its peer; one that the provider has no room for waits; one that no pair takes ends with an error.
-func (p *Provider) settlePart(f ref) {
+// retryPart posts a part of an operation again. A part without a NIC gets the least loaded pair to
+// its peer; one that the provider has no room for waits on; one that no pair takes fails.
+func (p *Provider) retryPart(f ref) {
 	t := fabric.Token(f.slot)
 	o, w := &p.ops[t], &p.parts[int(t)*len(p.nics)+int(f.part)]
 	pe := o.target()
@@ -308,7 +312,7 @@ func (p *Provider) settlePart(f ref) {
 	n := p.nics[w.nic]
 	w.token = t
 	if w.tries > 1 || n.ghosts[t] {
-		// Its own token may be another part's here.
+		// At this NIC another part of the operation may have the caller's token.
 		tok, ok := n.take(job{what: jobPart, slot: f.slot, part: f.part, pe: pe, remote: int32(w.remote)})
 		if !ok {
 			p.waiting = append(p.waiting, f)
@@ -335,7 +339,8 @@ func (p *Provider) settlePart(f ref) {
 	w.token = fabric.NoToken
 	if err == fabric.ErrAgain {
 		if n.troubled && !p.peers[pe].isProven(w.nic, w.remote) {
-			// It may be refused for good: a forgotten part keeps its place among first contacts.
+			// It may be refused for ever: a part that was taken off the NIC keeps its place there,
+			// among the operations that wait for a first contact.
 			n.load -= w.n
 			p.load -= w.n
 			w.remote, w.tries = -1, max(w.tries, 2)

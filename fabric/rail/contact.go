@@ -7,22 +7,25 @@ import (
 	"libshmem/fabric"
 )
 
-// First contact. A provider may ask a peer for a handshake before the first one-sided operation
-// between two NICs. Operations that wait for it never end if the peer's NIC has failed; the
-// provider reports only that something has (fabric.KindTrouble), and neither which peer's NIC nor
-// which operations. So every pair of that NIC on which no operation has succeeded yet is doubted: a
-// copy of the next message to the peer is sent on it, which the target drops as a repetition, and
-// its completion shows whether the pair works. If the copy fails, operations that have not ended
-// patience later are taken off the pair, and sent on others.
+// First contact. A provider may request a handshake of a peer before the first one-sided operation
+// between two NICs. Operations that wait for it never complete if the peer's NIC has failed; the
+// provider reports only that something has failed (fabric.KindTrouble), and neither which peer's
+// NIC nor which operations. So every pair of that NIC on which no operation has succeeded yet is
+// doubted: a copy of the next message to the peer is sent on it, which the target drops as a
+// repetition, and its completion shows whether the pair works. If the copy fails, the pair is
+// stranded: operations on it that are not complete patience later are taken off it, and sent on
+// others.
 //
 // The provider keeps such an operation until it is closed, but never sends it: that would take a
 // reply from the NIC that has failed.
 
-// patience is the time for operations that were under way when the NIC failed to end with an error.
-// If one were taken off too soon, it might still write after its copy on another pair.
+// patience is the time in which operations that were under way when the NIC failed can still fail
+// by themselves. If one were taken off too soon, it might still write after its copy on another
+// pair.
 const patience = 2 * time.Second
 
-// stranded is a failed pair of a troubled NIC.
+// stranded is a failed pair of a troubled NIC: l here, r of the PE. Operations on it may never
+// complete.
 type stranded struct {
 	l, r  int
 	pe    libshmem.PE
@@ -63,8 +66,8 @@ func (q *peer) doubted(l, r int) bool {
 	return false
 }
 
-// eachUnproven calls f for each one-sided operation under way of NIC l on a pair on which none has
-// succeeded yet. again sends the operation on another pair.
+// eachUnproven calls f for each one-sided operation that NIC l has under way on a pair on which none
+// has succeeded yet. again takes the operation off, so that retry sends it on another pair.
 func (p *Provider) eachUnproven(l int, f func(pe libshmem.PE, r int, again func())) {
 	for t := range p.ops {
 		o := &p.ops[t]
@@ -97,7 +100,7 @@ func (p *Provider) eachUnproven(l int, f func(pe libshmem.PE, r int, again func(
 	}
 }
 
-// strand notes a pair whose operations are to be taken off.
+// strand lists a pair as stranded from now on.
 func (p *Provider) strand(l int, pe libshmem.PE, r int) {
 	for _, s := range p.stranded {
 		if s.l == l && s.pe == pe && s.r == r {
@@ -107,7 +110,7 @@ func (p *Provider) strand(l int, pe libshmem.PE, r int) {
 	p.stranded = append(p.stranded, stranded{l, r, pe, time.Now()})
 }
 
-// takeOff sends operations on other pairs that have waited for patience on a stranded one.
+// takeOff takes the operations off each pair that has been stranded for longer than patience.
 func (p *Provider) takeOff() {
 	for len(p.stranded) > 0 && time.Since(p.stranded[0].since) > patience {
 		s := p.stranded[0]
@@ -120,7 +123,7 @@ func (p *Provider) takeOff() {
 	}
 }
 
-// again takes a part off its pair.
+// again takes part i of operation t off its pair, so that retry sends it on another.
 func (p *Provider) again(t fabric.Token, i int) {
 	w := &p.parts[int(t)*len(p.nics)+i]
 	n := p.nics[w.nic]
@@ -148,14 +151,15 @@ func (p *Provider) tokenAt(l int, t fabric.Token, i int, pe libshmem.PE, r int) 
 	return t, true
 }
 
-// untake returns a token of tokenAt that is not the caller's own.
+// untake frees a token that tokenAt has returned for the caller's token t, unless it is t itself.
 func (n *nic) untake(t, own fabric.Token) {
 	if own != t {
 		n.give(own)
 	}
 }
 
-// probe sends a copy of a message on each doubted pair to the peer.
+// probe sends a copy of a message on each doubted pair to the peer, whose completion shows whether
+// the pair works.
 func (p *Provider) probe(q *peer, pe libshmem.PE, s *fabric.Send) {
 	if s.Len > copied {
 		return

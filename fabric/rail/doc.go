@@ -1,7 +1,8 @@
-// Package rail makes one fabric.Provider of several, each an endpoint on a NIC of its own. It owns
-// which NIC an operation goes by, the parts that a large one is cut into, the keys of memory that
-// is registered with every NIC, and what happens when one of them fails. It opens no endpoint and
-// knows no heap and no order of OpenSHMEM's. A PE with one NIC does not use it.
+// Package rail makes one fabric.Provider of several, each an endpoint on a NIC of its own. It
+// decides by which NIC an operation goes and into which parts a large one is cut, keeps the keys of
+// memory that is registered with every NIC, and moves operations to other NICs when one fails. It
+// opens no endpoint and knows no heap and no order of OpenSHMEM's. A PE with one NIC does not use
+// it.
 //
 // # Pairs of NICs
 //
@@ -9,11 +10,11 @@
 // the order of their lists, and the n-th operation of PE me on a peer goes by number me+peer+n of
 // both, each by its own count: so one rail of the network carries it, different pairs begin on
 // different rails, and ends with unequal numbers of NICs use all of them alike. Other pairs of NICs
-// are for the time when one has failed (nicpairs.go).
+// are used only after one has failed (nicpairs.go).
 //
 // Small operations stay on one NIC until it has got a few of them, for any PE, because a NIC that
-// is rung once for all of them sends them sooner; then comes the next. Large ones are cut up, or
-// take turns, as the Policy says (choose.go).
+// is rung once for all of them sends them sooner; then the next NIC gets some. Large ones are cut
+// up, or go to the NICs in turn, as the Policy says (choose.go).
 //
 // # Promises
 //
@@ -31,17 +32,18 @@
 // # A NIC that fails
 //
 // A completion with an error takes its pair out of use, unless the error is the operation's own
-// fault. The operation goes by another pair, if it may be done twice. A Read and a Write may: the
-// first attempt has ended by its error, and until the second one completes no program relies on the
-// bytes. A Write with Notify may reach the target twice, and so may a message whose answer was
-// lost: Caps.Repeats says so, and the target drops repetitions by their numbers. A message may not
-// be repeated, and is not, where it completes before it has arrived (Caps.SendComplete of the
-// NICs): other messages may have been lost there without an error, so the caller gets the error.
+// fault. The operation is posted again on another pair, if it may be done twice. A Read and a Write
+// may: the first attempt has ended with its error, and until the second one completes no program
+// relies on the bytes. A Write with Notify may reach the target twice, and so may a message whose
+// acknowledgement was lost: Caps.Repeats says so, and the target drops repetitions by their
+// numbers. A message may not be repeated, and is not, where it completes before it has arrived
+// (without Caps.SendComplete of the NICs): other messages may have been lost there without an
+// error, so the caller gets the error.
 // Where messages complete at the target nothing is injected directly: small messages are copied,
 // and kept until they have arrived.
 //
-// An operation that waits for the first contact with a NIC that has failed never ends; it is found
-// by its pair (contact.go).
+// An operation that waits for the first contact with a NIC that has failed never completes; it is
+// found by its pair of NICs and posted on another (contact.go).
 //
 // Config.Lost gets the first failure of each NIC, once.
 //

@@ -10,15 +10,15 @@ import (
 // injected is an injected operation whose bytes are kept until they have arrived.
 type injected struct {
 	rma    fabric.RMA
-	send   bool // a message: PE, Len and Local only
+	send   bool // a message, and of rma only PE, Len and Local hold; else a Write
 	probe  bool // a copy whose completion shows whether a pair is bad
 	nic    int
 	remote int
 	tries  int
 }
 
-// write takes an injected operation: its bytes are copied and kept.
-func (p *Provider) write(q *peer, m injected) error {
+// inject posts an injected operation, and keeps a copy of its bytes until they have arrived.
+func (p *Provider) inject(q *peer, m injected) error {
 	last := len(p.spare) - 1
 	if last < 0 {
 		return fabric.ErrAgain
@@ -53,7 +53,7 @@ func (p *Provider) write(q *peer, m injected) error {
 	}
 }
 
-// post sends an injected operation on the pair that it has.
+// post posts entry i of p.injected on the pair of NICs in that entry.
 func (p *Provider) post(i int32) error {
 	w := &p.injected[i]
 	n := p.nics[w.nic]

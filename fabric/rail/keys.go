@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// rowsMost is the number of regions that may be registered at a time.
+	// rowsMost caps the regions that are registered at a time; each has a row of keys.
 	rowsMost = 4096
-	// rowsAhead is the number of rows that travel with the address at most.
+	// rowsAhead caps the rows that travel with the address.
 	rowsAhead = 4
-	// fetchMost is the number of rows that may be under way from peers.
+	// fetchMost caps the rows of peers that are being read at a time.
 	fetchMost = 16
 )
 
-// row is the key of a region, and its keys at the NICs.
+// row has the key of a region that its owner hands out, and the region's key at each NIC.
 type row struct {
 	key  uint64
 	keys []uint64
@@ -29,12 +29,12 @@ type row struct {
 // place is remote memory: an address or an offset, and a key.
 type place struct{ at, key uint64 }
 
-// A key is the row's number and, above it, random bits, so that an invented key, or the key of a
-// region that is gone, names nothing.
+// rowOf returns the number of a key's row, its low bits. The bits above are random, so that an
+// invented key, or the key of a region that is gone, names nothing.
 func rowOf(key uint64) int { return int(key % rowsMost) }
 
-// table is the registered regions of this end, and in memory that peers may read
-// the rows of their keys.
+// table has the registered regions of this end, and the rows of their keys, in memory that peers
+// read with one-sided Reads.
 type table struct {
 	p       *Provider
 	mem     memory
@@ -42,7 +42,7 @@ type table struct {
 	own     []fabric.Region // of mem, by NIC
 }
 
-// region is one that is registered with every NIC; at is nil where none is.
+// region is memory that is registered with every NIC; nics is nil in a free entry.
 type region struct {
 	key  uint64
 	nics []fabric.Region
@@ -50,12 +50,13 @@ type region struct {
 
 func (p *Provider) rowBytes() int { return 8 * (1 + len(p.nics)) }
 
-// The table's memory has the rows, then places for rows of peers, then copied
-// messages.
+// mailAt returns the offset of the copy of injected operation i in the table's memory. That has the
+// rows, then places for rows of peers, then the copies.
 func (p *Provider) mailAt(i int) int {
 	return rowsMost*p.rowBytes() + fetchMost*8*(1+most) + i*copied
 }
 
+// fetchAt returns the offset of the place to which fetch i reads a peer's row.
 func (p *Provider) fetchAt(i int) int { return rowsMost*p.rowBytes() + i*8*(1+most) }
 
 func (p *Provider) openTable() (*table, error) {
@@ -77,6 +78,8 @@ func (p *Provider) openTable() (*table, error) {
 // close is called when the NICs are closed.
 func (t *table) close() error { return t.mem.unmap() }
 
+// remote returns the address of the table's memory for one-sided operations of peers: virtual, or an
+// offset into its region.
 func (t *table) remote() uint64 {
 	if t.p.caps.VirtualAddress {
 		return uint64(uintptr(t.mem.at(0)))
@@ -84,6 +87,7 @@ func (t *table) remote() uint64 {
 	return 0
 }
 
+// region returns the registration of the table's memory with NIC l.
 func (t *table) region(l int) *fabric.Region { return &t.own[l] }
 
 // desc translates a descriptor of the caller's to that of NIC l.
@@ -104,7 +108,7 @@ func (p *Provider) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 	return p.table.add(func(i *nic) (fabric.Region, error) { return i.Provider.RegisterGPU(m) })
 }
 
-// add registers with every NIC, or with none.
+// add registers memory with every NIC, or with none, and fills a row of the table with its keys.
 func (t *table) add(register func(*nic) (fabric.Region, error)) (fabric.Region, error) {
 	id := 0
 	for id < len(t.regions) && t.regions[id].nics != nil {
@@ -163,7 +167,7 @@ func (p *Provider) Unregister(r fabric.Region) error {
 	return first
 }
 
-// appendRows puts the first rows behind an address, so that peers need not ask for them.
+// appendRows puts the first rows behind an address, so that peers need not read them.
 func (t *table) appendRows(b []byte) []byte {
 	n := len(b)
 	b = append(b, 0)
@@ -193,6 +197,7 @@ func newRows(c *railAddr) rows {
 	return r
 }
 
+// put stores the keys of a peer's region at the peer's NICs.
 func (r *rows) put(key uint64, keys []uint64) {
 	for len(r.known) <= rowOf(key) {
 		r.known = append(r.known, row{})
@@ -200,7 +205,7 @@ func (r *rows) put(key uint64, keys []uint64) {
 	r.known[rowOf(key)] = row{key, keys}
 }
 
-// get is the keys at the NICs of the peer; nil: they are not known.
+// get returns the keys of a peer's region at the peer's NICs; nil: they are not known yet.
 func (r *rows) get(key uint64) []uint64 {
 	if i := rowOf(key); i < len(r.known) && r.known[i].key == key {
 		return r.known[i].keys
@@ -230,8 +235,8 @@ const (
 // it.
 const errDenied = 13
 
-// learn fetches the row of a key. It returns nil while the fetch is under way, and the fetch when
-// it has failed, after which its place is free again.
+// learn reads the row of a key from its PE. It returns nil while the read is under way. A fetch that
+// has failed is returned once, and its place is free again.
 func (p *Provider) learn(pe libshmem.PE, key uint64) *fetch {
 	at := -1
 	for i := range p.fetches {
@@ -257,7 +262,7 @@ func (p *Provider) learn(pe libshmem.PE, key uint64) *fetch {
 	return nil
 }
 
-// readRow reads a row of keys, if there is room.
+// readRow posts the read of a row for fetch i. Without room the fetch stays due, for retry.
 func (p *Provider) readRow(i int) {
 	f := &p.fetches[i]
 	if f.state != fetchDue {
@@ -291,7 +296,7 @@ func (p *Provider) readRow(i int) {
 	}
 }
 
-// rowRead takes in a row of keys that has been read.
+// rowRead stores the row that fetch i has read, if it is that of the key.
 func (p *Provider) rowRead(i int) {
 	f := &p.fetches[i]
 	q := &p.peers[f.pe]

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memory may be read and written by NICs at any time.
+// memory is a mapping outside Go's heap, which NICs may read and write at any time.
 type memory []byte
 
 func mapMemory(n int) (memory, error) {
@@ -27,12 +27,12 @@ func (m memory) unmap() error {
 
 func (m memory) at(offset int) unsafe.Pointer { return unsafe.Pointer(&m[offset]) }
 
-// words are n words at an offset, which is a multiple of their size.
+// words returns n words at an offset, which is a multiple of their size.
 func (m memory) words(offset, n int) []uint64 {
 	return unsafe.Slice((*uint64)(unsafe.Pointer(&m[offset])), n)
 }
 
-// keep copies n bytes to an offset.
+// keep copies n bytes to an offset, and returns their new address.
 func (m memory) keep(offset int, from unsafe.Pointer, n int) unsafe.Pointer {
 	copy(m[offset:offset+n], unsafe.Slice((*byte)(from), n))
 	return unsafe.Pointer(&m[offset])

@@ -16,10 +16,10 @@ const crossMost = 4096
 // peer is this end's state for one PE.
 type peer struct {
 	rails int    // its NICs; 0: it cannot be reached
-	turn  uint64 // of the next large operation
+	turn  uint64 // counts large operations; from it comes the NIC of the next
 	names []string
 	bad   []bool    // pairs that have failed, by NIC here and NIC there; nil: none has
-	pairs []nicPair // those to take when some have failed
+	pairs []nicPair // those in use since some have failed
 	rows  rows
 	// proven has a bit for each pair on which a one-sided operation has succeeded; doubts are the
 	// pairs that are doubted.
@@ -27,11 +27,11 @@ type peer struct {
 	doubts []nicPair
 }
 
-// nicPair is a NIC here and one there.
+// nicPair is the number of a NIC here, l, and of a NIC of the peer, r.
 type nicPair struct{ l, r int }
 
-// remote is the NIC of a peer that the local NIC l reaches it by in turn n, the one of its rail
-// where all is well; negative: no pair is left.
+// remote returns the NIC of a peer that the local NIC l uses in round n: one on its own rail, or
+// where a pair has failed one of those in q.pairs. Negative: l has no pair left.
 func (p *Provider) remote(q *peer, l int, n uint64) int {
 	if q.bad == nil {
 		return int((uint64(l) + n*uint64(len(p.nics))) % uint64(q.rails))
@@ -59,8 +59,9 @@ func (p *Provider) remote(q *peer, l int, n uint64) int {
 	return first
 }
 
-// detour finds the pairs that are left. It is not known which end's NIC has made a pair fail, so pairs
-// without either NIC come first; after them the pairs that have not been seen to fail.
+// detour fills q.pairs with the pairs to use after a failure. It is not known which end's NIC made a
+// pair fail, so pairs without either NIC are preferred, first those on one rail; where there are
+// none, all pairs that have not been seen to fail.
 func (p *Provider) detour(q *peer) {
 	here, there := make([]bool, len(p.nics)), make([]bool, q.rails)
 	for i, bad := range q.bad {
@@ -90,8 +91,8 @@ func (p *Provider) detour(q *peer) {
 	}
 }
 
-// joined reports whether two NICs make a pair: NICs of one rail are, others where their addresses are
-// known.
+// joined reports whether two NICs can be a pair: they are on one rail, or this end keeps cross-rail
+// addresses.
 func (p *Provider) joined(q *peer, l, r int) bool {
 	return p.cross || (r-l)%gcd(len(p.nics), q.rails) == 0
 }
@@ -106,7 +107,7 @@ func gcd(a, b int) int {
 // inner returns the number of a PE's NIC in the address vectors of this PE's NICs.
 func (p *Provider) inner(pe libshmem.PE, r int) libshmem.PE { return libshmem.PE(int(pe)*p.widest + r) }
 
-// outer returns the PE whose NIC has the number inner among all NICs.
+// outer returns the PE of a number that inner has returned.
 func (p *Provider) outer(inner libshmem.PE) libshmem.PE {
 	if inner < 0 {
 		return libshmem.NoPE
@@ -134,7 +135,7 @@ func (p *Provider) Addr() []byte {
 	return p.table.appendRows(b)
 }
 
-// railAddr is an Addr that was read.
+// railAddr is what Addr encodes.
 type railAddr struct {
 	names  []string
 	addrs  [][]byte
@@ -162,6 +163,7 @@ func (r *reader) byte() int      { return int(r.take(1)[0]) }
 func (r *reader) short() int     { return int(binary.LittleEndian.Uint16(r.take(2))) }
 func (r *reader) number() uint64 { return binary.LittleEndian.Uint64(r.take(8)) }
 
+// parse decodes an address that Addr of a peer has returned.
 func parse(b []byte) (railAddr, error) {
 	var c railAddr
 	r := &reader{b: b}
@@ -250,7 +252,8 @@ func (p *Provider) Connect(addrs [][]byte) error {
 	return nil
 }
 
-// fails takes a pair out of use, and reports the first that its NIC has lost.
+// fails takes the pair of NIC l and NIC r of a PE out of use. The first time for NIC l it calls
+// Config.Lost.
 func (p *Provider) fails(l int, pe libshmem.PE, r int, text string) {
 	q, n := &p.peers[pe], p.nics[l]
 	if q.bad == nil {

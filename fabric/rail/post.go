@@ -14,7 +14,7 @@ import (
 type op struct {
 	kind fabric.Kind
 	n    int // parts
-	left int // of them that have not ended
+	left int // parts that are not complete
 	err  int32
 	text string
 	rma  fabric.RMA  // of KindWrite and KindRead
@@ -26,14 +26,14 @@ type part struct {
 	nic, remote int
 	tries       int
 	token       fabric.Token // at the NIC
-	at, n       uint64
-	under       bool // the NIC has it
+	at, n       uint64       // offset in the operation, and bytes
+	under       bool         // the NIC has it
 }
 
-// job is the use of a token of a NIC's own.
+// job is the use of a token that is the NIC's own and not the caller's.
 type job struct {
 	what   jobKind
-	slot   int32 // the row, injected operation, buffer or token of the operation
+	slot   int32 // number of the fetch or the injected operation, or the caller's token
 	part   int32
 	pe     libshmem.PE
 	remote int32
@@ -42,10 +42,10 @@ type job struct {
 type jobKind uint8
 
 const (
-	jobNone jobKind = iota
-	jobRow
-	jobInjected
-	jobPart
+	jobNone     jobKind = iota
+	jobRow              // the read of a row of keys
+	jobInjected         // an injected operation
+	jobPart             // a part of a caller's operation that was posted again
 )
 
 // ref names an object that waits for room: an injected operation, or a part of an operation.
@@ -75,6 +75,7 @@ func (n *nic) take(j job) (fabric.Token, bool) {
 	return t, true
 }
 
+// give frees one of the NIC's own tokens.
 func (n *nic) give(t fabric.Token) {
 	n.jobs[int(t)%extras] = job{}
 	n.free = append(n.free, t)
@@ -82,7 +83,7 @@ func (n *nic) give(t fabric.Token) {
 
 func (n *nic) job(t fabric.Token) *job { return &n.jobs[int(t)%extras] }
 
-// allowed is the peer of an operation that may be posted.
+// allowed returns the peer of an operation, or the error of one that may not be posted.
 func (p *Provider) allowed(what string, pe libshmem.PE, t fabric.Token, inject, fence bool) (*peer, error) {
 	if pe.In(len(p.peers)) && p.peers[pe].rails > 0 && (inject || int64(t) < int64(p.tokens)) && !fence {
 		return &p.peers[pe], nil
@@ -99,7 +100,8 @@ func (p *Provider) allowed(what string, pe libshmem.PE, t fabric.Token, inject, 
 	return nil, p.refuse(what, object, shmerr.Causef(shmerr.ErrArgument, "token %d is not below %d", t, p.tokens))
 }
 
-// theCallers reports whether an error of a post is the caller's and not a NIC's.
+// theCallers reports whether an error of a post is due to the caller's arguments, so that another
+// NIC would return it as well.
 func theCallers(err error) bool {
 	return errors.Is(err, shmerr.ErrArgument) || errors.Is(err, shmerr.ErrPE) || errors.Is(err, shmerr.ErrUnsupported)
 }
@@ -111,7 +113,7 @@ func (p *Provider) Send(s *fabric.Send) error {
 		return err
 	}
 	if s.Inject && p.resend {
-		err := p.write(q, injected{send: true, rma: fabric.RMA{PE: s.To, Local: s.Buf, Len: uint64(s.Len)}})
+		err := p.inject(q, injected{send: true, rma: fabric.RMA{PE: s.To, Local: s.Buf, Len: uint64(s.Len)}})
 		if err == nil && len(q.doubts) > 0 {
 			p.probe(q, s.To, s)
 		}
@@ -169,7 +171,7 @@ func (p *Provider) posted(l int, n uint64, read bool) {
 	}
 }
 
-// begin records the NIC pair on which a part of an operation is posted.
+// begin records that part i of operation t is posted on the pair of NICs l and r, with token tok.
 func (p *Provider) begin(t, tok fabric.Token, i, l, r int, at, n uint64) *part {
 	w := &p.parts[int(t)*len(p.nics)+i]
 	*w = part{nic: l, remote: r, tries: 1, token: tok, at: at, n: n}
@@ -192,6 +194,8 @@ func (p *Provider) Read(r *fabric.RMA) error {
 	return err
 }
 
+// oneSided posts a Write or a Read: a small one on one NIC, the parts of a large one on several. It
+// returns ErrAgain until the row of the remote key has been read.
 func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error {
 	q, err := p.allowed(what, m.PE, m.Token, m.Inject, m.Fence)
 	if err != nil {
@@ -210,7 +214,7 @@ func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error 
 		return nil
 	}
 	if m.Inject && p.resend {
-		return p.write(q, injected{rma: *m})
+		return p.inject(q, injected{rma: *m})
 	}
 	large := m.Len > p.stripe
 	if large {
@@ -235,7 +239,7 @@ func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error 
 	}
 	// The first part is posted or refused; the others find room later.
 	first := p.order[0]
-	size := p.until(m, 1, len(p.order))
+	size := p.partBegin(m, 1, len(p.order))
 	r := p.remote(q, first, turn)
 	tok, err := p.start(kind, m, 0, first, r, 0, size)
 	switch {
@@ -259,7 +263,7 @@ func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error 
 	}
 	p.begin(m.Token, tok, 0, first, r, 0, size).under = true
 	for i := 1; i < len(p.order); i++ {
-		l, at, till := p.order[i], p.until(m, i, len(p.order)), p.until(m, i+1, len(p.order))
+		l, at, till := p.order[i], p.partBegin(m, i, len(p.order)), p.partBegin(m, i+1, len(p.order))
 		w := p.begin(m.Token, m.Token, i, l, p.remote(q, l, turn), at, till-at)
 		switch tok, err := p.start(kind, m, i, l, w.remote, at, till-at); err {
 		case nil:
@@ -273,7 +277,8 @@ func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error 
 	return nil
 }
 
-// start posts a part for the first time, and returns its token at the NIC.
+// start posts part i of an operation for the first time, n bytes from offset at on. It returns the
+// part's token at the NIC.
 func (p *Provider) start(kind fabric.Kind, m *fabric.RMA, i, l, r int, at, n uint64) (fabric.Token, error) {
 	tok, ok := m.Token, true
 	if !m.Inject {
@@ -288,8 +293,8 @@ func (p *Provider) start(kind fabric.Kind, m *fabric.RMA, i, l, r int, at, n uin
 	return tok, err
 }
 
-// until is the place where part i of n begins, and the one before it ends.
-func (p *Provider) until(m *fabric.RMA, i, n int) uint64 {
+// partBegin returns the offset at which part i of n begins and part i-1 ends.
+func (p *Provider) partBegin(m *fabric.RMA, i, n int) uint64 {
 	if i == n {
 		return m.Len
 	}
@@ -297,7 +302,7 @@ func (p *Provider) until(m *fabric.RMA, i, n int) uint64 {
 	return min(max(at&^(p.cut-1), m.Remote)-m.Remote, m.Len)
 }
 
-// move posts bytes of a one-sided operation.
+// move posts n bytes of a one-sided operation, from offset at on, on the pair of NICs l and r.
 func (p *Provider) move(kind fabric.Kind, m *fabric.RMA, l, r int, at, n uint64, t fabric.Token) error {
 	w := &p.moving
 	*w = *m

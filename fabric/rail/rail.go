@@ -22,17 +22,17 @@ type Config struct {
 }
 
 const (
-	// extras are tokens of each NIC for operations without a token of the caller's there: receive
-	// buffers, parts that are sent again, copied messages, rows of keys.
+	// extras is the number of tokens that each NIC has besides the caller's: for receive buffers,
+	// parts that are sent again, copied messages, and reads of rows of keys.
 	extras = 256
-	// copies caps the small messages under way that have been copied from the caller.
+	// copies caps the injected operations under way whose bytes are kept as copies.
 	copies = 128
-	// copied is the longest message that is copied.
+	// copied is the most bytes of such an operation.
 	copied = 256
 	most   = 64 // NICs of one end
 )
 
-// Inner is the configuration of the endpoints to go beneath one of c.
+// Inner returns the configuration of the NICs' endpoints for a Provider with the configuration c.
 func Inner(c fabric.Config) fabric.Config {
 	if c.Queue > 0 {
 		c.Queue += extras
@@ -61,18 +61,18 @@ type Provider struct {
 	tokens   int
 	ops      []op   // by the caller's token
 	parts    []part // len(nics) for each
-	waiting  []ref  // parts that found no room
-	rescued  []ref  // parts taken off their pair
+	waiting  []ref  // parts and injected operations that found no room
+	rescued  []ref  // those that were taken off a failed pair
 	stranded []stranded
-	done     []fabric.Completion
+	done     []fabric.Completion     // for the next Poll
 	texts    map[fabric.Token]string // of errors that the caller has got
-	failed   error                   // of Poll from now on
+	failed   error                   // that each Poll returns from now on
 
 	table    *table
 	inbox    inbox
 	fetches  [fetchMost]fetch
-	resend   bool // a failed message may be sent again
-	spare    []int32
+	resend   bool    // a failed message may be sent again
+	spare    []int32 // free entries of injected
 	injected [copies]injected
 
 	turn int    // the NIC that is polled first
@@ -96,9 +96,10 @@ type nic struct {
 	load     uint64 // bytes under way
 	free     []fabric.Token
 	jobs     []job // by token, from Provider.tokens on
-	reported bool  // a pair of it that was lost
-	// troubled: the NIC has reported an error of no operation. ghosts are the caller's tokens of
-	// parts that were sent on other NICs since.
+	reported bool  // Config.Lost was called for it
+	// troubled: the NIC has reported an error that belongs to no operation (fabric.KindTrouble).
+	// ghosts are the caller's tokens that the NIC still holds, of parts that were taken off it and
+	// sent on others.
 	troubled bool
 	ghosts   map[fabric.Token]bool
 	count    fabric.RailCount
@@ -156,7 +157,8 @@ func New(ends []fabric.Provider, c Config) (*Provider, error) {
 	return p, nil
 }
 
-// promise makes the promises of all NICs together.
+// promise sets p.caps to what all NICs together can promise. It refuses NICs that do not fit
+// together.
 func (p *Provider) promise() error {
 	first := p.nics[0].Caps()
 	c := first
@@ -190,7 +192,7 @@ func (p *Provider) promise() error {
 	c.Domain = strings.Join(names, ",")
 	c.WriteAfterWrite, c.SendAfterWrite, c.SendAfterSend, c.ReadAfterWrite = false, false, false, false
 	c.Fence, c.Atomics, c.AtomicsWithCPU = false, 0, false
-	c.TurnsAway = false // buffers of the caller keep no NIC from doing so
+	c.TurnsAway = false // each NIC has its own receive buffers: more of the caller's do not help
 	c.Block = min(c.Block, int(p.cut))
 	c.Repeats = p.resend
 	c.Rails = len(p.nics)
@@ -239,6 +241,7 @@ func (p *Provider) Rails() []fabric.RailCount {
 	return all
 }
 
+// refuse returns the error of an operation that is not posted.
 func (p *Provider) refuse(what, object string, cause error) error {
 	return &shmerr.Error{Op: what, Object: object, Cause: cause}
 }

@@ -10,14 +10,14 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// The NIC of the next message is not known in advance, so each NIC has buffers of its own, and a
-// message is copied into the caller's. That takes 0.1 us for 4 KiB, and leaves no buffer of the
-// caller's with a NIC that has failed.
+// It is not known by which NIC the next message comes, so each NIC has receive buffers of its own,
+// and a message is copied into one of the caller's. That takes 0.1 us for 4 KiB, and leaves no
+// buffer of the caller's with a NIC that has failed.
 
-// receipts is the number of buffers of each NIC.
+// receipts is the number of receive buffers of each NIC.
 const receipts = peek.Receipts
 
-// tokenOf is the token of one of them, the same with each NIC.
+// tokenOf returns the token of receive buffer slot, the same with each NIC.
 func (p *Provider) tokenOf(slot int32) fabric.Token {
 	return fabric.Token(p.tokens) + fabric.Token(slot)
 }
@@ -27,10 +27,11 @@ type inbox struct {
 	mem     memory
 	size    int             // of a buffer; 0: the caller has posted none yet
 	regions []fabric.Region // by NIC
-	arrived ring[arrival]   // for which there was none
-	owed    []arrival       // buffers of NICs that found no room
+	arrived ring[arrival]   // messages that wait for a buffer of the caller's
+	owed    []arrival       // receive buffers that their NICs had no room for
 }
 
+// arrival is a receive buffer of a NIC, and the completion of the message in it, if there is one.
 type arrival struct {
 	nic, slot int32
 	comp      fabric.Completion
@@ -75,7 +76,7 @@ func (p *Provider) Recv(at unsafe.Pointer, n int, _ uintptr, t fabric.Token) err
 	return nil
 }
 
-// openInbox gives each NIC its buffers.
+// openInbox makes the receive buffers of all NICs and posts them.
 func (p *Provider) openInbox(size int) error {
 	in := &p.inbox
 	var err error
@@ -111,7 +112,7 @@ func (in *inbox) at(a *arrival) unsafe.Pointer {
 	return in.mem.at((int(a.nic)*receipts + int(a.slot)) * in.size)
 }
 
-// receive posts a buffer of a NIC's, now or when there is room.
+// receive posts a receive buffer of a NIC, now or when there is room.
 func (p *Provider) receive(a arrival) error {
 	in, n := &p.inbox, p.nics[a.nic]
 	err := n.Recv(in.at(&a), in.size, in.regions[a.nic].Desc, p.tokenOf(a.slot))
@@ -125,7 +126,7 @@ func (p *Provider) receive(a arrival) error {
 	return fmt.Errorf("NIC %s: %w", n.name, err)
 }
 
-// repay posts the buffers that found no room.
+// repay posts the receive buffers that found no room before, in Go or in C.
 func (p *Provider) repay() {
 	if p.state.Owes() {
 		p.state.Repaid()
@@ -142,15 +143,16 @@ func (p *Provider) repay() {
 	}
 }
 
-// kept has the next Poll report an error that no operation is there to fail with.
+// kept keeps an error that belongs to no operation, for the next Poll to return.
 func (p *Provider) kept(err error) {
 	if err != nil && p.failed == nil {
 		p.failed = err
 	}
 }
 
-// came hands a message, or immediate data that has used up a buffer, to the caller's
-// next buffer, or keeps it until there is one.
+// came handles the completion of receive buffer a: of a message, or of immediate data that used the
+// buffer up. It returns true, with c for the caller, if the caller has a buffer for it; else it
+// keeps it until there is one.
 func (p *Provider) came(a arrival, c *fabric.Completion) bool {
 	in := &p.inbox
 	if in.arrived.n > 0 || p.state.Posted() == 0 {
@@ -162,7 +164,8 @@ func (p *Provider) came(a arrival, c *fabric.Completion) bool {
 	return true
 }
 
-// open copies a message into the caller's next buffer.
+// open copies the message in receive buffer a into the caller's next buffer, makes c the completion
+// of that one, and posts a again.
 func (p *Provider) open(a arrival, c *fabric.Completion) {
 	in, n := &p.inbox, p.nics[a.nic]
 	b := p.state.Next()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// slice is the longest sleep of a Wait where NICs have no descriptors: it sleeps on one of them,
-// and the others cannot end it.
+// slice is the longest sleep of a Wait where NICs have no descriptors. Such a Wait sleeps on one of
+// them, and the others cannot end it.
 const slice = 500 * time.Microsecond
 
 // longest bounds every sleep. With net of libfabric 1.17, on a busy machine, the first
@@ -14,12 +14,13 @@ const slice = 500 * time.Microsecond
 // of 50 runs of the suite; a second NIC meets that more often than the first.
 const longest = 100 * time.Millisecond
 
-// idle reports whether Poll has nothing for the caller but completions of the NICs.
+// idle reports whether a Poll has nothing to do but to poll the NICs.
 func (p *Provider) idle() bool {
 	return len(p.done)+len(p.waiting)+len(p.rescued)+len(p.inbox.owed) == 0 && !p.state.Owes() && (p.inbox.arrived.n == 0 || p.state.Posted() == 0) && p.failed == nil
 }
 
-// mark sets the words that show C whether Go has work.
+// mark sets the words of p.state that tell the C functions of package peek whether Go has work, and
+// whether it has messages for the caller.
 func (p *Provider) mark() {
 	p.state.Work, p.state.Arrived = 0, 0
 	if !p.idle() {

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	receives = 64       // receive buffers, whose tokens come first
-	tokens   = 1024     // of them and all operations
+	receives = 64       // receive buffers, which have the first tokens
+	tokens   = 1024     // tokens of receive buffers and operations
 	message  = 64       // bytes of a receive buffer
 	half     = 1 << 20  // the memory's first part is read, its second written
 	inbox    = 2 * half // and the third receives
@@ -30,8 +30,8 @@ type end struct {
 	memory []byte
 	region fabric.Region
 	next   fabric.Token
-	again  int // refusals while nothing was under method
-	flying int
+	again  int // refusals while nothing was under way
+	flying int // operations under way
 
 	done map[fabric.Token]error // completions of this end's operations that no test has waited for
 	came []uint64               // messages
@@ -67,7 +67,7 @@ func newEnd(open Open, c fabric.Config) (*end, error) {
 	return e, nil
 }
 
-// close ends the endpoint first: it may write to the memory until then.
+// close closes the endpoint first, because it may write to the memory until then.
 func (e *end) close() error {
 	err := e.prov.Close()
 	if e.memory != nil {
@@ -93,7 +93,7 @@ func (e *end) receive() error {
 	return nil
 }
 
-// token is a new one.
+// token returns the token for a new operation, the one that has not been used for the longest time.
 func (e *end) token() fabric.Token {
 	if e.next++; e.next == tokens {
 		e.next = receives + 1
@@ -101,7 +101,7 @@ func (e *end) token() fabric.Token {
 	return e.next
 }
 
-// post starts an operation, and waits for room.
+// post posts an operation, as soon as there is room, and returns its token.
 func (e *end) post(start func(t fabric.Token) error) (fabric.Token, error) {
 	t := e.token()
 	for end := time.Now().Add(patience); ; {
@@ -124,7 +124,8 @@ func (e *end) post(start func(t fabric.Token) error) (fabric.Token, error) {
 	}
 }
 
-// write writes n bytes to a region that begins at base.
+// write posts a Write of n bytes to an offset in a region, and returns its token. With notify, data
+// goes with it.
 func (e *end) write(to fabric.Region, offset, n int, notify bool, data uint32) (fabric.Token, error) {
 	remote := uint64(offset)
 	if e.caps.VirtualAddress {
@@ -137,7 +138,7 @@ func (e *end) write(to fabric.Region, offset, n int, notify bool, data uint32) (
 	})
 }
 
-// send sends a number.
+// send posts a message with a number, and returns its token.
 func (e *end) send(number uint64) (fabric.Token, error) {
 	return e.post(func(t fabric.Token) error {
 		at := inbox - message // the end of the written part, which no test compares
@@ -146,7 +147,8 @@ func (e *end) send(number uint64) (fabric.Token, error) {
 	})
 }
 
-// poll takes the completions that came.
+// poll polls the endpoint once, sorts the completions into e.done, e.came and e.data, and posts used
+// receive buffers again.
 func (e *end) poll() error {
 	var all [16]fabric.Completion
 	n, err := e.prov.Poll(all[:])
@@ -165,7 +167,7 @@ func (e *end) poll() error {
 		case c.Kind == fabric.KindRecv && failed == nil:
 			e.came = append(e.came, *(*uint64)(e.at(inbox + int(c.Token)*message)))
 		case c.Token < receives || c.Token >= tokens:
-			return failed // of an arrival
+			return failed // of a receive buffer, or of an operation without a token
 		default:
 			e.done[c.Token] = failed
 			e.flying--
@@ -177,7 +179,7 @@ func (e *end) poll() error {
 	return e.receive()
 }
 
-// until polls until something holds.
+// until polls until a condition holds, for patience at most.
 func (e *end) until(what string, holds func() bool) error {
 	for end := time.Now().Add(patience); !holds(); {
 		if err := e.poll(); err != nil {
@@ -190,7 +192,7 @@ func (e *end) until(what string, holds func() bool) error {
 	return nil
 }
 
-// finish waits for an operation.
+// finish waits for the completion of an operation, and returns its error.
 func (e *end) finish(t fabric.Token) error {
 	if err := e.until("the operation has ended", func() bool { _, ok := e.done[t]; return ok }); err != nil {
 		return err

@@ -42,7 +42,7 @@ type GPU struct {
 	Method string // for people
 	Memory fabric.GPUMemory
 	Read   func(to []byte) error // reads its first bytes
-	Clear  func() error          // makes all of them 0; nil: they are
+	Clear  func() error          // makes all of the memory 0; nil: it is
 	// Spare says that the method may be missing where an earlier one works.
 	Spare bool
 }
@@ -50,7 +50,7 @@ type GPU struct {
 // Entries is the largest number of completion queue entries that the runtime asks for.
 const Entries = 32768
 
-// test is one test. Without a text and an error the NIC lacks what it tests.
+// test is one test. run returns neither a text nor an error where the NIC lacks what it tests.
 type test struct {
 	name string
 	run  func(e *end) (text string, err error)
@@ -83,8 +83,8 @@ func Run(open Open, gpus []GPU) []Result {
 	return append(results, queueSizes(open))
 }
 
-// try runs one test. An endpoint that has failed does not keep operations of one test for the
-// next: each has tokens of its own.
+// try runs one test. A test that fails may leave operations under way; the next one has other
+// tokens.
 func (e *end) try(t test) Result {
 	text, err := t.run(e)
 	switch {

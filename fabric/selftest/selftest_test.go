@@ -62,7 +62,7 @@ func TestRules(t *testing.T) {
 		{"version=2.6 dmabuf=0", "memory of GPUs by dma-buf", map[string]string{"memory of GPUs by dma-buf": "FI_MR_DMABUF"}},
 		{"version=2.6 peer=0", "", map[string]string{"memory of GPUs by peer memory": "skipped .*fi_mr_regattr"}},
 		{"version=2.6 peer=0 dmabuf=0", "memory of GPUs by dma-buf|memory of GPUs by peer memory", nil},
-		{"version=2.6 again=4", "postings", map[string]string{"postings": `\d+ of 512 writes were refused for want of room with nothing under method`}},
+		{"version=2.6 again=4", "postings", map[string]string{"postings": `\d+ of 512 writes were refused for want of room with nothing under way`}},
 		{"version=2.6 sick=1", "main memory|immediate data|order|postings|wait objects|memory of GPUs by dma-buf|memory of GPUs by peer memory", map[string]string{"main memory": "write 262144 bytes: .*, 2"}},
 		{"version=2.6 overrun_at=1", "endpoint", map[string]string{"endpoint": "completion queue overrun"}},
 	} {

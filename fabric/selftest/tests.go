@@ -9,7 +9,7 @@ import (
 	"libshmem/fabric"
 )
 
-// mainMemory writes to registered memory, and finds the bytes there.
+// mainMemory writes to registered memory, and checks that the bytes arrive.
 func mainMemory(e *end) (string, error) {
 	const n = 1 << 18
 	target := e.memory[half : half+n]
@@ -31,7 +31,8 @@ func mainMemory(e *end) (string, error) {
 	return "registered, and written to", nil
 }
 
-// immediateData writes with 4 bytes for the target, which come when all bytes are there.
+// immediateData writes with 4 bytes of immediate data, and checks that they come after all bytes of
+// the write.
 func immediateData(e *end) (string, error) {
 	if e.caps.Data < 4 {
 		return "", nil
@@ -63,7 +64,7 @@ func immediateData(e *end) (string, error) {
 	return "4 bytes came with a write, and of whom", nil
 }
 
-// order sends messages that come once each, in their order where that is promised.
+// order checks that messages come once each, in their order where that is promised.
 func order(e *end) (string, error) {
 	const n = receives
 	e.came = nil
@@ -99,7 +100,8 @@ func order(e *end) (string, error) {
 	return fmt.Sprintf("%d messages came, each once, in their order", n), nil
 }
 
-// postings writes again and again with nothing under method, when there is room for sure.
+// postings writes again and again with nothing else under way, so that a refusal for want of room
+// is an error.
 func postings(e *end) (string, error) {
 	const n = 512
 	e.again = 0
@@ -113,12 +115,12 @@ func postings(e *end) (string, error) {
 		}
 	}
 	if e.again > 0 {
-		return "", fmt.Errorf("%d of %d writes were refused for want of room with nothing under method", e.again, n)
+		return "", fmt.Errorf("%d of %d writes were refused for want of room with nothing under way", e.again, n)
 	}
 	return fmt.Sprintf("%d writes were taken at once", n), nil
 }
 
-// waitObjects sleeps until messages come.
+// waitObjects checks that the arrival of a message ends a Wait.
 func waitObjects(e *end) (string, error) {
 	if !e.caps.WaitFD {
 		return "", nil

@@ -1,5 +1,5 @@
 /*
- * peek.c: see peek.h.
+ * peek.c: polls several NICs for callers in C, delivers messages and sends small ones (peek.h).
  */
 #define _GNU_SOURCE
 #include "peek.h"
@@ -11,10 +11,11 @@
 
 enum { MOST = 64 }; /* NICs */
 
-/* The NIC that had a completion is polled first, for so many polls in a row. */
+/* A NIC that had a completion is polled first at the next poll, so many times in a row at most. */
 enum { STREAK = 8 };
 
-/* Whether the caller's next buffer may have the message of a completion. */
+/* Whether C may deliver a completion: it is of a message without error, in one of the NIC's receive
+ * buffers, and the caller has posted a buffer that is large enough. */
 static int plain(const struct shmemi_peek *p, const struct shmemi_completion *c)
 {
     const struct shmemi_peek_state *s = &p->s;
@@ -23,7 +24,8 @@ static int plain(const struct shmemi_peek *p, const struct shmemi_completion *c)
            c->len <= s->posted[s->head].n;
 }
 
-/* Copies a message to the caller's buffer, and posts the NIC's again. */
+/* Copies a message to the caller's next buffer, makes to that buffer's completion, and posts the
+ * NIC's buffer again. Without room for that, the buffer is marked in owed, and Go posts it. */
 static void deliver(struct shmemi_peek *p, struct shmemi_peek_nic *n,
                     const struct shmemi_completion *c, struct shmemi_completion *to)
 {
@@ -43,6 +45,9 @@ static void deliver(struct shmemi_peek *p, struct shmemi_peek_nic *n,
     }
 }
 
+/* Polls the NICs one after the other until one has messages that can be delivered. Returns how many
+ * it has put into c; otherwise SHMEMI_IN_GO where Go has completions or an error to handle, or 0.
+ */
 int shmemi_peek_poll(void *self, struct shmemi_completion *c, int max)
 {
     struct shmemi_peek *p = self;
@@ -77,7 +82,8 @@ int shmemi_peek_poll(void *self, struct shmemi_completion *c, int max)
     return came != 0 ? SHMEMI_IN_GO : 0;
 }
 
-/* desc is of no use: the buffer is copied into. */
+/* Posts a receive buffer of the caller. Returns 0, or -1 where Go has to do it. Messages are copied
+ * into the buffer, so desc is not needed. */
 int shmemi_peek_recv(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token)
 {
     struct shmemi_peek *p = self;
@@ -91,6 +97,8 @@ int shmemi_peek_recv(void *self, void *buf, size_t n, uintptr_t desc, uint32_t t
     return 0;
 }
 
+/* Sends a small message by the present NIC. After some messages the next NIC is the present one.
+ * Returns 0, or what the NIC's inject returned; -1 where Go has to find the error. */
 int shmemi_peek_inject(void *self, uint32_t pe, const void *buf, size_t n)
 {
     struct shmemi_peek *p = self;
@@ -115,6 +123,7 @@ int shmemi_peek_inject(void *self, uint32_t pe, const void *buf, size_t n)
     return 0;
 }
 
+/* Returns 1 if the caller may wait, 0 if some NIC or Go has work. */
 int shmemi_peek_arm(void *self)
 {
     struct shmemi_peek *p = self;
@@ -126,6 +135,8 @@ int shmemi_peek_arm(void *self)
     return 1;
 }
 
+/* Sleeps on the descriptors of all NICs for ns at most. Returns 1 if something came, 0 if not, or a
+ * negative error number. */
 int shmemi_peek_wait(void *self, int64_t ns)
 {
     struct shmemi_peek *p = self;

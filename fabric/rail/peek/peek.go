@@ -1,6 +1,6 @@
 // Package peek polls several NICs from C. It polls all completion queues, returns received messages
-// and sends small ones; all other completions wait for fabric/rail. Without it a thread that waits
-// in C would call Go every microsecond, mostly to find nothing. That keeps the Go scheduler's
+// and sends small ones; it keeps all other completions for fabric/rail. Without it a thread that
+// waits in C would call Go every microsecond, mostly to find nothing. That keeps the Go scheduler's
 // monitor awake, which preempts the thread, and each message would cross from C to Go twice.
 //
 // The caller serialises everything but the C functions of Wait and Wake, as for any
@@ -24,17 +24,18 @@ import (
 	"libshmem/fabric"
 )
 
-// NewState returns a State for NICs that C does not reach, with room for this many buffers.
+// NewState returns a State for NICs without C functions, with room for this many receive buffers of
+// the caller.
 func NewState(room int) *State {
 	return &State{posted: &make([]Buffer, room)[0], room: uint32(room)}
 }
 
 func (s *State) ring() []Buffer { return unsafe.Slice(s.posted, s.room) }
 
-// Posted counts the posted buffers of the caller.
+// Posted returns the number of receive buffers that the caller has posted and no message has taken.
 func (s *State) Posted() int { return int(s.count) }
 
-// Post adds a buffer. It returns false if the ring is full.
+// Post adds a receive buffer of the caller. It returns false if the ring is full.
 func (s *State) Post(b Buffer) bool {
 	if s.count == s.room {
 		return false
@@ -44,7 +45,7 @@ func (s *State) Post(b Buffer) bool {
 	return true
 }
 
-// Next removes the oldest buffer.
+// Next removes the oldest of the posted buffers.
 func (s *State) Next() Buffer {
 	b := s.ring()[s.head]
 	s.head = (s.head + 1) % s.room
@@ -102,11 +103,11 @@ func New(ends []fabric.Provider, room int, first fabric.Token) *Peek {
 	return p
 }
 
-// State returns the part of the state that Go changes, too.
+// State returns the part of the state that C and Go both change.
 func (p *Peek) State() *State { return (*State)(unsafe.Pointer(&p.c.s)) }
 
-// Inject has C send small messages, to PEs with this many NICs each; widest is the number of
-// entries of a PE in the address vectors.
+// Inject has C send small messages from now on. rails[pe] is the number of NICs of a PE, and widest
+// the number of entries that each PE has in the address vectors.
 func (p *Peek) Inject(rails []uint8, widest int) {
 	if !p.direct || len(rails) == 0 {
 		return
@@ -127,21 +128,21 @@ func (p *Peek) Receive(at []unsafe.Pointer, desc []uintptr, size int) {
 	p.c.size = C.uint32_t(size)
 }
 
-// Owed returns a bit for each receive buffer of a NIC that the provider had no room for. The caller
-// posts them.
+// Owed returns, and clears, a bit for each receive buffer of a NIC that C could not post for want of
+// room. The caller posts them.
 func (p *Peek) Owed(nic int) uint32 {
 	owed := uint32(p.nics[nic].owed)
 	p.nics[nic].owed = 0
 	return owed
 }
 
-// Owes reports whether a NIC has such buffers. Repaid clears it.
+// Owes reports whether C could not post a receive buffer of some NIC: Owed says which.
 func (s *State) Owes() bool { return s.owed != 0 }
 
-// Repaid records that the caller has taken the buffers of every NIC.
+// Repaid records that the caller has called Owed for every NIC.
 func (s *State) Repaid() { s.owed = 0 }
 
-// Count adds the traffic that C has moved by a NIC.
+// Count adds to c the operations and bytes that C has moved by a NIC.
 func (p *Peek) Count(nic int, c *fabric.RailCount) {
 	n := &p.nics[nic]
 	c.Ops += uint64(n.ops)
@@ -152,8 +153,8 @@ func (p *Peek) Count(nic int, c *fabric.RailCount) {
 // HasCompletions polls without taking completions, and reports whether there are any.
 func (p *Peek) HasCompletions() bool { return C.shmemi_peek_poll(unsafe.Pointer(p.c), nil, 0) != 0 }
 
-// Native returns the C functions. Where Recv and Inject are nil, Poll answers with completions in
-// Go.
+// Native returns the C functions. Where Recv and Inject are nil, Poll reports only that Go has
+// completions.
 func (p *Peek) Native() fabric.Native {
 	n := fabric.Native{
 		Self: unsafe.Pointer(p.c), Poll: C.shmemi_peek_poll, Arm: C.shmemi_peek_arm, Wait: C.shmemi_peek_wait, Wake: C.shmemi_peek_wake,
@@ -164,8 +165,8 @@ func (p *Peek) Native() fabric.Native {
 	return n
 }
 
-// Take moves a NIC's completions to c, and returns their number, and an error of libfabric that was
-// found in their place.
+// Take moves the completions that C has kept for Go, of one NIC, to c and returns their number. Where
+// the NIC's poll failed instead, it returns libfabric's error.
 func (p *Peek) Take(nic int, c []fabric.Completion) (n int, errno int) {
 	q := &p.nics[nic]
 	if q.error == C.SHMEMI_IN_GO { // the caller polls it

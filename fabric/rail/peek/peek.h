@@ -1,7 +1,7 @@
 /*
- * peek.h: several NICs for callers in C: completions of any of them, and small messages that leave
- * by one. Anything but the common case is kept for Go, which knows its meaning (fabric/rail), and
- * is untouched till then.
+ * peek.h: several NICs for callers in C, which poll all of them and send small messages by one. All
+ * completions but those of messages that fit a posted buffer are kept, unchanged, for Go
+ * (fabric/rail).
  *
  * All but wait and wake are called with the endpoint's lock.
  */
@@ -27,9 +27,9 @@ struct shmemi_peek_nic {
     uintptr_t desc;        /* of its receive buffers */
     char *buffers;         /* SHMEMI_PEEK_RECEIPTS of them */
     uint64_t ops, out, in; /* traffic of C, as fabric.RailCount */
-    uint32_t owed;         /* receive buffers that found no room, a bit for each */
+    uint32_t owed;         /* receive buffers that could not be posted, a bit for each */
     int fd;                /* readable when wait would end; negative: none */
-    int error;             /* of a poll, until Go has taken it */
+    int error;             /* that poll returned, until Go has taken it */
     int count;             /* completions that Go has not taken */
     struct shmemi_completion came[SHMEMI_PEEK_BATCH];
 };
@@ -40,14 +40,14 @@ struct shmemi_peek {
     uint32_t turn,
         streak;      /* the NIC that is polled first, and how often in a row it had a completion */
     uint32_t first;  /* token of a NIC's first receive buffer */
-    uint32_t size;   /* of each; 0: there are none, and Go takes everything */
-    uint32_t widest; /* numbers that a PE has in the address vectors */
-    uint32_t n_pes;  /* 0: messages are posted by Go */
-    uint8_t *rails;  /* by PE: its NICs */
+    uint32_t size;   /* of a receive buffer; 0: there are none, and Go handles all completions */
+    uint32_t widest; /* entries that a PE has in the address vectors */
+    uint32_t n_pes;  /* 0: Go posts all messages */
+    uint8_t *rails;  /* by PE: how many NICs it has */
     struct shmemi_peek_nic *nics;
 };
 
-/* The functions of fabric.Native. inject answers -1 where Go has to find out. */
+/* The functions of fabric.Native. inject returns -1 where Go has to find the error. */
 int shmemi_peek_poll(void *self, struct shmemi_completion *c, int max);
 int shmemi_peek_arm(void *self);
 int shmemi_peek_wait(void *self, int64_t ns);
