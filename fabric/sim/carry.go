@@ -7,23 +7,23 @@ import (
 	"libshmem/fabric"
 )
 
-// ends returns the source and the destination of a message's packets.
-func (m *message) ends(answer bool) (from, to *end) {
-	if answer {
+// ends returns the source and the destination of a message's packets, forward or of the reply.
+func (m *message) ends(reply bool) (from, to *end) {
+	if reply {
 		return m.to, m.from
 	}
 	return m.from, m.to
 }
 
-// bytes is the number of bytes that travel on the present way.
+// bytes returns the number of bytes of a message that travel in the present direction.
 func (m *message) bytes() int {
-	if (m.kind == fabric.KindRead) != m.answer || m.kind == fabric.KindAtomic {
+	if (m.kind == fabric.KindRead) != m.reply || m.kind == fabric.KindAtomic {
 		return 0
 	}
 	return m.n
 }
 
-// wire is the time that a packet of n bytes takes a wire.
+// wire returns the time for which a packet of this many bytes occupies the wire of NIC 0.
 func (n *Network) wire(bytes int) Time {
 	if n.model.Bandwidth == 0 {
 		return 0
@@ -33,21 +33,21 @@ func (n *Network) wire(bytes int) Time {
 
 // leave sends the next packet of a message. Its bytes are read now.
 func (n *Network) leave(m *message) {
-	from, to := m.ends(m.answer)
+	from, to := m.ends(m.reply)
 	if from.closed {
 		n.doom(m, errReset, "the peer is gone")
 		return
 	}
 	p := n.newPacket()
 	offset := m.sent * n.model.MTU
-	p.m, p.gen, p.number, p.answer = m, m.gen, m.sent, m.answer
+	p.m, p.gen, p.number, p.reply = m, m.gen, m.sent, m.reply
 	p.n = min(n.model.MTU, m.bytes()-offset)
 	switch {
 	case p.n <= 0:
 		p.n = 0
 	case m.inject:
 		p.data = append(p.data, m.payload[offset:offset+p.n]...)
-	case m.answer:
+	case m.reply:
 		at := from.target(m, offset, p.n)
 		if at == nil {
 			n.drop(p)
@@ -59,8 +59,8 @@ func (n *Network) leave(m *message) {
 		p.data = load(p.data, unsafe.Add(m.local, offset), p.n)
 	}
 	number := &m.pair.packets
-	if m.answer {
-		number = &m.pair.answers
+	if m.reply {
+		number = &m.pair.replies
 	}
 	*number++
 	p.fate = n.model.FateOf(n.seed, from.addr.number(), to.addr.number(), *number)
@@ -86,11 +86,12 @@ func (n *Network) leave(m *message) {
 		n.plan(actLeave, from.nic.sends, m, nil)
 		return
 	}
-	if !m.answer && n.completesEarly(m) {
+	if !m.reply && n.completesEarly(m) {
 		n.complete(m, late)
 	}
 }
 
+// latency returns the time that a packet travels between the NICs of two ends.
 func (n *Network) latency(from, to *end) Time {
 	one := n.model.Latency * max(from.nic.slow, to.nic.slow)
 	if from.nic.rail != to.nic.rail {
@@ -99,7 +100,7 @@ func (n *Network) latency(from, to *end) Time {
 	return one
 }
 
-// completesEarly reports whether an operation is complete for its sender when it has left.
+// completesEarly reports whether an operation completes for its sender when its last packet leaves.
 func (n *Network) completesEarly(m *message) bool {
 	switch m.kind {
 	case fabric.KindSend:
@@ -110,7 +111,7 @@ func (n *Network) completesEarly(m *message) bool {
 	return false
 }
 
-// complete plans the completion of an operation for its sender.
+// complete gives the sender of an operation its completion, late by the given time.
 func (n *Network) complete(m *message, late Time) {
 	if m.completed {
 		return
@@ -126,6 +127,7 @@ func (n *Network) complete(m *message, late Time) {
 	}
 }
 
+// later puts a completion into the queue of an end, after the time late.
 func (n *Network) later(e *end, c fabric.Completion, late Time) {
 	if late == 0 {
 		e.complete(c)
@@ -134,12 +136,12 @@ func (n *Network) later(e *end, c fabric.Completion, late Time) {
 	n.add(event{at: n.now + late, do: actComplete, e: e, comp: c})
 }
 
-// arrive is a packet at the NIC of its target, which takes them one by one.
+// arrive handles a packet that has reached the NIC of its target, which takes packets one by one.
 func (n *Network) arrive(p *packet) {
 	m := p.m
-	from, to := m.ends(p.answer)
+	from, to := m.ends(p.reply)
 	if to.closed && n.model.Broken == Haunts {
-		if heir := n.at(to.addr); heir != nil && !p.answer {
+		if heir := n.at(to.addr); heir != nil && !p.reply {
 			m.to, to = heir, heir
 		}
 	}
@@ -166,27 +168,28 @@ func (m *message) mark(number int) {
 	m.missing--
 }
 
-// land puts a packet where it belongs, if its turn has come.
+// land puts a packet into memory or the socket of its target, or holds it back if others must land
+// first.
 func (n *Network) land(p *packet) {
 	m := p.m
-	from, to := m.ends(p.answer)
+	from, to := m.ends(p.reply)
 	switch {
 	case to.closed && n.model.Broken != Undead:
 		n.drop(p)
 		n.doom(m, errReset, "the peer is gone")
 		return
-	case m.errno != 0 || p.answer != m.answer:
+	case m.errno != 0 || p.reply != m.reply:
 		n.drop(p)
 		return
 	case m.has(p.number):
 		n.repeated(p)
 		return
-	case !p.answer && !m.pair.ready(p):
+	case !p.reply && !m.pair.ready(p):
 		n.note(didHold, to, from, uint64(m.kind), m.index)
 		m.pair.held = append(m.pair.held, p)
 		return
 	}
-	if !p.answer && m.kind != fabric.KindSend && !n.acquainted(m, to) {
+	if !p.reply && m.kind != fabric.KindSend && !n.acquainted(m, to) {
 		n.drop(p)
 		n.disown(m)
 		return
@@ -201,12 +204,12 @@ func (n *Network) land(p *packet) {
 	n.have(p)
 }
 
-// repeated is a packet that has come before: it is written again as long as its
-// message is not complete, because a provider may.
+// repeated handles a packet that has come before. As long as its message is not complete it is
+// written again, because a provider may do that.
 func (n *Network) repeated(p *packet) {
 	m := p.m
 	switch {
-	case m.kind == fabric.KindWrite && !p.answer && !m.there && p.n > 0:
+	case m.kind == fabric.KindWrite && !p.reply && !m.there && p.n > 0:
 		if n.model.PollBytes > 0 && !p.queued && !m.to.closed {
 			m.to.queueUp(p)
 			return
@@ -224,8 +227,9 @@ func (n *Network) repeated(p *packet) {
 	n.drop(p)
 }
 
-// deposit moves the bytes of a packet; false: not all, or the message has failed. The
-// rest of a packet from a socket stays there for the next Poll.
+// deposit moves the bytes of a packet to their target. It returns false if the message has failed,
+// or if only the first of two pieces has been moved: the second comes later, with a packet from a
+// socket at the next Poll.
 func (n *Network) deposit(p *packet) bool {
 	m := p.m
 	offset := p.number * n.model.MTU
@@ -248,9 +252,9 @@ func (n *Network) deposit(p *packet) bool {
 		return true
 	}
 	block := n.model.Caps.Block
-	if p.answer && block < whole {
-		// Only Writes have this promise. The place of the caller's buffer may differ between runs,
-		// so that nothing must follow from it.
+	if p.reply && block < whole {
+		// Only Writes have this promise. The address of the caller's buffer may differ between runs,
+		// so nothing may depend on it.
 		block = 0
 	}
 	cut, ascending := p.cut(at, block, block > 0 || n.model.Caps.WriteAfterWrite)
@@ -272,9 +276,9 @@ func (n *Network) deposit(p *packet) bool {
 	return false
 }
 
-// cut is where a packet is cut in two, and whether the lower piece must be first: inside of a block
-// of which the order was promised. 0: it is not cut. With words it leaves aligned words whole, for
-// an order of Writes is of little use without.
+// cut returns where a packet is cut in two, 0 if it is not, and whether the lower piece must be
+// first: the cut is inside a block whose order is promised. With words it leaves aligned words
+// whole, because without that an order of Writes is of little use.
 func (p *packet) cut(at unsafe.Pointer, block int, words bool) (cut int, ascending bool) {
 	cut = 1 + int(p.fate.Cut%uint64(p.n-1))
 	if words {
@@ -283,22 +287,23 @@ func (p *packet) cut(at unsafe.Pointer, block int, words bool) (cut int, ascendi
 	return cut, block > 0 && (uint64(uintptr(at))+uint64(cut))%uint64(block) != 0
 }
 
-// owner is the end whose memory a packet is for.
+// owner returns the end whose memory a packet is for.
 func (n *Network) owner(p *packet) *end {
-	_, to := p.m.ends(p.answer)
+	_, to := p.m.ends(p.reply)
 	return to
 }
 
-// place is the target of the bytes of a one-sided operation.
+// place returns where the bytes of a packet of a one-sided operation go; nil: the target has no such
+// memory.
 func (n *Network) place(p *packet) unsafe.Pointer {
 	offset := p.number * n.model.MTU
-	if p.answer {
+	if p.reply {
 		return unsafe.Add(p.m.local, offset)
 	}
 	return p.m.to.target(p.m, offset, p.n)
 }
 
-// second is the second piece of a packet.
+// second moves the second piece of a packet.
 func (n *Network) second(p *packet) {
 	m := p.m
 	to := n.owner(p)
@@ -328,7 +333,7 @@ func (n *Network) touched(e *end) {
 	}
 }
 
-// have counts a packet whose bytes are in place.
+// have counts a packet whose bytes are in place, and goes on with its message after the last.
 func (n *Network) have(p *packet) {
 	m := p.m
 	late := p.fate.Late
@@ -352,7 +357,8 @@ func (n *Network) have(p *packet) {
 	}
 }
 
-// announceEarly is the defect EarlyData.
+// announceEarly breaks the promise of EarlyData: the target of a Write with data gets its completion
+// while packets are missing.
 func (n *Network) announceEarly(m *message, missing int) {
 	if n.model.Broken == EarlyData && m.notify && !m.early && missing > 0 {
 		m.early = true
@@ -360,7 +366,7 @@ func (n *Network) announceEarly(m *message, missing int) {
 	}
 }
 
-// announce is the completion that the target of a Write with data gets.
+// announce returns the completion that the target of a Write with data gets.
 func (m *message) announce() fabric.Completion {
 	c := fabric.Completion{Token: fabric.NoToken, Kind: fabric.KindData, Data: m.data}
 	c.SetFrom(libshmem.NoPE)

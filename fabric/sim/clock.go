@@ -11,21 +11,21 @@ import (
 type action uint8
 
 const (
-	actLeave     action = iota // the next packet of m goes to the wire
-	actArrive                  // p is at its target's NIC
-	actLand                    // p is in the target, behind its NIC
-	actSecond                  // the second piece of p becomes visible
-	actAnswer                  // the end of m has come back to its sender
-	actComplete                // a late completion
-	actFail                    // m has failed
-	actFault                   // a planned fault
-	actReady                   // p was held back and is not any more
-	actHandshake               // letter is at its target
-	actRetry                   // m tries again to find a receive buffer
+	actLeave        action = iota // the next packet of m goes to the wire
+	actArrive                     // p is at its target's NIC
+	actLand                       // the target's NIC has taken p from the wire
+	actSecond                     // the second piece of p becomes visible
+	actAcknowledged               // the target's acknowledgement of m is at the sender
+	actComplete                   // a late completion
+	actFail                       // m fails
+	actFault                      // a planned fault
+	actReady                      // p, which was held back for order, may land
+	actHandshake                  // letter is at its target
+	actRetry                      // m tries again to find a receive buffer
 )
 
-// event is something that will happen. gen is m's when it was planned: an event
-// of a message that has ended since is void.
+// event is something that will happen at a time. gen is that of m when the event was planned: if m
+// is over since, the event is void.
 type event struct {
 	at     Time
 	seq    uint64
@@ -82,12 +82,11 @@ func (a *agenda) next() event {
 	}
 }
 
-// idleStep is how far a Poll moves the clock when nothing is under way, so that
-// a storm ends.
+// idleStep is how far a Poll moves the clock when nothing is under way, so that a storm, in which all
+// calls are refused, ends.
 const idleStep = 200
 
-// add schedules an event. If all ends wait, nothing advances the network's clock, so it wakes one
-// of them.
+// add schedules an event, and wakes an end that waits: if all ends sleep, none moves the clock.
 func (n *Network) add(e event) {
 	n.agenda.add(e)
 	if last := len(n.waiting) - 1; last >= 0 {
@@ -119,8 +118,8 @@ func (n *Network) Step() bool {
 	return false
 }
 
-// Woken reports whether a Wait of an end of a host would be over: something has come since
-// its last Arm, or Wake was called. As Wait does, it forgets it.
+// Woken reports whether a Wait of an end of a host would return: something has come since its last
+// Arm, or Wake was called. Like Wait, it reports this once.
 func (n *Network) Woken(hostNumber int) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -134,6 +133,7 @@ func (n *Network) Woken(hostNumber int) bool {
 	return woken
 }
 
+// handle moves the clock to an event and carries it out, unless it is void.
 func (n *Network) handle(ev event) {
 	n.now = max(n.now, ev.at)
 	if ev.m != nil && ev.m.gen != ev.gen {
@@ -149,14 +149,14 @@ func (n *Network) handle(ev event) {
 		n.land(ev.p)
 	case actSecond:
 		n.second(ev.p)
-	case actAnswer:
-		n.answered(ev.m)
+	case actAcknowledged:
+		n.acknowledged(ev.m)
 	case actComplete:
 		ev.e.complete(ev.comp)
 	case actFail:
 		n.fail(ev.m, ev.m.errno, ev.m.reason)
 	case actHandshake:
-		n.shaken(ev.letter)
+		n.handshakeArrived(ev.letter)
 	case actRetry:
 		n.tryAgain(ev.m)
 	case actFault:
@@ -164,6 +164,7 @@ func (n *Network) handle(ev event) {
 	}
 }
 
+// plan schedules an event of a message or one of its packets.
 func (n *Network) plan(do action, at Time, m *message, p *packet) {
 	e := event{at: at, do: do, m: m, p: p}
 	if m != nil {
@@ -181,7 +182,7 @@ func (n *Network) Manual(on bool) {
 	n.manual = on
 }
 
-// Pending counts the events that may be next.
+// Pending drops void events and returns the number of the others, of which any may be next.
 func (n *Network) Pending() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -201,7 +202,7 @@ func (n *Network) Pending() int {
 	return len(live)
 }
 
-// Pick handles event i of the list that Pending has counted.
+// Pick handles event i of those that Pending has counted.
 func (n *Network) Pick(i int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -2,10 +2,11 @@ package sim
 
 import "libshmem/fabric"
 
-// whole is called when all packets of a message have landed.
+// whole goes on with a message all of whose packets have landed in one direction: it completes the
+// operation, sends the reply, or gives the message to the target.
 func (n *Network) whole(m *message, late Time) {
 	n.note(didDeliver, m.to, m.from, uint64(m.kind), m.index)
-	if m.answer {
+	if m.reply {
 		if m.kind == fabric.KindAtomic && m.op.Fetches() {
 			storeWord(m.local, m.width, m.old)
 			n.touched(m.from)
@@ -17,7 +18,7 @@ func (n *Network) whole(m *message, late Time) {
 	m.there = true
 	switch m.kind {
 	case fabric.KindRead:
-		n.answer(m, n.packetsOf(m.n))
+		n.sendReply(m, n.packetsOf(m.n))
 	case fabric.KindAtomic:
 		n.operate(m)
 	case fabric.KindWrite:
@@ -26,24 +27,24 @@ func (n *Network) whole(m *message, late Time) {
 				store(at, []byte{0xb5})
 			}
 		}
-		m.pair.done(m)
+		m.pair.markLanded(m)
 		if m.notify && !m.early {
 			m.to.inbox = append(m.to.inbox, m)
 			m.to.match()
 			return
 		}
-		n.ended(m)
+		n.acknowledge(m)
 	case fabric.KindSend:
-		m.pair.done(m)
+		m.pair.markLanded(m)
 		if n.defect(Forgets, m) {
-			n.ended(m)
+			n.acknowledge(m)
 			return
 		}
 		n.held += m.n
 		n.heldMost = max(n.heldMost, n.held)
 		if n.model.Retries {
 			if m.to.accept(m) {
-				n.ended(m)
+				n.acknowledge(m)
 			} else {
 				m.to.turnAway(m)
 			}
@@ -54,14 +55,14 @@ func (n *Network) whole(m *message, late Time) {
 	}
 }
 
-// answer sends the reply to a read or an atomic operation.
-func (n *Network) answer(m *message, packets int) {
-	m.answer = true
+// sendReply sends the reply to a read or an atomic operation, in this many packets.
+func (n *Network) sendReply(m *message, packets int) {
+	m.reply = true
 	m.begin(packets)
 	n.plan(actLeave, max(n.now, m.to.nic.sends), m, nil)
 }
 
-// operate does an atomic operation at its target.
+// operate does an atomic operation at its target, and sends the reply.
 func (n *Network) operate(m *message) {
 	at := m.to.target(m, 0, m.width)
 	if at == nil {
@@ -75,24 +76,24 @@ func (n *Network) operate(m *message) {
 		apply(fabric.OpSet, at, m.width, m.old, 0)
 	}
 	n.touched(m.to)
-	n.answer(m, 1)
+	n.sendReply(m, 1)
 }
 
-// ended handles a message that needs nothing more from its target. Its sender learns of it unless
-// its completion is planned already.
-func (n *Network) ended(m *message) {
+// acknowledge handles a message that needs nothing more from its target. It plans the
+// acknowledgement, unless the sender's completion is planned already or the operation has none.
+func (n *Network) acknowledge(m *message) {
 	if m.completed || m.inject {
 		n.release(m)
 		return
 	}
-	m.pair.answers++
-	fate := n.model.FateOf(n.seed, m.to.addr.number(), m.from.addr.number(), m.pair.answers)
-	n.plan(actAnswer, n.now+n.latency(m.to, m.from)+fate.Delay+fate.Late, m, nil)
+	m.pair.replies++
+	fate := n.model.FateOf(n.seed, m.to.addr.number(), m.from.addr.number(), m.pair.replies)
+	n.plan(actAcknowledged, n.now+n.latency(m.to, m.from)+fate.Delay+fate.Late, m, nil)
 }
 
-// answered is the sender's acknowledgement, which is lost with either link: then the
-// operation fails although it has been done.
-func (n *Network) answered(m *message) {
+// acknowledged completes an operation when the acknowledgement is at its sender. That is lost with
+// the link of either NIC: then the operation fails although it has been done.
+func (n *Network) acknowledged(m *message) {
 	if m.from.nic.down || m.to.nic.down {
 		n.doom(m, errTimedOut, "the peer's NIC does not acknowledge")
 		return
@@ -101,9 +102,9 @@ func (n *Network) answered(m *message) {
 	n.release(m)
 }
 
-// match hands messages and announcements that have arrived to the caller, in the
-// order of their arrival: where they take a receive buffer, when there is one,
-// and where the queue must not lose them, when it has room.
+// match hands messages and Writes with data that have arrived to the caller, in the order of their
+// arrival. It stops where one needs a receive buffer and there is none, and where the queue is full
+// and must not lose completions (Model.Backlog).
 func (e *end) match() {
 	n := e.net
 	for e.inHead < len(e.inbox) {
@@ -113,12 +114,13 @@ func (e *end) match() {
 		}
 		e.inbox[e.inHead] = nil
 		e.inHead++
-		n.ended(m)
+		n.acknowledge(m)
 	}
 	e.inbox, e.inHead = compact(e.inbox, e.inHead)
 }
 
-// accept completes the message's part at its target.
+// accept gives the caller the target's completion of a message or of a Write with data. It returns
+// false if there is no receive buffer and the completion needs one.
 func (e *end) accept(m *message) bool {
 	n := e.net
 	send := m.kind == fabric.KindSend

@@ -42,14 +42,14 @@
 //
 // # Handshakes, and messages without a buffer
 //
-// Two models are as the two fabrics of one NIC. In one a Write to a peer waits until the peer has
-// polled (handshake.go) and only Polls move messages (socket.go); in the other a message that finds
-// no receive buffer is tried again (retry.go), and a Write of an end that the target does not have
-// among its peers fails.
+// Two models are like the two fabrics of Amazon's NIC (nics.go). In one a Write to a peer waits
+// until the peer has polled (handshake.go) and only Polls move messages (socket.go); in the other a
+// message that finds no receive buffer is tried again (retry.go), and a Write fails if the target
+// does not have its sender among its peers.
 //
 // # Loss
 //
-// A NIC may fail and come back, and an endpoint die as its process would, with another one at its
-// address afterwards (fail.go). Operations under way end with an error when Model.Detect has
-// passed, and a successor gets none of them.
+// A NIC may fail and come back, and an endpoint die as its process would, with another one, its
+// successor, at its address afterwards (fail.go). Operations under way complete with an error when
+// Model.Detect has passed, and the successor gets none of them.
 package sim

@@ -1,8 +1,8 @@
 package sim
 
 // A caller with a schedule of its own may drive the clock in place of Poll. With Manual no Poll
-// handles an event; the caller asks for the Next one, lets the network run to that time or to an
-// earlier one of its own, and polls the ends at which something has arrived.
+// handles an event; the caller gets the time of the Next event, calls RunTo with it or an earlier
+// time of its own, and polls the ends at which something has arrived.
 
 // Next returns the time of the next event, and whether there is one.
 func (n *Network) Next() (Time, bool) {

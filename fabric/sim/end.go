@@ -11,7 +11,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// end is an endpoint: one incarnation of an address.
+// end is an endpoint. When it has died, another end may be opened at its address.
 type end struct {
 	net    *Network
 	id     int
@@ -21,20 +21,20 @@ type end struct {
 	closed bool
 
 	tokens   int
-	capacity int // of the queue
-	most     int // receive buffers
-	busy     []bool
-	flying   int // operations under way
-	calls    uint64
+	capacity int    // of the completion queue
+	most     int    // the most receive buffers that may be posted; 0: any number
+	busy     []bool // by token: an operation or a receive buffer has it
+	flying   int    // operations under way
+	calls    uint64 // calls so far that could be refused
 
 	peers   []peer
 	live    []*message // operations of this end that are under way
 	regions []region
-	keys    uint64
+	keys    uint64 // regions registered so far
 	recvs   []buffer
 	inbox   []*message // from inHead on: arrived, and waiting for a receive buffer or room in the queue
 	inHead  int
-	letters []letter   // of handshakes, for the next Poll
+	letters []letter   // packets of handshakes, for the next Poll
 	unmet   int        // operations that wait for the handshakes of peers
 	away    []*message // messages that their senders have back, because there was no receive buffer
 	socket  []*packet  // from read on: arrived, and not read
@@ -44,24 +44,26 @@ type end struct {
 
 	mostQueued, overran int // the most completions in queue at a time, and the completions that found it full
 
-	fatal   error // of Poll
+	fatal   error // that Poll returns
 	reasons map[fabric.Token]string
 
 	retrying int    // messages that were away and are on their way again
-	turns    uint64 // that messages have tried again
+	turns    uint64 // how often a message has been sent again
 
 	wake  chan struct{}
-	came  bool
-	awake bool
+	came  bool // something has come since the last Arm
+	awake bool // Wake was called
 }
 
+// peer is a PE that this end has an address of.
 type peer struct {
 	addr  address
 	known bool
-	gone  bool // its end has died, and another is not its successor for us
+	gone  bool // its end has died, and this end cannot reach another one at the address
 	pair  *pair
 }
 
+// buffer is a posted receive buffer.
 type buffer struct {
 	at    unsafe.Pointer
 	n     int
@@ -111,7 +113,7 @@ func (e *end) refuse() bool {
 // stormLength is the time that a storm of refusals lasts, and the calm between two.
 const stormLength = 20 * Microsecond
 
-// checkToken checks a token below a bound, which is to be used.
+// checkToken returns the error of a token that is not free to be used, or not below a bound.
 func (e *end) checkToken(t fabric.Token, below int) error {
 	switch {
 	case e.closed:
@@ -181,7 +183,7 @@ var verbs = map[fabric.Kind]string{
 	fabric.KindSend: "send to", fabric.KindWrite: "write to", fabric.KindRead: "read from", fabric.KindAtomic: "atomic operation on",
 }
 
-// allowed checks a caller's request against the promises.
+// allowed returns the error of an operation that the endpoint has not promised to do, or nil.
 func (e *end) allowed(kind fabric.Kind, r *fabric.RMA, a *fabric.AMO) error {
 	switch {
 	case e.closed:
@@ -215,7 +217,7 @@ func (e *end) allowed(kind fabric.Kind, r *fabric.RMA, a *fabric.AMO) error {
 	return e.local(r.Local, int(r.Len), r.Desc)
 }
 
-// injects is the number of bytes of an operation that may be injected.
+// injects returns the most bytes of an operation of a kind that may be injected.
 func (e *end) injects(kind fabric.Kind) int {
 	if kind == fabric.KindWrite {
 		return e.caps.MaxInjectWrite
@@ -223,7 +225,7 @@ func (e *end) injects(kind fabric.Kind) int {
 	return e.caps.MaxInject
 }
 
-// post takes an operation, or refuses it.
+// post begins an operation, or refuses it. a is nil but for atomic operations.
 func (e *end) post(kind fabric.Kind, r *fabric.RMA, a *fabric.AMO) error {
 	n := e.net
 	if err := e.allowed(kind, r, a); err != nil {
@@ -236,7 +238,7 @@ func (e *end) post(kind fabric.Kind, r *fabric.RMA, a *fabric.AMO) error {
 	if p.pair == nil {
 		p.pair = &pair{from: e, peer: p}
 	}
-	if p.pair.shy(kind, r.Inject) {
+	if p.pair.mayNotWait(kind, r.Inject) {
 		n.note(didRefuse, e, nil, e.calls, 1)
 		return fabric.ErrAgain
 	}
@@ -293,7 +295,8 @@ func (e *end) Poll(c []fabric.Completion) (int, error) {
 
 func (e *end) pending() int { return len(e.queue) - e.head }
 
-// complete puts a completion into the queue.
+// complete puts a completion into the queue. If the queue is full, the completion is lost, and Poll
+// fails from then on.
 func (e *end) complete(c fabric.Completion) {
 	if e.closed {
 		return
@@ -311,7 +314,7 @@ func (e *end) complete(c fabric.Completion) {
 	e.arrived()
 }
 
-// arrived ends a Wait because an event has arrived.
+// arrived ends a Wait of this end, because there is something for it to poll.
 func (e *end) arrived() {
 	if e.net.model.Broken != LosesWake {
 		e.came = true
@@ -322,6 +325,7 @@ func (e *end) arrived() {
 	}
 }
 
+// signal wakes the thread in Wait, which finds out why.
 func (e *end) signal() {
 	select {
 	case e.wake <- struct{}{}:
@@ -335,9 +339,11 @@ func (e *end) Ready() bool {
 	return e.completes() || e.unread()
 }
 
+// completes reports whether a Poll would return a completion or an error.
 func (e *end) completes() bool { return e.pending() > 0 || e.fatal != nil }
 
-// Arm forgets earlier arrivals, also where it returns false: only something new ends a Wait.
+// Arm discards the record of earlier arrivals, even where it returns false: only something new ends
+// a Wait.
 func (e *end) Arm() bool {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()

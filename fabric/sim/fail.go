@@ -27,7 +27,7 @@ var errorText = map[int32]string{
 	errUnreachable: "No route to host", errTruncated: "Truncation error", errOverrun: "Queue has been overrun",
 }
 
-// Plan adds a fault.
+// Plan adds a fault that the network suffers at its time.
 func (n *Network) Plan(f faults.Fault) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -35,6 +35,7 @@ func (n *Network) Plan(f faults.Fault) {
 	n.add(event{at: max(f.At, n.now), do: actFault, comp: fabric.Completion{Token: fabric.Token(len(n.faults) - 1)}})
 }
 
+// planned carries out planned fault i.
 func (n *Network) planned(i fabric.Token) {
 	f := n.faults[i]
 	if f.NIC < 0 {
@@ -79,7 +80,8 @@ func (n *Network) link(hostNumber, i int, up bool) {
 	n.host(hostNumber).nics[i].down = !up
 }
 
-// die drops everything of an endpoint. Its address is free from now on.
+// die drops everything of an endpoint and dooms the operations of others on it. Its address is free
+// from now on.
 func (e *end) die() {
 	if e.closed {
 		return
@@ -114,7 +116,7 @@ func (e *end) die() {
 	}
 }
 
-// forget takes a message out of the inbox.
+// forget drops a message, whose sender has died, that waits at this end.
 func (e *end) forget(m *message) {
 	if e.letGo(m) {
 		return
@@ -128,13 +130,14 @@ func (e *end) forget(m *message) {
 	}
 }
 
+// unhold subtracts a message from the bytes that wait at targets (Waiting).
 func (n *Network) unhold(m *message) {
 	if m.kind == fabric.KindSend {
 		n.held -= m.n
 	}
 }
 
-// doom plans the end of a message whose target cannot be reached.
+// doom plans the failure, after Model.Detect, of a message whose target cannot be reached.
 func (n *Network) doom(m *message, errno int32, reason string) {
 	if m.errno == 0 {
 		m.errno, m.reason = errno, reason
@@ -160,7 +163,7 @@ func (n *Network) acquainted(m *message, to *end) bool {
 	return n.model.Strangers || p.listed
 }
 
-// disown plans the end of a message whose target does not know its sender.
+// disown plans the failure of an operation whose target does not have its sender among its peers.
 func (n *Network) disown(m *message) {
 	if m.errno == 0 {
 		m.errno, m.reason = errStranger, "the peer does not have this end among its own"
@@ -168,7 +171,8 @@ func (n *Network) disown(m *message) {
 	}
 }
 
-// fail ends a message with an error.
+// fail completes a message with an error. Without a token, an operation on memory that does not
+// exist makes Poll fail instead.
 func (n *Network) fail(m *message, errno int32, reason string) {
 	e, p := m.from, m.pair
 	n.note(didFail, e, m.to, uint64(m.token), uint64(errno))
@@ -186,7 +190,7 @@ func (n *Network) fail(m *message, errno int32, reason string) {
 		p.peer.gone = p.peer.gone || !n.model.Reconnects && (p.to == nil || p.to.closed)
 	}
 	if !m.there {
-		p.done(m)
+		p.markLanded(m)
 	}
 	n.release(m)
 }

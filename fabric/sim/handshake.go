@@ -6,37 +6,37 @@ import (
 )
 
 // With Model.Handshake an endpoint has to know a peer before it writes to it or reads from it. The
-// first such operation asks, the peer's next Poll answers, and a Poll of the endpoint itself takes
-// the answer. Until then operations wait at their endpoint; injected ones, and all beyond the
-// limit, are refused. Messages need no handshake.
+// first such operation sends a request, the peer's next Poll sends the reply, and a Poll of the
+// endpoint itself takes the reply. Until then operations wait at their endpoint; injected ones, and
+// all beyond the limit, are refused. Messages need no handshake.
 
-// acquaintance is a pair's knowledge of its other end.
+// acquaintance is the state of a pair's handshake.
 type acquaintance struct {
-	asked, known bool
-	unmet        []*message // operations that wait for the answer, in their order
+	requested, known bool
+	unmet            []*message // operations that wait for the reply, in their order
 }
 
-// letter is a question, or the answer to one, that no Poll has taken yet.
+// letter is a packet of a handshake: a request, or the reply to one.
 type letter struct {
-	pair   *pair
-	answer bool
+	pair  *pair
+	reply bool
 }
 
-// strange reports whether an operation of a kind to the peer needs a handshake first.
-func (p *pair) strange(kind fabric.Kind) bool {
+// needsHandshake reports whether an operation of a kind to the peer needs a handshake first.
+func (p *pair) needsHandshake(kind fabric.Kind) bool {
 	return p.from.net.model.Handshake > 0 && kind != fabric.KindSend && !p.known && p.peer.addr != p.from.addr
 }
 
-// shy reports whether an operation is refused because it may not wait for the handshake, which
-// it begins.
-func (p *pair) shy(kind fabric.Kind, inject bool) bool {
-	if !p.strange(kind) {
+// mayNotWait reports whether an operation has to be refused because it needs the handshake and may
+// not wait for it: it is injected, or too many wait. It sends the request all the same.
+func (p *pair) mayNotWait(kind fabric.Kind, inject bool) bool {
+	if !p.needsHandshake(kind) {
 		return false
 	}
 	if p.reach(); p.to == nil {
-		return false // it fails by itself
+		return false // the operation is posted, and fails
 	}
-	p.ask()
+	p.request()
 	return inject || p.from.unmet >= p.from.net.model.Handshake
 }
 
@@ -49,50 +49,52 @@ func (p *pair) holdBack(m *message) {
 		p.from.net.doom(m, errReset, "the peer is gone")
 		return
 	}
-	p.ask()
+	p.request()
 }
 
-func (p *pair) ask() {
-	if !p.asked {
-		p.asked = true
+// request sends the request for the handshake, once.
+func (p *pair) request() {
+	if !p.requested {
+		p.requested = true
 		p.control(false)
 	}
 }
 
-// control sends a packet of the handshake.
-func (p *pair) control(answer bool) {
+// control sends the request of the handshake, or the reply to it.
+func (p *pair) control(reply bool) {
 	n, from, to, about := p.from.net, p.from, p.to, uint64(0)
-	if answer {
+	if reply {
 		from, to, about = to, from, 1
 	}
 	n.note(didHandshake, from, to, about, 0)
 	p.controls++
 	fate := n.model.FateOf(n.seed, from.addr.number(), to.addr.number(), faults.ForHandshake<<32|p.controls)
-	n.add(event{at: n.now + n.latency(from, to) + fate.Delay, do: actHandshake, letter: letter{p, answer}})
+	n.add(event{at: n.now + n.latency(from, to) + fate.Delay, do: actHandshake, letter: letter{p, reply}})
 }
 
-// shaken is a packet of a handshake at its target, which it wakes.
-func (n *Network) shaken(l letter) {
+// handshakeArrived keeps a packet of a handshake for the next Poll of its target, and ends a Wait.
+func (n *Network) handshakeArrived(l letter) {
 	p, to := l.pair, l.pair.to
-	if l.answer {
+	if l.reply {
 		to = p.from
 	}
 	switch {
 	case p.from.closed:
 	case p.from.nic.down || p.to.nic.down:
-		p.unheard(errTimedOut, "the peer's NIC does not answer a handshake")
+		p.handshakeFailed(errTimedOut, "the peer's NIC does not answer a handshake")
 	case to.closed:
-		p.unheard(errReset, "the peer is gone")
+		p.handshakeFailed(errReset, "the peer is gone")
 	default:
 		to.letters = append(to.letters, l)
 		to.arrived()
 	}
 }
 
-// readLetters replies to handshakes, and takes replies. Poll calls it.
+// readLetters replies to the requests of handshakes that have arrived, and handles replies. Poll
+// calls it.
 func (e *end) readLetters() {
 	for _, l := range e.letters {
-		if l.answer {
+		if l.reply {
 			l.pair.connected()
 		} else {
 			l.pair.control(true)
@@ -114,17 +116,17 @@ func (p *pair) connected() {
 	}
 }
 
-// unheard fails operations whose handshake will get no reply. The next operation sends a new
-// request.
-func (p *pair) unheard(errno int32, reason string) {
-	p.asked = false
+// handshakeFailed fails the operations of a handshake that will get no reply. The next operation
+// sends a new request.
+func (p *pair) handshakeFailed(errno int32, reason string) {
+	p.requested = false
 	for _, m := range p.unmet {
 		p.from.net.doom(m, errno, reason)
 	}
 }
 
-// part removes an operation that ends from the waiting ones.
-func (p *pair) part(m *message) {
+// stopWaiting removes an operation that is over from those that wait for the handshake.
+func (p *pair) stopWaiting(m *message) {
 	if !m.unmet {
 		return
 	}

@@ -37,7 +37,7 @@ func (e *end) Register(base unsafe.Pointer, n uint64) (fabric.Region, error) {
 	return r.Region, nil
 }
 
-// RegisterGPU registers memory of the process that simulates a GPU's.
+// RegisterGPU registers memory of the process that stands for memory of a GPU.
 func (e *end) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 	if !e.caps.GPU {
 		return fabric.Region{}, &shmerr.Error{Op: "register", Object: e.caps.Provider, Cause: shmerr.Causef(shmerr.ErrUnsupported, "the network has no GPUs")}
@@ -55,7 +55,7 @@ func (e *end) Unregister(r fabric.Region) error {
 	return nil
 }
 
-// local checks a local buffer where it must be registered.
+// local returns an error if a local buffer must be registered (Caps.LocalMR) and is not.
 func (e *end) local(at unsafe.Pointer, n int, desc uintptr) error {
 	if !e.caps.LocalMR || n == 0 {
 		return nil
@@ -72,8 +72,8 @@ func (e *end) local(at unsafe.Pointer, n int, desc uintptr) error {
 	return shmerr.Causef(shmerr.ErrArgument, "%d bytes of local memory are not in the region of their descriptor", n)
 }
 
-// target is the memory that a one-sided operation names, from an offset on; nil: no region has the
-// key, or the region is too short.
+// target returns the memory of this end that a one-sided operation names, from an offset on; nil: no
+// region has the key, or the region is too short.
 func (e *end) target(m *message, offset, n int) unsafe.Pointer {
 	for i := range e.regions {
 		r := &e.regions[i]
@@ -92,8 +92,9 @@ func (e *end) target(m *message, offset, n int) unsafe.Pointer {
 	return nil
 }
 
-// The owner also touches the memory of an end, as with any NIC. The providers' promises decide when
-// bytes may be seen, and not Go's memory model, so the race detector does not look.
+// The program that owns the memory of an end accesses it at the same time as the network, as with
+// any NIC. The provider's promises decide when bytes may be seen, and not Go's memory model, so the
+// race detector must not check these functions.
 
 //go:norace
 func load(to []byte, from unsafe.Pointer, n int) []byte {
@@ -143,7 +144,7 @@ func apply(op fabric.Op, at unsafe.Pointer, width int, operand, compare uint64) 
 	}
 }
 
-// result is the value of a word after an operation.
+// result returns the value of a word after an atomic operation.
 func result(op fabric.Op, old, operand, compare uint64) uint64 {
 	switch op {
 	case fabric.OpSet, fabric.OpSwap:

@@ -19,27 +19,27 @@ const (
 	Second      = time.Second
 )
 
-// Model is a kind of network.
+// Model describes a kind of network: its promises, its speed and its faults.
 type Model struct {
 	Name string
 	Caps fabric.Caps // promises of endpoints that ask for everything
 
 	MTU       int    // bytes of one packet, without its header
 	Header    int    // bytes that the wire carries besides
-	Bandwidth uint64 // bits a second of one NIC, each way; 0: any
+	Bandwidth uint64 // bits a second of one NIC, each way; 0: unlimited
 	Latency   Time   // from NIC to NIC
 	Rails     int    // NIC i of each host is on rail i % Rails
-	Cross     Time   // more between NICs on different rails
+	Cross     Time   // further latency between NICs on different rails
 	NICs      int    // of each host
 	Skew      int    // NIC i of each host takes 1 + i*Skew times as long as NIC 0, for its bytes and to a NIC elsewhere
 	Depth     int    // operations of one endpoint under way at a time; more are refused
-	Post      Time   // of the host's processor, for each operation of any of its endpoints
+	Post      Time   // for which the host's processor is busy with each operation of its endpoints
 	Detect    Time   // until an operation on a peer that is gone has failed
 
 	Longest   int  // bytes of a message; 0: any number
 	Queue     int  // completions that a queue may have room for, a power of two; 0: any number
 	Handshake int  // operations of one endpoint that may wait for handshakes; 0: there are none (handshake.go)
-	Software  bool // messages are the target's processor's: only its Polls move them (socket.go)
+	Software  bool // the target's processor receives messages: only its Polls move them (socket.go)
 	Retries   bool // a message that finds no receive buffer goes back, and its sender tries again (retry.go)
 	Strangers bool // Writes and Reads also reach an end that does not have their sender among its peers
 
@@ -53,7 +53,7 @@ type Model struct {
 	PollBytes int
 
 	faults.Faults
-	Broken Defect // for tests that are to notice
+	Broken Defect // a promise that the network breaks, for tests that have to notice
 }
 
 // Defect is a promise that a network breaks. Tests use defects to check that a test notices them.
@@ -68,13 +68,13 @@ const (
 	EarlyDelivery         // Caps.DeliveryComplete: writes complete when they have left
 	EarlySource           // the source is read after the completion
 	EarlyData             // KindData comes with the first packet
-	Repeats               // a packet that arrives again is a message again
+	Repeats               // a packet that arrives again makes a second message
 	Forgets               // a message is lost, at times
 	Twice                 // a token completes twice, at times
 	Unfenced              // Fence does nothing
-	Torn                  // atomic operations read and write at different times
+	Torn                  // an atomic operation undoes another one, at times
 	AnyKey                // keys are not checked
-	Haunts                // a successor gets messages for its predecessor
+	Haunts                // the successor of an end gets messages for the end before it
 	LosesWake             // an arrival does not end a Wait
 	Spills                // a Write touches the byte behind it
 	Silent                // completions that do not fit the queue are lost without an error
@@ -101,8 +101,8 @@ func allOps() fabric.Ops {
 	return s
 }
 
-// TCP is connections: everything between two ends keeps its order, the target's CPU places the
-// bytes, and a completion means that the source may be reused.
+// TCP is a network of connections: everything between two ends keeps its order, the target's CPU
+// places the bytes, and a completion means that the source may be reused.
 func TCP() Model {
 	return Model{
 		Name: "tcp",
@@ -118,7 +118,8 @@ func TCP() Model {
 	}
 }
 
-// Worst promises delivery and nothing else, and does all that it may.
+// Worst promises only that a completed Write has been delivered, and commits every fault that this
+// allows.
 func Worst() Model {
 	return Model{
 		Name: "worst",
@@ -141,26 +142,25 @@ func Bare() Model {
 	return m
 }
 
-// Models are all of them.
+// Models returns the models that Named knows.
 func Models() []Model {
 	return []Model{TCP(), Verbs(), EFA(), EFADirect(), EFA100(), Worst(), Bare()}
 }
 
-// Rough gives a model the faults of Worst: no less order than it promises, and
-// no other mercy.
+// Rough returns a model with the faults of Worst. It still keeps its promises.
 func Rough(m Model) Model {
 	m.Name += "-rough"
 	m.Faults, m.Depth = Worst().Faults, Worst().Depth
 	return m
 }
 
-// Unread gives a model sockets. Each Poll of an endpoint reads pollBytes from them.
+// Unread returns a model with sockets. Each Poll of an endpoint reads pollBytes from its socket.
 func Unread(m Model, pollBytes int) Model {
 	m.PollBytes = pollBytes
 	return m
 }
 
-// Named returns the model of a name; with -rough behind it, that.
+// Named returns the model of a name. With -rough behind the name it returns the Rough form.
 func Named(name string) (Model, error) {
 	plain, rough := strings.CutSuffix(name, "-rough")
 	var names []string

@@ -30,30 +30,31 @@ type Network struct {
 	faults []faults.Fault
 	queues map[int]int // by host; Model.Queue for the other hosts
 
-	messages []*message // to be used again
-	packets  []*packet
+	messages []*message // free ones, to be used again
+	packets  []*packet  // free ones
 	landed   func(host int)
 	arrived  func(end int)
-	waiting  []*end // in a Wait, with nothing left to do for its clock
+	waiting  []*end // ends in a Wait that found no event to handle
 	held     int    // bytes of messages that are at their target and unread, or wait for a receive buffer
 	heldMost int
 
-	turnedAway int // messages, by Model.Retries
+	turnedAway int // how often a message went back for want of a receive buffer (Model.Retries)
 }
 
+// host is a machine with NICs. Its endpoints share its processor.
 type host struct {
 	nics  []*nic
 	ports []*end // living endpoints; nil: free
-	cpu   Time   // until when its processor is posting
+	cpu   Time   // until when its processor is busy with posted operations
 }
 
 // nic is one port to a rail. Its wire carries one packet at a time, each way.
 type nic struct {
 	rail         int
-	slow         Time // how many times as long as the first NIC it takes
+	slow         Time // how many times as long as NIC 0 it takes
 	down         bool
-	sends, takes Time // when the wire is free again
-	Out, In      uint64
+	sends, takes Time   // when the wire is free again, from the NIC and to it
+	Out, In      uint64 // bytes
 }
 
 // New makes a network without endpoints.
@@ -70,7 +71,7 @@ func (m *Model) normalise() {
 // Model returns the network's model.
 func (n *Network) Model() Model { return n.model }
 
-// Now is the time.
+// Now returns the virtual time.
 func (n *Network) Now() Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -109,7 +110,7 @@ func (n *Network) Waiting() (now, most int) {
 	return n.held, n.heldMost
 }
 
-// Carried is the number of bytes that NIC number i of a host has sent and taken, headers
+// Carried returns the number of bytes that NIC number i of a host has sent and received, headers
 // included.
 func (n *Network) Carried(host, i int) (out, in uint64) {
 	n.mu.Lock()
@@ -118,6 +119,7 @@ func (n *Network) Carried(host, i int) (out, in uint64) {
 	return c.Out, c.In
 }
 
+// host returns host number i, which exists from its first use on.
 func (n *Network) host(i int) *host {
 	for len(n.hosts) <= i {
 		h := &host{}
@@ -129,7 +131,7 @@ func (n *Network) host(i int) *host {
 	return n.hosts[i]
 }
 
-// address is the place of an endpoint; peers get it.
+// address identifies an endpoint: peers get its bytes from Addr.
 type address struct {
 	host, nic, port uint32
 }
@@ -145,7 +147,7 @@ func (a address) bytes() []byte {
 	return binary.LittleEndian.AppendUint32(b, a.port)
 }
 
-// number is the same for dice.
+// number returns the address as one number, from which the faults of its packets are drawn.
 func (a address) number() uint64 {
 	return uint64(a.host)<<32 | uint64(a.nic)<<16 | uint64(a.port)
 }
@@ -157,7 +159,7 @@ func parseAddress(b []byte) (address, error) {
 	return address{binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])}, nil
 }
 
-// at is the endpoint at an address, or nil.
+// at returns the living endpoint at an address, or nil.
 func (n *Network) at(a address) *end {
 	if int(a.host) >= len(n.hosts) {
 		return nil
@@ -169,9 +171,8 @@ func (n *Network) at(a address) *end {
 	return h.ports[a.port]
 }
 
-// Open opens an endpoint on a host, at its first free port: so one that opens
-// when another has died gets its address. Config.NICs may name one NIC, nic0 and
-// so on.
+// Open opens an endpoint on a host, at its first free port, so that an endpoint gets the address of
+// another one that has died. Config.NICs may name one NIC: nic0, nic1 and so on.
 func (n *Network) Open(hostNumber int, cfg fabric.Config) (fabric.Provider, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -217,9 +218,9 @@ func nicName(i int) string { return fmt.Sprintf("nic%d", i) }
 
 func (n *Network) provider() string { return "sim;" + n.model.Name }
 
-// capacity is the number of completions that the queue of an endpoint holds. Where its NIC grants
-// no queue of this size, it is the largest power of two that it grants, as with fabric/ofi, and
-// caps.Arrivals are the fewer for it.
+// capacity returns the number of completions that the queue of an endpoint holds, and sets
+// caps.Arrivals. Where the NIC grants no queue of the requested size, it is the largest power of two
+// that the NIC grants, as with fabric/ofi, and caps.Arrivals is smaller.
 func (n *Network) capacity(cfg *fabric.Config, caps *fabric.Caps, host int) (int, error) {
 	own, most := max(cfg.Queue, cfg.Tokens), n.model.Queue
 	if limit, ok := n.queues[host]; ok {
@@ -242,16 +243,15 @@ func (n *Network) capacity(cfg *fabric.Config, caps *fabric.Caps, host int) (int
 	return all, nil
 }
 
-// TurnedAway is the number of times that a message was back at its sender, because it found no
-// receive buffer.
+// TurnedAway returns how often a message went back to its sender because it found no receive buffer.
 func (n *Network) TurnedAway() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.turnedAway
 }
 
-// LimitQueues limits the queues that the NICs of one host grant to this many completions, from the
-// next Open on; 0: of any size.
+// LimitQueues limits the completion queues that the NICs of one host grant to most entries, from the
+// next Open on; 0: no limit.
 func (n *Network) LimitQueues(host, most int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -261,7 +261,7 @@ func (n *Network) LimitQueues(host, most int) {
 // Queue is the size and the use of an endpoint's completion queue.
 type Queue struct {
 	Granted int
-	Most    int // completions at a time
+	Most    int // the most completions that were in it at a time
 	Lost    int // completions that found it full
 }
 
@@ -276,7 +276,7 @@ func (n *Network) Queues() []Queue {
 	return all
 }
 
-// caps are the promises of an endpoint, by its configuration.
+// caps returns what an endpoint with a given configuration promises.
 func (n *Network) caps(cfg *fabric.Config, nic int) fabric.Caps {
 	c := n.model.Caps
 	c.Provider, c.Domain, c.Fabric = n.provider(), nicName(nic), fmt.Sprintf("rail%d", nic%n.model.Rails)
@@ -298,9 +298,9 @@ func (n *Network) caps(cfg *fabric.Config, nic int) fabric.Caps {
 	return c
 }
 
-// message is one operation on its way.
+// message is one operation that is under way: a message, a Write, a Read or an atomic operation.
 type message struct {
-	gen  uint32 // changes when the operation ends
+	gen  uint32 // changes when the operation is over, which makes its events void
 	kind fabric.Kind
 	from *end
 	to   *end
@@ -318,22 +318,22 @@ type message struct {
 	operand, compare      uint64
 	old                   uint64
 
-	payload   []byte   // injected bytes
-	heard     []byte   // the bytes of a message that have arrived
-	slot      int      // in from.live
-	early     bool     // EarlyData has struck
-	answer    bool     // packets go back to the sender
-	sent      int      // packets that have left, of this way
-	landed    []uint64 // packets that have come, by bit
-	total     int      // packets of this way
-	missing   int      // packets that have not come
-	unread    int      // packets that have not come out of a socket
-	index     uint64   // among the pair's messages or writes
-	after     struct{ writes, sends uint64 }
-	unmet     bool // it waits for the handshake of its pair
-	again     bool // it was turned away, and is on its way once more
-	completed bool // the sender's completion is planned
-	there     bool // all has landed
+	payload   []byte                         // injected bytes
+	heard     []byte                         // the bytes of a message that have arrived
+	slot      int                            // its index in from.live
+	early     bool                           // the defect EarlyData has announced it
+	reply     bool                           // its packets now go back to the sender
+	sent      int                            // packets that have left in the present direction
+	landed    []uint64                       // a bit for each packet that has landed
+	total     int                            // packets in the present direction
+	missing   int                            // packets that have not landed
+	unread    int                            // packets that have not come out of a socket
+	index     uint64                         // its number among the pair's messages or Writes
+	after     struct{ writes, sends uint64 } // how many Writes and messages must land before it
+	unmet     bool                           // it waits for the handshake of its pair
+	again     bool                           // it was turned away, and is on its way once more
+	completed bool                           // the sender's completion is planned
+	there     bool                           // all its bytes are at the target
 	errno     int32
 	reason    string
 }
@@ -345,9 +345,9 @@ type packet struct {
 	number int
 	n      int
 	data   []byte
-	answer bool
+	reply  bool // it goes back to the sender of m
 	fate   faults.Fate
-	again  bool // it came before
+	again  bool // a packet of this number has landed before
 	queued bool // it has been in a socket
 	held   int  // its part of Network.held
 	half   bool // the first of its two pieces is in memory
@@ -375,6 +375,7 @@ func (n *Network) newPacket() *packet {
 	return p
 }
 
+// drop frees a packet.
 func (n *Network) drop(p *packet) {
 	if p != nil {
 		p.m = nil
@@ -382,5 +383,5 @@ func (n *Network) drop(p *packet) {
 	}
 }
 
-// packetsOf is the number of packets that carry n bytes.
+// packetsOf returns the number of packets that carry this many bytes.
 func (n *Network) packetsOf(bytes int) int { return max(1, (bytes+n.model.MTU-1)/n.model.MTU) }

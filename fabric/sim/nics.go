@@ -5,13 +5,13 @@ import (
 	"libshmem/fabric/faults"
 )
 
-// Models of NICs are as libfabric's providers of them: their figures are those of
+// The models of NICs follow libfabric's providers for these NICs: their figures are those of
 // fabric/ofi/stub/rules.tsv (zz_rules.go), and TestTable compares their behaviour with it. Facts
 // that the table does not have, the wires among them, are assumptions as of the newest release in
 // the table.
 //
-// In one thing they differ from the providers: a completion queue that overruns says so, so that a
-// test notices.
+// In one thing they differ from the providers: a completion queue that overruns reports it, so that
+// a test notices.
 
 // Verbs is reliable connections of InfiniBand (verbs;ofi_rxm): in order, but for messages after
 // writes, which rxm does not promise beside atomic operations, and without fences.
@@ -55,8 +55,8 @@ func srd() Model {
 	}
 }
 
-// EFA is the fabric efa: messages by software, Writes and Reads by the NIC once a peer has
-// answered a handshake.
+// EFA is the fabric efa: software moves messages, and the NIC moves Writes and Reads once the peer
+// has replied to a handshake.
 func EFA() Model {
 	m := srd()
 	m.Name = "efa"
@@ -67,7 +67,7 @@ func EFA() Model {
 	return m
 }
 
-// EFADirect is the fabric efa-direct: the NIC's queues and little else.
+// EFADirect is the fabric efa-direct, which adds little to the NIC's own queues.
 func EFADirect() Model {
 	m := srd()
 	m.Name = "efa-direct"

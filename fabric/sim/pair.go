@@ -14,28 +14,30 @@ type pair struct {
 	peer *peer
 
 	acquaintance
-	listed bool // the other end has this one among its peers, as far as was asked
+	listed bool // the other end is known to have this one among its peers
 
-	packets, answers, controls uint64 // that went either way
-	outstanding                int    // operations that have begun and not ended
-	waiting                    []*message
+	packets, replies, controls uint64     // packets so far to the other end, from it, and of handshakes
+	outstanding                int        // operations that have begun and are not over
+	waiting                    []*message // operations behind a fence
 
-	writes, sends         uint64 // posted
-	writesDone, sendsDone prefix
-	held                  []*packet
+	writes, sends             uint64 // posted
+	writesLanded, sendsLanded prefix
+	held                      []*packet // that must not land yet
 }
 
-// prefix counts things that are done in any order: all up to done are.
+// prefix records which of a series of operations, numbered from 1 on, have landed: all up to upTo,
+// and those that ahead marks behind it.
 type prefix struct {
-	done  uint64
+	upTo  uint64
 	ahead []bool
 }
 
+// mark records that operation i has landed.
 func (p *prefix) mark(i uint64) {
-	if i <= p.done {
+	if i <= p.upTo {
 		return
 	}
-	k := int(i - p.done - 1)
+	k := int(i - p.upTo - 1)
 	for len(p.ahead) <= k {
 		p.ahead = append(p.ahead, false)
 	}
@@ -44,15 +46,15 @@ func (p *prefix) mark(i uint64) {
 	for ready < len(p.ahead) && p.ahead[ready] {
 		ready++
 	}
-	p.done += uint64(ready)
+	p.upTo += uint64(ready)
 	p.ahead = p.ahead[:copy(p.ahead, p.ahead[ready:])]
 }
 
 // defectShare is the probability of a defect that does not always occur.
 const defectShare = 0.1
 
-// post gives an operation its place in the order, and begins it unless a fence
-// holds it back.
+// post gives an operation its place in the order that the network promises, and begins it unless a
+// fence holds it back.
 func (p *pair) post(m *message) {
 	n := p.from.net
 	c := &n.model.Caps
@@ -89,12 +91,13 @@ func (p *pair) post(m *message) {
 	n.launch(m)
 }
 
-// defect reports whether the network's defect strikes a message.
+// defect reports whether the network is to break promise d for a message: it has this defect, which
+// does not always occur.
 func (n *Network) defect(d Defect, m *message) bool {
 	return n.model.Broken == d && faults.Throw(n.seed, m.from.addr.number(), m.number, uint64(m.kind)).Hits(faults.ForDefect, defectShare)
 }
 
-// launch puts an operation on its way.
+// launch begins an operation: its first packet leaves, or it waits for the handshake with the peer.
 func (n *Network) launch(m *message) {
 	p, e := m.pair, m.from
 	p.outstanding++
@@ -111,14 +114,14 @@ func (n *Network) launch(m *message) {
 		n.doom(m, errUnreachable, "no endpoint is at the address")
 		return
 	}
-	if p.strange(m.kind) {
+	if p.needsHandshake(m.kind) {
 		p.holdBack(m)
 		return
 	}
 	n.depart(m)
 }
 
-// reach finds the end at the peer's address.
+// reach finds the end at the peer's address, if it is not found yet.
 func (p *pair) reach() {
 	if p.to == nil && !p.peer.gone {
 		p.to = p.from.net.at(p.peer.addr)
@@ -135,7 +138,7 @@ func (n *Network) depart(m *message) {
 	n.plan(actLeave, max(h.cpu, e.nic.sends), m, nil)
 }
 
-// begin prepares a message of this many packets.
+// begin prepares a message for this many packets in one direction.
 func (m *message) begin(packets int) {
 	m.sent, m.total, m.missing, m.unread = 0, packets, packets, packets
 	m.landed = m.landed[:0]
@@ -144,18 +147,19 @@ func (m *message) begin(packets int) {
 	}
 }
 
-// ready reports whether a packet may land: after the messages that go before its own, and where the
-// bytes of one message keep their order, after the packets that do.
+// ready reports whether a packet may land: all operations that its own must follow have landed, and,
+// where the bytes of one operation keep their order, all earlier packets of it.
 func (p *pair) ready(w *packet) bool {
 	m := w.m
-	if m.after.writes > p.writesDone.done || m.after.sends > p.sendsDone.done {
+	if m.after.writes > p.writesLanded.upTo || m.after.sends > p.sendsLanded.upTo {
 		return false
 	}
 	return p.from.net.model.Caps.Block < whole || w.number == m.total-m.missing
 }
 
-// retry lands packets that had to wait. Where a packet of one message has landed and it is not
-// done, only packets of the same message can have waited for it; nil: those of any message.
+// retry lets held packets land that may do so now. landed is the message of which a packet has just
+// landed, while others are missing: only packets of the same message can have waited for that. nil:
+// packets of any message may have.
 func (p *pair) retry(landed *message) {
 	n := p.from.net
 	kept := p.held[:0]
@@ -175,13 +179,14 @@ func (p *pair) retry(landed *message) {
 	p.held = kept
 }
 
-// done notes that all of a message is where it belongs, or never will be.
-func (p *pair) done(m *message) {
+// markLanded records that all packets of a message have landed, or never will, and lets packets land
+// that have waited for it.
+func (p *pair) markLanded(m *message) {
 	switch m.kind {
 	case fabric.KindSend:
-		p.sendsDone.mark(m.index)
+		p.sendsLanded.mark(m.index)
 	case fabric.KindWrite:
-		p.writesDone.mark(m.index)
+		p.writesLanded.mark(m.index)
 	default:
 		return
 	}
@@ -190,10 +195,10 @@ func (p *pair) done(m *message) {
 	}
 }
 
-// release ends an operation, and begins operations that waited for its end.
+// release frees an operation that is over, and begins operations whose fence has waited for it.
 func (n *Network) release(m *message) {
 	p := m.pair
-	p.part(m)
+	p.stopWaiting(m)
 	n.retire(m)
 	p.outstanding--
 	for len(p.waiting) > 0 && (!p.waiting[0].fence || p.outstanding == 0) {
@@ -203,7 +208,7 @@ func (n *Network) release(m *message) {
 	}
 }
 
-// retire makes all events of a message void.
+// retire frees a message and makes its events void.
 func (n *Network) retire(m *message) {
 	e := m.from
 	last := e.live[len(e.live)-1]

@@ -2,11 +2,11 @@ package sim
 
 import "libshmem/fabric/faults"
 
-// With Model.Retries the receive buffers are the caller's alone: a message that finds none goes
-// back to its sender, which tries again after a while, for as long as it takes. Which of several is
-// the first to find a buffer is chance.
+// With Model.Retries an end has only the receive buffers that its caller posts: a message that finds
+// none goes back to its sender, which sends it again after a while, for as long as it takes. Which
+// of several messages is the first to find a buffer is chance.
 
-// turnAway sends a message back for which there is no receive buffer.
+// turnAway sends a message back to its sender because there is no receive buffer.
 func (e *end) turnAway(m *message) {
 	n := e.net
 	n.held -= m.n
@@ -16,7 +16,7 @@ func (e *end) turnAway(m *message) {
 	e.retry()
 }
 
-// retry has as many messages try again as there are receive buffers.
+// retry has senders send messages again that were turned away, as many as there are receive buffers.
 func (e *end) retry() {
 	n := e.net
 	for e.retrying < len(e.recvs) && len(e.away) > 0 {
@@ -31,7 +31,7 @@ func (e *end) retry() {
 	}
 }
 
-// tryAgain is a message that was turned away, at its target once more.
+// tryAgain handles a message that was turned away before and is at its target once more.
 func (n *Network) tryAgain(m *message) {
 	e := m.to
 	m.again = false
@@ -47,14 +47,15 @@ func (n *Network) tryAgain(m *message) {
 	n.held += m.n
 	n.heldMost = max(n.heldMost, n.held)
 	if e.accept(m) {
-		n.ended(m)
+		n.acknowledge(m)
 	} else {
 		e.turnAway(m)
 	}
 	e.retry()
 }
 
-// letGo forgets a message that was turned away, if it was, because its sender has died.
+// letGo forgets a message whose sender has died, if this end has turned it away. It reports whether
+// it had.
 func (e *end) letGo(m *message) bool {
 	if m.again {
 		m.again = false

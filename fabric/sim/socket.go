@@ -7,8 +7,8 @@ import "libshmem/fabric"
 // of the end takes them out.
 //
 // With Model.Software the same holds for packets of messages alone, softwarePackets of them
-// for each Poll: the NIC has put them into buffers of the provider, and the rest is the
-// processor's.
+// for each Poll: the NIC has put them into buffers of the provider, and the processor does
+// the rest.
 const softwarePackets = 8
 
 // socketed reports whether a packet is for the socket.
@@ -17,10 +17,10 @@ func (n *Network) socketed(p *packet, to *end) bool {
 }
 
 // queueUp puts a packet that may land, or a packet of a Write that comes again, into the socket.
-// That ends a Wait; the later moment when the packet can be read is no event.
+// That ends a Wait.
 func (e *end) queueUp(p *packet) {
 	n, m := e.net, p.m
-	from, to := m.ends(p.answer)
+	from, to := m.ends(p.reply)
 	p.queued = true
 	e.socket = append(e.socket, p)
 	n.note(didQueue, to, from, uint64(m.kind), m.index<<32|uint64(p.number))
@@ -36,15 +36,15 @@ func (e *end) queueUp(p *packet) {
 		n.heldMost = max(n.heldMost, n.held)
 	}
 	switch m.mark(p.number); {
-	case p.answer:
+	case p.reply:
 	case m.missing == 0:
-		m.pair.done(m)
+		m.pair.markLanded(m)
 	case n.model.Caps.Block >= whole && len(m.pair.held) > 0:
 		m.pair.retry(m)
 	}
 }
 
-// unread reports whether a Poll would take or answer something.
+// unread reports whether a Poll has a packet to read from the socket, or a packet of a handshake.
 func (e *end) unread() bool { return len(e.socket) > e.read || len(e.letters) > 0 }
 
 // readSocket takes one Poll's share from the socket: PollBytes at most, but a packet in any case.
@@ -72,7 +72,8 @@ func (e *end) readSocket() {
 	e.socket, e.read = compact(e.socket, e.read)
 }
 
-// readPacket reports whether all of the packet is out of the socket.
+// readPacket moves a packet, or one of its two pieces, out of the socket. It reports whether all of
+// the packet is out.
 func (e *end) readPacket(p *packet) bool {
 	n, m := e.net, p.m
 	n.held -= p.held // Network.whole counts the whole message
@@ -94,7 +95,7 @@ func (e *end) readPacket(p *packet) bool {
 	return true
 }
 
-// haveRead counts a packet that was read from a socket.
+// haveRead counts a packet that was read from a socket, and goes on with its message after the last.
 func (n *Network) haveRead(m *message, late Time) {
 	m.unread--
 	if n.announceEarly(m, m.unread); m.unread == 0 {

@@ -17,7 +17,7 @@ import (
 // demands, 0 or 1; software, retries and strangers are its behaviour. drop-peer=HOST[@TIME] kills
 // the endpoints of a host, lose-nic=HOST/NIC[@TIME] takes a link away, restore-nic gives it back.
 
-// words are those that change a model.
+// words returns the words that change a model, each with the field that it sets.
 func (m *Model) words() []faults.Word {
 	return []faults.Word{
 		{Name: "mtu", To: &m.MTU},
@@ -63,7 +63,7 @@ func (m *Model) words() []faults.Word {
 	}
 }
 
-// Parse makes a model, and the faults that are planned, of a text.
+// Parse reads a network's text, and returns its model and the faults that it plans.
 func Parse(text string) (Model, []faults.Fault, error) {
 	name, rest, _ := strings.Cut(text, ",")
 	m, err := Named(name)

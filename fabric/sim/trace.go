@@ -7,8 +7,8 @@ import (
 	"libshmem/fabric/faults"
 )
 
-// record is one thing that happened. It has no addresses of memory, which differ
-// between runs.
+// record is one thing that happened. It has no addresses of memory, which differ between runs. a
+// and b depend on what happened.
 type record struct {
 	at       Time
 	what     what
@@ -16,6 +16,7 @@ type record struct {
 	a, b     uint64
 }
 
+// what is the kind of thing that happened, whatText for each the text of a report.
 type what uint8
 
 const (
@@ -41,13 +42,13 @@ const (
 var whatText = [...]string{
 	"opens", "posts", "is refused, call", "posts receive", "sends packet of", "gets packet of", "holds packet of", "sees bytes of",
 	"has all of", "completes token", "fails", "is gone", "NIC changes, up:", "does atomic operation", "has unread packet of",
-	"in a handshake, answer:", "has no receive buffer for",
+	"in a handshake, reply:", "has no receive buffer for",
 }
 
-// kept is the number of records that are kept as text.
+// kept is the number of records that Tail can list.
 const kept = 4096
 
-// trace is a hash of all that happened, and the end of the list.
+// trace is a hash of all records, their number, and the last of them.
 type trace struct {
 	hash  uint64
 	count uint64
@@ -67,15 +68,15 @@ func (t *trace) add(r record) {
 	}
 }
 
-// Trace is a number for all that has happened so far: two runs with the same
-// number went the same way.
+// Trace returns a hash of all that has happened so far: two runs with the same hash went the same
+// way.
 func (n *Network) Trace() uint64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.trace.hash
 }
 
-// Tail lists the last events, for the report of a failure.
+// Tail lists the last things that happened, most of them, for the report of a failure.
 func (n *Network) Tail(most int) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -94,6 +95,7 @@ func (n *Network) Tail(most int) string {
 	return out.String()
 }
 
+// note adds a record to the trace.
 func (n *Network) note(w what, from, to *end, a, b uint64) {
 	r := record{at: n.now, what: w, from: -1, to: -1, a: a, b: b}
 	if from != nil {
