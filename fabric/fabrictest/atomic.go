@@ -20,6 +20,8 @@ func withAtomics(t *testing.T, s *suite, n int) []*end {
 	return all
 }
 
+// amo returns an atomic operation on the word at an offset in target's memory. Its result goes to a
+// word of e's memory that belongs to the token.
 func (e *end) amo(to libshmem.PE, target *end, op fabric.Op, width, remote int, operand uint64, tok fabric.Token) fabric.AMO {
 	return fabric.AMO{
 		PE: to, Op: op, Width: width, Operand: operand, Remote: target.remote(remote), Key: target.region.Key,
@@ -27,6 +29,7 @@ func (e *end) amo(to libshmem.PE, target *end, op fabric.Op, width, remote int, 
 	}
 }
 
+// word reads a word of width bytes, 4 or 8.
 func word(b []byte, width int) uint64 {
 	if width == 4 {
 		return uint64(binary.NativeEndian.Uint32(b))
@@ -34,7 +37,7 @@ func word(b []byte, width int) uint64 {
 	return binary.NativeEndian.Uint64(b)
 }
 
-// after is the value of a word after an operation.
+// after returns the value that an atomic operation leaves in a word.
 func after(op fabric.Op, old, operand, compare uint64) uint64 {
 	switch op {
 	case fabric.OpSet, fabric.OpSwap:
@@ -55,8 +58,8 @@ func after(op fabric.Op, old, operand, compare uint64) uint64 {
 	return old
 }
 
-// atomics: each operation does to its word as its name says, returns the old value where it
-// fetches, and leaves the neighbours alone.
+// atomics tests that each atomic operation changes its word as its name says, returns the old value
+// where it fetches, and leaves the bytes around the word alone.
 func atomics(t *testing.T, s *suite) {
 	all := withAtomics(t, s, 2)
 	if all == nil {
@@ -105,7 +108,8 @@ func atomics(t *testing.T, s *suite) {
 	t.Logf("%d operations", ops)
 }
 
-// atomicSums: the additions of several PEs to one word add up, and no value is fetched twice.
+// atomicSums tests that the additions of several PEs to one word add up, and that no value is
+// fetched twice.
 func atomicSums(t *testing.T, s *suite) {
 	const adders, each = 3, 300
 	all := withAtomics(t, s, adders+1)

@@ -26,7 +26,7 @@ func withData(t *testing.T, s *suite, n int) []*end {
 	return all
 }
 
-// feed posts receive buffers where writes with data use them up.
+// feed posts the receive buffers of an end if writes with immediate data use them up.
 func (e *end) feed(t *testing.T, all []*end) {
 	t.Helper()
 	if e.caps.DataTakesRecv {
@@ -36,7 +36,8 @@ func (e *end) feed(t *testing.T, all []*end) {
 	}
 }
 
-// immediateData takes the next completion of data, and checks all of it but the data.
+// immediateData removes the next KindData completion from e.comps, checks its token and its PE, and
+// returns its data; false: there is none.
 func (e *end) immediateData(t *testing.T, from libshmem.PE) (uint32, bool) {
 	t.Helper()
 	for i, c := range e.comps {
@@ -61,7 +62,7 @@ func (e *end) immediateData(t *testing.T, from libshmem.PE) (uint32, bool) {
 	return 0, false
 }
 
-// notified: a completion of data comes once, with the data, after all bytes of
+// notified tests that a completion of KindData comes once, with the right data, after all bytes of
 // its Write.
 func notified(t *testing.T, s *suite) {
 	all := withData(t, s, 2)
@@ -98,8 +99,8 @@ func notified(t *testing.T, s *suite) {
 	}
 }
 
-// notifiedWithoutReceives: without a receive buffer nothing is lost and nothing
-// fails; a provider that takes one waits for it.
+// notifiedWithoutReceives tests that writes with data lose nothing and do not fail while the target
+// has posted no receive buffer; a provider that needs one waits for it.
 func notifiedWithoutReceives(t *testing.T, s *suite) {
 	all := withData(t, s, 2)
 	if all == nil {
@@ -137,7 +138,8 @@ func notifiedWithoutReceives(t *testing.T, s *suite) {
 	}
 }
 
-// notifiedByMany: each PE's data comes once, and when it does its word is there.
+// notifiedByMany tests writes with data of several PEs: each completion comes once, after the word
+// that its Write has written.
 func notifiedByMany(t *testing.T, s *suite) {
 	const writers, each = 3, 400
 	all := withData(t, s, writers+1)
@@ -202,8 +204,8 @@ func notifiedByMany(t *testing.T, s *suite) {
 	})
 }
 
-// overrun: an end that does not poll while peers write with data gets all of it later, or an error
-// reports that some is lost.
+// overrun tests that an end that does not poll while a peer writes with data gets all completions
+// later, or an error that some are lost.
 func overrun(t *testing.T, s *suite) {
 	all := withData(t, s, 2)
 	if all == nil {
@@ -239,7 +241,7 @@ func overrun(t *testing.T, s *suite) {
 		a.comps = a.comps[:0]
 		return n > 0
 	}
-	// b does not poll as long as a gets on.
+	// b does not poll as long as a can post or gets completions.
 	var q quiet
 	for gets := true; sent < most && !q.lasts(100*time.Millisecond, gets); {
 		before := sent

@@ -11,7 +11,8 @@ import (
 	"libshmem/fabric"
 )
 
-// unreachable PEs are refused at once, with their number, and the others work.
+// unreachable tests that operations on PEs without an address are refused at once, with an error that
+// names the PE, and that those on other PEs work.
 func unreachable(t *testing.T, s *suite) {
 	a, b := s.end(t), s.end(t)
 	all := []*end{a, b}
@@ -53,8 +54,8 @@ func unreachable(t *testing.T, s *suite) {
 	}
 }
 
-// moreReceives posts the further receive buffers of a network that turns messages away; their
-// tokens are behind all others. Other networks have none.
+// moreReceives tests the further receive buffers (Config.MoreRecv), whose tokens are behind all
+// others, on a network that turns messages away. Other networks have to refuse them.
 func moreReceives(t *testing.T, s *suite) {
 	all := s.with(fabric.Config{MoreRecv: further}).ends(t, 2)
 	a, b := all[0], all[1]
@@ -79,9 +80,9 @@ func moreReceives(t *testing.T, s *suite) {
 	}
 }
 
-// badKey: with a key that no end has handed out, an operation moves nothing. A Read fails with a
-// text. A Write does where its completion means delivery; else it may be complete before the target
-// has seen the key.
+// badKey tests that an operation with a key that no end has handed out moves nothing. A Read has to
+// fail, with a text, and so has a Write where its completion means delivery; elsewhere a Write may
+// be complete before the target has seen the key.
 func badKey(t *testing.T, s *suite) {
 	for _, kind := range []fabric.Kind{fabric.KindRead, fabric.KindWrite} {
 		all := s.ends(t, 2)
@@ -104,8 +105,8 @@ func badKey(t *testing.T, s *suite) {
 		for stop := time.Now().Add(wait); !ended && time.Now().Before(stop); c, ended = a.take(firstOther) {
 			n, err := a.pollFor(t)
 			if err != nil {
-				// A Write that was complete before the target has seen the key has no
-				// other way to fail; and so have those after it.
+				// A Write that was complete before the target has seen the key can only make Poll
+				// fail, now and later.
 				if kind != fabric.KindWrite || a.caps.DeliveryComplete {
 					t.Fatal(err)
 				}
@@ -113,7 +114,7 @@ func badKey(t *testing.T, s *suite) {
 				break
 			}
 			if n+b.poll(t) == 0 {
-				time.Sleep(50 * time.Microsecond) // it may be for all of a second
+				time.Sleep(50 * time.Microsecond) // nothing may come for all of a second
 			}
 		}
 		for i, v := range to {
@@ -136,7 +137,8 @@ func badKey(t *testing.T, s *suite) {
 	}
 }
 
-// closeBusy closes while operations are under way, in every order, and soon.
+// closeBusy tests that ends can be closed, in either order and without a long wait, while operations
+// are under way.
 func closeBusy(t *testing.T, s *suite) {
 	for _, first := range []int{0, 1} {
 		all := s.ends(t, 2)
@@ -164,7 +166,7 @@ func closeBusy(t *testing.T, s *suite) {
 	}
 }
 
-// registration: regions have keys of their own and can be given back.
+// registration tests that each region has a key of its own, and that it can be unregistered once.
 func registration(t *testing.T, s *suite) {
 	all := s.ends(t, 2)
 	a, b := all[0], all[1]
@@ -199,7 +201,7 @@ func registration(t *testing.T, s *suite) {
 	}
 }
 
-// native has all its functions, or none.
+// native tests that Native has all of the functions that every provider in C has, or none.
 func native(t *testing.T, s *suite) {
 	n := s.end(t).prov.Native()
 	if n == (fabric.Native{}) {

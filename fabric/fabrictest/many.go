@@ -11,8 +11,8 @@ import (
 	"libshmem/fabric"
 )
 
-// fences: an operation with a fence begins when all before it has ended at the target, however the
-// network orders without it.
+// fences tests that an operation with a fence begins when all earlier ones are complete at the
+// target, whatever order the network keeps without a fence.
 func fences(t *testing.T, s *suite) {
 	all := s.with(fabric.Config{Fence: true, Data: true}).ends(t, 2)
 	a, b := all[0], all[1]
@@ -66,8 +66,9 @@ func fences(t *testing.T, s *suite) {
 	}
 }
 
-// severalEndpoints: PEs with several endpoints each, over one memory. A message that goes in at one
-// comes out at its counterpart, and the words of all are there.
+// severalEndpoints tests PEs with several endpoints each, all with the same memory registered. A
+// message that is sent from endpoint i arrives at endpoint i of the other PE, and the words of all
+// writes arrive.
 func severalEndpoints(t *testing.T, s *suite) {
 	const lanes, pes = 3, 2
 	var lane [lanes][]*end
@@ -77,7 +78,7 @@ func severalEndpoints(t *testing.T, s *suite) {
 		addrs := make([][]byte, pes)
 		for pe := range pes {
 			e := s.end(t)
-			if l > 0 { // the memory of the first
+			if l > 0 { // use the memory of the PE's first endpoint
 				if err := e.prov.Unregister(e.region); err != nil {
 					t.Fatal(err)
 				}
@@ -121,7 +122,7 @@ func severalEndpoints(t *testing.T, s *suite) {
 			}
 		}
 	}
-	// All are served at once: a sender may wait for a buffer of its target.
+	// All ends are polled in turn: a sender may wait for a receive buffer of its target.
 	got := map[*end]map[uint64]bool{}
 	ended, wanted := 0, 0
 	for _, e := range flat {
@@ -159,8 +160,8 @@ func severalEndpoints(t *testing.T, s *suite) {
 	}
 }
 
-// again posts each kind of operation until there is no room, while no end polls, and expects
-// exactly the operations that were taken.
+// again tests ErrAgain: it posts each kind of operation until there is no room, while no end polls,
+// and expects that exactly the accepted operations take effect and complete.
 func again(t *testing.T, s *suite) {
 	const most = 2000
 	s = s.with(fabric.Config{Data: true, Atomics: true})
@@ -277,8 +278,8 @@ func again(t *testing.T, s *suite) {
 	}
 }
 
-// closed: the provider leaves the memory of a closed end alone, and its peers
-// go on with others.
+// closed tests that the provider does not write to the memory of a closed end, and that the end's
+// peers can go on with each other.
 func closed(t *testing.T, s *suite) {
 	if limit := s.limits.Close; limit != "" {
 		t.Logf("known limit: %s", limit)
@@ -304,7 +305,7 @@ func closed(t *testing.T, s *suite) {
 	clear(b.mem)
 	left := all[:0:0]
 	left = append(left, a, c)
-	// Operations under way end, with or without an error, or never: the peer is gone.
+	// Operations under way complete, with or without an error, or never: the peer is gone.
 	var q quiet
 	for !q.lasts(50*time.Millisecond, false) {
 		for _, e := range left {

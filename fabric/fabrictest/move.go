@@ -9,7 +9,7 @@ import (
 	"libshmem/fabric"
 )
 
-// messages of every kind of size arrive whole, in either direction.
+// messages tests that messages of many sizes arrive whole, in either direction.
 func messages(t *testing.T, s *suite) {
 	all := s.ends(t, 2)
 	for seed, n := range []int{1, 2, 7, 8, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1000, 1024, 2047, 4000, message - 1, message} {
@@ -27,7 +27,7 @@ func messages(t *testing.T, s *suite) {
 	}
 }
 
-// injected operations leave their buffer free at once and have no completion.
+// injected tests that injected operations do not read their buffer later, and have no completion.
 func injected(t *testing.T, s *suite) {
 	all := s.ends(t, 2)
 	a, b := all[0], all[1]
@@ -69,7 +69,7 @@ func injected(t *testing.T, s *suite) {
 	}
 }
 
-// oneSided moves 1 byte to 8 MiB to and from offsets without alignment.
+// oneSided tests Writes and Reads of 1 byte to 8 MiB, also at offsets without alignment.
 func oneSided(t *testing.T, s *suite) {
 	all := s.ends(t, 2)
 	a, b := all[0], all[1]
@@ -104,7 +104,8 @@ func oneSided(t *testing.T, s *suite) {
 	}
 }
 
-// arrived waits for bytes that may still be under way, and compares them.
+// arrived waits until b has the bytes of a seed, which may still be under way, and fails the test
+// after patience.
 func arrived(t *testing.T, all []*end, b []byte, seed int) {
 	t.Helper()
 	want := make([]byte, len(b))
@@ -114,7 +115,7 @@ func arrived(t *testing.T, all []*end, b []byte, seed int) {
 	same(t, "write", b, seed)
 }
 
-// delivery: where Caps promise it, the bytes are there when the completion is.
+// delivery tests Caps.DeliveryComplete: when a Write completes, its bytes are at the target.
 func delivery(t *testing.T, s *suite) {
 	all := s.ends(t, 2)
 	a, b := all[0], all[1]
@@ -131,7 +132,7 @@ func delivery(t *testing.T, s *suite) {
 	}
 }
 
-// threePEs: each writes its word to each, and the words do not mix.
+// threePEs tests that the Writes of three PEs to each other do not mix.
 func threePEs(t *testing.T, s *suite) {
 	all := s.ends(t, 3)
 	for me, a := range all {
@@ -161,7 +162,7 @@ func threePEs(t *testing.T, s *suite) {
 	}
 }
 
-// flood posts until there is no room, or no token, and loses nothing.
+// flood tests that no message is lost if messages are sent until there is no room, or no token.
 func flood(t *testing.T, s *suite) {
 	if limit := s.limits.Full; limit != "" {
 		t.Logf("not tested: known limit: %s", limit)
@@ -225,7 +226,7 @@ func flood(t *testing.T, s *suite) {
 	t.Logf("no room %d times, %d operations in flight at most", again, tokens-firstOther)
 }
 
-// allocations: the paths of every message allocate nothing in Go.
+// allocations tests that operations and Polls allocate no memory of Go.
 func allocations(t *testing.T, s *suite) {
 	all := s.ends(t, 2)
 	a, b := all[0], all[1]

@@ -11,7 +11,7 @@ import (
 type NIC struct {
 	fabric.Provider
 	Refuse error               // the result of each post
-	Done   []fabric.Completion // for Poll
+	Done   []fabric.Completion // that Poll returns
 	Called func()              // called in each post and each Wait; may be nil
 }
 
@@ -26,7 +26,7 @@ func (n *NIC) post() error {
 	return n.Refuse
 }
 
-// Send is a post, as are the next three methods.
+// Send calls Called and returns Refuse, as the next three methods do.
 func (n *NIC) Send(*fabric.Send) error  { return n.post() }
 func (n *NIC) Write(*fabric.RMA) error  { return n.post() }
 func (n *NIC) Read(*fabric.RMA) error   { return n.post() }
@@ -39,15 +39,15 @@ func (n *NIC) Poll(c []fabric.Completion) (int, error) {
 	return k, nil
 }
 
-// Wait ends after a millisecond and reports an arrival. Another goroutine may run on the thread
-// meanwhile.
+// Wait ends after a millisecond and reports that something came. Another goroutine may run on the
+// thread meanwhile.
 func (n *NIC) Wait(time.Duration) (bool, error) {
 	n.called()
 	time.Sleep(time.Millisecond)
 	return true, nil
 }
 
-// Native panics: a layer before the NIC must not let callers bypass it.
+// Native panics, because the layers under test must not let callers bypass them.
 func (n *NIC) Native() fabric.Native { panic("asked for") }
 
 // Close does nothing.

@@ -12,8 +12,8 @@ import (
 
 const rounds = 2000
 
-// writeThenFlag: where Caps say that Writes become visible in order, a thread that watches memory
-// and sees the second sees the first.
+// writeThenFlag tests Caps.WriteAfterWrite: a thread that watches memory and sees the second of two
+// Writes also sees the first.
 func writeThenFlag(t *testing.T, s *suite) {
 	all := s.ends(t, 2)
 	a, b := all[0], all[1]
@@ -66,7 +66,7 @@ func writeThenFlag(t *testing.T, s *suite) {
 		f := a.rma(1, b, atSource, 0, 8, firstOther+1)
 		posted(t, all, "data", func() error { return a.prov.Write(&w) })
 		posted(t, all, "flag", func() error { return a.prov.Write(&f) })
-		// A watcher of its own sees the memory between two polls, this one after each of them.
+		// The watcher's thread sees the memory between two polls, this one after each of them.
 		until(t, all, "writes", func() bool {
 			if at := atomic.LoadUint64(flag); at > 0 && !whole(at) {
 				broken.Add(1)
@@ -84,7 +84,7 @@ func writeThenFlag(t *testing.T, s *suite) {
 	}
 }
 
-// size of the data of a round: mostly small, at times large.
+// size returns the bytes of data of a round: mostly few, at times many.
 func size(round int) int {
 	switch {
 	case round%100 == 0:
@@ -95,8 +95,8 @@ func size(round int) int {
 	return 8 + round%512*8
 }
 
-// writeThenMessage: where Caps say so, the receiver of a message finds the
-// bytes of the Writes before it.
+// writeThenMessage tests Caps.SendAfterWrite: the receiver of a message finds the bytes of the
+// Writes before it.
 func writeThenMessage(t *testing.T, s *suite) {
 	all := s.ends(t, 2)
 	a, b := all[0], all[1]
@@ -114,7 +114,7 @@ func writeThenMessage(t *testing.T, s *suite) {
 		b.receive(t, all, 0, message)
 		w := a.rma(1, b, atSource, 0, n, firstOther)
 		posted(t, all, "write", func() error { return a.prov.Write(&w) })
-		// Neither a size that is injected nor one that is not may overtake.
+		// Neither an injected message nor another one may overtake the write.
 		msg := fabric.Send{To: 1, Buf: a.at(atSource + biggest/2), Len: 8, Desc: a.region.Desc, Token: firstOther + 1, Inject: round%2 == 0}
 		if round%3 == 0 && !msg.Inject {
 			msg.Len = message
@@ -133,7 +133,7 @@ func writeThenMessage(t *testing.T, s *suite) {
 	}
 }
 
-// messageOrder: where Caps say so, messages of mixed sizes arrive in order.
+// messageOrder tests Caps.SendAfterSend: messages of mixed sizes arrive in the order of posting.
 func messageOrder(t *testing.T, s *suite) {
 	all := s.ends(t, 2)
 	a, b := all[0], all[1]

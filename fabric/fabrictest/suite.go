@@ -1,8 +1,8 @@
-// Package fabrictest tests the rules of every fabric.Provider: it opens endpoints in one process,
-// joins them, and holds them to the interface's promises and to their own Caps.
+// Package fabrictest tests that a fabric.Provider keeps the rules of the interface: it opens
+// endpoints in one process, connects them, and checks the interface's promises and those of their
+// Caps.
 //
-// It prefers no provider and makes none: the test that runs it hands in the function that opens an
-// endpoint.
+// It knows no provider: the test that runs it hands in the function that opens an endpoint.
 package fabrictest
 
 import (
@@ -23,16 +23,16 @@ import (
 type Open func(fabric.Config) (fabric.Provider, error)
 
 // Limits lists the rules that a provider breaks, each with the reason, which the test prints. The
-// rest of that part is tested all the same.
+// other rules of the same test are checked all the same.
 type Limits struct {
-	BadKey string // an operation with a wrong key may fail without telling
+	BadKey string // an operation with a wrong key may fail without an error
 	Wait   string // an arrival may not end a Wait
 	Data   string // writes with immediate data do not work although they are granted
 	Close  string // peers of a closed end cannot go on
-	Full   string // a target whose receive buffer fills may stand still for good
+	Full   string // a target whose socket buffer fills may never move again
 
-	Writes   int           // as many Writes under way at both ends at once as go well; 0: any number
-	Unread   time.Duration // asleep, before the bytes of Unread are there; 0: 1 s
+	Writes   int           // how many Writes may be under way at each of two ends that both write; 0: any number
+	Unread   time.Duration // for which the target of test Unread may sleep until all bytes are in place; 0: 1 s
 	Patience time.Duration // after which a test gives up; 0: 40 s
 }
 
@@ -43,7 +43,7 @@ const Simulated = 30 * time.Second
 const (
 	tokens  = 576
 	receipt = 64 // receive buffers
-	further = 7  // of MoreReceives
+	further = 7  // further receive buffers of test MoreReceives
 	biggest = 8 << 20
 	message = 4096 // bytes of a receive buffer
 )
@@ -56,7 +56,7 @@ func Run(t *testing.T, open Open, limits Limits) {
 	RunEach(t, func(*testing.T) Open { return open }, limits)
 }
 
-// RunEach runs it with another function that opens endpoints for each of its tests.
+// RunEach runs the suite. opens returns the function by which a test opens its endpoints.
 func RunEach(t *testing.T, opens func(*testing.T) Open, limits Limits) {
 	if patience = limits.Patience; patience == 0 {
 		patience = 40 * time.Second
@@ -100,13 +100,14 @@ func RunEach(t *testing.T, opens func(*testing.T) Open, limits Limits) {
 	}
 }
 
+// suite has what each test of the suite needs.
 type suite struct {
 	open   Open
 	limits Limits
 	config fabric.Config // of the endpoints to open, on top of the needs of each test
 }
 
-// with is the suite for endpoints of another configuration.
+// with returns the suite for endpoints with another configuration.
 func (s *suite) with(c fabric.Config) *suite { return &suite{s.open, s.limits, c} }
 
 // An end is one endpoint with memory of its own that peers may write.
@@ -116,7 +117,7 @@ type end struct {
 	region fabric.Region
 	mem    []byte
 	comps  []fabric.Completion // completions that came and that no test has taken yet
-	owed   []fabric.Token      // receive buffers that found no room yet
+	owed   []fabric.Token      // receive buffers that could not be posted yet
 	batch  [16]fabric.Completion
 	came   bool // the result of the last Wait of serve
 }
@@ -146,6 +147,8 @@ func (s *suite) ends(t *testing.T, n int) []*end {
 	return all
 }
 
+// end opens an endpoint with registered memory, which is not connected yet. It is closed with the
+// test.
 func (s *suite) end(t *testing.T) *end {
 	t.Helper()
 	mem, err := unix.Mmap(-1, 0, memory, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
@@ -177,7 +180,7 @@ func (s *suite) end(t *testing.T) *end {
 
 func (e *end) at(offset int) unsafe.Pointer { return unsafe.Pointer(&e.mem[offset]) }
 
-// remote is how peers name a place in e's memory.
+// remote returns the address of a place in e's memory for one-sided operations of peers.
 func (e *end) remote(offset int) uint64 {
 	if e.caps.VirtualAddress {
 		return uint64(uintptr(e.at(offset)))
@@ -185,7 +188,7 @@ func (e *end) remote(offset int) uint64 {
 	return uint64(offset)
 }
 
-// poll moves new completions to e.comps.
+// poll polls the end once, moves new completions to e.comps, and returns their number.
 func (e *end) poll(t *testing.T) int {
 	t.Helper()
 	n, err := e.pollFor(t)
@@ -208,7 +211,7 @@ func (e *end) pollFor(t *testing.T) (int, error) {
 	return n, err
 }
 
-// until polls all ends until ok holds.
+// until polls all ends until ok returns true. It fails the test after patience.
 func until(t *testing.T, all []*end, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
@@ -228,7 +231,7 @@ func until(t *testing.T, all []*end, what string, ok func() bool) {
 	}
 }
 
-// take returns the completion of a token, and whether it has come.
+// take removes the completion of a token from e.comps and returns it, and whether it has come.
 func (e *end) take(tok fabric.Token) (fabric.Completion, bool) {
 	for i, c := range e.comps {
 		if c.Token == tok {
@@ -239,7 +242,7 @@ func (e *end) take(tok fabric.Token) (fabric.Completion, bool) {
 	return fabric.Completion{}, false
 }
 
-// done waits for a token and wants it to have ended well.
+// done waits for the completion of a token, which must be of this kind and without an error.
 func (e *end) done(t *testing.T, all []*end, tok fabric.Token, kind fabric.Kind) fabric.Completion {
 	t.Helper()
 	var c fabric.Completion
@@ -253,7 +256,7 @@ func (e *end) done(t *testing.T, all []*end, tok fabric.Token, kind fabric.Kind)
 	return c
 }
 
-// posted retries an operation that finds no room.
+// posted posts an operation, again and again as long as there is no room.
 func posted(t *testing.T, all []*end, what string, post func() error) {
 	t.Helper()
 	until(t, all, what, func() bool {
@@ -269,11 +272,11 @@ func posted(t *testing.T, all []*end, what string, post func() error) {
 	})
 }
 
-// Tokens: receive buffers have the first, everything else the rest.
+// firstOther is the first token of operations; receive buffers have the tokens below it.
 const firstOther = receipt
 
-// pool is tokens that are free. Completions have no order, so they are counted
-// one by one.
+// pool has the tokens that no operation uses. Completions come in any order, so each is put back by
+// itself.
 type pool []fabric.Token
 
 func newPool(n int) pool {
@@ -284,9 +287,13 @@ func newPool(n int) pool {
 	return p
 }
 
+// next returns a free token, which stays free until take: a post may be refused.
 func (p pool) next() fabric.Token { return p[len(p)-1] }
-func (p *pool) take()             { *p = (*p)[:len(*p)-1] }
 
+// take removes the token that next has returned.
+func (p *pool) take() { *p = (*p)[:len(*p)-1] }
+
+// receive posts the receive buffer of a token, n bytes of it.
 func (e *end) receive(t *testing.T, all []*end, tok fabric.Token, n int) {
 	t.Helper()
 	posted(t, all, "receive", func() error {
@@ -315,6 +322,7 @@ func (e *end) send(t *testing.T, all []*end, to libshmem.PE, offset, n int, tok 
 	posted(t, all, "send", func() error { return e.prov.Send(&op) })
 }
 
+// rma returns an operation between offset local in e's memory and offset remote in target's memory.
 func (e *end) rma(to libshmem.PE, target *end, local, remote, n int, tok fabric.Token) fabric.RMA {
 	return fabric.RMA{
 		PE: to, Local: e.at(local), Len: uint64(n), Desc: e.region.Desc,
@@ -332,8 +340,9 @@ func fill(b []byte, seed int) {
 
 func pattern(i, seed int) byte { return byte(i*7 + i>>8*13 + seed*31 + 1) }
 
-// A line of a pattern is the bytes whose places differ only in the lowest eight bits. Each is a
-// part of sevens: the race detector takes ten times as long for single bytes as for many.
+// A line of a pattern is the bytes whose places differ only in the lowest eight bits. Each line is a
+// part of sevens, so that lines are copied and compared whole: the race detector takes ten times as
+// long for single bytes as for many.
 const line = 256
 
 var sevens = func() (b [2 * line]byte) {
@@ -343,12 +352,13 @@ var sevens = func() (b [2 * line]byte) {
 	return b
 }()
 
-// patternLine is the line that begins at i.
+// patternLine returns the line of a seed's pattern that begins at i.
 func patternLine(i, seed int) []byte {
 	at := int(pattern(i, seed) * 183) // 183 * 7 is 1, modulo 256
 	return sevens[at : at+line]
 }
 
+// same fails the test unless b has the pattern of a seed.
 func same(t *testing.T, what string, b []byte, seed int) {
 	t.Helper()
 	for at := 0; at < len(b); at += line {

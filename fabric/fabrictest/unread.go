@@ -20,13 +20,13 @@ const (
 	unreadUnderWay = 64
 )
 
-// With this number most are unread at an end that sleeps between two.
+// unreadWrites is so large that most Writes are unread at an end that sleeps after each of them.
 var unreadWrites = need.Load("unread")
 
-// unread: Writes reach an end that only serves, as the proxy does, and has no operation of its own.
-// They leave no completion there, and over sockets each Poll moves one at most: an end that takes a
-// Poll without completions for the end of the work, and sleeps until something new arrives, moves
-// the rest by one Write for each sleep.
+// unread tests that Writes reach an end that only serves, as the proxy does, and has no operation of
+// its own. They leave no completion there, and over sockets each Poll moves one at most: an end that
+// sleeps after each Poll without completions, until something new arrives, moves one Write in each
+// sleep.
 func unread(t *testing.T, s *suite) {
 	if limit := s.limits.Full; limit != "" {
 		t.Logf("not tested: known limit: %s", limit)
@@ -57,7 +57,7 @@ func unread(t *testing.T, s *suite) {
 				go func() {
 					defer writing.Done()
 					writeRound(t, all[i], all[1-i], 1-i, most)
-					// The other may wait for this end to take its writes.
+					// The other end may wait until this one has read its writes.
 					wrote.Add(1)
 					all[1-i].prov.Wake()
 					serveUntil(t, all[i], func() bool { return int(wrote.Load()) == c.writers })
@@ -78,8 +78,8 @@ func unread(t *testing.T, s *suite) {
 	}
 }
 
-// arrives serves an end until the last writes to it are in place. The limit is for the time that it
-// sleeps: a clock would count the work of other programs of the machine.
+// arrives serves an end until the last writes to it are in place. It fails the test when the end has
+// slept for longer than limit: all of the time would include the work of other programs.
 func arrives(t *testing.T, e *end, limit time.Duration) {
 	var pace fabric.Pace
 	var asleep time.Duration
@@ -111,6 +111,7 @@ func arrives(t *testing.T, e *end, limit time.Duration) {
 	}
 }
 
+// serveUntil serves an end as the proxy does until ok returns true.
 func serveUntil(t *testing.T, e *end, ok func() bool) {
 	var pace fabric.Pace
 	for !ok() {
@@ -121,9 +122,9 @@ func serveUntil(t *testing.T, e *end, ok func() bool) {
 	}
 }
 
-// placesOfRound counts the last writes of writeRound that are in place in a row; there were most
-// before. Most of them come in their order, so that a look at the next one is enough. When none is
-// left, all are looked at once more.
+// placesOfRound returns how many of the last writes of writeRound are in place, counted from the
+// first up to one that is missing; there were most before. Most writes come in their order, so it
+// checks only the next ones. When none is left, it checks all once more.
 func placesOfRound(e *end, most int) int {
 	for most < unreadPlaces && placeOfRound(e, most) {
 		most++
@@ -148,9 +149,10 @@ func placeOfRound(e *end, place int) bool {
 	return true
 }
 
+// roundByte returns byte k of a write.
 func roundByte(write, k int) byte { return byte(1 + (write*31+k>>10)%255) }
 
-// A line of a write has one byte throughout.
+// roundLine is the number of bytes in a row of a write that are equal.
 const roundLine = 1 << 10
 
 var roundLines = func() (all [256][roundLine]byte) {
@@ -162,20 +164,21 @@ var roundLines = func() (all [256][roundLine]byte) {
 	return all
 }()
 
-// writeRound writes, up to most at a time, and returns when all is complete at the source, or
-// nothing has moved for the suite's patience. The second of two writes to one place is posted
-// when the first is complete. Without that, writes that waited for the handshake of one rail
-// landed on top of later ones, which another rail had carried meanwhile.
+// writeRound posts unreadWrites writes to the target, with up to most under way at a time. It
+// returns when all are complete at the source, or when nothing has moved for the suite's patience.
+// The second of two writes to one place is posted when the first is complete. Without that, writes
+// that waited for the handshake of one rail landed on top of later ones, which another rail had
+// carried meanwhile.
 func writeRound(t *testing.T, e, target *end, to libshmem.PE, most int) {
 	free := newPool(most)
 	deadline := time.Now().Add(patience)
-	filled := fabric.NoToken         // of write i, whose bytes are at its source already
+	filled := fabric.NoToken         // token of write i, once its bytes are at its source
 	fruitless := 0                   // polls in a row
 	places := map[fabric.Token]int{} // of the writes that are under way
 	var taken [unreadPlaces]bool
 	for i := 0; i < unreadWrites || len(free) < most; {
 		if i < unreadWrites && filled == fabric.NoToken && len(free) > 0 && !taken[i%unreadPlaces] {
-			// A source for each token: it is not touched before its write is complete.
+			// Each token has a source, which does not change before its write is complete.
 			filled = free.next()
 			free.take()
 			for k := 0; k < unreadBytes; k += roundLine {
@@ -222,11 +225,12 @@ func writeRound(t *testing.T, e, target *end, to libshmem.PE, most int) {
 	}
 }
 
+// sourceOfRound returns the offset of the source of the write with a token.
 func sourceOfRound(tok fabric.Token) int { return atSource + int(tok-firstOther)*unreadBytes }
 
-// Oversleeps counts the sleeps of an end that ended by their limit although Writes to it lay
-// unread, until all bytes are in place or it has counted most. Its caller judges the endpoint: a
-// provider that asks too little of Arm has some.
+// Oversleeps counts the sleeps of an end that ended by their limit although Writes to it lay unread.
+// It returns when all bytes are in place or it has counted most. The caller judges the number: a
+// provider has some if its Arm checks too little.
 func Oversleeps(t *testing.T, open Open, most int) (n int) {
 	patience = time.Minute
 	s := &suite{open: open}

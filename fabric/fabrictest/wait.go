@@ -16,23 +16,24 @@ import (
 	"libshmem/tests/need"
 )
 
-// quiet is a time in which nothing has happened. Looks count too: a thread that had no
-// processor meanwhile has seen nothing.
+// quiet is a time in which nothing has happened. It also counts checks, because a thread that had no
+// processor for that time has not noticed what happened.
 type quiet struct {
-	since time.Time
-	looks int
+	since  time.Time
+	checks int
 }
 
-// lasts counts a look, and reports whether there has been nothing for d.
+// lasts counts a check that found something or nothing, and reports whether the last d, and 200
+// checks, have found nothing.
 func (q *quiet) lasts(d time.Duration, something bool) bool {
 	if something || q.since.IsZero() {
 		*q = quiet{since: time.Now()}
 	}
-	q.looks++
-	return q.looks > 200 && time.Since(q.since) >= d
+	q.checks++
+	return q.checks > 200 && time.Since(q.since) >= d
 }
 
-// settle polls until there is nothing more, so that a Wait has no reason to end.
+// settle polls all ends until nothing more comes, so that a Wait has no reason to end.
 func settle(t *testing.T, all []*end) {
 	t.Helper()
 	var q quiet
@@ -46,7 +47,7 @@ func settle(t *testing.T, all []*end) {
 	}
 }
 
-// cpu is the processor time of this process.
+// cpu returns the processor time that this process has used.
 func cpu(t *testing.T) time.Duration {
 	t.Helper()
 	var u unix.Rusage
@@ -56,9 +57,9 @@ func cpu(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// waitFor serves an idle end as the proxy does, until d has passed, and counts the sleeps. An end
-// that nothing has reached is not ready when its sleep is over: the proxy would report that it has
-// overslept.
+// waitFor serves an idle end as the proxy does, until d has passed, and counts the sleeps. It fails
+// the test if an end that nothing has reached is ready after a sleep: the proxy would report that it
+// has overslept.
 func waitFor(t *testing.T, e *end, d time.Duration) (sleeps int) {
 	t.Helper()
 	var pace fabric.Pace
@@ -77,8 +78,8 @@ func waitFor(t *testing.T, e *end, d time.Duration) (sleeps int) {
 	return sleeps
 }
 
-// serve is one turn of a thread that serves an end as the proxy does: it polls, and sleeps for d at
-// most where there is nothing. New completions are in e.comps.
+// serve does once what a thread that serves an end as the proxy does repeats: it polls, and where
+// there is nothing sleeps for d at most. New completions are in e.comps.
 func (e *end) serve(pace *fabric.Pace, d time.Duration) (slept bool, err error) {
 	n, err := e.prov.Poll(e.batch[:])
 	e.comps = append(e.comps, e.batch[:n]...)
@@ -101,7 +102,7 @@ func (e *end) serve(pace *fabric.Pace, d time.Duration) (slept bool, err error) 
 	return true, err
 }
 
-// sleep: a Wait without work sleeps, before the first message and after it.
+// sleep tests that a Wait without work sleeps, before the first message and after it.
 func sleep(t *testing.T, s *suite) {
 	all := s.ends(t, 2)
 	a, b := all[0], all[1]
@@ -113,8 +114,8 @@ func sleep(t *testing.T, s *suite) {
 		sleeps := waitFor(t, b, d)
 		used := cpu(t) - before
 		t.Logf("%s: %d sleeps, %v of processor in %v", when, sleeps, used, d)
-		// The cost of one look at an idle queue depends on the provider and the machine; the test
-		// counts only how often it is looked at.
+		// The cost of one poll of an idle queue depends on the provider and the machine; the test
+		// judges mainly the number of sleeps.
 		if b.caps.WaitFD && (sleeps > 20 || used > d/2) {
 			t.Errorf("%s: %d sleeps and %v of processor in %v, although nothing came", when, sleeps, used, d)
 		}
@@ -128,7 +129,7 @@ func sleep(t *testing.T, s *suite) {
 	}
 }
 
-// wake ends a Wait from another thread, and the next Wait when none is under way.
+// wake tests that Wake ends a Wait from another thread, and the next Wait when none is under way.
 func wake(t *testing.T, s *suite) {
 	e := s.ends(t, 2)[1]
 	settle(t, []*end{e})
@@ -171,7 +172,7 @@ func wake(t *testing.T, s *suite) {
 		if e.caps.WaitFD && waits > 10+int(ended/(50*time.Millisecond)) {
 			t.Errorf("Wait ended %d times before Wake", waits-1)
 		}
-		// It came between the last look and the end of the Wait, or after it.
+		// Wake may have been called after the Wait ended by itself: then it ends this one.
 		if e.prov.Arm() {
 			if _, err := e.prov.Wait(time.Millisecond); err != nil {
 				t.Fatal(err)
@@ -189,9 +190,9 @@ func wake(t *testing.T, s *suite) {
 	}
 }
 
-// arrivals: two ends that sleep between messages wake each other, soon and
-// every time, and writes into a sleeper's memory arrive as well. A Wait that nothing has
-// ended lasts for patience; one that comes back in half of it was ended, on a busy machine.
+// arrivals tests that two ends that sleep between messages wake each other every time. A Wait that
+// no message ends lasts for patience; one that returns within half of that was ended by a message,
+// even on a busy machine.
 func arrivals(t *testing.T, s *suite) {
 	all := s.ends(t, 2)
 	longestWait := patience
@@ -210,7 +211,7 @@ func arrivals(t *testing.T, s *suite) {
 	serve := func(me libshmem.PE) {
 		defer waits.Done()
 		e := all[me]
-		// One message is always due: to me, or my answer to the other's.
+		// One message is always under way: to this end, or its reply to the other.
 		var got uint64
 		say := func(n uint64) {
 			binary.NativeEndian.PutUint64(e.mem[atSource:], n)
