@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Memory simulates a GPU's memory, with a file that simulates its dma-buf. The caller closes the
-// file.
+// Memory returns n bytes that stand for a GPU's memory, and a descriptor that stands for its
+// dma-buf. The caller closes the descriptor.
 func Memory(t testing.TB, n int) ([]byte, int) {
 	t.Helper()
 	fd, err := unix.MemfdCreate("gpu", unix.MFD_CLOEXEC)

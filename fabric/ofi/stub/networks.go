@@ -10,7 +10,7 @@ type Network struct {
 	Name     string
 	Settings string // FAKE_NIC
 	Provider string // SHMEM_PROVIDER
-	Fabric   string // SHMEM_FABRIC; "": the one that is taken unasked
+	Fabric   string // SHMEM_FABRIC; "": the default
 	Blind    bool   // the queue has no descriptor to wait for (R8a, R8b, R8f)
 }
 
@@ -32,7 +32,7 @@ var networks = []Network{
 	{"verbs", "provider=verbs", "verbs", "", false},
 }
 
-// Networks are all of them, or the newest alone.
+// Networks returns all networks, or the newest alone.
 func Networks(all bool) []Network {
 	if all {
 		return networks
@@ -40,7 +40,7 @@ func Networks(all bool) []Network {
 	return []Network{Named(Newest)}
 }
 
-// Named is the network of a name.
+// Named returns the network of a name.
 func Named(name string) Network {
 	for _, n := range networks {
 		if n.Name == name {
@@ -50,25 +50,25 @@ func Named(name string) Network {
 	panic("there is no network " + name)
 }
 
-// With is the network with more settings of the NICs.
+// With returns the network with more settings of the NICs.
 func (n Network) With(settings string) Network {
 	n.Settings += " " + settings
 	return n
 }
 
-// NICs is the network with this many NICs for each PE of a job on one machine.
+// NICs returns the network with this many NICs for each PE of a job on one machine.
 func (n Network) NICs(each, pes int) Network {
 	n.Name = fmt.Sprintf("%s-nics-%d", n.Name, each)
 	return n.With(fmt.Sprintf("nics=%d", each*pes))
 }
 
-// Env lists the environment variables with which a process takes the network from a library.
+// Env lists the environment variables with which a process uses the network of a stub library.
 func (n Network) Env(library string) []string {
 	return []string{"FAKE_NIC=" + n.Settings, "SHMEM_LIBFABRIC=" + library, "SHMEM_PROVIDER=" + n.Provider, "SHMEM_FABRIC=" + n.Fabric}
 }
 
-// Rules maps the ids of the table's rows to their providers, for lists of untested features that
-// give a rule for the reason.
+// Rules maps the ids of the rows in rules.tsv to their providers. Lists of untested features name a
+// row as the reason.
 func Rules() map[string]string {
 	text, err := source.ReadFile("rules.tsv")
 	if err != nil {

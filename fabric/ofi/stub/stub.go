@@ -1,7 +1,7 @@
 // Package stub gives tests a libfabric with NICs that the machine does not have: efa as of several
 // versions, cxi and verbs, each with the rules of rules.tsv. It is a shared library in C (lib),
-// which moves the bytes itself, between processes and between the ends of one. A program takes it
-// by SHMEM_LIBFABRIC, and its settings from FAKE_NIC, words KEY=VALUE:
+// which moves the bytes itself, between processes and between the endpoints of one. A program loads
+// it by SHMEM_LIBFABRIC. Its settings are words KEY=VALUE in FAKE_NIC:
 //
 //	provider=  efa (the default), cxi or verbs
 //	version=   of libfabric, 1.22 to 2.6; minor=N means 1.N
@@ -11,12 +11,13 @@
 //	log=       a file that gets a line for each endpoint that is closed, with the counts of its
 //	           queues; and for each option of CUDA and shm that is set (R20)
 //	without=   rules that are switched off, R5,R6a: operations that one allows are refused then,
-//	           operations that it refuses are done, and a constant is another
+//	           operations that it refuses are done, and its constant is another one
 //	wide=1     efa-direct's send queue has wide entries, too, for more injected bytes (G5)
 //	max_cq=    the entries of a completion queue that the device grants (32768, assumed)
 //	again=K    a K-th of all postings is refused by FI_EAGAIN, and all for a while now and then
 //	unsolicited=0  writes with data take a receive of the target (R11)
-//	gone=      how a lost peer is reported: silent or never answered (else: no such endpoint)
+//	gone=      the error of operations on a lost peer: silent, or that it never replied (else: no
+//	           such endpoint)
 //	sick=1     every operation fails as on a NIC that is broken
 //	host=one   the peers of efa are on this host, which its shm reaches (R18, R20, R24)
 //	part=      of efa's device: efa1 (the default, of p5), efa0 (p4d) or a later one (R10)
@@ -24,16 +25,16 @@
 //	dies_at=K  a NIC breaks, for this process and for its peers, with the K-th operation of an
 //	           endpoint; dies=N: NIC N (0)
 //	p2p=no     the NIC does not reach the memory of GPUs (R20)
-//	cuda=look  FI_HMEM only if CUDA's libraries are found (R21), and they are called (R22)
+//	cuda=look  FI_HMEM is granted only if CUDA's libraries are found (R21); they are called (R22)
 //	fork=old   the kernel does not keep registered pages apart (R23)
 //	hmem=0     no FI_HMEM; dmabuf=0, peer=0: a registration of that kind fails; fail_at=K: the K-th
 //	unreached_at=K   the K-th registration of GPU memory is granted, and nothing reaches it
 //	data_fails_at=K   the K-th write with data of a peer's arrives, and its data do not (R9)
-//	overrun_at=K   the K-th look at a completion queue finds it overrun
-//	stray=N    the first N looks find errors of no operation, stray_err (5) and stray_flags (0)
+//	overrun_at=K   the K-th read of a completion queue finds it overrun
+//	stray=N    the first N reads find errors of no operation, with stray_err (5) and stray_flags (0)
 //
-// FAKE_NIC_LOG names a file that gets a line for each registration of GPU memory and for each end
-// of one.
+// FAKE_NIC_LOG names a file that gets a line when GPU memory is registered and when a registration
+// is closed.
 package stub
 
 import (
@@ -78,11 +79,12 @@ func Build(t testing.TB, flags ...string) string {
 	return filepath.Join(dir, file)
 }
 
-// file is what Build makes.
+// file is the name of the library that Build makes.
 const file = "libfabric.so.1"
 
 var usual = []string{"-std=gnu11", "-shared", "-fPIC", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-Wl,-soname,libfabric.so.1"}
 
+// compile writes the library's sources to a directory and compiles them there.
 func compile(t testing.TB, dir string, flags []string) {
 	t.Helper()
 	if err := fs.WalkDir(source, ".", func(path string, d fs.DirEntry, err error) error {
@@ -109,7 +111,7 @@ func compile(t testing.TB, dir string, flags []string) {
 	cc.Run(t, cc.C(), append(append(args, flags...), files...)...)
 }
 
-// Log is the library's calls since Set.
+// Log is the file in which the library logs registrations of GPU memory since Set.
 type Log struct {
 	t    testing.TB
 	File string
@@ -124,7 +126,7 @@ func Set(t testing.TB, settings string) *Log {
 	return l
 }
 
-// Lines are the registrations of GPU memory and their ends.
+// Lines returns the logged registrations of GPU memory and their closes.
 func (l *Log) Lines() []string {
 	l.t.Helper()
 	b, err := os.ReadFile(l.File)

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// modelled are the rows whose figures the models of fabric/sim are made of, in its order.
+// modelled are the ids of the rows whose figures the models of fabric/sim use, in the order of its
+// constants.
 var modelled = []string{
 	"R3b", "R10c", "R16b", "R16c", "G4a", "G4b", "G4e", "G5a", "G5c", "G5d", "G6a", "G6c", "G6d", "G7",
 	"G61", "G62", "G66",
