@@ -26,6 +26,7 @@ var preference = []struct{ provider, reason string }{
 	{"udp;ofi_rxd", "copies twice and resends in software"},
 }
 
+// rank returns a provider's place in preference; one that is not listed comes last.
 func rank(provider string) int {
 	for i, p := range preference {
 		if p.provider == provider {
@@ -58,7 +59,8 @@ var virtual = []string{"docker", "br-", "virbr", "lxcbr", "lxdbr", "podman", "cn
 // unreachable is the reach of an address that no other host can use.
 const unreachable = 4
 
-// reach is the distance from which an offer's address can be reached, the best first.
+// reach grades how well other hosts can reach an offer's address: 0 is the best, unreachable the
+// worst.
 func reach(o *offer) int {
 	a := o.address
 	switch {
@@ -91,8 +93,8 @@ func ranked(offers []*offer) {
 	})
 }
 
-// allowed reports whether a NIC is on the list; with ^ in front of the list, whether it is not on
-// it, as for NVSHMEM_HCA_LIST.
+// allowed reports whether a comma-separated list of NICs allows a NIC: the list is empty or has it,
+// or begins with ^ and does not have it, as for NVSHMEM_HCA_LIST.
 func allowed(nic, list string) bool {
 	list, except := strings.CutPrefix(list, "^")
 	if list == "" {
@@ -109,7 +111,7 @@ func allowed(nic, list string) bool {
 func providerOf(o *offer) string { return o.Provider }
 func nicOf(o *offer) string      { return o.NIC }
 
-// names lists the different values among the offers.
+// names lists the different values of a property, such as nicOf, among the offers.
 func names(list []*offer, of func(*offer) string) string {
 	var found []string
 	for _, o := range list {
@@ -123,7 +125,7 @@ func names(list []*offer, of func(*offer) string) string {
 	return strings.Join(found, ", ")
 }
 
-// nearest is the provider that a misspelt name most likely means, or "".
+// nearest returns the provider that a misspelt name most likely means, or "".
 func nearest(name string, list []*offer) string {
 	best, at := "", len(name)/2+1
 	for _, o := range list {
@@ -134,7 +136,7 @@ func nearest(name string, list []*offer) string {
 	return best
 }
 
-// distance is the number of letters to change, add or drop.
+// distance returns the number of letters to change, add or drop to get from one name to another.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -1,7 +1,7 @@
 /*
  * connected.c: libfabric's message endpoints: one passive endpoint that listens, an event queue,
- * one receive context for all connections, and an endpoint for each connection. It decides nothing:
- * fabric/ofi/pair does, through connected.go.
+ * one receive context for all connections, and an endpoint for each connection. fabric/ofi/pair
+ * decides, through connected.go, when they are made and closed.
  */
 #define _GNU_SOURCE
 #include "endpoint.h"
@@ -13,14 +13,15 @@
 
 enum {
     /* Polls between two checks of the listening socket, and between two calls of Go, which reads
-     * the event queue: that takes 1 us where a poll takes 0.3. */
-    KNOCKS = 256,
+     * the event queue: that takes 1 us where a poll takes 0.3. MOVING: during a handshake. */
+    CHECKS = 256,
     READS = 2048,
     READS_MOVING = 16
 };
 
 /*
- * The event queue is polled without a descriptor. From its first event on the descriptor would stay
+ * Opens the objects that all connections share. The event queue has no descriptor to wait for, and
+ * is only polled. From its first event on the descriptor would stay
  * readable for good, and before that it would become readable with each message, because libfabric
  * 1.17 never clears it and lets it watch the sockets of the domain, too.
  */
@@ -82,11 +83,14 @@ int shmemi_ofi_link_peers(struct shmemi_ofi *o, uint32_t n)
     return 0;
 }
 
+/* Returns the number of a connection, which is the context of its endpoint. */
 static uint32_t number_of(fid_t fid)
 {
     return (uint32_t)(uintptr_t)fid->context;
 }
 
+/* Reads the next event of the event queue into ev. Returns 1, 0 where there is none, or a negative
+ * error. */
 int shmemi_ofi_next_event(struct shmemi_ofi *o, struct shmemi_ofi_event *ev)
 {
     _Alignas(struct fi_eq_cm_entry) unsigned char buf[sizeof(struct fi_eq_cm_entry) + CM_DATA];
@@ -121,7 +125,7 @@ int shmemi_ofi_next_event(struct shmemi_ofi *o, struct shmemi_ofi_event *ev)
         ev->info = entry->info;
         return 1;
     case FI_CONNECTED:
-        ev->kind = ANSWERED;
+        ev->kind = REPLIED;
         break;
     default:
         ev->kind = SHUT;
@@ -130,6 +134,7 @@ int shmemi_ofi_next_event(struct shmemi_ofi *o, struct shmemi_ofi_event *ev)
     return 1;
 }
 
+/* Makes the endpoint of a connection, ready to connect or to accept. */
 static int make(struct shmemi_ofi *o, uint32_t conn, struct fi_info *info, struct fid_ep **ep)
 {
     int ret = fi_endpoint(o->domain, info, ep, (void *)(uintptr_t)conn);
@@ -160,7 +165,7 @@ int shmemi_ofi_accept(struct shmemi_ofi *o, uint32_t conn, struct fi_info *info,
     int ret = make(o, conn, info, ep);
     if (ret == 0 && (ret = fi_accept(*ep, data, len)) != 0)
         fi_close(&(*ep)->fid);
-    if (ret != 0) /* it frees what is left of the request */
+    if (ret != 0) /* fi_reject frees what libfabric still has of the request */
         fi_reject(o->links->pep, info->handle, NULL, 0);
     fi_freeinfo(info);
     return ret;
@@ -172,7 +177,7 @@ void shmemi_ofi_reject(struct shmemi_ofi *o, struct fi_info *info, const void *d
     fi_freeinfo(info);
 }
 
-int shmemi_ofi_ends(struct fid_ep *ep, void *own, void *peer, size_t len)
+int shmemi_ofi_addresses(struct fid_ep *ep, void *own, void *peer, size_t len)
 {
     size_t n = len;
     int ret = fi_getname(&ep->fid, own, &n);
@@ -184,8 +189,8 @@ void shmemi_ofi_drop(struct fid_ep *ep)
     fi_close(&ep->fid);
 }
 
-/* A write of no bytes to no memory, which needs no key. */
-int shmemi_ofi_say(struct shmemi_ofi *o, struct fid_ep *ep, uint64_t word)
+/* Sends a word of the handshake as the immediate data of a write without bytes or a key. */
+int shmemi_ofi_send_word(struct shmemi_ofi *o, struct fid_ep *ep, uint64_t word)
 {
     struct fi_msg_rma msg = {.addr = FI_ADDR_UNSPEC, .context = &o->links->word_sent, .data = word};
     return (int)fi_writemsg(ep, &msg, FI_REMOTE_CQ_DATA | FI_INJECT);
@@ -203,6 +208,8 @@ void shmemi_ofi_unreachable(struct shmemi_ofi *o, uint32_t pe)
     o->links->wants[pe] = UNREACHABLE;
 }
 
+/* Tells Go, once, that operations on a PE need a connection. Returns the operation's error:
+ * -FI_EAGAIN, or -FI_EHOSTUNREACH for a PE without an address or given up. */
 int shmemi_ofi_want(struct shmemi_ofi *o, uint32_t pe, uint32_t npeers)
 {
     struct shmemi_ofi_links *l = o->links;
@@ -211,19 +218,20 @@ int shmemi_ofi_want(struct shmemi_ofi *o, uint32_t pe, uint32_t npeers)
     if (l->wants[pe] == 0) {
         l->wants[pe] = WANTED;
         l->wanted[l->next_wanted++ % npeers] = pe; /* each PE is in it once at most */
-        shmemi_ofi_attend(l);
+        shmemi_ofi_call_go(l);
     }
     return -FI_EAGAIN;
 }
 
-/* Go reads the word later. Without room it is dropped, and counted as an entry that no operation of
- * this process made. */
+/* Keeps immediate data that is a word of the handshake, for Go to read later; returns 0 if it is
+ * none. Without room the word is dropped, and counted as an entry that no operation of this process
+ * made. */
 int shmemi_ofi_keep_word(struct shmemi_ofi *o, uint64_t data)
 {
     struct shmemi_ofi_links *l = o->links;
     if (!(data & WORD_MARK))
         return 0;
-    shmemi_ofi_attend(l);
+    shmemi_ofi_call_go(l);
     if (l->nwords < WORDS)
         l->words[l->nwords++] = data;
     else
@@ -231,50 +239,54 @@ int shmemi_ofi_keep_word(struct shmemi_ofi *o, uint64_t data)
     return 1;
 }
 
-int shmemi_ofi_knocks(const struct shmemi_ofi_links *l)
+/* Whether the listening socket has a connection that libfabric has not accepted. */
+int shmemi_ofi_request_waits(const struct shmemi_ofi_links *l)
 {
     struct pollfd fd = {.fd = l->listens, .events = POLLIN};
     return l->listens >= 0 && poll(&fd, 1, 0) > 0;
 }
 
-void shmemi_ofi_attend(struct shmemi_ofi_links *l)
+void shmemi_ofi_call_go(struct shmemi_ofi_links *l)
 {
     __atomic_store_n(&l->attention, 1, __ATOMIC_RELAXED);
 }
 
-void shmemi_ofi_woke(struct shmemi_ofi_links *l)
+void shmemi_ofi_wait_ended(struct shmemi_ofi_links *l)
 {
     __atomic_store_n(&l->woke, 1, __ATOMIC_RELAXED);
 }
 
-int shmemi_ofi_attends(struct shmemi_ofi_links *l)
+/* Whether this poll has to call Go for the connections: something has come for it, or enough polls
+ * have gone by to check the listening socket or the event queue. */
+int shmemi_ofi_needs_go(struct shmemi_ofi_links *l)
 {
     if (__atomic_load_n(&l->attention, __ATOMIC_RELAXED) ||
         __atomic_load_n(&l->woke, __ATOMIC_RELAXED))
         return 1;
-    const unsigned turns = ++l->turns;
-    if (turns % READS_MOVING != 0)
+    const unsigned polls = ++l->polls;
+    if (polls % READS_MOVING != 0)
         return 0;
-    if (!__atomic_load_n(&l->moving, __ATOMIC_RELAXED) && turns % READS != 0 &&
-        (turns % KNOCKS != 0 || !shmemi_ofi_knocks(l)))
+    if (!__atomic_load_n(&l->moving, __ATOMIC_RELAXED) && polls % READS != 0 &&
+        (polls % CHECKS != 0 || !shmemi_ofi_request_waits(l)))
         return 0;
-    shmemi_ofi_attend(l); /* whoever polls from Go finds it, later than this caller */
+    shmemi_ofi_call_go(l); /* the poll from Go that follows must see it, too */
     return 1;
 }
 
-void shmemi_ofi_attended(struct shmemi_ofi_links *l)
+void shmemi_ofi_go_called(struct shmemi_ofi_links *l)
 {
     __atomic_store_n(&l->attention, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&l->woke, 0, __ATOMIC_RELAXED);
 }
 
-void shmemi_ofi_rests(struct shmemi_ofi_links *l, int moving, int came)
+void shmemi_ofi_go_done(struct shmemi_ofi_links *l, int moving, int came)
 {
     __atomic_store_n(&l->moving, moving, __ATOMIC_RELAXED);
     __atomic_store_n(&l->settled, !came, __ATOMIC_RELAXED);
 }
 
-int64_t shmemi_ofi_longest(const struct shmemi_ofi_links *l, int64_t ns)
+/* Returns how long a wait of ns may sleep: events of connections end no sleep. */
+int64_t shmemi_ofi_cap_sleep(const struct shmemi_ofi_links *l, int64_t ns)
 {
     const int64_t ms = 1000 * 1000;
     const int64_t most = __atomic_load_n(&l->moving, __ATOMIC_RELAXED)    ? 5 * ms

@@ -25,7 +25,8 @@ import (
 // with any process that names a port.
 const connected = fabric.Connected
 
-// connects splits the name of a provider.
+// connects reports whether this package makes a provider's connections, and returns the name
+// without the end that says so.
 func connects(provider string) (base string, yes bool) { return strings.CutSuffix(provider, connected) }
 
 // links are the connections of an endpoint. It does to libfabric what pair.Machine decides, and
@@ -38,8 +39,8 @@ type links struct {
 	addrs   [][]byte // of all PEs: the socket, then the ID of the endpoint
 	ends    map[pair.Conn]*C.struct_fid_ep
 	shuts   []shut
-	losses  []loss
-	lastErr string // of the last loss that Poll has reported
+	losses  []loss // that Poll has not reported
+	lastErr string // text of the last loss that Poll has reported
 }
 
 // shut is a connection that has ended. Its last completions may still be in the completion queue.
@@ -54,10 +55,12 @@ type loss struct {
 	why string
 }
 
-// eventsOnce bounds the reads of the event queue in one Poll, so that strangers do not hold it.
+// eventsOnce caps the reads of the event queue in one Poll, so that requests of processes outside
+// the job cannot keep it busy.
 const eventsOnce = 64
 
-// openLinks is called when the passive endpoint listens at addr.
+// openLinks makes the state of an endpoint's connections, once the passive endpoint listens at
+// e.addr. It appends the endpoint's ID to the address.
 func (e *endpoint) openLinks(cfg *fabric.Config) {
 	l := &links{e: e, began: time.Now(), id: handshake.Random[handshake.ID](), ends: map[pair.Conn]*C.struct_fid_ep{}}
 	l.m = pair.New(pair.Config{Key: cfg.Key, Me: handshake.Side{PE: libshmem.NoPE, ID: l.id}, ID: l.idOf}, l)
@@ -89,14 +92,16 @@ func (l *links) peer(pe libshmem.PE) error {
 	return nil
 }
 
+// me sets the number of this PE, as soon as it is known.
 func (l *links) me(pe libshmem.PE) { l.m.Me.PE, l.e.c.links.me = pe, C.uint32_t(pe) }
 
-// serve does what connections need, and fills c with losses to report.
+// serve does the work that connections need from Go, and puts a lost PE that is to be reported into
+// c.
 func (l *links) serve(c []fabric.Completion) (n int, err error) {
 	at := l.e.c.links
-	C.shmemi_ofi_attended(at)
+	C.shmemi_ofi_go_called(at)
 	l.m.Tick(time.Since(l.began))
-	l.hear()
+	l.readWords()
 	came, err := l.events()
 	if err != nil {
 		return 0, err
@@ -112,17 +117,17 @@ func (l *links) serve(c []fabric.Completion) (n int, err error) {
 		l.lastErr = fmt.Sprintf("PE %d: %s", l.losses[0].pe, l.losses[0].why)
 		l.losses = l.losses[1:]
 		n++
-		break // ErrorText explains one
+		break // one at a time: ErrorText explains the last one
 	}
 	if came > 0 || len(l.shuts) > 0 || len(l.losses) > 0 {
-		C.shmemi_ofi_attend(at)
+		C.shmemi_ofi_call_go(at)
 	}
-	C.shmemi_ofi_rests(at, number(l.m.Moving()), number(came > 0))
+	C.shmemi_ofi_go_done(at, number(l.m.Moving()), number(came > 0))
 	return n, nil
 }
 
-// hear passes the words that polls have received on to the pairs.
-func (l *links) hear() {
+// readWords gives the pair machine the words of handshakes that polls have received.
+func (l *links) readWords() {
 	at := l.e.c.links
 	for _, word := range at.words[:at.nwords] {
 		pe := libshmem.PE(word >> 32 & (1<<C.PE_BITS - 1))
@@ -131,12 +136,13 @@ func (l *links) hear() {
 	at.nwords = 0
 }
 
-// events reads the event queue. One read accepts a socket, and a later one finds its request, so it
-// ends after two that found nothing while no socket waits.
+// events reads the event queue and gives the events to the pair machine. One read accepts a socket,
+// and a later one finds its request, so it ends after two reads that found nothing while no socket
+// waits.
 func (l *links) events() (came int, err error) {
 	var ev C.struct_shmemi_ofi_event
 	empty := 0
-	for reads := 0; reads < eventsOnce && (empty < 2 || C.shmemi_ofi_knocks(l.e.c.links) != 0); reads++ {
+	for reads := 0; reads < eventsOnce && (empty < 2 || C.shmemi_ofi_request_waits(l.e.c.links) != 0); reads++ {
 		switch ret := C.shmemi_ofi_next_event(l.e.c, &ev); {
 		case ret < 0:
 			return came, &shmerr.Error{Op: "read event queue", Object: l.e.caps.Provider, Cause: fault(ret)}
@@ -152,7 +158,7 @@ func (l *links) events() (came int, err error) {
 			if l.m.Request(pair.Handle(unsafe.Pointer(ev.info)), data); was != l.m.Me.PE {
 				l.me(l.m.Me.PE)
 			}
-		case C.ANSWERED:
+		case C.REPLIED:
 			l.m.Replied(conn, data)
 		case C.FAILED:
 			l.m.Failed(conn, data, fault(-ev.err).Error())
@@ -189,10 +195,10 @@ func (l *links) Connect(c pair.Conn, pe libshmem.PE, request []byte) error {
 }
 
 // Accept is part of pair.Network.
-func (l *links) Accept(c pair.Conn, h pair.Handle, answer []byte) error {
+func (l *links) Accept(c pair.Conn, h pair.Handle, reply []byte) error {
 	var ep *C.struct_fid_ep
 	info := infoOf(h)
-	if ret := C.shmemi_ofi_accept(l.e.c, C.uint32_t(c), info, unsafe.Pointer(&answer[0]), C.size_t(len(answer)), &ep); ret != 0 {
+	if ret := C.shmemi_ofi_accept(l.e.c, C.uint32_t(c), info, unsafe.Pointer(&reply[0]), C.size_t(len(reply)), &ep); ret != 0 {
 		return fault(ret)
 	}
 	l.ends[c] = ep
@@ -200,8 +206,8 @@ func (l *links) Accept(c pair.Conn, h pair.Handle, answer []byte) error {
 }
 
 // Reject is part of pair.Network.
-func (l *links) Reject(h pair.Handle, answer []byte) {
-	C.shmemi_ofi_reject(l.e.c, infoOf(h), unsafe.Pointer(unsafe.SliceData(answer)), C.size_t(len(answer)))
+func (l *links) Reject(h pair.Handle, reply []byte) {
+	C.shmemi_ofi_reject(l.e.c, infoOf(h), unsafe.Pointer(unsafe.SliceData(reply)), C.size_t(len(reply)))
 }
 
 // Drop is part of pair.Network.
@@ -212,12 +218,13 @@ func (l *links) Drop(c pair.Conn) {
 	}
 }
 
-// Part is part of pair.Network. The end of the socket makes libfabric end the connection. Where its
-// addresses are not known, it has ended already, or its peer ends it.
+// Part is part of pair.Network. It shuts the connection's socket down, so that libfabric ends the
+// connection. Where the addresses are not known, the connection has ended already, or the peer ends
+// it.
 func (l *links) Part(c pair.Conn) {
 	var own, peer [addrLen]byte
 	ep := l.ends[c]
-	if ep == nil || C.shmemi_ofi_ends(ep, unsafe.Pointer(&own[0]), unsafe.Pointer(&peer[0]), addrLen) != 0 {
+	if ep == nil || C.shmemi_ofi_addresses(ep, unsafe.Pointer(&own[0]), unsafe.Pointer(&peer[0]), addrLen) != 0 {
 		return
 	}
 	shutdown(own[:], peer[:])
@@ -234,17 +241,17 @@ func (l *links) Use(pe libshmem.PE, c pair.Conn) {
 // Send is part of pair.Network.
 func (l *links) Send(c pair.Conn, w handshake.Word, proof uint32) bool {
 	word := C.WORD_MARK | uint64(w)<<C.WORD_AT | uint64(l.m.Me.PE)<<32 | uint64(proof)
-	return C.shmemi_ofi_say(l.e.c, l.ends[c], C.uint64_t(word)) != -C.FI_EAGAIN
+	return C.shmemi_ofi_send_word(l.e.c, l.ends[c], C.uint64_t(word)) != -C.FI_EAGAIN
 }
 
 // Lose is part of pair.Network.
 func (l *links) Lose(pe libshmem.PE, why string) {
 	C.shmemi_ofi_unreachable(l.e.c, C.uint32_t(pe))
 	l.losses = append(l.losses, loss{pe, why})
-	C.shmemi_ofi_attend(l.e.c.links)
+	C.shmemi_ofi_call_go(l.e.c.links)
 }
 
-// infoOf returns libfabric's description of a request, whose address is the handle.
+// infoOf returns libfabric's description of a request from its handle, which is its address.
 func infoOf(h pair.Handle) *C.struct_fi_info { return *(**C.struct_fi_info)(unsafe.Pointer(&h)) }
 
 // close ends all connections, and the requests that wait.

@@ -1,6 +1,7 @@
 /*
- * connected.h: an endpoint that makes a connection with each peer. Which, and when, is decided in
- * Go (connected.go); here are the calls of libfabric, and the state that each operation reads.
+ * connected.h: an endpoint that makes a connection with each peer. Go decides which connections it
+ * makes, and when (connected.go); here are the calls of libfabric, and the state that each
+ * operation reads.
  */
 #ifndef SHMEMI_OFI_CONNECTED_H
 #define SHMEMI_OFI_CONNECTED_H
@@ -9,11 +10,12 @@
 
 enum {
     CM_DATA = 256, /* bytes that a connection request may bring along */
-    WORDS = 512    /* words that wait for Go: more than one poll takes */
+    WORDS = 512    /* words of the handshake that may wait for Go: more than one poll reads */
 };
 
-/* What a process has sent while it connects, or how a connection has ended. */
-enum { REQUESTED = 1, ANSWERED, FAILED, SHUT };
+/* Events: a request, the reply to a request of this end, a request that failed, and the end of a
+ * connection. */
+enum { REQUESTED = 1, REPLIED, FAILED, SHUT };
 
 struct shmemi_ofi_event {
     int kind;
@@ -26,8 +28,8 @@ struct shmemi_ofi_event {
 
 /*
  * The 8 bytes of immediate data are the caller's 4, and above them the PE that writes. A word of
- * the handshake has the highest bit set, its number below that, then the PE, and its proof in place
- * of the caller's bytes.
+ * the handshake has the highest bit set, below that its kind (handshake.Word), then the PE, and its
+ * proof in place of the caller's bytes.
  */
 #define WORD_MARK (1ull << 63)
 #define WORD_AT 60
@@ -39,14 +41,13 @@ struct shmemi_ofi_links {
     struct fid_ep *receives; /* the shared receive context */
     struct fid_eq *eq;
     uint32_t me;
-    int takes_data; /* the caller knows what to do with immediate data */
+    int takes_data; /* Config.Data: the caller wants completions of immediate data */
 
-    /* By PE: the endpoint that operations use. NULL: the first operation wanted for a connection.
-     * */
+    /* By PE: the endpoint that operations use. NULL: no connection, see shmemi_ofi_want. */
     struct fid_ep **eps;
     uint8_t *wants; /* by PE: 0, WANTED or UNREACHABLE */
 
-    /* A ring of PEs that operations wait for and Go has not read. */
+    /* A ring of PEs on which operations need a connection, for Go to read. */
     uint32_t *wanted;
     uint32_t first_wanted, next_wanted;
 
@@ -55,7 +56,7 @@ struct shmemi_ofi_links {
     unsigned nwords;
 
     int listens;      /* the socket of pep; -1: it is not known */
-    unsigned turns;   /* of poll */
+    unsigned polls;   /* how often poll has asked whether to call Go */
     uint64_t drained; /* polls that have emptied the completion queue */
 
     /* The lock is held where they are written, except woke at the end of a wait. A wait reads
@@ -83,37 +84,38 @@ int shmemi_ofi_next_event(struct shmemi_ofi *o, struct shmemi_ofi_event *ev);
 /* Begins a connection, and sends data with the request. */
 int shmemi_ofi_connect(struct shmemi_ofi *o, uint32_t conn, const void *addr, const void *data,
                        size_t len, struct fid_ep **ep);
-/* Makes a connection of a request. The request is over in any case. */
+/* Accepts a request, and sends data with the reply. It frees the request in any case. */
 int shmemi_ofi_accept(struct shmemi_ofi *o, uint32_t conn, struct fi_info *info, const void *data,
                       size_t len, struct fid_ep **ep);
 void shmemi_ofi_reject(struct shmemi_ofi *o, struct fi_info *info, const void *data, size_t len);
 /* The two addresses of a connection, each in room for len bytes. */
-int shmemi_ofi_ends(struct fid_ep *ep, void *own, void *peer, size_t len);
+int shmemi_ofi_addresses(struct fid_ep *ep, void *own, void *peer, size_t len);
 void shmemi_ofi_drop(struct fid_ep *ep);
-/* Sends a word. 0, or an error. */
-int shmemi_ofi_say(struct shmemi_ofi *o, struct fid_ep *ep, uint64_t word);
-/* Makes operations on a PE go by ep; NULL: the next one wanted. */
+/* Sends a word of the handshake. Returns 0 or an error. */
+int shmemi_ofi_send_word(struct shmemi_ofi *o, struct fid_ep *ep, uint64_t word);
+/* Makes operations on a PE use ep; NULL: the next one makes Go connect. */
 void shmemi_ofi_use(struct shmemi_ofi *o, uint32_t pe, struct fid_ep *ep);
 void shmemi_ofi_unreachable(struct shmemi_ofi *o, uint32_t pe);
 
-/* For an operation on a PE without a connection: it wanted for one. */
+/* Called for an operation on a PE without a connection: Go is to make one. Returns the operation's
+ * error: -FI_EAGAIN, or -FI_EHOSTUNREACH for a PE without an address or given up. */
 int shmemi_ofi_want(struct shmemi_ofi *o, uint32_t pe, uint32_t npeers);
-/* Takes a completion whose immediate data are a word of a peer; 0: they are not. */
+/* Keeps immediate data that is a word of the handshake, for Go; returns 0 if it is none. */
 int shmemi_ofi_keep_word(struct shmemi_ofi *o, uint64_t data);
 /* Makes the next poll call Go. */
-void shmemi_ofi_attend(struct shmemi_ofi_links *l);
+void shmemi_ofi_call_go(struct shmemi_ofi_links *l);
 /* Called when a wait has ended, even if nothing has arrived, because the event queue does not make
  * the endpoint ready. */
-void shmemi_ofi_woke(struct shmemi_ofi_links *l);
-/* Whether poll has something to do in Go. */
-int shmemi_ofi_attends(struct shmemi_ofi_links *l);
-/* Go is about to do it. */
-void shmemi_ofi_attended(struct shmemi_ofi_links *l);
-/* Go has done it: whether a handshake is under way, and whether anything has come. */
-void shmemi_ofi_rests(struct shmemi_ofi_links *l, int moving, int came);
-/* Whether a request may wait that Go has not seen. */
-int shmemi_ofi_knocks(const struct shmemi_ofi_links *l);
-/* Bounds a sleep, in ns: the end of a connection signals no descriptor. */
-int64_t shmemi_ofi_longest(const struct shmemi_ofi_links *l, int64_t ns);
+void shmemi_ofi_wait_ended(struct shmemi_ofi_links *l);
+/* Whether poll has to call Go. */
+int shmemi_ofi_needs_go(struct shmemi_ofi_links *l);
+/* Called by Go before it serves the connections. */
+void shmemi_ofi_go_called(struct shmemi_ofi_links *l);
+/* Called by Go afterwards: whether a handshake is under way, and whether an event has come. */
+void shmemi_ofi_go_done(struct shmemi_ofi_links *l, int moving, int came);
+/* Whether the listening socket has a connection that libfabric has not accepted. */
+int shmemi_ofi_request_waits(const struct shmemi_ofi_links *l);
+/* Returns how long a wait of ns may sleep: the end of a connection signals no descriptor. */
+int64_t shmemi_ofi_cap_sleep(const struct shmemi_ofi_links *l, int64_t ns);
 
 #endif

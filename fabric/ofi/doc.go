@@ -16,6 +16,6 @@
 // Completions are kept in C memory, one context for each token, so that posting and polling
 // allocate nothing in Go. native.h declares the functions that poll and wait without Go.
 //
-// choose.go and nics.go have the defaults, endpoint.c the requests to the provider, and
-// fabric/fabrictest the rules for the result.
+// choose.go and nics.go have the defaults, endpoint.c the hints for the provider, and
+// fabric/fabrictest tests the result.
 package ofi

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Later than the headers that this is built with. */
+/* Options (FI_OPT_*) that are newer than the headers that this is built with. */
 enum { CUDA_API_PERMITTED = 10, SHARED_MEMORY_PERMITTED = 11 };
 
 /* An option of efa alone: the sixth after the first one, FI_OPT_EFA_RNR_RETRY. */
@@ -20,8 +20,9 @@ static int is_efa(const struct fi_info *info)
 }
 
 /*
- * The opening of the domain decides on shared memory: the option for it, which is the endpoint's,
- * comes too late, and completion queues have no descriptor beside it (2.5 and later).
+ * Keeps efa from using its own shared memory for peers on this host. The opening of the domain
+ * decides on that: the endpoint's option for it comes too late, and with shared memory completion
+ * queues have no descriptor (2.5 and later).
  */
 void shmemi_ofi_before_domain(struct fi_info *info)
 {
@@ -30,7 +31,8 @@ void shmemi_ofi_before_domain(struct fi_info *info)
 }
 
 /*
- * EOPNOTSUPP for the first option means that the NIC does not reach the memory of GPUs, EINVAL that
+ * Sets options of efa before its endpoint is enabled, and keeps the results for Go. EOPNOTSUPP for
+ * the first option means that the NIC does not reach the memory of GPUs, EINVAL that
  * CUDA is not in use, and ENOPROTOOPT for either that this version lacks the option. The option for
  * blocks is refused where the NIC does not write the bytes of each aligned 128 in order, and once.
  */
@@ -49,7 +51,8 @@ void shmemi_ofi_before_enable(struct shmemi_ofi *o)
         o->block = 128;
 }
 
-/* Errors that belong to no operation go to an event queue, or end the process. */
+/* Opens an event queue for efa, which reports errors of no operation there, or without an event
+ * queue ends the process. */
 int shmemi_ofi_open_events(struct shmemi_ofi *o)
 {
     struct fi_eq_attr attr = {.size = 64, .wait_obj = FI_WAIT_NONE};
@@ -88,6 +91,7 @@ int shmemi_ofi_events(struct shmemi_ofi *o, int now)
     return o->trouble != 0;
 }
 
+/* Makes c the completion that reports an error of the event queue. Returns 1, or 0 without one. */
 int shmemi_ofi_trouble(struct shmemi_ofi *o, struct shmemi_completion *c)
 {
     if (!shmemi_ofi_events(o, 0))
@@ -99,8 +103,9 @@ int shmemi_ofi_trouble(struct shmemi_ofi *o, struct shmemi_completion *c)
 }
 
 /*
- * EINVAL means that the operation is at fault, and so that it would fail by another NIC, too. With
- * these numbers the NIC is: it or its peer's has lost its state of queue pairs, addresses or keys.
+ * Returns the error to report for an operation. EINVAL would mean that the operation itself is at
+ * fault, and so would fail by another NIC as well. With these numbers of efa the NIC is at fault:
+ * it or the peer's NIC has lost its state of queue pairs, addresses or keys. That becomes EIO.
  */
 int shmemi_ofi_blame(const struct shmemi_ofi *o, int err, int number)
 {

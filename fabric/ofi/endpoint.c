@@ -1,6 +1,6 @@
 /*
- * endpoint.c: the hints for a provider, and the making and unmaking of the endpoint. It does not
- * choose the provider; choose.go does.
+ * endpoint.c: makes the hints for a provider, and opens and closes the endpoint. choose.go chooses
+ * the provider.
  */
 #define _GNU_SOURCE
 #include "endpoint.h"
@@ -15,9 +15,9 @@
 #define KEY_TRIES 8
 
 /*
- * Posting, polling and arming are serialised by the caller, and one endpoint is all of the domain:
- * FI_THREAD_DOMAIN saves the provider's locks. The polling thread makes progress, so the provider
- * needs no thread for it.
+ * Makes the hints for fi_getinfo. The caller of this package serialises posting, polling and
+ * arming, and a domain has one endpoint: FI_THREAD_DOMAIN saves the provider's locks. The polling
+ * thread makes progress, so the provider needs no thread for it.
  */
 struct fi_info *shmemi_ofi_hints(const char *prov, uint64_t order, int connects)
 {
@@ -41,8 +41,9 @@ struct fi_info *shmemi_ofi_hints(const char *prov, uint64_t order, int connects)
 }
 
 /*
- * A provider that grants a completion level as the default of an endpoint can
- * serve it. It is not made the default here, because messages do not need it.
+ * Whether the provider can complete a write when its bytes are at the target. A provider that
+ * grants this level as the default of an endpoint can. It is not made the default here, because
+ * messages do not need it.
  */
 int shmemi_ofi_can_deliver(uint32_t version, const struct fi_info *info)
 {
@@ -83,12 +84,12 @@ struct fi_info *shmemi_ofi_with(uint32_t version, const struct fi_info *info, ui
     if (h == NULL)
         return NULL;
     h->caps |= capability;
-    h->tx_attr->caps = h->rx_attr->caps = 0; /* follow */
+    h->tx_attr->caps = h->rx_attr->caps = 0; /* the provider derives them from h->caps */
     int ret = shmemi_ofi_getinfo(version, h, &list);
     fi_freeinfo(h);
     if (ret != 0)
         return NULL;
-    /* The name is compared by libfabric, as the name of a family. */
+    /* libfabric takes the name in the hints for that of a family: another one may come back. */
     if ((list->caps & capability) == capability &&
         strcmp(list->fabric_attr->prov_name, info->fabric_attr->prov_name) == 0)
         got = fi_dupinfo(list);
@@ -96,6 +97,7 @@ struct fi_info *shmemi_ofi_with(uint32_t version, const struct fi_info *info, ui
     return got;
 }
 
+/* Opens a completion queue of this size, with a descriptor to wait on if the provider has one. */
 static int open_queue_of(struct shmemi_ofi *o, uint32_t size)
 {
     struct fi_cq_attr attr = {.size = size,
@@ -114,8 +116,9 @@ static int open_queue_of(struct shmemi_ofi *o, uint32_t size)
 }
 
 /*
- * Opens the queue with fewer entries where the device has no queue of this size, but no fewer than
- * least. The next attempt asks for the power of two below: devices round up to one.
+ * Opens the completion queue with size entries, or with fewer where the device has no queue of this
+ * size, but no fewer than least. The next attempt is the power of two below: devices round up to
+ * one.
  */
 static int open_queue(struct shmemi_ofi *o, uint32_t size, uint32_t least)
 {
@@ -132,11 +135,11 @@ static int open_queue(struct shmemi_ofi *o, uint32_t size, uint32_t least)
 }
 
 /*
- * Learns whether fi_trywait undoes the effect of fi_cq_signal, and so of each completion, on the
+ * Finds out whether fi_trywait undoes the effect of fi_cq_signal, and so of each completion, on the
  * queue's descriptor. With net in libfabric 1.17 it does not: from its first completion on the
  * descriptor is readable for good, and a proxy that slept on it used 90 % of a core. The descriptor
- * is an epoll over the signal and the provider's sockets; the event of the signal is looked up
- * here, while there is no other.
+ * is an epoll over the signal and the provider's sockets; the event of the signal is read here,
+ * while there is no other.
  */
 static void learn_signal(struct shmemi_ofi *o)
 {
@@ -144,7 +147,7 @@ static void learn_signal(struct shmemi_ofi *o)
     if (o->queue_fd < 0 || shmemi_ofi_ready(o) || fi_cq_signal(o->cq) != 0 || !shmemi_ofi_ready(o))
         return;
     if (epoll_wait(o->queue_fd, &event, 1, 0) != 1) {
-        o->queue_fd = -1; /* it says nothing, and cannot be looked into */
+        o->queue_fd = -1; /* its level says nothing, and it is not an epoll that has the signal */
         return;
     }
     o->signal_stays = 1;
@@ -152,7 +155,7 @@ static void learn_signal(struct shmemi_ofi *o)
 }
 
 /*
- * Gathers the descriptors that end a wait. The queue's descriptor counts by its level: no edge
+ * Adds a descriptor to those that end a wait. The queue's descriptor counts by its level: no edge
  * reports again the entries that a poll has left unread. With edges alone a PE slept for seconds on
  * 20 MB that had come, and moved one write each time its sleep was over (docs/decisions/0005).
  *
@@ -182,7 +185,7 @@ int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens,
             return -FI_ENOMEM;
         o->links->listens = -1;
         o->links->takes_data = o->data;
-        o->data = 1; /* words of the handshake come so */
+        o->data = 1; /* words of the handshake come as immediate data */
     }
     o->contexts = calloc(tokens, sizeof(*o->contexts));
     o->kinds = calloc(tokens, sizeof(*o->kinds));
@@ -233,7 +236,8 @@ int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens,
     return fi_enable(o->ep);
 }
 
-/* An object that others still use cannot be closed, so the order matters. */
+/* Closes what open has opened. An object that others still use cannot be closed, so the order
+ * matters. */
 int shmemi_ofi_close(struct shmemi_ofi *o)
 {
     struct fid *order[] = {
@@ -290,6 +294,7 @@ int shmemi_ofi_peers(struct shmemi_ofi *o, uint32_t n, size_t late)
     return 0;
 }
 
+/* Puts a PE's address into the address vector. */
 static int insert(struct shmemi_ofi *o, uint32_t pe, const void *addr)
 {
     int ret = fi_av_insert(o->av, addr, 1, &o->peers[pe], 0, NULL);
@@ -307,6 +312,7 @@ int shmemi_ofi_peer(struct shmemi_ofi *o, uint32_t pe, const void *addr)
     return 0;
 }
 
+/* Puts the kept address of a PE into the address vector, for the first operation on it. */
 int shmemi_ofi_first_contact(struct shmemi_ofi *o, uint32_t pe)
 {
     if (pe >= o->npeers || o->addresses == NULL)
@@ -323,7 +329,7 @@ uint64_t shmemi_ofi_draw_key(const struct shmemi_ofi *o)
     size_t size = o->info->domain_attr->mr_key_size;
     uint64_t key = 0;
     do {
-        /* Without randomness: by chance, as the address of this variable is. */
+        /* Where getrandom fails, the address of this variable, which is random, has to do. */
         if (getrandom(&key, sizeof key, 0) != sizeof key)
             key ^= (uint64_t)(uintptr_t)&key * 0x9E3779B97F4A7C15u;
         if (size < sizeof key)
@@ -342,6 +348,7 @@ int shmemi_ofi_register(struct shmemi_ofi *o, const void *base, size_t len, stru
     return ret != 0 ? ret : shmemi_ofi_enable(o, mr);
 }
 
+/* Binds a registered region to the endpoint where the provider demands that (FI_MR_ENDPOINT). */
 int shmemi_ofi_enable(struct shmemi_ofi *o, struct fid_mr **mr)
 {
     if (!(o->info->domain_attr->mr_mode & FI_MR_ENDPOINT))

@@ -12,7 +12,7 @@
 enum {
     FAILURES = 16,     /* texts of failed operations that are remembered */
     FAILURE_LEN = 192, /* bytes of one */
-    DROPPING = 8       /* looks of one poll that may drop entries of other jobs */
+    DROPPING = 8       /* reads of the queue in one poll that may drop entries of other jobs */
 };
 
 /* Why an operation failed, until FAILURES later ones have failed too. */
@@ -35,7 +35,7 @@ struct shmemi_ofi_operand {
     uint64_t compare;
 };
 
-/* Which PE an address of the address vector is. */
+/* The PE of an address in the address vector. */
 struct shmemi_ofi_source {
     fi_addr_t addr;
     int32_t pe;
@@ -62,7 +62,7 @@ struct shmemi_ofi {
 
     struct shmemi_ofi_links *links; /* NULL: the provider makes no connections, or by itself */
 
-    uint32_t queue; /* completions that cq was asked to hold */
+    uint32_t queue; /* completions that cq holds */
 
     int queue_fd; /* readable while poll has work; -1: the provider has none */
     int wake_fd;
@@ -90,9 +90,9 @@ struct shmemi_ofi {
     uint64_t write_flags; /* of each write */
     uint64_t send_flags;  /* of messages that go through fi_sendmsg */
     int data;             /* completions of immediate data may come */
-    int source;           /* and name the writer */
+    int source;           /* these completions name the writer */
 
-    /* Where completions of data name the writer: by ascending address. */
+    /* The PEs by ascending address, to find the writer that a completion of data names. */
     struct shmemi_ofi_source *sources;
     uint32_t nsources;
 
@@ -101,33 +101,32 @@ struct shmemi_ofi {
     struct fid_mr *operands_mr;
     void *operands_desc;
 
-    struct shmemi_ofi_proof *proof; /* NULL: no region was to be proved, see prove.c */
+    struct shmemi_ofi_proof *proof; /* for tests of regions (prove.c); NULL: there was none yet */
 
     int trouble;   /* an error of the event queue that poll has not reported; 0: none */
     unsigned idle; /* polls that have found nothing */
 
-    int cuda_option, shm_option; /* efa's answers to its options, see efa.c */
+    int cuda_option, shm_option; /* the results of setting options of efa, see efa.c */
     int wants_blocks;            /* asks for the order of bytes within blocks */
     int block;                   /* bytes of each such block; 0: in any order */
 
     uint64_t strangers; /* entries of the queue that no operation here made, and were dropped */
-    int unread;         /* the last poll has left entries behind such ones */
+    int unread;         /* the last poll has dropped such entries and left others behind them */
 
     const char *failed; /* the call of libfabric that failed last in opening */
     unsigned next_failure;
     struct shmemi_ofi_failure failures[FAILURES];
 };
 
-/* Hints that ask for the features that this package serves. prov may be NULL: all. With connects
- * they ask for endpoints of one connection each. */
+/* Makes hints for fi_getinfo with the features that this package needs. prov may be NULL: all
+ * providers. With connects, the hints are for endpoints of one connection each. */
 struct fi_info *shmemi_ofi_hints(const char *prov, uint64_t order, int connects);
 
-/* A key for memory that is registered, for providers that leave the choice to us: a random one,
- * since any process that knows it can read and write that memory. */
+/* Draws the key for memory that is to be registered, for providers that leave the choice to us. It
+ * is random, since any process that knows it can read and write that memory. */
 uint64_t shmemi_ofi_draw_key(const struct shmemi_ofi *o);
 
-/* Whether the provider of info can complete a write when its bytes are there.
- */
+/* Whether the provider of info can complete a write when its bytes are there. */
 int shmemi_ofi_can_deliver(uint32_t version, const struct fi_info *info);
 
 /* Domain, bus, device and function of the NIC of info. Returns 0 where they are not
@@ -143,13 +142,13 @@ uint64_t shmemi_ofi_speed(const struct fi_info *info);
  */
 struct fi_info *shmemi_ofi_with(uint32_t version, const struct fi_info *info, uint64_t capability);
 
-/* Takes info; with is of WITH_. The queue holds this many completions, or fewer where the device
- * grants no more, but no fewer than least: o->queue. After an error o->failed names the call, and
- * close is due. */
+/* Opens an endpoint, and takes over info; with has bits of WITH_. The queue holds this many
+ * completions, or fewer where the device grants no more, but no fewer than least: o->queue. After
+ * an error o->failed names the call, and the caller has to call close. */
 int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens, uint32_t queue,
                     uint32_t least, unsigned with);
 int shmemi_ofi_close(struct shmemi_ofi *o);
-/* Makes a descriptor end waits, too; how is of epoll. */
+/* Makes a descriptor end waits, too; how has flags of epoll. */
 int shmemi_ofi_watch(struct shmemi_ofi *o, int fd, uint32_t how);
 
 int shmemi_ofi_name(struct shmemi_ofi *o, void *addr, size_t *len);
@@ -219,16 +218,17 @@ int shmemi_ofi_atomic(struct shmemi_ofi *o, uint32_t pe, int op, int width, uint
                       uint64_t compare, void *result, uintptr_t desc, uint64_t remote, uint64_t key,
                       uint32_t token, uint64_t flags);
 
-/* For the parts of the endpoint: */
-/* For polls: whether a completion is that of a proof, which takes note of it. */
+/* What follows is for the other files of the endpoint. */
+/* Called by polls: records the completion of an operation of prove.c. Returns 0 if the context is
+ * that of another operation. */
 int shmemi_ofi_proved(struct shmemi_ofi *o, const void *context, int err);
-/* The completions that came while a region was proved; without c their number. */
+/* Moves completions that came during a proof to c; without c it returns their number. */
 int shmemi_ofi_kept(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
 struct fid *shmemi_ofi_proof_region(struct shmemi_ofi *o);
 void shmemi_ofi_end_proofs(struct shmemi_ofi *o);
-/* poll, without what connections need from Go. */
+/* poll that never returns SHMEMI_IN_GO: kept completions first, then those of the queue. */
 int shmemi_ofi_poll_all(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
-/* And without the kept completions. */
+/* poll of the queues alone. */
 int shmemi_ofi_poll_now(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
 /* Returns the error of an operation. The provider's own error number may make it more exact. */
 int shmemi_ofi_blame(const struct shmemi_ofi *o, int err, int number);
@@ -236,11 +236,11 @@ void shmemi_ofi_before_domain(struct fi_info *info);
 void shmemi_ofi_before_enable(struct shmemi_ofi *o);
 int shmemi_ofi_open_events(struct shmemi_ofi *o);
 int shmemi_ofi_events(struct shmemi_ofi *o, int now);
-/* Returns the completion that reports such an error: 1, or 0 if there is none. */
+/* Makes c the completion that reports an error of the event queue. Returns 1, or 0 without one. */
 int shmemi_ofi_trouble(struct shmemi_ofi *o, struct shmemi_completion *c);
-/* Remembers the text of a failure. */
+/* Keeps the text of an operation's error, for shmemi_ofi_failure. */
 void shmemi_ofi_note(struct shmemi_ofi *o, uint32_t token, int err, const char *text, int number);
-/* Whether an operation may be posted; 0 or an error. */
+/* Returns 0 if an operation may be posted, or its error. */
 int shmemi_ofi_check(struct shmemi_ofi *o, uint32_t pe, uint32_t token);
 /* Returns the endpoint for an operation on a checked PE, and the PE's address there. */
 static inline struct fid_ep *shmemi_ofi_ep(const struct shmemi_ofi *o, uint32_t pe)

@@ -1,6 +1,6 @@
 /*
  * extra.c: features of few operations and few providers: immediate data, fences and atomic
- * operations. The rest is in queue.c, so that it stays short.
+ * operations. queue.c has what every operation needs.
  */
 #define _GNU_SOURCE
 #include "endpoint.h"
@@ -85,6 +85,7 @@ static int by_address(const void *a, const void *b)
     return (x->addr > y->addr) - (x->addr < y->addr);
 }
 
+/* Sorts the PEs by their addresses in the address vector, for pe_of. */
 int shmemi_ofi_learn_sources(struct shmemi_ofi *o)
 {
     if (!o->source)
@@ -99,6 +100,7 @@ int shmemi_ofi_learn_sources(struct shmemi_ofi *o)
     return 0;
 }
 
+/* Returns the PE of an address in the address vector, or -1. */
 static int32_t pe_of(const struct shmemi_ofi *o, fi_addr_t addr)
 {
     struct shmemi_ofi_source key = {.addr = addr}, *found = NULL;
@@ -108,8 +110,9 @@ static int32_t pe_of(const struct shmemi_ofi *o, fi_addr_t addr)
 }
 
 /*
- * A completion of data names no operation of this end, or the receive buffer that it has used up.
- * Only writes carry data here, but a provider may hand a write's own flags back to its sender.
+ * Whether an entry reports a peer's write with immediate data. It names no operation of this end,
+ * or the receive buffer that it has used up. Only writes carry data here, but a provider may return
+ * a write's own flags to its sender.
  */
 static int is_data(const struct shmemi_ofi *o, const struct fi_cq_data_entry *e, uint32_t token)
 {
@@ -119,6 +122,7 @@ static int is_data(const struct shmemi_ofi *o, const struct fi_cq_data_entry *e,
            shmemi_ofi_kind(o, token) == SHMEMI_COMPLETION_RECV;
 }
 
+/* Polls the completion queue where completions of immediate data may come. */
 int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int max)
 {
     struct fi_cq_data_entry e[BATCH];
@@ -173,6 +177,8 @@ int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int 
     return n;
 }
 
+/* Makes room for the operands of atomic operations, one for each token, and registers it where the
+ * provider wants that. */
 int shmemi_ofi_open_atomics(struct shmemi_ofi *o)
 {
     o->failed = "calloc";
@@ -189,7 +195,7 @@ int shmemi_ofi_open_atomics(struct shmemi_ofi *o)
     return ret;
 }
 
-/* How libfabric names an operation of fabric.Op, by its number. */
+/* The operation of libfabric, and the kind of call, for each fabric.Op. */
 static const struct {
     enum fi_op op;
     enum { WRITE, READ_WRITE, COMPARE } how;
@@ -202,6 +208,7 @@ static const struct {
     [11] = {FI_BOR, READ_WRITE},    [12] = {FI_BXOR, READ_WRITE},
 };
 
+/* Returns libfabric's type of a word of 4 or 8 bytes. */
 static enum fi_datatype word(int width)
 {
     return width == 4 ? FI_UINT32 : FI_UINT64;
@@ -233,7 +240,7 @@ int shmemi_ofi_atomic(struct shmemi_ofi *o, uint32_t pe, int op, int width, uint
     int ret = shmemi_ofi_check(o, pe, token);
     if (ret != 0)
         return ret;
-    /* Of a narrow word the first bytes. */
+    /* A word of 4 bytes is in the first 4 bytes of its place. */
     struct shmemi_ofi_operand *at = &o->operands[token];
     memcpy(&at->operand, &operand, (size_t)width);
     memcpy(&at->compare, &compare, (size_t)width);

@@ -18,9 +18,9 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// withExtras takes info and returns it, or in its place an info with more of the capabilities that
-// are asked for, of the same provider. Capabilities are asked for one by one: a provider without
-// one of them would refuse all.
+// withExtras returns info, or in its place an info of the same provider with more of the
+// capabilities that cfg wants. It requests them one by one: a provider without one of them would
+// refuse all.
 func (l Library) withExtras(info *C.struct_fi_info, provider string, cfg *fabric.Config) *C.struct_fi_info {
 	for _, w := range []struct {
 		want       bool
@@ -49,23 +49,25 @@ var (
 	atomicless = []string{";ofi_rxd"}
 )
 
+// layered reports whether a provider's name ends with one of the layers.
 func layered(provider string, layers []string) bool {
 	return slices.ContainsFunc(layers, func(layer string) bool { return strings.HasSuffix(provider, layer) })
 }
 
-// immediate is the bytes of fabric.RMA.Data.
+// immediate is the number of bytes of fabric.RMA.Data.
 const immediate = 4
 
 // dataless are providers that offer immediate data and take it only with messages: in 1.22 and 2.3
 // cxi refuses a write with data by EBADFLAGS.
 var dataless = []string{"cxi"}
 
-// hasData reports whether a write can bring immediate data along.
+// hasData reports whether a write can carry immediate data.
 func hasData(provider string, info *C.struct_fi_info) bool {
 	return info.domain_attr.cq_data_size >= immediate && !slices.Contains(dataless, provider)
 }
 
-// extras records the features that were asked for and granted.
+// extras records in e.caps which of the features that cfg wants are granted, and returns their WITH_
+// bits for shmemi_ofi_open.
 func (e *endpoint) extras(info *C.struct_fi_info, cfg *fabric.Config) C.unsigned {
 	var with C.unsigned
 	e.caps.Fence = cfg.Fence && info.caps&C.FI_FENCE != 0
@@ -82,7 +84,7 @@ func (e *endpoint) extras(info *C.struct_fi_info, cfg *fabric.Config) C.unsigned
 	return with
 }
 
-// openAtomics finds out which atomic operations the open endpoint has.
+// openAtomics finds out which atomic operations the open endpoint has, and prepares it for them.
 func (e *endpoint) openAtomics(cfg *fabric.Config) C.int {
 	if !cfg.Atomics || e.c.info.caps&C.FI_ATOMIC == 0 {
 		return 0
@@ -107,14 +109,15 @@ func fence(yes bool) C.uint64_t {
 	return 0
 }
 
-// withoutFence is the error of an operation with a fence on a network without fences, and of an
-// injected one anywhere.
+// withoutFence returns the error of an operation with a fence on a network without fences, and of an
+// injected one on any.
 func (e *endpoint) withoutFence(op string, pe libshmem.PE) error {
 	return &shmerr.Error{
 		Op: op, Object: e.caps.Provider, Cause: shmerr.Causef(shmerr.ErrArgument, "a fence before an operation on PE %d, which was not granted", pe),
 	}
 }
 
+// sendWith posts a message with a fence, or one that completes at the target.
 func (e *endpoint) sendWith(s *fabric.Send) error {
 	if s.Fence && (s.Inject || !e.caps.Fence) {
 		return e.withoutFence("send", s.To)
@@ -126,6 +129,7 @@ func (e *endpoint) sendWith(s *fabric.Send) error {
 	return e.refused("send to", s.To, s.Token, ret)
 }
 
+// writeWith posts a Write with immediate data, a fence, or both.
 func (e *endpoint) writeWith(r *fabric.RMA) error {
 	if r.Fence && (r.Inject || !e.caps.Fence) {
 		return e.withoutFence("write", r.PE)
@@ -150,6 +154,7 @@ func (e *endpoint) writeWith(r *fabric.RMA) error {
 	return e.refused("write to", r.PE, r.Token, ret)
 }
 
+// readWith posts a Read with a fence.
 func (e *endpoint) readWith(r *fabric.RMA) error {
 	if !e.caps.Fence {
 		return e.withoutFence("read", r.PE)

@@ -21,7 +21,7 @@ const (
 // directFrom is the first libfabric whose efa-direct is the default, as in aws-ofi-nccl.
 const directFrom = 2<<16 | 4
 
-// namedFabric is the name of an offer's fabric where a provider has several, else "".
+// namedFabric returns the name of an offer's fabric where its provider has several, else "".
 func namedFabric(o *offer) string {
 	if hasFabrics(o.Provider) {
 		return o.Fabric
@@ -32,8 +32,8 @@ func namedFabric(o *offer) string {
 // hasFabrics reports whether a provider offers a NIC on fabrics that SHMEM_FABRIC names.
 func hasFabrics(provider string) bool { return strings.EqualFold(provider, "efa") }
 
-// second reports whether an offer is on the fabric that this version of libfabric takes only when
-// the other one is not offered.
+// second reports whether an offer is on the fabric that is used, with this version of libfabric,
+// only when the other one is not offered.
 func (l Library) second(o *offer) bool {
 	usual := fabricEFA
 	if l.number >= directFrom {
@@ -42,10 +42,11 @@ func (l Library) second(o *offer) bool {
 	return hasFabrics(o.Provider) && o.Fabric != usual
 }
 
-// fits reports whether the wish leaves the fabric open, or names that of the offer.
+// fits reports whether the hints leave the fabric open, or name that of the offer.
 func (w *Hints) fits(o *offer) bool { return w.Fabric == "" || w.Fabric == namedFabric(o) }
 
-// refuse explains why a wish contradicts itself; nil: it does not.
+// refuse returns an error if no provider may fit the hints: they name one that no job gets, or a
+// fabric that their provider does not have.
 func (w *Hints) refuse() error {
 	refused := func(remedy, format string, args ...any) error {
 		return &shmerr.Error{
@@ -64,8 +65,8 @@ func (w *Hints) refuse() error {
 	return nil
 }
 
-// notOnFabric explains why there is no offer on the fabric that a wish names: others are the offers
-// of its provider on NICs that are allowed.
+// notOnFabric returns the error for hints whose fabric has no offer. others are the provider's
+// offers on other fabrics.
 func (w *Hints) notOnFabric(others []*offer) error {
 	version := cmp.Or(w.version, "here")
 	e := &shmerr.Error{
@@ -81,7 +82,7 @@ func (w *Hints) notOnFabric(others []*offer) error {
 	return e
 }
 
-// fabricsOf are the fabrics that the offers of a choice could be on, the usual one first.
+// fabricsOf returns the named fabrics of the offers, the preferred one first.
 func fabricsOf(offers []*offer) []string {
 	var all []string
 	for _, o := range offers {
@@ -92,21 +93,22 @@ func fabricsOf(offers []*offer) []string {
 	return all
 }
 
-// Fabric is the fabric of the NICs; "" where the provider does not distinguish fabrics by name.
+// Fabric returns the fabric of the NICs; "" where the provider does not distinguish fabrics by name.
 func (c *Choice) Fabric() string { return namedFabric(c.offers[0]) }
 
 // Fabrics lists the fabrics that MoveTo accepts.
 func (c *Choice) Fabrics() []string { return c.fabrics }
 
-// Provider is the provider of the NICs.
+// Provider returns the provider of the NICs.
 func (c *Choice) Provider() string { return c.offers[0].Provider }
 
-// Version is libfabric's version.
+// Version returns libfabric's version.
 func (c *Choice) Version() string { return c.lib.Version }
 
 // MoveTo takes the same NICs on another fabric.
 func (c *Choice) MoveTo(fabric string) error { return c.moveTo(&query{lib: c.lib}, fabric) }
 
+// moveTo replaces each offer by that of the same NIC on another fabric, or fails if there is none.
 func (c *Choice) moveTo(q lister, fabric string) error {
 	others := q.list(c.offers[0].Provider)
 	for i, o := range c.offers {

@@ -1,13 +1,13 @@
 /*
- * gpu.c: memory of GPUs. Go decides which providers are asked, and what happens after a refusal.
+ * gpu.c: registers memory of GPUs. Go decides with which providers, and what follows a refusal.
  */
 #include "endpoint.h"
 
 #include <sys/uio.h>
 
 /*
- * These came with 1.20, as the headers from then on have them. The headers that this is built with
- * may be older than the library that runs.
+ * The flag and the struct for dma-bufs came with libfabric 1.20. The headers that this is built
+ * with may be older than the library that runs.
  */
 #ifndef FI_MR_DMABUF
 #define FI_MR_DMABUF (1ULL << 40)
@@ -19,7 +19,8 @@ struct dma_buf {
     void *base;
 };
 
-/* Providers that reach GPU memory want local buffers there registered. */
+/* Gets the info of the same endpoint with GPU memory. Providers that reach GPU memory want local
+ * buffers there registered (FI_MR_HMEM). */
 struct fi_info *shmemi_ofi_with_gpu(uint32_t version, const struct fi_info *info, int *why)
 {
     struct fi_info *h = fi_dupinfo(info), *list = NULL;
@@ -44,10 +45,10 @@ int shmemi_ofi_register_gpu(struct shmemi_ofi *o, const void *base, size_t len, 
                             uint64_t offset, struct fid_mr **mr)
 {
     struct iovec whole = {.iov_base = (void *)base, .iov_len = len};
-    /* To libfabric base is that of the whole dma-buf: providers add the offset to it. */
+    /* libfabric's base is that of the whole dma-buf: providers add the offset to it. */
     struct dma_buf file = {
         .fd = fd, .offset = offset, .len = len, .base = (void *)((uintptr_t)base - offset)};
-    /* Later versions have more fields behind, which are to be 0. */
+    /* In later versions the struct has more fields at its end, which have to be 0. */
     struct {
         struct fi_mr_attr attr;
         uint64_t later[8];

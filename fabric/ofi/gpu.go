@@ -18,10 +18,10 @@ import (
 // depends on how they were built.
 var software = []string{"tcp", "net", "sockets", "udp", "shm", "sm2"}
 
-// withDMABuf is the first interface that can register dma-bufs.
+// withDMABuf is the first version of libfabric's interface in which dma-bufs can be registered.
 const withDMABuf = 1<<16 | 20
 
-// bySoftware reports whether the CPU moves the bytes.
+// bySoftware reports whether the CPU moves the bytes of an offer's provider.
 func (o *offer) bySoftware() bool {
 	return slices.Contains(software, fabric.Base(o.Provider))
 }
@@ -34,8 +34,8 @@ func takesDMABuf(provider string) bool {
 	return base == "efa" || base == "verbs"
 }
 
-// withGPU asks for an info of an offer with which GPU memory can be registered, or returns why it
-// cannot.
+// withGPU returns libfabric's info for an offer with which GPU memory can be registered, or the
+// reason why it cannot.
 func (l Library) withGPU(o *offer) (*C.struct_fi_info, error) {
 	if o.bySoftware() {
 		return nil, shmerr.Causef(shmerr.ErrUnsupported, "provider %s is no NIC's own: the CPU moves its bytes", o.Provider)
@@ -70,7 +70,7 @@ func (e *endpoint) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 	return e.keep(mr, m.Base, m.Len, object)
 }
 
-// prove ends a registration that no NIC makes anything of.
+// prove tests that the NIC reaches the memory of a registration, and ends the registration if not.
 func (e *endpoint) prove(mr *C.struct_fid_mr, m *fabric.GPUMemory, object string) error {
 	ret := C.shmemi_ofi_prove(e.c, mr, m.Base, C.size_t(m.Len), number(!m.Live))
 	if ret == 0 {
@@ -84,8 +84,9 @@ func (e *endpoint) prove(mr *C.struct_fid_mr, m *fabric.GPUMemory, object string
 	return err
 }
 
-// learnPeerToPeer removes GPU memory from the endpoint's features if its NIC does not reach it. The
-// provider would still register such memory, with a key that no NIC knows, and copy it with CUDA.
+// learnPeerToPeer removes GPU memory from the endpoint's Caps if efa has reported that its NIC does
+// not reach it. The provider would still register such memory, with a key that no NIC knows, and
+// copy it with CUDA.
 func (e *endpoint) learnPeerToPeer() {
 	if ret := e.c.cuda_option; e.noGPU == nil && ret == -C.FI_EOPNOTSUPP {
 		e.noGPU = shmerr.Causef(shmerr.ErrUnsupported, "provider %s on %s has no peer-to-peer access to GPUs: FI_OPT_CUDA_API_PERMITTED: %w",
@@ -94,20 +95,20 @@ func (e *endpoint) learnPeerToPeer() {
 	}
 }
 
-// noteOptions notes the options that the provider efa got before it was enabled (efa.c), and its
-// refusals.
+// noteOptions adds the options that were set for the provider efa (efa.c), and those that it
+// refused, to the notes.
 func (e *endpoint) noteOptions() {
 	if e.caps.Provider != "efa" {
 		return
 	}
 	for _, option := range []struct {
-		name   string
-		answer C.int
+		name string
+		ret  C.int
 	}{{"CUDA_API_PERMITTED", e.c.cuda_option}, {"SHARED_MEMORY_PERMITTED", e.c.shm_option}} {
-		if option.answer == 0 {
+		if option.ret == 0 {
 			e.note("%s off", option.name)
 		} else {
-			e.note("%s off is refused: %v", option.name, fault(option.answer))
+			e.note("%s off is refused: %v", option.name, fault(option.ret))
 		}
 	}
 }

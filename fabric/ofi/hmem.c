@@ -1,5 +1,5 @@
 /*
- * hmem.c: finds the libraries that libfabric loads for the memory of GPUs, in libfabric's order.
+ * hmem.c: finds the libraries that libfabric loads for the memory of GPUs.
  */
 #define _GNU_SOURCE
 #include "hmem.h"

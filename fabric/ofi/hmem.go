@@ -21,10 +21,10 @@ const (
 	cudaDriverOld = "libcuda.so" // below libfabric 2.1
 )
 
-// runtimes are the names that programs have of it.
+// runtimes are the names by which programs load CUDA's runtime.
 var runtimes = []string{"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"}
 
-// forCUDA are the libraries that a version of libfabric loads.
+// forCUDA returns the names of CUDA's libraries that this version of libfabric loads.
 func (l Library) forCUDA() []string {
 	if l.number >= 2<<16|1 {
 		return []string{cudaRuntime, cudaDriver}
@@ -32,7 +32,7 @@ func (l Library) forCUDA() []string {
 	return []string{cudaRuntime, cudaDriverOld}
 }
 
-// Obstacle keeps libfabric from the memory of GPUs.
+// Obstacle is a reason why libfabric does not know the memory of GPUs.
 type Obstacle struct {
 	Text   string
 	Remedy string
@@ -40,9 +40,9 @@ type Obstacle struct {
 
 func (o Obstacle) String() string { return o.Text + " (" + o.Remedy + ")" }
 
-// Obstacles lists why libfabric offers no NIC for the memory of GPUs, apart from the NIC's own
-// reasons: settings of the environment ("NAME=value") that forbid it, and files that it cannot
-// load. It asks the loader and no GPU.
+// Obstacles lists why libfabric offers no NIC for the memory of GPUs, apart from reasons of the NIC:
+// settings of the environment ("NAME=value") that forbid it, and files that it cannot load. It uses
+// the loader and no GPU.
 func (l Library) Obstacles(environ []string) []Obstacle {
 	var all []Obstacle
 	for _, setting := range environ {
@@ -58,8 +58,8 @@ func (l Library) Obstacles(environ []string) []Obstacle {
 	return all
 }
 
-// blindness lists the files that libfabric could not load where a NIC does not reach the memory of
-// GPUs.
+// blindness lists what keeps libfabric from the memory of GPUs, for the notes of an endpoint whose
+// NIC does not reach it.
 func (l Library) blindness(o *offer, noGPU error) []string {
 	var notes []string
 	if noGPU != nil && !o.bySoftware() {
@@ -70,6 +70,7 @@ func (l Library) blindness(o *offer, noGPU error) []string {
 	return notes
 }
 
+// remedyFor returns what the user can do so that libfabric finds a file of CUDA.
 func remedyFor(file string) string {
 	switch file {
 	case cudaRuntime:
@@ -88,8 +89,8 @@ func remedyFor(file string) string {
 	return "install NVIDIA's driver; in a container, start it with the GPUs of the host"
 }
 
-// loads returns the file that the loader finds for a name; with present, the one that the process
-// has.
+// loads returns the file that the loader finds for a library's name; with present, only one that the
+// process has loaded.
 func loads(name string, present bool) (string, bool) {
 	c := C.CString(name)
 	defer C.free(unsafe.Pointer(c))

@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 
-/* Whether the loader finds a library; with present, whether the process has it. Then path is
- * its file. */
+/* Returns 1 if the loader finds a library, or with present, if the process has it loaded. path is
+ * then its file. */
 int shmemi_ofi_loads(const char *name, int present, char *path, size_t len);
 
 #endif

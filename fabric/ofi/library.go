@@ -19,10 +19,10 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// soname is the interface that every libfabric 1.x and 2.x has kept.
+// soname is the file name of every libfabric 1.x and 2.x: all have kept one binary interface.
 const soname = "libfabric.so.1"
 
-// places lists where to find libfabric: the loader's path, then the directories of vendors.
+// places lists where to search for libfabric: the loader's path, then the directories of vendors.
 var places = []string{
 	soname,
 	"/opt/amazon/efa/lib/" + soname,
@@ -31,7 +31,7 @@ var places = []string{
 	"/opt/cray/pe/lib64/" + soname,
 }
 
-// Oldest and newest interface that this package was written for.
+// Oldest and newest version of libfabric's interface that this package was written for.
 const (
 	oldest = 1<<16 | 11
 	newest = 1<<16 | 20
@@ -39,10 +39,10 @@ const (
 
 // Library is the libfabric of this process.
 type Library struct {
-	File    string // that it was loaded from
-	Version string // its own, "1.17"
-	number  uint32
-	api     C.uint32_t
+	File    string     // that it was loaded from
+	Version string     // of the library, as "1.17"
+	number  uint32     // the same, as libfabric numbers versions
+	api     C.uint32_t // version of the interface that this package uses
 }
 
 var loaded struct {
@@ -73,11 +73,12 @@ func Load(file string) (Library, error) {
 	return *lib, nil
 }
 
-// SetOptions sets the variables that libfabric's providers read when they start, unless the user has
-// set them. Load does so, too. It is for callers that load in another thread: no thread may change
-// the environment while others read it.
+// SetOptions sets the environment variables that libfabric's providers read when they start, unless
+// the user has set them. Load calls it, too. It is for callers that load libfabric in another
+// thread: no thread may change the environment while others read it.
 func SetOptions() { _ = C.shmemi_ofi_set_options() } // without memory for a variable, loading fails
 
+// sameFile reports whether a, a file or libfabric's name, is the file b that was loaded.
 func sameFile(a, b string) bool {
 	if resolved, err := filepath.EvalSymlinks(a); err == nil {
 		a = resolved
@@ -88,7 +89,8 @@ func sameFile(a, b string) bool {
 	return a == b || (!strings.Contains(a, "/") && a == soname)
 }
 
-// search finds a file that is libfabric. A place may be a pattern.
+// search opens libfabric: file, or where that is "", the first of places that has it. A place may be
+// a pattern.
 func search(file string, places []string) (*Library, error) {
 	if file != "" {
 		lib, err := open(file, false)
@@ -129,6 +131,8 @@ func search(file string, places []string) (*Library, error) {
 	}
 }
 
+// open opens a file as libfabric and takes its entry points. With present it takes only one that the
+// process has loaded.
 func open(file string, present bool) (*Library, error) {
 	name := C.CString(file)
 	defer C.free(unsafe.Pointer(name))

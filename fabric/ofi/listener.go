@@ -16,9 +16,9 @@ import (
 // connection.
 const silence = time.Hour
 
-// deferAccept makes the kernel keep connections to a listening socket until they have brought a
-// byte, and returns the descriptor of the socket. libfabric does not return it, so it is searched
-// for among those of the process, by its address; -1: it is not there.
+// deferAccept makes the kernel keep connections to libfabric's listening socket until they have
+// brought a byte, and returns the descriptor of the socket. libfabric does not return it, so
+// deferAccept searches the descriptors of the process for its address; -1: it is not there.
 func deferAccept(addr []byte) int {
 	return socketThat(func(fd int) bool {
 		if listens, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN); err != nil || listens == 0 {
@@ -31,7 +31,7 @@ func deferAccept(addr []byte) int {
 	})
 }
 
-// shutdown ends the connection between two addresses, for both of its sides.
+// shutdown shuts down the socket of the connection between two addresses, for both sides.
 func shutdown(own, peer []byte) {
 	fd := socketThat(func(fd int) bool {
 		at, err := unix.Getpeername(fd)
@@ -46,7 +46,7 @@ func shutdown(own, peer []byte) {
 	}
 }
 
-// socketThat returns the first descriptor of the process for which is holds; -1: there is none.
+// socketThat returns the first descriptor of the process for which is returns true, or -1.
 func socketThat(is func(fd int) bool) int {
 	files, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

@@ -25,8 +25,8 @@ static struct entries {
 } real;
 
 /* Whether libfabric is to leave GPUs alone, whether no NIC needs the kernel's symbols, and whether
- * libfabric has been asked anything. */
-static int leave_gpus, skip_symbols, asked;
+ * libfabric's first call has been made. */
+static int leave_gpus, skip_symbols, was_called;
 
 static void *opened; /* the library that real is taken from */
 
@@ -62,11 +62,11 @@ const char *fi_strerror(int errnum)
 }
 
 /*
- * Libraries behind libfabric take over signals when they are loaded: those of Omni-Path and its
- * predecessor, which Debian 12 links it with, catch SIGINT, SIGTERM, SIGABRT and the faults, print
- * a backtrace and exit with status 1, without an alternate stack. The program keeps its handlers
- * and its death by a signal, and the Go runtime needs its own handlers too, so the earlier ones are
- * put back. A signal that cannot be handled fails both times.
+ * Keeps all signal handlers, for restore_signals. Libraries that libfabric needs install handlers
+ * when they are loaded: those of Omni-Path and its predecessor, which Debian 12 links it with,
+ * catch SIGINT, SIGTERM, SIGABRT and the faults, print a backtrace and exit with status 1, without
+ * an alternate stack. The program must keep its handlers and its death by a signal, and the Go
+ * runtime needs its own handlers too. For a signal that cannot be handled both calls fail.
  */
 static void keep_signals(struct sigaction old[NSIG])
 {
@@ -74,6 +74,7 @@ static void keep_signals(struct sigaction old[NSIG])
         sigaction(s, NULL, &old[s]);
 }
 
+/* Puts back the handlers that keep_signals has kept. */
 static void restore_signals(const struct sigaction old[NSIG])
 {
     for (int s = 1; s < NSIG; s++)
@@ -81,6 +82,7 @@ static void restore_signals(const struct sigaction old[NSIG])
 }
 
 /*
+ * Sets the option of efa that lets the process fork.
  * Where the kernel or rdma-core copies no registered pages for a child (before 5.13 and 35), efa
  * ends a process that forks, unless an option tells it to keep these pages out of the child: then a
  * child that touches the heap faults, and a child that starts a program does not. With huge pages
@@ -105,11 +107,11 @@ int shmemi_ofi_set_options(void)
 void *shmemi_ofi_open_library(const char *file, int present, char *why, size_t len)
 {
     struct sigaction old[NSIG];
-    /* A library that the program has loaded must find the program's GPUs. */
+    /* If the program has loaded libfabric itself, it may use GPUs by it, so they are not hidden. */
     void *before = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     if (before != NULL) {
         dlclose(before);
-        __atomic_store_n(&asked, 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&was_called, 1, __ATOMIC_RELAXED);
     }
     keep_signals(old);
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | (present ? RTLD_NOLOAD : 0));
@@ -121,6 +123,8 @@ void *shmemi_ofi_open_library(const char *file, int present, char *why, size_t l
     return library;
 }
 
+/* Takes libfabric's entry points from an open library. Returns the name of a missing one, or NULL.
+ */
 const char *shmemi_ofi_bind(void *library)
 {
     struct entries found;
@@ -162,6 +166,7 @@ void shmemi_ofi_skip_symbols(int yes)
     __atomic_store_n(&skip_symbols, yes, __ATOMIC_RELAXED);
 }
 
+/* Returns the function that libfabric calls as fopen, or 0 if its import is not found. */
 uintptr_t shmemi_ofi_open_import(void)
 {
     void **import = shmemi_ofi_import(opened);
@@ -169,16 +174,16 @@ uintptr_t shmemi_ofi_open_import(void)
 }
 
 /*
- * In the first call libfabric looks for CUDA, and efa allocates memory of the current GPU to try
- * it: that makes a context of some 500 MB on GPU 0 in each process, and takes half a second. A
- * process without memory of GPUs to move is spared this by FI_HMEM, which the first call reads
- * for good. The variable does not stay: a child may want its GPUs.
+ * Calls fi_getinfo. In the first call libfabric searches for CUDA, and efa allocates memory of the
+ * current GPU to try it: that makes a context of some 500 MB on GPU 0 in each process, and takes
+ * half a second. For a process that moves no memory of GPUs, FI_HMEM=system prevents that. Only the
+ * first call reads the variable, which is removed again: a child may want its GPUs.
  */
 static int getinfo(uint32_t version, uint64_t flags, struct fi_info *hints, struct fi_info **list)
 {
     const char *name = "FI_HMEM";
     struct sigaction old[NSIG];
-    int first = !__atomic_exchange_n(&asked, 1, __ATOMIC_RELAXED);
+    int first = !__atomic_exchange_n(&was_called, 1, __ATOMIC_RELAXED);
     int spare = first && __atomic_load_n(&leave_gpus, __ATOMIC_RELAXED) && getenv(name) == NULL;
     void **hidden = NULL;
     if (spare)
@@ -199,6 +204,7 @@ int shmemi_ofi_getinfo(uint32_t version, struct fi_info *hints, struct fi_info *
     return getinfo(version, 0, hints, list);
 }
 
+/* Lists all providers of the library, also those that have no device here. */
 int shmemi_ofi_known(uint32_t version, struct fi_info **list)
 {
     return getinfo(version, FI_PROV_ATTR_ONLY, NULL, list);
@@ -207,6 +213,7 @@ int shmemi_ofi_known(uint32_t version, struct fi_info **list)
 /* FI_MR_BASIC and FI_MR_SCALABLE, whose names are warnings in the headers of libfabric 2. */
 enum { MR_BASIC = 1 << 0, MR_SCALABLE = 1 << 1 };
 
+/* Lists all endpoints that a provider offers, whatever their features. */
 int shmemi_ofi_anything(uint32_t version, const char *provider, struct fi_info **list)
 {
     struct fi_info *hints = fi_dupinfo(NULL);

@@ -36,8 +36,8 @@ int shmemi_ofi_set_options(void);
  */
 void *shmemi_ofi_open_library(const char *file, int present, char *why, size_t len);
 
-/* Takes the entry points from an open library. Returns NULL, or the missing
- * one. */
+/* Takes libfabric's entry points from an open library. Returns the name of a missing one, or NULL.
+ */
 const char *shmemi_ofi_bind(void *library);
 
 /* The file that the library was loaded from. */
@@ -51,8 +51,7 @@ void shmemi_ofi_close_library(void *library);
 int shmemi_ofi_getinfo(uint32_t version, struct fi_info *hints, struct fi_info **list);
 
 /*
- * Whether libfabric leaves GPUs alone. The first call of libfabric decides that for the whole
- * process; later calls change nothing.
+ * Sets whether libfabric leaves GPUs alone. Only its first call reads that, for the whole process.
  */
 void shmemi_ofi_leave_gpus(int yes);
 
@@ -68,7 +67,7 @@ uintptr_t shmemi_ofi_open_import(void);
 /* All providers of the library, of which only the names are valid. */
 int shmemi_ofi_known(uint32_t version, struct fi_info **list);
 
-/* All that one provider offers. */
+/* All endpoints that one provider offers, whatever their features. */
 int shmemi_ofi_anything(uint32_t version, const char *provider, struct fi_info **list);
 
 #endif

@@ -9,14 +9,14 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Choice is a provider and the NICs of it that a PE takes.
+// Choice is a provider and those of its NICs that a PE uses.
 type Choice struct {
 	lib     Library
 	offers  []*offer
-	fabrics []string // that the provider has these NICs on, where it names them
+	fabrics []string // on which the provider offers these NICs, where fabrics have names
 }
 
-// NIC is one that may be taken.
+// NIC describes a NIC that a PE may use.
 type NIC struct {
 	Name string
 	PCI  string // its address, as the kernel writes it; "": the provider does not say
@@ -29,21 +29,21 @@ type Hints struct {
 	Fabric   string // of the provider efa; "": the one that fits the version of libfabric
 	NICs     string // names with commas between them, and ^ in front for all but these; "": any
 	Setting  string // where NICs comes from, for errors; "": SHMEM_NIC_LIST
-	// GPU: memory of GPUs may be registered. Without it libfabric leaves GPUs alone, in the whole
-	// process and for good, if it is the first Wish of the process.
+	// GPU: memory of GPUs may be registered. If the first Hints of the process are without it,
+	// libfabric leaves GPUs alone in the whole process and for good.
 	GPU bool
-	// Pick is called where there are several NICs, and returns which of them to take, at least one,
-	// and in which order; nil: all.
+	// Pick is called where there are several NICs. It returns the indexes of those to use, at least
+	// one, in their order. nil: all are used.
 	Pick func([]NIC) ([]int, error)
 
 	version string // of libfabric, for errors
 }
 
-// Choose loads libfabric and chooses.
+// Choose loads libfabric and chooses a provider and NICs.
 //
-// Where the user lists NICs by name, all of the list may be taken, in its order. Else the choice is
-// the best one, and where NICs are made for this, others of its kind that are as fast. Interfaces
-// of tcp are not joined by default: they often lead to the same wire, or to different networks.
+// Where the user lists NICs by name, it takes those of the list that there are, in its order. Else it
+// takes the best NIC, and with a provider for RDMA all others that are as fast. Interfaces of tcp
+// are not used together by default: they often lead to the same wire, or to different networks.
 func Choose(library string, w Hints) (*Choice, error) {
 	lib, err := Load(library)
 	if err != nil {
@@ -58,6 +58,7 @@ func Choose(library string, w Hints) (*Choice, error) {
 	return c, nil
 }
 
+// choose is Choose without libfabric: q lists the offers.
 func choose(q lister, w Hints) (*Choice, error) {
 	nics := w.NICs
 	best, err := find(q, w)
@@ -101,7 +102,7 @@ func choose(q lister, w Hints) (*Choice, error) {
 	return c, nil
 }
 
-// keep leaves the offers with these numbers, in their order.
+// keep keeps the offers with these indexes, in the order of the indexes, and frees the others.
 func (c *Choice) keep(numbers []int) {
 	var kept []*offer
 	for _, i := range numbers {
@@ -120,10 +121,10 @@ func position(nic, list string) int {
 	return slices.IndexFunc(strings.Split(list, ","), func(name string) bool { return allowed(nic, strings.TrimSpace(name)) })
 }
 
-// only is the first NIC of a choice alone.
+// only returns a choice of the first NIC alone.
 func (c *Choice) only() *Choice { return &Choice{lib: c.lib, offers: c.offers[:1]} }
 
-// Candidates are the NICs.
+// Candidates describes the NICs.
 func (c *Choice) Candidates() []NIC {
 	var nics []NIC
 	for _, o := range c.offers {
@@ -132,7 +133,7 @@ func (c *Choice) Candidates() []NIC {
 	return nics
 }
 
-// NICs are the names of the NICs.
+// NICs returns the names of the NICs.
 func (c *Choice) NICs() []string {
 	var names []string
 	for _, o := range c.offers {

@@ -22,8 +22,8 @@ type Offer struct {
 	Provider string
 	NIC      string // the domain, as the provider names it
 	Fabric   string // the network of the NIC, as the provider names it
-	Chosen   bool   // Open would take it
-	Why      string // it would not, for people
+	Chosen   bool   // Open would use it
+	Why      string // why Open would not use it, for people
 }
 
 // offer is an Offer with the data to compare and to open it.
@@ -32,7 +32,7 @@ type offer struct {
 	speed   uint64            // bits a second; 0: not known
 	pci     string            // the NIC's address; "": not known
 	address netip.Addr        // of the interface; the zero Addr where it has no IP address
-	second  bool              // the same NIC on another fabric comes first
+	second  bool              // the same NIC on another fabric is preferred
 	info    *C.struct_fi_info // a copy of libfabric's, to be freed
 }
 
@@ -43,8 +43,8 @@ func (o *offer) free() {
 	}
 }
 
-// List asks every provider, best first. Where Choose would find nothing, List returns the error of
-// Choose, and the offers that there are. Wish.Pick is not called.
+// List returns the offers of all providers, the best first. Where Choose would find nothing, List
+// also returns the error of Choose. Hints.Pick is not called.
 func List(library string, w Hints) ([]Offer, error) {
 	w.Pick = nil
 	lib, err := Load(library)
@@ -84,7 +84,7 @@ type lister interface {
 	list(provider string) []*offer
 }
 
-// query calls fi_getinfo.
+// query is a lister that calls fi_getinfo.
 type query struct {
 	lib Library
 }
@@ -100,8 +100,8 @@ func (l Library) query(w *Hints) *query {
 // Some providers grant an order only on request.
 const ordered = C.FI_ORDER_SAS | C.FI_ORDER_SAW | C.FI_ORDER_WAW
 
-// list returns the reliable datagram endpoints that can send and write, and those of one connection
-// each. A provider that cannot answer makes no offer.
+// list returns the offers of reliable datagram endpoints that can send and write, and those of
+// endpoints with one connection each. A provider whose fi_getinfo fails makes no offer.
 func (q *query) list(provider string) []*offer {
 	base, made := connects(provider)
 	if made {
@@ -120,8 +120,8 @@ func (q *query) list(provider string) []*offer {
 // that has both connections and datagrams over them is called net, and tcp is another.
 var overConnections = []string{"tcp", "net"}
 
-// listConnected returns the endpoints of a provider with one connection each. Where the provider
-// has no datagrams of its own over them, it is older code, and is left out.
+// listConnected returns a provider's offers of endpoints with one connection each. A provider that
+// has no datagrams of its own over such connections is older code, and is left out.
 func (q *query) listConnected(base string) (offers []*offer) {
 	i := slices.IndexFunc(overConnections, func(p string) bool { return strings.EqualFold(p, base) })
 	if i < 0 {
@@ -147,6 +147,8 @@ func (q *query) listConnected(base string) (offers []*offer) {
 	return offers
 }
 
+// listOpen returns a provider's offers of reliable datagram endpoints: those with the orders that the
+// engine prefers, and where a network has none of these, those without.
 func (q *query) listOpen(provider string) []*offer {
 	var offers []*offer
 	inOrder := map[[2]string]bool{}
@@ -168,6 +170,8 @@ func (q *query) listOpen(provider string) []*offer {
 	return offers
 }
 
+// listFor calls fi_getinfo once, and returns an offer for each NIC, fabric and address. connects:
+// for endpoints with one connection each.
 func (q *query) listFor(provider string, order C.uint64_t, connects bool) []*offer {
 	var name *C.char
 	if provider != "" {
@@ -209,7 +213,7 @@ func (q *query) listFor(provider string, order C.uint64_t, connects bool) []*off
 	return offers
 }
 
-// pci is the address of the NIC, as the kernel writes it.
+// pci returns the PCI address of the NIC, as the kernel writes it; "": it is not known.
 func pci(info *C.struct_fi_info) string {
 	var at [4]C.uint32_t
 	if C.shmemi_ofi_pci(info, &at[0]) == 0 {
@@ -218,7 +222,7 @@ func pci(info *C.struct_fi_info) string {
 	return fmt.Sprintf("%04x:%02x:%02x.%x", at[0], at[1], at[2], at[3])
 }
 
-// fault is an error of libfabric, given as its functions return it.
+// fault returns the error for a negative number that a function of libfabric has returned.
 func fault(ret C.int) error { return &Fault{Code: int(-ret), text: C.GoString(C.fi_strerror(-ret))} }
 
 // Fault is an error that libfabric returned.
@@ -227,7 +231,7 @@ type Fault struct {
 	text string
 }
 
-// Error is libfabric's own text.
+// Error returns libfabric's own text.
 func (f *Fault) Error() string {
 	if f.text == "" {
 		return "unknown error"
@@ -235,7 +239,8 @@ func (f *Fault) Error() string {
 	return strings.ToLower(f.text[:1]) + f.text[1:]
 }
 
-// address is the interface's, where the provider's addresses are IP addresses.
+// address returns the interface's IP address, or the zero Addr where the provider's addresses are
+// not IP addresses.
 func address(info *C.struct_fi_info) netip.Addr {
 	if info.src_addr == nil {
 		return netip.Addr{}
@@ -250,9 +255,9 @@ func address(info *C.struct_fi_info) netip.Addr {
 	return netip.Addr{}
 }
 
-// find takes the best offer that the settings allow. The caller frees it.
+// find returns the best offer that the hints allow. The caller frees it.
 //
-// Providers are asked by name and in turn until one fits: all at once would
+// It lists the offers of one provider after the other, by name, until one fits: a call for all would
 // let each of them search for its hardware.
 func find(q lister, w Hints) (*offer, error) {
 	provider, nics := w.Provider, w.NICs
@@ -286,7 +291,7 @@ func find(q lister, w Hints) (*offer, error) {
 			case loopback != nil && reach(o) == unreachable:
 				o.free()
 			case reach(o) == unreachable:
-				// Of use only when no provider has a better one.
+				// It is used only when no provider has a better one.
 				loopback = o
 			default:
 				refused = append(refused, offers[slices.Index(offers, o)+1:]...)
@@ -303,7 +308,8 @@ func find(q lister, w Hints) (*offer, error) {
 	return nil, notFound(q, refused, candidates, w)
 }
 
-// notFound explains why there is no offer.
+// notFound returns the error that explains why no offer fits the hints. refused are the offers that
+// find has seen.
 func notFound(q lister, refused []*offer, candidates []string, w Hints) error {
 	provider := w.Provider
 	var there []*offer // of the right provider, on other NICs

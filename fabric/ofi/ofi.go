@@ -44,7 +44,7 @@ type endpoint struct {
 
 	regions []*C.struct_fid_mr // by Region.ID; nil where none is registered now
 
-	links *links // nil: the provider makes no connections, or by itself
+	links *links // nil: the provider has no connections, or makes them itself
 }
 
 var (
@@ -67,6 +67,7 @@ func Open(cfg fabric.Config) (fabric.Provider, error) {
 	return ends[0], nil
 }
 
+// open opens an endpoint on the NIC of an offer.
 func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	var info *C.struct_fi_info
 	e := &endpoint{
@@ -99,9 +100,9 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	}
 	if e.caps.DeliveryComplete {
 		with |= C.WITH_DELIVERY
-		// Over a socket each message would have an answer of its own, which takes a quarter of a
-		// round trip more; and the kernel reports a lost interface only after a quarter of an hour,
-		// so that the answers would be of little use.
+		// Over a socket each message would have an acknowledgement of its own, which takes a quarter
+		// of a round trip more; and the kernel reports a lost interface only after a quarter of an
+		// hour, so that the acknowledgements would be of little use.
 		if e.caps.SendComplete = cfg.Delivery && !fabric.OverSockets(o.Provider); e.caps.SendComplete {
 			with |= C.WITH_ARRIVAL
 		}
@@ -150,8 +151,8 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	return e, nil
 }
 
-// queue is the number of completions of this end's tokens that the queue has to hold, and how many
-// of arrivals and further receive buffers besides.
+// queue returns how many completions of this end's tokens the completion queue has to hold, and how
+// many more for arrivals and further receive buffers (Caps.Arrivals).
 func queue(cfg *fabric.Config, caps *fabric.Caps) (own, arrivals int) {
 	own = max(cfg.Queue, cfg.Tokens)
 	if caps.Data > 0 {
@@ -163,8 +164,8 @@ func queue(cfg *fabric.Config, caps *fabric.Caps) (own, arrivals int) {
 	return own, arrivals
 }
 
-// orderedSize is the size up to which bytes must keep their order for the order
-// to be of use; callers cut larger operations.
+// orderedSize is the number of bytes up to which the bytes of operations must keep their order for
+// that order to be of use; callers cut larger operations.
 const orderedSize = 64 << 20
 
 // granted turns libfabric's grants into promises to callers.
@@ -197,8 +198,8 @@ func granted(o *offer, info *C.struct_fi_info) fabric.Caps {
 	}
 }
 
-// injectWrite is the number of bytes of a write that may be injected. inject_size is for messages
-// and writes alike, but on efa-direct, whose NICs inject messages only.
+// injectWrite returns the most bytes of a write that may be injected: as many as of a message, but
+// none on efa-direct, whose NICs inject messages only.
 func injectWrite(o *offer, info *C.struct_fi_info) int {
 	if o.Fabric == "efa-direct" {
 		return 0
@@ -255,6 +256,7 @@ func (e *endpoint) Connect(addrs [][]byte) error {
 	return nil
 }
 
+// connectOne records the address of a PE, if it is of the same kind as this endpoint's.
 func (e *endpoint) connectOne(pe libshmem.PE, a []byte) error {
 	// The address vector reads a name up to its end, with the number of a process and of an
 	// endpoint in it; of other addresses it reads as many bytes as its own have. The kind of an IP
@@ -288,7 +290,7 @@ func (e *endpoint) Register(base unsafe.Pointer, n uint64) (fabric.Region, error
 	return e.keep(mr, base, n, object)
 }
 
-// keep makes a Region of a registration.
+// keep adds a registration to e.regions, and returns its Region.
 func (e *endpoint) keep(mr *C.struct_fid_mr, base unsafe.Pointer, n uint64, object string) (fabric.Region, error) {
 	key := uint64(C.shmemi_ofi_key(mr))
 	if key == math.MaxUint64 { // FI_KEY_NOTAVAIL, which cgo takes for -1 with clang
@@ -319,8 +321,7 @@ func (e *endpoint) Unregister(r fabric.Region) error {
 	return nil
 }
 
-// The operations answer without a word of Go's heap: they run for each message.
-
+// Recv and the other operations allocate nothing in Go, because they run for each message.
 func (e *endpoint) Recv(buf unsafe.Pointer, n int, desc uintptr, t fabric.Token) error {
 	ret := C.shmemi_ofi_recv(e.c, buf, C.size_t(n), C.uintptr_t(desc), C.uint32_t(t))
 	if ret == 0 {
@@ -371,9 +372,10 @@ func number(yes bool) C.int {
 	return 0
 }
 
-// refused explains why an operation was not posted.
+// refused returns the error of an operation that libfabric, or a check before it, has not posted. pe
+// is negative for a receive buffer.
 func (e *endpoint) refused(what string, pe libshmem.PE, t fabric.Token, ret C.int) error {
-	if ret == -C.FI_EAGAIN { // which comes often, and at the worst time: nothing is allocated
+	if ret == -C.FI_EAGAIN { // this comes often, and under load, so it allocates nothing
 		return fabric.ErrAgain
 	}
 	object := fmt.Sprintf("PE %d", pe)
@@ -482,7 +484,7 @@ func (e *endpoint) Close() error {
 	return errors.Join(append(errs, e.release())...)
 }
 
-// release closes all open objects and frees the memory.
+// release closes all open objects of libfabric and frees the C memory of the endpoint.
 func (e *endpoint) release() error {
 	ret := C.shmemi_ofi_close(e.c)
 	what := C.GoString(e.c.failed)

@@ -1,6 +1,7 @@
 /*
- * prove.c: proves a region of GPU memory. A provider may register one that no NIC reaches; so the
- * NIC reads the first and the last word, by the region's key, and writes them back.
+ * prove.c: proves that the NIC reaches a region of GPU memory, because a provider may register one
+ * that it does not reach. The NIC reads the first and the last word, by the region's key, and
+ * writes them back.
  */
 #include "endpoint.h"
 
@@ -14,18 +15,20 @@ enum { BATCH = 32, NAME = 256, SECONDS = 5 };
 struct shmemi_ofi_proof {
     struct fi_context2 context;
     uint64_t word;
-    struct fid_mr *mr; /* of word; NULL: it needs none */
+    struct fid_mr *mr; /* registration of word */
     void *desc;
     fi_addr_t self;
     int ready; /* all of these are there */
     int busy;  /* context is under way */
-    int error; /* of libfabric, that it ended with; positive */
+    int error; /* with which the last operation completed: of libfabric, positive; 0: none */
 
     /* Completions of other operations that were polled meanwhile. The next polls return them. */
     struct shmemi_completion *kept;
     int first, count, capacity;
 };
 
+/* Prepares the first proof of an endpoint: registers the word, and puts the endpoint itself into
+ * its address vector. */
 static int begin(struct shmemi_ofi *o)
 {
     char name[NAME];
@@ -50,7 +53,7 @@ static int begin(struct shmemi_ofi *o)
     return ret == 1 ? 0 : ret < 0 ? ret : -FI_EADDRNOTAVAIL;
 }
 
-/* Polls, and keeps the completions of others. */
+/* Polls once, and keeps the completions of other operations for later polls. */
 static int pump(struct shmemi_ofi *o)
 {
     struct shmemi_ofi_proof *p = o->proof;
@@ -71,7 +74,7 @@ static int pump(struct shmemi_ofi *o)
     return 0;
 }
 
-/* Moves the word, by a read or a write of this end's own memory. */
+/* Has the NIC read a word of the region at address at, or write it back, and waits for that. */
 static int move(struct shmemi_ofi *o, uint64_t at, uint64_t key, int write)
 {
     struct shmemi_ofi_proof *p = o->proof;
@@ -116,6 +119,7 @@ int shmemi_ofi_prove(struct shmemi_ofi *o, struct fid_mr *mr, const void *base, 
     return ret;
 }
 
+/* Records the completion of a proof's operation. Returns 0 for the context of another operation. */
 int shmemi_ofi_proved(struct shmemi_ofi *o, const void *context, int err)
 {
     if (o->proof == NULL || context != &o->proof->context)
@@ -125,6 +129,8 @@ int shmemi_ofi_proved(struct shmemi_ofi *o, const void *context, int err)
     return 1;
 }
 
+/* Moves up to max completions that came during a proof to c, and returns their number. Without c it
+ * only returns the number. */
 int shmemi_ofi_kept(struct shmemi_ofi *o, struct shmemi_completion *c, int max)
 {
     struct shmemi_ofi_proof *p = o->proof;
@@ -144,7 +150,7 @@ struct fid *shmemi_ofi_proof_region(struct shmemi_ofi *o)
     return o->proof != NULL && o->proof->mr != NULL ? &o->proof->mr->fid : NULL;
 }
 
-/* After the endpoint is closed, which may have one under way. */
+/* Frees the state of proofs. The endpoint must be closed: an operation may have been under way. */
 void shmemi_ofi_end_proofs(struct shmemi_ofi *o)
 {
     if (o->proof != NULL)

@@ -14,32 +14,35 @@
 
 enum {
     BATCH = 32,
-    /* How long wait sleeps at most where no descriptor says that there is work.
-     */
+    /* The longest sleep of a wait where no descriptor shows that there is work. */
     NAP_NS = 500 * 1000
 };
 
 /*
- * The caller's lock orders kinds. They are atomic because that lock is taken in
- * Go as well, where ThreadSanitizer does not see it.
+ * Returns the kind of the operation with a token. The caller's lock orders accesses to kinds. They
+ * are atomic because that lock is taken in Go as well, where ThreadSanitizer does not see it.
  */
 uint8_t shmemi_ofi_kind(const struct shmemi_ofi *o, uint32_t token)
 {
     return __atomic_load_n(&o->kinds[token], __ATOMIC_RELAXED);
 }
 
+/* Records the kind of the operation that is posted with a token, and returns its context. */
 void *shmemi_ofi_context(struct shmemi_ofi *o, uint32_t token, uint8_t kind)
 {
     __atomic_store_n(&o->kinds[token], kind, __ATOMIC_RELAXED);
     return &o->contexts[token];
 }
 
+/* Returns the token of an operation's context, or NO_TOKEN for a context of something else. */
 uint32_t shmemi_ofi_token(const struct shmemi_ofi *o, const void *ctx)
 {
     uintptr_t at = (uintptr_t)ctx - (uintptr_t)o->contexts;
     return at < o->tokens * sizeof(*o->contexts) ? (uint32_t)(at / sizeof(*o->contexts)) : NO_TOKEN;
 }
 
+/* Returns 0 if an operation on a PE may be posted, or its error. It begins the connection, or fills
+ * in the address, of a PE that had no operation before. */
 int shmemi_ofi_check(struct shmemi_ofi *o, uint32_t pe, uint32_t token)
 {
     if (token >= o->tokens)
@@ -102,17 +105,18 @@ int shmemi_ofi_read(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t len, ui
 }
 
 /*
- * Whether an error entry without a context of ours may come from another job. An overrun queue has
- * lost completions, and an operation that this end has posted, an injected one for example, shows
- * only by its flags: the caller has to know of both.
+ * Whether an error entry without a context of ours may come from another job. Two kinds do not, and
+ * are reported: an overrun queue, which has lost completions, and operations of this end without a
+ * context, injected ones for example, which only their flags show.
  */
-static int strange(const struct fi_cq_err_entry *e)
+static int may_be_foreign(const struct fi_cq_err_entry *e)
 {
     const uint64_t ours = FI_SEND | FI_WRITE | FI_READ | FI_TRANSMIT;
     const uint64_t theirs = FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE;
     return e->err != FI_EOVERRUN && (!(e->flags & ours) || (e->flags & theirs));
 }
 
+/* Keeps the text of an operation's error, for shmemi_ofi_failure. */
 void shmemi_ofi_note(struct shmemi_ofi *o, uint32_t token, int err, const char *text, int number)
 {
     struct shmemi_ofi_failure *f = &o->failures[o->next_failure++ % FAILURES];
@@ -136,7 +140,7 @@ int shmemi_ofi_read_error(struct shmemi_ofi *o, struct shmemi_completion *c)
         return 0;
     if (o->links != NULL && e.op_context == &o->links->word_sent)
         return 0;
-    if (token == NO_TOKEN && strange(&e)) {
+    if (token == NO_TOKEN && may_be_foreign(&e)) {
         o->strangers++;
         return 0;
     }
@@ -152,6 +156,7 @@ int shmemi_ofi_read_error(struct shmemi_ofi *o, struct shmemi_completion *c)
     return 1;
 }
 
+/* Polls the completion queue where no completions of immediate data come. */
 static int poll_plain(struct shmemi_ofi *o, struct shmemi_completion *c, int max)
 {
     struct fi_cq_msg_entry e[BATCH];
@@ -189,7 +194,7 @@ static int poll_plain(struct shmemi_ofi *o, struct shmemi_completion *c, int max
 int shmemi_ofi_poll(void *self, struct shmemi_completion *c, int max)
 {
     struct shmemi_ofi *o = self;
-    if (o->links != NULL && shmemi_ofi_attends(o->links))
+    if (o->links != NULL && shmemi_ofi_needs_go(o->links))
         return SHMEMI_IN_GO;
     return shmemi_ofi_poll_all(o, c, max);
 }
@@ -208,7 +213,7 @@ int shmemi_ofi_poll_now(struct shmemi_ofi *o, struct shmemi_completion *c, int m
     return n == 0 && o->eq != NULL && max > 0 ? shmemi_ofi_trouble(o, c) : n;
 }
 
-/* Whether something is ready in the queue's descriptor but its signal. */
+/* Whether something other than the signal is ready in the queue's descriptor. */
 static int ready_within(const struct shmemi_ofi *o)
 {
     struct epoll_event events[4];
@@ -228,8 +233,8 @@ int shmemi_ofi_ready(void *self)
         o->unread = 0;
         return 1;
     }
-    if (o->links != NULL && shmemi_ofi_knocks(o->links))
-        shmemi_ofi_attend(o->links);
+    if (o->links != NULL && shmemi_ofi_request_waits(o->links))
+        shmemi_ofi_call_go(o->links);
     if (o->links != NULL && __atomic_load_n(&o->links->attention, __ATOMIC_RELAXED))
         return 1;
     if (shmemi_ofi_events(o, 1) || shmemi_ofi_kept(o, NULL, 1) > 0)
@@ -252,9 +257,9 @@ int shmemi_ofi_wait(void *self, int64_t ns)
     struct pollfd fd = {.fd = o->events_fd, .events = POLLIN};
     struct epoll_event event;
     uint64_t wakes;
-    int early = 0; /* it ends before its time, for events that have no descriptor */
+    int early = 0; /* the sleep is cut short, for events that have no descriptor */
     if (o->links != NULL) {
-        const int64_t longest = shmemi_ofi_longest(o->links, ns);
+        const int64_t longest = shmemi_ofi_cap_sleep(o->links, ns);
         early = longest < ns;
         ns = longest;
     }
@@ -265,7 +270,7 @@ int shmemi_ofi_wait(void *self, int64_t ns)
     struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
     int n = ppoll(&fd, 1, &t, NULL);
     if (o->links != NULL)
-        shmemi_ofi_woke(o->links);
+        shmemi_ofi_wait_ended(o->links);
     if (n < 0)
         return errno == EINTR ? 0 : -errno;
     if (n == 0 || epoll_wait(o->events_fd, &event, 1, 0) <= 0)

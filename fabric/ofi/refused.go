@@ -2,7 +2,7 @@ package ofi
 
 import "strings"
 
-// refused are providers that no job gets, each with the reason, which holds for every version of
+// refused lists providers that no job gets, each with the reason, which holds for every version of
 // libfabric that was tried (1.17, 2.1).
 //
 // sockets waits for the 24 bytes of a message's header with MSG_PEEK, which takes nothing out of
@@ -13,5 +13,5 @@ var refused = map[string]string{
 	"sockets": "it stands still for good when a header comes in two parts; tcp takes its place",
 }
 
-// refusal is the reason why no job is given the provider, or "".
+// refusal returns the reason why no job gets the provider, or "".
 func refusal(provider string) string { return refused[strings.ToLower(provider)] }

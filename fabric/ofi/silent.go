@@ -19,8 +19,8 @@ type Silent struct {
 	Why      string
 }
 
-// ListSilent names the library's providers that List does not name. Layers and hooks, which are
-// asked together with the providers below them, are left out.
+// ListSilent names the library's providers that List does not name. It leaves out layers and hooks,
+// which libfabric lists together with the providers below them.
 func ListSilent(library string) ([]Silent, error) {
 	lib, err := Load(library)
 	if err != nil {
@@ -40,7 +40,7 @@ func ListSilent(library string) ([]Silent, error) {
 	return silent, nil
 }
 
-// known are the names of all providers of the library, usable here or not.
+// known returns the names of all providers of the library, usable here or not.
 func (l Library) known() []string {
 	var list *C.struct_fi_info
 	if C.shmemi_ofi_known(l.api, &list) != 0 {
@@ -56,7 +56,8 @@ func (l Library) known() []string {
 	return names
 }
 
-// whySilent asks a provider for any offer.
+// whySilent returns, for people, why a provider makes no offer: it offers endpoints of other kinds
+// only, or none.
 func (l Library) whySilent(provider string) string {
 	name := C.CString(provider)
 	defer C.free(unsafe.Pointer(name))

@@ -5,7 +5,7 @@
  * if there is no such NIC: 60 ms of a processor each time. No variable and no hint of libfabric
  * prevents it, because the provider reads before libfabric applies either (docs/decisions/0055).
  * So libfabric's import of fopen is replaced for the duration of the call that starts the
- * providers. Imports of other libraries, and those of libfabric before and after, stay.
+ * providers. Imports of other libraries stay as they are.
  */
 #define _GNU_SOURCE
 #include "symbols.h"
@@ -38,7 +38,7 @@ static struct link_map *map_of(void *library)
     return dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 ? map : NULL;
 }
 
-/* The loader may have replaced the offset in a dynamic entry by an address. */
+/* Returns the address in a dynamic entry: the loader may have replaced the offset there by it. */
 static const void *at(const struct link_map *map, ElfW(Addr) where)
 {
     return (const void *)(where < map->l_addr ? where + map->l_addr : where);
@@ -85,13 +85,14 @@ void **shmemi_ofi_import(void *library)
     return NULL;
 }
 
+/* For find_protection: the library and the address of a pointer in it. */
 struct search {
     const struct link_map *map;
     uintptr_t slot;
     int protected;
 };
 
-/* Finds out whether the loader has made a slot of the library read-only after it had filled it. */
+/* Finds out whether the loader has made the pointer read-only after it had filled it in. */
 static int find_protection(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct search *s = arg;
@@ -107,7 +108,8 @@ static int find_protection(struct dl_phdr_info *info, size_t size, void *arg)
     return 1;
 }
 
-/* Changes the slot. Returns 0, or -1 where the kernel does not allow it. */
+/* Changes a pointer of a library, which may be read-only. Returns 0, or -1 where the kernel does
+ * not allow it. */
 static int set(void *library, void **slot, void *value)
 {
     const uintptr_t page = (uintptr_t)slot & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);

@@ -28,5 +28,6 @@ func needsSymbols(folders []string) bool {
 	return false
 }
 
-// openedBy is the function that libfabric calls as fopen; 0: its import is not found.
+// openedBy returns the address of the function that libfabric calls as fopen; 0: its import is not
+// found.
 func openedBy() uintptr { return uintptr(C.shmemi_ofi_open_import()) }

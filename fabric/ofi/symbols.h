@@ -11,7 +11,7 @@
  */
 void **shmemi_ofi_hide_symbols(void *library);
 
-/* Puts the import back. NULL: nothing. */
+/* Puts back the import that hide_symbols has returned; NULL: there is nothing to put back. */
 void shmemi_ofi_show_symbols(void *library, void **import);
 
 /* Returns the address of the pointer through which the library calls fopen, or NULL. */

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// why returns, for people, why an offer is not taken: a reason against the offer itself, or the
-// reason for the first that is taken.
+// why returns, for people, why an offer is not chosen: a reason against the offer itself, or the
+// reason that speaks for first, the best of the chosen offers. first is nil where none is chosen.
 func why(o, first *offer, w Hints) string {
 	provider := w.Provider
 	named := slices.ContainsFunc(sameFamily(provider), func(p string) bool { return strings.EqualFold(p, o.Provider) })
@@ -26,7 +26,7 @@ func why(o, first *offer, w Hints) string {
 	case !w.fits(o):
 		return fmt.Sprintf("SHMEM_FABRIC=%s names another", w.Fabric)
 	case first == nil:
-		return "" // its own part is not at fault
+		return "" // nothing speaks against this offer itself
 	case o.Provider != first.Provider:
 		if i := rank(first.Provider); i < len(preference) {
 			return fmt.Sprintf("%s comes first: %s", first.Provider, preference[i].reason)

@@ -18,8 +18,8 @@ var fabricDefects = []defect{
 	},
 	{
 		id: "fabric/ready-by-its-own-wait", file: "fabric/ofi/queue.c",
-		was:  "        shmemi_ofi_woke(o->links);",
-		is:   "        shmemi_ofi_attend(o->links);",
+		was:  "        shmemi_ofi_wait_ended(o->links);",
+		is:   "        shmemi_ofi_call_go(o->links);",
 		user: "proxy_overslept counts sleeps in which nothing came, and names a stall that is none",
 		by:   unit("./fabric/ofi", "^TestProviders$/^net;msg$/^Sleep$"), says: `ended without an event, and the endpoint is ready`,
 	},
@@ -53,7 +53,7 @@ var fabricDefects = []defect{
 	},
 	{
 		id: "fabric/answer-to-another-request", file: "fabric/ofi/handshake/handshake.go",
-		was:  "	h.Write(answers[:])\n",
+		was:  "	h.Write(requested[:])\n",
 		is:   "",
 		user: "an answer that was recorded proves that another process is a PE of the job",
 		by:   unit("./fabric/ofi/handshake", "^TestAnswer$"), says: `an answer to a request with another nonce is accepted`,

@@ -1,5 +1,6 @@
 // Package handshake owns the bytes by which two endpoints of a job prove to each other, while they
-// connect, that they belong to the job: a request, its reply, and a word that ends the handshake.
+// connect, that they belong to the job: a request, its reply, and short messages, called words, of
+// which one ends the handshake.
 // They fit into the 256 bytes of a connection request of libfabric, and into 4 bytes of immediate
 // data.
 //
@@ -45,11 +46,12 @@ type Side struct {
 	ID ID
 }
 
-// Request asks for a connection. The numbers of the requests from one endpoint to another rise.
+// Request is a request for a connection. The numbers of the requests from one endpoint to another
+// rise.
 type Request struct {
 	From, To libshmem.PE
 	Number   uint64
-	Seen     uint64 // the highest number of a request in the other direction that the sender has had
+	Seen     uint64 // the highest number of a request that the sender has got from the other endpoint
 	Nonce    Nonce
 }
 
@@ -69,18 +71,19 @@ type Reply struct {
 	Nonce   Nonce
 }
 
-// Word is the purpose of 4 bytes of proof.
+// Word is the meaning of a short message on a connection whose request was accepted. It travels with
+// 4 bytes of proof, in the immediate data of a Write.
 type Word uint8
 
-// The words. Either side may send one; its proof covers both nonces.
+// The words. Either side may send one; its proof covers the nonces of both sides.
 const (
 	Confirmed Word = 1 + iota // the requesting side has accepted the reply
 	Leaving                   // a side closes its endpoint
 	Missing                   // the replying side has not received Confirmed
 )
 
-// The form of both messages: a mark with the version, what it is, the PE of its sender and that of
-// the other side, the number of the request, the number it has seen, a nonce, and the MAC.
+// The form of requests and replies: a mark with the version, the kind, the PE of the sender and that
+// of the other side, the number of the request, the number it has seen, a nonce, and the MAC.
 const (
 	mark     = 0x01_6d_68_73 // "shm", version 1
 	kindAt   = 4
@@ -90,12 +93,13 @@ const (
 	seenAt   = 24
 	nonceAt  = 32
 	macAt    = nonceAt + 16
-	request  = 0xff // in place of a verdict
+	request  = 0xff // the kind of a request; that of a reply is its verdict
 
-	// Size is the bytes of a message.
+	// Size is the number of bytes of a request or a reply.
 	Size = macAt + sha256.Size
 )
 
+// message makes a request or a reply without its MAC.
 func message(kind uint8, from, to libshmem.PE, number, seen uint64, nonce Nonce) []byte {
 	b := make([]byte, Size)
 	binary.LittleEndian.PutUint32(b, mark)
@@ -108,25 +112,26 @@ func message(kind uint8, from, to libshmem.PE, number, seen uint64, nonce Nonce)
 	return b
 }
 
-// mac is over the message, the IDs of both sides, and the nonce that the message answers.
-func (k *Key) mac(b []byte, from, to ID, answers Nonce) []byte {
+// mac returns the MAC of a message: over the message, the IDs of both sides, and in a reply the
+// nonce of the request.
+func (k *Key) mac(b []byte, from, to ID, requested Nonce) []byte {
 	h := hmac.New(sha256.New, k[:])
 	h.Write([]byte("connection\x00"))
 	h.Write(b[:macAt])
 	h.Write(from[:])
 	h.Write(to[:])
-	h.Write(answers[:])
+	h.Write(requested[:])
 	return h.Sum(nil)
 }
 
-// Request makes the message of a request.
+// Request returns the bytes of a request.
 func (k *Key) Request(r *Request, from, to ID) []byte {
 	b := message(request, r.From, r.To, r.Number, r.Seen, r.Nonce)
 	copy(b[macAt:], k.mac(b, from, to, Nonce{}))
 	return b
 }
 
-// Parse reads a request, which proves nothing before Verify.
+// Parse decodes a request. Until Verify has checked it, it may come from any process.
 func Parse(b []byte) (r Request, err error) {
 	switch {
 	case len(b) != Size:
@@ -149,7 +154,7 @@ func (k *Key) Verify(b []byte, from, to ID) bool {
 	return len(b) == Size && hmac.Equal(b[macAt:], k.mac(b, from, to, Nonce{}))
 }
 
-// Reply makes the message that replies to r.
+// Reply returns the bytes of the reply a to the request r.
 func (k *Key) Reply(a Reply, r *Request, from, to ID) []byte {
 	b := message(uint8(a.Verdict), r.To, r.From, r.Number, 0, a.Nonce)
 	copy(b[macAt:], k.mac(b, from, to, r.Nonce))

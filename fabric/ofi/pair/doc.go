@@ -16,8 +16,8 @@
 // A connection that breaks before it is confirmed is requested again. If one breaks later, messages
 // may have been lost with it, and neither side knows which. A request finds out whether the peer
 // lives. If it does, both sides give each other up at once. If it does not, the process has ended,
-// and the PE is lost when an operation needs it. A peer that has sent its word of leaving gets no
-// request.
+// and the PE is lost when an operation needs it. A peer that has sent the word that it leaves gets
+// no request.
 //
 // A pair takes memory from its first use on. There is no thread here: the caller serialises all
 // calls, and nothing sleeps.

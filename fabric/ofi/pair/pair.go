@@ -20,16 +20,16 @@ type Network interface {
 	// Connect begins to connect with a PE. Machine.Replied or Failed gets the outcome.
 	Connect(c Conn, pe libshmem.PE, request []byte) error
 	// Accept makes a connection of a request, and sends the reply. After an error there is none.
-	Accept(c Conn, h Handle, answer []byte) error
-	// Reject ends a request, with a reply or with nil.
-	Reject(h Handle, answer []byte)
+	Accept(c Conn, h Handle, reply []byte) error
+	// Reject refuses a request, with a reply, or with nil for none.
+	Reject(h Handle, reply []byte)
 	// Drop closes a connection. No event of it follows.
 	Drop(c Conn)
 	// Part ends a connection that is in use, and with it the operations that use it.
 	// Machine.Disconnected follows when it has ended.
 	Part(c Conn)
-	// Use makes operations on a PE use a connection. With 0 there is none, and the next operation
-	// calls Machine.Want.
+	// Use makes operations on a PE use a connection. With 0 they have none, and the next operation
+	// makes the network call Machine.Want.
 	Use(pe libshmem.PE, c Conn)
 	// Send sends a word on a connection that may not be used yet. False: the provider has no room
 	// now.
@@ -46,11 +46,11 @@ type Config struct {
 	ID func(libshmem.PE) (handshake.ID, bool)
 }
 
-// Timing of the handshake. All but patience is for peers that refuse or cannot be reached.
+// Timing of the handshake. All but patience matters only for peers that refuse or that cannot be
+// reached.
 const (
-	// patience is the longest time that a request may go without a reply before another takes its
-	// place. The peer may be stopped for as long as it likes; but a request can also be lost within
-	// libfabric.
+	// patience is the time without a reply after which another request takes the place of the first.
+	// The peer may be stopped for any time, but a request can also be lost within libfabric.
 	patience = 10 * time.Second
 	// yield is the time that a side that was refused waits for the request of the other side, and a
 	// side that has accepted for its confirmation.
@@ -61,6 +61,7 @@ const (
 	firstPause = 10 * time.Millisecond
 )
 
+// state is how far this endpoint is with the connection to one peer.
 type state uint8
 
 const (
@@ -73,7 +74,7 @@ const (
 	lost                     // the peer is given up for good
 )
 
-// pair is one peer.
+// pair is the state of the connection to one peer.
 type pair struct {
 	pe          libshmem.PE
 	state       state
@@ -81,19 +82,20 @@ type pair struct {
 	left        bool              // the peer has said that it leaves
 	broken      bool              // a connection in use has broken; the request under way finds out whether the peer lives
 	unconfirmed bool              // the peer has accepted, and this side could not send its confirmation yet
-	number      uint64            // of this side's last request
+	number      uint64            // number of this side's last request
 	seen        uint64            // the highest number of the peer's requests
-	failures    int               // of this side's requests, in a row
+	failures    int               // requests of this side that have failed in a row
 	until       time.Duration     // when the next request is due (requesting, pausing), or a reminder (accepted)
 	request     handshake.Request // the request under way
 	conn        Conn              // in requesting, accepted and open
-	ours        bool              // conn is of this side's request
+	ours        bool              // conn was made by this side's request
 	mirror      Conn              // the other end of conn, where the peer is this endpoint itself
 
 	requestNonce, replyNonce handshake.Nonce // in accepted and open
 }
 
-// Machine is the pairs of one endpoint.
+// Machine makes and ends the connections of one endpoint, by events that its caller reports and
+// calls of Network.
 type Machine struct {
 	Config
 	// Strangers counts refused requests and replies of processes outside the job.
@@ -114,7 +116,7 @@ func New(c Config, n Network) *Machine {
 	return &Machine{Config: c, net: n, pairs: map[libshmem.PE]*pair{}, conns: map[Conn]*pair{}, parts: map[Conn]bool{}}
 }
 
-// Moving reports whether Tick has something to wait for.
+// Moving reports whether Tick has to be called again and again: some pair waits for its time.
 func (m *Machine) Moving() bool { return len(m.moving) > 0 }
 
 func (m *Machine) pair(pe libshmem.PE) *pair {
@@ -126,6 +128,7 @@ func (m *Machine) pair(pe libshmem.PE) *pair {
 	return p
 }
 
+// become puts a pair into a state, and keeps the list of pairs for Tick.
 func (m *Machine) become(p *pair, s state) {
 	p.state = s
 	moves := s == requesting || s == pausing || s == accepted && p.wanted || p.unconfirmed
@@ -137,13 +140,14 @@ func (m *Machine) become(p *pair, s state) {
 	}
 }
 
+// newConn numbers a new connection of a pair.
 func (m *Machine) newConn(p *pair) Conn {
 	m.last++
 	m.conns[m.last] = p
 	return m.last
 }
 
-// drop closes the connection of a pair.
+// drop closes the connection of a pair at once, if it has one.
 func (m *Machine) drop(p *pair) {
 	for _, c := range []*Conn{&p.conn, &p.mirror} {
 		if *c != 0 {
@@ -163,12 +167,13 @@ func (m *Machine) Want(pe libshmem.PE) {
 	case unconnected:
 		m.connect(p)
 	case accepted:
-		m.become(p, accepted) // it waits for the confirmation now
+		m.become(p, accepted) // the pair now waits for the confirmation, so Tick has work
 	case departed:
 		m.lose(p, "it has closed its endpoint, or ended")
 	}
 }
 
+// connect sends a request for a connection to the peer.
 func (m *Machine) connect(p *pair) {
 	id, ok := m.ID(p.pe)
 	if !ok || m.Me.PE == libshmem.NoPE {
@@ -184,7 +189,8 @@ func (m *Machine) connect(p *pair) {
 	}
 }
 
-// retry is called when a connection has ended that was never in use.
+// retry handles the end of a connection that was never in use: it plans another request if one is
+// needed, or loses the peer after too many.
 func (m *Machine) retry(p *pair, why string) {
 	m.drop(p)
 	if !p.wanted && !p.broken {
@@ -203,8 +209,9 @@ func (m *Machine) retry(p *pair, why string) {
 	m.become(p, pausing)
 }
 
-// part ends the connection of a pair that may have operations under way. libfabric 1.17 reports a
-// read twice, and frees it twice, when a connection is closed after a part of its data has come.
+// part has the network end the connection of a pair that may have operations under way; it is closed
+// when it has ended. Closed at once, after a part of a read's data has come, libfabric 1.17 reports
+// the read twice, and frees it twice.
 func (m *Machine) part(p *pair) {
 	for _, c := range []*Conn{&p.conn, &p.mirror} {
 		if *c != 0 {
@@ -216,6 +223,7 @@ func (m *Machine) part(p *pair) {
 	}
 }
 
+// lose gives a peer up for good, and reports that to the network.
 func (m *Machine) lose(p *pair, why string) {
 	if p.state == open && !p.unconfirmed {
 		m.part(p)
@@ -225,7 +233,8 @@ func (m *Machine) lose(p *pair, why string) {
 	m.net.Lose(p.pe, why)
 }
 
-// Tick does what is due at a time, which counts from any fixed moment.
+// Tick does what is due at a time: it sends requests and reminders. The time counts from any fixed
+// moment.
 func (m *Machine) Tick(now time.Duration) {
 	m.now = now
 	for _, p := range slices.Clone(m.moving) {
@@ -239,14 +248,14 @@ func (m *Machine) Tick(now time.Duration) {
 		case p.state == pausing:
 			m.connect(p)
 		case p.state == accepted:
-			// The peer may be stopped. Or the confirmation was damaged in transit: ask for another.
+			// The peer may be stopped. Or the confirmation was damaged in transit: request another.
 			p.until = m.now + patience
 			_ = m.net.Send(p.conn, handshake.Missing, m.Key.Proof(handshake.Missing, m.Me.PE, p.requestNonce, p.replyNonce))
 		}
 	}
 }
 
-// Request takes a connection request from the network.
+// Request handles a connection request of a peer, which the network has delivered.
 func (m *Machine) Request(h Handle, data []byte) {
 	r, id, ok := m.verified(data)
 	if !ok {
@@ -281,7 +290,8 @@ func (m *Machine) Request(h Handle, data []byte) {
 	}
 }
 
-// verified decodes a request, and reports whether it is new and a PE of the job has sent it.
+// verified decodes a request, and reports whether a PE of the job has sent it and it is not an
+// earlier one again. id is the ID of its sender's endpoint.
 func (m *Machine) verified(data []byte) (r handshake.Request, id handshake.ID, ok bool) {
 	r, err := handshake.Parse(data)
 	if err != nil || m.Me.PE != libshmem.NoPE && r.To != m.Me.PE {
@@ -294,10 +304,12 @@ func (m *Machine) verified(data []byte) (r handshake.Request, id handshake.ID, o
 	return r, id, p == nil || r.Number > p.seen
 }
 
+// refuse rejects a request with a reply that has the verdict v.
 func (m *Machine) refuse(h Handle, v handshake.Verdict, r *handshake.Request, id handshake.ID) {
 	m.net.Reject(h, m.Key.Reply(handshake.Reply{Verdict: v}, r, m.Me.ID, id))
 }
 
+// accept accepts the request of a peer. The connection is used only after the peer's confirmation.
 func (m *Machine) accept(p *pair, h Handle, r *handshake.Request, id handshake.ID) {
 	a := handshake.Reply{Verdict: handshake.Accepted, Nonce: handshake.Random[handshake.Nonce]()}
 	p.conn, p.ours, p.requestNonce, p.replyNonce = m.newConn(p), false, r.Nonce, a.Nonce
@@ -308,7 +320,8 @@ func (m *Machine) accept(p *pair, h Handle, r *handshake.Request, id handshake.I
 	}
 }
 
-// reflect accepts a request of this endpoint to itself, which then uses the requesting end.
+// reflect accepts a request of this endpoint to itself. Operations then use the requesting end of
+// the connection.
 func (m *Machine) reflect(p *pair, h Handle, r *handshake.Request) {
 	if p.state != requesting || p.mirror != 0 {
 		m.refuse(h, handshake.Lost, r, m.Me.ID)
@@ -321,8 +334,8 @@ func (m *Machine) reflect(p *pair, h Handle, r *handshake.Request) {
 	}
 }
 
-// Replied takes the reply to this side's request. The connection exists, but until the reply is
-// verified the peer may be any process.
+// Replied handles the reply of a process that has accepted this side's request. Until the reply is
+// verified, it may be any process.
 func (m *Machine) Replied(c Conn, data []byte) {
 	p := m.conns[c]
 	if p == nil || p.state != requesting || c != p.conn {
@@ -345,6 +358,8 @@ func (m *Machine) Replied(c Conn, data []byte) {
 	m.confirm(p)
 }
 
+// confirm sends the confirmation on a connection that the peer has accepted, and then uses the
+// connection. Without room Tick tries again.
 func (m *Machine) confirm(p *pair) {
 	if m.net.Send(p.conn, handshake.Confirmed, m.Key.Proof(handshake.Confirmed, m.Me.PE, p.requestNonce, p.replyNonce)) {
 		p.unconfirmed = false
@@ -352,13 +367,14 @@ func (m *Machine) confirm(p *pair) {
 	}
 }
 
+// use makes operations use the pair's connection.
 func (m *Machine) use(p *pair) {
 	p.failures, p.wanted = 0, false
 	m.become(p, open)
 	m.net.Use(p.pe, p.conn)
 }
 
-// Failed is called when a request has failed, with the reply if there was one.
+// Failed handles the failure of this side's request; data is the peer's reply, if there was one.
 func (m *Machine) Failed(c Conn, data []byte, why string) {
 	p := m.conns[c]
 	if p == nil || p.state != requesting || c != p.conn {
@@ -381,7 +397,8 @@ func (m *Machine) Failed(c Conn, data []byte, why string) {
 	}
 }
 
-// Disconnected is called when a connection has ended. Received has had all words that came on it.
+// Disconnected handles the end of a connection. The caller must have given Received all words that
+// came on it.
 func (m *Machine) Disconnected(c Conn) {
 	p := m.conns[c]
 	switch {
@@ -413,7 +430,8 @@ func (m *Machine) Disconnected(c Conn) {
 	}
 }
 
-// Received takes a word. The network does not say on which connection it came.
+// Received handles a word that claims to come from a PE. The network does not say on which
+// connection it came, so only its proof counts.
 func (m *Machine) Received(pe libshmem.PE, w handshake.Word, proof uint32) {
 	p := m.pairs[pe]
 	if p != nil && pe == m.Me.PE {

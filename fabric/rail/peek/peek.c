@@ -46,8 +46,7 @@ static void deliver(struct shmemi_peek *p, struct shmemi_peek_nic *n,
 }
 
 /* Polls the NICs one after the other until one has messages that can be delivered. Returns how many
- * it has put into c; otherwise SHMEMI_IN_GO where Go has completions or an error to handle, or 0.
- */
+ * it has put into c; without any, SHMEMI_IN_GO if Go has something to handle, or 0. */
 int shmemi_peek_poll(void *self, struct shmemi_completion *c, int max)
 {
     struct shmemi_peek *p = self;
