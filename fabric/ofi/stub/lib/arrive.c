@@ -1,5 +1,5 @@
 /*
- * arrive.c: takes entries from an endpoint's ring, in its owner's poll.
+ * arrive.c: handles the records that peers have put into an endpoint's ring, when its owner polls.
  */
 #define _GNU_SOURCE
 #include "stub.h"
@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Takes the first posted receive buffer; false: there is none. */
 static bool take_receive(struct ep *ep, struct receive *r)
 {
     if (ep->rx_head == ep->rx_tail)
@@ -15,13 +16,15 @@ static bool take_receive(struct ep *ep, struct receive *r)
     return true;
 }
 
+/* Returns the address that a completion names for endpoint id, where the program wants one. */
 static fi_addr_t address_of(struct ep *ep, uint64_t id)
 {
     struct peer *p = ep->info->caps & FI_SOURCE ? av_find(ep->av, id) : NULL;
     return p != NULL ? p->addr : FI_ADDR_NOTAVAIL;
 }
 
-void answer(struct ep *ep, const struct record *r, int status, uint64_t data)
+/* Sends the initiator of an operation its status, and the old value of an atomic operation. */
+void reply(struct ep *ep, const struct record *r, int status, uint64_t data)
 {
     struct peer *p = ep_peer(ep, r->from);
     if (p != NULL)
@@ -30,7 +33,8 @@ void answer(struct ep *ep, const struct record *r, int status, uint64_t data)
             &(struct record){.kind = RECORD_ACK, .token = r->token, .err = status, .data = data});
 }
 
-/* A message into the buffer of a receive; counted: in the device's queue. */
+/* Copies a message into the buffer of a receive and completes it. counted: the endpoint whose queue
+ * of the device has the completion; NULL: none. */
 static void deliver(struct ep *ep, const struct record *r, const void *bytes,
                     const struct receive *to, struct wire *counted)
 {
@@ -58,9 +62,10 @@ static void deliver(struct ep *ep, const struct record *r, const void *bytes,
     }
     cq_push(ep->rx, &c);
     if (r->flags & RECORD_WANTS_ACK)
-        answer(ep, r, STATUS_OK, 0);
+        reply(ep, r, STATUS_OK, 0);
 }
 
+/* Keeps a message of efa that came before its receive. */
 static void keep(struct ep *ep, const struct record *r)
 {
     const size_t n = r->flags & RECORD_ELSEWHERE ? 0 : r->len;
@@ -84,7 +89,7 @@ static void early_drop(struct ep *ep)
     free(e);
 }
 
-/* The first message that came before its receive, if there are both now. */
+/* Delivers the first message that came before its receive, if a receive is posted now. */
 bool early_match(struct ep *ep)
 {
     struct receive to;
@@ -96,13 +101,14 @@ bool early_match(struct ep *ep)
     return true;
 }
 
+/* Handles a message: efa keeps it in buffers of its own, others need a receive. */
 static void message(struct ep *ep, const struct record *r)
 {
     struct receive to;
     if (ep->domain->kind == KIND_EFA) {
         struct peer *p = av_find(ep->av, r->from);
         if (p != NULL && !p->greeted)
-            hello_answer(ep, p);
+            hello_reply(ep, p);
         keep(ep, r);
         while (early_match(ep))
             ;
@@ -115,8 +121,8 @@ static void message(struct ep *ep, const struct record *r)
     deliver(ep, r, r + 1, &to, ep->map->w);
 }
 
-/* Whether the device fails this write's data. The setting data_fails_at counts the writes with data
- * that come to the process. */
+/* Whether the device loses the immediate data of this write. The setting data_fails_at counts the
+ * writes with data that come to the process. */
 static bool data_fails(void)
 {
     static long arrivals;
@@ -125,8 +131,8 @@ static bool data_fails(void)
 }
 
 /*
- * Reports failed data as the provider does: by a completion, or by an event of no operation.
- * Without either rule there is no report.
+ * Reports lost immediate data as the provider does: by a completion with an error, or by an event
+ * that names no operation. Without either rule there is no report.
  */
 static void report_failed(struct ep *ep, struct completion *c)
 {
@@ -144,7 +150,7 @@ static void report_failed(struct ep *ep, struct completion *c)
         eq_error(ep, c->err, c->status);
 }
 
-/* A peer's write has arrived (R11); counted: in the device's queue. */
+/* Completes a peer's write with immediate data at its target (R11); counted as for deliver. */
 static void data(struct ep *ep, const struct record *r, struct wire *counted)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -171,12 +177,13 @@ static void data(struct ep *ep, const struct record *r, struct wire *counted)
         cq_push(ep->rx, &c);
 }
 
+/* Carries out a peer's read or write that its device does not (emulate.c), and replies. */
 static void rma(struct ep *ep, const struct record *r)
 {
     const int status = emulated_move(ep, r);
     if (status == STATUS_OK && r->flags & RECORD_HAS_DATA)
         data(ep, r, NULL);
-    answer(ep, r, status, 0);
+    reply(ep, r, status, 0);
 }
 
 static void atomic(struct ep *ep, const struct record *r)
@@ -187,21 +194,23 @@ static void atomic(struct ep *ep, const struct record *r)
         status = apply(ep->map, r->at, r->key, (enum fi_op)r->op, r->width,
                        (const uint64_t *)(const void *)(r + 1), &old);
     while (status < 0);
-    answer(ep, r, status, old);
+    reply(ep, r, status, old);
 }
 
+/* Handles a reply: the operation of this end is complete at its target, and now here. */
 static void acknowledged(struct ep *ep, const struct record *r)
 {
     struct op *op = op_find(ep, r->token);
-    if (op == NULL || op->state != OP_ASKED)
+    if (op == NULL || op->state != OP_REQUESTED)
         return;
     if (op->fetches && r->err == STATUS_OK)
         memcpy(op->result, &r->data, op->width);
     op->status = r->err;
-    op->state = OP_ANSWERED;
+    op->state = OP_REPLIED;
     op_wait(ep, op, 0);
 }
 
+/* Handles the records in an endpoint's ring, up to a limit. */
 void arrive(struct ep *ep)
 {
     enum { MOST = 1024 };
@@ -215,7 +224,7 @@ void arrive(struct ep *ep)
             data(ep, r, ep->map->w);
             break;
         case RECORD_HELLO:
-            hello_answer(ep, ep_peer(ep, r->from));
+            hello_reply(ep, ep_peer(ep, r->from));
             break;
         case RECORD_HANDSHAKE: {
             struct peer *p = av_find(ep->av, r->from);

@@ -75,7 +75,8 @@ static ssize_t compwritemsg(struct fid_ep *e, const struct fi_msg_atomic *m,
     return post(e, m, compare, result, flags);
 }
 
-/* An InfiniBand NIC has two, on words of 8 bytes. */
+/* Returns 0 if an endpoint has an atomic operation: a NIC of InfiniBand has two, both on words of 8
+ * bytes, and efa-direct has none. */
 static int has(struct fid_ep *e, enum fi_datatype type, enum fi_op op, size_t *count, bool fetches)
 {
     const enum kind kind = ((struct ep *)e)->domain->kind;

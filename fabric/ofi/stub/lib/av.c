@@ -7,14 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No endpoint has this number. */
+/* The number of an address that leads to no endpoint. */
 #define NOBODY ((UINT64_C(1) << 40) - 1)
 
+/* Returns where in the index the search for a number begins. */
 static size_t place(const struct av *av, uint64_t id)
 {
     return (size_t)(id * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (av->index_capacity - 1);
 }
 
+/* Adds peer i to the index of peers by number. */
 static void note_index(struct av *av, uint32_t i)
 {
     size_t at = place(av, av->peers[i]->id);
@@ -23,7 +25,7 @@ static void note_index(struct av *av, uint32_t i)
     av->index[at] = i + 1;
 }
 
-/* Room for one more, the table at most half full. */
+/* Makes room for one more peer, with the index at most half full. */
 static int grow(struct av *av)
 {
     if (av->count < av->capacity)
@@ -64,6 +66,7 @@ struct peer *av_peer(struct av *av, fi_addr_t addr)
     return av != NULL && addr < av->count ? av->peers[addr] : NULL;
 }
 
+/* Maps the file of a peer, if it is not mapped yet; false: there is none. */
 bool peer_map(struct peer *p)
 {
     if (p->map == NULL)
@@ -71,6 +74,7 @@ bool peer_map(struct peer *p)
     return p->map != NULL;
 }
 
+/* Adds endpoint id to the vector, if it is not there, and to the peers that each endpoint knows. */
 static int add(struct av *av, uint64_t id, fi_addr_t *addr)
 {
     struct peer *p = av_find(av, id);
@@ -114,8 +118,8 @@ static int insert(struct fid_av *fid, const void *addr, size_t count, fi_addr_t 
 }
 
 /*
- * The device's operations on an address that is removed: its handle is gone. Operations that the
- * provider efa still holds are silently over.
+ * Ends the operations on a peer whose address is removed. Those of the device fail, because the
+ * address handle is gone. Those that the provider efa still holds end without a completion.
  */
 static void lose(struct ep *ep, const struct peer *p)
 {
@@ -131,6 +135,7 @@ static void lose(struct ep *ep, const struct peer *p)
     }
 }
 
+/* Removes a peer from the vector. */
 static void forget(struct av *av, fi_addr_t addr)
 {
     struct peer *p = av->peers[addr];

@@ -1,6 +1,6 @@
 /*
- * carry.c: carries an operation out, as the NIC of its initiator does. The bytes of a write come
- * in pieces of any order, some of them twice; its completion some time after the last.
+ * carry.c: carries an operation out, as the NIC of its initiator does. The bytes of a write arrive
+ * in pieces in any order, some of them twice; the write completes some time after the last.
  */
 #define _GNU_SOURCE
 #include "stub.h"
@@ -9,10 +9,12 @@
 #include <string.h>
 
 #define US 1000
-/* Blocks of larger writes than MIXED come whole: each word takes a call of the kernel. */
+/* Only writes of up to MIXED bytes show the words of a block out of order: each word takes a call
+ * of the kernel. */
 enum { CHUNK = 1 << 20, BLOCK = 128, PIECES = 8, WORD = 8, MIXED = 16 << 10 };
 
-/* A region that peers may use so, from an address on; the caller lets it go. */
+/* Finds the region of a key that has len bytes from an address on and allows a use of peers, or
+ * NULL. The caller calls wire_let_go. */
 struct wire_region *find_region(struct mapping *m, uint64_t at, uint64_t key, uint64_t len,
                                 uint32_t use)
 {
@@ -26,7 +28,8 @@ struct wire_region *find_region(struct mapping *m, uint64_t at, uint64_t key, ui
     return NULL;
 }
 
-/* Moves n bytes of an operation from an offset on; 0 or an errno. */
+/* Moves n bytes of an operation, from an offset on, to or from the target's memory. Returns 0 or an
+ * errno. */
 static int move(struct op *op, uint64_t memory, size_t from, size_t n)
 {
     struct mapping *m = op->peer->map;
@@ -48,8 +51,8 @@ static int move(struct op *op, uint64_t memory, size_t from, size_t n)
     return ret;
 }
 
-/* The same by ascending address within each of the target's blocks: its last word by itself, since
- * a copy of more is in no order. */
+/* Does the same by ascending address within each of the target's blocks: it moves the last word of
+ * a block by itself, since a copy of more bytes has no order. */
 static int move_in_order(struct op *op, uint64_t memory, size_t from, size_t n)
 {
     int ret = 0;
@@ -64,7 +67,7 @@ static int move_in_order(struct op *op, uint64_t memory, size_t from, size_t n)
     return ret;
 }
 
-/* The last word of each of the target's blocks. */
+/* Moves only the last word of each of the target's blocks. */
 static int move_words(struct op *op, uint64_t memory)
 {
     int ret = 0;
@@ -83,8 +86,8 @@ static bool keeps_order(const struct ep *ep, const struct op *op, const struct w
     return ep->in_order && op->kind == OP_WRITE && !r->relaxed;
 }
 
-/* Whether a write shows the last word of each block some time before the others: nothing keeps the
- * order within a block, either, where the device was not asked to. Others pass it meanwhile. */
+/* Whether a write is to show the last word of each block some time before the other words. Without
+ * the option of the device nothing keeps the order within a block. Chance picks these writes. */
 static bool mixes(struct ep *ep, struct op *op, const struct wire_region *r)
 {
     return op->kind == OP_WRITE && ep->domain->kind <= KIND_DIRECT && op->len <= MIXED &&
@@ -129,7 +132,8 @@ static int move_part(struct ep *ep, struct op *op, const struct wire_region *r)
     return 0;
 }
 
-/* The device's error for a peer that is not there; a first look is not enough. */
+/* Fails an operation whose peer is not there, with the device's error, if the peer is still not
+ * there after a while. */
 static void gone(struct ep *ep, struct op *op)
 {
     if (!op->lost) {
@@ -143,6 +147,7 @@ static void gone(struct ep *ep, struct op *op)
     op_fail(ep, op, status);
 }
 
+/* Has an operation try again later, after wire_put has returned put. */
 static void wait_again(struct ep *ep, struct op *op, int put)
 {
     if (put == PUT_NO_RECEIVE) {
@@ -156,18 +161,20 @@ static void wait_again(struct ep *ep, struct op *op, int put)
     op_wait(ep, op, ns);
 }
 
-/* A message that the target answers is on its way, or has to be sent again. */
-static void asked(struct ep *ep, struct op *op, int put)
+/* Handles the result of sending a message to which the target replies: the operation now waits for
+ * the reply, or has to be sent again. */
+static void requested(struct ep *ep, struct op *op, int put)
 {
     if (put != PUT_DONE) {
         wait_again(ep, op, put);
         return;
     }
-    op->state = OP_ASKED;
+    op->state = OP_REQUESTED;
     op_wait(ep, op, 1000 * US);
 }
 
-/* Immediate data for the target: true when it has them, or has lost them. */
+/* Gives the target the immediate data of a write. Returns true when the target has them or has lost
+ * them; false: the write waits. */
 static bool put_data(struct ep *ep, struct op *op)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -188,6 +195,7 @@ static bool put_data(struct ep *ep, struct op *op)
     return op->data_put;
 }
 
+/* Carries a read or a write one step further. */
 static void carry_rma(struct ep *ep, struct op *op)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -199,7 +207,7 @@ static void carry_rma(struct ep *ep, struct op *op)
             return;
         }
         if (emulated(ep, op)) {
-            asked(ep, op, emulate(ep, op));
+            requested(ep, op, emulate(ep, op));
             return;
         }
         int ret = 0;
@@ -240,6 +248,7 @@ static void carry_rma(struct ep *ep, struct op *op)
     op_done(ep, op);
 }
 
+/* Sends a message. The target copies a long one from the initiator's memory. */
 static void carry_message(struct ep *ep, struct op *op)
 {
     struct record r = {.kind = RECORD_MESSAGE,
@@ -280,9 +289,10 @@ static void carry_message(struct ep *ep, struct op *op)
     else if (put == PUT_DONE && !op->ack)
         op_done(ep, op);
     else
-        asked(ep, op, put);
+        requested(ep, op, put);
 }
 
+/* Returns the value that an atomic operation leaves in a word. */
 static uint64_t computed(enum fi_op op, uint64_t old, const uint64_t operands[2])
 {
     switch (op) {
@@ -303,7 +313,8 @@ static uint64_t computed(enum fi_op op, uint64_t old, const uint64_t operands[2]
     }
 }
 
-/* Applies an atomic operation to a word of m's owner: a status, or -1: the lock is taken now. */
+/* Applies an atomic operation to a word of m's owner. Returns a status, or -1 if it has to be tried
+ * again: another process holds the lock. */
 int apply(struct mapping *m, uint64_t at, uint64_t key, enum fi_op op, unsigned width,
           const uint64_t operands[2], uint64_t *old)
 {
@@ -327,7 +338,7 @@ int apply(struct mapping *m, uint64_t at, uint64_t key, enum fi_op op, unsigned 
     return ret;
 }
 
-/* efa has the target's processor do it; the NICs of others do it themselves. */
+/* Carries out an atomic operation: efa has the target's processor do it, other NICs do it. */
 static void carry_atomic(struct ep *ep, struct op *op)
 {
     uint64_t old = 0;
@@ -339,7 +350,7 @@ static void carry_atomic(struct ep *ep, struct op *op)
                                  .key = op->key,
                                  .op = (uint16_t)op->op,
                                  .width = (uint16_t)op->width};
-        asked(ep, op, wire_put(op->peer->map, &r, op->operands, sizeof op->operands, 0));
+        requested(ep, op, wire_put(op->peer->map, &r, op->operands, sizeof op->operands, 0));
         return;
     }
     int status = apply(op->peer->map, op->remote, op->key, op->op, op->width, op->operands, &old);
@@ -354,7 +365,7 @@ static void carry_atomic(struct ep *ep, struct op *op)
     }
 }
 
-/* Whether an operation on the same peer that came before has not ended. */
+/* Whether an earlier operation on the same peer is not complete. */
 static bool behind_others(const struct ep *ep, const struct op *op)
 {
     for (size_t i = 0; i < ep->op_count; i++) {
@@ -365,9 +376,10 @@ static bool behind_others(const struct ep *ep, const struct op *op)
     return false;
 }
 
+/* Carries an operation that is due one step further: it completes, fails, or becomes due later. */
 void carry(struct ep *ep, struct op *op)
 {
-    if (op->state == OP_ANSWERED) {
+    if (op->state == OP_REPLIED) {
         if (op->status == STATUS_OK)
             op_done(ep, op);
         else
@@ -382,7 +394,7 @@ void carry(struct ep *ep, struct op *op)
         gone(ep, op);
         return;
     }
-    if (op->state == OP_ASKED) {
+    if (op->state == OP_REQUESTED) {
         op_wait(ep, op, 1000 * US);
         return;
     }

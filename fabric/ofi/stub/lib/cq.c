@@ -1,9 +1,9 @@
 /*
  * cq.c: completion queues: reading and waiting.
  *
- * The device's queue holds as many entries as cq_open has granted, in the counts of the endpoint's
- * file; an entry that finds it full is lost, and the queue is of no more use. A program reads
- * efa-direct's as it is; efa moves the entries into a queue of its own each time that it is polled.
+ * The device's queue holds as many entries as cq_open has granted; the endpoint's file counts them.
+ * An entry that finds the queue full is lost, and the queue is of no more use. A program reads the
+ * queue of efa-direct directly; efa moves the entries into a queue of its own at each poll.
  */
 #define _GNU_SOURCE
 #include "stub.h"
@@ -16,6 +16,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+/* Makes the queue's FIFO readable, which wakes a thread that waits for the queue. */
 static void bell(struct cq *cq)
 {
     /* A full FIFO is readable as well. */
@@ -23,7 +24,7 @@ static void bell(struct cq *cq)
         perror("stub: bell");
 }
 
-/* Reads all bytes that writers have put into the queue's bell to wake its sleeper. */
+/* Empties the queue's FIFO, so that it is readable only after the next bell. */
 static void drain(struct cq *cq)
 {
     char taken[256];
@@ -56,6 +57,7 @@ static struct completion *entry(struct cq *cq, size_t i)
     return &cq->entries[i % cq->capacity];
 }
 
+/* Frees the entry of the device's queue that a completion takes. */
 static void uncount(struct completion *c)
 {
     if (c->counted != NULL)
@@ -63,6 +65,7 @@ static void uncount(struct completion *c)
     c->counted = NULL;
 }
 
+/* Does what a poll does before it reads the queue: carries out operations, handles arrivals. */
 void cq_progress(struct cq *cq)
 {
     struct domain *d = cq->domain;
@@ -78,12 +81,12 @@ void cq_progress(struct cq *cq)
         uncount(entry(cq, cq->moved));
 }
 
-/* Whether the provider says that entries were lost; an EFA device does not (R3). */
+/* Whether a read reports that entries were lost; an EFA device does not (R3). */
 static bool overrun(struct cq *cq)
 {
-    static long looks;
+    static long reads;
     long at = setting("overrun_at", 0);
-    if (at > 0 && __atomic_add_fetch(&looks, 1, __ATOMIC_RELAXED) >= at)
+    if (at > 0 && __atomic_add_fetch(&reads, 1, __ATOMIC_RELAXED) >= at)
         return true;
     if (rule(&cq->domain->fabric->set, cq->domain->kind, R3g))
         return false;
@@ -96,11 +99,13 @@ static bool overrun(struct cq *cq)
 
 static long strays; /* error entries of no operation that have come */
 
+/* Whether the next read is to find an error of no operation (the setting stray). */
 static bool stray(void)
 {
     return __atomic_load_n(&strays, __ATOMIC_RELAXED) < setting("stray", 0);
 }
 
+/* Stores a completion as entry i of a reader's buffer, in the queue's format. */
 static void copy_out(struct cq *cq, const struct completion *c, char *buf, size_t i)
 {
     switch (cq->format) {
@@ -135,13 +140,13 @@ static ssize_t readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *
         n = -FI_EOVERRUN;
     while (n >= 0 && (size_t)n < count && cq->head != cq->tail) {
         struct completion *c = entry(cq, cq->head);
-        if (c->err != 0 && c->said && without(s, cq->domain->kind, R8l)) {
+        if (c->err != 0 && c->reported && without(s, cq->domain->kind, R8l)) {
             uncount(c);
             cq->head++;
             continue;
         }
         if (c->err != 0) {
-            c->said = n == 0;
+            c->reported = n == 0;
             break;
         }
         copy_out(cq, c, buf, (size_t)n);
@@ -191,6 +196,7 @@ static ssize_t readerr(struct fid_cq *fid, struct fi_cq_err_entry *e, uint64_t f
     return ret;
 }
 
+/* Whether a caller may wait for the queue: it is empty, and the next entry wakes the caller. */
 bool cq_waits(struct cq *cq)
 {
     struct domain *d = cq->domain;
@@ -223,7 +229,7 @@ static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
         struct pollfd p = {.fd = cq->bell, .events = POLLIN};
         if (n != -FI_EAGAIN)
             return n;
-        if (cq->bell < 0) { /* it looks every millisecond (R8h) */
+        if (cq->bell < 0) { /* it polls every millisecond (R8h) */
             if (timeout == 0)
                 return -FI_EAGAIN;
             poll(NULL, 0, 1);
@@ -298,7 +304,7 @@ static struct fi_ops_cq ops = {.size = sizeof ops,
                                .signal = cq_signal,
                                .strerror = cq_strerror};
 
-/* The entries that a queue is granted, or a negative error. */
+/* Returns how many entries a queue is granted, or a negative error. */
 static int64_t granted(const struct domain *d, size_t asked)
 {
     const struct settings *s = &d->fabric->set;
@@ -306,7 +312,7 @@ static int64_t granted(const struct domain *d, size_t asked)
     if (s->provider != EFA)
         return size;
     if (asked == 0 && d->kind == KIND_DIRECT) {
-        /* The device makes no queue of none. */
+        /* The device has no queue of size 0. */
         size = rule(s, d->kind, R3e)   ? rule_value(R3e)
                : rule(s, d->kind, R3f) ? rule_value(R3f)
                                        : 0;
@@ -316,7 +322,7 @@ static int64_t granted(const struct domain *d, size_t asked)
     if (rule(s, d->kind, R3d)) {
         int64_t least = (int64_t)(d->info->tx_attr->size + d->info->rx_attr->size);
         least = least > rule_value(R3d) ? least : rule_value(R3d);
-        /* A device that grants less than the queues hold is a test's, and not refused for that. */
+        /* Only a test's setting makes a device that grants less than that: it is not refused. */
         least = least < (int64_t)s->max_cq ? least : (int64_t)s->max_cq;
         size = size > least ? size : least;
     }
@@ -329,8 +335,8 @@ static int64_t granted(const struct domain *d, size_t asked)
 }
 
 /*
- * Whether a queue may be waited for by a descriptor (R8): 1, 0: not by this, or an error. efa's
- * shm cannot be waited for.
+ * Returns 1 if a queue has a descriptor to wait for, 0 if it has none, or the error with which it
+ * cannot be opened (R8). efa's shm cannot be waited for.
  */
 static int waits(const struct domain *d, enum fi_wait_obj wait)
 {
@@ -353,7 +359,7 @@ static int waits(const struct domain *d, enum fi_wait_obj wait)
     return without(s, d->kind, R8g) ? -FI_ENOSYS : 1;
 }
 
-/* The entries of a queue of cxi for which none were asked; 0: another provider's. */
+/* Returns the entries of a queue of cxi that is opened without a size; 0 for other providers. */
 static size_t unasked(const struct domain *d)
 {
     const struct settings *s = &d->fabric->set;

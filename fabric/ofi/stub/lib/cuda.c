@@ -12,7 +12,7 @@
 
 static void *runtime;
 
-/* Whether a list of names has one, in any case of its letters. */
+/* Whether a list of names has a name; upper and lower case are the same. */
 static bool lists(const char *names, const char *name, char separator)
 {
     const size_t n = strlen(name);
@@ -24,7 +24,8 @@ static bool lists(const char *names, const char *name, char separator)
     return false;
 }
 
-/* FI_HMEM=system leaves CUDA alone (R22). The first call reads it for the whole process. */
+/* Whether FI_HMEM, such as FI_HMEM=system, excludes CUDA (R22). Only the first call reads it, for
+ * the whole process. */
 static bool filtered(const struct settings *s)
 {
     static int excluded = -1;
@@ -36,7 +37,7 @@ static bool filtered(const struct settings *s)
     return rule(s, KIND_EFA, R22c) && excluded;
 }
 
-/* The third library shows whether there are GPUs, where it is found. */
+/* Loads NVML, by which the provider finds out whether there are GPUs (R21d). */
 static void open_nvml(const struct settings *s)
 {
     static void *nvml;

@@ -6,11 +6,11 @@
 
 #include "settings.h"
 
-/* Whether the provider has initialised CUDA, which it tries when it is asked for the first time. */
+/* Whether the provider has initialised CUDA, which it tries at the first call. */
 bool cuda_found(const struct settings *s);
-/* A call on the current device: in the first fi_getinfo from 2.1 on, in each fi_domain before. */
+/* Calls CUDA on the current device: in the first fi_getinfo, before 2.1 in each fi_domain. */
 void cuda_touch(const struct settings *s);
-/* A call of the data path (R18). */
+/* Calls CUDA as the data path does (R18). */
 void cuda_copy(const struct settings *s);
 
 #endif

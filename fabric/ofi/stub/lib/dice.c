@@ -1,6 +1,6 @@
 /*
- * dice.c: chance. A number follows from the seed, the endpoint and the operation alone, so that
- * a test that fails can be run again; the endpoint is the number of it in its process.
+ * dice.c: random numbers. They depend only on the seed, the operation and the endpoint's number in
+ * its process, so that a test that fails can be run again.
  */
 #define _GNU_SOURCE
 #include "stub.h"
@@ -14,6 +14,7 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 32);
 }
 
+/* Returns the random number for a purpose (FOR_) of operation number of an endpoint. */
 uint64_t dice(const struct ep *ep, uint64_t number, unsigned purpose)
 {
     uint64_t x = mix(ep->domain->fabric->set.seed + UINT64_C(0x9e3779b97f4a7c15));
@@ -22,7 +23,8 @@ uint64_t dice(const struct ep *ep, uint64_t number, unsigned purpose)
     return mix(x + purpose * UINT64_C(0x9e3779b97f4a7c15));
 }
 
-/* Whether a posting finds no room: a K-th of all, and of 512 the last 64. */
+/* Whether a posting finds no room, with the setting again=K: chance refuses a K-th of all, and the
+ * last 64 of every 512 are refused. */
 bool refused(struct ep *ep)
 {
     static uint64_t count, postings;

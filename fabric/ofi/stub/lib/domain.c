@@ -56,7 +56,7 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
     d->fid.fid = (struct fid){.fclass = FI_CLASS_DOMAIN, .context = context, .ops = &fid_ops};
     d->fid.ops = &ops;
     d->fid.mr = &mr_ops;
-    /* Peers write this process's memory; where only a parent may, they are let. */
+    /* Peers write this process's memory, which Yama may allow to parents only. */
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
     if (rule(&d->fabric->set, d->kind, R22a))
         cuda_touch(&d->fabric->set);

@@ -1,6 +1,6 @@
 /*
- * done.c: how operations end: completions, errors, and the provider's use of the caller's context
- * meanwhile.
+ * done.c: how operations complete: completions, errors, and the provider's use of the caller's
+ * context until then.
  */
 #define _GNU_SOURCE
 #include "stub.h"
@@ -41,7 +41,7 @@ const char *status_text(enum kind kind, int status)
     return "Unknown error";
 }
 
-/* The providers of other NICs report an error, and its kind in the status. */
+/* Returns libfabric's error for a status of the device. */
 int error_of(struct ep *ep, int status)
 {
     for (int i = 0; i < STATUSES; i++)
@@ -51,6 +51,7 @@ int error_of(struct ep *ep, int status)
     return FI_EIO;
 }
 
+/* Returns the prov_errno of a completion: the status, or 0 where this version hides it. */
 int reported_status(struct ep *ep, int status)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -61,7 +62,8 @@ int reported_status(struct ep *ep, int status)
     return status;
 }
 
-/* It keeps its data in the first bytes (R7a); all that were lent may change (R7c). */
+/* Returns how many bytes of an operation's context the provider overwrites: its own data (R7a), or
+ * all of the context (R7c). */
 size_t scribbled(const struct ep *ep)
 {
     const bool all = rule(&ep->domain->fabric->set, ep->domain->kind, R7c);
@@ -83,6 +85,7 @@ bool nic_broken(struct ep *ep)
     return true;
 }
 
+/* Overwrites an operation's context as the provider does (R7), and keeps the bytes. */
 void scribble(struct ep *ep, struct op *op)
 {
     if (op->context == NULL || !rule(&ep->domain->fabric->set, ep->domain->kind, R7a))
@@ -94,6 +97,7 @@ void scribble(struct ep *ep, struct op *op)
     memcpy(op->context, op->scribble, scribbled(ep));
 }
 
+/* Ends the process if the caller has changed the provider's bytes in an operation's context. */
 static void check_scribble(struct ep *ep, struct op *op)
 {
     if (op->context == NULL || !rule(&ep->domain->fabric->set, ep->domain->kind, R7a))
@@ -103,8 +107,8 @@ static void check_scribble(struct ep *ep, struct op *op)
 }
 
 /*
- * A completion of this end's own. An EFA device whose queue is full loses it; others hold the
- * operation back.
+ * Puts the completion of an operation of this end into its queue. If the device's queue is full, an
+ * EFA device loses the completion, and others return false: the operation has to wait.
  */
 static bool complete(struct ep *ep, struct completion *c)
 {
@@ -121,6 +125,7 @@ static bool complete(struct ep *ep, struct completion *c)
     return true;
 }
 
+/* Completes an operation without an error, or has it wait for room in the queue. */
 void op_done(struct ep *ep, struct op *op)
 {
     struct completion c = {.context = op->context, .flags = op->flags, .len = op->len};
@@ -137,7 +142,7 @@ void op_done(struct ep *ep, struct op *op)
     op_drop(ep, op);
 }
 
-/* An injected operation has no context that its error could name, and may leave none (R15). */
+/* Whether an injected operation fails without a completion: it has no context to name (R15). */
 static bool fails_silently(const struct settings *s, enum kind kind, const struct op *op)
 {
     if (!op->inject)
@@ -147,6 +152,7 @@ static bool fails_silently(const struct settings *s, enum kind kind, const struc
     return !rule(s, kind, R15a) && !rule(s, kind, R15b) && !rule(s, kind, R15r);
 }
 
+/* Completes an operation with the error of a status. */
 void op_fail(struct ep *ep, struct op *op, int status)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -159,7 +165,7 @@ void op_fail(struct ep *ep, struct op *op, int status)
     if (op->internal) {
         const bool shake = op->record.kind != RECORD_HELLO;
         op_drop(ep, op);
-        /* An answer to a peer that has gone since is no error (R9). */
+        /* A handshake's reply to a peer that has gone since is no error (R9). */
         if (kind == KIND_EFA && !(shake && status == STATUS_BAD_QPN))
             eq_error(ep, err, status);
         return;

@@ -1,6 +1,6 @@
 /*
- * emulate.c: reads and writes that efa's device does not carry out: the provider asks the target
- * in a message, and the target's processor moves the bytes when it polls.
+ * emulate.c: reads and writes that efa's device does not carry out: the provider sends the target a
+ * request, and the target's processor moves the bytes when it polls, and replies.
  */
 #define _GNU_SOURCE
 #include "stub.h"
@@ -8,22 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Programs of API versions below 1.18 get RDMA on the first devices when they ask for it. */
+/* Whether the device carries out reads and writes. On the first devices, programs of API versions
+ * below 1.18 have to set a variable for that. */
 static bool device_rdma(const struct domain *d)
 {
-    const char *asked = getenv("FI_EFA_USE_DEVICE_RDMA");
-    if (asked != NULL)
-        return strcmp(asked, "1") == 0;
+    const char *set = getenv("FI_EFA_USE_DEVICE_RDMA");
+    if (set != NULL)
+        return strcmp(set, "1") == 0;
     return d->api >= FI_VERSION(1, 18) ||
            (d->fabric->set.part != 0xefa0 && d->fabric->set.part != 0xefa1);
 }
 
-/* Whether one of two ends takes data in receives, and the other does not. */
+/* Whether only one of two ends needs a receive for immediate data (R11). */
 bool unlike(const struct ep *ep, struct peer *peer)
 {
     return peer->known && peer_map(peer) && peer->map->w->unsolicited != ep->map->w->unsolicited;
 }
 
+/* Whether the target's processor carries out a read or a write. */
 bool emulated(const struct ep *ep, const struct op *op)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -33,7 +35,7 @@ bool emulated(const struct ep *ep, const struct op *op)
     return op->has_data && rule(s, kind, R11g) && unlike(ep, op->peer);
 }
 
-/* At the initiator: PUT_DONE when the target has the message. */
+/* Called at the initiator: sends the request. Returns PUT_DONE when the target has it. */
 int emulate(struct ep *ep, struct op *op)
 {
     const struct record r = {.kind = RECORD_RMA,
@@ -49,7 +51,7 @@ int emulate(struct ep *ep, struct op *op)
     return wire_put(op->peer->map, &r, op->iov, op->iov_count * sizeof *op->iov, 0);
 }
 
-/* At the target: a status. */
+/* Called at the target: moves the bytes of a request, and returns a status for the reply. */
 int emulated_move(struct ep *ep, const struct record *r)
 {
     struct peer *p = ep_peer(ep, r->from);

@@ -1,5 +1,5 @@
 /*
- * endpoint.c: the making and unmaking of endpoints, and their options.
+ * endpoint.c: opens and closes endpoints, and sets their options.
  */
 #define _GNU_SOURCE
 #include "cuda.h"
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Later than the headers. */
+/* Options that are newer than the headers. */
 enum {
     OPT_CUDA_API_PERMITTED = 10,
     OPT_SHARED_MEMORY_PERMITTED = 11,
@@ -20,6 +20,7 @@ enum {
     OPT_EFA_WRITE_IN_ORDER_ALIGNED_128_BYTES = -(0xefa << 16) + 6
 };
 
+/* Sets one of efa's options for CUDA and shared memory (R20). */
 static int efa_option(struct ep *ep, int name, bool permitted)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -59,7 +60,7 @@ static int set_option(fid_t fid, int level, int name, const void *value, size_t 
                    ret);
         return ret;
     }
-    /* man fi_efa: where the endpoint cannot do it the answer is EOPNOTSUPP. */
+    /* man fi_efa: EOPNOTSUPP where the endpoint cannot do it. */
     if (s->provider == EFA && name == OPT_EFA_WRITE_IN_ORDER_ALIGNED_128_BYTES) {
         if (len != sizeof(bool))
             return -FI_EINVAL;
@@ -179,8 +180,8 @@ static int ep_control(struct fid *fid, int command, void *arg)
     return command == FI_ENABLE ? enable((struct ep *)fid) : -FI_ENOSYS;
 }
 
-/* Injected operations count as done for the caller, so they leave before the end; the lock is held.
- */
+/* Carries out the injected operations of an endpoint that is closed: for their caller they are
+ * complete. The lock is held. */
 static void flush(struct ep *ep)
 {
     for (int i = 0; i < 50; i++) {
@@ -197,6 +198,7 @@ static void flush(struct ep *ep)
     }
 }
 
+/* Puts the completion of a flushed operation into a queue. */
 static void report(struct cq *cq, void *context, uint64_t flags, int err)
 {
     const struct completion c = {
@@ -204,8 +206,8 @@ static void report(struct cq *cq, void *context, uint64_t flags, int err)
     cq_push(cq, &c);
 }
 
-/* Reports the operations that the device held, receives among them, but not the operations that the
- * provider efa keeps itself. */
+/* Completes, with an error, the operations and receives that the device of a closed endpoint held
+ * (the setting flush). Those that the provider efa keeps itself have no completion. */
 static void report_posted(struct ep *ep)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -243,7 +245,7 @@ static void free_ops(struct ep *ep)
     }
 }
 
-/* The entries in its peers' lists belong to this endpoint. */
+/* Empties the lists of its peers, whose entries belong to this endpoint. */
 static void forget_peers(struct ep *ep)
 {
     for (size_t i = 0; ep->av != NULL && i < ep->av->count; i++) {
@@ -278,7 +280,7 @@ static int ep_close(struct fid *fid)
     forget_peers(ep);
     rnr_forget(ep, NULL);
     free_ops(ep);
-    /* Entries that are left in the queue count no longer. */
+    /* Entries that are left in the queue no longer take room in the device's queue. */
     for (struct cq *cq = ep->tx; cq != NULL; cq = cq == ep->tx && ep->rx != ep->tx ? ep->rx : NULL)
         for (size_t i = cq->head; i != cq->tail; i++)
             if (ep->map != NULL && cq->entries[i % cq->capacity].counted == ep->map->w)

@@ -81,6 +81,8 @@ int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **
     return 0;
 }
 
+/* Reports an error of no operation to the event queue; without one the provider may end the process
+ * (R9). */
 void eq_error(struct ep *ep, int err, int status)
 {
     const struct settings *s = &ep->domain->fabric->set;

@@ -1,5 +1,5 @@
 /*
- * fabric.c: the entry points, and the fabric.
+ * fabric.c: libfabric's entry points except fi_getinfo, and the fabric object.
  */
 #define _GNU_SOURCE
 #include "stub.h"
@@ -22,7 +22,7 @@ uint32_t fi_version(void)
     return FI_VERSION(s.release >> 8, s.release & 255);
 }
 
-/* The words of libfabric's own numbers; below 256 they are the C library's. */
+/* Returns the text of an error: one of libfabric's own, from 256 on, or one of the C library. */
 const char *fi_strerror(int number)
 {
     static const char *const own[] = {

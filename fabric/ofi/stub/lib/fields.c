@@ -1,6 +1,6 @@
 /*
- * fields.c: the rules that are one attribute of an offer. Where a rule is switched off the
- * attribute has another value, which a program sees: nothing, or more than there is.
+ * fields.c: the rules that set one attribute of an offer. Where a rule is switched off the
+ * attribute has another value, the last column of the table below.
  */
 #define _GNU_SOURCE
 #include "offer.h"
@@ -46,7 +46,7 @@ enum part { INFO, TX, RX, EP, DOMAIN };
 #define EVERY_FLAG                                                                                 \
     (FI_INJECT | FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |                       \
      FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_MORE)
-/* Queues that are worth trying. */
+/* A queue size that is much shorter than any provider's. */
 enum { SHORT = 64 };
 
 static const struct {
@@ -129,6 +129,7 @@ static const struct {
     {G70, CAPS, MESSAGES},
 };
 
+/* Sets the attributes of an offer that are rules. */
 void fields_set(const struct settings *s, enum kind kind, struct fi_info *i)
 {
     void *const parts[] = {[INFO] = i,

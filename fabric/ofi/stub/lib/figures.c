@@ -1,23 +1,26 @@
 /*
- * figures.c: efa's answers about its sizes, to fi_getopt.
+ * figures.c: efa's sizes, as fi_getopt returns them.
  */
 #define _GNU_SOURCE
 #include "stub.h"
 
-/* Later than the headers. */
+/* Options that are newer than the headers. */
 enum { MAX_MESSAGE = 12, MAX_RMA = 14, INJECT_MESSAGE = 16, INJECT_RMA = 18 };
 
+/* Whether writes may be injected: on efa-direct only with wide entries of the send queue (G5). */
 bool injects_writes(const struct ep *ep)
 {
     return ep->domain->kind != KIND_DIRECT ||
            ep->info->tx_attr->inject_size > (size_t)rule_value(G5c);
 }
 
+/* Returns the number of a rule, 0 where the rule does not hold. */
 static int64_t figure(const struct settings *s, enum kind kind, enum rule_id id)
 {
     return rule(s, kind, id) ? rule_value(id) : 0;
 }
 
+/* Returns the size that an option of fi_getopt names, in value; an error for other options. */
 int ep_figure(const struct ep *ep, int name, size_t *value)
 {
     const struct settings *s = &ep->domain->fabric->set;

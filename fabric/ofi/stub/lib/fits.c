@@ -1,5 +1,5 @@
 /*
- * fits.c: whether an offer has all that a program asks for.
+ * fits.c: whether an offer has all that the hints of a program require.
  */
 #define _GNU_SOURCE
 #include "offer.h"
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* A name stands for the layers over it, too, whatever its case. */
+/* Whether the provider's name in hints names a provider or a layer over it, in any case. */
 static bool named(const char *asked, const char *name)
 {
     size_t n = asked != NULL ? strlen(asked) : 0;
@@ -22,7 +22,7 @@ static bool same(const char *asked, const char *name)
 /* FI_MR_BASIC, whose name is a warning in the headers of libfabric 2. */
 enum { MR_BASIC = 1 << 0 };
 
-/* The hints have to promise the provider's demands on registrations. */
+/* Whether the hints allow all demands that the provider makes on registrations. */
 static bool registers(int asked, int wanted)
 {
     if (asked & MR_BASIC)
@@ -49,7 +49,8 @@ static bool names_fit(const struct settings *s, enum kind kind, const struct fi_
     return d == NULL || same(d->name, o->domain_attr->name);
 }
 
-/* Entries of the send queue that have room for more than is injected elsewhere (wide=1). */
+/* Whether hints get a send queue with wide entries, which have room for more injected bytes (the
+ * setting wide). */
 bool wide(const struct settings *s, enum kind kind, const struct fi_tx_attr *t)
 {
     const size_t most = without(s, kind, G5h) ? 128 : (size_t)rule_value(G5h);
@@ -71,8 +72,7 @@ static bool sizes_fit(const struct settings *s, enum kind kind, const struct fi_
            ((r->size <= o->rx_attr->size || any) && r->iov_limit <= o->rx_attr->iov_limit);
 }
 
-/* Whether the progress that is asked for is in the offer: the provider's own threads, the
- * program's, or no demand. */
+/* Whether an offer has the kind of progress that hints name. Only FI_PROGRESS_AUTO is a demand. */
 static bool progresses(enum fi_progress asked, enum fi_progress offered)
 {
     return asked != FI_PROGRESS_AUTO || offered == FI_PROGRESS_AUTO;
@@ -87,8 +87,8 @@ static bool domain_fits(const struct settings *s, enum kind kind, const struct f
                          progresses(h->data_progress, o->data_progress));
 }
 
-/* The capabilities that a provider lacks; it grants them where the rule that says so is switched
- * off. */
+/* Returns the capabilities of the hints that a provider lacks. It grants one where the rule that
+ * denies it is switched off. */
 static uint64_t lacks(const struct settings *s, enum kind kind, const struct fi_info *o,
                       const struct fi_info *h)
 {
@@ -109,7 +109,8 @@ static bool addresses_fit(const struct settings *s, enum kind kind, const struct
                                     (h->dest_addr == NULL || h->dest_addrlen == n));
 }
 
-/* Writes of peers with data need receives of their own kind (R11). */
+/* Whether efa-direct offers RMA to these hints: without unsolicited data it may want FI_RX_CQ_DATA
+ * (R11). */
 static bool moves(const struct settings *s, enum kind kind, const struct fi_info *h)
 {
     if (kind != KIND_DIRECT || s->unsolicited || !(h->caps & FI_RMA))

@@ -1,12 +1,13 @@
 /*
- * hello.c: efa's handshake with a peer before it writes to it (R10). It asks once, the peer's poll
- * answers, and until then operations wait, no more than 16 of an endpoint.
+ * hello.c: efa's handshake with a peer before it writes to it (R10). It sends one request, the
+ * peer's poll replies, and until then operations wait, no more than 16 of an endpoint.
  */
 #define _GNU_SOURCE
 #include "stub.h"
 
 #include <stdlib.h>
 
+/* Returns the peer with a number: from the address vector, or one that is not in it. */
 struct peer *ep_peer(struct ep *ep, uint64_t id)
 {
     struct peer *p = av_find(ep->av, id);
@@ -22,8 +23,9 @@ struct peer *ep_peer(struct ep *ep, uint64_t id)
     return p;
 }
 
-/* A peer whose handshake has to come first. shm has none. */
-static bool stranger(const struct ep *ep, const struct peer *peer)
+/* Whether reads, writes and atomic operations on a peer have to wait for its handshake. Peers that
+ * shm reaches need none. */
+static bool needs_handshake(const struct ep *ep, const struct peer *peer)
 {
     const struct settings *s = &ep->domain->fabric->set;
     const enum kind kind = ep->domain->kind;
@@ -31,7 +33,8 @@ static bool stranger(const struct ep *ep, const struct peer *peer)
            peer->id != ep->map->id && !shm_reaches(ep, peer);
 }
 
-static void ask(struct ep *ep, struct peer *peer)
+/* Sends a peer the request for a handshake, once. */
+static void send_hello(struct ep *ep, struct peer *peer)
 {
     if (peer->hello)
         return;
@@ -39,7 +42,7 @@ static void ask(struct ep *ep, struct peer *peer)
     op_control(ep, peer, &(struct record){.kind = RECORD_HELLO});
 }
 
-/* Whether an operation may be posted now: 0 or a negative error. */
+/* Returns 0 if an operation may be posted now, or a negative error. */
 int ep_accepts(struct ep *ep, struct peer *peer, bool rma, bool inject)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -53,9 +56,9 @@ int ep_accepts(struct ep *ep, struct peer *peer, bool rma, bool inject)
         return -FI_EAGAIN;
     if (rma && peer->backoff && rule(s, ep->domain->kind, R10g))
         return -FI_EAGAIN;
-    if (!rma || !stranger(ep, peer))
+    if (!rma || !needs_handshake(ep, peer))
         return 0;
-    ask(ep, peer);
+    send_hello(ep, peer);
     if (inject && rule(s, KIND_EFA, R10d))
         return -FI_EAGAIN;
     if (ep->before_handshake >= (size_t)rule_value(R10c) && rule(s, KIND_EFA, R10c))
@@ -63,11 +66,11 @@ int ep_accepts(struct ep *ep, struct peer *peer, bool rma, bool inject)
     return 0;
 }
 
-/* Keeps an operation until the handshake, where it has to wait for it. */
+/* Keeps an operation that has to wait for the handshake; false: it need not wait. */
 bool hello_waits(struct ep *ep, struct op *op)
 {
     struct peer *p = op->peer;
-    if (!stranger(ep, p))
+    if (!needs_handshake(ep, p))
         return false;
     ep->before_handshake++;
     op->next = NULL;
@@ -79,6 +82,7 @@ bool hello_waits(struct ep *ep, struct op *op)
     return true;
 }
 
+/* Posts the operations that have waited for a peer's handshake. */
 void hello_came(struct ep *ep, struct peer *peer)
 {
     peer->known = true;
@@ -92,7 +96,8 @@ void hello_came(struct ep *ep, struct peer *peer)
     peer->queued_last = NULL;
 }
 
-void hello_answer(struct ep *ep, struct peer *peer)
+/* Sends a peer the reply of the handshake. */
+void hello_reply(struct ep *ep, struct peer *peer)
 {
     if (peer == NULL)
         return;

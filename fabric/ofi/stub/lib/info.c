@@ -1,5 +1,5 @@
 /*
- * info.c: fi_getinfo: the grants of the offers that fit.
+ * info.c: fi_getinfo: picks the offers that fit the hints, and turns them into what is granted.
  */
 #define _GNU_SOURCE
 #include "cuda.h"
@@ -13,6 +13,7 @@
      FI_VARIABLE_MSG | FI_HMEM | FI_COLLECTIVE | FI_READ | FI_WRITE | FI_RECV | FI_SEND |          \
      FI_REMOTE_READ | FI_REMOTE_WRITE)
 
+/* Grants or denies FI_HMEM. Returns 0, or an error where the offer does not fit after all. */
 static int alter_hmem(const struct settings *s, enum kind kind, struct fi_info *o,
                       const struct fi_info *h)
 {
@@ -23,7 +24,7 @@ static int alter_hmem(const struct settings *s, enum kind kind, struct fi_info *
     }
     if (kind == KIND_EFA && rule(s, kind, R17b) && !cuda_found(s))
         return -FI_ENODATA;
-    /* Of an old program's memory of GPUs all is done by RDMA, which it has to allow. */
+    /* Programs of old API versions get FI_HMEM only if they allow RDMA. */
     const bool old = FI_VERSION_LT(o->fabric_attr->api_version, FI_VERSION(1, 18));
     if (rule(s, kind, G22) && old && (rdma == NULL || *rdma != '1'))
         return -FI_ENODATA;
@@ -47,7 +48,7 @@ static void alter_caps(struct fi_info *o, const struct fi_info *h)
         o->caps |= moves;
 }
 
-/* Of the secondary ones some cost time, and are granted only where they are asked for. */
+/* Clears secondary capabilities that cost time and that the hints do not name. */
 static void clear_caps(const struct settings *s, enum kind kind, struct fi_info *o,
                        const struct fi_info *h)
 {
@@ -86,7 +87,8 @@ static void alter_domain(const struct settings *s, enum kind kind, struct fi_dom
         o->av_type = (enum fi_av_type)rule_value(G12f);
 }
 
-/* The queues of cxi have other sizes than it offers. */
+/* Returns the size that a queue gets. Without a size in the hints, cxi grants another than it
+ * offers. */
 static size_t queue(const struct settings *s, enum kind kind, size_t offered, size_t asked)
 {
     if (asked != 0)
@@ -96,7 +98,8 @@ static size_t queue(const struct settings *s, enum kind kind, size_t offered, si
                                  : offered;
 }
 
-/* Atomic operations are done by messages, which nothing else waits for (rxm). */
+/* Removes the orders that rxm does not keep with atomic operations, because it does them by
+ * messages. */
 static void alter_atomics(const struct settings *s, enum kind kind, struct fi_info *o)
 {
     if (rule(s, kind, G68b)) {
@@ -108,7 +111,7 @@ static void alter_atomics(const struct settings *s, enum kind kind, struct fi_in
             o->ep_attr->max_order_waw_size = 0;
 }
 
-/* Sizes are as asked for; orders are granted if they are asked for and offered (R1). */
+/* Grants the sizes in the hints, and the orders that are both in the hints and offered (R1). */
 static void alter_queues(const struct settings *s, enum kind kind, struct fi_info *o,
                          const struct fi_info *h)
 {
@@ -116,7 +119,7 @@ static void alter_queues(const struct settings *s, enum kind kind, struct fi_inf
     if (h->tx_attr != NULL) {
         o->tx_attr->op_flags = h->tx_attr->op_flags;
         o->tx_attr->size = queue(s, kind, o->tx_attr->size, h->tx_attr->size);
-        /* Twice as wide, half as many. */
+        /* A queue of entries that are twice as wide has half as many. */
         if (wide(s, kind, h->tx_attr) && h->tx_attr->size == 0)
             o->tx_attr->size /= 2;
         if (h->tx_attr->inject_size != 0)
@@ -135,7 +138,7 @@ static void alter_queues(const struct settings *s, enum kind kind, struct fi_inf
     }
 }
 
-/* Turns an offer into a grant; an error is one of the whole answer. */
+/* Turns an offer into what is granted for the hints. With an error, all of fi_getinfo may fail. */
 static int alter(const struct settings *s, enum kind kind, struct fi_info *o,
                  const struct fi_info *h)
 {
@@ -148,7 +151,7 @@ static int alter(const struct settings *s, enum kind kind, struct fi_info *o,
     clear_caps(s, kind, o, h);
     if (h == NULL)
         return 0;
-    /* A program that asks for other hosts alone gets no shm (R8). */
+    /* A program whose hints are for other hosts alone gets no shm (R8). */
     if (kind == KIND_EFA && h->caps & FI_REMOTE_COMM && !(h->caps & FI_LOCAL_COMM))
         o->caps &= ~(uint64_t)FI_LOCAL_COMM;
     alter_queues(s, kind, o, h);
@@ -178,16 +181,17 @@ static int kinds(const struct settings *s, enum kind list[2])
     return 2;
 }
 
+/* Whether an offer has FI_HMEM before the hints are read. */
 static bool hmem_offered(const struct settings *s, enum kind kind)
 {
     if (kind == KIND_EFA)
-        return true; /* it looks later (R17b) */
+        return true; /* it checks later, in alter_hmem (R17b) */
     if (kind == KIND_DIRECT)
         return (cuda_found(s) && s->p2p) || !rule(s, kind, R17c);
     return cuda_found(s);
 }
 
-/* Whether FI_EFA_IFACE, names with commas between, has the device's. */
+/* Whether FI_EFA_IFACE, a comma-separated list of devices, allows a device. */
 static bool chosen(const struct settings *s, enum kind kind, const char *device)
 {
     const char *names = getenv("FI_EFA_IFACE");
@@ -201,7 +205,8 @@ static bool chosen(const struct settings *s, enum kind kind, const char *device)
     return false;
 }
 
-/* An offer of one NIC, which is the list's next or is dropped: 1, 0, or the end of all. */
+/* Appends an offer to the list if it fits the hints. Returns 1; 0 if it was dropped; or a negative
+ * error, with which all of fi_getinfo fails. */
 static int add(const struct settings *s, enum kind kind, struct fi_info *o, uint64_t flags,
                const struct fi_info *hints, struct fi_info ***end)
 {
@@ -221,7 +226,8 @@ static int add(const struct settings *s, enum kind kind, struct fi_info *o, uint
     return 1;
 }
 
-/* The offers of one NIC. Of cxi's only the first is kept where something was asked for. */
+/* Appends the offers of one NIC to the list. With hints, cxi's second one is left out if the first
+ * fits. */
 static int collect_nic(const struct settings *s, enum kind kind, uint32_t nic, uint32_t version,
                        uint64_t flags, const struct fi_info *hints, struct fi_info ***end)
 {
@@ -255,6 +261,7 @@ static int collect(const struct settings *s, uint32_t version, uint64_t flags,
     return *list != NULL ? 0 : -FI_ENODATA;
 }
 
+/* Ends the process if a variable is set that the provider has dropped (G21). */
 static void abort_old_settings(const struct settings *s)
 {
     static const char *const names[] = {"FI_EFA_MTU_SIZE", "FI_EFA_TX_IOV_LIMIT",
@@ -267,18 +274,18 @@ static void abort_old_settings(const struct settings *s)
 int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
                const struct fi_info *hints, struct fi_info **info)
 {
-    static bool asked;
+    static bool called;
     struct settings s;
     (void)node, (void)service;
     settings_read(&s);
     if (FI_VERSION_LT(fi_version(), version))
         return -FI_ENOSYS;
     abort_old_settings(&s);
-    if (!asked && cuda_found(&s) && rule(&s, KIND_EFA, R22b))
+    if (!called && cuda_found(&s) && rule(&s, KIND_EFA, R22b))
         cuda_touch(&s);
-    if (!asked)
+    if (!called)
         nic_fork_check(&s);
-    asked = true;
+    called = true;
     *info = NULL;
     int ret = collect(&s, version, flags, hints, info);
     if (ret != 0) {

@@ -1,6 +1,6 @@
 /*
- * log.c: lines for tests. Each is one write to a file that is opened for it, so that processes
- * may share the file.
+ * log.c: writes lines for tests to files. Each line is one write to a file that is opened for it,
+ * so that processes may share the file.
  */
 #define _GNU_SOURCE
 #include "settings.h"

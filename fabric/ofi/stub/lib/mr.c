@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-/* From 1.20 on; the headers may be older. */
+/* Of libfabric from 1.20 on; the headers may be older. */
 struct dma_buf {
     int fd;
     uint64_t offset;
@@ -19,6 +19,7 @@ struct dma_buf {
     void *base;
 };
 
+/* Lets peers find the regions of a domain in the file of a new endpoint. */
 void mr_publish(struct domain *d, struct ep *ep)
 {
     for (int i = 0; i < WIRE_REGIONS; i++)
@@ -26,6 +27,7 @@ void mr_publish(struct domain *d, struct ep *ep)
             wire_publish(ep->map->w, i, &d->regions[i]->peer);
 }
 
+/* Lets peers find a region in the files of all endpoints of its domain. */
 static void publish_everywhere(struct region *r)
 {
     for (struct ep *ep = r->domain->eps; ep != NULL; ep = ep->next)
@@ -80,8 +82,8 @@ static struct fi_ops fid_ops = {
     .size = sizeof fid_ops, .close = mr_close, .bind = mr_bind, .control = mr_control};
 
 /*
- * The device's keys have 32 bits, and are others on each NIC (R14); cxi's name a cached
- * registration of the provider's by their highest two bits (R19k).
+ * Returns a key that the provider draws. The keys of efa's device have 32 bits, and differ between
+ * NICs (R14); the highest two bits of cxi's mark a cached registration of the provider (R19k).
  */
 static uint64_t drawn_key(struct domain *d, const struct region *r)
 {
@@ -93,7 +95,7 @@ static uint64_t drawn_key(struct domain *d, const struct region *r)
     return without(&d->fabric->set, d->kind, R14a) ? ++d->keys : wire_draw() & UINT32_MAX;
 }
 
-/* A region of n bytes that peers name from base on; the lock is held. */
+/* Gives a region a key and a slot; the lock is held. */
 static int key_for(struct domain *d, struct region *r, uint64_t asked)
 {
     const bool ours = (d->info->domain_attr->mr_mode & FI_MR_PROV_KEY) != 0;
@@ -122,9 +124,9 @@ static int key_for(struct domain *d, struct region *r, uint64_t asked)
 }
 
 /*
- * A registration pins its pages: they are there from then on, and not only when the first bytes
- * come. Heaps are left out, and so is memory beyond some buffers of a process: tests have more of
- * both than the machine has memory.
+ * Gives a region its pages now, as a registration that pins them does, not when the first bytes
+ * come. It leaves out large regions, such as heaps, and regions beyond some buffers of a process,
+ * because tests have more of both than the machine has memory.
  */
 static void pin(const struct domain *d, const struct region *r)
 {
@@ -140,6 +142,7 @@ static void pin(const struct domain *d, const struct region *r)
         madvise((void *)from, len, MADV_POPULATE_READ);
 }
 
+/* Completes a registration: gives the region a key, and lets peers find it. */
 static int add(struct domain *d, struct region *r, uint64_t access, uint64_t key,
                struct fid_mr **mr)
 {
@@ -196,7 +199,7 @@ static int regv(struct fid *fid, const struct iovec *iov, size_t count, uint64_t
 }
 
 /*
- * A dma-buf is mapped, so that arrivals go to the file's memory, whatever address it was registered
+ * Maps a dma-buf, so that arrivals go to the file's memory, whatever address it was registered
  * with. Memory that cannot be mapped is taken to be at that address.
  */
 static void find_memory(struct region *r, const struct dma_buf *f)
@@ -214,6 +217,7 @@ static void find_memory(struct region *r, const struct dma_buf *f)
     r->peer.memory = (uintptr_t)at + skip;
 }
 
+/* Reads where the memory of a registration is, and refuses what the provider refuses. */
 static int check(struct domain *d, const struct fi_mr_attr *a, uint64_t flags, struct dma_buf *f,
                  bool *dmabuf)
 {
@@ -223,7 +227,7 @@ static int check(struct domain *d, const struct fi_mr_attr *a, uint64_t flags, s
     if (*dmabuf && FI_VERSION_LT(d->api, API_DMABUF) && rule(s, d->kind, R13c))
         return -FI_EBADFLAGS;
     if (*dmabuf && rule(s, d->kind, R19d))
-        *dmabuf = false; /* what follows is read as an iovec */
+        *dmabuf = false; /* the provider reads the description of the dma-buf as an iovec */
     if (*dmabuf) {
         memcpy(f, a->mr_iov, sizeof *f);
         if (fstat(f->fd, &st) != 0)

@@ -16,7 +16,8 @@ static size_t length(const struct iovec *iov, size_t count)
     return n;
 }
 
-/* Device buffers of efa-direct are the caller's, and have to be registered (R5). */
+/* Returns 0 if a receive may be posted: the device of efa-direct writes to the caller's buffers, so
+ * they have to be registered (R5). */
 static int receive_allowed(struct ep *ep, void **desc)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -27,6 +28,7 @@ static int receive_allowed(struct ep *ep, void **desc)
     return rule(s, ep->domain->kind, R5e) || without(s, ep->domain->kind, R5h) ? -FI_EINVAL : 0;
 }
 
+/* Returns 0 if the provider takes a message of this size and registration, or its error. */
 static int send_allowed(struct ep *ep, size_t len, void **desc, bool inject)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -101,7 +103,7 @@ static ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len, void *d
     return send_message(fid, &m, flags);
 }
 
-/* The endpoint's default flags, for calls without flags. */
+/* Returns the endpoint's default flags, for calls without flags. */
 static uint64_t usual(struct fid_ep *fid)
 {
     return ((struct ep *)fid)->info->tx_attr->op_flags & FI_DELIVERY_COMPLETE;
@@ -135,7 +137,7 @@ static ssize_t finjectdata(struct fid_ep *e, const void *b, size_t n, uint64_t d
     return send_one(e, b, n, NULL, data, to, NULL, FI_INJECT | FI_REMOTE_CQ_DATA);
 }
 
-/* Without a rule about its length a receive queue has no end. */
+/* Makes the receive queue longer where no rule limits its length. */
 static bool more_receives(struct ep *ep)
 {
     const struct settings *s = &ep->domain->fabric->set;

@@ -30,7 +30,8 @@ static struct timespec in(uint64_t ns)
     return t;
 }
 
-/* One round; answers when the next is due, UINT64_MAX when nothing is under way. */
+/* Carries out a domain's operations that are due. Returns when the next is due, UINT64_MAX when
+ * nothing is under way. */
 static uint64_t round_of(struct domain *d)
 {
     uint64_t due = UINT64_MAX;
@@ -56,13 +57,13 @@ static void *run(void *unused)
     pthread_mutex_lock(&lock);
     while (!ends) {
         uint64_t due = UINT64_MAX;
-        idle = true; /* before the look: operations posted from now on wake */
+        idle =
+            true; /* before the rounds: an operation that is posted from now on wakes the thread */
         for (struct domain *d = domains; d != NULL; d = d->next) {
             uint64_t next = round_of(d);
             due = next < due ? next : due;
         }
-        /* Behind the rounds: operations that found no receive in one, here or in a poll, are seen
-         * here. */
+        /* After the rounds, so that this finds operations that found no receive in one of them. */
         const uint64_t next = rnr_check(NULL);
         due = next < due ? next : due;
         if (due == UINT64_MAX) {
@@ -81,8 +82,9 @@ static void *run(void *unused)
 }
 
 /*
- * Something was posted. The caller holds its domain's lock, which the thread tries only, so the
- * order of the two locks does not matter; only a thread that sleeps for good is woken.
+ * Called when an operation was posted: wakes the thread, if it sleeps without a time. The caller
+ * holds its domain's lock. The thread only tries to take that, so the order of the two locks does
+ * not matter.
  */
 void nic_kick(void)
 {
@@ -94,6 +96,7 @@ void nic_kick(void)
     pthread_mutex_unlock(&lock);
 }
 
+/* Starts the thread. */
 static void start(void)
 {
     sigset_t all, old;
@@ -102,7 +105,7 @@ static void start(void)
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&work, &attr);
     pthread_condattr_destroy(&attr);
-    /* Signals are the program's. */
+    /* The thread must not get the program's signals. */
     sigfillset(&all);
     sigdelset(&all, SIGSEGV); /* a write to memory that a program guards */
     pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -141,7 +144,7 @@ void nic_remove(struct domain *d)
         pthread_join(thread, NULL);
 }
 
-/* Where the kernel does not keep registered pages out of the child's hands (R23). */
+/* Whether a fork ends the process, because the kernel does not copy registered pages (R23). */
 static bool guarded;
 
 static bool fork_safe(void)
@@ -159,7 +162,7 @@ static void before_fork(void)
         die(R23a, "fork after fi_domain, without FI_EFA_FORK_SAFE");
 }
 
-/* In the first fi_getinfo: pages that are kept apart may not be large. */
+/* Called in the first fi_getinfo: ends the process if both fork safety and huge pages are set. */
 void nic_fork_check(const struct settings *s)
 {
     const char *huge = getenv("FI_EFA_USE_HUGE_PAGE");
@@ -167,6 +170,7 @@ void nic_fork_check(const struct settings *s)
         die(R23c, "FI_EFA_FORK_SAFE with FI_EFA_USE_HUGE_PAGE");
 }
 
+/* Called when a domain is opened: a fork from now on ends the process where the rules say so. */
 void nic_fork_guard(struct domain *d)
 {
     const struct settings *s = &d->fabric->set;

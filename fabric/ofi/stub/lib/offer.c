@@ -24,13 +24,13 @@ static const struct {
     [KIND_VERBS] = {"IB-0xfe80000000000000", "verbs;ofi_rxm", "mlx5_%u", 4, SIZE_MAX},
 };
 
-/* A figure of the table, or another where it has none. */
+/* Returns the number of a rule, or another one where id names none. */
 static uint64_t figure(enum rule_id id, uint64_t otherwise)
 {
     return id == RULES ? otherwise : (uint64_t)rule_value(id);
 }
 
-/* The same, and the other where the rule is switched off. */
+/* Does the same, and returns the other number where the rule is switched off. */
 static uint64_t kept(const struct settings *s, enum kind kind, enum rule_id id, uint64_t otherwise)
 {
     return id == RULES || without(s, kind, id) ? otherwise : figure(id, otherwise);
@@ -58,7 +58,7 @@ size_t mtu(const struct settings *s, enum kind kind)
     return 4096;
 }
 
-/* Without shm a packet's room is the limit of injected bytes. */
+/* Limits the injected bytes to the room of a packet where shm is switched off. */
 static void inject_without_shm(const struct settings *s, enum kind kind, struct fi_info *i)
 {
     const char *shm = getenv("FI_EFA_ENABLE_SHM_TRANSFER");
@@ -67,7 +67,7 @@ static void inject_without_shm(const struct settings *s, enum kind kind, struct 
     i->tx_attr->inject_size = mtu(s, kind) - (rule(s, kind, G5g) ? figure(G5g, 0) : 0);
 }
 
-/* The order that a version offers; that of verbs is a field like others (G60). */
+/* Returns the order that a provider's version offers; that of verbs is set in fields.c (G60). */
 static uint64_t order(const struct settings *s, enum kind kind)
 {
     static const enum rule_id orders[] = {R1b, R19m, R19e, R19n};
@@ -91,7 +91,7 @@ struct fi_info *offer(const struct settings *s, enum kind kind, uint32_t nic)
     i->src_addrlen = address_size(kind);
     i->tx_attr->msg_order = i->rx_attr->msg_order = order(s, kind);
     i->tx_attr->inject_size = kind == KIND_CXI ? kept(s, kind, R19f, 0) : 0;
-    /* Of verbs, which no row has: as fabric/sim's. */
+    /* For verbs, for which no row has them: as in fabric/sim. */
     i->tx_attr->iov_limit = i->rx_attr->iov_limit = 4;
     i->tx_attr->rma_iov_limit = 1;
     i->tx_attr->op_flags = figure(G15, 0);
@@ -132,22 +132,23 @@ struct fi_info *offer(const struct settings *s, enum kind kind, uint32_t nic)
     return i;
 }
 
-/* cxi's other info, for programs that choose the keys of their memory. */
+/* Turns cxi's offer into its second one, for programs that choose the keys of their memory. */
 void offer_keys(const struct settings *s, struct fi_info *o)
 {
     o->domain_attr->mr_mode = rule(s, KIND_CXI, G31b) ? (int)figure(G31b, 0) : 0;
     o->domain_attr->mr_key_size = 4;
 }
 
-/* The number of an endpoint has 40 bits, which every form of address has room for. */
+/* Returns the bytes of an address. All forms have room for an endpoint's number, of 40 bits. */
 size_t address_size(enum kind kind)
 {
     return kind == KIND_CXI ? CXI_ADDRESS : kind == KIND_VERBS ? VERBS_ADDRESS : EFA_ADDRESS;
 }
 
 /*
- * A GID of the NIC, with a queue pair and its key; a NIC and a process on it; an IP address
- * with a port. 0 is the NIC's own address, without an endpoint.
+ * Writes the address of endpoint id on a NIC, in the form of its provider: efa has a GID with a
+ * queue pair, cxi a NIC and a process on it, verbs an IP address with a port. Number 0 is the NIC's
+ * own address, without an endpoint.
  */
 void address_make(enum kind kind, uint32_t nic, uint64_t id, void *addr)
 {
@@ -169,6 +170,7 @@ void address_make(enum kind kind, uint32_t nic, uint64_t id, void *addr)
     memcpy(gid + 16, &id, 5);
 }
 
+/* Returns the number of the endpoint at an address, 0 for no address of this provider. */
 uint64_t address_id(enum kind kind, const void *addr)
 {
     uint64_t id = 0;

@@ -1,5 +1,5 @@
 /*
- * op.c: the operations under way, and when each is due.
+ * op.c: the operations under way, in a heap by the time at which each is due.
  */
 #define _GNU_SOURCE
 #include "stub.h"
@@ -14,6 +14,7 @@ static bool before(const struct op *a, const struct op *b)
     return a->due != b->due ? a->due < b->due : a->number < b->number;
 }
 
+/* Stores an operation at place i of the heap. up and down restore the heap's order from there. */
 static void put(struct ep *ep, size_t i, struct op *op)
 {
     ep->heap[i] = op;
@@ -43,6 +44,7 @@ static void down(struct ep *ep, size_t i)
     put(ep, i, op);
 }
 
+/* Adds an operation to the heap. */
 static void push(struct ep *ep, struct op *op)
 {
     if (ep->heap_len == ep->heap_capacity) {
@@ -55,6 +57,7 @@ static void push(struct ep *ep, struct op *op)
     up(ep, ep->heap_len - 1);
 }
 
+/* Removes an operation from the heap, if it is there. */
 static void take_out(struct ep *ep, struct op *op)
 {
     if (op->at == 0)
@@ -125,6 +128,7 @@ int op_copy(struct op *op)
     return 0;
 }
 
+/* Returns the part of immediate data that the device carries (R11k). */
 uint64_t op_data(const struct ep *ep, uint64_t data)
 {
     if (!rule(&ep->domain->fabric->set, ep->domain->kind, R11k))
@@ -133,8 +137,9 @@ uint64_t op_data(const struct ep *ep, uint64_t data)
 }
 
 /*
- * Operations that keep their order, by class: all of verbs; of cxi messages and the rest, each
- * among themselves; of efa messages, where that was asked for.
+ * Returns the class of an operation, 0 or 1, whose operations on one peer keep their order, or -1
+ * for none. verbs has one class for all, cxi one for messages and one for the rest, efa one for
+ * messages where the endpoint was opened with that order.
  */
 static int order_of(const struct ep *ep, const struct op *op)
 {
@@ -151,7 +156,8 @@ static int order_of(const struct ep *ep, const struct op *op)
     }
 }
 
-/* Half of all are on their way at once, most of the others soon, a few late. */
+/* Draws the delay of an operation: none for half of them, a short one for most others, a long one
+ * for a few. */
 static uint64_t delay(const struct ep *ep, const struct op *op)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -161,6 +167,7 @@ static uint64_t delay(const struct ep *ep, const struct op *op)
     return (d >> 8) % ((d >> 1) % 64 == 0 ? 300 * US : most * US);
 }
 
+/* Puts an operation on its way, behind others of its class. */
 void op_post(struct ep *ep, struct op *op)
 {
     op->number = ep->numbers++;
@@ -181,6 +188,7 @@ void op_post(struct ep *ep, struct op *op)
     nic_kick();
 }
 
+/* Posts a message of the provider itself, such as a handshake or a reply. */
 void op_control(struct ep *ep, struct peer *peer, const struct record *r)
 {
     struct op *op = op_new(ep, OP_CONTROL, peer);
@@ -189,6 +197,7 @@ void op_control(struct ep *ep, struct peer *peer, const struct record *r)
     op_post(ep, op);
 }
 
+/* Makes an operation due in ns nanoseconds. */
 void op_wait(struct ep *ep, struct op *op, uint64_t ns)
 {
     op->due = now_ns() + ns;
@@ -196,7 +205,7 @@ void op_wait(struct ep *ep, struct op *op, uint64_t ns)
     push(ep, op);
 }
 
-/* The end of an operation: the next of its peer's may begin. */
+/* Frees an operation that is over, and lets the next one of its class begin. */
 void op_drop(struct ep *ep, struct op *op)
 {
     take_out(ep, op);
@@ -218,6 +227,8 @@ void op_drop(struct ep *ep, struct op *op)
     ep->free_ops = op;
 }
 
+/* Carries out an endpoint's operations that are due, or with all those that are not as well, up to
+ * a limit. */
 void ep_carry(struct ep *ep, bool all)
 {
     enum { MOST = 256 };

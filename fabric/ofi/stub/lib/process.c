@@ -1,5 +1,5 @@
 /*
- * process.c: the numbers of processes, and their memory.
+ * process.c: finds processes by number, and reads and writes their memory.
  */
 #define _GNU_SOURCE
 #include "process.h"
@@ -42,7 +42,8 @@ bool process_there(pid_t pid)
     return access(path, F_OK) == 0;
 }
 
-/* A call by number reaches the processes of this PID namespace alone, and takes no file. */
+/* Moves bytes of another process. In this PID namespace a call by the process's number does that;
+ * for one in another namespace its memory file has to be opened. */
 ssize_t process_move(pid_t pid, uint64_t space, int *fd, uint64_t at, void *local, size_t n,
                      bool write)
 {

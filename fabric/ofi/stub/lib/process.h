@@ -1,5 +1,5 @@
 /*
- * process.h: the numbers of processes, and their memory.
+ * process.h: finds processes by number, and reads and writes their memory.
  *
  * PEs may be in PID namespaces of their own, as on hosts that know nothing of each other's
  * processes. They see the /proc around them, which has a number for each.
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The number of this process in /proc, and its PID namespace. */
+/* Returns the number of this process in /proc, and its PID namespace. */
 pid_t process_number(void);
 uint64_t process_space(void);
 

@@ -1,5 +1,5 @@
 /*
- * ring.c: the ring of an endpoint's file, its regions, and the addresses it knows.
+ * ring.c: the ring of records in an endpoint's file, its regions, and the addresses that it knows.
  */
 #define _GNU_SOURCE
 #include "wire.h"
@@ -15,7 +15,8 @@ static struct record *slot(struct wire *w, uint64_t at)
     return (struct record *)((char *)w + w->ring_at + at % w->ring_size);
 }
 
-/* The lock is held for the time of a copy, but its holder may be stopped: callers do not wait. */
+/* Tries to take the lock of an endpoint's file. It is held only for a copy, but its holder may be
+ * stopped, so callers do not wait for it. */
 bool wire_try_lock(struct wire *w)
 {
     int ret = pthread_mutex_trylock(&w->lock);
@@ -47,7 +48,8 @@ void wire_free_entries(struct wire *w, uint64_t n)
     atomic_fetch_sub(&w->cq_used, n);
 }
 
-/* Makes room at the tail for a record, behind a pad if the ring's end is too near. */
+/* Returns the place for a record of size bytes, at the tail or, where the ring's end is too near,
+ * behind a pad at the ring's beginning; NULL: there is no room. */
 static struct record *room(struct wire *w, uint64_t *tail, size_t size)
 {
     uint64_t head = atomic_load_explicit(&w->head, memory_order_acquire);
@@ -140,7 +142,8 @@ int wire_publish(struct wire *w, int slot, const struct wire_region *r)
     return 0;
 }
 
-/* An initiator that was killed in the midst of a copy never lets go, so the wait has an end. */
+/* Removes a region, and waits until no initiator moves its bytes. One that was killed while it did
+ * never lets go, so the wait has a limit. */
 void wire_withdraw(struct wire *w, int slot)
 {
     struct wire_region *r = &w->region[slot];
@@ -172,11 +175,13 @@ void wire_let_go(struct wire_region *r)
         ;
 }
 
+/* Returns where in the table of known addresses the search for one begins. */
 static uint64_t place(uint64_t id)
 {
     return id * UINT64_C(0x9e3779b97f4a7c15) >> 40;
 }
 
+/* Adds an address to those that the owner of a file knows: that are in its address vector. */
 void wire_know(struct wire *w, uint64_t id)
 {
     for (uint64_t i = 0; i < WIRE_KNOWN / 2; i++) {

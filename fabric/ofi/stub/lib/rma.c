@@ -1,5 +1,5 @@
 /*
- * rma.c: posting of writes and reads, and each provider's refusals.
+ * rma.c: posts writes and reads, and refuses what each provider refuses.
  */
 #define _GNU_SOURCE
 #include "stub.h"
@@ -7,6 +7,7 @@
 #include <string.h>
 
 /*
+ * Whether cxi accepts a key.
  * An application's keys have 32 bits. The provider's own keys have bit 63, and bit 62 if the region
  * is cached; of the others, those with bit 61 are slots of a table of 92 (R19k).
  */
@@ -17,6 +18,7 @@ static bool key_may_be(uint64_t key)
     return (key >> 61 & 3) != 1 || (key & UINT16_MAX) < 92;
 }
 
+/* Returns 0 if the provider takes a read or a write, or its error. */
 static int allowed(struct ep *ep, enum op_kind what, const struct fi_msg_rma *m, size_t len,
                    uint64_t flags)
 {
@@ -132,6 +134,7 @@ static ssize_t fwrite_(struct fid_ep *e, const void *b, size_t n, void *d, fi_ad
     return post_one(e, OP_WRITE, b, n, d, 0, to, addr, key, c, FI_COMPLETION);
 }
 
+/* Whether a rule holds for an endpoint. */
 static bool is(struct fid_ep *e, enum rule_id id)
 {
     struct domain *d = ((struct ep *)e)->domain;
@@ -145,6 +148,7 @@ static ssize_t fwritemsg(struct fid_ep *e, const struct fi_msg_rma *m, uint64_t 
     return post(e, OP_WRITE, m, flags);
 }
 
+/* Checks an injected write to a peer of this host (shm_inject). */
 static void inject_to(struct fid_ep *e, fi_addr_t to)
 {
     struct ep *ep = (struct ep *)e;
@@ -153,7 +157,7 @@ static void inject_to(struct fid_ep *e, fi_addr_t to)
     pthread_mutex_unlock(&ep->domain->lock);
 }
 
-/* Nothing is injected by a write, except by an entry that is wide (G5). */
+/* Whether an endpoint cannot inject writes: efa-direct can only with wide entries (G5). */
 static bool narrow(struct fid_ep *e)
 {
     return is(e, R6c) && !injects_writes((struct ep *)e);

@@ -17,7 +17,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct mapping *targets;
 static uint64_t checked;
 
-/* The lock of the operation's domain is held. */
+/* Has an operation wait until its target has posted a receive. The lock of the operation's domain
+ * is held. */
 void rnr_wait(struct op *op)
 {
     struct mapping *m = op->peer->map;
@@ -35,7 +36,8 @@ void rnr_wait(struct op *op)
     pthread_mutex_unlock(&lock);
 }
 
-/* Has the first n go on. One whose domain is in use stays until the next check. */
+/* Makes the first n operations that wait for a target due. One whose domain is locked stays until
+ * the next check. */
 static bool resume(struct mapping *m, int64_t n, struct domain *held)
 {
     bool any = false;
@@ -102,7 +104,7 @@ uint64_t rnr_check(struct domain *held)
     sweep();
     pthread_mutex_unlock(&lock);
     if (any)
-        nic_kick(); /* they may be another domain's, which no thread polls */
+        nic_kick(); /* the operations may be those of a domain that no thread polls */
     return now;
 }
 

@@ -1,5 +1,5 @@
 /*
- * rules.c: which rules hold. The rows are those of rules.tsv.
+ * rules.c: which rules hold for a provider, version and fabric. The rows are those of rules.tsv.
  */
 #define _GNU_SOURCE
 #include "settings.h"
@@ -19,7 +19,8 @@ int64_t rule_value(enum rule_id id)
     return (int64_t)rows[id].answer;
 }
 
-/* without=R5,R6a names rows, or all rows of a number. */
+/* Whether the list of the setting without, such as R5,R6a, has a row: by its name, or R5 for all
+ * rows R5a, R5b and so on. */
 static bool off(const char *without, const char *id)
 {
     size_t digits = 1 + strspn(id + 1, "0123456789");

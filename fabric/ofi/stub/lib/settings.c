@@ -1,5 +1,5 @@
 /*
- * settings.c: reads FAKE_NIC.
+ * settings.c: reads the settings in FAKE_NIC.
  */
 #define _GNU_SOURCE
 #include "settings.h"
@@ -37,7 +37,7 @@ void setting_text(const char *key, char *text, size_t len)
     text[n] = 0;
 }
 
-static bool says(const char *key, const char *value)
+static bool setting_is(const char *key, const char *value)
 {
     char text[32];
     setting_text(key, text, sizeof text);
@@ -45,7 +45,8 @@ static bool says(const char *key, const char *value)
 }
 
 /*
- * The default is the newest efa provider. minor=N selects 1.N; only old settings use it.
+ * Reads all settings that stay the same while a fabric is open. The default is the newest efa
+ * provider. minor=N selects 1.N; only old settings use it.
  */
 void settings_read(struct settings *s)
 {
@@ -65,11 +66,11 @@ void settings_read(struct settings *s)
     s->seed = (uint64_t)setting("seed", 1);
     s->again = (uint64_t)setting("again", 0);
     s->unsolicited = setting("unsolicited", 1) != 0;
-    s->p2p = !says("p2p", "no");
+    s->p2p = !setting_is("p2p", "no");
     s->in_order = setting("inorder", 0) != 0;
-    s->loads_cuda = says("cuda", "look");
-    s->old_fork = says("fork", "old");
-    s->one_host = says("host", "one");
+    s->loads_cuda = setting_is("cuda", "look");
+    s->old_fork = setting_is("fork", "old");
+    s->one_host = setting_is("host", "one");
     s->flush = setting("flush", 0) != 0;
     setting_text("part", text, sizeof text);
     s->part = *text != 0 ? (uint32_t)strtoul(text, NULL, 16) : 0xefa1;

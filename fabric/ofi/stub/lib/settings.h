@@ -17,29 +17,29 @@ enum { FIRST_BUS = 0x50 }; /* PCI bus of NIC 0; the others follow */
 enum kind { KIND_EFA, KIND_DIRECT, KIND_CXI, KIND_VERBS };
 
 /*
- * Words KEY=VALUE. Settings that a test may change while endpoints are open (fail_at, unreached_at,
- * data_fails_at, dmabuf, peer, overrun_at and the stray ones) are looked up when they are needed;
- * the others keep the values from the opening of the fabric.
+ * The settings, words KEY=VALUE in FAKE_NIC. Those that a test may change while endpoints are open
+ * (fail_at, unreached_at, data_fails_at, dmabuf, peer, overrun_at and the stray ones) are read when
+ * they are needed; the others keep their values from the opening of the fabric on.
  */
 struct settings {
     enum provider provider;
-    uint32_t release;  /* of libfabric, as RELEASE */
-    uint32_t nics;     /* offered */
-    uint64_t seed;     /* of delays, orders and refusals */
-    uint64_t max_cq;   /* entries of a completion queue that the device grants */
-    uint64_t again;    /* one of how many postings is refused by EAGAIN; 0: none */
-    bool unsolicited;  /* writes with data need no receive (R11) */
-    bool p2p;          /* the NIC reaches the GPU's memory (R20) */
-    bool in_order;     /* the device writes the bytes of each aligned 128 in order, where asked */
-    bool loads_cuda;   /* FI_HMEM only if CUDA's libraries are there (R21) */
-    bool old_fork;     /* the kernel is older than 5.13 (R23) */
-    bool one_host;     /* the peers of efa are on this host, which its shm reaches (R18, R24) */
-    bool flush;        /* posted operations are reported when their endpoint is closed (R15) */
-    uint32_t part;     /* of the device: 0xefa0 (p4d), 0xefa1 (p5) or a later one (R10) */
-    bool sick;         /* every operation fails as on a NIC that is broken (R15) */
-    uint32_t dies;     /* the NIC that breaks */
-    uint64_t dies_at;  /* with which of an endpoint's operations; 0: it does not */
-    int gone;          /* the device's report of a lost peer: a status of its own (R15) */
+    uint32_t release; /* of libfabric, as RELEASE */
+    uint32_t nics;    /* how many NICs are offered */
+    uint64_t seed;    /* of delays, orders and refusals */
+    uint64_t max_cq;  /* entries of a completion queue that the device grants */
+    uint64_t again;   /* one of how many postings is refused by EAGAIN; 0: none */
+    bool unsolicited; /* writes with data need no receive (R11) */
+    bool p2p;         /* the NIC reaches the GPU's memory (R20) */
+    bool in_order;   /* the device has the option to write the bytes of each aligned 128 in order */
+    bool loads_cuda; /* FI_HMEM only if CUDA's libraries are there (R21) */
+    bool old_fork;   /* the kernel is older than 5.13 (R23) */
+    bool one_host;   /* the peers of efa are on this host, which its shm reaches (R18, R24) */
+    bool flush;      /* posted operations are reported when their endpoint is closed (R15) */
+    uint32_t part;   /* of the device: 0xefa0 (p4d), 0xefa1 (p5) or a later one (R10) */
+    bool sick;       /* every operation fails as on a NIC that is broken (R15) */
+    uint32_t dies;   /* the NIC that breaks */
+    uint64_t dies_at;  /* with which of an endpoint's operations it breaks; 0: it does not */
+    int gone;          /* the status with which operations on a lost peer fail (R15) */
     char without[256]; /* rules that are switched off */
 };
 
@@ -59,17 +59,17 @@ bool rule(const struct settings *s, enum kind kind, enum rule_id id);
  * allows is refused then.
  */
 bool without(const struct settings *s, enum kind kind, enum rule_id id);
-/* The number of a row: an error, flags, a size. */
+/* Returns the number of a rule: an error, flags, or a size. */
 int64_t rule_value(enum rule_id id);
 
-/* The effect of the settings for fork on huge pages (nic.c, R23). */
+/* Ends the process if both fork safety and huge pages are set (nic.c, R23). */
 void nic_fork_check(const struct settings *s);
 
-/* A line in the file of FAKE_NIC_LOG: a registration, or a refusal. */
+/* Adds a line to the file of FAKE_NIC_LOG: a registration, or a refusal. */
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* A line in the file of log=: the contents of the queues. */
+/* Adds a line to the file of the setting log: the use of the queues, or an option. */
 void count_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Where the real provider aborts or crashes. */
+/* Ends the process with a message, where the real provider aborts or crashes. */
 _Noreturn void die(enum rule_id id, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * shm.c: efa's own transport within a host, which another provider of libfabric's carries. Peers
- * are on other hosts, and shm reaches none, unless host=one says that they are on this one.
+ * shm.c: efa's own transport within a host, by another provider of libfabric, and its use of CUDA.
+ * Without the setting host=one all peers count as on other hosts, so that shm reaches none.
  */
 #define _GNU_SOURCE
 #include "cuda.h"
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Whether a domain's endpoints are opened with shm. */
 bool shm_of(const struct domain *d)
 {
     const char *s = getenv("FI_EFA_ENABLE_SHM_TRANSFER");
@@ -19,7 +20,7 @@ bool shm_of(const struct domain *d)
     return s == NULL || strcmp(s, "0") != 0;
 }
 
-/* The part of it that fi_enable leaves: it has CUDA calls of its own, which option 10 forbids. */
+/* Closes an endpoint's shm in fi_enable, where an option forbids shm, or its calls of CUDA. */
 void shm_enable(struct ep *ep)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -43,7 +44,8 @@ bool shm_reaches(const struct ep *ep, const struct peer *peer)
     return ep->shm && peer->shm;
 }
 
-/* fi_inject_write checks that the peer exists, but not that its shared memory still does. */
+/* Ends the process where efa's fi_inject_write would crash: it finds the peer's address in shm, but
+ * does not check that shm is still open. */
 void shm_inject(const struct ep *ep, const struct peer *peer)
 {
     if (peer != NULL && peer->shm && !ep->shm &&
@@ -52,8 +54,9 @@ void shm_inject(const struct ep *ep, const struct peer *peer)
 }
 
 /*
- * The provider's handling of GPU memory in an operation that is posted. Which operations CUDA
- * copies depends on sizes and on the device's reach. The stub calls CUDA in each of them.
+ * Does what the provider does with GPU memory when an operation is posted. Which operations the
+ * real provider copies with CUDA depends on sizes and on the device. The stub calls CUDA in each of
+ * them.
  */
 void gpu_posted(struct ep *ep, const struct peer *peer, void *const *desc)
 {

@@ -1,6 +1,6 @@
 /*
- * stub.h: the objects of the stub. One lock, the domain's, is over all that belongs to a
- * domain; the NIC's thread takes it as well.
+ * stub.h: the objects of the stub. The lock of a domain guards all that belongs to the domain; the
+ * NIC's thread takes it as well.
  */
 #ifndef STUB_H
 #define STUB_H
@@ -23,10 +23,10 @@ enum status {
     STATUS_NO_HANDLE = R15i_VALUE,   /* the address was removed */
     STATUS_BAD_ADDRESS = R15g_VALUE, /* key or address are not the target's */
     STATUS_BAD_QPN = R15j_VALUE,     /* the endpoint is not there */
-    STATUS_NOT_READY = 10,           /* it had no receive */
-    STATUS_SILENT = R15k_VALUE,      /* it answered before */
+    STATUS_NOT_READY = 10,           /* the target had no receive */
+    STATUS_SILENT = R15k_VALUE,      /* the target no longer replies */
     STATUS_UNKNOWN = R15n_VALUE,     /* the target does not know the sender */
-    STATUS_NEVER = R15m_VALUE,       /* it never answered */
+    STATUS_NEVER = R15m_VALUE,       /* the target has never replied */
     /* The provider's own status for silence: after the handshake, and before (R15l). */
     STATUS_SILENT_PEER = R15l_VALUE,
     STATUS_NO_HANDSHAKE = 4126
@@ -56,7 +56,7 @@ struct domain {
     pthread_mutex_t lock;
     struct ep *eps;
     struct region *regions[WIRE_REGIONS];
-    uint64_t keys; /* that were given out in order, without R14a */
+    uint64_t keys; /* keys so far, which count up without R14a */
     int users;     /* objects that are open in it */
 };
 
@@ -78,17 +78,17 @@ struct completion {
     uint64_t flags, len, data;
     fi_addr_t source;
     int err, status;
-    struct wire *counted; /* in this endpoint's entries; NULL: in none, any more */
-    bool said;            /* a read has reported this error */
+    struct wire *counted; /* endpoint whose queue of the device has an entry for it; NULL: none */
+    bool reported;        /* a read has reported this error */
 };
 
 struct cq {
     struct fid_cq fid;
     struct domain *domain;
     enum fi_cq_format format;
-    uint64_t id; /* of the FIFO */
-    int bell;    /* its descriptor; -1: it has no wait object */
-    bool armed;  /* the next entry rings the bell */
+    uint64_t id; /* number of the FIFO that wakes a waiting thread */
+    int bell;    /* the FIFO's descriptor; -1: the queue has no wait object */
+    bool armed;  /* the next entry makes the FIFO readable */
     uint64_t size;
     struct completion *entries; /* a ring */
     size_t capacity, head, tail;
@@ -100,14 +100,14 @@ struct peer {
     uint64_t id;
     struct mapping *map; /* NULL: not mapped yet, or not there */
     fi_addr_t addr;
-    bool greeted;                    /* a handshake was sent */
-    bool hello;                      /* one was asked for */
-    bool known;                      /* its handshake has come */
+    bool greeted;                    /* the reply of a handshake was sent to it */
+    bool hello;                      /* the request for a handshake was sent to it */
+    bool known;                      /* its reply has come */
     bool shm;                        /* it has an address in shm, too */
     bool backoff;                    /* its receiver was not ready (R10) */
     struct op *first[2], *last[2];   /* operations that keep their order, in two classes */
-    struct op *queued, *queued_last; /* that wait for the handshake */
-    struct peer *next;               /* of those in no address vector */
+    struct op *queued, *queued_last; /* operations that wait for the handshake */
+    struct peer *next;               /* in the list of peers that no address vector has */
 };
 
 struct av {
@@ -116,19 +116,19 @@ struct av {
     struct peer **peers; /* by fi_addr_t; NULL: removed */
     size_t count, capacity;
     bool bound;      /* an endpoint is, or was, bound to it (efa) */
-    uint32_t *index; /* of peers by number: a table, each entry 1 and the index */
+    uint32_t *index; /* a hash table of peers by number: an entry is the index in peers plus 1 */
     size_t index_capacity;
 };
 
 enum op_kind { OP_SEND, OP_WRITE, OP_READ, OP_ATOMIC, OP_CONTROL };
-enum op_state { OP_FREE, OP_WAITING, OP_MOVED, OP_ASKED, OP_ANSWERED };
+enum op_state { OP_FREE, OP_WAITING, OP_MOVED, OP_REQUESTED, OP_REPLIED };
 
 struct op {
     struct op *next;   /* free, or behind another of its peer */
     struct op *behind; /* waits for a receive of the same target, as this one does */
-    uint64_t token;    /* number of the slot, and of its use */
-    uint64_t number;   /* of the endpoint's operations */
-    size_t at;         /* in the heap, and 1; 0: it is not there */
+    uint64_t token;    /* index in ep->ops, and above it how often that was used */
+    uint64_t number;   /* its number among the endpoint's operations */
+    size_t at;         /* place in the heap plus 1; 0: it is not there */
     enum op_kind kind;
     enum op_state state;
     struct ep *ep;
@@ -145,14 +145,14 @@ struct op {
     bool begun; /* the last words of its blocks are there */
     unsigned tries;
     int order;     /* class whose operations keep their order; -1: none */
-    bool fence;    /* begins when all before it on its peer have ended */
-    bool has_data; /* for the target */
+    bool fence;    /* begins when all before it on its peer are complete */
+    bool has_data; /* it has immediate data for the target */
     bool data_put; /* the target has the immediate data */
     bool inject;   /* it has no completion */
     bool internal; /* of the provider itself (R9) */
-    bool ack;      /* the target's processor reports that it is done */
+    bool ack;      /* the target's processor sends a reply */
     bool lost;     /* the peer was found gone once */
-    int status;    /* the target's answer */
+    int status;    /* of the target's reply */
     /* Atomic operations. */
     enum fi_op op;
     unsigned width;
@@ -186,12 +186,12 @@ struct ep {
     struct av *av;
     struct eq *eq;
     struct mapping *map; /* of its own file; NULL: not enabled */
-    uint64_t ordinal;    /* of this process's endpoints */
+    uint64_t ordinal;    /* its number among this process's endpoints */
     uint64_t posted, numbers;
     struct op **ops, *free_ops;
     size_t op_capacity, op_count; /* of ops */
     size_t depth, high, active;
-    struct peer *strangers; /* in no address vector, and to be answered */
+    struct peer *strangers; /* peers that no address vector has, which get replies all the same */
     struct op **heap;       /* by due, then by number */
     size_t heap_len, heap_capacity;
     size_t before_handshake;  /* operations that wait for one (R10) */
@@ -221,9 +221,10 @@ extern struct fi_ops_atomic atomic_ops;
 
 void mr_publish(struct domain *d, struct ep *ep);
 
-/* A completion into a queue, counted before; the lock is held. */
+/* Puts a completion into a queue. The caller has taken its entry in the device's queue, and holds
+ * the lock. */
 void cq_push(struct cq *cq, const struct completion *c);
-bool cq_waits(struct cq *cq); /* answers whether there is nothing, and has the next ring the bell */
+bool cq_waits(struct cq *cq); /* whether a caller may wait: it is empty, the next entry wakes */
 void cq_progress(struct cq *cq);
 
 struct peer *av_peer(struct av *av, fi_addr_t addr);
@@ -242,13 +243,13 @@ struct op *op_find(struct ep *ep, uint64_t token);
 void op_wait(struct ep *ep, struct op *op, uint64_t ns);
 void op_drop(struct ep *ep, struct op *op);
 void ep_carry(struct ep *ep, bool all);
-uint64_t ep_due(const struct ep *ep); /* when it has something to do; UINT64_MAX: never */
+uint64_t ep_due(const struct ep *ep); /* when its next operation is due; UINT64_MAX: never */
 
-/* figures.c: fi_getopt's answers about sizes. */
+/* figures.c: sizes, as fi_getopt returns them. */
 int ep_figure(const struct ep *ep, int name, size_t *value);
 bool injects_writes(const struct ep *ep);
 
-/* done.c: how they end. */
+/* done.c: completes operations. */
 void op_done(struct ep *ep, struct op *op);
 void op_fail(struct ep *ep, struct op *op, int status);
 bool nic_broken(struct ep *ep);
@@ -262,7 +263,7 @@ const char *status_text(enum kind kind, int status);
 int ep_accepts(struct ep *ep, struct peer *peer, bool rma, bool inject);
 bool hello_waits(struct ep *ep, struct op *op);
 void hello_came(struct ep *ep, struct peer *peer);
-void hello_answer(struct ep *ep, struct peer *peer);
+void hello_reply(struct ep *ep, struct peer *peer);
 struct peer *ep_peer(struct ep *ep, uint64_t id); /* in the address vector, or a stranger */
 
 /* carry.c: performs an operation that is due. */
@@ -270,7 +271,7 @@ void carry(struct ep *ep, struct op *op);
 int apply(struct mapping *m, uint64_t at, uint64_t key, enum fi_op op, unsigned width,
           const uint64_t operands[2], uint64_t *old);
 struct wire_region *find_region(struct mapping *m, uint64_t at, uint64_t key, uint64_t len,
-                                uint32_t use); /* the caller lets it go */
+                                uint32_t use); /* the caller calls wire_let_go */
 
 /* emulate.c: reads and writes by the target's processor (R10, R11). */
 bool unlike(const struct ep *ep, struct peer *peer);
@@ -285,7 +286,7 @@ void rnr_forget(const struct ep *ep, const struct peer *peer);
 
 /* arrive.c: handles the entries of an endpoint's ring. */
 void arrive(struct ep *ep);
-void answer(struct ep *ep, const struct record *r, int status, uint64_t data);
+void reply(struct ep *ep, const struct record *r, int status, uint64_t data);
 bool early_match(struct ep *ep);
 
 /* shm.c: efa's transport within a host, and memory of GPUs. */
@@ -302,9 +303,9 @@ void nic_remove(struct domain *d);
 void nic_kick(void);
 void nic_fork_guard(struct domain *d);
 
-/* dice.c: a number that depends only on the events. */
+/* dice.c: a random number that depends only on the seed, the endpoint and the operation. */
 uint64_t dice(const struct ep *ep, uint64_t number, unsigned purpose);
 enum { FOR_DELAY = 1, FOR_LATE, FOR_PIECES, FOR_AGAIN };
-bool refused(struct ep *ep); /* again=K */
+bool refused(struct ep *ep); /* whether a posting finds no room (again=K) */
 
 #endif

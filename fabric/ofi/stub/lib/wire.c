@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of this layout: a library of another one that runs at the same time leaves our files alone. */
+/* Marks files of this layout: a library with another layout leaves them alone. */
 #define MAGIC (UINT64_C(0x6e69632d77697265) ^ sizeof(struct wire) << 8 ^ sizeof(struct record))
 #define PREFIX "libfabric-stub-"
 #define ID_BITS 40 /* the bits that every provider's address has room for */
@@ -47,12 +47,14 @@ static void path_of(uint64_t id, char *path, size_t len)
     snprintf(path, len, "%s/" PREFIX "%010llx", folder(), (unsigned long long)id);
 }
 
-/* The FIFO of a queue has its owner's number, which shows whether it is still of use. */
+/* Writes the path of a queue's FIFO. It has the number of the owning process, which shows whether
+ * the FIFO is still in use. */
 static void bell_of(uint64_t cq_id, pid_t pid, char *path, size_t len)
 {
     snprintf(path, len, "%s/" PREFIX "%010llx.%d", folder(), (unsigned long long)cq_id, (int)pid);
 }
 
+/* Draws a random number of ID_BITS, never 0: an endpoint, a queue or a key. */
 uint64_t wire_draw(void)
 {
     uint64_t id = 0;
@@ -64,7 +66,8 @@ uint64_t wire_draw(void)
     return id;
 }
 
-/* Whether the process that made w has gone. It may be stopped, and its number be another's. */
+/* Whether the process that made a file is gone. It may be stopped, and another process may have its
+ * number. */
 static bool owner_gone(const struct wire *w)
 {
     uint64_t there = 0;
@@ -80,7 +83,7 @@ static bool owner_gone(const struct wire *w)
     return n != sizeof there || there != w->boot;
 }
 
-/* Removes the files of killed processes. Once is enough for one process. */
+/* Removes the files of killed processes, once in each process. */
 static void sweep(void)
 {
     static bool swept;
@@ -113,7 +116,7 @@ static void sweep(void)
         closedir(d);
 }
 
-/* A process that exits without closing leaves no files either. */
+/* Removes the files of this process when it exits without closing its endpoints. */
 __attribute__((destructor)) static void leave(void)
 {
     char path[320];
@@ -136,6 +139,7 @@ static void init_lock(struct wire *w)
     pthread_mutexattr_destroy(&attr);
 }
 
+/* Adds a mapping to the list of those of this process. */
 static void keep(struct mapping *m)
 {
     m->next = mappings;
@@ -197,6 +201,7 @@ struct mapping *wire_create(uint64_t cq_size, int kind, uint64_t cq_id)
     return m;
 }
 
+/* Maps the file of a peer's endpoint; NULL: there is none. */
 static struct mapping *map_peer(uint64_t id)
 {
     char path[320];
@@ -262,6 +267,7 @@ void wire_close(struct mapping *m)
     pthread_mutex_unlock(&lock);
 }
 
+/* Closes an endpoint to its peers and removes its file. */
 void wire_remove(struct mapping *m)
 {
     char path[320];
@@ -278,6 +284,7 @@ bool wire_alive(struct mapping *m)
     return m->w->state == WIRE_OPEN && (m->local || !owner_gone(m->w));
 }
 
+/* Moves n bytes between this process and the owner of m. Returns 0 or an errno. */
 static int move_all(struct mapping *m, uint64_t at, void *local, size_t n, bool write)
 {
     while (n > 0) {
@@ -307,7 +314,8 @@ int wire_read(struct mapping *m, uint64_t from, void *to, size_t n)
     return 0;
 }
 
-/* The FIFO of a queue, open at both ends so that it never ends. */
+/* Makes the FIFO of a queue and returns its descriptor. It is open at both ends, so that a reader
+ * never finds its end. */
 int wire_bell(uint64_t cq_id)
 {
     char path[320];
@@ -326,7 +334,7 @@ void wire_bell_remove(uint64_t cq_id, int fd)
         close(fd);
 }
 
-/* Wakes the owner if it waits. A full FIFO wakes it as well. */
+/* Wakes the owner of a file if it waits. A full FIFO is readable as well. */
 void wire_ring(struct mapping *m)
 {
     char path[320];

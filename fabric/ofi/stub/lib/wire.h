@@ -1,8 +1,8 @@
 /*
  * wire.h: the data that endpoints share. Each endpoint has a file that its peers map: its regions
- * by key, a ring of arrivals, and the counts of its queues. The initiator of an operation does all
- * of it, as the NIC would: it writes the target's memory itself and puts a record into the target's
- * ring, so that nothing needs the target's processor.
+ * by key, a ring of records, and the counts of its queues. The initiator of an operation does all
+ * the work, as the NIC would: it writes the target's memory itself and puts a record into the
+ * target's ring, so that nothing needs the target's processor.
  *
  * A ring has many writers, which hold the lock, and one reader, which needs none: records are
  * behind tail once tail has moved, with release; space is free once head has, with release. The
@@ -30,9 +30,9 @@ enum {
 enum wire_state { WIRE_NEW, WIRE_OPEN, WIRE_CLOSED };
 
 struct wire_region {
-    _Atomic uint64_t key;   /* and 1; 0: free */
+    _Atomic uint64_t key;   /* plus 1; 0: free */
     _Atomic uint32_t users; /* initiators that move its bytes now */
-    uint32_t remote;        /* of FI_REMOTE_READ and FI_REMOTE_WRITE */
+    uint32_t remote;        /* what peers may do: FI_REMOTE_READ, FI_REMOTE_WRITE */
     uint32_t relaxed;       /* writes pass each other on PCIe, whatever the device keeps */
     uint64_t base;          /* first address as peers name it */
     uint64_t len;
@@ -42,21 +42,21 @@ struct wire_region {
 struct wire {
     uint64_t magic;
     uint64_t id;
-    pid_t pid; /* in /proc */
+    pid_t pid; /* the owner's number in /proc */
     int32_t kind;
     uint64_t space;   /* its PID namespace */
     uint64_t boot;    /* a random number that the owner has at boot_at, too */
-    uint64_t boot_at; /* it shows whether the owner is still there */
-    uint64_t cq_id;   /* of the FIFO that wakes it */
+    uint64_t boot_at; /* its address there; so peers see whether the owner still lives */
+    uint64_t cq_id;   /* number of the FIFO that wakes the owner */
     _Atomic uint32_t state;
-    _Atomic uint32_t armed;   /* the next record rings the bell */
+    _Atomic uint32_t armed;   /* the next record wakes the owner */
     _Atomic int64_t credits;  /* receives that are posted and not taken */
     _Atomic uint64_t cq_used; /* completions that its queue holds */
-    _Atomic uint64_t cq_high; /* most so far */
-    _Atomic uint64_t cq_lost; /* that found no room */
+    _Atomic uint64_t cq_high; /* the most so far */
+    _Atomic uint64_t cq_lost; /* completions that found no room */
     uint64_t cq_size;
     uint32_t unsolicited;       /* writes with data need no receive here (R11) */
-    _Atomic uint32_t everybody; /* known has no room: all addresses count as known */
+    _Atomic uint32_t everybody; /* the table known is full: all addresses count as known */
     _Atomic uint32_t regions;   /* slots that were ever used */
     pthread_mutex_t lock;       /* of the writers */
     _Atomic uint64_t head, tail;
@@ -68,50 +68,50 @@ struct wire {
 };
 
 enum record_kind {
-    RECORD_PAD, /* the ring begins anew */
+    RECORD_PAD, /* the next record is at the beginning of the ring */
     RECORD_MESSAGE,
     RECORD_DATA,      /* a write's immediate data */
-    RECORD_HELLO,     /* asks for a handshake (R10) */
-    RECORD_HANDSHAKE, /* answers */
+    RECORD_HELLO,     /* the request for a handshake (R10) */
+    RECORD_HANDSHAKE, /* the reply to it */
     RECORD_ATOMIC,    /* an atomic operation that the target's processor carries out */
     RECORD_RMA,       /* a read or write that it carries out (emulate.c) */
-    RECORD_ACK        /* an operation of this end is done at its target */
+    RECORD_ACK        /* the reply of a target to an operation of this end */
 };
 
 enum { RECORD_ELSEWHERE = 1, RECORD_HAS_DATA = 2, RECORD_WANTS_ACK = 4 };
 
 /*
- * 64 bytes; a message's bytes, an atomic operation's operands and the initiator's vector of a
- * read or write follow.
+ * A record has 64 bytes. Behind it are the bytes of a message, the operands of an atomic operation,
+ * or the initiator's vector of a read or write.
  */
 struct record {
     uint32_t size; /* with the data behind it, a multiple of 64 */
     uint16_t kind;
     uint16_t flags;
-    uint64_t from;  /* endpoint */
+    uint64_t from;  /* number of the sending endpoint */
     uint64_t token; /* of the operation at its initiator */
     uint64_t len;
     uint64_t at; /* of bytes elsewhere: their address at the initiator; of a word: at the target */
     uint64_t data;
     uint64_t key;
-    int32_t err;    /* of an answer */
+    int32_t err;    /* status of a reply */
     uint16_t op;    /* of an atomic operation: enum fi_op; of others: 1, a read */
     uint16_t width; /* bytes of its word; entries of the vector */
 };
 
-/* A file of a peer, or this process's own, as it is mapped here. */
+/* The mapping of an endpoint's file, a peer's or one of this process. */
 struct mapping {
     struct mapping *next;
     uint64_t id;
     struct wire *w;
     size_t size;
     int refs;
-    bool local;    /* of this process */
+    bool local;    /* the endpoint is one of this process */
     int wake_fd;   /* its FIFO; -1: not opened yet */
     int memory_fd; /* its memory, where its PID namespace is another one; -1: not opened yet */
     /* Of rnr.c: */
     struct op *waiting, **waiting_end; /* operations that wait for its receives */
-    struct mapping *next_target;       /* that some wait for */
+    struct mapping *next_target;       /* the next file whose receives operations wait for */
     uint64_t seen;                     /* when its process was last found alive */
 };
 
@@ -119,17 +119,18 @@ struct mapping {
 struct mapping *wire_create(uint64_t cq_size, int kind, uint64_t cq_id);
 /* Maps a peer's file. Returns NULL if it never existed or is gone. */
 struct mapping *wire_open(uint64_t id);
-void wire_keep(struct mapping *m); /* as wire_open of one that is open */
+void wire_keep(struct mapping *m); /* counts one more user, for one more wire_close */
 void wire_close(struct mapping *m);
-/* Closes the door, removes the file and waits until no initiator moves bytes of it. */
+/* Closes an endpoint to its peers, removes its file, waits until no initiator moves its bytes. */
 void wire_remove(struct mapping *m);
 
 /* Whether the endpoint can be reached: it is open and its process lives. */
 bool wire_alive(struct mapping *m);
 
 /*
- * Puts a record and n bytes behind it into the ring: PUT_DONE; PUT_AGAIN, the lock is taken
- * now; PUT_FULL, the ring is; PUT_NO_RECEIVE; PUT_OVERRUN, the target's queue is full.
+ * Puts a record and n bytes behind it into the ring. Returns PUT_DONE; PUT_AGAIN, the lock is held
+ * elsewhere; PUT_FULL, the ring is full; PUT_NO_RECEIVE, the target has posted no receive;
+ * PUT_OVERRUN, the target's completion queue is full. takes has bits of TAKES_.
  */
 enum { TAKES_RECEIVE = 1, TAKES_ENTRY = 2 };
 enum { PUT_DONE, PUT_AGAIN, PUT_FULL, PUT_NO_RECEIVE, PUT_OVERRUN };
@@ -138,7 +139,7 @@ int wire_put(struct mapping *m, const struct record *r, const void *bytes, size_
 /* Returns the next record without consuming it, or NULL. wire_next consumes it. */
 const struct record *wire_peek(struct wire *w);
 void wire_next(struct wire *w);
-/* Takes an entry of the owner's queue, without a record; false: it is full. */
+/* Takes an entry of the owner's completion queue, without a record; false: it is full. */
 bool wire_take_entry(struct wire *w);
 void wire_free_entries(struct wire *w, uint64_t n);
 
@@ -146,11 +147,12 @@ void wire_free_entries(struct wire *w, uint64_t n);
 int wire_write(struct mapping *m, uint64_t to, const void *from, size_t n);
 int wire_read(struct mapping *m, uint64_t from, void *to, size_t n);
 
-/* The lock, for a change of the owner's memory that is to be one. */
+/* Take and release the lock, for a change of the owner's memory that has to be atomic. */
 bool wire_try_lock(struct wire *w);
 void wire_unlock(struct wire *w);
 
-/* Regions: publish answers a slot or -1; withdraw waits until no initiator moves its bytes. */
+/* Let peers find a region in a slot, 0, or -1 if there is no such slot; and remove it, once no
+ * initiator moves its bytes any more. */
 int wire_publish(struct wire *w, int slot, const struct wire_region *r);
 void wire_withdraw(struct wire *w, int slot);
 /* Returns the region of a key and keeps it from closing, or returns NULL. */
@@ -160,7 +162,7 @@ void wire_let_go(struct wire_region *r);
 void wire_know(struct wire *w, uint64_t id);
 bool wire_knows(struct wire *w, uint64_t id);
 
-/* The FIFO of a queue with a wait object. */
+/* The FIFO of a completion queue, by which peers wake its owner. */
 uint64_t wire_draw(void);
 int wire_bell(uint64_t cq_id); /* makes it */
 void wire_bell_remove(uint64_t cq_id, int fd);
