@@ -94,6 +94,7 @@ func (r *Ring) HeadSlot() (word *uint64, lap uint64) {
 	return (*uint64)(r.slot(r.pos)), r.lap(r.pos)
 }
 
+// slot returns the address of the slot at position p.
 func (r *Ring) slot(p uint64) unsafe.Pointer {
 	return unsafe.Add(r.slots, (p&r.mask)*slotSize)
 }

@@ -314,6 +314,7 @@ func (e *end) repost(t *testing.T, tok fabric.Token) {
 	}
 }
 
+// buffer returns the offset of a token's receive buffer in e's memory.
 func (e *end) buffer(tok fabric.Token) int { return atBuffer + int(tok)*message }
 
 func (e *end) send(t *testing.T, all []*end, to libshmem.PE, offset, n int, tok fabric.Token) {
@@ -338,6 +339,7 @@ func fill(b []byte, seed int) {
 	}
 }
 
+// pattern returns byte i of a seed's pattern.
 func pattern(i, seed int) byte { return byte(i*7 + i>>8*13 + seed*31 + 1) }
 
 // A line of a pattern is the bytes whose places differ only in the lowest eight bits. Each line is a

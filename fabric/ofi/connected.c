@@ -196,6 +196,7 @@ int shmemi_ofi_send_word(struct shmemi_ofi *o, struct fid_ep *ep, uint64_t word)
     return (int)fi_writemsg(ep, &msg, FI_REMOTE_CQ_DATA | FI_INJECT);
 }
 
+/* Makes operations on a PE use ep; NULL: the next one makes Go connect. */
 void shmemi_ofi_use(struct shmemi_ofi *o, uint32_t pe, struct fid_ep *ep)
 {
     o->links->eps[pe] = ep;
@@ -246,11 +247,13 @@ int shmemi_ofi_request_waits(const struct shmemi_ofi_links *l)
     return l->listens >= 0 && poll(&fd, 1, 0) > 0;
 }
 
+/* Makes the next poll call Go. */
 void shmemi_ofi_call_go(struct shmemi_ofi_links *l)
 {
     __atomic_store_n(&l->attention, 1, __ATOMIC_RELAXED);
 }
 
+/* Called after a wait: the next poll calls Go, because the event queue ends no wait. */
 void shmemi_ofi_wait_ended(struct shmemi_ofi_links *l)
 {
     __atomic_store_n(&l->woke, 1, __ATOMIC_RELAXED);
@@ -273,12 +276,15 @@ int shmemi_ofi_needs_go(struct shmemi_ofi_links *l)
     return 1;
 }
 
+/* Called by Go before it serves the connections: polls need not call it until something comes. */
 void shmemi_ofi_go_called(struct shmemi_ofi_links *l)
 {
     __atomic_store_n(&l->attention, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&l->woke, 0, __ATOMIC_RELAXED);
 }
 
+/* Called by Go when it has served the connections; moving: a handshake is under way, came: an
+ * event has come. */
 void shmemi_ofi_go_done(struct shmemi_ofi_links *l, int moving, int came)
 {
     __atomic_store_n(&l->moving, moving, __ATOMIC_RELAXED);

@@ -78,6 +78,7 @@ uint64_t shmemi_ofi_speed(const struct fi_info *info)
     return info->nic != NULL && info->nic->link_attr != NULL ? info->nic->link_attr->speed : 0;
 }
 
+/* Gets the info of the same provider with one more capability, or NULL. */
 struct fi_info *shmemi_ofi_with(uint32_t version, const struct fi_info *info, uint64_t capability)
 {
     struct fi_info *h = fi_dupinfo(info), *list = NULL, *got = NULL;
@@ -168,6 +169,8 @@ int shmemi_ofi_watch(struct shmemi_ofi *o, int fd, uint32_t how)
     return fd < 0 || epoll_ctl(o->events_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
 }
 
+/* Opens an endpoint and the objects that it needs. After an error o->failed names the call, and
+ * the caller has to call close. */
 int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens, uint32_t queue,
                     uint32_t least, unsigned with)
 {
@@ -274,11 +277,14 @@ int shmemi_ofi_close(struct shmemi_ofi *o)
     return first;
 }
 
+/* Writes the endpoint's address to addr; with connections that is its listening socket's. */
 int shmemi_ofi_name(struct shmemi_ofi *o, void *addr, size_t *len)
 {
     return fi_getname(o->links != NULL ? &o->links->pep->fid : &o->ep->fid, addr, len);
 }
 
+/* Makes room for n peers without an address. late is the size of an address where addresses are
+ * kept until the first operation, else 0. */
 int shmemi_ofi_peers(struct shmemi_ofi *o, uint32_t n, size_t late)
 {
     if (o->links != NULL)
@@ -304,6 +310,7 @@ static int insert(struct shmemi_ofi *o, uint32_t pe, const void *addr)
     return ret < 0 ? ret : -FI_EADDRNOTAVAIL;
 }
 
+/* Puts the address of a PE into the address vector, or keeps it for the first operation. */
 int shmemi_ofi_peer(struct shmemi_ofi *o, uint32_t pe, const void *addr)
 {
     if (o->addresses == NULL)
@@ -324,6 +331,7 @@ int shmemi_ofi_first_contact(struct shmemi_ofi *o, uint32_t pe)
     return -FI_EHOSTUNREACH;
 }
 
+/* Draws a random key of the provider's size for memory that is to be registered; never 0. */
 uint64_t shmemi_ofi_draw_key(const struct shmemi_ofi *o)
 {
     size_t size = o->info->domain_attr->mr_key_size;
@@ -338,6 +346,7 @@ uint64_t shmemi_ofi_draw_key(const struct shmemi_ofi *o)
     return key;
 }
 
+/* Registers memory for all uses. */
 int shmemi_ofi_register(struct shmemi_ofi *o, const void *base, size_t len, struct fid_mr **mr)
 {
     o->failed = "fi_mr_reg";

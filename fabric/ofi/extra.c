@@ -10,6 +10,7 @@
 
 enum { BATCH = 32 };
 
+/* Posts a message with flags of libfabric, such as FI_FENCE. */
 int shmemi_ofi_send_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len,
                          uintptr_t desc, uint32_t token, uint64_t flags)
 {
@@ -28,6 +29,8 @@ int shmemi_ofi_send_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, siz
     return (int)fi_sendmsg(shmemi_ofi_ep(o, pe), &msg, flags | o->send_flags);
 }
 
+/* Posts a write with flags of libfabric: FI_FENCE, FI_REMOTE_CQ_DATA for data, and FI_INJECT, with
+ * which it has no completion. */
 int shmemi_ofi_write_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len,
                           uintptr_t desc, uint64_t remote, uint64_t key, uint32_t token,
                           uint32_t data, uint64_t flags)
@@ -58,6 +61,7 @@ int shmemi_ofi_write_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, si
     return (int)fi_writemsg(shmemi_ofi_ep(o, pe), &msg, flags | o->write_flags);
 }
 
+/* Posts a read with flags of libfabric, such as FI_FENCE. */
 int shmemi_ofi_read_with(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t len, uintptr_t desc,
                          uint64_t remote, uint64_t key, uint32_t token, uint64_t flags)
 {
@@ -214,6 +218,7 @@ static enum fi_datatype word(int width)
     return width == 4 ? FI_UINT32 : FI_UINT64;
 }
 
+/* Whether the endpoint has an atomic operation: op as fabric.Op, width 4 or 8. */
 int shmemi_ofi_has_atomic(struct shmemi_ofi *o, int op, int width)
 {
     size_t count = 0;
@@ -233,6 +238,7 @@ int shmemi_ofi_has_atomic(struct shmemi_ofi *o, int op, int width)
     return ret == 0 && count > 0;
 }
 
+/* Posts an atomic operation; result is for operations that fetch. */
 int shmemi_ofi_atomic(struct shmemi_ofi *o, uint32_t pe, int op, int width, uint64_t operand,
                       uint64_t compare, void *result, uintptr_t desc, uint64_t remote, uint64_t key,
                       uint32_t token, uint64_t flags)

@@ -102,6 +102,7 @@ func (e *endpoint) openAtomics(cfg *fabric.Config) C.int {
 	return C.shmemi_ofi_open_atomics(e.c)
 }
 
+// fence returns libfabric's flag for an operation with a fence.
 func fence(yes bool) C.uint64_t {
 	if yes {
 		return C.FI_FENCE

@@ -96,6 +96,7 @@ static int keep_forks(void)
     return 0;
 }
 
+/* Sets the environment variables that libfabric's providers read when they start. */
 int shmemi_ofi_set_options(void)
 {
     /* Providers keep memory registered too, and find out that it has changed by patching the

@@ -365,6 +365,7 @@ func (e *endpoint) Read(r *fabric.RMA) error {
 	return e.refused("read from", r.PE, r.Token, ret)
 }
 
+// number returns 1 or 0, for C.
 func number(yes bool) C.int {
 	if yes {
 		return 1

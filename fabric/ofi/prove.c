@@ -101,6 +101,8 @@ static int move(struct shmemi_ofi *o, uint64_t at, uint64_t key, int write)
     return ret != 0 ? (int)ret : -p->error;
 }
 
+/* Proves that the NIC reaches a registered region: it reads the first and the last word and, with
+ * write, writes them back. After an error o->failed names what has failed. */
 int shmemi_ofi_prove(struct shmemi_ofi *o, struct fid_mr *mr, const void *base, size_t len,
                      int write)
 {

@@ -127,6 +127,8 @@ void shmemi_ofi_note(struct shmemi_ofi *o, uint32_t token, int err, const char *
              number);
 }
 
+/* Reads the error at the head of the completion queue. Returns 1 if c is its completion, 0 if
+ * there is nothing to report, or a negative error after which the endpoint is unusable. */
 int shmemi_ofi_read_error(struct shmemi_ofi *o, struct shmemi_completion *c)
 {
     struct fi_cq_err_entry e = {0};
@@ -191,6 +193,7 @@ static int poll_plain(struct shmemi_ofi *o, struct shmemi_completion *c, int max
     return n;
 }
 
+/* Polls, or returns SHMEMI_IN_GO if connections need Go. */
 int shmemi_ofi_poll(void *self, struct shmemi_completion *c, int max)
 {
     struct shmemi_ofi *o = self;
@@ -199,12 +202,14 @@ int shmemi_ofi_poll(void *self, struct shmemi_completion *c, int max)
     return shmemi_ofi_poll_all(o, c, max);
 }
 
+/* Polls without regard to connections: completions kept during a proof come first. */
 int shmemi_ofi_poll_all(struct shmemi_ofi *o, struct shmemi_completion *c, int max)
 {
     int n = o->proof != NULL ? shmemi_ofi_kept(o, c, max) : 0;
     return n > 0 ? n : shmemi_ofi_poll_now(o, c, max);
 }
 
+/* Polls the completion queue and, if it is empty, the event queue. */
 int shmemi_ofi_poll_now(struct shmemi_ofi *o, struct shmemi_completion *c, int max)
 {
     int n = o->data ? shmemi_ofi_poll_data(o, c, max) : poll_plain(o, c, max);
@@ -224,6 +229,7 @@ static int ready_within(const struct shmemi_ofi *o)
     return 0;
 }
 
+/* Whether poll is known to have work now. Without a descriptor that is not known: 0. */
 int shmemi_ofi_ready(void *self)
 {
     struct shmemi_ofi *o = self;
@@ -251,6 +257,8 @@ int shmemi_ofi_arm(void *self)
     return !shmemi_ofi_ready(self);
 }
 
+/* Sleeps until poll may have work, for ns at most. Returns 1 if something came or may have come, 0
+ * if not, or a negative error. */
 int shmemi_ofi_wait(void *self, int64_t ns)
 {
     struct shmemi_ofi *o = self;
@@ -290,6 +298,7 @@ void shmemi_ofi_wake(void *self)
         return;
 }
 
+/* Returns the text of the last error of a token, or NULL. */
 const char *shmemi_ofi_failure(struct shmemi_ofi *o, uint32_t token)
 {
     for (unsigned back = 1; back <= FAILURES; back++) {

@@ -44,6 +44,7 @@ static const void *at(const struct link_map *map, ElfW(Addr) where)
     return (const void *)(where < map->l_addr ? where + map->l_addr : where);
 }
 
+/* Returns the address of the pointer through which the library calls fopen, or NULL. */
 void **shmemi_ofi_import(void *library)
 {
     const struct link_map *map = map_of(library);
@@ -125,6 +126,7 @@ static int set(void *library, void **slot, void *value)
     return 0;
 }
 
+/* Makes the library call fopen_without_symbols. Returns the pointer to put back, or NULL. */
 void **shmemi_ofi_hide_symbols(void *library)
 {
     void **slot = shmemi_ofi_import(library);

@@ -39,6 +39,7 @@ func (p *Provider) markProven(l int, pe libshmem.PE, r int) {
 	q.proven[i/64] |= 1 << (i % 64)
 }
 
+// isProven reports whether a one-sided operation has succeeded on a pair.
 func (q *peer) isProven(l, r int) bool {
 	i := l*q.rails + r
 	return q.proven[i/64]>>(i%64)&1 != 0

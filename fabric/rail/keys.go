@@ -48,6 +48,7 @@ type region struct {
 	nics []fabric.Region
 }
 
+// rowBytes returns the size of a row of this end's table: the key, and one for each NIC.
 func (p *Provider) rowBytes() int { return 8 * (1 + len(p.nics)) }
 
 // mailAt returns the offset of the copy of injected operation i in the table's memory. That has the
@@ -59,6 +60,7 @@ func (p *Provider) mailAt(i int) int {
 // fetchAt returns the offset of the place to which fetch i reads a peer's row.
 func (p *Provider) fetchAt(i int) int { return rowsMost*p.rowBytes() + i*8*(1+most) }
 
+// openTable maps the table's memory and registers it with every NIC.
 func (p *Provider) openTable() (*table, error) {
 	t := &table{p: p}
 	var err error
@@ -189,6 +191,7 @@ type rows struct {
 	known  []row   // by number of the row
 }
 
+// newRows returns the rows that have come with a peer's address.
 func newRows(c *railAddr) rows {
 	r := rows{tables: c.tables}
 	for _, w := range c.rows {

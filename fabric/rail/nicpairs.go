@@ -149,6 +149,7 @@ type reader struct {
 	bad bool
 }
 
+// take returns the next n bytes. Where there are fewer it returns zeros, and sets bad.
 func (r *reader) take(n int) []byte {
 	if n > len(r.b) {
 		r.bad = true

@@ -81,6 +81,7 @@ func (n *nic) give(t fabric.Token) {
 	n.free = append(n.free, t)
 }
 
+// job returns the use of one of the NIC's own tokens.
 func (n *nic) job(t fabric.Token) *job { return &n.jobs[int(t)%extras] }
 
 // allowed returns the peer of an operation, or the error of one that may not be posted.

@@ -108,6 +108,7 @@ func (p *Provider) openInbox(size int) error {
 	return nil
 }
 
+// at returns the address of a receive buffer.
 func (in *inbox) at(a *arrival) unsafe.Pointer {
 	return in.mem.at((int(a.nic)*receipts + int(a.slot)) * in.size)
 }

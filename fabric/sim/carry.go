@@ -161,8 +161,10 @@ func (n *Network) arrive(p *packet) {
 	n.land(p)
 }
 
+// has reports whether packet number of a message has landed.
 func (m *message) has(number int) bool { return m.landed[number/64]>>(number%64)&1 != 0 }
 
+// mark records that packet number of a message has landed.
 func (m *message) mark(number int) {
 	m.landed[number/64] |= 1 << (number % 64)
 	m.missing--

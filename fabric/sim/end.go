@@ -263,6 +263,8 @@ func (e *end) post(kind fabric.Kind, r *fabric.RMA, a *fabric.AMO) error {
 	return nil
 }
 
+// Poll handles packets that lie at this end and, unless Manual is set, the next event of the whole
+// network. Then it returns this end's completions.
 func (e *end) Poll(c []fabric.Completion) (int, error) {
 	n := e.net
 	n.mu.Lock()
@@ -293,6 +295,7 @@ func (e *end) Poll(c []fabric.Completion) (int, error) {
 	return k, nil
 }
 
+// pending returns the number of completions in the queue.
 func (e *end) pending() int { return len(e.queue) - e.head }
 
 // complete puts a completion into the queue. If the queue is full, the completion is lost, and Poll

@@ -52,6 +52,7 @@ func (n *Network) Kill(hostNumber int) {
 	n.kill(hostNumber)
 }
 
+// kill is Kill for a caller that has the lock.
 func (n *Network) kill(hostNumber int) {
 	for _, e := range n.host(hostNumber).ports {
 		if e != nil {
@@ -71,6 +72,7 @@ func (n *Network) Link(hostNumber, i int, up bool) error {
 	return nil
 }
 
+// link is Link for a caller that has the lock and has checked i.
 func (n *Network) link(hostNumber, i int, up bool) {
 	state := uint64(0)
 	if up {

@@ -119,6 +119,7 @@ func New(c Config, n Network) *Machine {
 // Moving reports whether Tick has to be called again and again: some pair waits for its time.
 func (m *Machine) Moving() bool { return len(m.moving) > 0 }
 
+// pair returns the state of a peer, which exists from its first use on.
 func (m *Machine) pair(pe libshmem.PE) *pair {
 	p := m.pairs[pe]
 	if p == nil {

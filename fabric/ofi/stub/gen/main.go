@@ -34,6 +34,7 @@ func main() {
 	}
 }
 
+// run writes the generated files or, with check, compares them with the table.
 func run(check bool) error {
 	text, err := os.ReadFile(table)
 	if err != nil {

@@ -186,6 +186,7 @@ static void rma(struct ep *ep, const struct record *r)
     reply(ep, r, status, 0);
 }
 
+/* Carries out an atomic operation of a peer of efa, and replies. */
 static void atomic(struct ep *ep, const struct record *r)
 {
     uint64_t old = 0;

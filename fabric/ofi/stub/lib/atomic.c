@@ -20,6 +20,7 @@ static unsigned width_of(enum fi_datatype type)
     }
 }
 
+/* Posts an atomic operation; compare and result are NULL where it has none. */
 static ssize_t post(struct fid_ep *fid, const struct fi_msg_atomic *m, const struct fi_ioc *compare,
                     const struct fi_ioc *result, uint64_t flags)
 {

@@ -15,7 +15,7 @@ static void *copied(const void *from, size_t n)
     return to;
 }
 
-static char *words(const char *s)
+static char *copied_text(const char *s)
 {
     return s != NULL ? strdup(s) : NULL;
 }
@@ -39,11 +39,11 @@ struct fid_nic *nic_copy(const struct fid_nic *n)
     to->bus_attr = copied(n != NULL ? n->bus_attr : &no_bus, sizeof no_bus);
     to->link_attr = copied(n != NULL ? n->link_attr : &no_link, sizeof no_link);
     struct fi_device_attr *d = to->device_attr;
-    d->name = words(d->name), d->device_id = words(d->device_id);
-    d->device_version = words(d->device_version), d->vendor_id = words(d->vendor_id);
-    d->driver = words(d->driver), d->firmware = words(d->firmware);
-    to->link_attr->address = words(to->link_attr->address);
-    to->link_attr->network_type = words(to->link_attr->network_type);
+    d->name = copied_text(d->name), d->device_id = copied_text(d->device_id);
+    d->device_version = copied_text(d->device_version), d->vendor_id = copied_text(d->vendor_id);
+    d->driver = copied_text(d->driver), d->firmware = copied_text(d->firmware);
+    to->link_attr->address = copied_text(to->link_attr->address);
+    to->link_attr->network_type = copied_text(to->link_attr->network_type);
     return to;
 }
 
@@ -101,9 +101,9 @@ struct fi_info *fi_dupinfo(const struct fi_info *from)
     PART(ep_attr);
     PART(domain_attr);
     PART(fabric_attr);
-    to->domain_attr->name = words(to->domain_attr->name);
-    to->fabric_attr->name = words(to->fabric_attr->name);
-    to->fabric_attr->prov_name = words(to->fabric_attr->prov_name);
+    to->domain_attr->name = copied_text(to->domain_attr->name);
+    to->fabric_attr->name = copied_text(to->fabric_attr->name);
+    to->fabric_attr->prov_name = copied_text(to->fabric_attr->prov_name);
     to->ep_attr->auth_key = NULL;
     to->domain_attr->auth_key = NULL;
     if (from == NULL)

@@ -32,6 +32,7 @@ static void drain(struct cq *cq)
         ;
 }
 
+/* Adds a completion to a queue, and wakes a thread that waits for it. */
 void cq_push(struct cq *cq, const struct completion *c)
 {
     if (cq->tail - cq->head == cq->capacity) {

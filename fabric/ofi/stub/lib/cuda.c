@@ -68,6 +68,7 @@ bool cuda_found(const struct settings *s)
     return true;
 }
 
+/* Allocates memory of the current device, as the provider does to try CUDA. */
 void cuda_touch(const struct settings *s)
 {
     void *memory = NULL;
@@ -82,6 +83,7 @@ void cuda_touch(const struct settings *s)
         release(memory);
 }
 
+/* Calls cudaMemcpy, as the provider's data path does. */
 void cuda_copy(const struct settings *s)
 {
     if (!s->loads_cuda || !cuda_found(s) || runtime == NULL)

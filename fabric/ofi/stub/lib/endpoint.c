@@ -145,6 +145,7 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
     return -FI_ENOSYS;
 }
 
+/* Enables an endpoint: makes its file, so that peers can reach it. */
 static int enable(struct ep *ep)
 {
     const struct settings *s = &ep->domain->fabric->set;

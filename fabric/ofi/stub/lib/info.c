@@ -36,6 +36,8 @@ static int alter_hmem(const struct settings *s, enum kind kind, struct fi_info *
     return 0;
 }
 
+/* Grants the primary capabilities that the hints name. Without a direction, all directions are
+ * granted. */
 static void alter_caps(struct fi_info *o, const struct fi_info *h)
 {
     const uint64_t messages = FI_SEND | FI_RECV;
@@ -245,6 +247,7 @@ static int collect_nic(const struct settings *s, enum kind kind, uint32_t nic, u
     return 0;
 }
 
+/* Lists what is granted of all kinds of endpoint on all NICs. */
 static int collect(const struct settings *s, uint32_t version, uint64_t flags,
                    const struct fi_info *hints, struct fi_info **list)
 {

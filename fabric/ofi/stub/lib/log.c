@@ -27,6 +27,7 @@ static void append(const char *file, const char *format, va_list args)
     close(fd);
 }
 
+/* Adds a line to the file of FAKE_NIC_LOG: a registration, or a refusal. */
 void note(const char *format, ...)
 {
     va_list args;
@@ -35,6 +36,7 @@ void note(const char *format, ...)
     va_end(args);
 }
 
+/* Adds a line to the file of the setting log: the use of the queues, or an option. */
 void count_line(const char *format, ...)
 {
     char file[256];

@@ -20,6 +20,7 @@ static bool idle, ends;
 static pthread_t thread;
 static pid_t owner; /* of the thread: a child that was forked has none */
 
+/* Returns the time in ns nanoseconds. */
 static struct timespec in(uint64_t ns)
 {
     struct timespec t;
@@ -51,6 +52,7 @@ static uint64_t round_of(struct domain *d)
     return polls ? 0 : due;
 }
 
+/* The thread: carries out operations that are due until the last domain is closed. */
 static void *run(void *unused)
 {
     (void)unused;
@@ -147,6 +149,7 @@ void nic_remove(struct domain *d)
 /* Whether a fork ends the process, because the kernel does not copy registered pages (R23). */
 static bool guarded;
 
+/* Whether a variable is set that makes a fork safe. */
 static bool fork_safe(void)
 {
     static const char *const settings[] = {"FI_EFA_FORK_SAFE", "RDMAV_FORK_SAFE", "IBV_FORK_SAFE"};

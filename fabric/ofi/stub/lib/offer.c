@@ -77,6 +77,7 @@ static uint64_t order(const struct settings *s, enum kind kind)
     return 0;
 }
 
+/* Makes the offer of one kind of endpoint on one NIC to empty hints. */
 struct fi_info *offer(const struct settings *s, enum kind kind, uint32_t nic)
 {
     char device[64];

@@ -77,6 +77,7 @@ uint64_t ep_due(const struct ep *ep)
     return ep->heap_len > 0 ? ep->heap[0]->due : UINT64_MAX;
 }
 
+/* Takes a free operation, or makes one, with a new token. */
 struct op *op_new(struct ep *ep, enum op_kind kind, struct peer *peer)
 {
     struct op *op = ep->free_ops;
@@ -107,6 +108,7 @@ struct op *op_new(struct ep *ep, enum op_kind kind, struct peer *peer)
     return op;
 }
 
+/* Returns the operation of a token, or NULL if it is over. */
 struct op *op_find(struct ep *ep, uint64_t token)
 {
     uint32_t i = (uint32_t)token;
@@ -114,6 +116,7 @@ struct op *op_find(struct ep *ep, uint64_t token)
     return op != NULL && op->token == token && op->state != OP_FREE ? op : NULL;
 }
 
+/* Copies the bytes of an operation, because its caller may reuse their buffers. */
 int op_copy(struct op *op)
 {
     char *to = op->copy = malloc(op->len > 0 ? op->len : 1);

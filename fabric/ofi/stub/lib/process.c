@@ -24,6 +24,7 @@ pid_t process_number(void)
     return number;
 }
 
+/* Returns the number of this process's PID namespace. */
 uint64_t process_space(void)
 {
     struct stat st;

@@ -30,6 +30,7 @@ void wire_unlock(struct wire *w)
     pthread_mutex_unlock(&w->lock);
 }
 
+/* Takes an entry of the owner's completion queue; false: it is full. */
 bool wire_take_entry(struct wire *w)
 {
     uint64_t used = atomic_load(&w->cq_used);
@@ -64,6 +65,8 @@ static struct record *room(struct wire *w, uint64_t *tail, size_t size)
     return *tail + size - head <= w->ring_size ? slot(w, *tail) : NULL;
 }
 
+/* Puts a record and n bytes behind it into the ring, takes what the record needs at the owner, and
+ * wakes the owner. Returns a value of PUT_. */
 int wire_put(struct mapping *m, const struct record *r, const void *bytes, size_t n, unsigned takes)
 {
     struct wire *w = m->w;
@@ -101,6 +104,7 @@ int wire_put(struct mapping *m, const struct record *r, const void *bytes, size_
     return ret;
 }
 
+/* Returns the next record in the ring, which wire_next consumes, or NULL. */
 const struct record *wire_peek(struct wire *w)
 {
     for (;;) {
@@ -125,6 +129,7 @@ void wire_next(struct wire *w)
     atomic_store_explicit(&w->head, head + r->size, memory_order_release);
 }
 
+/* Lets peers find a region in a slot of the file. */
 int wire_publish(struct wire *w, int slot, const struct wire_region *r)
 {
     if (slot >= WIRE_REGIONS)
@@ -153,6 +158,7 @@ void wire_withdraw(struct wire *w, int slot)
     atomic_store(&r->users, 0);
 }
 
+/* Returns the region of a key, which stays until wire_let_go, or NULL. */
 struct wire_region *wire_hold(struct wire *w, uint64_t key)
 {
     uint32_t n = atomic_load(&w->regions);

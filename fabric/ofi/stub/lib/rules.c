@@ -14,6 +14,7 @@ static const struct {
     const char *what;
 } rows[RULES] = {RULE_ROWS};
 
+/* Returns the number of a rule: an error, flags, or a size. */
 int64_t rule_value(enum rule_id id)
 {
     return (int64_t)rows[id].answer;
@@ -51,6 +52,7 @@ bool rule(const struct settings *s, enum kind kind, enum rule_id id)
     return applies(s, kind, id) && !off(s->without, rows[id].id);
 }
 
+/* Whether a rule that is about this provider, version and fabric is switched off. */
 bool without(const struct settings *s, enum kind kind, enum rule_id id)
 {
     return applies(s, kind, id) && off(s->without, rows[id].id);

@@ -28,6 +28,7 @@ static uint64_t boot;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of mappings */
 static struct mapping *mappings;
 
+/* Returns the folder of the endpoints' files. */
 static const char *folder(void)
 {
     static char found[256];
@@ -146,6 +147,7 @@ static void keep(struct mapping *m)
     mappings = m;
 }
 
+/* Makes the file of an endpoint of this process and maps it. */
 struct mapping *wire_create(uint64_t cq_size, int kind, uint64_t cq_id)
 {
     char path[320];
@@ -228,6 +230,7 @@ static struct mapping *map_peer(uint64_t id)
     return m;
 }
 
+/* Maps the file of an endpoint, or counts one more user of its mapping; NULL: there is none. */
 struct mapping *wire_open(uint64_t id)
 {
     pthread_mutex_lock(&lock);
