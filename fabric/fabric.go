@@ -37,7 +37,7 @@ const NoToken = ^Token(0)
 // does not know the PE. Few providers know the length of such a Write, so Len holds the PE.
 func (c *Completion) From() libshmem.PE { return libshmem.PE(uint32(c.Len)) }
 
-// SetFrom sets the PE; providers call it.
+// SetFrom sets the PE that From returns. Providers call it.
 func (c *Completion) SetFrom(pe libshmem.PE) { c.Len = uint64(uint32(pe)) }
 
 // Caps lists what an open provider promises.
@@ -161,7 +161,7 @@ func (s Ops) Has(op Op, width int) bool {
 
 // Config is the configuration of a provider.
 type Config struct {
-	Provider string // provider string to insist on; "" takes the best that answers
+	Provider string // provider string to insist on; "" takes the best that works here
 	Fabric   string // of the provider efa, efa or efa-direct; "" takes the one that fits libfabric's version
 	NICs     string // names of domains or interfaces to take, comma separated; "" takes any
 	Library  string // file of libfabric to load; "" searches
@@ -173,7 +173,7 @@ type Config struct {
 
 	// Some providers do these only on request, because they slow down other operations. Caps
 	// reports the result.
-	Delivery bool // Writes complete at the target, even where their order would show as much; and Sends do where the NIC reports it (Caps.SendComplete)
+	Delivery bool // Writes complete at the target even where order alone would show that they have arrived; Sends do, too, where the NIC reports it (Caps.SendComplete)
 	Data     bool // Write with immediate data
 	Fence    bool
 	Atomics  bool

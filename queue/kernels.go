@@ -34,8 +34,8 @@ func WorkChunk(pes int) uint64 {
 	return chunk
 }
 
-// WorkBuffers returns the offset of those buffers, behind the counters and flags, in the memory of
-// the kernels' collectives. shmemi_work_buffers is its C twin.
+// WorkBuffers returns the offset of the buffers in the memory of the kernels' collectives, behind
+// the counters and flags. shmemi_work_buffers is its C twin.
 func WorkBuffers(pes int) uint64 {
 	const line = 128
 	return (WorkHead + 16*uint64(pes) + line - 1) &^ (line - 1)

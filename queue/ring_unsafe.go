@@ -39,7 +39,7 @@ type Ring struct {
 	slots   unsafe.Pointer
 	mask    uint64
 	shift   uint
-	pos     uint64 // next position to be read; positions count slots and never wrap
+	pos     uint64 // next position to be read; positions count slots from the beginning on, through all rounds
 	line    *Progress
 	replies unsafe.Pointer
 	cells   unsafe.Pointer
@@ -228,7 +228,7 @@ round:
 			switch {
 			case int64((w0^lap)|(w1^lap)) < 0:
 				return n
-			case k == 0: // unknown: passed
+			case k == 0: // an unknown code: one slot is passed
 				k = 1
 			case k*slotSize > uintptr(end)-uintptr(at): // it goes on in the next round
 				if r.Next(&ops[n]) != Found {

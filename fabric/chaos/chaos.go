@@ -107,7 +107,7 @@ func New(inner fabric.Provider, c fabric.Config, plan Plan, kills bool) (*Provid
 	p.caps.Data, p.caps.DataTakesRecv, p.caps.Source, p.caps.Fence, p.caps.Block = 0, false, false, false, 0
 	if c.Data {
 		p.caps.Data, p.caps.DataTakesRecv, p.caps.Source = 4, true, sources(plan.Seed)
-		p.caps.Arrivals = c.Arrivals // they wait in memory
+		p.caps.Arrivals = c.Arrivals // they wait in p.done
 	}
 	p.caps.Atomics, p.caps.AtomicsWithCPU, p.caps.TurnsAway = 0, false, false
 	p.received = make([]buffer, c.Tokens)
@@ -179,6 +179,7 @@ func (p *Provider) sure(to libshmem.PE) { p.sent[to]++ }
 // are delayed.
 func (p *Provider) refuses() bool {
 	p.calls++
+	// Such a fate has a delay with the probability Again, and depends on the number of the call.
 	chance := faults.Faults{Reorder: p.plan.Faults.Again, Delay: 1}
 	return chance.FateOf(p.plan.Seed, uint64(p.me), math.MaxUint64, p.calls).Delay > 0 || p.held.Len()+p.waiting.count >= mostHeld
 }
@@ -188,7 +189,7 @@ func (p *Provider) hold(delay time.Duration, h delayed) {
 	h.due = p.clock() + int64(delay)
 	p.held.add(h)
 	if before := p.next.Swap(p.earliest()); p.next.Load() < before {
-		p.inner.Wake() // a waiting thread waits for the time that was the earliest before
+		p.inner.Wake() // a thread in Wait sleeps until the time that was the earliest before
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"libshmem/fabric"
 )
 
-// withAtomics opens endpoints that may post atomic operations; nil: the
-// provider has none.
+// withAtomics opens n endpoints that may post atomic operations. It returns nil where the provider
+// has none.
 func withAtomics(t *testing.T, s *suite, n int) []*end {
 	t.Helper()
 	all := s.with(fabric.Config{Atomics: true}).ends(t, n)

@@ -10,8 +10,8 @@ import (
 	"libshmem/fabric"
 )
 
-// withData opens endpoints that may write with immediate data; nil: the
-// provider has none.
+// withData opens n endpoints that may write with immediate data. It returns nil where the provider
+// has none.
 func withData(t *testing.T, s *suite, n int) []*end {
 	t.Helper()
 	all := s.with(fabric.Config{Data: true}).ends(t, n)

@@ -114,7 +114,7 @@ func badKey(t *testing.T, s *suite) {
 				break
 			}
 			if n+b.poll(t) == 0 {
-				time.Sleep(50 * time.Microsecond) // nothing may come for all of a second
+				time.Sleep(50 * time.Microsecond) // where nothing comes, the loop goes on for a second
 			}
 		}
 		for i, v := range to {

@@ -144,8 +144,8 @@ func wake(t *testing.T, s *suite) {
 		ring.Add(1)
 		go func() {
 			defer ring.Done()
-			// It sleeps in Wait. A Wait without a descriptor has short sleeps, which are over
-			// before they are seen.
+			// Wake is called once the thread sleeps in Wait. A Wait without a descriptor has short
+			// sleeps, which are over before they are seen.
 			for asleep := false; !asleep && time.Since(start) < patience/4; time.Sleep(time.Millisecond) {
 				asleep = inWait.Load() && (need.Asleep(os.Getpid(), thread) || !e.caps.WaitFD)
 			}

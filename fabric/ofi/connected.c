@@ -21,9 +21,9 @@ enum {
 
 /*
  * Opens the objects that all connections share. The event queue has no descriptor to wait for, and
- * is only polled. From its first event on the descriptor would stay
- * readable for good, and before that it would become readable with each message, because libfabric
- * 1.17 never clears it and lets it watch the sockets of the domain, too.
+ * is only polled. From its first event on the descriptor would stay readable for good, and before
+ * that it would become readable with each message, because libfabric 1.17 never clears it and lets
+ * it watch the sockets of the domain, too.
  */
 int shmemi_ofi_open_links(struct shmemi_ofi *o)
 {

@@ -56,7 +56,7 @@ struct shmemi_ofi_links {
     unsigned nwords;
 
     int listens;      /* the socket of pep; -1: it is not known */
-    unsigned polls;   /* how often poll has asked whether to call Go */
+    unsigned polls;   /* calls of shmemi_ofi_needs_go, one for each poll */
     uint64_t drained; /* polls that have emptied the completion queue */
 
     /* The lock is held where they are written, except woke at the end of a wait. A wait reads

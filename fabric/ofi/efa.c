@@ -32,9 +32,9 @@ void shmemi_ofi_before_domain(struct fi_info *info)
 
 /*
  * Sets options of efa before its endpoint is enabled, and keeps the results for Go. EOPNOTSUPP for
- * the first option means that the NIC does not reach the memory of GPUs, EINVAL that
- * CUDA is not in use, and ENOPROTOOPT for either that this version lacks the option. The option for
- * blocks is refused where the NIC does not write the bytes of each aligned 128 in order, and once.
+ * the first option means that the NIC does not reach the memory of GPUs, EINVAL that CUDA is not in
+ * use, and ENOPROTOOPT for either that this version lacks the option. The option for blocks is
+ * refused where the NIC does not write the bytes of each aligned 128 in order, and once.
  */
 void shmemi_ofi_before_enable(struct shmemi_ofi *o)
 {
@@ -104,8 +104,9 @@ int shmemi_ofi_trouble(struct shmemi_ofi *o, struct shmemi_completion *c)
 
 /*
  * Returns the error to report for an operation. EINVAL would mean that the operation itself is at
- * fault, and so would fail by another NIC as well. With these numbers of efa the NIC is at fault:
- * it or the peer's NIC has lost its state of queue pairs, addresses or keys. That becomes EIO.
+ * fault, and so would fail by another NIC as well. With these prov_errno of efa the NIC is at
+ * fault: it or the peer's NIC has lost its state of queue pairs, addresses or keys. The error is
+ * then EIO.
  */
 int shmemi_ofi_blame(const struct shmemi_ofi *o, int err, int number)
 {

@@ -60,7 +60,8 @@ struct shmemi_ofi {
     struct fid_ep *ep;
     struct fid_eq *eq; /* NULL: the provider needs none */
 
-    struct shmemi_ofi_links *links; /* NULL: the provider makes no connections, or by itself */
+    struct shmemi_ofi_links
+        *links; /* NULL: the provider has no connections, or makes them itself */
 
     uint32_t queue; /* completions that cq holds */
 

@@ -82,11 +82,11 @@ static void restore_signals(const struct sigaction old[NSIG])
 }
 
 /*
- * Sets the option of efa that lets the process fork.
- * Where the kernel or rdma-core copies no registered pages for a child (before 5.13 and 35), efa
- * ends a process that forks, unless an option tells it to keep these pages out of the child: then a
- * child that touches the heap faults, and a child that starts a program does not. With huge pages
- * of its own the provider cannot do that, and the option alone ends the process.
+ * Sets the option of efa that lets the process fork. Where the kernel or rdma-core copies no
+ * registered pages for a child (before 5.13 and 35), efa ends a process that forks, unless the
+ * option tells it to keep these pages out of the child: then a child that touches the heap faults,
+ * and a child that starts a program does not. With huge pages of its own the provider cannot do
+ * that, and the option alone ends the process.
  */
 static int keep_forks(void)
 {

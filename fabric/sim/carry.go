@@ -344,7 +344,7 @@ func (n *Network) have(p *packet) {
 		n.haveRead(m, late)
 		return
 	}
-	if m.has(p.number) { // both of two that were in pieces at one time
+	if m.has(p.number) { // the packet and its repetition were both in two pieces
 		n.drop(p)
 		return
 	}

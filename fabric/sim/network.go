@@ -353,6 +353,7 @@ type packet struct {
 	half   bool // the first of its two pieces is in memory
 }
 
+// newMessage takes a free message, or makes one.
 func (n *Network) newMessage() *message {
 	last := len(n.messages) - 1
 	if last < 0 {
@@ -364,6 +365,7 @@ func (n *Network) newMessage() *message {
 	return m
 }
 
+// newPacket takes a free packet, or makes one.
 func (n *Network) newPacket() *packet {
 	last := len(n.packets) - 1
 	if last < 0 {

@@ -37,7 +37,7 @@ func (n *Network) tryAgain(m *message) {
 	m.again = false
 	e.retrying--
 	if e.closed {
-		return // and it has failed
+		return // die has failed the message
 	}
 	if m.from.nic.down || e.nic.down {
 		n.doom(m, errTimedOut, "the peer's NIC does not answer")

@@ -29,7 +29,7 @@ func (e *end) queueUp(p *packet) {
 		p.again = true
 		return
 	}
-	p.again = false // a copy that was faster than the first
+	p.again = false // a repetition that has come before the packet itself
 	if m.kind == fabric.KindSend {
 		p.held = p.n
 		n.held += p.n

@@ -117,7 +117,7 @@ static void message(struct ep *ep, const struct record *r)
         return;
     }
     if (!take_receive(ep, &to))
-        abort(); /* its sender has taken one */
+        abort(); /* its sender has reserved one (credits) */
     deliver(ep, r, r + 1, &to, ep->map->w);
 }
 
@@ -165,7 +165,7 @@ static void data(struct ep *ep, const struct record *r, struct wire *counted)
         c.flags = rule(s, kind, R11b) ? (uint64_t)rule_value(R11b) : FI_REMOTE_CQ_DATA;
     if (s->provider == EFA && !rule(s, kind, R11e))
         c.source = FI_ADDR_NOTAVAIL;
-    /* efa's own receives are used up instead of the application's. */
+    /* The write uses up a receive of the program; on the fabric efa one of the provider. */
     if (!ep->map->w->unsolicited && (rule(s, kind, R11c) || without(s, kind, R11d)) &&
         take_receive(ep, &used))
         c.context = used.context;

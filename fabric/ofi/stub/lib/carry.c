@@ -216,7 +216,7 @@ static void carry_rma(struct ep *ep, struct op *op)
                 find_region(m, op->remote, op->key, op->len,
                             op->kind == OP_READ ? FI_REMOTE_READ : FI_REMOTE_WRITE);
             if (r == NULL && !wire_alive(m)) {
-                gone(ep, op); /* it has closed since */
+                gone(ep, op); /* the peer has closed since */
                 return;
             }
             if (r == NULL) {

@@ -323,7 +323,8 @@ static int64_t granted(const struct domain *d, size_t asked)
     if (rule(s, d->kind, R3d)) {
         int64_t least = (int64_t)(d->info->tx_attr->size + d->info->rx_attr->size);
         least = least > rule_value(R3d) ? least : rule_value(R3d);
-        /* Only a test's setting makes a device that grants less than that: it is not refused. */
+        /* Only tests have a device that grants less than that (max_cq): no error follows from it.
+         */
         least = least < (int64_t)s->max_cq ? least : (int64_t)s->max_cq;
         size = size > least ? size : least;
     }

@@ -85,7 +85,8 @@ bool nic_broken(struct ep *ep)
     return true;
 }
 
-/* Overwrites an operation's context as the provider does (R7), and keeps the bytes. */
+/* Overwrites an operation's context as the provider does (R7), and keeps the bytes to check later
+ * that the caller has not changed them. */
 void scribble(struct ep *ep, struct op *op)
 {
     if (op->context == NULL || !rule(&ep->domain->fabric->set, ep->domain->kind, R7a))

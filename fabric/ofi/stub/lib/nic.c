@@ -109,7 +109,7 @@ static void start(void)
     pthread_condattr_destroy(&attr);
     /* The thread must not get the program's signals. */
     sigfillset(&all);
-    sigdelset(&all, SIGSEGV); /* a write to memory that a program guards */
+    sigdelset(&all, SIGSEGV); /* the thread may write to memory that a program guards */
     pthread_sigmask(SIG_SETMASK, &all, &old);
     ends = false;
     if (pthread_create(&thread, NULL, run, NULL) != 0)

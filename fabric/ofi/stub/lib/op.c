@@ -72,6 +72,7 @@ static void take_out(struct ep *ep, struct op *op)
     down(ep, last->at - 1);
 }
 
+/* Returns when the endpoint's next operation is due; UINT64_MAX: never. */
 uint64_t ep_due(const struct ep *ep)
 {
     return ep->heap_len > 0 ? ep->heap[0]->due : UINT64_MAX;

@@ -7,9 +7,9 @@
 #include <string.h>
 
 /*
- * Whether cxi accepts a key.
- * An application's keys have 32 bits. The provider's own keys have bit 63, and bit 62 if the region
- * is cached; of the others, those with bit 61 are slots of a table of 92 (R19k).
+ * Whether cxi accepts a key. An application's keys have 32 bits. The provider's own keys have bit
+ * 63, and bit 62 if the region is cached; of the others, those with bit 61 are slots of a table of
+ * 92 (R19k).
  */
 static bool key_may_be(uint64_t key)
 {

@@ -231,11 +231,11 @@ struct peer *av_peer(struct av *av, fi_addr_t addr);
 struct peer *av_find(struct av *av, uint64_t id); /* NULL: it is in no address vector */
 bool peer_map(struct peer *p);                    /* whether its file is mapped, now or before */
 
-void eq_error(struct ep *ep, int err, int status); /* R9 */
+void eq_error(struct ep *ep, int err, int status); /* reports an error of no operation (R9) */
 
 /* op.c: operations; the lock is held. */
 struct op *op_new(struct ep *ep, enum op_kind kind, struct peer *peer);
-int op_copy(struct op *op);                           /* injected: takes the bytes of iov */
+int op_copy(struct op *op);                           /* copies the bytes of iov */
 uint64_t op_data(const struct ep *ep, uint64_t data); /* the part of it that arrives (R11) */
 void op_post(struct ep *ep, struct op *op);
 void op_control(struct ep *ep, struct peer *peer, const struct record *r);

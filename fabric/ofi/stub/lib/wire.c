@@ -245,6 +245,7 @@ struct mapping *wire_open(uint64_t id)
     return m;
 }
 
+/* Counts one more user of a mapping, for one more wire_close. */
 void wire_keep(struct mapping *m)
 {
     pthread_mutex_lock(&lock);

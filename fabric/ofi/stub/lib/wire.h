@@ -30,7 +30,7 @@ enum {
 enum wire_state { WIRE_NEW, WIRE_OPEN, WIRE_CLOSED };
 
 struct wire_region {
-    _Atomic uint64_t key;   /* plus 1; 0: free */
+    _Atomic uint64_t key;   /* the key plus 1; 0: the slot is free */
     _Atomic uint32_t users; /* initiators that move its bytes now */
     uint32_t remote;        /* what peers may do: FI_REMOTE_READ, FI_REMOTE_WRITE */
     uint32_t relaxed;       /* writes pass each other on PCIe, whatever the device keeps */
