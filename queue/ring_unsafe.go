@@ -258,7 +258,7 @@ round:
 	return n
 }
 
-// Known reports whether the table has the operation.
+// Known reports whether the operation's code is in the table of operations (abi/table).
 func (o *Op) Known() bool { return slotsOf[o.Code] != 0 }
 
 // Slots returns the number of slots that the operation takes in a ring.

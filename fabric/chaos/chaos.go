@@ -392,7 +392,7 @@ func (p *Provider) Poll(c []fabric.Completion) (int, error) {
 			text = p.inner.ErrorText(b)
 		}
 		if b.Token != fabric.NoToken && int(b.Token) >= p.tokens {
-			p.ended(b, text)
+			p.completePiece(b, text)
 			continue
 		}
 		if b.Err != 0 {

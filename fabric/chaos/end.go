@@ -22,14 +22,14 @@ func (p *Provider) refused(h *delayed, err error) {
 			break
 		}
 		if c.Token, c.Kind = h.send.Token, fabric.KindSend; int(c.Token) >= p.tokens {
-			p.ended(&c, err.Error())
+			p.completePiece(&c, err.Error())
 			return
 		}
 	case aRead:
 		c.Token, c.Kind = h.rma.Token, fabric.KindRead
 	default:
 		c.Token, c.Kind = h.rma.Token, fabric.KindWrite
-		p.ended(&c, err.Error())
+		p.completePiece(&c, err.Error())
 		return
 	}
 	p.texts[causeOf(&c)] = err.Error()
@@ -49,9 +49,9 @@ func causeOf(c *fabric.Completion) cause {
 	return cause{token: c.Token}
 }
 
-// ended handles the completion of one piece of a write, of the read that confirms a write, or of a
+// completePiece handles the completion of one piece of a write, of the read that confirms a write, or of a
 // note. The write completes with the last of them.
-func (p *Provider) ended(c *fabric.Completion, text string) {
+func (p *Provider) completePiece(c *fabric.Completion, text string) {
 	i := int(c.Token) - p.tokens
 	w := p.piece[i]
 	p.piece[i] = nil
@@ -101,7 +101,7 @@ func (p *Provider) confirm() {
 			p.free = append(p.free, op.Token)
 			return
 		} else if err != nil {
-			p.ended(&fabric.Completion{Token: op.Token, Err: int32(unix.EIO)}, err.Error())
+			p.completePiece(&fabric.Completion{Token: op.Token, Err: int32(unix.EIO)}, err.Error())
 		}
 		p.unread = p.unread[:copy(p.unread, p.unread[1:])]
 	}

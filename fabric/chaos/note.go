@@ -47,7 +47,7 @@ func (p *Provider) sendNote(w *write) {
 		return
 	}
 	if w.err != 0 {
-		p.ended(&fabric.Completion{Token: w.note.send.Token}, "")
+		p.completePiece(&fabric.Completion{Token: w.note.send.Token}, "")
 		return
 	}
 	p.hold(w.noteDelay, w.note)

@@ -30,6 +30,7 @@ static int leave_gpus, skip_symbols, was_called;
 
 static void *opened; /* the library that real is taken from */
 
+/* libfabric's entry points: each calls the function of the library that was opened. */
 uint32_t fi_version(void)
 {
     return real.version();

@@ -228,7 +228,7 @@ func (e *endpoint) Connect(addrs [][]byte) error {
 	}
 	// An address vector of TCP takes 300 bytes for each address (docs/concepts/scale.md), and a PE
 	// of a large job talks to few others. So its addresses are inserted late, at first use, unless
-	// sources are looked up in the vector; other providers may look there for the sender.
+	// completions name the writer: some providers search the vector for the sender.
 	late := 0
 	if e.ip && !e.caps.Source {
 		late = len(e.addr)

@@ -81,7 +81,7 @@ func (p *Provider) take(l int, c *fabric.Completion) bool {
 		i++
 	}
 	t := c.Token
-	return p.ended(t, i, c)
+	return p.partCompleted(t, i, c)
 }
 
 // takeOwn handles a completion of NIC l whose token is not one of the caller's: of a receive buffer
@@ -110,7 +110,7 @@ func (p *Provider) takeOwn(l int, c *fabric.Completion) bool {
 			p.readRow(int(j.slot))
 			break
 		}
-		f.state, f.err, f.text = fetchEnded, c.Err, "read of a key: "+text
+		f.state, f.err, f.text = fetchFailed, c.Err, "read of a key: "+text
 	case jobInjected:
 		w := &p.injected[j.slot]
 		if c.Err == 0 || w.probe {
@@ -132,7 +132,7 @@ func (p *Provider) takeOwn(l int, c *fabric.Completion) bool {
 		w.remote = -1
 	case jobPart:
 		c.Token = fabric.Token(j.slot)
-		return p.endedWith(c.Token, int(j.part), c, text)
+		return p.completePart(c.Token, int(j.part), c, text)
 	}
 	return false
 }
@@ -156,18 +156,18 @@ func ownFault(err int32) bool {
 	return false
 }
 
-// ended handles the completion of part i of operation t at its NIC. It returns as endedWith does.
-func (p *Provider) ended(t fabric.Token, i int, c *fabric.Completion) bool {
+// partCompleted handles the completion of part i of operation t at its NIC. It returns as completePart does.
+func (p *Provider) partCompleted(t fabric.Token, i int, c *fabric.Completion) bool {
 	text := ""
 	if c.Err != 0 {
 		text = p.nics[p.parts[int(t)*len(p.nics)+i].nic].ErrorText(c)
 	}
-	return p.endedWith(t, i, c, text)
+	return p.completePart(t, i, c, text)
 }
 
-// endedWith completes part i of operation t, or has it sent on another pair if its own has failed.
+// completePart completes part i of operation t, or has it sent on another pair if its own has failed.
 // It returns true where the operation is complete; c then is its completion.
-func (p *Provider) endedWith(t fabric.Token, i int, c *fabric.Completion, text string) bool {
+func (p *Provider) completePart(t fabric.Token, i int, c *fabric.Completion, text string) bool {
 	o, w := &p.ops[t], &p.parts[int(t)*len(p.nics)+i]
 	n := p.nics[w.nic]
 	w.under = false
@@ -211,10 +211,10 @@ func (o *op) target() libshmem.PE {
 	return o.rma.PE
 }
 
-// end fails part i of operation t, which could not be posted, as its completion would.
-func (p *Provider) end(t fabric.Token, i int, err int32, text string) {
+// failPart fails part i of operation t, which could not be posted, as its completion would.
+func (p *Provider) failPart(t fabric.Token, i int, err int32, text string) {
 	c := fabric.Completion{Token: t, Err: err}
-	if p.endedWith(t, i, &c, text) {
+	if p.completePart(t, i, &c, text) {
 		p.done = append(p.done, c)
 	}
 }
@@ -302,7 +302,7 @@ func (p *Provider) retryPart(f ref) {
 	if w.remote < 0 {
 		l, r := p.another(&p.peers[pe])
 		if r < 0 {
-			p.end(t, int(f.part), errUnreachable, "no other NIC reaches it")
+			p.failPart(t, int(f.part), errUnreachable, "no other NIC reaches it")
 			return
 		}
 		w.nic, w.remote = l, r
@@ -348,5 +348,5 @@ func (p *Provider) retryPart(f ref) {
 		p.waiting = append(p.waiting, f)
 		return
 	}
-	p.end(t, int(f.part), errUnreachable, err.Error())
+	p.failPart(t, int(f.part), errUnreachable, err.Error())
 }

@@ -231,7 +231,7 @@ const (
 	fetchFree fetchState = iota
 	fetchDue
 	fetchUnderWay
-	fetchEnded
+	fetchFailed
 )
 
 // errDenied is the error of an operation with a key that no peer handed out, as libfabric numbers
@@ -246,19 +246,19 @@ func (p *Provider) learn(pe libshmem.PE, key uint64) *fetch {
 		f := &p.fetches[i]
 		switch {
 		case f.state != fetchFree && f.pe == pe && f.key == key:
-			if f.state == fetchEnded {
+			if f.state == fetchFailed {
 				f.state = fetchFree
 				return f
 			}
 			at = i
-		case at < 0 && (f.state == fetchFree || f.state == fetchEnded):
+		case at < 0 && (f.state == fetchFree || f.state == fetchFailed):
 			at = i
 		}
 	}
 	if at < 0 {
 		return nil
 	}
-	if f := &p.fetches[at]; f.state == fetchFree || f.state == fetchEnded {
+	if f := &p.fetches[at]; f.state == fetchFree || f.state == fetchFailed {
 		*f = fetch{state: fetchDue, pe: pe, key: key}
 	}
 	p.readRow(at)
@@ -274,7 +274,7 @@ func (p *Provider) readRow(i int) {
 	q := &p.peers[f.pe]
 	l, r := p.small(q, 0)
 	if r < 0 {
-		f.state, f.err, f.text = fetchEnded, errUnreachable, fmt.Sprintf("no NIC reaches PE %d any more", f.pe)
+		f.state, f.err, f.text = fetchFailed, errUnreachable, fmt.Sprintf("no NIC reaches PE %d any more", f.pe)
 		return
 	}
 	n := p.nics[l]
@@ -305,7 +305,7 @@ func (p *Provider) rowRead(i int) {
 	q := &p.peers[f.pe]
 	w := p.table.mem.words(p.fetchAt(i), 1+q.rails)
 	if w[0] != f.key {
-		f.state, f.err = fetchEnded, errDenied
+		f.state, f.err = fetchFailed, errDenied
 		f.text = fmt.Sprintf("permission denied: PE %d has registered no memory with the key", f.pe)
 		return
 	}

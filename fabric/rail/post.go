@@ -272,7 +272,7 @@ func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error 
 		case fabric.ErrAgain:
 			p.waiting = append(p.waiting, ref{slot: int32(m.Token), part: int32(i)})
 		default:
-			p.end(m.Token, i, errUnreachable, err.Error())
+			p.failPart(m.Token, i, errUnreachable, err.Error())
 		}
 	}
 	return nil

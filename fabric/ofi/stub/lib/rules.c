@@ -10,14 +10,14 @@
 static const struct {
     const char *id, *provider, *fabric;
     uint32_t from, to;
-    uint64_t answer;
+    uint64_t value;
     const char *what;
 } rows[RULES] = {RULE_ROWS};
 
 /* Returns the number of a rule: an error, flags, or a size. */
 int64_t rule_value(enum rule_id id)
 {
-    return (int64_t)rows[id].answer;
+    return (int64_t)rows[id].value;
 }
 
 /* Whether the list of the setting without, such as R5,R6a, has a row: by its name, or R5 for all
