@@ -37,7 +37,7 @@ template <> struct shmemi_bits<8> {
     typedef uint64_t type;
 };
 
-/* A value as another type of its size. */
+/* The bits of a value as another type of the same size. */
 template <class TO, class FROM> SHMEMI_D TO shmemi_as(FROM value)
 {
     static_assert(sizeof(TO) == sizeof(FROM), "the sizes differ");
@@ -58,8 +58,8 @@ struct alignas(16) shmemi_wide {
 };
 
 /*
- * The rows. name: of the function; in: the letter of the register that carries a T, which is a REG,
- * since PTX has no registers of 8 bits.
+ * Each row defines an access function. name: the function; in: the letter of the register that
+ * carries a T, which is a REG, since PTX has no registers of 8 bits.
  */
 #define SHMEMI_LOAD(name, ptx, T, REG, in)                                                         \
     SHMEMI_D void name(const void *at, T *v)                                                       \
@@ -78,7 +78,7 @@ struct alignas(16) shmemi_wide {
     {                                                                                              \
         asm volatile(ptx ";" ::: "memory");                                                        \
     }
-/* A row for elements of each size, and one for 16 bytes as well. */
+/* A row for elements of each size; loads and stores also have one for 16 bytes. */
 #define SHMEMI_ELEMENTS(ROW, name, ptx)                                                            \
     ROW(name, ptx ".u8", uint8_t, uint32_t, "r")                                                   \
     ROW(name, ptx ".u16", uint16_t, uint16_t, "h")                                                 \

@@ -12,7 +12,10 @@
 
 #ifdef SHMEMI_KERNEL
 
-/* The instruction for a kind; T is uint32_t or uint64_t. */
+/*
+ * Applies the atomic instruction of a kind at an address that this GPU reaches. T is uint32_t or
+ * uint64_t. Returns the value before, or 0 if the kind has no result.
+ */
 template <int KIND, class T> SHMEMI_D T shmemi_atom(void *at, T v, T cond)
 {
     T old = 0;
@@ -57,7 +60,10 @@ template <int KIND, class T> SHMEMI_D T shmemi_atom(void *at, T v, T cond)
     return old;
 }
 
-/* Pushes an operation with a result, for 4 or 8 bytes, and waits for it. */
+/*
+ * Pushes an atomic operation with a result, on 4 or 8 bytes, and waits for the proxy's reply in the
+ * place that q has claimed.
+ */
 SHMEMI_COLD uint64_t shmemi_request_packed(struct shmemi_pending_reply *q, uint32_t kind,
                                            uint64_t at, uint32_t bytes, uint64_t v, uint64_t cond,
                                            int pe)
@@ -77,7 +83,10 @@ SHMEMI_D uint64_t shmemi_request_atom(const struct shmemi_device_image *image, u
     return shmemi_request_packed(&q, kind, at, bytes, v, cond, pe);
 }
 
-/* Where it has none, the thread does not wait. A value that fits rides in one slot. */
+/*
+ * Pushes an atomic operation without a result, for which the thread does not wait. It takes one
+ * slot if the operand fits into 32 bits, else two.
+ */
 SHMEMI_COLD void shmemi_send_atom(const struct shmemi_device_image *image, uint32_t kind,
                                   uint64_t at, uint32_t bytes, uint64_t v, int pe)
 {
@@ -89,6 +98,9 @@ SHMEMI_COLD void shmemi_send_atom(const struct shmemi_device_image *image, uint3
     shmemi_send(image, pe, &words, narrow ? SHMEMI_SLOTS_AMO : SHMEMI_SLOTS_AMO_WIDE);
 }
 
+/*
+ * An atomic operation through the ring. Returns the value before, or 0 if the kind has no result.
+ */
 template <int KIND>
 SHMEMI_D uint64_t shmemi_atom_ring(const struct shmemi_device_image *image, uint64_t at,
                                    uint32_t bytes, uint64_t v, uint64_t cond, int pe)
@@ -99,7 +111,10 @@ SHMEMI_D uint64_t shmemi_atom_ring(const struct shmemi_device_image *image, uint
     return 0;
 }
 
-/* Any of the kinds, on any type of 4 or 8 bytes whose bits the kind works on. */
+/*
+ * An atomic operation of any kind on PE pe, by an instruction or through the ring, on any type of 4
+ * or 8 bytes whose bits the kind works on.
+ */
 template <int KIND, class T>
 SHMEMI_D T shmemi_amo(const struct shmemi_device_image *image, uint32_t call, const T *object,
                       T value, T cond, int pe)
@@ -115,7 +130,10 @@ SHMEMI_D T shmemi_amo(const struct shmemi_device_image *image, uint32_t call, co
     return shmemi_as<T>(old);
 }
 
-/* An exchange as an update, for rings that have no exchange of halves. */
+/*
+ * The update of a 16-bit exchange through the ring, which has none: the new value, whatever the old
+ * one.
+ */
 struct shmemi_then_set {
     template <class T> SHMEMI_D T apply(T, T v)
     {
@@ -123,7 +141,10 @@ struct shmemi_then_set {
     }
 };
 
-/* Repeats a compare-and-swap until no other thread has changed the word in between. */
+/*
+ * Updates a word of another PE through the ring by THEN, and returns the value before. It repeats a
+ * compare-and-swap until no other thread has changed the word in between.
+ */
 template <class THEN, class T>
 SHMEMI_D T shmemi_update_ring(const struct shmemi_device_image *image, uint64_t at, T value, int pe)
 {
@@ -139,7 +160,7 @@ SHMEMI_D T shmemi_update_ring(const struct shmemi_device_image *image, uint64_t 
     }
 }
 
-/* Floating-point sums: T is float or double. */
+/* An atomic addition of a float or double, which returns the value before. */
 template <class T>
 SHMEMI_D T shmemi_fetch_add_real(const struct shmemi_device_image *image, uint32_t call, T *object,
                                  T value, int pe)
@@ -162,8 +183,9 @@ SHMEMI_D void shmemi_add_real(const struct shmemi_device_image *image, uint32_t 
 }
 
 /*
- * Half precision. Rings work on words of 4 bytes, so there the half changes within its word, and
- * its neighbour is written back unchanged.
+ * Updates a 16-bit value of another PE through the ring by THEN, and returns the value before.
+ * Operations in rings work on words of 4 bytes: the half changes within its word, and its neighbour
+ * is written back unchanged.
  */
 template <class THEN, class H>
 SHMEMI_D H shmemi_update_half(const struct shmemi_device_image *image, uint64_t at, H value, int pe)
@@ -193,7 +215,7 @@ SHMEMI_D H shmemi_fetch_add_half(const struct shmemi_device_image *image, uint32
     return shmemi_update_half<shmemi_late_sum, H>(image, shmemi_offset(image, object), value, pe);
 }
 
-/* There is no 16-bit exchange, only a compare-and-swap. */
+/* An atomic exchange of 16 bits. The GPU has only a compare-and-swap for it. */
 template <class H>
 SHMEMI_D H shmemi_swap_half(const struct shmemi_device_image *image, uint32_t call, H *object,
                             H value, int pe)

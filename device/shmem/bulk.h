@@ -1,7 +1,8 @@
 /*
  * bulk.h: bulk copies between the shared memory of a block and global memory, which one thread
  * starts and the GPU's copy unit carries out (sm_90 and later). Addresses and sizes are multiples
- * of 16. The unit is a proxy of its own: a fence goes between accesses of threads and its own.
+ * of 16. In the PTX memory model the copy unit's accesses go through the async proxy: a fence
+ * orders them with the accesses of threads.
  */
 #ifndef SHMEM_BULK_H
 #define SHMEM_BULK_H
@@ -29,10 +30,16 @@ SHMEMI_D void shmemi_bulk_store(void *to, const void *shared, uint32_t bytes)
                  : "memory");
 }
 
-/* Waits for the copies out that this thread has started. It then sees their writes. */
+/*
+ * Waits for the copies out of shared memory that this thread has started. It then sees their
+ * writes.
+ */
 SHMEMI_FENCE(shmemi_bulk_stored, "cp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group 0")
 
-/* A barrier in shared memory that counts the bytes of copies into shared memory. */
+/*
+ * Initialises a barrier in shared memory that counts the bytes of bulk copies, and has it expect
+ * this many.
+ */
 SHMEMI_D void shmemi_bulk_expect(uint64_t *barrier, uint32_t bytes)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shmemi_bulk_address(barrier))
@@ -45,7 +52,7 @@ SHMEMI_D void shmemi_bulk_expect(uint64_t *barrier, uint32_t bytes)
         : "memory");
 }
 
-/* Starts a copy into shared memory. */
+/* Starts a copy into shared memory, whose bytes the barrier counts. */
 SHMEMI_D void shmemi_bulk_load(void *shared, const void *from, uint32_t bytes, uint64_t *barrier)
 {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], "
@@ -66,7 +73,7 @@ SHMEMI_D void shmemi_bulk_loaded(uint64_t *barrier)
                      : "memory");
 }
 
-/* The barrier's memory is free for another use. */
+/* Invalidates the barrier, so that its memory may be used for something else. */
 SHMEMI_D void shmemi_bulk_end(uint64_t *barrier)
 {
     asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(shmemi_bulk_address(barrier))

@@ -39,7 +39,7 @@ struct shmem_context {
     {
     }
 
-    /* Contexts of the C interface name the job of the calling unit. */
+    /* A shmem_ctx_t of the C interface, whichever it is, stands for the calling unit's job. */
     __device__ __forceinline__ shmem_context(shmemi_ctx_t ctx)
         : image(ctx == SHMEMI_CTX_INVALID ? NULL : &shmemi_here), heap(shmemi_here.job.heap)
     {
@@ -58,7 +58,10 @@ static inline struct shmem_context shmem_ctx(const void *target)
 #endif
 
 #ifdef __CUDACC__
-/* The job of a context. A context of a heap that no longer exists is refused. */
+/*
+ * Returns the state of the job that a context stands for. Stops the kernel if the context is
+ * invalid, or was made for a heap that no longer exists.
+ */
 SHMEMI_D const struct shmemi_device_image *shmemi_open(struct shmem_context ctx, uint32_t call)
 {
     if (ctx.image == NULL)

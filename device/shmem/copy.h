@@ -9,7 +9,7 @@
 
 #ifdef SHMEMI_KERNEL
 
-/* FAR: from a peer's memory. */
+/* Loads a word of a bulk copy. FAR: from a peer's memory, by a strong load (access.h). */
 template <int FAR, class W> SHMEMI_D void shmemi_load_bulk(const void *at, W *v)
 {
     if (FAR)
@@ -18,17 +18,21 @@ template <int FAR, class W> SHMEMI_D void shmemi_load_bulk(const void *at, W *v)
         shmemi_load_weak(at, v);
 }
 
-/* Where a unit of a copy is: bytes behind the first, on each side. */
+/*
+ * Where a unit of a copy is: its distance in bytes from the first unit, at the destination and at
+ * the source.
+ */
 struct shmemi_place {
     int64_t to, from;
 };
 
 /*
- * Copies units i, i + step, ... of n; units.at(i) is the place of one, and no number is beyond N.
- * All loads of a batch leave before its first store, and the assembler gives them predicates in
- * place of branches. The first load goes ahead of the tests for the others, since a thread of a
- * block often has one unit in all: on an H200 a get of 2 KiB by a block of 1024 took 1.18 us with
- * the load behind the tests and takes 1.08.
+ * Copies units i, i + step, ... of n units; units.at(i) returns the place of unit i. N is the
+ * integer type of these numbers, which none of them overflows. All loads of a batch leave before
+ * its first store, and the assembler gives them predicates in place of branches. The first load
+ * goes ahead of the tests for the others, since a thread of a block often has one unit in all: on
+ * an H200 a get of 2 KiB by a block of 1024 took 1.18 us with the load behind the tests and takes
+ * 1.08.
  */
 template <class W, int FAR, uint32_t BATCH, class UNITS, class N>
 SHMEMI_D void shmemi_copy_units(const UNITS &units, char *to, const char *from, N i, N n, N step)
@@ -57,7 +61,7 @@ SHMEMI_D void shmemi_copy_units(const UNITS &units, char *to, const char *from, 
     }
 }
 
-/* Units side by side. */
+/* The places of units that lie side by side. */
 template <class W> struct shmemi_side_by_side {
     SHMEMI_D struct shmemi_place at(uint32_t i)
     {
@@ -74,7 +78,7 @@ template <class W, int FAR> SHMEMI_D void shmemi_copy_word(char *to, const char 
     shmemi_store_weak(to, v);
 }
 
-/* Units side by side whose numbers are addresses of the source. */
+/* The places of units side by side, numbered by the addresses of their source. */
 struct shmemi_by_address {
     SHMEMI_D struct shmemi_place at(uint64_t i)
     {
@@ -84,11 +88,11 @@ struct shmemi_by_address {
 };
 
 /*
- * Copies words rank, rank + size, ... of a block; both sides are aligned. Three loads are under way
- * at once: with four a put by a block takes 62 registers on sm_120, with eight 92, and with two a
- * copy of 1 MiB by 8-byte words took 1.7 times as long as with four, by 256 threads of an H200.
- * Their numbers are addresses of the source: with indices of 64 bits a broadcast took 67 registers
- * on sm_90.
+ * One thread's part of a copy: words rank, rank + size, ... Both sides are aligned. Three loads are
+ * under way at once: with four a put by a block takes 62 registers on sm_120, with eight 92, and
+ * with two a copy of 1 MiB by 8-byte words took 1.7 times as long as with four, by 256 threads of
+ * an H200. Words are numbered by the addresses of their source: with indices of 64 bits a broadcast
+ * took 67 registers on sm_90.
  */
 template <class W, int FAR>
 SHMEMI_D void shmemi_copy_words(char *to, const char *from, uint64_t bytes, uint32_t rank,
@@ -99,7 +103,10 @@ SHMEMI_D void shmemi_copy_words(char *to, const char *from, uint64_t bytes, uint
                                  first + rank * width, first + bytes, size * width);
 }
 
-/* The most bytes of a copy by 16-byte words whose number has 32 bits, and more than any GPU has. */
+/*
+ * A copy by 16-byte words has fewer bytes than this, so that 32 bits count its words. No GPU has as
+ * much memory.
+ */
 #define SHMEMI_MOST_WIDE ((uint64_t)1 << 35)
 
 /* The largest power of two, up to 16, that divides all values that were or-ed together. */
@@ -108,7 +115,7 @@ SHMEMI_D uint32_t shmemi_alignment(uint64_t bits)
     return (uint32_t)((bits | 16) & (~(bits | 16) + 1));
 }
 
-/* Copies by words of width bytes, at most 8. */
+/* One thread's part of a copy by words of width bytes, at most 8. */
 template <int FAR>
 SHMEMI_COLD void shmemi_copy_by(uint32_t width, char *to, const char *from, uint64_t bytes,
                                 uint32_t rank, uint32_t size)
@@ -151,7 +158,7 @@ struct shmemi_middle {
     uint32_t head, width;
 };
 
-/* The middle is aligned for the widest words that both sides allow. */
+/* Finds the middle of a copy, which is aligned for the widest words that both sides allow. */
 SHMEMI_D struct shmemi_middle shmemi_middle_of(const char *to, const char *from, uint64_t bytes)
 {
     uint32_t wide = shmemi_alignment((uint64_t)(uintptr_t)to ^ (uint64_t)(uintptr_t)from);
@@ -161,15 +168,16 @@ SHMEMI_D struct shmemi_middle shmemi_middle_of(const char *to, const char *from,
     return m;
 }
 
-/* Reports whether it is copied by 16-byte words. */
+/* Reports whether the middle is copied by 16-byte words. */
 SHMEMI_D int shmemi_is_wide(const struct shmemi_middle *m)
 {
     return m->width == 16 && m->bytes < SHMEMI_MOST_WIDE;
 }
 
 /*
- * Copies the ends in the largest unit that divides both addresses and the length, so that no reader
- * ever sees half of an element.
+ * One thread's part of the copy of the bytes before and behind the aligned middle, which it
+ * returns. It copies them in the largest unit that divides both addresses and the length, so that
+ * no reader ever sees half of an element.
  */
 template <int FAR>
 SHMEMI_COLD struct shmemi_middle shmemi_copy_ends(char *to, const char *from, uint64_t bytes,
@@ -186,7 +194,7 @@ SHMEMI_COLD struct shmemi_middle shmemi_copy_ends(char *to, const char *from, ui
     return m;
 }
 
-/* Copies at any alignment, by words of up to 8 bytes. */
+/* One thread's part of a copy at any alignment, by words of up to 8 bytes. */
 template <int FAR>
 SHMEMI_COLD void shmemi_copy_ragged(char *to, const char *from, uint64_t bytes, uint32_t rank,
                                     uint32_t size)
@@ -196,7 +204,7 @@ SHMEMI_COLD void shmemi_copy_ragged(char *to, const char *from, uint64_t bytes, 
     (void)shmemi_copy_ends<FAR>(to, from, bytes, rank, size);
 }
 
-/* Copies whole 16-byte words, less than 4 GiB of them. */
+/* Copies n 16-byte words, less than 4 GiB in all, by the threads of a scope. */
 template <class SCOPE, int FAR>
 SHMEMI_D void shmemi_copy_wide(char *to, const char *from, uint32_t n)
 {
@@ -214,10 +222,10 @@ SHMEMI_D uint32_t shmemi_not_wide(const void *to, const void *from, uint64_t byt
 }
 
 /*
- * Each thread of the scope copies its part. It does not synchronise them. FAR: from a peer's
- * memory. The loop for words of 16 bytes is inlined: a function has 32 registers that need not be
- * saved, too few for a batch. Other alignments need not be fast, and their functions keep kernels
- * small.
+ * Copies bytes by the threads of a scope, each its part, without synchronising them. FAR: from a
+ * peer's memory. The loop for words of 16 bytes is inlined: a function has 32 registers that need
+ * not be saved, too few for a batch. Other alignments need not be fast, and their functions keep
+ * kernels small.
  */
 template <class SCOPE, int FAR>
 SHMEMI_D void shmemi_copy(void *to, const void *from, uint64_t bytes)
@@ -239,9 +247,9 @@ SHMEMI_D void shmemi_copy(void *to, const void *from, uint64_t bytes)
 
 /*
  * Reports whether this thread has no part in a copy but to synchronise with the others: its words
- * are beyond the end, and there is no ring, so no other thread needs its help. The first thread
- * then makes the checks. In a block with 32 warps, most of which have no word of a few KiB, it pays
- * to find that out first.
+ * would be beyond the end of the copy, and there is no ring through which the threads pass
+ * operations together. The first thread then makes the checks. In a block with 32 warps, most of
+ * which have no word of a few KiB, it pays to find that out first.
  */
 template <class SCOPE>
 SHMEMI_D int shmemi_idle(const struct shmemi_device_image *image, const void *to, const void *from,

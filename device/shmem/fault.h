@@ -16,8 +16,8 @@
 #ifdef SHMEMI_KERNEL
 
 /*
- * Without a job, or on a GPU of the process that is not the PE's, the host has no reader of
- * reports. The driver then prints the cause: before the kernel dies it prints only assertions, with
+ * Prints that a call came without a job, or on a GPU of the process that is not the PE's: then the
+ * host has no reader of reports. Before the kernel dies, the driver prints only assertions, with
  * their text and the block and thread of each thread that comes here.
  */
 SHMEMI_COLD void shmemi_no_job(void)
@@ -31,9 +31,9 @@ SHMEMI_COLD void shmemi_no_job(void)
 }
 
 /*
- * The first thread that comes fills the report in and stores ready last. The others wait for it
- * before they trap, since the first trap ends them all. call is the number of the public name, a
- * hash of it (capi/spec).
+ * Reports a wrong call to the host. The first thread that comes fills the report in and stores
+ * ready last. The others wait for it before they trap, since the first trap ends them all. call is
+ * the number of the public name, a hash of it (capi/spec).
  */
 SHMEMI_D void shmemi_report_fault(const struct shmemi_device_image *image, uint32_t fault,
                                   uint32_t call, int pe, uint64_t address, uint64_t length)
@@ -67,6 +67,7 @@ SHMEMI_D void shmemi_report_fault(const struct shmemi_device_image *image, uint3
     }
 }
 
+/* Reports a wrong call to the host and stops the kernel by a trap. */
 __attribute__((noreturn)) SHMEMI_COLD void shmemi_fault(const struct shmemi_device_image *image,
                                                         uint32_t fault, uint32_t call, int pe,
                                                         uint64_t address, uint64_t length)

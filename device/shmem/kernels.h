@@ -1,6 +1,7 @@
 /*
  * kernels.h: the templates behind the names that kernels call, without the names. Headers of
- * another surface include it, so that a program may have another library's shmem.h beside them.
+ * another set of names, such as NVSHMEM's, include it, so that a program may have another library's
+ * shmem.h beside them.
  */
 #ifndef SHMEM_KERNELS_H
 #define SHMEM_KERNELS_H

@@ -13,12 +13,12 @@ static __device__ __forceinline__ uint32_t shmemi_block(void)
     return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
 }
 
-/* The number of its warp in the grid, and of the grid's warps. */
 static __device__ __forceinline__ uint32_t shmemi_warps_of_block(void)
 {
     return (blockDim.x * blockDim.y * blockDim.z + 31) / 32;
 }
 
+/* The number of the calling thread's warp in its grid. */
 static __device__ __forceinline__ uint32_t shmemi_warp(void)
 {
     uint32_t thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);

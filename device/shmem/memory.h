@@ -68,7 +68,10 @@ SHMEMI_HD void shmemi_store_slot(void *slot, uint64_t a, uint64_t b)
 #endif
 }
 
-/* name: of the function; on: the access of a GPU; order: of the builtin. */
+/*
+ * Each row defines a function. name: the function; on: the GPU's access in access.h or atoms.h;
+ * builtin and order: the host's.
+ */
 #define SHMEMI_WORD_LOAD(name, T, on, order)                                                       \
     SHMEMI_HD T name(const T *word)                                                                \
     {                                                                                              \
@@ -87,7 +90,7 @@ SHMEMI_HD void shmemi_store_slot(void *slot, uint64_t a, uint64_t b)
         return SHMEMI_EITHER(on(word, v), builtin(word, v, order));                                \
     }
 
-/* Adds to a word of near memory and returns what it was. */
+/* Adds to a word of near memory and returns the value before. */
 SHMEMI_WORD_UPDATE(shmemi_take_near, uint64_t, shmemi_fetch_add_gpu, __atomic_fetch_add,
                    __ATOMIC_RELAXED)
 
@@ -108,18 +111,24 @@ SHMEMI_WORD_STORE(shmemi_publish_near, uint64_t, shmemi_release_gpu, __ATOMIC_RE
 
 SHMEMI_WORD_STORE(shmemi_store_near, uint64_t, shmemi_store_gpu, __ATOMIC_RELEASE)
 
-/* Sets bits of a word of near memory and returns what it was. */
+/*
+ * Sets bits of a word of near memory and returns the value before: bits that were 0 are now claimed
+ * by this thread.
+ */
 SHMEMI_WORD_UPDATE(shmemi_claim_near, uint32_t, shmemi_claim_gpu, __atomic_fetch_or,
                    __ATOMIC_ACQUIRE)
 
-/* Clears bits, after the last use of what they stood for. */
+/* Gives up claimed bits of a word, after the last use of what they protect. */
 SHMEMI_HD void shmemi_release_claim(uint32_t *word, uint32_t bits)
 {
     SHMEMI_EITHER(shmemi_and_release_gpu(word, ~bits),
                   __atomic_fetch_and(word, ~bits, __ATOMIC_RELEASE));
 }
 
-/* A word that the proxy writes, where only its value counts. */
+/*
+ * Loads a word that the proxy writes, where only its value counts and no other writes are read
+ * after it.
+ */
 SHMEMI_WORD_LOAD(shmemi_load_far32, uint32_t, shmemi_load_element, __ATOMIC_RELAXED)
 
 /* Loads a value that an earlier acquire covers. */
@@ -147,7 +156,7 @@ SHMEMI_HD void shmemi_pause(uint32_t *polls)
 #endif
 }
 
-/* The same for near memory, which a GPU would poll too often. */
+/* As shmemi_pause, between polls of near memory, which a GPU would poll too often. */
 SHMEMI_HD void shmemi_pause_near(uint32_t *polls)
 {
 #ifdef __CUDA_ARCH__

@@ -38,10 +38,13 @@ template <class T> static __device__ T shmemi_nothing()
     }
 #endif
 
-/* The job of the calling unit. */
+/* The job's state, in the calling translation unit's constant memory. */
 #define SHMEMI_JOB (&shmemi_here)
 
-/* A type that the compiler needs where a function is called, not where it is defined. */
+/*
+ * The type H, looked up only where a template is instantiated: a 16-bit floating-point type may be
+ * incomplete until the program includes its header.
+ */
 struct __half;
 struct __nv_bfloat16;
 template <class H> struct shmemi_late {

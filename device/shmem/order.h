@@ -9,21 +9,25 @@
 
 #ifdef SHMEMI_KERNEL
 
+/* Stops the kernel where there is no job: before init or after finalize. */
 SHMEMI_D void shmemi_check_init(const struct shmemi_device_image *image, uint32_t call)
 {
     if (image->job.n_pes == 0)
         shmemi_fault(image, SHMEMI_FAULT_INIT, call, -1, 0, 0);
 }
 
-/* The ring that this thread flushes. Any ring would do; its own is shared the least. */
+/*
+ * The ring into which this thread pushes a quiet or fence of all rings. Any ring would do; its own
+ * is shared the least.
+ */
 SHMEMI_D uint32_t shmemi_own_ring(const struct shmemi_device_image *image)
 {
     return shmemi_ring_index(&image->job, (uint32_t)image->job.me);
 }
 
 /*
- * Reports whether a ring has taken operations since all was complete. It costs two loads of near
- * memory for each ring; asking the proxy costs two trips over PCIe.
+ * Reports whether any ring has taken operations since the last quiet. It costs two loads of near
+ * memory for each ring; a quiet by the proxy costs two trips over PCIe.
  */
 SHMEMI_D int shmemi_pushed(const struct shmemi_device_image *image)
 {
@@ -40,12 +44,13 @@ SHMEMI_D int shmemi_pushed(const struct shmemi_device_image *image)
 #define SHMEMI_QUIETED 64
 
 /*
- * Notes how far each ring is, before the proxy is asked: operations that are pushed meanwhile are
- * not covered. Returns a bit for each ring that has such a note. The note of a ring is in its near
- * memory, and belongs to one quiet at a time: an array of them in each thread took 512 bytes of
- * stack. A ring without a note asks the proxy once more at the next quiet. The position is read
- * behind the claim, so that notes of a ring only grow. mine gets the quiet itself, so it is never
- * up to date.
+ * Before a quiet: records the head of each ring that has taken operations since the last one, in
+ * the ring's word noted. Operations pushed later are not covered by the quiet. Returns a bit for
+ * each ring that it has recorded. The word is in the ring's near memory, and the claim noting gives
+ * it to one quiet at a time: an array of heads in each thread took 512 bytes of stack. Where
+ * another quiet has the claim, the ring is not recorded, and the next quiet goes to the proxy once
+ * more. The head is read after the claim, so that a recorded head only grows. mine is the ring into
+ * which the quiet goes, so it always counts as changed.
  */
 SHMEMI_COLD uint64_t shmemi_note_heads(const struct shmemi_ring *rings, uint32_t count,
                                        uint32_t mine)
@@ -64,8 +69,9 @@ SHMEMI_COLD uint64_t shmemi_note_heads(const struct shmemi_ring *rings, uint32_t
 }
 
 /*
- * After a quiet: all below the notes is complete. The quiet itself is, too, if it is the next
- * operation in its ring.
+ * After a quiet: publishes the heads that were recorded before it as quieted, since all operations
+ * below them are complete, and gives up their claims. The quiet itself counts as well, if it is the
+ * next operation in its ring.
  */
 SHMEMI_COLD void shmemi_note_quieted(const struct shmemi_ring *rings, uint64_t noted, uint32_t mine)
 {
@@ -104,6 +110,7 @@ SHMEMI_COLD void shmemi_fence_rings(const struct shmemi_device_image *image)
         shmemi_end();
 }
 
+/* A fence of the rings, where not all PEs have an address here. */
 SHMEMI_COLD void shmemi_fence_slowly(const struct shmemi_device_image *image, uint32_t call)
 {
     shmemi_check_init(image, call);
@@ -132,8 +139,9 @@ SHMEMI_D void shmemi_fence(const struct shmemi_device_image *image, uint32_t cal
 }
 
 /*
- * Waits until all of these operations are complete everywhere. The rings come first: a thread that
- * finds them completed by another thread sees, behind the fence, what that thread saw.
+ * Waits until the earlier operations of this thread, and of the threads with which it has
+ * synchronised since, are complete at each PE. The rings come first: a thread that finds them
+ * completed by another thread sees, behind the fence, what that thread saw.
  */
 SHMEMI_D void shmemi_quiet(const struct shmemi_device_image *image, uint32_t call)
 {
@@ -144,7 +152,7 @@ SHMEMI_D void shmemi_quiet(const struct shmemi_device_image *image, uint32_t cal
     shmemi_complete_system();
 }
 
-/* By the threads of a scope together: for the earlier operations of all of them. */
+/* A quiet by the threads of a scope together, for the earlier operations of all of them. */
 template <class SCOPE>
 SHMEMI_D void shmemi_quiet_together(const struct shmemi_device_image *image, uint32_t call)
 {

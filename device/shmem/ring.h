@@ -5,7 +5,7 @@
  * so that the code that runs under ThreadSanitizer on a machine without a GPU is the code of a
  * kernel. zz_wire.h has the layout, memory.h every access to memory that others see.
  *
- * A producer takes positions by one addition to the head, waits until the consumer is done with the
+ * A producer takes positions by one addition to the head, waits until the consumer has read the
  * earlier slots at these positions, and stores its slots. Slots carry their own mark of validity,
  * so no flag follows them; writes that must be visible before an operation is seen go before its
  * slots (shmemi_before_slots).
@@ -47,10 +47,10 @@ SHMEMI_HD int shmemi_gone(const struct shmemi_ring *r, uint32_t *polls)
 }
 
 /*
- * Waits until the proxy has taken all positions below goal. Producers poll the tail that one of
- * them saw last; one at a time reads the proxy's, over PCIe for a GPU. When each reads it for
- * itself, a thousand warps that wait for room keep PCIe so busy that 2.5 M operations a second get
- * through.
+ * Waits until the proxy has taken all positions below goal. Returns 0, or SHMEMI_STOPPED. Producers
+ * poll the tail that one of them saw last; one at a time reads the proxy's, over PCIe for a GPU.
+ * When each reads it for itself, a thousand warps that wait for room keep PCIe so busy that 2.5 M
+ * operations a second get through.
  *
  * What the proxy read before it published the tail happens before what the caller does next,
  * whether this thread has read the tail or another one.
@@ -81,10 +81,10 @@ SHMEMI_HD int shmemi_wait_taken(const struct shmemi_ring *r, uint64_t goal)
 }
 
 /*
- * Takes n positions and waits until the proxy has taken the position that lies so many before their
- * end; *room is then 0, or SHMEMI_STOPPED. The cached tail is read first, so that the two reads
- * overlap (on an H200 708 cycles one after the other, 361 together). It may be older than the
- * position, which at worst costs another poll.
+ * Takes n positions and waits until the proxy has taken all that lie further than `positions`
+ * before the end of these; *room is then 0, or SHMEMI_STOPPED. The cached tail is read first, so
+ * that the two reads overlap (on an H200 708 cycles one after the other, 361 together). It may be
+ * older than the position, which at worst costs another poll.
  */
 SHMEMI_HD uint64_t shmemi_take_within(const struct shmemi_ring *r, uint64_t n, uint64_t positions,
                                       int *room)
@@ -103,10 +103,10 @@ SHMEMI_HD uint64_t shmemi_take(const struct shmemi_ring *r, uint64_t n, int *roo
 }
 
 /*
- * Bytes beside the slots, where a ring has room for them. A producer copies them to its cell,
- * orders them before its slots (shmemi_before_slots), and names the cell as it would name other
- * memory; it does not wait for a reply. The proxy has read the cell before it publishes that it
- * took the operation, whatever the operation's target.
+ * The cell of position p: room for bytes beside the slots, where a ring has cells. A producer
+ * copies the bytes to its cell, orders them before its slots (shmemi_before_slots), and names the
+ * cell as it would name other memory; it does not wait for a reply. The proxy has read the cell
+ * before it publishes that it took the operation, whatever the operation's target.
  *
  * A cell belongs to a position. Operations of two slots and more that are less than 2 *
  * SHMEMI_CELLS positions apart have different cells; so a thread that takes a position waits until
@@ -117,6 +117,7 @@ SHMEMI_HD char *shmemi_cell(const struct shmemi_ring *r, uint64_t p)
     return (char *)r->cells + (p >> 1 & (SHMEMI_CELLS - 1)) * SHMEMI_CELL_BYTES;
 }
 
+/* Takes n positions, as shmemi_take, and with them the cell of the first. */
 SHMEMI_HD uint64_t shmemi_take_cell(const struct shmemi_ring *r, uint64_t n, int *room)
 {
     uint64_t size = (uint64_t)1 << r->log2_slots;
@@ -145,8 +146,8 @@ SHMEMI_HD void shmemi_store_slots(const struct shmemi_ring *r, uint64_t p,
 }
 
 /*
- * The same for a number that only the call knows. nvcc would unroll the loop by four, for 20
- * registers more in all functions above it.
+ * As shmemi_store_slots, for a number of slots that is not a constant. nvcc would unroll the loop
+ * by four, for 20 registers more in all functions above it.
  */
 SHMEMI_HD void shmemi_store_some(const struct shmemi_ring *r, uint64_t p,
                                  const struct shmemi_words *words, int slots)
@@ -161,7 +162,7 @@ SHMEMI_HD void shmemi_store_some(const struct shmemi_ring *r, uint64_t p,
 /*
  * Wakes a proxy that sleeps. Only host producers can: a proxy that serves a GPU polls. The proxy
  * announces its sleep, makes every running thread order its memory accesses (membarrier), and polls
- * at its rings once more: so either it finds these slots, or this function finds it asleep.
+ * its rings once more: so either it finds these slots, or this function finds it asleep.
  */
 SHMEMI_HD void shmemi_rouse(const struct shmemi_ring *r)
 {
@@ -254,6 +255,10 @@ static __device__ __forceinline__ uint64_t shmemi_take_lanes(const struct shmemi
     return p + (uint64_t)rank * (uint64_t)slots;
 }
 
+/*
+ * Pushes one operation for each lane that comes here together, all with the same number of slots.
+ * Returns the position of this lane's operation.
+ */
 static __device__ __forceinline__ uint64_t shmemi_push_lanes(const struct shmemi_ring *r,
                                                              const struct shmemi_words *words,
                                                              int slots)
@@ -340,7 +345,10 @@ SHMEMI_HD int shmemi_rings_taken(const struct shmemi_ring *rings, uint32_t count
     return 0;
 }
 
-/* Waits until a position that the proxy publishes has passed p. */
+/*
+ * Waits until a position that the proxy publishes, such as that of the last quiet, has passed p.
+ * Returns 0, or SHMEMI_STOPPED.
+ */
 SHMEMI_HD int shmemi_wait_past(const struct shmemi_ring *r, const uint64_t *word, uint64_t p)
 {
     uint32_t polls = 0;
@@ -353,8 +361,8 @@ SHMEMI_HD int shmemi_wait_past(const struct shmemi_ring *r, const uint64_t *word
 
 /*
  * Waits until all operations that happen before this call, of any thread and in any of the count
- * rings, are complete. mine is the ring that is used; threads that wait at the same time share one
- * flush.
+ * rings, are complete. Returns 0, or SHMEMI_STOPPED. mine is the ring into which the quiet is
+ * pushed; threads that wait at the same time share one flush.
  */
 SHMEMI_HD int shmemi_ring_quiet(const struct shmemi_ring *rings, uint32_t count, uint32_t mine,
                                 uint32_t context)
@@ -372,7 +380,8 @@ SHMEMI_HD int shmemi_ring_quiet(const struct shmemi_ring *rings, uint32_t count,
  * Orders the operations that happen before this call, of any thread and in any ring, before those
  * that happen after it. A single ring keeps its order by itself. Among several, the proxy could
  * read a later operation of another thread in another ring before this fence, so the caller waits
- * until the proxy has read the fence; it does not wait for the network.
+ * until the proxy has read the fence; it does not wait for the network. Returns 0, or
+ * SHMEMI_STOPPED.
  */
 SHMEMI_HD int shmemi_ring_fence(const struct shmemi_ring *rings, uint32_t count, uint32_t mine,
                                 uint32_t context)

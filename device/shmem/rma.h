@@ -118,8 +118,9 @@ SHMEMI_COLD void shmemi_send_bytes(const struct shmemi_put_call *c, uint32_t byt
 #endif
 
 /*
- * The ring of this thread, if it has room beside its slots for so many bytes and they are words;
- * else NULL. One thread copies them, and single bytes would be too slow.
+ * The calling thread's ring, if a put of these bytes can go by a cell, the room that some rings
+ * have beside their slots; else NULL. The bytes must be whole words of 4: one thread copies them,
+ * and single bytes would be too slow.
  */
 SHMEMI_D const struct shmemi_ring *shmemi_cells_for(const struct shmemi_device_image *image,
                                                     const void *source, uint64_t bytes, int pe)
@@ -132,8 +133,8 @@ SHMEMI_D const struct shmemi_ring *shmemi_cells_for(const struct shmemi_device_i
 }
 
 /*
- * Copies so many words by one thread, four under way at once: more would take too many registers,
- * and so would shmemi_copy_units, with which a kernel's put takes 68 on sm_120.
+ * Copies n words by one thread, four under way at once: more would take too many registers, and so
+ * would shmemi_copy_units, with which a kernel's put takes 68 on sm_120.
  */
 template <class W> SHMEMI_D void shmemi_fill_words(char *to, const char *from, uint32_t n)
 {
@@ -154,7 +155,7 @@ template <class W> SHMEMI_D void shmemi_fill_words(char *to, const char *from, u
     }
 }
 
-/* An operation whose bytes lie in a cell. */
+/* A put whose bytes lie in a cell, a ring's room for bytes beside its slots. */
 struct shmemi_cell_put {
     struct shmemi_operation op;
     uint64_t position;
@@ -162,7 +163,10 @@ struct shmemi_cell_put {
     uint32_t bytes;
 };
 
-/* Takes a position and its cell. If the ring was stopped, the operation has no slots. */
+/*
+ * Takes a position and its cell for a put, and packs its words. If the ring was stopped, the put
+ * has no slots and no bytes.
+ */
 SHMEMI_COLD void shmemi_begin_cell(struct shmemi_cell_put *p, const struct shmemi_put_call *c)
 {
     int room;
@@ -181,7 +185,7 @@ SHMEMI_COLD void shmemi_begin_cell(struct shmemi_cell_put *p, const struct shmem
         p->op.slots = 0;
 }
 
-/* It does not use shmemi_copy, which takes more registers. */
+/* Copies the put's bytes into its cell, without shmemi_copy, which takes more registers. */
 SHMEMI_COLD void shmemi_fill_cell(const struct shmemi_cell_put *p)
 {
     const char *source = p->source;
@@ -195,6 +199,7 @@ SHMEMI_COLD void shmemi_fill_cell(const struct shmemi_cell_put *p)
         shmemi_fill_words<uint32_t>(cell, source, bytes / 4);
 }
 
+/* Makes the bytes in the cell visible to the proxy, and then stores the put's slots. */
 SHMEMI_COLD void shmemi_end_cell(const struct shmemi_cell_put *p)
 {
     shmemi_before_slots();
@@ -215,8 +220,9 @@ SHMEMI_COLD void shmemi_send_cell(const struct shmemi_put_call *c)
 }
 
 /*
- * The proxy reaches global memory only. Data for a kernel's own variables or for shared memory
- * comes element by element, in the largest unit that divides both addresses and the length.
+ * A get into memory that the proxy does not reach. It reaches global memory only: data for a
+ * kernel's own variables or for shared memory comes element by element, in the largest unit that
+ * divides both addresses and the length.
  */
 SHMEMI_COLD void shmemi_get_elements(const struct shmemi_device_image *image, char *dest,
                                      uint64_t source, uint64_t bytes, int pe)
@@ -237,6 +243,7 @@ enum shmemi_put_by {
     SHMEMI_BY_RANGE, /* the proxy or the NIC reads them where they are */
 };
 
+/* Chooses the form in which a put goes through the ring. */
 SHMEMI_COLD enum shmemi_put_by shmemi_put_method(const struct shmemi_put_call *c)
 {
     if (c->bytes > SHMEMI_SLOT_BYTES &&
@@ -247,7 +254,7 @@ SHMEMI_COLD enum shmemi_put_by shmemi_put_method(const struct shmemi_put_call *c
     return SHMEMI_BY_RANGE;
 }
 
-/* Passes all of a put on that goes by slots, but for its last operation. */
+/* Pushes the bytes of a put that goes by slots, all but those of its last operation. */
 SHMEMI_D void shmemi_send_pieces(struct shmemi_put_call *c)
 {
 #pragma unroll 1
@@ -258,8 +265,10 @@ SHMEMI_D void shmemi_send_pieces(struct shmemi_put_call *c)
     }
 }
 
-/* The steps before a put that goes as it is gets its words, and those after. WAIT: until its source
- * may be used again. */
+/*
+ * The steps before the caller packs a put whose bytes the proxy or the NIC reads in place, and
+ * those after. WAIT: shmemi_end_range waits until the source may be used again.
+ */
 template <int WAIT>
 SHMEMI_D void shmemi_begin_range(const struct shmemi_put_call *c, struct shmemi_pending_reply *q)
 {
@@ -273,10 +282,13 @@ template <int WAIT> SHMEMI_D void shmemi_end_range(struct shmemi_pending_reply *
 {
     shmemi_submit(&q->op);
     if (WAIT)
-        (void)shmemi_answered(q);
+        (void)shmemi_await_reply(q);
 }
 
-/* Passes a put to the proxy that goes as it is. */
+/*
+ * Pushes a put whose bytes the proxy or the NIC reads in place. WAIT: until its source may be used
+ * again.
+ */
 template <int WAIT> SHMEMI_COLD void shmemi_send_range(const struct shmemi_put_call *c)
 {
     struct shmemi_pending_reply q;
@@ -288,9 +300,9 @@ template <int WAIT> SHMEMI_COLD void shmemi_send_range(const struct shmemi_put_c
 }
 
 /*
- * Passes a put to the proxy. A fence makes the writes of this thread, and of the threads that it
- * has met, visible to the proxy and the NIC. Inlined, since each function that chooses among others
- * takes registers on top of theirs.
+ * Pushes a put. A fence makes the writes of this thread, and of the threads with which it has
+ * synchronised, visible to the proxy and the NIC. Inlined, since each function that chooses among
+ * others takes registers on top of theirs.
  */
 template <int NBI> SHMEMI_D void shmemi_send_put(struct shmemi_put_call *c)
 {
@@ -327,7 +339,10 @@ SHMEMI_D void shmemi_put_ring(const struct shmemi_device_image *image, const voi
     shmemi_send_put<NBI>(&c);
 }
 
-/* The fence keeps earlier writes to dest from arriving later than the get's data. */
+/*
+ * Pushes a get into global memory. WAIT: until the data is there. The fence keeps earlier writes to
+ * dest from arriving later than the get's data.
+ */
 template <int WAIT>
 SHMEMI_COLD void shmemi_get_range(const struct shmemi_device_image *image, void *dest,
                                   uint64_t source, uint64_t bytes, int pe)
@@ -343,7 +358,7 @@ SHMEMI_COLD void shmemi_get_range(const struct shmemi_device_image *image, void 
         shmemi_pack_get((uint32_t)pe, 0, source, (uint64_t)(uintptr_t)dest, bytes, WAIT, q.place);
     shmemi_submit(&q.op);
     if (WAIT)
-        (void)shmemi_answered(&q);
+        (void)shmemi_await_reply(&q);
 }
 
 template <int NBI>
@@ -359,8 +374,8 @@ SHMEMI_D void shmemi_send_get(const struct shmemi_device_image *image, void *des
 }
 
 /*
- * Over the ring one thread passes the whole put on, after all threads of the scope have come: any
- * of them may have written the source.
+ * A put by the threads of a scope. Over the ring one thread pushes all of it, after all threads of
+ * the scope have come: any of them may have written the source.
  */
 template <class SCOPE, int NBI>
 SHMEMI_D void shmemi_put(const struct shmemi_device_image *image, uint32_t call, void *dest,

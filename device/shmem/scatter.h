@@ -10,8 +10,8 @@
 #ifdef SHMEMI_KERNEL
 
 /*
- * Sends each PE its part (parts are stride bytes apart), waits for the parts of all others, and
- * returns their addresses.
+ * One round of a reduce-scatter: sends each PE its part (parts are stride bytes apart), waits for
+ * the parts of all others, and returns the buffer in which those lie.
  */
 template <class SCOPE>
 SHMEMI_COLD const char *shmemi_scatter_round(const struct shmemi_device_image *image,

@@ -9,7 +9,7 @@
 
 #ifdef SHMEMI_KERNEL
 
-/* The number of the calling thread in its block, and of the block's threads. */
+/* The number of the calling thread in its block, and how many threads the block has. */
 SHMEMI_D uint32_t shmemi_thread_in_block(void)
 {
     return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
@@ -22,6 +22,7 @@ SHMEMI_D uint32_t shmemi_threads_of_block(void)
 struct shmemi_by_thread {
     static constexpr int crowd = 0;      /* whether most threads may have no part in a copy */
     static constexpr uint32_t batch = 8; /* 16-byte loads of a copy that are under way at once */
+    /* The number of the calling thread among the threads of the scope. */
     SHMEMI_D uint32_t rank()
     {
         return 0;
@@ -35,7 +36,7 @@ struct shmemi_by_thread {
     SHMEMI_D void sync()
     {
     }
-    /* Reports whether mine is not 0 in every thread of the scope, after a sync of them. */
+    /* Synchronises the threads of the scope and reports whether mine is not 0 in all of them. */
     SHMEMI_D int all(int mine)
     {
         return mine != 0;
@@ -88,11 +89,12 @@ struct shmemi_by_block {
 };
 
 /*
- * Four warps of a block, whose threads are a multiple of 128. Each four warps have one of the 16
- * barriers of a block, from this one down; a block has up to eight such groups, so the last is 8.
- * Barrier 0 is __syncthreads. CUTLASS keeps 1 to 7 for its own kernels, and gives those from 8 up
- * to programs. A kernel that uses 15 itself defines a lower number before it includes the headers,
- * with as many below it as the block has groups.
+ * The barrier of a warpgroup's threads: four warps of a block, whose threads are a multiple of 128.
+ * The first warpgroup of a block uses this one of the block's 16 barriers, each later one the
+ * barrier below; a block has up to eight warpgroups, so the last uses 8. Barrier 0 is
+ * __syncthreads. CUTLASS keeps 1 to 7 for its own kernels, and gives those from 8 up to programs. A
+ * kernel that uses 15 itself defines a lower number before it includes the headers, with as many
+ * below it as the block has warpgroups.
  */
 #ifndef SHMEM_WARPGROUP_BARRIER
 #define SHMEM_WARPGROUP_BARRIER 15

@@ -24,7 +24,7 @@ SHMEMI_D uint32_t shmemi_signal_kind(int op)
     return op == SHMEMI_SIGNAL_SET ? SHMEMI_KIND_SET : SHMEMI_KIND_ADD;
 }
 
-/* Ordered after all earlier writes of the thread. */
+/* Sets a signal that has an address here, or adds to it, after all earlier writes of the thread. */
 SHMEMI_D void shmemi_signal_at(void *at, uint64_t value, int op)
 {
     if (op == SHMEMI_SIGNAL_SET)
@@ -33,7 +33,7 @@ SHMEMI_D void shmemi_signal_at(void *at, uint64_t value, int op)
         shmemi_add_signal(at, value);
 }
 
-/* A signal by the ring. */
+/* Pushes a signal into the ring. */
 SHMEMI_D void shmemi_signal_ring(const struct shmemi_device_image *image, const void *signal,
                                  uint64_t value, int op, int pe)
 {
@@ -54,7 +54,7 @@ SHMEMI_D void shmemi_signal(const struct shmemi_device_image *image, uint32_t ca
         shmemi_add_at(at, value);
 }
 
-/* Up to SHMEMI_SLOT_BYTES with their signal. */
+/* Pushes a put of up to SHMEMI_SLOT_BYTES with its signal; the bytes travel in the slots. */
 SHMEMI_COLD void shmemi_send_bytes_signal(const struct shmemi_put_call *c)
 {
     shmemi_wide v = shmemi_gather(c->source, c->bytes);
@@ -74,7 +74,10 @@ template <int WAIT> SHMEMI_COLD void shmemi_send_range_signal(const struct shmem
     shmemi_end_range<WAIT>(&q);
 }
 
-/* As shmemi_send_put. Without a fence the pieces are in no order with the signal. */
+/*
+ * As shmemi_send_put, with the signal. A put by slots may be several operations; without the fence
+ * its pieces would be in no order with the signal.
+ */
 template <int NBI> SHMEMI_D void shmemi_send_put_signal(struct shmemi_put_call *c)
 {
     switch (shmemi_put_method(c)) {
@@ -114,8 +117,8 @@ SHMEMI_D void shmemi_put_signal_ring(const struct shmemi_device_image *image, co
 }
 
 /*
- * The threads of a scope synchronise after their stores; the one that then sends the signal with
- * a release makes all of them visible before it.
+ * A put with a signal by the threads of a scope. They synchronise after their stores; the one that
+ * then sends the signal with a release makes all of them visible before it.
  */
 template <class SCOPE, int NBI>
 SHMEMI_D void shmemi_put_signal(const struct shmemi_device_image *image, uint32_t call, void *dest,
@@ -133,7 +136,7 @@ SHMEMI_D void shmemi_put_signal(const struct shmemi_device_image *image, uint32_
         if (!idle)
             shmemi_copy<SCOPE, 0>(to, source, bytes);
         SCOPE::sync();
-        /* At the distance of the data from the caller's word. */
+        /* The target's signal is as far from the caller's as its data from dest. */
         if (SCOPE::rank() == 0)
             shmemi_signal_at((char *)signal + (to - (char *)dest), value, op);
     } else {

@@ -9,13 +9,13 @@
 
 #ifdef SHMEMI_KERNEL
 
-/* The type of an element of SIZE bytes. */
+/* The parts in which p and g move an element of SIZE bytes: their type and their number. */
 template <int SIZE> struct shmemi_parts {
     typedef typename shmemi_bits<(SIZE < 8 ? SIZE : 8)>::type type;
     static constexpr size_t count = SIZE < 8 ? 1 : SIZE / 8;
 };
 
-/* The index of part i, in parts, in an array whose elements are stride elements apart. */
+/* The index of part i in an array whose elements are stride elements apart; both count parts. */
 template <int SIZE> SHMEMI_D ptrdiff_t shmemi_part_at(size_t i, ptrdiff_t stride)
 {
     const size_t count = shmemi_parts<SIZE>::count;

@@ -24,14 +24,18 @@
  */
 struct shmemi_device_image {
     struct shmemi_device_state job;
-    /* As shmemi_device_peer's, of PE 0, 1, ...; all 0 if checks is 2. */
+    /* Where the segment of PE 0, 1, ... is mapped, or 0: shmemi_device_peer.direct. All 0 if
+     * checks is 2. */
     uint64_t direct[SHMEMI_IMAGE_PES];
 };
 SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_device_image) ==
                        sizeof(struct shmemi_device_state) + 8 * SHMEMI_IMAGE_PES,
                    sizeof_device_image);
 
-/* A translation unit. It belongs to the unit, except for next, which is libshmem.so's. */
+/*
+ * What a translation unit registers with libshmem.so. The unit owns it; libshmem.so writes only
+ * next, which links the registered units.
+ */
 struct shmemi_unit {
     uint32_t version;    /* of the layout, SHMEMI_WIRE_VERSION */
     uint32_t size;       /* of this struct */
@@ -46,8 +50,8 @@ struct shmemi_unit {
 };
 
 /*
- * Programs of another surface link only with its library, which has these functions under other
- * names.
+ * Programs that use another set of names, such as NVSHMEM's, link only with the library of that
+ * set, which exports these functions under names of its own.
  */
 #ifndef SHMEMI_DEVICE_REGISTER
 #define SHMEMI_DEVICE_REGISTER shmemi_device_register
@@ -72,9 +76,9 @@ void SHMEMI_DEVICE_UNREGISTER(struct shmemi_unit *unit);
 
 #ifdef __CUDACC__
 /*
- * The unit's copy. All zero: there is no job and no PE, so that every operation finds its PE out of
- * range. NVRTC has no host code that would name the symbol, so there it is global, to be found by
- * its name.
+ * This unit's copy of the job's state. While it is all zero, there is no job and no PE, so that
+ * every operation finds its PE out of range. NVRTC has no host code that would name the symbol, so
+ * there it is global, to be found by its name.
  */
 #ifdef __CUDACC_RTC__
 extern "C" {
@@ -89,8 +93,9 @@ static __constant__ struct shmemi_device_image shmemi_here;
 #include <cuda_runtime_api.h>
 
 /*
- * On a stream of its own: on the default stream the copy would wait for every
- * kernel that runs, and one of those may wait for a peer.
+ * Copies the image, or zeros where it is NULL, to this unit's symbol on a device. It uses a stream
+ * of its own: on the default stream the copy would wait for every kernel that runs, and one of
+ * those may wait for a peer.
  */
 static inline int shmemi_unit_set(const struct shmemi_device_image *image, int device)
 {

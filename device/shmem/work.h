@@ -20,7 +20,10 @@
 
 #include "zz_wire.h"
 
-/* Bytes of a chunk, a power of two, if both buffers of n PEs together have so many bytes. */
+/*
+ * Bytes of a chunk, one PE's part of a buffer: the largest power of two, within its limits, with
+ * which the two buffers of n PEs take no more than data bytes.
+ */
 SHMEMI_HD uint64_t shmemi_work_fit(uint64_t n_pes, uint64_t data)
 {
     uint64_t chunk = SHMEMI_WORK_MOST;
@@ -29,19 +32,19 @@ SHMEMI_HD uint64_t shmemi_work_fit(uint64_t n_pes, uint64_t data)
     return chunk;
 }
 
-/* Where the buffers begin. */
+/* Where the two buffers begin, in bytes from the start of the work memory of n PEs. */
 SHMEMI_HD uint64_t shmemi_work_buffers(uint64_t n_pes)
 {
     return (SHMEMI_WORK_HEAD + 16 * n_pes + 127) & ~(uint64_t)127;
 }
 
-/* Of the world. */
+/* Bytes of work memory of SHMEM_TEAM_WORLD. */
 SHMEMI_HD uint64_t shmemi_work_size(uint64_t n_pes)
 {
     return shmemi_work_buffers(n_pes) + 2 * n_pes * shmemi_work_fit(n_pes, SHMEMI_WORK_DATA);
 }
 
-/* Of each team that is not the world, in a job of so many PEs. */
+/* Bytes of work memory of each other team, in a job of n_pes PEs. */
 SHMEMI_HD uint64_t shmemi_work_team(uint64_t n_pes)
 {
     uint64_t least = 2 * n_pes * SHMEMI_WORK_LEAST;
