@@ -16,7 +16,10 @@
 
 #include <shmem/notify.h>
 
-/* Takes a buffer for this block, until shmemi_bounce_give. */
+/*
+ * Takes a bounce buffer for this block, until shmemi_bounce_give, and returns its number. taken has
+ * a bit for each buffer that is in use.
+ */
 SHMEMI_D uint32_t shmemi_bounce_take(uint32_t *taken)
 {
     __shared__ uint32_t buffer;
@@ -46,8 +49,11 @@ enum shmemi_bounced {
     SHMEMI_BOUNCED_PUT_NOTIFY
 };
 
-/* Block b moves pieces b, b + gridDim.x, ... A put with signal or notification uses one
- * block only. */
+/*
+ * Carries out a put or get whose operand the proxies cannot reach, piece by piece through a bounce
+ * buffer. Block b moves pieces b, b + gridDim.x, ... A put with signal or notification uses one
+ * block only.
+ */
 template <enum shmemi_bounced WHAT> SHMEMI_D void shmemi_bounce(const struct shmemi_stream_call *c)
 {
     uint32_t *taken = (uint32_t *)(uintptr_t)c->bounce;

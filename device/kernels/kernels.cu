@@ -125,8 +125,8 @@ KERNEL(signal)
 /* --------------------------------------------------------------- waiting */
 
 /*
- * Waits for words i, i + threads, ... that status does not exclude; one value for all words, or one
- * for each.
+ * This thread's part of a wait for several words: words i, i + threads, ... that status does not
+ * exclude. There is one value for all words, or one for each.
  */
 template <class T> SHMEMI_D void wait_words(call_t *c)
 {
@@ -188,7 +188,7 @@ KERNEL(barrier)
     (void)shmemi_sync<shmemi_by_block, 1>(&shmemi_job, c.call, c.team);
 }
 
-/* c.pe is a rank. */
+/* c.pe is the rank of the root in the team. */
 KERNEL(broadcast)
 {
     struct shmemi_members m;
@@ -239,8 +239,10 @@ KERNEL(alltoall)
 
 /* ------------------------------------------------------------ reductions */
 
-/* Numbered by the wire's constants. Sums and products of integers do not depend on the sign, and
- * bit operations not on the type: for these the host counts bytes. */
+/*
+ * Chooses the type of the elements by c->width. Sums and products of integers do not depend on the
+ * sign, and bit operations not on the type: for these the host counts bytes.
+ */
 template <class ALGORITHM, class OP> SHMEMI_D void reduce_integers(call_t *c)
 {
     switch (c->width & ~(uint32_t)SHMEMI_SIGNED) {

@@ -23,7 +23,10 @@
 #include "element.h"
 #include "share.h"
 
-/* Up to 8 bytes of an array that may end before, or be aligned to less. */
+/*
+ * Loads 8 bytes of an array, or less where fewer elements are left. The array may be aligned to an
+ * element only.
+ */
 template <class T> SHMEMI_D uint64_t shmemi_load_packed(const T *at, uint64_t elements)
 {
     constexpr uint32_t most = 8 / sizeof(T);
@@ -59,13 +62,17 @@ template <class T> SHMEMI_D void shmemi_store_packed(T *at, uint64_t elements, u
     }
 }
 
-/* 8 bytes of data in two words, each with the number of the call. */
+/*
+ * Stores a line of a packed reduction: 8 bytes of data in two words, each with the number of the
+ * call.
+ */
 SHMEMI_D void shmemi_store_line(void *at, uint64_t data, uint32_t number)
 {
     uint64_t high = (uint64_t)number << 32;
     shmemi_store_slot(at, high | (uint32_t)data, high | data >> 32);
 }
 
+/* Waits until a line has the number of the call, and returns its data. */
 static __device__ __noinline__ uint64_t shmemi_await_line(const void *at, uint32_t number)
 {
     uint64_t a, b;
@@ -79,9 +86,9 @@ static __device__ __noinline__ uint64_t shmemi_await_line(const void *at, uint32
 }
 
 /*
- * There are two sets of lines, used alternately. A PE that writes the lines of call t + 2 has the
- * data of all PEs for call t + 1, so all PEs are done with call t. No line is ever all zero, as
- * memory is at first.
+ * The packed reduction. A line has 8 bytes of data and the number of the call. There are two sets
+ * of lines, used alternately. A PE that writes the lines of call t + 2 has the data of all PEs for
+ * call t + 1, so all PEs have finished call t. No line is ever all zero, as memory is at first.
  */
 template <class EACH, class T>
 SHMEMI_D void shmemi_reduce_packed(const struct shmemi_stream_call *c)
@@ -126,7 +133,7 @@ SHMEMI_D void shmemi_reduce_packed(const struct shmemi_stream_call *c)
             shmemi_store_near(w.turn, turn);
 }
 
-/* One word or element of all sources, at the same place in each dest. */
+/* What shmemi_reduce_range loads, combines and stores at a time: here an element. */
 template <class EACH, class T> struct shmemi_element {
     static constexpr uint32_t batch = 1;
     T v;
@@ -147,6 +154,7 @@ template <class EACH, class T> struct shmemi_element {
         return a;
     }
 };
+/* As shmemi_element, 16 bytes at a time. */
 template <class EACH, class T> struct shmemi_elements {
     static constexpr uint32_t batch = EACH::batch;
     shmemi_wide v;
@@ -166,8 +174,11 @@ template <class EACH, class T> struct shmemi_elements {
     }
 };
 
-/* This block's share of units first to last of all sources. */
-template <class LANE>
+/*
+ * Reduces this thread's share of units first to last - 1 of all sources, and stores the result at
+ * the same place in each dest.
+ */
+template <class UNIT>
 SHMEMI_D void shmemi_reduce_range(const struct shmemi_members *m, const char *source, char *dest,
                                   uint64_t first, uint64_t last)
 {
@@ -175,45 +186,45 @@ SHMEMI_D void shmemi_reduce_range(const struct shmemi_members *m, const char *so
     const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
 #pragma unroll 1
     for (uint64_t i = first + blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < last;
-         i += LANE::batch * step) {
-        LANE sum[LANE::batch], one[LANE::batch];
+         i += UNIT::batch * step) {
+        UNIT sum[UNIT::batch], one[UNIT::batch];
 #pragma unroll 1
         for (int rank = 0; rank < n; rank++) {
             const char *from = shmemi_direct(&shmemi_job, source, shmemi_pe_of(m, rank));
 #pragma unroll
-            for (uint32_t k = 0; k < LANE::batch; k++)
+            for (uint32_t k = 0; k < UNIT::batch; k++)
                 if (i + k * step < last)
-                    LANE::load(from + (i + k * step) * sizeof(LANE), &one[k]);
+                    UNIT::load(from + (i + k * step) * sizeof(UNIT), &one[k]);
 #pragma unroll
-            for (uint32_t k = 0; k < LANE::batch; k++)
-                sum[k] = rank == 0 ? one[k] : LANE::apply(sum[k], one[k]);
+            for (uint32_t k = 0; k < UNIT::batch; k++)
+                sum[k] = rank == 0 ? one[k] : UNIT::apply(sum[k], one[k]);
         }
 #pragma unroll 1
         for (int k = 0; k < n; k++) {
             char *to = shmemi_direct(&shmemi_job, dest, shmemi_pe_of(m, (me + k) % n));
 #pragma unroll
-            for (uint32_t b = 0; b < LANE::batch; b++)
+            for (uint32_t b = 0; b < UNIT::batch; b++)
                 if (i + b * step < last)
-                    LANE::store(to + (i + b * step) * sizeof(LANE), sum[b]);
+                    UNIT::store(to + (i + b * step) * sizeof(UNIT), sum[b]);
         }
     }
 }
 
-/* This PE's part of an array of units. */
-template <class LANE>
+/* Reduces this PE's part of an array of units. */
+template <class UNIT>
 SHMEMI_D void shmemi_reduce_part(const struct shmemi_members *m, const char *source, char *dest,
                                  uint64_t units)
 {
     uint64_t n = (uint64_t)m->n, me = (uint64_t)m->me;
     uint64_t part = (units + n - 1) / n, first = me * part;
     if (first < units)
-        shmemi_reduce_range<LANE>(m, source, dest, first,
+        shmemi_reduce_range<UNIT>(m, source, dest, first,
                                   part < units - first ? first + part : units);
 }
 
 /*
- * Sources may be read once all PEs have come: the first block signals the other PEs, every block
- * waits for them.
+ * Begins a spread reduction and returns the number of its step. Sources may be read once all PEs
+ * have called: the first block signals the other PEs, and every block waits for them.
  */
 static __device__ __noinline__ uint64_t shmemi_spread_begin(const struct shmemi_members *m)
 {
@@ -231,7 +242,10 @@ static __device__ __noinline__ uint64_t shmemi_spread_begin(const struct shmemi_
     return step;
 }
 
-/* The counter of steps is moved on when all blocks have read it. */
+/*
+ * Ends a spread reduction: the last block stores the number of the step, since all blocks have then
+ * read the counter, and waits for the other PEs.
+ */
 static __device__ __noinline__ void shmemi_spread_end(const struct shmemi_members *m, uint64_t step)
 {
     if (shmemi_last_block(m->work.ticket)) {
@@ -258,8 +272,10 @@ SHMEMI_D void shmemi_reduce_spread(const struct shmemi_stream_call *c)
     shmemi_spread_end(&m, step);
 }
 
-/* One round of a reduction over any path: all chunks have come when it returns. Not inlined, so
- * that the code exists once for all types. */
+/*
+ * One round of a reduction over any path: sends this PE's chunk, and waits until those of all PEs
+ * have arrived. Not inlined, so that the code exists once for all types.
+ */
 static __device__ __noinline__ void shmemi_any_round(const struct shmemi_members *m, char *buffer,
                                                      const char *source, uint64_t bytes,
                                                      uint64_t turn)
@@ -270,6 +286,7 @@ static __device__ __noinline__ void shmemi_any_round(const struct shmemi_members
     shmemi_by_block::sync();
 }
 
+/* Begins a reduction over any path, and returns the number of its first round. */
 static __device__ __noinline__ uint64_t shmemi_any_begin(const struct shmemi_members *m)
 {
     return shmemi_step_begin<shmemi_by_block>(&shmemi_job, m->work.turn);

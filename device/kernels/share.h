@@ -19,8 +19,10 @@ __constant__ struct shmemi_device_image shmemi_job;
 /* The most threads with which the library launches its kernels. */
 #define SHMEMI_THREADS 512
 
-/* At the end of the work memory, of the world alone: the count of packed
- * collectives, and from 128 on the packed words (reduce.h). */
+/*
+ * The last part of the world's work memory: the count of packed reductions, and from byte 128 on
+ * their words (reduce.h).
+ */
 struct shmemi_stream_work {
     uint64_t *turn;
     char *lines;
@@ -36,7 +38,9 @@ SHMEMI_D struct shmemi_stream_work shmemi_stream_work(void)
     return w;
 }
 
-/* Adds 1, or goes back to 0 after this value. */
+/*
+ * Adds 1 to a kernel's count of blocks, or sets it to 0 if it is v, and returns the value before.
+ */
 SHMEMI_ATOM(shmemi_take_ticket, "atom.acq_rel.gpu.global.inc.u32", uint32_t, uint32_t, "r")
 
 /*
@@ -70,8 +74,8 @@ SHMEMI_D void shmemi_copy_share(char *to, const char *from, uint64_t bytes)
 }
 
 /*
- * The end of a collective of many blocks whose PEs are all reached directly: the last block
- * signals all PEs that this PE is done, and waits for their signals.
+ * The end of a collective of many blocks whose PEs are all reached directly: the last block signals
+ * all PEs that this PE has finished, and waits for their signals.
  */
 SHMEMI_D void shmemi_sync_last_block(const struct shmemi_members *m)
 {

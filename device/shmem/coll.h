@@ -14,8 +14,10 @@
 
 #ifdef SHMEMI_KERNEL
 
-/* All threads of the scope know the step, and rings order its messages behind those of the step
- * before. */
+/*
+ * Before the messages of a step: synchronises the scope, whose threads have all read the counter of
+ * steps, and has rings keep these messages behind those of the step before.
+ */
 template <class SCOPE> SHMEMI_D void shmemi_step_order(const struct shmemi_device_image *image)
 {
     SCOPE::sync();
@@ -26,7 +28,7 @@ template <class SCOPE> SHMEMI_D void shmemi_step_order(const struct shmemi_devic
     }
 }
 
-/* Begins a step. */
+/* Begins a step of the collective that counter counts. Returns its number. */
 template <class SCOPE>
 SHMEMI_D uint64_t shmemi_step_begin(const struct shmemi_device_image *image,
                                     const uint64_t *counter)
@@ -62,6 +64,7 @@ SHMEMI_D void shmemi_await_all(const struct shmemi_device_image *image,
         shmemi_await(image, m, flags + i, step);
 }
 
+/* Ends a step: the counter now has its number. */
 template <class SCOPE> SHMEMI_D void shmemi_step_end(uint64_t *counter, uint64_t step)
 {
     if (SCOPE::rank() == 0)
@@ -77,8 +80,8 @@ SHMEMI_D int shmemi_ragged(const void *dest, const void *source, uint64_t bytes)
 
 /*
  * Sends whole 16-byte words to the PEs that have an address here. It begins with the PE after this
- * one, so that not all send to the same PE first, and ends with this PE itself, which needs no data
- * where SELF is 0. BLOCKS: the PEs get consecutive blocks of source, else all get the same.
+ * one, so that not all send to the same PE first, and ends with this PE itself, unless SELF is 0.
+ * BLOCKS: the PEs get consecutive blocks of source, else all get the same.
  */
 template <class SCOPE, int BLOCKS, int SELF>
 SHMEMI_D void shmemi_send_wide(const struct shmemi_device_image *image,
@@ -107,6 +110,7 @@ struct shmemi_sending {
     int n, me;
 };
 
+/* Fills in what a step sends: bytes of source to dest, and the step's number to flag. */
 SHMEMI_D void shmemi_sending_begin(struct shmemi_sending *s,
                                    const struct shmemi_device_image *image,
                                    const struct shmemi_members *m, const uint64_t *flag,
@@ -143,13 +147,14 @@ template <int BLOCKS> SHMEMI_COLD char *shmemi_sending_next(struct shmemi_sendin
     return shmemi_sending_to(s);
 }
 
+/* Copies the unaligned bytes at both ends of the present PE's block. */
 template <class SCOPE> SHMEMI_COLD void shmemi_send_ends(const struct shmemi_sending *s)
 {
     (void)shmemi_copy_ends<0>(shmemi_sending_to(s), s->c.source, s->bytes, SCOPE::rank(),
                               SCOPE::size());
 }
 
-/* What lies between the ends, by words of less than 16 bytes. */
+/* Copies what lies between these ends, by words of less than 16 bytes. */
 template <class SCOPE> SHMEMI_COLD void shmemi_send_narrow(const struct shmemi_sending *s)
 {
     char *to = shmemi_sending_to(s);
@@ -169,7 +174,10 @@ template <class SCOPE> SHMEMI_D void shmemi_send_ragged(const struct shmemi_send
         shmemi_send_narrow<SCOPE>(s);
 }
 
-/* Sends to the PE that lies i behind this one, except for the copy of shmemi_send_wide. */
+/*
+ * Sends the step's data to the PE i ranks behind this one: with its flag through a ring, or by a
+ * copy. Whole 16-byte words are copied later, by shmemi_send_wide.
+ */
 template <class SCOPE, int BLOCKS>
 SHMEMI_D void shmemi_send_one(struct shmemi_sending *s, int i, int ragged)
 {
@@ -185,7 +193,7 @@ SHMEMI_D void shmemi_send_one(struct shmemi_sending *s, int i, int ragged)
     }
 }
 
-/* Sends a block to each PE and then a flag. */
+/* Sends a block to each PE, and sets a flag of that PE to the step after it. */
 template <class SCOPE, int BLOCKS, int SELF>
 SHMEMI_COLD void shmemi_send_all(const struct shmemi_device_image *image,
                                  const struct shmemi_members *m, char *dest, const char *source,
@@ -240,9 +248,10 @@ SHMEMI_COLD int shmemi_collective_begin(struct shmemi_sending *s,
 }
 
 /*
- * Sends all that goes over rings, and all copies where there is more to copy than 16-byte words.
- * What follows opens the team once more, so that it keeps nothing in registers meanwhile. Inlined:
- * a kernel may use 16 registers more across a call than a function, which has to save them.
+ * The first part of a collective: sends all that goes through rings, and all copies of data that is
+ * not whole 16-byte words. Returns -1 for SHMEM_TEAM_INVALID, else 0. The caller opens the team
+ * once more afterwards, so that it keeps nothing in registers meanwhile. Inlined: a kernel may use
+ * 16 registers more across a call than a function, which has to save them.
  */
 template <class SCOPE, int BLOCKS, int ROOTED>
 SHMEMI_D int shmemi_collective_first(const struct shmemi_device_image *image, uint32_t call,
@@ -261,7 +270,10 @@ SHMEMI_D int shmemi_collective_first(const struct shmemi_device_image *image, ui
     return 0;
 }
 
-/* Tells the PEs that have an address here, waits for those that send, and ends the step. */
+/*
+ * The last part of a collective: signals the PEs that have an address here, waits for those that
+ * send to this PE, and ends the step.
+ */
 template <class SCOPE, int ROOTED>
 SHMEMI_D void shmemi_collective_end(const struct shmemi_device_image *image,
                                     const struct shmemi_members *m, int root)
@@ -280,12 +292,18 @@ SHMEMI_D void shmemi_collective_end(const struct shmemi_device_image *image,
     shmemi_step_end<SCOPE>(m->work.step, step);
 }
 
-/* Sixteen-byte loads that are under way at once. Eight, by a thread or a warp, take 78 registers.
+/*
+ * A scope with at most four 16-byte loads under way at once. With eight, those of a thread or a
+ * warp take 78 registers.
  */
 template <class SCOPE> struct shmemi_fewer : SCOPE {
     static constexpr uint32_t batch = SCOPE::batch < 4 ? SCOPE::batch : 4;
 };
 
+/*
+ * A broadcast (ROOTED), an alltoall (BLOCKS) or an fcollect. Returns 0, or -1 for
+ * SHMEM_TEAM_INVALID.
+ */
 template <class SCOPE, int BLOCKS, int ROOTED>
 SHMEMI_D int shmemi_collective(const struct shmemi_device_image *image, uint32_t call,
                                shmemi_team_t team, void *dest, const void *source, uint64_t bytes,

@@ -25,7 +25,7 @@
 
 /* ---------------------------------------------------------------- arguments */
 
-/* The place of a slot of this PE. */
+/* The address of one of this PE's slots. Stops the kernel if there is no such slot. */
 SHMEMI_D char *shmemi_eager_slot(const struct shmemi_device_image *image, uint32_t call,
                                  const shmemx_eager_t *e, uint32_t slot)
 {
@@ -37,6 +37,7 @@ SHMEMI_D char *shmemi_eager_slot(const struct shmemi_device_image *image, uint32
     return at;
 }
 
+/* The largest tile that the path to a PE keeps in order, so that its signal arrives last. */
 SHMEMI_D int shmemi_eager_tile(const struct shmemi_device_image *image, uint32_t call, int pe)
 {
     shmemi_check_pe(image, call, pe, NULL, 0);
@@ -53,6 +54,7 @@ SHMEMI_D void shmemi_eager_check_tile(const struct shmemi_device_image *image, u
                      (uint64_t)(int64_t)tile);
 }
 
+/* The bytes that a token takes in a slot, its signals included. */
 SHMEMI_D size_t shmemi_eager_size(const struct shmemi_device_image *image, uint32_t call,
                                   size_t nbytes, int tile)
 {
@@ -60,6 +62,7 @@ SHMEMI_D size_t shmemi_eager_size(const struct shmemi_device_image *image, uint3
     return shmemi_eager_bytes((uint32_t)nbytes, (uint32_t)tile);
 }
 
+/* Sends a token to the slot of the same number at PE pe. */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_send(const struct shmemi_device_image *image, uint32_t call,
                                 const shmemx_eager_t *e, uint32_t slot, const void *source,
@@ -94,6 +97,7 @@ struct shmemi_eager_reading {
     int counter; /* of the slot, with SHMEMI_EAGER_NOTIFY */
 };
 
+/* Checks a slot and fills in how to read its token. */
 SHMEMI_D struct shmemi_eager_reading shmemi_eager_read(const struct shmemi_device_image *image,
                                                        uint32_t call, const shmemx_eager_t *e,
                                                        uint32_t slot, uint32_t epoch)
@@ -109,7 +113,11 @@ SHMEMI_D struct shmemi_eager_reading shmemi_eager_read(const struct shmemi_devic
     return r;
 }
 
-/* Without pointer parameters, so that the caller's values stay in registers. */
+/*
+ * Stops the kernel because a slot has a token of another size, or of an epoch that is neither the
+ * expected one nor the one before. It has no pointer parameters, so that the caller's values stay
+ * in registers.
+ */
 SHMEMI_COLD void shmemi_eager_refuse(const struct shmemi_device_image *image, uint32_t call,
                                      uint32_t nbytes, uint32_t epoch, uint32_t seen, uint32_t size)
 {
@@ -118,7 +126,10 @@ SHMEMI_COLD void shmemi_eager_refuse(const struct shmemi_device_image *image, ui
     shmemi_fault(image, SHMEMI_FAULT_EPOCH, call, image->job.me, seen, epoch);
 }
 
-/* Reports whether the counter has the token of this epoch: see shmemi_notified for the rest. */
+/*
+ * Reports whether a slot's counter has counted the token of this epoch. Stops the kernel if it has
+ * counted a later one. For polls and main see shmemi_notified.
+ */
 SHMEMI_D int shmemi_eager_counted(const struct shmemi_device_image *image, uint32_t call,
                                   int counter, uint32_t nbytes, uint32_t epoch, uint32_t polls,
                                   uint64_t *main)
@@ -130,6 +141,7 @@ SHMEMI_D int shmemi_eager_counted(const struct shmemi_device_image *image, uint3
     return found == SHMEMI_EAGER_THERE;
 }
 
+/* As shmemi_eager_counted, once and not in a wait. */
 SHMEMI_COLD int shmemi_eager_is_counted(const struct shmemi_device_image *image, uint32_t call,
                                         int counter, uint32_t nbytes, uint32_t epoch)
 {
@@ -137,6 +149,7 @@ SHMEMI_COLD int shmemi_eager_is_counted(const struct shmemi_device_image *image,
     return shmemi_eager_counted(image, call, counter, nbytes, epoch, 0, &main);
 }
 
+/* Waits until a slot's counter has counted the token of this epoch. */
 SHMEMI_COLD void shmemi_eager_await_count(const struct shmemi_device_image *image, uint32_t call,
                                           int counter, uint32_t nbytes, uint32_t epoch)
 {
@@ -146,8 +159,11 @@ SHMEMI_COLD void shmemi_eager_await_count(const struct shmemi_device_image *imag
         shmemi_keep_waiting(image, &polls);
 }
 
-/* Reports whether signal k is there. Earlier writes of its writer are visible then. Behind a
- * counter that has the token, it must be. */
+/*
+ * Reports whether signal k of the token has arrived; the data before it is then visible. With
+ * SHMEMI_EAGER_NOTIFY the slot's counter has counted the token before, so a signal that has not
+ * arrived stops the kernel.
+ */
 SHMEMI_D int shmemi_eager_there(const struct shmemi_eager_reading *r, uint32_t k)
 {
     uint64_t seen;
@@ -160,7 +176,10 @@ SHMEMI_D int shmemi_eager_there(const struct shmemi_eager_reading *r, uint32_t k
     return found == SHMEMI_EAGER_THERE;
 }
 
-/* Returns 0 if a packet has not arrived yet. */
+/*
+ * Reports whether a packet has the expected epoch. Stops the kernel at one that is neither it nor
+ * the one before.
+ */
 SHMEMI_D int shmemi_eager_came(const struct shmemi_eager_reading *r, uint64_t packet)
 {
     uint32_t seen = (uint32_t)(packet >> 32);
@@ -171,8 +190,8 @@ SHMEMI_D int shmemi_eager_came(const struct shmemi_eager_reading *r, uint64_t pa
 }
 
 /*
- * Loads the packets of bytes first, first + step, ... of the token, as many pairs as a batch has,
- * all at once, and their data into v. Returns 1 when all of them are there.
+ * Loads a batch of pairs of packets, those of the token's bytes first, first + step, ..., all at
+ * once, and stores their data in v. Returns 1 if all of them have arrived, else 0.
  */
 template <uint32_t BATCH>
 SHMEMI_D int shmemi_eager_load_pairs(const struct shmemi_eager_reading *r, uint32_t first,
@@ -197,7 +216,7 @@ SHMEMI_D int shmemi_eager_load_pairs(const struct shmemi_eager_reading *r, uint3
     return there;
 }
 
-/* This thread's packets, as they come; dest may be NULL. */
+/* Waits for this thread's packets of a token and copies their data to dest, unless it is NULL. */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_take_packets(const struct shmemi_eager_reading *r, char *dest)
 {
@@ -221,7 +240,9 @@ SHMEMI_D void shmemi_eager_take_packets(const struct shmemi_eager_reading *r, ch
     }
 }
 
-/* This thread's part of the wait. */
+/*
+ * This thread's part of a wait for a token: the threads of the scope divide its packets or signals.
+ */
 template <class SCOPE> SHMEMI_D void shmemi_eager_wait_part(const struct shmemi_eager_reading *r)
 {
     uint32_t polls = 0;
@@ -237,7 +258,10 @@ template <class SCOPE> SHMEMI_D void shmemi_eager_wait_part(const struct shmemi_
             shmemi_keep_waiting(r->image, &polls);
 }
 
-/* Once the threads have synchronised, each sees the data whose signals the others have acquired. */
+/*
+ * Waits for a token. Once the threads of the scope have synchronised, each sees the data whose
+ * signals the others have acquired.
+ */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_wait(const struct shmemi_device_image *image, uint32_t call,
                                 const shmemx_eager_t *e, uint32_t slot, uint32_t epoch)
@@ -247,6 +271,7 @@ SHMEMI_D void shmemi_eager_wait(const struct shmemi_device_image *image, uint32_
     SCOPE::sync();
 }
 
+/* Reports to all threads of the scope whether a token has arrived as a whole. */
 template <class SCOPE>
 SHMEMI_D int shmemi_eager_ready(const struct shmemi_device_image *image, uint32_t call,
                                 const shmemx_eager_t *e, uint32_t slot, uint32_t epoch)
@@ -270,6 +295,7 @@ SHMEMI_D int shmemi_eager_ready(const struct shmemi_device_image *image, uint32_
     return SCOPE::all(there);
 }
 
+/* Waits for a token and copies its data to dest. */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_recv(const struct shmemi_device_image *image, uint32_t call,
                                 const shmemx_eager_t *e, uint32_t slot, void *dest, uint32_t epoch)

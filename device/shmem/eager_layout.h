@@ -22,14 +22,14 @@
 
 #include "zz_wire.h"
 
-/* Reports whether a tile exists. */
+/* Reports whether a size of tiles is one of those in the table above. */
 SHMEMI_HD int shmemi_eager_known(int64_t tile)
 {
     return tile == SHMEMI_EAGER_NONE || tile == SHMEMI_EAGER_NOTIFY ||
            tile == SHMEMI_EAGER_PACKET || tile == SHMEMI_EAGER_LINE || tile == SHMEMI_EAGER_BLOCK;
 }
 
-/* The bytes of a signal, which are those of a unit too: data is moved by units. */
+/* The bytes of a signal in a tile of this size. Data is moved in units of the same size. */
 SHMEMI_HD uint32_t shmemi_eager_unit(uint32_t tile)
 {
     return tile == SHMEMI_EAGER_PACKET ? SHMEMI_EAGER_PACKET_SIGNAL
@@ -37,6 +37,7 @@ SHMEMI_HD uint32_t shmemi_eager_unit(uint32_t tile)
                                        : SHMEMI_EAGER_BLOCK_SIGNAL;
 }
 
+/* n, rounded up to a multiple of `to`. */
 SHMEMI_HD uint32_t shmemi_eager_up(uint32_t n, uint32_t to)
 {
     return (n + to - 1) / to * to;
@@ -77,7 +78,7 @@ SHMEMI_HD uint32_t shmemi_eager_bytes(uint32_t nbytes, uint32_t tile)
            shmemi_eager_unit(tile);
 }
 
-/* The bytes from a slot to the next: whole tiles, and no line of a cache in two slots. */
+/* The bytes from a slot to the next: whole tiles, so that no cache line lies in two slots. */
 SHMEMI_HD uint32_t shmemi_eager_stride(uint32_t nbytes, uint32_t tile)
 {
     return shmemi_eager_up(shmemi_eager_bytes(nbytes, tile),
@@ -85,24 +86,27 @@ SHMEMI_HD uint32_t shmemi_eager_stride(uint32_t nbytes, uint32_t tile)
 }
 
 /*
- * Buffers of a PE for tokens that are laid out before they leave, behind its slots: a head, in
- * lines of a cache of its own, and the bytes of a slot, which begin where a slot may. So wherever a
- * part of the heap ends, no tile lies in two parts. The head begins with a word of 32 bits. Kernels
- * leave no buffer to a write that is under way.
+ * A buffer holds a token, laid out with its signals, before one write takes it to a slot. A PE's
+ * buffers lie behind its slots. A buffer has a head, in cache lines of its own, and the bytes of a
+ * slot, which begin where a slot may. So wherever a part of the heap ends, no tile lies in two
+ * parts. The head begins with the state, a word of 32 bits. Only the host leaves a buffer while its
+ * write is under way; kernels wait for the write.
  */
 enum shmemi_eager_buffer_state { SHMEMI_EAGER_FREE, SHMEMI_EAGER_TAKEN, SHMEMI_EAGER_UNDER_WAY };
 
+/* The bytes of the head of a buffer. */
 SHMEMI_HD uint32_t shmemi_eager_head(uint32_t tile)
 {
     return tile == SHMEMI_EAGER_BLOCK ? SHMEMI_EAGER_BLOCK : SHMEMI_EAGER_LINE;
 }
 
+/* The bytes of a buffer, its head included. */
 SHMEMI_HD uint64_t shmemi_eager_buffer(uint32_t stride, uint32_t tile)
 {
     return shmemi_eager_head(tile) + (uint64_t)stride;
 }
 
-/* The first 8 bytes of a signal. Those of a packet are its lower half. */
+/* The first 8 bytes of a signal. A packet's signal is the lower half of them. */
 SHMEMI_HD uint64_t shmemi_eager_signal(uint32_t nbytes, uint32_t epoch)
 {
     return (uint64_t)nbytes << 32 | epoch;
@@ -124,6 +128,7 @@ SHMEMI_HD enum shmemi_eager_found shmemi_eager_check_epoch(uint32_t seen, uint32
                                : SHMEMI_EAGER_SKIPPED;
 }
 
+/* Compares the first 8 bytes of a signal with the expected size and epoch. */
 SHMEMI_HD enum shmemi_eager_found shmemi_eager_check(uint64_t seen, uint32_t nbytes, uint32_t epoch)
 {
     enum shmemi_eager_found found = shmemi_eager_check_epoch((uint32_t)seen, epoch);

@@ -16,7 +16,7 @@
 
 #ifdef SHMEMI_KERNEL
 
-/* The number of counters left for slots, behind those of the program. */
+/* The number of notification counters left for slots, behind those of the program. */
 SHMEMI_D uint32_t shmemi_eager_counters(const struct shmemi_device_image *image)
 {
     const uint32_t rest = SHMEMI_MOST_COUNTERS - image->job.notify_count;
@@ -25,7 +25,7 @@ SHMEMI_D uint32_t shmemi_eager_counters(const struct shmemi_device_image *image)
     return rest < SHMEMI_EAGER_COUNTERS ? rest : SHMEMI_EAGER_COUNTERS;
 }
 
-/* The number of a slot's counter. */
+/* The number of the notification counter that counts a slot's tokens. */
 SHMEMI_D int shmemi_eager_counter(const struct shmemi_device_image *image, uint32_t call,
                                   const shmemx_eager_t *e, uint32_t slot)
 {
@@ -37,9 +37,9 @@ SHMEMI_D int shmemi_eager_counter(const struct shmemi_device_image *image, uint3
 }
 
 /*
- * The signal of a token, and its count, behind all of its data: the threads of the scope
- * synchronise, and one stores the signal and adds with release. place is the slot's address here,
- * and to its address at the target, whose counters are as far away.
+ * Completes a token that its slot's counter counts, after all of its data: the threads of the scope
+ * synchronise, and one of them stores the signal and adds to the counter with a release. place is
+ * the slot's address here and `to` its address at the target, whose counters are as far away.
  */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_count(const struct shmemi_device_image *image, int counter,

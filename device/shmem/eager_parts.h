@@ -1,6 +1,7 @@
 /*
- * eager_parts.h: eager transfers for kernels that address memory themselves: words of a token in
- * its slot, the change between a token and its tiles within a buffer, and tokens in shared memory.
+ * eager_parts.h: eager transfers for kernels that address memory themselves: single words of a
+ * token in its slot, tokens that are laid out in tiles within a buffer of the kernel, and tokens in
+ * shared memory.
  */
 #ifndef SHMEM_EAGER_PARTS_H
 #define SHMEM_EAGER_PARTS_H
@@ -12,6 +13,7 @@
 
 /* -------------------------------------------------------------------- words */
 
+/* Stops the kernel if a word is not aligned, or not within the token. */
 SHMEMI_D void shmemi_eager_check_word(const struct shmemi_device_image *image, uint32_t call,
                                       const shmemx_eager_t *e, uint32_t at, uint32_t size)
 {
@@ -78,7 +80,9 @@ SHMEMI_D void shmemi_eager_store(const struct shmemi_device_image *image, uint32
     }
 }
 
-/* What follows the data of a token where its slot has an address: the signals, or signal and count.
+/*
+ * Completes a token whose slot has an address here, after its data: stores its signals, or its
+ * signal and its count.
  */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_finish(const struct shmemi_device_image *image, uint32_t call,
@@ -92,7 +96,7 @@ SHMEMI_D void shmemi_eager_finish(const struct shmemi_device_image *image, uint3
         shmemi_eager_signals<SCOPE>(to, e->nbytes, e->tile, epoch);
 }
 
-/* The signals behind all words that the threads of a scope have stored. */
+/* Sends the signals of a token behind all its words, which the threads of a scope have stored. */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_signal_words(const struct shmemi_device_image *image, uint32_t call,
                                         const shmemx_eager_t *e, uint32_t slot, uint32_t epoch,
@@ -116,9 +120,10 @@ SHMEMI_D void shmemi_eager_signal_words(const struct shmemi_device_image *image,
 /* ------------------------------------------------------------ change in place */
 
 /*
- * Units move up to make room for signals, the last ones first, or down, the first ones first. As
- * many move at a time as there are threads: those that a step writes were moved by earlier steps or
- * are in registers.
+ * Lays a token at the start of a buffer out in tiles, with its signals. Units move up to make room
+ * for signals, the last ones first; shmemi_eager_gather_units moves them back, the first ones
+ * first. As many move at a time as there are threads: those that a step overwrites were moved by
+ * earlier steps or are in registers.
  */
 template <class SCOPE, int TILE>
 SHMEMI_D void shmemi_eager_spread(char *buffer, uint32_t nbytes, uint32_t epoch)
@@ -150,6 +155,7 @@ SHMEMI_D void shmemi_eager_spread(char *buffer, uint32_t nbytes, uint32_t epoch)
     SCOPE::sync();
 }
 
+/* Moves the data of a token in tiles together at the start of its buffer. */
 template <class SCOPE, int TILE>
 SHMEMI_D void shmemi_eager_gather_units(char *buffer, uint32_t nbytes)
 {
@@ -169,7 +175,10 @@ SHMEMI_D void shmemi_eager_gather_units(char *buffer, uint32_t nbytes)
     }
 }
 
-/* A token at the start of a buffer becomes what its slot has, and back. */
+/*
+ * Turns a token at the start of a buffer into the bytes that its slot has; shmemi_eager_unwrap
+ * turns them back.
+ */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_wrap(const struct shmemi_device_image *image, uint32_t call,
                                 void *buffer, size_t nbytes, int tile, uint32_t epoch)
@@ -224,9 +233,10 @@ SHMEMI_D int shmemi_eager_in_bulk(const shmemx_eager_t *e, const void *shared)
 }
 
 /*
- * As send and recv, for a token in shared memory. Where the GPU has bulk copies and the token is at
- * a multiple of 16, they move the data of each tile of 4096 bytes between its place in the token
- * and its place in the slot; they are in no order, so the signals follow when all are complete.
+ * As shmemi_eager_send and shmemi_eager_recv by a block, for a token in shared memory. Where the
+ * GPU has bulk copies and the token is at a multiple of 16, they move the data of each tile of 4096
+ * bytes between its place in the token and its place in the slot; they are in no order, so the
+ * signals follow when all are complete.
  */
 SHMEMI_D void shmemi_eager_send_shared(const struct shmemi_device_image *image, uint32_t call,
                                        const shmemx_eager_t *e, uint32_t slot, const void *shared,

@@ -17,7 +17,7 @@ SHMEMI_D uint32_t shmemi_eager_ring_keeps(const struct shmemi_device_image *imag
     return ((const struct shmemi_device_peer *)image->job.peers)[pe].tile;
 }
 
-/* Stops the kernel where the ring cannot bring a token to its slot. */
+/* Stops the kernel if the path of the ring does not keep the tiles of a token in order. */
 SHMEMI_D void shmemi_eager_check_ring(const struct shmemi_device_image *image, uint32_t call,
                                       const shmemx_eager_t *e, const char *place, int pe)
 {
@@ -26,8 +26,9 @@ SHMEMI_D void shmemi_eager_check_ring(const struct shmemi_device_image *image, u
 }
 
 /*
- * The thread that has changed the word of a buffer to TAKEN owns the buffer. The fences: the proxy
- * has read the bytes of the token before, when this thread stores those of the next.
+ * Waits for a buffer and takes it. The thread that has changed the state of a buffer to TAKEN owns
+ * it. The fences, here and in shmemi_eager_give_buffer: the proxy has read the bytes of the token
+ * before, when this thread stores those of the next.
  */
 SHMEMI_COLD void shmemi_eager_take_buffer(const struct shmemi_device_image *image, char *buffer)
 {
@@ -38,6 +39,7 @@ SHMEMI_COLD void shmemi_eager_take_buffer(const struct shmemi_device_image *imag
     shmemi_fence_system();
 }
 
+/* Makes a buffer free for another token. */
 SHMEMI_D void shmemi_eager_give_buffer(char *buffer)
 {
     shmemi_fence_system();
@@ -45,9 +47,10 @@ SHMEMI_D void shmemi_eager_give_buffer(char *buffer)
 }
 
 /*
- * Its slot and target select the buffer, so that all threads of the scope know it, and so that the
- * write of the token before in the same slot has ended (decision 0048). The slots come by value: a
- * caller that passed their address would keep a copy of them in local memory.
+ * Sends a token through the ring, from one of this PE's buffers. Slot and target select the buffer,
+ * so that all threads of the scope know it, and so that the write of the token before in the same
+ * slot has completed (decision 0048). The slots come by value: a caller that passed their address
+ * would keep a copy of them in local memory.
  */
 template <class SCOPE>
 SHMEMI_COLD void shmemi_eager_send_ring(const struct shmemi_device_image *image, uint32_t call,
@@ -87,7 +90,9 @@ SHMEMI_COLD void shmemi_eager_send_ring(const struct shmemi_device_image *image,
     SCOPE::sync();
 }
 
-/* Words of a token that went one by one have their signals behind a fence. One thread sends them.
+/*
+ * Sends the signals of a token whose words went through the ring one by one, by one thread and
+ * behind a fence.
  */
 SHMEMI_COLD void shmemi_eager_signals_ring(const struct shmemi_device_image *image, uint32_t call,
                                            shmemx_eager_t e, uint32_t slot, char *place,

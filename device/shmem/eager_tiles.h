@@ -1,6 +1,6 @@
 /*
- * eager_tiles.h: a token into its tiles and out of them, by the threads of a scope: in a slot, or
- * in a buffer that one write takes to a slot.
+ * eager_tiles.h: copies of a token into tiles and out of them, by the threads of a scope: in a
+ * slot, or in a buffer that one write takes to a slot.
  */
 #ifndef SHMEM_EAGER_TILES_H
 #define SHMEM_EAGER_TILES_H
@@ -11,8 +11,8 @@
 #ifdef SHMEMI_KERNEL
 
 /*
- * A tile in units of the size of its signal: so many of data, and then the signal. UNIT moves one.
- * Unit i of a token is at unit i + i / PER of its slot.
+ * A tile consists of units of the size of its signal: `per` of data, and then the signal. `unit` is
+ * a type that moves one. So unit i of a token is at unit i + i / per of its slot.
  */
 template <int TILE> struct shmemi_eager_units;
 template <> struct shmemi_eager_units<SHMEMI_EAGER_PACKET> {
@@ -43,13 +43,17 @@ SHMEMI_COLD uint64_t shmemi_eager_gather(const char *source, uint32_t at, uint32
     return v;
 }
 
+/* Stores bytes at to at + 7 of a token, up to its end, to a destination of any alignment. */
 SHMEMI_COLD void shmemi_eager_scatter(char *dest, uint32_t at, uint32_t nbytes, uint64_t v)
 {
     for (uint32_t k = 0; k < SHMEMI_EAGER_PAIR && at + k < nbytes; k++)
         shmemi_store_weak(dest + at + k, (uint8_t)(v >> (8 * k)));
 }
 
-/* Reports whether the data of a pair is one word of a token. */
+/*
+ * Reports whether the 8 bytes at `at` are all within the token, and aligned at plain, so that one
+ * access moves them.
+ */
 SHMEMI_D int shmemi_eager_is_word(const void *plain, uint32_t at, uint32_t nbytes)
 {
     return at + SHMEMI_EAGER_PAIR <= nbytes && ((uintptr_t)plain & (SHMEMI_EAGER_PAIR - 1)) == 0;
@@ -61,8 +65,8 @@ SHMEMI_D uint64_t shmemi_eager_packet(uint32_t data, uint32_t epoch)
 }
 
 /*
- * Two packets in one store; each is seen whole. The loads of a batch leave before its first store,
- * which would make them wait for each other.
+ * Stores a token as packets, two in one store; a reader sees each packet whole. The loads of a
+ * batch leave before its first store, which would make them wait for each other.
  */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_send_packets(char *to, const char *source, uint32_t nbytes,
@@ -93,7 +97,7 @@ SHMEMI_D void shmemi_eager_send_packets(char *to, const char *source, uint32_t n
     }
 }
 
-/* The units of a token, from its slot (OUT) or into it. */
+/* The places of a token's units, for a copy out of its slot (OUT) or into it. */
 template <int TILE, int OUT> struct shmemi_units_of_tiles {
     SHMEMI_D struct shmemi_place at(uint32_t i)
     {
@@ -105,7 +109,9 @@ template <int TILE, int OUT> struct shmemi_units_of_tiles {
     }
 };
 
-/* The data of a token in tiles into a slot, or out of one (OUT). One side may have any alignment.
+/*
+ * Copies the data of a token into the tiles of a slot, or out of them (OUT). The other side may
+ * have any alignment.
  */
 template <class SCOPE, int TILE, int OUT>
 SHMEMI_D void shmemi_eager_move_tiles(char *slot, char *plain, uint32_t nbytes)
@@ -147,7 +153,7 @@ SHMEMI_D void shmemi_eager_signals(char *to, uint32_t nbytes, uint32_t tile, uin
                              shmemi_eager_signal(nbytes, epoch));
 }
 
-/* A token with its signals, in tiles. */
+/* Copies a token into tiles, with their signals. */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_fill(char *to, const void *source, uint32_t nbytes, uint32_t tile,
                                 uint32_t epoch)

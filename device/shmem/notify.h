@@ -15,12 +15,12 @@
 #ifdef SHMEMI_KERNEL
 
 /*
- * A wait polls the word in main memory once in so many polls of the word in the heap,
- * which takes a microsecond over PCIe.
+ * A wait polls a counter's word in main memory, which takes a microsecond over PCIe, only once in
+ * this many polls of the word in the heap.
  */
 #define SHMEMI_NOTIFY_POLLS 4
 
-/* Before init no counter exists. */
+/* Stops the kernel if there is no such counter. Before init there is none. */
 SHMEMI_D void shmemi_check_counter(const struct shmemi_device_image *image, uint32_t call,
                                    int notify)
 {
@@ -29,7 +29,10 @@ SHMEMI_D void shmemi_check_counter(const struct shmemi_device_image *image, uint
                      image->job.me, (uint32_t)notify, image->job.notify_count);
 }
 
-/* A counter has 63 bits for the program, so that no addition overflows it. */
+/*
+ * Stops the kernel at a value that no counter can have: it has 63 bits for the program, so that no
+ * addition overflows it.
+ */
 SHMEMI_D void shmemi_check_count(const struct shmemi_device_image *image, uint32_t call,
                                  uint64_t value)
 {
@@ -37,12 +40,16 @@ SHMEMI_D void shmemi_check_count(const struct shmemi_device_image *image, uint32
         shmemi_fault(image, SHMEMI_FAULT_COUNT, call, image->job.me, 0, value);
 }
 
+/* The word of a counter in this PE's heap. */
 SHMEMI_D uint64_t *shmemi_counter(const struct shmemi_device_image *image, int notify)
 {
     return (uint64_t *)(uintptr_t)image->job.notify + notify;
 }
 
-/* By the ring the proxy adds to the word in main memory, as the host does. */
+/*
+ * Pushes a put with its notification into the ring. There the notification adds to the word in main
+ * memory, as one of the host does.
+ */
 template <int NBI>
 SHMEMI_D void shmemi_put_notify_ring(const struct shmemi_device_image *image, const void *dest,
                                      const void *source, uint64_t bytes, int notify, int pe)
@@ -58,8 +65,9 @@ SHMEMI_D void shmemi_put_notify_ring(const struct shmemi_device_image *image, co
 }
 
 /*
- * The threads of a scope synchronise after their stores; the one that then adds with a release
- * makes all stores visible before the sum. Without bytes, dest need not be an address.
+ * A put that its target counts, by the threads of a scope. They synchronise after their stores; the
+ * one that then adds with a release makes all stores visible before the sum. Without bytes, dest
+ * need not be an address.
  */
 template <class SCOPE, int NBI>
 SHMEMI_D void shmemi_put_notify(const struct shmemi_device_image *image, uint32_t call, void *dest,
@@ -72,7 +80,7 @@ SHMEMI_D void shmemi_put_notify(const struct shmemi_device_image *image, uint32_
         at = (char *)shmemi_counter(image, notify);
         if (bytes != 0) {
             to = shmemi_reach(image, call, dest, bytes, pe);
-            /* At the distance of the data from the caller's counter. */
+            /* The target's counter is as far from this one as its data from dest. */
             at = to == NULL ? NULL : at + (to - (char *)dest);
         } else {
             shmemi_check_pe(image, call, pe, at, 0);
@@ -94,8 +102,9 @@ SHMEMI_D void shmemi_put_notify(const struct shmemi_device_image *image, uint32_
 }
 
 /*
- * The value of a counter, with the word in main memory as it is now or, in some polls of a wait, as
- * it was. The bytes of all puts that the sum counts are visible after.
+ * The value of a counter, the sum of its two words. polls counts the polls of a wait, and *main
+ * keeps the word in main memory between those that load it. The bytes of all puts that the sum
+ * counts are visible afterwards.
  */
 SHMEMI_D uint64_t shmemi_notified(const struct shmemi_device_image *image, int notify,
                                   uint32_t polls, uint64_t *main)
@@ -136,9 +145,10 @@ SHMEMI_D uint64_t shmemi_notify_wait(const struct shmemi_device_image *image, ui
 }
 
 /*
- * The word that stores add to stays as it is, so this store may lose an addition only of the host
- * or the network that comes meanwhile. The fence: what this thread does next, and others that it
- * meets, may have a PE notify again.
+ * Sets a counter of this PE to value. It stores the difference into the word in main memory, and
+ * leaves the one to which kernels' stores add; so it may lose only an addition of the host or the
+ * network that comes meanwhile. The fence comes before anything by which this thread, or others
+ * that synchronise with it, may have a PE notify again.
  */
 SHMEMI_D void shmemi_notify_reset(const struct shmemi_device_image *image, uint32_t call,
                                   int notify, uint64_t value)

@@ -4,9 +4,9 @@
  * result to the last bit.
  *
  * There are two buffers, used alternately. A PE that sends the chunk of round t + 2 has waited for
- * all chunks of round t + 1, and every PE sends its chunk of round t + 1 only when it is done with
- * round t: so the buffer that is written again is free without a message that says so. Rounds are
- * counted over all reductions of a team.
+ * all chunks of round t + 1, and every PE sends its chunk of round t + 1 only after it has combined
+ * those of round t: so the buffer that is written again is free without a message that says so.
+ * Rounds are counted over all reductions of a team.
  */
 #ifndef SHMEM_REDUCE_H
 #define SHMEM_REDUCE_H
@@ -32,12 +32,16 @@ SHMEMI_D void shmemi_combine(T *dest, const T *mine, const char *buffer, uint64_
     }
 }
 
-/* The data of a reduction between its rounds. */
+/* What a reduction keeps from one round to the next. */
 struct shmemi_rounds {
     struct shmemi_members team;
     uint64_t turn, chunk; /* chunk 0: the team is invalid */
 };
 
+/*
+ * Opens the team of a reduction and begins its first round. In the result a chunk of 0 bytes stands
+ * for SHMEM_TEAM_INVALID.
+ */
 template <class SCOPE>
 SHMEMI_COLD struct shmemi_rounds shmemi_reduce_begin(const struct shmemi_device_image *image,
                                                      uint32_t call, shmemi_team_t team,
@@ -54,7 +58,10 @@ SHMEMI_COLD struct shmemi_rounds shmemi_reduce_begin(const struct shmemi_device_
     return r;
 }
 
-/* Sends this PE's part, waits for all others, and returns their addresses. */
+/*
+ * One round of a reduction: sends this PE's chunk, waits for those of all others, and returns the
+ * buffer in which those lie.
+ */
 template <class SCOPE>
 SHMEMI_COLD const char *shmemi_reduce_round(const struct shmemi_device_image *image,
                                             const struct shmemi_rounds *r, const void *source,

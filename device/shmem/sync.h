@@ -30,11 +30,12 @@ SHMEMI_D void shmemi_await(const struct shmemi_device_image *image, const struct
 }
 
 /*
- * Orders what this thread has seen before a flag, on whichever path the flag goes. A flag by the
- * ring is a relaxed store, and a thread that passes on what it heard needs a release for it: the
- * writes behind the flag that it acquired may be another PE's, into memory of the flag's target,
- * and in the PTX memory model only a release passes them on. So each hop has the fence: 1117 cycles
- * on an H200 where writes are under way (memory.h), of the microseconds that a hop takes.
+ * Sets a flag of PE pe to a step, after everything that this thread has written or seen, on
+ * whichever path the flag goes. A flag through the ring is a relaxed store, and a thread that
+ * passes on another PE's signal needs a release before it: the writes behind the flag that it
+ * acquired may be another PE's, into memory of the flag's target, and in the PTX memory model only
+ * a release passes them on. So each hop has the fence: 1117 cycles on an H200 where writes are
+ * under way (memory.h), of the microseconds that a hop takes.
  */
 SHMEMI_D void shmemi_flag(const struct shmemi_device_image *image, uint64_t *flag, uint64_t step,
                           int pe)
@@ -48,14 +49,14 @@ SHMEMI_D void shmemi_flag(const struct shmemi_device_image *image, uint64_t *fla
     }
 }
 
-/* Tells the rings, if there are any, to keep later operations behind earlier ones. */
+/* Has the rings, if there are any, keep later operations behind earlier ones. */
 SHMEMI_D void shmemi_order_rings(const struct shmemi_device_image *image)
 {
     if (image->job.ring_count != 0)
         shmemi_fence_rings(image);
 }
 
-/* The rank i behind another one, in a ring of n. */
+/* The rank i places after rank, in a circle of n ranks. */
 SHMEMI_D int shmemi_rank_behind(int rank, int i, int n)
 {
     uint32_t at = (uint32_t)rank + (uint32_t)i;
@@ -79,9 +80,9 @@ SHMEMI_COLD void shmemi_round_await(const struct shmemi_device_image *image,
 
 /*
  * Dissemination: in round k a PE signals the PE 2^k further and waits for the signal of the one 2^k
- * before, so that after log2 n rounds each PE knows that all have come. One thread does it, because
- * its signal of a round must follow the one that it received in the round before. A flag must not
- * overtake that of the step before in a network that keeps no order.
+ * before, so that after log2 n rounds each PE knows that all PEs have called. One thread does it,
+ * because its signal of a round must follow the one that it received in the round before. A flag
+ * must not overtake that of the step before in a network that keeps no order.
  */
 SHMEMI_D void shmemi_disseminate(const struct shmemi_device_image *image,
                                  const struct shmemi_members *m, uint64_t step)
@@ -93,7 +94,10 @@ SHMEMI_D void shmemi_disseminate(const struct shmemi_device_image *image,
     }
 }
 
-/* Signals all PEs, which are reached directly: each thread of the scope a part of them. */
+/*
+ * Signals all PEs of a team, each of which has an address here: each thread of the scope signals
+ * some of them.
+ */
 template <class SCOPE>
 SHMEMI_COLD void shmemi_signal_direct(const struct shmemi_device_image *image,
                                       const struct shmemi_members *m, uint64_t step)
@@ -144,6 +148,7 @@ SHMEMI_D void shmemi_sync_members(const struct shmemi_device_image *image,
     SCOPE::sync();
 }
 
+/* As shmemi_sync_members, for the handle of a team. Returns 0, or -1 for SHMEM_TEAM_INVALID. */
 template <class SCOPE, int COMPLETE>
 SHMEMI_D int shmemi_sync(const struct shmemi_device_image *image, uint32_t call, shmemi_team_t team)
 {

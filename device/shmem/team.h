@@ -17,15 +17,15 @@
 /* The addresses of the parts of a team's work memory. */
 struct shmemi_work {
     uint64_t *step;    /* the last step that this PE has finished */
-    uint64_t *turn;    /* the last round of data */
+    uint64_t *turn;    /* the last round of data that this PE has sent */
     uint32_t *ticket;  /* blocks that have come (device/kernels) */
-    uint64_t *rounds;  /* flags */
-    uint64_t *arrived; /* flags */
-    uint64_t *pushed;  /* flags */
+    uint64_t *rounds;  /* a flag for each round of a dissemination */
+    uint64_t *arrived; /* a flag for each PE: its last step */
+    uint64_t *pushed;  /* a flag for each PE: the last round of data it has sent */
     char *buffers;
 };
 
-/* A team as its calls need it. A rank is the number of a PE in it. */
+/* A team as a call of a kernel reads it. A rank is the number of a PE in it. */
 struct shmemi_members {
     int n, me;          /* number of PEs, and this PE's rank */
     int start, stride;  /* rank i is PE start + i * stride, */
@@ -36,7 +36,7 @@ struct shmemi_members {
     struct shmemi_work work;
 };
 
-/* A word of the table. */
+/* Loads a word of the table of teams. */
 SHMEMI_D uint64_t shmemi_team_word(const void *at)
 {
     return shmemi_load_near((const uint64_t *)at);
@@ -78,6 +78,7 @@ SHMEMI_D int shmemi_rank_of(const struct shmemi_members *m, int pe)
     return -1;
 }
 
+/* Fills in SHMEM_TEAM_WORLD, without its work memory. */
 SHMEMI_D void shmemi_world(const struct shmemi_device_image *image, struct shmemi_members *m)
 {
     m->n = image->job.n_pes;
@@ -105,7 +106,7 @@ SHMEMI_D const struct shmemi_device_team *shmemi_team_entry(const struct shmemi_
     return (int32_t)head == team ? t : NULL;
 }
 
-/* Reads the rest of an entry, without the number of PEs. */
+/* Fills in a team from its entry, except for the number of PEs and the work memory. */
 SHMEMI_D void shmemi_team_read(const struct shmemi_device_team *t, struct shmemi_members *m)
 {
     uint64_t place = shmemi_team_word(&t->me);
@@ -118,8 +119,8 @@ SHMEMI_D void shmemi_team_read(const struct shmemi_device_team *t, struct shmemi
 }
 
 /*
- * Fills in everything but the work memory. Returns 0 if there is no such team, or for
- * SHMEM_TEAM_INVALID.
+ * Finds a team by its handle and fills in everything but the work memory. Returns 1, or 0 if there
+ * is no such team, or for SHMEM_TEAM_INVALID.
  */
 SHMEMI_D int shmemi_team_find(const struct shmemi_device_image *image, shmemi_team_t team,
                               struct shmemi_members *m)
@@ -135,7 +136,7 @@ SHMEMI_D int shmemi_team_find(const struct shmemi_device_image *image, shmemi_te
     return 1;
 }
 
-/* base: the work memory of a team of n PEs. */
+/* Finds the parts of the work memory at base, which is that of a team of n PEs. */
 SHMEMI_D void shmemi_work_at(uint64_t base, uint64_t n, struct shmemi_work *w)
 {
     char *at = (char *)(uintptr_t)base;
@@ -149,8 +150,8 @@ SHMEMI_D void shmemi_work_at(uint64_t base, uint64_t n, struct shmemi_work *w)
 }
 
 /*
- * A team of the table, for a collective. A handle that is no team is a mistake. Inlined: a function
- * would fill the members in in local memory.
+ * Fills in a team of the table for a collective. A handle that is not a team stops the kernel.
+ * Inlined: a function would keep the members in local memory.
  */
 SHMEMI_D void shmemi_team_load(const struct shmemi_device_image *image, uint32_t call,
                                shmemi_team_t team, struct shmemi_members *m)
@@ -168,7 +169,7 @@ SHMEMI_D void shmemi_team_load(const struct shmemi_device_image *image, uint32_t
 
 /*
  * Makes a team ready for a collective. Returns 0, or -1 for SHMEM_TEAM_INVALID, as the host does;
- * any other number that is no team is a mistake.
+ * any other number that is not a team stops the kernel.
  */
 SHMEMI_D int shmemi_team_open(const struct shmemi_device_image *image, uint32_t call,
                               shmemi_team_t team, struct shmemi_members *m)

@@ -17,7 +17,10 @@
 
 #define SHMEMI_TILE_DIMS 5
 
-/* The caller's description: the number of elements, and the distance from one to the next. */
+/*
+ * The caller's description of a tile: for each dimension the number of elements, and the distance
+ * from one to the next at the destination and at the source.
+ */
 struct shmemi_extent {
     int64_t n[SHMEMI_TILE_DIMS], to[SHMEMI_TILE_DIMS], from[SHMEMI_TILE_DIMS];
     int major; /* the dimension whose elements lie side by side, if one does */
@@ -65,7 +68,7 @@ SHMEMI_COLD void shmemi_tile_of(struct shmemi_tile *t, const struct shmemi_exten
         if (t->count[d] == 0)
             t->rows.count = 0;
     }
-    /* In the order of either layout. */
+    /* Row-major and column-major tiles: in either order of the dimensions. */
     shmemi_tile_join(t, e->major);
 #pragma unroll 1
     for (int d = 0; d < SHMEMI_TILE_DIMS; d++)
@@ -94,7 +97,9 @@ SHMEMI_D uint64_t shmemi_tile_groups(const struct shmemi_tile *t)
     return n;
 }
 
-/* The place of the rows in one repeat. Most tiles have one. */
+/*
+ * Where the rows of one repeat are, in bytes from those of the first. Most tiles have one repeat.
+ */
 SHMEMI_COLD struct shmemi_place shmemi_tile_place_of(const struct shmemi_tile *t, uint64_t group)
 {
     struct shmemi_place at = {0, 0};
@@ -115,9 +120,12 @@ SHMEMI_D struct shmemi_place shmemi_tile_place(const struct shmemi_tile *t, uint
     return group == 0 ? at : shmemi_tile_place_of(t, group);
 }
 
-/* With SHMEM_CHECKS=full: refuses a tile that is not within the user heap. */
+/*
+ * With SHMEM_CHECKS=full: stops the kernel if the tile at address is not within the user heap.
+ * at_dest: address is the tile's destination, else its source.
+ */
 SHMEMI_COLD void shmemi_tile_check(const struct shmemi_device_image *image, uint32_t call, int pe,
-                                   const struct shmemi_tile *t, const char *address, int far)
+                                   const struct shmemi_tile *t, const char *address, int at_dest)
 {
     uint64_t last = t->rows.bytes;
     if (image->job.checks <= 1 || shmemi_tile_groups(t) == 0)
@@ -125,7 +133,7 @@ SHMEMI_COLD void shmemi_tile_check(const struct shmemi_device_image *image, uint
     for (int d = -1; d < SHMEMI_TILE_DIMS; d++) {
         uint64_t count = d < 0 ? t->rows.count : t->count[d];
         int64_t to = d < 0 ? t->rows.to : t->to[d], from = d < 0 ? t->rows.from : t->from[d];
-        int64_t beyond = (int64_t)(count - 1) * (far ? to : from);
+        int64_t beyond = (int64_t)(count - 1) * (at_dest ? to : from);
         address += beyond < 0 ? beyond : 0;
         last += (uint64_t)(beyond < 0 ? -beyond : beyond);
     }
@@ -161,7 +169,7 @@ SHMEMI_D uint64_t shmemi_divide(uint64_t i, uint64_t by, uint64_t *rest)
     return i / by;
 }
 
-/* The words of all rows. */
+/* The places of the words of all rows. */
 template <class W> struct shmemi_words_of_rows {
     uint64_t across; /* words of a row */
     int64_t down, down_from;
@@ -174,6 +182,7 @@ template <class W> struct shmemi_words_of_rows {
     }
 };
 
+/* Copies rows word by word, each thread its part. FAR: from a peer's memory. */
 template <class SCOPE, class W, int FAR>
 SHMEMI_D void shmemi_rows_words(const struct shmemi_rows *r, char *to, const char *from)
 {
@@ -185,8 +194,9 @@ SHMEMI_D void shmemi_rows_words(const struct shmemi_rows *r, char *to, const cha
 }
 
 /*
- * A single row has its last bytes apart, so that they do not make all words narrow. It does not use
- * shmemi_copy: the registers of all functions in the call chain add up.
+ * Copies rows by the widest words that divide them. The last bytes of a single row are copied
+ * apart, so that they do not make all words narrow. It does not use shmemi_copy: the registers of
+ * all functions in the call chain add up.
  */
 template <class SCOPE, int FAR>
 SHMEMI_COLD void shmemi_rows_copy(const struct shmemi_rows *r, char *to, const char *from)
@@ -221,7 +231,7 @@ SHMEMI_COLD void shmemi_rows_copy(const struct shmemi_rows *r, char *to, const c
     }
 }
 
-/* FAR: from a peer's memory. It does not synchronise the threads. */
+/* Copies a tile, each thread its part, without synchronising them. FAR: from a peer's memory. */
 template <class SCOPE, int FAR>
 SHMEMI_D void shmemi_tile_copy(const struct shmemi_tile *t, char *to, const char *from)
 {
@@ -233,7 +243,7 @@ SHMEMI_D void shmemi_tile_copy(const struct shmemi_tile *t, char *to, const char
     }
 }
 
-/* Rows through a ring. The threads have synchronised since the source was written. */
+/* Puts rows through a ring. The threads have synchronised since the source was written. */
 template <class SCOPE>
 SHMEMI_D void shmemi_rows_send(const struct shmemi_device_image *image, const struct shmemi_rows *r,
                                char *dest, const char *source, int pe)
@@ -266,7 +276,7 @@ SHMEMI_D void shmemi_tile_send(const struct shmemi_device_image *image, const st
     }
 }
 
-/* Nonblocking: over a ring it is complete after a quiet. */
+/* Puts a tile. It is nonblocking: over a ring it is complete after a quiet. */
 template <class SCOPE>
 SHMEMI_D void shmemi_tile_put(const struct shmemi_device_image *image, uint32_t call,
                               const struct shmemi_tile *t, char *dest, const char *source, int pe)
@@ -331,8 +341,9 @@ SHMEMI_D void shmemi_tile_push(const struct shmemi_device_image *image,
 }
 
 /*
- * Waits for the scope's collectives on a team. PUSHED: other PEs have written to this PE, and wait
- * for what it has written to them.
+ * Waits for the tile collectives that the scope has started on a team. PUSHED: in them PEs have
+ * written to each other, so it waits for all PEs of the team; else each PE has read the tiles of
+ * the others and written only its own.
  */
 template <class SCOPE, int PUSHED>
 SHMEMI_D int shmemi_tile_wait(const struct shmemi_device_image *image, uint32_t call,

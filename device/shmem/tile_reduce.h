@@ -34,7 +34,7 @@ template <class OP, class T> struct shmemi_fold {
     }
 };
 
-/* Elements of a word. */
+/* A word, and the elements in it. */
 template <class W, class T> union shmemi_elements {
     W word;
     T of[sizeof(W) / sizeof(T)];
@@ -43,7 +43,7 @@ template <class W, class T> union shmemi_elements {
     }
 };
 
-/* One part of a reduction. */
+/* The rows that one step of a reduction combines, and where they are. */
 struct shmemi_fold_part {
     const struct shmemi_device_image *image;
     const struct shmemi_members *team;
@@ -54,7 +54,7 @@ struct shmemi_fold_part {
     uint64_t chunk;
 };
 
-/* The address of a rank's row. */
+/* The address of a row of a rank's tile: in place, or where it was fetched to. */
 SHMEMI_D const char *shmemi_fold_row(const struct shmemi_fold_part *p, int rank, uint64_t row)
 {
     const char *mine = p->from + (int64_t)row * p->rows.from;
@@ -64,7 +64,7 @@ SHMEMI_D const char *shmemi_fold_row(const struct shmemi_fold_part *p, int rank,
     return at != NULL ? at : p->fetched + (uint64_t)rank * p->chunk + row * p->rows.bytes;
 }
 
-/* Word by word; the loads from four PEs are under way at once. */
+/* Combines rows word by word; the loads from four PEs are under way at once. */
 template <class SCOPE, class FOLD, class T, class W>
 SHMEMI_D void shmemi_fold_words(const struct shmemi_fold_part *p)
 {
@@ -106,7 +106,7 @@ SHMEMI_COLD void shmemi_fold_part_of(const struct shmemi_fold_part *p)
         shmemi_fold_words<SCOPE, FOLD, T, typename shmemi_bits<sizeof(T)>::type>(p);
 }
 
-/* Fetches the rows of all PEs without an address. All threads see them then. */
+/* Fetches the rows of all PEs without an address. All threads of the scope see them afterwards. */
 template <class SCOPE> SHMEMI_COLD void shmemi_fold_fetch(const struct shmemi_fold_part *p)
 {
     const struct shmemi_members *m = p->team;
@@ -127,7 +127,10 @@ template <class SCOPE> SHMEMI_COLD void shmemi_fold_fetch(const struct shmemi_fo
     SCOPE::sync();
 }
 
-/* As many rows at a time as fit into a chunk, or a part of one. */
+/*
+ * Combines rows of which some must be fetched: as many at a time as fit into a chunk, or a part of
+ * one row.
+ */
 template <class SCOPE, class FOLD, class T>
 SHMEMI_COLD void shmemi_fold_parts(const struct shmemi_fold_part *whole)
 {
@@ -147,6 +150,7 @@ SHMEMI_COLD void shmemi_fold_parts(const struct shmemi_fold_part *whole)
         }
 }
 
+/* Combines the tiles of all PEs of a team into this PE's dest. */
 template <class SCOPE, class FOLD, class T>
 SHMEMI_D void shmemi_tile_fold(const struct shmemi_device_image *image,
                                const struct shmemi_members *m, const struct shmemi_tile *t,
@@ -177,8 +181,9 @@ SHMEMI_D void shmemi_tile_fold(const struct shmemi_device_image *image,
 #define SHMEMI_TILE_SPREAD 2 /* the root makes it and sends it to all */
 
 /*
- * Waits until all PEs of the team have arrived with their sources. Each PE that computes a result
- * has it in its own dest. A source stays unchanged until every reader has reported that it is done.
+ * Waits until all PEs of the team have called, and combines their sources. Each PE that computes a
+ * result has it in its own dest. The program leaves a source unchanged until it knows that every
+ * reader has finished.
  */
 template <class SCOPE, class FOLD, class T, int KIND>
 SHMEMI_COLD int shmemi_tile_reduce(const struct shmemi_device_image *image, uint32_t call,

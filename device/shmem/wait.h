@@ -11,19 +11,22 @@
 #ifdef SHMEMI_KERNEL
 
 /*
- * How often a wait polls its word before it checks whether a PE was lost. The answer is in main
- * memory, and a GPU reads that word once after the other: sums on two H200 took 0.7 ms in place of
- * 6 us when 1,024 warps checked after the same number of polls, and each PE was then late for the
- * next sum, so that the other PE checked, too. So the warps of a grid check in up to
- * SHMEMI_CHECK_TURNS turns. A poll of a word in main memory takes microseconds: a warp that is
- * alone checks earlier, too, at polls whose number is a power of two, from SHMEMI_POLLS_FIRST on.
+ * How often a wait polls its word before it checks whether a PE was lost. The count of lost PEs is
+ * in main memory, and the reads of it by the warps of a GPU go one after the other: sums on two
+ * H200 took 0.7 ms in place of 6 us when 1,024 warps checked after the same number of polls, and
+ * each PE was then late for the next sum, so that the other PE checked as well. So the warps of a
+ * grid check in up to SHMEMI_CHECK_TURNS turns. A poll of a word in main memory takes microseconds:
+ * a warp that is alone checks earlier as well, at polls whose number is a power of two, from
+ * SHMEMI_POLLS_FIRST on.
  */
 #define SHMEMI_POLLS 1024
 #define SHMEMI_POLLS_FIRST 64
 #define SHMEMI_CHECK_TURNS 64
 
-/* Reports whether a warp, of a grid of so many, checks for losses at a poll whose number is a
- * multiple of SHMEMI_POLLS_FIRST. */
+/*
+ * Reports whether warp number `warp` of a grid's `warps` checks for lost PEs at this poll, whose
+ * number is a multiple of SHMEMI_POLLS_FIRST.
+ */
 SHMEMI_D int shmemi_checks_losses(uint32_t polls, uint32_t warp, uint32_t warps)
 {
     uint32_t turns = warps - 1 < SHMEMI_CHECK_TURNS ? warps : SHMEMI_CHECK_TURNS; /* never 0 */
@@ -50,6 +53,7 @@ template <class T> SHMEMI_D int shmemi_compare(T have, int cmp, T want)
     }
 }
 
+/* Checks the arguments of a wait or test of bytes at ivar. */
 SHMEMI_D void shmemi_check_wait(const struct shmemi_device_image *image, uint32_t call,
                                 const void *ivar, uint64_t bytes, int cmp)
 {
@@ -60,7 +64,7 @@ SHMEMI_D void shmemi_check_wait(const struct shmemi_device_image *image, uint32_
                      (uint64_t)cmp);
 }
 
-/* The word as it is now; earlier writes of its writer are visible after. */
+/* Loads the word. Everything that its writer wrote before is visible afterwards. */
 template <class T> SHMEMI_D T shmemi_poll(const T *ivar)
 {
     typename shmemi_bits<sizeof(T)>::type v;
@@ -68,6 +72,7 @@ template <class T> SHMEMI_D T shmemi_poll(const T *ivar)
     return shmemi_as<T>(v);
 }
 
+/* shmemi_checks_losses for the calling thread's warp. */
 static __device__ __noinline__ int shmemi_checks_losses_here(uint32_t polls)
 {
     return shmemi_checks_losses(polls, shmemi_warp(), shmemi_warps());
@@ -120,9 +125,8 @@ SHMEMI_D int shmemi_test(const struct shmemi_device_image *image, uint32_t call,
 }
 
 /*
- * Several words. status, which may be NULL, excludes the words whose entry is not 0; values has one
- * right-hand side for all words, or one for each. SOME: the indices of the words that satisfy the
- * comparison go to indices.
+ * The words of a wait or test of several. status, which may be NULL, excludes the words whose entry
+ * is not 0; values has one right-hand side for all words, or one for each.
  */
 template <class T> struct shmemi_vector {
     const T *ivars;
@@ -203,6 +207,10 @@ SHMEMI_D size_t shmemi_wait_any(const struct shmemi_device_image *image, uint32_
     }
 }
 
+/*
+ * Stores the indices of all words that satisfy the comparison and returns how many there are; *any
+ * reports whether any word was compared.
+ */
 template <class T>
 SHMEMI_D size_t shmemi_collect(const struct shmemi_vector<T> &v, size_t *indices, int *any)
 {
