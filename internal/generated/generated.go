@@ -1,6 +1,6 @@
-// Package generated writes the files that a generator makes, or tells which of them are out
-// of date. It knows nothing of what is in them, but for the line that says who made them, and that
-// pages have lines of 100 columns.
+// Package generated writes the files that a generator makes, or tells which of them are out of
+// date. It knows nothing of their contents, except for the line that names the generator, and that
+// lines of pages have 100 columns.
 package generated
 
 import (
@@ -18,9 +18,9 @@ type File struct {
 	Path, Text string
 }
 
-// Sync writes these files below root. It removes each other file *zz_* of the folders that says that
-// maker generated it. With check it changes nothing, and returns an error that names what is out of
-// date.
+// Sync writes these files below root. In folders it removes each other file *zz_* whose first line
+// names maker as its generator. With check it changes nothing, and returns an error that names the
+// files that are out of date.
 func Sync(root, maker string, files []File, folders []string, check bool) error {
 	var stale []string
 	for _, f := range files {
@@ -58,6 +58,8 @@ func Sync(root, maker string, files []File, folders []string, check bool) error 
 	return nil
 }
 
+// leftOver lists the files *zz_* in folders that maker generated earlier and that are not among
+// files.
 func leftOver(root, maker string, files []File, folders []string) ([]string, error) {
 	known := map[string]bool{}
 	for _, f := range files {

@@ -12,6 +12,7 @@ void atomics_open(void)
     word = (long *)dst;
 }
 
+/* Operations of an iteration of the rate figure. */
 static long burst(size_t size)
 {
     (void)size;
@@ -68,7 +69,7 @@ static void add_rate(long n, size_t size)
     }
 }
 
-/* Each call finds what the one before has left. */
+/* Each call expects the value that the one before has stored, so that it succeeds. */
 static void compare_swap(long n, size_t size)
 {
     (void)size;

@@ -28,7 +28,10 @@ void beside_open(void)
     address = symmetric(ADDRESS);
 }
 
-/* The address of an interface of this host, or of the first that leads to others. */
+/*
+ * Stores in here the address of the interface of this name, or of the first that leads to other
+ * hosts.
+ */
 static void find_address(const char *nic)
 {
     struct ifaddrs *all = NULL;
@@ -62,7 +65,10 @@ static pid_t serve(const char *command)
     return pid;
 }
 
-/* Prints the output of the client, a line for each line. */
+/*
+ * Runs the client's command with the server's address, and prints each line of its output for the
+ * reader.
+ */
 static void consult(const char *name, const char *command)
 {
     char with[512], text[4096];
@@ -80,8 +86,11 @@ static void consult(const char *name, const char *command)
     fflush(stdout);
 }
 
-/* A word is NAME:SERVER:CLIENT, and the client's command gets the address of the server behind it.
- * Every PE calls it. */
+/*
+ * Runs another program between the hosts of the last PE and PE 0. word is NAME:SERVER:CLIENT; the
+ * command of the client gets the address of the server, that of the interface nic, as its last
+ * argument. Every PE calls it.
+ */
 void beside_measure(const char *word, const char *nic)
 {
     char text[512], *server, *client;

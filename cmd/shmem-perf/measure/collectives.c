@@ -29,8 +29,12 @@ void collectives_open(void)
 #endif
 }
 
-/* Before a pSync is used again, all PEs have left the call that had it. */
 static long calls;
+
+/*
+ * Counts a call. In OpenSHMEM 1.4 all PEs must have left the call that had a pSync before it is
+ * used again: a barrier sees to that, and its time does not count.
+ */
 static void used(void)
 {
     if (!HAVE_15 && ++calls % SYNCS == 0) {

@@ -4,8 +4,8 @@
  *
  *   nvcc -O3 -I../include -cudart static device.cu main.c timing.c beside.c -L../lib -lshmem
  *
- * A time has the launch of one kernel for all iterations of a batch, or the end of the stream; so
- * operations have no times of their own here.
+ * A time includes the launch of one kernel for all iterations of a batch, or the wait for the end
+ * of the stream; so single operations are not timed here.
  */
 #include <cstdio>
 #include <cstdlib>
@@ -26,6 +26,7 @@ const int block_threads = 1024;
 cudaStream_t stream;
 uint64_t *word; // symmetric: of signals, and of atomics
 
+// Ends the program if a call of CUDA has failed.
 void need(cudaError_t status, const char *what)
 {
     if (status == cudaSuccess)
@@ -187,6 +188,7 @@ template <scope_kind S> void run_put(long n, size_t size)
     finish("put in a kernel");
 }
 
+// The blocks of a kernel that puts a window, one for each operation: at most 64 MiB together.
 int blocks(size_t size)
 {
     long fit = (long)(((size_t)64 << 20) / size);
@@ -377,7 +379,7 @@ const std::vector<struct figure> &figures()
     return all;
 }
 
-// The number of this PE on its host, as launchers say it: GPUs go round.
+// The number of this PE on its host, by the variable of a launcher. It selects the GPU.
 int local_number()
 {
     for (const char *name :

@@ -198,6 +198,7 @@ static const char *const reasons[REASONS] = {
     [LARGE] = "need more memory than there is for them",
 };
 
+/* Returns why a figure cannot be measured at a size, or NOTHING. */
 static enum why obstacle(const struct figure *f, size_t size)
 {
     if (f->acting != ALL)
@@ -280,6 +281,10 @@ static void find_nics(void)
         pclose(f);
 }
 
+/*
+ * Prints for the reader what is known before the first figure: the library, the PEs, the facts of
+ * both hosts and the NICs. Every PE calls it.
+ */
 static void print_head(void)
 {
     char name[SHMEM_MAX_NAME_LEN + 1] = "";

@@ -55,7 +55,7 @@ extern "C" {
 extern const struct figure *const perf_tables[];
 void perf_start(void);
 void perf_open(void);
-/* Symmetric memory may be that of a GPU. */
+/* memcpy and memset for symmetric memory, which may be that of a GPU. */
 void load(void *to, const void *symmetric, size_t size);
 void store(void *symmetric, const void *from, size_t size);
 void clear(void *symmetric, size_t size);
@@ -71,12 +71,12 @@ extern struct settings {
 } settings;
 
 extern int me, npes, peer; /* peer: of PE 0 the last PE, of the last PE 0 */
-extern int partner;        /* of a PE of one half the PE of the other */
+extern int partner;        /* the PE of the other half with which this one forms a pair */
 extern int toward;         /* the PE at which the calls of the present figure aim */
 extern char *src, *dst;    /* symmetric, room bytes each */
 extern size_t room;
 
-double now(void);
+double now(void);                                 /* nanoseconds */
 void fill(char *at, size_t size, int pe);         /* the pattern of a PE */
 bool filled(const char *at, size_t size, int pe); /* reports whether it is there */
 bool acts(enum acting acting);
@@ -85,7 +85,7 @@ void *symmetric(size_t size); /* zeroed, or the job ends */
 void timing_open(void);
 /* Measures a figure, and prints it on PE 0. Every PE calls it. */
 void timing_measure(const struct figure *f, size_t size);
-extern long wrong_figures; /* on PE 0 */
+extern long wrong_figures; /* with wrong data, counted on PE 0 */
 extern double apart;       /* nanoseconds of a batch between calls, which are no part of them */
 
 void beside_open(void);

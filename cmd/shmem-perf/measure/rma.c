@@ -13,6 +13,7 @@ void rma_open(void)
     flag = symmetric(sizeof *flag);
 }
 
+/* Operations between two quiets: those of the settings, or as many as have 64 MiB together. */
 static long window(size_t size)
 {
     long fit = (long)(((size_t)64 << 20) / size);
@@ -22,6 +23,7 @@ static long window(size_t size)
 /* Small puts go to successive places of 64 KiB, a sequence and not one hot word. */
 static const size_t span = (size_t)64 << 10;
 
+/* Operations of an iteration of a rate figure. */
 static long rate_burst(size_t size)
 {
     (void)size;
@@ -66,7 +68,7 @@ static bool check_get_origin(size_t size)
     return me != 0 || filled(dst, size, peer);
 }
 
-/* Every piece of a rate figure. */
+/* Reports whether every place to which a rate figure wrote has the pattern of a PE. */
 static bool pieces(size_t size, int pe)
 {
     size_t at = 0;

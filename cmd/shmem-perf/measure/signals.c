@@ -36,6 +36,7 @@ void signals_open(void)
 }
 
 #if HAVE_15
+/* Operations between two quiets: those of the settings, or as many as have 64 MiB together. */
 static long window(size_t size)
 {
     long fit = (long)(((size_t)64 << 20) / size);
@@ -83,7 +84,7 @@ static void exchange(long n, size_t size)
     }
 }
 
-/* The signal is another one than that of the round trips: its value matters to nobody. */
+/* Puts with another signal word than that of the round trips: nothing waits for its value. */
 static void signal_window(long n, size_t size)
 {
     long w = window(size);

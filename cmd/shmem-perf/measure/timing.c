@@ -48,16 +48,19 @@ bool acts(enum acting acting)
     }
 }
 
-/* Nanoseconds of n iterations. Where PEs act on their own, the time ends when all have ended. */
+/*
+ * Nanoseconds of n iterations, by the clock of PE 0. Where PEs act without waiting for each other,
+ * the time ends when all have finished.
+ */
 static double time_of(const struct figure *f, long n, size_t size)
 {
-    bool alone = f->acting == ORIGIN || f->half || f->acting == ALL;
+    bool paced = f->acting == ORIGIN || f->half || f->acting == ALL;
     shmem_barrier_all();
     apart = 0;
     double t = now();
     if (acts(f->acting))
         f->run(n, size);
-    if (!alone)
+    if (!paced)
         shmem_barrier_all();
     t = now() - t - apart;
     shmem_barrier_all();
@@ -120,7 +123,7 @@ static long time_singles(const struct figure *f, size_t size, double each)
     return n;
 }
 
-/* The value of a figure whose iteration takes so many nanoseconds. */
+/* The value of a figure, in its unit, if an iteration takes ns nanoseconds. */
 static double value(const struct figure *f, size_t size, double ns)
 {
     double operations = f->burst ? (double)f->burst(size) : 1;
@@ -163,7 +166,10 @@ static void print(const struct figure *f, size_t size, long n, const double *bat
     fflush(stdout);
 }
 
-/* Compares the data; PE 0 learns how many PEs have wrong ones. */
+/*
+ * Compares the data after a figure; PE 0 gets the number of PEs whose data are wrong, and prints
+ * it.
+ */
 static void check(const struct figure *f, size_t size)
 {
     char name[64];
