@@ -10,14 +10,14 @@ import (
 	"libshmem/runtime/doctor"
 )
 
-// nicAt is a NIC that programs drive themselves.
+// nicAt is an RDMA NIC, which programs drive themselves.
 type nicAt struct {
 	name       string
 	interfaces []string // of the host, on the same device
 	ip         bool     // one of them has an address that leads to other hosts
 }
 
-// driven are the NICs of this machine that programs drive themselves.
+// driven returns the RDMA NICs of this machine, which programs drive themselves.
 func driven(s *doctor.System) []nicAt {
 	var all []nicAt
 	for _, name := range s.NICs() {
@@ -30,7 +30,7 @@ func driven(s *doctor.System) []nicAt {
 	return all
 }
 
-// hasAddress reports whether an interface has an IP address that is not of its link alone.
+// hasAddress reports whether an interface has an IP address that reaches beyond its link.
 func hasAddress(name string) bool {
 	i, err := net.InterfaceByName(name)
 	if err != nil {
@@ -43,8 +43,8 @@ func hasAddress(name string) bool {
 	})
 }
 
-// withoutAddress are NICs that the provider verbs leaves out because their interfaces have no IP
-// address. A job then silently takes tcp.
+// withoutAddress reports NICs that the provider verbs leaves out because their interfaces have no
+// IP address. A job then silently takes tcp.
 func withoutAddress(offers []ofi.Offer, nics []nicAt) []doctor.Finding {
 	var findings []doctor.Finding
 	for _, n := range nics {
@@ -60,8 +60,8 @@ func withoutAddress(offers []ofi.Offer, nics []nicAt) []doctor.Finding {
 	return findings
 }
 
-// answered drops silent providers whose layered provider, such as rxm over tcp, makes offers.
-func answered(silent []ofi.Silent, offers []ofi.Offer) []ofi.Silent {
+// withoutLayered drops silent providers whose layered provider, such as rxm over tcp, makes offers.
+func withoutLayered(silent []ofi.Silent, offers []ofi.Offer) []ofi.Silent {
 	return slices.DeleteFunc(silent, func(s ofi.Silent) bool {
 		return slices.ContainsFunc(offers, func(o ofi.Offer) bool { return strings.HasPrefix(o.Provider, s.Provider+";") })
 	})

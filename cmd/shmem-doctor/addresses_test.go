@@ -28,7 +28,7 @@ func TestWithoutAddress(t *testing.T) {
 // A provider that answers by a layer over it is not mute.
 func TestAnswered(t *testing.T) {
 	silent := []ofi.Silent{{Provider: "verbs"}, {Provider: "efa"}, {Provider: "ver"}}
-	got := answered(silent, []ofi.Offer{{Provider: "verbs;ofi_rxm"}, {Provider: "tcp"}})
+	got := withoutLayered(silent, []ofi.Offer{{Provider: "verbs;ofi_rxm"}, {Provider: "tcp"}})
 	if len(got) != 2 || got[0].Provider != "efa" || got[1].Provider != "ver" {
 		t.Errorf("%v", got)
 	}

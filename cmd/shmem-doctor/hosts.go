@@ -10,11 +10,11 @@ import (
 	"syscall"
 )
 
-// theseHosts is the value of --hosts without one: those of the job.
+// theseHosts is the value of a --hosts that has none: it stands for the hosts of the job.
 const theseHosts = "those of the job"
 
-// startOn becomes a shmemrun that starts the doctor on machines: a list of them, or a file that names
-// them. It returns only an error.
+// startOn replaces this process by a shmemrun that starts the doctor on machines: a list of them,
+// or a file that names them. It returns only if that fails.
 func startOn(hosts, ssh string, patience float64, asJSON bool) error {
 	if hosts == "" {
 		return errors.New(`read the command line: --hosts "": no machine (say --hosts=a,b, or the name of a file)`)
@@ -28,7 +28,7 @@ func startOn(hosts, ssh string, patience float64, asJSON bool) error {
 	return start([]string{option, hosts, "--ssh", ssh}, patience, asJSON)
 }
 
-// startInAllocation does the same on the machines that a batch system gives.
+// startInAllocation is startOn for the machines of a batch system's allocation.
 func startInAllocation(environ []string, patience float64, asJSON bool) error {
 	if !slices.ContainsFunc(environ, func(v string) bool {
 		return strings.HasPrefix(v, "SLURM_JOB_ID=") || strings.HasPrefix(v, "PBS_NODEFILE=") || strings.HasPrefix(v, "LSB_DJOB_HOSTFILE=")
@@ -38,7 +38,7 @@ func startInAllocation(environ []string, patience float64, asJSON bool) error {
 	return start(nil, patience, asJSON)
 }
 
-// start replaces this process by shmemrun, which is beside it.
+// start replaces this process by shmemrun, which is beside it. It returns only if that fails.
 func start(options []string, patience float64, asJSON bool) error {
 	self, err := os.Executable()
 	if err == nil {

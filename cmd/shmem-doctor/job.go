@@ -15,8 +15,9 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// checkJob is one PE of several. PE 0 prints the findings of all, and has the status. One PE of
-// each host would be enough to check it, but PEs learn their hosts only later.
+// checkJob runs as one PE of a job: it checks the connections between hosts, and PE 0 prints the
+// findings of all and returns the status. One PE of each host would be enough to check it, but PEs
+// learn their hosts only later.
 func checkJob(boot bootstrap.Bootstrap, cfg *config.Config, found []doctor.Finding, patience time.Duration, deep bool, out printer, stderr io.Writer) int {
 	id, err := topo.HostID(cfg.HostID)
 	if err != nil {
@@ -53,7 +54,7 @@ func checkJob(boot bootstrap.Bootstrap, cfg *config.Config, found []doctor.Findi
 func interfaces(cfg *config.Config) []string {
 	s, err := place.ReadSettings(cfg)
 	if err != nil {
-		return nil // said already
+		return nil // reported already
 	}
 	choice, err := ofi.Choose(cfg.Libfabric, s.Hints(cfg))
 	if err != nil {

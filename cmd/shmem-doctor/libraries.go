@@ -28,7 +28,7 @@ func settings(environ []string) (*config.Config, []doctor.Finding) {
 	return cfg, findings
 }
 
-// set is how many are.
+// set returns how many settings the environment has.
 func set(cfg *config.Config) int {
 	n := 0
 	for _, v := range cfg.Values() {

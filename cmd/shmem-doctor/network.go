@@ -12,8 +12,8 @@ import (
 	"libshmem/runtime/job/place"
 )
 
-// network reports libfabric's offers between hosts. gpu: GPU memory will be registered later, which
-// the first question of a process decides.
+// network reports libfabric's offers between hosts. gpu: GPU memory will be registered later;
+// whether libfabric knows GPUs is decided when a process first has it list providers.
 func network(cfg *config.Config, environ []string, gpu bool) []doctor.Finding {
 	const subject = "network"
 	lib, err := ofi.Load(cfg.Libfabric)
@@ -45,7 +45,7 @@ func network(cfg *config.Config, environ []string, gpu bool) []doctor.Finding {
 	if err != nil {
 		return findings
 	}
-	return append(findings, mute(answered(silent, offers), machine.NICs(), lib.File)...)
+	return append(findings, mute(withoutLayered(silent, offers), machine.NICs(), lib.File)...)
 }
 
 // networkOf reports the choice of a job between hosts.
@@ -53,7 +53,7 @@ func networkOf(offers []ofi.Offer) []doctor.Finding {
 	const subject = "network"
 	var nics []string
 	var provider string
-	var answers []string
+	var providers []string
 	var named string
 	for _, o := range offers {
 		if o.Chosen {
@@ -62,11 +62,11 @@ func networkOf(offers []ofi.Offer) []doctor.Finding {
 				named = ", fabric " + o.Fabric
 			}
 		}
-		if !slices.Contains(answers, o.Provider) {
-			answers = append(answers, o.Provider)
+		if !slices.Contains(providers, o.Provider) {
+			providers = append(providers, o.Provider)
 		}
 	}
-	text := fmt.Sprintf("%s on %s%s; these answer: %s", provider, strings.Join(nics, ","), named, strings.Join(answers, ", "))
+	text := fmt.Sprintf("%s on %s%s; these answer: %s", provider, strings.Join(nics, ","), named, strings.Join(providers, ", "))
 	if slices.Equal(nics, []string{"lo"}) {
 		return []doctor.Finding{doctor.Lack(subject, "bring an interface up for jobs of several hosts", "%s: it leads to no other host", text)}
 	}
@@ -76,8 +76,8 @@ func networkOf(offers []ofi.Offer) []doctor.Finding {
 	return []doctor.Finding{doctor.Well(subject, "%s", text)}
 }
 
-// blind names the files that libfabric cannot load for the memory of GPUs, where a NIC is taken
-// that could reach it.
+// blind reports the files that libfabric cannot load and without which NICs do not reach the memory
+// of GPUs, if a job would take a NIC that could reach it.
 func blind(offers []ofi.Offer, obstacles []ofi.Obstacle) []doctor.Finding {
 	var findings []doctor.Finding
 	if slices.ContainsFunc(offers, func(o ofi.Offer) bool {
@@ -90,7 +90,7 @@ func blind(offers []ofi.Offer, obstacles []ofi.Obstacle) []doctor.Finding {
 	return findings
 }
 
-// mute are providers that find no device although the machine has NICs of their kind.
+// mute reports providers that make no offer although the machine has NICs of their kind.
 func mute(silent []ofi.Silent, nics []string, library string) []doctor.Finding {
 	made := map[string]string{"efa": "efa", "verbs": "mlx", "cxi": "cxi", "opx": "hfi1"}
 	var findings []doctor.Finding

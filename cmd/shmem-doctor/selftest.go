@@ -45,11 +45,12 @@ func testFabric(cfg *config.Config, findings []doctor.Finding, environ []string,
 	return result
 }
 
-// testNICs opens an endpoint on one NIC after the other.
+// testNICs opens an endpoint on one NIC after the other, and runs the self-test on it. about
+// describes libfabric and the NICs.
 func testNICs(cfg *config.Config, memory []selftest.GPU) (about string, findings []doctor.Finding) {
 	s, err := place.ReadSettings(cfg)
 	if err != nil {
-		return "", nil // said already
+		return "", nil // reported already
 	}
 	hints := s.Hints(cfg)
 	hints.GPU = true
@@ -78,10 +79,12 @@ func testNICs(cfg *config.Config, memory []selftest.GPU) (about string, findings
 	return fmt.Sprintf("libfabric %s, provider %s, NICs %s", choice.Version(), choice.Provider(), strings.Join(choice.NICs(), ", ")), findings
 }
 
-// gpuBytes is the size of GPU memory that NICs write to: the unit of its pages for a NIC.
+// gpuBytes is the size of the GPU memory that NICs write to in a test: a page of GPU memory, as
+// NICs map it.
 const gpuBytes = 2 << 20
 
-// gpuMemory is memory of the first GPU, as a dma-buf and by its address. done frees it.
+// gpuMemory allocates memory of the first GPU, for NICs that reach it as a dma-buf or by its
+// address. done frees it.
 func gpuMemory() (memory []selftest.GPU, about string, done func() error) {
 	done = func() error { return nil }
 	driver, err := cuda.Open()
@@ -116,7 +119,7 @@ func gpuMemory() (memory []selftest.GPU, about string, done func() error) {
 	return append(memory, selftest.GPU{Method: "peer memory", Memory: m, Read: read, Clear: func() error { return dev.Zero(a, gpuBytes) }, Spare: true}), about, done
 }
 
-// address is that of a GPU, for a struct that has addresses of C.
+// address converts an address of a GPU to a pointer, as structs of package fabric have it.
 func address(a gpu.Address) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
 
 // report is the text of the file: versions, settings and one line a test, without names of hosts.

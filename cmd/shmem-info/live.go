@@ -14,7 +14,7 @@ import (
 	"libshmem/runtime/statuspage"
 )
 
-// watchPE prints the work of a running PE, its growth in the time between two looks, and its waits.
+// watchPE prints the work of a running PE, its growth between two readings, and its waits.
 func watchPE(w io.Writer, process string, between time.Duration) error {
 	pid, views, done, err := viewPE(process)
 	if err != nil {
@@ -53,7 +53,8 @@ func watchPE(w io.Writer, process string, between time.Duration) error {
 	return nil
 }
 
-// viewPE opens the pages of a running PE.
+// viewPE opens the status pages of a running PE: first its own, then one of each of its endpoints.
+// done closes them.
 func viewPE(process string) (pid int, views []*statuspage.View, done func(), err error) {
 	pid, err = strconv.Atoi(process)
 	if err != nil || pid <= 0 {
@@ -102,7 +103,7 @@ func heapUse(h *statuspage.Heap) string {
 	return line
 }
 
-// readPages reads the pages of a PE once.
+// readPages reads the status pages of a PE once.
 func readPages(views []*statuspage.View) (*statuspage.PE, *stats.Sample, error) {
 	page, err := views[0].PE()
 	if err != nil {

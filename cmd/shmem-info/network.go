@@ -25,8 +25,8 @@ func libfabric(cfg *config.Config) string {
 	return lib.File + ", version " + lib.Version
 }
 
-// network lists the candidates, best first, each chosen or why not, and the promises of the chosen
-// one when it is open.
+// network lists libfabric's offers, best first, each with a mark if a job would choose it or else
+// with the reason why not, and what the chosen one grants once it is open.
 func network(w io.Writer, cfg *config.Config) error {
 	s, err := place.ReadSettings(cfg)
 	if err != nil {
@@ -64,7 +64,8 @@ func network(w io.Writer, cfg *config.Config) error {
 	return granted(w, cfg, hints)
 }
 
-// open opens the choice of a job: several NICs promise less than each of them.
+// open opens the NICs that a job would choose. Several are opened as one provider, as a job does,
+// because together they promise less than each of them.
 func open(want fabric.Config) (fabric.Provider, error) {
 	choice, err := ofi.Choose(want.Library, ofi.Hints{Provider: want.Provider, Fabric: want.Fabric, NICs: want.NICs, GPU: want.GPU})
 	if err != nil {
@@ -85,7 +86,7 @@ func open(want fabric.Config) (fabric.Provider, error) {
 	return ends[0], nil
 }
 
-// wanted is what a job asks of its provider.
+// wanted is the configuration with which a job opens its provider.
 func wanted(cfg *config.Config, hints ofi.Hints) fabric.Config {
 	want := proxy.ProviderConfig(2)
 	want.Provider, want.Fabric, want.NICs, want.Library = cfg.Provider, cfg.Fabric.Named(), hints.NICs, cfg.Libfabric

@@ -44,8 +44,8 @@ func rings(w io.Writer, cfg *config.Config) error {
 	return err
 }
 
-// survey tries the kinds of memory on the first GPU, or returns why there is none, and the size of
-// a proxy's context there.
+// survey tries the kinds of ring memory on the first GPU, and reports the size of a proxy's context
+// there. Without a GPU the reports say why there is none.
 func survey(want gpu.Kind) (name string, reports []gpu.Report, context string, err error) {
 	const nobody = "GPU threads"
 	driver, err := cuda.Open()
@@ -78,6 +78,7 @@ func contextOf(dev *cuda.Device) string {
 	return fmt.Sprintf("%s: %d MiB of the GPU", what, (max(before, after)-after)>>20)
 }
 
+// hostReport tries the memory of rings of host threads.
 func hostReport() gpu.Report {
 	m, err := gpu.Host(gpu.Page)
 	if err != nil {

@@ -26,8 +26,8 @@ func topology(w io.Writer, cfg *config.Config, file string) error {
 	return m.Table(w, r, picks)
 }
 
-// planned is the machine, its PEs and NICs, and what each PE would take; a machine also where the NICs
-// refuse. Notes go to w.
+// planned returns a machine, its PEs and NICs, and the NICs that each PE would take. Where
+// libfabric refuses the NICs it returns the machine with the error. Notes go to w.
 func planned(w io.Writer, cfg *config.Config, file string) (*topo.Machine, topo.Request, [][]topo.Pick, error) {
 	s, err := place.ReadSettings(cfg)
 	if err != nil {
@@ -66,7 +66,7 @@ func usableNICs(cfg *config.Config, s *place.Settings) ([]ofi.NIC, error) {
 	return c.Candidates(), nil
 }
 
-// described are the NICs of a machine that libfabric cannot be asked about, as far as the settings
+// described returns the NICs of a machine that is known only from a file, as far as the settings
 // allow them. A job takes one IP interface unless several are named.
 func described(m *topo.Machine, s *place.Settings) []ofi.NIC {
 	var nics []ofi.NIC

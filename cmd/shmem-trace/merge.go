@@ -92,8 +92,8 @@ func join(t *tracefile.Trace, w io.Writer) (int64, error) {
 	}
 }
 
-// rows gives each thread a number of its own within its PE. Most keep theirs; calls keep theirs
-// where a row of the library's trace has the same one.
+// rows gives each row of the timeline a number of its own within its PE. A row keeps its number,
+// except for one of the library's own trace that has the number of a thread with calls.
 func rows(t *tracefile.Trace) map[tracefile.Thread]int64 {
 	rows := map[tracefile.Thread]int64{}
 	used := map[[2]int64]bool{}
@@ -118,12 +118,14 @@ func rows(t *tracefile.Trace) map[tracefile.Thread]int64 {
 	return rows
 }
 
+// hasCalls reports whether a thread with calls has the PE and the number of k.
 func hasCalls(t *tracefile.Trace, k tracefile.Thread) bool {
 	k.Call = true
 	_, ok := t.Threads[k]
 	return ok
 }
 
+// compare orders rows by PE, then those with calls first, then by number.
 func compare(a, b tracefile.Thread) int {
 	calls := func(k tracefile.Thread) int {
 		if k.Call {
@@ -143,7 +145,7 @@ func inOrder(rows map[tracefile.Thread]int64) []tracefile.Thread {
 	return list
 }
 
-// joined writes the array.
+// joined writes the events of all PEs as one JSON array.
 type joined struct {
 	w     io.Writer
 	rows  map[tracefile.Thread]int64
@@ -152,7 +154,7 @@ type joined struct {
 	buf   []byte
 }
 
-// put writes what buf has as one event.
+// put writes b, which is made in buf, as one event.
 func (j *joined) put(b []byte) error {
 	j.buf = b
 	before := ",\n"
@@ -166,7 +168,7 @@ func (j *joined) put(b []byte) error {
 	return err
 }
 
-// text is a text as JSON.
+// text returns a string as JSON. It keeps the first 4,096, which are mostly names.
 func (j *joined) text(s string) []byte {
 	if t, ok := j.texts[s]; ok {
 		return t
@@ -204,6 +206,8 @@ type clockOffset struct {
 	Error  json.Number `json:"error"`
 }
 
+// head writes the metadata of a PE: its head, its name, its place in the viewer, and how often
+// functions were called whose calls have no events.
 func (j *joined) head(p *tracefile.PE) error {
 	args := headArgs{
 		Version: tracefile.Version, PE: p.PE, NPEs: p.NPEs, Host: p.Host, HostID: p.HostID, Program: p.Program, Library: p.Library,
@@ -256,6 +260,7 @@ func (j *joined) teams(t *tracefile.Trace) error {
 	return nil
 }
 
+// label writes a metadata event that names a PE or a row.
 func (j *joined) label(what string, pe int, row int64, name string) error {
 	return j.put(fmt.Appendf(j.buf[:0], `{"ph":"M","name":"%s","pid":%d,"tid":%d,"args":{"name":%s}}`, what, pe, row, j.text(name)))
 }

@@ -63,7 +63,7 @@ func writeJSON(value any) func(io.Writer) error {
 	}
 }
 
-// mode is that of the file that is replaced, or of a new one.
+// mode returns the permissions of the file that is replaced, or those of a new one.
 func mode(there os.FileInfo) os.FileMode {
 	if there != nil {
 		return there.Mode().Perm()
@@ -71,6 +71,7 @@ func mode(there os.FileInfo) os.FileMode {
 	return 0o666 &^ umask()
 }
 
+// finish has write fill a file, and closes it. bad words an error of the file itself.
 func finish(f *os.File, write func(io.Writer) error, bad func(error) error) error {
 	w := &failing{w: f}
 	out := bufio.NewWriterSize(w, 1<<16)
@@ -90,7 +91,8 @@ func finish(f *os.File, write func(io.Writer) error, bad func(error) error) erro
 	return nil
 }
 
-// failing remembers the error of a write, which is told apart from those of reading.
+// failing remembers the error of a write, so that it is told apart from an error of reading the
+// trace.
 type failing struct {
 	w   io.Writer
 	err error

@@ -60,6 +60,7 @@ func replayFiles(fs *pflag.FlagSet) func(files []string, stdout, stderr io.Write
 	}
 }
 
+// replayAll replays the files, and prints and writes the prediction.
 func replayAll(files []string, s *tracereplay.Setup, out string, stdout io.Writer) error {
 	if s.Measured != "" {
 		if err := fit(s); err != nil {
@@ -93,6 +94,7 @@ func replayAll(files []string, s *tracereplay.Setup, out string, stdout io.Write
 	return nil
 }
 
+// fit changes the model so that its replay has the measured figures.
 func fit(s *tracereplay.Setup) error {
 	f, err := os.Open(s.Measured)
 	if err != nil {

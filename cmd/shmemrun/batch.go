@@ -18,17 +18,17 @@ import (
 	"libshmem/runtime/bootstrap/launch/ssh"
 )
 
-// This file has what a batch system says about the machines of a job. It counts where the command
-// line does not name any.
+// This file reads from a batch system which machines a job has. It counts where the command line
+// names none.
 
-// listVariables name files of batch systems with a line for each slot.
+// listVariables are the variables in which batch systems name a file with one line for each slot.
 var listVariables = []string{
 	"PBS_NODEFILE",      // PBS, Torque
 	"LSB_DJOB_HOSTFILE", // LSF
 }
 
-// batchHosts are the machines of an allocation of PBS or LSF; nil: there is none, or it is this machine
-// alone.
+// batchHosts returns the machines of an allocation of PBS or LSF, or nil where there is no
+// allocation or where it has this machine alone.
 func batchHosts(env []string) ([]hostlist.Host, error) {
 	for _, name := range listVariables {
 		file := last(env, name)
@@ -54,8 +54,9 @@ func batchHosts(env []string) ([]hostlist.Host, error) {
 // interactive is Slurm's number of the step in which salloc may run a shell.
 const interactive = "4294967290"
 
-// inSlurm reports whether this process is in an allocation of Slurm with other machines, and is not a
-// task of a step: then srun starts the PEs. A shell of salloc may be on a machine of none of them.
+// inSlurm reports whether this process is in an allocation of Slurm with other machines, and is not
+// a task of a step: then srun starts the PEs. salloc may run its shell on a machine outside the
+// allocation.
 func inSlurm(env []string) bool {
 	if last(env, "SLURM_JOB_ID") == "" {
 		return false
@@ -67,8 +68,8 @@ func inSlurm(env []string) bool {
 	return err == nil && nodes > 1 || last(env, "SLURMD_NODENAME") == ""
 }
 
-// srunArgs are the options of srun for a job. Slurm knows how many PEs there are where it is not said
-// here.
+// srunArgs are the options of srun for a job. Without a number of PEs Slurm takes that of the
+// allocation.
 func srunArgs(opt *launch.Options) ([]string, error) {
 	args := []string{"--kill-on-bad-exit=1"}
 	if opt.PEs > 0 {
@@ -109,6 +110,7 @@ func runSrun(opt *launch.Options, more bool) int {
 	return status
 }
 
+// startSrun does the work of runSrun. With an error it returns the status that fits it.
 func startSrun(opt *launch.Options, more bool) (int, error) {
 	file, err := exec.LookPath("srun")
 	if err != nil {

@@ -33,7 +33,8 @@ func (h *hostOptions) flags(fs *pflag.FlagSet) {
 	fs.Float64Var(&h.keepAlive, "keepalive", 30, "after so many `seconds` of silence a machine is lost; 0 for never")
 }
 
-// apply completes the options of a launch.
+// apply adds the machines to the options of a launch: those of the command line, or else those of
+// Slurm or another batch system.
 func (h *hostOptions) apply(fs *pflag.FlagSet, opt *launch.Options, exports []string) error {
 	if fs.Changed("host") && fs.Changed("hostfile") {
 		return errors.New("--host and --hostfile: only one can name the machines (leave one out)")

@@ -107,6 +107,8 @@ func run(args []string) int {
 	return report(reporter, before.trace, opt.PEs, start(opt), os.Stdout, os.Stderr)
 }
 
+// parse reads a command line into the options of a launch, and into before, what comes in front of
+// the library of each PE, and others, the other machines.
 func parse(args, env []string, before *preloadOptions, others *hostOptions) (*launch.Options, error) {
 	opt := &launch.Options{Env: env, LibDir: libDir()}
 	nvshmrun := len(args) > 0 && args[0] == asNvshmrun

@@ -18,13 +18,14 @@ const asNvshmrun = "--nvshmrun"
 // A spelling translates an option of NVSHMEM's launcher of that name, which is Hydra.
 type spelling struct {
 	values int
-	// instead is the replacement of an option without a counterpart here; "": it is taken.
+	// instead is what a user should do in place of an option without a counterpart here; "": the
+	// option is accepted.
 	instead string
-	as      func(values []string) ([]string, error) // nil: nothing, it is so already
-	machine func(m *machines, value string) error   // instead: it says where PEs start
+	as      func(values []string) ([]string, error) // shmemrun's options for it; nil: it needs none
+	machine func(m *machines, value string) error   // used in place of as where the option says on which machines PEs start
 }
 
-// machines are those that the options name. Their order does not count.
+// machines collects what the options say about machines, in whichever order they come.
 type machines struct {
 	hosts []string // as Hydra has them: name or name:N
 	each  int      // PEs of a machine without a number; 0: not said
@@ -114,7 +115,8 @@ var hydraHelp = map[string]string{
 	"-version": "print the version alone",
 }
 
-// spelledHere translates options of Hydra into those of shmemrun. Others are shmemrun's.
+// spelledHere translates options of Hydra into those of shmemrun. It leaves all other options to
+// shmemrun.
 func spelledHere(args []string) ([]string, error) {
 	var out []string
 	var on machines
@@ -166,8 +168,8 @@ func spelledHere(args []string) ([]string, error) {
 	return append(on.options(), out...), nil
 }
 
-// options are shmemrun's for the machines. Where all are this one, PEs start without ssh, and their
-// numbers have no effect.
+// options returns shmemrun's options for the machines. Where all of them are this one, there are
+// none: PEs start without ssh, and numbers of PEs behind the names have no effect.
 func (m *machines) options() []string {
 	if !slices.ContainsFunc(m.hosts, func(h string) bool { name, _, _ := strings.Cut(h, ":"); return !ssh.Here(name) }) {
 		return nil
@@ -181,6 +183,7 @@ func (m *machines) options() []string {
 	return []string{"--host", strings.Join(all, ",")}
 }
 
+// count reads -ppn: the PEs of each machine.
 func count(m *machines, value string) error {
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 1 {
@@ -190,6 +193,7 @@ func count(m *machines, value string) error {
 	return nil
 }
 
+// variable translates -genv and -env.
 func variable(values []string) ([]string, error) {
 	return []string{"-x", values[0] + "=" + values[1]}, nil
 }
@@ -202,9 +206,10 @@ func bindTo(values []string) ([]string, error) {
 	return []string{"--bind=" + values[0]}, nil
 }
 
+// tagged translates -l.
 func tagged([]string) ([]string, error) { return []string{"--tag-output"}, nil }
 
-// local refuses other systems that start PEs.
+// local accepts -launcher with the ways in which PEs start here anyway, and refuses all others.
 func local(values []string) ([]string, error) {
 	if !slices.Contains([]string{"fork", "ssh", "rsh"}, values[0]) {
 		return nil, fmt.Errorf("PEs are started by ssh (leave it out, or use mpirun, mpiexec.hydra or srun)")
@@ -212,12 +217,13 @@ func local(values []string) ([]string, error) {
 	return nil, nil
 }
 
+// hosts reads -hosts: a list of names, perhaps with numbers of PEs.
 func hosts(m *machines, value string) error {
 	m.hosts = strings.Split(value, ",")
 	return nil
 }
 
-// hostFile reads a file with a host on each line, and behind it Hydra's other words.
+// hostFile reads a file with a host on each line. It ignores Hydra's other words behind the host.
 func hostFile(m *machines, value string) error {
 	data, err := os.ReadFile(value)
 	if err != nil {

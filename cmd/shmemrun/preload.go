@@ -59,8 +59,8 @@ func (p *preloadOptions) words(fs *pflag.FlagSet) ([]string, error) {
 	return out, nil
 }
 
-// preload adds to env what puts the shim of folder lib before each PE's library. Words that are in
-// env already come first.
+// preload adds to env the variables that load libshmem_preload.so of folder lib before each PE's
+// library, with these words of SHMEM_PRELOAD. Words that are in env already come first.
 func preload(env []string, lib string, words []string) ([]string, error) {
 	if len(words) == 0 {
 		return env, nil
@@ -85,7 +85,7 @@ func preload(env []string, lib string, words []string) ([]string, error) {
 	return append(env, envPreload+"="+file, envPreloadWords+"="+strings.Join(words, "+")), nil
 }
 
-// last is the value of a variable; of several the last counts.
+// last returns the value of a variable, or "". Of several entries the last counts.
 func last(env []string, name string) string {
 	for i := len(env) - 1; i >= 0; i-- {
 		if v, ok := strings.CutPrefix(env[i], name+"="); ok {

@@ -13,7 +13,7 @@ import (
 // reporter is the command that reads traces; it lies beside shmemrun.
 const reporter = "shmem-trace"
 
-// findReporter is the path of the command beside this one.
+// findReporter returns the path of the reporter, which lies beside this command.
 func findReporter() (string, error) {
 	exe, err := executable()
 	if err != nil {
@@ -22,6 +22,7 @@ func findReporter() (string, error) {
 	return beside(exe)
 }
 
+// beside returns the path of the reporter in the folder of exe.
 func beside(exe string) (string, error) {
 	file := filepath.Join(filepath.Dir(exe), reporter)
 	if _, err := os.Stat(file); err != nil {
@@ -48,7 +49,8 @@ func tracesOf(dir string, n int) []string {
 	return out
 }
 
-// report prints what a traced job did. The status of a job that failed stays.
+// report runs the reporter on the traces of a job of n PEs. It returns the status of the job, or 1
+// if only the reporter has failed.
 func report(file, dir string, n, status int, stdout, stderr io.Writer) int {
 	cmd := exec.Command(file, append([]string{"report"}, tracesOf(dir, n)...)...)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
