@@ -8,7 +8,7 @@ import (
 	"libshmem/runtime/proxy"
 )
 
-// call replays one call, as capi/front makes it of the engine.
+// call replays one call by the operations of the engine that capi/front makes for it.
 func (t *thread) call(o *program.Op) {
 	e := t.context(o)
 	switch {
@@ -35,8 +35,8 @@ func (t *thread) call(o *program.Op) {
 	}
 }
 
-// onNode is an operation by loads and stores. Its recorded time is kept, unless it is so long that
-// the recording had a network between the PEs.
+// onNode replays an operation between PEs of one host, which is done by loads and stores. Its
+// recorded time is kept, unless it is so long that the recording had a network between the PEs.
 func (t *thread) onNode(o *program.Op) {
 	took := sim.Time(o.Took)
 	if took > longest+sim.Time(o.Bytes) {
@@ -62,6 +62,7 @@ func (t *thread) parts(o *program.Op, f func(n uint64, last bool)) {
 	f(n, true)
 }
 
+// put replays a put to another host. If a wait needs it, its last part sets the flag of that wait.
 func (t *thread) put(o *program.Op) {
 	e, pe, at := t.engine, libshmem.PE(o.Peer), t.pe.offset(t.m.bytes())
 	// Blocks of a strided put are posted one behind the other, and waited for at the end.
@@ -94,6 +95,7 @@ func (t *thread) put(o *program.Op) {
 	t.pe.dirty[t.place] = true
 }
 
+// putSignal replays a put with signal to another host, whose signal comes with its last part.
 func (t *thread) putSignal(o *program.Op) {
 	e, pe, at := t.engine, libshmem.PE(o.Peer), t.pe.offset(t.m.bytes())
 	t.parts(o, func(n uint64, last bool) {
@@ -114,6 +116,7 @@ func (t *thread) putSignal(o *program.Op) {
 	t.pe.dirty[t.place] = true
 }
 
+// get replays a get from another host.
 func (t *thread) get(o *program.Op) {
 	e, pe, at := t.engine, libshmem.PE(o.Peer), t.pe.offset(t.m.bytes())
 	var open []*proxy.Request
@@ -142,6 +145,7 @@ func (t *thread) get(o *program.Op) {
 // flights are the operations of a strided call under way at once (capi/front/strided.c).
 const flights = 32
 
+// atomic replays an atomic operation on another host, with or without a result.
 func (t *thread) atomic(o *program.Op) {
 	e, pe := t.engine, libshmem.PE(o.Peer)
 	word := t.pe.offset(t.m.flag(t.index, o.Seq))
@@ -156,12 +160,12 @@ func (t *thread) atomic(o *program.Op) {
 		t.finish(st, r)
 		return
 	}
-	// Its answer has a place of its own, and a quiet waits for it: in the replay it is the request
-	// that nobody waits for, and the quiet waits for the round trip of its flush.
+	// In the library the next quiet waits for the reply of a nonblocking fetch. In the replay
+	// nothing waits for its request: the quiet waits for the round trip of its own flush.
 	t.pe.dirty[t.place] = true
 }
 
-// wait waits for the updates that ended the recorded wait.
+// wait replays a wait: it ends when the updates have come that ended the recorded one.
 func (t *thread) wait(o *program.Op) {
 	m, start := t.m, t.m.now
 	for _, n := range o.Needs {
@@ -178,7 +182,8 @@ func (t *thread) wait(o *program.Op) {
 	m.result.waited(t.PE, by, late-start, m.now-late)
 }
 
-// quiet waits for all operations of a context.
+// quiet waits until all operations of a context are complete. place is that of the context in
+// dirty.
 func (t *thread) quiet(e *proxy.Engine, place int) {
 	if !t.pe.dirty[place] {
 		return

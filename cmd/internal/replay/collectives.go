@@ -27,7 +27,7 @@ type entry struct {
 // group is a team as a thread sees it in one call.
 type group struct {
 	*thread
-	last    *entry // of all that this PE knows of: messages carry it
+	last    *entry // the last of the entries that this PE knows of; messages carry it on
 	team    int
 	members []int
 	me      int
@@ -36,6 +36,7 @@ type group struct {
 	host    int   // this host, in leaders
 }
 
+// group finds the members of a team and their hosts, for a collective of this thread.
 func (t *thread) group(team int) group {
 	g := group{thread: t, team: team, members: t.m.job.Teams[team], last: &entry{t.m.now, t.PE}}
 	g.me = slices.Index(g.members, t.PE)
@@ -53,8 +54,9 @@ func (t *thread) group(team int) group {
 	return g
 }
 
-// send sends a message with so many bytes to a member. A quiet waits for a message of the library
-// only if its bytes are not copied when it is posted.
+// send sends a message with so many bytes to a member. It returns true, as package collective wants
+// it. A quiet waits for a message of the library only if its bytes are not copied when it is
+// posted.
 func (g group) send(rank int, bytes uint64) bool {
 	m, p, pe := g.m, g.pe, g.members[rank]
 	p.counts[g.team][rank]++
@@ -84,7 +86,7 @@ func (g group) send(rank int, bytes uint64) bool {
 	return true
 }
 
-// await waits for the next message of a member.
+// await waits for the next message of a member. It returns true, as package collective wants it.
 func (g group) await(rank int) bool {
 	m, p, start := g.m, g.pe, g.m.now
 	p.seen[g.team][rank]++
@@ -100,10 +102,11 @@ func (g group) await(rank int) bool {
 	return true
 }
 
+// message sends a message without bytes to a member.
 func (g group) message(rank int) bool { return g.send(rank, 0) }
 
-// meet is shmemi_team_meet: the members of a host with the first of them, and those with each
-// other.
+// meet is the sync of a team (shmemi_team_meet): the first member of each host waits for the others
+// there, syncs with those of the other hosts, and lets the others go on.
 func (g group) meet() {
 	if leader := g.near[0]; g.me != leader {
 		g.message(leader)
@@ -124,13 +127,14 @@ func (g group) meet() {
 	}
 }
 
-// whole is the collective of all members, each on its own.
+// whole is all members for package collective, each on its own, with messages of so many bytes.
 func (g group) whole(bytes uint64) collective.Member {
 	return collective.Member{
 		Me: g.me, N: len(g.members), Message: func(rank int) bool { return g.send(rank, bytes) }, Await: g.await,
 	}
 }
 
+// exchange sends bytes to all members and waits for those of all.
 func (g group) exchange(bytes uint64) {
 	collective.Exchange(g.me, len(g.members), area.DirectPEs,
 		func(rank, _ int) bool { return g.send(rank, bytes) }, func(rank, _ int) bool { return g.await(rank) })
@@ -139,7 +143,7 @@ func (g group) exchange(bytes uint64) {
 // release waits for all operations of the PE, as a barrier does before it lets the members go on.
 func (g group) release() { g.quiet(g.pe.Engine, len(g.pe.contexts)) }
 
-// collective replays a collective as capi/front does it.
+// collective replays a collective with the messages that capi/front sends for it.
 func (t *thread) collective(o *program.Op) {
 	g := t.group(o.Team)
 	world := len(t.pe.contexts)
@@ -174,6 +178,7 @@ func (t *thread) collective(o *program.Op) {
 	}
 }
 
+// allToAll sends bytes to each member, and waits for those of each.
 func (g group) allToAll(bytes uint64) {
 	for i := 1; i < len(g.members); i++ {
 		g.send((g.me+i)%len(g.members), bytes)
@@ -216,6 +221,7 @@ func (g group) reduce(bytes uint64) {
 // pulls is the size from which the PEs of a host read from its first one (capi/front/coll.c).
 const pulls = 32 << 10
 
+// broadcast sends the bytes of the root to the first member of each host, which passes them on.
 func (g group) broadcast(o *program.Op) {
 	root := max(0, slices.Index(g.members, o.Peer))
 	rootHost := g.m.pes[g.members[root]].host
@@ -237,7 +243,8 @@ func (g group) broadcast(o *program.Op) {
 	}
 }
 
-// spread gives bytes to the other members of the host.
+// spread passes bytes of a broadcast on to the other members of the host. Large ones they read
+// themselves.
 func (g group) spread(bytes uint64) {
 	if bytes >= pulls {
 		bytes = 0
@@ -249,6 +256,7 @@ func (g group) spread(bytes uint64) {
 	}
 }
 
+// receive waits for the bytes of a broadcast, and reads large ones from the memory of the sender.
 func (g group) receive(from int, bytes uint64) {
 	if g.await(from); bytes >= pulls {
 		g.sleep(onNode + sim.Time(bytes/onNodeBytes))

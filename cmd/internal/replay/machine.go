@@ -71,6 +71,7 @@ type counting struct {
 	cost   sim.Time
 }
 
+// took counts an operation that the NIC has accepted, and its cost.
 func (c *counting) took(cost sim.Time, err error) error {
 	if err == nil {
 		c.handed++
@@ -81,7 +82,7 @@ func (c *counting) took(cost sim.Time, err error) error {
 
 func (c *counting) Send(s *fabric.Send) error { return c.took(c.m.Message, c.Provider.Send(s)) }
 
-// Write copies the bytes here at once, and at the target when they arrive.
+// Write has the processor copy the bytes: here at once, and at the target when they arrive.
 func (c *counting) Write(r *fabric.RMA) error {
 	err := c.took(c.m.OneSided+c.m.copied(r.Len), c.Provider.Write(r))
 	if err == nil {
@@ -90,7 +91,7 @@ func (c *counting) Write(r *fabric.RMA) error {
 	return err
 }
 
-// Read is answered by the target's processor, and the bytes are copied here when they arrive.
+// Read has the target's processor copy the bytes, and that of this PE when they arrive.
 func (c *counting) Read(r *fabric.RMA) error {
 	err := c.took(c.m.OneSided, c.Provider.Read(r))
 	if err == nil {
@@ -100,8 +101,9 @@ func (c *counting) Read(r *fabric.RMA) error {
 	return err
 }
 
-// copies has a PE copy bytes that arrive behind so many times the latency. Bytes that queue at a
-// NIC are counted as if they did not: their target is busy with those before them.
+// copies has the processor of PE `to` copy bytes when they arrive, hops times the latency from now.
+// Bytes that queue at a NIC are counted as if they did not: their target is busy with those before
+// them.
 func (p *pe) copies(to int, bytes uint64, hops sim.Time) {
 	m := p.m
 	d := m.model.copied(bytes)
@@ -126,6 +128,7 @@ type task struct {
 	copy  sim.Time
 }
 
+// agenda is a heap of tasks by their times, for container/heap.
 type agenda []task
 
 func (a agenda) Len() int { return len(a) }
@@ -142,6 +145,7 @@ func (a *agenda) Pop() any {
 	return e
 }
 
+// plan puts a task on the agenda.
 func (m *machine) plan(e task) {
 	m.turns++
 	e.turn = m.turns
@@ -159,7 +163,7 @@ func (m *machine) bytes() int                      { return m.inboxes[len(m.job.
 // internal is the internal area of each PE, which stays empty.
 const internal = 4096
 
-// gap is the time before a call for which its thread is busy.
+// gap returns the time before a call for which its thread is busy.
 func (m *machine) gap(o *program.Op) sim.Time {
 	if m.shared {
 		return sim.Time(o.Gap + o.Stolen)
@@ -167,6 +171,7 @@ func (m *machine) gap(o *program.Op) sim.Time {
 	return sim.Time(o.Gap)
 }
 
+// newMachine opens the engines of all PEs on a simulated network, and connects them.
 func newMachine(job *program.Job, model Model, s Site) (*machine, error) {
 	hosts := s.Hosts
 	model.NICs, model.Rails = max(1, s.NICs), max(1, s.NICs)
@@ -207,6 +212,7 @@ func newMachine(job *program.Job, model Model, s Site) (*machine, error) {
 	return m, nil
 }
 
+// open opens the engine of a PE, with its memory and its end of the network.
 func (m *machine) open(i int) (*pe, error) {
 	n := m.job.PEs
 	p := &pe{m: m, me: i, host: i * m.hosts / n}
@@ -273,6 +279,7 @@ func (m *machine) run() error {
 	return m.err
 }
 
+// do carries out a task.
 func (m *machine) do(e task) {
 	switch {
 	case e.t != nil:
@@ -300,6 +307,7 @@ func (m *machine) planPolls() {
 // (runtime/proxy/loop).
 const proxyWakes, proxyRests = 10 * sim.Microsecond, 50 * sim.Microsecond
 
+// planPoll plans the next poll of the engine, unless one is planned that comes early enough.
 func (p *pe) planPoll() {
 	m := p.m
 	if p.polls && p.pollAt <= max(m.now, p.free) {
@@ -350,7 +358,7 @@ func (p *pe) poll() {
 		p.polls, p.pollAt = true, p.free // whoever polls goes on as long as there is work
 		m.plan(task{at: p.free, p: p})
 	} else if n == 0 && p.starved > 0 {
-		// Room comes when the network goes on: the next look is at its next event.
+		// Room comes when the network goes on: the next poll is at its next event.
 		if at, ok := m.net.Next(); ok {
 			p.polls, p.pollAt = true, at+1
 			m.plan(task{at: at + 1, p: p})
@@ -414,6 +422,7 @@ func (p *pe) releaseHeld() {
 	p.sendHeld()
 }
 
+// watchHeld plans a check for batches that the engine holds back.
 func (p *pe) watchHeld(at sim.Time) {
 	if !p.release && p.Held > 0 {
 		p.release = true
@@ -421,6 +430,7 @@ func (p *pe) watchHeld(at sim.Time) {
 	}
 }
 
+// sendHeld has the engine send the batches that it holds back.
 func (p *pe) sendHeld() {
 	if p.Held == 0 {
 		return

@@ -47,7 +47,7 @@ const wokenCPU = "put_signal_woken_cpu"
 // optional reports whether Fit does without a figure that decides a parameter.
 func (f *figure) optional() bool { return f.metric == exchanged || f.metric == wokenCPU }
 
-// key is the figure's name in the answer of Measured.
+// key is the figure's name in the result of Measured.
 func (f *figure) key() string { return fmt.Sprintf("%s %d", f.metric, f.bytes) }
 
 // figures are the figures that the replay can compute. Those that decide parameters come first.
@@ -207,6 +207,7 @@ type benchmark struct {
 
 func newBenchmark() *benchmark { return &benchmark{b: program.NewBuilder(2, 0)} }
 
+// call adds a call of a PE on the other one, 1 ns after its last.
 func (x *benchmark) call(pe int, name string, bytes uint64) {
 	x.now[pe]++
 	c := program.Call{Name: name, Start: x.now[pe], End: x.now[pe], Peer: 1 - pe, Bytes: bytes, Team: program.World}
@@ -215,6 +216,7 @@ func (x *benchmark) call(pe int, name string, bytes uint64) {
 	}
 }
 
+// job ends the program with a barrier.
 func (x *benchmark) job() *program.Job {
 	x.barrier()
 	j, err := x.b.Job()
@@ -229,6 +231,7 @@ func (x *benchmark) barrier() {
 	x.call(1, "shmem_barrier_all", 0)
 }
 
+// pingPong has each PE store a word at the other one in turn, and wait for that of the other.
 func pingPong(f *figure) *program.Job {
 	x := newBenchmark()
 	for range f.ops / 2 {
@@ -275,6 +278,7 @@ func woken(f *figure) *program.Job {
 	return x.job()
 }
 
+// exchange has both PEs put to each other at once, and wait for the signal of the other.
 func exchange(f *figure) *program.Job {
 	x := newBenchmark()
 	for range f.ops {

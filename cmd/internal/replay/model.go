@@ -14,23 +14,23 @@ import (
 type Model struct {
 	sim.Model
 
-	// Of a processor, for each call that goes to the network, each message and each one-sided
-	// operation that is handed to the NIC, and each completion.
+	// The time of a processor for each call that goes to the network, each message and each
+	// one-sided operation that is handed to the NIC, and each completion.
 	Call, Message, OneSided, Completed sim.Time
 
-	// Of a processor at each end, in nanoseconds for each byte of a one-sided operation: a network
-	// without RDMA copies. The bytes of a message are part of its cost.
+	// The time of a processor at each end, in nanoseconds for each byte of a one-sided operation: a
+	// network without RDMA copies. The bytes of a message are part of its cost.
 	Byte float64
 
-	// Of a processor, each time that the proxy of a PE is woken, until it sleeps again. It counts
-	// where proxies share the processors of the threads that compute.
+	// The time of a processor each time that the proxy of a PE is woken, until it sleeps again. It
+	// counts where proxies share the processors of the threads that compute.
 	Wake sim.Time
 }
 
 // copied is the time in which a processor copies bytes.
 func (m *Model) copied(bytes uint64) sim.Time { return sim.Time(m.Byte * float64(bytes)) }
 
-// free takes the costs of the processor away.
+// free sets the costs of the processor to 0.
 func (m *Model) free() { m.Call, m.Message, m.OneSided, m.Completed, m.Byte, m.Wake = 0, 0, 0, 0, 0, 0 }
 
 // onNode is the assumed time of an operation between PEs of one host: so many nanoseconds, and so
@@ -38,8 +38,8 @@ func (m *Model) free() { m.Call, m.Message, m.OneSided, m.Completed, m.Byte, m.W
 // more than `longest` and one byte each nanosecond.
 const onNode, onNodeBytes, longest = 100, 10, 10_000
 
-// names are the models, and the simulated networks that they are. The promises, packets and wires
-// are those of the tests.
+// names has the simulated network of each model. Its promises, packets and wires are those of the
+// tests.
 var names = map[string]func() sim.Model{"efa": sim.EFA, "efa-direct": sim.EFADirect, "verbs": sim.Verbs, "tcp": sim.TCP}
 
 // Names returns the names of all models.

@@ -59,7 +59,7 @@ func newResult(job *program.Job) *Result {
 	return &Result{job: job, PEs: make([]PE, job.PEs), meet: make([]int, job.PEs), kept: map[int]*Kept{}}
 }
 
-// called counts a call that has ended.
+// called counts a call that has ended if its time was kept because its meaning is unknown.
 func (r *Result) called(o *program.Op) {
 	if o.Kind != program.Unknown {
 		return

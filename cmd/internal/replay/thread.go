@@ -68,6 +68,7 @@ func (m *machine) begin() {
 	}
 }
 
+// resume runs the thread until it sleeps, waits or ends.
 func (t *thread) resume() {
 	if _, more := t.next(); !more && !t.ended {
 		t.m.fail(fmt.Errorf("PE %d: a thread has ended too early", t.PE))
@@ -78,15 +79,17 @@ func (t *thread) resume() {
 	}
 }
 
-// stopped ends a coroutine whose machine has failed.
+// stopped is the panic that ends a coroutine whose machine has failed.
 type stopped struct{}
 
+// pause gives control back to the machine until it resumes the thread.
 func (t *thread) pause() {
 	if !t.yield(struct{}{}) {
 		panic(stopped{})
 	}
 }
 
+// run replays all calls of the thread.
 func (t *thread) run() {
 	defer func() {
 		if r := recover(); r != nil {
@@ -119,7 +122,8 @@ func (t *thread) behind(r program.Ref) {
 	t.until(func() bool { return t.m.ends[r] >= 0 })
 }
 
-// compute needs a processor for a while.
+// compute lets the thread use its processor for d. What it loses of it meanwhile to the engine
+// comes on top.
 func (t *thread) compute(d sim.Time) {
 	for t.lost = 0; d > 0; d, t.lost = t.lost, 0 {
 		t.computes = true
@@ -128,6 +132,7 @@ func (t *thread) compute(d sim.Time) {
 	}
 }
 
+// sleep lets virtual time pass.
 func (t *thread) sleep(d sim.Time) {
 	if d > 0 {
 		t.m.plan(task{at: t.m.now + d, t: t})
@@ -186,7 +191,8 @@ func (t *thread) context(o *program.Op) *proxy.Engine {
 // burstGap is the longest pause in a burst of operations (capi/core/core.c).
 const burstGap = 2 * sim.Microsecond
 
-// post makes an operation as capi/core does, again and again while it finds no room.
+// post posts an operation to the engine as capi/core does, again and again while it finds no room,
+// and takes the time of the call.
 func (t *thread) post(f func() proxy.Status) proxy.Status {
 	p, m := t.pe, t.m
 	t.lock()
@@ -220,7 +226,7 @@ func (t *thread) post(f func() proxy.Status) proxy.Status {
 	return st
 }
 
-// finish waits for an operation that the caller waits for.
+// finish waits until a blocking operation is complete, if post left it pending.
 func (t *thread) finish(st proxy.Status, r *proxy.Request) {
 	if start := t.m.now; st == proxy.Pending {
 		t.until(func() bool { return r.Done != 0 })

@@ -65,6 +65,7 @@ func (r *Reader) decode(value []byte, e *Event) error {
 	}
 }
 
+// texted returns the value of a field that has to be a text.
 func (r *Reader) texted(key string, v []byte) (string, error) {
 	if v[0] != '"' {
 		return "", fmt.Errorf("its %s is %s, not a text", key, shown(v))

@@ -48,7 +48,7 @@ type Cut struct {
 	Events int64
 }
 
-// String says it for people.
+// String describes the place of the cut.
 func (c *Cut) String() string {
 	where := "after"
 	if c.Inside {

@@ -23,7 +23,8 @@ const (
 	allHeld   = 1 << 19 // of all streams: some 100 MB
 )
 
-// stream is files of which each begins after the one before.
+// stream is files of one PE, each of which begins after the one before, or a single file of several
+// PEs. It gives their events nearly in order of time.
 type stream struct {
 	t     *Trace
 	files []*File
@@ -34,7 +35,7 @@ type stream struct {
 	free  [][]byte
 }
 
-// held is an event that waits for its turn. n keeps the order of equal moments.
+// held is an event that a stream has read ahead. n keeps the order of equal moments.
 type held struct {
 	e Event
 	n int64
@@ -94,6 +95,7 @@ func (t *Trace) Merge() (*Merge, error) {
 	return m, nil
 }
 
+// earlier orders streams by the moments of their next events.
 func earlier(a, b **stream) bool { return (*a).held[0].before(&(*b).held[0]) }
 
 // Next gives the next event, whose Args are valid until the one after; io.EOF at the end.
@@ -135,7 +137,8 @@ func (s *stream) close() {
 	}
 }
 
-// fill holds as many events as it may.
+// fill reads events until the stream holds as many as it may, and puts their times on the clock of
+// PE 0.
 func (s *stream) fill() error {
 	for len(s.held) < s.depth {
 		if s.r == nil {

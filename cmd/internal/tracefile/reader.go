@@ -234,6 +234,7 @@ func (r *Reader) end(err error, inside bool) error {
 	return &shmerr.Error{Op: "read", Object: r.name, Cause: err, Remedy: "look whether it is a file, and whether the disk is well"}
 }
 
+// bad is the error of a file that is not a trace, at the present line.
 func (r *Reader) bad(format string, args ...any) error { return r.badAt(r.line, format, args...) }
 
 func (r *Reader) badAt(line int, format string, args ...any) error {
@@ -352,7 +353,7 @@ func (r *Reader) frame() ([]byte, error) {
 	}
 }
 
-// text gives one string for each name.
+// text returns the content of a JSON string; equal names share one string in memory.
 func (r *Reader) text(t []byte) string {
 	t = unquoted(t)
 	if s, ok := r.names[string(t)]; ok {

@@ -83,7 +83,8 @@ func (o *object) text() ([]byte, error) {
 	return nil, errJSON
 }
 
-// value is any value. Only texts and whole numbers, of which most are, are checked here.
+// value returns the raw bytes of the value here. It checks texts and whole numbers, of which most
+// are, itself.
 func (o *object) value() ([]byte, error) {
 	if o.i >= len(o.b) {
 		return nil, errJSON
@@ -114,6 +115,7 @@ func (o *object) value() ([]byte, error) {
 	return nil, errJSON
 }
 
+// checked returns v, or an error if it is not JSON. digits: it has only digits.
 func checked(v []byte, digits bool) ([]byte, error) {
 	if digits && (len(v) == 1 || len(v) > 1 && v[0] != '0') || decimal(v) || json.Valid(v) {
 		return v, nil

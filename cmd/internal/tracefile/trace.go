@@ -86,7 +86,7 @@ func Scan(names []string, visit func(*Event)) (*Trace, error) {
 	return t, nil
 }
 
-// found lists the files.
+// found lists the named files and those of the named folders, each once.
 func found(names []string) ([]string, error) {
 	var files []string
 	for _, name := range names {
@@ -117,6 +117,7 @@ func found(names []string) ([]string, error) {
 	}), nil
 }
 
+// scan reads one file, and adds up what it says of the PEs.
 func (t *Trace) scan(name string, pes map[int]*PE, visit func(*Event)) (*File, error) {
 	r, err := Open(name)
 	if err != nil {
@@ -206,7 +207,7 @@ func (t *Trace) scan(name string, pes map[int]*PE, visit func(*Event)) (*File, e
 	return f, nil
 }
 
-// known is the PE of a number.
+// known returns the PE of a number, and adds it the first time.
 func known(pes map[int]*PE, n int) *PE {
 	pe := pes[n]
 	if pe == nil {
@@ -222,8 +223,8 @@ const (
 	mostCounted = 1 << 14
 )
 
-// team remembers the members of a team. Other writers may have events of the same name, so what is
-// not as it should be is left.
+// team remembers the members of a team. Other writers may have events of the same name, so what has
+// another form is ignored.
 func (t *Trace) team(e *Event) {
 	var args struct {
 		PEs []int `json:"pes"`

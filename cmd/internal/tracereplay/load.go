@@ -25,7 +25,7 @@ const recorderCost = 60
 // unchanged is the remedy for calls that contradict each other.
 const unchanged = "replay the files of one run, as its PEs have written them"
 
-// Recording is the programs of a job, and what its files say of them.
+// Recording is the programs of a job, and the facts that its files have of it.
 type Recording struct {
 	*program.Job
 	*tracefile.Trace

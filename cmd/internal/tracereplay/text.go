@@ -59,6 +59,7 @@ func Write(w io.Writer, r *Recording, s *Setup, x *replay.Explanation) {
 	writeDoubts(w, r, s, x)
 }
 
+// programOf returns the name of the program, where a file of the trace has it.
 func programOf(r *Recording) string {
 	for _, p := range r.Trace.PEs {
 		if p.Program != "" {
@@ -68,6 +69,7 @@ func programOf(r *Recording) string {
 	return "a program"
 }
 
+// hosts describes the hosts of the recording.
 func hosts(r *Recording) string {
 	if len(r.Hosts) == 0 {
 		return "hosts without names"
@@ -122,6 +124,7 @@ func busiest(s *Setup, x *replay.Explanation) float64 {
 	return float64(bytes) * 8e9 / float64(s.Model.Bandwidth) / float64(x.Total)
 }
 
+// rate is the operations that the NICs get in a second.
 func rate(x *replay.Explanation) float64 {
 	return float64(x.Operations) / (float64(max(1, x.Total)) / 1e9)
 }
@@ -204,6 +207,7 @@ var cannot = []string{
 	"waits between threads of one PE, and values: a loop that looks for a change makes as many calls as recorded",
 }
 
+// writeDoubts prints what the prediction leaves out, and what it assumes for this recording.
 func writeDoubts(w io.Writer, r *Recording, s *Setup, x *replay.Explanation) {
 	fmt.Fprintln(w, "What this cannot know:")
 	for _, c := range cannot {

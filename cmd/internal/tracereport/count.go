@@ -36,6 +36,7 @@ type counter struct {
 	noTeam  int64 // collective calls that name no team
 }
 
+// sums has the times of a function's calls, and the bytes that they moved.
 type sums struct {
 	histogram
 	bytes int64
@@ -109,6 +110,7 @@ func (c *counter) pair(of, pe, peer int, bytes int64) {
 	c.matrix[of].add(pe, peer, bytes)
 }
 
+// kind returns the kind of the function of a call, which it keeps by name.
 func (c *counter) kind(e *tracefile.Event) kind {
 	if !e.Call() {
 		return kind{}
@@ -131,7 +133,7 @@ func teamOf(e *tracefile.Event, k kind) int64 {
 	return e.Team
 }
 
-// of is the row of a name.
+// of returns the row of a name. Names for which the table has no room share one.
 func of(table map[string]*sums, name string) *sums {
 	s := table[name]
 	if s == nil {
@@ -146,6 +148,7 @@ func of(table map[string]*sums, name string) *sums {
 	return s
 }
 
+// add adds an event to all sums.
 func (c *counter) add(e *tracefile.Event) {
 	if e.Phase != 'X' {
 		return
@@ -199,7 +202,8 @@ func (c *counter) add(e *tracefile.Event) {
 	}
 }
 
-// operation reports whether an action of an endpoint moves bytes. What was refused is posted again.
+// operation reports whether an action of an endpoint moves bytes. A refused one does not: it is
+// posted again.
 func operation(name string) bool {
 	return name == "send" || name == "write" || name == "read" || name == "atomic"
 }
@@ -213,7 +217,7 @@ func (c *counter) pe(n int) *PE {
 	return p
 }
 
-// report is the sums as a report.
+// report makes a report of the sums.
 func (c *counter) report() *Report {
 	t := c.trace
 	r := &Report{Version: Version, Functions: rows(c.calls), Network: rows(c.network)}
@@ -278,7 +282,7 @@ func (c *counter) report() *Report {
 	return r
 }
 
-// lists makes lists that have nothing lists all the same, for readers of the JSON form.
+// lists replaces nil lists by empty ones, so that the JSON form has [] and not null.
 func (r *Report) lists() {
 	r.Notes, r.Summary = append([]string{}, r.Notes...), append([]string{}, r.Summary...)
 	r.Functions, r.Network = append([]Function{}, r.Functions...), append([]Function{}, r.Network...)
@@ -304,7 +308,7 @@ func counts(t *tracefile.Trace) []Count {
 	return list
 }
 
-// rows are the functions, the one that took most time first.
+// rows makes the rows of functions, the one that took most time first.
 func rows(table map[string]*sums) []Function {
 	var list []Function
 	for name, s := range table {

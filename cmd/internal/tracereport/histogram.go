@@ -20,6 +20,7 @@ type histogram struct {
 	min, max int64
 }
 
+// bucket returns the number of the bucket of v.
 func bucket(v int64) int {
 	if v < exact {
 		return int(v)

@@ -104,6 +104,7 @@ type cell struct {
 // HTML writes the report as one page, which needs nothing besides itself.
 func (r *Report) HTML(w io.Writer) error { return page.Execute(w, r.page()) }
 
+// page takes from the report what the page shows.
 func (r *Report) page() *pageData {
 	p := &pageData{
 		Title: "What the PEs did", Percent: ErrorPercent, Notes: r.Notes, Summary: r.Summary,

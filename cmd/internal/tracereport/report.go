@@ -22,7 +22,7 @@ type Report struct {
 	Guesses   []Guess    `json:"value_waits"` // for values in memory, by their likely writers
 }
 
-// Job is which job the trace is of.
+// Job describes the job of the trace.
 type Job struct {
 	Program      string   `json:"program"`
 	Library      string   `json:"library"`

@@ -31,6 +31,7 @@ func number(n int64) string {
 	return s
 }
 
+// counted writes a count and its noun, of which one is the singular and many the plural.
 func counted(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one

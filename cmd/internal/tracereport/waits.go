@@ -36,14 +36,14 @@ type team struct {
 	next   map[int]int64 // the index of each PE's next call
 	starts []int64       // the index of each PE's first call, sorted
 	ends   []int64       // and of the one behind its last, sorted
-	open   []*meeting    // from base on
+	open   []*collective // from base on
 	base   int64
 	number map[string]int64
 	broken bool
 }
 
-// meeting is one collective call.
-type meeting struct {
+// collective is one collective call, and the PEs that have made it so far.
+type collective struct {
 	name     string
 	kind     kind
 	arrivals []arrival
@@ -61,7 +61,7 @@ func newWaits() *waits {
 	}
 }
 
-// expect counts a call that will be added.
+// expect counts, in the first pass over the trace, a call that add will get in the second.
 func (w *waits) expect(id int64, pe int) {
 	t := w.teams[id]
 	if t == nil {
@@ -112,7 +112,8 @@ func (t *team) members(index int64) int {
 	return began - ended
 }
 
-// add takes a collective call.
+// add matches a call of a PE with those of the others, and judges each collective call that all
+// have made.
 func (w *waits) add(id int64, name string, k kind, a arrival) {
 	t := w.teams[id]
 	if t == nil || t.calls[a.pe] == 0 {
@@ -129,7 +130,7 @@ func (w *waits) add(id int64, name string, k kind, a arrival) {
 	}
 	m := t.open[index-t.base]
 	if m == nil {
-		m = &meeting{name: name, kind: k}
+		m = &collective{name: name, kind: k}
 		t.open[index-t.base] = m
 	}
 	if m.kind.family != k.family {
@@ -150,7 +151,8 @@ func (w *waits) add(id int64, name string, k kind, a arrival) {
 	}
 }
 
-// breakUp gives a team up. extra is how many calls are in no meeting.
+// breakUp gives a team up: its calls can no longer be matched. extra counts calls that are in no
+// entry of open.
 func (w *waits) breakUp(t *team, note string, extra int64) {
 	t.broken = true
 	w.Unmatched += extra
@@ -166,7 +168,7 @@ func (w *waits) breakUp(t *team, note string, extra int64) {
 
 // judge finds who waited for whom in one call. Each PE waited for the last PE that arrived before
 // it left; if no PE leaves before all have arrived, that is the last of all.
-func (w *waits) judge(id int64, t *team, m *meeting) {
+func (w *waits) judge(id int64, t *team, m *collective) {
 	t.number[m.name]++
 	all := m.arrivals
 	if len(all) < 2 {
@@ -210,6 +212,7 @@ func (w *waits) judge(id int64, t *team, m *meeting) {
 	w.keep(instant)
 }
 
+// wait counts that PE pe waited for PE of.
 func (w *waits) wait(pe, of int, ns int64) {
 	w.Ns += ns
 	w.waited[pe] += ns
@@ -240,7 +243,7 @@ func (w *waits) keep(i Instant) {
 	w.Worst = w.Worst[:min(len(w.Worst), shownMost)]
 }
 
-// end says what was found. start is the begin of the job.
+// end returns what was found. start is the begin of the job.
 func (w *waits) end(start int64) Waits {
 	for _, t := range w.teams {
 		for _, m := range t.open {

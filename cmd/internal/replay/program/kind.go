@@ -8,14 +8,14 @@ type Kind uint8
 // The kinds of calls.
 const (
 	Unknown      Kind = iota // its recorded time is kept, and the report lists it
-	Local                    // it asks no other PE: its recorded time is kept
+	Local                    // it involves no other PE: its recorded time is kept
 	Init                     // the program begins at its end
 	Finalize                 // and ends at its beginning
 	Put                      // bytes to a PE
 	SignalledPut             // bytes to a PE, and a signal behind them
 	Get                      // bytes from a PE
 	Atomic                   // a change of a word of a PE
-	Fetch                    // the same, with the old value as the answer
+	Fetch                    // the same, with the old value as the result
 	Wait                     // until another PE has changed a word here
 	Quiet                    // until all operations have taken effect
 	Fence                    // order of operations
@@ -62,7 +62,7 @@ var elements = map[string]int{
 	"int64": 8, "uint64": 8, "size": 8, "ptrdiff": 8,
 }
 
-// words are the functions without type and size. Functions that no row has ask no other PE.
+// words are the functions without type and size. Functions without a row involve no other PE.
 var words = map[string]Kind{
 	"init": Init, "init_thread": Init, "init_attr": Init, "finalize": Finalize, "global_exit": Finalize,
 	"put": Put, "p": Put, "iput": Put, "ibput": Put, "putmem": Put,
@@ -137,6 +137,7 @@ func (m *Meaning) cutSize(rest string) string {
 	return rest
 }
 
+// kindOf returns the kind of a function by its name without prefix, type and size.
 func kindOf(rest string) Kind {
 	if k, ok := words[rest]; ok {
 		return k

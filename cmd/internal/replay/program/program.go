@@ -87,7 +87,7 @@ type Job struct {
 // Recorded is the time from the first end of an init to the last beginning of finalize.
 func (j *Job) Recorded() int64 { return slices.Max(j.End) - slices.Min(j.Begin) }
 
-// Builder takes the calls of a recording.
+// Builder makes a Job of the calls of a recording.
 type Builder struct {
 	cost    int64
 	pes     []map[int64]*Thread
@@ -114,6 +114,7 @@ func NewBuilder(pes int, cost int64) *Builder {
 	return b
 }
 
+// name returns the number of a function in Job.Names, and adds it the first time.
 func (b *Builder) name(s string) int {
 	n, ok := b.names[s]
 	if !ok {
@@ -247,6 +248,7 @@ func (j *Job) share() {
 	}
 }
 
+// addPE orders the calls of a PE, finds the time between them, and adds its threads to the job.
 func (b *Builder) addPE(pe int, threads map[int64]*Thread) error {
 	j := b.job
 	var list []*Thread
@@ -287,6 +289,7 @@ func (b *Builder) addPE(pe int, threads map[int64]*Thread) error {
 	return nil
 }
 
+// last returns the end of the last call.
 func (t *Thread) last() int64 {
 	o := &t.Ops[len(t.Ops)-1]
 	return o.Start + o.Took
@@ -340,7 +343,8 @@ func (j *Job) join(first, other int, cost int64) {
 	}
 }
 
-// gap divides the time before a call: the thread has computed while it had a processor.
+// gap divides the time before a call into the part in which the thread had no processor, as
+// recorded, and the rest, in which it computed.
 func (o *Op) gap(passed int64) {
 	passed = max(0, passed)
 	o.Stolen = min(o.Stolen, passed)
