@@ -67,11 +67,14 @@ func Read(root string) Host {
 	return h
 }
 
+// text returns the content of a file below root without the white space around it, or "" where it
+// cannot be read.
 func text(root string, parts ...string) string {
 	data, _ := os.ReadFile(filepath.Join(append([]string{"/", root}, parts...)...)) // "" where it cannot be read
 	return strings.TrimSpace(string(data))
 }
 
+// number reads a number of 0 or more; anything else is 0.
 func number(s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 0 {
@@ -90,8 +93,8 @@ func after(all, key string) string {
 	return ""
 }
 
-// processors reads governors and frequencies: the governor that saves most, and the lowest
-// frequency, are those of the machine.
+// processors reads governors and frequencies. Of all processors it keeps the governor that saves
+// most and the lowest frequency.
 func (h *Host) processors(root string) {
 	dirs, _ := filepath.Glob(filepath.Join("/", root, "sys/devices/system/cpu/cpu[0-9]*")) // the pattern is a good one
 	h.Online = len(dirs)
@@ -108,6 +111,7 @@ func (h *Host) processors(root string) {
 	}
 }
 
+// interfaces reads the network interfaces and the RDMA devices, with their speeds.
 func (h *Host) interfaces(root string) {
 	dirs, _ := filepath.Glob(filepath.Join("/", root, "sys/class/net/*"))
 	for _, dir := range dirs {

@@ -12,7 +12,7 @@ import (
 )
 
 // This file asks the kernel by netlink what holds back the packets of each interface of this
-// process's network namespace. A package for it would add a seventh to the command.
+// process's network namespace. A package for it would make the command larger by a seventh.
 
 // Attributes of traffic control (linux/pkt_sched.h), which golang.org/x/sys/unix does not have, and
 // offsets of a rate in their structs.
@@ -38,7 +38,8 @@ const (
 	attrHead, attrAlignment = 4, 4
 )
 
-// attributes are those of a message by their types; of several with one type the last.
+// attributes returns the attributes of a netlink message by their types; of several with one type
+// the last.
 func attributes(data []byte) map[uint16][]byte {
 	out := map[uint16][]byte{}
 	for len(data) >= attrHead {
@@ -52,7 +53,7 @@ func attributes(data []byte) map[uint16][]byte {
 	return out
 }
 
-// dump returns the messages by which the kernel answers a request for everything of a kind.
+// dump requests everything of a kind from the kernel, and returns the messages of its reply.
 func dump(kind uint16, body []byte) (out []syscall.NetlinkMessage) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 	if err != nil {
@@ -104,7 +105,8 @@ func (h *Host) limits() {
 	}
 }
 
-// limitOf is the lowest rate of the queues of an interface, and of the classes in them.
+// limitOf returns the lowest rate of the queues of an interface and of the classes in them, in
+// Mb/s, and the kind of queue that has it; 0: there is none.
 func limitOf(index []byte) (mbps int, by string) {
 	for _, kind := range []uint16{unix.RTM_GETQDISC, unix.RTM_GETTCLASS} {
 		body := make([]byte, sizeOfTcmsg)
@@ -123,8 +125,8 @@ func limitOf(index []byte) (mbps int, by string) {
 	return mbps, by
 }
 
-// rate is that of a queue or class by its options, in bytes a second; 0: it has none. Rates that do
-// not fit into 32 bits have an attribute of 64.
+// rate returns the rate that the options of a queue or class set, in bytes a second; 0: none. Rates
+// that do not fit into 32 bits have an attribute of 64.
 func rate(kind string, options []byte) uint64 {
 	parms, long, at := uint16(0), uint16(0), 0
 	switch kind {

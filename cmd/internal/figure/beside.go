@@ -28,7 +28,7 @@ func Beside(names []string, provider string) (words []string) {
 	return words
 }
 
-// beside reads what a program printed.
+// beside makes figures of what a program printed that was measured beside libshmem.
 func beside(name string, lines []string, status string) ([]*Figure, error) {
 	text := strings.Join(lines, "\n")
 	if status != "0" {
@@ -44,6 +44,7 @@ func beside(name string, lines []string, status string) ([]*Figure, error) {
 	return pingpong(lines)
 }
 
+// other makes a figure of another program, which has one value.
 func other(name, measure, unit, until string, size int64, value float64) *Figure {
 	f := &Figure{
 		Kind: "figure", System: name, Test: "put", Measure: measure, Scope: "host", Size: size, PEs: 2, Unit: unit, Until: until,
@@ -77,6 +78,7 @@ func pingpong(lines []string) (out []*Figure, err error) {
 	return out, nil
 }
 
+// iperf3 reads the rate in the JSON output of iperf3.
 func iperf3(text string) ([]*Figure, error) {
 	var report struct {
 		End struct {

@@ -66,6 +66,7 @@ func Compare(a, b *Set, tolerance float64) (all []Comparison, onlyA, onlyB int, 
 	return all, onlyA, onlyB, err
 }
 
+// group sorts the figures of a set by their keys.
 func group(s *Set) map[Key][]*Figure {
 	out := map[Key][]*Figure{}
 	for _, f := range s.Figures {
@@ -84,6 +85,8 @@ func keys(s *Set) (out []Key) {
 	return out
 }
 
+// sample computes the median of figures with one key: of the median of each run where there are
+// enough runs, else of the batches of all.
 func sample(figures []*Figure) Sample {
 	var values []float64
 	for _, f := range figures {

@@ -38,6 +38,7 @@ func Expect(s *Set, t *Table) (all []Finding, missing int) {
 	return all, missing
 }
 
+// find compares a row with the figures of it, one for each run.
 func (t *Table) find(row Row, of []*Figure, s *Set) Finding {
 	f := of[0]
 	var medians []float64
@@ -92,6 +93,7 @@ func (t *Table) causes(f *Figure, s *Set) (out []string) {
 	return out
 }
 
+// network adds the causes that lie in the NICs which carried the bytes.
 func (t *Table) network(run *Run, h *facts.Host, add func(string, ...any)) {
 	for _, name := range run.NICs {
 		if t.NIC != "" && name != t.NIC && !strings.HasPrefix(name, t.NIC+"-") {
@@ -116,6 +118,7 @@ func (t *Table) network(run *Run, h *facts.Host, add func(string, ...any)) {
 	}
 }
 
+// processors adds the causes that lie in the processors of a host.
 func processors(run *Run, h *facts.Host, add func(string, ...any)) {
 	switch h.Governor {
 	case "powersave", "conservative", "ondemand", "userspace":
@@ -150,18 +153,18 @@ func PrintExpectation(w io.Writer, t *Table, all []Finding, missing int) (bad in
 		}
 		fmt.Fprintln(w, verdict, f.Text)
 	}
-	// Figures with the same causes are told together.
-	told := map[string]bool{}
+	// Figures with the same causes are named together.
+	named := map[string]bool{}
 	for _, f := range all {
 		why := strings.Join(f.Causes, "; ")
 		same := why
 		if f.Better {
 			same = "better"
 		}
-		if f.Good || told[same] {
+		if f.Good || named[same] {
 			continue
 		}
-		told[same] = true
+		named[same] = true
 		var names []string
 		for _, g := range all {
 			if !g.Good && g.Better == f.Better && strings.Join(g.Causes, "; ") == why {

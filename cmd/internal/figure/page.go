@@ -113,7 +113,7 @@ func Page(w io.Writer, sets []*Set) error {
 	return err
 }
 
-// text puts texts into HTML, where they mean nothing but themselves.
+// text formats a piece of HTML; the texts are escaped.
 func text(format string, texts ...string) string {
 	var all []any
 	for _, t := range texts {
@@ -122,6 +122,7 @@ func text(format string, texts ...string) string {
 	return fmt.Sprintf(format, all...)
 }
 
+// write writes the chart as SVG, with its title and its legend.
 func (c chart) write(b *bytes.Buffer) {
 	b.WriteString(text("<section>\n<h2>%s, %s</h2>\n<p class=\"soft\">until %s</p>\n", c.Title, c.Unit, c.Until))
 	fmt.Fprintf(b, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s by size\">\n", width, height, html.EscapeString(c.Title))
@@ -189,6 +190,8 @@ func (a axis) at(v float64) float64 {
 	return math.Round(at*10) / 10
 }
 
+// draw places the figures of one measure in a drawing: a curve for each name, and the ticks of both
+// axes.
 func draw(title string, all []*Figure, name map[*Figure]string) chart {
 	c := chart{Title: title, Until: all[0].Until, Unit: all[0].Unit}
 	x := axis{math.Inf(1), 0, left, width - right}

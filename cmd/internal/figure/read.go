@@ -13,7 +13,7 @@ import (
 	"libshmem/cmd/internal/facts"
 )
 
-// Events are told what PE 0 writes, as it comes.
+// Events are the functions that Read calls with what PE 0 writes, as it comes.
 type Events struct {
 	Run      func(*Run)
 	Figure   func(*Figure)
@@ -25,7 +25,7 @@ type Events struct {
 // ErrUnfinished reports PEs that ended before their last figure.
 var ErrUnfinished = errors.New("the PEs ended before the last figure")
 
-// fields are those of a line, between tabs: KEY=VALUE.
+// fields has the values of a line, whose fields are KEY=VALUE with tabs between them.
 type fields map[string]string
 
 func (f fields) integer(key string) int64 {
@@ -38,7 +38,7 @@ func (f fields) number(key string) float64 {
 	return v
 }
 
-// Read reads the lines that PE 0 writes until it ends. id is that of the run, system what is
+// Read reads the lines that PE 0 writes until it ends. id names the run, system the library that is
 // measured.
 func Read(r io.Reader, system, id string, args []string, e Events) error {
 	lines := bufio.NewScanner(r)
@@ -123,6 +123,7 @@ func (r *Run) carriers() int {
 	return len(r.NICs)
 }
 
+// parse makes a figure of the fields of a line.
 func parse(run *Run, f fields) *Figure {
 	out := &Figure{
 		Kind: "figure", Run: run.ID, System: run.System, Test: f["test"], Measure: f["measure"], Scope: f["scope"], Size: f.integer("size"),

@@ -19,8 +19,8 @@ func Median(values []float64) float64 {
 }
 
 // Interval returns the interval in which the median of the distribution lies with the confidence,
-// by ranks: it needs no assumption about the distribution, but that the values are independent. It
-// is the shortest symmetric one of at least 95 %, or from the least value to the greatest where
+// by ranks: it needs no assumption about the distribution, except that the values are independent.
+// It is the shortest symmetric one of at least 95 %, or from the least value to the greatest where
 // there are too few for that: fewer than 6.
 func Interval(values []float64) (low, high, confidence float64) {
 	v := slices.Sorted(slices.Values(values))
@@ -28,7 +28,7 @@ func Interval(values []float64) (low, high, confidence float64) {
 	if n == 0 {
 		return math.NaN(), math.NaN(), 0
 	}
-	rank, outside := 0, math.Pow(0.5, float64(n)) // of the median below v[rank]
+	rank, outside := 0, math.Pow(0.5, float64(n)) // the chance that the median is below v[rank]
 	for below := outside; rank+1 < (n+1)/2; rank++ {
 		below = below * float64(n-rank) / float64(rank+1) // P(exactly rank+1 values are below it)
 		if 2*(outside+below) > 0.05 {
@@ -39,7 +39,7 @@ func Interval(values []float64) (low, high, confidence float64) {
 	return v[rank], v[n-1-rank], 1 - 2*outside
 }
 
-// complete computes what the batches say.
+// complete computes the median of the batches, and its interval.
 func (f *Figure) complete() {
 	f.Median = Median(f.Batches)
 	f.Low, f.High, f.Confidence = Interval(f.Batches)

@@ -125,7 +125,7 @@ func bashPattern(words []string) string {
 	return strings.Join(words, " | ")
 }
 
-// function is the name of a command as a shell's function.
+// function returns the name of the shell function that completes a command.
 func function(name string) string {
 	return "_" + strings.NewReplacer("-", "_", "+", "x").Replace(name)
 }

@@ -19,8 +19,9 @@ import (
 	"libshmem/cmd/internal/figure"
 )
 
-// besides are what can be measured beside libshmem. The program that measures starts fi_pingpong and
-// iperf3, between two hosts; the driver starts Open MPI's OSHMEM, on one.
+// besides are the programs and libraries that can be measured beside libshmem. The program that
+// measures starts fi_pingpong and iperf3, between two hosts; the driver starts Open MPI's OSHMEM,
+// on one.
 var besides = []string{"oshmem", "fi_pingpong", "iperf3"}
 
 // parseBeside reads the list of --beside.
@@ -38,7 +39,8 @@ func parseBeside(list string) ([]string, error) {
 	return names, nil
 }
 
-// among splits a list, whose words are some of those known; more stands for several of them.
+// among splits a list at commas, and refuses a word that is not known. more names, for the error, a
+// word that stands for several.
 func among(known []string, list, more string) ([]string, error) {
 	names := strings.Split(list, ",")
 	for _, name := range names {
@@ -114,7 +116,8 @@ func newOSHMEM(s *settings, bin string) (*oshmem, error) {
 
 func (o *oshmem) close() { _ = os.RemoveAll(o.dir) }
 
-// start measures once. PEs that crash after the last figure are no error.
+// start runs the program once as PEs of Open MPI, and reads its figures. A crash after the last
+// figure is not an error.
 func (o *oshmem) start(r *reporter, words []string) error {
 	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return strings.HasPrefix(w, "root=") || strings.HasPrefix(w, "beside=") })
 	if host, err := json.Marshal(facts.Read(r.settings.root)); err == nil {

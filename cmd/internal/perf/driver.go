@@ -158,9 +158,9 @@ func (r *reporter) follow(cmd *exec.Cmd, system string) (read, err error) {
 	return read, err
 }
 
-// passSignals gives a process the signals that would end this one, so that it ends its PEs and this
-// process prints what there is. Those of a terminal reach both. stop ends that, and reports whether
-// there was one.
+// passSignals passes on to a process the signals that would end this one, so that it ends its PEs
+// and this process prints the figures so far. A terminal's signals reach both anyway. stop ends the
+// passing, and reports whether a signal came.
 func passSignals(to *os.Process) (stop func() bool) {
 	signals, done := make(chan os.Signal, 1), make(chan bool)
 	signal.Notify(signals, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP)
@@ -199,6 +199,7 @@ func newID() string {
 	return fmt.Sprintf("%s-%d", time.Now().UTC().Format("20060102T150405.000"), os.Getpid())
 }
 
+// read reads the lines of PE 0 of one run and reports what they have.
 func (r *reporter) read(lines io.Reader, system string) error {
 	err := figure.Read(lines, system, newID(), r.settings.given, figure.Events{
 		Run: r.run, Figure: r.figure, Wrong: r.wrong, Progress: r.progress, Other: r.other,

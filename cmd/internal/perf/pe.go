@@ -19,7 +19,8 @@ import (
 // the script of sbatch and the shell of salloc have some of them, too.
 var signs = []string{"SHMEM_LAUNCHER_FD", "SHMEM_BOOTSTRAP_FILE", "SHMEM_BOOTSTRAP_PLUGIN", "PMIX_RANK", "PMI_RANK"}
 
-// noStep is Slurm's first number that is no step's: of a batch script, or a shell of salloc.
+// noStep is the first of Slurm's numbers that are not those of a step of srun, but of a batch
+// script or a shell of salloc.
 const noStep = 0xfffffff0
 
 // inJob reports whether a launcher has started this process as one of several.
@@ -51,7 +52,7 @@ func program() (file, bin string, err error) {
 	return file, bin, nil
 }
 
-// installed is a file below the installation of shmem-perf.
+// installed returns the path of a file of the installation whose commands are in bin.
 func installed(bin string, parts ...string) string {
 	return filepath.Join(append([]string{filepath.Dir(bin)}, parts...)...)
 }

@@ -22,7 +22,7 @@ type reporter struct {
 	table          *figure.Table
 	file           *os.File
 	title          string // of the table on the terminal
-	terminal, bar  bool   // standard error is one; a bar stands there
+	terminal, bar  bool   // standard error is a terminal; a progress bar is on it
 	status         int
 	ended          bool // by a signal
 }
@@ -47,7 +47,7 @@ func newReporter(s *settings, stdout, stderr io.Writer) (*reporter, error) {
 	return r, nil
 }
 
-// record writes a value as a line of JSON, where someone wants it.
+// record writes a value as a line of JSON, to standard output with --json and to the file of --out.
 func (r *reporter) record(v any) {
 	line, err := json.Marshal(v)
 	if err != nil {
@@ -66,6 +66,7 @@ func (r *reporter) record(v any) {
 	}
 }
 
+// run records a start of the PEs, and prints what is above its figures.
 func (r *reporter) run(run *figure.Run) {
 	r.set.Runs = append(r.set.Runs, run)
 	r.record(run)
@@ -102,6 +103,7 @@ func (r *reporter) run(run *figure.Run) {
 	}
 }
 
+// figure records a figure, and prints its row of a table.
 func (r *reporter) figure(f *figure.Figure) {
 	r.set.Figures = append(r.set.Figures, f)
 	r.record(f)
@@ -128,6 +130,7 @@ func (r *reporter) figure(f *figure.Figure) {
 	fmt.Fprintln(r.stdout)
 }
 
+// wrong records a figure with wrong data, which fails the command.
 func (r *reporter) wrong(w *figure.Wrong) {
 	r.set.Wrong = append(r.set.Wrong, w)
 	r.record(w)
@@ -146,6 +149,7 @@ func (r *reporter) progress(done, of int) {
 	fmt.Fprintf(r.stderr, "\r[%s%s] %d of %d figures", strings.Repeat("#", full), strings.Repeat(".", width-full), done, of)
 }
 
+// endProgress clears the progress bar.
 func (r *reporter) endProgress() {
 	if r.bar {
 		fmt.Fprint(r.stderr, "\r\x1b[K")
@@ -186,6 +190,7 @@ func (r *reporter) finish() int {
 	return r.status
 }
 
+// judge prints how figures compare with a table of expectations, and returns the exit status.
 func judge(stdout, stderr io.Writer, s *figure.Set, t *figure.Table) int {
 	all, missing := figure.Expect(s, t)
 	if len(all) == 0 {
@@ -214,6 +219,7 @@ func loadTable(name string) (*figure.Table, error) {
 	return figure.ReadTable(file, name)
 }
 
+// expect compares the figures of a file with a table.
 func expect(s *settings, stdout, stderr io.Writer) int {
 	table, err := loadTable(s.expect)
 	if err != nil {
@@ -226,6 +232,7 @@ func expect(s *settings, stdout, stderr io.Writer) int {
 	return judge(stdout, stderr, set, table)
 }
 
+// compare compares the figures of two files.
 func compare(s *settings, stdout, stderr io.Writer) int {
 	a, err := figure.Load(s.args[0])
 	if err != nil {

@@ -30,7 +30,8 @@ func parseScopes(list string) ([]string, error) {
 	return names, nil
 }
 
-// runs are the words of each start of the PEs: host and GPU have a program each.
+// runs returns the arguments for each start of the PEs. Calls of the host and of GPUs need a start
+// each, because different programs make them.
 func (s *settings) runs(bin string) ([][]string, error) {
 	var out [][]string
 	if slices.Contains(s.scopes, scopes[0]) {

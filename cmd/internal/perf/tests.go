@@ -50,6 +50,7 @@ var others = map[string]string{
 	"am": "send", "tag": "send", "notify": "put_notify", "signal": "put_signal",
 }
 
+// known translates the name that another program has for a test or measure.
 func known(word string) string {
 	if is := others[word]; is != "" {
 		return is
@@ -83,7 +84,8 @@ func parseTests(list string, args []string) (out []string, err error) {
 	return out, nil
 }
 
-// figures are those of one word: a group, a test, or a test with a measure behind _ or :.
+// figures returns the figures TEST:MEASURE of one word: a group, a test, or a test with a measure
+// behind _ or :.
 func figures(word string) (out []string) {
 	word = known(word)
 	for _, t := range tests {
@@ -111,7 +113,7 @@ func figures(word string) (out []string) {
 	return out
 }
 
-// mostSizes is the room of the program.
+// mostSizes is how many sizes the program that measures has room for.
 const mostSizes = 64
 
 // parseSizes reads 8, 8,4K,1M, 8:1M and 8:1M:4; all is a range.

@@ -24,7 +24,7 @@ func Check() error {
 	if err := unix.EpollCtl(poll, unix.EPOLL_CTL_ADD, event, &unix.EpollEvent{Events: unix.EPOLLIN}); err != nil {
 		return fails("epoll_ctl", err)
 	}
-	// With room for no event it is invalid, once it is let through.
+	// With room for no event the kernel finds the call invalid, unless a filter refuses it before.
 	if _, _, err := unix.Syscall6(unix.SYS_EPOLL_PWAIT, uintptr(poll), 0, 0, 0, 0, 0); err != unix.EINVAL {
 		return fails("epoll_pwait", err)
 	}

@@ -17,8 +17,8 @@ import (
 	"libshmem/cmd/internal/manual"
 )
 
-// asked are the commands that describe themselves: programs, and their first arguments.
-var asked = [][]string{
+// commands are those that describe themselves: programs, and their first arguments.
+var commands = [][]string{
 	{"shmemrun"}, {"shmemrun", "--nvshmrun"}, {"shmem-info"}, {"shmem-info", "--nvshmem"}, {"shmem-doctor"}, {"shmem-trace"}, {"shmem-perf"},
 }
 
@@ -35,7 +35,7 @@ func main() {
 
 func write(bin, out string) error {
 	pages := []manual.Page{manual.Oshcc}
-	for _, command := range asked {
+	for _, command := range commands {
 		p, err := describe(filepath.Join(bin, command[0]), command[1:])
 		if err != nil {
 			return err
@@ -68,7 +68,7 @@ func write(bin, out string) error {
 	return nil
 }
 
-// describe asks a command for its page.
+// describe runs a command so that it prints its page, and reads it.
 func describe(program string, args []string) (manual.Page, error) {
 	var p manual.Page
 	text, err := exec.Command(program, append(args, manual.Ask)...).Output()
