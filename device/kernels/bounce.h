@@ -74,7 +74,7 @@ template <enum shmemi_bounced WHAT> SHMEMI_D void shmemi_bounce(const struct shm
             shmemi_put<shmemi_by_block, 0>(&shmemi_job, c->call, dest + i, at, n, c->pe);
             continue; /* the proxy has read the buffer when this put returns */
         }
-        /* The signal follows only the bytes of its own put. */
+        /* A signal follows only the bytes of its own put: earlier pieces need the fence. */
         if (i > 0 && threadIdx.x == 0)
             shmemi_fence(&shmemi_job, c->call);
         if (WHAT == SHMEMI_BOUNCED_PUT_NOTIFY)

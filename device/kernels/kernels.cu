@@ -257,6 +257,7 @@ template <class ALGORITHM, class OP> SHMEMI_D void reduce_integers(call_t *c)
     }
 }
 
+/* As reduce_integers, for signed integers and operations that depend on the sign. */
 template <class ALGORITHM, class OP> SHMEMI_D void reduce_signed(call_t *c)
 {
     switch (c->width) {
@@ -271,6 +272,7 @@ template <class ALGORITHM, class OP> SHMEMI_D void reduce_signed(call_t *c)
     }
 }
 
+/* As reduce_integers, for floating-point numbers. */
 template <class ALGORITHM, class OP> SHMEMI_D void reduce_real(call_t *c)
 {
     switch (c->width) {
@@ -285,6 +287,7 @@ template <class ALGORITHM, class OP> SHMEMI_D void reduce_real(call_t *c)
     }
 }
 
+/* A sum or product. */
 template <class ALGORITHM, class OP> SHMEMI_D void reduce_numbers(call_t *c)
 {
     if (c->width & SHMEMI_REAL)
@@ -293,6 +296,7 @@ template <class ALGORITHM, class OP> SHMEMI_D void reduce_numbers(call_t *c)
         reduce_integers<ALGORITHM, OP>(c);
 }
 
+/* A minimum or maximum. */
 template <class ALGORITHM, class OP> SHMEMI_D void reduce_ordered(call_t *c)
 {
     if (c->width & SHMEMI_SIGNED)
@@ -301,6 +305,7 @@ template <class ALGORITHM, class OP> SHMEMI_D void reduce_ordered(call_t *c)
         reduce_numbers<ALGORITHM, OP>(c);
 }
 
+/* A reduction by an algorithm of reduce.h; op is SHMEMI_REDUCE_... */
 template <class ALGORITHM> SHMEMI_D void reduce(call_t *c, uint32_t op)
 {
     switch (op) {

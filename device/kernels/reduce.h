@@ -48,6 +48,7 @@ template <class T> SHMEMI_D uint64_t shmemi_load_packed(const T *at, uint64_t el
     return v;
 }
 
+/* Stores what shmemi_load_packed has loaded, or values in its place. */
 template <class T> SHMEMI_D void shmemi_store_packed(T *at, uint64_t elements, uint64_t v)
 {
     constexpr uint32_t most = 8 / sizeof(T);
@@ -256,6 +257,10 @@ static __device__ __noinline__ void shmemi_spread_end(const struct shmemi_member
     }
 }
 
+/*
+ * The spread reduction: 16 bytes at a time where source and dest are aligned for it, then the
+ * elements that are left.
+ */
 template <class EACH, class T>
 SHMEMI_D void shmemi_reduce_spread(const struct shmemi_stream_call *c)
 {

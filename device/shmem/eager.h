@@ -46,6 +46,7 @@ SHMEMI_D int shmemi_eager_tile(const struct shmemi_device_image *image, uint32_t
                : (int)shmemi_eager_ring_keeps(image, pe);
 }
 
+/* Stops the kernel if there are no tiles of this size, or no token has so many bytes. */
 SHMEMI_D void shmemi_eager_check_tile(const struct shmemi_device_image *image, uint32_t call,
                                       uint64_t nbytes, int tile)
 {

@@ -115,8 +115,8 @@ SHMEMI_HD uint64_t shmemi_eager_signal(uint32_t nbytes, uint32_t epoch)
 /* What a signal means to a reader that waits for an epoch. */
 enum shmemi_eager_found {
     SHMEMI_EAGER_THERE,    /* the data of the tile is there */
-    SHMEMI_EAGER_NOT_YET,  /* it has the epoch before */
-    SHMEMI_EAGER_SKIPPED,  /* it has another epoch */
+    SHMEMI_EAGER_NOT_YET,  /* the slot has the epoch before */
+    SHMEMI_EAGER_SKIPPED,  /* the slot has another epoch */
     SHMEMI_EAGER_DIFFERENT /* the token has another size */
 };
 

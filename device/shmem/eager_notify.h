@@ -21,7 +21,7 @@ SHMEMI_D uint32_t shmemi_eager_counters(const struct shmemi_device_image *image)
 {
     const uint32_t rest = SHMEMI_MOST_COUNTERS - image->job.notify_count;
     if (image->job.notify_count == 0)
-        return 0; /* kernels have none of either kind */
+        return 0; /* kernels have no counters at all */
     return rest < SHMEMI_EAGER_COUNTERS ? rest : SHMEMI_EAGER_COUNTERS;
 }
 

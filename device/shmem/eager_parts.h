@@ -105,7 +105,7 @@ SHMEMI_D void shmemi_eager_signal_words(const struct shmemi_device_image *image,
     char *place = shmemi_eager_slot(image, call, e, slot);
     char *to = shmemi_reach(image, call, place, e->stride, pe);
     if (e->tile == SHMEMI_EAGER_PACKET)
-        return; /* each has its epoch */
+        return; /* each packet has its epoch */
     if (to != NULL) {
         shmemi_eager_finish<SCOPE>(image, call, e, slot, place, to, epoch);
         return;
@@ -264,6 +264,7 @@ SHMEMI_D void shmemi_eager_send_shared(const struct shmemi_device_image *image, 
     shmemi_by_block::sync(); /* the threads have read shared */
 }
 
+/* Receives a token into shared memory, as shmemi_eager_send_shared sends one. */
 SHMEMI_D void shmemi_eager_recv_shared(const struct shmemi_device_image *image, uint32_t call,
                                        const shmemx_eager_t *e, uint32_t slot, void *shared,
                                        uint32_t epoch)

@@ -59,6 +59,7 @@ SHMEMI_D int shmemi_eager_is_word(const void *plain, uint32_t at, uint32_t nbyte
     return at + SHMEMI_EAGER_PAIR <= nbytes && ((uintptr_t)plain & (SHMEMI_EAGER_PAIR - 1)) == 0;
 }
 
+/* A packet: 4 bytes of data, and above them the epoch. */
 SHMEMI_D uint64_t shmemi_eager_packet(uint32_t data, uint32_t epoch)
 {
     return (uint64_t)epoch << 32 | data;

@@ -25,11 +25,13 @@ static __device__ __forceinline__ uint32_t shmemi_warp(void)
     return shmemi_block() * shmemi_warps_of_block() + thread / 32;
 }
 
+/* The number of warps in the grid. */
 static __device__ __forceinline__ uint32_t shmemi_warps(void)
 {
     return gridDim.x * gridDim.y * gridDim.z * shmemi_warps_of_block();
 }
 
+/* The number of the multiprocessor on which the thread runs. */
 static __device__ __forceinline__ uint32_t shmemi_multiprocessor(void)
 {
     uint32_t n;
@@ -77,6 +79,7 @@ SHMEMI_HD uint32_t shmemi_ring_index(const struct shmemi_device_state *s, uint32
     return n % s->ring_count;
 }
 
+/* The calling thread's ring for an operation on pe. */
 SHMEMI_HD const struct shmemi_ring *shmemi_ring_for(const struct shmemi_device_state *s,
                                                     uint32_t pe)
 {

@@ -25,6 +25,7 @@
         return __VA_ARGS__;                                                                        \
     }
 #else
+/* The result of a function of kernels where nvcc compiles for the host, which never runs it. */
 template <class T> static __device__ T shmemi_nothing()
 {
     return T();

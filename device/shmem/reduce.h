@@ -79,6 +79,10 @@ SHMEMI_COLD const char *shmemi_reduce_round(const struct shmemi_device_image *im
     return buffer;
 }
 
+/*
+ * Reduces the sources of all PEs of a team into each dest, in rounds of one chunk. Returns 0, or -1
+ * for SHMEM_TEAM_INVALID.
+ */
 template <class SCOPE, class OP, class T>
 SHMEMI_D int shmemi_reduce(const struct shmemi_device_image *image, uint32_t call,
                            shmemi_team_t team, T *dest, const T *source, size_t count)

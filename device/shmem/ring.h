@@ -25,11 +25,13 @@
  */
 #define SHMEMI_STOPPED (-1)
 
+/* The words of a ring that its producers share. */
 SHMEMI_HD struct shmemi_ring_near *shmemi_near_of(const struct shmemi_ring *r)
 {
     return (struct shmemi_ring_near *)r->near;
 }
 
+/* The words that the proxy writes about a ring. */
 SHMEMI_HD struct shmemi_ring_progress *shmemi_progress_of(const struct shmemi_ring *r)
 {
     return (struct shmemi_ring_progress *)r->line;
@@ -202,6 +204,7 @@ struct shmemi_burst {
     int open; /* 0: the ring was stopped */
 };
 
+/* Takes the positions of a burst of count operations of so many slots each. */
 SHMEMI_HD struct shmemi_burst shmemi_burst_begin(const struct shmemi_ring *r, uint32_t count,
                                                  int slots)
 {
@@ -213,6 +216,7 @@ SHMEMI_HD struct shmemi_burst shmemi_burst_begin(const struct shmemi_ring *r, ui
     return b;
 }
 
+/* Stores operation number index of a burst, unless the ring was stopped. */
 SHMEMI_HD void shmemi_burst_store(const struct shmemi_burst *b, uint32_t index,
                                   const struct shmemi_words *words, int slots)
 {
@@ -220,6 +224,7 @@ SHMEMI_HD void shmemi_burst_store(const struct shmemi_burst *b, uint32_t index,
         shmemi_store_slots(b->ring, b->position + (uint64_t)index * (uint64_t)slots, words, slots);
 }
 
+/* Ends a burst: wakes a proxy that sleeps. */
 SHMEMI_HD void shmemi_burst_end(const struct shmemi_burst *b)
 {
     if (b->open)
@@ -240,11 +245,11 @@ static __device__ __forceinline__ uint64_t shmemi_take_lanes(const struct shmemi
         unsigned long long alike = (unsigned long long)(uintptr_t)r + (unsigned)slots;
         int same;
         __match_all_sync(mask, alike, &same);
-        if (!same) /* one ring for each PE or warp; comparing takes 200 cycles */
+        if (!same) /* lanes push to different rings; finding those alike takes 200 cycles */
             mask = __match_any_sync(mask, alike);
     }
     asm("mov.u32 %0, %%lanemask_lt;" : "=r"(before));
-    int rank = __popc(mask & before); /* of this lane among them */
+    int rank = __popc(mask & before); /* of this lane among those alike */
     uint64_t p = 0;
     *room = 0;
     if (rank == 0)

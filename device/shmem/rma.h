@@ -37,6 +37,7 @@ SHMEMI_COLD uint64_t shmemi_request_element(const struct shmemi_device_image *im
     return shmemi_request(&q, &words, SHMEMI_SLOTS_AMO_WIDE);
 }
 
+/* Stores an element at PE pe, directly or through the ring. */
 template <class T>
 SHMEMI_D void shmemi_p(const struct shmemi_device_image *image, uint32_t call, T *dest, T value,
                        int pe)
@@ -50,6 +51,7 @@ SHMEMI_D void shmemi_p(const struct shmemi_device_image *image, uint32_t call, T
                             pe);
 }
 
+/* Loads an element of PE pe, directly or through the ring. */
 template <class T>
 SHMEMI_D T shmemi_g(const struct shmemi_device_image *image, uint32_t call, const T *source, int pe)
 {
@@ -239,8 +241,8 @@ SHMEMI_COLD void shmemi_get_elements(const struct shmemi_device_image *image, ch
 /* The form in which a put goes through the ring. */
 enum shmemi_put_by {
     SHMEMI_BY_SLOTS, /* the thread reads the bytes into slots, of several operations if need be */
-    SHMEMI_BY_CELL,  /* it copies them to a cell */
-    SHMEMI_BY_RANGE, /* the proxy or the NIC reads them where they are */
+    SHMEMI_BY_CELL,  /* the thread copies the bytes to a cell */
+    SHMEMI_BY_RANGE, /* the proxy or the NIC reads the bytes where they are */
 };
 
 /* Chooses the form in which a put goes through the ring. */
@@ -330,6 +332,7 @@ SHMEMI_D void shmemi_put_range(const struct shmemi_device_image *image, const vo
     shmemi_send_range<1>(&c);
 }
 
+/* A put through the ring, by the calling thread alone. NBI: it does not wait for its source. */
 template <int NBI>
 SHMEMI_D void shmemi_put_ring(const struct shmemi_device_image *image, const void *dest,
                               const void *source, uint64_t bytes, int pe)
@@ -361,6 +364,7 @@ SHMEMI_COLD void shmemi_get_range(const struct shmemi_device_image *image, void 
         (void)shmemi_await_reply(&q);
 }
 
+/* A get through the ring, by the calling thread alone. NBI: it does not wait for the data. */
 template <int NBI>
 SHMEMI_D void shmemi_send_get(const struct shmemi_device_image *image, void *dest, uint64_t source,
                               uint64_t bytes, int pe)
@@ -398,6 +402,7 @@ SHMEMI_D void shmemi_put(const struct shmemi_device_image *image, uint32_t call,
     SCOPE::sync();
 }
 
+/* A get by the threads of a scope. Over the ring one thread pushes all of it. */
 template <class SCOPE, int NBI>
 SHMEMI_D void shmemi_get(const struct shmemi_device_image *image, uint32_t call, void *dest,
                          const void *source, uint64_t bytes, int pe)

@@ -46,6 +46,10 @@ SHMEMI_COLD const char *shmemi_scatter_round(const struct shmemi_device_image *i
     return buffer;
 }
 
+/*
+ * Reduces the sources of all PEs of a team; each PE gets count elements of the result. Returns 0,
+ * or -1 for SHMEM_TEAM_INVALID.
+ */
 template <class SCOPE, class OP, class T>
 SHMEMI_D int shmemi_reducescatter(const struct shmemi_device_image *image, uint32_t call,
                                   shmemi_team_t team, T *dest, const T *source, size_t count)

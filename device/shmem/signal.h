@@ -96,6 +96,10 @@ template <int NBI> SHMEMI_D void shmemi_send_put_signal(struct shmemi_put_call *
     }
 }
 
+/*
+ * A put with a signal through the ring, by the calling thread alone. NBI: it does not wait for its
+ * source.
+ */
 template <int NBI>
 SHMEMI_D void shmemi_put_signal_ring(const struct shmemi_device_image *image, const void *dest,
                                      const void *source, uint64_t bytes, const uint64_t *signal,

@@ -22,6 +22,10 @@ template <int SIZE> SHMEMI_D ptrdiff_t shmemi_part_at(size_t i, ptrdiff_t stride
     return (ptrdiff_t)(i / count * count) * stride + (ptrdiff_t)(i % count);
 }
 
+/*
+ * A strided put of elements of SIZE bytes, by the threads of a scope. dst and sst are the strides
+ * of dest and source, in elements.
+ */
 template <class SCOPE, int SIZE>
 SHMEMI_COLD void shmemi_iput(const struct shmemi_device_image *image, uint32_t call, void *dest,
                              const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
@@ -37,6 +41,10 @@ SHMEMI_COLD void shmemi_iput(const struct shmemi_device_image *image, uint32_t c
     SCOPE::sync();
 }
 
+/*
+ * A strided get of elements of SIZE bytes, by the threads of a scope. dst and sst are the strides
+ * of dest and source, in elements.
+ */
 template <class SCOPE, int SIZE>
 SHMEMI_COLD void shmemi_iget(const struct shmemi_device_image *image, uint32_t call, void *dest,
                              const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,

@@ -29,7 +29,7 @@ struct shmemi_extent {
 /* Rows, each of bytes that are contiguous on both sides. */
 struct shmemi_rows {
     uint64_t bytes, count;
-    int64_t to, from; /* from a row to the next */
+    int64_t to, from; /* bytes from a row to the next */
 };
 
 /* Sets of rows that repeat along dimensions with a count of more than 1. */
@@ -254,6 +254,7 @@ SHMEMI_D void shmemi_rows_send(const struct shmemi_device_image *image, const st
                            r->bytes, pe);
 }
 
+/* Gets rows through a ring. */
 template <class SCOPE>
 SHMEMI_D void shmemi_rows_fetch(const struct shmemi_device_image *image,
                                 const struct shmemi_rows *r, char *dest, const char *source, int pe)
@@ -264,6 +265,7 @@ SHMEMI_D void shmemi_rows_fetch(const struct shmemi_device_image *image,
                            shmemi_offset(image, source + (int64_t)i * r->from), r->bytes, pe);
 }
 
+/* Puts a tile through a ring, set of rows by set of rows. */
 template <class SCOPE>
 SHMEMI_D void shmemi_tile_send(const struct shmemi_device_image *image, const struct shmemi_tile *t,
                                char *dest, const char *source, int pe)
@@ -292,6 +294,7 @@ SHMEMI_D void shmemi_tile_put(const struct shmemi_device_image *image, uint32_t 
     SCOPE::sync();
 }
 
+/* Gets a tile. It is nonblocking: over a ring it is complete after a quiet. */
 template <class SCOPE>
 SHMEMI_D void shmemi_tile_get(const struct shmemi_device_image *image, uint32_t call,
                               const struct shmemi_tile *t, char *dest, const char *source, int pe)

@@ -97,6 +97,7 @@ SHMEMI_D void shmemi_fold_words(const struct shmemi_fold_part *p)
     }
 }
 
+/* Combines rows by words of 16 bytes where all are aligned for it, else by elements. */
 template <class SCOPE, class FOLD, class T>
 SHMEMI_COLD void shmemi_fold_part_of(const struct shmemi_fold_part *p)
 {

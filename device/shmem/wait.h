@@ -97,6 +97,10 @@ SHMEMI_D void shmemi_keep_waiting_for(const struct shmemi_device_image *image, u
     }
 }
 
+/*
+ * Between two polls of a wait for a word of any PE: shmemi_keep_waiting_for without a limit of
+ * losses.
+ */
 SHMEMI_D void shmemi_keep_waiting(const struct shmemi_device_image *image, uint32_t *polls)
 {
     shmemi_keep_waiting_for(image, polls, UINT32_MAX);
