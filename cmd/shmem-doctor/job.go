@@ -58,7 +58,7 @@ func interfaces(cfg *config.Config) []string {
 	}
 	choice, err := ofi.Choose(cfg.Libfabric, s.Hints(cfg))
 	if err != nil {
-		return nil // likewise
+		return nil // reported already
 	}
 	defer choice.Close()
 	var names []string

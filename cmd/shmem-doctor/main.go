@@ -108,7 +108,7 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	if *root != "" {
 		return out.print(append(findings, doctor.At(*root).Findings(cfg)...))
 	}
-	if err := poller.Check(); err != nil { // and nothing more can be asked
+	if err := poller.Check(); err != nil { // then nothing more can be checked
 		return out.print(append(findings, doctor.Failed(doctor.Wrong, "system calls", "", err)))
 	}
 	if *net {

@@ -175,7 +175,7 @@ func (j *joined) text(s string) []byte {
 	}
 	t, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // a string always has a form
+		panic(err) // every string can be written as JSON
 	}
 	if len(j.texts) < 1<<12 {
 		j.texts[s] = t

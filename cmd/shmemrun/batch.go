@@ -163,7 +163,7 @@ func startSrun(opt *launch.Options, more bool) (int, error) {
 			}
 			return status, nil
 		case s := <-sigs:
-			if s != unix.SIGINT && s != unix.SIGQUIT { // a terminal sends these to srun, too
+			if s != unix.SIGINT && s != unix.SIGQUIT { // a terminal sends these to srun as well
 				_ = cmd.Process.Signal(s)
 			}
 		case <-late:

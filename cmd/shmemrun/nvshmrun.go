@@ -128,14 +128,14 @@ func spelledHere(args []string) ([]string, error) {
 			}
 			return append(append(on.options(), out...), args[i:]...), nil
 		}
-		// Hydra takes two dashes as well, but for options that shmemrun has with them.
+		// Hydra takes its options with two dashes as well; --hosts is an option of shmemrun.
 		o, known := hydra[name]
 		if !known && strings.HasPrefix(name, "--") && name != "--hosts" {
 			o, known = hydra[name[1:]]
 		}
 		if !known {
 			out = append(out, name)
-			// An option with its value apart: the next argument is no program yet.
+			// The argument behind one of these options is its value, and not the program.
 			if slices.Contains([]string{"-n", "-np", "--pes", "--hosts", "--map", "--links", "--chaos", "-x", "--export", "--timeout", "-H", "--prefix", "--wdir", "--ssh", "--keepalive"}, name) && i+1 < len(args) {
 				i++
 				out = append(out, args[i])

@@ -76,7 +76,7 @@ func preload(env []string, lib string, words []string) ([]string, error) {
 		file += ":" + old
 	}
 	if old := last(env, envPreloadWords); old != "" {
-		// The variable may already name the library's path.
+		// The variable may have this word already, with the path of the library.
 		if slices.ContainsFunc(strings.Split(old, "+"), func(w string) bool { return w == redirectWord || strings.HasPrefix(w, redirectWord+",") }) {
 			words = slices.DeleteFunc(words, func(w string) bool { return w == redirectWord })
 		}

@@ -96,7 +96,7 @@ func after(all, key string) string {
 // processors reads governors and frequencies. Of all processors it keeps the governor that saves
 // most and the lowest frequency.
 func (h *Host) processors(root string) {
-	dirs, _ := filepath.Glob(filepath.Join("/", root, "sys/devices/system/cpu/cpu[0-9]*")) // the pattern is a good one
+	dirs, _ := filepath.Glob(filepath.Join("/", root, "sys/devices/system/cpu/cpu[0-9]*")) // the pattern is valid
 	h.Online = len(dirs)
 	rank := []string{"powersave", "conservative", "userspace", "ondemand", "schedutil", "performance"}
 	for _, dir := range dirs {

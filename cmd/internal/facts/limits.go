@@ -25,10 +25,10 @@ const (
 	tbfParms, tbfRate64     = 1, 4
 	netemRate, netemRate64  = 6, 8
 	htbParms, htbCeil64     = 1, 7
-	rateOfSpec              = 8      // in struct tc_ratespec
-	ceilOfHTB               = 12 + 8 // behind the first one of two
-	sizeOfNetem             = 24     // what is before the attributes of netem
-	ifnameAttr, stateAttr   = 3, 16  // of interfaces
+	rateOfSpec              = 8      // where the rate is in struct tc_ratespec
+	ceilOfHTB               = 12 + 8 // where it is in ceil, the second tc_ratespec of struct tc_htb_opt
+	sizeOfNetem             = 24     // bytes of a struct before the attributes of netem
+	ifnameAttr, stateAttr   = 3, 16  // attributes of an interface
 	stateUp                 = 6
 	bitsOfByte, bitsOfMega  = 8, 1e6
 	netlinkBuffer           = 64 << 10

@@ -14,7 +14,7 @@ type Finding struct {
 	Row    Row
 	Figure *Figure
 	Good   bool
-	Better bool // not as expected, and better
+	Better bool // it is not as expected, but better
 	Text   string
 	Causes []string // that may be why it is not as expected
 }
@@ -131,9 +131,9 @@ func processors(run *Run, h *facts.Host, add func(string, ...any)) {
 	}
 	here := run.PEs
 	if run.Path == "network" {
-		here = 1 // at least
+		here = 1 // at least: a run does not say which PEs share a host
 	}
-	// Those of the machine: a PE that is bound may use its share of them alone.
+	// The processors of the machine count: a PE that is bound may use only its share of them.
 	if h.Online > 0 && here > h.Online {
 		add("too few processors: %d PEs share %d on the host of PE %d (start fewer)", here, h.Online, h.PE)
 	}

@@ -46,7 +46,7 @@ const (
 	left, right   = 64, 16
 	top, bottom   = 12, 36
 	colors        = 8
-	spare         = 0.06 // of the range, above and below the curves
+	spare         = 0.06 // of the range, left free above and below the curves
 	leastRange    = 1.05
 )
 
@@ -182,6 +182,7 @@ func (m *machines) html() string {
 // axis maps values to pixels by their logarithm.
 type axis struct{ least, most, from, to float64 }
 
+// at returns the pixel of a value.
 func (a axis) at(v float64) float64 {
 	if a.most <= a.least {
 		return (a.from + a.to) / 2

@@ -85,6 +85,7 @@ func ReadTable(r io.Reader, name string) (*Table, error) {
 	return t, nil
 }
 
+// nic reads the words of a line behind nic: the name, and perhaps the speed.
 func (t *Table) nic(words []string) (err error) {
 	if len(words) == 0 || len(words) > 2 {
 		return errors.New("nic: a name, or * for any, and perhaps a speed in Mb/s")
@@ -100,6 +101,7 @@ func (t *Table) nic(words []string) (err error) {
 	return nil
 }
 
+// readRow reads the five words of a row.
 func readRow(words []string) (row Row, err error) {
 	row = Row{Test: words[0], Measure: words[1], Path: words[3]}
 	if row.Size, err = ParseBytes(words[2]); err != nil {

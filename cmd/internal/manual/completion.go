@@ -76,7 +76,7 @@ func (p *Page) bashOptions(b *strings.Builder, indent, rest string) {
 		switch {
 		case o.Value == "":
 		case len(o.Choices) > 0 && o.Optional != "":
-			// Only behind the sign: apart, the word is the next argument.
+			// Completes the value only behind =. After a space the word is the next argument.
 			line("%s) [ \"${COMP_WORDS[COMP_CWORD - 1]}\" != = ] && [ \"${COMP_WORDS[COMP_CWORD]}\" != = ] || { COMPREPLY=($(compgen -W \"%s\" -- \"$cur\")) && return; } ;;",
 				pattern, strings.Join(o.Choices, " "))
 		case len(o.Choices) > 0:

@@ -44,7 +44,7 @@ func launchWords(fs *pflag.FlagSet, names []string) (out []string) {
 		}
 		switch name {
 		case "export":
-			all, _ := fs.GetStringArray(name) // it is one
+			all, _ := fs.GetStringArray(name) // the option is a list
 			for _, x := range all {
 				out = append(out, "-x", x)
 			}
@@ -152,7 +152,7 @@ func (r *reporter) follow(cmd *exec.Cmd, system string) (read, err error) {
 	}
 	stop := passSignals(cmd.Process)
 	read = r.read(out, system)
-	_, _ = io.Copy(io.Discard, out) // what comes after an error
+	_, _ = io.Copy(io.Discard, out) // the rest, after an error
 	err = cmd.Wait()
 	r.ended = stop() || r.ended
 	return read, err

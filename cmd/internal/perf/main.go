@@ -186,7 +186,7 @@ func newCommandLine(stdout io.Writer) *commandLine {
 	fs.Lookup("beside").NoOptDefVal = "all"
 	fs.StringVar(&s.root, "root", "", "read facts of the machine below `DIR`")
 	fs.BoolVar(&l.version, "version", false, "print the version alone")
-	// The same under the names of osu, ucx_perftest and fi_pingpong.
+	// The same options under their names in osu, ucx_perftest and fi_pingpong.
 	fs.StringVarP(&l.osu, "message-size", "m", "", "")
 	fs.StringVarP(&l.ofi, "sizes", "S", "", "")
 	fs.IntVarP(&s.iterations, "iters", "I", 0, "")

@@ -56,7 +56,7 @@ func (r *reporter) record(v any) {
 	}
 	line = append(line, '\n')
 	if r.settings.json {
-		_, _ = r.stdout.Write(line) // as for any output
+		_, _ = r.stdout.Write(line) // an error is ignored, as for the tables
 	}
 	if r.file != nil {
 		if _, err := r.file.Write(line); err != nil {
@@ -93,7 +93,7 @@ func (r *reporter) run(run *figure.Run) {
 		fmt.Fprintf(r.stdout, "; %s, %d processors", run.Hosts[0].CPU, run.Hosts[0].Online)
 	}
 	r.title = ""
-	if run.Library == run.System { // another program, which has means
+	if run.Library == run.System { // another program, whose figures are means
 		fmt.Fprintln(r.stdout)
 		return
 	}

@@ -95,7 +95,7 @@ func figures(word string) (out []string) {
 				continue
 			}
 			for _, between := range []string{"_", ":"} {
-				// The measure begins at one of several marks: put_signal_rate, put_mbw_mr.
+				// The measure may begin behind any of the marks: put_signal_rate, put_mbw_mr.
 				for at := 0; ; {
 					next := strings.Index(word[at:], between)
 					if next < 0 {

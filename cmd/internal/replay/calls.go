@@ -65,7 +65,7 @@ func (t *thread) parts(o *program.Op, f func(n uint64, last bool)) {
 // put replays a put to another host. If a wait needs it, its last part sets the flag of that wait.
 func (t *thread) put(o *program.Op) {
 	e, pe, at := t.engine, libshmem.PE(o.Peer), t.pe.offset(t.m.bytes())
-	// Blocks of a strided put are posted one behind the other, and waited for at the end.
+	// All blocks of a strided put are posted before the thread waits for the first.
 	var open []*proxy.Request
 	t.parts(o, func(n uint64, last bool) {
 		r := new(proxy.Request)

@@ -33,7 +33,7 @@ type machine struct {
 	inboxes []int                    // by team: where its counts begin in the heap
 	source  []byte
 	crowded bool // threads and proxies share the processors
-	shared  bool // and threads share them among each other
+	shared  bool // threads share the processors with each other
 	result  *Result
 	err     error
 }
@@ -59,7 +59,7 @@ type pe struct {
 	release  bool            // a check of held batches is scheduled
 	threads  []*thread
 	counts   [][]uint64 // by team: messages sent to each member
-	seen     [][]uint64 // and awaited of each
+	seen     [][]uint64 // by team: messages awaited from each member
 }
 
 // counting adds up the processor's time for what the engine posts to the NIC.
@@ -80,6 +80,7 @@ func (c *counting) took(cost sim.Time, err error) error {
 	return err
 }
 
+// Send posts a message and counts its cost.
 func (c *counting) Send(s *fabric.Send) error { return c.took(c.m.Message, c.Provider.Send(s)) }
 
 // Write has the processor copy the bytes: here at once, and at the target when they arrive.
@@ -156,9 +157,15 @@ func (m *machine) plan(e task) {
 // is written to.
 const flags, most = 8, 4 << 20
 
+// flag returns where, in the heap of a PE, a thread's update of that number is seen. A few words
+// serve one after the other.
 func (m *machine) flag(thread int, seq uint64) int { return 8 * (flags*thread + int(seq%flags)) }
-func (m *machine) inbox(team, rank int) int        { return m.inboxes[team] + 8*rank }
-func (m *machine) bytes() int                      { return m.inboxes[len(m.job.Teams)] }
+
+// inbox returns where, in the heap of a PE, the messages of a member of a team are counted.
+func (m *machine) inbox(team, rank int) int { return m.inboxes[team] + 8*rank }
+
+// bytes returns the place in the heap of a PE to which all data is written.
+func (m *machine) bytes() int { return m.inboxes[len(m.job.Teams)] }
 
 // internal is the internal area of each PE, which stays empty.
 const internal = 4096
@@ -332,7 +339,7 @@ func (p *pe) planPoll() {
 func (p *pe) poll() {
 	m := p.m
 	if !p.polls || m.now < p.pollAt {
-		return // another one was planned in its place, and has been or will be
+		return // another poll was planned in place of this one
 	}
 	if p.polls = false; p.free > m.now {
 		p.polls, p.pollAt = true, p.free
@@ -446,6 +453,7 @@ func (p *pe) store(at int, value uint64) {
 	p.wakeUp()
 }
 
+// word loads a word of this PE's heap.
 func (p *pe) word(at int) uint64 { return *(*uint64)(unsafe.Pointer(&p.heap[at])) }
 
 func (p *pe) offset(at int) libshmem.Offset { return libshmem.Offset(at) }

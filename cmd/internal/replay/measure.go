@@ -116,7 +116,7 @@ func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 		return nil, shmerr.Causef(shmerr.ErrArgument, "it lacks %s (run oshm_micro all between two hosts)", strings.Join(missing, ", "))
 	}
 	if _, ok := measured[exchanged+" 1048576"]; !ok {
-		m.Byte = 0 // output without that figure: bytes cost the wire alone
+		m.Byte = 0 // without that figure bytes take time on the wire only
 	}
 	rounds := mostRounds
 	for off := 1.0; off > enough; {
@@ -141,7 +141,8 @@ func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 			off = max(off, math.Abs(got/want-1))
 			m.adjust(f.fits, want, got)
 		}
-		// One end copies as fast as bytes go one way at least.
+		// An end copies at least as fast as bytes arrive: else the measured bandwidth would be
+		// less.
 		m.Byte = min(m.Byte, 1/measured["put_nbi_bw 1048576"])
 	}
 	var all []Comparison

@@ -27,12 +27,12 @@ type thread struct {
 	cond  func() bool
 	begun []sim.Time // of each call
 
-	computes bool     // it needs its processor now
-	lost     sim.Time // and did not have it
+	computes bool     // it needs its processor now,
+	lost     sim.Time // and lost so much time of it to the engine
 
 	op    int // the present call
 	ended bool
-	free  bool // the wait of the present call is over, though nothing has ended it
+	free  bool // the present call, a wait, ends although no update has ended it
 	end   sim.Time
 }
 
@@ -149,7 +149,7 @@ func (t *thread) until(cond func() bool) {
 	t.pe.sendHeld()
 	t.cond = cond
 	if t.pe.waiters = append(t.pe.waiters, t); t.pe.polls || t.pe.prov.Ready() {
-		t.pe.planPoll() // the proxy need not come
+		t.pe.planPoll() // the thread polls before the proxy would
 	}
 	t.pause()
 }

@@ -59,7 +59,7 @@ type Alignment struct {
 func (t *Trace) Alignment() Alignment {
 	var a Alignment
 	without, once := map[string]bool{}, 0
-	worst, second := int64(0), int64(0) // an interval of two PEs has both errors
+	worst, second := int64(0), int64(0) // an interval between two PEs has the errors of both
 	zero := t.PE(0)
 	for _, p := range t.PEs {
 		if p.Host != "" && !slices.Contains(a.Hosts, p.Host) {

@@ -35,7 +35,7 @@ func (r *Reader) decode(value []byte, e *Event) error {
 		case "cat":
 			e.Category, err = r.texted("cat", v)
 		case "id":
-			if e.ID = string(v); v[0] == '"' { // each has its own: not among the names
+			if e.ID = string(v); v[0] == '"' { // each operation has its own, so it is not kept among the names
 				e.ID = string(unquoted(v))
 			}
 		case "pid":

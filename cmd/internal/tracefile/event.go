@@ -28,9 +28,9 @@ type Event struct {
 	// Nanoseconds before a call in which the program could not go on, args.stolen; 0 where the file
 	// does not say.
 	Stolen int64
-	Peer   int   // the other PE, args.pe or args.to; None
-	Bytes  int64 // args.bytes; None
-	Team   int64 // args.team; None
+	Peer   int   // the other PE, args.pe or args.to; or None
+	Bytes  int64 // args.bytes, or None
+	Team   int64 // args.team, or None
 	Args   []byte
 	Line   int // in its file, from 1
 }

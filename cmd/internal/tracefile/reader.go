@@ -33,7 +33,7 @@ type Reader struct {
 	events int64
 	begun  bool
 	object bool // the array is a member of an object
-	array  bool // it has begun
+	array  bool // the array has begun
 	done   error
 	cut    *Cut
 	heads  map[int]*Head
@@ -330,7 +330,7 @@ func (r *Reader) frame() ([]byte, error) {
 				if quoted {
 					continue
 				}
-				if depth == 0 { // the end of the value around a number
+				if depth == 0 { // a number ends where the value around it does
 					r.i = i
 					return buf[begin:i], nil
 				}

@@ -92,7 +92,7 @@ func found(names []string) ([]string, error) {
 	for _, name := range names {
 		info, err := os.Stat(name)
 		if err != nil || !info.IsDir() {
-			files = append(files, name) // Open has the words for an error
+			files = append(files, name) // if it cannot be read, Open says why
 			continue
 		}
 		list, err := os.ReadDir(name)

@@ -84,6 +84,7 @@ func Make(names []string) (*Report, []*tracefile.File, error) {
 	}
 }
 
+// newMatrix makes a matrix for so many PEs, in groups where they are more than its rows.
 func newMatrix(pes int) Matrix {
 	m := Matrix{Group: max((pes+mostGroups-1)/mostGroups, 1)}
 	n := (pes + m.Group - 1) / m.Group

@@ -10,7 +10,7 @@ type kind struct {
 	collective bool // all PEs of a team call it
 	together   bool // no PE leaves it before each has come
 	world      bool // its team is that of all PEs where the trace names none
-	data       bool // it is a collective that moves bytes: the others allocate theirs
+	data       bool // it is a collective that moves its bytes; others allocate theirs
 	start      bool // it begins the job
 	waits      bool // for a value that another PE writes
 	updates    bool // it may write such a value

@@ -67,7 +67,7 @@ type PE struct {
 	CallNs   int64  `json:"call_ns"`
 	LengthNs int64  `json:"length_ns"`
 	WaitedNs int64  `json:"waited_ns"` // in collective calls, for PEs that came later
-	CausedNs int64  `json:"caused_ns"` // others waited for it
+	CausedNs int64  `json:"caused_ns"` // that others waited for it
 	Last     int64  `json:"last"`      // times that it came last, by more than the clocks' error
 	Lost     int64  `json:"lost"`
 }
@@ -123,7 +123,7 @@ type Waits struct {
 	Ns          int64     `json:"ns"`
 	Pairs       []Pair    `json:"pairs"` // the largest first
 	Worst       []Instant `json:"worst"`
-	Start       *Instant  `json:"start"` // the call that began the job, which the others leave out
+	Start       *Instant  `json:"start"` // the call that began the job, which the rest leaves out
 }
 
 // Pair is the time that one PE waited for another one in all.
@@ -141,7 +141,7 @@ type Instant struct {
 	Members  string `json:"members,omitempty"` // of the team, where the trace has them
 	Number   int64  `json:"number"`            // among the calls of this function on this team, from 1
 	Late     int    `json:"late"`              // the PE that came last
-	ByNs     int64  `json:"by_ns"`             // after the one before it
+	ByNs     int64  `json:"by_ns"`             // how much later it came than the PE before it
 	LostNs   int64  `json:"lost_ns"`
 	AtNs     int64  `json:"at_ns"` // its arrival, from the begin of the job
 	PEs      int    `json:"pes"`

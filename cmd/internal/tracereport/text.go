@@ -81,7 +81,7 @@ func wrapped(b *strings.Builder, s string) {
 	words := strings.Fields(s)
 	for i, word := range words {
 		if i > 0 && unit[strings.TrimRight(word, ".,;:)")] {
-			line += " " + word // beside its number
+			line += " " + word // a unit stays on the line of its number
 			continue
 		}
 		if len(line)+1+len(word) > textWidth-4 && line != "-" && line != " " {

@@ -19,10 +19,10 @@ type waits struct {
 	teams   map[int64]*team
 	held    int
 	pairs   map[[2]int]*Pair
-	caused  map[int]int64 // by PE
-	waited  map[int]int64
-	last    map[int]int64
-	error   int64 // of the clocks: which PE came last by less is not known
+	caused  map[int]int64 // by PE: how long others waited for it
+	waited  map[int]int64 // by PE: how long it waited
+	last    map[int]int64 // by PE: how often it came last
+	error   int64         // of the clocks: which PE came last by less is not known
 	notes   []string
 	left    int64 // ns by which a PE left a call before the last one had come, which no clock allows
 	leftOf  string
@@ -35,8 +35,8 @@ type team struct {
 	calls  map[int]int64 // of each PE, in the whole trace
 	next   map[int]int64 // the index of each PE's next call
 	starts []int64       // the index of each PE's first call, sorted
-	ends   []int64       // and of the one behind its last, sorted
-	open   []*collective // from base on
+	ends   []int64       // the index behind each PE's last call, sorted
+	open   []*collective // calls that some PE has yet to make, from index base on
 	base   int64
 	number map[string]int64
 	broken bool

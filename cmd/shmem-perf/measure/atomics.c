@@ -19,6 +19,7 @@ static long burst(size_t size)
     return 8 * settings.window;
 }
 
+/* Before a figure: sets the word and the counts of calls to 0. */
 static void prepare(size_t size)
 {
     (void)size;
@@ -34,6 +35,7 @@ static bool check_sum(size_t size)
     return me != 0 || shmem_long_g(word, peer) == calls;
 }
 
+/* Checks that the word has the last value that PE 0 has stored. */
 static bool check_last(size_t size)
 {
     (void)size;

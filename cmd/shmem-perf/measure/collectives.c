@@ -105,6 +105,7 @@ static long element(size_t i, int pe)
     return (long)i * (pe + 1) + pe;
 }
 
+/* Fills the source of this PE, and overwrites so many elements of dest. */
 static void write_source(size_t elements, size_t of_dest)
 {
     for (size_t i = 0; i < elements; i++)
@@ -119,6 +120,7 @@ static void prepare(size_t size)
     root = 0;
 }
 
+/* Before a figure whose dest has the elements of all PEs. */
 static void prepare_gathered(size_t size)
 {
     write_source(size / sizeof(long), size / sizeof(long) * (size_t)npes);
@@ -179,6 +181,7 @@ static bool check_exscan(size_t size)
 }
 #endif
 
+/* Checks that dest has the elements of each PE, in the order of their numbers. */
 static bool check_gathered(size_t size)
 {
     size_t n = size / sizeof(long);
@@ -188,6 +191,7 @@ static bool check_gathered(size_t size)
     return true;
 }
 
+/* Checks that dest has the block of each PE that is for this one. */
 static bool check_alltoall(size_t size)
 {
     size_t n = size / sizeof(long);

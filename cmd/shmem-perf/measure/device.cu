@@ -212,7 +212,7 @@ template <scope_kind S> void run_get(long n, size_t size)
     finish("get in a kernel");
 }
 
-uint64_t sent; // signals of this PE, and of its peer as many
+uint64_t sent; // signals that this PE has sent; its peer has sent as many
 
 template <scope_kind S> void run_signal(long n, size_t size)
 {
@@ -262,6 +262,7 @@ void stream_barrier(long n, size_t)
     need(cudaStreamSynchronize(stream), "barrier on a stream");
 }
 
+// Each PE has its pattern in src, and nothing in dst.
 void prepare(size_t size)
 {
     fill(src, size, me);
@@ -269,16 +270,19 @@ void prepare(size_t size)
     shmem_barrier_all();
 }
 
+// The last PE was written by PE 0.
 bool check_origin(size_t size)
 {
     return me != npes - 1 || filled(dst, size, 0);
 }
 
+// PE 0 and the last PE have exchanged their patterns.
 bool check_both(size_t size)
 {
     return !acts(BOTH) || filled(dst, size, peer);
 }
 
+// PE 0 has read from the last PE.
 bool check_get(size_t size)
 {
     return me != 0 || filled(dst, size, peer);
@@ -290,6 +294,7 @@ bool check_added(size_t)
     return me != 0 || shmem_uint64_g(word + 1, peer) == added;
 }
 
+// A figure whose operations are not timed one by one.
 struct figure row(const char *test, const char *measure, const char *scope, const char *until,
                   enum kind kind, enum acting acting, void (*run)(long, size_t))
 {
@@ -305,6 +310,7 @@ struct figure row(const char *test, const char *measure, const char *scope, cons
     return f;
 }
 
+// The figure with data in src that check finds at its end.
 struct figure with_data(struct figure f, bool (*check)(size_t))
 {
     f.prepare = prepare;
@@ -312,18 +318,21 @@ struct figure with_data(struct figure f, bool (*check)(size_t))
     return f;
 }
 
+// The figure with a window of operations in each iteration.
 struct figure with_window(struct figure f)
 {
     f.burst = window;
     return f;
 }
 
+// The figure whose iterations are round trips, of which half counts.
 struct figure half_trips(struct figure f)
 {
     f.half = true;
     return f;
 }
 
+// The figure at the one size that it has.
 struct figure of_one_size(struct figure f, size_t unit, bool (*check)(size_t))
 {
     f.unsized = true;
@@ -332,6 +341,7 @@ struct figure of_one_size(struct figure f, size_t unit, bool (*check)(size_t))
     return f;
 }
 
+// Adds the figures whose calls are made by the threads of a scope.
 template <scope_kind S> void add_scope(std::vector<struct figure> &all, const char *name)
 {
     all.push_back(

@@ -41,9 +41,9 @@ static size_t sizes[MOST_SIZES];
 static int size_count;
 static char **reader; /* its arguments, or NULL */
 static pid_t reader_pid;
-static char *facts_here;                /* symmetric */
+static char *facts_here;                /* symmetric: facts of this host */
 static char *bytes;                     /* room bytes, for patterns */
-static const char *others[MOST_OTHERS]; /* programs beside this one */
+static const char *others[MOST_OTHERS]; /* programs to compare with */
 static int other_count;
 static char nics[MOST_NICS][64];
 static int nic_count;

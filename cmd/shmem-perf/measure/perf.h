@@ -39,12 +39,12 @@ struct figure {
     bool each_way;           /* bytes of both directions count */
     bool unsized;            /* it has one size */
     const char *scope;       /* who makes the calls; NULL is the host */
-    bool together;           /* operations have no times of their own */
-    size_t unit;             /* that size, or the unit of all sizes */
+    bool together;           /* single operations are not timed */
+    size_t unit;             /* the one size, or what all sizes are multiples of */
     long (*burst)(size_t);   /* operations of an iteration; NULL is 1 */
     void (*prepare)(size_t); /* before the figure, on every PE */
     void (*run)(long, size_t);
-    bool (*check)(size_t); /* after it, on every PE: whether the data are right */
+    bool (*check)(size_t); /* after the figure, on every PE: reports whether the data are right */
 };
 
 #ifdef __cplusplus
@@ -70,23 +70,23 @@ extern struct settings {
     const char *spoil; /* the figure whose data a test damages */
 } settings;
 
-extern int me, npes, peer; /* peer: of PE 0 the last PE, of the last PE 0 */
+extern int me, npes, peer; /* peer: the last PE on PE 0, else PE 0 */
 extern int partner;        /* the PE of the other half with which this one forms a pair */
 extern int toward;         /* the PE at which the calls of the present figure aim */
 extern char *src, *dst;    /* symmetric, room bytes each */
 extern size_t room;
 
 double now(void);                                 /* nanoseconds */
-void fill(char *at, size_t size, int pe);         /* the pattern of a PE */
-bool filled(const char *at, size_t size, int pe); /* reports whether it is there */
-bool acts(enum acting acting);
-void *symmetric(size_t size); /* zeroed, or the job ends */
+void fill(char *at, size_t size, int pe);         /* writes the pattern of a PE */
+bool filled(const char *at, size_t size, int pe); /* reports whether memory has it */
+bool acts(enum acting acting);                    /* reports whether this PE makes the calls */
+void *symmetric(size_t size);                     /* allocates zeroed memory, or ends the job */
 
 void timing_open(void);
 /* Measures a figure, and prints it on PE 0. Every PE calls it. */
 void timing_measure(const struct figure *f, size_t size);
 extern long wrong_figures; /* with wrong data, counted on PE 0 */
-extern double apart;       /* nanoseconds of a batch between calls, which are no part of them */
+extern double apart;       /* nanoseconds of a batch that its calls did not take */
 
 void beside_open(void);
 void beside_measure(const char *word, const char *nic);

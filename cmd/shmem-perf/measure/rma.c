@@ -38,6 +38,7 @@ static void prepare(size_t size)
     shmem_barrier_all();
 }
 
+/* As prepare, with the pattern at each place of a rate figure. */
 static void prepare_span(size_t size)
 {
     size_t all = size > span ? size : span;
@@ -53,16 +54,19 @@ static bool check_origin(size_t size)
     return me != npes - 1 || filled(dst, size, 0);
 }
 
+/* PE 0 and the last PE have exchanged their patterns. */
 static bool check_both(size_t size)
 {
     return !acts(BOTH) || filled(dst, size, peer);
 }
 
+/* Each PE of the second half was written by its partner. */
 static bool check_halves(size_t size)
 {
     return me < npes - npes / 2 || filled(dst, size, partner);
 }
 
+/* PE 0 has read from the last PE. */
 static bool check_get_origin(size_t size)
 {
     return me != 0 || filled(dst, size, peer);
@@ -78,21 +82,25 @@ static bool pieces(size_t size, int pe)
     return filled(dst, size, pe);
 }
 
+/* PE 0 has written each place of a rate figure at the last PE. */
 static bool check_rate(size_t size)
 {
     return me != npes - 1 || pieces(size, 0);
 }
 
+/* Each PE of the second half was written by its partner, at each place of a rate figure. */
 static bool check_pairs_rate(size_t size)
 {
     return me < npes - npes / 2 || pieces(size, partner);
 }
 
+/* PE 0 has read each place of a rate figure from the last PE. */
 static bool check_get_rate(size_t size)
 {
     return me != 0 || pieces(size, peer);
 }
 
+/* Each PE of the first half has read from its partner. */
 static bool check_get_halves(size_t size)
 {
     return me >= npes / 2 || filled(dst, size, partner);
@@ -196,6 +204,7 @@ static void p_flag(long n, size_t s)
     }
 }
 
+/* Begins with the value of the last figure, so that only larger ones end a wait. */
 static void prepare_p(size_t s)
 {
     (void)s;

@@ -43,6 +43,7 @@ static long window(size_t size)
     return fit < 1 ? 1 : fit < settings.window ? fit : settings.window;
 }
 
+/* Each PE has its pattern in src, and nothing in dst. */
 static void prepare(size_t size)
 {
     fill(src, size, me);
@@ -50,17 +51,19 @@ static void prepare(size_t size)
     shmem_barrier_all();
 }
 
+/* PE 0 and the last PE have exchanged their patterns. */
 static bool check_both(size_t size)
 {
     return !acts(BOTH) || filled(dst, size, peer);
 }
 
+/* The last PE was written by PE 0. */
 static bool check_origin(size_t size)
 {
     return me != npes - 1 || filled(dst, size, 0);
 }
 
-static uint64_t sent; /* signals of this PE, and of its peer as many */
+static uint64_t sent; /* signals that this PE has sent; its peer has sent as many */
 
 static void put_signal(long n, size_t size)
 {
@@ -135,6 +138,7 @@ static void prepare_notify(size_t size)
     prepare(size);
 }
 
+/* Receives a message of the peer, and notes if it has another size. */
 static void receive(size_t size)
 {
     size_t n = 0;

@@ -10,23 +10,23 @@ const (
 	Unknown      Kind = iota // its recorded time is kept, and the report lists it
 	Local                    // it involves no other PE: its recorded time is kept
 	Init                     // the program begins at its end
-	Finalize                 // and ends at its beginning
+	Finalize                 // the program ends at its beginning
 	Put                      // bytes to a PE
 	SignalledPut             // bytes to a PE, and a signal behind them
 	Get                      // bytes from a PE
 	Atomic                   // a change of a word of a PE
-	Fetch                    // the same, with the old value as the result
-	Wait                     // until another PE has changed a word here
-	Quiet                    // until all operations have taken effect
-	Fence                    // order of operations
-	Barrier                  // quiet and Sync
-	Sync                     // of a team
-	Reduce                   // of a team: every member has the result
-	Scan                     // the same, of the members up to each one
-	Broadcast                // from a root to the members
+	Fetch                    // a change of a word of a PE, which returns the old value
+	Wait                     // a wait until another PE has changed a word here
+	Quiet                    // a wait until all operations are complete
+	Fence                    // the order of operations
+	Barrier                  // a quiet, and a sync of a team
+	Sync                     // a wait until all members of a team have called
+	Reduce                   // a reduction over a team, whose result every member gets
+	Scan                     // a reduction, for each member over those up to it
+	Broadcast                // bytes from a root to the members
 	Gather                   // the bytes of each member to all others: fcollect
-	Collect                  // the same, of sizes that differ
-	AllToAll                 // other bytes to each member
+	Collect                  // as Gather, with sizes that differ
+	AllToAll                 // different bytes to each member
 	Exchange                 // a small agreement of all PEs: allocation, splitting of a team
 	kinds
 )

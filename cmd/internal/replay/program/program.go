@@ -15,7 +15,7 @@ type Call struct {
 	Name       string
 	Thread     int64
 	Start, End int64
-	Stolen     int64 // of the time before Start: the program could not go on
+	Stolen     int64 // the part of the time before Start in which the program could not go on
 	Peer       int   // -1: the call names no PE
 	Bytes      uint64
 	Team       int64 // World: the call names no team
@@ -38,8 +38,8 @@ const World = -1
 type Op struct {
 	Meaning
 	Name   int   // in Job.Names
-	Gap    int64 // of computation, before the call
-	Stolen int64 // before the call, too: the program could not go on
+	Gap    int64 // time of computation before the call
+	Stolen int64 // time before the call in which the program could not go on
 	Took   int64 // as recorded
 	Work   int64 // of Exchange: the part of Took that every member needed
 	Peer   int
@@ -49,7 +49,7 @@ type Op struct {
 	Start  int64
 
 	After   []Ref  // calls of other threads of the PE that have ended before the gap begins
-	Needs   []Need // of Wait
+	Needs   []Need // what a Wait needs
 	Seq     uint64 // of an update: its number among the thread's updates of the peer
 	Flagged bool   // a Wait needs this update
 }
@@ -80,7 +80,7 @@ type Job struct {
 	TeamIDs []int64
 	Threads []*Thread // those of a PE side by side, in the order of their first calls
 	Begin   []int64   // of each PE: the end of init
-	End     []int64   // and the beginning of finalize
+	End     []int64   // of each PE: the beginning of finalize
 	Guessed []string  // what the recording does not say, and what was assumed instead
 }
 
@@ -335,7 +335,7 @@ func (j *Job) join(first, other int, cost int64) {
 	}
 	o := &main.Ops[n]
 	if n > 0 && main.Ops[n-1].Start+main.Ops[n-1].Took > end {
-		return // it was in a call then, and did not wait for a thread
+		return // the first thread was in a call then, and did not wait for the other one
 	}
 	o.After = append(o.After, Ref{other, len(t.Ops) - 1})
 	if since := o.Start - end - cost; since < o.Gap+o.Stolen {
