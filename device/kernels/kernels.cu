@@ -64,8 +64,10 @@ KERNEL(put_signal)
                                               c.pe);
 }
 
-/* The fence makes earlier work of the stream, such as the copy before a notification alone, visible
- * to a reader that sees the sum. */
+/*
+ * The fence makes earlier work of the stream, such as the copy before a notification alone, visible
+ * to a PE that sees the notification.
+ */
 KERNEL(put_notify)
 {
     shmemi_fence_system();

@@ -140,9 +140,9 @@ SHMEMI_FENCE(shmemi_fence_system, "fence.acq_rel.sys")
 SHMEMI_FENCE(shmemi_complete_system, "fence.sc.sys")
 
 /*
- * Bulk data. This PE's own side may be shared or local memory too, so the instruction takes any
- * address. A load from a peer is a strong one: the first-level cache may answer a weak one with
- * data from before the peer's write.
+ * Bulk data. This PE's own side may also be shared or local memory, so the instruction takes any
+ * address. A load from a peer is a strong one: the first-level cache may serve a weak one with data
+ * from before the peer's write.
  */
 SHMEMI_LOADS(shmemi_load_weak, "ld")
 SHMEMI_STORES(shmemi_store_weak, "st")

@@ -28,7 +28,10 @@ template <class SCOPE> SHMEMI_D void shmemi_step_order(const struct shmemi_devic
     }
 }
 
-/* Begins a step of the collective that counter counts. Returns its number. */
+/*
+ * Begins a step of a collective. counter has the number of the last step; the result is that of
+ * this one.
+ */
 template <class SCOPE>
 SHMEMI_D uint64_t shmemi_step_begin(const struct shmemi_device_image *image,
                                     const uint64_t *counter)
@@ -38,8 +41,10 @@ SHMEMI_D uint64_t shmemi_step_begin(const struct shmemi_device_image *image,
     return step;
 }
 
-/* Stores the step in a flag of each PE that is reached directly, once all threads of the scope have
- * stored their blocks. */
+/*
+ * Stores the step in a flag of each PE that has an address here, once all threads of the scope have
+ * stored their blocks.
+ */
 template <class SCOPE>
 SHMEMI_D void shmemi_signal_all(const struct shmemi_device_image *image,
                                 const struct shmemi_members *m, uint64_t *flag, uint64_t step)

@@ -63,7 +63,7 @@ SHMEMI_D size_t shmemi_eager_size(const struct shmemi_device_image *image, uint3
     return shmemi_eager_bytes((uint32_t)nbytes, (uint32_t)tile);
 }
 
-/* Sends a token to the slot of the same number at PE pe. */
+/* Sends a token, whose signals travel within its bytes, to the slot of the same number at PE pe. */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_send(const struct shmemi_device_image *image, uint32_t call,
                                 const shmemx_eager_t *e, uint32_t slot, const void *source,
@@ -178,8 +178,8 @@ SHMEMI_D int shmemi_eager_there(const struct shmemi_eager_reading *r, uint32_t k
 }
 
 /*
- * Reports whether a packet has the expected epoch. Stops the kernel at one that is neither it nor
- * the one before.
+ * Reports whether a packet, 4 bytes of data and an epoch, has the expected epoch. Stops the kernel
+ * at one that is neither it nor the one before.
  */
 SHMEMI_D int shmemi_eager_came(const struct shmemi_eager_reading *r, uint64_t packet)
 {
@@ -260,8 +260,8 @@ template <class SCOPE> SHMEMI_D void shmemi_eager_wait_part(const struct shmemi_
 }
 
 /*
- * Waits for a token. Once the threads of the scope have synchronised, each sees the data whose
- * signals the others have acquired.
+ * Waits for the token of this epoch in a slot. Once the threads of the scope have synchronised,
+ * each sees the data whose signals the others have acquired.
  */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_wait(const struct shmemi_device_image *image, uint32_t call,
@@ -272,7 +272,10 @@ SHMEMI_D void shmemi_eager_wait(const struct shmemi_device_image *image, uint32_
     SCOPE::sync();
 }
 
-/* Reports to all threads of the scope whether a token has arrived as a whole. */
+/*
+ * Reports to all threads of the scope whether the token of this epoch has arrived as a whole in a
+ * slot.
+ */
 template <class SCOPE>
 SHMEMI_D int shmemi_eager_ready(const struct shmemi_device_image *image, uint32_t call,
                                 const shmemx_eager_t *e, uint32_t slot, uint32_t epoch)
@@ -296,7 +299,7 @@ SHMEMI_D int shmemi_eager_ready(const struct shmemi_device_image *image, uint32_
     return SCOPE::all(there);
 }
 
-/* Waits for a token and copies its data to dest. */
+/* Waits for the token of this epoch in a slot and copies its data to dest. */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_recv(const struct shmemi_device_image *image, uint32_t call,
                                 const shmemx_eager_t *e, uint32_t slot, void *dest, uint32_t epoch)

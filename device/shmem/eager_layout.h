@@ -22,14 +22,20 @@
 
 #include "zz_wire.h"
 
-/* Reports whether a size of tiles is one of those in the table above. */
+/*
+ * Reports whether a token may be laid out in tiles of this size, each of which has data and a
+ * signal behind it.
+ */
 SHMEMI_HD int shmemi_eager_known(int64_t tile)
 {
     return tile == SHMEMI_EAGER_NONE || tile == SHMEMI_EAGER_NOTIFY ||
            tile == SHMEMI_EAGER_PACKET || tile == SHMEMI_EAGER_LINE || tile == SHMEMI_EAGER_BLOCK;
 }
 
-/* The bytes of a signal in a tile of this size. Data is moved in units of the same size. */
+/*
+ * The bytes of the signal at the end of a tile of this size. Data is moved in units of as many
+ * bytes.
+ */
 SHMEMI_HD uint32_t shmemi_eager_unit(uint32_t tile)
 {
     return tile == SHMEMI_EAGER_PACKET ? SHMEMI_EAGER_PACKET_SIGNAL
@@ -43,28 +49,28 @@ SHMEMI_HD uint32_t shmemi_eager_up(uint32_t n, uint32_t to)
     return (n + to - 1) / to * to;
 }
 
-/* The bytes of data in a tile that is not the last. */
+/* The bytes of data, without the signal, in each tile of a token except the last. */
 SHMEMI_HD uint32_t shmemi_eager_data(uint32_t nbytes, uint32_t tile)
 {
     return tile < SHMEMI_EAGER_PACKET ? shmemi_eager_up(nbytes, SHMEMI_EAGER_BLOCK_SIGNAL)
                                       : tile - shmemi_eager_unit(tile);
 }
 
-/* The number of tiles of a token. */
+/* The number of tiles, each with a signal, in which a token of nbytes is laid out. */
 SHMEMI_HD uint32_t shmemi_eager_tiles(uint32_t nbytes, uint32_t tile)
 {
     uint32_t data = shmemi_eager_data(nbytes, tile);
     return (nbytes + data - 1) / data;
 }
 
-/* Where in a slot the signal of tile k is. */
+/* The offset in a slot of the signal of tile k. */
 SHMEMI_HD uint32_t shmemi_eager_signal_at(uint32_t k, uint32_t nbytes, uint32_t tile)
 {
     uint32_t data = shmemi_eager_data(nbytes, tile), rest = nbytes - k * data;
     return k * tile + (rest < data ? shmemi_eager_up(rest, shmemi_eager_unit(tile)) : data);
 }
 
-/* Where in a slot byte `at` of the data is. */
+/* The offset in a slot of byte `at` of the data of its token. */
 SHMEMI_HD uint32_t shmemi_eager_data_at(uint32_t at, uint32_t nbytes, uint32_t tile)
 {
     uint32_t data = shmemi_eager_data(nbytes, tile);
@@ -94,19 +100,22 @@ SHMEMI_HD uint32_t shmemi_eager_stride(uint32_t nbytes, uint32_t tile)
  */
 enum shmemi_eager_buffer_state { SHMEMI_EAGER_FREE, SHMEMI_EAGER_TAKEN, SHMEMI_EAGER_UNDER_WAY };
 
-/* The bytes of the head of a buffer. */
+/* The bytes of a buffer before the token; the first of them hold its state. */
 SHMEMI_HD uint32_t shmemi_eager_head(uint32_t tile)
 {
     return tile == SHMEMI_EAGER_BLOCK ? SHMEMI_EAGER_BLOCK : SHMEMI_EAGER_LINE;
 }
 
-/* The bytes of a buffer, its head included. */
+/* The bytes of a buffer for a token that is laid out before it is sent, the head included. */
 SHMEMI_HD uint64_t shmemi_eager_buffer(uint32_t stride, uint32_t tile)
 {
     return shmemi_eager_head(tile) + (uint64_t)stride;
 }
 
-/* The first 8 bytes of a signal. A packet's signal is the lower half of them. */
+/*
+ * The first 8 bytes of a tile's signal: the epoch, which counts the tokens of a slot, and above it
+ * the size of the token. A packet's signal is the epoch alone.
+ */
 SHMEMI_HD uint64_t shmemi_eager_signal(uint32_t nbytes, uint32_t epoch)
 {
     return (uint64_t)nbytes << 32 | epoch;
@@ -120,7 +129,7 @@ enum shmemi_eager_found {
     SHMEMI_EAGER_DIFFERENT /* the token has another size */
 };
 
-/* Compares the epoch in a packet with the expected one. */
+/* Compares the epoch in a signal with the one that a reader of the slot waits for. */
 SHMEMI_HD enum shmemi_eager_found shmemi_eager_check_epoch(uint32_t seen, uint32_t epoch)
 {
     return seen == epoch       ? SHMEMI_EAGER_THERE
@@ -128,7 +137,10 @@ SHMEMI_HD enum shmemi_eager_found shmemi_eager_check_epoch(uint32_t seen, uint32
                                : SHMEMI_EAGER_SKIPPED;
 }
 
-/* Compares the first 8 bytes of a signal with the expected size and epoch. */
+/*
+ * Compares the first 8 bytes of a signal with the size and the epoch that a reader of the slot
+ * waits for.
+ */
 SHMEMI_HD enum shmemi_eager_found shmemi_eager_check(uint64_t seen, uint32_t nbytes, uint32_t epoch)
 {
     enum shmemi_eager_found found = shmemi_eager_check_epoch((uint32_t)seen, epoch);

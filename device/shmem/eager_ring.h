@@ -48,9 +48,9 @@ SHMEMI_D void shmemi_eager_give_buffer(char *buffer)
 
 /*
  * Sends a token through the ring, from one of this PE's buffers. Slot and target select the buffer,
- * so that all threads of the scope know it, and so that the write of the token before in the same
- * slot has completed (decision 0048). The slots come by value: a caller that passed their address
- * would keep a copy of them in local memory.
+ * so that all threads of the scope agree on it, and so that the write of the token before in the
+ * same slot has completed (decision 0048). The slots come by value: a caller that passed their
+ * address would keep a copy of them in local memory.
  */
 template <class SCOPE>
 SHMEMI_COLD void shmemi_eager_send_ring(const struct shmemi_device_image *image, uint32_t call,

@@ -66,8 +66,9 @@ SHMEMI_D uint64_t shmemi_eager_packet(uint32_t data, uint32_t epoch)
 }
 
 /*
- * Stores a token as packets, two in one store; a reader sees each packet whole. The loads of a
- * batch leave before its first store, which would make them wait for each other.
+ * Stores a token as packets, each 4 bytes of data and the epoch, two in one store; a reader sees
+ * each packet whole. The loads of a batch leave before its first store, which would make them wait
+ * for each other.
  */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_send_packets(char *to, const char *source, uint32_t nbytes,
@@ -154,7 +155,7 @@ SHMEMI_D void shmemi_eager_signals(char *to, uint32_t nbytes, uint32_t tile, uin
                              shmemi_eager_signal(nbytes, epoch));
 }
 
-/* Copies a token into tiles, with their signals. */
+/* Copies a token into tiles and stores the signal at the end of each. */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_fill(char *to, const void *source, uint32_t nbytes, uint32_t tile,
                                 uint32_t epoch)

@@ -44,10 +44,10 @@ SHMEMI_HD void shmemi_before_slots(void)
 }
 
 /*
- * Stores both words of a slot. Relaxed: each carries a lap, so their order does not matter, and
- * writes that must come before them have a fence of their own. ThreadSanitizer does not know
- * fences: for it the stores of a push with a fence are releases, so that it reports a push that
- * lacks one.
+ * Stores both words of a slot. Relaxed: each carries a lap bit, by which the consumer sees that it
+ * is new, so their order does not matter, and writes that must come before them have a fence of
+ * their own. ThreadSanitizer does not know fences: for it the stores of a push with a fence are
+ * releases, so that it reports a push that lacks one.
  */
 SHMEMI_HD void shmemi_store_slot(void *slot, uint64_t a, uint64_t b)
 {
@@ -95,10 +95,11 @@ SHMEMI_WORD_UPDATE(shmemi_take_near, uint64_t, shmemi_fetch_add_gpu, __atomic_fe
                    __ATOMIC_RELAXED)
 
 /*
- * Loads the cached tail. Acquire on the host: the proxy has read the slots that the tail frees
- * before it published the tail, and must not see the next stores in those reads. A GPU does not
- * store ahead of the branch that tests the tail; a thread that had to wait acquires nevertheless
- * (shmemi_acquire_near), because the PTX memory model does not promise it.
+ * Loads a word of near memory, such as the producers' copy of the proxy's tail. Acquire on the
+ * host: the proxy has read the slots that the tail frees before it published the tail, and must not
+ * see the next stores in those reads. A GPU does not store ahead of the branch that tests the tail;
+ * a thread that had to wait acquires nevertheless (shmemi_acquire_near), because the PTX memory
+ * model does not promise it.
  */
 SHMEMI_WORD_LOAD(shmemi_load_near, uint64_t, shmemi_load_gpu, __ATOMIC_ACQUIRE)
 

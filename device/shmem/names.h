@@ -1,7 +1,7 @@
 /*
  * names.h: how the generated headers define a name.
  *
- * nvcc compiles a file once for the host and once for each GPU. A name that libshmem.so has too is
+ * nvcc compiles a file once for the host and once for each GPU. A name that libshmem.so also has is
  * declared for both sides: when nvcc compiles for a GPU it has a body, when nvcc compiles for the
  * host it has none, so that host code calls the library's symbol. A name of kernels alone has a
  * body for the GPU only; the host needs just its declaration, which uses no other type or function

@@ -164,7 +164,7 @@ SHMEMI_COLD void shmemi_open_reply(const struct shmemi_device_image *image, int 
 
 /*
  * Waits for the proxy's reply to the request in q, and returns its value. If the operation failed,
- * or if the ring was stopped, the job ends and the host reports the cause; the thread ends too.
+ * or if the ring was stopped, the host reports the cause and the job ends, and so does the thread.
  */
 SHMEMI_COLD uint64_t shmemi_await_reply(const struct shmemi_pending_reply *q)
 {

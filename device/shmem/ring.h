@@ -336,7 +336,7 @@ SHMEMI_HD int shmemi_reply_wait(const struct shmemi_ring *r, uint32_t i, uint32_
 
 /*
  * Waits until the proxy has taken the operations that any thread pushed into the other rings before
- * this call. A quiet or fence in one ring then covers them. The heads say what was pushed; visible
+ * this call. A quiet or fence in one ring then covers them. The heads show what was pushed; visible
  * slots do not, because a position that was taken and is not filled yet may stand before filled
  * ones.
  */

@@ -111,7 +111,7 @@ SHMEMI_COLD void shmemi_signal_direct(const struct shmemi_device_image *image,
 
 /*
  * A sync of a team: waits until all its PEs have called it. COMPLETE: the earlier operations of the
- * threads of the scope are then complete, too.
+ * threads of the scope are then complete as well.
  *
  * Where all PEs are reached directly, thread i signals one of them and waits for it. Each of these
  * threads makes its own fence, at the same time as the others. The fence covers the whole scope,

@@ -2,13 +2,13 @@
  * unit.h: how the job reaches the kernels of a translation unit.
  *
  * Each translation unit that includes shmem.cuh has a copy of the job's state in the GPU's constant
- * memory, in a symbol of its own: without -rdc no symbol of device code is shared. The unit tells
- * libshmem.so where it is, before main or when its library is loaded. libshmem.so fills the copy
- * when the job has a heap, and clears it when the job ends. The function that copies is compiled in
- * the unit, because only the CUDA runtime that the unit is linked with, which may be a static one,
- * knows the symbol.
+ * memory, in a symbol of its own: without -rdc no symbol of device code is shared. The unit
+ * registers itself with libshmem.so, before main or when its library is loaded. libshmem.so fills
+ * the copy when the job has a heap, and clears it when the job ends. The function that copies is
+ * compiled in the unit, because only the CUDA runtime that the unit is linked with, which may be a
+ * static one, knows the symbol.
  *
- * Modules that are loaded at run time have no host code. Their symbol is called shmemi_here too,
+ * Modules that are loaded at run time have no host code. Their symbol is also called shmemi_here,
  * and the code that loads them copies the same bytes to it.
  */
 #ifndef SHMEM_UNIT_H
