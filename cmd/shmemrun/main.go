@@ -214,7 +214,7 @@ func parse(args, env []string, before *preloadOptions, others *hostOptions) (*la
 		opt.Program, opt.Args = rest[0], rest[1:]
 	}
 	if others.srun {
-		return opt, nil // srun counts the PEs, and knows the machines
+		return opt, nil // srun checks the number of PEs, and has the machines
 	}
 	if err := opt.Validate(); err != nil {
 		return nil, err

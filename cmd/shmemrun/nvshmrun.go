@@ -28,7 +28,7 @@ type spelling struct {
 // machines collects what the options say about machines, in whichever order they come.
 type machines struct {
 	hosts []string // as Hydra has them: name or name:N
-	each  int      // PEs of a machine without a number; 0: not said
+	each  int      // PEs of a machine without a number; 0: not given
 }
 
 // hydra are the options that only Hydra has.
@@ -128,7 +128,7 @@ func spelledHere(args []string) ([]string, error) {
 			}
 			return append(append(on.options(), out...), args[i:]...), nil
 		}
-		// Hydra takes its options with two dashes as well; --hosts is an option of shmemrun.
+		// Hydra takes its options with two dashes as well, but --hosts is an option of shmemrun.
 		o, known := hydra[name]
 		if !known && strings.HasPrefix(name, "--") && name != "--hosts" {
 			o, known = hydra[name[1:]]

@@ -1,6 +1,6 @@
-// Package generated writes the files that a generator makes, or tells which of them are out of
-// date. It knows nothing of their contents, except for the line that names the generator, and that
-// lines of pages have 100 columns.
+// Package generated writes the files that a generator makes, or names those that are out of date.
+// It knows nothing of their contents, except for the line that names the generator, and that lines
+// of pages have 100 columns.
 package generated
 
 import (

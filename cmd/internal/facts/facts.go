@@ -2,8 +2,8 @@
 // its load, its NICs with their speeds, and limits on their rates.
 //
 // Files are read below a root, so that a test or a copy of another machine can take the place of
-// this one; limits on rates are asked of the kernel. It judges nothing (cmd/internal/figure), and
-// asks no library and no driver.
+// this one; limits on rates come from the kernel, by netlink. It judges nothing
+// (cmd/internal/figure), and calls no library and no driver.
 package facts
 
 import (

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// This file asks the kernel by netlink what holds back the packets of each interface of this
-// process's network namespace. A package for it would make the command larger by a seventh.
+// This file requests from the kernel, by netlink, what holds back the packets of each interface of
+// this process's network namespace. A package for it would make the command larger by a seventh.
 
 // Attributes of traffic control (linux/pkt_sched.h), which golang.org/x/sys/unix does not have, and
 // offsets of a rate in their structs.
@@ -60,7 +60,7 @@ func dump(kind uint16, body []byte) (out []syscall.NetlinkMessage) {
 		return nil
 	}
 	defer unix.Close(fd)
-	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: netlinkSeconds}) // the kernel answers at once
+	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: netlinkSeconds}) // the kernel replies at once
 	head := unix.NlMsghdr{Len: uint32(unix.SizeofNlMsghdr + len(body)), Type: kind, Flags: requestDump, Seq: sequence}
 	request := append(slices.Clone(unsafe.Slice((*byte)(unsafe.Pointer(&head)), unix.SizeofNlMsghdr)), body...)
 	if err := unix.Sendto(fd, request, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
@@ -85,7 +85,8 @@ func dump(kind uint16, body []byte) (out []syscall.NetlinkMessage) {
 	}
 }
 
-// limits adds the limits to the NICs, and NICs of this network namespace that the files do not show.
+// limits adds to each NIC the limit on its rate, and adds NICs of this network namespace that the
+// files do not show.
 func (h *Host) limits() {
 	for _, m := range dump(unix.RTM_GETLINK, make([]byte, unix.SizeofIfInfomsg)) {
 		if len(m.Data) < unix.SizeofIfInfomsg {

@@ -13,7 +13,7 @@ import (
 // than from those of another run.
 const fewestRuns = 6
 
-// A Verdict says how a figure of B is beside that of A.
+// A Verdict says whether a figure of B is the same as that of A, worse or better.
 type Verdict string
 
 // The verdicts.

@@ -1,5 +1,6 @@
 // Package figure has the figures of shmem-perf: how PEs write them, the file of JSON lines that
-// keeps them, their statistics, and what they say beside other figures or a table of expectations.
+// keeps them, their statistics, and how they compare with other figures or with a table of
+// expectations.
 //
 // It starts no PEs and reads no facts of the machine (cmd/shmem-perf, cmd/internal/facts). One
 // goroutine uses it.

@@ -122,7 +122,8 @@ func (t *Table) network(run *Run, h *facts.Host, add func(string, ...any)) {
 func processors(run *Run, h *facts.Host, add func(string, ...any)) {
 	switch h.Governor {
 	case "powersave", "conservative", "ondemand", "userspace":
-		// With the drivers of Intel and AMD powersave scales with the load; asleep, it is slow to wake.
+		// With the drivers of Intel and AMD, powersave scales the frequency with the load, but an
+		// idle processor is slow to rise.
 		text := ""
 		if h.MHz > 0 && h.MostMHz > h.MHz {
 			text = fmt.Sprintf(", at %d of %d MHz", h.MHz, h.MostMHz)

@@ -66,7 +66,8 @@ func (p *Page) Bash() string {
 	return b.String()
 }
 
-// bashOptions completes the value of an option, an option, or else rest.
+// bashOptions writes the shell code that completes the value of an option or an option; for other
+// words it is rest.
 func (p *Page) bashOptions(b *strings.Builder, indent, rest string) {
 	line := func(format string, args ...any) { fmt.Fprintf(b, indent+format+"\n", args...) }
 	line("case $prev in")

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Ask is the argument that asks a command for its description. Users do not see it.
+// Ask is the argument with which a command prints its description. Users do not see it.
 const Ask = "--describe-command"
 
 // Page describes a command.
@@ -64,10 +64,10 @@ const (
 	files   = "files"
 )
 
-// Choices tells completion the values of an option.
+// Choices sets the values of an option that completion offers.
 func Choices(fs *pflag.FlagSet, option string, words ...string) { annotate(fs, option, choices, words) }
 
-// Files tells completion that the values of options are files or folders.
+// Files marks options whose values are files or folders, for completion.
 func Files(fs *pflag.FlagSet, options ...string) {
 	for _, o := range options {
 		annotate(fs, o, files, []string{})

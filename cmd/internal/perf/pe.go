@@ -15,8 +15,8 @@ import (
 	"libshmem/cmd/internal/figure"
 )
 
-// signs are variables of launchers that a process has as a PE of a job. Slurm's need a closer look:
-// the script of sbatch and the shell of salloc have some of them, too.
+// signs are variables of launchers that a process has as a PE of a job. Slurm's need more checks:
+// the script of sbatch and the shell of salloc have some of them as well.
 var signs = []string{"SHMEM_LAUNCHER_FD", "SHMEM_BOOTSTRAP_FILE", "SHMEM_BOOTSTRAP_PLUGIN", "PMIX_RANK", "PMI_RANK"}
 
 // noStep is the first of Slurm's numbers that are not those of a step of srun, but of a batch

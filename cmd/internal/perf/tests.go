@@ -43,7 +43,7 @@ var tests = []test{
 	{"alltoalls", "collectives", []string{"latency"}},
 }
 
-// others are names that users of other programs know.
+// others translates the names that tests and measures have in other programs.
 var others = map[string]string{
 	"lat": "latency", "bw": "bandwidth", "bibw": "bidirectional", "mbw": "pairs", "mr": "rate", "mbw_mr": "pairs-rate",
 	"fadd": "fetch_add", "cswap": "compare_swap", "amo": "atomics", "coll": "collectives", "barrier_all": "barrier", "reduce": "sum",

@@ -1,6 +1,7 @@
-// Package poller asks the kernel for the objects of the Go runtime's poller. The runtime does so at
-// the first timer or device file, and ends the process with a trace if it gets none. The threads
-// and the address space that it needs before main cannot be checked in time.
+// Package poller checks whether the kernel lets this process have what the Go runtime's poller
+// needs. The runtime makes its poller at the first timer or device file, and ends the process with
+// a trace if it cannot. The threads and the address space that it needs before main cannot be
+// checked in time.
 package poller
 
 import (

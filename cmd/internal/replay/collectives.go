@@ -12,7 +12,7 @@ import (
 	"libshmem/runtime/proxy/collective"
 )
 
-// message is one of a collective: its team, its sender, its target, and its number.
+// message identifies a message of a collective: its team, its sender, its target, and its number.
 type message struct {
 	team, from, to int
 	count          uint64
@@ -174,7 +174,7 @@ func (t *thread) collective(o *program.Op) {
 		g.allToAll(o.Bytes)
 	}
 	if o.Team == 0 && (o.Kind == program.Barrier || o.Kind == program.Sync) {
-		t.m.result.met(t, o)
+		t.m.result.leftBarrier(t, o)
 	}
 }
 

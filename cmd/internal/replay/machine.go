@@ -153,8 +153,8 @@ func (m *machine) plan(e task) {
 	heap.Push(&m.agenda, e)
 }
 
-// The heap of a PE: the flags of all threads, the counts of all teams, and the place that all data
-// is written to.
+// The heap of a PE has words that the updates of each thread use in turn, flags of them; then the
+// counts of messages; then a place of most bytes, to which all data is written.
 const flags, most = 8, 4 << 20
 
 // flag returns where, in the heap of a PE, a thread's update of that number is seen. A few words

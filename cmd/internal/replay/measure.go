@@ -257,6 +257,7 @@ func repeated(name string, bytes uint64, calls, quiet int) *program.Job {
 	return x.job()
 }
 
+// The programs of figures in which PE 0 alone makes calls, most with a quiet after so many of them.
 func window(f *figure) *program.Job     { return repeated("shmem_putmem_nbi", f.bytes, f.ops, 64) }
 func increments(f *figure) *program.Job { return repeated("shmem_long_atomic_inc", 8, f.ops, 512) }
 func puts(f *figure) *program.Job       { return repeated("shmem_putmem_nbi", f.bytes, f.ops, 512) }

@@ -20,7 +20,7 @@ type Result struct {
 	Operations uint64     // that the engines have handed to the NICs
 
 	job  *program.Job
-	meet []int // barriers of each PE so far
+	left []int // barriers that each PE has left so far
 	kept map[int]*Kept
 }
 
@@ -56,7 +56,7 @@ type Kept struct {
 }
 
 func newResult(job *program.Job) *Result {
-	return &Result{job: job, PEs: make([]PE, job.PEs), meet: make([]int, job.PEs), kept: map[int]*Kept{}}
+	return &Result{job: job, PEs: make([]PE, job.PEs), left: make([]int, job.PEs), kept: map[int]*Kept{}}
 }
 
 // called counts a call that has ended if its time was kept because its meaning is unknown.
@@ -82,10 +82,10 @@ func (r *Result) waited(pe, by int, late, network sim.Time) {
 	}
 }
 
-// met counts a barrier that a PE leaves.
-func (r *Result) met(t *thread, o *program.Op) {
-	n := r.meet[t.PE]
-	r.meet[t.PE]++
+// leftBarrier counts a barrier of all PEs that a PE leaves.
+func (r *Result) leftBarrier(t *thread, o *program.Op) {
+	n := r.left[t.PE]
+	r.left[t.PE]++
 	if n == len(r.Phases) {
 		r.Phases = append(r.Phases, Phase{})
 	}

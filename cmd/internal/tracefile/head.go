@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// Head describes the PE of a file of calls. A PE without one, as in a file of SHMEM_TRACE, has the
-// number of its events and an empty Program.
+// Head describes the PE of a file of calls. A PE whose files have no head, as those of SHMEM_TRACE,
+// gets its number from its events and has no Program.
 type Head struct {
 	PE      int
 	NPEs    int // of the job; 0 where the file does not say

@@ -280,7 +280,7 @@ func (r *Reader) fill(from int) error {
 	return io.ErrNoProgress
 }
 
-// peek is the next byte that is not white.
+// peek returns the next byte that is not white space, and leaves it unread.
 func (r *Reader) peek() (byte, error) {
 	for {
 		for r.i < r.n {

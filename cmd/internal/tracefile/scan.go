@@ -123,7 +123,8 @@ func checked(v []byte, digits bool) ([]byte, error) {
 	return nil, errJSON
 }
 
-// decimal reports whether a number is of the kind of most times, which json.Valid takes longer for.
+// decimal reports whether v is a number with a decimal point, as most times are. json.Valid takes
+// longer to find that out.
 func decimal(v []byte) bool {
 	point := bytes.IndexByte(v, '.')
 	if point < 1 || point == len(v)-1 || v[0] == '0' && point > 1 {

@@ -103,7 +103,8 @@ func (m *Matrix) add(pe, peer int, bytes int64) {
 	}
 }
 
-// pair adds to a matrix, which has rows from the first pair on.
+// pair counts bytes between two PEs in the matrix of calls (of is 0) or of the network (1), and
+// makes the matrix the first time.
 func (c *counter) pair(of, pe, peer int, bytes int64) {
 	if c.matrix[of].Group == 0 {
 		c.matrix[of] = newMatrix(c.trace.NPEs)

@@ -78,7 +78,7 @@ type sizeRow struct {
 	Label string
 }
 
-// heat is the heat map, in units of its own.
+// heat is the heat map as a drawing: the places and texts of its cells, rows and columns.
 type heat struct {
 	From, To          string
 	Words             string

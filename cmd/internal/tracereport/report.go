@@ -81,7 +81,7 @@ type Matrix struct {
 	Bytes [][]int64
 }
 
-// matrixJSON is a matrix in JSON: most pairs of PEs in a large job have nothing to say.
+// matrixJSON is a matrix in JSON: most pairs of PEs in a large job move nothing.
 type matrixJSON struct {
 	Of    string  `json:"of"`
 	Group int     `json:"pes_per_group"`

@@ -71,10 +71,10 @@ func (w *waits) expect(id int64, pe int) {
 	t.calls[pe]++
 }
 
-// begin ends the counting. The calls of each PE on a team have the same order, so that equal numbers
-// belong together, from the first call on. Where the oldest calls of a PE are in no file, the last
-// ones are the same instead, if no PE was killed. Calls of PEs whose losses are anywhere are left
-// out.
+// begin ends the counting and numbers the calls of each PE on a team. They have the same order on
+// all PEs, so that calls with equal numbers belong together. They are numbered from the first on;
+// where the oldest calls of a PE are in no file, from the last back, which needs PEs that were not
+// killed. Calls of PEs whose losses are anywhere are left out.
 func (w *waits) begin(lossOf func(pe int) loss) {
 	for _, t := range w.teams {
 		fromEnd, most := false, int64(0)
@@ -230,7 +230,7 @@ func (w *waits) wait(pe, of int, ns int64) {
 	p.Times++
 }
 
-// keep holds the worst calls, the one that lost most first.
+// keep puts a call among the worst, the one that lost most first, if it belongs there.
 func (w *waits) keep(i Instant) {
 	at, _ := slices.BinarySearchFunc(w.Worst, i.LostNs, func(a Instant, lost int64) int { return cmp.Compare(lost, a.LostNs) })
 	for at < len(w.Worst) && w.Worst[at].LostNs == i.LostNs { // the first one stays first

@@ -36,7 +36,7 @@ func newWriters() *writers {
 	return &writers{open: map[int][]valueWait{}, last: map[int]int{}, sums: map[[2]int]*Guess{}}
 }
 
-// wait takes a wait of a PE for a value.
+// wait notes that a PE waits for a value in its memory.
 func (w *writers) wait(e *tracefile.Event) {
 	writer, known := w.last[e.PE]
 	if !known {
@@ -46,7 +46,8 @@ func (w *writers) wait(e *tracefile.Event) {
 	w.open[e.PE] = append(w.open[e.PE], valueWait{e.End(), e.Length, writer})
 }
 
-// update takes a call that writes to the memory of a PE.
+// update notes a call that writes to the memory of a PE: it is the likely writer of the values for
+// which threads of that PE wait.
 func (w *writers) update(e *tracefile.Event) {
 	w.close(e.Peer, e.At)
 	w.last[e.Peer] = e.PE
@@ -74,7 +75,7 @@ func (w *writers) close(pe int, before int64) {
 	})
 }
 
-// guesses are the sums, the longest first.
+// guesses returns how long each PE waited for each likely writer, the longest first.
 func (w *writers) guesses() []Guess {
 	list := []Guess{}
 	for pe := range w.open {

@@ -28,7 +28,7 @@ static void prepare(size_t size)
     shmem_barrier_all();
 }
 
-/* PE 0 alone knows what the word should be, and reads it. */
+/* Only PE 0 has counted what the word should be; it reads the word. */
 static bool check_sum(size_t size)
 {
     (void)size;

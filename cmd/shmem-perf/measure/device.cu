@@ -128,7 +128,8 @@ __global__ void __launch_bounds__(block_threads)
     }
 }
 
-// Signals count on from one launch to the next, so that none is reset.
+// Puts with signal to and fro. The values of signals grow from one launch to the next, so that no
+// signal is reset.
 template <scope_kind S>
 __global__ void __launch_bounds__(block_threads)
     signal_trips(char *to, char *from, size_t size, uint64_t *signal, uint64_t sent, long n, int pe,
@@ -288,13 +289,13 @@ bool check_get(size_t size)
     return me != 0 || filled(dst, size, peer);
 }
 
-// PE 0 alone knows how often it has added.
+// Only PE 0 has counted how often it has added.
 bool check_added(size_t)
 {
     return me != 0 || shmem_uint64_g(word + 1, peer) == added;
 }
 
-// A figure whose operations are not timed one by one.
+// Makes a figure whose operations are not timed one by one.
 struct figure row(const char *test, const char *measure, const char *scope, const char *until,
                   enum kind kind, enum acting acting, void (*run)(long, size_t))
 {
@@ -310,7 +311,7 @@ struct figure row(const char *test, const char *measure, const char *scope, cons
     return f;
 }
 
-// The figure with data in src that check finds at its end.
+// Gives a figure data in src, and a check of them at its end.
 struct figure with_data(struct figure f, bool (*check)(size_t))
 {
     f.prepare = prepare;
@@ -318,21 +319,21 @@ struct figure with_data(struct figure f, bool (*check)(size_t))
     return f;
 }
 
-// The figure with a window of operations in each iteration.
+// Makes an iteration of a figure a window of operations.
 struct figure with_window(struct figure f)
 {
     f.burst = window;
     return f;
 }
 
-// The figure whose iterations are round trips, of which half counts.
+// Makes an iteration of a figure a round trip, of whose time half counts.
 struct figure half_trips(struct figure f)
 {
     f.half = true;
     return f;
 }
 
-// The figure at the one size that it has.
+// Gives a figure a single size, unit, and a check.
 struct figure of_one_size(struct figure f, size_t unit, bool (*check)(size_t))
 {
     f.unsized = true;

@@ -241,7 +241,10 @@ static void measure(const struct figure *f, size_t size)
     }
 }
 
-/* Room for the largest size, and for what a collective of it gathers as far as the heap allows. */
+/*
+ * Allocates src and dst, with room for the largest size, and for what a collective of it gathers as
+ * far as the heap allows.
+ */
 static void allocate(void)
 {
     size_t most = 64 << 10;

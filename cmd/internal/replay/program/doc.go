@@ -13,7 +13,7 @@
 // puts of up to 8 bytes; a thread that never makes one of these to the PE may have flagged its
 // data by larger puts, and then those count. A wait for a signal considers signals and atomic
 // operations only, unless the thread has none. This is more than a program needs if a thread has
-// updated the PE again before the waiting thread could look: the replay then waits for an update
+// updated the PE again before the waiting thread could poll: the replay then waits for an update
 // that the program would not have waited for. It is never less than the program needs, as long as
 // the clocks are right.
 //

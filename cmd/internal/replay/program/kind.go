@@ -85,7 +85,7 @@ var words = map[string]Kind{
 	"buffer_register_symmetric": Exchange, "buffer_unregister_symmetric": Exchange,
 }
 
-// unmodelled have an effect on other PEs that this package does not know.
+// unmodelled are parts of the names of functions whose effect on other PEs is not modelled here.
 var unmodelled = []string{"on_stream", "eager_", "set_lock", "clear_lock", "test_lock", "send", "recv"}
 
 var prefixes = []string{"pshmemx_", "pshmem_", "nvshmemx_", "nvshmem_", "shmemx_", "shmem_"}

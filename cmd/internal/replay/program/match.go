@@ -23,7 +23,8 @@ func weight(o *Op) int {
 // pair is a thread and the PE that it updates.
 type pair struct{ thread, pe int }
 
-// update is one of a pair: when it began, its number, and where it is.
+// update is an update that a thread makes of a PE: when it began, its number, and its place among
+// the calls of the thread.
 type update struct {
 	at  int64
 	seq uint64

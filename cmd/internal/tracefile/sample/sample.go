@@ -1,4 +1,4 @@
-// Package sample writes traces of jobs that never ran, whose answers are known, for tests of the
+// Package sample writes traces of jobs that never ran, whose results are known, for tests of the
 // packages that read traces. It has the form of the files from its description, and shares no code
 // with their reader.
 package sample
@@ -81,7 +81,7 @@ func Puts(pe int) int { return pe + 1 }
 // Large is the size of those puts.
 func Large(pe int) int64 { return 1024 << (pe % 3) }
 
-// Job writes the files of a job with known answers into dir. PEs 0 to 3 are on host red and 4 to 7
+// Job writes the files of a job with known results into dir. PEs 0 to 3 are on host red and 4 to 7
 // on host blue, whose clock is 250 ms ahead at the begin, and gains 40 ns each ms. Each round has
 // puts to the next PE, one get from the one after that, and a barrier, at which PEs arrive Apart
 // from each other in the order of their numbers, but for PE Late in barrier LateIn.
