@@ -84,7 +84,7 @@ template <class OP, class T> struct shmemi_each_narrow {
     }
 };
 
-/* Bits of any type: an element is a byte. */
+/* As shmemi_each, for operations on bits, which do not depend on the type: an element is a byte. */
 template <class OP> struct shmemi_each_bit : OP {
     static constexpr uint32_t batch = 4;
     SHMEMI_D uint64_t word(uint64_t a, uint64_t b)

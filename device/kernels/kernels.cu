@@ -14,8 +14,10 @@
 
 typedef const struct shmemi_stream_call call_t;
 
-/* A kernel has a row in abi/table, or this does not compile; so does the end of the file if a row
- * has no kernel. */
+/*
+ * Each kernel below must have a row in abi/table, or its static_assert does not compile. Nor does
+ * the end of the file if a row has no kernel.
+ */
 #define IS_IN_THE_TABLE(name) KERNEL_##name,
 enum { SHMEMI_STREAM_KERNELS(IS_IN_THE_TABLE) };
 
@@ -190,7 +192,9 @@ KERNEL(barrier)
     (void)shmemi_sync<shmemi_by_block, 1>(&shmemi_job, c.call, c.team);
 }
 
-/* c.pe is the rank of the root in the team. */
+/*
+ * A broadcast by one block or, if it is spread, by many. c.pe is the rank of the root in the team.
+ */
 KERNEL(broadcast)
 {
     struct shmemi_members m;
@@ -208,7 +212,7 @@ KERNEL(broadcast)
     shmemi_sync_last_block(&m);
 }
 
-/* BLOCKS: alltoall, else fcollect. */
+/* An alltoall (BLOCKS) or an fcollect, by one block or, if it is spread, by many. */
 template <int BLOCKS> SHMEMI_D void exchange(call_t *c)
 {
     struct shmemi_members m;

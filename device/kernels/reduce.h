@@ -343,7 +343,7 @@ struct shmemi_parts {
     }
 };
 
-/* The three algorithms for one type. */
+/* The three algorithms, in the form in which reduce (kernels.cu) calls them. */
 struct shmemi_packed {
     template <class EACH, class T> SHMEMI_D void reduce(const struct shmemi_stream_call *c)
     {

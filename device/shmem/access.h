@@ -97,11 +97,14 @@ struct alignas(16) shmemi_wide {
         asm volatile(ptx ".v2.u64 [%0], {%1, %2};" ::"l"(at), "l"(v.a), "l"(v.b) : "memory");      \
     }
 
-/* Elements that others may read or store at any time: each whole, in no order. */
+/*
+ * Stores and loads of elements that other threads may access at the same time. Each element is seen
+ * whole; none is ordered with other accesses.
+ */
 SHMEMI_STORES(shmemi_store_element, "st.relaxed.sys.global")
 SHMEMI_LOADS(shmemi_load_element, "ld.relaxed.sys.global")
 
-/* Two words, each whole. */
+/* Loads two words at once, each of them whole. */
 SHMEMI_D void shmemi_load_pair(const void *at, uint64_t *a, uint64_t *b)
 {
     shmemi_wide v;
@@ -123,7 +126,7 @@ SHMEMI_ELEMENTS(SHMEMI_LOAD, shmemi_load_flag, "ld.acquire.sys.global")
 SHMEMI_STORE(shmemi_store_signal, "st.release.sys.global.u64", uint64_t, uint64_t, "l")
 SHMEMI_STORE(shmemi_add_signal, "red.release.sys.global.add.u64", uint64_t, uint64_t, "l")
 
-/* Words that the producers of this GPU share (memory.h). */
+/* Accesses to words that the producers of a ring on this GPU share (memory.h). */
 SHMEMI_LOAD(shmemi_load_gpu, "ld.relaxed.gpu.global.u64", uint64_t, uint64_t, "l")
 SHMEMI_LOAD(shmemi_acquire_gpu, "ld.acquire.gpu.global.u64", uint64_t, uint64_t, "l")
 SHMEMI_STORE(shmemi_store_gpu, "st.relaxed.gpu.global.u64", uint64_t, uint64_t, "l")
@@ -147,7 +150,7 @@ SHMEMI_FENCE(shmemi_complete_system, "fence.sc.sys")
 SHMEMI_LOADS(shmemi_load_weak, "ld")
 SHMEMI_STORES(shmemi_store_weak, "st")
 
-/* Waits until 128 threads have come to the barrier of this number. */
+/* Waits until 128 threads have called it with the barrier of this number. */
 SHMEMI_D void shmemi_sync_four_warps(uint32_t barrier)
 {
     asm volatile("bar.sync %0, 128;" ::"r"(barrier) : "memory");

@@ -47,11 +47,11 @@ SHMEMI_REALS(SHMEMI_STORE, shmemi_add_at, "red.relaxed.sys.global.add.f")
 SHMEMI_WORDS(SHMEMI_STORE, shmemi_and_at, "red.relaxed.sys.global.and.b")
 SHMEMI_WORDS(SHMEMI_STORE, shmemi_or_at, "red.relaxed.sys.global.or.b")
 SHMEMI_WORDS(SHMEMI_STORE, shmemi_xor_at, "red.relaxed.sys.global.xor.b")
-/* Half precision, its bits as an integer. */
+/* Adds to a 16-bit floating-point number. The values are passed as their bits. */
 SHMEMI_ATOM(shmemi_fetch_add_half_at, "atom.relaxed.sys.global.add.noftz.f16", uint16_t, uint16_t,
             "h")
 
-/* Words that the producers of this GPU share (memory.h). */
+/* Updates of words that the producers of a ring on this GPU share (memory.h). */
 SHMEMI_ATOM(shmemi_fetch_add_gpu, "atom.relaxed.gpu.global.add.u64", uint64_t, uint64_t, "l")
 SHMEMI_ATOM(shmemi_claim_gpu, "atom.acquire.gpu.global.or.b32", uint32_t, uint32_t, "r")
 SHMEMI_STORE(shmemi_and_release_gpu, "red.release.gpu.global.and.b32", uint32_t, uint32_t, "r")

@@ -159,7 +159,10 @@ template <class SCOPE> SHMEMI_COLD void shmemi_send_ends(const struct shmemi_sen
                               SCOPE::size());
 }
 
-/* Copies what lies between these ends, by words of less than 16 bytes. */
+/*
+ * Copies what lies between the unaligned ends of the present PE's block, by words of less than 16
+ * bytes.
+ */
 template <class SCOPE> SHMEMI_COLD void shmemi_send_narrow(const struct shmemi_sending *s)
 {
     char *to = shmemi_sending_to(s);
@@ -339,7 +342,7 @@ SHMEMI_D int shmemi_broadcast(const struct shmemi_device_image *image, uint32_t 
     return shmemi_collective<SCOPE, 0, 1>(image, call, team, dest, source, bytes, root);
 }
 
-/* BLOCKS: alltoall, else fcollect. */
+/* An alltoall (BLOCKS) or an fcollect, by the threads of a scope. */
 template <class SCOPE, int BLOCKS>
 SHMEMI_D int shmemi_exchange(const struct shmemi_device_image *image, uint32_t call,
                              shmemi_team_t team, void *dest, const void *source, uint64_t bytes)

@@ -132,7 +132,7 @@ SHMEMI_HD void shmemi_release_claim(uint32_t *word, uint32_t bits)
  */
 SHMEMI_WORD_LOAD(shmemi_load_far32, uint32_t, shmemi_load_element, __ATOMIC_RELAXED)
 
-/* Loads a value that an earlier acquire covers. */
+/* Loads a value that the proxy wrote before a word that this thread has acquired. */
 SHMEMI_WORD_LOAD(shmemi_load_far, uint64_t, shmemi_load_element, __ATOMIC_ACQUIRE)
 
 /* Loads a word that the proxy writes last: the proxy's earlier writes are visible afterwards. */

@@ -89,7 +89,7 @@ SHMEMI_COLD void shmemi_note_quieted(const struct shmemi_ring *rings, uint64_t n
     }
 }
 
-/* Completes the operations in the rings, if there are any. */
+/* Waits until the operations in the rings are complete, if there are any. */
 SHMEMI_COLD void shmemi_quiet_rings(const struct shmemi_device_image *image)
 {
     if (!shmemi_pushed(image))

@@ -276,7 +276,7 @@ static __device__ __forceinline__ uint64_t shmemi_push_lanes(const struct shmemi
 }
 #endif
 
-/* All reply places are claimed, and the ring was stopped. */
+/* The result of shmemi_reply_claim if all reply places are claimed and the ring was stopped. */
 #define SHMEMI_NO_REPLY UINT32_MAX
 
 /*

@@ -68,7 +68,7 @@ SHMEMI_D T shmemi_g(const struct shmemi_device_image *image, uint32_t call, cons
 /* The most bytes that travel in slots, so that the proxy need not read them from elsewhere. */
 #define SHMEMI_SLOT_BYTES 16
 
-/* Loads so many bytes from any memory that this thread can read, the first in the lowest bits. */
+/* Loads up to 16 bytes from any memory that this thread can read, the first in the lowest bits. */
 SHMEMI_D shmemi_wide shmemi_gather(const void *source, uint64_t bytes)
 {
     const unsigned char *at = (const unsigned char *)source;

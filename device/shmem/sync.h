@@ -63,7 +63,7 @@ SHMEMI_D int shmemi_rank_behind(int rank, int i, int n)
     return (int)(at < (uint32_t)n ? at : at - (uint32_t)n);
 }
 
-/* Round k of a dissemination: signals the PE 2^k further. */
+/* Round k of a dissemination, a sync in log2 n rounds: signals the PE 2^k ranks further. */
 SHMEMI_COLD void shmemi_round_send(const struct shmemi_device_image *image,
                                    const struct shmemi_members *m, uint64_t step, int k)
 {
@@ -71,7 +71,7 @@ SHMEMI_COLD void shmemi_round_send(const struct shmemi_device_image *image,
     shmemi_flag(image, m->work.rounds + k, step, pe);
 }
 
-/* Waits in round k for the signal of the PE 2^k before. */
+/* Waits in round k of a dissemination for the signal of the PE 2^k ranks before. */
 SHMEMI_COLD void shmemi_round_await(const struct shmemi_device_image *image,
                                     const struct shmemi_members *m, uint64_t step, int k)
 {

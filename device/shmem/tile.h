@@ -26,20 +26,23 @@ struct shmemi_extent {
     int major; /* the dimension whose elements lie side by side, if one does */
 };
 
-/* Rows, each of bytes that are contiguous on both sides. */
+/* A set of rows, each of them contiguous on both sides of a copy. */
 struct shmemi_rows {
     uint64_t bytes, count;
     int64_t to, from; /* bytes from a row to the next */
 };
 
-/* Sets of rows that repeat along dimensions with a count of more than 1. */
+/* A tile: a set of rows that repeats along the dimensions with a count of more than 1. */
 struct shmemi_tile {
     struct shmemi_rows rows;
     uint64_t count[SHMEMI_TILE_DIMS];
     int64_t to[SHMEMI_TILE_DIMS], from[SHMEMI_TILE_DIMS];
 };
 
-/* Joins the rows along a dimension whose steps are as long as a row. */
+/*
+ * Makes one row of the rows along dimension d, if they follow each other without a gap on both
+ * sides.
+ */
 SHMEMI_D void shmemi_tile_join(struct shmemi_tile *t, int d)
 {
     if (t->count[d] > 1 && t->to[d] == (int64_t)t->rows.bytes &&
@@ -87,7 +90,7 @@ SHMEMI_COLD void shmemi_tile_of(struct shmemi_tile *t, const struct shmemi_exten
         }
 }
 
-/* The number of repeats of the rows. */
+/* How often the set of rows of a tile repeats. */
 SHMEMI_D uint64_t shmemi_tile_groups(const struct shmemi_tile *t)
 {
     uint64_t n = t->rows.count != 0;

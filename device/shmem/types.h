@@ -39,7 +39,7 @@ typedef unsigned long long uintptr_t;
 #endif
 #endif
 
-/* Whether the functions that only kernels can run are declared. */
+/* Defined where functions that only kernels can run are declared. */
 #ifdef __CUDACC__
 #define SHMEMI_KERNEL 1
 #endif

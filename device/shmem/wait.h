@@ -174,7 +174,10 @@ SHMEMI_D int shmemi_test_all(const struct shmemi_device_image *image, uint32_t c
     return 1;
 }
 
-/* The first word that satisfies the comparison; *any reports whether any word was compared. */
+/*
+ * The index of the first word that satisfies the comparison, or SHMEMI_NONE; *any reports whether
+ * any word was compared.
+ */
 template <class T> SHMEMI_D size_t shmemi_find(const struct shmemi_vector<T> &v, int *any)
 {
     for (size_t i = 0; i < v.n; i++) {
