@@ -115,7 +115,8 @@ func about(w io.Writer, cfg *config.Config, p fabric.Provider) error {
 	return nil
 }
 
-// tiles describes which tiles a network keeps, and whether the provider or the user has said so.
+// tiles describes the largest tile of eager transfers whose bytes a network keeps in order, and
+// whether the provider or the user has said so.
 func tiles(c *fabric.Caps, cfg *config.Config) string {
 	by := "as the NIC grants"
 	if cfg.Ordered != config.OrderedAuto {

@@ -84,7 +84,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return fail(stderr, statusUsage, fmt.Errorf("read the command line: there is no command %q (see shmem-trace --help)", args[0]))
 }
 
-// describe is the page with those of the subcommands.
+// describe returns the page of shmem-trace with those of its subcommands.
 func describe() manual.Page {
 	out := page
 	for _, c := range commands() {

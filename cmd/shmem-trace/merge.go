@@ -49,7 +49,7 @@ func merge(fs *pflag.FlagSet) func(files []string, stdout, stderr io.Writer) int
 	}
 }
 
-// join writes all events as one array.
+// join writes the events of all PEs as one JSON array, and returns how many there are.
 func join(t *tracefile.Trace, w io.Writer) (int64, error) {
 	out := &joined{w: w, rows: rows(t), texts: map[string][]byte{}}
 	for _, p := range t.PEs {

@@ -104,7 +104,7 @@ func (f *failing) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// print prints sentences for people.
+// print prints notes, each on a line of its own, with the name of the command.
 func print(w io.Writer, notes []string) {
 	for _, n := range notes {
 		fmt.Fprintln(w, "shmem-trace:", n)

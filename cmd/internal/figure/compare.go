@@ -23,13 +23,13 @@ const (
 	Better Verdict = "better"
 )
 
-// A Sample is the median of a key in one set.
+// A Sample is the median, with its interval, of the figures of a set that have one key.
 type Sample struct {
 	Median, Low, High, Confidence float64
 	Runs                          int
 }
 
-// A Comparison is a key that both sets have.
+// A Comparison compares the figures of a key that both sets have.
 type Comparison struct {
 	Key     Key
 	Unit    string

@@ -70,7 +70,7 @@ type Wrong struct {
 	PEs     int    `json:"pes_wrong"` // how many PEs found wrong data
 }
 
-// A Key is what two figures have in common that can be compared.
+// A Key has what must be equal in figures that are compared.
 type Key struct {
 	System, Test, Measure, Scope string
 	Size                         int64
@@ -111,7 +111,7 @@ func (k Key) Over() string {
 	return k.Path
 }
 
-// Less reports whether less is better.
+// Less reports whether a smaller value of the figure is better.
 func (f *Figure) Less() bool { return f.Unit == "us" }
 
 // Bytes writes a size as the command line takes it.
@@ -127,7 +127,7 @@ func Bytes(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// Number writes a value with three digits that count.
+// Number writes a value with three significant digits, and all digits of one above 1000.
 func Number(v float64) string {
 	switch {
 	case v >= 100:

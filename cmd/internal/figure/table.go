@@ -17,7 +17,7 @@ type Table struct {
 	Rows []Row
 }
 
-// A Row is the range of one figure. A limit that is 0 is not there.
+// A Row is the range in which one figure of the machine should be. A limit of 0 is none.
 type Row struct {
 	Test, Measure string
 	Size          int64

@@ -218,7 +218,8 @@ func (g group) reduce(bytes uint64) {
 	g.release()
 }
 
-// pulls is the size from which the PEs of a host read from its first one (capi/front/coll.c).
+// pulls is the size of a broadcast from which the PEs of a host read the bytes from its first PE
+// (capi/front/coll.c).
 const pulls = 32 << 10
 
 // broadcast sends the bytes of the root to the first member of each host, which passes them on.

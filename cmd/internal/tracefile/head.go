@@ -29,7 +29,7 @@ type Offset struct {
 	Error int64 // ns by which Add may be wrong
 }
 
-// headJSON is the form of args. Pointers tell an absent number from 0.
+// headJSON is the form of the args of a head. Pointers tell an absent number from 0.
 type headJSON struct {
 	Version *int         `json:"version"`
 	PE      *int         `json:"pe"`
@@ -111,7 +111,7 @@ func set[T any](to, from *T) {
 	}
 }
 
-// nanoseconds of a number of microseconds, within the range in which sums do not overflow.
+// nanoseconds converts microseconds, within the range in which sums do not overflow.
 func nanoseconds(us float64) int64 {
 	const most = 1 << 60
 	return int64(math.Round(min(max(us*1000, -most), most)))

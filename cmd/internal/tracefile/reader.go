@@ -210,7 +210,7 @@ func (r *Reader) tail() error {
 	return r.member(false)
 }
 
-// last expects the end of the file.
+// last returns io.EOF if the file ends here, else an error.
 func (r *Reader) last() error {
 	c, err := r.peek()
 	if err == nil {

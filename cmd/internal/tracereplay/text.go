@@ -32,7 +32,7 @@ func (r *Recording) Default() int {
 	return n
 }
 
-// most lines of a list.
+// most is how many lines a list of the report has at most.
 const most = 16
 
 // Write prints a prediction for people.

@@ -171,7 +171,7 @@ func (r *Report) waitText(b *strings.Builder) {
 	table(b, rows)
 }
 
-// guessText has a column for the likely writers of values that PEs waited for.
+// guessText writes the table of waits for values in memory, with their likely writers.
 func (r *Report) guessText(b *strings.Builder) {
 	b.WriteString("\nWaits for a value in memory (likely writer: a guess, the PE that wrote there last)\n")
 	rows := [][]string{{"PE", "likely writer", "time", "times"}}
@@ -228,7 +228,7 @@ func (m *Matrix) grouped(most int) Matrix {
 	return g
 }
 
-// label is the number of a group.
+// label is the numbers of the PEs of a group, for the head of a row or column.
 func (m *Matrix) label(g, npes int) string {
 	if m.Group == 1 {
 		return fmt.Sprint(g)
@@ -294,7 +294,7 @@ func (r *Report) sizeText(b *strings.Builder) {
 	table(b, rows)
 }
 
-// label is the range of a bin.
+// label is the range of sizes of a row.
 func (s *Size) label() string {
 	switch {
 	case s.To <= 1:

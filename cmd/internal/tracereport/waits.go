@@ -102,7 +102,7 @@ func (w *waits) begin(lossOf func(pe int) loss) {
 	}
 }
 
-// loss is which events of a PE are in no file.
+// loss says which events of a PE are in no file.
 type loss struct{ oldest, anywhere, end bool }
 
 // members is the number of PEs that have made the call of this index.

@@ -28,7 +28,7 @@ static void prepare(size_t size)
     shmem_barrier_all();
 }
 
-/* Only PE 0 has counted what the word should be; it reads the word. */
+/* Checks the sum in the word. Only PE 0 has counted what it should be. */
 static bool check_sum(size_t size)
 {
     (void)size;

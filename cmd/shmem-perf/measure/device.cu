@@ -271,19 +271,19 @@ void prepare(size_t size)
     shmem_barrier_all();
 }
 
-// The last PE was written by PE 0.
+// Checks that the last PE was written by PE 0.
 bool check_origin(size_t size)
 {
     return me != npes - 1 || filled(dst, size, 0);
 }
 
-// PE 0 and the last PE have exchanged their patterns.
+// Checks that PE 0 and the last PE have exchanged their patterns.
 bool check_both(size_t size)
 {
     return !acts(BOTH) || filled(dst, size, peer);
 }
 
-// PE 0 has read from the last PE.
+// Checks that PE 0 has read from the last PE.
 bool check_get(size_t size)
 {
     return me != 0 || filled(dst, size, peer);

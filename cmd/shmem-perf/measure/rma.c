@@ -48,25 +48,25 @@ static void prepare_span(size_t size)
     shmem_barrier_all();
 }
 
-/* The last PE was written by PE 0. */
+/* Checks that the last PE was written by PE 0. */
 static bool check_origin(size_t size)
 {
     return me != npes - 1 || filled(dst, size, 0);
 }
 
-/* PE 0 and the last PE have exchanged their patterns. */
+/* Checks that PE 0 and the last PE have exchanged their patterns. */
 static bool check_both(size_t size)
 {
     return !acts(BOTH) || filled(dst, size, peer);
 }
 
-/* Each PE of the second half was written by its partner. */
+/* Checks that each PE of the second half was written by its partner. */
 static bool check_halves(size_t size)
 {
     return me < npes - npes / 2 || filled(dst, size, partner);
 }
 
-/* PE 0 has read from the last PE. */
+/* Checks that PE 0 has read from the last PE. */
 static bool check_get_origin(size_t size)
 {
     return me != 0 || filled(dst, size, peer);
@@ -82,25 +82,26 @@ static bool pieces(size_t size, int pe)
     return filled(dst, size, pe);
 }
 
-/* PE 0 has written each place of a rate figure at the last PE. */
+/* Checks that PE 0 has written each place of a rate figure at the last PE. */
 static bool check_rate(size_t size)
 {
     return me != npes - 1 || pieces(size, 0);
 }
 
-/* Each PE of the second half was written by its partner, at each place of a rate figure. */
+/* Checks that each PE of the second half was written by its partner, at each place of a rate
+ * figure. */
 static bool check_pairs_rate(size_t size)
 {
     return me < npes - npes / 2 || pieces(size, partner);
 }
 
-/* PE 0 has read each place of a rate figure from the last PE. */
+/* Checks that PE 0 has read each place of a rate figure from the last PE. */
 static bool check_get_rate(size_t size)
 {
     return me != 0 || pieces(size, peer);
 }
 
-/* Each PE of the first half has read from its partner. */
+/* Checks that each PE of the first half has read from its partner. */
 static bool check_get_halves(size_t size)
 {
     return me >= npes / 2 || filled(dst, size, partner);
@@ -114,7 +115,7 @@ static void put_quiet(long n, size_t s)
     }
 }
 
-/* Put, fence and p of a flag, there and back. */
+/* Round trips of a put, a fence and a p of a flag: each PE waits for the flag of the other. */
 static void put_flag(long n, size_t s)
 {
     static long seq;
@@ -188,7 +189,7 @@ static void get_rate(long n, size_t s)
 
 static long p_seq;
 
-/* p there and back: each PE waits for the other's. */
+/* Round trips of p: each PE waits for the value of the other. */
 static void p_flag(long n, size_t s)
 {
     static long seq;

@@ -51,13 +51,13 @@ static void prepare(size_t size)
     shmem_barrier_all();
 }
 
-/* PE 0 and the last PE have exchanged their patterns. */
+/* Checks that PE 0 and the last PE have exchanged their patterns. */
 static bool check_both(size_t size)
 {
     return !acts(BOTH) || filled(dst, size, peer);
 }
 
-/* The last PE was written by PE 0. */
+/* Checks that the last PE was written by PE 0. */
 static bool check_origin(size_t size)
 {
     return me != npes - 1 || filled(dst, size, 0);

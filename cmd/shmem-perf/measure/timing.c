@@ -67,7 +67,7 @@ static double time_of(const struct figure *f, long n, size_t size)
     return t;
 }
 
-/* Gives every PE the number of PE 0. */
+/* Returns on every PE the number n of PE 0. */
 static long agree(long n)
 {
     for (int i = 0; me == 0 && i < npes; i++)
@@ -78,7 +78,7 @@ static long agree(long n)
     return n;
 }
 
-/* How many iterations take a batch's share of the budget. */
+/* Finds how many iterations take a batch's share of the budget. */
 static long calibrate(const struct figure *f, size_t size)
 {
     if (settings.iterations > 0)
