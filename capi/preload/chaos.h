@@ -7,20 +7,21 @@
 #include "delayed.h"
 
 /*
- * chaos_flags.c: finds waits for a flag that was written without a fence behind the data. open and
- * close at the ends of the job, on all PEs.
+ * chaos_flags.c: finds waits for a flag that was written without a fence after the data. All PEs
+ * call open after init, and close after finalize.
  */
 void chaos_flags_open(void);
 void chaos_flags_close(void);
 
-/* Called before puts without an order among them are sent: sends each peer notes that name possible
- * flags and their data. */
+/* Called before the puts of a list, which no fence orders, are sent: writes notes to their targets,
+ * each with a small put that may be a flag and an earlier put that may be its data. */
 void chaos_flags_send(const struct delayed *first);
 
-/* The same for a call that overtakes the puts that are kept. */
+/* Writes such notes for an atomic or a signal that goes ahead of the puts of the list. */
 void chaos_flags_send_call(const struct delayed *first, const struct preload_frame *f);
 
-/* After each call of the program: what this PE has waited for, and reports. */
+/* Called after each call: compares a wait that has ended with the notes that this PE has got, and
+ * at the next barrier or collective reports the flags that were waited for without their data. */
 void chaos_flags_after(const struct preload_frame *f);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * chaos_flags.c: waits for a flag that was written without a fence behind the data.
+ * chaos_flags.c: waits for a flag that was written without a fence after the data.
  *
  * The PE that writes knows that a put of a few bytes, an atomic or a signal follows other puts to
  * the same PE without a fence. It does not know whether that is a flag. The PE that waits knows
@@ -22,33 +22,37 @@
 #include <string.h>
 
 #define NOTES 64   /* of each writer at each peer; the next one takes the place of the oldest */
-#define WAITS 4096 /* places for different words that the PE has waited for since a barrier */
+#define WAITS 4096 /* entries for different words that the PE has waited for since a barrier */
 #define SMALL 8    /* bytes of a flag at most */
 
+/* What a writer tells its target about a put that may be a flag: where that is, and the largest put
+ * before it without a fence between them. Addresses are places (delayed_place). */
 struct note {
-    uint64_t number;                            /* from 1 on; 0: none */
+    uint64_t number;                            /* among the writer's notes, from 1; 0: no note */
     uint64_t flag, data;                        /* places */
-    uint64_t data_bytes, data_block, data_step; /* in all, side by side, from block to block */
-    uint64_t data_signal;                       /* a place; NOWHERE: it has none */
-    uint32_t flag_call, data_call;
-    uint64_t barriers; /* of all PEs, before the note; a later one completes the puts */
+    uint64_t data_bytes, data_block, data_step; /* in all, of a block, from block to block */
+    uint64_t data_signal;                       /* place of its signal; NOWHERE: it has none */
+    uint32_t flag_call, data_call;              /* the functions that wrote them */
+    uint64_t barriers; /* that all PEs had made before the note; a later one completes the puts */
 };
 
 #define NOWHERE UINT64_MAX
 
+/* A word that this PE has waited for, as places. */
 struct range {
     uint64_t from, to;
 };
 
 static struct note *notes; /* [writer][number % NOTES], symmetric */
-static uint64_t *written;  /* notes for each peer */
-static uint64_t *seen;     /* the number of the note that has matched in each place */
-static uint64_t barriers;
+static uint64_t *written;  /* how many notes this PE has written to each peer */
+static uint64_t *seen;     /* for each entry of notes, the number of its note that has matched */
+static uint64_t barriers;  /* calls of shmem_barrier_all since init */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct range waited[WAITS]; /* a hash table; to is 0 in an empty place */
+static struct range waited[WAITS]; /* a hash table; to is 0 in an empty entry */
 static int n_waited;
-static bool too_many; /* some are not remembered: a match may be excused by one of these */
+static bool too_many; /* waits that are not in the table may excuse matches */
+/* The notes whose flag this PE has waited for since a barrier. */
 static struct {
     struct note note;
     int writer;
@@ -56,6 +60,7 @@ static struct {
 } matched[NOTES];
 static int n_matched;
 
+/* Empties the tables of waits and matches. */
 static void forget(void)
 {
     if (n_waited > 0)
@@ -79,7 +84,7 @@ void chaos_flags_open(void)
                        delayed_pe(), n * NOTES * sizeof *notes);
 }
 
-/* The notes go with the heap. */
+/* Frees this PE's tables. Finalize has freed the notes with the symmetric heap. */
 void chaos_flags_close(void)
 {
     free(written);
@@ -97,6 +102,8 @@ static uint64_t place(const void *at)
     return delayed_place((uintptr_t)at, (uintptr_t)notes);
 }
 
+/* Writes a note to the target of the put data, about a possible flag that flag_call writes there,
+ * and completes it. */
 static void send_note(const struct delayed *data, uint32_t flag_call, const void *flag)
 {
     int pe = data->pe;
@@ -116,9 +123,10 @@ static void send_note(const struct delayed *data, uint32_t flag_call, const void
     ((void (*)(void))delayed_real(PRELOAD_shmem_quiet))();
 }
 
-/* Of the puts of a thread to a PE before `before`, the one with most bytes, among those with a
- * signal or among the others. Those of other threads have no order with the flag. PEs of contexts
- * of teams have other numbers and are left out. */
+/* Returns the largest put to pe, among those from first up to `before` that the thread has made and
+ * that have a signal, or have none if signalled is false; NULL if there is none. Puts of other
+ * threads have no order with the flag. Puts on contexts are left out, because a context of a team
+ * numbers the PEs otherwise. */
 static const struct delayed *largest(const struct delayed *first, const struct delayed *before,
                                      pthread_t thread, int pe, const char *flag, bool signalled)
 {
@@ -131,8 +139,9 @@ static const struct delayed *largest(const struct delayed *first, const struct d
     return found;
 }
 
-/* A target that waits for the signal of one put may still need an order with another put, so each
- * kind of data has its note. */
+/* Writes up to two notes about a possible flag at pe: about the largest put before it without a
+ * signal, and about the largest with one. A target that waits for the signal of one put may still
+ * need an order with the other. */
 static void send_notes(const struct delayed *first, const struct delayed *before, pthread_t thread,
                        int pe, uint32_t flag_call, const char *flag)
 {
@@ -167,19 +176,20 @@ void chaos_flags_send_call(const struct delayed *first, const struct preload_fra
 
 /* ----------------------------------------------------------- the PE that waits */
 
-/* Whether a wait was for a word of blocks at from, step apart; places. */
+/* Whether the word r is in one of the blocks that begin at from, step apart. Offsets and sizes are
+ * doubled, as in places. */
 static bool touches(struct range r, uint64_t from, uint64_t step, uint64_t block, uint64_t blocks)
 {
     if ((r.from & 1) != (from & 1) || r.to <= from)
         return false;
     uint64_t k = r.from > from && step > 0 ? (r.from - from) / step : 0;
-    for (int i = 0; i < 2 && k < blocks; i++, k++) /* the last one before the word, and the next */
+    for (int i = 0; i < 2 && k < blocks; i++, k++) /* the block at or before the word, the next */
         if (from + k * step < r.to && r.from < from + k * step + block)
             return true;
     return false;
 }
 
-/* Whether a wait was for a word of the data of a note, or for its signal. */
+/* Whether the word r is in the data of a note, or is the signal that came with the data. */
 static bool excuses(struct range r, const struct note *n)
 {
     return touches(r, n->data, 2 * n->data_step, 2 * n->data_block,
@@ -187,6 +197,7 @@ static bool excuses(struct range r, const struct note *n)
            (n->data_signal != NOWHERE && touches(r, n->data_signal, 0, 2 * sizeof(uint64_t), 1));
 }
 
+/* Whether this PE has waited for the data of a note since a barrier, or for its signal. */
 static bool has_waited(const struct note *n)
 {
     if (n_waited == 0)
@@ -197,6 +208,7 @@ static bool has_waited(const struct note *n)
     return false;
 }
 
+/* Adds a word that this PE has waited for to the hash table. */
 static void remember(struct range r)
 {
     uint64_t at = r.from * 0x9e3779b97f4a7c15u >> 52;
@@ -223,6 +235,8 @@ static void prune(void)
     n_matched = kept;
 }
 
+/* Looks for notes whose flag is the word r, for which the program has waited by call, and adds them
+ * to the matches. */
 static void match(struct range r, uint32_t call)
 {
     for (int writer = 0; writer < delayed_n_pes(); writer++)
@@ -244,6 +258,7 @@ static void match(struct range r, uint32_t call)
         }
 }
 
+/* At a barrier or collective: reports the matches that no wait excuses, and starts anew. */
 static void report(void)
 {
     prune();
@@ -267,7 +282,7 @@ void chaos_flags_after(const struct preload_frame *f)
     pthread_mutex_lock(&mutex);
     const char *word = strpbrk(c->letters, "wg");
     switch (c->kind) {
-    case PRELOAD_KIND_TEST: /* of several elements: the result is no truth */
+    case PRELOAD_KIND_TEST: /* tests of several elements may return an index or a count */
         if (strcmp(c->letters, "wov") != 0 || !*(const int *)f->result)
             break;
         /* fall through */

@@ -42,7 +42,7 @@ int delayed_n_pes(void)
     return n_pes;
 }
 
-/* The argument with a letter (preload.h). */
+/* The argument of a call that has this letter in the table of calls (preload.h). */
 static intptr_t argument(const struct preload_frame *f, char letter)
 {
     const char *letters = preload_calls[f->number].letters;
@@ -67,7 +67,7 @@ bool delayed_can(const struct preload_frame *f)
     }
 }
 
-/* The bytes of a put without gaps, as they are now. */
+/* Copies the bytes of a put into new memory; those of a strided one without gaps. */
 static char *copy_of(const struct preload_frame *f, const struct delayed *d, const char *from)
 {
     char *copy = malloc(d->bytes + 1);
@@ -127,7 +127,7 @@ void delayed_clear(struct delayed_list *list)
     *list = (struct delayed_list){NULL, NULL, 0};
 }
 
-/* Blocks of a strided put, from the copy, which has no gaps. */
+/* Makes a strided put from its copy, which has no gaps. */
 static void send_strided(const struct delayed *d)
 {
     const struct preload_call *c = &preload_calls[d->number];
@@ -149,6 +149,7 @@ static void send_strided(const struct delayed *d)
             d->dest, d->copy, apart, 1, blocks, d->pe);
 }
 
+/* Makes a put with signal. */
 static void send_signalled(const struct delayed *d, const void *from, bool nbi)
 {
     typedef void put_signal(void *, const void *, size_t, void *, uint64_t, int, int);
@@ -198,7 +199,8 @@ void delayed_quiet(const struct delayed *d)
         ((void (*)(void))delayed_real(PRELOAD_shmem_quiet))();
 }
 
-/* dl_iterate_phdr begins with the program. */
+/* For dl_iterate_phdr, which begins with the program and goes no further: sets at[1] to where the
+ * program is loaded if the address at[0] is in it, and to 1 if not. */
 static int locate(struct dl_phdr_info *info, size_t size, void *arg)
 {
     uintptr_t *at = arg;
@@ -221,13 +223,13 @@ uint64_t delayed_place(uintptr_t at, uintptr_t base)
     return pair[1] != 1 ? (uint64_t)(at - pair[1]) << 1 | 1 : (uint64_t)(at - base) << 1;
 }
 
-/* Both modes that report share it. */
+/* The reports so far, of the modes early and chaos together. */
 #define REPORTS 20
 static struct {
     pthread_mutex_t mutex;
     uint64_t texts[REPORTS]; /* hashes */
     int n;
-    unsigned long beyond;
+    unsigned long beyond; /* reports that were not printed */
 } said = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 void delayed_report(const char *mode, const char *format, ...)

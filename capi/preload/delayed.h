@@ -1,7 +1,7 @@
 /*
- * delayed.h: puts that a mode keeps back and sends later, for the experiments. What is sent are
- * calls of putmem and putmem_signal in the library behind, which have the same effect for every
- * type. Strided puts are made as the program made them.
+ * delayed.h: puts that the modes early and chaos keep back and send later. They send them by putmem
+ * and putmem_signal of the library behind the shim, which have the same effect for every type, and
+ * strided puts by the function that the program called.
  */
 #ifndef PRELOAD_DELAYED_H
 #define PRELOAD_DELAYED_H
@@ -10,9 +10,10 @@
 
 #include <pthread.h>
 
+/* A put that is kept back. */
 struct delayed {
-    uint32_t number; /* of the call that the program made */
-    int pe;          /* as the call has it */
+    uint32_t number; /* of the function that the program called */
+    int pe;          /* as the call names it */
     pthread_t thread;
     bool nbi, sent;
     bool has_ctx;
@@ -28,49 +29,50 @@ struct delayed {
     struct delayed *next;
 };
 
-/* In the order of the program. */
+/* The puts that are kept back, in the order of the program; bytes is the size of their copies. */
 struct delayed_list {
     struct delayed *first, **last;
     size_t bytes;
 };
 
-/* Whether a call is a put that can be kept back: of the host, to a PE and not to its mailbox or
- * counter, and with strides that the specification allows. */
+/* Whether a call is a put that can be kept back: not on a CUDA stream, to symmetric memory of a PE
+ * and not to its mailbox or counter, and with strides that the specification allows. */
 bool delayed_can(const struct preload_frame *f);
 
 /* Adds the put of f, with a copy of its bytes. */
 void delayed_add(struct delayed_list *list, const struct preload_frame *f);
 void delayed_clear(struct delayed_list *list);
 
-/* Sends it, from the program's memory or from the copy; nbi: by the call without a wait. */
+/* Makes the put, from the copy or from the program's memory; nbi: by a nonblocking function. */
 void delayed_send(const struct delayed *d, bool from_copy, bool nbi);
 
-/* Completes what has been sent on its context. */
+/* Calls quiet on the context of the put. */
 void delayed_quiet(const struct delayed *d);
 
 /* Returns the OpenSHMEM function of the library behind the shim. Ends the process if there is
  * none. */
 void *delayed_real(unsigned number);
 
-/* This PE and the number of PEs, by the library behind; -1 before init. */
+/* This PE's number, -1 before init and after finalize, and the number of PEs. */
 int delayed_pe(void);
 int delayed_n_pes(void);
 
-/* Notes that init is over, or that the job is. */
+/* Called after init, with true, and after finalize, with false: sets the two numbers. */
 void delayed_init(bool running);
 
-/* The place of symmetric memory as every PE has it: from the start of the program, or from base,
- * which is the shim's on the heap. */
+/* The place of a symmetric address, a number that is the same on every PE: twice its distance from
+ * base, which is memory of the shim on the heap, or twice its distance from the start of the
+ * program plus 1 if it is in the program. */
 uint64_t delayed_place(uintptr_t at, uintptr_t base);
 
-/* "early: PE n: ..." on standard error, each text once and 20 texts at most; the end of the job
- * says how many there were beyond that. */
+/* Prints "early: PE n: ..." on standard error, each text once and 20 texts at most. At the end of
+ * the job, delayed_reports_end prints how many reports were left out. */
 void delayed_report(const char *mode, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 void delayed_reports_end(const char *mode);
 
-/* A time as in 20us, 1ms, 0.5s: nanoseconds, or -1. */
+/* Parses a time such as 20us, 1ms or 0.5s. Returns nanoseconds, or -1 for another text. */
 long delayed_time(const char *text);
 void delayed_pause(long nanoseconds);
 double delayed_now(void); /* seconds of a clock that does not jump */

@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Copies at most, in bytes; then they are sent. */
+/* The kept puts are sent at the latest when their copies have this many bytes. */
 #define MOST ((size_t)64 << 20)
 
 static uint64_t seed;
@@ -32,8 +32,8 @@ static double reorder = 0.5;
 static long delay = 1000000;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct delayed_list list;
-static uint64_t epoch;
+static struct delayed_list list; /* the puts that are kept */
+static uint64_t epoch;           /* how often they were sent; part of the seed */
 
 static const char *set(char *text)
 {
@@ -63,7 +63,7 @@ static const char *set(char *text)
 
 /* ------------------------------------------------------------------ with lock */
 
-/* splitmix64 */
+/* The next random number, by splitmix64. */
 static uint64_t next(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
@@ -72,12 +72,13 @@ static uint64_t next(uint64_t *state)
     return z ^ z >> 31;
 }
 
+/* A random number from 0 to less than 1. */
 static double share(uint64_t *state)
 {
     return (double)(next(state) >> 11) * 0x1p-53;
 }
 
-/* Sends the held puts, in another order. */
+/* Sends the n puts of an array, in a random order. */
 static void send_held(struct delayed **held, int n, uint64_t *state)
 {
     for (int i = n - 1; i > 0; i--) {
@@ -90,6 +91,8 @@ static void send_held(struct delayed **held, int n, uint64_t *state)
         delayed_send(held[i], true, false);
 }
 
+/* Sends all kept puts: a random share of them (reorder=) last, after a pause and in another order.
+ */
 static void flush(void)
 {
     if (!list.first)
@@ -120,6 +123,7 @@ static void flush(void)
 
 /* ------------------------------------------------------------------ the calls */
 
+/* Keeps a put for a later flush. Returns false, as before does when a mode has made the call. */
 static bool keep(const struct preload_frame *f)
 {
     pthread_mutex_lock(&mutex);
@@ -130,7 +134,7 @@ static bool keep(const struct preload_frame *f)
     return false;
 }
 
-/* Whether the puts before a call may arrive after it. */
+/* Whether a call may go ahead of the puts that are kept, because nothing orders it behind them. */
 static bool overtakes(const struct preload_call *c)
 {
     switch (c->kind) {
@@ -176,7 +180,7 @@ static void after(struct preload_frame *f)
     }
 }
 
-/* The child has no job. */
+/* In the child of a fork, which is not a PE: drops the kept puts. */
 static void forked(void)
 {
     pthread_mutex_init(&mutex, NULL);

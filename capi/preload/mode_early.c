@@ -1,21 +1,22 @@
 /*
- * mode_early.c: the bytes of a nonblocking put go at the next quiet, and not before.
+ * mode_early.c: the bytes of a nonblocking put are sent at the next quiet, and not before.
  *
  * The specification lets a library read the source of such a put, and write the destination, at any
  * time from the call to the quiet. Most libraries read it in the call, so that a program which
- * changes the source too early, or which lacks the quiet, works until it runs with one that does
- * not. Here it is as late as it may be:
+ * changes the source too early, or which lacks the quiet, works until it runs with a library that
+ * reads it later. This mode sends the bytes as late as the specification allows:
  *
  *   - the source is compared with a copy at the quiet: a change is reported;
  *   - a get of bytes that such a put has not completed is reported;
- *   - a wait that goes on for a second while such puts are open gets them sent. When it ends at
- *     once, the program depended on a put without a quiet, and that is reported.
+ *   - when a wait has gone on for a second while such puts are unsent, the mode sends them. If the
+ *     wait then ends at once, the program depended on a put without a quiet, which is reported.
  *
  * What is sent is what the source holds at the quiet, as with a library that reads it late. A PE
  * that reads the destination too early reads the old bytes: that is found by the program's result.
  *
- * A put with signal goes also when this PE makes a call in which it may wait: its target waits for
- * the signal, and may answer before this PE has called quiet. Its source has to stay all the same.
+ * A put with signal is sent also when this PE makes a call in which it may wait: its target waits
+ * for the signal, and may act on it before this PE has called quiet. Its source has to stay all the
+ * same.
  *
  * Barriers, finalize, an unlock and the calls that allocate or free complete puts as quiet does. A
  * fence sends them, and the source has to stay as it is until the quiet. A quiet of one context
@@ -35,19 +36,20 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* How long a wait may take before puts are sent for it, and how soon it then has to end to have
- * depended on them; in seconds. */
+/* In seconds: how long a wait may take before the kept puts are sent, and how soon after that it
+ * ends if it depended on them. */
 #define PATIENCE 1.0
 #define SOON 0.5
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct delayed_list list;
-/* In the list; read without the lock, too. signals are those of unsent with a signal. */
+/* The number of puts in the list, of those that are not sent yet, and of those among the latter
+ * that have a signal. Written with the lock, read also without it. */
 static _Atomic int kept, unsent, signals;
 
-/* Of loops of tests, with the lock. */
-static double tested; /* the time of the first test with an open put; 0: none yet */
-static double pushed; /* the time at which a test got puts sent; 0: none has */
+/* For programs that wait in a loop of tests; guarded by the lock. */
+static double tested; /* the time of the first test while a put was unsent; 0: none yet */
+static double pushed; /* the time at which a test had the puts sent; 0: none had */
 static char pushed_put[128];
 
 /* ------------------------------------------------------------------ with lock */
@@ -57,8 +59,9 @@ static void describe(const struct delayed *d, char *text, size_t size)
     snprintf(text, size, "%s of %zu bytes to PE %d", preload_name(d->number), d->bytes, d->pe);
 }
 
-/* Where the source differs from the copy: d->bytes where it does not, and -1 where a part of it is
- * not mapped any more. The kernel reads it, which does not end the process. */
+/* Returns the first byte at which the source of a put differs from the copy: d->bytes if none does,
+ * -1 if a part of the source is not mapped any more. The kernel reads the source, because a read by
+ * this process could end it. */
 static ssize_t changed(const struct delayed *d)
 {
     char now[4096];
@@ -80,6 +83,7 @@ static ssize_t changed(const struct delayed *d)
     return (ssize_t)d->bytes;
 }
 
+/* Sends the puts that are not sent yet, or those of them with a signal. They stay in the list. */
 static void send(bool only_signals)
 {
     for (struct delayed *d = list.first; d; d = d->next) {
@@ -119,6 +123,7 @@ static void check(const struct preload_frame *f)
     }
 }
 
+/* Reports a get that overlaps the target of a kept put. */
 static void check_get(const struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
@@ -160,7 +165,8 @@ static int test_of(unsigned number)
     return -1;
 }
 
-/* For integers the register has the value, whatever the type. */
+/* Whether the condition of a waiting call is true, by calling test, the test function of the same
+ * type. An integer argument is in a register whatever its type, so one prototype serves all. */
 static bool holds(const struct preload_frame *f, int test)
 {
     const struct preload_call *c = &preload_calls[f->number];
@@ -194,6 +200,7 @@ static void progress(void)
         progress_of_open_mpi();
 }
 
+/* Tests the condition of a waiting call for some seconds. Returns whether it became true. */
 static bool poll(const struct preload_frame *f, int test, double seconds)
 {
     double end = delayed_now() + seconds;
@@ -207,8 +214,8 @@ static bool poll(const struct preload_frame *f, int test, double seconds)
     }
 }
 
-/* With the lock: sends what is open, for a PE that may wait for it. The text names the first put.
- */
+/* With the lock: sends and completes all unsent puts, because another PE may wait for them. Writes
+ * a description of the first to put, "" if there was none. */
 static void push(char *put, size_t size)
 {
     put[0] = '\0';
@@ -222,6 +229,7 @@ static void push(char *put, size_t size)
             delayed_quiet(d);
 }
 
+/* Reports a wait that ended only because a put was sent for it. */
 static void depended(const struct preload_frame *f, const char *put)
 {
     char text[600];
@@ -232,14 +240,16 @@ static void depended(const struct preload_frame *f, const char *put)
     delayed_report("early", "%s", text);
 }
 
-static void wait_with_open_puts(const struct preload_frame *f)
+/* Before a wait while puts are unsent: if the condition does not become true for PATIENCE, sends
+ * the puts, and reports the wait if it then becomes true. */
+static void wait_with_unsent_puts(const struct preload_frame *f)
 {
     char put[128];
     int test = test_of(f->number);
     if (test >= 0 && poll(f, test, PATIENCE))
         return;
     pthread_mutex_lock(&mutex);
-    push(put, sizeof put); /* waits on several elements cannot be watched: they get it at once */
+    push(put, sizeof put); /* at once for waits on several elements, which cannot be tested */
     pthread_mutex_unlock(&mutex);
     if (test >= 0 && put[0] && poll(f, test, SOON))
         depended(f, put);
@@ -247,7 +257,7 @@ static void wait_with_open_puts(const struct preload_frame *f)
 
 /* ------------------------------------------------------------------ the calls */
 
-/* Whether a PE may stay in a call until others have done something. */
+/* Whether a call may wait for another PE. */
 static bool may_wait(const struct preload_call *c)
 {
     switch (c->kind) {
@@ -266,6 +276,7 @@ static bool may_wait(const struct preload_call *c)
     }
 }
 
+/* Keeps a put until quiet. Returns false, as before does when a mode has made the call. */
 static bool keep(const struct preload_frame *f)
 {
     pthread_mutex_lock(&mutex);
@@ -283,7 +294,7 @@ static bool before(struct preload_frame *f)
     const struct preload_call *c = &preload_calls[f->number];
     if (c->flags & PRELOAD_NBI && delayed_can(f))
         return keep(f);
-    if (kept == 0) /* of this thread, or of one that has an order with this call */
+    if (kept == 0) /* exact for this thread's puts and for those ordered before this call */
         return true;
     if (signals > 0 && may_wait(c)) {
         pthread_mutex_lock(&mutex);
@@ -320,7 +331,7 @@ static bool before(struct preload_frame *f)
         break;
     case PRELOAD_KIND_WAIT:
         if (unsent > 0)
-            wait_with_open_puts(f);
+            wait_with_unsent_puts(f);
         break;
     case PRELOAD_KIND_TEST:
         pthread_mutex_lock(&mutex);
@@ -355,7 +366,7 @@ static void after(struct preload_frame *f)
     }
 }
 
-/* The child has no job. */
+/* In the child of a fork, which is not a PE: drops the kept puts. */
 static void forked(void)
 {
     pthread_mutex_init(&mutex, NULL);

@@ -4,7 +4,7 @@
  * libshmem is opened from the shim's folder, or from where the setting says. The other library
  * stays in the process without being initialised. What its header has compiled into the program is
  * translated from the rows of its table (redirect_openmpi.c): handles, options and operations
- * before the call, handles and texts after it. The mode is the first of its kind, so that other
+ * before the call, handles and texts after it. The mode is the first in modes.c, so that the other
  * modes see the call as libshmem does.
  */
 #define _GNU_SOURCE
@@ -17,19 +17,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The upper half of a handle that a program with pointers gets; the lower one is libshmem's. */
+/* The upper half of the handles that the shim gives to programs whose handles are pointers; the
+ * lower half is libshmem's handle. */
 #define TAG ((uintptr_t)0x53684d65u)
 #define INVALID (-1)
 
-/* libshmem asks for it: the globals of a program that was linked with another library are
- * symmetric, too (capi/front/program.c). */
+/* libshmem reads it (capi/front/program.c): 1 makes the globals of the program symmetric although
+ * the program was linked with another library. */
 PRELOAD_PUBLIC int shmem_preload_redirects;
 
 static bool on;
 static const char *path; /* of libshmem, from the setting */
 static void *shmem, *nvshmem;
 static const struct redirect_library *behind;
-static bool ready; /* init is over */
+static bool ready; /* between init and finalize */
 
 static struct {
     int (*my_pe)(void);
@@ -97,6 +98,8 @@ static const char *set(char *text)
 
 /* ------------------------------------------------------------- the libraries */
 
+/* Opens a library of libshmem: libshmem.so where the setting says, any other file in the same
+ * folder. Without the setting, that is the shim's folder. */
 static void *open_beside(const char *file)
 {
     Dl_info at;
@@ -118,7 +121,7 @@ static void *open_beside(const char *file)
     return library;
 }
 
-/* A call that libshmem has no function for. */
+/* Its address stands for a function that libshmem does not have; before() refuses such a call. */
 static void absent(void)
 {
 }
@@ -153,7 +156,7 @@ static void *find(unsigned number)
 
 /* ---------------------------------------------------------------- before init */
 
-/* Bytes, as libshmem reads them; 0 when it is no size. */
+/* Parses a size as libshmem does, for example 1.5g; 0 if the text is not a size. */
 static double bytes_of(const char *text)
 {
     char *end;
@@ -170,7 +173,8 @@ static double bytes_of(const char *text)
     return *end ? 0 : n;
 }
 
-/* Their variable sets ours, and what the shim needs comes on top. */
+/* Sets SHMEM_SYMMETRIC_SIZE from the variable that the program's library reads, unless it is set,
+ * and adds the bytes that the shim allocates on the heap. */
 static void set_heap(void)
 {
     static const char name[] = "SHMEM_SYMMETRIC_SIZE";
@@ -184,19 +188,21 @@ static void set_heap(void)
     snprintf(text, sizeof text, "%.0f", n + (double)redirect_sets_bytes + 65536);
     if (n > 0)
         setenv(name, text, 1);
-    else if (size) /* libshmem says what is wrong with it */
+    else if (size) /* libshmem reports what is wrong with it */
         setenv(name, size, 1);
     unsetenv("SMA_SYMMETRIC_SIZE");
     if (behind->heap)
         unsetenv(behind->heap);
 }
 
+/* The program's handle, a pointer, for a handle of libshmem. */
 static uintptr_t handle_out(int32_t handle)
 {
     return handle == INVALID ? 0 : TAG << 32 | (uint32_t)handle;
 }
 
-/* The handles in their variables: the program's copy, if it has one. */
+/* Writes handles into the variables of the program's library, such as oshmem_team_world; into the
+ * program's copy if it has one. */
 static void set_symbols(void)
 {
     for (const struct redirect_symbol *s = behind->symbols; s->name; s++) {
@@ -208,14 +214,16 @@ static void set_symbols(void)
 
 /* --------------------------------------------------------------- translation */
 
-/* Where libshmem writes handles, which are shorter than the program's. A thread is in one call at
- * a time. */
+/* Where libshmem writes the handles that a call makes, because they are shorter than the program's,
+ * and where the program wants them. A thread is in one call at a time. */
 static __thread struct {
     int n;
     int32_t handle[2];
     uintptr_t *place[2];
 } out __attribute__((tls_model("initial-exec")));
 
+/* The handle of libshmem for a program's handle, the reverse of handle_out. Ends the process if the
+ * shim did not make it. */
 static uintptr_t handle_in(uintptr_t theirs, const struct preload_frame *f, const char *what)
 {
     if (theirs == 0)
@@ -228,6 +236,7 @@ static uintptr_t handle_in(uintptr_t theirs, const struct preload_frame *f, cons
     return (uintptr_t)(intptr_t)(int32_t)(uint32_t)theirs;
 }
 
+/* libshmem's value for the operation of a signal. */
 static long one_of(const struct redirect_value *values, long theirs, const struct preload_frame *f)
 {
     for (const struct redirect_value *v = values; v->name; v++)
@@ -239,6 +248,7 @@ static long one_of(const struct redirect_value *values, long theirs, const struc
                     theirs, behind->name);
 }
 
+/* libshmem's bits for the options of a context. */
 static long bits_of(const struct redirect_value *values, long theirs, const struct preload_frame *f)
 {
     long result = 0, known = 0;
@@ -274,6 +284,7 @@ static void translate_sets(struct preload_frame *f, int sync, int work)
         f->arg[work] = our_work;
 }
 
+/* Replaces the arguments of a call, as the program's header defines them, by libshmem's. */
 static void translate(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
@@ -359,7 +370,8 @@ static void after(struct preload_frame *f)
     }
 }
 
-/* After a finalize that was not the last, libshmem goes on. */
+/* After the last finalize, frees the arrays for active sets. After one that was not the last, the
+ * PE still has a number. */
 static void finish(bool at_exit)
 {
     if (at_exit || redirect_pe() >= 0)

@@ -1,9 +1,9 @@
 /*
  * mode_slow.c: calls take longer, on all PEs or on one: slow:CALL=TIME[,CALL=TIME...][,pe=PE].
  *
- * The time is spent before the call. So a PE is late for a barrier, a message comes late, and what
- * else a program should not depend on changes. It reports nothing: what it finds is found by the
- * program's result, and by the reports of late PEs.
+ * The mode sleeps before the call. So a PE is late for a barrier, or a message arrives late, on
+ * which a correct program does not depend. The mode reports nothing: a mistake shows in the
+ * program's result, and late PEs show in the library's reports.
  */
 #define _GNU_SOURCE
 #include "delayed.h"
@@ -18,7 +18,7 @@ static struct {
     const char *pattern;
     long nanoseconds;
 } rules[RULES];
-static int n_rules, only = -1;
+static int n_rules, only = -1;         /* the PE of pe=; -1: all PEs */
 static uint8_t rule_of[PRELOAD_CALLS]; /* 0: none; or the number of the rule, from 1 */
 
 static const char *set(char *text)

@@ -15,7 +15,7 @@ struct redirect_value {
     long theirs, ours;
 };
 
-/* A variable of the other library that programs read a handle from. */
+/* A variable of the other library from which programs read a handle. */
 struct redirect_symbol {
     const char *name;
     int32_t handle; /* ours */
@@ -48,21 +48,21 @@ extern const struct redirect_library redirect_openmpi_4, redirect_openmpi_5;
 /* redirect_names.c */
 extern const struct redirect_name redirect_names[];
 
-/* redirect_scan.c: the library that the program was linked with; NULL: ours, nothing to translate.
- * Does not return for a library that is not known. */
+/* redirect_scan.c: the library that the program was linked with; NULL: libshmem or none, nothing to
+ * translate. Ends the process for a library whose header the shim does not know. */
 const struct redirect_library *redirect_behind(void);
 
-/* Ends the process if the program takes a name from that library that no function of the shim
- * stands in front of. call is the call of the program. */
+/* Ends the process if the program imports a name from that library that the shim does not define.
+ * call is the function that the program has called, for the message. */
 void redirect_refuse_names(const struct redirect_library *behind, const char *call);
 
-/* mode_redirect.c: whether the mode is on; a function of libshmem by its name, NULL if there is
- * none; this PE's number, -1 before init. */
+/* mode_redirect.c: whether mode redirect is on; the function of libshmem with a name, or NULL; this
+ * PE's number, -1 before init. */
 bool redirect_on(void);
 void *redirect_ours(const char *name);
 int redirect_pe(void);
 
-/* "redirect: CALL (PE n): cause (remedy)", and the end of the process. */
+/* Prints "redirect: CALL (PE n): cause (remedy)" and ends the process. */
 void redirect_refuse(const char *call, const char *format, ...)
     __attribute__((format(printf, 2, 3), noreturn));
 
@@ -72,15 +72,15 @@ void redirect_refuse_device(const char *call) __attribute__((noreturn));
 
 /*
  * redirect_sets.c: arrays pSync and pWrk of libshmem's size, for programs that have shorter ones.
- * open is called after init, on all PEs, and close after the last finalize. bytes returns the size
- * that it allocates on the heap.
+ * All PEs call open after init, and close after the last finalize. open allocates
+ * redirect_sets_bytes on the symmetric heap.
  */
 extern const size_t redirect_sets_bytes;
 void redirect_sets_open(void);
 void redirect_sets_close(void);
 
-/* The arrays that take the place of those of a call of an active set. False: leave the program's,
- * because the set has all PEs, or is not valid. */
+/* Finds the arrays to pass in a call on an active set instead of the program's pSync and pWrk.
+ * False: pass the program's, because the set has all PEs or is not valid. */
 bool redirect_sets_find(int start, int log_stride, int size, uintptr_t sync, const char *call,
                         uintptr_t *our_sync, uintptr_t *our_work);
 

@@ -1,12 +1,11 @@
 /*
- * redirect_names.c: the functions of programs that only Open MPI's OSHMEM has, and the function of
- * libshmem that does the same with the same arguments.
+ * redirect_names.c: functions that programs call and that only Open MPI's OSHMEM has, each with the
+ * function of libshmem that does the same with the same arguments.
  *
- * The first list has the names that the shim shows to modes: bitwise atomics on signed integers,
- * whose bits are those of unsigned ones, and the family shmemx_ of Open MPI's shmemx.h. The
- * functions below it are of Open MPI 5, and of its shmemx.h: with mode redirect they are calls of
- * the shim's function of libshmem's name, and without it of the library behind, which modes do not
- * intercept.
+ * Modes see the functions of the first list: bitwise atomics on signed integers, whose bits are
+ * those of unsigned ones, and the family shmemx_ of Open MPI's shmemx.h. The functions below it are
+ * from Open MPI 5 and its shmemx.h. With mode redirect they call the shim's function with
+ * libshmem's name; without it they call the library behind, and modes do not see the call.
  *
  * my_pe, num_pes and globalexit of its shmem-compat.h are not here: other libraries have functions
  * of these names, and the shim is in front of all. A program that calls them is refused.
@@ -132,7 +131,7 @@ const struct redirect_name redirect_names[] = {
 };
 /* clang-format on */
 
-/* The shim's own (zz_shmem.c). */
+/* Functions of the shim itself (zz_shmem.c). */
 void shmem_sync(int start, int log_stride, int size, uintptr_t sync);
 uintptr_t shmem_malloc(uintptr_t size);
 int shmem_uint_and_reduce(uintptr_t team, uintptr_t dest, uintptr_t source, uintptr_t n);
@@ -142,13 +141,15 @@ int shmem_ulonglong_and_reduce(uintptr_t team, uintptr_t dest, uintptr_t source,
 int shmem_ulonglong_or_reduce(uintptr_t team, uintptr_t dest, uintptr_t source, uintptr_t n);
 int shmem_ulonglong_xor_reduce(uintptr_t team, uintptr_t dest, uintptr_t source, uintptr_t n);
 
+/* The function of this name in the library behind the shim, kept in *found. Ends the process if the
+ * library has none. */
 static void *next(void **found, const char *name)
 {
     void *f = __atomic_load_n(found, __ATOMIC_ACQUIRE);
     if (f)
         return f;
     f = dlsym(RTLD_NEXT, name);
-    if (!f) { /* the loader's words and status */
+    if (!f) { /* the message and the exit status of the loader */
         fprintf(stderr, "%s: symbol lookup error: undefined symbol: %s\n", program_invocation_name,
                 name);
         _exit(127);
@@ -157,7 +158,8 @@ static void *next(void **found, const char *name)
     return f;
 }
 
-/* The shim's function, or the one behind of the same type. */
+/* The function to call: `ours`, the shim's, with mode redirect, and without it `theirs`, of the
+ * same type, in the library behind. */
 #define CHOSEN(theirs, ours)                                                                       \
     ({                                                                                             \
         static void *found;                                                                        \
@@ -169,7 +171,7 @@ PRELOAD_PUBLIC void shmem_sync_deprecated(int start, int log_stride, int size, u
     CHOSEN(shmem_sync_deprecated, shmem_sync)(start, log_stride, size, sync);
 }
 
-/* The hints are about speed. */
+/* libshmem has no hints, which concern only speed. */
 PRELOAD_PUBLIC uintptr_t shmemx_malloc_with_hint(uintptr_t size, long hint)
 {
     static void *found;
@@ -193,7 +195,7 @@ REDUCE(shmem_longlong_xor_reduce, shmem_ulonglong_xor_reduce)
 
 /*
  * NVIDIA's device archive calls functions of NVIDIA's host library that no program calls itself.
- * Modes see the others (mode_redirect.c).
+ * This one is unknown to modes; mode_redirect.c refuses the others.
  */
 PRELOAD_PUBLIC int nvshmemid_init_status(void)
 {

@@ -1,11 +1,11 @@
 /*
- * redirect_openmpi.c: what the headers of Open MPI's OSHMEM compile into programs, where it differs
- * from libshmem's, and where it must not differ. tests/redirect compares every row with both
- * headers and has a program for each that is translated.
+ * redirect_openmpi.c: the constants that the headers of Open MPI's OSHMEM compile into programs:
+ * those that differ from libshmem's, and those that must not differ. tests/redirect compares every
+ * row with both headers and has a program for each row that is translated.
  */
 #include "redirect.h"
 
-/* Their bits of PRIVATE and SERIALIZED are exchanged. */
+/* Options of contexts: the bits of PRIVATE and SERIALIZED are exchanged. */
 static const struct redirect_value options[] = {
     {"SHMEM_CTX_PRIVATE", 1, 2},
     {"SHMEM_CTX_SERIALIZED", 2, 1},
@@ -21,7 +21,7 @@ static const struct redirect_value signals[] = {
     {NULL, 0, 0},
 };
 
-/* Elements of arrays, and the value that the program fills them with. */
+/* The elements of the arrays pSync and pWrk, and the value with which programs fill pSync. */
 static const struct redirect_value sizes[] = {
     {"SHMEM_SYNC_VALUE", -1, 0},
     {"SHMEM_SYNC_SIZE", 3, 128},
@@ -35,7 +35,7 @@ static const struct redirect_value sizes[] = {
     {NULL, 0, 0},
 };
 
-/* The values that are equal: first the ones that only version 5 has. */
+/* Constants that are equal: first the three that only version 5 has. */
 enum { ONLY_5 = 3 };
 static const struct redirect_value same_5[] = {
     {"SHMEM_MALLOC_ATOMICS_REMOTE", 1, 1},

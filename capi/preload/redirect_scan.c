@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The file name of a path, without what follows .so. */
+/* Whether the file of a path has this name, or this name and a version: liboshmem.so.40. */
 static bool is_named(const char *path, const char *name)
 {
     const char *slash = strrchr(path, '/');
@@ -27,11 +27,13 @@ static bool is_named(const char *path, const char *name)
 
 /* ------------------------------------------------------- the library behind */
 
+/* The library that the program was linked with. */
 struct behind {
     char path[4096]; /* "": none is loaded */
     uintptr_t base;
 };
 
+/* For dl_iterate_phdr: stops at the first liboshmem.so. */
 static int find_by_name(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct behind *b = arg;
@@ -72,7 +74,7 @@ const struct redirect_library *redirect_behind(void)
     if (!*b.path)
         return NULL;
     void *library = dlopen(b.path, RTLD_LAZY | RTLD_NOLOAD);
-    /* Another implementation may have a libshmem.so, too. */
+    /* Tested by a function, because the libshmem.so of another project may be loaded. */
     bool ours = library && defines(library, b.base, "shmemx_wait_limit");
     bool teams = library && defines(library, b.base, "oshmem_team_world");
     if (library)
@@ -90,6 +92,7 @@ const struct redirect_library *redirect_behind(void)
 
 /* ------------------------------------------------- names that are not redirected */
 
+/* A search for names that the program imports from the other library. */
 struct scan {
     const struct redirect_library *behind;
     void *library;
@@ -98,6 +101,7 @@ struct scan {
     int n;
 };
 
+/* Counts a name, and keeps the first four for the message. */
 static void add(struct scan *s, const char *name)
 {
     size_t at = strlen(s->names);
@@ -105,7 +109,7 @@ static void add(struct scan *s, const char *name)
         snprintf(s->names + at, sizeof s->names - at, "%s%s", at ? ", " : "", name);
 }
 
-/* A function that the loader binds to the other library. */
+/* Adds an imported function if the loader binds it to the other library. */
 static void check_function(struct scan *s, const char *name)
 {
     Dl_info at;
@@ -116,6 +120,7 @@ static void check_function(struct scan *s, const char *name)
         add(s, name);
 }
 
+/* Adds an imported variable of the other library, unless the shim sets it. */
 static void check_variable(struct scan *s, const char *name)
 {
     for (const struct redirect_symbol *k = s->behind->symbols; k->name; k++)
@@ -134,6 +139,7 @@ static size_t n_symbols(uintptr_t gnu, uintptr_t sysv)
     return sysv ? ((const uint32_t *)sysv)[1] : 0;
 }
 
+/* Checks the names that one loaded object imports. */
 static void scan_object(struct scan *s, const struct dl_phdr_info *info, const ElfW(Dyn) * dynamic)
 {
     uintptr_t value[DT_NUM] = {0}, gnu = 0;
@@ -143,7 +149,7 @@ static void scan_object(struct scan *s, const struct dl_phdr_info *info, const E
         else if (d->d_tag == DT_GNU_HASH)
             gnu = d->d_un.d_ptr;
     }
-    /* glibc has relocated the addresses, where it may write to them. */
+    /* The loader has added the base to addresses in a dynamic section that it may write to. */
     uintptr_t *addresses[] = {&value[DT_SYMTAB], &value[DT_STRTAB], &value[DT_HASH],
                               &value[DT_RELA], &gnu};
     for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++)
@@ -157,13 +163,14 @@ static void scan_object(struct scan *s, const struct dl_phdr_info *info, const E
     for (size_t i = 1; i < n; i++)
         if (symbols[i].st_shndx == SHN_UNDEF && symbols[i].st_name)
             check_function(s, strings + symbols[i].st_name);
-    /* A variable of a library that the program itself names is copied into the program. */
+    /* A copy relocation names a variable of a library that the program itself refers to. */
     const ElfW(Rela) *relocations = (const ElfW(Rela) *)value[DT_RELA];
     for (size_t i = 0; relocations && i < value[DT_RELASZ] / sizeof *relocations; i++)
         if (ELF64_R_TYPE(relocations[i].r_info) == R_X86_64_COPY)
             check_variable(s, strings + symbols[ELF64_R_SYM(relocations[i].r_info)].st_name);
 }
 
+/* For dl_iterate_phdr: checks each object but the other library itself. */
 static int scan(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct scan *s = arg;

@@ -9,9 +9,9 @@
  * The PEs of a set have to agree on the number of the slot when the set is first used, and no other
  * PE takes part. The set's first PE takes a number from a counter on PE 0, and adds an entry to the
  * list in its own memory. The others read that list until the entry is there: the first PE makes
- * the same call sooner or later. Each PE keeps what it has learned. A slot is never given back:
- * between calls it has its first contents again, so memory of the program that is freed and
- * allocated anew finds the slot in order.
+ * the same call sooner or later. Each PE keeps the slots that it has learned. A slot is never
+ * freed: between calls it has its first contents again, so an array that the program frees and
+ * allocates anew at the same address can use the slot again.
  */
 #define _GNU_SOURCE
 #include "redirect.h"
@@ -26,20 +26,22 @@
 #define SYNC_WORDS 128  /* SHMEM_SYNC_SIZE of libshmem */
 #define WORK_BYTES 2048 /* SHMEM_REDUCE_MIN_WRKDATA_SIZE elements of 16 bytes */
 
-/* What a slot is for. */
+/* The array pSync and the active set that a slot is for. */
 struct key {
     uint64_t at; /* of pSync, the same number on every PE */
     int32_t start, log_stride, size;
     int32_t unused;
 };
 
+/* An entry in a PE's list of slots. */
 struct entry {
     struct key key;
     uint64_t slot;
 };
 
+/* The shim's symmetric memory. */
 struct pool {
-    uint64_t taken;   /* on PE 0: the slots that are taken */
+    uint64_t taken;   /* on PE 0: how many slots of the job are taken */
     uint64_t entries; /* in this PE's list, which other PEs read */
     struct entry list[SLOTS];
     struct {
@@ -53,8 +55,8 @@ const size_t redirect_sets_bytes = sizeof(struct pool);
 static struct pool *pool;
 static int me, n_pes;
 
-/* What this PE has learned. Entries are added in front and do not change, so that lookups take no
- * lock. */
+/* The slots that this PE has learned. Entries are added in front and do not change, so that lookups
+ * take no lock. */
 struct known {
     struct entry entry;
     const struct known *next;
@@ -89,7 +91,7 @@ void redirect_sets_open(void)
                         sizeof *pool);
 }
 
-/* The pool is in the symmetric heap, which the library frees. */
+/* Frees what this PE has learned. Finalize has freed the pool with the symmetric heap. */
 void redirect_sets_close(void)
 {
     const struct known *k = atomic_exchange(&known, NULL);
@@ -103,12 +105,13 @@ void redirect_sets_close(void)
 
 /* ---------------------------------------------------------------- the place */
 
+/* An address, where the program is loaded, and whether the address is within the program. */
 struct place {
     uintptr_t at, bias;
     bool within;
 };
 
-/* dl_iterate_phdr begins with the program. */
+/* For dl_iterate_phdr, which begins with the program and goes no further: fills a struct place. */
 static int locate(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct place *p = arg;
@@ -122,8 +125,9 @@ static int locate(struct dl_phdr_info *info, size_t size, void *arg)
     return 1;
 }
 
-/* A PE may have loaded the program and mapped the heap elsewhere. The distance from the program's
- * start, or from the pool, is the same on all PEs. */
+/* A number for a symmetric address that is the same on all PEs, which may have loaded the program
+ * and mapped the heap at other addresses: the distance from the program's start, or from the pool.
+ */
 static uint64_t common(uintptr_t at)
 {
     struct place p = {.at = at};
@@ -147,7 +151,8 @@ static const struct known *find(const struct key *key)
     return k;
 }
 
-/* On the set's first PE. */
+/* On the set's first PE: takes a free slot for key, and adds it to the list that the others read.
+ */
 static uint64_t take(const struct key *key, const char *call)
 {
     uint64_t slot = ours.fetch_inc(&pool->taken, 0);
@@ -162,7 +167,8 @@ static uint64_t take(const struct key *key, const char *call)
     return slot;
 }
 
-/* On the others. The first PE may be minutes late, so the reads become rare. */
+/* On the set's other PEs: reads the first PE's list until it has a slot for key. The first PE may
+ * be minutes late, so the reads become rare. */
 static uint64_t learn(const struct key *key, const char *call)
 {
     struct timespec pause = {0, 20000};
@@ -187,6 +193,7 @@ static uint64_t learn(const struct key *key, const char *call)
     }
 }
 
+/* Gets the slot for key that all PEs of the set use, and adds it to the known ones. */
 static const struct known *agree(const struct key *key, const char *call)
 {
     struct known *k = malloc(sizeof *k);
