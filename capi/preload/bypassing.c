@@ -23,23 +23,25 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* A function of SHMEM by its name; the names that libraries use among themselves do not count. */
+/* Whether a name is that of a SHMEM function. The names that libraries use among themselves, such
+ * as shmemi_, do not count. */
 static bool of_shmem(const char *name)
 {
     return begins(name, "shmem_") || begins(name, "shmemx_") || begins(name, "nvshmem_") ||
            begins(name, "nvshmemx_") || begins(name, "pshmem_") || begins(name, "pshmemx_");
 }
 
-/* Tables of a loaded object. */
+/* The tables that the dynamic section of a loaded object names. */
 struct object {
     const ElfW(Sym) * symbols;
     const char *strings;
     const uint32_t *hash, *gnu_hash;
 };
 
-static uintptr_t there(const struct link_map *map, ElfW(Addr) address)
+/* Where a table is in memory, by the address in the dynamic section. The loader has added the base
+ * to most of these addresses, but not to those in a read-only segment. */
+static uintptr_t loaded_at(const struct link_map *map, ElfW(Addr) address)
 {
-    /* The loader has added the base to most of these; not where the segment is read-only. */
     return address < map->l_addr ? map->l_addr + address : address;
 }
 
@@ -47,7 +49,7 @@ static struct object read_object(const struct link_map *map)
 {
     struct object o = {0};
     for (const ElfW(Dyn) *d = map->l_ld; d && d->d_tag != DT_NULL; d++) {
-        uintptr_t at = there(map, d->d_un.d_ptr);
+        uintptr_t at = loaded_at(map, d->d_un.d_ptr);
         switch (d->d_tag) {
         case DT_SYMTAB:
             o.symbols = (const ElfW(Sym) *)at;
@@ -66,7 +68,8 @@ static struct object read_object(const struct link_map *map)
     return o;
 }
 
-/* The number of symbols to search. By a GNU hash table, those before the first defined one. */
+/* The number of symbols to search for undefined ones. A GNU hash table covers only the defined
+ * symbols, which come last: its second word is the index of the first. */
 static uint32_t count(const struct object *o)
 {
     return o->gnu_hash ? o->gnu_hash[1] : o->hash ? o->hash[1] : 0;

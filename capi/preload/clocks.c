@@ -1,12 +1,12 @@
 /*
  * clocks.c: how far this PE's clock is from that of PE 0, measured by the library's own calls.
  *
- * A PE writes a number into PE 0's memory, and PE 0 answers with its clock and the number. The
- * clock was read after the PE had written and before it had the answer, which bounds the difference
- * of the clocks from both sides. What is left between the bounds of 50 such exchanges is the error;
- * a PE that loses its processor within one only makes that one useless.
+ * A PE writes a number into PE 0's memory, and PE 0 replies with its clock and the number. PE 0
+ * read its clock after the PE had sent the number and before the PE had the reply, which bounds the
+ * difference of the clocks from both sides. The distance between the closest bounds of 50 such
+ * exchanges is the error; a PE that loses its processor within one only makes that one useless.
  *
- * The symmetric memory is allocated for the measurement and freed behind it, so that the program
+ * The symmetric memory is allocated for the measurement and freed after it, so that the program
  * finds the heap as it would be without the shim. There is no measurement of NVSHMEM programs,
  * whose heap is in GPU memory.
  */
@@ -22,7 +22,7 @@
 
 #define EXCHANGES 50
 
-/* The functions; all have been in OpenSHMEM since 1.0. */
+/* The library's functions for the measurement; all have been in OpenSHMEM since 1.0. */
 static struct {
     uintptr_t (*malloc)(size_t);
     void (*free)(uintptr_t);
@@ -33,6 +33,7 @@ static struct {
     int64_t (*g)(uintptr_t, int);
 } call;
 
+/* Fills call from the library behind the shim. False: the library lacks one of the functions. */
 static bool find(const struct preload_frame *f)
 {
     call.malloc = preload_find(PRELOAD_shmem_malloc, f->caller);
@@ -50,7 +51,7 @@ static bool find(const struct preload_frame *f)
            call.g;
 }
 
-/* A number that the processes of one running kernel share. */
+/* A number that is the same in all processes of one running kernel: a hash of its boot ID. */
 static int64_t machine(void)
 {
     char text[64] = "";
@@ -70,10 +71,15 @@ static int64_t now(void)
     return (int64_t)preload_since_round(preload_monotonic());
 }
 
-/* The words of each PE: its machine; whether it may begin; at PE 0 the number that the other PE has
- * written, and at that one PE 0's clock and the number again; and at PE 0, for each PE, whether it
- * is of another machine. */
-enum { MACHINE, TURN, ASK, CLOCK, ANSWER, OTHER };
+/* The words in the symmetric memory of each PE. */
+enum {
+    MACHINE, /* the number of its machine */
+    TURN,    /* not at PE 0: PE 0 has set 1, so this PE may measure */
+    REQUEST, /* at PE 0: the number that the measuring PE has sent */
+    CLOCK,   /* at the measuring PE: PE 0's clock */
+    REPLY,   /* at the measuring PE: the number that CLOCK belongs to */
+    OTHER,   /* from here on at PE 0, for each PE: 1 if it is of another machine */
+};
 
 static uintptr_t word(uintptr_t base, int n)
 {
@@ -89,20 +95,21 @@ static void await(uintptr_t base, int n, int64_t value, int pe)
 }
 
 /* PE 0's part in the measurement of PE k. Each exchange of the job has a number of its own. */
-static void answer(uintptr_t base, int k)
+static void reply_to(uintptr_t base, int k)
 {
     call.p(word(base, TURN), 1, k);
     call.quiet();
     for (int64_t i = 0; i < EXCHANGES; i++) {
         int64_t number = (int64_t)k * EXCHANGES + i;
-        await(base, ASK, number, 0);
+        await(base, REQUEST, number, 0);
         call.p(word(base, CLOCK), now(), k);
         call.fence();
-        call.p(word(base, ANSWER), number, k);
+        call.p(word(base, REPLY), number, k);
         call.quiet();
     }
 }
 
+/* Measures the clock of this PE, which is not PE 0, when its turn comes. */
 static void measure(uintptr_t base, int pe)
 {
     int64_t least = INT64_MIN, most = INT64_MAX, begun = 0;
@@ -110,9 +117,9 @@ static void measure(uintptr_t base, int pe)
     for (int64_t i = 0; i < EXCHANGES; i++) {
         int64_t number = (int64_t)pe * EXCHANGES + i;
         begun = now();
-        call.p(word(base, ASK), number, 0);
+        call.p(word(base, REQUEST), number, 0);
         call.quiet();
-        await(base, ANSWER, number, pe);
+        await(base, REPLY, number, pe);
         int64_t ended = now(), clock = call.g(word(base, CLOCK), pe);
         least = clock - ended > least ? clock - ended : least;
         most = clock - begun < most ? clock - begun : most;
@@ -148,7 +155,7 @@ void preload_clocks(const struct preload_frame *f, int pe, int npes)
             measure(base, pe);
         for (int k = 1; pe == 0 && k < npes; k++)
             if (call.g(word(base, OTHER + k), 0) == 1)
-                answer(base, k);
+                reply_to(base, k);
         call.barrier_all();
         call.free(base);
     }

@@ -7,8 +7,9 @@
 #include "preload.h"
 
 /*
- * Measures the clock, and passes the result to the head. Every PE of the job calls it in the same
- * order, after init and before finalize. PEs of one machine have one clock, and say so: offset 0.
+ * Measures this PE's clock, and passes the result to the head of the trace (preload_head_clock).
+ * All PEs of the job call it, after init and before finalize. A PE of PE 0's machine has PE 0's
+ * clock, and records the offset 0.
  */
 void preload_clocks(const struct preload_frame *f, int pe, int npes);
 

@@ -13,12 +13,13 @@
 #include <unistd.h>
 
 #define BYPASSING_MOST 40
-#define LENGTH 120 /* of an entry */
+#define LENGTH 120 /* bytes of an entry */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char bypassing[BYPASSING_MOST][LENGTH];
 static unsigned bypassing_count, bypassing_more;
 
+/* The first and the last measurement of this PE's clock (preload_head_clock). */
 static struct clock {
     uint64_t at, error;
     int64_t offset;
@@ -47,7 +48,7 @@ void preload_head_bypassing(const char *what)
     pthread_mutex_unlock(&lock);
 }
 
-/* Nanoseconds with a sign. */
+/* Writes nanoseconds, which may be negative, as microseconds. */
 static char *signed_micros(char *at, int64_t ns)
 {
     if (ns < 0) {
@@ -57,6 +58,7 @@ static char *signed_micros(char *at, int64_t ns)
     return json_micros(at, (uint64_t)ns);
 }
 
+/* Writes the measurements of the clock as elements of a JSON array, and returns their end. */
 static char *clock_list(char *at)
 {
     for (unsigned i = 0; i < clock_count; i++) {
@@ -73,6 +75,7 @@ static char *clock_list(char *at)
     return at;
 }
 
+/* Writes the bypassing calls as elements of a JSON array, as many as fit before end. */
 static char *bypassing_list(char *at, const char *end)
 {
     for (unsigned i = 0; i < bypassing_count && at + 2 * LENGTH < end; i++) {

@@ -11,9 +11,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+/* How many calls this thread is within; 0 in the program's own code. */
 static __thread unsigned depth __attribute__((tls_model("initial-exec")));
 
-static void *reals[PRELOAD_CALLS]; /* written once each, with the same value by each thread */
+/* The library's function for each call; every thread that writes one writes the same value. */
+static void *reals[PRELOAD_CALLS];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic bool started;
 
@@ -39,7 +41,8 @@ void preload_started(void)
     pthread_once(&once, start);
 }
 
-static void *first(unsigned number, const void *caller)
+/* Finds the library's function when it is called for the first time, and keeps it in reals. */
+static void *find_real(unsigned number, const void *caller)
 {
     preload_started();
     depth++;
@@ -56,7 +59,7 @@ bool preload_begin(struct preload_frame *f, unsigned number, const void *caller)
     f->begun = 0;
     f->real = __atomic_load_n(&reals[number], __ATOMIC_ACQUIRE);
     if (!PRELOAD_LIKELY(f->real))
-        f->real = first(number, caller);
+        f->real = find_real(number, caller);
     f->outer = depth++ == 0;
     if (!f->outer)
         return true;
@@ -95,7 +98,7 @@ void preload_leave(void)
     depth--;
 }
 
-/* Nothing has been started in a process that has called no function. */
+/* Ends the modes at the end of the process. They were not started if it called no function. */
 static __attribute__((destructor)) void end(void)
 {
     if (!atomic_load_explicit(&started, memory_order_acquire))

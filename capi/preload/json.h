@@ -1,6 +1,7 @@
 /*
  * json.h: text of a trace. The writer makes an event in some 60 ns, so that it keeps up with
- * programs; printf would need ten times that.
+ * programs; printf would need ten times that. Each function writes from at on and returns the end
+ * of what it has written.
  */
 #ifndef PRELOAD_JSON_H
 #define PRELOAD_JSON_H

@@ -6,6 +6,8 @@
 
 #include <dlfcn.h>
 
+/* Finds the function of the interface that f's call belongs to: nvshmem for NVSHMEM, else shmem, or
+ * old in a library that has only the names of OpenSHMEM 1.0. */
 static void *of_surface(const struct preload_frame *f, unsigned shmem, unsigned nvshmem,
                         unsigned old)
 {

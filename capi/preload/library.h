@@ -6,15 +6,15 @@
 
 #include "preload.h"
 
-/* Gets this PE's number and the number of PEs from the surface that frame's call belongs to. False:
- * the library has no such functions. */
+/* Queries this PE's number and the number of PEs, by the functions of OpenSHMEM or NVSHMEM,
+ * whichever f's call belongs to. False: the library has no such functions. */
 bool preload_library_pe(const struct preload_frame *f, int *pe, int *npes);
 
 /* Whether the library's handles are numbers of 32 bits, of which a caller may leave the upper half
  * of a register undefined. Open MPI and others have pointers. */
 bool preload_library_numbers(const struct preload_frame *f);
 
-/* The file that has a function. */
+/* The path of the library that contains a function. */
 const char *preload_library_file(const void *function);
 
 #endif

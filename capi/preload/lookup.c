@@ -1,10 +1,10 @@
 /*
- * lookup.c: programs that ask dlsym for functions of SHMEM: those of Python with ctypes, and
- * whatever opens its library at run time.
+ * lookup.c: the shim's dlsym, for programs that find SHMEM functions with it: those of Python with
+ * ctypes, and others that open their library at run time.
  *
- * From a handle of dlopen, dlsym returns the library's own function, and the calls would go past
- * the shim. It gets the shim's, and the shim remembers the library's. A name that the library does
- * not have is not there, although the shim has it.
+ * With a handle of dlopen, the C library's dlsym returns the library's own function, and the calls
+ * would bypass the shim. The shim's dlsym returns the shim's function, and remembers the library's.
+ * For a name that the library does not have it returns NULL, although the shim has the name.
  */
 #define _GNU_SOURCE
 #include "lookup.h"
@@ -20,13 +20,14 @@
 
 typedef void *dlsym_function(void *, const char *);
 
-/* What lookup.S expects in two registers. */
-struct answer {
+/* What preload_lookup returns to lookup.S, in two registers: the C library's dlsym, to which the
+ * call goes on, or NULL and the pointer that the program gets. */
+struct outcome {
     dlsym_function *jump;
     void *result;
 };
 
-static void *adopted[PRELOAD_CALLS];
+static void *adopted[PRELOAD_CALLS]; /* for preload_adopted */
 
 /* A hash table from names to call numbers plus one. 0: empty. */
 #define BUCKETS 16384
@@ -77,7 +78,7 @@ bool preload_is_library(const char *path)
     return false;
 }
 
-/* Whether a library of SHMEM asks, whose calls of itself are its own business. */
+/* Whether the shim or a SHMEM library has called dlsym: they get the functions that exist. */
 static bool from_library(const void *caller)
 {
     Dl_info at;
@@ -86,8 +87,8 @@ static bool from_library(const void *caller)
                                    preload_is_library(map->l_name));
 }
 
-/* The shim's function. */
-static void *mine(dlsym_function *real, const char *name)
+/* The shim's function of this name, or NULL. real is the C library's dlsym. */
+static void *shims(dlsym_function *real, const char *name)
 {
     static void *_Atomic shim;
     if (!shim) {
@@ -100,8 +101,8 @@ static void *mine(dlsym_function *real, const char *name)
 }
 
 /*
- * By its first letters: it may be a function of SHMEM. No function of the C library is called: the
- * run times of sanitizers ask dlsym for those before they can be called.
+ * Whether a name may be a SHMEM function, by its first letters. It calls no function of the C
+ * library: sanitizers call dlsym before they can bear such a call.
  */
 static bool may_be_shmem(const char *name)
 {
@@ -113,8 +114,9 @@ static bool may_be_shmem(const char *name)
            (name[1] == 'h' || (name[1] == 't' && name[2] == 'a' && name[3] == 'r'));
 }
 
-__attribute__((visibility("hidden"))) struct answer preload_lookup(void *handle, const char *name,
-                                                                   const void *caller)
+/* Decides what a program's call of dlsym returns. caller is an address in the code that calls. */
+__attribute__((visibility("hidden"))) struct outcome preload_lookup(void *handle, const char *name,
+                                                                    const void *caller)
 {
     static dlsym_function *_Atomic real;
     dlsym_function *jump = real;
@@ -124,20 +126,20 @@ __attribute__((visibility("hidden"))) struct answer preload_lookup(void *handle,
             jump = (dlsym_function *)dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
         real = jump;
     }
-    struct answer as_it_is = {jump, NULL};
+    struct outcome as_it_is = {jump, NULL};
     if (!name || !may_be_shmem(name) || handle == RTLD_NEXT)
         return as_it_is;
     int number = preload_number(name);
     if (number < 0 || from_library(caller))
         return as_it_is;
     if (handle == RTLD_DEFAULT) {
-        /* The loader finds the shim's. */
-        struct answer none = {NULL, NULL};
+        /* The loader finds the shim's function, because the shim is in front. */
+        struct outcome none = {NULL, NULL};
         return preload_find((unsigned)number, caller) ? as_it_is : none;
     }
     void *found = jump(handle, name);
     if (!found || preload_own(found)) {
-        struct answer none = {NULL, NULL};
+        struct outcome none = {NULL, NULL};
         return found && !preload_find((unsigned)number, caller) ? none : as_it_is;
     }
     void *nothing = NULL;
@@ -149,6 +151,6 @@ __attribute__((visibility("hidden"))) struct answer preload_lookup(void *handle,
         preload_head_bypassing(text);
         return as_it_is;
     }
-    struct answer result = {NULL, mine(jump, name)};
+    struct outcome result = {NULL, shims(jump, name)};
     return result.result ? result : as_it_is;
 }

@@ -9,7 +9,8 @@
 /* The number of a function; -1 where the table has none of this name. */
 int preload_number(const char *name);
 
-/* The library's function that a program has asked dlsym for; NULL: none. */
+/* The function that dlsym found in a library when the program got the shim's function of that name
+ * instead; NULL: the program has not looked this one up. */
 void *preload_adopted(unsigned number);
 
 /* Whether a file is a library of SHMEM, or a part of one. */

@@ -28,16 +28,20 @@ static uint64_t most = (uint64_t)1 << 30;
 static char *pattern;
 static bool no_clock, wait_for_room;
 
-/* The actions for each call, as bits. */
-enum { TIMED = 1, BEFORE = 2, AFTER = 4 }; /* not TIMED: counted. The others: there is more to do */
+/* What the mode does with each call, as bits. */
+enum {
+    TIMED = 1,  /* records it with its times; a call without this bit is only counted */
+    BEFORE = 2, /* before() does more */
+    AFTER = 4,  /* after the call, rare() does more */
+};
 static uint8_t todo[PRELOAD_CALLS];
 
 static _Atomic bool paused; /* by shmem_pcontrol */
-static _Atomic int begun;   /* 1: the writer is being started, 2: it is there, or cannot be */
-static _Atomic int known;   /* the same of the PE */
+static _Atomic int begun;   /* 1: the writer is being started, 2: it runs, or could not start */
+static _Atomic int known;   /* 1: about is being filled, or cannot be, 2: it has this PE's number */
 static struct preload_about about;
 
-/* Bytes with k, m or g; 0 for another text. */
+/* Parses a number of bytes with k, m or g; 0 for another text. */
 static uint64_t bytes_of(const char *text)
 {
     char *end;
@@ -83,7 +87,7 @@ static const char *set(char *text)
     return NULL;
 }
 
-/* Kinds of calls that are more than a time. */
+/* The kinds of calls with which the mode does more than record a time. */
 static const uint8_t more[PRELOAD_KIND_TEST_LOCK + 1] = {
     [PRELOAD_KIND_INIT] = AFTER,
     [PRELOAD_KIND_FINALIZE] = BEFORE,
@@ -94,7 +98,7 @@ static const uint8_t more[PRELOAD_KIND_TEST_LOCK + 1] = {
     [PRELOAD_KIND_CTX] = AFTER,
     [PRELOAD_KIND_CTX_DESTROY] = AFTER,
     [PRELOAD_KIND_POINTER] = AFTER,
-    /* Where init was called in a way that the shim does not see. */
+    /* In case the program called init in a way that bypasses the shim. */
     [PRELOAD_KIND_ALLOC] = AFTER,
     [PRELOAD_KIND_BARRIER] = AFTER,
 };
@@ -121,7 +125,7 @@ static void start(void)
     }
 }
 
-/* The calling thread's ring, in a process that records. */
+/* Makes the calling thread's ring. The first thread of the process also starts the writer. */
 static struct preload_ring *slow_ring(void)
 {
     int none = 0;
@@ -164,6 +168,7 @@ static int status_of(const struct preload_frame *f)
     return *(const int *)f->result;
 }
 
+/* What the mode does after calls of the kinds with AFTER, besides recording them. */
 static void rare(struct preload_frame *f)
 {
     switch (preload_calls[f->number].kind) {
@@ -203,6 +208,7 @@ static inline bool works(void)
            !atomic_load_explicit(&paused, memory_order_relaxed);
 }
 
+/* Adds the record of a call that has returned to the thread's ring. */
 static void record(struct preload_frame *f, uint64_t end)
 {
     struct preload_ring *r = preload_ring;
@@ -231,14 +237,15 @@ static void record(struct preload_frame *f, uint64_t end)
     if (preload_ring_put(r, &e))
         preload_writer_wake();
     if (PRELOAD_UNLIKELY(end - f->at > PRELOAD_PAUSE))
-        preload_preempted(&r->share); /* what was before is not of the next pause */
+        preload_preempted(&r->share); /* the next pause counts from here */
     r->left = end;
     uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
     if (PRELOAD_UNLIKELY(head % PRELOAD_TOUCHED == 0 && head < PRELOAD_RING))
         preload_ring_touch(r, head);
 }
 
-/* A call begins behind a pause: how much of it was not the program's. */
+/* At a call after a pause: for how many nanoseconds of the pause the thread had no processor, or
+ * was busy with its ring. */
 static __attribute__((noinline)) uint32_t stolen(struct preload_ring *r)
 {
     uint64_t ns = preload_preempted(&r->share) + r->own;
@@ -246,7 +253,7 @@ static __attribute__((noinline)) uint32_t stolen(struct preload_ring *r)
     return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 }
 
-/* A time that no call has, for one that is in the trace already. */
+/* f->at of a call that is in the trace before it is made; no call begins at this time. */
 #define RECORDED ((uint64_t)1)
 
 static bool before(struct preload_frame *f)
@@ -259,7 +266,7 @@ static bool before(struct preload_frame *f)
             if (atomic_load(&known) == 2 && !no_clock && !atomic_exchange(&finalized, true))
                 preload_clocks(f, about.pe, about.npes);
         } else if (works()) {
-            /* shmem_global_exit does not return. */
+            /* shmem_global_exit does not return, so its record is written now. */
             f->at = preload_ticks();
             f->stolen = 0;
             record(f, f->at);
@@ -308,8 +315,8 @@ static void forked(void)
 {
     preload_writer_forked();
     preload_rings_forked();
-    /* A child of a PE records nothing. That of a process which has only asked for the version, say,
-     * may become a PE. */
+    /* The child of a PE records nothing. The child of a process that was not a PE, because it only
+     * called shmem_info_get_version, say, may become one. */
     atomic_store(&begun, atomic_load(&known) ? 2 : 0);
 }
 

@@ -1,5 +1,5 @@
 /*
- * modes.c: the modes that there are. The first sees a call as the program made it, and the last as
+ * modes.c: the list of all modes. The first sees a call as the program made it, and the last as
  * the library gets it. redirect is the first: it translates, so that the others see the handles and
  * constants of the library that is called.
  */

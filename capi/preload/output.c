@@ -1,9 +1,9 @@
 /*
  * output.c: the files of a trace, in Chrome's trace event format: an array with an event a line.
  *
- * The head is the first line and has a fixed length, because it says what is known only later: how
- * many events were lost, and how the clocks differ. It is written over at each flush, so that the
- * file of a program that was killed has the latest.
+ * The head is the first line and has a fixed length, because some of it is known only later: how
+ * many events were lost, and how the clocks differ. Each flush overwrites it, so that the file of a
+ * program that was killed has the latest head.
  */
 #define _GNU_SOURCE
 #include "output.h"
@@ -29,7 +29,7 @@ static char path[PATH_MAX - 64]; /* DIR/PE, without what follows */
 static int fd = -1;
 static dev_t device;
 static ino_t inode;
-static bool broken;
+static bool broken;                               /* after an error; nothing is written any more */
 static uint64_t most;                             /* bytes of a part */
 static uint64_t written;                          /* bytes of this part */
 static uint64_t events[PRELOAD_PARTS], discarded; /* of the parts; 0 is the one that is written */
@@ -49,6 +49,7 @@ uint64_t preload_output_discarded(void)
     return discarded;
 }
 
+/* Writes the path of part n of the trace to name: 0 is the newest. */
 static const char *part(char *name, int n)
 {
     if (n == 0)
@@ -58,14 +59,15 @@ static const char *part(char *name, int n)
     return name;
 }
 
-/* A program may close descriptors that it does not know, and another file may then have the
- * number. */
+/* Whether fd is the trace's file. A program may close descriptors that it has not opened, and
+ * another file may then have the number. */
 static bool ours(void)
 {
     struct stat s;
     return fstat(fd, &s) == 0 && s.st_dev == device && s.st_ino == inode;
 }
 
+/* Ends the trace because of an error: reports it, and writes it into the head of the file. */
 static void give_up(const char *what, const char *why, const char *remedy)
 {
     char name[PATH_MAX];
@@ -73,21 +75,22 @@ static void give_up(const char *what, const char *why, const char *remedy)
     preload_say("PE %d: %s %s: %s; the trace ends here, and the program goes on (%s)", about.pe,
                 what, part(name, 0), why, remedy);
     if (fd >= 0 && ours()) {
-        /* The head has its place already, also on a full disk. A reader sees that the file is cut.
-         */
+        /* The head overwrites the old one, which works on a full disk, too. It says to readers of
+         * the file that the trace is cut. */
         static char line[PRELOAD_HEAD];
         char text[120];
         snprintf(text, sizeof text, "all calls after the file could not be written: %s", why);
         preload_head_bypassing(text);
         preload_head(line, &about, lost_so_far + discarded, discarded);
         if (pwrite(fd, line, sizeof line, 2) < 0)
-            line[0] = '\0'; /* then the message above has to do */
+            line[0] = '\0'; /* the message above must suffice */
     }
     if (fd >= 0)
         close(fd);
     fd = -1;
 }
 
+/* Writes to the file: at the offset at if over is true, else at its end. */
 static void put(const char *text, size_t length, off_t at, bool over)
 {
     if (broken)
@@ -113,6 +116,7 @@ static void put(const char *text, size_t length, off_t at, bool over)
     }
 }
 
+/* Writes the buffer to the file. */
 static void empty(void)
 {
     put(buffer, filled, 0, false);
@@ -120,6 +124,7 @@ static void empty(void)
     filled = 0;
 }
 
+/* Overwrites the head of the file, which follows "[\n". */
 static void head(void)
 {
     static char line[PRELOAD_HEAD];
@@ -127,13 +132,13 @@ static void head(void)
     put(line, sizeof line, 2, true);
 }
 
-/* Where an event may be written; it begins behind the comma of the one before. */
+/* Returns where the next event may be written in the buffer, after a comma. */
 static char *open_event(void)
 {
     if (filled > BUFFER - EVENT)
         empty();
     if (ended) {
-        /* Behind an array that was ended, over its last bracket. */
+        /* The array was closed: overwrites its last bracket, "\n]\n". */
         if (!broken && ours())
             lseek(fd, -3, SEEK_END);
         written -= 3;
@@ -147,6 +152,7 @@ static void close_event(char *at)
     filled = (size_t)(at - buffer);
 }
 
+/* Adds the metadata event with the name that viewers show for this PE. */
 static void name_process(void)
 {
     char host[256] = "";
@@ -160,6 +166,7 @@ static void name_process(void)
     preload_output_about("process_name", text);
 }
 
+/* Creates part 0 of the trace. False after an error, which has been reported. */
 static bool create(void)
 {
     char name[PATH_MAX];
@@ -228,6 +235,8 @@ bool preload_output_open(const char *dir, uint64_t bytes, const struct preload_a
     return create();
 }
 
+/* Ends part 0, renames the parts so that each is one older, which deletes the oldest, and creates a
+ * new part 0. */
 static void rotate(void)
 {
     char from[PATH_MAX], to[PATH_MAX];
@@ -245,6 +254,7 @@ static void rotate(void)
     create();
 }
 
+/* Writes the begin of an event of a phase, X for a call or M for metadata, and returns its end. */
 static char *begin_of(char *at, const char *phase, const char *name, size_t length, int tid)
 {
     at = JSON_LITERAL(at, "{\"ph\":\"");
@@ -272,6 +282,7 @@ void preload_output_about(const char *name, const char *arguments)
     close_event(JSON_LITERAL(at, "}}"));
 }
 
+/* Adds the metadata event with the name that viewers show for the ring's thread. */
 static void name_thread(struct preload_ring *ring)
 {
     char comm[64] = "", file[64];

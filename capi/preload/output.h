@@ -13,28 +13,28 @@ struct preload_about {
     const char *library, *program;
 };
 
-/* Parts that are kept, each of a quarter of the bytes that a trace may have. */
+/* The files of a trace that are kept; each may have a quarter of the bytes of a trace. */
 #define PRELOAD_PARTS 4
 
 /* Creates the first file. False, after a message: nothing can be recorded. */
 bool preload_output_open(const char *dir, uint64_t most, const struct preload_about *about);
 
-/* Adds the event of a record. tid 0 of the ring is never used. */
+/* Adds the event of a record. The ring's tid is not 0, which only metadata events have. */
 void preload_output_call(struct preload_ring *ring, const struct preload_record *record);
 
 /* Adds a metadata event: its arguments, in JSON without the braces. */
 void preload_output_about(const char *name, const char *arguments);
 
-/* Hands what is buffered to the system, and brings the head up to date. */
+/* Writes the buffered events to the file, and the head with the number of lost calls. */
 void preload_output_flush(uint64_t lost);
 
-/* Ends the file, which may be continued by further events. */
+/* Flushes and closes the file's JSON array. A further event opens the array again. */
 void preload_output_end(uint64_t lost);
 
 /* False after an error, which has been reported. */
 bool preload_output_works(void);
 
-/* Events that are in files that were deleted, to keep within the bound. */
+/* The number of events in files that were deleted to keep the trace within its size. */
 uint64_t preload_output_discarded(void);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * preempted.c: the time in which a thread had no processor, from the kernel's counts. A thread that
- * has not slept was ready all the time, so that what its processor's time lacks of the clock's is
- * what it has waited for a processor.
+ * has not slept was ready all the time, so it waited for a processor as long as its processor time
+ * is less than the time on the clock.
  */
 #define _GNU_SOURCE
 #include "preempted.h"

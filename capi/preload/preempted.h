@@ -3,16 +3,16 @@
  * two calls of the program, but the program has not computed then: another process had the
  * processor, or the writer of this trace.
  *
- * The kernel is asked seldom, because the answer takes two system calls: when a thread calls after
- * a pause, and behind a call that has taken long.
+ * The kernel's counts are read seldom, because that takes two system calls: when a thread makes a
+ * call after a pause, and after a call that has taken long.
  */
 #ifndef PRELOAD_PREEMPTED_H
 #define PRELOAD_PREEMPTED_H
 
 #include <stdint.h>
 
-/* The shortest pause for which the kernel is asked, in ticks: 40 us of a processor of 2.5 GHz. The
- * two system calls take 0.5 us. */
+/* The shortest pause after which the counts are read, in ticks: 40 us of a processor of 2.5 GHz.
+ * The two system calls take 0.5 us. */
 #define PRELOAD_PAUSE ((uint64_t)100000)
 
 /* The kernel's counts of one thread, in nanoseconds. */
@@ -21,8 +21,9 @@ struct preload_share {
     long sleeps; /* how often it has given its processor up in order to wait */
 };
 
-/* Asks about the calling thread, and returns the time without a processor since the last time that
- * s was asked for; 0 where the thread has slept meanwhile, which nothing tells apart. */
+/* Reads the counts of the calling thread into s. Returns for how many nanoseconds the thread was
+ * ready without a processor since s was last read; 0 if it has slept since, because the counts do
+ * not separate sleeping from waiting for a processor. */
 uint64_t preload_preempted(struct preload_share *s);
 
 #endif

@@ -21,6 +21,7 @@
 #define PRELOAD_LIKELY(x) __builtin_expect(!!(x), 1)
 #define PRELOAD_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define PRELOAD_PUBLIC __attribute__((visibility("default")))
+/* The attributes of a generated function that makes all calls of one signature (capi/gen). */
 #ifdef __clang__ /* which has no attribute against clones */
 #define PRELOAD_SHAPE static __attribute__((noinline, unused))
 #else
@@ -76,8 +77,8 @@ enum {
 };
 
 /*
- * One function. pe, nelems and so on are places in arg of its frame, or -1. letters has a letter
- * for each argument:
+ * One function of the shim. pe, nelems and so on are indexes into arg of its frame, or -1 if the
+ * function has no such argument. letters has a letter for each argument:
  *
  *   W  symmetric, written at the peer     s  read here             n  number of elements
  *   R  symmetric, read at the peer        r  written here          b  elements of a block, factor
@@ -92,7 +93,7 @@ enum {
  *   a  another address                    i  another number        .  further ones, as in printf
  */
 struct preload_call {
-    uint32_t name; /* its place in preload_names */
+    uint32_t name; /* its offset in preload_names */
     uint8_t kind, flags;
     uint8_t size; /* bytes of an element; 0 where a call has none */
     int8_t pe, nelems, blocks, team, ctx, dest, source, signal;
@@ -110,8 +111,8 @@ struct preload_frame {
     void *real;     /* the function to be called */
     void *result;   /* where the result is; undefined in calls without one */
     const void *caller;
-    uint64_t at;     /* of mode trace */
-    uint32_t stolen; /* of mode trace */
+    uint64_t at;     /* for mode trace: ticks at the begin of the call */
+    uint32_t stolen; /* for mode trace: time lost before the call to preemption, in nanoseconds */
     uintptr_t arg[PRELOAD_ARGS];
 };
 
@@ -132,7 +133,7 @@ static inline uint64_t preload_bytes(const struct preload_frame *f)
     return n;
 }
 
-/* The peer, an argument of the call; -1 if it has none. */
+/* The PE that the call names as an argument; -1 if it names none. */
 static inline int preload_pe(const struct preload_frame *f)
 {
     int place = preload_calls[f->number].pe;
@@ -140,14 +141,15 @@ static inline int preload_pe(const struct preload_frame *f)
 }
 
 /*
- * hook.c, for the generated functions. begin returns true when the function behind is to be called:
- * f->real, with f->arg.
+ * hook.c: what a generated function calls before and after the library's function. preload_begin
+ * fills the frame and lets the modes see the call. It returns true if the generated function is to
+ * call f->real with f->arg, and false if a mode has made the call.
  */
 void preload_started(void); /* reads the settings, before the first call */
 bool preload_begin(struct preload_frame *f, unsigned number, const void *caller);
 void preload_end(struct preload_frame *f);
 
-/* While it is entered, calls of this thread are not shown to modes. */
+/* Between enter and leave, this thread's calls are the shim's own: modes do not see them. */
 void preload_enter(void);
 void preload_leave(void);
 
@@ -159,27 +161,27 @@ struct preload_mode {
     const char *word;
     const char *form; /* of its part of SHMEM_PRELOAD, for messages */
 
-    /* Takes what follows the word, "" or ":..." or ",key=value...". Returns NULL, or the text of
-     * an error. It may keep parts of text. */
+    /* Parses what follows the word, "" or ":..." or ",key=value...". Returns NULL, or the text of
+     * an error. It may keep pointers into text. */
     const char *(*set)(char *text);
 
     /* Called once, before the first call is shown. */
     void (*start)(void);
 
-    /* Before the call: may change f->arg, f->real and, by its address, a value. False: the call
-     * is done, and its result, if any, is at f->result. */
+    /* Before the call: may change f->arg, f->real and, by its address, a value. Returns false if
+     * the mode has made the call itself; the result, if any, is then at f->result. */
     bool (*before)(struct preload_frame *f);
 
-    /* After the call, in the opposite order of modes; also when before was false. */
+    /* After the call, in the opposite order of modes; also when before returned false. */
     void (*after)(struct preload_frame *f);
 
-    /* Finds the function behind a call instead of the loader. NULL: the loader does. */
+    /* Returns the function that a call is to reach. NULL: the loader finds it. */
     void *(*find)(unsigned number);
 
-    /* The process ends, or the job has been finalized (after is called before). */
+    /* Called when the process ends (at_exit is true), and after each finalize, behind after. */
     void (*finish)(bool at_exit);
 
-    /* In the child after fork. */
+    /* Called in the child of a fork. */
     void (*forked)(void);
 };
 
@@ -195,7 +197,8 @@ void preload_settings(void);
  * value is NULL for a key without one. text starts as the argument of set. */
 char *preload_option(char **text, char **value);
 
-/* resolve.c. The function of the library behind; NULL where there is none. */
+/* resolve.c. Returns the function of this number in the library behind the shim; NULL if the
+ * library has none. caller is an address in the code that made the call. */
 void *preload_find(unsigned number, const void *caller);
 
 /* As preload_find, but without the function it ends the process, as the loader does for an

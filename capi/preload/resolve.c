@@ -1,11 +1,11 @@
 /*
  * resolve.c: the functions of the library behind the shim.
  *
- * A library whose function the program has found by dlsym is the one that it means. Else the
- * loader's RTLD_NEXT is the library that the program was linked with. A library that was opened
- * later by dlopen without RTLD_GLOBAL, as those of Python's modules are, is not in that order
- * although references of its users bind to the shim: it is found through the object that has
- * called, and after that among all that are loaded.
+ * If the program has found the function by dlsym, it means that library. Else RTLD_NEXT finds the
+ * library that the program was linked with. RTLD_NEXT does not search a library that was opened
+ * later by dlopen without RTLD_GLOBAL, as Python's modules open theirs, although references of its
+ * users bind to the shim: such a library is found through the object that calls, and failing that
+ * among all loaded objects.
  */
 #define _GNU_SOURCE
 #include "lookup.h"
@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of the linker: where the shim begins and ends. dladdr would look through 4,000 symbols. */
+/* The linker defines them where the shim begins and ends. dladdr would search 4,000 symbols. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
@@ -26,7 +26,8 @@ bool preload_own(const void *address)
     return (const char *)address >= __ehdr_start && (const char *)address < _end;
 }
 
-/* A function of the object at path, or of one that it needs; path is one that is loaded. */
+/* Finds a function in the object at path, or in one that it depends on. NULL if the object is not
+ * loaded, or if the function is the shim's own. */
 static void *within(const char *path, const char *name)
 {
     if (!path || !*path)
@@ -39,7 +40,8 @@ static void *within(const char *path, const char *name)
     return found && !preload_own(found) ? found : NULL;
 }
 
-/* The object that has an address; NULL for the program itself, whose order RTLD_NEXT has seen. */
+/* The path of the object that contains an address. NULL or "" for the program itself: RTLD_NEXT has
+ * searched the libraries that it depends on. */
 static const char *object_of(const void *address)
 {
     Dl_info at;
@@ -81,7 +83,7 @@ void *preload_resolve(unsigned number, const void *caller)
     void *found = preload_find(number, caller);
     if (found)
         return found;
-    /* The loader's words and status. */
+    /* The message and the exit status of the loader for an undefined symbol. */
     const char *object = object_of(caller);
     if (!object || !*object)
         object = program_invocation_name;

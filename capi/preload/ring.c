@@ -1,7 +1,7 @@
 /*
- * ring.c: the list of rings, and the life of one. Rings are mapped, so that the program's own heap
- * is as without the shim. They are in the list for ever: the ring of a thread that has ended, and
- * that the writer has emptied, goes to the next new thread.
+ * ring.c: the list of rings. Rings are mapped, so that the program's own heap is as without the
+ * shim. They stay in the list: when a thread has ended and the writer has emptied its ring, the
+ * next new thread gets it.
  */
 #define _GNU_SOURCE
 #include "ring.h"
@@ -20,6 +20,7 @@ static _Atomic(struct preload_ring *) rings;
 static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+/* At the end of a thread: marks its ring for another thread. */
 static void ended(void *ring)
 {
     preload_ring = NULL;
@@ -31,7 +32,8 @@ static void make_key(void)
     pthread_key_create(&key, ended);
 }
 
-/* A ring without a writer and without anything left to read. */
+/* Takes over the ring of a thread that has ended, if the writer has read all of it; NULL if there
+ * is no such ring. */
 static struct preload_ring *left_over(void)
 {
     for (struct preload_ring *r = atomic_load(&rings); r; r = r->next) {

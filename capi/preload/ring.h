@@ -14,15 +14,15 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* One call. */
+/* One call of the program, as mode trace records it. */
 struct preload_record {
     uint64_t begin, end; /* ticks */
     uint64_t bytes;
     int32_t pe;
     uint32_t team;   /* as teams.c numbers it */
-    uint32_t stolen; /* nanoseconds before the call */
+    uint32_t stolen; /* nanoseconds before the call that preemption or the ring took */
     uint16_t number;
-    uint16_t has; /* PRELOAD_HAS_ */
+    uint16_t has; /* which of pe, bytes and team are set: PRELOAD_HAS_ */
 };
 _Static_assert(PRELOAD_CALLS <= UINT16_MAX, "the number of a call has 16 bits");
 
@@ -35,49 +35,49 @@ enum { PRELOAD_HAS_PE = 1, PRELOAD_HAS_BYTES = 2, PRELOAD_HAS_TEAM = 4 };
 struct preload_ring {
     struct preload_ring *next; /* in the list of all; never changes once it is in the list */
     int tid;
-    _Atomic int ended; /* the thread is gone */
+    _Atomic int ended; /* 1: the thread has ended, 2: a new thread is taking the ring over */
 
     _Alignas(64) _Atomic uint64_t head;
     uint64_t limit;             /* head may go as far without another read of tail */
     uint64_t left;              /* ticks: when the last call ended */
-    uint64_t own;               /* nanoseconds that the ring's memory has taken since */
-    struct preload_share share; /* of the processor, when the kernel was last asked */
+    uint64_t own;               /* nanoseconds since then that page faults of the ring took */
+    struct preload_share share; /* the kernel's counts when the thread last read them */
     _Atomic uint64_t lost;
-    _Atomic uint64_t counts[PRELOAD_CALLS]; /* calls that are counted only */
+    _Atomic uint64_t counts[PRELOAD_CALLS]; /* calls that are counted and not recorded */
 
     _Alignas(64) _Atomic uint64_t tail;
-    /* Of the writer: the thread that it has named, and in which file. */
+    /* The writer's: the thread whose name it has last written to a file, and to which file. */
     int named;
     unsigned named_in;
 
     _Alignas(64) struct preload_record records[PRELOAD_RING];
 };
 
-/* The calling thread's ring; NULL before preload_ring_open. */
+/* The calling thread's ring; NULL until it calls preload_ring_open. */
 extern __thread struct preload_ring *preload_ring
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Makes the calling thread a ring. NULL: there is no memory, which is counted as lost records. */
+/* Gives the calling thread a ring. NULL: there is no memory for one, which counts as a lost record.
+ */
 struct preload_ring *preload_ring_open(void);
 
-/* All rings; follow next. */
+/* The first of the list of all rings, linked by next. */
 struct preload_ring *preload_rings(void);
 
 /* Records that were lost because their thread got no ring. */
 extern _Atomic uint64_t preload_ringless;
 
-/* In the child of a fork: the rings are the parent's. */
+/* In the child of a fork: forgets the rings, which are the parent's. */
 void preload_rings_forked(void);
 
-/* Records whose memory is touched together, because a thread that would meet a page fault in each
- * hundredth call would have calls that are slower than the program's own, and nobody would know by
- * how much: 2.8 us for each on a virtual machine. */
+/* How many records' memory is touched at once. Otherwise every hundredth call would have a page
+ * fault, 2.8 us on a virtual machine, which the trace would count as the program's time. */
 #define PRELOAD_TOUCHED ((uint64_t)1 << 12)
 
-/* Touches the memory of the records from head on, and counts the time. */
+/* Touches the memory of PRELOAD_TOUCHED records from head on, and adds the time to r->own. */
 void preload_ring_touch(struct preload_ring *r, uint64_t head);
 
-/* Whether the next record would be lost. */
+/* Whether the ring is full, so that the next record would be lost. */
 static inline bool preload_ring_full(struct preload_ring *r)
 {
     if (atomic_load_explicit(&r->head, memory_order_relaxed) != r->limit)
@@ -86,7 +86,7 @@ static inline bool preload_ring_full(struct preload_ring *r)
     return atomic_load_explicit(&r->head, memory_order_relaxed) == r->limit;
 }
 
-/* Writes a record. True: the writer should be woken. */
+/* Adds a record, or counts it as lost. Returns true if the caller should wake the writer. */
 static inline bool preload_ring_put(struct preload_ring *r, const struct preload_record *record)
 {
     uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
@@ -100,6 +100,7 @@ static inline bool preload_ring_put(struct preload_ring *r, const struct preload
     return (head + 1) % (PRELOAD_RING / 4) == 0;
 }
 
+/* Counts a call that is not recorded. */
 static inline void preload_ring_count(struct preload_ring *r, unsigned number)
 {
     uint64_t n = atomic_load_explicit(&r->counts[number], memory_order_relaxed);

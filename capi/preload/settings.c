@@ -1,6 +1,6 @@
 /*
- * settings.c: the one reader of SHMEM_PRELOAD: modes joined by +, each a word and what its mode
- * makes of the rest.
+ * settings.c: the only reader of SHMEM_PRELOAD: modes joined by +, each a word and options that the
+ * mode itself parses.
  */
 #define _GNU_SOURCE
 #include "head.h"
@@ -15,11 +15,11 @@ static const char usual[] = "trace";
 
 const struct preload_mode *preload_active[PRELOAD_MODES + 1];
 
-/* What modes keep parts of. Not static, so that there is a pointer for checkers of leaks to find.
- */
+/* The text of SHMEM_PRELOAD, into which modes keep pointers. Not static, so that leak checkers find
+ * a pointer to it. */
 char *preload_settings_text __attribute__((visibility("hidden")));
 
-/* Ends the process; the list is of what there is. */
+/* Ends the process with a message that lists the forms of all modes. */
 static void unknown(const char *part)
 {
     char forms[512] = "";
@@ -32,6 +32,7 @@ static void unknown(const char *part)
         forms);
 }
 
+/* Reads one mode with its options from the text of SHMEM_PRELOAD, and switches it on. */
 static void read_part(char *part, bool on[])
 {
     size_t length = strcspn(part, ":,");

@@ -1,8 +1,9 @@
 /*
  * teams.c: the teams of the program, and the contexts that belong to one.
  *
- * Threads read the tables without a lock: an entry is complete before the count has it, and changes
- * only from alive to dead. A handle that is used again has a later entry, and the last one counts.
+ * Threads read the tables without a lock: an entry is complete before the count includes it, and
+ * changes only from alive to dead. A handle that the library uses again gets a later entry, and the
+ * last entry of a handle counts.
  */
 #define _GNU_SOURCE
 #include "teams.h"
@@ -20,12 +21,12 @@
 
 struct team {
     uintptr_t handle; /* of an active set: a mix of its three numbers */
-    bool set;
+    bool set;         /* it is an active set */
     _Atomic bool dead;
-    uint32_t id;
+    uint32_t id; /* the number in the trace */
     int n;
     int *pes;
-    bool described; /* of the writer */
+    bool described; /* the writer has written it to the current file */
 };
 
 struct context {
@@ -38,12 +39,12 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct team teams[MOST];
 static struct context contexts[MOST];
 static _Atomic int team_count, context_count;
-static bool numbers; /* handles are numbers of 32 bits */
-static uintptr_t world;
-static int all;
+static bool numbers;    /* handles are numbers of 32 bits */
+static uintptr_t world; /* the handle of the team of all PEs */
+static int all;         /* the number of PEs */
 static int (*size_of)(uintptr_t), (*translate)(uintptr_t, int, uintptr_t);
 
-/* A handle as it may be compared. */
+/* A handle without the half of a register that the caller may have left undefined. */
 static uintptr_t handle_of(uintptr_t argument)
 {
     return numbers ? (uint32_t)argument : argument;
@@ -63,7 +64,8 @@ void preload_teams_open(const struct preload_frame *f, int npes)
     }
 }
 
-/* The number of a set of members, of which there were some before. */
+/* The number of a team in traces, not 0: a hash of its members and of instance, which counts the
+ * earlier teams of the same members. */
 static uint32_t number_of(const int *pes, int n, int instance)
 {
     uint32_t h = 2166136261u;
@@ -76,7 +78,7 @@ static uint32_t number_of(const int *pes, int n, int instance)
     return h ? h : 1;
 }
 
-/* Adds a team; the array is its own from here on. The lock is held. */
+/* Adds a team, with the lock held. Takes ownership of pes. NULL: the table is full. */
 static const struct team *add(uintptr_t handle, bool set, int *pes, int n)
 {
     int count = atomic_load(&team_count), instance = 0;
@@ -101,6 +103,7 @@ static const struct team *add(uintptr_t handle, bool set, int *pes, int n)
     return t;
 }
 
+/* The team in the table that has a handle now; NULL if there is none. */
 static const struct team *known(uintptr_t handle, bool set)
 {
     for (int i = atomic_load_explicit(&team_count, memory_order_acquire); i-- > 0;)
@@ -138,6 +141,7 @@ static const struct team *learn(uintptr_t handle)
     return pes ? enter(handle, false, pes, n) : NULL;
 }
 
+/* The team of an active set, which it adds to the table when it is new. NULL: not a valid set. */
 static const struct team *active_set(int start, int log_stride, int n)
 {
     if (n <= 0 || n > all || log_stride < 0 || log_stride > 30 || start < 0)
@@ -155,7 +159,7 @@ static const struct team *active_set(int start, int log_stride, int n)
     return enter(mix, true, pes, n);
 }
 
-/* A handle that the library has written. */
+/* The handle that the library has written at an address. */
 static uintptr_t written(uintptr_t at)
 {
     if (numbers)
@@ -163,6 +167,7 @@ static uintptr_t written(uintptr_t at)
     return *(uintptr_t *)at;
 }
 
+/* Adds the teams and the context that a call has made to the tables. */
 static void made(const struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];

@@ -2,28 +2,31 @@
  * teams.h: numbers for teams that are the same at each member, so that traces of PEs can be
  * compared. A library's handle is no such number: it may be an address, or the number of a slot.
  *
- * The number of a team is made of its members, and of how many teams of the same members there
- * were before. That of the team of all PEs, and of active sets with all PEs, is 0.
+ * The number of a team is a hash of its members and of how many teams had the same members before.
+ * The number of the team of all PEs, and of active sets with all PEs, is 0.
  */
 #ifndef PRELOAD_TEAMS_H
 #define PRELOAD_TEAMS_H
 
 #include "preload.h"
 
-/* The PE is known. f is the call that has initialised the library. */
+/* Called once, when the library is initialised. f is the call that showed it, npes the number of
+ * PEs. */
 void preload_teams_open(const struct preload_frame *f, int npes);
 
-/* After a call that makes teams or a context, or removes them. */
+/* Called after a call that makes or destroys teams or a context; status is its result. */
 void preload_teams_changed(const struct preload_frame *f, int status);
 
-/* The number of the team of a call. False: it has none. The library is asked for the members of a
- * team that is new to the shim. */
+/* Gets the number of the team of a call. False: the call has none. For a team that is new to the
+ * shim, it queries the library for the members. */
 bool preload_team_of(const struct preload_frame *f, uint32_t *team);
 
-/* The PE of a call in the numbers of the job; those of a context are of the context's team. */
+/* The job's number of the PE that a call names: a call on a context numbers PEs as the context's
+ * team does. */
 int preload_team_pe(const struct preload_frame *f, int pe);
 
-/* For the writer: describes the teams that it has not described since the last reset. */
+/* For the writer: writes the members of each team that it has not written since the last reset, one
+ * event for each team. A reset comes with each new file. */
 void preload_teams_describe(void);
 void preload_teams_reset(void);
 

@@ -1,8 +1,8 @@
 /*
  * ticks.c: from ticks of records to nanoseconds.
  *
- * The rate of the processor's counter is not asked of anybody: the writer reads both clocks again
- * and again, and a time between two such marks is on the line between them. The marks are at most
+ * The rate of the processor's counter is measured: the writer reads both clocks again and again,
+ * and a time between two such marks is on the line between them. The marks are at most
  * some 100 ms apart, so that an error of 50 ns in one is an error of 50 ns in the time. Calls that
  * last longer began before the marks that are kept; the first mark of all stays for them.
  */
@@ -18,8 +18,8 @@ bool preload_tsc;
 static struct mark {
     uint64_t ticks, ns;
 } marks[MARKS], first;
-static unsigned count; /* of all marks; the last is marks[(count - 1) % MARKS] */
-static uint64_t to_round;
+static unsigned count;    /* of all marks; the last is marks[(count - 1) % MARKS] */
+static uint64_t to_round; /* added to CLOCK_MONOTONIC: the time since a multiple of ROUND */
 
 /* Readers keep times in floating-point numbers of microseconds; counted from 1970 they would be
  * exact to a quarter of one (runtime/trace has the same). */
@@ -27,8 +27,8 @@ static uint64_t to_round;
 
 void preload_ticks_open(void)
 {
-    /* Each PE of a machine finds the same number, or their times would be apart: a thread that
-     * loses the processor between the reads makes a bad pair, and the tightest of many is taken. */
+    /* All PEs of a machine must get the same to_round, or their times would differ. A thread that
+     * loses the processor between the reads gets a bad pair, so the closest of 20 pairs counts. */
     uint64_t least = UINT64_MAX;
     for (int i = 0; i < 20; i++) {
         struct timespec wall;
@@ -62,8 +62,8 @@ uint64_t preload_since_round(uint64_t monotonic)
 
 void preload_ticks_mark(void)
 {
-    /* A thread that loses the processor between the two reads would make a bad pair: of five pairs,
-     * the one whose reads are nearest to each other. */
+    /* A thread that loses the processor between the two reads gets a bad pair, so the mark is the
+     * pair of five whose reads are closest to each other. */
     struct mark best = {0, 0};
     uint64_t least = UINT64_MAX;
     for (int i = 0; i < 5; i++) {
@@ -78,7 +78,7 @@ void preload_ticks_mark(void)
     marks[count++ % MARKS] = best;
 }
 
-/* The place of t on the line through a and b. */
+/* The nanoseconds for ticks t, on the line through the marks a and b. */
 static uint64_t between(struct mark a, struct mark b, uint64_t t)
 {
     if (b.ticks == a.ticks)

@@ -32,18 +32,18 @@ static inline uint64_t preload_ticks(void)
     return preload_monotonic();
 }
 
-/* Chooses the clock. */
+/* Chooses the processor's counter or CLOCK_MONOTONIC, before the first record. */
 void preload_ticks_open(void);
 
-/* The writer calls it after it has seen which records there are, and before it asks their times:
- * a record's time is then between two moments at which both clocks were read. */
+/* Reads both clocks and keeps the pair, a mark. The writer calls it after it has read how many
+ * records there are and before it converts their times, so each time is between two marks. */
 void preload_ticks_mark(void);
 
-/* Nanoseconds of ticks that are not later than the last mark, from the last multiple of 30 days
- * since 1970, as SHMEM_TRACE counts. */
+/* Converts ticks, not later than the last mark, to nanoseconds since the last multiple of 30 days
+ * after 1970, as SHMEM_TRACE counts. */
 uint64_t preload_ticks_ns(uint64_t ticks);
 
-/* The same of CLOCK_MONOTONIC. */
+/* Converts a time of CLOCK_MONOTONIC to nanoseconds since the same moment. */
 uint64_t preload_since_round(uint64_t monotonic);
 
 #endif

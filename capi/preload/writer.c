@@ -28,13 +28,14 @@ static const char *dir;
 static uint64_t most;
 static pthread_t thread;
 static bool running;
-static _Atomic uint32_t bell;          /* rung to wake the writer */
-static _Atomic uint32_t asked, served; /* flushes */
-static uint32_t answered;              /* of the writer */
-static _Atomic bool leave;
+static _Atomic uint32_t bell;           /* a futex that is increased to wake the writer */
+static _Atomic uint32_t wanted, served; /* numbers of flushes: the last called for, the last made */
+static uint32_t made;                   /* the writer's own copy of served */
+static _Atomic bool leave;              /* the writer is to end after its next round */
 static struct preload_about about;
-static _Atomic bool known; /* about is there */
+static _Atomic bool known; /* about is filled */
 
+/* Sleeps until a thread wakes the futex, for ms at most; not at all if it is no longer seen. */
 static void sleep_on(_Atomic uint32_t *word, uint32_t seen, int ms)
 {
     struct timespec nap = {ms / 1000, ms % 1000 * 1000000L};
@@ -52,19 +53,20 @@ void preload_writer_wake(void)
     wake_all(&bell);
 }
 
-/* Takes the records of a ring that were there at the mark. */
+/* Writes the records of a ring up to head, all made before the last mark of the clocks. */
 static void drain(struct preload_ring *r, uint64_t head)
 {
     uint64_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
     while (tail < head) {
         preload_output_call(r, &r->records[tail % PRELOAD_RING]);
-        /* Room is given back in parts, so that the thread seldom has to read the tail. */
+        /* The tail advances in steps, so that the thread seldom has to read it. */
         if (++tail % (PRELOAD_RING / 64) == 0)
             atomic_store_explicit(&r->tail, tail, memory_order_release);
     }
     atomic_store_explicit(&r->tail, tail, memory_order_release);
 }
 
+/* The number of records that were lost in all rings, or for want of a ring. */
 static uint64_t lost(void)
 {
     uint64_t n = atomic_load(&preload_ringless);
@@ -73,7 +75,7 @@ static uint64_t lost(void)
     return n;
 }
 
-/* Polls all rings once. Returns whether there was something. */
+/* Writes the records of all rings. Returns whether there were any. */
 static bool round_of_all(void)
 {
     enum { MOST = 1024 };
@@ -87,7 +89,7 @@ static bool round_of_all(void)
     }
     if (!any)
         return false;
-    preload_ticks_mark(); /* behind every record that heads has */
+    preload_ticks_mark(); /* later than every record before heads */
     preload_teams_describe();
     n = 0;
     for (struct preload_ring *r = list; r && n < MOST; r = r->next)
@@ -98,17 +100,18 @@ static bool round_of_all(void)
     return true;
 }
 
-/* One round; true: no thread waits for another. */
+/* Polls the rings once, and makes the flush that a thread waits for. Returns whether no other
+ * thread waits for a flush. */
 static bool serve(void)
 {
     static bool open;
-    uint32_t ask = atomic_load(&asked);
+    uint32_t want = atomic_load(&wanted);
     if (!open && atomic_load_explicit(&known, memory_order_acquire)) {
         preload_output_open(dir, most, &about);
         open = true;
     }
     bool any = open && round_of_all();
-    if (open && ask != answered) {
+    if (open && want != made) {
         preload_counts();
         preload_output_end(lost());
     } else if (any) {
@@ -116,12 +119,12 @@ static bool serve(void)
     }
     if (open && !preload_output_works())
         atomic_store(&preload_recording, false);
-    if (ask != answered) {
-        answered = ask;
-        atomic_store(&served, ask);
+    if (want != made) {
+        made = want;
+        atomic_store(&served, want);
         wake_all(&served);
     }
-    return atomic_load(&asked) == answered;
+    return atomic_load(&wanted) == made;
 }
 
 static void *run(void *unused)
@@ -171,9 +174,9 @@ void preload_writer_pe(const struct preload_about *what)
 
 void preload_writer_flush(bool last)
 {
-    uint32_t mine = atomic_fetch_add(&asked, 1) + 1;
+    uint32_t mine = atomic_fetch_add(&wanted, 1) + 1;
     if (!running) {
-        /* The process ends, and a destructor finalizes the library behind the shim's. */
+        /* The writer has ended with the process, and a later destructor calls finalize. */
         if (atomic_load(&preload_recording))
             serve();
         return;
@@ -203,5 +206,5 @@ void preload_writer_forked(void)
     running = false;
     atomic_store(&preload_recording, false);
     atomic_store(&leave, false);
-    answered = atomic_load(&asked);
+    made = atomic_load(&wanted);
 }

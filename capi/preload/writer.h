@@ -7,24 +7,25 @@
 
 #include "output.h"
 
-/* Starts the thread. False, after a message: nothing can be recorded. Called once at most in a
- * process. */
+/* Starts the thread. False, after a message: nothing can be recorded. At most one call in a
+ * process.
+ */
 bool preload_writer_start(const char *dir, uint64_t most);
 
-/* The PE is known: from now on there is a file. Called once. */
+/* Called once, when this PE's number is known: lets the writer create the file. */
 void preload_writer_pe(const struct preload_about *about);
 
-/* Wakes it. */
+/* Wakes the writer before its next poll. */
 void preload_writer_wake(void);
 
-/* Returns when all that was recorded before is in the files, and they are complete, or after 10
- * seconds without an answer. The thread is gone then where last is set. */
+/* Returns when the writer has written all earlier records and completed the file, or after a
+ * message when that takes more than 10 seconds. With last, the thread then ends. */
 void preload_writer_flush(bool last);
 
 /* For the child of a fork, which has no writer thread. */
 void preload_writer_forked(void);
 
-/* Whether records can still be written. */
+/* Whether the writer still writes records; false after an error. */
 extern _Atomic bool preload_recording;
 
 #endif
