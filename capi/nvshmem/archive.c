@@ -1,13 +1,15 @@
 /*
- * archive.c: what a program calls whose device code was linked from NVIDIA's archive. That code
- * reads the state of the other library, so the program is refused when it begins.
+ * archive.c: the functions of the host library that NVIDIA's device archive, libnvshmem_device.a,
+ * calls. The device code in it reads the state of NVIDIA's host library, so init refuses a program
+ * that was linked with the archive.
  */
 #include "own.h"
 
 #include <stdio.h>
 
 #pragma GCC visibility push(default)
-/* A program that was linked with 3.7 or later has a copy of it. */
+/* A variable of NVIDIA's library. Programs that were linked with NVSHMEM 3.7 or later have a copy
+ * of it, which nothing reads. */
 int nvshmem_selected_device_transport;
 
 int nvshmemid_hostlib_init_attr(int requested, int *provided, unsigned int flags,

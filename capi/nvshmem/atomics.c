@@ -1,5 +1,5 @@
 /*
- * atomics.c: floating-point numbers, added by compare and swap of their bits.
+ * atomics.c: atomic additions to floating-point numbers, by compare and swap of their bits.
  */
 #include "own.h"
 
@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+/* Adds value to *dest at the PE, and returns the number before the addition. */
 float nvshmemi_add_float(float *dest, float value, int pe)
 {
     uint32_t *word = (uint32_t *)dest, seen = shmem_uint32_atomic_fetch(word, pe);
@@ -22,6 +23,7 @@ float nvshmemi_add_float(float *dest, float value, int pe)
     }
 }
 
+/* Adds value to *dest at the PE, and returns the number before the addition. */
 double nvshmemi_add_double(double *dest, double value, int pe)
 {
     uint64_t *word = (uint64_t *)dest, seen = shmem_uint64_atomic_fetch(word, pe);
@@ -37,7 +39,8 @@ double nvshmemi_add_double(double *dest, double value, int pe)
     }
 }
 
-/* The word that holds the half has the other half of a pair, too, which stays as it is. */
+/* Adds value to *dest at the PE, and returns the number before the addition. It swaps the word of
+ * 32 bits that contains *dest, and leaves the other half in that word as it is. */
 struct __half nvshmemi_add_half(struct __half *dest, struct __half value, int pe)
 {
     uintptr_t at = (uintptr_t)dest;

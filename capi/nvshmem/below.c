@@ -1,12 +1,13 @@
 /*
- * below.c: finds the functions of libshmem.so for libshmem_nvshmem.so, and those of that library
- * for libnvshmem_host.so.3 (BELOW_EXPORTS), which programs need that were linked with NVIDIA's.
+ * below.c: finds the functions of libshmem.so for libshmem_nvshmem.so, and those of
+ * libshmem_nvshmem.so for libnvshmem_host.so.3 (BELOW_EXPORTS), which programs need that were
+ * linked with NVIDIA's library.
  *
- * A program may have another OpenSHMEM, whose functions have the same names. So this library
- * does not need libshmem.so as the linker knows it: then each would be found where the loader
- * searches first, and an unversioned function answers for a versioned one. It opens libshmem.so for
- * itself, where no other library finds its names, and takes them from there. Of several users of
- * libshmem.so in a process, Python's package for example, all get the same one, by its soname.
+ * A program may have another OpenSHMEM, whose functions have the same names. So this library is not
+ * linked with libshmem.so: the loader would bind each name to the first library that has it, and
+ * would take an unversioned function for a versioned one. This library opens libshmem.so itself,
+ * without adding its names to the search of other libraries. All users of libshmem.so in a process,
+ * such as the Python package, get the same one, by its soname.
  */
 #define _GNU_SOURCE
 #include "own.h"
@@ -16,23 +17,26 @@
 #include <sys/mman.h>
 
 #ifdef BELOW_EXPORTS
-/* A program that was linked with 3.7 or later has a copy of it, which nothing reads. */
+/* A variable of NVIDIA's library. Programs that were linked with NVSHMEM 3.7 or later have a copy
+ * of it, which nothing reads. */
 __attribute__((visibility("default"))) int nvshmem_selected_device_transport;
 #else
 #define BELOW_NAMES "zz_below.h"
 #define BELOW_LIBRARY "libshmem.so"
 #endif
 
+/* The addresses of the functions of the library below, through which below.S jumps. */
 extern void *nvshmemi_slots[], *nvshmemi_slots_end[];
 
+/* The names of these functions, in the order of the slots. */
 static const char names[] =
 #define BELOW(name) #name "\0"
 #include BELOW_NAMES
     ;
 
-static char why[512];
+static char why[512]; /* why the library or a function was not found */
 
-/* Takes the place of a function that there is not. */
+/* In the slot of a function that was not found: ends the process. */
 static void missing(void)
 {
     fprintf(stderr, "shmem: load " BELOW_LIBRARY ": %s (install all libraries from one release)\n",
@@ -42,12 +46,13 @@ static void missing(void)
 
 static void *library;
 
+/* The function of the library below that has this name; NULL if it has none. */
 void *nvshmemi_below(const char *name)
 {
     return library ? dlsym(library, name) : NULL;
 }
 
-/* Before any constructor of the program, whose kernels register themselves. */
+/* Fills the slots, before the constructors of the program: those register its kernels. */
 __attribute__((constructor)) static void load(void)
 {
     library = dlopen(BELOW_LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -62,7 +67,7 @@ __attribute__((constructor)) static void load(void)
         if (why[0] == '\0')
             snprintf(why, sizeof why, BELOW_LIBRARY " has no %s", name);
     }
-    /* Like the tables that the linker makes. That it fails leaves them as good. */
+    /* Read-only from here on, like the linker's tables. If that fails, calls work all the same. */
     (void)mprotect(nvshmemi_slots, (size_t)((char *)nvshmemi_slots_end - (char *)nvshmemi_slots),
                    PROT_READ);
 }

@@ -1,6 +1,6 @@
 /*
- * buffers.c: hints about buffers and regions, which libshmem does not need: any memory may be a
- * local source or destination of it. Handles of queues.
+ * buffers.c: registration of local buffers and hints about regions of code, which libshmem does not
+ * need: any memory may be a local source or destination. Handles of queue pairs.
  */
 #include "own.h"
 
@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+/* Checks its arguments only: libshmem needs no registration of a local buffer. */
 int nvshmemi_buffer_register(void *buffer, size_t length)
 {
     return buffer == NULL || length == 0 ? NVSHMEMX_ERROR_INVALID_VALUE : 0;
@@ -18,6 +19,8 @@ int nvshmemi_buffer_unregister(void *buffer)
     return buffer == NULL ? NVSHMEMX_ERROR_INVALID_VALUE : 0;
 }
 
+/* Makes n handles, numbers after NVSHMEMX_QP_DEFAULT. It needs no resources: kernels map a handle
+ * to one of the rings that the job has. */
 int nvshmemi_qp_create(int n, nvshmemx_qp_handle_t **handles)
 {
     if (n < 1 || handles == NULL)
@@ -37,6 +40,7 @@ void nvshmemi_signal_counted_reset(uint64_t *counter)
     shmem_quiet();
 }
 
+/* Begins a region of code with hints. libshmem uses none of them, so no region is ever active. */
 int nvshmemi_region_start(nvshmemx_region_handle_t *handle, const nvshmemx_region_attrs_t *attrs)
 {
     if (handle == NULL || attrs == NULL)

@@ -1,5 +1,5 @@
 /*
- * half.c: arithmetic on half and bfloat16, in float.
+ * half.c: reductions of half and bfloat16 elements, whose arithmetic is done in float.
  */
 #include "own.h"
 
@@ -24,7 +24,7 @@ static float of_bfloat16(uint16_t b)
     return of_bits((uint32_t)b << 16);
 }
 
-/* To the nearest, and to even between two. */
+/* Rounds to the nearest bfloat16, and halfway between two to the even one. */
 static uint16_t to_bfloat16(float x)
 {
     uint32_t bits = bits_of(x);
@@ -44,6 +44,7 @@ static float of_half(uint16_t h)
     return sign ? -small : small;
 }
 
+/* Rounds to the nearest half, and halfway between two to the even one. */
 static uint16_t to_half(float x)
 {
     uint32_t bits = bits_of(x), sign = bits >> 16 & 0x8000, rest = bits & 0x7fffffff;
@@ -56,6 +57,7 @@ static uint16_t to_half(float x)
     return (uint16_t)(sign | (rest - (112u << 23) + 0xfff + (rest >> 13 & 1)) >> 13);
 }
 
+/* Defines nvshmemi_<type>_<op>, the reduction of a and b to the expression. */
 #define REDUCER(type, op, expression)                                                              \
     static void type##_##op(void *acc, const void *in, size_t nelems)                              \
     {                                                                                              \

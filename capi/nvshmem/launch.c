@@ -1,9 +1,11 @@
 /*
- * launch.c: kernels of which all blocks run at the same time, for callers that look the names up.
+ * launch.c: collective launches, of kernels whose blocks all run at the same time, for callers that
+ * find these functions by name, such as bindings of Python.
  *
- * Programs have the forms of the headers, which call the CUDA runtime that they are linked with.
- * This library has none: it takes the one that the process has as a shared library. Kernels of a
- * program that is linked with the static one are unknown to it, and the runtime says so.
+ * Compiled programs use the inline forms of the headers, which call the CUDA runtime that the
+ * program is linked with. This library is linked with none, and uses the shared CUDA runtime of the
+ * process. That runtime does not know the kernels of a program that is linked with the static one,
+ * and returns an error for them.
  */
 #define _GNU_SOURCE
 #include "own.h"
@@ -35,41 +37,48 @@ struct config {
 };
 _Static_assert(sizeof(struct config) == 56, "as CUDA has it");
 
-enum { ATTRIBUTE_COOPERATIVE = 2, MOST_ATTRIBUTES = 32 };
+enum { ATTRIBUTE_COOPERATIVE = 2 }; /* cudaLaunchAttributeCooperative */
+enum { MOST_ATTRIBUTES = 32 };      /* of a launch; the limit of this library */
+/* cudaDevAttrCooperativeLaunch and cudaDevAttrMultiProcessorCount. */
 enum { CAN_COOPERATE = 95, PROCESSORS = 16 };
 
+/* The functions of the CUDA runtime, once open_runtime has found one. */
 static struct runtime {
     int (*device)(int *device);
-    int (*ask)(int *value, int attribute, int device);
+    int (*query)(int *value, int attribute, int device);
     int (*fit)(int *blocks, const void *func, int threads, size_t shared);
     int (*launch)(const struct config *config, const void *func, void **args);
     const char *(*describe)(int error);
 } runtime;
 
+/* The function with a name in a library, or with NULL in the whole process; NULL if there is none.
+ */
 static void *find(void *library, const char *name)
 {
     return dlsym(library == NULL ? RTLD_DEFAULT : library, name);
 }
 
+/* Fills runtime from a library, or with NULL from the whole process. False: it lacks a function. */
 static bool take(void *library)
 {
     struct runtime r = {
         .device = (int (*)(int *))find(library, "cudaGetDevice"),
-        .ask = (int (*)(int *, int, int))find(library, "cudaDeviceGetAttribute"),
+        .query = (int (*)(int *, int, int))find(library, "cudaDeviceGetAttribute"),
         .fit = (int (*)(int *, const void *, int, size_t))find(
             library, "cudaOccupancyMaxActiveBlocksPerMultiprocessor"),
         .launch = (int (*)(const struct config *, const void *, void **))find(
             library, "cudaLaunchKernelExC"),
         .describe = (const char *(*)(int))find(library, "cudaGetErrorString"),
     };
-    if (r.device == NULL || r.ask == NULL || r.fit == NULL || r.launch == NULL ||
+    if (r.device == NULL || r.query == NULL || r.fit == NULL || r.launch == NULL ||
         r.describe == NULL)
         return false;
     runtime = r;
     return true;
 }
 
-/* The runtime that is loaded already: a second one would not know the program's kernels. */
+/* Finds the CUDA runtime that is loaded already; a second one would not know the program's kernels.
+ * Returns 0, or an error that it has printed. */
 static int open_runtime(const char *call)
 {
     static const char *const names[] = {"libcudart.so.13", "libcudart.so.12"};
@@ -90,6 +99,7 @@ static int open_runtime(const char *call)
     return NVSHMEMX_ERROR_NOT_SUPPORTED;
 }
 
+/* Prints an error of the CUDA runtime, and returns the status of a failed launch. */
 static int refuse(const char *call, const char *what, int error, const char *remedy)
 {
     fprintf(stderr, "shmem: %s: %s: %s (%s)\n", call, what, runtime.describe(error), remedy);
@@ -101,6 +111,8 @@ static unsigned long long volume(struct dim d)
     return (unsigned long long)d.x * d.y * d.z;
 }
 
+/* Gets how many blocks of a kernel run at the same time on the thread's GPU. Returns 0, or an error
+ * that it has printed. */
 static int most_blocks(const void *func, struct dim block, size_t shared, int *most,
                        const char *call)
 {
@@ -122,9 +134,9 @@ static int most_blocks(const void *func, struct dim block, size_t shared, int *m
         return NVSHMEMX_ERROR_NOT_SUPPORTED;
     int error = runtime.device(&device);
     if (error == 0)
-        error = runtime.ask(&can, CAN_COOPERATE, device);
+        error = runtime.query(&can, CAN_COOPERATE, device);
     if (error == 0)
-        error = runtime.ask(&processors, PROCESSORS, device);
+        error = runtime.query(&processors, PROCESSORS, device);
     if (error == 0 && can)
         error = runtime.fit(&blocks, func, (int)volume(block), shared);
     if (error != 0)
@@ -139,6 +151,8 @@ static int most_blocks(const void *func, struct dim block, size_t shared, int *m
     return 0;
 }
 
+/* Launches a kernel cooperatively; a grid of zeros stands for as many blocks as run at the same
+ * time. Returns 0, or an error that it has printed. */
 static int launch(struct config c, const void *func, void **args, const char *call)
 {
     struct attribute all[MOST_ATTRIBUTES + 1];

@@ -1,5 +1,6 @@
 /*
- * openshmem.c: a job of the PEs that another OpenSHMEM of the program has brought together.
+ * openshmem.c: NVSHMEMX_INIT_WITH_SHMEM: starts a job with the PEs of another OpenSHMEM library,
+ * which the program has initialised.
  */
 #define _GNU_SOURCE
 #include "own.h"
@@ -9,7 +10,7 @@
 #include <dlfcn.h>
 #include <strings.h>
 
-/* The functions that it uses, which every version of the specification has. */
+/* The functions of the other library that this file calls; every version of OpenSHMEM has them. */
 struct other {
     int (*my_pe)(void);
     int (*n_pes)(void);
@@ -19,6 +20,7 @@ struct other {
     void (*barrier_all)(void);
 };
 
+/* Fills o from the process. Returns NULL, or the name of a function that is missing. */
 static const char *find(struct other *o)
 {
     const struct {
@@ -37,7 +39,8 @@ static const char *find(struct other *o)
     return NULL;
 }
 
-/* Whether NVSHMEM_BOOTSTRAP asks for it. The core, which reads settings, is not loaded yet. */
+/* Whether NVSHMEM_BOOTSTRAP=SHMEM asks for a job with the PEs of another OpenSHMEM, and there is no
+ * job yet. It reads the environment itself: the core, which reads settings, is not loaded yet. */
 bool nvshmemi_with_shmem(void)
 {
     const char *ours = getenv("SHMEM_BOOTSTRAP"), *theirs = getenv("NVSHMEM_BOOTSTRAP");
@@ -45,6 +48,8 @@ bool nvshmemi_with_shmem(void)
            nvshmemi_init_status() == NVSHMEM_STATUS_NOT_INITIALIZED;
 }
 
+/* Starts a job with the PEs of the program's OpenSHMEM: PE 0 makes a unique ID, and the others read
+ * it from its symmetric heap. Returns 0, or an error that has been printed. */
 int nvshmemi_init_with_shmem(const char *call)
 {
     struct other o;
@@ -57,7 +62,7 @@ int nvshmemi_init_with_shmem(const char *call)
             call, lacks);
         return NVSHMEMX_ERROR_INVALID_VALUE;
     }
-    /* The program is linked with libshmem.so as well: its job is this one. */
+    /* The program's OpenSHMEM is libshmem.so itself: its job is this one. */
     if ((void *)(uintptr_t)o.my_pe == nvshmemi_below("shmem_my_pe"))
         return shmemx_init_attr(0, NULL);
 
@@ -79,6 +84,6 @@ int nvshmemi_init_with_shmem(const char *call)
     o.free_(sent);
     shmemx_init_attr_t attr = SHMEMX_INIT_ATTR_INITIALIZER;
     if (got.status != 0 || shmemx_set_attr_uniqueid_args(me, n, &got.id, &attr) != 0)
-        status = NVSHMEMX_ERROR_INTERNAL; /* PE 0 has said why */
+        status = NVSHMEMX_ERROR_INTERNAL; /* PE 0 has printed why */
     return status != 0 ? status : shmemx_init_attr(SHMEMX_INIT_WITH_UNIQUEID, &attr);
 }

@@ -1,5 +1,5 @@
 /*
- * own.h: functions of libnvshmem_host.so that are not those of libshmem.so under another name.
+ * own.h: functions of libshmem_nvshmem.so that do more than call one of libshmem.so.
  */
 #ifndef NVSHMEMI_OWN_H
 #define NVSHMEMI_OWN_H
@@ -20,10 +20,11 @@ struct __nv_bfloat16 {
     uint16_t bits;
 };
 
-/* below.c. A function of libshmem.so; NULL where there is none. */
+/* below.c. The function of libshmem.so with a name; NULL if there is none. */
 void *nvshmemi_below(const char *name);
 
-/* Any operation but SET adds: programs built with older releases use other numbers. */
+/* libshmem's operation for a signal operation of NVSHMEM. All but SET add: programs built with
+ * older releases use other numbers for ADD. */
 static inline int nvshmemi_signal_of(int op)
 {
     return op == NVSHMEM_SIGNAL_SET ? SHMEM_SIGNAL_SET : SHMEM_SIGNAL_ADD;
@@ -37,12 +38,12 @@ void nvshmemi_iget_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrd
                              size_t nelems, size_t size, int pe, struct CUstream_st *stream,
                              const char *call);
 
-/* half.c */
+/* half.c: the reductions of half and bfloat16. */
 extern const struct shmemi_reducer nvshmemi_half_max, nvshmemi_half_min, nvshmemi_half_sum,
     nvshmemi_half_prod, nvshmemi_bfloat16_max, nvshmemi_bfloat16_min, nvshmemi_bfloat16_sum,
     nvshmemi_bfloat16_prod;
 
-/* atomics.c. What was there before. */
+/* atomics.c. Atomic additions; they return the number before the addition. */
 float nvshmemi_add_float(float *dest, float value, int pe);
 double nvshmemi_add_double(double *dest, double value, int pe);
 struct __half nvshmemi_add_half(struct __half *dest, struct __half value, int pe);
@@ -60,15 +61,15 @@ int nvshmemi_team_init(nvshmem_team_t *team, const nvshmem_team_config_t *config
                        int rank, const char *call);
 void *nvshmemi_mc_ptr(nvshmem_team_t team, const void *ptr);
 
-/* twice.c. Tells of another library of this one's soname. */
+/* twice.c. Prints a warning if another library with NVIDIA's soname is loaded. */
 void nvshmemi_warn_of_another(const char *call);
 
 /* openshmem.c */
 bool nvshmemi_with_shmem(void);
 int nvshmemi_init_with_shmem(const char *call);
 
-/* start.c. The heap is in the memory of a GPU, whatever the program's kernels are made of, and the
- * first allocation settles which. */
+/* start.c. The heap of a program of NVSHMEM is in GPU memory. The first allocation settles which
+ * GPU each PE uses. */
 void nvshmemi_init(const char *call);
 int nvshmemi_init_thread(int requested, int *provided, const char *call);
 void *nvshmemi_malloc(size_t size);

@@ -6,6 +6,8 @@
 #include <shmem.h>
 #include <shmemx.h>
 
+/* The first allocation settles which GPU each PE uses, because the heap is in its memory: programs
+ * of NVSHMEM may call cudaSetDevice after init. */
 void *nvshmemi_malloc(size_t size)
 {
     shmemi_settle_gpu("nvshmem_malloc");
@@ -25,10 +27,10 @@ void *nvshmemi_align(size_t alignment, size_t size)
 }
 
 /*
- * A version has a number in the upper half and the bytes of the struct in the lower one. Programs
- * leave it to chance: torch's attributes are not initialised, those of nvshmem4py are memory of
- * numpy. NVIDIA's library takes them. Only a version that can be that of a later release is
- * refused, since its struct may lay out differently what is read here.
+ * Whether the version of init attributes is that of a later release, whose struct may have another
+ * layout: only that is refused. A version has a number in the upper half and the size of the struct
+ * in the lower half. Programs often leave it undefined: torch does not initialise its attributes,
+ * and those of nvshmem4py are memory of numpy. NVIDIA's library accepts them.
  */
 static bool later(int version)
 {
@@ -37,7 +39,8 @@ static bool later(int version)
            size >= (int)sizeof(nvshmemx_init_attr_v1) && size <= 4096;
 }
 
-/* What the headers have that the program, or a library of it, was compiled with (nvshmem_api.h). */
+/* The NVSHMEM release of the headers that the program, or a library of it, was compiled with
+ * (nvshmem_api.h). */
 extern int nvshmemi_headers_release __attribute__((weak));
 
 /* Refuses a program that was compiled against newer headers. Returns 0, or an error that it has

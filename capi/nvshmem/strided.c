@@ -9,6 +9,8 @@
 typedef void copy(void *dest, const void *source, size_t nbytes, int pe,
                   struct CUstream_st *stream);
 
+/* Copies nelems elements of size bytes on the stream, each by its own call of one, or all by one
+ * call if they have no gaps. */
 static void each(copy *one, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst,
                  size_t nelems, size_t size, int pe, struct CUstream_st *stream, const char *call)
 {

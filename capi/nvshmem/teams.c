@@ -1,5 +1,5 @@
 /*
- * teams.c: teams with the configurations and the meaning of NVSHMEM.
+ * teams.c: teams with the configurations of NVSHMEM, and by its rules where OpenSHMEM's differ.
  */
 #include "own.h"
 
@@ -25,8 +25,10 @@ static shmem_team_config_t below(const nvshmem_team_config_t *config, long *mask
     return (shmem_team_config_t){counts ? config->num_contexts : 0};
 }
 
-/* A configuration is often not initialised, and its version any number. One that says version and
- * size, but another version, is of other headers. Splits read what all versions have. */
+/* Refuses a team's configuration of other headers, which has this struct's size but another version
+ * in its version field. Any other number there means that the program has not initialised it, which
+ * is common. Returns 0, or -1 after a message. Splits do not check: the members that they read are
+ * in all versions. */
 static int config_version(const nvshmem_team_config_t *config, const char *call)
 {
     const int size = (int)sizeof *config, version = config->version >> 16;
@@ -56,6 +58,7 @@ int nvshmemi_team_split_2d(nvshmem_team_t parent, int xrange, const nvshmem_team
     return shmem_team_split_2d(parent, xrange, &x, xmask, xteam, &y, ymask, yteam);
 }
 
+/* Prints why a call is refused, and returns the status of an invalid value. */
 static int refuse(const char *call, const char *why)
 {
     fprintf(stderr, "shmem: PE %d: %s: %s\n", shmem_my_pe(), call, why);
@@ -88,6 +91,7 @@ int nvshmemi_team_init(nvshmem_team_t *team, const nvshmem_team_config_t *config
                : NVSHMEMX_ERROR_INVALID_VALUE;
 }
 
+/* Always NULL: libshmem makes no multicast addresses of symmetric memory. */
 void *nvshmemi_mc_ptr(nvshmem_team_t team, const void *ptr)
 {
     (void)team;

@@ -1,9 +1,9 @@
 /*
- * twice.c: two libraries of NVIDIA's soname in the process, of which one is forward.S. Linked and
- * preloaded libraries of a soname are loaded once, but one that is opened by its path is loaded
- * beside them. Then some calls of a program that was linked with that soname may come to this
- * library, and others not. Programs that were linked with this library's own soname are not
- * affected, and NVIDIA's library may be in the process for others, such as torch.
+ * twice.c: warns if two libraries with NVIDIA's soname are in the process, this project's and
+ * another. The loader loads a soname once for all linked and preloaded libraries, but one that a
+ * program opens by its path is loaded beside it. Then some calls of a program that was linked with
+ * that soname may reach this library, and others not. A program that was linked with this library's
+ * own soname is not affected: there NVIDIA's library may serve others, such as torch.
  */
 #define _GNU_SOURCE
 #include "own.h"
@@ -15,12 +15,14 @@
 
 static const char old_name[] = "libnvshmem_host.so.3", own_name[] = "libshmem_nvshmem.so";
 
+/* The files with NVIDIA's soname: this project's, which depends on this library, and another. */
 struct search {
     const char *own_file, *other_file;
 };
 
-/* Whether a library has the old soname, and whether it needs this one. */
-static void ask(const struct dl_phdr_info *info, bool *old, bool *needs)
+/* Reads from a loaded object whether it has NVIDIA's soname, and whether it depends on this
+ * library. */
+static void read_names(const struct dl_phdr_info *info, bool *old, bool *needs)
 {
     *old = *needs = false;
     for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -33,7 +35,7 @@ static void ask(const struct dl_phdr_info *info, bool *old, bool *needs)
                 strings = d->d_un.d_ptr;
         if (strings == 0)
             return;
-        /* The loader has written the address, or has left the one in the file. */
+        /* An address below the base is one in the file, which the loader has not relocated. */
         if (strings < info->dlpi_addr)
             strings += info->dlpi_addr;
         for (const ElfW(Dyn) *d = all; d->d_tag != DT_NULL; d++) {
@@ -46,12 +48,13 @@ static void ask(const struct dl_phdr_info *info, bool *old, bool *needs)
     }
 }
 
+/* For dl_iterate_phdr: fills a struct search. */
 static int inspect(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct search *s = arg;
     bool old, needs;
     (void)size;
-    ask(info, &old, &needs);
+    read_names(info, &old, &needs);
     if (old && needs)
         s->own_file = info->dlpi_name;
     else if (old)
@@ -62,7 +65,8 @@ static int inspect(struct dl_phdr_info *info, size_t size, void *arg)
 void nvshmemi_warn_of_another(const char *call)
 {
     struct search s = {0};
-    /* libshmem_preload.so gives this library all calls of the program. */
+    /* With its mode redirect, libshmem_preload.so passes all calls of the program to this library.
+     */
     const int *redirects = dlsym(RTLD_DEFAULT, "shmem_preload_redirects");
     if (redirects != NULL && *redirects != 0)
         return;

@@ -1,5 +1,6 @@
 /*
- * units.c: translation units with kernels, whose programs link with this library alone.
+ * units.c: registers translation units with kernels, for programs that are linked with this library
+ * and not with libshmem.so.
  */
 struct shmemi_unit;
 
