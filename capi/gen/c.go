@@ -10,14 +10,14 @@ import (
 	"libshmem/capi/spec"
 )
 
-// in puts a text of the generator into a surface's words: @_ and @@_ begin its functions and
+// in replaces the prefixes in a text by those of a surface: @_ and @@_ begin its public functions and
 // constants, @i_ and @@I_ its private ones.
 func in(s *spec.Surface, text string) string {
 	return strings.NewReplacer("@_", s.Prefix(), "@i_", s.Inner(), "@@_", s.Capitals()+"_",
 		"@@I_", s.Capitals()+"I_").Replace(text)
 }
 
-// cType puts the element type in the place of T.
+// cType returns the C type c, in which T stands for the element type t.
 func cType(c string, t spec.Type) string {
 	if c == "T" {
 		return t.C
@@ -36,7 +36,7 @@ func declare(c, name string) string {
 	return c + " " + name
 }
 
-// prototype is a function's declaration without what ends it.
+// prototype returns a function's declaration without the semicolon.
 func prototype(f spec.Function) string {
 	var params []string
 	for _, p := range f.Params() {
@@ -73,7 +73,7 @@ func elementSize(f spec.Function) string {
 	return strconv.Itoa(f.Type.Bits / 8)
 }
 
-// signedWidth is the part of a front function's name that says how it compares.
+// signedWidth returns the part of a name in capi/front for the type of a comparison: u32 or i64.
 func signedWidth(t spec.Type) string {
 	if t.Kind == spec.Unsigned {
 		return "u" + strconv.Itoa(t.Bits)
@@ -81,14 +81,15 @@ func signedWidth(t spec.Type) string {
 	return "i" + strconv.Itoa(t.Bits)
 }
 
-// reducer is the name of the object that holds a reduction's combine function.
+// reducer returns the name of the struct shmemi_reducer of a reduction.
 func reducer(f spec.Function) string {
 	return strings.TrimPrefix(f.Name, f.Family.Surface().Prefix())
 }
 
 var bitsOf = regexp.MustCompile(`bits\((\w+)\)`)
 
-// body is the text of a function's body, a statement for each line of Front.
+// body returns the body of a C function: the Front of its row with the words in $ replaced, a
+// statement for each line.
 func body(f spec.Function) string {
 	text, nbi := f.Family.Front, ""
 	if f.Nbi {

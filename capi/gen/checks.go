@@ -89,8 +89,8 @@ int main(int argc, char **argv)
 	return out
 }
 
-// includeBelow is for programs on a surface that stands on another: the checks' own headers have
-// that one's names.
+// includeBelow returns the include line of a surface that stands on another one, such as NVSHMEM's: the
+// headers of the checks include only that of the other.
 func includeBelow(s *spec.Surface) string {
 	if s.Over == nil {
 		return ""
@@ -121,8 +121,9 @@ func checkCall(b *strings.Builder, fn spec.Function) {
 		fn.Name, checkResult(fn), fn.Name, strings.Join(args, ", "))
 }
 
-// checkArgument is a field of struct check_call, but for a context: that is one of a
-// team with its PEs in reverse, so that a number that is not translated shows.
+// checkArgument returns the expression that a check passes for a parameter: a field of struct
+// check_call. The context is of a team that has the PEs in reverse order, and the PE is numbered in
+// that team, so that a library that does not translate the number fails the check.
 func checkArgument(fn spec.Function, p spec.Param) string {
 	switch {
 	case fn.Ctx && p.Name == "ctx":
@@ -146,11 +147,14 @@ func checkResult(fn spec.Function) string {
 	return ""
 }
 
+// checkRow returns the row of a function in the table of checks.
 func checkRow(fn spec.Function) string {
 	return fmt.Sprintf("    {%q, call_%s, check_%s, &type_%s, %q, %s},\n", fn.Name, fn.Name,
 		fn.Family.Check, fn.Type.Name, cmp.Or(fn.Family.Like, fn.Family.Name), checkFlags(fn))
 }
 
+// checkType writes the description of an element type: its kind, its size, and how many of its bytes
+// hold the value, which are 10 of a long double's 16.
 func checkType(b *strings.Builder, t spec.Type) {
 	size := fmt.Sprintf("sizeof(%s)", t.C)
 	if t.Kind == spec.Raw {
@@ -164,6 +168,7 @@ func checkType(b *strings.Builder, t spec.Type) {
 		t.Name, t.Name, checkKinds[t.Kind], size, used)
 }
 
+// checkFlags returns the flags of a function in the table of checks, as a C expression.
 func checkFlags(fn spec.Function) string {
 	var flags []string
 	if fn.Nbi {

@@ -10,14 +10,16 @@ import (
 	"libshmem/capi/spec"
 )
 
-// The names of the specification: functions, a line for each, and macros for C11.
+// Lists of the names in the specification, a line for each: functions, deprecated functions, and
+// generic names of C11.
 const (
 	standardList   = "capi/spec/testdata/openshmem.tsv"
 	deprecatedList = "capi/spec/testdata/deprecated.tsv"
 	genericList    = "capi/spec/testdata/generics.tsv"
 )
 
-// A tally counts names: those of the specification, of the table, and of calls in test programs.
+// A tally counts names of the specification: all, those that the table has, and those of the latter
+// that a test program calls.
 type tally struct{ wanted, there, tested int }
 
 func (t *tally) add(there, tested bool) {
@@ -36,7 +38,7 @@ func (t tally) row(name string) string {
 
 var calledName = regexp.MustCompile(`\b(\w+)\)?\(`)
 
-// called is every name that a program of tests/c calls, the generated ones included.
+// called returns the names that the programs of tests/c call, including the generated programs.
 func called(root string) (map[string]bool, error) {
 	names := map[string]bool{}
 	note := func(text string) {
@@ -61,7 +63,7 @@ func called(root string) (map[string]bool, error) {
 	return names, nil
 }
 
-// untested is an error when the table has a function that no program of tests/c calls.
+// untested returns an error if the table has a function that no program of tests/c calls.
 func untested(tested map[string]bool) error {
 	var missing []string
 	for _, name := range spec.Shmem.Names() {
@@ -76,7 +78,7 @@ func untested(tested map[string]bool) error {
 	return nil
 }
 
-// count reads a list of functions: a tally for each family, in the order of the list.
+// count reads a list of functions, and returns a table with a tally for each family.
 func count(path string, there, tested map[string]bool) (string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -104,7 +106,8 @@ func count(path string, there, tested map[string]bool) (string, error) {
 	return out + all.row("all"), nil
 }
 
-// countGenerics is the same for the macros, those of a status.
+// countGenerics reads the list of generic names, and returns the row with the tally of those that are
+// "current" or "deprecated", as status says.
 func countGenerics(path, status string, there, tested map[string]bool) (string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -119,7 +122,7 @@ func countGenerics(path, status string, there, tested map[string]bool) (string, 
 	return all.row(status), nil
 }
 
-// coverage writes the page that lists which functions of the specification exist.
+// coverage returns the page that counts which functions of the specification the library has.
 func coverage(root string) (string, error) {
 	tested, err := called(root)
 	if err != nil {

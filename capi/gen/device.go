@@ -10,7 +10,7 @@ import (
 	"libshmem/capi/spec"
 )
 
-// deviceFiles makes the headers with the names that kernels call.
+// deviceFiles makes the headers with the functions of a surface that kernels call.
 func deviceFiles(s *spec.Surface) []file {
 	host := hostShapes(s)
 	var out []file
@@ -26,8 +26,8 @@ func deviceFiles(s *spec.Surface) []file {
 	return out
 }
 
-// hostShapes are the functions that host code calls, each with its parameters: a name of both
-// sides is one function to nvcc, unless it takes other arguments in kernels.
+// hostShapes returns the types of the parameters of each host function, by its name. nvcc takes a
+// host function and one for kernels as one function if name and parameters are the same.
 func hostShapes(s *spec.Surface) map[string]string {
 	out := map[string]string{}
 	add := func(f *spec.Family) {
@@ -47,7 +47,7 @@ func hostShapes(s *spec.Surface) map[string]string {
 	return out
 }
 
-// shape is the types of parameters, as a text.
+// shape returns the types of parameters as a text, which is compared.
 func shape(params []spec.Param, t spec.Type) string {
 	var types []string
 	for _, p := range params {
@@ -64,7 +64,8 @@ const deviceTop = `/*
 #pragma nv_diag_suppress 20040
 `
 
-// deviceNames is a header with names of every chapter: those of the standard, or the extensions.
+// deviceNames returns a header with the functions for kernels of all chapters: the extensions if
+// beyond is true, else the other functions.
 func deviceNames(s *spec.Surface, h spec.Headers, beyond bool, host map[string]string) string {
 	var b strings.Builder
 	about(&b, h)
@@ -89,6 +90,7 @@ func deviceNames(s *spec.Surface, h spec.Headers, beyond bool, host map[string]s
 	return b.String()
 }
 
+// deviceHeader returns the header with the functions for kernels of one chapter.
 func deviceHeader(s *spec.Surface, c spec.KernelChapter, host map[string]string) string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))
@@ -115,10 +117,10 @@ func deviceHeader(s *spec.Surface, c spec.KernelChapter, host map[string]string)
 	return b.String()
 }
 
-// deviceFunction writes a name's definitions: the plain one, the one with a
-// context first, and the one whose name says so. Where the host has the latter, it
-// takes the C interface's handle there, and kernels get that one too: the handle
-// would find the host's function otherwise, which takes it as it is.
+// deviceFunction writes the definitions of a function for kernels: the plain one, an overload that
+// takes a context first, and one with ctx_ in its name. If the host has a function of the last name,
+// kernels get a further definition that takes the host's context handle: otherwise a kernel that
+// passes a handle would call the host's function.
 func deviceFunction(b *strings.Builder, f *spec.KernelFunction, host map[string]string) {
 	late := f.Type.Kind == spec.Late && f.Form == 0 && byValue(f.Family)
 	t := f.Type
@@ -180,14 +182,19 @@ func deviceFunction(b *strings.Builder, f *spec.KernelFunction, host map[string]
 	}
 }
 
-// byValue: a function of the family needs to know the type, not only its name.
+// byValue reports whether the functions of a family pass or return elements, or use the element type
+// otherwise, so that the type must be complete and not only declared.
 func byValue(f *spec.KernelFamily) bool {
 	return f.Result == "T" || strings.Contains(f.Body, "$T") ||
 		slices.ContainsFunc(f.Params, func(p spec.Param) bool { return p.C == "T" })
 }
 
+// scopeTypes are the template arguments for the threads that make a call together.
 var scopeTypes = [...]string{"shmemi_by_thread", "shmemi_by_warp", "shmemi_by_block"}
 
+// deviceBody returns the call of a template of device/shmem that a function for kernels makes: the
+// Body of its family with the words in $ replaced. late is whether the element type is a template's
+// parameter, and job the expression for the job's data or for a context.
 func deviceBody(f *spec.KernelFunction, late bool, job string) string {
 	t, nbi, mark := f.Type.C, "0", ""
 	if late {

@@ -14,7 +14,7 @@ import (
 // deviceList has the functions of NVSHMEM's device interface, a line for each.
 const deviceList = "capi/spec/testdata/device.tsv"
 
-// deviceCoverage writes the page that lists which functions kernels have.
+// deviceCoverage returns the page that counts which of NVSHMEM's device functions the library has.
 func deviceCoverage(root string) (string, error) {
 	data, err := os.ReadFile(filepath.Join(root, deviceList))
 	if err != nil {
@@ -84,8 +84,9 @@ functions of teams and collectives accept every team of the host: ` + in(spec.Sh
 	return b.String(), nil
 }
 
-// deviceCalls has the names by which the host names the call of a kernel's report. They are one
-// text, which needs no relocation.
+// deviceCalls returns queue/zz_calls.go, with the names of the functions that kernels call. A report of
+// a kernel has only the number of its call, and the host finds the name here. The names are one
+// string, which needs no relocation.
 func deviceCalls() string {
 	var names []string
 	for _, s := range spec.Surfaces {

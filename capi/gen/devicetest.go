@@ -8,14 +8,15 @@ import (
 	"libshmem/capi/spec"
 )
 
-// A testList is a list of names that kernels call, of one family and one form of its arguments.
+// A testList is a macro for tests/gpu with a row for each of a family's functions for kernels. A
+// family has lists of its own for functions on a queue and for extensions.
 type testList struct {
 	name        string
-	rows, alike []string // of one type of each kind and size, and of the others
+	rows, alike []string // for one type of each kind and size, and for the other types
 }
 
-// testLists are the lists of a surface, and its names in the order of the lists. A name from alike
-// has that word behind it.
+// testLists returns the lists of a surface, and the names of its functions in the order of the lists.
+// A name from alike has that word behind it.
 func testLists(s *spec.Surface) ([]*testList, []string) {
 	type kind struct {
 		list  string
@@ -59,10 +60,10 @@ func testLists(s *spec.Surface) ([]*testList, []string) {
 	return lists, names
 }
 
-// deviceTests lists the names that kernels call, by family, for the programs of tests/gpu that try
-// each of them: a name, its element type and bytes, and the scope that calls it. Calls on a queue
-// are lists of their own. With FEWER_TYPES a list has one type of each kind and size. A list that
-// only another surface has is empty, so that the programs are the same for all.
+// deviceTests makes the lists of the functions that kernels call, for the programs of tests/gpu that
+// try each of them. A row has the name, the element type, its bytes, and the scope of threads that
+// makes the call. With FEWER_TYPES a list has one type of each kind and size. A list that only
+// another surface has is empty, so that the programs are the same for all surfaces.
 func deviceTests(s *spec.Surface) []file {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))

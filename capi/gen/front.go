@@ -9,9 +9,9 @@ import (
 	"libshmem/capi/spec"
 )
 
-// The prototypes are seen with default visibility, so that the definitions are
-// exported although the library is compiled with -fvisibility=hidden; the
-// version script then keeps to the names of the table.
+// thunkTop begins the file with the public functions of a chapter. It includes the prototypes with
+// default visibility, so that the definitions are exported although the library is compiled with
+// -fvisibility=hidden. The version script exports only the names of the table.
 const thunkTop = `/* clang-format off */
 /* %s: the public functions. */
 #define @@_ALLOW_DEPRECATED
@@ -21,18 +21,19 @@ const thunkTop = `/* clang-format off */
 #pragma GCC visibility pop
 `
 
-// belowTop is for functions that stand on those of another surface.
+// belowTop includes the headers of another surface, whose functions the file calls.
 const belowTop = "\n#define @@_ALLOW_DEPRECATED\n#include <%s>\n#include <%s>\n"
 
-// Vectorised, a sum of ints runs at the speed of memory; -O2 of gcc 12 leaves
-// loops of unknown length alone.
+// reduceTop has gcc vectorise reductions: a sum of ints then runs at the speed of memory. -O2 of
+// gcc 12 leaves loops of unknown length alone.
 const reduceTop = `
 #ifndef __clang__
 #pragma GCC optimize("O3")
 #endif
 `
 
-// ownTop includes the headers of capi/front that rows are over: front.h where they name none.
+// ownTop returns the lines that include the headers of capi/front whose functions a chapter calls:
+// front.h if the chapter names none.
 func ownTop(over []string) string {
 	if over == nil {
 		over = []string{"front.h"}
@@ -40,8 +41,8 @@ func ownTop(over []string) string {
 	return "\n#include \"" + strings.Join(append(slices.Clone(over), "ranges.h"), "\"\n#include \"") + "\"\n"
 }
 
-// standsOn includes the headers of the functions that a surface calls: the library's own, or those
-// of the surface below.
+// standsOn writes the lines that include the headers of the functions that a surface calls: own, or
+// for a surface such as NVSHMEM's, which stands on another, that one's.
 func standsOn(b *strings.Builder, s *spec.Surface, own string) {
 	if s.Over == nil {
 		b.WriteString(own)
@@ -53,7 +54,7 @@ func standsOn(b *strings.Builder, s *spec.Surface, own string) {
 	}
 }
 
-// thunks makes the C file of each chapter.
+// thunks returns the C files with the public functions of a surface, one for each chapter.
 func thunks(s *spec.Surface) []file {
 	var out []file
 	generic := genericNames(s)
@@ -80,7 +81,8 @@ func thunks(s *spec.Surface) []file {
 	return out
 }
 
-// familyThunks writes the functions of one row of a chapter, whose group of ranges is group.
+// familyThunks writes the functions of one row of a chapter. group is the chapter's group of profiler
+// ranges.
 func familyThunks(b *strings.Builder, f *spec.Family, group string, generic []string) {
 	for _, fn := range f.Functions() {
 		if f.Reduce != "" {
@@ -94,7 +96,8 @@ func familyThunks(b *strings.Builder, f *spec.Family, group string, generic []st
 	}
 }
 
-// ranged is the line that shows a profiler the call, where the table has a group for it.
+// ranged returns the line of a function that opens a profiler's range around it; "" if the table has
+// no group of ranges for the function.
 func ranged(fn spec.Function, group string) string {
 	if group == "" || group == spec.RangeNone {
 		return ""
@@ -105,6 +108,7 @@ func ranged(fn spec.Function, group string) string {
 	return fmt.Sprintf("    SHMEMI_RANGE(%s, %q);\n", strings.ToUpper(group), fn.Name)
 }
 
+// reduces reports whether a chapter has reductions.
 func reduces(c spec.Chapter) bool {
 	for _, f := range c.Families {
 		if f.Reduce != "" {
@@ -114,7 +118,7 @@ func reduces(c spec.Chapter) bool {
 	return false
 }
 
-// widths asserts the sizes that the table says, where the code depends on them.
+// widths writes assertions that types have the sizes of the table, where Front depends on them.
 func widths(b *strings.Builder, c spec.Chapter) {
 	first := true
 	seen := map[string]bool{}
@@ -137,8 +141,9 @@ func widths(b *strings.Builder, c spec.Chapter) {
 	}
 }
 
-// combine writes a reduction's work on one type. Signed integers are added
-// and multiplied as unsigned ones, because an overflow of the former is undefined.
+// combine writes the function that combines two arrays of one type in a reduction, and its struct
+// shmemi_reducer. Signed integers are added and multiplied as unsigned ones, because an overflow of
+// the former is undefined.
 func combine(b *strings.Builder, fn spec.Function) {
 	t, name := fn.Type, reducer(fn)
 	operand := t.C
@@ -160,6 +165,7 @@ static const struct shmemi_reducer %[1]s = {combine_%[1]s, sizeof(%[2]s)};
 `, name, t.C, operand, cast(operand, t.C), fn.Family.Reduce)
 }
 
+// cast returns the C cast to a type, or "" if it is not needed.
 func cast(to, from string) string {
 	if to == from {
 		return ""
@@ -167,6 +173,7 @@ func cast(to, from string) string {
 	return "(" + to + ")"
 }
 
+// frontMap returns the version script of a surface's library.
 func frontMap(s *spec.Surface) string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))
@@ -178,6 +185,7 @@ func frontMap(s *spec.Surface) string {
 	return b.String()
 }
 
+// coreMap returns the version script of libshmem_core.so, which exports one name.
 func coreMap() string {
 	return banner("/* ", " */") + "{\nglobal:\n    " + spec.CoreSymbol + ";\nlocal:\n    *;\n};\n"
 }

@@ -30,9 +30,9 @@ void @i_no_such_type(void);
 #define @@I_ARGUMENT_5(a, b, c, d, e, ...) e
 `
 
-// genericForms are the functions of a family of which a generic name chooses
-// one, for the blocking and then the nonblocking form: those of all types that
-// are different types for the compiler.
+// genericForms returns the functions from which the generic names of a family choose by type, first
+// those of the blocking name and then those of the nonblocking one. Of types that are the same to
+// the compiler, such as long and int64_t, it takes the first.
 func genericForms(f *spec.Family) [][]spec.Function {
 	var out [][]spec.Function
 	if !f.Surface().Generics {
@@ -60,7 +60,8 @@ func genericForms(f *spec.Family) [][]spec.Function {
 	return out
 }
 
-// joined are the deprecated functions of a family's name: its generic name takes their types too.
+// joined returns the deprecated functions that have the same name as a family but other types, which
+// the family's generic name takes too.
 func joined(f *spec.Family) []spec.Function {
 	var out []spec.Function
 	for _, c := range f.Surface().Chapters() {
@@ -100,7 +101,8 @@ func aliases(s *spec.Surface) string {
 `) + declared.String() + "#else\n" + defined.String() + "#endif\n"
 }
 
-// untyped are the functions whose name takes a context first without a type that selects.
+// untyped returns the functions of one type whose name is also a macro, because a context may come
+// first: shmem_signal_set.
 func untyped(s *spec.Surface) []spec.Function {
 	var out []spec.Function
 	for _, c := range s.Chapters() {
@@ -113,7 +115,8 @@ func untyped(s *spec.Surface) []spec.Function {
 	return out
 }
 
-// untypedMacro leaves the first argument to the plain function when it is no context.
+// untypedMacro writes the macro of such a function: it calls the ctx_ form if the first argument is a
+// context, and the plain function otherwise.
 func untypedMacro(b *strings.Builder, fn spec.Function) {
 	fmt.Fprintf(b, in(fn.Family.Surface(), "\n#define %[1]s(...) @i_pick_%[2]s(__VA_ARGS__)(__VA_ARGS__)\n"+
 		"#define @i_pick_%[2]s(...) \\\n"+
@@ -121,7 +124,7 @@ func untypedMacro(b *strings.Builder, fn spec.Function) {
 		fn.Name, fn.Family.Name, onContext(fn))
 }
 
-// generic is the part of a generic name behind the surface's own.
+// generic returns the generic name of a function without its prefix: put_nbi for shmem_int_put_nbi.
 func generic(fn spec.Function) string {
 	if fn.Nbi {
 		return fn.Family.Name + "_nbi"
@@ -129,8 +132,8 @@ func generic(fn spec.Function) string {
 	return fn.Family.Name
 }
 
-// selector is the place of the argument that chooses, from 1, and whether it may
-// point to what is const.
+// selector returns the place, from 1, of the argument whose type selects a function of a generic
+// name, and whether it may point to const elements.
 func selector(fn spec.Function) (place int, constant bool) {
 	for i, p := range fn.Params() {
 		if strings.HasSuffix(p.C, "T *") {
@@ -140,7 +143,7 @@ func selector(fn spec.Function) (place int, constant bool) {
 	panic("gen: " + fn.Name + ": no argument says its type")
 }
 
-// genericNames lists the macros.
+// genericNames returns the generic names of a surface, which are macros in C11.
 func genericNames(s *spec.Surface) []string {
 	if !s.Generics {
 		return nil
@@ -155,6 +158,7 @@ func genericNames(s *spec.Surface) []string {
 	return out
 }
 
+// generics returns the part of a header with the generic names of C11.
 func generics(s *spec.Surface) string {
 	var b strings.Builder
 	b.WriteString(in(s, genericsTop))
@@ -171,7 +175,7 @@ func generics(s *spec.Surface) string {
 
 const syncName = "@_sync"
 
-// genericsEnd: a team, or an active set.
+// genericsEnd has the generic shmem_sync, which takes a team, or the four arguments of an active set.
 const genericsEnd = `
 #define @_sync(...) @@I_ARGUMENT_5(__VA_ARGS__, @i_sync_set, 0, 0, @i_sync_team, 0)(__VA_ARGS__)
 #define @i_sync_team(team) @_team_sync(team)
@@ -179,9 +183,9 @@ const genericsEnd = `
 #endif
 `
 
-// oldGeneric is the macro of a deprecated name. It does what the newer one does;
-// the call of a function that does nothing has the compiler warn once, where naming
-// the functions to choose from would have it warn of each.
+// oldGeneric writes the macro of a deprecated generic name, which calls the newer one. It also calls
+// an empty deprecated function, for which the compiler warns once: it would warn of each function
+// that the macro named to choose from.
 func oldGeneric(b *strings.Builder, f *spec.Family) {
 	s := f.Surface()
 	fmt.Fprintf(b, in(s, "\n@@I_DEPRECATED(%q) static inline void @i_old_%s(void) {}\n"), "use "+f.Instead, f.Name)
@@ -191,8 +195,9 @@ func oldGeneric(b *strings.Builder, f *spec.Family) {
 // complexInC replaces the names that the header has for C++ by those of C.
 var complexInC = strings.NewReplacer("shmemi_complexd", "double complex", "shmemi_complexf", "float complex")
 
-// genericSet names the set of types that a generic name takes, which many share: the first of
-// them has its macros, SHMEMI_TYPES_ with the names and SHMEMI_POINTS_, 1 for a pointer to one.
+// genericSet returns the name of the set of types that a generic name takes. Many generic names share
+// a set; for the first it writes two macros, SHMEMI_TYPES_<set> with the names of the types and
+// SHMEMI_POINTS_<set>(a), 1 if a points to one of them. sets has the names so far, by the types.
 func genericSet(b *strings.Builder, forms []spec.Function, sets map[string]string) string {
 	if forms[0].Family.Instead != "" {
 		return ""
@@ -225,7 +230,8 @@ func genericSet(b *strings.Builder, forms []spec.Function, sets map[string]strin
 	return name
 }
 
-// genericMacro is the macro of a generic name; set is that of genericSet.
+// genericMacro writes the macro of a generic name, which chooses one of the forms by the type of an
+// argument; set is what genericSet returned.
 func genericMacro(b *strings.Builder, forms []spec.Function, set string) {
 	if f := forms[0].Family; f.Instead != "" {
 		oldGeneric(b, f)
@@ -262,14 +268,14 @@ func genericMacro(b *strings.Builder, forms []spec.Function, set string) {
 	choices(place, first, unwarned)
 }
 
-// onContext is the name of the form of a function that takes a context.
+// onContext returns the name of a function's form with a context: shmem_ctx_int_put.
 func onContext(fn spec.Function) string {
 	prefix := fn.Family.Surface().Prefix()
 	return strings.Replace(fn.Name, prefix, prefix+"ctx_", 1)
 }
 
-// genericCall writes a function that calls a generic name with the arguments of
-// a struct check_call, and its row.
+// genericCall writes a function of a test that calls a generic name with the arguments of a struct
+// check_call (tests/c/check.h), and its row in the table of tests.
 func genericCall(b, rows *strings.Builder, fn spec.Function) {
 	var args []string
 	for _, p := range fn.Params() {
@@ -338,6 +344,7 @@ int main(void)
 	return file{Path: made(s, "c/zz_generic.c"), Text: b.String()}
 }
 
+// genericRows writes the rows of genericChecks that expect a function.
 func genericRows(b *strings.Builder, fn spec.Function) {
 	s := fn.Family.Surface()
 	place, constant := selector(fn)

@@ -69,6 +69,7 @@ const headerEnd = `
 #endif
 `
 
+// constants writes groups of constants, each as macros or as an enum.
 func constants(b *strings.Builder, groups []spec.ConstantGroup) {
 	for _, g := range groups {
 		fmt.Fprintf(b, "\n/* %s */\n", g.Doc)
@@ -102,11 +103,13 @@ func about(b *strings.Builder, h spec.Headers) {
 	fmt.Fprintf(b, " */\n#ifndef %[1]s\n#define %[1]s\n", guard(h.File))
 }
 
-// guard is the macro that keeps a header from being read twice.
+// guard returns the include guard of a header.
 func guard(file string) string {
 	return strings.ToUpper(strings.NewReplacer(".", "_", "/", "_").Replace(file))
 }
 
+// header returns the public header of a surface, one set of names for the library's functions, such
+// as NVSHMEM's.
 func header(s *spec.Surface) string {
 	var b strings.Builder
 	about(&b, s.Headers)
@@ -153,7 +156,7 @@ func hasComplex(s *spec.Surface) bool {
 	})
 }
 
-// familyHeader writes the doc comment and the prototypes of one row.
+// familyHeader writes the doc comment and the prototypes of a family, which is a row of capi/spec.
 func familyHeader(b *strings.Builder, f *spec.Family) {
 	fmt.Fprintf(b, "\n/*\n")
 	comment(b, strings.Join(spellings(f), ", "), "")
@@ -197,9 +200,10 @@ func familyHeader(b *strings.Builder, f *spec.Family) {
 	classes(b, &halves, spec.Function{})
 }
 
-// classes begins and ends a group of prototypes whose result is a class of CUDA. Such a class is
-// incomplete here, and has constructors where its header has been read; clang warns of both in each
-// program of C++.
+// classes writes the pragmas before and behind a group of prototypes whose result is a class of CUDA,
+// such as __half. Clang would warn of them in each C++ program: the class is incomplete, or has
+// constructors if the program has included its header. within is whether a group is open, and an fn
+// without a family closes the last one.
 func classes(b *strings.Builder, within *bool, fn spec.Function) {
 	is := fn.Family != nil && strings.HasPrefix(cType(fn.Result(), fn.Type), "struct ")
 	switch {
@@ -211,7 +215,7 @@ func classes(b *strings.Builder, within *bool, fn spec.Function) {
 	*within = is
 }
 
-// contextForms describes what the forms with a context of a family have in common.
+// contextForms returns the comment above the prototypes of a family that take a context.
 func contextForms(f *spec.Family) string {
 	for _, p := range f.Params {
 		if p.Name == "pe" {
@@ -233,7 +237,7 @@ func warning(f *spec.Family) string {
 	return fmt.Sprintf("%s(%q) ", macro, "use "+f.Instead)
 }
 
-// spelled is a function's name with what stands for its type or size.
+// spelled returns a function's name with <T> for its type or <bits> for its size: shmem_<T>_put.
 func spelled(fn spec.Function) string {
 	switch {
 	case fn.Form == spec.Sized:
@@ -244,7 +248,8 @@ func spelled(fn spec.Function) string {
 	return fn.Name
 }
 
-// spellings lists the spellings of a family's names, for the head of its comment.
+// spellings lists the names of a family as spelled returns them, each once, for the head of its
+// comment.
 func spellings(f *spec.Family) []string {
 	var out []string
 	seen := map[string]bool{}
@@ -293,7 +298,8 @@ func argument(f *spec.Family, p spec.Param) string {
 	return text
 }
 
-// unit is a number's unit, with what it becomes in forms without a type.
+// unit returns the unit of a parameter that is a number. For a number of elements it adds what that
+// counts in the family's functions for a size, shmem_put<bits>, and for bytes, shmem_putmem.
 func unit(f *spec.Family, p spec.Param) string {
 	if p.Unit != "elements" {
 		return p.Unit

@@ -25,7 +25,7 @@ import (
 
 type file = generated.File
 
-// outputs is everything that is generated; it writes nothing.
+// outputs returns the generated files that are committed. It writes none.
 func outputs(root string) ([]file, error) {
 	s := spec.Shmem
 	page, err := coverage(root)
@@ -54,7 +54,8 @@ func outputs(root string) ([]file, error) {
 	return out, nil
 }
 
-// surfaceFiles are the headers of a surface, and what Python has of it.
+// surfaceFiles returns the committed files of a surface, one set of names for the library's functions:
+// its headers and its modules of Python.
 func surfaceFiles(s *spec.Surface) ([]file, error) {
 	out := []file{
 		{Path: "include/" + s.File, Text: header(s)},
@@ -79,8 +80,8 @@ func surfaceFiles(s *spec.Surface) ([]file, error) {
 	return append(out, deviceFiles(s)...), nil
 }
 
-// madeFiles are the functions of a surface, their second names, which of them are exported, and the
-// tests that call each name.
+// madeFiles returns the files of a surface that each build makes: the C functions, their names for
+// profilers, the list of exported names, and the tests that call each name.
 func madeFiles(s *spec.Surface) []file {
 	out := append(thunks(s), file{Path: thunkFile(s, "stream"), Text: extensionThunks(s)}, file{Path: mapFile(s), Text: frontMap(s)})
 	out = append(out, deviceTests(s)...)
@@ -125,8 +126,10 @@ func main() {
 	}
 }
 
+// folders are searched for files that an earlier generator has left, which run removes.
 var folders = []string{"capi/core", "device/shmem", "python/shmem", "queue"}
 
+// run writes the committed files, or with check returns an error if one of them is out of date.
 func run(root string, check bool) error {
 	if err := spec.Ignored(); err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"libshmem/capi/spec"
 )
 
-// The names that C11 has as macros are overloads in C++.
+// This file generates the overloads of C++, which have the names of the macros of C11.
 
 const overloadsTop = `
 /* ----------------------------------------------------------------------------- overloads of C++ */
@@ -35,6 +35,7 @@ const overloadsEnd = `inline int @_sync(@_team_t team) { return @_team_sync(team
 #endif
 `
 
+// overloads returns the part of a header with the overloads of C++.
 func overloads(s *spec.Surface) string {
 	var b strings.Builder
 	b.WriteString(in(s, overloadsTop))
@@ -82,16 +83,18 @@ func allGenericForms(s *spec.Surface) [][]spec.Function {
 	return out
 }
 
+// withContext returns the form of a function that takes a context.
 func withContext(fn spec.Function) spec.Function {
 	fn.Name, fn.Ctx = onContext(fn), true
 	return fn
 }
 
-// named is the declaration of a function under another name.
+// named returns the declaration of a function under another name.
 func named(fn spec.Function, name string) string {
 	return strings.Replace(prototype(fn), fn.Name+"(", name+"(", 1)
 }
 
+// overload writes the inline function with the generic name that calls fn.
 func overload(b *strings.Builder, fn spec.Function) {
 	// An overload of a deprecated name calls the newer function, so that it causes no warning.
 	callee := unwarned(fn)
@@ -106,7 +109,7 @@ func overload(b *strings.Builder, fn spec.Function) {
 		callArguments(fn))
 }
 
-// callArguments are a function's parameters as another function passes them on.
+// callArguments returns the names of a function's parameters, with which another function calls it.
 func callArguments(fn spec.Function) string {
 	var args []string
 	for _, p := range fn.Params() {
@@ -117,7 +120,7 @@ func callArguments(fn spec.Function) string {
 	return strings.Join(args, ", ")
 }
 
-// inC is a function on C's complex type.
+// inC returns a function on complex numbers with C's complex type instead of std::complex.
 func inC(fn spec.Function) spec.Function {
 	fn.Type.C = fn.Family.Surface().Inner() + "c_" + fn.Type.Name
 	return fn
@@ -138,8 +141,8 @@ func complexFunctions(s *spec.Surface) []spec.Function {
 	return out
 }
 
-// complexNames are the names under which C++ has C's complex type: the function's own, and the
-// generic one where it has one.
+// complexNames returns the names for which C++ has overloads on C's complex type: the function's own
+// and, if it has one, the generic name.
 func complexNames(fn spec.Function) []string {
 	if fn.Family.Plain {
 		return []string{fn.Name}
@@ -147,6 +150,7 @@ func complexNames(fn spec.Function) []string {
 	return []string{fn.Name, fn.Family.Surface().Prefix() + generic(fn)}
 }
 
+// complexOverload writes the overloads of a function on C's complex type.
 func complexOverload(b *strings.Builder, fn spec.Function) {
 	var args []string
 	for _, p := range fn.Params() {

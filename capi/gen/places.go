@@ -6,10 +6,11 @@ import (
 	"libshmem/capi/spec"
 )
 
-// The folders of a surface's files. Those of the library's own surface have no prefix.
+// This file names the generated files of a surface. Those of the library's own surface have no
+// prefix.
 
-// made returns the path of a generated file that is not committed, below the build folder of a
-// surface.
+// made returns the path of a file of a surface that each build generates, relative to the folder of
+// generated files.
 func made(s *spec.Surface, path string) string {
 	if s.Over == nil {
 		return path
@@ -17,17 +18,18 @@ func made(s *spec.Surface, path string) string {
 	return s.Name + "/" + path
 }
 
-// thunkFile has the functions of a chapter.
+// thunkFile returns the path of the C file with the public functions of a chapter.
 func thunkFile(s *spec.Surface, chapter string) string {
 	return made(s, "front/zz_"+chapter+".c")
 }
 
-// mapFile is the version script of its library.
+// mapFile returns the path of the version script of a surface's library.
 func mapFile(s *spec.Surface) string {
 	return made(s, "front/zz_"+strings.TrimSuffix(s.Library, ".so")+".map")
 }
 
-// profiledFile is the header that has second names, where there are any, beside the first.
+// profiledFile returns the header that declares the functions with their second names for profilers,
+// or the main header if the surface has no second names.
 func profiledFile(s *spec.Surface) string {
 	if !s.Profiled {
 		return s.File

@@ -8,15 +8,16 @@ import (
 	"libshmem/capi/spec"
 )
 
-// The shim that LD_PRELOAD puts before a SHMEM library (docs/decisions/0050-preload-shim.md).
-// It has a function for each host function of each surface. A function knows nothing of the types
-// behind pointers and handles, because libraries differ in them: all of those are a uintptr_t.
+// This file generates the C of libshmem_preload.so, the shim that LD_PRELOAD puts in front of a SHMEM
+// library (docs/decisions/0050-preload-shim.md). The shim has a function for each host function of
+// OpenSHMEM and NVSHMEM. Its functions pass all pointers and handles as uintptr_t, because libraries
+// differ in the types behind them.
 
 // preloadFolder, in the folder of a build, has the shim's functions, one for each name of both
 // surfaces: some 20,000 lines.
 const preloadFolder = "preload"
 
-// preloadFiles are the calls that the shim knows, and its functions.
+// preloadFiles returns the generated C of the shim: the table of calls, and the functions.
 func preloadFiles() []file {
 	calls := preloadCalls()
 	out := []file{
@@ -35,10 +36,10 @@ type preloadCall struct {
 	spec.Function
 	surface *spec.Surface
 	kind    string
-	letters string // what each argument is
+	letters string // one for each argument, as capi/preload/preload.h explains
 }
 
-// preloadCalls are all of them, in the order of their numbers.
+// preloadCalls returns all functions of the shim, in the order of their numbers.
 func preloadCalls() []preloadCall {
 	var out []preloadCall
 	seen := map[string]bool{}
@@ -71,7 +72,7 @@ func preloadCalls() []preloadCall {
 	return out
 }
 
-// preloadKinds are the kinds of calls by the name of the family, without numbers.
+// preloadKinds maps the name of a family to the kind of its calls, an enum preload_kind.
 var preloadKinds = map[string]string{
 	"init": "INIT", "init_thread": "INIT", "start_pes": "INIT", "init_attr": "INIT", "hostlib_init_attr": "INIT",
 	"finalize": "FINALIZE", "hostlib_finalize": "FINALIZE", "global_exit": "EXIT", "pcontrol": "CONTROL",
@@ -92,7 +93,8 @@ var preloadKinds = map[string]string{
 	"buffer_register_symmetric_at_preferred_address": "ALLOC",
 }
 
-// preloadEndings are the kinds of families by a part of their name.
+// preloadEndings has the kinds of families that preloadKinds lacks, by a part of their name. The first
+// that matches counts.
 var preloadEndings = []struct{ part, kind string }{
 	{"_reduce", "COLLECTIVE"}, {"scan", "COLLECTIVE"}, {"_to_all", "COLLECTIVE"},
 	{"atomic_fetch", "FETCH"}, {"atomic_swap", "FETCH"}, {"atomic_compare_swap", "FETCH"}, {"atomic_", "ATOMIC"},
@@ -105,6 +107,7 @@ var preloadMoves = map[string]bool{
 	"ATOMIC": true, "FETCH": true,
 }
 
+// preloadKind returns the kind of a call, without PRELOAD_KIND_.
 func preloadKind(fn spec.Function) string {
 	name := fn.Family.Name
 	kind := preloadKinds[name]
@@ -119,7 +122,8 @@ func preloadKind(fn spec.Function) string {
 	return kind
 }
 
-// preloadNames are the letters of arguments by their names, where neither role nor type says it.
+// preloadNames maps the names of arguments to their letters, for those whose role and type do not
+// decide it.
 var preloadNames = map[string]string{
 	"pe": "p", "target_pe": "p", "PE_root": "q", "nelems": "n", "nreduce": "n", "nbytes": "n", "nblocks": "n", "count": "n",
 	"bsize": "b", "size": "n", "length": "n", "cmp": "o", "sig_op": "O", "sig_addr": "g", "signal": "G", "pSync": "Y", "pWrk": "k",
@@ -152,7 +156,7 @@ func preloadLetter(c preloadCall, at int, p spec.Param) string {
 	case c.kind == "TEAM" && (p.Name == "size" || p.Name == "PE_size"), p.Name == "notify", p.Name == "n":
 		return "i"
 	}
-	// A receive says by pointers whose message it was, and of how many bytes.
+	// A receive has pointers of these names, to which it writes the sender and the size.
 	if l := preloadNames[p.Name]; l != "" && (l != "n" && l != "p" || !strings.Contains(p.C, "*")) {
 		return l
 	}
@@ -174,7 +178,7 @@ func preloadLetter(c preloadCall, at int, p spec.Param) string {
 	return "i"
 }
 
-// preloadSize is the size of an element in bytes: 0 where a call has none.
+// size returns the bytes of an element of the call; 0 if it has no elements.
 func (c preloadCall) size() int {
 	switch {
 	case c.Type.C != "":
@@ -189,8 +193,10 @@ func (c preloadCall) size() int {
 	return 0
 }
 
+// number returns the C constant with the number of the call.
 func (c preloadCall) number() string { return "PRELOAD_" + c.Name }
 
+// preloadNumbers returns zz_calls.h, the enum with the numbers of calls.
 func preloadNumbers(calls []preloadCall) string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))
@@ -203,7 +209,8 @@ func preloadNumbers(calls []preloadCall) string {
 	return b.String()
 }
 
-// preloadTable has no pointers, so that the loader has nothing to relocate in it.
+// preloadTable returns zz_calls.c, the table of calls. It has offsets instead of pointers, so that the
+// loader has nothing to relocate.
 func preloadTable(calls []preloadCall) string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))
@@ -250,11 +257,12 @@ func preloadTable(calls []preloadCall) string {
 	return b.String()
 }
 
-// A preloadForm is the types of arguments and result, as registers have them.
+// A preloadForm has the types in which a call passes its arguments and result in registers. Calls of
+// the same form share a C function.
 type preloadForm struct {
 	result string
 	params []string
-	values []bool // a value of an element type: handed to modes by its address
+	values []bool // the parameter is an element: modes get its address
 }
 
 // form returns how a call passes its arguments. The shim can change those in integer registers.
@@ -287,7 +295,7 @@ func preloadType(c string, t spec.Type) string {
 	panic("preload: no register for " + c)
 }
 
-// preloadValue returns the C type of an argument that is passed in a register.
+// preloadValue returns the C type in which an element passes in a register.
 func preloadValue(t spec.Type) string {
 	switch {
 	case t.Kind == spec.Real:
@@ -302,10 +310,11 @@ func preloadValue(t spec.Type) string {
 	return fmt.Sprintf("%s%d_t", sign, t.Bits)
 }
 
+// preloadShort shortens the C types in the name of a form.
 var preloadShort = strings.NewReplacer("struct preload_half", "h", "long double", "e", "uintptr_t", "a", "double", "d", "float", "f",
 	"uint", "u", "_t", "", "void", "v", "int8", "i8", "int16", "i16", "int32", "i32", "int64", "i64", "int", "i")
 
-// name is that of the inline function of a shape.
+// name returns the name of the C function that makes calls of this form.
 func (s preloadForm) name() string {
 	out := "call_" + preloadShort.Replace(s.result)
 	for i, p := range s.params {
@@ -317,7 +326,7 @@ func (s preloadForm) name() string {
 	return out
 }
 
-// declared is the list of parameters a, b, c.
+// declared returns the declarations of the parameters, which are named a, b, c and so on.
 func (s preloadForm) declared() []string {
 	var out []string
 	for i, p := range s.params {
@@ -326,6 +335,7 @@ func (s preloadForm) declared() []string {
 	return out
 }
 
+// preloadShapes returns zz_shapes.h, which has a C function for each form of calls.
 func preloadShapes(calls []preloadCall) string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))
@@ -344,9 +354,10 @@ func preloadShapes(calls []preloadCall) string {
 	return b.String()
 }
 
-// preloadShape writes the function of a shape. It is not inline: the functions of the interface set
-// one more register and jump to it. Inline they took 27 s of the compiler and 1.1 MB. Arguments go to the library from the frame, so that
-// modes may change them; values of element types go as they came, and modes change them by address.
+// preloadShape writes the C function that makes calls of one form. It is not inline: the functions of
+// the interface set one more register and jump to it. Inline they took 27 s of the compiler and
+// 1.1 MB. It passes arguments to the library from the frame, so that modes may change them. An
+// element is a parameter of the function, and the frame has its address.
 func preloadShape(b *strings.Builder, s preloadForm) {
 	params := strings.Join(append(s.declared(), "unsigned number"), ", ")
 	fmt.Fprintf(b, "\nPRELOAD_SHAPE %s %s(%s)\n{\n    struct preload_frame frame;\n", s.result, s.name(), params)
@@ -380,8 +391,12 @@ func preloadShape(b *strings.Builder, s preloadForm) {
 		strings.Join(types, ", "), strings.Join(arguments, ", "), back)
 }
 
+// variadic reports whether the call has variable arguments, so that it is written by hand
+// (capi/preload/control.c).
 func (c preloadCall) variadic() bool { return strings.Contains(c.letters, ".") }
 
+// preloadFunctions returns the functions of the shim for one surface. Each passes its arguments and its
+// number to the function of its form.
 func preloadFunctions(s *spec.Surface, calls []preloadCall) string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))

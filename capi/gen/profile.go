@@ -32,7 +32,8 @@ extern "C" {
 
 `
 
-// profileHeader declares the second name of each function.
+// profileHeader returns the header that declares the second name of each function, for profilers:
+// pshmem_put for shmem_put.
 func profileHeader(s *spec.Surface) string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))

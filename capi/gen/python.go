@@ -63,8 +63,9 @@ var pythonCodes = map[string]string{
 	"unsigned long long": "Q", "const char *": "z",
 }
 
-// pythonCode is the letter of a type; pointers are numbers, as numpy has them. A text
-// is only where no element type can be char.
+// pythonCode returns the letter of a C type in the signatures for Python. Pointers pass as numbers, as
+// numpy has them. A const char * is a text only in a function without element types, because in
+// others it may point to elements of type char.
 func pythonCode(f spec.Function, c string) (string, error) {
 	if c == "const char *" && len(f.Family.Types) > 0 {
 		return "P", nil
@@ -86,6 +87,7 @@ func pythonCode(f spec.Function, c string) (string, error) {
 	return "", fmt.Errorf("type %q has no letter (add it to pythonCodes)", c)
 }
 
+// pythonType returns the hint for type checkers that belongs to a letter of a signature.
 func pythonType(code string, result bool) string {
 	switch code {
 	case "v":
@@ -101,7 +103,7 @@ func pythonType(code string, result bool) string {
 	return "int"
 }
 
-// pythonSignature is the letters of a function: result, then parameters.
+// pythonSignature returns the letters of a function: that of its result, then its parameters'.
 func pythonSignature(f spec.Function) (string, error) {
 	out, err := pythonCode(f, cType(f.Result(), f.Type))
 	if err != nil {
@@ -191,6 +193,7 @@ class Library:
         return function
 `
 
+// pythonTable returns _abi.py: the version, the constants and the signatures of the functions.
 func pythonTable(s *spec.Surface, functions []spec.Function) (string, error) {
 	var b strings.Builder
 	b.WriteString(banner("# ", ""))
@@ -209,6 +212,7 @@ func pythonTable(s *spec.Surface, functions []spec.Function) (string, error) {
 	return b.String(), nil
 }
 
+// pythonStub returns _abi.pyi, which declares the contents of _abi.py for type checkers.
 func pythonStub(s *spec.Surface, functions []spec.Function) (string, error) {
 	var b strings.Builder
 	b.WriteString(banner("# ", ""))
@@ -229,7 +233,7 @@ func pythonStub(s *spec.Surface, functions []spec.Function) (string, error) {
 		params := "self"
 		for _, p := range f.Params() {
 			if p.C != "" {
-				code, _ := pythonCode(f, cType(p.C, f.Type)) // pythonSignature has asked for each
+				code, _ := pythonCode(f, cType(p.C, f.Type)) // pythonSignature has returned the errors
 				params += fmt.Sprintf(", %s: %s", p.Name, pythonType(code, false))
 			}
 		}

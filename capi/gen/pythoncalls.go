@@ -10,7 +10,8 @@ import (
 	"libshmem/capi/spec"
 )
 
-// A pythonCall is one function.
+// A pythonCall is one function of Python that forwards to the library: that of a row, or its
+// nonblocking form.
 type pythonCall struct {
 	row *spec.Family
 	doc string
@@ -25,10 +26,11 @@ func (c *pythonCall) name() string {
 	return c.row.Name
 }
 
-// forms names the table of the fast path's calls; the nonblocking form takes its types from it.
+// forms returns the name of the Python table with the functions of the fast path, by dtype. The
+// nonblocking form, which has no fast path, looks its types up there.
 func (c *pythonCall) forms() string { return "_" + strings.ToUpper(c.row.Name) }
 
-// params are the row's parameters that this form has.
+// params returns the row's parameters but those that only its other form has.
 func (c *pythonCall) params() []spec.Param {
 	return slices.DeleteFunc(slices.Clone(c.row.Params), func(p spec.Param) bool { return p.Nbi && !c.nbi })
 }
@@ -56,7 +58,7 @@ const signalType = "uint64_t"
 
 func isFar(r spec.Role) bool { return r == spec.Written || r == spec.Read || r == spec.Updated }
 
-// values are the parameters that pass numbers: elements, and operands of a signal.
+// values returns the names of the parameters that are numbers: elements, and operands of a signal.
 func (c *pythonCall) values() []string {
 	var out []string
 	for _, p := range c.params() {
@@ -67,8 +69,8 @@ func (c *pythonCall) values() []string {
 	return out
 }
 
-// passed are the arguments for C: for each parameter the word in as, else the word that all
-// functions use, else its own name.
+// passed returns the arguments of the call into C: for each parameter the expression in as, else the
+// one in pythonWords, else the parameter's own name.
 func passed(params []spec.Param, as map[string]string) []string {
 	words := make([]string, len(params))
 	for i, p := range params {
@@ -77,9 +79,10 @@ func passed(params []spec.Param, as map[string]string) []string {
 	return words
 }
 
+// pythonWords are the variables that all generated functions use for some parameters.
 var pythonWords = map[string]string{"ctx": "handle", "sig_addr": "address", "stream": "on"}
 
-// result is the type of the result in Python.
+// result returns the type hint of the function's result.
 func (c *pythonCall) result() string {
 	switch {
 	case c.row.Result == "" || c.nbi:
@@ -92,7 +95,7 @@ func (c *pythonCall) result() string {
 	return "Any"
 }
 
-// element writes a function on one element of the row's types.
+// element writes a function that works on one element of a symmetric array, such as an atomic.
 func (c *pythonCall) element(m *pythonModule, b *pythonLines) (string, error) {
 	far, prefix := c.far(), c.row.Surface().Prefix()
 	if far.Name == "" {
@@ -132,7 +135,8 @@ func (c *pythonCall) element(m *pythonModule, b *pythonLines) (string, error) {
 	return c.result(), nil
 }
 
-// word writes a function that copies one element of any dtype, by its bits if a word holds them.
+// word writes a function that copies one element of any dtype, p or g: as an unsigned integer if one
+// has the element's size, else as bytes.
 func (c *pythonCall) word(m *pythonModule, b *pythonLines) (string, error) {
 	far, s := c.far(), c.row.Surface()
 	longer, err := bytesOf(s, c.row.Python.Longer, false)
@@ -174,7 +178,7 @@ func (c *pythonCall) word(m *pythonModule, b *pythonLines) (string, error) {
 	return c.result(), nil
 }
 
-// signal writes a function that changes a signal of another PE or reads one of this PE.
+// signal writes a function that changes a signal of another PE, or reads one of this PE.
 func (c *pythonCall) signal(m *pythonModule, b *pythonLines) (string, error) {
 	own, forms := c.row.Python, c.row.Functions()
 	word := c.param(func(p *spec.Param) bool { return p.Name == "sig_addr" })
@@ -349,7 +353,8 @@ func (c *pythonCall) copy(m *pythonModule, b *pythonLines) (string, error) {
 	return c.result(), nil
 }
 
-// quickCopy writes the fast path: short plain arrays, and a PE that loads and stores reach.
+// quickCopy writes the fast path of a copy, which a call takes if both arrays are short and plain
+// and loads and stores reach the PE.
 func (c *pythonCall) quickCopy(m *pythonModule, b *pythonLines, far, near spec.Param) {
 	name := c.row.Surface().Prefix() + c.row.Name + "mem"
 	m.untyped = append(m.untyped, name)
@@ -376,8 +381,8 @@ func (c *pythonCall) quickCopy(m *pythonModule, b *pythonLines, far, near spec.P
 	b.add(4, "return")
 }
 
-// quickElement writes the fast path: a plain array, numbers of Python, and a PE that loads and
-// stores reach.
+// quickElement writes the fast path of a function on one element, which a call takes if the array is
+// plain, the values are numbers of Python, and loads and stores reach the PE.
 func (c *pythonCall) quickElement(m *pythonModule, b *pythonLines, far spec.Param) {
 	fast := slices.DeleteFunc(slices.Clone(c.row.Types), func(t spec.Type) bool { return slices.Contains(c.row.Python.Slow, t) })
 	name, types := "{}_"+c.row.Name, fmt.Sprintf("types(%q)", pythonTypes(fast))

@@ -27,7 +27,7 @@ func (c *pythonCall) arguments() []pythonArgument {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b pythonArgument) int {
-		return cmp.Compare(indexOf(a.named), indexOf(b.named))
+		return cmp.Compare(a.rank(), b.rank())
 	})
 	named := func(name, hint, value, doc string) {
 		out = append(out, pythonArgument{name, hint, value, doc, true})
@@ -55,14 +55,15 @@ func (c *pythonCall) arguments() []pythonArgument {
 	return out
 }
 
-func indexOf(named bool) int {
-	if named {
+// rank orders arguments: those that are passed by name only come last.
+func (a pythonArgument) rank() int {
+	if a.named {
 		return 1
 	}
 	return 0
 }
 
-// argument describes a parameter of the row.
+// argument returns the argument of Python for a parameter of the row.
 func (c *pythonCall) argument(p *spec.Param) pythonArgument {
 	a, far := pythonArgument{name: p.PythonName(), hint: "Memory"}, c.far()
 	elements := "A contiguous symmetric array of " + c.kinds()
@@ -106,7 +107,7 @@ func (c *pythonCall) argument(p *spec.Param) pythonArgument {
 	return a
 }
 
-// kinds names the types of elements that the function takes.
+// kinds returns the dtypes that the function takes, as words for its docstring.
 func (c *pythonCall) kinds() string {
 	if c.row.Python.Longer != "" {
 		return "any dtype"
@@ -229,7 +230,7 @@ func pythonWrap(depth int, text string) []string {
 	return append(out, line)
 }
 
-// head is the signature and the docstring.
+// head returns the def line of the function and its docstring.
 func (c *pythonCall) head(result string) string {
 	var words []string
 	named := false

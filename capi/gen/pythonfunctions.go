@@ -6,9 +6,10 @@ import (
 	"libshmem/capi/spec"
 )
 
-// The functions of C that functions of Python call.
+// This file finds the C functions that generated functions of Python call.
 
-// bytesOf returns the function of a row that copies bytes and takes a context.
+// bytesOf returns the function of a row that copies bytes and takes a context: shmem_ctx_putmem for
+// put.
 func bytesOf(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
 	for _, c := range s.Chapters() {
 		for i := range c.Families {
@@ -25,7 +26,7 @@ func bytesOf(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
 	return spec.Function{}, fmt.Errorf("%s copies no bytes", row)
 }
 
-// notifying returns the function of an extension that takes a context.
+// notifying returns the function of an extension that takes a context: shmemx_ctx_putmem_notify.
 func notifying(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
 	rows := s.Extensions()
 	for i := range rows {
@@ -41,7 +42,8 @@ func notifying(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
 	return spec.Function{}, fmt.Errorf("%s takes no context", row)
 }
 
-// onStream returns the function of a row's form on a CUDA stream; of several, the one for bytes.
+// onStream returns the function of a row that runs on a CUDA stream; if it has elements, the one for
+// bytes.
 func onStream(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
 	rows := s.Extensions()
 	for i := range rows {

@@ -10,9 +10,8 @@ import (
 	"libshmem/capi/spec"
 )
 
-// pythonCalls are the modules of Python whose functions forward to the library, one for each
-// chapter with such functions. They import the hand-written modules of the package: contexts,
-// operands, neighbours.
+// pythonCalls returns the modules of Python whose functions forward to the library, one for each
+// chapter with such functions. They import hand-written modules of the package.
 func pythonCalls(s *spec.Surface) ([]file, error) {
 	var out []file
 	if s.Over != nil {
@@ -32,8 +31,8 @@ func pythonCalls(s *spec.Surface) ([]file, error) {
 	return out, nil
 }
 
-// pythonOther is the module that loads a surface's library; the package of the surface below has
-// begun the job.
+// pythonOther returns the module that loads the library of a surface that stands on another one, such
+// as NVSHMEM's. The package of the other surface starts the job.
 func pythonOther(s *spec.Surface) string {
 	return fmt.Sprintf(`"""The functions of %[1]s, which is loaded with what it stands on."""
 
@@ -66,10 +65,10 @@ def untyped(name):
 `, s.Library, s.Over.Name, s.Name)
 }
 
-// A pythonModule collects a module's functions, and the lines before them.
+// A pythonModule collects the functions of a module, and the tables before them.
 type pythonModule struct {
 	before, body string
-	untyped      []string // functions of C that take objects of ctypes
+	untyped      []string // C functions to which the fast path passes objects of ctypes
 }
 
 // add writes the functions of a row.
@@ -106,7 +105,7 @@ func (m *pythonModule) add(f *spec.Family) error {
 	return nil
 }
 
-// text is the whole module, which imports the names that its code has.
+// text returns the whole module, with imports of the names that occur in its code.
 func (m *pythonModule) text(s *spec.Surface, title string) string {
 	code := m.opened() + m.body
 	words := pythonProse.ReplaceAllString(code, "")
@@ -134,7 +133,8 @@ func (m *pythonModule) text(s *spec.Surface, title string) string {
 	return b.String() + "\n" + code
 }
 
-// opened are the lines before the functions.
+// opened returns the lines before the functions: the tables, and the C functions without types that
+// init sets.
 func (m *pythonModule) opened() string {
 	if m.untyped == nil {
 		return m.before
@@ -150,7 +150,7 @@ func (m *pythonModule) opened() string {
 		"\n\ndef _open() -> None:\n    global " + names[2:] + "\n" + set + "\n\nafter_init.append(_open)\n"
 }
 
-// pythonBare is a function's name without its surface.
+// pythonBare returns the name of a C function without its prefix: putmem for shmem_putmem.
 func pythonBare(name string) string {
 	_, bare, _ := strings.Cut(name, "_")
 	return bare
@@ -160,11 +160,12 @@ func pythonBare(name string) string {
 var pythonProse = regexp.MustCompile(`(?s)""".*?"""|# [^\n]*`)
 
 type pythonImport struct {
-	group  int // of the standard library, of the package
+	group  int // 1: the standard library, 2: other packages, 3: the package itself
 	module string
 	names  string // in the order of the linter
 }
 
+// pythonImports returns the modules that a generated module may import, and the names in them.
 func pythonImports(s *spec.Surface) []pythonImport {
 	base, functions := spec.Shmem.Name, s.Name+"._zz_library"
 	if s.Over == nil {
@@ -208,6 +209,7 @@ func pythonImports(s *spec.Surface) []pythonImport {
 	return out
 }
 
+// pythonHas matches the names of types that numpy has.
 var pythonHas = regexp.MustCompile(`^(u?int\d+|float|double)$`)
 
 // pythonTypes names the types of a row that numpy has, by width, real numbers last.
@@ -231,6 +233,7 @@ func pythonTypes(types []spec.Type) string {
 // pythonLines is the body of a function.
 type pythonLines struct{ strings.Builder }
 
+// add adds a line at a depth of indentation.
 func (b *pythonLines) add(depth int, format string, args ...any) {
 	b.WriteString(strings.Repeat("    ", depth) + fmt.Sprintf(format, args...) + "\n")
 }
@@ -256,7 +259,7 @@ func (b *pythonLines) condition(depth int, all []string) {
 	b.add(depth, "):")
 }
 
-// begin adds the check of the library's state.
+// begin adds the lines that name the call and get the library, which fail without a job.
 func (b *pythonLines) begin(c *pythonCall) {
 	b.add(1, "call = %q", c.name())
 	b.add(1, "functions = library(call)")
@@ -269,7 +272,7 @@ func (b *pythonLines) context() {
 	b.add(1, "pe = check_pe(call, pe, ctx.n_pes)")
 }
 
-// settle adds the report of a failure.
+// settle adds the lines that raise an exception if the call has failed.
 func (b *pythonLines) settle() {
 	b.add(1, "if state.failed:")
 	b.add(2, "settle(call)")

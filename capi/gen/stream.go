@@ -23,8 +23,9 @@ extern "C" {
 #endif
 `
 
-// included is the standard's header, as that of the extensions includes it. In a folder below
-// include it is named from there, as programs have more than one way to search that.
+// included returns the name of a surface's main header as the header of its extensions includes it. A
+// header in a folder below include/ is named relative to that folder, because programs may have
+// either of the two in their search path.
 func included(s *spec.Surface) string {
 	if path.Dir(s.File) == "." {
 		return "<" + s.File + ">"
@@ -32,6 +33,7 @@ func included(s *spec.Surface) string {
 	return strconv.Quote(path.Base(s.File))
 }
 
+// extensionHeader returns the header with the extensions of a surface: shmemx.h.
 func extensionHeader(s *spec.Surface) string {
 	var b strings.Builder
 	about(&b, s.Beyond)
@@ -102,6 +104,7 @@ const ownExtensionTop = `
 #include "wait.h"
 `
 
+// extensionThunks returns the C file with the extensions of a surface.
 func extensionThunks(s *spec.Surface) string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))

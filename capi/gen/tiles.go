@@ -7,7 +7,8 @@ import (
 	"libshmem/capi/spec"
 )
 
-// tileHeader is the header of calls on tensors: templates, of which a program names the arguments.
+// tileHeader returns the header of the tile functions, which kernels call with tensors: templates,
+// whose algorithm and tensor types the program names.
 func tileHeader(s *spec.Surface) string {
 	var b strings.Builder
 	about(&b, s.TileHeader)

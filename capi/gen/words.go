@@ -8,12 +8,11 @@ import (
 	"libshmem/capi/spec"
 )
 
-// wordGroups begin the constants that the templates of device/shmem use.
+// wordGroups are the first letters of the constants that the templates of device/shmem use.
 var wordGroups = []string{"CMP_", "SIGNAL_", "TEAM_INVALID", "TEAM_WORLD", "TEAM_SHARED", "CTX_INVALID"}
 
-// deviceWords is the header of types and constants that the templates of device/shmem share with
-// every surface. Their names are the library's own, so that a program may have another library's
-// shmem.h.
+// deviceWords returns zz_words.h, the handles and constants for the templates of device/shmem. Their
+// names begin with shmemi_ and SHMEMI_, so that a program may include another library's shmem.h.
 func deviceWords(s *spec.Surface) string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))
