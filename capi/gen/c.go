@@ -10,8 +10,8 @@ import (
 	"libshmem/capi/spec"
 )
 
-// in replaces the prefixes in a text by those of a surface: @_ and @@_ begin its public functions and
-// constants, @i_ and @@I_ its private ones.
+// in replaces the prefixes in a text by those of a surface: @_ and @@_ begin its public functions
+// and constants, @i_ and @@I_ its private ones.
 func in(s *spec.Surface, text string) string {
 	return strings.NewReplacer("@_", s.Prefix(), "@i_", s.Inner(), "@@_", s.Capitals()+"_",
 		"@@I_", s.Capitals()+"I_").Replace(text)

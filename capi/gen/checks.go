@@ -89,8 +89,8 @@ int main(int argc, char **argv)
 	return out
 }
 
-// includeBelow returns the include line of a surface that stands on another one, such as NVSHMEM's: the
-// headers of the checks include only that of the other.
+// includeBelow returns the include line of a surface that stands on another one, such as NVSHMEM's:
+// the headers of the checks include only that of the other.
 func includeBelow(s *spec.Surface) string {
 	if s.Over == nil {
 		return ""
@@ -153,8 +153,8 @@ func checkRow(fn spec.Function) string {
 		fn.Family.Check, fn.Type.Name, cmp.Or(fn.Family.Like, fn.Family.Name), checkFlags(fn))
 }
 
-// checkType writes the description of an element type: its kind, its size, and how many of its bytes
-// hold the value, which are 10 of a long double's 16.
+// checkType writes the description of an element type: its kind, its size, and how many of its
+// bytes hold the value, which are 10 of a long double's 16.
 func checkType(b *strings.Builder, t spec.Type) {
 	size := fmt.Sprintf("sizeof(%s)", t.C)
 	if t.Kind == spec.Raw {

@@ -118,9 +118,9 @@ func deviceHeader(s *spec.Surface, c spec.KernelChapter, host map[string]string)
 }
 
 // deviceFunction writes the definitions of a function for kernels: the plain one, an overload that
-// takes a context first, and one with ctx_ in its name. If the host has a function of the last name,
-// kernels get a further definition that takes the host's context handle: otherwise a kernel that
-// passes a handle would call the host's function.
+// takes a context first, and one with ctx_ in its name. If the host has a function of the last
+// name, kernels get a further definition that takes the host's context handle: otherwise a kernel
+// that passes a handle would call the host's function.
 func deviceFunction(b *strings.Builder, f *spec.KernelFunction, host map[string]string) {
 	late := f.Type.Kind == spec.Late && f.Form == 0 && byValue(f.Family)
 	t := f.Type
@@ -182,8 +182,8 @@ func deviceFunction(b *strings.Builder, f *spec.KernelFunction, host map[string]
 	}
 }
 
-// byValue reports whether the functions of a family pass or return elements, or use the element type
-// otherwise, so that the type must be complete and not only declared.
+// byValue reports whether the functions of a family pass or return elements, or use the element
+// type otherwise, so that the type must be complete and not only declared.
 func byValue(f *spec.KernelFamily) bool {
 	return f.Result == "T" || strings.Contains(f.Body, "$T") ||
 		slices.ContainsFunc(f.Params, func(p spec.Param) bool { return p.C == "T" })

@@ -84,9 +84,9 @@ functions of teams and collectives accept every team of the host: ` + in(spec.Sh
 	return b.String(), nil
 }
 
-// deviceCalls returns queue/zz_calls.go, with the names of the functions that kernels call. A report of
-// a kernel has only the number of its call, and the host finds the name here. The names are one
-// string, which needs no relocation.
+// deviceCalls returns queue/zz_calls.go, with the names of the functions that kernels call. A
+// report of a kernel has only the number of its call, and the host finds the name here. The names
+// are one string, which needs no relocation.
 func deviceCalls() string {
 	var names []string
 	for _, s := range spec.Surfaces {

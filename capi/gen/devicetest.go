@@ -15,8 +15,8 @@ type testList struct {
 	rows, alike []string // for one type of each kind and size, and for the other types
 }
 
-// testLists returns the lists of a surface, and the names of its functions in the order of the lists.
-// A name from alike has that word behind it.
+// testLists returns the lists of a surface, and the names of its functions in the order of the
+// lists. A name from alike has that word behind it.
 func testLists(s *spec.Surface) ([]*testList, []string) {
 	type kind struct {
 		list  string
@@ -60,9 +60,9 @@ func testLists(s *spec.Surface) ([]*testList, []string) {
 	return lists, names
 }
 
-// deviceTests makes the lists of the functions that kernels call, for the programs of tests/gpu that
-// try each of them. A row has the name, the element type, its bytes, and the scope of threads that
-// makes the call. With FEWER_TYPES a list has one type of each kind and size. A list that only
+// deviceTests makes the lists of the functions that kernels call, for the programs of tests/gpu
+// that try each of them. A row has the name, the element type, its bytes, and the scope of threads
+// that makes the call. With FEWER_TYPES a list has one type of each kind and size. A list that only
 // another surface has is empty, so that the programs are the same for all surfaces.
 func deviceTests(s *spec.Surface) []file {
 	var b strings.Builder

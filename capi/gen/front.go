@@ -81,8 +81,8 @@ func thunks(s *spec.Surface) []file {
 	return out
 }
 
-// familyThunks writes the functions of one row of a chapter. group is the chapter's group of profiler
-// ranges.
+// familyThunks writes the functions of one row of a chapter. group is the chapter's group of
+// profiler ranges.
 func familyThunks(b *strings.Builder, f *spec.Family, group string, generic []string) {
 	for _, fn := range f.Functions() {
 		if f.Reduce != "" {
@@ -96,8 +96,8 @@ func familyThunks(b *strings.Builder, f *spec.Family, group string, generic []st
 	}
 }
 
-// ranged returns the line of a function that opens a profiler's range around it; "" if the table has
-// no group of ranges for the function.
+// ranged returns the line of a function that opens a profiler's range around it; "" if the table
+// has no group of ranges for the function.
 func ranged(fn spec.Function, group string) string {
 	if group == "" || group == spec.RangeNone {
 		return ""

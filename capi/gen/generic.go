@@ -60,8 +60,8 @@ func genericForms(f *spec.Family) [][]spec.Function {
 	return out
 }
 
-// joined returns the deprecated functions that have the same name as a family but other types, which
-// the family's generic name takes too.
+// joined returns the deprecated functions that have the same name as a family but other types,
+// which the family's generic name takes too.
 func joined(f *spec.Family) []spec.Function {
 	var out []spec.Function
 	for _, c := range f.Surface().Chapters() {
@@ -115,8 +115,8 @@ func untyped(s *spec.Surface) []spec.Function {
 	return out
 }
 
-// untypedMacro writes the macro of such a function: it calls the ctx_ form if the first argument is a
-// context, and the plain function otherwise.
+// untypedMacro writes the macro of such a function: it calls the ctx_ form if the first argument is
+// a context, and the plain function otherwise.
 func untypedMacro(b *strings.Builder, fn spec.Function) {
 	fmt.Fprintf(b, in(fn.Family.Surface(), "\n#define %[1]s(...) @i_pick_%[2]s(__VA_ARGS__)(__VA_ARGS__)\n"+
 		"#define @i_pick_%[2]s(...) \\\n"+
@@ -175,7 +175,8 @@ func generics(s *spec.Surface) string {
 
 const syncName = "@_sync"
 
-// genericsEnd has the generic shmem_sync, which takes a team, or the four arguments of an active set.
+// genericsEnd has the generic shmem_sync, which takes a team, or the four arguments of an active
+// set.
 const genericsEnd = `
 #define @_sync(...) @@I_ARGUMENT_5(__VA_ARGS__, @i_sync_set, 0, 0, @i_sync_team, 0)(__VA_ARGS__)
 #define @i_sync_team(team) @_team_sync(team)
@@ -183,9 +184,9 @@ const genericsEnd = `
 #endif
 `
 
-// oldGeneric writes the macro of a deprecated generic name, which calls the newer one. It also calls
-// an empty deprecated function, for which the compiler warns once: it would warn of each function
-// that the macro named to choose from.
+// oldGeneric writes the macro of a deprecated generic name, which calls the newer one. It also
+// calls an empty deprecated function, for which the compiler warns once: it would warn of each
+// function that the macro named to choose from.
 func oldGeneric(b *strings.Builder, f *spec.Family) {
 	s := f.Surface()
 	fmt.Fprintf(b, in(s, "\n@@I_DEPRECATED(%q) static inline void @i_old_%s(void) {}\n"), "use "+f.Instead, f.Name)
@@ -195,9 +196,10 @@ func oldGeneric(b *strings.Builder, f *spec.Family) {
 // complexInC replaces the names that the header has for C++ by those of C.
 var complexInC = strings.NewReplacer("shmemi_complexd", "double complex", "shmemi_complexf", "float complex")
 
-// genericSet returns the name of the set of types that a generic name takes. Many generic names share
-// a set; for the first it writes two macros, SHMEMI_TYPES_<set> with the names of the types and
-// SHMEMI_POINTS_<set>(a), 1 if a points to one of them. sets has the names so far, by the types.
+// genericSet returns the name of the set of types that a generic name takes. Many generic names
+// share a set; for the first it writes two macros, SHMEMI_TYPES_<set> with the names of the types
+// and SHMEMI_POINTS_<set>(a), 1 if a points to one of them. sets has the names so far, by the
+// types.
 func genericSet(b *strings.Builder, forms []spec.Function, sets map[string]string) string {
 	if forms[0].Family.Instead != "" {
 		return ""

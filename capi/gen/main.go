@@ -54,8 +54,8 @@ func outputs(root string) ([]file, error) {
 	return out, nil
 }
 
-// surfaceFiles returns the committed files of a surface, one set of names for the library's functions:
-// its headers and its modules of Python.
+// surfaceFiles returns the committed files of a surface, one set of names for the library's
+// functions: its headers and its modules of Python.
 func surfaceFiles(s *spec.Surface) ([]file, error) {
 	out := []file{
 		{Path: "include/" + s.File, Text: header(s)},

@@ -229,8 +229,8 @@ func (p *page) text() string {
 	return b.String()
 }
 
-// manual returns the text of each file of the manual, by its path below man/. A function that has no
-// page of its own gets a file that refers to its family's.
+// manual returns the text of each file of the manual, by its path below man/. A function that has
+// no page of its own gets a file that refers to its family's.
 func manual(s *spec.Surface) map[string]string {
 	out := map[string]string{"man7/" + s.Name + ".7": overviewPage(s)}
 	if s.Profiled {

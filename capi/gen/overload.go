@@ -141,8 +141,8 @@ func complexFunctions(s *spec.Surface) []spec.Function {
 	return out
 }
 
-// complexNames returns the names for which C++ has overloads on C's complex type: the function's own
-// and, if it has one, the generic name.
+// complexNames returns the names for which C++ has overloads on C's complex type: the function's
+// own and, if it has one, the generic name.
 func complexNames(fn spec.Function) []string {
 	if fn.Family.Plain {
 		return []string{fn.Name}

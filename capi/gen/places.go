@@ -28,8 +28,8 @@ func mapFile(s *spec.Surface) string {
 	return made(s, "front/zz_"+strings.TrimSuffix(s.Library, ".so")+".map")
 }
 
-// profiledFile returns the header that declares the functions with their second names for profilers,
-// or the main header if the surface has no second names.
+// profiledFile returns the header that declares the functions with their second names for
+// profilers, or the main header if the surface has no second names.
 func profiledFile(s *spec.Surface) string {
 	if !s.Profiled {
 		return s.File

@@ -8,10 +8,10 @@ import (
 	"libshmem/capi/spec"
 )
 
-// This file generates the C of libshmem_preload.so, the shim that LD_PRELOAD puts in front of a SHMEM
-// library (docs/decisions/0050-preload-shim.md). The shim has a function for each host function of
-// OpenSHMEM and NVSHMEM. Its functions pass all pointers and handles as uintptr_t, because libraries
-// differ in the types behind them.
+// This file generates the C of libshmem_preload.so, the shim that LD_PRELOAD puts in front of a
+// SHMEM library (docs/decisions/0050-preload-shim.md). The shim has a function for each host
+// function of OpenSHMEM and NVSHMEM. Its functions pass all pointers and handles as uintptr_t,
+// because libraries differ in the types behind them.
 
 // preloadFolder, in the folder of a build, has the shim's functions, one for each name of both
 // surfaces: some 20,000 lines.
@@ -93,8 +93,8 @@ var preloadKinds = map[string]string{
 	"buffer_register_symmetric_at_preferred_address": "ALLOC",
 }
 
-// preloadEndings has the kinds of families that preloadKinds lacks, by a part of their name. The first
-// that matches counts.
+// preloadEndings has the kinds of families that preloadKinds lacks, by a part of their name. The
+// first that matches counts.
 var preloadEndings = []struct{ part, kind string }{
 	{"_reduce", "COLLECTIVE"}, {"scan", "COLLECTIVE"}, {"_to_all", "COLLECTIVE"},
 	{"atomic_fetch", "FETCH"}, {"atomic_swap", "FETCH"}, {"atomic_compare_swap", "FETCH"}, {"atomic_", "ATOMIC"},
@@ -209,8 +209,8 @@ func preloadNumbers(calls []preloadCall) string {
 	return b.String()
 }
 
-// preloadTable returns zz_calls.c, the table of calls. It has offsets instead of pointers, so that the
-// loader has nothing to relocate.
+// preloadTable returns zz_calls.c, the table of calls. It has offsets instead of pointers, so that
+// the loader has nothing to relocate.
 func preloadTable(calls []preloadCall) string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))
@@ -257,8 +257,8 @@ func preloadTable(calls []preloadCall) string {
 	return b.String()
 }
 
-// A preloadForm has the types in which a call passes its arguments and result in registers. Calls of
-// the same form share a C function.
+// A preloadForm has the types in which a call passes its arguments and result in registers. Calls
+// of the same form share a C function.
 type preloadForm struct {
 	result string
 	params []string
@@ -354,8 +354,8 @@ func preloadShapes(calls []preloadCall) string {
 	return b.String()
 }
 
-// preloadShape writes the C function that makes calls of one form. It is not inline: the functions of
-// the interface set one more register and jump to it. Inline they took 27 s of the compiler and
+// preloadShape writes the C function that makes calls of one form. It is not inline: the functions
+// of the interface set one more register and jump to it. Inline they took 27 s of the compiler and
 // 1.1 MB. It passes arguments to the library from the frame, so that modes may change them. An
 // element is a parameter of the function, and the frame has its address.
 func preloadShape(b *strings.Builder, s preloadForm) {
@@ -395,8 +395,8 @@ func preloadShape(b *strings.Builder, s preloadForm) {
 // (capi/preload/control.c).
 func (c preloadCall) variadic() bool { return strings.Contains(c.letters, ".") }
 
-// preloadFunctions returns the functions of the shim for one surface. Each passes its arguments and its
-// number to the function of its form.
+// preloadFunctions returns the functions of the shim for one surface. Each passes its arguments and
+// its number to the function of its form.
 func preloadFunctions(s *spec.Surface, calls []preloadCall) string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))

@@ -63,8 +63,8 @@ var pythonCodes = map[string]string{
 	"unsigned long long": "Q", "const char *": "z",
 }
 
-// pythonCode returns the letter of a C type in the signatures for Python. Pointers pass as numbers, as
-// numpy has them. A const char * is a text only in a function without element types, because in
+// pythonCode returns the letter of a C type in the signatures for Python. Pointers pass as numbers,
+// as numpy has them. A const char * is a text only in a function without element types, because in
 // others it may point to elements of type char.
 func pythonCode(f spec.Function, c string) (string, error) {
 	if c == "const char *" && len(f.Family.Types) > 0 {

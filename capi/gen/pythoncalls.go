@@ -69,8 +69,8 @@ func (c *pythonCall) values() []string {
 	return out
 }
 
-// passed returns the arguments of the call into C: for each parameter the expression in as, else the
-// one in pythonWords, else the parameter's own name.
+// passed returns the arguments of the call into C: for each parameter the expression in as, else
+// the one in pythonWords, else the parameter's own name.
 func passed(params []spec.Param, as map[string]string) []string {
 	words := make([]string, len(params))
 	for i, p := range params {
@@ -135,8 +135,8 @@ func (c *pythonCall) element(m *pythonModule, b *pythonLines) (string, error) {
 	return c.result(), nil
 }
 
-// word writes a function that copies one element of any dtype, p or g: as an unsigned integer if one
-// has the element's size, else as bytes.
+// word writes a function that copies one element of any dtype, p or g: as an unsigned integer if
+// one has the element's size, else as bytes.
 func (c *pythonCall) word(m *pythonModule, b *pythonLines) (string, error) {
 	far, s := c.far(), c.row.Surface()
 	longer, err := bytesOf(s, c.row.Python.Longer, false)
@@ -381,8 +381,8 @@ func (c *pythonCall) quickCopy(m *pythonModule, b *pythonLines, far, near spec.P
 	b.add(4, "return")
 }
 
-// quickElement writes the fast path of a function on one element, which a call takes if the array is
-// plain, the values are numbers of Python, and loads and stores reach the PE.
+// quickElement writes the fast path of a function on one element, which a call takes if the array
+// is plain, the values are numbers of Python, and loads and stores reach the PE.
 func (c *pythonCall) quickElement(m *pythonModule, b *pythonLines, far spec.Param) {
 	fast := slices.DeleteFunc(slices.Clone(c.row.Types), func(t spec.Type) bool { return slices.Contains(c.row.Python.Slow, t) })
 	name, types := "{}_"+c.row.Name, fmt.Sprintf("types(%q)", pythonTypes(fast))

@@ -42,8 +42,8 @@ func notifying(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
 	return spec.Function{}, fmt.Errorf("%s takes no context", row)
 }
 
-// onStream returns the function of a row that runs on a CUDA stream; if it has elements, the one for
-// bytes.
+// onStream returns the function of a row that runs on a CUDA stream; if it has elements, the one
+// for bytes.
 func onStream(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
 	rows := s.Extensions()
 	for i := range rows {

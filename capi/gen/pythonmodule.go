@@ -31,8 +31,8 @@ func pythonCalls(s *spec.Surface) ([]file, error) {
 	return out, nil
 }
 
-// pythonOther returns the module that loads the library of a surface that stands on another one, such
-// as NVSHMEM's. The package of the other surface starts the job.
+// pythonOther returns the module that loads the library of a surface that stands on another one,
+// such as NVSHMEM's. The package of the other surface starts the job.
 func pythonOther(s *spec.Surface) string {
 	return fmt.Sprintf(`"""The functions of %[1]s, which is loaded with what it stands on."""
 

@@ -23,8 +23,8 @@ extern "C" {
 #endif
 `
 
-// included returns the name of a surface's main header as the header of its extensions includes it. A
-// header in a folder below include/ is named relative to that folder, because programs may have
+// included returns the name of a surface's main header as the header of its extensions includes it.
+// A header in a folder below include/ is named relative to that folder, because programs may have
 // either of the two in their search path.
 func included(s *spec.Surface) string {
 	if path.Dir(s.File) == "." {

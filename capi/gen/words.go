@@ -11,8 +11,9 @@ import (
 // wordGroups are the first letters of the constants that the templates of device/shmem use.
 var wordGroups = []string{"CMP_", "SIGNAL_", "TEAM_INVALID", "TEAM_WORLD", "TEAM_SHARED", "CTX_INVALID"}
 
-// deviceWords returns zz_words.h, the handles and constants for the templates of device/shmem. Their
-// names begin with shmemi_ and SHMEMI_, so that a program may include another library's shmem.h.
+// deviceWords returns zz_words.h, the handles and constants for the templates of device/shmem.
+// Their names begin with shmemi_ and SHMEMI_, so that a program may include another library's
+// shmem.h.
 func deviceWords(s *spec.Surface) string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))

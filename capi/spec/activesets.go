@@ -1,6 +1,7 @@
 package spec
 
-// Collectives on active sets, which the specification keeps beside those on teams.
+// This file has the collectives on active sets, which the specification keeps beside those on
+// teams.
 
 const (
 	setOrder = "dest, pSync and pWrk must be ready on every PE before the first one calls; on return dest of " +
@@ -22,7 +23,7 @@ var activeSet = []Param{
 var paramSync = Param{Name: "pSync", C: "long *", Role: CollWrite, Unit: "elements",
 	Doc: "SHMEM_SYNC_SIZE of them, each SHMEM_SYNC_VALUE before the first call"}
 
-// onSet are the parameters of a collective that moves data.
+// onSet returns the parameters of a collective on an active set: its own, the set and pSync.
 func onSet(before ...Param) []Param {
 	return append(append(before, activeSet...), paramSync)
 }
@@ -127,7 +128,7 @@ var activeSets = Chapter{
 	},
 }
 
-// setRow completes a row that moves elements of 32 or of 64 bits.
+// setRow completes the row of a collective on an active set that moves elements of 32 or 64 bits.
 func setRow(f Family) Family {
 	f.Since, f.Variants, f.Widths = "0.1", Sized, []int{32, 64}
 	f.Instead = "shmem_" + f.Name + " on a team"
@@ -136,7 +137,7 @@ func setRow(f Family) Family {
 	return f
 }
 
-// toAll are the reductions on active sets; their work on a type is that of the
+// toAll returns the reductions on active sets. They combine elements by the functions of the
 // reductions on teams.
 func toAll() []Family {
 	whole := []Type{tShort, tInt, tLong, tLongLong}

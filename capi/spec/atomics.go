@@ -136,31 +136,32 @@ var atomics = Chapter{
 	},
 }
 
-// The descriptions of the three bitwise operations differ in one word.
-
-func bitwise(name, word, said string) Family {
+// bitwise returns the row of a bitwise operation without a result: name is "xor", capitals "XOR",
+// and prose "exclusive or".
+func bitwise(name, capitals, prose string) Family {
 	return Family{
-		Name: "atomic_" + name, Section: "SHMEM_ATOMIC_" + word, Since: "0.1", Contexts: true,
+		Name: "atomic_" + name, Section: "SHMEM_ATOMIC_" + capitals, Since: "0.1", Contexts: true,
 		Types:  BitwiseAMOTypes,
 		Params: []Param{amoDest, amoValue, paramPE},
-		Front:  "shmemi_amo$W($ctx, SHMEMI_AMO_" + word + ", dest, bits(value), 0, pe, $call)",
-		Kernel: inKernel(BitwiseAMOTypes, word, "dest, value, ($T)0", false),
-		Doc:    "Combines an object of another PE with value by a bitwise " + word + ".",
-		Python: &Python{Doc: "Combine an element with value by a bitwise " + said + "."},
+		Front:  "shmemi_amo$W($ctx, SHMEMI_AMO_" + capitals + ", dest, bits(value), 0, pe, $call)",
+		Kernel: inKernel(BitwiseAMOTypes, capitals, "dest, value, ($T)0", false),
+		Doc:    "Combines an object of another PE with value by a bitwise " + capitals + ".",
+		Python: &Python{Doc: "Combine an element with value by a bitwise " + prose + "."},
 		Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 	}
 }
 
-func bitwiseFetch(name, word string) Family {
+// bitwiseFetch returns the row of a bitwise operation that returns the old value.
+func bitwiseFetch(name, capitals string) Family {
 	return Family{
-		Name: "atomic_fetch_" + name, Section: "SHMEM_ATOMIC_FETCH_" + word, Since: "0.1", Contexts: true,
+		Name: "atomic_fetch_" + name, Section: "SHMEM_ATOMIC_FETCH_" + capitals, Since: "0.1", Contexts: true,
 		Types: BitwiseAMOTypes, Variants: Nbi, Result: "T",
 		Params: []Param{amoFetch, amoDest, amoValue, paramPE},
-		Front:  "shmemi_amo$W($ctx, SHMEMI_AMO_FETCH_" + word + ", dest, bits(value), 0, pe, $call)",
-		FrontNbi: "shmemi_amo$W_nbi($ctx, SHMEMI_AMO_FETCH_" + word +
+		Front:  "shmemi_amo$W($ctx, SHMEMI_AMO_FETCH_" + capitals + ", dest, bits(value), 0, pe, $call)",
+		FrontNbi: "shmemi_amo$W_nbi($ctx, SHMEMI_AMO_FETCH_" + capitals +
 			", fetch, dest, bits(value), 0, pe, $call)",
-		Kernel: inKernel(BitwiseAMOTypes, "FETCH_"+word, "dest, value, ($T)0", true),
-		Doc: "Combines an object of another PE with value by a bitwise " + word +
+		Kernel: inKernel(BitwiseAMOTypes, "FETCH_"+capitals, "dest, value, ($T)0", true),
+		Doc: "Combines an object of another PE with value by a bitwise " + capitals +
 			" and returns the value before.",
 		Python: &Python{Doc: "Do what `atomic_" + name + "` does, and return the value before.", Returns: pythonOld},
 		DocNbi: atomicNbi, Returns: oldValue,
@@ -170,10 +171,12 @@ func bitwiseFetch(name, word string) Family {
 
 const halfOnly = "Half precision, which the specification does not have."
 
-// pythonOld describes the result of the operations that fetch, in Python.
+// pythonOld describes, in docstrings of Python, the result of atomic operations that return the old
+// value.
 const pythonOld = "The value before, of the array's dtype."
 
-// inKernel is an atomic operation's form in kernels: kind is the end of its SHMEMI_KIND constant.
+// inKernel returns the form in kernels of an atomic operation. kind is the end of its SHMEMI_KIND
+// constant, and fetches is whether it returns the old value.
 func inKernel(types []Type, kind, args string, fetches bool) []Kernel {
 	body := "shmemi_amo<SHMEMI_KIND_" + kind + ", $T>($job, $call, " + args + ", pe)"
 	if !fetches {
@@ -182,7 +185,8 @@ func inKernel(types []Type, kind, args string, fetches bool) []Kernel {
 	return []Kernel{{Types: types, Contexts: true, Body: body, Doc: "As the host's; in no order with other operations."}}
 }
 
-// sumInKernel is a sum of floating-point numbers, which only kernels have.
+// sumInKernel returns the form in kernels of an addition to a floating-point number, which the host
+// does not have.
 func sumInKernel(types []Type, body string) Kernel {
 	return Kernel{Types: types, X: true, Body: body, Doc: "A sum of floating-point numbers, rounded at each addition."}
 }

@@ -1,7 +1,8 @@
 package spec
 
-// Registration of the program's own buffers as symmetric memory.
+// This file has the calls that register buffers of the program as symmetric memory.
 
+// bufferRow completes the row of such a call.
 func bufferRow(f Family) Family {
 	f.Section, f.Since, f.Nvshmem = "buffers", "0.1", true
 	return f

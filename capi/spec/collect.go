@@ -1,8 +1,7 @@
 package spec
 
-// collect with the length of dest, for programs that know it. It costs no more than collect, in
-// which the PEs also exchange the lengths of their contributions.
-
+// collectCalls has collect with the length of dest, for programs that know it. It costs no more
+// than collect, in which the PEs also exchange the lengths of their contributions.
 var collectCalls = []Family{
 	{
 		Name: "collectmem_room", Section: "collect with room", Since: "0.1", Result: "int", Range: RangeColl,

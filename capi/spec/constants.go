@@ -98,6 +98,7 @@ var standardConstants = []ConstantGroup{
 	},
 }
 
+// old returns the deprecated constants _SHMEM_<name>, each with the value of SHMEM_<name>.
 func old(names ...string) []Constant {
 	var out []Constant
 	for _, n := range names {
@@ -106,7 +107,7 @@ func old(names ...string) []Constant {
 	return out
 }
 
-// enum is a group of constants of an enumeration: names and values in turn.
+// enum returns the constants of an enumeration; words are their names and values in turn.
 func enum(doc string, words ...string) ConstantGroup {
 	g := ConstantGroup{Doc: doc, Enum: true}
 	for pair := range slices.Chunk(words, 2) {

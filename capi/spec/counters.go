@@ -1,8 +1,10 @@
 package spec
 
-// Counters of the program's own communication. The function names begin as those of Sandia
-// OpenSHMEM's counters. A program finds a counter by its name, so that a release may add counters.
+// This file has the calls that read the counters of the program's own communication. The names of
+// the functions begin with pcntr_, as Sandia OpenSHMEM's do. A program finds a counter by its name,
+// so that a release may add counters.
 
+// counterRow completes the row of such a call.
 func counterRow(f Family) Family {
 	f.Since, f.Section = "0.1", "counters"
 	f.Errors = "Ends the job when called before init or after finalize."

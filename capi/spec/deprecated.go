@@ -1,6 +1,7 @@
 package spec
 
-// Old names of functions that have newer ones. The specification keeps them and deprecates them.
+// deprecated has functions of OpenSHMEM under their earlier names, which the specification
+// deprecates.
 var deprecated = Chapter{
 	File:  "deprecated",
 	Title: "Deprecated Names",
@@ -17,7 +18,7 @@ var deprecated = Chapter{
 	}, oldWaits...), oldSingles...),
 }
 
-// oldAtomic is the row of an atomic operation under its earlier name.
+// oldAtomic returns the row of an atomic operation under its earlier name: now is its present name.
 func oldAtomic(name, now string) Family {
 	for _, f := range atomics.Families {
 		if f.Name != now {
@@ -72,6 +73,7 @@ var oldWaits = []Family{
 	},
 }
 
+// oldSingle returns the row of a deprecated function without an element type.
 func oldSingle(symbol, section, instead, front, doc string, result, returns string, params ...Param) Family {
 	return Family{
 		Name: symbol, Symbol: symbol, Section: section, Since: "0.1", Instead: instead,
@@ -80,7 +82,7 @@ func oldSingle(symbol, section, instead, front, doc string, result, returns stri
 	}
 }
 
-// oldMemory is the row of a function that allocates or frees.
+// oldMemory returns the row of a deprecated function that allocates or frees.
 func oldMemory(symbol, section, instead, front, doc string, result, returns string, params ...Param) Family {
 	f := oldSingle(symbol, section, instead, front, doc, result, returns, params...)
 	f.Range = RangeAlloc
@@ -143,7 +145,8 @@ var oldSingles = []Family{
 	cacheRow("udcflush", ""), cacheRow("udcflush_line", "dest"),
 }
 
-// cacheRow is a control of the caches of machines that did not keep them coherent.
+// cacheRow returns the row of a function that controlled the caches of machines without coherent
+// caches.
 func cacheRow(name, param string) Family {
 	f := Family{
 		Name: name, Section: "SHMEM_CACHE", Since: "0.1", Instead: "nothing: caches are coherent",

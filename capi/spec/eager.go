@@ -1,6 +1,6 @@
 package spec
 
-// Eager transfers: tokens whose signals travel within their bytes.
+// This file has the calls for eager transfers, of tokens whose signals travel within their bytes.
 
 // eagerTypes are the types of these calls.
 const eagerTypes = `
@@ -55,6 +55,7 @@ const (
 	eagerReads  = "A PE that finds the token ready sees all of its bytes."
 )
 
+// eagerRow completes the row of a call for eager transfers.
 func eagerRow(f Family) Family {
 	f.Section, f.Since = "eager transfers", "0.1"
 	return f
@@ -160,7 +161,7 @@ var eagerCalls = []Family{
 	}),
 }
 
-// eagerOfKernels are the forms in kernels.
+// eagerOfKernels has the functions for eager transfers that kernels call.
 var eagerOfKernels = Chapter{
 	File: "eager", Title: "Eager Transfers", Kernel: kernelEager,
 	Families: []Family{
@@ -193,6 +194,7 @@ var eagerOfKernels = Chapter{
 	},
 }
 
+// eagerKernel returns the row of a function for eager transfers that kernels call.
 func eagerKernel(name, result string, params []Param, body, doc string, scopes ...Scope) Family {
 	return eagerRow(Family{
 		Name: name, Doc: doc,
@@ -200,5 +202,6 @@ func eagerKernel(name, result string, params []Param, body, doc string, scopes .
 	})
 }
 
-// KernelTemplates are names of templates by hand, which reports of kernels have, too.
+// KernelTemplates are the names of hand-written templates, which may also occur in reports of
+// kernels.
 var KernelTemplates = []string{"shmemx_eager_load", "shmemx_eager_store"}

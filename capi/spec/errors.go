@@ -1,6 +1,7 @@
 package spec
 
-// Errors of calls that failed because a PE is lost, and calls for programs that go on after it.
+// This file has the calls about errors: why a call failed, and calls for programs that go on after
+// the loss of a PE.
 
 // extensionConstants are the macros of the header of the extensions.
 var extensionConstants = []ConstantGroup{
@@ -45,6 +46,7 @@ const extensionTypes = startTypes + `
 typedef void (*shmemx_error_handler_t)(int error, int pe, const char *text, void *arg);
 ` + eagerTypes
 
+// errorRow completes the row of a call that may be made at any time.
 func errorRow(f Family) Family {
 	f.Since, f.Section = "0.1", "errors"
 	f.Errors = "None. It may be called at any time."

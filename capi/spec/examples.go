@@ -1,6 +1,7 @@
 package spec
 
-// An Example is a piece of a program that manual pages show. tests/run builds and runs each.
+// An Example is a program, or a part of one, that manual pages show. tests/run builds and runs
+// each.
 type Example struct {
 	Pages  []string // the functions' names, without the prefix
 	Code   string   // the lines of a function; of a whole program if it has main
@@ -11,7 +12,7 @@ type Example struct {
 // in which me and n are the number of the PE and of all PEs.
 func (e *Example) Whole() bool { return e.Code[0] == '#' }
 
-// Examples are those of the functions that programs call most.
+// Examples has an example for each of the functions that programs call most.
 var Examples = []Example{
 	{
 		[]string{"init", "finalize", "my_pe", "n_pes"},

@@ -27,7 +27,7 @@ func (f *Family) Functions() []Function {
 	return out
 }
 
-// Surface is the surface whose names the family has.
+// Surface returns the surface whose names the family has.
 func (f *Family) Surface() *Surface {
 	if f.surface == nil {
 		return Shmem
@@ -35,6 +35,7 @@ func (f *Family) Surface() *Surface {
 	return f.surface
 }
 
+// prefix returns what the family's names begin with.
 func (f *Family) prefix() string {
 	if f.X {
 		return f.Surface().Extension()
@@ -54,6 +55,7 @@ func (f *Family) plain() []Function {
 	return out
 }
 
+// forms lists the functions without a context that are nonblocking, or those that are blocking.
 func (f *Family) forms(nbi bool) []Function {
 	suffix := f.Suffix
 	if nbi {
@@ -94,7 +96,7 @@ func (f *Family) forms(nbi bool) []Function {
 	return out
 }
 
-// Params are the parameters that this form of the function has.
+// Params returns the function's parameters, a context included.
 func (f *Function) Params() []Param {
 	var out []Param
 	if f.Ctx {
@@ -103,7 +105,7 @@ func (f *Function) Params() []Param {
 	return append(out, paramsOf(f.Family.Params, f.Nbi)...)
 }
 
-// paramsOf leaves out the parameters of nonblocking forms unless nbi.
+// paramsOf returns the parameters of a blocking function, or with nbi of a nonblocking one.
 func paramsOf(params []Param, nbi bool) []Param {
 	var out []Param
 	for _, p := range params {
@@ -114,7 +116,7 @@ func paramsOf(params []Param, nbi bool) []Param {
 	return out
 }
 
-// Result is the C type of the result, with T for the element type.
+// Result returns the C type of the result, with T for the element type.
 func (f *Function) Result() string {
 	if f.Family.Result == "" || f.Nbi {
 		return "void"

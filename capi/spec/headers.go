@@ -1,7 +1,6 @@
 package spec
 
-// The text of Shmem's headers before the first row.
-
+// shmemAbout and the constants below are the texts of Shmem's headers before the first function.
 const shmemAbout = `shmem.h: OpenSHMEM 1.6 for C and C++.
 
 A symmetric address is an address within a block of shmem_malloc and similar

@@ -5,8 +5,8 @@ import (
 	"reflect"
 )
 
-// ignored are the fields of a row that nothing is generated from where the row is an extension, and
-// what serves instead.
+// ignored maps the fields that the generator does not use in the row of an extension to what serves
+// instead.
 var ignored = map[string]string{
 	"Kernel":  "a row of the standard table with X in its Kernel, as in notifications.go",
 	"Stream":  "a row of the standard table with the Stream, as in notifications.go",

@@ -5,22 +5,24 @@ import (
 	"slices"
 )
 
-// The functions that kernels may call. They have the names and arguments of the host's; the form
-// for a warp or a block is shmemx_<name>_warp or _block. capi/gen generates device/shmem/zz_*.h
-// from them, one line of C++ for each name over the templates of device/shmem.
+// This file describes the functions that kernels may call. They have the names and arguments of the
+// host's; the form for a warp or a block is shmemx_<name>_warp or _block. capi/gen generates
+// device/shmem/zz_*.h from them: one line of C++ for each name, which calls a template of
+// device/shmem.
 //
 // In a Body
 //
 //	$T       is the element type
-//	$job     is the state to work with: the unit's, or a context's
+//	$job     is the state to work with: the translation unit's, or a context's
 //	$call    is the name's number (CallNumber), for reports
 //	$scope   is the scope's type
 //	$nbi     is 1 in the nonblocking form, else 0
 //	$bytes   is nelems in bytes
 //	$size    is the size of an element in bytes
-//	$late    is late_ where the type is a late one, else nothing
+//	$late    is late_ if the type is Late or Half, else nothing
 
-// A Kernel is a row's form in kernels. Fields that it leaves out have the host's values.
+// A Kernel is a row's form in kernels. Params, Result and Doc that it leaves out are the host
+// form's.
 type Kernel struct {
 	In       *KernelHeader // none: the chapter's
 	Types    []Type
@@ -46,7 +48,7 @@ const (
 
 var scopeWords = [...]string{"thread", "warp", "block"}
 
-// String is the word in names.
+// String returns the scope as names have it: warp.
 func (s Scope) String() string { return scopeWords[s] }
 
 // A KernelHeader is a generated header with names that kernels call.
@@ -56,7 +58,7 @@ type KernelHeader struct {
 	Doc  string
 }
 
-// Part is the header of programs that includes it.
+// Part returns the header that programs include to get this one.
 func (h *KernelHeader) Part() string {
 	if h == kernelEager {
 		return "eager.cuh"
@@ -64,7 +66,7 @@ func (h *KernelHeader) Part() string {
 	return "shmem.cuh"
 }
 
-// KernelHeaders are all of them, in the order in which shmem/shmem.cuh has them.
+// KernelHeaders are all generated headers for kernels, in the order of their inclusion.
 var KernelHeaders = []*KernelHeader{
 	kernelSetup, kernelRMA, kernelStrided, kernelAtomics, kernelSignal, kernelWait, kernelOrdering, kernelCollectives, kernelReductions,
 	kernelEager, kernelNotify,
@@ -84,7 +86,7 @@ var (
 	kernelNotify      = &KernelHeader{"notify", "notify.h", "puts with notifications"}
 )
 
-// A KernelFamily is a form in kernels with all its names, nothing left out.
+// A KernelFamily is a row's form in kernels, with the fields that the row's Kernel leaves out.
 type KernelFamily struct {
 	Kernel
 	Name string
@@ -101,7 +103,7 @@ type KernelFunction struct {
 	Form   Variant
 }
 
-// kernels are the forms in kernels of a chapter's row, each with its header.
+// kernels returns the forms in kernels of a row of chapter c.
 func (f *Family) kernels(c *Chapter) []*KernelFamily {
 	var out []*KernelFamily
 	for _, k := range f.Kernel {
@@ -120,7 +122,7 @@ func (f *Family) kernels(c *Chapter) []*KernelFamily {
 	return out
 }
 
-// Functions lists a form's names: by scope, and then as the host's.
+// Functions lists the functions of a form: by scope, and then in the order of the host's functions.
 func (k *KernelFamily) Functions() []KernelFunction {
 	var out []KernelFunction
 	host := Family{Name: k.Name, Types: k.Types, Variants: k.Variants, Front: k.Body, surface: k.row.surface}
@@ -137,15 +139,15 @@ func (k *KernelFamily) Functions() []KernelFunction {
 	return out
 }
 
-// Surface is the surface whose names the family has.
+// Surface returns the surface whose names the family has.
 func (k *KernelFamily) Surface() *Surface { return k.row.Surface() }
 
-// Params are the parameters that this form of the function has.
+// Params returns the function's parameters, without a context.
 func (fn *KernelFunction) Params() []Param { return paramsOf(fn.Family.Params, fn.Nbi) }
 
-// CallNumber is the number of a function in a kernel's report: the FNV-1a hash of its name, 32
-// bits. It depends only on the name, so that a library can read the reports of programs that were
-// built with another release.
+// CallNumber returns the number by which a kernel's report names a function: the FNV-1a hash of its
+// name, 32 bits. It depends only on the name, so that a library can read the reports of programs
+// that were built with another release.
 func CallNumber(name string) uint32 {
 	h := uint32(2166136261)
 	for i := range len(name) {
@@ -154,9 +156,9 @@ func CallNumber(name string) uint32 {
 	return h
 }
 
-// Late types have headers that a program may leave out. Their functions that need more than the
-// type's name are templates, so that the compiler needs the type only at a call. The two headers
-// would take as long to compile as the rest.
+// Late types have headers that a program may leave out, because the two take as long to compile as
+// the rest. Functions that pass such a type by value are templates, so that the compiler needs the
+// type's definition only at a call.
 var (
 	tHalf     = Type{"half", "__half", Late, 16, ""}
 	tBFloat16 = Type{"bfloat16", "__nv_bfloat16", Late, 16, ""}
@@ -169,13 +171,14 @@ var (
 	KernelTypes = append(without(RMATypes, tLongDouble), tHalf, tBFloat16)
 	// KernelWaitTypes: the specification's, and short words.
 	KernelWaitTypes = append(append([]Type{}, AMOTypes...), tShort, tUShort)
-	// KernelNumbers: the types with an order, a sum and a product.
+	// KernelNumbers: the types of max, min, sum and prod.
 	KernelNumbers = append(without(without(RMATypes, tLongDouble), tPtrdiff), tHalf, tBFloat16)
 
 	kernelReal = []Type{tFloat, tDouble}
 	kernelHalf = []Type{tHalf}
 )
 
+// without returns types but those in gone.
 func without(types []Type, gone ...Type) []Type {
 	var out []Type
 	for _, t := range types {

@@ -7,7 +7,8 @@ type Later struct {
 	Why     string
 }
 
-// KernelLater has all such groups. A name that is neither in the table nor here is a mistake.
+// KernelLater has all groups of names that the library lacks. A test fails for a name of NVSHMEM's
+// device interface that neither the table nor KernelLater has.
 var KernelLater = []Later{
 	{`shmemx_qp_\w+`, "queues as an argument: the context of shmemx_queue is one"},
 	{`shmemx::tile_\w+`, "tiles: collectives over a layout that a template library describes"},

@@ -1,6 +1,7 @@
 package spec
 
-// Two-sided messages: the sender names a PE and a tag, and the receiver the memory.
+// This file has the calls for two-sided messages: the sender names a PE and a tag, and the receiver
+// the memory.
 
 var messageConstants = ConstantGroup{
 	Doc: "What shmemx_recv takes.",
@@ -10,6 +11,7 @@ var messageConstants = ConstantGroup{
 	},
 }
 
+// messageRow completes the row of a call for messages.
 func messageRow(f Family) Family {
 	f.Section, f.Since = "messages", "0.1"
 	return f

@@ -1,7 +1,6 @@
 package spec
 
-// Kernels in modules that the program loads while it runs.
-
+// moduleCalls are the extensions for kernels in modules that the program loads while it runs.
 var moduleCalls = []Family{
 	moduleRow("cumodule_init", "struct CUmod_st *", "module", "Initialises the library in the kernels of a module that was loaded with the driver's "+
 		"cuModuleLoad or a similar function. Call it before they use the library."),
@@ -13,6 +12,7 @@ var moduleCalls = []Family{
 		"before that library is unloaded; shmem_finalize does it for all remaining libraries."),
 }
 
+// moduleRow returns the row of a function that takes a module or library of the CUDA driver.
 func moduleRow(name, c, param, doc string) Family {
 	return Family{
 		Name: name, Section: "modules", Since: "0.1", Result: "int", Nvshmem: true,

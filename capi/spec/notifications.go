@@ -1,8 +1,9 @@
 package spec
 
-// Puts with a notification: each adds 1 to a counter of its target once its bytes are there. The
-// counters are the library's, so that a network can add to them with the bytes.
+// This file has puts with a notification: each adds 1 to a counter of its target once its bytes are
+// there. The counters are the library's, so that a network can add to them with the bytes.
 
+// notifyRow completes the row of a call with notification counters.
 func notifyRow(f Family) Family {
 	f.Section, f.Since = "notifications", "0.1"
 	if f.Name == "notify_alloc" || f.Name == "notify_free" {
@@ -94,7 +95,7 @@ var notifyCalls = []Family{
 	}),
 }
 
-// notifyOfKernels are the forms in kernels and on streams.
+// notifyOfKernels has the calls with notification counters for kernels and on streams.
 var notifyOfKernels = Chapter{
 	File: "notify", Title: "Notifications", Kernel: kernelNotify,
 	Families: []Family{
@@ -141,9 +142,10 @@ var notifyOfKernels = Chapter{
 	},
 }
 
-// notifyNames are the rows of notifications for kernels.
+// notifyNames are the names of the rows in notifyOfKernels, which NVSHMEM does not have.
 var notifyNames = []string{"putmem_notify", "notify_wait", "notify_test", "notify_fetch", "notify_reset"}
 
+// notifyKernel returns a row of notifyOfKernels.
 func notifyKernel(name string, k Kernel, onStream *Stream) Family {
 	k.X = true
 	return Family{

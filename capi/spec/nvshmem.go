@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Nvshmem has the rows under the names of NVSHMEM 3.8, for programs that were written for NVSHMEM.
-// Its library forwards to Shmem's. The tests compare its names, types and numbers with
+// Nvshmem is the surface with the names of NVSHMEM 3.8, for programs that were written for NVSHMEM.
+// Its library forwards calls to Shmem's. The tests compare its names, types and numbers with
 // capi/spec/testdata/nvshmem-3.8.0.tsv; tests/nvshmem/left.tsv lists the names that it lacks.
 var Nvshmem = &Surface{
 	Name:                  "nvshmem",
@@ -45,7 +45,8 @@ nvshmemx_..._on_stream enqueues a call on a CUDA stream: the function returns at
 the stream carries the call out in its order. shmemx.h says more.
 `
 
-// nvshmemTypes are the types of NVSHMEM. Names, members and sizes are facts; the rest is ours.
+// nvshmemTypes are the types of NVSHMEM's header. Names, members and sizes are NVSHMEM's; the text
+// is our own.
 const nvshmemTypes = `
 #ifdef __CUDACC_RTC__
 /* Installed headers find it by their place, that of the sources by -I. */
@@ -193,7 +194,7 @@ var (
 	nvshmemParent = Param{Name: "parent_team", C: "nvshmem_team_t", Doc: "the team to take PEs from"}
 )
 
-// nvshmemFamily is a row of this surface alone.
+// nvshmemFamily completes a row that only Nvshmem has.
 func nvshmemFamily(f Family) Family {
 	f.Since = cmp.Or(f.Since, "0.1")
 	return f

@@ -1,6 +1,6 @@
 package spec
 
-// constant is one without a comment.
+// constant returns a constant without a comment.
 func constant(name, value string) Constant { return Constant{Name: name, Value: value} }
 
 var nvshmemConstants = []ConstantGroup{
@@ -26,7 +26,7 @@ var nvshmemConstants = []ConstantGroup{
 		},
 	},
 	{
-		Doc: "What of a configuration counts, and what structures begin with.",
+		Doc: "Masks for the fields of a team configuration that count, and initial values.",
 		Constants: []Constant{
 			constant("NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS", "1"),
 			constant("NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID", "2"),
@@ -58,10 +58,10 @@ var nvshmemConstants = []ConstantGroup{
 		"NVSHMEM_STATUS_NOT_INITIALIZED", "0", "NVSHMEM_STATUS_IS_BOOTSTRAPPED", "1",
 		"NVSHMEM_STATUS_IS_INITIALIZED", "2", "NVSHMEM_STATUS_LIMITED_MPG", "3",
 		"NVSHMEM_STATUS_FULL_MPG", "4", "NVSHMEM_STATUS_INVALID", "INT32_MAX"),
-	enum("What nvshmemx_init_attr is given.",
+	enum("Flags of nvshmemx_init_attr.",
 		"NVSHMEMX_INIT_THREAD_PES", "1", "NVSHMEMX_INIT_WITH_MPI_COMM", "2", "NVSHMEMX_INIT_WITH_SHMEM", "4",
 		"NVSHMEMX_INIT_WITH_UNIQUEID", "8", "NVSHMEMX_INIT_MAX", "INT32_MIN"),
-	enum("What calls answer.",
+	enum("Results of calls.",
 		"NVSHMEMX_SUCCESS", "0", "NVSHMEMX_ERROR_INVALID_VALUE", "1", "NVSHMEMX_ERROR_OUT_OF_MEMORY", "2",
 		"NVSHMEMX_ERROR_NOT_SUPPORTED", "3", "NVSHMEMX_ERROR_SYMMETRY", "4",
 		"NVSHMEMX_ERROR_GPU_NOT_SELECTED", "5", "NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED", "6",
@@ -72,7 +72,8 @@ var nvshmemConstants = []ConstantGroup{
 		"NVSHMEMX_TMA_DISABLE", "0", "NVSHMEMX_TMA_ENABLE", "1", "NVSHMEMX_TMA_FORCE", "2", "NVSHMEMX_TMA_POLICY_MAX", "INT32_MAX"),
 }
 
-// nvshmemConstant keeps macros that NVSHMEM has. Its enumerations are groups of their own.
+// nvshmemConstant reports whether NVSHMEM has a constant of the table as a macro, and sets its
+// value where that differs. Constants that NVSHMEM has in enumerations are among nvshmemConstants.
 func nvshmemConstant(c *Constant) bool {
 	switch c.Name {
 	case "NVSHMEM_MAJOR_VERSION", "NVSHMEM_VENDOR_STRING", "NVSHMEM_MAX_NAME_LEN":

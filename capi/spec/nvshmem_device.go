@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// What kernels of programs call that were written for NVSHMEM. Each name is made of the same
-// templates as that of Shmem, and reports name it as the program has it.
+// This file has the functions that kernels of programs call that were written for NVSHMEM. They
+// call the same templates as Shmem's, and reports of kernels have NVSHMEM's names.
 
-// nvshmemPrivate are functions that are called when a translation unit with the headers for kernels
-// is loaded, because programs of NVSHMEM link with its library alone, and those that NVIDIA's
-// archive of device code calls.
+// nvshmemPrivate are the functions that NVSHMEM's library exports besides the public ones: those
+// that register a translation unit with kernels, because programs of NVSHMEM link with this library
+// alone, and those that NVIDIA's archive of device code calls.
 var nvshmemPrivate = []string{
 	"nvshmemi_device_register", "nvshmemi_device_unregister",
 	"nvshmemid_init_status", "nvshmemid_hostlib_init_attr", "nvshmemid_hostlib_finalize", "nvshmem_selected_device_transport",
@@ -77,10 +77,10 @@ const nvshmemxDeviceTypes = `
 #include "nvshmem_defines.h"
 `
 
-// nvshmemNoKernel are rows of which kernels of NVSHMEM have no form.
+// nvshmemNoKernel are the rows for which NVSHMEM has no function for kernels.
 var nvshmemNoKernel = []string{"signal_set", "signal_add", "sync"}
 
-// nvshmemKernels leaves of a row's forms in kernels what NVSHMEM has of them.
+// nvshmemKernels reduces a row's forms in kernels to those that NVSHMEM has, and adapts them.
 func nvshmemKernels(f *Family) {
 	if slices.Contains(nvshmemNoKernel, f.Name) || strings.HasPrefix(f.Name, "eager_") || slices.Contains(notifyNames, f.Name) {
 		f.Kernel = nil
@@ -97,14 +97,14 @@ func nvshmemKernels(f *Family) {
 		if k.Params == nil {
 			k.Params = f.Params
 		}
-		// The numbers that vectors compare with are not constant there.
+		// NVSHMEM's kernels take the values to compare with by a pointer without const.
 		if strings.HasSuffix(f.Name, "_vector") {
 			k.Params = slices.Clone(f.Params)
 			k.Params[len(k.Params)-1].C = "T *"
 		}
 		k.Types = slices.Clone(k.Types)
 		for j, t := range k.Types {
-			// The program has the headers of both types.
+			// nvshmem_defines.h includes the headers of both types.
 			if t.Kind == Late {
 				k.Types[j].Kind = Half
 			}

@@ -2,9 +2,9 @@ package spec
 
 import "slices"
 
-// Rows of Nvshmem that kernels alone have, or that host code has in another table.
+// This file has the functions of NVSHMEM for kernels that have no row with the host's functions.
 
-// queued are the element types as the names of queues have them.
+// queued returns the element types with the names that functions on a queue have: qp_float.
 func queued() []Type {
 	types := slices.Clone(KernelTypes)
 	for i := range types {
@@ -15,7 +15,7 @@ func queued() []Type {
 
 var paramQueue = Param{Name: "qp_handle", C: "nvshmemx_qp_handle_t", Doc: "a queue, by its handle"}
 
-// kernelRow is a row of an extension of kernels.
+// kernelRow returns the row of an extension that only kernels have.
 func kernelRow(name string, k Kernel) Family {
 	k.X = true
 	f := nvshmemFamily(Family{Name: name, Params: k.Params, Kernel: []Kernel{k}, Doc: k.Doc})
@@ -23,8 +23,9 @@ func kernelRow(name string, k Kernel) Family {
 	return f
 }
 
-// queueRows are calls on a queue. A handle stands for one of the PE's rings, which orders and
-// completes its own operations; NVSHMEMX_QP_DEFAULT and similar constants stand for all rings.
+// queueRows returns the rows of functions on a queue. A queue's handle stands for one of the PE's
+// rings, which orders and completes its own operations; NVSHMEMX_QP_DEFAULT and similar constants
+// stand for all rings.
 func queueRows() []Family {
 	with := func(params ...Param) []Param { return append(params, paramQueue) }
 	dest, source := Param{Name: "dest", C: "T *", Role: Written}, Param{Name: "source", C: "const T *", Role: Source}
@@ -61,12 +62,12 @@ func queueRows() []Family {
 	}
 }
 
-// scattered adds the forms in kernels to the reduce-scatter rows.
+// scattered adds the forms in kernels to the rows of reduceScatters.
 func scattered(rows []Family) []Family {
 	for i := range rows {
 		f := &rows[i]
 		if f.Types[0].Kind == Late {
-			continue // in the row of the other types
+			continue // half and bfloat16 are added to the row of the other types
 		}
 		op := f.Name[:len(f.Name)-len("_reducescatter")]
 		types := f.Types

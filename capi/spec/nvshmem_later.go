@@ -1,6 +1,6 @@
 package spec
 
-// nvshmemxLater are extensions of NVSHMEM 3.7 and 3.8.
+// nvshmemxLater are the extensions that NVSHMEM has since 3.7 or 3.8.
 var nvshmemxLater = []Family{
 	nvshmemFamily(Family{
 		Name: "team_get_uniqueid", Result: "int",

@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// Rows of Nvshmem that Shmem lacks: types of GPUs, and reduce-scatter.
+// This file has the rows of Nvshmem that Shmem lacks: functions on types of GPUs, and
+// reduce-scatter.
 
-// nvshmemFront is the Front of rows that do more than the row of the surface below.
+// nvshmemFront has the Front of rows whose functions do more than call Shmem's.
 var nvshmemFront = map[string]string{
 	"init":        "nvshmemi_init($call)",
 	"init_thread": "nvshmemi_init_thread($args, $call)",
@@ -18,7 +19,8 @@ var nvshmemFront = map[string]string{
 
 var nvshmemHalves = []Type{tStreamHalf, tStreamBFloat16}
 
-// halfRow is a row for the two types, over functions for unsigned numbers of 16 bits.
+// halfRow completes a row for the types half and bfloat16. Its Front calls a function for unsigned
+// numbers of 16 bits.
 func halfRow(f Family) Family {
 	f.Types = nvshmemHalves
 	f.Doc += " Half and bfloat16 have the same functions as other types."
@@ -90,6 +92,7 @@ var nvshmemMore = append([]Chapter{{
 
 var nreduce = Param{Name: "nreduce", C: "size_t", Unit: "elements", Doc: "of dest"}
 
+// halfReductions returns the reductions of half and bfloat16.
 func halfReductions() []Family {
 	var out []Family
 	for _, op := range []string{"max", "min", "sum", "prod"} {
@@ -103,7 +106,7 @@ func halfReductions() []Family {
 	return out
 }
 
-// reduceScatters are the reductions with the same operations and types.
+// reduceScatters returns the reduce-scatter rows, with the operations and types of the reductions.
 func reduceScatters() []Family {
 	numbers := without(OrderedTypes, tLongDouble, tPtrdiff)
 	row := func(op string, types []Type, expr, reducer, what string) Family {
@@ -142,7 +145,8 @@ func reduceScatters() []Family {
 	return out
 }
 
-// nvshmemxScatters are the reduce-scatter calls on streams, with the GPU's own types as well.
+// nvshmemxScatters returns the reduce-scatter rows on streams. Half and bfloat16 are among their
+// types and have no rows of their own.
 func nvshmemxScatters() []Family {
 	var out []Family
 	for _, c := range reduceScatters() {
@@ -162,7 +166,7 @@ func nvshmemxScatters() []Family {
 	return out
 }
 
-// nvshmemxStrided are strided copies on streams.
+// nvshmemxStrided are the strided puts and gets on streams.
 var nvshmemxStrided = []Family{
 	nvshmemFamily(Family{
 		Name: "iput", Suffix: onStream, Types: StreamTypes, Variants: Sized,
@@ -186,7 +190,7 @@ var addParams = []Param{
 	{Name: "dest", C: "T *", Role: Updated}, {Name: "value", C: "T", Doc: "to add"}, paramPE,
 }
 
-// nvshmemxAtomics add floating-point numbers.
+// nvshmemxAtomics are the atomic additions to floating-point numbers.
 var nvshmemxAtomics = []Family{
 	nvshmemFamily(Family{
 		Name: "atomic_fetch_add", Result: "T", Types: []Type{tStreamHalf, tFloat, tDouble}, Params: addParams,

@@ -2,20 +2,22 @@ package spec
 
 import "strings"
 
-// A Tile is a call on tensors, a template in each scope of Scopes. Host code has none.
+// A Tile is a function of NVSHMEM that kernels call with tensors: a template for each of
+// tileScopes.
 type Tile struct {
 	Name    string // without namespace and scope
-	Tensors bool   // a template of two tensors and a boundary, besides its algorithm
+	Tensors bool   // the template has types of two tensors and a boundary, besides its algorithm
 	Algo    string // the type of the algorithm
 	Params  string // of the function, as C++ has them
 	Body    string // $scope and $call as in a Kernel's
 	Doc     string
 }
 
-// TileNamespace is the C++ namespace of the functions.
+// TileNamespace is the C++ namespace of the tile functions.
 const TileNamespace = "nvshmemx"
 
-// tileScopes are the threads that make a call together, with what a name ends with.
+// tileScopes are the groups of threads that make a call together: the end of the name, and the
+// template argument.
 var tileScopes = []struct{ suffix, class string }{
 	{"", "shmemi_by_thread"}, {"_warp", "shmemi_by_warp"}, {"_warpgroup", "shmemi_by_warpgroup"}, {"_block", "shmemi_by_block"},
 }
@@ -29,7 +31,7 @@ type TileFunction struct {
 // FullName returns the name with its namespace, for reports and lists.
 func (f *TileFunction) FullName() string { return TileNamespace + "::" + f.Name }
 
-// TileFunctions are all forms of a call.
+// TileFunctions returns the function for each scope.
 func (t *Tile) TileFunctions() []TileFunction {
 	var out []TileFunction
 	for _, s := range tileScopes {
@@ -61,8 +63,8 @@ const (
 	tileByTheRoot = "int root, uint64_t flag"
 )
 
-// nvshmemTiles have the names of NVSHMEM 3.8, where tile_<op>_reduce gives the result to all PEs.
-// tile_<op>_allreduce is NVSHMEM 3.4's name for that; its tile_<op>_reduce is now
+// nvshmemTiles returns the tile functions of NVSHMEM 3.8, where tile_<op>_reduce gives the result
+// to all PEs. tile_<op>_allreduce is NVSHMEM 3.4's name for that; its tile_<op>_reduce is now
 // tile_<op>_rooted_reduce.
 func nvshmemTiles() []Tile {
 	out := []Tile{

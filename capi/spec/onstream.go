@@ -5,18 +5,20 @@ import (
 	"strings"
 )
 
-// Calls that the host enqueues on a CUDA stream. The names are shmemx_<name>_on_stream.
+// This file has the form of calls that the host enqueues on a CUDA stream. Their names are
+// shmemx_<name>_on_stream.
 //
-// In the Front of such a form, beside the words of package spec, $element is the number of the
-// element type.
+// In the Front of such a form, beside the words that the package comment lists, $element is the
+// number of the element type.
 
-// A Stream is a row's form on a stream, which is its last argument. Fields that it leaves out
-// have the host's values; Errors and Order default to the text for all calls on streams.
+// A Stream is a row's form on a CUDA stream, which is its last argument. Params, Result and Returns
+// that it leaves out are the host form's; Errors and Order default to the texts for all calls on
+// streams.
 type Stream struct {
 	Types    []Type
 	Variants Variant
 	Range    string
-	Result   string  // "void": none, although the host's has one
+	Result   string  // "void": no result, although the host's form has one
 	Params   []Param // without the stream
 	Front    string
 	Doc      string
@@ -36,7 +38,7 @@ const (
 
 var stream = Param{Name: "stream", C: "struct CUstream_st *", Doc: "a cudaStream_t or CUstream of this PE's GPU"}
 
-// OnStream is the row of a row's form on a stream, nothing left out; nil when it has none.
+// OnStream returns the form of a row on a stream as a row of its own; nil if there is no such form.
 func (f *Family) OnStream() *Family {
 	s := f.Stream
 	if s == nil {
@@ -53,7 +55,7 @@ func (f *Family) OnStream() *Family {
 		surface: f.surface,
 	}
 	out.Params = append(append(out.Params, params...), stream)
-	if out.Result == "void" { // although the host's has a result
+	if out.Result == "void" {
 		out.Result = ""
 	}
 	if out.Result != "" {
@@ -62,7 +64,8 @@ func (f *Family) OnStream() *Family {
 	return &out
 }
 
-// Element is the constant of abi/table for a type that reductions take.
+// Element returns the C expression for the number of an element type, $element in Front: constants
+// of abi/table.
 func Element(t Type) string {
 	switch {
 	case t.Name == "half":
@@ -78,7 +81,7 @@ func Element(t Type) string {
 }
 
 var (
-	// Incomplete types: a program in C, or without CUDA's headers, can pass pointers to them.
+	// Incomplete types, to which a program in C, or one without CUDA's headers, can pass pointers.
 	tStreamHalf     = Type{"half", "struct __half", Late, 16, ""}
 	tStreamBFloat16 = Type{"bfloat16", "struct __nv_bfloat16", Late, 16, ""}
 
@@ -88,7 +91,7 @@ var (
 	StreamReduceTypes = without(StreamTypes, tPtrdiff)
 )
 
-// firstSentence is a text up to its first full stop.
+// firstSentence returns a text up to its first full stop.
 func firstSentence(text string) string {
 	first, _, found := strings.Cut(text, ". ")
 	if found {

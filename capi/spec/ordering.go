@@ -1,6 +1,6 @@
 package spec
 
-// orderCalls are extensions.
+// orderCalls are the extensions about the order of operations.
 var orderCalls = []Family{{
 	Name: "put_ordered", Section: "order", Since: "0.1", Result: "int",
 	Params: []Param{paramPE},

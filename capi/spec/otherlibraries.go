@@ -1,13 +1,14 @@
 package spec
 
-// Functions that libshmem does not have and another library has. capi/preload knows them, so that it
-// sees the calls of programs of that library. Their Front only marks them as functions of the host.
+// Functions that another library has and libshmem lacks. The shim of capi/preload defines them, so
+// that modes see calls by programs of that library. Their Front only marks them as functions of the
+// host.
 var (
 	// OtherLibraries are those of Open MPI's OSHMEM beyond the standard.
 	OtherLibraries = otherLibraries()
-	// OtherNvshmem are names that NVIDIA's headers and its library for kernels call for the program:
-	// there nvshmem_init and nvshmem_finalize are inline. The version is a struct of three ints, which
-	// takes two registers.
+	// OtherNvshmem are functions that NVIDIA's headers and device archive call for the program:
+	// there nvshmem_init and nvshmem_finalize are inline. The version is a struct of three ints,
+	// which passes in two registers, here version and patch.
 	OtherNvshmem = []Family{
 		{
 			Name: "hostlib_init_attr", Symbol: "nvshmemid_hostlib_init_attr", Result: "int", Front: elsewhere, surface: Nvshmem,
@@ -25,15 +26,18 @@ var (
 
 const elsewhere = "elsewhere"
 
-// signedBitwise are the types that the standard leaves out of bitwise atomics.
+// signedBitwise are the types for which Open MPI has bitwise atomics and the standard has none.
 var signedBitwise = []Type{tInt, tLong, tLongLong}
 
+// The types of functions in Open MPI's shmemx.h: of p, g and reductions, of other functions, and of
+// bitwise atomics.
 var (
 	olderShort = []Type{tInt16, tInt32, tInt64}
 	olderTypes = []Type{tInt32, tInt64}
 	olderBits  = []Type{tInt32, tInt64, tUInt32, tUInt64}
 )
 
+// otherLibraries returns the rows of OtherLibraries.
 func otherLibraries() []Family {
 	var out []Family
 	add := func(as Family) {

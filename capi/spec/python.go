@@ -7,13 +7,13 @@ import "strings"
 // Where the row has Contexts the function takes context=. capi/gen writes its checks, its fast path
 // and the call.
 type Python struct {
-	// Doc is the first line of the docstring, an order, and what else a caller must know; capi/gen adds
-	// the parameters, Returns and the exceptions.
+	// Doc is the docstring without its sections: an imperative sentence on a line of its own, and
+	// what else a caller must know. capi/gen adds the parameters, Returns and the exceptions.
 	Doc     string
 	Returns string
 	DocNbi  string // of the nonblocking form; none: Python has no such function
-	// Longer: elements may have any dtype. One of a word's length passes as its bits, and the row
-	// of this name copies a longer one. None: elements have the row's types.
+	// Longer names the row that copies elements which are longer than a word; shorter ones pass as
+	// unsigned integers, so that elements may have any dtype. Empty: they have the row's types.
 	Longer string
 	Slow   []Type // types that the fast path does not take
 	// Stream names the row that serves the parameter stream= with a CUDA stream. Empty: no such
@@ -22,11 +22,11 @@ type Python struct {
 	// Notify names the row that serves the parameter notify=, a counter of the other PE. Empty: no
 	// such parameter.
 	Notify string
-	Op     string // the constant for that row's sig_op, where this row has no such parameter
+	Op     string // the constant that Stream's row gets as sig_op, if this row has no sig_op
 	Waits  bool   // the call may block for long, and Python handles signals meanwhile
 }
 
-// spell copies p in the surface's words.
+// spell copies p, with the surface's names in its texts.
 func (p *Python) spell(s *Surface) *Python {
 	if p == nil {
 		return nil
@@ -38,7 +38,7 @@ func (p *Python) spell(s *Surface) *Python {
 	return &own
 }
 
-// PythonName is the parameter's name in Python.
+// PythonName returns the parameter's name in Python.
 func (p *Param) PythonName() string {
 	if p.Python != "" {
 		return p.Python

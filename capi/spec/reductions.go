@@ -2,8 +2,9 @@ package spec
 
 import "strings"
 
-// The specification counts reductions among the collectives. They have a file
-// of their own because each carries code: what the operation does to an array.
+// reductions has the reductions and scans, which the specification has among the collectives. They
+// have a chapter of their own because the generated file also has the functions that combine
+// elements.
 var reductions = Chapter{
 	File:   "reduce",
 	Title:  "Collective Routines",
@@ -29,6 +30,8 @@ var reductions = Chapter{
 	}, toAll()...),
 }
 
+// scan returns the row of a scan: what is the PEs whose elements are added, and inclusive the
+// argument of shmemi_scan.
 func scan(name, what, inclusive string) Family {
 	return Family{
 		Name: name, Section: "SHMEM_SCAN", Since: "0.1",
@@ -45,7 +48,7 @@ func scan(name, what, inclusive string) Family {
 	}
 }
 
-// reduced are the element types of a reduction: at the host, in kernels and on streams.
+// reduced has the element types of a reduction: on the host, in kernels and on streams.
 type reduced struct{ host, kernels, streams []Type }
 
 var (
@@ -54,6 +57,8 @@ var (
 	byBits  = reduced{BitwiseTypes, BitwiseTypes, BitwiseTypes}
 )
 
+// reduction returns the row of a reduction. expr is the C expression that combines a and b, what
+// the operation in words, and note a remark for its description.
 func reduction(name string, types reduced, expr, what, note string) Family {
 	return Family{
 		Name: name + "_reduce", Section: "SHMEM_REDUCTIONS", Since: "0.1",

@@ -126,7 +126,7 @@ var rma = Chapter{
 				Doc:     "Read one element of source at another PE.",
 				Returns: "The element, of the dtype of `source`.",
 				Longer:  "get",
-				// ctypes makes a double of it, which changes some NaNs.
+				// ctypes converts a float to a double, which changes some NaNs.
 				Slow: []Type{tFloat},
 			},
 			Errors: remoteErrors,

@@ -5,8 +5,8 @@
 // libshmem.so, the version scripts, the list of exported symbols, the C tests and the
 // functions of Python.
 //
-// The rows are spelled as Shmem, the library's own surface, has them. Another Surface
-// has them under names of its own.
+// The rows have OpenSHMEM's names. A Surface is a set of names for them: Shmem, the library's own,
+// has these names, and Nvshmem has NVSHMEM's.
 //
 // The package holds facts, not behaviour: the names, their parameters, and the function of
 // capi/front behind each. It imports nothing of this tree, so that a reader of a row needs no
@@ -27,27 +27,27 @@
 //	$call    is the public name, as a string
 //	$ctx     is the context: ctx in the forms that take one, else the default
 //	$reducer is the name of the operation's combine function and element size
-//	$base    is the function of the surface below, and $args the arguments as they came
+//	$base    is the function of the Surface that this one is over, and $args its arguments
 //	bits(x)  is x as an unsigned integer of $W bits
 //	back(x)  is the inverse; it encloses a whole expression
 //
 // # Generic names
 //
-// A family with types also has a macro for C11, shmem_<name>, which takes the
-// arguments of the typed function that the first pointer to an element selects,
-// and a context before them where the functions have forms that do.
+// A family with types also has a macro for C11, shmem_<name>. The first pointer to an element
+// selects the typed function, whose arguments the macro takes, and a context before them if the
+// family has Contexts.
 //
 // # Contexts
 //
 // A family with Contexts has each of its functions once more, as shmem_ctx_<name>,
-// with a context as the first argument. A parameter pe is then a number in the
-// context's team, and a number of a PE when Front sees it.
+// with a context as the first argument. A parameter pe is then a number in the context's team; the
+// generated code translates it to the number of the PE before it evaluates Front.
 package spec
 
 // CoreSymbol is the only name that libshmem_core.so exports.
 const CoreSymbol = "shmemi_core_table"
 
-// private are names that the library exports for its own headers and tools.
+// private are the functions that libshmem.so exports for its own headers, libraries and tools.
 // Programs do not call them, and they may change with any release.
 var private = []string{
 	"shmemi_device_state",      // device/shmem/state.h
@@ -71,7 +71,7 @@ var private = []string{
 	"shmemi_init_error",
 }
 
-// standard is the table, in the order of the specification.
+// standard has the chapters of OpenSHMEM, in the order of the specification.
 var standard = []Chapter{
 	setup,
 	memory,
@@ -92,8 +92,8 @@ var standard = []Chapter{
 	notifyOfKernels,
 }
 
-// beyond has the extensions of OpenSHMEM, in the order of their header. There the forms on streams
-// of all rows follow them.
+// beyond has the extensions of OpenSHMEM, in the order of shmemx.h. In that header, the forms of
+// all rows on streams follow them.
 var beyond = []Chapter{
 	{Families: startCalls},
 	{Families: bufferCalls},
@@ -112,8 +112,8 @@ type Chapter struct {
 	File     string        // zz_<File>.c
 	Title    string        // as in the specification
 	Over     []string      // headers of capi/front that declare the functions Front calls; none: front.h
-	Range    string        // of families without a Range of their own
-	Kernel   *KernelHeader // with its families' forms in kernels
+	Range    string        // the Range of families that name none
+	Kernel   *KernelHeader // the header with its families' forms in kernels
 	Families []Family
 }
 
@@ -150,7 +150,7 @@ type Family struct {
 	// Generic: the names of C11 and C++ take an optional context first, although the family has no
 	// types.
 	Generic bool
-	// Like is the family that does the same under another name.
+	// Like names the family of which this one is the deprecated name.
 	Like string
 	// Range is the group of SHMEM_NVTX in which a profiler shows the calls. Puts, gets, atomics,
 	// fences and quiets are inline in front.h and have no Range: only their slow halves check for a
@@ -220,7 +220,7 @@ const (
 	CollWrite             // symmetric address, the same on every PE, written at each
 )
 
-// String is the header's text for an argument of the role.
+// String returns the text that a header has for an argument of the role.
 func (r Role) String() string {
 	switch r {
 	case Written:

@@ -1,6 +1,7 @@
 package spec
 
-// Joining a job without a launcher, by a unique id or an MPI communicator.
+// This file has the calls that join a job without a launcher, by a unique id or an MPI
+// communicator.
 
 // startConstants are the constants of these calls.
 var startConstants = ConstantGroup{

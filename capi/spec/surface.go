@@ -19,8 +19,8 @@ type Surface struct {
 	Library string // the file that has the functions, as the linker looks for it
 	Node    string // the version node that holds the public names of the first release
 
-	Headers         // of the standard's names
-	Beyond  Headers // of the extensions
+	Headers         // the header of the standard's functions
+	Beyond  Headers // the header of the extensions
 
 	Private []string // exported for the library's own headers and tools
 	Handles []Handle // types of the headers that pass by value
@@ -44,8 +44,9 @@ type Surface struct {
 	Generics   bool // C11 has generic names, and C++ overloads
 	Profiled   bool // tools find each function by a second name, Profiled
 
-	// Row changes a row where this surface has another meaning, other types or parameters than the
-	// table; false leaves the row out. Constant is the same for constants. None: as the table.
+	// Row changes a row for which this surface has another meaning, other types or other parameters
+	// than the table. It returns false to leave the row out. Constant does the same with constants.
+	// nil: the surface has the rows, or constants, of the table.
 	Row      func(*Family) bool
 	Constant func(*Constant) bool
 
@@ -61,13 +62,13 @@ type Headers struct {
 	Types string // in C, before the functions
 }
 
-// A Handle is a type that passes by value.
+// A Handle is a type of a surface's headers that functions pass by value, such as shmem_team_t.
 type Handle struct {
 	C      string
 	Letter string // of Python's module struct
 }
 
-// Shmem is the library's own surface: OpenSHMEM, and what libshmem has beyond it.
+// Shmem is the library's own surface: OpenSHMEM's functions, and libshmem's extensions.
 var Shmem = &Surface{
 	Name:     "shmem",
 	Library:  "libshmem.so",
@@ -80,34 +81,36 @@ var Shmem = &Surface{
 	Profiled: true,
 }
 
-// Surfaces are all that the library has.
+// Surfaces are all surfaces of the library.
 var Surfaces = []*Surface{Shmem, Nvshmem}
 
-// Prefix begins the names of the standard.
+// Prefix returns what the names of the standard's functions begin with: shmem_.
 func (s *Surface) Prefix() string { return s.Name + "_" }
 
-// Extension begins the names beyond it.
+// Extension returns what the names of extensions begin with: shmemx_.
 func (s *Surface) Extension() string { return s.Name + "x_" }
 
-// Inner begins the names that headers need for themselves.
+// Inner returns what names begin with that are private to the headers: shmemi_.
 func (s *Surface) Inner() string { return s.Name + "i_" }
 
-// Capitals is Name in constants and macros.
+// Capitals returns Name as constants and macros have it: SHMEM.
 func (s *Surface) Capitals() string { return strings.ToUpper(s.Name) }
 
-// Chapters are the rows of the standard, spelled as the surface has them.
+// Chapters returns the rows of the standard and the surface's own chapters, with the surface's
+// names.
 func (s *Surface) Chapters() []Chapter {
 	s.expand()
 	return s.chapters
 }
 
-// Extensions are the rows beyond the standard: host functions, and the forms on streams.
+// Extensions returns the rows of extensions: host functions, and the forms on streams of all rows.
 func (s *Surface) Extensions() []Family {
 	s.expand()
 	return s.extensions
 }
 
-// expand spells the rows, once: the generator asks for them some hundred times.
+// expand makes the rows of Chapters and Extensions, once, because the generator reads them some
+// hundred times.
 func (s *Surface) expand() {
 	s.once.Do(func() {
 		s.chapters = append(s.spelled(standard, false), s.own(s.Own, false)...)
@@ -124,13 +127,13 @@ func (s *Surface) expand() {
 	})
 }
 
-// A KernelChapter describes a generated header of kernels.
+// A KernelChapter is a generated header with the functions that kernels call, and these functions.
 type KernelChapter struct {
 	*KernelHeader
 	Families []*KernelFamily
 }
 
-// Kernels are the forms in kernels.
+// Kernels returns the functions that kernels call, one KernelChapter for each of KernelHeaders.
 func (s *Surface) Kernels() []KernelChapter {
 	out := make([]KernelChapter, len(KernelHeaders))
 	for i, h := range KernelHeaders {
@@ -147,7 +150,8 @@ func (s *Surface) Kernels() []KernelChapter {
 	return out
 }
 
-// spelled is a copy of chapters in the surface's words.
+// spelled copies chapters of the table, with the surface's names in their rows. x is whether the
+// rows are extensions.
 func (s *Surface) spelled(chapters []Chapter, x bool) []Chapter {
 	var out []Chapter
 	for _, c := range chapters {
@@ -169,7 +173,8 @@ func (s *Surface) spelled(chapters []Chapter, x bool) []Chapter {
 	return out
 }
 
-// own copies the surface's own chapters, with the surface set in their rows.
+// own copies chapters that only this surface has, and sets the surface in their rows. x is whether
+// the rows are extensions.
 func (s *Surface) own(chapters []Chapter, x bool) []Chapter {
 	var out []Chapter
 	for _, c := range chapters {
@@ -182,10 +187,12 @@ func (s *Surface) own(chapters []Chapter, x bool) []Chapter {
 	return out
 }
 
-// forward calls the function below with the arguments as they came.
+// forward is the Front of a row of a surface over another one: it calls that one's function with
+// the same arguments.
 const forward = "$base($args)"
 
-// spell puts a row into the surface's words, and has it call the surface below.
+// spell replaces the names in a row by the surface's, and has the row call the function of the
+// surface that this one is over.
 func (s *Surface) spell(f *Family) {
 	for _, text := range []*string{&f.Symbol, &f.Result, &f.Doc, &f.DocNbi, &f.Returns, &f.Errors, &f.Order, &f.Instead} {
 		*text = s.Spell(*text)
@@ -210,6 +217,7 @@ func (s *Surface) spell(f *Family) {
 	}
 }
 
+// params copies parameters, with the surface's names in their types and texts.
 func (s *Surface) params(params []Param) []Param {
 	out := slices.Clone(params)
 	for i := range out {
@@ -220,8 +228,9 @@ func (s *Surface) params(params []Param) []Param {
 
 var word = regexp.MustCompile(`\b_?(?:shmemx?|SHMEMX?)_\w+`)
 
-// Spell puts the functions, types and constants that a text of the table names into the
-// surface's words. Settings keep their names: SHMEM_ is what they begin with for every surface.
+// Spell replaces the names of functions, types and constants in a text of the table by the
+// surface's: shmem_put by nvshmem_put. Settings keep their names, which begin with SHMEM_ for every
+// surface.
 func (s *Surface) Spell(text string) string {
 	if s.Name == Shmem.Name {
 		return text
@@ -241,6 +250,7 @@ func (s *Surface) Spell(text string) string {
 	})
 }
 
+// constantNames has the names of all constants, to tell them from settings.
 var constantNames = func() map[string]bool {
 	names := map[string]bool{}
 	for _, groups := range [][]ConstantGroup{standardConstants, extensionConstants} {
@@ -253,16 +263,17 @@ var constantNames = func() map[string]bool {
 	return names
 }()
 
-// Constants are the macros of the standard's header, ExtensionConstants those of the other.
+// Constants returns the macros of the standard's header.
 func (s *Surface) Constants() []ConstantGroup {
 	return append(s.constants(standardConstants), s.OwnConstants...)
 }
 
-// ExtensionConstants are the macros of the header of the extensions.
+// ExtensionConstants returns the macros of the header of the extensions.
 func (s *Surface) ExtensionConstants() []ConstantGroup {
 	return append(s.constants(extensionConstants), s.OwnExtensionConstants...)
 }
 
+// constants copies groups of constants, with the surface's names, but those that Constant refuses.
 func (s *Surface) constants(groups []ConstantGroup) []ConstantGroup {
 	var out []ConstantGroup
 	for _, g := range groups {
@@ -290,7 +301,7 @@ func (s *Surface) Names() []string {
 	return out
 }
 
-// ExtensionNames lists every function beyond it.
+// ExtensionNames lists every function that is an extension.
 func (s *Surface) ExtensionNames() []string { return names(s.Extensions()) }
 
 func names(families []Family) []string {
@@ -316,13 +327,13 @@ func (s *Surface) KernelNames() []string {
 	return out
 }
 
-// Profiled is the second name of a public function, for tools that take the first one
-// for themselves.
+// Profiled returns the second name of a public function, by which a profiler calls it when the
+// profiler itself defines the first name.
 func Profiled(name string) string {
 	return "p" + name
 }
 
-// ProfilingNames lists the second names in the order of the table.
+// ProfilingNames lists the second names of all functions in the order of the table.
 func (s *Surface) ProfilingNames() []string {
 	if !s.Profiled {
 		return nil
@@ -334,12 +345,13 @@ func (s *Surface) ProfilingNames() []string {
 	return out
 }
 
-// Exported is every name that the surface's library exports.
+// Exported lists every name that the surface's library exports.
 func (s *Surface) Exported() []string {
 	return slices.Concat(s.Names(), s.ProfilingNames(), s.ExtensionNames(), s.Private)
 }
 
-// Below is the name of the function that a function of this surface stands on.
+// Below returns the name of the function that a function of a surface over another one calls:
+// shmem_put for nvshmem_put.
 func (f *Function) Below() string {
 	s := f.Family.Surface()
 	return s.Over.Name + strings.TrimPrefix(f.Name, s.Name)

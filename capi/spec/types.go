@@ -10,8 +10,8 @@ const (
 	Unsigned
 	Real
 	Complex
-	Late // a floating-point type of GPUs that the host does not have
-	Half // the same, when its header is included
+	Late // a floating-point type of GPUs, whose header a program may leave out
+	Half // a type of GPUs whose header is always included
 )
 
 // A Type is an element type. The names are the specification's; the widths are
@@ -57,8 +57,8 @@ var (
 	tComplexF = Type{"complexf", "shmemi_complexf", Complex, 64, ""}
 )
 
-// SameAs is the C type that a compiler takes a type of the tables for: the names
-// of <stdint.h> and <stddef.h> stand for others.
+// SameAs returns the basic C type that a type of <stdint.h> or <stddef.h> is another name for, and
+// other types as they are.
 func SameAs(c string) string {
 	if other, ok := aliases[c]; ok {
 		return other

@@ -1,44 +1,45 @@
 package spec
 
-// The condition of a call over an array of variables: all, any or some.
+// A quorum is how many variables of an array must satisfy the comparison of a call: all, any or
+// some.
 type quorum struct {
-	name   string // all in wait_until_all
-	result string
-	waits  string // Doc of the waiting form, without its subject
-	tests  string
-	answer string // Returns of the waiting form
-	tested string // and of the testing one
+	name        string // all in wait_until_all
+	result      string // C type
+	waitDoc     string // Doc of the call that waits
+	testDoc     string // Doc of the call that tests
+	waitReturns string // Returns of the call that waits; none: it has no result
+	testReturns string // Returns of the call that tests
 
-	kernels string // what kernels wait for, or test
+	kernels string // the condition, in the Doc for kernels
 }
 
 var quorums = []quorum{
 	{
-		name:   "all",
-		waits:  "Waits until every variable of an array has satisfied the comparison. It returns at once when the array is empty or every variable is ignored.",
-		tests:  "Reports at once whether every variable of an array satisfies the comparison.",
-		tested: "1 or 0; 1 when the array is empty or every variable is ignored.",
-		result: "int",
+		name:        "all",
+		waitDoc:     "Waits until every variable of an array has satisfied the comparison. It returns at once when the array is empty or every variable is ignored.",
+		testDoc:     "Reports at once whether every variable of an array satisfies the comparison.",
+		testReturns: "1 or 0; 1 when the array is empty or every variable is ignored.",
+		result:      "int",
 
 		kernels: "all words satisfy the comparison",
 	},
 	{
 		name: "any", result: "size_t",
-		waits: "Waits until one variable of an array satisfies the comparison. When several do, the calls " +
+		waitDoc: "Waits until one variable of an array satisfies the comparison. When several do, the calls " +
 			"return them in turn.",
-		tests: "Finds a variable of an array that satisfies the comparison, without waiting. When several do, " +
+		testDoc: "Finds a variable of an array that satisfies the comparison, without waiting. When several do, " +
 			"the calls return them in turn.",
-		answer: "The index of the variable; SIZE_MAX at once when there is none to wait for.",
-		tested: "The index of the variable, or SIZE_MAX.",
+		waitReturns: "The index of the variable; SIZE_MAX at once when there is none to wait for.",
+		testReturns: "The index of the variable, or SIZE_MAX.",
 
 		kernels: "one word satisfies the comparison; returns its index, or SIZE_MAX",
 	},
 	{
 		name: "some", result: "size_t",
-		waits:  "Waits until at least one variable of an array satisfies the comparison, and lists all that do.",
-		tests:  "Lists the variables of an array that satisfy the comparison, without waiting.",
-		answer: "How many indices were written; 0 at once when there is no variable to wait for.",
-		tested: "How many indices were written.",
+		waitDoc:     "Waits until at least one variable of an array satisfies the comparison, and lists all that do.",
+		testDoc:     "Lists the variables of an array that satisfy the comparison, without waiting.",
+		waitReturns: "How many indices were written; 0 at once when there is no variable to wait for.",
+		testReturns: "How many indices were written.",
 
 		kernels: "some words satisfy the comparison; returns how many, and writes their indices",
 	},
@@ -57,8 +58,8 @@ var (
 		"comparison for each variable"}
 )
 
-// waitSets makes the twelve rows over arrays: wait and test, for all, any and
-// some, with one value or one for each variable.
+// waitSets returns the twelve rows over arrays: wait and test, for all, any and some variables,
+// with one value to compare with or one for each variable.
 func waitSets() []Family {
 	var out []Family
 	for _, waits := range []bool{true, false} {
@@ -71,10 +72,12 @@ func waitSets() []Family {
 	return out
 }
 
+// waitSet returns one of these rows: waits is whether the call waits or tests, and each whether
+// each variable has its own value.
 func waitSet(q quorum, waits, each bool) Family {
 	f := Family{
 		Name: "test_" + q.name, Section: "SHMEM_TEST_", Since: "0.1", Range: RangeTest,
-		Types: AMOTypes, Result: q.result, Returns: q.tested, Doc: q.tests,
+		Types: AMOTypes, Result: q.result, Returns: q.testReturns, Doc: q.testDoc,
 		Order: "As wait_until.",
 		Errors: "Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or " +
 			"cmp_values is NULL, and when called before init or after finalize.",
@@ -84,8 +87,8 @@ func waitSet(q quorum, waits, each bool) Family {
 	verb := "test"
 	if waits {
 		f.Name, f.Section, verb = "wait_until_"+q.name, "SHMEM_WAIT_UNTIL_", "wait"
-		f.Doc, f.Returns, f.Range = q.waits, q.answer, RangeWait
-		if q.answer == "" {
+		f.Doc, f.Returns, f.Range = q.waitDoc, q.waitReturns, RangeWait
+		if q.waitReturns == "" {
 			f.Result = ""
 		}
 	}
@@ -111,7 +114,7 @@ func waitSet(q quorum, waits, each bool) Family {
 	return f
 }
 
-// kernel is a row's form in kernels.
+// kernel returns the form in kernels of a row over an array; verb is wait or test.
 func (q quorum) kernel(verb string, each bool) Kernel {
 	indices, values := "", "&cmp_value, 0"
 	if q.name == "some" {
@@ -132,7 +135,8 @@ func (q quorum) kernel(verb string, each bool) Kernel {
 	return k
 }
 
-// allOnStream has a stream wait for all elements of an array.
+// allOnStream returns the form on a stream of wait_until_all, or with each of
+// wait_until_all_vector.
 func allOnStream(each bool) *Stream {
 	s := &Stream{
 		Types: KernelWaitTypes, Range: RangeWaitOnStream,

@@ -193,7 +193,7 @@ typedef struct nvshmemx_region_attrs {
 #define NVSHMEM_BOOTSTRAP_PLUGIN_MINOR_VERSION 0
 #define NVSHMEM_BOOTSTRAP_PLUGIN_PATCH_VERSION 0
 
-/* What of a configuration counts, and what structures begin with. */
+/* Masks for the fields of a team configuration that count, and initial values. */
 #define NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS 1
 #define NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID 2
 #define NVSHMEM_TEAM_UNIQUID_INITIALIZER ((nvshmemx_team_uniqueid_t)-1)
@@ -272,7 +272,7 @@ enum {
     NVSHMEM_STATUS_INVALID = INT32_MAX
 };
 
-/* What nvshmemx_init_attr is given. */
+/* Flags of nvshmemx_init_attr. */
 enum {
     NVSHMEMX_INIT_THREAD_PES = 1,
     NVSHMEMX_INIT_WITH_MPI_COMM = 2,
@@ -281,7 +281,7 @@ enum {
     NVSHMEMX_INIT_MAX = INT32_MIN
 };
 
-/* What calls answer. */
+/* Results of calls. */
 enum {
     NVSHMEMX_SUCCESS = 0,
     NVSHMEMX_ERROR_INVALID_VALUE = 1,
