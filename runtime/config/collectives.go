@@ -9,6 +9,7 @@ import (
 // their order.
 var collectiveWords = []string{"auto", "flat", "straight", "pairs", "halves", "owners", "chain", "wide", "packed", "apart"}
 
+// collectivesOf returns the algorithms that the words of SHMEM_COLLECTIVES name; 0 for auto.
 func collectivesOf(words []string) Collectives {
 	var c Collectives
 	for _, w := range words {

@@ -11,7 +11,7 @@ type Config struct {
 	Debug         bool
 	Info          bool
 	SymmetricSize uint64 // bytes
-	growTo        uint64 // of a program of NVSHMEM; 0: not said
+	growTo        uint64 // NVSHMEM_MAX_MEMORY_PER_GPU, for Reserve; 0: not set
 	Version       bool
 
 	Checks    Checks
@@ -67,27 +67,27 @@ type Config struct {
 
 	Launcher LauncherConfig
 
-	// values[i] has the source of the value of Table[i].
+	// values[i] is the value of Table[i] as text, and the variable that set it.
 	values []Value
 }
 
-// LauncherConfig is shmemrun's message to its PEs.
+// LauncherConfig has the settings by which shmemrun describes the job to its PEs.
 type LauncherConfig struct {
-	FD      int // -1 where there is no launcher
+	FD      int // -1: there is no launcher
 	PE      libshmem.PE
 	NPEs    int
 	Hosts   int    // hosts by ssh, or simulated ones; 0: neither
-	CPUs    string // to which it has bound the PE, as the kernel writes them; "": to none
-	Helpers string // that no PE has
+	CPUs    string // the processors to which it has bound the PE, as 0-3,8; "": not bound
+	Helpers string // the processors to which it has bound no PE of the job
 	Bind    string // the value of --bind
 	Binding string // how PEs are bound, for the banner
 }
 
 // FileConfig configures the bootstrap through a shared file.
 type FileConfig struct {
-	Path string      // "": they do not
-	PE   libshmem.PE // -1: not said
-	NPEs int         // 0: not said
+	Path string      // "": the PEs use no file
+	PE   libshmem.PE // -1: not set
+	NPEs int         // 0: not set
 }
 
 // Present reports whether the process was started by shmemrun.
@@ -178,7 +178,7 @@ const (
 	FabricDirect
 )
 
-// Named is the fabric that a setting insists on, as libfabric names it; "": none.
+// Named returns the fabric that the setting demands, as libfabric names it; "" for auto.
 func (f Fabric) Named() string {
 	if f == FabricAuto {
 		return ""
@@ -186,11 +186,10 @@ func (f Fabric) Named() string {
 	return f.String()
 }
 
-// Ordered is the number of bytes of a write that the network shows in order, by the network's own
-// answer or the user's.
+// Ordered selects how many bytes of a write the library expects the network to show in order.
 type Ordered uint8
 
-// The choices; with OrderedAuto the network is asked.
+// The choices; with OrderedAuto the library expects what the network reports.
 const (
 	OrderedAuto Ordered = iota
 	OrderedNone
@@ -200,7 +199,7 @@ const (
 
 func (o Ordered) String() string { return choiceOf("SHMEM_ORDERED_BYTES", int(o)) }
 
-// Bytes is the number that the user vouches for, or negative: the network is asked.
+// Bytes returns the number of bytes for which the user vouches; -1 if the network's report counts.
 func (o Ordered) Bytes() int { return [...]int{-1, 0, 128, 4096}[o] }
 
 // GPUNet is how the proxy moves GPU memory.
@@ -218,7 +217,7 @@ const (
 // Reaches reports whether the setting lets NICs reach GPU memory.
 func (g GPUNet) Reaches() bool { return g != GPUNetStage && g != GPUNetCopy }
 
-// GPUShare is how heaps in GPU memory are given to other processes.
+// GPUShare is how PEs share their heaps in GPU memory with the other PEs of the host.
 type GPUShare uint8
 
 // The values; GPUShareAuto takes the first of the others that works.
@@ -250,7 +249,7 @@ const (
 	RingBAR
 )
 
-// Bind selects the threads that keep to the processors near to the PE's GPU and NICs.
+// Bind selects the threads that the library binds to processors near the PE's GPU or NIC.
 type Bind uint8
 
 // The choices.
@@ -294,6 +293,7 @@ func (m RingMap) String() string    { return choiceOf("SHMEM_RING_MAP_BY", int(m
 func (m RingMemory) String() string { return choiceOf("SHMEM_RING_MEMORY", int(m)) }
 func (b Bind) String() string       { return choiceOf("SHMEM_BIND", int(b)) }
 
+// choiceOf returns the i-th word of a setting with Choices.
 func choiceOf(name string, i int) string {
 	if s := Lookup(name); s != nil && i < len(s.Choices) {
 		return s.Choices[i]

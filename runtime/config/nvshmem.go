@@ -12,18 +12,20 @@ import (
 // NvshmemVersion is the release of NVSHMEM whose names the library has.
 const NvshmemVersion = "3.8.0"
 
-// nvshmemPrefix begins the names that programs of NVSHMEM read.
+// nvshmemPrefix begins the names of NVSHMEM's variables.
 const nvshmemPrefix = "NVSHMEM_"
 
-// A Theirs is a variable of NVSHMEM. An alias of a setting counts for every program; the other
-// variables count, and lead to remarks, only where a program uses the names of NVSHMEM.
+// A Theirs is a variable of NVSHMEM. One that is an alias of a setting has an effect in every
+// program. The others have an effect, and cause warnings, only in programs that use the names of
+// NVSHMEM.
 type Theirs struct {
 	Name string // with the prefix
 	Here string // the setting that it sets; "": none, it is accepted without effect
-	Text string // its description
+	Text string // a description of its effect, or why it has none
 
-	// take makes a value of Here from one of theirs; "" changes nothing, an error says why it is
-	// ignored. nil: the values are the same, or Here has their words in its row.
+	// take converts the variable's value to one of the setting Here: "" leaves the setting as it
+	// is, and an error says why the value is ignored. nil: the variable is an alias of the setting,
+	// or it has no effect.
 	take func(value string) (string, error)
 }
 
@@ -177,8 +179,10 @@ var Nvshmem = []Theirs{
 	alias("VERSION", "SHMEM_VERSION"),
 }
 
+// none returns a variable that is accepted without effect, and why.
 func none(name, why string) Theirs { return Theirs{Name: nvshmemPrefix + name, Text: why} }
 
+// alias returns a variable that is among the Aliases of the setting here.
 func alias(name, here string) Theirs { return Theirs{Name: nvshmemPrefix + name, Here: here} }
 
 // Counts reports whether the variable has an effect.
@@ -196,14 +200,15 @@ func (t *Theirs) Says() string {
 	return "accepted without effect: " + text
 }
 
-// nvshmemSetting is a variable of NVSHMEM with its value, and the value for the setting.
+// nvshmemSetting is a variable of NVSHMEM that is set: its value, and the value that take made of
+// it for the setting.
 type nvshmemSetting struct {
 	*Theirs
 	text, here string
 }
 
-// takeNvshmem returns the values that variables of NVSHMEM, but for aliases, set, by the name of
-// the setting.
+// takeNvshmem returns the variables of NVSHMEM in env that set a setting, by the setting's name,
+// but for aliases. It warns of values that are ignored, and of names that NVSHMEM does not have.
 func takeNvshmem(env map[string]string) (map[string][]nvshmemSetting, []Warning) {
 	out := map[string][]nvshmemSetting{}
 	var warnings []Warning
@@ -244,9 +249,9 @@ func takeNvshmem(env map[string]string) (map[string][]nvshmemSetting, []Warning)
 	return out, warnings
 }
 
-// forOthers reports whether a name belongs to build files of NVSHMEM and its programs, for paths and
-// build options, or is read by the programs of NVSHMEM's own suites. These begin as settings do; the
-// other names of the suites begin with NVSHMEMTEST_.
+// forOthers reports whether a name belongs to build files of NVSHMEM and its programs, for paths
+// and build options, or is read by the programs of NVSHMEM's own suites. These begin as settings
+// do; the other names of the suites begin with NVSHMEMTEST_.
 func forOthers(name string) bool {
 	for _, end := range []string{"_HOME", "_DIR", "_ROOT", "_PREFIX", "_PATH", "_INCLUDE", "_INC", "_LIB", "_LIBDIR", "_LIBS", "_SRC", "_SUPPORT", "_VERSION", "_INSTALL"} {
 		if strings.HasSuffix(name, end) {
@@ -261,10 +266,10 @@ func forOthers(name string) bool {
 	return name == nvshmemPrefix+"MACHINE_READABLE_OUTPUT"
 }
 
-// maxMemory has no setting of the library's: heaps of its own programs have one size.
+// maxMemory has no setting that means the same: the heap of a program of OpenSHMEM has one size.
 const maxMemory = nvshmemPrefix + "MAX_MEMORY_PER_GPU"
 
-// growth is the value of maxMemory, in bytes.
+// growth parses the value of maxMemory, in bytes.
 func growth(value string) (uint64, error) {
 	n, err := ParseSize(value)
 	if err == nil && (n == 0 || n > MaxHeap) {
@@ -273,9 +278,11 @@ func growth(value string) (uint64, error) {
 	return n, err
 }
 
+// same is the take of a variable whose values are those of the setting.
 func same(value string) (string, error) { return value, nil }
 
-// words puts words here in the place of theirs: pairs.
+// words returns the take of a variable with words of its own: pairs has each word and the setting's
+// word that means the same, in turn.
 func words(pairs ...string) func(string) (string, error) {
 	return func(value string) (string, error) {
 		var known []string
@@ -289,11 +296,11 @@ func words(pairs ...string) func(string) (string, error) {
 	}
 }
 
-// mapBy maps how threads find their queue. NVSHMEM's mode without a rule for queue pairs means one
-// for each PE.
+// mapBy is the take of variables that say how threads find their queue pair. NVSHMEM's dct, which
+// has no rule for queue pairs, means one for each PE.
 var mapBy = words("cta", "cta", "sm", "sm", "warp", "warp", "dct", "pe", "none", "")
 
-// ifSet maps a flag.
+// ifSet returns the take of a flag: if it is on, the setting gets the value here.
 func ifSet(here string) func(string) (string, error) {
 	return func(value string) (string, error) {
 		p, err := (&Setting{Kind: Flag}).parse(value)
@@ -304,8 +311,8 @@ func ifSet(here string) func(string) (string, error) {
 	}
 }
 
-// nearby takes a number; for one that the setting does not allow it takes the nearest one that it
-// does. 0 stands for the library's own choice.
+// nearby returns the take of a number. One that the setting does not allow is rounded up to a power
+// of two, if it has to be one, and moved into the range. 0 leaves the setting as it is.
 func nearby(setting string) func(string) (string, error) {
 	return func(value string) (string, error) {
 		s := Lookup(setting)
@@ -322,6 +329,8 @@ func nearby(setting string) func(string) (string, error) {
 	}
 }
 
+// maxTeams is the take of NVSHMEM_MAX_TEAMS: it sets nothing, and refuses more teams than there can
+// be.
 func maxTeams(value string) (string, error) {
 	if n, err := strconv.Atoi(value); err != nil || n > 1000 {
 		return "", errors.New("there is room for 1,000 teams")
@@ -329,6 +338,8 @@ func maxTeams(value string) (string, error) {
 	return "", nil
 }
 
+// transport is the take of NVSHMEM_REMOTE_TRANSPORT: it sets nothing, and refuses networks that the
+// library does not use under that name.
 func transport(value string) (string, error) {
 	switch strings.ToLower(value) {
 	case "libfabric", "none":

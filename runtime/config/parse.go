@@ -13,8 +13,8 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Warning is a remark on the environment that does not stop the job. A job
-// prints it once, on PE 0.
+// Warning is a remark on a variable of the environment that does not stop the job. A job prints it
+// once, on PE 0.
 type Warning struct {
 	Name string // the variable
 	Text string // the whole line
@@ -41,6 +41,7 @@ func Parse(environ []string) (*Config, []Warning, error) { return parse(environ,
 // unknown ones are reported.
 func ParseNvshmem(environ []string) (*Config, []Warning, error) { return parse(environ, true) }
 
+// parse does the work of Parse, or with nvshmem of ParseNvshmem.
 func parse(environ []string, nvshmem bool) (*Config, []Warning, error) {
 	env := make(map[string]string)
 	for _, kv := range environ {
@@ -91,9 +92,10 @@ func parse(environ []string, nvshmem bool) (*Config, []Warning, error) {
 	return c, warnings, errors.Join(errs...)
 }
 
-// Reserve lets the symmetric heap grow up to this many bytes, or to the value of
-// NVSHMEM_MAX_MEMORY_PER_GPU, as in NVSHMEM: its setting of the size is then the size at the start,
-// which costs nothing here. The library's own setting is the size.
+// Reserve raises the size of the symmetric heap to that up to which a heap of NVSHMEM grows:
+// NVSHMEM_MAX_MEMORY_PER_GPU, or bytes if that is not set. NVSHMEM_SYMMETRIC_SIZE is only the size
+// at the start, and the rest costs nothing until it is used. SHMEM_SYMMETRIC_SIZE is the size
+// itself: if it is set, Reserve changes nothing.
 func (c *Config) Reserve(bytes uint64) {
 	const name = "SHMEM_SYMMETRIC_SIZE"
 	if !c.isSet(name) || c.From(name) == "NV"+name {
@@ -101,7 +103,7 @@ func (c *Config) Reserve(bytes uint64) {
 	}
 }
 
-// From is the variable that a setting has its value from; "": none is set.
+// From returns the variable from which a setting has its value; "" if it has its default.
 func (c *Config) From(name string) string {
 	for _, v := range c.values {
 		if v.Name == name {
@@ -115,7 +117,8 @@ func (c *Config) isSet(name string) bool {
 	return c.From(name) != ""
 }
 
-// choose prefers the setting's own name to its aliases, and remarks on an alias with another value.
+// choose returns a setting's value from env: that of its own name, else of the first alias that is
+// set, else of theirs, variables of NVSHMEM. It warns of each further one that has another value.
 func (s *Setting) choose(env map[string]string, theirs []nvshmemSetting) (Value, []Warning) {
 	v := Value{Setting: s, Text: s.Default}
 	var warnings []Warning
@@ -147,8 +150,8 @@ func (s *Setting) choose(env map[string]string, theirs []nvshmemSetting) (Value,
 	return v, warnings
 }
 
-// translate puts the words of this setting in the place of another library's. With an
-// error the text is empty.
+// translate replaces another library's words in the value of an alias by the words of this setting
+// that mean the same. It returns "" with an error.
 func (s *Setting) translate(text string, words map[string]string) (string, error) {
 	list, except := text, ""
 	if s.Except && strings.HasPrefix(text, "^") {
@@ -167,6 +170,7 @@ func (s *Setting) translate(text string, words map[string]string) (string, error
 	return except + strings.Join(here, ","), nil
 }
 
+// parse reads a value by the setting's Kind, and checks its range.
 func (s *Setting) parse(text string) (p parsed, err error) {
 	p.text = text
 	switch s.Kind {
@@ -263,6 +267,7 @@ func (s *Setting) Range() string {
 
 func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
+// remedy is the remedy in the error of a value that is not valid.
 func (s *Setting) remedy() string {
 	if s.Default == "" {
 		return "use " + s.Range() + ", or unset it"

@@ -7,8 +7,8 @@ const (
 	rangesCommon = RangeInit | RangeAlloc | RangeColl | RangeWait | RangeMemOrder | RangeAtomicFetch | RangeRMABlocking | RangeProxy
 )
 
-// RangesInline are the groups of calls whose fast path does not check for ranges: it has to be
-// closed for them.
+// RangesInline are the groups of calls whose inline fast path opens no NVTX ranges. If a profiler
+// is to show one of them, these calls must not take the fast path.
 const RangesInline = RangeAtomicFetch | RangeAtomicSet | RangeRMABlocking | RangeRMANonblocking
 
 const rangesOff = "off"
@@ -19,8 +19,8 @@ var rangeWords = []string{
 	"atomic_fetch", "atomic_set", "rma_blocking", "rma_nonblocking", "proxy", rangesOff, "common", everything,
 }
 
-// rangesElsewhere are NVSHMEM's words: the same, and one for the launches of kernels, for which
-// there is no call here.
+// rangesElsewhere are the words of NVSHMEM_NVTX: those of SHMEM_NVTX, and one for the launches of
+// kernels, for which this library has no group.
 var rangesElsewhere = func() map[string]string {
 	words := map[string]string{"launch": ""}
 	for _, w := range rangeWords {
@@ -29,7 +29,7 @@ var rangesElsewhere = func() map[string]string {
 	return words
 }()
 
-// rangesOf are the groups of a list of words that SHMEM_NVTX has taken.
+// rangesOf returns the groups that the words of SHMEM_NVTX select.
 func rangesOf(words []string) (groups Ranges) {
 	for _, w := range words {
 		switch w {

@@ -11,7 +11,7 @@ import (
 // Prefix begins the name of every setting.
 const Prefix = "SHMEM_"
 
-// oldPrefix begins the names that the specification's own settings had once.
+// oldPrefix begins the earlier names of the specification's own settings.
 const oldPrefix = "SMA_"
 
 // Kind is how the text of a value is parsed.
@@ -51,7 +51,7 @@ type Setting struct {
 	Default  string   // as a user would write it; "" for none
 	Choices  []string // Choice: the values; List: the words that may occur, nil for any
 	Except   bool     // List: ^ in front stands for all of Choices but these
-	Foreign  foreign  // the meanings of the words of some Aliases
+	Foreign  foreign  // the words of Aliases that another library defines
 	Min, Max float64  // Size, Seconds, Integer: the range, both ends allowed
 	PowerOf2 bool     // Integer: no other value in the range is taken
 	Category Category
@@ -61,11 +61,11 @@ type Setting struct {
 	set func(*Config, parsed)
 }
 
-// foreign has, for an alias with words of its own, each of them in lower case and the
-// word here that means the same; "" where nothing does.
+// foreign has, for each alias with words of its own, a map from such a word in lower case to the
+// word of the setting that means the same; "" if none does.
 type foreign map[string]map[string]string
 
-// parsed is a value after its Kind has read it; one field is meaningful.
+// parsed is a value as Setting.parse has read it. The Kind says which field is set; text always is.
 type parsed struct {
 	on    bool
 	bytes uint64

@@ -7,16 +7,15 @@ import (
 	"strings"
 )
 
-// elsewhere are names with the library's prefix that others read or set: libshmem_preload.so, and
-// the launchers of other OpenSHMEMs.
+// elsewhere are names with the library's prefix that it does not read and does not warn of:
+// libshmem_preload.so reads them, or launchers of other OpenSHMEM libraries set them.
 var elsewhere = []string{
 	"SHMEM_PRELOAD",                  // capi/preload/settings.c
 	"SHMEM_SYMMETRIC_HEAP_ALLOCATOR", // oshrun of Open MPI
 }
 
-// unknown remarks on names with the library's prefix that are not in the
-// table: mostly typing errors. Names of NVSHMEM that have no meaning here are
-// left alone, since a machine may well have both libraries.
+// unknown warns of names with the library's prefix that are not in the table, which are mostly
+// typing errors. It does not warn of names of NVSHMEM, because a machine may have both libraries.
 func unknown(env map[string]string) []Warning {
 	var warnings []Warning
 	for name, value := range env {
@@ -29,8 +28,8 @@ func unknown(env map[string]string) []Warning {
 	return warnings
 }
 
-// nearest is the setting for users whose name takes the fewest edits; the first of the table if
-// several do.
+// nearest returns the setting for users whose name is the fewest edits away; of several, the first
+// in the table.
 func nearest(name string) string {
 	return nearestOf(name, func(yield func(string) bool) {
 		for i := range Table {
@@ -41,6 +40,7 @@ func nearest(name string) string {
 	})
 }
 
+// nearestOf returns the first of names that is the fewest edits away.
 func nearestOf(name string, names iter.Seq[string]) string {
 	best, bestDistance := "", 1<<30
 	for n := range names {

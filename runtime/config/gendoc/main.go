@@ -84,8 +84,9 @@ prints the same list with the current values.
 	return []byte(generated.Wrap(b.String()))
 }
 
-// elsewhere lists the meanings of another library's words. Words with the same meaning here are
-// left out if they are all of this setting's words.
+// elsewhere describes the words of an alias that another library defines, with their meanings as
+// words of this setting. If the alias has all words of the setting with their meanings, only its
+// other words are listed.
 func elsewhere(s *config.Setting, words map[string]string) string {
 	head, same := "has words of its own: ", true
 	for _, c := range s.Choices {
@@ -194,7 +195,7 @@ func pythonType(s *config.Setting) []string {
 	panic(fmt.Sprintf("%s: no type of Python for a %s", s.Name, s.Kind))
 }
 
-// wrapped writes the type of a field as the formatter of Python does: on one line, or, where that is
+// wrapped writes a field and its type as the formatter of Python does: on one line, or, if that is
 // too long, with the words of its Literal on a line of their own.
 func wrapped(name string, kinds []string) string {
 	const width = 100
