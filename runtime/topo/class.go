@@ -20,14 +20,14 @@ var classNames = [classes]struct{ short, text string }{
 	{"NODE", "same NUMA node"}, {"SOC", "same socket, other NUMA node"}, {"SYS", "other socket, or not known"},
 }
 
-// Short is the name of nvidia-smi.
+// Short returns the name of nvidia-smi topo, or SOC.
 func (c Class) Short() string { return classNames[c].short }
 
 func (c Class) String() string { return classNames[c].text }
 
-// Distance is the class of two places of this machine. It is the same both ways, and a place is
-// never nearer to a second one than both are to a third one that is near to each: the classes form
-// a tree.
+// Distance returns the class of the distance between two places of this machine. The distance is
+// the same in both directions. Places form a tree: of the distances between three places, the two
+// greatest are equal.
 func (m *Machine) Distance(a, b Place) Class {
 	if len(a.Bridges) > 0 && len(b.Bridges) > 0 && a.Bridges[0] == b.Bridges[0] {
 		switch {
@@ -51,7 +51,7 @@ func (m *Machine) Distance(a, b Place) Class {
 			if len(m.Nodes) > 1 && (m.Near(a) != nil || m.Near(b) != nil) {
 				return SameSocket
 			}
-			return SameNode // the description has no more than the socket
+			return SameNode // the description has no NUMA nodes within the socket
 		}
 	}
 	if len(m.Packages) == 0 && len(m.Nodes) < 2 {

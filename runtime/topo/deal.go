@@ -91,7 +91,8 @@ func (c Cores) hyperthreads(n int) []Set {
 	return all
 }
 
-// overlapping is for more PEs than processors: neighbours share a processor.
+// overlapping returns a processor for each of n PEs, which are more than the processors: PEs with
+// consecutive numbers share one.
 func (p *Processors) overlapping(n int) []Set {
 	var cpus []int
 	for _, node := range p.Nodes {
@@ -106,8 +107,8 @@ func (p *Processors) overlapping(n int) []Set {
 	return all
 }
 
-// inProportion returns the NUMA node of each PE. Cores count, or processors if there are too few
-// cores.
+// inProportion returns the NUMA node of each PE, in proportion to the cores of the nodes, or to
+// their processors if there are fewer cores than PEs.
 func (p *Processors) inProportion(n int) []int {
 	capacity, all := make([]int, len(p.Nodes)), 0
 	for i, node := range p.Nodes {

@@ -12,6 +12,5 @@
 // It knows nothing of memory or networks: runtime/job makes segments of its nodes, asks it for NICs
 // that libfabric offers, and binds threads.
 //
-// Any thread may call it; a Machine is not changed any more when its reader has returned, but by
-// Only.
+// Any thread may call it. Once ReadXML or ReadSys has returned a Machine, only Only changes it.
 package topo

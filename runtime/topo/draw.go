@@ -17,7 +17,7 @@ type branch struct {
 	below []*branch
 }
 
-// at is the part below with a key, made if it is missing.
+// at returns the part below b that has a key, which it adds if it is missing.
 func (b *branch) at(key, text string) *branch {
 	for _, c := range b.below {
 		if c.key == key {
@@ -29,8 +29,8 @@ func (b *branch) at(key, text string) *branch {
 	return c
 }
 
-// Draw writes the tree of a machine with the devices behind each bridge; behind an arrow, for GPUs
-// the NICs that the plan gives them, and for NICs their users.
+// Draw writes the tree of a machine with the devices behind each bridge. After an arrow it writes
+// the NICs that the plan gives to a GPU, and the users of a NIC.
 func (m *Machine) Draw(w io.Writer, r Request, picks [][]Pick) error {
 	name := m.Name
 	if name == "" {
@@ -67,7 +67,8 @@ func (m *Machine) Draw(w io.Writer, r Request, picks [][]Pick) error {
 	return out.Flush()
 }
 
-// above is the part of the drawing that a device's root complex belongs to.
+// above returns the part of the drawing below which a device's root complex stands: a NUMA node, a
+// socket, or the machine.
 func (m *Machine) above(root *branch, d *Device) *branch {
 	if d.CPUs == "" {
 		return root.at("nowhere", "near to no socket, or not known to which")
@@ -99,6 +100,7 @@ func (b *branch) shorten() {
 	}
 }
 
+// write writes the parts below b, with lines that connect them.
 func (b *branch) write(w *bufio.Writer, indent string) {
 	for i, c := range b.below {
 		mark, next := "├─ ", "│  "
@@ -148,7 +150,7 @@ func (m *Machine) notes(r Request, picks [][]Pick) map[string]string {
 	return notes
 }
 
-// who is the name of a PE: its GPU, or the place of its processors.
+// who returns the words for a PE: its GPU, or its number and the NUMA node of its processors.
 func (m *Machine) who(p Process, pe int) string {
 	if p.GPU != "" {
 		for i, d := range m.Of(GPU) {
@@ -172,7 +174,7 @@ type Choice struct {
 	Why      string `json:"why"`
 }
 
-// Choices lists each pair of a plan.
+// Choices lists each NIC that a plan gives to a PE.
 func (m *Machine) Choices(r Request, picks [][]Pick) (all []Choice) {
 	for pe, list := range picks {
 		for _, p := range list {
@@ -182,7 +184,7 @@ func (m *Machine) Choices(r Request, picks [][]Pick) (all []Choice) {
 	return all
 }
 
-// Table writes each pair of a plan with its reason.
+// Table writes each NIC that a plan gives to a PE with the reason, and the NICs that no PE gets.
 func (m *Machine) Table(w io.Writer, r Request, picks [][]Pick) error {
 	if len(r.NICs) == 0 {
 		_, err := fmt.Fprintln(w, "no NIC, so that there is nothing to choose")
@@ -208,6 +210,7 @@ func (m *Machine) Table(w io.Writer, r Request, picks [][]Pick) error {
 	return err
 }
 
+// count returns a number and its noun: 1 socket, 2 sockets.
 func count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -2,12 +2,15 @@ package topo
 
 import "cmp"
 
-// cost is the cost of an assignment, compared from its end: how many users are on a NIC with one
-// user more than others must have, then how many in each class.
+// cost is the cost of putting users on NICs: for each class of distance, how many users are so far
+// from their NIC, and in the last element by how many users NICs are crowded. A later element
+// outweighs all earlier ones.
 type cost [classes + 1]int
 
+// crowded is the element of a cost that counts the users on a NIC beyond those that every NIC has.
 const crowded = int(classes)
 
+// plus returns c + d, or with sign -1 c - d.
 func (c cost) plus(d cost, sign int) cost {
 	for i := range c {
 		c[i] += sign * d[i]
@@ -15,6 +18,7 @@ func (c cost) plus(d cost, sign int) cost {
 	return c
 }
 
+// less reports whether c is cheaper than d.
 func (c cost) less(d cost) bool {
 	for i := len(c) - 1; i >= 0; i-- {
 		if r := cmp.Compare(c[i], d[i]); r != 0 {
@@ -24,10 +28,10 @@ func (c cost) less(d cost) bool {
 	return false
 }
 
-// deal finds the cheapest way to put supply[k] users of each kind k on the NICs, which
-// are far[k][n] from them, and returns how many of each kind are on each NIC. It is a
-// flow of least cost from the kinds to the NICs, found by cheapest paths, each of which
-// may send users of an earlier one elsewhere.
+// deal puts supply[k] users of each kind k on NICs at the least cost, where far[k][n] is the
+// distance of kind k from NIC n, and returns how many users of each kind are on each NIC. It is a
+// minimum-cost flow from the kinds to the NICs, found by successive cheapest paths, each of which
+// may move users that are on a NIC already to another one.
 func deal(far [][]Class, supply []int, nics int) [][]int {
 	total := 0
 	for _, s := range supply {
@@ -46,23 +50,23 @@ func deal(far [][]Class, supply []int, nics int) [][]int {
 	return f.on
 }
 
-// flow is the number of users of each kind that are on each NIC.
+// flow is a state of deal: which users are on which NICs.
 type flow struct {
-	far   [][]Class
-	on    [][]int
-	load  []int
-	least int // users that every NIC must have
+	far   [][]Class // the distance of each kind from each NIC
+	on    [][]int   // how many users of each kind are on each NIC
+	load  []int     // how many users are on each NIC
+	least int       // users that every NIC must have
 }
 
-// step is the best known path to a NIC: from kind by, which moves there from NIC from,
-// or begins with it (-1).
+// step is the end of the cheapest path to a NIC so far: a user of kind by moves there from NIC
+// from, or, where from is -1, is put there as a new user.
 type step struct {
 	cost     cost
 	by, from int
 }
 
-// send puts at most n users of a kind on NICs by the cheapest path, and returns how
-// many.
+// send puts up to n users of kind k on NICs along the cheapest path, and returns how many that
+// were.
 func (f *flow) send(k, n int) int {
 	steps := make([]step, len(f.load))
 	for nic := range steps {
@@ -97,7 +101,7 @@ func (f *flow) send(k, n int) int {
 			end, best = nic, c
 		}
 	}
-	// As many as the whole path carries, and as the NIC at its end takes at that price.
+	// As many users as each step can move, and as the NIC at the end takes at this cost.
 	available := 1
 	if f.load[end] < f.least {
 		available = f.least - f.load[end]

@@ -21,6 +21,8 @@ func HostID(override string) (string, error) {
 	return hostID("/proc")
 }
 
+// hostID returns the identity of this host from the kernel's files below proc, which is /proc but
+// in tests.
 func hostID(proc string) (string, error) {
 	boot, err := os.ReadFile(proc + "/sys/kernel/random/boot_id")
 	if err != nil {
@@ -39,6 +41,7 @@ func hostID(proc string) (string, error) {
 	return id, nil
 }
 
+// hostError returns the error of a HostID that cannot be read.
 func hostError(err error) error {
 	return &shmerr.Error{
 		Op: "identify", Object: "this host",

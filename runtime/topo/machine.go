@@ -36,13 +36,13 @@ const (
 // Device is a GPU or a NIC.
 type Device struct {
 	Kind  Kind
-	PCI   string   // its address, 0000:17:00.0; "" where it is behind none
+	PCI   string   // its address, 0000:17:00.0; "" if it is not a PCI device
 	Names []string // the system's names, the RDMA ones first
 	Speed float64  // of its PCI link, GB/s; 0: not known
 	Place
 }
 
-// Name is the first of its names, else its address.
+// Name returns the first of the device's names, or its PCI address if it has none.
 func (d *Device) Name() string {
 	if len(d.Names) > 0 {
 		return d.Names[0]
@@ -53,8 +53,8 @@ func (d *Device) Name() string {
 // Place is the location of a device in a machine, or of a process, by the processors that it may
 // use.
 type Place struct {
-	CPUs    Set      // that are near to it, or its own; empty: not known
-	Bridges []string // from the root complex to it; nil for a process
+	CPUs    Set      // the processors near a device, or of a process; empty: not known
+	Bridges []string // the PCI bridges from the root complex to a device; nil for a process
 }
 
 // address writes a PCI address as the kernel does. Drivers write the domain with
@@ -69,9 +69,9 @@ func address(pci string) string {
 	return pci
 }
 
-// Find is the device with a PCI address, or one of the names; nil where there is
-// none. Both may be empty. libfabric appends the kind of endpoint to names of EFA
-// (rdmap16s27-rdm).
+// Find returns the device with a PCI address, or else the one with a name; nil if there is none.
+// Both may be empty. libfabric appends the kind of endpoint to names of EFA (rdmap16s27-rdm), which
+// Find ignores.
 func (m *Machine) Find(pci, name string) *Device {
 	if pci != "" {
 		pci = address(pci)
@@ -91,12 +91,13 @@ func (m *Machine) Find(pci, name string) *Device {
 	return nil
 }
 
-// SameName reports whether name means this NIC: libfabric appends to some names the domain's use.
+// SameName reports whether a user's name means a NIC of libfabric, which appends the use of the
+// domain to some names.
 func SameName(nic, name string) bool {
 	return nic == name || strings.HasPrefix(nic, name+"-")
 }
 
-// beforeDash is a name without the part from its last dash on.
+// beforeDash returns a name up to its last dash; "" if it has none.
 func beforeDash(name string) string {
 	if i := strings.LastIndexByte(name, '-'); i > 0 {
 		return name[:i]
@@ -104,8 +105,8 @@ func beforeDash(name string) string {
 	return ""
 }
 
-// Of lists the devices of a kind in the order of their addresses, which is that of
-// nvidia-smi.
+// Of lists the devices of a kind in the order of their PCI addresses, in which nvidia-smi numbers
+// GPUs.
 func (m *Machine) Of(kind Kind) []*Device {
 	var list []*Device
 	for i := range m.Devices {
@@ -117,8 +118,8 @@ func (m *Machine) Of(kind Kind) []*Device {
 	return list
 }
 
-// Only leaves the GPUs with these addresses, where any is named: a container shows
-// all PCI devices of its machine, and may use some.
+// Only removes all GPUs but those with these addresses: a container shows all PCI devices of its
+// machine, and may use some. An empty list removes none.
 func (m *Machine) Only(gpus []string) {
 	if len(gpus) == 0 {
 		return
@@ -128,8 +129,8 @@ func (m *Machine) Only(gpus []string) {
 	})
 }
 
-// Near is the NUMA node of a place; nil where it is on several, or not known, or the
-// machine has one only.
+// Near returns the NUMA node of a place; nil if the place is on several, or not known, or if the
+// machine has only one.
 func (m *Machine) Near(p Place) *Node {
 	if len(m.Nodes) < 2 || p.CPUs == "" {
 		return nil

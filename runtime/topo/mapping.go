@@ -10,7 +10,8 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Syntax errors of settings name the fault, its place, and the expected text.
+// malformed returns the error for a setting whose text has a syntax error. The format names the
+// fault, its place in the text, and what is expected there.
 func malformed(setting, text, format string, args ...any) error {
 	return &shmerr.Error{
 		Op: "read setting", Object: fmt.Sprintf("%s=%q", setting, text),
@@ -28,7 +29,7 @@ type List struct {
 	Except bool // all but these
 }
 
-// String is the list without ports.
+// String returns the list as a user writes it, without ports.
 func (l List) String() string {
 	if l.Except {
 		return "^" + strings.Join(l.Names, ",")
@@ -36,8 +37,8 @@ func (l List) String() string {
 	return strings.Join(l.Names, ",")
 }
 
-// ParseList reads names of NICs, each with a port behind a colon or without, and ^ in
-// front of all of them for all other NICs.
+// ParseList reads names of NICs, each optionally with a colon and a port. ^ in front of the list
+// means all NICs but these.
 func ParseList(words []string) (List, error) {
 	var l List
 	text := strings.Join(words, ",")
@@ -69,7 +70,7 @@ func ParseList(words []string) (List, error) {
 // NICs.
 type Mapping []Entry
 
-// Entry gives the next PEs the NICs, all of them to each.
+// Entry gives all its NICs to each of the next PEs of the host.
 type Entry struct {
 	Names []string
 	PEs   int
@@ -126,7 +127,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// checkPort takes only the port that libfabric opens.
+// checkPort refuses all ports but 1, which libfabric opens.
 func checkPort(port string) error {
 	if n, err := strconv.Atoi(port); err != nil || n < 1 {
 		return fmt.Errorf("port %q, expected 1", port)
@@ -136,7 +137,7 @@ func checkPort(port string) error {
 	return nil
 }
 
-// PEs is the number of PEs that are counted in all entries.
+// PEs returns the number of PEs for which there are entries.
 func (m Mapping) PEs() int {
 	n := 0
 	for _, e := range m {
@@ -145,7 +146,7 @@ func (m Mapping) PEs() int {
 	return n
 }
 
-// Names are the NICs of all entries.
+// Names returns the names of NICs in all entries, each once.
 func (m Mapping) Names() []string {
 	var names []string
 	for _, e := range m {
@@ -158,7 +159,8 @@ func (m Mapping) Names() []string {
 	return names
 }
 
-// At is the entry of a PE by its number on the host; beyond the last it begins anew.
+// At returns the entry for a PE by its number on the host. Behind the last entry it begins again
+// with the first.
 func (m Mapping) At(pe int) Entry {
 	pe %= m.PEs()
 	for _, e := range m {

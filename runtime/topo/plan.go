@@ -8,10 +8,10 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// NIC is one that may be taken, as the network's library names it.
+// NIC is a NIC that PEs may use, as libfabric names it.
 type NIC struct {
 	Name string
-	PCI  string // "" where the library does not say
+	PCI  string // its address; "" if libfabric does not give it
 }
 
 // Process is a PE of the job on this machine.
@@ -25,9 +25,9 @@ type Process struct {
 type Request struct {
 	NICs []NIC     // in their order
 	PEs  []Process // in the order of the job
-	All  bool      // each NIC was named by the user and is to be of use
-	// Instead of by distance: each PE takes all NICs one after the other, or in the order of the
-	// request.
+	All  bool      // the user has named the NICs, so each is to be used by some PE
+	// Together gives all NICs to each PE, and InTurn one to each PE, round robin. Without both, and
+	// without a Mapping, the distances decide.
 	Together, InTurn bool
 	Mapping          Mapping
 }
@@ -39,7 +39,7 @@ type Pick struct {
 	Why   string
 }
 
-// Plan decides which NICs each PE takes. Without NICs, no PE takes any.
+// Plan decides which NICs each PE uses, and returns them by PE. Without NICs, no PE uses any.
 func (m *Machine) Plan(r Request) ([][]Pick, error) {
 	p := &plan{m: m, Request: &r, picks: make([][]Pick, len(r.PEs))}
 	for _, n := range r.NICs {
@@ -68,6 +68,7 @@ func (m *Machine) Plan(r Request) ([][]Pick, error) {
 	return p.picks, nil
 }
 
+// plan is the state of a call of Plan.
 type plan struct {
 	*Request
 	m      *Machine
@@ -96,10 +97,11 @@ func (p *plan) findGPUs() {
 	}
 }
 
-// number is the number of a PE for the rule. If the rule counts as many PEs as the job has here, or
-// the PE has no GPU, it is its number in the job. Else the job is one of several on this host, each
-// with some of the GPUs, or it leaves GPUs out: then it is that of the GPU, and PEs that share one
-// count on beyond the last GPU.
+// number returns the number of a PE for a mapping or a round robin over counted PEs. If the job has
+// that many PEs here, or the PE has no GPU, it is the PE's number among the job's PEs here.
+// Otherwise the job is one of several on this host, each with some of the GPUs, or it does not use
+// all GPUs: then it is the number of the PE's GPU, and further PEs on that GPU count on behind the
+// last GPU.
 func (p *plan) number(pe, counted int) int {
 	if counted == len(p.PEs) || p.gpu[pe] < 0 {
 		return pe
@@ -121,10 +123,12 @@ func (p *plan) place(pe int) Place {
 	return Place{CPUs: p.PEs[pe].CPUs}
 }
 
+// take gives a NIC to a PE, for the reason why.
 func (p *plan) take(pe, nic int, why string) {
 	p.picks[pe] = append(p.picks[pe], Pick{nic, p.m.Distance(p.place(pe), p.places[nic]), why})
 }
 
+// mapped gives NICs to PEs by the Mapping.
 func (p *plan) mapped() error {
 	for pe := range p.PEs {
 		n := p.number(pe, p.Mapping.PEs())
@@ -139,6 +143,7 @@ func (p *plan) mapped() error {
 	return nil
 }
 
+// unknown returns the error for a NIC in the Mapping that the request does not have.
 func (p *plan) unknown(name string) error {
 	var names []string
 	for _, n := range p.NICs {
@@ -151,6 +156,7 @@ func (p *plan) unknown(name string) error {
 	}
 }
 
+// inTurn gives each PE one NIC, round robin.
 func (p *plan) inTurn() {
 	for pe := range p.PEs {
 		n := p.number(pe, len(p.NICs))
@@ -158,8 +164,8 @@ func (p *plan) inTurn() {
 	}
 }
 
-// byNearness deals NICs to the GPUs of the machine and then to the PEs of each; and to
-// PEs in main memory apart from them.
+// byNearness gives NICs to PEs by distance: first to all GPUs of the machine, and then those of
+// each GPU to its PEs. PEs without a GPU share all NICs among themselves, as if there were no GPUs.
 func (p *plan) byNearness() {
 	var plain []int
 	of := make([][]int, len(p.gpus))
@@ -185,7 +191,8 @@ func (p *plan) byNearness() {
 	}
 }
 
-// deal shares NICs among PEs. before is the reason of each NIC so far.
+// deal shares NICs among PEs. who is the word for these PEs in reasons. If before is not nil, it
+// has the reason why their GPU has each NIC, which becomes a part of the reason.
 func (p *plan) deal(pes, nics []int, all bool, who string, before []string) {
 	var users, places []Place
 	for _, pe := range pes {
@@ -200,7 +207,7 @@ func (p *plan) deal(pes, nics []int, all bool, who string, before []string) {
 		for k, n := range shares[i] {
 			reason := why[i][k]
 			if before != nil {
-				// One PE on its GPU takes all NICs of the GPU.
+				// A PE that is alone on its GPU gets all NICs of the GPU.
 				if reason = before[n]; len(pes) > 1 {
 					reason += fmt.Sprintf("; of %d %s: %s", len(pes), who, why[i][k])
 				}
@@ -210,7 +217,7 @@ func (p *plan) deal(pes, nics []int, all bool, who string, before []string) {
 	}
 }
 
-// explain gives the reason for each NIC of each user.
+// explain returns the reason for each NIC that Share has given to each user, a PE or a GPU.
 func (p *plan) explain(users []Place, nics []int, shares [][]int, who string) [][]string {
 	count := make([]int, len(nics))
 	for _, share := range shares {
@@ -254,8 +261,9 @@ func (p *plan) explain(users []Place, nics []int, shares [][]int, who string) []
 	return why
 }
 
-// Candidates are the NICs of a machine when libfabric cannot be asked: NICs that programs drive
-// themselves where there are any, else network interfaces; of these the ones on the fastest links.
+// Candidates returns the NICs that a job would probably use, for a machine on which libfabric does
+// not run: RDMA NICs, or network interfaces if there are none; of these the ones on the fastest
+// links.
 func (m *Machine) Candidates() []NIC {
 	devices := m.Of(RDMA)
 	if len(devices) == 0 {

@@ -17,14 +17,15 @@ type Processors struct {
 	Online Set
 	Nodes  []Cores // the NUMA nodes that have processors, by number
 	GPUs   []Set   // the processors near to each GPU, by address; empty: not known
-	// Mixed reports that cores differ in speed, as those of a laptop may.
-	Mixed bool
+	Mixed  bool    // cores differ in speed, as those of a laptop may
 }
 
-// Cores are the cores of a NUMA node, each the set of its hyperthreads, by their first processor.
+// Cores are the cores of a NUMA node, in the order of their first processors. A core is the set of
+// its hyperthreads.
 type Cores []Set
 
-// ReadProcessors reads them from /sys. root stands before the path and is empty but in tests.
+// ReadProcessors reads the processors of this machine from /sys. root stands before the path and is
+// empty but in tests.
 func ReadProcessors(root string) (*Processors, error) {
 	s := sysfs(filepath.Join(root, "/sys"))
 	p := &Processors{}
@@ -52,6 +53,7 @@ func ReadProcessors(root string) (*Processors, error) {
 	return p, nil
 }
 
+// readNodes reads the NUMA nodes and their cores. A kernel without NUMA has one node.
 func (p *Processors) readNodes(s sysfs) error {
 	dirs := s.glob("devices/system/node/node[0-9]*")
 	number := func(dir string) int {
@@ -102,7 +104,7 @@ func (s sysfs) cores(cpus Set) Cores {
 	return list
 }
 
-// Flat returns processors without topology, of which only the numbers are known.
+// Flat returns processors of which only the numbers are known, as cores of one NUMA node.
 func Flat(cpus Set) *Processors {
 	p := &Processors{Online: cpus, Nodes: []Cores{nil}}
 	for _, cpu := range cpus.List() {
@@ -111,7 +113,7 @@ func Flat(cpus Set) *Processors {
 	return p
 }
 
-// Within returns the processors that are also in allowed.
+// Within returns p without the processors that are not in allowed.
 func (p *Processors) Within(allowed Set) *Processors {
 	q := &Processors{Online: p.Online.And(allowed), Mixed: p.Mixed, GPUs: p.GPUs}
 	for _, node := range p.Nodes {
@@ -128,7 +130,7 @@ func (p *Processors) Within(allowed Set) *Processors {
 	return q
 }
 
-// CPUs are the processors of the cores.
+// CPUs returns the processors of all cores.
 func (c Cores) CPUs() (all Set) {
 	for _, core := range c {
 		all = all.Or(core)

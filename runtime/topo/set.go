@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// Set is a set of processors by the system's numbers, or of NUMA nodes. It is
-// comparable, so that places with the same processors are found alike; nil and an
-// empty string are the empty set.
+// Set is a set of processors by the system's numbers, or of NUMA nodes. It is comparable: equal
+// sets are equal strings. The empty string is the empty set.
 type Set string // 8 bits in each byte, without zero bytes at the end
 
 // maxCPU bounds the numbers of processors: no kernel has more than 8192.
@@ -83,7 +82,7 @@ func (c Set) Minus(d Set) Set {
 	return Set(strings.TrimRight(string(b), "\x00"))
 }
 
-// List is the numbers, ascending.
+// List returns the numbers in the set, ascending.
 func (c Set) List() []int {
 	var cpus []int
 	for i := range len(c) {
@@ -94,7 +93,7 @@ func (c Set) List() []int {
 	return cpus
 }
 
-// String is the numbers as the kernel writes them: 0-3,8.
+// String returns the numbers as the kernel writes them: 0-3,8.
 func (c Set) String() string { return JoinRuns(Runs(c.List())) }
 
 // Run is consecutive numbers.
@@ -116,7 +115,7 @@ func Runs(numbers []int) []Run {
 	return all
 }
 
-// JoinRuns writes them as the kernel does: 0-3,8.
+// JoinRuns writes runs as the kernel does: 0-3,8.
 func JoinRuns(runs []Run) string {
 	var parts []string
 	for _, r := range runs {

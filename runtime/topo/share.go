@@ -5,17 +5,16 @@ import (
 	"slices"
 )
 
-// Share deals NICs to users, each a GPU or a process, and returns the numbers of each one's NICs,
-// ascending. Every user has at least one where there is any NIC.
+// Share shares NICs out among users, each a GPU or a process, and returns the indices of each
+// user's NICs, ascending. Every user gets at least one if there is any NIC.
 //
-// First each user gets one. Loads of NICs differ by one at most, so that no users share a NIC while
-// there is one for each; among all ways to do that it is one with the fewest users on the other
-// socket, then the fewest on another NUMA node, and so on: the nearest that is possible. Then NICs
-// that are left go to users that have none nearer than them, to those with the fewest first. all
-// deals out the other NICs too, to the users to which they are nearest.
+// First each user gets one. The loads of NICs differ by one at most, so that no users share a NIC
+// while there is one for each; among all such assignments it is one with the fewest users on the
+// other socket, then the fewest on another NUMA node, and so on. Then each NIC that is left goes to
+// a user to which no NIC is nearer than this one, of several to the one with the fewest NICs. With
+// all, the remaining NICs go to the users to which they are nearest.
 //
-// The answer depends only on the arguments, so that every process of a host with the same arguments
-// computes the same.
+// The result depends only on the arguments, so that all processes of a host compute the same.
 func (m *Machine) Share(users, nics []Place, all bool) [][]int {
 	got := make([][]int, len(users))
 	if len(nics) == 0 || len(users) == 0 {
@@ -58,8 +57,8 @@ func (m *Machine) Share(users, nics []Place, all bool) [][]int {
 	return got
 }
 
-// first gives one NIC to each user. Users that see all NICs alike are one node of the
-// flow, so that a thousand PEs on two NUMA nodes are two.
+// first gives one NIC to each user. Users with the same distances to all NICs are one kind, one
+// node of the flow, so that a thousand PEs on two NUMA nodes are two nodes.
 func (m *Machine) first(got [][]int, far [][]Class) {
 	type kind struct {
 		far   []Class
@@ -81,7 +80,7 @@ func (m *Machine) first(got [][]int, far [][]Class) {
 	}
 	dealt := deal(rows, supply, len(far[0]))
 	for i, k := range kinds {
-		// In turn, so that neighbours in the order of users are on different NICs.
+		// Round robin, so that consecutive users are on different NICs.
 		n := 0
 		for _, u := range k.users {
 			for dealt[i][n] == 0 {

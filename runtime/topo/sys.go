@@ -45,16 +45,16 @@ func ReadSys(root string) (*Machine, error) {
 	return m, nil
 }
 
-// sysfs is where /sys is.
+// sysfs is the path of /sys, which tests have elsewhere.
 type sysfs string
 
 func (s sysfs) path(parts ...string) string {
 	return filepath.Join(append([]string{string(s)}, parts...)...)
 }
 
-// text is the text of a file; "" where it cannot be read. A large host has hundreds of files to
-// read, and three system calls for each take half the time of the seven of os.ReadFile: a file of
-// /sys is at its end where a read gives less than there is room for.
+// text returns the text of a file; "" if it cannot be read. A large host has hundreds of files to
+// read, and three system calls for each take half the time of the seven of os.ReadFile: a read of a
+// file in /sys that returns less than there is room for has reached its end.
 func (s sysfs) text(parts ...string) string {
 	fd, err := unix.Open(s.path(parts...), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	for err == unix.EINTR {
@@ -85,7 +85,7 @@ func (s sysfs) glob(pattern string) []string {
 	return files
 }
 
-// packages asks one processor of each.
+// packages finds the sockets: the files of one processor list all processors of its socket.
 func (s sysfs) packages(m *Machine) {
 	var known Set
 	for _, cpu := range m.CPUs.List() {
@@ -106,12 +106,12 @@ func (s sysfs) packages(m *Machine) {
 	}
 }
 
-// noNIC are the classes of PCI that most devices of a large host have, none of which is a NIC's:
-// storage, memory, bridges, parts of the system, instruments. Their folders are not looked into.
-// Serial buses (0x0c) are not among them: older NICs of InfiniBand count as such.
+// noNIC are PCI classes that no NIC has, and most devices of a large host: storage, memory,
+// bridges, parts of the system, instruments. device does not search the folders of such devices.
+// Serial buses (0x0c) are not among them, because older InfiniBand NICs have that class.
 var noNIC = []uint64{0x01, 0x05, 0x06, 0x08, 0x13}
 
-// device is a PCI device, where it is a GPU or a NIC.
+// device describes a PCI device by its folder; false if it is neither a GPU nor a NIC.
 func (s sysfs) device(dir string) (Device, bool) {
 	pci := filepath.Base(dir)
 	read := func(name string) string { return s.text("bus/pci/devices", pci, name) }
@@ -141,20 +141,21 @@ func (s sysfs) device(dir string) (Device, bool) {
 	if cpus, err := ParseSet(read("local_cpulist")); err == nil {
 		d.CPUs = cpus
 	}
-	if full, err := os.Readlink(dir); err == nil { // all of the way is in this one link
+	if full, err := os.Readlink(dir); err == nil { // the link's path names all bridges
 		d.Bridges = bridges(filepath.Clean(full))
 	}
 	return d, true
 }
 
-// function is a device's part in the kernel: the names that it has there.
+// function is what the kernel uses a NIC for, and the names that the NIC has in that use.
 type function struct {
 	names []string
 	kind  Kind
 }
 
-// functions lists the functions of a NIC, the RDMA ones first. Most devices of a large host are no
-// NICs: one look into the folder of each takes six tenths of the time of four patterns.
+// functions lists the functions of a device, the RDMA ones first; a device that is not a NIC has
+// none. Most devices of a large host are not NICs: one list of the folder of each takes six tenths
+// of the time of four patterns.
 func (s sysfs) functions(pci string) []function {
 	entries, err := os.ReadDir(s.path("bus/pci/devices", pci))
 	if err != nil {
@@ -182,7 +183,8 @@ func (s sysfs) functions(pci string) []function {
 	return slices.DeleteFunc(found[:], func(f function) bool { return f.kind == 0 })
 }
 
-// bridges are the bridges on the way to a device, by its path.
+// bridges returns the PCI bridges between the root complex and a device, from the path to which its
+// link in /sys leads.
 func bridges(path string) []string {
 	var list []string
 	parts := strings.Split(filepath.Dir(path), "/")
@@ -211,9 +213,9 @@ func linkSpeed(rate, width string) float64 {
 	return transfers * lanes * 128 / 130 / 8
 }
 
-// GPUsHere are the addresses of the GPUs that this process may use, as far as the
-// driver shows them: a container sees its own only. CUDA_VISIBLE_DEVICES does not
-// count, so that processes which each see another one agree.
+// GPUsHere returns the PCI addresses of the GPUs that this process may use, as far as the driver
+// shows them: a container sees only its own. CUDA_VISIBLE_DEVICES has no effect, so that processes
+// to which it shows different GPUs get the same list.
 func GPUsHere(root string) []string {
 	files, _ := filepath.Glob(filepath.Join(root, "/proc/driver/nvidia/gpus/*"))
 	var list []string

@@ -20,9 +20,9 @@ const (
 	maxDepth   = 256
 )
 
-// ReadXML reads a machine as hwloc 2 writes it, by lstopo or for this package (see
-// runtime/topo/hwloc). source names it in errors and to people. This package reads it and not
-// hwloc, because hwloc reports a damaged file without the place of the damage.
+// ReadXML reads the description of a machine that lstopo or runtime/topo/hwloc has written in the
+// format of hwloc 2. source names the description in errors and to people. ReadXML does not use
+// hwloc, which reports a damaged file without the place of the damage.
 func ReadXML(text []byte, source string) (*Machine, error) {
 	r := &reader{dec: xml.NewDecoder(bytes.NewReader(text)), m: Machine{Source: source}}
 	var err error
@@ -40,22 +40,24 @@ func ReadXML(text []byte, source string) (*Machine, error) {
 	return &r.m, nil
 }
 
-// reader follows the elements of the file.
+// reader is the state of a call of ReadXML.
 type reader struct {
 	dec   *xml.Decoder
 	m     Machine
 	stack []object
-	seen  bool // the machine
+	seen  bool // the object of type Machine has begun
 }
 
-// object is an element that is open.
+// object is an element of the file that has begun and not ended, with what it has or takes over
+// from the element around it.
 type object struct {
-	kind    string // "" for an element that is no object
-	cpus    Set    // near to it
+	kind    string // "" for an element that is not an object
+	cpus    Set    // the processors near it
 	bridges []string
 	device  int // the PCI device that it is or belongs to; -1: none
 }
 
+// read reads all elements of the file.
 func (r *reader) read() error {
 	for {
 		token, err := r.dec.Token()
@@ -80,13 +82,13 @@ func (r *reader) read() error {
 	}
 }
 
-// at puts the line before an error.
+// at returns an error with the line of the file before it.
 func (r *reader) at(format string, args ...any) error {
 	line, _ := r.dec.InputPos()
 	return fmt.Errorf("line %d: %w", line, fmt.Errorf(format, args...))
 }
 
-// open begins an element.
+// open handles the begin of an element, with its attributes.
 func (r *reader) open(name string, list []xml.Attr) error {
 	if len(r.stack) == 0 {
 		return r.root(name, list)
@@ -109,6 +111,7 @@ func (r *reader) open(name string, list []xml.Attr) error {
 	return err
 }
 
+// root handles the begin of the outermost element.
 func (r *reader) root(name string, list []xml.Attr) error {
 	if name != "topology" {
 		return errors.New("the file describes no machine, expected <topology>")
@@ -124,7 +127,8 @@ func (r *reader) root(name string, list []xml.Attr) error {
 	return nil
 }
 
-// object enters the part of the machine that begins; o is the part around it, and becomes it.
+// object handles the begin of an object. o is a copy of the element around it, and becomes the
+// object.
 func (r *reader) object(o *object, list []xml.Attr) error {
 	parent := o.kind
 	o.kind = get(list, "type")
@@ -157,6 +161,7 @@ func (r *reader) object(o *object, list []xml.Attr) error {
 	return nil
 }
 
+// node adds a NUMA node.
 func (r *reader) node(cpus Set, list []xml.Attr) error {
 	number, err := strconv.Atoi(get(list, "os_index"))
 	if err != nil || number < 0 {
@@ -166,6 +171,7 @@ func (r *reader) node(cpus Set, list []xml.Attr) error {
 	return nil
 }
 
+// bridge adds a PCI bridge to those of o: a root complex by its first bus, another by its address.
 func (r *reader) bridge(o *object, list []xml.Attr) error {
 	id := get(list, "pci_busid")
 	if kind := get(list, "bridge_type"); kind == "0-1" {
@@ -219,7 +225,8 @@ const (
 	osOpenFabrics = "3"
 )
 
-// name gives a device one of the system's names for it.
+// name adds one of the system's names to the PCI device around it, and decides the device's kind by
+// it.
 func (r *reader) name(o *object, parent string, list []xml.Attr) error {
 	name, kind := get(list, "name"), get(list, "osdev_type")
 	if name == "" {
@@ -247,7 +254,7 @@ func (r *reader) name(o *object, parent string, list []xml.Attr) error {
 	return nil
 }
 
-// finish checks the whole and drops objects of no interest.
+// finish checks that the file has described a machine, and puts it in order.
 func (r *reader) finish() error {
 	if !r.seen {
 		return errors.New("there is no object of type Machine, expected one in <topology>")
@@ -259,7 +266,7 @@ func (r *reader) finish() error {
 	return nil
 }
 
-// tidy puts a reader's objects into order.
+// tidy removes what other functions do not use, and sorts nodes by number and devices by name.
 func (m *Machine) tidy() {
 	m.Devices = slices.DeleteFunc(m.Devices, func(d Device) bool { return d.Kind == 0 })
 	m.Packages = slices.DeleteFunc(m.Packages, func(c Set) bool { return c == "" })
@@ -275,7 +282,7 @@ func (m *Machine) tidy() {
 	m.Nodes = nodes
 	for i := range m.Devices {
 		if d := &m.Devices[i]; d.CPUs == "" || m.CPUs.Within(d.CPUs) && len(m.Packages) > 1 {
-			d.CPUs = "" // near to everything is near to nothing
+			d.CPUs = "" // a device near all processors has no known place
 		}
 	}
 	slices.SortStableFunc(m.Devices, func(a, b Device) int { return Natural(a.Name(), b.Name()) })
@@ -288,7 +295,7 @@ const classDisplay = 0x03
 // servers also have a display for their administrator.
 func isGPU(class, vendor uint64) bool { return class>>8 == classDisplay && vendor == 0x10de }
 
-// pciType reads "0302 [10de:2330] [0000:0000] 00".
+// pciType reads class and vendor from a text such as "0302 [10de:2330] [0000:0000] 00".
 func pciType(text string) (class, vendor uint64, ok bool) {
 	c, rest, _ := strings.Cut(text, " [")
 	v, _, _ := strings.Cut(rest, ":")
@@ -297,7 +304,7 @@ func pciType(text string) (class, vendor uint64, ok bool) {
 	return class, vendor, err1 == nil && err2 == nil
 }
 
-// checkAddress refuses a text that is no PCI address.
+// checkAddress returns an error for a text that is not a PCI address.
 func checkAddress(pci string) error {
 	var domain, bus, dev, fn uint32
 	if n, err := fmt.Sscanf(pci, "%x:%x:%x.%x", &domain, &bus, &dev, &fn); n != 4 || err != nil {
@@ -306,6 +313,7 @@ func checkAddress(pci string) error {
 	return nil
 }
 
+// get returns the value of an attribute; "" if the element has none of that name.
 func get(list []xml.Attr, name string) string {
 	for _, a := range list {
 		if a.Name.Local == name {

@@ -1,9 +1,9 @@
-// Package hwloc asks the hwloc library for a description of this machine.
+// Package hwloc gets a description of this machine from the hwloc library.
 //
-// It owns the library, which is opened when the first question comes and need not be there, and the
-// question: without plug-ins, without caches and cores, with every PCI device. runtime/topo
-// interprets the answer: it passes as text in hwloc's own format, so that no layout of its objects
-// is relied on.
+// It opens the library at the first call, and returns an error if it is not installed. It decides
+// what the description has: every PCI device, but no caches and cores, and nothing from plug-ins.
+// The description is a text in hwloc's own format, so that no layout of hwloc's objects matters;
+// runtime/topo interprets it.
 //
-// Any thread may call it; the calls follow each other. It promises no memory order.
+// Any thread may call it; one call runs at a time. It promises no memory order.
 package hwloc

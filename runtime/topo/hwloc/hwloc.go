@@ -18,7 +18,7 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// soname is the interface of every hwloc 2.
+// soname is that of every hwloc 2.
 const soname = "libhwloc.so.15"
 
 // The versions whose text runtime/topo reads.
@@ -40,6 +40,8 @@ func Read() (*topo.Machine, error) {
 	return read(soname)
 }
 
+// read opens the library at file, unless it is open, and describes this machine. The caller holds
+// mu.
 func read(file string) (*topo.Machine, error) {
 	if version == 0 {
 		v, err := open(file)
@@ -65,6 +67,7 @@ func read(file string) (*topo.Machine, error) {
 	return topo.ReadXML(C.GoBytes(unsafe.Pointer(text), max(0, n-1)), source)
 }
 
+// open opens the library, and returns its version, major<<8 + minor.
 func open(file string) (uint, error) {
 	name := C.CString(file)
 	defer C.free(unsafe.Pointer(name))

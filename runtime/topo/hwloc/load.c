@@ -1,5 +1,5 @@
 /*
- * load.c: opens hwloc and asks it. One caller at a time.
+ * load.c: opens hwloc and has it describe this machine. One caller at a time.
  */
 #include "load.h"
 
@@ -9,13 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* These came later than the oldest headers that this is built with: leave out the components that
- * set_components names (2.1); and distances between NUMA nodes, attributes of memory and kinds of
- * processors, each of them files to read for every processor (2.8). */
+/* Constants of hwloc that the oldest headers lack with which this is built. BLACKLIST (2.1) leaves
+ * out a component. LESS (2.8) leaves out distances between NUMA nodes, attributes of memory and
+ * kinds of processors, for each of which hwloc reads files of every processor. */
 #define BLACKLIST (1UL << 0)
 #define LESS ((1UL << 7) | (1UL << 8) | (1UL << 9))
-#define WITH_LESS 0x20800
+#define WITH_LESS 0x20800 /* the first version with LESS */
 
+/* The functions of hwloc. */
 static struct {
     __typeof__(hwloc_get_api_version) *version;
     __typeof__(hwloc_topology_init) *init;
@@ -58,9 +59,10 @@ unsigned shmemi_hwloc_open(const char *file, char *why, size_t len)
 }
 
 /*
- * The needed objects: sockets, NUMA nodes, and everything between them and the devices. With the
- * levels of caches and cores a machine of 192 processors has three times as many objects.
- * Processors that this process may not use are needed too, because devices are near to them.
+ * Selects the objects of the description: sockets, NUMA nodes, and everything between them and the
+ * devices. With the levels of caches and cores a machine of 192 processors has three times as many
+ * objects. Processors that this process may not use are included, because devices may be near them.
+ * Returns 0, or -1 with errno set.
  */
 static int choose(hwloc_topology_t t)
 {
@@ -78,8 +80,8 @@ static int choose(hwloc_topology_t t)
     for (size_t i = 0; i < sizeof io / sizeof io[0]; i++)
         if (real.filter(t, io[i], HWLOC_TYPE_FILTER_KEEP_ALL) != 0)
             return -1;
-    /* They start drivers or visit every processor, and the kernel gives the same facts. Each is
-     * unknown to some version. */
+    /* These components start drivers or visit every processor, and the kernel has the same facts. A
+     * version that does not know a component refuses its name, which does no harm. */
     for (size_t i = 0; i < sizeof slow / sizeof slow[0] && real.set_components != NULL; i++)
         real.set_components(t, BLACKLIST, slow[i]);
     return 0;
@@ -87,8 +89,8 @@ static int choose(hwloc_topology_t t)
 
 char *shmemi_hwloc_read(int *len, const char **step)
 {
-    /* Plug-ins of hwloc are looked for when the first topology of a process begins,
-     * and each loads the libraries of its device: none is needed. */
+    /* hwloc looks for plug-ins when a process makes its first topology, and each plug-in loads the
+     * libraries of its device. None is needed. */
     int mine = getenv("HWLOC_PLUGINS_PATH") == NULL;
     hwloc_topology_t t;
     char *text = NULL;

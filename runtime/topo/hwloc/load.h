@@ -1,18 +1,18 @@
 /*
- * load.h: this machine as hwloc sees it. load.c owns the library's functions.
+ * load.h: gets hwloc's description of this machine.
  */
 #ifndef SHMEMI_HWLOC_LOAD_H
 #define SHMEMI_HWLOC_LOAD_H
 
 #include <stddef.h>
 
-/* Opens the library and takes its functions. Returns its version, major * 256 +
- * minor, or 0 with the reason in why. */
+/* Opens the library and finds its functions. Returns its version, major * 256 + minor, or 0 with
+ * the reason in why. */
 unsigned shmemi_hwloc_open(const char *file, char *why, size_t len);
 
-/* Looks at the machine. Returns the text and its length with the zero at its end, to
- * be given to shmemi_hwloc_free, or NULL with errno set and the step that failed in
- * step. */
+/* Has hwloc describe this machine. Returns the description as XML, which the caller passes to
+ * shmemi_hwloc_free, and in len its length with the zero at the end; or NULL with errno set and in
+ * step the function that failed. */
 char *shmemi_hwloc_read(int *len, const char **step);
 
 void shmemi_hwloc_free(char *text);
