@@ -7,18 +7,19 @@ import (
 	"time"
 )
 
-// pairs is what all hosts have found about each other.
+// pairs has what the hosts of a job have found out about the network between them. Its methods look
+// for the causes of faults.
 type pairs struct {
 	hosts []Host
-	tried [][]probe   // by host
-	came  [][]arrival // likewise
-	names [][]lookup  // likewise
+	tried [][]probe   // by host: what it found at the addresses of other hosts
+	came  [][]arrival // by host: the datagrams that reached it
+	names [][]lookup  // by host: how long it took to look up names
 
-	lines map[cause][]string
-	order []cause
+	lines map[cause][]string // the text of the finding about each cause
+	order []cause            // the keys of lines, in the order of the report
 }
 
-// cause is a kind of finding, with its severity and remedy.
+// cause is a reason why hosts do not reach each other well, with its severity and remedy.
 type cause struct {
 	verdict         Verdict
 	subject, remedy string
@@ -35,7 +36,7 @@ const (
 	bothFamilies = "give the hosts addresses of one family"
 )
 
-// add notes a line about a cause.
+// add adds a line to the finding about a cause.
 func (p *pairs) add(c cause, format string, args ...any) {
 	if p.lines == nil {
 		p.lines = map[cause][]string{}
@@ -48,7 +49,7 @@ func (p *pairs) add(c cause, format string, args ...any) {
 	}
 }
 
-// causes names what is wrong between the hosts.
+// causes returns a finding for each cause, or one that all is well.
 func (p *pairs) causes() []Finding {
 	if len(p.hosts) == 1 {
 		return nil
@@ -78,7 +79,7 @@ func (p *pairs) causes() []Finding {
 	return all
 }
 
-// duplicates reports addresses that several hosts have.
+// duplicates adds findings about addresses that several hosts have, and returns these addresses.
 func (p *pairs) duplicates() map[string]bool {
 	owners, twice := map[string][]int{}, map[string]bool{}
 	for h := range p.hosts {
@@ -103,7 +104,7 @@ func (p *pairs) duplicates() map[string]bool {
 	return twice
 }
 
-// cause is a fault where a job takes the interface of a host, and else a lack.
+// cause returns a cause at an interface of a host: a fault if jobs use the interface, else a lack.
 func (p *pairs) cause(subject, remedy string, host int, name string) cause {
 	if slices.Contains(p.hosts[host].Takes, name) {
 		return cause{Wrong, subject, remedy}
@@ -111,7 +112,8 @@ func (p *pairs) cause(subject, remedy string, host int, name string) cause {
 	return cause{Lacks, subject, remedy}
 }
 
-// path judges the way from a host to an address of another.
+// path adds findings about the path from a host to an address of another, from the probe and from
+// the datagrams that arrived there.
 func (p *pairs) path(from int, t *probe) {
 	to := &p.hosts[t.Host]
 	a := to.Address[t.Address]
@@ -132,7 +134,7 @@ func (p *pairs) path(from int, t *probe) {
 	case t.Silent:
 		p.add(kind("silent firewall", openFirewall), "%s: TCP and UDP to free ports are neither answered nor refused", where)
 	case t.Refused != "":
-		return // the line about the interface says it
+		return // the finding about the interface has the reason
 	case t.Seen != "" && !slices.ContainsFunc(p.hosts[from].Address, func(x Address) bool { return x.IP == t.Seen }):
 		p.add(kind("address translation (NAT)", noNAT), "%s: it comes from %s there, which is no address of %s", where, t.Seen, p.hosts[from].Name)
 	}
@@ -152,7 +154,7 @@ func (p *pairs) path(from int, t *probe) {
 	}
 }
 
-// slowNames reports names whose look-up takes long.
+// slowNames adds a finding about names of hosts whose look-up takes long.
 func (p *pairs) slowNames() {
 	for h, list := range p.names {
 		for _, l := range list {
@@ -163,7 +165,7 @@ func (p *pairs) slowNames() {
 	}
 }
 
-// families reports hosts that have no address of IPv4.
+// families adds a finding if hosts have no address of IPv4.
 func (p *pairs) families() {
 	var six, four []string
 	for h := range p.hosts {

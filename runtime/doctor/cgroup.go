@@ -11,9 +11,9 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// groups are the visible folders of this process's control group and of the groups above it, the
-// own one first, for a controller. v2 reports whether their files are of the second of the kernel's
-// two interfaces.
+// groups returns the folders of this process's control group for a controller and of the groups
+// above it, as far as they are visible, its own first. v2 is whether their files are those of
+// cgroup v2.
 func (s *System) groups(controller string) (dirs []string, v2 bool) {
 	table, _ := s.text("proc/self/mountinfo")
 	own, _ := s.text("proc/self/cgroup")
@@ -41,8 +41,8 @@ func (s *System) groups(controller string) (dirs []string, v2 bool) {
 	return nil, false
 }
 
-// upwards are the folders from one below a mount to the mount, as far as they are
-// seen: a container may see its own group as the mount itself.
+// upwards returns the folders from one below a mount up to the mount, as far as they exist: a
+// container may see its own group as the mount itself.
 func (s *System) upwards(mount, below string) []string {
 	var dirs []string
 	for at := path.Join("/", below); ; at = path.Dir(at) {
@@ -55,7 +55,7 @@ func (s *System) upwards(mount, below string) []string {
 	}
 }
 
-// quota is the number of processors that a group grants; 0: all.
+// quota returns the number of processors that a group grants; 0: all.
 func (s *System) quota(dir string, v2 bool) float64 {
 	var max, period string
 	if v2 {
@@ -73,8 +73,8 @@ func (s *System) quota(dir string, v2 bool) float64 {
 	return part / whole
 }
 
-// throttled is in how many periods a group ran, in how many of them it was stopped,
-// and for how long in all.
+// throttled returns in how many periods of its quota a group ran, in how many of them the kernel
+// stopped it, and for how long in all.
 func (s *System) throttled(dir string) (periods, stopped uint64, long time.Duration) {
 	text, _ := s.text(dir, "cpu.stat")
 	for line := range strings.Lines(text) {
@@ -114,7 +114,7 @@ func (s *System) processors(*config.Config) []Finding {
 		if q := s.quota(dir, v2); q > 0 && (granted == 0 || q < granted) {
 			granted, by = q, dir
 		}
-		// A hundredth is a start that was busy for a moment.
+		// Less than a hundredth may come from a busy moment at the start.
 		if periods, stopped, long := s.throttled(dir); stopped*100 > periods && len(all) == 0 {
 			all = append(all, Bad("throttling", raise, "%s was stopped in %d of %d periods, for %v in all: its PEs stood still and with them all that waited for them",
 				dir, stopped, periods, long.Round(time.Millisecond)))
@@ -131,7 +131,7 @@ func (s *System) processors(*config.Config) []Finding {
 	return all
 }
 
-// memory reports the limit of the control groups, which holds for the heap as well.
+// memory reports the memory limit of the control groups, against which the symmetric heap counts.
 func (s *System) memory(cfg *config.Config) []Finding {
 	const subject = "memory"
 	dirs, v2 := s.groups("memory")

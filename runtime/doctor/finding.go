@@ -14,14 +14,14 @@ type Verdict uint8
 // The verdicts.
 const (
 	OK    Verdict = iota
-	Lacks         // some jobs want it, others never miss it
-	Wrong         // it needs a remedy
+	Lacks         // something is missing that only some jobs need
+	Wrong         // a fault that needs a remedy
 )
 
-// String is the word that a line begins with.
+// String returns the word with which the line of a finding begins.
 func (v Verdict) String() string { return [...]string{"ok", "-", "no"}[v] }
 
-// Finding is one line: its subject, its state, and the remedy of a fault.
+// Finding is one line of the doctor's report: its subject, its state, and the remedy of a fault.
 type Finding struct {
 	Verdict Verdict
 	Subject string
@@ -29,7 +29,7 @@ type Finding struct {
 	Remedy  string // empty where the verdict is OK
 }
 
-// String is the line.
+// String returns the line of the report.
 func (f Finding) String() string {
 	text := strings.ReplaceAll(f.Text, "\n", "; ")
 	if f.Remedy != "" {
@@ -38,7 +38,7 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%-3s %s: %s", f.Verdict, f.Subject, text)
 }
 
-// Worst is the worst verdict; OK where there is no finding.
+// Worst returns the worst verdict of all findings; OK if there are none.
 func Worst(all []Finding) Verdict {
 	worst := OK
 	for _, f := range all {

@@ -6,8 +6,8 @@ import (
 	"libshmem/runtime/config"
 )
 
-// gpus reports NVIDIA's GPUs on the bus, and the kernel's files for them. Only the driver knows
-// their features.
+// gpus reports how many GPUs of NVIDIA are on the PCI bus, and whether the kernel has their driver
+// and its device files.
 func (s *System) gpus(*config.Config) []Finding {
 	const nvidia = 0x10de
 	const contained = "in a container, start it with the GPUs of the host: --gpus all of docker, nvidia.com/gpu of a pod"
@@ -40,7 +40,7 @@ func (s *System) gpus(*config.Config) []Finding {
 	return append(all, s.peermem()...)
 }
 
-// peermem is the older way of a NIC to memory of GPUs.
+// peermem reports the kernel module by which NICs reach GPU memory where the driver has no dma-buf.
 func (s *System) peermem() []Finding {
 	const subject = "nvidia_peermem"
 	if len(s.NICs()) == 0 {

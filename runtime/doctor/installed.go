@@ -10,9 +10,9 @@ import (
 	"libshmem"
 )
 
-// Installed checks the files of the installation that a command is part of: bin and lib are side
-// by side. executable is the file of that command. launched: a launcher has started it, so there is
-// nothing to look for in PATH. libraryPath is LD_LIBRARY_PATH.
+// Installed checks the files of the installation to which a command belongs, whose bin and lib are
+// in one folder. executable is the file of that command. launched is whether a launcher has started
+// it; if not, Installed also checks which shmemrun is in PATH. libraryPath is LD_LIBRARY_PATH.
 func Installed(executable string, launched bool, libraryPath string) []Finding {
 	const whole = "install the library whole: make install, or pip install the wheel"
 	if resolved, err := filepath.EvalSymlinks(executable); err == nil {
@@ -42,8 +42,8 @@ func Installed(executable string, launched bool, libraryPath string) []Finding {
 	return append(all, launcher(prefix))
 }
 
-// nvshmem says which libraries programs of NVSHMEM load: this one, if they were linked with it, and
-// otherwise the first of NVIDIA's soname that is in the environment, unless they have a run path.
+// nvshmem reports which libraries programs of NVSHMEM load: this one, if they were linked with it,
+// else the first file with NVIDIA's soname in LD_LIBRARY_PATH, unless they have a run path.
 func nvshmem(file, libraryPath string) Finding {
 	const soname = "libnvshmem_host.so.3"
 	for _, dir := range filepath.SplitList(libraryPath) {
@@ -72,7 +72,7 @@ func launcher(prefix string) Finding {
 	return Bad(subject, remedy, "%s is not this library's", found)
 }
 
-// ofPython recognises the scripts that pip makes, which become the program of the wheel.
+// ofPython reports whether a file is a script by which the wheel of this library starts a command.
 func ofPython(file string) bool {
 	f, err := os.Open(file)
 	if err != nil {

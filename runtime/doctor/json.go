@@ -6,7 +6,7 @@ import (
 	"libshmem"
 )
 
-// The findings as programs read them.
+// The findings in the form of JSON, for programs.
 type (
 	jsonReport struct {
 		Version string        `json:"version"`
@@ -27,6 +27,7 @@ type (
 	}
 )
 
+// word returns the verdict as JSON has it.
 func (v Verdict) word() string { return [...]string{"ok", "lack", "fault"}[v] }
 
 func jsonFindings(all []Finding) []jsonFinding {
@@ -37,7 +38,8 @@ func jsonFindings(all []Finding) []jsonFinding {
 	return out
 }
 
-// JSON is the findings about hosts, and those between them, as one object.
+// JSON returns the findings about hosts, and those about the network between them, as one JSON
+// object.
 func JSON(hosts []Host, between []Finding) string {
 	r := jsonReport{Version: libshmem.Version, Hosts: []jsonHost{}, Between: jsonFindings(between)}
 	worst := Worst(between)

@@ -8,10 +8,11 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// shown bounds the connections that one line names.
+// shown is how many connections, or hosts, the line of one finding names at most.
 const shown = 3
 
-// judge says of each interface whether all hosts reach it on all others.
+// judge returns a finding for each interface: whether all hosts reach the addresses of the other
+// hosts on it. failed has the connections that each host could not make.
 func judge(hosts []Host, failed [][]failure) []Finding {
 	const subject = "hosts"
 	if len(hosts) == 1 {
@@ -36,7 +37,7 @@ func judge(hosts []Host, failed [][]failure) []Finding {
 	return all
 }
 
-// between is the finding about one interface.
+// between returns the finding of judge about one interface.
 func between(hosts []Host, failed [][]failure, name string) Finding {
 	const subject = "between hosts"
 	var lost []string
@@ -64,22 +65,22 @@ func between(hosts []Host, failed [][]failure, name string) Finding {
 	return Lack(subject, "no job takes it with these settings; SHMEM_NIC_LIST=^"+name+" keeps it so", "%s", text)
 }
 
-// label names a host, and its PEs where several may have one name.
+// label returns the name of a host with its PEs, because several hosts may have one name.
 func label(h *Host) string { return fmt.Sprintf("%s (%s)", h.Name, shmerr.PEs(h.PEs)) }
 
-// Report prints the findings of each host, hosts with the same findings together, and the findings
-// between them.
+// Report returns the report for people: the findings of each host, hosts with the same findings
+// together, and the findings about the network between hosts.
 func Report(hosts []Host, others []Finding) string {
 	var b strings.Builder
-	said := make([]bool, len(hosts))
+	printed := make([]bool, len(hosts))
 	for i := range hosts {
-		if said[i] {
+		if printed[i] {
 			continue
 		}
 		names := []string{label(&hosts[i])}
 		for j := i + 1; j < len(hosts); j++ {
 			if slices.Equal(hosts[j].Findings, hosts[i].Findings) {
-				said[j] = true
+				printed[j] = true
 				names = append(names, label(&hosts[j]))
 			}
 		}

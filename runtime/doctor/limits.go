@@ -10,7 +10,8 @@ import (
 	"libshmem/runtime/config"
 )
 
-// kernel reports the version, and the files that give the host its identity.
+// kernel reports the kernel's version, and whether its boot ID can be read, which identifies the
+// host.
 func (s *System) kernel(*config.Config) []Finding {
 	const subject = "kernel"
 	release, ok := s.text("proc/sys/kernel/osrelease")
@@ -36,7 +37,7 @@ func (s *System) kernel(*config.Config) []Finding {
 // unlimited stands for no limit.
 const unlimited = math.MaxUint64
 
-// limit is the soft limit of this process by its name in /proc/self/limits.
+// limit returns the soft limit of this process that has a name in /proc/self/limits.
 func (s *System) limit(name string) (n uint64, ok bool) {
 	text, _ := s.text("proc/self/limits")
 	for line := range strings.Lines(text) {
@@ -54,7 +55,7 @@ func (s *System) limit(name string) (n uint64, ok bool) {
 	return 0, false
 }
 
-// locked is memlock, which NICs that programs drive themselves count against.
+// locked reports the limit memlock, against which memory counts that RDMA NICs have registered.
 func (s *System) locked(cfg *config.Config) []Finding {
 	const subject = "memlock"
 	n, ok := s.limit("Max locked memory")
@@ -76,10 +77,11 @@ func (s *System) locked(cfg *config.Config) []Finding {
 	return []Finding{Well(subject, "%s, enough for a heap of SHMEM_SYMMETRIC_SIZE=%s", config.FormatSize(n), config.FormatSize(cfg.SymmetricSize))}
 }
 
-// fewFiles is about the number of files of a job over tcp of some hundred PEs: a socket for each PE
-// on another host, and the program's own.
+// fewFiles is about the number of files that a PE needs in a job of some hundred PEs over tcp: a
+// socket for each PE on another host, and the program's own files.
 const fewFiles = 1024
 
+// files reports the limit of open files.
 func (s *System) files(*config.Config) []Finding {
 	const subject = "open files"
 	n, ok := s.limit("Max open files")
@@ -92,6 +94,7 @@ func (s *System) files(*config.Config) []Finding {
 	return []Finding{Well(subject, "%s", describe(n))}
 }
 
+// describe returns a limit in words.
 func describe(n uint64) string {
 	if n == unlimited {
 		return "unlimited"
@@ -99,8 +102,8 @@ func describe(n uint64) string {
 	return fmt.Sprintf("at most %d", n)
 }
 
-// tracing reports which processes may attach a debugger to a PE. The library itself needs this
-// nowhere: PEs of a host share a file of memory that one hands to the others.
+// tracing reports which processes may attach a debugger to a PE. The library itself does not need
+// ptrace: PEs of a host share memory by passing file descriptors.
 func (s *System) tracing(*config.Config) []Finding {
 	const subject = "ptrace"
 	scope, ok := s.number("proc/sys/kernel/yama/ptrace_scope")

@@ -8,19 +8,19 @@ import (
 	"libshmem/runtime/config"
 )
 
-// nics reports the NICs that programs drive themselves: the state of each port, and the file
-// through which a program reaches them.
+// nics reports the RDMA NICs: the state of each port, and the device file through which a program
+// drives them.
 func (s *System) nics(*config.Config) []Finding {
 	const contained = "in a container, start it with that device: --device=%s of docker, the device plugin of Kubernetes"
 	var all []Finding
-	// A NIC without a cable is no fault where there are others.
+	// A port that is not active is a fault only if no port is.
 	idle := Bad
 	for _, state := range s.glob("sys/class/infiniband/*/ports/*/state") {
 		if text, _ := s.text(state); strings.HasSuffix(text, ": ACTIVE") {
 			idle = Lack
 		}
 	}
-	// The files are numbered on their own.
+	// The numbers of device files are not those of NICs.
 	file := map[string]string{}
 	for _, verbs := range s.names("sys/class/infiniband_verbs/uverbs*") {
 		if nic, ok := s.text("sys/class/infiniband_verbs", verbs, "ibdev"); ok {
@@ -52,7 +52,7 @@ func (s *System) nics(*config.Config) []Finding {
 	return append(all, s.driverless()...)
 }
 
-// driverless are NICs that are only good with a driver, and have none.
+// driverless reports NICs of Amazon and Mellanox for which no kernel driver is loaded.
 func (s *System) driverless() []Finding {
 	const amazon, mellanox = 0x1d0f, 0x15b3
 	var all []Finding
@@ -61,7 +61,7 @@ func (s *System) driverless() []Finding {
 		vendor, class, device := s.hex(dir, "vendor"), s.hex(dir, "class")>>16, s.hex(dir, "device")
 		has := func(kind string) bool { return len(s.names(dir+"/"+kind+"/*")) > 0 }
 		switch {
-		// The numbers of EFA begin with efa: efa0, efa1 and so on.
+		// The PCI device IDs of EFA are 0xefa0, 0xefa1 and so on.
 		case vendor == amazon && device>>4 == 0xefa && !has("infiniband"):
 			all = append(all, Bad("NIC "+pci, "modprobe efa, or run Amazon's EFA installer; in a container, start it with the devices of the host",
 				"an EFA that no driver serves"))
@@ -72,7 +72,7 @@ func (s *System) driverless() []Finding {
 	return all
 }
 
-// hex is the number in a file of a PCI device, or 0.
+// hex returns the hexadecimal number in a file, or 0.
 func (s *System) hex(parts ...string) uint64 {
 	text, _ := s.text(parts...)
 	n, err := strconv.ParseUint(strings.TrimPrefix(text, "0x"), 16, 32)
@@ -108,10 +108,10 @@ func (s *System) interfaces(*config.Config) []Finding {
 	return []Finding{Lack(subject, "start the container with a network", "no interface: jobs stay on this host")}
 }
 
-// Interfaces are the host's interfaces on the same device as a NIC.
+// Interfaces returns the names of the host's network interfaces on the same device as an RDMA NIC.
 func (s *System) Interfaces(nic string) []string {
 	return s.names("sys/class/infiniband/" + nic + "/device/net/*")
 }
 
-// NICs are the names of the NICs that programs drive themselves.
+// NICs returns the names of the RDMA NICs.
 func (s *System) NICs() []string { return s.names("sys/class/infiniband/*") }

@@ -17,27 +17,27 @@ import (
 	"libshmem/runtime/bootstrap"
 )
 
-// This file has what hosts try with each other when the doctor looks for the causes of a bad
-// network: large transfers and datagrams to each address, and names.
+// This file has the tests that hosts make with each other when the doctor looks for the causes of a
+// bad network: large transfers and datagrams to each address, and look-ups of names.
 
-// probe is what a host has found about an address of another one.
+// probe is what a host has found out about an address of another one.
 type probe struct {
-	Host, Address int
-	Silent        bool   // TCP had no answer, not even a refusal
-	Refused       string // TCP had another answer than a connection
-	Seen          string // the caller's address, as the other host saw it
+	Host, Address int    // the other host, and which of its addresses
+	Silent        bool   // no reply to the TCP connection, not even a refusal
+	Refused       string // why there is no connection; "": there is one
+	Seen          string // this host's address, as the other host saw it
 	Bulk          bool   // a large transfer has arrived in both directions
-	Largest       int    // where it has not: bytes of the largest IP packet that arrived; 0: not known
+	Largest       int    // without Bulk: bytes of the largest IP packet that arrived; 0: not known
 }
 
-// arrival is a datagram that has come from another host.
+// arrival is the first datagram that a host has received from another host at one of its addresses.
 type arrival struct {
-	From, Address int    // the host, and the own address
-	Interface     string // where it came in
-	Back          string // where an answer leaves
+	From, Address int    // the other host, and which of the own addresses
+	Interface     string // the interface on which it arrived
+	Back          string // the interface by which the reply leaves
 }
 
-// lookup is a name that a host has looked up.
+// lookup is the time that a host took to look up a name.
 type lookup struct {
 	Name string
 	Took time.Duration
@@ -50,9 +50,9 @@ const (
 	smallest  = 576 // bytes that every network passes
 )
 
-// answer is the other side of a connection, behind the token: it says whose it is, and takes and
-// returns as many bytes as the caller says.
-func answer(c net.Conn) {
+// echo serves a connection after its token: it sends the address from which the caller has
+// connected, reads a number and as many bytes, and sends as many bytes back.
+func echo(c net.Conn) {
 	host, _, _ := net.SplitHostPort(c.RemoteAddr().String())
 	seen := make([]byte, seenBytes)
 	copy(seen, host)
@@ -60,7 +60,7 @@ func answer(c net.Conn) {
 		return
 	}
 	var n uint32
-	_ = c.SetDeadline(time.Now().Add(time.Minute)) // the caller gives up before
+	_ = c.SetDeadline(time.Now().Add(time.Minute)) // the caller gives up earlier
 	if binary.Read(c, binary.BigEndian, &n) != nil || n > bulkBytes {
 		return
 	}
@@ -70,7 +70,8 @@ func answer(c net.Conn) {
 	_, _ = c.Write(make([]byte, n))
 }
 
-// bulk sends and receives a large transfer. The token was read.
+// bulk sends and receives a large transfer on a connection whose token was read, and sets p.Seen
+// and p.Bulk.
 func bulk(c net.Conn, p *probe, patience time.Duration) {
 	_ = c.SetDeadline(time.Now().Add(patience))
 	seen := make([]byte, seenBytes)
@@ -88,14 +89,15 @@ func bulk(c net.Conn, p *probe, patience time.Duration) {
 	p.Bulk = err == nil
 }
 
-// A receiver takes datagrams at the addresses of a host.
+// A receiver receives the datagrams of other hosts at the addresses of this one.
 type receiver struct {
 	mu   sync.Mutex
 	came []arrival
 	open []*net.UDPConn
 }
 
-// receive opens a socket for the datagrams to an address, and notes its port.
+// receive opens a socket for datagrams to the address of this index, stores its port in a, and
+// replies to each datagram with its size.
 func (r *receiver) receive(index int, a *Address) {
 	c, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.ParseIP(a.IP)})
 	if err != nil {
@@ -105,7 +107,7 @@ func (r *receiver) receive(index int, a *Address) {
 	if err == nil {
 		err = raw.Control(func(fd uintptr) {
 			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
-			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1) // of its own family one works
+			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1) // one of the two works, by the socket's family
 		})
 	}
 	if err != nil {
@@ -130,12 +132,13 @@ func (r *receiver) receive(index int, a *Address) {
 				r.came = append(r.came, arrival{host, index, in, leaves(from.IP)})
 			}
 			r.mu.Unlock()
-			_, _ = c.WriteToUDP([]byte(strconv.Itoa(n)), from) // the caller tries again
+			_, _ = c.WriteToUDP([]byte(strconv.Itoa(n)), from) // if it is lost, the caller sends again
 		}
 	}()
 }
 
-// sender reads a datagram: the token, the number of the host, and filling.
+// sender returns the number of the host that has sent a datagram, which is the token, that number
+// and filling; false if the token is another one.
 func sender(data []byte, token string) (host int, ok bool) {
 	rest, ok := strings.CutPrefix(string(data), token+" ")
 	if !ok {
@@ -146,20 +149,22 @@ func sender(data []byte, token string) (host int, ok bool) {
 	return host, err == nil
 }
 
+// close closes the sockets, which ends the receiver's goroutines.
 func (r *receiver) close() {
 	for _, c := range r.open {
 		_ = c.Close()
 	}
 }
 
-// arrivals are those so far.
+// arrivals returns the datagrams received so far.
 func (r *receiver) arrivals() []arrival {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.came)
 }
 
-// arrivedOn is the interface that the kernel names beside a datagram.
+// arrivedOn returns the interface on which a datagram arrived, from its control messages; "" if
+// they do not name it.
 func arrivedOn(control []byte) string {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {
@@ -180,8 +185,8 @@ func arrivedOn(control []byte) string {
 	return ""
 }
 
-// leaves is the interface by which packets to an address leave: that of the address that the kernel
-// gives them.
+// leaves returns the interface by which packets to an address leave: the one with the source
+// address that the kernel chooses for them.
 func leaves(to net.IP) string {
 	c, err := net.DialUDP("udp", nil, &net.UDPAddr{IP: to, Port: 9})
 	if err != nil {
@@ -197,8 +202,8 @@ func leaves(to net.IP) string {
 	return ""
 }
 
-// datagrams sends datagrams to an address, and reports whether one of n bytes of IP is answered. A
-// lost one is sent again.
+// datagrams sends a datagram in an IP packet of n bytes to an address, three times at most, and
+// reports whether a reply has come, for which it waits `each` time. me is the number of this host.
 func datagrams(a Address, me, n int, each time.Duration) bool {
 	c, err := net.Dial("udp", net.JoinHostPort(a.IP, strconv.Itoa(a.UDP)))
 	if err != nil {
@@ -207,7 +212,7 @@ func datagrams(a Address, me, n int, each time.Duration) bool {
 	defer c.Close()
 	header := 28
 	if raw, err := c.(*net.UDPConn).SyscallConn(); err == nil {
-		_ = raw.Control(func(fd uintptr) { // in one piece, whatever the kernel believes of the path
+		_ = raw.Control(func(fd uintptr) { // no fragments, whatever MTU the kernel has for the path
 			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE)
 			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_PROBE)
 		})
@@ -232,7 +237,8 @@ func datagrams(a Address, me, n int, each time.Duration) bool {
 	return false
 }
 
-// largest is the largest packet of IP up to most bytes that arrives at an address.
+// largest finds the size of the largest IP packet, up to most bytes, that arrives at an address; 0
+// if not even the smallest does.
 func largest(a Address, me, most int) int {
 	const each = 150 * time.Millisecond
 	if most <= smallest || !datagrams(a, me, smallest, each) {
@@ -252,7 +258,7 @@ func largest(a Address, me, most int) int {
 	return low
 }
 
-// probeAll tries each address of the other hosts in each way.
+// probeAll probes each address of the other hosts.
 func probeAll(hosts []Host, me int, patience time.Duration) []probe {
 	var (
 		mu   sync.Mutex
@@ -280,8 +286,9 @@ func probeAll(hosts []Host, me int, patience time.Duration) []probe {
 	return all
 }
 
+// probeOne tries datagrams, a connection and a large transfer to an address.
 func probeOne(a Address, me int, patience time.Duration) (p probe) {
-	datagrams(a, me, 0, patience/10) // the other host notes what arrives
+	datagrams(a, me, 0, patience/10) // for the other host's arrivals
 	c, err := dial(a, patience)
 	if err != nil {
 		p.Silent, p.Refused = err == errSilent, err.Error()
@@ -294,20 +301,22 @@ func probeOne(a Address, me int, patience time.Duration) (p probe) {
 	return p
 }
 
-// names looks up the names of all hosts, this one's included.
+// names looks up the names of all hosts, including this one, and returns how long each took.
 func names(hosts []Host, patience time.Duration) []lookup {
 	var all []lookup
 	for _, h := range hosts {
 		began := time.Now()
 		ctx, done := context.WithTimeout(context.Background(), patience)
-		_, _ = net.DefaultResolver.LookupHost(ctx, h.Name) // a name that does not exist says so at once
+		_, _ = net.DefaultResolver.LookupHost(ctx, h.Name) // for a name that does not exist it returns at once
 		done()
 		all = append(all, lookup{h.Name, time.Since(began)})
 	}
 	return all
 }
 
-// findings between hosts, when each has told what it found.
+// exchange has this host probe the others if its PE speaks for the host (me >= 0), gathers what all
+// hosts have found, and returns the findings about causes. All PEs call it. first has the first PE
+// of each host.
 func exchange(boot bootstrap.Bootstrap, hosts []Host, first []int, me int, r *receiver, patience time.Duration) ([]Finding, error) {
 	var tried []probe
 	var looked []lookup

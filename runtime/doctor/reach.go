@@ -14,37 +14,37 @@ import (
 	"libshmem/runtime/bootstrap"
 )
 
-// Host is one host's part of the report.
+// Host is what a report has about one host.
 type Host struct {
 	Name     string
 	ID       string   // equal in PEs that share memory
-	Takes    []string // the interfaces of IP that a job would use
+	Takes    []string // the IP interfaces that a job would use
 	Findings []Finding
 
-	PEs     []libshmem.PE // filled in by Reach
-	Address []Address     // where it listens; likewise
+	PEs     []libshmem.PE // set by Reach
+	Address []Address     // the addresses at which the host listens; set by Reach
 }
 
-// Address is one of a host, where it listens.
+// Address is an IP address of a host at which it listens for connections of the other hosts.
 type Address struct {
 	Interface string
 	IP        string
 	Port      int
-	Token     string // that the listener says first
+	Token     string // a random text that the listener sends first
 	UDP       int    // the port for datagrams; 0: none
 	MTU       int    // of the interface
 }
 
-// failure is a connection that did not come about.
+// failure is a connection that a host could not make.
 type failure struct {
-	Host, Address int // whose
+	Host, Address int // the other host, and which of its addresses
 	Why           string
 }
 
-// Reach has all hosts of a job try all addresses of all others, by TCP, from the first PE of each.
-// Every PE calls it; each gets the hosts, by the number of their first PE, and the findings between
-// them. patience is for each connection. deep also looks for causes, by large transfers, datagrams
-// and names.
+// Reach has the first PE of each host of a job connect to all addresses of all other hosts, by TCP.
+// Every PE calls it and gets the same hosts, in the order of their first PEs, and findings about
+// the network between them. patience is how long each connection may take. deep also looks for the
+// causes of faults, by large transfers, datagrams and look-ups of names.
 func Reach(boot bootstrap.Bootstrap, mine Host, patience time.Duration, deep bool) ([]Host, []Finding, error) {
 	first, err := gather(boot, mine.ID)
 	if err != nil {
@@ -74,13 +74,13 @@ func Reach(boot bootstrap.Bootstrap, mine Host, patience time.Duration, deep boo
 			}
 		}
 	}
-	cards, err := gather(boot, mine)
+	listening, err := gather(boot, mine)
 	if err != nil {
 		return nil, nil, err
 	}
 	hosts := make([]Host, len(pes))
 	for i := range hosts {
-		hosts[i] = cards[pes[i][0]]
+		hosts[i] = listening[pes[i][0]]
 		hosts[i].PEs = pes[i]
 	}
 	var failed []failure
@@ -110,7 +110,7 @@ func Reach(boot bootstrap.Bootstrap, mine Host, patience time.Duration, deep boo
 	return hosts, findings, nil
 }
 
-// gather is an allgather of a value that JSON can write.
+// gather returns the value that each PE passes, by PE, through the bootstrap's allgather and JSON.
 func gather[T any](boot bootstrap.Bootstrap, mine T) ([]T, error) {
 	b, err := json.Marshal(mine)
 	if err != nil {
@@ -129,8 +129,9 @@ func gather[T any](boot bootstrap.Bootstrap, mine T) ([]T, error) {
 	return out, nil
 }
 
-// listen opens a socket at each address of this host. It answers each connection with a word that
-// only this process knows: an address that two hosts have would else answer for both.
+// listen opens a listener at each address of this host, and serves its connections. It sends a
+// random token first, so that a caller notices a connection to another host that has the same
+// address.
 func listen() (addresses []Address, stop func()) {
 	var open []net.Listener
 	for _, a := range local() {
@@ -146,11 +147,11 @@ func listen() (addresses []Address, stop func()) {
 				if err != nil {
 					return // closed
 				}
-				_ = c.SetWriteDeadline(time.Now().Add(time.Second)) // the caller sees the missing bytes
+				_ = c.SetWriteDeadline(time.Now().Add(time.Second)) // then the caller misses the token
 				go func() {
 					defer c.Close()
 					if _, err := c.Write([]byte(a.Token)); err == nil {
-						answer(c)
+						echo(c)
 					}
 				}()
 			}
@@ -166,7 +167,7 @@ func listen() (addresses []Address, stop func()) {
 // local returns the addresses at which another host may reach this one.
 func local() []Address {
 	var all []Address
-	interfaces, _ := net.Interfaces() // where there are none, none are reached
+	interfaces, _ := net.Interfaces() // after an error there are no addresses to reach
 	for _, i := range interfaces {
 		if i.Flags&net.FlagUp == 0 || i.Flags&net.FlagLoopback != 0 {
 			continue
@@ -181,10 +182,10 @@ func local() []Address {
 	return all
 }
 
-// atOnce bounds the connections of one host that are under way.
+// atOnce is how many connections one host tries at the same time.
 const atOnce = 64
 
-// connect tries all addresses of the other hosts.
+// connect tries all addresses of the other hosts, and returns the connections that failed.
 func connect(hosts []Host, me int, patience time.Duration) []failure {
 	var (
 		mu     sync.Mutex
@@ -212,10 +213,10 @@ func connect(hosts []Host, me int, patience time.Duration) []failure {
 	return failed
 }
 
-// errSilent is the error of a connection without an answer.
+// errSilent is the error of a connection that was neither accepted nor refused in time.
 var errSilent = errors.New("no answer")
 
-// try connects to an address.
+// try connects to an address, reads the token and closes the connection.
 func try(a Address, patience time.Duration) error {
 	c, err := dial(a, patience)
 	if err == errSilent {
@@ -246,6 +247,7 @@ func dial(a Address, patience time.Duration) (net.Conn, error) {
 	return c, nil
 }
 
+// readToken reads the token that a listener sends first, and returns an error if it is another one.
 func readToken(c net.Conn, token string, patience time.Duration) error {
 	if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		return err

@@ -14,11 +14,11 @@ type System struct {
 	root string
 }
 
-// At is the machine whose proc, sys and dev are below a folder; "" is this one.
+// At returns the machine whose proc, sys and dev are below a folder; "" means this machine.
 func At(root string) *System { return &System{root} }
 
-// Findings are the findings about the machine, for a job with these settings, in the order in which
-// they are printed.
+// Findings returns the findings about the machine, for a job with these settings, in the order in
+// which they are printed.
 func (s *System) Findings(cfg *config.Config) []Finding {
 	var all []Finding
 	for _, check := range []func(*config.Config) []Finding{
@@ -29,17 +29,18 @@ func (s *System) Findings(cfg *config.Config) []Finding {
 	return all
 }
 
+// path returns the path of a file of the machine, below its root.
 func (s *System) path(parts ...string) string {
 	return filepath.Join(append([]string{s.root, "/"}, parts...)...)
 }
 
-// text is that of a file, and whether it could be read.
+// text returns the text of a file, and whether it could be read.
 func (s *System) text(parts ...string) (string, bool) {
 	b, err := os.ReadFile(s.path(parts...))
 	return strings.TrimSpace(string(b)), err == nil
 }
 
-// number is the number in a file; ok is false without one.
+// number returns the decimal number in a file; false if there is none.
 func (s *System) number(parts ...string) (n uint64, ok bool) {
 	text, _ := s.text(parts...)
 	n, err := strconv.ParseUint(text, 10, 64)
@@ -51,7 +52,7 @@ func (s *System) exists(parts ...string) bool {
 	return err == nil
 }
 
-// glob are the files that match.
+// glob returns the paths that match a pattern, without the root.
 func (s *System) glob(pattern string) []string {
 	files, _ := filepath.Glob(s.path(pattern)) // its only error is a malformed pattern
 	for i, f := range files {
@@ -60,7 +61,7 @@ func (s *System) glob(pattern string) []string {
 	return files
 }
 
-// names are the same without their folders.
+// names returns the names of the files that match a pattern, without their folders.
 func (s *System) names(pattern string) []string {
 	files := s.glob(pattern)
 	for i, f := range files {
@@ -69,7 +70,7 @@ func (s *System) names(pattern string) []string {
 	return files
 }
 
-// status is a line of /proc/self/status, or "".
+// status returns the value of a line in /proc/self/status, or "".
 func (s *System) status(name string) string {
 	text, _ := s.text("proc/self/status")
 	for line := range strings.Lines(text) {
