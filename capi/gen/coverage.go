@@ -22,6 +22,7 @@ const (
 // that a test program calls.
 type tally struct{ wanted, there, tested int }
 
+// add counts a name of the specification.
 func (t *tally) add(there, tested bool) {
 	t.wanted++
 	if there {
@@ -32,6 +33,7 @@ func (t *tally) add(there, tested bool) {
 	}
 }
 
+// row returns the tally as a row of a Markdown table.
 func (t tally) row(name string) string {
 	return fmt.Sprintf("| %s | %d | %d | %d |\n", name, t.wanted, t.there, t.tested)
 }

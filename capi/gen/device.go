@@ -99,7 +99,7 @@ func deviceHeader(s *spec.Surface, c spec.KernelChapter, host map[string]string)
 	if s.Over == nil {
 		// Their declarations have the types of the host's functions.
 		fmt.Fprintf(&b, "#include \"names.h\"\n#include \"%s\"\n\n#ifdef SHMEMI_KERNEL\n#include <%s>\n\n%s", c.Over, s.File, deviceTop)
-	} else { // its templates are those of the surface below
+	} else { // it calls the templates of the surface that this one is over
 		types := s.File
 		if c.Part() != spec.KernelHeaders[0].Part() { // extensions
 			types = s.Beyond.File

@@ -284,7 +284,7 @@ func arguments(b *strings.Builder, f *spec.Family) {
 	}
 }
 
-// argument describes a parameter in the comment of its function.
+// argument returns the description of a parameter: whose memory, unit, meaning.
 func argument(f *spec.Family, p spec.Param) string {
 	text := strings.TrimSpace(unit(f, p) + " " + p.Doc)
 	if role := p.Role.String(); role != "" && text != "" {

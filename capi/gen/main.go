@@ -1,17 +1,17 @@
-// Command gen writes the files that are generated from the tables. From
-// libshmem/capi/spec: the public header, what Python knows of the library and how its
-// functions forward, the page that counts what is there, and for a build the functions
-// behind the header with their second names, the C tests, the shim's and the version script.
+// Command gen writes the files that are generated from the table of capi/spec. Committed are the
+// public headers, the modules of Python that call the library, and the pages of the reference. Each
+// build makes the C functions behind the headers, their second names for profilers, the C tests,
+// the functions of the shim (capi/preload) and the version scripts.
 //
 //	go run ./capi/gen             writes the files that are committed
 //	go run ./capi/gen -check      writes nothing and fails when one is out of date
 //	go run ./capi/gen -build DIR  writes the other files to DIR
 //	go run ./capi/gen -man DIR    writes the manual pages to DIR
 //
-// It owns their text, not what they say: a change of a name, an argument or a
-// sentence belongs in the table. What users install and what Go compiles is
-// committed, so that a reviewer sees what a row makes. The C functions are made by a
-// build: 25,000 lines, of which testdata/thunks has those of three rows.
+// It owns the form of these files, not their contents: a change of a name, an argument or a
+// sentence belongs in the table. Files that users install or that Go compiles are committed, so
+// that a reviewer sees what a row makes. The C functions are not, because they have 25,000 lines;
+// testdata/thunks has those of three rows.
 package main
 
 import (

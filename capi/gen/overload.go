@@ -17,14 +17,16 @@ const overloadsTop = `
  * @_ctx_<T>_<name>. */
 `
 
-// C's complex types in C++, if the compiler has them. Their layout is that of std::complex.
+// complexTop defines C's complex types in C++, if the compiler has them. Their layout is that of
+// std::complex.
 const complexTop = `
 #ifdef __GNUC__
 __extension__ typedef __complex__ double @i_c_complexd;
 __extension__ typedef __complex__ float @i_c_complexf;
 `
 
-// nvcc compiles the device headers, too, which overload these names for kernels.
+// complexEnd begins a part that nvcc does not compile, because the device headers overload these
+// names for kernels.
 const complexEnd = `#endif
 
 #ifndef __CUDACC__
@@ -39,8 +41,8 @@ const overloadsEnd = `inline int @_sync(@_team_t team) { return @_team_sync(team
 func overloads(s *spec.Surface) string {
 	var b strings.Builder
 	b.WriteString(in(s, overloadsTop))
-	// A function of the library with the name and arguments of an overload would be
-	// defined anew in every program: shmem_wait_until of long.
+	// The library has some functions with the name and arguments of an overload, such as
+	// shmem_wait_until of long. The overload would define the function again in every program.
 	declared := map[string]bool{}
 	for _, c := range s.Chapters() {
 		for i := range c.Families {

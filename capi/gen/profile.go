@@ -63,4 +63,5 @@ func profiled(s *spec.Surface, c spec.Chapter) file {
 	return file{Path: made(s, "front/"+aliasFile(c)), Text: b.String()}
 }
 
+// aliasFile returns the name of the file that profiled makes.
 func aliasFile(c spec.Chapter) string { return "zz_profiled_" + c.File + ".h" }

@@ -56,6 +56,7 @@ func (c *pythonCall) far() spec.Param {
 
 const signalType = "uint64_t"
 
+// isFar reports whether a parameter of the role points to memory of the other PE.
 func isFar(r spec.Role) bool { return r == spec.Written || r == spec.Read || r == spec.Updated }
 
 // values returns the names of the parameters that are numbers: elements, and operands of a signal.

@@ -51,8 +51,7 @@ static struct runtime {
     const char *(*describe)(int error);
 } runtime;
 
-/* The function with a name in a library, or with NULL in the whole process; NULL if there is none.
- */
+/* The function with a name in a library, or with NULL in the process; NULL if there is none. */
 static void *find(void *library, const char *name)
 {
     return dlsym(library == NULL ? RTLD_DEFAULT : library, name);

@@ -12,7 +12,7 @@
 
 struct CUstream_st;
 
-/* C passes and returns the floating-point types of GPUs by their bits. */
+/* The floating-point types of GPUs, which C passes and returns by their bits. */
 struct __half {
     uint16_t bits;
 };

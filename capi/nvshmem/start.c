@@ -63,6 +63,7 @@ static int check_program(const char *call)
     return NVSHMEMX_ERROR_NOT_SUPPORTED;
 }
 
+/* Initialises libshmem for a program of NVSHMEM. Returns 0, or an error that has been printed. */
 int nvshmemi_init_thread(int requested, int *provided, const char *call)
 {
     int refused = check_program(call);
@@ -84,6 +85,8 @@ void nvshmemi_init(const char *call)
         exit(EXIT_FAILURE);
 }
 
+/* Initialises libshmem by the flags and attributes of NVSHMEM. Returns 0, or an error that has been
+ * printed. */
 int nvshmemi_hostlib_init_attr(unsigned int flags, const nvshmemx_init_attr_t *attr)
 {
     shmemx_init_attr_t a = SHMEMX_INIT_ATTR_INITIALIZER;
@@ -163,6 +166,8 @@ int nvshmemi_set_attr_mpi_comm_args(void *comm, nvshmemx_init_attr_t *attr)
     return 0;
 }
 
+/* NVSHMEM calls a job bootstrapped that is not yet initialised: here, while the program may still
+ * choose its GPU. */
 int nvshmemi_init_status(void)
 {
     int initialized = 0;

@@ -42,6 +42,7 @@ static int config_version(const nvshmem_team_config_t *config, const char *call)
     return -1;
 }
 
+/* Each PE of the parent passes the start, stride and size of its own team, unlike in OpenSHMEM. */
 int nvshmemi_team_split_strided(nvshmem_team_t parent, int start, int stride, int size,
                                 const nvshmem_team_config_t *config, long mask,
                                 nvshmem_team_t *new_team)
@@ -72,6 +73,7 @@ int nvshmemi_team_get_uniqueid(nvshmemx_team_uniqueid_t *id, const char *call)
     return shmemi_team_uniqueid(id, call);
 }
 
+/* Makes a team of the PEs that pass the same unique ID in config. */
 int nvshmemi_team_init(nvshmem_team_t *team, const nvshmem_team_config_t *config, long mask, int n,
                        int rank, const char *call)
 {

@@ -62,6 +62,7 @@ static int inspect(struct dl_phdr_info *info, size_t size, void *arg)
     return 0;
 }
 
+/* Prints a warning if the process has this project's and another library with NVIDIA's soname. */
 void nvshmemi_warn_of_another(const char *call)
 {
     struct search s = {0};

@@ -45,6 +45,7 @@ static uintptr_t loaded_at(const struct link_map *map, ElfW(Addr) address)
     return address < map->l_addr ? map->l_addr + address : address;
 }
 
+/* Reads from the dynamic section where the tables of a loaded object are. */
 static struct object read_object(const struct link_map *map)
 {
     struct object o = {0};
@@ -75,6 +76,7 @@ static uint32_t count(const struct object *o)
     return o->gnu_hash ? o->gnu_hash[1] : o->hash ? o->hash[1] : 0;
 }
 
+/* Goes through the undefined symbols of all loaded objects but SHMEM libraries. */
 void preload_bypassing_start(void)
 {
     struct link_map *map = NULL;

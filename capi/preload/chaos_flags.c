@@ -97,6 +97,7 @@ void chaos_flags_close(void)
 
 /* ---------------------------------------------------------------- the writer */
 
+/* The place of a symmetric address (delayed_place). */
 static uint64_t place(const void *at)
 {
     return delayed_place((uintptr_t)at, (uintptr_t)notes);
@@ -152,6 +153,8 @@ static void send_notes(const struct delayed *first, const struct delayed *before
     }
 }
 
+/* For each put of the list that may be a flag, because it is small or has a signal, writes notes
+ * about the puts before it. */
 void chaos_flags_send(const struct delayed *first)
 {
     for (const struct delayed *d = first; d && notes; d = d->next) {
@@ -164,6 +167,7 @@ void chaos_flags_send(const struct delayed *first)
     }
 }
 
+/* If f is an atomic or a signal, which may be a flag, writes notes about all puts of the list. */
 void chaos_flags_send_call(const struct delayed *first, const struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
@@ -274,6 +278,8 @@ static void report(void)
     forget();
 }
 
+/* After a wait or a test that has succeeded, remembers its word and compares it with the notes;
+ * after a barrier or collective, reports. */
 void chaos_flags_after(const struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];

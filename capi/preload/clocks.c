@@ -66,6 +66,7 @@ static int64_t machine(void)
     return (int64_t)(h & INT64_MAX);
 }
 
+/* This PE's time, as traces have it. */
 static int64_t now(void)
 {
     return (int64_t)preload_since_round(preload_monotonic());
@@ -81,6 +82,7 @@ enum {
     OTHER,   /* from here on at PE 0, for each PE: 1 if it is of another machine */
 };
 
+/* The address of the n-th word in the symmetric memory at base. */
 static uintptr_t word(uintptr_t base, int n)
 {
     return base + (uintptr_t)n * sizeof(int64_t);
@@ -129,6 +131,7 @@ static void measure(uintptr_t base, int pe)
     preload_head_clock((uint64_t)begun, least + (most - least) / 2, (uint64_t)width / 2 + 1);
 }
 
+/* Allocates the words, and lets the PEs of other machines than PE 0's measure one by one. */
 void preload_clocks(const struct preload_frame *f, int pe, int npes)
 {
     if (preload_calls[f->number].flags & PRELOAD_NVSHMEM)

@@ -6,6 +6,7 @@
 #include "json.h"
 #include "output.h"
 
+/* Writes the event with the counts of all threads, if one has changed since the last event. */
 void preload_counts(void)
 {
     static char text[PRELOAD_CALLS * 96];

@@ -49,6 +49,7 @@ static intptr_t argument(const struct preload_frame *f, char letter)
     return (intptr_t)f->arg[strchr(letters, letter) - letters];
 }
 
+/* Whether a call is a put that can be kept back. */
 bool delayed_can(const struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
@@ -58,7 +59,7 @@ bool delayed_can(const struct preload_frame *f)
     case PRELOAD_KIND_PUT:
     case PRELOAD_KIND_P:
         return true;
-    case PRELOAD_KIND_PUT_SIGNAL: /* not one that adds to a counter of the library */
+    case PRELOAD_KIND_PUT_SIGNAL: /* but not one that adds to a notification counter */
         return c->signal >= 0 && c->source >= 0;
     case PRELOAD_KIND_IPUT:
         return argument(f, '4') >= 1 && argument(f, '5') >= 1;
@@ -80,6 +81,7 @@ static char *copy_of(const struct preload_frame *f, const struct delayed *d, con
     return copy;
 }
 
+/* Adds the put of a call to the end of a list. */
 void delayed_add(struct delayed_list *list, const struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
@@ -165,6 +167,7 @@ static void send_signalled(const struct delayed *d, const void *from, bool nbi)
             d->dest, from, d->bytes, d->signal, d->value, d->operation, d->pe);
 }
 
+/* Makes a put that was kept back, by the library behind the shim. */
 void delayed_send(const struct delayed *d, bool from_copy, bool nbi)
 {
     const void *from = from_copy || !d->source ? d->copy : d->source;
@@ -216,6 +219,7 @@ static int locate(struct dl_phdr_info *info, size_t size, void *arg)
     return 1;
 }
 
+/* Twice the distance of a symmetric address from the program's start plus 1, or from base. */
 uint64_t delayed_place(uintptr_t at, uintptr_t base)
 {
     uintptr_t pair[2] = {at, 1};

@@ -57,7 +57,7 @@ void *delayed_real(unsigned number);
 int delayed_pe(void);
 int delayed_n_pes(void);
 
-/* Called after init, with true, and after finalize, with false: sets the two numbers. */
+/* Called after init, with true, and after finalize, with false: sets what these return. */
 void delayed_init(bool running);
 
 /* The place of a symmetric address, a number that is the same on every PE: twice its distance from

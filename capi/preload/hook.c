@@ -26,6 +26,7 @@ static void forked(void)
             preload_active[i]->forked();
 }
 
+/* Once: reads the settings and starts the modes that they name. */
 static void start(void)
 {
     preload_settings();
@@ -52,6 +53,8 @@ static void *find_real(unsigned number, const void *caller)
     return real;
 }
 
+/* Before a call of the program: returns whether the library's function is to be called. Modes do
+ * not see a call that was made within another one. */
 bool preload_begin(struct preload_frame *f, unsigned number, const void *caller)
 {
     f->number = number;
@@ -72,6 +75,7 @@ bool preload_begin(struct preload_frame *f, unsigned number, const void *caller)
     return true;
 }
 
+/* After the call: runs `after` of the modes whose `before` has run, the last of them first. */
 void preload_end(struct preload_frame *f)
 {
     if (f->outer) {

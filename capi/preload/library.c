@@ -31,6 +31,7 @@ bool preload_library_pe(const struct preload_frame *f, int *pe, int *npes)
     return true;
 }
 
+/* Whether the handles of the library behind the shim are numbers of 32 bits. */
 bool preload_library_numbers(const struct preload_frame *f)
 {
     /* Only this library has the functions with a notification. */

@@ -42,6 +42,7 @@ static unsigned hash(const char *name)
     return (h ^ h >> 15) % BUCKETS;
 }
 
+/* Fills the hash table with the names of all calls. */
 static void fill(void)
 {
     for (unsigned i = 0; i < PRELOAD_CALLS; i++) {
@@ -102,7 +103,7 @@ static void *shims(dlsym_function *real, const char *name)
 
 /*
  * Whether a name may be a SHMEM function, by its first letters. It calls no function of the C
- * library: sanitizers call dlsym before they can bear such a call.
+ * library: sanitizers call dlsym before its functions work.
  */
 static bool may_be_shmem(const char *name)
 {

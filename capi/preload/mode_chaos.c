@@ -91,8 +91,7 @@ static void send_held(struct delayed **held, int n, uint64_t *state)
         delayed_send(held[i], true, false);
 }
 
-/* Sends all kept puts: a random share of them (reorder=) last, after a pause and in another order.
- */
+/* Sends all kept puts, a random share of them (reorder=) last, after a pause and shuffled. */
 static void flush(void)
 {
     if (!list.first)
@@ -151,6 +150,7 @@ static bool overtakes(const struct preload_call *c)
     }
 }
 
+/* Keeps puts back, and sends the kept ones before any other call that may not go ahead of them. */
 static bool before(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];

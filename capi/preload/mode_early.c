@@ -54,6 +54,7 @@ static char pushed_put[128];
 
 /* ------------------------------------------------------------------ with lock */
 
+/* Writes the words by which reports name a put. */
 static void describe(const struct delayed *d, char *text, size_t size)
 {
     snprintf(text, size, "%s of %zu bytes to PE %d", preload_name(d->number), d->bytes, d->pe);
@@ -289,6 +290,8 @@ static bool keep(const struct preload_frame *f)
     return false;
 }
 
+/* Keeps nonblocking puts back. Before other calls, sends or checks the kept ones as the
+ * specification lets the call depend on them. */
 static bool before(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
@@ -349,6 +352,7 @@ static bool before(struct preload_frame *f)
     return true;
 }
 
+/* Reports a test that succeeds soon after puts were sent for it. */
 static void after(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];

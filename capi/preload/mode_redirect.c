@@ -126,6 +126,7 @@ static void absent(void)
 {
 }
 
+/* Opens libshmem, and finds out which library the program was linked with. */
 static void start(void)
 {
     shmem = open_beside("libshmem.so");
@@ -138,6 +139,7 @@ static void start(void)
     shmem_preload_redirects = 1;
 }
 
+/* libshmem's function for a call, by the call's own name or by the one in redirect_names. */
 static void *find(unsigned number)
 {
     const struct preload_call *c = &preload_calls[number];
@@ -329,6 +331,7 @@ static void translate(struct preload_frame *f)
         translate_sets(f, sync, work);
 }
 
+/* Refuses calls that libshmem cannot serve, and translates the arguments of the others. */
 static bool before(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
@@ -349,6 +352,7 @@ static bool before(struct preload_frame *f)
     return true;
 }
 
+/* Translates the handles that libshmem has written; after init, sets the program's variables. */
 static void after(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];

@@ -103,6 +103,7 @@ static const uint8_t more[PRELOAD_KIND_TEST_LOCK + 1] = {
     [PRELOAD_KIND_BARRIER] = AFTER,
 };
 
+/* Decides for each call whether it is timed, and makes the path of the directory absolute. */
 static void start(void)
 {
     preload_ticks_open();
@@ -256,6 +257,7 @@ static __attribute__((noinline)) uint32_t stolen(struct preload_ring *r)
 /* f->at of a call that is in the trace before it is made; no call begins at this time. */
 #define RECORDED ((uint64_t)1)
 
+/* Reads the time at the begin of a call, and writes the record of one that does not return. */
 static bool before(struct preload_frame *f)
 {
     unsigned what = todo[f->number];
@@ -288,6 +290,7 @@ static bool before(struct preload_frame *f)
     return true;
 }
 
+/* Records the call, or only counts it. */
 static void after(struct preload_frame *f)
 {
     uint64_t end = f->at ? preload_ticks() : 0;

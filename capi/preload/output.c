@@ -213,6 +213,7 @@ static bool create(void)
     return !broken;
 }
 
+/* Creates the directories and part 0 of the trace, and removes the parts of an earlier job. */
 bool preload_output_open(const char *dir, uint64_t bytes, const struct preload_about *what)
 {
     about = *what;
@@ -267,6 +268,7 @@ static char *begin_of(char *at, const char *phase, const char *name, size_t leng
     return json_number(at, (uint64_t)tid);
 }
 
+/* Adds a metadata event. */
 void preload_output_about(const char *name, const char *arguments)
 {
     if (broken)
@@ -304,6 +306,7 @@ static void name_thread(struct preload_ring *ring)
     ring->named_in = file_number;
 }
 
+/* Adds the event of a call, in a new part if this one is full. */
 void preload_output_call(struct preload_ring *ring, const struct preload_record *record)
 {
     if (broken)
@@ -356,6 +359,7 @@ void preload_output_flush(uint64_t lost)
         head();
 }
 
+/* Flushes, and closes the JSON array of the file. */
 void preload_output_end(uint64_t lost)
 {
     if (broken || ended)

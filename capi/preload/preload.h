@@ -28,7 +28,7 @@
 #define PRELOAD_SHAPE static __attribute__((noinline, noclone, unused))
 #endif
 
-/* Arguments of a call at most. */
+/* The most arguments that a function of the shim has. */
 #define PRELOAD_ARGS 10
 
 /* The kind of a call, as far as modes distinguish it. */
@@ -165,7 +165,7 @@ struct preload_mode {
      * an error. It may keep pointers into text. */
     const char *(*set)(char *text);
 
-    /* Called once, before the first call is shown. */
+    /* Called once, before modes see the first call. */
     void (*start)(void);
 
     /* Before the call: may change f->arg, f->real and, by its address, a value. Returns false if
@@ -178,17 +178,19 @@ struct preload_mode {
     /* Returns the function that a call is to reach. NULL: the loader finds it. */
     void *(*find)(unsigned number);
 
-    /* Called when the process ends (at_exit is true), and after each finalize, behind after. */
+    /* Called when the process ends (at_exit is true), and after the mode's after of each finalize.
+     */
     void (*finish)(bool at_exit);
 
     /* Called in the child of a fork. */
     void (*forked)(void);
 };
 
-/* modes.c. The modes that there are, in the order of before; the last is NULL. */
+/* modes.c. All modes, in the order in which their before is called; the last is NULL. */
 extern const struct preload_mode *const preload_modes[];
 
-/* settings.c. Reads SHMEM_PRELOAD, and sets active; ends the process when it is not understood. */
+/* settings.c. Reads SHMEM_PRELOAD and fills preload_active with the modes that it names; ends the
+ * process if it is not valid. */
 #define PRELOAD_MODES 8
 extern const struct preload_mode *preload_active[PRELOAD_MODES + 1];
 void preload_settings(void);

@@ -21,7 +21,7 @@ struct redirect_symbol {
     int32_t handle; /* ours */
 };
 
-/* A function that only the other library has, and the one of ours that does the same with the same
+/* A function that only the other library has, and libshmem's that does the same with the same
  * arguments. */
 struct redirect_name {
     const char *theirs, *ours;
@@ -66,8 +66,8 @@ int redirect_pe(void);
 void redirect_refuse(const char *call, const char *format, ...)
     __attribute__((format(printf, 2, 3), noreturn));
 
-/* The same for a call that NVIDIA's device archive makes: the kernels in it have the layouts of
- * NVIDIA's host library. */
+/* Refuses a call that NVIDIA's device archive makes: its kernels have the layouts of NVIDIA's host
+ * library. */
 void redirect_refuse_device(const char *call) __attribute__((noreturn));
 
 /*

@@ -68,6 +68,7 @@ static bool defines(void *library, uintptr_t base, const char *name)
     return found && dladdr(found, &at) && (uintptr_t)at.dli_fbase == base;
 }
 
+/* The table of the library that the program was linked with; NULL for libshmem or none. */
 const struct redirect_library *redirect_behind(void)
 {
     struct behind b = find_behind();
@@ -183,6 +184,7 @@ static int scan(struct dl_phdr_info *info, size_t size, void *arg)
     return 0;
 }
 
+/* Ends the process if the program imports a name of the other library that the shim lacks. */
 void redirect_refuse_names(const struct redirect_library *behind, const char *call)
 {
     struct behind b = find_behind();

@@ -143,6 +143,7 @@ static bool alike(const struct key *a, const struct key *b)
            a->size == b->size;
 }
 
+/* The slot that this PE has learned for key; NULL if it has none. */
 static const struct known *find(const struct key *key)
 {
     const struct known *k = atomic_load_explicit(&known, memory_order_acquire);
@@ -151,8 +152,7 @@ static const struct known *find(const struct key *key)
     return k;
 }
 
-/* On the set's first PE: takes a free slot for key, and adds it to the list that the others read.
- */
+/* On the set's first PE: takes a free slot for key, and adds it to the list for the others. */
 static uint64_t take(const struct key *key, const char *call)
 {
     uint64_t slot = ours.fetch_inc(&pool->taken, 0);
@@ -206,6 +206,8 @@ static const struct known *agree(const struct key *key, const char *call)
     return k;
 }
 
+/* Finds the slot for the program's array pSync and an active set; the first time, agrees on one
+ * with the other PEs of the set. */
 bool redirect_sets_find(int start, int log_stride, int size, uintptr_t sync, const char *call,
                         uintptr_t *our_sync, uintptr_t *our_work)
 {

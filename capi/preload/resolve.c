@@ -51,6 +51,7 @@ static const char *object_of(const void *address)
     return map->l_name;
 }
 
+/* The library's function: from a mode, from what dlsym found, or by the searches above. */
 void *preload_find(unsigned number, const void *caller)
 {
     const char *name = preload_name(number);

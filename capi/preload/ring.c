@@ -58,6 +58,7 @@ void preload_ring_touch(struct preload_ring *r, uint64_t head)
     r->own += preload_monotonic() - begin;
 }
 
+/* Gives the calling thread the ring of a thread that has ended, or a new one. */
 struct preload_ring *preload_ring_open(void)
 {
     pthread_once(&once, make_key);

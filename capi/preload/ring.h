@@ -57,8 +57,7 @@ struct preload_ring {
 extern __thread struct preload_ring *preload_ring
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Gives the calling thread a ring. NULL: there is no memory for one, which counts as a lost record.
- */
+/* Gives the calling thread a ring. NULL: no memory for one, which counts as a lost record. */
 struct preload_ring *preload_ring_open(void);
 
 /* The first of the list of all rings, linked by next. */

@@ -42,6 +42,7 @@ static _Atomic int team_count, context_count;
 static bool numbers;    /* handles are numbers of 32 bits */
 static uintptr_t world; /* the handle of the team of all PEs */
 static int all;         /* the number of PEs */
+/* The library's team_n_pes and team_translate_pe. */
 static int (*size_of)(uintptr_t), (*translate)(uintptr_t, int, uintptr_t);
 
 /* A handle without the half of a register that the caller may have left undefined. */
@@ -190,6 +191,7 @@ static void made(const struct preload_frame *f)
     }
 }
 
+/* Adds what a call has made, or marks what it has destroyed as dead. */
 void preload_teams_changed(const struct preload_frame *f, int status)
 {
     const struct preload_call *c = &preload_calls[f->number];
@@ -206,6 +208,7 @@ void preload_teams_changed(const struct preload_frame *f, int status)
                 atomic_store(&contexts[i].dead, true);
 }
 
+/* The number of the team that a call names, or of its active set; 0 for calls of all PEs. */
 bool preload_team_of(const struct preload_frame *f, uint32_t *team)
 {
     const struct preload_call *c = &preload_calls[f->number];
@@ -228,6 +231,7 @@ bool preload_team_of(const struct preload_frame *f, uint32_t *team)
     return t != NULL;
 }
 
+/* The job's number of the PE that a call names, which may be a number in its context's team. */
 int preload_team_pe(const struct preload_frame *f, int pe)
 {
     const struct preload_call *c = &preload_calls[f->number];
@@ -241,6 +245,7 @@ int preload_team_pe(const struct preload_frame *f, int pe)
     return pe;
 }
 
+/* Writes an event for each team that the current file does not have. */
 void preload_teams_describe(void)
 {
     int count = atomic_load_explicit(&team_count, memory_order_acquire);

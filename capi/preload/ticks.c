@@ -25,6 +25,7 @@ static uint64_t to_round; /* added to CLOCK_MONOTONIC: the time since a multiple
  * exact to a quarter of one (runtime/trace has the same). */
 #define ROUND (30ull * 24 * 3600 * 1000000000ull)
 
+/* Chooses the clock of records, and measures what to add to CLOCK_MONOTONIC for trace times. */
 void preload_ticks_open(void)
 {
     /* All PEs of a machine must get the same to_round, or their times would differ. A thread that
@@ -60,6 +61,7 @@ uint64_t preload_since_round(uint64_t monotonic)
     return monotonic + to_round;
 }
 
+/* Reads both clocks at the same moment, as nearly as possible, and keeps the pair. */
 void preload_ticks_mark(void)
 {
     /* A thread that loses the processor between the two reads gets a bad pair, so the mark is the
@@ -87,6 +89,7 @@ static uint64_t between(struct mark a, struct mark b, uint64_t t)
     return a.ns + (uint64_t)(int64_t)(rate * (double)(int64_t)(t - a.ticks));
 }
 
+/* Converts ticks by the marks before and after them. */
 uint64_t preload_ticks_ns(uint64_t ticks)
 {
     if (!preload_tsc)

@@ -23,6 +23,7 @@ static inline uint64_t preload_monotonic(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* Reads the clock of records. */
 static inline uint64_t preload_ticks(void)
 {
 #if defined(__x86_64__)
@@ -43,7 +44,7 @@ void preload_ticks_mark(void);
  * after 1970, as SHMEM_TRACE counts. */
 uint64_t preload_ticks_ns(uint64_t ticks);
 
-/* Converts a time of CLOCK_MONOTONIC to nanoseconds since the same moment. */
+/* Converts a time of CLOCK_MONOTONIC to nanoseconds as preload_ticks_ns returns them. */
 uint64_t preload_since_round(uint64_t monotonic);
 
 #endif

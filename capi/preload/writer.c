@@ -127,6 +127,7 @@ static bool serve(void)
     return atomic_load(&wanted) == made;
 }
 
+/* The writer's thread: one round after another, with a nap after a round that had nothing to do. */
 static void *run(void *unused)
 {
     pthread_setname_np(pthread_self(), "shmem-trace");
@@ -172,6 +173,7 @@ void preload_writer_pe(const struct preload_about *what)
     preload_writer_wake();
 }
 
+/* Has the writer flush, and waits for it; with last, also for the thread's end. */
 void preload_writer_flush(bool last)
 {
     uint32_t mine = atomic_fetch_add(&wanted, 1) + 1;

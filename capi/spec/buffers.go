@@ -2,7 +2,7 @@ package spec
 
 // This file has the calls that register buffers of the program as symmetric memory.
 
-// bufferRow completes the row of such a call.
+// bufferRow completes the row of a call that registers or unregisters a buffer.
 func bufferRow(f Family) Family {
 	f.Section, f.Since, f.Nvshmem = "buffers", "0.1", true
 	return f

@@ -4,7 +4,7 @@ package spec
 // the functions begin with pcntr_, as Sandia OpenSHMEM's do. A program finds a counter by its name,
 // so that a release may add counters.
 
-// counterRow completes the row of such a call.
+// counterRow completes the row of a call that reads counters.
 func counterRow(f Family) Family {
 	f.Since, f.Section = "0.1", "counters"
 	f.Errors = "Ends the job when called before init or after finalize."

@@ -2,7 +2,7 @@ package spec
 
 // This file has the calls for eager transfers, of tokens whose signals travel within their bytes.
 
-// eagerTypes are the types of these calls.
+// eagerTypes are the types that the calls for eager transfers need.
 const eagerTypes = `
 /*
  * Slots for tokens of one size, the same on every PE. shmemx_eager_create fills it; it may be

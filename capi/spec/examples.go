@@ -5,7 +5,7 @@ package spec
 type Example struct {
 	Pages  []string // the functions' names, without the prefix
 	Code   string   // the lines of a function; of a whole program if it has main
-	Prints string   // the lines of two PEs, sorted
+	Prints string   // the lines that two PEs print, sorted
 }
 
 // Whole reports whether the example is a whole program. Others are lines between init and finalize,

@@ -124,6 +124,7 @@ func (f *Function) Result() string {
 	return f.Family.Result
 }
 
+// decimal returns a positive number in digits.
 func decimal(n int) string {
 	s := ""
 	for ; n > 0; n /= 10 {

@@ -31,6 +31,7 @@ func Ignored() error {
 	return nil
 }
 
+// ignoredIn is Ignored for one row.
 func ignoredIn(f *Family) error {
 	v := reflect.ValueOf(f).Elem()
 	for i := range v.NumField() {

@@ -14,7 +14,8 @@ import (
 var nvshmemPrivate = []string{
 	"nvshmemi_device_register", "nvshmemi_device_unregister",
 	"nvshmemid_init_status", "nvshmemid_hostlib_init_attr", "nvshmemid_hostlib_finalize", "nvshmem_selected_device_transport",
-	// In the headers they are inline, where a compiler for kernels reads them.
+	// Programs that nvcc compiles have these inline, from the headers; others may look them up by
+	// name.
 	"nvshmemx_collective_launch", "nvshmemx_collective_launch_attr", "nvshmemx_collective_launch_query_gridsize",
 }
 

@@ -85,9 +85,9 @@ var (
 	tStreamHalf     = Type{"half", "struct __half", Late, 16, ""}
 	tStreamBFloat16 = Type{"bfloat16", "struct __nv_bfloat16", Late, 16, ""}
 
-	// StreamTypes: the host's types that GPUs have, and the GPU's own.
+	// StreamTypes: the types of puts, gets and collectives on streams.
 	StreamTypes = append(without(RMATypes, tLongDouble), tStreamHalf, tStreamBFloat16)
-	// StreamReduceTypes: the same without ptrdiff_t.
+	// StreamReduceTypes: the types of reductions on streams.
 	StreamReduceTypes = without(StreamTypes, tPtrdiff)
 )
 

@@ -3,7 +3,7 @@ package spec
 // This file has the calls that join a job without a launcher, by a unique id or an MPI
 // communicator.
 
-// startConstants are the constants of these calls.
+// startConstants are the constants for shmemx_init_attr.
 var startConstants = ConstantGroup{
 	Doc: "Flags of shmemx_init_attr.",
 	Constants: []Constant{
@@ -12,7 +12,7 @@ var startConstants = ConstantGroup{
 	},
 }
 
-// startTypes are the types of these calls.
+// startTypes are the types for shmemx_get_uniqueid and shmemx_init_attr.
 const startTypes = `
 /*
  * A unique id, by which the PEs of a job find each other. One process makes it with

@@ -58,8 +58,8 @@ type Surface struct {
 // Headers is a public header for programs.
 type Headers struct {
 	File  string // below include/
-	About string // what it says first
-	Types string // in C, before the functions
+	About string // the description at its head
+	Types string // C text between the description and the functions
 }
 
 // A Handle is a type of a surface's headers that functions pass by value, such as shmem_team_t.
@@ -304,6 +304,7 @@ func (s *Surface) Names() []string {
 // ExtensionNames lists every function that is an extension.
 func (s *Surface) ExtensionNames() []string { return names(s.Extensions()) }
 
+// names lists the functions of families.
 func names(families []Family) []string {
 	var out []string
 	for i := range families {

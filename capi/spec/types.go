@@ -80,7 +80,7 @@ var (
 		tUChar, tUShort, tUInt, tULong, tULongLong,
 		tInt8, tInt16, tInt32, tInt64, tUInt8, tUInt16, tUInt32, tUInt64, tSize, tPtrdiff,
 	}
-	// AMOTypes: standard types of atomic operations, 12; wait and test take the same.
+	// AMOTypes: standard types of atomic operations, and of wait and test, 12.
 	AMOTypes = []Type{
 		tInt, tLong, tLongLong, tUInt, tULong, tULongLong,
 		tInt32, tInt64, tUInt32, tUInt64, tSize, tPtrdiff,

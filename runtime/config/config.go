@@ -197,6 +197,7 @@ const (
 	Ordered4096
 )
 
+// String returns the value as SHMEM_ORDERED_BYTES has it.
 func (o Ordered) String() string { return choiceOf("SHMEM_ORDERED_BYTES", int(o)) }
 
 // Bytes returns the number of bytes for which the user vouches; -1 if the network's report counts.

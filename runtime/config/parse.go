@@ -20,7 +20,7 @@ type Warning struct {
 	Text string // the whole line
 }
 
-// String is the text.
+// String returns the text of the warning.
 func (w Warning) String() string { return w.Text }
 
 // FromProcess parses the environment of this process as Go sees it. It is for
@@ -113,6 +113,7 @@ func (c *Config) From(name string) string {
 	return ""
 }
 
+// isSet reports whether a variable sets the setting with this name.
 func (c *Config) isSet(name string) bool {
 	return c.From(name) != ""
 }

@@ -30,6 +30,7 @@ type (
 // word returns the verdict as JSON has it.
 func (v Verdict) word() string { return [...]string{"ok", "lack", "fault"}[v] }
 
+// jsonFindings converts findings to their form in JSON.
 func jsonFindings(all []Finding) []jsonFinding {
 	out := []jsonFinding{}
 	for _, f := range all {

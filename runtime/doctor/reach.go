@@ -172,7 +172,7 @@ func local() []Address {
 		if i.Flags&net.FlagUp == 0 || i.Flags&net.FlagLoopback != 0 {
 			continue
 		}
-		addresses, _ := i.Addrs() // likewise
+		addresses, _ := i.Addrs() // none after an error
 		for _, a := range addresses {
 			if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
 				all = append(all, Address{Interface: i.Name, IP: n.IP.String(), MTU: i.MTU})

@@ -17,7 +17,7 @@ type NIC struct {
 // Process is a PE of the job on this machine.
 type Process struct {
 	GPU  string // the PCI address of its GPU, where its heap is; "": main memory
-	CPUs Set    // that it may use
+	CPUs Set    // the processors that it may use
 }
 
 // Request describes a choice of NICs for PEs. All processes of the host that make the same request

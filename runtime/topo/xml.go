@@ -236,7 +236,7 @@ func (r *reader) name(o *object, parent string, list []xml.Attr) error {
 		return fmt.Errorf("osdev_type %q of %s, expected a number as 3", kind, name)
 	}
 	if o.device < 0 || parent != "PCIDev" && parent != "OSDev" {
-		return nil // behind no PCI device, as loopback: it is near to nothing
+		return nil // not within a PCI device, such as loopback: it has no place
 	}
 	d := &r.m.Devices[o.device]
 	switch {
@@ -270,8 +270,8 @@ func (r *reader) finish() error {
 func (m *Machine) tidy() {
 	m.Devices = slices.DeleteFunc(m.Devices, func(d Device) bool { return d.Kind == 0 })
 	m.Packages = slices.DeleteFunc(m.Packages, func(c Set) bool { return c == "" })
-	// Nodes of memory only, and a second kind of memory of the same processors, are
-	// near to nothing else than the first.
+	// Nodes without processors, and a second node with the same processors, which is another kind
+	// of memory, would not change any distance.
 	slices.SortStableFunc(m.Nodes, func(a, b Node) int { return a.Number - b.Number })
 	var nodes []Node
 	for _, n := range m.Nodes {
