@@ -57,8 +57,8 @@ func shape(params []spec.Param, t spec.Type) string {
 }
 
 const deviceTop = `/*
- * nvcc says of each name that the host has too that it now holds for both, which
- * is what the declaration is for.
+ * nvcc warns that a declaration here makes a function of host code one of kernels, too,
+ * which is intended.
  */
 #pragma nv_diagnostic push
 #pragma nv_diag_suppress 20040
@@ -97,7 +97,7 @@ func deviceHeader(s *spec.Surface, c spec.KernelChapter, host map[string]string)
 	guard := s.Capitals() + "_ZZ_" + strings.ToUpper(c.File) + "_H"
 	fmt.Fprintf(&b, "/* clang-format off */\n/*\n * zz_%s.h: the names of %s that kernels call. Part of %s.\n */\n#ifndef %s\n#define %s\n\n", c.File, c.Doc, c.Part(), guard, guard)
 	if s.Over == nil {
-		// Their declarations have the types of the host's functions.
+		// The host's header declares the functions that kernels share with the host.
 		fmt.Fprintf(&b, "#include \"names.h\"\n#include \"%s\"\n\n#ifdef SHMEMI_KERNEL\n#include <%s>\n\n%s", c.Over, s.File, deviceTop)
 	} else { // it calls the templates of the surface that this one is over
 		types := s.File

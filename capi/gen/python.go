@@ -111,7 +111,7 @@ func pythonSignature(f spec.Function) (string, error) {
 	}
 	for _, p := range f.Params() {
 		if p.C == "" {
-			continue // the three dots, which nothing is passed for
+			continue // the three dots, for which Python passes nothing
 		}
 		code, err := pythonCode(f, cType(p.C, f.Type))
 		if err != nil {

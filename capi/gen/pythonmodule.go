@@ -162,7 +162,7 @@ var pythonProse = regexp.MustCompile(`(?s)""".*?"""|# [^\n]*`)
 type pythonImport struct {
 	group  int // 1: the standard library, 2: other packages, 3: the package itself
 	module string
-	names  string // in the order of the linter
+	names  string // the names to import, in the order that the linter wants
 }
 
 // pythonImports returns the modules that a generated module may import, and the names in them.

@@ -52,7 +52,7 @@ static uint16_t to_half(float x)
         return (uint16_t)(sign | 0x7e00 | (rest >> 13 & 0x1ff));
     if (rest >= 0x477ff000) /* rounds to more than 65504 */
         return (uint16_t)(sign | 0x7c00);
-    if (rest < 0x38800000) /* less than 2^-14: a sum with 0.5 leaves the multiple of 2^-24 */
+    if (rest < 0x38800000) /* less than 2^-14: adding 0.5 rounds to a multiple of 2^-24 */
         return (uint16_t)(sign | (bits_of(of_bits(rest) + 0.5f) - bits_of(0.5f)));
     return (uint16_t)(sign | (rest - (112u << 23) + 0xfff + (rest >> 13 & 1)) >> 13);
 }

@@ -171,7 +171,7 @@ static void send_signalled(const struct delayed *d, const void *from, bool nbi)
 void delayed_send(const struct delayed *d, bool from_copy, bool nbi)
 {
     const void *from = from_copy || !d->source ? d->copy : d->source;
-    if (d->signal) { /* also without bytes */
+    if (d->signal) { /* which is sent also without bytes */
         send_signalled(d, from, nbi);
         return;
     }

@@ -4,16 +4,16 @@
  * The specification gives puts of one PE to another no order, unless a fence or quiet is between
  * them; a put with signal has an order with its own signal only. On one node they arrive in the
  * order of the program nearly always, so that a program without the fence works until it runs on a
- * network. Here a put, also a blocking one, with strides or with signal, is kept with a copy of its
- * bytes, and sent at the next call that is no put: a share of them (reorder=) after a pause
- * (delay=) and in another order. Atomics and signals without data go at once, ahead of puts that
- * the program made before them.
+ * network. This mode keeps each put, also a blocking one, with strides or with signal, with a copy
+ * of its bytes, and sends it at the next call that is not a put: a share of them (reorder=) after a
+ * pause (delay=) and in another order. Atomics and signals without data go at once, ahead of puts
+ * that the program made before them.
  *
  * The order is a function of the seed, the PE and the number of the fence, so that a seed repeats
  * it as far as the program repeats its calls.
  *
- * A program with a missing fence then computes something else, sometimes. What the mode itself can
- * see, whatever the seed, is in chaos_flags.c.
+ * A program with a missing fence then computes something else, sometimes. chaos_flags.c reports
+ * those missing fences that the mode itself can see, whatever the seed.
  */
 #define _GNU_SOURCE
 #include "chaos.h"

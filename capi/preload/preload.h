@@ -72,8 +72,8 @@ enum preload_kind {
 enum {
     PRELOAD_NBI = 1,        /* complete after the next quiet */
     PRELOAD_STREAM = 2,     /* work of a CUDA stream */
-    PRELOAD_NVSHMEM = 4,    /* of NVSHMEM */
-    PRELOAD_DEPRECATED = 8, /* of an older OpenSHMEM */
+    PRELOAD_NVSHMEM = 4,    /* a function of NVSHMEM */
+    PRELOAD_DEPRECATED = 8, /* deprecated by OpenSHMEM */
 };
 
 /*

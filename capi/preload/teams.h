@@ -1,6 +1,6 @@
 /*
  * teams.h: numbers for teams that are the same at each member, so that traces of PEs can be
- * compared. A library's handle is no such number: it may be an address, or the number of a slot.
+ * compared. A library's handle is not such a number: it may be an address, or the number of a slot.
  *
  * The number of a team is a hash of its members and of how many teams had the same members before.
  * The number of the team of all PEs, and of active sets with all PEs, is 0.

@@ -71,7 +71,7 @@ func (f *Family) forms(nbi bool) []Function {
 	for _, t := range f.Types {
 		out = append(out, Function{f.prefix() + t.Name + "_" + f.Name + suffix, f, t, nbi, false, 0})
 	}
-	// A size is inserted behind the first word: put_signal gives put8_signal.
+	// A size is inserted behind the first word: put_signal becomes put8_signal.
 	stem, rest := f.Name, ""
 	for i := range f.Name {
 		if f.Name[i] == '_' {

@@ -169,7 +169,7 @@ var (
 
 	// KernelTypes: the host's types without long double, which GPUs do not have.
 	KernelTypes = append(without(RMATypes, tLongDouble), tHalf, tBFloat16)
-	// KernelWaitTypes: the specification's, and short words.
+	// KernelWaitTypes: the types of wait and test; the specification has no short ones.
 	KernelWaitTypes = append(append([]Type{}, AMOTypes...), tShort, tUShort)
 	// KernelNumbers: the types of max, min, sum and prod.
 	KernelNumbers = append(without(without(RMATypes, tLongDouble), tPtrdiff), tHalf, tBFloat16)

@@ -160,7 +160,7 @@ type Family struct {
 	OnlyC bool
 	// X: the family is an extension, and its names begin as those of extensions.
 	X bool
-	// Nvshmem: libnvshmem_host.so has this extension, too, as nvshmemx_<name>.
+	// Nvshmem: the surface Nvshmem has this extension, too, as nvshmemx_<name>.
 	Nvshmem bool
 	Suffix  string // what its names end with
 

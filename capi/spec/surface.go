@@ -22,7 +22,7 @@ type Surface struct {
 	Headers         // the header of the standard's functions
 	Beyond  Headers // the header of the extensions
 
-	Private []string // exported for the library's own headers and tools
+	Private []string // names that the library exports for its own headers and tools
 	Handles []Handle // types of the headers that pass by value
 
 	// Own and OwnBeyond are rows that only this surface has. Their Front calls functions that Hand

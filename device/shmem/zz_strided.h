@@ -13,8 +13,8 @@
 #include <shmem.h>
 
 /*
- * nvcc says of each name that the host has too that it now holds for both, which
- * is what the declaration is for.
+ * nvcc warns that a declaration here makes a function of host code one of kernels, too,
+ * which is intended.
  */
 #pragma nv_diagnostic push
 #pragma nv_diag_suppress 20040

@@ -68,8 +68,7 @@ func parseDecimal(s string) (float64, error) {
 	return strconv.ParseFloat(s, 64)
 }
 
-// FormatSize writes n bytes with the largest suffix that divides it:
-// ParseSize gives n again.
+// FormatSize writes n bytes with the largest suffix that divides it. ParseSize reads the text as n.
 func FormatSize(n uint64) string {
 	suffix := 0
 	for n != 0 && n%1024 == 0 && suffix < 4 {

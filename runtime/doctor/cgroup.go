@@ -20,14 +20,15 @@ func (s *System) groups(controller string) (dirs []string, v2 bool) {
 	for _, v2 := range []bool{false, true} {
 		in := ""
 		for line := range strings.Lines(own) {
-			// A number, the controllers, the group.
+			// A line is a number, the controllers and the group, with colons between them.
 			part := strings.SplitN(strings.TrimSpace(line), ":", 3)
 			if len(part) == 3 && (v2 && part[0] == "0" && part[1] == "" || !v2 && slices.Contains(strings.Split(part[1], ","), controller)) {
 				in = part[2]
 			}
 		}
 		for line := range strings.Lines(table) {
-			// The mount from the fourth word on, and after a dash its type.
+			// The fourth word of a line is the group at the root of a mount, the fifth the folder of
+			// the mount; after a dash come its type, its source and its options.
 			left, right, _ := strings.Cut(line, " - ")
 			at, kind := strings.Fields(left), strings.Fields(right)
 			if in == "" || len(at) < 5 || len(kind) < 3 {
