@@ -122,7 +122,7 @@ func (c *pythonCall) element(m *pythonModule, b *pythonLines) (string, error) {
 	b.add(1, "function = getattr(functions, f\"%sctx_{kind}_%s\")", prefix, c.name())
 	function := "function"
 	if c.result() != "None" {
-		function = "answer = function"
+		function = "result = function"
 	}
 	args := passed(c.params(), map[string]string{"fetch": "address_of(into)", far.Name: "address"})
 	b.call(1, function, append([]string{"handle"}, args...))
@@ -131,7 +131,7 @@ func (c *pythonCall) element(m *pythonModule, b *pythonLines) (string, error) {
 	}
 	b.settle()
 	if c.result() != "None" {
-		b.add(1, "return array.dtype.type(answer)")
+		b.add(1, "return array.dtype.type(result)")
 	}
 	return c.result(), nil
 }
@@ -260,15 +260,15 @@ func (c *pythonCall) watch(m *pythonModule, b *pythonLines) (string, error) {
 		called, args = "wait", slices.Concat([]string{"call", called}, args, []string{"timeout=timeout"})
 	}
 	if c.row.Result != "" {
-		called = "answer: int = " + called
+		called = "result: int = " + called
 	}
 	b.call(1, called, args)
 	b.settle()
 	switch c.result() {
 	case "bool":
-		b.add(1, "return answer != 0")
+		b.add(1, "return result != 0")
 	case "int":
-		b.add(1, "return answer")
+		b.add(1, "return result")
 	}
 	return c.result(), nil
 }

@@ -93,10 +93,10 @@ def atomic_fetch(
     if context is None and is_near(pe, address):
         functions = quick(call)
     function = getattr(functions, f"shmem_ctx_{kind}_atomic_fetch")
-    answer = function(handle, address, pe)
+    result = function(handle, address, pe)
     if state.failed:
         settle(call)
-    return array.dtype.type(answer)
+    return array.dtype.type(result)
 
 
 def atomic_set(
@@ -246,10 +246,10 @@ def atomic_compare_swap(
     if context is None and is_near(pe, address):
         functions = quick(call)
     function = getattr(functions, f"shmem_ctx_{kind}_atomic_compare_swap")
-    answer = function(handle, address, cond, value, pe)
+    result = function(handle, address, cond, value, pe)
     if state.failed:
         settle(call)
-    return array.dtype.type(answer)
+    return array.dtype.type(result)
 
 
 def atomic_swap(
@@ -320,10 +320,10 @@ def atomic_swap(
     if context is None and is_near(pe, address):
         functions = quick(call)
     function = getattr(functions, f"shmem_ctx_{kind}_atomic_swap")
-    answer = function(handle, address, value, pe)
+    result = function(handle, address, value, pe)
     if state.failed:
         settle(call)
-    return array.dtype.type(answer)
+    return array.dtype.type(result)
 
 
 def atomic_fetch_inc(
@@ -385,10 +385,10 @@ def atomic_fetch_inc(
     if context is None and is_near(pe, address):
         functions = quick(call)
     function = getattr(functions, f"shmem_ctx_{kind}_atomic_fetch_inc")
-    answer = function(handle, address, pe)
+    result = function(handle, address, pe)
     if state.failed:
         settle(call)
-    return array.dtype.type(answer)
+    return array.dtype.type(result)
 
 
 def atomic_inc(
@@ -518,10 +518,10 @@ def atomic_fetch_add(
     if context is None and is_near(pe, address):
         functions = quick(call)
     function = getattr(functions, f"shmem_ctx_{kind}_atomic_fetch_add")
-    answer = function(handle, address, value, pe)
+    result = function(handle, address, value, pe)
     if state.failed:
         settle(call)
-    return array.dtype.type(answer)
+    return array.dtype.type(result)
 
 
 def atomic_fetch_add_nbi(
@@ -724,10 +724,10 @@ def atomic_fetch_and(
     if context is None and is_near(pe, address):
         functions = quick(call)
     function = getattr(functions, f"shmem_ctx_{kind}_atomic_fetch_and")
-    answer = function(handle, address, value, pe)
+    result = function(handle, address, value, pe)
     if state.failed:
         settle(call)
-    return array.dtype.type(answer)
+    return array.dtype.type(result)
 
 
 def atomic_and(
@@ -866,10 +866,10 @@ def atomic_fetch_or(
     if context is None and is_near(pe, address):
         functions = quick(call)
     function = getattr(functions, f"shmem_ctx_{kind}_atomic_fetch_or")
-    answer = function(handle, address, value, pe)
+    result = function(handle, address, value, pe)
     if state.failed:
         settle(call)
-    return array.dtype.type(answer)
+    return array.dtype.type(result)
 
 
 def atomic_or(
@@ -1008,10 +1008,10 @@ def atomic_fetch_xor(
     if context is None and is_near(pe, address):
         functions = quick(call)
     function = getattr(functions, f"shmem_ctx_{kind}_atomic_fetch_xor")
-    answer = function(handle, address, value, pe)
+    result = function(handle, address, value, pe)
     if state.failed:
         settle(call)
-    return array.dtype.type(answer)
+    return array.dtype.type(result)
 
 
 def atomic_xor(

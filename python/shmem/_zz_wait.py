@@ -124,10 +124,10 @@ def test(ivar: Memory, cmp: Comparison | int, value: Number, *, index: SupportsI
     kind = name_of(call, array.dtype, _TEST)
     cmp = comparison(call, cmp)
     value = number(call, "value", array.dtype, value)
-    answer: int = getattr(functions, f"shmem_{kind}_test")(address, cmp, value)
+    result: int = getattr(functions, f"shmem_{kind}_test")(address, cmp, value)
     if state.failed:
         settle(call)
-    return answer != 0
+    return result != 0
 
 
 def signal_wait_until(
@@ -197,9 +197,9 @@ def signal_wait_until(
         on = stream_of(call, stream, timeout=timeout)
         functions.shmemx_signal_wait_until_on_stream(address, cmp, value, on)
         return value
-    answer: int = wait(
+    result: int = wait(
         call, functions.shmem_signal_wait_until, address, cmp, value, timeout=timeout
     )
     if state.failed:
         settle(call)
-    return answer
+    return result
