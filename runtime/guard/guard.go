@@ -1,14 +1,15 @@
 // Package guard catches the panics of goroutines and of functions that C calls, and gives them to
-// one function, which ends the process. It owns that function, and does not know how a process ends.
+// one function, which ends the process. It owns that function, and does not know how a process
+// ends.
 //
-// A panic that nothing catches makes Go print a traceback and end the process with status 2, without
-// the number of the PE, the call, and the launcher's knowledge. tests/repo holds each goroutine of
-// the library, and each function that it exports to C, to this package. Go itself still ends the
-// process where it does not make a panic: for concurrent writes of a map, for want of memory or
-// stack, and for a fault at an address that is not near 0.
+// A panic that nothing catches makes Go print a traceback and end the process with status 2: the
+// text names neither the PE nor the call, and the launcher learns no reason. tests/repo checks that
+// each goroutine of the library, and each function that it exports to C, uses this package. Some
+// errors are no panics, and Go ends the process at once: concurrent writes of a map, no memory or
+// stack left, and a fault at an address that is not near 0.
 //
-// In a process without an End, as in commands and tests, panics go on as if the package were not
-// there.
+// In a process that has not called End, as in commands and tests, panics go on as if the package
+// were not there.
 package guard
 
 import (
@@ -33,13 +34,15 @@ var end atomic.Pointer[func(*Panic)]
 // panic, after its deferred functions, and not called again on that goroutine. It does not return.
 func End(f func(*Panic)) { end.Store(&f) }
 
-// Catch is deferred by a goroutine or by a function that C calls. Without a panic it takes 4 ns.
+// Catch catches a panic and ends the process. A goroutine, or a function that C calls, defers it;
+// where names it in the report. Without a panic it takes 4 ns.
 func Catch(where string) {
 	if r := recover(); r != nil {
 		caught(where, r)
 	}
 }
 
+// caught passes a panic to the function that End has set, or panics again if there is none.
 func caught(where string, value any) {
 	f := end.Load()
 	if f == nil {
@@ -48,13 +51,15 @@ func caught(where string, value any) {
 	(*f)(&Panic{where, value, debug.Stack()})
 }
 
-// Drop is Catch for functions that are called while the process ends anyway: nothing is reported.
+// Drop catches a panic and reports nothing. It is deferred by functions that run while the process
+// ends anyway.
 func Drop() { _ = recover() }
 
-// Go runs f in a goroutine.
+// Go runs f in a goroutine, whose panics it catches; where names the goroutine in the report.
 func Go(where string, f func()) { go Func(where, f)() }
 
-// Func returns f for a caller that runs it in a goroutine of its own, such as a timer.
+// Func returns a function that runs f and catches its panics, for a caller that starts the
+// goroutine itself, such as a timer.
 func Func(where string, f func()) func() {
 	return func() {
 		defer Catch(where)

@@ -1,7 +1,7 @@
 package heap
 
-// block is a run of bytes, live or free. Blocks tile the heap; an index into
-// the arena names one, and 0 names none.
+// block is a run of bytes, live or free. Blocks tile the heap. They refer to each
+// other by index into the arena; index 0 stands for no block.
 type block struct {
 	off, size   uint64 // multiples of Granule
 	want        uint64 // bytes asked for; 0 for a free block
@@ -22,7 +22,7 @@ func (b *block) priority() uint64 {
 	return z ^ z>>31
 }
 
-// arena owns the blocks. Indices stay valid when it grows, pointers do not.
+// arena owns the blocks of a heap. Indices stay valid when it grows, pointers do not.
 type arena struct {
 	blocks []block
 	spare  int32 // list of unused entries, linked by next
@@ -30,6 +30,7 @@ type arena struct {
 
 func (a *arena) at(i int32) *block { return &a.blocks[i] }
 
+// take stores b in an unused entry, or in a new one, and returns its index.
 func (a *arena) take(b block) int32 {
 	if i := a.spare; i != 0 {
 		a.spare = a.blocks[i].next
@@ -40,6 +41,7 @@ func (a *arena) take(b block) int32 {
 	return int32(len(a.blocks) - 1)
 }
 
+// give puts entry i on the list of unused entries.
 func (a *arena) give(i int32) {
 	a.blocks[i] = block{next: a.spare}
 	a.spare = i

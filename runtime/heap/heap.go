@@ -46,19 +46,19 @@ func (h Hints) Check() error {
 
 // Heap is the state of one symmetric heap.
 type Heap struct {
-	size    uint64  // up to the upper part
-	top     uint64  // of all of it
-	uppers  []upper // in descending order
+	size    uint64  // bytes that Alloc may use: those below the upper part
+	top     uint64  // bytes with the upper part
+	uppers  []upper // blocks of AllocUpper, in descending order
 	maxLog  uint8   // log2 of the alignment of the heap itself
 	blocks  arena
-	free    tree // by size
-	live    tree // by offset
-	lastIdx int32
+	free    tree  // of the free blocks, by size
+	live    tree  // of the live blocks, by offset
+	lastIdx int32 // index of the block with the highest offset
 	nLive   int
 	nFree   int
-	want    uint64
-	used    uint64
-	peak    uint64
+	want    uint64 // bytes that the program asked for in live blocks
+	used    uint64 // bytes that the live blocks take
+	peak    uint64 // the highest End so far
 }
 
 // New makes an empty heap of size bytes, rounded up to Granule, whose start is
@@ -74,7 +74,7 @@ func New(size, align uint64) (*Heap, error) {
 			Cause: shmerr.Causef(shmerr.ErrInternal, "its alignment %d is not a power of two from %d on", align, Granule)}
 	}
 	h := &Heap{size: roundUp(size), top: roundUp(size), maxLog: log2(align)}
-	h.blocks.blocks = make([]block, 1, 16) // entry 0 names none
+	h.blocks.blocks = make([]block, 1, 16) // index 0 stands for no block
 	h.free = tree{arena: &h.blocks, bySize: true}
 	h.live = tree{arena: &h.blocks}
 	h.lastIdx = h.blocks.take(block{size: h.size})
@@ -82,9 +82,9 @@ func New(size, align uint64) (*Heap, error) {
 	return h, nil
 }
 
-// Alloc takes size bytes, a multiple of align bytes from the start of the heap
-// (0 stands for Granule). The error is an *shmerr.Error of the kind
-// ErrNoMemory or ErrArgument; the heap is then unchanged.
+// Alloc allocates size bytes at an offset that is a multiple of align (0 stands
+// for Granule). The error is an *shmerr.Error of the kind ErrNoMemory or
+// ErrArgument; the heap is then unchanged.
 func (h *Heap) Alloc(size, align uint64) (libshmem.Offset, error) {
 	if align == 0 {
 		align = Granule
@@ -132,17 +132,17 @@ func (h *Heap) Free(off libshmem.Offset) error {
 	return nil
 }
 
-// Resize is the answer of Realloc.
+// Resize is what Realloc returns.
 type Resize struct {
 	Offset libshmem.Offset // of the block with the new size
 	Moved  bool            // the old block is still live: copy, then Free it
 	Copy   uint64          // bytes to copy when Moved: the smaller of the two sizes
 }
 
-// Realloc gives the block at off the new size. It stays where it is when it
-// shrinks or when the bytes behind it are free, else a second block of the
-// same alignment is allocated. Errors as Alloc and Free; the block is then
-// unchanged.
+// Realloc gives the block at off the new size. The block stays where it is when
+// it shrinks or when enough bytes behind it are free; otherwise Realloc allocates
+// a second block of the same alignment, to which the caller copies. Errors as
+// Alloc and Free; the block is then unchanged.
 func (h *Heap) Realloc(off libshmem.Offset, size uint64) (Resize, error) {
 	i, err := h.lookup("reallocate", off)
 	if err != nil {
@@ -226,17 +226,18 @@ func (h *Heap) Stats() Stats {
 	return s
 }
 
-// Product is count*size for calloc, or false when it exceeds every heap.
+// Product returns count*size for calloc, and false when that exceeds 64 bits.
 func Product(count, size uint64) (uint64, bool) {
 	hi, lo := bits.Mul64(count, size)
 	return lo, hi == 0
 }
 
-// probes bounds the search for a block that is well aligned by luck before
-// one is taken that is large enough wherever it begins.
+// probes is how many free blocks fit tries in the hope that one is well aligned,
+// before it takes a block that is large enough wherever it begins.
 const probes = 64
 
-// fit finds the free block for size bytes and the offset in it.
+// fit finds the smallest free block that has size bytes from a multiple of align
+// on, and returns its index and that offset. It returns index 0 if there is none.
 func (h *Heap) fit(size, align uint64) (i int32, start uint64) {
 	if size > h.size {
 		return 0, 0
@@ -283,6 +284,8 @@ func (h *Heap) lookup(op string, off libshmem.Offset) (int32, error) {
 func (h *Heap) addFree(i int32)  { h.free.insert(i); h.nFree++ }
 func (h *Heap) dropFree(i int32) { h.free.remove(i); h.nFree-- }
 
+// addLive enters block i among the live blocks. want and align are the size and
+// the alignment that the program asked for.
 func (h *Heap) addLive(i int32, want, align uint64) {
 	b := h.blocks.at(i)
 	b.want, b.align = want, log2(align)
@@ -292,6 +295,7 @@ func (h *Heap) addLive(i int32, want, align uint64) {
 	h.used += b.size
 }
 
+// dropLive removes block i from the live blocks. It is then in no tree.
 func (h *Heap) dropLive(i int32) {
 	h.live.remove(i)
 	b := h.blocks.at(i)
@@ -311,8 +315,8 @@ func (h *Heap) trim(i int32) {
 	h.peak = max(h.peak, h.End())
 }
 
-// release makes i, which is in no tree, a free block together with its free
-// neighbours.
+// release joins block i, which is in no tree, with its free neighbours and enters
+// the whole among the free blocks.
 func (h *Heap) release(i int32) {
 	if n := h.blocks.at(i).next; n != 0 && !h.blocks.at(n).live() {
 		h.dropFree(n)
@@ -327,8 +331,8 @@ func (h *Heap) release(i int32) {
 }
 
 // split cuts block i at size and returns the second part, which is in no tree.
-// The order of the tree by offset does not depend on the size, so i may be in
-// that one.
+// Block i itself may be in the tree of live blocks, whose order by offset does
+// not depend on the size.
 func (h *Heap) split(i int32, size uint64) int32 {
 	b := h.blocks.at(i)
 	n := h.blocks.take(block{off: b.off + size, size: b.size - size, prev: i, next: b.next})

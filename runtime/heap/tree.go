@@ -8,7 +8,8 @@ type tree struct {
 	root   int32
 }
 
-// before orders a block against a key.
+// before reports whether block i comes before the key (size, off) in the order
+// of the tree.
 func (t *tree) before(i int32, size, off uint64) bool {
 	b := t.at(i)
 	if t.bySize && b.size != size {
@@ -17,7 +18,7 @@ func (t *tree) before(i int32, size, off uint64) bool {
 	return b.off < off
 }
 
-// ceiling is the first block that is not before the key, or 0.
+// ceiling is the first block that is not before the key (size, off), or 0.
 func (t *tree) ceiling(size, off uint64) int32 {
 	var found int32
 	for i := t.root; i != 0; {
@@ -55,6 +56,7 @@ func (t *tree) last() int32 {
 	return i
 }
 
+// insert adds block n, which is in no tree.
 func (t *tree) insert(n int32) {
 	b := t.at(n)
 	p := b.priority()
@@ -77,6 +79,7 @@ func (t *tree) insert(n int32) {
 	*l, *r = 0, 0
 }
 
+// remove takes block n out and merges its two subtrees in its place.
 func (t *tree) remove(n int32) {
 	b := t.at(n)
 	link := &t.root
@@ -97,7 +100,7 @@ func (t *tree) remove(n int32) {
 	b.left, b.right = 0, 0
 }
 
-// child is the link below i on the way to b.
+// child returns the link of block i, left or right, that leads to b.
 func (t *tree) child(i int32, b *block) *int32 {
 	if t.before(i, b.size, b.off) {
 		return &t.at(i).right

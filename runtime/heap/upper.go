@@ -7,14 +7,14 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// upper is a block of the upper part of a heap.
+// upper is a block that AllocUpper has reserved in the upper part of a heap.
 type upper struct{ off, size uint64 }
 
-// AllocUpper takes size bytes for memory that comes from elsewhere, a multiple of align from the
-// start of the heap. It lies as high as there is room, so that the blocks of Alloc and the memory
-// committed for them stay below everything that AllocUpper has given out, and above the byte at
-// above: until it is freed, Alloc has room only up to there. Errors as Alloc, and a heap that is
-// unchanged.
+// AllocUpper reserves size bytes of offsets, from a multiple of align on, for memory that comes
+// from elsewhere, such as a buffer of the program. It takes the highest offsets that are free, all
+// at or behind above, so that the blocks of Alloc and the memory committed for them stay below.
+// Until FreeUpper, Alloc has room only up to the lowest reserved offset. Errors as Alloc; the heap
+// is then unchanged.
 func (h *Heap) AllocUpper(size, align, above uint64) (libshmem.Offset, error) {
 	if size == 0 || align == 0 || align&(align-1) != 0 {
 		return 0, &shmerr.Error{Op: "allocate", Object: describe(size, align), Cause: shmerr.Causef(shmerr.ErrArgument, "nothing, or no power of two")}
@@ -40,7 +40,7 @@ func (h *Heap) AllocUpper(size, align, above uint64) (libshmem.Offset, error) {
 		Remedy: "raise SHMEM_SYMMETRIC_SIZE"}
 }
 
-// FreeUpper frees a block of AllocUpper.
+// FreeUpper frees the offsets that AllocUpper reserved from off on.
 func (h *Heap) FreeUpper(off libshmem.Offset) error {
 	i := slices.IndexFunc(h.uppers, func(u upper) bool { return u.off == uint64(off) })
 	if i < 0 {
@@ -51,7 +51,8 @@ func (h *Heap) FreeUpper(off libshmem.Offset) error {
 	return nil
 }
 
-// inUpper is Block for the upper part.
+// inUpper finds the reservation of AllocUpper that contains the byte at off: its start and size, or
+// false.
 func (h *Heap) inUpper(off libshmem.Offset) (start libshmem.Offset, size uint64, ok bool) {
 	for _, u := range h.uppers {
 		if uint64(off)-u.off < u.size {
@@ -61,7 +62,8 @@ func (h *Heap) inUpper(off libshmem.Offset) (start libshmem.Offset, size uint64,
 	return 0, 0, false
 }
 
-// bound has the blocks of Alloc end where the upper part begins.
+// bound moves the end of the space of Alloc to the lowest reservation of AllocUpper: it shortens,
+// lengthens, removes or adds the last free block.
 func (h *Heap) bound() {
 	to := h.top
 	if n := len(h.uppers); n > 0 {

@@ -3,8 +3,8 @@
 // times a second.
 //
 // It owns the list of ranges; the front (capi/front/ranges.c) shows them, because it shows the
-// program's calls, too. Without a profiler there is no provider of this package, so that it costs
-// nothing; with one, no operation goes past it in C.
+// program's calls, too. Without a profiler, Around adds no provider, so that it costs nothing; with
+// one, the C code must not post to the NIC itself, so every operation passes through here.
 package nvtx
 
 import (
@@ -14,17 +14,18 @@ import (
 	"libshmem/fabric"
 )
 
-// Show enters a range of the calling thread, or leaves it.
+// Show starts the range of that name on the calling thread; the name Leave ends the current one.
 type Show func(Name)
 
-// provider shows the operations that go through another.
+// provider passes operations to another provider and shows each as a range.
 type provider struct {
 	fabric.Provider
-	atomics fabric.Atomics // the same one, where it is one
+	atomics fabric.Atomics // the other provider, if it has atomic operations
 	show    Show
 }
 
-// Around shows the operations that go through inner. Without a profiler it returns inner itself.
+// Around returns a provider that passes operations to inner and shows each as a range. Without a
+// profiler (show is nil) it returns inner itself.
 func Around(inner fabric.Provider, show Show) fabric.Provider {
 	if show == nil {
 		return inner
@@ -37,7 +38,7 @@ func Around(inner fabric.Provider, show Show) fabric.Provider {
 	return p
 }
 
-// several is a provider over several NICs.
+// several is a provider around one that has several NICs.
 type several struct {
 	*provider
 	rails fabric.Rails
@@ -46,10 +47,12 @@ type several struct {
 // Rails is part of fabric.Rails.
 func (s *several) Rails() []fabric.RailCount { return s.rails.Rails() }
 
-// Native is part of fabric.Provider: nothing goes past the ranges in C.
+// Native is part of fabric.Provider. It offers the C code nothing to call, so that all operations
+// pass through the ranges here.
 func (p *provider) Native() fabric.Native { return fabric.Native{} }
 
-// in shows a range around do. A goroutine may change threads, and a range may not.
+// in calls do within a range of that name. It keeps the goroutine on its thread meanwhile, because
+// a range must end on the thread where it began.
 func (p *provider) in(name Name, do func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

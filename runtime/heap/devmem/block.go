@@ -8,13 +8,14 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// block is a heap that is shared by IPC handles.
+// block is this PE's heap where it is shared by an IPC handle, and its mappings of the others'.
 type block struct {
-	own   gpu.Address   // of the allocation; the heap may begin behind it
-	peers []gpu.Address // opened, by index
+	own   gpu.Address   // of the allocation, in which the heap may begin later
+	peers []gpu.Address // the other PEs' allocations where this PE has opened them, by index
 }
 
-// openBlock allocates the own heap and opens the heaps of the others.
+// openBlock allocates this PE's heap, sends its IPC handle to the other PEs, and opens their heaps.
+// err is an error that this PE already has: it then allocates nothing, and sends the error.
 func (s *Segment) openBlock(err error) error {
 	s.block.peers = make([]gpu.Address, len(s.plan.PEs))
 	var offer whole
@@ -45,9 +46,9 @@ func (s *Segment) openBlock(err error) error {
 	return nil
 }
 
-// allocate gets the own heap. The driver aligns large blocks to 2 MiB; where the heap needs more
-// alignment, the block is larger, which is not tried first: two blocks of the size of a heap need
-// not fit.
+// allocate gets the memory of this PE's heap, and an IPC handle of it. The driver aligns large
+// blocks to 2 MiB. Where the heap needs more, allocate asks for a larger block at once: if it first
+// tried one of the exact size, the GPU might not have room for the second.
 func (s *Segment) allocate() (whole, error) {
 	const driverAlign = 2 << 20
 	extra := s.plan.Align - min(s.plan.Align, driverAlign)
@@ -65,7 +66,7 @@ func (s *Segment) allocate() (whole, error) {
 	return whole{shared[:], begin}, err
 }
 
-// openPeer maps the heap of PEs[i], if there is a path to it.
+// openPeer maps the heap of PEs[i] by the IPC handle in its note, if this GPU has a path to it.
 func (s *Segment) openPeer(i int, n note) error {
 	var shared gpu.Shared
 	if n.Whole == nil || copy(shared[:], n.Whole.Shared) != len(shared) {
@@ -76,7 +77,7 @@ func (s *Segment) openPeer(i int, n note) error {
 	}
 	a, err := s.dev.OpenShared(shared)
 	if err != nil {
-		// The last path failed: only the network is left.
+		// IPC comes after VMM: now only the network reaches that heap.
 		s.why[i] = s.noPath(i, err)
 		return nil
 	}
@@ -85,6 +86,7 @@ func (s *Segment) openPeer(i int, n note) error {
 	return nil
 }
 
+// closePeers unmaps the other PEs' heaps.
 func (s *Segment) closePeers() error {
 	var errs []error
 	for i, a := range s.block.peers {
@@ -96,6 +98,7 @@ func (s *Segment) closePeers() error {
 	return errors.Join(errs...)
 }
 
+// free frees the memory of this PE's heap.
 func (s *Segment) free() error {
 	if s.block.own == 0 {
 		return nil
@@ -105,7 +108,8 @@ func (s *Segment) free() error {
 	return err
 }
 
-// closeBlock is Close by IPC.
+// closeBlock closes heaps that are shared by IPC: it unmaps those of the others, waits until all
+// PEs have done so, and frees its own.
 func (s *Segment) closeBlock() error {
 	err := s.closePeers()
 	if s.links.broken == nil {

@@ -12,15 +12,16 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// space is a heap's range of addresses and the chunks in it.
+// space is a heap's range of addresses and the chunks of GPU memory that are mapped there.
 type space struct {
 	dev     Device
 	at      gpu.Address
-	size    uint64 // reserved
-	extents []Extent
-	loans   []Extent // chunks of the program's
+	size    uint64   // reserved
+	extents []Extent // chunks that Commit has mapped
+	loans   []Extent // chunks of the program that Lend has mapped
 }
 
+// reserve takes size bytes of addresses, at a multiple of align unless that is 0.
 func (p *space) reserve(dev Device, size, align uint64) error {
 	at, err := dev.Reserve(size, align)
 	if err != nil {
@@ -45,7 +46,7 @@ func (p *space) grow(c gpu.Chunk, e Extent) error {
 	return errors.Join(err, p.dev.ReleaseChunk(c))
 }
 
-// shrink unmaps the chunks from an offset on.
+// shrink unmaps the chunks of Commit that begin at the offset from or behind it.
 func (p *space) shrink(from uint64) error {
 	var errs []error
 	for n := len(p.extents); n > 0 && p.extents[n-1].Offset >= from; n-- {
@@ -56,7 +57,7 @@ func (p *space) shrink(from uint64) error {
 	return errors.Join(errs...)
 }
 
-// lend maps a chunk that another owner has named.
+// lend maps a chunk that the program owns, and keeps its handle.
 func (p *space) lend(c gpu.Chunk, e Extent) error {
 	err := p.dev.MapChunk(p.at+gpu.Address(e.Offset), e.Size, c)
 	if err == nil {
@@ -65,7 +66,7 @@ func (p *space) lend(c gpu.Chunk, e Extent) error {
 	return err
 }
 
-// takeBack unmaps lent memory within a block.
+// takeBack unmaps the chunks of the program within a block.
 func (p *space) takeBack(block Extent) error {
 	var errs []error
 	p.loans = slices.DeleteFunc(p.loans, func(e Extent) bool {
@@ -88,10 +89,10 @@ func (p *space) close() error {
 	return err
 }
 
-// chunks are heaps that are shared by VMM.
+// chunks are the heaps of a node where they are shared by VMM.
 type chunks struct {
 	own   space
-	peers []space // by index; of this PE it stays empty
+	peers []space // by index; this PE's entry stays empty
 }
 
 func (c *chunks) close() error {
@@ -104,6 +105,7 @@ func (c *chunks) close() error {
 
 // openChunks reserves the heaps and maps a first chunk of each, which shows whether sharing by VMM
 // works: a driver may have all the functions, and a container still refuse to pass a descriptor.
+// err is an error that this PE already has: it then reserves nothing, and sends the error.
 func (s *Segment) openChunks(err error) error {
 	s.chunks = &chunks{peers: make([]space, len(s.plan.PEs))}
 	size := roundUp(s.plan.Size, s.granule)
@@ -129,10 +131,10 @@ func (s *Segment) openChunks(err error) error {
 	return nil
 }
 
-// Commit makes sure that memory is behind the first end bytes of each heap of the node. All PEs
-// call it with the same end, and all return nil or all an error; where it fails, the heaps are as
-// they were. A PE that does not come within the plan's timeout, or ends, fails this call and every
-// later one: callers come together first. Committed memory stays so.
+// Commit makes sure that the first end bytes of each heap of the node have memory. All PEs call it
+// with the same end, and all return nil or all an error; if it fails, the heaps are as they were.
+// If a PE ends, or does not call it within the plan's timeout, this call and every later one fail:
+// the PEs synchronize first. Committed memory stays so.
 func (s *Segment) Commit(end uint64) error {
 	if end <= s.committed {
 		return nil
@@ -146,7 +148,7 @@ func (s *Segment) Commit(end uint64) error {
 	least := roundUp(end, s.granule)
 	most := min(max(least, roundUp(s.committed+Step, s.granule)), s.ceiling())
 	err := s.grow(most, nil)
-	// All PEs know that it failed, so all try again.
+	// It failed on all PEs, so all try again.
 	if err != nil && most > least && s.links.broken == nil {
 		err = s.grow(least, nil)
 	}
@@ -163,8 +165,8 @@ func (s *Segment) commitError(end uint64, cause error) error {
 	}
 }
 
-// grow adds a chunk to each heap, from the committed end up to an offset. The other PEs learn of an
-// error that the caller already has.
+// grow adds a chunk to each heap, from the committed end up to the offset to. err is an error that
+// this PE already has: it then adds nothing, and sends the error to the other PEs.
 func (s *Segment) grow(to uint64, err error) error {
 	e := Extent{s.committed, to - s.committed}
 	var files []int
@@ -194,7 +196,7 @@ func (s *Segment) grow(to uint64, err error) error {
 	return nil
 }
 
-// undo takes back memory that is not committed.
+// undo unmaps, from all heaps, the chunks behind the committed part: those of a growth that failed.
 func (s *Segment) undo() error {
 	errs := []error{s.chunks.own.shrink(s.committed)}
 	for i := range s.chunks.peers {
@@ -203,7 +205,8 @@ func (s *Segment) undo() error {
 	return errors.Join(errs...)
 }
 
-// makeChunk adds memory to the own heap and gives a descriptor of it.
+// makeChunk creates a chunk of memory, maps it into this PE's heap, and returns a descriptor of it
+// for the other PEs.
 func (s *Segment) makeChunk(e Extent) (int, error) {
 	c, err := s.dev.CreateChunk(e.Size)
 	if err != nil {
@@ -219,7 +222,8 @@ func (s *Segment) makeChunk(e Extent) (int, error) {
 	return fd, nil
 }
 
-// takeChunk maps the chunk that PEs[i] offers, if there is a path to it.
+// takeChunk maps the chunk that PEs[i] has added to its heap and sent in r, if this GPU has a path
+// to that PE.
 func (s *Segment) takeChunk(i int, e Extent, r *reply) error {
 	if g := r.Growth; g == nil || *g != (growth{e.Offset, e.Offset + e.Size}) || len(r.files) != 1 {
 		return &shmerr.Error{
@@ -235,8 +239,8 @@ func (s *Segment) takeChunk(i int, e Extent, r *reply) error {
 	if err == nil {
 		err = s.chunks.peers[i].grow(c, e)
 	}
-	// Where only a trial shows whether there is a path, or no other is wanted, the first chunk may
-	// show that the peer cannot be reached.
+	// If only a trial shows whether there is a path, or the user wants VMM alone, a failure of the
+	// first chunk means that this GPU cannot reach the peer.
 	if err != nil && e.Offset == 0 && (!s.reach[i] || s.plan.Share == VMM) {
 		s.why[i] = s.noPath(i, err)
 		err = s.chunks.peers[i].close()
@@ -244,6 +248,7 @@ func (s *Segment) takeChunk(i int, e Extent, r *reply) error {
 	return err
 }
 
+// noPath returns the error that says why this GPU cannot map the heap of PEs[i].
 func (s *Segment) noPath(i int, err error) error {
 	return &shmerr.Error{Op: "map", Object: fmt.Sprintf("the heap of PE %d", s.plan.PEs[i].PE), Cause: err}
 }

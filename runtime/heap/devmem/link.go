@@ -11,17 +11,17 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// protocol changes with note.
+// protocol names the version of the messages: it changes when note does.
 const protocol = "shmem-devmem-1"
 
-// note is a PE's message to each other in a round. Rounds are counted, so that a message of another
-// version, or of another call, is noticed.
+// note is a message between the PEs of a node. In each round, every PE sends one to every other.
+// Protocol and Round show a message of another version, or of another call.
 type note struct {
 	Protocol string
 	PE       libshmem.PE
 	Round    int
-	Fault    string        `json:",omitempty"` // why this PE cannot go on
-	Status   shmerr.Status `json:",omitempty"` // the kind of that
+	Fault    string        `json:",omitempty"` // the sender's error; all PEs then fail
+	Status   shmerr.Status `json:",omitempty"` // the kind of Fault
 
 	Hello  *hello  `json:",omitempty"`
 	Growth *growth `json:",omitempty"`
@@ -29,22 +29,23 @@ type note struct {
 	Lent   *lent   `json:",omitempty"`
 }
 
-// hello is the first note.
+// hello is a PE's part of the first round: the heap that it wants and what its GPU can do.
 type hello struct {
 	Size, Align uint64
 	Share       Path
 	UUID        string // of the GPU
-	Granule     uint64 // of VMM; 0 where the GPU has none
-	NoVMM       string // and why
+	Granule     uint64 // unit of VMM; 0 if the GPU cannot share memory by VMM
+	NoVMM       string // why it cannot
 }
 
-// growth offers a chunk of a heap. Its descriptor follows the note.
+// growth says from which offset to which the sender's heap has grown by a chunk, whose descriptor
+// comes with the note.
 type growth struct{ From, To uint64 }
 
-// whole offers a heap for IPC.
+// whole is the IPC handle of the sender's heap.
 type whole struct {
 	Shared []byte
-	Begin  uint64 // where in the memory the heap is
+	Begin  uint64 // offset of the heap in the memory of the handle
 }
 
 // links are the connections to the other PEs.
@@ -53,8 +54,8 @@ type links struct {
 	conns []*fdpass.Conn // by index; nil for this PE
 	round int
 
-	// broken is the reason why no round can follow: a PE is gone, or late, and its message would be
-	// taken for a later round's.
+	// broken is the reason why no round can follow: a PE is gone, or is late, and its message would
+	// be taken for one of a later round.
 	broken error
 }
 
@@ -72,8 +73,8 @@ func (k *links) close() error {
 	return nil
 }
 
-// meet connects every PE with every other and exchanges the first notes: each
-// dials those before it, whose listeners queue it, and accepts those behind it.
+// meet connects every PE with every other and exchanges their hellos: each PE
+// dials those with a lower index, whose listeners queue it, and accepts the others.
 func meet(l *fdpass.Listener, p Plan, mine hello) (*links, []hello, error) {
 	k := &links{plan: p, conns: make([]*fdpass.Conn, len(p.PEs))}
 	hellos := make([]hello, len(p.PEs))
@@ -84,6 +85,7 @@ func meet(l *fdpass.Listener, p Plan, mine hello) (*links, []hello, error) {
 	return k, hellos, nil
 }
 
+// meet dials the PEs with a lower index, exchanges hellos with them, and then accepts the others.
 func (k *links) meet(l *fdpass.Listener, hellos []hello) error {
 	p, deadline := k.plan, time.Now().Add(k.plan.Timeout)
 	text, err := k.encode(note{Hello: &hellos[p.Me]})
@@ -119,7 +121,8 @@ func (k *links) meet(l *fdpass.Listener, hellos []hello) error {
 	return k.accept(l, text, hellos, deadline)
 }
 
-// accept waits for the PEs behind this one. Any other process that connects is turned away.
+// accept waits for the PEs with a higher index and exchanges hellos with them. It turns away any
+// other process that connects.
 func (k *links) accept(l *fdpass.Listener, text []byte, hellos []hello, deadline time.Time) error {
 	var away error
 	for missing := len(k.conns) - 1 - k.plan.Me; missing > 0; {
@@ -151,7 +154,8 @@ func (k *links) accept(l *fdpass.Listener, text []byte, hellos []hello, deadline
 	return nil
 }
 
-// indexOf is the PE behind this one that a first note is of, or -1.
+// indexOf returns the index of the PE that sent the note n as its first, or -1 if this PE does not
+// wait for the sender.
 func (k *links) indexOf(n note) int {
 	if n.Protocol != protocol || n.Round != 0 || n.Hello == nil {
 		return -1
@@ -181,6 +185,7 @@ func (k *links) missingError(away error) error {
 
 const late = "see what it does, or raise SHMEM_BOOTSTRAP_TIMEOUT"
 
+// peerError returns the error for a connection to PEs[i] that failed.
 func (k *links) peerError(op string, i int, err error) error {
 	e := &shmerr.Error{Op: op, Object: fmt.Sprintf("PE %d for the symmetric heap", k.plan.PEs[i].PE), Cause: err}
 	switch {
@@ -192,6 +197,7 @@ func (k *links) peerError(op string, i int, err error) error {
 	return e
 }
 
+// encode makes the text of a note for this round.
 func (k *links) encode(n note) ([]byte, error) {
 	n.Protocol, n.PE, n.Round = protocol, k.plan.PEs[k.plan.Me].PE, k.round
 	if len(n.Fault) > maxFault {
@@ -204,9 +210,11 @@ func (k *links) encode(n note) ([]byte, error) {
 	return text, nil
 }
 
-// maxFault keeps a note within a message, even if JSON makes its letters longer.
+// maxFault bounds the text of an error, so that a note fits into a message even if JSON escapes
+// each of its letters.
 const maxFault = fdpass.MaxMessage/6 - 200
 
+// decode receives a note and the descriptors that come with it, which the caller closes.
 func decode(c *fdpass.Conn, deadline time.Time) (note, []int, error) {
 	var n note
 	text, files, err := c.Receive(deadline)
@@ -220,7 +228,7 @@ func decode(c *fdpass.Conn, deadline time.Time) (note, []int, error) {
 	return n, files, nil
 }
 
-// receive takes this round's note of a PE.
+// receive receives the note of this round from PEs[i], and its descriptors.
 func (k *links) receive(i int, deadline time.Time) (note, []int, error) {
 	n, files, err := decode(k.conns[i], deadline)
 	if err == nil && (n.Round != k.round || n.PE != k.plan.PEs[i].PE) {
@@ -230,15 +238,16 @@ func (k *links) receive(i int, deadline time.Time) (note, []int, error) {
 	return n, files, err
 }
 
-// reply is a PE's message in a round.
+// reply is a note that another PE has sent, with its descriptors.
 type reply struct {
 	note
 	files []int
 }
 
-// exchange is a round of notes: each PE sends its own to all, with its descriptors, and gets those
-// of all. It does so after any failure, so that the others need not wait in vain. The caller owns
-// the descriptors, also after an error, which says that a PE did not answer: no round can follow.
+// exchange is one round: this PE sends its note and descriptors to all others, and receives theirs.
+// A PE with an error takes part, too, so that the others need not wait in vain. The error that
+// exchange returns means that a PE sent nothing: no round can follow. The caller owns all
+// descriptors, even then.
 func (k *links) exchange(n note, files []int) ([]reply, error) {
 	replies := make([]reply, len(k.conns))
 	k.round++
@@ -249,7 +258,7 @@ func (k *links) exchange(n note, files []int) ([]reply, error) {
 		return replies, err
 	}
 	var errs []error
-	// A PE that is lost gets no more: it learns so at once.
+	// lose closes the connection to a PE that failed, so that the PE notices at once.
 	lose := func(op string, i int, err error) {
 		errs = append(errs, k.peerError(op, i, err), k.conns[i].Close())
 		k.conns[i] = nil
@@ -279,9 +288,9 @@ func (k *links) exchange(n note, files []int) ([]reply, error) {
 	return replies, errors.Join(errs...)
 }
 
-// agree ends a growth: all PEs learn whether all have done their part. The answer is nil on all of
-// them or, but for PEs that are lost, an error on all. news is the part of this PE's error that the
-// others do not know yet.
+// agree is a round in which all PEs learn whether all have succeeded. It returns nil on all PEs, or
+// an error on all except those that are lost. mine is this PE's error, news the part of it that
+// this PE has not sent to the others yet.
 func (k *links) agree(mine, news error) error {
 	var n note
 	n.fail(news)
@@ -294,14 +303,14 @@ func (k *links) agree(mine, news error) error {
 	return errors.Join(errs...)
 }
 
-// fail puts an error into a note.
+// fail puts the error of this PE, if it has one, into a note.
 func (n *note) fail(err error) {
 	if err != nil {
 		n.Fault, n.Status = shmerr.OneLine(err), shmerr.StatusOf(err)
 	}
 }
 
-// PeerError is the failure of another PE.
+// PeerError is an error that another PE has had and sent.
 type PeerError struct {
 	PE     libshmem.PE
 	Text   string
@@ -310,11 +319,12 @@ type PeerError struct {
 
 func (e *PeerError) Error() string { return fmt.Sprintf("PE %d: %s", e.PE, e.Text) }
 
-// Is makes it of the kind that it was there.
+// Is gives the error the kind that it had at the other PE.
 func (e *PeerError) Is(target error) bool {
 	return e.Status != shmerr.OK && shmerr.StatusOf(target) == e.Status
 }
 
+// fault returns the error that PEs[i] has put into its note, or nil.
 func (k *links) fault(i int, n note) error {
 	if n.Fault == "" {
 		return nil

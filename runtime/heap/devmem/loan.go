@@ -10,21 +10,24 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Loan is memory of this PE's GPU that the program has mapped, at addresses of its
-// own: the whole chunks in which a buffer of the program lies.
+// Loan is memory of this PE's GPU that the program lends to the symmetric heap: the
+// whole chunks in which a buffer of the program lies. The program has them mapped at
+// other addresses.
 type Loan struct {
 	Before uint64 // bytes of the first chunk in front of the buffer
 	Size   uint64 // of the chunks
 	pieces []piece
 }
 
+// piece is one chunk of a Loan.
 type piece struct {
 	chunk gpu.Chunk
 	size  uint64
 }
 
-// FindChunks finds the chunks that n bytes from an address on lie in. Return or Lend gives them up.
-// The error is a cause: the caller has named the object.
+// FindChunks finds the chunks of GPU memory that the n bytes from at on lie in, and takes a handle
+// of each. Return or Lend releases the handles. The error is only a cause: the caller names the
+// object.
 func (s *Segment) FindChunks(at gpu.Address, n uint64) (*Loan, error) {
 	l := &Loan{}
 	err := s.findChunks(l, at, n)
@@ -34,6 +37,7 @@ func (s *Segment) FindChunks(at gpu.Address, n uint64) (*Loan, error) {
 	return l, nil
 }
 
+// findChunks adds to l the chunks that the n bytes from at on lie in.
 func (s *Segment) findChunks(l *Loan, at gpu.Address, n uint64) error {
 	if s.share != VMM {
 		return shmerr.Causef(shmerr.ErrUnsupported, "the symmetric heap is one block, got by CUDA's IPC, into which nothing can be mapped (set SHMEM_GPU_SHARE=vmm)")
@@ -71,7 +75,7 @@ func (s *Segment) findChunks(l *Loan, at gpu.Address, n uint64) error {
 	return nil
 }
 
-// allows returns why a chunk cannot be lent, or nil.
+// allows returns nil if chunk c can be mapped into the symmetric heap, or why it cannot.
 func (s *Segment) allows(c gpu.Chunk) error {
 	switch l, err := s.dev.Lendable(c); {
 	case err != nil:
@@ -85,8 +89,9 @@ func (s *Segment) allows(c gpu.Chunk) error {
 	return nil
 }
 
-// run returns how many bytes of a chunk lie before or behind one of its granules. The driver does
-// not report the size of a chunk, but has one handle for all of it.
+// run returns how many bytes of chunk c lie behind its granule at from, or before it if up is
+// false. The driver does not report the size of a chunk, but returns the same handle for each
+// address in it. So run doubles its steps until it leaves the chunk, and then halves them.
 func (s *Segment) run(c gpu.Chunk, from gpu.Address, up bool) (uint64, error) {
 	same := func(n uint64) (bool, error) {
 		at := from + gpu.Address(n)
@@ -119,10 +124,10 @@ func (s *Segment) run(c gpu.Chunk, from gpu.Address, up bool) (uint64, error) {
 	return n, nil
 }
 
-// Granule is the unit in which heaps and loans are mapped.
+// Granule is the unit in which VMM maps memory into the heaps.
 func (s *Segment) Granule() uint64 { return s.granule }
 
-// Return gives up the chunks of a Loan that is not lent.
+// Return releases the handles of a Loan's chunks.
 func (s *Segment) Return(l *Loan) error {
 	var errs []error
 	for _, p := range l.pieces {
@@ -132,19 +137,20 @@ func (s *Segment) Return(l *Loan) error {
 	return errors.Join(errs...)
 }
 
-// lent describes chunks that a PE lends, whose descriptors come with the note.
+// lent describes memory that the sender's program lends to its heap: chunks whose descriptors come
+// with the note.
 type lent struct {
 	Block Extent
 	At    uint64 // offset of the first of them
 	Sizes []uint64
-	Left  int // how many come in further rounds
+	Left  int // how many chunks the sender sends in further rounds
 }
 
-// Lend maps the memory that each PE of the node lends into its heap, a block behind all that Commit
-// may need, which is the same on all PEs; this PE's from an offset on, within the block. All PEs
-// call it together, also with an error that they have already, and all return nil or all an error;
-// where it fails, the heaps are as they were. The loan is given up in any case: the mapping needs
-// no name.
+// Lend maps the Loan of each PE into that PE's heap, on all PEs of the node. block is the part of
+// the heaps that it goes to, the same on all PEs and behind all that Commit may need; at is the
+// offset in it at which this PE's Loan begins. All PEs call Lend together, a PE that has failed
+// before with its err. All return nil or all an error; if it fails, the heaps are as they were.
+// Lend releases the handles of l in any case: a mapping does not need them.
 func (s *Segment) Lend(l *Loan, block Extent, at uint64, err error) error {
 	if s.links == nil || s.links.broken != nil {
 		return errors.Join(err, s.lendError(block, shmerr.Causef(shmerr.ErrInternal, "the heap is closed, or an earlier call failed")), s.Return(l))
@@ -164,8 +170,9 @@ func (s *Segment) lendError(block Extent, err error) error {
 	return &shmerr.Error{Op: "lend", Object: fmt.Sprintf("%s at offset %#x of the symmetric heap in GPU memory", amount(block.Size), block.Offset), Cause: shmerr.Causef(err, "%s", shmerr.OneLine(err))}
 }
 
-// lend maps the own chunks and exchanges them, a few in each round, until all have sent their last,
-// or one of them has failed.
+// lend maps the chunks of l into this PE's heap, sends them to the other PEs, and maps theirs. A
+// message carries few descriptors, so it takes rounds until all PEs have sent all chunks, or one
+// has failed.
 func (s *Segment) lend(l *Loan, block Extent, at uint64, err error) error {
 	e := Extent{Offset: at}
 	for _, p := range l.pieces {
@@ -210,7 +217,8 @@ func (s *Segment) lend(l *Loan, block Extent, at uint64, err error) error {
 	}
 }
 
-// shareAll makes descriptors, unless there is an error or no PE to have them.
+// shareAll makes a descriptor of each chunk for the other PEs; none if there is an error already,
+// or no other PE.
 func (s *Segment) shareAll(some []piece, err error) (files []int, _ error) {
 	if err != nil || len(s.plan.PEs) == 1 {
 		return nil, nil
@@ -225,7 +233,8 @@ func (s *Segment) shareAll(some []piece, err error) (files []int, _ error) {
 	return files, nil
 }
 
-// takeLent maps the memory that PEs[i] lends, if there is a path to it.
+// takeLent maps the chunks that PEs[i] lends to its heap and has sent in r, if this GPU has a path
+// to that PE.
 func (s *Segment) takeLent(i int, block Extent, r *reply) error {
 	o := r.Lent
 	if o == nil || o.Block != block || len(r.files) != len(o.Sizes) {
@@ -256,7 +265,8 @@ func (s *Segment) takeLent(i int, block Extent, r *reply) error {
 	return nil
 }
 
-// TakeBack ends the mappings of a block of Lend, in this process. No PE uses them any more.
+// TakeBack unmaps, in this process, the memory that Lend has mapped into a block. No PE may use it
+// any more.
 func (s *Segment) TakeBack(block Extent) error {
 	s.blocks = slices.DeleteFunc(s.blocks, func(b Extent) bool { return b == block })
 	if s.chunks == nil {
@@ -269,7 +279,7 @@ func (s *Segment) TakeBack(block Extent) error {
 	return errors.Join(errs...)
 }
 
-// Lent lists the lent memory in a block of this PE's heap, in order: each part is one chunk.
+// Lent lists the chunks that Lend has mapped into a block of this PE's heap, in order.
 func (s *Segment) Lent(block Extent) []Extent {
 	var parts []Extent
 	for _, e := range s.chunks.own.loans {
@@ -280,7 +290,7 @@ func (s *Segment) Lent(block Extent) []Extent {
 	return parts
 }
 
-// ceiling is the end of the space that Commit may grow into.
+// ceiling is the offset up to which Commit may grow the heaps: where the first lent block begins.
 func (s *Segment) ceiling() uint64 {
 	to := roundUp(s.plan.Size, s.granule)
 	for _, b := range s.blocks {

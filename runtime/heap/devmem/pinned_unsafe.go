@@ -17,15 +17,15 @@ type Registrar interface {
 	HostUnregister(p unsafe.Pointer) error
 }
 
-// Pinned is the heaps of a node in main memory that a GPU reaches, this PE's and the others': the
-// driver has locked their committed parts.
+// Pinned is the heaps of a node, this PE's and the others', in main memory that the GPU reaches:
+// the driver has locked their committed parts.
 type Pinned struct {
 	dev       Registrar
 	heaps     []unsafe.Pointer
 	size      uint64
 	committed uint64
-	ranges    []unsafe.Pointer // registered, in order
-	afford    func(end uint64) error
+	ranges    []unsafe.Pointer       // start of each registration, in order
+	afford    func(end uint64) error // see Ahead
 }
 
 const (
@@ -36,8 +36,8 @@ const (
 	pinUnit = 1 << 30
 )
 
-// Pin takes the heaps as this process has them mapped, size bytes each, and registers nothing yet.
-// They stay mapped until Close.
+// Pin returns a Pinned for heaps of size bytes each, at the addresses where this process has them
+// mapped. It registers nothing yet. The heaps must stay mapped until Close.
 func Pin(dev Registrar, heaps []unsafe.Pointer, size uint64) (*Pinned, error) {
 	p := &Pinned{dev: dev, heaps: heaps, size: size}
 	switch f := dev.Facts(); {
@@ -51,15 +51,16 @@ func Pin(dev Registrar, heaps []unsafe.Pointer, size uint64) (*Pinned, error) {
 	return p, nil
 }
 
-// Ahead has Commit register a GiB at once where afford reports that there is memory for the heaps
-// up to an offset, as hostmem.Segment.Commit does. CUDA's copies refuse to reach from one
-// registration into the next; cuda.Device cuts its own, but a program's cudaMemcpy of symmetric
-// memory fails there. Registering costs 0.5 ms for each MiB, and takes the memory.
+// Ahead lets Commit register a GiB at once if afford returns nil: if there is memory for the heaps
+// up to that offset. CUDA refuses a copy that reaches from one registration into the next. Package
+// cuda splits its own copies there, but a program's cudaMemcpy of symmetric memory fails.
+// Registering costs 0.5 ms for each MiB, and takes the memory.
 func (p *Pinned) Ahead(afford func(end uint64) error) { p.afford = afford }
 
 // Commit makes sure that the GPU reaches the first end bytes of each heap. It does not communicate:
-// each PE registers the heaps of all. Memory must be there, see hostmem.Segment.Commit; registering
-// takes it, touched or not. If it fails, earlier registrations remain.
+// each PE registers the heaps of all. The caller has checked that there is memory, by
+// hostmem.Segment.Commit; registering takes it, touched or not. If it fails, earlier registrations
+// remain.
 func (p *Pinned) Commit(end uint64) error {
 	if end <= p.committed {
 		return nil
@@ -84,6 +85,7 @@ func (p *Pinned) Commit(end uint64) error {
 	return nil
 }
 
+// grow registers each heap from the committed part up to the offset to, or none of them.
 func (p *Pinned) grow(to uint64) error {
 	n := to - p.committed
 	before := len(p.ranges)
@@ -104,7 +106,7 @@ func (p *Pinned) grow(to uint64) error {
 	return nil
 }
 
-// shrink undoes registrations down to a number of them.
+// shrink undoes the latest registrations until only as many as to are left.
 func (p *Pinned) shrink(to int) error {
 	var errs []error
 	for n := len(p.ranges); n > to; n-- {
@@ -114,13 +116,13 @@ func (p *Pinned) shrink(to int) error {
 	return errors.Join(errs...)
 }
 
-// Heap is the i-th heap as the GPU addresses it.
+// Heap is the address of the i-th heap for the GPU: the same as for the CPU.
 func (p *Pinned) Heap(i int) gpu.Address { return gpu.Address(uintptr(p.heaps[i])) }
 
 // Committed is the part of each heap that the GPU reaches.
 func (p *Pinned) Committed() uint64 { return p.committed }
 
-// Close takes the memory from the GPU. Further calls do nothing.
+// Close undoes all registrations. Further calls do nothing.
 func (p *Pinned) Close() error {
 	err := p.shrink(0)
 	p.committed = 0

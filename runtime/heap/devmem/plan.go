@@ -24,7 +24,7 @@ var pathNames = [...]string{Auto: "auto", VMM: "vmm", IPC: "ipc"}
 
 func (w Path) String() string { return pathNames[w] }
 
-// ParsePath reads a setting.
+// ParsePath returns the Path that has this name in SHMEM_GPU_SHARE.
 func ParsePath(s string) (Path, error) {
 	for w, name := range pathNames {
 		if s == name {
@@ -37,7 +37,7 @@ func ParsePath(s string) (Path, error) {
 	}
 }
 
-// Plan describes the heaps of a node. All PEs have the same, but for Me.
+// Plan describes the heaps of a node. It is the same on all PEs except for Me.
 type Plan struct {
 	Size  uint64 // bytes of the user heap of each PE
 	Align uint64 // it begins at a multiple of it, a power of two
@@ -55,9 +55,9 @@ type Peer struct {
 	Socket string
 }
 
-// Step is the least growth of heaps: a growth costs a round of messages between the PEs and, for
-// each of them, a mapping, and memory that is committed and not used is lost to the GPU's other
-// users. If less than a step is left, a heap grows by the requested size.
+// Step is the least by which heaps grow. A growth costs rounds of messages between the PEs and a
+// mapping for each of them; memory that is committed and not used is lost to the GPU's other users.
+// If the GPU or the heap has less than a step left, a heap grows by the requested size.
 const Step = 32 << 20
 
 // Device is a GPU as this package needs it; *cuda.Device is one. Sizes are in bytes, and its errors
@@ -89,7 +89,7 @@ type Device interface {
 	CloseShared(gpu.Address) error
 }
 
-// check refuses a plan that is a mistake of the caller.
+// check returns an error for a plan that the library itself has made wrongly.
 func (p Plan) check() error {
 	if p.Size == 0 || p.Align == 0 || p.Align&(p.Align-1) != 0 || p.Me < 0 || p.Me >= len(p.PEs) || p.Share > IPC {
 		return p.refuse(shmerr.Causef(shmerr.ErrInternal, "size %d, alignment %d, PE %d of %d, way %d", p.Size, p.Align, p.Me, len(p.PEs), p.Share), "")

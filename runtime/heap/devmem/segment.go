@@ -13,7 +13,7 @@ import (
 // Listener is the socket at which other PEs of the node find this one.
 type Listener = fdpass.Listener
 
-// Listen opens it, before the names are exchanged.
+// Listen opens the socket, before the PEs exchange the names of their sockets.
 func Listen(peers int) (*Listener, error) { return fdpass.Listen(fdpass.User(), peers) }
 
 // Segment is this PE's heap in GPU memory and its paths to those of the others.
@@ -22,19 +22,20 @@ type Segment struct {
 	plan      Plan
 	share     Path
 	links     *links
-	heaps     []gpu.Address // by index; 0 where there is no way
-	why       []error       // why there is no way
-	reach     []bool        // whether the driver says that there is one
+	heaps     []gpu.Address // by index in plan.PEs; 0 where this GPU has no path to the heap
+	why       []error       // why there is no path
+	reach     []bool        // whether the driver says that there is a path
 	committed uint64
 
-	chunks  *chunks // VMM
+	chunks  *chunks // for VMM
 	granule uint64
-	blocks  []Extent // that Lend has filled
-	block   block    // IPC
+	blocks  []Extent // that Lend has filled with memory of the program
+	block   block    // for IPC
 }
 
-// Open meets the other PEs and reserves the heap. It commits little or nothing
-// by VMM, all of it by IPC. On an error nothing is left, and each PE has one.
+// Open connects to the other PEs and reserves the heap. With VMM it commits one
+// granule at most, with IPC the whole heap. If it fails, it fails on each PE, and
+// nothing stays allocated.
 func Open(dev Device, l *Listener, p Plan) (*Segment, error) {
 	if err := p.check(); err != nil {
 		return nil, err
@@ -60,7 +61,8 @@ func Open(dev Device, l *Listener, p Plan) (*Segment, error) {
 	return s, nil
 }
 
-// vmmGranule is the unit of chunks, or why the GPU has none.
+// vmmGranule returns the unit in which VMM creates and maps memory of the GPU, or an error that
+// says why the GPU cannot share memory by VMM.
 func vmmGranule(dev Device) (uint64, error) {
 	switch f := dev.Facts(); {
 	case !f.VMM:
@@ -71,12 +73,13 @@ func vmmGranule(dev Device) (uint64, error) {
 	return dev.Granularity()
 }
 
+// closed returns the error for a GPU whose memory cannot be shared by VMM.
 func closed(dev Device, why string) error {
 	return &shmerr.Error{Op: "share memory of", Object: dev.Name(), Cause: shmerr.Causef(shmerr.ErrUnsupported, "%s", why)}
 }
 
-// open takes the path that all PEs can use. They have the same notes, so that they decide alike,
-// without another round.
+// open chooses VMM or IPC, whichever all PEs can use, and opens the heaps. All PEs have the same
+// hellos, so they choose alike without another message.
 func (s *Segment) open(hellos []hello) error {
 	if err := s.compare(hellos); err != nil {
 		return err
@@ -100,7 +103,7 @@ func (s *Segment) open(hellos []hello) error {
 	if s.plan.Share == VMM || s.links.broken != nil {
 		return s.refuse(noVMM, "%s", shmerr.OneLine(noVMM))
 	}
-	s.why = why // the result of a trial counts for its path only
+	s.why = why // what VMM could not reach, IPC may
 	noIPC := s.openBlock(err)
 	switch {
 	case noIPC == nil:
@@ -112,7 +115,7 @@ func (s *Segment) open(hellos []hello) error {
 	return s.refuse(errors.Join(noVMM, noIPC), "by VMM: %s; by IPC: %s", shmerr.OneLine(noVMM), shmerr.OneLine(noIPC))
 }
 
-// refuse is the error of Open.
+// refuse returns the error of Open, with a remedy that fits its kind.
 func (s *Segment) refuse(kind error, format string, args ...any) error {
 	remedy := "set SHMEM_HEAP to host or pinned"
 	if errors.Is(kind, shmerr.ErrNoMemory) {
@@ -121,7 +124,7 @@ func (s *Segment) refuse(kind error, format string, args ...any) error {
 	return s.plan.refuse(shmerr.Causef(kind, format, args...), remedy)
 }
 
-// compare refuses PEs that were set otherwise.
+// compare returns an error if another PE's heap has another size, alignment or method to share it.
 func (s *Segment) compare(hellos []hello) error {
 	for i, h := range hellos {
 		if h.Size != s.plan.Size || h.Align != s.plan.Align || h.Share != s.plan.Share {
@@ -133,7 +136,8 @@ func (s *Segment) compare(hellos []hello) error {
 	return nil
 }
 
-// findPeers asks the driver which PEs' memory this GPU's loads and stores reach.
+// findPeers finds, from the driver, which PEs' GPUs the loads and stores of this GPU reach. Where
+// they do not, it records why in s.why.
 func (s *Segment) findPeers(hellos []hello) error {
 	for i, h := range hellos {
 		yes, known, err := s.dev.Reaches(h.UUID)
@@ -151,28 +155,29 @@ func (s *Segment) findPeers(hellos []hello) error {
 	return nil
 }
 
-// Heap is the user heap of PEs[i] as the GPU of this PE, and a copy engine,
-// addresses it; 0 where there is no way for loads and stores.
+// Heap is the address of the user heap of PEs[i] for kernels and copy engines of
+// this PE's GPU; 0 where the GPU has no path to it for loads and stores.
 func (s *Segment) Heap(i int) gpu.Address { return s.heaps[i] }
 
 // Why returns the reason why Heap(i) is 0.
 func (s *Segment) Why(i int) error { return s.why[i] }
 
-// Path returns the chosen path.
+// Path returns the method by which the heaps are shared.
 func (s *Segment) Path() Path { return s.share }
 
-// Committed is the part of each heap that memory is behind.
+// Committed returns how many bytes of each heap have memory.
 func (s *Segment) Committed() uint64 { return s.committed }
 
-// Extent is a part of the own heap that is one allocation.
+// Extent is a part of a heap that is one allocation, or a block of such parts.
 type Extent struct{ Offset, Size uint64 }
 
-// has reports whether x, which is wholly inside or outside, is inside.
+// has reports whether x lies in e. x must not lie partly outside.
 func (e Extent) has(x Extent) bool {
 	return x.Offset >= e.Offset && x.Offset-e.Offset < e.Size
 }
 
-// Extents are the parts in order: a NIC can be given each of them.
+// Extents returns the allocations that make up this PE's heap, in order. Each can be registered
+// with a NIC.
 func (s *Segment) Extents() []Extent {
 	if s.share == IPC {
 		return []Extent{{0, s.plan.Size}}
@@ -180,8 +185,8 @@ func (s *Segment) Extents() []Extent {
 	return s.chunks.own.extents
 }
 
-// Close gives everything back. By IPC it first waits, up to the plan's timeout, until the other PEs
-// have closed the mappings of this heap. Further calls do nothing.
+// Close frees the memory and the mappings. With IPC it first waits, up to the plan's timeout, until
+// the other PEs have closed their mappings of this heap. Further calls do nothing.
 func (s *Segment) Close() error {
 	if s.links == nil {
 		return nil

@@ -1,6 +1,6 @@
-// Package fdpass connects processes of one user on one node by sockets that carry descriptors:
-// those of memory that they share. Both sides name the user: the program's own, as User has it, but
-// for tests.
+// Package fdpass connects processes of one user on one node by Unix sockets, over which they pass
+// the descriptors of memory that they share. Both sides check that the other runs as the expected
+// user: the one that User returns, except in tests.
 //
 // It does not know the contents of messages. A Listener and a Conn have one owner; no function
 // starts a thread, and each that waits has a deadline.
@@ -20,7 +20,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// MaxMessage bounds a message, and MaxFiles its descriptors.
+// MaxMessage is the most bytes of a message, and MaxFiles the most descriptors with it.
 const (
 	MaxMessage = 8 << 10
 	MaxFiles   = 4
@@ -35,14 +35,14 @@ type Listener struct {
 	uid  uint32
 
 	peers int
-	guard *guard // nil: every process of the user is talked to
+	guard *guard // asks peers for a proof; nil: accepts every process of the user
 }
 
 // User is the user that this process runs as.
 func User() uint32 { return uint32(os.Geteuid()) }
 
-// Listen opens the socket for processes of a user. From now on that many peers may connect, before
-// any of them is accepted.
+// Listen opens a socket to which processes of a user may connect. Its queue holds that many peers
+// until Accept takes them.
 func Listen(uid uint32, peers int) (*Listener, error) {
 	var random [16]byte
 	if _, err := rand.Read(random[:]); err != nil {
@@ -84,10 +84,11 @@ type Conn struct {
 // Close closes the connection. The peer can still read messages sent before.
 func (c *Conn) Close() error { return unix.Close(c.fd) }
 
-// Rejected is the error of a refused peer, as one of another user; the next one may be right.
+// Rejected is the error of Accept and Dial for a peer that they refused, for example one of another
+// user. A listener goes on: the next peer may be right.
 type Rejected struct{ error }
 
-// Unwrap is the reason.
+// Unwrap returns why the peer was refused.
 func (e Rejected) Unwrap() error { return e.error }
 
 // Accept waits for a peer. If a process of another user connects the error is a Rejected, and after
@@ -113,8 +114,8 @@ func (l *Listener) Accept(deadline time.Time) (*Conn, error) {
 	return &Conn{fd: fd}, nil
 }
 
-// Dial connects to the listener of a name. The error is a Rejected where that
-// is of another user than uid.
+// Dial connects to the listener of that name. If the listener runs as another
+// user than uid, the error is a Rejected.
 func Dial(name string, uid uint32, deadline time.Time) (*Conn, error) {
 	fd, err := socket()
 	if err != nil {
@@ -131,7 +132,8 @@ func Dial(name string, uid uint32, deadline time.Time) (*Conn, error) {
 	return &Conn{fd: fd}, nil
 }
 
-// connect waits while the queue of the listener is full.
+// connect connects the socket fd to the listener of that name. It waits while the listener's queue
+// is full.
 func connect(fd int, name string, deadline time.Time) error {
 	for {
 		err := unix.Connect(fd, address(name))
@@ -201,14 +203,14 @@ func (c *Conn) Receive(deadline time.Time) (message []byte, files []int, err err
 	return message[:n], files, nil
 }
 
-// CloseAll closes descriptors that are not wanted.
+// CloseAll closes received descriptors that the caller does not use.
 func CloseAll(files []int) {
 	for _, fd := range files {
 		_ = unix.Close(fd)
 	}
 }
 
-// checkUser compares the user at the other end with uid.
+// checkUser returns an error unless the process at the other end runs as user uid.
 func checkUser(fd int, uid uint32) error {
 	peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
@@ -225,10 +227,10 @@ func wait(fd int, events int16, deadline time.Time) error {
 	return waitAny([]unix.PollFd{{Fd: int32(fd), Events: events}}, deadline)
 }
 
-// waitAny is the same for several sockets.
+// waitAny returns when one of the sockets is ready, or ErrTimeout after the deadline.
 func waitAny(fds []unix.PollFd, deadline time.Time) error {
 	for {
-		// Asked once more when the time is over: the process may have slept.
+		// After the deadline poll once more, without a wait: the process may have slept.
 		left := max(time.Until(deadline), 0)
 		// Rounded up, or the last millisecond is a busy loop.
 		n, err := unix.Poll(fds, int((min(left, time.Hour)+time.Millisecond-1)/time.Millisecond))
@@ -243,6 +245,7 @@ func waitAny(fds []unix.PollFd, deadline time.Time) error {
 	}
 }
 
+// socket opens a Unix socket that keeps the bounds of messages.
 func socket() (int, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -252,7 +255,7 @@ func socket() (int, error) {
 	return fd, nil
 }
 
-// address is that of an abstract name: x/sys turns the @ into a zero byte.
+// address is the socket address of an abstract name: x/sys turns the @ into a zero byte.
 func address(name string) *unix.SockaddrUnix { return &unix.SockaddrUnix{Name: "@" + name} }
 
 const object = "a socket for the symmetric heap"

@@ -14,16 +14,17 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// A guarded listener talks to processes that know the job's secret, and to no other one of the
-// user's. It asks each process that comes to prove it, and proves it in return; the secret itself
-// is never sent, and no proof is good twice:
+// A guarded listener accepts only processes that know the job's secret: other processes of the same
+// user do not. Each process that connects proves that it knows the secret, and the listener proves
+// it in return. The secret itself is never sent, and no proof is valid twice:
 //
 //	listener -> peer   magic 8, nonce 16
 //	peer -> listener   nonce 16, its PE 8, proof 32: of "peer" and its PE, over both nonces
 //	listener -> peer   proof 32: of "listener"
 //
-// A silent stranger delays no PE: all connections are served side by side, for as long as a PE is
-// waited for. A shorter limit would turn away a PE that gets no processor for a while.
+// A process that connects and sends nothing delays no PE: the listener serves all connections side
+// by side, until its own deadline. A shorter limit would turn away a PE that gets no processor for
+// a while.
 const (
 	guardMagic = 0x32647261_75676d68 // changes with the messages
 	nonceBytes = len(secret.Nonce{})
@@ -31,22 +32,24 @@ const (
 
 	// maxUnproven caps the connections without a proof that are served beside the expected ones.
 	maxUnproven = 64
-	// named caps the strangers that are remembered, to be named once.
+	// named caps the processes turned away that the listener reports and remembers, to report each
+	// once.
 	named = 64
 
 	roleListener = "heap listener"
 )
 
-// rolePeer is the role of a PE that dials.
+// rolePeer is the role that a dialling PE's proof is for: a proof for one role or PE is not valid
+// for another.
 func rolePeer(pe uint64) string { return fmt.Sprintf("heap peer, PE %d", pe) }
 
-// guard is a listener's knowledge of strangers.
+// guard is what a guarded listener keeps about connections that have not proven who they are.
 type guard struct {
 	secret   *secret.Secret
 	report   func(text string)
-	seen     map[string]bool
+	seen     map[string]bool // processes already reported
 	unproven []unproven
-	most     int
+	most     int // of unproven
 }
 
 // unproven is a connection that has not proven anything yet.
@@ -55,8 +58,8 @@ type unproven struct {
 	nonce secret.Nonce
 }
 
-// Guard has the listener talk only to processes that know the secret. It calls report for each
-// stranger, once for each process.
+// Guard makes the listener accept only processes that know the secret. It calls report once for
+// each process that it turns away.
 func (l *Listener) Guard(s *secret.Secret, report func(text string)) {
 	l.guard = &guard{secret: s, report: report, seen: map[string]bool{}, most: l.peers + maxUnproven}
 }
@@ -68,7 +71,7 @@ func (g *guard) close() {
 	g.unproven = nil
 }
 
-// caller names the process at the other end.
+// caller describes the process at the other end, for errors.
 func caller(fd int) string {
 	c, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
@@ -77,8 +80,8 @@ func caller(fd int) string {
 	return fmt.Sprintf("process %d of user %d", c.Pid, c.Uid)
 }
 
-// silent returns the error after the deadline. It names the processes that have connected without
-// proving which PE they are.
+// silent returns the error of accept after its deadline. It names the processes that have connected
+// and have not proven which PE they are.
 func (g *guard) silent() error {
 	if len(g.unproven) == 0 {
 		return shmerr.ErrTimeout
@@ -90,7 +93,8 @@ func (g *guard) silent() error {
 	return shmerr.Causef(shmerr.ErrTimeout, "%s came and said nothing", strings.Join(all, ", "))
 }
 
-// away turns a stranger away.
+// away closes the connection of a process that is turned away for err, reports it once, and returns
+// the error for the caller of Accept.
 func (g *guard) away(fd int, err error) error {
 	who := caller(fd)
 	_ = unix.Close(fd)
@@ -106,7 +110,8 @@ func (g *guard) away(fd int, err error) error {
 	return Rejected{err}
 }
 
-// accept is Accept of a guarded listener.
+// accept waits until a process has proven which PE it is, or until one is turned away. It takes new
+// connections meanwhile.
 func (l *Listener) accept(deadline time.Time) (*Conn, error) {
 	g := l.guard
 	for {
@@ -133,12 +138,13 @@ func (l *Listener) accept(deadline time.Time) (*Conn, error) {
 	}
 }
 
-// welcome asks a new connection for a proof.
+// welcome accepts one connection and sends it the nonce over which it must make its proof. If too
+// many connections have proven nothing yet, it closes the oldest of them.
 func (l *Listener) welcome() error {
 	g := l.guard
 	fd, _, err := unix.Accept4(l.fd, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
 	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.ECONNABORTED) || errors.Is(err, unix.EINTR) {
-		return nil // it went away
+		return nil // the process has gone
 	}
 	if err != nil {
 		return shmerr.Causef(shmerr.ErrSystem, "accept: %w", err)
@@ -160,7 +166,8 @@ func (l *Listener) welcome() error {
 	return nil
 }
 
-// judge checks the message of a connection without a proof.
+// judge receives the proof of a connection and checks it. If it is right, judge sends the
+// listener's own proof and returns the connection; otherwise it turns the process away.
 func (g *guard) judge(x *unproven, deadline time.Time) (*Conn, error) {
 	c := &Conn{fd: x.fd}
 	answer, files, err := c.Receive(time.Now())

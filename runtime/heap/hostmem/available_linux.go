@@ -11,12 +11,12 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// machine reads how much memory is left. root stands before every path: it is empty but in tests.
+// machine reads how much memory is left. root is a prefix of every path, and empty except in tests.
 type machine struct{ root string }
 
-// available is the least memory that the machine and each control group above the process can still
-// give, in bytes, and the name of the one with the least. Swap of the machine counts, since the
-// symmetric heap can be swapped out.
+// available returns how many bytes this process can still get, and from where: the least of what
+// the machine and each control group of the process have left, and the name of that one. Swap of
+// the machine counts, since the symmetric heap can be swapped out.
 func (m machine) available() (bytes uint64, source string, err error) {
 	info, err := m.meminfo()
 	if err != nil {
@@ -38,6 +38,7 @@ func (m machine) available() (bytes uint64, source string, err error) {
 	return bytes, source, nil
 }
 
+// meminfo reads /proc/meminfo: the bytes of each entry, by its name.
 func (m machine) meminfo() (map[string]uint64, error) {
 	text, err := os.ReadFile(m.root + "/proc/meminfo")
 	if err != nil {
@@ -109,12 +110,12 @@ func (m machine) groups() []group {
 	return groups
 }
 
-// unlimited is less than the number that version 1 shows for no limit: 2^63
-// less one page.
+// unlimited tells a limit from none: version 1 of control groups shows 2^63 less
+// one page, which is more, where there is no limit.
 const unlimited = 1 << 62
 
-// groupLeft is the limit less the memory in use, not counting cached files that the kernel would
-// drop first. It reports false where there is no limit.
+// groupLeft returns how many bytes a control group has left: its limit less the memory in use, not
+// counting cached files that the kernel would drop first. It reports false where there is no limit.
 func (m machine) groupLeft(g group) (uint64, bool) {
 	limitFile, useFile, cacheName := "/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file"
 	if g.unified {
@@ -138,6 +139,7 @@ func (m machine) groupLeft(g group) (uint64, bool) {
 	return limit - min(use, limit), true
 }
 
+// number reads a file that holds one number; 0 if it cannot be read.
 func (m machine) number(file string) uint64 {
 	n, _ := readNumber(m.root + file)
 	return n
@@ -151,10 +153,11 @@ func readNumber(file string) (uint64, error) {
 	return strconv.ParseUint(string(bytes.TrimSpace(text)), 10, 64)
 }
 
+// eachLine calls f with each line of a file, and not at all if the file cannot be read.
 func (m machine) eachLine(file string, f func(string)) {
 	text, err := os.ReadFile(m.root + file)
 	if err != nil {
-		return // no control groups
+		return // this machine has no control groups
 	}
 	for s := bufio.NewScanner(bytes.NewReader(text)); s.Scan(); {
 		f(s.Text())

@@ -8,9 +8,9 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// commitStep is the unit of commitment: small allocations, which are frequent,
-// then ask the machine once in 4 MiB. Asking costs 0.1-0.2 ms, touching 4 MiB for
-// the first time 3 ms.
+// commitStep is the unit of commitment, so that small allocations, which are
+// frequent, read the machine's free memory once in 4 MiB. Reading it costs
+// 0.1-0.2 ms, touching 4 MiB for the first time 3 ms.
 const commitStep = 4 << 20
 
 // Commit makes sure that there is memory for the internal area and the first end bytes of the user
@@ -41,6 +41,8 @@ func (s *Segment) Commit(end uint64) error {
 	return err
 }
 
+// afford returns nil if there is memory for the first perHeap bytes of every user heap of the node
+// and for their internal areas, or an error that says how much is missing.
 func (s *Segment) afford(perHeap uint64) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(s.fd, &st); err != nil {
@@ -55,8 +57,8 @@ func (s *Segment) afford(perHeap uint64) error {
 	if err != nil {
 		return s.commitError(perHeap, err, shmerr.FileRemedy(err, "mount /proc"))
 	}
-	// The kernel's figure is an estimate, and the program needs memory of its
-	// own: leave it a thirty-second.
+	// The kernel's figure is an estimate, and the program needs memory outside
+	// the heap: leave one part in 32.
 	if left -= left / 32; promised-taken > left {
 		return s.commitError(perHeap, shmerr.Causef(shmerr.ErrNoMemory, "%s more are needed and %s has %s", amount(promised-taken), source, amount(left)),
 			"allocate less, run fewer PEs on the node or free memory")
@@ -64,7 +66,8 @@ func (s *Segment) afford(perHeap uint64) error {
 	return nil
 }
 
-// sparseTaken returns how many bytes of the sparse parts have memory.
+// sparseTaken returns how many bytes of the sparse parts of the file have memory: the parts that
+// hold the programs' statics, see Plan.Sparse.
 func (s *Segment) sparseTaken() (n uint64) {
 	if s.plan.Sparse == 0 {
 		return 0

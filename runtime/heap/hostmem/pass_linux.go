@@ -26,8 +26,8 @@ const (
 // file, to the PEs of its job.
 type Listener struct{ *fdpass.Listener }
 
-// Listen opens the socket. Peers may connect from now on and wait for Serve. Its owner calls Guard
-// before Serve, and so learns which PE connects.
+// Listen opens the socket. Peers may connect from now on, and wait until Serve sends them the file.
+// The owner calls Guard before Serve, so that each peer proves which PE it is.
 func Listen(peers int) (*Listener, error) { return listen(fdpass.User(), peers) }
 
 func listen(uid uint32, peers int) (*Listener, error) {
@@ -38,8 +38,8 @@ func listen(uid uint32, peers int) (*Listener, error) {
 	return &Listener{l}, nil
 }
 
-// Serve hands the file to these PEs and returns when all have it, or an error of the kind
-// ErrTimeout that names the others. Any other process that comes is turned away.
+// Serve passes the memory file's descriptor to these PEs. It returns nil when all have it, or an
+// error of the kind ErrTimeout that names those that have not. It turns any other process away.
 func (l *Listener) Serve(s *Segment, peers []libshmem.PE, timeout time.Duration) error {
 	const object = "the symmetric heap of this node"
 	message := binary.LittleEndian.AppendUint64(nil, passMagic)
@@ -83,12 +83,13 @@ const late = "see why it is late, or raise SHMEM_BOOTSTRAP_TIMEOUT"
 type Source struct {
 	Name   string         // of the listener
 	Owner  libshmem.PE    // the PE that listens
-	Me     libshmem.PE    // the PE that asks
+	Me     libshmem.PE    // the PE that gets the file
 	Secret *secret.Secret // of the job
 }
 
-// Receive takes the file of the plan. The error names the PE that hands it out and the step
-// that failed; it is of the kind ErrTimeout when the other PE listens and does not serve.
+// Receive gets the node's memory file from the PE that created it, and compares it with the plan.
+// The error names that PE and the step that failed; it is of the kind ErrTimeout when that PE
+// listens and does not call Serve.
 func Receive(from Source, p Plan, timeout time.Duration) (*Segment, error) {
 	if err := p.check(); err != nil {
 		return nil, err
@@ -119,6 +120,7 @@ func receive(from Source, p Plan, timeout time.Duration, uid uint32) (*Segment, 
 	return s, nil
 }
 
+// dial connects to the PE that has the memory file.
 func dial(from Source, uid uint32, deadline time.Time) (*fdpass.Conn, error) {
 	c, err := fdpass.Dial(from.Name, uid, deadline)
 	var stranger fdpass.Rejected
@@ -135,6 +137,8 @@ func dial(from Source, uid uint32, deadline time.Time) (*fdpass.Conn, error) {
 	return nil, err
 }
 
+// receiveFile proves to the listener which PE this is, and receives the descriptor of the memory
+// file and the size that the listener announces.
 func receiveFile(c *fdpass.Conn, from Source, deadline time.Time) (fd int, size uint64, err error) {
 	var message []byte
 	var files []int
@@ -153,7 +157,7 @@ func receiveFile(c *fdpass.Conn, from Source, deadline time.Time) (fd int, size 
 	return -1, 0, shmerr.Causef(shmerr.ErrVersion, "the message of %d bytes with %d descriptors is not one of this version", len(message), len(files))
 }
 
-// checkFile makes sure that every page of the plan is in the file and stays.
+// checkFile makes sure that the received file has the size of the plan and cannot shrink.
 func (s *Segment) checkFile(announced uint64) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(s.fd, &st); err != nil {

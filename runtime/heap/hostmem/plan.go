@@ -17,11 +17,11 @@ import (
 type Plan struct {
 	Internal uint64 // the library's own area of each PE, a multiple of the page
 	Heap     uint64 // the user heap of each PE, a multiple of the page
-	Align    uint64 // every user heap begins at a multiple of it, in memory as in the file
+	Align    uint64 // every user heap begins at a multiple of it, in memory and in the file
 	PEs      int    // on this node
-	// Sparse is the beginning of the internal area that holds the program's statics, which exist
-	// anyway: most of a large array that the program does not touch takes no memory, so Commit does
-	// not count it.
+	// Sparse is the size of the part of the internal area, at its beginning, that holds the
+	// program's statics. Commit does not count it: the statics exist anyway, and an array that the
+	// program does not touch takes no memory.
 	Sparse uint64
 }
 

@@ -22,7 +22,7 @@ type Segment struct {
 // logs a complaint about every memory file.
 const mfdNoExecSeal = 0x8
 
-// Create makes the memory file, without allocating memory in it.
+// Create makes the memory file of the node at its full size. The file takes no memory yet.
 func Create(p Plan) (*Segment, error) {
 	if err := p.check(); err != nil {
 		return nil, err
@@ -46,8 +46,8 @@ func Create(p Plan) (*Segment, error) {
 		_ = s.Close()
 		return nil, p.refuse(shmerr.Causef(shmerr.ErrSystem, "ftruncate to %s: %w", amount(p.Total()), err), lowerSize)
 	}
-	// From here on the size is a promise: no peer can make another one's
-	// access raise SIGBUS by shrinking the file.
+	// Seal the size: otherwise a PE that shrinks the file makes the accesses of
+	// the others raise SIGBUS.
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, sizeSeals|unix.F_SEAL_SEAL); err != nil {
 		_ = s.Close()
 		return nil, p.refuse(shmerr.Causef(shmerr.ErrSystem, "seal the memory file: %w", err), "")
@@ -106,7 +106,7 @@ func softLimit(resource int) (uint64, bool) {
 	return l.Cur, true
 }
 
-// Plan is the division of the file.
+// Plan returns how the file is divided among the PEs.
 func (s *Segment) Plan() Plan { return s.plan }
 
 // Heap is the user heap of the PE with this rank on the node, Plan.Heap bytes;
@@ -118,14 +118,14 @@ func (s *Segment) Heap(rank int) unsafe.Pointer {
 // Base is the start of the mapping, Plan.Total bytes. Only after Map.
 func (s *Segment) Base() unsafe.Pointer { return s.base }
 
-// Place is the file, and where in it the user heap of the PE with this rank on the
-// node begins.
+// Place returns the file's descriptor, and the offset in it at which the user heap of
+// the PE with this rank on the node begins.
 func (s *Segment) Place(rank int) (fd int, at uint64) {
 	return s.fd, uint64(rank)*s.plan.Slice() + s.plan.HeapOffset()
 }
 
-// Empty gives back the memory of a PE's user heap, which no PE uses any more, where the file
-// outlives Close: a segment with sparse parts stays mapped there.
+// Empty gives the memory of a PE's user heap back to the kernel; no PE may use that heap any more.
+// It is for a file that outlives Close: the program's statics stay mapped in the sparse parts.
 func (s *Segment) Empty(rank int) error {
 	_, at := s.Place(rank)
 	err := unix.Fallocate(s.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, int64(at), int64(s.plan.Heap))
