@@ -8,15 +8,15 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Report says of one kind of memory whether it works on this machine.
+// Report says whether one kind of ring memory works on this machine.
 type Report struct {
 	Kind   Kind
 	Chosen bool
-	Method string // how it was got, where it works
-	Why    error  // why it does not; nil where it works
+	Method string // the call or library that allocated it, if it works
+	Why    error  // why it does not work; nil if it works
 }
 
-// String is one line, without the mark of the chosen one.
+// String returns the report as one line, which does not say whether the kind was chosen.
 func (r Report) String() string {
 	if r.Why != nil {
 		return r.Kind.String() + ": not available: " + shmerr.OneLine(r.Why)
@@ -24,12 +24,12 @@ func (r Report) String() string {
 	return r.Kind.String() + ": " + r.Method
 }
 
-// Ring allocates n bytes that the GPU and the CPU share, of the kind that is
-// wanted, and reports on every kind. A kind that was not needed is tried with
-// one Page and released.
+// Ring allocates n bytes for rings, of the wanted kind, that the GPU and the CPU
+// share, and reports on every kind: it tries the others with one Page, which it
+// releases.
 //
-// The error names the reason of the wanted kind, or of all kinds for Auto; the
-// reports are complete then too.
+// The error says why the wanted kind does not work, or, for Auto, why none does.
+// The reports are complete even then.
 func Ring(dev Device, want Kind, n uint64) (*Memory, []Report, error) {
 	if err := checkSize(n); err != nil {
 		return nil, nil, err
@@ -59,7 +59,8 @@ func Ring(dev Device, want Kind, n uint64) (*Memory, []Report, error) {
 	return got, reports, nil
 }
 
-// finish releases memory that was only tried. Memory that cannot be released does not work.
+// finish releases memory that was allocated as a trial, and completes its report: a kind of memory
+// that cannot be released counts as not working.
 func (r *Report) finish(m *Memory) {
 	*r = Report{Kind: r.Kind, Chosen: r.Chosen, Method: m.Method}
 	if err := m.Close(); err != nil {
@@ -67,7 +68,7 @@ func (r *Report) finish(m *Memory) {
 	}
 }
 
-// refusal is the error where nothing was allocated.
+// refusal is the error of Ring if it allocated nothing: it says why, and which kinds work instead.
 func refusal(dev Device, want Kind, reports []Report) error {
 	var causes []error
 	var works []string
@@ -102,8 +103,8 @@ func refusal(dev Device, want Kind, reports []Report) error {
 	}
 }
 
-// Survey tries every kind with one Page and marks the one that Ring would take. Without a device it
-// reports why there is none.
+// Survey tries every kind of ring memory with one Page and marks the one that Ring would choose. If
+// dev is nil, all reports give absent as the reason.
 func Survey(dev Device, absent error, want Kind) []Report {
 	if dev == nil {
 		reports := make([]Report, len(strategies))

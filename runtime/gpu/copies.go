@@ -1,7 +1,7 @@
 package gpu
 
-// mostPitch is the most bytes from one row to the next that CUDA takes
-// (CU_DEVICE_ATTRIBUTE_MAX_PITCH).
+// mostPitch is the most bytes from one row to the next that a CUDA copy of rows
+// may have (CU_DEVICE_ATTRIBUTE_MAX_PITCH).
 const mostPitch = 1<<31 - 1
 
 // Direction is the common direction of a list of copies.
@@ -14,11 +14,11 @@ const (
 	CopyAcross                  // any, also between GPUs
 )
 
-// Join joins copies of one row that follow each other and have one distance on each side to copies
-// of several rows, in place. So pieces of one size that lie in order are one copy: packed pieces of
-// pinned memory, and tokens or blocks of a program's buffer. What is left has the effect of the
-// copies one after the other. Between GPUs only rows behind each other are joined: there a driver may
-// copy others by a kernel, or refuse them.
+// Join replaces runs of copies, of one row each, by copies of several rows, in place: rows of one
+// size at a constant distance, which may differ between source and destination. So one call copies
+// packed pieces of pinned memory, or tokens or blocks of a program's buffer. The result has the
+// effect of the given copies one after the other. Between GPUs Join joins only rows without gaps: a
+// driver may copy others by a kernel, or refuse them.
 func Join(copies []Copy, d Direction) []Copy {
 	if len(copies) == 0 {
 		return copies
@@ -37,11 +37,11 @@ func Join(copies []Copy, d Direction) []Copy {
 	return copies[:n]
 }
 
-// mostArranged bounds the copies that are sorted.
+// mostArranged is the most copies that arrange sorts.
 const mostArranged = 64
 
-// arrange sorts copies by their destinations, if their order has no effect: rows are joined in that
-// order. Threads of a kernel post their puts in any order.
+// arrange sorts copies by their destinations if they do not overlap, so that their order has no
+// effect. Threads of a kernel post their puts in any order, and Join joins only neighbours.
 func arrange(copies []Copy) {
 	var order [mostArranged]uint8
 	if len(copies) > mostArranged {
@@ -59,7 +59,7 @@ func arrange(copies []Copy) {
 	if sorted {
 		return
 	}
-	low, high := ^Address(0), Address(0) // of the sources
+	low, high := ^Address(0), Address(0) // of all sources
 	for i := range copies {
 		c := &copies[order[i]]
 		low, high = min(low, c.From), max(high, c.From+Address(c.N))
@@ -80,7 +80,8 @@ func arrange(copies []Copy) {
 	}
 }
 
-// grow adds a row if it has the size of the others and their distance.
+// grow makes row one more row of c, if it has the size of the other rows and follows them at their
+// distance. It reports whether it did.
 func (c *Copy) grow(row *Copy, d Direction) bool {
 	to, from := uint64(row.To-c.To), uint64(row.From-c.From)
 	if row.N != c.N || row.To <= c.To || row.From <= c.From {
@@ -100,22 +101,23 @@ func (c *Copy) grow(row *Copy, d Direction) bool {
 	return true
 }
 
-// overlaps reports whether the rows of the two sides may share bytes: a row might be the source of
-// the next one.
+// overlaps reports whether source and destination may share bytes, so that a row may change the
+// source of the next.
 func (c *Copy) overlaps() bool {
 	to, from := c.Span()
 	return c.To < c.From+Address(from) && c.From < c.To+Address(to)
 }
 
-// Span returns the bytes from the first to the last on each side.
+// Span returns how many bytes lie between the begin of the first row and the end of the last, at
+// the destination and at the source.
 func (c *Copy) Span() (to, from uint64) {
 	return (c.Rows-1)*c.ToPitch + c.N, (c.Rows-1)*c.FromPitch + c.N
 }
 
-// Packed reports whether the rows lie behind each other on both sides.
+// Packed reports whether the rows have no gaps between them at source and destination.
 func (c *Copy) Packed() bool { return c.Rows == 1 || c.ToPitch == c.N && c.FromPitch == c.N }
 
-// Row returns one row as a copy.
+// Row returns row i as a copy of its own.
 func (c *Copy) Row(i uint64) Copy {
 	return Copy{To: c.To + Address(i*c.ToPitch), From: c.From + Address(i*c.FromPitch), N: c.N, Rows: 1}
 }

@@ -9,35 +9,35 @@ type Address uint64
 // it if the memory is a GPU's.
 func (a Address) Pointer() unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
 
-// Chunk is memory of a GPU without an address, as the driver of this process
-// names it.
+// Chunk is the driver's handle, in this process, of GPU memory that has an address only
+// where it is mapped.
 type Chunk uint64
 
 // Lendable describes what a chunk may be used for, as its allocation has decided.
 type Lendable struct {
-	Device int  // number of the GPU that it is memory of; -1: of none
+	Device int  // number of the GPU whose memory it is; -1: no GPU's
 	Shared bool // a descriptor of it can be made
 }
 
-// Shared names memory of a GPU to other processes: CUDA's IPC handle.
+// Shared is a CUDA IPC handle, by which other processes open memory of a GPU.
 type Shared [64]byte
 
-// Atomic is an atomic operation that a stream is to do.
+// Atomic is an atomic operation for a stream to apply.
 type Atomic struct {
 	At               Address // a word, aligned
 	Op, Width        int     // a number of enum shmemi_amo, 4 or 8 bytes
 	Operand, Compare uint64
 	Fetched          Address // the old value is stored here, 8 bytes
-	// Claim is a word of 8 bytes that several streams are given with the same
-	// operation: the first of them that finds it to be Free does it, and leaves Free+2.
-	// 0: only one stream is given it.
+	// Claim is the address of a word of 8 bytes, if several streams get the same
+	// operation and only one is to apply it: the stream that finds the word equal to Free
+	// applies it and stores Free+2. 0: only one stream gets it.
 	Claim Address
 	Free  uint64
 }
 
-// Facts are a driver's facts about a device before anything is tried.
+// Facts are what a driver reports about a GPU, before anything is tried.
 type Facts struct {
-	Driver string // the version of CUDA that the driver is of: "13.0"
+	Driver string // the driver's version of CUDA: "13.0"
 	PCI    string // "0000:0f:00.0", as in /sys/bus/pci/devices
 	UUID   string // "GPU-" and 36 characters: the same in every process
 
@@ -46,31 +46,31 @@ type Facts struct {
 	Memory       uint64 // bytes
 
 	MapHost      bool // main memory can be mapped into the GPU
-	RegisterHost bool // also memory that the program has already
-	Managed      bool // memory that the driver places
-	Concurrent   bool // which the CPU may touch while a kernel runs
-	DMABuf       bool // its memory can be exported as a dma-buf
-	DMABufMap    bool // and the dma-buf can be mapped by the CPU
+	RegisterHost bool // and so can memory that the program has already
+	Managed      bool // the driver has managed memory, which it moves
+	Concurrent   bool // the CPU may touch managed memory while a kernel runs
+	DMABuf       bool // the GPU's memory can be exported as a dma-buf
+	DMABufMap    bool // and the CPU can map the dma-buf
 
 	Unified      bool // one address names the same memory for CPU and GPU
-	HostPointers bool // registered main memory has the address of the CPU
+	HostPointers bool // the GPU sees registered main memory at the CPU's address
 	HostAtomics  bool // its atomic operations on main memory are atomic with those of the CPU
-	VMM          bool // memory and addresses can be allocated apart
-	PosixFD      bool // and the memory be given to others as a descriptor
-	RDMA         bool // NICs can reach its memory
-	RDMAVMM      bool // also memory that came apart from its address
-	StreamOps    bool // streams can store and wait for 64 bits
-	StreamChange bool // and add to a word, and and or it
+	VMM          bool // memory and addresses can be allocated separately
+	PosixFD      bool // and such memory can be shared by a descriptor
+	RDMA         bool // NICs can reach the GPU's memory
+	RDMAVMM      bool // and memory that was allocated without an address
+	StreamOps    bool // streams can store words of 64 bits and wait for them
+	StreamChange bool // and apply add, and, or to a word
 
-	FlushWrites    int // ways to flush a NIC's writes: 1 by a call, 2 by a stream
-	WritesOrdering int // which devices see a NIC's writes in order: 0 none, 100 the GPU, 200 all GPUs
+	FlushWrites    int // how a NIC's writes can be flushed, a sum: 1 by a call, 2 by a stream
+	WritesOrdering int // which GPUs see a NIC's writes in order: 0 none, 100 this one, 200 all
 
-	Lazy, Eager bool // kernels are loaded when they are launched first, or with their module; neither: not known
+	Lazy, Eager bool // kernels are loaded at their first launch, or with their module; neither: not known
 }
 
 // Device is one GPU as this package needs it. All sizes are in bytes. Every
-// method may be called from any goroutine, and leaves alone which context is
-// current in the calling thread.
+// method may be called from any goroutine, and leaves the calling thread's current
+// context as it was.
 type Device interface {
 	Name() string
 	Facts() Facts
@@ -82,8 +82,8 @@ type Device interface {
 	HostRegister(p unsafe.Pointer, n uint64) (Address, error)
 	HostUnregister(unsafe.Pointer) error
 
-	// ManagedAlloc allocates memory that the driver places, advised to stay in main memory and to
-	// be mapped by the GPU. It has the same address for the CPU.
+	// ManagedAlloc allocates managed memory, and advises the driver to keep it in main memory and
+	// mapped by the GPU. It has the same address for the CPU.
 	ManagedAlloc(n uint64) (unsafe.Pointer, Address, error)
 	// Alloc allocates memory of the GPU.
 	Alloc(n uint64) (Address, error)
@@ -98,10 +98,10 @@ type Device interface {
 	MapDMABuf(a Address, n uint64) (*Mapping, error)
 }
 
-// Page is the size and alignment in which memory of a GPU is mapped for others.
+// Page is the unit of size and address in which memory of a GPU is mapped for the CPU.
 const Page = 64 << 10
 
-// Mapping is memory of a GPU as the CPU sees it.
+// Mapping is memory of a GPU that is mapped for the CPU.
 type Mapping struct {
 	Host      unsafe.Pointer
 	Method    string // how it was made, for print: "GDRCopy 2.5"

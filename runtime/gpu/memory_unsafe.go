@@ -10,14 +10,14 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Kind is a kind of memory.
+// Kind is a kind of memory for rings and for the data of their producers.
 type Kind uint8
 
 // The kinds.
 const (
-	Auto     Kind = iota // no kind of its own: the first of the next three that works
+	Auto     Kind = iota // the first of the next three that works
 	Pinned               // main memory that the GPU has mapped
-	Managed              // memory that the driver places, kept in main memory
+	Managed              // managed memory, which the driver is advised to keep in main memory
 	BAR                  // memory of the GPU that the CPU has mapped
 	Ordinary             // main memory that no GPU has mapped
 	Local                // memory of the GPU that the CPU does not see
@@ -40,8 +40,8 @@ func ParseKind(s string) (Kind, error) {
 	}
 }
 
-// Memory is a block of zeroed memory that a ring's two sides share, or that is
-// near its producers.
+// Memory is a block of zeroed memory that the two sides of a ring, its producers and
+// the proxy, share, or that only the producers use.
 type Memory struct {
 	Host   unsafe.Pointer // as the CPU addresses it; nil for Local
 	Device Address        // as the producers address it; of Ordinary memory the same number as Host
@@ -49,10 +49,10 @@ type Memory struct {
 	Kind   Kind
 	Method string // the call or the library that made it, for print
 
-	// Combining: stores of the CPU wait in write-combining buffers. They come in any order and at
-	// any time, until a store fence or a locked instruction on other memory sends them. A release
-	// store alone orders nothing there, and a locked instruction on this memory, such as Go's
-	// atomic stores on x86-64, locks the bus.
+	// Combining: the CPU's stores to it wait in write-combining buffers. They reach the memory in
+	// any order and at any time, until a store fence or a locked instruction on other memory
+	// flushes them. A release store alone orders nothing there, and a locked instruction on this
+	// memory, such as Go's atomic stores on x86-64, locks the bus.
 	Combining bool
 
 	release []func() error // in the order of allocation
@@ -69,11 +69,12 @@ func (m *Memory) Close() error {
 	return errors.Join(errs...)
 }
 
-// drop gives back the memory of a failed allocation and returns why it failed.
+// drop releases the memory of an allocation that failed later, and returns why it failed.
 func (m *Memory) drop(err error) (*Memory, error) {
 	return nil, errors.Join(err, m.Close())
 }
 
+// onClose adds a step to what Close does; Close takes the steps in reverse order.
 func (m *Memory) onClose(f func() error) { m.release = append(m.release, f) }
 
 // Host allocates memory for rings whose producers are threads of this process.
@@ -97,7 +98,7 @@ func Host(n uint64) (*Memory, error) {
 }
 
 // Near allocates memory for data that only the producers of a ring touch: memory of their GPU, or
-// ordinary memory where dev is nil and they are host threads.
+// ordinary memory if dev is nil, because they are then host threads.
 func Near(dev Device, n uint64) (*Memory, error) {
 	if dev == nil {
 		return Host(n)
@@ -117,11 +118,11 @@ func Near(dev Device, n uint64) (*Memory, error) {
 	return m, nil
 }
 
-// lower is the remedy where there is not enough memory of a kind.
+// lower is the remedy if there is not enough memory of a kind.
 const lower = "lower SHMEM_RING_COUNT or SHMEM_RING_SIZE"
 
-// maxSize is more than any setting asks for, and so small that rounding up does
-// not overflow.
+// maxSize bounds an allocation: it is more than any setting needs, and so small
+// that rounding up does not overflow.
 const maxSize = 1 << 40
 
 func checkSize(n uint64) error {

@@ -18,6 +18,7 @@ var strategies = []struct {
 	{BAR, allocBAR},
 }
 
+// allocPinned allocates main memory that the GPU has mapped.
 func allocPinned(dev Device, n uint64) (*Memory, error) {
 	facts := dev.Facts()
 	if !facts.MapHost {
@@ -46,6 +47,7 @@ func allocPinned(dev Device, n uint64) (*Memory, error) {
 	return m, nil
 }
 
+// allocRegistered allocates memory of the process and registers it with the GPU's driver.
 func allocRegistered(dev Device, n uint64) (*Memory, error) {
 	m, err := Host(n)
 	if err != nil {
@@ -60,9 +62,9 @@ func allocRegistered(dev Device, n uint64) (*Memory, error) {
 	return m, nil
 }
 
-// maxManaged bounds managed memory. Rings of the default size take half a megabyte; a driver that
-// has to move more managed memory than the GPU has room for can hang the GPU for every program on
-// it.
+// maxManaged is the most managed memory that allocManaged allocates. Rings of the default size take
+// half a megabyte. If a driver has to move more managed memory than the GPU has room for, the GPU
+// may hang for every program on it.
 const maxManaged = 8 << 20
 
 func allocManaged(dev Device, n uint64) (*Memory, error) {
@@ -80,11 +82,12 @@ func allocManaged(dev Device, n uint64) (*Memory, error) {
 	}
 	m := &Memory{Host: p, Device: a, Size: n, Kind: Managed, Method: "cuMemAllocManaged"}
 	m.onClose(func() error { return dev.Free(a) })
-	// The CPU clears it: the first touch puts the pages where the advice wants them.
+	// The CPU clears it: its first touch puts the pages into main memory, as advised.
 	clear(unsafe.Slice((*byte)(p), n))
 	return m, nil
 }
 
+// allocBAR allocates memory of the GPU and maps it for the CPU.
 func allocBAR(dev Device, n uint64) (*Memory, error) {
 	n = roundUp(n, Page)
 	// cuMemAlloc promises an alignment of 256 bytes only.
@@ -106,6 +109,7 @@ func allocBAR(dev Device, n uint64) (*Memory, error) {
 	return m, nil
 }
 
+// mapBAR maps memory of the GPU for the CPU, by GDRCopy or else by a dma-buf.
 func mapBAR(dev Device, a Address, n uint64) (*Mapping, error) {
 	mapping, gdrErr := dev.MapGDRCopy(a, n)
 	if gdrErr == nil {
@@ -120,6 +124,7 @@ func mapBAR(dev Device, a Address, n uint64) (*Mapping, error) {
 	return nil, both(gdrErr, bufErr)
 }
 
+// dmaBufClosed returns nil if the CPU can map a dma-buf of the GPU's memory, or why it cannot.
 func dmaBufClosed(f Facts) error {
 	switch {
 	case !f.DMABuf:
@@ -132,10 +137,10 @@ func dmaBufClosed(f Facts) error {
 	return nil
 }
 
-// closed is the error of a method that this machine lacks.
+// closed returns the error for a kind of ring memory that this machine does not have.
 func closed(cause, remedy string) error {
 	return &shmerr.Error{Op: "map", Object: "GPU memory", Cause: shmerr.Causef(shmerr.ErrUnsupported, "%s", cause), Remedy: remedy}
 }
 
-// both is the error of two methods that failed, on one line.
+// both joins the errors of two methods that failed, on one line.
 func both(a, b error) error { return fmt.Errorf("%w; %w", a, b) }

@@ -1,13 +1,13 @@
 package gpu
 
-// Stream is a queue of work on a GPU, as the driver names it: a program's own
-// stream is one too. 0 is the default stream.
+// Stream is the driver's handle of a CUDA stream, of the library or of the program.
+// 0 is the default stream.
 type Stream uintptr
 
-// Event marks a place in a Stream.
+// Event is the driver's handle of a CUDA event, which marks a place in a Stream.
 type Event uintptr
 
-// Condition is a stream's wait on a word of 64 bits.
+// Condition is the condition on a word of 64 bits for which a stream waits.
 type Condition uint8
 
 // The conditions.
@@ -32,13 +32,13 @@ var placeNames = [...]string{Pageable: "pageable", PinnedHost: "pinned", OnDevic
 
 func (p Place) String() string { return placeNames[p] }
 
-// Pointer is a driver's facts about an address.
+// Pointer is what a driver reports about an address.
 type Pointer struct {
 	Place  Place
 	Device int     // number of the GPU; only for OnDevice and Placed
-	Host   Address // as the CPU addresses it; 0 where it does not
+	Host   Address // its address for the CPU; 0 if the CPU does not reach it
 	Base   Address // where its allocation, or its range of addresses, begins
 	Size   uint64  // from Base on
-	Buffer uint64  // of an allocation alone in the process's whole life
-	Tied   bool    // copies of it are carried out when nothing holds the context that it was made in
+	Buffer uint64  // id of the allocation, unique in the process's whole life
+	Tied   bool    // copies of it wait while the context that it was allocated in is blocked
 }

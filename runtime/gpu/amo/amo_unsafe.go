@@ -15,7 +15,7 @@ import (
 //go:embed amo.ptx
 var code []byte
 
-// Unit does atomic operations on the memory that one GPU reaches.
+// Unit applies atomic operations to memory that one GPU reaches, by kernels on that GPU.
 type Unit struct {
 	mu      sync.Mutex
 	dev     *cuda.Device
@@ -49,7 +49,7 @@ func New(dev *cuda.Device) (_ *Unit, err error) {
 	return u, err
 }
 
-// put has a stream apply an operation.
+// put launches, on stream s, the kernel that applies the operation o. It does not wait.
 func (u *Unit) put(dev *cuda.Device, s gpu.Stream, o gpu.Atomic) error {
 	argument := func(v uint64) []byte { return binary.LittleEndian.AppendUint64(nil, v) }
 	one := cuda.Grid{Blocks: [3]uint32{1, 1, 1}, Threads: [3]uint32{1, 1, 1}}
@@ -57,17 +57,18 @@ func (u *Unit) put(dev *cuda.Device, s gpu.Stream, o gpu.Atomic) error {
 		argument(uint64(o.At)), argument(o.Operand), argument(o.Compare), argument(uint64(o.Fetched)), argument(uint64(o.Op)), argument(uint64(o.Claim)), argument(o.Free))
 }
 
-// By is the Unit for a caller that refers to the GPU by another identifier.
+// By is a Unit whose kernels are launched through another Device, which has the launching caller's
+// name or another context of the GPU.
 type By struct {
 	*Unit
 	Dev *cuda.Device
 }
 
-// Put has a stream apply an operation.
+// Put launches, on stream s, the kernel that applies the operation o. It does not wait.
 func (b By) Put(s gpu.Stream, o gpu.Atomic) error { return b.put(b.Dev, s, o) }
 
-// Do applies an operation for a caller that waits: it returns the old value when the result is
-// visible everywhere.
+// Do applies an operation, waits until its result is visible to all GPUs and CPUs, and returns the
+// old value.
 func (u *Unit) Do(at gpu.Address, op, width int, operand, compare uint64) (uint64, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -81,7 +82,7 @@ func (u *Unit) Do(at gpu.Address, op, width int, operand, compare uint64) (uint6
 	return atomic.LoadUint64((*uint64)(u.word)), nil
 }
 
-// Close gives everything back.
+// Close unloads the kernels and frees the stream and the result word.
 func (u *Unit) Close() error {
 	var errs []error
 	if u.stream != 0 {

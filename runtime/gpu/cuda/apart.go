@@ -13,21 +13,21 @@ import (
 	"libshmem/runtime/gpu"
 )
 
-// apart is the library's own context on a GPU, which all callers of Apart have together.
+// apart is the library's own context on a GPU, which all callers of Apart share.
 type apart struct {
 	mu  sync.Mutex
-	dev *Device // nil: none yet
+	dev *Device // nil until the first call of Apart
 }
 
-// Apart is the same GPU in a context of the library's own, for another caller, as For. All callers
-// have one context, which is made for the first of them: 100 to 160 ms, and 260 MiB of the GPU's
-// memory.
+// Apart returns a Device for the same GPU in a CUDA context of the library's own; caller names its
+// calls, as with For. All callers share one such context. The first call makes it, which takes 100
+// to 160 ms and 260 MiB of the GPU's memory.
 //
-// It is needed because, while the program loads a kernel beside one that runs, the driver takes
-// work for any stream of the program's context and carries none out until the first kernel has
-// ended. Copies, stores and marks of another context go on (decision 0043). It reaches memory that
-// Map has mapped, at the same address, and pinned memory. Memory of Alloc belongs to the context
-// that was current: from the other one it is copied when nothing holds its own.
+// The library needs it because of lazy loading: while the program loads a kernel and another kernel
+// runs, the driver accepts work for all streams of the program's context and executes none until
+// the running kernel has ended. Copies, stores and events of another context continue (decision
+// 0043). The context reaches memory of MapChunk, at the same address, and pinned memory. Memory of
+// Alloc belongs to the program's context: copies of it wait while that context does.
 func (v *Device) Apart(caller string) (*Device, error) {
 	v.apart.mu.Lock()
 	defer v.apart.mu.Unlock()
@@ -41,12 +41,12 @@ func (v *Device) Apart(caller string) (*Device, error) {
 	return v.apart.dev.For(caller), nil
 }
 
-// newContext makes a context that holds as little memory as one can.
+// newContext makes a context on the GPU that takes as little memory as a context can.
 func (v *Device) newContext() (*Device, error) {
 	const op = "make a context on"
 	var context unsafe.Pointer
 	table := v.driver.table
-	// The driver makes a new context the thread's own, above the primary one.
+	// The driver pushes a new context onto the thread's stack, above the primary one.
 	err := v.with(op, func() error {
 		if err := v.fail(op, "cuCtxCreate_v2", C.shmemi_cuda_context_create(table, &context, 0, v.handle)); err != nil {
 			return err
@@ -74,7 +74,7 @@ func (v *Device) newContext() (*Device, error) {
 	return dev, nil
 }
 
-// endApart is for Close, which holds both locks.
+// endApart destroys the context of Apart, if there is one. The caller holds both locks.
 func (v *Device) endApart(op string) error {
 	dev := v.apart.dev
 	if dev == nil {

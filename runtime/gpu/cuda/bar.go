@@ -17,12 +17,13 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// gdrCopy is the library of GDRCopy.
+// gdrCopy is the loaded library of GDRCopy, which maps GPU memory for the CPU.
 type gdrCopy struct {
 	table   *C.struct_shmemi_gdr
 	version string
 }
 
+// openGDR loads GDRCopy's library.
 func openGDR(file string) (*gdrCopy, error) {
 	const install = "install GDRCopy 2 and load its kernel module gdrdrv"
 	library, err := openLibrary(file, install)
@@ -42,7 +43,7 @@ func openGDR(file string) (*gdrCopy, error) {
 	return g, nil
 }
 
-// MapGDRCopy maps memory of the GPU by GDRCopy.
+// MapGDRCopy maps n bytes of GPU memory at a for the CPU, by GDRCopy.
 func (v *Device) MapGDRCopy(a gpu.Address, n uint64) (*gpu.Mapping, error) {
 	g, err := v.driver.gdr()
 	if err != nil {
@@ -55,7 +56,7 @@ func (v *Device) MapGDRCopy(a gpu.Address, n uint64) (*gpu.Mapping, error) {
 		failed := C.shmemi_gdr_map(g.table, C.uint64_t(a), C.size_t(n), &m, &code)
 		return v.gdrError("map memory of", failed, code)
 	}); err != nil {
-		if m.host != nil { // mapped, and then the context could not be popped
+		if m.host != nil { // gdr_map succeeded, and then the context could not be popped
 			err = errors.Join(err, v.gdrUnmap(g, &m))
 		}
 		return nil, err
@@ -72,6 +73,7 @@ func (v *Device) gdrUnmap(g *gdrCopy, m *C.struct_shmemi_gdr_mapping) error {
 	return v.gdrError("unmap memory of", failed, code)
 }
 
+// gdrError returns the error of a function of GDRCopy that failed, or nil if failed is nil.
 func (v *Device) gdrError(op string, failed *C.char, code C.int) error {
 	if failed == nil {
 		return nil
@@ -86,9 +88,10 @@ func (v *Device) gdrError(op string, failed *C.char, code C.int) error {
 	}
 }
 
-// ExportDMABuf makes a dma-buf of memory of the GPU, for a NIC or for mmap. Both
-// a and n are multiples of the CPU's page, and all of the range is memory. The
-// caller closes the descriptor, which keeps the memory.
+// ExportDMABuf makes a dma-buf of GPU memory, for a NIC or for mmap, and returns its
+// descriptor. Both a and n must be multiples of the CPU's page size, and all of the
+// range must have memory. The memory stays allocated until the caller closes the
+// descriptor.
 func (v *Device) ExportDMABuf(a gpu.Address, n uint64) (int, error) {
 	return v.exportDMABuf("export memory of", a, n)
 }
@@ -107,8 +110,8 @@ func (v *Device) exportDMABuf(op string, a gpu.Address, n uint64) (int, error) {
 	return int(fd), err
 }
 
-// MapDMABuf exports memory of the GPU as a dma-buf and maps that. A mapping
-// keeps the memory of the GPU allocated, and needs the descriptor no longer.
+// MapDMABuf exports GPU memory as a dma-buf and maps that for the CPU. The mapping
+// keeps the memory allocated, so MapDMABuf closes the descriptor.
 func (v *Device) MapDMABuf(a gpu.Address, n uint64) (*gpu.Mapping, error) {
 	const op = "map memory of"
 	fd, err := v.exportDMABuf(op, a, n)

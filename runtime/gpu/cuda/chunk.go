@@ -13,11 +13,12 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// ChunkAt names the chunk that is mapped at an address of this process, whether this library or
-// other code has mapped it. The caller gives the name up by ReleaseChunk; until then the same chunk
-// has the same name. ok is false where no chunk is: a driver names memory that cuMemMap has put
-// there and nothing else, not the memory of cuMemAlloc, which is cudaMalloc, nor of cuMemAllocAsync
-// (H200, driver of CUDA 13.0: CUDA_ERROR_INVALID_VALUE).
+// ChunkAt returns a handle of the chunk that is mapped at an address of this process, whether this
+// library or other code has mapped it. The caller releases the handle by ReleaseChunk; until then
+// the driver returns the same handle for each address of the chunk. ok is false if there is no
+// chunk: the driver has handles only for memory mapped by cuMemMap, not for memory of cuMemAlloc,
+// which is cudaMalloc, nor of cuMemAllocAsync (H200, driver of CUDA 13.0:
+// CUDA_ERROR_INVALID_VALUE).
 func (v *Device) ChunkAt(a gpu.Address) (c gpu.Chunk, ok bool, err error) {
 	op := fmt.Sprintf("name the memory at %#x on", uint64(a))
 	if v.driver.table.retain == nil || v.driver.table.properties == nil {
@@ -40,7 +41,8 @@ func (v *Device) ChunkAt(a gpu.Address) (c gpu.Chunk, ok bool, err error) {
 	return gpu.Chunk(memory), err == nil && !none, err
 }
 
-// Lendable returns what a chunk allows, as its allocation has decided.
+// Lendable returns which GPU the memory of a chunk is on, and whether it can be shared with other
+// processes, which its allocation has decided.
 func (v *Device) Lendable(c gpu.Chunk) (gpu.Lendable, error) {
 	var w C.struct_shmemi_cuda_wanted
 	err := v.do("ask for properties of memory on", func() (string, C.int) {

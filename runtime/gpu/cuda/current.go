@@ -12,9 +12,9 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Current is the number of the GPU whose context is current in the calling thread of the operating
-// system; ok is false without one. A caller that means a thread of the program has to be on it: a
-// function that C called is, until it starts a goroutine.
+// Current returns the number of the GPU whose context is current in the calling thread of the
+// operating system; ok is false if none is. To find the GPU of a program's thread, the caller must
+// run on that thread: a Go function that C called does so, until it starts a goroutine.
 func (d *Driver) Current() (number int, ok bool, err error) {
 	const op, object = "ask for", "the GPU of this thread"
 	var context unsafe.Pointer
@@ -41,7 +41,8 @@ func (d *Driver) Current() (number int, ok bool, err error) {
 	return 0, false, &shmerr.Error{Op: op, Object: object, Cause: shmerr.Causef(shmerr.ErrSystem, "cuCtxGetDevice: %d is none of the %d GPUs", int(device), d.Count)}
 }
 
-// Maps reports whether all GPUs have memory and addresses apart. It needs no context.
+// Maps reports whether all GPUs support virtual memory management: memory that is allocated without
+// an address and mapped later. It needs no context.
 func (d *Driver) Maps() bool {
 	for n := range d.Count {
 		var device, value C.int
@@ -53,8 +54,9 @@ func (d *Driver) Maps() bool {
 	return d.Count > 0
 }
 
-// Choose is the GPU of a PE: that of the calling thread, see Current, else one by the PE's rank on
-// its node, so that PEs spread over the GPUs evenly. current reports which of the two it is.
+// Choose returns the number of the GPU for a PE: the calling thread's current GPU, or, if there is
+// none, one by the PE's rank on its node, so that the PEs spread evenly over the GPUs. current
+// reports which of the two it is.
 func (d *Driver) Choose(rank int) (number int, current bool, err error) {
 	if rank < 0 {
 		return 0, false, &shmerr.Error{Op: "choose", Object: "a GPU", Cause: shmerr.Causef(shmerr.ErrArgument, "the rank on the node is %d", rank)}

@@ -16,15 +16,16 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Device is one GPU with a context of it, for one caller: see For and Apart.
+// Device is one GPU with a CUDA context on it, as one part of the library uses it: see For and
+// Apart.
 type Device struct {
 	*opened
 	context unsafe.Pointer
-	stream  unsafe.Pointer // for calls that wait
-	driver  *Driver        // with the marks of the caller
+	stream  unsafe.Pointer // for copies and fills that are complete when the call returns
+	driver  *Driver        // whose table marks the calls of this caller, see marks.h
 }
 
-// opened is the state that all callers share.
+// opened is the state of an opened GPU, which the Devices of all callers share.
 type opened struct {
 	number  int
 	handle  C.int
@@ -44,8 +45,8 @@ type opened struct {
 
 var _ gpu.Device = (*Device)(nil)
 
-// Device makes the GPU with this number, from 0, ready for use: its primary context is there until
-// Close, even if other code holds or releases it.
+// Device opens the GPU with this number, counted from 0. It keeps the primary context alive until
+// Close, whether or not other code retains or releases that.
 func (d *Driver) Device(number int) (*Device, error) {
 	object := fmt.Sprintf("GPU %d", number)
 	if number < 0 || number >= d.Count {
@@ -73,14 +74,14 @@ func (d *Driver) Device(number int) (*Device, error) {
 	return v, nil
 }
 
-// begin makes the stream of a context.
+// begin makes the stream of this Device in its context.
 func (v *Device) begin(op string) error {
 	return v.do(op, func() (string, C.int) {
 		return "cuStreamCreate", C.shmemi_cuda_stream_create(v.driver.table, &v.stream, C.SHMEMI_CUDA_STREAM_NON_BLOCKING)
 	})
 }
 
-// end is for a caller that holds mu.
+// end destroys the stream of this Device, unless a reset has done so. The caller holds mu.
 func (v *Device) end(op string) error {
 	if v.stream == nil {
 		return nil
@@ -93,11 +94,11 @@ func (v *Device) end(op string) error {
 	})
 }
 
-// Number is that which it was opened by.
+// Number is the number that the GPU was opened by.
 func (v *Device) Number() int { return v.number }
 
-// For is the same GPU for another caller, whose name Calls gives. It ends with Close
-// of any of them.
+// For returns a Device for the same GPU whose driver calls are recorded under the name caller,
+// which Calls reports. Close of any of these Devices closes all.
 func (v *Device) For(caller string) *Device {
 	own := *v.driver
 	if table := v.callers.add(caller, own.table); table != nil {
@@ -109,18 +110,18 @@ func (v *Device) For(caller string) *Device {
 	return &Device{v.opened, v.context, v.stream, &own}
 }
 
-// Context is the context, a CUcontext.
+// Context returns the CUcontext in which this Device works.
 func (v *Device) Context() unsafe.Pointer { return v.context }
 
 // Name is the number and the name: "GPU 0 NVIDIA H200".
 func (v *Device) Name() string { return v.name }
 
-// Facts are the driver's facts from the opening of the device.
+// Facts returns what the driver reported about the GPU when it was opened.
 func (v *Device) Facts() gpu.Facts { return v.facts }
 
-// Close gives the primary context back and ends the one of Apart. Memory that was allocated and is
-// not freed ends with its context; the program may be keeping the primary one. Further calls do
-// nothing, and every other operation then fails.
+// Close releases the primary context and destroys that of Apart. Memory that is not freed lives as
+// long as its context: the primary one stays if the program retains it. Further calls do nothing,
+// and every other operation then fails.
 func (v *Device) Close() error {
 	const op = "close"
 	v.apart.mu.Lock()
@@ -153,9 +154,10 @@ func (v *Device) with(op string, f func() error) error {
 
 // withLocked is with for a caller that holds mu.
 //
-// The thread is relaxed meanwhile, for calls that the driver else refuses while the program
-// captures a graph, in this thread or in any (so torch does): to wait or to ask for streams, though
-// the library's own are part of no graph, and to allocate. A refusal would end the capture, too.
+// Meanwhile the thread is in the relaxed capture mode. Otherwise, while the program captures a
+// graph on this thread or, as torch does, for all threads, the driver refuses some calls, and the
+// refusal ends the capture: allocations, and waits for and queries of streams, even of the
+// library's own, which are part of no graph.
 func (v *Device) withLocked(op string, f func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -175,7 +177,8 @@ func (v *Device) withLocked(op string, f func() error) error {
 	return errors.Join(err, v.fail(op, "cuCtxPopCurrent_v2", C.shmemi_cuda_context_pop(table, &old)))
 }
 
-// do is with for a single call of the driver, which f names.
+// do runs f, a single call of the driver, with the device's context current. f returns the call's
+// name and its result, of which do makes the error.
 func (v *Device) do(op string, f func() (string, C.int)) error {
 	return v.with(op, func() error {
 		call, code := f()
@@ -183,8 +186,9 @@ func (v *Device) do(op string, f func() (string, C.int)) error {
 	})
 }
 
-// enter begins an operation that is one crossing into C, which leave ends: operations for each
-// message go this way, without allocations and in a third of the crossings of do.
+// enter begins an operation that pushes the context, calls the driver and pops it in one crossing
+// into C; leave ends it. Operations that run for each message use the two: they allocate nothing,
+// and need a third of the crossings of do.
 func (v *Device) enter(op string) error {
 	v.mu.RLock()
 	if v.closed {
@@ -198,6 +202,7 @@ func (v *Device) enter(op string) error {
 	return nil
 }
 
+// leave ends an operation that enter began, and returns the error of its outcome.
 func (v *Device) leave(op, call string, out C.struct_shmemi_cuda_outcome) error {
 	if out.push|out.call|out.pop == 0 {
 		v.mu.RUnlock()
@@ -207,7 +212,8 @@ func (v *Device) leave(op, call string, out C.struct_shmemi_cuda_outcome) error 
 	return errors.Join(v.fail(op, "cuCtxPushCurrent_v2", out.push), v.fail(op, call, out.call), v.fail(op, "cuCtxPopCurrent_v2", out.pop))
 }
 
-// leaveReady is leave for a call that may answer that something is not done yet.
+// leaveReady is leave for a query, whose result may be that the work is not done yet; it reports
+// whether it is done.
 func (v *Device) leaveReady(op, call string, out C.struct_shmemi_cuda_outcome) (bool, error) {
 	done := out.call != C.SHMEMI_CUDA_NOT_READY
 	if !done {
@@ -221,8 +227,8 @@ func (v *Device) isClosed(op string) error {
 	return &shmerr.Error{Op: op, Object: v.name, Cause: shmerr.Causef(shmerr.ErrArgument, "%w", errClosed)}
 }
 
-// take is do for a call that undo reverses when the operation fails after it: the context has to be
-// put back, too.
+// take is do for a call that makes an object. If the call succeeds and the thread's context cannot
+// be restored afterwards, take calls undo, so that the object is not lost.
 func (v *Device) take(op string, f func() (string, C.int), undo func() error) error {
 	taken := false
 	err := v.do(op, func() (string, C.int) {

@@ -66,9 +66,9 @@ enum {
     SHMEMI_CUDA_POINTER_LEGACY_IPC = 10,
     SHMEMI_CUDA_POINTER_START = 11,
     SHMEMI_CUDA_POINTER_SIZE = 12,
-    SHMEMI_CUDA_TYPE_HOST = 1, /* the answer of SHMEMI_CUDA_POINTER_TYPE */
+    SHMEMI_CUDA_TYPE_HOST = 1, /* a value of the attribute SHMEMI_CUDA_POINTER_TYPE */
     SHMEMI_CUDA_TYPE_DEVICE = 2,
-    SHMEMI_CUDA_TYPE_UNIFIED = 4, /* of a side of a copy: the address shows its kind */
+    SHMEMI_CUDA_TYPE_UNIFIED = 4, /* of a copy's source or destination: see the address */
     SHMEMI_CUDA_STACK_SIZE = 0,   /* a limit of a context */
 
     SHMEMI_CUDA_STREAM_NON_BLOCKING = 1,
@@ -98,13 +98,13 @@ enum {
     SHMEMI_CUDA_HANDLE_POSIX = 1,
     SHMEMI_CUDA_LOCATION_DEVICE = 1,
     SHMEMI_CUDA_ACCESS_READ_WRITE = 3,
-    /* The size from which a copy engine makes a plain copy from main memory. The engine that runs
-     * kernels makes copies of 1 byte to 24 KiB (H200, driver of CUDA 13.0); there a context waits
-     * up to 2.4 ms for its time slice while a kernel of another one runs. */
+    /* From this size on, a copy engine makes a plain copy from main memory. Smaller ones, up to
+     * 24 KiB, are made by the engine that runs kernels (H200, driver of CUDA 13.0): there a context
+     * waits up to 2.4 ms for its time slice while a kernel of another context runs. */
     SHMEMI_CUDA_FEW_ROWS = 28 << 10,
     SHMEMI_CUDA_GRANULARITY_MINIMUM = 0,
     SHMEMI_CUDA_IPC_LAZY_PEER_ACCESS = 1,
-    SHMEMI_CUDA_CAPTURE_RELAXED = 2, /* a mode of threads */
+    SHMEMI_CUDA_CAPTURE_RELAXED = 2, /* a capture mode of threads */
     SHMEMI_CUDA_EAGER_LOADING = 1,   /* of kernels */
     SHMEMI_CUDA_LAZY_LOADING = 2,
 };
@@ -162,7 +162,7 @@ struct shmemi_cuda_rows {
 };
 _Static_assert(sizeof(struct shmemi_cuda_rows) == 128, "layout of CUDA_MEMCPY2D");
 
-/* CUstreamBatchMemOpParams, as a store. */
+/* CUstreamBatchMemOpParams, as a store of one word by a stream. */
 struct shmemi_cuda_step {
     unsigned operation;
     uint64_t at;
@@ -173,7 +173,7 @@ struct shmemi_cuda_step {
 };
 _Static_assert(sizeof(struct shmemi_cuda_step) == 48, "layout of CUstreamBatchMemOpParams");
 
-/* A change of one word by an atomic operation. */
+/* CUstreamBatchMemOpParams, as an atomic operation of a stream on one word. */
 struct shmemi_cuda_change {
     unsigned operation, flags; /* 0 */
     int what, type;
@@ -325,18 +325,18 @@ _Static_assert(sizeof(struct shmemi_cuda_change) == sizeof(struct shmemi_cuda_st
              (void *handle, uint64_t device, size_t n, int type, unsigned long long flags),        \
              (handle, device, n, type, flags))
 
-/* The functions of one driver, for one caller. */
+/* The driver's functions, for one caller of them in the library. */
 struct shmemi_cuda {
 #define FIELD(name, symbol, parameters, arguments) int(*name) parameters;
     SHMEMI_CUDA_FUNCTIONS(FIELD, FIELD)
 #undef FIELD
-    struct shmemi_cuda_marks *marks; /* of its calls; NULL: they are not watched */
-    unsigned long long birth; /* of the context that it works in; 0: no other code can end that */
+    struct shmemi_cuda_marks *marks; /* of the caller's calls under way; NULL: not recorded */
+    unsigned long long birth; /* id of its context; 0: no reset of the program can end that */
 };
 
-/* Whether the program has ended the context by a reset. Its handle may be that of a new one, in
- * which the driver crashes when it is given a stream of the old one. To ask takes 18 ns of calls
- * of 1.6 to 6.7 us (H100, driver 580.159). */
+/* Whether the program has ended the context by a reset. A new context may then have the same
+ * handle, and the driver crashes if it gets a stream of the old one there. The check takes 18 ns of
+ * calls of 1.6 to 6.7 us (H100, driver 580.159). */
 static inline bool shmemi_cuda_gone(const struct shmemi_cuda *driver, void *context)
 {
     unsigned long long now;
@@ -346,15 +346,16 @@ static inline bool shmemi_cuda_gone(const struct shmemi_cuda *driver, void *cont
     return code == 0 ? now != driver->birth : code == SHMEMI_CUDA_CONTEXT_IS_DESTROYED;
 }
 
-/* Gives the thread a mode for while graphs are captured, and returns the earlier one. The driver
- * refuses an unknown mode, and nothing else. */
+/* Sets the calling thread's capture mode, which decides which calls the driver refuses while a
+ * graph is captured, and returns the earlier mode. It can fail only for an unknown mode. */
 static inline int shmemi_cuda_capture_as(const struct shmemi_cuda *driver, int mode)
 {
     driver->capture_mode(&mode);
     return mode;
 }
 
-/* Go cannot call a pointer: shmemi_cuda_NAME does, and marks the call. */
+/* shmemi_cuda_NAME calls a function of the driver, since Go cannot call a pointer, and marks it as
+ * under way meanwhile. */
 #define UNWRAP(...) __VA_ARGS__
 #define CALL(name, symbol, parameters, arguments)                                                  \
     static inline int shmemi_cuda_##name(const struct shmemi_cuda *driver, UNWRAP parameters)      \
@@ -367,14 +368,14 @@ static inline int shmemi_cuda_capture_as(const struct shmemi_cuda *driver, int m
 SHMEMI_CUDA_FUNCTIONS(CALL, CALL)
 #undef CALL
 
-/* The result of a call that was made with a context current. */
+/* The results of a call of the driver and of the push and pop of the context around it. */
 struct shmemi_cuda_outcome {
-    int push, call, pop; /* results; 0 also where one was not made */
+    int push, call, pop; /* CUresult; 0 also if it was not called */
 };
 
 /* shmemi_cuda_in_NAME makes a context current, calls the function and restores the thread's own
- * context, in one crossing from Go instead of five. Device.withLocked explains why the thread is
- * relaxed meanwhile. */
+ * context, in one crossing from Go instead of five. Device.withLocked explains why the thread is in
+ * the relaxed capture mode meanwhile. */
 #define CALL_IN(name, symbol, parameters, arguments)                                               \
     static inline struct shmemi_cuda_outcome shmemi_cuda_in_##name(                                \
         const struct shmemi_cuda *driver, void *within, UNWRAP parameters)                         \
@@ -396,7 +397,7 @@ SHMEMI_CUDA_FUNCTIONS(CALL_IN, CALL_IN)
 #undef CALL_IN
 #undef UNWRAP
 
-/* Has a stream copy two rows of n bytes that lie behind each other. */
+/* Starts, on a stream, the copy of 2n bytes as two rows without a gap. */
 static inline struct shmemi_cuda_outcome shmemi_cuda_in_two_rows(const struct shmemi_cuda *driver,
                                                                  void *within, uint64_t to,
                                                                  uint64_t from, size_t n,
@@ -411,9 +412,9 @@ static inline struct shmemi_cuda_outcome shmemi_cuda_in_two_rows(const struct sh
     return shmemi_cuda_in_copy_rows(driver, within, &rows, stream);
 }
 
-/* Has a stream make copies, until one fails; *done: how many did not. If two_rows, none with fewer
- * bytes than SHMEMI_CUDA_FEW_ROWS is made as a plain copy, and those of one row have an even
- * number of bytes. */
+/* Starts copies on a stream until the driver refuses one; *done: how many it has accepted. If
+ * two_rows, a copy of fewer bytes than SHMEMI_CUDA_FEW_ROWS is split into two rows, so that a copy
+ * engine makes it; its bytes must be even in number if it has one row. */
 static inline struct shmemi_cuda_outcome
 shmemi_cuda_in_copies(const struct shmemi_cuda *driver, void *within,
                       const struct shmemi_cuda_copy *copies, unsigned n, bool two_rows,
@@ -456,7 +457,7 @@ shmemi_cuda_in_copies(const struct shmemi_cuda *driver, void *within,
     return out;
 }
 
-/* Has a stream store words, one after the other, with one call of the driver's. */
+/* Makes a stream store words, one after the other, with one call of the driver. */
 static inline struct shmemi_cuda_outcome
 shmemi_cuda_in_stores(const struct shmemi_cuda *driver, void *within, void *stream,
                       const struct shmemi_cuda_store *stores, unsigned n)
@@ -471,7 +472,7 @@ shmemi_cuda_in_stores(const struct shmemi_cuda *driver, void *within, void *stre
     return shmemi_cuda_in_stream_batch(driver, within, stream, n, steps, 0);
 }
 
-/* Has a stream change a word. */
+/* Makes a stream apply an atomic operation (what) to a word, whose size is in type. */
 static inline struct shmemi_cuda_outcome shmemi_cuda_in_change(const struct shmemi_cuda *driver,
                                                                void *within, void *stream, int what,
                                                                int type, uint64_t at,
@@ -484,7 +485,7 @@ static inline struct shmemi_cuda_outcome shmemi_cuda_in_change(const struct shme
     return shmemi_cuda_in_stream_batch(driver, within, stream, 1, &one.step, 0);
 }
 
-/* Returns a library, or NULL with the loader's reason in why. */
+/* Loads a shared library. Returns its handle, or NULL with the loader's reason in why. */
 void *shmemi_cuda_open_library(const char *file, char *why, size_t len);
 
 /* The file that a library was loaded from. */
@@ -492,7 +493,7 @@ const char *shmemi_cuda_library_file(void *library);
 
 void shmemi_cuda_close_library(void *library);
 
-/* Takes the functions from a library. Returns NULL, or the one that is missing. */
+/* Fills in the functions from the driver's library. Returns NULL, or the name of a missing one. */
 const char *shmemi_cuda_bind(struct shmemi_cuda *driver, void *library);
 
 #endif

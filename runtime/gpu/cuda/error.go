@@ -11,7 +11,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// CallError is a refusal of the driver.
+// CallError is the error of a driver call.
 type CallError struct {
 	Call string // "cuMemAlloc_v2"
 	Code int
@@ -19,7 +19,7 @@ type CallError struct {
 	Text string // "out of memory"
 }
 
-// Error is the call, and the driver's name and text for the code.
+// Error returns the call, and the driver's name and text for the code.
 func (e *CallError) Error() string {
 	if e.Name == "" {
 		return fmt.Sprintf("%s: error %d, which the driver has no name for", e.Call, e.Code)
@@ -27,7 +27,7 @@ func (e *CallError) Error() string {
 	return fmt.Sprintf("%s: %s, %s", e.Call, e.Name, e.Text)
 }
 
-// Unwrap is the kind of the error.
+// Unwrap returns the kind of the error.
 func (e *CallError) Unwrap() error {
 	switch e.Code {
 	case C.SHMEMI_CUDA_OUT_OF_MEMORY:
@@ -39,7 +39,7 @@ func (e *CallError) Unwrap() error {
 	return shmerr.ErrSystem
 }
 
-// remedy is the remedy for the code, as far as it is known.
+// remedy returns what a user can do about the error; "" if nothing is known.
 func (e *CallError) remedy() string {
 	switch e.Code {
 	case C.SHMEMI_CUDA_NO_BINARY:
@@ -68,7 +68,8 @@ func (e *CallError) remedy() string {
 // kernelFailed: after a failed kernel the driver returns such a code from every later call.
 const kernelFailed = "a kernel failed earlier, and no call works after that: run the program under compute-sanitizer"
 
-// check is nil for success, else the driver's error for the code.
+// check returns nil for code 0, and otherwise the error of the call with the driver's name and
+// text.
 func (d *Driver) check(call string, code C.int) *CallError {
 	if code == 0 {
 		return nil
@@ -84,7 +85,7 @@ func (d *Driver) check(call string, code C.int) *CallError {
 	return e
 }
 
-// fail is the error of an operation that the driver refused; nil for success.
+// fail returns the error of an operation on object whose driver call returned code; nil for 0.
 func (d *Driver) fail(op, object, call string, code C.int) error {
 	e := d.check(call, code)
 	if e == nil {
@@ -93,8 +94,9 @@ func (d *Driver) fail(op, object, call string, code C.int) error {
 	return &shmerr.Error{Op: op, Object: object, Cause: e, Remedy: e.remedy()}
 }
 
-// fail is the error of an operation on the device, which names a reset where that is the
-// cause. The caller has mu, but while the device is opened.
+// fail returns the error of an operation on the device whose driver call returned code, or nil for
+// 0. If the program has reset the GPU, the error says so. The caller holds mu, or is opening the
+// device.
 func (v *Device) fail(op, call string, code C.int) error {
 	if code == 0 || !v.lost() {
 		return v.driver.fail(op, v.name, call, code)

@@ -11,7 +11,7 @@ import (
 	"libshmem/runtime/gpu"
 )
 
-// describe asks for the name and the facts of the device.
+// describe reads the name and the facts of the GPU from the driver.
 func (v *Device) describe(number int) error {
 	d, object := v.driver, fmt.Sprintf("GPU %d", number)
 	var text [256]C.char
@@ -74,7 +74,7 @@ func (v *Device) describe(number int) error {
 	return nil
 }
 
-// uuid is a GPU's name as nvidia-smi prints it.
+// uuid returns a GPU's UUID as nvidia-smi prints it.
 func (d *Driver) uuid(op, object string, device C.int) (string, error) {
 	var u C.struct_shmemi_cuda_uuid
 	if err := d.fail(op, object, "cuDeviceGetUuid", C.shmemi_cuda_device_uuid(d.table, &u, device)); err != nil {
@@ -87,9 +87,9 @@ func (d *Driver) uuid(op, object string, device C.int) (string, error) {
 	return fmt.Sprintf("GPU-%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]), nil
 }
 
-// Reaches reports whether loads and stores of this GPU reach memory of the GPU with that UUID. A
-// GPU that this process may not use, because CUDA_VISIBLE_DEVICES hides it, is not known to the
-// driver: known is false then, and mapping its memory shows.
+// Reaches reports whether loads and stores of this GPU reach memory of the GPU with that UUID. If
+// CUDA_VISIBLE_DEVICES hides that GPU from this process, the driver does not know it: known is then
+// false, and only an attempt to map its memory shows.
 func (v *Device) Reaches(uuid string) (yes, known bool, err error) {
 	const op = "ask for peers of"
 	if uuid == v.facts.UUID {

@@ -1,6 +1,6 @@
 /*
- * gdr.c: maps memory of a GPU by GDRCopy, and undoes it. Each mapping has a
- * connection to the kernel module of its own, so that mappings share nothing.
+ * gdr.c: maps memory of a GPU for the CPU by GDRCopy, and unmaps it. Each
+ * mapping has its own connection to the kernel module, so mappings share nothing.
  */
 #include "gdr.h"
 

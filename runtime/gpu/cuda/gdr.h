@@ -1,6 +1,6 @@
 /*
- * gdr.h: the functions of GDRCopy 2 that are used, without its header. GDRCopy
- * maps memory of a GPU into the process by a kernel module of its own.
+ * gdr.h: declares the functions of GDRCopy 2 that the library uses, without its
+ * header. GDRCopy maps memory of a GPU for the CPU by its own kernel module.
  */
 #ifndef SHMEMI_CUDA_GDR_H
 #define SHMEMI_CUDA_GDR_H
@@ -46,15 +46,16 @@ struct shmemi_gdr_mapping {
     int combining; /* the CPU's stores are write-combined */
 };
 
-/* Takes the functions from a library. Returns NULL, or the one that is missing. */
+/* Fills in the functions of GDRCopy from its library. Returns NULL, or the name of one that is
+ * missing. */
 const char *shmemi_gdr_bind(struct shmemi_gdr *functions, void *library);
 
-/* Maps memory of a GPU. Returns NULL, or the function that failed with its error
- * number, 0 where it gave none; then nothing is left behind. */
+/* Maps memory of a GPU for the CPU. Returns NULL, or the name of the function that failed, with
+ * its errno in *error (0 if it set none); nothing then stays mapped. */
 const char *shmemi_gdr_map(const struct shmemi_gdr *functions, uint64_t address, size_t n,
                            struct shmemi_gdr_mapping *mapping, int *error);
 
-/* Undoes all of it, whatever fails. Returns as shmemi_gdr_map. */
+/* Undoes shmemi_gdr_map, all steps of it even if one fails. Returns as shmemi_gdr_map. */
 const char *shmemi_gdr_unmap(const struct shmemi_gdr *functions,
                              const struct shmemi_gdr_mapping *mapping, int *error);
 

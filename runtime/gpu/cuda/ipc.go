@@ -7,8 +7,8 @@ import "C"
 
 import "libshmem/runtime/gpu"
 
-// Share names memory of Alloc to other processes. The memory must not be freed while one of them
-// has it open.
+// Share returns a CUDA IPC handle of memory of Alloc, by which other processes open it. The memory
+// must not be freed while one of them has it open.
 func (v *Device) Share(a gpu.Address) (gpu.Shared, error) {
 	var handle C.struct_shmemi_cuda_ipc
 	err := v.do("share memory on", func() (string, C.int) {
@@ -21,7 +21,7 @@ func (v *Device) Share(a gpu.Address) (gpu.Shared, error) {
 	return s, err
 }
 
-// OpenShared maps another process's memory, for loads and stores of this GPU.
+// OpenShared maps another process's memory, given its IPC handle, for loads and stores of this GPU.
 func (v *Device) OpenShared(s gpu.Shared) (gpu.Address, error) {
 	var handle C.struct_shmemi_cuda_ipc
 	for i, b := range s {
@@ -34,7 +34,7 @@ func (v *Device) OpenShared(s gpu.Shared) (gpu.Address, error) {
 	return gpu.Address(at), err
 }
 
-// CloseShared undoes OpenShared.
+// CloseShared unmaps memory that OpenShared has mapped.
 func (v *Device) CloseShared(a gpu.Address) error {
 	return v.giveBack("unmap another process's memory on", func() (string, C.int) {
 		return "cuIpcCloseMemHandle", C.shmemi_cuda_ipc_close(v.driver.table, C.uint64_t(a))

@@ -9,16 +9,16 @@ import (
 )
 
 // joints are the addresses where one registration of main memory ends and another begins, in order.
-// The driver refuses a copy that reaches over one, with CUDA_ERROR_INVALID_VALUE (H200, driver of
-// CUDA 13.0); kernels on the GPU do not see them. Memory that is registered as it grows has some,
-// so copies are cut there.
+// The driver refuses a copy that reaches across a joint, with CUDA_ERROR_INVALID_VALUE (H200,
+// driver of CUDA 13.0); kernels on the GPU do not notice them. Memory that is registered as it
+// grows, like the pinned heap, has joints, so the Device splits copies there.
 type joints struct {
 	mu     sync.Mutex
 	ranges map[gpu.Address]uint64
 	at     atomic.Pointer[[]gpu.Address] // nil where there are none
 }
 
-// add notes a registration, and remove that it is gone.
+// add records a registration of n bytes at a.
 func (j *joints) add(a gpu.Address, n uint64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -29,6 +29,7 @@ func (j *joints) add(a gpu.Address, n uint64) {
 	j.find()
 }
 
+// remove forgets the registration that begins at a.
 func (j *joints) remove(a gpu.Address) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -36,6 +37,7 @@ func (j *joints) remove(a gpu.Address) {
 	j.find()
 }
 
+// find computes the joints from the registrations.
 func (j *joints) find() {
 	var at []gpu.Address
 	for a, n := range j.ranges {
@@ -51,7 +53,8 @@ func (j *joints) find() {
 	j.at.Store(&at)
 }
 
-// cut is the number of the n bytes from an address on that come before a joint.
+// cut returns how many of the n bytes from a on come before the next joint, so that one driver call
+// can copy them.
 func (j *joints) cut(a gpu.Address, n uint64) uint64 {
 	at := j.at.Load()
 	if at == nil {

@@ -3,8 +3,8 @@ package cuda
 /*
 #include "driver.h"
 
-// A kernel with one parameter. The list of parameters for the driver is made here: one of Go's
-// could not hold the pointer without pinning it.
+// launch_one launches a kernel with one parameter. It makes the driver's list of parameters here:
+// in Go, the list could not hold the pointer without pinning it.
 static inline struct shmemi_cuda_outcome launch_one(const struct shmemi_cuda *driver, void *within, void *function,
                                                     unsigned blocks, unsigned threads, void *stream, void *argument)
 {
@@ -20,10 +20,10 @@ import (
 	"libshmem/runtime/gpu"
 )
 
-// LaunchOne is Launch for a kernel with one parameter and a grid of one
-// dimension, without an allocation: programs have streams launch the library's
-// kernels one after the other. The argument is copied before it returns, and has
-// no pointers of Go's in it.
+// LaunchOne launches, on a stream, a kernel with one parameter and a grid of one
+// dimension. Unlike Launch it allocates nothing: programs launch the library's
+// kernels in quick succession. It copies the argument, which must hold no Go
+// pointers, before it returns.
 func (v *Device) LaunchOne(f Function, blocks, threads uint32, s gpu.Stream, argument unsafe.Pointer) error {
 	const op = "launch a kernel on"
 	if err := v.enter(op); err != nil {

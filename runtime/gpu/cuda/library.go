@@ -29,16 +29,16 @@ const (
 // oldest is the oldest driver that this package supports: the first with all needed functions.
 const oldest = Version(11000)
 
-// Version is a version of CUDA as the driver counts.
+// Version is a version of CUDA as the driver counts: 13010 is 13.1.
 type Version int
 
 func (v Version) String() string { return fmt.Sprintf("%d.%d", int(v)/1000, int(v)%1000/10) }
 
 // Driver is the CUDA driver of this process.
 type Driver struct {
-	File    string  // that it was loaded from
-	Version Version // of CUDA
-	Count   int     // of GPUs that this process may use, at least one
+	File    string  // the file that it was loaded from
+	Version Version // the version of CUDA
+	Count   int     // how many GPUs this process may use, at least one
 
 	table *C.struct_shmemi_cuda
 	gdr   func() (*gdrCopy, error)
@@ -49,8 +49,8 @@ var loaded struct {
 	driver *Driver
 }
 
-// Open loads and starts the driver, once in a process: it cannot be unloaded.
-// A failure is not kept, so that it can be tried again.
+// Open loads and starts the driver, which cannot be unloaded: later calls return the
+// same Driver. After a failure a later call tries again.
 func Open() (*Driver, error) {
 	loaded.Lock()
 	defer loaded.Unlock()
@@ -64,6 +64,7 @@ func Open() (*Driver, error) {
 	return loaded.driver, nil
 }
 
+// open loads the driver from that file and starts it. GDRCopy is loaded when it is first needed.
 func open(driverFile, gdrFile string) (_ *Driver, err error) {
 	library, err := openLibrary(driverFile, "install NVIDIA's driver; in a container, start it with the GPUs of the host")
 	if err != nil {
@@ -99,7 +100,7 @@ func open(driverFile, gdrFile string) (_ *Driver, err error) {
 			Remedy: "install a newer driver",
 		}
 	}
-	// From here on the library stays: it may have threads.
+	// From here on the library stays loaded, also after an error: it may have started threads.
 	if err := d.fail("start", d.File, "cuInit", C.shmemi_cuda_init(d.table, 0)); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,6 @@
 /*
- * load.c: opens the driver's library and GDRCopy's and finds their functions. Go decides which file
- * is opened, and what a missing one means.
+ * load.c: opens the libraries of the driver and of GDRCopy and finds their functions. Go chooses
+ * the file, and decides what a missing one means.
  */
 #define _GNU_SOURCE
 #include "driver.h"

@@ -12,30 +12,31 @@ import (
 	"unsafe"
 )
 
-// MarksSize is the size of the marks (marks.h) of one caller.
+// MarksSize is the size of one caller's marks, which show its driver calls under way (marks.h).
 const MarksSize = C.sizeof_struct_shmemi_cuda_marks
 
 // Call is a call of the driver that has not returned.
 type Call struct {
 	By   string // the caller, see Device.For
 	Name string // "cuMemcpyAsync"
-	Slot int    // among the marks of the caller
-	Turn uint64 // with By and Slot: no two calls have the same
+	Slot int    // index of the call's mark among those of the caller
+	Turn uint64 // differs between the calls that use the same mark
 }
 
-// callers are the callers of one GPU.
+// callers are the parts of the library that call the driver for one GPU.
 type callers struct {
 	mu  sync.Mutex // it is not held over a call of the driver
 	all []caller
 }
 
+// caller is a part of the library with its own table of driver functions, whose calls are marked.
 type caller struct {
 	name  string
 	table *C.struct_shmemi_cuda
 }
 
-// add adds a caller's table of driver functions with marks of its own, or returns nil without
-// memory.
+// add makes a table of driver functions for a caller, with its own marks. It returns nil if there
+// is no memory.
 func (c *callers) add(name string, of *C.struct_shmemi_cuda) *C.struct_shmemi_cuda {
 	marks := (*C.struct_shmemi_cuda_marks)(C.aligned_alloc(64, C.sizeof_struct_shmemi_cuda_marks))
 	table := newTable()
@@ -53,7 +54,7 @@ func (c *callers) add(name string, of *C.struct_shmemi_cuda) *C.struct_shmemi_cu
 	return table
 }
 
-// close frees the marks. No thread may call the driver any more.
+// close frees the tables and marks. No thread may call the driver through them any more.
 func (c *callers) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,8 +65,9 @@ func (c *callers) close() {
 	c.all = nil
 }
 
-// Calls appends the calls of this GPU's callers that are under way. It does not call the driver, so
-// it returns even if all of them are held. After Close there are none.
+// Calls appends to a list the driver calls of this GPU's callers that have not returned. It does
+// not call the driver, so it returns even if the driver blocks all of them. After Close there are
+// none.
 func (v *Device) Calls(to []Call) []Call {
 	v.callers.mu.Lock()
 	defer v.callers.mu.Unlock()
@@ -83,7 +85,7 @@ func (v *Device) Calls(to []Call) []Call {
 	return to
 }
 
-// literal is a string that C has for ever.
+// literal returns a C string that is never freed, without copying it.
 func literal(at *byte) string {
 	n := 0
 	for *(*byte)(unsafe.Add(unsafe.Pointer(at), n)) != 0 {

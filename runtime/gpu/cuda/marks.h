@@ -1,10 +1,10 @@
 /*
- * marks.h: which calls of the driver are under way. The driver may hold a call for ever, and a
- * report has to name that call (runtime/job/watch.go): a caller stores the name here
- * meanwhile, and takes it back.
+ * marks.h: records which calls of the driver are under way. The driver may block a call for ever,
+ * and the driver watch must name that call in its report (runtime/job/watch.go). So a caller
+ * stores the call's name in a mark before the call, and clears it afterwards.
  *
- * The two take 2.4 ns together, of calls of 1 to 6 us. No clock is read: a watcher remembers what
- * it saw before.
+ * Both together take 2.4 ns, of calls of 1 to 6 us. They read no clock: the watch compares the
+ * marks with those that it saw before.
  */
 #ifndef SHMEMI_CUDA_MARKS_H
 #define SHMEMI_CUDA_MARKS_H
@@ -12,22 +12,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One call. Its thread alone writes turn, between taking and giving back: odd while the
- * call is under way, and never twice the same. */
+/* One call under way. Only the thread that has taken the mark writes turn, which grows at the
+ * beginning and at the end of each call: it is odd during a call, and differs between calls. */
 struct shmemi_cuda_mark {
     const char *call; /* NULL: the mark is free */
     uint64_t turn;
 };
 
-/* The marks of one caller, for as many calls of its threads at a time. Further calls are not
- * watched. */
+/* The marks of one caller: as many calls of its threads as are recorded at a time. Further calls
+ * are not recorded. */
 enum { SHMEMI_CUDA_MARKS = 8 };
 struct shmemi_cuda_marks {
     _Alignas(64) struct shmemi_cuda_mark at[SHMEMI_CUDA_MARKS];
 };
 
-/* Marks the beginning of a call. Its name stays where it is for ever. NULL: calls are not
- * watched. */
+/* Records the beginning of a call, whose name must be a string that is never freed. Returns the
+ * mark for shmemi_cuda_end; NULL: the call is not recorded. */
 static inline struct shmemi_cuda_mark *shmemi_cuda_begin(struct shmemi_cuda_marks *marks,
                                                          const char *call)
 {
@@ -45,7 +45,7 @@ static inline struct shmemi_cuda_mark *shmemi_cuda_begin(struct shmemi_cuda_mark
     return NULL;
 }
 
-/* Says that it has returned. */
+/* Records that the call of a mark has returned, and frees the mark. */
 static inline void shmemi_cuda_end(struct shmemi_cuda_mark *m)
 {
     if (m == NULL)

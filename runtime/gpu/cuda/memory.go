@@ -15,8 +15,8 @@ import (
 )
 
 // ManagedAlloc allocates managed memory and advises the driver to keep it in
-// main memory, where the CPU polls it, and to have it mapped by this GPU, whose
-// stores then go there and fault on nothing.
+// main memory, where the CPU polls it, and mapped by this GPU, so that its stores
+// go there without a page fault.
 func (v *Device) ManagedAlloc(n uint64) (unsafe.Pointer, gpu.Address, error) {
 	var address C.uint64_t
 	op, t := amount("allocate", n, "of managed memory on"), v.driver.table
@@ -38,7 +38,8 @@ func (v *Device) ManagedAlloc(n uint64) (unsafe.Pointer, gpu.Address, error) {
 	return pointer(address), gpu.Address(address), nil
 }
 
-// abandon frees memory that was allocated before the error, and returns both errors.
+// abandon frees memory that was allocated before err occurred (none if address is 0), and returns
+// err joined with that of freeing.
 func (v *Device) abandon(address C.uint64_t, err error) error {
 	if address == 0 {
 		return err
@@ -46,8 +47,8 @@ func (v *Device) abandon(address C.uint64_t, err error) error {
 	return errors.Join(err, v.Free(gpu.Address(address)))
 }
 
-// pointer is the address of memory that is not Go's. The driver gives it as a
-// number; nothing of it may be computed, only the bits are taken over.
+// pointer converts an address outside Go's memory, which the driver returns as a
+// number. It copies the bits, because Go's rules allow no conversion of a number.
 func pointer(address C.uint64_t) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&address))
 }
@@ -89,7 +90,7 @@ func (v *Device) Fill(a gpu.Address, value uint32, n uint64) error {
 	})
 }
 
-// Copy copies n bytes from one place that the GPU reaches to another.
+// Copy copies n bytes between addresses that the GPU reaches, and waits for the copy.
 func (v *Device) Copy(to, from gpu.Address, n uint64) error {
 	return v.run("copy memory on", n, func(done, left uint64) (uint64, string, C.int) {
 		to, from := to+gpu.Address(done), from+gpu.Address(done)
@@ -103,7 +104,7 @@ func (v *Device) CopyIn(to gpu.Address, from []byte) error {
 	if len(from) == 0 {
 		return nil
 	}
-	var held runtime.Pinner // the driver may read until the stream is waited for
+	var held runtime.Pinner // the driver may read until run has waited for the stream
 	held.Pin(&from[0])
 	defer held.Unpin()
 	return v.run("copy memory to", uint64(len(from)), func(done, left uint64) (uint64, string, C.int) {
@@ -128,8 +129,9 @@ func (v *Device) CopyOut(to []byte, from gpu.Address) error {
 	})
 }
 
-// run starts work on n bytes on the device's stream, piece by piece, and waits for it. start gets
-// the number of bytes that are done and that are left, and returns how many it has taken on.
+// run starts work on n bytes on the device's stream, piece by piece, and waits for all of it. start
+// starts one piece: it gets how many bytes have been started and how many are left, and returns the
+// size of the piece, the driver call and its result.
 func (v *Device) run(op string, n uint64, start func(done, left uint64) (uint64, string, C.int)) error {
 	return v.with(op, func() error {
 		for done := uint64(0); ; {
@@ -145,7 +147,7 @@ func (v *Device) run(op string, n uint64, start func(done, left uint64) (uint64,
 	})
 }
 
-// finish waits for the device's stream where there is something to wait for.
+// finish waits for the device's stream, if work was started there.
 func (v *Device) finish(op string, started bool) error {
 	if !started {
 		return nil
@@ -153,6 +155,7 @@ func (v *Device) finish(op string, started bool) error {
 	return v.fail(op, "cuStreamSynchronize", C.shmemi_cuda_stream_wait(v.driver.table, v.stream))
 }
 
+// amount returns the text of an operation on n bytes, for errors.
 func amount(verb string, n uint64, of string) string {
 	return fmt.Sprintf("%s %d bytes %s", verb, n, of)
 }

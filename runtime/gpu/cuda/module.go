@@ -15,13 +15,13 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Module is device code that was loaded.
+// Module is loaded device code, a CUmodule.
 type Module struct {
 	device *Device
 	handle unsafe.Pointer
 }
 
-// Function is a kernel.
+// Function is a kernel of a Module, a CUfunction.
 type Function uintptr
 
 // LoadModule loads device code: a fat binary, a cubin, or PTX.
@@ -60,19 +60,21 @@ func (m *Module) Function(name string) (Function, error) {
 	return Function(uintptr(f)), err
 }
 
-// Global finds a variable by its name in the code, and its size.
+// Global finds a variable by its name in the code, and returns its address and size.
 func (m *Module) Global(name string) (gpu.Address, uint64, error) {
 	return m.device.ModuleGlobal(m.handle, name)
 }
 
-// ModuleGlobal is Global for a module of the program, a CUmodule.
+// ModuleGlobal finds a variable of a module that the program has loaded, a CUmodule, and returns
+// its address and size.
 func (v *Device) ModuleGlobal(module unsafe.Pointer, name string) (gpu.Address, uint64, error) {
 	return v.global(name, func(at *C.uint64_t, n *C.size_t, text *C.char) (string, C.int) {
 		return "cuModuleGetGlobal_v2", C.shmemi_cuda_module_global(v.driver.table, at, n, module, text)
 	})
 }
 
-// LibraryGlobal is Global for a library of the program, a CUlibrary.
+// LibraryGlobal finds a variable of a library that the program has loaded, a CUlibrary, and returns
+// its address and size.
 func (v *Device) LibraryGlobal(library unsafe.Pointer, name string) (gpu.Address, uint64, error) {
 	if v.driver.table.library_global == nil {
 		return 0, 0, &shmerr.Error{
@@ -87,6 +89,7 @@ func (v *Device) LibraryGlobal(library unsafe.Pointer, name string) (gpu.Address
 
 func globalOp(name string) string { return fmt.Sprintf("find variable %s on", name) }
 
+// global finds a variable of device code by its name. call is the driver call that finds it.
 func (v *Device) global(name string, call func(*C.uint64_t, *C.size_t, *C.char) (string, C.int)) (gpu.Address, uint64, error) {
 	text := C.CString(name)
 	defer C.free(unsafe.Pointer(text))
@@ -103,8 +106,8 @@ type Grid struct {
 	Shared          uint32
 }
 
-// Launch has a stream run a kernel. The arguments are the kernel's parameters
-// in their order, as bytes, which are copied before it returns.
+// Launch launches a kernel on a stream. The arguments are the kernel's parameters in
+// their order, as bytes; Launch copies them before it returns.
 func (v *Device) Launch(f Function, g Grid, s gpu.Stream, arguments ...[]byte) error {
 	var held runtime.Pinner
 	defer held.Unpin()

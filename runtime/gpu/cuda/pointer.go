@@ -65,9 +65,9 @@ func (v *Device) Pointer(a gpu.Address) (gpu.Pointer, error) {
 	return p, nil
 }
 
-// SyncMemops makes the copies and fills of a program that are named synchronous be so for all of
-// the allocation at an address: without it, some return while their bytes are still on their way,
-// where a NIC does not see them. A driver may have it for Alloc only, and not for MapChunk.
+// SyncMemops makes CUDA's synchronous copies and fills truly synchronous for the allocation at an
+// address. By default some return before their bytes are in memory, where a NIC reads. A driver may
+// support it only for memory of Alloc, and not of MapChunk.
 func (v *Device) SyncMemops(a gpu.Address) error {
 	yes := C.uint(1)
 	return v.do("make copies synchronous for memory of", func() (string, C.int) {

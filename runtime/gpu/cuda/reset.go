@@ -13,28 +13,29 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// cudaDeviceReset ends the primary context, even while it is held: its streams, modules and memory,
-// and memory that the driver has allocated for the CPU. Contexts of Apart and memory of CreateChunk
-// stay, and so does memory that HostAlloc has registered, for the CPU.
+// cudaDeviceReset ends the primary context even while the library retains it: its streams, modules
+// and memory, and main memory that the driver has allocated. Contexts of Apart and memory of
+// CreateChunk stay, and so does, for the CPU, main memory that HostAlloc has registered.
 //
-// Holders of the context still hold it, and its handle stays; it is made anew when it is retained
-// next. Then the driver crashes when it is given a stream of before, and an address of before may
-// be that of new memory of the program (H100, driver 580.159). So each call asks first whether the
-// context is the old one, and after a reset nothing of it is given back.
+// The handle of the context stays the same; the next retain makes a new context behind it. If the
+// driver then gets a stream of the old context, it crashes, and an old address may belong to new
+// memory of the program (H100, driver 580.159). So each call first checks whether the context is
+// still the old one, and after a reset the library releases nothing of it.
 
-// birth identifies a primary context.
+// birth identifies a primary context, also among those that get the same handle after a reset.
 type birth struct {
 	context unsafe.Pointer
-	id      C.ulonglong // 0: the driver has no numbers for contexts, which came with CUDA 12.0
+	id      C.ulonglong // 0: the driver has no ids of contexts, which came with CUDA 12.0
 }
 
-// resets finds out whether the primary context is still the one that the device was opened with.
+// resets is what a Device keeps to find out whether a reset has replaced the primary context that
+// it was opened with.
 type resets struct {
 	birth birth
-	seen  atomic.Bool // it is not; this does not change back
+	seen  atomic.Bool // a reset has replaced it; never becomes false again
 }
 
-// born asks for the number of a context.
+// born reads the driver's id of a context.
 func (v *Device) born(context unsafe.Pointer) birth {
 	b := birth{context: context}
 	if t := v.driver.table; t.context_id == nil || C.shmemi_cuda_context_id(t, context, &b.id) != 0 {
@@ -43,15 +44,17 @@ func (v *Device) born(context unsafe.Pointer) birth {
 	return b
 }
 
-// WasReset asks whether the program has reset the GPU (cudaDeviceReset) since the device was
-// opened. A driver before CUDA 12.0 does not report it if the program has used the GPU again.
+// WasReset reports whether the program has reset the GPU (cudaDeviceReset) since the device was
+// opened. With a driver before CUDA 12.0 it misses a reset after which the program has used the GPU
+// again.
 func (v *Device) WasReset() bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.lost()
 }
 
-// lost is WasReset for a caller that has mu.
+// lost reports whether the program has reset the GPU, for a caller that holds mu. It calls the
+// driver.
 func (v *Device) lost() bool {
 	r := &v.resets
 	if r.seen.Load() || v.closed || r.birth.context == nil {
@@ -73,7 +76,8 @@ func (v *Device) lost() bool {
 	return lost
 }
 
-// gone reports whether the context of this Device is known to have ended by a reset.
+// gone reports whether an earlier check has found that a reset ended the context of this Device. It
+// does not call the driver.
 func (v *Device) gone() bool {
 	return v.resets.seen.Load() && v.context == v.resets.birth.context
 }
@@ -84,16 +88,16 @@ func (v *Device) resetCause() string {
 	return fmt.Sprintf("the program has reset GPU %d (cudaDeviceReset) while the job used it", v.number)
 }
 
-// ResetText is the cause and the remedy, for a device that WasReset.
+// ResetText is the text that reports the reset of this GPU, with the remedy.
 func (v *Device) ResetText() string { return v.resetCause() + " (" + resetRemedy + ")" }
 
-// resetError is the error of an operation that needs the context that a reset has ended.
+// resetError returns the error of an operation whose context a reset has ended.
 func (v *Device) resetError(op string) error {
 	return &shmerr.Error{Op: op, Object: v.name, Cause: shmerr.Causef(shmerr.ErrSystem, "%s", v.resetCause()), Remedy: resetRemedy}
 }
 
-// giveBack is do for a call that needs not be made after a reset: it ends or frees something of the
-// context, or waits for that purpose.
+// giveBack is do for a call that frees an object of the context, or waits before that. After a
+// reset the object no longer exists, so giveBack then succeeds.
 func (v *Device) giveBack(op string, f func() (string, C.int)) error {
 	if err := v.do(op, f); err != nil && !v.gone() {
 		return err
@@ -101,8 +105,8 @@ func (v *Device) giveBack(op string, f func() (string, C.int)) error {
 	return nil
 }
 
-// giveBackApart calls f to free an object that needs no context. After a reset there is no context
-// to make current, and the driver frees the object or has lost it.
+// giveBackApart calls f to free an object that belongs to no context. After a reset it calls f
+// without a current context and ignores the result.
 func (v *Device) giveBackApart(op string, f func() (string, C.int)) error {
 	if v.gone() {
 		f()

@@ -12,7 +12,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// handle turns a number that the driver gave back into its pointer.
+// handle turns a Stream, Event or Function back into the driver's pointer.
 func handle[T ~uintptr](n T) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&n)) }
 
 // NewStream makes a stream that does not wait for the default stream.
@@ -24,7 +24,7 @@ func (v *Device) NewStream() (gpu.Stream, error) {
 	return gpu.Stream(uintptr(s)), err
 }
 
-// CloseStream ends a stream when its work is done, and does not wait for that.
+// CloseStream destroys a stream once its work is done. It does not wait for the work.
 func (v *Device) CloseStream(s gpu.Stream) error {
 	return v.giveBack("close a stream of", func() (string, C.int) {
 		return "cuStreamDestroy_v2", C.shmemi_cuda_stream_destroy(v.driver.table, handle(s))
@@ -38,7 +38,8 @@ func (v *Device) SyncStream(s gpu.Stream) error {
 	})
 }
 
-// FinishStream is SyncStream for a stream that is closed next: a reset has ended its work.
+// FinishStream waits for the work of a stream that the caller closes next. Unlike SyncStream it
+// succeeds after a reset, which has ended the work.
 func (v *Device) FinishStream(s gpu.Stream) error {
 	if err := v.SyncStream(s); err != nil && !v.gone() {
 		return err
@@ -55,7 +56,7 @@ func (v *Device) StreamDone(s gpu.Stream) (bool, error) {
 	return v.leaveReady(op, "cuStreamQuery", C.shmemi_cuda_in_stream_query(v.driver.table, v.context, handle(s)))
 }
 
-// Capturing reports whether work of a stream becomes part of a graph.
+// Capturing reports whether the stream is being captured into a graph.
 func (v *Device) Capturing(s gpu.Stream) (bool, error) {
 	var status C.int
 	err := v.do("ask a stream of", func() (string, C.int) {
@@ -64,9 +65,9 @@ func (v *Device) Capturing(s gpu.Stream) (bool, error) {
 	return status != 0, err
 }
 
-// CopyAsync has a stream copy n bytes. Both addresses may be of main memory or of a GPU: the driver
-// finds out which. Of memory that it has not mapped it may copy the bytes aside, and wait until it
-// has, before it returns.
+// CopyAsync starts a copy of n bytes on a stream. Each address may be of main memory or of a GPU:
+// the driver finds out which. If main memory is not pinned, the driver may copy the bytes to a
+// buffer of its own first, and return after that.
 func (v *Device) CopyAsync(s gpu.Stream, to, from gpu.Address, n uint64) error {
 	const op = "copy memory on"
 	for {
@@ -82,15 +83,16 @@ func (v *Device) CopyAsync(s gpu.Stream, to, from gpu.Address, n uint64) error {
 	}
 }
 
-// CopyInAsync is CopyAsync from main memory. In a context of the library's own a copy engine makes
-// small copies, too: only a copy engine can make a copy of two rows. It takes 1.2 us more than a
-// plain copy on an idle GPU. One byte cannot be split into two rows.
+// CopyInAsync starts a copy of n bytes from main memory on a stream. In the context of Apart it
+// makes a small copy as two rows, because only a copy engine executes those: a plain small copy
+// waits for the engine that runs kernels. Two rows take 1.2 us more than a plain copy on an idle
+// GPU. One byte cannot be split, and is a plain copy.
 func (v *Device) CopyInAsync(s gpu.Stream, to, from gpu.Address, n uint64) error {
 	if n < 2 || n >= C.SHMEMI_CUDA_FEW_ROWS || v.context == v.primary.context {
 		return v.CopyAsync(s, to, from, n)
 	}
 	if odd := n % 2; odd != 0 {
-		// The last byte is copied together with the byte before it, which is in place already.
+		// Copy the last byte together with the byte before it, which is in place already.
 		end := gpu.Address(n - 2)
 		if err := v.twoRows(s, to, from, n/2); err != nil {
 			return err
@@ -100,7 +102,8 @@ func (v *Device) CopyInAsync(s gpu.Stream, to, from gpu.Address, n uint64) error
 	return v.twoRows(s, to, from, n/2)
 }
 
-// twoRows copies 2n bytes.
+// twoRows starts a copy of 2n bytes, as two rows so that a copy engine makes it, unless a joint
+// splits it.
 func (v *Device) twoRows(s gpu.Stream, to, from gpu.Address, n uint64) error {
 	const op = "copy memory on"
 	if v.joints.cut(from, v.joints.cut(to, 2*n)) != 2*n {
@@ -112,7 +115,7 @@ func (v *Device) twoRows(s gpu.Stream, to, from gpu.Address, n uint64) error {
 	return v.leave(op, "cuMemcpy2DAsync_v2", C.shmemi_cuda_in_two_rows(v.driver.table, v.context, C.uint64_t(to), C.uint64_t(from), C.size_t(n), handle(s)))
 }
 
-// FillAsync has a stream store value into n bytes.
+// FillAsync makes a stream store value into n bytes.
 func (v *Device) FillAsync(s gpu.Stream, a gpu.Address, value byte, n uint64) error {
 	const op = "fill memory on"
 	for {
@@ -128,8 +131,8 @@ func (v *Device) FillAsync(s gpu.Stream, a gpu.Address, value byte, n uint64) er
 	}
 }
 
-// Write64 has a stream store a word. Earlier work of the stream is visible to a thread that sees
-// the word.
+// Write64 makes a stream store a word of 8 bytes. A thread that sees the word also sees the effects
+// of earlier work of the stream.
 func (v *Device) Write64(s gpu.Stream, a gpu.Address, value uint64) error {
 	const op = "store a word by a stream of"
 	if err := v.needsStreamOps(op); err != nil {
@@ -153,8 +156,9 @@ func (v *Device) Write32(s gpu.Stream, a gpu.Address, value uint32) error {
 	return v.leave(op, "cuStreamWriteValue32_v2", C.shmemi_cuda_in_stream_write32(v.driver.table, v.context, handle(s), C.uint64_t(a), C.uint32_t(value), 0))
 }
 
-// Stores has a stream store words, one after the other, with one call for up to gpu.MaxStores: each
-// is visible to a thread that sees a later one, as by Write64. The memory is not managed.
+// Stores makes a stream store words, one after the other, with one driver call for each
+// gpu.MaxStores of them. A thread that sees a word also sees the earlier ones, and the effects of
+// earlier work, as with Write64. The words must not be in managed memory.
 func (v *Device) Stores(s gpu.Stream, words []gpu.Store) error {
 	const op = "store words by a stream of"
 	if err := v.needsStreamOps(op); err != nil {
@@ -174,12 +178,12 @@ func (v *Device) Stores(s gpu.Stream, words []gpu.Store) error {
 	return nil
 }
 
-// changes are the driver's numbers of the operations that a stream can do to a word, by
+// changes are the driver's numbers of the atomic operations that a stream can apply to a word, by
 // gpu.Atomic.Op: add, and, or.
 var changes = map[int]C.int{2: C.SHMEMI_CUDA_CHANGE_ADD, 3: C.SHMEMI_CUDA_CHANGE_AND, 4: C.SHMEMI_CUDA_CHANGE_OR}
 
-// Change has a stream do an atomic operation without a kernel: one of changes, none of which
-// returns the old value. Facts.StreamChange reports whether it can.
+// Change makes a stream apply an atomic operation without a kernel: one of those in changes, none
+// of which returns the old value. Facts.StreamChange reports whether the GPU and the driver can.
 func (v *Device) Change(s gpu.Stream, o gpu.Atomic) error {
 	const op = "change a word by a stream of"
 	what, ok := changes[o.Op]
@@ -200,10 +204,10 @@ func (v *Device) Change(s gpu.Stream, o gpu.Atomic) error {
 	return v.leave(op, "cuStreamBatchMemOp_v2", C.shmemi_cuda_in_change(v.driver.table, v.context, handle(s), what, width, C.uint64_t(o.At), C.uint64_t(o.Operand)))
 }
 
-// conditions are the driver's numbers.
+// conditions are the driver's numbers of the conditions of Wait64.
 var conditions = [...]C.uint{gpu.AtLeast: C.SHMEMI_CUDA_WAIT_GEQ, gpu.Equal: C.SHMEMI_CUDA_WAIT_EQ, gpu.And: C.SHMEMI_CUDA_WAIT_AND}
 
-// Wait64 has a stream wait for a word.
+// Wait64 makes a stream wait until a word of 8 bytes meets a condition.
 func (v *Device) Wait64(s gpu.Stream, a gpu.Address, value uint64, until gpu.Condition) error {
 	const op = "wait for a word by a stream of"
 	if err := v.needsStreamOps(op); err != nil {
@@ -226,7 +230,7 @@ func (v *Device) needsStreamOps(op string) error {
 	}
 }
 
-// NewEvent makes an event that keeps no time.
+// NewEvent makes an event that records no time.
 func (v *Device) NewEvent() (gpu.Event, error) {
 	var e unsafe.Pointer
 	err := v.take("make an event on", func() (string, C.int) {
@@ -235,14 +239,14 @@ func (v *Device) NewEvent() (gpu.Event, error) {
 	return gpu.Event(uintptr(e)), err
 }
 
-// CloseEvent ends an event, and waits for nothing.
+// CloseEvent destroys an event, and does not wait for it.
 func (v *Device) CloseEvent(e gpu.Event) error {
 	return v.giveBack("close an event of", func() (string, C.int) {
 		return "cuEventDestroy_v2", C.shmemi_cuda_event_destroy(v.driver.table, handle(e))
 	})
 }
 
-// Record marks the present end of a stream's work.
+// Record records an event behind the present work of a stream.
 func (v *Device) Record(e gpu.Event, s gpu.Stream) error {
 	const op = "record an event on"
 	if err := v.enter(op); err != nil {
@@ -251,7 +255,7 @@ func (v *Device) Record(e gpu.Event, s gpu.Stream) error {
 	return v.leave(op, "cuEventRecord", C.shmemi_cuda_in_event_record(v.driver.table, v.context, handle(e), handle(s)))
 }
 
-// EventDone reports whether the work before the event's mark is done.
+// EventDone reports whether the work before the event's last Record is complete.
 func (v *Device) EventDone(e gpu.Event) (bool, error) {
 	const op = "ask an event of"
 	if err := v.enter(op); err != nil {
@@ -260,14 +264,14 @@ func (v *Device) EventDone(e gpu.Event) (bool, error) {
 	return v.leaveReady(op, "cuEventQuery", C.shmemi_cuda_in_event_query(v.driver.table, v.context, handle(e)))
 }
 
-// SyncEvent waits for the work before the event's mark.
+// SyncEvent waits for the work before the event's last Record.
 func (v *Device) SyncEvent(e gpu.Event) error {
 	return v.do("wait for an event of", func() (string, C.int) {
 		return "cuEventSynchronize", C.shmemi_cuda_event_wait(v.driver.table, handle(e))
 	})
 }
 
-// After has a stream wait for the work before the event's mark.
+// After makes a stream wait for the work before the event's last Record.
 func (v *Device) After(s gpu.Stream, e gpu.Event) error {
 	const op = "order streams of"
 	if err := v.enter(op); err != nil {
@@ -277,8 +281,8 @@ func (v *Device) After(s gpu.Stream, e gpu.Event) error {
 }
 
 // FlushWrites waits until this GPU, or all GPUs, see the bytes that NICs have written to its
-// memory. After a reset nothing of the program is there to see them, and the proxy, which flushes
-// before it acts on a message, has to reach the end of shmem_finalize.
+// memory. After a reset it succeeds: no kernel of the program is left to see them, and the proxy,
+// which flushes before it acts on a message, must reach the end of shmem_finalize.
 func (v *Device) FlushWrites(all bool) error {
 	const op = "flush a NIC's writes to"
 	if v.driver.table.flush_writes == nil || v.facts.FlushWrites&1 == 0 {

@@ -5,9 +5,9 @@ package cuda
 */
 import "C"
 
-// Use makes the GPU that of the calling thread of the operating system, see Driver.Current, as
-// cudaSetDevice does: the next work of a program that has chosen no GPU then runs where its PE is.
-// The context stays when the library ends.
+// Use makes this GPU current in the calling thread of the operating system, as cudaSetDevice does:
+// if a program has chosen no GPU, its next work runs on the GPU of its PE. The context stays
+// current when the library ends.
 func (v *Device) Use() error {
 	return v.fail("make this thread use", "cuCtxPushCurrent_v2", C.shmemi_cuda_context_push(v.driver.table, v.context))
 }

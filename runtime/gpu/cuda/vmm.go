@@ -15,8 +15,8 @@ import (
 	"libshmem/runtime/gpu"
 )
 
-// wanted describes memory of this GPU that can be given to other processes and,
-// where the GPU can, to NICs.
+// wanted describes, for the driver, memory of this GPU that other processes and, if
+// the GPU supports it, NICs can map.
 func (v *Device) wanted() C.struct_shmemi_cuda_wanted {
 	w := C.struct_shmemi_cuda_wanted{
 		_type: C.SHMEMI_CUDA_ALLOCATION_PINNED, handles: C.SHMEMI_CUDA_HANDLE_POSIX,
@@ -28,7 +28,7 @@ func (v *Device) wanted() C.struct_shmemi_cuda_wanted {
 	return w
 }
 
-// Granularity is the unit of the sizes and addresses of Reserve to Map.
+// Granularity returns the unit of sizes and addresses for Reserve, CreateChunk and MapChunk.
 func (v *Device) Granularity() (uint64, error) {
 	var n C.size_t
 	w := v.wanted()
@@ -38,8 +38,8 @@ func (v *Device) Granularity() (uint64, error) {
 	return uint64(n), err
 }
 
-// Reserve takes addresses, and no memory. The first is a multiple of align, a
-// power of two.
+// Reserve reserves n bytes of addresses without memory. The first is a multiple of
+// align, a power of two.
 func (v *Device) Reserve(n, align uint64) (gpu.Address, error) {
 	var at C.uint64_t
 	err := v.take(amount("reserve", n, "of addresses on"), func() (string, C.int) {
@@ -48,14 +48,14 @@ func (v *Device) Reserve(n, align uint64) (gpu.Address, error) {
 	return gpu.Address(at), err
 }
 
-// Unreserve gives back the addresses of Reserve, all of them.
+// Unreserve releases all the addresses that Reserve returned.
 func (v *Device) Unreserve(a gpu.Address, n uint64) error {
 	return v.giveBackApart("give back addresses on", func() (string, C.int) {
 		return "cuMemAddressFree", C.shmemi_cuda_unreserve(v.driver.table, C.uint64_t(a), C.size_t(n))
 	})
 }
 
-// CreateChunk allocates memory of the GPU without an address.
+// CreateChunk allocates n bytes of GPU memory without an address, and returns its handle.
 func (v *Device) CreateChunk(n uint64) (gpu.Chunk, error) {
 	var memory C.uint64_t
 	w := v.wanted()
@@ -65,16 +65,16 @@ func (v *Device) CreateChunk(n uint64) (gpu.Chunk, error) {
 	return gpu.Chunk(memory), err
 }
 
-// ReleaseChunk gives up the name of a chunk. Its memory is freed when it is
-// mapped nowhere, in no process, and no descriptor of it is open.
+// ReleaseChunk releases a handle of a chunk. The memory is freed when no process has
+// it mapped and no descriptor of it is open.
 func (v *Device) ReleaseChunk(c gpu.Chunk) error {
 	return v.giveBackApart("release memory on", func() (string, C.int) {
 		return "cuMemRelease", C.shmemi_cuda_release(v.driver.table, C.uint64_t(c))
 	})
 }
 
-// ShareChunk makes a descriptor of the chunk, which another process can take.
-// The caller closes it.
+// ShareChunk makes a descriptor of the chunk, of which another process makes a chunk
+// by TakeChunk. The caller closes it.
 func (v *Device) ShareChunk(c gpu.Chunk) (int, error) {
 	fd := C.int(-1)
 	err := v.take("share memory on", func() (string, C.int) {
@@ -83,7 +83,8 @@ func (v *Device) ShareChunk(c gpu.Chunk) (int, error) {
 	return int(fd), err
 }
 
-// TakeChunk makes a chunk of another process's descriptor, which stays open.
+// TakeChunk returns a handle of the chunk that a descriptor from another process stands
+// for. It leaves the descriptor open.
 func (v *Device) TakeChunk(fd int) (gpu.Chunk, error) {
 	var memory C.uint64_t
 	err := v.take("take another process's memory on", func() (string, C.int) {
@@ -94,8 +95,8 @@ func (v *Device) TakeChunk(fd int) (gpu.Chunk, error) {
 	return gpu.Chunk(memory), err
 }
 
-// MapChunk puts the whole chunk at an address within a reserved range, for
-// loads and stores of this GPU.
+// MapChunk maps the whole chunk, of n bytes, at an address within a reserved range,
+// for loads and stores of this GPU.
 func (v *Device) MapChunk(a gpu.Address, n uint64, c gpu.Chunk) error {
 	op := fmt.Sprintf("map %d bytes at %#x on", n, uint64(a))
 	unmap := func() error { return v.UnmapChunk(a, n) }
@@ -116,7 +117,7 @@ func (v *Device) MapChunk(a gpu.Address, n uint64, c gpu.Chunk) error {
 	return nil
 }
 
-// UnmapChunk undoes MapChunk.
+// UnmapChunk unmaps a chunk that MapChunk has mapped.
 func (v *Device) UnmapChunk(a gpu.Address, n uint64) error {
 	return v.giveBackApart("unmap memory on", func() (string, C.int) {
 		return "cuMemUnmap", C.shmemi_cuda_unmap(v.driver.table, C.uint64_t(a), C.size_t(n))

@@ -10,7 +10,7 @@ import (
 
 // Chunk is GPU memory that has an address only while it is mapped.
 type Chunk struct {
-	Private bool // only its own process may use it
+	Private bool // no descriptor of it can be made for other processes
 	Device  int  // the number of its GPU
 
 	fd    int
@@ -100,7 +100,7 @@ func (d *Driver) ChunkAt(a gpu.Address) (gpu.Chunk, bool, error) {
 	return 0, false, nil
 }
 
-// Lendable returns the fields of a Chunk.
+// Lendable returns the GPU of a chunk, and whether it can be shared, as a test has set them.
 func (d *Driver) Lendable(c gpu.Chunk) (gpu.Lendable, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

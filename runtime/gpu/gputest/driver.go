@@ -1,6 +1,6 @@
 // Package gputest has a fake GPU with its driver, for tests. A Driver implements gpu.Device, the
-// devices of runtime/heap/devmem and runtime/proxy/gpustage, and staging's Kernels. It records what
-// it hands out, and reports misuse and leaks.
+// devices of runtime/heap/devmem and runtime/proxy/gpustage, and staging's Kernels. It records the
+// objects that it makes, and reports misuse and leaks.
 //
 // GPU memory is at addresses of this process. Each chunk and each block is a file without a name
 // whose descriptor is real, so another process can map it. Main memory that the driver allocates
@@ -30,8 +30,8 @@ type T interface {
 // Driver is one GPU with its driver. A test sets the fields before the first call, or in Locked.
 type Driver struct {
 	T       T
-	Title   string                         // Name
-	Can     gpu.Facts                      // Facts
+	Title   string                         // what Name returns
+	Can     gpu.Facts                      // what Facts returns
 	Fail    func(call string, n int) error // called in the n-th call, which fails with the error; nil: no call fails
 	Memory  uint64                         // of the GPU, in bytes
 	Granule uint64                         // the unit of chunks

@@ -19,7 +19,7 @@ type block struct {
 	fd int // of its file; -1: it has none
 }
 
-// dirt is the most bytes of new memory that are made dirty.
+// dirt is how many bytes soil overwrites at most.
 const dirt = 1 << 20
 
 func must[V any](v V, err error) V {
@@ -69,6 +69,7 @@ func newFile(n uint64) int {
 
 func roundUp(n, to uint64) uint64 { return (n + to - 1) / to * to }
 
+// soil overwrites new memory, so that a test fails that expects it to be zero.
 func soil(a gpu.Address, n uint64) {
 	b := Bytes(a, int(min(n, dirt)))
 	for i := range b {
@@ -190,7 +191,7 @@ func (d *Driver) Free(a gpu.Address) error {
 	return d.call("Free")
 }
 
-// at returns memory that the GPU can reach.
+// at returns n bytes at an address, and fails the test unless they lie within one allocation.
 func (d *Driver) at(a gpu.Address, n uint64) []byte {
 	for _, blocks := range []map[gpu.Address]*block{d.blocks, d.host} {
 		for base, b := range blocks {
@@ -228,6 +229,7 @@ func (d *Driver) MapDMABuf(a gpu.Address, n uint64) (*gpu.Mapping, error) {
 	return d.mapMemory("MapDMABuf", a, n)
 }
 
+// mapMemory implements MapGDRCopy and MapDMABuf.
 func (d *Driver) mapMemory(name string, a gpu.Address, n uint64) (*gpu.Mapping, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -30,6 +30,8 @@ func (d *Driver) CloseStream(s gpu.Stream) error {
 	return d.call("CloseStream")
 }
 
+// stream returns the operations that are left in a stream, and fails the test if there is no such
+// stream.
 func (d *Driver) stream(s gpu.Stream) []func() {
 	work, ok := d.streams[s]
 	if !ok {
@@ -52,6 +54,7 @@ func (d *Driver) Run(s gpu.Stream, n int) {
 	d.run(s, n)
 }
 
+// run is Run for a caller that holds the lock.
 func (d *Driver) run(s gpu.Stream, n int) {
 	work := d.stream(s)
 	for _, w := range work[:n] {
@@ -228,7 +231,8 @@ func (d *Driver) Change(s gpu.Stream, o gpu.Atomic) error {
 	return d.put("Change", s, func() { *d.word(o.At) += o.Operand })
 }
 
-// MayChange fails the test when the driver cannot do such an operation in a stream.
+// MayChange fails the test if a stream of this driver cannot apply such an operation without a
+// kernel.
 func (d *Driver) MayChange(o gpu.Atomic) {
 	if !d.Can.StreamChange || fabric.Op(o.Op) != fabric.OpAdd || o.Width != 8 || o.Claim != 0 {
 		d.T.Errorf("operation %+v of a stream by itself, which has such operations: %v", o, d.Can.StreamChange)

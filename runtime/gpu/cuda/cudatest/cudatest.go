@@ -1,8 +1,8 @@
 // Package cudatest gives tests a CUDA driver and a GDRCopy that need no GPU: two shared libraries,
-// built from C beside it, whose GPU is the process's own memory. They are loaded as the real ones
-// are, keep a log of calls, and fail where a test wants it.
+// built from the C files in testdata, whose GPU is the process's own memory. They are loaded as the
+// real ones are, keep a log of calls, and fail where a test wants it.
 //
-// A program takes them by LD_LIBRARY_PATH, package cuda's own tests by their path. Settings are in
+// A program finds them by LD_LIBRARY_PATH, package cuda's own tests by their path. Settings are in
 // the environment of the process that uses them, so tests that change them do not run in parallel.
 package cudatest
 
@@ -33,8 +33,8 @@ const (
 
 var mu sync.Mutex // one build at a time
 
-// Build compiles both libraries into a folder. The defines leave functions out;
-// testdata says which there are.
+// Build compiles both libraries and returns their folder. Each define leaves functions
+// out of them; the files in testdata say which defines there are.
 func Build(t testing.TB, defines ...string) string {
 	t.Helper()
 	mu.Lock()
@@ -73,7 +73,7 @@ func compile(t testing.TB, dir string, code fs.FS, defines []string) {
 	}
 }
 
-// Set gives the fakes their settings, words KEY=NUMBER, and a fresh log.
+// Set gives the two libraries settings, a list of KEY=NUMBER, and a new log, which it returns.
 func Set(t testing.TB, settings string) *Log {
 	t.Helper()
 	l := &Log{t: t, file: filepath.Join(t.TempDir(), "log")}
@@ -82,20 +82,20 @@ func Set(t testing.TB, settings string) *Log {
 	return l
 }
 
-// Holder makes calls of the fakes that do not return, and streams that stand still.
+// Holder makes calls of the fake driver block, or its streams stop, in other processes.
 type Holder struct {
 	t   testing.TB
-	Dir string // the value of FAKE_CUDA_HOLD for the held processes
+	Dir string // the value of FAKE_CUDA_HOLD in those processes
 }
 
-// NewHolder makes one that holds nothing.
+// NewHolder returns a Holder that blocks nothing yet.
 func NewHolder(t testing.TB) *Holder { return &Holder{t, t.TempDir()} }
 
-// Hold has a process stay in the next call of a function, until Release. It holds one
-// function at a time.
+// Hold makes the next call of a function block in a process until Release. Only one
+// function of a process is held at a time.
 func (h *Holder) Hold(process int, function string) {
 	h.t.Helper()
-	// At once: a call that reads half of a name would go on.
+	// By a rename: a call that reads half of the name would not block.
 	file := filepath.Join(h.Dir, strconv.Itoa(process))
 	if err := errors.Join(os.WriteFile(file+".new", []byte(function), 0o600), os.Rename(file+".new", file)); err != nil {
 		h.t.Fatal(err)
@@ -118,7 +118,7 @@ func (h *Holder) Load(process int) (loaded func()) {
 	}
 }
 
-// Release lets the process go on.
+// Release lets the call that Hold has blocked in a process return.
 func (h *Holder) Release(process int) {
 	h.t.Helper()
 	if err := os.Remove(filepath.Join(h.Dir, strconv.Itoa(process))); err != nil {
@@ -126,8 +126,8 @@ func (h *Holder) Release(process int) {
 	}
 }
 
-// Reset resets a GPU of the fake driver in a folder that Build made, as cudaDeviceReset does. This
-// process has loaded it.
+// Reset resets a GPU of the fake driver, as cudaDeviceReset does. dir is the folder that Build
+// returned; this process must have loaded the driver from there.
 func Reset(t testing.TB, dir string, number int) {
 	t.Helper()
 	if code := reset(filepath.Join(dir, Driver), number); code != 0 {
@@ -135,7 +135,7 @@ func Reset(t testing.TB, dir string, number int) {
 	}
 }
 
-// Log is the calls of the fakes since Set.
+// Log is the log of the calls of the two libraries since Set.
 type Log struct {
 	t    testing.TB
 	file string
@@ -151,7 +151,7 @@ func (l *Log) Calls() []string {
 	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 }
 
-// releases names the call that gives back the object of another one.
+// releases maps each call that makes an object to the call that releases it.
 var releases = map[string]string{
 	"cuMemAlloc_v2": "cuMemFree_v2", "cuMemAllocManaged": "cuMemFree_v2",
 	"cuMemHostAlloc": "cuMemFreeHost", "cuMemHostRegister_v2": "cuMemHostUnregister",
@@ -164,9 +164,9 @@ var releases = map[string]string{
 	"gdr_open":              "gdr_close", "gdr_pin_buffer": "gdr_unpin_buffer", "gdr_map": "gdr_unmap",
 }
 
-// Check fails the test where an object was taken and not given back, or given back and not taken.
-// It counts successful takes, and each attempt to give back, because those of the fakes always do
-// their work.
+// Check fails the test if an object was made and not released, or released and not made. It counts
+// the calls that made one successfully, and all calls that release one: in the fake libraries these
+// release even when they return an error.
 func (l *Log) Check() {
 	l.t.Helper()
 	open := map[string]int{}
@@ -193,9 +193,9 @@ func (l *Log) Check() {
 	l.CheckProcess()
 }
 
-// CheckProcess fails the test where this process still has GPU memory mapped or exported. No more
-// can be checked after the close of a device on which nothing could be freed: the memory went with
-// its context.
+// CheckProcess fails the test if this process still has GPU memory mapped or exported. After the
+// close of a device on which nothing could be freed, a test can check only this: the other objects
+// ended with their context.
 func (l *Log) CheckProcess() {
 	l.t.Helper()
 	maps, err := os.ReadFile("/proc/self/maps")

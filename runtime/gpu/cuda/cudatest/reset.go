@@ -18,7 +18,8 @@ import "C"
 
 import "unsafe"
 
-// reset answers the driver's code, and -1 where it is not loaded.
+// reset resets a GPU of the driver in that file. It returns the driver's result, or -1 if this
+// process has not loaded the file.
 func reset(file string, number int) int {
 	name := C.CString(file)
 	defer C.free(unsafe.Pointer(name))
