@@ -10,20 +10,21 @@ import (
 	"libshmem/runtime/mrcache/memmonitor"
 )
 
-// Registrar registers memory: a fabric.Provider.
+// Registrar registers memory with a NIC, as a fabric.Provider does.
 type Registrar interface {
 	Register(base unsafe.Pointer, n uint64) (fabric.Region, error)
 	Unregister(fabric.Region) error
 }
 
-// Watch reports which memory has changed: an *memmonitor.Watch.
+// Watch reports which memory of the process now has other pages, or none, as *memmonitor.Watch
+// does.
 type Watch interface {
 	Add(memmonitor.Span) error
 	Changes(func(memmonitor.Span)) bool
 	Close() error
 }
 
-// Limits bound the registrations that are kept.
+// Limits bound the registrations that a Cache keeps: their bytes and their number.
 type Limits struct {
 	Bytes   uint64
 	Regions int
@@ -31,28 +32,28 @@ type Limits struct {
 
 // Counts are the events of a Cache so far, and its contents.
 type Counts struct {
-	Hits    uint64 // found
-	Misses  uint64 // registered, and kept
-	Single  uint64 // registered for one operation
-	Stale   uint64 // registrations that ended because their memory had changed
-	Evicted uint64 // that ended to make room
-	Bytes   uint64 // registered and kept now
-	Regions uint64
+	Hits    uint64 // operations that found their memory registered
+	Misses  uint64 // registrations that were made and kept
+	Single  uint64 // registrations for one operation only
+	Stale   uint64 // registrations dropped because their memory had other pages
+	Evicted uint64 // registrations dropped to make room
+	Bytes   uint64 // bytes of the registrations kept now
+	Regions uint64 // how many are kept now
 }
 
 // Cache keeps the registrations of one provider.
 type Cache struct {
 	with   Registrar
-	watch  Watch // nil: nothing is kept
+	watch  Watch // nil: the Cache keeps no registration
 	limits Limits
 	page   uint64
-	drop   func(memmonitor.Span)
+	drop   func(memmonitor.Span) // c.change
 
 	// table is sorted by where regions begin. None lies within another, so that it
 	// is sorted by where they end, too.
 	table  []*Region
-	oldest Region // of those in the table, a ring in the order of use
-	errs   []error
+	oldest Region  // head of a circular list of the regions in the table, in order of use
+	errs   []error // for Close
 	counts Counts
 }
 
@@ -60,12 +61,12 @@ type Cache struct {
 type Region struct {
 	fabric.Region
 	memmonitor.Span
-	users        int
-	kept         bool // in the table
+	users        int  // operations that use it
+	kept         bool // it is in the table
 	newer, older *Region
 }
 
-// New makes an empty cache. The watch may be nil; else it is the cache's to close.
+// New makes an empty cache, which closes the watch in the end. The watch may be nil.
 func New(with Registrar, watch Watch, limits Limits) *Cache {
 	c := &Cache{with: with, watch: watch, limits: limits, page: uint64(os.Getpagesize())}
 	c.drop = c.change
@@ -76,6 +77,7 @@ func New(with Registrar, watch Watch, limits Limits) *Cache {
 	return c
 }
 
+// unwatch closes the watch. From then on the Cache keeps no new registration.
 func (c *Cache) unwatch() error {
 	if c.watch == nil {
 		return nil
@@ -88,7 +90,8 @@ func (c *Cache) unwatch() error {
 // Counts returns them.
 func (c *Cache) Counts() Counts { return c.counts }
 
-// Get returns a registration of n bytes, for one operation. Put takes it back.
+// Get returns a registration of n bytes for one operation, after which the caller calls Put. It
+// uses a kept registration, or makes one.
 func (c *Cache) Get(at unsafe.Pointer, n uint64) (*Region, error) {
 	begin := uint64(uintptr(at))
 	if c.watch == nil || !c.watch.Changes(c.drop) {
@@ -119,7 +122,7 @@ func (c *Cache) Put(r *Region) error {
 	return c.with.Unregister(r.Region)
 }
 
-// Close ends all registrations. None is in use.
+// Close ends all registrations, none of which may be in use, and returns the errors so far.
 func (c *Cache) Close() error {
 	for len(c.table) > 0 {
 		c.remove(len(c.table) - 1)
@@ -170,9 +173,9 @@ func (c *Cache) after(at uint64) int {
 	return low
 }
 
-// widen joins a span with the regions that it overlaps, as long as it grows to no more than twice
-// its size: a program that goes through memory in steps that overlap would else register all of it
-// with each step.
+// widen returns a span joined with the regions that it overlaps, as long as it grows to no more
+// than twice its size. Otherwise a program that goes through memory in overlapping steps would
+// register some of it again in each step.
 func (c *Cache) widen(s memmonitor.Span) memmonitor.Span {
 	most := 2 * (s.End - s.Begin)
 	for i := max(c.after(s.Begin)-1, 0); i < len(c.table) && c.table[i].Begin < s.End; i++ {
@@ -184,7 +187,8 @@ func (c *Cache) widen(s memmonitor.Span) memmonitor.Span {
 	return s
 }
 
-// add registers a span and keeps it; nil: that cannot be.
+// add registers a span and keeps the registration. It returns nil if the memory cannot be watched
+// or registered, or there is no room.
 func (c *Cache) add(s memmonitor.Span) *Region {
 	n := s.End - s.Begin
 	if n > c.limits.Bytes || c.watch.Add(s) != nil {
@@ -199,7 +203,7 @@ func (c *Cache) add(s memmonitor.Span) *Region {
 	if err != nil {
 		return nil
 	}
-	// Those within it are of no more use. All of them are in a row.
+	// The new region replaces those within it, which stand in a row in the table.
 	i, _ := slices.BinarySearchFunc(c.table, s.Begin, func(r *Region, at uint64) int {
 		if r.Begin < at {
 			return -1
@@ -218,15 +222,15 @@ func (c *Cache) add(s memmonitor.Span) *Region {
 	return r
 }
 
-// use makes r the newest.
+// use makes r the region that was used last.
 func (c *Cache) use(r *Region) {
 	r.newer.older, r.older.newer = r.older, r.newer
 	r.newer, r.older = &c.oldest, c.oldest.older
 	r.older.newer, c.oldest.older = r, r
 }
 
-// evict ends the registration without users that was used longest ago. It reports false when there
-// is none.
+// evict ends, of the registrations without users, the one that was used longest ago. It reports
+// false if there is none.
 func (c *Cache) evict() bool {
 	for r := c.oldest.newer; r != &c.oldest; r = r.newer {
 		if r.users == 0 {
@@ -238,7 +242,7 @@ func (c *Cache) evict() bool {
 	return false
 }
 
-// change drops registrations over memory that has changed.
+// change drops the kept registrations that overlap memory whose pages have changed.
 func (c *Cache) change(s memmonitor.Span) {
 	i := max(c.after(s.Begin)-1, 0)
 	for i > 0 && c.table[i-1].End > s.Begin {
@@ -254,7 +258,7 @@ func (c *Cache) change(s memmonitor.Span) {
 	}
 }
 
-// remove removes a region from the table. If it is in use, it stays registered until Put.
+// remove removes the i-th region from the table. If it is in use, it stays registered until Put.
 func (c *Cache) remove(i int) {
 	r := c.table[i]
 	c.table = slices.Delete(c.table, i, i+1)

@@ -5,16 +5,18 @@ import (
 	"libshmem/runtime/gpu"
 )
 
-// BounceBytes is the size of Job.Bounce.
+// BounceBytes is the size of the memory at Job.Bounce: a head and the bounce buffers.
 const BounceBytes = queue.BounceHead + queue.BounceBuffers*queue.BounceBytes
 
-// bounceBlocks is the most blocks that share an operand: while one copies a piece, the
-// proxies move the pieces of the others.
+// bounceBlocks is the most thread blocks that copy an operand through bounce buffers: while
+// one copies a piece, the proxies move the pieces of the others.
 const bounceBlocks = 4
 
-// far launches a kernel for a PE that is reached by ring: plain, or bounced if the driver
-// ties the operand of this PE to the program's context. Proxies cannot copy such an operand
-// while the program loads a kernel beside one that waits for another PE.
+// far launches a kernel for an operation on a PE that this GPU reaches through a ring and the
+// proxy. It launches plain, or, if the driver ties the operand's memory to the program's CUDA
+// context, bounced, which copies the operand through memory that no context owns. Proxies
+// cannot copy a tied operand while the program loads a kernel and another kernel waits for a
+// PE.
 func (c *Calls) far(plain, bounced kernel, operand uint64, s gpu.Stream, k *queue.StreamCall) error {
 	if c.job.Bounce == 0 || k.Count == 0 {
 		return c.launch(plain, 1, warp, s, k)

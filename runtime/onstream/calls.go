@@ -26,46 +26,47 @@ type Device interface {
 	Load(image []byte) (Code, error)
 }
 
-// Code is the library's kernels.
+// Code is the loaded module with the library's kernels.
 type Code interface {
 	// Give copies the job's description for kernels to their variable.
 	Give(job gpu.Address, n uint64) error
-	// Kernel finds one by its name.
+	// Kernel finds a kernel by its name.
 	Kernel(name string) (Kernel, error)
-	// Launch has a stream run one.
+	// Launch launches a kernel on a stream, with the call as its argument.
 	Launch(k Kernel, blocks, threads uint32, s gpu.Stream, c *queue.StreamCall) error
 	Close() error
 }
 
-// Kernel is a kernel of the library.
+// Kernel is the driver's handle of a kernel of the library.
 type Kernel uintptr
 
-// Job is the calls' knowledge of the job.
+// Job describes the job for Calls.
 type Job struct {
 	NPEs     int
-	User     uint64        // where the program has the user heap
-	Heap     gpu.Address   // its address on the GPU
-	Direct   []gpu.Address // of each PE, where this GPU and its copy engine reach it; 0: by ring
-	Rings    bool          // some PE is reached by ring
-	Survives bool          // the job goes on when a PE is lost
+	User     uint64        // the program's address of its user heap
+	Heap     gpu.Address   // this GPU's address of the same
+	Direct   []gpu.Address // this GPU's address of each PE's user heap; 0: it is reached through a ring
+	Rings    bool          // some PE is reached through a ring
+	Survives bool          // the job continues when a PE is lost
 	Image    gpu.Address   // the job's description for kernels
-	Bytes    uint64        // of the image
+	Bytes    uint64        // size of the description
 
-	// Bounce is BounceBytes of zeroed memory that no context owns, for operands that the driver
-	// ties to the program's context; 0 if proxies copy in that context, too.
+	// Bounce is BounceBytes of zeroed memory that no context owns, through which kernels copy
+	// operands that the driver ties to the program's context; 0 if proxies copy in that context
+	// themselves.
 	Bounce gpu.Address
 	GPU    int // the number of this PE's GPU
 }
 
-// Calls queues calls of one job.
+// Calls queues a program's calls at CUDA streams, for one job.
 type Calls struct {
 	dev Device
 	job Job
 	kernels
 }
 
-// Open makes the calls of a job ready, with the kernels of a file. If they cannot be loaded, calls
-// that need one return the reason, and the others work.
+// Open returns the Calls of a job and loads the library's kernels from a file. If they cannot be
+// loaded, calls that need a kernel return the reason, and the others work.
 func Open(dev Device, job Job, file string) *Calls {
 	c := &Calls{dev: dev, job: job}
 	c.missing = c.load(dev, job, file)
@@ -79,7 +80,8 @@ func (c *Calls) Direct() ([]gpu.Address, uint64) { return c.job.Direct, c.job.Us
 // symmetric returns this GPU's address of a symmetric address of the program.
 func (c *Calls) symmetric(a uint64) gpu.Address { return c.job.Heap + gpu.Address(a-c.job.User) }
 
-// at returns this GPU's address of a PE's copy of a symmetric address, or 0.
+// at returns this GPU's address of the symmetric object at a on PE pe, or 0 if the GPU does not
+// reach that PE's heap directly.
 func (c *Calls) at(a uint64, pe libshmem.PE) gpu.Address {
 	if c.job.Direct[pe] == 0 {
 		return 0
@@ -87,6 +89,7 @@ func (c *Calls) at(a uint64, pe libshmem.PE) gpu.Address {
 	return c.job.Direct[pe] + gpu.Address(a-c.job.User)
 }
 
+// put queues a put: a copy by the copy engine if the GPU reaches the PE, else a kernel.
 func (c *Calls) put(call *queue.StreamCall, s gpu.Stream) error {
 	if to := c.at(call.Dest, libshmem.PE(call.PE)); to != 0 {
 		return c.dev.CopyAsync(s, to, gpu.Address(call.Source), call.Count)
@@ -96,6 +99,7 @@ func (c *Calls) put(call *queue.StreamCall, s gpu.Stream) error {
 	return c.far(kernelPut, kernelPutBounced, k.Source, s, &k)
 }
 
+// get queues a get: a copy by the copy engine if the GPU reaches the PE, else a kernel.
 func (c *Calls) get(call *queue.StreamCall, s gpu.Stream) error {
 	if from := c.at(call.Source, libshmem.PE(call.PE)); from != 0 {
 		return c.dev.CopyAsync(s, gpu.Address(call.Dest), from, call.Count)
@@ -105,7 +109,8 @@ func (c *Calls) get(call *queue.StreamCall, s gpu.Stream) error {
 	return c.far(kernelGet, kernelGetBounced, k.Dest, s, &k)
 }
 
-// p stores a word by the stream itself, which needs no place on the GPU.
+// p queues the store of one element: by the stream itself if possible, which needs no free
+// multiprocessor, else by a kernel.
 func (c *Calls) p(call *queue.StreamCall, s gpu.Stream) error {
 	if to := c.at(call.Dest, libshmem.PE(call.PE)); to != 0 && c.dev.Facts().StreamOps {
 		switch call.Width {
@@ -120,6 +125,7 @@ func (c *Calls) p(call *queue.StreamCall, s gpu.Stream) error {
 	return c.launch(kernelP, 1, 1, s, &k)
 }
 
+// putSignal queues a put and, behind it, the update of a signal word.
 func (c *Calls) putSignal(call *queue.StreamCall, s gpu.Stream) error {
 	if c.at(call.Dest, libshmem.PE(call.PE)) != 0 {
 		if err := c.put(call, s); err != nil {
@@ -132,7 +138,8 @@ func (c *Calls) putSignal(call *queue.StreamCall, s gpu.Stream) error {
 	return c.far(kernelPutSignal, kernelPutSignalBounced, k.Source, s, &k)
 }
 
-// signal: the driver orders a stream's store behind the stream's earlier work.
+// signal queues the update of a signal word. The driver orders a stream's own store, like a kernel,
+// behind the stream's earlier work.
 func (c *Calls) signal(call *queue.StreamCall, s gpu.Stream) error {
 	if at := c.at(call.Signal, libshmem.PE(call.PE)); at != 0 && call.Op == signalSet && c.dev.Facts().StreamOps {
 		return c.dev.Write64(s, at, call.Value)
@@ -142,7 +149,8 @@ func (c *Calls) signal(call *queue.StreamCall, s gpu.Stream) error {
 	return c.launch(kernelSignal, 1, 1, s, &k)
 }
 
-// putNotify: no operation of a stream adds to a word, so a kernel does.
+// putNotify queues a put and, behind it, an addition to a notification counter. The addition takes
+// a kernel: not all drivers have an operation of streams that adds to a word.
 func (c *Calls) putNotify(call *queue.StreamCall, s gpu.Stream) error {
 	k := *call
 	k.Dest = uint64(c.symmetric(call.Dest))
@@ -158,12 +166,12 @@ func (c *Calls) putNotify(call *queue.StreamCall, s gpu.Stream) error {
 	return c.launch(kernelPutNotify, 1, 1, s, &k)
 }
 
-// waits: the stream may wait by itself. Nothing ends such a wait, so where a PE may be
-// lost and the job go on a kernel does it.
+// waits reports whether the stream may wait for a word by itself. Nothing can end such a wait,
+// so if the job is to continue when a PE is lost, a kernel must wait instead.
 func (c *Calls) waits() bool { return c.dev.Facts().StreamOps && !c.job.Survives }
 
-// count waits for a counter. The stream compares by signed difference, so for words that are no
-// counters GE is not used.
+// count queues a wait until a counter reaches a value. The stream itself compares by the signed
+// difference, which is right for counters and not for other words: wait leaves >= to a kernel.
 func (c *Calls) count(call *queue.StreamCall, s gpu.Stream) error {
 	if call.Op == cmpGE && c.waits() {
 		return c.dev.Wait64(s, c.symmetric(call.Dest), call.Value, gpu.AtLeast)
@@ -171,6 +179,8 @@ func (c *Calls) count(call *queue.StreamCall, s gpu.Stream) error {
 	return c.wait(call, s)
 }
 
+// wait queues a wait for one or more words: by the stream itself for one word of 64 bits that is to
+// be equal to a value, else by a kernel.
 func (c *Calls) wait(call *queue.StreamCall, s gpu.Stream) error {
 	whole := call.Width&^queue.Signed == 8
 	if whole && call.Op == cmpEQ && call.Count == 1 && call.Signal == 0 && call.Source == 0 && c.waits() {
@@ -181,8 +191,9 @@ func (c *Calls) wait(call *queue.StreamCall, s gpu.Stream) error {
 	return c.launch(kernelWait, 1, threadsFor(call.Count), s, &k)
 }
 
-// quiet: the stream's own operations are complete when it goes on, and so are a kernel's stores;
-// only rings hold operations that are not.
+// quiet queues a wait until earlier operations of the stream are complete. The stream's own
+// operations and the stores of its kernels are complete anyway when the next work begins, so only
+// operations in rings need a kernel that waits.
 func (c *Calls) quiet(call *queue.StreamCall, s gpu.Stream) error {
 	if !c.job.Rings {
 		return nil
@@ -190,8 +201,8 @@ func (c *Calls) quiet(call *queue.StreamCall, s gpu.Stream) error {
 	return c.launch(kernelQuiet, 1, 1, s, call)
 }
 
-// barrier is a sync where there are no rings: earlier work of the streams and kernels is complete
-// when the kernel begins.
+// barrier queues a barrier of a team. If the job uses no rings, a sync is enough: earlier work of
+// the stream is complete when the kernel begins.
 func (c *Calls) barrier(call *queue.StreamCall, s gpu.Stream) error {
 	if !c.job.Rings {
 		return c.sync(kernelSync, call, s)
@@ -199,6 +210,7 @@ func (c *Calls) barrier(call *queue.StreamCall, s gpu.Stream) error {
 	return c.sync(kernelBarrier, call, s)
 }
 
+// sync queues kernel k, which synchronizes a team; for a team of one PE only a quiet.
 func (c *Calls) sync(k kernel, call *queue.StreamCall, s gpu.Stream) error {
 	if call.TeamPEs == 1 {
 		return c.quiet(call, s)
@@ -211,5 +223,5 @@ func (c *Calls) once(k kernel, call *queue.StreamCall, s gpu.Stream) error {
 	return c.launch(k, 1, 1, s, call)
 }
 
-// drain returns when the stream has done all.
+// drain waits until all work of the stream is complete.
 func (c *Calls) drain(_ *queue.StreamCall, s gpu.Stream) error { return c.dev.SyncStream(s) }

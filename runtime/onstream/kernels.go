@@ -24,8 +24,8 @@ type kernels struct {
 	missing error
 }
 
-// load has the driver load all of them: one that it loaded when it is first
-// launched would wait for the whole GPU then.
+// load loads all kernels from a file. If the driver loaded a kernel only at its first
+// launch, that launch would wait until the whole GPU is idle.
 func (k *kernels) load(dev Device, job Job, file string) error {
 	image, err := os.ReadFile(file)
 	switch {
@@ -54,6 +54,7 @@ func (k *kernels) load(dev Device, job Job, file string) error {
 	return nil
 }
 
+// launch launches a kernel on a stream, or returns why there are no kernels.
 func (k *kernels) launch(which kernel, blocks, threads uint32, s gpu.Stream, c *queue.StreamCall) error {
 	if k.missing != nil {
 		return k.missing

@@ -8,8 +8,8 @@ import (
 	"libshmem"
 )
 
-// kinds draws one host of each kind: of a large job most are alike, and between hosts
-// there is one path.
+// kinds prints the map of a large job: one host for each kind of host, since most are
+// alike, and the one path between hosts.
 func (m *Map) kinds(b *strings.Builder) error {
 	if len(m.nodes.Members) > 1 {
 		b.WriteString("between hosts:")
@@ -48,7 +48,7 @@ func (m *Map) kinds(b *strings.Builder) error {
 	return nil
 }
 
-// text is the meaning of a letter.
+// text returns what a letter of the map means; "" for a letter that the view does not use.
 func (v *view) text(w Path) string {
 	for _, l := range v.legends {
 		if l.path == w {
@@ -58,8 +58,8 @@ func (v *view) text(w Path) string {
 	return ""
 }
 
-// kind draws the PEs of a host by their places on it, and puts those together that have the same
-// paths.
+// kind prints the map of one host, by the places of its PEs there (0, 1, ...). PEs with the same
+// paths share a line and a column.
 func (m *Map) kind(b *strings.Builder, pes []libshmem.PE) error {
 	views := m.views()
 	classes := m.classes(views, pes)
@@ -75,7 +75,7 @@ func (m *Map) kind(b *strings.Builder, pes []libshmem.PE) error {
 		for _, from := range classes {
 			fmt.Fprintf(t, "  %s", list(from))
 			for _, to := range classes {
-				// Within a class it is another PE's heap that a path leads to.
+				// Within a class the last PE is another one than the first, if there are two.
 				path := v.of(m, pes[from[0]], pes[to[len(to)-1]])
 				used[path] = true
 				fmt.Fprintf(t, "\t%c", path)
@@ -91,7 +91,7 @@ func (m *Map) kind(b *strings.Builder, pes []libshmem.PE) error {
 	return m.table(b, pes, "places", false)
 }
 
-// classes are the places of those PEs of a host that are alike.
+// classes groups the PEs of a host that are alike: each group lists their places on the host.
 func (m *Map) classes(views []view, pes []libshmem.PE) [][]int {
 	var all [][]int
 	for place, pe := range pes {
@@ -108,7 +108,7 @@ func (m *Map) classes(views []view, pes []libshmem.PE) [][]int {
 }
 
 // alike reports whether two PEs of a host have the same paths to all others and to each other, and
-// all others to them. Such PEs are classes: the same holds of any two of one.
+// all others the same paths to both. This is transitive, so that such PEs form classes.
 func (m *Map) alike(views []view, pes []libshmem.PE, a, b libshmem.PE) bool {
 	for _, v := range views {
 		if v.of(m, a, a) != v.of(m, b, b) || v.of(m, a, b) != v.of(m, b, a) {

@@ -1,7 +1,7 @@
-// Package pathmap is the map of a job: by which path each PE reaches the heap of each other one,
-// from calls of the host and from kernels, and the text that people read of it. It decides no way
-// and communicates with no PE: each PE reports its own paths, and runtime/topo which PEs share a
-// host.
+// Package pathmap is the map of a job: by which path each PE reaches the heap of each other PE,
+// from calls of the host and from kernels, and the text that shows the map to people. It chooses no
+// path and communicates with no PE: each PE reports its own paths, and runtime/topo tells which PEs
+// share a host.
 package pathmap
 
 import (
@@ -15,8 +15,8 @@ import (
 // Path is how operations reach a heap, as the letter that the map prints.
 type Path byte
 
-// The paths. Kernels submit operations that their GPU cannot do itself to a ring, and the proxy
-// uses the path.
+// The paths. A kernel submits an operation that its GPU cannot execute itself to a ring, and the
+// proxy uses the path.
 const (
 	Own     Path = '.' // it is the PE's own
 	Memory  Path = 'm' // loads and stores of the CPU, in the memory file of the host
@@ -26,21 +26,21 @@ const (
 	None    Path = '-' // the PE runs no kernels
 )
 
-// Row is one PE's report to the others.
+// Row is one PE's report of its paths to the other PEs.
 type Row struct {
-	Name     string   // of its host
-	Host     string   // the Path to each PE of its host, in their order, from calls of the host
-	Kernels  string   // the same from kernels; "": it runs none
+	Name     string   // name of its host
+	Host     string   // a letter for the Path to each PE of its host, in their order, for calls of the host
+	Kernels  string   // the same for kernels; "": it runs none
 	Heap     string   // the memory of its heap, a word of SHMEM_HEAP
-	GPU      string   // its address; "": none
-	Provider string   // "": the job needs no network
-	NICs     string   // with commas
+	GPU      string   // PCI address of its GPU; "": none
+	Provider string   // libfabric provider; "": the job needs no network
+	NICs     string   // names of its NICs, separated by commas
 	Eager    string   // how the network serves eager tokens, in few words; "": as any put with a signal
-	Reached  string   // how the network gets to its heap in GPU memory; "": that is in main memory
-	Why      []string // a path within its host is not the shortest one, in few words
+	Reached  string   // how the network reaches its heap in GPU memory; "": the heap is in main memory
+	Why      []string // reasons, in few words, why paths within its host are not the shortest
 }
 
-// Map is that of a job.
+// Map is the path map of a job.
 type Map struct {
 	nodes *topo.Nodes
 	rows  []Row
@@ -73,7 +73,7 @@ func (m *Map) Row(pe libshmem.PE) Row { return m.rows[pe] }
 // Host returns the path of calls that one PE makes to the heap of another.
 func (m *Map) Host(from, to libshmem.PE) Path { return m.path(m.rows[from].Host, from, to) }
 
-// Kernels returns the path of operations in kernels of a PE.
+// Kernels returns the path of operations that kernels of one PE make on the heap of another.
 func (m *Map) Kernels(from, to libshmem.PE) Path {
 	if m.rows[from].Kernels == "" {
 		return None
@@ -81,7 +81,8 @@ func (m *Map) Kernels(from, to libshmem.PE) Path {
 	return m.path(m.rows[from].Kernels, from, to)
 }
 
-// path: between hosts nothing is shared.
+// path returns the path from one PE to another: Network between hosts, else the letter that the PE
+// has reported.
 func (m *Map) path(letters string, from, to libshmem.PE) Path {
 	if m.nodes.Node(from) != m.nodes.Node(to) {
 		return Network

@@ -12,16 +12,19 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// drawn is the most PEs whose paths are drawn one by one: as many columns fit a screen.
+// drawn is the most PEs for which Print gives each PE its own line and column: as many fit a
+// screen.
 const drawn = 64
 
-// view is one of the two kinds of operations, and the meanings of its letters.
+// view is one of the two tables of the map, for calls of the host or for kernels, with the meanings
+// of its letters.
 type view struct {
 	title   string
 	legends []legend
 	of      func(m *Map, from, to libshmem.PE) Path
 }
 
+// legend is what a letter means in a view.
 type legend struct {
 	path Path
 	text string
@@ -36,7 +39,7 @@ var kernels = view{"kernels", []legend{
 	{None, "runs no kernels"},
 }, (*Map).Kernels}
 
-// views are the kinds that the job has.
+// views returns the tables that the map of this job has: that of kernels only if a PE runs kernels.
 func (m *Map) views() []view {
 	if slices.ContainsFunc(m.rows, func(r Row) bool { return r.Kernels != "" }) {
 		return []view{host, kernels}
@@ -44,7 +47,8 @@ func (m *Map) views() []view {
 	return []view{host}
 }
 
-// Print writes the map: each PE by itself, or of a large job each kind of host.
+// Print writes the map as text: a line for each PE or, for a large job, one table for each kind of
+// host.
 func (m *Map) Print(w io.Writer) error {
 	var b strings.Builder
 	n := len(m.rows)
@@ -61,7 +65,7 @@ func (m *Map) Print(w io.Writer) error {
 	return err
 }
 
-// each draws all PEs.
+// each prints the map with a line and a column for each PE.
 func (m *Map) each(b *strings.Builder) error {
 	all := make([]libshmem.PE, len(m.rows))
 	for i := range all {
@@ -93,7 +97,7 @@ func (m *Map) each(b *strings.Builder) error {
 	return m.table(b, all, "PEs", true)
 }
 
-// explain explains the letters in use.
+// explain prints what the used letters mean.
 func (v *view) explain(b *strings.Builder, used map[Path]bool) {
 	var parts []string
 	for _, l := range v.legends {
@@ -104,7 +108,8 @@ func (v *view) explain(b *strings.Builder, used map[Path]bool) {
 	fmt.Fprintf(b, "  %s\n", strings.Join(parts, ", "))
 }
 
-// group puts elements with the same key together, in the order in which they come.
+// group groups the elements 0 to n-1 by their keys. order lists the keys as they first appear, and
+// who the elements of each key.
 func group[K comparable](n int, key func(i int) K) (order []K, who map[K][]int) {
 	who = map[K][]int{}
 	for i := range n {
@@ -117,7 +122,7 @@ func group[K comparable](n int, key func(i int) K) (order []K, who map[K][]int) 
 	return order, who
 }
 
-// reasons lists why PEs do not go a shorter way within their host.
+// reasons prints why PEs do not use a shorter path within their host. what names a PE in the text.
 func (m *Map) reasons(b *strings.Builder, pes []libshmem.PE, what string) {
 	order, who := group(len(pes), func(i int) string { return strings.Join(m.rows[pes[i]].Why, "; ") })
 	for _, why := range order {
@@ -127,12 +132,13 @@ func (m *Map) reasons(b *strings.Builder, pes []libshmem.PE, what string) {
 	}
 }
 
-// end describes a PE at one end of a path, for the text.
+// end describes a PE in the map's last table: its host, heap, GPU and network.
 type end struct {
 	node                     int
 	name, heap, gpu, network string
 }
 
+// end returns the description of a PE, with its host only if hosts is true.
 func (m *Map) end(pe libshmem.PE, hosts bool) end {
 	r := &m.rows[pe]
 	e := end{heap: r.Heap, gpu: r.GPU, network: "none needed"}
@@ -154,7 +160,8 @@ func (m *Map) end(pe libshmem.PE, hosts bool) end {
 	return e
 }
 
-// table has the ends of PEs, with one line for all that are alike. hosts: the PEs are of several.
+// table prints the heap, GPU and network of PEs, with one line for all PEs that are alike. If hosts
+// is true, the PEs are on several hosts, and the table names them.
 func (m *Map) table(b *strings.Builder, pes []libshmem.PE, what string, hosts bool) error {
 	order, who := group(len(pes), func(i int) end { return m.end(pes[i], hosts) })
 	some := slices.ContainsFunc(order, func(e end) bool { return e.gpu != "-" })
@@ -176,7 +183,7 @@ func (m *Map) table(b *strings.Builder, pes []libshmem.PE, what string, hosts bo
 	return t.Flush()
 }
 
-// count is a number of things.
+// count returns a number with its noun: "1 PE", "2 PEs".
 func count(n int, what string) string {
 	if n != 1 {
 		what += "s"
@@ -184,7 +191,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// ranges are numbers of things.
+// ranges returns a noun with ascending numbers: "PE 3", "PEs 0-3,8".
 func ranges(what string, numbers []int) string {
 	if len(numbers) > 1 {
 		what += "s"
@@ -192,10 +199,10 @@ func ranges(what string, numbers []int) string {
 	return what + " " + list(numbers)
 }
 
-// listed is the number of parts that a list of numbers has at most.
+// listed is how many ranges list prints at most.
 const listed = 8
 
-// list is ascending numbers as people write them: 0-3,8.
+// list returns ascending numbers as ranges: "0-3,8". It leaves out what is more than listed ranges.
 func list(numbers []int) string {
 	runs, left := topo.Runs(numbers), 0
 	for ; len(runs) > listed; runs = runs[:len(runs)-1] {

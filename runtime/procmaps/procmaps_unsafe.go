@@ -1,5 +1,5 @@
-// Package procmaps reads the kernel's list of this process's mappings. It knows no uses of the
-// memory.
+// Package procmaps reads /proc/self/maps, the kernel's list of this process's mappings. It does not
+// know what the memory is used for.
 package procmaps
 
 import (
@@ -21,15 +21,15 @@ type Mapping struct {
 	Anonymous          bool // and private
 }
 
-// List is the open list. One goroutine at a time may use it.
+// List is the opened list of mappings. One goroutine at a time may use it.
 type List struct {
 	file *os.File
-	// ByText is set when the kernel does not answer single questions. If it is set, each question
-	// reads the whole text.
+	// ByText is set when the kernel has no query for single mappings. Each call then reads the
+	// whole text.
 	ByText bool
 }
 
-// Open fails where /proc is not mounted.
+// Open opens the list of mappings. It fails if /proc is not mounted.
 func Open() (*List, error) {
 	f, err := os.Open("/proc/self/maps")
 	if err != nil {
@@ -44,8 +44,8 @@ func (l *List) Close() error { return l.file.Close() }
 // Fd is the descriptor of the list.
 func (l *List) Fd() uintptr { return l.file.Fd() }
 
-// query is struct procmap_query of linux/fs.h, since 6.11. Before, a question
-// costs the text of the whole list.
+// query is struct procmap_query of linux/fs.h, which came with Linux 6.11. Before,
+// even one mapping costs the text of the whole list.
 type query struct {
 	_                 structs.HostLayout
 	size, flags, addr uint64
@@ -61,7 +61,7 @@ const (
 	querySize = 104
 	queryCode = 3<<30 | querySize<<16 | 'f'<<8 | 17
 	queryNext = 0x10 // the mapping at the address, or the first behind it
-	// In vma.
+	// Bits of vma.
 	readable = 0x01
 	writable = 0x02
 	shared   = 0x08

@@ -1,18 +1,18 @@
-// Package sequence keeps the order between one-sided writes and messages on a network that has
-// none: EFA's SRD, and any provider that may show a message before the bytes of a write that was
+// Package sequence keeps the order between one-sided writes and messages on a network that keeps
+// none: EFA's SRD, and any provider that may deliver a message before the bytes of a write that was
 // posted earlier.
 //
-// The target keeps it, so that no sender waits. Every write that a later message may depend on
-// takes the next number of its flow, which is one PE's writes to another, and brings it along as
-// immediate data. Every message says how many writes of the flow have to be in before it is
-// applied. The target counts the arrivals: the edge is the number below which all writes are in. A
-// put with signal is then a write and, right behind it, a message that needs it; a fence is a
-// number that later messages carry; the answer to a flush confirms that earlier writes have
-// arrived, whatever the provider's own completions promise.
+// The target restores the order, so that no sender waits. A flow is the writes of one PE to
+// another. Every write that a later message may depend on takes the next number of its flow and
+// carries it as immediate data. Every message says how many writes of the flow must have arrived
+// before the target applies it. The target counts the arrivals: the edge is the number below which
+// all writes have arrived. A put with signal is then a write and, right behind it, a message that
+// needs the write; a fence is a number that later messages carry; the reply to a flush request
+// confirms that earlier writes have arrived, whatever the provider's own completions promise.
 //
-// Out is the sender's end of a flow and In the target's. They hold numbers only. The proxy carries
-// the numbers, keeps messages back and decides in which order they are applied; it sorts them by a
-// number of their own.
+// Out is the sender's end of a flow and In the target's. They hold numbers only. The proxy sends
+// the numbers, holds back messages that came early, and decides in which order messages are
+// applied; it sorts them by a number of their own.
 //
 // # Numbers
 //
@@ -25,10 +25,10 @@
 //
 // # Streams
 //
-// Immediate data has 32 bits and does not name its sender on every provider. Streams gives the
-// flows that lead to a PE numbers, on first use, to travel beside the write's. A flow without a
-// number, because there are more flows than numbers or the answer is under way, goes on in the
-// sender's own order.
+// Immediate data has 32 bits, and not every provider names its sender. So each flow to a PE gets a
+// stream number from Streams at its first use, which the immediate data carries beside the write's
+// number. If there are more flows than numbers, or the reply with the number is still under way,
+// the sender itself keeps the order of the flow.
 //
 // Nothing here is safe for concurrent use.
 package sequence

@@ -2,18 +2,19 @@ package sequence
 
 import "fmt"
 
-// In is the target's end of a flow.
+// In is the target's end of a flow: it counts which numbered writes of one PE have
+// arrived.
 type In struct {
 	space Space
-	edge  uint32   // writes below it are in
-	seen  []uint64 // a ring of bits: those from the edge on that are in
+	edge  uint32   // all writes with a lower number have arrived
+	seen  []uint64 // a ring of bits: which writes from the edge on have arrived
 }
 
-// NewIn makes the end of a flow that has had no write. It takes memory for
-// Space.Window bits.
+// NewIn makes the target's end of a flow that has had no write. It takes memory
+// for Space.Window bits.
 func NewIn(s Space) *In { return InAt(s, 0) }
 
-// InAt makes the end of a flow that has had edge writes.
+// InAt makes the target's end of a flow of which edge writes have arrived.
 func InAt(s Space, edge uint32) *In {
 	size := uint32(64)
 	for size < s.Window {
@@ -22,7 +23,8 @@ func InAt(s Space, edge uint32) *In {
 	return &In{space: s, edge: edge, seen: make([]uint64, size/64)}
 }
 
-// Arrive takes the number of a write whose bytes are in place.
+// Arrive records that the write with this number has arrived: its bytes are in place. It returns an
+// error if the number cannot be right.
 func (i *In) Arrive(number uint32) error {
 	ahead := (number - i.edge) & i.space.mask()
 	if ahead >= i.space.Window || i.bit(i.edge+ahead) {
@@ -36,6 +38,7 @@ func (i *In) Arrive(number uint32) error {
 	return nil
 }
 
+// bit reports whether write n, which is not below the edge, has arrived.
 func (i *In) bit(n uint32) bool {
 	n %= uint32(64 * len(i.seen))
 	return i.seen[n/64]>>(n%64)&1 != 0
@@ -46,7 +49,8 @@ func (i *In) flip(n uint32) {
 	i.seen[n/64] ^= 1 << (n % 64)
 }
 
-// Reached reports whether a message that carries need may be applied.
+// Reached reports whether the target may apply a message that follows the first need writes:
+// whether all of these have arrived.
 func (i *In) Reached(need uint32) (bool, error) {
 	if d := int32(need - i.edge); d <= 0 {
 		return true, nil
@@ -56,5 +60,5 @@ func (i *In) Reached(need uint32) (bool, error) {
 	return false, nil
 }
 
-// Ack returns the number for messages to the sender: writes below it are in.
+// Ack returns the acknowledgement for messages to the sender: all writes below it have arrived.
 func (i *In) Ack() uint32 { return i.edge }

@@ -2,22 +2,24 @@ package sequence
 
 import "fmt"
 
-// Streams gives numbers to flows that lead to this PE, and finds the flow of a number. K identifies
-// a flow: a PE, or a PE and a context.
+// Streams numbers the flows of writes that lead to this PE, and finds the flow of a number. K
+// identifies a flow: a PE, or a PE and a context.
 type Streams[K comparable] struct {
-	most uint32
-	of   map[K]uint32
-	to   []K // by number
-	used []bool
+	most uint32       // how many numbers there are
+	of   map[K]uint32 // the number of each flow
+	to   []K          // the flow of each number
+	used []bool       // by number
 	free []uint32
 }
 
-// NewStreams has most numbers to give: 1 << (32 - Space.Bits) with immediate data of 4 bytes.
+// NewStreams makes a Streams with that many numbers: 1 << (32 - Space.Bits) for immediate data of 4
+// bytes.
 func NewStreams[K comparable](most uint32) *Streams[K] {
 	return &Streams[K]{most: most, of: map[K]uint32{}}
 }
 
-// Open gives a flow its number, the same each time. It reports false when none is left.
+// Open returns the number of a flow, the same each time until Close. It reports false if no number
+// is left.
 func (s *Streams[K]) Open(k K) (uint32, bool) {
 	if n, ok := s.of[k]; ok {
 		return n, true
@@ -45,7 +47,7 @@ func (s *Streams[K]) Close(k K) {
 	}
 }
 
-// Of returns the flow of a number.
+// Of returns the flow that has a number.
 func (s *Streams[K]) Of(number uint32) (K, error) {
 	if uint64(number) >= uint64(len(s.to)) || !s.used[number] {
 		var none K

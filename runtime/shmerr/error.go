@@ -15,7 +15,7 @@ type Error struct {
 	Remedy string // a change that the reader can make; may be empty
 }
 
-// Error is the line described at the type.
+// Error returns the error as one line, in the form that the type describes.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Op)
@@ -31,20 +31,21 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// OneLine prints an error on one line, joined ones too.
+// OneLine returns the text of an error on one line, also of joined errors.
 func OneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// Causef makes a cause that prints as the formatted text alone and is kind to
-// errors.Is. The text replaces that of kind, which is too general to print
-// beside it: "PE 9 is outside 0..3" rather than "no such PE: PE 9 ...".
-// An error among the arguments of %w is in the chain as well.
+// Causef makes a cause that prints as the formatted text alone and that errors.Is
+// takes for kind. The text replaces that of kind, which is too general to print
+// beside it: "PE 9 is outside 0..3" rather than "no such PE: PE 9 ...". An error
+// among the arguments, for %w, is in the chain as well.
 func Causef(kind error, format string, args ...any) error {
 	return &cause{text: fmt.Errorf(format, args...), kind: kind}
 }
 
+// cause is an error with the text of one error and the kind of another.
 type cause struct {
 	text error
 	kind error
@@ -53,14 +54,14 @@ type cause struct {
 func (c *cause) Error() string   { return c.text.Error() }
 func (c *cause) Unwrap() []error { return []error{c.kind, c.text} }
 
-// UnsupportedError reports a feature that is absent from this build, machine or library version,
-// and a way to get it.
+// UnsupportedError reports a feature that this build, machine or library version does not have, and
+// what would provide it.
 type UnsupportedError struct {
 	Feature string // "FI_MR_DMABUF"
 	Needs   string // "libfabric 1.20 or later; this is 1.17"
 }
 
-// Error names the feature and its need.
+// Error names the feature and what it needs.
 func (e *UnsupportedError) Error() string {
 	return e.Feature + " is not supported here: it needs " + e.Needs
 }

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// FileRemedy is the remedy for an error of a system call that opens a file: more open files where
-// they are used up, else another remedy.
+// FileRemedy returns the remedy for an error of a system call that opens a file: a higher limit if
+// too many files are open, else the remedy other.
 func FileRemedy(err error, other string) string {
 	switch {
 	case errors.Is(err, syscall.EMFILE):

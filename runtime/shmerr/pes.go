@@ -7,7 +7,7 @@ import (
 	"libshmem"
 )
 
-// PEs writes PE numbers for people, runs shortened: "PE 3", "PEs 1, 4-7".
+// PEs returns PE numbers as text, with runs shortened: "PE 3", "PEs 1, 4-7".
 func PEs(pes []libshmem.PE) string {
 	var b strings.Builder
 	b.WriteString("PE")

@@ -31,8 +31,8 @@ const (
 	unknownStatus        = Internal
 )
 
-// Sentinels: the cause of an *Error wraps one of these, so that callers ask
-// errors.Is and never read the text.
+// Sentinels, one for each kind of error: the cause of an *Error wraps one of these,
+// so that callers use errors.Is and never read the text.
 var (
 	ErrNotInit     = &sentinel{NotInit, "the library is not initialised"}
 	ErrFinalised   = &sentinel{Finalised, "the library has been finalised"}
@@ -53,6 +53,7 @@ var (
 	ErrInternal    = &sentinel{Internal, "the library contradicts itself"}
 )
 
+// sentinel is an error that stands for a kind of errors.
 type sentinel struct {
 	status Status
 	text   string
@@ -66,7 +67,7 @@ var sentinels = []*sentinel{
 	ErrNoLibrary, ErrNoProvider, ErrPeerLost, ErrSystem, ErrForked, ErrInternal,
 }
 
-// String is the text of the sentinel.
+// String returns the text of the status's sentinel.
 func (s Status) String() string {
 	if s == OK {
 		return "ok"
@@ -79,8 +80,8 @@ func (s Status) String() string {
 	return "unknown status"
 }
 
-// StatusOf is the code of the first sentinel in err's chain: OK for nil,
-// Internal where the chain has none.
+// StatusOf returns the code of the first sentinel in err's chain: OK for nil,
+// Internal if the chain has none.
 func StatusOf(err error) Status {
 	if err == nil {
 		return OK

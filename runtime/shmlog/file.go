@@ -6,18 +6,19 @@ import (
 	"os"
 )
 
-// file is a log of its own. Records that cannot be written are reported on stderr, with the reason,
-// once for each time that the disk fills, and their number at the end: a user who waits for the next
-// record would look for the fault elsewhere.
+// file is the file of SHMEM_LOG_FILE. If a record cannot be written, it says so on stderr, with the
+// reason, once each time that the disk fills up, and at the end how many were lost. Otherwise a
+// user who waits for the next record would search for the fault elsewhere.
 type file struct {
 	*os.File
-	of      *Log // whose lock is held
+	of      *Log // the caller holds its lock
 	stderr  io.Writer
 	failing bool // the last record was lost
 	lost    int
 }
 
-// Write implements io.Writer, and never fails: zerolog would say so for every record.
+// Write implements io.Writer. It returns no error, because zerolog would report one for every
+// record.
 func (f *file) Write(p []byte) (int, error) {
 	_, err := f.File.Write(p)
 	if err != nil {
@@ -30,7 +31,7 @@ func (f *file) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close reports losses.
+// Close closes the file, and reports on stderr how many records were lost.
 func (f *file) Close() error {
 	if f.lost > 0 {
 		fmt.Fprintf(f.stderr, "shmem: %s: log: %s lacks %d records\n", f.of.who.text(), f.Name(), f.lost)

@@ -19,7 +19,7 @@ const (
 	partSubsys = "subsys"
 )
 
-// people makes lines for people of zerolog's records.
+// people returns a writer that turns zerolog's records into lines for people.
 func people(out io.Writer) io.Writer {
 	return zerolog.ConsoleWriter{
 		Out: out, NoColor: true,
@@ -41,7 +41,7 @@ func terminal(f *os.File) bool {
 	return err == nil
 }
 
-// who is the beginning of a record: host:pid:tid [gpu] PE.
+// who says where a record comes from, at its beginning: host:pid:tid [gpu] PE.
 type who struct {
 	host string
 	pid  int
@@ -57,7 +57,7 @@ func self() who {
 	return who{host, os.Getpid(), -1, libshmem.NoPE}
 }
 
-// text returns it for people.
+// text returns the beginning of a line for people, with the calling thread.
 func (w *who) text() string {
 	s := w.host + ":" + strconv.Itoa(w.pid) + ":" + strconv.Itoa(unix.Gettid())
 	if w.gpu >= 0 {
@@ -69,7 +69,7 @@ func (w *who) text() string {
 	return s
 }
 
-// fields adds it for programs.
+// fields adds the time and the source to a record that programs read.
 func (w *who) fields(e *zerolog.Event) *zerolog.Event {
 	e = e.Str("time", time.Now().UTC().Format(time.RFC3339Nano)).Str("host", w.host).Int("pid", w.pid).Int("tid", unix.Gettid())
 	if w.gpu >= 0 {

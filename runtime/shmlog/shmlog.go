@@ -1,9 +1,10 @@
-// Package shmlog writes the library's log: one record, one line, one write. For people it begins
-// with the host, the process and the thread, the PE's GPU where it has one, and the PE:
+// Package shmlog writes the library's log: each record is one line and one write. For people a line
+// begins with the host, the process and the thread, the number of the PE's GPU if it has one, and
+// the PE:
 //
 //	shmem: node7:4711:4712 [0] PE 3: heap: 4.0 MiB committed
 //
-// In a file that is no terminal the same is a JSON object:
+// In a file that is no terminal, a record is a JSON object:
 //
 //	{"level":"debug","time":"2026-01-31T12:00:00.123456Z","host":"node7","pid":4711,"tid":4712,"gpu":0,"pe":3,"subsys":"heap","message":"4.0 MiB committed"}
 //
@@ -37,9 +38,9 @@ type Log struct {
 	mu     sync.Mutex
 	who    who
 	lines  zerolog.Logger
-	people bool // people read it
+	people bool // records are lines for people, and not JSON
 	out    io.Writer
-	file   *file // where it is ours to close
+	file   *file // the file of SHMEM_LOG_FILE; nil: the log goes to stderr
 }
 
 // Open makes the log of a process. Without SHMEM_LOG_FILE it goes to stderr.
@@ -53,7 +54,8 @@ func Open(cfg *config.Config, stderr io.Writer) (*Log, error) {
 		return l, nil
 	}
 	name := Expand(cfg.LogFile)
-	// Appended to: several PEs may share a file. A pipe without a reader is an error, not a wait.
+	// Append, since several PEs may share a file; do not block, so that a pipe without a reader is
+	// an error.
 	opened, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND|unix.O_NONBLOCK, 0o644)
 	if err != nil {
 		return nil, &shmerr.Error{Op: "open", Object: fmt.Sprintf("SHMEM_LOG_FILE=%q", cfg.LogFile),
@@ -68,14 +70,14 @@ func Open(cfg *config.Config, stderr io.Writer) (*Log, error) {
 	return l, nil
 }
 
-// Expand puts the host and the process into the name of a file. %% is a percent sign;
-// another letter stays as it is.
+// Expand replaces, in the name of a file, %h by the host, %p by the process id and %% by a
+// percent sign. Other letters stay as they are.
 func Expand(name string) string {
 	w := self()
 	return strings.NewReplacer("%%", "%", "%h", w.host, "%p", strconv.Itoa(w.pid)).Replace(name)
 }
 
-// SetPE names the PE in the lines from now on.
+// SetPE makes the records from now on name the PE.
 func (l *Log) SetPE(pe libshmem.PE) {
 	if l != nil {
 		l.mu.Lock()
@@ -84,7 +86,7 @@ func (l *Log) SetPE(pe libshmem.PE) {
 	}
 }
 
-// SetGPU names the number of the PE's GPU in the lines from now on.
+// SetGPU makes the records from now on name the PE's GPU by its number.
 func (l *Log) SetGPU(number int) {
 	if l != nil {
 		l.mu.Lock()
@@ -93,8 +95,9 @@ func (l *Log) SetGPU(number int) {
 	}
 }
 
-// Enabled reports whether a line would be printed, for callers whose line is
-// dear to make. Warnings and errors are printed for every subsystem.
+// Enabled reports whether a record of a subsystem and level would be printed, for
+// callers whose record is expensive to make. Warnings and errors are printed for
+// every subsystem.
 func (l *Log) Enabled(subsys string, level config.LogLevel) bool {
 	return l != nil && level <= l.level &&
 		(level <= config.LogWarn || l.subsys == nil || slices.Contains(l.subsys, subsys))
@@ -108,7 +111,7 @@ var levels = map[config.LogLevel]zerolog.Level{
 	config.LogTrace: zerolog.TraceLevel,
 }
 
-// Printf writes one line. subsys is one of the words of SHMEM_LOG_SUBSYS.
+// Printf writes one record if Enabled says so. subsys is one of the words of SHMEM_LOG_SUBSYS.
 func (l *Log) Printf(subsys string, level config.LogLevel, format string, args ...any) {
 	if !l.Enabled(subsys, level) {
 		return
@@ -127,8 +130,8 @@ func (l *Log) Printf(subsys string, level config.LogLevel, format string, args .
 	e.Str(partSubsys, subsys).Msg(text)
 }
 
-// Say writes one line whatever the level, which the record has: for people without the
-// host and the process, as lines that they know by heart; else as any other record.
+// Say writes one record, whatever SHMEM_LOG_LEVEL is. The line for people has no host and
+// process, so that it reads as documented; in JSON it is as any other record.
 func (l *Log) Say(subsys string, level config.LogLevel, text string) {
 	if l == nil {
 		return
@@ -142,8 +145,9 @@ func (l *Log) Say(subsys string, level config.LogLevel, text string) {
 	l.who.fields(l.lines.WithLevel(levels[level])).Str(partSubsys, subsys).Msg(text)
 }
 
-// SayWith is Say with lines that belong to the text. For people each line begins as the text does,
-// for lines of others may come between; for programs they are a field of the record.
+// SayWith is Say with further lines below the text. For people each line begins as the text does,
+// with of, since lines of other processes may come between; in JSON the lines are a field of the
+// record.
 func (l *Log) SayWith(subsys string, level config.LogLevel, of, text string, below []string) {
 	if l == nil {
 		return
@@ -162,8 +166,8 @@ func (l *Log) SayWith(subsys string, level config.LogLevel, of, text string, bel
 	_, _ = l.out.Write(b)
 }
 
-// Print writes text of several lines at once, at any level: unchanged for people, else in one
-// object.
+// Print writes a text of several lines in one write, whatever SHMEM_LOG_LEVEL is: unchanged for
+// people, else as one JSON object.
 func (l *Log) Print(text string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

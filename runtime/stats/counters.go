@@ -12,7 +12,7 @@ import (
 	"libshmem/runtime/statuspage"
 )
 
-// Scope is the object that a counter is kept for.
+// Scope says for which object a counter counts.
 type Scope uint8
 
 // The scopes.
@@ -32,15 +32,15 @@ const (
 	Nanoseconds
 )
 
-// A Counter is a row of the list.
+// A Counter describes a counter of the list Counters.
 type Counter struct {
 	Name  string
 	Scope Scope
 	Unit  Unit
-	Most  bool // the highest number at a time, and no sum
+	Most  bool // it is the highest value so far, which must not be summed
 }
 
-// Numbers of counters behind those of package proxy, which have its numbers.
+// Numbers of the counters that follow those of package proxy (layout.Counted of them).
 const (
 	Stalls = layout.Counted + iota
 	StallNS
@@ -67,8 +67,8 @@ const (
 	WaitWakes
 )
 
-// Counters is the list. A program finds counters by name; numbers may be kept for
-// the time of a run.
+// Counters is the list of all counters. A program finds a counter by its name; its
+// number, the index here, may differ in the next run.
 var Counters = []Counter{
 	layout.MessageBytes:   {"message_bytes", Peer, Bytes, false},
 	layout.Atomics:        {"atomics", Peer, Times, false},
@@ -119,7 +119,7 @@ var Counters = []Counter{
 	WaitWakes:             {"wait_wakes", Own, Times, false},
 }
 
-// Find is the number of a counter, or -1.
+// Find returns the number of the counter with that name, or -1.
 func Find(name string) int {
 	for i := range Counters {
 		if Counters[i].Name == name {
@@ -129,43 +129,43 @@ func Find(name string) int {
 	return -1
 }
 
-// PE is the counters of one PE.
+// PE is the values of all counters of one PE.
 type PE struct {
-	Values []uint64 // by number
+	Values []uint64 // by the counter's number
 	NICs   []fabric.RailCount
-	Peers  []PeerCounters // peers that it had operations on
+	Peers  []PeerCounters // of the PEs that it has exchanged anything with
 
-	ends []*proxy.EndpointPage
+	ends []*proxy.EndpointPage // status pages of its endpoints
 }
 
-// PeerCounters is a PE's counters for one peer.
+// PeerCounters is a PE's counters for one other PE.
 type PeerCounters struct {
 	PE    libshmem.PE
 	Count [layout.Counted]uint64
 	Now   Gauges
 }
 
-// Gauges are the present numbers.
+// Gauges are numbers of the present moment, for one other PE.
 type Gauges struct {
-	UnderWay   uint64 // operations that hold a token
-	Bytes      uint64 // of one-sided operations
-	Unanswered uint64
-	Parked     uint64
-	Early      uint64
-	Asked      bool // how far it is, and has not answered
+	UnderWay   uint64 // operations that hold a token of the provider
+	Bytes      uint64 // bytes of one-sided operations under way
+	Unanswered uint64 // units of messages that the PE has not acknowledged
+	Parked     uint64 // messages that wait for room to be sent
+	Early      uint64 // messages that came before others that they follow
+	Asked      bool   // the PE has not replied to a flush request yet
 }
 
-// BytesOut returns all bytes sent to the PE of a line.
+// BytesOut returns all bytes sent to the PE, in messages and by writes.
 func (l *PeerCounters) BytesOut() uint64 {
 	return l.Count[layout.MessageBytes] + l.Count[layout.WriteBytes]
 }
 
-// BytesIn returns the bytes that came from the peer: in messages, and by this PE's reads.
+// BytesIn returns all bytes that came from the PE, in messages and by reads of this PE.
 func (l *PeerCounters) BytesIn() uint64 {
 	return l.Count[layout.ReceivedBytes] + l.Count[layout.ReadBytes]
 }
 
-// Collect makes one account of the pages of a PE and of its engines.
+// Collect adds up the counters in the status pages of a PE and of its endpoints.
 func Collect(page *statuspage.PE, ends []*proxy.EndpointPage) PE {
 	p := PE{Values: make([]uint64, len(Counters)), ends: ends}
 	if page != nil {
@@ -205,12 +205,14 @@ func Collect(page *statuspage.PE, ends []*proxy.EndpointPage) PE {
 	return p
 }
 
+// effort copies how the PE's threads have waited.
 func (p *PE) effort(w *statuspage.Effort) {
 	p.Values[WaitYields], p.Values[WaitSwitches], p.Values[WaitMoves] = w.Yields, w.Switches, w.Moves
 	p.Values[WaitSleeps], p.Values[WaitLate], p.Values[WaitWakes] = w.Sleeps, w.Late, w.Wakes
 	p.Values[WaitMembarriers], p.Values[WaitMembarriersShared] = w.Membarriers, w.MembarriersShared
 }
 
+// register adds the counters of a registration cache.
 func (p *PE) register(c mrcache.Counts) {
 	p.Values[RegistrationHits] += c.Hits
 	p.Values[RegistrationMisses] += c.Misses
@@ -220,7 +222,7 @@ func (p *PE) register(c mrcache.Counts) {
 	p.Values[RegisteredBytes] += c.Bytes
 }
 
-// nic adds the traffic of a NIC: several engines may have the same.
+// nic adds the traffic that one endpoint had over a NIC, which several endpoints may use.
 func (p *PE) nic(n fabric.RailCount) {
 	p.NICs = addNIC(p.NICs, n)
 	p.Values[NICOps] += n.Ops
@@ -229,6 +231,7 @@ func (p *PE) nic(n fabric.RailCount) {
 	p.Values[NICLost] += n.Lost
 }
 
+// addNIC adds the traffic n to the entry of its NIC, or appends an entry.
 func addNIC(nics []fabric.RailCount, n fabric.RailCount) []fabric.RailCount {
 	for i := range nics {
 		if have := &nics[i]; have.NIC == n.NIC {
@@ -239,7 +242,7 @@ func addNIC(nics []fabric.RailCount, n fabric.RailCount) []fabric.RailCount {
 	return append(nics, n)
 }
 
-// OfNIC returns a counter of one NIC; false if the counter is not per NIC.
+// OfNIC returns the value of a counter for one NIC; false if the counter is not per NIC.
 func OfNIC(counter int, n *fabric.RailCount) (uint64, bool) {
 	switch counter {
 	case NICOps:
@@ -254,8 +257,8 @@ func OfNIC(counter int, n *fabric.RailCount) (uint64, bool) {
 	return 0, false
 }
 
-// Encode returns a PE's part of the table of its job, small, because all PEs get it: the values,
-// the NICs, and the PE that most bytes went to.
+// Encode returns the counters of a PE as bytes for the table of the job. They are few, because all
+// PEs get them: the values, the NICs, and the PE to which this one sent most bytes.
 func (p *PE) Encode() []byte {
 	var b []byte
 	for _, v := range p.Values {
@@ -280,17 +283,17 @@ func (p *PE) Encode() []byte {
 	return b
 }
 
-// Row is the decoded part of a PE.
+// Row is one PE's counters as Encode has encoded them.
 type Row struct {
 	Values []uint64
-	Most   libshmem.PE // to which most bytes went, or NoPE
-	Bytes  uint64
+	Most   libshmem.PE // the PE to which it sent most bytes, or NoPE
+	Bytes  uint64      // how many
 	NICs   []fabric.RailCount
 }
 
 var errRow = errors.New("the counters of a PE are cut off")
 
-// Decode reads it.
+// Decode reads what Encode has written.
 func Decode(b []byte) (Row, error) {
 	bad := false
 	next := func() uint64 {

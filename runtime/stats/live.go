@@ -13,27 +13,27 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Sample is the content of a running PE's page at one time.
+// Sample is the counters of a running PE at one time.
 type Sample struct {
 	PE
 	At time.Time
 }
 
-// Live prints a PE's work so far, how much of it in the time between the two samples, and the
-// operations under way. The first sample may be nil: then there are no rates.
+// Live prints a running PE's counters, how much they grew each second between the two samples, and
+// the operations under way. If first is nil, it prints no rates.
 func Live(w io.Writer, first, last *Sample) error {
 	var b strings.Builder
 	seconds := 0.0
 	if first != nil {
 		seconds = last.At.Sub(first.At).Seconds()
 	}
-	// rate is an amount each second, or "".
+	// rate returns the growth each second as text, or "" if there is none to print.
 	rate := func(before, now uint64, u Unit) string {
 		if seconds <= 0 || now < before {
 			return ""
 		}
 		v := uint64(float64(now-before)/seconds + 0.5)
-		if u == Nanoseconds { // of each second
+		if u == Nanoseconds { // as a part of each second
 			return fmt.Sprintf("%.1f %%", float64(v)/1e7)
 		}
 		return Amount(v, u)
@@ -93,6 +93,7 @@ func Live(w io.Writer, first, last *Sample) error {
 // undoneLong is the least age of unfinished GPU work that gets a line: copies take microseconds.
 const undoneLong = 200 * time.Millisecond
 
+// livePeers prints the counters for the busiest of the other PEs, and the last events with each.
 func livePeers(b *strings.Builder, last *Sample) error {
 	most, rest := Busiest(last.Peers)
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -120,7 +121,7 @@ func livePeers(b *strings.Builder, last *Sample) error {
 	return nil
 }
 
-// events prints the last events with a PE.
+// events prints the last events that each endpoint has recorded about a PE.
 func events(b *strings.Builder, last *Sample, pe libshmem.PE) error {
 	for i, e := range last.ends {
 		if !pe.In(len(e.Peers)) {
@@ -141,6 +142,7 @@ func events(b *strings.Builder, last *Sample, pe libshmem.PE) error {
 	return nil
 }
 
+// ofName returns the counters of the NIC with that name, or zeros.
 func ofName(nics []fabric.RailCount, name string) fabric.RailCount {
 	for _, n := range nics {
 		if n.NIC == name {

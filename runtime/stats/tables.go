@@ -38,8 +38,8 @@ func Amount(v uint64, u Unit) string {
 	return fmt.Sprint(v)
 }
 
-// Job prints one table for all PEs: of each counter that is not 0 everywhere the sum, the median,
-// and the least and the most with their PEs.
+// Job prints one table for all PEs of a job: for each counter that is not 0 everywhere the sum, the
+// median, and the least and the most with their PEs.
 func Job(w io.Writer, title string, rows []Row) error {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -113,11 +113,11 @@ func writeNICs(w io.Writer, nics []fabric.RailCount) {
 	}
 }
 
-// peersShown is the number of PEs that the table of one PE has a line for.
+// peersShown is how many other PEs the table of one PE has lines for at most.
 const peersShown = 16
 
-// Busiest are the PEs of most bytes, the busiest first, and how many there are
-// besides.
+// Busiest returns the PEs with which most bytes were exchanged, the busiest first,
+// and how many it leaves out.
 func Busiest(lines []PeerCounters) (most []PeerCounters, rest int) {
 	most = slices.Clone(lines)
 	slices.SortStableFunc(most, func(a, b PeerCounters) int {
@@ -134,7 +134,7 @@ func Busiest(lines []PeerCounters) (most []PeerCounters, rest int) {
 	return most[:shown], len(most) - shown
 }
 
-// One prints the table of one PE.
+// One prints the counters of one PE, with a table of the other PEs that it communicated with.
 func One(w io.Writer, title string, p *PE) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "shmem: %s\n", title)
@@ -163,7 +163,7 @@ func One(w io.Writer, title string, p *PE) error {
 	return err
 }
 
-// puts is all that moves bytes to the other PE.
+// puts returns how many operations moved bytes to the other PE.
 func puts(c *[layout.Counted]uint64) uint64 {
 	return c[layout.Elements] + c[layout.Puts] + c[layout.PutSignals] + c[layout.Writes]
 }

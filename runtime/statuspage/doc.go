@@ -1,14 +1,14 @@
-// Package statuspage shows the state of a running PE to other processes of its user: pages of
-// memory that it writes anyway, in files without a name that /proc leads to. The reader needs no
-// answer of the PE, so a PE that hangs or is stopped is seen as well, and nothing is left when it
-// is killed.
+// Package statuspage shows the state of a running PE to other processes of its user: the PE keeps
+// its counters in pages of memory, in nameless files that other processes find through /proc. The
+// reader needs no reply of the PE, so it can read a PE that hangs or is stopped, and nothing is
+// left when the PE is killed.
 //
-// It owns the files, the head of each page, how they are found again and the contents of the page
-// of a PE. The contents of an endpoint's page are in runtime/proxy/report_page_unsafe.go.
+// The package owns the files, the head of each page, how they are found and the contents of the
+// page of a PE. The contents of an endpoint's page are in runtime/proxy/report_page_unsafe.go.
 //
 // # Threads and order
 //
-// A page has its writers' rules. Readers are other processes and may see the words of a page at
-// different moments, each word whole. A Wait is read as one: its writer stores Since last, and
-// clears it first.
+// The rules for writers are those of each page's content. Readers are other processes and may see
+// the words of a page at different moments, each word whole. Only a Wait is read consistently: its
+// writer clears Since first and stores it last.
 package statuspage

@@ -17,7 +17,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Find opens the pages of a process, that of the PE first.
+// Find opens the status pages of a process: that of the PE first, then those of its endpoints.
 func Find(pid int) ([]*View, error) {
 	object := fmt.Sprintf("process %d", pid)
 	fail := func(remedy string, format string, args ...any) error {
@@ -27,7 +27,7 @@ func Find(pid int) ([]*View, error) {
 	if err != nil {
 		return nil, fail(others(), "there is no such process")
 	}
-	// The name is in parentheses and may have some itself.
+	// The process's name is in parentheses and may itself contain some.
 	name, rest := string(stat), ""
 	if i, k := strings.IndexByte(name, '('), strings.LastIndexByte(name, ')'); i >= 0 && k > i {
 		name, rest = name[i+1:k], strings.TrimSpace(name[k+1:])
@@ -54,8 +54,8 @@ func Find(pid int) ([]*View, error) {
 	return views, nil
 }
 
-// pages opens the pages of a process; if it has none of its own, parent is the process whose pages
-// it has inherited.
+// pages opens the status pages of a process. If it has none of its own but has inherited those of
+// its parent, parent is the parent's process id.
 func pages(pid int) (views []*View, parent int, err error) {
 	folder := fmt.Sprintf("/proc/%d/fd", pid)
 	files, err := os.ReadDir(folder)
@@ -87,7 +87,7 @@ func pages(pid int) (views []*View, parent int, err error) {
 	}
 	slices.SortStableFunc(views, func(a, b *View) int { return int(a.Kind) - int(b.Kind) })
 	if len(views) > 0 && views[0].Kind != OfPE {
-		closeAll(views) // one that is being made, or has been closed
+		closeAll(views) // the PE is still in its init, or already in its finalize
 		views = nil
 	}
 	return views, parent, nil
@@ -104,10 +104,10 @@ func number(s string) int {
 	return n
 }
 
-// mostNamed is the number of PEs that a message names.
+// mostNamed is how many PEs the remedy of an error names at most.
 const mostNamed = 8
 
-// others names the running PEs, as a remedy.
+// others lists the running PEs of this user, as the remedy of an error.
 func others() string {
 	files, err := os.ReadDir("/proc")
 	if err != nil {
@@ -140,13 +140,13 @@ func others() string {
 	return strings.Join(named, ", ")
 }
 
-// Waiting is a Wait as it was at one moment.
+// Waiting describes a thread of a PE that waits.
 type Waiting struct {
-	Since      uint64
+	Since      uint64 // when the wait began, see Now
 	Call, What string
 }
 
-// Waiting lists the threads that wait for long.
+// Waiting lists the PE's threads that wait for long: those that have entered their wait here.
 func (p *PE) Waiting() (all []Waiting) {
 	for i := range p.Waits {
 		w := &p.Waits[i]
@@ -162,7 +162,7 @@ func (p *PE) Waiting() (all []Waiting) {
 	return all
 }
 
-// Now is the time on the clock of Since.
+// Now returns the present time in nanoseconds, on the clock of Waiting.Since.
 func Now() uint64 {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) != nil {

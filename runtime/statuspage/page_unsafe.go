@@ -14,7 +14,7 @@ import (
 	"libshmem"
 )
 
-// Kind is the owner of a page.
+// Kind says whether a page describes a PE or an endpoint.
 type Kind uint32
 
 // The kinds.
@@ -26,8 +26,8 @@ const (
 // fileName is the name of a page's file in /proc.
 const fileName = "libshmem-live"
 
-// head begins each page. All of it is written before the file can be found, but for magic, which is
-// last.
+// head is the beginning of each page. Create writes magic last, so that a reader that finds magic
+// finds the rest complete.
 type head struct {
 	_       structs.HostLayout
 	magic   uint64
@@ -45,13 +45,13 @@ const HeadSize = 64
 
 var _ [HeadSize]byte = [unsafe.Sizeof(head{})]byte{}
 
-// Page is a page that this process writes.
+// Page is a status page that this process writes.
 type Page struct {
 	file   int
 	memory []byte
 }
 
-// Create makes a page with n bytes, which are 0.
+// Create makes a page of a kind with n zero bytes behind its head.
 func Create(kind Kind, n int) (*Page, error) {
 	fd, err := unix.MemfdCreate(fileName, unix.MFD_CLOEXEC)
 	if err != nil {
@@ -76,10 +76,10 @@ func Create(kind Kind, n int) (*Page, error) {
 // Bytes returns the bytes of the page.
 func (p *Page) Bytes() []byte { return p.memory[HeadSize:] }
 
-// At returns their address.
+// At returns the address of the page's bytes.
 func (p *Page) At() unsafe.Pointer { return unsafe.Pointer(&p.memory[HeadSize]) }
 
-// Close takes the page back.
+// Close removes the page: other processes no longer find it.
 func (p *Page) Close() error {
 	if err := unix.Munmap(p.memory); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (p *Page) Close() error {
 	return unix.Close(p.file)
 }
 
-// NewPE makes the page of a PE.
+// NewPE makes the status page of this PE, and returns its content, too.
 func NewPE(me libshmem.PE, npes, nodes int) (*Page, *PE, error) {
 	p, err := Create(OfPE, int(unsafe.Sizeof(PE{})))
 	if err != nil {
@@ -98,7 +98,7 @@ func NewPE(me libshmem.PE, npes, nodes int) (*Page, *PE, error) {
 	return p, pe, nil
 }
 
-// View is a page of another process.
+// View is a status page of another process, opened to be read.
 type View struct {
 	Kind Kind
 	file *os.File
@@ -106,20 +106,21 @@ type View struct {
 	size int
 }
 
+// same reports whether both are views of the same page.
 func (v *View) same(w *View) bool { return os.SameFile(v.info, w.info) }
 
-// Bytes returns a copy of the bytes behind the head, as they are now. A mapping would take memory
-// for untouched bytes of the page.
+// Bytes returns a copy of the bytes behind the head, as they are now. It does not map the page:
+// that would give memory to bytes that the PE has never touched.
 func (v *View) Bytes() ([]byte, error) {
 	b := make([]byte, v.size)
 	_, err := v.file.ReadAt(b, HeadSize)
 	return b, err
 }
 
-// ReadAt copies bytes behind the head, as they are now.
+// ReadAt copies the bytes from an offset behind the head on into b, as they are now.
 func (v *View) ReadAt(b []byte, at int64) (int, error) { return v.file.ReadAt(b, HeadSize+at) }
 
-// PE is the page of a PE, as it is now.
+// PE returns a copy of the content of a PE's page, as it is now.
 func (v *View) PE() (*PE, error) {
 	b, err := v.Bytes()
 	if err != nil {
@@ -131,7 +132,8 @@ func (v *View) PE() (*PE, error) {
 // Close closes it.
 func (v *View) Close() error { return v.file.Close() }
 
-// strangerError is for files that are no pages of the process: a child has its parent's.
+// strangerError reports a file that is no page of the process, for example one that a child has
+// inherited; pid is the process whose page it is, or 0.
 type strangerError struct{ pid int }
 
 func (e *strangerError) Error() string { return fmt.Sprintf("a page of process %d", e.pid) }
@@ -141,7 +143,7 @@ type VersionError struct{ Version string }
 
 func (e *VersionError) Error() string { return "its libshmem is version " + e.Version }
 
-// view opens the page of a file.
+// view opens a file of process pid as a status page.
 func view(file string, pid int) (*View, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -7,18 +7,18 @@ import (
 	"libshmem/fabric"
 )
 
-// provider records the operations that go through another.
+// provider passes operations to another provider and records them in the trace.
 type provider struct {
 	fabric.Provider
-	atomics fabric.Atomics // the same one, where it is one
+	atomics fabric.Atomics // the other provider, if it has atomic operations
 	k       *Track
-	name    []string // of the operation under way, by token; "": none
-	id      []uint64
-	next    uint64
+	name    []string // name of the operation under way, by token; "": none
+	id      []uint64 // its number in the trace, by token
+	next    uint64   // the last number used
 }
 
-// Around records the operations that go through inner, which was opened for tokens below tokens.
-// Without a track it is inner itself.
+// Around returns a provider that passes operations to inner and records them in k. The tokens of
+// operations are below tokens. Without a trace (k is nil) it returns inner itself.
 func Around(inner fabric.Provider, tokens int, k *Track) fabric.Provider {
 	if k == nil {
 		return inner
@@ -31,7 +31,7 @@ func Around(inner fabric.Provider, tokens int, k *Track) fabric.Provider {
 	return p
 }
 
-// several is a provider over several NICs.
+// several is a provider around one that has several NICs.
 type several struct {
 	*provider
 	rails fabric.Rails
@@ -40,10 +40,12 @@ type several struct {
 // Rails is part of fabric.Rails.
 func (s *several) Rails() []fabric.RailCount { return s.rails.Rails() }
 
-// Native is part of fabric.Provider: nothing goes past the trace in C.
+// Native is part of fabric.Provider. It offers the C code nothing to call, so that all operations
+// pass through here and are recorded.
 func (p *provider) Native() fabric.Native { return fabric.Native{} }
 
-// posted records an operation that was posted since begin, or was refused.
+// posted records the post of an operation, which took from begin until now, or its refusal (err).
+// If the operation has a token (inject is false), its completion is recorded later.
 func (p *provider) posted(name string, begin time.Time, to libshmem.PE, n uint64, t fabric.Token, inject bool, err error) error {
 	switch {
 	case err != nil:
@@ -57,7 +59,8 @@ func (p *provider) posted(name string, begin time.Time, to libshmem.PE, n uint64
 	return err
 }
 
-// async is the begin or the end of an operation. Endpoints number theirs apart.
+// async records the begin ('b') or the end ('e') of the operation with a token. The id contains the
+// endpoint's number, because each endpoint numbers its own operations.
 func (p *provider) async(phase byte, t fabric.Token, args ...arg) {
 	e := event{phase: phase, name: p.name[t], tid: p.k.tid, at: time.Now(), id: p.id[t]<<8 | uint64(p.k.tid)}
 	copy(e.args[:], args)
@@ -108,7 +111,8 @@ func (p *provider) Poll(c []fabric.Completion) (int, error) {
 	return n, err
 }
 
-// Wait is part of fabric.Provider. It is called without the lock.
+// Wait is part of fabric.Provider. It is called without the endpoint's lock, so it records its
+// sleep on a row of its own.
 func (p *provider) Wait(d time.Duration) (bool, error) {
 	begin := time.Now()
 	came, err := p.Provider.Wait(d)
@@ -117,7 +121,7 @@ func (p *provider) Wait(d time.Duration) (bool, error) {
 	return came, err
 }
 
-// Close is part of fabric.Provider. Operations under way end with it.
+// Close is part of fabric.Provider. It records the end of operations that are still under way.
 func (p *provider) Close() error {
 	for t, name := range p.name {
 		if name != "" {

@@ -1,14 +1,14 @@
-// Package trace writes the actions of a PE's proxies, rings and NICs, with their times, as a file
+// Package trace writes the actions of a PE's proxies, rings and NICs, with their times, to a file
 // that Perfetto and Chrome's trace viewer read: an array of JSON objects, one a line.
 //
-// A process of the trace is a PE. Each endpoint is a thread of it, with the actions under the
-// endpoint's lock, of any thread: batches taken from a ring, posts, polls that found something. A
-// second one has the sleeps of its proxy. Operations of the NIC, from post to completion, are
-// asynchronous events of the PE.
+// In the viewer each PE is a process, and each endpoint is a thread of it, which shows what any
+// thread of the PE did while it held the endpoint's lock: batches taken from a ring, posts, polls
+// that found something. A second thread shows when the endpoint's proxy slept. Operations of the
+// NIC, from post to completion, are asynchronous events of the PE.
 //
-// Around is a provider that records the operations that go through it. A job without a trace has no
-// such provider, so that it costs nothing; with one, no operation goes past it in C, so that a
-// traced job is slower.
+// Around adds a provider that records the operations that pass through it. Without a trace there is
+// no such provider, so that it costs nothing; with one, the C code does not post to the NIC itself,
+// so that a traced job is slower.
 //
 // Everything may be called from any thread. A nil *Track records nothing.
 package trace
@@ -27,13 +27,13 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// round is the distance of the moments from which time is counted. Readers keep it in
-// floating-point numbers of 64 bits, as microseconds: from 1970 on they would be exact to a quarter
-// of one, and events that touch would overlap. The hosts of a job count from the same moment, but
-// for a job that begins around one.
+// round is the period after which the times in a trace begin again at 0. Readers keep a time in a
+// floating-point number of 64 bits, in microseconds: counted from 1970 it would be exact to a
+// quarter of one only, and events that follow each other would seem to overlap. The hosts of a job
+// count from the same moment, unless the job starts as a period ends.
 const round = 30 * 24 * time.Hour
 
-// most bounds the events of a file: some 500 MB.
+// most is the most events of a file: some 500 MB.
 const most = 1 << 22
 
 // File is the trace of one PE.
@@ -44,20 +44,20 @@ type File struct {
 	out   *bufio.Writer
 	pe    libshmem.PE
 	begun time.Time
-	wall  int64 // of begun, in nanoseconds from the last round moment
+	wall  int64 // time of begun, in nanoseconds since the period of round began
 	count int
 	limit int
 	buf   []byte
-	err   error // the first
+	err   error // the first error
 }
 
-// Name is that of a PE's file: the number comes before the extension.
+// Name returns the name of a PE's file: the PE's number goes before the extension.
 func Name(name string, pe libshmem.PE) string {
 	ext := filepath.Ext(name)
 	return strings.TrimSuffix(name, ext) + "." + strconv.Itoa(int(pe)) + ext
 }
 
-// Create begins the file of a PE. host is for people.
+// Create creates the trace file of a PE. host names its host in the viewer.
 func Create(name string, pe libshmem.PE, host string) (*File, error) {
 	f, err := os.Create(name)
 	if err != nil {
@@ -73,8 +73,8 @@ func Create(name string, pe libshmem.PE, host string) (*File, error) {
 	return t, nil
 }
 
-// Close ends the file, and reports whether all of it could be written. It is called when no thread
-// records any more.
+// Close completes the file, and returns an error if some of it could not be written. No thread may
+// record any more.
 func (t *File) Close() error {
 	if t == nil {
 		return nil
@@ -96,7 +96,7 @@ func (t *File) Close() error {
 	return nil
 }
 
-// arg is one fact of an event.
+// arg is an argument of an event, which the viewer shows: a name and a number.
 type arg struct {
 	name  string
 	value int64
@@ -104,17 +104,17 @@ type arg struct {
 
 // event is one line of the file. ts and dur are microseconds.
 type event struct {
-	phase   byte // X: from at for dur; i: at once; b and e: begin and end of the object that id names; M: a name
+	phase   byte // X: from at for dur; i: at once; b, e: begin, end of the operation id; M: a label
 	name    string
 	tid     int
 	at      time.Time
 	dur     time.Duration
 	id      uint64
-	comment string // "": none
-	args    [3]arg // those with a name
+	comment string // text of a label; "": none
+	args    [3]arg // entries without a name are unused
 }
 
-// write adds an event, unless the file is full.
+// write writes an event to the file, unless that is full.
 func (t *File) write(e *event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -181,7 +181,7 @@ func (t *File) write(e *event) {
 	_, t.err = t.out.Write(b)
 }
 
-// micros writes nanoseconds as microseconds with three decimals.
+// micros appends n nanoseconds to b as microseconds with three decimals.
 func micros(b []byte, n int64) []byte {
 	n = max(n, 0)
 	b = strconv.AppendInt(b, n/1000, 10)
@@ -189,17 +189,18 @@ func micros(b []byte, n int64) []byte {
 	return append(b, '.', byte('0'+rest/100), byte('0'+rest/10%10), byte('0'+rest%10))
 }
 
+// label gives a process or a thread of the trace the name that the viewer shows.
 func (t *File) label(what string, tid int, name string) {
 	t.write(&event{phase: 'M', name: what, tid: tid, comment: name})
 }
 
-// Track is the record of one endpoint.
+// Track records the actions of one endpoint in the trace of its PE.
 type Track struct {
 	file *File
 	tid  int
 }
 
-// Track is the n-th endpoint's, from 0; nil where nothing is traced.
+// Track returns the Track of the n-th endpoint, counted from 0; nil without a trace.
 func (t *File) Track(n int) *Track {
 	if t == nil {
 		return nil
@@ -210,7 +211,7 @@ func (t *File) Track(n int) *Track {
 	return k
 }
 
-// Now is the time where something is traced; it is not looked for else.
+// Now returns the time. Without a trace it returns 0 and reads no clock.
 func (k *Track) Now() time.Time {
 	if k == nil {
 		return time.Time{}
@@ -218,14 +219,15 @@ func (k *Track) Now() time.Time {
 	return time.Now()
 }
 
-// Batch records operations that were taken from a ring since begin; left is how many of the decoded
-// ones found no room.
+// Batch records that the proxy has taken operations from a ring since begin; left is how many of
+// them found no room and stay.
 func (k *Track) Batch(begin time.Time, ring, operations, left int) {
 	if k != nil {
 		k.span("ring", begin, arg{"ring", int64(ring)}, arg{"operations", int64(operations)}, arg{"left", int64(left)})
 	}
 }
 
+// span records an action that lasted from begin until now.
 func (k *Track) span(name string, begin time.Time, args ...arg) {
 	e := event{phase: 'X', name: name, tid: k.tid, at: begin, dur: time.Since(begin)}
 	copy(e.args[:], args)

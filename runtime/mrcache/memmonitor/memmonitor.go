@@ -1,20 +1,21 @@
-// Package memmonitor reports which memory of the process has got other pages, or none: by munmap,
-// mremap, brk, madvise, or a mapping over it. It owns the descriptor of userfaultfd behind that,
-// the thread that reads it and the list of watched memory. It does not know the memory's use.
+// Package memmonitor reports which memory of the process now has other pages, or none: after
+// munmap, mremap, brk, madvise, or a mapping over it. It owns the userfaultfd descriptor that the
+// kernel reports to, the thread that reads it and the list of watched memory. It does not know what
+// the memory is used for.
 //
-// Only private anonymous memory can be watched: pages of other memory may be taken away, by a
-// truncated file for example, and the kernel does not report it. Of watched memory two ways are not
+// Only private anonymous memory can be watched: other memory can lose its pages without a report of
+// the kernel, for example when a file is truncated. Two ways to change watched memory are not
 // reported either, see docs/decisions/0019.
 //
 // # Threads
 //
-// The thread is C's and starts with the first Watch, see watch.c. A Watch belongs to one goroutine
-// at a time; different ones are independent.
+// The thread runs C code and starts with the first Watch, see watch.c. One goroutine at a time may
+// use a Watch; different Watches are independent.
 //
 // # Order
 //
-// Changes reports everything that happened before it was called, in the order that the kernel gives
-// to system calls of all threads; or it reports that something is happening now.
+// Changes reports every change that came before it, in the order in which the kernel executes the
+// system calls of all threads; or it reports that a change is under way.
 package memmonitor
 
 /*
@@ -39,10 +40,10 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Span is memory from Begin up to End.
+// Span is the memory from address Begin up to End.
 type Span struct{ Begin, End uint64 }
 
-// Watch is one listener.
+// Watch collects the changes of watched memory for one reader.
 type Watch struct {
 	id      C.int
 	maps    *procmaps.List
@@ -53,10 +54,10 @@ type Watch struct {
 var watched struct {
 	mu    sync.Mutex
 	users int
-	spans []Span // ascending, apart from each other
+	spans []Span // ascending, with gaps between them
 }
 
-// Open starts to listen. It fails where the system lacks a feature.
+// Open makes a Watch, which reports changes from now on. It fails if the system lacks a feature.
 func Open() (*Watch, error) {
 	unsupported := func(call string, errno unix.Errno) error {
 		return &shmerr.Error{
@@ -84,8 +85,9 @@ func Open() (*Watch, error) {
 	return w, nil
 }
 
-// Add watches memory from now on, and all that is mapped with it: watching a part would make two
-// mappings of one, and then mremap of the whole fails. It fails for memory that cannot be watched.
+// Add watches memory from now on, together with the rest of its mapping: if only a part were
+// watched, the kernel would split the mapping, and the program's mremap of the whole would fail. It
+// returns an error for memory that cannot be watched.
 func (w *Watch) Add(s Span) error {
 	all, err := whole(w.maps, s)
 	if err != nil {
@@ -97,13 +99,13 @@ func (w *Watch) Add(s Span) error {
 	if rc := C.shmemi_watch_add(C.uint64_t(all.Begin), C.uint64_t(all.End-all.Begin)); rc != 0 {
 		return fmt.Errorf("UFFDIO_REGISTER: %w", unix.Errno(-rc))
 	}
-	// Once more, for only now it cannot become something else unnoticed.
+	// Check the mapping again: it may have changed before the kernel watched it.
 	_, err = whole(w.maps, s)
 	return err
 }
 
-// Changes calls f for each change so far. It returns false while a change is under way whose range
-// is not known yet.
+// Changes calls f for each change since the last call. It returns false, and calls nothing, while a
+// change is under way whose range is not known yet.
 func (w *Watch) Changes(f func(Span)) bool {
 	n := C.shmemi_watch_changes(w.id, &w.changes[0], C.SHMEMI_CHANGES)
 	for i := range max(n, 0) {
@@ -112,13 +114,13 @@ func (w *Watch) Changes(f func(Span)) bool {
 	return n >= 0
 }
 
-// Close ends it. With the last one nothing is watched any more.
+// Close ends a Watch. The last Close ends the watching of all memory.
 func (w *Watch) Close() error {
 	C.shmemi_watch_deafen(w.id)
 	watched.mu.Lock()
 	if watched.users--; watched.users == 0 {
-		// This is not left to the descriptor: a child may hold it, and then a thread that unmaps
-		// would wait for a thread that has gone.
+		// To close the descriptor is not enough: a child may have it open, and then a thread that
+		// unmaps watched memory would wait for the reading thread, which has ended.
 		for _, s := range anonymous(w.maps, watched.spans) {
 			C.shmemi_watch_remove(C.uint64_t(s.Begin), C.uint64_t(s.End-s.Begin))
 		}
@@ -129,7 +131,7 @@ func (w *Watch) Close() error {
 	return w.maps.Close()
 }
 
-// join adds a span to ascending ones.
+// join adds a span to ascending spans, and merges it with those that it touches.
 func join(spans []Span, s Span) []Span {
 	from, _ := slices.BinarySearchFunc(spans, s.Begin, func(t Span, at uint64) int {
 		if t.End < at {

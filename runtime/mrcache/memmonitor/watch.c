@@ -1,10 +1,10 @@
 /*
- * watch.c: the descriptor, the thread that reads it, and its records.
+ * watch.c: the userfaultfd descriptor, the thread that reads it, and the changes that it records.
  *
- * A thread that unmaps watched memory waits in the kernel until its message has been read. So the
- * reading thread is C's: in Go it would have to get a processor from the scheduler first, which a
- * proxy may keep for milliseconds. It takes no lock but its own, which is not held over a call that
- * could unmap anything.
+ * A thread that unmaps watched memory waits in the kernel until the kernel's message about that has
+ * been read. So the reading thread runs C code: a goroutine would first need a processor of Go's
+ * scheduler, which a proxy may keep for milliseconds. It takes only the lock of this file, which
+ * nobody holds during a call that could unmap memory.
  */
 #define _GNU_SOURCE
 #include "watch.h"
@@ -29,7 +29,7 @@
 
 struct listener {
     bool used;
-    uint32_t unread; /* 1: count is not 0; read without the lock */
+    uint32_t unread; /* 1: there are changes; read without the lock */
     int count;
     struct shmemi_change changes[SHMEMI_CHANGES];
 };
@@ -39,7 +39,7 @@ static struct {
     int opens;
     int fd, stop;
     pthread_t thread;
-    uint32_t reading;     /* the thread may have a message that no listener has */
+    uint32_t reading;     /* the thread may have read a message that no listener has yet */
     pthread_mutex_t lock; /* around the listeners; the thread reads with it held */
     struct listener listeners[SHMEMI_WATCHERS];
 } watch = {.lifecycle = PTHREAD_MUTEX_INITIALIZER,
@@ -47,6 +47,8 @@ static struct {
            .fd = -1,
            .stop = -1};
 
+/* Adds a change to those of each listener. A listener that has no room gets one change of all
+ * memory instead. */
 static void report_unmapped(uint64_t begin, uint64_t end)
 {
     for (int i = 0; i < SHMEMI_WATCHERS; i++) {
@@ -63,7 +65,7 @@ static void report_unmapped(uint64_t begin, uint64_t end)
     }
 }
 
-/* Reads one message. False if there is none. */
+/* Reads one message of the kernel and reports its change. Returns false if there is none. */
 static bool take(void)
 {
     struct uffd_msg m;
@@ -73,13 +75,13 @@ static bool take(void)
         report_unmapped(m.arg.remove.start, m.arg.remove.end);
     } else if (m.event == UFFD_EVENT_REMAP) {
         report_unmapped(m.arg.remap.from, m.arg.remap.from + m.arg.remap.len);
-        /* The pages are watched at their new place, although no Watch asked for it and none would
-         * ever end it. */
+        /* The kernel watches moved pages at their new address, too, where no Watch needs it. */
         shmemi_watch_remove(m.arg.remap.to, m.arg.remap.len);
     }
     return true;
 }
 
+/* The reading thread. It ends when shmemi_watch_close writes to watch.stop. */
 static void *run(void *unused)
 {
     (void)unused;
@@ -99,8 +101,8 @@ static void *run(void *unused)
     }
 }
 
-/* A child that kept the descriptor open would keep the kernel sending messages to it that no thread
- * reads, after the parent has closed its own. */
+/* Closes the descriptors in a forked child. If a child kept them open, the kernel would go on to
+ * send messages after the parent has closed its own, and no thread would read them. */
 static void forked(void)
 {
     if (watch.fd >= 0)
@@ -111,12 +113,14 @@ static void forked(void)
     watch.opens = 0;
 }
 
+/* Opens the descriptors and starts the reading thread. Returns 0, or -errno and in *failed the name
+ * of the call that failed. */
 static int start(const char **failed)
 {
     static bool registered;
-    /* Without UFFD_USER_MODE_ONLY, which came with 5.11, only root gets a descriptor. That kernel
-     * is also the first in which a child gets copies of pinned pages, so that a fork does not part
-     * this process from its own. */
+    /* Without UFFD_USER_MODE_ONLY, which came with Linux 5.11, only root gets a descriptor. From
+     * that kernel on, a forked child gets copies of pinned pages, so that a fork does not separate
+     * this process from the pages that a NIC has registered. */
     *failed = "userfaultfd";
     watch.fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
     if (watch.fd < 0)
@@ -179,8 +183,8 @@ void shmemi_watch_close(void)
     pthread_mutex_unlock(&watch.lifecycle);
 }
 
-/* No page is ever write-protected, so that no access waits: the mode is only there to have the
- * kernel report when memory goes. */
+/* Only the registration makes the kernel report changes. Its mode is write protection, but no page
+ * is ever protected, so that no access waits. */
 int shmemi_watch_add(uint64_t begin, uint64_t n)
 {
     struct uffdio_register r = {.range = {begin, n}, .mode = UFFDIO_REGISTER_MODE_WP};
@@ -216,11 +220,11 @@ void shmemi_watch_deafen(int listener)
 }
 
 /*
- * The kernel counts a change before it makes it, and takes it back when its message has been read
- * and the thread that made it goes on. In between it answers EAGAIN to a request to write-protect,
- * which it checks first; then EINVAL, for there are no 0 bytes. So without EAGAIN the messages of
- * all changes before have been read, or are in the hands of the thread, which has said so in
- * `reading`.
+ * The kernel raises a counter before each change, and lowers it when the message has been read and
+ * the thread that makes the change continues. While the counter is not 0, UFFDIO_WRITEPROTECT
+ * returns EAGAIN; otherwise, here, EINVAL because of the range of 0 bytes. So without EAGAIN the
+ * messages of all earlier changes have been read, and are recorded unless the reading thread has
+ * set `reading`.
  */
 int shmemi_watch_changes(int listener, struct shmemi_change *to, int max)
 {

@@ -1,5 +1,5 @@
 /*
- * watch.h: which memory of this process has got other pages, by userfaultfd.
+ * watch.h: reports which memory of this process now has other pages, by userfaultfd.
  */
 #ifndef SHMEMI_WATCH_H
 #define SHMEMI_WATCH_H
@@ -8,30 +8,33 @@
 
 enum {
     SHMEMI_WATCHERS = 8, /* the most listeners */
-    SHMEMI_CHANGES = 256 /* that one may leave unread; then everything has changed */
+    SHMEMI_CHANGES = 256 /* the most unread changes of one; more become one change of all memory */
 };
 
 struct shmemi_change {
     uint64_t begin, end;
 };
 
-/* Opens the descriptor and starts the thread, once; 0, or -errno and in *failed
- * the call. shmemi_watch_close undoes one open. */
+/* The first call opens the descriptor and starts the thread. Returns 0, or -errno
+ * and in *failed the name of the call that failed. For each open there is one
+ * shmemi_watch_close, the last of which ends both. */
 int shmemi_watch_open(const char **failed);
 void shmemi_watch_close(void);
 
-/* Reports changes within whole pages from now on; 0, or -errno. */
+/* Watches n bytes, whole pages, from now on. Returns 0, or -errno. */
 int shmemi_watch_add(uint64_t begin, uint64_t n);
-/* Ends it. */
+/* Stops watching n bytes. Returns 0, or -errno. */
 int shmemi_watch_remove(uint64_t begin, uint64_t n);
 
-/* Keeps changes for one more listener. Returns its number, or -1. */
+/* Adds a listener, for which changes are recorded from now on. Returns its number, or -1 if there
+ * are too many. shmemi_watch_deafen removes it. */
 int shmemi_watch_listen(void);
 void shmemi_watch_deafen(int listener);
 
 /*
- * Returns every change that was made before the call, up to max of them: how many, or -1 when a
- * change is being made of memory that is not known. The last may be all memory.
+ * Stores the changes since the listener's last call in to, and returns how many; if there are more
+ * than max, it stores one change of all memory. Returns -1 while a change is under way whose range
+ * is not known yet.
  */
 int shmemi_watch_changes(int listener, struct shmemi_change *to, int max);
 

@@ -6,8 +6,8 @@ import (
 	"libshmem/runtime/procmaps"
 )
 
-// whole is a span with all of the mappings that it has a part in. If they are not private anonymous
-// memory without a gap, it returns an error that says so.
+// whole returns a span extended to the bounds of the mappings that it overlaps. It returns an error
+// unless they are private anonymous memory without a gap.
 func whole(l *procmaps.List, s Span) (Span, error) {
 	all, err := l.Over(s.Begin, s.End)
 	if err != nil {

@@ -12,24 +12,24 @@ import (
 	"libshmem/fabric"
 )
 
-// NIC registers memory, and moves bytes by its registrations.
+// NIC is a fake NIC: it registers memory, and moves bytes to and from registered memory.
 type NIC struct {
 	ring    int
-	file    int // the wire
+	file    int // takes the place of the network: bytes are written to it and read from it
 	vec     unix.Iovec
 	sq, cq  []byte
 	entries []byte
-	tail    *uint32 // of the submissions
+	tail    *uint32 // of the submission queue
 	mask    uint32
 	slots   *[1]uint32
-	head    *uint32 // of the completions
-	came    *uint32 // how many there have been
+	head    *uint32 // of the completion queue
+	came    *uint32 // tail of the completion queue
 	done    *[2]completion
-	free    []int
+	free    []int                     // indices of buffers without a registration
 	live    map[uintptr]fabric.Region // by descriptor
 }
 
-// Regions caps the registrations at a time.
+// Regions is the most registrations at a time.
 const Regions = 64
 
 // The kernel's, from linux/io_uring.h.
@@ -83,7 +83,7 @@ var (
 	_ [64]byte  = [unsafe.Sizeof(entry{})]byte{}
 )
 
-// Open fails where the system does not let this process use io_uring.
+// Open makes a NIC. It fails if the system does not let this process use io_uring.
 func Open() (*NIC, error) {
 	var p params
 	ring, _, errno := unix.Syscall(sysSetup, 1, uintptr(unsafe.Pointer(&p)), 0)
@@ -97,6 +97,7 @@ func Open() (*NIC, error) {
 	return n, nil
 }
 
+// open maps the queues of io_uring and makes a table of empty buffers.
 func (n *NIC) open(p *params) error {
 	var err error
 	both := unix.PROT_READ | unix.PROT_WRITE
@@ -129,6 +130,7 @@ func (n *NIC) open(p *params) error {
 	return n.register(buffers2, unsafe.Pointer(&sparse), unsafe.Sizeof(sparse))
 }
 
+// register calls io_uring_register.
 func (n *NIC) register(what uintptr, arg unsafe.Pointer, size uintptr) error {
 	got, _, errno := unix.Syscall6(sysRegister, uintptr(n.ring), what, uintptr(arg), size, 0, 0)
 	if errno != 0 {
@@ -140,9 +142,9 @@ func (n *NIC) register(what uintptr, arg unsafe.Pointer, size uintptr) error {
 	return nil
 }
 
-// set makes a buffer the slot's, or empties it.
+// set registers memory as the buffer of a slot, or, with size 0, empties the slot.
 func (n *NIC) set(slot int, base unsafe.Pointer, size uint64) error {
-	n.vec = unix.Iovec{Base: (*byte)(base), Len: size} // of the NIC, because the kernel gets its address as a number
+	n.vec = unix.Iovec{Base: (*byte)(base), Len: size} // a member of n: the kernel gets its address as a number
 	update := struct {
 		_                 structs.HostLayout
 		offset, reserved  uint32
@@ -152,7 +154,7 @@ func (n *NIC) set(slot int, base unsafe.Pointer, size uint64) error {
 	return n.register(buffersUpdate, unsafe.Pointer(&update), unsafe.Sizeof(update))
 }
 
-// Register holds the pages of memory.
+// Register registers memory: the NIC holds its present pages until Unregister.
 func (n *NIC) Register(base unsafe.Pointer, size uint64) (fabric.Region, error) {
 	if len(n.free) == 0 {
 		return fabric.Region{}, unix.ENOMEM
@@ -167,7 +169,7 @@ func (n *NIC) Register(base unsafe.Pointer, size uint64) (fabric.Region, error) 
 	return r, nil
 }
 
-// Unregister lets them go.
+// Unregister ends a registration and releases its pages.
 func (n *NIC) Unregister(r fabric.Region) error {
 	if _, ok := n.live[r.Desc]; !ok {
 		return fmt.Errorf("there is no region %d", r.Desc)
@@ -177,10 +179,10 @@ func (n *NIC) Unregister(r fabric.Region) error {
 	return n.set(r.ID, nil, 0)
 }
 
-// Live is the number of registrations that there are.
+// Live returns how many registrations there are.
 func (n *NIC) Live() int { return len(n.live) }
 
-// Load reads the bytes that a NIC would send for a local address of a registration.
+// Load fills b with the bytes that a NIC would send from an address in a registration.
 func (n *NIC) Load(desc uintptr, at unsafe.Pointer, b []byte) error {
 	if err := n.move(writeFixed, desc, at, len(b)); err != nil {
 		return err
@@ -189,7 +191,7 @@ func (n *NIC) Load(desc uintptr, at unsafe.Pointer, b []byte) error {
 	return err
 }
 
-// Store writes bytes that a NIC has received.
+// Store writes b to an address in a registration, as a NIC does with bytes that it has received.
 func (n *NIC) Store(desc uintptr, at unsafe.Pointer, b []byte) error {
 	if _, err := unix.Pwrite(n.file, b, 0); err != nil {
 		return err
@@ -197,7 +199,8 @@ func (n *NIC) Store(desc uintptr, at unsafe.Pointer, b []byte) error {
 	return n.move(readFixed, desc, at, len(b))
 }
 
-// move moves bytes between pages and the wire.
+// move moves bytes between the pages of a registration and the file, by one operation of io_uring:
+// readFixed to the pages, writeFixed from them.
 func (n *NIC) move(code uint8, desc uintptr, at unsafe.Pointer, size int) error {
 	if size == 0 {
 		return nil
@@ -234,7 +237,7 @@ func (n *NIC) move(code uint8, desc uintptr, at unsafe.Pointer, size int) error 
 	return nil
 }
 
-// Close lets go of everything.
+// Close ends all registrations and closes the descriptors.
 func (n *NIC) Close() error {
 	var errs []error
 	for _, m := range [][]byte{n.sq, n.cq, n.entries} {

@@ -2,10 +2,9 @@
 // their faults. It shares nothing with the writer: its rules are those of the format, of Perfetto's
 // additions, and of JSON.
 //
-// The readers differ in what they forgive. Chrome's takes numbers as floating-point ones of 64
-// bits, Perfetto shows no events of one row that overlap without one being inside the other, and a
-// name that is missing, or that comes too late, leaves a number in the picture. None of that is
-// forgiven here.
+// The readers differ in what they accept. Chrome's reads numbers as floating-point numbers of 64
+// bits. Perfetto leaves out events of one row that overlap unless one is inside the other. If a
+// name is missing or comes too late, both show a number instead. Here all of these are faults.
 package tracetest
 
 import (
@@ -34,7 +33,7 @@ type Event struct {
 	Args     map[string]any `json:"args"`
 }
 
-// row is where the picture has an event.
+// row is the row of the viewer in which an event appears.
 type row struct{ pid, tid int }
 
 // span is an event with a length, in nanoseconds.
@@ -43,7 +42,7 @@ type span struct {
 	begin, end int64
 }
 
-// Check reads a file, and gives its events and all that is wrong with them.
+// Check reads a trace file. It returns its events, and an error that lists all their faults.
 func Check(text []byte) ([]Event, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -134,7 +133,8 @@ func Check(text []byte) ([]Event, error) {
 	return all, errors.Join(wrong...)
 }
 
-// nanoseconds reads microseconds that survive in a floating-point number.
+// nanoseconds reads a number of microseconds as nanoseconds. It returns an error if a
+// floating-point number of 64 bits does not hold it exactly.
 func nanoseconds(n json.Number) (int64, error) {
 	whole, rest, _ := strings.Cut(n.String(), ".")
 	if len(rest) > 3 {
@@ -153,7 +153,8 @@ func nanoseconds(n json.Number) (int64, error) {
 	return exact, nil
 }
 
-// nested holds the spans of one row to be one inside the other, or apart.
+// nested returns an error for each two spans of one row that overlap without one being inside the
+// other.
 func nested(at row, spans []span) (wrong []error) {
 	slices.SortStableFunc(spans, func(a, b span) int {
 		if a.begin != b.begin {
