@@ -2,8 +2,8 @@
 // reach another's memory. It knows bytes and ranks; it does not know hosts,
 // segments or fabrics.
 //
-// A bootstrap is used by one goroutine at a time, but for Abort, Exit, Over and
-// Losses, which any goroutine may call while another waits in a step.
+// One goroutine at a time may use a bootstrap, except that any goroutine may call
+// Abort, Exit, Over and Losses while another waits in a collective step.
 package bootstrap
 
 import (
@@ -17,19 +17,19 @@ import (
 
 // Bootstrap connects the PEs of one job.
 type Bootstrap interface {
-	// Name is the banner's word for it: "launcher", "singleton", "uid".
+	// Name is the bootstrap's name in the banner: "launcher", "singleton", "uid".
 	Name() string
 	// Rank is this PE's number, Size the number of PEs.
 	Rank() libshmem.PE
 	Size() int
-	// Allgather gives every PE's bytes to every PE, in order of rank. It is collective. When PEs do
-	// not come within the timeout it returns a *MissingError that names them; when one has died or
-	// left, a *PeerError.
+	// Allgather gives every PE's bytes to every PE, in order of rank. It is collective. If some PEs
+	// do not call it within the timeout, it returns a *MissingError that names them; if a PE has
+	// died or left, a *PeerError.
 	Allgather(mine []byte) ([][]byte, error)
 	// Barrier returns when every PE has called it; errors as Allgather.
 	Barrier() error
-	// Part is the Barrier of PEs that leave. If the job goes on without failed PEs, it does not
-	// wait for them.
+	// Part is the Barrier of PEs that leave the job. If the job continues without failed PEs, Part
+	// does not wait for those.
 	Part() error
 	// Secret is known to the PEs of the job and to no other process.
 	Secret() *secret.Secret
@@ -42,11 +42,11 @@ type Bootstrap interface {
 	// Over reports whether the job is being ended, because a PE failed or asked for it, or because
 	// the launcher is gone. It does not wait.
 	Over() bool
-	// Losses are PEs that have ended before they left the job; each is reported once. It does not
-	// wait. Only a PE that goes on without them gets any.
+	// Losses returns the PEs that have ended before they left the job, each once. It does not wait.
+	// Only a PE that continues without lost PEs gets any.
 	Losses() []Loss
-	// NewsFD is a descriptor that can be read when there may be Losses, or the end of the job; -1:
-	// there never will be.
+	// NewsFD is a descriptor that becomes readable when Losses or Over may have something new; -1:
+	// they never will.
 	NewsFD() int
 	// Close leaves the job in good order: this PE's exit ends no other PE from now on.
 	Close() error
@@ -56,41 +56,42 @@ type Bootstrap interface {
 type Loss struct {
 	PE   libshmem.PE
 	Fate string // continues a sentence that begins with the PE
-	// Ends: the PE has asked for the end of the job, which has this Status.
+	// Ends: the PE has asked for the end of the job, with this Status.
 	Ends   bool
 	Status int
 }
 
 // Inquirer is a Bootstrap that reports, on request, which PEs have left the job or have ended, and
-// how: a PE that ends well inside the job concerns only PEs that wait for it. Any goroutine may
-// call them.
+// how. It does not report by itself that a PE has exited with status 0 inside the job, because that
+// concerns only PEs that wait for it. Any goroutine may call the methods.
 type Inquirer interface {
 	// Inquire requests the fates of PEs from the launcher, for later calls of Fate. It does not
 	// wait.
 	Inquire(pes []libshmem.PE)
-	// Fate is the known fate of a PE, as the end of a sentence about it; "" where it has not left.
+	// Fate says how a PE has ended or left, as far as is known, to continue a sentence that begins
+	// with the PE; "": it has not left.
 	Fate(pe libshmem.PE) string
-	// Absent reports whether a PE is known to have ended well inside the job.
+	// Absent reports whether a PE is known to have exited with status 0 inside the job.
 	Absent(pe libshmem.PE) bool
 }
 
-// Ender is a Bootstrap that knows whether the launcher ends all PEs of a job when one fails. The
-// PEs of other bootstraps see to that themselves.
+// Ender is a Bootstrap that knows whether the launcher ends all PEs of a job when one fails. With
+// other bootstraps the PEs do so themselves.
 type Ender interface{ EndsJob() bool }
 
 // Failer is a Bootstrap that reports to the other PEs and the launcher that the initialisation of
 // this PE has failed. Fail comes before Close.
 type Failer interface{ Fail() }
 
-// Launched is a Bootstrap of a launcher that ends its PEs when it ends, and cannot when it is
-// killed: its PEs then end by themselves, for no other process ends them. Its News reports only
-// that the launcher has hung up.
+// Launched is a Bootstrap of a launcher that ends its PEs when it ends. If the launcher is killed,
+// no other process ends them, so the PEs then end by themselves. NewsFD of such a Bootstrap becomes
+// readable only when the launcher has hung up.
 type Launched interface {
 	// Launcher names the process at the other end.
 	Launcher() string
 }
 
-// MissingError names the PEs that did not come.
+// MissingError names the PEs that did not join a collective step within the timeout.
 type MissingError struct {
 	Step    string        // the step that the other PEs were to join, for example "allgather 3"
 	Missing []libshmem.PE // ascending

@@ -11,7 +11,8 @@ import (
 	"libshmem/runtime/bootstrap/secret"
 )
 
-// LossReporter is a launcher of which only the reports of losses work. Its other calls panic.
+// LossReporter is a fake Bootstrap for tests: it reports the losses of PEs that a test makes up.
+// Most other calls panic.
 type LossReporter struct {
 	bootstrap.Bootstrap
 	mu   sync.Mutex
@@ -19,7 +20,7 @@ type LossReporter struct {
 	ends [2]int // of a socket: what the test writes, NewsFD can be read
 }
 
-// NewLossReporter returns one, which the end of the test closes.
+// NewLossReporter returns a LossReporter, which is closed when the test ends.
 func NewLossReporter(t testing.TB) *LossReporter {
 	t.Helper()
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -30,7 +31,7 @@ func NewLossReporter(t testing.TB) *LossReporter {
 	return &LossReporter{ends: ends}
 }
 
-// Report reports a loss.
+// Report makes the next call of Losses return a loss, and NewsFD readable.
 func (b *LossReporter) Report(t testing.TB, l bootstrap.Loss) {
 	t.Helper()
 	b.mu.Lock()
@@ -67,11 +68,11 @@ func (b *LossReporter) Losses() (lost []bootstrap.Loss) {
 	return lost
 }
 
-// NewsFD is the file that can be read when there are reports.
+// NewsFD is the descriptor that becomes readable when there are losses.
 func (b *LossReporter) NewsFD() int { return b.ends[1] }
 
 // EndsJob says that this launcher ends a job that has lost a PE.
 func (b *LossReporter) EndsJob() bool { return true }
 
-// Secret is none.
+// Secret returns no secret.
 func (b *LossReporter) Secret() *secret.Secret { return nil }

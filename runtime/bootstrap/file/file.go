@@ -1,9 +1,9 @@
-// Package file brings together PEs that share a folder: PE 0 writes a unique id into a file that
-// the others wait for, and removes it when it has joined with them. The rest is
+// Package file brings together PEs that share a folder: PE 0 writes a unique id into a file, for
+// which the others wait, and removes the file when all have joined. The rest is
 // runtime/bootstrap/uid.
 //
-// A file that an earlier job has left holds an id without a listener: a PE that has read it reads
-// again until PE 0 of its own job has put another one in its place.
+// A file that an earlier job has left holds an id at which nobody listens any more: a PE that has
+// read it reads again until PE 0 of its own job has replaced it.
 package file
 
 import (
@@ -31,8 +31,8 @@ const Env = "SHMEM_BOOTSTRAP_FILE"
 // Options are a PE's inputs.
 type Options struct {
 	Path    string
-	Setting string // that has named it, or its folder; "": Env
-	Name    string // of the bootstrap; "": file
+	Setting string // name of the setting that gave Path or its folder; "": Env
+	Name    string // name of the bootstrap; "": "file"
 	PE      libshmem.PE
 	Size    int
 	Filter  uid.Filter
@@ -44,7 +44,7 @@ const (
 	// pollInterval is the interval between reads of the file: network folders do not report
 	// changes.
 	pollInterval = 20 * time.Millisecond
-	// try is the time for an id that may be an old one.
+	// try is how long a PE tries to connect by an id that may be an earlier job's.
 	try = time.Second
 )
 
@@ -59,10 +59,12 @@ func Join(o Options) (*uid.Member, error) {
 	return follow(o)
 }
 
+// join joins the job by its unique id, and tries that long to connect to PE 0.
 func (o *Options) join(id uid.ID, timeout time.Duration) (*uid.Member, error) {
 	return uid.Join(uid.Options{ID: id, PE: o.PE, Size: o.Size, Connect: timeout, Timeout: o.Timeout, GoesOn: o.GoesOn, Name: cmp.Or(o.Name, "file")})
 }
 
+// lead is Join of PE 0: it listens, and publishes the unique id.
 func lead(o Options) (*uid.Member, error) {
 	root, id, err := uid.NewRoot(o.Filter)
 	if err != nil {
@@ -102,7 +104,7 @@ func publish(o Options, id uid.ID) (*uid.Member, error) {
 	return m, nil
 }
 
-// takenError reports that two jobs share a name.
+// takenError reports that another job uses the same file at the same time.
 type takenError struct{ path, setting string }
 
 func (e *takenError) Error() string {
@@ -121,8 +123,8 @@ func (o *Options) remove(id uid.ID) error {
 	return errors.Join(err, os.Remove(o.Path))
 }
 
-// clear removes the file of an earlier job. Between a read of it and its removal, PE 0 of another
-// job may have put its own there, so the removed file is read again.
+// clear removes the file of an earlier job. Between its read and its removal, PE 0 of another job
+// may have replaced it, so clear renames the file, reads it again, and puts it back if it differs.
 func (o *Options) clear() error {
 	was, err := get(o.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -145,8 +147,8 @@ func (o *Options) clear() error {
 	return os.Remove(f.Name())
 }
 
-// put makes a file that only this user can read: a process that reads it can join. No other user
-// can have made it before, or have led it elsewhere.
+// put makes a file that only this user can read: a process that reads it can join. It fails if
+// there is such a file, or link, already, which another user may have made.
 func put(path string, bytes []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -159,7 +161,8 @@ func put(path string, bytes []byte) error {
 	return nil
 }
 
-// get reads a file that put has written. Another user's would lead into a job of theirs.
+// get reads a file that put has written. It refuses a file of another user, by which the PE would
+// join a job of that user.
 func get(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -187,6 +190,7 @@ func get(path string) ([]byte, error) {
 	return b[:n], nil
 }
 
+// follow is Join of the other PEs: it tries the id in the file until it can join by it.
 func follow(o Options) (*uid.Member, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), o.Timeout)
 	defer cancel()
@@ -216,6 +220,7 @@ func follow(o Options) (*uid.Member, error) {
 	}
 }
 
+// attempt reads the file once and tries to join by the id in it.
 func (o *Options) attempt() (*uid.Member, error) {
 	b, err := get(o.Path)
 	if err != nil {

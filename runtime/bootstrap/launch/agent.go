@@ -13,23 +13,24 @@ import (
 	"libshmem/runtime/bootstrap/launch/relay"
 )
 
-// AsAgent is the first argument of shmemrun as an agent.
+// AsAgent is the first argument of a shmemrun that runs as the agent of another.
 const AsAgent = "--agent"
 
 const (
-	agentGrace   = 3 * time.Second        // beyond which an agent that should end is left alone
-	pongPatience = 300 * time.Millisecond // with the last frames of a PE that has ended
+	agentGrace   = 3 * time.Second        // for an agent that is to end
+	pongPatience = 300 * time.Millisecond // for the last frames of a PE that has ended
 )
 
-// agent starts PEs of a job on this host for the shmemrun of another, and passes on what they send
-// and write. What their ends mean is decided there. Its fields belong to the goroutine in loop.
+// agent starts PEs of a job on this host for a shmemrun on another host, to which it passes their
+// frames and output. That shmemrun decides what the end of a PE means. The fields of agent belong
+// to the goroutine in loop.
 type agent struct {
 	in      io.Reader
 	out     *outbox
 	env     []string
 	libDir  string
 	actions chan func()
-	left    chan struct{} // closed when the agent is over
+	left    chan struct{} // closed when loop ends
 
 	spec    *relay.Spec
 	opt     *Options
@@ -37,18 +38,18 @@ type agent struct {
 	byPE    map[libshmem.PE]*agentPE
 	byPID   map[int]*agentPE
 	cleaner *cleaner
-	stdin   *pump // of PE 0; nil: it is elsewhere
+	stdin   *pump // standard input of PE 0; nil: PE 0 is on another host
 	over    chan struct{}
 
 	childless bool
-	ending    bool // everything is to end
-	deserted  bool // nobody listens any more
+	ending    bool // all processes are to end
+	deserted  bool // shmemrun or the connection to it is gone
 	strayed   time.Time
-	heard     stamp
-	held      bool // shmemrun is stopped, and silent
+	heard     stamp // when something last came from shmemrun
+	held      bool  // shmemrun is stopped, and therefore silent
 }
 
-// agentPE is a PE of an agent.
+// agentPE is a PE that this agent has started.
 type agentPE struct {
 	*process
 	answers  answers
@@ -57,7 +58,7 @@ type agentPE struct {
 	reported chan struct{} // closed when its end is reported
 }
 
-// agentOutput is one output of a PE.
+// agentOutput is the standard output or error of a PE of an agent.
 type agentOutput struct {
 	outputPipe
 	from   *os.File
@@ -65,7 +66,8 @@ type agentOutput struct {
 	done   chan struct{} // closed when all is sent
 }
 
-// Agent runs shmemrun as an agent, until the job is over.
+// Agent runs this process as an agent until the job has ended, and returns its exit status. in and
+// out connect it with shmemrun.
 func Agent(in, out *os.File, env []string, libDir string) int {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, append([]os.Signal{unix.SIGPIPE}, ending...)...)
@@ -83,6 +85,7 @@ func Agent(in, out *os.File, env []string, libDir string) int {
 	return 0
 }
 
+// do makes loop call f.
 func (a *agent) do(f func()) {
 	select {
 	case a.actions <- f:
@@ -92,7 +95,7 @@ func (a *agent) do(f func()) {
 
 func (a *agent) after(d time.Duration, f func()) { time.AfterFunc(d, func() { a.do(f) }) }
 
-// read handles frames until the stream ends.
+// read reads frames from shmemrun, which loop handles, until the stream ends.
 func (a *agent) read() {
 	for {
 		f, err := relay.Read(a.in)
@@ -110,10 +113,13 @@ func (a *agent) read() {
 	}
 }
 
+// say sends a text that shmemrun prints.
 func (a *agent) say(text string) {
 	a.out.send(relay.Frame{Kind: relay.Say, PE: relay.All, Payload: []byte(text)})
 }
 
+// loop handles all events of the agent until everything has ended, and then sends what is left of
+// the PEs' output.
 func (a *agent) loop(signals <-chan os.Signal) {
 	defer close(a.left)
 	for !a.finished() {
@@ -165,6 +171,7 @@ func (a *agent) loop(signals <-chan os.Signal) {
 
 func (a *agent) finished() bool { return a.ending && (a.spec == nil || a.childless) }
 
+// handle does what a frame of shmemrun asks for. An error is a breach of the protocol.
 func (a *agent) handle(f relay.Frame) error {
 	if a.spec == nil && f.Kind != relay.Job && f.Kind != relay.Ping && f.Kind != relay.Hold && f.Kind != relay.End {
 		return fmt.Errorf("%w: %v before a job", relay.ErrFormat, f.Kind)
@@ -238,7 +245,8 @@ func (a *agent) handle(f relay.Frame) error {
 	return nil
 }
 
-// pong answers a ping behind the reports of PEs that have ended by now.
+// pong replies to a ping of shmemrun. The reply comes after the reports of all PEs that have ended
+// by now, so that shmemrun knows of those.
 func (a *agent) pong(f relay.Frame) {
 	var late []*agentPE
 	for _, p := range a.byPID {
@@ -267,7 +275,7 @@ func (a *agent) pong(f relay.Frame) {
 	}()
 }
 
-// desert ends everything, since shmemrun is gone: with its host, or with the connection.
+// desert ends all processes, because shmemrun, its host or the connection to it is gone.
 func (a *agent) desert() {
 	a.deserted = true
 	a.out.close()
@@ -279,7 +287,7 @@ func (a *agent) desert() {
 	a.end()
 }
 
-// end asks the PEs to end, later kills them, and ends what they have left behind.
+// end ends the PEs by SIGTERM, later by SIGKILL, and then the processes that they have left behind.
 func (a *agent) end() {
 	if a.ending {
 		return

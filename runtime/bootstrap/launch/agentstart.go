@@ -12,7 +12,7 @@ import (
 	"libshmem/runtime/bootstrap/wire"
 )
 
-// start starts the PEs of a job.
+// start starts the PEs of the job that a frame of shmemrun describes, and replies whether it could.
 func (a *agent) start(payload []byte) error {
 	if a.spec != nil {
 		return fmt.Errorf("%w: a second job", relay.ErrFormat)
@@ -33,6 +33,7 @@ func (a *agent) start(payload []byte) error {
 	return nil
 }
 
+// startAll starts all PEs of this host in the directory and with the environment of the spec.
 func (a *agent) startAll(spec *relay.Spec) error {
 	if err := os.Chdir(string(spec.Dir)); err != nil {
 		cause := err
@@ -84,7 +85,8 @@ func (a *agent) startAll(spec *relay.Spec) error {
 	return err
 }
 
-// prepare makes the starter of the PEs.
+// prepare finds the program, binds the PEs to processors and starts the cleaner. It returns the
+// starter of the PEs.
 func (a *agent) prepare(o *Options) (*starter, error) {
 	path, err := findProgram(o.Program, o.Env)
 	if err != nil {
@@ -111,8 +113,8 @@ func (a *agent) prepare(o *Options) (*starter, error) {
 	return &starter{opt: o, path: path, env: newEnviron(o, b), null: null, cpus: b.cpus}, nil
 }
 
-// began takes in a PE that has just been started. It runs on the starter's thread while loop waits
-// for that.
+// began registers a PE that has just been started, and starts to pass on its frames and output. It
+// runs on the starter's thread, for which loop waits meanwhile.
 func (a *agent) began(p *process) {
 	q := &agentPE{process: p, hungUp: make(chan struct{}), reported: make(chan struct{})}
 	q.answers.conn = p.conn
@@ -126,7 +128,7 @@ func (a *agent) began(p *process) {
 	go a.serve(q)
 }
 
-// forward sends what a PE writes.
+// forward sends the output of a PE to shmemrun, as far as shmemrun has given credit.
 func (a *agent) forward(p *agentPE, i int) {
 	o := p.outputs[i]
 	kind := relay.Stdout + relay.Kind(i)
@@ -154,7 +156,7 @@ func (a *agent) forward(p *agentPE, i int) {
 	}
 }
 
-// serve passes on a PE's frames until it hangs up.
+// serve passes a PE's frames on to shmemrun until the PE closes its socket.
 func (a *agent) serve(p *agentPE) {
 	defer close(p.hungUp)
 	for {
@@ -183,7 +185,7 @@ func (a *agent) serve(p *agentPE) {
 	a.out.send(relay.Frame{Kind: relay.HungUp, PE: p.pe})
 }
 
-// exited reports the end of a PE behind the frames that lie in its socket.
+// exited reports the end of a PE to shmemrun, after the frames that are still in the PE's socket.
 func (a *agent) exited(pid int, ws unix.WaitStatus) {
 	p := a.byPID[pid]
 	if p == nil || p.exited {

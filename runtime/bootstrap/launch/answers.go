@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// answers are the frames on their way to one PE, in their order. A PE that is stopped, or that
-// computes, reads none of them. The kernel's buffer holds a few hundred small frames or a part of a
-// long one, and no other PE waits for the rest.
+// answers are the frames on their way to one PE, in their order: replies to its requests, and news.
+// A PE that is stopped, or that computes, reads none of them. The kernel's buffer holds a few
+// hundred small frames or a part of a long one; the rest waits here, and no other PE waits for it.
 type answers struct {
 	conn *os.File // it is set before the first frame
 

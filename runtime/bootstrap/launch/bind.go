@@ -16,10 +16,10 @@ type Bind string
 // The values of Bind.
 const (
 	BindAuto  Bind = "auto"  // as share, unless there is a reason against it
-	BindNone  Bind = "none"  // the processors of shmemrun
-	BindShare Bind = "share" // as many cores as every PE can have
-	BindCore  Bind = "core"  // a core
-	BindNUMA  Bind = "numa"  // a NUMA node
+	BindNone  Bind = "none"  // all processors that shmemrun may use
+	BindShare Bind = "share" // an equal share of the cores
+	BindCore  Bind = "core"  // one core
+	BindNUMA  Bind = "numa"  // one NUMA node
 )
 
 var portions = map[Bind]topo.Portion{BindAuto: topo.PortionShare, BindShare: topo.PortionShare, BindCore: topo.PortionCore, BindNUMA: topo.PortionNode}
@@ -30,15 +30,15 @@ func (b Bind) Known() bool {
 	return known || b == BindNone
 }
 
-// binding is the binding of one PE. Without cpus it is not bound.
+// binding says on which processors the PEs of this host run. If cpus is nil, they are not bound.
 type binding struct {
-	cpus    []topo.Set // of each PE
-	helpers topo.Set   // that no PE has: threads of the library may use them
+	cpus    []topo.Set // the processors of each PE
+	helpers topo.Set   // processors of no PE, which threads of the library may use
 	remark  string     // for the banner
 }
 
-// bindPEs decides on which processors PEs run. By default they are bound only where that cannot do
-// harm. root stands before the paths of the system's files and is empty but in tests.
+// bindPEs decides on which processors the PEs run. By default it binds them only if that cannot do
+// harm. root is a prefix of the paths of the system's files, and empty except in tests.
 func (o *Options) bindPEs(root string, at *surroundings) (*binding, error) {
 	if o.Bind == BindNone {
 		return &binding{remark: "not bound (--bind=none)"}, nil
@@ -50,7 +50,7 @@ func (o *Options) bindPEs(root string, at *surroundings) (*binding, error) {
 		return nil, fmt.Errorf("--bind: the kernel does not give the processors of shmemrun (leave --bind out)")
 	}
 	if o.Bind == BindAuto && o.PEs == 1 {
-		return &binding{}, nil // it has the machine
+		return &binding{}, nil // the only PE may use the whole machine
 	}
 	p, err := topo.ReadProcessors(root)
 	if o.Bind == BindAuto {
@@ -87,6 +87,7 @@ func processors(n int) string {
 	return strconv.Itoa(n) + " processors"
 }
 
+// fewest returns the number of processors of the PE that has fewest.
 func (b *binding) fewest() int {
 	n := b.cpus[0].Count()
 	for _, cpus := range b.cpus {
@@ -121,12 +122,12 @@ func (o *Options) against(p *topo.Processors, err error, at *surroundings) strin
 	return ""
 }
 
-// tolerated is the number of threads of other processes that may run: with one or two of them the
-// kernel would not find idle processors for all PEs either.
+// tolerated returns how many running threads of other processes do not keep PEs from being bound:
+// with one or two of them the kernel would not find idle processors for all PEs either.
 func tolerated(processors int) int { return max(processors/8, 1) }
 
-// placedByUser returns the name of a variable with which the user places PEs or their threads, or
-// "".
+// placedByUser returns the environment variable by which the user places PEs or their threads
+// himself, or "".
 func (o *Options) placedByUser() string {
 	for _, name := range []string{"SHMEM_BIND", "NVSHMEM_CPU_AFFINITY"} {
 		if v := lookup(o.Env, name); v != "" && !strings.EqualFold(v, "auto") {
@@ -144,7 +145,8 @@ func (o *Options) placedByUser() string {
 	return ""
 }
 
-// threads is the number of threads that OpenMP is to start in each PE; 1 where it is not said.
+// threads returns how many threads OpenMP is to start in each PE (OMP_NUM_THREADS); 1 if that is
+// not set.
 func (o *Options) threads() int {
 	first, _, _ := strings.Cut(lookup(o.Env, "OMP_NUM_THREADS"), ",")
 	n, err := strconv.Atoi(strings.TrimSpace(first))
@@ -154,8 +156,9 @@ func (o *Options) threads() int {
 	return max(n, 1)
 }
 
-// gpus returns the number of each PE's GPU, if every PE can have one: the usual choice of a program
-// is the GPU with the number of the PE. With more PEs than GPUs that choice is not known.
+// gpus returns, for n GPUs, the number of each PE's GPU, so that a PE is bound near it: programs
+// usually choose the GPU with the PE's number on the host. With more PEs than GPUs that choice is
+// not known, and gpus returns nil.
 func (o *Options) gpus(n int) []int {
 	seen := make([]int, n)
 	for i := range seen {

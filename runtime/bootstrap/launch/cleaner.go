@@ -18,15 +18,16 @@ import (
 	"libshmem/runtime/bootstrap/launch/hostnet"
 )
 
-// CleanUp is the first argument of shmemrun as a cleaner; the second one is the process number of
-// the shmemrun that has started it.
+// CleanUp is the first argument of a shmemrun that runs as the cleaner of another; the second one
+// is the process id of that other.
 const CleanUp = "--clean-up-after"
 
-// A cleaner is a process that removes what a job has in file systems, also where shmemrun and the
-// PEs are killed: names of network namespaces, and the files of libfabric's provider shm. That of an
-// agent also ends what the PEs have started: nobody else on that host would. Its standard input is a
-// pipe from shmemrun, with the process numbers of PEs, those of their process groups as negative
-// numbers, and over where shmemrun is not killed; it acts at the end of that.
+// A cleaner is a process that removes what a job has left in file systems, even if shmemrun and the
+// PEs are killed: names of network namespaces, and the files of libfabric's provider shm. The
+// cleaner of an agent also ends the processes that the PEs have started: no other process on that
+// host would. Its standard input is a pipe from shmemrun, with the process ids of PEs, the ids of
+// their process groups as negative numbers and, unless shmemrun is killed, the word over. It acts
+// when that pipe ends.
 type cleaner struct {
 	pid int
 	to  *os.File // nil once it is closed
@@ -47,14 +48,15 @@ func (o *Options) needsCleaner() bool {
 	return o.Netns
 }
 
+// startCleaner starts the cleaner of this process.
 func startCleaner(null *os.File) (*cleaner, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("start the cleaner: %w", err)
 	}
 	defer read.Close()
-	// A session of its own: a kill of shmemrun's process group leaves it alone. The job's standard
-	// error would have to wait for it.
+	// A session of its own, so that a kill of shmemrun's process group spares it, and not the job's
+	// standard error, whose reader would wait until the cleaner ends.
 	pid, err := syscall.ForkExec("/proc/self/exe", []string{os.Args[0], CleanUp, strconv.Itoa(os.Getpid())}, &syscall.ProcAttr{
 		Files: []uintptr{read.Fd(), null.Fd(), null.Fd()},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
@@ -66,7 +68,7 @@ func startCleaner(null *os.File) (*cleaner, error) {
 	return &cleaner{pid: pid, to: write}, nil
 }
 
-// note reports a process with the library to the cleaner.
+// note tells the cleaner the process id of a PE, whose files the cleaner removes.
 func (c *cleaner) note(pid int) {
 	if c != nil && c.to != nil && pid > 0 {
 		// The pipe may be full or closed: the write is best effort, and errors have no use.
@@ -74,14 +76,15 @@ func (c *cleaner) note(pid int) {
 	}
 }
 
-// noteGroup tells the cleaner of a PE's process group.
+// noteGroup tells the cleaner the process group of a PE, which the cleaner kills if shmemrun is
+// killed.
 func (c *cleaner) noteGroup(pid int) {
 	if c != nil && c.to != nil {
 		_, _ = fmt.Fprintln(c.to, -pid) // as above
 	}
 }
 
-// close lets the cleaner begin. It then ends.
+// close lets the cleaner begin its work, at the end of which it ends.
 func (c *cleaner) close() {
 	if c != nil && c.to != nil {
 		_, _ = fmt.Fprintln(c.to, over)
@@ -97,7 +100,8 @@ const (
 	cleanerPause    = 10 * time.Millisecond
 )
 
-// Clean is the cleaner's process: in has the process numbers, and shmemrun's own is text.
+// Clean is the main function of a cleaner: it reads the process ids from in, and text is the id of
+// the shmemrun that started it.
 func Clean(in io.Reader, text string) error {
 	signal.Ignore(ending...)
 	launcher, err := strconv.Atoi(text)
@@ -130,6 +134,7 @@ func Clean(in io.Reader, text string) error {
 
 func gone(pid int) bool { return unix.Kill(pid, 0) == unix.ESRCH }
 
+// removeShared removes the files that libfabric's provider shm has made for a process.
 func removeShared(pid int) error {
 	names, err := filepath.Glob(filepath.Join(sharedFiles, fmt.Sprintf("%d:%d:*", pid, os.Getuid())))
 	for _, name := range names {

@@ -10,8 +10,8 @@ import (
 	"libshmem/runtime/bootstrap/launch/ssh"
 )
 
-// copyTo copies this installation to a host that does not have it yet. It ends early when stop is
-// closed.
+// copyTo copies this installation of libshmem to a host over ssh, unless the host already has the
+// same. It ends early if stop is closed.
 func (o *Options) copyTo(host string, stop <-chan struct{}) error {
 	argv := ssh.Command(o.SSH, host, prefix.Command(o.Prefix, o.digest, ssh.Quote))
 	cmd := exec.Command(argv[0], argv[1:]...)
@@ -41,7 +41,7 @@ func (o *Options) copyTo(host string, stop <-chan struct{}) error {
 	lines := bufio.NewReader(out)
 	send, answer := prefix.ReadAnswer(func() (string, error) { return lines.ReadString('\n') })
 	if send {
-		_ = prefix.Archive(o.Source, in) // if its reader ends early, that says why
+		_ = prefix.Archive(o.Source, in) // if its reader ends early, the reader says why
 	}
 	in.Close()
 	if err := cmd.Wait(); err == nil && answer == nil {

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// timeOut ends the job when --timeout is over.
 func (j *job) timeOut() {
 	if j.ending {
 		return
@@ -18,6 +19,7 @@ func (j *job) timeOut() {
 	j.end(unix.SIGTERM, failureGrace)
 }
 
+// signalled handles a signal to shmemrun: it passes the signal on to the PEs, or ends the job.
 func (j *job) signalled(s os.Signal) {
 	sig := number(s)
 	switch {
@@ -39,7 +41,7 @@ func (j *job) signalled(s os.Signal) {
 	}
 }
 
-// end asks all PEs to end, and kills after the grace the PEs that remain.
+// end sends all PEs a signal that ends them, and kills those that remain after the grace.
 func (j *job) end(sig unix.Signal, grace time.Duration) {
 	j.ending = true
 	for _, p := range j.procs {
@@ -51,8 +53,8 @@ func (j *job) end(sig unix.Signal, grace time.Duration) {
 	j.after(grace, j.kill)
 }
 
-// fail ends a job that cannot finish any more. PEs that outlive SIGTERM, because the program
-// handles it, see by the end of their stream that nothing is worth waiting for.
+// fail ends a job that has failed. PEs that outlive SIGTERM, because the program handles it, learn
+// from the end of their connection that they need not wait for anything.
 func (j *job) fail() {
 	j.end(unix.SIGTERM, failureGrace)
 	j.after(lastWords, func() {
@@ -78,8 +80,8 @@ func (j *job) signalAll(sig unix.Signal) {
 	}
 }
 
-// endStrays ends the background processes that PEs have left behind, which are ours since we are
-// the subreaper.
+// endStrays ends the background processes that PEs have left behind. They are children of shmemrun,
+// since it is the subreaper.
 func (j *job) endStrays() {
 	if j.childless {
 		return
@@ -92,8 +94,8 @@ func (j *job) endStrays() {
 	j.after(killAgain, j.endStrays)
 }
 
-// signalStrays ends this process's children but the cleaner: by SIGTERM at first, which since notes,
-// and by SIGKILL when strayGrace is over.
+// signalStrays ends this process's children except the cleaner: by SIGTERM in the first call, whose
+// time it stores in since, and by SIGKILL after strayGrace.
 func signalStrays(since *time.Time, c *cleaner) {
 	sig := unix.SIGTERM
 	if since.IsZero() {

@@ -8,13 +8,14 @@ import (
 	"libshmem/runtime/bootstrap/launcher"
 )
 
-// environ builds the environments of PEs, which differ in few variables.
+// environ builds the environments of the PEs, which differ in few variables.
 type environ struct {
 	base []string // shared by all; never appended to in place
 	npes int
 	bind *binding
 }
 
+// newEnviron prepares the variables that all PEs have: the user's, with those of shmemrun.
 func newEnviron(o *Options, b *binding) environ {
 	drop := []string{launcher.EnvFD, launcher.EnvPE, launcher.EnvNPEs, launcher.EnvBind, launcher.EnvCPUs, launcher.EnvHelpers, launcher.EnvBinding, launcher.EnvHosts}
 	if o.hostOf != nil {
@@ -66,8 +67,8 @@ func newEnviron(o *Options, b *binding) environ {
 
 const nicList = "SHMEM_NIC_LIST"
 
-// pe returns the environment of one PE, the i-th that this process starts. host is -1 where hosts are
-// real.
+// pe returns the environment of one PE, the i-th that this process starts. host is the number of
+// its simulated host, or -1.
 func (e environ) pe(i int, pe libshmem.PE, fd, host int) []string {
 	env := make([]string, len(e.base), len(e.base)+5)
 	copy(env, e.base)
@@ -84,5 +85,5 @@ func (e environ) pe(i int, pe libshmem.PE, fd, host int) []string {
 	return env
 }
 
-// hostName is the name of a simulated host for the PEs.
+// hostName returns the id of a simulated host that its PEs get.
 func hostName(host int) string { return "host" + strconv.Itoa(host) }

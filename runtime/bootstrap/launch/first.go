@@ -10,12 +10,14 @@ import (
 	"libshmem/runtime/bootstrap/wire"
 )
 
-// reaperDelay is the interval between checks whether the reaper has reported an end that it knows.
+// reaperDelay is the interval between checks whether the reaper has reported the end of a PE that
+// it has seen.
 const reaperDelay = 10 * time.Millisecond
 
-// aborted ends the job on request of a PE, unless another PE ended before, perhaps the one that it
-// missed: the first cause decides how the job ends. The reaper may report that end later than the
-// abort comes, since its thread waits for a processor, or is busy with the child before.
+// aborted ends the job because PE p aborts it, unless another PE ended before, perhaps the one that
+// p missed: the first cause decides how the job ends. The reaper may report that end only after the
+// abort has come, because its thread waits for a processor or is busy with another child. So
+// aborted first finds out which PEs have ended.
 func (j *job) aborted(p *process, e wire.Ending) {
 	if len(j.links) > 0 && !p.probed && !j.ending {
 		p.probed, p.aborting = true, true
@@ -36,7 +38,7 @@ func (j *job) aborted(p *process, e wire.Ending) {
 	}
 }
 
-// endAs ends the job as a PE wishes.
+// endAs ends the job with the status and reason that PE p has sent, by an abort or an exit.
 func (j *job) endAs(p *process, kind wire.Kind, e wire.Ending) {
 	if j.ending {
 		return
@@ -59,8 +61,8 @@ func (j *job) endAs(p *process, kind wire.Kind, e wire.Ending) {
 	j.fail()
 }
 
-// firstEnds judges the PEs that have ended. It reports whether the judgement of one of them takes
-// longer; a PE that has asked for the end of the job does not count.
+// firstEnds judges the PEs that have ended, except those that have asked for the end of the job. It
+// reports whether one of them cannot be judged yet, because its last frames have not been read.
 func (j *job) firstEnds() (wait bool) {
 	for _, p := range j.procs {
 		if p.leaving || p.judged {

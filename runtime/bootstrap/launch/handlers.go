@@ -13,8 +13,8 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// pass sends a signal to those processes of the PEs that handle it. Its default would end a shell
-// around the program, or a PE before it has loaded the library.
+// pass sends a signal to those processes of the PEs that have a handler for it. Without a handler
+// it would end a shell around the program, or a PE before it has loaded the library.
 func (j *job) pass(sig unix.Signal) {
 	for _, l := range j.links {
 		l.out.send(relay.Frame{Kind: relay.Pass, PE: relay.All, Payload: relay.Number(uint32(sig))})
@@ -24,8 +24,8 @@ func (j *job) pass(sig unix.Signal) {
 	}
 }
 
-// passTo is pass for the children of this process. It returns a remark on PEs without a handler; "":
-// there are none.
+// passTo sends a signal to those processes in the PEs' process groups, among the children of this
+// process, that have a handler. It returns a message about PEs without a handler, or "".
 func passTo(procs []*process, sig unix.Signal) string {
 	processes := groups()
 	var without []libshmem.PE

@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	connectAtOnce = 8                // by sshd's default it refuses some of more than 10 logins at once, and a jump host has all
-	connectNotice = 10 * time.Second // before hosts are named whose agents are not there yet
-	connectRest   = time.Second      // for other hosts, after one has failed
-	probeLimit    = 500 * time.Millisecond
+	connectAtOnce = 8                      // logins at once: by default sshd refuses some of more than 10, and a jump host gets all
+	connectNotice = 10 * time.Second       // before shmemrun names the hosts whose agents have not greeted yet
+	connectRest   = time.Second            // for the other hosts, after one has failed
+	probeLimit    = 500 * time.Millisecond // for the replies of all agents to a ping
 )
 
-// agentFile is the path of shmemrun on the other hosts.
+// agentFile returns the path of shmemrun on the other hosts.
 func (o *Options) agentFile() string { return filepath.Join(o.Prefix, "bin", "shmemrun") }
 
-// runHosts runs a job through agents.
+// runHosts runs a job whose PEs agents start, one agent on each host.
 func runHosts(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error) {
 	if err := checkFiles(2*o.PEs + len(o.sizes)); err != nil {
 		return 0, rest{}, err
@@ -85,7 +85,7 @@ func runHosts(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error)
 	return j.status, r, <-failed
 }
 
-// spec is the job for an agent.
+// spec returns the description of the job that the agent at the other end of l gets.
 func (o *Options) spec(l *link) ([]byte, error) {
 	s := &relay.Spec{Host: l.host, NPEs: o.PEs, Hosts: len(o.sizes), PEs: l.pes, Program: []byte(o.Program),
 		Dir: []byte(o.Dir), Bind: string(o.Bind), Silence: int64(o.Silence)}
@@ -95,7 +95,7 @@ func (o *Options) spec(l *link) ([]byte, error) {
 	for _, v := range o.Env {
 		name, _, _ := strings.Cut(v, "=")
 		if strings.HasPrefix(name, "SHMEM_") || strings.HasPrefix(name, "NVSHMEM_") || slices.Contains(o.Exports, name) {
-			if name == "LD_PRELOAD" { // the libraries of --trace are elsewhere there
+			if name == "LD_PRELOAD" { // the libraries of --trace have another path there
 				v = strings.ReplaceAll(v, filepath.Join(o.Source, "lib")+"/", filepath.Join(o.Prefix, "lib")+"/")
 			}
 			s.Env = append(s.Env, []byte(v))
@@ -195,14 +195,14 @@ func connect(o *Options, out *output, sigs <-chan os.Signal) (links []*link, err
 	return nil, &Error{status, fmt.Errorf("%s", failures[0])}
 }
 
-// cut ends connections. Agents end their PEs when their input ends.
+// cut ends the connections to agents, which end their PEs when their input ends.
 func cut(links []*link) {
 	for _, l := range links {
 		l.kill()
 	}
 }
 
-// feed passes standard input on to PE 0.
+// feed passes shmemrun's standard input on to the agent, for PE 0.
 func (l *link) feed(stdin *os.File) {
 	end := func() { l.out.send(relay.Frame{Kind: relay.Stdin, PE: 0}) }
 	if stdin == nil || isTerminal(stdin) && !inForeground(stdin) {
@@ -230,7 +230,7 @@ func (l *link) feed(stdin *os.File) {
 	}()
 }
 
-// unstarted ends a job of which an agent has started nothing.
+// unstarted ends a job because an agent could not start its PEs.
 func (j *job) unstarted() {
 	j.settle(StatusFailure)
 	if !j.ending {
@@ -240,7 +240,8 @@ func (j *job) unstarted() {
 	j.endLinks()
 }
 
-// leave takes an agent's end. An agent that is lost has its PEs lost with it.
+// leave handles the end of an agent's connection. If PEs of the agent have not ended, they are lost
+// with it, and leave reports that.
 func (j *job) leave(l *link, err error) {
 	l.gone = true
 	lost := 0
@@ -268,7 +269,7 @@ func plural(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-// endLinks has the agents end what is left on their hosts.
+// endLinks tells the agents to end what is left on their hosts, and later cuts the connections.
 func (j *job) endLinks() {
 	for _, l := range j.links {
 		l.out.send(relay.Frame{Kind: relay.End, PE: relay.All})
@@ -276,14 +277,15 @@ func (j *job) endLinks() {
 	j.after(failureGrace+strayGrace+agentGrace, j.cutLinks)
 }
 
-// cutLinks ends connections on which no agent answers any more.
+// cutLinks ends the connections to agents that should have ended by now.
 func (j *job) cutLinks() {
 	if j.hurried || j.running > 0 {
 		cut(j.links)
 	}
 }
 
-// hold tells the agents that shmemrun is about to be stopped.
+// hold tells the agents that shmemrun is about to be stopped by a signal, so that they do not take
+// its silence for its end.
 func (j *job) hold() {
 	for _, l := range j.links {
 		l.out.send(relay.Frame{Kind: relay.Hold, PE: relay.All})
@@ -293,7 +295,8 @@ func (j *job) hold() {
 	}
 }
 
-// keepAlive lets agents hear of this process, and ends connections on which nothing comes back.
+// keepAlive pings the agents from time to time, and ends connections on which nothing has come for
+// too long.
 func (j *job) keepAlive() {
 	limit := j.opt.Silence
 	for {
@@ -311,49 +314,50 @@ func (j *job) keepAlive() {
 	}
 }
 
-// silence ends the connection with an agent that says nothing.
+// silence ends the connection to an agent from which nothing has come for too long.
 func (l *link) silence() {
 	_, _ = fmt.Fprintln(&l.said, silent)
 	l.kill()
 }
 
-// probe is a question to all agents: which PEs have ended?
+// probe is a ping to all agents, whose replies come after the reports of PEs that have ended.
 type probe struct {
-	left int
-	then func()
+	left int    // agents that have not replied
+	then func() // called when all have
 }
 
 // probe calls then when all agents have reported the PEs that have ended by now, or after a limited
 // time.
 func (j *job) probe(then func()) {
-	j.asks++
-	ask := j.asks
+	j.pings++
+	ping := j.pings
 	p := &probe{then: then}
 	if j.probes == nil {
 		j.probes = map[uint32]*probe{}
 	}
-	j.probes[ask] = p
+	j.probes[ping] = p
 	for _, l := range j.links {
 		if !l.gone {
 			p.left++
-			l.out.send(relay.Frame{Kind: relay.Ping, PE: relay.All, Payload: relay.Number(ask)})
+			l.out.send(relay.Frame{Kind: relay.Ping, PE: relay.All, Payload: relay.Number(ping)})
 		}
 	}
-	j.after(probeLimit, func() { j.answered(ask) })
+	j.after(probeLimit, func() { j.probed(ping) })
 }
 
-// ponged takes an agent's answer.
-func (j *job) ponged(ask uint32) {
-	if p := j.probes[ask]; p != nil {
+// ponged handles an agent's reply to the ping with this number.
+func (j *job) ponged(ping uint32) {
+	if p := j.probes[ping]; p != nil {
 		if p.left--; p.left <= 0 {
-			j.answered(ask)
+			j.probed(ping)
 		}
 	}
 }
 
-func (j *job) answered(ask uint32) {
-	if p := j.probes[ask]; p != nil {
-		delete(j.probes, ask)
+// probed ends the probe with this number: all agents have replied, or its time is over.
+func (j *job) probed(ping uint32) {
+	if p := j.probes[ping]; p != nil {
+		delete(j.probes, ping)
 		p.then()
 	}
 }

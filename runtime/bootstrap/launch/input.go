@@ -8,9 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// input returns the standard input of PE 0. A file or pipe is passed on as it is. A terminal is
-// not: it would stop PE 0, whose process group is not the one in the foreground, at its first read;
-// so shmemrun reads it and passes it on. close is called once PE 0 has the descriptor.
+// input returns the file for the standard input of PE 0: shmemrun's own if that is a file or a
+// pipe. A terminal would stop PE 0, whose process group is not in the foreground, at its first
+// read; so shmemrun reads the terminal itself and copies it into a pipe. The caller calls close
+// once PE 0 has the descriptor.
 func input(stdin, null *os.File) (in *os.File, close func(), err error) {
 	keep := func() {}
 	if stdin == nil {

@@ -16,7 +16,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// How long things may take.
+// How long the steps at the end of a job may take.
 const (
 	failureGrace = 2 * time.Second        // from SIGTERM to SIGKILL after a failure
 	signalGrace  = 5 * time.Second        // from the user's signal to SIGKILL
@@ -40,13 +40,13 @@ type job struct {
 	procs     []*process
 	answers   []answers // by PE; without links
 	byPID     map[int]*process
-	running   int // not judged
+	running   int // PEs that have not ended, or whose end is not judged yet
 	childless bool
 
 	links  []*link // to the agents; none: all PEs are children of this process
 	linkOf []*link // by PE
 	probes map[uint32]*probe
-	asks   uint32 // pings so far
+	pings  uint32 // to the agents, so far
 
 	ending  bool
 	hurried bool // the user or the clock wants the job to be over
@@ -76,10 +76,10 @@ func Run(o *Options) int {
 	return status
 }
 
-// rest is the output that may still be on its way when a job has ended.
+// rest is the output of PEs that may not have been written yet when a job has ended.
 type rest struct {
 	pipes    []*os.File
-	patience time.Duration // with the reader; 0 without end
+	patience time.Duration // how long to wait for a reader that does not read; 0: for ever
 }
 
 func run(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error) {
@@ -186,8 +186,8 @@ func newJob(o *Options, out *output) *job {
 	return j
 }
 
-// began takes in a PE that has just been started. It runs on the starter's
-// thread while loop does not yet.
+// began registers a PE that has just been started, and starts to read its frames
+// and output. It runs on the starter's thread, before loop begins.
 func (j *job) began(p *process) {
 	j.procs = append(j.procs, p)
 	j.answers[p.pe].conn = p.conn
@@ -200,7 +200,7 @@ func (j *job) began(p *process) {
 	go j.serve(p)
 }
 
-// do has f called by the loop.
+// do makes loop call f.
 func (j *job) do(f func()) {
 	select {
 	case j.actions <- f:
@@ -210,6 +210,7 @@ func (j *job) do(f func()) {
 
 func (j *job) after(d time.Duration, f func()) { time.AfterFunc(d, func() { j.do(f) }) }
 
+// loop handles all events of the job until all PEs and the processes that they left have ended.
 func (j *job) loop(sigs <-chan os.Signal) {
 	defer close(j.over)
 	go func() {
@@ -238,7 +239,7 @@ func (j *job) loop(sigs <-chan os.Signal) {
 	}
 }
 
-// serve reads a PE's frames until it hangs up.
+// serve reads and handles a PE's frames until the PE closes its socket.
 func (j *job) serve(p *process) {
 	for {
 		f, err := wire.Read(p.conn)
@@ -262,7 +263,7 @@ func (j *job) serve(p *process) {
 	})
 }
 
-// handleFrame carries out a frame's request. An error is a breach of the protocol.
+// handleFrame does what a frame of a PE asks for. An error is a breach of the protocol.
 func (j *job) handleFrame(p *process, f wire.Frame) error {
 	switch f.Kind {
 	case wire.Hello:
@@ -282,8 +283,8 @@ func (j *job) handleFrame(p *process, f wire.Frame) error {
 	case wire.Done:
 		return j.meet.Done(p.pe, false)
 	case wire.Fail:
-		// It is about to give the reason. When the job ends because of it, it gets the time for
-		// that.
+		// The PE is about to print the reason: if the job ends because of it, the PE gets the time
+		// for that.
 		j.do(func() { p.leaving = true })
 		return j.meet.Done(p.pe, true)
 	case wire.Apart:
@@ -294,7 +295,7 @@ func (j *job) handleFrame(p *process, f wire.Frame) error {
 		if err != nil {
 			return err
 		}
-		// Its reason, which it has written to its standard error, comes first.
+		// First pass on the reason, which the PE has written to its standard error.
 		p.errs.catchUp(p.stderr, reasonDelay)
 		j.do(func() { j.asked(p, f.Kind, e) })
 		return nil
@@ -302,6 +303,7 @@ func (j *job) handleFrame(p *process, f wire.Frame) error {
 	return fmt.Errorf("%w: a PE does not send %v", wire.ErrFormat, f.Kind)
 }
 
+// answer sends a frame to a PE, directly or through its agent.
 func (j *job) answer(pe libshmem.PE, frame []byte) {
 	if j.linkOf != nil {
 		j.linkOf[pe].out.answer(pe, frame)
@@ -310,12 +312,14 @@ func (j *job) answer(pe libshmem.PE, frame []byte) {
 	j.answers[pe].send(frame)
 }
 
+// exited handles the end of a child, with its wait status, if the child is a PE.
 func (j *job) exited(pid int, ws unix.WaitStatus) {
 	if p := j.byPID[pid]; p != nil {
 		j.ended(p, ws)
 	}
 }
 
+// ended handles the end of a PE, and judges it once the PE's last frames have been read.
 func (j *job) ended(p *process, ws unix.WaitStatus) {
 	if p.exited {
 		return
@@ -330,8 +334,8 @@ func (j *job) ended(p *process, ws unix.WaitStatus) {
 	j.after(hangUpDelay, func() { j.listenOut(p) })
 }
 
-// listenOut judges a PE whose socket its children hold open, once nothing more
-// lies in it.
+// listenOut judges a PE that has ended, once its socket is empty: children of the
+// PE may hold the socket open.
 func (j *job) listenOut(p *process) {
 	switch {
 	case p.hungUp: // judged by serve
@@ -342,7 +346,8 @@ func (j *job) listenOut(p *process) {
 	}
 }
 
-// judge decides what the end of a PE means for the others.
+// judge decides what the end of a PE means for the job: whether it is a failure, and whether the
+// other PEs end because of it.
 func (j *job) judge(p *process) {
 	if p.judged || p.aborting {
 		return
@@ -381,7 +386,8 @@ func (j *job) judge(p *process) {
 	}
 }
 
-// absent names a PE that ended well although others wait for it in a step.
+// absent prints that a PE has exited with status 0 although others wait for it in a collective
+// step.
 func (j *job) absent(pe libshmem.PE, fate wire.Fate, step string, wait []libshmem.PE) {
 	if j.ending || j.procs[pe].named {
 		return
@@ -390,8 +396,9 @@ func (j *job) absent(pe libshmem.PE, fate wire.Fate, step string, wait []libshme
 	j.out.say(fmt.Sprintf("PE %d %v, but %s", pe, fate, rendezvous.WaitFor(step, wait)))
 }
 
-// notice names a PE that ended well inside the job, while others still run.
-// They may wait for it in shared memory, which shmemrun does not see.
+// notice prints that a PE has exited with status 0 without shmem_finalize while
+// others still run: they may wait for it in shared memory, which shmemrun does
+// not see.
 func (j *job) notice(p *process, fate wire.Fate) {
 	if j.running == 0 || j.ending || p.named {
 		return
@@ -407,14 +414,14 @@ func (j *job) notice(p *process, fate wire.Fate) {
 		p.pe, fate, shmerr.PEs(pes)))
 }
 
-// settle makes the first cause's status the job's.
+// settle sets the exit status of the job, unless an earlier cause has done so.
 func (j *job) settle(status int) {
 	if !j.settled {
 		j.settled, j.status = true, status&0xff
 	}
 }
 
-// asked handles a PE's request to end the job.
+// asked handles a PE's request to end the job, by an abort or an exit.
 func (j *job) asked(p *process, kind wire.Kind, e wire.Ending) {
 	p.leaving = true
 	if kind == wire.Abort {
@@ -424,7 +431,7 @@ func (j *job) asked(p *process, kind wire.Kind, e wire.Ending) {
 	}
 }
 
-// breach ends a job whose PE does not keep to the protocol.
+// breach ends the job because a PE has broken the launch protocol.
 func (j *job) breach(p *process, err error) {
 	if j.ending {
 		return

@@ -20,11 +20,11 @@ import (
 	"libshmem/runtime/bootstrap/wire"
 )
 
-// link is the connection to an agent, and the process that makes it: ssh, or on this host the agent
-// itself.
+// link is the connection to the agent on a host, and the process through which it goes: ssh or, on
+// this host, the agent itself.
 type link struct {
 	host  string
-	here  bool   // this host: there is no ssh
+	here  bool   // the agent is on this host, without ssh
 	file  string // the agent's shmemrun, for reports
 	pes   []libshmem.PE
 	cmd   *exec.Cmd
@@ -32,26 +32,27 @@ type link struct {
 	in    *bufio.Reader
 	said  tail
 	ended chan struct{} // closed when the process has ended
-	over  chan struct{} // closed when nothing more comes
-	heard stamp
+	over  chan struct{} // closed when nothing more comes from the agent
+	heard stamp         // when something last came
 
-	started chan error // its answer to the job
+	started chan error // the agent's reply to the job: nil, or why it started nothing
 	remotes map[libshmem.PE]*remote
-	input   *credit // for PE 0
+	input   *credit // for the standard input of PE 0
 
 	// Of the job's loop:
 	failed bool // the agent has started nothing, and has said why
-	gone   bool // it is lost, or over
+	gone   bool // the agent is lost, or has ended
 }
 
-// remote is the way of a PE's frames and output into the descriptors that a process has.
+// remote is a PE of an agent. What the agent passes on goes into a socket and two pipes, so that
+// the rest of shmemrun reads them as those of a child.
 type remote struct {
 	*process
-	up      *pump
-	outputs [2]*pump
+	up      *pump    // writes the PE's frames into the socket
+	outputs [2]*pump // write its standard output and error into the pipes
 }
 
-// tail are the last lines that a process has written to its standard error.
+// tail keeps the last bytes that a process has written to its standard error, up to maxTail.
 type tail struct {
 	mu   sync.Mutex
 	text []byte
@@ -75,7 +76,7 @@ func (t *tail) String() string {
 	return string(t.text)
 }
 
-// newLink starts the process that connects with a host.
+// newLink starts the agent on a host, through ssh unless it is this host.
 func newLink(o *Options, host string) (*link, error) {
 	l := &link{host: host, here: ssh.Here(host), ended: make(chan struct{}), over: make(chan struct{}), started: make(chan error, 1),
 		remotes: map[libshmem.PE]*remote{}, file: o.agentFile()}
@@ -113,7 +114,7 @@ func newLink(o *Options, host string) (*link, error) {
 	return l, nil
 }
 
-// explainStart is the error of an ssh that does not start.
+// explainStart adds the remedy to the error of an ssh that cannot be started.
 func explainStart(err error) error {
 	if errors.Is(err, exec.ErrNotFound) {
 		return fmt.Errorf("%w (install openssh-client, or name another command by --ssh)", err)
@@ -121,7 +122,7 @@ func explainStart(err error) error {
 	return err
 }
 
-// greet waits for the agent's greeting.
+// greet waits for the agent's greeting, and returns an error that says why none came.
 func (l *link) greet() error {
 	noise, err := relay.ReadGreeting(l.in)
 	var other *relay.VersionError
@@ -142,7 +143,8 @@ func (l *link) greet() error {
 	return ssh.Explain(l.host, l.file, noise+l.said.String(), l.cmd.ProcessState.ExitCode())
 }
 
-// kill ends the process. The agent ends with its input.
+// kill ends the process of the link, ssh or the agent. An agent behind ssh ends when its input
+// does.
 func (l *link) kill() {
 	select {
 	case <-l.ended:
@@ -151,11 +153,12 @@ func (l *link) kill() {
 	}
 }
 
+// signal tells the agent to send a signal to a PE, or to all of its PEs.
 func (l *link) signal(pe libshmem.PE, sig unix.Signal) {
 	l.out.send(relay.Frame{Kind: relay.Signal, PE: pe, Payload: relay.Number(uint32(sig))})
 }
 
-// add makes the descriptors of a PE of the agent's.
+// add makes the socket and pipes for a PE that the agent is to start.
 func (l *link) add(pe libshmem.PE) (*process, error) {
 	p := &process{pe: pe, link: l}
 	r := &remote{process: p}
@@ -190,7 +193,7 @@ func (l *link) add(pe libshmem.PE) (*process, error) {
 	return p, nil
 }
 
-// read handles the agent's frames until the last one.
+// read reads and handles the agent's frames until the last one.
 func (l *link) read(j *job) {
 	defer close(l.over)
 	err := error(nil)
@@ -209,7 +212,8 @@ func (l *link) read(j *job) {
 	l.close(j, err)
 }
 
-// close ends what comes from the agent. err is nil if it has said that nothing is left.
+// close handles the end of the agent's frames: it closes the PEs' sockets and pipes behind what has
+// come, and tells the job. err is nil if the agent has said that nothing is left.
 func (l *link) close(j *job, err error) {
 	l.out.close()
 	select { // ssh's last words say why it ends, and come with its end
@@ -219,7 +223,7 @@ func (l *link) close(j *job, err error) {
 	}
 	select {
 	case l.started <- errLeft:
-	default: // it has been said
+	default: // the agent has replied
 	}
 	if l.input != nil {
 		l.input.end()
@@ -237,7 +241,7 @@ func (l *link) close(j *job, err error) {
 	j.do(func() { j.leave(l, err) })
 }
 
-// lost says why the connection has ended.
+// lost returns a text that says why the connection to the agent has ended, with a remedy.
 func (l *link) lost(err error) string {
 	cause, remedy := "the connection has ended", "see what ended it, its sshd, or the network"
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -256,13 +260,15 @@ func (l *link) lost(err error) string {
 	return fmt.Sprintf("host %s: %s (%s)", l.host, strings.TrimSuffix(strings.TrimSpace(cause), "."), remedy)
 }
 
-// silent is the last word about an agent from which nothing comes.
+// silent is the cause of the end of a connection on which nothing came for too long.
 const silent = "nothing has come from it for too long"
 
-// errLeft is in place of an answer to the job; the loop reports it.
+// errLeft takes the place of an agent's reply to the job if the agent ends before. The job's loop
+// reports the end.
 var errLeft = errors.New("the agent has ended")
 
-// handle does what a frame asks for. It does not wait: what a PE writes may have a slow reader.
+// handle does what a frame of the agent asks for. It does not wait, even if the reader of a PE's
+// output is slow.
 func (l *link) handle(j *job, f relay.Frame) error {
 	var p *remote
 	switch f.Kind {
@@ -318,7 +324,7 @@ func (l *link) handle(j *job, f relay.Frame) error {
 		if err != nil {
 			return err
 		}
-		// Behind the ends that the agent has reported before.
+		// First let the job handle the ends of PEs that the agent has reported before.
 		for _, r := range l.remotes {
 			r.up.drained(reaperDelay)
 		}
@@ -331,8 +337,8 @@ func (l *link) handle(j *job, f relay.Frame) error {
 	return nil
 }
 
-// catchUp waits, before a PE's request to end the job is handled, until its reason is in the pipe of
-// its standard error.
+// catchUp waits, if a PE's frame asks for the end of the job, until the PE's reason is in the pipe
+// of its standard error.
 func (r *remote) catchUp(frame []byte) {
 	if f, err := wire.Read(strings.NewReader(string(frame))); err == nil && (f.Kind == wire.Abort || f.Kind == wire.Exit) {
 		r.outputs[1].drained(reasonDelay)

@@ -13,7 +13,7 @@ import (
 	"libshmem/runtime/bootstrap/launch/hostnet"
 )
 
-// Exit statuses that are shmemrun's own; those for programs are the shell's.
+// Exit statuses of shmemrun itself. Those for programs that cannot be started are the shell's.
 const (
 	StatusFailure  = 1
 	StatusUsage    = 2
@@ -63,13 +63,13 @@ type Options struct {
 	sizes  []int  // how many PEs each host of Remote has
 	digest string // of what Sync copies
 
-	// Of an agent, which starts some of a job's PEs: their numbers, and the number of all. The job's
-	// own shmemrun has neither.
+	// Of an agent, which starts some of a job's PEs: their numbers, and the number of all. The
+	// job's own shmemrun has neither.
 	numbers []libshmem.PE
 	npes    int
 }
 
-// number is the number of the i-th PE that this process starts.
+// number returns the PE number of the i-th PE that this process starts.
 func (o *Options) number(i int) libshmem.PE {
 	if o.numbers != nil {
 		return o.numbers[i]
@@ -77,10 +77,10 @@ func (o *Options) number(i int) libshmem.PE {
 	return libshmem.PE(i)
 }
 
-// total is the number of PEs of the job.
+// total returns the number of PEs of the whole job.
 func (o *Options) total() int { return max(o.npes, o.PEs) }
 
-// Error is a job that could not be started, with the exit status for it.
+// Error says why a job could not be started, and with which status shmemrun exits.
 type Error struct {
 	Status int
 	Err    error
@@ -94,7 +94,7 @@ func usageErrorf(format string, args ...any) error {
 	return &Error{StatusUsage, fmt.Errorf(format, args...)}
 }
 
-// maxPEs keeps a slip of the finger from starting a million processes.
+// maxPEs is the most PEs of a job, so that a typing error does not start a million processes.
 const maxPEs = 4096
 
 // Validate checks the options against each other and places the PEs.
@@ -164,8 +164,8 @@ func (o *Options) validateRemote() error {
 	return nil
 }
 
-// parseHosts reads the value of --hosts. A list of sizes settles *pes where
-// -n did not.
+// parseHosts reads the value of --hosts, and returns how many PEs each simulated host
+// has. If -n was not given, a list of sizes sets *pes.
 func parseHosts(s string, pes *int) ([]int, error) {
 	var sizes []int
 	sum := 0
@@ -230,7 +230,7 @@ func ParseLinks(s string) (hostnet.Links, error) {
 	return l, nil
 }
 
-// place returns the host of each PE.
+// place returns the number of each PE's host, for hosts with these numbers of PEs.
 func place(sizes []int, m Map) []int {
 	left := append([]int(nil), sizes...)
 	total := 0
@@ -253,7 +253,7 @@ func place(sizes []int, m Map) []int {
 	return hostOf
 }
 
-// errStatus is the exit status for an error.
+// errStatus returns the exit status for an error.
 func errStatus(err error) int {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Status

@@ -16,30 +16,30 @@ import (
 	"libshmem"
 )
 
-// maxLine bounds the part of a line that is held until its end comes.
+// maxLine is how many bytes of an unfinished line are held back at most.
 const maxLine = 256 << 10
 
-// promptDelay is the time that an unfinished line stays back from a terminal, where
-// it may be a prompt. Pipes and files get whole lines only.
+// promptDelay is how long an unfinished line is held back from a terminal, where it
+// may be a prompt. Pipes and files get only whole lines.
 const promptDelay = 100 * time.Millisecond
 
-// output writes lines of many PEs, and shmemrun's own, without tearing them.
+// output writes lines of many PEs, and of shmemrun, so that no line is mixed with another.
 type output struct {
 	tag     bool
 	out     sink
 	errs    sink
 	readers sync.WaitGroup
 	remarks remarks
-	said    chan struct{} // closed when every remark is written
-	lost    atomic.Bool   // something could not be written, for another reason than a reader that has gone
+	said    chan struct{} // closed when all remarks of shmemrun are written
+	lost    atomic.Bool   // something could not be written, and not because its reader has gone
 }
 
-// sink is where lines go.
+// sink is one of shmemrun's outputs, to which lines go.
 type sink struct {
 	file     *os.File
 	terminal bool
 	turn     *writeLock
-	reported *sync.Once // the report that it cannot be written
+	reported *sync.Once // for the report that it cannot be written
 }
 
 // full reports whether a write would wait for the reader.
@@ -48,18 +48,19 @@ func (s *sink) full() bool {
 	return err == nil && ready == 0
 }
 
-// writeLock is the right to write. A terminal has one for both outputs; else each has its own, so
-// that a reader who has stopped delays only the output that it reads.
+// writeLock is held during a write to an output. Standard output and error share one if both are
+// terminals; otherwise each has its own, so that a reader that has stopped delays only the output
+// that it reads.
 type writeLock struct {
 	mu   sync.Mutex
 	open *outputPipe // whose unfinished line stands on the terminal
 }
 
-// outputPipe is one output of one PE on its way.
+// outputPipe is the standard output or error of one PE, with the bytes that are not written yet.
 type outputPipe struct {
 	to     sink
 	prefix string
-	held   []byte // not yet written
+	held   []byte // bytes of an unfinished line
 	begun  bool   // the start of the line in held has been written
 	prompt *time.Timer
 	busy   atomic.Bool // the bytes read last may not be written yet
@@ -85,8 +86,8 @@ func isTerminal(f *os.File) bool {
 	return err == nil
 }
 
-// forward copies a PE's output until it ends, or until the reader has gone: then it closes from, so
-// that the PE gets the broken pipe itself.
+// forward copies a PE's output from a pipe to a sink until the output ends, or until the reader of
+// the sink has gone: then it closes from, so that the PE itself gets SIGPIPE.
 func (o *output) forward(pe libshmem.PE, from *os.File, to sink) *outputPipe {
 	s := &outputPipe{to: to}
 	if o.tag {
@@ -116,7 +117,8 @@ func (o *output) forward(pe libshmem.PE, from *os.File, to sink) *outputPipe {
 	return s
 }
 
-// read reads the bytes in the pipe, or waits for some.
+// read reads the bytes that are in the pipe, or waits for some. It sets busy in the same moment in
+// which it takes bytes out of the pipe, see catchUp.
 func (s *outputPipe) read(from *os.File, buf []byte) (n int, err error) {
 	raw, err := from.SyscallConn()
 	if err != nil {
@@ -152,7 +154,7 @@ func (s *outputPipe) catchUp(from *os.File, limit time.Duration) {
 	}
 }
 
-// unread is the number of bytes that lie in a pipe; 0 where it is closed.
+// unread returns how many bytes are in a pipe; 0 if it is closed.
 func unread(from *os.File) (n int) {
 	raw, err := from.SyscallConn()
 	if err != nil {
@@ -162,8 +164,8 @@ func unread(from *os.File) (n int) {
 	return n
 }
 
-// miss notes that an output could not be written. A reader who has gone wants no more of it, and is
-// no failure; any other error, such as a full disk, is reported once.
+// miss handles the error of a write to a sink. If the reader has gone, that is no failure; any
+// other error, such as a full disk, is reported once.
 func (o *output) miss(to *sink, err error) {
 	if err == nil || errors.Is(err, unix.EPIPE) {
 		return
@@ -174,7 +176,7 @@ func (o *output) miss(to *sink, err error) {
 	})
 }
 
-// readNow reads the bytes that have come; without any it returns the end.
+// readNow reads the bytes that are in a pipe whose deadline is over; io.EOF if there are none.
 func readNow(from *os.File, buf []byte) (n int, err error) {
 	if err := from.SetReadDeadline(time.Time{}); err != nil {
 		return 0, err
@@ -232,6 +234,7 @@ func (o *output) finish(pipes []*os.File, patience time.Duration, sigs <-chan os
 	}
 }
 
+// add takes bytes of a PE and writes the whole lines that there are now.
 func (s *outputPipe) add(b []byte) error {
 	s.to.turn.mu.Lock()
 	defer s.to.turn.mu.Unlock()
@@ -255,9 +258,9 @@ func (s *outputPipe) add(b []byte) error {
 	return nil
 }
 
-// lineEnd is the length of the whole lines in b, of which the first old bytes
-// were seen before and held none. A carriage return ends a line too, so that
-// progress bars move; one at the very end may be half of a CR LF.
+// lineEnd returns the length of the whole lines in b, whose first old bytes hold
+// no end of a line. A carriage return ends a line, too, so that progress bars
+// move, unless it is the last byte, which may be half of a CR LF.
 func lineEnd(b []byte, old int) int {
 	from, end := max(old-1, 0), 0
 	if at := bytes.LastIndexByte(b[from:], '\n'); at >= 0 {
@@ -272,6 +275,7 @@ func lineEnd(b []byte, old int) int {
 	return end
 }
 
+// showPrompt writes an unfinished line to the terminal.
 func (s *outputPipe) showPrompt() {
 	s.to.turn.mu.Lock()
 	defer s.to.turn.mu.Unlock()
@@ -296,7 +300,8 @@ func (s *outputPipe) finish() error {
 	return s.writeLocked(len(s.held))
 }
 
-// writeLocked writes the first n bytes of the held output.
+// writeLocked writes the first n held bytes, with the PE's prefix at the start of each line. On a
+// terminal it first ends an unfinished line of another PE.
 func (s *outputPipe) writeLocked(n int) error {
 	b := s.held[:n]
 	var w []byte

@@ -17,10 +17,10 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// process is one PE as shmemrun sees it.
+// process is one PE of a job, for the shmemrun or the agent that runs it.
 type process struct {
 	pe  libshmem.PE
-	pid int // also its process group; 0: the PE is an agent's
+	pid int // also its process group; 0: an agent has started the PE
 
 	link *link // to that agent; nil: the PE is a child of this process
 
@@ -28,7 +28,7 @@ type process struct {
 	stdout   *os.File // read ends of its output
 	stderr   *os.File
 	errs     *outputPipe // its stderr, passed on by shmemrun
-	hungUp   bool        // nothing more can come by conn
+	hungUp   bool        // the PE has closed its socket
 	exited   bool
 	leaving  bool // it asked for the end of the job, or failed to join it, and may end by itself
 	aborting bool // its abort waits for an earlier cause
@@ -36,10 +36,11 @@ type process struct {
 	apart    bool // it is in a job that it joined otherwise, which goes on without it
 	named    bool // the user knows that it left the others alone
 	lost     bool // with its host, which the user knows
-	probed   bool // agents were asked who ended before it asked for the end of the job
+	probed   bool // the agents have been pinged about PEs that ended before its abort
 	waitStat unix.WaitStatus
 }
 
+// fateOf returns how a PE has ended, from its wait status; inside: between init and finalize.
 func fateOf(ws unix.WaitStatus, inside bool) wire.Fate {
 	if ws.Signaled() {
 		return wire.Fate{How: wire.Killed, Code: int(ws.Signal()), Core: ws.CoreDump(), Init: inside}
@@ -58,8 +59,8 @@ func (p *process) signal(sig unix.Signal) {
 	}
 }
 
-// unread reports whether something, or the end, lies in the PE's socket. On a
-// busy machine its reader may be late.
+// unread reports whether the PE's socket has something to read, or the end of the
+// stream. On a busy machine its reader may be late.
 func (p *process) unread() bool {
 	ready := 0
 	raw, err := p.conn.SyscallConn()
@@ -71,7 +72,8 @@ func (p *process) unread() bool {
 	return err == nil && ready > 0
 }
 
-// hangUp ends the stream to the PE. Its own frames are still read.
+// hangUp ends the stream to the PE, by which the PE learns that the job ends. shmemrun still reads
+// the PE's frames.
 func (p *process) hangUp() {
 	if p.link != nil {
 		p.link.out.send(relay.Frame{Kind: relay.HangUp, PE: p.pe})
@@ -83,14 +85,15 @@ func (p *process) hangUp() {
 	}
 }
 
-// files that shmemrun holds for each PE while the job runs, and for itself.
+// How many files shmemrun has open for each PE while the job runs, and for itself.
 const (
 	filesPerPE = 3
 	filesOwn   = 64
 )
 
-// checkFiles reports early a lack that would otherwise be a failure in the middle. The Go runtime
-// has raised the soft limit to the hard one, and gives the PEs the old one.
+// checkFiles returns an error if shmemrun may not open enough files for that many PEs; otherwise
+// the start would fail midway. The Go runtime has raised the soft limit to the hard one, and gives
+// the PEs the old one.
 func checkFiles(pes int) error {
 	var lim unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &lim); err != nil {
@@ -108,9 +111,9 @@ type starter struct {
 	opt   *Options
 	path  string
 	env   environ
-	enter func(host int) error // the thread's way into a host's namespace; nil without
+	enter func(host int) error // moves the thread into a host's network namespace; nil: there is none
 	null  *os.File
-	cpus  []topo.Set // of each PE; nil: PEs are not bound
+	cpus  []topo.Set // the processors of each PE; nil: PEs are not bound
 	began func(*process)
 }
 
@@ -202,7 +205,7 @@ func (s *starter) start(i int, stdin *os.File) (_ *process, err error) {
 	return p, nil
 }
 
-// fdPairs are descriptors of which [0] is shmemrun's and [1] the PE's.
+// fdPairs are the two ends of pipes and sockets: [0] is shmemrun's end and [1] the PE's.
 type fdPairs [][2]int
 
 func (f *fdPairs) add(pair [2]int, err error) ([2]int, error) {
@@ -230,9 +233,9 @@ func pipe() (p [2]int, err error) {
 	return fds, err
 }
 
-// reap waits for children, and for processes that they left to shmemrun as the subreaper, until
-// there are none. It reports an end before it has the kernel forget the child: Linux busies itself
-// there with the child's entries in /proc, and with a load of 20 that took up to two seconds.
+// reap waits for children, and for the processes that they left to shmemrun as the subreaper, until
+// there are none. It reports the end of a child before it reaps it: while Linux removes the child's
+// entries in /proc, the call does not return, and with a load of 20 that took up to two seconds.
 func reap(exited func(pid int, ws unix.WaitStatus)) {
 	for {
 		pid, ws, err := ended(unix.P_ALL, 0, 0)

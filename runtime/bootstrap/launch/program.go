@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// findProgram returns the path of the program, by a shell's rules.
+// findProgram returns the path of the program, found in PATH as a shell does.
 func findProgram(name string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		if err := executable(name); err != nil {
@@ -46,6 +46,7 @@ func findProgram(name string, env []string) (string, error) {
 	return "", startError(name, err)
 }
 
+// executable returns nil if path is a file that this process may execute.
 func executable(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -57,7 +58,7 @@ func executable(path string) error {
 	return unix.Access(path, unix.X_OK)
 }
 
-// startError words a program that cannot be started.
+// startError returns the error, with a remedy, of a program that cannot be started.
 func startError(name string, err error) error {
 	var cause, remedy string
 	status := StatusCannot
@@ -90,7 +91,7 @@ func lookup(env []string, name string) string {
 	return v
 }
 
-// variable also reports whether it is set.
+// variable returns the value of a variable in an environment, and whether it is set.
 func variable(env []string, name string) (string, bool) {
 	for i := len(env) - 1; i >= 0; i-- {
 		if v, ok := strings.CutPrefix(env[i], name+"="); ok {

@@ -9,8 +9,8 @@ import (
 	"libshmem/runtime/bootstrap/launch/relay"
 )
 
-// outbox are the frames on their way to shmemrun or to an agent, in their order. ssh may be slow, or
-// its network silent, and nobody waits for that.
+// outbox is the queue of frames to an agent, or from an agent to shmemrun, which a goroutine
+// writes. Senders do not wait, even if ssh or its network is slow.
 type outbox struct {
 	mu      sync.Mutex
 	to      io.Writer
@@ -19,17 +19,17 @@ type outbox struct {
 	closed  bool
 }
 
-// outgoing is a frame, or the same answer to several PEs.
+// outgoing is an entry of an outbox: a frame, or one reply for several PEs.
 type outgoing struct {
 	frame  relay.Frame
 	pes    []libshmem.PE
-	answer []byte // nil: it is frame
+	answer []byte // the reply; nil: the entry is frame
 }
 
 func (o *outbox) send(f relay.Frame) { o.add(outgoing{frame: f}) }
 
-// answer sends a frame to a PE. PEs that get the same memory one after the other share one frame: an
-// answer to an allgather of 4,096 PEs has a megabyte.
+// answer sends a frame to a PE of the agent. If PEs get the same bytes one after the other, they
+// are sent only once: the reply to an allgather of 4,096 PEs has a megabyte.
 func (o *outbox) answer(pe libshmem.PE, frame []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -59,8 +59,8 @@ func (o *outbox) addLocked(f outgoing) {
 	}
 }
 
-// write writes frames until there are none. After an error it throws them away: the reader of the
-// other direction learns of the end.
+// write writes frames until there are none. It ignores errors: the goroutine that reads the
+// connection notices its end.
 func (o *outbox) write() {
 	for {
 		o.mu.Lock()
@@ -88,7 +88,7 @@ func (o *outbox) write() {
 	}
 }
 
-// flush waits until all is written, for a limited time.
+// flush waits until all frames are written, but no longer than limit, and reports whether they are.
 func (o *outbox) flush(limit time.Duration) bool {
 	for end := time.Now().Add(limit); ; time.Sleep(time.Millisecond) {
 		o.mu.Lock()
@@ -100,18 +100,19 @@ func (o *outbox) flush(limit time.Duration) bool {
 	}
 }
 
-// close has what comes from now on thrown away.
+// close makes the outbox drop all frames that are sent from now on.
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
 }
 
-// pump are the bytes on their way into a pipe or socket, and functions to be called between them.
+// pump is a queue of bytes to be written into a pipe or socket by a goroutine, and of functions to
+// be called between them.
 type pump struct {
 	to    io.WriteCloser
 	wrote func(n int) // is called after a write
-	gone  func()      // is called once, when the reader is gone; what is left is thrown away
+	gone  func()      // is called once, when the reader is gone; the bytes that are left are dropped
 
 	failed bool // of the goroutine in run
 
@@ -167,7 +168,7 @@ func (p *pump) run() {
 	}
 }
 
-// drained waits until nothing is left, for a limited time.
+// drained waits until the queue is empty, but no longer than limit.
 func (p *pump) drained(limit time.Duration) {
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		p.mu.Lock()
@@ -179,12 +180,13 @@ func (p *pump) drained(limit time.Duration) {
 	}
 }
 
-// credit is the number of bytes that may be sent before their receiver has passed others on.
+// credit is how many bytes of an output or input may be sent: the receiver gives credit back when
+// it has passed bytes on, so that a slow reader holds up the writer and not shmemrun's memory.
 type credit struct {
 	mu    sync.Mutex
 	more  sync.Cond // of mu
 	left  int
-	ended bool // nobody gives any more
+	ended bool // no more credit comes
 }
 
 func newCredit() *credit {
@@ -193,7 +195,8 @@ func newCredit() *credit {
 	return c
 }
 
-// take waits for credit of up to n bytes, and returns how many it has taken; 0: there will be none.
+// take waits for credit and takes up to n bytes of it. It returns how many; 0: no more credit
+// comes.
 func (c *credit) take(n int) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

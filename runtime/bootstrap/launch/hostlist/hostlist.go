@@ -12,18 +12,19 @@ import (
 	"strings"
 )
 
-// MaxOfHost bounds the slots of a host: a larger number is a slip of the finger.
+// MaxOfHost is the most slots of a host: a larger number is taken for a typing error.
 const MaxOfHost = 4096
 
-// Host is a machine, and how many PEs it has room for.
+// Host is a machine, and how many PEs it has room for (slots).
 type Host struct {
-	Name  string // as ssh takes it: a name or an address, perhaps with user@ before it
-	Slots int    // 0: the list does not say
+	Name  string // for ssh: a name or an address, perhaps with user@ before it
+	Slots int    // 0: the list does not say how many
 }
 
 const fileForm = "a line is: host, host:4 or host slots=4; # begins a comment"
 
-// ParseFile reads a host file. name is the file's, for errors. Lines with the same host add up.
+// ParseFile reads the text of a host file. name is the file's name, for errors. The slots of lines
+// with the same host add up.
 func ParseFile(name, text string) ([]Host, error) {
 	var all []Host
 	number := 0
@@ -46,7 +47,8 @@ func ParseFile(name, text string) ([]Host, error) {
 	return all, nil
 }
 
-// parseLine reads the words of a line: a host, and words of Open MPI's files.
+// parseLine reads the words of a line: a host, and perhaps slots=N or max_slots=N as in host files
+// of Open MPI.
 func parseLine(words []string) (Host, error) {
 	h, err := parseHost(words[0])
 	if err != nil {
@@ -78,8 +80,8 @@ func parseLine(words []string) (Host, error) {
 	return h, nil
 }
 
-// ParseList reads the value of --host: hosts with commas between them, and :N behind each that has
-// N slots.
+// ParseList reads the value of --host: hosts separated by commas, each perhaps followed by :N, its
+// number of slots.
 func ParseList(s string) ([]Host, error) {
 	var all []Host
 	for part := range strings.SplitSeq(s, ",") {
@@ -92,8 +94,8 @@ func ParseList(s string) ([]Host, error) {
 	return all, nil
 }
 
-// add appends a host, or adds its slots to those of the same host. A host without a number counts as
-// one slot there.
+// add appends a host to the list or, if the host is in it, adds the slots. A host without a number
+// then counts as one slot.
 func add(all []Host, h Host) []Host {
 	for i := range all {
 		if all[i].Name == h.Name {
@@ -104,7 +106,8 @@ func add(all []Host, h Host) []Host {
 	return append(all, h)
 }
 
-// parseHost reads name, name:N, [address]:N or an address.
+// parseHost reads a host in the form name, name:N, [address]:N or address, with user@ before it or
+// not.
 func parseHost(s string) (h Host, err error) {
 	user, host := "", s
 	if at := strings.LastIndexByte(s, '@'); at >= 0 {
@@ -162,7 +165,7 @@ func parseSlots(s string) (int, error) {
 	return n, nil
 }
 
-// Total is the number of slots of all hosts.
+// Total returns the number of slots of all hosts.
 func Total(hosts []Host) int {
 	sum := 0
 	for _, h := range hosts {
@@ -171,8 +174,9 @@ func Total(hosts []Host) int {
 	return sum
 }
 
-// Fill returns how many of n PEs each host gets. Where no host has a number of slots, all get equally
-// many; else block fills one host after the other, and cyclic deals PEs one by one.
+// Fill returns how many of n PEs each host gets. If no host has a number of slots, all get equally
+// many. Otherwise Fill fills one host after the other or, if cyclic, gives each host in turn one
+// PE.
 func Fill(hosts []Host, n int, cyclic bool) ([]int, error) {
 	if n < 1 || len(hosts) == 0 {
 		return nil, fmt.Errorf("spread %d PEs over %d hosts: both numbers must be 1 or more", n, len(hosts))

@@ -1,15 +1,14 @@
-// Package hostnet makes the network of simulated hosts: a named network namespace for each, joined
-// by a pair of virtual interfaces where there are two, and by a bridge in a namespace of its own
-// where there are more.
+// Package hostnet makes the network of simulated hosts: a named network namespace for each host.
+// Two hosts are joined by a pair of virtual interfaces, more by a bridge in a further namespace.
 //
 // It does not touch the machine's own network: interfaces are made inside the namespaces, so that
 // neither names nor addresses can clash with those of the machine or of another job. Addresses are
-// from 198.18.0.0/15, which is set aside for benchmarks. Every host calls its interface eth0, and
-// where there are several, each a network of its own, the others eth1 and so on.
+// from 198.18.0.0/15, which is set aside for benchmarks. Every host's interface is called eth0; if
+// there are several links, each is a network of its own, and the others are eth1 and so on.
 //
-// Namespaces are named shmemrun-PID-HOST after the process that made them, and show in "ip netns
-// list", so that tc or ping can be run in them while the job lasts. Close removes them; Remove those
-// of a killed process, and so does the next New.
+// Namespaces are named shmemrun-PID-HOST after the process that made them, and "ip netns list"
+// shows them, so that a user can run tc or ping in them while the job lasts. Close removes them.
+// Remove removes those of a killed process, and so does the next New.
 //
 // It starts no process and owns no goroutine. Enter moves the calling thread.
 package hostnet
@@ -36,19 +35,19 @@ const (
 	device = "eth"
 
 	bits     = 15 // of 198.18.0.0/15
-	linkBits = 19 // of each network where there are several
+	linkBits = 19 // of each network if there are several
 )
 
-// MaxLinks fit the address range.
+// MaxLinks is how many networks fit into the address range.
 const MaxLinks = 1 << (linkBits - bits)
 
 // Links are the networks between the hosts.
 type Links struct {
-	N    int    // 0: one
-	Rate uint64 // bits a second that an interface sends; 0: no limit
+	N    int    // how many; 0: one
+	Rate uint64 // the most bits a second that an interface sends; 0: no limit
 }
 
-// bits is the length of the networks' prefix.
+// bits is the prefix length of the networks' addresses.
 func (l Links) bits() int {
 	if l.N > 1 {
 		return linkBits
@@ -56,12 +55,13 @@ func (l Links) bits() int {
 	return bits
 }
 
-// maxHosts fit a network with room for its own address and broadcast.
+// maxHosts is how many hosts fit into a network, beside the network's own address and the broadcast
+// address.
 func (l Links) maxHosts() int { return 1<<(32-l.bits()) - 2 }
 
 func name(link int) string { return device + strconv.Itoa(link) }
 
-// Names are the names of the interfaces, the same on every host.
+// Names returns the names of the interfaces, which are the same on every host.
 func (l Links) Names() []string {
 	var all []string
 	for k := range l.N {
@@ -72,7 +72,7 @@ func (l Links) Names() []string {
 
 // Network is the network of one job.
 type Network struct {
-	names []string // every namespace, the bridges' last where there is one
+	names []string // of the namespaces; that of the bridges, if there is one, is the last
 	hosts []netns.NsHandle
 	links Links
 }
@@ -92,7 +92,7 @@ func New(hosts int, links Links) (*Network, error) {
 	return build(hosts, links)
 }
 
-// build makes everything, or leaves nothing.
+// build makes the namespaces and the links, or leaves nothing behind after an error.
 func build(hosts int, links Links) (_ *Network, err error) {
 	n := &Network{links: links}
 	defer func() {
@@ -111,7 +111,7 @@ func build(hosts int, links Links) (_ *Network, err error) {
 	return n, nil
 }
 
-// explain adds the remedy to the one refusal that users meet.
+// explain adds the remedy if the kernel did not permit an operation, the one error that users see.
 func explain(err error) error {
 	if errors.Is(err, unix.EPERM) {
 		return fmt.Errorf("--host-netns: %w (in a container, grant CAP_SYS_ADMIN and CAP_NET_ADMIN)", err)
@@ -172,7 +172,8 @@ func (n *Network) add(suffix string) error {
 	return nil
 }
 
-// create moves the calling thread into a new namespace and binds it to path.
+// create moves the calling thread into a new network namespace, and mounts that at path, by which
+// it can be found.
 func create(path string) error {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return err
@@ -235,9 +236,9 @@ func (n *Network) link() error {
 // carrierWait bounds await; a carrier takes some milliseconds.
 const carrierWait = 30 * time.Second
 
-// await returns when the host's interface has a carrier, which comes some time
-// after both ends are up. A program that looks for interfaces before that finds
-// loopback only, and no other host can be reached by it.
+// await waits until the host's interface has a carrier, which comes some time after
+// both ends are up. Before that, a program that searches for interfaces finds only
+// loopback, by which it reaches no other host.
 func await(nl *netlink.Handle, device string) error {
 	for deadline := time.Now().Add(carrierWait); ; time.Sleep(time.Millisecond) {
 		l, err := nl.LinkByName(device)
@@ -253,8 +254,8 @@ func await(nl *netlink.Handle, device string) error {
 	}
 }
 
-// join makes a pair of interfaces: device behind nl and peer in another
-// namespace.
+// join makes a pair of virtual interfaces: device in the namespace of nl and peer
+// in another namespace.
 func join(nl *netlink.Handle, other netns.NsHandle, device, peer string) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = device
@@ -317,6 +318,7 @@ func up(nl *netlink.Handle, name string) error {
 	return nil
 }
 
+// configure gives a host's interface of one link its address and its rate, and brings it up.
 func (n *Network) configure(nl *netlink.Handle, host, link int) error {
 	device := name(link)
 	l, err := nl.LinkByName(device)
@@ -341,7 +343,7 @@ const (
 	queue = 50 * time.Millisecond
 )
 
-// shape bounds the traffic that an interface sends.
+// shape limits what an interface sends to the rate of the links.
 func (l Links) shape(nl *netlink.Handle, link netlink.Link) error {
 	if l.Rate == 0 {
 		return nil
@@ -353,7 +355,7 @@ func (l Links) shape(nl *netlink.Handle, link netlink.Link) error {
 	})
 }
 
-// address is a host's own on a link: 198.18.0.1 for host 0 on link 0.
+// address returns the address of a host on a link: 198.18.0.1 for host 0 on link 0.
 func address(link, host int) net.IP {
 	n := link<<(32-linkBits) + host + 1
 	return net.IPv4(198, 18+byte(n>>16), byte(n>>8), byte(n)).To4()
@@ -368,11 +370,11 @@ func Remove(pid int) error {
 	return err
 }
 
-// sweep removes the namespaces of processes that are gone.
+// sweep removes the namespaces that earlier processes of shmemrun have left.
 func sweep() error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil // never used: there is nothing to sweep
+		return nil // there has never been a namespace
 	}
 	var errs []error
 	for _, e := range entries {
@@ -390,8 +392,8 @@ func sweep() error {
 	return errors.Join(errs...)
 }
 
-// remove takes away a name; the namespace lives as long as processes in it.
-// Another shmemrun may sweep the same name at the same time.
+// remove removes the name of a namespace, which itself lives as long as processes
+// in it. Another shmemrun may remove the same name at the same time.
 func remove(name string) error {
 	path := filepath.Join(dir, name)
 	if err := unix.Unmount(path, unix.MNT_DETACH); err != nil && err != unix.EINVAL && err != unix.ENOENT {

@@ -1,7 +1,8 @@
-// Package prefix copies what a launch needs of an installation of libshmem: shmemrun and the shared
-// libraries, and not the headers, archives and other commands, nor whatever else the folder has.
+// Package prefix copies the files of an installation of libshmem that a launch needs on another
+// host: shmemrun and the shared libraries.
 //
-// It makes the archive, and the command that unpacks it. How the two come together is its caller's.
+// It makes an archive of them, and the command that unpacks it. The caller runs that command on the
+// other host and sends it the archive.
 package prefix
 
 import (
@@ -59,6 +60,7 @@ func Archive(dir string, to io.Writer) error {
 	return w.Close()
 }
 
+// add writes one file of the installation to the archive.
 func add(w *tar.Writer, dir, name string) error {
 	path := filepath.Join(dir, name)
 	info, err := os.Lstat(path)
@@ -70,7 +72,7 @@ func add(w *tar.Writer, dir, name string) error {
 		if target, err = os.Readlink(path); err != nil {
 			return err
 		}
-		if strings.Contains(target, "/") { // it leads out of what is copied
+		if strings.Contains(target, "/") { // the link leads to a file that is not copied
 			if info, err = os.Stat(path); err != nil {
 				return err
 			}
@@ -81,7 +83,7 @@ func add(w *tar.Writer, dir, name string) error {
 	if err != nil {
 		return err
 	}
-	// The owner is whoever unpacks it. The time is not part of what is the same.
+	// Owner and time are left out, so that archives of the same files are equal.
 	*h = tar.Header{Typeflag: h.Typeflag, Name: name, Linkname: h.Linkname, Size: h.Size, Mode: 0o755}
 	if err := w.WriteHeader(h); err != nil || target != "" {
 		return err
@@ -95,7 +97,7 @@ func add(w *tar.Writer, dir, name string) error {
 	return err
 }
 
-// Digest is equal for equal archives.
+// Digest returns the SHA-256 sum of the archive of an installation: the same for the same files.
 func Digest(dir string) (string, error) {
 	sum := sha256.New()
 	if err := Archive(dir, sum); err != nil {
@@ -104,16 +106,16 @@ func Digest(dir string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// Answers of the command, each on a line. A login shell may write others before.
+// Replies of the command, each on a line. A login shell may write other lines before.
 const (
 	Same = "\x01libshmem is there"
 	Send = "\x01send libshmem"
 )
 
-// unpack is for a shell with the folder and the digest as its parameters. A folder that has the
-// digest already says Same. Otherwise it says Send, unpacks its input in a folder of its own, and
-// puts the files in their places one by one, so that a program that starts meanwhile finds each of
-// them whole. There is no ! in it, which csh would take even between quotes.
+// unpack is a script for sh with the folder and the digest as its parameters. If the folder has
+// that digest already, it prints Same. Otherwise it prints Send, unpacks its input into a temporary
+// folder, and moves the files to their places one by one, so that a program that starts meanwhile
+// finds each of them whole. It has no !, which csh would expand even between quotes.
 const unpack = `d=$1 k=$2 m=lib/.libshmem-copy; ` +
 	`if [ -x "$d/bin/shmemrun" ] && [ "$(cat "$d/$m" 2>/dev/null)" = "$k" ]; then printf "\001libshmem is there\n"; exit 0; fi; ` +
 	`t=$d/.libshmem-copy-$$; trap "rm -rf \"\$t\"" EXIT; ` +
@@ -121,13 +123,13 @@ const unpack = `d=$1 k=$2 m=lib/.libshmem-copy; ` +
 	`tar -xf - -C "$t" && printf %s "$k" >"$t/$m" || exit 1; ` +
 	`rm -f "$d/$m"; mv -f "$t"/lib/lib* "$d/lib/" && mv -f "$t"/bin/* "$d/bin/" && mv -f "$t/$m" "$d/$m"`
 
-// Command is the command that unpacks an archive into a folder. quote makes a word for the shell that
-// reads it.
+// Command returns the command that unpacks an archive into a folder. quote quotes a word for the
+// shell that reads the command.
 func Command(dir, digest string, quote func(string) string) string {
 	return strings.Join([]string{"exec", "sh", "-c", quote(unpack), "sh", quote(dir), digest}, " ")
 }
 
-// causes of a copy that fails, by words of the tools, and remedies.
+// causes lists why a copy may fail: words in the output of the tools, the cause, and the remedy.
 var causes = []struct{ words, cause, remedy string }{
 	{"No space left on device", "its disk is full", "make room there, or name another folder by --prefix"},
 	{"Disk quota exceeded", "its disk quota is used up", "make room there, or name another folder by --prefix"},
@@ -136,7 +138,7 @@ var causes = []struct{ words, cause, remedy string }{
 	{"tar: not found", "it has no tar", "install tar there, or libshmem"},
 }
 
-// Explain says in one line why a copy failed; text is what the tools have written.
+// Explain returns an error that says in one line why a copy failed; text is what the tools printed.
 func Explain(host, dir, text string) error {
 	for _, c := range causes {
 		if strings.Contains(text, c.words) {
@@ -151,10 +153,11 @@ func Explain(host, dir, text string) error {
 	return fmt.Errorf("copy libshmem to %s:%s: %s (see that tar works there, or install libshmem)", host, dir, last)
 }
 
-// ErrNoAnswer is the end of the command without an answer.
+// ErrNoAnswer is the error if the command ends without a reply.
 var ErrNoAnswer = errors.New("the command has not answered")
 
-// ReadAnswer reads lines until one is an answer, and reports whether the archive is to be sent.
+// ReadAnswer reads lines until one is a reply of the command, and reports whether that asks for the
+// archive.
 func ReadAnswer(line func() (string, error)) (send bool, err error) {
 	for {
 		text, err := line()
