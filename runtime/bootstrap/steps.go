@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// Steps are the collective calls of all bootstraps that a process has had of one launcher. After
-// one that has failed there is no other: the launcher's next answer belongs to that one, or the
-// call itself is in the way.
+// Steps counts the collective steps that a process makes through one launcher, in all its
+// bootstraps. After a step that has failed there can be no other: the launcher's next reply would
+// belong to the failed one, or that step is still under way in the launcher's library.
 type Steps struct {
-	N   int   // so far: a key is used once
-	Err error // of the one that has failed
+	N   int   // the number of the last step, which makes its keys unique
+	Err error // of the step that has failed
 }
 
-// Run makes one, and names it in the error.
+// Run makes a step, and names it in its error.
 func (s *Steps) Run(what string, run func() error) error {
 	s.N++
 	name := fmt.Sprintf("%s %d", what, s.N)

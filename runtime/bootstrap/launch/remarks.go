@@ -2,9 +2,9 @@ package launch
 
 import "sync"
 
-// remarks are lines of shmemrun's own that are not yet written. Their number has no limit: a limit
-// would stop the job's loop, or lose lines. The job bounds them: it has a few lines for each PE, and
-// one for each signal.
+// remarks is the queue of shmemrun's own lines of output. It has no limit, which would stop the
+// job's loop or lose lines. It does not grow far: a job has a few lines for each PE, and one for
+// each signal.
 type remarks struct {
 	mu    sync.Mutex
 	more  sync.Cond // of mu: lines or ended has changed
@@ -12,7 +12,7 @@ type remarks struct {
 	ended bool // no more lines follow
 }
 
-// take waits for lines and returns all of them; none: no more follow.
+// take waits for lines and returns all of them. It returns none if no more follow.
 func (r *remarks) take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -24,7 +24,7 @@ func (r *remarks) take() []string {
 	return lines
 }
 
-// end ends the writing of remarks after the last one.
+// end ends the queue: no more lines follow.
 func (r *remarks) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -32,8 +32,8 @@ func (r *remarks) end() {
 	r.more.Signal()
 }
 
-// say queues a line of shmemrun's own. It never waits for the reader: the job's loop calls it, which
-// must forward signals and end the job even if nothing reads the output.
+// say queues a line of shmemrun's own. It never waits for the reader: the job's loop calls it,
+// which must forward signals and end the job even if nothing reads the output.
 func (o *output) say(line string) {
 	r := &o.remarks
 	r.mu.Lock()
@@ -42,7 +42,7 @@ func (o *output) say(line string) {
 	r.more.Signal()
 }
 
-// write writes remarks until the last one.
+// write writes the remarks to standard error until end is called.
 func (o *output) write() {
 	defer close(o.said)
 	for {
@@ -56,6 +56,7 @@ func (o *output) write() {
 	}
 }
 
+// writeRemark writes a line. On a terminal it first ends an unfinished line of a PE.
 func (o *output) writeRemark(line string) {
 	t := o.errs.turn
 	t.mu.Lock()

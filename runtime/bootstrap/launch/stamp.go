@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// stamp is when something was last heard of the other side of a connection. Its zero value has heard
-// something when it is first asked.
+// stamp records when something last came from the other side of a connection. For a zero value that
+// is the first call of silent.
 type stamp struct {
 	mu   sync.Mutex
 	last time.Time
-	look time.Time // when silent was last asked
+	look time.Time // the last call of silent
 }
 
-// hear notes that something has come.
+// hear records that something has come.
 func (s *stamp) hear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last = time.Now()
 }
 
-// silent reports whether nothing has come for so long. It is to be asked often: a longer pause
-// between two questions means that this process was stopped, and what came meanwhile is not read
-// yet.
+// silent reports whether nothing has come for longer than limit. It must be called often: a longer
+// pause between two calls means that this process was stopped, and has not read yet what came
+// meanwhile.
 func (s *stamp) silent(limit time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,7 +35,7 @@ func (s *stamp) silent(limit time.Duration) bool {
 	return now.Sub(s.last) > limit
 }
 
-// reader is r, whose bytes are heard.
+// reader returns a reader that reads from r and calls hear when bytes have come.
 func (s *stamp) reader(r io.Reader) io.Reader { return &heardReader{s, r} }
 
 type heardReader struct {
@@ -51,14 +51,15 @@ func (h *heardReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// firstSilence is the limit before a job says another one.
+// firstSilence is an agent's limit of silence until the job sets one.
 const firstSilence = 30 * time.Second
 
-// share is the part of a limit after which to look again, or to say something.
+// share is the part of a limit of silence, 1/share, after which a side checks again, or sends a
+// ping.
 const share = 6
 
-// tick is when to look again whether the other side is silent; nil, which never comes, without a
-// limit.
+// tick returns a channel that fires when it is time to check again whether the other side is
+// silent. Without a limit it returns nil, which never fires.
 func tick(limit time.Duration) <-chan time.Time {
 	if limit <= 0 {
 		return nil

@@ -19,10 +19,10 @@ import (
 // surroundings are the facts about shmemrun and its machine, besides the processors, that decide
 // whether PEs are bound by default.
 type surroundings struct {
-	allowed topo.Set // the processors of shmemrun
-	quota   int      // processors of which the control group has the time; 0: not known
-	alone   bool     // no other job of shmemrun is known
-	running int      // threads that run or want to, without shmemrun's
+	allowed topo.Set // the processors that shmemrun may use
+	quota   int      // how many processors' time the control group may use; 0: not known
+	alone   bool     // no other job of shmemrun is known on this machine
+	running int      // threads of the machine that run or are ready to run, without shmemrun's
 }
 
 func readSurroundings(env []string, alone bool) *surroundings {
@@ -30,8 +30,8 @@ func readSurroundings(env []string, alone bool) *surroundings {
 	if _, set := variable(env, "GOMAXPROCS"); !set {
 		at.quota = runtime.GOMAXPROCS(0) // Go reads the control group's limit
 	}
-	// Other users and containers have jobs that are not seen, and work of other kinds. Threads of
-	// the system run for a moment, so the least number of several counts.
+	// Jobs of other users and containers may not be seen, and there may be other work. Threads of
+	// the system run only for a moment, so take the least of several counts.
 	at.running = running()
 	for tries := 0; tries < 5 && at.running > tolerated(at.allowed.Count()); tries++ {
 		time.Sleep(2 * time.Millisecond)
@@ -40,8 +40,8 @@ func readSurroundings(env []string, alone bool) *surroundings {
 	return at
 }
 
-// running is the number of threads of the machine that run or want to, without the calling one. It
-// is 0 where the kernel does not say.
+// running returns how many threads of the machine run or are ready to run, without the calling one;
+// 0 if the kernel does not say.
 func running() int {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -62,14 +62,14 @@ func running() int {
 // jobName is the prefix of the sockets by which jobs of a host find each other.
 const jobName = "@libshmem/job/"
 
-// presence is a socket by which other jobs on the machine learn of this one. Its name is abstract:
-// it needs no folder to which users and containers can write, leaves nothing behind, and ends with
-// shmemrun, however that ends. It takes no connections. Any process can make such a name, and
-// thereby keep jobs from being bound, but nothing else.
+// presence is a socket by whose name other jobs on the machine learn of this one. The name is
+// abstract: it needs no folder to which users and containers can write, and disappears with
+// shmemrun, however that ends. The socket accepts no connections. Any process can make such a name,
+// and so keep jobs from binding their PEs, but do no other harm.
 type presence struct{ fd int }
 
-// announce makes the presence of a job. It reports whether no other job is known: of two that start
-// at the same time each sees the other. Jobs in other network namespaces are not seen.
+// announce makes the presence of a job, and reports whether no other job has one. Of two jobs that
+// start at the same time each sees the other. A job in another network namespace is not seen.
 func announce(prefix string) (*presence, bool, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -92,7 +92,7 @@ func announce(prefix string) (*presence, bool, error) {
 	return p, bytes.Count(list, []byte(" "+prefix)) == 1, nil
 }
 
-// Close ends it; nil is none.
+// Close ends the presence of the job. p may be nil.
 func (p *presence) Close() {
 	if p != nil {
 		_ = unix.Close(p.fd)

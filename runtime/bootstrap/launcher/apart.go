@@ -12,11 +12,11 @@ import (
 	"libshmem/runtime/bootstrap/wire"
 )
 
-// Apart reports to shmemrun, which has started this process, that the process is in a job that it
-// joined otherwise, and that this job goes on without PEs that are lost. shmemrun then leaves the
-// other processes alone when this one fails. The descriptor stays open, for programs that the
-// process executes. Where it is not shmemrun's, because it was closed and its number was used
-// again, Apart does nothing.
+// Apart tells shmemrun, which has started this process, that the process has joined a job by other
+// means, and that this job continues when a PE is lost. shmemrun then does not end the other
+// processes when this one fails. The descriptor stays open, for programs that the process executes.
+// If fd is not shmemrun's descriptor, because that was closed and its number used again, Apart does
+// nothing.
 func Apart(fd int) error {
 	if check(fd) != nil || !ofAncestor(fd) {
 		return nil

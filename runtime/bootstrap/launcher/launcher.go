@@ -1,11 +1,11 @@
 // Package launcher is the bootstrap of a PE that shmemrun started: the PE's
 // side of runtime/bootstrap/wire, over the socket that the PE inherits.
 //
-// It lives inside a C program's process, so it starts no goroutine, takes no
-// more than one descriptor, and blocks in the kernel while it waits: Go's
-// poller stays out of a process that has no other use for it. shmemrun keeps
-// the time; a PE whose shmemrun is gone sees the end of the stream, and one whose
-// shmemrun is stopped says so.
+// It lives inside a C program's process, so it starts no goroutine, uses only
+// one descriptor, and blocks in the kernel while it waits: Go's poller is not
+// started in a process that has no other use for it. shmemrun keeps the time. A
+// PE whose shmemrun is gone sees the end of the stream; a PE whose shmemrun is
+// stopped reports that.
 package launcher
 
 import (
@@ -37,7 +37,7 @@ type Client struct {
 	err  error // the stream is unusable, and why
 
 	timeout time.Duration     // after which shmemrun names the missing PEs; 0: never
-	late    func(text string) // is called where it does not; may be nil
+	late    func(text string) // is called if shmemrun does not; may be nil
 
 	secret secret.Secret
 
@@ -48,8 +48,8 @@ type Client struct {
 	reading sync.Mutex // held by the goroutine that reads the stream
 	lostMu  sync.Mutex // guards the fields below; taken last
 	lost    []bootstrap.Loss
-	fates   map[libshmem.PE]wire.Fate // of PEs that were asked for
-	asked   bool                      // an Inquiry has no answer yet
+	fates   map[libshmem.PE]wire.Fate // of PEs about which this one has inquired
+	asked   bool                      // an Inquiry has no reply yet
 }
 
 var (
@@ -59,10 +59,10 @@ var (
 	_ bootstrap.Inquirer  = (*Client)(nil)
 )
 
-// New takes over the descriptor, greets shmemrun and gets the job's secret; it does not wait for
-// the others. A timeout of 0 waits for them for ever. goesOn: this PE learns of PEs that fail, and
-// does not end with them. late is called when an answer has not come in time, while the wait for it
-// goes on; it may be nil. The descriptor is close-on-exec from then on, and Close closes it.
+// New takes over the descriptor, greets shmemrun and gets the job's secret. It does not wait for
+// other PEs. timeout is how long later steps wait for them; 0: for ever. goesOn: this PE learns of
+// PEs that fail, and does not end with them. New calls late, unless that is nil, if a reply has not
+// come in time, and goes on waiting. It makes the descriptor close-on-exec; Close closes it.
 func New(fd int, rank libshmem.PE, size int, timeout time.Duration, goesOn bool, late func(text string)) (*Client, error) {
 	if !rank.In(size) {
 		return nil, fmt.Errorf("join job: PE %d of %d (%s and %s contradict each other: start the program with shmemrun)",
@@ -84,7 +84,7 @@ func New(fd int, rank libshmem.PE, size int, timeout time.Duration, goesOn bool,
 	return c, nil
 }
 
-// welcome waits for the answer to Hello.
+// welcome waits for shmemrun's reply to Hello.
 func (c *Client) welcome() error {
 	c.reading.Lock()
 	defer c.reading.Unlock()
@@ -96,7 +96,7 @@ func (c *Client) welcome() error {
 			return ErrGone
 		case err != nil:
 			return err
-		case notice(f.Kind): // for an earlier program of this PE
+		case notice(f.Kind): // it was sent to an earlier program of this PE
 			continue
 		case f.Kind != wire.Welcome:
 			return fmt.Errorf("%w: %v in place of welcome", wire.ErrFormat, f.Kind)
@@ -107,7 +107,8 @@ func (c *Client) welcome() error {
 	}
 }
 
-// await waits until there is something to read, or reports that shmemrun is late.
+// await waits until there is something to read. If shmemrun should have named the missing PEs by
+// then, it calls late.
 func (c *Client) await(step string) {
 	if c.late == nil || c.timeout <= 0 || c.conn.await(c.timeout+slack) {
 		return
@@ -116,9 +117,9 @@ func (c *Client) await(step string) {
 		step, c.timeout+slack, c.timeout))
 }
 
-// check refuses a descriptor that cannot be the launcher's. A program that a
-// PE starts inherits the variables but not the descriptor, whose number may
-// then be any file of its own.
+// check returns an error for a descriptor that cannot be the launcher's. A program
+// that a PE starts inherits the variables but not the descriptor, whose number may
+// then belong to any file of the program.
 func check(fd int) error {
 	typ, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil {
@@ -181,7 +182,8 @@ func (c *Client) Part() error {
 // Secret implements bootstrap.Bootstrap.
 func (c *Client) Secret() *secret.Secret { return &c.secret }
 
-// step sends one frame and waits for its reply.
+// step sends the frame of a collective step and waits for its reply, whose payload it returns if
+// the reply is of the kind want.
 func (c *Client) step(kind wire.Kind, payload []byte, want wire.Kind) ([]byte, error) {
 	c.seq++
 	name := fmt.Sprintf("%v %d", kind, c.seq)
@@ -207,10 +209,11 @@ func (c *Client) step(kind wire.Kind, payload []byte, want wire.Kind) ([]byte, e
 	return nil, failure(name, f)
 }
 
-// notice reports whether a frame is no answer to a step: it reports a loss, or answers an Inquiry.
+// notice reports whether a frame is a notice, and no reply to a step: it reports a loss, or replies
+// to an Inquiry.
 func notice(k wire.Kind) bool { return k == wire.Lost || k == wire.Fates }
 
-// readAnswer waits for the next frame that is a reply, and handles notices before it.
+// readAnswer waits for the reply to a step, and handles notices that come before it.
 func (c *Client) readAnswer(step string) (wire.Frame, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
@@ -226,6 +229,7 @@ func (c *Client) readAnswer(step string) (wire.Frame, error) {
 	}
 }
 
+// note handles a notice: it records the loss of a PE, or the fates of PEs.
 func (c *Client) note(f wire.Frame) error {
 	if f.Kind == wire.Fates {
 		return c.noteFates(f)
@@ -245,8 +249,8 @@ func (c *Client) note(f wire.Frame) error {
 	return err
 }
 
-// Losses implements bootstrap.Bootstrap. While another goroutine waits in a step, that one reads
-// the frames.
+// Losses implements bootstrap.Bootstrap. While another goroutine waits in a step, that goroutine
+// reads the frames, and Losses reads none.
 func (c *Client) Losses() []bootstrap.Loss {
 	c.hear()
 	c.lostMu.Lock()
@@ -256,7 +260,7 @@ func (c *Client) Losses() []bootstrap.Loss {
 	return lost
 }
 
-// hear reads the notices that have arrived.
+// hear reads and handles the notices that have arrived, unless another goroutine is reading.
 func (c *Client) hear() {
 	if c.reading.TryLock() {
 		for c.unread() {
@@ -278,6 +282,7 @@ func (c *Client) hear() {
 	}
 }
 
+// noteFates records the fates of PEs that shmemrun has sent as the reply to an Inquiry.
 func (c *Client) noteFates(f wire.Frame) error {
 	all, err := wire.ParseFates(f.Payload)
 	if err != nil {
@@ -298,8 +303,8 @@ func (c *Client) noteFates(f wire.Frame) error {
 	return nil
 }
 
-// Inquire implements bootstrap.Inquirer. One question at a time is under way: a shmemrun that is
-// stopped gets no more of them.
+// Inquire implements bootstrap.Inquirer. It sends nothing while an earlier Inquiry has no reply, so
+// that a stopped shmemrun gets only one.
 func (c *Client) Inquire(pes []libshmem.PE) {
 	c.hear()
 	c.lostMu.Lock()
@@ -331,7 +336,7 @@ func (c *Client) Absent(pe libshmem.PE) bool {
 	return c.fates[pe].Absent()
 }
 
-// unread reports whether a notice lies in the socket, and no error is in its way.
+// unread reports whether the socket has bytes to read, and no earlier error forbids that.
 func (c *Client) unread() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -341,7 +346,7 @@ func (c *Client) unread() bool {
 // NewsFD implements bootstrap.Bootstrap.
 func (c *Client) NewsFD() int { return c.conn.fd }
 
-// failure is the error that an answer stands for which is not the wanted one.
+// failure returns the error that a reply stands for if it is not of the wanted kind.
 func failure(step string, f wire.Frame) error {
 	var err error
 	switch f.Kind {
@@ -373,8 +378,8 @@ func (c *Client) Exit(status int) {
 	c.end(wire.Exit, wire.Ending{Status: int32(status)})
 }
 
-// end asks shmemrun to end the job. A failure goes unreported: a shmemrun that is gone ends no job,
-// and this process ends itself next.
+// end tells shmemrun to end the job. It reports no error: if shmemrun is gone, this process ends
+// itself next anyway.
 func (c *Client) end(kind wire.Kind, e wire.Ending) {
 	_ = c.send(wire.Frame{Kind: kind, Payload: e.Append(nil)})
 }
@@ -393,7 +398,7 @@ func (c *Client) Fail() {
 	c.failed = true
 }
 
-// leaving returns the frame with which this PE leaves.
+// leaving returns the kind of the frame with which this PE leaves the job.
 func (c *Client) leaving() wire.Kind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -422,6 +427,7 @@ func (c *Client) Close() error {
 	return nil
 }
 
+// send sends a frame to shmemrun.
 func (c *Client) send(f wire.Frame) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

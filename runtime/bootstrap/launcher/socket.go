@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrGone is the end of the stream: shmemrun has ended, or has closed this
-// PE's connection because the job is over.
+// ErrGone is the error at the end of the stream: shmemrun has ended, or has closed
+// this PE's connection because it ends the job.
 var ErrGone = errors.New("shmemrun is gone (it was killed, or the job is ending)")
 
 // socket reads and writes a blocking stream socket.
@@ -33,8 +33,8 @@ func (s *socket) Read(p []byte) (int, error) {
 	}
 }
 
-// writeAll writes all of p. MSG_NOSIGNAL: the program's SIGPIPE is not ours
-// to raise.
+// writeAll writes all of p. MSG_NOSIGNAL: the library must not raise a SIGPIPE in
+// the program.
 func (s *socket) writeAll(p []byte) error {
 	for len(p) > 0 {
 		n, err := unix.SendmsgN(s.fd, p, nil, nil, unix.MSG_NOSIGNAL)
@@ -51,19 +51,20 @@ func (s *socket) writeAll(p []byte) error {
 	return nil
 }
 
-// await reports whether there is something to read, or the end, before the time is up.
+// await waits until there is something to read, or the end of the stream. It reports false if the
+// limit passes before.
 func (s *socket) await(limit time.Duration) bool {
 	for end := time.Now().Add(limit); ; {
 		left := max(0, time.Until(end))
 		fds := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}}
 		n, err := unix.Poll(fds, int(min(left.Milliseconds()+1, math.MaxInt32)))
 		if err != unix.EINTR && (n != 0 || left == 0) {
-			return n != 0 // also where poll fails: read then says why
+			return n != 0 // also if poll fails: read then returns the error
 		}
 	}
 }
 
-// hungUp reports whether nothing more will come, beyond the bytes in the socket.
+// hungUp reports whether the other side has closed its end: only bytes in the socket may be left.
 func (s *socket) hungUp() bool {
 	fds := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLRDHUP}}
 	n, err := unix.Poll(fds, 0)

@@ -1,6 +1,7 @@
-// Package rendezvous is where PEs meet in numbered steps. A launcher or root hands the frames of a
-// job's PEs to a Meeting, which answers, and reports to it PEs that have ended. It knows frames and
-// fates; it does not know sockets and processes.
+// Package rendezvous carries out the numbered collective steps of a job's PEs. A launcher, or the
+// root of a unique id, passes the frames of the PEs to a Meeting, which sends the replies, and
+// tells it which PEs have ended. The package knows frames and fates; it does not know sockets and
+// processes.
 package rendezvous
 
 import (
@@ -15,14 +16,14 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Meeting is the exchange between the PEs of one job. Its functions may be called from any
+// Meeting is the state of the collective steps of one job. Its methods may be called from any
 // goroutine, and do not wait.
 type Meeting struct {
 	send func(pe libshmem.PE, frame []byte) // never blocks
-	// Lost is called when a step failed since pe cannot join; it may be nil. It is set before the
-	// first Hello.
+	// Lost is called when a step fails because pe cannot join it; wait are the PEs in the step. It
+	// may be nil, and must be set before the first Hello.
 	Lost func(pe libshmem.PE, fate wire.Fate, step string, wait []libshmem.PE)
-	// ReportAll: every PE learns of PEs that fail, since no launcher ends them.
+	// ReportAll: every PE is told of PEs that fail, because no launcher ends the job.
 	ReportAll bool
 
 	secret secret.Secret // of the job
@@ -32,15 +33,15 @@ type Meeting struct {
 	steps   map[stepKey]*step
 }
 
-// member is the rendezvous' knowledge of one PE.
+// member is what a Meeting keeps about one PE.
 type member struct {
-	life    uint32 // times that it has left
-	failed  bool   // in its initialisation, before it left last
+	life    uint32 // how often it has left the job
+	failed  bool   // it left last because its initialisation had failed
 	seq     uint32 // last step that it joined in this life
 	inside  bool   // between Hello and Done or Fail
 	goesOn  bool   // it learns of others that fail, and does not end with them
 	timeout time.Duration
-	waits   bool // for the answer to step seq
+	waits   bool // for the reply to step seq
 	ended   bool
 	fate    wire.Fate
 }
@@ -49,6 +50,7 @@ type member struct {
 // of the same shell script; its steps then count from 1 again.
 type stepKey struct{ life, seq uint32 }
 
+// step is a collective step in which some PEs wait for the others.
 type step struct {
 	kind    wire.Kind
 	first   libshmem.PE // PE that came first
@@ -57,17 +59,18 @@ type step struct {
 	count   int
 	timeout time.Duration // of the PE that came first
 	timer   *time.Timer
-	failure *wire.Frame // the answer for PEs that come late
+	failure *wire.Frame // if the step has failed: the reply for PEs that come later
 }
 
-// New makes the room of a job of n PEs with this secret. send gets the room's answer to a PE, a
-// whole frame, and must not wait. PEs with the same answer get the same memory, which send may keep
-// and must not change.
+// New makes the Meeting of a job of n PEs with this secret. The Meeting calls send to send a PE a
+// whole frame; send must not wait. For PEs that get the same reply it passes the same memory, which
+// send may keep and must not change.
 func New(n int, secret secret.Secret, send func(pe libshmem.PE, frame []byte)) *Meeting {
 	return &Meeting{send: send, secret: secret, members: make([]member, n), steps: map[stepKey]*step{}}
 }
 
-// Hello notes that a PE has begun. An error is a breach of the protocol.
+// Hello handles the first frame of a PE, which joins the job, and sends it the secret. An error is
+// a breach of the protocol.
 func (r *Meeting) Hello(pe libshmem.PE, g wire.Greeting) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,7 +86,8 @@ func (r *Meeting) Hello(pe libshmem.PE, g wire.Greeting) error {
 	return nil
 }
 
-// Done notes that a PE leaves, in good order or because its initialisation has failed.
+// Done handles the frame by which a PE leaves the job, in good order or because its initialisation
+// has failed.
 func (r *Meeting) Done(pe libshmem.PE, failed bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,7 +101,8 @@ func (r *Meeting) Done(pe libshmem.PE, failed bool) error {
 	return nil
 }
 
-// End notes that a PE's process is gone. PEs that go on learn of it, if it had not left.
+// End handles the end of a PE's process. If the PE had not left the job, End tells the PEs that
+// continue without lost ones.
 func (r *Meeting) End(pe libshmem.PE, fate wire.Fate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,8 +119,8 @@ func (r *Meeting) End(pe libshmem.PE, fate wire.Fate) {
 	r.failAbandonedLocked()
 }
 
-// Inquire answers a PE which of the PEs that it asks about have left the job or have ended. An
-// error is a breach of the protocol.
+// Inquire replies to the inquiry of a PE: which of the PEs that it lists have left the job or have
+// ended. An error is a breach of the protocol.
 func (r *Meeting) Inquire(pe libshmem.PE, f wire.Frame) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -147,8 +152,8 @@ func (r *Meeting) Inquire(pe libshmem.PE, f wire.Frame) error {
 // PeerStatus is the stage of a PE in its life.
 type PeerStatus struct {
 	Inside    bool // between init and finalize
-	Finalized bool // it has been, at least once, and has not failed in an initialisation since
-	GoesOn    bool // inside, and the others can do without it
+	Finalized bool // it has finalized at least once, and no later initialisation has failed
+	GoesOn    bool // inside, in a job that continues if it is lost
 }
 
 // State returns where a PE is in its life.
@@ -159,7 +164,8 @@ func (r *Meeting) State(pe libshmem.PE) PeerStatus {
 	return PeerStatus{m.inside, m.life > 0 && !m.failed, m.inside && m.goesOn}
 }
 
-// Join adds a PE to the step of f. An error is a breach of the protocol.
+// Join adds a PE to the collective step that its frame f names, and sends the replies if all have
+// come. An error is a breach of the protocol.
 func (r *Meeting) Join(pe libshmem.PE, f wire.Frame) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -212,6 +218,7 @@ func (r *Meeting) Join(pe libshmem.PE, f wire.Frame) error {
 	return nil
 }
 
+// completeLocked ends a step that all PEs have joined, and sends them the reply.
 func (r *Meeting) completeLocked(key stepKey, s *step) {
 	var reply []byte
 	if s.kind == wire.Gather {
@@ -228,7 +235,7 @@ func (r *Meeting) completeLocked(key stepKey, s *step) {
 	r.answerLocked(s.waiting(), reply)
 }
 
-// expire is the end of a step's time.
+// expire fails a step whose timeout is over: the reply names the PEs that have not come.
 func (r *Meeting) expire(key stepKey, s *step) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -251,6 +258,8 @@ func (r *Meeting) failAbandonedLocked() {
 	}
 }
 
+// checkAbandonedLocked fails a step if it waits for a PE that has ended or left. A step of PEs that
+// leave (wire.Part) completes without the PEs that the others can do without.
 func (r *Meeting) checkAbandonedLocked(key stepKey, s *step) {
 	if s.failure != nil {
 		return
@@ -279,8 +288,8 @@ func (r *Meeting) checkAbandonedLocked(key stepKey, s *step) {
 	}
 }
 
-// restCameLocked reports whether all PEs have come, except PEs that have ended and that the others
-// can do without.
+// restCameLocked reports whether all PEs have joined a step, except those that have ended and
+// without which the job continues.
 func (r *Meeting) restCameLocked(s *step) bool {
 	for pe := range libshmem.PE(len(r.members)) {
 		if m := &r.members[pe]; !s.joined[pe] && !(m.ended && m.inside && m.goesOn) {
@@ -290,6 +299,7 @@ func (r *Meeting) restCameLocked(s *step) bool {
 	return true
 }
 
+// failLocked ends a step with a failure, which PEs that come later get, too.
 func (r *Meeting) failLocked(key stepKey, s *step, kind wire.Kind, payload []byte) {
 	s.stop()
 	s.failure = &wire.Frame{Kind: kind, Seq: key.seq, Payload: payload}
@@ -297,8 +307,8 @@ func (r *Meeting) failLocked(key stepKey, s *step, kind wire.Kind, payload []byt
 	r.answerLocked(s.waiting(), encode(*s.failure))
 }
 
-// answerLocked sends PEs the answer to their step, encoded once for all of them: with 10,000 PEs
-// the answer to an allgather has 2.3 MB.
+// answerLocked sends PEs the reply to their step, encoded once for all of them: with 10,000 PEs the
+// reply to an allgather has 2.3 MB.
 func (r *Meeting) answerLocked(pes []libshmem.PE, frame []byte) {
 	for _, pe := range pes {
 		r.members[pe].waits = false
@@ -315,7 +325,7 @@ func must(frame []byte, err error) []byte {
 	return frame
 }
 
-// waiting lists the PEs that have joined.
+// waiting lists the PEs that have joined the step.
 func (s *step) waiting() []libshmem.PE {
 	var pes []libshmem.PE
 	for pe, in := range libshmem.ByPE(s.joined) {
@@ -332,7 +342,7 @@ func (s *step) stop() {
 	}
 }
 
-// WaitFor names the PEs that wait for one that will not come.
+// WaitFor returns a text that names the PEs that wait in a step for a PE that will not come.
 func WaitFor(step string, wait []libshmem.PE) string {
 	verb := "waits"
 	if len(wait) > 1 {

@@ -1,12 +1,12 @@
 // Package secret is the shared secret of the PEs of one job: random bytes that the launcher makes,
-// and proofs of its possession which reveal nothing to a listener.
+// and proofs that a process knows them, which reveal nothing to an eavesdropper.
 //
-// The launcher hands them to a PE over the socket that the PE inherits. They are in no command
+// The launcher passes the secret to a PE over the socket that the PE inherits. It is in no command
 // line, which every user of the machine can read, in no file, and in no environment variable, which
 // the PE's own children would inherit and /proc shows to all processes of the user.
 //
-// The package owns the cryptography, which is Go's own, and knows neither sockets nor frames. Its
-// functions are safe for concurrent use.
+// The package owns the cryptography, for which it uses Go's library, and knows neither sockets nor
+// frames. Its functions are safe for concurrent use.
 package secret
 
 import (
@@ -16,30 +16,30 @@ import (
 	"encoding/binary"
 )
 
-// Secret is that of one job.
+// Secret is the shared secret of one job.
 type Secret [32]byte
 
-// New makes a random one.
+// New makes a random secret.
 func New() (s Secret) {
 	rand.Read(s[:]) //nolint:errcheck // it never fails: without randomness it ends the process
 	return s
 }
 
-// Nonce is random and used once, so that a proof that was overheard proves
-// nothing the next time.
+// Nonce is a random number that is used once, so that a proof that was overheard
+// proves nothing the next time.
 type Nonce [16]byte
 
-// NewNonce makes one.
+// NewNonce makes a random nonce.
 func NewNonce() (n Nonce) {
 	rand.Read(n[:]) //nolint:errcheck // it never fails
 	return n
 }
 
-// Proof shows that its maker has the secret.
+// Proof shows that its maker knows the secret.
 type Proof [sha256.Size]byte
 
-// Prove makes the proof of one side of a conversation, for which both have given a nonce. The sides
-// have different roles, so that a proof is of no use when it is sent back to its maker.
+// Prove makes the proof of one side of a connection, over a nonce of each side. The sides have
+// different roles, so that a proof is of no use when it is sent back to its maker.
 func (s *Secret) Prove(role string, theirs, mine Nonce) (p Proof) {
 	h := hmac.New(sha256.New, s[:])
 	h.Write([]byte(role))
@@ -50,15 +50,15 @@ func (s *Secret) Prove(role string, theirs, mine Nonce) (p Proof) {
 	return p
 }
 
-// Check reports whether p is the other side's proof; theirs is its nonce. The time that it takes
-// says nothing about p.
+// Check reports whether p is the proof of the other side, in its role and with its nonce, theirs.
+// The time that Check takes says nothing about p.
 func (s *Secret) Check(p []byte, role string, mine, theirs Nonce) bool {
 	want := s.Prove(role, mine, theirs)
 	return hmac.Equal(p, want[:])
 }
 
-// Number returns a number for a purpose: the same on every PE of the job, unlike that of another
-// job or purpose, and no help to find the secret.
+// Number derives a number for a purpose from the secret. It is the same on every PE of the job,
+// differs by job and purpose, and does not reveal the secret.
 func (s *Secret) Number(purpose string) uint64 {
 	p := s.Prove("number for "+purpose, Nonce{}, Nonce{})
 	return binary.LittleEndian.Uint64(p[:])

@@ -1,5 +1,5 @@
-// Package singleton is the bootstrap of a program without a launcher: one PE, which waits for no
-// other.
+// Package singleton is the bootstrap of a program without a launcher: one PE, the whole job, which
+// waits for no other.
 package singleton
 
 import (
@@ -33,7 +33,7 @@ func (s *singleton) Secret() *secret.Secret { return &s.secret }
 // EndsJob: this PE is the whole job.
 func (*singleton) EndsJob() bool { return true }
 
-// This PE has no others to lose.
+// Losses returns none, because there is no other PE.
 func (*singleton) Losses() []bootstrap.Loss { return nil }
 func (*singleton) NewsFD() int              { return -1 }
 

@@ -1,22 +1,22 @@
 // Package wire is the protocol between shmemrun and a PE: frames over the Unix stream socket that
 // the PE inherits.
 //
-// The PE speaks and shmemrun answers. A PE first sends Hello, which Welcome answers, then any
-// number of Gather, Barrier and Part frames, numbered from 1, of which one at a time awaits its
-// answer, and at last Done; Hello may then begin anew, for a program that the same shell starts
-// next. Abort and Exit may come at any moment and have no answer. shmemrun ends its half of the
-// stream when it ends the job because a PE failed, or asked for it.
+// The PE sends requests, and shmemrun replies. A PE first sends Hello, to which Welcome is the
+// reply; then any number of Gather, Barrier and Part frames, numbered from 1, each after the reply
+// to the one before; and at last Done. Hello may then begin anew, for a program that the same shell
+// starts next. Abort and Exit may come at any moment and have no reply. shmemrun ends its half of
+// the stream when it ends the job because a PE failed, or asked for it.
 //
-// A PE that joins a job by other means than shmemrun sends Apart alone, if that job goes on without
-// PEs that are lost. It has no answer.
+// A PE that joins a job by other means than shmemrun sends only Apart, if that job continues
+// without PEs that are lost. It has no reply.
 //
-// shmemrun reports each PE that ends before it has left the job, by Lost, to PEs that asked for it
-// in their Hello, at any moment after Welcome. Frames that lie in the socket before Welcome belong
-// to an earlier program.
+// shmemrun reports each PE that ends before it has left the job, by Lost, to PEs that asked for
+// that in their Hello, at any moment after Welcome. Frames that are in the socket before Welcome
+// belong to an earlier program.
 //
-// A PE that waits for others for long may ask which of them have left the job or have ended, by
-// Inquiry, which Fates answers. Other PEs get no notice of a PE that ends well inside the job: most
-// would never read it, and shmemrun must not wait for them.
+// A PE that waits for others for long may inquire which of them have left the job or have ended, by
+// Inquiry, to which Fates is the reply. If a PE exits with status 0 inside the job, shmemrun sends
+// no notice to the others: most would never read it, and shmemrun must not wait for them.
 //
 // A frame is a header of 16 bytes, little endian, and a payload:
 //
@@ -54,7 +54,7 @@ type Kind uint8
 const (
 	Hello      Kind = iota + 1 // PE: Greeting
 	Gather                     // PE: its contribution
-	Gathered                   // run: every contribution, see AppendParts
+	Gathered                   // run: all contributions, see AppendParts
 	Barrier                    // PE: empty
 	Released                   // run: empty
 	Abort                      // PE: Ending with a reason
@@ -64,16 +64,16 @@ const (
 	PeerFailed                 // run: Loss
 	Refused                    // run: text
 	Welcome                    // run: Admission
-	Lost                       // run: Loss, no answer to anything
-	Part                       // PE: empty; as Barrier, but among those PEs that live
+	Lost                       // run: Loss; no reply to anything
+	Part                       // PE: empty; as Barrier, but only among the PEs that live
 	Fail                       // PE: empty; as Done, of a PE whose initialisation has failed
 	Inquiry                    // PE: PEs, see AppendPEs; may come at any moment
-	Fates                      // run: Loss of each PE of an Inquiry that has left or ended, no answer to a step
+	Fates                      // run: Loss of each PE of an Inquiry that has left or ended; no reply to a step
 	Apart                      // PE: empty; it is in a job that it joined otherwise, which goes on without a PE that is lost
 	kinds
 )
 
-var _ = [1]struct{}{}[Abort-kindAbort] // C sends it, too
+var _ = [1]struct{}{}[Abort-kindAbort] // C code sends Abort, too, by the number kindAbort
 
 var kindNames = [kinds]string{"none", "hello", "allgather", "allgather result", "barrier", "barrier release",
 	"abort", "exit", "done", "missing", "peer failed", "refused",
@@ -121,6 +121,7 @@ func AppendGathered(dst []byte, seq uint32, parts [][]byte) ([]byte, error) {
 	return AppendParts(appendHeader(dst, Gathered, seq, n), parts), nil
 }
 
+// appendHeader appends the header of a frame with a payload of length bytes.
 func appendHeader(dst []byte, kind Kind, seq uint32, length int) []byte {
 	dst = binary.LittleEndian.AppendUint32(dst, magic)
 	dst = append(dst, Version, byte(kind), 0, 0)
@@ -128,6 +129,7 @@ func appendHeader(dst []byte, kind Kind, seq uint32, length int) []byte {
 	return binary.LittleEndian.AppendUint32(dst, uint32(length))
 }
 
+// parseHeader decodes the header of a frame; n is the length of its payload.
 func parseHeader(h *[HeaderLen]byte) (f Frame, n int, err error) {
 	if m := binary.LittleEndian.Uint32(h[:]); m != magic {
 		return f, 0, formatErrorf("it begins with %#08x, not %#08x", m, uint32(magic))
@@ -150,13 +152,12 @@ func parseHeader(h *[HeaderLen]byte) (f Frame, n int, err error) {
 	return f, int(length), nil
 }
 
-// chunk bounds the memory that Read allocates before the bytes are there, so that a malformed
-// length costs none.
+// chunk is how much memory Read allocates at most before the bytes for it have come, so that a
+// malformed length costs little.
 const chunk = 256 << 10
 
-// Read reads one frame. It returns io.EOF where the stream ends between
-// frames, and io.ErrUnexpectedEOF where it ends inside one. The payload is the
-// caller's.
+// Read reads one frame. It returns io.EOF if the stream ends between frames, and
+// io.ErrUnexpectedEOF if it ends inside one. The payload belongs to the caller.
 func Read(r io.Reader) (Frame, error) {
 	var h [HeaderLen]byte
 	if _, err := io.ReadFull(r, h[:]); err != nil {

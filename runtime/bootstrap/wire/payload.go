@@ -17,9 +17,9 @@ var le = binary.LittleEndian
 type Greeting struct {
 	PE      libshmem.PE
 	Size    int
-	Timeout time.Duration // how long the others may be missing; 0 for ever
+	Timeout time.Duration // how long a step waits for the other PEs; 0: for ever
 	GoesOn  bool          // the PE learns of others that fail, and does not end with them
-	PID     int           // the PE's process; 0: not said
+	PID     int           // process id of the PE; 0: not given
 }
 
 // Append adds the encoding of g to dst.
@@ -70,7 +70,7 @@ func ParseAdmission(p []byte) (a Admission, err error) {
 	return a, nil
 }
 
-// AppendParts adds the payload of Gathered: the contributions in order of PE.
+// AppendParts appends the payload of Gathered to dst: the contributions in order of PE.
 func AppendParts(dst []byte, parts [][]byte) []byte {
 	dst = le.AppendUint32(dst, uint32(len(parts)))
 	for _, p := range parts {
@@ -80,7 +80,7 @@ func AppendParts(dst []byte, parts [][]byte) []byte {
 	return dst
 }
 
-// PartsLen is the length that AppendParts adds.
+// PartsLen returns how many bytes AppendParts appends.
 func PartsLen(parts [][]byte) int {
 	n := 4
 	for _, p := range parts {
@@ -138,7 +138,7 @@ func ParseEnding(p []byte) (Ending, error) {
 	return Ending{Status: int32(le.Uint32(p)), Reason: string(p[4:])}, nil
 }
 
-// Absence is the payload of Missing.
+// Absence is the payload of Missing: which PEs a step has waited for in vain, and how long.
 type Absence struct {
 	Waited time.Duration
 	PEs    []libshmem.PE // ascending
@@ -173,22 +173,22 @@ func ParseAbsence(p []byte) (Absence, error) {
 	return a, nil
 }
 
-// How is the kind of a PE's end.
+// How says in which way a PE has ended or left the job.
 type How uint8
 
 // The kinds of ends.
 const (
 	Exited    How = iota // Code is the exit status
 	Killed               // Code is the signal
-	Finalized            // it lives, or ended later, but left the job in good order
-	Vanished             // nothing is heard of it any more
+	Finalized            // it left the job in good order; whether it has ended is not known
+	Vanished             // its connection is gone
 	EndedJob             // it asked for the end of the job; Code is the job's status
 	Left                 // it left the job in good order, and ended with status Code
-	Failed               // it lives, or ended later, but its initialisation has failed
+	Failed               // its initialisation has failed; whether it has ended is not known
 	hows
 )
 
-// Fate is the end of a PE.
+// Fate says how a PE has ended or left the job.
 type Fate struct {
 	How  How
 	Code int
@@ -196,15 +196,15 @@ type Fate struct {
 	Init bool // it had reached shmem_init, and not shmem_finalize
 }
 
-// Bad reports whether a PE that ended so has failed.
+// Bad reports whether such an end counts as a failure of the PE.
 func (f Fate) Bad() bool {
 	return f.How == Killed || f.How == Vanished || f.How == Exited && f.Code != 0
 }
 
-// Absent reports whether the PE has ended well inside the job.
+// Absent reports whether the PE has exited with status 0 inside the job, without shmem_finalize.
 func (f Fate) Absent() bool { return f.How == Exited && f.Code == 0 && f.Init }
 
-// Status is the exit status that a shell would show.
+// Status returns the exit status that a shell would show.
 func (f Fate) Status() int {
 	if f.How == Killed {
 		return 128 + f.Code
@@ -212,7 +212,7 @@ func (f Fate) Status() int {
 	return f.Code
 }
 
-// String continues a sentence that begins with the PE.
+// String returns a text that continues a sentence that begins with the PE.
 func (f Fate) String() string {
 	switch f.How {
 	case Killed:
@@ -243,7 +243,7 @@ func (f Fate) String() string {
 	return s
 }
 
-// Loss is the payload of PeerFailed and of Lost.
+// Loss is the payload of PeerFailed and of Lost: a PE and how it has ended or left.
 type Loss struct {
 	PE   libshmem.PE
 	Fate Fate
@@ -256,7 +256,7 @@ func (l Loss) Append(dst []byte) []byte {
 	return append(dst, byte(l.Fate.How), bit(l.Fate.Core), bit(l.Fate.Init), 0)
 }
 
-// AppendPEs adds the payload of Inquiry.
+// AppendPEs appends the payload of Inquiry to dst: a list of PEs.
 func AppendPEs(dst []byte, pes []libshmem.PE) []byte {
 	for _, pe := range pes {
 		dst = le.AppendUint32(dst, uint32(pe))
@@ -264,7 +264,7 @@ func AppendPEs(dst []byte, pes []libshmem.PE) []byte {
 	return dst
 }
 
-// ParsePEs decodes the payload of Inquiry, of a job of n PEs.
+// ParsePEs decodes the payload of Inquiry, in a job of n PEs.
 func ParsePEs(p []byte, n int) ([]libshmem.PE, error) {
 	if len(p)%4 != 0 || len(p)/4 > MaxInquiry {
 		return nil, formatErrorf("list of PEs has %d bytes", len(p))
@@ -280,7 +280,7 @@ func ParsePEs(p []byte, n int) ([]libshmem.PE, error) {
 	return pes, nil
 }
 
-// ParseFates decodes the payload of Fates.
+// ParseFates decodes the payload of Fates: how PEs have ended or left.
 func ParseFates(p []byte) ([]Loss, error) {
 	const each = 12
 	if len(p)%each != 0 || len(p)/each > MaxInquiry {

@@ -3,11 +3,11 @@
 //
 // An agent begins with a greeting line. A login shell may write before it, so ReadGreeting skips
 // that. Frames follow in both directions: shmemrun sends Job, and the agent starts the PEs and
-// answers Started, or Failed. From then on the agent passes on what its PEs send and write, and
-// reports how they end; shmemrun sends them answers, input and signals. Output has credit, so that a
-// reader who has stopped delays the PE that writes and nothing else. Ping is answered by Pong, after
-// every report of a PE that has ended by then. After End, or the end of its input, the agent ends
-// everything that it has started. Over is its last frame.
+// replies with Started, or Failed. From then on the agent passes on the frames and the output of
+// its PEs, and reports how they end; shmemrun sends them replies, input and signals. Output has
+// credit, so that a reader that has stopped delays the PE that writes and nothing else. The agent
+// replies to Ping with Pong, after the reports of all PEs that have ended by then. After End, or
+// the end of its input, the agent ends everything that it has started. Over is its last frame.
 //
 // Frames name PEs by their numbers in the job, so an agent can pass them on to agents below it.
 //
@@ -41,12 +41,12 @@ const Protocol = 1
 // Sizes and bounds.
 const (
 	headerBytes = 12
-	MaxPayload  = 65 << 20 // a frame of a PE, and whom it is for
+	MaxPayload  = 65 << 20 // enough for a frame of a PE and the PEs that get it
 	MaxNoise    = 64 << 10 // bytes that a login shell may write before the greeting
 	Window      = 256 << 10
 )
 
-// All in place of a PE: the frame is for the agent, or for all its PEs.
+// All takes the place of a PE in frames for the agent itself or for all its PEs.
 const All libshmem.PE = math.MaxInt32
 
 // Kind is the meaning of a frame.
@@ -55,8 +55,8 @@ type Kind uint8
 // The kinds of frame. run: sent by shmemrun; agent: sent by an agent.
 const (
 	Job       Kind = iota + 1 // run: Spec
-	Started                   // agent: empty; every PE of it runs
-	Failed                    // agent: Failure; it has started nothing that still runs
+	Started                   // agent: empty; all its PEs run
+	Failed                    // agent: Failure; none of its PEs runs
 	Request                   // agent: a frame that a PE has sent
 	HungUp                    // agent: empty; the PE sends nothing more
 	Breach                    // agent: text; the PE broke the launch protocol
@@ -74,10 +74,10 @@ const (
 	Exited                    // agent: wait status
 	Ping                      // run: a number
 	Pong                      // agent: the same number
-	Hold                      // run: empty; shmemrun is stopped and says nothing until it goes on
+	Hold                      // run: empty; shmemrun is stopped, and sends nothing until it continues
 	Say                       // agent: text for the user
-	End                       // run: empty; the job is over
-	Over                      // agent: empty; nothing is left
+	End                       // run: empty; the agent is to end everything
+	Over                      // agent: empty; nothing is left, and no frame follows
 	kinds
 )
 
@@ -116,11 +116,11 @@ func Append(dst []byte, f Frame) []byte {
 	return append(dst, f.Payload...)
 }
 
-// chunk bounds the memory that Read allocates before the bytes are there.
+// chunk is how much memory Read allocates at most before the bytes for it have come.
 const chunk = 256 << 10
 
-// Read reads one frame. It returns io.EOF where the stream ends between frames. The payload is the
-// caller's.
+// Read reads one frame. It returns io.EOF if the stream ends between frames. The payload belongs to
+// the caller.
 func Read(r io.Reader) (Frame, error) {
 	var h [headerBytes]byte
 	if _, err := io.ReadFull(r, h[:]); err != nil {
@@ -156,7 +156,7 @@ func Read(r io.Reader) (Frame, error) {
 // Number is the payload of frames with one number.
 func Number(n uint32) []byte { return binary.LittleEndian.AppendUint32(nil, n) }
 
-// ParseNumber decodes it.
+// ParseNumber returns the number in a frame.
 func ParseNumber(f Frame) (uint32, error) {
 	if len(f.Payload) != 4 {
 		return 0, formatErrorf("%v has %d bytes, not 4", f.Kind, len(f.Payload))
@@ -164,7 +164,7 @@ func ParseNumber(f Frame) (uint32, error) {
 	return binary.LittleEndian.Uint32(f.Payload), nil
 }
 
-// AppendAnswer adds the payload of Answer: the PEs that get a frame, and the frame.
+// AppendAnswer appends the payload of Answer: the PEs that get a frame, and that frame.
 func AppendAnswer(dst []byte, pes []libshmem.PE, frame []byte) []byte {
 	dst = slices.Grow(dst, 4+4*len(pes)+len(frame))
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(pes)))
@@ -174,7 +174,7 @@ func AppendAnswer(dst []byte, pes []libshmem.PE, frame []byte) []byte {
 	return append(dst, frame...)
 }
 
-// ParseAnswer decodes it. The frame shares the payload's memory.
+// ParseAnswer decodes the payload of Answer. The frame shares the payload's memory.
 func ParseAnswer(p []byte) (pes []libshmem.PE, frame []byte, err error) {
 	if len(p) < 4 {
 		return nil, nil, formatErrorf("answer of %d bytes", len(p))
@@ -195,25 +195,26 @@ func ParseAnswer(p []byte) (pes []libshmem.PE, frame []byte, err error) {
 	return pes, p, nil
 }
 
-// Spec is the payload of Job. Arguments and variables are bytes, which JSON keeps where they are no
-// text. It may hold secrets, which is why it goes by this stream and not by a command line.
+// Spec is the payload of Job: the description of the PEs that the agent is to start. Arguments and
+// variables are bytes, because JSON would change strings that are not UTF-8. They may be secret, so
+// the Spec goes over this stream and not in a command line.
 type Spec struct {
-	Host    string // this host, for reports
-	NPEs    int    // of the job
-	Hosts   int    // of the job
+	Host    string // the agent's host, for reports
+	NPEs    int    // PEs of the whole job
+	Hosts   int    // hosts of the whole job
 	PEs     []libshmem.PE
 	Program []byte
 	Args    [][]byte
-	Env     [][]byte // NAME=value, before which the agent has its own
+	Env     [][]byte // NAME=value, added to the agent's own environment
 	Dir     []byte   // working directory
 	Bind    string
-	Silence int64 // nanoseconds without a word from shmemrun after which the agent ends the job; 0: never
+	Silence int64 // nanoseconds without a frame from shmemrun after which the agent ends its PEs; 0: never
 }
 
 // Encode returns the payload of Job.
 func (s *Spec) Encode() ([]byte, error) { return json.Marshal(s) }
 
-// ParseSpec decodes it.
+// ParseSpec decodes the payload of Job.
 func ParseSpec(p []byte) (*Spec, error) {
 	s := &Spec{}
 	if err := json.Unmarshal(p, s); err != nil {
@@ -239,7 +240,7 @@ type Failure struct {
 // Encode returns the payload of Failed.
 func (f Failure) Encode() []byte { return append(Number(uint32(f.Status)), f.Text...) }
 
-// ParseFailure decodes it.
+// ParseFailure decodes the payload of Failed.
 func ParseFailure(p []byte) (f Failure, err error) {
 	if len(p) < 4 {
 		return f, formatErrorf("failure of %d bytes", len(p))
@@ -247,21 +248,21 @@ func ParseFailure(p []byte) (f Failure, err error) {
 	return Failure{int(binary.LittleEndian.Uint32(p) & 0xff), string(p[4:])}, nil
 }
 
-// marker begins a greeting, at the begin of a line or behind text without an end.
+// marker begins a greeting, which may follow text of a login shell on the same line.
 const marker = "\x01shmemrun agent "
 
 // Greeting is an agent's first line.
 func Greeting() string { return fmt.Sprintf("%s%d %s\n", marker, Protocol, libshmem.Version) }
 
-// VersionError is an agent of another version.
+// VersionError reports that the agent has another version.
 type VersionError struct{ Theirs string }
 
 func (e *VersionError) Error() string {
 	return fmt.Sprintf("its shmemrun is of version %s, and this one of %s", e.Theirs, libshmem.Version)
 }
 
-// ReadGreeting reads up to the end of an agent's greeting. It returns the text that a login shell has
-// written before it, which is all there is where the stream ends.
+// ReadGreeting reads up to the end of an agent's greeting. It returns the text before the greeting,
+// which a login shell has written; all text, if the stream ends without a greeting.
 func ReadGreeting(r *bufio.Reader) (noise string, err error) {
 	var text []byte
 	for {

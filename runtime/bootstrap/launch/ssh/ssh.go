@@ -1,6 +1,6 @@
 // Package ssh makes command lines of the system's ssh, and says in one line why one failed.
 //
-// What ssh reads stays the user's: its configuration, agent, known hosts and jump hosts. It starts no
+// ssh uses the user's configuration, agent, known hosts and jump hosts. The package starts no
 // process.
 package ssh
 
@@ -15,18 +15,20 @@ import (
 	"strings"
 )
 
-// options are those of every connection, behind those of the user's command, which ssh prefers.
-// Nothing is asked at a terminal, forwarded ports would be in use by the first connection, a command
-// of the configuration would take the agent's place, and a peer that is silent for 15 s is gone.
+// options are ssh's options for every connection, after those of the user, which ssh prefers. ssh
+// asks nothing at the terminal; it forwards no ports, which the first connection would occupy; it
+// runs no command of the configuration in the agent's place; and it gives up a host that is silent
+// for 15 s.
 var options = []string{"-T", "-x",
 	"-oBatchMode=yes", "-oConnectTimeout=20", "-oServerAliveInterval=5", "-oServerAliveCountMax=3",
 	"-oClearAllForwardings=yes", "-oRemoteCommand=none", "-oLogLevel=ERROR"}
 
-// others are commands in place of ssh that take a host and a command, and none of ssh's options.
+// others are commands that a user may name instead of ssh. They take a host and a command, but none
+// of ssh's options.
 var others = []string{"rsh", "blaunch"}
 
-// Command is the command line that runs a command on a host. with is ssh itself, or another command
-// of its kind, perhaps with options. The host's login shell reads the command.
+// Command returns the command line that runs a command on a host. with is ssh or a command like it,
+// perhaps with options. The host's login shell interprets the command.
 func Command(with []string, host, command string) []string {
 	if slices.Contains(others, filepath.Base(with[0])) {
 		return append(slices.Clone(with), host, command)
@@ -34,22 +36,23 @@ func Command(with []string, host, command string) []string {
 	return append(append(slices.Clone(with), options...), "--", host, command)
 }
 
-// Quote makes a word of a command for a shell, of Bourne's kind or csh's.
+// Quote quotes a word of a command for a shell, of Bourne's kind or csh's.
 func Quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
-// Start is the command by which the host's shell becomes a program.
+// Start returns the command by which the host's shell executes a program in its own place. The
+// arguments must need no quotes.
 func Start(program string, args ...string) string {
 	return strings.Join(append([]string{"exec", Quote(program)}, args...), " ")
 }
 
-// A reason is what a pattern in ssh's words, or in those of the remote shell, means. In cause $1 is
-// the pattern's group, in both HOST is the host and FILE the program.
+// A reason says what a pattern in the output of ssh, or of the remote shell, means. In cause, $1
+// stands for the pattern's group; in both texts HOST stands for the host and FILE for the program.
 type reason struct {
 	pattern       *regexp.Regexp
 	cause, remedy string
 }
 
-// reasons in order: the first that matches counts.
+// reasons lists what Explain knows; the first that matches counts.
 var reasons = []reason{
 	{regexp.MustCompile(`REMOTE HOST IDENTIFICATION HAS CHANGED`), "its host key is not the one in known_hosts", "if the host is new: ssh-keygen -R HOST, then ssh HOST once"},
 	{regexp.MustCompile(`Certificate invalid: (not yet valid|expired)`), "its host certificate is $1", "compare the clocks of both hosts, or have it renewed"},
@@ -66,22 +69,22 @@ var reasons = []reason{
 	{regexp.MustCompile(`No space left on device|Disk quota exceeded`), "its disk is full", "make room there"},
 }
 
-// StatusSSH is the exit status of an ssh that has failed itself.
+// StatusSSH is the exit status of ssh if ssh itself, not the remote command, has failed.
 const StatusSSH = 255
 
-// The statuses of a shell that cannot run a program, or has not found it.
+// The exit statuses of a shell that cannot execute a program, and that has not found it.
 const (
 	statusCannot = 126
 	statusAbsent = 127
 )
 
-// Explain says in one line why no agent answers on a host: text is what ssh and the host's shell have
-// written, status how ssh ended, file the program.
+// Explain returns an error that says in one line why no agent has started on a host: text is the
+// output of ssh and the host's shell, status the exit status of ssh, file the agent's program.
 func Explain(host, file, text string, status int) error {
 	cause, remedy := "", "see that ssh HOST true works"
 	for _, r := range reasons {
 		m := r.pattern.FindStringSubmatch(text)
-		// What the shell says without ssh's own status is about the program.
+		// Unless ssh itself has failed, the text is the shell's, about the program.
 		own := strings.Contains(r.cause, "FILE")
 		if m == nil || own == (status == StatusSSH) {
 			continue
@@ -119,8 +122,9 @@ func lastLine(text string) string {
 	return ""
 }
 
-// Here reports whether a host is this machine by a name or an address that needs no network: its own
-// name, localhost, or an address of an interface. A user before the name is another login.
+// Here reports whether a host is this machine, without a look-up over the network: its own name,
+// localhost, or an address of an interface. With a user before the name it is another login, and
+// Here reports false.
 func Here(host string) bool {
 	if strings.Contains(host, "@") {
 		return false
