@@ -1,9 +1,9 @@
 /*
- * load.c: the MPI library that the program has loaded.
+ * load.c: finds the MPI library that the program has loaded, and calls it.
  *
- * Nothing is loaded here: a second MPI in a process would be another job. The library is looked for
- * among the files of the process, because its symbols need not be visible to others, as under
- * mpi4py. The two kinds have different handles: a pointer with Open MPI, an int with MPICH and its
+ * It loads nothing: a second MPI in a process would be another job. It searches the loaded files of
+ * the process, because the symbols of MPI may not be visible to other libraries, as under mpi4py.
+ * The two kinds of MPI have different handles: a pointer in Open MPI, an int in MPICH and its
  * relatives.
  */
 #define _GNU_SOURCE
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Of MPICH and the libraries that share its interface (mpi.h of each). */
+/* Handles of MPICH and of the libraries that share its interface (mpi.h of each). */
 enum { MPICH_COMM_WORLD = 0x44000000, MPICH_BYTE = 0x4c00010d };
 #define MPICH_STATUS_IGNORE ((void *)1)
 
@@ -27,6 +27,7 @@ static struct {
     void *rank, *size, *ibcast, *test;
 } mpi;
 
+/* Callback of dl_iterate_phdr: stores the path of the first loaded file that is an MPI library. */
 static int find_object(struct dl_phdr_info *info, size_t size, void *found)
 {
     (void)size;
@@ -39,8 +40,8 @@ static int find_object(struct dl_phdr_info *info, size_t size, void *found)
     return 1;
 }
 
-/* A program that uses an object of a library has it copied into itself, and then the
- * library's own is not the one that is used. */
+/* Returns the address of a data object of the library. A program that refers to the object has a
+ * copy of it, which the library then uses, too. */
 static void *object(void *file, const char *name)
 {
     void *used = dlsym(RTLD_DEFAULT, name);
@@ -99,6 +100,7 @@ int shmemi_mpi_rank(uint64_t comm, int *rank, int *size)
     return code ? code : ((int (*)(int, int *))mpi.size)((int)comm, size);
 }
 
+/* Starts a broadcast of n bytes from rank 0, by MPI_Ibcast. */
 static int begin(uint64_t comm, void *bytes, int n, void *request)
 {
     if (mpi.ompi_world != NULL)

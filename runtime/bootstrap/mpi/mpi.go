@@ -1,11 +1,10 @@
-// Package mpi brings together the PEs of an MPI communicator. It asks the MPI library that the
-// program has loaded for this PE's rank, and has it hand out a unique id; the rest is
-// runtime/bootstrap/uid. So MPI is called once, in the thread that initialises the library, at
-// whichever level of threads the program has asked for, and nothing is left in it that MPI_Finalize
-// could wait for.
+// Package mpi brings together the PEs of an MPI communicator. It gets this PE's rank from the MPI
+// library that the program has loaded, and broadcasts a unique id by it; the rest is
+// runtime/bootstrap/uid. So it calls MPI only in the thread that initialises the library, which any
+// MPI thread level allows, and leaves nothing in MPI for which MPI_Finalize could wait.
 //
-// Open MPI and MPICH, with the libraries that share their interfaces, are distinguished by their
-// symbols when the program runs. No MPI is needed to build this, and none is loaded.
+// It tells Open MPI from MPICH, and the libraries that share their interfaces, by their symbols
+// when the program runs. No MPI is needed to build the package, and it loads none.
 package mpi
 
 /*
@@ -27,12 +26,12 @@ import (
 	"libshmem/runtime/bootstrap/uid"
 )
 
-// Comm is a communicator.
+// Comm is an MPI communicator.
 type Comm struct{ handle C.uint64_t }
 
 var errDown = errors.New("join job: MPI is not up (call MPI_Init before, and MPI_Finalize after shmem_finalize)")
 
-// World is MPI_COMM_WORLD, where MPI is up in this process.
+// World returns MPI_COMM_WORLD, or false if MPI is not initialized in this process.
 func World() (Comm, bool) {
 	if C.shmemi_mpi_up() == 0 {
 		return Comm{}, false
@@ -40,7 +39,7 @@ func World() (Comm, bool) {
 	return Comm{C.shmemi_mpi_comm(nil)}, true
 }
 
-// At is the communicator that a pointer to an MPI_Comm points to.
+// At returns the communicator at a pointer to an MPI_Comm.
 func At(pointer unsafe.Pointer) (Comm, error) {
 	if C.shmemi_mpi_up() == 0 {
 		return Comm{}, errDown
@@ -48,7 +47,7 @@ func At(pointer unsafe.Pointer) (Comm, error) {
 	return Comm{C.shmemi_mpi_comm(pointer)}, nil
 }
 
-// Rank returns this process's rank and the number of processes.
+// Rank returns this process's rank in the communicator, and the size of that.
 func (c Comm) Rank() (rank libshmem.PE, size int, err error) {
 	var r, n C.int
 	if code := C.shmemi_mpi_rank(c.handle, &r, &n); code != 0 {
@@ -72,7 +71,7 @@ func Join(o Options) (*uid.Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	// C's memory: MPI may keep it when time is up.
+	// C's memory: MPI may still use it after the timeout.
 	id := (*uid.ID)(C.calloc(1, uid.Len))
 	var root *uid.Root
 	var failed error
@@ -95,7 +94,7 @@ func Join(o Options) (*uid.Member, error) {
 	case *id == uid.ID{}:
 		return nil, errors.New("join job: PE 0 could not make a unique id, and says why")
 	}
-	// Late at rank 0: the others have not taken the id, and will be named as missing.
+	// If it was late at rank 0: some PEs have not received the id, and Join names them as missing.
 	m, err := uid.Join(uid.Options{ID: *id, PE: rank, Size: size, Timeout: o.Timeout, GoesOn: o.GoesOn, Name: "mpi"})
 	if code == 0 {
 		C.free(unsafe.Pointer(id))

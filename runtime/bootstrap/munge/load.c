@@ -1,5 +1,5 @@
 /*
- * load.c: the functions of libmunge, and how they are called.
+ * load.c: loads the functions of libmunge, and calls them.
  *
  * The declarations are those of munge's interface, which is the same in all versions of
  * libmunge.so.2.
@@ -58,7 +58,8 @@ int shmemi_munge_load(const char *name, char *why, size_t len)
     return 0;
 }
 
-/* The context's text is more exact than the code: it names the missing file. */
+/* Stores the reason of a failed call of munge in why, and returns -1. The context's text is more
+ * exact than that of the status: it names the missing file. */
 static int failed(void *context, int status, char *why, size_t len)
 {
     const char *text = munge.text(context);

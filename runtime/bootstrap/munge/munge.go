@@ -1,10 +1,10 @@
-// Package munge proves the users of processes to the hosts of a cluster: a credential is some bytes
-// that the cluster's key has encrypted and signed, with the user of the process that had them made.
-// Only a host with that key reads it, only for the user that it is meant for, only once, and only
-// for some minutes.
+// Package munge proves to other hosts of a cluster which user a process runs as. A credential is
+// some bytes with the user of the process that requested it, encrypted and signed with the
+// cluster's key. Only a host with that key can read it, only for the user that it is meant for,
+// only once, and only for some minutes.
 //
-// libmunge is looked for when the program runs, and asks the daemon of its host. Nothing of munge
-// is needed to build this. The functions are safe for concurrent use.
+// The package loads libmunge when it is first needed; libmunge calls the daemon of its host.
+// Nothing of munge is needed to build the package. The functions are safe for concurrent use.
 package munge
 
 /*
@@ -22,14 +22,14 @@ import (
 	"unsafe"
 )
 
-// User is a user as the hosts of the cluster know it: in a container it may have another
-// number.
+// User is the number of a user on the hosts of the cluster, which may differ from that in a
+// container.
 type User uint32
 
 // anybody is the reader of a credential for all users.
 const anybody = User(1<<32 - 1)
 
-// load finds the library, once for the process.
+// load loads libmunge, once in a process.
 var load = sync.OnceValue(func() error { return open("libmunge.so.2") })
 
 func open(library string) error {
@@ -42,11 +42,12 @@ func open(library string) error {
 	return nil
 }
 
+// text receives the cause of an error from C.
 type text [256]C.char
 
 func (t *text) err() error { return errors.New(C.GoString(&t[0])) }
 
-// Self is the user of this process.
+// Self returns the user of this process, as munge sees it.
 func Self() (User, error) {
 	cred, err := Encode(nil, anybody)
 	if err != nil {
@@ -71,7 +72,7 @@ func Encode(bytes []byte, reader User) (string, error) {
 	return C.GoString(cred), nil
 }
 
-// Decode reads a credential, and returns the user who had it made.
+// Decode reads a credential, and returns its bytes and the user of the process that requested it.
 func Decode(cred string) ([]byte, User, error) {
 	if err := load(); err != nil {
 		return nil, 0, err

@@ -1,5 +1,5 @@
 /*
- * load.h: the five functions of include/shmemx_bootstrap.h, of a library that is found at
+ * load.h: calls the five functions of include/shmemx_bootstrap.h in a library that is loaded at
  * run time.
  */
 #ifndef SHMEMI_PLUGIN_LOAD_H
@@ -15,7 +15,7 @@ struct shmemi_plugin {
     void (*abort_)(int status, const char *reason);
 };
 
-/* 0; or -1, and why in text. */
+/* Loads the library and finds its functions. Returns 0, or -1 and the cause in text. */
 int shmemi_plugin_load(const char *file, struct shmemi_plugin *p, char *text, size_t len);
 
 int shmemi_plugin_rank(const struct shmemi_plugin *p);

@@ -1,6 +1,6 @@
 // Package plugin is the bootstrap through a user's shared library with the five functions of
-// include/shmemx_bootstrap.h. It owns the calls, and splits contributions of any length into the
-// fixed lengths that such a library can exchange.
+// include/shmemx_bootstrap.h. It calls the library, and pads contributions of any length to the one
+// fixed length that such a library can exchange.
 package plugin
 
 /*
@@ -29,13 +29,13 @@ import (
 // Env is the setting with the file of the library.
 const Env = "SHMEM_BOOTSTRAP_PLUGIN"
 
-// maxPEs bounds the numbers of a plugin.
+// maxPEs is the most PEs that a plugin may report.
 const maxPEs = 1 << 20
 
-// grace is the time beyond its limit after which a function is reported as late.
+// grace is how long after its timeout a plugin's function is reported as late.
 const grace = time.Second
 
-// Plugin is a PE's part in a job of a plugin.
+// Plugin is the bootstrap of a PE by a plugin.
 type Plugin struct {
 	functions C.struct_shmemi_plugin
 	rank      libshmem.PE
@@ -48,9 +48,9 @@ type Plugin struct {
 
 var _ bootstrap.Bootstrap = (*Plugin)(nil)
 
-// Join loads the library and agrees on a secret with the other PEs. Only the library knows the
-// progress of its waits: if it has not returned within timeout, say is called in another thread,
-// and the wait continues.
+// Join loads the library and agrees on a secret with the other PEs. If a function of the library
+// has not returned within timeout, Join, like later calls, reports that by say in another thread,
+// and goes on waiting: only the library knows what it waits for.
 func Join(path string, timeout time.Duration, say func(text string)) (*Plugin, error) {
 	p := &Plugin{timeout: timeout, say: say}
 	name := C.CString(path)
@@ -73,9 +73,9 @@ func Join(path string, timeout time.Duration, say func(text string)) (*Plugin, e
 	return p, nil
 }
 
-// gather is an allgather of as many bytes from each.
+// gather is an allgather in which each PE gives as many bytes as this one.
 func (p *Plugin) gather(step string, mine []byte) ([]byte, error) {
-	// C's memory: a plugin may pass it on.
+	// C's memory: a plugin may pass the pointer on to other code.
 	from := C.CBytes(mine)
 	defer C.free(from)
 	to := C.calloc(C.size_t(p.size), C.size_t(len(mine)))
@@ -92,7 +92,8 @@ func (p *Plugin) gather(step string, mine []byte) ([]byte, error) {
 	return slices.Clone(unsafe.Slice((*byte)(to), p.size*len(mine))), nil
 }
 
-// call calls one of the functions that have a limit.
+// call calls a function of the plugin that gets a timeout (patience), and returns its error. If it
+// returns too late, call reports that by say.
 func (p *Plugin) call(step, function string, f func(patience C.int) C.int) error {
 	late := time.AfterFunc(p.timeout+grace, guard.Func("the bootstrap", func() {
 		p.say(fmt.Sprintf("%s: shmemx_bootstrap_%s of the plugin has not returned within %v (see what it waits for; the wait goes on)", step, function, p.timeout))
@@ -109,13 +110,14 @@ func (p *Plugin) call(step, function string, f func(patience C.int) C.int) error
 		step, function, code, p.size)
 }
 
+// next returns the name of the next collective step, for errors.
 func (p *Plugin) next(kind string) string {
 	p.step++
 	return fmt.Sprintf("%s %d", kind, p.step)
 }
 
-// Allgather implements bootstrap.Bootstrap: all send as much as the longest, after a
-// round in which they say how much they have.
+// Allgather implements bootstrap.Bootstrap. The PEs first exchange the lengths of their
+// contributions, and then the contributions, all padded to the longest.
 func (p *Plugin) Allgather(mine []byte) ([][]byte, error) {
 	step := p.next("allgather")
 	lengths, err := p.gather(step, binary.LittleEndian.AppendUint32(nil, uint32(len(mine))))
@@ -143,8 +145,8 @@ func (p *Plugin) Barrier() error {
 	})
 }
 
-// Part implements bootstrap.Bootstrap. A plugin does not know about lost PEs, so its errors no
-// longer matter.
+// Part implements bootstrap.Bootstrap. A plugin does not know which PEs are lost, so it is no error
+// here if PEs are missing.
 func (p *Plugin) Part() error {
 	err := p.Barrier()
 	var missing *bootstrap.MissingError
@@ -163,7 +165,7 @@ func (p *Plugin) Rank() libshmem.PE { return p.rank }
 // Size is the number of PEs.
 func (p *Plugin) Size() int { return p.size }
 
-// Secret implements bootstrap.Bootstrap: PE 0 has made it.
+// Secret implements bootstrap.Bootstrap. PE 0 has made the secret.
 func (p *Plugin) Secret() *secret.Secret { return &p.secret }
 
 // Abort implements bootstrap.Bootstrap.
@@ -179,7 +181,7 @@ func (p *Plugin) Exit(status int) { p.Abort(status, "shmem_global_exit") }
 // Over implements bootstrap.Bootstrap: a plugin does not report the end.
 func (p *Plugin) Over() bool { return false }
 
-// Losses implements bootstrap.Bootstrap: the PEs watch each other.
+// Losses implements bootstrap.Bootstrap: a plugin reports none, and the PEs watch each other.
 func (p *Plugin) Losses() []bootstrap.Loss { return nil }
 
 // NewsFD implements bootstrap.Bootstrap.

@@ -9,14 +9,15 @@ import (
 )
 
 const (
-	// publishAfter is the time that a PE waits before it publishes that it waits. A step that goes
-	// well takes less.
+	// publishAfter is how long a PE waits in a barrier before it publishes that it waits. Usually a
+	// barrier takes less.
 	publishAfter = time.Second
-	// lookupTime bounds the lookups of a PE whose wait is over: which others wait.
+	// lookupTime is how long a PE whose timeout is over looks up which other PEs wait.
 	lookupTime = 10 * time.Second
 )
 
-// barrier returns when all PEs have come. The step is the one of s.steps.
+// barrier waits until all PEs have come, as the step s.steps.N. After the timeout it returns an
+// error that names the PEs that have not published that they wait.
 func (s *session) barrier(timeout time.Duration) error {
 	if err := s.conn.send(command("barrier_in")); err != nil {
 		return err
@@ -60,11 +61,11 @@ type waiting struct {
 	*session
 	over  bool // the launcher has ended the barrier
 	owed  int  // replies to publish_name that are still to come
-	found bool // the last lookup_name found its name
-	heard bool // the reply to it has come
+	found bool // the last lookup_name found the name
+	heard bool // the reply to the last lookup_name has come
 }
 
-// read takes one line.
+// read reads and handles one line of the launcher.
 func (w *waiting) read(end time.Time) error {
 	r, err := w.conn.read(end)
 	if err != nil {
@@ -92,12 +93,14 @@ func (s *session) name(pe libshmem.PE) string {
 	return fmt.Sprintf("shmem-%s-%d-%d", s.kvs, s.steps.N, pe)
 }
 
+// publish publishes a name that says that this PE waits in the barrier.
 func (w *waiting) publish() error {
 	w.owed++
 	return w.conn.send(command("publish_name", "service", w.name(w.rank), "port", "here"))
 }
 
-// roll calls the roll: it returns the PEs that have not said that they wait.
+// roll looks up the name of each other PE, and returns the PEs that have not published that they
+// wait. It returns nil if the barrier ends meanwhile.
 func (w *waiting) roll() (missing []libshmem.PE, err error) {
 	end := time.Now().Add(lookupTime)
 	for pe := range libshmem.PE(w.size) {

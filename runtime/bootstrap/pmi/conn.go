@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxReply bounds a reply: Hydra's longest has some 1100 bytes.
+// maxReply is the most bytes of a reply: Hydra's longest has some 1100.
 const maxReply = 8 << 10
 
 var (
@@ -21,8 +21,8 @@ var (
 	errLate = errors.New("no answer came in time")
 )
 
-// conn reads and writes lines of a blocking socket. One goroutine reads; writing is
-// for any.
+// conn is the connection to the launcher, a blocking socket over which lines go. One
+// goroutine at a time may read; any may write.
 type conn struct {
 	fd  int
 	buf []byte
@@ -30,8 +30,8 @@ type conn struct {
 	mu sync.Mutex // guards writing
 }
 
-// inherited is the conversation of PMI_FD. The descriptor stays the process's own:
-// MPI may want it later.
+// inherited opens the connection over the inherited descriptor of PMI_FD, by a
+// duplicate: MPI may use the descriptor itself later.
 func inherited(fd int) (*conn, error) {
 	if typ, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE); err != nil {
 		return nil, fmt.Errorf("descriptor %d is not the launcher's: %w (a program that a PE starts inherits PMI_FD but not the descriptor: unset it)", fd, err)
@@ -46,13 +46,13 @@ func inherited(fd int) (*conn, error) {
 	return &conn{fd: own}, nil
 }
 
-// dial begins the conversation of PMI_PORT.
+// dial opens the connection to the address of PMI_PORT.
 func dial(addr string, timeout time.Duration) (*conn, error) {
 	c, err := net.DialTimeout("tcp", addr, timeout)
 	if err != nil {
 		return nil, err
 	}
-	defer c.Close() //nolint:errcheck // the duplicate goes on
+	defer c.Close() //nolint:errcheck // the duplicate stays open
 	f, err := c.(*net.TCPConn).File()
 	if err != nil {
 		return nil, err
@@ -60,9 +60,9 @@ func dial(addr string, timeout time.Duration) (*conn, error) {
 	return adopt(f)
 }
 
-// adopt takes the descriptor out of f, so that Go's poller leaves it alone.
+// adopt makes a connection of a duplicate of f's descriptor, which Go's poller does not know.
 func adopt(f *os.File) (*conn, error) {
-	defer f.Close() //nolint:errcheck // the duplicate goes on
+	defer f.Close() //nolint:errcheck // the duplicate stays open
 	own, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (c *conn) send(line string) error {
 	return nil
 }
 
-// read returns the next reply; errLate at the deadline, unless that is zero.
+// read returns the next reply, or errLate after the deadline. A zero deadline never comes.
 func (c *conn) read(deadline time.Time) (reply, error) {
 	for {
 		if i := bytes.IndexByte(c.buf, '\n'); i >= 0 {
@@ -121,7 +121,7 @@ func (c *conn) read(deadline time.Time) (reply, error) {
 	}
 }
 
-// wait returns when there is something to read.
+// wait waits until there is something to read, and returns errLate after the deadline.
 func (c *conn) wait(deadline time.Time) error {
 	for {
 		ms := -1
@@ -144,7 +144,7 @@ func (c *conn) wait(deadline time.Time) error {
 	}
 }
 
-// hungUp reports whether nothing more will come.
+// hungUp reports whether the launcher has closed its end of the connection.
 func (c *conn) hungUp() bool {
 	fds := []unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLRDHUP}}
 	n, err := unix.Poll(fds, 0)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// errFormat: the other end does not speak PMI-1.
+// errFormat is the error for a line that is no reply of PMI-1.
 var errFormat = errors.New("malformed PMI reply")
 
 // reply is a line of the server.
@@ -15,9 +15,9 @@ type reply struct {
 	fields map[string]string
 }
 
-// parse reads a line without its end: words NAME=VALUE in any order, one of which is
-// cmd. A word without = continues the value before it, for some servers explain a
-// failure in words.
+// parse reads a line without its newline: words NAME=VALUE in any order, one of which is
+// cmd. A word without = continues the value before it, because some servers explain a
+// failure in several words.
 func parse(line string) (reply, error) {
 	r := reply{fields: map[string]string{}}
 	last := ""
@@ -62,7 +62,7 @@ func (r reply) failed() string {
 	return ""
 }
 
-// show quotes text from outside, shortened.
+// show quotes and shortens text of the server for an error.
 func show(s string) string {
 	if len(s) > 80 {
 		s = s[:80] + "..."
@@ -70,8 +70,8 @@ func show(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// command writes a line. Names and values are this package's and the server's own,
-// and have no blanks.
+// command returns the line of a command. The names and values come from this package or
+// the server, and have no blanks.
 func command(cmd string, fields ...string) string {
 	var b strings.Builder
 	b.WriteString("cmd=" + cmd)

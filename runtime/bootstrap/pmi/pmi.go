@@ -15,10 +15,10 @@ import (
 var process struct {
 	mu      sync.Mutex
 	session *session
-	busy    bool // a bootstrap has it
+	busy    bool // a bootstrap uses the session
 }
 
-// Client is the bootstrap.
+// Client is the bootstrap of a PE by PMI-1.
 type Client struct {
 	s       *session
 	timeout time.Duration
@@ -35,15 +35,15 @@ var (
 )
 
 // New joins the job that env, the environment of the process, describes, and waits until all PEs
-// have come. A timeout of 0 waits for them for ever. One Client of a process is open at a time;
-// after Close there may be another.
+// have come; with a timeout of 0, for ever. Only one Client of a process is open at a time; after
+// Close there may be another.
 func New(env map[string]string, timeout time.Duration) (*Client, error) {
 	process.mu.Lock()
 	defer process.mu.Unlock()
 	if process.busy {
 		return nil, errors.New("join job by PMI: this process is in it already, or has failed to join (start it again)")
 	}
-	process.busy = true // also where this fails: the state of the conversation is then unknown
+	process.busy = true // even if this fails: the state of the connection is then unknown
 	if process.session == nil {
 		s, err := join(env, timeout)
 		if err != nil {
@@ -58,12 +58,13 @@ func New(env map[string]string, timeout time.Duration) (*Client, error) {
 	})
 }
 
-// Depart reports to the launcher that this process ends in good order, if it does: no Client is
-// open. Where PEs are missing it asks for the end of the job, for some launchers leave them
-// running. It is for the end of the process; nothing of this package may be called after it.
+// Depart is called at the end of the process. It reports to the launcher that the process ends in
+// good order, if it does: if no Client is open. If PEs are missing, it tells the launcher to end
+// the job, because some launchers leave the others running. Nothing of this package may be called
+// after it.
 func Depart() {
 	if !process.mu.TryLock() {
-		return // another thread is about to join: no good order
+		return // another thread is about to join, so the end is not in good order
 	}
 	defer process.mu.Unlock()
 	s := process.session
@@ -78,7 +79,7 @@ func Depart() {
 	}
 }
 
-// open makes a bootstrap of the conversation. Its first Allgather brings the secret of PE 0.
+// open makes a Client that uses the session, and gets the secret of PE 0 by a first Allgather.
 func open(s *session, timeout time.Duration, release func()) (*Client, error) {
 	c := &Client{s: s, timeout: timeout, release: release}
 	var mine []byte
@@ -119,14 +120,14 @@ func (c *Client) Barrier() error {
 	return c.s.steps.Run("barrier", func() error { return c.s.barrier(c.timeout) })
 }
 
-// Part implements bootstrap.Bootstrap. PMI-1 has no barrier of some PEs, so one that
-// has failed is waited for until the timeout.
+// Part implements bootstrap.Bootstrap. PMI-1 has no barrier of only some PEs, so Part
+// waits until the timeout for a PE that has failed.
 func (c *Client) Part() error { return c.Barrier() }
 
 // Secret implements bootstrap.Bootstrap.
 func (c *Client) Secret() *secret.Secret { return &c.secret }
 
-// Abort implements bootstrap.Bootstrap. PMI-1 has no room for the reason.
+// Abort implements bootstrap.Bootstrap. PMI-1 cannot carry the reason.
 func (c *Client) Abort(status int, _ string) { c.Exit(status) }
 
 // Exit implements bootstrap.Bootstrap.

@@ -9,7 +9,7 @@ import (
 	"libshmem/runtime/bootstrap"
 )
 
-// The variables that a launcher sets. FD is there, or Port and ID.
+// The variables that a launcher sets: EnvFD, or EnvPort and EnvID.
 const (
 	EnvFD   = "PMI_FD"   // number of the inherited descriptor
 	EnvPort = "PMI_PORT" // host:port to connect to
@@ -18,23 +18,24 @@ const (
 	EnvSize = "PMI_SIZE" // not with Port
 )
 
-// session is the conversation with the launcher.
+// session is this process's connection to the launcher, and what the launcher has told about the
+// job.
 type session struct {
 	conn  *conn
 	rank  libshmem.PE
 	size  int
 	kvs   string // name of the job's key-value space
-	room  int    // bytes of a value
+	room  int    // the most bytes of a value
 	steps bootstrap.Steps
 }
 
-// maxLine is the most bytes of a line of put.
+// maxLine is the most bytes of a line with a put command.
 const maxLine = 900
 
-// maxPEs bounds the job size that the launcher reports.
+// maxPEs is the most PEs that a launcher may report.
 const maxPEs = 1 << 24
 
-// join begins the conversation that env, the environment, describes.
+// join connects to the launcher that env, the environment of the process, describes.
 func join(env map[string]string, timeout time.Duration) (*session, error) {
 	end := deadline(timeout)
 	s := &session{rank: libshmem.NoPE}
@@ -48,6 +49,7 @@ func join(env map[string]string, timeout time.Duration) (*session, error) {
 	return s, nil
 }
 
+// deadline returns when a timeout is over; the zero time, which means never, for 0.
 func deadline(timeout time.Duration) time.Time {
 	if timeout <= 0 {
 		return time.Time{}
@@ -70,6 +72,8 @@ func (s *session) connect(env map[string]string, timeout time.Duration) (err err
 	return nil
 }
 
+// greet begins the protocol: it gets the rank, the size, the key-value space and the length of its
+// values.
 func (s *session) greet(env map[string]string, end time.Time) (err error) {
 	if env[EnvFD] != "" {
 		if s.size, err = number(env, EnvSize, 1, maxPEs); err != nil {
@@ -101,7 +105,8 @@ func (s *session) greet(env map[string]string, end time.Time) (err error) {
 	if s.kvs = r.fields["kvsname"]; s.kvs == "" || len(s.kvs) > 256 {
 		return fmt.Errorf("%w: key-value space %s", errFormat, show(s.kvs))
 	}
-	// The longest key has the largest numbers, and a value ends with a NUL there.
+	// Leave room for the longest key, which has the largest numbers. The launcher counts a NUL at
+	// the end of a value.
 	s.room = min(maxLine-len(s.put(s.key(1<<30, maxPEs, 1<<20), "")), most-1)
 	if s.room < 32 {
 		return fmt.Errorf("%w: values have at most %d bytes", errFormat, most)
@@ -109,8 +114,8 @@ func (s *session) greet(env map[string]string, end time.Time) (err error) {
 	return nil
 }
 
-// introduce names the PE that has connected, which an inherited descriptor does by itself, and gets
-// the values that the variables would have.
+// introduce tells the launcher which PE has connected by PMI_PORT, which an inherited descriptor
+// shows by itself, and gets the rank and the size, for which there are then no variables.
 func (s *session) introduce(env map[string]string, end time.Time) error {
 	id, err := number(env, EnvID, 0, maxPEs)
 	if err != nil {
@@ -135,7 +140,7 @@ func (s *session) introduce(env map[string]string, end time.Time) error {
 	return err
 }
 
-// number reads a number from a launcher's variables or lines.
+// number reads a number, from least to most, from a launcher's variables or lines.
 func number(from map[string]string, name string, least, most int) (int, error) {
 	n, err := strconv.Atoi(from[name])
 	if err != nil || n < least || n > most {
@@ -145,13 +150,13 @@ func number(from map[string]string, name string, least, most int) (int, error) {
 	return n, nil
 }
 
-// rank reads the number of this PE, of a job of size PEs.
+// rank reads the rank of this PE in a job of size PEs.
 func rank(from map[string]string, name string, size int) (libshmem.PE, error) {
 	n, err := number(from, name, 0, size-1)
 	return libshmem.PE(n), err
 }
 
-// ask sends a command and waits for its reply.
+// ask sends a command, line, and waits for its reply, whose cmd must be want.
 func (s *session) ask(end time.Time, want, line string) (reply, error) {
 	if err := s.conn.send(line); err != nil {
 		return reply{}, err
@@ -159,7 +164,7 @@ func (s *session) ask(end time.Time, want, line string) (reply, error) {
 	return s.expect(end, want)
 }
 
-// expect waits for a reply that reports success.
+// expect waits for a reply. It returns an error unless the reply's cmd is want and reports success.
 func (s *session) expect(end time.Time, want string) (reply, error) {
 	r, err := s.conn.read(end)
 	switch {
@@ -176,18 +181,18 @@ func (s *session) expect(end time.Time, want string) (reply, error) {
 	return r, nil
 }
 
-// readGrace is the time that a launcher has to read this process's output: Hydra ends the job at
-// once, and forgets the contents of the pipes.
+// readGrace is how long abort waits first, so that the launcher reads this process's output: Hydra
+// ends the job at once, and loses what is in the pipes.
 const readGrace = 250 * time.Millisecond
 
-// abort has the launcher end the job. It does not answer; Slurm gives the job a
-// status of its own.
+// abort tells the launcher to end the job, to which there is no reply. Slurm ignores
+// the status.
 func (s *session) abort(status int) {
 	time.Sleep(readGrace)
 	_ = s.conn.send(command("abort", "exitcode", strconv.Itoa(status)))
 }
 
-// leave ends the conversation in good order. A failure goes unreported: the process ends.
+// leave ends the connection in good order. It reports no error, because the process ends.
 func (s *session) leave() {
 	_, _ = s.ask(time.Now().Add(5*time.Second), "finalize_ack", command("finalize"))
 	s.conn.close()

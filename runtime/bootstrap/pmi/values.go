@@ -11,26 +11,29 @@ import (
 	"libshmem"
 )
 
-// A PE's part for the others is text in base64, cut into values. The first value begins with their
-// number and a dot.
+// A PE's contribution to an allgather travels as base64 text, split into several values. The first
+// value begins with the number of values and a dot.
 
 var text = base64.RawURLEncoding
 
-// maxValues bounds the number of values that one PE may announce: 700 MB.
+// maxValues is the most values of one PE in an allgather: 700 MB.
 const maxValues = 1 << 20
 
+// key returns the key of one value of a PE in a step.
 func (s *session) key(step int, pe libshmem.PE, part int) string {
 	return fmt.Sprintf("shmem-%d-%d-%d", step, pe, part)
 }
 
+// put returns the line of the command that puts a value.
 func (s *session) put(key, value string) string {
 	return command("put", "kvsname", s.kvs, "key", key, "value", value)
 }
 
-// cut makes values of at most room bytes.
+// cut encodes a contribution as values of at most room bytes each.
 func cut(mine []byte, room int) []string {
 	t := text.EncodeToString(mine)
-	// The number of values has as many digits as fits each length of it.
+	// The digits of the number of values count in the length, on which that number depends: try
+	// one digit, two digits, and so on.
 	digits := 1
 	for ; ; digits++ {
 		n := max(1, (len(t)+digits+1+room-1)/room)
@@ -46,7 +49,7 @@ func cut(mine []byte, room int) []string {
 	return values
 }
 
-// paste puts the values together again. next returns the one with a number.
+// paste decodes the contribution that cut has encoded. next returns the value with an index.
 func paste(next func(part int) (string, error)) ([]byte, error) {
 	first, err := next(0)
 	if err != nil {
@@ -73,6 +76,8 @@ func paste(next func(part int) (string, error)) ([]byte, error) {
 	return b, nil
 }
 
+// allgather puts this PE's contribution into the key-value space, waits in a barrier, and gets the
+// contributions of the others.
 func (s *session) allgather(mine []byte, timeout time.Duration) ([][]byte, error) {
 	values := cut(mine, s.room)
 	if len(values) > maxValues {

@@ -1,16 +1,17 @@
 // Package pmix is the bootstrap of a PE whose launcher is a PMIx server: mpirun of Open MPI,
-// prterun, and srun --mpi=pmix. The client is the launcher's own, libpmix.so.2, found when it is
-// needed; its headers are not used, the needed declarations are in load.c.
+// prterun, and srun --mpi=pmix. It uses the launcher's client library, libpmix.so.2, which it loads
+// when it needs it; it does not use the library's headers, and has the needed declarations in
+// load.c.
 //
-// A PE puts its part into the key-value space of the job, a fence hands every PE's part to every
-// PE, and gets read them. Each of these calls is begun here, ended by a thread of libpmix, and
-// waited for with a timeout, because a server waits for ever for a PE that has died. A PE that
-// waits for longer than a second puts a key that says so. When the timeout comes, the key is asked
-// for of every PE: a server fetches it from the node of the PE without a fence, and the PEs whose
-// keys do not come are named.
+// In an allgather each PE puts its contribution into the key-value space of the job, a fence makes
+// all of them available to every PE, and each PE gets them. The package starts each of these calls,
+// a thread of libpmix completes it, and the package waits with a timeout, because a server waits
+// for ever for a PE that has died. A PE that waits in a fence for longer than a second puts a key
+// that says so. After the timeout a PE gets that key from every other PE, which a server fetches
+// from the PE's node without a fence, and names the PEs that have none.
 //
-// After PMIx_Finalize some versions of the library cannot be initialised again, and before it a
-// process may not end, or mpirun takes it for failed. So there is one PMIx_Init for all bootstraps
-// of a process, and PMIx_Finalize is for its end: Depart. Both count: MPI may use the library in
-// the same process, before and after.
+// Some versions of the library cannot be initialised again after PMIx_Finalize, and mpirun takes a
+// process that ends without it for failed. So there is one PMIx_Init for all bootstraps of a
+// process, and PMIx_Finalize at its end: Depart. The library counts both calls, so MPI may use it
+// in the same process, before and after.
 package pmix

@@ -18,10 +18,10 @@ import (
 	"libshmem/runtime/guard"
 )
 
-// library is the name of the client's library. If one is loaded already, MPI's, it is that one.
+// library is the name of the client library. If MPI has loaded it already, it is MPI's.
 var library = "libpmix.so.2"
 
-// status is an error of PMIx.
+// status is an error code of PMIx.
 type status C.int
 
 func (s status) Error() string {
@@ -40,7 +40,7 @@ func check(s C.int) error {
 	return status(s)
 }
 
-// load finds the library.
+// load loads the client library.
 func load() error {
 	name := C.CString(library)
 	defer C.free(unsafe.Pointer(name))
@@ -53,8 +53,8 @@ func load() error {
 
 var errSilent = errors.New("its PMIx server does not answer")
 
-// initialise connects to the server. PMIx_Init waits without end for a stopped one: a call that
-// does not return in time is left behind, and the error is errSilent.
+// initialise connects to the server by PMIx_Init. That waits for ever if the server is stopped: if
+// it does not return in time, initialise returns errSilent and leaves the call to its goroutine.
 func initialise(timeout time.Duration) (rank libshmem.PE, size int, err error) {
 	type answer struct {
 		rank, size C.uint32_t
@@ -86,7 +86,7 @@ func initialise(timeout time.Duration) (rank libshmem.PE, size int, err error) {
 	return libshmem.PE(r), int(n), nil
 }
 
-// finalise reports no failure: the process ends.
+// finalise calls PMIx_Finalize. It reports no error, because the process ends.
 func finalise() { C.shmemi_pmix_finalize() }
 
 func abort(status int) { C.shmemi_pmix_abort(C.int(status)) }
@@ -101,7 +101,7 @@ func put(key string, bytes []byte) error {
 	return check(C.shmemi_pmix_put(name, unsafe.Pointer(unsafe.SliceData(bytes)), C.size_t(len(bytes))))
 }
 
-// call is a PMIx call under way. Its owner frees it.
+// call is an asynchronous PMIx call that has been started. The caller frees it.
 type call struct{ c *C.struct_shmemi_pmix_call }
 
 var errMemory = errors.New("no memory")
@@ -121,7 +121,8 @@ func made(c *C.struct_shmemi_pmix_call) (call, error) {
 	return call{c}, nil
 }
 
-// wait returns the answer, or errLate at the end, unless that is zero.
+// wait waits for the call's completion and returns its bytes, or errLate after the time end. A zero
+// end never comes.
 func (c call) wait(end time.Time) ([]byte, error) {
 	ms := C.int64_t(-1)
 	if !end.IsZero() {

@@ -1,9 +1,8 @@
 /*
- * load.c: the functions of libpmix, and how they are called.
+ * load.c: loads the functions of libpmix, and calls them.
  *
- * The declarations are the interface's as it is in versions 3 to 5 of the PMIx standard, whose
- * library is libpmix.so.2 in all of them. PMIx calls back in a thread of its own, which stays in C
- * here.
+ * The declarations fit versions 3 to 5 of the PMIx standard, whose library is libpmix.so.2 in all
+ * of them. PMIx makes its callbacks in its own thread, which runs only C code here.
  */
 #define _GNU_SOURCE
 #include "load.h"
@@ -87,8 +86,8 @@ static struct {
 
 static struct proc self;
 
-/* A socket and its other end, which is shut down when the connection is lost: a copy of it
- * in a forked child changes nothing. */
+/* A pair of sockets. ends[1] is shut down when the connection to the server is lost, so that
+ * ends[0] becomes readable, even if a forked child has a copy of them. */
 static int ends[2] = {-1, -1};
 static atomic_int lost;
 
@@ -143,11 +142,12 @@ struct shmemi_pmix_call {
     size_t size;
     void *bytes;
     uint32_t number;
-    struct info info; /* which PMIx reads until it is done, as the two below */
+    struct info info; /* PMIx reads this and the two below until the call completes */
     struct proc proc;
     char key[64];
 };
 
+/* Makes a call about a PE, which has not been started yet. NULL: there is no memory. */
 static struct shmemi_pmix_call *begin(uint32_t rank)
 {
     struct shmemi_pmix_call *call = calloc(1, sizeof *call);
@@ -178,6 +178,8 @@ void shmemi_pmix_free(struct shmemi_pmix_call *call)
     free(call);
 }
 
+/* Callback of PMIx: records the result of a call, wakes its waiter, and gives up PMIx's share in
+ * the call. */
 static void answer(int status, struct value *value, void *data)
 {
     struct shmemi_pmix_call *call = data;
@@ -208,7 +210,8 @@ static void answer_op(int status, void *data)
     answer(status, NULL, data);
 }
 
-/* After the function that begins a call has returned. */
+/* Handles the status with which the function that starts a call has returned: unless it is SUCCESS,
+ * there will be no callback, so begun records the result itself. */
 static struct shmemi_pmix_call *begun(struct shmemi_pmix_call *call, int status)
 {
     if (status != SUCCESS)
@@ -243,6 +246,7 @@ int shmemi_pmix_wait(struct shmemi_pmix_call *call, int64_t ms, const void **byt
     return status;
 }
 
+/* Callback of PMIx: the connection to the server is lost. */
 static void hear_end(size_t id, int status, const struct proc *source, struct info *info, size_t n,
                      struct info *results, size_t n_results, event_done *done, void *data)
 {
@@ -259,7 +263,7 @@ int shmemi_pmix_init(uint32_t *rank, uint32_t *size)
     if (status != SUCCESS)
         return status;
     if (ends[0] < 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        ends[0] = ends[1] = -1; /* no descriptors: the end is heard of in the next step */
+        ends[0] = ends[1] = -1; /* no descriptors: the next step notices the end */
     static int codes[] = {ERROR_LOST_CONNECTION};
     real.listen(codes, 1, NULL, 0, hear_end, NULL, NULL);
     *rank = self.rank;

@@ -1,7 +1,7 @@
 /*
- * load.h: libpmix, found at run time, behind calls that end.
+ * load.h: calls libpmix, which is loaded at run time, with timeouts.
  *
- * A status is PMIx's: 0 or an error below 0. A forked child may call nothing of this.
+ * A status is PMIx's: 0 or an error below 0. A forked child may call none of these functions.
  */
 #ifndef SHMEMI_PMIX_LOAD_H
 #define SHMEMI_PMIX_LOAD_H
@@ -11,7 +11,7 @@
 
 enum { SHMEMI_PMIX_TIMEOUT = -24, SHMEMI_PMIX_NOT_FOUND = -46 };
 
-/* Loads the library from a path or by its name. On failure why gets the cause. */
+/* Loads the library from a path or by its name. Returns 0, or -1 and the cause in why. */
 int shmemi_pmix_load(const char *file, char *why, size_t len);
 
 /* Calls PMIx_Init, and PMIx_Finalize. */
@@ -24,26 +24,28 @@ const char *shmemi_pmix_text(int status);
 /* Puts n bytes under the key and hands them to the server. */
 int shmemi_pmix_put(const char *key, const void *bytes, size_t n);
 
-/* A call that has begun. Its owner frees it once, answered or not. */
+/* An asynchronous call that has been started. The caller frees it once, completed or not. */
 struct shmemi_pmix_call;
 
-/* Begin a fence of the job, and the look-up of a key of a PE. NULL: no memory.
- * A look-up asks for no refresh: with that libpmix 5.0.7 finds nothing. */
+/* Start a fence of the job, and the look-up of a key of a PE. NULL: there is no
+ * memory. A look-up does not request a refresh, with which libpmix 5.0.7 finds
+ * nothing. */
 struct shmemi_pmix_call *shmemi_pmix_fence(void);
 struct shmemi_pmix_call *shmemi_pmix_get(uint32_t rank, const char *key);
 
-/* Waits for the end of a call: its status, or SHMEMI_PMIX_TIMEOUT after ms
- * milliseconds; below 0: for ever. A look-up's bytes stay the call's. */
+/* Waits until a call completes, up to ms milliseconds; below 0: for ever. Returns
+ * the call's status, or SHMEMI_PMIX_TIMEOUT. The bytes that a look-up has found
+ * are valid until the call is freed. */
 int shmemi_pmix_wait(struct shmemi_pmix_call *call, int64_t ms, const void **bytes, size_t *n);
 void shmemi_pmix_free(struct shmemi_pmix_call *call);
 
-/* Has the launcher end the job. */
+/* Tells the launcher to end the job. */
 void shmemi_pmix_abort(int status);
 
-/* Whether the connection to the server is lost. */
+/* Returns whether the connection to the server is lost. */
 int shmemi_pmix_over(void);
 
-/* A socket whose other end is shut down then, or -1. */
+/* Returns a socket that becomes readable when the connection to the server is lost, or -1. */
 int shmemi_pmix_news(void);
 
 #endif

@@ -19,11 +19,11 @@ const (
 )
 
 const (
-	// publishAfter is the time that a PE waits before it publishes that it waits. A step that goes
-	// well takes less.
+	// publishAfter is how long a PE waits in a barrier before it publishes that it waits. Usually a
+	// barrier takes less.
 	publishAfter = time.Second
-	// lookupTime bounds the lookups of a PE whose wait is over: which others wait: a server that
-	// has nothing of a PE does not answer.
+	// lookupTime is how long a PE whose timeout is over looks up which other PEs wait. A server
+	// sends no reply about a PE that has published nothing.
 	lookupTime = 2 * time.Second
 )
 
@@ -38,7 +38,7 @@ var process struct {
 	steps  bootstrap.Steps
 }
 
-// Client is the bootstrap.
+// Client is the bootstrap of a PE by PMIx.
 type Client struct {
 	timeout time.Duration
 	secret  secret.Secret
@@ -53,8 +53,8 @@ var (
 )
 
 // New joins the job of the server that the environment of the process names, and waits
-// until all PEs have come. A timeout of 0 waits for them for ever. One Client of a
-// process is open at a time; after Close there may be another.
+// until all PEs have come; with a timeout of 0, for ever. Only one Client of a process
+// is open at a time; after Close there may be another.
 func New(timeout time.Duration) (*Client, error) {
 	c, err := open(timeout)
 	if err != nil {
@@ -102,12 +102,12 @@ func open(timeout time.Duration) (*Client, error) {
 	return c, nil
 }
 
-// Depart reports to the launcher that this process ends in good order, if it does: no Client is
-// open. A process that ends without this ends its job. Depart is for the end of the process;
-// nothing of this package may be called after it.
+// Depart is called at the end of the process. It reports to the launcher that the process ends in
+// good order, if it does: if no Client is open. A process that ends without that ends its job.
+// Nothing of this package may be called after Depart.
 func Depart() {
 	if !process.mu.TryLock() {
-		return // another thread is about to join: no good order
+		return // another thread is about to join, so the end is not in good order
 	}
 	defer process.mu.Unlock()
 	if process.joined && process.steps.Err == nil && !process.busy {
@@ -137,10 +137,11 @@ func (c *Client) Allgather(mine []byte) (all [][]byte, err error) {
 // Barrier implements bootstrap.Bootstrap.
 func (c *Client) Barrier() error { return process.steps.Run("barrier", c.barrier) }
 
-// Part implements bootstrap.Bootstrap. A fence is of all PEs, so one that has failed
-// is waited for until the timeout, where the launcher does not end the job before.
+// Part implements bootstrap.Bootstrap. A fence includes all PEs, so Part waits until the
+// timeout for a PE that has failed, unless the launcher ends the job before.
 func (c *Client) Part() error { return c.Barrier() }
 
+// deadline returns when a timeout is over; the zero time, which means never, for 0.
 func deadline(timeout time.Duration) time.Time {
 	if timeout <= 0 {
 		return time.Time{}
@@ -150,7 +151,7 @@ func deadline(timeout time.Duration) time.Time {
 
 func (c *Client) allgather(mine []byte) ([][]byte, error) {
 	key := fmt.Sprintf("shmem-%d", process.steps.N)
-	// Some servers take no bytes for no key.
+	// Some servers treat a key without bytes as one that does not exist: put one byte more.
 	if err := put(key, append([]byte{0}, mine...)); err != nil {
 		return nil, err
 	}
@@ -197,6 +198,8 @@ func (c *Client) collect(key string, mine []byte) (all [][]byte, err error) {
 	return all, nil
 }
 
+// barrier waits in a fence until all PEs have come. After the timeout it returns an error that
+// names the PEs that have not published that they wait.
 func (c *Client) barrier() error {
 	f, err := fence()
 	if err != nil {
@@ -222,7 +225,7 @@ func (c *Client) barrier() error {
 	if err != nil {
 		return err
 	}
-	// It may have ended meanwhile.
+	// The fence may have completed meanwhile.
 	if _, err = f.wait(time.Now()); err != errLate {
 		return err
 	}
@@ -232,7 +235,8 @@ func (c *Client) barrier() error {
 	return &bootstrap.MissingError{Missing: missing, Waited: c.timeout}
 }
 
-// absent returns the PEs that have not published the key, which each does when it waits.
+// absent returns the PEs that have not published the key, which says that a PE waits in the
+// barrier.
 func (c *Client) absent(key string) (missing []libshmem.PE, err error) {
 	calls := make([]call, c.Size())
 	for pe := range libshmem.PE(c.Size()) {

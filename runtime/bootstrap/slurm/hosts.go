@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// maxHosts bounds the hosts of a list.
+// maxHosts is the most hosts of a list.
 const maxHosts = 1 << 16
 
-// hosts reads a list of hosts as Slurm writes it: n[01-03,7],m[1-2]x. Numbers keep the zeros of the
-// first of their range. An error names the byte and the expected text.
+// hosts reads a list of hosts as Slurm writes it: n[01-03,7],m[1-2]x. All numbers of a range have
+// as many digits as its first. An error names the byte and the expected text.
 func hosts(list string) ([]string, error) {
 	r := reader{text: list}
 	var all []string
@@ -30,12 +30,13 @@ func hosts(list string) ([]string, error) {
 	}
 }
 
-// reader goes through a list.
+// reader reads a list of hosts from the byte at on.
 type reader struct {
 	text string
 	at   int
 }
 
+// wrong returns the error for a byte that does not fit; format is the expected text.
 func (r *reader) wrong(format string, args ...any) error {
 	found := "the end"
 	if r.at < len(r.text) {
@@ -48,6 +49,7 @@ func (r *reader) wrong(format string, args ...any) error {
 	return fmt.Errorf("list of hosts %q, byte %d: %s, expected %s", text, r.at, found, fmt.Sprintf(format, args...))
 }
 
+// take skips the byte c, if it is next, and reports whether it was.
 func (r *reader) take(c byte) bool {
 	if r.at == len(r.text) || r.text[r.at] != c {
 		return false
@@ -56,7 +58,7 @@ func (r *reader) take(c byte) bool {
 	return true
 }
 
-// while takes the bytes that f accepts.
+// while returns the next bytes that f accepts, and skips them.
 func (r *reader) while(f func(c byte) bool) string {
 	from := r.at
 	for r.at < len(r.text) && f(r.text[r.at]) {
@@ -71,8 +73,8 @@ func literal(c byte) bool {
 	return digit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '.' || c == '-' || c == '_'
 }
 
-// entry is the text between two commas: text and brackets in any order. The last bracket counts
-// fastest.
+// entry reads the text up to a comma: text and brackets in any order. It returns the names that the
+// entry stands for; the last bracket varies fastest.
 func (r *reader) entry() ([]string, error) {
 	names := []string{r.while(literal)}
 	from := r.at
@@ -96,7 +98,8 @@ func (r *reader) entry() ([]string, error) {
 	return names, nil
 }
 
-// brackets is the rest after "[": numbers and ranges of them, up to most.
+// brackets reads what follows "[": numbers and ranges. It returns all numbers, of which there may
+// be most.
 func (r *reader) brackets(most int) (all []string, err error) {
 	for {
 		if all, err = r.numbers(all, most); err != nil {
@@ -111,6 +114,7 @@ func (r *reader) brackets(most int) (all []string, err error) {
 	}
 }
 
+// numbers reads a number or a range, and appends its numbers to all.
 func (r *reader) numbers(all []string, most int) ([]string, error) {
 	low, first, err := r.number()
 	if err != nil {
@@ -140,7 +144,7 @@ func (r *reader) numbers(all []string, most int) ([]string, error) {
 	return all, nil
 }
 
-// number returns a number as it is written, and its value.
+// number reads a number, and returns its digits and its value.
 func (r *reader) number() (string, int, error) {
 	at := r.at
 	text := r.while(digit)

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// limit is the longest time that one conversation may take.
+	// limit is the longest time that the exchange over one connection may take.
 	limit = 5 * time.Second
-	// mostConns caps the connections that are served at the same time. More push out the oldest, so
-	// that a silent one delays no other.
+	// mostConns caps the connections that are served at the same time. A further one closes the
+	// oldest, so that a silent connection delays no other.
 	mostConns = 256
 )
 
-// listener is PE 0's listener, which gives the id away.
+// listener is PE 0's listener, which sends the unique id to the PEs of the step.
 type listener struct {
 	listener net.Listener
 	talks    sync.WaitGroup
@@ -31,7 +31,7 @@ type listener struct {
 	shut  bool
 }
 
-// listen takes the first of the ports that is free.
+// listen listens at the first of the ports that is free.
 func listen(ports []int, family uid.Family) (net.Listener, error) {
 	network := map[uid.Family]string{uid.AnyFamily: "tcp", uid.IPv4: "tcp4", uid.IPv6: "tcp6"}[family]
 	var errs []error
@@ -48,6 +48,8 @@ func listen(ports []int, family uid.Family) (net.Listener, error) {
 
 func list(ports []int) string { return strings.Trim(fmt.Sprint(ports), "[]") }
 
+// newListener starts a goroutine that accepts connections at l, and sends the id to PEs of the
+// step.
 func newListener(l net.Listener, p *peer, id uid.ID) *listener {
 	d := &listener{listener: l}
 	d.talks.Go(guard.Func("the bootstrap", func() {
@@ -66,6 +68,7 @@ func newListener(l net.Listener, p *peer, id uid.ID) *listener {
 	return d
 }
 
+// welcome serves a new connection, in its own goroutine.
 func (d *listener) welcome(conn net.Conn, p *peer, id uid.ID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -81,10 +84,11 @@ func (d *listener) welcome(conn net.Conn, p *peer, id uid.ID) {
 	d.talks.Go(guard.Func("the bootstrap", func() {
 		defer d.forget(conn)
 		_ = conn.SetDeadline(time.Now().Add(limit))
-		_ = p.open(conn, &id) // the other side gets the reason
+		_ = p.open(conn, &id) // open has sent an error to the other side
 	}))
 }
 
+// forget closes a connection that has been served.
 func (d *listener) forget(conn net.Conn) {
 	conn.Close()
 	d.mu.Lock()
@@ -92,7 +96,7 @@ func (d *listener) forget(conn net.Conn) {
 	d.conns = slices.DeleteFunc(d.conns, func(c net.Conn) bool { return c == conn })
 }
 
-// close returns when no connection is served any more.
+// close closes the listener and its connections, and waits until none is served any more.
 func (d *listener) close() {
 	d.mu.Lock()
 	d.shut = true

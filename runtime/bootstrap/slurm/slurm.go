@@ -22,22 +22,22 @@ import (
 // Options are a PE's inputs.
 type Options struct {
 	Env     map[string]string // of the process
-	Folder  string            // that all hosts share, in the place of munge; "": munge
+	Folder  string            // a folder that all hosts share, to use instead of munge; "": use munge
 	Filter  uid.Filter
 	Timeout time.Duration // for the others to come, above 0
 	GoesOn  bool          // as uid.Options.GoesOn
 }
 
 const (
-	// Between attempts to find the listener.
+	// The pauses between attempts to find PE 0's listener grow from the first to the second.
 	firstPause, lastPause = 20 * time.Millisecond, 500 * time.Millisecond
-	// tries is the number of addresses that are tried at the same time.
+	// tries is how many addresses are tried at the same time.
 	tries = 64
 )
 
 const remedy = "start the program with srun --mpi=pmi2, which needs nothing, or --mpi=pmix; or name a folder that the hosts share by SHMEM_BOOTSTRAP_DIR"
 
-// Join brings this task together with the others of its step.
+// Join brings this task together with the other tasks of its Slurm step.
 func Join(o Options) (bootstrap.Bootstrap, error) {
 	s, err := read(o.Env)
 	if err != nil {
@@ -63,7 +63,7 @@ func Join(o Options) (bootstrap.Bootstrap, error) {
 	return m, nil
 }
 
-// file is the step's name as that of a file.
+// file returns the name of the step's file in the shared folder.
 func (s *step) file() string {
 	return "shmem-" + strings.Map(func(c rune) rune {
 		if c < 0x80 && (literal(byte(c))) {
@@ -73,6 +73,7 @@ func (s *step) file() string {
 	}, s.name)
 }
 
+// meet brings the tasks together without a shared folder; n verifies the users of processes.
 func meet(o *Options, s *step, n verifier) (*uid.Member, error) {
 	user, err := n.Self()
 	if err != nil {
@@ -85,6 +86,7 @@ func meet(o *Options, s *step, n verifier) (*uid.Member, error) {
 	return follow(o, s, p)
 }
 
+// join joins the job of a unique id, and waits until all PEs have.
 func (o *Options) join(s *step, id uid.ID) (*uid.Member, error) {
 	m, err := uid.Join(uid.Options{ID: id, PE: s.pe, Size: s.size, Timeout: o.Timeout, GoesOn: o.GoesOn, Name: "slurm"})
 	if err != nil {
@@ -96,8 +98,8 @@ func (o *Options) join(s *step, id uid.ID) (*uid.Member, error) {
 	return m, nil
 }
 
-// lead keeps the listener open until all PEs have joined. A PE that has the id connects to no other
-// listener before this PE has finalized.
+// lead is Join of PE 0. It keeps its listener open until all PEs have joined. A PE that has the id
+// connects to no other listener before this PE has finalized.
 func lead(o *Options, s *step, p *peer) (*uid.Member, error) {
 	l, err := listen(s.ports, o.Filter.Family)
 	if err != nil {
@@ -117,6 +119,7 @@ func lead(o *Options, s *step, p *peer) (*uid.Member, error) {
 	return m, nil
 }
 
+// follow is Join of the other PEs: it finds PE 0's listener and joins by the id from there.
 func follow(o *Options, s *step, p *peer) (*uid.Member, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), o.Timeout)
 	defer cancel()
@@ -150,10 +153,10 @@ type finder struct {
 	step      *step
 	peer      *peer
 	addresses []netip.Addr
-	lost      bool // there is no use in looking again
+	lost      bool // a further attempt would fail, too
 }
 
-// resolve finds the addresses of the hosts, once.
+// resolve finds the addresses of the hosts where PE 0 may run.
 func (l *finder) resolve(ctx context.Context) error {
 	network := map[uid.Family]string{uid.AnyFamily: "ip", uid.IPv4: "ip4", uid.IPv6: "ip6"}[l.options.Filter.Family]
 	var found []netip.Addr
@@ -178,7 +181,7 @@ func (l *finder) resolve(ctx context.Context) error {
 	return nil
 }
 
-// find connects to all ports, and returns the id of the first listener that gives one.
+// find connects to all ports of all addresses, and returns the first id that a listener sends.
 func (l *finder) find(ctx context.Context) (uid.ID, error) {
 	if l.addresses == nil {
 		if err := l.resolve(ctx); err != nil {
@@ -228,7 +231,7 @@ func (l *finder) find(ctx context.Context) (uid.ID, error) {
 	return uid.ID{}, err
 }
 
-// cause leaves out the address, which the caller names.
+// cause returns a network error without the address, which the caller names.
 func cause(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Err != nil {

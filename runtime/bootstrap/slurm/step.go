@@ -11,25 +11,26 @@ import (
 	"libshmem"
 )
 
-// The variables that identify a step of srun: the step's script has others as well, which are not
-// true of the processes that it starts by itself.
+// The variables that identify a task of an srun step. A batch script has some of them as well,
+// which do not hold for the processes that it starts itself.
 const (
 	EnvJob   = "SLURM_JOB_ID"
 	EnvStep  = "SLURM_STEP_ID"
 	EnvPE    = "SLURM_PROCID"
 	EnvSize  = "SLURM_NTASKS"
-	envAgent = "TORCHELASTIC_RUN_ID" // torchrun's processes: the task is their agent
+	envAgent = "TORCHELASTIC_RUN_ID" // set in torchrun's processes: not they, but torchrun is the task
 )
 
 const (
 	maxPEs = 1 << 20
-	// maxStep is the first number that is no step's: a batch script, a shell.
+	// maxStep is the first number that Slurm does not give to a step of srun, but to a batch script
+	// or a shell.
 	maxStep = 0xfffffff0
 	// candidates is the number of hosts on which PE 0 is searched for, if Slurm does not name one.
 	candidates = 64
 	// listeners is the number of ports that PE 0 may choose from.
 	listeners = 8
-	// The ports that Linux by default does not assign to programs on its own.
+	// The ports above those that Linux by default assigns to programs on its own.
 	firstPort, lastPort = 61000, 65535
 )
 
@@ -42,7 +43,7 @@ type step struct {
 	ports []int    // on which PE 0 may listen
 }
 
-// Sign reports whether the variables are those of a step's task.
+// Sign returns the names of the variables that show that this process is a task of a step, or "".
 func Sign(env map[string]string) string {
 	for _, name := range []string{EnvJob, EnvStep, EnvPE, EnvSize} {
 		if env[name] == "" {
@@ -78,8 +79,8 @@ func read(env map[string]string) (s step, err error) {
 	if s.hosts, err = hosts(list); err != nil {
 		return s, fmt.Errorf("SLURM_STEP_NODELIST: %w", err)
 	}
-	// Else the first task is on the first host, however the tasks are spread. The list is
-	// sorted where the user's order, or that of parts of a job, is another.
+	// Slurm puts the first task on the first host of the list, unless the user has chosen an
+	// arbitrary order or the job has several parts: then the list is sorted all the same.
 	if env["SLURM_DISTRIBUTION"] != "arbitrary" && env["SLURM_HET_SIZE"] == "" {
 		if s.hosts = s.hosts[:1]; env["SLURM_NODEID"] == "0" {
 			s.hosts = nil
@@ -97,7 +98,8 @@ func read(env map[string]string) (s step, err error) {
 	return s, nil
 }
 
-// reserved are the ports that Slurm keeps free for the step on all its hosts: "12000-12002".
+// reserved reads a list of the ports that Slurm keeps free for the step on all its hosts, such as
+// "12000-12002".
 func reserved(list string) (ports []int, err error) {
 	if list == "" {
 		return nil, nil
@@ -116,8 +118,8 @@ func reserved(list string) (ports []int, err error) {
 	return ports[:min(len(ports), listeners)], nil
 }
 
-// derived are ports that the PEs agree about without a word. Another step may have the same: the
-// credentials distinguish them.
+// derived returns ports that follow from the name of the step, so that all PEs know them without
+// communication. Another step may have the same ports; the credentials tell the steps apart.
 func derived(name string) (ports []int) {
 	for i := byte(0); len(ports) < listeners; i++ {
 		sum := sha256.Sum256(append([]byte(name), 0, i))

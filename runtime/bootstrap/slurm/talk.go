@@ -11,10 +11,9 @@ import (
 	"libshmem/runtime/bootstrap/uid"
 )
 
-// The conversation at the listener: each side sends a random number, then the PE that connects a
-// credential for both numbers, then PE 0 another one, with the unique id in it. A credential that
-// was overheard is of no use: it is for numbers that are used once, and another user's host cannot
-// read it.
+// The exchange at PE 0's listener: each side sends a random number; then the PE that connects sends
+// a credential for both numbers, and PE 0 another one, with the unique id in it. A credential that
+// was overheard is of no use: its numbers are used only once, and no other user can read it.
 const (
 	magic   = "SHMS"
 	version = 1
@@ -28,14 +27,14 @@ const (
 
 var errTalk = errors.New("it does not speak as a PE of a step does")
 
-// verifier is munge, but for tests.
+// verifier makes and reads credentials that prove a process's user: munge, except in tests.
 type verifier interface {
 	Self() (munge.User, error)
 	Encode(bytes []byte, reader munge.User) (string, error)
 	Decode(cred string) ([]byte, munge.User, error)
 }
 
-// daemon is that of this host.
+// daemon is the verifier that calls the munge daemon of this host.
 type daemon struct{}
 
 // turns limits concurrent calls of the munge daemon, each of which blocks a thread.
@@ -55,29 +54,30 @@ func (daemon) Decode(cred string) ([]byte, munge.User, error) {
 	return munge.Decode(cred)
 }
 
-// peer is one side.
+// peer is one side of the exchange.
 type peer struct {
 	verifier verifier
-	user     munge.User // of this process, and so of the other
-	name     string     // of the step
+	user     munge.User // the user of this process, which the other side must have, too
+	name     string     // name of the step
 }
 
-// nonces are the random numbers of one conversation.
+// nonces are the random numbers of both sides of one exchange.
 type nonces struct{ knocker, opener secret.Nonce }
 
+// statement returns the bytes that a credential signs: the role, the step and both random numbers.
 func (p *peer) statement(role string, n nonces) []byte {
 	b := append([]byte(role), 0)
 	b = append(append(b, p.name...), 0)
 	return append(append(b, n.knocker[:]...), n.opener[:]...)
 }
 
-// testify returns a credential of the verifier that proves this process's role and carries the
+// testify returns a credential that proves this process's role in the exchange and carries the
 // bytes.
 func (p *peer) testify(role string, n nonces, bytes []byte) (string, error) {
 	return p.verifier.Encode(append(p.statement(role, n), bytes...), p.user)
 }
 
-// believe reads the credential of the other side, and returns the bytes in it.
+// believe checks the credential of the other side, and returns the bytes that it carries.
 func (p *peer) believe(cred, role string, n nonces) ([]byte, error) {
 	b, user, err := p.verifier.Decode(cred)
 	if err != nil {
@@ -93,7 +93,7 @@ func (p *peer) believe(cred, role string, n nonces) ([]byte, error) {
 	return b[len(want):], nil
 }
 
-// knock asks for the id.
+// knock requests the unique id from the listener at the other end of a connection.
 func (p *peer) knock(conn io.ReadWriter) (id uid.ID, err error) {
 	n := nonces{knocker: secret.NewNonce()}
 	if _, err := conn.Write(opening(n.knocker)); err != nil {
@@ -124,7 +124,8 @@ func (p *peer) knock(conn io.ReadWriter) (id uid.ID, err error) {
 	return id, err
 }
 
-// open gives the id to a process that may have it.
+// open is the listener's side of knock: it sends the id if the process is a PE of the step, or else
+// the reason why not.
 func (p *peer) open(conn io.ReadWriter, id *uid.ID) error {
 	n := nonces{opener: secret.NewNonce()}
 	var err error

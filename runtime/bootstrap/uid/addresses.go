@@ -10,9 +10,9 @@ import (
 
 // Filter selects the addresses of this host that an id may carry.
 type Filter struct {
-	// Interfaces are names, with commas between them: the interfaces whose names begin so, or with
-	// = in front of the list those whose names are the same, or with ^ interfaces whose names do
-	// not begin so. "": all that are up, loopback last.
+	// Interfaces lists names, separated by commas. It selects the interfaces whose names begin with
+	// one of them; with = before the list, those whose names are equal to one; with ^ before the
+	// list, all others. "": all that are up, loopback last.
 	Interfaces string
 	Family     Family
 }
@@ -44,16 +44,16 @@ func (f Filter) takes(name string) bool {
 	return not
 }
 
-// Interface has the facts about one of the host's interfaces.
+// Interface describes a network interface of this host.
 type Interface struct {
 	Name     string
 	Up       bool
 	Loopback bool
-	Virtual  bool // between containers or machines of this host, mostly
+	Virtual  bool // by its name, it probably connects only containers or virtual machines of this host
 	Addrs    []netip.Addr
 }
 
-// interfaces reads the host's.
+// interfaces lists the network interfaces of this host.
 func interfaces() ([]Interface, error) {
 	all, err := net.Interfaces()
 	if err != nil {
@@ -82,7 +82,7 @@ func interfaces() ([]Interface, error) {
 	return out, nil
 }
 
-// choose lists the addresses that others may reach this host at, the likeliest first.
+// choose lists the addresses at which other hosts may reach this one, the likeliest first.
 func choose(all []Interface, f Filter) ([]netip.Addr, error) {
 	type candidate struct {
 		netip.Addr

@@ -13,9 +13,9 @@ import (
 	"libshmem/runtime/guard"
 )
 
-// conversation is one side of a conversation in frames that outlives its connections. Each
-// frame has a number, from 1; a side keeps a frame until the other has said that it has
-// it, and sends it again on the next connection.
+// conversation is one side of an exchange of frames between a PE and the root that outlives
+// its connections. Each frame has a number, from 1; a side keeps a frame until the other has
+// acknowledged it, and sends it again on the next connection.
 //
 // An envelope comes before each frame: its number, and the number of the last frame
 // that came the other way, 8 bytes each, little endian. A number of 0 is an envelope
@@ -23,13 +23,13 @@ import (
 type conversation struct {
 	mu    sync.Mutex
 	cond  sync.Cond
-	out   [][]byte // that the other side may not have yet; the first is number acked+1
-	acked uint64
-	got   uint64 // frames that came and were delivered
-	conn  net.Conn
-	next  uint64 // number of the frame to write next on conn
-	owe   bool   // an acknowledgement
-	shut  bool
+	out   [][]byte // frames that the other side may not have yet; the first is number acked+1
+	acked uint64   // how many frames the other side has acknowledged
+	got   uint64   // frames that came and were delivered
+	conn  net.Conn // nil: there is no connection now
+	next  uint64   // number of the frame to write next on conn
+	owe   bool     // an acknowledgement is to be sent
+	shut  bool     // dropped for good
 }
 
 func newConversation() *conversation {
@@ -57,7 +57,8 @@ func (s *conversation) received() uint64 {
 	return s.got
 }
 
-// settle waits until the other side has all frames, and reports whether it does.
+// settle waits until the other side has acknowledged all frames, but no longer than limit, and
+// reports whether it has.
 func (s *conversation) settle(limit time.Duration) bool {
 	late := false
 	t := time.AfterFunc(limit, guard.Func("the bootstrap", func() {
@@ -75,7 +76,7 @@ func (s *conversation) settle(limit time.Duration) bool {
 	return len(s.out) == 0
 }
 
-// trimLocked drops the frames up to a number, which the other side has.
+// trimLocked drops the frames up to number n, which the other side has acknowledged.
 func (s *conversation) trimLocked(n uint64) error {
 	if n < s.acked || n > s.acked+uint64(len(s.out)) {
 		return fmt.Errorf("%w: it has %d of %d", errNumbers, n, s.acked+uint64(len(s.out)))
@@ -88,9 +89,10 @@ func (s *conversation) trimLocked(n uint64) error {
 	return nil
 }
 
-// run talks over a connection until it breaks or drop is called, and says why it
-// ended. has is how many frames the other side has. deliver gets each frame once and in
-// order, from this goroutine; its error ends the connection. Only one run at a time.
+// run exchanges frames over a connection until it breaks or drop is called, and returns why
+// it ended. has is how many frames the other side has received. run calls deliver with each
+// frame, once and in order; an error of deliver ends the connection. Only one run at a time
+// may be active.
 func (s *conversation) run(conn net.Conn, has uint64, deliver func(wire.Frame) error) error {
 	s.mu.Lock()
 	if err := s.trimLocked(has); err != nil || s.shut {
@@ -113,7 +115,7 @@ func (s *conversation) run(conn net.Conn, has uint64, deliver func(wire.Frame) e
 	return err
 }
 
-// drop ends the present connection, and the conversation when it is for good.
+// drop closes the present connection and, if forGood, ends the conversation.
 func (s *conversation) drop(forGood bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,6 +126,7 @@ func (s *conversation) drop(forGood bool) {
 	s.cond.Broadcast()
 }
 
+// write writes frames and acknowledgements to a connection until it ends.
 func (s *conversation) write(conn net.Conn) {
 	var b []byte
 	for {
@@ -148,12 +151,13 @@ func (s *conversation) write(conn net.Conn) {
 		s.mu.Unlock()
 		buffers := net.Buffers{b, frame}
 		if _, err := buffers.WriteTo(conn); err != nil {
-			conn.Close() // the reader finds out
+			conn.Close() // read then returns an error
 			return
 		}
 	}
 }
 
+// read reads frames from a connection, and calls deliver with each, until it ends.
 func (s *conversation) read(conn net.Conn, deliver func(wire.Frame) error) error {
 	for {
 		var e [envelopeLen]byte

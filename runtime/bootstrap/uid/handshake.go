@@ -17,7 +17,7 @@ import (
 //	PE:   magic 4, version 1, zeros 3, nonce 16
 //	root: magic 4, version 1, zeros 3, nonce 16, proof 32
 //	PE:   proof 32, claim 32
-//	root: status 1, zeros 3, length 4, received 8, then a text where the status is refused
+//	root: status 1, zeros 3, length 4, received 8; then a text if the status is refused
 const (
 	handshakeMagic   = "SHMC"
 	handshakeVersion = 1
@@ -32,7 +32,7 @@ const (
 
 var errHandshake = errors.New("it does not speak for this unique id")
 
-// refusal is the root's own word that a PE cannot join.
+// refusal is the error by which the root has said that a PE cannot join.
 type refusal struct{ text string }
 
 func (r *refusal) Error() string { return r.text }
@@ -41,9 +41,9 @@ func (r *refusal) Error() string { return r.text }
 type claim struct {
 	pe       libshmem.PE
 	size     int
-	session  uint64 // the same on each connection of one init
-	received uint64 // frames of the root that it has
-	fresh    bool   // no connection of this init was there before
+	session  uint64 // a number of this init, the same on each connection
+	received uint64 // how many frames of the root it has received
+	fresh    bool   // this is the first connection of this init
 }
 
 func opening(n secret.Nonce) []byte {
@@ -62,7 +62,8 @@ func parseOpening(b []byte) (n secret.Nonce, err error) {
 	return n, nil
 }
 
-// greet is the PE's part until the root has proved that it is the root.
+// greet is the first half of the PE's side of a handshake: it ends when the root has proved that it
+// knows the secret, and returns the PE's proof for sendClaim.
 func greet(conn net.Conn, s *secret.Secret) (proof secret.Proof, err error) {
 	mine := secret.NewNonce()
 	if _, err := conn.Write(opening(mine)); err != nil {
@@ -82,7 +83,8 @@ func greet(conn net.Conn, s *secret.Secret) (proof secret.Proof, err error) {
 	return s.Prove("pe", theirs, mine), nil
 }
 
-// sendClaim is the rest of the PE's part. It returns how many frames the root has.
+// sendClaim is the second half of the PE's side of a handshake: it sends the PE's proof and claim.
+// It returns how many frames the root has received from this PE.
 func sendClaim(conn net.Conn, proof secret.Proof, me claim) (received uint64, err error) {
 	b := append([]byte(nil), proof[:]...)
 	b = binary.LittleEndian.AppendUint32(b, uint32(me.pe))
@@ -115,7 +117,7 @@ func sendClaim(conn net.Conn, proof secret.Proof, me claim) (received uint64, er
 	return binary.LittleEndian.Uint64(v[8:]), nil
 }
 
-// receive is the root's part until it knows the PE.
+// receive is the root's side of a handshake, up to the PE's claim, which it returns.
 func receive(conn net.Conn, s *secret.Secret) (who claim, err error) {
 	var b [openingLen]byte
 	if _, err := io.ReadFull(conn, b[:]); err != nil {
@@ -144,7 +146,8 @@ func receive(conn net.Conn, s *secret.Secret) (who claim, err error) {
 	}, nil
 }
 
-// answer lets the PE stay, or sends the reason against it.
+// answer ends the root's side of a handshake: it admits the PE, or sends why not. received is how
+// many frames of the PE the root has received.
 func answer(conn net.Conn, received uint64, why error) error {
 	var v [verdictLen]byte
 	binary.LittleEndian.PutUint64(v[8:], received)

@@ -12,7 +12,7 @@ import (
 // Len is the size of an id in bytes.
 const Len = 128
 
-// ID is the unique id as programs pass it on, a shmemx_uniqueid_t:
+// ID is the unique id in the form that programs pass on, a shmemx_uniqueid_t:
 //
 //	  0  version    4  of the struct in C, in the order of the machine
 //	  4  magic      4  "SHMU"
@@ -30,8 +30,8 @@ const StructVersion = 1<<16 + Len
 const (
 	magic = "SHMU"
 
-	ofRoot    = 1 // whose root listens since the id was made
-	ofSession = 2 // whose root comes with PE 0
+	ofRoot    = 1 // the root listens since the id was made
+	ofSession = 2 // the root starts when PE 0 joins
 
 	atFormat    = 8
 	atCount     = 9
@@ -48,7 +48,7 @@ type contents struct {
 	addresses []netip.AddrPort // in the order in which to try them
 }
 
-// encode makes the id of a port at addresses. Addresses beyond its size are left out.
+// encode makes an id with a secret, a port and the addresses that have room in it.
 func encode(format byte, s secret.Secret, port uint16, addresses []netip.Addr) (id ID) {
 	binary.NativeEndian.PutUint32(id[:], StructVersion)
 	copy(id[4:], magic)

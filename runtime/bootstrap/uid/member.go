@@ -22,12 +22,12 @@ import (
 )
 
 const (
-	// comeback is the time that a PE tries to reach the root again; the root waits shorter.
+	// comeback is how long a PE tries to reach the root again after its connection has broken; the
+	// root waits for a shorter time (patience).
 	comeback = 5 * time.Second
-	// lastWord is the time that a PE that ends waits until the root knows.
+	// lastWord is how long a PE that aborts or exits waits until the root has received that.
 	lastWord = time.Second
-	// slack is the time that the root may take beyond the time after which it names the missing
-	// PEs.
+	// slack is how much later than the timeout the root may name the missing PEs.
 	slack = 5 * time.Second
 )
 
@@ -38,12 +38,13 @@ type Options struct {
 	Size    int
 	Timeout time.Duration // for the others to come, above 0
 	GoesOn  bool          // the PE learns of others that fail, and does not end with them
-	Connect time.Duration // to reach the root; 0: Timeout
-	Name    string        // of the bootstrap; "": uid
+	Connect time.Duration // how long to try to reach the root; 0: Timeout
+	Name    string        // name of the bootstrap; "": uid
 }
 
-// Member is a PE's part in the job of an id. Between it and the root are two
-// goroutines, which talk to it as shmemrun does, over a pair of sockets.
+// Member is the bootstrap of a PE by a unique id. It uses the client of package
+// launcher; two goroutines take the place of shmemrun at the other end of a pair of
+// sockets, and pass frames on to and from the root.
 type Member struct {
 	name   string
 	client *launcher.Client
@@ -57,7 +58,7 @@ var (
 	_ bootstrap.Inquirer  = (*Member)(nil)
 )
 
-// Join reaches the root, within the timeout. It does not wait for other PEs.
+// Join connects to the root, within the timeout. It does not wait for other PEs.
 func Join(o Options) (*Member, error) { return join(o, dialTCP) }
 
 func join(o Options, dial dialer) (*Member, error) {
@@ -98,8 +99,7 @@ func join(o Options, dial dialer) (*Member, error) {
 	return m, nil
 }
 
-// pair makes two sockets joined to each other: a descriptor for launcher.New, and a connection of
-// Go's.
+// pair makes a pair of connected sockets: a descriptor for launcher.New, and a net.Conn.
 func pair() (mine int, theirs net.Conn, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -113,30 +113,30 @@ func pair() (mine int, theirs net.Conn, err error) {
 	return fds[0], theirs, nil
 }
 
-// link connects a PE and the root.
+// link passes frames between a PE's launcher.Client and the root.
 type link struct {
 	addresses    []netip.AddrPort
 	secret       secret.Secret
 	dial         dialer
-	root         *Root // of this process; nil: it is elsewhere
+	root         *Root // the root, if it is in this process; else nil
 	timeout      time.Duration
 	me           claim
 	conversation *conversation
 	local        net.Conn
 
-	sent  chan struct{} // closed when an end of the job is in the conversation
+	sent  chan struct{} // closed when the PE's Abort or Exit is queued for the root
 	heard chan struct{} // closed when nothing more comes from the PE
 	gone  chan struct{} // closed when there is no connection any more, and will be none
 
 	mu      sync.Mutex
-	leaving bool // the PE has said its last word
+	leaving bool // the PE has sent its last frame
 	err     error
-	late    *time.Timer // the answer to a step
-	waits   uint32      // for the answer to this one; 0: for none
+	late    *time.Timer // fires if the root does not reply to a step
+	waits   uint32      // the step for whose reply the PE waits; 0: none
 }
 
-// connect reaches the root and makes it admit the PE, or returns why that was not possible within the
-// limit.
+// connect connects to the root until it admits the PE, or returns why that was not possible within
+// the limit. has is how many frames of this PE the root has received.
 func (l *link) connect(limit time.Duration) (conn net.Conn, has uint64, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -158,7 +158,7 @@ func (l *link) connect(limit time.Duration) (conn net.Conn, has uint64, err erro
 			continue
 		case <-ctx.Done():
 		}
-		// The caller may try again until the time of the setting is over.
+		// The caller may try again until the user's timeout is over, so name the longer of the two.
 		return nil, 0, fmt.Errorf("the process that made the unique id did not answer PE %d of %d, on host %s, within %v: %w "+
 			"(see that it still runs and can be reached at one of these addresses; SHMEM_BOOTSTRAP_INTERFACE there names "+
 			"others, SHMEM_BOOTSTRAP_TIMEOUT waits longer; run shmem-doctor on both hosts)", l.me.pe, l.me.size, hostName(), max(limit, l.timeout), last)
@@ -173,6 +173,7 @@ func hostName() string {
 	return name
 }
 
+// attempt tries once to connect to the root and to be admitted.
 func (l *link) attempt(ctx context.Context) (net.Conn, uint64, error) {
 	addresses, dial := l.addresses, l.dial
 	if l.root != nil {
@@ -195,19 +196,19 @@ func (l *link) attempt(ctx context.Context) (net.Conn, uint64, error) {
 	return p.conn, has, nil
 }
 
-// inside reaches a root of this process.
+// inside connects to a root in this process, without the network.
 func (l *link) inside(context.Context, netip.AddrPort) (net.Conn, error) {
 	mine, theirs := net.Pipe()
 	l.root.welcome(theirs)
 	return mine, nil
 }
 
-// keep talks to the root, over one connection after the other.
+// keep exchanges frames with the root, and connects again when the connection breaks.
 func (l *link) keep(conn net.Conn, has uint64) {
 	defer close(l.gone)
 	defer l.local.Close()
 	for {
-		_ = l.conversation.run(conn, has, l.deliver) // why it ended matters only where there is no other
+		_ = l.conversation.run(conn, has, l.deliver) // the error matters only if no connection follows
 		if l.conversation.ended() {
 			return
 		}
@@ -215,7 +216,7 @@ func (l *link) keep(conn net.Conn, has uint64) {
 		limit, leaving := comeback, l.leaving
 		l.mu.Unlock()
 		if leaving && l.conversation.settle(0) {
-			l.conversation.drop(true) // the root knows all, and has hung up
+			l.conversation.drop(true) // the root has received all, and has closed the connection
 			return
 		}
 		if leaving {
@@ -232,7 +233,7 @@ func (l *link) keep(conn net.Conn, has uint64) {
 	}
 }
 
-// deliver hands the PE a frame of the root.
+// deliver passes a frame of the root on to the PE.
 func (l *link) deliver(f wire.Frame) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -250,7 +251,7 @@ func (l *link) deliver(f wire.Frame) error {
 	return err
 }
 
-// up hands the root the PE's frames.
+// up passes the PE's frames on to the root.
 func (l *link) up() {
 	defer close(l.heard)
 	for {
@@ -279,14 +280,14 @@ func (l *link) up() {
 	}
 }
 
-// giveUp ends a step for which the root has not replied at all.
+// giveUp fails a step to which the root has sent no reply at all.
 func (l *link) giveUp(seq uint32) {
 	_ = l.deliver(wire.Frame{Kind: wire.Refused, Seq: seq, Payload: fmt.Appendf(nil,
 		"the process that made the unique id, at %v, did not answer within %v (see whether it is stopped)",
 		l.addresses[0], l.timeout)})
 }
 
-// explain replaces the error of a closed link by the reason why it was closed.
+// explain replaces launcher.ErrGone by the reason why the link to the root was closed.
 func (m *Member) explain(err error) error {
 	if err == nil || !errors.Is(err, launcher.ErrGone) {
 		return err
@@ -338,8 +339,8 @@ func (m *Member) Exit(status int) {
 	m.lastWord()
 }
 
-// lastWord waits, for a short time at most, until the root has received the end of the job, and until
-// the other PEs have it if the root is in this process.
+// lastWord waits, for a short time at most, until the root has received this PE's Abort or Exit
+// and, if the root is in this process, until the other PEs have received it.
 func (m *Member) lastWord() {
 	select {
 	case <-m.link.sent:
@@ -373,8 +374,8 @@ func (m *Member) Absent(pe libshmem.PE) bool { return m.client.Absent(pe) }
 // NewsFD implements bootstrap.Bootstrap.
 func (m *Member) NewsFD() int { return m.client.NewsFD() }
 
-// Close implements bootstrap.Bootstrap. Where the root is of this process, it waits
-// for the others to leave, as long as they may take to come.
+// Close implements bootstrap.Bootstrap. If the root is in this process, it waits until
+// the others have left, but no longer than the job's timeout.
 func (m *Member) Close() error {
 	err := m.explain(m.client.Close())
 	<-m.link.heard
@@ -383,7 +384,7 @@ func (m *Member) Close() error {
 	<-m.link.gone
 	if m.link.root != nil {
 		m.link.root.outlast(m.link.timeout)
-		select { // they hang up when they know that the root has their last word
+		select { // the PEs close their connections when the root has received their last frames
 		case <-m.link.root.over:
 		case <-time.After(farewell):
 		}

@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	// stagger is the longest time that an address may take before the next one is tried beside it.
+	// stagger is how long race waits for an address before it also tries the next one.
 	stagger = 50 * time.Millisecond
-	// Between rounds over all addresses.
+	// The pauses between rounds over all addresses grow from the first to the second.
 	firstPause, lastPause = 10 * time.Millisecond, 500 * time.Millisecond
 )
 
-// keepAlive finds a host that is gone without a word within some ten seconds.
+// keepAlive makes TCP notice within some ten seconds that the other host has disappeared.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: time.Second, Count: 5}
 
-// proven is a connection to the root, which has proved that it is the root.
+// proven is a connection to the root, which has proved that it knows the secret.
 type proven struct {
 	conn  net.Conn
-	proof secret.Proof // to send to it
+	proof secret.Proof // the PE's proof, which sendClaim sends
 }
 
 type dialer func(ctx context.Context, to netip.AddrPort) (net.Conn, error)
@@ -38,8 +38,8 @@ func dialTCP(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", to.String())
 }
 
-// dialLinkLocal tries an address that means something only together with an interface
-// of this host, which the id cannot know.
+// dialLinkLocal dials a link-local address, which needs an interface of this host. The id
+// cannot name that, so dialLinkLocal tries each interface.
 func dialLinkLocal(ctx context.Context, d *net.Dialer, to netip.AddrPort) (net.Conn, error) {
 	all, err := net.Interfaces()
 	if err != nil {
@@ -61,8 +61,8 @@ func dialLinkLocal(ctx context.Context, d *net.Dialer, to netip.AddrPort) (net.C
 	return nil, err
 }
 
-// race tries the addresses, each a little after the one before or when that has failed,
-// and returns the first at which the root answers.
+// race tries the addresses, each shortly after the one before or when that has failed, and
+// returns the first connection over which the root proves that it knows the secret.
 func race(ctx context.Context, addresses []netip.AddrPort, s *secret.Secret, dial dialer) (proven, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -130,7 +130,7 @@ func race(ctx context.Context, addresses []netip.AddrPort, s *secret.Secret, dia
 	return proven{}, fmt.Errorf("%s", strings.Join(errs, "; "))
 }
 
-// Answers reports whether the process that made an id can be reached, within the limit.
+// Answers reports whether the root of an id can be reached within the limit.
 func Answers(id ID, limit time.Duration) bool {
 	c, err := decode(&id)
 	if err != nil {
@@ -152,7 +152,7 @@ func Answers(id ID, limit time.Duration) bool {
 	return true
 }
 
-// cause is the error without the address, which the caller names.
+// cause returns a network error without the address, which the caller names.
 func cause(err error) error {
 	if op, ok := err.(*net.OpError); ok && op.Err != nil { //nolint:errorlint // only the outermost repeats the address
 		return op.Err

@@ -24,29 +24,29 @@ import (
 )
 
 const (
-	// patience is the longest time that a PE whose connection has ended may take to come back, and
-	// silence the same where neither side has ended it: the PE may not know yet.
+	// patience is the longest time that a PE whose connection has broken may take to connect again.
+	// silence is that time after a TCP timeout, of which the PE may not know yet.
 	patience = 3 * time.Second
 	silence  = 20 * time.Second
-	// farewell is the time that the root waits for PEs that have left to hang up.
+	// farewell is how long the root waits until PEs that have left close their connections.
 	farewell = 2 * time.Second
-	// maxUnused caps the ids without a PE so far that a process keeps. An id that is made and
-	// forgotten costs a port and a descriptor, and does not differ from one that is on its way to
-	// the PEs.
+	// maxUnused caps the roots of a process that no PE has joined yet. An id that the program has
+	// forgotten costs a port and a descriptor, and the root cannot tell it from one that is on its
+	// way to the PEs.
 	maxUnused = 64
-	// maxUnproven caps the connections that are served at the same time and have not proved yet
-	// that they know the id. More push out the oldest; a PE among them tries again.
+	// maxUnproven caps the connections that have not proved yet that they know the id. A further
+	// one closes the oldest; if that is a PE, it tries again.
 	maxUnproven = 256
-	// maxPEs bounds the size that the first PE may give.
+	// maxPEs is the largest job that the first PE may announce.
 	maxPEs = 1 << 20
 )
 
-// Root is the server through which the PEs of one id exchange data.
+// Root is the server of a unique id, through which the PEs exchange data in the bootstrap.
 type Root struct {
-	number   uint64 // of the roots of this process
+	number   uint64 // counts the roots of this process
 	id       ID
 	secret   secret.Secret
-	session  bool // its id is used for other jobs, too
+	session  bool // the id is of a session, so other jobs use it, too
 	patience time.Duration
 	listener net.Listener
 	over     chan struct{} // closed when every PE has left, or the root was closed
@@ -54,7 +54,7 @@ type Root struct {
 
 	mu           sync.Mutex
 	cond         sync.Cond  // of mu: a PE has left
-	unproven     []net.Conn // that have not proved yet that they know the id; the oldest first
+	unproven     []net.Conn // connections that have not proved yet that they know the id; the oldest first
 	meeting      *rendezvous.Meeting
 	first        libshmem.PE // PE that came first
 	participants []*participant
@@ -66,24 +66,24 @@ type Root struct {
 type participant struct {
 	session      uint64
 	conversation *conversation
-	turn         sync.Mutex // one connection at a time
+	turn         sync.Mutex // held by the goroutine that serves the PE's connection
 
 	// Under Root.mu.
-	gone  error // why it may not come back
-	done  bool
+	gone  error       // why it may not connect again
+	done  bool        // it has left
 	here  bool        // it has a connection
-	timer *time.Timer // until it is given up, while it has none
+	timer *time.Timer // gives it up, if it has no connection for too long
 }
 
 // roots are the roots of this process, whose PEs need no network to reach them.
 var (
 	rootsMu sync.Mutex
 	roots   = map[ID]*Root{}
-	made    uint64 // how many there have been
+	made    uint64 // how many this process has made
 )
 
-// NewRoot begins to listen, and makes the id. It lives until each PE that came has
-// left; Close ends it before.
+// NewRoot makes a root, which listens from now on, and its id. The root lives until all
+// PEs have joined and left, unless Close ends it before.
 func NewRoot(f Filter) (*Root, ID, error) {
 	all, err := interfaces()
 	if err != nil {
@@ -103,8 +103,9 @@ func NewRoot(f Filter) (*Root, ID, error) {
 	return newRoot(listener, s, id), id, nil
 }
 
-// listen takes a port, or a free one for 0, on all addresses of a family. For all families Go has
-// "tcp", which leaves IPv6 out where no interface has 127.0.0.1.
+// listen listens at a port, or for 0 at a free one, on all addresses of a family. For AnyFamily,
+// Go's "tcp" would leave out IPv6 if no interface has 127.0.0.1, so listen opens an IPv6 socket
+// that takes IPv4, too.
 func listen(f Family, port uint16) (net.Listener, error) {
 	at := fmt.Sprintf(":%d", port)
 	if f != AnyFamily {
@@ -123,6 +124,7 @@ func listen(f Family, port uint16) (net.Listener, error) {
 	return net.Listen("tcp", at) // the machine has no IPv6
 }
 
+// newRoot makes the root of an id, and starts to accept connections.
 func newRoot(listener net.Listener, s secret.Secret, id ID) *Root {
 	r := &Root{id: id, listener: listener, secret: s, session: id[atFormat] == ofSession, patience: patience, over: make(chan struct{})}
 	r.cond.L = &r.mu
@@ -136,7 +138,7 @@ func newRoot(listener net.Listener, s secret.Secret, id ID) *Root {
 	return r
 }
 
-// forget ends the oldest roots without a PE so far, where there are too many.
+// forget closes the oldest roots that no PE has joined yet, if there are more than maxUnused.
 func forget(there []*Root) {
 	unused := slices.DeleteFunc(there, func(r *Root) bool {
 		r.mu.Lock()
@@ -166,7 +168,7 @@ func (r *Root) accept() {
 	}
 }
 
-// welcome serves a new connection, in a goroutine of its own.
+// welcome serves a new connection, in its own goroutine.
 func (r *Root) welcome(conn net.Conn) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -182,13 +184,15 @@ func (r *Root) welcome(conn net.Conn) {
 	r.talks.Go(guard.Func("the bootstrap", func() { r.talk(conn) }))
 }
 
-// proved takes a connection off the list of those without a proof.
+// proved removes a connection from the list of those that have not proved that they know the id.
 func (r *Root) proved(conn net.Conn) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.unproven = slices.DeleteFunc(r.unproven, func(c net.Conn) bool { return c == conn })
 }
 
+// talk serves a connection: after the handshake it exchanges frames with the PE until the
+// connection ends.
 func (r *Root) talk(conn net.Conn) {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(handshakeLimit))
@@ -199,7 +203,7 @@ func (r *Root) talk(conn net.Conn) {
 	}
 	c, err := r.admit(who)
 	if errors.Is(err, errNext) {
-		return // it tries again
+		return // the PE tries again
 	}
 	if err != nil {
 		_ = answer(conn, 0, err)
@@ -229,7 +233,7 @@ func (r *Root) talk(conn net.Conn) {
 	}
 }
 
-// errNext is for a PE of the next job.
+// errNext is the error for a PE of a session's next job, which must wait for that job's root.
 var errNext = errors.New("the root is that of the job before")
 
 // admit finds the participant that a PE claims to be, or returns why the PE may not be it.
@@ -272,6 +276,7 @@ func (r *Root) admit(who claim) (*participant, error) {
 	return c, nil
 }
 
+// send queues a frame for a PE.
 func (r *Root) send(pe libshmem.PE, frame []byte) {
 	r.mu.Lock()
 	c := r.participants[pe]
@@ -279,8 +284,8 @@ func (r *Root) send(pe libshmem.PE, frame []byte) {
 	c.conversation.send(frame)
 }
 
-// handleFrame carries out a frame's request. An error is a breach of the protocol, after which the
-// PE may not come back.
+// handleFrame does what a frame of a PE asks for. An error is a breach of the protocol, after which
+// the PE may not connect again.
 func (r *Root) handleFrame(pe libshmem.PE, c *participant, f wire.Frame) (err error) {
 	defer func() {
 		if err != nil {
@@ -323,7 +328,7 @@ func (r *Root) handleFrame(pe libshmem.PE, c *participant, f wire.Frame) (err er
 	return fmt.Errorf("%w: a PE does not send %v", wire.ErrFormat, f.Kind)
 }
 
-// leave notes that a PE will not come back.
+// leave records that a PE has left the job.
 func (r *Root) leave(c *participant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -335,6 +340,7 @@ func (r *Root) leave(c *participant) {
 	r.leftLocked()
 }
 
+// leftLocked counts a PE that has left or is lost, and ends the root after the last one.
 func (r *Root) leftLocked() {
 	if r.left++; r.left == len(r.participants) && !r.closed {
 		r.closed = true
@@ -343,7 +349,7 @@ func (r *Root) leftLocked() {
 	r.cond.Broadcast()
 }
 
-// outlast waits until each connected PE has left.
+// outlast waits until each PE that has joined has left, but no longer than limit.
 func (r *Root) outlast(limit time.Duration) {
 	late := false
 	t := time.AfterFunc(limit, guard.Func("the bootstrap", func() {
@@ -360,7 +366,7 @@ func (r *Root) outlast(limit time.Duration) {
 	}
 }
 
-// lose gives up a PE whose connection has not come back.
+// lose gives up a PE that has not connected again in time, and tells the others that it is lost.
 func (r *Root) lose(pe libshmem.PE, c *participant) {
 	r.mu.Lock()
 	if c.done || c.gone != nil || c.here || r.closed {
@@ -377,7 +383,8 @@ func (r *Root) lose(pe libshmem.PE, c *participant) {
 	r.leftLocked()
 }
 
-// endLocked lets go of everything, when those have hung up that do so at once.
+// endLocked ends the root: it stops listening, and closes the connections of PEs that do not close
+// them themselves within farewell.
 func (r *Root) endLocked() {
 	rootsMu.Lock()
 	delete(roots, r.id)
@@ -418,7 +425,7 @@ func newSession() uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// settle waits until every connected PE has received all its frames.
+// settle waits until all PEs have received all frames for them, but no longer than limit.
 func (r *Root) settle(limit time.Duration) {
 	r.mu.Lock()
 	participants := r.participants

@@ -12,12 +12,12 @@ import (
 	"libshmem/runtime/bootstrap/secret"
 )
 
-// lookup is the longest time that the name of a host may take to become addresses.
+// lookup is how long the look-up of a host's addresses may take.
 const lookup = 10 * time.Second
 
-// Session is the id of the job that meets at an address, HOST:PORT, of the host of PE 0. Each
-// process can make it; none listens until PE 0 joins. Its secret follows from the address: every
-// process that reaches the port can join.
+// Session returns the id of a job whose root is at a given address, HOST:PORT, of PE 0's host. Each
+// process makes the same id; the root starts when PE 0 joins. The secret follows from the address,
+// so every process that reaches the port can join.
 func Session(address string) (ID, error) {
 	wrong := func(why string) (ID, error) {
 		return ID{}, fmt.Errorf("make unique id: session %q: %s (set SHMEM_BOOTSTRAP_SESSION to HOST:PORT, an address of "+
@@ -43,8 +43,9 @@ func Session(address string) (ID, error) {
 	return encode(ofSession, secret.Secret(sha256.Sum256([]byte("session "+address))), uint16(port), addresses), nil
 }
 
-// rootOf is the root of an id in this process, or nil. That of a session comes with PE 0, once for
-// each job: the other PEs reach it by its port, for their next job may find the root of the last.
+// rootOf returns the root of an id in this process, or nil if there is none. For a session PE 0
+// starts the root, a new one for each job, and the other PEs get nil and connect to its port: a
+// root in their own process would be that of the job before.
 func rootOf(id ID, c *contents, pe libshmem.PE) (*Root, error) {
 	if c.session && pe != 0 {
 		return nil, nil
@@ -55,8 +56,8 @@ func rootOf(id ID, c *contents, pe libshmem.PE) (*Root, error) {
 	if r != nil || !c.session {
 		return r, nil
 	}
-	// It listens on all addresses: the host's own name may resolve to 127.0.1.1, and the other PEs
-	// may use an address that only a router in front of the host knows.
+	// Listen on all addresses: the host's own name may resolve to 127.0.1.1, and the other PEs may
+	// use an address that only a router in front of the host knows.
 	port := c.addresses[0].Port()
 	l, err := listen(AnyFamily, port)
 	if err != nil {

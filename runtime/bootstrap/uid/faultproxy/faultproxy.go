@@ -1,5 +1,5 @@
-// Package faultproxy breaks the connections of tests: it refuses, resets, delays and cuts off the
-// bytes between the PEs of a unique id and its root. It knows the layout of an id, as in
+// Package faultproxy breaks connections in tests: it refuses, resets, delays or truncates those
+// between the PEs of a unique id and its root. It knows the layout of an id, as in
 // runtime/bootstrap/uid, and nothing else of it.
 package faultproxy
 
@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// In an id.
+// Offsets of the parts of an id that the Proxy changes.
 const (
 	atCount     = 9
 	atPort      = 10
@@ -23,7 +23,7 @@ const (
 	atSum       = 124
 )
 
-// Proxy is between the PEs and the root, and breaks their connections.
+// Proxy passes on the connections between the PEs and the root, and breaks some of them.
 type Proxy struct {
 	listener net.Listener
 	to       string
@@ -62,7 +62,7 @@ func New(id [128]byte, seed uint64) (*Proxy, [128]byte, error) {
 	return m, m.through(id), nil
 }
 
-// Ills is the number of times that it did each of its kinds.
+// Ills returns how often each fault has been chosen.
 func (m *Proxy) Ills() (n [Kinds]int64) {
 	for k := range n {
 		n[k] = m.ills[k].Load()
@@ -70,13 +70,13 @@ func (m *Proxy) Ills() (n [Kinds]int64) {
 	return n
 }
 
-// Close ends it, and waits for its connections.
+// Close stops accepting connections, and waits until those that there are have ended.
 func (m *Proxy) Close() {
 	m.listener.Close()
 	m.open.Wait()
 }
 
-// carry takes a connection through, or not. Half of them suffer.
+// carry passes on a connection to the root. Half of the connections get a fault.
 func (m *Proxy) carry(from net.Conn) {
 	defer from.Close()
 	r := rand.New(rand.NewPCG(m.seed, m.count.Add(1)))
@@ -95,7 +95,7 @@ func (m *Proxy) carry(from net.Conn) {
 		return
 	}
 	defer to.Close()
-	// One side or the other, after some bytes: in the handshake, or behind it.
+	// Break one of the two directions after some bytes: within the handshake, or later.
 	var limits [2]int
 	for i := range limits {
 		limits[i] = 1 << 30
@@ -121,6 +121,7 @@ func (m *Proxy) carry(from net.Conn) {
 	both.Wait()
 }
 
+// relay copies up to limit bytes, with a pause before each write.
 func relay(to io.Writer, from io.Reader, limit int, pause time.Duration) {
 	b := make([]byte, 4096)
 	for limit > 0 {
@@ -134,7 +135,7 @@ func relay(to io.Writer, from io.Reader, limit int, pause time.Duration) {
 	}
 }
 
-// through is the id with the middleman in the place of the root's addresses.
+// through returns the id with the Proxy's address in place of the root's.
 func (m *Proxy) through(id [128]byte) [128]byte {
 	clear(id[atAddresses:atSum])
 	at := m.listener.Addr().(*net.TCPAddr).AddrPort() //nolint:forcetypeassert // it listens on TCP
