@@ -36,8 +36,8 @@ type Bootstrap interface {
 	// Abort requests the launcher to end the job with the status and the reason. It returns, and
 	// the caller then ends its own process.
 	Abort(status int, reason string)
-	// Exit asks the launcher to end every PE and to take the status, 0
-	// included, as the job's. It returns as Abort does.
+	// Exit requests the launcher to end every PE and to use the status, 0 included,
+	// as the job's. It returns, as Abort does.
 	Exit(status int)
 	// Over reports whether the job is being ended, because a PE failed or asked for it, or because
 	// the launcher is gone. It does not wait.

@@ -13,7 +13,8 @@ func (a Address) Pointer() unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Poi
 // where it is mapped.
 type Chunk uint64
 
-// Lendable describes what a chunk may be used for, as its allocation has decided.
+// Lendable says which GPU's memory a chunk is, and whether other processes can share it. The
+// allocation of the chunk has decided both.
 type Lendable struct {
 	Device int  // number of the GPU whose memory it is; -1: no GPU's
 	Shared bool // a descriptor of it can be made

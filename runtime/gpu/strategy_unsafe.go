@@ -67,6 +67,7 @@ func allocRegistered(dev Device, n uint64) (*Memory, error) {
 // may hang for every program on it.
 const maxManaged = 8 << 20
 
+// allocManaged allocates managed memory, which the driver is advised to keep in main memory.
 func allocManaged(dev Device, n uint64) (*Memory, error) {
 	switch facts := dev.Facts(); {
 	case !facts.Managed:

@@ -213,7 +213,7 @@ type Stats struct {
 	Bookkeeping uint64 // memory of the Heap itself
 }
 
-// Stats is the present state.
+// Stats returns the present state of the heap.
 func (h *Heap) Stats() Stats {
 	s := Stats{
 		Size: h.size, Wanted: h.want, Used: h.used, Free: h.size - h.used, End: h.End(), Peak: h.peak,

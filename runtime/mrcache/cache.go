@@ -57,7 +57,7 @@ type Cache struct {
 	counts Counts
 }
 
-// Region is a registration in use.
+// Region is a registration that a Cache has made, for one operation or to be kept.
 type Region struct {
 	fabric.Region
 	memmonitor.Span
@@ -87,7 +87,7 @@ func (c *Cache) unwatch() error {
 	return w.Close()
 }
 
-// Counts returns them.
+// Counts returns the events so far, and the present contents.
 func (c *Cache) Counts() Counts { return c.counts }
 
 // Get returns a registration of n bytes for one operation, after which the caller calls Put. It
@@ -114,7 +114,7 @@ func (c *Cache) Get(at unsafe.Pointer, n uint64) (*Region, error) {
 	return c.single(at, n)
 }
 
-// Put releases a registration after its operation has ended.
+// Put gives back a registration that Get has returned, after its operation has completed.
 func (c *Cache) Put(r *Region) error {
 	if r.users--; r.users > 0 || r.kept {
 		return nil

@@ -61,19 +61,19 @@ func (p *provider) in(name Name, do func()) {
 	do()
 }
 
-// Send is part of fabric.Provider.
+// Send is part of fabric.Provider. It shows the post of the message as a range.
 func (p *provider) Send(op *fabric.Send) (err error) {
 	p.in(Send, func() { err = p.Provider.Send(op) })
 	return err
 }
 
-// Write is part of fabric.Provider.
+// Write is part of fabric.Provider. It shows the post of the write as a range.
 func (p *provider) Write(op *fabric.RMA) (err error) {
 	p.in(Write, func() { err = p.Provider.Write(op) })
 	return err
 }
 
-// Read is part of fabric.Provider.
+// Read is part of fabric.Provider. It shows the post of the read as a range.
 func (p *provider) Read(op *fabric.RMA) (err error) {
 	p.in(Read, func() { err = p.Provider.Read(op) })
 	return err
@@ -85,7 +85,7 @@ func (p *provider) Atomic(op *fabric.AMO) (err error) {
 	return err
 }
 
-// Wait is part of fabric.Provider.
+// Wait is part of fabric.Provider. It shows the sleep as a range.
 func (p *provider) Wait(d time.Duration) (came bool, err error) {
 	p.in(Sleep, func() { came, err = p.Provider.Wait(d) })
 	return came, err

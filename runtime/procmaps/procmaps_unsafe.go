@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mapping is one line of the list.
+// Mapping is one mapping of this process.
 type Mapping struct {
 	Begin, End         uint64
 	Readable, Writable bool
@@ -38,7 +38,7 @@ func Open() (*List, error) {
 	return &List{file: f}, nil
 }
 
-// Close ends the use of the list.
+// Close closes the list.
 func (l *List) Close() error { return l.file.Close() }
 
 // Fd is the descriptor of the list.

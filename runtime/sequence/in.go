@@ -44,6 +44,7 @@ func (i *In) bit(n uint32) bool {
 	return i.seen[n/64]>>(n%64)&1 != 0
 }
 
+// flip changes whether write n counts as arrived.
 func (i *In) flip(n uint32) {
 	n %= uint32(64 * len(i.seen))
 	i.seen[n/64] ^= 1 << (n % 64)

@@ -9,6 +9,7 @@ import (
 // 100 Gb/s a thousand writes of 8 KiB take 0.7 ms, which is many round trips.
 var Default = Space{Bits: 16, Window: 1024}
 
+// mask selects the bits of a write's number that travel in immediate data.
 func (s Space) mask() uint32 { return 1<<s.Bits - 1 }
 
 // Check returns an error if the ends of a flow cannot work with s.

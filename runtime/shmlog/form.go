@@ -49,6 +49,7 @@ type who struct {
 	pe   libshmem.PE // -1: not known yet
 }
 
+// self describes this process, whose PE and GPU are not known yet.
 func self() who {
 	host, err := os.Hostname()
 	if err != nil {

@@ -99,6 +99,7 @@ func closeAll(views []*View) {
 	}
 }
 
+// number returns the number that s is, or 0 if it is none.
 func number(s string) int {
 	n, _ := strconv.Atoi(s)
 	return n

@@ -129,7 +129,7 @@ func (v *View) PE() (*PE, error) {
 	return (*PE)(unsafe.Pointer(&b[0])), nil
 }
 
-// Close closes it.
+// Close closes the view.
 func (v *View) Close() error { return v.file.Close() }
 
 // strangerError reports a file that is no page of the process, for example one that a child has
@@ -174,7 +174,7 @@ func view(file string, pid int) (*View, error) {
 	return &View{h.kind, f, info, int(h.size - HeadSize)}, nil
 }
 
-// Text returns the text in an array of a page, up to its end.
+// Text returns the text in an array of a page, which a zero byte ends unless the array is full.
 func Text(b []byte) string {
 	for i, c := range b {
 		if c == 0 {

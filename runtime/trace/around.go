@@ -67,19 +67,19 @@ func (p *provider) async(phase byte, t fabric.Token, args ...arg) {
 	p.k.file.write(&e)
 }
 
-// Send is part of fabric.Provider.
+// Send is part of fabric.Provider. It passes the message on and records that.
 func (p *provider) Send(op *fabric.Send) error {
 	begin := time.Now()
 	return p.posted("send", begin, op.To, uint64(op.Len), op.Token, op.Inject, p.Provider.Send(op))
 }
 
-// Write is part of fabric.Provider.
+// Write is part of fabric.Provider. It passes the write on and records that.
 func (p *provider) Write(op *fabric.RMA) error {
 	begin := time.Now()
 	return p.posted("write", begin, op.PE, op.Len, op.Token, op.Inject, p.Provider.Write(op))
 }
 
-// Read is part of fabric.Provider.
+// Read is part of fabric.Provider. It passes the read on and records that.
 func (p *provider) Read(op *fabric.RMA) error {
 	begin := time.Now()
 	return p.posted("read", begin, op.PE, op.Len, op.Token, false, p.Provider.Read(op))
@@ -91,7 +91,8 @@ func (p *provider) Atomic(op *fabric.AMO) error {
 	return p.posted("atomic", begin, op.PE, uint64(op.Width), op.Token, false, p.atomics.Atomic(op))
 }
 
-// Poll is part of fabric.Provider.
+// Poll is part of fabric.Provider. It records the ends of operations, and the poll itself if it
+// found something.
 func (p *provider) Poll(c []fabric.Completion) (int, error) {
 	begin := time.Now()
 	n, err := p.Provider.Poll(c)

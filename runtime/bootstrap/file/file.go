@@ -28,7 +28,7 @@ import (
 // Env is the setting with the name of the file.
 const Env = "SHMEM_BOOTSTRAP_FILE"
 
-// Options are a PE's inputs.
+// Options say what Join has to know about this PE and its job.
 type Options struct {
 	Path    string
 	Setting string // name of the setting that gave Path or its folder; "": Env
@@ -48,7 +48,7 @@ const (
 	try = time.Second
 )
 
-// Join brings this PE together with the others.
+// Join brings this PE together with the other PEs that name the same file.
 func Join(o Options) (*uid.Member, error) {
 	if !o.PE.In(o.Size) {
 		return nil, fmt.Errorf("join job: SHMEM_BOOTSTRAP_PE is %d, SHMEM_BOOTSTRAP_NPES %d (set both: PEs are numbered from 0)", o.PE, o.Size)

@@ -58,7 +58,7 @@ type agentPE struct {
 	reported chan struct{} // closed when its end is reported
 }
 
-// agentOutput is the standard output or error of a PE of an agent.
+// agentOutput is the standard output or error of a PE that this agent has started.
 type agentOutput struct {
 	outputPipe
 	from   *os.File
@@ -147,11 +147,11 @@ func (a *agent) loop(signals <-chan os.Signal) {
 	}
 	for _, p := range a.byPE {
 		for _, o := range p.outputs {
-			// As in output.finish: a process outside of the job may hold the pipe.
+			// A process outside the job may hold the pipe open, as in output.finish.
 			_ = o.from.SetReadDeadline(time.Now().Add(drainLimit))
 		}
 	}
-	// Output has credit only while its reader reads; without shmemrun nobody does.
+	// Output gets credit only while its reader reads, and never again without shmemrun.
 	for _, p := range a.byPE {
 		for _, o := range p.outputs {
 			for waits := true; waits; {

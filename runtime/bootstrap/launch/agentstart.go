@@ -101,7 +101,7 @@ func (a *agent) prepare(o *Options) (*starter, error) {
 	}
 	_, alone, err := announce(jobName) // it ends with the agent
 	if err != nil {
-		alone = false // the binding says so
+		alone = false // bindPEs then binds nothing by default, and says why
 	}
 	b, err := o.bindPEs("", readSurroundings(o.Env, alone))
 	if err == nil {
@@ -173,7 +173,7 @@ func (a *agent) serve(p *agentPE) {
 				a.do(func() { a.cleaner.note(g.PID) })
 			}
 		case wire.Abort, wire.Exit:
-			// Its reason, which it has written to its standard error, comes first.
+			// First pass on the reason, which the PE has written to its standard error.
 			p.outputs[1].catchUp(p.stderr, reasonDelay)
 		}
 		frame, err := wire.Append(nil, f)

@@ -27,7 +27,7 @@ func (a *answers) send(frame []byte) {
 	}
 }
 
-// write writes frames until there are none.
+// write writes the queued frames to the PE until there are none.
 func (a *answers) write() {
 	for {
 		a.mu.Lock()

@@ -126,8 +126,8 @@ func (o *Options) against(p *topo.Processors, err error, at *surroundings) strin
 // with one or two of them the kernel would not find idle processors for all PEs either.
 func tolerated(processors int) int { return max(processors/8, 1) }
 
-// placedByUser returns the environment variable by which the user places PEs or their threads
-// himself, or "".
+// placedByUser returns the environment variable by which the user has placed PEs or their threads,
+// or "".
 func (o *Options) placedByUser() string {
 	for _, name := range []string{"SHMEM_BIND", "NVSHMEM_CPU_AFFINITY"} {
 		if v := lookup(o.Env, name); v != "" && !strings.EqualFold(v, "auto") {

@@ -94,7 +94,7 @@ func (c *cleaner) close() {
 }
 
 // How long the processes of a job may outlive their shmemrun before the cleaner leaves their files
-// alone, and how often it looks.
+// alone, and how often it checks.
 const (
 	cleanerPatience = 10 * time.Second
 	cleanerPause    = 10 * time.Millisecond

@@ -64,6 +64,7 @@ func (j *job) fail() {
 	})
 }
 
+// kill kills all PEs, and later cuts the connections to agents that have not ended.
 func (j *job) kill() {
 	if j.byUser != 0 && j.running > 0 {
 		j.settle(128 + int(j.byUser))

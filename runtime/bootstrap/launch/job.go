@@ -82,6 +82,8 @@ type rest struct {
 	patience time.Duration // how long to wait for a reader that does not read; 0: for ever
 }
 
+// run runs a job, on this host or through agents. It returns the job's exit status, and the output
+// that may not be written yet.
 func run(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error) {
 	if err := o.Validate(); err != nil {
 		return 0, rest{}, err
@@ -103,7 +105,7 @@ func run(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error) {
 	defer null.Close()
 	here, alone, err := announce(jobName)
 	if err != nil {
-		alone = false // the binding says so
+		alone = false // bindPEs then binds nothing by default, and says why
 	}
 	defer here.Close()
 	b, err := o.bindPEs("", readSurroundings(o.Env, alone))
@@ -165,6 +167,7 @@ func run(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error) {
 	return j.status, r, err
 }
 
+// newJob makes the state of a job, of which no PE has been started yet.
 func newJob(o *Options, out *output) *job {
 	j := &job{
 		opt: o, out: out,
@@ -179,7 +182,7 @@ func newJob(o *Options, out *output) *job {
 		// the PEs that wait for it.
 		if fate.How == wire.Exited && !fate.Bad() {
 			j.absences.note(func() { j.absent(pe, fate, step, wait) })
-			// Not from here: the loop may be the caller, and never waits for itself.
+			// In another goroutine: the loop may be the caller, and must not wait for itself.
 			go j.do(func() {})
 		}
 	}
@@ -325,8 +328,8 @@ func (j *job) ended(p *process, ws unix.WaitStatus) {
 		return
 	}
 	p.exited, p.waitStat = true, ws
-	// Its last frames lie in the socket and come first: an abort has a reason, and a PE that has
-	// finalized is no failure.
+	// First read the PE's last frames from the socket: an abort has a reason, and a PE that has
+	// finalized has not failed.
 	if p.hungUp {
 		j.judge(p)
 		return
@@ -360,8 +363,8 @@ func (j *job) judge(p *process) {
 		fate = wire.Fate{How: wire.Vanished, Code: StatusFailure, Init: was.Inside}
 	}
 	if fate.Bad() {
-		// No PE waits for a PE that has finalized. If several then return a failure, perhaps all
-		// alike, the first is reported.
+		// No PE waits for a PE that has finalized, so its failure does not end the job. If several
+		// such PEs fail, perhaps for one reason, only the first failure is reported.
 		fatal := was.Inside || !was.Finalized
 		goesOn := (was.GoesOn || p.apart && !was.Inside) && j.running > 0
 		if !j.ending && (fatal || !j.settled) && !(p.lost && !goesOn) {

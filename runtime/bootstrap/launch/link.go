@@ -39,7 +39,7 @@ type link struct {
 	remotes map[libshmem.PE]*remote
 	input   *credit // for the standard input of PE 0
 
-	// Of the job's loop:
+	// The fields below belong to the job's loop.
 	failed bool // the agent has started nothing, and has said why
 	gone   bool // the agent is lost, or has ended
 }
@@ -216,7 +216,7 @@ func (l *link) read(j *job) {
 // come, and tells the job. err is nil if the agent has said that nothing is left.
 func (l *link) close(j *job, err error) {
 	l.out.close()
-	select { // ssh's last words say why it ends, and come with its end
+	select { // wait for ssh to end: its last messages say why
 	case <-l.ended:
 	case <-time.After(agentGrace):
 		l.kill()

@@ -56,15 +56,15 @@ type Options struct {
 	Sync    bool            // copy it from here to there first
 	Dir     string          // working directory there
 	Exports []string        // names of variables that go there, besides SHMEM_ and NVSHMEM_
-	Silence time.Duration   // after which a host that says nothing is lost; 0: never
+	Silence time.Duration   // a host from which nothing comes for so long is lost; 0: never
 
 	hostOf []int // the host of each PE; nil without Hosts
 	hosts  int
 	sizes  []int  // how many PEs each host of Remote has
 	digest string // of what Sync copies
 
-	// Of an agent, which starts some of a job's PEs: their numbers, and the number of all. The
-	// job's own shmemrun has neither.
+	// Set only in an agent, which starts some of a job's PEs: the numbers of those, and how many
+	// PEs the job has.
 	numbers []libshmem.PE
 	npes    int
 }

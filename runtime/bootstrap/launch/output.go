@@ -66,6 +66,7 @@ type outputPipe struct {
 	busy   atomic.Bool // the bytes read last may not be written yet
 }
 
+// newOutput makes the output of a job, and starts the goroutine that writes remarks.
 func newOutput(tag bool, stdout, stderr *os.File) *output {
 	o := &output{
 		tag:  tag,
@@ -280,7 +281,7 @@ func (s *outputPipe) showPrompt() {
 	s.to.turn.mu.Lock()
 	defer s.to.turn.mu.Unlock()
 	if len(s.held) > 0 {
-		_ = s.writeLocked(len(s.held)) // the reader meets the error at its next line
+		_ = s.writeLocked(len(s.held)) // forward meets the error at the next line
 	}
 }
 

@@ -33,9 +33,9 @@ type process struct {
 	leaving  bool // it asked for the end of the job, or failed to join it, and may end by itself
 	aborting bool // its abort waits for an earlier cause
 	judged   bool
-	apart    bool // it is in a job that it joined otherwise, which goes on without it
-	named    bool // the user knows that it left the others alone
-	lost     bool // with its host, which the user knows
+	apart    bool // it has joined a job by other means, which continues without it
+	named    bool // it has been reported that others may wait for it in vain
+	lost     bool // its host is lost, which has been reported
 	probed   bool // the agents have been pinged about PEs that ended before its abort
 	waitStat unix.WaitStatus
 }
@@ -105,8 +105,8 @@ func checkFiles(pes int) error {
 	return nil
 }
 
-// starter starts PEs from one locked thread, whose network namespace and
-// processors they inherit and whose life theirs are tied to.
+// starter starts PEs from one locked thread. They inherit its network namespace and
+// processors, and the kernel kills them when it ends.
 type starter struct {
 	opt   *Options
 	path  string
@@ -117,8 +117,8 @@ type starter struct {
 	began func(*process)
 }
 
-// run starts all PEs and then keeps the thread until over is closed. started
-// gets one value.
+// run starts all PEs, sends the result to started, and then keeps the thread until
+// over is closed.
 func (s *starter) run(stdin *os.File, started chan<- error, over <-chan struct{}) {
 	// Never unlocked: the thread may be in another network namespace and on
 	// fewer processors, so it ends with this goroutine.
@@ -177,8 +177,8 @@ func (s *starter) start(i int, stdin *os.File) (_ *process, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("start PE %d: pipe: %w", pe, err)
 	}
-	// The socket keeps its number in the PE, so that it takes no descriptor's
-	// place that the user hands through. Only this thread starts processes.
+	// The socket keeps its number in the PE, so that it does not take that of a
+	// descriptor that the user passes on. Only this thread starts processes.
 	if _, err := unix.FcntlInt(uintptr(conn[1]), unix.F_SETFD, 0); err != nil {
 		return nil, fmt.Errorf("start PE %d: socket: %w", pe, err)
 	}
@@ -208,6 +208,7 @@ func (s *starter) start(i int, stdin *os.File) (_ *process, err error) {
 // fdPairs are the two ends of pipes and sockets: [0] is shmemrun's end and [1] the PE's.
 type fdPairs [][2]int
 
+// add keeps a new pair, unless err says that it could not be made, and returns both.
 func (f *fdPairs) add(pair [2]int, err error) ([2]int, error) {
 	if err == nil {
 		*f = append(*f, pair)

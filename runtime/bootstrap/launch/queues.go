@@ -128,8 +128,14 @@ type pumped struct {
 }
 
 func (p *pump) send(b []byte) { p.add(pumped{b: b}) }
+
+// then queues a function, which is called after the bytes that were queued before it.
 func (p *pump) then(f func()) { p.add(pumped{f: f}) }
-func (p *pump) closeBehind()  { p.then(func() { p.to.Close() }) }
+
+// closeBehind closes the pipe or socket after the bytes that were queued before.
+func (p *pump) closeBehind() { p.then(func() { p.to.Close() }) }
+
+// add queues one item, and starts run if it does not run.
 func (p *pump) add(one pumped) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,6 +146,7 @@ func (p *pump) add(one pumped) {
 	}
 }
 
+// run writes the queued bytes and calls the queued functions, in order, until the queue is empty.
 func (p *pump) run() {
 	for {
 		p.mu.Lock()
@@ -218,6 +225,7 @@ func (c *credit) give(n int) {
 	c.more.Signal()
 }
 
+// end says that no more credit comes, so that take no longer waits.
 func (c *credit) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -25,6 +25,7 @@ type surroundings struct {
 	running int      // threads of the machine that run or are ready to run, without shmemrun's
 }
 
+// readSurroundings finds the facts out. alone: no other job of shmemrun is known.
 func readSurroundings(env []string, alone bool) *surroundings {
 	at := &surroundings{allowed: topo.Allowed(), alone: alone}
 	if _, set := variable(env, "GOMAXPROCS"); !set {

@@ -45,11 +45,11 @@ type Client struct {
 	closed bool
 	failed bool // Fail was called
 
-	reading sync.Mutex // held by the goroutine that reads the stream
-	lostMu  sync.Mutex // guards the fields below; taken last
-	lost    []bootstrap.Loss
-	fates   map[libshmem.PE]wire.Fate // of PEs about which this one has inquired
-	asked   bool                      // an Inquiry has no reply yet
+	reading   sync.Mutex // held by the goroutine that reads the stream
+	lostMu    sync.Mutex // guards the fields below; taken last
+	lost      []bootstrap.Loss
+	fates     map[libshmem.PE]wire.Fate // of PEs about which this one has inquired
+	inquiring bool                      // an Inquiry has no reply yet
 }
 
 var (
@@ -135,7 +135,7 @@ func check(fd int) error {
 	return nil
 }
 
-// EndsJob implements bootstrap.Ender.
+// EndsJob implements bootstrap.Ender: shmemrun ends all PEs of a job when one fails.
 func (c *Client) EndsJob() bool { return true }
 
 // Name is "launcher".
@@ -167,19 +167,19 @@ func (c *Client) Allgather(mine []byte) ([][]byte, error) {
 	return parts, nil
 }
 
-// Barrier implements bootstrap.Bootstrap.
+// Barrier implements bootstrap.Bootstrap: it waits until all PEs have called it.
 func (c *Client) Barrier() error {
 	_, err := c.step(wire.Barrier, nil, wire.Released)
 	return err
 }
 
-// Part implements bootstrap.Bootstrap.
+// Part implements bootstrap.Bootstrap: the barrier of PEs that leave the job.
 func (c *Client) Part() error {
 	_, err := c.step(wire.Part, nil, wire.Released)
 	return err
 }
 
-// Secret implements bootstrap.Bootstrap.
+// Secret implements bootstrap.Bootstrap: only PEs of the job know it.
 func (c *Client) Secret() *secret.Secret { return &c.secret }
 
 // step sends the frame of a collective step and waits for its reply, whose payload it returns if
@@ -190,7 +190,7 @@ func (c *Client) step(kind wire.Kind, payload []byte, want wire.Kind) ([]byte, e
 	if err := c.send(wire.Frame{Kind: kind, Seq: c.seq, Payload: payload}); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	f, err := c.readAnswer(name)
+	f, err := c.readReply(name)
 	if err == nil && f.Seq != c.seq {
 		err = fmt.Errorf("%w: answer to step %d", wire.ErrFormat, f.Seq)
 	}
@@ -213,8 +213,8 @@ func (c *Client) step(kind wire.Kind, payload []byte, want wire.Kind) ([]byte, e
 // to an Inquiry.
 func notice(k wire.Kind) bool { return k == wire.Lost || k == wire.Fates }
 
-// readAnswer waits for the reply to a step, and handles notices that come before it.
-func (c *Client) readAnswer(step string) (wire.Frame, error) {
+// readReply waits for the reply to a step, and handles notices that come before it.
+func (c *Client) readReply(step string) (wire.Frame, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
 	for {
@@ -290,7 +290,7 @@ func (c *Client) noteFates(f wire.Frame) error {
 	}
 	c.lostMu.Lock()
 	defer c.lostMu.Unlock()
-	c.asked = false
+	c.inquiring = false
 	if c.fates == nil {
 		c.fates = map[libshmem.PE]wire.Fate{}
 	}
@@ -308,16 +308,16 @@ func (c *Client) noteFates(f wire.Frame) error {
 func (c *Client) Inquire(pes []libshmem.PE) {
 	c.hear()
 	c.lostMu.Lock()
-	asked := c.asked
-	c.asked = true
+	already := c.inquiring
+	c.inquiring = true
 	c.lostMu.Unlock()
-	if asked {
+	if already {
 		return
 	}
 	_ = c.send(wire.Frame{Kind: wire.Inquiry, Payload: wire.AppendPEs(nil, pes[:min(len(pes), wire.MaxInquiry)])})
 }
 
-// Fate implements bootstrap.Inquirer.
+// Fate implements bootstrap.Inquirer: it says how a PE has ended or left, if that is known.
 func (c *Client) Fate(pe libshmem.PE) string {
 	c.hear()
 	c.lostMu.Lock()
@@ -328,7 +328,8 @@ func (c *Client) Fate(pe libshmem.PE) string {
 	return ""
 }
 
-// Absent implements bootstrap.Inquirer.
+// Absent implements bootstrap.Inquirer: it reports whether a PE is known to have exited with status
+// 0 inside the job.
 func (c *Client) Absent(pe libshmem.PE) bool {
 	c.hear()
 	c.lostMu.Lock()
@@ -343,7 +344,7 @@ func (c *Client) unread() bool {
 	return !c.closed && c.err == nil && c.conn.readable()
 }
 
-// NewsFD implements bootstrap.Bootstrap.
+// NewsFD implements bootstrap.Bootstrap: it is readable when a PE is lost or the job ends.
 func (c *Client) NewsFD() int { return c.conn.fd }
 
 // failure returns the error that a reply stands for if it is not of the wanted kind.
@@ -368,12 +369,12 @@ func failure(step string, f wire.Frame) error {
 	return fmt.Errorf("%s: %w", step, err)
 }
 
-// Abort implements bootstrap.Bootstrap.
+// Abort implements bootstrap.Bootstrap: it requests the end of the job, with a reason.
 func (c *Client) Abort(status int, reason string) {
 	c.end(wire.Abort, wire.Ending{Status: int32(status), Reason: reason})
 }
 
-// Exit implements bootstrap.Bootstrap.
+// Exit implements bootstrap.Bootstrap: it requests the end of the job with a status.
 func (c *Client) Exit(status int) {
 	c.end(wire.Exit, wire.Ending{Status: int32(status)})
 }
@@ -391,7 +392,7 @@ func (c *Client) Over() bool {
 	return !c.closed && c.conn.hungUp()
 }
 
-// Fail implements bootstrap.Failer.
+// Fail implements bootstrap.Failer: this PE's initialisation has failed.
 func (c *Client) Fail() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -408,7 +409,7 @@ func (c *Client) leaving() wire.Kind {
 	return wire.Done
 }
 
-// Close implements bootstrap.Bootstrap.
+// Close implements bootstrap.Bootstrap: this PE leaves the job.
 func (c *Client) Close() error {
 	err := c.send(wire.Frame{Kind: c.leaving()})
 	c.mu.Lock()

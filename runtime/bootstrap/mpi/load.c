@@ -81,6 +81,7 @@ int shmemi_mpi_up(void)
            mpi.finalized(&over) == 0 && !over;
 }
 
+/* An MPI_Comm is a pointer in Open MPI, and an int in MPICH. */
 uint64_t shmemi_mpi_comm(const void *pointer)
 {
     if (mpi.ompi_world != NULL)
@@ -88,6 +89,7 @@ uint64_t shmemi_mpi_comm(const void *pointer)
     return (uint32_t)(pointer ? *(const int *)pointer : MPICH_COMM_WORLD);
 }
 
+/* Calls MPI_Comm_rank and MPI_Comm_size, whose handle has the type of the MPI library found. */
 int shmemi_mpi_rank(uint64_t comm, int *rank, int *size)
 {
     int code;
@@ -117,6 +119,7 @@ static int64_t now_ms(void)
     return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+/* MPI_Ibcast and MPI_Test, because MPI_Bcast has no timeout. */
 int shmemi_mpi_broadcast(uint64_t comm, void *bytes, int n, int64_t ms)
 {
     union {

@@ -56,7 +56,7 @@ func (c Comm) Rank() (rank libshmem.PE, size int, err error) {
 	return libshmem.PE(r), int(n), nil
 }
 
-// Options are a PE's inputs.
+// Options say what Join has to know about this PE and its job.
 type Options struct {
 	Comm    Comm
 	Filter  uid.Filter

@@ -26,7 +26,7 @@ import (
 // container.
 type User uint32
 
-// anybody is the reader of a credential for all users.
+// anybody, given as the reader of a credential, stands for all users.
 const anybody = User(1<<32 - 1)
 
 // load loads libmunge, once in a process.

@@ -138,7 +138,7 @@ func (p *Plugin) Allgather(mine []byte) ([][]byte, error) {
 	return parts, nil
 }
 
-// Barrier implements bootstrap.Bootstrap.
+// Barrier implements bootstrap.Bootstrap: it waits until all PEs have called it.
 func (p *Plugin) Barrier() error {
 	return p.call(p.next("barrier"), "barrier", func(patience C.int) C.int {
 		return C.shmemi_plugin_barrier(&p.functions, patience)
@@ -168,14 +168,14 @@ func (p *Plugin) Size() int { return p.size }
 // Secret implements bootstrap.Bootstrap. PE 0 has made the secret.
 func (p *Plugin) Secret() *secret.Secret { return &p.secret }
 
-// Abort implements bootstrap.Bootstrap.
+// Abort implements bootstrap.Bootstrap: it requests the end of the job, with a reason.
 func (p *Plugin) Abort(status int, reason string) {
 	text := C.CString(reason)
 	defer C.free(unsafe.Pointer(text))
 	C.shmemi_plugin_abort(&p.functions, C.int(status), text)
 }
 
-// Exit implements bootstrap.Bootstrap.
+// Exit implements bootstrap.Bootstrap: it requests the end of the job with a status.
 func (p *Plugin) Exit(status int) { p.Abort(status, "shmem_global_exit") }
 
 // Over implements bootstrap.Bootstrap: a plugin does not report the end.
@@ -184,7 +184,7 @@ func (p *Plugin) Over() bool { return false }
 // Losses implements bootstrap.Bootstrap: a plugin reports none, and the PEs watch each other.
 func (p *Plugin) Losses() []bootstrap.Loss { return nil }
 
-// NewsFD implements bootstrap.Bootstrap.
+// NewsFD implements bootstrap.Bootstrap: -1, because a plugin reports no losses.
 func (p *Plugin) NewsFD() int { return -1 }
 
 // Close implements bootstrap.Bootstrap: the library stays loaded.

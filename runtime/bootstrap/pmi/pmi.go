@@ -106,7 +106,7 @@ func (c *Client) Rank() libshmem.PE { return c.s.rank }
 // Size is the number of PEs.
 func (c *Client) Size() int { return c.s.size }
 
-// Allgather implements bootstrap.Bootstrap.
+// Allgather implements bootstrap.Bootstrap: every PE gets the bytes of every PE.
 func (c *Client) Allgather(mine []byte) (all [][]byte, err error) {
 	err = c.s.steps.Run("allgather", func() error {
 		all, err = c.s.allgather(mine, c.timeout)
@@ -115,7 +115,7 @@ func (c *Client) Allgather(mine []byte) (all [][]byte, err error) {
 	return all, err
 }
 
-// Barrier implements bootstrap.Bootstrap.
+// Barrier implements bootstrap.Bootstrap: it waits until all PEs have called it.
 func (c *Client) Barrier() error {
 	return c.s.steps.Run("barrier", func() error { return c.s.barrier(c.timeout) })
 }
@@ -124,13 +124,13 @@ func (c *Client) Barrier() error {
 // waits until the timeout for a PE that has failed.
 func (c *Client) Part() error { return c.Barrier() }
 
-// Secret implements bootstrap.Bootstrap.
+// Secret implements bootstrap.Bootstrap: only PEs of the job know it.
 func (c *Client) Secret() *secret.Secret { return &c.secret }
 
 // Abort implements bootstrap.Bootstrap. PMI-1 cannot carry the reason.
 func (c *Client) Abort(status int, _ string) { c.Exit(status) }
 
-// Exit implements bootstrap.Bootstrap.
+// Exit implements bootstrap.Bootstrap: it requests the end of the job with a status.
 func (c *Client) Exit(status int) { c.s.abort(status) }
 
 // Over implements bootstrap.Bootstrap: a launcher that ends a job hangs up.
@@ -143,10 +143,10 @@ func (c *Client) Over() bool {
 // Losses implements bootstrap.Bootstrap: launchers of PMI-1 do not report any.
 func (c *Client) Losses() []bootstrap.Loss { return nil }
 
-// NewsFD implements bootstrap.Bootstrap.
+// NewsFD implements bootstrap.Bootstrap: it is readable when the launcher has hung up.
 func (c *Client) NewsFD() int { return c.s.conn.fd }
 
-// Launcher implements bootstrap.Launched.
+// Launcher implements bootstrap.Launched: the text names the launcher in messages.
 func (c *Client) Launcher() string { return "the PMI server of mpiexec.hydra or srun" }
 
 // Close implements bootstrap.Bootstrap. Depart makes the launcher accept the end of this process.

@@ -57,6 +57,7 @@ func deadline(timeout time.Duration) time.Time {
 	return time.Now().Add(timeout)
 }
 
+// connect opens the connection to the launcher, by the inherited descriptor or to the port.
 func (s *session) connect(env map[string]string, timeout time.Duration) (err error) {
 	if env[EnvFD] != "" {
 		fd, err := number(env, EnvFD, 0, 1<<30)
@@ -85,21 +86,21 @@ func (s *session) greet(env map[string]string, end time.Time) (err error) {
 	} else if err = s.introduce(env, end); err != nil {
 		return err
 	}
-	r, err := s.ask(end, "response_to_init", command("init", "pmi_version", "1", "pmi_subversion", "1"))
+	r, err := s.request(end, "response_to_init", command("init", "pmi_version", "1", "pmi_subversion", "1"))
 	if err != nil {
 		return err
 	}
 	if v := r.fields["pmi_version"]; v != "1" {
 		return fmt.Errorf("%w: PMI version %s in place of 1", errFormat, show(v))
 	}
-	if r, err = s.ask(end, "maxes", command("get_maxes")); err != nil {
+	if r, err = s.request(end, "maxes", command("get_maxes")); err != nil {
 		return err
 	}
 	most, err := number(r.fields, "vallen_max", 0, 1<<30)
 	if err != nil {
 		return err
 	}
-	if r, err = s.ask(end, "my_kvsname", command("get_my_kvsname")); err != nil {
+	if r, err = s.request(end, "my_kvsname", command("get_my_kvsname")); err != nil {
 		return err
 	}
 	if s.kvs = r.fields["kvsname"]; s.kvs == "" || len(s.kvs) > 256 {
@@ -121,7 +122,7 @@ func (s *session) introduce(env map[string]string, end time.Time) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.ask(end, "initack", command("initack", "pmiid", strconv.Itoa(id))); err != nil {
+	if _, err := s.request(end, "initack", command("initack", "pmiid", strconv.Itoa(id))); err != nil {
 		return err
 	}
 	values := map[string]string{}
@@ -156,8 +157,8 @@ func rank(from map[string]string, name string, size int) (libshmem.PE, error) {
 	return libshmem.PE(n), err
 }
 
-// ask sends a command, line, and waits for its reply, whose cmd must be want.
-func (s *session) ask(end time.Time, want, line string) (reply, error) {
+// request sends a command, line, and waits for its reply, whose cmd must be want.
+func (s *session) request(end time.Time, want, line string) (reply, error) {
 	if err := s.conn.send(line); err != nil {
 		return reply{}, err
 	}
@@ -194,6 +195,6 @@ func (s *session) abort(status int) {
 
 // leave ends the connection in good order. It reports no error, because the process ends.
 func (s *session) leave() {
-	_, _ = s.ask(time.Now().Add(5*time.Second), "finalize_ack", command("finalize"))
+	_, _ = s.request(time.Now().Add(5*time.Second), "finalize_ack", command("finalize"))
 	s.conn.close()
 }

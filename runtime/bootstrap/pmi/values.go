@@ -85,7 +85,7 @@ func (s *session) allgather(mine []byte, timeout time.Duration) ([][]byte, error
 	}
 	end := deadline(timeout)
 	for part, v := range values {
-		if _, err := s.ask(end, "put_result", s.put(s.key(s.steps.N, s.rank, part), v)); err != nil {
+		if _, err := s.request(end, "put_result", s.put(s.key(s.steps.N, s.rank, part), v)); err != nil {
 			return nil, err
 		}
 	}
@@ -101,7 +101,7 @@ func (s *session) allgather(mine []byte, timeout time.Duration) ([][]byte, error
 		}
 		var err error
 		all[pe], err = paste(func(part int) (string, error) {
-			r, err := s.ask(end, "get_result", command("get", "kvsname", s.kvs, "key", s.key(s.steps.N, pe, part)))
+			r, err := s.request(end, "get_result", command("get", "kvsname", s.kvs, "key", s.key(s.steps.N, pe, part)))
 			return r.fields["value"], err
 		})
 		if err != nil {

@@ -56,23 +56,23 @@ var errSilent = errors.New("its PMIx server does not answer")
 // initialise connects to the server by PMIx_Init. That waits for ever if the server is stopped: if
 // it does not return in time, initialise returns errSilent and leaves the call to its goroutine.
 func initialise(timeout time.Duration) (rank libshmem.PE, size int, err error) {
-	type answer struct {
+	type result struct {
 		rank, size C.uint32_t
 		code       C.int
 	}
-	answers := make(chan answer, 1)
+	results := make(chan result, 1)
 	guard.Go("the bootstrap", func() {
-		var a answer
+		var a result
 		a.code = C.shmemi_pmix_init(&a.rank, &a.size)
-		answers <- a
+		results <- a
 	})
 	var late <-chan time.Time
 	if timeout > 0 {
 		late = time.After(timeout)
 	}
-	var a answer
+	var a result
 	select {
-	case a = <-answers:
+	case a = <-results:
 	case <-late:
 		return 0, 0, fmt.Errorf("connect to the launcher: %w within %v (see whether mpirun, or srun's process on this host, is stopped, or raise SHMEM_BOOTSTRAP_TIMEOUT)", errSilent, timeout)
 	}
@@ -95,6 +95,7 @@ func over() bool { return C.shmemi_pmix_over() != 0 }
 
 func news() int { return int(C.shmemi_pmix_news()) }
 
+// put puts bytes under a key into the job's key-value space, and commits them.
 func put(key string, bytes []byte) error {
 	name := C.CString(key)
 	defer C.free(unsafe.Pointer(name))
@@ -106,14 +107,17 @@ type call struct{ c *C.struct_shmemi_pmix_call }
 
 var errMemory = errors.New("no memory")
 
+// fence starts a fence of all PEs.
 func fence() (call, error) { return made(C.shmemi_pmix_fence()) }
 
+// get starts the look-up of what a PE has put under a key.
 func get(pe libshmem.PE, key string) (call, error) {
 	name := C.CString(key)
 	defer C.free(unsafe.Pointer(name))
 	return made(C.shmemi_pmix_get(C.uint32_t(pe), name))
 }
 
+// made wraps a call that C has started, or returns an error if there was no memory for it.
 func made(c *C.struct_shmemi_pmix_call) (call, error) {
 	if c == nil {
 		return call{}, errMemory

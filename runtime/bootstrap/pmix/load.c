@@ -124,6 +124,7 @@ const char *shmemi_pmix_text(int status)
     return text != NULL ? text : "";
 }
 
+/* Makes an option of a call: a key whose value is true. */
 static void set_flag(struct info *info, const char *key)
 {
     snprintf(info->key, sizeof info->key, "%s", key);
@@ -165,6 +166,7 @@ static struct shmemi_pmix_call *begin(uint32_t rank)
     return call;
 }
 
+/* Gives up one of the two shares in a call. The last one frees it. */
 void shmemi_pmix_free(struct shmemi_pmix_call *call)
 {
     pthread_mutex_lock(&call->mutex);
@@ -180,7 +182,7 @@ void shmemi_pmix_free(struct shmemi_pmix_call *call)
 
 /* Callback of PMIx: records the result of a call, wakes its waiter, and gives up PMIx's share in
  * the call. */
-static void answer(int status, struct value *value, void *data)
+static void complete(int status, struct value *value, void *data)
 {
     struct shmemi_pmix_call *call = data;
     pthread_mutex_lock(&call->mutex);
@@ -205,9 +207,10 @@ static void answer(int status, struct value *value, void *data)
     shmemi_pmix_free(call);
 }
 
-static void answer_op(int status, void *data)
+/* Callback of PMIx for calls that return no value. */
+static void complete_op(int status, void *data)
 {
-    answer(status, NULL, data);
+    complete(status, NULL, data);
 }
 
 /* Handles the status with which the function that starts a call has returned: unless it is SUCCESS,
@@ -215,7 +218,7 @@ static void answer_op(int status, void *data)
 static struct shmemi_pmix_call *begun(struct shmemi_pmix_call *call, int status)
 {
     if (status != SUCCESS)
-        answer(status == OPERATION_SUCCEEDED ? SUCCESS : status, NULL, call);
+        complete(status == OPERATION_SUCCEEDED ? SUCCESS : status, NULL, call);
     return call;
 }
 
@@ -294,7 +297,7 @@ struct shmemi_pmix_call *shmemi_pmix_fence(void)
     if (call == NULL)
         return NULL;
     set_flag(&call->info, "pmix.collect");
-    return begun(call, real.fence(&call->proc, 1, &call->info, 1, answer_op, call));
+    return begun(call, real.fence(&call->proc, 1, &call->info, 1, complete_op, call));
 }
 
 struct shmemi_pmix_call *shmemi_pmix_get(uint32_t rank, const char *key)
@@ -303,7 +306,7 @@ struct shmemi_pmix_call *shmemi_pmix_get(uint32_t rank, const char *key)
     if (call == NULL)
         return NULL;
     snprintf(call->key, sizeof call->key, "%s", key);
-    return begun(call, real.get(&call->proc, call->key, NULL, 0, answer, call));
+    return begun(call, real.get(&call->proc, call->key, NULL, 0, complete, call));
 }
 
 void shmemi_pmix_abort(int status)

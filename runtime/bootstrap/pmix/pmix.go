@@ -63,6 +63,7 @@ func New(timeout time.Duration) (*Client, error) {
 	return c, nil
 }
 
+// open is New without the text that begins its errors.
 func open(timeout time.Duration) (*Client, error) {
 	process.mu.Lock()
 	defer process.mu.Unlock()
@@ -125,7 +126,7 @@ func (c *Client) Rank() libshmem.PE { return process.rank }
 // Size is the number of PEs.
 func (c *Client) Size() int { return process.size }
 
-// Allgather implements bootstrap.Bootstrap.
+// Allgather implements bootstrap.Bootstrap: every PE gets the bytes of every PE.
 func (c *Client) Allgather(mine []byte) (all [][]byte, err error) {
 	err = process.steps.Run("allgather", func() error {
 		all, err = c.allgather(mine)
@@ -134,7 +135,7 @@ func (c *Client) Allgather(mine []byte) (all [][]byte, err error) {
 	return all, err
 }
 
-// Barrier implements bootstrap.Bootstrap.
+// Barrier implements bootstrap.Bootstrap: it waits until all PEs have called it.
 func (c *Client) Barrier() error { return process.steps.Run("barrier", c.barrier) }
 
 // Part implements bootstrap.Bootstrap. A fence includes all PEs, so Part waits until the
@@ -149,6 +150,7 @@ func deadline(timeout time.Duration) time.Time {
 	return time.Now().Add(timeout)
 }
 
+// allgather puts this PE's contribution, waits in a fence, and gets the contributions of all PEs.
 func (c *Client) allgather(mine []byte) ([][]byte, error) {
 	key := fmt.Sprintf("shmem-%d", process.steps.N)
 	// Some servers treat a key without bytes as one that does not exist: put one byte more.
@@ -255,7 +257,7 @@ func (c *Client) absent(key string) (missing []libshmem.PE, err error) {
 	return missing, err
 }
 
-// Secret implements bootstrap.Bootstrap.
+// Secret implements bootstrap.Bootstrap: only PEs of the job know it.
 func (c *Client) Secret() *secret.Secret { return &c.secret }
 
 // Abort implements bootstrap.Bootstrap: the end of this process ends the job. With
@@ -263,7 +265,7 @@ func (c *Client) Secret() *secret.Secret { return &c.secret }
 // in two of four jobs.
 func (c *Client) Abort(int, string) {}
 
-// Exit implements bootstrap.Bootstrap.
+// Exit implements bootstrap.Bootstrap: it requests the end of the job with a status.
 func (c *Client) Exit(status int) { abort(status) }
 
 // Over implements bootstrap.Bootstrap: the launcher is gone.
@@ -272,10 +274,11 @@ func (c *Client) Over() bool { return over() }
 // Losses implements bootstrap.Bootstrap: a launcher that does not end the job reports no losses.
 func (c *Client) Losses() []bootstrap.Loss { return nil }
 
-// NewsFD implements bootstrap.Bootstrap.
+// NewsFD implements bootstrap.Bootstrap: it is readable when the connection to the launcher is
+// lost.
 func (c *Client) NewsFD() int { return news() }
 
-// Launcher implements bootstrap.Launched.
+// Launcher implements bootstrap.Launched: the text names the launcher in messages.
 func (c *Client) Launcher() string { return "the PMIx server of mpirun or srun" }
 
 // Close implements bootstrap.Bootstrap. Depart makes the launcher accept the end of this process.

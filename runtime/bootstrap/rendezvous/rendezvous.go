@@ -232,7 +232,7 @@ func (r *Meeting) completeLocked(key stepKey, s *step) {
 	}
 	s.stop()
 	delete(r.steps, key)
-	r.answerLocked(s.waiting(), reply)
+	r.replyLocked(s.waiting(), reply)
 }
 
 // expire fails a step whose timeout is over: the reply names the PEs that have not come.
@@ -304,12 +304,12 @@ func (r *Meeting) failLocked(key stepKey, s *step, kind wire.Kind, payload []byt
 	s.stop()
 	s.failure = &wire.Frame{Kind: kind, Seq: key.seq, Payload: payload}
 	s.parts = nil
-	r.answerLocked(s.waiting(), encode(*s.failure))
+	r.replyLocked(s.waiting(), encode(*s.failure))
 }
 
-// answerLocked sends PEs the reply to their step, encoded once for all of them: with 10,000 PEs the
+// replyLocked sends PEs the reply to their step, encoded once for all of them: with 10,000 PEs the
 // reply to an allgather has 2.3 MB.
-func (r *Meeting) answerLocked(pes []libshmem.PE, frame []byte) {
+func (r *Meeting) replyLocked(pes []libshmem.PE, frame []byte) {
 	for _, pe := range pes {
 		r.members[pe].waits = false
 		r.send(pe, frame)

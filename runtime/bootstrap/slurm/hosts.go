@@ -69,6 +69,7 @@ func (r *reader) while(f func(c byte) bool) string {
 
 func digit(c byte) bool { return '0' <= c && c <= '9' }
 
+// literal reports whether c may be part of a host's name outside brackets.
 func literal(c byte) bool {
 	return digit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '.' || c == '-' || c == '_'
 }

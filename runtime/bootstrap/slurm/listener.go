@@ -46,6 +46,7 @@ func listen(ports []int, family uid.Family) (net.Listener, error) {
 		list(ports), errors.Join(errs...))
 }
 
+// list returns ports as text for an error.
 func list(ports []int) string { return strings.Trim(fmt.Sprint(ports), "[]") }
 
 // newListener starts a goroutine that accepts connections at l, and sends the id to PEs of the

@@ -19,7 +19,7 @@ import (
 	"libshmem/runtime/guard"
 )
 
-// Options are a PE's inputs.
+// Options say what Join has to know about this PE and its job.
 type Options struct {
 	Env     map[string]string // of the process
 	Folder  string            // a folder that all hosts share, to use instead of munge; "": use munge
@@ -191,10 +191,10 @@ func (l *finder) find(ctx context.Context) (uid.ID, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	type result struct {
-		id       uid.ID
-		at       netip.AddrPort
-		err      error
-		answered bool // the error comes from a peer that is there
+		id      uid.ID
+		at      netip.AddrPort
+		err     error
+		replied bool // the error comes from a peer that is there
 	}
 	n := len(l.addresses) * len(l.step.ports)
 	results := make(chan result, n)
@@ -211,21 +211,21 @@ func (l *finder) find(ctx context.Context) (uid.ID, error) {
 					stop := context.AfterFunc(ctx, guard.Func("the bootstrap", func() { conn.Close() }))
 					defer stop()
 					r.id, r.err = l.peer.knock(conn)
-					r.answered = true
+					r.replied = true
 				}
 				results <- r
 			})
 		}
 	}
 	var err error
-	answered := false
+	replied := false
 	for range n {
 		r := <-results
 		if r.err == nil {
 			return r.id, nil
 		}
-		if err == nil || r.answered && !answered {
-			err, answered = fmt.Errorf("%v: %w", r.at, cause(r.err)), r.answered
+		if err == nil || r.replied && !replied {
+			err, replied = fmt.Errorf("%v: %w", r.at, cause(r.err)), r.replied
 		}
 	}
 	return uid.ID{}, err

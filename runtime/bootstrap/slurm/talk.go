@@ -151,10 +151,12 @@ func (p *peer) open(conn io.ReadWriter, id *uid.ID) error {
 	return send(conn, isCredential, cred)
 }
 
+// opening returns the first message of each side: the version and a random number.
 func opening(n secret.Nonce) []byte {
 	return append(append([]byte(magic), version, 0, 0, 0), n[:]...)
 }
 
+// readOpening reads the other side's first message, and returns the random number in it.
 func readOpening(r io.Reader) (n secret.Nonce, err error) {
 	var b [openingLen]byte
 	if _, err := io.ReadFull(r, b[:]); err != nil {
@@ -178,6 +180,7 @@ func send(w io.Writer, kind byte, text string) error {
 	return err
 }
 
+// receive reads a kind and a text, as send has sent them.
 func receive(r io.Reader) (kind byte, text string, err error) {
 	var head [headLen]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

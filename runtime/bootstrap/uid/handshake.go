@@ -12,7 +12,8 @@ import (
 	"libshmem/runtime/bootstrap/secret"
 )
 
-// The beginning of a connection. All numbers are little endian.
+// The handshake at the beginning of a connection between a PE and the root. All numbers are little
+// endian.
 //
 //	PE:   magic 4, version 1, zeros 3, nonce 16
 //	root: magic 4, version 1, zeros 3, nonce 16, proof 32
@@ -46,6 +47,7 @@ type claim struct {
 	fresh    bool   // this is the first connection of this init
 }
 
+// opening returns the first message of each side of a handshake: the version and a nonce.
 func opening(n secret.Nonce) []byte {
 	b := append([]byte(handshakeMagic), handshakeVersion, 0, 0, 0)
 	return append(b, n[:]...)
@@ -146,9 +148,9 @@ func receive(conn net.Conn, s *secret.Secret) (who claim, err error) {
 	}, nil
 }
 
-// answer ends the root's side of a handshake: it admits the PE, or sends why not. received is how
+// reply ends the root's side of a handshake: it admits the PE, or sends why not. received is how
 // many frames of the PE the root has received.
-func answer(conn net.Conn, received uint64, why error) error {
+func reply(conn net.Conn, received uint64, why error) error {
 	var v [verdictLen]byte
 	binary.LittleEndian.PutUint64(v[8:], received)
 	text := ""

@@ -31,7 +31,7 @@ const (
 	slack = 5 * time.Second
 )
 
-// Options are a PE's inputs.
+// Options say what Join has to know about this PE and its job.
 type Options struct {
 	ID      ID
 	PE      libshmem.PE
@@ -61,6 +61,7 @@ var (
 // Join connects to the root, within the timeout. It does not wait for other PEs.
 func Join(o Options) (*Member, error) { return join(o, dialTCP) }
 
+// join is Join with a dialer, which tests replace.
 func join(o Options, dial dialer) (*Member, error) {
 	c, err := decode(&o.ID)
 	if err != nil {
@@ -300,7 +301,7 @@ func (m *Member) explain(err error) error {
 	return errors.New("the process that made the unique id has ended the connection")
 }
 
-// Name is as Options.Name.
+// Name returns Options.Name, or "uid" if that is empty.
 func (m *Member) Name() string { return m.name }
 
 // Rank is this PE's number.
@@ -312,28 +313,28 @@ func (m *Member) Size() int { return m.client.Size() }
 // EndsJob implements bootstrap.Ender: the root reports PEs that fail, and ends none.
 func (m *Member) EndsJob() bool { return false }
 
-// Allgather implements bootstrap.Bootstrap.
+// Allgather implements bootstrap.Bootstrap: every PE gets the bytes of every PE.
 func (m *Member) Allgather(mine []byte) ([][]byte, error) {
 	all, err := m.client.Allgather(mine)
 	return all, m.explain(err)
 }
 
-// Barrier implements bootstrap.Bootstrap.
+// Barrier implements bootstrap.Bootstrap: it waits until all PEs have called it.
 func (m *Member) Barrier() error { return m.explain(m.client.Barrier()) }
 
-// Part implements bootstrap.Bootstrap.
+// Part implements bootstrap.Bootstrap: the barrier of PEs that leave the job.
 func (m *Member) Part() error { return m.explain(m.client.Part()) }
 
 // Secret implements bootstrap.Bootstrap: the id contains the secret.
 func (m *Member) Secret() *secret.Secret { return &m.link.secret }
 
-// Abort implements bootstrap.Bootstrap.
+// Abort implements bootstrap.Bootstrap: it requests the end of the job, with a reason.
 func (m *Member) Abort(status int, reason string) {
 	m.client.Abort(status, reason)
 	m.lastWord()
 }
 
-// Exit implements bootstrap.Bootstrap.
+// Exit implements bootstrap.Bootstrap: it requests the end of the job with a status.
 func (m *Member) Exit(status int) {
 	m.client.Exit(status)
 	m.lastWord()
@@ -353,25 +354,27 @@ func (m *Member) lastWord() {
 	}
 }
 
-// Over implements bootstrap.Bootstrap.
+// Over implements bootstrap.Bootstrap: it reports whether the job is being ended.
 func (m *Member) Over() bool { return m.client.Over() }
 
-// Fail implements bootstrap.Failer.
+// Fail implements bootstrap.Failer: this PE's initialisation has failed.
 func (m *Member) Fail() { m.client.Fail() }
 
-// Losses implements bootstrap.Bootstrap.
+// Losses implements bootstrap.Bootstrap: it returns the PEs that have ended before they left the
+// job.
 func (m *Member) Losses() []bootstrap.Loss { return m.client.Losses() }
 
-// Inquire implements bootstrap.Inquirer.
+// Inquire implements bootstrap.Inquirer: it requests the fates of PEs from the root.
 func (m *Member) Inquire(pes []libshmem.PE) { m.client.Inquire(pes) }
 
-// Fate implements bootstrap.Inquirer.
+// Fate implements bootstrap.Inquirer: it says how a PE has ended or left, if that is known.
 func (m *Member) Fate(pe libshmem.PE) string { return m.client.Fate(pe) }
 
-// Absent implements bootstrap.Inquirer.
+// Absent implements bootstrap.Inquirer: it reports whether a PE is known to have exited with status
+// 0 inside the job.
 func (m *Member) Absent(pe libshmem.PE) bool { return m.client.Absent(pe) }
 
-// NewsFD implements bootstrap.Bootstrap.
+// NewsFD implements bootstrap.Bootstrap: it is readable when a PE is lost or the job ends.
 func (m *Member) NewsFD() int { return m.client.NewsFD() }
 
 // Close implements bootstrap.Bootstrap. If the root is in this process, it waits until

@@ -68,7 +68,7 @@ type participant struct {
 	conversation *conversation
 	turn         sync.Mutex // held by the goroutine that serves the PE's connection
 
-	// Under Root.mu.
+	// Root.mu guards the fields below.
 	gone  error       // why it may not connect again
 	done  bool        // it has left
 	here  bool        // it has a connection
@@ -151,6 +151,7 @@ func forget(there []*Root) {
 	}
 }
 
+// accept accepts connections until the listener is closed.
 func (r *Root) accept() {
 	for {
 		conn, err := r.listener.Accept()
@@ -206,13 +207,13 @@ func (r *Root) talk(conn net.Conn) {
 		return // the PE tries again
 	}
 	if err != nil {
-		_ = answer(conn, 0, err)
+		_ = reply(conn, 0, err)
 		return
 	}
 	c.conversation.drop(false)
 	c.turn.Lock()
 	defer c.turn.Unlock()
-	if err := answer(conn, c.conversation.received(), nil); err != nil {
+	if err := reply(conn, c.conversation.received(), nil); err != nil {
 		return
 	}
 	_ = conn.SetDeadline(time.Time{})
@@ -236,7 +237,7 @@ func (r *Root) talk(conn net.Conn) {
 // errNext is the error for a PE of a session's next job, which must wait for that job's root.
 var errNext = errors.New("the root is that of the job before")
 
-// admit finds the participant that a PE claims to be, or returns why the PE may not be it.
+// admit finds or makes the participant that a PE claims to be, or returns why the PE may not join.
 func (r *Root) admit(who claim) (*participant, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -419,6 +420,7 @@ func (r *Root) Close() {
 	<-r.over
 }
 
+// newSession returns a random number, by which the root recognises the connections of one init.
 func newSession() uint64 {
 	var b [8]byte
 	rand.Read(b[:]) //nolint:errcheck // it never fails

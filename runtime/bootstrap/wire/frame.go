@@ -69,7 +69,7 @@ const (
 	Fail                       // PE: empty; as Done, of a PE whose initialisation has failed
 	Inquiry                    // PE: PEs, see AppendPEs; may come at any moment
 	Fates                      // run: Loss of each PE of an Inquiry that has left or ended; no reply to a step
-	Apart                      // PE: empty; it is in a job that it joined otherwise, which goes on without a PE that is lost
+	Apart                      // PE: empty; it has joined a job by other means, which continues without PEs that are lost
 	kinds
 )
 
@@ -97,6 +97,7 @@ type Frame struct {
 // ErrFormat is the error of every malformed frame or payload.
 var ErrFormat = errors.New("malformed frame")
 
+// formatErrorf returns an ErrFormat with a text that says what is wrong.
 func formatErrorf(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrFormat}, args...)...)
 }

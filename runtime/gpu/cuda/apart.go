@@ -51,8 +51,8 @@ func (v *Device) newContext() (*Device, error) {
 		if err := v.fail(op, "cuCtxCreate_v2", C.shmemi_cuda_context_create(table, &context, 0, v.handle)); err != nil {
 			return err
 		}
-		// 524 MiB with the stack that a context begins with, 260 without; a kernel that
-		// needs one gets it. The other limits and all flags make no difference (H200).
+		// A context takes 524 MiB with its default stack size, and 260 with 0; a kernel that needs
+		// a stack still gets one. The other limits and all flags make no difference (H200).
 		err := v.fail(op, "cuCtxSetLimit", C.shmemi_cuda_context_limit(table, C.SHMEMI_CUDA_STACK_SIZE, 0))
 		var same unsafe.Pointer
 		return errors.Join(err, v.fail(op, "cuCtxPopCurrent_v2", C.shmemi_cuda_context_pop(table, &same)))

@@ -65,7 +65,8 @@ func (e *CallError) remedy() string {
 	return ""
 }
 
-// kernelFailed: after a failed kernel the driver returns such a code from every later call.
+// kernelFailed is the remedy for the codes that the driver returns from every call after a kernel
+// has failed.
 const kernelFailed = "a kernel failed earlier, and no call works after that: run the program under compute-sanitizer"
 
 // check returns nil for code 0, and otherwise the error of the call with the driver's name and

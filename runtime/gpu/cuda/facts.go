@@ -56,7 +56,7 @@ func (v *Device) describe(number int) error {
 		Managed:        has(C.SHMEMI_CUDA_MANAGED_MEMORY),
 		Concurrent:     has(C.SHMEMI_CUDA_CONCURRENT_MANAGED_ACCESS),
 		DMABuf:         d.table.export != nil && has(C.SHMEMI_CUDA_DMA_BUF_SUPPORTED),
-		DMABufMap:      d.Version >= 13030 && has(C.SHMEMI_CUDA_DMA_BUF_MMAP_SUPPORTED), // asked of an older driver it is an error to compute-sanitizer
+		DMABufMap:      d.Version >= 13030 && has(C.SHMEMI_CUDA_DMA_BUF_MMAP_SUPPORTED), // compute-sanitizer reports an error if an older driver gets this query
 		Unified:        has(C.SHMEMI_CUDA_UNIFIED_ADDRESSING),
 		HostPointers:   has(C.SHMEMI_CUDA_HOST_POINTER_FOR_REGISTERED),
 		HostAtomics:    has(C.SHMEMI_CUDA_HOST_ATOMICS),

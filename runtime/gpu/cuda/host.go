@@ -42,6 +42,7 @@ type hosts struct {
 	all map[unsafe.Pointer]*gpu.Memory
 }
 
+// keep records a block that the process itself has allocated.
 func (h *hosts) keep(m *gpu.Memory) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -53,7 +53,7 @@ func pointer(address C.uint64_t) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&address))
 }
 
-// Alloc allocates memory of the GPU, with its old contents.
+// Alloc allocates memory of the GPU, which has its old contents.
 func (v *Device) Alloc(n uint64) (gpu.Address, error) {
 	var address C.uint64_t
 	err := v.do(amount("allocate", n, "on"), func() (string, C.int) {
@@ -99,7 +99,7 @@ func (v *Device) Copy(to, from gpu.Address, n uint64) error {
 	})
 }
 
-// CopyIn copies memory of Go to a place that the GPU reaches.
+// CopyIn copies Go's memory to an address that the GPU reaches, and waits for the copy.
 func (v *Device) CopyIn(to gpu.Address, from []byte) error {
 	if len(from) == 0 {
 		return nil
@@ -114,7 +114,7 @@ func (v *Device) CopyIn(to gpu.Address, from []byte) error {
 	})
 }
 
-// CopyOut copies from a place that the GPU reaches to memory of Go.
+// CopyOut copies from an address that the GPU reaches to Go's memory, and waits for the copy.
 func (v *Device) CopyOut(to []byte, from gpu.Address) error {
 	if len(to) == 0 {
 		return nil

@@ -74,7 +74,7 @@ func (d *Driver) CreateChunk(n uint64) (gpu.Chunk, error) {
 	return d.named(&Chunk{fd: newFile(n), n: n, mine: true}), nil
 }
 
-// named returns the name of a chunk, and counts one more use of it.
+// named returns the handle of a chunk, and counts one more use of the handle.
 func (d *Driver) named(k *Chunk) gpu.Chunk {
 	if k.names == 0 {
 		d.next++
@@ -108,7 +108,7 @@ func (d *Driver) Lendable(c gpu.Chunk) (gpu.Lendable, error) {
 	return gpu.Lendable{Device: k.Device, Shared: !k.Private}, d.call("Lendable")
 }
 
-// ReleaseChunk ends one use of a name.
+// ReleaseChunk ends one use of a chunk's handle.
 func (d *Driver) ReleaseChunk(c gpu.Chunk) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -123,7 +123,7 @@ func (d *Driver) ReleaseChunk(c gpu.Chunk) error {
 	return d.call("ReleaseChunk")
 }
 
-// dropUnused frees a chunk that is neither mapped nor named.
+// dropUnused frees a chunk that is not mapped and whose handle is not in use.
 func (d *Driver) dropUnused(k *Chunk) {
 	for _, mapped := range d.maps {
 		if mapped == k {

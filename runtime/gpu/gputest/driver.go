@@ -20,7 +20,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// T is the part of testing.TB that is used here.
+// T is the part of testing.TB that this package uses.
 type T interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -98,7 +98,7 @@ func (d *Driver) call(name string) error {
 	return d.Fail(name, len(d.calls))
 }
 
-// Name and the other methods of the interfaces are documented there.
+// Name returns what the test has set. The interfaces document the methods.
 func (d *Driver) Name() string { return d.Title }
 
 // Facts returns what the test has set.

@@ -127,7 +127,7 @@ func (d *Driver) HostFree(p unsafe.Pointer) error {
 	return d.call("HostFree")
 }
 
-// HostRegister records the range and does not touch it.
+// HostRegister records that the range is registered. It does not touch the memory.
 func (d *Driver) HostRegister(p unsafe.Pointer, n uint64) (gpu.Address, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -147,7 +147,7 @@ func (d *Driver) HostUnregister(p unsafe.Pointer) error {
 }
 
 // Alloc allocates GPU memory. Its address is Skew plus an odd multiple of a granule, so that no
-// test is aligned to more by accident.
+// test gets a larger alignment by accident.
 func (d *Driver) Alloc(n uint64) (gpu.Address, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -219,12 +219,12 @@ func (d *Driver) Zero(a gpu.Address, n uint64) error {
 	return d.call("Zero")
 }
 
-// MapGDRCopy returns the memory itself.
+// MapGDRCopy returns the memory itself, which the CPU reaches anyway.
 func (d *Driver) MapGDRCopy(a gpu.Address, n uint64) (*gpu.Mapping, error) {
 	return d.mapMemory("MapGDRCopy", a, n)
 }
 
-// MapDMABuf returns the memory itself.
+// MapDMABuf returns the memory itself, which the CPU reaches anyway.
 func (d *Driver) MapDMABuf(a gpu.Address, n uint64) (*gpu.Mapping, error) {
 	return d.mapMemory("MapDMABuf", a, n)
 }
@@ -250,7 +250,7 @@ func (d *Driver) mapMemory(name string, a gpu.Address, n uint64) (*gpu.Mapping, 
 	}}, nil
 }
 
-// Share returns a name of a block for other processes.
+// Share returns a handle of a block, by which other processes open it.
 func (d *Driver) Share(a gpu.Address) (gpu.Shared, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -66,8 +66,8 @@ type Device interface {
 	Name() string
 	Number() int
 	Facts() gpu.Facts
-	// Reaches reports whether the GPU with that UUID has memory for this one's loads and stores;
-	// known is false where only a trial shows.
+	// Reaches reports whether loads and stores of this GPU reach memory of the GPU with that UUID;
+	// known is false if only a trial shows.
 	Reaches(uuid string) (yes, known bool, err error)
 
 	Granularity() (uint64, error)
@@ -108,7 +108,7 @@ func (p Plan) String() string {
 
 func roundUp(n, unit uint64) uint64 { return (n + unit - 1) / unit * unit }
 
-// amount prints bytes for people.
+// amount returns a number of bytes as text: "4.0 MiB".
 func amount(n uint64) string {
 	f, unit := float64(n), 0
 	for f >= 1024 && unit < 4 {

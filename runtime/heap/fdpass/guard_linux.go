@@ -52,7 +52,7 @@ type guard struct {
 	most     int // of unproven
 }
 
-// unproven is a connection that has not proven anything yet.
+// unproven is a connection whose process has not proven yet which PE it is.
 type unproven struct {
 	fd    int
 	nonce secret.Nonce
@@ -64,6 +64,7 @@ func (l *Listener) Guard(s *secret.Secret, report func(text string)) {
 	l.guard = &guard{secret: s, report: report, seen: map[string]bool{}, most: l.peers + maxUnproven}
 }
 
+// close closes the connections that have proven nothing.
 func (g *guard) close() {
 	for _, x := range g.unproven {
 		_ = unix.Close(x.fd)
@@ -170,16 +171,16 @@ func (l *Listener) welcome() error {
 // listener's own proof and returns the connection; otherwise it turns the process away.
 func (g *guard) judge(x *unproven, deadline time.Time) (*Conn, error) {
 	c := &Conn{fd: x.fd}
-	answer, files, err := c.Receive(time.Now())
+	reply, files, err := c.Receive(time.Now())
 	CloseAll(files)
-	if err == nil && (len(answer) != nonceBytes+8+proofBytes || len(files) > 0) {
-		err = shmerr.Causef(shmerr.ErrVersion, "it sent %d bytes and %d descriptors in place of a proof", len(answer), len(files))
+	if err == nil && (len(reply) != nonceBytes+8+proofBytes || len(files) > 0) {
+		err = shmerr.Causef(shmerr.ErrVersion, "it sent %d bytes and %d descriptors in place of a proof", len(reply), len(files))
 	}
 	if err != nil {
 		return nil, g.away(x.fd, err)
 	}
-	theirs, pe := secret.Nonce(answer[:nonceBytes]), binary.LittleEndian.Uint64(answer[nonceBytes:])
-	if !g.secret.Check(answer[nonceBytes+8:], rolePeer(pe), x.nonce, theirs) {
+	theirs, pe := secret.Nonce(reply[:nonceBytes]), binary.LittleEndian.Uint64(reply[nonceBytes:])
+	if !g.secret.Check(reply[nonceBytes+8:], rolePeer(pe), x.nonce, theirs) {
 		return nil, g.away(x.fd, shmerr.Causef(shmerr.ErrPeerLost, "it does not know the job's secret"))
 	}
 	c.Peer = libshmem.PE(pe)
@@ -203,13 +204,13 @@ func (c *Conn) Prove(s *secret.Secret, pe libshmem.PE, deadline time.Time) error
 	}
 	theirs, mine := secret.Nonce(challenge[8:]), secret.NewNonce()
 	proof := s.Prove(rolePeer(uint64(pe)), theirs, mine)
-	answer := append(binary.LittleEndian.AppendUint64(mine[:], uint64(pe)), proof[:]...)
-	if err := c.Send(answer, nil, deadline); err != nil {
+	reply := append(binary.LittleEndian.AppendUint64(mine[:], uint64(pe)), proof[:]...)
+	if err := c.Send(reply, nil, deadline); err != nil {
 		return err
 	}
-	answer, files, err = c.Receive(deadline)
+	reply, files, err = c.Receive(deadline)
 	CloseAll(files)
-	if err == nil && !s.Check(answer, roleListener, mine, theirs) {
+	if err == nil && !s.Check(reply, roleListener, mine, theirs) {
 		err = shmerr.Causef(shmerr.ErrPeerLost, "the listener does not know the job's secret")
 	}
 	return err

@@ -21,8 +21,8 @@ const commitStep = 4 << 20
 // the process have left. The alternative, fallocate, was measured at 0.2-0.35 s for each GiB, paid
 // also for memory that is never touched; it would not protect from the limit of a control group
 // either, which kills instead of failing the call. Because promised bytes that are not touched yet
-// are counted, the PEs of a node cannot be promised the same memory twice; other programs that grow
-// at the same time are not foreseen.
+// are counted, the PEs of a node cannot be promised the same memory twice. Commit does not foresee
+// other programs that grow at the same time.
 //
 // Committed memory stays so: pages that were touched are kept for the next allocation.
 func (s *Segment) Commit(end uint64) error {

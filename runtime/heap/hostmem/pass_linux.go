@@ -30,6 +30,7 @@ type Listener struct{ *fdpass.Listener }
 // The owner calls Guard before Serve, so that each peer proves which PE it is.
 func Listen(peers int) (*Listener, error) { return listen(fdpass.User(), peers) }
 
+// listen is Listen for a given user, for tests.
 func listen(uid uint32, peers int) (*Listener, error) {
 	l, err := fdpass.Listen(uid, peers)
 	if err != nil {
@@ -97,6 +98,7 @@ func Receive(from Source, p Plan, timeout time.Duration) (*Segment, error) {
 	return receive(from, p, timeout, fdpass.User())
 }
 
+// receive is Receive for a given user, for tests.
 func receive(from Source, p Plan, timeout time.Duration, uid uint32) (*Segment, error) {
 	object := fmt.Sprintf("the symmetric heap from PE %d", from.Owner)
 	deadline := time.Now().Add(timeout)

@@ -26,7 +26,7 @@ type Plan struct {
 }
 
 const (
-	// Page is the unit of sizes. A machine with larger pages rounds more.
+	// Page is the unit of sizes. A kernel with larger pages rounds them up further.
 	Page = 4096
 
 	minAlign = 2 << 20 // a huge page
@@ -87,7 +87,7 @@ func (p Plan) String() string {
 
 func roundUp(n, unit uint64) uint64 { return (n + unit - 1) / unit * unit }
 
-// amount prints bytes for people.
+// amount returns a number of bytes as text: "4.0 MiB".
 func amount(n uint64) string {
 	f, unit := float64(n), 0
 	for f >= 1024 && unit < 4 {

@@ -32,7 +32,7 @@ type NIC struct {
 // Regions is the most registrations at a time.
 const Regions = 64
 
-// The kernel's, from linux/io_uring.h.
+// Numbers of system calls, offsets and operations, from linux/io_uring.h.
 const (
 	sysSetup, sysEnter, sysRegister = 425, 426, 427
 

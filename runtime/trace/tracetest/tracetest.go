@@ -19,7 +19,7 @@ import (
 	"strings"
 )
 
-// An Event is one object of the file.
+// An Event is one event of a trace file: a JSON object.
 type Event struct {
 	Phase    string         `json:"ph"`
 	Name     *string        `json:"name"`

@@ -120,7 +120,7 @@ func explain(err error) error {
 }
 
 // Enter moves the calling thread, which must be locked to its goroutine, into
-// a host's namespace. Threads and processes that it starts are born there.
+// a host's namespace. Threads and processes that it starts run there, too.
 func (n *Network) Enter(host int) error {
 	if err := netns.Set(n.hosts[host]); err != nil {
 		return fmt.Errorf("enter namespace %s: %w", n.names[host], err)
@@ -128,8 +128,8 @@ func (n *Network) Enter(host int) error {
 	return nil
 }
 
-// Close removes the namespaces. The kernel ends the links with the last
-// process inside.
+// Close removes the namespaces. The kernel removes the links when the last process
+// inside has ended.
 func (n *Network) Close() error {
 	var errs []error
 	for _, h := range n.hosts {
@@ -142,7 +142,7 @@ func (n *Network) Close() error {
 	return errors.Join(errs...)
 }
 
-// add makes a namespace and takes its handle.
+// add makes a named network namespace and opens its handle.
 func (n *Network) add(suffix string) error {
 	name := prefix + strconv.Itoa(os.Getpid()) + "-" + suffix
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -187,7 +187,7 @@ func create(path string) error {
 	return unix.Mount("/proc/thread-self/ns/net", path, "", unix.MS_BIND, "")
 }
 
-// link brings up the interfaces of all hosts.
+// link joins the hosts by their links, and brings up all interfaces.
 func (n *Network) link() error {
 	hosts := len(n.hosts)
 	handles := make([]*netlink.Handle, hosts)
@@ -307,6 +307,7 @@ func (n *Network) bridge(handles []*netlink.Handle) error {
 	return nil
 }
 
+// up brings an interface up.
 func up(nl *netlink.Handle, name string) error {
 	l, err := nl.LinkByName(name)
 	if err != nil {
@@ -384,7 +385,7 @@ func sweep() error {
 		}
 		id, _, _ := strings.Cut(rest, "-")
 		pid, err := strconv.Atoi(id)
-		// Our own number: a dead process had it before us.
+		// Also if the id is this process's: a dead process had it before.
 		if err == nil && pid > 0 && (pid == os.Getpid() || unix.Kill(pid, 0) == unix.ESRCH) {
 			errs = append(errs, remove(e.Name()))
 		}

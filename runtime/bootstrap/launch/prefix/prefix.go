@@ -19,10 +19,10 @@ import (
 	"strings"
 )
 
-// patterns of the files, below the prefix.
+// patterns match the files that are copied, relative to the prefix.
 var patterns = []string{"bin/shmemrun", "lib/libshmem*.so*", "lib/libnvshmem*.so*"}
 
-// list returns the names of the files, in order.
+// list returns the names of the files that are copied, in order.
 func list(dir string) ([]string, error) {
 	var names []string
 	for _, p := range patterns {
@@ -45,7 +45,7 @@ func list(dir string) ([]string, error) {
 	return names, nil
 }
 
-// Archive writes the files as an archive of tar.
+// Archive writes the files of the installation in dir as a tar archive.
 func Archive(dir string, to io.Writer) error {
 	names, err := list(dir)
 	if err != nil {

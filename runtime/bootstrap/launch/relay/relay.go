@@ -103,6 +103,7 @@ type Frame struct {
 // ErrFormat is the error of every malformed frame.
 var ErrFormat = errors.New("malformed frame")
 
+// formatErrorf returns an ErrFormat with a text that says what is wrong.
 func formatErrorf(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrFormat}, args...)...)
 }

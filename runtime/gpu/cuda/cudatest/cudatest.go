@@ -53,6 +53,7 @@ func Build(t testing.TB, defines ...string) string {
 
 var flags = []string{"-shared", "-fPIC", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"}
 
+// compile builds both libraries in dir.
 func compile(t testing.TB, dir string, code fs.FS, defines []string) {
 	t.Helper()
 	if err := os.CopyFS(filepath.Join(dir, "src"), code); err != nil {
