@@ -59,7 +59,7 @@ func Join(o Options) (*uid.Member, error) {
 	return follow(o)
 }
 
-// join joins the job by its unique id, and tries that long to connect to PE 0.
+// join joins the job by its unique id. timeout is how long it tries to connect to PE 0.
 func (o *Options) join(id uid.ID, timeout time.Duration) (*uid.Member, error) {
 	return uid.Join(uid.Options{ID: id, PE: o.PE, Size: o.Size, Connect: timeout, Timeout: o.Timeout, GoesOn: o.GoesOn, Name: cmp.Or(o.Name, "file")})
 }

@@ -62,7 +62,8 @@ func (j *job) endAs(p *process, kind wire.Kind, e wire.Ending) {
 }
 
 // firstEnds judges the PEs that have ended, except those that have asked for the end of the job. It
-// reports whether one of them cannot be judged yet, because its last frames have not been read.
+// reports whether one of them cannot be judged yet: its last frames, or the reaper's report, are
+// still to come.
 func (j *job) firstEnds() (wait bool) {
 	for _, p := range j.procs {
 		if p.leaving || p.judged {

@@ -196,6 +196,7 @@ type credit struct {
 	ended bool // no more credit comes
 }
 
+// newCredit returns the credit for the first relay.Window bytes.
 func newCredit() *credit {
 	c := &credit{left: relay.Window}
 	c.more.L = &c.mu

@@ -46,6 +46,7 @@ func isEnding(s os.Signal) bool {
 	return false
 }
 
+// number returns the number of a signal.
 func number(s os.Signal) unix.Signal {
 	n, _ := s.(syscall.Signal)
 	return n

@@ -149,7 +149,7 @@ func (c *Client) NewsFD() int { return c.s.conn.fd }
 // Launcher implements bootstrap.Launched: the text names the launcher in messages.
 func (c *Client) Launcher() string { return "the PMI server of mpiexec.hydra or srun" }
 
-// Close implements bootstrap.Bootstrap. Depart makes the launcher accept the end of this process.
+// Close implements bootstrap.Bootstrap. The session stays open for another Client; Depart ends it.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

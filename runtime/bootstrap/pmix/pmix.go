@@ -281,7 +281,8 @@ func (c *Client) NewsFD() int { return news() }
 // Launcher implements bootstrap.Launched: the text names the launcher in messages.
 func (c *Client) Launcher() string { return "the PMIx server of mpirun or srun" }
 
-// Close implements bootstrap.Bootstrap. Depart makes the launcher accept the end of this process.
+// Close implements bootstrap.Bootstrap. The connection to the launcher stays open for another
+// Client; Depart ends it.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

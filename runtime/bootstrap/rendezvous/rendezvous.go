@@ -102,7 +102,7 @@ func (r *Meeting) Done(pe libshmem.PE, failed bool) error {
 }
 
 // End handles the end of a PE's process. If the PE had not left the job, End tells the PEs that
-// continue without lost ones.
+// continue without lost ones or, with ReportAll, all PEs.
 func (r *Meeting) End(pe libshmem.PE, fate wire.Fate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -76,7 +76,8 @@ func (s *conversation) settle(limit time.Duration) bool {
 	return len(s.out) == 0
 }
 
-// trimLocked drops the frames up to number n, which the other side has acknowledged.
+// trimLocked drops the frames up to number n, which the other side has acknowledged. It returns an
+// error if n cannot be right.
 func (s *conversation) trimLocked(n uint64) error {
 	if n < s.acked || n > s.acked+uint64(len(s.out)) {
 		return fmt.Errorf("%w: it has %d of %d", errNumbers, n, s.acked+uint64(len(s.out)))
