@@ -1,6 +1,7 @@
 /*
- * activeset.c: the collectives on active sets. A set of all PEs of the job is the world; the others
- * count their messages in pSync (activeset_messages.h).
+ * activeset.c: the collectives on active sets. A set of all PEs of the job takes the path of the
+ * world team; the PEs of any other set send messages that count in words of pSync
+ * (activeset_messages.h).
  */
 #include "activeset.h"
 
@@ -19,7 +20,8 @@
 #include "strided.h"
 #include "team.h"
 
-/* Begins a call on a set, whose team may be in own. NULL: a PE of it is lost. */
+/* Begins a collective call on an active set. Returns the set's team: the world, or *own, which it
+ * fills in. NULL: a PE of the set is lost, and the call has failed. */
 static struct shmemi_team *begin(struct shmemi_team *own, int start, int log_stride, int size,
                                  long *psync, const char *call)
 {
@@ -45,7 +47,9 @@ void shmemi_activeset_barrier(int start, int log_stride, int size, long *psync, 
 
 /* --------------------------------------------------------------- broadcast */
 
-/* Gives n bytes at from, which are symmetric, to every other member on this node. */
+/* Gives n bytes at from, a symmetric address, to every other member on this node: writes them to
+ * each member's dest, or, if they are many, tells the members to read them and waits until all
+ * have. */
 static void spread_on_node(struct shmemi_team *t, void *dest, const void *from, size_t n,
                            const char *call)
 {
@@ -61,7 +65,8 @@ static void spread_on_node(struct shmemi_team *t, void *dest, const void *from, 
         shmemi_activeset_await(t, SHMEMI_READ, t->n_near - 1, call);
 }
 
-/* The receiving side of spread_on_node. */
+/* The receiving side of spread_on_node: waits for the message of rank, and reads the bytes if rank
+ * does not write them. */
 static void receive_on_node(struct shmemi_team *t, int rank, void *dest, const void *from, size_t n,
                             const char *call)
 {
@@ -72,6 +77,8 @@ static void receive_on_node(struct shmemi_team *t, int rank, void *dest, const v
     }
 }
 
+/* The root sends to the members of its own node and to the first member of each other node, which
+ * passes the data on to its node. */
 static void broadcast(struct shmemi_team *t, void *dest, const void *source, size_t n, int root,
                       const char *call)
 {
@@ -125,9 +132,9 @@ static void all_to_all(struct shmemi_team *t, char *mine, const char *source, si
     shmemi_activeset_await(t, SHMEMI_DATA, (uint64_t)t->n - 1, call);
 }
 
-/* The offset of this PE's bytes in the result: the sum of the bytes of the members before it, a
- * prefix sum by recursive doubling. After the round of distance d
- * a PE has the sum of the 2d members up to itself. */
+/* The offset of this PE's bytes in the result of collect: the sum of the bytes of the members
+ * before it, a prefix sum by recursive doubling. After the round of distance d a PE has the sum of
+ * the 2d members up to itself. */
 static size_t place_of(struct shmemi_team *t, size_t nbytes, const char *call)
 {
     uint64_t upto = nbytes;
@@ -147,7 +154,7 @@ static void collect(struct shmemi_team *t, void *dest, const void *source, size_
     shmemi_check_symmetric("source", source, nbytes, call);
     char *mine = (char *)dest + place_of(t, nbytes, call);
     if (!shmemi_collective_holds())
-        return; /* it means nothing */
+        return; /* a PE is lost, so mine is not valid */
     shmemi_check_symmetric("dest", mine, nbytes, call);
     shmemi_coll_apart(mine, nbytes, source, nbytes, false, call);
     all_to_all(t, mine, source, nbytes, 0, call);
@@ -167,7 +174,9 @@ void shmemi_activeset_collect(void *dest, const void *source, size_t nbytes, int
     shmemi_collective_end();
 }
 
-/* step: from one block of source to the next, 0 when there is only one. */
+/* fcollect and alltoall of a set that is not the world: checks the arrays, then sends a block of
+ * source to every member. step is the distance from the block of one member to that of the next in
+ * source, 0 if all get the same one. */
 static void blocks(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                    size_t step, const char *call)
 {
@@ -207,6 +216,8 @@ void shmemi_activeset_alltoall(void *dest, const void *source, size_t nbytes, in
     shmemi_collective_end();
 }
 
+/* Writes to every member its strided elements, and a message behind them, which a fence keeps from
+ * overtaking them. */
 static void alltoalls(struct shmemi_team *t, void *dest, const void *source, ptrdiff_t dst,
                       ptrdiff_t sst, size_t nelems, size_t width, const char *call)
 {
@@ -243,16 +254,18 @@ void shmemi_activeset_alltoalls(void *dest, const void *source, ptrdiff_t dst, p
 
 /* -------------------------------------------------------------- reductions */
 
-/* The elements that fit pWrk for every type, and the most bytes of an element. */
+/* ROOM: the elements that pWrk holds of any type. WIDEST: the bytes of the largest element. */
 enum { ROOM = SHMEM_REDUCE_MIN_WRKDATA_SIZE, WIDEST = 16 };
 _Static_assert(ROOM / 2 * WIDEST <= 2048, "what is sent from acc needs no release");
 
+/* log2 of n, rounded down. */
 static int log2_below(int n)
 {
     return 31 - __builtin_clz((unsigned)n);
 }
 
-/* Receives n bytes in slot `slot` of pWrk, counted in `word`, and copies them to in. */
+/* Waits until another member has written n bytes to slot `slot` of pWrk, which it counts in `word`
+ * of pSync, and copies them to in. */
 static void take(struct shmemi_team *t, void *in, const char *slot, size_t n, int word,
                  const char *call)
 {
@@ -310,6 +323,7 @@ static void reduce(struct shmemi_team *t, void *dest, const void *source, size_t
     shmemi_coll_apart(dest, n, source, n, true, call);
     if (nelems == 0)
         return;
+    /* In pWrk each step has a slot, as have the elements of a folded PE and the result for it. */
     if (nelems * (size_t)(log2_below(t->n) + 2) <= ROOM) {
         shmemi_check_symmetric("pWrk", pwrk, ROOM * reducer->size, call);
         reduce_in_pairs(t, dest, source, nelems, pwrk, reducer, call);

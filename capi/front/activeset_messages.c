@@ -16,8 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Programs use few sets and use them often, so an entry is kept until finalize. Entries are added
- * in front and never change, so that lookups take no lock. */
+/* An active set that the program has used, and its team. Programs use few sets and use them often,
+ * so an entry is kept until finalize. Entries are added in front and never change, so that lookups
+ * take no lock. */
 struct entry {
     int start, log_stride, size;
     struct shmemi_team team;
@@ -49,6 +50,7 @@ static struct entry *make(int start, int log_stride, int size, const char *call)
     shmemi_abort(call, "free some", "no memory for the list of %d PEs", size);
 }
 
+/* The team of a set: from the list, which this extends at the first call with the set. */
 static const struct shmemi_team *members(int start, int log_stride, int size, const char *call)
 {
     const struct entry *e = find(start, log_stride, size);
@@ -147,6 +149,7 @@ void shmemi_activeset_message(struct shmemi_team *t, int rank, int word, const c
  * 20 without. Above, puts to several PEs are under way at once. */
 #define COPIED_BYTES ((size_t)2048)
 
+/* Waits until puts of n bytes to other members no longer read their source. */
 void shmemi_activeset_release(size_t n, const char *call)
 {
     if (n > COPIED_BYTES && (shmemi_state.networked || shmemi_state.gpu))
@@ -174,6 +177,7 @@ static void describe_await(const void *subject, char *text, size_t size)
              (const void *)a->word, (unsigned long long)word_now(a->word, a->call));
 }
 
+/* Waits until a word of this PE's pSync is at least want, or a member of the set is lost. */
 static void await(const long *word, uint64_t want, const char *call)
 {
     struct awaited a = {word, want, call};
@@ -181,6 +185,8 @@ static void await(const long *word, uint64_t want, const char *call)
                     .whom = SHMEMI_MEMBERS);
 }
 
+/* n is what this phase of the call waits for. More in SHMEMI_DATA comes from a PE that has begun
+ * the next call with the same pSync. */
 void shmemi_activeset_await(struct shmemi_team *t, int word, uint64_t n, const char *call)
 {
     long *at = t->psync + word;
@@ -217,6 +223,8 @@ uint64_t shmemi_activeset_receive_number(struct shmemi_team *t, int word, const 
            1;
 }
 
+/* The members of a node report to its first member; the first members of all nodes exchange
+ * messages at distances of 1, 2, 4 and so on (dissemination), then release their node. */
 void shmemi_activeset_sync_members(struct shmemi_team *t, const char *call)
 {
     int leader = t->near[0];

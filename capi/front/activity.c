@@ -1,9 +1,9 @@
 /*
- * activity.c: what a PE does, in its control page.
+ * activity.c: what a PE is doing, in its control page.
  *
- * A report that names only the awaited PE leaves open why that PE does not come. The control page
- * answers: the PEs of the node read it without its help, even after its process has ended, and the
- * PE's proxy sends the same to PEs of other nodes.
+ * A report that names only the awaited PE leaves open why that PE does not come. Its control page
+ * says why: the PEs of the node read the page without its help, even after its process has ended,
+ * and the PE's proxy sends the same text to PEs of other nodes.
  */
 #define _GNU_SOURCE
 #include "activity.h"
@@ -24,11 +24,13 @@
 #define REFRESH_NS 1000000000u
 #define REFRESH_DOUBLES 2
 
-/* Late PEs of other nodes, and the launcher, are asked after this time, then after pauses that
- * double up to INQUIRY_DOUBLES times, so that jobs that wait for long send little. */
+/* A waiting PE sends requests for their activity to late PEs of other nodes, and to the launcher,
+ * after this time, then after pauses that double up to INQUIRY_DOUBLES times, so that jobs that
+ * wait for long send little. */
 #define INQUIRY_NS 1000000000u
 #define INQUIRY_DOUBLES 5
 
+/* The part of this PE's control page that says what it is doing. */
 static struct shmemi_activity *mine(void)
 {
     return &shmemi_my_ctl()->activity;
@@ -36,7 +38,8 @@ static struct shmemi_activity *mine(void)
 
 static pid_t owner; /* the process that has initialised: a child of fork has its handlers */
 
-/* Without a launcher other PEs learn the status nowhere else. */
+/* on_exit handler: publishes the exit status of this PE. Without a launcher other PEs learn it
+ * nowhere else. */
 static void note_exit(int status, void *unused)
 {
     (void)unused;
@@ -48,6 +51,7 @@ static void note_exit(int status, void *unused)
     shmemi_publish(&a->exits, 1);
 }
 
+/* Publishes that this PE is now in a stage of its life (SHMEMI_STAGE_). */
 static void enter(uint32_t stage)
 {
     mine()->stage_since = shmemi_now();
@@ -87,11 +91,13 @@ int shmemi_activity_late(const struct shmemi_waiter *w, int32_t pes[SHMEMI_LATE]
     return *all < SHMEMI_LATE ? *all : SHMEMI_LATE;
 }
 
+/* The entry of the control page that a published wait has. */
 static struct shmemi_long_wait *entry_of(const struct shmemi_waiter *w)
 {
     return &mine()->waits[w->entry - 1];
 }
 
+/* Puts a long wait into a free entry of the control page; sets w->entry, unless none is free. */
 static void take_entry(struct shmemi_waiter *w)
 {
     for (int i = 0; i < SHMEMI_LONG_WAITS; i++) {
@@ -112,17 +118,18 @@ static void take_entry(struct shmemi_waiter *w)
     }
 }
 
-/* Of the thread's present wait. */
+/* When this thread has last looked up what the late PEs of its present wait are doing. */
 static _Thread_local struct {
     const struct shmemi_waiter *of;
-    uint64_t since;     /* of that wait: another one may be at the same address */
-    uint64_t refreshed; /* when others were last shown what late PEs do, 0: never */
+    uint64_t since;     /* when that wait began: another one may be at the same address */
+    uint64_t refreshed; /* when this wait's texts were last renewed, 0: never */
     uint32_t refreshes; /* how often, up to the longest pause between two */
-    uint64_t inquiry;   /* when late PEs were last asked for that */
+    uint64_t inquiry;   /* when the last request to late PEs was sent */
     uint32_t inquiries; /* how often, up to the longest pause between two */
 } present;
 
-/* Asks the late PEs; the next polls have the replies. */
+/* Sends late PEs a request for what they are doing, unless one was sent lately. The replies come
+ * with later polls of the network, and the next refresh reads them. */
 static void inquire(const int32_t *late, int n, uint64_t now)
 {
     if (now - present.inquiry < (uint64_t)INQUIRY_NS << present.inquiries)
@@ -132,6 +139,8 @@ static void inquire(const int32_t *late, int n, uint64_t now)
     shmemi_state.core->probe(late, n);
 }
 
+/* Writes anew what a long wait is for, and what the late PEs are doing: in this PE's control page,
+ * and in its status page. */
 static void refresh(const struct shmemi_waiter *w, uint64_t now)
 {
     char what[sizeof mine()->waits[0].what] = "", why[sizeof mine()->waits[0].why] = "";
@@ -196,8 +205,8 @@ void shmemi_activity_unshow(struct shmemi_waiter *w)
 
 /* ------------------------------------------------------------------- reading */
 
-/* Copies data that another process may be writing, as a whole. False: it was being written in every
- * try, as where its writer has been killed meanwhile. */
+/* Copies n bytes that another process may be writing under the sequence count turn. False: every
+ * try met a write, for example because the writer was killed within one. */
 static bool copy_whole(void *to, const void *from, size_t n, const uint32_t *turn)
 {
     for (int tries = 0; tries < 1000; tries++) {
@@ -219,6 +228,7 @@ struct text {
     size_t left;
 };
 
+/* Appends to a text as printf does, as far as there is room. */
 static void __attribute__((format(printf, 2, 3))) say(struct text *t, const char *format, ...)
 {
     va_list args;
@@ -230,7 +240,8 @@ static void __attribute__((format(printf, 2, 3))) say(struct text *t, const char
     t->left -= used;
 }
 
-/* deep: also what the PEs do that these waits are for. */
+/* Appends the long waits of a PE, from its control page; deep: also what the PEs that these waits
+ * are for are doing. False: it has none. */
 static bool say_waits(struct text *t, const struct shmemi_activity *a, uint64_t now, bool deep)
 {
     bool any = false;
@@ -249,6 +260,7 @@ static bool say_waits(struct text *t, const struct shmemi_activity *a, uint64_t 
     return any;
 }
 
+/* Appends that the PE is in no long wait, and when its last one ended. */
 static void say_last_wait(struct text *t, const struct shmemi_activity *a, uint64_t now)
 {
     struct {
@@ -265,7 +277,7 @@ static void say_last_wait(struct text *t, const struct shmemi_activity *a, uint6
     say(t, " (none has been long since shmem_init, %.1f s ago)", seconds(a->stage_since, now));
 }
 
-/* The end of a process; "" where how it ended is not known here. */
+/* Appends how a process has ended; nothing if its control page does not say. */
 static void say_end(struct text *t, const struct shmemi_activity *a, uint64_t now)
 {
     bool left = shmemi_observe(&a->stage) == SHMEMI_STAGE_FINALIZED;
@@ -277,6 +289,8 @@ static void say_end(struct text *t, const struct shmemi_activity *a, uint64_t no
             seconds(a->exit_since, now));
 }
 
+/* Writes what PE pe is doing as the predicate of a sentence, "is in shmem_init"; "" for a PE of
+ * another node. */
 void shmemi_activity_doing(int pe, unsigned how, char *text, size_t size)
 {
     struct text t = {text, size};

@@ -1,8 +1,8 @@
 /*
- * activity.h: what a PE does, for the reports of PEs that wait for it.
+ * activity.h: what a PE is doing, for the reports of PEs that wait for it.
  *
- * A PE notes long waits and its ends: a wait of 10 ms, the barrier of shmem_finalize, exit().
- * Shorter calls note nothing.
+ * A PE writes to its control page that it has waited for 10 ms, is in the barrier of
+ * shmem_finalize, or is in exit(). Shorter calls write nothing.
  */
 #ifndef SHMEMI_ACTIVITY_H
 #define SHMEMI_ACTIVITY_H
@@ -11,26 +11,29 @@
 
 #pragma GCC visibility push(hidden)
 
-/* After init. */
+/* At the end of init: this PE runs, and its exit status is to be recorded. */
 void shmemi_activity_open(void);
 
-/* shmem_finalize has passed its barrier, and the core has yet to close. */
+/* This PE has passed the barrier of shmem_finalize, and waits in the core for the other PEs to
+ * leave. */
 void shmemi_activity_part(void);
 
-/* Notes a wait that has become long, or shows anew, after some time, what late PEs do. Sets
- * w->entry where there was room for it. */
+/* Publishes a wait that has become long in this PE's control page, and from time to time looks up
+ * again what the awaited PEs are doing. Sets w->entry if the page had room for the wait. */
 void shmemi_activity_show(struct shmemi_waiter *w, uint64_t now);
 
-/* Ends a wait that was noted. */
+/* Removes a wait from the control page that shmemi_activity_show has put there. */
 void shmemi_activity_unshow(struct shmemi_waiter *w);
 
+/* The most PEs that the report of a wait names. */
 enum { SHMEMI_LATE = 4 };
 
-/* The PEs that a wait is for: all is set to how many there are, pes to the first of them. Returns
- * how many are in pes. */
+/* The PEs that a wait is for: sets all to how many there are, and writes the first of them to pes.
+ * Returns how many are in pes. */
 int shmemi_activity_late(const struct shmemi_waiter *w, int32_t pes[SHMEMI_LATE], int *all);
 
-/* struct shmemi_init_args.doing and .finalized */
+/* The core calls these two (struct shmemi_init_args.doing and .finalized). doing writes what PE pe
+ * is doing; how is a set of SHMEMI_DOING_ bits. finalized: this PE has left the job. */
 void shmemi_activity_doing(int pe, unsigned how, char *text, size_t size);
 void shmemi_activity_finalized(void);
 

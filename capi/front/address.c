@@ -23,7 +23,7 @@ int64_t shmemi_outside_offset(const void *addr, size_t n)
     return shmemi_buffer_offset(addr, n);
 }
 
-/* " (name)" of a global or static of the program, or "". */
+/* Writes " (name)" of the global or static of the program that addr is in, or "". */
 static const char *named(char text[SHMEMI_SYMBOL + 4], const void *addr)
 {
     char symbol[SHMEMI_SYMBOL];

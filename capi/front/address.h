@@ -9,8 +9,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The offset from the user heap of n bytes of symmetric memory outside of it: in the program's
- * statics, or in a registered buffer; SHMEMI_NO_OFFSET where they are in neither. */
+/* The offset from the user heap of n bytes of symmetric memory outside of it, in the program's
+ * statics or in a registered buffer; SHMEMI_NO_OFFSET if they are in neither. */
 int64_t shmemi_outside_offset(const void *addr, size_t n);
 
 /* Reports whether the n bytes are in the user heap, in the program's statics, or in a registered
@@ -29,8 +29,8 @@ SHMEMI_INLINE int64_t shmemi_offset(const void *addr)
                : shmemi_outside_offset(addr, 0);
 }
 
-/* The place of a valid symmetric address of PE pe in this process's main memory; NULL: the PE is on
- * another node, or its heap is in the memory of a GPU. */
+/* Where this process can load and store the memory of PE pe at a valid symmetric address; NULL: PE
+ * pe is on another node, or its heap is in the memory of a GPU. */
 SHMEMI_INLINE void *shmemi_near(const void *addr, int pe)
 {
     int64_t offset = shmemi_offset(addr);
@@ -42,26 +42,26 @@ SHMEMI_INLINE void *shmemi_near(const void *addr, int pe)
 #define SHMEMI_PLACE 160
 const char *shmemi_place(char text[SHMEMI_PLACE], const void *addr);
 
-/* Ends the program where addr is NULL and an allocation has failed before, which explains it.
+/* Ends the program if addr is NULL and an allocation has failed before, which explains the NULL.
  * `what` names the argument. */
 void shmemi_refuse_failed(const char *what, const void *addr, const char *call);
 
-/* Notes a failed allocation, for the next message about a NULL. */
+/* Records a failed allocation, for the next message about a NULL. */
 void shmemi_allocation_failed(size_t size, const char *call);
 
 /* Ends the program because the n bytes at addr, which `what` names, are not symmetric memory. */
 void shmemi_refuse_range(const char *what, const void *addr, size_t n, const char *call)
     __attribute__((noreturn));
 
-/* Ends the program when addr is in a global of it, and says why that is not symmetric, or in a
- * registered buffer that is too short; else it returns. */
+/* Ends the program if addr is in one of its globals or statics, and says why that is not symmetric,
+ * or if addr is in a registered buffer that is too short. Returns otherwise. */
 void shmemi_refuse_static(const void *addr, size_t n, const char *call);
 
 /* Ends the program unless the address is a multiple of n. */
 void shmemi_need_aligned(const void *addr, size_t n, const char *call);
 
-/* SHMEM_CHECKS=full. They end the program unless the n bytes, if they are in the heap, are of one
- * allocation; and unless the address is a multiple of n. */
+/* Under SHMEM_CHECKS=full these two end the program: the first if the n bytes are in the heap but
+ * not within one allocation, the second if the address is not a multiple of n. */
 void shmemi_check_block(const void *addr, size_t n, const char *call);
 void shmemi_check_aligned(const void *addr, size_t n, const char *call);
 

@@ -2,16 +2,17 @@
  * agree.c: an agreement among the members of a team, of whom any may die at any time.
  *
  * The first member that is alive coordinates: it collects the contributions, proposes the result,
- * and commits it when all have accepted. When it is lost, the next one takes over, and members that
- * waited for it turn to that one. A new coordinator reads what each member has accepted, and
- * proposes what the latest coordinator has proposed, if there is such: a committed result was
- * accepted by all, so no other can be proposed any more (Paxos with a coordinator for each round,
- * and the failure detector for a timeout).
+ * and commits it when all have accepted. When it is lost, the next member takes over, and members
+ * that waited for the first turn to that one. A new coordinator reads what each member has
+ * accepted, and proposes the proposal of the latest coordinator among them, if there is one: a
+ * committed result was accepted by all, so no other can be proposed any more (Paxos with a
+ * coordinator for each round, and the failure detector for a timeout).
  *
  * The contribution of a PE and the result that it has accepted are in its own memory, where others
  * read them. So a PE that has left the call, because it heard of the commit in time, need not be
- * there when another coordinator asks. PEs notify each other by one word for each sender in the
- * receiver's memory, which only grows: the number of the agreement, the coordinator, and a step.
+ * there when another coordinator reads them. A PE notifies another by one word for each sender in
+ * the receiver's memory, which only grows: the number of the agreement, the coordinator, and a
+ * step.
  *
  * A PE can be two agreements ahead of another only when the older one has finished, so two records,
  * by turns, are enough.
@@ -30,11 +31,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* The last field of a word that one member writes to another: how far it is. */
 enum step { ARRIVED, PROPOSED, ACCEPTED, COMMITTED };
 
-/* One PE's part in an agreement. stamp is written last: the agreement's number, the rank of the
- * coordinator whose proposal was accepted, plus one, and whether that is committed. Behind it are
- * the PE's contribution and what it has accepted. */
+/* One PE's part in an agreement, in its symmetric memory. stamp is written last: the agreement's
+ * number, the rank of the coordinator whose proposal was accepted, plus one, and whether that is
+ * committed. Behind it are the PE's contribution and the result that it has accepted, each a struct
+ * shmemi_common. */
 struct record {
     uint64_t stamp;
 };
@@ -43,15 +46,17 @@ struct agreement {
     struct shmemi_team *t;
     uint64_t number;
     const char *call;
-    size_t size; /* of a shmemi_common */
-    int about;   /* rank of the PE that is waited for */
-    uint64_t want;
-    uint64_t checked; /* when a record was read from afar */
-    bool left;        /* that PE has committed, and perhaps returned */
+    size_t size;      /* of a shmemi_common */
+    int about;        /* rank of the member that await waits for */
+    uint64_t want;    /* the word that it is to write */
+    uint64_t checked; /* when that member's record was last read */
+    bool left;        /* that member has committed, and perhaps returned */
 };
 
 /* ------------------------------------------------------------------- memory */
 
+/* Packs what one member writes to another (send_word) and what a record says (struct record). Later
+ * agreements, coordinators and steps give greater words. */
 static uint64_t word(uint64_t number, int coordinator, enum step step)
 {
     return number << 32 | (uint64_t)(coordinator + 1) << 2 | step;
@@ -73,6 +78,8 @@ static int64_t word_of(const struct agreement *a, int sender)
     return a->t->agreements + (int64_t)sizeof(uint64_t) * sender;
 }
 
+/* This agreement's record: behind the words, which have room for as many senders as the job has
+ * PEs, the first or the second of two. */
 static int64_t record_at(const struct agreement *a)
 {
     size_t words = ((size_t)shmemi_state.n_pes * sizeof(uint64_t) + SHMEMI_CACHE_LINE - 1) /
@@ -81,6 +88,7 @@ static int64_t record_at(const struct agreement *a)
     return a->t->agreements + (int64_t)(words + one * (a->number & 1));
 }
 
+/* The contribution of a member, and the result that it has accepted, in its record. */
 static int64_t given_at(const struct agreement *a)
 {
     return record_at(a) + (int64_t)sizeof(struct record);
@@ -91,6 +99,7 @@ static int64_t accepted_at(const struct agreement *a)
     return given_at(a) + (int64_t)a->size;
 }
 
+/* The address of an offset from the user heap in this PE's memory. */
 static void *mine(int64_t offset)
 {
     return shmemi_state.peer_base[shmemi_state.my_pe] + offset;
@@ -101,12 +110,13 @@ static bool is_lost(const struct agreement *a, int rank)
     return shmemi_is_lost(a->t->pes[rank]);
 }
 
-/* False: the PE is lost, and the bytes mean nothing. */
+/* Reads n bytes at an offset of member rank, by loads or by a get. False: the PE is lost, and the
+ * bytes mean nothing. */
 static bool read_of(const struct agreement *a, int rank, int64_t offset, void *to, size_t n)
 {
     int pe = a->t->pes[rank];
     const char *base = shmemi_state.peer_base[pe];
-    if (base != NULL) { /* which stays, also when the PE does not */
+    if (base != NULL) { /* the memory stays mapped after the PE has died */
         memcpy(to, base + offset, n);
         return true;
     }
@@ -119,6 +129,7 @@ static bool read_of(const struct agreement *a, int rank, int64_t offset, void *t
     return !is_lost(a, rank);
 }
 
+/* Reads the stamp of member rank's record. False: the PE is lost. */
 static bool stamp_of(const struct agreement *a, int rank, uint64_t *to)
 {
     const char *base = shmemi_state.peer_base[a->t->pes[rank]];
@@ -128,6 +139,7 @@ static bool stamp_of(const struct agreement *a, int rank, uint64_t *to)
     return true;
 }
 
+/* Writes to this PE's record that it has accepted c from a coordinator, or that c is committed. */
 static void accept(const struct agreement *a, const struct shmemi_common *c, int coordinator,
                    bool committed)
 {
@@ -135,6 +147,7 @@ static void accept(const struct agreement *a, const struct shmemi_common *c, int
     shmemi_publish((uint64_t *)mine(record_at(a)), stamp(a->number, coordinator, committed));
 }
 
+/* Writes this PE's word at member rank: for the coordinator's round, it has reached step. */
 static void send_word(const struct agreement *a, int rank, int coordinator, enum step step)
 {
     int pe = a->t->pes[rank];
@@ -159,7 +172,8 @@ static void send_word(const struct agreement *a, int rank, int coordinator, enum
 /* The pause between two reads of a far record whose PE may have left. */
 #define CHECK_NS 2000000u
 
-/* A member that another coordinator has informed of the commit sends no more words. */
+/* Sets a->left if the awaited member has committed: such a member, which another coordinator has
+ * informed of the commit, sends no more words. */
 static void check_left(struct agreement *a)
 {
     uint64_t s;
@@ -179,7 +193,9 @@ static void describe(const void *subject, char *text, size_t size)
     snprintf(text, size, "for PE %d, which is alive, %s", a->t->pes[a->about], what[a->want & 3]);
 }
 
-/* Waits for a word of another member, or for its end. early: it may have left the call. */
+/* Waits until member rank has written the word of a coordinator and a step, or is lost. early: it
+ * may have committed and left the call, so its record is read from time to time. True: it has
+ * written the word, or has left. */
 static bool await(struct agreement *a, int rank, int coordinator, enum step step, bool early)
 {
     a->about = rank;
@@ -197,7 +213,7 @@ static bool await(struct agreement *a, int rank, int coordinator, enum step step
         shmemi_wait_step(&w);
         if (!early || shmemi_now() - a->checked < CHECK_NS)
             continue;
-        shmemi_wait_over(&w); /* reading may wait itself, and only one of the two polls */
+        shmemi_wait_over(&w); /* reading may wait itself, and only one of the two waits polls */
         check_left(a);
     }
     shmemi_wait_over(&w);
@@ -206,6 +222,7 @@ static bool await(struct agreement *a, int rank, int coordinator, enum step step
 
 /* -------------------------------------------------------------------- steps */
 
+/* Combines a contribution with those before it. */
 static void fold(struct shmemi_common *all, const struct shmemi_common *c, int n)
 {
     all->flags &= c->flags;
@@ -215,10 +232,11 @@ static void fold(struct shmemi_common *all, const struct shmemi_common *c, int n
         all->lost[i] |= c->lost[i];
 }
 
-/* As a member. True: c is what was committed; false: the coordinator is lost. */
+/* This PE's part while another member coordinates: sends ARRIVED, accepts the proposal, and waits
+ * for the commit. True: c is the committed result; false: the coordinator is lost. */
 static bool follow(struct agreement *a, int coordinator, struct shmemi_common *c)
 {
-    bool early = coordinator > 0; /* the first one is the first to know */
+    bool early = coordinator > 0; /* rank 0 coordinates first: none has committed without it */
     send_word(a, coordinator, coordinator, ARRIVED);
     if (!await(a, coordinator, coordinator, PROPOSED, early) ||
         !read_of(a, coordinator, accepted_at(a), c, a->size))
@@ -233,8 +251,9 @@ static bool follow(struct agreement *a, int coordinator, struct shmemi_common *c
     return true;
 }
 
-/* Takes the contribution of a member into account; part is memory for it. False: the member is
- * lost, or has left. */
+/* Reads the record of a member for the coordinator, which is this PE: combines its contribution
+ * with all and, if it has accepted the proposal of a later coordinator than *latest, copies that to
+ * chosen. part is memory for one record. False: the member is lost, or has committed and left. */
 static bool collect(struct agreement *a, int rank, struct shmemi_common *all, int *latest,
                     struct shmemi_common *chosen, struct shmemi_common *part)
 {
@@ -256,7 +275,8 @@ static bool collect(struct agreement *a, int rank, struct shmemi_common *all, in
     return !left;
 }
 
-/* As the coordinator. there: for each rank, whether it takes part. */
+/* This PE's part as the coordinator; c becomes the committed result. there: for each rank, whether
+ * it takes part. memory: room for two struct shmemi_common. */
 static void coordinate(struct agreement *a, struct shmemi_common *c, char *there, char *memory)
 {
     struct shmemi_common *chosen = (void *)memory, *part = (void *)(memory + a->size);
@@ -281,13 +301,15 @@ static void coordinate(struct agreement *a, struct shmemi_common *c, char *there
             send_word(a, (me + i) % n, me, COMMITTED);
 }
 
+/* Follows each member before this one that is alive, in turn; if all of them are lost, this PE
+ * coordinates. */
 void shmemi_agree(struct shmemi_team *t, struct shmemi_common *c, const char *call)
 {
     struct agreement a = {
         .t = t, .number = ++t->agreed, .call = call, .size = shmemi_common_size(t)};
     char *memory = t->agreeing;
     shmemi_write_once((uint64_t *)mine(record_at(&a)), 0);
-    shmemi_fence_stores(); /* the record of an older agreement does not change under its stamp */
+    shmemi_fence_stores(); /* no PE may take the new contribution for the old agreement's */
     memcpy(mine(given_at(&a)), c, a.size);
     shmemi_publish((uint64_t *)mine(record_at(&a)), stamp(a.number, -1, false));
     shmemi_mute(true);
@@ -320,7 +342,7 @@ int shmemi_agree_open(struct shmemi_team *t, uint32_t slot)
 
 void shmemi_team_settle(struct shmemi_team *t, const char *call)
 {
-    /* Behind all words of this PE's last agreement, and before those of the next. */
+    /* Greater than all words of this PE's last agreement, and less than those of the next. */
     const uint64_t word = (t->agreed + 1) << 32;
     shmemi_mute(true);
     /* A quiet waits for the messages of collectives only once there is an operation of the program;

@@ -1,5 +1,5 @@
 /*
- * agree.h: agreements of the members of a team, of whom some may die meanwhile.
+ * agree.h: agreements of the members of a team, of whom some may die meanwhile (consensus).
  */
 #ifndef SHMEMI_AGREE_H
 #define SHMEMI_AGREE_H
@@ -10,7 +10,7 @@
 
 enum { SHMEMI_MOST_SLOTS = 1 << SHMEMI_TEAM_BITS };
 
-/* A member's contribution, and the common result: flags that every member has set, slots that every
+/* A member's contribution, or the result: flags that every member has set, team slots that every
  * member has free, and a bit for each rank that some member knows to be lost. */
 struct shmemi_common {
     int64_t flags;
@@ -24,20 +24,22 @@ SHMEMI_INLINE size_t shmemi_common_size(const struct shmemi_team *t)
 }
 
 /*
- * Replaces c, of shmemi_common_size, by what the members have in common. All members that return
- * get the same, even when PEs die meanwhile: the contribution of each member that is not lost in
- * it. It fails no call for a loss. All members that are alive call it, and only one thread of a PE
- * for the same team at once.
+ * Replaces c, of shmemi_common_size bytes, by the result of all contributions. All members that
+ * return get the same result, which contains the contribution of each member that is not lost in
+ * it, even when PEs die meanwhile. A loss does not fail the call. All members that are alive call
+ * it, and only one thread of a PE for the same team at once.
  */
 void shmemi_agree(struct shmemi_team *t, struct shmemi_common *c, const char *call);
 
-/* Gives a team room for agreements, at the end of the area of a slot. 0, or -1: no memory. */
+/* Gives a team the memory of its agreements: the end of the symmetric area of team slot `slot`, and
+ * a buffer. Returns 0, or -1 if there is no memory. */
 int shmemi_agree_open(struct shmemi_team *t, uint32_t slot);
 
-/* Waits until no operation of this PE is under way to a PE that is alive. It reports no
- * failure. */
+/* Waits until all operations of this PE to PEs that are alive are complete. It reports no failure.
+ */
 void shmemi_team_settle(struct shmemi_team *t, const char *call);
 
+/* Reports whether some member knows that rank is lost. */
 SHMEMI_INLINE bool shmemi_common_lost(const struct shmemi_common *c, int rank)
 {
     return c->lost[rank / 64] >> rank % 64 & 1;

@@ -1,8 +1,9 @@
 /*
  * barrier.c: syncs of the members of a team.
  *
- * On one node in steps (lines.h), or by a counter if PEs share processors. Between nodes the PEs of
- * each node count, and the first ones exchange messages (dissemination).
+ * On one node PEs sync in steps (lines.h), or by a counter if they share processors. Between nodes
+ * the PEs of each node sync by a counter or by messages to its first PE, and the first PEs exchange
+ * messages (dissemination).
  */
 #include "barrier.h"
 
@@ -18,6 +19,7 @@
 
 #include <stdio.h>
 
+/* How many syncs of the world this PE has begun. */
 static uint32_t epoch;
 
 static bool reached(const uint32_t *word, uint32_t want)
@@ -42,7 +44,8 @@ static void describe_barrier(const void *subject, char *text, size_t size)
         snprintf(text + used, size - used, " a PE of another node");
 }
 
-/* When the whole node has come, its first PE is waiting for another node. */
+/* The PEs that a sync of the world waits for: those of the node that have not come. When the whole
+ * node has come, its first PE is waiting for another node. */
 static int late_at_barrier(const void *subject, int32_t *pes, int most)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -58,15 +61,17 @@ static int late_at_barrier(const void *subject, int32_t *pes, int most)
     return n;
 }
 
+/* Waits until a counter in the node's shared page has reached want. */
 static void wait_node(const uint32_t *word, uint32_t want, const char *call)
 {
     SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_barrier, &epoch, reached(word, want),
                     .whom = SHMEMI_MEMBERS, .late = late_at_barrier);
 }
 
-/* In ceil(log2 n) rounds. In each one a node sends to the one at a distance, and waits for the one
- * at the same distance on the other side. Of 2, 4, 8 and so on nodes two exchange messages: over
- * tcp these acknowledge each other, and four nodes take 16 us instead of 24. */
+/* A sync of the nodes, in ceil(log2 n) rounds; the first member of each node calls it. In each
+ * round a node sends to the one at a distance, and waits for the one at the same distance on the
+ * other side. Of 2, 4, 8 and so on nodes two exchange messages: over tcp these acknowledge each
+ * other, and four nodes take 16 us instead of 24. */
 static void sync_nodes(struct shmemi_team *t, const char *call)
 {
     uint32_t n = t->n_nodes, me = t->node;
@@ -78,10 +83,10 @@ static void sync_nodes(struct shmemi_team *t, const char *call)
 }
 
 /*
- * By a counter in the page of the node's first PE. Where PEs share processors each needs to run
- * only once; in steps a PE waits until the next one runs. With several nodes the network takes far
- * longer. Whoever lets the PEs go wakes each at its own page: on a common page all would wake at
- * each put to the PE that has it.
+ * A sync of the world by a counter in the page of the node's first PE; nodes: of several nodes.
+ * Where PEs share processors each needs to run only once; in steps a PE waits until the next one
+ * runs. With several nodes the network takes far longer. The PE that ends the sync notifies each PE
+ * at the PE's own page: on a common page all would wake at each put to the PE that has it.
  */
 static void sync_by_counter(bool nodes, const char *call)
 {
@@ -106,6 +111,7 @@ static void sync_by_counter(bool nodes, const char *call)
         shmemi_notify(s->node_members[i]);
 }
 
+/* Publishes that this PE has come to one more sync of the world. */
 static void begin_epoch(void)
 {
     epoch++;
@@ -114,13 +120,14 @@ static void begin_epoch(void)
 
 static const struct shmemi_lines_report report = {describe_barrier, &epoch, late_at_barrier};
 
+/* Reports whether the PEs of this node sync by a counter rather than in steps. */
 static bool counts(void)
 {
     return shmemi_state.node_crowded && shmemi_state.node_pes > 2;
 }
 
-/* Other collective calls use it, too. So it is no exchange, which would overwrite slots that are
- * still to be read (shmemi_exchange_prefix). */
+/* Other collective calls use this sync as well. So it must not be an exchange, which would
+ * overwrite slots that are still to be read (shmemi_exchange_prefix). */
 void shmemi_sync_world(const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -150,8 +157,8 @@ void shmemi_sync_node(struct shmemi_team *t, const char *call)
         shmemi_lines_combine(t, &(char){0}, 0, NULL, &report, call);
 }
 
-/* Of several nodes: the members on a node write to the first one there, and the first ones to each
- * other. */
+/* A sync of a team on several nodes: the members on a node send messages to the first one there,
+ * and the first ones to each other. */
 static void sync_by_messages(struct shmemi_team *t, const char *call)
 {
     int leader = t->near[0];

@@ -9,13 +9,14 @@
 /* Waits until all members have called it. */
 void shmemi_sync_members(struct shmemi_team *t, const char *call);
 
-/* Waits until those on this PE's node have called it. Within a collective call. */
+/* Waits until the members on this PE's node have called it. For use within a collective call. */
 void shmemi_sync_node(struct shmemi_team *t, const char *call);
 
-/* Waits until all PEs of the job have called it, without a fence. */
+/* Waits until all PEs of the job have called it. It is no fence: the caller's stores may be seen
+ * later. */
 void shmemi_sync_world(const char *call);
 
-/* At init: starts counting again. */
+/* At init: the job's first barrier has number 1. */
 void shmemi_barrier_open(void);
 
 #pragma GCC visibility pop

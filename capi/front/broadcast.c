@@ -1,9 +1,9 @@
 /*
  * broadcast.c: broadcasts of a team.
  *
- * On a node the root writes to the others, or they read from it. Between nodes one member of each,
- * which is the root on its own, passes the data on in a tree whose width and pieces the model
- * chooses (model.h), and gives each piece to the members of its node as it comes.
+ * On a node the root writes to the other members, or they read from it. Between nodes one member of
+ * each node, on the root's node the root itself, passes the data on in a tree whose width and
+ * pieces the model chooses (model.h), and gives each piece to the members of its node as it comes.
  */
 #include "broadcast.h"
 
@@ -17,9 +17,9 @@
 #include "model.h"
 #include "team_ids.h"
 
-/* Below this size a root writes to each PE of its node; from here on they read from it, side by
- * side with each other and with the root, which copies to its own dest meanwhile. For two PEs as
- * well: 41 us for 1 MiB, where writing takes 111 (two cores, the least of five runs;
+/* Below this size a root writes to each PE of its node; from this size on the PEs read from it,
+ * side by side with each other and with the root, which copies to its own dest meanwhile. For two
+ * PEs as well: 41 us for 1 MiB, where writing takes 111 (two cores, the least of five runs;
  * docs/decisions/0006). */
 #define PULL_BYTES ((size_t)32 << 10)
 
@@ -32,34 +32,36 @@ bool shmemi_coll_pulls(size_t n)
 struct broadcast {
     struct shmemi_team *t;
     char *dest;
-    const char *data; /* what this PE passes on: source on the root, or dest */
-    size_t nbytes, piece;
-    uint32_t children; /* of a node, at most */
+    const char *data;     /* what this PE passes on: source on the root, or dest */
+    size_t nbytes, piece; /* of the data, and of a message but the last */
+    uint32_t children;    /* the most nodes that one node sends to */
     uint32_t root_node, node;
     int root;
-    bool pull; /* the members of a node read the data of the one that has it */
+    bool pull; /* members read the data of their node's speaker */
     struct shmemi_lent *lent;
     const char *call;
 };
 
-/* A number below 2n, modulo n. Three divisions made a broadcast of 8 bytes on a node a tenth
- * slower: .37 us instead of .33 (2 PEs of a 16-core Xeon). */
+/* A number below 2n, modulo n, without a division. Three divisions made a broadcast of 8 bytes on a
+ * node a tenth slower: .37 us instead of .33 (2 PEs of a 16-core Xeon). */
 static uint32_t around(uint32_t number, uint32_t n)
 {
     return number < n ? number : number - n;
 }
 
-/* The member of a node that passes the data on. */
+/* The rank of the member of a node that passes the data on. */
 static int speaker(const struct broadcast *b, uint32_t node)
 {
     return node == 0 ? b->root : b->t->leaders[around(b->root_node + node, b->t->n_nodes)];
 }
 
+/* The bytes of the piece that begins at `at`. */
 static size_t piece_at(const struct broadcast *b, size_t at)
 {
     return b->nbytes - at < b->piece ? b->nbytes - at : b->piece;
 }
 
+/* Sends a piece to the speakers of this node's children in the tree of nodes. */
 static void send_on(const struct broadcast *b, size_t at)
 {
     uint64_t first = (uint64_t)b->node * b->children + 1;
@@ -68,6 +70,7 @@ static void send_on(const struct broadcast *b, size_t at)
                             piece_at(b, at), b->lent, b->call);
 }
 
+/* Writes a piece to the other members of this node, or tells them to read it. */
 static void give_to_node(const struct broadcast *b, size_t at)
 {
     struct shmemi_team *t = b->t;
@@ -79,6 +82,8 @@ static void give_to_node(const struct broadcast *b, size_t at)
                                 piece_at(b, at), b->lent, b->call);
 }
 
+/* The part of a member that passes the data on: piece by piece, as it comes from the parent node.
+ */
 static void speak(const struct broadcast *b)
 {
     struct shmemi_team *t = b->t;
@@ -93,7 +98,8 @@ static void speak(const struct broadcast *b)
     shmemi_lent_back(b->lent, b->call);
 }
 
-/* Peers that read the data find them at the same symmetric address as the one that has them. */
+/* The part of a member that another one of its node gives the data. If it reads them, they are at
+ * the same symmetric address there: in source at the root, else in dest. */
 static void listen(const struct broadcast *b, const char *source)
 {
     int from = speaker(b, b->node);

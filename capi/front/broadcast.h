@@ -6,10 +6,11 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Behind shmem_broadcast: 0, or non-zero if the team is invalid or a PE is lost. */
 int shmemi_broadcast(shmem_team_t team, void *dest, const void *source, size_t nbytes, int root,
                      const char *call);
 
-/* own: the root's dest is written, too. */
+/* The same of a team whose collective call has begun. own: the root's dest is written, too. */
 void shmemi_coll_broadcast(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                            int root, bool own, const char *call);
 

@@ -34,6 +34,8 @@
 
 /* ------------------------------------------------------------------- agreement */
 
+/* The values that PEs compare: the minimum of each over all PEs, and of its negative for the
+ * maximum. */
 enum {
     WHO,
     LENGTH,
@@ -49,7 +51,8 @@ enum {
     VOTES
 };
 
-/* Reports whether every PE can do its part. If not, each PE learns why, or which PE knows. */
+/* Reports whether every PE can do its part in a call, and all pass matching buffers. If not, w->why
+ * says the reason, or which PE knows it. */
 static bool agree(struct registration_request *w, const char *call)
 {
     static const struct shmemi_reducer votes = {shmemi_min_i64, sizeof(int64_t)};
@@ -71,7 +74,7 @@ static bool agree(struct registration_request *w, const char *call)
     int64_t all[VOTES];
     shmemi_exchange(&shmemi_world, all, mine, VOTES, &votes, call);
     if (!shmemi_collective_holds())
-        return false; /* and the call has failed for that PE */
+        return false; /* a PE is lost, so the call has failed */
     if (all[WHO] == INT64_MAX && all[LENGTH] != -all[MINUS_LENGTH])
         REFUSE(w, "PEs pass %" PRId64 " to %" PRId64 " bytes (pass the same length on every PE)",
                all[LENGTH], -all[MINUS_LENGTH]);
@@ -108,13 +111,13 @@ static void leave(const struct registration_request *w, const char *call)
 
 /* ---------------------------------------------------------------------- moving */
 
-/* The address of a block of this PE for the CPU. */
+/* The address at which the CPU reaches a block of this PE's heap. */
 static char *block_at(int64_t offset)
 {
     return shmemi_state.near_base[shmemi_state.my_pe] + offset;
 }
 
-/* Clears the pages of the block that a former owner has written. */
+/* Clears the pages of a block that earlier owners of the block have written. */
 static void clear(int64_t offset, size_t n)
 {
     uint64_t place = shmemi_state.heap_place + (uint64_t)offset, end = place + n;
@@ -123,8 +126,9 @@ static void clear(int64_t offset, size_t n)
         memset(block_at(offset) + (from - place), 0, to - from);
 }
 
-/* A system call, not the C library's mmap: AddressSanitizer's mmap would forget the state of the
- * memory there. */
+/* Copies the buffer into its block of the heap, and maps the block over the buffer. -1: mmap
+ * failed. A system call, not the C library's mmap: AddressSanitizer's mmap would forget the state
+ * of the memory there. */
 static int move_in(const struct registration_request *w, int64_t offset)
 {
     clear(offset, w->length);
@@ -156,6 +160,7 @@ static char *copy_of(int64_t offset, size_t length)
     return copy;
 }
 
+/* Moves a private copy to the address of a buffer, in place of the heap's pages there. */
 static void move_out(char *copy, uintptr_t start, size_t length, const char *call)
 {
     if (syscall(SYS_mremap, copy, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, start) == -1)
@@ -166,7 +171,8 @@ static void move_out(char *copy, uintptr_t start, size_t length, const char *cal
 
 /* ------------------------------------------------------------------- the calls */
 
-/* The offset of a block that now holds the buffer, or -1 and why. */
+/* Registers a buffer of main memory: all PEs allocate a block of the heap for it and move it there.
+ * Returns the block's offset, or -1 with the reason in w->why. */
 static int64_t take_in(struct registration_request *w, const char *call)
 {
     const struct shmemi_core *core = shmemi_state.core;
@@ -194,22 +200,22 @@ static int64_t take_in(struct registration_request *w, const char *call)
     return -1;
 }
 
-/* Reports whether buffers are memory of a GPU: main memory cannot be in a heap there, so either all
- * of them are or none is. */
+/* Reports whether registered buffers are memory of a GPU: main memory cannot be in a heap there, so
+ * either all of them are or none is. */
 static bool all_lent(void)
 {
     return shmemi_state.heap_fd < 0;
 }
 
-/* Ends the mappings of memory of a GPU whose block offset is in. */
+/* Unmaps memory of a GPU from the block of the heap that offset is in. */
 static void take_back(int64_t offset, const char *call)
 {
     if (shmemi_state.core->gpu_take_back(offset) != SHMEMI_DONE)
         shmemi_abort(call, NULL, "%s", shmemi_state.core->error());
 }
 
-/* Makes buffer i the program's own again: with the pages of copy, or NULL, if it was never moved.
- */
+/* Makes registered buffer i the program's own again: gives it the pages of copy, or, if copy is
+ * NULL, unmaps the block in which memory of a GPU is mapped. */
 static void let_go(uint32_t i, char *copy, const char *call)
 {
     struct shmemi_static b = shmemi_buffer_at(i);
@@ -220,8 +226,8 @@ static void let_go(uint32_t i, char *copy, const char *call)
         move_out(copy, b.start, b.size, call);
 }
 
-/* As take_in, for memory of a GPU. Its block begins where the chunks of the PE begin that has the
- * most of them before the buffer. */
+/* As take_in, for memory of a GPU, which is mapped and not moved. A buffer begins anywhere in the
+ * driver's chunks of memory; the block has room before it for the PE that has the most there. */
 static int64_t borrow(struct registration_request *w, const char *call)
 {
     const struct shmemi_core *core = shmemi_state.core;

@@ -4,9 +4,9 @@
 #include "buffers.h"
 
 /*
- * Sorted by start. The thread that makes the collective call changes the table, while others read
- * it under the sequence count turn: they may compare values of a half-written entry, and then read
- * again.
+ * The registered buffers, sorted by start. The thread that makes the collective call changes the
+ * table, while others read it under the sequence count turn: they may compare values of a
+ * half-written entry, and then read again.
  */
 static struct {
     uint32_t turn;
@@ -28,6 +28,7 @@ static void set_entry(uint32_t i, struct shmemi_static e)
     shmemi_write_once(&table.at[i].offset, e.offset);
 }
 
+/* Binary search for the buffer that contains n bytes: their offset, or SHMEMI_NO_OFFSET. */
 static int64_t find(uintptr_t addr, size_t n)
 {
     uint32_t low = 0, high = shmemi_read_once(&table.n);

@@ -13,34 +13,35 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The most that a PE can have at a time. */
+/* The most buffers that a PE can have registered at a time. */
 enum { SHMEMI_BUFFERS = 1024 };
 
 #define SHMEMI_NO_OFFSET INT64_MIN
 
-/* The offset from the user heap of n bytes of a buffer; SHMEMI_NO_OFFSET where no buffer has them.
- */
+/* The offset from the user heap of n bytes of a buffer; SHMEMI_NO_OFFSET if no buffer contains
+ * them. */
 int64_t shmemi_buffer_offset(const void *addr, size_t n);
 
-/* Report whether the table is full, and whether a buffer has some of these bytes. */
+/* Report whether the table of buffers is full, and whether a buffer has some of these bytes. */
 bool shmemi_buffers_full(void);
 bool shmemi_buffer_within(uintptr_t start, size_t length);
 
 /* Reports whether the block at an offset is a buffer's, which the heap may not free. */
 bool shmemi_buffer_block(int64_t offset);
 
-/* How many there are, and the one at a place in the table. */
+/* How many buffers are registered, and the one at a place in the table. */
 uint32_t shmemi_buffers_count(void);
 struct shmemi_static shmemi_buffer_at(uint32_t i);
 
 /* The place of the buffer with the block at an offset; shmemi_buffers_count() if there is none. */
 uint32_t shmemi_buffer_of_block(int64_t offset);
 
-/* Change the table. Only the thread that makes the collective call uses them. */
+/* Add a buffer to the table, and remove the one at place i. Only the thread that makes the
+ * collective call uses them. */
 void shmemi_buffer_add(struct shmemi_static e);
 void shmemi_buffer_drop(uint32_t i);
 
-/* After fork, in the child: it has no symmetric memory. */
+/* After fork, in the child, which has no symmetric memory: empties the table. */
 void shmemi_buffers_forget(void);
 
 #pragma GCC visibility pop

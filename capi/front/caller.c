@@ -1,12 +1,12 @@
 /*
  * caller.c: what the Python package and the library know of each other.
  *
- * The package raises exceptions where C returns a status, so it asks for the causes, and reports
- * name the line of Python that made the C call. The library asks for that line when it reports; a
- * call itself pays nothing for it.
+ * The package raises exceptions where C returns a status, so it reads the causes, and reports name
+ * the line of Python that made the C call. The library requests that line when it reports; a call
+ * itself pays nothing for it.
  *
- * The answer needs the interpreter's lock, and the thread that hangs may hold that lock. So a
- * separate thread asks, and the report waits a short time only for the answer.
+ * The reply needs the interpreter's lock, and the thread that hangs may hold that lock. So a
+ * separate thread sends the request, and the report waits for the reply only a short time.
  */
 #include "caller.h"
 
@@ -19,6 +19,7 @@
 
 #define PATIENCE_NS 200000000
 
+/* Writes where in Python a thread is, "shmem.zeros at train.py:12"; a function of the package. */
 typedef void (*shmemi_namer)(uint64_t thread, char *text, size_t size);
 
 /* Every name is for python/shmem. */
@@ -29,7 +30,8 @@ int shmemi_heap_use(uint64_t use[3]);
 
 static shmemi_namer namer;
 
-/* NULL: the interpreter ends, and nothing can be asked any more. */
+/* Sets the function that names Python's lines. NULL: the interpreter ends, and no request can be
+ * served any more. */
 void shmemi_set_caller(shmemi_namer name)
 {
     shmemi_publish(&namer, name);
@@ -40,24 +42,25 @@ bool shmemi_host_language_raises(void)
     return shmemi_observe(&namer) != NULL;
 }
 
-/* The thread that looks up and the one that reports share a lookup; the later of the two frees it.
- * */
+/* A request for a line of Python. The thread that looks it up and the one that reports share it;
+ * the later of the two frees it. */
 struct lookup {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    bool answered, left;
+    bool replied, left; /* text is there; the reporting thread waits no more */
     shmemi_namer name;
     uint64_t thread;
     char text[SHMEMI_CALLER - 2];
 };
 
-static void *ask(void *of)
+/* The thread that looks up a line of Python, and waits for the interpreter's lock if it must. */
+static void *look_up(void *of)
 {
     struct lookup *q = of;
     q->name(q->thread, q->text, sizeof q->text);
     pthread_mutex_lock(&q->mutex);
     bool left = q->left;
-    q->answered = true;
+    q->replied = true;
     pthread_cond_signal(&q->changed);
     pthread_mutex_unlock(&q->mutex);
     if (left)
@@ -65,6 +68,7 @@ static void *ask(void *of)
     return NULL;
 }
 
+/* Starts that thread, with all signals blocked. False: there is no thread for it. */
 static bool look_up_in_thread(struct lookup *q)
 {
     pthread_condattr_t clock;
@@ -79,15 +83,16 @@ static bool look_up_in_thread(struct lookup *q)
     pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    bool asked = pthread_create(&thread, &detached, ask, q) == 0;
+    bool started = pthread_create(&thread, &detached, look_up, q) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&detached);
     pthread_condattr_destroy(&clock);
-    return asked;
+    return started;
 }
 
-/* Writes the caller's location and ": ", or nothing if the answer does not come in time. */
-static void take_answer(struct lookup *q, char *text)
+/* Writes the caller's location and ": ", or nothing if the reply does not come in time. Then q is
+ * not the caller's any more. */
+static void take_reply(struct lookup *q, char *text)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -96,17 +101,17 @@ static void take_answer(struct lookup *q, char *text)
     until.tv_nsec %= 1000000000;
     int rc = 0;
     pthread_mutex_lock(&q->mutex);
-    while (!q->answered && rc == 0)
+    while (!q->replied && rc == 0)
         rc = pthread_cond_timedwait(&q->changed, &q->mutex, &until);
-    bool answered = q->answered;
+    bool replied = q->replied;
     q->left = true;
-    size_t n = answered ? strnlen(q->text, sizeof q->text - 1) : 0;
+    size_t n = replied ? strnlen(q->text, sizeof q->text - 1) : 0;
     if (n > 0) {
         memcpy(text, q->text, n);
         memcpy(text + n, ": ", 3);
     }
     pthread_mutex_unlock(&q->mutex);
-    if (answered)
+    if (replied)
         free(q);
 }
 
@@ -120,14 +125,14 @@ const char *shmemi_caller(char text[SHMEMI_CALLER])
     q->name = name;
     q->thread = (uint64_t)pthread_self();
     if (look_up_in_thread(q))
-        take_answer(q, text);
+        take_reply(q, text);
     else
         free(q);
     return text;
 }
 
-/* The bytes of the user heap, its free bytes, and the bytes of its largest free block; -1 where
- * there is no heap. */
+/* For the Python package: the bytes of the user heap, its free bytes, and the bytes of its largest
+ * free block. Returns 0, or -1 if there is no heap. */
 int shmemi_heap_use(uint64_t use[3])
 {
     const struct shmemi_statuspage *l = shmemi_state.live;

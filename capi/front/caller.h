@@ -1,4 +1,4 @@
-/* caller.h: the call of another language that a C call was made for. */
+/* caller.h: the Python call that led to a C call, for reports. */
 #ifndef SHMEMI_CALLER_H
 #define SHMEMI_CALLER_H
 
@@ -9,8 +9,7 @@
 #define SHMEMI_CALLER 256
 
 /* Writes the place of the Python call that this thread is in, as "shmem.zeros at train.py:12: "; ""
- * in a program of C, and where the interpreter does not answer in 0.2 s. Not for signal handlers.
- */
+ * in a program of C, and if the interpreter does not reply in 0.2 s. Not for signal handlers. */
 const char *shmemi_caller(char text[SHMEMI_CALLER]);
 
 /* Reports whether the program's language raises an exception for each failure that C returns, so

@@ -221,7 +221,7 @@ var nodeDefects = []defect{
 	},
 	{
 		id: "node/record-under-its-old-mark", file: "capi/front/agree.c",
-		was:  "    shmemi_fence_stores(); /* the record of an older agreement does not change under its stamp */\n",
+		was:  "    shmemi_fence_stores(); /* no PE may take the new contribution for the old agreement's */\n",
 		is:   "",
 		user: "on aarch64, survivors may read the contribution to one agreement under the stamp of an older one",
 		by:   unit("./tests/front", "^TestRecord$"), says: `begins with __atomic_store_8, memcpy,`,
