@@ -12,12 +12,15 @@
 
 static uint32_t settled; /* the number of the last join whose GPUs are settled */
 
+/* Reports whether this PE uses a GPU that the program has not chosen, and may still choose. */
 bool shmemi_gpu_pending(void)
 {
     const struct shmemi_state *s = &shmemi_state;
     return s->gpu && settled != shmemi_joined() && !s->core->gpu_chosen();
 }
 
+/* Leaves the job and joins it again, so that the heap is on the GPU that the thread uses now; for
+ * the program the library stays initialised. */
 static void join_again(const char *call)
 {
     struct shmemi_state *s = &shmemi_state;
@@ -29,6 +32,8 @@ static void join_again(const char *call)
     s->init_count = count;
 }
 
+/* All PEs join again if a thread of any has changed its GPU since init, unless the program has
+ * objects that this would destroy. */
 void shmemi_settle_gpu(const char *call)
 {
     static const struct shmemi_reducer least = {shmemi_min_i64, sizeof(int64_t)};

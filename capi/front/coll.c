@@ -31,8 +31,9 @@
 
 /* ---------------------------------------------------- fcollect and alltoall */
 
-/* Block i of what this PE contributes goes to rank i; step is 0 when all get the
- * same block. mine is where it goes. */
+/* Sends block i of this PE's contribution to rank i, and waits for the blocks of all; step is the
+ * distance between blocks in source, 0 if all ranks get the same block. mine is the destination, at
+ * the same offset on every PE. */
 static void all_to_all(struct shmemi_team *t, char *mine, const char *source, size_t nbytes,
                        size_t step, const char *call)
 {
@@ -49,7 +50,8 @@ static void all_to_all(struct shmemi_team *t, char *mine, const char *source, si
         shmemi_await(t, (me + n - i) % n, call);
 }
 
-/* Reports whether the team has lines that reach dest of all. */
+/* Reports whether the team's data can go in steps: every member stores to the memory of every
+ * other. */
 static bool has_steps(const struct shmemi_team *t)
 {
     return t->in_memory && t->psync == NULL;
@@ -87,7 +89,7 @@ int shmemi_fcollect(shmem_team_t team, void *dest, const void *source, size_t nb
     return shmemi_collective_end() ? 0 : -1;
 }
 
-/* The place of this PE's bytes, behind those of the members before it. */
+/* The offset of this PE's bytes in the result of collect, behind those of the members before it. */
 static size_t place_of(struct shmemi_team *t, size_t nbytes, const char *call)
 {
     static const struct shmemi_reducer add = {shmemi_add_u64, sizeof(uint64_t)};
@@ -96,8 +98,9 @@ static size_t place_of(struct shmemi_team *t, size_t nbytes, const char *call)
     return upto - nbytes;
 }
 
-/* The sizes of all blocks: returns where each block begins, and behind them the bytes in all; NULL:
- * the team has neither steps nor nodes, or there are too many. */
+/* The members exchange the sizes of their blocks for collect. Returns where each block begins in
+ * dest, and behind that the bytes of all blocks. NULL: the team has neither steps nor several PEs a
+ * node, or there are too many sizes. */
 static const uint64_t *collect_sizes(struct shmemi_team *t, size_t nbytes, const char *call)
 {
     size_t n = (size_t)t->n;
@@ -124,7 +127,7 @@ void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, 
     const uint64_t *at = collect_sizes(t, nbytes, call);
     size_t before = at != NULL ? at[t->me] : place_of(t, nbytes, call);
     if (!shmemi_collective_holds())
-        return; /* the place is not valid */
+        return; /* a PE is lost, so before is not valid */
     /* This holds for a member without bytes, too: the members before it write to its dest. */
     shmemi_check_symmetric("dest", dest, before + nbytes, call);
     char *mine = (char *)dest + before;
@@ -156,8 +159,9 @@ static void combine_shares(void *acc, const void *in, size_t n)
     }
 }
 
-/* All members get the same totals, so that they refuse together, before a byte has moved. The
- * exchange takes the place, and the time, of the sync in place_of. */
+/* As shmemi_coll_collect, unless the contributions need more bytes than some member has room:
+ * false. All members get the same totals, so that they refuse together, before a byte has moved.
+ * The exchange takes the place, and the time, of the sync in place_of. */
 static bool collect_room(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                          size_t room, struct share *all, const char *call)
 {
@@ -167,7 +171,7 @@ static bool collect_room(struct shmemi_team *t, void *dest, const void *source, 
     shmemi_check_symmetric("source", source, nbytes, call);
     shmemi_exchange_both(t, &upto, all, &mine, 1, &shares, call);
     if (!shmemi_collective_holds())
-        return false; /* the totals are not valid */
+        return false; /* a PE is lost, so the totals are not valid */
     if (all->nbytes > all->room)
         return false;
     char *at = (char *)dest + (upto.nbytes - nbytes);
@@ -230,7 +234,7 @@ int shmemi_alltoall(shmem_team_t team, void *dest, const void *source, size_t nb
     return shmemi_collective_end() ? 0 : -1;
 }
 
-/* The bytes from the first to the last of n elements that are apart; SIZE_MAX when
+/* The bytes from the first to the last of n elements that are stride elements apart; SIZE_MAX if
  * that does not fit. */
 static size_t extent(size_t n, size_t stride, size_t size)
 {
@@ -269,7 +273,7 @@ void shmemi_coll_alltoalls(struct shmemi_team *t, void *dest, const void *source
         shmemi_iput(SHMEM_CTX_DEFAULT, mine, from, dst, sst, 1, nelems, size, t->pes[rank], call);
         if (i == 0)
             continue;
-        /* A count that overtakes what a GPU copies would be too early. */
+        /* A message that overtakes the bytes that a GPU copies would come too early. */
         shmemi_fence(SHMEM_CTX_DEFAULT, call);
         shmemi_message(t, rank, call);
     }

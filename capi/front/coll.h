@@ -9,12 +9,15 @@
 
 #pragma GCC visibility push(hidden)
 
-/* 0, or non-zero when the arguments cannot be used, or team is SHMEM_TEAM_INVALID. nbytes is what
- * one PE contributes (to each PE, for alltoall). */
+/* Behind shmem_fcollect and the others. They return 0, or non-zero if the arguments cannot be used,
+ * team is SHMEM_TEAM_INVALID or a PE is lost. nbytes is what one PE contributes (to each PE, for
+ * alltoall). */
 int shmemi_fcollect(shmem_team_t team, void *dest, const void *source, size_t nbytes,
                     const char *call);
 int shmemi_collect(shmem_team_t team, void *dest, const void *source, size_t nbytes,
                    const char *call);
+/* As shmemi_collect, with room for `room` bytes at dest. needed and least get the bytes of all
+ * contributions and the least room of a member; 1: they do not fit, and no member writes. */
 int shmemi_collect_room(shmem_team_t team, void *dest, const void *source, size_t nbytes,
                         size_t room, size_t *needed, size_t *least, const char *call);
 int shmemi_alltoall(shmem_team_t team, void *dest, const void *source, size_t nbytes,
@@ -22,6 +25,7 @@ int shmemi_alltoall(shmem_team_t team, void *dest, const void *source, size_t nb
 int shmemi_alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff_t dst,
                      ptrdiff_t sst, size_t nelems, size_t size, const char *call);
 
+/* The same of a team whose collective call has begun. */
 void shmemi_coll_fcollect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                           const char *call);
 void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,

@@ -16,17 +16,19 @@
 
 #include <string.h>
 
+/* What members compare. */
 enum { CALL, DEST, SOURCE, BYTES, OTHER, VALUES };
 
-/* For an address that is not symmetric, which a later check reports. */
+/* The place of an address that is not symmetric, which a later check reports. */
 #define NOWHERE ((int64_t)1 << 62)
 
-/* An address in a form that is the same on all PEs. */
+/* An address as a number that is the same on all PEs for the same symmetric object. */
 static int64_t place(const void *p)
 {
     return shmemi_symmetric(p, 1) ? shmemi_offset(p) : NOWHERE;
 }
 
+/* A hash of a call's name (FNV-1a) that is not negative. */
 static int64_t hash(const char *text)
 {
     uint64_t h = 1469598103934665603u;
@@ -35,11 +37,11 @@ static int64_t hash(const char *text)
     return (int64_t)(h >> 1);
 }
 
-enum { WORDS = 8 }; /* of 8 bytes, of the name of a call */
+enum { WORDS = 8 }; /* 8-byte words that hold the name of a call */
 
-/* The members of a team are in different calls. They exchange the names with the least and the
- * greatest hash. A word of a name is ASCII, so it is not negative, and the minimum of negated words
- * and zeros is the name, negated. */
+/* Ends the job with the name of the call that another member has made. The members exchange the
+ * names with the least and the greatest hash. A word of a name is ASCII, so it is not negative, and
+ * the minimum of negated words and zeros is the name, negated. */
 static void print_calls(struct shmemi_team *t, int64_t least, int64_t most,
                         const struct shmemi_reducer *minimum, const char *call)
 {

@@ -7,12 +7,13 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Ends the job when the arrays overlap, unless or_same is set and they are the same. */
+/* Under full checks, ends the job if the arrays overlap, unless or_same is set and both begin at
+ * the same address. */
 void shmemi_coll_apart(const void *dest, size_t nd, const void *source, size_t ns, bool or_same,
                        const char *call);
 
-/* Ends the job when the members make different calls, or pass
- * different arguments; `what` names the last of them. */
+/* Under full checks, ends the job if the members make different calls or pass different arguments.
+ * other is one more argument to compare, and `what` its name. */
 void shmemi_coll_check_arguments(struct shmemi_team *t, const void *dest, const void *source,
                                  size_t nbytes, const char *what, int64_t other, const char *call);
 

@@ -13,14 +13,14 @@
 
 #pragma GCC visibility push(hidden)
 
-/* A reduction, as a member of a column sees it. Numbers are of elements. */
+/* A reduction, as a member of a column sees it. Numbers count elements. */
 struct reduction {
     struct shmemi_team *t;
     char *dest;
     const char *source;
     size_t first, end; /* the share of the column, or the block of this PE that is to be reduced */
     size_t block;      /* of a member, in a round */
-    size_t apart;      /* from the block of one member to that of the next in source, of scatter */
+    size_t apart;      /* scatter: in source, from one member's block to the next */
     bool scatter;      /* only the owner gets the result */
     bool whole;        /* a round is a block: all but owners of several blocks */
     uint64_t round;    /* the number of the first round of the team that is used */
@@ -46,7 +46,7 @@ SHMEMI_INLINE char *sent_in(const struct reduction *r, size_t k)
     return received_in(r, k) - r->t->round_bytes;
 }
 
-/* Sends elements to the column's member on a node, to the place that `at` has in this PE. */
+/* Sends elements to the column's member on a node, to the memory that is at `at` in this PE. */
 SHMEMI_INLINE void send_at(const struct reduction *r, uint32_t node, const char *at,
                            const void *from, size_t nelems, struct shmemi_lent *lent)
 {
@@ -54,8 +54,8 @@ SHMEMI_INLINE void send_at(const struct reduction *r, uint32_t node, const char 
     shmemi_message_at(r->t, peer(r, node), offset, from, nelems * r->reducer->size, lent, r->call);
 }
 
-/* Where this PE combines the elements of a round: in dest, if no other member of its node gets them
- * from there. */
+/* Where this PE combines the elements from `at` on: in dest, if it is the only member on its node,
+ * else in `round`, from which give_near copies them. */
 SHMEMI_INLINE char *target_of(const struct reduction *r, size_t at, char *round)
 {
     if (r->t->n_near == 1 && shmemi_loads(r->dest))
@@ -63,7 +63,7 @@ SHMEMI_INLINE char *target_of(const struct reduction *r, size_t at, char *round)
     return round;
 }
 
-/* Gives the members of this node, this PE included, the result of n elements. */
+/* Writes the result of n elements to dest of each member of this node, this PE included. */
 SHMEMI_INLINE void give_near(const struct reduction *r, size_t at, const char *from, size_t n)
 {
     struct shmemi_team *t = r->t;

@@ -3,9 +3,9 @@
  *
  * A few elements, and all elements of two nodes, go straight: each member of a column sends its
  * share, which its node has combined, to each other one, and all combine in the order of nodes.
- * That takes one step of the network. More elements of more nodes are owned. The members of
- * a column send each other's blocks to their owners, which combine them; then each owner sends the
- * result to all. That takes two steps, and a member sends and receives each element about twice,
+ * That takes one step of the network. With more elements and more nodes each member of
+ * a column owns a block of the share. The members of a column send each other's blocks to their
+ * owners, which combine them; then each owner sends the result to all. That takes two steps, and a member sends and receives each element about twice,
  * however many nodes there are. Both send a message to each node of the column; column_steps.c has
  * what takes more steps and fewer messages.
  *
@@ -24,23 +24,26 @@
 #include "gather.h"
 #include "model.h"
 
-/* So many bytes are worth a column of their own: with fewer, the PEs of a node would send several
- * small messages where one does. */
+/* The fewest bytes that are worth a column of their own: with fewer, the PEs of a node would send
+ * several small messages where one does. */
 #define COLUMN_BYTES ((size_t)4 << 10)
 
-/* A block is no smaller where the rounds could be more, so that a message is worth its cost. Of
- * several columns some move bytes while others combine; where each PE is alone on its node it does
- * both itself, so that more rounds gain it nothing. */
+/* The least block: a share is not divided into more rounds by smaller ones, so that a message is
+ * worth its cost. Of several columns some move bytes while others combine; where each PE is alone
+ * on its node it does both itself, so that more rounds gain it nothing. */
 #define BLOCK_BYTES ((size_t)64 << 10)
 #define ALONE_BLOCK_BYTES ((size_t)512 << 10)
 
-/* So many bytes of a result stay in the first cache while those of all nodes are combined. */
+/* Bytes that are combined at a time: so many of a result stay in the first cache while those of all
+ * nodes are combined. */
 #define COMBINE_BYTES ((size_t)8 << 10)
 
-/* How many rounds a share is divided into at least, if its blocks stay that large. */
+/* The fewest rounds that a share is divided into, if its blocks are not smaller than the least
+ * block. */
 enum { ROUNDS = 4 };
 
-/* The elements of a round: `each` of each member, fewer or none of the last ones. */
+/* The elements of a round: n from `at` on. Each member owns `each` of them, the last ones fewer or
+ * none. */
 struct extent {
     size_t at, n, each;
 };
@@ -53,7 +56,7 @@ static struct extent extent_of(const struct reduction *r, size_t k)
     return (struct extent){at, n, (n + owners - 1) / owners};
 }
 
-/* How many elements the member of a node owns. */
+/* How many elements of a round the column's member on a node owns. */
 static size_t owned(const struct extent *e, uint32_t node, bool scatter)
 {
     size_t before = scatter ? 0 : node * e->each;
@@ -61,6 +64,7 @@ static size_t owned(const struct extent *e, uint32_t node, bool scatter)
     return left < e->each ? left : e->each;
 }
 
+/* The part of what this PE receives in round k that is for a node. */
 static char *part_of(const struct reduction *r, size_t k, uint32_t node)
 {
     return shmemi_round_part(r->t, r->round + k, node);
@@ -71,20 +75,22 @@ static char *part_of(const struct reduction *r, size_t k, uint32_t node)
     for (uint32_t step_ = 1, node = ((t)->node + 1) % (t)->n_nodes; step_ < (t)->n_nodes;          \
          step_++, node = (node + 1) % (t)->n_nodes)
 
-/* Where one PE of each node is a member, it need not copy what it contributes. */
+/* Reports whether this PE contributes straight from source: it is the only member on its node, so
+ * that it has nothing to combine there. */
 static bool alone_reads(const struct reduction *r)
 {
     return r->t->n_near == 1 && shmemi_loads(r->source);
 }
 
-/* Without an answer a source may be sent from if results do not replace it meanwhile. */
+/* Reports whether messages may read source until the end of the call, without a reply that they
+ * have come: no results replace the elements meanwhile. */
 static bool lends_source(const struct reduction *r)
 {
     return alone_reads(r) && r->source != r->dest;
 }
 
-/* Combines the elements that the nodes contribute to a round, in the order of nodes; own: those of
- * this node. */
+/* Combines to `to` what the nodes contribute to round k, in the order of nodes; own is the
+ * contribution of this node. */
 static void combine_nodes(const struct reduction *r, size_t k, char *to, const char *own, size_t n)
 {
     const struct shmemi_team *t = r->t;
@@ -103,12 +109,14 @@ static void combine_nodes(const struct reduction *r, size_t k, char *to, const c
 
 /* ----------------------------------------------------------------- straight */
 
-/* What the node contributes to a round. */
+/* Where this node's contribution to round k is: in source, or in this node's part, where send_share
+ * combines it. */
 static const char *share_of(const struct reduction *r, size_t k, const struct extent *e)
 {
     return lends_source(r) ? r->source + e->at * r->reducer->size : part_of(r, k, r->t->node);
 }
 
+/* Sends this node's contribution to round k to the column's member on each other node. */
 static void send_share(const struct reduction *r, size_t k)
 {
     struct shmemi_team *t = r->t;
@@ -122,8 +130,8 @@ static void send_share(const struct reduction *r, size_t k)
         send_at(r, node, own, share, e.n, lends_source(r) ? r->lent : NULL);
 }
 
-/* The own share may still be under way when those of the others have come, so all are combined
- * elsewhere. */
+/* Waits for the contributions of all nodes to round k, and combines them. Messages may still read
+ * this node's own, so the result goes elsewhere. */
 static void combine_shares(const struct reduction *r, size_t k)
 {
     struct shmemi_team *t = r->t;
@@ -137,12 +145,14 @@ static void combine_shares(const struct reduction *r, size_t k)
     give_near(r, e.at, all, e.n);
 }
 
+/* How many rounds a reduction takes. */
 static size_t rounds_of(const struct reduction *r)
 {
     size_t round = r->block * (r->whole ? 1 : r->t->n_nodes);
     return (r->end - r->first + round - 1) / round;
 }
 
+/* A reduction without owners: every member of a column combines the contributions of all nodes. */
 static void reduce_straight(const struct reduction *r)
 {
     size_t rounds = rounds_of(r);
@@ -156,14 +166,15 @@ static void reduce_straight(const struct reduction *r)
 
 /* ------------------------------------------------------------- with owners */
 
-/* Where the block of a node's member begins in source, and where the node's contribution to it is
- * until it is sent. */
+/* The element of source at which the block begins that the member on `node` owns in a round. */
 static size_t block_at(const struct reduction *r, const struct extent *e, uint32_t node)
 {
     return r->scatter ? e->at + (size_t)peer(r, node) * r->apart : e->at + node * e->each;
 }
 
-/* The owner's answer says that what was sent has come. */
+/* Where this node's contribution to the block of a member is in round k: in source, or in the
+ * memory for sending. Both stay unchanged until they have arrived: the result that the owner sends
+ * is its reply. */
 static const char *contribution(const struct reduction *r, size_t k, const struct extent *e,
                                 uint32_t node)
 {
@@ -172,7 +183,8 @@ static const char *contribution(const struct reduction *r, size_t k, const struc
     return sent_in(r, k) + node * r->block * r->reducer->size;
 }
 
-/* Combines the node's elements of a block, and returns where they are. */
+/* Combines the contributions of this node's members to the block of the member on `node`, and
+ * returns where they are. */
 static const char *prepare(const struct reduction *r, size_t k, const struct extent *e,
                            uint32_t node, size_t n)
 {
@@ -183,7 +195,7 @@ static const char *prepare(const struct reduction *r, size_t k, const struct ext
     return at;
 }
 
-/* The node's contributions to a round go to the owners. */
+/* Sends this node's contributions to round k to the owners of its blocks. */
 static void contribute(const struct reduction *r, size_t k)
 {
     struct shmemi_team *t = r->t;
@@ -199,7 +211,8 @@ static void contribute(const struct reduction *r, size_t k)
         prepare(r, k, &e, t->node, n);
 }
 
-/* This PE combines what its block got, in the order of nodes, and sends the result to all. */
+/* As the owner of a block of round k: combines the contributions of all nodes, and sends the result
+ * to the whole column; for scatter it keeps the result, and sends a message without data. */
 static void combine(const struct reduction *r, size_t k)
 {
     struct shmemi_team *t = r->t;
@@ -223,7 +236,8 @@ static void combine(const struct reduction *r, size_t k)
     shmemi_move(at, result, n * size, r->call);
 }
 
-/* The results of the others have come, or they have used what they got. */
+/* Waits for the results of round k from the other owners (for scatter: for their messages that they
+ * have used this PE's contributions), and copies the results to the other members of the node. */
 static void finish(const struct reduction *r, size_t k)
 {
     struct shmemi_team *t = r->t;
@@ -240,8 +254,8 @@ static void finish(const struct reduction *r, size_t k)
                    r->call);
 }
 
-/* Messages of two members are awaited in the order in which they are sent: the contributions to a
- * round before the results of the one before it. */
+/* A reduction with owners. A PE awaits the messages of another in the order in which that one sends
+ * them: the contributions to a round before the results of the round before. */
 static void reduce_by_owners(const struct reduction *r)
 {
     size_t rounds = rounds_of(r);
@@ -257,8 +271,8 @@ static void reduce_by_owners(const struct reduction *r)
 
 /* ------------------------------------------------------------------ the calls */
 
-/* Elements of a block: as many as a part of a round holds, or fewer, so that there are several
- * rounds. */
+/* The elements of a member's block: as many as a part of a round holds, or fewer, so that there are
+ * several rounds. */
 static size_t block_of(const struct shmemi_team *t, size_t share, size_t size, uint32_t owners)
 {
     size_t most = shmemi_part_bytes(t) / size; /* not 0: every element is smaller than a part */
@@ -269,6 +283,7 @@ static size_t block_of(const struct shmemi_team *t, size_t share, size_t size, u
     return block < least ? least : block > most ? most : block;
 }
 
+/* Reduces the column's share in the way that the model chooses, and counts the rounds that takes. */
 static void reduce_share(struct reduction *r)
 {
     struct shmemi_team *t = r->t;
@@ -298,7 +313,8 @@ static void reduce_share(struct reduction *r)
     }
 }
 
-/* A few elements: the leaders of nodes combine in pairs. */
+/* A reduction of a few elements: the first member of each node combines those of its node, and
+ * these leaders exchange them. */
 static void reduce_few(const struct reduction *r, size_t nelems)
 {
     struct shmemi_team *t = r->t;
@@ -339,7 +355,7 @@ void shmemi_columns_reduce(struct shmemi_team *t, char *dest, const char *source
         reduce_share(&r);
         shmemi_lent_back(&lent, call);
     }
-    if (shmemi_state.gpu) /* results may be under way to the memory of GPUs */
+    if (shmemi_state.gpu) /* the puts of results to GPU memory must be complete */
         shmemi_quiet(SHMEM_CTX_DEFAULT, call);
     shmemi_sync_node(t, call);
 }

@@ -12,7 +12,8 @@
 
 /*
  * A context is an ordered flow of operations. Its handle is its place in the table, in the low
- * bits, and a generation above. SHMEM_CTX_DEFAULT has the first place.
+ * bits, and above it a generation, which tells a context from earlier ones of the same place.
+ * SHMEM_CTX_DEFAULT has the first place.
  */
 enum { SHMEMI_CTX_BITS = 10, SHMEMI_CONTEXTS = 1 << SHMEMI_CTX_BITS };
 
@@ -21,8 +22,8 @@ struct shmemi_context {
     _Alignas(SHMEMI_CACHE_LINE)
         shmem_ctx_t handle; /* 0: the place is free, unless it is the first */
     int32_t n_pes;
-    const int32_t *pes; /* by number in its team; NULL: the same number */
-    uint32_t number;    /* the core's number for it */
+    const int32_t *pes; /* PE of the job by number in its team; NULL: both are the same */
+    uint32_t number;    /* by which the Go half knows it */
     shmem_team_t team;
     long options;
     uint64_t owner; /* the thread that made it */
@@ -35,8 +36,9 @@ struct shmemi_context {
 _Static_assert(sizeof(struct shmemi_context) == SHMEMI_CACHE_LINE,
                "contexts of two threads share no cache line");
 
-/* The values of shmemi_context.dirty. Each post makes it POSTED; QUIETING: the quiet with the
- * ticket last_quiet, and no older one, covers every operation. It changes under the lock. */
+/* The values of shmemi_context.dirty, which say whether a quiet has to wait. Each post makes it
+ * POSTED; QUIETING: the quiet with the ticket last_quiet, and no older one, covers every operation.
+ * It changes under the lock. */
 enum { SHMEMI_CLEAN, SHMEMI_POSTED, SHMEMI_QUIETING };
 
 extern struct shmemi_context shmemi_contexts[SHMEMI_CONTEXTS];
@@ -47,22 +49,23 @@ SHMEMI_INLINE struct shmemi_context *shmemi_context_at(shmem_ctx_t ctx)
     return &shmemi_contexts[(uint32_t)ctx % SHMEMI_CONTEXTS];
 }
 
-/* Returns if the handle is that of a context, and else ends the program. */
+/* Ends the program unless the handle is that of a context. */
 void shmemi_ctx_known(shmem_ctx_t ctx, const char *call);
 
-/* Ends the program, which has used a context or a number in its team that does not exist. */
+/* Ends the program because the context, or PE pe of its team, does not exist. */
 void shmemi_ctx_refuse(shmem_ctx_t ctx, int pe, const char *call) __attribute__((noreturn));
 
 /* Ends the program if the context is private to another thread. */
 void shmemi_ctx_check(shmem_ctx_t ctx, const char *call);
 
+/* A number that identifies the calling thread. */
 SHMEMI_INLINE uint64_t shmemi_this_thread(void)
 {
     return (uint64_t)(uintptr_t)pthread_self();
 }
 
-/* The PE of a number in the context's team. Where the team is the world, shmemi_reach checks the
- * number. */
+/* The PE of the job that has number pe in the context's team. Where the team is the world,
+ * shmemi_reach checks the number. */
 SHMEMI_INLINE int shmemi_ctx_pe(shmem_ctx_t ctx, int pe, const char *call)
 {
     const struct shmemi_context *c = shmemi_context_at(ctx);

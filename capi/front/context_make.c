@@ -1,10 +1,10 @@
 /*
- * context_make.c: contexts are made and destroyed.
+ * context_make.c: makes and destroys contexts.
  *
- * A place is free when its handle is 0. A thread takes one under the mutex, and reads it without:
- * the program has its handles from the call that made the context. The core numbers its contexts by
- * the places, so that a job makes as many of them as it has contexts at once, however many it makes
- * in all.
+ * A place in the table is free when its handle is 0. A thread takes one under the mutex, and reads
+ * it without: the program has its handles from the call that made the context. The core numbers its
+ * contexts by the places, so that a job makes as many of them as it has contexts at once, however
+ * many it makes in all.
  */
 #include "context_make.h"
 
@@ -24,13 +24,14 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* ------------------------------------------------------------------ making */
 
-/* A handle that no context of the place has had lately; never 0. */
+/* A handle that no recent context of the place has had; never 0. */
 static shmem_ctx_t handle_of(uint32_t place)
 {
     return (shmem_ctx_t)((generations[place] << SHMEMI_CTX_BITS | place) & INT32_MAX);
 }
 
-/* The core's number for a place; SHMEMI_FAILED: there is none. */
+/* Opens a context in the core. Returns the core's number for it, or SHMEMI_FAILED if there is none.
+ */
 static int open_context(uint32_t place, const char *call)
 {
     if (!shmemi_state.networked)
@@ -41,6 +42,7 @@ static int open_context(uint32_t place, const char *call)
     return number;
 }
 
+/* Takes a free place of the table for a context of a team. Returns 0, or -1 if no place is free. */
 static int make(const struct shmemi_team *t, shmem_team_t team, long options, shmem_ctx_t *ctx,
                 const char *call)
 {
@@ -85,6 +87,7 @@ int shmemi_ctx_create(long options, shmem_ctx_t *ctx, const char *call)
 
 /* -------------------------------------------------------------- destroying */
 
+/* Completes the operations of a context, and frees its place. */
 static void destroy(struct shmemi_context *c, const char *call)
 {
     shmemi_quiet(c->handle, call);
@@ -107,7 +110,8 @@ void shmemi_ctx_destroy(shmem_ctx_t ctx, const char *call)
     destroy(shmemi_context_at(ctx), call);
 }
 
-/* Meanwhile other threads may make contexts of other teams. */
+/* Destroys the contexts of a team, or of any. Meanwhile other threads may make contexts of other
+ * teams. */
 static void destroy_of(shmem_team_t team, bool any, const char *call)
 {
     for (uint32_t place = 1; place < SHMEMI_CONTEXTS; place++) {

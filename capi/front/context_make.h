@@ -17,11 +17,12 @@ void shmemi_ctx_session_start(shmem_ctx_t ctx, long options,
                               const char *call);
 void shmemi_ctx_session_stop(shmem_ctx_t ctx, const char *call);
 
-/* Destroys the contexts of a team, before its slot is released. */
+/* Destroys the contexts of a team, before its slot in the table of teams is free for another. */
 void shmemi_ctx_end_team(shmem_team_t team, const char *call);
 
-/* At finalize: the first completes and destroys all contexts but the default one; the second, when
- * no operation can be under way any more, makes that one as it was before init. */
+/* At finalize: shmemi_ctx_end completes and destroys all contexts but the default one;
+ * shmemi_ctx_reset, when no operation can be under way any more, makes the default one as it was
+ * before init. */
 void shmemi_ctx_end(const char *call);
 void shmemi_ctx_reset(void);
 

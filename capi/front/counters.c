@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+/* The functions of the core. Ends the program if the library is not initialised. */
 static const struct shmemi_core *core_of(const char *call)
 {
     if (shmemi_state.n_pes == 0)
@@ -27,6 +28,7 @@ const char *shmemi_counter_name(int id, const char *call)
     return core_of(call)->counter_name(id);
 }
 
+/* The number of the counter with a name, or -1. */
 int shmemi_counter_find(const char *name, const char *call)
 {
     const char *have;

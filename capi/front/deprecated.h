@@ -8,7 +8,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* As shmemi_init, with finalize when the program ends well. */
+/* shmemi_start_pes: initialises the library unless it is, and finalizes it when the program exits.
+ * shmemi_coherent: behind the calls for caches (shmem_set_cache_inv and others), a memory fence. */
 void shmemi_start_pes(int npes, const char *call);
 void shmemi_coherent(const char *call);
 

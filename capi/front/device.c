@@ -1,5 +1,5 @@
 /*
- * device.c: makes the rings known to the threads of this process.
+ * device.c: gives device code, and threads of the host that run it, what it needs to use the rings.
  */
 #include "error.h"
 
@@ -11,6 +11,8 @@
 const void *shmemi_device_state(uint32_t version, uint32_t size);
 #pragma GCC visibility pop
 
+/* Returns the state of the rings to a program whose headers have the version and size that this
+ * library was built with; ends any other program. */
 const void *shmemi_device_state(uint32_t version, uint32_t size)
 {
     static const char call[] = "shmemi_device_state";

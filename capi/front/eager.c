@@ -2,13 +2,16 @@
  * eager.c: eager transfers between threads of the host: slots, and their readers. eager_send.c has
  * the senders.
  *
- * Within the node a tile is written by stores of the CPU, the data first and the signal by a store
- * with release; readers load the signal with acquire. So the node keeps every tile by the
- * language's memory model, whatever the processor. A packet is one store, which needs no order.
+ * A token travels in tiles: pieces of a size that its path shows to the reader as a whole, each
+ * with the token's signal (its size and epoch) in it. Within the node the sender's CPU stores a
+ * tile, the data first and the signal by a store with release; readers load the signal with
+ * acquire. So the node keeps every tile whole by the language's memory model, whatever the
+ * processor. A packet is a tile of one store, which needs no order.
  *
  * Without tiles a token is there when its signal is, which follows it, or when the counter of its
- * slot says so (SHMEMX_EAGER_NOTIFY). Its signal is in the same write then, and shows the reader a
- * wrong epoch or size; by itself it says nothing, since it may be visible before the bytes.
+ * slot says so (SHMEMX_EAGER_NOTIFY). With a counter the signal is in the same write as the bytes,
+ * and shows the reader a wrong epoch or size; by itself it says nothing, since it may be visible
+ * before the bytes.
  */
 #include "eager.h"
 
@@ -43,6 +46,7 @@ _Static_assert(SHMEMX_EAGER_NONE == SHMEMI_EAGER_NONE &&
 
 /* ---------------------------------------------------------------- arguments */
 
+/* Ends the job unless tokens of nbytes bytes in such tiles exist. */
 static void check_token(size_t nbytes, int64_t tile, const char *call)
 {
     if (nbytes == 0 || nbytes > SHMEMI_EAGER_MOST)
@@ -70,13 +74,14 @@ size_t shmemi_eager_size(size_t nbytes, int tile, const char *call)
 
 /* --------------------------------------------------------------------- slots */
 
+/* The arguments of shmemx_eager_create that PEs compare. */
 enum { NBYTES, COUNT, TILE, ARGUMENTS };
 
 /* The properties that all PEs have agreed on. */
 struct agreement {
-    int kept;     /* the largest tile that the paths between all of them keep */
-    bool far;     /* some paths of the host are networks */
-    bool rings;   /* some paths of kernels are rings */
+    int kept;     /* the largest tile that every path between PEs shows whole */
+    bool far;     /* some host reaches a PE over a network */
+    bool rings;   /* some kernel reaches a PE over its ring, by the proxy */
     bool message; /* a token and its signal are one message where no stores reach */
     bool counts;  /* the slots may have counters: kernels of all PEs with a GPU have them */
     bool carries; /* each network carries the notification of a token in the write of its bytes */
@@ -88,7 +93,8 @@ static bool is_carried(int64_t nbytes)
     return shmemi_eager_bytes((uint32_t)nbytes, SHMEMI_EAGER_NOTIFY) <= shmemi_state.net_notified;
 }
 
-/* Ends the job when PEs pass different arguments. */
+/* All PEs compare their arguments and what their paths can do. Ends the job if the arguments
+ * differ. */
 static struct agreement agree(const int64_t values[ARGUMENTS], const char *call)
 {
     enum { KEPT = 2 * ARGUMENTS, NEAR, DIRECT, MESSAGE, COUNTS, CARRIES, VOTES };
@@ -132,7 +138,7 @@ static struct agreement agree(const int64_t values[ARGUMENTS], const char *call)
                               all[MESSAGE] != 0, all[COUNTS] != 0, all[CARRIES] != 0};
 }
 
-/* The tile for SHMEMX_EAGER_BEST, the same on every PE. */
+/* The tile that SHMEMX_EAGER_BEST selects, the same on every PE. */
 static int best(const struct agreement *all, size_t count)
 {
     if (all->kept != SHMEMI_EAGER_NONE)
@@ -142,13 +148,14 @@ static int best(const struct agreement *all, size_t count)
                                                                      : SHMEMI_EAGER_NONE;
 }
 
-/* The part of its heap that a PE has announced for slots. */
+/* Bytes of a PE's heap that NICs are to reach: the slots. */
 struct announced {
     int pe;
     int64_t offset;
     size_t bytes;
 };
 
+/* Reports whether this PE knows that NICs reach those bytes, or the PE is lost. */
 static bool has_announced(const struct announced *a)
 {
     return shmemi_is_lost(a->pe) || shmemi_state.core->reaches(a->pe, a->offset, a->bytes);
@@ -162,10 +169,10 @@ static void describe_announced(const void *subject, char *text, size_t size)
 }
 
 /*
- * Reports whether NICs reach the slots of all PEs, and the buffers behind them, where they are in
- * the memory of GPUs; the same on every PE. Other bytes are staged, in no order. A heap that has
- * grown is announced by messages, so this waits until they have come: earlier tokens would be
- * staged.
+ * Reports whether NICs reach the slots of all PEs, and the buffers behind them, if they are in the
+ * memory of GPUs; the same on every PE. Tokens to memory that NICs do not reach pass through host
+ * buffers, in no order. A PE whose heap has grown announces that by messages, so this waits until
+ * they have come: earlier tokens would pass through host buffers.
  */
 static bool are_reached(const void *slots, size_t bytes, const char *call)
 {
@@ -188,7 +195,8 @@ static bool are_reached(const void *slots, size_t bytes, const char *call)
 
 enum { KEPT_NOT = 1, NO_ROOM };
 
-/* Makes slots of a tile; returns the same on every PE. */
+/* Makes slots for tokens in a tile. Returns 0, KEPT_NOT if some path does not keep the tile whole,
+ * or NO_ROOM; the same on every PE. */
 static int make(shmemx_eager_t *e, const struct agreement *all, int tile, const char *call)
 {
     const bool counted = tile == SHMEMX_EAGER_NOTIFY;
@@ -256,15 +264,16 @@ void shmemi_eager_destroy(shmemx_eager_t *eager, const char *call)
 
 /* ------------------------------------------------------------------- receive */
 
-/* A token that is read tile by tile, as it comes. */
+/* A token that is being read tile by tile, as it comes. */
 struct reading {
     const shmemx_eager_t *eager;
-    char *slot, *dest; /* dest: NULL where its bytes are only waited for */
+    char *slot, *dest; /* dest: NULL if the caller only waits for the token */
     uint32_t number, epoch, tiles;
-    uint32_t next; /* the first tile that was not seen yet */
+    uint32_t next; /* the first tile that has not come yet */
     const char *call;
 };
 
+/* Begins to read a token. Ends the job if the host cannot read tokens of the slot. */
 static struct reading reading_of(const shmemx_eager_t *eager, uint32_t slot, void *dest,
                                  uint32_t epoch, const char *call)
 {
@@ -276,6 +285,7 @@ static struct reading reading_of(const shmemx_eager_t *eager, uint32_t slot, voi
         eager, at, dest, slot, epoch, shmemi_eager_tiles(eager->nbytes, eager->tile), 0, call};
 }
 
+/* Ends the job because another token than the expected one is in the slot. */
 static SHMEMI_COLD void refuse(const struct reading *r, uint32_t seen, uint32_t size,
                                enum shmemi_eager_found found)
 {
@@ -290,8 +300,7 @@ static SHMEMI_COLD void refuse(const struct reading *r, uint32_t seen, uint32_t 
                  r->number, seen, r->epoch);
 }
 
-/* Takes the packets that have arrived, from the next one on. Reports whether the token is
- * complete. */
+/* Reads the packets that have come, from the next one on. True: the token is complete. */
 static bool take_packets(struct reading *r)
 {
     const uint64_t *from = (const uint64_t *)r->slot;
@@ -312,7 +321,7 @@ static bool take_packets(struct reading *r)
     return true;
 }
 
-/* Reports whether the next tile is there, and then copies its data. */
+/* Copies the data of the next tile to dest if the tile has come. False: it has not. */
 static bool take_tile(struct reading *r)
 {
     const shmemx_eager_t *e = r->eager;
@@ -332,8 +341,8 @@ static bool take_tile(struct reading *r)
     return true;
 }
 
-/* Reports whether the counter of the slot, which its tokens count, has this one. What kernels had
- * added at the last read may be many tokens ago. */
+/* Reports whether the counter of the slot has counted this token. If the host's last value is too
+ * old, it reads anew what kernels have added. */
 static bool is_counted(const struct reading *r)
 {
     int counter = shmemi_eager_counter(r->eager, r->number);
@@ -348,7 +357,7 @@ static bool is_counted(const struct reading *r)
     return found == SHMEMI_EAGER_THERE;
 }
 
-/* Takes a token, and reports whether it is complete. */
+/* Reads what has come of a token. True: the token is complete. */
 static bool take(struct reading *r)
 {
     if (r->eager->tile == SHMEMI_EAGER_NOTIFY && !is_counted(r))

@@ -1,4 +1,5 @@
-/* eager.h: eager transfers: tokens whose signals travel within their bytes. */
+/* eager.h: eager transfers. A token is a message of fixed size that a PE writes to a slot of
+ * another PE's memory, with signals within its bytes that say it has come. */
 #ifndef SHMEMI_EAGER_H
 #define SHMEMI_EAGER_H
 

@@ -5,12 +5,12 @@
 
 #include <string.h>
 
-static uint8_t taken[UINT16_MAX]; /* as many as a write can name */
-static bool used;
+static uint8_t taken[UINT16_MAX]; /* for each counter that immediate data can name: 1, in use */
+static bool used;                 /* some counter has been allocated */
 
 void shmemi_eager_counters_open(void)
 {
-    if (used) /* else their pages are untouched */
+    if (used) /* else the table's pages are untouched */
         memset(taken, 0, sizeof taken);
     used = false;
 }

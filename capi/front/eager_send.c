@@ -1,11 +1,12 @@
 /*
  * eager_send.c: eager transfers between threads of the host: tokens that they send.
  *
- * Within the node the tiles are stored in the slot (eager.c). By a network that shows the bytes of
- * a write in blocks the tiles are laid out here, in one of a few buffers behind the slots, and go
- * as one write. So do tokens with a notification: the bytes and the signal in one write, whose
- * immediate data names the counter of the slot. Other tokens without tiles are a put with a signal.
- * Where this PE has a GPU, no token is laid out in these buffers: they may be in its memory.
+ * Within the node the sender stores the tiles in the slot (eager.c). For a network that makes the
+ * bytes of a write visible in blocks the sender lays out the tiles in one of a few buffers behind
+ * its own slots, and posts that as one write. So do tokens with a notification: the bytes and the
+ * signal in one write, whose immediate data names the counter of the slot. Other tokens without
+ * tiles are a put with a signal. Where this PE has a GPU, no token is laid out in these buffers:
+ * they may be in its memory.
  */
 #include "eager_send.h"
 
@@ -27,7 +28,8 @@
 
 /* ------------------------------------------------------------------- layout */
 
-/* A packet in memory, whatever the order of its bytes: the data comes first. */
+/* A packet: 4 bytes of data and the epoch, in one word. The data comes first in memory, whatever
+ * the order of bytes. */
 static uint64_t packet(uint32_t data, uint32_t epoch)
 {
     uint32_t halves[2] = {data, epoch};
@@ -36,6 +38,7 @@ static uint64_t packet(uint32_t data, uint32_t epoch)
     return whole;
 }
 
+/* Stores a token as packets. The last one is filled up with zeros. */
 static void send_packets(char *to, const char *source, uint32_t nbytes, uint32_t epoch)
 {
     uint32_t i = 0, data;
@@ -50,6 +53,7 @@ static void send_packets(char *to, const char *source, uint32_t nbytes, uint32_t
     shmemi_write_once((uint64_t *)(to + 2 * (size_t)i), packet(data, epoch));
 }
 
+/* Stores a token in tiles, each with its signal behind the data. */
 static void send_tiles(char *to, const char *source, const shmemx_eager_t *e, uint32_t epoch)
 {
     uint32_t data = shmemi_eager_data(e->nbytes, e->tile);
@@ -61,6 +65,7 @@ static void send_tiles(char *to, const char *source, const shmemx_eager_t *e, ui
     }
 }
 
+/* Stores a token at `to`, a slot or a buffer, in the tile of its slots. */
 static void fill(char *to, const char *source, const shmemx_eager_t *e, uint32_t epoch)
 {
     if (e->tile == SHMEMI_EAGER_PACKET)
@@ -72,9 +77,9 @@ static void fill(char *to, const char *source, const shmemx_eager_t *e, uint32_t
 /* ------------------------------------------------------------------ buffers */
 
 /*
- * Buffers of a PE for tokens that go by the network, behind its slots: a head in lines of its own,
- * and the bytes. Another symmetric block would be one more allocation. As many tokens as there are
- * buffers are under way at a time; buffers of large tokens are fewer.
+ * Buffers of a PE for tokens that go over the network, behind its slots: a head in cache lines of
+ * its own, and the bytes. Another symmetric block would be one more allocation. As many tokens as
+ * there are buffers can be under way at a time; there are fewer of large tokens.
  */
 enum { BOXES = 16 };
 
@@ -82,9 +87,9 @@ enum { FREE = SHMEMI_EAGER_FREE, TAKEN = SHMEMI_EAGER_TAKEN, UNDER_WAY = SHMEMI_
 
 struct box {
     uint32_t state; /* a thread that has changed it to TAKEN owns the rest */
-    int32_t pe;     /* the target of its token; others read these two, too */
+    int32_t pe;     /* the target of its token; others read pe and slot, too */
     uint32_t slot;
-    struct shmemi_request request; /* of the write that is under way; the core ends it */
+    struct shmemi_request request; /* of the write under way; the core completes it */
 };
 _Static_assert(sizeof(struct box) <= SHMEMI_EAGER_LINE, "the bytes follow the head");
 
@@ -98,8 +103,8 @@ static char *bytes_in(struct box *box, const shmemx_eager_t *e)
     return (char *)box + shmemi_eager_head(e->tile);
 }
 
-/* How many there are, the same on every PE. A small token without a tile is a message, which is
- * copied when it is posted; a large one without a tile is worth no copy. */
+/* How many buffers slots have, the same on every PE. A small token without a tile is a message,
+ * which is copied when it is posted; a large one without a tile is worth no copy. */
 int shmemi_eager_boxes(const shmemx_eager_t *e)
 {
     const size_t all = 4 << 20;
@@ -120,14 +125,14 @@ size_t shmemi_eager_boxes_size(const shmemx_eager_t *e)
 static struct box *box_at(const shmemx_eager_t *e, int i)
 {
     char *first = (char *)e->slots + (size_t)e->count * e->stride;
-    size_t before = shmemi_eager_buffers_apart() ? e->buffers : 0; /* those of kernels */
+    size_t before = shmemi_eager_buffers_apart() ? e->buffers : 0; /* the buffers of kernels */
     return (struct box *)(void *)(first + (before + (size_t)i) * box_bytes(e));
 }
 
 /*
- * Reports whether the caller owns the box now: it was free, or its write has ended. It is taken
- * before its request is read: between a read and the taking, another thread could take it and
- * have the next write under way.
+ * Takes a buffer that is free, or whose write has completed. False: it is in use. The state changes
+ * to TAKEN before the request is read: between a read and the taking, another thread could take the
+ * buffer and have the next write under way.
  */
 static bool take(struct box *box, const char *call)
 {
@@ -140,11 +145,13 @@ static bool take(struct box *box, const char *call)
         shmemi_release(&box->state, UNDER_WAY);
         return false;
     }
-    if (box->request.status != 0) /* no quiet reports what has a request */
+    if (box->request.status !=
+        0) /* a quiet does not report the failure of a write with a request */
         shmemi_net_failed(box->pe, call);
     return true;
 }
 
+/* A search for a free buffer. */
 struct search {
     const shmemx_eager_t *eager;
     struct box *found;
@@ -152,6 +159,7 @@ struct search {
     const char *call;
 };
 
+/* Takes the next free buffer of the search, if there is one. */
 static bool find(struct search *s)
 {
     for (int i = 0; i < s->boxes; i++) {
@@ -171,7 +179,8 @@ static void describe_search(const void *subject, char *text, size_t size)
     snprintf(text, size, "for one of the %d tokens that are under way to arrive", s->boxes);
 }
 
-/* The core ends each write, also when its PE is lost, and a thread its blocking send. */
+/* Waits for a free buffer, and takes it. One becomes free: the core completes each write, also if
+ * its PE is lost, and a thread its blocking send. */
 static struct box *take_box(const shmemx_eager_t *e, const char *call)
 {
     struct search s = {.eager = e, .boxes = shmemi_eager_boxes(e), .call = call};
@@ -179,7 +188,7 @@ static struct box *take_box(const shmemx_eager_t *e, const char *call)
     return s.found;
 }
 
-/* Tokens of one slot. */
+/* The slot of a PE whose earlier token may still be under way from a buffer. */
 struct same_slot {
     const shmemx_eager_t *eager;
     uint32_t slot;
@@ -187,8 +196,9 @@ struct same_slot {
     const char *call;
 };
 
-/* Reports whether no write to the slot is under way. */
-static bool is_over(const struct same_slot *s)
+/* Reports whether no buffer's write to the slot is under way; frees the buffers whose write has
+ * completed. */
+static bool is_idle(const struct same_slot *s)
 {
     for (int i = 0; i < s->boxes; i++) {
         struct box *box = box_at(s->eager, i);
@@ -210,28 +220,30 @@ static void describe_same(const void *subject, char *text, size_t size)
 }
 
 /*
- * Waits until the write of the token before has ended. Its reader may have answered earlier: when
- * one of several NICs is lost, a write whose end is not known is sent again, and would overwrite
- * this token.
+ * Waits until the write of the slot's previous token is complete. Its reader may have replied
+ * earlier: when one of several NICs is lost, a write whose fate is not known is sent again, and
+ * would overwrite this token.
  */
 static void await_slot(const shmemx_eager_t *e, uint32_t slot, int pe, const char *call)
 {
     struct same_slot s = {e, slot, pe, shmemi_eager_boxes(e), call};
-    SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_same, &s, is_over(&s), .whom = SHMEMI_NOBODY);
+    SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_same, &s, is_idle(&s), .whom = SHMEMI_NOBODY);
 }
 
-static bool has_ended(const struct box *box)
+/* Reports whether no write from the buffer is under way. */
+static bool is_complete(const struct box *box)
 {
     return shmemi_observe(&box->state) != UNDER_WAY || shmemi_observe(&box->request.done);
 }
 
-/* It changes nothing: the slots may be those of a copy that the program has destroyed before. */
+/* Waits for the writes of all buffers. It leaves their state as it is: the program may have
+ * destroyed a copy of these slots before. */
 void shmemi_eager_boxes_close(const shmemx_eager_t *e, const char *call)
 {
     struct search s = {.boxes = shmemi_eager_goes_far() ? shmemi_eager_boxes(e) : 0};
     for (int i = 0; i < s.boxes; i++) {
         const struct box *box = box_at(e, i);
-        SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_search, &s, has_ended(box),
+        SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_search, &s, is_complete(box),
                         .whom = SHMEMI_NOBODY);
         if (shmemi_read_once(&box->state) == UNDER_WAY && box->request.status != 0)
             shmemi_net_failed(box->pe, call);
@@ -240,7 +252,8 @@ void shmemi_eager_boxes_close(const shmemx_eager_t *e, const char *call)
 
 /* --------------------------------------------------------------------- send */
 
-/* Posts a token that is laid out. Returns true when its write is under way. */
+/* Posts the write of a token that is laid out in a buffer. True: the write is under way; false: it
+ * is complete. */
 static bool post(const shmemx_eager_t *e, uint32_t slot, int64_t offset, uint32_t epoch,
                  struct box *box, int pe, const char *call)
 {
@@ -273,7 +286,7 @@ static bool post(const shmemx_eager_t *e, uint32_t slot, int64_t offset, uint32_
     return false;
 }
 
-/* A token from a buffer. */
+/* Sends a token over the network from a buffer: lays it out there, and posts one write. */
 static void send_far(const shmemx_eager_t *e, uint32_t slot, int64_t offset, const void *source,
                      uint32_t epoch, int pe, bool nbi, const char *call)
 {
@@ -316,6 +329,8 @@ char *shmemi_eager_allocate(size_t n, const char *call)
     return buffer;
 }
 
+/* Stores a token in a slot of a PE on this node, through a buffer if its source is in GPU memory.
+ */
 static void send_near(const shmemx_eager_t *e, char *to, const void *source, uint32_t epoch,
                       const char *call)
 {
@@ -329,15 +344,15 @@ static void send_near(const shmemx_eager_t *e, char *to, const void *source, uin
     free(buffer);
 }
 
-/* One more token in the slot of a PE of this node. */
+/* Adds one to the counter of the slot at a PE of this node, and notifies the PE. */
 static void count(const shmemx_eager_t *e, uint32_t slot, int pe)
 {
     shmemi_publish_add(shmemi_notification_of(pe, shmemi_eager_counter(e, slot)), 1);
     shmemi_notify(pe);
 }
 
-/* A counted token to or from the memory of a GPU, by copies of the driver or from a buffer of this
- * call. It has ended when the call returns. */
+/* Sends a counted token to or from the memory of a GPU, by copies of the driver or from a buffer of
+ * this call. The token has arrived when the call returns. */
 static void send_copied(const shmemx_eager_t *e, uint32_t slot, int64_t offset, const void *source,
                         uint32_t epoch, int pe, const char *call)
 {

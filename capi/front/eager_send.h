@@ -8,13 +8,14 @@
 
 #pragma GCC visibility push(hidden)
 
-/* How many buffers for the network there are behind the slots, the bytes that they and those of
- * kernels take, and the wait until none of them is under way. */
+/* How many buffers for tokens that go over the network are behind the slots; the bytes that these
+ * buffers and those of kernels take; and the wait until no buffer's write is under way. */
 int shmemi_eager_boxes(const shmemx_eager_t *e);
 size_t shmemi_eager_boxes_size(const shmemx_eager_t *e);
 void shmemi_eager_boxes_close(const shmemx_eager_t *e, const char *call);
 
-/* n bytes of 0 for a token whose other place is in the memory of a GPU; the caller frees them. */
+/* n bytes of 0 in main memory, for a token that comes from or goes to the memory of a GPU; the
+ * caller frees them. */
 char *shmemi_eager_allocate(size_t n, const char *call);
 
 /* Behind shmemx.h. */

@@ -53,8 +53,8 @@ bool shmemi_eager_is_direct(int pe)
     return pe == s->my_pe || (s->p2p && s->mapped_base[pe] != NULL && s->near_base[pe] == NULL);
 }
 
-/* Kernels release the signals that they store as the host does. To others a token is one write from
- * the memory of the GPU, where the network keeps a tile. */
+/* Kernels store signals with release, as the host does. To PEs that they cannot store to, the proxy
+ * writes a token from the memory of the GPU by one write, if the network keeps a tile whole. */
 int shmemi_eager_kernels_keep(int pe)
 {
     const struct shmemi_state *s = &shmemi_state;

@@ -8,14 +8,14 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The place of a slot of this PE, as a symmetric address. Ends the job when there is no such slot.
- */
+/* The address of a slot of this PE, which is symmetric. Ends the job if there is no such slot. */
 char *shmemi_eager_place(const shmemx_eager_t *e, uint32_t slot, const char *call);
 
 /* Reports whether the path to a PE is the network. */
 bool shmemi_eager_is_far(int pe);
 
-/* The largest tile that the host's path to a PE keeps. */
+/* The largest tile that the host's path to a PE keeps whole (shows to the reader with all of its
+ * bytes). */
 int shmemi_eager_host_keeps(int pe);
 
 /* Reports whether slots are in the memory of a GPU, where the host reads and sends no tiles. */
@@ -24,10 +24,10 @@ bool shmemi_eager_on_gpu(void);
 /* Reports whether the host sends tokens over a network. */
 bool shmemi_eager_goes_far(void);
 
-/* Reports whether kernels store in the memory of a PE. */
+/* Reports whether kernels store straight into the memory of a PE. */
 bool shmemi_eager_is_direct(int pe);
 
-/* The largest tile that the kernels' path to a PE keeps. */
+/* The largest tile that the kernels' path to a PE keeps whole. */
 int shmemi_eager_kernels_keep(int pe);
 
 /* Reports whether kernels have buffers of their own behind the slots: some PE of the job has a GPU,

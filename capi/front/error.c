@@ -6,7 +6,7 @@
  * PEs.
  *
  * Output of the program that stdio still holds is often the best hint at the cause. So stdout is
- * flushed where that is safe: no thread, this one included, is inside a call of stdio on it, and no
+ * flushed if that is safe: no thread, this one included, is inside a call of stdio on it, and no
  * signal handler has interrupted this thread.
  */
 #define _GNU_SOURCE
@@ -44,6 +44,7 @@ void shmemi_abort_open(void)
     *(void **)&unwinder.backtrace = dlsym(library, "_Unwind_Backtrace");
 }
 
+/* Unwinder callback: sets *found and stops at a frame that a signal has interrupted. */
 static _Unwind_Reason_Code find_signal(struct _Unwind_Context *frame, void *found)
 {
     int interrupted = 0;
@@ -80,14 +81,15 @@ bool shmemi_in_handler(void)
     return found;
 }
 
-/* ftrylockfile succeeds if the thread holds the lock already. glibc stores the owner behind two
- * ints. */
+/* Reports whether this thread is inside a call of stdio on f; ftrylockfile succeeds then as well.
+ * glibc stores the lock's owner behind two ints. */
 static bool has_lock(const FILE *f)
 {
     return ((const pthread_t *)f->_lock)[1] == pthread_self();
 }
 
-/* False also where the pipe has no reader any more: SIGPIPE would end the process here. */
+/* Reports whether a write to fd would neither block nor raise SIGPIPE, which a pipe without a
+ * reader does and which would end the process here. */
 static bool has_room(int fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLOUT};
@@ -111,7 +113,8 @@ const char *shmemi_remedy_behind(const char *error)
     return n > 0 && error[n - 1] == ')' ? "" : " (run shmem-doctor)";
 }
 
-/* caller: "", or the call of another language, with a colon. */
+/* Prints the message of an abort to standard error. caller: "", or the Python call that made this
+ * one, with a colon. */
 __attribute__((format(printf, 4, 0))) static void
 print(const char *caller, const char *call, const char *remedy, const char *cause, va_list args)
 {
@@ -147,7 +150,7 @@ end_job(const char *caller, const char *call, const char *remedy, const char *ca
 {
     print(caller, call, remedy, cause, args);
     shmemi_flush_stdout();
-    /* Without a reason: the message is out already. */
+    /* An empty reason, since the message is printed already. */
     if (shmemi_state.core)
         shmemi_state.core->abort_(SHMEMI_ABORTED, "");
     _exit(SHMEMI_ABORTED);

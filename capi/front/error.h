@@ -9,20 +9,22 @@
 #define SHMEMI_ABORTED 134 /* what a shell shows for abort(): 128 + SIGABRT */
 
 /* Prints PE, call, cause and remedy on standard error, informs the launcher, and ends the process
- * with a non-zero status. A remedy of NULL: the cause is an error of the core, or ends like one. */
+ * with a non-zero status. A remedy of NULL: the cause is an error of the core, which may end with
+ * its remedy in parentheses. */
 void shmemi_abort(const char *call, const char *remedy, const char *cause, ...)
     __attribute__((noreturn, format(printf, 3, 4)));
-/* The same for threads of the core, which no call of the program has brought here. */
+/* The same for threads of the core, which are in no call of the program. */
 void shmemi_abort_core(const char *call, const char *remedy, const char *cause, ...)
     __attribute__((noreturn, format(printf, 3, 4)));
-/* The same in a signal handler that has interrupted a call of the core, which takes no other call
- * of this thread. The launcher learns of it by the status. */
+/* The same in a signal handler that has interrupted a call into the core, when this thread must not
+ * call the core again. The launcher learns of it by the status. */
 void shmemi_abort_in_handler(const char *call, const char *remedy, const char *cause, ...)
     __attribute__((noreturn, format(printf, 3, 4)));
-/* What follows an error of the core in a report: nothing when the error ends with its remedy. */
+/* What to print behind an error of the core: nothing if the error ends with its remedy, else to run
+ * shmem-doctor. */
 const char *shmemi_remedy_behind(const char *error);
-void shmemi_abort_open(void);   /* once the core is loaded */
-void shmemi_abort_joined(void); /* once the process is in a job */
+void shmemi_abort_open(void);   /* once the core is loaded: finds the unwinder */
+void shmemi_abort_joined(void); /* once the process is in a job: later errors name its PE */
 /* Reports whether the handler of a signal runs in this thread. */
 bool shmemi_in_handler(void);
 /* Flushes stdout, unless that might wait for the thread that prints or for the reader of a pipe. */
@@ -31,7 +33,7 @@ void shmemi_flush_stdout(void);
 /* Ends the job because the process has joined none: before init, after finalize, after fork. */
 void shmemi_refuse_uninitialised(const char *call) __attribute__((noreturn));
 
-/* Returns if the library is initialised and has such a PE. */
+/* Ends the job unless the library is initialised and has such a PE. */
 void shmemi_check_pe(int pe, const char *call);
 
 #pragma GCC visibility pop

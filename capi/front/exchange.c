@@ -1,15 +1,16 @@
 /*
  * exchange.c: small reductions.
  *
- * What fits in a line is combined on each node first (lines.h), then by the first PE of each node
- * with those of the others, which spreads the result. 16 PEs of two hosts that all sent to each
- * other took 84 us for a sum, and 12 for a barrier, which is one message of each host.
+ * Values that fit in a line (lines.h) are combined on each node first, then the first PE of each
+ * node combines them with those of the other nodes, and spreads the result. 16 PEs of two hosts
+ * that all sent to each other took 84 us for a sum, and 12 for a barrier, which is one message of
+ * each host.
  *
- * Messages go into the slots of the scratch. Up to SHMEMI_DIRECT_PES each PE writes to each other
- * one, which takes one step, unless the network makes messages dear (model.h). With more PEs that
- * would be a message, and a connection, for each pair: each shmem_malloc of 1,000 PEs would cost
- * 999,000 messages. Then PEs combine in pairs, at distances of 1, 2, 4 and so on, which takes log2
- * n messages of each.
+ * Messages go into slots of the team's scratch memory, one slot for each sender or step. In teams
+ * of up to SHMEMI_DIRECT_PES each PE writes to each other one, which takes one step, unless
+ * messages of the network cost much (model.h). With more PEs that would be a message, and a
+ * connection, for each pair: each shmem_malloc of 1,000 PEs would cost 999,000 messages. Then PEs
+ * combine in pairs, at distances of 1, 2, 4 and so on, which takes log2 n messages of each.
  */
 #include "exchange.h"
 
@@ -42,6 +43,7 @@ static void give(struct shmemi_team *t, int rank, const char *at, const void *mi
                       call);
 }
 
+/* Every member writes its contribution to every other, and each combines all of them. */
 static void exchange_direct(struct shmemi_team *t, const struct group *g, void *dest, char *round,
                             const void *mine, size_t nelems, const struct shmemi_reducer *reducer,
                             const char *call)
@@ -59,14 +61,16 @@ static void exchange_direct(struct shmemi_team *t, const struct group *g, void *
     shmemi_move(dest, round, bytes, call);
 }
 
-/* acc below changes, and the call returns, while a contribution to another host is under way. So
+/* exchange_in_pairs changes acc, and returns, while a contribution to another host is under way. So
  * each has to be one message, which is copied when it is posted; larger puts are not. */
 _Static_assert(SHMEMI_HEADER_SIZE + SHMEMI_SLOT <= SHMEMI_MESSAGE_SIZE &&
                    SHMEMI_TEAM_SLOT <= SHMEMI_SLOT,
                "a contribution is copied when it is posted");
 
-/* Both of a pair combine the same two operands in the same order, that of the PE of the lower
- * number first, so all PEs have the same result bit for bit. */
+/* Members combine in pairs at distances of 1, 2, 4 and so on; a member beyond the largest power of
+ * two gives its value to one below, and gets the result from it. Both of a pair combine the same
+ * two operands in the same order, that of the PE of the lower number first, so all PEs have the
+ * same result bit for bit. */
 static void exchange_in_pairs(struct shmemi_team *t, const struct group *g, void *dest, char *round,
                               const void *mine, size_t nelems, const struct shmemi_reducer *reducer,
                               const char *call)
@@ -103,6 +107,7 @@ static void exchange_in_pairs(struct shmemi_team *t, const struct group *g, void
     shmemi_move(dest, acc, bytes, call);
 }
 
+/* An exchange among a group by messages, in the faster of the two ways for its size. */
 static void exchange_in(struct shmemi_team *t, const struct group *g, void *dest, char *round,
                         const void *mine, size_t nelems, const struct shmemi_reducer *reducer,
                         const char *call)
@@ -128,6 +133,8 @@ void shmemi_exchange_leaders(struct shmemi_team *t, void *acc, size_t nelems,
         exchange_in(t, &leaders, acc, round, acc, nelems, reducer, call);
 }
 
+/* An exchange of values that fit in a line: on each node, between the nodes, and back to each node.
+ */
 static void exchange_by_nodes(struct shmemi_team *t, void *dest, const void *mine, size_t nelems,
                               const struct shmemi_reducer *reducer, const char *call)
 {
@@ -152,8 +159,8 @@ void shmemi_exchange(struct shmemi_team *t, void *dest, const void *mine, size_t
         exchange_in(t, &all, dest, shmemi_exchange_round(t), mine, nelems, reducer, call);
 }
 
-/* At distance d each member passes on the combination of the 2d - 1 up to itself. step: its place
- * in the first slot that is used. */
+/* A prefix by recursive doubling: at distance d each member passes on the combination of the 2d - 1
+ * values up to its own. step: where this PE's first slot begins. */
 static void combine_upto(struct shmemi_team *t, char *step, void *acc, size_t nelems,
                          const struct shmemi_reducer *reducer, const char *call)
 {
@@ -178,8 +185,9 @@ void shmemi_exchange_prefix(struct shmemi_team *t, void *acc, size_t nelems,
     shmemi_sync_members(t, call);
 }
 
-/* Both are one round, so that the exchange keeps members from running ahead for both. The exchange
- * has the first half of each slot. The other has the second half, and needs no more slots. */
+/* Prefix and exchange use one round of slots, so that the exchange keeps members from running ahead
+ * for both. The exchange has the first half of each slot. The prefix has the second half, and needs
+ * no more slots. */
 void shmemi_exchange_both(struct shmemi_team *t, void *acc, void *all, const void *mine,
                           size_t nelems, const struct shmemi_reducer *reducer, const char *call)
 {

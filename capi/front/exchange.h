@@ -1,4 +1,4 @@
-/* exchange.h: small reductions. */
+/* exchange.h: reductions of a few values that collective calls of the library use themselves. */
 #ifndef SHMEMI_EXCHANGE_H
 #define SHMEMI_EXCHANGE_H
 
@@ -8,13 +8,15 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * dest = mine combined with that of all others, in the same order on all PEs and so the same bit
- * for bit. Returns when all members have called it: also a barrier. At most slot_size bytes.
+ * dest = the combination of what all members pass as mine, in the same order on all PEs and so the
+ * same bit for bit. Returns when all members have called it: also a barrier. At most slot_size
+ * bytes.
  */
 void shmemi_exchange(struct shmemi_team *t, void *dest, const void *mine, size_t nelems,
                      const struct shmemi_reducer *reducer, const char *call);
 
-/* The same of the leaders of nodes, for whom the others wait. All members call it. */
+/* The same among the first members of the nodes only (leaders), in acc. The other members do not
+ * wait and have no result, but all members call it, to count the round. */
 void shmemi_exchange_leaders(struct shmemi_team *t, void *acc, size_t nelems,
                              const struct shmemi_reducer *reducer, const char *call);
 
@@ -23,12 +25,12 @@ void shmemi_exchange_leaders(struct shmemi_team *t, void *acc, size_t nelems,
 void shmemi_exchange_prefix(struct shmemi_team *t, void *acc, size_t nelems,
                             const struct shmemi_reducer *reducer, const char *call);
 
-/* Both: acc as by shmemi_exchange_prefix, and all as by shmemi_exchange; at most half of
- * slot_size bytes. */
+/* shmemi_exchange_prefix and shmemi_exchange at once: acc gets the prefix, and all the combination;
+ * at most half of slot_size bytes. */
 void shmemi_exchange_both(struct shmemi_team *t, void *acc, void *all, const void *mine,
                           size_t nelems, const struct shmemi_reducer *reducer, const char *call);
 
-/* The slots of the next exchange of a team in the scratch, which holds two rounds of them. Two are
+/* The slots of the next exchange of a team. Its scratch memory holds two rounds of slots. Two are
  * enough: a PE starts round k+2 only when every PE has begun round k+1, and a PE begins that after
  * it has read round k. */
 char *shmemi_exchange_round(struct shmemi_team *t);

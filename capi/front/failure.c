@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <time.h>
 
-/* How long an error of the network waits for the launcher or the kernel to say what became of the
- * PE. They take milliseconds. */
+/* How long a failed operation waits for the launcher or the kernel to report whether the PE is
+ * lost. They take milliseconds. */
 #define NEWS_MS 1000
 
 struct error {
@@ -30,14 +30,14 @@ static _Thread_local struct {
     uint32_t job;
     uint32_t ended[SHMEMI_ANY_KINDS]; /* how many of state.losses, from the first, have ended a wait
                                          of that kind */
-    uint32_t depth;                   /* of collective calls */
+    uint32_t depth;                   /* how many collective calls are nested */
     const struct shmemi_team *team;   /* of the outermost one */
-    bool broken;                      /* which has failed */
+    bool broken;                      /* a loss has broken that call */
     bool in_handler;                  /* the program's handler runs */
     bool mute;                        /* no loss fails a call of the thread */
 } mine;
 
-static uint32_t jobs;
+static uint32_t jobs; /* how often the library was initialised */
 
 static pthread_mutex_t handler_lock = PTHREAD_MUTEX_INITIALIZER;
 static shmemx_error_handler_t handler;
@@ -48,6 +48,7 @@ void shmemi_failure_open(void)
     jobs++;
 }
 
+/* Clears what this thread knows of losses if that is of an earlier job. */
 static void refresh(void)
 {
     if (mine.job == jobs)
@@ -58,7 +59,7 @@ static void refresh(void)
     memset(mine.ended, 0, sizeof mine.ended);
 }
 
-/* The first losses, up to n, end no wait of the thread any more. */
+/* The first n losses of the job end no wait of this thread any more. */
 static void end_no_wait(uint32_t n)
 {
     refresh();
@@ -116,6 +117,8 @@ void shmemi_fail_message(int pe, const char *what, const char *call)
     fail(SHMEMX_ERROR_MESSAGE, pe, call, what);
 }
 
+/* Waits until the PE is known to be lost, which explains the failure best; if it is not lost within
+ * that time, reports what the core says. */
 void shmemi_net_failed(int pe, const char *call)
 {
     char text[400] = "", named[440];

@@ -2,15 +2,15 @@
  * failure.h: what a call does when a PE is lost.
  *
  * Without SHMEM_ON_FAILURE=return the job ends. With it the call returns, the thread's last error
- * says why, and the program's handler is called, if it has one. shmemi_state lists the lost PEs; a
- * thread of the core writes the list.
+ * says why, and the library calls the program's handler, if it has one. shmemi_state lists the lost
+ * PEs; a thread of the core writes the list.
  *
  * A wait for memory may be for any PE's store, so each loss ends one such wait of each thread; the
  * next wait goes on, for it may be for a survivor. It does not matter which call found the loss
  * first: most programs do not check for an error after a put, and the wait behind it would never
- * end. For the same reason a wait on memory and a receive do not count for each other (enum
- * shmemi_whom). A collective call ends when a PE is lost that takes part in it, and from then on
- * does not begin.
+ * end. For the same reason a loss that has ended a wait on memory still ends a receive, and the
+ * other way round (enum shmemi_whom). A collective call ends when a PE of its team is lost; later
+ * collective calls of that team fail at once.
  */
 #ifndef SHMEMI_FAILURE_H
 #define SHMEMI_FAILURE_H
@@ -23,7 +23,7 @@
 
 struct shmemi_team;
 
-/* Forgets earlier jobs; at init. */
+/* At init: forgets the losses of earlier jobs. */
 void shmemi_failure_open(void);
 
 SHMEMI_INLINE bool shmemi_some_lost(void)
@@ -44,7 +44,7 @@ void shmemi_fail_lost(int pe, const char *call);
 /* Fails a call because a buffer cannot be registered, or unregistered. */
 void shmemi_fail_buffer(const char *what, const char *call);
 
-/* The same because a message of pe does not fit the buffer of a receive. */
+/* Fails a call because a message of pe does not fit the buffer of a receive. */
 void shmemi_fail_message(int pe, const char *what, const char *call);
 
 /* Reports whether pe is lost, and fails the call if it is. */
@@ -56,33 +56,34 @@ SHMEMI_INLINE bool shmemi_refuse_lost(int pe, const char *call)
     return true;
 }
 
-/* From now on, until it is called with false, no loss fails a call of this thread: its caller
- * checks for losses itself. */
+/* After shmemi_mute(true), until shmemi_mute(false), no loss fails a call of this thread: its
+ * caller checks for losses itself. */
 void shmemi_mute(bool on);
 
-/* Marks the losses of members of all that are not in left as known to the thread: they end no wait
- * of it, and fail no call. */
+/* Marks the losses of PEs that are members of `all` and not of `left` as known to the thread: they
+ * end none of its waits, and fail none of its calls, any more. */
 void shmemi_heard(const struct shmemi_team *all, const struct shmemi_team *left);
 
-/* The core could not serve an operation for PE pe, or for several: -1. Ends the job, or fails
- * the call. The caller holds no lock. */
+/* Ends the job, or fails the call, because the core could not serve an operation for PE pe, or for
+ * several: -1. The caller holds no lock. */
 void shmemi_net_failed(int pe, const char *call);
 
-/* The PE whose loss ends a wait, or -1. A loss that is returned for a kind of waits ends no other
+/* The PE whose loss ends a wait of this kind now, or -1. A loss that this returns ends no other
  * wait of that kind: the caller fails the call. */
 int shmemi_breaks(enum shmemi_whom whom);
 
 /*
- * Around a collective call of a team. False: a PE that takes part is lost, the call has
- * failed, and there is no end to call. They may be nested; the outermost reports the loss once. A
- * thread whose call is broken sends no more messages: their receivers would believe that the
- * awaited data is there.
+ * Stand around a collective call of a team, and may be nested; the outermost reports a loss once.
+ * begin returns false if a PE of the team is lost: the call has failed, and the caller does not
+ * call end. A thread whose call is broken by a loss sends no more messages: their receivers would
+ * believe that the awaited data is there.
  */
 bool shmemi_collective_begin(const struct shmemi_team *t, const char *call);
-/* False: a PE was lost meanwhile, and the results of the call are of no use. */
+/* False: a PE was lost since begin, and the results of the call are of no use. */
 bool shmemi_collective_end(void);
 bool shmemi_still_holds(void);
 
+/* Reports whether no loss has broken the collective call that this thread is in. */
 SHMEMI_INLINE bool shmemi_collective_holds(void)
 {
     return SHMEMI_LIKELY(!shmemi_some_lost()) || shmemi_still_holds();
