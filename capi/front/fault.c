@@ -20,10 +20,11 @@
 
 static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE};
 
-static struct sigaction go_action[NSIG];
-static volatile sig_atomic_t fault;
+static struct sigaction go_action[NSIG]; /* the handlers that the Go runtime has set */
+static volatile sig_atomic_t fault;      /* the signal whose Go handler runs */
 
-/* The traceback is out: Go asks its other threads for theirs. */
+/* SIGQUIT while Go handles a fault: Go has printed its traceback, and wants those of its other
+ * threads. Ends the process by the signal of the fault. */
 static void on_quit(int number)
 {
     (void)number;
@@ -37,6 +38,7 @@ static void on_quit(int number)
     _exit(128 + of);
 }
 
+/* Runs Go's handler of a fault, with SIGQUIT set to on_quit meanwhile. */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
     struct sigaction ours = {.sa_handler = on_quit, .sa_flags = SA_ONSTACK}, before;

@@ -35,14 +35,16 @@
 #define WRITE_PROTECT_SHARED (1ull << 12)
 #define NEW_USERFAULTFD _IO(0xAA, 0x00)
 
+/* The fork that is under way; the child reads it, too. */
 static struct {
-    const struct shmemi_program *program; /* NULL: no statics are moved */
-    char *copy;                           /* of its spans; NULL: no memory */
-    int held;                             /* -1: writers are not held */
+    const struct shmemi_program *program; /* NULL: the program's globals are not symmetric */
+    char *copy;                           /* a private copy of its globals; NULL: no memory */
+    int held;                             /* the userfaultfd that holds writers, or -1 */
 } now;
 
 /* ------------------------------------------------------------------- holding */
 
+/* A userfaultfd that can write-protect shared memory; -1: the kernel does not allow it. */
 static int open_userfaultfd(void)
 {
     int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
@@ -61,6 +63,8 @@ static int open_userfaultfd(void)
     return fd;
 }
 
+/* Write-protects the spans of the program's globals, or, with mode 0, ends that. False: a call
+ * failed. */
 static bool protect(int fd, const struct shmemi_program *p, uint64_t mode)
 {
     for (uint32_t i = 0; i < p->n_spans; i++) {
@@ -77,6 +81,7 @@ static bool protect(int fd, const struct shmemi_program *p, uint64_t mode)
     return true;
 }
 
+/* Lets threads write to globals again; fd: what hold returned. */
 static void let_go(const struct shmemi_program *p, int fd)
 {
     if (fd < 0)
@@ -85,7 +90,8 @@ static void let_go(const struct shmemi_program *p, int fd)
     close(fd); /* also wakes threads that it still holds */
 }
 
-/* Does nothing where the allocator's heap shares a page with a global: fork() itself waits for the
+/* Holds each thread that writes to a global. Returns the userfaultfd, or -1: no thread is held. It
+ * holds none if the allocator's heap shares a page with a global: fork() itself waits for the
  * allocator. */
 static int hold(const struct shmemi_program *p)
 {
@@ -101,6 +107,8 @@ static int hold(const struct shmemi_program *p)
 
 /* ------------------------------------------------------------------- copying */
 
+/* A private copy of the program's globals, of the pages that were ever written; NULL: no memory.
+ * place: where they begin in the file of the heap. */
 static char *copy_of(const struct shmemi_program *p, uint64_t place)
 {
     char *copy = (char *)syscall(SYS_mmap, NULL, p->size, PROT_READ | PROT_WRITE,
@@ -120,6 +128,7 @@ static char *copy_of(const struct shmemi_program *p, uint64_t place)
 
 /* ------------------------------------------------------------------ handlers */
 
+/* In the parent, before fork(). */
 static void before(void)
 {
     uint64_t place;
@@ -130,11 +139,12 @@ static void before(void)
         return;
     now.copy = NULL;
     if (shmemi_program_on_spans(now.program))
-        return; /* the child will say so */
+        return; /* the child prints the error */
     now.held = hold(now.program);
     now.copy = copy_of(now.program, place);
 }
 
+/* In the parent, after fork(). */
 static void after(void)
 {
     if (now.program != NULL) {
@@ -153,6 +163,7 @@ static void say_and_exit(const char *text)
     _exit(127);
 }
 
+/* In the child: moves the private copy over the globals, which are still the parent's. */
 static void own_statics(void)
 {
     const struct shmemi_program *p = now.program;
@@ -173,6 +184,7 @@ static void own_statics(void)
     }
 }
 
+/* In the child, before code of the program runs: makes the library uninitialised. */
 static void in_child(void)
 {
     if (now.program != NULL)
@@ -188,7 +200,8 @@ static void in_child(void)
     shmemi_state.init_count = SHMEMI_FORKED;
 }
 
-/* Loading the library does this and what report_signal.c has for the signal USR2. */
+/* When the library is loaded, this and report_signal.c's constructor for SIGUSR2 run, and nothing
+ * else. */
 __attribute__((constructor)) static void watch_forks(void)
 {
     pthread_atfork(before, after, in_child);

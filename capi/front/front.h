@@ -1,13 +1,13 @@
 /*
- * front.h: what is inline in the public functions.
+ * front.h: the inline parts of the public functions.
  *
  * The public functions are generated (build/gen/front): each is one line over a size-erased
- * function. What costs less than a microsecond on the node is here: one range check, one load of
- * the peer's base, the access. Everything else, errors included, is behind a call: in remote.c and
- * quiet.c.
+ * function. The parts that cost less than a microsecond on the node are here: one range check, one
+ * load of the peer's base, the access. Everything else, errors included, is behind a call: in
+ * remote.c and quiet.c.
  *
- * `call` is the public name that the program used; it is read only when
- * something has to be reported.
+ * `call` is the public name that the program used; it is read only when something has to be
+ * reported.
  */
 #ifndef SHMEMI_FRONT_H
 #define SHMEMI_FRONT_H
@@ -23,9 +23,10 @@
 /* ------------------------------------------------ reaching a peer's memory */
 
 /*
- * The address in this process of n bytes at symmetric address addr of PE pe; NULL: the PE is not on
- * this node, or the request is not valid, as the slow halves find out. Before init n_pes is 0, so
- * that the first comparison also covers a call before init or after finalize.
+ * The address in this process of n bytes at symmetric address addr of PE pe. NULL: the PE is on
+ * another node, or the arguments are invalid; the caller then calls a slow function, which tells
+ * these apart. Before init n_pes is 0, so that the first comparison also covers a call before init
+ * or after finalize.
  */
 SHMEMI_INLINE void *shmemi_reach(const void *addr, size_t n, int pe)
 {
@@ -40,9 +41,10 @@ SHMEMI_INLINE void *shmemi_reach(const void *addr, size_t n, int pe)
 
 /* ------------------------------------------------------------- put and get */
 
-/* The slow halves of the functions here. Files of public functions define SHMEMI_PUBLIC and get
- * halves that show the call to a profiler; other files get halves that do not. So the
- * fast path pays nothing for ranges, and calls of the library within a call show none. */
+/* The functions that put, get and the others here call for PEs of other nodes and for errors (slow
+ * halves). Files of public functions define SHMEMI_PUBLIC and get slow halves that show the call to
+ * a profiler as a range; other files get halves that do not. So the fast path pays nothing for
+ * ranges, and calls of the library within a call show none. */
 #ifdef SHMEMI_PUBLIC
 #define SHMEMI_SLOW(operation) shmemi_##operation##_ranged
 #else
@@ -59,9 +61,9 @@ SHMEMI_INLINE void shmemi_copy(void *to, const void *from, size_t n)
 }
 
 /*
- * A NULL at the caller's own end goes to the slow halves as well, which report it unless n is 0.
- * The check costs less than where the linker places a function: 8 bytes take 1.5 to 1.7 ns put and
- * 1.2 to 1.8 ns got, over functions of six names, with it and without.
+ * put. A NULL source goes to the slow half as well, as does a NULL dest of get, which reports it
+ * unless n is 0. The check costs less than where the linker places a function: 8 bytes take 1.5 to
+ * 1.7 ns put and 1.2 to 1.8 ns got, over functions of six names, with it and without.
  */
 SHMEMI_INLINE void shmemi_put(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
                               const char *call)
@@ -107,8 +109,8 @@ SHMEMI_INLINE void shmemi_get_nbi(shmem_ctx_t ctx, void *dest, const void *sourc
         SHMEMI_SLOW(get_nbi)(ctx, dest, source, n, pe, call);
 }
 
-/* One element. n is a constant, so the switch folds; up to 8 bytes are one store, which no reader
- * sees in part. */
+/* Put of one element. n is a constant, so the switch in memcpy folds; up to 8 bytes are one store,
+ * which no reader sees in part. */
 SHMEMI_INLINE void shmemi_p(shmem_ctx_t ctx, void *dest, const void *value, size_t n, int pe,
                             const char *call)
 {
@@ -121,6 +123,7 @@ SHMEMI_INLINE void shmemi_p(shmem_ctx_t ctx, void *dest, const void *value, size
     shmemi_notify(pe);
 }
 
+/* Get of one element. */
 SHMEMI_INLINE void shmemi_g(shmem_ctx_t ctx, void *value, const void *source, size_t n, int pe,
                             const char *call)
 {
@@ -129,14 +132,15 @@ SHMEMI_INLINE void shmemi_g(shmem_ctx_t ctx, void *value, const void *source, si
     if (SHMEMI_LIKELY(from != NULL)) {
         __builtin_memcpy(value, from, n);
     } else {
-        __builtin_memset(value, 0, n); /* what is fetched from a lost PE */
+        __builtin_memset(value, 0, n); /* the value that a get from a lost PE returns */
         SHMEMI_SLOW(get)(ctx, value, source, n, pe, call);
     }
 }
 
 /* ----------------------------------------------------------------- atomics */
 
-/* Between hosts an atomic operation needs an aligned object, so on a node it does, too. */
+/* Reports whether an atomic operation on n bytes must be refused: between hosts it needs an aligned
+ * object, so on a node it does, too. */
 SHMEMI_INLINE bool shmemi_misaligned(const void *at, size_t n)
 {
     return ((uintptr_t)at & (n - 1)) != 0;

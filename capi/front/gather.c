@@ -1,12 +1,12 @@
 /*
- * gather.c: combines elements from where members of a team have them.
+ * gather.c: combines elements that members of a team have at one symmetric address.
  */
 #include "gather.h"
 
 #include "address.h"
 #include "front.h"
 
-/* At most a piece. */
+/* shmemi_gather for so few elements that they fit SHMEMI_PIECE bytes. */
 static void gather_piece(struct shmemi_team *t, const int32_t *ranks, uint32_t n, void *acc,
                          const void *at, size_t nelems, const struct shmemi_reducer *reducer,
                          const char *call)

@@ -1,4 +1,4 @@
-/* gather.h: combines elements from where members of a team have them. */
+/* gather.h: combines elements that members of a team have at one symmetric address. */
 #ifndef SHMEMI_GATHER_H
 #define SHMEMI_GATHER_H
 
@@ -12,9 +12,9 @@
 enum { SHMEMI_PIECE = 64 << 10 };
 
 /*
- * acc = the combination of nelems elements at the symmetric address `at` of n members, in their
- * order: ranks, or those from 0 on if that is NULL. acc is in main memory. Loads reach near
- * members; from others, and from the memory of a GPU, the elements are fetched.
+ * acc = the combination of nelems elements at the symmetric address `at` of n members, in the order
+ * of ranks; ranks NULL: members 0 to n - 1. acc is in main memory. A near member's elements are
+ * loaded where they are; those of far members and in the memory of a GPU are fetched first.
  */
 void shmemi_gather(struct shmemi_team *t, const int32_t *ranks, uint32_t n, void *acc,
                    const void *at, size_t nelems, const struct shmemi_reducer *reducer,

@@ -7,7 +7,8 @@
 #include "failure.h"
 #include "team.h"
 
-/* For the Python package, which waits for copies unless they run apart. */
+/* For the Python package: reports whether copies run apart from the program's CUDA streams. If not,
+ * the package waits for them. */
 #pragma GCC visibility push(default)
 int shmemi_copies_apart(void);
 #pragma GCC visibility pop
@@ -17,7 +18,8 @@ int shmemi_copies_apart(void)
     return shmemi_state.copies_apart != 0;
 }
 
-static void done(int rc, const char *call)
+/* Ends the job with the core's error if a call of the GPU driver has failed. */
+static void check(int rc, const char *call)
 {
     if (rc != SHMEMI_DONE)
         shmemi_abort(call, NULL, "%s", shmemi_state.core->error());
@@ -28,9 +30,10 @@ bool shmemi_in_gpu(const void *p)
     return shmemi_in_heap(p, 1) ? shmemi_heap_on_gpu() : shmemi_state.core->gpu_holds(p) == 1;
 }
 
-/* Reports whether a copy needs the driver. A copy between main memory does not: asking where a
- * pointer is costs less than a copy through the driver. An end in this PE's own heap answers
- * without asking: a put from there took 4 us more, of which the copy itself takes 2 (H200). */
+/* Reports whether a copy needs the driver. A copy between main memory does not: finding out where a
+ * pointer is costs less than a copy through the driver. If an end is in this PE's own heap, its
+ * address says so without a driver call: with one, a put from there took 4 us more, of which the
+ * copy itself takes 2 (H200). */
 static bool needs_driver(const void *to, const void *from)
 {
     if (shmemi_heap_on_gpu() && (shmemi_in_heap(to, 1) || shmemi_in_heap(from, 1)))
@@ -43,7 +46,7 @@ void shmemi_move_gpu(void *to, const void *from, size_t n, const char *call)
     if (n == 0)
         return;
     if (needs_driver(to, from))
-        done(shmemi_state.core->gpu_move(to, from, n), call);
+        check(shmemi_state.core->gpu_move(to, from, n), call);
     else
         memmove(to, from, n);
 }
@@ -56,20 +59,20 @@ void shmemi_move_nbi_gpu(void *to, const void *from, size_t n, const char *call)
         memmove(to, from, n);
         return;
     }
-    done(shmemi_state.core->gpu_start(to, from, n), call);
+    check(shmemi_state.core->gpu_start(to, from, n), call);
     /* Last: a thread that settles this count waits for a stream that has the copy. */
     shmemi_publish_add(&shmemi_state.gpu_started, 1);
 }
 
-/* Another thread may settle the same copies. This one returns when they are complete, not when the
- * other has begun to wait. */
+/* Waits for all copies that have begun. Another thread may wait for the same copies. This one
+ * returns when they are complete, not when the other has begun to wait. */
 void shmemi_settle(const char *call)
 {
     struct shmemi_state *s = &shmemi_state;
     if (!shmemi_gpu_moving())
         return;
     uint64_t started = shmemi_observe(&s->gpu_started);
-    done(s->core->gpu_settle(), call);
+    check(s->core->gpu_settle(), call);
     uint64_t settled = shmemi_read_once(&s->gpu_settled);
     while (settled < started && !shmemi_advance(&s->gpu_settled, &settled, started))
         ;
@@ -78,7 +81,7 @@ void shmemi_settle(const char *call)
 void shmemi_clear(void *at, size_t n, const char *call)
 {
     if (shmemi_on_gpu(at))
-        done(shmemi_state.core->gpu_clear(at, n), call);
+        check(shmemi_state.core->gpu_clear(at, n), call);
     else
         memset(at, 0, n);
 }
@@ -87,14 +90,14 @@ uint64_t shmemi_amo_gpu(enum shmemi_amo op, int width, void *at, uint64_t operan
                         const char *call)
 {
     uint64_t fetched = 0;
-    done(shmemi_state.core->gpu_amo(at, op, width, operand, compare, &fetched), call);
+    check(shmemi_state.core->gpu_amo(at, op, width, operand, compare, &fetched), call);
     return fetched;
 }
 
 uint64_t shmemi_read_gpu(const void *at, size_t width, const char *call)
 {
     uint64_t word = 0;
-    done(shmemi_state.core->gpu_move(&word, at, width), call);
+    check(shmemi_state.core->gpu_move(&word, at, width), call);
     return word;
 }
 
@@ -104,20 +107,20 @@ void shmemi_kernels_show(const struct shmemi_team *t, shmem_team_t handle, const
         .handle = handle, .n_pes = t->n, .me = t->me, .start = t->start, .stride = t->stride};
     if (!shmemi_state.gpu)
         return;
-    /* Kernels count each of these losses, too, or will soon. */
+    /* Losses of PEs outside the team end no wait of it; kernels count them, too, or will soon. */
     for (int pe = 0; shmemi_state.survives && pe < (int)shmemi_state.n_pes; pe++)
         shown.losses += shmemi_is_lost(pe) && shmemi_team_rank(t, pe) < 0;
-    done(shmemi_state.core->team_show(t->slot, &shown, t->stride != 0 ? NULL : t->pes), call);
+    check(shmemi_state.core->team_show(t->slot, &shown, t->stride != 0 ? NULL : t->pes), call);
 }
 
 void shmemi_kernels_hide(const struct shmemi_team *t, const char *call)
 {
     if (shmemi_state.gpu)
-        done(shmemi_state.core->team_show(t->slot, NULL, NULL), call);
+        check(shmemi_state.core->team_show(t->slot, NULL, NULL), call);
 }
 
 void shmemi_kernels_renew(int slot, const char *call)
 {
     if (shmemi_state.gpu)
-        done(shmemi_state.core->team_renew(slot), call);
+        check(shmemi_state.core->team_renew(slot), call);
 }

@@ -27,7 +27,7 @@ SHMEMI_INLINE bool shmemi_loads(const void *p)
     return SHMEMI_LIKELY(!shmemi_state.gpu) || !shmemi_in_gpu(p);
 }
 
-/* Copies n bytes, wherever either end is, and returns when that is done. */
+/* Copies n bytes, wherever source and destination are, and returns when the copy is complete. */
 void shmemi_move_gpu(void *to, const void *from, size_t n, const char *call);
 
 SHMEMI_INLINE void shmemi_move(void *to, const void *from, size_t n, const char *call)
@@ -38,7 +38,7 @@ SHMEMI_INLINE void shmemi_move(void *to, const void *from, size_t n, const char 
         memmove(to, from, n);
 }
 
-/* Begins to copy; shmemi_settle waits for all copies that have begun. */
+/* Begins to copy; shmemi_settle waits until all copies that have begun are complete. */
 void shmemi_move_nbi_gpu(void *to, const void *from, size_t n, const char *call);
 
 SHMEMI_INLINE void shmemi_move_nbi(void *to, const void *from, size_t n, const char *call)
@@ -64,7 +64,7 @@ SHMEMI_INLINE char *shmemi_reachable(int pe, int64_t offset)
     return SHMEMI_UNLIKELY(s->gpu) ? s->mapped_base[pe] : s->near_base[pe];
 }
 
-/* An atomic operation on memory that the copy engine reaches. */
+/* An atomic operation on GPU memory that the driver's copies reach; returns the old value. */
 uint64_t shmemi_amo_gpu(enum shmemi_amo op, int width, void *at, uint64_t operand, uint64_t compare,
                         const char *call);
 
@@ -79,9 +79,9 @@ SHMEMI_INLINE bool shmemi_on_gpu(const void *at)
 /* The present value of a word of this PE's heap. */
 uint64_t shmemi_read_gpu(const void *at, size_t width, const char *call);
 
-/* The teams of kernels of this PE: one appears, with its handle; one goes; and, before all PEs of
- * the next team in a slot have synchronised, the slot is cleared of the last one's words. Without a
- * GPU they do nothing. */
+/* Publish this PE's teams to its kernels: show makes a team known with its handle, hide removes it,
+ * and renew clears a team slot of the last team's words, before all PEs of the next team in it have
+ * synchronised. Without a GPU they do nothing. */
 struct shmemi_team;
 void shmemi_kernels_show(const struct shmemi_team *t, shmem_team_t handle, const char *call);
 void shmemi_kernels_hide(const struct shmemi_team *t, const char *call);

@@ -1,6 +1,7 @@
 /*
- * launcher_abort.c: the abort frame of runtime/bootstrap/wire, for calls before init and after
- * finalize. In between the core speaks to shmemrun, by a descriptor of its own.
+ * launcher_abort.c: sends shmemrun the abort frame of runtime/bootstrap/wire, for calls before init
+ * and after finalize. While the library is initialised the core speaks to shmemrun, by a descriptor
+ * of its own.
  */
 #define _GNU_SOURCE
 #include "launcher_abort.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-/* Little endian. */
+/* The frame that ends a job; little endian. */
 struct abort_frame {
     uint32_t magic;
     uint8_t version, kind;
@@ -21,6 +22,7 @@ struct abort_frame {
 };
 _Static_assert(offsetof(struct abort_frame, status) == SHMEMI_LAUNCH_HEADER, "no padding");
 
+/* A socket option of fd; -1: fd is not a socket. */
 static int option(int fd, int name)
 {
     int value = -1;
@@ -28,8 +30,8 @@ static int option(int fd, int name)
     return getsockopt(fd, SOL_SOCKET, name, &value, &n) == 0 ? value : -1;
 }
 
-/* The socket, or -1. A program that a PE starts has the variable, but not the descriptor, whose
- * number may be any file of its own. */
+/* The socket to shmemrun, or -1. A program that a PE starts has the environment variable, but not
+ * the descriptor, whose number may be any file of its own. */
 static int launcher(void)
 {
     const char *text = getenv("SHMEM_LAUNCHER_FD");

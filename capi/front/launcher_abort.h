@@ -7,8 +7,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Asks shmemrun to end the job with a status, and to print this PE's number and the reason, once
- * for all PEs. False: no shmemrun listens, and nothing was printed. */
+/* Sends shmemrun a request to end the job with a status, and to print this PE's number and the
+ * reason, once for all PEs. False: no shmemrun listens, and nothing was printed. */
 bool shmemi_abort_by_launcher(int status, const char *reason);
 
 /* This PE's number, as some launchers write it into the environment; NULL: it is not known. */

@@ -2,8 +2,9 @@
  * leave.c: a program that ends without finalize (docs/decisions/0041).
  *
  * The handler of a signal may have called exit within a call of the library, whose lock this thread
- * then has itself, or within Go, which takes no other call of the thread. So nothing is done there.
- * Another thread may have the lock for good, too: it is only tried, and the wait has a bound.
+ * then has itself, or within Go, which this thread must not call again. So nothing is done there.
+ * Another thread may hold the lock for good, too: this thread only tries it, and the wait has a
+ * bound.
  */
 #define _GNU_SOURCE
 #include "leave.h"
@@ -14,9 +15,10 @@
 
 #include <time.h>
 
-/* Proxies answer within milliseconds, whatever their programs do. A PE that is stopped does not. */
+/* The longest wait, and the pause between two polls. Proxies reply within milliseconds, whatever
+ * their programs do. A PE that is stopped does not. */
 #define LEAVE_NS 2000000000u
-#define TURN_NS 50000
+#define PAUSE_NS 50000
 
 void shmemi_leave(void)
 {
@@ -26,5 +28,5 @@ void shmemi_leave(void)
     uint64_t end = shmemi_now() + LEAVE_NS;
     while (s->core->leave() != SHMEMI_DONE && shmemi_now() < end)
         if (!s->networked || shmemi_net_poll("exit") <= 0)
-            nanosleep(&(struct timespec){.tv_nsec = TURN_NS}, NULL);
+            nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 }

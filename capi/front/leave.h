@@ -6,8 +6,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Waits until what this PE has sent has arrived, for two seconds at most, if that can be done
- * safely. Its caller is in exit, with the program's status 0. */
+/* Waits until everything that this PE has sent has arrived, for two seconds at most, if that can be
+ * done safely. Called in exit, when the program's status is 0. */
 void shmemi_leave(void);
 
 #pragma GCC visibility pop

@@ -55,6 +55,7 @@ const char *shmemi_init_error(void)
     return init_error;
 }
 
+/* Keeps the error of an init, and prints it unless the program's language raises it. */
 static void init_failed(const char *call, const char *error)
 {
     char line[1280];
@@ -65,10 +66,10 @@ static void init_failed(const char *call, const char *error)
         fputs(line, stderr);
 }
 
-static const char *finalizes_at_exit; /* the call that asked for it, or NULL */
+static const char *finalizes_at_exit; /* the call that wants finalize at exit, or NULL */
 
-static uint32_t joined;
-static bool by_program;
+static uint32_t joined; /* how often this process has joined a job */
+static bool by_program; /* the last job was named by the program */
 
 uint32_t shmemi_joined(void)
 {
@@ -80,6 +81,7 @@ bool shmemi_joined_by_program(void)
     return by_program;
 }
 
+/* -1 with an error in a child that was forked after init. */
 static int check_forked(char *error, size_t size)
 {
     if (shmemi_state.init_count != SHMEMI_FORKED)
@@ -90,6 +92,8 @@ static int check_forked(char *error, size_t size)
     return -1;
 }
 
+/* Gives the job to the kernels of the program, and begins operations on CUDA streams if it has such
+ * kernels. 0, or -1 with an error. */
 static int begin_kernels(char *error, size_t size)
 {
     bool given;
@@ -98,6 +102,8 @@ static int begin_kernels(char *error, size_t size)
     return given ? shmemi_streams_begin(error, size) : 0;
 }
 
+/* Takes the job away from kernels. reset: the program has reset the GPU, and with it their
+ * memory. */
 static void end_kernels(bool reset)
 {
     shmemi_modules_end(reset);
@@ -105,9 +111,9 @@ static void end_kernels(bool reset)
     shmemi_units_end(reset);
 }
 
-/* Go may send SIGURG to a thread that calls it, and ends a process in which it comes when the
- * thread has no signal stack any more (depart in capi/core/core.c): one of four processes of Python
- * with faulthandler. */
+/* Blocks Go's preemption signal in this thread, in exit: Go may send SIGURG to a thread that calls
+ * it, and ends the process if the signal comes when the thread has no signal stack any more (depart
+ * in capi/core/core.c). That ended one of four processes of Python with faulthandler. */
 static void block_preemption(void)
 {
     sigset_t preemption;
@@ -118,8 +124,8 @@ static void block_preemption(void)
 
 static pid_t owner; /* the process that has initialised: a child of fork has its handlers */
 
-/* The other PEs may need what this one has sent, also where its program does not call finalize. A
- * program that fails need not wait for them. */
+/* Exit handler of a PE that does not finalize: waits until what it has sent has arrived, since
+ * other PEs may need that. A program that fails need not wait. */
 static void leave_at_exit(int status, void *unused)
 {
     (void)unused;
@@ -133,8 +139,9 @@ static void leave_at_exit(int status, void *unused)
 }
 
 /*
- * A PE that ends with an error does not sync with the others: they may never come, and would not
- * learn of the error while it waits for them. The launcher informs them.
+ * Exit handler of a program that wants finalize at exit. A PE that ends with an error does not sync
+ * with the others: they may never come, and would not learn of the error while it waits for them.
+ * The launcher informs them.
  */
 static void finalize_at_exit(int status, void *call)
 {
@@ -143,9 +150,10 @@ static void finalize_at_exit(int status, void *call)
         shmemi_finalize(call);
 }
 
-/* Handlers run in the reverse order of their registration. NVIDIA's driver registers its end when
- * it is opened, so one is registered behind it, too, in the first init with a GPU. It is an
- * improvement only: where there is no room for it, others may wait for what is not flushed. */
+/* Registers the exit handlers. They run in the reverse order of their registration. NVIDIA's driver
+ * registers its own when it is opened, so the library's are registered behind that one again, in
+ * the first init with a GPU. If there is no room for a handler, other PEs may wait for what this PE
+ * has not flushed, and nothing else is lost. */
 static void register_end(void)
 {
     static bool behind_driver;
@@ -157,6 +165,8 @@ static void register_end(void)
     (void)on_exit(leave_at_exit, NULL);
 }
 
+/* Joins the job, or counts one more init. Returns 0, or -1 with an error; then nothing of the job
+ * is left. */
 static int initialise(int requested, int *provided, const struct shmemi_given *given, char *error,
                       size_t size)
 {
@@ -232,6 +242,8 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
     return 0;
 }
 
+/* An init call: joins the given job, or the launcher's if given is NULL. 0, or non-zero after a
+ * message. */
 static int join(int requested, int *provided, const struct shmemi_given *given, const char *call)
 {
     char error[1024] = "";
@@ -243,7 +255,7 @@ static int join(int requested, int *provided, const struct shmemi_given *given, 
                 call, requested);
         return -1;
     }
-    SHMEMI_RANGE(INIT, call); /* a call that finds the process in a job shows its range from here */
+    SHMEMI_RANGE(INIT, call); /* if the process is in a job, the range of this call begins here */
     pthread_mutex_lock(&lifecycle);
     shmemi_ranges_await(call);
     int rc = initialise(requested, &level, given, error, sizeof error);
@@ -275,7 +287,7 @@ int shmemi_make_uniqueid(shmemx_uniqueid_t *uid, const char *call)
     int rc = check_forked(error, sizeof error);
     const struct shmemi_core *core = rc == 0 ? shmemi_core_open(error, sizeof error) : NULL;
     if (core != NULL) {
-        shmemi_state.core = core; /* a child of fork has none of its threads */
+        shmemi_state.core = core; /* a child of fork has none of the core's threads */
         rc = core->uniqueid((const char *const *)environ, uid, error, sizeof error);
     } else {
         rc = -1;
@@ -351,7 +363,8 @@ void shmemi_global_exit(int status, const char *call)
 {
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
-    /* The kernel keeps 8 bits of a status, and a failure with none of them set is a failure. */
+    /* The kernel keeps 8 bits of a status; without any of them set, a failure would look like
+     * success. */
     if (status != 0 && (status & 0xff) == 0)
         status = 1;
     fflush(NULL);

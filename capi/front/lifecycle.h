@@ -13,7 +13,8 @@ int shmemi_init_thread(int requested, int *provided, const char *call);
 void shmemi_finalize(const char *call);
 void shmemi_global_exit(int status, const char *call) __attribute__((noreturn));
 
-/* Joins the given job; NULL: that of the launcher. 0, or -1 after a message. */
+/* A job that the program names, by a unique ID or an MPI communicator. shmemi_init_given joins it,
+ * or the launcher's job if given is NULL. 0, or -1 after a message. */
 struct shmemi_given {
     const shmemx_uniqueid_t *uid; /* NULL: none */
     int pe;
@@ -27,7 +28,7 @@ uint32_t shmemi_joined(void);
 bool shmemi_joined_by_program(void);
 /* Makes the process call finalize when the program ends well. */
 void shmemi_finalize_at_exit(const char *call);
-/* Makes an id; 0, or -1 after a message. */
+/* Makes a unique ID for shmemi_init_given; 0, or -1 after a message. */
 int shmemi_make_uniqueid(shmemx_uniqueid_t *uid, const char *call);
 
 #pragma GCC visibility pop

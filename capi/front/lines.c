@@ -1,5 +1,5 @@
 /*
- * lines.c: small collectives of the PEs of a team that are on one node.
+ * lines.c: small collectives of the PEs of a team that are on one node (lines.h).
  *
  * A PE may begin an exchange when another has yet to read its line of the last one, but not of the
  * one before, so there are two sets of lines.
@@ -20,10 +20,11 @@ struct line {
 };
 _Static_assert(sizeof(struct line) == SHMEMI_CACHE_LINE, "a line is one cache line");
 
-/* A wait polls so many times before it becomes an ordinary wait: most lines come within that time,
- * some .1 us. */
+/* How often a wait polls before it becomes an ordinary wait: most lines come within that time, some
+ * .1 us. */
 #define BARE_POLLS 32
 
+/* One small collective, as this PE takes part in it. */
 struct exchange {
     struct shmemi_team *t;
     size_t nelems, bytes; /* of a contribution that is combined */
@@ -32,9 +33,10 @@ struct exchange {
     const struct shmemi_lines_report *everyone;
     const char *call;
     int64_t set;       /* the offset of the lines of this exchange */
-    struct line *mine; /* those of this PE */
+    struct line *mine; /* the lines of this exchange that others write at this PE */
 };
 
+/* The PE of the i-th member on this node. */
 static int pe_of(const struct shmemi_team *t, uint32_t i)
 {
     return t->pes[t->near[i]];
@@ -50,15 +52,17 @@ static struct exchange present(struct shmemi_team *t, const char *call)
     return e;
 }
 
+/* Begins the team's next exchange, with the other set of lines. */
 static struct exchange begin(struct shmemi_team *t, const char *call)
 {
     t->line_exchanges++;
     return present(t, call);
 }
 
-/* Writes a line of the member of number i on this node. */
-static void give(const struct exchange *e, uint32_t i, uint32_t number, const void *data,
-                 size_t bytes)
+/* Writes line `number` of the i-th member on this node: the data first, then the exchange's
+ * number. */
+static void write_line(const struct exchange *e, uint32_t i, uint32_t number, const void *data,
+                       size_t bytes)
 {
     int pe = pe_of(e->t, i);
     struct line *to = (struct line *)(void *)(shmemi_state.peer_base[pe] + e->set) + number;
@@ -68,7 +72,8 @@ static void give(const struct exchange *e, uint32_t i, uint32_t number, const vo
     shmemi_notify(pe);
 }
 
-/* Lines of this PE that members of its node write: `own` is not among them. */
+/* Lines of this PE that it waits for, and which members of its node write them: every stride-th
+ * from first, except the one at position own, which is this PE. */
 struct awaited {
     const struct exchange *e;
     const struct line *lines;
@@ -77,26 +82,29 @@ struct awaited {
     uint32_t first, stride, own;
 };
 
-static bool is_given(const struct awaited *a, uint32_t k)
+/* Reports whether line k of an awaited group has come. */
+static bool has_come(const struct awaited *a, uint32_t k)
 {
     return shmemi_observe(&a->lines[k].exchange) == a->exchange;
 }
 
-/* It loads all of them, so that the processor fetches the lines side by side. */
-SHMEMI_INLINE bool all_given(const struct awaited *a)
+/* Reports whether all awaited lines have come. It loads all of them, so that the processor fetches
+ * the lines side by side. */
+SHMEMI_INLINE bool all_have_come(const struct awaited *a)
 {
     bool all = true;
     for (uint32_t k = 0; k < a->n; k++)
-        all &= is_given(a, k);
+        all &= has_come(a, k);
     return all;
 }
 
+/* The members whose lines have not come, for the report of a wait; returns how many. */
 static int late_at_lines(const void *subject, int32_t *pes, int most)
 {
     const struct awaited *a = subject;
     int n = 0;
     for (uint32_t k = 0; k < a->n; k++)
-        if (!is_given(a, k) && n++ < most)
+        if (!has_come(a, k) && n++ < most)
             pes[n - 1] = pe_of(a->e->t, a->first + (k + (k >= a->own)) * a->stride);
     return n;
 }
@@ -110,18 +118,19 @@ static void describe_lines(const void *subject, char *text, size_t size)
         used += (size_t)snprintf(text + used, size - used, " PE %d", pes[i]);
 }
 
+/* Waits for lines of this PE. */
 static void await(const struct awaited *a)
 {
     const struct shmemi_lines_report *r = a->e->everyone;
     for (int i = 0; i < BARE_POLLS; i++)
-        if (all_given(a))
+        if (all_have_come(a))
             return;
     SHMEMI_WAIT_FOR(shmemi_my_ctl(), a->e->call, r != NULL ? r->describe : describe_lines,
-                    r != NULL ? r->subject : a, all_given(a), .whom = SHMEMI_MEMBERS,
+                    r != NULL ? r->subject : a, all_have_come(a), .whom = SHMEMI_MEMBERS,
                     .late = r != NULL ? r->late : late_at_lines);
 }
 
-/* Waits for one line of a member. */
+/* Waits for one line that a member writes, and returns its data. */
 static const void *await_one(const struct exchange *e, uint32_t member, uint32_t line)
 {
     struct awaited a = {e, e->mine + line, e->t->line_exchanges, 1, member, 0, 1};
@@ -129,13 +138,14 @@ static const void *await_one(const struct exchange *e, uint32_t member, uint32_t
     return e->mine[line].data;
 }
 
+/* Combines a contribution with acc; nothing if the exchange is a barrier. */
 static void take(const struct exchange *e, void *acc, const void *in)
 {
     if (e->bytes > 0)
         e->reducer->combine(acc, in, e->nelems);
 }
 
-/* The line of another PE of a group. */
+/* The line of PE `to` of a group that PE `from` of it writes, by their positions in the group. */
 static uint32_t line_of(const struct shmemi_step *step, uint32_t to, uint32_t from)
 {
     return step->line + (from < to ? from : from - 1);
@@ -151,13 +161,14 @@ static void await_group(const struct exchange *e, const struct shmemi_step *step
     await(&a);
 }
 
-/* All of a group combine the same operands in the same order. */
+/* One step: writes acc to the others of the group, waits for theirs, and combines all in the same
+ * order on each PE of the group. */
 static void combine_group(const struct exchange *e, void *acc, const struct shmemi_step *step)
 {
     uint32_t size = step->size, digit = step->digit;
     for (uint32_t k = 1, to = digit; k < size; k++) {
         to = to + 1 < size ? to + 1 : 0;
-        give(e, step->first + to * step->stride, line_of(step, to, digit), acc, e->bytes);
+        write_line(e, step->first + to * step->stride, line_of(step, to, digit), acc, e->bytes);
     }
     await_group(e, step);
     if (e->bytes == 0)
@@ -187,7 +198,7 @@ void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
     e.reducer = reducer;
     e.everyone = everyone;
     if (me >= whole) {
-        give(&e, me - whole, SHMEMI_LINE_GIVEN, acc, e.bytes);
+        write_line(&e, me - whole, SHMEMI_LINE_GIVEN, acc, e.bytes);
         memcpy(acc, await_one(&e, me - whole, SHMEMI_LINE_RESULT), e.bytes);
         return;
     }
@@ -196,11 +207,11 @@ void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
     for (uint32_t i = 0; i < steps->n && shmemi_collective_holds(); i++)
         combine_group(&e, acc, steps->step + i);
     if (beyond < t->n_near && shmemi_collective_holds())
-        give(&e, beyond, SHMEMI_LINE_RESULT, acc, e.bytes);
+        write_line(&e, beyond, SHMEMI_LINE_RESULT, acc, e.bytes);
 }
 
-/* The steps of the combination backwards. At each step a PE whose lower digits are 0 takes part: it
- * receives the data from the first PE of its group, or is the first. */
+/* Goes through the steps of the combination backwards. At each step a PE whose lower digits are 0
+ * takes part: it receives the data from the first PE of its group, or is the first. */
 void shmemi_lines_spread(struct shmemi_team *t, void *data, size_t bytes, const char *call)
 {
     const struct shmemi_steps *steps = &t->steps;
@@ -217,16 +228,16 @@ void shmemi_lines_spread(struct shmemi_team *t, void *data, size_t bytes, const 
         if (step->digit != 0)
             memcpy(data, await_one(&e, step->first, SHMEMI_LINE_SPREAD), bytes);
         for (uint32_t to = 1; step->digit == 0 && to < step->size; to++)
-            give(&e, step->first + to * step->stride, SHMEMI_LINE_SPREAD, data, bytes);
+            write_line(&e, step->first + to * step->stride, SHMEMI_LINE_SPREAD, data, bytes);
     }
     if (beyond < t->n_near && shmemi_collective_holds())
-        give(&e, beyond, SHMEMI_LINE_SPREAD, data, bytes);
+        write_line(&e, beyond, SHMEMI_LINE_SPREAD, data, bytes);
 }
 
 /* ------------------------------------------------------------------ collect */
 
-/* The blocks that a member holds before a step: those of its `stride` members, and those that
- * members beyond the steps have given to them. */
+/* The blocks that a member holds before a step with that stride: those of `stride` members on the
+ * node, and those that members beyond the steps have given to these. */
 static void parts_before(const struct exchange *e, const struct shmemi_blocks *b, uint32_t member,
                          uint32_t stride, struct shmemi_part has[2])
 {
@@ -236,17 +247,20 @@ static void parts_before(const struct exchange *e, const struct shmemi_blocks *b
     has[1] = shmemi_blocks_part(b, beyond < n ? beyond : n, end < n ? end : n);
 }
 
-/* Reports whether they are in the line, and not in dest of the member. */
+/* Reports whether blocks travel in the line; otherwise straight to dest of the receiving member. */
 static bool in_line(const struct shmemi_part p[2])
 {
     return p[0].bytes + p[1].bytes <= SHMEMI_LINE_DATA;
 }
 
+/* The address of dest at a PE of this node. */
 static char *dest_of(const struct exchange *e, int pe)
 {
     return shmemi_state.peer_base[pe] + e->dest;
 }
 
+/* Writes blocks of this PE to the i-th member on the node, in line `number` or behind it in
+ * dest. */
 static void give_parts(const struct exchange *e, uint32_t i, uint32_t number,
                        const struct shmemi_part p[2])
 {
@@ -255,15 +269,16 @@ static void give_parts(const struct exchange *e, uint32_t i, uint32_t number,
         char data[SHMEMI_LINE_DATA];
         memcpy(data, dest + p[0].at, p[0].bytes);
         memcpy(data + p[0].bytes, dest + p[1].at, p[1].bytes);
-        give(e, i, number, data, p[0].bytes + p[1].bytes);
+        write_line(e, i, number, data, p[0].bytes + p[1].bytes);
         return;
     }
     char *to = dest_of(e, pe_of(e->t, i));
     memcpy(to + p[0].at, dest + p[0].at, p[0].bytes);
     memcpy(to + p[1].at, dest + p[1].at, p[1].bytes);
-    give(e, i, number, NULL, 0);
+    write_line(e, i, number, NULL, 0);
 }
 
+/* Copies blocks that came in line `number` to this PE's dest. */
 static void take_parts(const struct exchange *e, uint32_t number, const struct shmemi_part p[2])
 {
     if (!in_line(p))
@@ -274,6 +289,7 @@ static void take_parts(const struct exchange *e, uint32_t number, const struct s
     memcpy(dest + p[1].at, data + p[0].bytes, p[1].bytes);
 }
 
+/* One step: passes on this PE's blocks to the others of the group, and takes theirs. */
 static void collect_group(const struct exchange *e, const struct shmemi_blocks *b,
                           const struct shmemi_step *step)
 {
@@ -293,6 +309,8 @@ static void collect_group(const struct exchange *e, const struct shmemi_blocks *
     }
 }
 
+/* A member beyond the largest number of PEs that the steps cover (whole) gives its block to one
+ * below, and gets all others from it at the end. */
 void shmemi_lines_collect(struct shmemi_team *t, int64_t dest, const struct shmemi_blocks *b,
                           const char *call)
 {

@@ -1,10 +1,11 @@
 /*
  * lines.h: small collectives of the PEs of a team that are on one node.
  *
- * The PEs exchange lines in steps, in groups of two to seven: each PE of a group writes its
- * contribution to each other one and combines what they have written. Then it is in a group with
- * PEs of other groups, so that 64 PEs take three steps of groups of four. A contribution and the
- * number of its exchange are one cache line, which takes one transfer between processors.
+ * A line is one cache line of a PE's memory, with a contribution and the number of its exchange, so
+ * that it takes one transfer between processors. The PEs exchange lines in steps, in groups of two
+ * to seven: each PE of a group writes its contribution to a line of each other one and combines
+ * what they have written. Then it is in a group with PEs of other groups, so that 64 PEs take three
+ * steps of groups of four.
  *
  * The lines of a team are behind its inbox, in main memory.
  */
@@ -22,9 +23,9 @@ struct shmemi_team;
 enum { SHMEMI_LINE_DATA = SHMEMI_CACHE_LINE - sizeof(uint64_t) };
 
 /* Combines acc, which is in main memory, of all PEs of a team that are on this node. Each gets the
- * same result there, bit for bit. Without elements it is a barrier, and reducer may be NULL.
- * everyone: how waits are reported that are for any member; NULL: as waits for the PE whose line is
- * awaited. */
+ * same result in its acc, bit for bit. Without elements it is a barrier, and reducer may be NULL.
+ * everyone: how a wait reports the members it is for; NULL: it names the PEs whose lines have not
+ * come. */
 struct shmemi_lines_report {
     shmemi_describe describe;
     const void *subject;
@@ -34,21 +35,24 @@ void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
                           const struct shmemi_reducer *reducer,
                           const struct shmemi_lines_report *everyone, const char *call);
 
-/* Behind a combination: gives the data of the first PE of the node to the others there. It is a
- * part of the same exchange, since the first PE goes on before the others have read their lines. */
+/* Right after shmemi_lines_combine: gives the data of the first PE of the node to the others there.
+ * It is a part of the same exchange, since the first PE goes on before the others have read their
+ * lines. */
 void shmemi_lines_spread(struct shmemi_team *t, void *data, size_t bytes, const char *call);
 
-/* The blocks of the members of a team, one after the other. */
+/* Where the blocks of a team's members are in dest, one after the other, for collect and
+ * fcollect. */
 struct shmemi_blocks {
-    const uint64_t *at; /* where each begins, and where the last one ends; NULL: all are of size */
+    const uint64_t *at; /* where each begins, and where the last ends; NULL: each has size bytes */
     size_t size;
 };
 
-/* Where blocks of several members are, and how many bytes these have. */
+/* Where consecutive blocks begin, and how many bytes they have. */
 struct shmemi_part {
     size_t at, bytes;
 };
 
+/* The blocks of the members from first to end - 1. */
 SHMEMI_INLINE struct shmemi_part shmemi_blocks_part(const struct shmemi_blocks *b, uint32_t first,
                                                     uint32_t end)
 {
@@ -58,9 +62,10 @@ SHMEMI_INLINE struct shmemi_part shmemi_blocks_part(const struct shmemi_blocks *
 }
 
 /*
- * Gives each PE of a team the blocks of all. Before, each has its own in dest, an offset from the
- * user heap that is in main memory on all of them. In each step a PE passes on all blocks that it
- * has: in the line if they fit, else straight to dest with the line behind.
+ * Gives each PE of a team on one node the blocks of all. At the call each has its own block in
+ * dest, an offset from the user heap that is in main memory on all of them. In each step a PE
+ * passes on all blocks that it has: in the line if they fit, else straight to dest with the line
+ * behind.
  */
 void shmemi_lines_collect(struct shmemi_team *t, int64_t dest, const struct shmemi_blocks *blocks,
                           const char *call);

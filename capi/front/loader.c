@@ -34,6 +34,7 @@ const char *shmemi_front_path(void)
     return resolved;
 }
 
+/* The path of libshmem_core.so: beside this library. */
 static void core_path(char *path, size_t size)
 {
     const char *front = shmemi_front_path();
@@ -41,6 +42,7 @@ static void core_path(char *path, size_t size)
     snprintf(path, size, "%.*s" CORE_FILE, slash ? (int)(slash - front + 1) : 0, front);
 }
 
+/* Loads the core with asynchronous signals blocked. NULL: dlerror says why. */
 static void *load(const char *path)
 {
     sigset_t all, before;

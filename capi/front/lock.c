@@ -1,14 +1,14 @@
 /*
  * lock.c: set_lock, test_lock and clear_lock, first come first served.
  *
- * A lock is a queue, and the long of each PE has two halves. The upper half at the lock's home, one
- * PE for each lock, names the last PE of the queue, 0 when the lock is free. The lower half is its
- * PE's place in the queue: whether it waits, and the PE that comes next. A PE that comes swaps
- * itself into the tail, writes its number to the one before, and waits on its own memory; a PE that
- * leaves passes the lock on. So a lock that changes hands costs one message between the two,
- * however many wait.
+ * A lock is a queue of PEs (as an MCS lock), and the long of each PE has two halves. The upper half
+ * at the lock's home, one PE for each lock, is the tail: it names the last PE of the queue, 0 when
+ * the lock is free. The lower half is its PE's place in the queue: whether it waits, and the PE
+ * that comes next. A PE that comes swaps itself into the tail, writes its number to the one before,
+ * and waits on its own memory; a PE that leaves passes the lock on. So a lock that changes hands
+ * costs one message between the two, however many wait.
  *
- * Where PEs are lost the queue is left for good (lock_late.c).
+ * After a PE is lost, the queue is not used any more (lock_late.c).
  *
  * All accesses are atomic operations of the library, on this node and across, and they are atomic
  * with each other.
@@ -29,6 +29,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+/* The halves and the home of a lock. Ends the job if lock is not the address of a symmetric
+ * long. */
 static struct lock lock_of(long *lock, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -60,20 +62,22 @@ static struct holder *holder(const struct lock *l)
     return &holders[(uintptr_t)l->place / sizeof(long) % 256];
 }
 
-static void taken(const struct lock *l)
+/* Under full checks, records that this thread has a lock, for the error of setting it twice. */
+static void record_holder(const struct lock *l)
 {
     if (SHMEMI_UNLIKELY(shmemi_state.checks == SHMEMI_CHECKS_FULL))
         *holder(l) = (struct holder){l->place, gettid()};
 }
 
-static void given(const struct lock *l)
+static void forget_holder(const struct lock *l)
 {
     if (SHMEMI_UNLIKELY(shmemi_state.checks == SHMEMI_CHECKS_FULL))
         *holder(l) = (struct holder){0};
 }
 
-/* Takes the place of this PE, which is free without QUEUED. Where a PE was lost, one that had come
- * behind this one may still write itself into the place after this one has left. */
+/* Marks this PE as in the queue of the lock. False: its place is taken, by another thread or
+ * because this PE has the lock. If PEs were lost, one that had come behind this one may still write
+ * itself into the place after this one has left, so the place may have other bits. */
 static bool enter(const struct lock *l)
 {
     uint32_t was = 0, now;
@@ -85,23 +89,26 @@ static bool enter(const struct lock *l)
     return true;
 }
 
+/* Frees this PE's place in the queue. */
 static void leave(const struct lock *l)
 {
     at_place(l, SHMEMI_AMO_SET, 0, 0, shmemi_state.my_pe);
 }
 
+/* Records in this PE's place that it has the lock. */
 static void own(const struct lock *l)
 {
     at_place(l, SHMEMI_AMO_AND, ~(uint32_t)WAITS, 0, shmemi_state.my_pe);
 }
 
-/* Waits for this PE's turn; false: a PE was lost, and the place is still taken. */
+/* Enters the queue at its tail, and waits until this PE has the lock. False: a PE was lost, and
+ * this PE's place is still taken. */
 static bool queue_up(const struct lock *l)
 {
     uint32_t before = shmemi_amo32(SHMEM_CTX_DEFAULT, SHMEMI_AMO_SWAP, l->tail, me_plus_one(), 0,
                                    l->home, l->call);
     if (shmemi_is_lost(l->home))
-        return false; /* with or without an answer, the queue is gone */
+        return false; /* the tail was at the home, so the queue is lost with it */
     if (before == 0) {
         own(l);
         return true;
@@ -129,7 +136,7 @@ void shmemi_set_lock(long *lock, const char *call)
     shmemi_mute(false);
     if (SHMEMI_UNLIKELY(late))
         shmemi_lock_late(&l, false);
-    taken(&l);
+    record_holder(&l);
 }
 
 int shmemi_test_lock(long *lock, const char *call)
@@ -152,11 +159,11 @@ int shmemi_test_lock(long *lock, const char *call)
     } else {
         own(&l);
     }
-    taken(&l);
+    record_holder(&l);
     return 0;
 }
 
-/* Passes the lock to the PE behind, and frees the place. */
+/* Passes the lock to the next PE of the queue, if there is one, and frees this PE's place. */
 static void pass(const struct lock *l, uint32_t place)
 {
     if ((place & NEXT) == 0) {
@@ -193,7 +200,7 @@ void shmemi_clear_lock(long *lock, const char *call)
         shmemi_abort(call, "clear only locks that this PE has set",
                      "this PE has not set the lock %p", (void *)lock);
     shmemi_quiet(SHMEM_CTX_DEFAULT, call);
-    given(&l);
+    forget_holder(&l);
     shmemi_mute(true);
     if (SHMEMI_UNLIKELY(place & LATE))
         shmemi_unlock_late(&l, place);

@@ -1,5 +1,5 @@
 /*
- * lock.h: the implementation of the lock functions.
+ * lock.h: behind shmem_set_lock, shmem_clear_lock and shmem_test_lock.
  */
 #ifndef SHMEMI_LOCK_H
 #define SHMEMI_LOCK_H
@@ -10,7 +10,7 @@
 
 void shmemi_set_lock(long *lock, const char *call);
 void shmemi_clear_lock(long *lock, const char *call);
-int shmemi_test_lock(long *lock, const char *call); /* 0: this PE has set it now */
+int shmemi_test_lock(long *lock, const char *call); /* 0: this PE has set it */
 
 #pragma GCC visibility pop
 

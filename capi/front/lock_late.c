@@ -1,21 +1,22 @@
 /*
  * lock_late.c: locks when PEs are lost.
  *
- * The queue of a lock is of no use when a PE of it may be lost: the order of two PEs is known only
+ * The queue of a lock is of no use when a PE in it may be lost: the order of two PEs is known only
  * to those two. So each PE that knows of a loss leaves the queue, and from then on a lock is a word
  * that names its owner, at another home: the first PE after the old home that is alive. When that
- * is lost too, the next one is the home, and the old one when its PE is the only one left. An owner
- * that is lost has the lock no more: the next PE that comes takes it, and its call fails.
+ * PE is lost too, the next one is the home, and the old home again when its PE is the only one
+ * left. An owner that is lost has the lock no more: the next PE that comes takes it, and its call
+ * fails.
  *
  * PEs learn of losses at different times, and two must not have the lock by different homes. So the
  * first PE at a home makes sure that every PE that is alive knows of the losses, for then no PE
  * comes to an earlier home, and that none has a place in the queue or by an earlier home. A PE
- * takes its place first and checks for losses after it, and others see that it knows of a loss
- * only after it does. Each place says by which home, as the distance from the first one, in eight
- * bits.
+ * takes its place first and checks for losses after it, and others see that it knows of a loss only
+ * after it does. Each PE's place says by which home it is taken, as the distance from the first
+ * one, in eight bits.
  *
- * The lock is not first come, first served any more. A waiting PE asks the home, at first every 10
- * us and at last every ms.
+ * The lock is not first come, first served any more. A waiting PE reads the word at the home, at
+ * first every 10 us and at last every ms.
  */
 #include "lock_late.h"
 
@@ -31,14 +32,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* In the word at a home: PEs take the lock by this home. The lower bits have the owner plus one. */
+/* A bit of the word at a home: PEs take the lock by this home. The lower bits are the owner's
+ * number plus one. */
 #define OPENED QUEUED
 
-enum { DISTANCE = 21 }; /* where in a place */
+enum { DISTANCE = 21 }; /* the first bit of the home's distance in a place */
 
+/* The first pause between two tries of a waiting PE, and the longest. */
 #define PACE_FIRST_NS 10000u
 #define PACE_LAST_NS 1000000u
 
+/* An attempt of this PE to take a lock after a loss. */
 struct late {
     const struct lock *l;
     int home;
@@ -54,7 +58,8 @@ void shmemi_describe_lock(const void *subject, char *text, size_t size)
              shmemi_place(place, l->place));
 }
 
-/* The new home. This PE is alive, so the old home is its own again where no other is. */
+/* The home of a lock now that its first home may be lost: the next PE that is alive, or the first
+ * home if no other is. */
 static int home_now(const struct lock *l)
 {
     int n = (int)shmemi_state.n_pes;
@@ -64,19 +69,21 @@ static int home_now(const struct lock *l)
     return pe;
 }
 
+/* The bits of a place that say by which home it is taken. */
 static uint32_t distance(const struct lock *l, int home)
 {
     uint32_t n = shmemi_state.n_pes;
     return (((uint32_t)home + n - (uint32_t)l->home) % n & 0xff) << DISTANCE;
 }
 
+/* An atomic operation on the lock's word at its present home. */
 static uint32_t at_home(const struct late *t, enum shmemi_amo op, uint32_t operand,
                         uint32_t compare)
 {
     return shmemi_amo32(SHMEM_CTX_DEFAULT, op, t->l->tail, operand, compare, t->home, t->l->call);
 }
 
-/* What a PE that is alive knows: for each PE, not 0 if it is lost. */
+/* Reads which losses PE pe knows: words gets for each PE of the job 0, or not 0 if it is lost. */
 static void known_by(int pe, uint64_t *words, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -120,7 +127,7 @@ static bool all_know(const char *call)
     return all;
 }
 
-/* Reports whether no PE has a place by another home. */
+/* Reports whether no PE that is alive has a place in the queue, or by another home than this. */
 static bool none_elsewhere(const struct late *t)
 {
     uint32_t here = QUEUED | LATE | distance(t->l, t->home);
@@ -136,14 +143,14 @@ static bool none_elsewhere(const struct late *t)
     return true;
 }
 
-/* The lost PE that may have had the lock, in the queue or by an earlier home, and not cleared it,
- * or -1. */
+/* The lost PE that may have had the lock, in the queue or by an earlier home, and not cleared it;
+ * -1 if there is none. */
 static int left_behind(const struct late *t)
 {
     const struct shmemi_state *s = &shmemi_state;
     int first = t->l->home, n = (int)s->n_pes;
     if (shmemi_is_lost(first))
-        return first; /* its word of the lock is lost */
+        return first; /* the word that names the owner is lost with it */
     /* The PEs in between may have been homes of the lock, too. With two PEs there is none: the
      * other PE becomes a home only by a loss. */
     for (int pe = (first + 1) % n; n > 2 && pe != t->home; pe = (pe + 1) % n)
@@ -157,8 +164,8 @@ static int left_behind(const struct late *t)
     return pe < n && shmemi_is_lost(pe) ? pe : s->losses[s->n_lost - 1];
 }
 
-/* Takes the place by a home that is alive. False: the lock was passed to this PE in the
- * queue at that moment, and it has it. */
+/* Changes this PE's place from the queue, or a lost home, to a home that is alive. False: at that
+ * moment a PE of the queue passed the lock to this PE, which has it now. */
 static bool move(struct late *t)
 {
     for (;;) {
@@ -174,6 +181,7 @@ static bool move(struct late *t)
     }
 }
 
+/* Tries once to take the lock by its present home. False: another PE has it, or may have it. */
 static bool try(struct late *t)
 {
     uint32_t me = OPENED | me_plus_one();
@@ -193,10 +201,11 @@ static bool try(struct late *t)
             return false;
         t->died = owner;
     }
-    /* The answer of a home that is lost by now counts for nothing. */
+    /* A value from a home that is lost by now counts for nothing. */
     return at_home(t, SHMEMI_AMO_CSWAP, me, now) == now && !shmemi_is_lost(t->home);
 }
 
+/* Tries to take the lock until this PE has it. */
 static void try_at_times(struct late *t)
 {
     struct shmemi_waiter w = {.ctl = shmemi_my_ctl(),
@@ -207,7 +216,7 @@ static void try_at_times(struct late *t)
     uint64_t next = 0, pace = PACE_FIRST_NS;
     for (;;) {
         if (shmemi_now() >= next) {
-            shmemi_wait_over(&w); /* a try may wait, too, and only one of the two polls */
+            shmemi_wait_over(&w); /* try may wait itself, and only one of the two waits polls */
             if (try(t))
                 break;
             next = shmemi_now() + pace;
@@ -243,7 +252,7 @@ bool shmemi_lock_late(const struct lock *l, bool once)
 void shmemi_unlock_late(const struct lock *l, uint32_t place)
 {
     int home = home_now(l);
-    /* Else the home that it was taken by is lost. */
+    /* Otherwise the home by which the lock was taken is lost, and its word with it. */
     if ((place >> DISTANCE & 0xff) == distance(l, home) >> DISTANCE)
         shmemi_amo32(SHMEM_CTX_DEFAULT, SHMEMI_AMO_CSWAP, l->tail, OPENED, OPENED | me_plus_one(),
                      home, l->call);

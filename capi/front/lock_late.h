@@ -6,13 +6,13 @@
 
 #pragma GCC visibility push(hidden)
 
-/* For locks after a loss: takes a lock, or frees one. The calling thread has taken this PE's place
- * in the queue. False, only with once: another PE may hold the lock, and the place is free
- * again. */
+/* Take and free a lock after a PE was lost. The calling thread has taken this PE's place in the
+ * queue. shmemi_lock_late waits for the lock, or, with once, tries only: false means that another
+ * PE may hold the lock, and the place is free again. */
 bool shmemi_lock_late(const struct lock *l, bool once);
 void shmemi_unlock_late(const struct lock *l, uint32_t place);
 
-/* For the report of a wait. */
+/* Writes which lock a wait is for. */
 void shmemi_describe_lock(const void *subject, char *text, size_t size);
 
 #pragma GCC visibility pop

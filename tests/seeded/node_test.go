@@ -158,8 +158,8 @@ var nodeDefects = []defect{
 	},
 	{
 		id: "node/quiet-beside-a-quiet", file: "capi/front/gpu.c",
-		was:  "    done(s->core->gpu_settle(), call);\n    uint64_t settled = shmemi_read_once(&s->gpu_settled);\n",
-		is:   "    uint64_t settled = __atomic_exchange_n(&s->gpu_settled, started, __ATOMIC_ACQ_REL);\n    done(s->core->gpu_settle(), call);\n",
+		was:  "    check(s->core->gpu_settle(), call);\n    uint64_t settled = shmemi_read_once(&s->gpu_settled);\n",
+		is:   "    uint64_t settled = __atomic_exchange_n(&s->gpu_settled, started, __ATOMIC_ACQ_REL);\n    check(s->core->gpu_settle(), call);\n",
 		user: "a thread's quiet returns while its copy of GPU memory is under way, if another thread is in quiet",
 		by:   unit("./tests/front", "^TestSettle$"), says: `quiet returned with \d+ of \d+ copies complete`,
 	},
@@ -179,8 +179,8 @@ var nodeDefects = []defect{
 	},
 	{
 		id: "node/copy-during-a-quiet", file: "capi/front/gpu.c",
-		was:  "    uint64_t started = shmemi_observe(&s->gpu_started);\n    done(s->core->gpu_settle(), call);\n",
-		is:   "    done(s->core->gpu_settle(), call);\n    uint64_t started = shmemi_observe(&s->gpu_started);\n",
+		was:  "    uint64_t started = shmemi_observe(&s->gpu_started);\n    check(s->core->gpu_settle(), call);\n",
+		is:   "    check(s->core->gpu_settle(), call);\n    uint64_t started = shmemi_observe(&s->gpu_started);\n",
 		user: "quiet leaves out a copy of GPU memory that began while another thread was in quiet",
 		by:   unit("./tests/front", "^TestSettle$"), says: `quiet returned with \d+ of \d+ copies complete`,
 	},
@@ -260,15 +260,15 @@ var nodeDefects = []defect{
 var lockDefects = []defect{
 	{
 		id: "locks/tested-and-not-owned", file: "capi/front/lock.c",
-		was:  "    } else {\n        own(&l);\n    }\n    taken(&l);\n    return 0;",
-		is:   "    }\n    taken(&l);\n    return 0;",
+		was:  "    } else {\n        own(&l);\n    }\n    record_holder(&l);\n    return 0;",
+		is:   "    }\n    record_holder(&l);\n    return 0;",
 		user: "shmem_clear_lock after a successful shmem_test_lock ends the job",
 		by:   program("locks", "node-2"), says: `shmem_clear_lock: this PE has not set the lock`,
 	},
 	{
 		id: "locks/clear-without-quiet", file: "capi/front/lock.c",
-		was:  "    shmemi_quiet(SHMEM_CTX_DEFAULT, call);\n    given(&l);",
-		is:   "    given(&l);",
+		was:  "    shmemi_quiet(SHMEM_CTX_DEFAULT, call);\n    forget_holder(&l);",
+		is:   "    forget_holder(&l);",
 		user: "the next PE that has the lock does not see what was put under it",
 		by:   program("locks", "chaos-3"), says: `shmem_set_lock: PE \d: counters add up to \d+, should be`,
 	},
