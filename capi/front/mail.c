@@ -1,5 +1,5 @@
 /*
- * mail.c: words and records of two-sided messages in the memory of other PEs.
+ * mail.c: writes words and records of two-sided messages to the memory of other PEs.
  */
 #include "mail.h"
 

@@ -2,11 +2,13 @@
  * mail.h: two-sided messages: what their senders (send.h) and receivers (receive.h) share, beside
  * the mailboxes (abi/mailbox.h).
  *
- * A short message is one record, sent as the library's own messages are: by stores on the node,
- * else by one message of the engine whose signal is the record's mark. A record of a longer one is
- * a request. The receiver that takes it reads the bytes where they are in symmetric memory;
- * otherwise it answers where they are to be written: to its buffer where that is symmetric, else
- * part by part to a landing, from which it copies them.
+ * A sender writes a record to its mailbox at the receiver. The record of a short message has its
+ * bytes, and goes as the library's own messages do: by stores on the node, else by one message of
+ * the engine whose signal is the record's mark. The record of a longer message is a request to
+ * send. A receiver that takes it reads the bytes itself if they are in symmetric memory; otherwise
+ * its reply says where the sender is to write them: to the receiver's buffer if that is symmetric,
+ * else part by part to a landing, a piece of the receiver's internal area from which it copies
+ * them.
  *
  * Any thread may send and receive. The receivers of a PE share one lock; senders share no lock for
  * short messages.
@@ -19,7 +21,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Offsets from the user heap, the same on every PE. */
+/* The next three return offsets from the user heap, the same on every PE. */
 
 /* The word of a sender in which PE receiver counts the bytes of its mailbox that are free again. */
 SHMEMI_INLINE int64_t shmemi_mail_credit(int receiver)
@@ -27,14 +29,15 @@ SHMEMI_INLINE int64_t shmemi_mail_credit(int receiver)
     return (int64_t)sizeof(uint64_t) * receiver - (int64_t)shmemi_state.credits_offset;
 }
 
-/* The mailbox of a sender. */
+/* The mailbox in which every PE receives the records of a sender. */
 SHMEMI_INLINE int64_t shmemi_mailbox(int sender)
 {
     return (int64_t)shmemi_mailbox_bytes(shmemi_state.mailbox_size) * sender -
            (int64_t)shmemi_state.mailboxes_offset;
 }
 
-/* An answer to the request with that number of a sender. */
+/* Where a sender receives the reply to its request with that number; send is the request's entry in
+ * the sender's table. */
 SHMEMI_INLINE int64_t shmemi_mail_answer(uint32_t send, uint64_t number)
 {
     return (int64_t)(sizeof(struct shmemi_mail_send) * send +
@@ -42,14 +45,14 @@ SHMEMI_INLINE int64_t shmemi_mail_answer(uint32_t send, uint64_t number)
            (int64_t)shmemi_state.sends_offset;
 }
 
-/* A place in this PE's own internal area. */
+/* The address of an offset in this PE's internal area. */
 SHMEMI_INLINE void *shmemi_mail_here(int64_t offset)
 {
     return shmemi_state.peer_base[shmemi_state.my_pe] + offset;
 }
 
-/* Stores n bytes in the internal area of a PE, and then the word at mark_at. source may be used
- * again at once: it is at most as long as a message of the engine. */
+/* Writes n bytes to the internal area of a PE, and then the word at mark_at. source may be reused
+ * at once: n is at most what a message of the engine holds. */
 void shmemi_mail_store(int pe, int64_t offset, const void *source, size_t n, int64_t mark_at,
                        uint64_t mark, const char *call);
 /* Applies an operation without a result to a word of the internal area of a PE. */

@@ -12,7 +12,7 @@ struct shmemi_mapping {
     uintptr_t from, to;
     char access[5]; /* as in the list: rw-p */
     unsigned long inode;
-    const char *name; /* until the next is read */
+    const char *name; /* valid until the next mapping is read */
 };
 
 struct shmemi_maps {

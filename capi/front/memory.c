@@ -30,13 +30,13 @@ static void check_initialised(const char *call)
 }
 
 /*
- * Agrees on an allocation: the offset when every PE has it, else -1. Doubles as the barrier at the
- * end of the call. Returns the same on all PEs.
+ * Agrees on an allocation: returns the offset if every PE has the memory, else a negative value,
+ * the same on all PEs. It is also the barrier at the end of the call.
  */
 static int64_t agree(int64_t offset, size_t size, const char *call)
 {
     static const struct shmemi_reducer votes = {shmemi_min_i64, sizeof(int64_t)};
-    /* The smallest answer, the smallest size, the smallest negated size. */
+    /* The minimum over all PEs of the offset, of the size and of the negated size. */
     int64_t mine[3] = {offset, (int64_t)size, -(int64_t)size}, all[3];
     shmemi_exchange(&shmemi_world, all, mine, 3, &votes, call);
     if (!shmemi_collective_holds())
@@ -48,7 +48,8 @@ static int64_t agree(int64_t offset, size_t size, const char *call)
     return all[0];
 }
 
-/* offset: the core's answer on this PE. */
+/* Reports that an allocation has failed, and returns NULL. offset: what the core's allocator
+ * returned on this PE. */
 static void *no_memory(int64_t offset, size_t size, const char *call)
 {
     shmemi_allocation_failed(size, call);
@@ -60,6 +61,7 @@ static void *no_memory(int64_t offset, size_t size, const char *call)
     return NULL;
 }
 
+/* Allocates a block of the symmetric heap on every PE; NULL on all if any has no memory for it. */
 static void *allocate(size_t size, size_t align, long hints, bool zero, const char *call)
 {
     check_initialised(call);
@@ -70,7 +72,9 @@ static void *allocate(size_t size, size_t align, long hints, bool zero, const ch
     shmemi_coll_check_arguments(&shmemi_world, NULL, NULL, 0, "", 0, call);
     shmemi_quiet(SHMEM_CTX_DEFAULT, call);
     if (shmemi_state.grows_together)
-        shmemi_sync_members(&shmemi_world, call); /* waits for late PEs without a limit */
+        shmemi_sync_members(
+            &shmemi_world,
+            call); /* waits for late PEs without a limit, before any grows its heap */
     int64_t offset = shmemi_state.core->heap_alloc(size, align, hints);
     if (zero && offset >= 0)
         shmemi_clear((char *)shmemi_state.heap_base + offset, size, call);
@@ -111,7 +115,7 @@ void *shmemi_malloc_with_hints(size_t size, long hints, const char *call)
     return allocate(size, DEFAULT_ALIGN, hints, false, call);
 }
 
-/* Under SHMEM_CHECKS=full: all PEs free or resize the same block. */
+/* Under full checks, ends the job unless all PEs free or resize the same block. */
 static void same_block(const void *ptr, const char *call)
 {
     int64_t offset = ptr == NULL ? -1 : (int64_t)((uintptr_t)ptr - shmemi_state.heap_base);
@@ -119,6 +123,8 @@ static void same_block(const void *ptr, const char *call)
                                 offset, call);
 }
 
+/* The offset of a block that the program passes. Ends the job if it is outside the heap or is a
+ * registered buffer's block. */
 static int64_t offset_of(const void *ptr, const char *call)
 {
     uintptr_t offset = (uintptr_t)ptr - shmemi_state.heap_base;

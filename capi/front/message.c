@@ -1,5 +1,5 @@
 /*
- * message.c: counts in inboxes.
+ * message.c: the messages between the members of a team, which are counts in inboxes.
  */
 #include "message.h"
 
@@ -18,7 +18,7 @@
 
 #include "zz_message.h"
 
-/* The most bytes of a message. */
+/* The most bytes of data that go in one message of the engine. */
 enum { PAYLOAD = SHMEMI_MESSAGE_SIZE - SHMEMI_HEADER_SIZE };
 
 /* The offset from the user heap of this PE's word in the inboxes of the team's members. */
@@ -27,9 +27,10 @@ static int64_t inbox_word(const struct shmemi_team *t)
     return t->inbox + (int64_t)sizeof(uint64_t) * t->me;
 }
 
-/* Counts are set, so that none may overtake another: the count of large bytes, which comes when
- * they have, would undo that of small ones behind it. A fence waits for nothing itself, but a write
- * behind it waits until the target has applied the messages before it. */
+/* Keeps a count from overtaking earlier ones to the same PE. Counts are set, not added: the count
+ * of large data, which comes when the data has come, would undo the count of a small message behind
+ * it. A fence waits for nothing itself, but a write behind it waits until the target has applied
+ * the messages before it. */
 static void keep_behind_others(bool large, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -60,6 +61,7 @@ void shmemi_message(struct shmemi_team *t, int rank, const char *call)
     shmemi_notify(pe);
 }
 
+/* Waits until the oldest write of the list has read its source. */
 static void end_one(struct shmemi_lent *lent, const char *call)
 {
     uint64_t i = lent->ended++ % SHMEMI_LENT;
@@ -72,7 +74,7 @@ void shmemi_lent_back(struct shmemi_lent *lent, const char *call)
         end_one(lent, call);
 }
 
-/* Between nodes. */
+/* Sends a message with data to a PE of another node, and adds its source to lent. */
 static void send_data(struct shmemi_host_operation *o, struct shmemi_lent *lent)
 {
     keep_behind_others(o->nbytes > PAYLOAD, o->call);
@@ -142,6 +144,8 @@ static void describe_await(const void *subject, char *text, size_t size)
              (unsigned long long)shmemi_read_once(a->count));
 }
 
+/* Waits until the sender's count in this PE's inbox reaches the number of messages awaited so
+ * far. */
 void shmemi_await(struct shmemi_team *t, int rank, const char *call)
 {
     const uint64_t *inbox =

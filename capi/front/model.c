@@ -1,15 +1,15 @@
 /*
  * model.c: which algorithm a collective call uses between nodes.
  *
- * A message takes its latency, a sender so long for each one, and both so long for each byte. What
- * the members of a node do for each other takes far less, and is left out.
+ * A message takes its latency; it costs its sender a fixed time and both sides a time for each
+ * byte. What the members of a node do for each other takes far less, and is left out.
  */
 #include "model.h"
 
 #include "zz_message.h"
 
-/* The pieces of a broadcast that may be in several: larger ones keep nodes waiting for the first
- * piece, smaller ones cost more messages. */
+/* The sizes of piece that a broadcast chooses from: larger pieces keep nodes waiting for the first
+ * one, smaller ones cost more messages. */
 static const size_t pieces[] = {(size_t)256 << 10, (size_t)64 << 10};
 
 /* The most nodes that a node sends to. */
@@ -18,36 +18,38 @@ enum { WIDEST = 8 };
 /* Fewer nodes do not gain from halves: owners send each of them a message in two steps. */
 enum { FEWEST_HALVED = 8 };
 
-/* Up to so many bytes of a node go together: copying them twice on the node takes less than
- * messages of their own. */
+/* Up to so many bytes the blocks of a node go in one message: copying them twice on the node takes
+ * less than messages of their own. */
 #define PACK_BYTES ((size_t)16 << 10)
 
+/* Reports whether SHMEM_COLLECTIVES demands one of these algorithms. */
 static bool forced(uint32_t which)
 {
     return (shmemi_state.collectives & which) != 0;
 }
 
-/* Data that do not fit a message are a write, and a message that leaves right behind it. */
+/* How many messages of the engine some bytes take. Data that does not fit a message is a write, and
+ * a message that leaves right behind it. */
 static double messages(double bytes)
 {
     return bytes > SHMEMI_MESSAGE_SIZE - SHMEMI_HEADER_SIZE ? 2 : 1;
 }
 
-/* Nanoseconds until a message has come. */
+/* The modelled time from the send of a message to its arrival, in nanoseconds. */
 static double latency(void)
 {
     return shmemi_state.wire_latency;
 }
 
-/* Nanoseconds of n messages that one node sends. */
+/* The modelled time of one node to send n messages of so many bytes, in nanoseconds. */
 static double sending(double n, double bytes)
 {
     const struct shmemi_state *s = &shmemi_state;
     return n * (messages(bytes) * s->wire_post + bytes * s->wire_kib / 1024.0);
 }
 
-/* Nanoseconds of a PE that combines so many bytes of each node, which it copies once before and
- * once behind: some 10 GB/s. */
+/* The modelled time of a PE to combine so many bytes of each node, which it copies once before and
+ * once behind, at some 10 GB/s; in nanoseconds. */
 static double combining(const struct shmemi_team *t, double bytes)
 {
     return (t->n_nodes + 2) * bytes / 10;
@@ -125,7 +127,8 @@ enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t
     return best;
 }
 
-/* With a power of two each step takes a message each way; else two more take the others in. */
+/* Compares the times of both: if n is a power of two, each step is one message each way; otherwise
+ * two more steps take the other PEs in. */
 bool shmemi_model_pairs(uint32_t n, size_t bytes)
 {
     uint32_t steps = 0, power = 1;
@@ -136,7 +139,8 @@ bool shmemi_model_pairs(uint32_t n, size_t bytes)
            latency() + sending(n - 1.0, (double)bytes);
 }
 
-/* The last node gets the first piece over the whole depth of the tree, and the others behind it. */
+/* The modelled time of a broadcast in a tree: the last node gets the first piece over the whole
+ * depth of the tree, and the others right behind it. */
 static double time_of(const struct shmemi_team *t, struct shmemi_tree tree, size_t nbytes)
 {
     uint32_t others = t->n_nodes - 1, depth = 0;
@@ -150,6 +154,7 @@ static double time_of(const struct shmemi_team *t, struct shmemi_tree tree, size
     return depth * (latency() + each) + (double)(n - 1) * each;
 }
 
+/* The tree with the least modelled time, unless SHMEM_COLLECTIVES demands one. */
 struct shmemi_tree shmemi_model_tree(const struct shmemi_team *t, size_t nbytes)
 {
     const size_t sizes = sizeof pieces / sizeof *pieces;

@@ -1,8 +1,9 @@
 /*
  * model.h: which algorithm a collective call uses between nodes.
  *
- * All members of a team choose the same one, because they compute it from the same numbers: the
- * team, the size, what the provider's messages take, and the words of SHMEM_COLLECTIVES on PE 0.
+ * All members of a team choose the same algorithm, because they compute it from the same numbers:
+ * the team, the size, what the provider's messages cost, and the words of SHMEM_COLLECTIVES on PE
+ * 0.
  */
 #ifndef SHMEMI_MODEL_H
 #define SHMEMI_MODEL_H
@@ -41,30 +42,33 @@ SHMEMI_INLINE size_t shmemi_pairs_most(const struct shmemi_team *t)
     return t->round_bytes / parts & ~(size_t)(SHMEMI_CACHE_LINE - 1);
 }
 
-/* In halves: the elements of a node that takes no part, and less than as much in all steps but for
+/* The same in halves: it has the elements of a node that takes no part, and less than as much in all steps but for
  * what is lost between two of them: less than a line and an element, in less than 21 steps. */
 SHMEMI_INLINE size_t shmemi_halves_most(const struct shmemi_team *t)
 {
     return (t->round_bytes - 2048) / 2 & ~(size_t)(SHMEMI_CACHE_LINE - 1);
 }
 
-/* How a column reduces its share (columns.c, column_steps.c). */
+/* How a column reduces its share of `bytes` bytes (columns.c, column_steps.c): each member sends its
+ * share to all, pairs of members exchange all of it or a half, or owners combine blocks of it. */
 enum shmemi_reduction { SHMEMI_STRAIGHT, SHMEMI_PAIRS, SHMEMI_HALVES, SHMEMI_OWNERS };
 enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t bytes);
 
-/* Reports whether n PEs of as many nodes, or of one, that all contribute so many bytes, combine
- * them in pairs, at distances of 1, 2, 4 and so on. Otherwise each sends to each other one. */
+/* Reports whether n PEs, each on its own node or all on one, that contribute `bytes` bytes each,
+ * combine them in pairs, at distances of 1, 2, 4 and so on. Otherwise each sends its bytes to each
+ * other one. */
 bool shmemi_model_pairs(uint32_t n, size_t bytes);
 
-/* A broadcast: how many nodes each node sends to, and in pieces of how many bytes. */
+/* The tree of a broadcast of nbytes bytes: how many nodes each node sends to, and in pieces of how
+ * many bytes. */
 struct shmemi_tree {
     uint32_t children;
     size_t piece;
 };
 struct shmemi_tree shmemi_model_tree(const struct shmemi_team *t, size_t nbytes);
 
-/* Reports whether n nodes meet in pairs: each step is an exchange of two, in which the messages of
- * one acknowledge those of the other, and n is a power of two. */
+/* Reports whether n nodes exchange messages in pairs: n is a power of two, and in each step the
+ * messages of one node acknowledge those of its partner. */
 SHMEMI_INLINE bool shmemi_in_pairs(uint32_t n)
 {
     return (n & (n - 1)) == 0;
@@ -74,7 +78,8 @@ SHMEMI_INLINE bool shmemi_in_pairs(uint32_t n)
  * doubles what a leader has. Otherwise each sends to each other one. */
 bool shmemi_model_doubles(const struct shmemi_team *t, size_t bytes);
 
-/* Reports whether blocks that have so many bytes on a node, go to another node together. */
+/* Reports whether the blocks of a node's members, of so many bytes together, go to another node in
+ * one message. */
 bool shmemi_model_packs(const struct shmemi_team *t, size_t bytes);
 
 #pragma GCC visibility pop

@@ -1,7 +1,7 @@
 /*
- * modules.c: kernels in modules that the program loads itself. These do not register, so the
- * program passes each one. Its copy of the job's state is in a variable of the module, which the
- * driver finds by its name.
+ * modules.c: kernels in modules that the program loads itself (cuModuleLoad, cuLibraryLoad). These
+ * do not register, so the program passes each one. A module has its copy of the job's state in a
+ * variable, which the driver finds by its name.
  */
 #include "modules.h"
 
@@ -18,15 +18,15 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* The modules that have the job. */
+/* The modules and libraries to which this PE has given the job's state. */
 static struct module {
     struct module *next;
     const void *handle;
     void *at; /* the variable, in the memory of the GPU */
 } * modules;
 
-/* A program that loads code can go on without it, so these return. remedy: NULL after an error of
- * the core. */
+/* Reports an error and returns -1: a program that loads code can go on without it. remedy: NULL
+ * after an error of the core. */
 static int complain(const char *call, const char *cause, const char *remedy)
 {
     char line[2048];
@@ -38,6 +38,7 @@ static int complain(const char *call, const char *cause, const char *remedy)
     return -1;
 }
 
+/* Copies the job's state to the variable of a module or library. 0, or -1 after a message. */
 static int give(enum shmemi_module_what what, const void *handle, const char *call)
 {
     const struct shmemi_core *core = shmemi_state.core;
@@ -71,6 +72,7 @@ static int give(enum shmemi_module_what what, const void *handle, const char *ca
     return 0;
 }
 
+/* Clears the variable of a module or library that has the job's state. 0, or -1 after a message. */
 static int take(const void *handle, const char *call)
 {
     for (struct module **p = &modules; *p != NULL; p = &(*p)->next) {
@@ -86,7 +88,7 @@ static int take(const void *handle, const char *call)
                     "pass a handle that an init was called with");
 }
 
-static void begin(const char *call)
+static void check_initialised(const char *call)
 {
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
@@ -94,7 +96,7 @@ static void begin(const char *call)
 
 static int init(enum shmemi_module_what what, const void *handle, const char *call)
 {
-    begin(call);
+    check_initialised(call);
     pthread_mutex_lock(&mutex);
     int rc = give(what, handle, call);
     pthread_mutex_unlock(&mutex);
@@ -103,7 +105,7 @@ static int init(enum shmemi_module_what what, const void *handle, const char *ca
 
 static int finalize(const void *handle, const char *call)
 {
-    begin(call);
+    check_initialised(call);
     pthread_mutex_lock(&mutex);
     int rc = take(handle, call);
     pthread_mutex_unlock(&mutex);

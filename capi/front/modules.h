@@ -1,4 +1,4 @@
-/* modules.h: the job, for kernels in modules that the program loads itself. */
+/* modules.h: gives the state of the job to kernels in modules that the program loads itself. */
 #ifndef SHMEMI_MODULES_H
 #define SHMEMI_MODULES_H
 

@@ -1,5 +1,5 @@
 /*
- * netcall.c: the call in which a thread uses the network.
+ * netcall.c: which call of this thread uses the network at the moment.
  */
 #define _GNU_SOURCE
 #include "netcall.h"

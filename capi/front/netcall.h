@@ -1,9 +1,9 @@
 /*
- * netcall.h: the call in which a thread uses the network.
+ * netcall.h: which call of this thread uses the network at the moment.
  *
- * A signal handler that makes another one would wait for the endpoint's lock for ever, because the
- * call that it has interrupted does not continue before the handler returns. So a thread notes its
- * call while it takes the lock, and as long as it has it.
+ * A signal handler that makes another such call would wait for the endpoint's lock for ever,
+ * because the call that it has interrupted does not continue before the handler returns. So a
+ * thread records its call before it takes the lock, until it has released it.
  */
 #ifndef SHMEMI_NETCALL_H
 #define SHMEMI_NETCALL_H
@@ -16,9 +16,12 @@
  * it. */
 extern _Thread_local const char *shmemi_netcall;
 
+/* Ends the job because a signal handler uses the network within the call that it has
+ * interrupted. */
 SHMEMI_COLD void shmemi_netcall_refuse(const char *call) __attribute__((noreturn));
 
-/* Ends the job if a signal handler has interrupted such a call of its thread. */
+/* Records that this thread uses the network in a call. Ends the job if a signal handler has
+ * interrupted such a call of its thread. */
 SHMEMI_INLINE void shmemi_netcall_begin(const char *call)
 {
     if (SHMEMI_UNLIKELY(shmemi_netcall != NULL))
@@ -33,7 +36,7 @@ SHMEMI_INLINE void shmemi_netcall_end(void)
     shmemi_netcall = NULL;
 }
 
-/* Polls the network, if its lock is free. Returns what the core's poll returns. */
+/* Polls the network, if the endpoint's lock is free. Returns what the core's poll returns. */
 SHMEMI_INLINE int shmemi_net_poll(const char *call)
 {
     shmemi_netcall_begin(call);

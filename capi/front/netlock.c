@@ -16,6 +16,7 @@ static void describe_text(const void *subject, char *text, size_t size)
     snprintf(text, size, "%s", (const char *)subject);
 }
 
+/* Takes the endpoint's lock if it is free. */
 static bool try_lock(const char *call)
 {
     shmemi_netcall_begin(call);
@@ -39,8 +40,8 @@ static SHMEMI_COLD void wait_for_lock(const char *call)
 
 void shmemi_net_lock(const char *call)
 {
-    /* A thread that posts without a pause takes the lock again before another thread sees that it
-     * is free. */
+    /* If another thread wants the lock, yields first: a thread that posts without a pause would
+     * take the lock again before the other sees that it is free. */
     if (shmemi_read_once(&shmemi_state.net_wanted))
         sched_yield();
     if (try_lock(call))

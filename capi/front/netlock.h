@@ -6,8 +6,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Held around each post to the network. A thread that takes the lock sees the writes of the one
- * that had it. */
+/* The lock stands around each post to the network. A thread that takes it sees the writes of the
+ * thread that had it before. */
 void shmemi_net_lock(const char *call);
 void shmemi_net_unlock(void);
 

@@ -1,5 +1,5 @@
 /*
- * nodes.c: collects and all-to-alls of a team on several nodes.
+ * nodes.c: collect, fcollect and alltoall of a team on several nodes.
  */
 #include "nodes.h"
 
@@ -14,8 +14,8 @@
 
 /* ------------------------------------------------------------ near members */
 
-/* Copies n bytes of this PE to or from the same offset of a member of this node; by the core where
- * its heap is in memory that this process does not map. */
+/* Copies n bytes of this PE (own) to or from an offset at a member of this node; through the core
+ * if that member's heap is in memory that this process does not map. */
 static void copy_near(struct shmemi_team *t, enum shmemi_operation_kind kind, int rank,
                       int64_t offset, void *own, size_t n, const char *call)
 {
@@ -37,7 +37,8 @@ static void copy_near(struct shmemi_team *t, enum shmemi_operation_kind kind, in
         shmemi_move(own, base + offset, n, call);
 }
 
-/* Waits for the members of this node; what this PE has copied to them is there. */
+/* Waits until all members of this node have come, and what each has copied to the others has
+ * arrived. */
 static void sync_near(struct shmemi_team *t, const char *call)
 {
     if (shmemi_state.gpu)
@@ -47,6 +48,7 @@ static void sync_near(struct shmemi_team *t, const char *call)
 
 /* ------------------------------------------------------------------ collect */
 
+/* A collect, as one member sees it. */
 struct collect {
     struct shmemi_team *t;
     int64_t dest;
@@ -61,18 +63,20 @@ static struct shmemi_part part(const struct collect *c, int first, int end)
     return shmemi_blocks_part(c->blocks, (uint32_t)first, (uint32_t)end);
 }
 
-/* Of the members of n nodes, whose ranks are consecutive. */
+/* Where the blocks of the members of n nodes are in dest; their ranks are consecutive. */
 static struct shmemi_part nodes_part(const struct collect *c, uint32_t node, uint32_t n)
 {
     return part(c, (int)c->t->first[node], (int)c->t->first[node + n]);
 }
 
+/* The address of byte `at` of this PE's dest. */
 static char *own_dest(const struct collect *c, size_t at)
 {
     return shmemi_reachable(shmemi_state.my_pe, c->dest) + c->dest + at;
 }
 
-/* Each step doubles what a leader has. It is that of consecutive nodes, and so side by side. */
+/* The first members of nodes (leaders) exchange blocks in pairs, at distances of 1, 2, 4 and so on.
+ * A leader always has the blocks of consecutive nodes, which are side by side. */
 static void exchange_in_pairs(const struct collect *c)
 {
     struct shmemi_team *t = c->t;
@@ -125,6 +129,7 @@ static void exchange_around(const struct collect *c)
     }
 }
 
+/* Each leader sends the blocks of its node to each other leader. */
 static void exchange_directly(const struct collect *c)
 {
     struct shmemi_team *t = c->t;
@@ -137,9 +142,9 @@ static void exchange_directly(const struct collect *c)
             shmemi_await(t, t->leaders[shmemi_team_other_node(t, i)], c->call);
 }
 
-/* The leader of each node gets its blocks, `bytes` on average, exchanges them with the other
- * leaders, and the members read what it has. The ranks of a node are consecutive, and so are its
- * blocks. */
+/* collect with one message a node: the leader of each node gets the blocks of its members, `bytes`
+ * on average, and exchanges them with the other leaders, and the members read the result from it.
+ * The ranks of a node are consecutive, and so are its blocks. */
 static void collect_packed(const struct collect *c, size_t bytes)
 {
     struct shmemi_team *t = c->t;
@@ -165,13 +170,14 @@ static void collect_packed(const struct collect *c, size_t bytes)
     sync_near(t, c->call);
 }
 
-/* The member of a node that gets the block of one with a number on its own node, and passes it on.
- */
+/* The member of `node` that receives the block of the member with a number on its own node, and
+ * passes the block on. */
 static int receiver(const struct shmemi_team *t, uint32_t node, uint32_t number)
 {
     return shmemi_team_at(t, node, number % shmemi_team_members(t, node));
 }
 
+/* Copies the block of a rank from this PE's dest to the other members of this node. */
 static void give_near(const struct collect *c, int rank)
 {
     struct shmemi_part p = part(c, rank, rank + 1);
@@ -180,7 +186,8 @@ static void give_near(const struct collect *c, int rank)
                   c->dest + (int64_t)p.at, own_dest(c, p.at), p.bytes, c->call);
 }
 
-/* Each PE sends its block to one member of each node. */
+/* collect with a message for each block: each PE sends its block to one member of each node, which
+ * passes it on to its node. */
 static void collect_apart(const struct collect *c)
 {
     struct shmemi_team *t = c->t;
@@ -220,8 +227,8 @@ void shmemi_nodes_collect(struct shmemi_team *t, int64_t dest, const struct shme
 
 /* ----------------------------------------------------------------- alltoall */
 
-/* The blocks for a node's members, which are side by side in source, have room in a part of a
- * round. */
+/* Such an alltoall needs columns of equal size; the blocks for a node's members, which are side by
+ * side in source, must fit a part of a round. */
 bool shmemi_nodes_swaps(const struct shmemi_team *t, size_t nbytes)
 {
     return shmemi_has_parts(t) && t->consecutive && t->even &&
@@ -229,8 +236,8 @@ bool shmemi_nodes_swaps(const struct shmemi_team *t, size_t nbytes)
            shmemi_model_packs(t, nbytes * t->columns);
 }
 
-/* Each member sends the blocks for all members of a node to the one with its own number there,
- * which distributes them. */
+/* alltoall with a message for each pair of node and column: each member sends the blocks for all
+ * members of a node to the one with its own number there, which distributes them. */
 void shmemi_nodes_alltoall(struct shmemi_team *t, char *dest, const char *source, size_t nbytes,
                            const char *call)
 {

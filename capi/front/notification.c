@@ -21,19 +21,22 @@
 enum { MOST = UINT16_MAX };
 
 /*
- * What kernels had added by their stores at the latest read. To read the memory of a GPU is a copy
- * by the driver, and the words only grow: where the latest read suffices, there is no other.
+ * What kernels had added by their stores to each counter at the latest read. To read the memory of
+ * a GPU is a copy by the driver, and the words only grow: if the latest read suffices, there is no
+ * other.
  */
 static uint64_t stored[MOST];
-static bool loaded;
+static bool loaded; /* some of it has been read */
 
+/* The word of a counter of this PE in main memory. */
 static uint64_t *main_of(int notify)
 {
     return shmemi_notification_of(shmemi_state.my_pe, notify);
 }
 
-/* The words only grow, so of two reads the one that found more is the later, whichever thread
- * stores first. Release: a thread that loads the word sees the data that the additions announce. */
+/* Records what a read of a kernels' word has found. The words only grow, so of two reads the one
+ * that found more is the later, whichever thread stores first. Release: a thread that loads the
+ * record sees the data that the additions announce. */
 static void raise_stored(int notify, uint64_t found)
 {
     uint64_t last = shmemi_read_once(&stored[notify]);
@@ -41,7 +44,7 @@ static void raise_stored(int notify, uint64_t found)
         ;
 }
 
-/* Reads n words that kernels add to. */
+/* Reads the kernels' words of n counters, and records them. */
 static void load_stores(int first, int n, const char *call)
 {
     const uint64_t *words = shmemi_state.notify_stores;
@@ -60,9 +63,9 @@ static void load_stores(int first, int n, const char *call)
 }
 
 /*
- * The value by the latest read, which is no more than the value now. Another thread may read the
- * kernels' word and then set the counter between the two loads; the sum would lack what it found,
- * so both words are read again.
+ * The value of a counter by the latest read of its kernels' word, which is no more than the value
+ * now. Another thread may read the kernels' word and then set the counter between the two loads;
+ * the sum would lack what it found, so both words are read again.
  */
 static uint64_t known(int notify)
 {
@@ -75,6 +78,7 @@ static uint64_t known(int notify)
     return value;
 }
 
+/* The value of a counter now. */
 static uint64_t value_of(int notify, const char *call)
 {
     load_stores(notify, 1, call);
@@ -91,8 +95,8 @@ uint64_t shmemi_notification_value(int notify, const char *call)
     return value_of(notify, call);
 }
 
-/* Stores the value that it compares. After a kernel has set the counter, its value by an older read
- * may be below 0. */
+/* Reports whether a counter has reached count, and stores the value that it has compared. After a
+ * kernel has set the counter, its value by an older read may be below 0. */
 static bool reached(int notify, uint64_t count, uint64_t *value, const char *call)
 {
     *value = known(notify);
@@ -101,8 +105,9 @@ static bool reached(int notify, uint64_t count, uint64_t *value, const char *cal
     return (int64_t)*value >= (int64_t)count;
 }
 
-/* Sets the counter by the latest read. An exchange, because another thread may set it, too: the sum
- * of two additions would be neither value. */
+/* Sets a counter to a value: its word in main memory to the difference from the kernels' word. A
+ * compare-and-swap, because another thread may set it, too: the sum of two additions would be
+ * neither value. */
 static void set_counter(int notify, uint64_t value)
 {
     uint64_t *main = main_of(notify), old = shmemi_observe(main), stores;
@@ -122,14 +127,14 @@ void shmemi_notification_zero(int first, int n, const char *call)
 
 enum { FREE, FIRST, REST };
 
-/* What each counter is in: no range, or it is the first or a later one of a range. Every PE has the
- * same, since the calls that change it are collective. */
+/* For each counter: in no range, the first of one, or a later one. Every PE has the same, since the
+ * calls that change it are collective. */
 static uint8_t ranges[MOST];
 static bool ranged; /* the program has called shmemx_notify_alloc */
 
 void shmemi_notification_open(void)
 {
-    if (ranged) /* else they are free, and their pages untouched */
+    if (ranged) /* else all are free, and their pages untouched */
         memset(ranges, FREE, sizeof ranges);
     if (loaded)
         memset(stored, 0, sizeof stored);
@@ -148,6 +153,7 @@ static int find(int n)
     return -1;
 }
 
+/* The counter behind the last one of a range. */
 static int end_of(int first)
 {
     int i = first + 1;
@@ -187,7 +193,7 @@ int shmemi_notification_alloc(int n, const char *call)
     if (first >= 0)
         shmemi_notification_zero(first, n, call);
     ranged = true;
-    agree(n, "the number of counters", call); /* no PE notifies before all have zeroed theirs */
+    agree(n, "the number of counters", call); /* a barrier, too: no early notification */
     return shmemi_collective_end() ? first : -1;
 }
 
@@ -234,8 +240,8 @@ void shmemi_notification_check_value(uint64_t value, const char *what, const cha
                      what, value);
 }
 
-/* What a program may do with a counter, for python/shmem, which raises before a call would end the
- * job. */
+/* For python/shmem, which raises an error before a call would end the job: what a program may do
+ * with a counter. */
 enum { ABSENT, UNRANGED, BEGINS_RANGE, WITHIN_RANGE, REFUSED };
 
 #pragma GCC visibility push(default)

@@ -2,9 +2,9 @@
  * notification.h: puts that count at their target, and waits for those counts.
  *
  * Each PE has state.notify_count counters of 64 bits in its internal area, which is main memory
- * also where the heap is in the memory of a GPU. Every PE of the node adds to them, and the
- * engine's threads do; their owner alone sets them. An addition has release order after the bytes,
- * and the owner reads with acquire order.
+ * even if the heap is in the memory of a GPU. Every PE of the node adds to them, as do the engine's
+ * threads; only their owner sets them. An addition has release order after the bytes, and the owner
+ * reads with acquire order.
  *
  * In a job with GPUs each counter has a second word, in the heap, to which kernels add by their
  * stores (state.notify_stores). The value is the sum of both, modulo 2^64: the word of the kernels
@@ -17,10 +17,10 @@
 
 #pragma GCC visibility push(hidden)
 
-/* All ranges of counters are free again; at init. */
+/* At init: frees all ranges of counters. */
 void shmemi_notification_open(void);
 
-/* The other half of shmemi_put_notify: the peer is far, or the request is wrong. */
+/* shmemi_put_notify if the PE is on another node or an argument is wrong. */
 void shmemi_put_notify_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int notify,
                             int pe, bool nbi, const char *call);
 
@@ -31,12 +31,13 @@ void shmemi_notification_reset(int notify, uint64_t value, const char *call);
 int shmemi_notification_alloc(int n, const char *call);
 void shmemi_notification_free(int first, const char *call);
 
-/* For the library's own counters, which follow the program's: access by number. */
-uint64_t shmemi_notification_known(int notify);                   /* no more than the value */
-uint64_t shmemi_notification_value(int notify, const char *call); /* of now */
+/* For the library's own counters, which follow the program's: the value by the latest read, the
+ * value now, and setting n counters to 0. */
+uint64_t shmemi_notification_known(int notify);                   /* by the latest read */
+uint64_t shmemi_notification_value(int notify, const char *call); /* reads anew */
 void shmemi_notification_zero(int first, int n, const char *call);
 
-/* Return if the program may use the counter, and if a counter can have the value. */
+/* End the job unless the program may use the counter, and unless a counter can have the value. */
 void shmemi_notification_check(int notify, const char *call);
 void shmemi_notification_check_value(uint64_t value, const char *what, const char *call);
 
@@ -46,14 +47,15 @@ SHMEMI_INLINE int64_t shmemi_notification_offset(int notify)
     return (int64_t)sizeof(uint64_t) * notify - (int64_t)shmemi_state.notify_offset;
 }
 
-/* A counter of a PE of this node. */
+/* The address of a counter of a PE of this node. */
 SHMEMI_INLINE uint64_t *shmemi_notification_of(int pe, int notify)
 {
     char *base = shmemi_state.peer_base[pe];
     return (uint64_t *)(void *)(base + shmemi_notification_offset(notify));
 }
 
-/* Before init there are no counters, so that the comparison also covers calls before init. */
+/* Reports whether the program has a counter of that number. Before init there are none, so that
+ * this also covers calls before init. */
 SHMEMI_INLINE bool shmemi_notification_exists(int notify)
 {
     return SHMEMI_LIKELY((uint32_t)notify < shmemi_state.notify_count);

@@ -1,5 +1,5 @@
 /*
- * notify.c: wakes the threads of a PE.
+ * notify.c: wakes threads of a PE that sleep until its memory changes.
  */
 #include "notify.h"
 

@@ -9,8 +9,8 @@
 void shmemi_wake(struct shmemi_ctl *ctl);
 
 /*
- * Wakes the threads that sleep on a control page. Called after each store that they may wait for:
- * the cheap side of their membarrier (order.h, sleep.c).
+ * Wakes the threads that sleep on a control page until memory changes. To be called after each
+ * store that they may wait for: the cheap side of their membarrier (order.h, sleep.c).
  */
 SHMEMI_INLINE void shmemi_notify_at(struct shmemi_ctl *ctl)
 {
