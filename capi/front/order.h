@@ -41,18 +41,18 @@
 
 /* ---------------------------------------------------------------- no order */
 
-/* Whole words, in no order with other accesses: a figure or a hint, a word that a lock guards and
- * that is also read without it, or one whose order another access of the caller makes. Other side:
- * the same macros. */
+/* Load and store a whole word, in no order with other accesses: a figure or a hint, a word that a
+ * lock guards and that is also read without it, or one whose order another access of the caller
+ * makes. Other side: the same macros. */
 #define shmemi_read_once(at) __atomic_load_n((at), __ATOMIC_RELAXED)
 #define shmemi_write_once(at, value) __atomic_store_n((at), (value), __ATOMIC_RELAXED)
 
 /* Adds to a count, and returns the new one. Other side: shmemi_read_once. */
 #define shmemi_count(at, n) __atomic_add_fetch((at), (n), __ATOMIC_RELAXED)
 
-/* Takes a part of a range that a count divides: true if *at was *seen and is `to` now, else *seen
- * is what it was. Who gets the part writes there before another thread can read it by an order of
- * its own. Other side: the same macro. */
+/* Takes a part of a range that a count divides: true if *at was *seen and is `to` now; else *seen
+ * becomes what *at was. The thread that gets the part writes there before another can read it by an
+ * order of its own. Other side: the same macro. */
 #define shmemi_reserve(at, seen, to)                                                               \
     __atomic_compare_exchange_n((at), (seen), (to), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
 
@@ -63,13 +63,13 @@
  * that sees the word sees those stores. */
 #define shmemi_publish(at, value) __atomic_store_n((at), (value), __ATOMIC_RELEASE)
 
-/* Loads such a word: what was stored before it is visible to the caller's later loads. The word may
+/* Loads a word that announces stores: those are visible to the caller's later loads. The word may
  * also come from a NIC or a GPU; those write it behind the data, and this keeps the loads of the
  * data behind it. Other side: shmemi_publish and its kin, the completions of a provider. */
 #define shmemi_observe(at) __atomic_load_n((at), __ATOMIC_ACQUIRE)
 
-/* Adds to such a word, and returns the value before. Other side: shmemi_observe; PEs that add
- * meanwhile need no order with each other. */
+/* Adds to a word that announces the caller's earlier stores, and returns the value before. Other
+ * side: shmemi_observe; PEs that add meanwhile need no order with each other. */
 #define shmemi_publish_add(at, n) __atomic_fetch_add((at), (n), __ATOMIC_RELEASE)
 
 /* Counts the caller into a barrier, and returns how many have arrived. Each caller publishes its
@@ -77,25 +77,25 @@
  * shmemi_observe of the callers that wait for the count. */
 #define shmemi_arrive(at) __atomic_add_fetch((at), 1, __ATOMIC_ACQ_REL)
 
-/* Raises a word that several threads raise, if it is *seen; else *seen is what it is. It may fail
- * without cause, so callers loop. Who raises it shows what the new value covers, and sees what the
- * old one covered. Other side: the same macro and shmemi_observe. */
+/* Raises a word that several threads raise, if it is *seen; else *seen becomes what it is. It may
+ * fail without cause, so callers loop. The thread that raises it shows what the new value covers,
+ * and sees what the old one covered. Other side: the same macro and shmemi_observe. */
 #define shmemi_advance(at, seen, to)                                                               \
     __atomic_compare_exchange_n((at), (seen), (to), true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 
 /* --------------------------------------------------------------- ownership */
 
-/* Takes what a word guards: a lock, a box, an entry, a bit of a set. The owner sees what the owner
- * before it stored. Other side: shmemi_release, shmemi_release_bits; for the endpoint's lock also
- * Go (runtime/proxy/wake).
- * _if: true if the word was *seen and is `to` now. _flag: the value before, 0 if it was free.
- * _bits: the word before. */
+/* Takes what a word guards: a lock, a buffer, an entry, a bit of a set. The owner sees what the
+ * owner before it stored. Other side: shmemi_release, shmemi_release_bits; for the endpoint's lock
+ * also Go (runtime/proxy/wake). _if: true if the word was *seen and is `to` now. _flag: the value
+ * before, 0 if it was free. _bits: the word before. */
 #define shmemi_acquire_if(at, seen, to)                                                            \
     __atomic_compare_exchange_n((at), (seen), (to), false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
 #define shmemi_acquire_flag(at) __atomic_exchange_n((at), 1, __ATOMIC_ACQUIRE)
 #define shmemi_acquire_bits(at, bits) __atomic_fetch_or((at), (bits), __ATOMIC_ACQUIRE)
 
-/* Releases a word, with all earlier stores of the owner. Other side: the shmemi_acquire macros. */
+/* Releases what a word guards, with all earlier stores of the owner. Other side: the shmemi_acquire
+ * macros. */
 #define shmemi_release(at, value) __atomic_store_n((at), (value), __ATOMIC_RELEASE)
 #define shmemi_release_bits(at, bits) __atomic_fetch_and((at), ~(bits), __ATOMIC_RELEASE)
 
@@ -125,12 +125,12 @@
  */
 #define shmemi_fence_light() __asm__ volatile("" ::: "memory")
 
-/* For the compiler alone: a loop of shmem_g loads anew in each turn, and the copying loop of
+/* Binds the compiler alone: a loop of shmem_g loads anew each time, and the copying loop of
  * statics.c stays a loop. Other side: any writer, since a store becomes visible in time without
  * help. */
 #define shmemi_fence_compiler() __asm__ volatile("" ::: "memory")
 
-/* Between accesses of a thread that a signal handler in the same thread also makes: a processor
+/* Orders accesses of a thread that a signal handler in the same thread also makes: a processor
  * shows a thread its own accesses in order. Other side: the handler. */
 #define shmemi_fence_handler() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
@@ -146,11 +146,11 @@
 /* --------------------------------------------------- records under a count */
 
 /*
- * A record that one thread changes and others copy without a lock. The count is odd while it
- * changes; a reader whose count was odd, or is another one behind the copy, copies again. Writers:
- * begin, or try_begin where several may write, which fails if another one does; then end. Readers:
- * begin, the copy, and retry, which reports whether the copy is not usable. What a reader compares
- * before it knows that must be read by shmemi_read_once.
+ * A record that one thread changes and others copy without a lock, with a count (sequence lock).
+ * The count is odd while the record changes; a reader copies again if the count was odd, or has
+ * changed behind the copy. Writers: begin, or try_begin if several may write, which fails if
+ * another one does; then end. Readers: begin, the copy, and retry, which reports whether the copy
+ * is not usable. What a reader compares before it knows that must be read by shmemi_read_once.
  */
 SHMEMI_INLINE void shmemi_seqcount_write_begin(uint32_t *at)
 {

@@ -2,7 +2,7 @@
  * preflight.c: tests for address space, threads, descriptors and system calls before the Go half is
  * loaded.
  *
- * A Go runtime that lacks one of them at its start ends the process with a trace of its own, and
+ * A Go runtime that lacks one of these at its start ends the process with a trace of its own, and
  * reports the need to no caller before that. So this file takes the same resources first, and gives
  * them back.
  */
@@ -43,6 +43,7 @@
  */
 #define FILES 12
 
+/* dl_iterate_phdr callback: counts the loaded objects. */
 static int count(struct dl_phdr_info *object, size_t size, void *n)
 {
     (void)object;
@@ -52,8 +53,9 @@ static int count(struct dl_phdr_info *object, size_t size, void *n)
 }
 
 /*
- * A static program's dlopen brings a second C library that is never started: its loader knows of no
- * object, this one included, and its pthread_create goes through lists that are not there.
+ * Reports whether the process has a C library that works. A static program's dlopen brings a second
+ * one that is never started: its loader knows of no object, this one included, and its
+ * pthread_create goes through lists that are not there.
  */
 static int has_libc(const char *path, char *error, size_t size)
 {
@@ -103,7 +105,8 @@ static int refuse_call(const char *path, const char *call, int why, char *error,
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 
-/* All of them have to be there at the same time. */
+/* A thread that ends when all test threads have been created: all have to exist at the same
+ * time. */
 static void *pass(void *unused)
 {
     pthread_mutex_lock(&gate);
@@ -111,7 +114,8 @@ static void *pass(void *unused)
     return unused;
 }
 
-/* A small stack is too small for a program that has much in thread-local variables. */
+/* Starts a test thread, with a small stack if that suffices: it does not in a program that has much
+ * in thread-local variables. */
 static int start(pthread_t *thread, const pthread_attr_t *small)
 {
     int why = pthread_create(thread, small, pass, NULL);
@@ -157,7 +161,8 @@ static int has_threads(const char *path, char *error, size_t size)
     return 0;
 }
 
-/* What the Go runtime's poller calls; where one of these fails it ends the process. */
+/* Reports whether the system calls of the Go runtime's poller work; if one of them fails, Go ends
+ * the process. */
 static int has_calls(const char *path, char *error, size_t size)
 {
     struct epoll_event event = {.events = EPOLLIN};
@@ -180,7 +185,7 @@ static int has_calls(const char *path, char *error, size_t size)
         close(wake);
     if (poll >= 0)
         close(poll);
-    /* has_files explains a lack of descriptors. */
+    /* if descriptors are lacking, has_files reports it */
     return ok || !forbidden(why) || refuse_call(path, call, why, error, size);
 }
 

@@ -1,4 +1,4 @@
-/* preflight.h: whether the process has the resources that the Go half needs. */
+/* preflight.h: tests whether the process has the resources that the Go half needs. */
 #ifndef SHMEMI_PREFLIGHT_H
 #define SHMEMI_PREFLIGHT_H
 

@@ -3,31 +3,32 @@
  *
  * A PE that has a processor of its own, by the sets to which the PEs are bound, spins and yields
  * now and then. The kernel may still run another thread there: one of another program, or another
- * PE, since PEs that are not bound can share one processor while another is idle. A thread knows
+ * PE, since PEs that are not bound can share one processor while another is idle. A thread learns
  * it by a yield that let another thread run, which the kernel counts as an involuntary switch. From
- * then on it yields at each turn.
+ * then on it yields each time it polls.
  *
- * 31 and 32 PEs on 32 processors stayed like that for whole seconds, and a barrier took 14 to 120
+ * 31 and 32 PEs on 32 processors shared processors for whole seconds, and a barrier took 14 to 120
  * us instead of 2 (Xeon, Linux 6.18): a thread that has just run does not move to an idle
  * processor, and one that wakes among so many busy processors searches for none. The same holds for
  * 64 PEs, of which three shared some processors and one was alone on others. So a thread that
- * shares its processor for long moves by itself. Each PE shows the others the processor of the
- * thread that waits; the one that moves chooses that on which the fewest are. It keeps its set of
- * processors. The kernel moves threads, too, so each yield shows the processor anew: PEs that chose
- * by old places stayed badly spread for 50 ms. It moves those that compute away from each other
- * while others sleep, so short sleeps are no reason to check again soon.
+ * shares its processor for long moves by itself. Each PE publishes the processor of its waiting
+ * thread; a thread that moves chooses the processor with the fewest. It keeps its set of
+ * processors. The kernel moves threads, too, so each yield publishes the processor anew: PEs that
+ * chose by old places stayed badly spread for 50 ms. The kernel moves computing threads away from
+ * each other while others sleep, so short sleeps are no reason to check again soon.
  *
  * sched_yield puts a thread behind all others, and a thread that computes keeps its slice of 3 ms
  * before it gives way, even to one that was woken. Beside six computing threads on two processors,
  * eight PEs with 3 s of work took 86 s. Since Linux 6.12 a thread may have slices of its own
  * length, and the scheduler prefers one with shorter slices: then it was 12 s. Threads with short
  * slices are switched more often, which took up to a twentieth of their throughput where two shared
- * a processor. So a thread gets them only after one yield of half a millisecond.
+ * a processor. So a thread gets short slices only after one yield of half a millisecond.
  *
- * It gives them back after many yields without a long one. A yield costs a thread what is left of
- * its slice, so beside PEs with slices of 2.8 ms one with .1 ms is chosen up to 28 times before one
- * of them. Each long yield in a run had left one more PE with short slices for good: of 64 PEs on
- * 32 processors 27 to 58 had them, and a barrier took 16 to 50 us. It takes 6 if all have the same.
+ * It goes back to its usual slices after many yields without a long one. A yield costs a thread
+ * what is left of its slice, so beside PEs with slices of 2.8 ms one with .1 ms is chosen up to 28
+ * times before one of them. Each long yield in a run had left one more PE with short slices for
+ * good: of 64 PEs on 32 processors 27 to 58 had them, and a barrier took 16 to 50 us. It takes 6 if
+ * all have the same.
  */
 #define _GNU_SOURCE
 #include "processor.h"
@@ -39,34 +40,35 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* A yield that takes this long gives the thread short slices, of this length. */
 #define LONG_YIELD_NS 500000u
 #define SLICE_NS 100000u
 
-/* So many quick yields end the time of short slices. They take .3 to 1 ms where all PEs yield.
- * Beside a thread that computes there are no more than some 100 between two long ones, at the
- * slowest tick of the kernel, 10 ms. */
+/* After so many quick yields a thread has its usual slices again. They take .3 to 1 ms if all PEs
+ * yield. Beside a thread that computes there are no more than some 100 between two long ones, at
+ * the slowest tick of the kernel, 10 ms. */
 #define QUICK_YIELDS 1000
 
-/* After a yield that let another thread run, as many have to let none run until the processor is
- * the thread's own again. */
+/* After a yield that let another thread run, the processor counts as shared until so many yields in
+ * a row let none run. */
 #define QUIET_YIELDS 64
 
-/* A thread that has shared its processor for this time searches for another one, and then waits
- * twice as long for the next check, up to the last time. A check takes some microseconds, a move
- * 50. */
+/* A thread that has shared its processor for MOVE_FIRST_NS searches for another one, and then waits
+ * twice as long before each next search, up to MOVE_LAST_NS. A search takes some microseconds, a
+ * move 50. */
 #define MOVE_FIRST_NS 200000u
 #define MOVE_LAST_NS 16000000u
 
-/* Quick yields in a row before a move. Beside six computing threads on two processors, eight PEs
- * that moved at any time took two to three times as long for a barrier. */
+/* A thread moves only after so many quick yields in a row. Beside six computing threads on two
+ * processors, eight PEs that moved at any time took two to three times as long for a barrier. */
 #define MOVE_YIELDS 200
 
 static _Thread_local struct {
     uint32_t brief;       /* quick yields until it has its usual slices again; 0: it has them */
-    uint64_t usual_slice; /* where it has short ones */
-    uint32_t loud;        /* quiet yields until the processor is its own; 0: it is */
-    uint64_t since;       /* when it began to share it, or searched for another one; 0: neither */
-    uint64_t patience;
+    uint64_t usual_slice; /* of a thread that has short slices */
+    uint32_t loud;        /* yields without a switch until it counts as unshared; 0: it is */
+    uint64_t since;       /* when it began to share it, or last searched; 0: neither */
+    uint64_t patience;    /* the time from then to the next search */
 } mine;
 
 bool shmemi_processor_is_shared(void)
@@ -88,13 +90,15 @@ struct attributes {
     uint32_t clamp_most;
 };
 
-/* A kernel that does not report the slice sets 0. */
+/* Reads the thread's scheduling attributes. False: it is not of the normal class. A kernel that
+ * does not report the slice sets 0. */
 static bool read_slice(struct attributes *a)
 {
     *a = (struct attributes){.size = sizeof *a};
     return syscall(SYS_sched_getattr, 0, a, sizeof *a, 0) == 0 && a->policy == SCHED_OTHER;
 }
 
+/* Gives the thread short slices, if the kernel lets it choose. */
 static void shorten_slices(void)
 {
     struct attributes a;
@@ -106,7 +110,7 @@ static void shorten_slices(void)
         mine.usual_slice = usual;
 }
 
-/* A time slice that the program has set meanwhile is kept. */
+/* Gives the thread its usual slices back, unless the program has set others meanwhile. */
 static void restore_slices(void)
 {
     struct attributes a;
@@ -117,12 +121,14 @@ static void restore_slices(void)
     mine.usual_slice = 0;
 }
 
+/* How often the kernel has taken the processor from this thread. */
 static long switches(void)
 {
     struct rusage u;
     return getrusage(RUSAGE_THREAD, &u) == 0 ? u.ru_nivcsw : 0;
 }
 
+/* Publishes a processor as this thread's in the PE's control page. */
 static void show(int cpu)
 {
     uint32_t *shown = &shmemi_my_ctl()->processor;
@@ -142,6 +148,7 @@ void shmemi_processor_slept(void)
         mine.since = 0;
 }
 
+/* Gives the thread short slices after a long yield, and its usual ones after many quick yields. */
 static void choose_slice(bool long_yield)
 {
     if (long_yield) {
@@ -153,7 +160,7 @@ static void choose_slice(bool long_yield)
     }
 }
 
-/* Returns the time after it. */
+/* Yields, and returns the time afterwards. */
 static uint64_t yield_and_time(void)
 {
     uint64_t before = shmemi_now();
@@ -164,7 +171,7 @@ static uint64_t yield_and_time(void)
     return now;
 }
 
-/* How many PEs of this node each processor has, by what they have shown last. */
+/* Counts the PEs of this node on each processor, by what they have published last. */
 static void count_pes(uint16_t on[CPU_SETSIZE])
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -177,7 +184,7 @@ static void count_pes(uint16_t on[CPU_SETSIZE])
     }
 }
 
-/* Moves to the processor with the fewest PEs, unless it would be no better there. Threads that look
+/* Moves to the processor with the fewest PEs, unless that would gain nothing. Threads that search
  * at the same time begin at different processors. */
 static void move(void)
 {
@@ -195,7 +202,7 @@ static void move(void)
     }
     if (on[best] + 1 >= on[mine_is])
         return;
-    show(best); /* before others look */
+    show(best); /* published before others search */
     CPU_ZERO(&one);
     CPU_SET(best, &one);
     bool moved = sched_setaffinity(0, sizeof one, &one) == 0;
@@ -206,8 +213,9 @@ static void move(void)
         shmemi_count(&shmemi_state.live->effort.moves, 1);
 }
 
-/* On a processor shared with a computing thread it stays: it does not know where such threads run,
- * and a move puts it behind those of the other processor. */
+/* Searches for a better processor if this thread has shared its own for long enough. Beside a
+ * computing thread it stays: it does not know where such threads run, and a move puts it behind
+ * those of the other processor. */
 static void move_when_due(uint64_t now)
 {
     if (!shmemi_state.moves || mine.brief > QUICK_YIELDS - MOVE_YIELDS)

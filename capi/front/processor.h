@@ -1,4 +1,4 @@
-/* processor.h: whether a thread that waits has its processor for itself, and how it yields it. */
+/* processor.h: whether a waiting thread has its processor for itself, and how it yields it. */
 #ifndef SHMEMI_PROCESSOR_H
 #define SHMEMI_PROCESSOR_H
 
@@ -10,10 +10,11 @@
  * because its last yields let one run. */
 bool shmemi_processor_is_shared(void);
 
-/* Shows the other PEs of the node on which processor the thread is. */
+/* Publishes to the other PEs of the node on which processor this thread runs. */
 void shmemi_processor_show(void);
 
-/* The thread has slept. After a long sleep it may be elsewhere, where others are. */
+/* To be called when the thread has slept: after a long sleep it may be on another processor, which
+ * others use. */
 void shmemi_processor_slept(void);
 
 /* sched_yield, for a thread that waits. */

@@ -1,10 +1,10 @@
 /*
  * program.c: which part of the program's data can be symmetric.
  *
- * That is the content of its writable segments behind the part that the dynamic linker protects
+ * This is the content of its writable segments behind the part that the dynamic linker protects
  * after relocation (RELRO), without the table of functions (.got.plt) that the linker goes on
  * writing to. Globals of shared libraries are not symmetric, as the specification says, and
- * thread-local ones lie elsewhere.
+ * thread-local variables lie elsewhere.
  */
 #define _GNU_SOURCE
 #include "program.h"
@@ -23,10 +23,12 @@
 #define LINK "link the program with -lshmem, or pass memory from shmem_malloc"
 #define HEAP "pass memory from shmem_malloc"
 
+/* Addresses within a segment that must not be symmetric. */
 struct hole {
     uintptr_t from, to;
 };
 
+/* What a search of the program's ELF headers has found so far. */
 struct finder {
     struct shmemi_program *p;
     uintptr_t bias, headers;
@@ -34,6 +36,7 @@ struct finder {
     bool needs;
 };
 
+/* Records that none of the program's data can be symmetric, and why. */
 static void decline(struct shmemi_program *p, const char *cause, const char *remedy)
 {
     p->cause = cause;
@@ -42,7 +45,8 @@ static void decline(struct shmemi_program *p, const char *cause, const char *rem
     p->size = 0;
 }
 
-/* The library may have been installed under a name with a version. */
+/* Reports whether a DT_NEEDED name is this library's. It may have been installed under a name with
+ * a version. */
 static bool is_this_library(const char *needed)
 {
     static const char name[] = "libshmem.so";
@@ -52,14 +56,16 @@ static bool is_this_library(const char *needed)
     return strncmp(base, name, n) == 0 && (base[n] == '\0' || base[n] == '.');
 }
 
-/* The program was linked with another library, and libshmem_preload.so gives its calls to this one
- * (capi/preload/mode_redirect.c). */
+/* Reports whether the program was linked with another library, whose calls libshmem_preload.so
+ * gives to this one (capi/preload/mode_redirect.c). */
 static bool is_redirected(void)
 {
     const int *redirects = dlsym(RTLD_DEFAULT, "shmem_preload_redirects");
     return redirects != NULL && *redirects != 0;
 }
 
+/* Reads the dynamic section: whether the program needs this library, and where the linker
+ * writes. */
 static void read_dynamic(struct finder *f, const ElfW(Phdr) * h)
 {
     const ElfW(Dyn) *all = (const ElfW(Dyn) *)(f->bias + h->p_vaddr);
@@ -73,7 +79,7 @@ static void read_dynamic(struct finder *f, const ElfW(Phdr) * h)
         else if (d->d_tag == DT_PLTRELSZ)
             slots = d->d_un.d_val / sizeof(ElfW(Rela));
     }
-    /* glibc has relocated these in place, where the section may be written. */
+    /* glibc has relocated these in place, if the section may be written. */
     if (names < f->bias)
         names += f->bias;
     if (got != 0 && got < f->bias)
@@ -86,6 +92,7 @@ static void read_dynamic(struct finder *f, const ElfW(Phdr) * h)
     f->holes[1] = (struct hole){(uintptr_t)all, (uintptr_t)all + h->p_memsz};
 }
 
+/* Adds the build ID in a note segment to p->like. */
 static void read_build_id(struct finder *f, const ElfW(Phdr) * h)
 {
     struct shmemi_program *p = f->p;
@@ -103,6 +110,7 @@ static void read_build_id(struct finder *f, const ElfW(Phdr) * h)
     }
 }
 
+/* Adds addresses of a span to the data that can be symmetric. */
 static void add_range(struct shmemi_program *p, const struct shmemi_span *s, uintptr_t from,
                       uintptr_t to)
 {
@@ -116,6 +124,7 @@ static void add_range(struct shmemi_program *p, const struct shmemi_span *s, uin
         (struct shmemi_static){from, to - from, (int64_t)(s->at + (from - s->start))};
 }
 
+/* Adds a writable segment: its pages as a span, and its addresses without holes as ranges. */
 static void add_segment(struct finder *f, const ElfW(Phdr) * h)
 {
     struct shmemi_program *p = f->p;
@@ -150,7 +159,8 @@ static void add_segment(struct finder *f, const ElfW(Phdr) * h)
     }
 }
 
-/* dl_iterate_phdr begins with the program. */
+/* dl_iterate_phdr callback, called for the program itself, which comes first: it reads all its
+ * headers and stops. */
 static int read_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct finder *f = arg;
@@ -173,8 +183,8 @@ static int read_object(struct dl_phdr_info *info, size_t size, void *arg)
     return 1;
 }
 
-/* The start of the allocator's heap, field 47: older kernels put it into the page where .bss ends,
- * unless they randomise addresses. 0: not known. */
+/* The start of the allocator's heap (brk), from field 47 of /proc/self/stat: older kernels put it
+ * into the page where .bss ends, unless they randomise addresses. 0: not known. */
 static uintptr_t heap_start(void)
 {
     char text[2048];
@@ -196,8 +206,8 @@ static uintptr_t heap_start(void)
     return at;
 }
 
-/* The program may have changed the kernel's mappings: protected a part of the data, made it
- * executable, or mapped other memory there. Such parts are left alone. */
+/* Declines if the mappings of the spans are not as the linker made them: the program may have
+ * protected a part of the data, made it executable, or mapped other memory there. */
 static void check_mappings(struct finder *f)
 {
     struct shmemi_program *p = f->p;
@@ -269,12 +279,14 @@ void shmemi_program_find(struct shmemi_program *p, bool moved)
     p->alone = one_thread();
 }
 
+/* Whether an address is in a writable segment of the program. */
 struct lookup {
     uintptr_t at;
     bool yes;
 };
 
-static int ask(struct dl_phdr_info *info, size_t size, void *arg)
+/* dl_iterate_phdr callback for the program itself: answers a lookup. */
+static int find_segment(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct lookup *q = arg;
     (void)size;
@@ -290,6 +302,6 @@ static int ask(struct dl_phdr_info *info, size_t size, void *arg)
 bool shmemi_program_holds(const void *addr)
 {
     struct lookup q = {.at = (uintptr_t)addr};
-    dl_iterate_phdr(ask, &q);
+    dl_iterate_phdr(find_segment, &q);
     return q.yes;
 }

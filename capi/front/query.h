@@ -1,4 +1,4 @@
-/* query.h: a program's queries about its job. */
+/* query.h: behind the public functions that query the job: shmem_my_pe, shmem_ptr and others. */
 #ifndef SHMEMI_QUERY_H
 #define SHMEMI_QUERY_H
 

@@ -1,6 +1,7 @@
 /*
- * quiet.c: fence and quiet for operations that the order of this processor's stores does not cover:
- * copies of a GPU, operations of kernels, and the network, which each context has for itself.
+ * quiet.c: fence and quiet for operations that a memory fence of this processor does not cover:
+ * copies of a GPU, operations of kernels, and operations on the network, which each context has for
+ * itself.
  */
 #include "quiet.h"
 
@@ -15,7 +16,8 @@
 
 #include <stdio.h>
 
-/* False: the call has nothing to do, for the context is SHMEM_CTX_INVALID. */
+/* Ends the job if the context does not exist. False: it is SHMEM_CTX_INVALID, so that the call has
+ * nothing to do. */
 static bool usable(shmem_ctx_t ctx, const char *call)
 {
     if (shmemi_state.n_pes == 0)
@@ -48,7 +50,8 @@ static void describe(const void *subject, char *text, size_t size)
     snprintf(text, size, "%s PE %d", (const char *)subject, shmemi_state.my_pe);
 }
 
-/* Waits for what kernels of this process had pushed when the caller came. */
+/* Waits until the operations that kernels had submitted to the rings when the call began are
+ * complete. */
 static void quiet_rings(const char *call)
 {
     struct shmemi_waiter w = {.ctl = shmemi_my_ctl(),
@@ -80,8 +83,8 @@ static void quiet_network(struct shmemi_context *c, const char *call)
             c->last_quiet = ticket;
             shmemi_write_once(&c->dirty, SHMEMI_QUIETING);
         }
-        /* It stays marked when another thread has posted since, or has begun a later quiet, which
-         * covers its posts. */
+        /* The context stays marked if another thread has posted since, or has begun a later quiet,
+         * which covers its posts. */
         if (rc == SHMEMI_DONE && c->dirty == SHMEMI_QUIETING && c->last_quiet == ticket) {
             shmemi_write_once(&c->dirty, SHMEMI_CLEAN);
             shmemi_write_once(&c->unfenced, 0); /* what is complete needs no fence */

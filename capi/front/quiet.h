@@ -1,5 +1,6 @@
 /*
- * quiet.h: the slow halves of fence and quiet; front.h checks whether they are needed.
+ * quiet.h: fence and quiet when the thread's own memory fence does not suffice (slow halves);
+ * front.h checks whether it does.
  */
 #ifndef SHMEMI_QUIET_H
 #define SHMEMI_QUIET_H
@@ -10,9 +11,10 @@
 
 void shmemi_fence_slow(shmem_ctx_t ctx, const char *call);
 void shmemi_quiet_slow(shmem_ctx_t ctx, const char *call);
-/* A fence that a profiler sees as a range. */
+/* The same, shown to a profiler as a range. */
 void shmemi_fence_ranged(shmem_ctx_t ctx, const char *call);
 void shmemi_quiet_ranged(shmem_ctx_t ctx, const char *call);
+/* Behind shmem_pe_quiet: quiet for operations to one PE. */
 void shmemi_pe_quiet(shmem_ctx_t ctx, int pe, const char *call);
 
 #pragma GCC visibility pop

@@ -31,7 +31,7 @@ static uint32_t category(uint32_t group)
     return (uint32_t)__builtin_ctz(group) + 1;
 }
 
-/* Once for a process: a job that follows shows its ranges in the same domains. */
+/* Makes the domains of a process once: a later job shows its ranges in the same domains. */
 static bool open_domains(void)
 {
     static const char *const names[] = {
@@ -47,6 +47,7 @@ static bool open_domains(void)
     return true;
 }
 
+/* Whether a profiler listens: 1 yes, 0 no, -1 the library was built without ranges. */
 static int listened(void)
 {
     return open_domains() ? 1 : 0;
@@ -102,8 +103,8 @@ void shmemi_range_end(const bool *begun)
         shmemi_range_leave(SHMEMI_RANGES_OF_CALLS);
 }
 
-/* The range of the call that initialises: init learns the groups in its course. The lock of init
- * guards these. */
+/* The call that initialises, and whether its range has begun: init learns the groups in its course.
+ * The lock of init guards these. */
 static const char *initialising;
 static bool shown;
 

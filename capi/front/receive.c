@@ -1,5 +1,5 @@
 /*
- * receive.c: the receivers of two-sided messages.
+ * receive.c: the receivers of two-sided messages (mail.h).
  */
 #define _GNU_SOURCE
 #include "receive.h"
@@ -18,22 +18,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A sender's mailbox: what was given back, and what of it the sender knows. */
+/* How far this PE has read the mailbox of a sender: bytes that are free again, and how many of
+ * these the sender has been told of. */
 struct incoming {
     uint64_t head, returned;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct incoming *incoming; /* by sender */
-static uint32_t first;            /* the sender at which a search of all begins: none is left out */
+static uint32_t first;            /* the sender at which the next search begins: round robin */
 
-/* Landings, each for one message at a time. */
+/* The landings: buffers of the internal area to which senders write parts of long messages, each
+ * for one message at a time. */
 static struct {
-    uint32_t used;   /* a bit for each */
-    uint64_t number; /* the last value of the words of any; with used, atomic */
+    uint32_t used;   /* a bit for each landing */
+    uint64_t number; /* the last value that a signal word of any landing was to get; both atomic */
 } landed;
 
-/* One line of a landing. */
+/* The signal words of a landing, in one cache line. */
 struct words {
     uint64_t there[2]; /* the number of the part that has come, for each half */
     uint64_t unused[6];
@@ -61,13 +63,13 @@ enum outcome { NOTHING, RECEIVED, TOO_SHORT };
 struct receipt {
     char *buf;
     size_t capacity;
-    int tag, pe; /* as wanted */
+    int tag, pe; /* that the call accepts, or ANY */
     const char *call;
 
     enum outcome outcome;
-    int from, with; /* its sender and its tag */
+    int from, with; /* the message's sender and tag */
     uint64_t size, credit;
-    uint32_t send; /* of a long message */
+    uint32_t send; /* the sender's entry of a long message */
     bool is_long;
     struct shmemi_mail_request request;
     uint32_t others; /* messages that the last search has passed over */
@@ -75,7 +77,8 @@ struct receipt {
 
 /* ------------------------------------------------------------------- the search */
 
-/* Takes the first message of a sender that the call may take. (locked) */
+/* Takes the first message of PE pe whose tag the call accepts: copies a short one to the buffer.
+ * False: there is none. The caller holds lock. */
 static bool find_from(struct receipt *r, int pe)
 {
     uint32_t ring = shmemi_state.mailbox_size;
@@ -113,15 +116,15 @@ static bool find_from(struct receipt *r, int pe)
     return true;
 }
 
-/* Takes the first message of any sender that the call may take, round robin behind the sender
- * served last. (locked) */
+/* Takes the first message of any sender whose tag the call accepts, round robin behind the sender
+ * served last. The caller holds lock. */
 static bool find_from_any(struct receipt *r)
 {
     uint32_t n = shmemi_state.n_pes;
     const uint64_t *active = shmemi_mail_here(-(int64_t)shmemi_state.active_offset);
     for (uint32_t k = 0, pe = first; k < n; k++, pe = pe + 1 < n ? pe + 1 : 0) {
         uint64_t bits = shmemi_read_once(&active[pe / 64]) >> (pe % 64);
-        if (bits == 0) { /* none of the next ones of this word has ever sent */
+        if (bits == 0) { /* no later PE of this word has ever sent */
             uint32_t skip = 63 - pe % 64;
             if (pe + skip >= n)
                 skip = n - 1 - pe;
@@ -147,11 +150,11 @@ static bool find(void *subject)
 
 /* --------------------------------------------------------------- long messages */
 
-/* A message that its sender writes, in parts. */
+/* A long message that its sender writes to this PE, in parts. */
 struct writing {
     struct receipt *r;
     int landing;
-    bool lands; /* else it is written to the buffer */
+    bool lands; /* through a landing; else straight to the buffer */
     uint64_t part, number;
     uint64_t k; /* the part that is awaited */
 };
@@ -165,7 +168,8 @@ static void describe_bytes(const void *subject, char *text, size_t size)
              w->k * w->part, r->size, r->with, r->from);
 }
 
-/* Waits for something that does not depend on the program of this PE. False: the sender is lost. */
+/* Waits until ready(w), which does not depend on the program of this PE. False: the sender is
+ * lost. */
 static bool await(struct writing *w, bool (*ready)(void *))
 {
     struct shmemi_send_wait how = {ready, describe_bytes, w, w->r->from, false, w->r->call};
@@ -190,6 +194,7 @@ static void leave_landing(int l)
     shmemi_notify(shmemi_state.my_pe); /* another thread may wait for it */
 }
 
+/* The offset of a landing's signal words, and of its memory. */
 static int64_t words_of(int l)
 {
     return (int64_t)sizeof(struct words) * l - (int64_t)shmemi_state.landings_offset;
@@ -200,7 +205,8 @@ static int64_t memory_of(int l)
     return words_of(SHMEMI_LANDINGS) + (int64_t)SHMEMI_LANDING_BYTES * l;
 }
 
-static void answer(const struct receipt *r, struct shmemi_mail_clear *c)
+/* Writes a reply to the sender of a long message: the number last, which the sender polls. */
+static void send_reply(const struct receipt *r, struct shmemi_mail_clear *c)
 {
     int64_t at = shmemi_mail_answer(r->send, c->number);
     size_t head = sizeof c->number;
@@ -208,7 +214,8 @@ static void answer(const struct receipt *r, struct shmemi_mail_clear *c)
                       c->number, r->call);
 }
 
-/* Reads the bytes of a long message from the sender's memory. */
+/* Reads the bytes of a long message from the sender's symmetric memory, and replies that the sender
+ * may reuse it. False: the sender is lost. */
 static bool read_bytes(struct receipt *r)
 {
     int64_t source = r->request.source;
@@ -223,16 +230,18 @@ static bool read_bytes(struct receipt *r)
                                                             .call = r->call}))
         return false;
     struct shmemi_mail_clear c = {.number = r->request.number, .dest = SHMEMI_MAIL_PRIVATE};
-    answer(r, &c);
+    send_reply(r, &c);
     return true;
 }
 
+/* The bytes of part k. */
 static uint64_t bytes_of(const struct writing *w, uint64_t k)
 {
     uint64_t rest = w->r->size - k * w->part;
     return rest < w->part ? rest : w->part;
 }
 
+/* Where the sender is to write part k: half of the landing, or the buffer. */
 static int64_t dest_of(const struct writing *w, uint64_t k)
 {
     return w->lands ? memory_of(w->landing) + (int64_t)(k & 1) * (SHMEMI_LANDING_BYTES / 2)
@@ -249,7 +258,7 @@ static void request_part(const struct writing *w, uint64_t k)
                                   .signal = words_of(w->landing) +
                                             (int64_t)(k & 1) * (int64_t)sizeof(uint64_t),
                                   .value = w->number + k};
-    answer(w->r, &c);
+    send_reply(w->r, &c);
 }
 
 static bool part_is_there(void *subject)
@@ -259,7 +268,8 @@ static bool part_is_there(void *subject)
     return shmemi_observe(&words->there[w->k & 1]) == w->number + w->k;
 }
 
-/* Two parts are under way at a time. */
+/* Has the sender write all parts, two of which are under way at a time, and copies them from the
+ * landing. False: the sender is lost. */
 static bool have_written(struct writing *w)
 {
     struct receipt *r = w->r;
@@ -280,6 +290,7 @@ static bool have_written(struct writing *w)
     return true;
 }
 
+/* Fetches the bytes of a long message. False: the sender is lost. */
 static bool pull(struct receipt *r)
 {
     if (shmemi_is_lost(r->from))
@@ -309,6 +320,7 @@ static void describe(const void *subject, char *text, size_t size)
              r->others);
 }
 
+/* Begins a receive call. Ends the job if its arguments are wrong. */
 static struct receipt receipt_of(void *buf, size_t capacity, const int *tag, const int *pe,
                                  const char *call)
 {
@@ -326,8 +338,8 @@ static struct receipt receipt_of(void *buf, size_t capacity, const int *tag, con
     return r;
 }
 
-/* Tells the sender that it may send more. A PE that is lost needs no credit, and the call has its
- * message whether the PE gets it or not. */
+/* Adds the bytes of the mailbox that are free again to the sender's credit. A PE that is lost needs
+ * no credit, and the call has its message whether the PE gets it or not. */
 static void give_back(const struct receipt *r)
 {
     if (r->credit == 0 || shmemi_is_lost(r->from))

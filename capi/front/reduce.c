@@ -19,9 +19,9 @@
 #include "team.h"
 
 /*
- * Each PE reduces its own share of the elements, reading that share from every
- * source and writing it to every dest. Only the share's owner ever reads or
- * writes it, so dest may be source.
+ * A reduction in which each PE reduces its own share of the elements: it reads that share from
+ * every source and writes it to every dest. Only the share's owner ever reads or writes it, so dest
+ * may be source.
  */
 void shmemi_coll_reduce_shares(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                                const struct shmemi_reducer *reducer, const char *call)
@@ -74,10 +74,10 @@ static void combine_blocks(struct shmemi_team *t, char *dest, const char *source
 }
 
 /*
- * Between nodes, where reading takes a round trip and writing does not: every PE writes its
- * elements of another PE's share into its own block of that PE's dest, and later the result of its
- * share into the same block, once that PE reports that it has used the elements there. nelems is a
- * multiple of the number of PEs, and dest is not source.
+ * A reduction for several nodes, where reading takes a round trip and writing does not: every PE
+ * writes its elements of another PE's share into its own block of that PE's dest, and later the
+ * result of its share into the same block, once that PE reports that it has used the elements
+ * there. nelems is a multiple of the number of PEs, and dest is not source.
  */
 static void reduce_by_blocks(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                              const struct shmemi_reducer *reducer, const char *call)
@@ -106,7 +106,7 @@ static void reduce_by_blocks(struct shmemi_team *t, char *dest, const char *sour
     shmemi_lent_back(&lent, call);
 }
 
-/* Reductions that do not fit the scratch. */
+/* A reduction of more elements than a slot of the team's scratch memory holds. */
 static void reduce_large(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                          const struct shmemi_reducer *reducer, const char *call)
 {
@@ -154,8 +154,8 @@ int shmemi_reduce_by(shmem_team_t team, void *dest, const void *source, size_t n
     return shmemi_reduce(team, dest, source, nelems, reducer, call);
 }
 
-/* Only this PE reads its part of the sources. No PE writes a piece before all have read it, so that
- * dest may be in source. */
+/* A reducescatter in which each PE combines its part of all sources. No PE writes a piece before
+ * all have read it, so that dest may be in source. */
 static void reducescatter(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                           const struct shmemi_reducer *reducer, const char *call)
 {

@@ -11,7 +11,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Checks the access and the name of one mapping. */
+/* Refuses a buffer with a page in this mapping if its access or name shows that it cannot be
+ * moved. */
 static void check_mapping(struct registration_request *w, uintptr_t at, const char *access,
                           const char *name)
 {
@@ -30,8 +31,8 @@ static void check_mapping(struct registration_request *w, uintptr_t at, const ch
         REFUSE(w, "it is on the stack (allocate it)");
 }
 
-/* Every page has to be private memory with read and write access, as the kernel lists it: pages of
- * a file that others use would no longer be that file's. */
+/* Refuses a buffer unless every page is private memory with read and write access, as the kernel
+ * lists it: pages of a file that others use would no longer be that file's. */
 static void check_mappings(struct registration_request *w)
 {
     struct shmemi_maps maps;
@@ -59,7 +60,8 @@ static bool on_this_stack(const struct registration_request *w)
     return (uintptr_t)__builtin_frame_address(0) - w->start < w->length;
 }
 
-/* Memory of a GPU may have any address: the core finds its chunks. */
+/* Checks a buffer in the memory of a GPU, which may have any address: the core finds the driver's
+ * chunks that it lies in. */
 static void check_lent(struct registration_request *w)
 {
     size_t size;

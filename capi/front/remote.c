@@ -1,9 +1,9 @@
 /*
- * remote.c: requests that the inline functions of front.h do not serve.
+ * remote.c: calls that the inline functions of front.h do not serve.
  *
- * Either the request is wrong, and refuse() says why, or the peer is on another node. Then the
- * operation goes to the core under the endpoint's lock; the core posts it or answers that it has no
- * room; the waiting is done here.
+ * Either an argument is wrong, and refuse() reports why, or the PE is on another node. Then the
+ * operation goes to the core under the endpoint's lock; the core posts it or returns that it has no
+ * room; this file waits.
  */
 #define _GNU_SOURCE
 #include "remote.h"
@@ -25,6 +25,7 @@
 
 /* ------------------------------------------------------------------ checks */
 
+/* Ends the program because the n bytes at addr are not symmetric memory of PE pe, and says why. */
 static SHMEMI_COLD void refuse(const void *addr, size_t n, int pe, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -62,7 +63,7 @@ static int64_t offset_of(const void *addr, size_t n, int pe, const char *call)
     return (int64_t)((uintptr_t)addr - s->heap_base);
 }
 
-/* SHMEM_CHECKS=full: a private context is used by its thread only. */
+/* Under full checks, ends the program if the context is private to another thread. */
 static void check_thread(shmem_ctx_t ctx, const char *call)
 {
     if (shmemi_state.checks == SHMEMI_CHECKS_FULL)
@@ -85,6 +86,7 @@ int64_t shmemi_check_target(const void *addr, size_t n, const void *local, int p
 
 /* ------------------------------------------------------------ the endpoint */
 
+/* Reports whether an operation is an atomic that returns the old value. */
 static bool fetches(const struct shmemi_host_operation *o)
 {
     return o->kind == SHMEMI_OPERATION_AMO && o->op >= SHMEMI_AMO_SWAP;
@@ -101,6 +103,7 @@ static void describe_posting(const void *subject, char *text, size_t size)
     snprintf(text, size, "%s PE %d", p->what, p->pe);
 }
 
+/* Marks that a quiet and a fence of the context have an operation to wait for. */
 static void mark_operations(struct shmemi_context *c)
 {
     shmemi_write_once(&c->dirty, SHMEMI_POSTED);
@@ -110,14 +113,16 @@ static void mark_operations(struct shmemi_context *c)
 /* Whether a later quiet has to wait for an operation, or a later fence to order it. */
 enum mark { UNMARKED, MARKED, MARKED_WHEN_PENDING, UNFENCED_WHEN_PENDING };
 
-/* A blocking get and a blocking fetch are over when the call returns. */
+/* Blocking gets and blocking fetches are complete when the call returns, so no quiet waits for
+ * them. */
 SHMEMI_INLINE enum mark mark_of(const struct shmemi_host_operation *o)
 {
     return !o->nbi && (o->kind == SHMEMI_OPERATION_GET || fetches(o)) ? UNMARKED : MARKED;
 }
 
-/* The marks change under the lock only, so that a quiet of one thread never hides the posts of
- * another. */
+/* Posts an operation to the core once, and marks the context. Returns what the core returns: done,
+ * pending, failed, or SHMEMI_AGAIN if it has no room. The marks change under the lock only, so that
+ * a quiet of one thread never hides the posts of another. */
 SHMEMI_INLINE int try_post(const struct shmemi_host_operation *o, struct shmemi_context *c,
                            enum mark mark)
 {
@@ -131,7 +136,7 @@ SHMEMI_INLINE int try_post(const struct shmemi_host_operation *o, struct shmemi_
     return rc;
 }
 
-/* Posts an operation for which the core had no room, again and again. */
+/* Posts an operation again and again until the core has room for it. */
 static SHMEMI_COLD int wait_for_room(const struct shmemi_host_operation *o,
                                      struct shmemi_context *c, enum mark mark)
 {
@@ -153,7 +158,8 @@ static SHMEMI_COLD int wait_for_room(const struct shmemi_host_operation *o,
     return rc;
 }
 
-/* Returns the core's answer, but never AGAIN. When it is FAILED the call has failed (failure.h). */
+/* Posts an operation, and waits for room in the core if necessary. Returns what the core returns,
+ * never SHMEMI_AGAIN. After SHMEMI_FAILED the call has failed (failure.h). */
 SHMEMI_INLINE int post(struct shmemi_host_operation *o, enum mark mark)
 {
     struct shmemi_context *c = shmemi_context_at(o->ctx);
@@ -166,8 +172,9 @@ SHMEMI_INLINE int post(struct shmemi_host_operation *o, enum mark mark)
     return rc;
 }
 
-/* False: it failed, and so did the call (failure.h). The core holds the request until it is done,
- * so that the core ends this wait and a loss does not. */
+/* Waits until the operation of a request is complete. False: it has failed, and so has the call
+ * (failure.h). The core completes each request, also if its PE is lost, so that a loss need not end
+ * this wait. */
 static bool await(const struct shmemi_request *r, int pe, const char *call)
 {
     struct posting p = {pe, "for the completion at"};
@@ -200,7 +207,7 @@ void shmemi_net_finish(const struct shmemi_request *r, int pe, const char *call)
     await(r, pe, call);
 }
 
-/* At most net_chunk bytes. */
+/* Performs an operation of at most net_chunk bytes. False: it has failed. */
 static bool do_part(struct shmemi_host_operation *o)
 {
     struct shmemi_request r = {0};
@@ -209,7 +216,8 @@ static bool do_part(struct shmemi_host_operation *o)
     return rc != SHMEMI_FAILED && (rc != SHMEMI_PENDING || o->nbi || await(&r, o->pe, o->call));
 }
 
-/* A signal is sent with the last part, of up to net_chunk bytes. */
+/* Performs an operation of more than net_chunk bytes, in parts. A signal is sent with the last
+ * part, of up to net_chunk bytes. */
 static SHMEMI_COLD bool do_parts(const struct shmemi_host_operation *o)
 {
     struct shmemi_host_operation part = *o;
@@ -239,18 +247,18 @@ bool shmemi_net_do(struct shmemi_host_operation *o)
     return (o->nbytes == 0 && o->kind != SHMEMI_OPERATION_PUT_SIGNAL) || do_part(o);
 }
 
-/* Does an atomic operation on another host and returns the fetched value. */
+/* Performs an atomic operation at a PE of another node, and returns the fetched value. */
 static uint64_t net_amo(struct shmemi_host_operation *o)
 {
     struct shmemi_request r = {0};
-    bool answered = fetches(o) && !o->nbi;
-    o->request = answered ? &r : NULL;
-    if (post(o, mark_of(o)) == SHMEMI_PENDING && answered)
+    bool waits = fetches(o) && !o->nbi;
+    o->request = waits ? &r : NULL;
+    if (post(o, mark_of(o)) == SHMEMI_PENDING && waits)
         await(&r, o->pe, o->call);
     return r.value;
 }
 
-/* The library's own messages are no operations of the program: quiet need not wait for them, and a
+/* The library's own messages are not operations of the program: quiet need not wait for them, and a
  * barrier that follows another has nothing to flush (36 us over tcp with it, 8.5 without). Data
  * that is copied when it is posted needs no quiet either: with one, an all-to-all of small blocks
  * took three messages for each pair, not one. */
@@ -278,8 +286,11 @@ bool shmemi_net_lend(struct shmemi_host_operation *o)
 
 /* ------------------------------------------------- the slow halves of front.h */
 
-/* The peer can be reached here under SHMEM_CHECKS=full, and with a GPU. */
+/* These also serve PEs whose memory this process reaches, under SHMEM_CHECKS=full and with a
+ * GPU. */
 
+/* A put or get with checked arguments: by a copy if this process reaches the PE's memory, else by
+ * the network. */
 static void rma(struct shmemi_host_operation *o, const void *at)
 {
     bool puts = o->kind == SHMEMI_OPERATION_PUT;
@@ -322,7 +333,7 @@ static uint64_t apply(const struct shmemi_host_operation *o, enum shmemi_amo op,
     return old;
 }
 
-/* o->op is that of the program: SHMEM_SIGNAL_... */
+/* A put with signal. o->op is the program's: SHMEM_SIGNAL_SET or _ADD. */
 static void put_signal(struct shmemi_host_operation *o, const void *dest, const uint64_t *sig_addr)
 {
     o->offset = offset_of(dest, o->nbytes, o->pe, o->call);
@@ -352,6 +363,8 @@ static void put_signal(struct shmemi_host_operation *o, const void *dest, const 
     }
 }
 
+/* An atomic operation with checked arguments. Returns the old value; a blocking one has it on
+ * return. */
 static uint64_t amo(struct shmemi_host_operation *o, const void *at)
 {
     o->offset = offset_of(at, o->width, o->pe, o->call);
@@ -359,7 +372,7 @@ static uint64_t amo(struct shmemi_host_operation *o, const void *at)
     if (o->nbi)
         need_local(o->dest, o->width, "fetch", o->call);
     shmemi_need_aligned(at, o->width, o->call);
-    uint64_t old = 0; /* what is fetched from a lost PE */
+    uint64_t old = 0; /* the value that a fetch from a lost PE returns */
     if (!shmemi_refuse_lost(o->pe, o->call)) {
         if (!shmemi_reachable(o->pe, o->offset))
             return net_amo(o);
@@ -370,6 +383,7 @@ static uint64_t amo(struct shmemi_host_operation *o, const void *at)
     return old;
 }
 
+/* The group under which a profiler shows an operation. */
 SHMEMI_INLINE uint32_t group_of(const struct shmemi_host_operation *o)
 {
     if (o->kind == SHMEMI_OPERATION_AMO)
@@ -377,8 +391,8 @@ SHMEMI_INLINE uint32_t group_of(const struct shmemi_host_operation *o)
     return o->nbi ? SHMEMI_RANGE_RMA_NONBLOCKING : SHMEMI_RANGE_RMA_BLOCKING;
 }
 
-/* at and sig_addr: the addresses of the operation and of its signal. Returns the value that a
- * blocking atomic has fetched. */
+/* Performs an operation on the symmetric addresses at and sig_addr (its signal's); shown: as a
+ * range. Returns the value that a blocking atomic has fetched. */
 SHMEMI_INLINE uint64_t serve(struct shmemi_host_operation *o, const void *at,
                              const uint64_t *sig_addr, bool shown)
 {
@@ -395,8 +409,9 @@ SHMEMI_INLINE uint64_t serve(struct shmemi_host_operation *o, const void *at,
     }
 }
 
-/* Each slow half makes the record of its operation. There are two of each: one for files of public
- * functions, which shows the call to a profiler, and one for the library's calls within a call. */
+/* Defines the slow halves of an operation, which fill in its record: _ranged for files of public
+ * functions, which shows the call to a profiler, and _slow for the library's calls within a
+ * call. */
 #define HALVES(type, name, params, at, sig_addr, ...)                                              \
     type shmemi_##name##_slow params                                                               \
     {                                                                                              \

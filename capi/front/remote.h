@@ -1,6 +1,6 @@
 /*
- * remote.h: operations on PEs of other nodes, by offset from the user heap (address.h). The
- * arguments are trusted; the public functions check theirs first.
+ * remote.h: operations on PEs of other nodes, by offset from the user heap (address.h). The caller
+ * has checked the arguments; the public functions check theirs first.
  */
 #ifndef SHMEMI_REMOTE_H
 #define SHMEMI_REMOTE_H
@@ -10,29 +10,31 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * Each takes an operation whose kind, ctx, pe, offset and call are set, and what the kind needs
- * (zz_request.h); they set the rest.
+ * The shmemi_net_ functions take an operation whose kind, ctx, pe, offset and call are set, as well
+ * as what the kind needs (zz_request.h); they set the rest.
  *
- * shmemi_net_do does it, of any length: with nbi, a later quiet completes it. False: it failed, and
- * the call has failed (failure.h).
+ * shmemi_net_do performs an operation of any length; with nbi, a later quiet completes it. False:
+ * it failed, and the call has failed (failure.h).
  */
 bool shmemi_net_do(struct shmemi_host_operation *o);
-/* Begins a put, with a signal or without, or a get, of at most net_chunk bytes, for callers that
- * have several under way, each with its request: true when it has to be finished before source may
- * be reused, or dest be read. */
+/* Begins a put, with or without signal, or a get, of at most net_chunk bytes, for callers that have
+ * several under way, each with its request. True: the caller must call shmemi_net_finish before
+ * source may be reused, or dest be read. */
 bool shmemi_net_start(struct shmemi_host_operation *o);
-/* From one part of a put or get to the next. */
+/* Advances a put or get from one part to the next. */
 void shmemi_net_advance(struct shmemi_host_operation *o);
+/* Waits until an operation is complete that shmemi_net_start or shmemi_net_lend has begun. */
 void shmemi_net_finish(const struct shmemi_request *r, int pe, const char *call);
-/* A message of the library's own, a put with signal or an atomic that does not fetch: no quiet of
- * the program waits for it, unless the source may not be reused when the call returns. */
+/* Sends a message of the library's own, a put with signal or an atomic that does not fetch. No
+ * quiet of the program waits for it, unless source may not be reused when the call returns. */
 void shmemi_net_message(struct shmemi_host_operation *o);
-/* The same, of bytes that the caller keeps as they are: true when it has to be finished, by
- * o->request, before source may be reused. Without a request they stay until they have come. */
+/* shmemi_net_message, of bytes that the caller keeps unchanged. True: the caller must call
+ * shmemi_net_finish with o->request before source may be reused. Without a request the bytes stay
+ * unchanged until they have arrived. */
 bool shmemi_net_lend(struct shmemi_host_operation *o);
 
-/* The slow halves of front.h: the peer is far, or the request is wrong. Those called ranged show
- * the call to a profiler. */
+/* The slow halves of the functions in front.h, called if the PE is on another node or an argument
+ * is wrong. The ranged ones show the call to a profiler. */
 #define SHMEMI_HALVES(half)                                                                        \
     void shmemi_put_##half(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,      \
                            const char *call);                                                      \
@@ -53,14 +55,14 @@ bool shmemi_net_lend(struct shmemi_host_operation *o);
 SHMEMI_HALVES(slow)
 SHMEMI_HALVES(ranged)
 
-/* Reports whether op writes: a fetch needs to wake no thread. */
+/* Reports whether op writes; a fetch does not, so that no thread has to be woken. */
 SHMEMI_INLINE bool shmemi_amo_writes(enum shmemi_amo op)
 {
     return op != SHMEMI_AMO_FETCH;
 }
 
-/* The heap offset of n bytes at PE pe. Ends the program if they are not symmetric there, or if
- * `local`, which `what` names, is NULL. */
+/* The offset of n bytes at symmetric address addr from the user heap of PE pe. Ends the program if
+ * they are not symmetric, or if `local`, which `what` names, is NULL. */
 int64_t shmemi_check_target(const void *addr, size_t n, const void *local, int pe, const char *what,
                             const char *call);
 

@@ -1,8 +1,9 @@
 /*
- * report.c: reports of long waits: in the log, when SHMEM_TIMEOUT is over or a signal asks for one;
- * and for other processes, in the live page.
+ * report.c: reports of long waits: in the log, after SHMEM_TIMEOUT or when a signal requests one;
+ * and to other processes, in the status page.
  *
- * Before a report this PE asks the late PEs what they do, so that the report can say so.
+ * Before a report this PE sends the late PEs a request for what they are doing, so that the report
+ * can say it.
  */
 #include "report.h"
 
@@ -14,28 +15,28 @@
 
 #include <stdio.h>
 
-/* How long before a report this PE asks the late PEs. */
+/* How long before a report this PE sends that request. */
 #define PROBE_NS 1000000000u
 
-/* How long a report that a signal has asked for waits for their answers. */
-#define ANSWER_NS 50000000u
+/* How long a report that a signal has requested waits for the replies. */
+#define REPLY_NS 50000000u
 
-/* The report that a signal has asked this thread for, and the start of the wait that it is about.
- */
+/* The report that a signal has requested of this thread: when it is due, and when the wait began
+ * that it is about. */
 static _Thread_local struct {
     uint64_t since, at;
 } due;
 
-/* Shows a wait of SHMEM_TIMEOUT as the user has set it: 0.3 s is not 0 s. */
+/* With how many decimals a report gives its time: as SHMEM_TIMEOUT is set, for 0.3 s is not 0 s. */
 static int decimals(void)
 {
     uint64_t limit = shmemi_state.timeout_ns;
     return limit % 1000000000u == 0 ? 0 : limit % 100000000u == 0 ? 1 : 3;
 }
 
-/* Reports a wait. is_due: because SHMEM_TIMEOUT is over, and not because a user asked. A wait for a
- * PE that has exited well inside the job would never end by itself, so the job ends here. With
- * SHMEM_ON_FAILURE=return the PE is lost, which ends the wait. */
+/* Reports a wait. is_due: because SHMEM_TIMEOUT has passed, and not because a user requested it. A
+ * wait for a PE that has exited well inside the job would never end by itself, so the job ends
+ * here. With SHMEM_ON_FAILURE=return that PE is lost, which ends the wait. */
 static void report(const struct shmemi_waiter *w, uint64_t now, bool is_due)
 {
     char caller[SHMEMI_CALLER], what[512] = "", why[2048] = "", line[3072];
@@ -55,6 +56,7 @@ static void report(const struct shmemi_waiter *w, uint64_t now, bool is_due)
                      "it waits for PE %d, which has exited without shmem_finalize", absent);
 }
 
+/* Sends the late PEs of a wait a request for what they are doing. */
 static void probe(const struct shmemi_waiter *w)
 {
     int32_t late[SHMEMI_LATE];
@@ -62,6 +64,7 @@ static void probe(const struct shmemi_waiter *w)
     shmemi_state.core->probe(late, n);
 }
 
+/* Handles a request of a signal: probes the late PEs, and reports once they had time to reply. */
 static void report_if_requested(struct shmemi_waiter *w, uint64_t now)
 {
     struct shmemi_wait_clock *c = &w->clock;
@@ -71,7 +74,7 @@ static void report_if_requested(struct shmemi_waiter *w, uint64_t now)
         c->requests = requests;
         if (!is_due) {
             due.since = c->since;
-            due.at = now + ANSWER_NS;
+            due.at = now + REPLY_NS;
             probe(w);
         }
     } else if (is_due && now >= due.at) {

@@ -6,11 +6,12 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Reports a wait when SHMEM_TIMEOUT is over, or when a signal has asked for a report. */
+/* Reports a wait in the log if it has lasted SHMEM_TIMEOUT, or if a signal has requested a
+ * report. */
 void shmemi_report(struct shmemi_waiter *w, uint64_t now);
 
-/* Shows a wait to other processes (shmem-info --live), if it is not shown yet. A wait that finds no
- * free place is not shown. */
+/* Publish a wait to other processes (shmem-info --live), and remove it. A wait is not published if
+ * the status page has no free entry. */
 void shmemi_show(struct shmemi_waiter *w);
 void shmemi_unshow(struct shmemi_waiter *w);
 
