@@ -38,7 +38,7 @@ SHMEMI_INLINE int64_t shmemi_mailbox(int sender)
 
 /* Where a sender receives the reply to its request with that number; send is the request's entry in
  * the sender's table. */
-SHMEMI_INLINE int64_t shmemi_mail_answer(uint32_t send, uint64_t number)
+SHMEMI_INLINE int64_t shmemi_mail_reply(uint32_t send, uint64_t number)
 {
     return (int64_t)(sizeof(struct shmemi_mail_send) * send +
                      sizeof(struct shmemi_mail_clear) * (number & 1)) -

@@ -208,7 +208,7 @@ static int64_t memory_of(int l)
 /* Writes a reply to the sender of a long message: the number last, which the sender polls. */
 static void send_reply(const struct receipt *r, struct shmemi_mail_clear *c)
 {
-    int64_t at = shmemi_mail_answer(r->send, c->number);
+    int64_t at = shmemi_mail_reply(r->send, c->number);
     size_t head = sizeof c->number;
     shmemi_mail_store(r->from, at + (int64_t)head, (char *)c + head, sizeof *c - head, at,
                       c->number, r->call);

@@ -1,5 +1,5 @@
 /*
- * report_signal.c: on the signal USR2 this PE reports what it waits for.
+ * report_signal.c: on SIGUSR2 this PE reports what it waits for.
  *
  * The handler is there from the moment the library is loaded until the process ends: a launcher
  * passes the signal to every PE, and a PE before shmem_init or after shmem_finalize must not die of
@@ -21,6 +21,7 @@
 /* How many handlers run now: the core closes the descriptor at 0. */
 static uint32_t running;
 
+/* Requests a report: of waiting threads by a count, and of the core's thread by a descriptor. */
 static void on_signal(int number)
 {
     (void)number;
@@ -61,7 +62,7 @@ void shmemi_report_signal_close(void)
         sched_yield();
 }
 
-__attribute__((constructor)) static void ask_from_the_start(void)
+__attribute__((constructor)) static void handle_from_the_start(void)
 {
     shmemi_report_signal_open();
 }

@@ -16,8 +16,8 @@
 #include "message.h"
 #include "team_ids.h"
 
-/* Each PE reads the elements of the PEs before it. No PE writes a piece before all have read it, so
- * dest may be source. */
+/* A scan in which each PE reads the elements of the first `last` PEs, piece by piece. No PE writes
+ * a piece before all have read it, so dest may be source. */
 static void scan_pieces(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                         int last, const struct shmemi_reducer *reducer, const char *call)
 {
@@ -35,8 +35,8 @@ static void scan_pieces(struct shmemi_team *t, char *dest, const char *source, s
     }
 }
 
-/* An inclusive scan is the prefix up to this PE. For an exclusive one each PE passes its prefix to
- * the next PE. */
+/* A scan of few elements, which fit a slot. An inclusive scan is the prefix up to this PE. For an
+ * exclusive one each PE passes its prefix to the next PE. */
 static void scan_small(struct shmemi_team *t, void *dest, const void *source, size_t nelems,
                        bool inclusive, const struct shmemi_reducer *reducer, const char *call)
 {
@@ -49,7 +49,7 @@ static void scan_small(struct shmemi_team *t, void *dest, const void *source, si
         return;
     }
     if (t->me + 1 < t->n)
-        shmemi_message_data(t, t->me + 1, dest, acc, bytes, NULL, call); /* it is copied */
+        shmemi_message_data(t, t->me + 1, dest, acc, bytes, NULL, call); /* posting copies acc */
     if (t->me > 0)
         shmemi_await(t, t->me - 1, call);
     else
@@ -84,8 +84,9 @@ struct piece {
     const char *call;
 };
 
-/* Each leader sends what its node has to each other one. before = the combination of the nodes
- * before this one, if there are any. */
+/* The first member of each node, its leader, combines a piece of its members and exchanges it with
+ * the other leaders, in the parts of a round. before = the combination of the nodes before this one,
+ * if there are any. */
 static void exchange_totals(const struct piece *p, char *before)
 {
     struct shmemi_team *t = p->t;
@@ -118,12 +119,12 @@ static void exchange_in_steps(const struct piece *p, char *before)
     t->rounds_begun++;
     shmemi_gather(t, t->near, t->n_near, total, p->source, p->n, p->reducer, p->call);
     for (uint32_t distance = 1; distance < nodes && shmemi_collective_holds(); distance *= 2) {
-        int behind = t->leaders[(t->node + distance) % nodes];
-        int ahead = t->leaders[(t->node + nodes - distance) % nodes];
+        int to = t->leaders[(t->node + distance) % nodes];
+        int from = t->leaders[(t->node + nodes - distance) % nodes];
         char *next = total + part;
-        shmemi_message_at(t, behind, in - shmemi_state.peer_base[shmemi_state.my_pe], total, bytes,
+        shmemi_message_at(t, to, in - shmemi_state.peer_base[shmemi_state.my_pe], total, bytes,
                           NULL, p->call);
-        shmemi_await(t, ahead, p->call);
+        shmemi_await(t, from, p->call);
         memcpy(next, total, bytes);
         if (t->node >= distance) {
             memcpy(next, in, bytes);
@@ -137,8 +138,9 @@ static void exchange_in_steps(const struct piece *p, char *before)
     }
 }
 
-/* A leader gives what the nodes before have to its members, in their dest, which nobody reads any
- * more; each combines it with what the members before it have. */
+/* Scans a piece: the first member of a node writes the combination of the nodes before to its
+ * members, in their dest, which no PE reads any more; each combines it with the elements of the
+ * members before it. acc and before: memory for a piece. */
 static void scan_piece(const struct piece *p, char *acc, char *before)
 {
     struct shmemi_team *t = p->t;
@@ -170,6 +172,8 @@ static void scan_piece(const struct piece *p, char *acc, char *before)
         shmemi_clear(p->dest, bytes, p->call);
 }
 
+/* A scan of a team on several nodes, piece by piece: within each node, between the nodes, and
+ * back. */
 static void scan_by_nodes(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                           bool inclusive, const struct shmemi_reducer *reducer, const char *call)
 {

@@ -1,11 +1,12 @@
 /*
- * send.c: the senders of two-sided messages.
+ * send.c: the senders of two-sided messages (mail.h).
  *
- * A record's place in the mailbox is reserved by an atomic operation, so that threads do not wait
- * for each other, and messages of one thread are in its order. A message that is sent whole leaves
- * nothing here. A longer one has one of a few records until its bytes are sent. If its call returns
- * before that, the next call with the same arguments goes on; meanwhile other calls that wait send
- * what its receiver asks for. So two PEs may each send to the other and then receive.
+ * A sender reserves a record's place in its mailbox at the receiver by an atomic operation, so that
+ * threads do not wait for each other, and messages of one thread are in its order. A short message
+ * leaves nothing here. A longer one has an entry of a small table until its bytes are sent. If its
+ * call returns before that (shmemx_send_test), the next call with the same arguments goes on;
+ * meanwhile other calls that wait serve its receiver's requests. So two PEs may each send to the
+ * other and then receive.
  */
 #define _GNU_SOURCE
 #include "send.h"
@@ -24,23 +25,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A message whose bytes the receiver asks for. */
+/* A long message: its receiver replies to the request to send with where the bytes are to go. */
 struct outgoing {
-    bool used, driven; /* under lock; driven: the call that sends it is at it */
-    bool helped;       /* under lock: another call is at it */
-    bool requested;    /* from here on, written by the call that is at it */
-    bool failed;       /* a call that has helped could not send the bytes */
+    /* These three change under lock. */
+    bool used;
+    bool driven; /* the call that sends the message works on it */
+    bool helped; /* another call works on it */
+    /* The rest is written by the call that works on it. */
+    bool requested; /* the request to send is posted */
+    bool failed;    /* a helping call could not send the bytes */
     int tag, pe;
     const char *buf;
     size_t nbytes, done;
-    uint64_t next; /* number of the next answer; it goes on with the next message */
+    uint64_t next; /* number of the next reply; later messages of the entry go on counting */
 };
 
 static struct outgoing outgoing[SHMEMI_MAIL_SENDS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t left; /* how many are used and not driven; changed under lock */
+static uint32_t left; /* entries used and not driven; changed under lock */
 
-static uint64_t *sent; /* for each PE, the bytes of its mailbox that were reserved since init */
+static uint64_t *sent; /* for each receiver, how many bytes of the mailbox were ever reserved */
 
 bool shmemi_send_open(void)
 {
@@ -58,19 +62,21 @@ void shmemi_send_close(void)
     sent = NULL;
 }
 
-/* ------------------------------------------------- answers of the receivers */
+/* ------------------------------------------------- replies of the receivers */
 
-static struct shmemi_mail_clear *answer_of(const struct outgoing *o)
+/* The reply that the receiver of a long message sends next. */
+static struct shmemi_mail_clear *reply_of(const struct outgoing *o)
 {
-    return shmemi_mail_here(shmemi_mail_answer((uint32_t)(o - outgoing), o->next));
+    return shmemi_mail_here(shmemi_mail_reply((uint32_t)(o - outgoing), o->next));
 }
 
-static bool has_answer(const struct outgoing *o)
+static bool has_reply(const struct outgoing *o)
 {
-    return shmemi_observe(&answer_of(o)->number) == o->next;
+    return shmemi_observe(&reply_of(o)->number) == o->next;
 }
 
-/* Copies bytes to where the receiver wants them, and then sets its word. */
+/* Writes bytes to where the receiver's reply says, and then the signal word that the receiver
+ * polls. False: the receiver is lost. */
 static bool put(int pe, const struct shmemi_mail_clear *c, const char *bytes, const char *call)
 {
     char *control = shmemi_state.peer_base[pe], *base = shmemi_reachable(pe, c->dest);
@@ -98,10 +104,11 @@ static bool put(int pe, const struct shmemi_mail_clear *c, const char *bytes, co
     return true;
 }
 
-/* Performs the next request of a receiver for bytes. */
+/* Does what the next reply of a receiver says: writes the part that it names, or notes that the
+ * receiver has read all bytes itself. False: the receiver is lost. */
 static bool serve_receiver(struct outgoing *o, const char *call)
 {
-    struct shmemi_mail_clear c = *answer_of(o);
+    struct shmemi_mail_clear c = *reply_of(o);
     if (c.dest == SHMEMI_MAIL_PRIVATE)
         c.nbytes = o->nbytes - o->done;
     else if (c.nbytes > o->nbytes - o->done)
@@ -115,18 +122,19 @@ static bool serve_receiver(struct outgoing *o, const char *call)
     return true;
 }
 
-/* The first message that no call is at although its receiver waits. (locked) */
+/* The first long message whose receiver waits while no call works on it. The caller holds lock. */
 static struct outgoing *first_due(void)
 {
     for (int i = 0; i < SHMEMI_MAIL_SENDS; i++) {
         struct outgoing *o = &outgoing[i];
         if (o->used && !o->driven && !o->helped && o->requested && !o->failed &&
-            o->done < o->nbytes && !shmemi_is_lost(o->pe) && has_answer(o))
+            o->done < o->nbytes && !shmemi_is_lost(o->pe) && has_reply(o))
             return o;
     }
     return NULL;
 }
 
+/* Reports whether there is such a message; most calls check one count. */
 static bool is_due(void)
 {
     if (SHMEMI_LIKELY(shmemi_read_once(&left) == 0))
@@ -137,6 +145,7 @@ static bool is_due(void)
     return due;
 }
 
+/* Serves the receiver of a long message whose own call has returned. */
 static void help(const char *call)
 {
     pthread_mutex_lock(&lock);
@@ -152,7 +161,7 @@ static void help(const char *call)
     pthread_mutex_lock(&lock);
     o->helped = false;
     pthread_mutex_unlock(&lock);
-    shmemi_notify(shmemi_state.my_pe); /* that call may wait for the record */
+    shmemi_notify(shmemi_state.my_pe); /* that call may wait for the entry */
 }
 
 bool shmemi_send_await(const struct shmemi_send_wait *w)
@@ -180,18 +189,18 @@ void shmemi_send_progress(const char *call)
 
 /* ------------------------------------------------------------- waiting for room */
 
-/* A send under way, and the resource that it waits for. */
+/* A send call, and what it waits for. */
 struct sending {
     const char *buf;
     size_t nbytes;
     int tag, pe;
-    bool waits; /* else it returns where it would have to */
+    bool waits; /* shmemx_send; else shmemx_send_test, which returns instead */
     const char *call;
     struct outgoing *o;
-    uint64_t mark, at; /* of the record in the mailbox */
+    uint64_t mark, at; /* the record's first word, and its place in the mailbox */
 };
 
-enum { NOT_YET, SENT }; /* or SHMEMI_FAILED */
+enum { NOT_YET, SENT }; /* results of a send, beside SHMEMI_FAILED */
 
 static void describe(const void *subject, char *text, size_t size)
 {
@@ -212,7 +221,8 @@ static void describe(const void *subject, char *text, size_t size)
                  s->tag, s->o->done, s->nbytes, s->pe);
 }
 
-/* Reports whether the call may go on. Otherwise the PE is lost, or the call returns as it is. */
+/* Waits, in shmemx_send, until ready(s). False: the PE is lost, or the call returns without having
+ * sent. */
 static bool await(struct sending *s, bool (*ready)(void *))
 {
     struct shmemi_send_wait w = {ready, describe, s, s->pe, true, s->call};
@@ -226,7 +236,7 @@ static bool await(struct sending *s, bool (*ready)(void *))
     return ready(s);
 }
 
-/* The result of a call that may not go on. */
+/* The result of a call for which await has returned false. */
 static int stopped(const struct sending *s)
 {
     if (shmemi_refuse_lost(s->pe, s->call))
@@ -236,6 +246,7 @@ static int stopped(const struct sending *s)
 
 /* ---------------------------------------------------------------- the mailbox */
 
+/* Reserves the record's place in the mailbox, if the receiver's credit allows it. */
 static bool has_room(void *subject)
 {
     struct sending *s = subject;
@@ -250,7 +261,7 @@ static bool has_room(void *subject)
     return true;
 }
 
-/* From now on the receiver looks into the caller's mailbox. */
+/* Sets this PE's bit at the receiver, which from now on searches this PE's mailbox. */
 static void appear(int pe, const char *call)
 {
     int me = shmemi_state.my_pe;
@@ -258,7 +269,8 @@ static void appear(int pe, const char *call)
     shmemi_mail_apply(pe, word, SHMEMI_AMO_OR, (uint64_t)1 << (me % 64), call);
 }
 
-/* Writes the record at the place that is reserved for it. */
+/* Writes the record at its reserved place: tag, bytes, and last the mark that shows it to the
+ * receiver. */
 static void post_record(const struct sending *s, uint32_t send, const void *bytes)
 {
     size_t n = shmemi_mail_bytes(s->mark) - sizeof(struct shmemi_mail);
@@ -291,7 +303,8 @@ static bool is_same(const struct outgoing *o, const struct sending *s)
     return o->buf == s->buf && o->nbytes == s->nbytes && o->tag == s->tag && o->pe == s->pe;
 }
 
-/* Takes the record of the message if a call has left it, or else a free one. */
+/* Takes the entry of the message that an earlier call with the same arguments has left, or a free
+ * one. False: there is none. */
 static bool claim(void *subject)
 {
     struct sending *s = subject;
@@ -322,6 +335,8 @@ static bool claim(void *subject)
     return o != NULL;
 }
 
+/* Frees the entry of a long message; ends false: leaves it to the next call with the same
+ * arguments. */
 static void leave(struct outgoing *o, bool ends)
 {
     pthread_mutex_lock(&lock);
@@ -331,22 +346,24 @@ static void leave(struct outgoing *o, bool ends)
         shmemi_count(&left, 1);
     pthread_mutex_unlock(&lock);
     if (ends)
-        shmemi_notify(shmemi_state.my_pe); /* another thread may wait for the record */
+        shmemi_notify(shmemi_state.my_pe); /* another thread may wait for an entry */
 }
 
-/* The receiver is lost. A late reply of it must not count for the next message in this slot. */
+/* Frees the entry of a message whose receiver is lost. A late reply of it must not count for the
+ * next message in this entry. */
 static void abandon(struct outgoing *o)
 {
     o->next += 2 + o->nbytes / (SHMEMI_LANDING_BYTES / 2);
     leave(o, true);
 }
 
-static bool is_answered(void *subject)
+static bool is_replied(void *subject)
 {
     const struct sending *s = subject;
-    return has_answer(s->o);
+    return has_reply(s->o);
 }
 
+/* Posts the request to send. False: there is no room for it, or the PE is lost. */
 static bool request(struct sending *s)
 {
     struct outgoing *o = s->o;
@@ -360,6 +377,8 @@ static bool request(struct sending *s)
     return true;
 }
 
+/* Sends a message that is too long for a record: posts a request to send, and serves the
+ * replies. */
 static int send_long(struct sending *s)
 {
     if (!await(s, claim))
@@ -376,13 +395,13 @@ static int send_long(struct sending *s)
             leave(o, true);
             return SENT;
         }
-        if (o->requested ? !await(s, is_answered) : !request(s)) {
+        if (o->requested ? !await(s, is_replied) : !request(s)) {
             if (shmemi_is_lost(s->pe))
                 break;
             leave(o, !o->requested);
             return stopped(s);
         }
-        if (o->requested && has_answer(o) && !serve_receiver(o, s->call)) {
+        if (o->requested && has_reply(o) && !serve_receiver(o, s->call)) {
             abandon(o);
             return SHMEMI_FAILED;
         }
@@ -405,6 +424,7 @@ static void check(const struct sending *s)
         shmemi_abort(s->call, "pass memory of this PE", "buf is NULL, with %zu bytes", s->nbytes);
 }
 
+/* A send call: SENT, NOT_YET (shmemx_send_test only), or SHMEMI_FAILED. */
 static int send(struct sending *s)
 {
     check(s);

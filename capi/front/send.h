@@ -1,5 +1,5 @@
 /*
- * send.h: the senders of two-sided messages, and waits during which they go on.
+ * send.h: the senders of two-sided messages, and waits in which a PE goes on serving receivers.
  */
 #ifndef SHMEMI_SEND_H
 #define SHMEMI_SEND_H
@@ -16,19 +16,19 @@ int shmemi_send_test(const void *buf, size_t nbytes, int tag, int pe, const char
 bool shmemi_send_open(void);
 void shmemi_send_close(void);
 
-/* What a call waits for. */
+/* A wait of a two-sided call. */
 struct shmemi_send_wait {
-    bool (*ready)(void *subject); /* may take what it finds: after true it is not called again */
+    bool (*ready)(void *subject); /* may claim what it finds: not called again after true */
     shmemi_describe describe;
     void *subject;
-    int pe; /* whose loss ends the wait, or SHMEMI_MAIL_ANY: that of any PE, as in other waits */
+    int pe; /* whose loss ends the wait; SHMEMI_MAIL_ANY: the loss of any PE, as in other waits */
     bool limited;
     const char *call;
 };
 
-/* Waits, and meanwhile sends what receivers ask of messages whose calls have returned. Reports
- * whether it is ready; else a PE is lost, which only for SHMEMI_MAIL_ANY the thread's last error
- * reports, or the limit of the thread is over. */
+/* Waits until ready(subject), and meanwhile serves requests of receivers for messages whose calls
+ * have returned. False: a PE is lost, which only for SHMEMI_MAIL_ANY the thread's last error
+ * reports, or, for a limited wait, the time limit of the thread has passed. */
 bool shmemi_send_await(const struct shmemi_send_wait *w);
 
 /* Makes progress on long messages, for calls that do not wait. */

@@ -28,8 +28,8 @@
 #include <linux/membarrier.h>
 #include <time.h>
 
-/* A membarrier takes microseconds. A thread that has waited this long for another's, whose process
- * was stopped or has ended in it, makes its own. */
+/* A membarrier takes microseconds. A thread that has waited this long for the one of another
+ * process, which was stopped or has ended in it, runs its own. */
 #define PATIENCE_NS 10000000u
 
 bool shmemi_register_sleepers(void)
@@ -46,6 +46,7 @@ static void membarrier(void)
     shmemi_count(&shmemi_state.live->effort.membarriers, 1);
 }
 
+/* Sets the flag that makes writers wake this thread, and notes which membarrier has to run. */
 static void announce(struct shmemi_waiter *w)
 {
     w->wakes = shmemi_observe(&w->ctl->wakes);
@@ -55,8 +56,9 @@ static void announce(struct shmemi_waiter *w)
     w->membarrier = shmemi_load_announced(&shmemi_node_ctl()->membarriers_begun) + 1;
 }
 
-/* Runs the next membarrier, unless one is under way. */
-static bool make(struct shmemi_ctl *first)
+/* Runs the node's next membarrier. False: one is under way. first: the control page of the node's
+ * first PE. */
+static bool run_next(struct shmemi_ctl *first)
 {
     uint32_t done = shmemi_load_announced(&first->membarriers_done), begun = done;
     if (!shmemi_announce_if(&first->membarriers_begun, &begun, done + 1))
@@ -66,7 +68,8 @@ static bool make(struct shmemi_ctl *first)
     return true;
 }
 
-static bool is_done(const struct shmemi_ctl *first, uint32_t number)
+/* Reports whether the node's membarrier of that number has run. */
+static bool has_run(const struct shmemi_ctl *first, uint32_t number)
 {
     return (int32_t)(shmemi_observe(&first->membarriers_done) - number) >= 0;
 }
@@ -80,11 +83,11 @@ bool shmemi_prepare_sleep(struct shmemi_waiter *w)
         return w->stage == SHMEMI_READY;
     }
     struct shmemi_ctl *first = shmemi_node_ctl();
-    if (is_done(first, w->membarrier)) {
+    if (has_run(first, w->membarrier)) {
         shmemi_count(&shmemi_state.live->effort.membarriers_shared, 1);
     } else if (shmemi_now() - w->announced > PATIENCE_NS) {
         membarrier();
-    } else if (!make(first)) {
+    } else if (!run_next(first)) {
         shmemi_yield();
         return false;
     }

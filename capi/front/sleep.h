@@ -6,13 +6,13 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Registers the process for the membarrier that sleepers issue. Cheap while the process has one
- * thread, some milliseconds afterwards, so init does it first. Reports whether sleepers may rely on
- * it. */
+/* Registers the process for the membarrier that sleepers issue. That is cheap while the process has
+ * one thread and takes some milliseconds afterwards, so init does it first. Reports whether
+ * sleepers may rely on it. */
 bool shmemi_register_sleepers(void);
 
-/* One step before a sleep: announces the sleeper, or sees to the membarrier that makes writers see
- * it. Returns true when the thread may sleep, after one more check of its condition. */
+/* A step towards a sleep: announces the sleeper, or makes sure that the membarrier has run that
+ * makes writers see it. True: the thread may sleep, after one more check of its condition. */
 bool shmemi_prepare_sleep(struct shmemi_waiter *w);
 
 enum shmemi_sleep_end {

@@ -1,5 +1,5 @@
 /*
- * spell.c: messages in the words of NVSHMEM, for a program that calls the library by its names.
+ * spell.c: messages with NVSHMEM's names, for a program that calls the library by them.
  *
  * The library knows calls by the names of OpenSHMEM. Settings keep their own names in both cases.
  */
@@ -23,6 +23,7 @@ bool shmemi_is_nvshmem(void)
     return shmemi_read_once(&nvshmem) != 0;
 }
 
+/* Beginnings of names, and what NVSHMEM's have before them. */
 static const struct {
     const char *begins, *with;
 } words[] = {

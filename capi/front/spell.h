@@ -1,4 +1,4 @@
-/* spell.h: messages in the words of NVSHMEM, for a program that calls the library by its names. */
+/* spell.h: messages with NVSHMEM's names, for a program that calls the library by them. */
 #ifndef SHMEMI_SPELL_H
 #define SHMEMI_SPELL_H
 
@@ -7,8 +7,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Spells the names of calls and constants in a text as NVSHMEM does, where the program has come in
- * by its names. size is that of the array. Safe in signal handlers. */
+/* Replaces the names of calls and constants in a text by NVSHMEM's, if the program calls the
+ * library by those. size is that of the array. Safe in signal handlers. */
 void shmemi_spell(char *text, size_t size);
 bool shmemi_is_nvshmem(void);
 

@@ -1,5 +1,5 @@
 /*
- * standard_files.c: no descriptor of the library takes the number of a standard stream.
+ * standard_files.c: keeps descriptors of the library off the numbers of the standard streams.
  *
  * The kernel gives a new file the lowest free number. In a program that was started without a
  * standard stream, this is 0, 1 or 2: what the program prints would then go into a socket of the
@@ -12,8 +12,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* Reads and writes of an O_PATH descriptor fail with EBADF, as on the closed one, and a program
- * that the process executes finds it closed. */
+/* Opens "/" with O_PATH: reads and writes of such a descriptor fail with EBADF,
+ * as on the closed one, and a program that the process executes finds it closed. */
 void shmemi_occupy_standard_files(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {

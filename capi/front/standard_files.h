@@ -1,10 +1,10 @@
-/* standard_files.h: no descriptor of the library takes the number of a standard stream. */
+/* standard_files.h: keeps descriptors of the library off the numbers of the standard streams. */
 #ifndef SHMEMI_STANDARD_FILES_H
 #define SHMEMI_STANDARD_FILES_H
 
 #pragma GCC visibility push(hidden)
 
-/* Occupies those of the descriptors 0 to 2 that are closed. */
+/* Opens "/" at each of the descriptors 0 to 2 that is closed. */
 void shmemi_occupy_standard_files(void);
 
 #pragma GCC visibility pop

@@ -1,5 +1,5 @@
 /*
- * start.c: the arguments of a program that brings its job together itself.
+ * start.c: checks the arguments of the calls by which a program joins a job that it forms itself.
  */
 #include "start.h"
 
@@ -21,6 +21,7 @@ int shmemi_get_uniqueid(shmemx_uniqueid_t *uid, const char *call)
     return shmemi_make_uniqueid(uid, call);
 }
 
+/* 0 if pe can be one of n_pes PEs, else -1 after a message. */
 static int check_number(int pe, int n_pes, const char *call)
 {
     if (n_pes >= 1 && pe >= 0 && pe < n_pes)

@@ -1,12 +1,12 @@
 /*
- * statics.c: gives the program's statics to the memory file of the node.
+ * statics.c: moves the program's statics to the memory file of the node.
  *
  * Their contents are copied into the file, and the file is mapped over them. Most of a large .bss
  * has never been touched: only pages that the kernel has for it are copied, and only if they hold
  * something, so that the rest costs neither time nor memory.
  *
- * At finalize they stay where they are: to take them back would mean a moment in which a store of a
- * thread of the program is lost. The next init moves them on.
+ * At finalize the statics stay in the file: to take them back would mean a moment in which a store
+ * of a thread of the program is lost. The next init moves them to its own file.
  */
 #define _GNU_SOURCE
 #include "statics.h"
@@ -31,9 +31,9 @@
 static struct shmemi_program program; /* as found at the last init */
 static struct shmemi_program moved;   /* what is in the memory file */
 static int file = -1;                 /* that file, or -1 */
-static uint64_t place;
+static uint64_t place;                /* where in it this PE's statics begin */
 
-/* Around all of these, and held while the process forks. */
+/* Guards the four variables above; held while the process forks. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 void shmemi_statics_lock(void)
@@ -63,7 +63,7 @@ void shmemi_statics_forget(void)
 /* ------------------------------------------------------------- what to move */
 
 /* Not memcpy: AddressSanitizer's rejects the red zones between two globals. Nor may the compiler
- * turn the loop into a call of it. */
+ * turn the loop into a call of it (the fence). */
 __attribute__((no_sanitize("address", "thread"))) void shmemi_copy_pages(void *to, const void *from,
                                                                          size_t n)
 {
@@ -103,14 +103,15 @@ bool shmemi_file_written(int of, uint64_t *from, uint64_t *to)
     return true;
 }
 
-/* The kernel's answer, for each page of a span from `first` on, to whether it may hold something.
- */
+/* A window of /proc/self/pagemap: for n pages from the page number `first` on, whether they may
+ * hold something. */
 struct kernel_view {
-    int pagemap; /* -1: every page may */
+    int pagemap; /* -1: unreadable, so every page may */
     size_t first, n;
     uint64_t entries[512];
 };
 
+/* Reports whether a page may hold something: the kernel has memory or swap for it. */
 static bool touched(struct kernel_view *v, uintptr_t page)
 {
     enum { SWAPPED = 62, PRESENT = 63 };
@@ -128,8 +129,8 @@ static bool touched(struct kernel_view *v, uintptr_t page)
     return (v->entries[number - v->first] & (1ull << SWAPPED | 1ull << PRESENT)) != 0;
 }
 
-/* Finds how far the pages from `at` on, up to `end`, are alike: in *data, whether they may hold
- * something. Returns the end of that run. */
+/* Finds how far the pages of a span from `at` on, up to `end`, are alike; *data: whether they may
+ * hold something. Returns the end of that run. */
 static size_t run(struct kernel_view *v, const struct shmemi_span *s, size_t at, size_t end,
                   bool *data)
 {
@@ -152,10 +153,11 @@ static size_t run(struct kernel_view *v, const struct shmemi_span *s, size_t at,
 
 /* ------------------------------------------------------------------- moving */
 
+/* Where the statics move to. */
 struct move {
     int file;
     uint64_t place;
-    char *area; /* where this process has it already */
+    char *area; /* where this process has that part of the file mapped */
 };
 
 static int map_over(const struct move *m, const struct shmemi_span *s, size_t at, size_t n)
@@ -168,9 +170,10 @@ static int map_over(const struct move *m, const struct shmemi_span *s, size_t at
 }
 
 /*
- * A store of another thread between the copy of a page and its mapping is lost. A process with one
- * thread has no such store. In others each page that holds something is mapped by itself, so that
- * the gap is less than a microsecond; holes are mapped as a whole.
+ * Copies a span to the file, and maps the file over it. A store of another thread between the copy
+ * of a page and its mapping is lost. A process with one thread (alone) has no such store. In others
+ * each page that holds something is mapped by itself, so that the gap is less than a microsecond;
+ * holes are mapped as a whole.
  */
 static int move_span(const struct move *m, const struct shmemi_span *s, bool alone,
                      struct kernel_view *v)
@@ -196,7 +199,7 @@ static void move_all(const struct move *m)
     struct kernel_view v = {.pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)};
     sigset_t all, before;
     sigfillset(&all);
-    /* A store of a signal handler would be lost, too. */
+    /* The store of a signal handler in between would be lost, too. */
     pthread_sigmask(SIG_BLOCK, &all, &before);
     int rc = 0;
     for (uint32_t i = 0; i < program.n_spans && rc == 0; i++)
@@ -205,7 +208,7 @@ static void move_all(const struct move *m)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (v.pagemap >= 0)
         close(v.pagemap);
-    if (rc != 0) /* fork would not find the moved part of them */
+    if (rc != 0) /* fork would not find the part that has moved */
         shmemi_abort("shmem_init", "set SHMEM_STATICS=off, if the program does not need them",
                      "map %zu bytes of the program's statics: %s", program.size, strerror(cause));
 }
@@ -223,6 +226,7 @@ void shmemi_statics_offer(struct shmemi_init_args *args)
     args->statics_remedy = program.remedy;
 }
 
+/* Moves the statics to the job's memory file, and lists them in the state. 0, or -1 and error. */
 static int take(char *error, size_t size)
 {
     struct shmemi_state *s = &shmemi_state;

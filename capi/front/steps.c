@@ -1,5 +1,5 @@
 /*
- * steps.c: the steps in which the PEs of a node exchange lines.
+ * steps.c: plans the steps in which the PEs of a node exchange lines.
  *
  * Why small groups: a line takes some .2 us from a PE to one that waits for it (Xeon, 32
  * processors), and each further line of a step .1 us. A counter to which all add took 1.4 us with
@@ -7,7 +7,8 @@
  */
 #include "steps.h"
 
-/* Divides m PEs into groups. Returns false if m has other factors, or the lines do not suffice. */
+/* Plans steps for m PEs, whose groups' sizes are the factors of m. False: m has a factor other than
+ * 2, 3, 5 and 7, or the steps need too many lines. */
 static bool divide(uint32_t m, uint32_t me, struct shmemi_steps *steps)
 {
     static const uint8_t groups[] = {4, 2, 3, 5, 7};
@@ -29,7 +30,7 @@ static bool divide(uint32_t m, uint32_t me, struct shmemi_steps *steps)
     return m == 1 && line <= SHMEMI_LINES;
 }
 
-/* Powers of two up to 2^14 can be divided. */
+/* Lets as many PEs take part as can be divided into groups; powers of two up to 2^14 can. */
 struct shmemi_steps shmemi_plan_steps(uint32_t n, uint32_t me)
 {
     struct shmemi_steps steps;

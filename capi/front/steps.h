@@ -1,4 +1,4 @@
-/* steps.h: the steps in which the PEs of a node exchange lines (lines.h), by their number. */
+/* steps.h: plans the steps in which the PEs of a node exchange lines (lines.h). */
 #ifndef SHMEMI_STEPS_H
 #define SHMEMI_STEPS_H
 
@@ -8,21 +8,21 @@
 
 enum {
     SHMEMI_MOST_STEPS = 8,
-    SHMEMI_LINE_SETS = 2, /* for exchanges one after the other */
+    SHMEMI_LINE_SETS = 2, /* used in turn by consecutive exchanges */
     SHMEMI_LINES = SHMEMI_LINES_BYTES / SHMEMI_CACHE_LINE / SHMEMI_LINE_SETS,
 };
 
 /* The first lines of a set: the contribution of a PE that takes no part in the steps, the result
- * for it, and what the first PE of the node gives to all. Those of the steps follow: for each one a
- * line from each other PE of the group. */
+ * for that PE, and the data that the first PE of the node spreads to all. The lines of the steps
+ * follow: for each step one from each other PE of the group. */
 enum { SHMEMI_LINE_GIVEN, SHMEMI_LINE_RESULT, SHMEMI_LINE_SPREAD, SHMEMI_LINES_OF_STEPS };
 
-/* A step of one PE: the members of its group are first, first + stride, and so on, and it is the
- * digit-th of them. */
+/* A step, as one PE takes part in it: the members of its group are PE first, first + stride, and so
+ * on, and the PE is the digit-th of them. */
 struct shmemi_step {
     uint32_t first, stride;
     uint8_t size, digit;
-    uint8_t line; /* the first of its lines */
+    uint8_t line; /* the first line that others of the group write at this PE */
 };
 
 /* The first `whole` PEs take part in all steps. Each PE beyond them gives its contribution to one
@@ -33,7 +33,7 @@ struct shmemi_steps {
     struct shmemi_step step[SHMEMI_MOST_STEPS];
 };
 
-/* The steps of PE `me` of n PEs. At least half of them take part in all. */
+/* The steps of PE `me` of n PEs on a node. At least half of the PEs take part in all steps. */
 struct shmemi_steps shmemi_plan_steps(uint32_t n, uint32_t me);
 
 #pragma GCC visibility pop

@@ -24,7 +24,7 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static bool ready;
 
-/* The file lies beside the library, as the core does. */
+/* The path of the file with the library's kernels, which lies beside this library. */
 static void kernels_path(char *path, size_t size)
 {
     const char *front = shmemi_front_path(), *slash = strrchr(front, '/');
@@ -56,7 +56,8 @@ void shmemi_streams_end(void)
     pthread_mutex_unlock(&mutex);
 }
 
-/* The first check of a call: there is a job, and it has a GPU. */
+/* The first check of a call on a stream: ends the program unless there is a job and this PE has a
+ * GPU. */
 static void begin(const char *call)
 {
     char error[1024] = "";
@@ -72,14 +73,15 @@ static void begin(const char *call)
         shmemi_abort(call, NULL, "%s", error);
 }
 
+/* Gives a call to its CUDA stream. Ends the program if the driver refuses it. */
 static void queue(struct shmemi_stream_work w, struct CUstream_st *stream, const char *call)
 {
     if (SHMEMI_UNLIKELY(shmemi_state.core->stream_call(w.what, &w.call, stream) != SHMEMI_DONE))
         shmemi_abort(call, NULL, "%s", shmemi_state.core->error());
 }
 
-/* The address in the heap. For a registered buffer the program may pass the buffer's own address.
- */
+/* Checks a symmetric argument and returns its address in the heap; for a registered buffer the
+ * program may pass the buffer's own address. */
 static void *symmetric(const char *name, const void *p, size_t n, size_t align, const char *call)
 {
     int64_t offset = shmemi_in_heap(p, n) ? (int64_t)((uintptr_t)p - shmemi_state.heap_base)
@@ -99,7 +101,7 @@ static void check_local(const char *name, const void *p, const char *call)
         shmemi_abort(call, "pass memory of this PE", "the local %s is NULL", name);
 }
 
-/* The bits of a value of up to 8 bytes. */
+/* A value of up to 8 bytes as a word. */
 static uint64_t word(const void *value, size_t n)
 {
     uint64_t bits = 0;
@@ -230,7 +232,7 @@ static void put_notify(void *dest, const void *source, size_t n, int notify, int
         dest = symmetric("dest", dest, n, 1, call);
         check_local("source", source, call);
     } else {
-        dest = (void *)shmemi_state.heap_base; /* the program's need not be an address */
+        dest = (void *)shmemi_state.heap_base; /* the program's dest may be any value */
     }
     queue(shmemi_work_put_notify(dest, source, n, notify, pe, nbi), stream, call);
 }
@@ -354,7 +356,8 @@ int shmemi_stream_broadcast(shmem_team_t team, void *dest, const void *source, s
     return 0;
 }
 
-/* blocks: each PE takes another part of source, as in alltoall; else all of it, as in fcollect. */
+/* fcollect and alltoall on a stream. blocks: each PE takes another part of source, as in alltoall;
+ * else all of it, as in fcollect. */
 static int exchange(bool blocks, shmem_team_t team, void *dest, const void *source, size_t n,
                     struct CUstream_st *stream, const char *call)
 {
@@ -383,7 +386,8 @@ int shmemi_stream_alltoall(shmem_team_t team, void *dest, const void *source, si
     return exchange(true, team, dest, source, n, stream, call);
 }
 
-/* scatter: source has a part of n elements for each PE, and each gets one. */
+/* reduce and reducescatter on a stream. scatter: source has a part of n elements for each PE, and
+ * each gets one. */
 static int combine(bool scatter, shmem_team_t team, void *dest, const void *source, size_t n,
                    uint32_t width, int op, struct CUstream_st *stream, const char *call)
 {

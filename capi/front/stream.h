@@ -1,6 +1,6 @@
 /*
- * stream.h: calls that a CUDA stream executes, behind shmemx.h. Here the arguments are checked and
- * packed; the core decides how the stream executes each.
+ * stream.h: calls that a CUDA stream executes, behind shmemx.h. These functions check and pack the
+ * arguments; the core decides how the stream executes each.
  */
 #ifndef SHMEMI_STREAM_H
 #define SHMEMI_STREAM_H
@@ -67,8 +67,8 @@ int shmemi_stream_alltoall(shmem_team_t team, void *dest, const void *source, si
 int shmemi_stream_reduce(shmem_team_t team, void *dest, const void *source, size_t n,
                          uint32_t width, int op, struct CUstream_st *stream, const char *call);
 
-/* Loads the library's kernels, if they are not loaded. 0, or -1 and error has the reason. Without
- * their file the error comes only when a call needs them. */
+/* Loads the library's kernels, unless they are loaded. 0, or -1 and error has the reason. If their
+ * file is missing, the error comes only when a call needs them. */
 int shmemi_streams_begin(char *error, size_t size);
 void shmemi_streams_end(void);
 

@@ -1,6 +1,5 @@
 /*
- * strided.h: put and get of blocks at equal distances, behind the generated
- * functions.
+ * strided.h: put and get of blocks at equal distances (iput, iget, ibput, ibget).
  */
 #ifndef SHMEMI_STRIDED_H
 #define SHMEMI_STRIDED_H

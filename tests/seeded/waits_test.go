@@ -40,8 +40,8 @@ var waitDefects = []defect{
 	},
 	{
 		id: "waits/membarrier-of-each", file: "capi/front/sleep.c",
-		was:  "    if (is_done(first, w->membarrier)) {",
-		is:   "    if (false && is_done(first, w->membarrier)) {",
+		was:  "    if (has_run(first, w->membarrier)) {",
+		is:   "    if (false && has_run(first, w->membarrier)) {",
 		user: "PEs that fall asleep together wait for each other's membarriers",
 		by:   unit("./tests/front", "^TestSleep$"), says: `shmemi_prepare_sleep\(&b\) && made == 1 does not hold`,
 	},
