@@ -2,9 +2,9 @@
  * strided.c: iput, iget, ibput and ibget.
  *
  * On the node they are loops of loads and stores. Between nodes a put has a message for each block,
- * unless the blocks lie side by side at the other end; a get fetches the bytes between the blocks
- * as well while they are few, and else has a message for each block. Several are under way at once,
- * so that a block costs its post, and not a round trip.
+ * unless the blocks lie side by side at the other PE; a get fetches the bytes between the blocks as
+ * well if they are few, and else has a message for each block. Several messages are under way at
+ * once, so that a block costs its post, and not a round trip.
  */
 #include "strided.h"
 
@@ -19,10 +19,12 @@
 /* Operations of one call that are under way at once. */
 #define FLIGHTS 32
 
-/* Staging of one operation, and how many of them: on the stack of the caller. */
+/* The bytes of a buffer in which blocks are packed for one operation, and how many buffers a call
+ * has on the caller's stack. */
 #define STAGE ((size_t)16 << 10)
 #define STAGES 4
 
+/* The blocks of a call, with addresses of this process. */
 struct blocks {
     char *to;
     const char *from;
@@ -31,8 +33,8 @@ struct blocks {
     size_t n;
 };
 
-/* The bytes from the start of the first block to the end of the last; SIZE_MAX,
- * which no segment holds, when that does not fit. */
+/* The bytes from the start of the first of n blocks to the end of the last; SIZE_MAX, which no
+ * segment holds, if that does not fit. */
 static size_t extent(size_t n, size_t step, size_t bytes)
 {
     size_t reach;
@@ -45,7 +47,7 @@ static size_t extent(size_t n, size_t step, size_t bytes)
 
 /* --------------------------------------------------------------- local copies */
 
-/* bytes: a constant in each caller. */
+/* Copies all blocks; bytes is b->bytes, as a constant in each caller. */
 SHMEMI_INLINE void copy_each(const struct blocks *b, size_t bytes)
 {
     char *to = b->to;
@@ -54,6 +56,7 @@ SHMEMI_INLINE void copy_each(const struct blocks *b, size_t bytes)
         __builtin_memcpy(to, from, bytes);
 }
 
+/* Copies all blocks between memory that this process reaches. */
 static void copy(const struct blocks *b, const char *call)
 {
     char *to = b->to;
@@ -87,6 +90,7 @@ static void copy(const struct blocks *b, const char *call)
 
 /* ----------------------------------------------------------------- the network */
 
+/* The operations of a call on the network: the last FLIGHTS of them may be under way. */
 struct flights {
     shmem_ctx_t ctx;
     int pe;
@@ -96,6 +100,7 @@ struct flights {
     struct shmemi_request requests[FLIGHTS];
 };
 
+/* Waits until the operation of a slot is complete, if one is under way. */
 static void land(struct flights *f, uint32_t slot)
 {
     if (f->pending[slot])
@@ -109,7 +114,8 @@ static void land_all(struct flights *f)
         land(f, i);
 }
 
-/* Posts a put or a get of any length in parts. */
+/* Posts a put or a get of any length, in parts, and waits for earlier operations if FLIGHTS are
+ * under way. */
 static void fly(struct flights *f, struct shmemi_host_operation o)
 {
     size_t n = o.nbytes;
@@ -137,7 +143,8 @@ static void fly_get(struct flights *f, int64_t offset, char *to, size_t n)
                .kind = SHMEMI_OPERATION_GET, .offset = offset, .nbytes = n, .dest = to});
 }
 
-/* Blocks that are side by side at the other end travel together. */
+/* Puts blocks that are side by side at the other PE: packs them in buffers, and posts each buffer
+ * as one put. */
 static void put_packed(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, int pe,
                        const char *call)
 {
@@ -156,6 +163,7 @@ static void put_packed(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, 
     land_all(&f);
 }
 
+/* Puts blocks to a PE of another node. */
 static void put_far(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, int pe,
                     const char *call)
 {
@@ -169,11 +177,13 @@ static void put_far(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, int
     land_all(&f);
 }
 
-/* Up to this many bytes between two blocks are fetched as well. Over tcp, 1000 elements of 8 bytes:
- * a get for each costs 10 to 13 us an element; with the bytes between, 0.08 us at a stride of 16
- * bytes, 1.3 at 1 KiB, 5.0 at 4 KiB and 9.7 at 8 KiB. */
+/* A get fetches the bytes between two blocks as well if they are no more than this. Over tcp, 1000
+ * elements of 8 bytes: a get for each costs 10 to 13 us an element; with the bytes between, 0.08 us
+ * at a stride of 16 bytes, 1.3 at 1 KiB, 5.0 at 4 KiB and 9.7 at 8 KiB. */
 #define BETWEEN ((size_t)4096)
 
+/* Gets blocks together with the bytes between them, in buffers, and copies the blocks from
+ * there. */
 static void get_covering(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, int pe,
                          const char *call)
 {
@@ -202,6 +212,7 @@ static void get_covering(shmem_ctx_t ctx, const struct blocks *b, int64_t offset
     }
 }
 
+/* Gets blocks from a PE of another node. */
 static void get_far(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, int pe,
                     const char *call)
 {
@@ -233,7 +244,7 @@ static void check_strides(ptrdiff_t dst, ptrdiff_t sst, const char *call)
         refuse_stride("sst", sst, call);
 }
 
-/* Blocks that touch each other at both ends become one. */
+/* Makes one block of blocks that are side by side in source and in dest. */
 static void join(struct blocks *b)
 {
     size_t all;

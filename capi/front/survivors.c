@@ -1,9 +1,9 @@
 /*
  * survivors.c: the team of the members of a team that are alive.
  *
- * It takes two agreements: on the lost members and on a slot that all others have free; then, when
- * each member has made its team, on that. When a PE dies or a thread takes the slot in between, all
- * begin again, for all get the same answers.
+ * It takes two agreements (agree.h). The first is on the lost members and on a team slot that all
+ * others have free; the second, when each member has made its team, confirms that all have. If a PE
+ * dies or a thread takes the slot in between, all begin again, for all get the same results.
  */
 #include "survivors.h"
 
@@ -18,9 +18,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* The flags of the second agreement: the member had memory for its team, and has claimed the
+ * slot. */
 enum { MEMORY = 1, CLAIMED = 2, GOOD = MEMORY | CLAIMED };
 
-/* The contribution of this PE. */
+/* This PE's contribution to an agreement: its free slots, and the losses that it knows. */
 static void give(const struct shmemi_team *t, struct shmemi_common *c)
 {
     memset(c, 0, shmemi_common_size(t));
@@ -36,8 +38,8 @@ static void describe(const void *subject, char *text, size_t size)
     snprintf(text, size, "to hear of the loss of PE %d", *(const int *)subject);
 }
 
-/* From here on messages of the lost PEs are dropped, also where another PE was the first to know.
- */
+/* Makes this PE know the losses that the members have agreed on, and waits until it does: from then
+ * on it drops messages of the lost PEs, also if another PE was the first to know. */
 static void learn(const struct shmemi_team *t, const struct shmemi_common *c, const char *call)
 {
     for (int rank = 0; rank < t->n; rank++) {
@@ -50,7 +52,7 @@ static void learn(const struct shmemi_team *t, const struct shmemi_common *c, co
     }
 }
 
-/* NULL: no memory. */
+/* The team of the members of t that are not lost by c; NULL if there is no memory. */
 static struct shmemi_team *rest_of(const struct shmemi_team *t, const struct shmemi_common *c)
 {
     int32_t *pes = malloc((size_t)t->n * sizeof *pes);

@@ -1,7 +1,7 @@
 /*
  * symbol.c: the name of a global or static of the program, from the symbol table of its file.
  *
- * Only reports and refusals use it. The loader knows the names that a program exports, and a
+ * Only reports and error messages use it. The loader knows the names that a program exports, and a
  * program exports few, so this reads the file itself. A stripped program has no names left.
  */
 #define _GNU_SOURCE
@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The program's file, mapped when the first name is asked for and kept. */
+/* The program's file, mapped when a name is first looked up, and kept. */
 static struct {
     const char *bytes;
     size_t size;
@@ -26,7 +26,8 @@ static struct {
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* dl_iterate_phdr begins with the program. */
+/* dl_iterate_phdr callback, called for the program itself, which comes first: sets how far it is
+ * from its linked address. */
 static int note_bias(struct dl_phdr_info *info, size_t size, void *unused)
 {
     (void)size;
@@ -52,7 +53,7 @@ static void open_image(void)
     dl_iterate_phdr(note_bias, NULL);
 }
 
-/* n bytes of the file at an offset that the file itself gives; NULL: they are not there. */
+/* The n bytes at an offset of the file that the file itself gives; NULL if they are not there. */
 static const void *part(uint64_t at, uint64_t n)
 {
     if (at > image.size || n > image.size - at || at % sizeof(uint64_t) != 0)
@@ -60,6 +61,7 @@ static const void *part(uint64_t at, uint64_t n)
     return image.bytes + at;
 }
 
+/* The first section header of a type; NULL if there is none. */
 static const ElfW(Shdr) * section(const ElfW(Ehdr) * head, uint32_t type)
 {
     if (head->e_shentsize != sizeof(ElfW(Shdr)))
@@ -71,7 +73,8 @@ static const ElfW(Shdr) * section(const ElfW(Ehdr) * head, uint32_t type)
     return NULL;
 }
 
-/* Searches one table; false: none of its objects has the address. */
+/* Searches a symbol table for the object that contains an address, and writes its name. False:
+ * there is none. */
 static bool search(const ElfW(Ehdr) * head, const ElfW(Shdr) * table, uintptr_t addr, char *text,
                    size_t size)
 {

@@ -1,5 +1,5 @@
 /*
- * team.c: the members of a team.
+ * team.c: where the members of a team are.
  */
 #include "team.h"
 
@@ -12,7 +12,7 @@ int32_t *shmemi_team_numbers(size_t n)
     return malloc((n ? n : 1) * sizeof(int32_t));
 }
 
-/* Sets start and stride of teams that follow a rule. */
+/* Sets start and stride of teams whose PEs are at equal distances. */
 static void find_rule(struct shmemi_team *t)
 {
     t->start = t->pes[0];
@@ -50,8 +50,8 @@ uint32_t shmemi_team_node(const struct shmemi_team *t, int rank)
     return t->number[shmemi_state.node_of[t->pes[rank]]] - 1;
 }
 
-/* Numbers the nodes by their first members, and counts the members of each in t->first, one further
- * on. */
+/* Numbers the nodes by their first members, and sets t->first[i + 1] to where the members of node i
+ * begin: enter_members then counts it up. */
 static void number_nodes(struct shmemi_team *t)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -70,7 +70,7 @@ static void number_nodes(struct shmemi_team *t)
     }
 }
 
-/* Enters each member behind those of its node that came before it. */
+/* Enters each member in t->members behind those of its node that came before it. */
 static void enter_members(struct shmemi_team *t)
 {
     const struct shmemi_state *s = &shmemi_state;

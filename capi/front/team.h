@@ -1,9 +1,10 @@
 /*
  * team.h: sets of PEs.
  *
- * A rank is a number in a team. Every team that a program can name has a slot, the same one at all
- * of its PEs: an area in the internal part of the heap with a word for each rank and scratch for
- * small reductions. An active set has none; its messages are in activeset_messages.h.
+ * A rank is the number of a PE in a team. Every team that a program can name has a slot, the same
+ * one at all of its PEs: an area in the internal part of the heap with a word for each rank and
+ * scratch memory for small reductions. An active set has no slot; its messages are in
+ * activeset_messages.h.
  */
 #ifndef SHMEMI_TEAM_H
 #define SHMEMI_TEAM_H
@@ -15,36 +16,40 @@
 
 #pragma GCC visibility push(hidden)
 
+/* A team, as this PE sees it. Ranks are numbers of PEs in the team; near members are those on this
+ * PE's node. */
 struct shmemi_team {
     int32_t n;
     int32_t me;   /* this PE's rank */
     int32_t *pes; /* by rank */
-    /* pes[i] is start + stride * i; stride 0: there is no such rule. */
+    /* If stride is not 0, pes[i] is start + stride * i. */
     int32_t start, stride;
-    /* The members node by node, as ranks: those of a node begin at its number in first, which has
-     * one number more. Nodes have the order of their first members, the leaders. */
+    /* The ranks of the members, node by node: those of node i are members[first[i]] to
+     * members[first[i + 1] - 1]. Nodes are in the order of their first members, the leaders. */
     int32_t *members, *leaders;
     uint32_t *first;
-    uint32_t *number; /* of each node of the job, and 1; 0: it has no member */
+    uint32_t *number; /* for each node of the job 1 + its number here; 0: no member */
     uint32_t n_nodes, node;
-    /* Those on this PE's node. */
+    /* The ranks of the near members, how many they are, and which of them is this PE. */
     const int32_t *near;
     uint32_t n_near, near_rank;
-    uint32_t columns;       /* the members of the node that has the fewest */
-    bool even, consecutive; /* all nodes have as many; those of each have consecutive ranks */
+    uint32_t columns;       /* members of the node that has the fewest */
+    bool even, consecutive; /* nodes of one size; each with consecutive ranks */
     bool in_memory;         /* all are on this PE's node, with their heaps in main memory */
-    /* Messages: how many were sent to and received from each member, and the offset of their words,
-     * below the user heap. */
+    /* Messages (message.h): how many this PE has sent to and received from each member, and the
+     * offset of its inbox below the user heap. */
     uint64_t *sent, *seen;
     int64_t inbox;
     /* Exchanges by lines (lines.h): how many there were, and the offset of the lines. */
     uint64_t line_exchanges;
     int64_t lines;
     struct shmemi_steps steps;
-    /* Two rounds of slots of slot_size bytes; NULL: none. */
+    /* Scratch memory for exchanges (exchange.h): two rounds of slots of slot_size bytes; NULL:
+     * none. */
     char *scratch;
     size_t round_size, slot_size;
-    /* Rounds between nodes (columns.h), and how many there were; NULL: no room for them. */
+    /* Memory for rounds of reductions between nodes (columns.h), and how many were begun; NULL:
+     * none. */
     char *rounds;
     size_t round_bytes;
     uint64_t rounds_begun;
@@ -65,46 +70,48 @@ struct shmemi_team {
 
 extern struct shmemi_team shmemi_world;
 
-/* Sets where the team's words begin, below the user heap, and its lines behind them. Returns the
+/* Sets where the team's inbox begins, below the user heap, and its lines behind it. Returns the
  * offset of what follows. */
 int64_t shmemi_team_inbox(struct shmemi_team *t, int64_t inbox);
 
 /* The rank of a PE; -1 if it is no member. */
 int shmemi_team_rank(const struct shmemi_team *t, int pe);
 
-int32_t *shmemi_team_numbers(size_t n); /* room for n PEs */
+int32_t *shmemi_team_numbers(size_t n); /* an array for n PEs or ranks */
 
-/* The number of the node of a rank. */
+/* The number, within the team, of the node of a rank. */
 uint32_t shmemi_team_node(const struct shmemi_team *t, int rank);
 
+/* How many members a node has. */
 SHMEMI_INLINE uint32_t shmemi_team_members(const struct shmemi_team *t, uint32_t node)
 {
     return t->first[node + 1] - t->first[node];
 }
 
-/* The rank of the member with a number on a node. */
+/* The rank of the number-th member of a node. */
 SHMEMI_INLINE int shmemi_team_at(const struct shmemi_team *t, uint32_t node, uint32_t number)
 {
     return t->members[t->first[node] + number];
 }
 
-/* The rank of the i-th other member of this node, beginning behind this PE; 0: its own. */
+/* The rank of the i-th member of this node behind this PE, round robin; i 0: this PE. */
 SHMEMI_INLINE int shmemi_team_neighbour(const struct shmemi_team *t, uint32_t i)
 {
     return t->near[(t->near_rank + i) % t->n_near];
 }
 
-/* The number of the i-th node behind this one, of which the last is the one before it. */
+/* The number of the i-th node behind this one, round robin; for i = n_nodes - 1 it is the node
+ * before. */
 SHMEMI_INLINE uint32_t shmemi_team_other_node(const struct shmemi_team *t, uint32_t i)
 {
     return (t->node + i) % t->n_nodes;
 }
 
-/* Gives the team of a slot its rounds between nodes, where there is room for them; -1: the world.
- */
+/* Gives the team of a slot its memory for rounds between nodes, if the slot has such memory; slot
+ * -1: the world. */
 void shmemi_team_rounds(struct shmemi_team *t, int slot);
 
-/* Fills in the fields that follow from t->n and t->pes: 0, or -1: no memory. */
+/* Fills in the fields that follow from t->n and t->pes. 0, or -1 if there is no memory. */
 int shmemi_team_place(struct shmemi_team *t);
 void shmemi_team_free(struct shmemi_team *t);
 

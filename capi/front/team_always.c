@@ -1,8 +1,8 @@
 /*
  * team_always.c: the teams that are always there: the world, and some parts of the job.
  *
- * Kernels find a team by the low bits of its handle, so that each of these has its handle for a
- * slot. Only SHMEM_TEAM_SHARED has slot 0.
+ * Kernels find a team's slot by the low bits of its handle, so each of these teams has the slot of
+ * the same number as its handle. Only SHMEM_TEAM_SHARED has slot 0.
  */
 #include "team_always.h"
 
@@ -16,6 +16,8 @@
 
 #include <stdlib.h>
 
+/* Makes the team with a handle of n PEs; it keeps pes. 0, or -1 if there is no memory, or pes is
+ * NULL. */
 static int add(shmem_team_t team, int32_t *pes, int n)
 {
     struct shmemi_team *t = &shmemi_always[team];
@@ -28,7 +30,7 @@ static int add(shmem_team_t team, int32_t *pes, int n)
     return 0;
 }
 
-/* The PEs of this node. */
+/* Adds a team of the PEs of this node. */
 static int add_node(shmem_team_t team)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -38,7 +40,7 @@ static int add_node(shmem_team_t team)
     return add(team, pes, (int)s->node_pes);
 }
 
-/* The PE of each node with the same place there that this PE has on its own node. */
+/* Adds the team of the PEs that have the same place on their node as this PE has on its own. */
 static int add_same_place(void)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -59,8 +61,8 @@ static int add_same_place(void)
     return add(SHMEMX_TEAM_SAME_MYPE_NODE, pes, n);
 }
 
-/* The PEs that have the GPU of this PE, or the first PE of each GPU. A PE that is not the first of
- * its GPU has no team of first PEs. */
+/* Adds the team of the PEs that have this PE's GPU, or of the first PE of each GPU. A PE that is
+ * not the first of its GPU has no team of first PEs. */
 static int add_by_gpu(shmem_team_t team)
 {
     const struct shmemi_state *s = &shmemi_state;

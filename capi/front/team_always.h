@@ -1,4 +1,4 @@
-/* team_always.h: the teams that are always there. */
+/* team_always.h: makes the teams that are always there, such as the world. */
 #ifndef SHMEMI_TEAM_ALWAYS_H
 #define SHMEMI_TEAM_ALWAYS_H
 
@@ -6,7 +6,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* At init: 0, or -1: no memory. At finalize, with all others. */
+/* shmemi_teams_open makes them at init: 0, or -1 if there is no memory. shmemi_teams_close frees
+ * them at finalize, with all teams of the program. */
 int shmemi_teams_open(void);
 void shmemi_teams_close(void);
 

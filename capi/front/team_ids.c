@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* The slots of this PE. */
+/* The slots of this PE: the team in each, and how many handles it has had. */
 enum { FIRST_SLOT = SHMEMI_FIRST_TEAM_ID, MOST_SLOTS = SHMEMI_MOST_SLOTS };
 static struct shmemi_team *teams[MOST_SLOTS];
 static uint32_t generations[MOST_SLOTS];
@@ -66,8 +66,8 @@ static shmem_team_t handle_of(int slot)
     return (shmem_team_t)((generations[slot] << SHMEMI_TEAM_BITS | (uint32_t)slot) & INT32_MAX);
 }
 
-/* A handle that no earlier team of the slot has had, and that is none of a team that is always
- * there. */
+/* Returns a handle that no earlier team of the slot has had, and that no team that is always there
+ * has. */
 shmem_team_t shmemi_team_id_name(const struct shmemi_team *t, const char *call)
 {
     do
@@ -84,8 +84,8 @@ struct shmemi_team *shmemi_team_always(shmem_team_t team)
                : NULL;
 }
 
-/* A handle of another library is a pointer or a small number, which is the handle of no made team.
- */
+/* Ends the program because no team has the handle. known: the slot has had that generation. A
+ * handle of another library is a pointer or a small number, which no team of a split has. */
 static SHMEMI_COLD __attribute__((noreturn)) void refuse(shmem_team_t team, bool known,
                                                          const char *call)
 {

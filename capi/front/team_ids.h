@@ -1,6 +1,6 @@
 /*
- * team_ids.h: the numbered slots that teams occupy, the same on all members, and the handles that
- * programs have of them.
+ * team_ids.h: the numbered slots that teams occupy, the same on all members, and the handles by
+ * which programs name them.
  */
 #ifndef SHMEMI_TEAM_IDS_H
 #define SHMEMI_TEAM_IDS_H
@@ -15,37 +15,38 @@ enum { SHMEMI_FIRST_TEAM_ID = 7 };
 /* The teams that are always there, without the world. One without PEs does not exist. */
 extern struct shmemi_team shmemi_always[SHMEMI_FIRST_TEAM_ID]; /* by handle */
 
-/* The team that is always there with a handle, but for the world; NULL: there is none. */
+/* The team other than the world that is always there and has this handle; NULL if there is none. */
 struct shmemi_team *shmemi_team_always(shmem_team_t team);
 
 /* The team of a handle; NULL for SHMEM_TEAM_INVALID. Ends the program for other handles without a
  * team. */
 struct shmemi_team *shmemi_team_of(shmem_team_t team, const char *call);
 
-/* A team of n PEs, which keeps the array pes; NULL: no memory. */
+/* Makes a team of n PEs, which keeps the array pes; NULL if there is no memory. */
 struct shmemi_team *shmemi_team_new(int32_t *pes, int n, int num_contexts);
 void shmemi_team_drop(struct shmemi_team *t); /* NULL: nothing happens */
 
-/* The slots that this PE has free; and the lowest slot of a set from a number on, or -1. */
+/* The first sets a bit for each slot that this PE has free; the second returns the lowest slot of
+ * such a set from a number on, or -1. */
 void shmemi_team_ids_free(uint64_t *out);
 int shmemi_team_ids_lowest(const uint64_t *bits, int from);
 
-/* Claims the slots of the teams that are not NULL. False: another thread has claimed one meanwhile.
- * shmemi_team_ids_disclaim frees them. */
+/* Enters the n teams that are not NULL into their slots. False: another thread has claimed one of
+ * the slots meanwhile, and none is entered. shmemi_team_ids_disclaim frees them. */
 bool shmemi_team_ids_claim(struct shmemi_team **made, const int *slots, int n);
 void shmemi_team_ids_disclaim(struct shmemi_team **made, const int *slots, int n);
 
-/* Assigns a team the area of its slot, in the internal memory and in that of kernels. Returns 0, or
- * -1 without memory. */
+/* Gives a team the memory of its slot, in the internal area and in that of kernels. Returns 0, or
+ * -1 if there is no memory. */
 int shmemi_team_id_occupy(struct shmemi_team *t, int slot, const char *call);
 
-/* The handle of a team that has its slot from now on; kernels learn it. */
+/* Returns the handle of a team that has its slot from now on, and makes it known to kernels. */
 shmem_team_t shmemi_team_id_name(const struct shmemi_team *t, const char *call);
 
 /* Gives back the slot of a team, and drops it. */
 void shmemi_slot_release(struct shmemi_team *t);
 
-bool shmemi_teams_made(void); /* reports whether a program has made some */
+bool shmemi_teams_made(void); /* reports whether the program has any that it made */
 
 /* At finalize: drops the teams that the program has made. */
 void shmemi_slots_close(void);

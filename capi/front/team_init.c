@@ -1,14 +1,14 @@
 /*
  * team_init.c: teams of PEs that know an id and their own rank.
  *
- * The id names the PE that has made it, its root. The root need not take part: the others write
- * their messages to the team init area of the root's heap, and the PE of rank 0 reads them there.
- * Rank 0 writes its answer to each PE to that area of the PE's own heap. There are two rounds: the
- * first finds the PEs and a team slot that all have free; the second confirms that each has made
- * its team in that slot. A slot that another thread has taken meanwhile costs two more rounds.
+ * The id names the PE that has made it, its root. The root need not take part: the PEs write
+ * proposals to the team init area of the root's heap, and the PE of rank 0 reads them there. Rank 0
+ * writes its reply to each PE to that area of the PE's own heap. There are two rounds: the first
+ * finds the PEs and a team slot that all have free; the second confirms that each has made its team
+ * in that slot. A slot that another thread has taken meanwhile costs two more rounds.
  *
- * Each area has one message of each PE, which the PE overwrites when rank 0 has answered. A word
- * for each PE names the id and the round that the message belongs to.
+ * Each area has one proposal of each PE, which the PE overwrites when rank 0 has replied. A word
+ * for each PE names the id and the round that its proposal belongs to.
  */
 #include "agree.h"
 #include "below.h"
@@ -26,7 +26,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The message of a PE to rank 0. */
+/* What a PE writes to rank 0: the team's size, the PE's rank, whether it has made the team (MEMORY,
+ * CLAIMED), and its free slots. */
 struct proposal {
     int32_t n, rank;
     int64_t state;
@@ -34,21 +35,23 @@ struct proposal {
 };
 _Static_assert(sizeof(struct proposal) == 144, "runtime/job/area.teamInitSize has it");
 
-/* The answer of rank 0, and behind it the PEs by rank. */
-struct answer {
+/* The reply of rank 0, and behind it the PEs by rank. */
+struct reply {
     uint64_t word;
     int32_t verdict;
     int32_t slot;
-    int32_t pes[2], numbers[2]; /* two PEs and their numbers, when the verdict is a refusal */
+    int32_t pes[2], numbers[2]; /* of a refusal: two PEs and their numbers */
     uint64_t spare[4];
     int32_t list[];
 };
-_Static_assert(sizeof(struct answer) == 64, "runtime/job/area.teamInitSize has it");
+_Static_assert(sizeof(struct reply) == 64, "runtime/job/area.teamInitSize has it");
 
-enum { MEMORY = 1, CLAIMED = 2 }; /* state */
+enum { MEMORY = 1, CLAIMED = 2 }; /* of proposal.state */
+/* The verdicts of a reply: the round has succeeded; try once more; or why no team can be made. */
 enum { GOOD, AGAIN, FULL_MEMORY, NO_SLOT, OTHER_SIZE, SAME_RANK };
 enum { PE_BITS = 24, ROUND_BITS = 8 };
 
+/* A team that is being made, as a member sees it. */
 struct forming {
     uint64_t id, round;
     int root, n, rank;
@@ -58,7 +61,7 @@ struct forming {
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t made; /* ids */
+static uint32_t made; /* how many ids this PE has made */
 
 /* ----------------------------------------------------------------- messages */
 
@@ -67,23 +70,25 @@ static size_t rounded(size_t n)
     return (n + SHMEMI_CACHE_LINE - 1) / SHMEMI_CACHE_LINE * SHMEMI_CACHE_LINE;
 }
 
-/* Offsets from the user heap: of the word of a PE, the answer, and the message of a PE. */
+/* Offsets from the user heap in a team init area: of the word of a PE, the reply, and the proposal
+ * of a PE. */
 static int64_t word_at(int pe)
 {
     return -(int64_t)shmemi_state.team_init_offset + (int64_t)sizeof(uint64_t) * pe;
 }
 
-static int64_t answer_at(void)
+static int64_t reply_at(void)
 {
     return word_at(0) + (int64_t)rounded(sizeof(uint64_t) * shmemi_state.n_pes);
 }
 
 static int64_t proposal_at(int pe)
 {
-    size_t size = sizeof(struct answer) + sizeof(int32_t) * shmemi_state.n_pes;
-    return answer_at() + (int64_t)rounded(size) + (int64_t)sizeof(struct proposal) * pe;
+    size_t size = sizeof(struct reply) + sizeof(int32_t) * shmemi_state.n_pes;
+    return reply_at() + (int64_t)rounded(size) + (int64_t)sizeof(struct proposal) * pe;
 }
 
+/* The word that says that a proposal or reply belongs to this id and round. */
 static uint64_t word_of(const struct forming *m)
 {
     return m->id << ROUND_BITS | (m->round & ((1u << ROUND_BITS) - 1));
@@ -112,6 +117,7 @@ static void send_message(const struct forming *m, int pe, int64_t offset, const 
     shmemi_notify(pe);
 }
 
+/* Reads n bytes at an offset of the root's heap. */
 static void read(const struct forming *m, int64_t offset, void *dest, size_t n)
 {
     char *base = shmemi_state.peer_base[m->root];
@@ -128,6 +134,7 @@ static void read(const struct forming *m, int64_t offset, void *dest, size_t n)
 
 /* ------------------------------------------------------------------- rank 0 */
 
+/* Reports whether the proposal of a PE for this round has come. */
 static bool is_here(const struct forming *m, int pe)
 {
     char *base = shmemi_state.peer_base[m->root];
@@ -136,9 +143,9 @@ static bool is_here(const struct forming *m, int pe)
     return shmemi_observe((uint64_t *)(base + word_at(pe))) == word_of(m);
 }
 
-/* The number of PEs whose message of this round has arrived. In the first round it counts all PEs
- * with the id, later only the PEs of the team: others may have been here when another team was made
- * by the same id. */
+/* How many proposals of this round have come. In the first round it counts all PEs with the id,
+ * later only the PEs of the team: others may have been here when another team was made by the same
+ * id. */
 static int count(const struct forming *m)
 {
     int n = 0;
@@ -158,7 +165,8 @@ static void describe_gathering(const void *subject, char *text, size_t size)
              (unsigned long long)m->id);
 }
 
-static void refuse(struct answer *a, int verdict, int one, int one_says, int other, int other_says)
+/* Makes the reply a refusal, with two PEs and what they have proposed. */
+static void refuse(struct reply *a, int verdict, int one, int one_says, int other, int other_says)
 {
     a->pes[0] = one;
     a->numbers[0] = one_says;
@@ -167,8 +175,8 @@ static void refuse(struct answer *a, int verdict, int one, int one_says, int oth
     a->verdict = verdict;
 }
 
-/* Sorts the PEs by rank. */
-static void sort(const struct forming *m, struct answer *a)
+/* Lists the PEs of the team by rank. Refuses if two disagree about its size, or have one rank. */
+static void sort(const struct forming *m, struct reply *a)
 {
     for (int rank = 0; rank < m->n; rank++)
         m->list[rank] = -1;
@@ -186,7 +194,7 @@ static void sort(const struct forming *m, struct answer *a)
     }
 }
 
-/* The memory, the team and the free slots that all members have in common. */
+/* Combines the proposals: the flags that all members have set, and the slots that all have free. */
 static void combine(const struct forming *m, struct proposal *all)
 {
     all->state = MEMORY | CLAIMED;
@@ -200,7 +208,8 @@ static void combine(const struct forming *m, struct proposal *all)
     }
 }
 
-static void decide(const struct forming *m, struct answer *a)
+/* Decides on the proposals of a round. */
+static void decide(const struct forming *m, struct reply *a)
 {
     struct proposal all;
     a->verdict = GOOD;
@@ -218,8 +227,9 @@ static void decide(const struct forming *m, struct answer *a)
         a->verdict = NO_SLOT;
 }
 
-/* Gathers the messages of this round, and answers. False: a PE was lost. */
-static bool gather_and_answer(const struct forming *m, struct answer *a)
+/* As rank 0: waits for the proposals of all members in this round, and sends each the reply. False:
+ * a PE was lost. */
+static bool gather_and_reply(const struct forming *m, struct reply *a)
 {
     const int64_t behind = (int64_t)sizeof a->word;
     size_t list = sizeof(int32_t) * (size_t)m->n;
@@ -231,8 +241,7 @@ static bool gather_and_answer(const struct forming *m, struct answer *a)
     while (count(m) < m->n) {
         if (!shmemi_wait_step(&w))
             return false;
-        /* Counting may take a get, which waits, too: a thread polls the network in one wait only.
-         */
+        /* count may post a get, which waits, too: a thread polls the network in one wait only. */
         shmemi_wait_over(&w);
     }
     decide(m, a);
@@ -240,32 +249,33 @@ static bool gather_and_answer(const struct forming *m, struct answer *a)
     bool known = a->verdict == GOOD || m->round > 1; /* whether the PEs are known */
     for (int i = 0; i < (known ? m->n : (int)shmemi_state.n_pes); i++)
         if (known || is_here(m, i))
-            send_message(m, known ? m->list[i] : i, answer_at() + behind, (char *)a + behind,
-                         sizeof *a + list - (size_t)behind, answer_at());
+            send_message(m, known ? m->list[i] : i, reply_at() + behind, (char *)a + behind,
+                         sizeof *a + list - (size_t)behind, reply_at());
     return true;
 }
 
 /* -------------------------------------------------------------- every member */
 
-static void describe_answer(const void *subject, char *text, size_t size)
+static void describe_reply(const void *subject, char *text, size_t size)
 {
     const struct forming *m = subject;
     snprintf(text, size, "for PE 0 of the team with the id %#llx, as its PE %d",
              (unsigned long long)m->id, m->rank);
 }
 
-/* One round: sends a message, and returns the answer, or NULL when a PE was lost. */
-static const struct answer *ask(struct forming *m, const struct proposal *p, struct answer *own)
+/* One round: sends a proposal, and returns the reply, or NULL if a PE was lost. own: rank 0's
+ * memory for the reply. */
+static const struct reply *propose(struct forming *m, const struct proposal *p, struct reply *own)
 {
-    const struct answer *a =
-        (const struct answer *)(shmemi_state.peer_base[shmemi_state.my_pe] + answer_at());
+    const struct reply *a =
+        (const struct reply *)(shmemi_state.peer_base[shmemi_state.my_pe] + reply_at());
     int me = shmemi_state.my_pe;
     m->round++;
     send_message(m, m->root, proposal_at(me), p, sizeof *p, word_at(me));
-    if (m->rank == 0 && !gather_and_answer(m, own))
+    if (m->rank == 0 && !gather_and_reply(m, own))
         return NULL;
     bool lost = false;
-    SHMEMI_WAIT_FOR(shmemi_my_ctl(), m->call, describe_answer, m,
+    SHMEMI_WAIT_FOR(shmemi_my_ctl(), m->call, describe_reply, m,
                     shmemi_observe(&a->word) == word_of(m) || (lost = shmemi_is_lost(m->root)),
                     .whom = SHMEMI_ANY_MATE);
     if (lost)
@@ -273,6 +283,7 @@ static const struct answer *ask(struct forming *m, const struct proposal *p, str
     return shmemi_observe(&a->word) == word_of(m) ? a : NULL;
 }
 
+/* Prints a message about this PE's call. */
 __attribute__((format(printf, 2, 3))) static void say(const char *call, const char *format, ...)
 {
     char text[256];
@@ -283,7 +294,8 @@ __attribute__((format(printf, 2, 3))) static void say(const char *call, const ch
     fprintf(stderr, "shmem: PE %d: %s: %s\n", shmemi_state.my_pe, call, text);
 }
 
-static void complain(const struct forming *m, const struct answer *a)
+/* Prints why the PEs cannot make a team. */
+static void complain(const struct forming *m, const struct reply *a)
 {
     switch (a->verdict) {
     case FULL_MEMORY:
@@ -310,17 +322,18 @@ static void complain(const struct forming *m, const struct answer *a)
     }
 }
 
-/* After the last answer: the same id may be used again. */
+/* Leaves a team that rank 0 has refused: sets this PE's word at the root to another round and
+ * clears the reply here, so that the same id may be used again. */
 static void leave(struct forming *m, struct proposal *p)
 {
     int me = shmemi_state.my_pe;
     m->round++;
     send_message(m, m->root, proposal_at(me), p, sizeof *p, word_at(me));
-    *(uint64_t *)(shmemi_state.peer_base[me] + answer_at()) = 0;
+    *(uint64_t *)(shmemi_state.peer_base[me] + reply_at()) = 0;
 }
 
-/* Makes the team in the slot that all have free. */
-static int64_t make(const struct forming *m, const struct answer *a, int num_contexts,
+/* Makes the team in the slot that rank 0 has chosen. Returns the state for the next proposal. */
+static int64_t make(const struct forming *m, const struct reply *a, int num_contexts,
                     struct shmemi_team **t)
 {
     int slot = a->slot;
@@ -335,13 +348,14 @@ static int64_t make(const struct forming *m, const struct answer *a, int num_con
     return shmemi_team_id_occupy(*t, slot, m->call) == 0 ? MEMORY | CLAIMED : CLAIMED;
 }
 
-static int join(struct forming *m, struct answer *own, int num_contexts, shmem_team_t *new_team)
+/* Makes the team, in as many rounds as it takes. 0, or -1 after a message or a loss. */
+static int join(struct forming *m, struct reply *own, int num_contexts, shmem_team_t *new_team)
 {
     for (;;) {
         struct proposal p = {.n = m->n, .rank = m->rank, .state = MEMORY | CLAIMED};
         struct shmemi_team *t;
         shmemi_team_ids_free(p.free);
-        const struct answer *a = ask(m, &p, own);
+        const struct reply *a = propose(m, &p, own);
         if (a == NULL)
             return -1;
         if (a->verdict != GOOD) {
@@ -351,7 +365,7 @@ static int join(struct forming *m, struct answer *own, int num_contexts, shmem_t
         }
         int slot = a->slot;
         p.state = make(m, a, num_contexts, &t);
-        a = ask(m, &p, own);
+        a = propose(m, &p, own);
         if (a != NULL && a->verdict == GOOD) {
             *new_team = shmemi_team_id_name(t, m->call);
             return 0;
@@ -399,7 +413,7 @@ int shmemi_team_init(uint64_t id, int n, int rank, int num_contexts, shmem_team_
             rank, n, s->n_pes, s->n_pes);
         return -1;
     }
-    struct answer *own = NULL;
+    struct reply *own = NULL;
     if (rank == 0) {
         m.list = malloc(sizeof(int32_t) * (size_t)n);
         m.words = malloc(sizeof(uint64_t) * s->n_pes);

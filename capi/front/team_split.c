@@ -1,10 +1,10 @@
 /*
  * team_split.c: teams that are split from others.
  *
- * A new team needs the same slot at all of its PEs, so the PEs of the parent agree on one by
- * and-ing their sets of free slots. Teams of one split have no PE in common and share a slot.
- * Before the first message all members have cleared the slot's words; after the last one no message
- * is under way, since each one is awaited by the call that it belongs to.
+ * A new team needs the same slot at all of its PEs, so the PEs of the parent agree on one: they AND
+ * their sets of free slots. Teams of one split have no PE in common and share a slot. Before the
+ * first message all members have cleared the slot's words; after the last one no message is under
+ * way, since each one is awaited by the call that it belongs to.
  */
 #include "team_split.h"
 
@@ -31,11 +31,11 @@ struct plan {
     bool member;
 };
 
-/* The values that the PEs of the parent team agree on. */
+/* What each PE of the parent contributes to the agreement, and the result. */
 struct vote {
     uint64_t free[SHMEMI_MOST_SLOTS / 64];
     int64_t ok; /* flags that all have set */
-    /* The smallest of the arguments that have to be equal, and of their negatives. */
+    /* The minimum of each argument that has to be equal, and of its negative. */
     int64_t least[3], most[3];
 };
 _Static_assert(sizeof(struct vote) <= SHMEMI_TEAM_SLOT, "a vote fits a slot");
@@ -46,6 +46,7 @@ struct argument {
     int value;
 };
 
+/* The reducer of votes. */
 static void combine_votes(void *acc, const void *in, size_t n)
 {
     struct vote *a = acc;
@@ -61,6 +62,7 @@ static void combine_votes(void *acc, const void *in, size_t n)
     }
 }
 
+/* Makes a team by its plan; NULL if there is no memory. */
 static struct shmemi_team *build(const struct shmemi_team *parent, const struct plan *p)
 {
     int32_t *pes = shmemi_team_numbers((size_t)p->size);
@@ -69,6 +71,7 @@ static struct shmemi_team *build(const struct shmemi_team *parent, const struct 
     return pes == NULL ? NULL : shmemi_team_new(pes, p->size, p->num_contexts);
 }
 
+/* Ends the job if the PEs have passed different arguments. */
 static void check_same(const struct vote *all, const struct argument *args, const char *call)
 {
     char remedy[96];
@@ -85,9 +88,9 @@ static void check_same(const struct vote *all, const struct argument *args, cons
 enum { MEMORY = 1, CLAIMED = 2, GOOD = MEMORY | CLAIMED };
 
 /*
- * Agrees on slots for the teams in made and takes them: GOOD; without CLAIMED: try again; without
- * MEMORY: give up. The same on every PE. No lock is held while PEs wait for each other, so that
- * threads may split several teams at once.
+ * Agrees on slots for the teams in made, and enters the teams there. Returns GOOD, or a set without
+ * CLAIMED: another thread took a slot, try again; without MEMORY: give up. The same on every PE. No
+ * lock is held while PEs wait for each other, so that threads may split several teams at once.
  */
 static int64_t settle(struct shmemi_team *parent, struct shmemi_team **made, int n, int64_t state,
                       const struct argument *args, int *slots, const char *call)
@@ -112,7 +115,7 @@ static int64_t settle(struct shmemi_team *parent, struct shmemi_team **made, int
     for (int i = 0; (mine.ok & CLAIMED) && i < n; i++)
         if (made[i] != NULL && shmemi_team_id_occupy(made[i], slots[i], call) != 0)
             mine.ok &= ~(int64_t)MEMORY;
-    /* Also the barrier between clearing the words and the first message. */
+    /* This is also the barrier between clearing the words and the first message. */
     shmemi_exchange(parent, &all, &mine, 1, &votes, call);
     if (!shmemi_collective_holds())
         all.ok = 0;
@@ -121,8 +124,8 @@ static int64_t settle(struct shmemi_team *parent, struct shmemi_team **made, int
     return all.ok;
 }
 
-/* Makes up to two teams of a parent, which all of its PEs do together. args: three arguments that
- * have to be equal on all. 0 on every PE, or -1 on every PE. */
+/* Makes n teams (up to two) of a parent; all PEs of the parent call it together. args: three
+ * arguments that have to be equal on all. 0 on every PE, or -1 on every PE. */
 static int split(struct shmemi_team *parent, const struct plan *plans, int n,
                  const struct argument *args, shmem_team_t **handles, const char *call)
 {
@@ -152,7 +155,7 @@ static int split(struct shmemi_team *parent, const struct plan *plans, int n,
     return rc == GOOD ? 0 : -1;
 }
 
-/* The number of contexts that the program asks for in a configuration. */
+/* The number of contexts in a configuration. */
 static int contexts_of(const shmem_team_config_t *config, long mask, const char *call)
 {
     if (mask & ~(long)SHMEM_TEAM_NUM_CONTEXTS)
@@ -173,8 +176,9 @@ static void need(const void *p, const char *what, const char *call)
         shmemi_abort(call, "pass the address of a shmem_team_t", "%s is NULL", what);
 }
 
-/* each: every PE passes the numbers of its own team. A PE whose numbers are invalid still takes
- * part in the collective call. */
+/* shmem_team_split_strided, or, with each, shmemi_team_split_each, in which every PE passes the
+ * numbers of its own team: a PE whose numbers are invalid still takes part in the collective
+ * call. */
 static int split_strided(shmem_team_t parent_team, struct plan p, bool each, shmem_team_t *new_team,
                          const char *call)
 {
@@ -252,7 +256,7 @@ void shmemi_team_destroy(shmem_team_t team, const char *call)
         completed = shmemi_collective_end();
     }
     if (!completed)
-        shmemi_team_settle(t, call); /* messages that were not awaited */
+        shmemi_team_settle(t, call); /* some messages were not awaited */
     shmemi_kernels_hide(t, call);
     shmemi_slot_release(t);
 }

@@ -1,4 +1,4 @@
-/* team_split.h: teams are split from others, and destroyed. */
+/* team_split.h: splits teams from others, and destroys them. */
 #ifndef SHMEMI_TEAM_SPLIT_H
 #define SHMEMI_TEAM_SPLIT_H
 
