@@ -1,9 +1,9 @@
 /*
  * units.c: translation units with kernels.
  *
- * A unit registers before main or when its library is loaded, and keeps a copy of the job's state
- * in its own constant memory (shmem/unit.h). The image of that copy is made once in a job, when the
- * first unit needs it.
+ * A unit registers itself before main or when its library is loaded, and keeps a copy of the job's
+ * state in its own constant memory (shmem/unit.h). The image of that copy is made once in a job,
+ * when the first unit needs it.
  */
 #include "units.h"
 
@@ -22,12 +22,13 @@ int shmemi_context(const void *target, void *context, size_t size);
 #pragma GCC visibility pop
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+/* The units that have registered. */
 static struct shmemi_unit *units;
 
-/* The image of the job, valid while active: kernels have it. */
+/* The image of the job's state, valid while active: kernels have it. */
 static bool active;
 static struct shmemi_device_image image;
-static uint64_t image_at; /* for kernels */
+static uint64_t image_at; /* the image's address for kernels */
 
 bool shmemi_units_present(void)
 {
@@ -37,6 +38,7 @@ bool shmemi_units_present(void)
     return present;
 }
 
+/* 0 if a unit was compiled with this library's headers, else -1 and error. */
 static int same_layout(const struct shmemi_unit *u, char *error, size_t size)
 {
     if (u->version == SHMEMI_WIRE_VERSION && u->size == sizeof *u &&
@@ -52,6 +54,7 @@ static int same_layout(const struct shmemi_unit *u, char *error, size_t size)
     return -1;
 }
 
+/* Copies the image to a unit's constant memory. 0, or -1 and error. */
 static int give(struct shmemi_unit *u, char *error, size_t size)
 {
     int code = u->set(&image, image.job.device);
@@ -64,7 +67,7 @@ static int give(struct shmemi_unit *u, char *error, size_t size)
     return -1;
 }
 
-/* Has the core make the image. 0 with active unset: this PE runs no kernels. */
+/* Has the core make the image. 0, or -1 and error; 0 with active unset: this PE runs no kernels. */
 static int make(char *error, size_t size)
 {
     const struct shmemi_core *core = shmemi_state.core;
@@ -115,13 +118,16 @@ const void *shmemi_units_image(void)
 void shmemi_units_end(bool reset)
 {
     pthread_mutex_lock(&mutex);
-    /* After a reset no copy is left to take back, and asking would make a context. */
+    /* After a reset of the GPU no copy is left to clear, and a driver call would make a new CUDA
+     * context. */
     for (struct shmemi_unit *u = units; active && !reset && u != NULL; u = u->next)
         (void)u->set(NULL, image.job.device);
     active = false;
     pthread_mutex_unlock(&mutex);
 }
 
+/* Called by each unit when it is loaded: enters it, and gives it the state of the job if there is
+ * one. */
 void shmemi_device_register(struct shmemi_unit *unit)
 {
     char error[512] = "";
@@ -153,6 +159,8 @@ void shmemi_device_unregister(struct shmemi_unit *unit)
     pthread_mutex_unlock(&mutex);
 }
 
+/* Behind shmem_ctx(target) of the host: fills a context object for kernels, which has the addresses
+ * of the image and of the heap. */
 int shmemi_context(const void *target, void *context, size_t size)
 {
     static const char call[] = "shmem_ctx";

@@ -1,4 +1,4 @@
-/* units.h: the job, for translation units with kernels. */
+/* units.h: gives the state of the job to translation units with kernels. */
 #ifndef SHMEMI_UNITS_H
 #define SHMEMI_UNITS_H
 
@@ -6,14 +6,15 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Gives the kernels of this process the state of the job, or removes it. Returns 0, or -1 with the
- * reason in error. given: this PE runs kernels. */
+/* present: whether the process has kernels. begin gives them the state of the job: 0, or -1 with
+ * the reason in error; given: this PE runs kernels. end takes the state away; reset: the program
+ * has reset the GPU. */
 bool shmemi_units_present(void);
 int shmemi_units_begin(bool *given, char *error, size_t size);
 void shmemi_units_end(bool reset);
 
-/* Makes the image of the job for kernels, if it is not made yet: 0, or -1 and error. Each copy of
- * the state is a copy of the image. */
+/* Makes the image of the job's state for kernels, unless it is made. 0, or -1 and error. The state
+ * that a kernel uses is a copy of this image. */
 int shmemi_units_job(char *error, size_t size);
 const void *shmemi_units_image(void);
 

@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+/* A wait's comparison, for its report. */
 struct comparison {
     const void *ivar;
     int cmp;
@@ -30,7 +31,7 @@ static const char *operator_text(int cmp)
     return text[cmp];
 }
 
-/* The value as the waiting thread reads it: others write meanwhile. */
+/* The bits of the word now, for a report. */
 static uint64_t bits_now(const struct comparison *c)
 {
     if (shmemi_on_gpu(c->ivar))
@@ -60,8 +61,8 @@ static void describe_comparison(const void *subject, char *text, size_t size)
              now);
 }
 
-/* Ends the program, unless the address is that of a static, or in a registered buffer: then it
- * returns. */
+/* Ends the program if the arguments of a wait are wrong. Returns if the address is in a symmetric
+ * static or in a registered buffer, which check does not know. */
 static SHMEMI_COLD void refuse(const void *ivar, int cmp, const char *call)
 {
     if (shmemi_state.n_pes == 0)
@@ -76,7 +77,7 @@ static SHMEMI_COLD void refuse(const void *ivar, int cmp, const char *call)
     shmemi_abort(call, "wait on memory from shmem_malloc", "%p is not a symmetric address", ivar);
 }
 
-/* SHMEM_CHECKS=full: the memory was not freed, and the operand is aligned. */
+/* Under full checks, ends the program if the memory was freed, or the word is not aligned. */
 static SHMEMI_COLD void check_fully(const void *ivar, size_t size, const char *call)
 {
     shmemi_check_aligned(ivar, size, call);
@@ -84,7 +85,7 @@ static SHMEMI_COLD void check_fully(const void *ivar, size_t size, const char *c
         shmemi_check_block(ivar, size, call);
 }
 
-/* Returns if the request is valid; else refuse ends the process. */
+/* Ends the program if the address or the comparison of a wait is invalid. */
 SHMEMI_INLINE void check(const void *ivar, int cmp, size_t size, const char *call)
 {
     uintptr_t offset = (uintptr_t)ivar - shmemi_state.heap_base;

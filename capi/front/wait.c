@@ -2,15 +2,15 @@
  * wait.c: spin, yield, sleep.
  *
  * How long a thread does each depends on time and on its processor, never on how long the waits of
- * others take: PEs that fall asleep together take longer to wake than a count of turns lasts, and
- * so fell asleep in each wait that followed, for whole runs. A thread whose processor is its own
- * (processor.h) spins and yields for AWAKE_NS before it sleeps, which is longer than it takes to
- * wake all. A late PE may put all others to sleep once; they find each other awake from then on.
+ * other PEs take: PEs that fall asleep together take longer to wake than a count of steps lasts,
+ * and so fell asleep in each wait that followed, for whole runs. A thread whose processor is its
+ * own (processor.h) spins and yields for AWAKE_NS before it sleeps, which is longer than it takes
+ * to wake all. A late PE may put all others to sleep once; they find each other awake from then on.
  *
- * A thread that shares its processor yields at each turn. If the PEs are more than the processors,
- * it sleeps after CROWDED_TURNS, since a sleeper leaves its processor to the others: the kernel
- * moves PEs that compute to where nobody waits. Only a wait that is long beside the last ones stays
- * awake as on a processor of its own.
+ * A thread that shares its processor yields at each step. If the PEs are more than the processors,
+ * it sleeps after CROWDED_TURNS steps, since a sleeper leaves its processor to the others: the
+ * kernel moves computing PEs to processors on which no thread waits. Only a wait that is long
+ * beside the last ones stays awake as on a processor of its own.
  *
  * Stores through shmem_ptr and writes by a NIC wake no sleeper. Against those every sleep is
  * bounded: 50 us at first, doubling to 10 ms, and in a long wait to a sixteenth of its length so
@@ -35,50 +35,52 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+/* The bounds of a sleep: the first, and the longest in an ordinary wait. */
 #define NAP_FIRST_US 50
 #define NAP_LAST_US 10000
 #define NAP_LONGEST_US 50000 /* in a wait of 16 times that, and in longer ones */
 
-/* Turns of spinning before the first yield: some 3 us; and where another thread needs the
- * processor, .3 us. 4 PEs on 2 processors that spun longer cost a peer 8000 us a barrier. */
+/* Steps of spinning before the first yield: some 3 us; on a shared processor .3 us. 4 PEs on 2
+ * processors that spun longer cost a peer 8000 us a barrier. */
 #define SPIN_TURNS 200
 #define SPIN_TURNS_SHARED 20
 
-/* The first turns, some .2 us, have no pause instruction: it takes 140 cycles on recent processors
+/* The first steps, some .2 us, have no pause instruction: it takes 140 cycles on recent processors
  * of Intel, longer than many a word is on its way. */
 #define BARE_TURNS 40
 
-/* The most turns between two yields of a thread whose processor is its own: some 20 us. A yield of
+/* The most steps between two yields of a thread whose processor is its own: some 20 us. A yield of
  * .3 us takes a hundredth of that. */
 #define SPIN_TURNS_LONG 1024
 
-/* Turns that one poll of the network counts for. Polls take some .3 us of system calls. With a
- * processor of its own a thread polls for some 30 us before it yields, so that the answer to a
+/* Steps that one poll of the network counts for. Polls take some .3 us of system calls. With a
+ * processor of its own a thread polls for some 30 us before it yields, so that the reply to a
  * message finds it polling and not in a yield, which takes as long. */
 #define POLL_TURNS 2
 #define POLL_TURNS_SHARED 8
 
-/* Turns of a wait that yields before it sleeps, where there are more PEs than processors. */
+/* Steps of a wait that yields before it sleeps, if there are more PEs than processors. */
 #define CROWDED_TURNS 1000
 
 /*
- * So many waits in a row that ended before let a thread stay awake in the next one, where there are
- * more PEs than processors. It is then one PE that is late, and not PEs that compute at each turn.
- * 32 PEs that slept for it on 16 processors needed 76 to 110 ms in the worst run to be quick again,
- * because the host of the virtual machine had given the processors to others.
+ * After so many waits in a row that ended before CROWDED_TURNS, a thread stays awake in the next
+ * one, if there are more PEs than processors. It is then one PE that is late, and not PEs that
+ * compute all the time. 32 PEs that slept for it on 16 processors needed 76 to 110 ms in the worst
+ * run to be quick again, because the host of the virtual machine had given the processors to
+ * others.
  */
 #define PROMPT_WAITS 32
 
-/* Turns of spinning between two reads of the clock, and how many of them a turn of yielding counts
- * for: it can take a slice of the scheduler's. */
+/* Steps of spinning between two reads of the clock, and how many of them a step of yielding counts
+ * for: a yield can take a slice of the scheduler's. */
 #define CLOCK_TURNS 64
 #define YIELD_TURNS 8
 
 /*
- * A wait sleeps after this time, however few turns it has had: a thousand yields beside four
- * threads that compute took 3 to 5 s.
+ * How long a wait stays awake, however few steps it has had: a thousand yields beside four threads
+ * that compute took 3 to 5 s.
  *
- * A thread that has its processor for itself keeps it for longer. In a virtual machine a processor
+ * A thread that has its processor for itself stays awake longer. In a virtual machine a processor
  * that is asleep took up to 8 ms to wake (16 processors, Linux 6.18). PEs that fell asleep after
  * 0.6 or 4 ms waited for each other's processors in each barrier, 2 to 6 ms long, for up to 128 ms
  * after one PE had been late.
@@ -86,13 +88,13 @@
 #define AWAKE_NS 50000000u
 #define AWAKE_SHARED_NS 10000000u
 
-/* A wait that was woken for something else sleeps again after this time: peers may go on writing.
- */
+/* How long a wait stays awake that a writer has woken for another word: peers may go on writing. */
 #define AWAKE_AGAIN_NS 600000u
 
-/* A wait that is longer is shown to others. */
+/* A wait that is longer is published to other processes. */
 #define LONG_NS 10000000u
 
+/* The processor's pause instruction. */
 static void relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -102,6 +104,7 @@ static void relax(void)
 #endif
 }
 
+/* Counts this thread among those that poll the network, while which the proxy need not. */
 static void start_polling(struct shmemi_waiter *w)
 {
     if (!w->polling) {
@@ -118,7 +121,7 @@ static void stop_polling(struct shmemi_waiter *w)
     }
 }
 
-/* From here on the proxy has to serve the network, so its nap ends. */
+/* Before a sleep: leaves the network to the proxy, and ends the proxy's nap. */
 static void yield_network(struct shmemi_waiter *w)
 {
     if (!w->polling)
@@ -127,6 +130,7 @@ static void yield_network(struct shmemi_waiter *w)
     shmemi_end_nap(&shmemi_state.napping);
 }
 
+/* Begins the time anew after which the wait sleeps. */
 static void stay_awake(struct shmemi_waiter *w)
 {
     w->turns = 0;
@@ -135,14 +139,14 @@ static void stay_awake(struct shmemi_waiter *w)
 }
 
 /* The thread's limit of shmemx_wait_limit, and the clock of the wait that the limit ended last: a
- * program that waits in slices is reported as one long wait. */
+ * program that waits again and again up to its limit is reported as one long wait. */
 static _Thread_local struct {
     uint64_t ns;
     bool ended;
-    struct shmemi_wait_clock clock; /* since 0: there is none */
+    struct shmemi_wait_clock clock; /* since 0: no wait */
 } limit;
 
-/* Sets the thread's limit for later waits. Returns whether the last limit has ended a wait. */
+/* Sets the thread's time limit for later waits. Returns whether the last limit has ended a wait. */
 int shmemi_wait_limit(uint64_t limit_ns, const char *call)
 {
     (void)call;
@@ -154,6 +158,7 @@ int shmemi_wait_limit(uint64_t limit_ns, const char *call)
     return ended;
 }
 
+/* Reports whether the thread's limit, or a signal under a limit, ends this wait. */
 static bool is_over(struct shmemi_waiter *w, uint64_t now, bool interrupted)
 {
     if (!w->limited || limit.ns == 0 || (!interrupted && now - w->first < limit.ns))
@@ -163,6 +168,7 @@ static bool is_over(struct shmemi_waiter *w, uint64_t now, bool interrupted)
     return true;
 }
 
+/* Sets the times of a wait when it first reads the clock. */
 static void begin(struct shmemi_waiter *w, uint64_t now)
 {
     w->first = now;
@@ -176,8 +182,8 @@ static void begin(struct shmemi_waiter *w, uint64_t now)
     }
 }
 
-/* Returns the time. A long wait is shown to others, and reported when that is due, whether it
- * sleeps or the network keeps it awake. */
+/* Reads the clock, and returns the time. Publishes a long wait, and reports it when that is due,
+ * whether it sleeps or the network keeps it awake. */
 static uint64_t clock_step(struct shmemi_waiter *w)
 {
     uint64_t now = shmemi_now();
@@ -204,7 +210,7 @@ static uint32_t longest_nap(uint64_t waited_ns)
                                    : (uint32_t)part;
 }
 
-/* False: the thread's limit is over. */
+/* Sleeps once. False: the thread's limit has passed. */
 static bool nap(struct shmemi_waiter *w)
 {
     uint64_t waited = clock_step(w) - w->first, ns = (uint64_t)w->nap_us * 1000;
@@ -227,6 +233,7 @@ static bool nap(struct shmemi_waiter *w)
     return !is_over(w, shmemi_now(), end == SHMEMI_INTERRUPTED);
 }
 
+/* Polls the network once. */
 static void poll_network(struct shmemi_waiter *w, bool shared)
 {
     start_polling(w);
@@ -236,10 +243,11 @@ static void poll_network(struct shmemi_waiter *w, bool shared)
         stay_awake(w);
 }
 
-/* How many waits of this thread in a row had fewer than CROWDED_TURNS, up to PROMPT_WAITS. */
+/* How many waits of this thread in a row ended before CROWDED_TURNS steps, counted up to
+ * PROMPT_WAITS. */
 static _Thread_local uint32_t prompt;
 
-/* How long a wait stays awake. */
+/* How long this wait stays awake before it sleeps. */
 static uint64_t awake_ns(struct shmemi_waiter *w, bool shared)
 {
     if (shmemi_state.crowded && w->turns >= CROWDED_TURNS) {
@@ -250,7 +258,8 @@ static uint64_t awake_ns(struct shmemi_waiter *w, bool shared)
     return w->woken ? AWAKE_AGAIN_NS : shared ? AWAKE_SHARED_NS : AWAKE_NS;
 }
 
-/* Spins up to the next turn that yields: each one on a shared processor, else ever later ones. */
+/* Spins until the next step that yields: each step on a shared processor, else at growing
+ * distances. */
 static void spin_or_yield(struct shmemi_waiter *w, bool shared)
 {
     if (w->yield_at == 0)
@@ -269,7 +278,7 @@ static void spin_or_yield(struct shmemi_waiter *w, bool shared)
     w->yield_at = w->turns + (shmemi_processor_is_shared() ? 1 : spins);
 }
 
-/* A turn of spinning or yielding. False: the thread's limit is over. */
+/* A step of spinning or yielding. False: the thread's limit has passed. */
 static bool awake_step(struct shmemi_waiter *w)
 {
     bool shared = shmemi_processor_is_shared();

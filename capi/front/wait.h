@@ -1,10 +1,10 @@
 /*
  * wait.h: how a caller in C waits.
  *
- * All waiting in the library goes through struct shmemi_waiter: it spins, then yields, then sleeps
- * on a futex in a control page, and it polls the network meanwhile. 4 PEs on 2 cores that spun
- * without yielding cost a peer 8000 us a barrier, yielding 3.4 us; a C thread that waits inside Go
- * delays other callers by 15 to 45 ms. So waiting is here, and nowhere else.
+ * All waiting in the library goes through struct shmemi_waiter: the thread spins, then yields, then
+ * sleeps on a futex in a control page, and it polls the network meanwhile. 4 PEs on 2 cores that
+ * spun without yielding cost a peer 8000 us a barrier, yielding 3.4 us; a C thread that waits
+ * inside Go delays other callers by 15 to 45 ms. So waiting is here, and nowhere else.
  */
 #ifndef SHMEMI_WAIT_H
 #define SHMEMI_WAIT_H
@@ -14,11 +14,12 @@
 
 #pragma GCC visibility push(hidden)
 
-/* One turn of a wait whose condition does not hold yet. False: the wait ends, because a PE was
- * lost, and the call has failed, or because the thread's limit is over. */
+/* One step of a wait whose condition does not hold yet: spins, yields or sleeps once. False: the
+ * wait ends, because a PE was lost, and the call has failed, or because the thread's time limit has
+ * passed. */
 bool shmemi_wait_step(struct shmemi_waiter *w);
 
-/* Ends a wait that took at least one turn. */
+/* Ends a wait that took at least one step. */
 void shmemi_wait_over(struct shmemi_waiter *w);
 
 /* Waits until cond, an expression that reads memory atomically, holds, or a PE is lost. The last
@@ -37,7 +38,7 @@ void shmemi_wait_over(struct shmemi_waiter *w);
         }                                                                                          \
     } while (0)
 
-/* The same for what any PE may do: whom_ is the kind of the wait. */
+/* SHMEMI_WAIT_FOR, for a condition that any PE may fulfil: whom_ is the kind of the wait. */
 #define SHMEMI_WAIT(whom_, call_, describe_, subject_, cond)                                       \
     SHMEMI_WAIT_FOR(shmemi_my_ctl(), call_, describe_, subject_, cond, .whom = (whom_),            \
                     .limited = true)
@@ -51,7 +52,7 @@ SHMEMI_INLINE void shmemi_fail_test_if_lost(const char *call)
         shmemi_fail_lost(pe, call);
 }
 
-/* Behind shmemx.h. */
+/* Behind shmemx_wait_limit. */
 int shmemi_wait_limit(uint64_t limit_ns, const char *call);
 
 #pragma GCC visibility pop

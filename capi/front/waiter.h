@@ -6,35 +6,35 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Describes the wait in the report that follows a timeout; writes into text. */
+/* Writes what a wait is for into text, for a report: "for PE 3 to come". */
 typedef void (*shmemi_describe)(const void *subject, char *text, size_t size);
 
 /* Lists up to `most` PEs that have not arrived, and returns how many there are. */
 typedef int (*shmemi_late)(const void *subject, int32_t *pes, int most);
 
 /*
- * Whose loss ends a wait (SHMEM_ON_FAILURE=return). The first ones are kinds of waits that any PE
- * may end, since the one that would is not known: in each thread a loss ends one wait of each kind,
+ * Whose loss ends a wait (SHMEM_ON_FAILURE=return). The first six are kinds of waits that any PE
+ * may end, since it is not known which would: in each thread a loss ends one wait of each kind,
  * whatever other calls have reported before.
  */
 enum shmemi_whom {
-    SHMEMI_ANY_WRITER,   /* of memory */
-    SHMEMI_ANY_NOTIFIER, /* of a notification counter */
+    SHMEMI_ANY_WRITER,   /* a PE that stores to memory */
+    SHMEMI_ANY_NOTIFIER, /* a PE that adds to a notification counter */
     SHMEMI_ANY_TOKEN,    /* the sender of an eager token */
-    SHMEMI_ANY_SENDER,   /* of a message */
+    SHMEMI_ANY_SENDER,   /* the sender of a two-sided message */
     SHMEMI_ANY_MATE,     /* a PE that makes a team by an id */
     SHMEMI_ANY_TESTED,   /* a test that does not wait */
     SHMEMI_ANY_KINDS,    /* how many kinds there are */
 
     SHMEMI_MEMBERS, /* any PE that takes part in the collective call */
-    SHMEMI_NOBODY,  /* no PE: the core ends the operation that this waits for */
+    SHMEMI_NOBODY,  /* no PE: the core completes the awaited operation */
 };
 
 /* How far a wait is on its way to sleep. */
 enum shmemi_sleep_stage {
     SHMEMI_AWAKE,
-    SHMEMI_ANNOUNCED, /* writers see it, from its membarrier on */
-    SHMEMI_READY,     /* that is over: the thread may sleep */
+    SHMEMI_ANNOUNCED, /* writers see it once its membarrier has run */
+    SHMEMI_READY,     /* its membarrier has run: the thread may sleep */
 };
 
 /* The times that the reports of a wait depend on. */
@@ -45,8 +45,8 @@ struct shmemi_wait_clock {
     bool probed;
 };
 
-/* Each wait that does not end at once clears one of these, so fields that only long waits need are
- * elsewhere. */
+/* The state of one wait. Each wait that does not end at once clears one of these, so fields that
+ * only long waits need are elsewhere. */
 struct shmemi_waiter {
     struct shmemi_ctl *ctl; /* sleeps on this page, which writers wake */
     const char *call;
@@ -54,27 +54,27 @@ struct shmemi_waiter {
     const void *subject;
     struct shmemi_wait_clock clock;
     uint64_t first;      /* when the clock was first read, 0: not yet */
-    uint64_t awake;      /* the same since the network was busy */
+    uint64_t awake;      /* when the wait was last awake anew; 0: not yet */
     uint32_t turns;      /* UINT32_MAX: the wait is to sleep */
-    uint32_t yield_at;   /* the turn of the next yield; 0: not known */
-    uint32_t unclocked;  /* turns since the clock was read */
+    uint32_t yield_at;   /* the step of the next yield; 0: not known */
+    uint32_t unclocked;  /* steps since the clock was read */
     uint32_t wakes;      /* the futex word at the announcement */
-    uint32_t membarrier; /* the number of the one that the sleep needs */
+    uint32_t membarrier; /* the number of the membarrier that the sleep needs */
     uint32_t nap_us;
-    uint64_t announced; /* when; where stage is set */
-    shmemi_late late;   /* lists the awaited PEs, where about is not set; or NULL */
-    uint64_t began;     /* with stalls: when the first turn was, 0: none yet */
+    uint64_t announced; /* when the sleeper was announced */
+    shmemi_late late;   /* lists the awaited PEs, unless about is set; or NULL */
+    uint64_t began;     /* with stalls: when the wait began, 0: not yet */
     bool stalls;        /* a wait for room, counted as a stall */
     bool woken;         /* it has slept, and a writer has woken it */
-    bool overslept;     /* the last turn was a sleep that ended by its bound */
+    bool overslept;     /* the last step was a sleep that ended by its bound */
     bool polling;       /* counted in state.pollers */
     enum shmemi_sleep_stage stage;
     enum shmemi_whom whom;
-    int pe; /* the awaited PE, where about is set */
+    int pe; /* the awaited PE, if about is set */
     bool about;
     bool limited;  /* shmemx_wait_limit counts for it */
-    uint8_t shown; /* 1 + its place in the live page, 0: none */
-    uint8_t entry; /* 1 + its place in the control page, 0: none */
+    uint8_t shown; /* 1 + its entry in the status page, 0: none */
+    uint8_t entry; /* 1 + its entry in the control page, 0: none */
 };
 _Static_assert(SHMEMI_STATUSPAGE_WAITS < UINT8_MAX && SHMEMI_LONG_WAITS < UINT8_MAX, "places fit");
 

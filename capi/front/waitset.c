@@ -1,10 +1,9 @@
 /*
  * waitset.c: wait and test over arrays of variables.
  *
- * The wait set is the elements that status does not exclude. Each turn of a wait scans it from one
- * end to the other, with one rule about the order of elements: any begins behind the element that
- * the last call on the same array has answered, so that an element which holds all the time cannot
- * hide the others.
+ * The wait set is the elements that status does not exclude. Each step of a wait scans it from one
+ * end to the other. wait_any and test_any begin behind the element that the last call on the same
+ * array has returned, so that an element which holds all the time cannot hide the others.
  */
 #include "waitset.h"
 
@@ -20,6 +19,7 @@
 /* A heap in GPU memory is read in copies of this many elements. */
 #define WINDOW 512
 
+/* The wait set of a call. */
 struct set {
     const char *ivars;
     size_t nelems;
@@ -37,7 +37,8 @@ static size_t size_of(enum shmemi_kind kind)
     return kind == SHMEMI_KIND_i32 || kind == SHMEMI_KIND_u32 ? 4 : 8;
 }
 
-/* Elements from..to where this processor can read them; at most WINDOW. */
+/* The elements from..to (at most WINDOW) at an address that the CPU can read: copy, if they are in
+ * GPU memory. */
 static const void *window(const struct set *q, size_t from, size_t to, void *copy)
 {
     size_t size = size_of(q->kind);
@@ -133,6 +134,7 @@ static SHMEMI_COLD void refuse(const struct set *q, size_t bytes)
                  bytes);
 }
 
+/* Under full checks, ends the program if the arrays of a call overlap, or the memory was freed. */
 static void check_full(const struct set *q, const size_t *indices, size_t bytes)
 {
     shmemi_check_block(q->ivars, bytes, q->call);
@@ -210,7 +212,7 @@ static void describe(const void *subject, char *text, size_t size)
 
 /* ---------------------------------------------------------------------- all */
 
-/* Elements that have held once are not read again. */
+/* Reports whether all elements hold. Elements before *at have held once and are not read again. */
 static bool advance(const struct set *q, size_t *at)
 {
     *at = find(q, *at, q->nelems, false);
@@ -254,14 +256,15 @@ int shmemi_test_all(const void *ivars, size_t nelems, const int *status, int cmp
 
 /* ---------------------------------------------------------------------- any */
 
-/* Where the next call on an array begins. Arrays that share an entry are still served fairly,
- * unless calls on them alternate. */
+/* Where the next call of any on an array begins. Arrays that share an entry are still served
+ * fairly, unless calls on them alternate. */
 static size_t *cursor(const struct set *q)
 {
     static size_t next[64];
     return &next[((uintptr_t)q->ivars >> 3) * 0x9E3779B97F4A7C15u >> 58];
 }
 
+/* Finds an element that holds, from the cursor on; SIZE_MAX if there is none. */
 static size_t any(const struct set *q)
 {
     size_t *next = cursor(q), start = shmemi_read_once(next);

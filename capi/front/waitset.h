@@ -9,7 +9,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* How a word is compared; the names end like the functions of until.c. */
+/* The type as which words are compared; the names end like the functions of until.c. */
 enum shmemi_kind { SHMEMI_KIND_i32, SHMEMI_KIND_u32, SHMEMI_KIND_i64, SHMEMI_KIND_u64 };
 
 void shmemi_wait_all(const void *ivars, size_t nelems, const int *status, int cmp,
@@ -17,13 +17,14 @@ void shmemi_wait_all(const void *ivars, size_t nelems, const int *status, int cm
 int shmemi_test_all(const void *ivars, size_t nelems, const int *status, int cmp,
                     const void *values, bool each, enum shmemi_kind kind, const char *call);
 
-/* SIZE_MAX: the set is empty; for test also: none holds. */
+/* Return the index of an element that holds; SIZE_MAX: the set is empty, or, for test, none
+ * holds. */
 size_t shmemi_wait_any(const void *ivars, size_t nelems, const int *status, int cmp,
                        const void *values, bool each, enum shmemi_kind kind, const char *call);
 size_t shmemi_test_any(const void *ivars, size_t nelems, const int *status, int cmp,
                        const void *values, bool each, enum shmemi_kind kind, const char *call);
 
-/* Return how many indices were written. */
+/* Write the indices of the elements that hold, and return how many. */
 size_t shmemi_wait_some(const void *ivars, size_t nelems, size_t *indices, const int *status,
                         int cmp, const void *values, bool each, enum shmemi_kind kind,
                         const char *call);
