@@ -1,5 +1,6 @@
 /*
- * core.c: the function table, and the poll that callers in C run.
+ * core.c: the table of the core's functions, and those of them that C serves without Go: polls,
+ * posts, copies.
  */
 #define _GNU_SOURCE
 #include "core.h"
@@ -16,7 +17,7 @@
 
 #include <shmem/zz_wire.h>
 
-#define BATCH 32
+#define BATCH 32         /* completions read by one poll */
 #define EXIT_ABORTED 134 /* as the front's abort function */
 
 char shmemi_core_text[1024];
@@ -25,7 +26,7 @@ char shmemi_core_version[64];
 
 static struct shmemi_state *state;
 static struct shmemi_native native;
-static struct shmemi_fastpath *first; /* of the first context; NULL: there is no network */
+static struct shmemi_fastpath *first; /* the state of the default context; NULL: no network */
 static shmemi_abort_fn *front_abort;
 
 static struct shmemi_init_args front; /* only its functions are used */
@@ -62,7 +63,7 @@ void shmemi_core_range(unsigned name)
         front.range_enter(SHMEMI_RANGES_OF_PROXY, SHMEMI_RANGE_PROXY, names[name]);
 }
 
-static pid_t member; /* 0: no process */
+static pid_t member; /* the process that is to call shmemgoDepart, or 0 */
 
 void shmemi_core_departs(int departs)
 {
@@ -70,16 +71,17 @@ void shmemi_core_departs(int departs)
 }
 
 /*
- * A destructor, and not atexit: the program's handlers, which may call shmem_finalize, come before
- * it. A child that was forked has no Go threads, and has joined no job.
+ * Calls shmemgoDepart when the process ends. A destructor, and not atexit: the program's handlers,
+ * which may call shmem_finalize, come before it. A child that was forked has no Go threads, and has
+ * joined no job.
  *
- * Nothing is reported within a job either. Then the handler of a signal may have called exit, while
- * this thread was in C that Go takes no calls from.
+ * Within a job it reports nothing either. Then the handler of a signal may have called exit, while
+ * this thread was in C code in which Go takes no calls.
  *
  * By now this thread may have no signal stack any more: Python's faulthandler takes the main
  * thread's away when the interpreter ends. Go sends SIGURG to a thread that has been in Go for 10
  * ms, as on a busy machine a short call may be, and ends a process in which it comes without such a
- * stack. If it is blocked, it only comes too late.
+ * stack. Blocked, it comes too late to do harm.
  */
 __attribute__((destructor)) static void depart(void)
 {
@@ -151,8 +153,9 @@ void shmemi_core_end(const char *what, int status)
 
 static struct shmemi_core_gpu gpu;
 
+/* What C needs to make puts and gets on streams. */
 static struct {
-    uint64_t *direct; /* by PE; NULL: Go makes all calls on streams */
+    uint64_t *direct; /* by PE: its user heap here, or 0; NULL: Go makes all calls */
     uint64_t user;
 } streams;
 
@@ -173,8 +176,9 @@ void shmemi_core_streams(const uint64_t *direct, size_t n_pes, uint64_t user)
     streams.user = user;
 }
 
-/* Go repeats each operation that the driver refuses: it knows where copies have to be cut, and why
- * one cannot be done. */
+/* Copies n bytes on the library's stream; wait: until all copies of the stream are complete.
+ * Returns SHMEMI_DONE, or SHMEMI_NOT_FAST: Go is to do it. Go repeats each operation that the
+ * driver refuses: it knows where copies have to be cut, and why one cannot be done. */
 static int gpu_work(void *to, const void *from, size_t n, bool wait)
 {
     const struct shmemi_cuda *driver = &gpu.driver;
@@ -193,16 +197,17 @@ static int gpu_work(void *to, const void *from, size_t n, bool wait)
     return code == 0 ? SHMEMI_DONE : SHMEMI_NOT_FAST;
 }
 
-/* As Device.Pointer, with the two questions that count here: managed memory is no GPU's. */
+/* Reports whether an address is in the memory of a GPU: as Device.Pointer of runtime/gpu/cuda, with
+ * the two attributes that count here. Managed memory counts as main memory. */
 static int gpu_holds(const void *at)
 {
     int what[] = {SHMEMI_CUDA_POINTER_TYPE, SHMEMI_CUDA_POINTER_MANAGED};
     unsigned type = 0, managed = 0;
-    void *answers[] = {&type, &managed};
+    void *values[] = {&type, &managed};
     if (gpu.driver.context_push == NULL)
         return shmemgoGPUHolds((void *)at);
     struct shmemi_cuda_outcome out =
-        shmemi_cuda_in_pointer(&gpu.driver, gpu.context, 2, what, answers, (uint64_t)(uintptr_t)at);
+        shmemi_cuda_in_pointer(&gpu.driver, gpu.context, 2, what, values, (uint64_t)(uintptr_t)at);
     return (out.push | out.call) == 0 && type == SHMEMI_CUDA_TYPE_DEVICE && managed == 0;
 }
 
@@ -218,8 +223,8 @@ static int gpu_start(void *to, const void *from, size_t n)
     return rc == SHMEMI_NOT_FAST ? shmemgoGPUMove(to, (void *)from, n) : rc;
 }
 
-/* A put or get that the stream's copy engine makes, as Calls.put and Calls.get: with a crossing
- * into Go it took 1 us longer, of 3. */
+/* Queues a call on a stream of the program. A put or get that the GPU can copy itself (as Calls.put
+ * and Calls.get) is queued here: with a crossing into Go it took 1 us longer, of 3. */
 static int stream_call(int what, const struct shmemi_stream_call *c, void *stream)
 {
     bool puts = what == SHMEMI_STREAM_PUT;
@@ -241,14 +246,14 @@ static int gpu_settle(void)
     return rc == SHMEMI_NOT_FAST ? shmemgoGPUSettle() : rc;
 }
 
-/* For this PE's page. */
+/* Wakes threads that sleep on this PE's control page. */
 void shmemi_core_wake(struct shmemi_state *of)
 {
     struct shmemi_ctl *ctl = (struct shmemi_ctl *)of->peer_base[of->my_pe] - 1;
     shmemi_wake_sleepers(&ctl->sleepers, &ctl->wakes);
 }
 
-/* In C, because a producer is in the middle of its own code: a crossing into Go
+/* Wakes a proxy. In C, because a producer is in the middle of its own code: a crossing into Go
  * would cost it more than the push. */
 void shmemi_core_rouse(void *waker)
 {
@@ -261,9 +266,9 @@ void shmemi_core_rouse(void *waker)
 }
 
 /*
- * An empty completion queue costs no crossing into Go, and neither does a small message that needs
- * no reply. The lock is held for the whole call, because messages are applied in the order of
- * arrival.
+ * Polls the network; returns the number of completions, or -1 if another thread has the lock. An
+ * empty completion queue costs no crossing into Go, and neither does a small message that needs no
+ * reply. The lock is held for the whole call, because messages are applied in the order of arrival.
  */
 static int poll_network(void)
 {
@@ -275,8 +280,8 @@ static int poll_network(void)
         return -1;
     first->polls++;
     if (__atomic_load_n(&first->held, __ATOMIC_RELAXED))
-        shmemgoRelease(); /* the poller waits, perhaps for an answer to a held message */
-    /* The network may be in Go, as in chaos mode, or the handling of its completions. */
+        shmemgoRelease(); /* sends held batches: the poller may wait for a reply to one */
+    /* The network may be Go's, as in chaos mode, or the handling of its completions. */
     int n = native.poll == NULL ? SHMEMI_IN_GO : native.poll(native.self, c, BATCH);
     if (n == SHMEMI_IN_GO) {
         n = shmemgoPoll();
@@ -293,6 +298,8 @@ static int poll_network(void)
     return n;
 }
 
+/* Before exit: asks the engine whether everything that this PE has sent has arrived. It only tries
+ * the lock. */
 static int leave(void)
 {
     if (first == NULL)
@@ -306,14 +313,14 @@ static int leave(void)
 
 /*
  * A burst is a row of operations without a pause of more than BURST_GAP cycles, about 2 us: in the
- * time between two of them nothing is done that a message would disturb. From SHMEMI_BURST_AFTER on
- * they share messages, of which Go opens one for each PE (runtime/proxy/batch.go); till then
- * each leaves by itself. Over tcp a message takes 2 to 3 us of the sender's time, and an operation
- * in a batch some 30 ns.
+ * time between two of them the sender does nothing that a message would delay. From the
+ * SHMEMI_BURST_AFTER-th on they share messages (batches), of which Go opens one for each PE
+ * (runtime/proxy/batch.go); until then each leaves by itself. Over tcp a message takes 2 to 3 us of
+ * the sender's time, and an operation in a batch some 30 ns.
  */
 #define BURST_GAP 5000
 
-static uint64_t burst_last;
+static uint64_t burst_last; /* when the last operation was posted, in cycles */
 
 static inline uint64_t cycles(void)
 {
@@ -324,19 +331,20 @@ static inline uint64_t cycles(void)
 #endif
 }
 
-/* A context that is open. */
+/* The state of an open context. */
 static inline struct shmemi_fastpath *of(uint32_t context)
 {
     return context == 0 ? first : first->contexts[context];
 }
 
-/* Whether C may try: an operation of a burst whose PE has no batch is Go's. */
+/* Counts an operation in its burst, and reports whether C may try to post it: an operation of a
+ * burst whose PE has no open batch is Go's. */
 static inline bool burst_before(struct shmemi_fastpath *x, int pe)
 {
     uint64_t now = cycles(), gap = now - burst_last;
 #ifdef __x86_64__
     if (!x->coarse)
-        x->tick = now; /* spares the flight recorder a reading */
+        x->tick = now; /* spares the event recorder a reading of the clock */
 #endif
     if (x->batching) {
         if (x->burst < SHMEMI_BURST_AFTER)
@@ -348,6 +356,7 @@ static inline bool burst_before(struct shmemi_fastpath *x, int pe)
     return ++x->burst < SHMEMI_BURST_AFTER || x->peers[pe].batch != NULL;
 }
 
+/* Notes when the operation was posted, and returns rc. */
 static inline int burst_after(struct shmemi_fastpath *x, int rc)
 {
     x->tick = 0;
@@ -355,6 +364,7 @@ static inline int burst_after(struct shmemi_fastpath *x, int rc)
     return rc;
 }
 
+/* Posts an operation: in C if it is small and simple, else in Go. */
 static int post(const struct shmemi_host_operation *o)
 {
     struct shmemi_fastpath *x = of(o->context);
@@ -365,8 +375,9 @@ static int post(const struct shmemi_host_operation *o)
                        rc == SHMEMI_NOT_FAST ? shmemgoPost((struct shmemi_host_operation *)o) : rc);
 }
 
-/* A waiting thread asks often, and crosses into Go only at the beginning, when an operation of the
- * engine's own waits for room, and to learn of a failure. */
+/* Begins or continues a quiet of a context. A waiting thread calls it often, and crosses into Go
+ * only at the beginning, when an operation of the engine's own waits for room, and to learn of a
+ * failure. */
 static int quiet(uint32_t context, uint64_t *ticket)
 {
     const struct shmemi_fastpath *x = of(context);

@@ -1,5 +1,5 @@
 /*
- * core.h: between the C and the Go of libshmem_core.so.
+ * core.h: the functions and variables that the C and the Go of libshmem_core.so share.
  */
 #ifndef SHMEMI_CORE_INSIDE_H
 #define SHMEMI_CORE_INSIDE_H
@@ -9,14 +9,15 @@
 #include "functions.h"
 #include "zz_nvtx.h"
 
-/* Serves the network from C, or stops when native is NULL. */
+/* From now on posts and polls of the first context try C functions (native) before Go. native NULL:
+ * all go to Go. */
 void shmemi_core_serve(struct shmemi_state *state, const struct shmemi_native *native,
                        struct shmemi_fastpath *first);
 
 /* Wakes the threads of this PE that sleep. */
 void shmemi_core_wake(struct shmemi_state *state);
 
-/* Texts that C reads: of the last failure, and the version. Go fills them. */
+/* Texts that Go writes and C reads: the last failure, its remedy, and the version. */
 extern char shmemi_core_text[1024];
 extern char shmemi_core_remedy[256];
 extern char shmemi_core_version[64];
@@ -40,15 +41,15 @@ void shmemi_core_flush(void);
 /* Ends the process with a status, because the job has ended. */
 void shmemi_core_end(const char *what, int status) __attribute__((noreturn));
 
-/* The means to end the sleep of one engine's proxy. */
+/* What ends the sleep of one engine's proxy. */
 struct shmemi_core_waker {
-    void (*wake)(void *self); /* the provider's; NULL: it is in Go */
+    void (*wake)(void *self); /* the provider's function; NULL: Go's */
     void *self;
     int engine;
-    uint32_t *napping; /* while callers poll the network it sleeps on this */
+    uint32_t *napping; /* the futex on which it naps while callers poll */
 };
 
-/* Called with one of these by a producer of a ring. */
+/* Producers of a ring call this with a struct shmemi_core_waker: it wakes the proxy. */
 void shmemi_core_rouse(void *waker);
 
 /* The driver functions for copies, called without a crossing into Go. */
@@ -60,22 +61,22 @@ struct shmemi_core_gpu {
 /* Selects the GPU functions that copies use from now on. NULL: none. */
 void shmemi_core_move_by(const struct shmemi_core_gpu *gpu);
 
-/* From now on, until the next shmemi_core_move_by, streams of the program also make puts and gets
- * without that crossing: of PEs whose user heap has an address in direct, 0 for each other one. The
- * program has the user heap at user. */
+/* From now on, until the next shmemi_core_move_by, C also makes puts and gets on the program's
+ * streams, without a crossing into Go, if direct[pe] is not 0: the address of that PE's user heap
+ * in this process. user: the address that the program has for its own. */
 void shmemi_core_streams(const uint64_t *direct, size_t n_pes, uint64_t user);
 
-/* From now on, shmemgoDepart is called when this process ends by exit(), or is not. */
+/* Says whether shmemgoDepart is to be called when this process ends by exit(). */
 void shmemi_core_departs(int departs);
 
-/* Keeps the front's functions that args names. */
+/* Keeps the functions of the front in args, which the functions below call. */
 void shmemi_core_keep(const struct shmemi_init_args *args);
-/* The work of a PE, and the news that this one has finalized, as in struct shmemi_init_args. */
+/* What a PE is doing, and the news that this one has finalized, as in struct shmemi_init_args. */
 void shmemi_core_doing(int pe, unsigned how, char *text, size_t size);
 void shmemi_core_finalized(void);
 /* The profiler's ranges, for struct shmemi_init_args. */
 int shmemi_core_open_ranges(uint32_t groups);
-/* Of the proxy: SHMEMI_NVTX_... */
+/* Begins a range of the proxy, SHMEMI_NVTX_..., or ends the last one. */
 void shmemi_core_range(unsigned name);
 
 #endif

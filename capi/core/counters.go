@@ -15,13 +15,15 @@ import (
 	"libshmem/runtime/stats"
 )
 
-// counterNames are C's copies, which callers keep: one block, with the same number of bytes for
-// each name. A variable holds it, and not memory of Go's, where checkers of leaks do not look.
+// counterNames is one block with C's copies of the counters' names, nameSize bytes for each;
+// callers keep pointers into it. A package variable holds it, and not memory of Go's, where leak
+// checkers do not look.
 var (
 	counterNames unsafe.Pointer
 	nameSize     int
 )
 
+// nameCounters fills counterNames.
 var nameCounters = sync.OnceFunc(func() {
 	for i := range stats.Counters {
 		nameSize = max(nameSize, len(stats.Counters[i].Name)+1)
@@ -32,6 +34,7 @@ var nameCounters = sync.OnceFunc(func() {
 	}
 })
 
+// nameOf returns the place of the i-th name in counterNames.
 func nameOf(i int) []C.char {
 	return unsafe.Slice((*C.char)(unsafe.Add(counterNames, i*nameSize)), nameSize)
 }
@@ -46,6 +49,9 @@ func shmemgoCounterName(id C.int) *C.char {
 	return &nameOf(int(id))[0]
 }
 
+// shmemgoCounter stores the value of a counter of this PE, for operations to a PE or, with -1, to
+// all. It returns -1 if there is no such counter.
+//
 //export shmemgoCounter
 func shmemgoCounter(id, pe C.int, value *C.uint64_t) C.int {
 	defer guard.Catch("counter")
@@ -57,6 +63,9 @@ func shmemgoCounter(id, pe C.int, value *C.uint64_t) C.int {
 	return 0
 }
 
+// shmemgoCounterNIC stores the value of a counter for one NIC. It returns -1 if the counter is not
+// kept per NIC, or there is no such NIC.
+//
 //export shmemgoCounterNIC
 func shmemgoCounterNIC(id, nic C.int, value *C.uint64_t) C.int {
 	defer guard.Catch("counter_nic")
@@ -72,7 +81,7 @@ func shmemgoCounterNIC(id, nic C.int, value *C.uint64_t) C.int {
 	return 0
 }
 
-// nicName is that of the last call, for its caller to read.
+// nicName is the name that the last call of shmemgoNICName has returned.
 var nicName [64]C.char
 
 //export shmemgoNICName

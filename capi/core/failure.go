@@ -32,6 +32,7 @@ func fillLost(s *State, j *job.Job) {
 	}
 }
 
+// emptyLost frees the tables of lost PEs.
 func emptyLost(s *State) {
 	s.nLost, s.survives = 0, 0
 	C.free(unsafe.Pointer(s.lost))
@@ -39,8 +40,9 @@ func emptyLost(s *State) {
 	s.lost, s.losses = nil, nil
 }
 
-// lose reports a lost PE to the front, in the order of State.lost, and wakes threads that sleep in
-// it. It is called from one thread.
+// lose reports a lost PE to the front: it enters the PE in State.lost and State.losses, in the
+// order that State.lost requires, closes the fast path to it, and wakes threads of this PE that
+// sleep in waits. One goroutine calls it.
 func lose(lost libshmem.PE) {
 	s := state
 	unsafe.Slice(s.lost, s.nPEs)[lost] = 1
@@ -53,8 +55,9 @@ func lose(lost libshmem.PE) {
 	C.shmemi_core_wake(s.c())
 }
 
-// shmemgoErrorPE is called right after a call of the engine failed. The engine keeps one error for
-// all threads: where two calls fail at once, both may report the same.
+// shmemgoErrorPE writes why the engine failed, and returns the PE that is lost by it, or -1. The
+// front calls it right after a failed call. The engine keeps one error for all threads: if two
+// calls fail at once, both may report the same.
 //
 //export shmemgoErrorPE
 func shmemgoErrorPE(to *C.char, size C.size_t) C.int {
@@ -75,24 +78,34 @@ func shmemgoErrorPE(to *C.char, size C.size_t) C.int {
 	return -1
 }
 
+// shmemgoFate writes what has become of a lost PE, as the end of a sentence that begins with it.
+//
 //export shmemgoFate
 func shmemgoFate(of C.int, to *C.char, size C.size_t) {
 	defer guard.Catch("fate")
 	text(unsafe.Slice(to, int(size)), current.Watch.Fate(libshmem.PE(of)))
 }
 
+// shmemgoAcknowledge lets waits of kernels run again that losses would end, since the program knows
+// of the losses, and returns how many there are.
+//
 //export shmemgoAcknowledge
 func shmemgoAcknowledge() C.int {
 	defer guard.Catch("acknowledge")
 	return C.int(current.Producers.Stopper.Acknowledge())
 }
 
+// shmemgoGiveUp makes a PE lost here that another PE knows to be lost.
+//
 //export shmemgoGiveUp
 func shmemgoGiveUp(of C.int) {
 	defer guard.Catch("give_up")
 	current.Watch.GiveUp(libshmem.PE(of))
 }
 
+// shmemgoExplain writes what is known about n late PEs, the first of all, for the report of a wait.
+// It returns the first that has ended well inside the job, or -1.
+//
 //export shmemgoExplain
 func shmemgoExplain(pes *C.int32_t, n, all C.int, to *C.char, size C.size_t) C.int {
 	defer guard.Catch("explain")
@@ -104,12 +117,15 @@ func shmemgoExplain(pes *C.int32_t, n, all C.int, to *C.char, size C.size_t) C.i
 	return -1
 }
 
+// shmemgoLate writes what n late PEs are doing, the first of all, without a lock of the network.
+//
 //export shmemgoLate
 func shmemgoLate(pes *C.int32_t, n, all C.int, to *C.char, size C.size_t) {
 	defer guard.Catch("late")
 	text(unsafe.Slice(to, int(size)), current.Watch.Late(listed(pes, n), int(all)))
 }
 
+// listed copies a list of PEs from C.
 func listed(pes *C.int32_t, n C.int) (all []libshmem.PE) {
 	for _, pe := range unsafe.Slice(pes, int(n)) {
 		all = append(all, libshmem.PE(pe))
@@ -117,7 +133,7 @@ func listed(pes *C.int32_t, n C.int) (all []libshmem.PE) {
 	return all
 }
 
-// doing asks the front for the present work of a PE of this node.
+// doing returns what a PE of this node is doing, from the front, which reads the PE's control page.
 func doing(of libshmem.PE, how area.How) string {
 	var to [640]C.char
 	C.shmemi_core_doing(C.int(of), C.uint(how), &to[0], C.size_t(len(to)))
@@ -140,6 +156,9 @@ func shmemgoReportWait(of C.int, line *C.char) {
 	}
 }
 
+// shmemgoProbe sends n PEs a request for what they are doing, and the launcher one for which of
+// them have ended, for a later shmemgoExplain or shmemgoLate.
+//
 //export shmemgoProbe
 func shmemgoProbe(pes *C.int32_t, n C.int) {
 	defer guard.Catch("probe")

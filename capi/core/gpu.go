@@ -16,8 +16,8 @@ import (
 	"libshmem/runtime/job"
 )
 
-// answer is the answer of a call that was done, or was not and why.
-func answer(err error) C.int {
+// result returns SHMEMI_DONE, or SHMEMI_FAILED after it has kept the error for shmemgoError.
+func result(err error) C.int {
 	if err != nil {
 		failure.Store(&err)
 		return C.SHMEMI_FAILED
@@ -25,6 +25,7 @@ func answer(err error) C.int {
 	return C.SHMEMI_DONE
 }
 
+// flag is yes as a C boolean.
 func flag(yes bool) C.int {
 	if yes {
 		return 1
@@ -32,22 +33,28 @@ func flag(yes bool) C.int {
 	return 0
 }
 
+// shmemgoGPUMove copies n bytes from or to the memory of a GPU, and returns when the copy is
+// complete.
+//
 //export shmemgoGPUMove
 func shmemgoGPUMove(to, from unsafe.Pointer, n C.size_t) C.int {
 	defer guard.Catch("gpu_move")
-	return answer(current.GPU.Move(to, from, uint64(n)))
+	return result(current.GPU.Move(to, from, uint64(n)))
 }
 
+// shmemgoGPUSettle waits until all copies that C has begun are complete.
+//
 //export shmemgoGPUSettle
 func shmemgoGPUSettle() C.int {
 	defer guard.Catch("gpu_settle")
-	return answer(current.GPU.Settle())
+	return result(current.GPU.Settle())
 }
 
 // Because of the import this package is compiled anew when driver.h or marks.h changes.
 var _ = [1]byte{}[cuda.MarksSize-C.sizeof_struct_shmemi_cuda_marks]
 
-// moveBy lets C copy where this PE has a GPU.
+// moveBy lets C copy from and to GPU memory without Go, by the driver's functions, if this PE has a
+// GPU.
 func moveBy(j *job.Job) {
 	n, stream := j.GPU.Mover()
 	if n.Driver == nil {
@@ -59,44 +66,60 @@ func moveBy(j *job.Job) {
 	})
 }
 
+// shmemgoGPUClear sets n bytes of GPU memory to 0.
+//
 //export shmemgoGPUClear
 func shmemgoGPUClear(at unsafe.Pointer, n C.size_t) C.int {
 	defer guard.Catch("gpu_clear")
-	return answer(current.GPU.Clear(at, uint64(n)))
+	return result(current.GPU.Clear(at, uint64(n)))
 }
 
+// shmemgoGPUAMO performs an atomic operation on a word in GPU memory, and stores the old value.
+//
 //export shmemgoGPUAMO
 func shmemgoGPUAMO(at unsafe.Pointer, op, width C.int, operand, compare C.uint64_t, fetched *C.uint64_t) C.int {
 	defer guard.Catch("gpu_amo")
 	old, err := current.GPU.Atomic(at, fabric.Op(op), int(width), uint64(operand), uint64(compare))
 	*fetched = C.uint64_t(old)
-	return answer(err)
+	return result(err)
 }
 
+// shmemgoGPUHolds reports whether an address is in the memory of a GPU.
+//
 //export shmemgoGPUHolds
 func shmemgoGPUHolds(at unsafe.Pointer) C.int {
 	defer guard.Catch("gpu_holds")
 	return flag(current.GPU.Holds(at))
 }
 
+// shmemgoGPUReset reports whether the program has reset this PE's GPU during the job.
+//
 //export shmemgoGPUReset
 func shmemgoGPUReset() C.int {
 	defer guard.Catch("gpu_reset")
 	return flag(current.GPUReset())
 }
 
+// shmemgoGPUChosen reports whether the thread that called init had chosen a GPU.
+//
 //export shmemgoGPUChosen
 func shmemgoGPUChosen() C.int {
 	defer guard.Catch("gpu_chosen")
 	return flag(current.GPU.Chosen())
 }
 
+// shmemgoGPUMoved reports whether the calling thread uses another GPU than this PE's.
+//
 //export shmemgoGPUMoved
 func shmemgoGPUMoved() C.int {
 	defer guard.Catch("gpu_moved")
 	return flag(current.GPU.Moved())
 }
 
+// shmemgoGPUFindChunks finds the driver's chunks that contain n bytes of the program's GPU memory,
+// to register them: their unit, their bytes before at, and in all. shmemgoGPULend or
+// shmemgoGPUForget comes next.
+//
 //export shmemgoGPUFindChunks
 func shmemgoGPUFindChunks(at unsafe.Pointer, n C.size_t, granule, before, size *C.size_t) C.int {
 	defer guard.Catch("gpu_find_chunks")
@@ -104,9 +127,11 @@ func shmemgoGPUFindChunks(at unsafe.Pointer, n C.size_t, granule, before, size *
 	if err == nil {
 		*granule, *before, *size = C.size_t(unit), C.size_t(l.Before), C.size_t(l.Size)
 	}
-	return answer(err)
+	return result(err)
 }
 
+// shmemgoGPUForget gives up what shmemgoGPUFindChunks has found.
+//
 //export shmemgoGPUForget
 func shmemgoGPUForget() {
 	defer guard.Catch("gpu_forget")
@@ -115,28 +140,39 @@ func shmemgoGPUForget() {
 	}
 }
 
+// shmemgoGPULend maps the found chunks into a block of the heap of size bytes, from an offset on,
+// together with the other PEs. It returns the block's offset, or -1.
+//
 //export shmemgoGPULend
 func shmemgoGPULend(size, offset C.size_t) C.int64_t {
 	defer guard.Catch("gpu_lend")
 	off, err := current.Lend(uint64(size), uint64(offset))
-	if answer(err) != C.SHMEMI_DONE {
+	if result(err) != C.SHMEMI_DONE {
 		return -1
 	}
 	return C.int64_t(off)
 }
 
+// shmemgoGPUTakeBack unmaps the chunks from the block of the heap that contains an offset.
+//
 //export shmemgoGPUTakeBack
 func shmemgoGPUTakeBack(offset C.int64_t) C.int {
 	defer guard.Catch("gpu_take_back")
-	return answer(current.TakeBack(libshmem.Offset(offset)))
+	return result(current.TakeBack(libshmem.Offset(offset)))
 }
 
+// shmemgoQuietRings begins or continues a quiet for the operations that kernels have submitted. A
+// ticket of 0 begins one and gets its number.
+//
 //export shmemgoQuietRings
 func shmemgoQuietRings(ticket *C.uint64_t) C.int {
 	defer guard.Catch("quiet_rings")
 	return C.int(current.Producers.Quiet((*uint64)(ticket)))
 }
 
+// shmemgoKernels makes the image of the job's state for kernels, and returns where this process and
+// kernels read it; an image of nil: this PE runs no kernels.
+//
 //export shmemgoKernels
 func shmemgoKernels(image *unsafe.Pointer, at *C.uint64_t) C.int {
 	defer guard.Catch("kernels")
@@ -150,25 +186,29 @@ func shmemgoKernels(image *unsafe.Pointer, at *C.uint64_t) C.int {
 			state.uncounted = 1
 		}
 	}
-	return answer(err)
+	return result(err)
 }
 
+// shmemgoTeamShow makes the team in a slot known to kernels; t nil: the slot has no team any more.
+//
 //export shmemgoTeamShow
 func shmemgoTeamShow(slot C.int, t *C.struct_shmemi_device_team, pes *C.int32_t) C.int {
 	defer guard.Catch("team_show")
 	if t == nil {
-		return answer(current.Producers.Teams.Hide(int(slot)))
+		return result(current.Producers.Teams.Hide(int(slot)))
 	}
 	entry := *(*queue.Team)(unsafe.Pointer(t))
 	var list []int32
 	if pes != nil {
 		list = unsafe.Slice((*int32)(unsafe.Pointer(pes)), entry.NPEs)
 	}
-	return answer(current.Producers.Teams.Show(int(slot), entry, list))
+	return result(current.Producers.Teams.Show(int(slot), entry, list))
 }
 
+// shmemgoTeamRenew clears the words of a team slot in GPU memory, for the next team.
+//
 //export shmemgoTeamRenew
 func shmemgoTeamRenew(slot C.int) C.int {
 	defer guard.Catch("team_renew")
-	return answer(current.Producers.Teams.Renew(int(slot)))
+	return result(current.Producers.Teams.Renew(int(slot)))
 }

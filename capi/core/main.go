@@ -1,12 +1,10 @@
-// Package core is the Go half of the library, as a table of C functions. It
-// turns C's arguments into Go's and Go's answers into C's, and fills the state
-// that the front reads; it decides nothing. capi/core/library links it as
-// libshmem_core.so.
+// Package core is the Go half of the library, as a table of C functions. It turns C's arguments
+// into Go's and Go's results into C's, and fills the state that the front reads; it decides
+// nothing. capi/core/library links it as libshmem_core.so.
 //
-// No Go name leaves the file but shmemi_core_table, by the version script. No
-// panic reaches the C program: each function that C calls begins with a deferred
-// guard.Catch, which takes some 4 ns of the 50 of a call from C to Go, and ends
-// the process by the front's abort function.
+// The version script exports no Go name, only shmemi_core_table. No panic reaches the C program:
+// each function that C calls begins with a deferred guard.Catch, which takes some 4 ns of the 50 of
+// a call from C to Go, and ends the process by the front's abort function.
 package core
 
 /*
@@ -44,7 +42,8 @@ import (
 
 func init() { guard.End(panicked) }
 
-// shmemgoDepart is this process's last call, after the destructors of the program.
+// shmemgoDepart reports to the launcher that this process ends in good order. It is the process's
+// last call, after the destructors of the program.
 //
 //export shmemgoDepart
 func shmemgoDepart() {
@@ -53,7 +52,7 @@ func shmemgoDepart() {
 }
 
 var (
-	current *job.Job // between init and finalize
+	current *job.Job // the job of this process, between init and finalize
 	state   *State
 )
 
@@ -79,12 +78,15 @@ var quietCollector = sync.OnceFunc(func() {
 	debug.SetMemoryLimit(64 << 20)
 })
 
+// shmemgoInit joins the job that args name, and fills the front's state. It returns 0, or -1 with
+// the reason in args.error.
+//
 //export shmemgoInit
 func shmemgoInit(front *C.struct_shmemi_state, args *C.struct_shmemi_init_args) C.int {
 	defer guard.Catch("init")
 	quietCollector()
 	if state != nil {
-		runtime.GC() // the remains of the job before, some 100 kB for each
+		runtime.GC() // the memory of the last job, some 100 kB
 	}
 	s := (*State)(unsafe.Pointer(front))
 	C.shmemi_core_keep(args)
@@ -98,7 +100,7 @@ func shmemgoInit(front *C.struct_shmemi_state, args *C.struct_shmemi_init_args) 
 	})
 	if err != nil {
 		C.shmemi_core_departs(1)
-		report(args, shmerr.OneLine(err)) // several settings may be wrong
+		report(args, shmerr.OneLine(err)) // the error has a line for each wrong setting
 		return -1
 	}
 	current, state = j, s
@@ -114,7 +116,8 @@ var ranges = job.Ranges{
 	Proxy: func(name nvtx.Name) { C.shmemi_core_range(C.uint(name)) },
 }
 
-// given is the program's argument to shmemx_init_attr.
+// given returns the unique ID or the MPI communicator that the program has passed to
+// shmemx_init_attr.
 func given(args *C.struct_shmemi_init_args) (g place.Given) {
 	g.MPIComm = unsafe.Pointer(args.mpi_comm)
 	if args.uid != nil {
@@ -124,6 +127,8 @@ func given(args *C.struct_shmemi_init_args) (g place.Given) {
 	return g
 }
 
+// shmemgoUniqueID makes a unique ID. It returns 0, or -1 with the reason in to.
+//
 //export shmemgoUniqueID
 func shmemgoUniqueID(environment **C.char, id unsafe.Pointer, to *C.char, size C.size_t) C.int {
 	defer guard.Catch("uniqueid")
@@ -140,8 +145,8 @@ func shmemgoUniqueID(environment **C.char, id unsafe.Pointer, to *C.char, size C
 	return 0
 }
 
-// environ is C's environment now. Go's own copy is made when the file is loaded and misses
-// variables that the program or Python set later. clearenv leaves nil.
+// environ returns C's environment now. Go's own copy is made when the library is loaded and misses
+// variables that the program or Python set later. After clearenv environment is nil.
 func environ(environment **C.char) []string {
 	if environment == nil {
 		return nil
@@ -158,11 +163,12 @@ func report(args *C.struct_shmemi_init_args, why string) {
 	text(unsafe.Slice(args.error, int(args.error_size)), why)
 }
 
-// The process is about to exit, with the status of the program: see Job.Leave. broken: the network
-// or the GPU has failed since.
+// leaving: the process is about to exit with status 0 (Job.Leave). broken: the network or the GPU
+// has failed since.
 var leaving, broken atomic.Bool
 
-// shmemgoLeave is called with the lock held, if there is one.
+// shmemgoLeave returns Done if everything that this PE has sent has arrived, or is lost with the
+// network; else Pending. The caller holds the endpoint's lock, if there is a network.
 //
 //export shmemgoLeave
 func shmemgoLeave() C.int {
@@ -186,7 +192,7 @@ func fatal(err error) {
 	}
 	var exit *device.KernelExit
 	if errors.As(err, &exit) {
-		// The kernel and the threads that wait for it go on as soon as the job is ended: the
+		// The kernel and the threads that wait for it continue as soon as the job has ended, so the
 		// process ends at once.
 		C.shmemi_core_flush()
 		current.Exit(exit.Status)
@@ -218,12 +224,14 @@ func panicked(p *guard.Panic) {
 	C.shmemi_core_internal_error(copied(p.Where), copied(fmt.Sprintf("internal error: %v", p.Value)))
 }
 
-// copied is a text in memory of its own, since several goroutines may panic at once.
+// copied returns s in memory of its own, since several goroutines may panic at once.
 func copied(s string) *C.char {
 	size := len(s) + 1
 	return text(unsafe.Slice((*C.char)(C.calloc(C.size_t(size), 1)), size), s)
 }
 
+// shmemgoFinalize closes the job, and frees what init has put into the front's state.
+//
 //export shmemgoFinalize
 func shmemgoFinalize() {
 	defer guard.Catch("finalize")
@@ -238,12 +246,16 @@ func shmemgoFinalize() {
 	C.shmemi_core_departs(1)
 }
 
+// shmemgoGlobalExit ends the job for shmem_global_exit; the front then ends this process.
+//
 //export shmemgoGlobalExit
 func shmemgoGlobalExit(status C.int) {
 	defer guard.Catch("global_exit")
 	current.Exit(int(status))
 }
 
+// shmemgoAbort makes the launcher end the job; the front then ends this process.
+//
 //export shmemgoAbort
 func shmemgoAbort(status C.int, reason *C.char) {
 	defer guard.Drop() // the front has reported a reason, and ends the process
@@ -253,7 +265,8 @@ func shmemgoAbort(status C.int, reason *C.char) {
 	}
 }
 
-// shmemgoPoll is for networks without functions in C. The caller holds the lock.
+// shmemgoPoll polls a network that C cannot poll, and returns the number of completions. The caller
+// holds the endpoint's lock.
 //
 //export shmemgoPoll
 func shmemgoPoll() C.int {
@@ -265,6 +278,9 @@ func shmemgoPoll() C.int {
 	return C.int(n)
 }
 
+// shmemgoComplete handles n completions that C has read and does not handle itself. A negative n is
+// a libfabric error.
+//
 //export shmemgoComplete
 func shmemgoComplete(c *C.struct_shmemi_completion, n C.int) {
 	defer guard.Catch("poll")

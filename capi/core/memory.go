@@ -14,15 +14,15 @@ import (
 	"libshmem/runtime/job"
 )
 
-// The allocator's answers depend on the calls alone, so they are the same on every PE. Whether
+// The allocator's results depend on the calls alone, so they are the same on every PE. Whether
 // there is memory behind them may differ, so the front lets the PEs vote after each of these.
 
 // reportedIn is the last job in which a failed allocation was printed.
 var reportedIn *job.Job
 
-// noMemory answers a failed allocation. All PEs run out of offsets together, so PE 0 prints that;
-// alone is set where only this PE has no memory behind them. One is printed for each job, the
-// others are logged.
+// noMemory returns the result of a failed allocation, which says whether this PE prints it. All PEs
+// run out of offsets together, so PE 0 prints that; alone: only this PE has no memory behind them,
+// and prints it. Each job prints one failure, and logs the others.
 func noMemory(err error, alone bool) C.int64_t {
 	atomic.AddUint64(&current.Live.Heap.Failed, 1)
 	failure.Store(&err)
@@ -34,7 +34,7 @@ func noMemory(err error, alone bool) C.int64_t {
 	return answerNoMemory
 }
 
-// showHeap stores the heap's numbers for other processes.
+// showHeap publishes the heap's size and use in the status page.
 func showHeap() {
 	s, to := current.Heap.Stats(), &current.Live.Heap
 	atomic.StoreUint64(&to.Size, s.Size)
@@ -44,6 +44,9 @@ func showHeap() {
 	atomic.StoreUint64(&to.Blocks, uint64(s.Live))
 }
 
+// shmemgoHeapAlloc allocates a block of the symmetric heap, and memory behind it. It returns the
+// block's offset, or a negative result of noMemory.
+//
 //export shmemgoHeapAlloc
 func shmemgoHeapAlloc(size, align C.size_t, hints C.long) C.int64_t {
 	defer guard.Catch("heap_alloc")
@@ -62,6 +65,8 @@ func shmemgoHeapAlloc(size, align C.size_t, hints C.long) C.int64_t {
 	return C.int64_t(off)
 }
 
+// shmemgoHeapFree frees the block that begins at an offset.
+//
 //export shmemgoHeapFree
 func shmemgoHeapFree(offset C.int64_t) C.int {
 	defer guard.Catch("heap_free")
@@ -73,6 +78,9 @@ func shmemgoHeapFree(offset C.int64_t) C.int {
 	return C.SHMEMI_DONE
 }
 
+// shmemgoHeapRealloc resizes a block, and stores its old size. It returns the offset if the block
+// stays there; else that of a new block, and the front copies the contents and frees the old one.
+//
 //export shmemgoHeapRealloc
 func shmemgoHeapRealloc(offset C.int64_t, size C.size_t, oldSize *C.size_t) C.int64_t {
 	defer guard.Catch("heap_realloc")
@@ -98,6 +106,9 @@ func shmemgoHeapRealloc(offset C.int64_t, size C.size_t, oldSize *C.size_t) C.in
 	return C.int64_t(r.Offset)
 }
 
+// shmemgoHeapBytesFrom returns the bytes from an offset to the end of the block it is in; 0 if no
+// block is allocated there.
+//
 //export shmemgoHeapBytesFrom
 func shmemgoHeapBytesFrom(offset C.int64_t) C.size_t {
 	defer guard.Catch("heap_bytes_from")

@@ -14,26 +14,36 @@ import (
 	"libshmem/runtime/proxy"
 )
 
-// The front calls these with the endpoint's lock held.
+// The front calls the functions of this file with the endpoint's lock held, but for shmemgoReaches
+// and shmemgoError.
 
+// shmemgoPost posts an operation that the fast path in C does not serve.
+//
 //export shmemgoPost
 func shmemgoPost(o *C.struct_shmemi_host_operation) C.int {
 	defer guard.Catch("post")
 	return C.int(current.Engine.Context(uint32(o.context)).Post((*proxy.Operation)(unsafe.Pointer(o))))
 }
 
+// shmemgoRelease sends the batches that are held back, because a thread waits.
+//
 //export shmemgoRelease
 func shmemgoRelease() {
 	defer guard.Catch("poll")
 	current.Engine.Release()
 }
 
+// shmemgoFence orders later operations of a context behind those posted so far.
+//
 //export shmemgoFence
 func shmemgoFence(context C.uint32_t) C.int {
 	defer guard.Catch("fence")
 	return C.int(current.Engine.Context(uint32(context)).Fence())
 }
 
+// shmemgoQuiet begins a quiet of a context if *ticket is 0, and reports whether the operations up
+// to its ticket are complete.
+//
 //export shmemgoQuiet
 func shmemgoQuiet(context C.uint32_t, ticket *C.uint64_t) C.int {
 	defer guard.Catch("quiet")
@@ -44,6 +54,8 @@ func shmemgoQuiet(context C.uint32_t, ticket *C.uint64_t) C.int {
 	return C.int(e.QuietDone(proxy.Ticket(*ticket)))
 }
 
+// shmemgoReaches reports whether NICs reach n bytes of a PE's heap in GPU memory.
+//
 //export shmemgoReaches
 func shmemgoReaches(pe C.int, offset C.int64_t, n C.size_t) C.int {
 	defer guard.Catch("reaches")
@@ -53,6 +65,9 @@ func shmemgoReaches(pe C.int, offset C.int64_t, n C.size_t) C.int {
 	return 0
 }
 
+// shmemgoContextOpen opens a context of the engine, and returns the number to use in its place: 0
+// if the engine has the default context alone.
+//
 //export shmemgoContextOpen
 func shmemgoContextOpen(context C.uint32_t) C.int {
 	defer guard.Catch("context_open")
@@ -64,9 +79,11 @@ func shmemgoContextOpen(context C.uint32_t) C.int {
 	return C.int(n)
 }
 
-// failure is why the last call failed that was not the engine's.
+// failure is why the last call failed, if the failure was not the engine's.
 var failure atomic.Pointer[error]
 
+// shmemgoError returns why the last call failed.
+//
 //export shmemgoError
 func shmemgoError() *C.char {
 	defer guard.Catch("error")

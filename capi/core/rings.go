@@ -14,9 +14,13 @@ import (
 	"libshmem/runtime/proxy"
 )
 
-// wakers belong to the rings of the job and are C's, since producers hold them.
+// wakers has what wakes the proxy of each engine. They are C memory, since producers of rings hold
+// them.
 var wakers []*C.struct_shmemi_core_waker
 
+// shmemgoRings returns the state by which threads of this process submit operations to rings, and
+// makes the rings at the first call; nil: shmemgoError has the reason.
+//
 //export shmemgoRings
 func shmemgoRings() unsafe.Pointer {
 	defer guard.Catch("rings")
@@ -28,6 +32,7 @@ func shmemgoRings() unsafe.Pointer {
 	return state
 }
 
+// waker returns what a producer calls to wake the proxy of engine i.
 func waker(i int, e *proxy.Engine) device.Waker {
 	for len(wakers) <= i {
 		wakers = append(wakers, nil)
@@ -50,7 +55,7 @@ func shmemgoWake(i C.int) {
 	current.Engines[i].Rouse()
 }
 
-// freeWakers is called when no producer is left.
+// freeWakers frees the wakers when no producer is left.
 func freeWakers() {
 	for _, w := range wakers {
 		C.free(unsafe.Pointer(w))

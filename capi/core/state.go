@@ -128,8 +128,7 @@ func empty(s *State) {
 	s.nodeMembers, s.nodeLeaders, s.nodeOf, s.gpuFirst, s.netTiles = nil, nil, nil, nil, nil
 }
 
-// bases is a table of where the peers' memory is in this process; nil for PEs
-// elsewhere.
+// bases returns a table, by PE, of where the peers' memory is in this process; nil for other PEs.
 func bases(j *job.Job, peers []libshmem.PE, where func(libshmem.PE) unsafe.Pointer) *unsafe.Pointer {
 	table := (*unsafe.Pointer)(C.calloc(C.size_t(j.NPEs), C.size_t(unsafe.Sizeof(uintptr(0)))))
 	all := unsafe.Slice(table, j.NPEs)
@@ -139,7 +138,7 @@ func bases(j *job.Job, peers []libshmem.PE, where func(libshmem.PE) unsafe.Point
 	return table
 }
 
-// nodes is the number of each PE's node.
+// nodes returns the number of each PE's node.
 func nodes(j *job.Job) *int32 {
 	list := (*int32)(C.calloc(C.size_t(j.NPEs), 4))
 	for i := range unsafe.Slice(list, j.NPEs) {
@@ -148,7 +147,8 @@ func nodes(j *job.Job) *int32 {
 	return list
 }
 
-// tiles is the largest tile that the network keeps on its way to each PE.
+// tiles returns, for each PE, the largest tile of an eager token that the network to it shows
+// whole.
 func tiles(j *job.Job) *uint16 {
 	list := (*uint16)(C.calloc(C.size_t(j.NPEs), 2))
 	for i := range unsafe.Slice(list, j.NPEs) {
@@ -157,6 +157,7 @@ func tiles(j *job.Job) *uint16 {
 	return list
 }
 
+// numbers copies a list of PEs to C memory.
 func numbers(pes []libshmem.PE) *int32 {
 	list := (*int32)(C.calloc(C.size_t(len(pes)), 4))
 	for i, p := range pes {
@@ -165,5 +166,5 @@ func numbers(pes []libshmem.PE) *int32 {
 	return list
 }
 
-// c is the state as C's functions take it.
+// c returns the state as C's functions take it.
 func (s *State) c() *C.struct_shmemi_state { return (*C.struct_shmemi_state)(unsafe.Pointer(s)) }

@@ -20,7 +20,7 @@ func staticsOf(args *C.struct_shmemi_init_args) meet.Statics {
 	return meet.Statics{Size: uint64(args.statics_size), Like: C.GoString(args.statics_like)}
 }
 
-// fillFile gives the front the memory file that its heap is a part of.
+// fillFile publishes to the front the memory file that contains this PE's heap, and where.
 func fillFile(s *State, j *job.Job) {
 	s.heapFD = -1
 	if fd, place, ok := j.Heaps.File(); ok {
@@ -28,7 +28,8 @@ func fillFile(s *State, j *job.Job) {
 	}
 }
 
-// fillStatics gives the front their place, or the reason why they stay.
+// fillStatics publishes to the front where in the memory file the program's statics go, or why they
+// stay where they are.
 func fillStatics(s *State, j *job.Job) {
 	which, place, ok := j.Statics()
 	s.staticsFD = -1
@@ -37,7 +38,7 @@ func fillStatics(s *State, j *job.Job) {
 		return
 	}
 	all := unsafe.Slice((*C.char)(unsafe.Pointer(&s.staticsWhy)), len(s.staticsWhy))
-	// The remedy has its place also behind a long cause.
+	// A long cause is cut, so that the remedy fits behind it.
 	const remedy = 96
 	text(all[:len(all)-remedy], which.Cause)
 	end := 0

@@ -14,27 +14,34 @@ import (
 	"libshmem/runtime/onstream"
 )
 
+// shmemgoStreamOpen loads the library's kernels from a file, and lets C queue simple puts and gets.
+//
 //export shmemgoStreamOpen
 func shmemgoStreamOpen(file *C.char) C.int {
 	defer guard.Catch("stream_open")
 	if err := current.Producers.OpenStreams(C.GoString(file)); err != nil {
-		return answer(err)
+		return result(err)
 	}
 	direct, user := current.Producers.Streams.Direct()
 	C.shmemi_core_streams((*C.uint64_t)(unsafe.SliceData(direct)), C.size_t(len(direct)), C.uint64_t(user))
-	return answer(nil)
+	return result(nil)
 }
 
+// shmemgoStreamCall queues a call on a stream of the program.
+//
 //export shmemgoStreamCall
 func shmemgoStreamCall(what C.int, c *C.struct_shmemi_stream_call, stream unsafe.Pointer) C.int {
 	defer guard.Catch("stream_call")
-	return answer(current.Producers.Streams.Queue(onstream.What(what), (*queue.StreamCall)(unsafe.Pointer(c)), uintptr(stream)))
+	return result(current.Producers.Streams.Queue(onstream.What(what), (*queue.StreamCall)(unsafe.Pointer(c)), uintptr(stream)))
 }
 
+// shmemgoModuleJob finds the variable of a loaded module or library in which its kernels keep the
+// job's state.
+//
 //export shmemgoModuleJob
 func shmemgoModuleJob(what C.int, handle unsafe.Pointer, at *unsafe.Pointer, size *C.size_t) C.int {
 	defer guard.Catch("module_job")
 	where, n, err := current.GPU.Module(what == C.SHMEMI_LIBRARY, handle)
 	*at, *size = where, C.size_t(n)
-	return answer(err)
+	return result(err)
 }
