@@ -148,6 +148,8 @@ static size_t place_of(struct shmemi_team *t, size_t nbytes, const char *call)
     return upto - nbytes;
 }
 
+/* collect of a set that is not the world: a prefix sum of the sizes says where each member's bytes
+ * go. */
 static void collect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                     const char *call)
 {
@@ -314,6 +316,8 @@ static void reduce_in_pairs(struct shmemi_team *t, void *dest, const void *sourc
     shmemi_move(dest, acc, n, call);
 }
 
+/* A reduction of a set that is not the world: in pairs through pWrk if the elements fit, else in
+ * shares. */
 static void reduce(struct shmemi_team *t, void *dest, const void *source, size_t nelems, void *pwrk,
                    const struct shmemi_reducer *reducer, const char *call)
 {

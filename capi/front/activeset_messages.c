@@ -36,6 +36,7 @@ static const struct entry *find(int start, int log_stride, int size)
     return e;
 }
 
+/* Makes the entry of a set. Ends the program if there is no memory. */
 static struct entry *make(int start, int log_stride, int size, const char *call)
 {
     struct entry *e = calloc(1, sizeof *e);
@@ -80,6 +81,7 @@ void shmemi_activesets_close(void)
 
 /* ------------------------------------------------------------------- pSync */
 
+/* The value of a word of this PE's pSync now. */
 static uint64_t word_now(const long *word, const char *call)
 {
     return shmemi_on_gpu(word) ? shmemi_read_gpu(word, sizeof *word, call)

@@ -165,6 +165,8 @@ static void refresh(const struct shmemi_waiter *w, uint64_t now)
     }
 }
 
+/* A thread has one wait at a time, so the times of its refreshes are kept for each thread; a new
+ * wait begins them anew. */
 void shmemi_activity_show(struct shmemi_waiter *w, uint64_t now)
 {
     uint64_t since = w->clock.since;
@@ -186,6 +188,7 @@ void shmemi_activity_show(struct shmemi_waiter *w, uint64_t now)
     refresh(w, now);
 }
 
+/* Frees the wait's entry, and records the wait as the PE's last long one. */
 void shmemi_activity_unshow(struct shmemi_waiter *w)
 {
     struct shmemi_activity *a = mine();

@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 
+/* Searches the program's statics, then the registered buffers. */
 int64_t shmemi_outside_offset(const void *addr, size_t n)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -80,6 +81,7 @@ void shmemi_refuse_range(const char *what, const void *addr, size_t n, const cha
                  "%s %p with %zu bytes is not in the symmetric heap", what, addr, n);
 }
 
+/* Names a symmetric address for reports by its heap offset, or by the static that it is in. */
 const char *shmemi_place(char text[SHMEMI_PLACE], const void *addr)
 {
     int64_t offset = shmemi_offset(addr);

@@ -67,6 +67,7 @@ static uint64_t stamp(uint64_t number, int coordinator, bool committed)
     return number << 32 | (uint64_t)(coordinator + 1) << 1 | committed;
 }
 
+/* The rank of the coordinator in a record's stamp; -1: none has proposed yet. */
 static int coordinator_of(uint64_t stamp)
 {
     return (int)((uint32_t)stamp >> 1) - 1;
@@ -181,6 +182,7 @@ static void check_left(struct agreement *a)
     a->checked = shmemi_now();
 }
 
+/* Reports whether the awaited member has written its word. */
 static bool has_said(const struct agreement *a)
 {
     return shmemi_observe((const uint64_t *)mine(word_of(a, a->about))) >= a->want;
@@ -340,6 +342,7 @@ int shmemi_agree_open(struct shmemi_team *t, uint32_t slot)
 /* Rounds of quiet: a lost PE makes the first one fail, and the next one does not wait for it. */
 #define QUIETS 2
 
+/* Completes this PE's operations by quiets, with losses muted. */
 void shmemi_team_settle(struct shmemi_team *t, const char *call)
 {
     /* Greater than all words of this PE's last agreement, and less than those of the next. */

@@ -22,6 +22,7 @@
 /* How many syncs of the world this PE has begun. */
 static uint32_t epoch;
 
+/* Reports whether a counter, which may wrap, has reached a value. */
 static bool reached(const uint32_t *word, uint32_t want)
 {
     return (int32_t)(shmemi_observe(word) - want) >= 0;
@@ -174,6 +175,7 @@ static void sync_by_messages(struct shmemi_team *t, const char *call)
         shmemi_message(t, t->near[i], call);
 }
 
+/* A sync of any team: the world's, an active set's, one on a node, or one across nodes. */
 void shmemi_sync_members(struct shmemi_team *t, const char *call)
 {
     shmemi_fence_all();

@@ -23,6 +23,7 @@
  * docs/decisions/0006). */
 #define PULL_BYTES ((size_t)32 << 10)
 
+/* Reports whether the members of a node read the n bytes of a broadcast themselves. */
 bool shmemi_coll_pulls(size_t n)
 {
     return n >= PULL_BYTES;
@@ -125,6 +126,7 @@ void shmemi_coll_check_broadcast(const struct shmemi_team *t, const void *dest, 
                      "root PE %d does not exist, there are %d", root, t->n);
 }
 
+/* Chooses the tree of nodes, and takes this PE's part in it. */
 void shmemi_coll_broadcast(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                            int root, bool own, const char *call)
 {

@@ -102,6 +102,7 @@ bool shmemi_buffers_full(void)
     return table.n == SHMEMI_BUFFERS;
 }
 
+/* Reports whether a registered buffer and these bytes have a byte in common. */
 bool shmemi_buffer_within(uintptr_t start, size_t length)
 {
     for (uint32_t i = 0; i < table.n; i++)

@@ -48,6 +48,7 @@ struct extent {
     size_t at, n, each;
 };
 
+/* The elements of round k. */
 static struct extent extent_of(const struct reduction *r, size_t k)
 {
     uint32_t owners = r->whole ? 1 : r->t->n_nodes;
@@ -64,7 +65,7 @@ static size_t owned(const struct extent *e, uint32_t node, bool scatter)
     return left < e->each ? left : e->each;
 }
 
-/* The part of what this PE receives in round k that is for a node. */
+/* Where this PE receives what the column's member on a node sends in round k. */
 static char *part_of(const struct reduction *r, size_t k, uint32_t node)
 {
     return shmemi_round_part(r->t, r->round + k, node);
@@ -327,6 +328,8 @@ static void reduce_few(const struct reduction *r, size_t nelems)
                    r->call);
 }
 
+/* Divides the elements among the columns, and reduces this PE's share in the way that the model
+ * chooses. */
 void shmemi_columns_reduce(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                            const struct shmemi_reducer *reducer, const char *call)
 {
@@ -360,6 +363,7 @@ void shmemi_columns_reduce(struct shmemi_team *t, char *dest, const char *source
     shmemi_sync_node(t, call);
 }
 
+/* A reducescatter: each member of a column owns its own part of the result. */
 void shmemi_columns_scatter(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                             const struct shmemi_reducer *reducer, const char *call)
 {

@@ -173,6 +173,7 @@ void shmemi_ctx_session_start(shmem_ctx_t ctx, long options,
     }
 }
 
+/* Ends a session: later small operations of the context share messages only in bursts. */
 void shmemi_ctx_session_stop(shmem_ctx_t ctx, const char *call)
 {
     if (shmemi_state.n_pes == 0)

@@ -226,6 +226,8 @@ static int make(shmemx_eager_t *e, const struct agreement *all, int tile, const 
     return 0;
 }
 
+/* SHMEMX_EAGER_BEST takes the largest tile that all paths keep; if NICs then turn out not to reach
+ * the slots, it takes none, or a counter. */
 int shmemi_eager_create(size_t nbytes, size_t count, int tile, shmemx_eager_t *eager,
                         const char *call)
 {
@@ -384,6 +386,7 @@ static void read_all(struct reading *r)
     SHMEMI_WAIT(SHMEMI_ANY_TOKEN, r->call, describe_reading, r, take(r));
 }
 
+/* 1 if the token of an epoch is in its slot, else 0. It waits for nothing. */
 int shmemi_eager_ready(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoch, const char *call)
 {
     struct reading r = reading_of(eager, slot, NULL, epoch, call);

@@ -93,6 +93,7 @@ struct box {
 };
 _Static_assert(sizeof(struct box) <= SHMEMI_EAGER_LINE, "the bytes follow the head");
 
+/* The bytes of a buffer, with its head. */
 static size_t box_bytes(const shmemx_eager_t *e)
 {
     return shmemi_eager_buffer(e->stride, e->tile);
@@ -382,6 +383,8 @@ static void send_copied(const shmemx_eager_t *e, uint32_t slot, int64_t offset, 
     free(buffer);
 }
 
+/* Sends a token by the path to its PE: stores, copies, a buffer and one write, or a put with
+ * signal. */
 void shmemi_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *source,
                        uint32_t epoch, int pe, bool nbi, const char *call)
 {

@@ -33,6 +33,7 @@ char *shmemi_eager_place(const shmemx_eager_t *e, uint32_t slot, const char *cal
     return at;
 }
 
+/* With a GPU a PE of the node is near as well if this process maps its heap in GPU memory. */
 bool shmemi_eager_is_far(int pe)
 {
     const struct shmemi_state *s = &shmemi_state;

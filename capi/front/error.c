@@ -96,6 +96,7 @@ static bool has_room(int fd)
     return fd >= 0 && poll(&p, 1, FLUSH_MS) == 1 && p.revents == POLLOUT;
 }
 
+/* Does nothing in a child of fork, in a signal handler, or if stdout is locked. */
 void shmemi_flush_stdout(void)
 {
     /* In a child of fork() stdio holds what its parent will print. */
@@ -145,6 +146,7 @@ print(const char *caller, const char *call, const char *remedy, const char *caus
     (void)ignored;
 }
 
+/* Prints the message of an abort, has the core end the job, and ends the process. */
 __attribute__((noreturn, format(printf, 4, 0))) static void
 end_job(const char *caller, const char *call, const char *remedy, const char *cause, va_list args)
 {

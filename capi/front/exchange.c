@@ -149,6 +149,7 @@ static void exchange_by_nodes(struct shmemi_team *t, void *dest, const void *min
     shmemi_move(dest, acc, bytes, call);
 }
 
+/* Values of a line go by nodes; larger ones, and those of teams with one PE a node, by messages. */
 void shmemi_exchange(struct shmemi_team *t, void *dest, const void *mine, size_t nelems,
                      const struct shmemi_reducer *reducer, const char *call)
 {

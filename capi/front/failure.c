@@ -167,6 +167,8 @@ void shmemi_heard(const struct shmemi_team *all, const struct shmemi_team *left)
     end_no_wait(n);
 }
 
+/* Returns the next loss that has not ended a wait of this kind of the thread, or any lost member of
+ * its collective call. */
 int shmemi_breaks(enum shmemi_whom whom)
 {
     refresh();

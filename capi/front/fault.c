@@ -57,6 +57,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
         sigaction(SIGQUIT, &before, NULL);
 }
 
+/* Puts on_fault in front of the handlers that the Go runtime has just installed. */
 void shmemi_fault_open(void)
 {
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {

@@ -230,6 +230,7 @@ SHMEMI_INLINE double shmemi_double(uint64_t u)
 
 /* ------------------------------------------------------------------ signals */
 
+/* A put with a signal: on the node the signal is stored with release behind the bytes. */
 SHMEMI_INLINE void shmemi_put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t n,
                                      uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
                                      bool nbi, const char *call)
@@ -252,6 +253,8 @@ SHMEMI_INLINE void shmemi_put_signal(shmem_ctx_t ctx, void *dest, const void *so
 
 /* ----------------------------------------------------------------- ordering */
 
+/* A fence of stores suffices unless the context has operations on the network or copies of a
+ * GPU. */
 SHMEMI_INLINE void shmemi_fence(shmem_ctx_t ctx, const char *call)
 {
     const struct shmemi_context *c = shmemi_context_at(ctx);
@@ -261,6 +264,8 @@ SHMEMI_INLINE void shmemi_fence(shmem_ctx_t ctx, const char *call)
         SHMEMI_SLOW(fence)(ctx, call);
 }
 
+/* A full fence suffices unless the context has operations on the network, or copies or kernels of a
+ * GPU are under way. */
 SHMEMI_INLINE void shmemi_quiet(shmem_ctx_t ctx, const char *call)
 {
     const struct shmemi_context *c = shmemi_context_at(ctx);

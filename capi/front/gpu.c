@@ -94,6 +94,7 @@ uint64_t shmemi_amo_gpu(enum shmemi_amo op, int width, void *at, uint64_t operan
     return fetched;
 }
 
+/* The value of a word in GPU memory now, by a copy of the driver. */
 uint64_t shmemi_read_gpu(const void *at, size_t width, const char *call)
 {
     uint64_t word = 0;

@@ -30,6 +30,7 @@ SHMEMI_INLINE bool shmemi_loads(const void *p)
 /* Copies n bytes, wherever source and destination are, and returns when the copy is complete. */
 void shmemi_move_gpu(void *to, const void *from, size_t n, const char *call);
 
+/* Copies n bytes; with a GPU, either end may be in its memory. */
 SHMEMI_INLINE void shmemi_move(void *to, const void *from, size_t n, const char *call)
 {
     if (SHMEMI_UNLIKELY(shmemi_state.gpu))

@@ -39,6 +39,7 @@ static int launcher(void)
     return option(fd, SO_TYPE) == SOCK_STREAM && option(fd, SO_DOMAIN) == AF_UNIX ? fd : -1;
 }
 
+/* Sends one frame, and waits for no reply. */
 bool shmemi_abort_by_launcher(int status, const char *reason)
 {
     struct abort_frame f = {.magic = SHMEMI_LAUNCH_MAGIC,

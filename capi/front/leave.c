@@ -20,6 +20,7 @@
 #define LEAVE_NS 2000000000u
 #define PAUSE_NS 50000
 
+/* Polls the network until the engine says that all has arrived, or the time is up. */
 void shmemi_leave(void)
 {
     const struct shmemi_state *s = &shmemi_state;

@@ -71,6 +71,7 @@ static const char *finalizes_at_exit; /* the call that wants finalize at exit, o
 static uint32_t joined; /* how often this process has joined a job */
 static bool by_program; /* the last job was named by the program */
 
+/* The number of the job that this process has joined last. */
 uint32_t shmemi_joined(void)
 {
     return joined;
@@ -280,6 +281,7 @@ int shmemi_init_given(const struct shmemi_given *given, const char *call)
     return join(SHMEM_THREAD_SINGLE, NULL, given, call);
 }
 
+/* Loads the core, if it is not loaded, and has it make an id; no job is joined. */
 int shmemi_make_uniqueid(shmemx_uniqueid_t *uid, const char *call)
 {
     char error[1024] = "";
@@ -305,6 +307,7 @@ void shmemi_init(const char *call)
         exit(EXIT_FAILURE);
 }
 
+/* Undoes one init; the last one leaves the job: after a barrier each part of the library closes. */
 void shmemi_finalize(const char *call)
 {
     struct shmemi_state *s = &shmemi_state;

@@ -184,6 +184,8 @@ static void combine_group(const struct exchange *e, void *acc, const struct shme
     }
 }
 
+/* A member beyond the PEs that the steps cover (whole) gives its value to one below, and gets the
+ * result from it at the end. */
 void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
                           const struct shmemi_reducer *reducer,
                           const struct shmemi_lines_report *everyone, const char *call)

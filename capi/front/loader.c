@@ -25,6 +25,7 @@
 
 #define CORE_FILE "libshmem_core.so"
 
+/* The path of libshmem.so, as the dynamic linker has loaded it. */
 const char *shmemi_front_path(void)
 {
     static char resolved[PATH_MAX];
@@ -64,6 +65,7 @@ static void *load(const char *path)
     return core;
 }
 
+/* Tests that Go can start, loads the core, and checks that both halves are of one build. */
 const struct shmemi_core *shmemi_core_open(char *error, size_t size)
 {
     static const struct shmemi_core *table;

@@ -56,6 +56,7 @@ struct holder {
     pid_t thread;
 };
 
+/* The entry in which full checks record the thread that has a lock. */
 static struct holder *holder(const struct lock *l)
 {
     static struct holder holders[256];
@@ -69,6 +70,7 @@ static void record_holder(const struct lock *l)
         *holder(l) = (struct holder){l->place, gettid()};
 }
 
+/* Under full checks, records that no thread of this PE has the lock. */
 static void forget_holder(const struct lock *l)
 {
     if (SHMEMI_UNLIKELY(shmemi_state.checks == SHMEMI_CHECKS_FULL))
@@ -119,6 +121,7 @@ static bool queue_up(const struct lock *l)
     return (my_place(l) & WAITS) == 0;
 }
 
+/* Waits for this PE's turn in the queue; after a loss, for the lock's word at its home. */
 void shmemi_set_lock(long *lock, const char *call)
 {
     const struct lock l = lock_of(lock, call);
@@ -139,6 +142,7 @@ void shmemi_set_lock(long *lock, const char *call)
     record_holder(&l);
 }
 
+/* Takes the lock only if its queue is empty, by a compare-and-swap of the tail. */
 int shmemi_test_lock(long *lock, const char *call)
 {
     const struct lock l = lock_of(lock, call);
@@ -192,6 +196,7 @@ static void pass(const struct lock *l, uint32_t place)
     leave(l);
 }
 
+/* Completes the caller's operations, then passes the lock on. */
 void shmemi_clear_lock(long *lock, const char *call)
 {
     const struct lock l = lock_of(lock, call);

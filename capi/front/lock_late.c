@@ -228,6 +228,8 @@ static void try_at_times(struct late *t)
     t->held = true;
 }
 
+/* Leaves the queue for the lock's home, and takes the lock there; its call fails if a lost PE may
+ * have had it. */
 bool shmemi_lock_late(const struct lock *l, bool once)
 {
     struct late t = {.l = l, .died = -1};
@@ -249,6 +251,7 @@ bool shmemi_lock_late(const struct lock *l, bool once)
     return t.held;
 }
 
+/* Frees a lock that was taken by a home, and this PE's place. */
 void shmemi_unlock_late(const struct lock *l, uint32_t place)
 {
     int home = home_now(l);

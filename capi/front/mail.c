@@ -27,6 +27,7 @@ void shmemi_mail_store(int pe, int64_t offset, const void *source, size_t n, int
     shmemi_notify(pe);
 }
 
+/* A word of a PE on the node is changed here, one of another PE by a message of the engine. */
 void shmemi_mail_apply(int pe, int64_t offset, enum shmemi_amo op, uint64_t value, const char *call)
 {
     char *base = shmemi_state.peer_base[pe];

@@ -39,6 +39,7 @@ static void keep_behind_others(bool large, const char *call)
         shmemi_fence_slow(SHMEM_CTX_DEFAULT, call);
 }
 
+/* Sets the count of this PE in the inbox of member rank to the number of messages so far. */
 void shmemi_message(struct shmemi_team *t, int rank, const char *call)
 {
     if (SHMEMI_UNLIKELY(!shmemi_collective_holds()))
@@ -89,6 +90,8 @@ static void send_data(struct shmemi_host_operation *o, struct shmemi_lent *lent)
     lent->begun += shmemi_net_lend(o);
 }
 
+/* Writes the data, then sets the count: by stores on the node, by a put with signal between
+ * nodes. */
 void shmemi_message_at(struct shmemi_team *t, int rank, int64_t offset, const void *source,
                        size_t n, struct shmemi_lent *lent, const char *call)
 {

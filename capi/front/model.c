@@ -198,6 +198,8 @@ bool shmemi_model_doubles(const struct shmemi_team *t, size_t bytes)
     return doubling(t, (double)bytes) < directly(t, (double)bytes);
 }
 
+/* Packs blocks of up to PACK_BYTES a node; if each node has one PE, only if exchanges in steps take
+ * less time. */
 bool shmemi_model_packs(const struct shmemi_team *t, size_t bytes)
 {
     if (forced(SHMEMI_COLLECTIVES_PACKED | SHMEMI_COLLECTIVES_APART))

@@ -112,6 +112,7 @@ static int finalize(const void *handle, const char *call)
     return rc;
 }
 
+/* reset: the program has reset the GPU, so that no module is left to clear. */
 void shmemi_modules_end(bool reset)
 {
     pthread_mutex_lock(&mutex);

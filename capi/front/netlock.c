@@ -31,6 +31,7 @@ static bool try_lock(const char *call)
  * long. */
 #define LOCK_YIELDS 20000
 
+/* Takes the lock in an ordinary wait, which is reported if it is long. */
 static SHMEMI_COLD void wait_for_lock(const char *call)
 {
     SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_text,
@@ -38,6 +39,7 @@ static SHMEMI_COLD void wait_for_lock(const char *call)
                     .whom = SHMEMI_NOBODY);
 }
 
+/* Tries the lock, yields between tries, and at last waits for it as other waits do. */
 void shmemi_net_lock(const char *call)
 {
     /* If another thread wants the lock, yields first: a thread that posts without a pause would

@@ -211,6 +211,7 @@ static void collect_apart(const struct collect *c)
     sync_near(t, c->call);
 }
 
+/* Packs the blocks of each node if the model says so and their ranks are consecutive. */
 void shmemi_nodes_collect(struct shmemi_team *t, int64_t dest, const struct shmemi_blocks *blocks,
                           const char *call)
 {

@@ -179,6 +179,8 @@ static void check_initialised(const char *call)
         shmemi_refuse_uninitialised(call);
 }
 
+/* Allocates n counters in a row, the same on every PE, and sets them to 0. Returns the first, or
+ * -1. */
 int shmemi_notification_alloc(int n, const char *call)
 {
     check_initialised(call);
@@ -248,6 +250,7 @@ enum { ABSENT, UNRANGED, BEGINS_RANGE, WITHIN_RANGE, REFUSED };
 void shmemi_notify_state(int notify, int *answer);
 #pragma GCC visibility pop
 
+/* Writes one of the values above for a counter. */
 void shmemi_notify_state(int notify, int *answer)
 {
     bool full = shmemi_state.checks == SHMEMI_CHECKS_FULL;

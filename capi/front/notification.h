@@ -61,6 +61,7 @@ SHMEMI_INLINE bool shmemi_notification_exists(int notify)
     return SHMEMI_LIKELY((uint32_t)notify < shmemi_state.notify_count);
 }
 
+/* A put that adds one to a counter of its target behind the bytes. */
 SHMEMI_INLINE void shmemi_put_notify(shmem_ctx_t ctx, void *dest, const void *source, size_t n,
                                      int notify, int pe, bool nbi, const char *call)
 {

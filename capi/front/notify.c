@@ -5,6 +5,7 @@
 
 #include "wake.h"
 
+/* Wakes the sleepers of a control page by its futex, and counts that. */
 void shmemi_wake(struct shmemi_ctl *ctl)
 {
     shmemi_count(&shmemi_state.live->effort.wakes, 1);

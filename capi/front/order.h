@@ -158,6 +158,7 @@ SHMEMI_INLINE void shmemi_seqcount_write_begin(uint32_t *at)
     shmemi_fence_stores(); /* the record does not change before the count is odd */
 }
 
+/* False: another writer is at the record. */
 SHMEMI_INLINE bool shmemi_seqcount_write_try_begin(uint32_t *at)
 {
     uint32_t even = shmemi_read_once(at);
@@ -177,6 +178,7 @@ SHMEMI_INLINE uint32_t shmemi_seqcount_read_begin(const uint32_t *at)
     return shmemi_observe(at);
 }
 
+/* True: the record may have changed during the copy, which began at the count `began`. */
 SHMEMI_INLINE bool shmemi_seqcount_read_retry(const uint32_t *at, uint32_t began)
 {
     __atomic_thread_fence(__ATOMIC_ACQUIRE); /* the copy is complete before the second read */

@@ -70,6 +70,7 @@ static int has_libc(const char *path, char *error, size_t size)
     return 0;
 }
 
+/* Reports whether the address space that Go needs is free, if the process has a limit. */
 static int has_space(const char *path, char *error, size_t size)
 {
     struct rlimit limit;
@@ -122,6 +123,7 @@ static int start(pthread_t *thread, const pthread_attr_t *small)
     return why == EINVAL ? pthread_create(thread, NULL, pass, NULL) : why;
 }
 
+/* Reports whether the threads that Go needs can be started, by starting as many. */
 static int has_threads(const char *path, char *error, size_t size)
 {
     pthread_t threads[THREADS];
@@ -189,6 +191,7 @@ static int has_calls(const char *path, char *error, size_t size)
     return ok || !forbidden(why) || refuse_call(path, call, why, error, size);
 }
 
+/* Reports whether the descriptors that Go needs are free. */
 static int has_files(const char *path, char *error, size_t size)
 {
     struct rlimit limit;

@@ -230,6 +230,8 @@ static void move_when_due(uint64_t now)
     }
 }
 
+/* If the PEs are no more than the processors, the count of involuntary switches shows whether the
+ * yield let another thread run. */
 void shmemi_yield(void)
 {
     struct shmemi_statuspage_effort *counts = &shmemi_state.live->effort;

@@ -242,6 +242,7 @@ static void check_mappings(struct finder *f)
         }
 }
 
+/* The address of this function's frame shows where the stack is. */
 bool shmemi_program_on_spans(const struct shmemi_program *p)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
@@ -263,6 +264,7 @@ static bool one_thread(void)
     return n == 1;
 }
 
+/* Reads the program's ELF headers, and then rules out programs whose data cannot move. */
 void shmemi_program_find(struct shmemi_program *p, bool moved)
 {
     struct finder f = {.p = p};

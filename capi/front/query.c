@@ -62,6 +62,8 @@ int shmemi_addr_accessible(const void *addr, int pe, const char *call)
     return (uint32_t)pe < shmemi_state.n_pes && !shmemi_is_lost(pe) && shmemi_symmetric(addr, 1);
 }
 
+/* The address at which this process reaches the memory of PE pe at dest, or NULL; in GPU memory it
+ * is an address for kernels. */
 void *shmemi_ptr(const void *dest, int pe, const char *call)
 {
     if (!shmemi_addr_accessible(dest, pe, call))

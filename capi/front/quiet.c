@@ -28,6 +28,7 @@ static bool usable(shmem_ctx_t ctx, const char *call)
     return true;
 }
 
+/* Waits for copies of the GPU, and has the engine order what it has posted. */
 void shmemi_fence_slow(shmem_ctx_t ctx, const char *call)
 {
     struct shmemi_context *c = shmemi_context_at(ctx);
@@ -99,6 +100,8 @@ static void quiet_network(struct shmemi_context *c, const char *call)
         shmemi_net_failed(-1, call);
 }
 
+/* Waits for copies of the GPU, operations of kernels, and the context's operations on the
+ * network. */
 void shmemi_quiet_slow(shmem_ctx_t ctx, const char *call)
 {
     struct shmemi_context *c = shmemi_context_at(ctx);

@@ -114,6 +114,7 @@ void shmemi_ranges_await(const char *call)
     shown = false;
 }
 
+/* Init learns the groups late, so the range of the call that initialises begins here. */
 int shmemi_ranges_open(uint32_t groups)
 {
     int there = listened();

@@ -138,6 +138,8 @@ static bool find_from_any(struct receipt *r)
     return false;
 }
 
+/* Searches the mailboxes for a message that the call accepts; the ready function of a receive's
+ * wait. */
 static bool find(void *subject)
 {
     struct receipt *r = subject;
@@ -200,6 +202,7 @@ static int64_t words_of(int l)
     return (int64_t)sizeof(struct words) * l - (int64_t)shmemi_state.landings_offset;
 }
 
+/* The offset of a landing's buffer. */
 static int64_t memory_of(int l)
 {
     return words_of(SHMEMI_LANDINGS) + (int64_t)SHMEMI_LANDING_BYTES * l;
@@ -261,6 +264,7 @@ static void request_part(const struct writing *w, uint64_t k)
     send_reply(w->r, &c);
 }
 
+/* Reports whether the sender has written part k. */
 static bool part_is_there(void *subject)
 {
     const struct writing *w = subject;
@@ -386,6 +390,7 @@ int shmemi_recv(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes, c
     return found && finish(&r, tag, pe, nbytes) ? 0 : -1;
 }
 
+/* 1 if it has received a message, 0 if there is none, -1 if it failed. */
 int shmemi_recv_test(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes,
                      const char *call)
 {

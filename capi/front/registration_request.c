@@ -55,6 +55,7 @@ static void check_mappings(struct registration_request *w)
         REFUSE(w, "nothing is mapped at %#" PRIxPTR " (pass memory that is allocated)", at);
 }
 
+/* Reports whether the buffer contains the caller's stack. */
 static bool on_this_stack(const struct registration_request *w)
 {
     return (uintptr_t)__builtin_frame_address(0) - w->start < w->length;
@@ -75,6 +76,7 @@ static void check_lent(struct registration_request *w)
         w->after = size - w->before;
 }
 
+/* Each branch refuses a buffer for one reason, or finds what kind of memory it is. */
 void shmemi_registration_check(struct registration_request *w, int flags)
 {
     const struct shmemi_state *s = &shmemi_state;

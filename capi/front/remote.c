@@ -271,6 +271,7 @@ void shmemi_net_message(struct shmemi_host_operation *o)
         post(o, o->kind == SHMEMI_OPERATION_AMO ? UNMARKED : MARKED_WHEN_PENDING);
 }
 
+/* A put larger than net_chunk is sent in parts and is complete on return. */
 bool shmemi_net_lend(struct shmemi_host_operation *o)
 {
     o->nbi = o->request == NULL;

@@ -83,6 +83,7 @@ static void report_if_requested(struct shmemi_waiter *w, uint64_t now)
     }
 }
 
+/* Sends the request to the late PEs a little before the report is due. */
 void shmemi_report(struct shmemi_waiter *w, uint64_t now)
 {
     struct shmemi_wait_clock *c = &w->clock;
@@ -101,6 +102,7 @@ void shmemi_report(struct shmemi_waiter *w, uint64_t now)
     report(w, now, true);
 }
 
+/* Claims a free entry of the status page, and fills it in for shmem-info --live. */
 void shmemi_show(struct shmemi_waiter *w)
 {
     for (int i = 0; !w->shown && i < SHMEMI_STATUSPAGE_WAITS; i++) {

@@ -55,6 +55,7 @@ void shmemi_report_signal_open(void)
     sigaction(SIGUSR2, &ours, NULL);
 }
 
+/* Waits until no handler uses the descriptor, which the core closes next. */
 void shmemi_report_signal_close(void)
 {
     shmemi_announce(&shmemi_state.report_request_fd, 0);

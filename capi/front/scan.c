@@ -192,6 +192,7 @@ static void scan_by_nodes(struct shmemi_team *t, char *dest, const char *source,
     }
 }
 
+/* Chooses how to scan by the team and the size: node by node, in one exchange, or in pieces. */
 int shmemi_scan(shmem_team_t team, void *dest, const void *source, size_t nelems, bool inclusive,
                 const struct shmemi_reducer *reducer, const char *call)
 {

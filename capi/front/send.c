@@ -70,6 +70,7 @@ static struct shmemi_mail_clear *reply_of(const struct outgoing *o)
     return shmemi_mail_here(shmemi_mail_reply((uint32_t)(o - outgoing), o->next));
 }
 
+/* Reports whether the receiver's next reply has come. */
 static bool has_reply(const struct outgoing *o)
 {
     return shmemi_observe(&reply_of(o)->number) == o->next;
@@ -164,6 +165,8 @@ static void help(const char *call)
     shmemi_notify(shmemi_state.my_pe); /* that call may wait for the entry */
 }
 
+/* Two PEs that send to each other both make progress: while one waits it serves the other's
+ * requests. */
 bool shmemi_send_await(const struct shmemi_send_wait *w)
 {
     bool any = w->pe == SHMEMI_MAIL_ANY, is = w->ready(w->subject), due = false;

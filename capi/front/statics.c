@@ -91,6 +91,7 @@ bool shmemi_statics_written(uint64_t *from, uint64_t *to)
     return shmemi_file_written(file, from, to);
 }
 
+/* Finds data by SEEK_DATA and SEEK_HOLE: pages that were never written are holes. */
 bool shmemi_file_written(int of, uint64_t *from, uint64_t *to)
 {
     off_t data = lseek(of, (off_t)*from, SEEK_DATA);
@@ -160,6 +161,7 @@ struct move {
     char *area; /* where this process has that part of the file mapped */
 };
 
+/* Maps n bytes of the file over the span, from `at` on. */
 static int map_over(const struct move *m, const struct shmemi_span *s, size_t at, size_t n)
 {
     /* Not by mmap: AddressSanitizer's forgets the red zones there. */
@@ -194,6 +196,7 @@ static int move_span(const struct move *m, const struct shmemi_span *s, bool alo
     return alone ? map_over(m, s, 0, s->size) : 0;
 }
 
+/* Moves all spans to the file, with signals blocked. Ends the job if a mapping fails. */
 static void move_all(const struct move *m)
 {
     struct kernel_view v = {.pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)};

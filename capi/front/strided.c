@@ -255,6 +255,7 @@ static void join(struct blocks *b)
     }
 }
 
+/* The blocks of a call, with strides in bytes. */
 static struct blocks blocks_of(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
                                size_t bsize, size_t nblocks, size_t size)
 {

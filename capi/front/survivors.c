@@ -91,6 +91,7 @@ static int attempt(struct shmemi_team *parent, struct shmemi_team **made, int *s
     return all->flags & MEMORY ? 0 : -1;
 }
 
+/* Tries until all survivors have made the team, or none can. */
 int shmemi_team_survivors(shmem_team_t parent_team, shmem_team_t *new_team, const char *call)
 {
     struct shmemi_team *parent = shmemi_team_of(parent_team, call), *made = NULL;

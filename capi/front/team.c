@@ -22,6 +22,7 @@ static void find_rule(struct shmemi_team *t)
             t->stride = 0;
 }
 
+/* The inbox has one word for each PE of the job, whatever the team's size. */
 int64_t shmemi_team_inbox(struct shmemi_team *t, int64_t inbox)
 {
     size_t words = shmemi_state.n_pes * sizeof(uint64_t);
@@ -32,6 +33,7 @@ int64_t shmemi_team_inbox(struct shmemi_team *t, int64_t inbox)
     return t->lines + SHMEMI_LINES_BYTES;
 }
 
+/* Only the world and the first SHMEMI_WIDE_TEAMS slots have memory for rounds. */
 void shmemi_team_rounds(struct shmemi_team *t, int slot)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -91,6 +93,7 @@ static void enter_members(struct shmemi_team *t)
     t->first[0] = 0;
 }
 
+/* Sorts the members by node, and finds this PE among them. */
 int shmemi_team_place(struct shmemi_team *t)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -129,6 +132,7 @@ void shmemi_team_free(struct shmemi_team *t)
     *t = (struct shmemi_team){0};
 }
 
+/* A division for teams at equal distances, a search for others. */
 int shmemi_team_rank(const struct shmemi_team *t, int pe)
 {
     if (t->stride != 0) {

@@ -20,6 +20,8 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 struct shmemi_team shmemi_always[SHMEMI_FIRST_TEAM_ID]; /* by handle; without PEs: none */
 
+/* The area of a slot has the inbox, the lines, the scratch memory and the memory of agreements, in
+ * this order. */
 int shmemi_team_id_occupy(struct shmemi_team *t, int slot, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -61,6 +63,7 @@ bool shmemi_teams_made(void)
 
 /* ------------------------------------------------------------------- handles */
 
+/* The handle of the present team of a slot. */
 static shmem_team_t handle_of(int slot)
 {
     return (shmem_team_t)((generations[slot] << SHMEMI_TEAM_BITS | (uint32_t)slot) & INT32_MAX);

@@ -389,6 +389,8 @@ int shmemi_team_uniqueid(uint64_t *id, const char *call)
     return 0;
 }
 
+/* Checks the arguments, and makes the team; a mutex keeps other threads of this PE from its words
+ * in the areas. */
 int shmemi_team_init(uint64_t id, int n, int rank, int num_contexts, shmem_team_t *new_team,
                      const char *call)
 {

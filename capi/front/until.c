@@ -95,6 +95,7 @@ SHMEMI_INLINE void check(const void *ivar, int cmp, size_t size, const char *cal
         check_fully(ivar, size, call);
 }
 
+/* Defines, for a type, the comparison, the wait and the test. */
 #define COMPARISONS(T, suffix, width_, signed_)                                                    \
     SHMEMI_INLINE bool holds_##suffix(const void *ivar, int cmp, T value, T *now,                  \
                                       const char *call)                                            \

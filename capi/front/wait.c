@@ -294,6 +294,7 @@ static bool awake_step(struct shmemi_waiter *w)
     return !is_over(w, now, false);
 }
 
+/* First checks for losses; then spins or yields, or, once it is due, moves towards a sleep. */
 bool shmemi_wait_step(struct shmemi_waiter *w)
 {
     w->overslept = false;

@@ -49,6 +49,7 @@ static const void *window(const struct set *q, size_t from, size_t to, void *cop
     return copy;
 }
 
+/* Reports whether an element is in the wait set. */
 SHMEMI_INLINE bool included(const struct set *q, size_t i)
 {
     return q->status == NULL || q->status[i] == 0;
@@ -149,6 +150,7 @@ static void check_full(const struct set *q, const size_t *indices, size_t bytes)
                      (const void *)q->status, (const void *)indices);
 }
 
+/* Ends the program if the arguments of a call are wrong. */
 static void check(const struct set *q, const size_t *indices)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -306,6 +308,7 @@ size_t shmemi_test_any(const void *ivars, size_t nelems, const int *status, int 
 
 /* --------------------------------------------------------------------- some */
 
+/* Writes the indices of all elements that hold, and returns how many. */
 static size_t some(const struct set *q, size_t *indices)
 {
     size_t n = 0;
