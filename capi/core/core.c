@@ -298,8 +298,8 @@ static int poll_network(void)
     return n;
 }
 
-/* Before exit: asks the engine whether everything that this PE has sent has arrived. It only tries
- * the lock. */
+/* Before exit: reports whether everything that this PE has sent has arrived, SHMEMI_DONE or
+ * SHMEMI_PENDING. It only tries the lock. */
 static int leave(void)
 {
     if (first == NULL)
@@ -397,6 +397,8 @@ static void batch(uint32_t context, int on)
     of(context)->batching = on != 0;
 }
 
+/* The one symbol that this library exports: the front reads the core's functions from the table.
+ * abort_ is the front's function that ends the process. */
 const struct shmemi_core *shmemi_core_table(shmemi_abort_fn *abort_)
 {
     static struct shmemi_core table = {

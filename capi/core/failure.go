@@ -140,6 +140,8 @@ func doing(of libshmem.PE, how area.How) string {
 	return C.GoString(&to[0])
 }
 
+// shmemgoReport writes one line about this PE to the log.
+//
 //export shmemgoReport
 func shmemgoReport(line *C.char) {
 	defer guard.Catch("report")
@@ -148,6 +150,9 @@ func shmemgoReport(line *C.char) {
 	}
 }
 
+// shmemgoReportWait writes the report of a wait for a PE, or -1, to the log, with the last events
+// of the network.
+//
 //export shmemgoReportWait
 func shmemgoReportWait(of C.int, line *C.char) {
 	defer guard.Catch("report_wait")

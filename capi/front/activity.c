@@ -123,9 +123,9 @@ static _Thread_local struct {
     const struct shmemi_waiter *of;
     uint64_t since;     /* when that wait began: another one may be at the same address */
     uint64_t refreshed; /* when this wait's texts were last renewed, 0: never */
-    uint32_t refreshes; /* how often, up to the longest pause between two */
+    uint32_t refreshes; /* how often they were renewed, up to REFRESH_DOUBLES */
     uint64_t inquiry;   /* when the last request to late PEs was sent */
-    uint32_t inquiries; /* how often, up to the longest pause between two */
+    uint32_t inquiries; /* how many requests were sent, up to INQUIRY_DOUBLES */
 } present;
 
 /* Sends late PEs a request for what they are doing, unless one was sent lately. The replies come

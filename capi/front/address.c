@@ -55,7 +55,7 @@ void shmemi_refuse_static(const void *addr, size_t n, const char *call)
 
 /* The last failed allocation, for the message about the NULL that it has returned. */
 static struct {
-    const char *call; /* NULL: none has failed */
+    const char *call; /* the call that failed; NULL: no allocation has failed */
     size_t size;
 } failed;
 

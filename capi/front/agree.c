@@ -46,7 +46,7 @@ struct agreement {
     struct shmemi_team *t;
     uint64_t number;
     const char *call;
-    size_t size;      /* of a shmemi_common */
+    size_t size;      /* bytes of a struct shmemi_common of the team */
     int about;        /* rank of the member that await waits for */
     uint64_t want;    /* the word that it is to write */
     uint64_t checked; /* when that member's record was last read */

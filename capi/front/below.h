@@ -15,7 +15,7 @@
 /* acc[i] = acc[i] op in[i] for n elements; generated for each type. */
 struct shmemi_reducer {
     void (*combine)(void *acc, const void *in, size_t nelems);
-    size_t size; /* of an element */
+    size_t size; /* bytes of an element */
 };
 
 /* A reduction by an operation of the caller, which must not depend on the order. Returns 0, or

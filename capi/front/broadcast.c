@@ -34,7 +34,7 @@ struct broadcast {
     struct shmemi_team *t;
     char *dest;
     const char *data;     /* what this PE passes on: source on the root, or dest */
-    size_t nbytes, piece; /* of the data, and of a message but the last */
+    size_t nbytes, piece; /* bytes of the data, and of each message but the last */
     uint32_t children;    /* the most nodes that one node sends to */
     uint32_t root_node, node;
     int root;

@@ -22,7 +22,7 @@
 /* Writes where in Python a thread is, "shmem.zeros at train.py:12"; a function of the package. */
 typedef void (*shmemi_namer)(uint64_t thread, char *text, size_t size);
 
-/* Every name is for python/shmem. */
+/* python/shmem calls these two. */
 #pragma GCC visibility push(default)
 void shmemi_set_caller(shmemi_namer name);
 int shmemi_heap_use(uint64_t use[3]);
@@ -68,7 +68,8 @@ static void *look_up(void *of)
     return NULL;
 }
 
-/* Starts that thread, with all signals blocked. False: there is no thread for it. */
+/* Starts the thread that looks up a line of Python, with all signals blocked. False: there is no
+ * thread for it. */
 static bool look_up_in_thread(struct lookup *q)
 {
     pthread_condattr_t clock;

@@ -1,6 +1,6 @@
 /*
- * coll.h: fcollect, collect and alltoall, behind the generated functions and, by team
- * instead of handle, behind those of active sets.
+ * coll.h: fcollect, collect and alltoall: by handle for the public functions, which are generated,
+ * and by team for the collectives of active sets.
  */
 #ifndef SHMEMI_COLL_H
 #define SHMEMI_COLL_H
@@ -25,7 +25,7 @@ int shmemi_alltoall(shmem_team_t team, void *dest, const void *source, size_t nb
 int shmemi_alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff_t dst,
                      ptrdiff_t sst, size_t nelems, size_t size, const char *call);
 
-/* The same of a team whose collective call has begun. */
+/* These three, of a team whose collective call has begun. */
 void shmemi_coll_fcollect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                           const char *call);
 void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,

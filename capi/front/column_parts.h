@@ -19,7 +19,7 @@ struct reduction {
     char *dest;
     const char *source;
     size_t first, end; /* the share of the column, or the block of this PE that is to be reduced */
-    size_t block;      /* of a member, in a round */
+    size_t block;      /* elements of a member's block in a round */
     size_t apart;      /* scatter: in source, from one member's block to the next */
     bool scatter;      /* only the owner gets the result */
     bool whole;        /* a round is a block: all but owners of several blocks */

@@ -20,7 +20,7 @@ enum { SHMEMI_CTX_BITS = 10, SHMEMI_CONTEXTS = 1 << SHMEMI_CTX_BITS };
 struct shmemi_context {
     /* Changed when the context is made or destroyed. */
     _Alignas(SHMEMI_CACHE_LINE)
-        shmem_ctx_t handle; /* 0: the place is free, unless it is the first */
+        shmem_ctx_t handle; /* 0: no context is here, unless it is the first place */
     int32_t n_pes;
     const int32_t *pes; /* PE of the job by number in its team; NULL: both are the same */
     uint32_t number;    /* by which the Go half knows it */

@@ -155,7 +155,8 @@ int shmemi_ctx_get_team(shmem_ctx_t ctx, shmem_team_t *team, const char *call)
     return 0;
 }
 
-/* total_ops is not used: a full message leaves, however many operations follow. */
+/* Begins a session: with SHMEM_CTX_SESSION_BATCH small operations share messages from the first one
+ * on. total_ops is not used: a full message leaves, however many operations follow. */
 void shmemi_ctx_session_start(shmem_ctx_t ctx, long options,
                               const shmem_ctx_session_config_t *config, long mask, const char *call)
 {

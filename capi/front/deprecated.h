@@ -1,5 +1,5 @@
 /*
- * deprecated.h: functions of deprecated names only.
+ * deprecated.h: functions that only deprecated names of OpenSHMEM need.
  */
 #ifndef SHMEMI_DEPRECATED_H
 #define SHMEMI_DEPRECATED_H

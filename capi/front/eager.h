@@ -9,7 +9,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Behind shmemx.h. */
+/* These implement the shmemx_eager_ functions of the same names. */
 int shmemi_eager_create(size_t nbytes, size_t count, int tile, shmemx_eager_t *eager,
                         const char *call);
 void shmemi_eager_destroy(shmemx_eager_t *eager, const char *call);

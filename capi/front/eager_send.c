@@ -89,7 +89,7 @@ struct box {
     uint32_t state; /* a thread that has changed it to TAKEN owns the rest */
     int32_t pe;     /* the target of its token; others read pe and slot, too */
     uint32_t slot;
-    struct shmemi_request request; /* of the write under way; the core completes it */
+    struct shmemi_request request; /* the token's write, which the core completes */
 };
 _Static_assert(sizeof(struct box) <= SHMEMI_EAGER_LINE, "the bytes follow the head");
 
@@ -123,6 +123,7 @@ size_t shmemi_eager_boxes_size(const shmemx_eager_t *e)
     return n * box_bytes(e);
 }
 
+/* The host's i-th buffer behind the slots. */
 static struct box *box_at(const shmemx_eager_t *e, int i)
 {
     char *first = (char *)e->slots + (size_t)e->count * e->stride;

@@ -18,7 +18,7 @@ void shmemi_eager_boxes_close(const shmemx_eager_t *e, const char *call);
  * caller frees them. */
 char *shmemi_eager_allocate(size_t n, const char *call);
 
-/* Behind shmemx.h. */
+/* Behind shmemx_eager_send. */
 void shmemi_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *source,
                        uint32_t epoch, int pe, bool nbi, const char *call);
 

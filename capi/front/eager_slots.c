@@ -72,7 +72,7 @@ bool shmemi_eager_on_gpu(void)
 bool shmemi_eager_goes_far(void)
 {
     if (shmemi_eager_on_gpu())
-        return false; /* kernels do */
+        return false; /* kernels send them */
     for (uint32_t pe = 0; pe < shmemi_state.n_pes; pe++)
         if (shmemi_eager_is_far((int)pe))
             return true;

@@ -108,6 +108,7 @@ void shmemi_flush_stdout(void)
     funlockfile(stdout);
 }
 
+/* An error that ends with ")" has its remedy already. */
 const char *shmemi_remedy_behind(const char *error)
 {
     size_t n = strlen(error);
@@ -188,7 +189,8 @@ void shmemi_abort_joined(void)
     joined = true;
 }
 
-/* Every PE usually makes the same mistake, so shmemrun prints it once for the job. */
+/* Ends the job because the process is in none. Every PE usually makes the same mistake, so shmemrun
+ * prints it once for the job. */
 SHMEMI_COLD void shmemi_refuse_uninitialised(const char *call)
 {
     static const char cause[] = "the library is not initialised",

@@ -15,8 +15,8 @@
 void shmemi_exchange(struct shmemi_team *t, void *dest, const void *mine, size_t nelems,
                      const struct shmemi_reducer *reducer, const char *call);
 
-/* The same among the first members of the nodes only (leaders), in acc. The other members do not
- * wait and have no result, but all members call it, to count the round. */
+/* shmemi_exchange among the first members of the nodes only (leaders), in acc. The other members do
+ * not wait and have no result, but all members call it, to count the round. */
 void shmemi_exchange_leaders(struct shmemi_team *t, void *acc, size_t nelems,
                              const struct shmemi_reducer *reducer, const char *call);
 

@@ -31,7 +31,7 @@ static _Thread_local struct {
     uint32_t ended[SHMEMI_ANY_KINDS]; /* how many of state.losses, from the first, have ended a wait
                                          of that kind */
     uint32_t depth;                   /* how many collective calls are nested */
-    const struct shmemi_team *team;   /* of the outermost one */
+    const struct shmemi_team *team;   /* the team of the outermost one */
     bool broken;                      /* a loss has broken that call */
     bool in_handler;                  /* the program's handler runs */
     bool mute;                        /* no loss fails a call of the thread */
@@ -219,7 +219,7 @@ bool shmemi_collective_end(void)
     return ok;
 }
 
-/* --------------------------------------------------------- what programs ask */
+/* --------------------------------------------------- the calls of programs */
 
 int shmemi_last_error(const char *call)
 {

@@ -26,12 +26,13 @@ struct shmemi_team;
 /* At init: forgets the losses of earlier jobs. */
 void shmemi_failure_open(void);
 
+/* Reports whether any PE of the job is lost. */
 SHMEMI_INLINE bool shmemi_some_lost(void)
 {
     return shmemi_observe(&shmemi_state.n_lost) != 0;
 }
 
-/* Reports whether a PE of the job is lost. */
+/* Reports whether PE pe is lost. */
 SHMEMI_INLINE bool shmemi_is_lost(int pe)
 {
     return SHMEMI_UNLIKELY(shmemi_some_lost()) && shmemi_state.lost[pe];
@@ -79,7 +80,8 @@ int shmemi_breaks(enum shmemi_whom whom);
  * believe that the awaited data is there.
  */
 bool shmemi_collective_begin(const struct shmemi_team *t, const char *call);
-/* False: a PE was lost since begin, and the results of the call are of no use. */
+/* Ends what shmemi_collective_begin began. False: a PE was lost meanwhile, and the results of the
+ * call are of no use. */
 bool shmemi_collective_end(void);
 bool shmemi_still_holds(void);
 
@@ -89,7 +91,7 @@ SHMEMI_INLINE bool shmemi_collective_holds(void)
     return SHMEMI_LIKELY(!shmemi_some_lost()) || shmemi_still_holds();
 }
 
-/* Behind shmemx.h. */
+/* These implement the shmemx_ functions of the same names. */
 int shmemi_last_error(const char *call);
 int shmemi_last_error_pe(const char *call);
 const char *shmemi_last_error_text(const char *call);

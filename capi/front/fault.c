@@ -53,7 +53,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
     /* Go has made it a panic, passed it to the program's earlier handler, or left the default
      * action to take place when this returns. */
     pthread_sigmask(SIG_SETMASK, &mask, NULL);
-    if (before.sa_handler != on_quit) /* another thread's fault, which puts it back itself */
+    if (before.sa_handler != on_quit) /* another thread that handles a fault restores it */
         sigaction(SIGQUIT, &before, NULL);
 }
 

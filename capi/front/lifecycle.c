@@ -77,6 +77,7 @@ uint32_t shmemi_joined(void)
     return joined;
 }
 
+/* Reports whether the program itself named the job that it has joined, by a unique ID or by MPI. */
 bool shmemi_joined_by_program(void)
 {
     return by_program;

@@ -27,7 +27,7 @@ _Static_assert(sizeof(struct line) == SHMEMI_CACHE_LINE, "a line is one cache li
 /* One small collective, as this PE takes part in it. */
 struct exchange {
     struct shmemi_team *t;
-    size_t nelems, bytes; /* of a contribution that is combined */
+    size_t nelems, bytes; /* elements and bytes of a contribution to a combination */
     int64_t dest;         /* the offset of the blocks that are collected */
     const struct shmemi_reducer *reducer;
     const struct shmemi_lines_report *everyone;

@@ -43,7 +43,7 @@ void shmemi_lines_spread(struct shmemi_team *t, void *data, size_t bytes, const 
 /* Where the blocks of a team's members are in dest, one after the other, for collect and
  * fcollect. */
 struct shmemi_blocks {
-    const uint64_t *at; /* where each begins, and where the last ends; NULL: each has size bytes */
+    const uint64_t *at; /* where each begins, and the end of the last; NULL: all have size */
     size_t size;
 };
 

@@ -12,8 +12,8 @@
 /* The bits of a place: what the lower half of a lock's long says at each PE. */
 enum {
     NEXT = (1 << 21) - 1, /* the PE that comes next, plus one */
-    LATE = 1 << 29,       /* it came after a loss: lock_late.c */
-    WAITS = 1 << 30,      /* the one before has not passed the lock on */
+    LATE = 1 << 29,       /* the PE took its place after a loss: lock_late.c */
+    WAITS = 1 << 30,      /* the PE waits for the lock */
 };
 #define QUEUED (1u << 31) /* this PE has the lock, or waits for it */
 

@@ -20,7 +20,7 @@ struct shmemi_maps {
     char line[512];
 };
 
-/* False: errno says why. */
+/* Opens the list of mappings. False: errno says why. */
 static inline bool shmemi_maps_open(struct shmemi_maps *maps)
 {
     maps->file = fopen("/proc/self/maps", "re");

@@ -71,10 +71,8 @@ static void *allocate(size_t size, size_t align, long hints, bool zero, const ch
         return NULL;
     shmemi_coll_check_arguments(&shmemi_world, NULL, NULL, 0, "", 0, call);
     shmemi_quiet(SHMEM_CTX_DEFAULT, call);
-    if (shmemi_state.grows_together)
-        shmemi_sync_members(
-            &shmemi_world,
-            call); /* waits for late PEs without a limit, before any grows its heap */
+    if (shmemi_state.grows_together) /* waits for late PEs, without a limit */
+        shmemi_sync_members(&shmemi_world, call);
     int64_t offset = shmemi_state.core->heap_alloc(size, align, hints);
     if (zero && offset >= 0)
         shmemi_clear((char *)shmemi_state.heap_base + offset, size, call);

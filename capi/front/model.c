@@ -127,8 +127,9 @@ enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t
     return best;
 }
 
-/* Compares the times of both: if n is a power of two, each step is one message each way; otherwise
- * two more steps take the other PEs in. */
+/* Compares the modelled times of combining in pairs and of sending to all. If n is a power of two,
+ * each step of the pairs is one message each way; otherwise two more steps take the other PEs
+ * in. */
 bool shmemi_model_pairs(uint32_t n, size_t bytes)
 {
     uint32_t steps = 0, power = 1;

@@ -247,19 +247,19 @@ void shmemi_notification_check_value(uint64_t value, const char *what, const cha
 enum { ABSENT, UNRANGED, BEGINS_RANGE, WITHIN_RANGE, REFUSED };
 
 #pragma GCC visibility push(default)
-void shmemi_notify_state(int notify, int *answer);
+void shmemi_notify_state(int notify, int *what);
 #pragma GCC visibility pop
 
 /* Writes one of the values above for a counter. */
-void shmemi_notify_state(int notify, int *answer)
+void shmemi_notify_state(int notify, int *what)
 {
     bool full = shmemi_state.checks == SHMEMI_CHECKS_FULL;
     if (!shmemi_notification_exists(notify))
-        *answer = ABSENT;
+        *what = ABSENT;
     else if (ranges[notify] == FREE)
-        *answer = full && ranged ? REFUSED : UNRANGED;
+        *what = full && ranged ? REFUSED : UNRANGED;
     else
-        *answer = ranges[notify] == FIRST ? BEGINS_RANGE : WITHIN_RANGE;
+        *what = ranges[notify] == FIRST ? BEGINS_RANGE : WITHIN_RANGE;
 }
 
 /* --------------------------------------------------------------------- put */

@@ -158,7 +158,7 @@ SHMEMI_INLINE void shmemi_seqcount_write_begin(uint32_t *at)
     shmemi_fence_stores(); /* the record does not change before the count is odd */
 }
 
-/* False: another writer is at the record. */
+/* Begins a change of the record if several threads may; false: another thread is changing it. */
 SHMEMI_INLINE bool shmemi_seqcount_write_try_begin(uint32_t *at)
 {
     uint32_t even = shmemi_read_once(at);

@@ -25,8 +25,8 @@
 
 /*
  * Address space that has to be free for the Go runtime. With less, its start may fail and end the
- * process with a trace: it first asks for half a gigabyte at once, and falls back where it gets
- * none. With Go 1.26 on amd64 every start failed below a limit of 840,000 KiB and from 1,250,000 to
+ * process with a trace: it first reserves half a gigabyte at once, and falls back if it gets none.
+ * With Go 1.26 on amd64 every start failed below a limit of 840,000 KiB and from 1,250,000 to
  * 1,300,000, most around 1,500,000, some around 1,650,000, none of 125 from 1,700,000 on.
  */
 #define SPACE_MIB 1664UL

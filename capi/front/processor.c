@@ -65,9 +65,9 @@
 
 static _Thread_local struct {
     uint32_t brief;       /* quick yields until it has its usual slices again; 0: it has them */
-    uint64_t usual_slice; /* of a thread that has short slices */
+    uint64_t usual_slice; /* the slice that the thread had before short ones */
     uint32_t loud;        /* yields without a switch until it counts as unshared; 0: it is */
-    uint64_t since;       /* when it began to share it, or last searched; 0: neither */
+    uint64_t since;       /* when it began to share its processor, or last searched */
     uint64_t patience;    /* the time from then to the next search */
 } mine;
 

@@ -287,7 +287,7 @@ struct lookup {
     bool yes;
 };
 
-/* dl_iterate_phdr callback for the program itself: answers a lookup. */
+/* dl_iterate_phdr callback for the program itself: serves a lookup. */
 static int find_segment(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct lookup *q = arg;

@@ -22,7 +22,7 @@ struct shmemi_program {
     uint32_t n_spans;
     struct shmemi_static ranges[SHMEMI_STATICS]; /* each by offset from the start of the area */
     uint32_t n_ranges;
-    size_t size;       /* of all spans */
+    size_t size;       /* bytes of all spans */
     char like[320];    /* text that is the same on PEs that run the same program */
     bool alone;        /* the process had one thread */
     bool heap_inside;  /* the allocator's heap begins in the last page of a span */

@@ -11,7 +11,7 @@
 
 void shmemi_fence_slow(shmem_ctx_t ctx, const char *call);
 void shmemi_quiet_slow(shmem_ctx_t ctx, const char *call);
-/* The same, shown to a profiler as a range. */
+/* These show the call to a profiler as a range. */
 void shmemi_fence_ranged(shmem_ctx_t ctx, const char *call);
 void shmemi_quiet_ranged(shmem_ctx_t ctx, const char *call);
 /* Behind shmem_pe_quiet: quiet for operations to one PE. */

@@ -91,6 +91,7 @@ void shmemi_range_leave(int of)
 
 /* --------------------------------------------------------- calls as ranges */
 
+/* Begins the range of a call; true, for shmemi_range_end. */
 bool shmemi_range_begin(uint32_t group, const char *call)
 {
     shmemi_range_enter(SHMEMI_RANGES_OF_CALLS, group, call);

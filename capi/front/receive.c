@@ -63,7 +63,7 @@ enum outcome { NOTHING, RECEIVED, TOO_SHORT };
 struct receipt {
     char *buf;
     size_t capacity;
-    int tag, pe; /* that the call accepts, or ANY */
+    int tag, pe; /* the tag and the sender that the call accepts, or ANY */
     const char *call;
 
     enum outcome outcome;

@@ -30,8 +30,8 @@
 
 static struct shmemi_program program; /* as found at the last init */
 static struct shmemi_program moved;   /* what is in the memory file */
-static int file = -1;                 /* that file, or -1 */
-static uint64_t place;                /* where in it this PE's statics begin */
+static int file = -1;                 /* the memory file, or -1 */
+static uint64_t place;                /* where in the file this PE's statics begin */
 
 /* Guards the four variables above; held while the process forks. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -62,8 +62,8 @@ void shmemi_statics_forget(void)
 
 /* ------------------------------------------------------------- what to move */
 
-/* Not memcpy: AddressSanitizer's rejects the red zones between two globals. Nor may the compiler
- * turn the loop into a call of it (the fence). */
+/* Copies whole pages. Not by memcpy: AddressSanitizer's rejects the red zones between two globals.
+ * Nor may the compiler turn the loop into a call of it (the fence). */
 __attribute__((no_sanitize("address", "thread"))) void shmemi_copy_pages(void *to, const void *from,
                                                                          size_t n)
 {

@@ -11,7 +11,8 @@
 
 struct CUstream_st;
 
-/* C++ passes these types of CUDA in an integer register, and so does this. */
+/* CUDA's types for C, as structs that are passed in an integer register, as C++ passes CUDA's
+ * own. */
 struct __half {
     uint16_t bits;
 };

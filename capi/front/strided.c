@@ -29,7 +29,7 @@ struct blocks {
     char *to;
     const char *from;
     size_t to_step, from_step; /* in bytes */
-    size_t bytes;              /* of a block */
+    size_t bytes;              /* bytes of a block */
     size_t n;
 };
 

@@ -52,8 +52,8 @@ uint32_t shmemi_team_node(const struct shmemi_team *t, int rank)
     return t->number[shmemi_state.node_of[t->pes[rank]]] - 1;
 }
 
-/* Numbers the nodes by their first members, and sets t->first[i + 1] to where the members of node i
- * begin: enter_members then counts it up. */
+/* Numbers the nodes by their first members, and sets t->first[i] to where the members of node i
+ * begin in t->members. */
 static void number_nodes(struct shmemi_team *t)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -72,7 +72,8 @@ static void number_nodes(struct shmemi_team *t)
     }
 }
 
-/* Enters each member in t->members behind those of its node that came before it. */
+/* Enters each member in t->members behind those of its node that came before it. This advances
+ * t->first, which is moved back at the end. */
 static void enter_members(struct shmemi_team *t)
 {
     const struct shmemi_state *s = &shmemi_state;

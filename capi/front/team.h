@@ -53,8 +53,7 @@ struct shmemi_team {
     char *rounds;
     size_t round_bytes;
     uint64_t rounds_begun;
-    long *psync; /* of an active set, instead: where its messages are counted (activeset_messages.h)
-                  */
+    long *psync; /* an active set's words for its messages (activeset_messages.h) */
     uint64_t exchanges;
     /* Agreements (agree.c): how many there were, their offset below the user heap, and memory for
      * four contributions and a byte for each member. */

@@ -24,7 +24,7 @@ struct shmemi_team *shmemi_team_of(shmem_team_t team, const char *call);
 
 /* Makes a team of n PEs, which keeps the array pes; NULL if there is no memory. */
 struct shmemi_team *shmemi_team_new(int32_t *pes, int n, int num_contexts);
-void shmemi_team_drop(struct shmemi_team *t); /* NULL: nothing happens */
+void shmemi_team_drop(struct shmemi_team *t); /* frees a team; NULL: nothing happens */
 
 /* The first sets a bit for each slot that this PE has free; the second returns the lowest slot of
  * such a set from a number on, or -1. */

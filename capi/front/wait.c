@@ -104,7 +104,8 @@ static void relax(void)
 #endif
 }
 
-/* Counts this thread among those that poll the network, while which the proxy need not. */
+/* Counts this thread among those that poll the network; while there are any, the proxy leaves that
+ * to them. */
 static void start_polling(struct shmemi_waiter *w)
 {
     if (!w->polling) {

@@ -1,6 +1,6 @@
 /*
- * waitset.h: wait and test over arrays, behind the generated functions. status
- * may be NULL. values is one value, or one for each element where `each` is set.
+ * waitset.h: wait and test over arrays, for the public functions, which are generated. status may
+ * be NULL. values is one value, or one for each element if `each` is set.
  */
 #ifndef SHMEMI_WAITSET_H
 #define SHMEMI_WAITSET_H
