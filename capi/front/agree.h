@@ -36,8 +36,8 @@ void shmemi_agree(struct shmemi_team *t, struct shmemi_common *c, const char *ca
  * a buffer. Returns 0, or -1 if there is no memory. */
 int shmemi_agree_open(struct shmemi_team *t, uint32_t slot);
 
-/* Waits until all operations of this PE to PEs that are alive are complete. It reports no failure.
- */
+/* Waits until all operations of this PE to PEs that are alive are complete. It reports no
+ * failure. */
 void shmemi_team_settle(struct shmemi_team *t, const char *call);
 
 /* Reports whether some member knows that rank is lost. */

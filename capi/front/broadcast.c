@@ -83,8 +83,8 @@ static void give_to_node(const struct broadcast *b, size_t at)
                                 piece_at(b, at), b->lent, b->call);
 }
 
-/* The part of a member that passes the data on: piece by piece, as it comes from the parent node.
- */
+/* The part of a member that passes the data on: piece by piece, as it comes from the parent
+ * node. */
 static void speak(const struct broadcast *b)
 {
     struct shmemi_team *t = b->t;

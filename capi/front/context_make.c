@@ -30,8 +30,8 @@ static shmem_ctx_t handle_of(uint32_t place)
     return (shmem_ctx_t)((generations[place] << SHMEMI_CTX_BITS | place) & INT32_MAX);
 }
 
-/* Opens a context in the core. Returns the core's number for it, or SHMEMI_FAILED if there is none.
- */
+/* Opens a context in the core. Returns the core's number for it, or SHMEMI_FAILED if there is
+ * none. */
 static int open_context(uint32_t place, const char *call)
 {
     if (!shmemi_state.networked)

@@ -404,6 +404,8 @@ void shmemi_eager_wait(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoc
     read_all(&r);
 }
 
+/* Waits for the token of an epoch, and copies it to dest. Packets are read into main memory first
+ * if dest is in GPU memory. */
 void shmemi_eager_recv(const shmemx_eager_t *eager, uint32_t slot, void *dest, uint32_t epoch,
                        const char *call)
 {

@@ -18,8 +18,8 @@ void shmemi_eager_counters_open(void);
 
 /* Every PE makes the same calls, so all get the same results. */
 bool shmemi_eager_counters_left(size_t n); /* reports whether n in a row are free */
-/* Allocates n counters in a row, from *first on, and sets them to 0. False: no n in a row are free.
- */
+/* Allocates n counters in a row, from *first on, and sets them to 0. False: no n in a row are
+ * free. */
 bool shmemi_eager_counters_take(size_t n, uint32_t *first, const char *call);
 void shmemi_eager_counters_give(uint32_t first, size_t n);
 

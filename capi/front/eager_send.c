@@ -331,8 +331,8 @@ char *shmemi_eager_allocate(size_t n, const char *call)
     return buffer;
 }
 
-/* Stores a token in a slot of a PE on this node, through a buffer if its source is in GPU memory.
- */
+/* Stores a token in a slot of a PE on this node, through a buffer if its source is in GPU
+ * memory. */
 static void send_near(const shmemx_eager_t *e, char *to, const void *source, uint32_t epoch,
                       const char *call)
 {

@@ -133,8 +133,8 @@ void shmemi_exchange_leaders(struct shmemi_team *t, void *acc, size_t nelems,
         exchange_in(t, &leaders, acc, round, acc, nelems, reducer, call);
 }
 
-/* An exchange of values that fit in a line: on each node, between the nodes, and back to each node.
- */
+/* An exchange of values that fit in a line: on each node, between the nodes, and back to each
+ * node. */
 static void exchange_by_nodes(struct shmemi_team *t, void *dest, const void *mine, size_t nelems,
                               const struct shmemi_reducer *reducer, const char *call)
 {

@@ -184,6 +184,7 @@ int shmemi_breaks(enum shmemi_whom whom)
     }
 }
 
+/* Without SHMEM_ON_FAILURE=return (survives) a loss ends the job, and there is nothing to check. */
 bool shmemi_collective_begin(const struct shmemi_team *t, const char *call)
 {
     if (SHMEMI_LIKELY(!shmemi_state.survives))

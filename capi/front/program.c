@@ -79,7 +79,7 @@ static void read_dynamic(struct finder *f, const ElfW(Phdr) * h)
         else if (d->d_tag == DT_PLTRELSZ)
             slots = d->d_un.d_val / sizeof(ElfW(Rela));
     }
-    /* glibc has relocated these in place, if the section may be written. */
+    /* glibc has added the bias to these addresses in place, if the section may be written. */
     if (names < f->bias)
         names += f->bias;
     if (got != 0 && got < f->bias)
