@@ -227,7 +227,8 @@ static void let_go(uint32_t i, char *copy, const char *call)
 }
 
 /* As take_in, for memory of a GPU, which is mapped and not moved. A buffer begins anywhere in the
- * driver's chunks of memory; the block has room before it for the PE that has the most there. */
+ * driver's chunks of memory; before the buffer the block has room for the chunks of the PE that has
+ * the most there. */
 static int64_t borrow(struct registration_request *w, const char *call)
 {
     const struct shmemi_core *core = shmemi_state.core;

@@ -146,7 +146,7 @@ void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, 
 /* What one PE, or several together, contribute to collect. */
 struct share {
     uint64_t nbytes; /* bytes of their blocks */
-    uint64_t room;   /* the least room at their dest */
+    uint64_t room;   /* bytes of the least room at their dest */
 };
 
 static void combine_shares(void *acc, const void *in, size_t n)

@@ -147,8 +147,7 @@ static bool take(struct box *box, const char *call)
         shmemi_release(&box->state, UNDER_WAY);
         return false;
     }
-    if (box->request.status !=
-        0) /* a quiet does not report the failure of a write with a request */
+    if (box->request.status != 0) /* no quiet reports a write that has a request */
         shmemi_net_failed(box->pe, call);
     return true;
 }

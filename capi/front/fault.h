@@ -6,7 +6,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Once the core is loaded. */
+/* Puts handlers in front of Go's, once the core is loaded. */
 void shmemi_fault_open(void);
 
 #pragma GCC visibility pop

@@ -364,8 +364,7 @@ static void put_signal(struct shmemi_host_operation *o, const void *dest, const 
     }
 }
 
-/* An atomic operation with checked arguments. Returns the old value; a blocking one has it on
- * return. */
+/* An atomic operation with checked arguments. A blocking one returns the old value. */
 static uint64_t amo(struct shmemi_host_operation *o, const void *at)
 {
     o->offset = offset_of(at, o->width, o->pe, o->call);

@@ -360,7 +360,7 @@ static void abandon(struct outgoing *o)
     leave(o, true);
 }
 
-static bool is_replied(void *subject)
+static bool reply_has_come(void *subject)
 {
     const struct sending *s = subject;
     return has_reply(s->o);
@@ -398,7 +398,7 @@ static int send_long(struct sending *s)
             leave(o, true);
             return SENT;
         }
-        if (o->requested ? !await(s, is_replied) : !request(s)) {
+        if (o->requested ? !await(s, reply_has_come) : !request(s)) {
             if (shmemi_is_lost(s->pe))
                 break;
             leave(o, !o->requested);
