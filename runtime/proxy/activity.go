@@ -24,6 +24,7 @@ func (e *Engine) Ping(pe libshmem.PE) Status {
 	return e.ping(pe, p)
 }
 
+// ping is Ping for a PE that this one has talked to.
 func (e *Engine) ping(pe libshmem.PE, p *layout.Peer) Status {
 	return e.out.SendWatched(pe, p, layout.KindPing)
 }

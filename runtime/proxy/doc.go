@@ -20,14 +20,14 @@
 // A get:
 //
 //  1. post.go: Engine.Get.
-//  2. read.go: Read posts the one-sided read, and Came ends it.
+//  2. read.go: Read posts the one-sided read, and Came completes it.
 //
 // A message at its target:
 //
 //  1. complete.go: Engine.Complete takes a completion; receive checks the job's token or the seal.
 //  2. receiver.go: the message is dropped, kept in package early, or applied in its turn.
 //  3. arrived.go: it waits for the numbered writes that it follows.
-//  4. apply.go: its effect on memory (package mem), and the answer if it asks for one.
+//  4. apply.go: its effect on memory (package mem), and the reply if it is a request.
 //
 // A put with signal:
 //
@@ -38,11 +38,11 @@
 //
 // A completion:
 //
-//  1. complete.go: Engine.Complete ends the operation of its token (operation_record.go, tokens.go),
-//     and reports one that failed.
+//  1. complete.go: Engine.Complete completes the operation of its token (operation_record.go,
+//     tokens.go), and reports one that failed.
 //  2. operations.go: Complete completes the request of a caller.
-//  3. generations.go: a quiet (quiet.go) waits for operations without a request, and asks PEs for
-//     answers by flush messages (message.go).
+//  3. generations.go: a quiet (quiet.go) waits for operations without a request, and requests
+//     replies from PEs with flush messages (message.go).
 //  4. lost.go: a PE that cannot be reached loses its operations; leave.go: a PE ends.
 //
 // engine.go makes an engine, context.go the further contexts of one, and fastpath_unsafe.go the
@@ -125,25 +125,25 @@
 // # Quiet
 //
 // QuietBegin covers all operations that were posted before it. It covers later ones only if another
-// quiet is under way, because the two may then share a generation. Each PE that was touched gets a
-// flush message, and answers it after it has applied all messages that were sent before. If an
+// quiet is under way, because the two may then share a generation. Each PE that was sent to gets a
+// flush message, and replies after it has applied all messages that were sent before. If an
 // operation fails and no caller waits for it, the quiets of its generation fail.
 //
 // # Credits
 //
-// Operations, bytes, and messages without an answer are bounded for each PE, so that a PE that does
-// not answer leaves room for the others. Again means that the operation's PE has no credit, or the
-// provider no room; Full reports whether the endpoint has none for any PE.
+// Operations, bytes, and messages that a PE has not acknowledged are bounded for each PE, so that a
+// PE that does not reply leaves room for the others. Again means that the operation's PE has no
+// credit, or the provider no room; Full reports whether the endpoint has none for any PE.
 //
-// Messages without an answer are counted in units; a larger message takes more units. All PEs
+// Unacknowledged messages are counted in units; a larger message takes more units. All PEs
 // together may have 2^20 units and 64 MiB at one PE, and each has its part (credit.go, and
 // docs/decisions/0015). That bounds the messages that wait in any provider for a PE that does not
 // poll. It also bounds those that a polling PE keeps because earlier messages have not come, or
-// because earlier work on GPU memory is not done: their memory is at most 1.6 times their credit
-// (package early), and 32 bytes for each that waits for a GPU. The engine's own messages need no
-// credit, or a quiet might wait for itself: flushes, of which a PE has one under way; answers, which
-// the tokens of the asking PE bound; and signals that follow bytes, whose credit was checked before
-// the bytes went.
+// because earlier work on GPU memory is not complete: their memory is at most 1.6 times their
+// credit (package early), and 32 bytes for each that waits for a GPU. The engine's own messages
+// need no credit, or a quiet might wait for itself: flushes, of which a PE has one under way;
+// replies, which the tokens of the requesting PE bound; and signals that follow bytes, whose credit
+// was checked before the bytes were posted.
 //
 // # Flight recorder
 //
@@ -152,7 +152,7 @@
 //
 // # GPU memory
 //
-// An engine is given a GPU (Use; package gpustage), which handles GPU memory. The engine asks it
-// first about each operation and message, and handles the rest itself. C leaves everything that
-// concerns GPU memory to Go.
+// An engine is given a GPU stage (Use; package gpustage), which handles GPU memory. The engine
+// calls the stage first for each operation and message, and handles the rest itself. C leaves
+// everything that concerns GPU memory to Go.
 package proxy

@@ -13,15 +13,16 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// C works on the State and the peers, too, under the same lock and in C's memory: it injects small
-// messages, applies them, and asks a PE how many messages it has applied.
+// C works on the State and the peers, too, under the same lock and in memory that Go does not
+// manage: it injects small messages, applies them, and sends flushes.
 //
 // A call from C to Go takes 46 ns when it is measured alone. But a thread of C that comes into Go
 // every few microseconds keeps the scheduler's monitor awake, which takes the thread's processor
 // away each time: with two calls a message, half a round trip over tcp took 8.0 us, and 5.1 with
 // libfabric alone.
 
-// openFastPath maps the shared state, which is zero at first.
+// openFastPath maps the state of the first context, which the engine shares with C and shows to
+// other processes, and cuts it into the State, the peers and the lists. It is zero at first.
 func (e *Engine) openFastPath(npes int) error {
 	const peerSize, number = unsafe.Sizeof(layout.Peer{}), unsafe.Sizeof(libshmem.PE(0))
 	lists := uintptr(npes+layout.Receives+e.ops.Net.More+1) / 2 * 2 * number // so that the part behind the lists is aligned
@@ -43,13 +44,13 @@ func (e *Engine) openFastPath(npes int) error {
 	return nil
 }
 
-// unpostedList is all of State.Unposted.
+// unpostedList returns State.Unposted as a slice: receive tokens that the provider had no room for.
 func (e *Engine) unpostedList() []fabric.Token {
 	return unsafe.Slice((*fabric.Token)(e.Unposted), layout.Receives+e.ops.Net.More)
 }
 
-// contextTable returns the table in which C finds the states of the other contexts. Without any it
-// costs no memory.
+// contextTable returns the table in which C finds the states of the other contexts. Its pages take
+// no memory until the first of those is made.
 func (e *Engine) contextTable() *[layout.ContextsOpen]*layout.State {
 	return (*[layout.ContextsOpen]*layout.State)(e.first.State.Contexts)
 }
@@ -72,13 +73,15 @@ func (e *Engine) openContext(npes int) error {
 	return nil
 }
 
+// closeContext unmaps the state that openContext mapped.
 func (e *Engine) closeContext() {
 	const peerSize, number = unsafe.Sizeof(layout.Peer{}), unsafe.Sizeof(libshmem.PE(0))
 	// No other part unmaps this mapping, so unmapping it cannot fail.
 	_ = unix.MunmapPtr(unsafe.Pointer(e.State), unsafe.Sizeof(layout.State{})+uintptr(len(e.ops.Peers))*(peerSize+number))
 }
 
-// fillFastPath fills the shared state. It is called when the buffers exist.
+// fillFastPath copies into the shared state what C needs: addresses, sizes, limits and credits. It
+// is called when the message buffers exist.
 func (e *Engine) fillFastPath() {
 	x := e.State
 	x.Buffers, x.Scratch, x.Desc = e.ops.Net.Buffers, e.ops.Net.Scratch, e.ops.Net.Desc
@@ -92,8 +95,8 @@ func (e *Engine) fillFastPath() {
 	x.Calm = x.Window / 2
 }
 
-// InnerLoop returns what a loop in C needs of the engine and its provider. It returns false if the
-// provider has no C functions for it.
+// InnerLoop returns the state, lock words and provider functions with which a loop in C serves this
+// engine. It returns false if the provider has no C functions, or cannot inject a message header.
 func (e *Engine) InnerLoop() (fastpath.Config, bool) {
 	n := e.ops.Net.Provider.Native()
 	if n.Poll == nil || n.Recv == nil || n.Inject == nil || e.MaxInject < layout.HeaderSize {
@@ -105,6 +108,7 @@ func (e *Engine) InnerLoop() (fastpath.Config, bool) {
 	}, true
 }
 
+// closeFastPath unmaps the state that openFastPath mapped.
 func (e *Engine) closeFastPath() {
 	if e.State != nil {
 		// No other part unmaps this mapping, so unmapping it cannot fail.

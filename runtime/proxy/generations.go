@@ -6,30 +6,31 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// asker sends flushes to PEs, which reply when they have applied earlier messages. The engine
+// flusher sends flushes to PEs, which reply when they have applied earlier messages. The engine
 // implements it.
-type asker interface {
+type flusher interface {
 	// flush requests a reply from a PE when it has applied all messages sent to it. Pending: the
 	// request is under way; Again: there is no room; Failed: Err has the reason.
 	flush(pe libshmem.PE) call.Status
 	Err() error
 	// stick notes that a flush waits for room: CoverLate is called when there may be room.
 	stick()
-	// sendBatches comes before the open generation is closed: from then on no operation may join it.
+	// sendBatches sends the messages that small operations share. It is called before the open
+	// generation is closed: from then on no operation may join it.
 	sendBatches()
-	// touched gets the PEs that a generation has touched, when it is closed and before they are
-	// asked. It must not keep the slice.
+	// touched gets the PEs that a generation has sent to, when the generation is closed and before
+	// the flushes to them. It must not keep the slice.
 	touched(pes []libshmem.PE)
 }
 
-// generations count the operations of one context, so that a quiet ends when all operations
-// posted before it have taken effect, however many are posted later. They know which PEs owe an
-// answer, and ask for answers by the interface asker. They know no message.
+// generations group the operations of one context, so that a quiet completes when all operations
+// posted before it have taken effect, however many are posted later. They know which PEs owe a
+// reply to a flush, and send flushes through the interface flusher. They know no message.
 //
-// The open one takes the operations that are posted now. Begin closes it, unless the one before
-// is not complete yet. Then the open one is closed as soon as the one before is complete, and
-// all quiets that begin until then share it. So at most two generations have operations under
-// way. Two counters tell them apart by the last bit of the generation's number. A quiet ends
+// The open generation takes the operations that are posted now. Begin closes it, unless the one
+// before is not complete yet. Then the open one is closed as soon as the one before is complete,
+// and all quiets that begin until then share it. So at most two generations have operations under
+// way. Two counters tell them apart by the last bit of the generation's number. A quiet completes
 // however many operations are posted after it: it waits for two generations at most, and neither
 // grows once it is closed.
 type generations struct {
@@ -37,9 +38,9 @@ type generations struct {
 	Pending [3]int        // operations and parked messages under way, by parity
 	Late    []libshmem.PE // PEs whose flush found no room
 	Wanted  bool          // close the open generation as soon as the one before is complete
-	Unmet   int           // PEs of the closed generation that owe an answer
+	Unmet   int           // PEs that owe a reply for the closed generation
 
-	asker     asker
+	flusher   flusher
 	state     *layout.State
 	peers     []layout.Peer
 	dirty     []libshmem.PE // PEs that the open generation has touched; State.Dirty counts them
@@ -60,10 +61,11 @@ type parity uint8
 // noParity is the parity of messages that no quiet waits for.
 const noParity parity = 2
 
-// newGenerations returns the generations of a context. C changes state and peers, too. dirty is the
-// list of PEs whose length is State.Dirty, with room for each PE.
-func newGenerations(a asker, state *layout.State, peers []layout.Peer, dirty []libshmem.PE) generations {
-	return generations{Open: 1, asker: a, state: state, peers: peers, dirty: dirty}
+// newGenerations returns the generations of a context. C changes state and peers, too. dirty has
+// room for each PE; its first State.NDirty entries are the PEs that the open generation has
+// touched.
+func newGenerations(f flusher, state *layout.State, peers []layout.Peer, dirty []libshmem.PE) generations {
+	return generations{Open: 1, flusher: f, state: state, peers: peers, dirty: dirty}
 }
 
 // Parity returns the parity of the open generation.
@@ -72,8 +74,8 @@ func (g *generations) Parity() parity { return parity(g.Open & 1) }
 // closed returns the parity of the generation before the open one.
 func (g *generations) closed() parity { return parity((g.Open - 1) & 1) }
 
-// Begin begins a quiet: it asks for the completion of all operations posted before. It waits for
-// nothing and allocates nothing.
+// Begin begins a quiet of all operations posted before, and returns the ticket to pass to Done. It
+// waits for nothing and allocates nothing.
 func (g *generations) Begin() call.Ticket {
 	if !g.Closing() {
 		g.close()
@@ -88,8 +90,8 @@ func (g *generations) Begin() call.Ticket {
 // Done returns call.Done when all operations posted before the ticket's Begin have taken effect at
 // their targets, and Pending before. It returns Failed with a reason if an operation that the
 // ticket covers failed and no caller's status reported. Each failure is in one generation: all
-// quiets that share the generation get it, and no later ones. If a ticket is asked for only after
-// eight later generations failed, the answer is Failed too, because the ticket's result is no
+// quiets that share the generation get it, and no later ones. If the first call for a ticket comes
+// after eight later generations failed, Done returns Failed too, because the ticket's result is no
 // longer known.
 func (g *generations) Done(t call.Ticket) (call.Status, error) {
 	if g.Settle(); uint64(t) > g.state.Quieted {
@@ -109,9 +111,10 @@ func (g *generations) Done(t call.Ticket) (call.Status, error) {
 // Closing reports whether a closed generation is not complete.
 func (g *generations) Closing() bool { return uint64(g.Open) > g.state.Quieted+1 }
 
-// close notes which messages each touched PE has to apply.
+// close closes the open generation: it notes how many messages each PE that the generation has
+// touched has to apply, and sends flushes to those that have not acknowledged them.
 func (g *generations) close() {
-	g.asker.sendBatches()
+	g.flusher.sendBatches()
 	g.Open++
 	work := g.dirty[:g.state.NDirty]
 	for _, pe := range work {
@@ -121,7 +124,7 @@ func (g *generations) close() {
 		}
 	}
 	g.state.NDirty = 0
-	g.asker.touched(work)
+	g.flusher.touched(work)
 	for _, pe := range work {
 		// A flush that cannot be sent puts its PE into dirty again, behind the read position.
 		if g.peers[pe].Unmet {
@@ -130,7 +133,8 @@ func (g *generations) close() {
 	}
 }
 
-// Settle ends the closed generation if it is complete.
+// Settle marks the closed generation complete, if no operation of it is under way and no PE owes it
+// a reply. Then it closes the open one if quiets wait for that.
 func (g *generations) Settle() {
 	for g.Closing() && g.Unmet == 0 && g.Pending[g.closed()] == 0 {
 		t := g.Open - 1
@@ -147,6 +151,8 @@ func (g *generations) Settle() {
 	}
 }
 
+// remember keeps the failure of a generation for Done: the last eight, and of the older ones only
+// the newest.
 func (g *generations) remember(t call.Ticket, err error) {
 	if g.nFailed == len(g.failed) {
 		g.forgotten = g.failed[0]
@@ -158,26 +164,27 @@ func (g *generations) remember(t call.Ticket, err error) {
 	g.state.Failures = 1
 }
 
-// Fail notes a failed operation without a waiting caller.
+// Fail makes the quiets of a parity's generation fail, because an operation failed for which no
+// caller waits.
 func (g *generations) Fail(l parity, err error) { g.lost[l] = err }
 
-// cover makes sure that an answer of a PE will cover its goal. The answer to a flush under way may
-// cover it, and is checked when it comes.
+// cover makes sure that some reply of a PE will cover its goal, that is, all messages of the closed
+// generation. The reply to a flush under way may cover it; Answered checks that when it comes.
 func (g *generations) cover(pe libshmem.PE) {
 	p := &g.peers[pe]
 	if p.Left {
 		g.LeavePE(p)
 		return
 	}
-	switch g.asker.flush(pe) {
+	switch g.flusher.flush(pe) {
 	case call.Again:
 		if p.MarkLate() {
 			g.Late = append(g.Late, pe)
-			g.asker.stick()
+			g.flusher.stick()
 		}
 	case call.Failed:
 		// The next quiet tries again.
-		g.Fail(g.closed(), g.asker.Err())
+		g.Fail(g.closed(), g.flusher.Err())
 		p.Settle()
 		g.Unmet--
 		g.Touch(p, pe)
@@ -196,8 +203,8 @@ func (g *generations) CoverLate() {
 	}
 }
 
-// Account makes the generation of a parity wait for a message that was just sent to a PE. A signal
-// that had to wait for its bytes may belong to the closed generation.
+// Account makes the generation of a parity wait until a PE acknowledges the message that was just
+// sent to it. A signal that had to wait for its bytes may belong to the closed generation.
 func (g *generations) Account(pe libshmem.PE, l parity) {
 	p := &g.peers[pe]
 	if l == g.Parity() {
@@ -210,7 +217,7 @@ func (g *generations) Account(pe libshmem.PE, l parity) {
 	g.cover(pe)
 }
 
-// Touch notes that the open generation has to ask a PE.
+// Touch puts a PE on the dirty list: a quiet of the open generation has to get a reply from it.
 func (g *generations) Touch(p *layout.Peer, pe libshmem.PE) {
 	if p.Touch() {
 		g.dirty[g.state.NDirty] = pe
@@ -231,8 +238,8 @@ func (g *generations) Answered(p *layout.Peer, pe libshmem.PE) {
 	}
 }
 
-// LeavePE makes quiets stop waiting for a PE whose program has ended: it needs no messages any
-// more, and soon does not reply.
+// LeavePE makes quiets stop waiting for a PE whose program has announced its end: it needs no
+// messages any more, and will soon stop replying.
 func (g *generations) LeavePE(p *layout.Peer) {
 	if p.Settle() {
 		g.Unmet--

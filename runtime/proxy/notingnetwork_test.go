@@ -79,7 +79,7 @@ func (n *notingNetwork) Header(i int) layout.Header {
 const unitsEach = 64
 
 // newOperations returns the operations of the first context of PE 0, in a job of npes PEs that can
-// all be reached, and their network. The caller makes Quiets if it needs another asker than none.
+// all be reached, and their network. The caller makes Quiets if it needs a flusher.
 func newOperations(t testing.TB, npes int, caps fabric.Caps) (*operations, *notingNetwork) {
 	n := &notingNetwork{caps: caps, Memory: make([]byte, 1<<16)}
 	table := newTokenTable(maxBytes)

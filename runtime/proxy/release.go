@@ -15,8 +15,9 @@ func (e *Engine) Retry() {
 	e.Unlock()
 }
 
-// Release sends all batches of a context, because a caller waits. On the first context it sends
-// those of all contexts.
+// Release sends all batches of a context, because a caller waits: a batch is a message that several
+// small operations share, and is held while more may come (batch.go). On the first context Release
+// sends the batches of all contexts.
 func (e *Engine) Release() {
 	if e.ops.Number == 0 {
 		for _, o := range e.others {
@@ -29,8 +30,8 @@ func (e *Engine) Release() {
 	e.out.SendBatches()
 }
 
-// BurstBegins says that the calls up to BurstEnds are for operations that lay in a ring together: the
-// small ones for one PE share messages.
+// BurstBegins is called before a row of operations that lay in a ring together is posted: up to
+// BurstEnds the small ones for one PE share messages.
 func (e *Engine) BurstBegins() { e.out.gathers = true }
 
 // BurstEnds ends a burst: it sends the messages that its operations share.
@@ -39,8 +40,9 @@ func (e *Engine) BurstEnds() {
 	e.out.SendBatches()
 }
 
-// holds reports, before the loop sleeps, whether a burst is under way. A burst that has not grown
-// since the last call is over.
+// holds reports, before the loop sleeps, whether a batch is still held for more operations of a
+// caller's burst. If no burst has grown since the last call, it sends the batches and returns
+// false.
 func (e *Engine) holds() bool {
 	if atomic.LoadUint32(&e.Held) == 0 {
 		return false

@@ -1,9 +1,10 @@
-// Package collective has the order of the messages of collectives, as capi/front sends them between
-// members that share no memory (barrier.c, exchange.c, coll.c). It knows neither the messages nor
-// the members: its caller passes functions that send and await one. tests/c/messages.c counts
-// the messages of the library in real processes, and so shows that it sends as many.
+// Package collective replays, for simulations, the order in which capi/front sends and awaits the
+// messages of a collective between members that share no memory (barrier.c, exchange.c, coll.c). It
+// knows neither the contents of messages nor the members: its caller passes functions that send one
+// message and await one. tests/c/messages.c counts the messages of the library in real processes,
+// and so shows that it sends as many.
 //
-// A function returns false as soon as one that it was given does.
+// Each function here returns false as soon as one of the caller's functions does.
 package collective
 
 import "math/bits"
@@ -15,7 +16,7 @@ type Member struct {
 	Await   func(from int) bool // waits for the next message of a member
 }
 
-// Meet is a barrier of the members: dissemination.
+// Meet is a dissemination barrier of the members.
 func (m *Member) Meet() bool {
 	for d := 1; d < m.N; d *= 2 {
 		if !m.Message((m.Me+d)%m.N) || !m.Await((m.Me+m.N-d)%m.N) {
@@ -40,7 +41,8 @@ func (m *Member) AllToAll() bool {
 	return true
 }
 
-// Prefix has each member combine what those before it have.
+// Prefix is a scan of the members, in log2 n rounds: in the round of distance d each member sends
+// to the member d behind it and awaits the one d before it.
 func (m *Member) Prefix() bool {
 	for d := 1; d < m.N; d *= 2 {
 		if m.Me+d < m.N && !m.Message(m.Me+d) || m.Me >= d && !m.Await(m.Me-d) {
@@ -50,12 +52,13 @@ func (m *Member) Prefix() bool {
 	return true
 }
 
-// Whole is the slot of an exchange in pairs in which a member beyond the power of two gets the
-// whole result.
+// Whole is the slot in which Exchange delivers the whole result to a member whose number is not
+// below the largest power of two: that member takes no part in the rounds.
 const Whole = 1
 
-// Exchange is a small reduction of n members: up to direct members write to each other; more
-// combine in pairs. give sends to a slot of a member, and take awaits what came into a slot here.
+// Exchange is a small reduction of n members, of which this one is me. With at most direct members
+// each writes to each other one; more members combine in pairs (recursive doubling). give sends to
+// a slot of a member, and take awaits the message in a slot of this member.
 func Exchange(me, n, direct int, give, take func(member, slot int) bool) bool {
 	if n <= direct {
 		for i := 1; i < n; i++ {

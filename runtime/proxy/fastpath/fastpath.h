@@ -27,7 +27,8 @@
 /* The result of a function of the fast path if Go has to do the operation. */
 #define SHMEMI_NOT_FAST 3
 
-/* Puts an event into the ring of a PE. The PE has had one since it was found reachable. */
+/* Puts an event into the flight recorder's ring of a PE. The PE has had a ring since it was found
+ * reachable. */
 static inline void shmemi_fastpath_record(struct shmemi_fastpath *x, uint32_t pe,
                                           enum shmemi_event_what what, uint32_t detail,
                                           uint32_t number)
@@ -39,7 +40,8 @@ static inline void shmemi_fastpath_record(struct shmemi_fastpath *x, uint32_t pe
                  number);
 }
 
-/* The job's token as a message of some bytes to a PE carries it. */
+/* Returns what a message of that many bytes to a PE carries as its job: the job's token, combined
+ * with the seal of the message if the job has seals (seal.h). */
 SHMEMI_INLINE uint64_t shmemi_fastpath_stamp(const struct shmemi_fastpath *x,
                                              const struct shmemi_header *h, uint32_t to,
                                              size_t bytes)
@@ -47,8 +49,8 @@ SHMEMI_INLINE uint64_t shmemi_fastpath_stamp(const struct shmemi_fastpath *x,
     return x->seal[0] | x->seal[1] ? x->job ^ shmemi_seal(x, h, to, bytes) : x->job;
 }
 
-/* Gives the message in scratch to the provider and counts it. Returns 0 if it was posted; otherwise
- * nothing was posted. */
+/* Completes the header of the message in scratch, gives the message to the provider and counts it.
+ * Returns 0 if it was posted; otherwise nothing was posted. */
 SHMEMI_INLINE int shmemi_fastpath_send(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                        uint32_t pe, size_t bytes)
 {
@@ -70,8 +72,8 @@ SHMEMI_INLINE int shmemi_fastpath_send(struct shmemi_fastpath *x, const struct s
     return 0;
 }
 
-/* Asks the PE to answer when it has applied all messages so far. Returns 0 if it was asked;
- * otherwise nothing was posted. */
+/* Sends the PE a flush: it replies when it has applied all messages sent to it so far. Returns 0 if
+ * the flush was posted; otherwise nothing was posted. */
 static inline int shmemi_fastpath_flush(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                         uint32_t pe)
 {
@@ -88,8 +90,9 @@ static inline int shmemi_fastpath_flush(struct shmemi_fastpath *x, const struct 
     return 0;
 }
 
-/* Adds an operation to the batch that Go has opened for the PE (batch.go); false: it does not fit.
- * */
+/* Adds an operation to the batch that Go has opened for the PE, a message that small operations
+ * share (batch.go). Returns false, and adds nothing, if the operation may not join it or does not
+ * fit. */
 SHMEMI_INLINE bool shmemi_fastpath_merge(struct shmemi_fastpath *x, struct shmemi_fastpath_peer *p,
                                          const struct shmemi_header *what, const void *payload,
                                          size_t size)
@@ -109,14 +112,18 @@ SHMEMI_INLINE bool shmemi_fastpath_merge(struct shmemi_fastpath *x, struct shmem
     return true;
 }
 
-/* How many units of credit a message takes. */
+/* Returns the units of credit that a message takes: a unit is 2^unit bytes of messages that the PE
+ * has not acknowledged, and bytes beyond SHMEMI_CREDITED_MOST are free. */
 SHMEMI_INLINE uint64_t shmemi_fastpath_cost(const struct shmemi_fastpath *x, size_t bytes)
 {
     size_t credited = bytes < SHMEMI_CREDITED_MOST ? bytes : SHMEMI_CREDITED_MOST;
     return 1 + ((credited - 1) >> (x->unit & 63));
 }
 
-/* Sends a message with size bytes of payload that asks for something. */
+/* Sends an operation, whose header is what, with size bytes of payload: in the PE's batch, or as a
+ * message of its own. Returns SHMEMI_DONE, or SHMEMI_NOT_FAST if only Go can post it: the PE has no
+ * credit, or the operation has to wait behind others. At half of the PE's credit it sends a flush.
+ * */
 SHMEMI_INLINE int shmemi_fastpath_inject(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                          uint32_t pe, const struct shmemi_header *what,
                                          const void *payload, size_t size)
@@ -149,6 +156,7 @@ SHMEMI_INLINE int shmemi_fastpath_inject(struct shmemi_fastpath *x, const struct
     return SHMEMI_DONE;
 }
 
+/* Posts the store of an element of 1, 2, 4 or 8 bytes. */
 SHMEMI_INLINE int shmemi_fastpath_store(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                         uint32_t pe, int64_t offset, int width, uint64_t value)
 {
@@ -157,14 +165,16 @@ SHMEMI_INLINE int shmemi_fastpath_store(struct shmemi_fastpath *x, const struct 
     return shmemi_fastpath_inject(x, n, pe, &h, "", 0);
 }
 
-/* The token of a put in the present epoch: see State.EpochToken. */
+/* Returns the token of a put in the present epoch: two puts with one token have no fence between
+ * them (State.EpochToken of package layout). */
 SHMEMI_INLINE uint32_t shmemi_fastpath_epoch_token(const struct shmemi_fastpath *x)
 {
     return (x->me >> SHMEMI_CONTEXT_SHIFT) << SHMEMI_EPOCH_BITS |
            ((uint32_t)(x->epoch + 1) & ((1u << SHMEMI_EPOCH_BITS) - 1));
 }
 
-/* The source is main memory. */
+/* Posts a put as a message, or as a store if it has the size of an element. The source is main
+ * memory. */
 SHMEMI_INLINE int shmemi_fastpath_bytes(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                         uint32_t pe, int64_t offset, const void *source,
                                         size_t size)
@@ -184,13 +194,14 @@ SHMEMI_INLINE int shmemi_fastpath_bytes(struct shmemi_fastpath *x, const struct 
     }
 }
 
-/* Reports whether Go may have to refuse an operation on a word of a PE. */
+/* Reports whether only Go may post an atomic operation on a PE, because the PE does not support all
+ * of them on its GPU memory. */
 static inline bool shmemi_fastpath_refused(const struct shmemi_fastpath *x, uint32_t pe, int op)
 {
     return op != SHMEMI_AMO_SET && x->peers[pe].fewer;
 }
 
-/* op does not fetch. */
+/* Posts an atomic operation that does not fetch. */
 SHMEMI_INLINE int shmemi_fastpath_amo(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                       uint32_t pe, int64_t offset, int op, int width,
                                       uint64_t operand, uint64_t compare)
@@ -206,7 +217,7 @@ SHMEMI_INLINE int shmemi_fastpath_amo(struct shmemi_fastpath *x, const struct sh
     return shmemi_fastpath_inject(x, n, pe, &h, "", 0);
 }
 
-/* The source is main memory. */
+/* Posts a put and the update of its signal as one message. The source is main memory. */
 SHMEMI_INLINE int shmemi_fastpath_bytes_signal(struct shmemi_fastpath *x,
                                                const struct shmemi_native *n, uint32_t pe,
                                                int64_t offset, const void *source, size_t size,
@@ -224,7 +235,8 @@ SHMEMI_INLINE int shmemi_fastpath_bytes_signal(struct shmemi_fastpath *x,
     return shmemi_fastpath_inject(x, n, pe, &h, source, size);
 }
 
-/* An operation of a caller in C. With staging its source may be GPU memory. */
+/* Posts an operation of a caller in C, if the fast path has it. If the engine has a GPU stage
+ * (x->staging), the source of a put may be GPU memory, and Go posts the put. */
 SHMEMI_INLINE int shmemi_fastpath_post(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                        const struct shmemi_host_operation *o)
 {
@@ -248,7 +260,8 @@ SHMEMI_INLINE int shmemi_fastpath_post(struct shmemi_fastpath *x, const struct s
     return SHMEMI_NOT_FAST;
 }
 
-/* Returns n bytes at an offset, or NULL if they are not in this PE's heap, or are GPU memory. */
+/* Returns the address of n bytes at an offset in this PE's segment, or NULL if they are not in it,
+ * or are GPU memory. */
 static inline void *shmemi_fastpath_target(const struct shmemi_fastpath *x, int64_t offset,
                                            size_t n)
 {
@@ -266,6 +279,7 @@ static inline void *shmemi_fastpath_word(const struct shmemi_fastpath *x, int64_
     return (uintptr_t)at % (size_t)width == 0 ? at : NULL;
 }
 
+/* Applies an atomic operation to a word of 4 or 8 bytes, with the CPU's atomic instructions. */
 static inline void shmemi_fastpath_change(void *at, int width, int op, uint64_t operand,
                                           uint64_t compare)
 {
@@ -275,7 +289,7 @@ static inline void shmemi_fastpath_change(void *at, int width, int op, uint64_t 
         shmemi_amo_at64(op, at, operand, compare);
 }
 
-/* No reader sees a part of an aligned element. */
+/* Stores an element of width bytes. If it is aligned, no reader sees a part of it. */
 static inline void shmemi_fastpath_element(void *at, int width, uint64_t value)
 {
     switch (width) {
@@ -293,9 +307,9 @@ static inline void shmemi_fastpath_element(void *at, int width, uint64_t value)
     }
 }
 
-/* Answers a flush. False: nothing was posted. */
-static inline bool shmemi_fastpath_answer(struct shmemi_fastpath *x, const struct shmemi_native *n,
-                                          uint32_t pe, const struct shmemi_header *h)
+/* Replies to the flush h of a PE. Returns false if nothing was posted. */
+static inline bool shmemi_fastpath_reply(struct shmemi_fastpath *x, const struct shmemi_native *n,
+                                         uint32_t pe, const struct shmemi_header *h)
 {
     const struct shmemi_fastpath_peer *p = &x->peers[pe];
     if (!p->reachable || p->parked || sizeof *h > x->max_inject || n->inject == NULL)
@@ -305,7 +319,8 @@ static inline bool shmemi_fastpath_answer(struct shmemi_fastpath *x, const struc
     return shmemi_fastpath_send(x, n, pe, sizeof *h) == 0;
 }
 
-/* Takes the answer to a flush if no quiet waits for it. */
+/* Handles the reply h to the flush of this PE: what was sent before the flush is acknowledged.
+ * Returns false, and changes nothing, if a quiet waits for the reply, or if h is no such reply. */
 static inline bool shmemi_fastpath_flushed(struct shmemi_fastpath *x, uint32_t pe,
                                            const struct shmemi_header *h)
 {
@@ -322,7 +337,8 @@ static inline bool shmemi_fastpath_flushed(struct shmemi_fastpath *x, uint32_t p
     return true;
 }
 
-/* False: Go has to handle the message, and nothing was changed. */
+/* Applies the message h to memory, or handles it if it is a flush or a reply. Returns false if Go
+ * has to handle it; then nothing was changed. */
 static inline bool shmemi_fastpath_apply(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                          uint32_t pe, const struct shmemi_header *h, size_t payload)
 {
@@ -358,20 +374,21 @@ static inline bool shmemi_fastpath_apply(struct shmemi_fastpath *x, const struct
         shmemi_fastpath_change(signal, 8, h->op, h->operand, 0);
         return true;
     case SHMEMI_MESSAGE_FLUSH:
-        return h->operand == 0 && shmemi_fastpath_answer(x, n, pe, h);
+        return h->operand == 0 && shmemi_fastpath_reply(x, n, pe, h);
     case SHMEMI_MESSAGE_REPLY:
         return shmemi_fastpath_flushed(x, pe, h);
     }
     return false;
 }
 
-/* Reports whether a token is that of a receive buffer, like Engine.receiving. */
+/* Reports whether a token is that of a receive buffer. network.Receiving is the same in Go. */
 static inline bool shmemi_fastpath_receives(const struct shmemi_fastpath *x, uint32_t token)
 {
     return token < x->receives || token - x->tokens < x->more_recv;
 }
 
-/* Applies the message of the completion c and posts its buffer again. x is the first context. */
+/* Applies the message of the completion c and posts its buffer again. x is the first context.
+ * Returns SHMEMI_NOT_FAST if Go has to handle the completion. */
 static inline int shmemi_fastpath_receive(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                           const struct shmemi_completion *c)
 {
@@ -400,8 +417,9 @@ static inline int shmemi_fastpath_receive(struct shmemi_fastpath *x, const struc
      * is left to it. */
     if (h->job != shmemi_fastpath_stamp(x, h, x->me, c->len))
         return SHMEMI_NOT_FAST;
-    /* First, as in Go, because an answer to the message depends on it. If Go applies the message,
-     * it does this a second time, which changes nothing. */
+    /* The acknowledgement of writes comes before the message is applied, as in Go, because the
+     * header of a reply to the message depends on it. If Go applies the message, it does this a
+     * second time, which changes nothing. */
     p->out.in = acked;
     if ((int32_t)(acked - p->out.after) > 0)
         p->out.after = acked;

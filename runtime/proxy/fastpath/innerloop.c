@@ -38,7 +38,8 @@ static inline void unlock(const struct shmemi_innerloop *l)
     __atomic_store_n(l->lock, 0, __ATOMIC_RELEASE);
 }
 
-/* The counterpart of Words.LockYielding. */
+/* Tries for a while to take the lock that another thread holds, and yields between the tries.
+ * Words.LockYielding is the same in Go. */
 static __attribute__((noinline)) bool lock_late(const struct shmemi_innerloop *l)
 {
     bool have = false;
@@ -53,7 +54,8 @@ static __attribute__((noinline)) bool lock_late(const struct shmemi_innerloop *l
     return have;
 }
 
-/* Reads slot p; false: it has not been stored. */
+/* Reads slot p into w[0] and w[1]. Returns false if the producer has not stored both words: their
+ * lap bit differs from that of the lap of p. */
 static inline bool slot_at(const struct shmemi_innerloop_ring *r, uint64_t p, uint64_t *w)
 {
     uint64_t mask = ((uint64_t)1 << r->log2_slots) - 1;
@@ -64,7 +66,8 @@ static inline bool slot_at(const struct shmemi_innerloop_ring *r, uint64_t p, ui
     return (int64_t)((w[0] ^ lap) | (w[1] ^ lap)) >= 0;
 }
 
-/* The slots after the first. */
+/* Reads the slots of an operation after the first into w. Returns false if one has not been stored.
+ * */
 static inline bool more(const struct shmemi_innerloop_ring *r, uint64_t p, uint64_t *w, int slots)
 {
     for (int i = 1; i < slots; i++)
@@ -79,7 +82,8 @@ static inline bool inside(const struct shmemi_fastpath *x, uint64_t at, uint64_t
     return at <= x->size && n <= x->size - at;
 }
 
-/* Reports whether n bytes at an address are known to be memory of this process. */
+/* Reports whether n bytes at an address are known to be readable memory of this process: main
+ * memory of the segment, or one of the areas that Go has passed. */
 static inline bool readable(const struct shmemi_innerloop *l, uint64_t at, uint64_t n)
 {
     uint64_t o = at - (uint64_t)(uintptr_t)l->engine->segment;
@@ -91,8 +95,8 @@ static inline bool readable(const struct shmemi_innerloop *l, uint64_t at, uint6
     return false;
 }
 
-/* Reports whether n bytes at an address lie beside the slots of a ring: main memory that belongs to
- * an operation until the tail has passed it. */
+/* Reports whether n bytes at an address lie in a cell, the memory beside each slot of a ring for
+ * the bytes of a put. A cell belongs to the put until the ring's tail has passed the slot. */
 static inline bool beside(const struct shmemi_innerloop_ring *r, uint64_t at, uint64_t n)
 {
     uint64_t o = at - r->cells;
@@ -100,6 +104,8 @@ static inline bool beside(const struct shmemi_innerloop_ring *r, uint64_t at, ui
            n <= SHMEMI_CELL_BYTES - o % SHMEMI_CELL_BYTES;
 }
 
+/* Fills reply word i of a ring with success: the producer that waits for its turn to change goes
+ * on. */
 static void answer(const struct shmemi_innerloop_ring *r, uint64_t i)
 {
     struct shmemi_reply *reply = &r->replies[i];
@@ -108,13 +114,15 @@ static void answer(const struct shmemi_innerloop_ring *r, uint64_t i)
     __atomic_store_n(&reply->turn, reply->turn + 1, __ATOMIC_RELEASE);
 }
 
-/* The result for an operation: how many were posted, itself and the puts that it was merged with.
- * */
+/* take, and the functions below it, return how many operations they posted: one, or several puts
+ * that were merged into one. NOT_THERE: the producer has not stored the operation. NOT_SIMPLE: Go
+ * has to post it. */
 enum { NOT_THERE = 0, NOT_SIMPLE = -1 };
 
 /*
- * A put, with later puts that continue it at both sides: they travel as one. If the whole is too
- * large for a message, Go does it from its first part.
+ * Posts the put at *p, together with later puts whose source and destination continue those of the
+ * put before: they travel as one message. At most that many puts are merged. If the whole is too
+ * large for a message, nothing is posted, and Go starts with the first of them.
  */
 static int put(struct shmemi_innerloop *l, const struct shmemi_innerloop_ring *r, uint64_t *p,
                const uint64_t *w, uint32_t most)
@@ -151,13 +159,15 @@ static int put(struct shmemi_innerloop *l, const struct shmemi_innerloop_ring *r
     return count;
 }
 
-/* Reports whether there is a signal of eight bytes where an operation says. */
-static inline bool signal_there(const struct shmemi_fastpath *x, const uint64_t *w)
+/* Reports whether the signal of an operation is valid: set or add, on an aligned word inside the
+ * segment. */
+static inline bool signal_valid(const struct shmemi_fastpath *x, const uint64_t *w)
 {
     uint64_t kind = shmemi_get_kind(w), at = shmemi_get_signal_at(w);
     return (kind == SHMEMI_AMO_SET || kind == SHMEMI_AMO_ADD) && at % 8 == 0 && inside(x, at, 8);
 }
 
+/* Posts the put with a signal at *p, whose decoded slots are in w. */
 static int put_signal(struct shmemi_innerloop *l, const struct shmemi_innerloop_ring *r,
                       uint64_t *p, const uint64_t *w)
 {
@@ -165,7 +175,7 @@ static int put_signal(struct shmemi_innerloop *l, const struct shmemi_innerloop_
     uint64_t dest = shmemi_get_dest(w), local = shmemi_get_local(w), n = shmemi_get_length(w);
     uint64_t want = shmemi_get_want(w);
     const bool in_cell = beside(r, local, n);
-    if (!signal_there(x, w) || n > x->max_inject || !inside(x, dest, n) ||
+    if (!signal_valid(x, w) || n > x->max_inject || !inside(x, dest, n) ||
         (n != 0 && !in_cell && !readable(l, local, n)) || (x->staging && !in_cell) ||
         (want && shmemi_get_reply(w) >= SHMEMI_REPLIES))
         return NOT_SIMPLE;
@@ -180,6 +190,7 @@ static int put_signal(struct shmemi_innerloop *l, const struct shmemi_innerloop_
     return 1;
 }
 
+/* Posts the atomic operation at *p, which takes that many slots. */
 static int amo(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w, int slots,
                uint64_t operand, uint64_t compare)
 {
@@ -195,6 +206,7 @@ static int amo(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w, int s
     return 1;
 }
 
+/* Posts the store of an element of n bytes at *p, which takes that many slots. */
 static inline int store(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w, int slots,
                         int n, uint64_t value)
 {
@@ -208,6 +220,7 @@ static inline int store(struct shmemi_innerloop *l, uint64_t *p, const uint64_t 
     return 1;
 }
 
+/* Posts the put at *p whose bytes, at most 16, are in its slots. */
 static int bytes(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w)
 {
     struct shmemi_fastpath *x = l->engine;
@@ -221,12 +234,13 @@ static int bytes(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w)
     return 1;
 }
 
+/* Posts the put with a signal at *p whose bytes, at most 16, are in its slots. */
 static int bytes_signal(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w)
 {
     struct shmemi_fastpath *x = l->engine;
     uint64_t dest = shmemi_get_dest(w), n = shmemi_get_size(w);
     const uint64_t value[2] = {shmemi_get_value(w), shmemi_get_value2(w)};
-    if (n == 0 || n > sizeof value || !inside(x, dest, n) || !signal_there(x, w) ||
+    if (n == 0 || n > sizeof value || !inside(x, dest, n) || !signal_valid(x, w) ||
         shmemi_fastpath_bytes_signal(x, &l->native, (uint32_t)shmemi_get_pe(w),
                                      (int64_t)(dest - x->internal), value, n,
                                      (int64_t)(shmemi_get_signal_at(w) - x->internal),
@@ -236,13 +250,14 @@ static int bytes_signal(struct shmemi_innerloop *l, uint64_t *p, const uint64_t 
     return 1;
 }
 
+/* Returns the operand of an operation whose slot has 32 bits for it, sign-extended. */
 static inline uint64_t value32(const uint64_t *w)
 {
     return (uint64_t)(int64_t)(int32_t)shmemi_get_value32(w);
 }
 
-/* Serves the operation at *p and moves *p past it and past the operations that it is merged with,
- * at most that many in all. */
+/* Posts the operation at position *p of a ring, and moves *p past it and past the puts that are
+ * merged with it, at most that many operations in all. */
 static inline int take(struct shmemi_innerloop *l, const struct shmemi_innerloop_ring *r,
                        uint64_t *p, uint32_t most)
 {
@@ -292,7 +307,8 @@ static inline int take(struct shmemi_innerloop *l, const struct shmemi_innerloop
     return NOT_SIMPLE;
 }
 
-/* Takes a batch from a ring. *left is set when the next operation is left to Go. */
+/* Posts up to l->batch operations from ring i, moves the ring's tail past them, and returns how
+ * many they were. It sets *left if the next operation is left to Go. */
 static inline uint32_t drain(struct shmemi_innerloop *l, uint32_t i, bool *left)
 {
     const struct shmemi_innerloop_ring *r = &l->rings[i];
@@ -353,8 +369,9 @@ static inline bool calm(const struct shmemi_innerloop *l)
            (l->ticket == 0 || x->quieted < l->ticket);
 }
 
-/* One turn with the lock held. Returns how much it did, or -1: the loop ends with *reason, which
- * also says whether the lock is held. */
+/* One turn with the lock held: empties rings, polls the network, and applies messages. Returns how
+ * many operations and completions it handled, with the lock released. -1: the loop has to end with
+ * *reason, and the lock is held only with SHMEMI_INNERLOOP_COMPLETION. */
 static inline int step(struct shmemi_innerloop *l, int *reason)
 {
     bool left = false;
@@ -398,7 +415,8 @@ static inline int step(struct shmemi_innerloop *l, int *reason)
     return did + n;
 }
 
-/* Completes the account at the end; last is the time of the last read of the clock. */
+/* Completes the loop's account of its times, and returns reason. last is the time of the last read
+ * of the clock, worked that of the last work before it; did: there was work since then. */
 static int end(struct shmemi_innerloop *l, int reason, int64_t begin, int64_t last, int64_t worked,
                bool did)
 {

@@ -1,19 +1,20 @@
-// Package fastpath is the proxy's inner loop in C, entered once for some milliseconds: it takes
-// operations out of rings, posts them, and reaps. It owns the simple case in C, and nothing else:
-// rings, tables, order, credits and errors belong to runtime/proxy, which does everything that the
-// inner loop leaves. It knows words and functions, not engines or providers.
+// Package fastpath is the proxy's inner loop in C, which Go calls once for some milliseconds: it
+// takes operations out of rings, posts them, and handles completions. It owns the simple case in C,
+// and nothing else: rings, tables, order, credits and errors belong to runtime/proxy, which does
+// everything that the inner loop leaves. It knows words and functions, not engines or providers.
 //
 // # Simple operations
 //
-// These are simple: elements, atomic operations without an answer, puts and puts with a signal that
+// These are simple: elements, atomic operations without a reply, puts and puts with a signal that
 // the provider injects, and fences of a PE's only consumer. Neighbouring puts are merged while the
-// whole is simple. An operation that is not simple, makes no sense or finds no room stays in its
-// ring and ends Run, so that Go takes it next. Messages are applied, and flushes asked for and
-// answered. Any other completion ends Run with the lock held, and Go handles it in its turn.
+// whole is simple. An operation that is not simple, is invalid or finds no room stays in its ring
+// and ends Run, so that Go takes it next. The loop applies messages, sends flushes and replies to
+// those of other PEs. Any other completion ends Run with the lock held, and Go handles it in its
+// turn.
 //
 // Go calls Run only while no operation waits for room. Run ends by itself when the engine has
-// something to retry, when a request was finished or a quiet ended, when a thread asks for
-// attention, and after its time limit.
+// something to retry, when a request or a quiet has completed, when a thread asks for attention
+// (State.Attention), and after its time limit.
 //
 // # Threads
 //
@@ -91,7 +92,7 @@ func (l *Loop) Close() {
 	C.free(unsafe.Pointer(l.c))
 }
 
-// Alone sets whether the PE has no other consumer.
+// Alone sets whether this loop serves all rings of the PE: only then may C handle a fence.
 func (l *Loop) Alone(alone bool) { l.c.alone = number(alone) }
 
 // Yields sets whether the loop yields its processor when it finds no work.
@@ -105,8 +106,8 @@ func number(b bool) uint32 {
 }
 
 // Run runs for at most limit. It continues while work has come within spin; with 0, until a turn
-// finds none. finished is the last value of the engine's Finished that the caller has seen, and
-// ticket the quiet that it waits for, or 0.
+// finds none. finished is the value of State.Finished, the count of completed requests, that the
+// caller saw last, and ticket the quiet that it waits for, or 0: a change of either ends Run.
 func (l *Loop) Run(limit, spin time.Duration, finished, ticket uint64) Reason {
 	c := l.c
 	c.limit, c.spin = int64(limit), int64(spin)
@@ -119,7 +120,7 @@ type Account struct {
 	Taken     int           // operations
 	Completed int           // completions, including those left to Go
 	Ran       time.Duration // the time in all
-	Idle      time.Duration // since it last found work, or since it began
+	Idle      time.Duration // from the last work that it found, or from its start, to its end
 	Gap       time.Duration // the longest time that it may not have been running
 	Failure   int           // the provider's, after Error
 	Left      bool          // the next operation of some ring is left to Go
@@ -153,7 +154,7 @@ func (l *Loop) Local(begin, end uint64) {
 	l.areas++
 }
 
-// Forget forgets the areas of Local.
+// Forget drops the areas of Local, because some of that memory may have been unmapped.
 func (l *Loop) Forget() {
 	clear(l.c.areas[:])
 	l.areas = 0

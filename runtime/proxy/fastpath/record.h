@@ -12,20 +12,21 @@
 
 #include <time.h>
 
-/* Returns the detail of a message. */
+/* Returns the 24-bit detail of an event about a message: its kind and its bytes. */
 static inline uint32_t shmemi_event_message(uint32_t kind, size_t bytes)
 {
     return kind << 16 | (uint32_t)bytes;
 }
 
-/* Units, as a detail. */
+/* Returns units of credit as the 24-bit detail of an event. */
 static inline uint32_t shmemi_event_units(uint64_t units)
 {
     return units > 0xffffff ? 0xffffff : (uint32_t)units;
 }
 
-/* As Go's clock.Now. If the processor's counter is not usable, this takes a clock that is as cheap.
- * It is some milliseconds coarse, and so keeps the order of events. */
+/* Returns the time of an event: ticks of the processor's counter, as Go's clock.Now. If the counter
+ * is not usable (coarse), it reads a clock that is as cheap but some milliseconds coarse, and so
+ * only keeps the order of events. */
 static inline uint64_t shmemi_ticks(uint32_t coarse)
 {
     if (__builtin_expect(!coarse, 1)) {
@@ -42,8 +43,8 @@ static inline uint64_t shmemi_ticks(uint32_t coarse)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Records an event in a ring that has had *count entries so far. The count is stored last, so
- * entries below it are complete. */
+/* Records an event in a ring that has had *count entries so far. It stores the count last, so a
+ * reader finds complete entries below it. */
 static inline void shmemi_event(struct shmemi_event *ring, uint32_t *count, uint64_t when,
                                 enum shmemi_event_what what, uint32_t detail, uint32_t number)
 {

@@ -1,5 +1,5 @@
 /*
- * seal.h: the seal of a message, by which its target notices a change on the way.
+ * seal.h: the seal of a message, a keyed hash by which its target notices a change on the way.
  *
  * The seal is SipHash-1-3 of the header and of the payload, with a key that only the PEs of the job
  * have. Without it a process that can write to the wire could turn a put into one to another offset
@@ -21,25 +21,27 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline uint64_t shmemi_seal_turn(uint64_t x, int n)
+static inline uint64_t shmemi_seal_rotate(uint64_t x, int n)
 {
     return x << n | x >> (64 - n);
 }
 
+/* One round of SipHash. */
 static inline void shmemi_seal_round(uint64_t v[4])
 {
     v[0] += v[1];
     v[2] += v[3];
-    v[1] = shmemi_seal_turn(v[1], 13) ^ v[0];
-    v[3] = shmemi_seal_turn(v[3], 16) ^ v[2];
-    v[0] = shmemi_seal_turn(v[0], 32);
+    v[1] = shmemi_seal_rotate(v[1], 13) ^ v[0];
+    v[3] = shmemi_seal_rotate(v[3], 16) ^ v[2];
+    v[0] = shmemi_seal_rotate(v[0], 32);
     v[2] += v[1];
     v[0] += v[3];
-    v[1] = shmemi_seal_turn(v[1], 17) ^ v[2];
-    v[3] = shmemi_seal_turn(v[3], 21) ^ v[0];
-    v[2] = shmemi_seal_turn(v[2], 32);
+    v[1] = shmemi_seal_rotate(v[1], 17) ^ v[2];
+    v[3] = shmemi_seal_rotate(v[3], 21) ^ v[0];
+    v[2] = shmemi_seal_rotate(v[2], 32);
 }
 
+/* Adds a word of the message to the state of SipHash. */
 static inline void shmemi_seal_word(uint64_t v[4], uint64_t word)
 {
     v[3] ^= word;
@@ -47,9 +49,9 @@ static inline void shmemi_seal_word(uint64_t v[4], uint64_t word)
     v[0] ^= word;
 }
 
-/* Reports whether the payload is bytes of the program or for people, and nothing else. In the
- * internal area, at negative offsets, PEs agree by puts on what shmem_malloc returns; only the
- * rounds of reductions have elements of the program there. */
+/* Reports whether the seal leaves the payload out, because it has only bytes of the program or text
+ * for people. In the internal area, at negative offsets, PEs agree by puts on what shmem_malloc
+ * returns; only the rounds of reductions have elements of the program there. */
 static inline bool shmemi_seal_plain(const struct shmemi_fastpath *x, const struct shmemi_header *h)
 {
     return ((h->kind == SHMEMI_MESSAGE_PUT || h->kind == SHMEMI_MESSAGE_PUT_SIGNAL) &&
@@ -57,7 +59,8 @@ static inline bool shmemi_seal_plain(const struct shmemi_fastpath *x, const stru
            h->kind == SHMEMI_MESSAGE_DATA || h->kind == SHMEMI_MESSAGE_ACTIVITY_REPLY;
 }
 
-/* The seal of a message of some bytes to a PE. */
+/* Returns the seal of a message of that many bytes, header included, to a PE. In place of the job's
+ * token, which the seal changes, it hashes the PE and the length. */
 static inline uint64_t shmemi_seal(const struct shmemi_fastpath *x, const struct shmemi_header *h,
                                    uint32_t to, size_t bytes)
 {

@@ -2,7 +2,8 @@
 
 #include <errno.h>
 
-/* The seed determines which posts are refused (a 64-bit xorshift). */
+/* Reports whether the next post is refused: again percent of them are, chosen by a 64-bit xorshift
+ * from the seed. */
 static int refuse(struct box *b)
 {
     b->seed ^= b->seed << 13;

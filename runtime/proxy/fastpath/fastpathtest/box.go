@@ -73,7 +73,7 @@ func (b *Box) Complete(comps []fabric.Completion) int {
 	return n
 }
 
-// Poll takes completions.
+// Poll removes completions, as C does, and returns how many.
 func (b *Box) Poll(comps []fabric.Completion) int {
 	return int(C.box_poll(unsafe.Pointer(b.c), (*C.struct_shmemi_completion)(unsafe.Pointer(&comps[0])), C.int(len(comps))))
 }

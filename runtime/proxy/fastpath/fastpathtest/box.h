@@ -1,6 +1,6 @@
 /* box.h: a provider in C that only keeps what is posted to it; see box.go. */
-#ifndef EXPRESSTEST_BOX_H
-#define EXPRESSTEST_BOX_H
+#ifndef FASTPATHTEST_BOX_H
+#define FASTPATHTEST_BOX_H
 
 #include "fastpath.h"
 

@@ -1,6 +1,7 @@
-// Package fastpathtest has providers in C for tests and measurements of the part of the proxy that
-// is in C. Box keeps what is posted until a network in Go takes it; Null completes everything at
-// once. They have no rules of a network.
+// Package fastpathtest has fake providers in C, for tests and measurements of the part of the proxy
+// that is in C. Box keeps messages and receive buffers until a network in Go takes them; Null
+// completes every operation at once. Neither has the rules of a network. Path calls the functions
+// of fastpath.h from Go.
 //
-// One thread at a time calls either, as for any fabric.Provider.
+// One thread at a time calls a provider, as for any fabric.Provider.
 package fastpathtest

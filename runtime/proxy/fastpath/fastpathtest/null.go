@@ -29,7 +29,7 @@ import (
 	"libshmem/fabric"
 )
 
-// Null is the provider of null.h.
+// Null is the provider of null.h, which completes every operation at once and moves no bytes.
 type Null struct {
 	c    *C.struct_null
 	own  bool
@@ -79,13 +79,13 @@ func (n *Null) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 // Unregister does nothing.
 func (n *Null) Unregister(fabric.Region) error { return nil }
 
-// Recv keeps the buffer for an answer.
+// Recv keeps the buffer for a reply.
 func (n *Null) Recv(buf unsafe.Pointer, size int, desc uintptr, t fabric.Token) error {
 	C.null_recv(unsafe.Pointer(n.c), buf, C.size_t(size), C.uintptr_t(desc), C.uint32_t(t))
 	return nil
 }
 
-// Send answers a message that asks for an answer, and completes it.
+// Send completes a message. If it is a request, Send puts a reply into a receive buffer.
 func (n *Null) Send(op *fabric.Send) error {
 	if h := (*C.struct_shmemi_header)(op.Buf); h.kind != C.SHMEMI_MESSAGE_FLUSH && h.fetch == 0 {
 		n.c.messages++
@@ -98,8 +98,8 @@ func (n *Null) Send(op *fabric.Send) error {
 	return nil
 }
 
-// complete is null_complete. It and other functions are in Go, because a call of C would cost more
-// than they do.
+// complete adds a completion, as null_complete does in C. It is written again in Go, because a call
+// of C would cost more.
 func (n *Null) complete(t fabric.Token, k fabric.Kind) {
 	c := &n.c.completion[n.c.head%C.NULL_COMPLETIONS]
 	n.c.head++

@@ -1,11 +1,11 @@
 /*
  * null.h: a provider in C that takes all operations, moves no bytes and completes all of them. It
- * answers messages that ask for an answer, in the name of PEs that do not exist. A measurement with
- * it has only the cost of the proxy. The functions are inline, so that a benchmark can put its own
- * inject before null_sent.
+ * replies to requests in the name of PEs that do not exist. A measurement with it has only the cost
+ * of the proxy. The functions are inline, so that a benchmark can put its own inject before
+ * null_sent.
  */
-#ifndef EXPRESSTEST_NULL_H
-#define EXPRESSTEST_NULL_H
+#ifndef FASTPATHTEST_NULL_H
+#define FASTPATHTEST_NULL_H
 
 #include "fastpath.h"
 
@@ -13,9 +13,9 @@
 #define NULL_COMPLETIONS 2048
 
 struct null {
-    uint32_t *sent; /* answers, by PE */
+    uint32_t *sent; /* replies in the name of each PE */
     uint64_t messages;
-    uint64_t given, taken; /* receive buffers, and completions below */
+    uint64_t given, taken; /* receive buffers that were posted, and used for replies */
     struct {
         void *buf;
         uint32_t token;
@@ -30,7 +30,8 @@ static inline void null_complete(struct null *z, uint32_t token, uint8_t kind)
         .token = token, .kind = kind, .len = sizeof(struct shmemi_header)};
 }
 
-/* Handles a message. Returns 0, or another number if there is no buffer for the answer. */
+/* Counts a message, and puts the reply into a receive buffer if it is a request. Returns 0, or -1
+ * if no buffer is left for the reply. */
 static inline int null_sent(struct null *z, uint32_t pe, const void *buf)
 {
     const struct shmemi_header *h = (const struct shmemi_header *)buf;

@@ -70,7 +70,7 @@ type Path struct {
 	native *C.struct_shmemi_native // in C's memory
 }
 
-// NewPath returns the path of an engine from the Config of its inner loop.
+// NewPath returns a Path to the engine whose inner loop has that Config.
 func NewPath(c fastpath.Config) *Path {
 	native := (*C.struct_shmemi_native)(C.calloc(1, C.sizeof_struct_shmemi_native))
 	native.self = c.Self
