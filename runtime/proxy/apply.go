@@ -9,7 +9,8 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// dispatch performs a message, or makes it wait for bytes that were announced before it.
+// dispatch performs a message whose turn has come. The GPU stage may take the message instead, if
+// it concerns GPU memory or has to follow bytes that are still to be copied.
 func (r *receiver) dispatch(h *layout.Header, payload unsafe.Pointer, n int) {
 	if h.Kind == layout.KindFlush && h.Operand != 0 {
 		p := &r.Peers[h.From]
@@ -23,15 +24,16 @@ func (r *receiver) dispatch(h *layout.Header, payload unsafe.Pointer, n int) {
 	}
 }
 
-// Apply does it now, in main memory. A message that does not fit leaves the memory as it is.
+// Apply performs a message now, on main memory. A message for memory that this PE does not have
+// leaves the memory as it is.
 func (r *receiver) Apply(h *layout.Header, payload unsafe.Pointer, n int) {
 	switch h.Kind {
 	case layout.KindAMO, layout.KindStore, layout.KindPut, layout.KindPutSignal:
 		r.Change(h, payload, n)
 	case layout.KindFlush:
-		r.answer(h, 0)
+		r.reply(h, 0)
 	case layout.KindReply:
-		r.answered(h)
+		r.handleReply(h)
 	case layout.KindPing:
 	case layout.KindVoid:
 	case layout.KindActivityRequest:
@@ -59,7 +61,7 @@ func (r *receiver) Change(h *layout.Header, payload unsafe.Pointer, n int) bool 
 		}
 		old := mem.Apply(h.Op, at, h.Width, h.Operand, h.Extra)
 		if h.Fetch != 0 {
-			r.answer(h, old)
+			r.reply(h, old)
 		}
 	case layout.KindStore:
 		w := h.Width
@@ -93,12 +95,13 @@ func (r *receiver) Change(h *layout.Header, payload unsafe.Pointer, n int) bool 
 	return true
 }
 
-func (r *receiver) answer(h *layout.Header, value uint64) {
+// reply sends the reply to a request, with a value.
+func (r *receiver) reply(h *layout.Header, value uint64) {
 	r.out.sendOwn(libshmem.PE(h.From), r.Epoch, noParity, layout.Header{Kind: layout.KindReply, Token: h.Token, Operand: value})
 }
 
-// answered completes the request that a reply belongs to.
-func (r *receiver) answered(h *layout.Header) {
+// handleReply completes the flush or the fetching atomic operation that a reply belongs to.
+func (r *receiver) handleReply(h *layout.Header) {
 	t := fabric.Token(h.Token & 0xffff)
 	if t == layout.FlushToken {
 		if !r.out.Flushed(h) {
@@ -128,8 +131,8 @@ func (r *receiver) answered(h *layout.Header) {
 	r.Give(t)
 }
 
-// applyBatch applies the operations of a batch, up to the first that is refused. To the GPU's stage
-// each is a message, of the epoch that the batch is of.
+// applyBatch applies the operations of a batch, a message with several of them, up to the first
+// that is refused. The GPU stage gets each as a message of the batch's epoch.
 func (r *receiver) applyBatch(h *layout.Header, payload unsafe.Pointer, n int) {
 	one := &r.merged
 	*one = layout.Header{From: h.From, Seq: h.Seq}

@@ -21,19 +21,20 @@ const mostSequences = 1 << (32 - 16)
 
 // giveSequence handles a PE's request for a sequence stream.
 func (r *receiver) giveSequence(h *layout.Header) {
-	answer := layout.Header{Kind: layout.KindSequenced}
+	reply := layout.Header{Kind: layout.KindSequenced}
 	if r.Sequences == nil {
 		r.Malformed(h)
 		return
 	}
 	if n, ok := r.Sequences.Open(h.From); ok {
-		answer.Operand = uint64(n) + 1
+		reply.Operand = uint64(n) + 1
 	}
-	r.out.sendOwn(libshmem.PE(h.From), r.Epoch, noParity, answer)
+	r.out.sendOwn(libshmem.PE(h.From), r.Epoch, noParity, reply)
 }
 
-// Arrived takes the immediate data of a write whose bytes are in place. Data that makes no sense
-// comes from outside of the job, or comes twice: a PE's own numbers are always valid.
+// Arrived handles the completion of another PE's write with immediate data, whose bytes are in
+// place here. The data has the write's number. Invalid data comes from outside of the job, or comes
+// twice: a PE's own numbers are always valid.
 func (r *receiver) Arrived(c *fabric.Completion) {
 	if r.Net.Receiving(c.Token) { // the provider used up a buffer for it
 		r.Net.Repost(c.Token)
@@ -49,7 +50,7 @@ func (r *receiver) Arrived(c *fabric.Completion) {
 			r.report.Refuse("write of sequence stream %d, which no PE has", above)
 			return
 		}
-		r.in(from, number, 0)
+		r.noteWrite(from, number, 0)
 		return
 	}
 	switch from := uint32(c.From()); {
@@ -58,13 +59,14 @@ func (r *receiver) Arrived(c *fabric.Completion) {
 	case above > r.numbers.Counters.Count:
 		r.report.Refuse("write of PE %d that notifies counter %d, there are %d", from, above-1, r.numbers.Counters.Count)
 	default:
-		r.in(from, number, above)
+		r.noteWrite(from, number, above)
 	}
 }
 
-// in notes that a write of a PE has arrived, or never will. A write that brings a notification is
-// counted once, in counter notify-1; 0: it brings none. Messages behind the write find it counted.
-func (r *receiver) in(from, number, notify uint32) {
+// noteWrite notes that the write with a number of a PE has arrived, or never will, and applies
+// early messages that waited for it. A write that brings a notification is counted once, in counter
+// notify-1; 0: it brings none. Messages behind the write find it counted.
+func (r *receiver) noteWrite(from, number, notify uint32) {
 	if r.Flows[from] == nil {
 		r.Flows[from] = flow.NewIn(r.numbers.Space)
 	}
@@ -82,7 +84,7 @@ func (r *receiver) in(from, number, notify uint32) {
 		p.Arrive(edge)
 		r.Recorder.Note(libshmem.PE(from), layout.EventArrived, 0, edge)
 		r.applyEarly(from, p)
-		r.out.Drive(libshmem.PE(from)) // an applied message may have been an answer
+		r.out.Drive(libshmem.PE(from)) // an applied message may have been a reply
 	}
 }
 
@@ -96,7 +98,8 @@ func (r *receiver) count(counter uint32) {
 // reached reports whether the writes that a message follows have arrived.
 func reached(h *layout.Header, p *layout.Peer) bool { return int32(h.Need-p.Edge) <= 0 }
 
-// follows refuses a message that follows more writes than may be under way: it would wait for ever.
+// follows reports whether the writes that a message has to follow have arrived or can still arrive.
+// It refuses a message that follows more writes than may be under way: that would wait for ever.
 func (r *receiver) follows(h *layout.Header, p *layout.Peer) bool {
 	if !reached(h, p) && (!r.numbers.On || h.Need-p.Edge > r.numbers.Space.Window) {
 		r.Malformed(h)
@@ -105,8 +108,8 @@ func (r *receiver) follows(h *layout.Header, p *layout.Peer) bool {
 	return true
 }
 
-// acknowledged takes a message's acknowledgement of writes to its sender; false: the message is
-// refused.
+// acknowledged notes how many writes of this PE have arrived at the sender of a message, which the
+// message's header says. It returns false if the number is impossible: the message is refused.
 func (r *receiver) acknowledged(h *layout.Header, p *layout.Peer) bool {
 	if h.Ack == p.Out.In {
 		return true
@@ -118,8 +121,9 @@ func (r *receiver) acknowledged(h *layout.Header, p *layout.Peer) bool {
 	return err == nil
 }
 
-// voided handles the message that a write will not come, even before its turn; false: the message
-// is refused.
+// voided handles a message of KindVoid, even before its turn: a write with a number has failed at
+// its sender and will not come, so neither later messages nor its signal may wait for it. It
+// returns false if the message is refused.
 func (r *receiver) voided(h *layout.Header) bool {
 	if !r.numbers.On || h.Operand >= 1<<r.numbers.Space.Bits {
 		r.Malformed(h)
@@ -131,10 +135,11 @@ func (r *receiver) voided(h *layout.Header) bool {
 		}
 		r.Dropped[signalKey(h.From, uint32(h.Operand))] = struct{}{}
 	}
-	r.in(h.From, uint32(h.Operand), 0)
+	r.noteWrite(h.From, uint32(h.Operand), 0)
 	return true
 }
 
+// signalKey is the key in receiver.Dropped of the signal behind a write of a PE.
 func signalKey(from, number uint32) uint64 { return uint64(from)<<32 | uint64(number) }
 
 // isDropped reports whether an operation is the signal of a write that did not come.

@@ -32,7 +32,7 @@ import (
 // mostSignals of the signals leave at once.
 const manyWrites, mostSignals = 8, 8
 
-// recordOf returns the size of an operation's record in a batch.
+// recordOf returns the bytes that an operation with n bytes of payload takes in a batch.
 func recordOf(n int) uint32 { return layout.RecordSize + uint32(n+7)&^7 }
 
 // batches has the rules for batches: which operations join one, and how long it is held. A batch is
@@ -43,7 +43,8 @@ type batches struct {
 	gathers bool // between BurstBegins and BurstEnds
 }
 
-// bursts are the batches of bursts that all contexts hold.
+// bursts count the batches that contexts hold because a caller's burst, a row of small operations,
+// may go on. All contexts share the counts.
 type bursts struct {
 	First *layout.State // its Held counts them
 	Turn  uint64        // how many were held so far
@@ -63,7 +64,8 @@ func (x *batches) grows(p *layout.Peer, n int) bool {
 		p.BatchUsed+recordOf(n) <= layout.MessageSize && x.Table.Records[p.Last].Parity == x.Quiets.Parity()
 }
 
-// record ends what draftRecord began.
+// record adds an operation to the batch of token t: its header h lies at the end of the batch,
+// where draftRecord placed it, and n bytes of payload follow.
 func (x *batches) record(t fabric.Token, h *layout.Header, payload unsafe.Pointer, n int) call.Status {
 	p := &x.Peers[x.Table.Records[t].PE]
 	if h.Kind == layout.KindPut || h.Kind == layout.KindPutSignal {
@@ -78,7 +80,8 @@ func (x *batches) record(t fabric.Token, h *layout.Header, payload unsafe.Pointe
 	return call.Done
 }
 
-// closeBatch ends the growth of a PE's batch.
+// closeBatch closes the batch of a PE, if it has one: no operation joins it any more, and it leaves
+// when the queue is driven.
 func (x *batches) closeBatch(p *layout.Peer) {
 	if p.Batch == nil {
 		return
@@ -91,7 +94,8 @@ func (x *batches) closeBatch(p *layout.Peer) {
 	p.CloseBatch()
 }
 
-// holdBurst begins to hold a batch that a burst opens.
+// holdBurst holds back the batch of a PE that a burst has just opened, so that more operations may
+// join it.
 func (x *batches) holdBurst(p *layout.Peer) {
 	s := &x.Table.Records[p.Last]
 	if s.Hold != notHeld || p.Queued != 1 {
@@ -119,8 +123,8 @@ func (x *batches) keepsBatch(p *layout.Peer, s *record) bool {
 	return false
 }
 
-// holdsOnly reports whether only a held batch of the present epoch waits for p: a write may pass
-// it.
+// holdsOnly reports whether nothing but a held batch of the present epoch is in the queue of p: a
+// write may pass it.
 func (x *batches) holdsOnly(p *layout.Peer) bool {
 	return p.Queued == 1 && p.Batch != nil && p.BatchEpoch == x.Epoch && x.Table.Records[p.Last].Hold != notHeld
 }
@@ -134,7 +138,8 @@ func (b *bursts) Over() bool {
 	return false
 }
 
-// draftRecord is draft for an operation that goes into a batch.
+// draftRecord returns where to fill the header of an operation with n bytes of payload that joins
+// the batch of a PE. It opens a batch if none has room. keepRecord has to follow.
 func (x *sender) draftRecord(p *layout.Peer, pe libshmem.PE, n int) (*layout.Header, call.Status) {
 	if !x.grows(p, n) {
 		if st := x.openBatch(p, pe); st != call.Done {
@@ -145,7 +150,7 @@ func (x *sender) draftRecord(p *layout.Peer, pe libshmem.PE, n int) (*layout.Hea
 	return (*layout.Header)(unsafe.Add(p.Batch, p.BatchUsed)), call.Done
 }
 
-// openBatch puts an empty batch at the end of a queue.
+// openBatch opens an empty batch at the end of a PE's queue.
 func (x *sender) openBatch(p *layout.Peer, pe libshmem.PE) call.Status {
 	h, st := x.draftQueued(p, pe, 0)
 	if h == nil {
@@ -161,7 +166,8 @@ func (x *sender) openBatch(p *layout.Peer, pe libshmem.PE) call.Status {
 	return call.Done
 }
 
-// holdSignal puts the signal of a write into a batch, if that write is one of many.
+// holdSignal adds the signal of a write to a batch, if that write is one of many. If not, it
+// returns false, and the caller sends the signal.
 func (x *sender) holdSignal(p *layout.Peer, s *record) bool {
 	if s.Epoch != x.Epoch || s.Parity != x.Quiets.Parity() || p.Parked > 0 {
 		return false
@@ -185,7 +191,7 @@ func (x *sender) holdSignal(p *layout.Peer, s *record) bool {
 	return true
 }
 
-// SendBatch sends the batch of a PE.
+// SendBatch closes the batch of a PE, if it has one, and sends it as far as order and room allow.
 func (x *sender) SendBatch(pe libshmem.PE, p *layout.Peer) {
 	if p.Batch != nil {
 		x.closeBatch(p)
@@ -193,7 +199,7 @@ func (x *sender) SendBatch(pe libshmem.PE, p *layout.Peer) {
 	}
 }
 
-// keepRecord ends what draftRecord began.
+// keepRecord adds the operation whose header draftRecord placed, with its payload, to its batch.
 func (x *sender) keepRecord(h *layout.Header, payload unsafe.Pointer, n int) call.Status {
 	t := x.Drafted
 	x.Drafted, x.Recording = 0, false

@@ -15,7 +15,7 @@ import (
 // whole buffers would be 2 MiB of memory, a page for each.
 const smallMessage = 256
 
-// BufferBytes returns the bytes of all message buffers.
+// BufferBytes returns the bytes of the mapping with all message buffers.
 func (e *network) BufferBytes() uintptr {
 	return uintptr(layout.Tokens+e.More+1)*layout.MessageSize + (layout.Tokens-layout.Receives)*smallMessage
 }
@@ -39,6 +39,7 @@ func (e *network) allocateBuffers() error {
 	return nil
 }
 
+// FreeBuffers unmaps the message buffers.
 func (e *network) FreeBuffers() {
 	if e.Buffers != nil {
 		// No other part unmaps this mapping, so unmapping it cannot fail.
@@ -67,7 +68,8 @@ func (e *network) Receiving(t fabric.Token) bool {
 	return t < layout.Receives || t >= layout.Tokens && t < layout.Tokens+fabric.Token(e.More)
 }
 
-// PostReceive gives a receive buffer to the provider, or notes to try again.
+// PostReceive gives a receive buffer to the provider. If the provider has no room, PostReceives
+// tries again later.
 func (e *network) PostReceive(t fabric.Token) error {
 	err := e.Provider.Recv(e.Buffer(t), layout.MessageSize, e.Desc, t)
 	switch err {

@@ -53,7 +53,7 @@ func (e *Engine) retry() {
 	e.retryOwn()
 }
 
-// retryOwn is the part of retry that each context has.
+// retryOwn retries the messages, flushes and queued operations of this context that found no room.
 func (e *Engine) retryOwn() {
 	if e.Stuck == 0 {
 		return
@@ -68,6 +68,8 @@ func (e *Engine) NoRoom() bool {
 	return int(e.NUnposted)+len(e.sticks) > 0 || e.out.NoRoom() || e.gpu != nil && e.gpu.NoRoom()
 }
 
+// complete handles one completion: an arrived write of another PE, an error of the provider, a
+// received message, or an operation of this PE.
 func (e *Engine) complete(c *fabric.Completion) {
 	if c.Kind == fabric.KindData && c.Err == 0 {
 		e.in.Arrived(c)
@@ -95,7 +97,7 @@ func (e *Engine) complete(c *fabric.Completion) {
 	e.Context(uint32(s.Context)).completed(c, s)
 }
 
-// completed ends an operation of this context.
+// completed completes an operation of this context, according to the use in its record.
 func (e *Engine) completed(c *fabric.Completion, s *record) {
 	if s.Ended && e.tookEnded(c.Token) {
 		return
@@ -117,9 +119,10 @@ func (e *Engine) completed(c *fabric.Completion, s *record) {
 	e.ops.Give(c.Token)
 }
 
-// completeError ends the operation that failed. Its caller gets the status; if no caller waits, the
-// next quiet fails. If a message does not arrive, the PE is lost: the answer never comes, and on an
-// unordered network later messages never have their turn.
+// completeError fails the operation of a completion with an error. Its caller gets the status; if
+// no caller waits, the next quiet fails. If a message does not arrive, the PE is lost: the reply
+// never comes, and on an unordered network later messages never have their turn. A receive that
+// failed has its buffer posted again.
 func (e *Engine) completeError(c *fabric.Completion) {
 	text := e.ops.Net.Provider.ErrorText(c)
 	if e.ops.Net.Receiving(c.Token) && c.Err == truncated {
@@ -135,7 +138,8 @@ func (e *Engine) completeError(c *fabric.Completion) {
 	e.Context(uint32(s.Context)).broke(c, s, text)
 }
 
-// broke ends an operation of this context that failed.
+// broke is completeError for an operation of this context: it completes the request with the error,
+// or fails the quiets, and frees the token.
 func (e *Engine) broke(c *fabric.Completion, s *record, text string) {
 	if s.Ended && e.tookEnded(c.Token) {
 		return
@@ -143,8 +147,8 @@ func (e *Engine) broke(c *fabric.Completion, s *record, text string) {
 	err := fmt.Errorf("PE %d: %s: %s", s.PE, s.Use, text)
 	e.ops.Recorder.Note(s.PE, layout.EventBroke, uint32(c.Token), uint32(c.Err))
 	if (s.Use == useWrite || s.Use == useRead) && (disconnected(c.Err) || e.ops.Net.Caps.InjectSilent) {
-		// It may come before a message fails, which would report the same. It may also be the only
-		// report of messages that were lost with the queue pair.
+		// This error may come before that of a message, which would report the same loss. It may
+		// also be the only report of messages that were lost with the queue pair.
 		if e.unreachable(s.PE, err); s.Ended && e.tookEnded(c.Token) {
 			return
 		}

@@ -12,7 +12,7 @@ import (
 //
 // A message carries the number of its sender's context above the number of the PE. The target
 // handles it in its own context of that number, which it makes when the first message comes, and
-// answers there. That is the only link between the contexts of one number on two PEs.
+// replies from there. That is the only link between the contexts of one number on two PEs.
 //
 // A context is never closed: when its number is used again, its sequence numbers go on where the
 // PEs left off.
@@ -49,6 +49,7 @@ func (e *Engine) Context(number uint32) *Engine {
 	return e.others[number]
 }
 
+// newContext returns the context of a number. It makes the context if this PE has none of it.
 func (e *Engine) newContext(number uint32) (*Engine, error) {
 	if int(number) < len(e.others) && e.others[number] != nil {
 		return e.others[number], nil
@@ -83,7 +84,7 @@ func (e *Engine) all(f func(*Engine)) {
 	}
 }
 
-// stick notes that an operation of the context found no room.
+// stick notes that an operation of the context found no room: the next poll tries it again.
 func (e *Engine) stick() {
 	if e.Stuck == 0 && e.ops.Number != 0 {
 		e.sticks = append(e.sticks, e)
@@ -91,8 +92,8 @@ func (e *Engine) stick() {
 	e.Stuck = 1
 }
 
-// retryOthers retries operations of the other contexts that found no room, and ends their complete
-// generations.
+// retryOthers retries operations of the other contexts that found no room, and settles the closed
+// generations of those contexts, so that quiets complete.
 func (e *Engine) retryOthers() {
 	if len(e.sticks) > 0 {
 		work := e.sticks
@@ -117,9 +118,9 @@ func (e *Engine) retryOthers() {
 	}
 }
 
-// fold adds the counts of a context for a PE to those of the first context. It does nothing while
-// operations are under way, because their writes may still be compared with the counts
-// (batch.go).
+// fold moves the counts of a context for a PE to the first context, whose counts other processes
+// see. It does nothing while writes are under way, because a held batch may still be compared with
+// the counts (batch.go).
 func (e *Engine) fold(pe libshmem.PE) {
 	p, to := &e.ops.Peers[pe], &e.first.ops.Peers[pe].Count
 	if p.Writes > 0 || p.Queued > 0 {

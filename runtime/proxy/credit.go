@@ -7,37 +7,38 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Credits bound the operations, bytes, messages without an answer and numbered writes under way, of
+// Credits bound the operations, bytes, unacknowledged messages and numbered writes under way, of
 // all PEs and to one of them. The bounds follow from the size of the job and from what a provider
 // granted. The engine counts, and refuses operations above a bound.
 
 // An operation under way holds a token and, if it is one-sided, bytes; a message to a PE counts
-// until that PE is known to have applied it. A PE that does not answer must not hold what the
-// others need. So a PE may hold at most a third of what is still free, which is a quarter of all
+// until that PE has acknowledged it. A PE that does not reply must not hold what the others
+// need. So a PE may hold at most a third of what is still free, which is a quarter of all
 // while it is the only one, and it may always have one operation: each stuck PE leaves three
 // quarters of what it found, and some twenty stuck PEs are needed before the last of 512 tokens is
 // gone.
 const (
-	// reservedTokens is for answers, flushes and signals. Callers cannot have it.
+	// reservedTokens is the number of tokens for replies, flushes and signals. Callers cannot have
+	// them.
 	reservedTokens = 16
 	// maxBytes bounds the one-sided operations of all callers under way. A PE may have one
 	// operation beyond it, so that sizes above the limit pass.
 	maxBytes = 64 << 20
-	// messageWindow bounds the messages to one PE without an answer, in a job of few PEs; at half
-	// of it a flush asks for an answer. It is more than any path needs to be full: 1024 messages in
+	// messageWindow bounds the unacknowledged messages to one PE, in a job of few PEs; at half of
+	// it a flush requests a reply. It is more than any path needs to be full: 1024 messages in
 	// 50 us are 20 million a second. It is less than the queues of NICs hold.
 	messageWindow = 1024
-	// All PEs together may have this many messages, and bytes of messages, without an answer at one
-	// PE. Messages that the PE has not taken fill memory of its node; on a network without order,
-	// so do messages that it has taken. Each PE has its part, and at least the minimum, with which
-	// it makes progress even among 10^6 PEs.
+	// All PEs together may have this many unacknowledged messages, and bytes of messages, at one
+	// PE. Messages that the PE has not received fill memory of its node; on a network without
+	// order, so do messages that it has received. Each PE has its part, and at least the minimum,
+	// with which it makes progress even among 10^6 PEs.
 	allMessages, leastMessages = 1 << 20, 16
 	allBytes, leastBytes       = 64 << 20, 2 * layout.CreditedMost
 	// If the completion of a write says only that its source may be reused, its bytes may lie in a
 	// socket that the PE does not read: 20 MB of them in one. mostUnread bytes, and one write more,
-	// may be on their way to a PE before it has said that they have arrived. allUnread bounds those
-	// of all PEs together, and each PE may have at least leastUnread. A network of 100 Gb/s has 1.2
-	// MB under way in 100 us.
+	// may be on their way to a PE before it has acknowledged them. allUnread bounds those of all
+	// PEs together, and each PE may have at least leastUnread. A network of 100 Gb/s has 1.2 MB
+	// under way in 100 us.
 	mostUnread, allUnread, leastUnread = 4 << 20, 256 << 20, 256 << 10
 )
 
@@ -45,11 +46,11 @@ const (
 // PE.
 func unreadBytes(n int) uint64 { return uint64(min(mostUnread, max(leastUnread, allUnread/n))) }
 
-// creditUnits returns the credit that each of n PEs has for messages without an answer at one PE:
+// creditUnits returns the credit that each of n PEs has for unacknowledged messages at one PE:
 // units, and the bytes of a unit as a power of two. A message takes one unit or more, by its size,
 // so that one comparison bounds both messages and bytes. The number of units is a power of two too,
 // so half of them are enough for any message: no message to a PE below its half is refused, and a
-// PE above its half has been asked for an answer.
+// PE above its half has been sent a flush.
 func creditUnits(n int) (units uint32, unit uint32) {
 	messages := floor2(min(messageWindow, max(leastMessages, allMessages/n)))
 	bytes := floor2(max(leastBytes, allBytes/n))
@@ -57,8 +58,10 @@ func creditUnits(n int) (units uint32, unit uint32) {
 	return uint32(messages), unit
 }
 
+// floor2 returns the largest power of two that is not above n.
 func floor2(n int) int { return 1 << (bits.Len(uint(n)) - 1) }
 
-// Bytes bounds the one-sided operations under way on a network. It is more than maxBytes if several
-// NICs carry maxBytes in less time than any of them answers. A quarter of it is 100 us of all NICs.
+// mostBytes returns the bound for the bytes of one-sided operations under way on a network. It is
+// more than maxBytes if NICs carry maxBytes in less time than an operation takes. A quarter of it
+// is 100 us of all NICs.
 func mostBytes(c *fabric.Caps) int64 { return max(maxBytes, int64(c.Speed/8/2500)) }

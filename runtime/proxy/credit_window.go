@@ -6,8 +6,8 @@ import (
 	flow "libshmem/runtime/sequence"
 )
 
-// The completion queue of a PE has an entry for each write with a number that has come and
-// has not been read. A full queue loses entries, on EFA without an error, and a write whose
+// The completion queue of a PE has an entry for each write with a number that has arrived and
+// has not been polled. A full queue loses entries, on EFA without an error, and a write whose
 // entry is lost never arrives. So each PE has a window: the number of such writes that it may
 // have under way to another PE. The windows of all other PEs, and the entries of the PE's own
 // operations, fit its queue. Each PE announces the window that its queue has room for with its

@@ -36,7 +36,7 @@ type port struct {
 
 	// Operands of calls through Provider and GPU. On the stack each of them would be allocated.
 	comps [pollBatch]fabric.Completion
-	after layout.Header // an atomic operation, or the signal of a put, for GPU
+	after layout.Header // an atomic operation, or the signal of a put, for the GPU stage
 
 	me uint32
 
@@ -48,7 +48,7 @@ type port struct {
 
 	mostSequences uint32
 
-	farewells []farewell // that are not answered: see leave.go
+	farewells []farewell // PEs whose replies this PE awaits before it leaves: see leave.go
 	leaving   bool
 
 	Report *Report
@@ -97,14 +97,15 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 	return e, nil
 }
 
-// compose joins the parts of a context by pointers.
+// compose makes the parts of a context, which have pointers to each other.
 func (e *Engine) compose(mostUnread uint64) {
 	e.rma = transfers{operations: &e.ops, Messages: &e.out, MostUnread: mostUnread}
 	e.out = newSender(&e.ops, &e.rma, &e.bursts, e)
 	e.in = newReceiver(&e.ops, &e.out, &e.rma.Numbers)
 }
 
-// join gives the parts what exists when the state is mapped and the endpoint is open.
+// join gives the parts of a context what exists only when the state is mapped and the network is
+// open.
 func (e *Engine) join() {
 	e.bursts.First = e.first.State
 	e.out.Open()
@@ -114,10 +115,11 @@ func (e *Engine) join() {
 
 // Endpoint returns the data with which the other PEs reach this one.
 func (e *Engine) Endpoint() Endpoint {
-	return Endpoint{Addr: e.ops.Net.Provider.Addr(), Job: chance(), Base: e.ops.Net.Base(), Key: e.ops.Net.Region.Key, Window: e.rma.Numbers.Space.Window}
+	return Endpoint{Addr: e.ops.Net.Provider.Addr(), Job: random64(), Base: e.ops.Net.Base(), Key: e.ops.Net.Region.Key, Window: e.rma.Numbers.Space.Window}
 }
 
-func chance() uint64 {
+// random64 returns a random number, as a token that other jobs do not have.
+func random64() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return binary.NativeEndian.Uint64(b[:])

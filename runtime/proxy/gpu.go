@@ -6,14 +6,14 @@ import (
 	"libshmem/runtime/proxy/gpustage"
 )
 
-// Use gives the engine its GPU stage, which the engine asks first about each operation and each
-// message, with the lock held. It comes before Connect.
+// Use gives the engine its GPU stage, which handles GPU memory: the engine calls it first for each
+// operation and each message, with the lock held. Use comes before Connect.
 func (e *Engine) Use(g *gpustage.Stage) {
 	e.gpu = g
 	e.all(func(f *Engine) { f.use(g) })
 }
 
-// use is the part of Use that each context has.
+// use gives the GPU stage to the parts of one context.
 func (e *Engine) use(g *gpustage.Stage) {
 	if g != nil {
 		e.rma.GPU, e.in.GPU = g, g
@@ -21,8 +21,8 @@ func (e *Engine) use(g *gpustage.Stage) {
 	}
 }
 
-// Owns reports whether a local buffer is known to be memory, so that the memory map need not be
-// read.
+// Owns reports whether n bytes at p are known to be memory of this process, in the symmetric
+// segment or on the GPU, so that the caller need not read the process's memory map.
 func (e *Engine) Owns(p unsafe.Pointer, n uint64) bool {
 	return e.ops.Net.Segment.Contains(p, n) || e.gpu != nil && e.gpu.Holds(p, n)
 }

@@ -12,10 +12,11 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Host is the engine as its GPU stage sees it. The lock is held in each call.
+// Host has the functions of the engine that its GPU stage calls (gpustage.Host). The lock is held
+// in each call.
 type Host struct{ e *Engine }
 
-// Host returns the engine as its GPU stage sees it.
+// Host returns the functions of the engine for its GPU stage.
 func (e *Engine) Host() *Host { return &Host{e} }
 
 // Shared returns the state that the engine and its GPU stage share.
@@ -28,7 +29,9 @@ func (h *Host) Shared() gpustage.Shared {
 	}
 }
 
-// Begin begins an operation of a caller, or queues the operation.
+// Begin takes a token for an operation of a caller that the GPU stage carries out. Done: the stage
+// may begin it. Pending: it is queued behind earlier operations on its PE, and the stage begins it
+// when Leave is called. Again and Failed: it did not begin.
 func (h *Host) Begin(use gpustage.Use, pe libshmem.PE, r *call.Request, n uint64) (gpustage.Op, Status) {
 	o := &h.e.ops
 	if use == gpustage.UseStore {
@@ -69,7 +72,8 @@ func (h *Host) Begin(use gpustage.Use, pe libshmem.PE, r *call.Request, n uint64
 	return gpustage.Op{Token: t, RequestID: o.Table.RequestID(t)}, st
 }
 
-// End ends an operation, or a part of what waits for it.
+// End completes an operation of the GPU stage, or one of the things that wait for it: the reuse of
+// its source, or its caller. e.Phase says which.
 func (h *Host) End(op gpustage.Op, e gpustage.Ending) {
 	o := &h.e.ops
 	if op.Token == 0 {
@@ -148,7 +152,8 @@ func (h *Host) May(use gpustage.Use, pe libshmem.PE, n uint64) Status {
 	return Done
 }
 
-// follow asks a PE how many messages it has applied, for an operation that has to follow them.
+// follow sends a flush to a PE, for an operation that has to follow messages that the PE may not
+// have applied.
 func (h *Host) follow(pe libshmem.PE) Status {
 	if h.e.out.Flush(pe) == Failed {
 		return Failed
@@ -156,7 +161,8 @@ func (h *Host) follow(pe libshmem.PE) Status {
 	return Again
 }
 
-// Send sends a message, for an operation or for none.
+// Send sends a message of the GPU stage. m.NoRoom says what happens if there is no room. If the
+// message belongs to an operation, the quiets of that operation wait for it.
 func (h *Host) Send(m gpustage.Message) Status {
 	epoch, l := uint64(0), noParity
 	switch {
@@ -187,7 +193,8 @@ func (h *Host) Apply(m *layout.Header, payload unsafe.Pointer, n int) bool {
 	return true
 }
 
-// RegisterLocal registers n bytes of a caller's memory for an operation, or a copy of them.
+// RegisterLocal registers n bytes of a caller's memory for an operation, or a copy of them, and
+// returns where the operation finds its bytes. into: the operation writes them.
 func (h *Host) RegisterLocal(t fabric.Token, at unsafe.Pointer, n uint64, into bool) (unsafe.Pointer, fabric.Region, error) {
 	s := &h.e.ops.Table.Records[t]
 	at, err := h.e.rma.RegisterLocal(s, at, n, into)
@@ -205,5 +212,5 @@ func (h *Host) Read(pe libshmem.PE, remote, key uint64, to unsafe.Pointer, n uin
 // Lost returns why a PE was lost; nil: it was not.
 func (h *Host) Lost(pe libshmem.PE) error { return h.e.ops.Net.Lost(pe) }
 
-// Fail notes the reason of a Failed.
+// Fail stores the reason of a Failed for Engine.Err, and returns that status.
 func (h *Host) Fail(err error) Status { return h.e.ops.Net.Fail(err) }

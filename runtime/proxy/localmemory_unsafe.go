@@ -37,8 +37,9 @@ type registration struct {
 	home   unsafe.Pointer // the destination of the copy at the end; nil: there is none
 }
 
-// Get registers n bytes at an address, or a copy of them, and returns where the operation finds
-// its bytes. into: the operation changes them. After an error the registration is as it was.
+// Get registers n bytes at an address for an operation, and returns where the operation finds its
+// bytes: there, or in a copy if that memory cannot be registered. into: the operation writes the
+// bytes. After an error u is as it was.
 func (m *localMemory) Get(u *registration, at unsafe.Pointer, n uint64, into bool) (unsafe.Pointer, error) {
 	region, err := m.cache.Get(at, n)
 	if err == nil {
@@ -65,7 +66,8 @@ func (m *localMemory) Get(u *registration, at unsafe.Pointer, n uint64, into boo
 	return copied, nil
 }
 
-// Put ends the registration after the operation. came: the bytes of a get have arrived.
+// Put ends the registration after the operation. came: the bytes of a get have arrived, and Put
+// moves them from the copy, if there is one, to the caller's memory.
 func (m *localMemory) Put(u *registration, came bool) error {
 	err := m.cache.Put(u.Region)
 	if u.copied != nil {

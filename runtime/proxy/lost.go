@@ -41,7 +41,8 @@ func (e *Engine) Lose(pe libshmem.PE, reason string) {
 	e.WakeSleepers()
 }
 
-// loseOwn is the part of Lose that each context has.
+// loseOwn does for one context what Lose does: it drops what waits for the lost PE, fails the
+// operations on it, and makes quiets stop waiting for it.
 func (e *Engine) loseOwn(pe libshmem.PE, err error) {
 	p := &e.ops.Peers[pe]
 	p.Lose()
@@ -69,7 +70,7 @@ func (e *Engine) unreachable(pe libshmem.PE, err error) {
 
 // disconnected reports whether an operation failed because its connection is gone, and not because
 // of the operation itself. Over tcp libfabric passes on the error of the socket: a PE that ends in
-// the middle of an answer resets it, or leaves it not connected. Networks without connections have
+// the middle of a reply resets it, or leaves it not connected. Networks without connections have
 // other error numbers, and there a failed message shows that a PE is gone.
 func disconnected(code int32) bool {
 	switch unix.Errno(code) {
@@ -79,7 +80,8 @@ func disconnected(code int32) bool {
 	return false
 }
 
-// endOperations ends operations that callers and quiets wait for.
+// endOperations fails the operations of this context on a lost PE, for the callers and quiets that
+// wait for them. A token that the provider still uses is freed later, by tookEnded.
 func (e *Engine) endOperations(pe libshmem.PE, err error) {
 	for t := fabric.Token(layout.Receives); t < layout.Tokens; t++ {
 		s := &e.ops.Table.Records[t]
@@ -113,8 +115,8 @@ func (e *Engine) endOperations(pe libshmem.PE, err error) {
 	}
 }
 
-// tookEnded takes back the token of an operation that was ended before its time. It returns false
-// for any other operation.
+// tookEnded frees the token of an operation that endOperations failed, when the provider completes
+// the operation. It returns false, and does nothing, for any other operation.
 func (e *Engine) tookEnded(t fabric.Token) bool {
 	s := &e.ops.Table.Records[t]
 	if !s.Ended {
@@ -128,8 +130,9 @@ func (e *Engine) tookEnded(t fabric.Token) bool {
 	return true
 }
 
-// trouble handles an error that belongs to no operation. Where it names a PE, the provider has
-// given the PE up. A PE whose program has ended is not needed any more.
+// trouble handles an error of the provider that belongs to no operation. If the error names a PE,
+// the provider has given that PE up, and so does the engine; the loss of a PE whose program has
+// announced its end is ignored.
 func (e *Engine) trouble(c *fabric.Completion) {
 	text := e.ops.Net.Provider.ErrorText(c)
 	switch pe := c.From(); {
@@ -155,7 +158,7 @@ func (e *Engine) suspect(text string) {
 	})
 }
 
-// findLost sends these messages.
+// findLost sends a test message to each PE that suspect has listed.
 func (e *Engine) findLost() {
 	e.ops.Net.FindLost(func(pe libshmem.PE) Status { return e.ping(pe, &e.ops.Peers[pe]) })
 }

@@ -17,8 +17,9 @@ func (x *sender) sendOwn(pe libshmem.PE, epoch uint64, l parity, h layout.Header
 	x.sendOrPark(pe, epoch, l, &h)
 }
 
-// sendOrPark sends a message that has no caller to try again, or parks it. Its turn has come: it is
-// an answer, or a signal whose bytes are on their way.
+// sendOrPark sends a message that has no caller to try again, or parks it until there is room. The
+// message has to follow nothing: it is a reply, or a signal whose bytes are on their way. Quiets of
+// the generation l wait for it.
 func (x *sender) sendOrPark(pe libshmem.PE, epoch uint64, l parity, h *layout.Header) {
 	if x.Net.IsLost(pe) {
 		return
@@ -45,7 +46,7 @@ func (x *sender) sendOrPark(pe libshmem.PE, epoch uint64, l parity, h *layout.He
 	p.Count[layout.Parked]++
 }
 
-// sendCopy sends a message without payload that was made elsewhere.
+// sendCopy sends a message without payload whose header is a copy of h.
 func (x *sender) sendCopy(pe libshmem.PE, h *layout.Header) call.Status {
 	p := &x.Peers[pe]
 	if !x.Reaches(p, pe) {
@@ -102,9 +103,10 @@ func (x *sender) draftBuffer(p *layout.Peer) *layout.Header {
 	return (*layout.Header)(op.Buf)
 }
 
-// Send gives the draft to the provider, with its payload. If the message asks the PE for something,
-// it counts in the present epoch and for the next quiet.
-func (x *sender) Send(h *layout.Header, payload unsafe.Pointer, n int, asks bool) call.Status {
+// Send gives the draft to the provider, with its payload, or queues it. counts says that the
+// message is an operation of a caller: it takes credit, and belongs to the present epoch and the
+// next quiet.
+func (x *sender) Send(h *layout.Header, payload unsafe.Pointer, n int, counts bool) call.Status {
 	if x.Drafted != 0 {
 		return x.keep(h, payload, n)
 	}
@@ -121,7 +123,7 @@ func (x *sender) Send(h *layout.Header, payload unsafe.Pointer, n int, asks bool
 	default:
 		return x.Refused(op.To, p, err)
 	}
-	if asks {
+	if counts {
 		p.Charge(x.Cost(op.Len), x.Epoch)
 		x.Quiets.Touch(p, op.To)
 	}
@@ -189,9 +191,12 @@ func (x *sender) SendWatched(pe libshmem.PE, p *layout.Peer, k layout.Kind) call
 // source may be reused.
 func (x *sender) Flush(pe libshmem.PE) call.Status { return x.sendFlush(pe, 0) }
 
-// Leave is Flush by a PE whose program ends. No other flush may be under way.
+// Leave is Flush by a PE whose program ends, and says so to the other PE. No other flush may be
+// under way.
 func (x *sender) Leave(pe libshmem.PE) call.Status { return x.sendFlush(pe, 1) }
 
+// sendFlush sends a flush if none is under way to the PE, and returns Pending until the reply
+// comes. leaves is 1 if this PE's program ends.
 func (x *sender) sendFlush(pe libshmem.PE, leaves uint64) call.Status {
 	p := &x.Peers[pe]
 	if p.Flushing {

@@ -11,8 +11,8 @@ import (
 
 // These methods are for the thread that drives an engine (loop.Monitor), besides polling: the next
 // step after a poll, whether the thread may sleep, and how a sleep has ended. The engine knows only
-// whether that thread sleeps (Network.Armed), so that work that must not wait for the thread's next
-// look can wake it. Only the first context is driven.
+// whether that thread sleeps (network.Armed), so that work that must not wait for the thread's next
+// poll can wake it. Only the first context is driven.
 //
 // Methods whose comments do not say otherwise are called without the lock.
 
@@ -49,7 +49,8 @@ const (
 	pollsAwake = 1 << 13
 )
 
-// pollStreamsAgain returns the step of a loop that has found only streams with work.
+// pollStreamsAgain returns the step after a poll that found nothing but GPU streams with work: poll
+// again, or after some milliseconds sleep between polls.
 func (e *Engine) pollStreamsAgain() call.Step {
 	polls := e.gpu.CountPoll()
 	if polls%pollsEach == 0 {
@@ -61,7 +62,8 @@ func (e *Engine) pollStreamsAgain() call.Step {
 	return call.SleepCopying
 }
 
-// Arm is Provider.Arm, and notes that the loop is going to sleep.
+// Arm reports whether the loop may sleep in Wait until the network has something (Provider.Arm). It
+// may not while a batch is held. If it may, other threads wake it from now on.
 func (e *Engine) Arm() bool {
 	e.ops.Net.Armed, e.armedAt = !e.first.holds() && e.ops.Net.Provider.Arm(), e.first.State.Polls
 	return e.ops.Net.Armed
@@ -94,9 +96,10 @@ func (e *Engine) SleepEnded(came bool, d time.Duration, limit time.Time) {
 // StayUp records that the loop does not sleep because an operation finds no room.
 func (e *Engine) StayUp() { e.first.ops.Recorder.NoteOwn(layout.EventNoSleep) }
 
-// watchSleep follows a Wait of d that nothing ended before its limit. If the network has a
-// completion then, and no caller has polled meanwhile, the Wait should have ended before. A
-// completion that came while this thread waited for a processor does not count.
+// watchSleep is called after a Wait of d that nothing ended before its limit, and counts the Wait
+// if it overslept: the network has a completion, and no caller has polled meanwhile, so the Wait
+// should have ended before. A completion that came while this thread waited for a processor does
+// not count.
 func (e *Engine) watchSleep(d time.Duration, limit time.Time) {
 	if !e.ops.Net.Caps.WaitFD || d < longSleep || time.Since(limit) > wakeupTime || !e.TryLock() {
 		return
@@ -108,8 +111,8 @@ func (e *Engine) watchSleep(d time.Duration, limit time.Time) {
 }
 
 const (
-	// longSleep is the longest time that a Wait has to be for this check: in a shorter one a
-	// completion may well come just as it ends. An idle loop asks for twice as much.
+	// longSleep is the shortest Wait that watchSleep checks: at the end of a shorter one a
+	// completion may well just have come. An idle loop waits for twice as long.
 	longSleep = 125 * time.Millisecond
 	// wakeupTime is the time that a thread takes to run after its sleep is over, on a machine with
 	// a free processor.

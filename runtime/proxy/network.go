@@ -14,8 +14,8 @@ import (
 )
 
 // network is this PE's end of one network: the provider, the registration of the symmetric segment
-// and of callers' memory, the message buffers, the routes to the memory of other PEs, and the list
-// of lost PEs. It knows neither the meaning of a message nor the operations under way. Memory order
+// and of callers' memory, the message buffers, the addresses of other PEs' memory, and the list of
+// lost PEs. It knows neither the meaning of a message nor the operations under way. Memory order
 // is the provider's. All contexts of an engine share it.
 type network struct {
 	Provider  fabric.Provider
@@ -72,7 +72,7 @@ func (e *network) Open(state *layout.State, own *layout.Peer, unposted []fabric.
 	return e.allocateBuffers()
 }
 
-// Named finds the memory of this PE that messages name.
+// Named returns the mem.Named that finds the memory of this PE to which messages refer.
 func (e *network) Named() mem.Named {
 	return mem.Named{Segment: &e.Segment, Fatal: func(err error) { e.Fatal(err) }}
 }
@@ -86,8 +86,8 @@ func (e *network) Base() uint64 {
 	return base
 }
 
-// Connect connects the provider with all PEs, and posts the receive buffers. Each PE has an address
-// and a memory.
+// Connect connects the provider with all PEs, and posts the receive buffers. addrs and remotes have
+// one entry for each PE.
 func (e *network) Connect(addrs [][]byte, remotes []mem.Remote) error {
 	e.addrs, e.Remotes = addrs, remotes
 	if err := e.Provider.Connect(addrs); err != nil {
@@ -125,7 +125,7 @@ func (e *network) KeepRegistered(watch mrcache.Watch, limits mrcache.Limits) {
 	e.Locals = newLocalMemory(e.Provider, watch, limits)
 }
 
-// Fail notes the reason of a Failed, and returns that status.
+// Fail stores the reason of a Failed for Engine.Err, and returns that status.
 func (e *network) Fail(err error) call.Status {
 	e.Err = err
 	return call.Failed

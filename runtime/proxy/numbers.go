@@ -7,34 +7,35 @@ import (
 	"libshmem/runtime/sequence"
 )
 
-// States of a flow's sequence stream. A flow that has one has sequenceGiven plus its number.
+// Values of layout.Peer.Stream, the sequence stream of this PE's writes to another PE: that PE
+// gives each writer one, by which it tells the numbers of different writers apart.
 const (
-	sequenceNone      uint32 = iota // not asked for
-	sequenceRequested               // the answer is under way
-	sequenceRefused                 // there is none left
-	sequenceGiven
+	sequenceNone      uint32 = iota // not requested
+	sequenceRequested               // the reply is under way
+	sequenceRefused                 // the PE has none left
+	sequenceGiven                   // plus the number of the stream
 )
 
-// writeNumbers says whether the writes of a context have numbers, on a network where messages
-// overtake writes.
+// writeNumbers has the rules for whether the writes of a context have numbers, on a network where
+// messages overtake writes: a target restores the order by them.
 type writeNumbers struct {
 	On     bool           // writes may have numbers
 	Spares bool           // a write that finds the window full goes without a number
-	Small  uint32         // writes do not wait for windows of fewer writes
+	Small  uint32         // Spares is set only for windows of fewer writes
 	Space  sequence.Space // its window is that of all PEs
 
 	Counters notificationCounters // that the writes of the first context may notify
 }
 
-// Counters are the notification counters of each PE: words of 8 bytes in the internal area, in one
-// place on all PEs. A write whose provider names its writer has room for the number of a counter
-// above its own number.
+// notificationCounters are the notification counters of each PE: words of 8 bytes in the internal
+// area, at the same offset on all PEs. Where the provider names the writer, the immediate data of a
+// write has room for the number of a counter above the write's own number.
 type notificationCounters struct {
 	Offset libshmem.Offset // of the first
 	Count  uint32
 }
 
-// carried returns the number of a counter and 1 if the message after a write is a notification: an
+// carried returns the number of a counter plus 1 if the message after a write is a notification: an
 // addition of 1 to that counter. It returns 0 for other messages.
 func (c notificationCounters) carried(h *layout.Header) uint32 {
 	at := uint64(h.Offset - c.Offset)
@@ -44,19 +45,23 @@ func (c notificationCounters) carried(h *layout.Header) uint32 {
 	return uint32(at/8) + 1
 }
 
-// Split returns the number of a write, and what is above it in the immediate data: the number of a
-// counter and 1, or 0, where the provider names the writer; elsewhere the writer's sequence stream.
+// Split divides the immediate data of a write into the number of the write and what is above it:
+// the number of a notification counter plus 1, or 0, where the provider names the writer; elsewhere
+// the writer's sequence stream.
 func (n *writeNumbers) Split(data uint32) (number, above uint32) {
 	return data & (1<<n.Space.Bits - 1), data >> n.Space.Bits
 }
 
-// In a window of fewer writes than this, the answers limit the rate, because one is under way at a
-// time; the wait of each signal for its bytes does not. 32 writes of 8 KiB to one PE have 0.15 of a
-// link of 200 Gb/s, and 0.44 if the rest goes without numbers; 64 have 0.29 and 0.48, but to eight
-// PEs 0.67 and 0.45 (TestSimWindowRates).
+// smallWindow is the window below which writes that find it full go without numbers. There the
+// replies that acknowledge writes limit the rate, because one flush is under way at a time; the
+// signal of a write without a number only waits for its own bytes. A window of 32 writes of 8 KiB
+// to one PE gives 0.15 of a link of 200 Gb/s, and 0.44 if the rest goes without numbers; 64 writes
+// give
+// 0.29 and 0.48, but to eight PEs 0.67 and 0.45 (TestSimWindowRates).
 const smallWindow = 64
 
-// Advertise begins with the window for which this PE's queue has room.
+// Advertise sets the window to what the completion queue of this PE has room for. The PE announces
+// it with its address.
 func (n *writeNumbers) Advertise(net *network, npes int) {
 	n.Small, n.Space = smallWindow, sequence.Space{Bits: sequence.Default.Bits}
 	if net.Unordered && net.Caps.Data >= 4 {
@@ -64,10 +69,11 @@ func (n *writeNumbers) Advertise(net *network, npes int) {
 	}
 }
 
-// Agree takes the window of a reachable PE: the least one holds for all.
+// Agree lowers the window to that of another PE: the least one holds for all.
 func (n *writeNumbers) Agree(window uint32) { n.Space.Window = min(n.Space.Window, window) }
 
-// Open is called when all PEs have agreed, before any operation.
+// Open decides whether writes have numbers. It is called when Agree has seen the windows of all
+// PEs, before any operation.
 func (n *writeNumbers) Open(net *network) {
 	n.Spares = net.Caps.DeliveryComplete && n.Space.Window < n.Small
 	n.On = net.Unordered && net.Caps.Data >= 4 && n.Space.Window > 0
@@ -86,6 +92,7 @@ func (n *writeNumbers) Window() uint32 {
 // sequence stream.
 func (e *Engine) AllNumbered() bool { return e.rma.allNumbered() }
 
+// allNumbered is AllNumbered.
 func (x *transfers) allNumbered() bool {
 	return x.Numbers.On && !x.Numbers.Spares && x.Net.Caps.Stripe == 0
 }
@@ -99,16 +106,16 @@ func (x *transfers) prepare(p *layout.Peer) {
 	}
 }
 
-// Given takes a PE's reply to the request for a sequence stream: its number plus 1, or 0 for none.
-// It returns false if the reply is invalid.
-func (n *writeNumbers) Given(p *layout.Peer, answer uint64) bool {
+// Given handles a PE's reply to the request for a sequence stream: the number of the stream plus 1,
+// or 0 for none. It returns false if the reply is invalid.
+func (n *writeNumbers) Given(p *layout.Peer, reply uint64) bool {
 	switch {
-	case p.Stream != sequenceRequested || answer > 1<<(32-n.Space.Bits):
+	case p.Stream != sequenceRequested || reply > 1<<(32-n.Space.Bits):
 		return false
-	case answer == 0:
+	case reply == 0:
 		p.SetStream(sequenceRefused)
 	default:
-		p.SetStream(sequenceGiven + uint32(answer) - 1)
+		p.SetStream(sequenceGiven + uint32(reply) - 1)
 	}
 	return true
 }
@@ -133,8 +140,9 @@ func (x *transfers) numbered(pe libshmem.PE, p *layout.Peer, n uint64) bool {
 	return p.Stream >= sequenceGiven
 }
 
-// notified returns what stands for the notification of a write in its immediate data, or 0 if the
-// notification follows as a message. So it does where the target's GPU has to be flushed first.
+// notified returns the counter, plus 1, that the immediate data of a write names so that the target
+// counts its notification. It returns 0 if there is no notification, or if it follows as a message:
+// so it does where the target's GPU has to be flushed first.
 func (x *transfers) notified(s *record) uint32 {
 	if !s.Then || x.GPU != nil || !x.Net.Caps.Source {
 		return 0

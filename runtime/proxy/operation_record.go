@@ -17,36 +17,37 @@ const (
 	useSend    use = iota + 1 // a message leaves from the token's buffer
 	useWrite                  // a one-sided write
 	useRead                   // a one-sided read
-	useReply                  // an answer is expected: fetching atomic
-	usePut                    // a put of the GPU
-	useGet                    // a get of the GPU
-	usePull                   // a read of the GPU
-	useQueued                 // a message in the token's buffer waits, see queue.go
-	useWaits                  // a one-sided write waits
-	useDeparts                // a put with GPU memory at one side waits
+	useReply                  // a fetching atomic operation that awaits its reply
+	usePut                    // a put that the GPU stage carries out
+	useGet                    // a get that the GPU stage carries out
+	usePull                   // a one-sided read that the GPU stage has posted
+	useQueued                 // a message waits in the token's buffer, see queue.go
+	useWaits                  // a one-sided write waits in the queue
+	useDeparts                // a put that the GPU stage carries out waits in the queue
 )
 
 // record is the record of one operation in flight. The first cache line has what every operation
-// needs. The others are touched only if a signal waits or a buffer was registered.
+// needs. The others are touched only if a signal waits, a buffer was registered, or the operation
+// is queued.
 type record struct {
 	Use        use
 	Width      uint8  // of fetch
 	Parity     parity // of the generation that waits for it
-	Then       bool   // write: when it is done, send the message in After, of the epoch
+	Then       bool   // write: the message in After, of the epoch, is still to be sent behind it
 	Registered bool   // write, read: Memory has the operation's own registration
-	Flush      bool   // write: the target flushes before it is done; read: this PE does
+	Flush      bool   // write: the target flushes its GPU before quiets complete; read: this PE does
 	Turn       uint16 // how often the token was given out
 	PE         libshmem.PE
 	Ended      bool           // the PE was lost and the caller's status is set, but the provider still has the operation
-	Awaited    bool           // GPU: quiets wait for the operation
+	Awaited    bool           // GPU stage: quiets wait for the operation
 	Bytes      uint64         // write, read: under way
 	Request    *call.Request  // nil: quiet waits for it
 	Fetch      unsafe.Pointer // where a non-blocking fetch puts its value
 	Epoch      uint64
 	Number     uint32 // write: its number for the target, or noNumber
 	Length     uint32 // queued: bytes of the message
-	Hold       hold   // queued: the reason to hold a batch that may grow
-	Signalled  bool   // write: a signal follows it
+	Hold       hold   // queued: why a batch that may grow is not sent yet
+	Signalled  bool   // write: a signal with its number was sent behind it
 	Context    uint16 // the number of its context
 	_          [4]byte
 
@@ -72,16 +73,17 @@ func (u use) String() string {
 	}[u]
 }
 
-// hold is the reason to hold a batch.
+// hold is the reason why a batch, a message that small operations share, is not sent yet: more
+// operations may join it (batch.go).
 type hold uint8
 
 // The reasons.
 const (
 	notHeld    hold = iota
-	forSignals      // until as many writes are complete as record.Until says
-	forBurst
-	forRing // until BurstEnds
+	forSignals      // of many writes: until as many writes are complete as record.Until says
+	forBurst        // of a caller's operations: until it is full, or a caller waits
+	forRing         // of operations that lay in a ring together: until BurstEnds
 )
 
-// noNumber is the number of a write that has none.
+// noNumber is record.Number of a write that was posted without a number.
 const noNumber = ^uint32(0)

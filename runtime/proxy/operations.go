@@ -36,7 +36,7 @@ func (o *operations) Take(u use, p *layout.Peer, pe libshmem.PE) (fabric.Token, 
 	return t, r
 }
 
-// Give takes a token back.
+// Give frees a token.
 func (o *operations) Give(t fabric.Token) { o.Table.Give(t, &o.Peers[o.Table.Records[t].PE]) }
 
 // HasRoom reports whether a caller may have a token for a PE, and n bytes under way.
@@ -78,7 +78,7 @@ func (o *operations) Complete(r *call.Request, status int32, value uint64) {
 	atomic.StoreUint32(&r.Done, 1)
 }
 
-// Await makes quiets wait for an operation that GPU staging carries out.
+// Await makes quiets wait for an operation that the GPU stage carries out.
 func (o *operations) Await(s *record) {
 	s.Awaited = true
 	o.Quiets.Pending[s.Parity]++

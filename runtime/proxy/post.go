@@ -102,7 +102,8 @@ func (e *Engine) sendSignal(pe libshmem.PE, offset libshmem.Offset, source unsaf
 	return st
 }
 
-// PutBytesSignal is to PutSignal what PutBytes is to Put.
+// PutBytesSignal is PutSignal for no more bytes than a message holds, from main memory that may be
+// reused when it returns.
 func (e *Engine) PutBytesSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, signalOffset libshmem.Offset, signal uint64, op fabric.Op) Status {
 	if e.gpu != nil {
 		e.after = layout.Header{Kind: layout.KindAMO, Op: op, Width: 8, Offset: signalOffset, Operand: signal}
@@ -113,7 +114,8 @@ func (e *Engine) PutBytesSignal(pe libshmem.PE, offset libshmem.Offset, source u
 	return e.sendSignal(pe, offset, source, n, signalOffset, signal, op)
 }
 
-// Get copies n bytes from an offset in the heap of pe.
+// Get copies n bytes from an offset in the heap of pe to dest. Done: nothing is to be copied.
+// Pending: the bytes are there when the request is complete, or without a request after a quiet.
 func (e *Engine) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, r *Request) Status {
 	if n == 0 {
 		return Done
@@ -126,8 +128,8 @@ func (e *Engine) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer
 	return e.rma.Read(pe, offset, dest, n, r)
 }
 
-// AMO applies op at an offset in the heap of pe. A fetching op with a request leaves the old value
-// there; without one, it stores the value at fetch before quiet returns.
+// AMO applies op at an offset in the heap of pe. If op fetches, the old value comes in the request
+// r; without a request, it is stored at fetch before a quiet completes.
 func (e *Engine) AMO(pe libshmem.PE, offset libshmem.Offset, op fabric.Op, width uint8, operand, compare uint64,
 	fetch unsafe.Pointer, r *Request,
 ) Status {

@@ -33,8 +33,8 @@ func (e *Engine) PeerStatus(pe libshmem.PE) string {
 	return e.Report.PeerStatus(pe, true)
 }
 
-// Part returns how many of n bytes of a put or get can move as one operation, if Limits say that
-// there are parts.
+// Part returns how many of n bytes of a put or get can move as one operation. It is called only if
+// Limits.Parts is set: the heaps of GPUs have parts.
 func (e *Engine) Part(pe libshmem.PE, offset libshmem.Offset, local unsafe.Pointer, n uint64) uint64 {
 	return e.gpu.Part(pe, offset, local, n)
 }
@@ -42,5 +42,5 @@ func (e *Engine) Part(pe libshmem.PE, offset libshmem.Offset, local unsafe.Point
 // Stamp sets the time of the events that follow; 0: each event reads the clock.
 func (e *Engine) Stamp(now uint64) { e.Tick = now }
 
-// Completed returns how many requests are done.
+// Completed returns how many requests have completed so far.
 func (e *Engine) Completed() uint64 { return e.Finished }

@@ -39,6 +39,7 @@ func (x *sender) Overtakes(pe libshmem.PE, p *layout.Peer, epoch uint64) bool {
 	return (p.Bare > 0 || p.Staged) && x.overtakesThese(pe, p, epoch)
 }
 
+// overtakesThese is Overtakes if writes without a number or bytes of the GPU stage are under way.
 func (x *sender) overtakesThese(pe libshmem.PE, p *layout.Peer, epoch uint64) bool {
 	return x.behindWrites(p, epoch) || x.behindBytes(pe, p, epoch)
 }
@@ -46,7 +47,8 @@ func (x *sender) overtakesThese(pe libshmem.PE, p *layout.Peer, epoch uint64) bo
 // fenced reports whether messages to p have to request an order behind writes from the provider.
 func (x *sender) fenced(p *layout.Peer) bool { return p.Bare > 0 && x.Net.Caps.Fence }
 
-// Jam notes that a queue waits for room, which may come without a completion.
+// Jam notes that the head of a queue waits for room, which may come without a completion: the next
+// poll drives all queues.
 func (x *sender) Jam() {
 	x.Jammed = true
 	x.engine.stick()
@@ -68,8 +70,8 @@ func (x *sender) Enqueue(t fabric.Token, s *record) {
 	x.Quiets.Pending[s.Parity]++
 }
 
-// beginLater is begin for an operation that may have to wait, or may leave with others. It returns
-// Done and no header if neither is the case.
+// beginLater is begin for an operation that may have to wait in the queue, or may share a message
+// with others. It returns Done and no header if neither is the case.
 func (x *sender) beginLater(p *layout.Peer, pe libshmem.PE, n int, merges bool) (*layout.Header, call.Status) {
 	merges = merges && merging(n)
 	if p.Queued > 0 && !(merges && x.grows(p, n)) {
@@ -91,7 +93,8 @@ func (x *sender) beginLater(p *layout.Peer, pe libshmem.PE, n int, merges bool) 
 	return h, st
 }
 
-// draftQueued is draft for a message that has to wait.
+// draftQueued takes a token for a message with n bytes of payload that has to wait in the queue of
+// a PE, and returns where to fill its header. keep then queues the message.
 func (x *sender) draftQueued(p *layout.Peer, pe libshmem.PE, n int) (*layout.Header, call.Status) {
 	if !x.Reaches(p, pe) {
 		return nil, x.Net.Fail(x.Net.Unreachable(pe))
@@ -108,7 +111,8 @@ func (x *sender) draftQueued(p *layout.Peer, pe libshmem.PE, n int) (*layout.Hea
 	return (*layout.Header)(x.Net.Buffer(t)), call.Done
 }
 
-// keep puts the draft into the queue.
+// keep puts the drafted message, with its payload, into the queue of its PE, or the drafted
+// operation into the batch of its PE.
 func (x *sender) keep(h *layout.Header, payload unsafe.Pointer, n int) call.Status {
 	if x.Recording {
 		return x.keepRecord(h, payload, n)
@@ -167,7 +171,8 @@ func (x *sender) Drive(pe libshmem.PE) {
 	}
 }
 
-// driveDeparture posts a put that waited and has GPU memory at one side.
+// driveDeparture lets the GPU stage begin a put that waited in the queue, because it has GPU memory
+// at one side. Again: it still has to wait.
 func (x *sender) driveDeparture(t fabric.Token, s *record, p *layout.Peer) call.Status {
 	if x.Overtakes(s.PE, p, s.Epoch) {
 		return call.Again
@@ -184,6 +189,7 @@ func (x *sender) driveDeparture(t fabric.Token, s *record, p *layout.Peer) call.
 	return x.jamUnless(false, st)
 }
 
+// driveWrite posts a one-sided write that waited in the queue. Again: it still has to wait.
 func (x *sender) driveWrite(t fabric.Token, s *record, p *layout.Peer) call.Status {
 	if x.behindBytes(s.PE, p, s.Epoch) {
 		return call.Again
@@ -191,6 +197,8 @@ func (x *sender) driveWrite(t fabric.Token, s *record, p *layout.Peer) call.Stat
 	return x.writes.Resume(t, s, p)
 }
 
+// jamUnless returns st. After Again it also calls Jam, unless a reply that will drive the queue
+// comes.
 func (x *sender) jamUnless(comes bool, st call.Status) call.Status {
 	if st == call.Again && !comes {
 		x.Jam()
@@ -198,6 +206,8 @@ func (x *sender) jamUnless(comes bool, st call.Status) call.Status {
 	return st
 }
 
+// driveMessage sends a message, or a batch, that waited in the queue. Again: it still has to wait,
+// or the batch is held for more operations.
 func (x *sender) driveMessage(t fabric.Token, s *record, p *layout.Peer) call.Status {
 	if x.Overtakes(s.PE, p, s.Epoch) {
 		return call.Again
@@ -231,7 +241,8 @@ func (x *sender) driveMessage(t fabric.Token, s *record, p *layout.Peer) call.St
 	return call.Done
 }
 
-// driveFailed ends an operation that waited and that the provider then refused for good.
+// driveFailed fails an operation that waited in the queue and that the provider then refused for
+// good.
 func (x *sender) driveFailed(t fabric.Token, s *record) {
 	x.Quiets.Pending[s.Parity]--
 	if s.Request != nil {

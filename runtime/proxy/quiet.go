@@ -4,8 +4,9 @@ import (
 	"libshmem"
 )
 
-// QuietBegin asks for the completion of all operations posted before. It waits for nothing and
-// allocates nothing. An operation that was refused with Again was not posted.
+// QuietBegin begins a quiet of all operations posted before, and returns its ticket for QuietDone.
+// It waits for nothing and allocates nothing. An operation that was refused with Again was not
+// posted.
 func (e *Engine) QuietBegin() Ticket {
 	if len(e.out.Queues) > 0 {
 		e.Release()
@@ -24,14 +25,15 @@ func (e *Engine) QuietDone(t Ticket) Status {
 	return st
 }
 
-// flush asks a PE to answer when it has applied all messages sent to it: see asker.
+// flush requests a reply from a PE when it has applied all messages sent to it: see flusher.
 func (e *Engine) flush(pe libshmem.PE) Status { return e.out.Flush(pe) }
 
 // sendBatches sends batches: a batch belongs to the generation in which it was opened.
 func (e *Engine) sendBatches() { e.out.SendBatches() }
 
-// touched adds the counts of a context for the PEs that its generation has touched to those of the
-// first context, which settles the generation (retryOthers).
+// touched is called when a generation is closed, with the PEs that it has sent to. For a context
+// other than the first it adds the counts of those PEs to the first context's, and puts the context
+// on the list of those whose generation retryOthers settles.
 func (e *Engine) touched(pes []libshmem.PE) {
 	if e.ops.Number == 0 {
 		return

@@ -47,7 +47,7 @@ func (x *transfers) Read(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Poi
 	return call.Pending
 }
 
-// Came ends a read. The caller frees its token.
+// Came completes a read, for its request or for quiets. The caller frees its token.
 func (x *transfers) Came(s *record) {
 	var status int32
 	if s.Registered {
@@ -63,7 +63,8 @@ func (x *transfers) Came(s *record) {
 	}
 }
 
-// Pull posts a read for the GPU, which has registered the memory and knows its remote address.
+// Pull posts a one-sided read for the GPU stage, which has registered the local memory and knows
+// the remote address and key. The completion goes to the stage by the token that Pull returns.
 func (x *transfers) Pull(pe libshmem.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, call.Status) {
 	p := &x.Peers[pe]
 	t, s := x.Take(usePull, p, pe)

@@ -13,17 +13,17 @@ import (
 	flow "libshmem/runtime/sequence"
 )
 
-// receiver takes the messages of other PEs to one context. It drops messages of other jobs and
+// receiver handles the messages of other PEs to one context. It drops messages of other jobs and
 // messages that have come before, keeps early ones, and applies the others in the order of posting.
 // It counts the numbers of writes that have arrived (arrived.go); the effect of each kind of
-// message on main memory is in apply.go. Answers leave through the sender.
+// message on main memory is in apply.go. Replies leave through the sender.
 //
 // Elements change by the CPU's atomic instructions (package mem), as operations of the same node
 // change them.
 type receiver struct {
 	*operations
 	mem.Named // the memory that messages name
-	out       answerSender
+	out       replySender
 	numbers   *writeNumbers
 	GPU       *gpustage.Stage // nil: no PE of this job has GPU memory
 	report    *Report
@@ -36,8 +36,8 @@ type receiver struct {
 	merged    layout.Header         // the operation of a batch that is being applied
 }
 
-// newReceiver returns the receiver of a context, which answers by its sender.
-func newReceiver(o *operations, out answerSender, numbers *writeNumbers) receiver {
+// newReceiver returns the receiver of a context, which sends replies through out.
+func newReceiver(o *operations, out replySender, numbers *writeNumbers) receiver {
 	return receiver{operations: o, Named: o.Net.Named(), out: out, numbers: numbers, Early: early.New(layout.MessageSize)}
 }
 
@@ -53,7 +53,7 @@ func (r *receiver) OpenNumbers(most uint32) {
 	}
 }
 
-// reaches reports whether there is a path to a PE. Its first message finds it out.
+// reaches reports whether there is a path to a PE. The first call for a PE asks the network.
 func (r *receiver) reaches(pe libshmem.PE) bool {
 	p := &r.Peers[pe]
 	return p.Reachable || r.out.prepare(pe, p)
@@ -107,7 +107,8 @@ func (r *receiver) Receive(h *layout.Header, m unsafe.Pointer, n int) {
 	r.out.Drive(libshmem.PE(h.From))
 }
 
-// applyNext applies the message whose turn it is.
+// applyNext applies the message that is next in the sequence of its PE, unless it is the signal of
+// a write that did not come.
 func (r *receiver) applyNext(h *layout.Header, p *layout.Peer, payload unsafe.Pointer, n int) {
 	p.Receive()
 	if !r.isDropped(h) {
@@ -134,8 +135,8 @@ func (r *receiver) applyEarly(from uint32, p *layout.Peer) {
 	}
 }
 
-// replyActivity answers an activity request. If there is no room, it sends nothing: the PE asks
-// again with its next report.
+// replyActivity replies to an activity request with what this PE's program does. If there is no
+// room, it sends nothing: the PE sends another request with its next report.
 func (r *receiver) replyActivity(pe libshmem.PE) {
 	text := []byte(r.report.Doing())
 	if n := min(len(text), layout.MaxPayload); n > 0 {
@@ -143,21 +144,23 @@ func (r *receiver) replyActivity(pe libshmem.PE) {
 	}
 }
 
+// hearDoing passes the text of an activity reply to the report.
 func (r *receiver) hearDoing(h *layout.Header, payload unsafe.Pointer, n int) {
 	r.report.HearDoing(libshmem.PE(h.From), string(unsafe.Slice((*byte)(payload), n)))
 }
 
-// answerSender has the messages of the same context to other PEs.
-type answerSender interface {
+// replySender sends messages of the same context to other PEs. The sender implements it.
+type replySender interface {
 	// prepare prepares for the first message of a PE, and reports whether there is a path to the
 	// PE.
 	prepare(pe libshmem.PE, p *layout.Peer) bool
-	// sendOwn sends an answer, or parks it. SendBytes sends a message with a payload of n bytes if
+	// sendOwn sends a reply, or parks it. SendBytes sends a message with a payload of n bytes if
 	// there is room.
 	sendOwn(pe libshmem.PE, epoch uint64, l parity, h layout.Header)
 	SendBytes(pe libshmem.PE, epoch uint64, l parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status
 	// Flushed handles the reply to a flush. False: no flush was under way.
 	Flushed(h *layout.Header) bool
-	// Drive posts what waits for a PE, if a message of that PE was an answer that it waits for.
+	// Drive posts the queued operations on a PE that need not wait any longer: a message of that PE
+	// may have been the reply that they waited for.
 	Drive(pe libshmem.PE)
 }

@@ -10,9 +10,9 @@ import (
 	"libshmem/runtime/proxy/call"
 )
 
-// localRegion provides the registration of op's local buffer, which is not in the symmetric
-// segment. The buffer may lie in a heap of GPU memory, which is registered; otherwise it is
-// registered if the provider needs that.
+// localRegion fills in op's local address and descriptor for a buffer that is not in the symmetric
+// segment. A buffer in a heap of GPU memory is registered already; another one is registered here
+// if the provider needs that.
 func (x *transfers) localRegion(s *record, op *fabric.RMA) call.Status {
 	if x.GPU != nil {
 		if r, flush := x.GPU.Region(op.Local, op.Len); r != nil {
@@ -31,16 +31,17 @@ func (x *transfers) localRegion(s *record, op *fabric.RMA) call.Status {
 	return call.Done
 }
 
-// RegisterLocal registers n bytes for the operation of s, or a copy of them. It returns where the
-// operation finds its bytes.
+// RegisterLocal registers n bytes of a caller's memory for the operation of s, or a copy of them.
+// It returns where the operation finds its bytes. into: the operation writes them.
 func (x *transfers) RegisterLocal(s *record, at unsafe.Pointer, n uint64, into bool) (unsafe.Pointer, error) {
 	at, err := x.Net.Locals.Get(&s.Memory, at, n, into)
 	s.Registered = err == nil
 	return at, err
 }
 
-// Deregister ends the registration after the operation. came: the bytes of a get have arrived. It
-// returns the status for the operation's request, if it has one.
+// Deregister ends the registration that RegisterLocal made, after the operation. came: the bytes of
+// a get have arrived. It returns the status for the operation's request: not 0 if the bytes could
+// not be copied to the caller. Without a request quiets fail then.
 func (x *transfers) Deregister(s *record, came bool) (status int32) {
 	err := x.Net.Locals.Put(&s.Memory, came)
 	s.Registered = false

@@ -12,7 +12,7 @@ import (
 	"libshmem/runtime/statuspage"
 )
 
-// reportEngine is an engine as its endpoint asks it. Its lock is held in each call.
+// reportEngine is what a Report needs of its engine. The engine's lock is held in each call.
 type reportEngine interface {
 	// eachContext calls f with the peers of each context.
 	eachContext(f func(peers []layout.Peer))
@@ -20,8 +20,8 @@ type reportEngine interface {
 	Registered() mrcache.Counts
 	// showWork fills in the work that each stream of a GPU has not carried out.
 	showWork(to *[backlog.Streams]backlog.Shown)
-	// requestProgress asks a PE how many messages it has applied. False: the question found no
-	// room, or the PE is out of reach.
+	// requestProgress sends a PE a flush, to which it replies when it has applied all messages sent
+	// to it. False: the flush found no room, or the PE is out of reach.
 	requestProgress(pe libshmem.PE) bool
 	// address returns the fabric address of a PE.
 	address(pe libshmem.PE) []byte
@@ -47,14 +47,14 @@ type Report struct {
 	recorder flight.Recorder // of the first context
 
 	shownAt  time.Time
-	stuckAt  time.Time // the time of the last call of Stalls, and its stuck
-	wasStuck bool
+	stuckAt  time.Time // the time of the last call of Stalls
+	wasStuck bool      // its argument stuck
 
 	named  string                             // the name of the provider for people; "": that of caps
 	probed map[libshmem.PE]time.Time          // the last Probe of each PE
 	full   map[libshmem.PE]uint32             // where the last Probe found no room: messages sent until then
 	says   func() string                      // returns what this PE's program does; nil: not known
-	hears  func(pe libshmem.PE, doing string) // takes an answer; nil: answers are dropped
+	hears  func(pe libshmem.PE, doing string) // takes a PE's activity reply; nil: replies are dropped
 
 	report        func(error) // takes errors that end nothing; nil: they are dropped
 	strange       uint64      // messages from outside of the job
@@ -76,7 +76,8 @@ func (e *Report) Doing() string {
 	return e.says()
 }
 
-// HearDoing stores a PE's activity reply.
+// HearDoing passes a PE's activity reply, which says what its program does, to the function of
+// OnActivityRequest.
 func (e *Report) HearDoing(pe libshmem.PE, doing string) {
 	if e.hears != nil {
 		e.hears(pe, doing)

@@ -34,6 +34,7 @@ type pageHead struct {
 	undone     [backlog.Streams]backlog.Shown
 }
 
+// shownNIC is the traffic of one NIC: operations, bytes out and in, and lost messages.
 type shownNIC struct {
 	name               [32]byte
 	ops, out, in, lost uint64
@@ -52,7 +53,8 @@ const (
 
 var _ [0]byte = [pageHeadSize % 64]byte{}
 
-// Open makes the page of an endpoint in a job of npes PEs, with n bytes for the engine's state.
+// openReport makes the page of an endpoint in a job of npes PEs, with n bytes for the engine's
+// state.
 func openReport(engine reportEngine, prov fabric.Provider, npes int, n uintptr) (*Report, error) {
 	rings := flight.RingsAt(stateAt+n) - statuspage.HeadSize
 	page, err := statuspage.Create(statuspage.OfEndpoint, int(rings+flight.RingsSize(npes)))
@@ -138,5 +140,5 @@ func (e *Report) Stalls(now time.Time, stuck bool) {
 // completion.
 func (e *Report) Overslept() uint64 { return e.head.overslept }
 
-// Oversleep counts such a wait.
+// Oversleep counts a wait that ended at its limit although the network had a completion.
 func (e *Report) Oversleep() { e.head.overslept++ }

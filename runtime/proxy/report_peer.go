@@ -12,8 +12,8 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Probe asks a PE for a sign of life, for PeerStatus. The PE's proxy answers, whatever its program
-// does.
+// Probe sends a PE a flush, so that PeerStatus can say for how long the PE has not replied. The
+// PE's proxy replies, whatever its program does.
 func (e *Report) Probe(pe libshmem.PE) {
 	if !e.engine.requestProgress(pe) {
 		if e.full == nil {
@@ -40,15 +40,15 @@ func (e *Report) AddressText(pe libshmem.PE) string { return addressText(e.engin
 // NameProvider sets the name that reports give the provider. It is called before a loop runs.
 func (e *Report) NameProvider(name string) { e.named = name }
 
-// answerTime is the longest time to an answer that PeerStatus leaves out.
-const answerTime = 40 * time.Millisecond
+// replyTime is the time that a reply may take before PeerStatus says that the PE has not replied.
+const replyTime = 40 * time.Millisecond
 
-// unanswered returns how long a PE has not answered the last Probe; false: it has, or there was no
-// room for the question.
-func (e *Report) unanswered(pe libshmem.PE) (time.Duration, bool) {
+// silence returns for how long a PE has not replied to the last Probe. False: it has replied, or
+// less than replyTime has passed, or Probe found no room.
+func (e *Report) silence(pe libshmem.PE) (time.Duration, bool) {
 	since, ok := e.probed[pe]
 	d := time.Since(since)
-	return d, ok && e.peers[pe].Flushing && d > answerTime
+	return d, ok && e.peers[pe].Flushing && d > replyTime
 }
 
 // noRoom reports whether the last Probe of a PE found no room, no message has left since, and there
@@ -62,18 +62,18 @@ func (e *Report) noRoom(pe libshmem.PE) bool {
 	return still
 }
 
-// Silent reports whether the last Probe of a PE has no answer, or found no room.
+// Silent reports whether a PE has not replied to the last Probe, or Probe found no room.
 func (e *Report) Silent(pe libshmem.PE) bool {
-	_, waits := e.unanswered(pe)
+	_, waits := e.silence(pe)
 	return waits || e.noRoom(pe)
 }
 
 // PeerStatus describes the state of the engine's work with a PE, as the end of a sentence. It is ""
-// if nothing is remarkable and the caller did not ask about this PE.
+// if nothing is remarkable, unless always is set.
 func (e *Report) PeerStatus(pe libshmem.PE, always bool) string {
 	p := &e.peers[pe]
 	var what []string
-	if d, waits := e.unanswered(pe); waits {
+	if d, waits := e.silence(pe); waits {
 		what = append(what, fmt.Sprintf("has not answered for %.1f s", d.Seconds()))
 	}
 	full := e.noRoom(pe)
@@ -106,6 +106,7 @@ func addressText(a []byte) string {
 	return fmt.Sprintf("%x", a)
 }
 
+// socketOf parses a fabric address that is that of an IP socket, a sockaddr_in or sockaddr_in6.
 func socketOf(a []byte) (at netip.AddrPort, ok bool) {
 	const inet, inet6, id = 2, 10, 16 // the ID of an endpoint may follow, see fabric/ofi/connected.go
 	if len(a) < 16 {

@@ -34,10 +34,10 @@ type EndpointPeer struct {
 	Count      [layout.Counted]uint64
 	UnderWay   uint32 // operations that hold a token
 	Bytes      uint64 // of one-sided operations under way
-	Unanswered uint64 // units of messages without an answer
+	Unanswered uint64 // units of messages that the PE has not acknowledged
 	Parked     uint32 // messages that wait for room
 	Early      uint32 // messages that wait for earlier ones
-	Flushing   bool   // the PE was asked how many messages it has applied, and has not answered
+	Flushing   bool   // the PE has not replied to a flush
 
 	ring, recorded uint32
 }
@@ -76,6 +76,8 @@ func readPage(page io.ReaderAt, b []byte) error {
 	return nil
 }
 
+// viewPage decodes the head and the peers of a page. It fails if another build of the library wrote
+// the page.
 func viewPage(page []byte) (*EndpointPage, error) {
 	if uintptr(len(page)) < fixed {
 		return nil, fmt.Errorf("an endpoint's page has %d bytes", len(page))
@@ -111,6 +113,7 @@ func viewPage(page []byte) (*EndpointPage, error) {
 	return view, nil
 }
 
+// nicOf returns the traffic of an endpoint's only NIC, from the sum of the PEs' counters.
 func nicOf(name string, c *[layout.Counted]uint64) fabric.RailCount {
 	n := fabric.RailCount{
 		NIC: name, Out: c[layout.MessageBytes] + c[layout.WriteBytes], In: c[layout.ReceivedBytes] + c[layout.ReadBytes], Ops: c[layout.Writes] + c[layout.Reads],

@@ -6,18 +6,22 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// The engine answers its report by these methods: see reportEngine.
+// These methods implement reportEngine: what the Report reads from its engine.
 
+// eachContext calls f with the peers of each context.
 func (e *Engine) eachContext(f func(peers []layout.Peer)) {
 	e.all(func(s *Engine) { f(s.ops.Peers) })
 }
 
+// showWork fills in the work that each stream of the GPU has not carried out.
 func (e *Engine) showWork(to *[backlog.Streams]backlog.Shown) {
 	if e.gpu != nil {
 		e.gpu.Show(to)
 	}
 }
 
+// requestProgress sends a PE a flush, to which it replies when it has applied all messages. It
+// returns false if the PE is out of reach, or the flush found no room.
 func (e *Engine) requestProgress(pe libshmem.PE) bool {
 	return e.out.Reaches(&e.ops.Peers[pe], pe) && e.out.Flush(pe) == Pending
 }

@@ -26,7 +26,7 @@ type sender struct {
 	gpu    *gpustage.Stage // nil: no PE of this job has GPU memory
 	engine *Engine
 
-	Queues    []libshmem.PE // PEs whose operations wait, see queue.go; some may have none left
+	Queues    []libshmem.PE // PEs with queued operations, see queue.go; some may have none left
 	Unsent    []unsent      // the engine's own messages that found no room
 	Drafted   fabric.Token  // of the message that draftQueued has drafted; 0: none
 	Recording bool          // the draft is a record of a batch
@@ -55,11 +55,12 @@ func (x *sender) Open() {
 	x.sending.Desc = x.Net.Desc
 }
 
+// share copies the pointers of the operations that each message needs.
 func (x *sender) share() {
 	x.State, x.Net, x.Peers = x.operations.State, x.operations.Net, x.operations.Peers
 }
 
-// Use gives the sender the engine's GPU.
+// Use gives the sender the engine's GPU stage.
 func (x *sender) Use(g *gpustage.Stage) { x.gpu = g }
 
 // unsent is one of the engine's own messages that found no room. Callers' messages are never
@@ -82,7 +83,8 @@ func (x *sender) Retry() bool {
 // NoRoom reports whether something waits for room.
 func (x *sender) NoRoom() bool { return len(x.Unsent)+len(x.Quiets.Late) > 0 || x.Jammed }
 
-// Drop forgets what waits to go to a PE that is lost. Its operations are ended by the caller.
+// Drop drops the parked messages, the batch and the queue of a PE that is lost. The caller fails
+// the operations that were queued.
 func (x *sender) Drop(pe libshmem.PE, p *layout.Peer) {
 	kept := x.Unsent[:0]
 	for _, m := range x.Unsent {
@@ -98,7 +100,8 @@ func (x *sender) Drop(pe libshmem.PE, p *layout.Peer) {
 	p.DropQueue()
 }
 
-// Reaches reports whether operations on a PE may be posted. The first operation finds it out.
+// Reaches reports whether operations on a PE may be posted. The first call for a PE asks the
+// network.
 func (x *sender) Reaches(p *layout.Peer, pe libshmem.PE) bool { return p.Reachable || x.prepare(pe, p) }
 
 // prepare prepares for the first operation on a PE, and reports whether operations on it may be
@@ -160,6 +163,7 @@ func (x *sender) Admit(pe libshmem.PE, p *layout.Peer, n int) call.Status {
 	return x.admitLate(pe, p, n)
 }
 
+// admitLate is Admit when half of the PE's units are unacknowledged.
 func (x *sender) admitLate(pe libshmem.PE, p *layout.Peer, n int) call.Status {
 	switch st := x.Flush(pe); {
 	case st == call.Failed:

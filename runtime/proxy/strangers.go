@@ -35,8 +35,8 @@ func (e *Report) Refuse(format string, args ...any) {
 }
 
 // ReportDropped reports completions that the provider has dropped, as often as Refuse reports
-// messages. Publish calls it, and whoever is about to close the provider: a job may end before the
-// next Publish is due.
+// messages. Publish calls it, and Engine.Close before it closes the provider: a job may end before
+// the next Publish is due.
 func (e *Report) ReportDropped() {
 	n := e.prov.Strangers()
 	if n < max(1, 2*e.reportedDrops) {

@@ -70,7 +70,7 @@ func (t *tokenTable) HasRoom(p *layout.Peer, n uint64) bool {
 func (t *tokenTable) Full() bool { return len(t.Free) <= reservedTokens }
 
 // RequestID returns the number that the reply to a request has to carry: the token and how often it
-// was given out, so that a repeated answer does not end the next operation of that token.
+// was given out, so that a repeated reply does not complete the next operation of that token.
 func (t *tokenTable) RequestID(token fabric.Token) uint32 {
 	return uint32(t.Records[token].Turn)<<16 | uint32(token)
 }

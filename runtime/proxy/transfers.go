@@ -33,13 +33,13 @@ type transferMessages interface {
 	Behind(pe libshmem.PE, p *layout.Peer) bool
 	// Enqueue queues a write until Resume.
 	Enqueue(t fabric.Token, s *record)
-	// Drive calls Resume for the writes to a PE that need not wait any longer. Jam asks for it
-	// again when there may be room.
+	// Drive calls Resume for the writes to a PE that need not wait any longer. Jam makes the sender
+	// do that again when there may be room.
 	Drive(pe libshmem.PE)
 	Jam()
 
-	// Flush asks a PE to answer when it has applied all messages sent so far. Admit returns whether
-	// a PE has credit for a message of n bytes.
+	// Flush requests a reply from a PE when it has applied all messages sent so far. Admit returns
+	// whether a PE has credit for a message of n bytes.
 	Flush(pe libshmem.PE) call.Status
 	Admit(pe libshmem.PE, p *layout.Peer, n int) call.Status
 	// Follow sends the message in the record of a write that has been posted. sendOwn sends a message,

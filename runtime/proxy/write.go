@@ -20,11 +20,13 @@ func (x *transfers) PutMax() uint64 {
 	return min(c.MaxMessage, mostTransfer)
 }
 
-// mostTransfer bounds an operation so that its progress is visible.
+// mostTransfer is the most bytes of one put or get: a longer copy is several operations, so that
+// counters and reports show its progress.
 const mostTransfer = 64 << 20
 
-// Write posts a one-sided write, and the message after it as soon as it may follow. If other
-// operations come first, both wait behind them.
+// Write posts a one-sided write, and then, as soon as it may follow, the message with the header
+// after (nil: none), for example a signal. If other operations on the PE come first, both wait
+// behind them. The write completes its request; with nil, quiets wait for it.
 func (x *transfers) Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) call.Status {
 	p := &x.Peers[pe]
 	switch {
@@ -95,7 +97,9 @@ func (x *transfers) Resume(t fabric.Token, s *record, p *layout.Peer) call.Statu
 	return st
 }
 
-// post gives the provider a write that may be posted now.
+// post gives the provider a write that may be posted now. It first decides whether the write has a
+// number, registers the source if it has to, and requests the provider's fence if the write has to
+// stay behind earlier ones.
 func (x *transfers) post(t fabric.Token, s *record, p *layout.Peer, offset libshmem.Offset, source unsafe.Pointer, n uint64) call.Status {
 	numbered := x.numbered(s.PE, p, n)
 	op := x.move(p, s.PE, offset, source, n, t)
@@ -140,11 +144,12 @@ func (x *transfers) post(t fabric.Token, s *record, p *layout.Peer, offset libsh
 	}
 	if !x.Net.Caps.DeliveryComplete {
 		p.Unconfirmed(n)
-		if half, _ := x.unanswered(p); half { // if there is no room for the question, the next write asks it
+		if half, _ := x.unacknowledged(p); half { // a flush without room is tried at the next write
 			x.Messages.Flush(s.PE)
 		}
 	} else if notified != 0 {
-		p.Unconfirmed(1) // delivered is not counted: an answer says that it is
+		// The completion says that the bytes are in place, and only a reply that they were counted.
+		p.Unconfirmed(1)
 	} else if x.GPU != nil && x.GPU.Flushes(s.PE, offset) {
 		s.Flush = true
 	}
@@ -176,7 +181,8 @@ func (x *transfers) move(p *layout.Peer, pe libshmem.PE, offset libshmem.Offset,
 	return op
 }
 
-// follow lets the message after a write go to its PE.
+// follow sends the message behind a write that has been posted, or adds it to a batch. If the write
+// has a number, the message carries that.
 func (x *transfers) follow(s *record, p *layout.Peer) {
 	s.Then = false
 	if s.Number != noNumber {
@@ -185,7 +191,8 @@ func (x *transfers) follow(s *record, p *layout.Peer) {
 	x.Messages.Follow(s, p)
 }
 
-// Written ends a write.
+// Written completes a write. If the message behind the write had to wait for its bytes, Written
+// sends that.
 func (x *transfers) Written(t fabric.Token, s *record) {
 	x.Uncount(s)
 	p := &x.Peers[s.PE]
@@ -206,8 +213,8 @@ func (x *transfers) Written(t fabric.Token, s *record) {
 	x.Messages.Drive(s.PE)
 }
 
-// Broke removes a write or read that has failed from what is under way. Its token and its request
-// are left to the caller.
+// Broke uncounts a write or read that has failed. If a write had a number, it reports to the target
+// that the write will not come. The caller frees the token and completes the request.
 func (x *transfers) Broke(s *record) {
 	switch {
 	case s.Use == useWrite:

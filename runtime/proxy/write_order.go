@@ -6,10 +6,10 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Two limits bound the one-sided writes that a PE has not answered. One is for their bytes, if
-// completions do not say that the bytes have arrived. The other is for their number, if they have
-// numbers (numbers.go). At half of either limit the engine asks for an answer. At the whole, writes
-// wait for it in the queue of the PE, or go without a number.
+// Two limits bound the one-sided writes that a PE has not acknowledged. One is for their bytes, if
+// completions do not say that the bytes have arrived. The other is for their count, if they have
+// numbers (numbers.go). At half of either limit the engine sends a flush. At the whole, writes
+// wait for the reply in the queue of the PE, or go without a number.
 
 // mayWrite returns whether a write of an epoch may be posted now; then: a message follows it. Again:
 // a reply or a completion has to come first, and the flush for the reply is under way.
@@ -38,8 +38,8 @@ func (x *transfers) mayOvertake(p *layout.Peer) bool {
 	return p.Bare > 0 && x.allNumbered()
 }
 
-// keepsWrites reports whether writes to p stay behind writes from before a fence. If the sender
-// holds signals back, the signals have to stay behind, too.
+// keepsWrites reports whether the provider keeps writes to p behind writes from before a fence. If
+// the sender holds signals back until their writes are complete (Bare), their order counts, too.
 func (x *transfers) keepsWrites(p *layout.Peer) bool {
 	if x.Net.Caps.Fence {
 		return true
@@ -58,9 +58,9 @@ func (x *transfers) awaitFlush(pe libshmem.PE, p *layout.Peer) call.Status {
 	return call.Again
 }
 
-// unanswered reports whether half of either limit is used up, and whether all of it is. Half of a
-// window of one is one.
-func (x *transfers) unanswered(p *layout.Peer) (half, full bool) {
+// unacknowledged reports whether unacknowledged writes to p use up half of either limit, and
+// whether they use up all of it. Half of a window of one is one.
+func (x *transfers) unacknowledged(p *layout.Peer) (half, full bool) {
 	bytes, most := p.Wrote-p.WroteAcked, x.MostUnread
 	half, full = bytes >= most/2, bytes >= most
 	if p.Stream >= sequenceGiven && p.Bare == 0 { // the next write may have a number
@@ -73,7 +73,7 @@ func (x *transfers) unanswered(p *layout.Peer) (half, full bool) {
 // takes reports whether another one-sided write to a PE may be posted. Again: the PE has to
 // acknowledge earlier ones first.
 func (x *transfers) takes(pe libshmem.PE, p *layout.Peer) call.Status {
-	switch half, full := x.unanswered(p); {
+	switch half, full := x.unacknowledged(p); {
 	case full:
 		return x.awaitFlush(pe, p)
 	case half && x.Messages.Flush(pe) == call.Failed:

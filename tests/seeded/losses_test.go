@@ -102,8 +102,8 @@ var lossDefects = []defect{
 	},
 	{
 		id: "losses/gone-before-an-answer", file: "runtime/proxy/leave.go",
-		was:  "return !e.moves() // nor",
-		is:   "return true // nor",
+		was:  "return !e.moves()",
+		is:   "return true",
 		user: "a PE with a heap in GPU memory ends before it has answered one that ends, too, which waits 2 s for it",
 		by:   unit("./runtime/proxy", "^TestPlayedStagedLeave$"), says: `\d of 3 PEs have ended`,
 	},
@@ -123,8 +123,8 @@ var lossDefects = []defect{
 	},
 	{
 		id: "losses/gone-with-answers", file: "runtime/proxy/leave.go",
-		was:  "case p.Parked > 0: // answers",
-		is:   "case p.Parked > 0 && !p.Left: // answers",
+		was:  "case p.Parked > 0: // replies",
+		is:   "case p.Parked > 0 && !p.Left: // replies",
 		user: "a process that exits takes along the answer that another one waits for",
 		by:   unit("./runtime/proxy", "^TestPlayedLeave$"), says: `\d of 3 PEs have ended|has applied`,
 	},

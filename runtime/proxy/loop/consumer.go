@@ -60,7 +60,7 @@ type Consumer struct {
 	state    progress  // of the operation that is being started, or of merge
 	bytes    [2]uint64 // bytes from slots, on their way into a message
 	kept     [][]byte  // memory for bytes from cells
-	answers  answers
+	replies  replies
 	order    order
 
 	inner      *fastpath.Loop // the loop in C; nil: the provider is Go only
@@ -143,7 +143,7 @@ func NewConsumer(e Poster, rings []*queue.Ring, locals *Locals, report func(erro
 	}
 	c.own = max(WaitingMax/2/max(len(rings), 1), 2)
 	c.shared = max(WaitingMax-c.own*len(rings), 0)
-	c.answers.init(limits.NPEs)
+	c.replies.init(limits.NPEs)
 	c.openInnerLoop()
 	return c
 }
@@ -152,7 +152,7 @@ func NewConsumer(e Poster, rings []*queue.Ring, locals *Locals, report func(erro
 // returns how much it did: 0 if there is nothing to do before an operation is pushed or a
 // completion comes.
 func (c *Consumer) Drain() int {
-	did := c.answers.give(c)
+	did := c.replies.give(c)
 	did += c.postWaiting()
 	c.watchWaiting()
 	for i, s := range c.rings {
@@ -356,13 +356,13 @@ const statusFailed = -1
 // failOp fails an operation, because it makes no sense or the engine could not post it. A producer
 // that waits for its answer gets a status; the ring goes on.
 func (c *Consumer) failOp(op *queue.Op, s *serving, err error) {
-	if op.Want != 0 && answerable(op.Code) {
+	if op.Want != 0 && hasReply(op.Code) {
 		s.ring.Answer(op.Reply, 0, statusFailed)
 	}
 	c.report(fmt.Errorf("ring: %s for PE %d before position %d: %w", op.Code, op.PE, s.ring.Position(), err))
 }
 
-func answerable(code queue.Code) bool {
+func hasReply(code queue.Code) bool {
 	switch code {
 	case queue.CodePut, queue.CodeGet, queue.CodePutSignal, queue.CodeAMOWide:
 		return true

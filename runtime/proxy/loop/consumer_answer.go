@@ -17,7 +17,7 @@ const maxAnswers = 512
 // An operation keeps its record until its answer, also while it waits for room: its pieces may be
 // under way, and one may have failed. Of the operations that wait for a PE only the first one has
 // been tried and has a record. So records without a request are at most as many as PEs.
-type answers struct {
+type replies struct {
 	requests [maxAnswers]call.Request
 	of       [maxAnswers]uint16 // the record of each request
 	idle     []uint16           // free requests
@@ -40,7 +40,7 @@ type record struct {
 
 // init allocates the records for a job of pes PEs. At most WaitingMax PEs have operations that
 // wait.
-func (a *answers) init(pes int) {
+func (a *replies) init(pes int) {
 	records := maxAnswers + min(pes, WaitingMax)
 	a.idle, a.busy, a.unused = make([]uint16, 0, maxAnswers), make([]uint16, 0, maxAnswers), make([]uint16, 0, records)
 	a.records = make([]record, records+1)
@@ -54,12 +54,12 @@ func (a *answers) init(pes int) {
 
 // request returns a request for the next piece of an operation. It returns nil if the operation
 // wants no answer, or if there is no room.
-func (a *answers) request(op *queue.Op, w *progress) *call.Request {
+func (a *replies) request(op *queue.Op, w *progress) *call.Request {
 	if op.Want == 0 || len(a.idle) == 0 {
 		return nil
 	}
 	if w.record == 0 {
-		w.record = a.unused[len(a.unused)-1] // one is left: see answers
+		w.record = a.unused[len(a.unused)-1] // one is left: see replies
 		a.unused = a.unused[:len(a.unused)-1]
 		a.records[w.record] = record{ring: w.ring.ring, reply: op.Reply, left: 1, code: op.Code, pe: op.PE}
 	}
@@ -74,7 +74,7 @@ func (a *answers) request(op *queue.Op, w *progress) *call.Request {
 }
 
 // drop takes back the last request: its piece was not posted, or was done at once.
-func (a *answers) drop() {
+func (a *replies) drop() {
 	i := a.busy[len(a.busy)-1]
 	a.busy = a.busy[:len(a.busy)-1]
 	a.idle = append(a.idle, i)
@@ -82,19 +82,19 @@ func (a *answers) drop() {
 }
 
 // posted notes that the last piece has been posted.
-func (a *answers) posted(w *progress) {
+func (a *replies) posted(w *progress) {
 	if w.record != 0 {
 		a.less(w.record)
 	}
 }
 
 // spoil fails the answer of an operation that ends here. Pieces may still be under way.
-func (a *answers) spoil(w *progress) {
+func (a *replies) spoil(w *progress) {
 	a.records[w.record].status = statusFailed
 	a.less(w.record)
 }
 
-func (a *answers) less(i uint16) {
+func (a *replies) less(i uint16) {
 	rec := &a.records[i]
 	if rec.left--; rec.left == 0 {
 		rec.ring.Answer(rec.reply, rec.value, rec.status)
@@ -103,7 +103,7 @@ func (a *answers) less(i uint16) {
 }
 
 // give writes completed replies to their rings.
-func (a *answers) give(c *Consumer) int {
+func (a *replies) give(c *Consumer) int {
 	completed := c.e.Completed()
 	if a.seen == completed {
 		return 0

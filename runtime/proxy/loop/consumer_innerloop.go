@@ -61,7 +61,7 @@ func (c *Consumer) Run(limit, spin time.Duration) (a fastpath.Account, held bool
 	if c.order.phase == quiets {
 		ticket = uint64(c.order.ticket)
 	}
-	reason := c.inner.Run(limit, spin, c.answers.seen, ticket)
+	reason := c.inner.Run(limit, spin, c.replies.seen, ticket)
 	for i, s := range c.rings {
 		s.ring.Seek(c.inner.Positions[i])
 	}

@@ -21,7 +21,7 @@ type order struct {
 	wake func() // ends this consumer's sleep; nil in tests that never sleep
 
 	requested atomic.Uint64 // settlements that any consumer of this PE has asked for
-	answered  atomic.Uint64
+	complete  atomic.Uint64 // settlements that are complete
 	phase     phase
 	covers    uint64 // the value of asked when the settlement under way began
 	after     uint64 // the last operation that has to find room first
@@ -85,7 +85,7 @@ func (o *order) settle() uint64 {
 func (c *Consumer) Settle() uint64 { return c.order.settle() }
 
 // Settled reports whether settlement n, which Settle began, is over.
-func (c *Consumer) Settled(n uint64) bool { return c.order.answered.Load() >= n }
+func (c *Consumer) Settled(n uint64) bool { return c.order.complete.Load() >= n }
 
 // advance moves settlements and groups on as far as possible. It returns the number of steps.
 func (o *order) advance(c *Consumer) int {
@@ -143,9 +143,9 @@ func (o *order) settleRest(tickets []uint64) {
 	}
 }
 
-func (o *order) restAnswered(tickets []uint64) bool {
+func (o *order) restSettled(tickets []uint64) bool {
 	for i, other := range o.rest {
-		if other.order.answered.Load() < tickets[i] {
+		if other.order.complete.Load() < tickets[i] {
 			return false
 		}
 	}
@@ -155,12 +155,12 @@ func (o *order) restAnswered(tickets []uint64) bool {
 // endGroups answers the producers.
 func (o *order) endGroups(c *Consumer) int {
 	n := 0
-	if o.quiets.under && o.answered.Load() >= o.quiets.own && o.restAnswered(o.quiets.other) {
+	if o.quiets.under && o.complete.Load() >= o.quiets.own && o.restSettled(o.quiets.other) {
 		o.quiets.under = false
 		end(c, (*serving).quietWaits, (*queue.Ring).Done)
 		n++
 	}
-	if o.fences.under && o.restAnswered(o.fences.other) {
+	if o.fences.under && o.restSettled(o.fences.other) {
 		o.fences.under = false
 		end(c, (*serving).fenceWaits, (*queue.Ring).Fenced)
 		n++
@@ -191,7 +191,7 @@ func (o *order) step(c *Consumer) bool {
 		case call.Failed:
 			c.report(c.e.Err())
 		}
-		o.answered.Store(o.covers)
+		o.complete.Store(o.covers)
 		o.phase = settled
 		for _, other := range o.rest {
 			if other.order.wake != nil {

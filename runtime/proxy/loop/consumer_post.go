@@ -50,16 +50,16 @@ func (c *Consumer) post(op *queue.Op, w *progress) bool {
 	case queue.CodeAMO:
 		return c.posted(op, w, c.e.AMO(pe, offset, fabric.Op(op.Kind), 1<<op.Width, op.Value, 0, nil, nil))
 	}
-	r := c.answers.request(op, w)
+	r := c.replies.request(op, w)
 	if r == nil && op.Want != 0 {
 		return false
 	}
 	st := c.e.AMO(pe, offset, fabric.Op(op.Kind), 1<<op.Width, op.Value, op.Value2, nil, r)
 	if r != nil && st != call.Pending {
-		c.answers.drop()
+		c.replies.drop()
 	}
 	if st == call.Pending {
-		c.answers.posted(w)
+		c.replies.posted(w)
 		return true
 	}
 	return c.posted(op, w, st)
@@ -79,7 +79,7 @@ func (c *Consumer) posted(op *queue.Op, w *progress, st call.Status) bool {
 // failed ends an operation that the engine refused.
 func (c *Consumer) failed(op *queue.Op, w *progress) {
 	if w.record != 0 {
-		c.answers.spoil(w)
+		c.replies.spoil(w)
 		op.Want = 0
 	}
 	c.failOp(op, w.ring, c.e.Err())
@@ -99,13 +99,13 @@ func (c *Consumer) postCopy(op *queue.Op, w *progress) bool {
 		}
 		var r *call.Request
 		if op.Want != 0 {
-			if r = c.answers.request(op, w); r == nil {
+			if r = c.replies.request(op, w); r == nil {
 				return false
 			}
 		}
 		st := c.piece(op, n, last, r)
 		if r != nil && st != call.Pending {
-			c.answers.drop()
+			c.replies.drop()
 		}
 		switch {
 		case st == call.Again:
@@ -114,7 +114,7 @@ func (c *Consumer) postCopy(op *queue.Op, w *progress) bool {
 			c.failed(op, w)
 			return true
 		case last:
-			c.answers.posted(w)
+			c.replies.posted(w)
 			return true
 		}
 		op.Dest, op.Local, op.Length = op.Dest+n, op.Local+n, op.Length-n

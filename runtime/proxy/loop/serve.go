@@ -168,7 +168,7 @@ func (l *Loop) endConsumer(c *Consumer) {
 		wait.Yield()
 	case c.lastCall == 0:
 		c.lastCall = c.order.requested.Add(1)
-	case c.order.answered.Load() >= c.lastCall:
+	case c.order.complete.Load() >= c.lastCall:
 		l.consumer.Store(nil)
 		if c.looker != nil {
 			c.looker.Close()

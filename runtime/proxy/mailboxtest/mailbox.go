@@ -14,7 +14,8 @@ import "C"
 
 import "unsafe"
 
-// The kinds of records, and the header of each.
+// The kinds of records, which are a whole message or a request to fetch its bytes; the size of
+// their headers; the tag that matches any message; and the alignment of records.
 const (
 	Whole, Request = C.SHMEMI_MAIL_WHOLE, C.SHMEMI_MAIL_REQUEST
 	HeaderBytes    = C.sizeof_struct_shmemi_mail
@@ -29,18 +30,19 @@ func Bytes(ring int) int { return int(C.shmemi_mailbox_bytes(C.uint32_t(ring))) 
 // Short is the longest message that is sent whole.
 func Short(ring int) int { return int(C.shmemi_mail_short(C.uint32_t(ring))) }
 
-// Mark is the mark of a record.
+// Mark returns the mark of a record, the first word, which has its kind and length and is not 0.
 func Mark(kind int, nbytes uint64) uint64 {
 	return uint64(C.shmemi_mail_mark(C.enum_shmemi_mail_kind(kind), C.uint64_t(nbytes)))
 }
 
-// Span is the number of bytes of a ring that a record takes, or 0 if none has such a mark.
+// Span returns the bytes of a ring that the record with a mark takes, or 0 if the mark is invalid.
 func Span(mark uint64, ring int) int {
 	return int(C.shmemi_mail_span(C.uint64_t(mark), C.uint32_t(ring)))
 }
 
-// Place reports where a record goes that begins with the byte of that number, and whether there is
-// room for it.
+// Place returns where in the mailbox a sender places its next record of span bytes, and whether
+// there is room: sent is the bytes of all records so far, credit how many of them the receiver has
+// returned.
 func Place(sent, credit uint64, span, ring int) (at int, fits bool) {
 	return int(C.shmemi_mail_place(C.uint64_t(sent), C.uint32_t(ring))),
 		bool(C.shmemi_mail_fits(C.uint64_t(sent), C.uint64_t(credit), C.uint32_t(span), C.uint32_t(ring)))
@@ -53,7 +55,7 @@ type Receiver struct {
 	head, returned uint64
 }
 
-// New is a mailbox in that memory, which is aligned to a line.
+// New returns the receiver of a mailbox in that memory, which is aligned to a line.
 func New(box []byte, ring int) *Receiver { return &Receiver{box: box[:Bytes(ring)], ring: ring} }
 
 // A Message is a record that a receiver has found.
@@ -78,7 +80,7 @@ func (r *Receiver) Find(tag int) (m *Message, others int, damaged bool) {
 	return m, int(s.others), bool(s.damaged)
 }
 
-// Bytes are those of a record, behind its header.
+// Bytes returns the bytes of a record behind its header.
 func (r *Receiver) Bytes(m *Message) []byte {
 	n := m.Size
 	if m.Kind == Request {
@@ -87,7 +89,8 @@ func (r *Receiver) Bytes(m *Message) []byte {
 	return r.box[m.At+HeaderBytes:][:n]
 }
 
-// Take takes a message, and returns the credit for its sender, if it is time for one.
+// Take removes a message, and returns the credit to send to its sender: the bytes that are free
+// again, or 0 while they are too few for a message of their own.
 func (r *Receiver) Take(m *Message) (credit uint64) {
 	C.shmemi_mail_take(m.mail)
 	r.head = uint64(C.shmemi_mail_release((*C.char)(unsafe.Pointer(&r.box[0])), C.uint64_t(r.head), C.uint32_t(r.ring)))
