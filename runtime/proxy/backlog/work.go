@@ -32,7 +32,7 @@ const (
 	CallGet         // bytes that this PE gets from pe
 	CallCame        // operations of pe on memory here
 	CallMark        // a mark behind the work of the streams
-	CallFollow      // a check of how far the streams are
+	CallFollow      // a check of which work the streams have carried out
 	CallHolds       // a check whether a buffer of the program is GPU memory
 )
 
@@ -42,7 +42,8 @@ var callTexts = [...]string{
 	CallFollow: "to learn how far its copies are", CallHolds: "to learn whether a buffer is GPU memory",
 }
 
-// CallText formats a call, noted with its PE in the lower half, to continue a sentence.
+// CallText formats the purpose of a driver call to continue a sentence. noted has the Call in the
+// upper half and the PE in the lower one.
 func CallText(noted uint64) string {
 	w := Call(noted >> 32)
 	if w >= CallPut && w <= CallCame {
@@ -79,7 +80,7 @@ func (u *Work) String() string {
 	return text
 }
 
-// Shown is Work as other processes see it.
+// Shown is the Work of a stream in the page that other processes read.
 type Shown struct {
 	Ops, Bytes, Call uint64
 	Since            uint64 // nanoseconds of CLOCK_MONOTONIC

@@ -21,15 +21,15 @@ type Limits struct {
 	MergeMost uint64 // bytes of an operation that may share a message
 }
 
-// Step is the loop's step after a poll.
+// Step says what the loop that drives an engine does after a poll.
 type Step int
 
 // The values of Step.
 const (
 	PollAgain    Step = iota
-	PollUnread        // the provider has work that leaves no completion
-	SleepStuck        // an operation has no room, and perhaps no event will end a wait
-	SleepHolding      // a batch waits for the rest of its burst
-	SleepCopying      // streams have not carried out any work for long
-	WaitArmed
+	PollUnread        // poll again: the provider has work that leaves no completion
+	SleepStuck        // pause: an operation has no room, and perhaps no event will end a wait
+	SleepHolding      // pause: a batch waits for the rest of its burst
+	SleepCopying      // pause: GPU streams have not carried out any work for long
+	WaitArmed         // sleep until the network has something
 )

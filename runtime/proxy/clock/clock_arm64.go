@@ -4,4 +4,5 @@ package clock
 // alike.
 const Counts = true
 
+// counter reads CNTVCT_EL0.
 func counter() uint64

@@ -53,6 +53,7 @@ func New(longest int) *Messages {
 	return &Messages{heads: noHeads(leastHeads), free: none, size: longest}
 }
 
+// noHeads returns n heads of empty chains.
 func noHeads(n int) []uint32 {
 	heads := make([]uint32, n)
 	for i := range heads {
@@ -85,11 +86,13 @@ func (m *Messages) find(from, seq uint32) *uint32 {
 	return at
 }
 
+// head returns the head of the chain, by hash, that a message is in.
 func (m *Messages) head(from, seq uint32) *uint32 {
 	h := (uint64(from)<<32 | uint64(seq)) * 0x9e3779b97f4a7c15 >> 32
 	return &m.heads[h&uint64(len(m.heads)-1)]
 }
 
+// block returns the block of a number, and its record.
 func (m *Messages) block(at uint32) (*[BlockSize]byte, *record) {
 	c, i := m.chunks[at/chunkBlocks], at%chunkBlocks
 	return &c.blocks[i], &c.records[i]
@@ -129,7 +132,7 @@ func (m *Messages) unused() uint32 {
 	return m.fresh - 1
 }
 
-// grow makes twice as many heads.
+// grow doubles the number of heads, and moves the messages to their new chains.
 func (m *Messages) grow() {
 	old := m.heads
 	m.heads = noHeads(2 * len(old))
@@ -153,14 +156,14 @@ func (m *Messages) Begin(from, seq uint32) []byte {
 	return b[:min(r.length, BlockSize)]
 }
 
-// Take ends the keeping of a message, and returns it. It is the caller's until Reuse.
+// Take returns a message and forgets it. The memory of the result is the caller's until Reuse.
 func (m *Messages) Take(from, seq uint32) []byte {
 	message := m.Copy(from, seq)
 	m.Forget(from, seq)
 	return message
 }
 
-// Copy returns a copy of a message, which stays kept. It is the caller's until Reuse.
+// Copy returns a copy of a message, which stays kept. The copy is the caller's until Reuse.
 func (m *Messages) Copy(from, seq uint32) []byte {
 	at := *m.find(from, seq)
 	_, first := m.block(at)
@@ -173,12 +176,13 @@ func (m *Messages) Copy(from, seq uint32) []byte {
 	return message
 }
 
-// Forget ends the keeping of a message.
+// Forget drops a message and frees its blocks.
 func (m *Messages) Forget(from, seq uint32) {
 	m.forget(m.find(from, seq))
 	m.shrink()
 }
 
+// buffer returns memory for a whole message, which Reuse takes back.
 func (m *Messages) buffer() []byte {
 	last := len(m.whole) - 1
 	if last < 0 {
@@ -206,7 +210,7 @@ func (m *Messages) Drop(from uint32) {
 	m.shrink()
 }
 
-// forget ends the keeping of the message whose first block *at is, and gives back its blocks.
+// forget drops the message whose first block is *at, a word of its chain, and frees its blocks.
 func (m *Messages) forget(at *uint32) {
 	block := *at
 	_, r := m.block(block)

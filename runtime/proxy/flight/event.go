@@ -76,6 +76,7 @@ func (r Recorded) String() string {
 	return b.String()
 }
 
+// of returns the arguments of a format, from the detail d and the number n of an entry.
 func (a args) of(d, n uint32) []any {
 	switch a {
 	case number:
@@ -146,12 +147,15 @@ func merged(of, own []Recorded) []Recorded {
 	return all
 }
 
+// latest is the last event of a PE, for pick.
 type latest struct {
 	pe   libshmem.PE
 	busy bool
 	when uint64
 }
 
+// pick returns at most n of the PEs: first the busy ones, then the others, both with the latest
+// event first.
 func pick(all []latest, n int) (pes []libshmem.PE) {
 	slices.SortStableFunc(all, func(a, b latest) int {
 		switch {

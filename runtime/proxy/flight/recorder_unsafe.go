@@ -156,6 +156,7 @@ func (r *Recorder) when() uint64 {
 	return t<<layout.ContextBits | r.context
 }
 
+// pack returns the word of an event: its number, its detail of 24 bits, and what happened.
 func pack(what layout.Event, detail, number uint32) uint64 {
 	return uint64(number)<<32 | uint64(min(detail, 1<<24-1))<<8 | uint64(what)
 }

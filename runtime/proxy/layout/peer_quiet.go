@@ -4,7 +4,8 @@ package layout
 // acknowledged the closed generation: Acked is below Goal, or WroteAcked below GoalWrote. Late says
 // that the provider had no room for the flush that requests the acknowledgement.
 
-// Touch notes that the open generation has to ask the PE; false: it was noted before.
+// Touch notes that the open generation, the operations of the next quiet, has sent to the PE.
+// False: that was noted before.
 func (p *Peer) Touch() bool {
 	if p.Dirty {
 		return false
@@ -13,8 +14,9 @@ func (p *Peer) Touch() bool {
 	return true
 }
 
-// CloseGeneration makes everything that was asked of the PE the goal of the generation that is closed
-// now. It reports whether the PE owes an answer.
+// CloseGeneration makes everything that was sent to the PE so far the goal of the generation that
+// is closed now: the PE has to acknowledge it before the generation is complete. It reports whether
+// the PE has not done so yet.
 func (p *Peer) CloseGeneration() bool {
 	p.Dirty = false
 	p.Goal, p.GoalWrote = p.Charged, p.Wrote
@@ -22,8 +24,8 @@ func (p *Peer) CloseGeneration() bool {
 	return p.Unmet
 }
 
-// RaiseGoal adds what was asked of the PE since then to the goal. It reports whether the PE owes an
-// answer and did not before.
+// RaiseGoal raises the goal of the closed generation to everything that was sent to the PE up to
+// now. It reports whether the PE owed no acknowledgement before, and owes one now.
 func (p *Peer) RaiseGoal() bool {
 	p.Goal, p.GoalWrote = p.Charged, p.Wrote
 	before := p.Unmet

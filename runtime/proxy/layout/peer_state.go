@@ -6,8 +6,8 @@ import "unsafe"
 // TestWriters lists: the counters, those of the flight recorder, and those of GPU staging. C changes
 // some members by the same rules, in runtime/proxy/fastpath/fastpath.h. The engine's lock is held.
 
-// Reachability: Reachable is true only while operations on the PE may be posted without a question
-// to the network. A lost PE never becomes reachable again.
+// Reachability: Reachable is true only while operations on the PE may be posted without first
+// asking the network whether there is a path. A lost PE never becomes reachable again.
 
 // SetReachable notes whether operations on the PE may be posted.
 func (p *Peer) SetReachable(reachable bool) { p.Reachable = reachable }
@@ -55,7 +55,7 @@ func (p *Peer) Park() { p.Parked++ }
 // Unpark records that no message waits for room: all parked messages were sent or dropped.
 func (p *Peer) Unpark() { p.Parked = 0 }
 
-// Flushes: at most one is under way, while Flushing. Its answer covers FlushCharged of Charged, and
+// Flushes: at most one is under way, while Flushing. Its reply covers FlushCharged of Charged, and
 // FlushWrote of Wrote. Acked and WroteAcked never exceed Charged and Wrote.
 
 // NextFlushID returns the number that the reply to the next flush has to carry.
@@ -68,15 +68,17 @@ func (p *Peer) BeginFlush() {
 	p.Flushing = true
 }
 
-// EndFlush takes the answer to the flush under way. The number of unanswered units falls only here,
-// so its maximum is updated here.
+// EndFlush notes that the reply to the flush under way has come: the PE has acknowledged everything
+// that was sent before the flush. The number of unacknowledged units falls only here, so its
+// maximum is updated here.
 func (p *Peer) EndFlush() {
 	p.Count[MostUnanswered] = max(p.Count[MostUnanswered], p.Charged-p.Acked)
 	p.Acked, p.WroteAcked = p.FlushCharged, p.FlushWrote
 	p.Flushing = false
 }
 
-// Excuse makes the PE owe no answer: it has left, or it is lost.
+// Excuse counts everything that was sent to the PE as acknowledged, because the PE has left or is
+// lost, and will not reply.
 func (p *Peer) Excuse() { p.Acked, p.WroteAcked = p.Charged, p.Wrote }
 
 // AbandonFlush drops the flush under way: its reply will not come.
@@ -91,16 +93,16 @@ func (p *Peer) BeginWrite(epoch uint64) {
 	p.WriteEpoch = epoch
 }
 
-// EndWrite ends a write, complete or failed.
+// EndWrite uncounts a write that is complete or has failed.
 func (p *Peer) EndWrite() { p.Writes-- }
 
 // BeginBare counts a write that has just begun without a number.
 func (p *Peer) BeginBare() { p.Bare++ }
 
-// EndBare uncounts a write without a number that has ended.
+// EndBare uncounts a write without a number that is complete or has failed.
 func (p *Peer) EndBare() { p.Bare-- }
 
-// Unconfirmed counts n bytes that only an answer of the PE confirms.
+// Unconfirmed counts n written bytes whose arrival only a reply of the PE confirms.
 func (p *Peer) Unconfirmed(n uint64) { p.Wrote += n }
 
 // SetStream notes the state of the sequence stream of writes to the PE.
@@ -109,8 +111,8 @@ func (p *Peer) SetStream(state uint32) { p.Stream = state }
 // The queue: Queued operations wait to be posted, in order, from token First to token Last. Listed
 // says that the sender's list of queues has the PE.
 
-// Enqueue puts the operation of a token behind the others. It reports whether the list of queues has
-// to take up the PE.
+// Enqueue puts the operation of a token at the end of the PE's queue. It reports whether the caller
+// has to add the PE to the sender's list of queues.
 func (p *Peer) Enqueue(token uint32) (list bool) {
 	if p.Queued++; p.Queued == 1 {
 		p.First = token
@@ -140,22 +142,22 @@ func (p *Peer) OpenBatch(message unsafe.Pointer, epoch uint64) {
 	p.Batch, p.BatchUsed, p.BatchEpoch = message, HeaderSize, epoch
 }
 
-// GrowBatch adds n bytes.
+// GrowBatch counts n more bytes in the batch.
 func (p *Peer) GrowBatch(n uint32) { p.BatchUsed += n }
 
-// CloseBatch ends the growth.
+// CloseBatch closes the batch: no operation joins it any more.
 func (p *Peer) CloseBatch() { p.Batch = nil }
 
 // Messages from the PE: Received is the sequence number of the last one that was applied, Early the
 // number of those kept behind it, and Edge how many of the PE's numbered writes are in without a gap.
 
-// Receive counts the message whose turn it is.
+// Receive counts the message that is next in the sequence of the PE.
 func (p *Peer) Receive() { p.Received++ }
 
-// KeepEarly counts a message that is kept until it is next in sequence, and TakeEarly uncounts it.
+// KeepEarly counts a message of the PE that is kept until it is next in sequence.
 func (p *Peer) KeepEarly() { p.Early++ }
 
-// TakeEarly is described at KeepEarly.
+// TakeEarly uncounts a message that KeepEarly counted: its turn has come.
 func (p *Peer) TakeEarly() { p.Early-- }
 
 // Arrive notes that all of the PE's writes below a number are in.

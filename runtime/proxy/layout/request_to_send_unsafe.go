@@ -8,12 +8,13 @@ import (
 	"libshmem/fabric"
 )
 
-// RequestToSend is the payload of a message of KindRequestToSend.
+// RequestToSend is the payload of a message of KindRequestToSend, with which a PE announces bytes
+// of its GPU memory so that the receiver fetches them.
 type RequestToSend struct {
 	_     structs.HostLayout
 	N     uint64
 	Fence uint32 // epoch of the sender: requests of one epoch are not ordered
-	Get   uint32 // question of the get; 0: a put
+	Get   uint32 // the ID of the get to which it is the reply; 0: it announces puts
 }
 
 // RequestToSendSize is the payload's size in bytes.
@@ -45,7 +46,7 @@ type PieceOfSend struct {
 	_       byte
 }
 
-// PieceOfSendSize is its size in bytes.
+// PieceOfSendSize is the size of a PieceOfSend in bytes.
 const PieceOfSendSize = 32
 
 var _ [PieceOfSendSize]byte = [unsafe.Sizeof(PieceOfSend{})]byte{}

@@ -1,11 +1,11 @@
 package layout
 
-// MaxPayload is the largest put with a signal that travels as a message. Above it they are a write
-// and a message behind it, which take twice as long over tcp.
+// MaxPayload is the most bytes of a put with a signal that travels as one message. A larger one is
+// a write and a message behind it, which take twice as long over tcp.
 const MaxPayload = MessageSize - HeaderSize
 
-// Tokens of an endpoint: first those of its receive buffers, without the further ones, and then
-// those of operations under way.
+// Tokens of an endpoint: Receives for the first receive buffers, and then, up to Tokens, those of
+// operations under way. Further receive buffers (State.MoreRecv) have the tokens from Tokens on.
 const (
 	Receives = 64
 	Tokens   = Receives + 512

@@ -23,7 +23,8 @@ func (l *Loop) Bind(cpus []int) {
 	l.binding.bound = true
 }
 
-// keep binds the loop's thread again if the goroutine has moved to another thread.
+// keep binds the loop's thread to the processors of Bind again, if the goroutine has moved to
+// another thread.
 func (b *binding) keep() {
 	if !b.bound {
 		return

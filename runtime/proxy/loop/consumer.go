@@ -15,12 +15,12 @@ import (
 
 // Limits of one consumer.
 const (
-	// drainBatch is the number of operations that are taken from a ring before the consumer looks
-	// at the network and the next ring has its turn.
+	// drainBatch is the number of operations that are taken from a ring before the consumer polls
+	// the network and the next ring has its turn.
 	drainBatch = 32
-	// WaitingMax is the number of operations that wait for PEs without room before the rings have
-	// to wait themselves. It is enough for some operations to each of many PEs. A pass over that
-	// many costs no more than a post. Half of them are divided among the rings, so a ring whose
+	// WaitingMax is the number of operations that may wait for PEs without room; then the rings
+	// stand still. It is enough for some operations to each of many PEs. A pass over that many
+	// costs no more than a post. Half of the places are divided among the rings, so a ring whose
 	// operations are all for PEs without room does not stop the others.
 	WaitingMax = 1024
 )
@@ -69,18 +69,18 @@ type Consumer struct {
 	alone      int            // turns for which Go still goes on alone
 	apart      int            // turns for which C takes bursts, too: the last one was no row
 
-	stall    time.Duration // see Stall
-	watched  time.Time
-	stuck    map[uint32]stuck // by PE
-	stuckAt  time.Time        // time of the last check of stuck
-	device   bool             // kernels are the producers
-	crowded  bool             // threads are more than processors
-	looker   *wait.Sleeper
-	serve    serveState
-	loop     *Loop // the loop that serves it; nil: it is not attached
-	ending   atomic.Bool
-	ended    chan struct{}
-	lastCall uint64 // the settlement that ends it
+	stall   time.Duration    // see Stall
+	watched time.Time        // time of the last check of the rings
+	stuck   map[uint32]stuck // by PE
+	stuckAt time.Time        // time of the last check of stuck
+	device  bool             // kernels are the producers
+	crowded bool             // threads are more than processors
+	sleeper *wait.Sleeper    // sleeps in C and polls the rings of kernels; nil: not used yet
+	serve   serveState
+	loop    *Loop // the loop that serves it; nil: it is not attached
+	ending  atomic.Bool
+	ended   chan struct{}
+	last    uint64 // the settlement after which endConsumer ends the service
 }
 
 // serving is the consumer's state of one ring.
@@ -104,12 +104,12 @@ type waiting struct {
 type progress struct {
 	ring   *serving
 	fences uint64 // fences before it
-	record uint16 // of its answer; 0: none yet
+	record uint16 // of its reply; 0: none yet
 	part   part
 	bytes  []byte // from a cell, of an operation that had to wait
 }
 
-// part is the progress of a copy in pieces.
+// part is the progress of a put or get that is posted in pieces.
 type part uint8
 
 const (
@@ -126,7 +126,8 @@ func (c *Consumer) Stall(d time.Duration) { c.stall = d }
 // called before Attach.
 func (c *Consumer) Crowded(is bool) { c.crowded = is }
 
-// TraceTo records batches of the rings in a track. It is called before Attach.
+// TraceTo makes the consumer record in a trace track how many operations it took from a ring, and
+// when. It is called before Attach.
 func (c *Consumer) TraceTo(t *trace.Track) { c.trace = t }
 
 // NewConsumer makes the consumer of rings for e, which is connected. It calls report on the
@@ -148,8 +149,8 @@ func NewConsumer(e Poster, rings []*queue.Ring, locals *Locals, report func(erro
 	return c
 }
 
-// Drain takes operations from the rings, posts them, and handles answers, quiets and fences. It
-// returns how much it did: 0 if there is nothing to do before an operation is pushed or a
+// Drain takes operations from the rings, posts them, writes replies, and handles quiets and fences.
+// It returns how much it did: 0 if there is nothing to do before an operation is pushed or a
 // completion comes.
 func (c *Consumer) Drain() int {
 	did := c.replies.give(c)
@@ -173,7 +174,8 @@ func (c *Consumer) Drain() int {
 	return did + c.order.advance(c)
 }
 
-// drainRing takes up to drainBatch operations from a ring.
+// drainRing takes up to drainBatch operations from a ring, or those that it kept before, and posts
+// them. It returns how many it has dealt with, and moves the ring's tail past them.
 func (c *Consumer) drainRing(s *serving) int {
 	var ops []queue.Op
 	if len(s.kept) > 0 {
@@ -211,24 +213,27 @@ func (c *Consumer) drainRing(s *serving) int {
 	return n
 }
 
-// canWait reports whether one more operation of a ring may have to wait, besides the put that may
-// grow.
+// canWait reports whether there is a place for one more operation of a ring to wait for room,
+// besides the place of the put in merge.
 func (c *Consumer) canWait(s *serving) bool { return c.shared+max(c.own-s.waits, 0) > 1 }
 
-// hold counts an operation of a ring that begins to wait, and release one that was posted.
+// hold counts an operation of a ring that begins to wait for room.
 func (c *Consumer) hold(s *serving) {
 	if s.waits++; s.waits > c.own {
 		c.shared--
 	}
 }
 
+// release uncounts an operation of a ring that waited for room and was posted.
 func (c *Consumer) release(s *serving) {
 	if s.waits--; s.waits >= c.own {
 		c.shared++
 	}
 }
 
-// take starts the i-th of ops, which are the latest decoded operations of the ring.
+// take starts the i-th of ops, the operations that were taken from a ring last: it notes a fence or
+// a quiet, and checks and posts any other operation. A put may wait in merge for one that continues
+// it.
 func (c *Consumer) take(s *serving, ops []queue.Op, i int) {
 	op := &ops[i]
 	c.taken++
@@ -262,7 +267,7 @@ func (c *Consumer) take(s *serving, ops []queue.Op, i int) {
 	c.start(op)
 }
 
-// position returns the position of the ring before the later ones of its operations.
+// position returns the ring's position before the operations later, which were taken last.
 func position(s *serving, later []queue.Op) uint64 {
 	p := s.ring.Position()
 	for i := range later {
@@ -271,7 +276,8 @@ func position(s *serving, later []queue.Op) uint64 {
 	return p
 }
 
-// extend makes a put part of the one before it, if the two are neighbours at both ends.
+// extend adds a put to the one in merge, if its source and its destination continue those of the
+// other. It returns false if it does not.
 func (c *Consumer) extend(op *queue.Op) bool {
 	m := c.merge
 	if m == nil || op.Code != queue.CodePut || m.PE != op.PE || m.Context != op.Context || m.Want != 0 ||
@@ -283,6 +289,7 @@ func (c *Consumer) extend(op *queue.Op) bool {
 	return true
 }
 
+// flushMerge posts the put in merge, if there is one: no later put may be added to it.
 func (c *Consumer) flushMerge() {
 	if op := c.merge; op != nil {
 		c.merge = nil
@@ -290,7 +297,7 @@ func (c *Consumer) flushMerge() {
 	}
 }
 
-// start posts an operation whose progress is in state, or makes it wait.
+// start posts an operation whose progress is in c.state, or makes it wait for room.
 func (c *Consumer) start(op *queue.Op) {
 	if c.perPE[op.PE] == 0 && c.post(op, &c.state) {
 		return
@@ -302,8 +309,8 @@ func (c *Consumer) start(op *queue.Op) {
 	c.perPE[op.PE]++
 }
 
-// postWaiting tries the waiting operations, in order. A PE that still has no room is not tried
-// again in the same pass.
+// postWaiting posts the operations that wait for room, in order, as far as there is room now, and
+// returns how many. A PE that still has no room is not tried again in the same pass.
 func (c *Consumer) postWaiting() int {
 	if len(c.waiting) == 0 {
 		return 0
@@ -328,7 +335,8 @@ func (c *Consumer) postWaiting() int {
 	return len(work) - len(c.waiting)
 }
 
-// oldestWaiting returns the number of the first operation that waits.
+// oldestWaiting returns the number of the oldest operation that waits for room, or the next number
+// if none does: operations with smaller numbers have been posted.
 func (c *Consumer) oldestWaiting() uint64 {
 	if len(c.waiting) == 0 {
 		return c.enqueued + 1
@@ -336,7 +344,7 @@ func (c *Consumer) oldestWaiting() uint64 {
 	return c.waiting[0].number
 }
 
-// Holds reports whether decoded operations have not been posted.
+// Holds reports whether operations that were taken from rings have not been posted.
 func (c *Consumer) Holds() bool {
 	for _, s := range c.rings {
 		if len(s.kept) > 0 {
@@ -350,11 +358,11 @@ func (c *Consumer) Holds() bool {
 // wait for room.
 func (c *Consumer) Counts() (taken, waited uint64) { return c.taken, c.enqueued }
 
-// statusFailed is the status in the answer of an operation that failed.
+// statusFailed is the status in the reply to an operation that failed.
 const statusFailed = -1
 
-// failOp fails an operation, because it makes no sense or the engine could not post it. A producer
-// that waits for its answer gets a status; the ring goes on.
+// failOp reports an operation that is invalid or that the engine could not post. A producer that
+// waits for its reply gets statusFailed; the ring goes on.
 func (c *Consumer) failOp(op *queue.Op, s *serving, err error) {
 	if op.Want != 0 && hasReply(op.Code) {
 		s.ring.Answer(op.Reply, 0, statusFailed)
@@ -362,6 +370,7 @@ func (c *Consumer) failOp(op *queue.Op, s *serving, err error) {
 	c.report(fmt.Errorf("ring: %s for PE %d before position %d: %w", op.Code, op.PE, s.ring.Position(), err))
 }
 
+// hasReply reports whether a producer may wait for a reply to operations of that code.
 func hasReply(code queue.Code) bool {
 	switch code {
 	case queue.CodePut, queue.CodeGet, queue.CodePutSignal, queue.CodeAMOWide:

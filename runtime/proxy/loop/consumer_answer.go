@@ -8,26 +8,28 @@ import (
 	"libshmem/runtime/proxy/call"
 )
 
-// maxAnswers bounds how many operations with an answer, and how many pieces of them, are under way
+// maxAnswers bounds how many operations with a reply, and how many pieces of them, are under way
 // at once.
 const maxAnswers = 512
 
-// answers turns the requests that the engine completes into answers in rings.
+// replies writes the replies to operations of rings for which producers wait: it gives the engine a
+// request for each piece of such an operation, and writes the reply when all of them have
+// completed.
 //
-// An operation keeps its record until its answer, also while it waits for room: its pieces may be
+// An operation keeps its record until its reply, also while it waits for room: its pieces may be
 // under way, and one may have failed. Of the operations that wait for a PE only the first one has
 // been tried and has a record. So records without a request are at most as many as PEs.
 type replies struct {
 	requests [maxAnswers]call.Request
 	of       [maxAnswers]uint16 // the record of each request
 	idle     []uint16           // free requests
-	busy     []uint16
-	records  []record // record 0 means none
-	unused   []uint16
-	seen     uint64 // Poster.Completed at the last pass over them
+	busy     []uint16           // requests that the engine has
+	records  []record           // record 0 means none
+	unused   []uint16           // free records
+	seen     uint64             // Poster.Completed at the last pass over them
 }
 
-// record is an answer to come.
+// record is the reply to one operation that has not been written yet.
 type record struct {
 	ring   *queue.Ring
 	reply  uint16
@@ -52,8 +54,8 @@ func (a *replies) init(pes int) {
 	}
 }
 
-// request returns a request for the next piece of an operation. It returns nil if the operation
-// wants no answer, or if there is no room.
+// request returns a request for the next piece of an operation. It returns nil if no producer waits
+// for a reply (op.Want), or if all requests are in use.
 func (a *replies) request(op *queue.Op, w *progress) *call.Request {
 	if op.Want == 0 || len(a.idle) == 0 {
 		return nil
@@ -73,7 +75,8 @@ func (a *replies) request(op *queue.Op, w *progress) *call.Request {
 	return r
 }
 
-// drop takes back the last request: its piece was not posted, or was done at once.
+// drop takes back the request that was given out last: its piece was not posted, or completed at
+// once.
 func (a *replies) drop() {
 	i := a.busy[len(a.busy)-1]
 	a.busy = a.busy[:len(a.busy)-1]
@@ -81,19 +84,22 @@ func (a *replies) drop() {
 	a.records[a.of[i]].left--
 }
 
-// posted notes that the last piece has been posted.
+// posted notes that the last piece of an operation has been posted: the reply follows when all
+// pieces have completed.
 func (a *replies) posted(w *progress) {
 	if w.record != 0 {
 		a.less(w.record)
 	}
 }
 
-// spoil fails the answer of an operation that ends here. Pieces may still be under way.
+// spoil makes the reply to an operation one of failure, because a piece of it was refused. Earlier
+// pieces may still be under way.
 func (a *replies) spoil(w *progress) {
 	a.records[w.record].status = statusFailed
 	a.less(w.record)
 }
 
+// less counts one piece less of record i, and writes the reply after the last one.
 func (a *replies) less(i uint16) {
 	rec := &a.records[i]
 	if rec.left--; rec.left == 0 {
@@ -102,7 +108,8 @@ func (a *replies) less(i uint16) {
 	}
 }
 
-// give writes completed replies to their rings.
+// give handles the requests that the engine has completed, and writes the replies that are complete
+// with them. It returns how many requests it handled.
 func (a *replies) give(c *Consumer) int {
 	completed := c.e.Completed()
 	if a.seen == completed {

@@ -3,20 +3,21 @@ package loop
 import "libshmem/queue"
 
 // Operations that lie in a ring together, as the puts of a block's threads do, share messages, if
-// rows of them are small and for one PE. A message costs the sender and the target some us over tcp,
-// and an operation that shares one .1 us. C posts each operation in a message of its own, so Go takes
-// such rows.
+// rows of them are small and for one PE. A message costs the sender and the target some us over
+// tcp, and an operation that shares one 0.1 us. C posts each operation in a message of its own, so
+// Go takes such rows.
 
 const (
 	// leastTogether is the number of slots of a ring that have to be stored before Go takes the
 	// operations.
 	leastTogether = 8
-	// apartTurns is for how many turns C goes on after a burst that was no row.
+	// apartTurns is the number of turns for which C posts bursts, too, after one in which few
+	// operations in a row were for one PE.
 	apartTurns = 32
 )
 
-// bursts reports whether Go takes the operations in the rings itself, because there are many at
-// once.
+// bursts reports whether Go rather than C posts the operations in the rings, because a ring has
+// many at once, which may share messages.
 func (c *Consumer) bursts() bool {
 	if c.apart > 0 {
 		c.apart--
@@ -30,8 +31,8 @@ func (c *Consumer) bursts() bool {
 	return false
 }
 
-// together reports whether operations are to share messages: half of them are small and for the PE
-// of the one before.
+// together reports whether operations from a ring are to share messages: at least half of them are
+// small and for the same PE as the one before.
 func (c *Consumer) together(ops []queue.Op) bool {
 	if len(ops) < leastTogether {
 		return false

@@ -9,10 +9,11 @@ import (
 	"libshmem/runtime/proxy/call"
 )
 
-// Bytes beside the slots of a ring belong to an operation until the ring is published. By then they
-// are sent, or a copy of them is kept.
+// A cell is memory beside a slot of a ring, in which a producer may leave the bytes of a put. It
+// belongs to the put until the consumer publishes the ring's tail. By then the bytes are sent, or a
+// copy of them is kept.
 
-// copies reports whether an operation may have bytes in a cell.
+// copies reports whether an operation may have its bytes in a cell, beside the slots of its ring.
 func copies(op *queue.Op) bool { return op.Code == queue.CodePut || op.Code == queue.CodePutSignal }
 
 // postBytes posts an operation whose bytes are, or were, in a cell.
@@ -33,7 +34,8 @@ func (c *Consumer) postBytes(op *queue.Op, w *progress) bool {
 	return c.posted(op, w, st)
 }
 
-// keepBytes keeps the bytes of an operation that has to wait.
+// keepBytes copies the bytes of an operation that has to wait for room out of its cell, if they are
+// in one, because the producer may soon reuse that.
 func (c *Consumer) keepBytes(op *queue.Op, w *progress) {
 	if !copies(op) || !w.ring.ring.Beside(op.Local, op.Length) {
 		return
@@ -46,7 +48,7 @@ func (c *Consumer) keepBytes(op *queue.Op, w *progress) {
 	copy(w.bytes, unsafe.Slice((*byte)(pointer(op.Local)), op.Length))
 }
 
-// giveBytes frees kept bytes after they have been sent.
+// giveBytes frees the copy that keepBytes made, after the bytes have been sent.
 func (c *Consumer) giveBytes(w *progress) {
 	if w.bytes != nil {
 		c.kept = append(c.kept, w.bytes)

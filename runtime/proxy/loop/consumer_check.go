@@ -66,6 +66,7 @@ func (c *Consumer) check(ring *queue.Ring, op *queue.Op) error {
 	return nil
 }
 
+// checkSignal refuses an invalid signal of a put with signal.
 func (c *Consumer) checkSignal(op *queue.Op) error {
 	switch k := fabric.Op(op.Kind); {
 	case k != fabric.OpSet && k != fabric.OpAdd:
@@ -78,6 +79,8 @@ func (c *Consumer) checkSignal(op *queue.Op) error {
 	return nil
 }
 
+// checkCopy refuses a put or get outside the symmetric segment, or whose local buffer is not memory
+// of this process.
 func (c *Consumer) checkCopy(ring *queue.Ring, op *queue.Op) error {
 	switch {
 	case op.Want != 0 && op.Reply >= queue.Replies:
@@ -100,6 +103,7 @@ func (c *Consumer) inside(at, n uint64) bool {
 	return at <= size && n <= size-at
 }
 
+// outside is the error of an operation that is not inside the symmetric segment.
 func (c *Consumer) outside(at, n uint64) error {
 	return fmt.Errorf("%d bytes at offset %#x are not in the symmetric segment of %d bytes (pass memory from shmem_malloc)", n, at, c.limits.Size)
 }

@@ -14,7 +14,8 @@ import (
 // late.
 const innerLoopTime = 5 * time.Millisecond
 
-// openInnerLoop makes the loop in C, if the provider has the C functions for it.
+// openInnerLoop makes the inner loop in C, which posts the simple operations of the rings, if the
+// provider has the C functions for it.
 func (c *Consumer) openInnerLoop() {
 	config, ok := c.e.InnerLoop()
 	if !ok {
@@ -38,8 +39,8 @@ func (c *Consumer) closeInnerLoop() {
 	}
 }
 
-// Calm reports whether C may serve the rings: no operation waits for room, and what quiets and
-// fences wait for comes with a completion or with attention.
+// Calm reports whether C may serve the rings: no operation waits for room, and no quiet or fence
+// needs a step of Go before the next completion.
 func (c *Consumer) Calm() bool {
 	if c.inner == nil || c.Holds() || c.ending.Load() || c.loop != nil && c.loop.stopping.Load() {
 		return false
@@ -100,7 +101,8 @@ func (c *Consumer) RunCalm(limit, spin time.Duration) (a fastpath.Account, held 
 	return a, held, err
 }
 
-// serveInC is the part of a turn that C does, if it may.
+// serveInC lets C serve the rings for a while, if it may. held: the lock is held at the return,
+// because completions came that Go has to handle.
 func (l *Loop) serveInC(c *Consumer) (a fastpath.Account, held bool, err error) {
 	// It comes before the checks of the announced work, because that is set before attention.
 	l.e.ClearAttention()
@@ -118,7 +120,8 @@ func (l *Loop) serveInC(c *Consumer) (a fastpath.Account, held bool, err error) 
 	return a, held, err
 }
 
-// learn passes C the local memory that an operation may read.
+// learn tells the inner loop in C which memory around an operation's local buffer is readable, so
+// that C can post the next operation from there.
 func (c *Consumer) learn(op *queue.Op) {
 	if c.inner == nil || op.Code == queue.CodeGet || op.Length > c.limits.MaxInject {
 		return
@@ -129,7 +132,8 @@ func (c *Consumer) learn(op *queue.Op) {
 	}
 }
 
-// forget takes that back if memory may have been unmapped since.
+// forget makes the inner loop in C drop the memory that learn has passed, if some of it may have
+// been unmapped since.
 func (c *Consumer) forget() {
 	if v := c.locals.version.Load(); v != c.localsSeen {
 		c.localsSeen = v

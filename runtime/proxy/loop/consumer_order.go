@@ -12,45 +12,49 @@ import (
 // room, when the consumer reads it here.
 //
 // A settlement is a quiet of the engine that begins after the waiting operations have found room. A
-// quiet from a ring asks every consumer of this PE for a settlement. The engine does a fence for
-// this consumer. Endpoints of other consumers keep no order with this one's, so a fence asks those
-// consumers for a settlement. Requests that come while a settlement is under way share the next
+// quiet from a ring requests a settlement of every consumer of this PE. The engine does a fence for
+// this consumer. Endpoints of other consumers keep no order with this one's, so a fence requests a
+// settlement of those consumers. Requests that come while a settlement is under way share the next
 // one.
 type order struct {
-	rest []*Consumer
-	wake func() // ends this consumer's sleep; nil in tests that never sleep
+	rest []*Consumer // the other consumers of this PE
+	wake func()      // ends this consumer's sleep; nil in tests that never sleep
 
-	requested atomic.Uint64 // settlements that any consumer of this PE has asked for
+	requested atomic.Uint64 // settlements that consumers of this PE have requested of this one
 	complete  atomic.Uint64 // settlements that are complete
 	phase     phase
-	covers    uint64 // the value of asked when the settlement under way began
-	after     uint64 // the last operation that has to find room first
+	covers    uint64 // the value of requested when the settlement under way began
+	after     uint64 // the last waiting operation that has to find room before the engine's quiet
 	ticket    call.Ticket
 
 	quiets, fences group
 }
 
+// phase is the phase of a settlement.
 type phase uint8
 
 const (
-	settled   phase = iota
-	findsRoom       // until all waiting operations have been posted
-	quiets          // of the engine
+	settled   phase = iota // none is under way
+	findsRoom              // until all waiting operations have been posted
+	quiets                 // until the quiet of the engine is complete
 )
 
-// waits is the quiet or fence that producers of one ring wait for, by position.
+// waits are the quiets, or the fences, for which producers of one ring wait. They are named by
+// their positions in the ring.
 type waits struct {
-	next, now   uint64
-	want, under bool
+	next, now   uint64 // the latest one that was taken from the ring, and the one under way
+	want, under bool   // whether there is such a one
 }
 
+// request notes that a producer waits for the quiet or fence before a position of its ring.
 func (w *waits) request(position uint64) { w.next, w.want = position, true }
 
-// group is the quiets, or the fences, of all rings that are handled together.
+// group is the quiets, or the fences, of all rings that are handled together: they wait for the
+// same settlements.
 type group struct {
-	under bool
-	own   uint64   // settlement of this consumer
-	other []uint64 // settlements of the other consumers
+	under bool     // one is under way
+	own   uint64   // the settlement of this consumer, for quiets
+	other []uint64 // the settlements of the other consumers
 }
 
 // Join connects the consumers of one PE, before any of them runs. wake[i] ends the sleep of the
@@ -71,7 +75,8 @@ func Join(consumers []*Consumer, wake []func()) {
 	}
 }
 
-// settle requests a settlement. Threads of all consumers of the PE may call it.
+// settle requests a settlement, a quiet of the engine behind the operations that wait for room, and
+// returns its number. Threads of all consumers of the PE may call it.
 func (o *order) settle() uint64 {
 	n := o.requested.Add(1)
 	if o.wake != nil {
@@ -116,6 +121,8 @@ func (o *order) beginGroups(c *Consumer) int {
 func (s *serving) quietWaits() *waits { return &s.quiet }
 func (s *serving) fenceWaits() *waits { return &s.fence }
 
+// begin takes the quiets, or the fences, for which producers of the rings wait into a group. It
+// returns false if there are none.
 func begin(c *Consumer, of func(*serving) *waits) bool {
 	any := false
 	for _, s := range c.rings {
@@ -127,22 +134,24 @@ func begin(c *Consumer, of func(*serving) *waits) bool {
 	return any
 }
 
-// end replies to the producers of each ring that waits.
-func end(c *Consumer, of func(*serving) *waits, answer func(*queue.Ring, uint64)) {
+// end calls reply for each ring whose quiets, or fences, are in the group: the producers may go on.
+func end(c *Consumer, of func(*serving) *waits, reply func(*queue.Ring, uint64)) {
 	for _, s := range c.rings {
 		if w := of(s); w.under {
 			w.under = false
-			answer(s.ring, w.now)
+			reply(s.ring, w.now)
 		}
 	}
 }
 
+// settleRest requests a settlement of each other consumer of this PE.
 func (o *order) settleRest(tickets []uint64) {
 	for i, other := range o.rest {
 		tickets[i] = other.order.settle()
 	}
 }
 
+// restSettled reports whether the settlements that settleRest requested are complete.
 func (o *order) restSettled(tickets []uint64) bool {
 	for i, other := range o.rest {
 		if other.order.complete.Load() < tickets[i] {
@@ -152,7 +161,8 @@ func (o *order) restSettled(tickets []uint64) bool {
 	return true
 }
 
-// endGroups answers the producers.
+// endGroups replies to the producers of the quiets and fences whose settlements are complete. It
+// returns the number of groups that it ended.
 func (o *order) endGroups(c *Consumer) int {
 	n := 0
 	if o.quiets.under && o.complete.Load() >= o.quiets.own && o.restSettled(o.quiets.other) {

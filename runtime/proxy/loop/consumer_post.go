@@ -65,7 +65,8 @@ func (c *Consumer) post(op *queue.Op, w *progress) bool {
 	return c.posted(op, w, st)
 }
 
-// posted handles the outcome of an operation that has no answer to come.
+// posted handles the status of an operation to which no reply is still to come: false if it found
+// no room and has to be posted again.
 func (c *Consumer) posted(op *queue.Op, w *progress, st call.Status) bool {
 	switch st {
 	case call.Again:
@@ -76,7 +77,7 @@ func (c *Consumer) posted(op *queue.Op, w *progress, st call.Status) bool {
 	return true
 }
 
-// failed ends an operation that the engine refused.
+// failed reports an operation that the engine refused, and fails its reply if a producer waits.
 func (c *Consumer) failed(op *queue.Op, w *progress) {
 	if w.record != 0 {
 		c.replies.spoil(w)
@@ -86,7 +87,8 @@ func (c *Consumer) failed(op *queue.Op, w *progress) {
 }
 
 // postCopy posts a put or get, in pieces that the engine takes at once. The last piece carries the
-// signal. If an answer is wanted, it comes when all pieces are done.
+// signal. If a producer waits for a reply, it comes when all pieces have completed. It returns
+// false if a piece found no room: op then has the rest.
 func (c *Consumer) postCopy(op *queue.Op, w *progress) bool {
 	for {
 		n := c.part(op)
@@ -131,6 +133,7 @@ func (c *Consumer) part(op *queue.Op) uint64 {
 	return n
 }
 
+// piece posts the next n bytes of a put or get; the last piece of a put with signal has the signal.
 func (c *Consumer) piece(op *queue.Op, n uint64, last bool, r *call.Request) call.Status {
 	pe, offset, local := libshmem.PE(op.PE), libshmem.Offset(op.Dest-c.limits.Internal), pointer(op.Local)
 	switch {

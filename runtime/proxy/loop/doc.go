@@ -9,7 +9,7 @@
 //
 // Run is one goroutine for each engine. It holds the engine's lock for a poll, or for a turn of its
 // consumer, and gives it back before it sleeps. Any thread that does not hold the lock may call
-// Attach, Stop and Finish; the comments of Ask, Answered and Join say when they may be called.
+// Attach, Stop and Finish; the comments of Settle, Settled and Join say when they may be called.
 //
 // If the provider has C functions, package fastpath serves the simple operations for some
 // milliseconds at a time, under the same lock, turn by turn; then Go does a turn of its own. C
@@ -32,5 +32,6 @@
 //
 // Operations of one ring on one PE are posted in their order. Package proxy says what the engine
 // promises for them afterwards. A ring's tail passes an operation only when that is posted or waits
-// for room, and a quiet or fence is answered when the engine has completed what came before it.
+// for room, and the producer of a quiet or fence gets its reply when the engine has completed what
+// came before it.
 package loop

@@ -11,8 +11,8 @@ import (
 	"libshmem/runtime/procmaps"
 )
 
-// pointer turns an address from a producer into a pointer. It names memory that Go does not manage,
-// and has been checked.
+// pointer turns an address from a producer into a pointer. The address has been checked, and is not
+// memory of the Go heap.
 func pointer(address uint64) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&address))
 }
@@ -69,6 +69,7 @@ func (l *Locals) around(at uint64) (begin, end uint64, ok bool) {
 	return l.areas[i].begin, l.areas[i].end, true
 }
 
+// has reports whether the areas that were read last contain n bytes at an address.
 func (l *Locals) has(at, n uint64, write bool) bool {
 	end := at + n
 	if end < at {

@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// holdTime is the time that a batch waits for more of a burst, at most twice. It is some round
-	// trips. A caller that waits for one polls, and so does not wait that long.
+	// holdTime is the pause while a batch, a message that small operations share, is held for more
+	// operations; a batch is held for two such pauses at most. It is some round trips. A caller
+	// that waits for an operation polls, and so does not wait that long.
 	holdTime = 50 * time.Microsecond
 	// fullPause is the pause while an operation waits for room, which may come without a
 	// completion.
@@ -50,7 +51,7 @@ func (l *Loop) Run() {
 	defer close(l.stopped)
 	e := l.e
 	var pace fabric.Pace
-	unread := false // work that leaves no completion
+	unread := false // the provider had work that leaves no completion
 	for !l.stopping.Load() {
 		l.binding.keep()
 		if c := l.consumer.Load(); c != nil {

@@ -14,8 +14,8 @@ import (
 // engine's lock; all other methods are called with it.
 type Poster interface {
 	Limits() call.Limits
-	// InnerLoop returns what a loop in C needs of the engine and its provider; false: the provider
-	// has no C functions for it.
+	// InnerLoop returns the state, lock words and provider functions for the inner loop in C;
+	// false: the provider has no C functions for it.
 	InnerLoop() (fastpath.Config, bool)
 
 	// Unreachable returns why no message can be sent to a PE; nil: it can.
@@ -37,9 +37,10 @@ type Poster interface {
 	Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, r *call.Request) call.Status
 	AMO(pe libshmem.PE, offset libshmem.Offset, op fabric.Op, width uint8, operand, compare uint64,
 		fetch unsafe.Pointer, r *call.Request) call.Status
-	// Full reports, after call.Again, whether no PE has room.
+	// Full reports, after call.Again, whether there is no room for an operation on any PE.
 	Full() bool
-	// PeerStatus says for a report, as the end of a sentence, how far the engine is with a PE.
+	// PeerStatus says for a report, as the end of a sentence, which operations are under way with a
+	// PE, and for how long the PE has not replied.
 	PeerStatus(pe libshmem.PE) string
 	// Err returns the reason of the last call.Failed, and of the status of a request.
 	Err() error
@@ -55,8 +56,8 @@ type Poster interface {
 
 	// Stamp sets the time of the events that follow, by clock.Now; 0: each event reads the clock.
 	Stamp(now uint64)
-	// Completed returns how many requests are done. A caller with many open requests checks them
-	// only when this number has changed.
+	// Completed returns how many requests have completed. A caller with many open requests checks
+	// them only when this number has changed.
 	Completed() uint64
 	// Complete handles completions that C took from the queue, in their order.
 	Complete(comps []fabric.Completion)
@@ -76,7 +77,8 @@ type Monitor interface {
 	Poll() (int, error)
 	// Next returns what to do after a Poll with n completions.
 	Next(n int, pace *fabric.Pace) call.Step
-	// MarkCopies puts marks behind the work of the GPU, if there is one.
+	// MarkCopies puts marks behind the work in the GPU's streams, by which a later poll sees that
+	// the work is complete. Without a GPU it does nothing.
 	MarkCopies()
 	// NoRoom reports whether an operation still waits for room.
 	NoRoom() bool

@@ -16,16 +16,17 @@ const (
 	// hostSpin is the time that the proxy polls for more work before it sleeps, if all producers
 	// are threads of this process. They wake it at a lower cost than such a spin.
 	hostSpin = 20 * time.Microsecond
-	// deviceSpin is the same for kernels, which cannot wake the proxy. devicePoll is how long the
-	// proxy then sleeps between two polls: with 5 us a poll that is 1 % of a processor.
+	// deviceSpin is the same if the producers are kernels, which cannot wake the proxy. devicePoll
+	// is how long the proxy then sleeps between two polls: with 5 us a poll that is 1 % of a
+	// processor.
 	deviceSpin = 100 * time.Millisecond
 	devicePoll = 500 * time.Microsecond
 	// late is the longest time that the proxy may be off its processor before that counts: a kernel
 	// that waits for it waits as long. Other processes of the machine take a processor for that
 	// long now and then.
 	late = time.Millisecond
-	// lateMuch is a single time that is worth a warning, and lateOften the number of times within
-	// lateEvery that is. lateEvery also bounds how often the proxy warns.
+	// The proxy warns when it was off its processor for lateMuch once, or lateOften times within
+	// lateEvery, and at most once in lateEvery.
 	lateMuch  = 10 * time.Millisecond
 	lateOften = 3
 	lateEvery = 10 * time.Second
@@ -72,7 +73,7 @@ func (l *lateness) add(now time.Time, gap time.Duration) error {
 // serveState is the state of one proxy thread between turns.
 type serveState struct {
 	worked     time.Time // when there was work last
-	looked     time.Time // when the loop last came round; zero after a sleep
+	looked     time.Time // when the last turn ended; zero after a sleep
 	late       lateness
 	tid        int
 	switches   int64 // involuntary context switches of that thread at the last check
@@ -80,8 +81,8 @@ type serveState struct {
 	pace       fabric.Pace
 }
 
-// Attach gives the loop a consumer whose rings it reads from now on. device: the producers are
-// kernels, which cannot wake the loop.
+// Attach gives the loop a consumer, whose rings the loop empties from now on. device: the producers
+// are kernels, which cannot wake the loop.
 func (l *Loop) Attach(c *Consumer, device bool) {
 	c.device, c.loop = device, l
 	if c.inner != nil {
@@ -140,8 +141,8 @@ func (l *Loop) serve(c *Consumer) error {
 	return l.sleepWith(c)
 }
 
-// yields reports whether the proxy gives its processor away when it finds nothing. The producers
-// may wait for that processor, or the PE that the next message comes from; a kernel needs none.
+// yields reports whether the proxy yields its processor when it finds nothing. A producer thread
+// may need that processor, or the PE that the next message comes from; a kernel needs none.
 func (c *Consumer) yields() bool { return !c.device || c.crowded }
 
 // spin returns how long the proxy polls for more work before it sleeps.
@@ -152,26 +153,27 @@ func (c *Consumer) spin() time.Duration {
 	return hostSpin
 }
 
-// Finish waits until the rings are empty and the pushed operations are complete, and then ends the
-// service. No producer pushes any more, and the lock is not held. Preconditions: the consumer is
-// attached.
+// Finish waits until the rings are empty and the pushed operations are complete, and then detaches
+// the consumer from its loop. Preconditions: no producer pushes any more, the lock is not held, and
+// the consumer is attached.
 func (c *Consumer) Finish() {
 	c.ending.Store(true)
 	c.loop.e.Rouse()
 	<-c.ended
 }
 
-// endConsumer ends the service if there is nothing left to take.
+// endConsumer is called in a turn that found nothing, after Finish. It requests a last settlement,
+// and detaches the consumer when that is complete.
 func (l *Loop) endConsumer(c *Consumer) {
 	switch {
 	case c.Holds():
 		wait.Yield()
-	case c.lastCall == 0:
-		c.lastCall = c.order.requested.Add(1)
-	case c.order.complete.Load() >= c.lastCall:
+	case c.last == 0:
+		c.last = c.order.requested.Add(1)
+	case c.order.complete.Load() >= c.last:
 		l.consumer.Store(nil)
-		if c.looker != nil {
-			c.looker.Close()
+		if c.sleeper != nil {
+			c.sleeper.Close()
 		}
 		c.closeInnerLoop()
 		close(c.ended)
@@ -215,8 +217,8 @@ func (l *Loop) sleepWith(c *Consumer) error {
 	return err
 }
 
-// sleepPolling is for kernels, which cannot wake a thread: it polls the rings each devicePoll.
-// It does so in C if the provider has a wait function in C.
+// sleepPolling is sleepWith for rings of kernels, which cannot wake a thread: it polls the rings
+// each devicePoll. It does so in C if the provider has a wait function in C.
 func (l *Loop) sleepPolling(c *Consumer, rest time.Duration) error {
 	e := l.e
 	native := e.Native()
@@ -240,14 +242,14 @@ func (l *Loop) sleepPolling(c *Consumer, rest time.Duration) error {
 	if c.pushed() {
 		return nil
 	}
-	if c.looker == nil {
-		c.looker = wait.New(len(c.rings), native.Wait, native.Self)
+	if c.sleeper == nil {
+		c.sleeper = wait.New(len(c.rings), native.Wait, native.Self)
 	}
 	for _, s := range c.rings {
-		c.looker.Add(s.ring.HeadSlot())
+		c.sleeper.Add(s.ring.HeadSlot())
 	}
 	limit := e.SleepBegins(rest)
-	came, failure := c.looker.Sleep(devicePoll, rest)
+	came, failure := c.sleeper.Sleep(devicePoll, rest)
 	if failure != 0 {
 		return fmt.Errorf("wait for the network: error %d of libfabric", failure)
 	}
@@ -281,7 +283,8 @@ func (l *Loop) sleepArmed(c *Consumer, d time.Duration) (bool, error) {
 // refuses.
 func (s *serveState) rest() { wait.Sleep(s.pace.Refused(time.Now())) }
 
-// pushed reports whether there is an operation to take, or a request of another consumer.
+// pushed reports whether a ring has an operation, or a consumer of this PE has requested a
+// settlement.
 func (c *Consumer) pushed() bool {
 	for _, s := range c.rings {
 		if word, lap := s.ring.HeadSlot(); (atomic.LoadUint64(word)^lap)>>63 == 0 {
@@ -291,7 +294,8 @@ func (c *Consumer) pushed() bool {
 	return c.order.requested.Load() != c.order.covers
 }
 
-// watch notices that the thread did not run for a while although it did not sleep.
+// watch reports that the kernel took the processor from this thread for a while, although the
+// thread did not sleep: operations of kernels had to wait.
 func (c *Consumer) watch(now time.Time, inC fastpath.Account) {
 	s := &c.serve
 	gap := max(now.Sub(s.looked)-inC.Ran, inC.Gap)

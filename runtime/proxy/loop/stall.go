@@ -7,7 +7,8 @@ import (
 	"libshmem"
 )
 
-// stalled is a ring's next position, which a producer has taken and not filled.
+// stalled is the next position of a ring that stands still: a producer has taken the position and
+// not stored its operation.
 type stalled struct {
 	position uint64
 	since    time.Time // zero: the position was not stalled at the last check

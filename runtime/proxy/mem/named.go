@@ -9,8 +9,8 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Named finds the memory that messages of other PEs name. A message that names memory which this PE
-// does not have, or that no engine of this version sends, fails the job.
+// Named finds the memory of this PE to which the headers of messages refer. A message for memory
+// that this PE does not have, or that no engine of this version sends, fails the job.
 type Named struct {
 	Segment *Segment
 	Fatal   func(error)

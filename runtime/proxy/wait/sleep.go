@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sleep keeps the thread off the processor. time.Sleep would start the timers of the Go scheduler
+// Sleep blocks the thread for d by nanosleep. time.Sleep would start the timers of the Go scheduler
 // and wake another thread for each nap.
 func Sleep(d time.Duration) {
 	if d <= 0 {

@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+/* Reports whether one of the rings has work: bit 63 of its next word is that of its lap. */
 static int pushed(const struct shmemi_ring_sleep *l)
 {
     for (int i = 0; i < l->count; i++)
@@ -10,6 +11,7 @@ static int pushed(const struct shmemi_ring_sleep *l)
     return 0;
 }
 
+/* Sleeps for ns, and returns 0 as a provider's wait does when nothing came. */
 static int nap(int64_t ns)
 {
     struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};

@@ -5,7 +5,7 @@
 //
 // It knows words and laps, not rings, and a function that waits, not a provider.
 // Sleep and Yield are the short pauses of threads that wait in Go. WakeSleepers
-// and EndNap are abi/wake.h, the one text of how threads are woken.
+// and EndNap call abi/wake.h, which has the wake-up of threads for C and Go.
 package wait
 
 /*
@@ -40,8 +40,8 @@ func New(n int, wait, self unsafe.Pointer) *Sleeper {
 	return &Sleeper{c: c, words: unsafe.Slice((**C.uint64_t)(words), n), laps: unsafe.Slice((*C.uint64_t)(laps), n)}
 }
 
-// Add adds a word, which Go does not manage, and the lap bit that the word has when there is work.
-// All words are added again before each Sleep.
+// Add adds the word of a ring that is stored next, in memory that Go does not manage, and the lap
+// bit that it has when there is work. All words are added again before each Sleep.
 func (l *Sleeper) Add(word *uint64, lap uint64) {
 	i := l.c.count
 	l.words[i], l.laps[i] = (*C.uint64_t)(unsafe.Pointer(word)), C.uint64_t(lap)

@@ -3,7 +3,8 @@
 
 #include <stdint.h>
 
-/* Sleeps until a ring has work, the network has, or total has passed. */
+/* The arguments of a sleep, which ends when a ring has work, the network has, or total has passed.
+ * */
 struct shmemi_ring_sleep {
     uint64_t *const *words; /* where the rings' next operations begin */
     const uint64_t *laps;   /* what bit 63 of each will be */
@@ -13,7 +14,8 @@ struct shmemi_ring_sleep {
     int64_t step, total; /* ns */
 };
 
-/* 1: there may be work; 0: there is none; negative: the error of wait. */
+/* Sleeps, and polls the rings every step. Returns 1 if there may be work, 0 if there is none after
+ * total, or the negative error of wait. */
 int shmemi_ring_sleep(const struct shmemi_ring_sleep *l);
 
 #endif
