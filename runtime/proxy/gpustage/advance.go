@@ -6,8 +6,9 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Advance goes on with the work as far as streams and room allow, at each poll. It reports whether
-// bytes have left or come that queued operations of callers may have waited for.
+// Advance is called at each poll. It carries on all work of the Stage as far as streams and room
+// allow. It reports whether bytes have left or arrived for which queued operations of callers may
+// have waited.
 func (s *Stage) Advance() (moved bool) {
 	s.heaps.newTurn()
 	s.pulls.NewTurn()
@@ -23,8 +24,8 @@ func (s *Stage) Advance() (moved bool) {
 	return moved
 }
 
-// Moves reports whether bytes of other PEs' operations are moving through this PE. Another PE may
-// wait for the reply to them.
+// Moves reports whether work of the Stage is under way here, to which another PE may wait for the
+// reply.
 func (s *Stage) Moves() bool {
 	return s.streams.Works() || s.arrivals.Busy() > 0 || s.pulls.Under() > 0 || s.departs.Under()
 }
@@ -52,7 +53,7 @@ func (s *Stage) Mark() {
 // that call; "" before the first. Any thread may call it, without the lock.
 func (s *Stage) DriverCall() string { return s.streams.DriverCall() }
 
-// Undone appends the work that this PE's streams of an engine have not carried out. Any thread may
+// Undone appends to a list the work that this Stage's streams have not carried out. Any thread may
 // call it, without the lock.
 func (s *Stage) Undone(to []backlog.Work) []backlog.Work { return s.streams.Undone(to) }
 

@@ -6,7 +6,8 @@ import "libshmem/runtime/proxy/layout"
 // the target, because neighbours are copied together. Threads of a kernel post their puts in any
 // order, and tokens for one expert are neighbours at their target wherever they come from.
 
-// arrange finds the places of the parts of a chunk, and the bytes that they take.
+// arrange sets the order in which the puts of a chunk lie there, the one in which most are
+// neighbours, and with it their places and the bytes that the chunk uses.
 func (c *chunk) arrange() {
 	if all := 2 * (len(c.parts) - 1); c.neighbours() < all {
 		var best [layout.MostPieces]uint8
@@ -30,8 +31,9 @@ func (c *chunk) arrange() {
 	c.used = in
 }
 
-// neighbours counts the parts that follow the one before, in the source and at the target, at once
-// or at the distance of those two before.
+// neighbours counts the parts whose bytes continue those of the part before them, or lie behind
+// those at the same distance as those behind the ones before. It counts the source and the target
+// apart.
 func (c *chunk) neighbours() (n int) {
 	var source, target int64
 	for i := 1; i < len(c.order); i++ {
@@ -51,7 +53,8 @@ func (c *chunk) neighbours() (n int) {
 	return n
 }
 
-// sort sorts the order of the parts; equal ones keep theirs. Most of them are in order already.
+// sort sorts the order of the parts by behind, an insertion sort, because most of them are in order
+// already. Equal parts keep their order.
 func (c *chunk) sort(behind func(a, b *chunkPart) bool) {
 	for i := 1; i < len(c.order); i++ {
 		k, v := i, c.order[i]

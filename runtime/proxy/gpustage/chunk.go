@@ -1,10 +1,10 @@
 package gpustage
 
-// Chunks of departures. A chunk has a part of one departure, or whole puts to one PE: those that
-// wait together in a turn, as the operations of a kernel's threads do. Then the driver gets their
-// copies together, one mark is behind them, and one request to send has their places and signals.
-// The target reads the chunk at once, and copies the pieces to their places. A put waits for no
-// other: when a turn ends, the chunk has what was there.
+// Chunks of departures. A chunk is pinned memory with a part of one departure, or with whole puts
+// to one PE: those that wait together in a turn, as the operations of a kernel's threads do. Then
+// the driver gets their copies together, one mark is behind them, and one request to send has their
+// places and signals. The target reads the chunk at once, and copies the pieces to their places. A
+// put waits for no later one: when a turn ends, the chunk has the puts that were there.
 
 import (
 	"unsafe"
@@ -18,15 +18,15 @@ import (
 // mostShared is the largest put that shares a chunk.
 const mostShared = 64 << 10
 
-// chunk is memory for bytes that another PE reads. It has what its bytes take, up to the size of
-// the pool's pieces.
+// chunk is pinned memory for bytes that another PE reads. It is as large as its bytes need, up to
+// the size of the pool's pieces.
 type chunk struct {
 	parts     []chunkPart
 	order     []uint8 // in which the parts lie there
 	index     uint16  // of its memory
-	used      uint64
-	grows     bool // see share
-	requested bool // a request to send has named it
+	used      uint64  // bytes
+	grows     bool    // more puts of this pass may join it
+	requested bool    // a request to send has named it
 }
 
 // chunkPart is a part of a departure in a chunk.
@@ -45,7 +45,8 @@ func (d *departures) mayShare(x *departure) bool {
 	return x.kind == toHeap && x.n > layout.MaxPayload && x.n <= min(mostShared, d.memory.Chunks.Size()) && x.begun == 0
 }
 
-// placeInChunk is place for a large piece.
+// placeInChunk is place for a piece that does not fit a slot: it joins the PE's open chunk, or gets
+// a new one.
 func (d *departures) placeInChunk(p *piece) bool {
 	x := p.of
 	l := &d.to[x.pe]
@@ -66,8 +67,9 @@ func (d *departures) placeInChunk(p *piece) bool {
 	return true
 }
 
-// share begins a chunk that grows until the end of the pass, with room for the puts that wait.
-// Where there is less room than for the put, it gets a chunk of its own, for a part.
+// share begins a chunk that further puts may join until the end of the pass, with room for the puts
+// that wait. If there is less memory than the put needs, the chunk has a part of the put alone.
+// False: there is no memory.
 func (d *departures) share(l *departurePeer, p *piece) bool {
 	n := p.n
 	if !d.newChunk(p, max(n, min(l.shares, d.memory.Chunks.Size()))) {
@@ -89,9 +91,9 @@ func (d *departures) fits(c *chunk, x *departure) bool {
 		first.epoch == x.epoch && (first.offset < 0) == (x.offset < 0)
 }
 
-// close ends the growth of a PE's chunk, if it has one: it returns the memory that the chunk does
-// not need, and gives the stream its copies. It comes before any other piece for the PE, which
-// would be sent first.
+// close closes the open chunk of a PE, if it has one: it frees the memory that the chunk does not
+// need, and gives the stream the copies of its puts. It comes before any other piece for the PE,
+// which would be sent first.
 func (d *departures) close(l *departurePeer) {
 	c := l.open
 	if c == nil {
@@ -110,7 +112,8 @@ func (d *departures) close(l *departurePeer) {
 	d.streams.Later(stream.Out, stream.Chore{For: d, What: chunkCopied, Index: c.index})
 }
 
-// newChunk takes memory for a piece, which may become smaller, and at most most bytes in all.
+// newChunk makes a chunk of up to most bytes, and puts a piece into it. If there is less memory,
+// the piece becomes smaller. False: there is none.
 func (d *departures) newChunk(p *piece, most uint64) bool {
 	i, got, ok := d.memory.Chunks.TakeUpTo(p.of.pe, most)
 	if !ok {
@@ -129,7 +132,7 @@ func (d *departures) newChunk(p *piece, most uint64) bool {
 	return true
 }
 
-// join puts a piece into a chunk.
+// join adds a piece to a chunk that has room for it.
 func (d *departures) join(c *chunk, p *piece) {
 	p.chunk, p.memory = c, d.memory.Chunks.At(c.index)
 	c.parts = append(c.parts, chunkPart{of: p.of, at: p.at, n: p.n})
@@ -137,7 +140,8 @@ func (d *departures) join(c *chunk, p *piece) {
 	c.used += aligned(p.n)
 }
 
-// arrived is called when the bytes of a chunk are in main memory, or on a mapped heap.
+// arrived is called when a stream has copied the bytes of a chunk: into the chunk, which is then
+// ready to be sent, or between it and a mapped heap.
 func (d *departures) arrived(c *chunk) {
 	first := c.parts[0].of
 	for i := range c.parts {
@@ -157,7 +161,8 @@ func (d *departures) arrived(c *chunk) {
 	}
 }
 
-// sendRequest sends the request to send for a chunk.
+// sendRequest sends the request to send for a chunk, with the place and the signal of each put in
+// it.
 func (d *departures) sendRequest(c *chunk) call.Status {
 	first := &c.parts[0]
 	x := first.of
@@ -190,7 +195,8 @@ func (d *departures) sendRequest(c *chunk) call.Status {
 	return call.Done
 }
 
-// describe writes the part's place and signal into a request to send.
+// describe writes the place and the signal of a part into a request to send. turn is its place in
+// the order of posting.
 func (*departures) describe(to *layout.PieceOfSend, p *chunkPart, turn uint8) {
 	x := p.of
 	*to = layout.PieceOfSend{Offset: x.offset + libshmem.Offset(p.at), N: uint32(p.n), Turn: turn}
@@ -199,7 +205,8 @@ func (*departures) describe(to *layout.PieceOfSend, p *chunkPart, turn uint8) {
 	}
 }
 
-// Finished frees the chunk that a request to send named, when the other side has read it.
+// Finished handles the reply to a request to send for a chunk: the other PE has read the chunk, or
+// could not, and the chunk is free.
 func (d *departures) Finished(h *layout.Header) {
 	turn, i := uint16(h.Token>>16), int(h.Token&0xffff&^layout.ChunkToken)
 	if i >= len(d.chunks) || d.chunks[i] == nil || !d.chunks[i].requested || d.turns[i] != turn || uint32(d.chunks[i].parts[0].of.pe) != h.From {
@@ -215,7 +222,8 @@ func (d *departures) Finished(h *layout.Header) {
 	d.endChunk(c)
 }
 
-// endChunk frees a chunk that no PE reads any more.
+// endChunk frees a chunk that was sent and that no PE reads any more, and completes the departures
+// that have no other piece under way.
 func (d *departures) endChunk(c *chunk) {
 	d.freeChunk(c)
 	for i := range c.parts {
@@ -225,7 +233,7 @@ func (d *departures) endChunk(c *chunk) {
 	}
 }
 
-// dropChunk frees a chunk that was not sent.
+// dropChunk drops a chunk that was copied out and not sent: its PE is lost.
 func (d *departures) dropChunk(c *chunk) {
 	d.freeChunk(c)
 	for i := range c.parts {
@@ -237,7 +245,7 @@ func (d *departures) dropChunk(c *chunk) {
 	}
 }
 
-// freeChunk gives back the memory of a chunk, whose parts are valid until the next one begins.
+// freeChunk frees the memory of a chunk. Its parts stay valid until the next chunk begins.
 func (d *departures) freeChunk(c *chunk) {
 	d.memory.Chunks.GiveFor(c.parts[0].of.pe, c.index)
 	d.chunks[c.index] = nil

@@ -47,11 +47,11 @@ type copiesPeer struct {
 	mapped    unsafe.Pointer // its user heap in this process
 	sets      bool           // a stream may set words there
 	begun     uint64         // operations so far
-	done      uint64         // complete ones of them
+	done      uint64         // operations that are complete
 	epoch     uint64         // of the last one
 	before    uint64         // operations before the first of that epoch
-	owed      int            // signals to send when their bytes have been copied
-	owedEpoch uint64
+	owed      int            // signals to send as messages when their bytes have been copied
+	owedEpoch uint64         // epoch of the last of them
 }
 
 // copyOperation is an operation with a token.
@@ -71,7 +71,7 @@ func newCopies(e Engine, s *stream.Set, slots *pool, d copiesDepartures) *copies
 // Connect sets the number of PEs.
 func (c *copies) Connect(pes int) { c.to = make([]copiesPeer, pes) }
 
-// Map says where the user heap of a PE is mapped. sets says that a stream may set words there,
+// Map sets where the user heap of a PE is mapped. sets says that a stream may set words there,
 // because the owner does not change words in several steps.
 func (c *copies) Map(pe libshmem.PE, heap unsafe.Pointer, sets bool) {
 	c.to[pe].mapped, c.to[pe].sets = heap, sets
@@ -99,8 +99,9 @@ func (c *copies) may(use Use, pe libshmem.PE, n uint64) call.Status {
 	return c.engine.May(use, pe, n)
 }
 
-// begin counts an operation that the stream has, or will have. Bytes of one epoch may go ahead of
-// the signals of other puts, and not of those of an earlier epoch.
+// begin counts an operation that the stream has, or will have. Its bytes may go ahead of the
+// signals of other puts of the same epoch, and not of those of an earlier one, so a new epoch calls
+// Part.
 func (c *copies) begin(l *copiesPeer) {
 	if l.epoch != c.state.Epoch {
 		l.epoch, l.before = c.state.Epoch, l.begun
@@ -113,7 +114,7 @@ func (c *copies) begin(l *copiesPeer) {
 // inStream reports whether an atomic operation can be put into the stream.
 func (l *copiesPeer) inStream(op fabric.Op) bool { return l.sets && op == fabric.OpSet }
 
-// set puts a set into the stream.
+// set has the stream set the word of an operation.
 func (c *copies) set(l *copiesPeer, h *layout.Header) {
 	c.streams.Write(stream.Peer, unsafe.Add(l.mapped, h.Offset), h.Width, h.Operand)
 }
@@ -126,8 +127,9 @@ func (c *copies) Store(pe libshmem.PE, offset libshmem.Offset, width uint8, valu
 	return c.setWord(UseStore, pe, &layout.Header{Op: fabric.OpSet, Width: width, Offset: offset, Operand: value})
 }
 
-// AMO lets the stream do an operation that it can do. Not ok: the owner does it. Operations on one
-// PE are done in order, by the stream or by the owner.
+// AMO puts an atomic operation into the stream, if the stream can do it. Not ok: the engine has to
+// send it to the owner. If operations on the PE are still in the stream then, AMO returns Again,
+// because the owner must not overtake them.
 func (c *copies) AMO(pe libshmem.PE, h *layout.Header) (st call.Status, ok bool) {
 	if l := &c.to[pe]; !l.inStream(h.Op) {
 		return call.Again, l.done < l.begun
@@ -135,7 +137,7 @@ func (c *copies) AMO(pe libshmem.PE, h *layout.Header) (st call.Status, ok bool)
 	return c.setWord(UseSet, pe, h), true
 }
 
-// setWord puts a set, or a store, into the stream.
+// setWord has the stream set a word, for an atomic set or for the store of an element.
 func (c *copies) setWord(use Use, pe libshmem.PE, h *layout.Header) call.Status {
 	if st := c.may(use, pe, 0); st != call.Done {
 		return st
@@ -150,7 +152,7 @@ func (c *copies) setWord(use Use, pe libshmem.PE, h *layout.Header) call.Status 
 
 // The chores of copies.
 const (
-	stored = iota + 1 // work without a token is done; a slot may be given back
+	stored = iota + 1 // work without a token is complete; a slot may be free
 	copied            // an operation with a token is complete
 )
 
@@ -168,15 +170,16 @@ func (c *copies) Follow(x *stream.Chore) {
 	c.moved = c.moved || c.peers[x.PE].Queued > 0
 }
 
-// storedLater ends work without a token when the stream has done it.
+// storedLater makes quiets wait for work without a token that was just put into the stream, and
+// adds the chore that completes it and frees its slot, if it has one.
 func (c *copies) storedLater(pe libshmem.PE, slot uint16) {
 	op, _ := c.engine.Begin(UseStore, pe, nil, 0)
 	c.streams.Later(stream.Peer, stream.Chore{For: c, What: stored, Parity: op.Parity, PE: uint32(pe), Index: slot})
 }
 
-// Put writes n bytes, and then the signal in after, if there is one. gpu says that the source is
-// GPU memory. If it is not, and a message could hold the bytes, the source may be reused when Put
-// returns.
+// Put copies n bytes to the mapped heap of a PE, and then applies the signal in after, if there is
+// one. gpu says that the source is GPU memory. If it is not, and a message could hold the bytes,
+// the source may be reused when Put returns.
 func (c *copies) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, gpu bool, r *call.Request, after *layout.Header) call.Status {
 	if st := c.may(UseCopy, pe, n); st != call.Done {
 		return st
@@ -221,7 +224,8 @@ func (c *copies) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Point
 	return call.Pending
 }
 
-// putSmall puts bytes of main memory and their signal into the stream, by stores or from a slot.
+// putSmall copies bytes of main memory that a message could hold, and their signal: the stream
+// stores the bytes as words, or copies them from a slot.
 func (c *copies) putSmall(pe libshmem.PE, at, source unsafe.Pointer, n int, after *layout.Header) call.Status {
 	l, i := &c.to[pe], uint16(noPiece)
 	if c.streams.Storable(at, n) {
@@ -243,7 +247,7 @@ func (c *copies) putSmall(pe libshmem.PE, at, source unsafe.Pointer, n int, afte
 	return call.Done
 }
 
-// take takes a token for an operation. Quiets wait for it.
+// take takes a token for an operation. Quiets wait for the operation. False: there is no token.
 func (c *copies) take(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool) {
 	op, st := c.engine.Begin(UseCopy, pe, r, n)
 	if st != call.Done {
@@ -253,8 +257,8 @@ func (c *copies) take(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, 
 	return op.Token, true
 }
 
-// Get reads n bytes. No other operation is ordered with it. gpu says that the bytes go to GPU
-// memory.
+// Get copies n bytes from the mapped heap of a PE. No other operation is ordered with it. gpu says
+// that the bytes go to GPU memory.
 func (c *copies) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, gpu bool, r *call.Request) call.Status {
 	if c.streams.Full(stream.Peer) || c.engine.May(UseCopyBack, pe, n) != call.Done {
 		return call.Again
@@ -275,8 +279,9 @@ func (c *copies) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer
 	return call.Pending
 }
 
-// Begun is called when all of an operation is in the stream. The signal follows its bytes there, or
-// is sent when the bytes are done.
+// Begun is called when all copies of an operation are in the stream. If the stream can set its
+// signal, the signal follows the bytes there; otherwise end sends it. Begun adds the chore that
+// calls end.
 func (c *copies) Begun(t fabric.Token) {
 	o := &c.ops[t]
 	if l, h := &c.to[o.pe], &o.after; o.then && h.Offset >= 0 && l.inStream(h.Op) {
@@ -287,7 +292,8 @@ func (c *copies) Begun(t fabric.Token) {
 	c.streams.Later(stream.Peer, stream.Chore{For: c, What: copied, Token: uint32(t)})
 }
 
-// end is called when the stream has done an operation.
+// end completes an operation whose copies the stream has carried out, and sends its signal if the
+// stream could not set that.
 func (c *copies) end(t fabric.Token) {
 	o := &c.ops[t]
 	l := &c.to[o.pe]

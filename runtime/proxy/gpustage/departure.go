@@ -26,7 +26,7 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// endOf is the end of an operation on a PE, which has failed if the PE was lost.
+// endOf returns the Ending of an operation on a PE, which has failed if the PE was lost.
 func endOf(e Engine, pe libshmem.PE) Ending {
 	if err := e.Lost(pe); err != nil {
 		return Ending{Status: int32(call.Failed), Err: err}
@@ -34,7 +34,8 @@ func endOf(e Engine, pe libshmem.PE) Ending {
 	return Ending{}
 }
 
-// readEnd is the end of a put whose bytes the target has read, or could not read.
+// readEnd returns the Ending of a put whose target has replied that it has read the bytes, or could
+// not.
 func readEnd(h *layout.Header) Ending {
 	if h.Operand == 0 {
 		return Ending{}
@@ -42,8 +43,8 @@ func readEnd(h *layout.Header) Ending {
 	return Ending{Status: int32(h.Operand), Err: fmt.Errorf("PE %d: read the bytes of a put: error %d", h.From, int32(h.Operand))}
 }
 
-// departure is an operation whose bytes have to be copied before they can be sent. On mapped heaps
-// it is a copy through main memory.
+// departure is an operation whose bytes leave GPU memory in pieces, through pinned memory. On a
+// mapped heap it is a copy through pinned memory, and nothing is sent.
 type departure struct {
 	id        uint32 // its place in all, by which chores name it
 	kind      departureKind
@@ -55,22 +56,22 @@ type departure struct {
 	mapped    unsafe.Pointer  // the other side of a copy
 	offset    libshmem.Offset // in the heap of pe, of a put
 	n         uint64
-	begun     uint64
-	uncopied  int // pieces that are in a stream
-	unsent    int // pieces that are begun and not sent
-	open      int // pieces that are begun and not finished
-	sent      bool
-	then      bool
+	begun     uint64 // bytes whose pieces are begun
+	uncopied  int    // pieces that are in a stream
+	unsent    int    // pieces that are begun and not sent
+	open      int    // pieces that are begun and that the other PE may still have to read
+	sent      bool   // all bytes and the signal were sent
+	then      bool   // a signal follows the bytes:
 	after     layout.Header
-	end       Ending // the target could not read some of the bytes
+	end       Ending // an error if the target could not read some of the bytes
 }
 
 // departureKind is the kind of a departure.
 type departureKind uint8
 
 const (
-	none     departureKind = iota // it is over
-	toHeap                        // GPU memory to the heap of pe, by request or message
+	none     departureKind = iota // complete: the record is free
+	toHeap                        // GPU memory to the heap of pe, by request to send or message
 	toGet                         // GPU memory to a get of pe
 	copyTo                        // main memory to the mapped heap of pe
 	copyFrom                      // the mapped heap of pe to main memory
@@ -79,6 +80,7 @@ const (
 // copies reports whether a departure does not use the fabric.
 func (k departureKind) copies() bool { return k >= copyTo }
 
+// driverCall returns the purpose of a driver call for the departure, for reports.
 func (k departureKind) driverCall() backlog.Call {
 	switch k {
 	case toGet:
@@ -102,20 +104,20 @@ type departures struct {
 	named   mem.Named
 	streams *stream.Set
 	memory  departureMemory
-	copied  func(t fabric.Token) // all of a copy is in stream.Peer
+	copied  func(t fabric.Token) // called when all of a copy is in stream.Peer
 	peers   []layout.Peer
 	to      []departurePeer
 	waiting fifo.Queue[*departure] // with bytes that no copy has begun for
 	ready   fifo.Queue[piece]      // copied out and not sent
-	chunks  []*chunk               // by their places; nil: not in use
-	turns   []uint16               // of the requests to send for those places
+	chunks  []*chunk               // by the name of their memory; nil: not in use
+	turns   []uint16               // requests to send for that memory so far
 	shared  []libshmem.PE          // PEs with a chunk that may get more puts in this pass
 	payload layout.Requests        // payload of the message that is being sent
 	pass    uint32
 	all     []*departure
 	spare   []*departure
 	unused  []*chunk
-	noRoom  bool // in this turn
+	noRoom  bool // in this turn a piece found no room to be sent
 	moved   bool // bytes have left for a PE with queued operations, which may have waited for that
 }
 
@@ -124,9 +126,9 @@ type departurePeer struct {
 	unsent  int    // puts, and copies from main memory, that have bytes to send
 	epoch   uint64 // of the last one
 	blocked uint32 // pass in which the PE had no room
-	kept    bool   // see Keep
+	kept    bool   // Staged stays set: see Keep
 	shares  uint64 // bytes of puts that wait and may share a chunk
-	open    *chunk // see share
+	open    *chunk // a chunk that more puts of this pass may join; nil: none
 }
 
 // newDepartures returns departures through m. copied is called with the token of a copy when all of it is in
@@ -139,7 +141,8 @@ func newDepartures(e Engine, s *stream.Set, m departureMemory, copied func(t fab
 // Connect sets the number of PEs.
 func (d *departures) Connect(pes int) { d.to = make([]departurePeer, pes) }
 
-// Keep makes all operations on a PE come here first, not only while bytes leave for it.
+// Keep makes C and the engine ask the Stage about every operation on a PE, not only while bytes
+// leave for it: the PE's heap is mapped here.
 func (d *departures) Keep(pe libshmem.PE) {
 	d.to[pe].kept = true
 	d.peers[pe].Staged = true
@@ -151,19 +154,21 @@ func (d *departures) NewTurn() { d.noRoom = false }
 // NoRoom reports whether a piece of this turn waits for room, which may come without a completion.
 func (d *departures) NoRoom() bool { return d.noRoom }
 
-// Before reports whether bytes for a PE of another epoch than this one have not been sent.
+// Before reports whether bytes for a PE from before an epoch, that is, before the last fence, have
+// not been sent.
 func (d *departures) Before(pe libshmem.PE, epoch uint64) bool {
 	l := &d.to[pe]
 	return l.unsent > 0 && l.epoch != epoch
 }
 
+// count counts a departure for a PE that has bytes to send.
 func (d *departures) count(pe libshmem.PE, epoch uint64) {
 	l := &d.to[pe]
 	l.unsent++
 	l.epoch = epoch
 }
 
-// departingPut is a put that departs.
+// departingPut has the arguments of departures.Put.
 type departingPut struct {
 	PE     libshmem.PE
 	Token  fabric.Token
@@ -174,7 +179,7 @@ type departingPut struct {
 	After  *layout.Header // its signal, or nil
 }
 
-// Put begins a put.
+// Put queues a put from GPU memory. Advance copies its bytes out and sends them.
 func (d *departures) Put(p departingPut) {
 	x := d.add(toHeap, p.PE, p.Local, p.N)
 	x.epoch, x.token, x.offset = p.Epoch, p.Token, libshmem.Offset(p.Offset)
@@ -216,6 +221,7 @@ func (d *departures) CopyFrom(pe libshmem.PE, t fabric.Token, local, mapped unsa
 	d.waiting.Push(x)
 }
 
+// add returns a new departure of n bytes, in a free record if there is one.
 func (d *departures) add(k departureKind, pe libshmem.PE, local unsafe.Pointer, n uint64) *departure {
 	var x *departure
 	if last := len(d.spare) - 1; last >= 0 {
@@ -228,8 +234,8 @@ func (d *departures) add(k departureKind, pe libshmem.PE, local unsafe.Pointer, 
 	return x
 }
 
-// Advance gives streams copies to do while there are chunks, and sends the pieces that have been
-// copied. Bytes for one PE keep their order.
+// Advance gives the streams copies of waiting departures while there is pinned memory, and sends
+// the pieces that have been copied. Bytes for one PE keep their order.
 func (d *departures) Advance() {
 	d.pass++
 	for range d.waiting.Len() {
@@ -246,7 +252,8 @@ func (d *departures) Advance() {
 	d.sendReady()
 }
 
-// start begins as much of a departure as it can; true: all.
+// start begins to copy as much of a departure as there is pinned memory for. It returns true if
+// that is all of it.
 func (d *departures) start(x *departure) bool {
 	on := stream.Out
 	if x.kind.copies() {
@@ -279,7 +286,8 @@ func (d *departures) start(x *departure) bool {
 	return true
 }
 
-// copyPiece gives a stream the copy of a piece, which shares its memory with no other.
+// copyPiece gives a stream the copy of a piece that shares its chunk or slot with no other, and
+// adds the chore for its end.
 func (d *departures) copyPiece(on stream.Stream, p *piece) {
 	x := p.of
 	to, from := p.memory, unsafe.Add(x.local, p.at)
@@ -306,7 +314,7 @@ const (
 	chunkCopied
 )
 
-// Follow does a chore.
+// Follow does a chore: a stream has copied the piece in a slot, or those in a chunk.
 func (d *departures) Follow(c *stream.Chore) {
 	if c.What == chunkCopied {
 		d.arrived(d.chunks[c.Index])
@@ -327,14 +335,16 @@ func (d *departures) Follow(c *stream.Chore) {
 	}
 }
 
-// finish ends the request of a put when all of its bytes have been copied out.
+// finish completes the request of a put when all of its bytes have been copied out: the source may
+// be reused.
 func (d *departures) finish(x *departure) {
 	if x.kind == toHeap && x.begun == x.n && x.uncopied == 0 {
 		d.engine.End(Op{Token: x.token}, Ending{Phase: SourceFree})
 	}
 }
 
-// endCopy ends a piece of a copy to or from a mapped heap.
+// endCopy handles a piece of a copy to or from a mapped heap that the stream has copied. After the
+// last one the departure is complete.
 func (d *departures) endCopy(p *piece) {
 	x := p.of
 	if x.kind == copyFrom {
@@ -346,7 +356,9 @@ func (d *departures) endCopy(p *piece) {
 	}
 }
 
-// sentAll ends a departure when all of it has been sent and taken.
+// sentAll is called after each piece. When all bytes of a departure have been sent, it sends the
+// signal if no piece has carried that, and later operations on the PE need not wait any more. When
+// the other PE has read them all, it completes the put.
 func (d *departures) sentAll(x *departure) {
 	if x.begun < x.n || x.unsent > 0 {
 		return
@@ -373,6 +385,7 @@ func (d *departures) sentAll(x *departure) {
 	d.end(x)
 }
 
+// end frees the record of a departure.
 func (d *departures) end(x *departure) {
 	x.kind = none
 	d.spare = append(d.spare, x)

@@ -9,19 +9,21 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// piece is a part of a departure in main memory: in a slot, or in a chunk, which it may share.
+// piece is a part of a departure in pinned memory: in a slot, or in a chunk, which it may share.
 type piece struct {
 	of     *departure
-	at     uint64
+	at     uint64 // in the departure
 	n      uint64
 	memory unsafe.Pointer
 	chunk  *chunk
 	index  uint16 // of the slot
 }
 
+// small reports whether a piece fits a message, and so a slot.
 func (p *piece) small() bool { return p.n <= layout.MaxPayload }
 
-// place finds memory for a piece, which may become smaller; false: there is none now.
+// place allocates pinned memory for a piece, a slot or space in a chunk. If there is less than it
+// needs, the piece becomes smaller. False: there is none now.
 func (d *departures) place(p *piece) bool {
 	if p.small() {
 		d.close(&d.to[p.of.pe])
@@ -32,7 +34,7 @@ func (d *departures) place(p *piece) bool {
 	return d.placeInChunk(p)
 }
 
-// giveBack gives back the memory of a piece that shares it with no other.
+// giveBack frees the memory of a piece that shares it with no other.
 func (d *departures) giveBack(p *piece) {
 	if p.chunk != nil {
 		d.freeChunk(p.chunk)
@@ -41,7 +43,8 @@ func (d *departures) giveBack(p *piece) {
 	}
 }
 
-// sendReady sends the pieces in slots, and requests to send for chunks, in order for each PE.
+// sendReady sends what has been copied out, in order for each PE: pieces in slots as messages, and
+// requests to send for chunks.
 func (d *departures) sendReady() {
 	d.pass++
 	for range d.ready.Len() {
@@ -103,9 +106,9 @@ func (d *departures) sendSlot(p *piece) call.Status {
 // carries reports whether the piece that is sent next is the last one, which carries the signal.
 func (x *departure) carries() bool { return x.then && x.begun == x.n && x.unsent == 1 }
 
-// Drop ends the departures for a lost PE that use the fabric. It leaves the pieces that are in
-// streams, which Follow drops. A chunk in a request to send to the PE is free at once, because only
-// that PE reads it.
+// Drop fails the departures for a lost PE that use the fabric. It leaves the pieces that are in
+// streams, which Follow drops. A chunk that a request to send has named to the PE is free at once,
+// because only that PE reads it.
 func (d *departures) Drop(pe libshmem.PE) {
 	for range d.waiting.Len() {
 		x := d.waiting.Pop()
@@ -132,7 +135,7 @@ func (d *departures) Drop(pe libshmem.PE) {
 	}
 }
 
-// dropReady gives up a piece, or a chunk, that is in main memory and was not sent.
+// dropReady drops an entry of ready, a small piece or a chunk, whose PE is lost.
 func (d *departures) dropReady(p *piece) {
 	if p.chunk != nil {
 		d.dropChunk(p.chunk)
@@ -142,7 +145,7 @@ func (d *departures) dropReady(p *piece) {
 	d.dropPiece(p)
 }
 
-// dropPiece gives up a small piece that is in main memory and was not sent.
+// dropPiece drops a small piece that was copied out and not sent: its PE is lost.
 func (d *departures) dropPiece(p *piece) {
 	x := p.of
 	d.giveBack(p)

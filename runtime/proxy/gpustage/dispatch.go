@@ -13,16 +13,17 @@ import (
 // The operations of callers. Each goes to the part that can do it: copies, if the heap is mapped
 // here; the fabric, if NICs reach both sides; else puts and gets.
 
-// By is the part of the stage that performs a put.
+// By says who performs a put.
 type By uint8
 
 const (
-	ByEngine By = iota // the engine does it as between two main memories
-	ByWrite            // the engine does it by a one-sided write, whatever its size: NICs reach both sides
-	ByStage            // the Stage has done it, or begun it, or refused it
+	ByEngine By = iota // the engine, as between two main memories
+	ByWrite            // the engine with a one-sided write of any size: NICs reach both sides
+	ByStage            // the Stage, which has begun, completed or refused it
 )
 
-// Put is Put, or PutSignal with the signal in after, if a side is GPU memory. The status is that of
+// Put is the Stage's part of Engine.Put, and of Engine.PutSignal with the signal in after: it
+// decides who performs the put, and begins it if that is the Stage. The status counts only with
 // ByStage.
 func (s *Stage) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) (call.Status, By) {
 	if err := s.owners.refuseSignal(pe, after); err != nil {
@@ -32,28 +33,29 @@ func (s *Stage) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointe
 		return s.engine.Fail(err), ByStage
 	}
 	gpu := n > 0 && s.Holds(source, n)
-	far := s.owners.far(pe, offset)
-	if far && s.copies.Mapped(pe) {
+	remoteGPU := s.owners.onGPU(pe, offset)
+	if remoteGPU && s.copies.Mapped(pe) {
 		return s.copies.Put(pe, offset, source, n, gpu, r, after), ByStage
 	}
 	message := uint64(layout.MaxPut)
 	if after != nil {
 		message = layout.MaxPayload
 	}
-	if !gpu && (!far || n <= message) {
+	if !gpu && (!remoteGPU || n <= message) {
 		return call.Done, ByEngine
 	}
-	if s.writes && s.reaches(pe, offset, far, source, n, gpu) {
+	if s.writes && s.reaches(pe, offset, remoteGPU, source, n, gpu) {
 		return call.Done, ByWrite
 	}
 	return s.puts.begin(pe, offset, source, n, gpu, r, after), ByStage
 }
 
-// Leave starts a queued put whose turn has come.
+// Leave starts the put of a token that was queued behind earlier operations, and need not wait any
+// more.
 func (s *Stage) Leave(t fabric.Token) call.Status { return s.puts.leave(t, s.Holds(s.puts.source(t))) }
 
 // MustFollow reports whether an operation of an epoch on pe has to wait for bytes from before a
-// fence that have not been sent.
+// fence that have not been sent, or not been copied onto its mapped heap.
 func (s *Stage) MustFollow(pe libshmem.PE, epoch uint64) bool {
 	return s.departs.Before(pe, epoch) || s.copies.MustFollow(pe, epoch)
 }
@@ -83,8 +85,9 @@ func (s *Stage) Store(pe libshmem.PE, offset libshmem.Offset, width uint8, value
 	return s.copies.Store(pe, offset, width, value), true
 }
 
-// AMO refuses an atomic operation that the owner cannot do. On a mapped heap it lets the stream do
-// an operation that the stream can do. Not ok: the owner does it.
+// AMO refuses an atomic operation that the owner does not support. On a mapped heap it puts the
+// operation into a stream of this PE, if the stream can do it. Not ok: the engine has to send it to
+// the owner.
 func (s *Stage) AMO(pe libshmem.PE, h *layout.Header) (st call.Status, ok bool) {
 	if err := s.owners.refuse(pe, h.Offset, h.Op, h.Width); err != nil {
 		return s.engine.Fail(err), true
@@ -95,20 +98,21 @@ func (s *Stage) AMO(pe libshmem.PE, h *layout.Header) (st call.Status, ok bool) 
 	return s.copies.AMO(pe, h)
 }
 
-// Get is Get if one of the two sides is GPU memory. Not ok: neither is.
+// Get is the Stage's part of Engine.Get. Not ok: the engine reads the bytes itself, because both
+// sides are main memory or NICs reach them.
 func (s *Stage) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, r *call.Request) (st call.Status, ok bool) {
 	if err := s.engine.Lost(pe); err != nil {
 		return s.engine.Fail(err), true
 	}
 	gpu := s.Holds(dest, n)
-	far := s.owners.far(pe, offset)
-	if far && s.copies.Mapped(pe) {
+	remoteGPU := s.owners.onGPU(pe, offset)
+	if remoteGPU && s.copies.Mapped(pe) {
 		return s.copies.Get(pe, offset, dest, n, gpu, r), true
 	}
-	if s.reaches(pe, offset, far, dest, n, gpu) {
+	if s.reaches(pe, offset, remoteGPU, dest, n, gpu) {
 		return 0, false
 	}
-	return s.gets.begin(pe, offset, dest, n, gpu, far && s.heaps.find(pe, offset, n) == nil, r), true
+	return s.gets.begin(pe, offset, dest, n, gpu, remoteGPU && s.heaps.find(pe, offset, n) == nil, r), true
 }
 
 // Holds reports whether n bytes at a local address are GPU memory.
@@ -117,15 +121,15 @@ func (s *Stage) Holds(p unsafe.Pointer, n uint64) bool {
 }
 
 // reaches reports whether the fabric can move bytes between an offset of a PE's heap and a local
-// buffer; gpu and far say which of them are GPU memory.
-func (s *Stage) reaches(pe libshmem.PE, offset libshmem.Offset, far bool, local unsafe.Pointer, n uint64, gpu bool) bool {
-	return (!far || s.heaps.find(pe, offset, n) != nil) && (!gpu || s.heaps.region(local, n) != nil)
+// buffer; gpu and remoteGPU say which of them are GPU memory.
+func (s *Stage) reaches(pe libshmem.PE, offset libshmem.Offset, remoteGPU bool, local unsafe.Pointer, n uint64, gpu bool) bool {
+	return (!remoteGPU || s.heaps.find(pe, offset, n) != nil) && (!gpu || s.heaps.region(local, n) != nil)
 }
 
 // The messages of other PEs.
 
-// Apply takes a message that has to keep its order with GPU memory, or that concerns bytes on their
-// way. It returns false for any other message.
+// Apply performs or keeps a message that has to follow earlier work on GPU memory, or that concerns
+// bytes of GPU memory on their way. It returns false for any other message.
 func (s *Stage) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	switch {
 	case h.Kind <= layout.KindFlush:
@@ -146,7 +150,8 @@ func (s *Stage) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	return true
 }
 
-// takeRequestToSend begins to pull the bytes of a request to send.
+// takeRequestToSend begins to read the bytes that a PE announces with a request to send, and
+// applies the signals of its puts behind them.
 func (s *Stage) takeRequestToSend(h *layout.Header, payload unsafe.Pointer, n int) {
 	pieces := (n - layout.RequestToSendSize) / layout.PieceOfSendSize
 	if n < layout.RequestToSendSize || pieces > layout.MostPieces || n != s.requested.Size(pieces) {
@@ -177,8 +182,8 @@ func (s *Stage) takeRequestToSend(h *layout.Header, payload unsafe.Pointer, n in
 	s.pulls.Start()
 }
 
-// places finds where the bytes of a request to send go: one place, or s.pieces. Not ok: the request
-// is refused.
+// places finds where the bytes of a request to send go: to at, or with several puts to the places
+// in s.pieces. Not ok: the request is refused.
 func (s *Stage) places(h *layout.Header, pieces int) (at unsafe.Pointer, ok bool) {
 	r := &s.requested
 	s.pieces = s.pieces[:0]
@@ -217,10 +222,11 @@ func (s *Stage) signal(from uint32, p *layout.PieceOfSend) {
 	}
 }
 
-// Landed comes when a read is complete, or has failed.
+// Landed is called when a read of Engine.Read is complete, or with the error failed.
 func (s *Stage) Landed(t fabric.Token, failed int32) { s.pulls.Landed(t, failed) }
 
-// finished handles the end of a read that a request to send of this PE has asked for.
+// finished handles the reply to a request to send of this PE: the other PE has read the bytes, or
+// could not.
 func (s *Stage) finished(h *layout.Header) {
 	if h.Token&layout.ChunkToken != 0 {
 		s.departs.Finished(h)
@@ -229,7 +235,8 @@ func (s *Stage) finished(h *layout.Header) {
 	}
 }
 
-// takeFetch begins to copy out the bytes that a PE gets.
+// takeFetch handles the request of a get of another PE: it begins to copy the bytes out of GPU
+// memory.
 func (s *Stage) takeFetch(h *layout.Header) {
 	if s.segment.Heap == nil || h.Offset < 0 {
 		s.named.Malformed(h)

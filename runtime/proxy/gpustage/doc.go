@@ -1,32 +1,30 @@
 // Package gpustage moves bytes of GPU memory between PEs if the fabric does not reach them. It also
 // applies messages that change GPU memory, in their order.
 //
-// A Stage belongs to one engine, which asks it first about each operation and each message. The way
+// A Stage belongs to one engine, which calls it first for each operation and each message. The path
 // of an operation, by files:
 //
-//   - dispatch.go: which part does an operation, and which one takes a message
-//   - put.go, departure.go, chunk.go: puts of this PE, and bytes that leave GPU memory in pieces,
+//   - dispatch.go: which part does an operation, and which one handles a message
+//   - put.go, departure.go, chunk.go: puts of this PE, and bytes that leave GPU memory in pieces
+//   - get.go, pull.go: gets of this PE, and reads of bytes that another PE has announced
+//   - copies.go: copies between GPUs, on heaps of other PEs that are mapped here
+//   - arrival.go: messages that change GPU memory, in the order of their PE (progress.go)
+//   - heaps.go: the parts of heaps in GPU memory that NICs reach
+//   - pinned.go, pool.go: the pinned memory that bytes pass through: chunks for large pieces, and
+//     slots for bytes that fit a message
+//   - advance.go: one turn of all of them
 //
-// or
-//
-//	  together
-//	- get.go, pull.go: gets of this PE, and reads of bytes that another PE has announced
-//	- copies.go: copies between GPUs, on heaps of other PEs that are mapped here
-//	- arrival.go: messages that change GPU memory, in the order of their PE (progress.go)
-//	- heaps.go: the parts of heaps in GPU memory that NICs reach
-//	- pinned.go, pool.go: the pinned memory that bytes pass through, in chunks and slots
-//	- advance.go: one turn of all of them
-//
-// Package stream gives their work to the streams of this PE's GPU, by a Memory: work, marks, and
-// chores behind a mark. Stage does not own tokens, credit, order and the network: for those its
-// parts ask its Engine.
+// Package stream gives their work to the streams of this PE's GPU, through a Memory: copies and
+// stores; marks, by which the CPU sees which work a stream has carried out; and chores, what the
+// CPU does after a mark. Stage does not own tokens, credit, order and the network: for those its
+// parts call its Engine.
 //
 // Copy engines move the bytes that the fabric does not reach. A signal follows its bytes by the
-// order of a stream, and a quiet is answered when the stream has done the work before it. For a
-// larger put this PE sends a request to send, and the target reads the bytes, through chunks of
-// pinned memory (Stage, and docs/decisions/0009). If a NIC reaches GPU memory, larger puts and gets
-// are one-sided there too. The owner then flushes the bytes that a NIC has written before anything
-// acts on them, if the GPU needs that (heaps.go, and docs/decisions/0012).
+// order of a stream, and a PE replies to a flush when the stream has carried out the work before
+// it. For a larger put this PE sends a request to send, and the target reads the bytes, through
+// chunks of pinned memory (Stage, and docs/decisions/0009). If a NIC reaches GPU memory, larger
+// puts and gets are one-sided there too. The owner then flushes the bytes that a NIC has written
+// before anything acts on them, if the GPU needs that (heaps.go, and docs/decisions/0012).
 //
 // All methods but Undone and DriverCall are called with the engine's lock held, by whichever thread
 // has it, and none waits for a GPU. Any thread may call Undone and DriverCall: the words that they

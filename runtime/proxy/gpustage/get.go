@@ -14,8 +14,8 @@ import (
 )
 
 // gets are the gets of this PE with GPU memory at one side, by token. If NICs reach the other side,
-// a get is a pull. Otherwise a message asks the owner for the bytes, and they come in messages, or
-// by pulls of bytes that the owner announces.
+// a get is a one-sided read (a pull). Otherwise this PE requests the bytes with a message, and the
+// owner sends them in messages, or announces them with requests to send, and this PE reads them.
 type gets struct {
 	engine  Engine
 	named   mem.Named
@@ -36,20 +36,20 @@ type get struct {
 	pe        libshmem.PE
 	dest      unsafe.Pointer
 	n         uint64
-	left      uint64
-	copied    uint64 // of left, in stream.In
+	left      uint64 // bytes that are not in place
+	copied    uint64 // of left, those whose copy is in stream.In
 	desc      uintptr
 	reads     int    // reads from a lost PE that the provider has
 	ended     bool   // the PE was lost and the caller's status is set, but the provider still has reads
 	slot      uint16 // for bytes that come in a message; only with GPU memory
-	gpu       bool
+	gpu       bool   // dest is GPU memory
 	status    int32
 	err       error
 }
 
-// begin begins a get into a buffer, which is GPU memory if gpu. far says that the owner has to copy
-// the bytes.
-func (g *gets) begin(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, gpu, far bool, r *call.Request) call.Status {
+// begin begins a get into a buffer, which is GPU memory if gpu. ownerCopies: the owner has to copy
+// the bytes out of its GPU memory, because NICs do not reach them.
+func (g *gets) begin(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, gpu, ownerCopies bool, r *call.Request) call.Status {
 	var small uint16
 	if gpu {
 		var ok bool
@@ -60,7 +60,7 @@ func (g *gets) begin(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer
 	op, st := g.engine.Begin(UseGet, pe, r, n)
 	if t := op.Token; st == call.Done {
 		g.ops[t] = get{used: true, pe: pe, requestID: op.RequestID, dest: dest, n: n, left: n, desc: g.desc, slot: small, gpu: gpu}
-		st = g.request(t, offset, far)
+		st = g.request(t, offset, ownerCopies)
 	}
 	if st != call.Done {
 		if gpu {
@@ -72,10 +72,10 @@ func (g *gets) begin(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer
 	return call.Pending
 }
 
-// request starts a get: by a message if the other side has to copy, otherwise by reads.
-func (g *gets) request(t fabric.Token, offset libshmem.Offset, far bool) call.Status {
+// request starts a get: with a message if the owner has to copy the bytes, otherwise with reads.
+func (g *gets) request(t fabric.Token, offset libshmem.Offset, ownerCopies bool) call.Status {
 	o := &g.ops[t]
-	if !far {
+	if !ownerCopies {
 		op := fabric.RMA{PE: o.pe, Len: o.n}
 		op.Remote, op.Key = g.heaps.main[o.pe].At(offset)
 		g.heaps.Aim(&op, offset)
@@ -97,7 +97,8 @@ func (g *gets) request(t fabric.Token, offset libshmem.Offset, far bool) call.St
 	return st
 }
 
-// find returns the get that a reply of n bytes at its offset belongs to, or nil.
+// find returns the get that a reply with n bytes belongs to. It returns nil, and fails the job, if
+// there is no such get or the bytes are outside of it.
 func (g *gets) find(h *layout.Header, requestID uint32, n uint64) *get {
 	t := fabric.Token(requestID & 0xffff)
 	if t >= layout.Tokens || !g.ops[t].used || g.ops[t].requestID != requestID || uint32(g.ops[t].pe) != h.From {
@@ -112,7 +113,8 @@ func (g *gets) find(h *layout.Header, requestID uint32, n uint64) *get {
 	return o
 }
 
-// takeRequest begins to pull a part of a get that its owner announces.
+// takeRequest handles a request to send from the owner of a get: it begins to read the part of the
+// get's bytes that the request announces.
 func (g *gets) takeRequest(h *layout.Header, r *layout.RequestToSend) {
 	o := g.find(h, r.Get, r.N)
 	if o == nil {
@@ -124,7 +126,7 @@ func (g *gets) takeRequest(h *layout.Header, r *layout.RequestToSend) {
 	g.pulls.Start()
 }
 
-// takeData takes a small part of a get from a message.
+// takeData handles a message with a small part of a get's bytes: it puts them into place.
 func (g *gets) takeData(h *layout.Header, payload unsafe.Pointer, n int) {
 	o := g.find(h, h.Token, uint64(n))
 	if o == nil {
@@ -143,19 +145,21 @@ func (g *gets) takeData(h *layout.Header, payload unsafe.Pointer, n int) {
 	g.GotLater(h.Token, uint64(n))
 }
 
-// GotLater counts bytes of a get when the work that is in stream.In now is done.
+// GotLater counts n bytes of a get as in place when stream.In has carried out all work that is in
+// it now.
 func (g *gets) GotLater(requestID uint32, n uint64) {
 	g.ops[requestID&0xffff].copied += n
 	g.streams.Later(stream.In, stream.Chore{For: g, Token: requestID, Value: n})
 }
 
-// Follow does the one chore of gets: bytes are in place.
+// Follow does the one chore of gets, that of GotLater: bytes are in place.
 func (g *gets) Follow(c *stream.Chore) {
 	g.ops[c.Token&0xffff].copied -= c.Value
 	g.Got(c.Token, c.Value, 0)
 }
 
-// Got counts bytes of a get that are in place, or will not come.
+// Got counts n bytes of a get that are in place, or will not come: then status is not 0. After the
+// last byte the get is complete.
 func (g *gets) Got(requestID uint32, n uint64, status int32) {
 	t := fabric.Token(requestID & 0xffff)
 	o := &g.ops[t]
@@ -168,7 +172,8 @@ func (g *gets) Got(requestID uint32, n uint64, status int32) {
 	}
 }
 
-// end ends a get when all of it is in place, or will not come.
+// end completes a get, when all of its bytes are in place or will not come. If the provider still
+// reads from a lost PE, the token stays in use until LostRead.
 func (g *gets) end(t fabric.Token) {
 	o := &g.ops[t]
 	e := Ending{Status: o.status, Err: o.err}
@@ -187,13 +192,14 @@ func (g *gets) end(t fabric.Token) {
 	g.free(t, e)
 }
 
-// free gives a token back.
+// free completes a get whose memory is not in use any more, and frees its token.
 func (g *gets) free(t fabric.Token, e Ending) {
 	g.ops[t].used, g.ops[t].ended = false, false
 	g.engine.End(Op{Token: t}, e)
 }
 
-// drop gives up a get from a lost PE, if a token is one. Bytes that a stream has are waited for.
+// drop fails the get of a token, if it is one from a lost PE. The get is complete when the streams
+// have carried out its copies.
 func (g *gets) drop(t fabric.Token, pe libshmem.PE) {
 	o := &g.ops[t]
 	if !o.used || o.pe != pe || o.ended {
@@ -205,7 +211,8 @@ func (g *gets) drop(t fabric.Token, pe libshmem.PE) {
 	}
 }
 
-// LostRead says that the provider has ended a read from a lost PE.
+// LostRead notes that the provider has completed a read of a get from a lost PE. After the last one
+// the get's memory is free.
 func (g *gets) LostRead(requestID uint32) {
 	t := fabric.Token(requestID & 0xffff)
 	if o := &g.ops[t]; o.reads > 0 {

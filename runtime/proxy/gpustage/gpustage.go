@@ -12,7 +12,7 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// StreamQueue bounds the operations, besides marks, that an engine has in one stream. A driver
+// StreamQueue is the most operations, besides marks, that an engine has in one stream. A driver
 // blocks a caller that gives a stream more than its queue holds, which is some thousand.
 const StreamQueue = 576
 
@@ -20,7 +20,7 @@ const StreamQueue = 576
 type Config struct {
 	Chunk  uint64 // bytes of one chunk; 0: 1 MiB
 	Chunks int    // for incoming bytes, and as many for outgoing ones; 0: the constant Chunks
-	Alone  *Alone // nil: operations that Memory.Atomic cannot do are refused
+	Alone  *Alone // nil: atomic operations that Memory.Atomic cannot do are refused
 }
 
 // Stage has the GPU memory of an engine: that of this PE, and what is known of that of other PEs. A
@@ -46,10 +46,12 @@ type Stage struct {
 	writes   bool          // one-sided writes are usable
 	lost     []libshmem.PE // PEs to give up in the next turn
 
-	requested layout.Requests          // of the message that is being applied
-	pieces    []pullPiece              // of it
-	turns     [layout.MostPieces]uint8 // the pieces of it in the order of posting
-	after     layout.Header            // a signal of it
+	// Of the request to send that is being handled: its payload, where its pieces go, the pieces in
+	// the order of posting, and one signal of it.
+	requested layout.Requests
+	pieces    []pullPiece
+	turns     [layout.MostPieces]uint8
+	after     layout.Header
 
 	memory   stream.Memory // nil: this PE has no GPU
 	pinned   pinned
@@ -62,8 +64,8 @@ type Stage struct {
 	copies   *copies
 }
 
-// New makes a Stage for an engine. It moves this PE's GPU memory by m, and closes m in the end,
-// even if New fails. Without m it moves only GPU memory of other PEs.
+// New makes a Stage for an engine. The Stage moves this PE's GPU memory with m, and closes m in the
+// end, even if New fails. Without m it moves only bytes to and from GPU memory of other PEs.
 func New(e Engine, m stream.Memory, c Config) (*Stage, error) {
 	x := e.Shared()
 	s := &Stage{engine: e, state: x.State, peers: x.Peers, provider: x.Provider, memory: m}
@@ -98,8 +100,8 @@ func New(e Engine, m stream.Memory, c Config) (*Stage, error) {
 // user heap. It comes before Connect, if the GPU needs flushes.
 func (s *Stage) FlushBy(f func() error) { s.flushBy(func() { s.streams.Check(f()) }) }
 
-// Region returns the region of n bytes at p of this PE's heap. flush says that the GPU sees bytes
-// that a NIC writes there only after a flush.
+// Region returns the registration of n bytes at p of this PE's heap; nil: NICs do not reach them.
+// flush says that the GPU sees bytes that a NIC writes there only after a flush.
 func (s *Stage) Region(p unsafe.Pointer, n uint64) (r *fabric.Region, flush bool) {
 	return s.region(p, n), s.Flushing()
 }
@@ -107,8 +109,8 @@ func (s *Stage) Region(p unsafe.Pointer, n uint64) (r *fabric.Region, flush bool
 // Endpoint describes a PE's GPU memory to the others.
 type Endpoint struct {
 	Device  bool     // the user heap is GPU memory
-	Atomics uint64   // AtomicBits of the operations that the PE does there
-	Extents []Extent // parts that the fabric reaches; more may come
+	Atomics uint64   // the atomic operations that the PE supports there, by stream.AtomicBit
+	Extents []Extent // parts that the fabric reaches; messages may announce more later
 	Flushes bool     // the PE has to flush writes of the fabric there
 }
 
@@ -124,9 +126,9 @@ func (s *Stage) Endpoint() Endpoint {
 func (s *Stage) Connect(all []Endpoint) {
 	x := s.engine.Shared()
 	s.writes = x.PutMax > layout.MaxPut
-	far := make([]progress, len(all))
-	s.arrivals.Connect(far)
-	s.pulls.Connect(far)
+	perPE := make([]progress, len(all))
+	s.arrivals.Connect(perPE)
+	s.pulls.Connect(perPE)
 	s.departs.Connect(len(all))
 	s.copies.Connect(len(all))
 	s.pinned.connect(len(all))
@@ -139,8 +141,8 @@ func (s *Stage) Connect(all []Endpoint) {
 	}
 }
 
-// Map says where the user heap of pe is mapped in this process for copies between GPUs, which then
-// replace the fabric. It comes after Connect.
+// Map sets where the user heap of pe is mapped in this process. From then on copies between the
+// GPUs replace the fabric. It comes after Connect.
 func (s *Stage) Map(pe libshmem.PE, heap unsafe.Pointer) {
 	s.copies.Map(pe, heap, s.owners[pe].sets())
 	s.departs.Keep(pe)
@@ -156,7 +158,7 @@ func (s *Stage) Close() error {
 	return err
 }
 
-// Does reports whether a PE does an atomic operation on its user heap.
+// Does reports whether a PE supports an atomic operation on its user heap.
 func (s *Stage) Does(pe libshmem.PE, op fabric.Op, width uint8) bool {
 	return s.owners.refuse(pe, 0, op, width) == nil
 }

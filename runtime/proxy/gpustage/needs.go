@@ -18,7 +18,7 @@ type Shared struct {
 	// Provider registers memory. Its capabilities are Caps.
 	Provider fabric.Provider
 	Caps     fabric.Caps
-	Named    mem.Named     // the segment of this PE, as messages name it
+	Named    mem.Named     // finds the memory of this PE to which messages refer
 	Region   fabric.Region // of the segment
 	// Known when the engine is connected: the memory of each PE, and the most bytes that a put
 	// takes at once, which is layout.MaxPut if all puts are messages.
@@ -48,28 +48,30 @@ const (
 // Op names an operation that has begun.
 type Op struct {
 	Token     fabric.Token // of its record; 0: UseStore, which has none
-	RequestID uint32       // names it in replies; 0: no answer comes
+	RequestID uint32       // names it in replies; 0: no reply comes
 	Parity    uint8        // of the generation that waits for it; only of UseStore
 }
 
-// Ending reports how much of an operation has ended, and with which status.
+// Ending says who need not wait for an operation any more, and with which status it completed.
 type Ending struct {
 	Phase  Phase
-	Status int32 // for its request; 0: it had its effect
+	Status int32 // for its request; 0: it succeeded
 	Err    error // the reason of a status, for the request or, if the caller has its status already, for quiets
 }
 
-// Phase is a step of the end of an operation.
+// Phase is a step in the completion of an operation.
 type Phase uint8
 
 const (
 	// Over: neither a caller nor a quiet waits for the operation any more, and its memory is free.
 	Over Phase = iota
-	// CallerDone: as Over, but the provider may still use the memory. Over comes later.
+	// CallerDone: neither a caller nor a quiet waits any more, but the provider may still use the
+	// memory. Over comes later.
 	CallerDone
 	// SourceFree: the caller may reuse the source. Quiets still wait.
 	SourceFree
-	// Waits: its message did not leave. Its memory is free until the engine calls Leave again.
+	// Waits: its message found no room. The engine ends the registration of its memory, and calls
+	// Leave again later.
 	Waits
 	// NotBegun: the operation could not begin, and its caller learns that from a status.
 	NotBegun
@@ -97,7 +99,8 @@ const (
 	Keep
 )
 
-// Engine is the engine of a Stage. Its methods are called with its lock held, by the thread that
+// Engine is what a Stage needs of its engine. The methods are called with its lock held, by the
+// thread that
 // has called the Stage. Headers and texts are passed by value, because a value passed to an
 // interface by its address would be allocated.
 type Engine interface {
@@ -107,7 +110,7 @@ type Engine interface {
 	// wait for the operation. Quiets wait for each put, copy and store. Pending: earlier operations
 	// on the PE come first, and the engine calls Leave later. Again, Failed: it has not begun.
 	Begin(use Use, pe libshmem.PE, r *call.Request, n uint64) (Op, call.Status)
-	// End reports the progress of an operation that ends: see Ending.
+	// End completes an operation, or one step of it: see Phase.
 	End(o Op, e Ending)
 
 	// May reports whether an operation of n bytes on a PE that is not begun, or that has no record,
@@ -119,18 +122,19 @@ type Engine interface {
 	// Apply performs a message on main memory. False: it requests a change that is refused.
 	Apply(h *layout.Header, payload unsafe.Pointer, n int) bool
 
-	// RegisterLocal registers n bytes of a caller's memory for an operation until it is over, or a
-	// copy of them; into: the operation reads into them.
+	// RegisterLocal registers n bytes of a caller's memory, or a copy of them, until the operation
+	// is complete. It returns where the operation finds its bytes. into: the operation writes them.
 	RegisterLocal(t fabric.Token, at unsafe.Pointer, n uint64, into bool) (unsafe.Pointer, fabric.Region, error)
-	// Read posts a one-sided read. The engine calls Landed at its end.
+	// Read posts a one-sided read. The engine calls Stage.Landed when it is complete.
 	Read(pe libshmem.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, call.Status)
 	// Lost returns why a PE was lost; nil: it was not.
 	Lost(pe libshmem.PE) error
-	// Fail notes and returns the reason of a Failed.
+	// Fail stores the reason of a Failed, and returns that status.
 	Fail(err error) call.Status
 }
 
-// keep sends a message without a payload, at once or as soon as there is room.
+// keep sends a message without a payload, now or as soon as there is room. t is the operation for
+// whose quiet the message counts, or 0.
 func keep(e Engine, t fabric.Token, pe libshmem.PE, h layout.Header) {
 	e.Send(Message{Token: t, PE: pe, Header: h, NoRoom: Keep})
 }

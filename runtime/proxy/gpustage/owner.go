@@ -22,12 +22,14 @@ func (o *owner) sets() bool { return o.atomics&stream.OwnerAlone == 0 }
 // owners are the PEs as owners of their heaps.
 type owners []owner
 
-// far reports whether an offset of a PE's heap is GPU memory.
-func (o owners) far(pe libshmem.PE, offset libshmem.Offset) bool { return offset >= 0 && o[pe].device }
+// onGPU reports whether an offset of a PE's heap is GPU memory.
+func (o owners) onGPU(pe libshmem.PE, offset libshmem.Offset) bool {
+	return offset >= 0 && o[pe].device
+}
 
 // refuse returns the error of an atomic operation that the owner of the memory cannot do.
 func (o owners) refuse(pe libshmem.PE, offset libshmem.Offset, op fabric.Op, width uint8) error {
-	if !o.far(pe, offset) || o[pe].atomics&stream.AtomicBit(op, width) != 0 {
+	if !o.onGPU(pe, offset) || o[pe].atomics&stream.AtomicBit(op, width) != 0 {
 		return nil
 	}
 	return fmt.Errorf("atomic operation %d on %d bytes of GPU memory of PE %d: its driver cannot do it in a stream, and kernels change the memory too "+

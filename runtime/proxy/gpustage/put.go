@@ -10,9 +10,9 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// puts are the puts of this PE with GPU memory at one side that no NIC can do, by token. Bytes of
-// GPU memory depart through pinned memory. For bytes of main memory a request to send goes out, and
-// the target reads them where they are.
+// puts are the puts of this PE with GPU memory at one side that no NIC can carry out, by token.
+// Bytes of GPU memory are copied to pinned memory and sent from there (departures). For bytes of
+// main memory the PE sends a request to send, and the target reads them where they are.
 type puts struct {
 	engine  Engine
 	named   mem.Named
@@ -28,13 +28,13 @@ type puts struct {
 // put is a put under way, or one that is queued.
 type put struct {
 	requestID uint32 // names it in replies
-	requested bool   // the target reads the bytes
+	requested bool   // a request to send was sent for main memory, and the target reads it
 	pe        libshmem.PE
 	epoch     uint64
 	local     unsafe.Pointer
 	offset    libshmem.Offset
 	n         uint64
-	then      bool
+	then      bool          // a signal follows the bytes:
 	after     layout.Header // the signal
 }
 
@@ -68,7 +68,8 @@ func (p *puts) source(t fabric.Token) (local unsafe.Pointer, n uint64) {
 	return o.local, o.n
 }
 
-// leave starts a put whose turn has come.
+// leave starts a put that need not wait for earlier operations. gpu says that the source is GPU
+// memory.
 func (p *puts) leave(t fabric.Token, gpu bool) call.Status {
 	o := &p.ops[t]
 	if !gpu {
@@ -86,7 +87,8 @@ func (p *puts) leave(t fabric.Token, gpu bool) call.Status {
 	return call.Done
 }
 
-// announce sends a request to send for main memory. Its token is that of the put.
+// announce sends a request to send for the bytes of a put from main memory, which it registers if
+// it has to. The reply will carry the put's requestID.
 func (p *puts) announce(t fabric.Token) call.Status {
 	o := &p.ops[t]
 	region, source := p.heap, o.local
@@ -105,7 +107,7 @@ func (p *puts) announce(t fabric.Token) call.Status {
 	return st
 }
 
-// finished ends a put whose bytes the target has read.
+// finished completes a put from main memory, whose bytes the target has read or could not read.
 func (p *puts) finished(h *layout.Header) {
 	t := fabric.Token(h.Token & 0xffff)
 	if t >= layout.Tokens || !p.ops[t].requested || p.ops[t].requestID != h.Token || uint32(p.ops[t].pe) != h.From {
@@ -116,7 +118,7 @@ func (p *puts) finished(h *layout.Header) {
 	p.engine.End(Op{Token: t}, readEnd(h))
 }
 
-// drop ends a put from main memory to a lost PE, if a token is one.
+// drop fails the put of a token, if it is one from main memory to a lost PE.
 func (p *puts) drop(t fabric.Token, pe libshmem.PE) {
 	if o := &p.ops[t]; o.pe == pe && o.requested {
 		o.requested = false
