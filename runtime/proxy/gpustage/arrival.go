@@ -1,13 +1,13 @@
 package gpustage
 
-// Arrivals are the messages that change GPU memory, or that have to follow one that does. They are
-// applied in the order of the PE that sent them.
+// Arrivals are the messages of other PEs that change GPU memory, or that have to follow one that
+// does.
 //
-// Messages of one PE take effect in their order, as they do on main memory. On GPU memory that is
-// the order of one stream: bytes, signals and elements are put into it as their messages come,
-// without a wait. A message waits only for bytes of earlier requests to send that have not come
-// yet, for an atomic operation that takes more than one step, and, if the CPU has to apply it, for
-// the stream.
+// Messages of one PE take effect in the order of posting, as they do on main memory. On GPU memory
+// that is the order of one stream: bytes, signals and elements are put into it as their messages
+// come, without a wait. A message waits only for bytes of earlier requests to send that have not
+// come yet, for an atomic operation that takes more than one step, and, if the CPU has to apply it,
+// for the stream.
 //
 // arrivals owns the messages that wait, and the atomic operations that are under way. It does not
 // own the streams, the slots for bytes, and the reads of announced bytes, whose progress it reads.
@@ -36,9 +36,9 @@ type arrivals struct {
 	in      []arrivalPeer
 	busy    []libshmem.PE   // PEs whose messages wait, or may have to
 	kept    *early.Messages // the waiting messages, by PE and number
-	joined  []byte          // header and payload of one message
+	joined  []byte          // header and payload of the message that hold keeps
 	part    layout.Header   // the part of a message that is applied to main memory
-	words   words
+	words   words           // words under change by atomic operations in steps
 }
 
 // arrivalPeer is the messages of one PE. Each waits for the bytes of all earlier requests to send.
@@ -46,7 +46,7 @@ type arrivalPeer struct {
 	*progress
 	held     fifo.Queue[waitingMessage]
 	changing bool // the first waiting message is an atomic operation in steps, under way
-	underway int  // the first waiting messages, so many of them, are atomic operations in stream.Word
+	underway int  // this many of the first waiting messages are atomic operations in stream.Word
 	listed   bool // the PE is in busy
 
 	epoch     uint32 // token of its last put that was copied
@@ -60,8 +60,8 @@ type waitingMessage struct {
 	n      uint32 // bytes of payload
 }
 
-// newArrivals returns the arrivals of an engine. gpu says that the user heap is GPU memory. Then
-// slots are pinned memory, and alone may be given.
+// newArrivals returns the arrivals of an engine. gpu says that this PE's user heap is GPU memory.
+// Only then are slots, pinned memory for bytes of messages, and alone used; alone may be nil.
 func newArrivals(e Engine, s *stream.Set, x *heaps, gpu bool, slots *pool, alone *Alone) *arrivals {
 	shared := e.Shared()
 	return &arrivals{engine: e, named: shared.Named, streams: s, heaps: x, gpu: gpu, peers: shared.Peers, slots: slots, kept: early.New(layout.MessageSize), words: words{alone: alone}}
@@ -77,43 +77,43 @@ func (a *arrivals) Connect(all []progress) {
 
 // The chores of arrivals.
 const (
-	giveSlot  = iota + 1 // bytes are in place
-	sendReply            // an operation with an answer is done
-	sendValue            // a value is in a slot, and is the answer
-	wordRead             // a word has been read, to be changed
-	changed              // a stream has done an atomic operation
+	giveSlot  = iota + 1 // bytes are in place: their slot is free
+	sendReply            // the work of a request is complete: send the reply
+	sendValue            // a value is in a slot: send it as the reply
+	wordRead             // the word of an atomic operation in steps is in a slot
+	changed              // stream.Word has carried out an atomic operation
 )
 
-// Follow does a chore.
+// Follow does a chore, one of those above.
 func (a *arrivals) Follow(c *stream.Chore) {
 	switch c.What {
 	case giveSlot:
 		a.slots.Give(c.Index)
 	case sendReply:
-		a.answer(libshmem.PE(c.PE), c.Token, c.Value)
+		a.reply(libshmem.PE(c.PE), c.Token, c.Value)
 	case sendValue:
-		a.answerFrom(c)
+		a.replyFrom(c)
 	case wordRead:
 		a.endWord(c)
 	case changed:
 		if c.Index != noPiece {
-			a.answerFrom(c)
+			a.replyFrom(c)
 		}
 		a.in[c.PE].underway--
-		a.letThrough(libshmem.PE(c.PE))
+		a.removeFirst(libshmem.PE(c.PE))
 	}
 }
 
-// answer sends the reply to a PE's request with a token.
-func (a *arrivals) answer(pe libshmem.PE, token uint32, value uint64) {
+// reply sends the reply to a PE's request with that token.
+func (a *arrivals) reply(pe libshmem.PE, token uint32, value uint64) {
 	keep(a.engine, 0, pe, layout.Header{Kind: layout.KindReply, Token: token, Operand: value})
 }
 
-// answerFrom answers with the value in a slot.
-func (a *arrivals) answerFrom(c *stream.Chore) {
+// replyFrom sends the reply to a request with the value in a slot, which it frees.
+func (a *arrivals) replyFrom(c *stream.Chore) {
 	value := mem.Load(a.slots.At(c.Index), int(c.Width))
 	a.slots.Give(c.Index)
-	a.answer(libshmem.PE(c.PE), c.Token, value)
+	a.reply(libshmem.PE(c.PE), c.Token, value)
 }
 
 // Apply applies a message or keeps it. It returns false for a message that neither changes GPU
@@ -131,7 +131,8 @@ func (a *arrivals) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	return true
 }
 
-// hold keeps a message until the ones before it have been applied.
+// hold copies a message to the waiting ones of its PE. Advance applies it when the messages before
+// it, and the bytes announced before it, are in place.
 func (a *arrivals) hold(l *arrivalPeer, h *layout.Header, payload unsafe.Pointer, n int) {
 	if a.joined == nil {
 		a.joined = make([]byte, layout.MessageSize)
@@ -149,7 +150,8 @@ func (a *arrivals) hold(l *arrivalPeer, h *layout.Header, payload unsafe.Pointer
 
 var _ [early.BlockSize - layout.HeaderSize]struct{} // the beginning of a kept message has its header
 
-// header returns the header of a waiting message, which may be changed.
+// header returns the header of a waiting message. The caller may change it: perform reduces a
+// message to the part that is left.
 func (a *arrivals) header(pe libshmem.PE, m *waitingMessage) *layout.Header {
 	return (*layout.Header)(unsafe.Pointer(unsafe.SliceData(a.kept.Begin(uint32(pe), m.number))))
 }
@@ -165,8 +167,8 @@ func (a *arrivals) performWaiting(l *arrivalPeer, pe libshmem.PE, m *waitingMess
 	return a.perform(l, h, unsafe.Pointer(&message[layout.HeaderSize]), int(m.n), true)
 }
 
-// Listen adds a PE to those that each turn checks, if work for it is not finished, until none of
-// its messages waits. Until then C leaves its messages to Go.
+// Listen adds a PE to busy, the PEs that Advance checks in each turn, if work for its messages is
+// not complete. Until it is, C leaves the messages of that PE to Go.
 func (a *arrivals) Listen(pe libshmem.PE) {
 	if l := &a.in[pe]; !l.listed && a.unfinished(l) {
 		l.listed = true
@@ -175,12 +177,13 @@ func (a *arrivals) Listen(pe libshmem.PE) {
 	}
 }
 
-// unfinished reports whether work for messages of a PE is not finished.
+// unfinished reports whether messages of a PE wait, bytes that it announced have not come, or
+// stream.In has not carried out work for it.
 func (a *arrivals) unfinished(l *arrivalPeer) bool {
 	return l.held.Len() > 0 || l.Pulls.Open() || l.Issued > a.streams.Passed(stream.In)
 }
 
-// Advance applies waiting messages that are now in sequence.
+// Advance applies the waiting messages of each busy PE that need not wait any more, in their order.
 func (a *arrivals) Advance() {
 	if len(a.busy) > 0 {
 		a.words.begin()
@@ -202,7 +205,7 @@ func (a *arrivals) Advance() {
 			if l.underway > 0 || !a.performWaiting(l, pe, m) {
 				break
 			}
-			a.letThrough(pe)
+			a.removeFirst(pe)
 		}
 		if a.unfinished(l) {
 			still = append(still, pe)
@@ -215,13 +218,15 @@ func (a *arrivals) Advance() {
 	a.words.end(a.streams.Passed(stream.In))
 }
 
-// Wants reports whether an operation waits for Alone, which another engine has.
+// Wants reports whether an atomic operation in steps waits because another engine of this PE holds
+// Alone.
 func (a *arrivals) Wants() bool { return a.words.wants }
 
-// Busy returns how many PEs have waiting messages.
+// Busy returns how many PEs have messages whose work is not complete.
 func (a *arrivals) Busy() int { return len(a.busy) }
 
-// Atomics returns the atomic operations that this PE does for others on its GPU memory.
+// Atomics returns the atomic operations that this PE carries out for others on its GPU memory, by
+// stream.AtomicBit.
 func (a *arrivals) Atomics() uint64 {
 	if a.words.alone != nil {
 		return stream.AllAtomics | stream.OwnerAlone
@@ -256,7 +261,8 @@ func (a *arrivals) Rest() error {
 	return nil
 }
 
-func (a *arrivals) letThrough(pe libshmem.PE) {
+// removeFirst removes the first waiting message of a PE, which has been applied.
+func (a *arrivals) removeFirst(pe libshmem.PE) {
 	l := &a.in[pe]
 	a.kept.Forget(uint32(pe), l.held.Pop().number)
 	l.Kept.Done++

@@ -11,15 +11,15 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// perform carries out a message, or puts its work into a stream. False: not now. It may reduce the
-// message to the part that is left.
+// perform carries out a message, or puts its work into a stream. False: not now; then h may have
+// been reduced to the part that is left. waits says that h is the first waiting message of its PE.
 func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Pointer, n int, waits bool) bool {
 	a.streams.Runs(backlog.CallCame, libshmem.PE(h.From))
 	if h.Kind == layout.KindFlush {
 		if a.streams.Passed(stream.In) < l.Issued {
 			a.streams.Later(stream.In, stream.Chore{For: a, What: sendReply, PE: h.From, Token: h.Token})
 		} else {
-			a.answer(libshmem.PE(h.From), h.Token, 0)
+			a.reply(libshmem.PE(h.From), h.Token, 0)
 		}
 		return true
 	}
@@ -72,20 +72,21 @@ func signalOnly(h *layout.Header) {
 	h.Offset, h.Extra = libshmem.Offset(h.Extra), 0
 }
 
-// did notes that work for a PE is in stream.In.
-func (a *arrivals) did(l *arrivalPeer) {
+// noteIssued notes that stream.In has work for a PE, which later work of the PE may have to follow.
+func (a *arrivals) noteIssued(l *arrivalPeer) {
 	l.Issued = a.streams.Last(stream.In)
 }
 
-// stored is did for stores, which later bytes of the PE may have to follow.
-func (a *arrivals) stored(l *arrivalPeer) {
+// noteStored is noteIssued for stores, which later bytes of the PE may have to follow.
+func (a *arrivals) noteStored(l *arrivalPeer) {
 	l.Stored = a.streams.Next(stream.In)
-	a.did(l)
+	a.noteIssued(l)
 }
 
-// copyPayload puts the bytes of a message into place, through a slot, because the next message
-// needs the receive buffer. They go ahead of the signals of other puts, unless a fence may lie
-// between: a copy between two stores would part them.
+// copyPayload has the stream copy the bytes of a message into place, through a slot, because the
+// next message needs the receive buffer. The copy may go ahead of the signals of other puts, unless
+// a fence may lie between: a copy between two stores would split the driver call for them. False:
+// no slot.
 func (a *arrivals) copyPayload(l *arrivalPeer, h *layout.Header, payload unsafe.Pointer, n int) bool {
 	at := a.named.Target(h, h.Offset, uint64(n))
 	if at == nil {
@@ -93,7 +94,7 @@ func (a *arrivals) copyPayload(l *arrivalPeer, h *layout.Header, payload unsafe.
 	}
 	if a.streams.Storable(at, n) {
 		a.streams.StoreWords(stream.In, at, payload, n)
-		a.stored(l)
+		a.noteStored(l)
 		return true
 	}
 	i, ok := a.slots.Take()
@@ -108,12 +109,13 @@ func (a *arrivals) copyPayload(l *arrivalPeer, h *layout.Header, payload unsafe.
 	}
 	l.epoch, l.epochMark = h.Token, next
 	a.streams.CopyBytes(stream.In, at, slot, uint64(n))
-	a.did(l)
+	a.noteIssued(l)
 	a.streams.Later(stream.In, stream.Chore{For: a, What: giveSlot, Index: i})
 	return true
 }
 
-// storeGPU stores an element. If it is aligned, readers see all of it at once.
+// storeGPU stores an element in GPU memory: with one store of the stream if it has 4 or 8 bytes and
+// is aligned, so that readers see all of it at once, and as bytes otherwise.
 func (a *arrivals) storeGPU(l *arrivalPeer, h *layout.Header) bool {
 	w := h.Width
 	if w == 0 || w > 8 || w&(w-1) != 0 {
@@ -123,7 +125,7 @@ func (a *arrivals) storeGPU(l *arrivalPeer, h *layout.Header) bool {
 	if w >= 4 && h.Offset&libshmem.Offset(w-1) == 0 {
 		if at := a.named.Target(h, h.Offset, uint64(w)); at != nil {
 			a.streams.Write(stream.In, at, w, h.Operand)
-			a.stored(l)
+			a.noteStored(l)
 		}
 		return true
 	}
@@ -131,7 +133,9 @@ func (a *arrivals) storeGPU(l *arrivalPeer, h *layout.Header) bool {
 	return a.copyPayload(l, h, unsafe.Pointer(&value), int(w))
 }
 
-// changeWord does an atomic operation, in one step if a stream can do that.
+// changeWord carries out an atomic operation or the update of a signal on GPU memory, through
+// streams. False: not now. Operations that stream.Word or several steps have to do wait as messages
+// first.
 func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, waits bool) bool {
 	at := a.named.Word(h, h.Offset, h.Width)
 	if at == nil {
@@ -147,7 +151,7 @@ func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, waits bool) bool
 			return false
 		}
 		a.streams.Copy(stream.In, a.slots.At(i), at, uint64(h.Width))
-		a.did(l)
+		a.noteIssued(l)
 		a.streams.Later(stream.In, stream.Chore{For: a, What: sendValue, Index: i, Width: h.Width, PE: h.From, Token: h.Token})
 	case a.words.alone != nil:
 		// Only for the first waiting message, because the end of the word searches there.
@@ -157,7 +161,7 @@ func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, waits bool) bool
 		return false
 	case h.Op == fabric.OpSet:
 		a.streams.Write(stream.In, at, h.Width, h.Operand)
-		a.stored(l)
+		a.noteStored(l)
 		if h.Fetch != 0 {
 			a.streams.Later(stream.In, stream.Chore{For: a, What: sendReply, PE: h.From, Token: h.Token})
 		}

@@ -15,21 +15,22 @@ import (
 // Atomic operations that a stream can do have a stream of their own. They may be kernels, and such
 // a kernel waits while the program's kernels fill the GPU. Signals and bytes of other PEs must not
 // wait for it, because a kernel of the program may wait for one of them. Such an operation is put
-// into the stream when earlier messages of its PE are done. Later messages of the PE wait until it
-// is done, except further operations of this kind.
+// into the stream when earlier messages of its PE are complete. Later messages of the PE wait until
+// it is complete, except further operations of this kind.
 //
-// An operation that no stream can do is done in three steps: the word is copied to main memory, the
-// new value is computed, and it is stored. That is atomic while nothing else changes the word
-// (Alone). All operations that wait for the same word are done on one copy of it.
+// An operation that no stream can do takes three steps: a stream copies the word to main memory,
+// the CPU computes the new value, and the stream stores it. That is atomic while nothing else
+// changes the word (Alone). All operations that wait for the same word are done on one copy of it.
 
-// takesPlace reports whether a message is an operation for stream.Word.
+// takesPlace reports whether a message is an atomic operation that stream.Word carries out, for
+// which a kernel may need a place on the GPU.
 func (a *arrivals) takesPlace(h *layout.Header) bool {
 	return h.Kind == layout.KindAMO && h.Offset >= 0 && a.gpu && h.Op <= fabric.OpFetchXor &&
 		a.streams.Atomics()&stream.AtomicBit(h.Op, h.Width) != 0
 }
 
-// changeByStream puts the first waiting message of a PE that is not under way into stream.Word.
-// False: not now.
+// changeByStream puts an atomic operation, the first waiting message of a PE that is not under way,
+// into stream.Word. False: not now, because earlier work is not complete or there is no room.
 func (a *arrivals) changeByStream(l *arrivalPeer, h *layout.Header) bool {
 	if a.streams.Full(stream.Word) || a.streams.Passed(stream.In) < l.Issued {
 		return false
@@ -54,10 +55,10 @@ func (a *arrivals) changeByStream(l *arrivalPeer, h *layout.Header) bool {
 	return true
 }
 
-// Alone is shared by the engines of a PE. It makes their atomic operations on its GPU memory, done
-// by reading, computing and writing, atomic together. It may only be given if only these engines
-// change words atomically: no kernel, and no PE that loads and stores there. Engines that copy to
-// the heap leave such operations to the owner.
+// Alone is a lock that the engines of a PE share. It makes their atomic operations on the PE's GPU
+// memory, which read, compute and write, atomic together. A Stage may be given one only if only
+// these engines change words atomically: no kernel does, and no PE that loads and stores there. PEs
+// that copy to the heap leave such operations to the owner.
 type Alone struct{ taken atomic.Bool }
 
 // maxWords caps the words under change at a time.
@@ -69,8 +70,8 @@ type words struct {
 	alone *Alone // nil: operations that no stream can do are refused
 	all   []word
 	mine  bool   // this engine holds alone
-	until uint64 // mark of stream.In that has to pass before alone is given back
-	fresh bool   // this turn may take alone and begin words
+	until uint64 // mark of stream.In that has to pass before alone is released
+	fresh bool   // this turn may take alone and begin to change words
 	wants bool   // this engine waits for another one to release alone
 }
 
@@ -81,14 +82,16 @@ type word struct {
 	slot  uint16
 }
 
-// begin starts a turn in which messages wait.
+// begin is called at the beginning of a turn in which messages wait: this turn may take Alone,
+// unless an earlier one holds it still.
 func (w *words) begin() {
 	if w.alone != nil && !w.mine {
 		w.fresh = true
 	}
 }
 
-// may reports whether an operation on a word may begin now.
+// may reports whether an atomic operation in steps may begin on a word now: this engine holds
+// Alone, or gets it, and no operation under way changes the word.
 func (w *words) may(at unsafe.Pointer, width uint8) bool {
 	if !w.mine && w.fresh {
 		if w.wants = !w.alone.taken.CompareAndSwap(false, true); !w.wants {
@@ -102,18 +105,19 @@ func (w *words) may(at unsafe.Pointer, width uint8) bool {
 	}
 	for i := range w.all {
 		if o := &w.all[i]; o.at != nil && overlap(o.at, o.width, at, width) {
-			return false // it is done with the operation that is under way, or after it
+			return false // endWord does it, too, or it begins after that
 		}
 	}
 	return true
 }
 
+// overlap reports whether n bytes at a and m bytes at b overlap.
 func overlap(a unsafe.Pointer, n uint8, b unsafe.Pointer, m uint8) bool {
 	return uintptr(a) < uintptr(b)+uintptr(m) && uintptr(b) < uintptr(a)+uintptr(n)
 }
 
-// end ends a turn. It gives Alone back when all words have been stored; passed is the last mark
-// that stream.In has passed.
+// end is called at the end of a turn. It releases Alone if all words under change have been stored;
+// passed is the last mark that stream.In has passed.
 func (w *words) end(passed uint64) {
 	w.fresh = false
 	if !w.mine || passed < w.until {
@@ -128,7 +132,8 @@ func (w *words) end(passed uint64) {
 	w.alone.taken.Store(false)
 }
 
-// beginWord begins the first waiting message of a PE, if that is possible now.
+// beginWord begins an atomic operation in steps, the first waiting message of a PE, if that is
+// possible now: it has a stream copy the word to a slot. endWord goes on.
 func (a *arrivals) beginWord(l *arrivalPeer, h *layout.Header, at unsafe.Pointer) {
 	w := &a.words
 	if !w.may(at, h.Width) {
@@ -139,14 +144,15 @@ func (a *arrivals) beginWord(l *arrivalPeer, h *layout.Header, at unsafe.Pointer
 		return
 	}
 	a.streams.Copy(stream.In, a.slots.At(i), at, uint64(h.Width))
-	a.did(l)
+	a.noteIssued(l)
 	l.changing = true
 	w.all = append(w.all, word{at, h.Width, i})
 	a.streams.Later(stream.In, stream.Chore{For: a, What: wordRead, Index: uint16(len(w.all) - 1), PE: h.From})
 }
 
-// endWord is called when the value of a word has been read. It does the PE's operation, and other
-// waiting operations that are first for their PEs and change the same word.
+// endWord is called when a stream has copied a word to a slot. It does on the value the PE's atomic
+// operation, and the waiting operations on the same word that are first for their PEs. Then it has
+// the stream store the new value, and adds the replies behind that store.
 func (a *arrivals) endWord(c *stream.Chore) {
 	w := &a.words.all[c.Index]
 	var old uint64
@@ -154,7 +160,7 @@ func (a *arrivals) endWord(c *stream.Chore) {
 	a.slots.Give(w.slot)
 	value := old
 	a.in[c.PE].changing = false
-	a.streams.Fresh(stream.In) // because of the store below, which the answers have to follow
+	a.streams.Fresh(stream.In) // because of the store below, which the replies have to follow
 	for _, pe := range a.busy {
 		l := &a.in[pe]
 		for l.held.Len() > 0 && l.underway == 0 && !l.changing {
@@ -168,7 +174,7 @@ func (a *arrivals) endWord(c *stream.Chore) {
 			if h.Fetch != 0 {
 				a.streams.Later(stream.In, stream.Chore{For: a, What: sendReply, PE: h.From, Token: h.Token, Value: old})
 			}
-			a.letThrough(pe)
+			a.removeFirst(pe)
 		}
 	}
 	a.streams.Runs(backlog.CallCame, libshmem.PE(c.PE))

@@ -13,7 +13,8 @@ import (
 	"libshmem/runtime/proxy/fifo"
 )
 
-// Quick is the program's own context of the GPU, in which kernels start at once.
+// Quick is the program's own context of the GPU, in which the kernels of atomic operations start at
+// once beside those of the program.
 type Quick struct {
 	Dev     Device
 	Kernels Kernels
@@ -48,11 +49,11 @@ type race struct {
 	late     fifo.Queue[racer] // done by apart, and still in quick
 	slow     fifo.Queue[racer] // done, gone from quick, and still in apart
 	gaveQ    uint64            // operations that quick was given
-	gaveA    uint64
-	markedA  uint64 // of gaveA, those with a mark behind them
+	gaveA    uint64            // operations that apart was given
+	markedA  uint64            // of gaveA, those with a mark behind them
 	ends     fifo.Queue[raceEnd]
-	lastMark uint64
-	passed   uint64
+	lastMark uint64    // of those that mark returned
+	passed   uint64    // the last mark all of whose operations are done
 	done     uint64    // operations done so far
 	ever     uint64    // operations that came so far
 	seen     uint64    // quick's mark at the last check
@@ -60,25 +61,27 @@ type race struct {
 
 	patience time.Duration // the constant, except in tests
 
-	give   chan gpu.Atomic
-	over   chan struct{}
+	give   chan gpu.Atomic // operations for run to submit to quick
+	over   chan struct{}   // closed at the end of run
 	failed atomic.Pointer[error]
 }
 
-// claim is a claim word that no operation in a stream uses.
+// claim is a word of the GPU by which two kernels agree which of them does an operation. No
+// operation in a stream uses it.
 type claim struct {
 	at   gpu.Address
-	free uint64
+	free uint64 // its value while it is free
 }
 
-// racer is an operation with its numbers in the two streams; 0: that stream was not given it.
+// racer is an atomic operation with its numbers in the two streams, q in quick and a in apart; 0:
+// that stream was not given it.
 type racer struct {
 	gpu.Atomic
 	q, a    uint64
 	changes bool // done without a kernel
 }
 
-// raceEnd is a mark behind that many operations.
+// raceEnd is a mark that has passed when the first ops operations are done.
 type raceEnd struct{ mark, ops uint64 }
 
 const (
@@ -88,7 +91,8 @@ const (
 	// caller that gives it more.
 	quickMost = StreamQueue
 	// markEach is the number of operations that quick may do in a row before its mark shows it.
-	markEach  = 16
+	markEach = 16
+	// apartMost bounds the operations in apart.
 	apartMost = StreamQueue
 	// raceClaims is enough for the operations that are under way, that are done and in quick,
 	// and that are done and in apart.
@@ -96,7 +100,8 @@ const (
 	claimBytes = 8 * (raceClaims + 1) // with a word for the first use of the kernels
 )
 
-// newRace uses each kernel of quick once, which loads it.
+// newRace makes a race between the stream apart and a new stream in the context in. It uses each
+// kernel of the new stream once, which loads it.
 func newRace(dev Device, kernels Kernels, apart *cudaStream, in Quick) (_ *race, err error) {
 	r := &race{patience: patience, in: in, apart: apart, dev: dev, kernel: kernels, give: make(chan gpu.Atomic, quickMost), over: make(chan struct{})}
 	guard.Go("quick atomic operations of the GPU", r.run)
@@ -162,7 +167,8 @@ func (r *race) run() {
 	}
 }
 
-// progress reads how far the streams are. Operations with which quick makes no progress go to the
+// progress reads the marks of the two streams, moves the operations that are done out of ops, and
+// frees claims that neither stream uses. Operations on which quick makes no progress go to the
 // other context.
 func (r *race) progress(now time.Time) error {
 	q, a := atomic.LoadUint64(&r.marks[0]), atomic.LoadUint64(&r.marks[1])
@@ -218,7 +224,7 @@ func (r *race) release(now time.Time, a uint64) error {
 	return nil
 }
 
-// stands reports whether quick has work and does not go on.
+// stands reports whether quick has work and has made no progress for longer than patience.
 func (r *race) stands(now time.Time) bool { return r.seen < r.gaveQ && now.Sub(r.moved) >= r.patience }
 
 // giveApart gives the first n undone operations to the other context, but only while that context
@@ -269,7 +275,8 @@ func (r *race) giveQuick(now time.Time, n int) {
 	}
 }
 
-// put begins an operation. changes says that the stream does it without a kernel.
+// put begins an atomic operation. changes says that the stream does it without a kernel, so only
+// the context apart gets it.
 func (r *race) put(o gpu.Atomic, changes bool) error {
 	now := time.Now()
 	if err := r.progress(now); err != nil {
@@ -294,6 +301,7 @@ func (r *race) mark() (uint64, error) {
 	return r.lastMark, nil
 }
 
+// marked returns the last mark all of whose operations are done.
 func (r *race) marked() (uint64, error) {
 	err := r.progress(time.Now())
 	return r.passed, err

@@ -50,10 +50,10 @@ type Device interface {
 	Pointer(a gpu.Address) (gpu.Pointer, error)
 }
 
-// Kernels do atomic operations with kernels of one thread, which are atomic with those of the
-// program. They wait for a free place on the GPU. If the program's kernels fill the GPU and one of
-// them waits for such an operation, neither goes on. The engine has a stream for nothing else, so
-// that other work goes on.
+// Kernels starts kernels of one thread for atomic operations, which are atomic with those of the
+// program's kernels. Such a kernel waits for a free place on the GPU. If the program's kernels fill
+// the GPU and one of them waits for such an operation, neither goes on. The engine has a stream for
+// nothing else, so that other work goes on.
 type Kernels interface {
 	// Put puts an operation into a stream.
 	Put(s gpu.Stream, o gpu.Atomic) error
@@ -85,6 +85,8 @@ type cudaStream struct {
 	idle     []gpu.Event
 }
 
+// streamWord is pinned memory of one operation: the value of a store that is done as a copy, and
+// where an atomic operation leaves an old value that nothing reads.
 type streamWord struct{ value, old uint64 }
 
 // wordsOfStream is more than the number of operations that a stream has at once.
@@ -172,13 +174,15 @@ func (m *Memory) warm() error {
 // address returns the GPU's address of memory, which is the CPU's address.
 func address(p unsafe.Pointer) gpu.Address { return gpu.Address(uintptr(p)) }
 
-// Holds is part of stream.Memory. An address that the driver does not know is not the GPU's.
+// Holds reports whether n bytes at p are GPU memory (stream.Memory). An address that the driver
+// does not know is not the GPU's.
 func (m *Memory) Holds(p unsafe.Pointer, n uint64) bool {
 	at, err := m.dev.Pointer(address(p))
 	return err == nil && at.Place == gpu.OnDevice && n <= at.Size-uint64(address(p)-at.Base)
 }
 
-// Pin is part of stream.Memory.
+// Pin allocates zeroed main memory that the GPU reaches at the same address as the CPU
+// (stream.Memory).
 func (m *Memory) Pin(n uint64) (unsafe.Pointer, error) {
 	p, a, err := m.dev.HostAlloc(n)
 	switch {
@@ -191,10 +195,10 @@ func (m *Memory) Pin(n uint64) (unsafe.Pointer, error) {
 	return p, nil
 }
 
-// Unpin is part of stream.Memory.
+// Unpin frees memory of Pin (stream.Memory).
 func (m *Memory) Unpin(p unsafe.Pointer) error { return m.dev.HostFree(p) }
 
-// Copy is part of stream.Memory.
+// Copy puts copies into a stream, behind the stores that were kept back (stream.Memory).
 func (m *Memory) Copy(i stream.Stream, copies []stream.Copy) error {
 	s := &m.streams[i]
 	if err := m.give(s); err != nil {
@@ -210,8 +214,8 @@ func (m *Memory) Copy(i stream.Stream, copies []stream.Copy) error {
 // directions are the directions of the copies in each stream.
 var directions = [stream.Streams]gpu.Direction{stream.In: gpu.CopyIn, stream.Out: gpu.CopyOut, stream.Peer: gpu.CopyAcross, stream.Word: gpu.CopyAcross}
 
-// keep keeps a store back until other work or the mark has to follow it. Stores that the driver
-// gets together cost one call, and are done 2 us sooner than in two calls (H200).
+// keep keeps a store back until other work of the stream, or its mark, comes: the driver then gets
+// the stores together. That costs one call, and they are done 2 us sooner than in two calls (H200).
 func (m *Memory) keep(s *cudaStream, at unsafe.Pointer, width uint8, value uint64) error {
 	s.kept = append(s.kept, gpu.Store{At: address(at), Value: value, Width: uint32(width)})
 	if len(s.kept) < gpu.MaxStores {
@@ -220,7 +224,7 @@ func (m *Memory) keep(s *cudaStream, at unsafe.Pointer, width uint8, value uint6
 	return m.give(s)
 }
 
-// give passes the gathered stores on to the driver.
+// give passes the stores that were kept back on to the driver.
 func (m *Memory) give(s *cudaStream) error {
 	if len(s.kept) == 0 {
 		return nil
@@ -230,7 +234,7 @@ func (m *Memory) give(s *cudaStream) error {
 	return err
 }
 
-// word returns the next word. The stream is done with it, because it never has as many operations
+// word returns a word that no operation in the stream uses: a stream never has as many operations
 // as there are words.
 func (s *cudaStream) word() *streamWord {
 	w := &s.words[s.next%wordsOfStream]
@@ -238,8 +242,9 @@ func (s *cudaStream) word() *streamWord {
 	return w
 }
 
-// Write is part of stream.Memory. If the stream cannot store by itself, it copies, which orders
-// as much: a stream does one thing after the other.
+// Write puts a store of an element of 4 or 8 bytes into a stream (stream.Memory). If the stream
+// cannot store by itself, it copies the value, which orders as much: a stream does one thing after
+// the other.
 func (m *Memory) Write(i stream.Stream, at unsafe.Pointer, width uint8, value uint64) error {
 	s := &m.streams[i]
 	if m.store {
@@ -250,12 +255,12 @@ func (m *Memory) Write(i stream.Stream, at unsafe.Pointer, width uint8, value ui
 	return m.dev.CopyAsync(s.handle, address(at), address(unsafe.Pointer(&w.value)), uint64(width))
 }
 
-// storesOfCopy is the number of stores that are done sooner than a copy with its signal: with 8, 16
-// and 32 bytes in stores, a kernel saw the signal after 5.1, 5.9 and 7.3 us, and after a copy after
+// storesOfCopy is the most stores that a stream does sooner than one copy: with 8, 16 and 32 bytes
+// in stores, a kernel saw the signal behind them after 5.1, 5.9 and 7.3 us, and behind a copy after
 // 6.8 us (H200).
 const storesOfCopy = 2
 
-// Words is part of stream.Memory.
+// Words returns how many stores in a row are quicker than a copy (stream.Memory).
 func (m *Memory) Words() uint64 {
 	if m.store {
 		return storesOfCopy
@@ -263,7 +268,7 @@ func (m *Memory) Words() uint64 {
 	return 0
 }
 
-// Atomics is part of stream.Memory.
+// Atomics returns the operations that Atomic can do, by stream.AtomicBit (stream.Memory).
 func (m *Memory) Atomics() uint64 {
 	var set uint64
 	for op := fabric.OpSet; m.kernels != nil && op <= fabric.OpFetchXor; op++ {
@@ -274,7 +279,8 @@ func (m *Memory) Atomics() uint64 {
 	return set
 }
 
-// Atomic is part of stream.Memory.
+// Atomic puts an atomic operation into a stream, as a kernel or, if the driver can, without one
+// (stream.Memory).
 func (m *Memory) Atomic(i stream.Stream, at unsafe.Pointer, op fabric.Op, width uint8, operand, compare uint64, old unsafe.Pointer) error {
 	s := &m.streams[i]
 	changes := old == nil && m.changes(op)
@@ -294,14 +300,15 @@ func (m *Memory) Atomic(i stream.Stream, at unsafe.Pointer, op fabric.Op, width 
 	return m.kernels.Put(s.handle, o)
 }
 
-// changes reports whether a stream does an operation by itself. Only the fake driver of the tests
-// has had this so far: CUDA 13.1 is the first driver with it, and no machine that this was built on
-// has that.
+// changes reports whether a stream can do an atomic operation without a kernel. Only the fake
+// driver of the tests has had this so far: CUDA 13.1 is the first driver with it, and no machine
+// that this was built on has that.
 func (m *Memory) changes(op fabric.Op) bool {
 	return m.dev.Facts().StreamChange && (op == fabric.OpAdd || op == fabric.OpAnd || op == fabric.OpOr)
 }
 
-// Mark is part of stream.Memory.
+// Mark puts a mark into a stream: a store of its number or, if the driver has no stores, an event
+// (stream.Memory).
 func (m *Memory) Mark(i stream.Stream) (uint64, error) {
 	if m.race != nil && i == stream.Word {
 		return m.race.mark()
@@ -335,7 +342,7 @@ func (m *Memory) Mark(i stream.Stream) (uint64, error) {
 	return s.lastMark, nil
 }
 
-// Marked is part of stream.Memory.
+// Marked returns the last mark that a stream has passed (stream.Memory).
 func (m *Memory) Marked(i stream.Stream) (uint64, error) {
 	if m.race != nil && i == stream.Word {
 		return m.race.marked()
@@ -356,7 +363,8 @@ func (m *Memory) Marked(i stream.Stream) (uint64, error) {
 	return s.passed, nil
 }
 
-// Close is part of stream.Memory. It may also be called for a Memory that New has made in part.
+// Close waits for the streams and releases them (stream.Memory). It may also be called for a Memory
+// that NewMemory has made in part.
 func (m *Memory) Close() error {
 	var errs []error
 	if m.race != nil {

@@ -15,14 +15,16 @@ type Extent struct {
 	Loan         Loan // the loan that ends the extent
 }
 
-// Loan is the number of a loan to the heap; 0 is none. Numbers run from 1 to the last, and then
-// from 1 again. A number is later than another if it is ahead by less than half of all numbers: far
-// fewer messages than that are on their way between PEs.
+// Loan is the number of a loan, memory of the program that is part of the symmetric heap for a
+// while (docs/decisions/0038); 0 is none. Numbers run from 1 to the last, and then from 1 again. A
+// number is later than another if it is ahead by less than half of all numbers: far fewer messages
+// than that are on their way between PEs.
 type Loan uint16
 
 // Next returns the number after l.
 func (l Loan) Next() Loan { return max(l+1, 1) }
 
+// after reports whether loan l is later than loan m.
 func (l Loan) after(m Loan) bool { return int16(l-m) > 0 }
 
 // extents are the extents of one heap, ordered by offset.
@@ -41,7 +43,7 @@ func (x extents) behind(offset uint64) int {
 	return low
 }
 
-// find returns the extent that contains n bytes at an offset.
+// find returns the extent that contains all of n bytes at an offset, or nil.
 func (x extents) find(offset libshmem.Offset, n uint64) *Extent {
 	i := x.behind(uint64(offset))
 	if i == 0 {
@@ -77,7 +79,7 @@ func (x extents) rest(offset libshmem.Offset) uint64 {
 	return 0
 }
 
-// add inserts an extent in its place.
+// add inserts an extent by its offset. It fails if the extent overlaps another.
 func (x *extents) add(f Extent) error {
 	i := x.behind(f.Offset)
 	if i > 0 && f.Offset-(*x)[i-1].Offset < (*x)[i-1].Size || i < len(*x) && (*x)[i].Offset-f.Offset < f.Size {

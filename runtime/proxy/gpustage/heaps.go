@@ -18,9 +18,9 @@ package gpustage
 //
 // A GPU may see the bytes that a NIC has written later than the CPU sees that they have been
 // written. Then the owner flushes before it carries out a message, because the message may follow
-// such bytes, and before it says that a read into its own memory is complete. One flush serves all
-// that has come in one turn. A PE that writes there asks for an answer even if completions say that
-// bytes have arrived, because the GPU may not see the bytes yet.
+// such bytes, and before it completes a read into its own memory. One flush serves all that has
+// come in one turn. A PE that writes there requests a reply even if completions say that bytes have
+// arrived, because the GPU may not see the bytes yet.
 //
 // heaps owns the registration of this PE's heap, the messages about it, and the extents that other
 // PEs have announced. It does not move bytes. All methods are called with the engine's lock held.
@@ -45,15 +45,15 @@ type heaps struct {
 	fatal    func(error)
 	me       libshmem.PE
 	peers    []layout.Peer
-	virtual  bool // remote addresses are those of the PE
-	own      extents
-	regions  []heapRegion
+	virtual  bool          // remote addresses are addresses of the owner's process
+	own      extents       // of this PE
+	regions  []heapRegion  // their registrations
 	loans    []Loan        // begun and not ended
 	lastLoan Loan          // the last one that has begun
 	flush    func()        // nil: no flush is needed
 	flushed  bool          // a flush was done in this turn
-	heaps    []reachedHeap // nil before Connect
-	main     []mem.Remote  // what NICs reach of each PE besides
+	heaps    []reachedHeap // of all PEs; nil before Connect
+	main     []mem.Remote  // the main memory of each PE that NICs reach
 }
 
 // heapRegion is a part of this PE's heap that is registered with the fabric.
@@ -108,14 +108,15 @@ func (x *heaps) newTurn() { x.flushed = false }
 // connect takes the memories of all PEs.
 func (x *heaps) connect(main []mem.Remote) { x.heaps, x.main = make([]reachedHeap, len(main)), main }
 
-// setExtents takes the parts of a PE's heap that are known at the start.
+// setExtents sets the parts of a PE's heap that NICs reach, as the PE's endpoint lists them, and
+// whether the PE has to flush writes there. Messages may announce more parts later.
 func (x *heaps) setExtents(pe libshmem.PE, known []Extent, flushes bool) {
 	x.heaps[pe] = reachedHeap{slices.Clone(known), flushes}
 }
 
-// RegisterHeap lets the fabric of other PEs reach a part of the user heap, from an offset on. After
-// Connect it announces it to the other PEs. A part of a loan comes between its BeginLoan and its
-// EndLoan.
+// RegisterHeap registers a part of this PE's user heap, from an offset on, with the fabric. After
+// Connect it announces the part to the other PEs. A part that belongs to a loan is registered
+// between the loan's BeginLoan and EndLoan.
 func (x *heaps) RegisterHeap(offset uint64, loan Loan, m fabric.GPUMemory) error {
 	r, err := x.provider.RegisterGPU(m)
 	if err != nil {
@@ -145,6 +146,7 @@ func (x *heaps) UnregisterHeap() error {
 	return err
 }
 
+// unregister ends the registrations of this PE's heap for which which returns true.
 func (x *heaps) unregister(which func(heapRegion) bool) (err error) {
 	x.regions = slices.DeleteFunc(x.regions, func(r heapRegion) bool {
 		gone := which(r)
@@ -156,8 +158,8 @@ func (x *heaps) unregister(which func(heapRegion) bool) (err error) {
 	return err
 }
 
-// BeginLoan says that parts of the heap may be registered that belong to a loan, here and by other
-// PEs. Each PE has the same loans in the same order.
+// BeginLoan begins a loan, memory of the program that becomes part of the heap: from now on this PE
+// and others may register parts that belong to it. Each PE has the same loans in the same order.
 func (x *heaps) BeginLoan(loan Loan) {
 	x.lastLoan = loan
 	x.loans = append(x.loans, loan)
@@ -174,13 +176,13 @@ func (x *heaps) EndLoan(loan Loan) error {
 	return x.unregister(func(r heapRegion) bool { return r.loan == loan })
 }
 
-// over reports whether this PE has ended a loan.
+// over reports whether this PE has ended a loan: a message about it comes too late.
 func (x *heaps) over(loan Loan) bool {
 	return loan != 0 && !loan.after(x.lastLoan) && !slices.Contains(x.loans, loan)
 }
 
-// extentUnit is the unit of an extent's size in a message. The rest of an extent that is no
-// multiple takes the other path.
+// extentUnit is the unit of an extent's size in a message. The bytes of an extent behind the last
+// whole unit take the path of memory that no NIC reaches.
 const extentUnit = 4096
 
 // announce returns the message about an extent.
@@ -195,7 +197,8 @@ func (x *heaps) announce(f *Extent) layout.Header {
 	return h
 }
 
-// learn notes an extent of another PE's heap, which a message announces.
+// learn handles a message that announces an extent of another PE's heap: from now on one-sided
+// operations may go there. It ignores an extent of a loan that has ended.
 func (x *heaps) learn(h *layout.Header) {
 	if h.Offset < 0 || h.Token == 0 {
 		x.named.Malformed(h)
@@ -242,8 +245,9 @@ func (x *heaps) Covers(pe libshmem.PE, offset libshmem.Offset, n uint64) bool {
 	return x.heaps[pe].extents.covers(offset, n)
 }
 
-// Part returns how many of n bytes, from an offset of a PE's heap and from a local address on, lie in
-// one part of each, where that is a part of a heap that NICs reach.
+// Part returns how many of n bytes can move as one operation: at either end a NIC cannot cross from
+// one registered part of a heap to the next. The bytes begin at an offset of a PE's heap and at a
+// local address.
 func (x *heaps) Part(pe libshmem.PE, offset libshmem.Offset, local unsafe.Pointer, n uint64) uint64 {
 	if rest := x.heaps[pe].extents.rest(offset); rest > 0 {
 		n = min(n, rest)
@@ -259,7 +263,8 @@ func (x *heaps) Flushes(pe libshmem.PE, offset libshmem.Offset) bool {
 	return offset >= 0 && x.heaps[pe].flushes
 }
 
-// Aim names the remote side of an operation where it is GPU memory.
+// Aim sets the remote address and key of an operation at an offset of a PE's heap, if that is GPU
+// memory that NICs reach.
 func (x *heaps) Aim(op *fabric.RMA, offset libshmem.Offset) {
 	if offset < 0 {
 		return

@@ -6,22 +6,24 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// A PE is lost, and heaps are in GPU memory. Streams carry out the work that they have been given.
-// Its end gives slots and chunks back, and only then do callers learn that their operations failed.
-// A chunk in a request to send to the PE is free at once, because only that PE reads it. A chunk
-// that is read into belongs to the provider until the provider completes the read. The mapping of a
-// PE of the same node stays, so copies to and from it end as usual.
+// When a PE is lost and heaps are in GPU memory, streams still carry out the work that they have
+// been given. When it is complete, the Stage frees its slots and chunks, and only then do callers
+// learn that their operations failed. A chunk that a request to send has named to the PE is free at
+// once, because only that PE reads it. A chunk that is read into belongs to the provider until the
+// provider completes the read. The mapping of a PE of the same node stays, so copies to and from it
+// complete as usual.
 //
-// All of this is done at the beginning of a turn, because a loss may be noticed in the middle of
+// All of this happens at the beginning of a turn, because a loss may be noticed in the middle of
 // one.
 
-// Lose notes that a PE has to be given up in the next turn.
+// Lose notes that a PE is lost: the next turn drops its messages and fails the operations on it.
 func (s *Stage) Lose(pe libshmem.PE) {
 	s.lost = append(s.lost, pe)
 	s.streams.Busy()
 }
 
-// giveUpLost gives up the PEs that were lost since the last turn.
+// giveUpLost drops the work for the PEs that were lost since the last turn, and fails the
+// operations on them.
 func (s *Stage) giveUpLost() {
 	for len(s.lost) > 0 {
 		pe := s.lost[len(s.lost)-1]

@@ -17,8 +17,8 @@ const (
 	defaultChunk = 1 << 20
 	LeastChunk   = 8192 // bytes of the least chunk, and of the least part of one: a smaller piece fits a message
 	MaxChunks    = 64
-	smallSlots   = 256 // for bytes in messages, each way
-	asideBytes   = 256 << 10
+	smallSlots   = 256       // slots for bytes that fit a message, each way
+	asideBytes   = 256 << 10 // memory in which a stream packs bytes: see stream.Set.Aside
 )
 
 // Chunks is the number of chunks that an engine has each way. Over tcp between two H200, with each
@@ -26,22 +26,22 @@ const (
 // chunks, in no order; two runs with 8 chunks gave both ends of that range.
 const Chunks = 8
 
-// queueSlack is room for work that cannot wait: the second halves of operations, and work that
-// pools bound.
+// queueSlack is the part of StreamQueue that Full leaves free, for work that cannot wait: the
+// second halves of operations, and work that pools bound.
 const queueSlack = MaxChunks + maxWords + smallSlots + layout.MostPieces
 
 // pinned is a Stage's pinned memory, which the fabric reaches, too. The zero value has none.
 type pinned struct {
 	block   unsafe.Pointer
 	region  fabric.Region
-	landing pool // chunks that are read into, or parts of them
-	leaving pool // chunks that are copied out to, or parts of them
-	coming  pool // slots for messages
-	going   pool
+	landing pool           // chunks that are read into, or parts of them
+	leaving pool           // chunks that are copied out to, or parts of them
+	coming  pool           // slots for bytes of messages from other PEs
+	going   pool           // slots for bytes of messages to other PEs
 	aside   unsafe.Pointer // asideBytes for stream.In, and as many for stream.Peer
 }
 
-// open takes memory of m, and registers it.
+// open allocates pinned memory of m for chunks and slots, as the Config says, and registers it.
 func (p *pinned) open(prov fabric.Provider, m stream.Memory, c Config) error {
 	if c.Chunk == 0 {
 		c.Chunk = defaultChunk

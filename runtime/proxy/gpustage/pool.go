@@ -1,7 +1,7 @@
 package gpustage
 
-// A pool gives out main memory for copies to and from a GPU, in pieces of one size, or of that size
-// and smaller ones.
+// A pool allocates pinned memory for copies to and from a GPU, in pieces of one size, or of that
+// size and halves of it (a buddy allocator).
 //
 // It owns which pieces are free, and how much each PE holds. It does not own the memory. It has no
 // lock: the thread that holds the engine's lock uses it.
@@ -19,8 +19,9 @@ const noPiece = 0xffff
 // mostHalvings is the number of times that a piece may be halved: 1 MiB into pieces of 8 KiB.
 const mostHalvings = 7
 
-// worth is the size below which a PE that has pieces waits for a larger one to become free: a piece
-// costs its bytes' messages and reads anew.
+// worth is the least size of a piece that TakeUpTo allocates in place of a larger one, for a PE
+// that has other pieces. With less the PE waits, because each piece takes messages and a read of
+// its own.
 const worth = 64 << 10
 
 // pool is a block of memory in pieces. The zero value has none. A piece is named by its first unit,
@@ -32,19 +33,19 @@ type pool struct {
 	units int
 	left  int                     // units that are free
 	free  [mostHalvings + 1][]set // pieces of 1, 2, 4 units and so on, by first unit
-	top   int                     // of the largest ones
+	top   int                     // order of the largest pieces: they have 1<<top units
 	order []uint8                 // of the piece that begins at a unit
-	has   []uint32                // units of each PE, from TakeFor
+	has   []uint32                // units that each PE holds, from TakeFor and TakeUpTo
 }
 
-// set is 64 units.
+// set has a bit for each of 64 units.
 type set uint64
 
 // newPool returns a pool of n pieces at base, all of one size.
 func newPool(base unsafe.Pointer, size uint64, n int) pool { return makePool(base, size, n, 0) }
 
-// newParts returns a pool of n pieces at base, which are halved for smaller needs, while the halves
-// are multiples of least.
+// newParts returns a pool of n pieces at base. A piece is halved for a smaller need, as long as the
+// halves are multiples of least.
 func newParts(base unsafe.Pointer, size, least uint64, n int) pool {
 	top := 0
 	for top < mostHalvings && size>>top%(2*least) == 0 {
@@ -53,6 +54,7 @@ func newParts(base unsafe.Pointer, size, least uint64, n int) pool {
 	return makePool(base, size, n, top)
 }
 
+// makePool returns a pool of n pieces at base, which may be halved top times.
 func makePool(base unsafe.Pointer, size uint64, n, top int) pool {
 	p := pool{base: base, unit: size >> top, units: n << top, top: top}
 	p.order = make([]uint8, p.units)
@@ -97,7 +99,8 @@ func (p *pool) At(i uint16) unsafe.Pointer { return unsafe.Add(p.base, uint64(i)
 // Take gives out a piece of the largest size; false: there is none.
 func (p *pool) Take() (uint16, bool) { return p.take(p.top) }
 
-// take gives out the first of the smallest pieces that have an order, so that larger ones last.
+// take allocates a piece of an order. It halves the smallest free piece that is large enough, so
+// that larger ones stay whole. False: there is none.
 func (p *pool) take(order int) (uint16, bool) {
 	for from := order; from <= p.top; from++ {
 		i, ok := p.first(from)
@@ -115,7 +118,7 @@ func (p *pool) take(order int) (uint16, bool) {
 	return 0, false
 }
 
-// Give takes a piece back.
+// Give frees a piece, and joins it with its other half while that is free.
 func (p *pool) Give(i uint16) {
 	at, order := int(i), int(p.order[i])
 	p.left += 1 << order
@@ -126,8 +129,8 @@ func (p *pool) Give(i uint16) {
 	p.put(order, at)
 }
 
-// TakeFor gives a piece of the largest size to a PE, which may have some already. A PE that is
-// stuck leaves half of the memory that it found to the others.
+// TakeFor is Take for an operation on a PE, which may have some pieces already: see MayTakeFor. So
+// a PE that is stuck leaves half of the memory that it found to the others.
 func (p *pool) TakeFor(pe libshmem.PE) (uint16, bool) {
 	if !p.MayTakeFor(pe) {
 		return 0, false
@@ -139,8 +142,8 @@ func (p *pool) TakeFor(pe libshmem.PE) (uint16, bool) {
 	return i, ok
 }
 
-// TakeUpTo is TakeFor for a piece of n bytes. Where there is none it gives a smaller one, if that
-// is worth its messages, or if the PE has no other, so that it goes on. It returns the bytes.
+// TakeUpTo is TakeFor for a piece of n bytes. If none is free it allocates a smaller one, but one
+// below worth only for a PE that has no other. got is the bytes that the piece has, n at most.
 func (p *pool) TakeUpTo(pe libshmem.PE, n uint64) (i uint16, got uint64, ok bool) {
 	if !p.MayTakeFor(pe) {
 		return 0, 0, false
@@ -172,7 +175,8 @@ func (p *pool) Trim(pe libshmem.PE, i uint16, n uint64) {
 	}
 }
 
-// MayTakeFor reports whether a PE may have one more piece. The first piece has to be free, too.
+// MayTakeFor reports whether a PE may have one more piece, if one is free: it has none, or holds
+// less than what is free.
 func (p *pool) MayTakeFor(pe libshmem.PE) bool {
 	has := p.has[pe]
 	return has == 0 || int(has) < p.left

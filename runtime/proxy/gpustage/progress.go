@@ -1,21 +1,21 @@
 package gpustage
 
-// The progress for another PE is how far this PE has carried out its messages that concern GPU
-// memory.
+// The progress for another PE counts the messages of that PE about GPU memory, and how many of them
+// this PE has carried out.
 //
-// The messages of a PE take effect in their order. Bytes that a request to send announces come in
-// by reads, and other messages are kept until their time has come. Each of the two parts that do
-// this work counts its own here, and reads the count of the other.
+// The messages of a PE take effect in their order. This PE reads the bytes that a request to send
+// announces (pulls), and keeps other messages until it is their turn (arrivals). Each of these two
+// parts counts its own work here, and reads the count of the other.
 
 // progress is the progress for one PE.
 type progress struct {
 	Kept   progressCount // messages that had to wait
-	Pulls  progressCount // requests to put bytes; done: these bytes and all before are in stream.In or in place
+	Pulls  progressCount // pulls of the PE's puts; done: these and all before are in stream.In or in place
 	Issued uint64        // mark of stream.In behind all work for the PE
-	Stored uint64        // the same, behind its last store
+	Stored uint64        // mark of stream.In behind the last store for the PE
 }
 
-// progressCount is the number of pieces of work so far, and how many of them are done.
+// progressCount counts pieces of work: all that have come, and those that are done.
 type progressCount struct{ All, Done uint64 }
 
 // Open reports whether some work is not done.

@@ -4,7 +4,7 @@ package gpustage
 //
 // The PE that has the bytes holds them in memory that the fabric reaches, and sends a request to
 // send. This side reads them: into place if that is main memory, else into a chunk of pinned
-// memory, which a copy engine empties. Then it answers that it has finished.
+// memory, which a copy engine empties. Then it replies that it has finished.
 //
 // pulls owns the requests and the reads under way, and the chunks that they read into. It does not
 // own the gets, to which it reports their bytes through pullGets, nor the order of other messages,
@@ -24,7 +24,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// pullGets are the gets of this PE. The number of a get is the one that replies to it carry.
+// pullGets are the gets of this PE, to which pulls report bytes. get is the request ID of a get.
 type pullGets interface {
 	// Got counts bytes of a get that are in place, or will not come: then status is not 0. GotLater
 	// counts bytes that are in place when the work that is in stream.In now is done.
@@ -34,7 +34,7 @@ type pullGets interface {
 	LostRead(get uint32)
 }
 
-// pullBytes are bytes to read.
+// pullBytes describes bytes that this PE has to read from the memory of another one.
 type pullBytes struct {
 	PE     libshmem.PE
 	Remote uint64
@@ -55,36 +55,36 @@ type pullPiece struct {
 	N    uint64
 }
 
-// pull is one transfer to this PE.
+// pull is one transfer to this PE, in one or several reads.
 type pull struct {
 	pullBytes
-	n      uint64 // bytes to read; less than N after a failure
-	begun  uint64
-	landed uint64 // bytes in place, or in stream.In
-	err    int32
-	done   bool
+	n      uint64    // bytes to read; less than N after a failure
+	begun  uint64    // bytes whose reads are posted
+	landed uint64    // bytes in place, or whose copies are in stream.In
+	err    int32     // of the first read that failed
+	done   bool      // of a put: complete, but an earlier pull of its PE is not
 	lost   bool      // the PE is lost, and the provider has reads of the pull
-	after  pullEpoch // has to be done first
+	after  pullEpoch // work of the same PE that has to be complete first
 }
 
 // pullEpoch counts the pulls and the kept messages of a PE before its last fence.
 type pullEpoch struct{ pulls, kept uint64 }
 
-// pullRead is one read of a pull, by token.
+// pullRead is one read of a pull.
 type pullRead struct {
 	of    *pull
-	at    uint64
+	at    uint64 // in the pull
 	n     uint64
-	chunk uint16
+	chunk uint16 // that it reads into, if Dest is GPU memory
 }
 
-// pullPeer is the requests of one PE to put bytes.
+// pullPeer is the pulls of the puts of one PE.
 type pullPeer struct {
 	*progress
 	pulls   fifo.Queue[*pull] // in order
-	fence   uint32            // epoch of the last request
-	behind  pullEpoch
-	blocked uint32 // pass in which the PE had no room
+	fence   uint32            // epoch of the last request to send
+	behind  pullEpoch         // what pulls of that epoch have to follow
+	blocked uint32            // pass in which the PE had no room
 }
 
 // pulls are the transfers to this PE, from all PEs.
@@ -96,13 +96,13 @@ type pulls struct {
 	most    uint64  // bytes of one read
 	gets    pullGets
 	from    []pullPeer
-	reads   [layout.Tokens]pullRead
-	waiting []*pull // with bytes that no read has begun for
+	reads   [layout.Tokens]pullRead // by token
+	waiting []*pull                 // with bytes that no read has begun for
 	pass    uint32
 	under   int                  // pulls that are not complete
-	late    fifo.Queue[pullRead] // that wait for room in stream.In
+	late    fifo.Queue[pullRead] // complete reads whose copies wait for room in stream.In
 	spare   []*pull
-	noRoom  bool // in this turn
+	noRoom  bool // in this turn a read found no room
 }
 
 // newPulls returns pulls through chunks, whose local descriptor is desc. A read has at most that
@@ -125,8 +125,8 @@ func (p *pulls) NewTurn() { p.noRoom = false }
 // NoRoom reports whether a read of this turn waits for room, which may come without a completion.
 func (p *pulls) NoRoom() bool { return p.noRoom }
 
-// Put queues the pull of a put that a PE has announced. It starts after all work from before the
-// put's fence is done.
+// Put queues the pull of a put that a PE has announced with a request to send. fence is the epoch
+// of the request: the pull starts when all work of the PE from before that epoch is complete.
 func (p *pulls) Put(b pullBytes, fence uint32) {
 	l := &p.from[b.PE]
 	if fence != l.fence || l.Pulls.All == 0 {
@@ -139,9 +139,10 @@ func (p *pulls) Put(b pullBytes, fence uint32) {
 	l.Pulls.All++
 }
 
-// Get notes bytes of a get.
+// Get queues a pull for bytes of a get, which follow nothing.
 func (p *pulls) Get(b pullBytes) { p.add(b) }
 
+// add makes a pull, in a free record if there is one, and puts it on the waiting list.
 func (p *pulls) add(b pullBytes) *pull {
 	var q *pull
 	if last := len(p.spare) - 1; last >= 0 {
@@ -171,7 +172,7 @@ func (p *pulls) Start() {
 	still := work[:0]
 	for _, q := range work {
 		l := &p.from[q.PE]
-		if l.blocked == p.pass || !p.now(l, q) || !p.start(l, q) {
+		if l.blocked == p.pass || !p.mayStart(l, q) || !p.start(l, q) {
 			still = append(still, q)
 		}
 	}
@@ -179,8 +180,8 @@ func (p *pulls) Start() {
 	p.waiting = still
 }
 
-// now reports whether the work that a fence orders before the pull is done.
-func (p *pulls) now(l *pullPeer, q *pull) bool {
+// mayStart reports whether the work of the PE that a fence orders before a pull is complete.
+func (p *pulls) mayStart(l *pullPeer, q *pull) bool {
 	if q.Get != 0 || q.Token == 0 {
 		return true
 	}
@@ -190,7 +191,8 @@ func (p *pulls) now(l *pullPeer, q *pull) bool {
 	return q.GPU || l.Issued <= p.streams.Passed(stream.In)
 }
 
-// start posts as many reads of a pull as it can; true: all.
+// start posts as many reads of a pull as there is room for. It returns true if that is all of them,
+// or if the pull has failed.
 func (p *pulls) start(l *pullPeer, q *pull) bool {
 	for q.begun < q.n && q.err == 0 {
 		r := pullRead{of: q, at: q.begun, n: min(q.n-q.begun, p.most)}
@@ -225,6 +227,7 @@ func (p *pulls) start(l *pullPeer, q *pull) bool {
 	return true
 }
 
+// post posts one read of a pull. False: there is no room, or, if q.err is set, the read failed.
 func (p *pulls) post(q *pull, to unsafe.Pointer, desc uintptr, r *pullRead) bool {
 	t, st := p.engine.Read(q.PE, q.Remote+r.at, q.Key, to, r.n, desc)
 	if st != call.Done {
@@ -237,7 +240,8 @@ func (p *pulls) post(q *pull, to unsafe.Pointer, desc uintptr, r *pullRead) bool
 	return true
 }
 
-// inPlace limits a read to the bytes of one put, and returns where they go.
+// inPlace limits a read into main memory to the bytes of one put, and returns where they go. It
+// skips the gap before them.
 func (q *pull) inPlace(r *pullRead) unsafe.Pointer {
 	for i := range q.Pieces {
 		if s := &q.Pieces[i]; r.at < s.In+s.N {
@@ -253,7 +257,7 @@ func (q *pull) inPlace(r *pullRead) unsafe.Pointer {
 	return unsafe.Add(q.Dest, r.at)
 }
 
-// Landed comes when a read is complete, or has failed.
+// Landed is called when a read is complete, or with the error failed.
 func (p *pulls) Landed(t fabric.Token, failed int32) {
 	r := p.reads[t]
 	p.reads[t].of = nil
@@ -276,7 +280,8 @@ func (p *pulls) Landed(t fabric.Token, failed int32) {
 	}
 }
 
-// land puts the bytes of a read into place.
+// land handles a complete read: bytes for GPU memory are in a chunk, and a stream copies them into
+// place; other bytes are there already.
 func (p *pulls) land(r *pullRead) {
 	q := r.of
 	if q.lost {
@@ -297,7 +302,7 @@ func (p *pulls) land(r *pullRead) {
 	p.came(q, r.n)
 }
 
-// scatter copies what was read to the places of its puts.
+// scatter has the stream copy the bytes of a read from its chunk to the places of its puts.
 func (p *pulls) scatter(q *pull, r *pullRead) {
 	from := p.chunks.At(r.chunk)
 	if len(q.Pieces) == 0 {
@@ -313,6 +318,7 @@ func (p *pulls) scatter(q *pull, r *pullRead) {
 	}
 }
 
+// driverCall returns the purpose of a driver call for the pull, for reports.
 func (q *pull) driverCall() backlog.Call {
 	if q.Get != 0 {
 		return backlog.CallGet
@@ -323,7 +329,9 @@ func (q *pull) driverCall() backlog.Call {
 // Follow does the one chore of pulls: a chunk has been copied, and is free.
 func (p *pulls) Follow(c *stream.Chore) { p.chunks.GiveFor(libshmem.PE(c.PE), c.Index) }
 
-// came counts n bytes more, and ends the pull when all of it has arrived.
+// came counts n more bytes of a pull. When all of them have come, or a read has failed and none is
+// under way, the pull is complete: its PE gets the reply to the request to send, and the get, or
+// the progress for the PE's puts, is updated.
 func (p *pulls) came(q *pull, n uint64) {
 	if q.landed += n; q.landed < q.n && q.err == 0 || q.landed < q.begun {
 		return

@@ -6,11 +6,10 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// A PE is lost. A chunk that is read into belongs to the provider until the provider completes the
-// read, so the reads of the PE stay, and the rest of its pulls is forgotten.
+// When a PE is lost, a chunk into which the provider reads belongs to the provider until it
+// completes the read. So the reads from that PE stay, and the rest of its pulls is dropped.
 
-// Drop forgets the requests to send of a lost PE. Reads that the provider has end later, in
-// landedLost.
+// Drop drops the pulls from a lost PE. Reads that the provider has complete later, in landedLost.
 func (p *pulls) Drop(pe libshmem.PE) {
 	for t := fabric.Token(layout.Receives); t < layout.Tokens; t++ {
 		if q := p.reads[t].of; q != nil && q.PE == pe {
@@ -54,12 +53,14 @@ func (p *pulls) Reads(get uint32) (n int) {
 	return n
 }
 
+// forget frees the record of a pull, of which no read is under way.
 func (p *pulls) forget(q *pull) {
 	p.under--
 	p.spare = append(p.spare, q)
 }
 
-// landedLost ends a read from a lost PE.
+// landedLost handles the completion of a read from a lost PE: it frees the chunk and, after the
+// last read, the pull.
 func (p *pulls) landedLost(r *pullRead) {
 	q := r.of
 	if q.GPU {

@@ -12,20 +12,21 @@ import (
 // bytes are packed aside first, in the order of their destinations: 64 KiB take a processor some 6
 // us, and each call that this saves takes 3.
 
-// fewAside is the number of copies from which on this is worth it.
+// fewAside is the least number of copies that are packed.
 const fewAside = 4
 
-// aside is pinned memory for bytes that are packed, which is used in turns. The zero value has none.
+// aside is a ring of pinned memory in which the bytes of several copies are packed. The zero value
+// has no memory.
 type aside struct {
 	base unsafe.Pointer
 	size uint64
-	head uint64
-	left uint64
-	uses fifo.Queue[asideUse]
-	all  int // of the gathered copies, so many may be packed
+	head uint64               // where the next bytes go
+	left uint64               // bytes that are free
+	uses fifo.Queue[asideUse] // bytes that are not free, in order
+	all  int                  // gathered copies that may be packed: their sources are main memory
 }
 
-// asideUse is bytes that a stream reads until a mark has passed.
+// asideUse is n bytes of an aside that a stream may read until a mark has passed.
 type asideUse struct{ mark, n uint64 }
 
 // Aside gives a stream n bytes of pinned memory to pack bytes in. It comes before all work.
@@ -33,13 +34,14 @@ func (s *Set) Aside(on Stream, at unsafe.Pointer, n uint64) {
 	s.tracks[on].aside = aside{base: at, size: n, left: n}
 }
 
-// CopyBytes is CopyAhead from main memory, which the CPU may read.
+// CopyBytes is CopyAhead from main memory. The CPU may read the source, and so pack it with others.
 func (s *Set) CopyBytes(on Stream, to, from unsafe.Pointer, n uint64) {
 	s.tracks[on].aside.all++
 	s.CopyAhead(on, to, from, n)
 }
 
-// pack lets copies begin at packed bytes, if that makes neighbours of them.
+// pack sorts the gathered copies by their destinations and packs their bytes, so that neighbours at
+// the destination are neighbours in the source, too. It does nothing if that gains nothing.
 func (t *track) pack() {
 	a := &t.aside
 	all := a.all == len(t.copies)
@@ -92,7 +94,7 @@ func (t *track) sortCopies() bool {
 	return true
 }
 
-// take returns n bytes until a mark; false: there are not as many.
+// take allocates n bytes until the stream passes a mark; false: there are not as many.
 func (a *aside) take(n, mark uint64) (unsafe.Pointer, bool) {
 	n = (n + 63) &^ 63
 	begin, all := a.head, n
@@ -108,7 +110,7 @@ func (a *aside) take(n, mark uint64) (unsafe.Pointer, bool) {
 	return unsafe.Add(a.base, begin), true
 }
 
-// passed releases the buffers that the stream has read up to a mark.
+// passed frees the bytes that the stream has read, because it has passed a mark.
 func (a *aside) passed(mark uint64) {
 	for a.uses.Len() > 0 && a.uses.At(0).mark <= mark {
 		a.left += a.uses.Pop().n

@@ -1,7 +1,7 @@
 package stream
 
-// Chore is work to do when a stream has passed the work before it. Only For and What have a meaning
-// here.
+// Chore is work of the CPU for when a stream has carried out the work before it, for example to
+// free a slot. For does it, and only For knows the meaning of the other fields.
 type Chore struct {
 	For    Follower
 	Value  uint64

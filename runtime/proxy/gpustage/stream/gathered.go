@@ -5,8 +5,8 @@ import "unsafe"
 // MostCopies is the most copies that a Memory gets at once.
 const MostCopies = 64
 
-// enough bytes of copies are given to the stream at once instead of gathered further: the copy
-// engine takes longer for them than the driver for its calls.
+// enough is the number of bytes of gathered copies that are given to the stream without waiting for
+// more: the copy engine takes longer for them than the driver for its calls.
 const enough = 512 << 10
 
 // gathered is the work of one turn for a stream that its Memory has not been given: copies, and the
@@ -30,6 +30,7 @@ type store struct {
 // one call.
 const mostStores = 160
 
+// newGathered returns lists with room, so that gathering allocates nothing.
 func newGathered() gathered {
 	return gathered{copies: make([]Copy, 0, MostCopies), stores: make([]store, 0, mostStores)}
 }
@@ -40,7 +41,7 @@ func (s *Set) Copy(on Stream, to, from unsafe.Pointer, n uint64) {
 	s.CopyAhead(on, to, from, n)
 }
 
-// Part makes later copies follow the stores that were gathered.
+// Part gives the stream the stores that were gathered, so that later copies follow them.
 func (s *Set) Part(on Stream) {
 	if t := &s.tracks[on]; len(t.stores) > 0 {
 		s.give(t)
@@ -71,6 +72,7 @@ func (s *Set) Write(on Stream, at unsafe.Pointer, width uint8, value uint64) {
 	}
 }
 
+// gather is called before work is gathered. It notes the purpose of the first.
 func (s *Set) gather(t *track) {
 	if len(t.copies)+len(t.stores) == 0 {
 		t.purpose = s.driverCall.Load()
@@ -87,6 +89,7 @@ func (s *Set) give(t *track) {
 	t.stores = t.stores[:0]
 }
 
+// giveCopies passes the gathered copies on to the Memory, packed if that saves driver calls.
 func (s *Set) giveCopies(t *track) {
 	if len(t.copies) == 0 {
 		return

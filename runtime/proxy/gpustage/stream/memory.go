@@ -43,14 +43,14 @@ type Memory interface {
 	// Write puts a store of an aligned element of 4 or 8 bytes into a stream. A kernel that sees
 	// the store sees the effects of all earlier work in the stream.
 	Write(s Stream, at unsafe.Pointer, width uint8, value uint64) error
-	// Words returns how many stores in a row are quicker than a copy of as many bytes; 0: not even
-	// one store is.
+	// Words returns the most stores of 8 bytes in a row that are quicker than a copy of the same
+	// bytes; 0: not even one is.
 	Words() uint64
 	// Atomics returns the AtomicBit of each operation that Atomic can do.
 	Atomics() uint64
-	// Atomic puts an operation into a stream that is atomic with those of kernels. If it fetches,
-	// it stores the old value at old, which is pinned. It may be a kernel itself, for which a full
-	// GPU has no place, so its stream has nothing else.
+	// Atomic puts an atomic operation into a stream. It is atomic with those of kernels. Unless old
+	// is nil, it stores the old value there, in pinned memory. It may be a kernel itself, for which
+	// a full GPU has no place, so its stream has nothing else.
 	Atomic(s Stream, at unsafe.Pointer, op fabric.Op, width uint8, operand, compare uint64, old unsafe.Pointer) error
 	// Mark puts a mark into a stream and returns its number: 1, and one more each time. A Memory
 	// may keep operations back until the mark behind them.
@@ -65,7 +65,8 @@ type Memory interface {
 // AtomicBit returns the bit of an atomic operation on 4 or 8 bytes, for sets of operations.
 func AtomicBit(op fabric.Op, width uint8) uint64 { return 1 << (uint(op)*2 + uint(width)/8) }
 
-// OwnerAlone is a bit in such a set: the owner changes words in several steps.
+// OwnerAlone is a bit in a set of AtomicBits: the owner of the memory carries out atomic operations
+// in several steps, so no other PE may change the words.
 const OwnerAlone = 1 << 63
 
 // AllAtomics is the set of every operation.

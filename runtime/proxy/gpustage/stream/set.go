@@ -23,9 +23,9 @@ type Engine struct {
 type Set struct {
 	engine     Engine
 	state      *layout.State
-	memory     Memory // nil: this PE has no GPU
-	most       uint64 // operations in one stream
-	atomics    uint64
+	memory     Memory        // nil: this PE has no GPU
+	most       uint64        // operations in one stream
+	atomics    uint64        // see Atomics
 	driverCall atomic.Uint64 // see Runs
 	polls      int           // polls of the streams since a mark has passed
 	now        Chore         // the chore that is being done
@@ -56,15 +56,16 @@ func (s *Set) Close() error {
 	return err
 }
 
-// Atomic puts the operation of a message into a stream. Its old value goes to old, unless that is
-// nil.
+// Atomic puts the atomic operation of a message into a stream. The old value goes to old, unless
+// that is nil.
 func (s *Set) Atomic(on Stream, at unsafe.Pointer, h *layout.Header, old unsafe.Pointer) {
 	s.give(&s.tracks[on])
 	s.Check(s.memory.Atomic(on, at, h.Op, h.Width, h.Operand, h.Extra, old))
 	s.gave(on, uint64(h.Width))
 }
 
-// StoreWords puts stores of n bytes at payload into a stream.
+// StoreWords puts stores into a stream that write the n bytes at payload to at, which Storable
+// allows.
 func (s *Set) StoreWords(on Stream, at, payload unsafe.Pointer, n int) {
 	for i := 0; i < n; {
 		to, w := unsafe.Add(at, i), 8
@@ -76,6 +77,7 @@ func (s *Set) StoreWords(on Stream, at, payload unsafe.Pointer, n int) {
 	}
 }
 
+// gave counts an operation of n bytes that a stream was given.
 func (s *Set) gave(on Stream, n uint64) { s.tracks[on].add(n, s.driverCall.Load()) }
 
 // Check fails the job after an error of the GPU: the state of its memory is not known any more.
@@ -85,9 +87,11 @@ func (s *Set) Check(err error) {
 	}
 }
 
+// fail fails the job with an error of the GPU.
 func (s *Set) fail(err error) { s.engine.Fatal(fmt.Errorf("GPU memory: %w", err)) }
 
-// Storable reports whether StoreWords is quicker than a copy of the bytes.
+// Storable reports whether n bytes at an address can be written by StoreWords, more quickly than by
+// a copy.
 func (s *Set) Storable(at unsafe.Pointer, n int) bool {
 	odd := int(uintptr(at) & 4)
 	return (uintptr(at)|uintptr(n))&3 == 0 && uint64(n+odd+7)/8 <= s.memory.Words()
@@ -102,10 +106,12 @@ func (s *Set) Holds(p unsafe.Pointer, n uint64) bool {
 	return s.memory.Holds(p, n)
 }
 
-// Full reports whether a stream must get no more work until it has done some.
+// Full reports whether a stream has as much work as it may have: it gets no more until it has
+// carried out some.
 func (s *Set) Full(on Stream) bool { t := &s.tracks[on]; return t.queued-t.done >= s.most }
 
-// Passed returns the last mark that is known to have passed.
+// Passed returns the last mark that a stream is known to have passed: all work before it is
+// complete.
 func (s *Set) Passed(on Stream) uint64 { return s.tracks[on].passed }
 
 // Last returns the mark that is, or will be, behind all work in the stream.
@@ -121,12 +127,12 @@ func (s *Set) Later(on Stream, c Chore) {
 	*t.chores.Next() = c
 }
 
-// Fresh makes later chores wait for a new mark, even if no work comes before them.
+// Fresh makes Mark put a new mark into a stream, even without new work: later chores wait for that.
 func (s *Set) Fresh(on Stream) { s.tracks[on].fresh = true }
 
-// Runs notes the purpose of the next driver call; pe has no meaning if the call is for no PE. It
-// comes before each call: while the driver blocks a call, the calling thread holds the engine's
-// lock, and reports can only read this note.
+// Runs stores the purpose of the next driver call, for reports; pe has no meaning if the call is
+// for no PE. It comes before each call: while the driver blocks a call, the calling thread holds
+// the engine's lock, and a report can read no more than this.
 func (s *Set) Runs(w backlog.Call, pe libshmem.PE) {
 	s.driverCall.Store(uint64(w)<<32 | uint64(uint32(pe)))
 }
@@ -137,7 +143,7 @@ func (s *Set) Busy() {
 	s.engine.Wake()
 }
 
-// Follow does the chores of all streams whose marks have passed.
+// Follow checks which marks the streams have passed, and does the chores behind them.
 func (s *Set) Follow() {
 	if s.memory == nil {
 		return
@@ -149,6 +155,7 @@ func (s *Set) Follow() {
 	}
 }
 
+// follow is Follow for one stream.
 func (s *Set) follow(t *track) {
 	s.Runs(backlog.CallFollow, 0)
 	passed, err := s.memory.Marked(t.stream)
@@ -202,8 +209,8 @@ func (s *Set) DriverCall() string {
 	return backlog.CallText(s.driverCall.Load())
 }
 
-// Undone appends the work that the streams have not carried out. Any thread may call it, without
-// the lock. Its numbers of a stream that goes on are of several moments.
+// Undone appends to a list the work that the streams have not carried out. Any thread may call it,
+// without the lock. While a stream goes on, its numbers may be of different moments.
 func (s *Set) Undone(to []backlog.Work) []backlog.Work {
 	for i := range s.tallies {
 		t := &s.tallies[i]

@@ -2,23 +2,23 @@ package stream
 
 import "libshmem/runtime/proxy/fifo"
 
-// track follows one stream.
+// track is what a Set knows about one stream: its marks, its work and the chores behind that.
 type track struct {
 	stream     Stream
-	marked     uint64 // last mark that was queued for
-	passed     uint64
-	fresh      bool // there is work behind that mark
+	marked     uint64 // last mark that the stream was given
+	passed     uint64 // last mark that it is known to have passed
+	fresh      bool   // Mark has to put a mark into it: there is work behind marked
 	chores     fifo.Queue[Chore]
 	queued     uint64           // operations so far
 	bytes      uint64           // bytes of copies so far
-	driverCall uint64           // of the first operation behind the last mark
+	driverCall uint64           // purpose of the first operation behind the last mark
 	done       uint64           // operations before the last mark that has passed
 	counts     fifo.Queue[tick] // marks that have not passed
 	gathered
 	aside aside
 }
 
-// add notes an operation of n bytes, and its purpose.
+// add counts an operation of n bytes with its purpose.
 func (t *track) add(n, purpose uint64) {
 	if t.driverCall == 0 {
 		t.driverCall = purpose
@@ -36,8 +36,8 @@ func (t *track) last() uint64 {
 	return t.marked
 }
 
-// atRest reports whether the stream has done everything, and its chores are done.
+// atRest reports whether the stream has carried out all work, and all chores are done.
 func (t *track) atRest() bool { return t.idle() && t.chores.Len() == 0 }
 
-// idle reports whether the stream has done everything.
+// idle reports whether the stream has carried out all work.
 func (t *track) idle() bool { return !t.fresh && t.passed == t.marked }

@@ -51,6 +51,7 @@ func (m *Memory) Run() {
 	}
 }
 
+// put adds work to a stream, which Pass does.
 func (m *Memory) put(s stream.Stream, do func()) error {
 	m.Given[s]++
 	m.work[s] = append(m.work[s], work{m.Marks[s] + 1, do})
