@@ -2,7 +2,7 @@ package job
 
 // The counts of a PE and its engines are added up here, and printed at the end of a job. The counts
 // themselves are in the status page and in the engines, their names in runtime/stats. Any goroutine
-// may ask for them.
+// may read them.
 
 import (
 	"fmt"
@@ -18,10 +18,10 @@ import (
 
 // Counters holds the counts of this PE and its engines.
 type Counters struct {
-	PEs     int            // of the job
-	Live    *statuspage.PE // in the status page of this PE
-	Shown   func() []*proxy.EndpointPage
-	CountOf func(pe libshmem.PE) [layout.Counted]uint64 // what the engines count of their work with a PE
+	PEs     int                                         // of the job
+	Live    *statuspage.PE                              // in the status page of this PE
+	Shown   func() []*proxy.EndpointPage                // the page of each engine
+	CountOf func(pe libshmem.PE) [layout.Counted]uint64 // the engines' counts of their work with a PE
 }
 
 // All returns what this PE and its engines have counted so far.
@@ -61,8 +61,8 @@ type countsPrinting struct {
 	Gather func(mine []byte) ([][]byte, error)
 }
 
-// Print returns the counts of this PE, if all are to be printed, and on PE 0 the table of the job.
-// It is collective. After an error the text has what could be had.
+// Print returns the text with the counts of this PE, if each PE's are to be printed, and on PE 0
+// the table of the job. It is collective. After an error the text has what there was before it.
 func (c *Counters) Print(p countsPrinting) (string, error) {
 	mine := c.All()
 	var b strings.Builder
@@ -78,6 +78,7 @@ func (c *Counters) Print(p countsPrinting) (string, error) {
 	return b.String(), err
 }
 
+// table writes the table of the job, from the encoded counts of all PEs.
 func (c *Counters) table(b *strings.Builder, p *countsPrinting, all [][]byte) error {
 	var rows []stats.Row
 	for pe, encoded := range all {

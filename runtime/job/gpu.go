@@ -18,8 +18,8 @@ import (
 // PEs reserve the same.
 const growingHeap = 256 << 30
 
-// chooseHeap settles which kind of heap this PE has. kernels says that the program has kernels that
-// use the library.
+// chooseHeap decides whether this PE's heap is in main memory or in GPU memory, and opens the
+// driver for a GPU. kernels says that the program has kernels that use the library.
 func (j *Job) chooseHeap(kernels bool) error {
 	want := j.Settings.Heap
 	if want == config.HeapHost || want == config.HeapAuto && !kernels {
@@ -52,10 +52,10 @@ func (j *Job) openGPU(listener *devmem.Listener, infos []meet.Info) error {
 	return nil
 }
 
-// flusher names the proxy in reports about flushes of what NICs have written.
+// flusher names the proxy in reports about driver calls that flush bytes written by NICs.
 const flusher = "a proxy that acts on what a NIC wrote"
 
-// nics returns what lets NICs reach this PE's heap; nil: none may.
+// nics returns the registry that lets NICs reach this PE's heap in GPU memory; nil: none may.
 func (j *Job) nics() *network.Registry {
 	if j.heap != config.HeapDevice || !j.Settings.GPUNet.Reaches() {
 		return nil
@@ -81,7 +81,8 @@ func (j *Job) watchDriver(requests func() uint32) {
 	}
 }
 
-// closeGPU gives back what openGPU took. The driver is watched until nothing is asked of it.
+// closeGPU releases what openGPU took. The driver watch ends after the calls for that, and before
+// the GPU is closed.
 func (j *Job) closeGPU() error {
 	err := j.GPU.Release()
 	j.driverWatch.End()
@@ -91,7 +92,7 @@ func (j *Job) closeGPU() error {
 }
 
 // GPUReset reports, and logs, whether the program has reset this PE's GPU while the job used it.
-// The rest of shmem_finalize then asks nothing of the context that has ended.
+// The rest of shmem_finalize then makes no call in the context, which has ended.
 func (j *Job) GPUReset() bool {
 	if j.GPU.Device() == nil || !j.GPU.Device().WasReset() {
 		return false
@@ -124,19 +125,22 @@ func (j *Job) someApart() (bool, error) {
 	return false, err
 }
 
-// Lend takes a block of the heap for what GPU.FindChunks has found. The other PEs of the node do so
-// at the same time.
+// Lend lends memory of the program to the heap: it takes a block of the heap's address space for
+// the chunks that GPU.FindChunks has found, and maps them there. The other PEs of the node do so at
+// the same time.
 func (j *Job) Lend(size, offset uint64) (libshmem.Offset, error) {
 	return j.GPU.Lend(j.Heap, j.Network.Loans(), size, offset)
 }
 
-// TakeBack ends the loan of the block that contains an offset.
+// TakeBack ends the loan whose block of the heap contains an offset: the memory is the program's
+// alone again.
 func (j *Job) TakeBack(off libshmem.Offset) error {
 	return j.GPU.TakeBack(j.Heap, j.Network.Loans(), off)
 }
 
-// staged reports whether bytes of this PE's heap reach the network through main memory. If NICs or
-// copies between GPUs take them from where they are, that is sooner than through a cell of a ring.
+// staged reports whether bytes of this PE's heap reach the network through main memory. Only then
+// do rings get cells, main memory in which kernels leave the bytes of puts: NICs and copies between
+// GPUs take bytes sooner from where they are.
 func (j *Job) staged() bool {
 	return j.heap == config.HeapDevice && j.Settings.GPUNet != config.GPUNetCopy && !j.GPU.NICs.Direct()
 }

@@ -36,14 +36,14 @@ type Options struct {
 	Wanted  *uint32      // threads that found the lock taken
 	Kernels bool         // the program has kernels that use the library
 	Statics meet.Statics // the program's, as the front has found them
-	Given   place.Given  // what shmemx_init_attr was given
+	Given   place.Given  // the arguments of shmemx_init_attr
 	// Nvshmem reports that the program has used the names of NVSHMEM to initialise. NVSHMEM's
 	// variables are settings, too, the program has kernels of its own, and its heap grows to the
 	// size of the GPU's memory.
 	Nvshmem bool
 	Ranges  Ranges // shows ranges to a profiler
-	// Doing returns what a PE of this node does, as the end of a sentence, or "". Any goroutine may
-	// call it until Close returns.
+	// Doing returns the activity of a PE of this node, as the end of a sentence, or "". Any
+	// goroutine may call it until Close returns.
 	Doing     func(libshmem.PE, area.How) string
 	Finalized func() // called when this PE needs no other PE to finalize
 	Fatal     func(error)
@@ -90,8 +90,9 @@ type Job struct {
 	page *statuspage.Page // the page that contains Live
 }
 
-// otherFirst gives another PE that has given up time to report why. The launcher ends the job with
-// the first reason that it receives, and otherwise that might come from the PE that lost it.
+// otherFirst is how long a PE that failed because it lost another one waits before it reports that.
+// The launcher ends the job with the first reason that it receives, and the other PE has the better
+// one.
 const otherFirst = time.Second
 
 // Start brings this PE into its job. It returns when every PE can be reached. After an error
@@ -124,6 +125,7 @@ func Start(o Options) (*Job, error) {
 	return j, nil
 }
 
+// start is Start without the clean-up after an error.
 func (j *Job) start(o Options, warnings []config.Warning) error {
 	var err error
 	if j.Log, err = shmlog.Open(j.Settings, o.Stderr); err != nil {
@@ -217,7 +219,7 @@ func openTrace(name string, me libshmem.PE) (*trace.File, error) {
 	return trace.Create(trace.Name(shmlog.Expand(name), me), me, host)
 }
 
-// inform prints what SHMEM_VERSION and SHMEM_INFO ask for.
+// inform prints the version if SHMEM_VERSION is set, and the settings if SHMEM_INFO is.
 func inform(cfg *config.Config, w io.Writer) error {
 	if cfg.Version {
 		fmt.Fprintf(w, "shmem: libshmem %s, OpenSHMEM 1.6\n", libshmem.Version)
@@ -228,7 +230,8 @@ func inform(cfg *config.Config, w io.Writer) error {
 	return nil
 }
 
-// shareMemory learns where each PE runs, and maps the symmetric memory of this node.
+// shareMemory exchanges peer info with all PEs, from which it learns where each of them runs, and
+// maps the symmetric memory of this node.
 func (j *Job) shareMemory(o *Options, found meet.Statics) error {
 	host, err := topo.HostID(j.Settings.HostID)
 	if err != nil {
@@ -311,6 +314,7 @@ func (j *Job) shareMemory(o *Options, found meet.Statics) error {
 	return nil
 }
 
+// newProducers returns the producers of this PE, without rings and kernels so far.
 func (j *Job) newProducers() *device.Producers {
 	return device.NewProducers(device.ProducersConfig{
 		Self:     &j.Self,
@@ -323,6 +327,8 @@ func (j *Job) newProducers() *device.Producers {
 // process that is no PE.
 func (j *Job) warn(text string) { j.Log.Printf("bootstrap", config.LogWarn, "%s", text) }
 
+// mapSegment maps the segment with the internal areas and main-memory heaps of this node. The first
+// PE of the node creates the segment's file and hands the descriptor to the others.
 func (j *Job) mapSegment(listener *hostmem.Listener, infos []meet.Info) error {
 	peers := j.Nodes.Peers(j.Me)
 	plan := hostmem.NewPlan(j.Layout.Internal, j.Settings.SymmetricSize, len(peers))
@@ -358,11 +364,11 @@ func (j *Job) mapSegment(listener *hostmem.Listener, infos []meet.Info) error {
 	return err
 }
 
-// Explain logs why a call of the program returns NULL.
+// Explain logs the reason why a call of the program returns NULL.
 func (j *Job) Explain(err error) { j.Log.Printf("heap", config.LogInfo, "%v", err) }
 
-// Statics returns the place of the program's statics. It returns false if they stay where they are;
-// the first result has the reason.
+// Statics returns the program's statics and the place to which the front moves them, so that they
+// are symmetric. It returns false if they stay where they are; the first result has the reason.
 func (j *Job) Statics() (meet.Statics, meet.StaticsPlace, bool) {
 	if j.Met.Statics.Size == 0 {
 		return j.Met.Statics, meet.StaticsPlace{}, false
@@ -398,9 +404,8 @@ func (j *Job) Exit(status int) {
 	j.Boot.Exit(status)
 }
 
-// Close leaves the job in good order. All PEs have come to a barrier. This PE serves the network
-// until each of the others has come to finalize, because a PE may still wait for an answer from
-// this one.
+// Close leaves the job in good order, after a barrier of all PEs. This PE serves the network until
+// each of the others has come to finalize, because a PE may still wait for a reply from this one.
 func (j *Job) Close() error {
 	err := errors.Join(j.Producers.CloseRings(), j.printStats())
 	j.Watch.Stop()

@@ -7,13 +7,13 @@ import (
 // leaving is the progress of Leave.
 type leaving struct {
 	ticket uint64 // of the quiet of the rings
-	taken  bool   // what was in the rings is complete
+	taken  bool   // the operations that were in the rings are complete
 }
 
-// Leave is for a program that ends without finalize. It reports whether what the PE has submitted
-// has taken effect: operations in rings, then copies between GPUs and all that goes by the network.
-// Its caller has the lock of the first engine, serves the network, and calls again as long as it
-// has time.
+// Leave is for a program that ends without finalize. It reports whether the operations that the PE
+// has submitted have taken effect: those in rings, then copies between GPUs and operations over the
+// network. Its caller holds the lock of the first engine, polls the network, and calls again as
+// long as it has time.
 func (j *Job) Leave() bool {
 	l := &j.leaving
 	if l.taken = l.taken || j.Producers.Quiet(&l.ticket) == proxy.Done; !l.taken {

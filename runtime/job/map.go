@@ -11,8 +11,8 @@ import (
 	"libshmem/runtime/pathmap"
 )
 
-// wantsMap reports whether this PE's settings ask for the map of the job. The peer info of each PE
-// has the answer, so that all PEs take part if one asks.
+// wantsMap reports whether this PE's settings want the path map of the job to be printed. The peer
+// info of each PE says so, and all PEs take part if one wants it.
 func (j *Job) wantsMap() bool { return j.Log.Enabled("pe", config.LogDebug) }
 
 // Map gathers the path by which each PE reaches each other one. It is collective, and is called
@@ -33,7 +33,7 @@ func (j *Job) Map() (*pathmap.Map, error) {
 	return pathmap.New(j.Nodes, rows)
 }
 
-// printMap prints the map, if a PE asks for it.
+// printMap prints the path map, if a PE wants it. It is collective then.
 func (j *Job) printMap() error {
 	if j.Met.MapPrinter == meet.NoMapPrinter {
 		return nil

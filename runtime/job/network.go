@@ -8,8 +8,8 @@ import (
 	"libshmem/runtime/proxy/wake"
 )
 
-// planChaos reads the faults to inject, before this PE has anything that others wait for. nil: the
-// network is as it is.
+// planChaos parses SHMEM_CHAOS, the faults to inject into the network; nil: none. It is called
+// before other PEs wait for this one.
 func planChaos(text string, npes int) (*chaos.Plan, error) {
 	if text == "" {
 		return nil, nil
@@ -31,7 +31,7 @@ func (j *Job) loadNetwork() {
 	}
 }
 
-// networkLoaded waits for the end of what loadNetwork has begun.
+// networkLoaded waits until libfabric is loaded, if loadNetwork has begun to load it.
 func (j *Job) networkLoaded() {
 	if j.loaded != nil {
 		j.loaded()

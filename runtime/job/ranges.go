@@ -8,20 +8,22 @@ import (
 
 // Ranges show this PE's work to a profiler (SHMEM_NVTX).
 type Ranges struct {
-	// Open returns which of some groups will be shown: none without a profiler that listens, and -1
-	// if the library was built without support for ranges. It is called when groups are asked for.
+	// Open returns which of some groups of ranges will be shown: none without a profiler that
+	// listens, and -1 if the library was built without support for ranges. It is called if
+	// SHMEM_NVTX names groups.
 	Open func(config.Ranges) int
 	// Proxy shows the work of the proxies.
 	Proxy nvtx.Show
 
-	live config.Ranges
+	live config.Ranges // the groups that are shown
 }
 
-func (r *Ranges) open(asked config.Ranges) error {
-	if asked == 0 || r.Open == nil {
+// open opens the groups of ranges that SHMEM_NVTX names.
+func (r *Ranges) open(groups config.Ranges) error {
+	if groups == 0 || r.Open == nil {
 		return nil
 	}
-	live := r.Open(asked)
+	live := r.Open(groups)
 	if live < 0 {
 		return &shmerr.Error{
 			Op: "read", Object: "SHMEM_NVTX", Cause: shmerr.Causef(shmerr.ErrSetting, "this libshmem.so was built without NVTX and has no ranges"),
@@ -32,7 +34,7 @@ func (r *Ranges) open(asked config.Ranges) error {
 	return nil
 }
 
-// proxy returns where the ranges of proxies go; nil: they are not shown.
+// proxy returns the function that shows the ranges of proxies; nil: they are not shown.
 func (r *Ranges) proxy() nvtx.Show {
 	if r.live&config.RangeProxy == 0 {
 		return nil
@@ -44,5 +46,6 @@ func (r *Ranges) proxy() nvtx.Show {
 // profiler.
 func (r *Ranges) FastPath() bool { return r.live&config.RangesInline == 0 }
 
-// FastOrder reports the same for fences and quiets.
+// FastOrder reports whether fences and quiets may be served inline, which shows no ranges to a
+// profiler.
 func (r *Ranges) FastOrder() bool { return r.live&config.RangeMemOrder == 0 }

@@ -8,15 +8,16 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// demand is one requirement of SHMEM_REQUIRE that does not concern the network alone.
+// demand is one word of SHMEM_REQUIRE for a property of the whole job; words for properties of a
+// provider are in fabric.Properties.
 type demand struct {
 	name string
 	has  func(f *facts) bool
-	why  string // the reason why it is not there
+	why  string // the reason why the job does not have it
 	help string
 }
 
-// demands lists them.
+// demands lists these words.
 var demands = []demand{
 	{
 		"network", func(f *facts) bool { return f.network },
@@ -46,6 +47,7 @@ type facts struct {
 	staged   bool // bytes of that heap reach the network through main memory
 }
 
+// facts collects the properties of this job that SHMEM_REQUIRE may demand.
 func (j *Job) facts() *facts {
 	f := &facts{gpuHeap: j.heap == config.HeapDevice, staged: j.staged()}
 	if j.Network != nil {
@@ -57,7 +59,8 @@ func (j *Job) facts() *facts {
 	return f
 }
 
-// require checks SHMEM_REQUIRE. It is called when everything is open.
+// require fails if the job lacks a property that SHMEM_REQUIRE names. It is called when everything
+// is open.
 func require(words []string, f *facts) error {
 	for _, name := range words {
 		if err := f.requireOne(name); err != nil {
@@ -67,6 +70,7 @@ func require(words []string, f *facts) error {
 	return nil
 }
 
+// requireOne fails if the job lacks the property of that name.
 func (f *facts) requireOne(name string) error {
 	missing := func(help string, format string, args ...any) error {
 		return &shmerr.Error{

@@ -5,8 +5,8 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// sharers exchanges which GPU each PE has, as nvidia-smi prints it. Jobs without GPUs exchange
-// nothing.
+// sharers exchanges the UUID of each PE's GPU, and returns for each PE the first PE with the same
+// GPU. Jobs without GPUs exchange nothing.
 func (j *Job) sharers() ([]libshmem.PE, error) {
 	if !j.Heaps.SomeGPU() {
 		return gpuFirst(j.Nodes, make([]string, j.NPEs)), nil

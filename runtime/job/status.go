@@ -18,8 +18,8 @@ func (j *Job) openPage() error {
 	return nil
 }
 
-// printStats prints what SHMEM_STATS asks for, when the program has ended its work. All PEs call it,
-// because the table of the job contains the counts of each.
+// printStats prints the counters of the job, as SHMEM_STATS says, when the program has ended its
+// work. It is collective, because the table of the job contains the counts of each PE.
 func (j *Job) printStats() error {
 	if !j.Met.Stats {
 		return nil

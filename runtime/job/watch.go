@@ -15,9 +15,9 @@ func (j *Job) newWatch(o *Options) *watch.Watch {
 }
 
 // Begin begins to watch the other PEs and the GPU's driver. It calls lose for each PE that is lost,
-// from one thread; then the Job goes on without it. asked counts the reports that have been asked
-// for. It returns a descriptor to which a number is written when that count changes; 0: there is no
-// thread. Begin comes after Start.
+// from one thread; then the Job goes on without it. requests returns how many reports the user has
+// requested by a signal so far. Begin returns a descriptor to which the caller writes a number when
+// that count changes; 0: there is no thread. Begin comes after Start.
 func (j *Job) Begin(lose func(libshmem.PE), requests func() uint32) (fd int) {
 	j.watchDriver(requests)
 	return j.Watch.Begin(func(pe libshmem.PE, fate string) {

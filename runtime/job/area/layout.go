@@ -24,7 +24,8 @@ const (
 	teamMemory             = 16 << 20
 	FewestTeams, mostTeams = 15, 512
 
-	// A PE may be one small reduction ahead of another.
+	// scratchBuffers is the number of scratch buffers that small reductions use in turn: a PE may
+	// be one reduction ahead of another.
 	scratchBuffers = 2
 )
 
@@ -74,9 +75,9 @@ func newMail(n int, memory, above uint64) Mail {
 // Longest returns the bytes of the longest record in a mailbox with that ring.
 func Longest(ring uint64) uint64 { return min(max(ring/4, cacheLine), MailRecord) }
 
-// contributions is the number of contributions to a small reduction that a PE may receive: one from
-// each PE where all write to each other, else one in each step and two for the PEs beyond a power
-// of two (capi/front/exchange.c).
+// contributions returns the number of contributions to a small reduction of n PEs that one of them
+// may receive: one from each PE if all write to each other, else one in each step and two for the
+// PEs beyond a power of two (capi/front/exchange.c).
 func contributions(n int) int {
 	if n <= DirectPEs {
 		return n
@@ -84,37 +85,43 @@ func contributions(n int) int {
 	return bits.Len(uint(n)) - 1 + 2
 }
 
-// teamContributions is the same for a team of n PEs, where the PEs never all write to each other.
+// teamContributions is contributions for a team of n PEs, where the PEs never all write to each
+// other.
 func teamContributions(n int) int { return bits.Len(uint(n)) - 1 + 2 }
 
-// Known returns the offset from the user heap of the words that say, for each PE, whether it knows
-// that it is lost. They are the words for messages in the last area, which belongs to no team.
+// Known returns the offset from the user heap of one word for each PE, in which this PE shows that
+// it knows that PE to be lost. They are the words for messages in the last area, which belongs to
+// no team.
 func (l *Layout) Known() int64 { return int64(l.TeamSize*l.Teams) - int64(l.TeamsOffset) }
 
-// agreeSize is the size of the agreements of n PEs (capi/front/agree.c): a word for each PE, and
-// two records, each with a stamp and two sets of flags, one for slots of teams and one for PEs.
+// agreeSize returns the size of the memory in which n PEs of a team agree, for example on the slot
+// of a new team (capi/front/agree.c): a word for each PE, and two records, each with a stamp and
+// two sets of flags, one for slots of teams and one for PEs.
 func agreeSize(n int) uint64 {
 	const flags, slots = 8, 1024 / 8
 	set := flags + slots + RoundUp(uint64(n), 64)/8
 	return RoundUp(uint64(n)*inboxWord, cacheLine) + 2*RoundUp(8+2*set, cacheLine)
 }
 
-// inboxSize is the size of the words in which a team's messages are counted, and of its lines behind
-// them (capi/front/lines.c).
+// inboxSize returns the size of the words that count the messages of a team of n PEs, and of the
+// team's cache lines behind them (capi/front/lines.c).
 func inboxSize(n int) uint64 { return RoundUp(uint64(n)*inboxWord, cacheLine) + linesBytes }
 
-// columnsSize is the size of the rounds of reductions between hosts: in each one a PE has what it
-// sends, and what it receives (capi/front/columns.c).
+// columnsSize is the size of the buffers for the rounds of reductions between hosts: for each round
+// a PE has one for the elements that it sends, and one for those that it receives
+// (capi/front/columns.c).
 const columnsSize = 2 * ColumnRounds * (WorldRound + WideTeams*TeamRound)
 
-// Rounds returns where those rounds begin, in bytes below the user heap, and their size.
+// Rounds returns where the buffers for the rounds of reductions between hosts begin, in bytes below
+// the user heap, and their size.
 func (l *Layout) Rounds() (offset, size uint64) { return l.ColumnsOffset, columnsSize }
 
-// teamInitSize is the size of the messages of capi/front/team_init.c: a word for each PE, an answer with
-// a list of PEs, and the entry of each PE.
+// teamInitSize returns the size of the messages with which n PEs form a team from an id
+// (capi/front/team_init.c): a word for each PE, a reply with a list of PEs, and the entry of each
+// PE.
 func teamInitSize(n int) uint64 {
-	const head, said = 64, 144
-	return RoundUp(uint64(n)*inboxWord, cacheLine) + RoundUp(head+uint64(n)*4, cacheLine) + RoundUp(uint64(n)*said, cacheLine)
+	const head, entry = 64, 144
+	return RoundUp(uint64(n)*inboxWord, cacheLine) + RoundUp(head+uint64(n)*4, cacheLine) + RoundUp(uint64(n)*entry, cacheLine)
 }
 
 // EagerCounters returns how many notification counters follow those of the program, which may use

@@ -25,7 +25,7 @@ import (
 )
 
 // DriverWatch reports calls of the GPU driver that do not return, and work that the driver does not
-// carry out. The zero value does so after Begin. Any goroutine may call its methods.
+// carry out. The zero value is ready for Begin. Any goroutine may call its methods.
 type DriverWatch struct {
 	DriverConfig
 	over chan struct{}
@@ -44,10 +44,10 @@ type DriverWatch struct {
 // DriverConfig configures which calls a driver watch checks and how it reports them.
 type DriverConfig struct {
 	Facts    gpu.Facts
-	Limit    time.Duration // after which a call is reported; 0: only when a report is asked for
-	Say      func(text string)
-	Requests func() uint32 // counts the reports that have been asked for
-	Calls    func(to []cuda.Call) []cuda.Call
+	Limit    time.Duration                    // after which a call is reported; 0: only on request
+	Say      func(text string)                // prints a report
+	Requests func() uint32                    // returns how many reports the user has requested so far
+	Calls    func(to []cuda.Call) []cuda.Call // appends the driver calls under way
 }
 
 // watchedCall is a call under way, with the time at which it was first seen.
@@ -65,8 +65,8 @@ const (
 	watchLong = 2 * watchInterval
 )
 
-// Streams adds a source of GPU work that a proxy has submitted. apart: the work is in a context of
-// the library's own.
+// Streams adds a proxy to those whose GPU work is watched. what appends the work that the GPU has
+// not carried out; apart: the work is in a context of the library's own.
 func (h *DriverWatch) Streams(proxy string, apart bool, what func(to []backlog.Work) []backlog.Work) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -74,7 +74,7 @@ func (h *DriverWatch) Streams(proxy string, apart bool, what func(to []backlog.W
 	h.undone = undone{of: append(slices.Clone(h.undone.of), undoneBy{proxy, apart, what})}
 }
 
-// DriverCall adds a function that returns the purpose of a caller's driver call.
+// DriverCall adds a function that returns the purpose of a caller's last driver call, for reports.
 func (h *DriverWatch) DriverCall(caller string, what func() string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -84,8 +84,8 @@ func (h *DriverWatch) DriverCall(caller string, what func() string) {
 	h.driverCalls[caller] = what
 }
 
-// Serve sets the rings whose operations wait while a proxy is blocked. It is called with none
-// before the memory of the rings is given back.
+// Serve sets the rings whose operations wait while a proxy is blocked, for reports. It is called
+// with none before the memory of the rings is freed.
 func (h *DriverWatch) Serve(rings []*queue.Ring) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -112,6 +112,8 @@ func (h *DriverWatch) End() {
 // Running reports whether the goroutine runs.
 func (h *DriverWatch) Running() bool { return h.gone != nil }
 
+// run is the goroutine: it checks the driver calls periodically and prints the reports that are
+// due.
 func (h *DriverWatch) run() {
 	defer close(h.gone)
 	every := watchInterval
@@ -132,7 +134,8 @@ func (h *DriverWatch) run() {
 	}
 }
 
-// check returns what to report now: each call once, and all of them when a report was asked for.
+// check returns the reports that are due now: on each call once, after the limit, and on all of
+// them when the user has requested a report.
 func (h *DriverWatch) check(now time.Time) (due []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -147,14 +150,14 @@ func (h *DriverWatch) check(now time.Time) (due []string) {
 		}
 	}
 	count := h.Requests()
-	asked := count != h.reported
+	requested := count != h.reported
 	h.reported = count
 	const goesOn = " (the wait goes on)"
 	isDue := func(since time.Time, reported *bool) bool {
 		age := now.Sub(since)
 		late := h.Limit > 0 && age >= h.Limit && !*reported
 		*reported = *reported || late
-		return late || asked && age >= watchLong
+		return late || requested && age >= watchLong
 	}
 	for i := range h.under {
 		if c := &h.under[i]; isDue(c.since, &c.reported) {
@@ -170,8 +173,8 @@ func (h *DriverWatch) check(now time.Time) (due []string) {
 	return due
 }
 
-// Explain returns what the report of a wait needs: the calls that have been under way for long and
-// the work that is not carried out, or "".
+// Explain returns, for the report of a wait, the driver calls that have been under way for long and
+// the work that the GPU does not carry out, or "".
 func (h *DriverWatch) Explain(now time.Time) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -189,6 +192,7 @@ func (h *DriverWatch) Explain(now time.Time) string {
 	return strings.Join(all, "; ")
 }
 
+// text describes a driver call for a report, with its caller and purpose.
 func (h *DriverWatch) text(c *watchedCall, now time.Time) string {
 	by := c.By
 	if by == "" {
@@ -202,7 +206,7 @@ func (h *DriverWatch) text(c *watchedCall, now time.Time) string {
 	return fmt.Sprintf("the GPU's driver has not returned from %s for %.1f s, called by %s", c.Name, now.Sub(c.since).Seconds(), by)
 }
 
-// waiting returns how much has piled up in the rings.
+// waiting says, for a report, how many operations wait in the rings, or "".
 func (h *DriverWatch) waiting() string {
 	n := 0
 	for _, r := range h.rings {

@@ -19,14 +19,14 @@ type undone struct {
 	seen   []backlog.Work
 }
 
-// undoneBy identifies the proxy that submits work to the GPU.
+// undoneBy is a proxy that submits work to the GPU.
 type undoneBy struct {
 	name  string
-	apart bool // in a context of the library's own
-	what  func(to []backlog.Work) []backlog.Work
+	apart bool                                   // in a context of the library's own
+	what  func(to []backlog.Work) []backlog.Work // appends its work that is not carried out
 }
 
-// undoneWork is the work of a stream that has not moved since the given time.
+// undoneWork is the work of a stream that has made no progress since the given time.
 type undoneWork struct {
 	backlog.Work
 	by       *undoneBy
@@ -34,7 +34,8 @@ type undoneWork struct {
 	reported bool
 }
 
-// check notes the work that there is now, and since when it has not moved.
+// check notes the work that the streams have not carried out now, and since when each has made no
+// progress.
 func (u *undone) check(now time.Time) {
 	u.before, u.under = u.under, u.before[:0]
 	for i := range u.of {
@@ -53,6 +54,7 @@ func (u *undone) check(now time.Time) {
 	}
 }
 
+// text describes the work for a report.
 func (w *undoneWork) text(now time.Time) string {
 	return fmt.Sprintf("the GPU has carried out none of %s, for %.1f s, asked by %s", &w.Work, now.Sub(w.since).Seconds(), w.by.name)
 }

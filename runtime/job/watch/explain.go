@@ -13,9 +13,10 @@ import (
 // explained bounds how many PEs one report describes.
 const explained = 8
 
-// Explanation describes the PEs that a wait is for: whether they are lost or stopped, what they do,
-// and how far the network is with them. late are the first of all late PEs. Other PEs with a
-// remarkable state come after them. It returns "" if there is nothing to report.
+// Explanation describes, for the report of a wait, the PEs for which it waits: whether they are
+// lost or stopped, what they do, and which operations with them are under way. late are the first
+// of all late PEs, all how many those are. Other PEs with a remarkable state come after them. It
+// returns "" if there is nothing to report.
 func (l *peers) Explanation(late []libshmem.PE, all int) string {
 	var said []string
 	if l.Driver != nil {
@@ -58,14 +59,14 @@ func (l *peers) Explanation(late []libshmem.PE, all int) string {
 	return strings.Join(said, "; ")
 }
 
-// survey is what one explanation collects over all PEs.
+// survey is the state of one Explanation while it goes through the PEs.
 type survey struct {
 	free   bool // the engine's lock could be taken
-	silent int  // PEs that the network does not reach, as far as is known
+	silent int  // PEs that do not reply, and are not known to have ended or to be stopped
 }
 
-// condition describes one PE; with always, even if nothing is remarkable. It leaves out the
-// network's part if the engine's lock could not be taken.
+// condition describes one PE for Explanation; with always, even if nothing is remarkable. It leaves
+// out the network's part if the engine's lock could not be taken before.
 func (l *peers) condition(pe libshmem.PE, always bool, found *survey) string {
 	what := l.about(pe, always, area.Deep)
 	if l.Network != nil && pe != l.Me && l.far(pe) && found.free {
@@ -92,16 +93,16 @@ func (l *peers) halted(pe libshmem.PE) bool {
 			return true
 		}
 	}
-	return l.lost(pe) != "" || l.word(pe) != ""
+	return l.lost(pe) != "" || l.launcherFate(pe) != ""
 }
 
 // probes caps the PEs that get a request at a time.
 const probes = 256
 
-// Probe sends requests for the named PEs, for an Explanation soon after: to the PEs over the
-// network, whether they live and what they do, and to the launcher, which of them have ended.
-// Without names it asks all PEs whether they live. Without the engine's lock only the launcher gets
-// a request.
+// Probe requests what an Explanation soon after needs to know about PEs: from the PEs over the
+// network whether they live and what they do, and from the launcher which of them have ended.
+// Without PEs it sends all PEs a request whether they live. If the engine's lock cannot be had,
+// only the launcher gets a request.
 func (l *peers) Probe(of []libshmem.PE) {
 	l.inquire(of)
 	if l.Network == nil {

@@ -11,8 +11,8 @@ import (
 // report is due.
 const partCheck = 10 * time.Millisecond
 
-// Part waits until every live PE has come to finalize. The wait is in Go, and is reported like
-// waits in C.
+// Part waits until every live PE has come to finalize. The wait is in Go. If it takes long, a
+// goroutine reports it, as C reports the waits of other calls.
 func (w *Watch) Part() error {
 	over, gone := make(chan struct{}), make(chan struct{})
 	p := &parting{began: time.Now(), limit: w.Settings.Timeout, requests: w.requests}
@@ -42,16 +42,16 @@ func (w *Watch) Part() error {
 	return w.Boot.Part()
 }
 
-// parting is the state of that wait.
+// parting is the state of the wait in Part, for its reports.
 type parting struct {
 	began    time.Time
 	reported time.Time     // when its limit passed last
 	limit    time.Duration // SHMEM_TIMEOUT; 0: there is none
-	requests func() uint32 // the number of reports that the signal has asked for; nil: there is no signal
+	requests func() uint32 // the number of reports requested by a signal so far; nil: there is no signal
 	seen     uint32        // that number at the last check
 }
 
-// due reports whether a report is due.
+// due reports whether a report is due: one was requested, or the limit has passed once more.
 func (p *parting) due(now time.Time) bool {
 	due := false
 	if p.requests != nil {
@@ -66,6 +66,7 @@ func (p *parting) due(now time.Time) bool {
 	return due
 }
 
+// text is the report of the wait; why describes the PEs for which it waits.
 func (p *parting) text(now time.Time, why string) string {
 	if why != "" {
 		why = "; " + why

@@ -15,28 +15,31 @@ import (
 	"libshmem/runtime/job/meet"
 )
 
-// Peers answers queries of waits about the other PEs.
+// Peers has the sources from which a Watch knows the other PEs, and the function for the end of the
+// job.
 type Peers struct {
 	*meet.Self
 	Processes []meet.Process // of every PE
-	// Doing returns what a PE of this node does, as the PE has noted it, or "". nil: nothing is
-	// known.
+	// Doing returns the activity of a PE of this node, as the PE has noted it, or "". nil: nothing
+	// is known.
 	Doing   func(libshmem.PE, area.How) string
-	Driver  func(now time.Time) string        // what the GPU's driver does not do, or "". nil: there is none
+	Driver  func(now time.Time) string        // calls and work that the GPU's driver does not complete, or "". nil: there is none
 	Network Network                           // nil if all PEs share memory
 	Fails   func(pe libshmem.PE, fate string) // a PE has ended, and the job ends with it
 }
 
-// Network is the network's view of other PEs. had is false if another thread kept its lock for too
-// long.
+// Network is the network's view of other PEs. had is false if another thread kept the engine's lock
+// for too long.
 type Network interface {
-	// PeerStatus returns how far the network is with a PE; with always, also when nothing is
-	// remarkable. silent reports whether the last Probe of the PE has no answer, or found no room.
+	// PeerStatus describes the operations under way with a PE; with always, also when nothing is
+	// remarkable. silent reports whether the PE has not replied to the last Probe, or that found no
+	// room.
 	PeerStatus(pe libshmem.PE, always bool) (text string, silent, had bool)
 	// Probe sends a request to PEs: those in there reply that they live, those in doing what they
 	// do.
 	Probe(doing, there []libshmem.PE)
-	// Ping asks a PE for a sign of life. sent is false if there was no room for it.
+	// Ping sends a PE a message, so that the network notices if the PE is gone. sent is false if
+	// there was no room for it.
 	Ping(pe libshmem.PE) (sent, had bool)
 	// Socket returns where a PE listens, if the provider has sockets.
 	Socket(pe libshmem.PE) (netip.AddrPort, bool)
@@ -47,23 +50,24 @@ type peers struct {
 	Peers
 
 	mu    sync.Mutex
-	said  map[libshmem.PE]saying
-	fates map[libshmem.PE]string // of the lost ones
+	said  map[libshmem.PE]saying // the last activity reply of each PE
+	fates map[libshmem.PE]string // of the PEs that are lost
 }
 
-// saying is the activity reply of a PE on another node.
+// saying is the activity reply of a PE on another node: its current call, without and with the PEs
+// for which that waits.
 type saying struct {
 	short, deep string
 	at          time.Time
 }
 
-// separator stands between the short and the deep text in a message.
+// separator stands between the short and the deep text of an activity reply.
 const separator = "\x00"
 
-// mostSaid bounds the bytes of an answer.
+// mostSaid is the most bytes of an activity reply.
 const mostSaid = 1024
 
-// of returns what a PE of this node does, as the PE has noted it.
+// of returns the activity of a PE of this node, as the PE has noted it.
 func (l *peers) of(pe libshmem.PE, how area.How) string {
 	if l.Doing == nil {
 		return ""
@@ -115,11 +119,11 @@ func (l *peers) Says() string {
 	return text[:min(len(text), mostSaid)]
 }
 
-// stale is the age from which on an answer is shown with its age.
+// stale is the age from which on an activity reply is shown with its age.
 const stale = 1500 * time.Millisecond
 
-// lastAnswer returns the last answer of a PE of another node, or "".
-func (l *peers) lastAnswer(pe libshmem.PE, how area.How) string {
+// lastReply returns the last activity reply of a PE of another node, or "".
+func (l *peers) lastReply(pe libshmem.PE, how area.How) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, ok := l.said[pe]
@@ -136,8 +140,8 @@ func (l *peers) lastAnswer(pe libshmem.PE, how area.How) string {
 	return text
 }
 
-// inquire asks the launcher for the fates of the given PEs, and of other PEs whose processes have
-// ended, as many as one report names.
+// inquire requests from the launcher what became of the given PEs, and of other PEs whose processes
+// have ended, as many as one report names.
 func (l *peers) inquire(late []libshmem.PE) {
 	b, ok := l.Boot.(bootstrap.Inquirer)
 	if !ok {
@@ -158,8 +162,8 @@ func (l *peers) inquire(late []libshmem.PE) {
 	}
 }
 
-// word returns the launcher's word on what became of a PE, or "".
-func (l *peers) word(pe libshmem.PE) string {
+// launcherFate returns what became of a PE, as the launcher has reported it, or "".
+func (l *peers) launcherFate(pe libshmem.PE) string {
 	if b, ok := l.Boot.(bootstrap.Inquirer); ok {
 		return b.Fate(pe)
 	}
@@ -188,10 +192,10 @@ func (l *peers) about(pe libshmem.PE, always bool, how area.How) []string {
 		return what
 	}
 	says := ""
-	if fate := l.word(pe); fate != "" && !p.Visible() {
+	if fate := l.launcherFate(pe); fate != "" && !p.Visible() {
 		says = fate
 	} else if l.far(pe) {
-		says = l.lastAnswer(pe, how)
+		says = l.lastReply(pe, how)
 	} else {
 		says = l.of(pe, how)
 	}
@@ -203,7 +207,7 @@ func (l *peers) about(pe libshmem.PE, always bool, how area.How) []string {
 
 // end describes how a process has ended, from the launcher's report or the PE's own note.
 func (l *peers) end(pe libshmem.PE) string {
-	if fate := l.word(pe); fate != "" {
+	if fate := l.launcherFate(pe); fate != "" {
 		return fate
 	}
 	if !l.far(pe) {
@@ -214,8 +218,8 @@ func (l *peers) end(pe libshmem.PE) string {
 	return fmt.Sprintf("has ended (its process, %d, is gone, and its status is not known)", l.Processes[pe].ID)
 }
 
-// Absent returns the first of the PEs that has ended well inside the job; false: none is known to
-// have. PEs that have ended otherwise end the job by other means.
+// Absent returns the first of the PEs whose process has ended with status 0 before finalize; false:
+// none is known to have. A PE that ends otherwise ends the job by other means.
 func (l *peers) Absent(of []libshmem.PE) (libshmem.PE, bool) {
 	b, ok := l.Boot.(bootstrap.Inquirer)
 	for _, pe := range of {
@@ -238,10 +242,10 @@ func names(text string, pe libshmem.PE) bool {
 	}
 }
 
-// Late says what the PEs do that a wait is for. late are the first of all late PEs. It has fewer
-// words than Explanation, and takes no lock of the network. Other PEs include it in what they show,
-// so it would grow without end if PEs wait for each other in a circle: for a PE whose text names
-// this one, Late has only the short text.
+// Late describes the activity of the PEs for which a wait waits. late are the first of all late
+// PEs, all how many those are. It has fewer words than Explanation, and takes no lock of the
+// network. Other PEs include it in their own texts, so it would grow without end if PEs wait for
+// each other in a circle: for a PE whose text names this one, Late has only the short text.
 func (l *peers) Late(late []libshmem.PE, all int) string {
 	var said []string
 	for _, pe := range late {

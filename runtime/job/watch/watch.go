@@ -2,8 +2,8 @@
 // control pages and the network. It reports the loss of a PE, and explains waits. Its caller acts
 // on a loss. It also watches the calls of the GPU driver (driver.go).
 //
-// One thread of its own waits for news, and one watches driver calls. Any goroutine may ask what
-// is known of a PE.
+// One thread of its own waits for news of PEs, and one watches driver calls. Any goroutine may call
+// the methods that say what is known of a PE.
 package watch
 
 import (
@@ -39,8 +39,8 @@ const (
 	// watched bounds how many processes a PE watches: those of the PEs after it. With thousands on
 	// a machine there are enough watchers, and each watch takes a descriptor.
 	watched = 128
-	// pings is the period at which a PE asks PEs that only the network can watch for a sign of
-	// life, and pinged caps how many it asks at a time.
+	// pings is the period at which a PE pings PEs that only the network can watch, and pinged the
+	// most that it pings at a time.
 	pings, pinged = time.Second, 16
 )
 
@@ -49,10 +49,10 @@ type Watch struct {
 	peers
 
 	mu      sync.Mutex
-	kick    int // an eventfd; 0: there is no thread
-	over    bool
-	gone    chan struct{}
-	suspect map[libshmem.PE]suspicion
+	kick    int                       // an eventfd that wakes the thread; 0: there is no thread
+	over    bool                      // the thread has to end
+	gone    chan struct{}             // closed when it has ended
+	suspect map[libshmem.PE]suspicion // PEs that seem to have ended
 
 	// The thread's own.
 	lose     func(pe libshmem.PE, fate string)
@@ -60,9 +60,9 @@ type Watch struct {
 	orphaned bool                // the launcher is gone
 	turn     int                 // the PE that was pinged last
 	silent   map[libshmem.PE]int // pings in a row that could not be sent
-	requests func() uint32
-	reported uint32 // the value of requests at the last report
-	pinged   time.Time
+	requests func() uint32       // see Begin
+	reported uint32              // the value of requests at the last report
+	pinged   time.Time           // of the last pings
 }
 
 // survives reports whether the job goes on without a PE that is lost.
@@ -80,8 +80,9 @@ func New(p Peers) *Watch {
 }
 
 // Begin begins to watch the other PEs. It calls lose for each PE that is lost, from one thread, if
-// the job survives that. requests counts the reports that have been asked for. It returns a
-// descriptor to which a number is written when that count changes; 0: there is no thread.
+// the job survives that. requests returns how many reports the user has requested by a signal so
+// far. Begin returns a descriptor to which the caller writes a number when that count changes; 0:
+// there is no thread.
 func (w *Watch) Begin(lose func(pe libshmem.PE, fate string), requests func() uint32) (fd int) {
 	if len(w.Processes) == 1 {
 		return 0
@@ -112,12 +113,15 @@ func (w *Watch) FromStart() bool {
 	return w.survives() || !ok || !e.EndsJob()
 }
 
-// Unreachable handles an engine's report on a PE. The engine's lock is held.
+// Unreachable handles an engine's report that the network cannot reach a PE any more. The engine's
+// lock is held.
 func (w *Watch) Unreachable(pe libshmem.PE, err error) {
 	w.suspects(libshmem.PE(pe), "cannot be reached any more: "+err.Error())
 	w.wake()
 }
 
+// suspects notes that a PE seems to have ended, as fate says. judge gives the PE up later, unless
+// the launcher reports better.
 func (w *Watch) suspects(pe libshmem.PE, fate string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,6 +134,7 @@ func (w *Watch) suspects(pe libshmem.PE, fate string) {
 	w.suspect[pe] = suspicion{fate, time.Now()}
 }
 
+// wake wakes the thread.
 func (w *Watch) wake() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -186,11 +191,13 @@ func (w *Watch) openProcesses() {
 	}
 }
 
+// ended describes the end of a PE whose process is gone, with the PE's own note if there is one.
 func (w *Watch) ended(pe libshmem.PE) string {
 	how := cmp.Or(w.of(pe, area.Gone), "ended")
 	return fmt.Sprintf("%s (its process, %d, is gone)", how, w.Processes[pe].ID)
 }
 
+// run is the thread: it waits for news of PEs, gives up those that are lost, pings and reports.
 func (w *Watch) run() {
 	defer close(w.gone)
 	for {
@@ -213,11 +220,11 @@ func (w *Watch) run() {
 	}
 }
 
-// reportDelay is the time that callers waiting in C have to report on themselves first. They look
-// every 10 ms.
+// reportDelay is the time in which threads that wait in C report on themselves first. They check
+// for a request every 10 ms.
 const reportDelay = 50 * time.Millisecond
 
-// report prints the remarkable PEs, if the signal has requested a report.
+// report prints the remarkable PEs, if the user has requested a report by a signal.
 func (w *Watch) report() {
 	requests := w.requests()
 	if requests == w.reported {
@@ -256,7 +263,7 @@ func (w *Watch) sleep() {
 			if f.Revents&(unix.POLLHUP|unix.POLLRDHUP|unix.POLLERR) != 0 {
 				w.orphan()
 			} else {
-				time.Sleep(time.Millisecond) // another thread is about to read an answer
+				time.Sleep(time.Millisecond) // another thread is about to read a reply
 			}
 		default:
 			pe := w.open[int(f.Fd)]
@@ -279,7 +286,8 @@ func (w *Watch) listens() int16 {
 	return 0
 }
 
-// patience returns the time, in milliseconds, after which there is something to do without news.
+// patience returns the longest time, in milliseconds, for which the thread may sleep without news:
+// a suspect has to be judged, or PEs pinged. -1: for ever.
 func (w *Watch) patience() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -311,7 +319,7 @@ type OrphanError struct{ Launcher string }
 // Error names the launcher.
 func (e *OrphanError) Error() string { return e.Launcher + " has gone" }
 
-// EndedError says that a PE has ended the job, in a job that no launcher ends.
+// EndedError reports that a PE has ended the job, in a job that no launcher ends.
 type EndedError struct {
 	PE     libshmem.PE
 	Status int
@@ -322,7 +330,7 @@ func (e *EndedError) Error() string {
 	return fmt.Sprintf("PE %d ended the job with status %d", e.PE, e.Status)
 }
 
-// judge gives up the suspected PEs for which no exact report has come.
+// judge gives up the suspected PEs of which the launcher has reported nothing for newsDelay.
 func (w *Watch) judge() {
 	w.mu.Lock()
 	var due []libshmem.PE
@@ -340,7 +348,8 @@ func (w *Watch) judge() {
 	}
 }
 
-// giveUp lets the job go on without a PE, or ends it.
+// giveUp handles the loss of a PE: the job goes on without it or, without SHMEM_ON_FAILURE=return,
+// ends.
 func (w *Watch) giveUp(pe libshmem.PE, fate string) {
 	first := w.note(pe, fate)
 	w.mu.Lock()
@@ -363,12 +372,14 @@ func (w *Watch) GiveUp(pe libshmem.PE) {
 	w.wake()
 }
 
-// pinging reports whether PEs have to be asked for signs of life.
+// pinging reports whether there are PEs that only pings can watch: this one watches, and their
+// processes are not visible here.
 func (w *Watch) pinging() bool {
 	return w.Network != nil && (w.FromStart() || w.orphaned) && slices.ContainsFunc(w.Processes, func(p meet.Process) bool { return !p.Visible() })
 }
 
-// ping asks some of the PEs that only the network can watch.
+// ping pings the next of the PEs that only the network can watch. It suspects one that has had no
+// room for two pings in a row, if its host refuses connections.
 func (w *Watch) ping() {
 	if !w.pinging() {
 		return
@@ -423,7 +434,7 @@ func refused(at netip.AddrPort) bool {
 	} else if err != unix.EINPROGRESS {
 		return false
 	}
-	const wait = 200 // milliseconds, for the answer
+	const wait = 200 // milliseconds, for the host's reply
 	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
 	if n, err := unix.Poll(fds, wait); n != 1 || err != nil {
 		return false
