@@ -14,7 +14,7 @@ import (
 // PEs can meet at a launcher and still not reach each other over the network for data: a firewall
 // closes its ports, or an address leads to another machine. Nothing reports that, because most
 // providers connect with the first operation and then try for ever, without room for operations. So
-// init ends with a question to other hosts over that network, and their answers.
+// init ends with a request to other hosts over that network, and waits for their replies.
 
 // contactPause is the longest pause between polls for replies.
 const contactPause = time.Millisecond
@@ -28,14 +28,14 @@ func (nw *Network) hostName() string {
 	return name
 }
 
-// place names a PE by its host and address, for errors.
+// place describes a PE by its host and address, for errors.
 func (nw *Network) place(pe libshmem.PE, all [][]meet.EndpointInfo) string {
 	return fmt.Sprintf("PE %d on host %s, at %s", pe, all[nw.Nodes.Leader(pe)][0].Host, nw.Engine.Report.AddressText(pe))
 }
 
-// contact asks PEs of other hosts for an answer, and waits until all have answered. The first PEs
-// of the hosts ask those that their first barrier sends to, log2 of the hosts: for these pairs a
-// connection is made in any case.
+// contact sends PEs of other hosts a request, and waits until all have replied. Only the first PE
+// of each host does, and it contacts the PEs to which it sends in the first barrier, log2 of the
+// hosts: for these pairs a connection is made in any case.
 func (nw *Network) contact(all [][]meet.EndpointInfo) error {
 	if nw.Nodes.Leader(nw.Me) != nw.Me {
 		return nil
@@ -50,7 +50,7 @@ func (nw *Network) contact(all [][]meet.EndpointInfo) error {
 	pause := contactPause / 100
 	for end := time.Now().Add(nw.Settings.BootstrapTimeout); ; {
 		var err error
-		open, err = nw.unanswered(open)
+		open, err = nw.pending(open)
 		switch {
 		case err != nil:
 			return nw.noContact(all, open, err)
@@ -64,21 +64,21 @@ func (nw *Network) contact(all [][]meet.EndpointInfo) error {
 	}
 }
 
-// unanswered returns the contacts that have not answered. With an error, the first of them is the
-// one that cannot be reached.
-func (nw *Network) unanswered(open []*proxy.Contact) (still []*proxy.Contact, err error) {
+// pending polls, and returns the contacts that have not replied. With an error, the first of them
+// is the one that cannot be reached.
+func (nw *Network) pending(open []*proxy.Contact) (still []*proxy.Contact, err error) {
 	nw.Engine.Locked(func() {
 		if _, err = nw.Engine.Poll(); err != nil {
 			still = open
 			return
 		}
 		for i, c := range open {
-			answered := false
-			if answered, err = nw.Engine.Contacted(c); err != nil {
+			replied := false
+			if replied, err = nw.Engine.Contacted(c); err != nil {
 				still = open[i:]
 				return
 			}
-			if !answered {
+			if !replied {
 				still = append(still, c)
 			}
 		}
@@ -86,8 +86,8 @@ func (nw *Network) unanswered(open []*proxy.Contact) (still []*proxy.Contact, er
 	return still, err
 }
 
-// noContact returns an error that names the hosts that do not reach each other and the addresses
-// that they have tried. A nil cause: the time is over.
+// noContact returns an error that names two hosts that do not reach each other and the addresses
+// that they have tried. A nil cause: no reply has come in time.
 func (nw *Network) noContact(all [][]meet.EndpointInfo, open []*proxy.Contact, cause error) error {
 	what, remedy := "", ""
 	if cause != nil {
@@ -111,8 +111,8 @@ func (nw *Network) noContact(all [][]meet.EndpointInfo, open []*proxy.Contact, c
 // nicName names the provider and the NICs, for errors.
 func (nw *Network) nicName() string { return nw.Provider() + " on " + nw.Engine.Caps().Domain }
 
-// twin refuses PEs of different networks that have the same IP address, such as that of the bridge
-// of a container engine: each would find itself there, and never the other.
+// twin fails if PEs of different networks have the same IP address, such as that of the bridge of a
+// container engine: each would connect to itself there, and never to the other.
 func (nw *Network) twin(all [][]meet.EndpointInfo) error {
 	if !nw.Met.Apart {
 		return nil

@@ -81,6 +81,7 @@ func commonFabric(infos []nicInfo) (string, error) {
 	return "", fmt.Errorf("no fabric is offered to all PEs (set SHMEM_FABRIC alike for all PEs, or give all the same libfabric)")
 }
 
+// text says which fabrics a PE can take, for errors.
 func (c *nicInfo) text(pe libshmem.PE) string {
 	return fmt.Sprintf("PE %d can take fabric %s of libfabric %s only", pe, strings.Join(c.Fabrics, " or "), c.Version)
 }

@@ -47,6 +47,7 @@ func (nw *Network) warnOfFiles(f openFiles, nics int) {
 	}
 }
 
+// countFiles counts the open files of this process, and those that its limit leaves.
 func countFiles() (f openFiles, err error) {
 	var l unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {

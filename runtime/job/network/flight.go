@@ -7,7 +7,7 @@ import (
 	"libshmem/runtime/proxy/flight"
 )
 
-// flights bounds how many PEs' events one report has if it is not about a single PE.
+// flights is the most PEs whose events one report has, if it is not about a single PE.
 const flights = 3
 
 // Flight returns the flight recorder's events with a PE, as lines to print below a report. With -1

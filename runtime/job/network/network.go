@@ -3,8 +3,8 @@
 // registration cache, connects them, and starts and ends the loops. It lets NICs reach a heap in GPU
 // memory, and spreads rings over the engines. The engines' work is in runtime/proxy.
 //
-// One thread opens and closes it. Any goroutine may ask it about other PEs: it takes the lock of an
-// engine, and gives up after lockPatience where that is said.
+// One thread opens and closes it. Any goroutine may call the methods about other PEs: they take the
+// lock of an engine, and those of Peers and Flight give up after lockPatience.
 package network
 
 import (
@@ -44,14 +44,14 @@ type Config struct {
 	Heaps  *meet.Heaps
 	Place  *place.Place
 	GPU    GPU
-	// Front has the lock and the words of the front, around the first engine. The control page of
-	// this PE has the others.
+	// Front has the lock of the first engine and the words of its threads, which callers in C use,
+	// too. The words on which callers sleep are in this PE's control page.
 	Front wake.Words
 
 	Chaos       *chaos.Plan  // nil: the network is as it is
 	Trace       *trace.File  // nil: nothing is traced
 	Show        nvtx.Show    // ranges of proxies; nil: they are not shown
-	Watch       *watch.Watch // hears of other PEs from engines, which hold their locks
+	Watch       *watch.Watch // gets the engines' reports on other PEs, with the engine's lock held
 	DriverWatch *watch.DriverWatch
 }
 
@@ -78,8 +78,8 @@ type Network struct {
 	stages []*gpustage.Stage // of the engines; nil: no PE has GPU memory
 	loops  []*loop.Loop      // of the engines, as they run
 	tracks []*trace.Track    // of each engine; nil: nothing is traced
-	cache  string            // what the banner says of registrations; "": none are needed
-	notes  []string          // what the NICs were told while they were opened, and what was refused
+	cache  string            // describes the registration cache for the banner; "": none is needed
+	notes  []string          // settings that the NICs took or refused at their opening, for the banner
 	tiles  []int             // for each PE, see Tile
 	fabric string            // of the NICs; "": the provider has no names for fabrics
 	apart  bool              // see CopiesApart
@@ -159,8 +159,8 @@ func (nw *Network) Open() error {
 	return nw.contact(all)
 }
 
-// windows says, as a text, how many numbered writes each PE may have under way to another, and
-// which PE's queue sets that bound.
+// windows returns a text for the log: how many numbered writes each PE may have under way to
+// another, and which PE's queue sets that bound.
 func windows(npes int, e *proxy.Engine, all []proxy.Endpoint) string {
 	least := -1
 	for pe := range all {
@@ -177,8 +177,9 @@ func windows(npes int, e *proxy.Engine, all []proxy.Endpoint) string {
 	return fmt.Sprintf("writes have no numbers: the queue of PE %d has no room for one of each of %d PEs", least, npes)
 }
 
-// openEngine opens the next endpoint. Callers in C use the first, under the lock that the front
-// gave. Each of the others has its own lock and words, and wakes the same sleepers.
+// openEngine opens the provider of endpoint i and makes the engine on it. Callers in C use the
+// first engine, under the lock that the front gave. Each of the others has its own lock and words,
+// and wakes the same sleepers.
 func (nw *Network) openEngine(nics *nics, i int) error {
 	track := nw.Trace.Track(i)
 	nw.tracks = append(nw.tracks, track)
@@ -226,7 +227,8 @@ func (nw *Network) openEngine(nics *nics, i int) error {
 	return nw.GPU.NICs.Open(&nicEnd{e, nw.stages[i]}, nw.GPU.Heap.Extents())
 }
 
-// stage gives an engine its GPU stage, if this PE has a GPU.
+// stage makes the GPU stage of the last engine, if this PE has a GPU, in the context of the GPU
+// that needsApart chooses.
 func (nw *Network) stage(e *proxy.Engine) error {
 	if nw.GPU.Device == nil {
 		return nil
@@ -280,19 +282,19 @@ func (nw *Network) needsApart(c fabric.Caps) bool {
 	return nw.inGPU() && nw.GPU.Heap.Path() == devmem.VMM && !(nw.GPU.NICs != nil && c.GPU)
 }
 
-// CopiesApart reports whether the proxies' copies for this PE wait for no kernel of the program:
-// the proxies have a context of their own, and calls on CUDA streams use bounce buffers for
-// operands that are tied to the program's context. A nil network has no proxies.
+// CopiesApart reports whether the proxies copy bytes of this PE in a context of the library's own,
+// so that no copy waits for a kernel of the program. Calls on CUDA streams then use bounce buffers
+// for operands that are tied to the program's context. A nil network has no proxies.
 func (nw *Network) CopiesApart() bool { return nw != nil && nw.apart }
 
-// providerName returns the name of an open provider for messages. SHMEM_PROVIDER may have asked for
-// a family, which can have another name: libfabric up to 1.17 calls tcp net.
-func providerName(asked, opened string) string {
+// providerName returns the name of the provider opened for people. wanted is SHMEM_PROVIDER, which
+// may name a family that has another name: libfabric up to 1.17 calls tcp net.
+func providerName(wanted, opened string) string {
 	base := fabric.Base(opened)
-	if first := fabric.Base(asked); first == "" || strings.EqualFold(first, base) {
+	if first := fabric.Base(wanted); first == "" || strings.EqualFold(first, base) {
 		return opened
 	}
-	return asked + " by " + opened
+	return wanted + " by " + opened
 }
 
 // exchangeEndpoints sends this PE's endpoints to every PE, and returns those of all.

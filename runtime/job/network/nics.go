@@ -56,7 +56,8 @@ func (nw *Network) chooseNICs() (*nics, error) {
 	return n, nil
 }
 
-// exchangeGPUs learns which GPUs the neighbours have. It is collective if some PE has one.
+// exchangeGPUs exchanges the addresses of the PEs' GPUs, from which Place learns those of the PEs
+// that see the same NICs. It is collective if some PE has a GPU.
 func (nw *Network) exchangeGPUs() error {
 	if !nw.Heaps.SomeGPU() {
 		return nil
@@ -69,7 +70,8 @@ func (nw *Network) exchangeGPUs() error {
 	return nil
 }
 
-// openProvider opens the network of an engine. It records the traffic if the settings ask for that.
+// openProvider opens the provider of engine i. A trace track records its traffic if SHMEM_TRACE is
+// set.
 func (nw *Network) openProvider(n *nics, i int, track *trace.Track) (fabric.Provider, error) {
 	c := proxy.ProviderConfig(nw.NPEs)
 	c.GPU, c.Blocks = nw.GPU.NICs != nil, nw.Settings.Ordered == config.OrderedAuto
@@ -82,15 +84,16 @@ func (nw *Network) openProvider(n *nics, i int, track *trace.Track) (fabric.Prov
 	return nvtx.Around(trace.Around(p, c.Tokens, track), nw.Show), nil
 }
 
-// setRequired adds what SHMEM_REQUIRE names to a provider's hints, if the provider grants it only
-// on request.
+// setRequired adds to a provider's configuration the features that SHMEM_REQUIRE names and that a
+// provider grants only on request.
 func (nw *Network) setRequired(c *fabric.Config) {
 	c.Fence = c.Fence || slices.Contains(nw.Settings.Require, "fence")
 	c.Atomics = c.Atomics || slices.Contains(nw.Settings.Require, "atomics")
 	c.Data = c.Data || slices.Contains(nw.Settings.Require, "data")
 }
 
-// openPlain opens the network, with the faults that the settings ask for.
+// openPlain opens the provider of engine i without tracing. If SHMEM_CHAOS is set, a layer above it
+// injects faults.
 func (nw *Network) openPlain(n *nics, c fabric.Config, i int) (fabric.Provider, error) {
 	plan := nw.Chaos
 	if plan == nil {

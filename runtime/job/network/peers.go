@@ -25,14 +25,16 @@ type Peers struct{ e *proxy.Engine }
 // Peers returns the network's view of other PEs.
 func (nw *Network) Peers() *Peers { return &Peers{nw.Engine} }
 
-// PeerStatus returns how far the first engine is with a PE; with always, also when nothing is
-// remarkable. silent reports whether the PE does not answer.
+// PeerStatus describes the first engine's work with a PE; with always, also when nothing is
+// remarkable. silent reports whether the PE has not replied to the last Probe. had: the lock could
+// be taken.
 func (p *Peers) PeerStatus(pe libshmem.PE, always bool) (text string, silent, had bool) {
 	had = p.e.TryLocked(lockPatience, func() { text, silent = p.e.Report.PeerStatus(pe, always), p.e.Report.Silent(pe) })
 	return text, silent, had
 }
 
-// Probe sends a request to PEs: those in there reply that they live, those in doing what they do.
+// Probe sends requests to PEs: those in there reply that they live, those in doing also what they
+// do.
 func (p *Peers) Probe(doing, there []libshmem.PE) {
 	p.e.TryLocked(lockPatience, func() {
 		for _, pe := range doing {
@@ -45,7 +47,8 @@ func (p *Peers) Probe(doing, there []libshmem.PE) {
 	})
 }
 
-// Ping sends a PE a message, to find out whether the network still reaches it.
+// Ping sends a PE a message, to find out whether the network still reaches it. sent: there was room
+// for it. had: the lock could be taken.
 func (p *Peers) Ping(pe libshmem.PE) (sent, had bool) {
 	st := proxy.Done
 	had = p.e.TryLocked(lockPatience, func() { st = p.e.Ping(libshmem.PE(pe)) })
@@ -57,7 +60,7 @@ func (p *Peers) Socket(pe libshmem.PE) (netip.AddrPort, bool) {
 	return p.e.Report.Socket(libshmem.PE(pe))
 }
 
-// Lose makes all engines go on without a PE.
+// Lose makes all engines give up a PE: operations on it fail.
 func (nw *Network) Lose(pe libshmem.PE, fate string) {
 	if nw == nil {
 		return
@@ -67,13 +70,14 @@ func (nw *Network) Lose(pe libshmem.PE, fate string) {
 	}
 }
 
-// Loans are the GPU stages, which learn of loans, with their engines.
+// Loans passes loans, memory of the program that is part of the heap for a while, on to the GPU
+// stages of all engines.
 type Loans struct {
 	engines []*proxy.Engine
 	stages  []*gpustage.Stage
 }
 
-// Loans returns the stages that learn of loans; none of a nil network.
+// Loans returns the Loans with this network's stages; those of a nil network are none.
 func (nw *Network) Loans() *Loans {
 	if nw == nil {
 		return &Loans{}
@@ -81,14 +85,14 @@ func (nw *Network) Loans() *Loans {
 	return &Loans{nw.Engines, nw.stages}
 }
 
-// BeginLoan announces a loan to the stages.
+// BeginLoan begins a loan in each stage: from now on parts of it may be registered.
 func (l *Loans) BeginLoan(loan gpustage.Loan) {
 	for i, e := range l.engines {
 		e.Locked(func() { l.stages[i].BeginLoan(loan) })
 	}
 }
 
-// EndLoan makes NICs release a loan.
+// EndLoan ends a loan in each stage, and its registrations with NICs.
 func (l *Loans) EndLoan(loan gpustage.Loan) (err error) {
 	for i, e := range l.engines {
 		e.Locked(func() { err = errors.Join(err, l.stages[i].EndLoan(loan)) })

@@ -41,11 +41,11 @@ type registrant interface {
 // RegistryConfig describes the heap to register.
 type RegistryConfig struct {
 	GPU exporter
-	// Flush completes what NICs have written, for the GPU alone or for all readers.
+	// Flush makes bytes that NICs have written visible, to the GPU alone or to all readers.
 	Flush func(all bool) error
 	Heap  gpu.Address
 	Want  config.GPUNet // auto, or one path
-	VMM   bool          // the heap grows
+	VMM   bool          // the heap is mapped chunk by chunk, and grows
 	All   bool          // other GPUs load from it, too
 	Log   func(level config.LogLevel, format string, args ...any)
 }
@@ -58,13 +58,13 @@ type Registry struct {
 	RegistryConfig
 
 	ends     []registration
-	unsynced bool // the log says that copies are not made synchronous
+	unsynced bool // the driver refused to make the program's copies synchronous, which was logged
 }
 
-// registration is the registration with one endpoint.
+// registration is the registration of the heap with one endpoint.
 type registration struct {
 	with registrant
-	path config.GPUNet // stage: none
+	path config.GPUNet // by which the endpoint's NIC reaches the heap; stage: it does not
 	done int           // parts of the heap that are registered, or will not be
 }
 
@@ -72,11 +72,12 @@ type registration struct {
 // module but the driver's own.
 var nicPaths = []config.GPUNet{config.GPUNetDMABuf, config.GPUNetPeerMem}
 
-// nicPathNames has their names for messages.
+// nicPathNames has the names of these paths for people.
 var nicPathNames = map[config.GPUNet]string{config.GPUNetDMABuf: "dma-buf", config.GPUNetPeerMem: "peer memory"}
 
-// Open registers all of the heap so far with an endpoint before it is connected, by the first path
-// that works.
+// Open registers the parts of the heap so far with an endpoint, by the first path that works. It is
+// called before the endpoint is connected. If none works, the bytes are staged, unless the user has
+// named a path.
 func (r *Registry) Open(with registrant, parts []devmem.Extent) error {
 	path := config.GPUNetStage
 	for _, w := range nicPaths {
@@ -98,7 +99,7 @@ func (r *Registry) Open(with registrant, parts []devmem.Extent) error {
 	return nil
 }
 
-// try undoes everything if it fails.
+// try registers parts of the heap with an endpoint by one path. If it fails, nothing is registered.
 func (r *Registry) try(with registrant, path config.GPUNet, parts []devmem.Extent) error {
 	if err := r.allows(path, with.Caps()); err != nil {
 		return err
@@ -120,8 +121,8 @@ const (
 	orderedForAll   = 200
 )
 
-// flush returns the function that has to be called before anything acts on what a NIC has written,
-// or nil.
+// flush returns the function to call before anything acts on bytes that a NIC has written, or nil
+// if the GPU keeps such writes in order.
 func (r *Registry) flush() func() error {
 	order := r.GPU.Facts().WritesOrdering
 	if order >= orderedForAll || order >= orderedForOwner && !r.All {
@@ -134,8 +135,8 @@ func (r *Registry) flush() func() error {
 // to a kernel that runs.
 const firstInOrder = 9
 
-// InOrder reports whether kernels of this PE see what the NIC of endpoint i writes to the heap in
-// the order in which it comes there, without a flush. A nil registry has no endpoints.
+// InOrder reports whether kernels of this PE see bytes that the NIC of endpoint i writes to the
+// heap in the order in which they arrive there, without a flush. A nil registry has no endpoints.
 func (r *Registry) InOrder(i int) bool {
 	if r == nil || r.ends[i].path == config.GPUNetStage || r.unsynced {
 		return false
@@ -190,7 +191,7 @@ func (r *Registry) register(with registrant, path config.GPUNet, loan gpustage.L
 	return nil
 }
 
-// Grow registers the new part of the heap.
+// Grow registers the parts by which the heap has grown, with all endpoints whose NICs reach it.
 func (r *Registry) Grow(parts []devmem.Extent) error {
 	for i := range r.ends {
 		e := &r.ends[i]
@@ -203,8 +204,8 @@ func (r *Registry) Grow(parts []devmem.Extent) error {
 	return nil
 }
 
-// Lend registers consecutive chunks that are lent to the heap: together, or one by one if the
-// driver or the provider does not take them together.
+// Lend registers consecutive chunks of a loan, memory of the program that is lent to the heap:
+// together, or one by one if the driver or the provider does not take them together.
 func (r *Registry) Lend(loan gpustage.Loan, chunks []devmem.Extent) error {
 	last := chunks[len(chunks)-1]
 	all := devmem.Extent{Offset: chunks[0].Offset, Size: last.Offset + last.Size - chunks[0].Offset}
@@ -230,14 +231,14 @@ func (r *Registry) Lend(loan gpustage.Loan, chunks []devmem.Extent) error {
 	return nil
 }
 
-// add registers a part of the heap with a connected endpoint.
+// add registers a part of the heap with a connected endpoint, under its engine's lock.
 func (r *Registry) add(e *registration, loan gpustage.Loan, x devmem.Extent) (err error) {
 	e.with.Locked(func() { err = r.register(e.with, e.path, loan, x) })
 	return err
 }
 
-// judge handles a part that could not be registered: it is staged, unless the user has named the
-// path.
+// judge handles the result of a registration. After an error the bytes of that part are staged,
+// unless the user has named the path: then it returns the error.
 func (r *Registry) judge(e *registration, x devmem.Extent, err error) error {
 	switch {
 	case err == nil:

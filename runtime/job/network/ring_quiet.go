@@ -9,8 +9,8 @@ import (
 // ringQuiets are the host's quiets that wait for operations pushed by kernels.
 type ringQuiets struct {
 	mu    sync.Mutex
-	last  uint64
-	under map[uint64]*ringQuiet
+	last  uint64                // the last ticket
+	under map[uint64]*ringQuiet // the quiets under way, by ticket
 }
 
 // ringQuiet is one quiet. First the consumers take the operations out of the rings, then they
@@ -21,9 +21,10 @@ type ringQuiet struct {
 	settlements []uint64 // the settlement requested from each consumer; nil: none yet
 }
 
-// Quiet waits for operations pushed by kernels that have ended: a host that has waited for its
-// kernels expects its quiet to cover them. The first call has a ticket of 0 and sets it; the caller
-// repeats the call until it is done.
+// Quiet is the part of a host's quiet for operations that kernels have pushed: a host that has
+// waited for its kernels expects its quiet to cover them. It does not wait: it returns Pending
+// until they are complete. The first call has a ticket of 0 and sets it, and the caller repeats the
+// call with it.
 func (s *Rings) Quiet(ticket *uint64) call.Status {
 	if s == nil {
 		return call.Done

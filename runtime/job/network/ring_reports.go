@@ -21,12 +21,14 @@ type ringReports struct {
 	kept    int // counted, and not printed yet
 }
 
-// In each period of reportEvery, reportMost are printed.
+// In each period of reportEvery, reportMost errors are printed in full.
 const (
 	reportEvery = 10 * time.Second
 	reportMost  = 8
 )
 
+// add prints an error, or counts it if enough were printed in this period. A loop's short absence
+// from its processor is only noted.
 func (r *ringReports) add(err error) {
 	var late *loop.LateError
 	if errors.As(err, &late) && !late.Grave {
@@ -50,7 +52,7 @@ func (r *ringReports) add(err error) {
 	}
 }
 
-// flush prints how many were only counted.
+// flush prints how many errors were only counted since the last flush.
 func (r *ringReports) flush() {
 	if r.kept > 0 {
 		r.say(fmt.Sprintf("%d more operations of rings failed", r.kept))
@@ -58,7 +60,7 @@ func (r *ringReports) flush() {
 	}
 }
 
-// close prints the rest.
+// close prints how many errors were only counted, at the end.
 func (r *ringReports) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,9 +1,10 @@
 package network
 
-// The rings of a PE are spread over its engines. This file knows which operations have been taken
-// from them and which are complete, and reports operations that failed, the first few in full. Its
-// caller owns the memory of the rings; runtime/proxy/loop empties them. Reports come from the
-// threads of the loops, and any goroutine may call Quiet.
+// The rings of a PE, through which kernels and threads submit operations, are spread over its
+// engines. This file makes the consumers that empty them (runtime/proxy/loop), waits for the
+// completion of their operations, and reports operations that failed, the first few in full. Its
+// caller owns the memory of the rings. Reports come from the threads of the loops, and any
+// goroutine may call Quiet.
 
 import (
 	"time"
@@ -37,7 +38,7 @@ func (nw *Network) Serve(rings []*queue.Ring, device bool) *Rings {
 		mine[e] = append(mine[e], r)
 	}
 	locals := loop.NewLocals()
-	// The producer may never ask about an operation that failed.
+	// A failed operation is reported here, because its producer may never check its status.
 	s := &Rings{rings: rings, reports: &ringReports{say: nw.Report, note: nw.Note, now: time.Now}}
 	crowded := nw.Met.ProxiesCrowded(nw.Place.Launched.Helpers)
 	var wakes []func()
@@ -62,7 +63,8 @@ func (nw *Network) Serve(rings []*queue.Ring, device bool) *Rings {
 	return s
 }
 
-// Finish completes the pushed operations. Nothing of a nil served is under way.
+// Finish waits until the pushed operations are complete, and detaches the consumers from the loops.
+// Of nil Rings no operation is under way.
 func (s *Rings) Finish() {
 	if s == nil {
 		return
@@ -72,7 +74,7 @@ func (s *Rings) Finish() {
 	}
 }
 
-// Close prints what was only counted.
+// Close prints the number of failures that were only counted.
 func (s *Rings) Close() {
 	if s != nil {
 		s.reports.close()

@@ -13,7 +13,8 @@ import (
 	"libshmem/runtime/proxy/gpustage/stream"
 )
 
-// nicEnd is an endpoint whose NIC may reach the user heap in GPU memory.
+// nicEnd is an endpoint whose NIC may reach the user heap in GPU memory, as the registry needs it:
+// an engine and its GPU stage.
 type nicEnd struct {
 	e *proxy.Engine
 	s *gpustage.Stage
@@ -27,8 +28,8 @@ func (n *nicEnd) RegisterHeap(offset uint64, loan gpustage.Loan, m fabric.GPUMem
 	return n.s.RegisterHeap(offset, loan, m)
 }
 
-// useStage gives an engine its GPU stage. It moves this PE's GPU memory by m; if m is nil, it moves
-// only that of other PEs.
+// useStage makes the GPU stage of engine i. The stage moves this PE's GPU memory with m; if m is
+// nil, it moves only bytes to and from GPU memory of other PEs.
 func (nw *Network) useStage(i int, m stream.Memory) error {
 	e := nw.Engines[i]
 	// All engines together pin as much memory as one would.
@@ -76,7 +77,7 @@ func (nw *Network) sealKey(i int) (key [2]uint64) {
 	return [2]uint64{binary.NativeEndian.Uint64(k[:]), binary.NativeEndian.Uint64(k[8:])}
 }
 
-// mapPeers lets copies reach the heaps of this host that are mapped here.
+// mapPeers makes a stage reach the heaps of this host that are mapped here by copies between GPUs.
 func (nw *Network) mapPeers(s *gpustage.Stage) {
 	for _, pe := range nw.Nodes.Peers(nw.Me) {
 		if nw.Heaps.Copies(pe) {

@@ -6,13 +6,13 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Eager is the part of the network that the host's eager transfers need.
+// Eager has the limits of the network for the host's eager transfers.
 type Eager struct {
 	Message  int    // the most bytes of a put that is a message: the target's processor places its bytes, in no order
 	Notified uint64 // the most bytes of a write that carries a notification; 0: none does
 }
 
-// Eager returns it. With a GPU notifications are messages.
+// Eager returns the limits for eager transfers. With a GPU notifications are messages.
 func (nw *Network) Eager() Eager {
 	e := Eager{Message: layout.MaxPayload}
 	if nw.GPU.Device == nil && nw.Engine.WriteWindow() > 0 { // else writes have no numbers
@@ -23,7 +23,9 @@ func (nw *Network) Eager() Eager {
 }
 
 // ownTile returns the largest tile that endpoint i keeps on the paths from and to this PE's heap:
-// 4096, 128 or 0. It keeps none where the CPU or a copy engine moves the bytes in between.
+// 4096, 128 or 0 bytes. A tile is a block of an eager token with its signal inside: a path keeps it if
+// a reader that sees the signal sees the whole block. The endpoint keeps none if the CPU or a copy
+// engine moves the bytes in between.
 func (nw *Network) ownTile(i int) int {
 	c, vouched := nw.Engines[i].Caps(), nw.Settings.Ordered.Bytes()
 	switch {
@@ -52,7 +54,7 @@ func (nw *Network) agreeTiles(all [][]meet.EndpointInfo) {
 	}
 }
 
-// Tile returns the largest tile of eager transfers that writes to the heap of a PE keep, or 0 for
+// Tile returns the largest tile that writes to the heap of a PE keep, for eager transfers, or 0 for
 // none. In GPU memory they keep it only if Reaches reports that NICs reach it.
 func (nw *Network) Tile(pe libshmem.PE) int {
 	if nw == nil || nw.Heaps.Copies(pe) {
@@ -76,16 +78,16 @@ func (nw *Network) Reaches(pe libshmem.PE, offset libshmem.Offset, n uint64) boo
 	return true
 }
 
-// Ordered reports whether a signal of the host comes behind all puts before it on its context. The
-// signal of a put is a message, also where its bytes are a write. Bytes of GPU memory may be staged,
-// here or at the target, and then they arrive when they have been copied.
+// Ordered reports whether a signal of the host arrives after the bytes of all puts before it on its
+// context. The signal of a put is a message, also where its bytes are a write. Bytes of GPU memory
+// may be staged, here or at the target, and then arrive when they have been copied.
 func (nw *Network) Ordered() bool {
 	return nw.stages[0] == nil && nw.Engine.Caps().SendAfterWrite
 }
 
-// SignalsInOrder reports whether the signals of puts of the host that are writes come in the order
-// of the puts on their context: the network keeps it, or each signal waits at the target for all
-// writes before it.
+// SignalsInOrder reports whether the signals of the host's puts that are one-sided writes are
+// applied in the order of the puts on their context: the network keeps the order, or each signal
+// waits at the target for all writes before it.
 func (nw *Network) SignalsInOrder() bool {
 	return nw.Ordered() || nw.stages[0] == nil && nw.Engine.AllNumbered()
 }

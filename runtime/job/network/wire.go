@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Wire is what a message between nodes takes, in nanoseconds, for the model by which collective
-// calls choose an algorithm (capi/front/model.h). Nothing is measured at init: PEs that measured
-// different figures would choose different algorithms, and wait for ever. All PEs have the same
-// provider, and so the same figures.
+// Wire is the time that a message between nodes takes, in nanoseconds, for the model by which
+// collective calls choose an algorithm (capi/front/model.h). Nothing is measured at init: PEs that
+// measured different figures would choose different algorithms, and wait for ever. All PEs have the
+// same provider, and so the same figures.
 type Wire struct {
-	Latency uint32 // until a small message has come
-	Post    uint32 // of the sender, until it can send the next
-	KiB     uint32 // and for each KiB
+	Latency uint32 // until a small message has arrived
+	Post    uint32 // until the sender can send the next
+	KiB     uint32 // in addition, for each KiB
 }
 
 // The figures of tcp are from a 16-core Xeon, between namespaces: two PEs that exchange 64 bytes take
@@ -35,6 +35,7 @@ func (w Wire) String() string {
 // Wire returns the figures of the provider for messages.
 func (nw *Network) Wire() Wire { return wireOf(nw.Engine.Caps().Provider) }
 
+// wireOf returns the figures of a provider by the beginning of its name.
 func wireOf(provider string) Wire {
 	for _, w := range wires[:len(wires)-1] {
 		if strings.HasPrefix(provider, w.name) {

@@ -12,8 +12,8 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// near returns the processors near to this PE's GPU, or else near to the NIC. It is empty if the
-// machine has one NUMA node or does not say.
+// near returns the processors near to this PE's GPU, or else near to the NIC, and a text that says
+// near to what. They are empty if the machine has one NUMA node or does not say.
 func (p *Place) near(m *topo.Machine, nic string) (topo.Set, string) {
 	what, d := "NIC "+nic, m.Find("", nic)
 	if p.GPU != "" {
@@ -33,10 +33,10 @@ func (p *Place) near(m *topo.Machine, nic string) (topo.Set, string) {
 type Launched struct {
 	Own     topo.Set // to which it has bound this PE; empty: to none
 	Helpers topo.Set // to which it has bound no PE
-	Default bool     // the user has not asked for that
+	Default bool     // shmemrun binds by default, and not because an option says so
 }
 
-// ReadLaunched reads what shmemrun says.
+// ReadLaunched parses the processors that shmemrun has chosen, from its variables.
 func ReadLaunched(c *config.LauncherConfig) (l Launched, err error) {
 	l.Default = c.Bind == "auto"
 	if l.Own, err = topo.ParseSet(c.CPUs); err == nil {
@@ -59,7 +59,7 @@ func (l *Launched) helperSet(allowed topo.Set) topo.Set {
 	return allowed.Or(l.Helpers)
 }
 
-// binder is a proxy, as BindProxy needs it.
+// binder is the loop of a proxy, which BindProxy binds.
 type binder interface{ Bind(cpus []int) }
 
 // BindProxy binds the i-th proxy to the processors near to this PE's GPU, or else near to a NIC.
@@ -115,8 +115,9 @@ func (p *Place) BindHelpers() {
 	}
 }
 
-// BindPE does the same for the thread that initialises the library. It is called after the proxies
-// are bound, because they read the processors that this thread may use.
+// BindPE binds the thread that initialises the library to the processors near to this PE's GPU, or
+// else near to a NIC, if the settings allow that. It is called after the proxies are bound, because
+// they read the processors that this thread may use.
 func (p *Place) BindPE(nic string) {
 	if p.mayBind(p.GPU != "") && !topo.OneNode("") {
 		m, _ := Machine() // after an error nothing is near
@@ -124,12 +125,15 @@ func (p *Place) BindPE(nic string) {
 	}
 }
 
-// mayBind: a PE that is alone may be meant to use the whole machine, and without a GPU the launcher
-// knows better.
+// mayBind reports whether BindPE may bind this PE's thread. Without SHMEM_BIND=pe it does so only
+// for a PE with a GPU that shares the machine with others: a PE that is alone may be meant to use
+// the whole machine, and without a GPU the launcher knows better.
 func (p *Place) mayBind(hasGPU bool) bool {
 	return p.Bind == config.BindPE || p.Bind == config.BindAuto && hasGPU && p.Sharing > 1
 }
 
+// bindThread binds the calling thread to the processors near to this PE's GPU, or else near to the
+// NIC, unless it is bound already or may use no others.
 func (p *Place) bindThread(m *topo.Machine, nic string) {
 	near, where := p.near(m, nic)
 	before := topo.Allowed()
@@ -153,10 +157,10 @@ func (p *Place) bindThread(m *topo.Machine, nic string) {
 	p.Log.Printf("pe", config.LogInfo, "this thread keeps to %d processors of %s (SHMEM_BIND=off leaves it as it was)", both.Count(), where)
 }
 
-// binding records the change that BindPE has made.
+// binding records the change that BindPE has made, for Unbind.
 type binding struct {
-	tid    int // 0: nothing was bound
-	before topo.Set
+	tid    int      // of the thread; 0: nothing was bound
+	before topo.Set // the processors that it could use before
 }
 
 // Unbind gives the thread back its former processors, if the thread still exists.

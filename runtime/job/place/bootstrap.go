@@ -1,8 +1,8 @@
 package place
 
-// The bootstrap connects this process with the other PEs of its job. What the program
-// gives comes first, then the variables and files that launchers leave. The bootstraps themselves
-// are the packages below runtime/bootstrap. One thread opens one.
+// This file chooses the bootstrap, which connects this process with the other PEs of its job. The
+// arguments of the program come first, then the variables and files that launchers leave. The
+// bootstraps themselves are the packages below runtime/bootstrap. One thread opens one.
 
 import (
 	"errors"
@@ -37,8 +37,8 @@ type candidate struct {
 	// needs says what SHMEM_BOOTSTRAP needs to force this bootstrap without a sign. "": nothing.
 	needs string
 	open  func(s *surroundings) (bootstrap.Bootstrap, error)
-	// place has the variables that name one place in a job. Programs that a PE starts inherit them.
-	// Without the last one there is no sign.
+	// place has the variables that name the place of a process in a job, for vacant. Programs that
+	// a PE starts inherit them. Without the last one there is no sign.
 	place []string
 }
 
@@ -56,12 +56,12 @@ var bootstraps = []candidate{
 	{"singleton", func(*surroundings) string { return "no launcher" }, "", openSingleton, nil},
 }
 
-// surroundings are the facts that the choice rests on.
+// surroundings are the facts from which choose chooses a bootstrap, and with which it is opened.
 type surroundings struct {
 	config *config.Config
 	env    map[string]string
 	given  Given
-	warn   func(text string)
+	warn   func(text string) // logs a problem of the bootstrap
 }
 
 // Given holds the arguments of shmemx_init_attr.
@@ -72,6 +72,7 @@ type Given struct {
 	MPIComm unsafe.Pointer // to an MPI_Comm; nil: none
 }
 
+// sign returns the sign for the bootstrap by a unique id, or "".
 func (g Given) sign() string {
 	if g.UID == nil {
 		return ""
@@ -150,8 +151,8 @@ func OpenBootstrap(cfg *config.Config, environ []string, given Given, log *shmlo
 	return w.open(s)
 }
 
-// opened returns a nil Bootstrap beside an error. Without it the interface would hold a nil pointer
-// of some type, which is not nil.
+// opened returns b, or a nil Bootstrap with an error: an interface that holds a nil pointer of some
+// type would not be nil.
 func opened(b bootstrap.Bootstrap, err error) (bootstrap.Bootstrap, error) {
 	if err != nil {
 		return nil, err
@@ -159,6 +160,7 @@ func opened(b bootstrap.Bootstrap, err error) (bootstrap.Bootstrap, error) {
 	return b, nil
 }
 
+// openUID joins the job of the unique id that the program gave to shmemx_init_attr.
 func openUID(s *surroundings) (bootstrap.Bootstrap, error) {
 	goesOn := s.config.OnFailure == config.ReturnOnFailure
 	m, err := uid.Join(uid.Options{
@@ -173,9 +175,9 @@ func openUID(s *surroundings) (bootstrap.Bootstrap, error) {
 	return opened(m, err)
 }
 
-// signOfMPI: what the program gives comes first. MPI counts only as far as it has brought the
-// processes of this launch together: if MPI and the launcher do not know each other, each process
-// may be a world of its own.
+// signOfMPI returns the sign for the bootstrap by MPI, or "": the program gave a communicator, or
+// MPI is up and has connected the processes of this launch. If MPI and the launcher do not know
+// each other, each process may be a world of its own, which is no sign.
 func signOfMPI(s *surroundings) string {
 	if s.given.MPIComm != nil {
 		return "an MPI communicator"
@@ -218,14 +220,14 @@ func openPlugin(s *surroundings) (bootstrap.Bootstrap, error) {
 	return opened(p, err)
 }
 
-// filter returns which addresses an id carries.
+// filter returns the filter for the addresses that a unique id carries, from the settings.
 func filter(cfg *config.Config) uid.Filter {
 	families := map[config.BootstrapFamily]uid.Family{config.BootstrapIPv4: uid.IPv4, config.BootstrapIPv6: uid.IPv6}
 	return uid.Filter{Interfaces: cfg.BootstrapInterface, Family: families[cfg.BootstrapFamily]}
 }
 
-// UniqueID makes an id. Its root lives in this process until the job is over, or it is the root of
-// the session that the environment names.
+// UniqueID makes a unique id for shmemx_init_attr. Its root, at which the PEs meet, runs in this
+// process until the job ends, or is the root of the session that the environment names.
 func UniqueID(environ []string) (uid.ID, error) {
 	cfg, _, err := config.Parse(environ)
 	if err != nil {
@@ -256,6 +258,7 @@ func openLauncher(s *surroundings) (bootstrap.Bootstrap, error) {
 	return client, nil
 }
 
+// signOfPMI returns the sign for the bootstrap by PMI, or "".
 func signOfPMI(s *surroundings) string {
 	if sign := s.set(pmi.EnvFD, pmi.EnvRank, pmi.EnvSize); sign != "" {
 		return sign

@@ -17,8 +17,9 @@ var shares = [][2]string{
 // stepNodes is Slurm's number of hosts of a step.
 const stepNodes = "SLURM_STEP_NUM_NODES"
 
-// SeveralHosts reports whether the launcher says, before any PE has met another, that the job is on
-// several hosts. A false result says nothing: few launchers tell, and only the meeting is certain.
+// SeveralHosts reports whether variables of the launcher already show, before the PEs have
+// exchanged anything, that the job is on several hosts. A false result says nothing: few launchers
+// set such variables, and only the exchange is certain.
 func SeveralHosts(cfg *config.Config, environ []string, given Given) bool {
 	s := &surroundings{config: cfg, env: environment(environ), given: given}
 	w, _, err := choose(s)
@@ -28,6 +29,7 @@ func SeveralHosts(cfg *config.Config, environ []string, given Given) bool {
 	return s.severalHosts(w.name)
 }
 
+// severalHosts is SeveralHosts with the bootstrap by.
 func (s *surroundings) severalHosts(by config.Bootstrap) bool {
 	switch by {
 	case "launcher":

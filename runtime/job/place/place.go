@@ -19,9 +19,9 @@ import (
 	"libshmem/runtime/topo/hwloc"
 )
 
-// Machine returns the computer that this process runs on. The first call reads it, by hwloc or else
-// from /sys. If neither works, nothing is near to anything: NICs are still shared out, and the
-// error says why.
+// Machine returns the topology of this machine. The first call reads it, by hwloc or else from
+// /sys. If neither works, the topology says of no device that it is near: NICs are still shared
+// out, and the error says why.
 var Machine = sync.OnceValues(func() (*topo.Machine, error) {
 	m, err := hwloc.Read()
 	if err != nil {
@@ -36,13 +36,13 @@ var Machine = sync.OnceValues(func() (*topo.Machine, error) {
 
 // Settings are the settings that decide on the choice of NICs.
 type Settings struct {
-	List    topo.List
-	Mapping topo.Mapping // nil where there is a list, which comes first
-	InTurn  bool
-	Both    bool // there is a mapping too
+	List    topo.List    // SHMEM_NIC_LIST
+	Mapping topo.Mapping // SHMEM_NIC_PE_MAPPING; nil where there is a list, which comes first
+	InTurn  bool         // PEs take the NICs in turn, not by nearness
+	Both    bool         // there are a list and a mapping
 }
 
-// ReadSettings refuses malformed settings.
+// ReadSettings parses the settings for NICs. It refuses malformed ones.
 func ReadSettings(cfg *config.Config) (s Settings, err error) {
 	s.InTurn = cfg.NICInTurn
 	if s.List, err = topo.ParseList(cfg.NICs); err != nil {
@@ -55,7 +55,7 @@ func ReadSettings(cfg *config.Config) (s Settings, err error) {
 	return s, err
 }
 
-// Hints returns what to ask of libfabric. It asks for GPU support if the settings put the heap into
+// Hints returns the hints for libfabric. They include GPU support if the settings put the heap into
 // GPU memory by name; if they leave the choice open, the job decides later.
 func (s *Settings) Hints(cfg *config.Config) ofi.Hints {
 	w := ofi.Hints{Provider: cfg.Provider, Fabric: cfg.Fabric.Named(), NICs: s.List.String(), GPU: cfg.Heap == config.HeapDevice && cfg.GPUNet.Reaches()}
@@ -78,8 +78,8 @@ func (s *Settings) Allows(nic string) bool {
 	return len(s.List.Names) == 0 || s.List.Except != slices.ContainsFunc(s.List.Names, func(name string) bool { return topo.SameName(nic, name) })
 }
 
-// Request builds the question to the topology about the NICs that libfabric offers, and returns the
-// order of those NICs in it.
+// Request returns the request to the topology for a plan that shares the NICs that libfabric offers
+// among the PEs pes, and the order in which it has those NICs.
 func (s *Settings) Request(nics []ofi.NIC, pes []topo.Process) (topo.Request, []int) {
 	named := s.Named()
 	r := topo.Request{PEs: pes, All: named, InTurn: s.InTurn, Mapping: s.Mapping}
@@ -114,8 +114,8 @@ type Place struct {
 	Launched   Launched // the processors that shmemrun has chosen
 	Log        *shmlog.Log
 
-	nearness string // what the banner says of how NICs were chosen
-	bound    binding
+	nearness string  // how NICs were chosen, for the banner
+	bound    binding // the change by BindPE
 }
 
 // LearnGPUs stores which GPUs the neighbours have, from the addresses that all PEs of the job sent.
@@ -129,8 +129,8 @@ func (p *Place) LearnGPUs(all [][]byte) {
 // Nearness returns, for the banner, how NICs were chosen; "" if there was nothing to choose.
 func (p *Place) Nearness() string { return p.nearness }
 
-// Pick chooses this PE's NICs from what it could take. It reads the machine only if there is
-// something to decide.
+// Pick chooses this PE's NICs from those that it could take, and returns their indexes. It reads
+// the machine only if there is something to decide.
 func (p *Place) Pick(machine func() (*topo.Machine, error), s *Settings, nics []ofi.NIC) ([]int, error) {
 	me := 0
 	var pes []topo.Process
@@ -152,10 +152,10 @@ func (p *Place) Pick(machine func() (*topo.Machine, error), s *Settings, nics []
 		return nil, err
 	}
 	var picked []int
-	var far topo.Class
+	var farthest topo.Class
 	for _, nic := range plan[me] {
 		picked = append(picked, order[nic.NIC])
-		far = max(far, nic.Class)
+		farthest = max(farthest, nic.Class)
 		p.Log.Printf("fabric", config.LogInfo, "takes NIC %s: %s, %s: %s", r.NICs[nic.NIC].Name, nic.Class.Short(), nic.Class, nic.Why)
 	}
 	switch {
@@ -164,7 +164,7 @@ func (p *Place) Pick(machine func() (*topo.Machine, error), s *Settings, nics []
 	case s.InTurn:
 		p.nearness = ", in turn"
 	default:
-		p.nearness = fmt.Sprintf(", of %d NICs by nearness: %s", len(nics), far.Short())
+		p.nearness = fmt.Sprintf(", of %d NICs by nearness: %s", len(nics), farthest.Short())
 	}
 	return picked, nil
 }

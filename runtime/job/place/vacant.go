@@ -15,9 +15,9 @@ import (
 // maxAncestors bounds how many processes may be between a PE and a program that it starts.
 const maxAncestors = 64
 
-// vacant refuses a place in a job, named by some variables, if an ancestor of this process has it:
-// programs that a PE starts inherit the variables. A launcher that two processes contact as one PE
-// miscounts, or waits for ever.
+// vacant refuses to join a job if an ancestor of this process is already the PE that the variables
+// place name: programs that a PE starts inherit the variables. A launcher that two processes
+// contact as one PE miscounts, or waits for ever.
 func vacant(env map[string]string, place []string) error {
 	if len(place) == 0 {
 		return nil
@@ -40,9 +40,9 @@ func vacant(env map[string]string, place []string) error {
 	}
 }
 
-// ancestor finds the nearest process above this one that has the same place and the library. A
-// shell or another program between the launcher and a PE has the place, too, but not the Go half of
-// the library, which a process loads when it joins a job.
+// ancestor finds the nearest ancestor of a process that has the same values of the variables place
+// and has joined a job. A shell or another program between the launcher and a PE has the variables,
+// too, but not the Go half of the library, which a process loads when it joins a job.
 func ancestor(proc string, pid int, env map[string]string, place []string) (int, bool) {
 	for range maxAncestors {
 		pid = launcher.Parent(proc, pid)
