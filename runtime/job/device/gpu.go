@@ -1,6 +1,6 @@
 // Package device owns this PE's GPU and what runs on it: the addresses at which the GPU reaches the
-// user heaps of the node, the copies and atomic operations that the host asks of it, memory of the
-// program that is lent to the heap, kernels with the teams that they know, and calls on CUDA
+// user heaps of the node, the copies and atomic operations that host calls submit to it, memory of
+// the program that is lent to the heap, kernels with the teams that they know, and calls on CUDA
 // streams. It joins the producers of operations: kernels, streams, and threads with rings. Its
 // caller decides for what the heap is used.
 //
@@ -36,28 +36,28 @@ type GPU struct {
 	dev    *cuda.Device
 	moves  gpu.Stream      // the stream of Move
 	heaps  []gpuHeap       // by rank on the node
-	device *devmem.Segment // nil where this PE's heap is in main memory
-	pinned *devmem.Pinned  // nil where every heap of the node is in a GPU's
-	loan   *devmem.Loan    // between FindChunks and Lend
-	chosen bool            // by the program, before init
+	device *devmem.Segment // the GPU heaps of the node; nil if this PE's heap is in main memory
+	pinned *devmem.Pinned  // the main-memory heaps of the node; nil if there are none
+	loan   *devmem.Loan    // chunks that were found and not lent yet, between FindChunks and Lend
+	chosen bool            // the program used this GPU before init
 
 	// NICs is nil if no NIC is to reach the heap.
 	NICs *network.Registry
 
-	loans    map[libshmem.Offset]gpustage.Loan // by the start of the block
-	lastLoan gpustage.Loan
+	loans    map[libshmem.Offset]gpustage.Loan // by the start of their blocks of the heap
+	lastLoan gpustage.Loan                     // the number of the last loan
 
 	mu    sync.Mutex
 	units map[unsafe.Pointer]*amo.Unit // by their context
 }
 
-// gpuHeap is one user heap, with its number among those of its kind.
+// gpuHeap is the user heap of one PE of the node, with its number among those of its kind.
 type gpuHeap struct {
 	kind   config.HeapKind
 	number int
 }
 
-// NewGPU opens the driver.
+// NewGPU opens the GPU driver. Open chooses the GPU.
 func NewGPU() (*GPU, error) {
 	driver, err := cuda.Open()
 	if err != nil {
@@ -152,8 +152,8 @@ func (g *GPU) Address(rank int) gpu.Address {
 	return 0
 }
 
-// Unmapped says why this PE's GPU has no address for the heap of the PE with this rank
-// on the node.
+// Unmapped returns the reason why this PE's GPU has no address for the heap of the PE with this
+// rank on the node.
 func (g *GPU) Unmapped(rank int) string {
 	if g.device == nil {
 		return "its own heap is not in GPU memory, and others are"
@@ -191,7 +191,7 @@ func (g *GPU) Reach(end uint64) error {
 	return nil
 }
 
-// Release gives back what Open took, but for the GPU itself.
+// Release releases the mapped heaps and the other resources that Open took, but not the GPU.
 func (g *GPU) Release() error {
 	if g == nil {
 		return nil
@@ -223,8 +223,8 @@ func (g *GPU) Close() error {
 // Chosen reports whether the thread that joined the job used a GPU before, which is then this PE's.
 func (g *GPU) Chosen() bool { return g != nil && g.chosen }
 
-// Moved reports whether the calling thread of the operating system uses another GPU than this
-// PE's. It is false if the thread uses no GPU, or if the driver does not say which.
+// Moved reports whether the calling thread of the operating system has switched to another GPU than
+// this PE's. It is false if the thread uses no GPU, or if the driver does not say which.
 func (g *GPU) Moved() bool {
 	if g.Device() == nil {
 		return false
@@ -242,10 +242,10 @@ func (g *GPU) Move(to, from unsafe.Pointer, n uint64) error {
 	return g.dev.SyncStream(g.moves)
 }
 
-// Settle waits for the copies that callers in C have begun.
+// Settle waits for the copies that callers in C have begun with Mover.
 func (g *GPU) Settle() error { return g.dev.SyncStream(g.moves) }
 
-// Settled reports whether these copies are done, without waiting.
+// Settled reports whether the copies that callers in C have begun are complete, without waiting.
 func (g *GPU) Settled() (bool, error) {
 	if g.Device() == nil {
 		return true, nil
@@ -253,8 +253,8 @@ func (g *GPU) Settled() (bool, error) {
 	return g.dev.StreamDone(g.moves)
 }
 
-// Mover returns what callers in C copy with: the driver and the stream of Move. It is empty without
-// a GPU.
+// Mover returns the driver's C functions and the stream of Move, with which callers in C copy. Both
+// are empty without a GPU.
 func (g *GPU) Mover() (cuda.Native, unsafe.Pointer) {
 	if g == nil {
 		return cuda.Native{}, nil
@@ -325,8 +325,8 @@ func (g *GPU) Holds(at unsafe.Pointer) bool {
 	return err == nil && p.Place == gpu.OnDevice
 }
 
-// Module returns where device code of the program keeps the job's state, and its bytes. library:
-// the handle is a CUlibrary, else a CUmodule.
+// Module returns the address and the size of the variable in a loaded module of the program in
+// which device code keeps the job's state. library: the handle is a CUlibrary, else a CUmodule.
 func (g *GPU) Module(library bool, handle unsafe.Pointer) (unsafe.Pointer, uint64, error) {
 	const name = "shmemi_here"
 	find := g.dev.ModuleGlobal

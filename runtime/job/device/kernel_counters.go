@@ -11,9 +11,9 @@ import (
 
 // notifyCounters are the notification counters of this PE that kernels use.
 type notifyCounters struct {
-	offset uint64         // in each user heap, of the counters that stores of kernels add to
-	main   gpu.Address    // of those in main memory, on the GPU; 0: it does not reach them
-	pages  unsafe.Pointer // registered for that; nil: none
+	offset uint64         // in each user heap, of the counters that stores of kernels increment
+	main   gpu.Address    // GPU address of the counters in main memory; 0: it does not reach them
+	pages  unsafe.Pointer // of main memory that are registered with the GPU for that; nil: none
 }
 
 // countersSize returns the bytes of the counters in each heap: those of the program, then those of
@@ -22,13 +22,14 @@ func (p *Producers) countersSize() uint64 {
 	return 8 * uint64(p.Settings.NotifyCount+area.EagerCounters(p.Settings.NotifyCount))
 }
 
-// mainCounters returns the counters in main memory.
+// mainCounters returns the address of this PE's notification counters in main memory.
 func (p *Producers) mainCounters() unsafe.Pointer {
 	return unsafe.Add(p.Heaps.Of(p.Me), -int(p.Notify))
 }
 
-// Counters returns what stores of kernels have added to this PE's notification counters, as the
-// program sees the memory; nil if no PE of the job has a GPU.
+// Counters returns the address, as the program sees it, of the counters that stores of kernels
+// increment: their part of this PE's notification counters. It is nil if no PE of the job has a
+// GPU.
 func (p *Producers) Counters() unsafe.Pointer {
 	if !p.Heaps.SomeGPU() {
 		return nil
@@ -36,11 +37,11 @@ func (p *Producers) Counters() unsafe.Pointer {
 	return unsafe.Add(p.Heaps.Own(), p.counts.offset)
 }
 
-// openCounters has the GPU reach the counters in main memory. Without them kernels have none; a
-// kernel that calls for one then stops with a report.
+// openCounters registers the notification counters in main memory with the GPU. If that fails,
+// kernels have no counters, and one that uses a counter stops with a report.
 func (p *Producers) openCounters() {
 	if p.counts.pages != nil {
-		return // an earlier try to make the kernels' memory failed behind it
+		return // they are registered: an earlier call of Kernels failed after that
 	}
 	at := p.mainCounters()
 	within := uintptr(at) % area.Page
@@ -53,7 +54,8 @@ func (p *Producers) openCounters() {
 	p.counts.pages, p.counts.main = pages, address+gpu.Address(within)
 }
 
-// closeCounters takes the counters from the GPU, after the last kernel.
+// closeCounters ends the registration of the counters in main memory with the GPU, after the last
+// kernel.
 func (p *Producers) closeCounters() error {
 	if p.counts.pages == nil {
 		return nil

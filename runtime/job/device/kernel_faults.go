@@ -9,13 +9,13 @@ import (
 	"libshmem/queue"
 )
 
-// watching is the interval at which the report of kernels is read. A kernel that traps makes the
-// program's next call of the CUDA runtime fail, and the reason should be on the screen by then or
-// soon after.
+// watching is the interval at which watch reads the report, the memory in which a kernel describes
+// its wrong call. A kernel that traps makes the program's next call of the CUDA runtime fail, and
+// the reason should be on the screen by then or soon after.
 const watching = 20 * time.Millisecond
 
 // watch ends the job with a message when a kernel stops because of a wrong call, or with a status
-// when a kernel asks for that. It ends the waits of kernels when over reports that the job has
+// when a kernel requests that. It ends the waits of kernels when over reports that the job has
 // ended for another reason.
 func (k *Kernels) watch(fatal func(error), over func() bool) {
 	defer close(k.gone)
@@ -46,16 +46,16 @@ func (k *Kernels) watch(fatal func(error), over func() bool) {
 // Any goroutine may call its methods, also after the memory is gone.
 type Stopper struct {
 	mu     sync.Mutex
-	losses uint32
+	losses uint32            // PEs lost so far
 	heard  uint32            // losses that the program has acknowledged
-	words  *[2]atomic.Uint32 // losses (or ended) and heard; nil: there are no kernels
+	words  *[2]atomic.Uint32 // for kernels: losses (or ended) and heard; nil: there are no kernels
 	rings  []*queue.Ring
 }
 
-// ended takes the place of losses when the job ends.
+// ended takes the place of losses in the words of a Stopper when the job ends.
 const ended = ^uint32(0)
 
-// Begin sets the words for new kernels.
+// Begin sets the words that new kernels read, and the rings on which they wait.
 func (s *Stopper) Begin(words *[2]atomic.Uint32, rings []*queue.Ring) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,9 +66,10 @@ func (s *Stopper) Begin(words *[2]atomic.Uint32, rings []*queue.Ring) {
 	words[0].Store(s.losses)
 }
 
-// Lost ends the waits for memory, until the loss is acknowledged. Waits for a ring end by
-// themselves: proxies go on, and operations on the lost PE fail. A stopped ring has slots that are
-// never filled, so the next kernel could not use it.
+// Lost notes the loss of a PE: waits of kernels for memory end at once, until the program
+// acknowledges the loss. Waits for a ring end by themselves, so Lost does not stop the rings:
+// proxies go on, and operations on the lost PE fail. A stopped ring has slots that are never
+// filled, so the next kernel could not use it.
 func (s *Stopper) Lost() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +103,7 @@ func (s *Stopper) End() {
 	}
 }
 
-// finish ends the waits and forgets the memory.
+// finish ends all waits, and drops the words and rings, whose memory is about to be freed.
 func (s *Stopper) finish() {
 	s.End()
 	s.mu.Lock()
@@ -124,7 +125,8 @@ func (e *KernelExit) Error() string {
 	return fmt.Sprintf("a kernel ends the job with status %d", e.Status)
 }
 
-// fault decodes the report of a kernel: nil, a Fault or a Exit.
+// fault decodes the report of kernels: nil if no kernel has written one, a KernelFault, or a
+// KernelExit.
 func (k *Kernels) fault() error {
 	r := k.report
 	if atomic.LoadUint32(&r.Ready) == 0 {

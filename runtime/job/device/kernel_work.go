@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// teamWork is the most memory of a heap for collectives of kernels on teams, and teamShare the
-	// largest part of the heap for it. Teams of many PEs need more each, so there may be fewer of
+	// teamWork is the most memory of a heap for collectives of kernels on teams; it is also at most
+	// one part of teamShare of the heap. Teams of many PEs need more each, so there may be fewer of
 	// them for kernels than for the host.
 	teamWork  = 16 << 20
 	teamShare = 16
@@ -23,8 +23,8 @@ func teamAreas(pes int, teams, heap uint64) uint64 {
 	return min(teams, max(min(teamWork, heap/teamShare)/each, area.FewestTeams))
 }
 
-// Reserve reserves memory for collectives and notification counters of kernels at the start of every heap, if some PE of
-// the job has a GPU.
+// Reserve allocates memory for collectives and notification counters of kernels at the start of
+// every heap, if some PE of the job has a GPU.
 func (p *Producers) Reserve() error {
 	if !p.Heaps.SomeGPU() {
 		return nil
@@ -53,7 +53,7 @@ func (p *Producers) Reserve() error {
 	return p.GPU.Move(start, unsafe.Add(start, p.work.size/2), 8)
 }
 
-// OpenTeams is called when the heap has its memory for collectives.
+// OpenTeams makes the table of teams for kernels, if this PE has a GPU. It comes after Reserve.
 func (p *Producers) OpenTeams() {
 	if p.GPU == nil {
 		return

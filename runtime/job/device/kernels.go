@@ -23,15 +23,15 @@ import (
 // Kernels is the memory that the kernels of this PE work with. It is made before the first of them
 // runs and released after the last.
 type Kernels struct {
-	State *queue.State // the start of the memory of each unit of kernels, outside Go's memory
-	At    gpu.Address  // the same, for kernels
+	State *queue.State // the image of the job's state for kernels, in memory outside the Go heap
+	At    gpu.Address  // the copy of the image that kernels read
 
-	shared *gpu.Memory // the CPU and the GPU reach it
-	near   *gpu.Memory // of the GPU
-	report *queue.Report
+	shared *gpu.Memory   // memory that the CPU and the GPU reach
+	near   *gpu.Memory   // memory of the GPU
+	report *queue.Report // in which a kernel describes its wrong call
 	rings  []*queue.Ring
-	over   chan struct{} // closed to end the reading of the report
-	gone   chan struct{} // closed when it has ended
+	over   chan struct{} // closed to end watch
+	gone   chan struct{} // closed when watch has ended
 
 	stopper *Stopper // the job's
 	teams   *TeamTable
@@ -44,9 +44,10 @@ const imageBytes = uint64(unsafe.Sizeof(queue.State{}) + 8*queue.ImagePEs)
 // lines of 128 bytes.
 const apart = 128
 
-// kernelPlan gives out consecutive parts of a block of memory.
+// kernelPlan divides a block of memory into consecutive parts.
 type kernelPlan struct{ size uint64 }
 
+// part adds a part of n bytes to the block, and returns its offset.
 func (p *kernelPlan) part(n uintptr) uint64 {
 	at := p.size
 	p.size += area.RoundUp(uint64(n), apart)
@@ -189,8 +190,9 @@ func (k *Kernels) Rings() []*queue.Ring { return k.rings }
 // HasRings reports whether the kernels push operations into rings. Those of a nil Kernels do not.
 func (k *Kernels) HasRings() bool { return k != nil && len(k.rings) > 0 }
 
-// Close is called when no kernel uses the library any more. If the program breaks this rule, its
-// kernels get the order to end: giving their memory back waits for them.
+// Close releases the memory of kernels. No kernel uses the library any more. If the program breaks
+// this rule, the Stopper ends the waits of its kernels, because freeing their memory waits for
+// them.
 func (k *Kernels) Close(fatal func(error)) error {
 	if k == nil {
 		return nil
@@ -205,6 +207,7 @@ func (k *Kernels) Close(fatal func(error)) error {
 	return k.close()
 }
 
+// close ends the waits of kernels and frees their memory.
 func (k *Kernels) close() error {
 	var errs []error
 	k.stopper.finish()

@@ -12,14 +12,16 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// lender registers lent memory with the endpoints whose NICs may reach it.
+// lender passes loans on to the GPU stages of all engines (network.Loans). A loan is GPU memory of
+// the program that is part of the symmetric heap for a while.
 type lender interface {
 	BeginLoan(gpustage.Loan)
-	EndLoan(gpustage.Loan) error // makes NICs release a loan
+	EndLoan(gpustage.Loan) error // ends the registrations of the loan, too
 }
 
-// FindChunks finds the driver's chunks that contain memory of the program on this PE's GPU, and the
-// unit of such chunks. Lend or Forget comes next.
+// FindChunks finds the driver's memory allocations, or chunks, that contain n bytes of the program
+// at an address on this PE's GPU, and returns them and the unit of their sizes. Lend or Forget
+// comes next.
 func (g *GPU) FindChunks(at unsafe.Pointer, n uint64) (*devmem.Loan, uint64, error) {
 	l, err := g.device.FindChunks(gpu.Address(uintptr(at)), n)
 	if err != nil {
@@ -29,7 +31,7 @@ func (g *GPU) FindChunks(at unsafe.Pointer, n uint64) (*devmem.Loan, uint64, err
 	return l, g.device.Granule(), nil
 }
 
-// Forget gives up what FindChunks has found.
+// Forget releases the chunks that FindChunks has found, if they are not to be lent.
 func (g *GPU) Forget() error {
 	l := g.loan
 	if l == nil {
@@ -39,9 +41,10 @@ func (g *GPU) Forget() error {
 	return g.device.Return(l)
 }
 
-// Lend takes a block of the heap that has no memory behind it, and maps the chunks that FindChunks
-// has found into the block, from an offset on. The other PEs of the node do so at the same time; if
-// one of them fails, all do. NICs that reach the heap register it.
+// Lend makes the chunks that FindChunks has found part of the heap: it takes a block of the heap's
+// address space that has no memory behind it, and maps the chunks into the block, from an offset
+// on. It returns the block's offset. The other PEs of the node do so at the same time; if one of
+// them fails, all do. NICs that reach the heap register the chunks.
 func (g *GPU) Lend(h *heap.Heap, loans lender, size, offset uint64) (libshmem.Offset, error) {
 	l := g.loan
 	if l == nil {
@@ -68,8 +71,8 @@ func (g *GPU) Lend(h *heap.Heap, loans lender, size, offset uint64) (libshmem.Of
 	return off, nil
 }
 
-// TakeBack ends the loan of the block that contains an offset. Neither this PE nor another one uses
-// the block any more.
+// TakeBack ends the loan whose block contains an offset, and frees the block. Neither this PE nor
+// another one uses the block any more.
 func (g *GPU) TakeBack(h *heap.Heap, loans lender, off libshmem.Offset) error {
 	start, size, ok := h.Block(off)
 	if !ok {

@@ -5,7 +5,7 @@ package device
 // producers the proxies serve.
 //
 // One thread at a time makes and closes them. Any goroutine may end waits by the Stopper, use Teams
-// and ask for a Quiet.
+// and call Quiet.
 
 import (
 	"errors"
@@ -53,19 +53,22 @@ type Producers struct {
 	// Teams is the table of teams for kernels. nil: no kernels will run.
 	Teams *TeamTable
 
-	kernels *Kernels                             // nil until they are asked for
-	rings   *queue.Host                          // nil until they are asked for
-	served  *network.Rings                       // nil: no rings are served
-	work    struct{ offset, size, teams uint64 } // teams: the number of teams that have a part
-	counts  notifyCounters
+	kernels *Kernels       // nil until the first call of Kernels
+	rings   *queue.Host    // nil until the first call of Rings
+	served  *network.Rings // nil: no rings are served
+	// work is the memory of each heap for collectives of kernels; teams is the number of teams that
+	// have a part of it.
+	work   struct{ offset, size, teams uint64 }
+	counts notifyCounters
 }
 
-// NewProducers returns producers that have nothing yet.
+// NewProducers returns the producers of a PE, without rings and kernels so far.
 func NewProducers(c ProducersConfig) *Producers { return &Producers{ProducersConfig: c} }
 
 // inGPU reports whether this PE's heap is in GPU memory.
 func (p *Producers) inGPU() bool { return p.Heaps.Kinds[p.Me] == config.HeapDevice }
 
+// engines returns the engines of this PE; none if all PEs share memory.
 func (p *Producers) engines() []*proxy.Engine {
 	if p.Network == nil {
 		return nil
@@ -73,7 +76,8 @@ func (p *Producers) engines() []*proxy.Engine {
 	return p.Network.Engines
 }
 
-// Close ends streams and kernels. It comes after CloseRings. A nil producers has none.
+// Close ends the calls on streams and releases the memory of kernels. It comes after CloseRings.
+// Nil Producers have none.
 func (p *Producers) Close() error {
 	if p == nil {
 		return nil
@@ -128,10 +132,11 @@ func (p *Producers) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Poin
 	return unsafe.Pointer(s), nil
 }
 
-// Quiet waits for operations pushed by kernels that have ended, see network.Rings.
+// Quiet is the part of a host's quiet for operations in rings. The caller repeats it while it
+// returns Pending: see network.Rings.
 func (p *Producers) Quiet(ticket *uint64) call.Status { return p.served.Quiet(ticket) }
 
-// CloseRings completes the pushed operations and takes the rings away.
+// CloseRings waits until the pushed operations are complete, and closes the rings of threads.
 func (p *Producers) CloseRings() error {
 	p.served.Finish()
 	p.DriverWatch.Serve(nil)
@@ -174,9 +179,9 @@ func (p *Producers) ringsOfKernels() int {
 	return max(p.Settings.RingCount, len(p.engines()))
 }
 
-// OpenStreams makes calls on streams ready, with the library's kernels from a file. It comes after
-// Kernels and is not safe for concurrent use. If the file is missing or of no use, the calls that
-// need it report that.
+// OpenStreams prepares calls on CUDA streams, and loads the library's kernels for them from a file.
+// It comes after Kernels and is not safe for concurrent use. If the file is missing or cannot be
+// used, the calls that need it report that.
 func (p *Producers) OpenStreams(file string) error {
 	switch {
 	case p.Streams != nil:

@@ -8,7 +8,8 @@ import (
 	"libshmem/runtime/onstream"
 )
 
-// bounce is onstream.Job.Bounce: memory of the GPU that no context owns, like the heap's.
+// bounce is memory of the GPU through which calls on CUDA streams copy operands that are tied to
+// the program's context (onstream.Job.Bounce). No context owns it, as none owns the heap.
 type bounce struct {
 	dev   *cuda.Device
 	at    gpu.Address
@@ -16,6 +17,7 @@ type bounce struct {
 	chunk gpu.Chunk
 }
 
+// newBounce allocates the bounce memory, zeroed, without waiting for kernels of the program.
 func newBounce(dev *cuda.Device) (*bounce, error) {
 	unit, err := dev.Granularity()
 	if err != nil {

@@ -20,8 +20,9 @@ type StreamCalls struct {
 	bounce *bounce // nil if proxies copy in the program's context
 }
 
-// openStreams makes the calls ready, with the library's kernels from a file. apart: proxies copy in a
-// context of their own, so that operands need bounce buffers.
+// openStreams prepares calls on the program's CUDA streams, and loads the library's kernels for
+// them from a file. apart: proxies copy in a context of their own, so that operands need bounce
+// buffers.
 func openStreams(dev *cuda.Device, job onstream.Job, apart bool, file string) (*StreamCalls, error) {
 	s := &StreamCalls{}
 	if apart {
@@ -42,12 +43,12 @@ func (s *StreamCalls) Missing() error { return s.calls.Missing() }
 // not, and where the program has the user heap.
 func (s *StreamCalls) Direct() (peers []gpu.Address, user uint64) { return s.calls.Direct() }
 
-// Queue runs a call on a stream of the program.
+// Queue puts the call what, with the arguments c, into a stream of the program.
 func (s *StreamCalls) Queue(what onstream.What, c *queue.StreamCall, stream uintptr) error {
 	return s.calls.Queue(what, c, gpu.Stream(stream))
 }
 
-// Close waits for the calls. A nil streams has none.
+// Close waits for the calls in streams and frees the memory. Nil StreamCalls have none.
 func (s *StreamCalls) Close() error {
 	if s == nil {
 		return nil
@@ -86,6 +87,7 @@ func (d *streamDevice) Load(image []byte) (onstream.Code, error) {
 	return &streamCode{m, d.dev}, nil
 }
 
+// streamCode is a loaded module with the library's kernels for calls on streams (onstream.Code).
 type streamCode struct {
 	m   *cuda.Module
 	dev *cuda.Device
@@ -93,7 +95,8 @@ type streamCode struct {
 
 func (c *streamCode) Close() error { return c.m.Close() }
 
-// Give fails if the file is of another release than the library.
+// Give copies the job's state, n bytes, into the module's variable for it. It fails if the file is
+// of another release than the library.
 func (c *streamCode) Give(job gpu.Address, n uint64) error {
 	at, have, err := c.m.Global("shmemi_job")
 	if err == nil && have != n {

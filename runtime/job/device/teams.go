@@ -14,9 +14,9 @@ import (
 	"libshmem/runtime/gpu"
 )
 
-// TeamTable has what kernels of this PE know of teams: a table, which the handle of a team indexes,
-// and lists of PEs for teams without a stride. The host keeps a copy, because teams may exist
-// before kernels do.
+// TeamTable shows teams to kernels of this PE: a table, which the handle of a team indexes, and
+// lists of PEs for teams without a stride. The host keeps a copy, because teams may exist before
+// kernels do.
 type TeamTable struct {
 	pes   int // of the job
 	areas TeamAreas
@@ -25,7 +25,7 @@ type TeamTable struct {
 
 	mu    sync.Mutex
 	known map[int]knownTeam // by slot
-	worn  map[int]bool      // slots whose memory a team has used
+	worn  map[int]bool      // slots that a team has used: Renew has to reset their counters and flags
 	table gpu.Address       // for kernels; 0: there are none yet
 	lists gpu.Address
 }
@@ -37,23 +37,24 @@ type TeamAreas struct {
 	Count        uint64
 }
 
+// knownTeam is the host's copy of what kernels know of a team.
 type knownTeam struct {
 	entry queue.Team
 	pes   []int32 // for teams without a stride
 }
 
-// newTeamTable returns the teams of a job of so many PEs: none yet. put writes to memory of the
-// GPU, and clear zeroes a part of this PE's user heap.
+// newTeamTable returns an empty table for a job of that many PEs. put writes to memory of the GPU,
+// and clear zeroes a part of this PE's user heap.
 func newTeamTable(pes int, a TeamAreas, put func(to gpu.Address, from []byte) error, clear func(offset, n uint64) error) *TeamTable {
 	return &TeamTable{pes: pes, areas: a, put: put, clear: clear, known: map[int]knownTeam{}, worn: map[int]bool{}}
 }
 
 const teamEntryBytes = uint64(unsafe.Sizeof(queue.Team{}))
 
-// ListBytes is the most that the list of one team's PEs takes.
+// ListBytes returns the most bytes that the list of one team's PEs takes.
 func (t *TeamTable) ListBytes() uint64 { return 4 * uint64(t.pes) }
 
-// Show makes a team known to kernels. pes are the PEs of a team without a stride.
+// Show makes the team of a slot known to kernels. pes are the PEs of a team without a stride.
 func (t *TeamTable) Show(slot int, entry queue.Team, pes []int32) error {
 	if t == nil {
 		return nil
@@ -68,7 +69,7 @@ func (t *TeamTable) Show(slot int, entry queue.Team, pes []int32) error {
 	return t.write(slot, k)
 }
 
-// Hide makes kernels forget a team.
+// Hide removes the team of a slot from the kernels' table.
 func (t *TeamTable) Hide(slot int) error {
 	if t == nil {
 		return nil
@@ -79,8 +80,9 @@ func (t *TeamTable) Hide(slot int) error {
 	return t.write(slot, knownTeam{})
 }
 
-// Renew resets the counters and flags of a slot that a team has used. All PEs of the next team do
-// it before any of them has its handle, and when nothing of the last team is under way.
+// Renew resets the counters and flags of a slot that a team has used. All PEs of the next team call
+// it before any of them has the team's handle, and when no collective of the last team is under
+// way.
 func (t *TeamTable) Renew(slot int) error {
 	if t == nil {
 		return nil
@@ -93,7 +95,8 @@ func (t *TeamTable) Renew(slot int) error {
 	return t.clear(t.areas.Offset+uint64(slot)*t.areas.Size, queue.WorkBuffers(t.pes))
 }
 
-// Begin makes the table and the lists for new kernels.
+// Begin sets the GPU memory of the table and the lists for new kernels, and writes the known teams
+// there.
 func (t *TeamTable) Begin(table, lists gpu.Address) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -106,7 +109,7 @@ func (t *TeamTable) Begin(table, lists gpu.Address) error {
 	return nil
 }
 
-// End releases the table when the kernels end.
+// End drops the GPU memory of the table when the kernels end.
 func (t *TeamTable) End() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

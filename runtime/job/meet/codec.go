@@ -27,6 +27,7 @@ func Encode(v any) ([]byte, error) {
 	return b, nil
 }
 
+// appendValue appends the encoding of a value to b.
 func appendValue(b []byte, v reflect.Value) ([]byte, error) {
 	var err error
 	switch v.Kind() {
@@ -92,6 +93,7 @@ var (
 	errNumber = errors.New("a number is malformed")
 )
 
+// unsigned decodes an unsigned number.
 func (d *decoder) unsigned() (uint64, error) {
 	x, n := binary.Uvarint(d.left)
 	if n <= 0 {
@@ -101,7 +103,8 @@ func (d *decoder) unsigned() (uint64, error) {
 	return x, nil
 }
 
-// length reads a count of elements that take at least that many bytes each.
+// length decodes a count of elements that take at least that many bytes each. It fails if fewer
+// bytes are left, so that a wrong count allocates nothing.
 func (d *decoder) length(least int) (int, error) {
 	n, err := d.unsigned()
 	if err == nil && n > uint64(len(d.left)/least) {
@@ -110,6 +113,7 @@ func (d *decoder) length(least int) (int, error) {
 	return int(n), err
 }
 
+// value decodes into v, by the kind of v.
 func (d *decoder) value(v reflect.Value) error {
 	switch v.Kind() {
 	case reflect.Bool:
@@ -159,6 +163,7 @@ func (d *decoder) value(v reflect.Value) error {
 	return nil
 }
 
+// each decodes the elements of a slice or an array.
 func (d *decoder) each(v reflect.Value) error {
 	for i := range v.Len() {
 		if err := d.value(v.Index(i)); err != nil {
@@ -168,6 +173,8 @@ func (d *decoder) each(v reflect.Value) error {
 	return nil
 }
 
+// string decodes a string of n bytes, and returns the copy that an earlier PE's peer info gave if
+// there is one.
 func (d *decoder) string(n int) string {
 	b := d.left[:n]
 	d.left = d.left[n:]

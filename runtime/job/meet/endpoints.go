@@ -16,12 +16,13 @@ type EndpointInfo struct {
 	Atomics  uint64 // operations on it, see gpustage.Endpoint
 	Extents  []gpustage.Extent
 	Flushes  bool
-	Tile     int // see ownTile
+	Tile     int // largest tile that paths from and to the PE keep: see network.ownTile
 	Provider string
 	Host     string // its name for people; "" except of the first PE of a node
 }
 
-// MatchEndpoints refuses endpoints that cannot talk to each other.
+// MatchEndpoints fails if the endpoints of all PEs cannot exchange messages: a PE has another
+// number of them than n, or another provider.
 func MatchEndpoints(all [][]EndpointInfo, n int) error {
 	for pe, infos := range all {
 		if len(infos) != n {

@@ -1,8 +1,8 @@
 package meet
 
 // The paths from this PE to the user heap of each other PE, for the host and for kernels: loads and
-// stores, copies, or the network. These facts do not change after the job has begun, so any
-// goroutine may ask.
+// stores, copies, or the network. They do not change after the job has begun, so any goroutine may
+// read them.
 
 import (
 	"fmt"
@@ -23,17 +23,17 @@ type Heaps struct {
 	Kinds      []config.HeapKind // of every PE
 	Segment    MemoryFile
 	GPU        GPU  // nil: this PE uses none
-	DisableP2P bool // kernels do not reach the GPUs of other PEs
-	Copy       bool // engines copy to and from heaps of this host
+	DisableP2P bool // SHMEM_DISABLE_P2P: kernels do not reach the GPUs of other PEs
+	Copy       bool // SHMEM_GPU_NET=copy: engines copy to and from GPU heaps of this host
 }
 
-// MemoryFile is the memory file of the node.
+// MemoryFile is the file with the internal areas and main-memory heaps of all PEs of the node.
 type MemoryFile interface {
-	Heap(rank int) unsafe.Pointer       // the end of the internal area of a PE
-	Place(rank int) (fd int, at uint64) // of its user heap in the file
+	Heap(rank int) unsafe.Pointer       // returns the end of the internal area of a PE
+	Place(rank int) (fd int, at uint64) // returns the place of its user heap in the file
 }
 
-// GPU is this PE's GPU.
+// GPU is this PE's GPU, for the addresses of heaps.
 type GPU interface {
 	Address(rank int) gpu.Address // where it reaches the heap of a PE of the node, or 0
 	Unmapped(rank int) string     // why it has no address for that heap
@@ -52,8 +52,8 @@ func (h *Heaps) Near(pe libshmem.PE) unsafe.Pointer {
 	return h.Of(pe)
 }
 
-// Mapped returns where a copy of this process reaches the user heap of a PE, in main or in GPU
-// memory, or nil.
+// Mapped returns the address at which this process can copy to and from the user heap of a PE, in
+// main or in GPU memory, or nil.
 func (h *Heaps) Mapped(pe libshmem.PE) unsafe.Pointer {
 	if near := h.Near(pe); near != nil || h.GPU == nil || h.Nodes.Node(pe) != h.Nodes.Node(h.Me) {
 		return near
@@ -90,7 +90,8 @@ func (h *Heaps) Direct(pe libshmem.PE) gpu.Address {
 	return h.GPU.Address(h.Nodes.Rank(pe))
 }
 
-// ByRing returns how many PEs kernels of this PE do not reach by loads and stores.
+// ByRing returns the number of PEs that kernels of this PE do not reach by loads and stores, so
+// that they need a ring and a proxy.
 func (h *Heaps) ByRing() int {
 	n := 0
 	for pe := range libshmem.PE(len(h.Kinds)) {
@@ -101,7 +102,8 @@ func (h *Heaps) ByRing() int {
 	return n
 }
 
-// Copies reports whether engines reach the heap of a PE of this host by copies.
+// Copies reports whether engines reach the GPU heap of another PE of this host by copies between
+// GPUs, in place of the network.
 func (h *Heaps) Copies(pe libshmem.PE) bool {
 	return h.GPU != nil && h.Copy && pe != h.Me && h.Kinds[pe] == config.HeapDevice && h.Mapped(pe) != nil
 }
@@ -122,7 +124,8 @@ func (h *Heaps) HostPath(pe libshmem.PE) (path pathmap.Path, why string) {
 	return pathmap.Network, h.GPU.Unmapped(h.Nodes.Rank(pe))
 }
 
-// KernelPath is the same for kernels. If they cannot use loads and stores, it says why.
+// KernelPath returns how kernels of this PE reach the heap of a PE of this host. If they cannot use
+// loads and stores, it says why.
 func (h *Heaps) KernelPath(pe libshmem.PE) (path pathmap.Path, why string) {
 	switch {
 	case pe == h.Me:
@@ -142,7 +145,8 @@ func (h *Heaps) KernelPath(pe libshmem.PE) (path pathmap.Path, why string) {
 	return pathmap.Network, why
 }
 
-// GrowTogether reports whether all PEs of a node have to take part when the heap grows.
+// GrowTogether reports whether all PEs of a node have to take part when the heap grows, because
+// some heap is in GPU memory.
 func (h *Heaps) GrowTogether() bool { return slices.Contains(h.Kinds, config.HeapDevice) }
 
 // SomeGPU reports whether some PE of the job has a heap that its GPU reaches.

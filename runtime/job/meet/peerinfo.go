@@ -38,7 +38,8 @@ type Info struct {
 	Collectives config.Collectives
 }
 
-// agree refuses a job whose PEs cannot work together.
+// agree fails if the PEs have different versions of the library, or differ in a setting that has to
+// be equal.
 func agree(infos []Info) error {
 	for pe, c := range infos[1:] {
 		switch first := infos[0]; {
@@ -77,7 +78,7 @@ func mapPrinter(infos []Info) int {
 	return slices.IndexFunc(infos, func(c Info) bool { return c.Map })
 }
 
-// Met holds the conclusions from the peer info of all PEs.
+// Met holds what this PE concludes from the peer info of all PEs.
 type Met struct {
 	Nodes      *topo.Nodes
 	Kinds      []config.HeapKind // of every PE
@@ -89,7 +90,7 @@ type Met struct {
 	// some PE of its node may. All PEs of a node have the same NodeCrowded.
 	Crowded, NodeCrowded bool
 	processors           topo.Set // of the PEs of this machine; empty if those of a PE are not known
-	Statics              Statics  // that are symmetric, or why there are none
+	Statics              Statics  // globals and statics that are symmetric, or why there are none
 	Proxies              int      // engines of each PE
 	MapPrinter           int      // PE that prints the map of the job, or NoMapPrinter
 	Stats                bool     // some PE wants the counts printed at the end
@@ -100,7 +101,8 @@ type Met struct {
 	NetworkFirst []libshmem.PE
 }
 
-// Meet refuses a job whose PEs cannot work together.
+// Meet returns the conclusions of PE me from the peer info of all PEs. It fails if the PEs cannot
+// work together. want is the setting for statics.
 func Meet(infos []Info, me libshmem.PE, want config.Statics) (*Met, error) {
 	if err := agree(infos); err != nil {
 		return nil, err

@@ -1,7 +1,7 @@
 package meet
 
-// The processes of other PEs on the same machine, and whether they live. The functions ask only the
-// kernel and keep no state. Any goroutine may call them.
+// The processes of other PEs on the same machine, and whether they live. The functions read /proc
+// and keep no state. Any goroutine may call them.
 
 import (
 	"errors"
@@ -23,7 +23,7 @@ type Process struct {
 // OwnProcess returns this process.
 func OwnProcess() Process { return ProcessOf(os.Getpid()) }
 
-// ProcessOf returns the process of a number, as this process sees it.
+// ProcessOf returns the process with a process ID, as this process sees it.
 func ProcessOf(id int) Process {
 	p := Process{ID: id}
 	_, p.Start, _ = processStat(p.ID)
@@ -44,7 +44,7 @@ func (p *Process) Open() (int, error) {
 		return -1, err
 	}
 	if state, start, ok := processStat(p.ID); !ok || start != p.Start || state == 'Z' {
-		return -1, unix.Close(fd) // another process has its number now
+		return -1, unix.Close(fd) // another process has its ID now
 	}
 	return fd, nil
 }

@@ -36,7 +36,7 @@ func crowded(sets []topo.Set) []bool {
 	return of
 }
 
-// together returns all processors of sets; none if a set is not known.
+// together returns the union of processor sets; empty if one of them is not known.
 func together(sets []topo.Set) (all topo.Set) {
 	for _, s := range sets {
 		if s == "" {
@@ -47,8 +47,8 @@ func together(sets []topo.Set) (all topo.Set) {
 	return all
 }
 
-// ProxiesCrowded reports whether the PEs of this machine and their proxies are more than the
-// processors that they may use. helpers are those that the launcher has bound no PE to.
+// ProxiesCrowded reports whether the PEs of this machine and their proxies outnumber the processors
+// that they may use. helpers are the processors to which the launcher has bound no PE.
 func (m *Met) ProxiesCrowded(helpers topo.Set) bool {
 	return m.processors.Or(helpers).Count() < m.Sharing*(1+m.Proxies)
 }

@@ -10,7 +10,7 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// Self is this PE as every part of its job needs it.
+// Self has what every part of the job needs to know about this PE.
 type Self struct {
 	Me       libshmem.PE
 	NPEs     int
@@ -21,14 +21,14 @@ type Self struct {
 	Fatal    func(error) // ends the job
 }
 
-// Report prints the text of a wait or a call of this PE to the log.
+// Report logs a text about this PE as a warning.
 func (s *Self) Report(text string) {
 	if s.Log.Enabled("pe", config.LogWarn) {
 		s.Log.Say("pe", config.LogWarn, fmt.Sprintf("PE %d: %s", s.Me, text))
 	}
 }
 
-// Note is Report, for logs of more than warnings.
+// Note logs a text about this PE as information, for logs with more than warnings.
 func (s *Self) Note(text string) {
 	s.Log.Printf("pe", config.LogInfo, "PE %d: %s", s.Me, text)
 }

@@ -1,7 +1,7 @@
 package meet
 
-// The PEs of a job agree whether the globals and statics of their program are symmetric. The front
-// finds and moves them, and the job gives them a place. It keeps no state.
+// This file decides, alike on all PEs of a job, whether the globals and statics of their program
+// are symmetric. The front finds and moves them, and the job gives them a place. It keeps no state.
 
 import (
 	"fmt"
@@ -37,9 +37,9 @@ func (s Statics) Allowed(want config.Statics) Statics {
 	return s
 }
 
-// agreeStatics makes the statics of all PEs symmetric, or none. Two programs in one job are no
-// mistake as long as they use only the heap, so different statics are an error only if the user has
-// asked for statics.
+// agreeStatics returns the statics of this PE if those of all PEs can be symmetric, else none with
+// the cause. Two programs in one job are no mistake as long as they use only the heap, so different
+// statics are an error only with SHMEM_STATICS=on.
 func agreeStatics(of []Statics, me int, want config.Statics) (Statics, error) {
 	all := of[me]
 	for pe, s := range of {
