@@ -57,7 +57,7 @@ type countsPrinting struct {
 	All      bool   // each PE's counts, and not only the table of the job
 	Hosts    int    // of the job
 	Provider string // of the network; "": there is none
-	// Gather gives the bytes of every PE to every PE.
+	// Gather is an allgather: it returns the bytes of every PE.
 	Gather func(mine []byte) ([][]byte, error)
 }
 

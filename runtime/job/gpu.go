@@ -101,7 +101,8 @@ func (j *Job) GPUReset() bool {
 	return true
 }
 
-// someApart reports whether PEs of the job need the network; all PEs get the same answer. The whole
+// someApart reports whether PEs of the job need the network; the result is the same on all PEs. The
+// whole
 // job decides, because a GPU may not reach another GPU of its host.
 func (j *Job) someApart() (bool, error) {
 	if len(j.Nodes.Members) > 1 {

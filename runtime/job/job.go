@@ -409,7 +409,7 @@ func (j *Job) Exit(status int) {
 func (j *Job) Close() error {
 	err := errors.Join(j.Producers.CloseRings(), j.printStats())
 	j.Watch.Stop()
-	// A PE does not end either while another one watches its process.
+	// Nor may a PE end while another one watches its process, and would find it lost.
 	if j.Network != nil || j.Watch.FromStart() {
 		err = errors.Join(err, j.Watch.Part())
 	}

@@ -178,6 +178,7 @@ func (e *Engine) broke(c *fabric.Completion, s *record, text string) {
 	e.out.Drive(s.PE)
 }
 
+// notInFlight fails the job after a completion that belongs to no operation.
 func (e *Engine) notInFlight(t fabric.Token) {
 	e.ops.Net.Fatal(fmt.Errorf("completion of token %d, which is not in flight", t))
 }

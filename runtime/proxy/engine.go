@@ -34,7 +34,8 @@ type Engine struct {
 type port struct {
 	gpu *gpustage.Stage // nil: no PE of this job has GPU memory
 
-	// Operands of calls through Provider and GPU. On the stack each of them would be allocated.
+	// Operands of calls through the interface Provider and of the GPU stage. As local variables
+	// they would be allocated on the Go heap.
 	comps [pollBatch]fabric.Completion
 	after layout.Header // an atomic operation, or the signal of a put, for the GPU stage
 

@@ -50,6 +50,7 @@ type generations struct {
 	forgotten failure // the newest failure that no longer fits
 }
 
+// failure is why a generation of operations failed, for the quiet with that ticket.
 type failure struct {
 	ticket call.Ticket
 	err    error
@@ -126,7 +127,7 @@ func (g *generations) close() {
 	g.state.NDirty = 0
 	g.flusher.touched(work)
 	for _, pe := range work {
-		// A flush that cannot be sent puts its PE into dirty again, behind the read position.
+		// If the flush fails, cover puts the PE into dirty again, before the position of this loop.
 		if g.peers[pe].Unmet {
 			g.cover(pe)
 		}
@@ -169,7 +170,7 @@ func (g *generations) remember(t call.Ticket, err error) {
 func (g *generations) Fail(l parity, err error) { g.lost[l] = err }
 
 // cover makes sure that some reply of a PE will cover its goal, that is, all messages of the closed
-// generation. The reply to a flush under way may cover it; Answered checks that when it comes.
+// generation. The reply to a flush under way may cover it; Replied checks that when it comes.
 func (g *generations) cover(pe libshmem.PE) {
 	p := &g.peers[pe]
 	if p.Left {
@@ -183,7 +184,7 @@ func (g *generations) cover(pe libshmem.PE) {
 			g.flusher.stick()
 		}
 	case call.Failed:
-		// The next quiet tries again.
+		// This quiet fails; Touch makes the next one flush the PE again.
 		g.Fail(g.closed(), g.flusher.Err())
 		p.Settle()
 		g.Unmet--
@@ -225,8 +226,8 @@ func (g *generations) Touch(p *layout.Peer, pe libshmem.PE) {
 	}
 }
 
-// Answered handles a PE's reply to a flush.
-func (g *generations) Answered(p *layout.Peer, pe libshmem.PE) {
+// Replied handles a PE's reply to a flush.
+func (g *generations) Replied(p *layout.Peer, pe libshmem.PE) {
 	if !p.Unmet {
 		return
 	}

@@ -217,6 +217,6 @@ func (x *sender) Flushed(h *layout.Header) bool {
 	}
 	p.EndFlush()
 	x.Recorder.Note(libshmem.PE(h.From), layout.EventAcked, uint32(min(p.Charged-p.Acked, 1<<24-1)), uint32(p.Acked))
-	x.Quiets.Answered(p, libshmem.PE(h.From))
+	x.Quiets.Replied(p, libshmem.PE(h.From))
 	return true
 }

@@ -42,10 +42,11 @@ func (e *Engine) Next(n int, pace *fabric.Pace) call.Step {
 }
 
 const (
-	// pollsEach polls of the streams of a GPU come for each read of the clock.
+	// pollsEach is the number of polls that find only GPU streams with work between two reads of
+	// the clock.
 	pollsEach = 1 << 10
-	// pollsAwake polls come in a row, some milliseconds. A longer wait is for work of
-	// the program.
+	// pollsAwake is the number of such polls in a row, some milliseconds, after which the loop
+	// sleeps between polls: the streams then wait for work of the program.
 	pollsAwake = 1 << 13
 )
 

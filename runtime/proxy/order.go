@@ -7,7 +7,7 @@ package proxy
 // The order of posting to one PE counts. A caller may hold back operations from before a fence,
 // because their PE has no room, while it goes on with other PEs. It then calls Fence again between
 // the last of those and the first operation on that PE from after the fence. For the other PEs that
-// call is one fence too many, which costs no more than the order that it asks for.
+// call is one fence too many, which costs no more than the order that it adds.
 func (e *Engine) Fence() Status {
 	e.Epoch++
 	return Done

@@ -31,7 +31,7 @@ func (e *Engine) Post(o *Operation) Status {
 }
 
 // Put copies n bytes to an offset in the heap of pe. Done: the source may be reused. Pending with a
-// request: it may be reused when the request is done. Pending without a request: after a quiet.
+// request: it may be reused when the request is complete. Pending without a request: after a quiet.
 func (e *Engine) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, r *Request) Status {
 	if n == 0 {
 		return Done

@@ -16,7 +16,7 @@ import (
 // and has no fence of its own. On a network where messages overtake writes, messages wait behind
 // writes without a number. Later operations on the same PE wait behind it, so a queue is in the
 // order of posting. The head of a queue waits only for operations that were posted before all of
-// the queue, and never for the queue of another PE: answers and flushes pass.
+// the queue, and never for the queue of another PE. Replies and flushes do not queue.
 //
 // An operation here holds a token, so tokens bound the queues.
 

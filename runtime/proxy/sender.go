@@ -16,7 +16,8 @@ import (
 //
 // The thread that drives the engine reads one of its words without the lock, State.Held.
 type sender struct {
-	// As in the operations, from which each message would take 1 ns more to read them.
+	// These three are copies of the operations' members: to read them there takes a message 1 ns
+	// more.
 	*layout.State
 	Net   *network
 	Peers []layout.Peer

@@ -19,8 +19,8 @@ const (
 	inboxWord   = 8
 	counterWord = 8
 
-	// Teams have areas of their own, most of which are never touched. There are as many as fit the
-	// memory, within bounds.
+	// Each team has an area of its own, and most of the areas are never touched. There are as many
+	// as fit teamMemory, but not fewer or more than these bounds.
 	teamMemory             = 16 << 20
 	FewestTeams, mostTeams = 15, 512
 

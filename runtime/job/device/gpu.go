@@ -234,7 +234,7 @@ func (g *GPU) Moved() bool {
 }
 
 // Move copies n bytes from one place of this process to another, each in main or in GPU memory, and
-// returns when the copy is done.
+// returns when the copy is complete.
 func (g *GPU) Move(to, from unsafe.Pointer, n uint64) error {
 	if err := g.dev.CopyAsync(g.moves, gpu.Address(uintptr(to)), gpu.Address(uintptr(from)), n); err != nil {
 		return err
@@ -268,7 +268,7 @@ func (g *GPU) Clear(at unsafe.Pointer, n uint64) error {
 }
 
 // Atomic applies an operation to a word of GPU memory of 4 or 8 bytes and returns the old value. A
-// store and a load need no kernel: they are done even while kernels of the program fill the GPU and
+// store and a load need no kernel: they complete even while kernels of the program fill the GPU and
 // wait for them.
 func (g *GPU) Atomic(at unsafe.Pointer, op fabric.Op, width int, operand, compare uint64) (uint64, error) {
 	a := gpu.Address(uintptr(at))

@@ -59,7 +59,7 @@ const ended = ^uint32(0)
 func (s *Stopper) Begin(words *[2]atomic.Uint32, rings []*queue.Ring) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// No kernel waits yet.
+	// Earlier losses do not end the waits of the new kernels.
 	s.heard = s.losses
 	s.words, s.rings = words, rings
 	words[1].Store(s.heard)

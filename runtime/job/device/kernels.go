@@ -118,7 +118,7 @@ func (p *Producers) newKernels() (_ *Kernels, err error) {
 	}
 	for i, at := range places {
 		m := queue.Memory{Slots: here(at.slots), Line: (*queue.Progress)(here(at.line)), Replies: here(at.replies)}
-		// The proxy gets the address at which the CPU reaches it.
+		// Cells are used only if the CPU and the GPU reach them at one address.
 		if at.cells != 0 && here(at.cells) == there(at.cells) {
 			m.Cells = here(at.cells)
 		}
@@ -177,7 +177,7 @@ func (p *Producers) sharedMemory(n uint64) (*gpu.Memory, error) {
 }
 
 // Watch starts to read the report of kernels. It ends the job by fatal when a kernel stops because
-// of a wrong call or asks for the end, and ends the waits of kernels when over reports that the job
+// of a wrong call or requests the end, and ends the waits of kernels when over reports that the job
 // has ended for another reason.
 func (k *Kernels) Watch(fatal func(error), over func() bool) {
 	k.over, k.gone = make(chan struct{}), make(chan struct{})

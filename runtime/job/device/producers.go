@@ -113,7 +113,7 @@ func (p *Producers) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Poin
 	s.Segment = uint64(uintptr(user)) - p.Internal
 	s.Heap, s.HeapSize = uint64(uintptr(user)), p.Size
 	s.RingMap = uint32(p.Settings.RingMapBy)
-	// Threads of the host add to the counters in main memory.
+	// Threads of the host increment the notification counters in main memory.
 	s.NotifyCount = uint32(p.Settings.NotifyCount)
 	s.Notify, s.NotifyAt = uint64(uintptr(p.mainCounters())), p.Internal-p.Notify
 	for _, pe := range p.Nodes.Peers(p.Me) {

@@ -73,7 +73,8 @@ func fewest(infos []Info) int {
 // NoMapPrinter means that no PE prints the map.
 const NoMapPrinter = -1
 
-// mapPrinter returns the first PE that asks for the map. It prints the map.
+// mapPrinter returns the first PE whose settings want the path map, which then prints it, or
+// NoMapPrinter.
 func mapPrinter(infos []Info) int {
 	return slices.IndexFunc(infos, func(c Info) bool { return c.Map })
 }

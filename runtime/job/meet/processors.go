@@ -7,7 +7,7 @@ import "libshmem/runtime/topo"
 // PE that is bound to a processor of its own competes with none of those that are bound elsewhere.
 //
 // Launchers give processor sets that are the same, apart, or one within the other, and for those
-// the answer is exact. A PE whose processors are not known is crowded unless it is alone.
+// the result is exact. A PE whose processors are not known is crowded unless it is alone.
 func crowded(sets []topo.Set) []bool {
 	confined := make(map[topo.Set]int) // PEs that may use nothing outside a set
 	for _, s := range sets {

@@ -67,7 +67,7 @@ func commonFabric(infos []nicInfo) (string, error) {
 			kinds = append(kinds, pe)
 		}
 	}
-	// If there are several, efa: older versions took it, and it is the first by name.
+	// Of several fabrics the first by name is taken: that is efa, as older versions took.
 	if len(common) > 0 {
 		return slices.Min(common), nil
 	}

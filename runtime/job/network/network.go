@@ -237,7 +237,7 @@ func (nw *Network) stage(e *proxy.Engine) error {
 	dev := nw.GPU.Device.For(name)
 	var quick *gpustage.Quick
 	apart := nw.needsApart(e.Caps())
-	// Engines are apart only if the NICs of all of them need it.
+	// CopiesApart is true only if all engines have a context of the library's own.
 	nw.apart = apart && (len(nw.Engines) == 1 || nw.apart)
 	if apart {
 		own, err := nw.atomicsOf(nw.GPU.Device.For(name))

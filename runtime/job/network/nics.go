@@ -143,6 +143,7 @@ func (nw *Network) FirstNIC() string {
 	return firstNIC(nw.Engine)
 }
 
+// firstNIC returns the first of an engine's NICs.
 func firstNIC(e *proxy.Engine) string {
 	nic, _, _ := strings.Cut(e.Caps().Domain, ",")
 	return nic

@@ -173,7 +173,7 @@ func (r *Registry) register(with registrant, path config.GPUNet, loan gpustage.L
 		if err != nil {
 			return err
 		}
-		// The registration holds the memory.
+		// The registration keeps the memory, so the descriptor can be closed.
 		defer func() {
 			if err := unix.Close(fd); err != nil {
 				r.Log(config.LogError, "close a dma-buf: %v", err)

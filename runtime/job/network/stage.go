@@ -32,7 +32,7 @@ func (n *nicEnd) RegisterHeap(offset uint64, loan gpustage.Loan, m fabric.GPUMem
 // nil, it moves only bytes to and from GPU memory of other PEs.
 func (nw *Network) useStage(i int, m stream.Memory) error {
 	e := nw.Engines[i]
-	// All engines together pin as much memory as one would.
+	// The chunks are divided among the engines: together they pin as much memory as one would.
 	s, err := gpustage.New(e.Host(), m, gpustage.Config{Chunks: max(2, gpustage.Chunks/nw.Met.Proxies)})
 	if err != nil {
 		return err

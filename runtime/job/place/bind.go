@@ -171,6 +171,7 @@ func (p *Place) Unbind() {
 	}
 }
 
+// setAffinity binds a thread to processors.
 func setAffinity(tid int, cpus topo.Set) error {
 	var set unix.CPUSet
 	for _, cpu := range cpus.List() {

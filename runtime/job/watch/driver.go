@@ -2,7 +2,7 @@ package watch
 
 // A DriverWatch reports calls of the GPU driver that do not return, and work that the driver has
 // accepted and does not execute. The driver may let a call of the program block a call of a proxy
-// until a stream is done. If that stream waits for the proxy, both hang
+// until a stream has carried out its work. If that stream waits for the proxy, both hang
 // (docs/guides/gpu-network.md). The proxy cannot report it: its thread is inside the call and holds
 // the engine's lock.
 //

@@ -54,7 +54,7 @@ type Watch struct {
 	gone    chan struct{}             // closed when it has ended
 	suspect map[libshmem.PE]suspicion // PEs that seem to have ended
 
-	// The thread's own.
+	// Only the thread uses the members below.
 	lose     func(pe libshmem.PE, fate string)
 	open     map[int]libshmem.PE // the descriptors that it polls
 	orphaned bool                // the launcher is gone

@@ -21,7 +21,7 @@ const (
 )
 
 // Call is the purpose of a driver call. The engine notes it before each call, because a thread that
-// blocks in the driver holds the engine's lock, and no report could ask it then.
+// blocks in the driver holds the engine's lock, and a report cannot take that then.
 type Call uint8
 
 // The calls.

@@ -345,7 +345,7 @@ static inline bool shmemi_fastpath_apply(struct shmemi_fastpath *x, const struct
     void *at, *signal;
     switch (h->kind) {
     case SHMEMI_MESSAGE_AMO:
-        /* A message with a token is the signal of a write, whose record Go has. */
+        /* A message with a token is the signal of a numbered write, which only Go can match. */
         at = h->fetch || h->token ? NULL : shmemi_fastpath_word(x, h->offset, h->width, h->op);
         if (at == NULL)
             return false;
@@ -413,8 +413,8 @@ static inline int shmemi_fastpath_receive(struct shmemi_fastpath *x, const struc
     if (h->seq != p->received + 1 || p->early || p->behind || p->queued ||
         (int32_t)(h->need - p->edge) > 0 || acked - p->out.in > p->out.posted - p->out.in)
         return SHMEMI_NOT_FAST;
-    /* This check comes last. The others change nothing, and Go computes the seal of a message that
-     * is left to it. */
+    /* The check of the seal comes last, because Go computes the seal again for a message that an
+     * earlier check leaves to it. */
     if (h->job != shmemi_fastpath_stamp(x, h, x->me, c->len))
         return SHMEMI_NOT_FAST;
     /* The acknowledgement of writes comes before the message is applied, as in Go, because the

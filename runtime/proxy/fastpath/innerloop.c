@@ -106,7 +106,7 @@ static inline bool beside(const struct shmemi_innerloop_ring *r, uint64_t at, ui
 
 /* Fills reply word i of a ring with success: the producer that waits for its turn to change goes
  * on. */
-static void answer(const struct shmemi_innerloop_ring *r, uint64_t i)
+static void reply_done(const struct shmemi_innerloop_ring *r, uint64_t i)
 {
     struct shmemi_reply *reply = &r->replies[i];
     reply->value = 0;
@@ -155,7 +155,7 @@ static int put(struct shmemi_innerloop *l, const struct shmemi_innerloop_ring *r
         return NOT_SIMPLE;
     *p = end;
     if (want)
-        answer(r, shmemi_get_reply(w));
+        reply_done(r, shmemi_get_reply(w));
     return count;
 }
 
@@ -186,7 +186,7 @@ static int put_signal(struct shmemi_innerloop *l, const struct shmemi_innerloop_
         return NOT_SIMPLE;
     *p += SHMEMI_SLOTS_PUT_SIGNAL;
     if (want)
-        answer(r, shmemi_get_reply(w));
+        reply_done(r, shmemi_get_reply(w));
     return 1;
 }
 
@@ -329,7 +329,7 @@ static inline uint32_t drain(struct shmemi_innerloop *l, uint32_t i, bool *left)
     l->engine->tick = 0;
     if (n > 0) {
         l->positions[i] = p;
-        /* Not before: a quiet in another ring relies on this tail. The operations that it has
+        /* The tail moves only now: a quiet in another ring relies on it. The operations that it has
          * passed are posted. */
         __atomic_store_n(&r->line->tail, p, __ATOMIC_RELEASE);
     }
@@ -440,8 +440,8 @@ int shmemi_innerloop_run(struct shmemi_innerloop *l)
         int reason = SHMEMI_INNERLOOP_ATTENTION;
         if (__atomic_load_n(&l->engine->attention, __ATOMIC_RELAXED))
             return end(l, reason, begin, last, worked, did);
-        /* Without a pause the lock would be taken again before another thread sees that it is free.
-         * */
+        /* Without this pause the loop would take the lock again before a thread that waits for it
+         * sees that it is free. */
         if (l->wanted && __atomic_load_n(l->wanted, __ATOMIC_RELAXED))
             sched_yield();
         if (!try_lock(l) && !lock_late(l))

@@ -21,6 +21,7 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Rotates x to the left by n bits. */
 static inline uint64_t shmemi_seal_rotate(uint64_t x, int n)
 {
     return x << n | x >> (64 - n);

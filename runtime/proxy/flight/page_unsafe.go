@@ -20,7 +20,7 @@ type Page struct {
 }
 
 // ReadPage returns a reader of a page's recorder. The caller has read h from the offset head, and
-// the peers begin at the offset peers. The reader reads a ring when it is asked for its events.
+// the peers begin at the offset peers. Only Events reads a ring.
 func (h *Head) ReadPage(page io.ReaderAt, head, peers uintptr) Page {
 	return Page{page, int64(head + unsafe.Offsetof(h.recorded)), int64(peers), int64(h.Rings), h.since()}
 }

@@ -66,6 +66,7 @@ func (c *chunk) sort(behind func(a, b *chunkPart) bool) {
 }
 
 func (p *chunkPart) behindAtTarget(q *chunkPart) bool { return p.of.offset > q.of.offset }
+
 func (p *chunkPart) behindInSource(q *chunkPart) bool {
 	return uintptr(p.of.local) > uintptr(q.of.local)
 }

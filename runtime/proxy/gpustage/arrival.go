@@ -55,7 +55,7 @@ type arrivalPeer struct {
 
 // waitingMessage is a message that waits.
 type waitingMessage struct {
-	pulls  uint64 // pulls that have to be done first
+	pulls  uint64 // pulls of its PE that have to be complete first
 	number uint32 // of the PE's messages that had to wait
 	n      uint32 // bytes of payload
 }
@@ -235,7 +235,7 @@ func (a *arrivals) Atomics() uint64 {
 }
 
 // Drop forgets the waiting messages of a lost PE. Messages that are in a stream stay until the
-// stream is done with them.
+// stream has carried them out.
 func (a *arrivals) Drop(pe libshmem.PE) {
 	l := &a.in[pe]
 	keep := l.underway

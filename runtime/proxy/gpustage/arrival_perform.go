@@ -154,7 +154,7 @@ func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, waits bool) bool
 		a.noteIssued(l)
 		a.streams.Later(stream.In, stream.Chore{For: a, What: sendValue, Index: i, Width: h.Width, PE: h.From, Token: h.Token})
 	case a.words.alone != nil:
-		// Only for the first waiting message, because the end of the word searches there.
+		// It begins only as the first waiting message of its PE, because endWord searches there.
 		if waits {
 			a.beginWord(l, h, at)
 		}

@@ -98,8 +98,8 @@ func (w *words) may(at unsafe.Pointer, width uint8) bool {
 			w.mine, w.until = true, 0
 		}
 	}
-	// Later messages have to wait for the next turn with Alone, or other engines would never have
-	// their turn.
+	// In later turns with Alone no further operation begins, or other engines would never get
+	// Alone.
 	if !w.mine || !w.fresh || len(w.all) == maxWords {
 		return false
 	}

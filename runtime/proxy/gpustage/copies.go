@@ -25,7 +25,7 @@ import (
 type copiesDepartures interface {
 	CopyTo(pe libshmem.PE, t fabric.Token, epoch uint64, local, mapped unsafe.Pointer, n uint64, now bool)
 	CopyFrom(pe libshmem.PE, t fabric.Token, local, mapped unsafe.Pointer, n uint64)
-	// Before reports whether bytes for a PE of another epoch than this one have not been sent.
+	// Before reports whether bytes for a PE from before an epoch have not been sent.
 	Before(pe libshmem.PE, epoch uint64) bool
 }
 

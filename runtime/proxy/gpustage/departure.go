@@ -141,7 +141,8 @@ func newDepartures(e Engine, s *stream.Set, m departureMemory, copied func(t fab
 // Connect sets the number of PEs.
 func (d *departures) Connect(pes int) { d.to = make([]departurePeer, pes) }
 
-// Keep makes C and the engine ask the Stage about every operation on a PE, not only while bytes
+// Keep makes C and the engine call the Stage first for every operation on a PE, not only while
+// bytes
 // leave for it: the PE's heap is mapped here.
 func (d *departures) Keep(pe libshmem.PE) {
 	d.to[pe].kept = true

@@ -85,17 +85,18 @@ type racer struct {
 type raceEnd struct{ mark, ops uint64 }
 
 const (
-	// patience is the longest time that quick may stand still: many times the start of a kernel.
+	// patience is the longest time that the stream quick may make no progress before the other
+	// context gets its operations: many times the start of a kernel.
 	patience = time.Millisecond
-	// quickMost bounds the operations in quick, which may stand still for long: the driver blocks a
-	// caller that gives it more.
+	// quickMost is the most operations in the stream quick, which may stand still for long: the
+	// driver blocks a caller that gives a stream more.
 	quickMost = StreamQueue
 	// markEach is the number of operations that quick may do in a row before its mark shows it.
 	markEach = 16
-	// apartMost bounds the operations in apart.
+	// apartMost is the most operations in the stream apart.
 	apartMost = StreamQueue
-	// raceClaims is enough for the operations that are under way, that are done and in quick,
-	// and that are done and in apart.
+	// raceClaims is the number of claims: enough for the operations that are not done, and for
+	// those that are done but still in one of the two streams.
 	raceClaims = 4 * StreamQueue
 	claimBytes = 8 * (raceClaims + 1) // with a word for the first use of the kernels
 )

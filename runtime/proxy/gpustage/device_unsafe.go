@@ -164,7 +164,7 @@ func (m *Memory) warm() error {
 			_, err = m.Mark(stream.Stream(i))
 		}
 		err = errors.Join(err, m.dev.SyncStream(s.handle)) // operations from before a failure use the memory, too
-		// The engine's first mark is 1, and must not have passed before it was made.
+		// Marks count from 1 again: the engine's first mark must not have passed before it is made.
 		s.lastMark, s.events, s.idle = 0, nil, append(s.idle, s.events...)
 		atomic.StoreUint64(s.mark, 0)
 	}

@@ -20,8 +20,8 @@ type Shared struct {
 	Caps     fabric.Caps
 	Named    mem.Named     // finds the memory of this PE to which messages refer
 	Region   fabric.Region // of the segment
-	// Known when the engine is connected: the memory of each PE, and the most bytes that a put
-	// takes at once, which is layout.MaxPut if all puts are messages.
+	// Remotes is the memory of each PE, and PutMax the most bytes of one put, which is
+	// layout.MaxPut if all puts are messages. Both are known only when the engine is connected.
 	Remotes []mem.Remote
 	PutMax  uint64
 }
@@ -30,10 +30,10 @@ type Shared struct {
 type Use uint8
 
 const (
-	// UsePut sends messages. It keeps its place behind earlier operations on its PE.
+	// UsePut is a put that sends messages. It is queued behind earlier operations on its PE.
 	UsePut Use = iota
 	UseGet
-	// UseCopy needs no message: the heap of its PE is mapped here.
+	// UseCopy is an operation without a message, on a heap that is mapped here.
 	UseCopy
 	// UseStore is a UseCopy that has no record, because no caller waits for it.
 	UseStore
@@ -41,7 +41,7 @@ const (
 	UseSet
 	// UseCopyBack is a UseCopy from the heap of the PE. No other operation is ordered with it.
 	UseCopyBack
-	// UseSignal is a message behind a UseCopy.
+	// UseSignal is the signal of a UseCopy that has to be a message.
 	UseSignal
 )
 
@@ -91,11 +91,13 @@ type Message struct {
 type NoRoom uint8
 
 const (
-	// RefuseCaller: Again and Failed are for the caller of the operation.
+	// RefuseCaller: Send returns Again or Failed, for the caller of the operation.
 	RefuseCaller NoRoom = iota
-	// TryAgain: after Again the Stage tries once more. After Failed the engine has given up the PE.
+	// TryAgain: Send returns Again, and the Stage sends the message again later. After Failed the
+	// engine has given up the PE.
 	TryAgain
-	// Keep: the engine sends the message, which has no payload, as soon as there is room.
+	// Keep: the engine keeps the message, which has no payload, and sends it as soon as there is
+	// room.
 	Keep
 )
 

@@ -68,6 +68,8 @@ func makePool(base unsafe.Pointer, size uint64, n, top int) pool {
 	return p
 }
 
+// These functions mark a piece of an order, named by its first unit i, as free or as in use, and
+// report whether it is free; the last two return the bytes of a piece.
 func (p *pool) put(order, i int)         { p.free[order][i/64] |= 1 << (i % 64) }
 func (p *pool) drop(order, i int)        { p.free[order][i/64] &^= 1 << (i % 64) }
 func (p *pool) is(order, i int) bool     { return i < p.units && p.free[order][i/64]>>(i%64)&1 != 0 }

@@ -27,10 +27,10 @@ import (
 // pullGets are the gets of this PE, to which pulls report bytes. get is the request ID of a get.
 type pullGets interface {
 	// Got counts bytes of a get that are in place, or will not come: then status is not 0. GotLater
-	// counts bytes that are in place when the work that is in stream.In now is done.
+	// counts bytes that are in place when stream.In has carried out the work that is in it now.
 	Got(get uint32, n uint64, status int32)
 	GotLater(get uint32, n uint64)
-	// LostRead reports that the provider has ended a read of a get from a lost PE.
+	// LostRead notes that the provider has completed a read of a get from a lost PE.
 	LostRead(get uint32)
 }
 

@@ -34,8 +34,8 @@ func (b *binding) keep() {
 	}
 	if tid := unix.Gettid(); tid != b.tid {
 		b.tid = tid
-		// The kernel refuses only if the process has lost these processors meanwhile. Then the
-		// kernel's choice is as good.
+		// The kernel refuses only if the process may not use these processors any more. Then the
+		// processors of the kernel's choice will do.
 		_ = unix.SchedSetaffinity(0, &b.set)
 	}
 }

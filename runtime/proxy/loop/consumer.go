@@ -164,7 +164,7 @@ func (c *Consumer) Drain() int {
 		}
 	}
 	if len(c.waiting) == 0 && c.fences != c.epochFor {
-		// C may post the next operations, and C knows epochs only.
+		// C may post the next operations, and it orders them by the engine's epoch alone.
 		c.e.Fence()
 		c.epochFor = c.fences
 	}
@@ -206,8 +206,8 @@ func (c *Consumer) drainRing(s *serving) int {
 	}
 	c.e.Stamp(0)
 	if s.kept = append(s.kept, ops[n:]...); len(s.kept) == 0 {
-		// Not before: a quiet in another ring relies on this ring's tail. What the tail has passed
-		// is posted, or waits for room.
+		// The tail moves only now: a quiet in another ring relies on it. The operations that it has
+		// passed are posted, or wait for room.
 		s.ring.Publish()
 	}
 	return n

@@ -8,8 +8,8 @@ import "libshmem/queue"
 // Go takes such rows.
 
 const (
-	// leastTogether is the number of slots of a ring that have to be stored before Go takes the
-	// operations.
+	// leastTogether is the number of stored slots in a ring from which on Go rather than C takes
+	// the operations, and the least number of operations that share messages.
 	leastTogether = 8
 	// apartTurns is the number of turns for which C posts bursts, too, after one in which few
 	// operations in a row were for one PE.

@@ -108,6 +108,7 @@ func (c *Consumer) outside(at, n uint64) error {
 	return fmt.Errorf("%d bytes at offset %#x are not in the symmetric segment of %d bytes (pass memory from shmem_malloc)", n, at, c.limits.Size)
 }
 
+// misaligned is the error of an operation on an offset that is not aligned to n bytes.
 func misaligned(at, n uint64) error {
 	return fmt.Errorf("offset %#x is not aligned to %d bytes (align the object to its size)", at, n)
 }

@@ -32,6 +32,7 @@ func (c *Consumer) openInnerLoop() {
 	c.inner.Alone(true)
 }
 
+// closeInnerLoop frees the inner loop in C.
 func (c *Consumer) closeInnerLoop() {
 	if c.inner != nil {
 		c.inner.Close()
@@ -104,7 +105,8 @@ func (c *Consumer) RunCalm(limit, spin time.Duration) (a fastpath.Account, held 
 // serveInC lets C serve the rings for a while, if it may. held: the lock is held at the return,
 // because completions came that Go has to handle.
 func (l *Loop) serveInC(c *Consumer) (a fastpath.Account, held bool, err error) {
-	// It comes before the checks of the announced work, because that is set before attention.
+	// The thread clears attention before it checks for work, because other threads set attention
+	// after they have announced the work.
 	l.e.ClearAttention()
 	s := &c.serve
 	spin := c.spin()

@@ -86,10 +86,10 @@ func (o *order) settle() uint64 {
 }
 
 // Settle begins a settlement of the operations that were taken out of the rings, and Settled
-// reports whether it is over. Any thread may call them.
+// reports whether it is complete. Any thread may call them.
 func (c *Consumer) Settle() uint64 { return c.order.settle() }
 
-// Settled reports whether settlement n, which Settle began, is over.
+// Settled reports whether settlement n, which Settle began, is complete.
 func (c *Consumer) Settled(n uint64) bool { return c.order.complete.Load() >= n }
 
 // advance moves settlements and groups on as far as possible. It returns the number of steps.

@@ -94,8 +94,8 @@ func (c *Consumer) postCopy(op *queue.Op, w *progress) bool {
 		n := c.part(op)
 		last := n == op.Length
 		if last && op.Code == queue.CodePutSignal && w.part == begun {
-			// The signal is posted after its own piece. The fence orders it after the other pieces,
-			// too.
+			// The signal follows the bytes of the last piece. This fence makes it follow those of
+			// the other pieces, too.
 			c.e.Fence()
 			w.part = fenced
 		}

@@ -27,6 +27,7 @@ type Locals struct {
 	source  func() ([]area, error)
 }
 
+// area is a range of readable memory of this process.
 type area struct {
 	begin, end uint64
 	writable   bool

@@ -40,8 +40,9 @@ func New(e Monitor) *Loop {
 	return &Loop{e: e, waitFD: e.Caps().WaitFD, stopped: make(chan struct{})}
 }
 
-// Run serves the network while no caller polls: it applies messages, answers and keeps operations
-// moving, so that a PE that is busy in its own code still serves the others. It runs until Stop.
+// Run serves the network while no caller polls: it applies messages, sends replies and posts
+// waiting operations, so that a PE that is busy in its own code still serves the others. It runs
+// until Stop.
 //
 // Its goroutine is not locked to a thread. The scheduler takes the processor from a goroutine that
 // has run for 10 ms. An unlocked goroutine goes on at once; a locked one waits until its own thread
@@ -62,7 +63,8 @@ func (l *Loop) Run() {
 			continue
 		}
 		if e.NapWhilePolled() {
-			// Callers come into the engine for completions only, and room may come without one.
+			// Callers that poll enter the engine only for completions, and room may come without
+			// one.
 			e.Retry()
 			continue
 		}
@@ -82,8 +84,8 @@ func (l *Loop) Run() {
 		if err == nil {
 			switch then {
 			case call.PollUnread:
-				// If the provider needs a rest, callers see what it has moved when their own sleep
-				// ends.
+				// After a longer pause callers are not woken: they see the bytes that the provider
+				// has moved when their own sleep ends.
 				rest := pace.Refused(time.Now())
 				unread = rest == 0
 				wait.Sleep(rest)

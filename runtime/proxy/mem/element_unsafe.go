@@ -16,10 +16,8 @@ func Apply(op fabric.Op, at unsafe.Pointer, width uint8, operand, compare uint64
 	return apply64(op, at, operand, compare)
 }
 
-// apply32 and apply64 run op at a naturally aligned address and return the old
-// value. They are the instructions that gcc emits for the on-node path: lock
-// xadd, xchg, cmpxchg.
-
+// apply32 runs op on a naturally aligned word of 4 bytes and returns the old value. Its
+// instructions are those that gcc emits for the on-node path: lock xadd, xchg, cmpxchg.
 func apply32(op fabric.Op, at unsafe.Pointer, operand, compare uint32) uint32 {
 	p := (*uint32)(at)
 	switch op {
@@ -50,6 +48,7 @@ func apply32(op fabric.Op, at unsafe.Pointer, operand, compare uint32) uint32 {
 	}
 }
 
+// apply64 is apply32 for a word of 8 bytes.
 func apply64(op fabric.Op, at unsafe.Pointer, operand, compare uint64) uint64 {
 	p := (*uint64)(at)
 	switch op {

@@ -13,8 +13,8 @@ type Segment struct {
 	Size     uint64         // bytes in all
 	Heap     unsafe.Pointer // the user heap in GPU memory; nil: it is main memory and follows the internal area
 
-	// The rounds of reductions between hosts, in the internal area, which get elements of the program
-	// and nothing that PEs agree on: bytes below the user heap, and size.
+	// Where the buffers for reductions between hosts are in the internal area, in bytes below the
+	// user heap, and their size. PEs write elements of the program there, and nothing else.
 	RoundsOffset, RoundsSize uint64
 }
 
@@ -34,7 +34,7 @@ func (s *Segment) At(offset libshmem.Offset, n uint64) (unsafe.Pointer, bool) {
 	return unsafe.Add(s.Base, o), n <= s.Internal-o
 }
 
-// Registered returns how many bytes from Base on the fabric reaches.
+// Registered returns how many bytes from Base on are registered with the fabric.
 func (s *Segment) Registered() uint64 {
 	if s.Heap != nil {
 		return s.Internal

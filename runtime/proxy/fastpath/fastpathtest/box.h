@@ -35,6 +35,8 @@ struct box {
     struct shmemi_completion completion[BOX_COMPLETIONS];
 };
 
+/* The functions of struct shmemi_native. Poll takes completions that Go has added; recv and inject
+ * keep a receive buffer or a message for Go, or refuse it with -EAGAIN. */
 int box_poll(void *self, struct shmemi_completion *c, int max);
 int box_recv(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token);
 int box_inject(void *self, uint32_t pe, const void *buf, size_t n);

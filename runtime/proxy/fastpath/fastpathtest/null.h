@@ -24,6 +24,7 @@ struct null {
     struct shmemi_completion completion[NULL_COMPLETIONS];
 };
 
+/* Adds a completion. */
 static inline void null_complete(struct null *z, uint32_t token, uint8_t kind)
 {
     z->completion[z->head++ % NULL_COMPLETIONS] = (struct shmemi_completion){
@@ -51,6 +52,7 @@ static inline int null_sent(struct null *z, uint32_t pe, const void *buf)
     return 0;
 }
 
+/* Moves up to max completions to c, and returns how many. */
 static inline int null_poll(void *self, struct shmemi_completion *c, int max)
 {
     struct null *z = (struct null *)self;
@@ -60,6 +62,7 @@ static inline int null_poll(void *self, struct shmemi_completion *c, int max)
     return n;
 }
 
+/* Keeps a receive buffer for a reply. */
 static inline int null_recv(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token)
 {
     struct null *z = (struct null *)self;

@@ -244,7 +244,8 @@ func (s *Set) Rest() error {
 	return nil
 }
 
-// Works reports whether a stream has work that is not done.
+// Works reports whether a stream has work that it has not carried out, or chores that were not
+// done.
 func (s *Set) Works() bool {
 	for i := range s.tracks {
 		if !s.tracks[i].atRest() {

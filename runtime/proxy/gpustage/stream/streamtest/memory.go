@@ -27,6 +27,7 @@ type Memory struct {
 	work   [stream.Streams][]work
 }
 
+// work is an operation that the fake GPU has not carried out.
 type work struct {
 	mark uint64 // the mark behind it
 	do   func()
