@@ -35,7 +35,7 @@ type Contact struct {
 	sent bool
 }
 
-// Sent reports whether the flush has left.
+// Sent reports whether the flush to the PE has been posted.
 func (c *Contact) Sent() bool { return c.sent }
 
 // Contacted reports whether the PE has replied. The caller polls and calls it again until then.

@@ -51,10 +51,11 @@ type bursts struct {
 	seen  uint64        // Turn at the loop's last check
 }
 
-// merging reports whether operations of n bytes of payload may be merged.
+// merging reports whether operations of n bytes of payload may share a message with others.
 func merging(n int) bool { return n <= layout.MergeMost }
 
-// bursting reports whether a caller, or the proxy, is in the middle of a burst.
+// bursting reports whether small operations are to share messages now: a caller has posted several
+// in a row, or the proxy is between BurstBegins and BurstEnds.
 func (x *batches) bursting() bool { return x.Burst >= layout.BurstAfter || x.gathers }
 
 // grows reports whether the batch at the end of a queue has room for n bytes more of an operation
@@ -112,7 +113,8 @@ func (x *batches) holdBurst(p *layout.Peer) {
 	}
 }
 
-// keepsBatch reports whether the batch is still to be held.
+// keepsBatch reports whether the batch of a PE is still held back, because more operations may join
+// it.
 func (x *batches) keepsBatch(p *layout.Peer, s *record) bool {
 	switch s.Hold {
 	case forSignals:
@@ -129,7 +131,8 @@ func (x *batches) holdsOnly(p *layout.Peer) bool {
 	return p.Queued == 1 && p.Batch != nil && p.BatchEpoch == x.Epoch && x.Table.Records[p.Last].Hold != notHeld
 }
 
-// Over reports whether the bursts that are held have not grown since the last call.
+// Over reports whether no batch was held for a burst of a caller since the last call: the bursts
+// are over.
 func (b *bursts) Over() bool {
 	if b.Turn == b.seen {
 		return true
@@ -206,7 +209,7 @@ func (x *sender) keepRecord(h *layout.Header, payload unsafe.Pointer, n int) cal
 	return x.record(t, h, payload, n)
 }
 
-// SendBatches sends the batches of all PEs.
+// SendBatches sends the batches, messages that small operations share, of all PEs.
 func (x *sender) SendBatches() {
 	for _, pe := range x.Queues {
 		x.SendBatch(pe, &x.Peers[pe])

@@ -84,7 +84,7 @@ func (e *network) PostReceive(t fabric.Token) error {
 	return fmt.Errorf("post receive buffer %d: %w", t, err)
 }
 
-// PostReceives tries the buffers again that found no room.
+// PostReceives posts the receive buffers for which the provider had no room before.
 func (e *network) PostReceives() {
 	work := e.Unposted[:e.state.NUnposted]
 	e.state.NUnposted = 0 // PostReceive writes behind the read position

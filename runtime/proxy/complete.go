@@ -63,7 +63,7 @@ func (e *Engine) retryOwn() {
 	}
 }
 
-// NoRoom reports whether an operation still finds no room.
+// NoRoom reports whether some operation, message or receive buffer still waits for room.
 func (e *Engine) NoRoom() bool {
 	return int(e.NUnposted)+len(e.sticks) > 0 || e.out.NoRoom() || e.gpu != nil && e.gpu.NoRoom()
 }
@@ -183,7 +183,8 @@ func (e *Engine) notInFlight(t fabric.Token) {
 	e.ops.Net.Fatal(fmt.Errorf("completion of token %d, which is not in flight", t))
 }
 
-// receive applies a message, or keeps it until all earlier ones have arrived.
+// receive checks the job's token or the seal of a message, and passes the message to the receiver
+// of its context.
 func (e *Engine) receive(m unsafe.Pointer, size int) {
 	if size < layout.HeaderSize || size > layout.MessageSize {
 		e.Report.Refuse("message of %d bytes", size)

@@ -262,7 +262,7 @@ func (g *generations) LosePE(p *layout.Peer, err error) {
 	p.AbandonFlush()
 }
 
-// Dirty names the PEs that the open generation has touched.
+// Dirty returns the PEs to which the open generation has sent.
 func (g *generations) Dirty() []libshmem.PE { return g.dirty[:g.state.NDirty] }
 
 // Failed returns how many generations failed whose tickets are still known.

@@ -19,7 +19,7 @@ type Host struct{ e *Engine }
 // Host returns the functions of the engine for its GPU stage.
 func (e *Engine) Host() *Host { return &Host{e} }
 
-// Shared returns the state that the engine and its GPU stage share.
+// Shared returns the state and the functions that the engine shares with its GPU stage.
 func (h *Host) Shared() gpustage.Shared {
 	net := h.e.ops.Net
 	return gpustage.Shared{
@@ -103,7 +103,8 @@ func (h *Host) End(op gpustage.Op, e gpustage.Ending) {
 	}
 }
 
-// ready reports whether an operation of n bytes that needs a message may begin.
+// ready returns whether an operation of n bytes on a PE that needs a message may begin: the PE is
+// reachable, and there is a token.
 func (h *Host) ready(pe libshmem.PE, n uint64) Status {
 	p := &h.e.ops.Peers[pe]
 	switch {
@@ -115,7 +116,8 @@ func (h *Host) ready(pe libshmem.PE, n uint64) Status {
 	return Done
 }
 
-// maySend reports whether a message may be sent to a PE. Pending: an earlier operation comes first.
+// maySend returns whether a message may be sent to a PE. Pending: it has to queue behind earlier
+// operations.
 func (h *Host) maySend(pe libshmem.PE) Status {
 	p := &h.e.ops.Peers[pe]
 	if p.Queued > 0 {
@@ -127,7 +129,8 @@ func (h *Host) maySend(pe libshmem.PE) Status {
 	return h.May(gpustage.UseSignal, pe, 0)
 }
 
-// May reports whether an operation that needs no token, or that takes it later, may begin.
+// May returns whether an operation of the GPU stage may begin that needs no token, or takes one
+// later.
 func (h *Host) May(use gpustage.Use, pe libshmem.PE, n uint64) Status {
 	o, p := &h.e.ops, &h.e.ops.Peers[pe]
 	switch use {
@@ -204,7 +207,8 @@ func (h *Host) RegisterLocal(t fabric.Token, at unsafe.Pointer, n uint64, into b
 	return at, s.Memory.Region.Region, nil
 }
 
-// Read posts a one-sided read.
+// Read posts a one-sided read of n bytes into registered memory at to. The completion goes to
+// Stage.Landed.
 func (h *Host) Read(pe libshmem.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, Status) {
 	return h.e.rma.Pull(pe, remote, key, to, n, desc)
 }

@@ -49,7 +49,8 @@ func (e *Engine) Leave() bool {
 // moves reports whether the GPU stage still moves bytes.
 func (e *Engine) moves() bool { return e.gpu != nil && e.gpu.Moves() }
 
-// greeted lists the PEs with which this context has exchanged messages.
+// greeted lists the PEs with which this context has exchanged messages, and from which it has to
+// take leave.
 func (e *Engine) greeted() (all []farewell) {
 	for i := range e.ops.Peers {
 		p, pe := &e.ops.Peers[i], libshmem.PE(i)

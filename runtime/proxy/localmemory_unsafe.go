@@ -26,7 +26,7 @@ func newLocalMemory(registrar mrcache.Registrar, watch mrcache.Watch, limits mrc
 // Counts returns the counts of registrations so far.
 func (m *localMemory) Counts() mrcache.Counts { return m.cache.Counts() }
 
-// Close ends all kept registrations.
+// Close ends the registrations that the cache keeps.
 func (m *localMemory) Close() error { return m.cache.Close() }
 
 // registration is the registration of one operation, from Get to Put.

@@ -30,7 +30,7 @@ func (e *Engine) OnLost(f func(pe libshmem.PE, err error)) {
 	}
 }
 
-// Lose gives up a PE. A second call changes nothing.
+// Lose gives up a PE: operations on it fail from now on. A second call changes nothing.
 func (e *Engine) Lose(pe libshmem.PE, reason string) {
 	if e.ops.Net.IsLost(pe) {
 		return

@@ -120,7 +120,8 @@ const (
 	wakeupTime = time.Millisecond
 )
 
-// NapWhilePolled leaves the network to callers that poll; false: there are none.
+// NapWhilePolled naps while callers poll the network themselves, for a millisecond at most. False:
+// no caller polls.
 func (e *Engine) NapWhilePolled() bool {
 	if !e.Polled() {
 		return false
@@ -137,7 +138,8 @@ func (e *Engine) Rouse() {
 	e.ops.Net.Provider.Wake()
 }
 
-// MarkCopies puts marks behind the work of the GPU, if there is one.
+// MarkCopies puts marks behind the work in the GPU's streams, by which a later poll sees that the
+// work is complete. Without a GPU it does nothing.
 func (e *Engine) MarkCopies() {
 	if e.gpu != nil {
 		e.gpu.Mark()

@@ -53,7 +53,7 @@ type network struct {
 // errUnreachable is the error of an operation on an unreachable PE.
 var errUnreachable = errors.New("no route to the PE: it gave no fabric address (start every PE with the same SHMEM_PROVIDER)")
 
-// newNetwork returns the endpoint of an open provider.
+// newNetwork returns the network of an open provider, before Open and Connect.
 func newNetwork(prov fabric.Provider, segment mem.Segment, fatal func(error)) *network {
 	e := &network{Provider: prov, Caps: prov.Caps(), Segment: segment, Fatal: fatal}
 	e.Unordered = !e.Caps.SendAfterWrite

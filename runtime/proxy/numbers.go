@@ -88,11 +88,11 @@ func (n *writeNumbers) Window() uint32 {
 	return n.Space.Window
 }
 
-// AllNumbered reports whether each write of the context has a number, once its target has given a
-// sequence stream.
+// AllNumbered reports whether each write of the context has a number, by which its target restores the
+// order, once the target has given a sequence stream.
 func (e *Engine) AllNumbered() bool { return e.rma.allNumbered() }
 
-// allNumbered is AllNumbered.
+// allNumbered is Engine.AllNumbered for the writes of this context.
 func (x *transfers) allNumbered() bool {
 	return x.Numbers.On && !x.Numbers.Spares && x.Net.Caps.Stripe == 0
 }

@@ -44,7 +44,8 @@ func (x *sender) overtakesThese(pe libshmem.PE, p *layout.Peer, epoch uint64) bo
 	return x.behindWrites(p, epoch) || x.behindBytes(pe, p, epoch)
 }
 
-// fenced reports whether messages to p have to request an order behind writes from the provider.
+// fenced reports whether messages to p need the provider's own fence, because writes without a
+// number, which they could overtake, are in flight.
 func (x *sender) fenced(p *layout.Peer) bool { return p.Bare > 0 && x.Net.Caps.Fence }
 
 // Jam notes that the head of a queue waits for room, which may come without a completion: the next
@@ -126,7 +127,7 @@ func (x *sender) keep(h *layout.Header, payload unsafe.Pointer, n int) call.Stat
 	return call.Done
 }
 
-// driveAll posts queued operations as far as order and room allow.
+// driveAll posts the queued operations of all PEs, as far as order and room allow.
 func (x *sender) driveAll() {
 	x.Jammed = false
 	still := x.Queues[:0]

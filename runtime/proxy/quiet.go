@@ -28,7 +28,8 @@ func (e *Engine) QuietDone(t Ticket) Status {
 // flush requests a reply from a PE when it has applied all messages sent to it: see flusher.
 func (e *Engine) flush(pe libshmem.PE) Status { return e.out.Flush(pe) }
 
-// sendBatches sends batches: a batch belongs to the generation in which it was opened.
+// sendBatches sends the messages that small operations share: such a batch belongs to the
+// generation in which it was opened.
 func (e *Engine) sendBatches() { e.out.SendBatches() }
 
 // touched is called when a generation is closed, with the PEs that it has sent to. For a context

@@ -73,7 +73,8 @@ type unsent struct {
 	h      layout.Header
 }
 
-// Retry tries again what found no room, and reports whether something still waits.
+// Retry sends parked messages, flushes and queued operations that found no room before, and reports
+// whether some still wait.
 func (x *sender) Retry() bool {
 	x.unpark()
 	x.Quiets.CoverLate()
@@ -81,7 +82,7 @@ func (x *sender) Retry() bool {
 	return x.NoRoom()
 }
 
-// NoRoom reports whether something waits for room.
+// NoRoom reports whether parked messages, flushes or queued operations wait for room.
 func (x *sender) NoRoom() bool { return len(x.Unsent)+len(x.Quiets.Late) > 0 || x.Jammed }
 
 // Drop drops the parked messages, the batch and the queue of a PE that is lost. The caller fails

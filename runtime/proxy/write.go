@@ -72,7 +72,8 @@ func (x *transfers) Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.
 	return call.Pending
 }
 
-// Resume posts a write that has waited; Again: it still has to wait.
+// Resume posts a one-sided write that has waited in the queue of its PE. Again: it still has to
+// wait.
 func (x *transfers) Resume(t fabric.Token, s *record, p *layout.Peer) call.Status {
 	if st := x.mayWrite(s.PE, p, s.Epoch, s.Then); st != call.Done {
 		return st

@@ -79,7 +79,8 @@ func (s *Stopper) Lost() {
 	}
 }
 
-// Acknowledge lets later waits run. It returns how many losses there were.
+// Acknowledge notes that the program knows of all losses so far, so that they end no later waits of
+// kernels. It returns how many PEs were lost.
 func (s *Stopper) Acknowledge() uint32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +91,7 @@ func (s *Stopper) Acknowledge() uint32 {
 	return s.heard
 }
 
-// End ends all waits for good.
+// End ends all waits of kernels, now and later, because the job ends.
 func (s *Stopper) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +144,7 @@ func (k *Kernels) fault() error {
 	}
 }
 
-// callName returns the public name for a number of device code.
+// callName returns the public name of the call whose number a kernel has written into its report.
 func callName(n uint32) string {
 	if name := queue.CallName(n); name != "" {
 		return name

@@ -58,7 +58,7 @@ func (p *kernelPlan) part(n uintptr) uint64 {
 // block.
 type ringPlaces struct{ line, replies, slots, cells, near uint64 }
 
-// heap returns where kernels reach this PE's heap.
+// heap returns the address at which kernels of this PE reach its user heap.
 func (p *Producers) heap() gpu.Address { return p.GPU.Address(p.Nodes.Rank(p.Me)) }
 
 // newKernels makes the memory of kernels and their rings.

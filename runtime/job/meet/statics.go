@@ -29,7 +29,7 @@ type StaticsPlace struct {
 
 const passHeap = "pass memory from shmem_malloc"
 
-// Allowed returns the statics that the setting allows.
+// Allowed returns s, or no statics with that cause if SHMEM_STATICS is off.
 func (s Statics) Allowed(want config.Statics) Statics {
 	if want == config.StaticsOff {
 		return Statics{Cause: "SHMEM_STATICS is off", Remedy: "unset SHMEM_STATICS, or " + passHeap}

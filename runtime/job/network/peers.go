@@ -55,7 +55,7 @@ func (p *Peers) Ping(pe libshmem.PE) (sent, had bool) {
 	return st == proxy.Done, had
 }
 
-// Socket returns where a PE listens, if the provider has sockets.
+// Socket returns the address at which a PE listens, if the provider uses sockets.
 func (p *Peers) Socket(pe libshmem.PE) (netip.AddrPort, bool) {
 	return p.e.Report.Socket(libshmem.PE(pe))
 }

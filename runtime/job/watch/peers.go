@@ -205,7 +205,7 @@ func (l *peers) about(pe libshmem.PE, always bool, how area.How) []string {
 	return what
 }
 
-// end describes how a process has ended, from the launcher's report or the PE's own note.
+// end describes how the process of a PE has ended, from the launcher's report or the PE's own note.
 func (l *peers) end(pe libshmem.PE) string {
 	if fate := l.launcherFate(pe); fate != "" {
 		return fate

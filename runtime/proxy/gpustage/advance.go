@@ -33,7 +33,8 @@ func (s *Stage) Moves() bool {
 // NoRoom reports whether an operation waits for room, which may come without a completion.
 func (s *Stage) NoRoom() bool { return s.pulls.NoRoom() || s.departs.NoRoom() }
 
-// CountPoll counts a poll of the streams, and returns the number of polls since a mark was passed.
+// CountPoll counts a poll of the streams, and returns the number of polls since a stream last
+// carried out some work.
 func (s *Stage) CountPoll() int { return s.streams.CountPoll() }
 
 // Mark puts a mark behind this turn's work in each stream. It sets Busy if a stream has work or an

@@ -67,7 +67,7 @@ func newArrivals(e Engine, s *stream.Set, x *heaps, gpu bool, slots *pool, alone
 	return &arrivals{engine: e, named: shared.Named, streams: s, heaps: x, gpu: gpu, peers: shared.Peers, slots: slots, kept: early.New(layout.MessageSize), words: words{alone: alone}}
 }
 
-// Connect takes the progress for each PE.
+// Connect sets the number of PEs, and the progress for each that arrivals and pulls share.
 func (a *arrivals) Connect(all []progress) {
 	a.in = make([]arrivalPeer, len(all))
 	for i := range all {
@@ -84,7 +84,8 @@ const (
 	changed              // stream.Word has carried out an atomic operation
 )
 
-// Follow does a chore, one of those above.
+// Follow does a chore of arrivals, when a stream has carried out the work before it. c.What says
+// which.
 func (a *arrivals) Follow(c *stream.Chore) {
 	switch c.What {
 	case giveSlot:

@@ -90,7 +90,8 @@ func (c *copies) MustFollow(pe libshmem.PE, epoch uint64) bool {
 	return l.done < before
 }
 
-// may reports whether an operation of n bytes may begin.
+// may reports whether an operation of n bytes on a mapped heap may begin now: the stream has room,
+// and nothing from before a fence is still outside the stream.
 func (c *copies) may(use Use, pe libshmem.PE, n uint64) call.Status {
 	l := &c.to[pe]
 	if c.streams.Full(stream.Peer) || c.departs.Before(pe, c.state.Epoch) || l.owed > 0 && l.owedEpoch != c.state.Epoch {
@@ -119,7 +120,7 @@ func (c *copies) set(l *copiesPeer, h *layout.Header) {
 	c.streams.Write(stream.Peer, unsafe.Add(l.mapped, h.Offset), h.Width, h.Operand)
 }
 
-// Store stores an element.
+// Store stores an element on the mapped heap of a PE.
 func (c *copies) Store(pe libshmem.PE, offset libshmem.Offset, width uint8, value uint64) call.Status {
 	if width < 4 || offset&libshmem.Offset(width-1) != 0 {
 		return c.Put(pe, offset, unsafe.Pointer(&value), uint64(width), false, nil, nil)
@@ -156,7 +157,7 @@ const (
 	copied            // an operation with a token is complete
 )
 
-// Follow does a chore.
+// Follow does a chore: the stream has carried out an operation with a token, or work without one.
 func (c *copies) Follow(x *stream.Chore) {
 	if x.What == copied {
 		c.end(fabric.Token(x.Token))

@@ -149,7 +149,7 @@ func (d *departures) Keep(pe libshmem.PE) {
 	d.peers[pe].Staged = true
 }
 
-// NewTurn begins a turn of the engine.
+// NewTurn is called at the beginning of a turn of the engine: no piece of it has found no room yet.
 func (d *departures) NewTurn() { d.noRoom = false }
 
 // NoRoom reports whether a piece of this turn waits for room, which may come without a completion.

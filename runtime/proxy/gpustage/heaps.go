@@ -74,7 +74,7 @@ func newHeaps(e Engine) *heaps {
 	return &heaps{engine: e, named: x.Named, provider: x.Provider, fatal: x.Fatal, me: libshmem.PE(x.State.Me), peers: x.Peers, virtual: x.Caps.VirtualAddress}
 }
 
-// remote returns the address that other PEs use for an address of a region.
+// remote returns the remote address by which other PEs reach an address in a registered region.
 func (x *heaps) remote(r *fabric.Region, at unsafe.Pointer) uint64 {
 	if x.virtual {
 		return uint64(uintptr(at))
@@ -102,10 +102,11 @@ func (x *heaps) Flush() {
 	}
 }
 
-// newTurn begins a turn of the engine: further completions may have come.
+// newTurn is called at the beginning of a turn of the engine: completions may have come that need a
+// flush.
 func (x *heaps) newTurn() { x.flushed = false }
 
-// connect takes the memories of all PEs.
+// connect stores the main memory of each PE that NICs reach, when the engine is connected.
 func (x *heaps) connect(main []mem.Remote) { x.heaps, x.main = make([]reachedHeap, len(main)), main }
 
 // setExtents sets the parts of a PE's heap that NICs reach, as the PE's endpoint lists them, and
@@ -185,7 +186,7 @@ func (x *heaps) over(loan Loan) bool {
 // whole unit take the path of memory that no NIC reaches.
 const extentUnit = 4096
 
-// announce returns the message about an extent.
+// announce returns the message that announces an extent, a part of this PE's heap that NICs reach.
 func (x *heaps) announce(f *Extent) layout.Header {
 	h := layout.Header{
 		Kind: layout.KindExtent, Op: fabric.Op(f.Loan >> 8), Width: uint8(f.Loan), Offset: libshmem.Offset(f.Offset),

@@ -111,7 +111,7 @@ func newPulls(e Engine, s *stream.Set, chunks *pool, desc uintptr, most uint64, 
 	return &pulls{engine: e, streams: s, chunks: chunks, desc: desc, most: most, gets: gets}
 }
 
-// Connect takes the progress for each PE.
+// Connect sets the number of PEs, and the progress for each that arrivals and pulls share.
 func (p *pulls) Connect(all []progress) {
 	p.from = make([]pullPeer, len(all))
 	for i := range all {
@@ -119,7 +119,7 @@ func (p *pulls) Connect(all []progress) {
 	}
 }
 
-// NewTurn begins a turn of the engine.
+// NewTurn is called at the beginning of a turn of the engine: no read of it has found no room yet.
 func (p *pulls) NewTurn() { p.noRoom = false }
 
 // NoRoom reports whether a read of this turn waits for room, which may come without a completion.

@@ -25,7 +25,7 @@ func AddCounts(all, of *[Counted]uint64) {
 	}
 }
 
-// CountMessage counts a message that the provider has taken.
+// CountMessage counts a message of n bytes to the PE that the provider has taken.
 func (p *Peer) CountMessage(k Kind, n int) {
 	p.Count[min(Counter(k), lastMessage)]++
 	p.Count[MessageBytes] += uint64(n)

@@ -33,14 +33,15 @@ func (p *Peer) RaiseGoal() bool {
 	return !before
 }
 
-// Settle ends the wait of the closed generation for the PE; false: it did not wait.
+// Settle ends the wait of the closed generation, and so of its quiets, for the PE. False: it did
+// not wait.
 func (p *Peer) Settle() bool {
 	before := p.Unmet
 	p.Unmet = false
 	return before
 }
 
-// MarkLate notes that a flush found no room; false: it was noted before.
+// MarkLate notes that the provider had no room for a flush of the PE. False: that was noted before.
 func (p *Peer) MarkLate() bool {
 	before := p.Late
 	p.Late = true

@@ -25,10 +25,10 @@ func (p *Peer) Leave() { p.Left = true }
 // Operations under way: Tokens counts the operation records of the PE, and Bytes the one-sided bytes
 // of those records.
 
-// TakeToken counts one more operation.
+// TakeToken counts one more operation under way on the PE, which holds a token.
 func (p *Peer) TakeToken() { p.Tokens++ }
 
-// HoldBytes counts n one-sided bytes of an operation that holds a token.
+// HoldBytes counts n more bytes of one-sided operations under way on the PE.
 func (p *Peer) HoldBytes(n uint64) { p.Bytes += n }
 
 // GiveToken ends an operation that held n bytes. The number under way falls only here, so its
@@ -49,10 +49,11 @@ func (p *Peer) SendMessage(k Kind, n int) {
 	p.CountMessage(k, n)
 }
 
-// Park counts one more message that found no room.
+// Park counts one more of the engine's own messages to the PE that found no room.
 func (p *Peer) Park() { p.Parked++ }
 
-// Unpark records that no message waits for room: all parked messages were sent or dropped.
+// Unpark records that no message of the engine's own to the PE waits for room: all were sent or
+// dropped.
 func (p *Peer) Unpark() { p.Parked = 0 }
 
 // Flushes: at most one is under way, while Flushing. Its reply covers FlushCharged of Charged, and
@@ -87,7 +88,7 @@ func (p *Peer) AbandonFlush() { p.Flushing = false }
 // One-sided writes: Writes counts those in flight, Bare those of them that have no number and that
 // messages may therefore overtake. Wrote grows by the bytes whose arrival no completion confirms.
 
-// BeginWrite counts a write of an epoch.
+// BeginWrite counts a one-sided write to the PE that was posted in an epoch.
 func (p *Peer) BeginWrite(epoch uint64) {
 	p.Writes++
 	p.WriteEpoch = epoch
@@ -96,7 +97,7 @@ func (p *Peer) BeginWrite(epoch uint64) {
 // EndWrite uncounts a write that is complete or has failed.
 func (p *Peer) EndWrite() { p.Writes-- }
 
-// BeginBare counts a write that has just begun without a number.
+// BeginBare counts a write that was posted without a number, so that messages may overtake it.
 func (p *Peer) BeginBare() { p.Bare++ }
 
 // EndBare uncounts a write without a number that is complete or has failed.
@@ -105,7 +106,7 @@ func (p *Peer) EndBare() { p.Bare-- }
 // Unconfirmed counts n written bytes whose arrival only a reply of the PE confirms.
 func (p *Peer) Unconfirmed(n uint64) { p.Wrote += n }
 
-// SetStream notes the state of the sequence stream of writes to the PE.
+// SetStream sets the state of the sequence stream, the series of numbers of writes to the PE.
 func (p *Peer) SetStream(state uint32) { p.Stream = state }
 
 // The queue: Queued operations wait to be posted, in order, from token First to token Last. Listed
@@ -137,15 +138,16 @@ func (p *Peer) Unlist() { p.Listed = false }
 // The batch: Batch is the last message of the queue while it may grow, or nil. It has BatchUsed bytes
 // of one epoch.
 
-// OpenBatch begins an empty batch, whose header is in place.
+// OpenBatch begins an empty batch, a message that small operations of an epoch share. Its header is
+// in place.
 func (p *Peer) OpenBatch(message unsafe.Pointer, epoch uint64) {
 	p.Batch, p.BatchUsed, p.BatchEpoch = message, HeaderSize, epoch
 }
 
-// GrowBatch counts n more bytes in the batch.
+// GrowBatch counts n more bytes in the batch of the PE.
 func (p *Peer) GrowBatch(n uint32) { p.BatchUsed += n }
 
-// CloseBatch closes the batch: no operation joins it any more.
+// CloseBatch closes the batch of the PE: no operation joins it any more.
 func (p *Peer) CloseBatch() { p.Batch = nil }
 
 // Messages from the PE: Received is the sequence number of the last one that was applied, Early the
@@ -160,5 +162,5 @@ func (p *Peer) KeepEarly() { p.Early++ }
 // TakeEarly uncounts a message that KeepEarly counted: its turn has come.
 func (p *Peer) TakeEarly() { p.Early-- }
 
-// Arrive notes that all of the PE's writes below a number are in.
+// Arrive notes that all of the PE's numbered writes below edge have arrived.
 func (p *Peer) Arrive(edge uint32) { p.Edge = edge }

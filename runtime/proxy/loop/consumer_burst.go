@@ -50,7 +50,7 @@ func (c *Consumer) together(ops []queue.Op) bool {
 	return true
 }
 
-// small reports whether an operation may share a message.
+// small reports whether an operation is small enough to share a message with others.
 func (c *Consumer) small(op *queue.Op) bool {
 	switch op.Code {
 	case queue.CodePut, queue.CodePutSignal:

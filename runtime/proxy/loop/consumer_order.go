@@ -178,7 +178,8 @@ func (o *order) endGroups(c *Consumer) int {
 	return n
 }
 
-// step moves the settlement one phase on, if it can.
+// step moves the settlement, or begins the one that was requested, by one phase. False: nothing has
+// changed.
 func (o *order) step(c *Consumer) bool {
 	switch o.phase {
 	case settled:

@@ -39,7 +39,7 @@ type LateError struct {
 	Grave bool // it was off for long, or often
 }
 
-// Error says how long and how often, and ends with the remedy.
+// Error says how long and how often the proxy was off its processor, and ends with the remedy.
 func (e *LateError) Error() string {
 	return fmt.Sprintf("proxy: was off its processor for %v, %d times so far more than %v: operations of kernels wait that long "+
 		"(leave a processor free for each proxy thread)", e.Gap.Round(100*time.Microsecond), e.Times, late)
@@ -53,7 +53,8 @@ type lateness struct {
 	noted  time.Time            // time of the last report of any kind
 }
 
-// add records one such time. It returns the error to report, or nil.
+// add records that the proxy thread was off its processor for gap. It returns the LateError to
+// report, or nil.
 func (l *lateness) add(now time.Time, gap time.Duration) error {
 	l.times++
 	copy(l.recent[:], l.recent[1:])

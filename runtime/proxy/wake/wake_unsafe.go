@@ -85,7 +85,7 @@ func (w *Words) WakeSleepers() {
 	}
 }
 
-// Polled reports whether callers poll by themselves.
+// Polled reports whether callers poll the network themselves.
 func (w *Words) Polled() bool { return atomic.LoadUint32(w.Pollers) != 0 }
 
 const (

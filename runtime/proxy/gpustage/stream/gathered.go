@@ -79,7 +79,8 @@ func (s *Set) gather(t *track) {
 	}
 }
 
-// give passes the gathered stores and copies on to the Memory.
+// give passes the gathered copies and stores of a stream on to the Memory, which gives them to the
+// driver.
 func (s *Set) give(t *track) {
 	s.giveCopies(t)
 	for i := range t.stores {

@@ -114,13 +114,15 @@ func (s *Set) Full(on Stream) bool { t := &s.tracks[on]; return t.queued-t.done 
 // complete.
 func (s *Set) Passed(on Stream) uint64 { return s.tracks[on].passed }
 
-// Last returns the mark that is, or will be, behind all work in the stream.
+// Last returns the number of the mark that is, or will be, behind all work in the stream. When the
+// stream has passed that mark, all of the work is complete.
 func (s *Set) Last(on Stream) uint64 { return s.tracks[on].last() }
 
-// Next returns the mark that will be behind work that the stream is given now.
+// Next returns the number of the mark that will be behind work that the stream is given now.
 func (s *Set) Next(on Stream) uint64 { return s.tracks[on].marked + 1 }
 
-// Later adds a chore that follows all work that is in the stream now.
+// Later adds a chore: work of the CPU for when the stream has carried out all work that is in it
+// now.
 func (s *Set) Later(on Stream, c Chore) {
 	t := &s.tracks[on]
 	c.mark = t.last()
@@ -174,7 +176,8 @@ func (s *Set) follow(t *track) {
 	}
 }
 
-// CountPoll counts a poll of the streams, and returns the number of polls since a mark was passed.
+// CountPoll counts a poll of the streams, and returns the number of polls since a stream last
+// passed a mark.
 func (s *Set) CountPoll() int {
 	s.polls++
 	return s.polls
